@@ -171,6 +171,33 @@ static void forks(void)
 	wait_for(child);
 }
 
+/* 200 forks of a process with 1 GiB; prints the seconds. */
+static void big_forks(void)
+{
+	enum { N = 200 };
+	const size_t bytes = (size_t)1 << 30;
+	char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct timespec begin, end;
+
+	CHECK(memory != MAP_FAILED, "no memory");
+	madvise(memory, bytes, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < bytes; i += 4096)
+		memory[i] = 1;
+	use_cpu(0.05);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	for (int i = 0; i < N; i++) {
+		pid_t child = fork();
+
+		if (child == 0)
+			_exit(0);
+		wait_for(child);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	printf("%.3f\n", (double)(end.tv_sec - begin.tv_sec) +
+	       (double)(end.tv_nsec - begin.tv_nsec) / 1e9);
+}
+
 /* Without libc's fork(): not sampled, and not disturbed. */
 static void clones(void)
 {
@@ -376,7 +403,8 @@ static const struct way {
 } ways[] = {
 	{ "busy", busy }, { "threads", threads }, { "forks", forks },
 	{ "blocked", blocked_threads }, { "small_stacks", small_stacks },
-	{ "exit_of_main", exit_of_main }, { "clones", clones },
+	{ "exit_of_main", exit_of_main }, { "big_forks", big_forks },
+	{ "clones", clones },
 	{ "execs", execs }, { "profiled", profiled },
 	{ "handlers", handlers }, { "state", state },
 	{ "seccomp", seccomp }, { "closed", closed }, { "jailed", jailed },
