@@ -188,6 +188,20 @@ def test_a_library_that_is_loaded_late_begins_all_threads():
     check_all_sampled(result, guest)
 
 
+def test_libraries_that_the_program_loads_are_in_its_stacks():
+    with open("load.lua", "w", encoding="ascii") as lua:
+        lua.write("local ffi = require 'ffi' ffi.cdef[[unsigned long crc32("
+                  "unsigned long, const char *, unsigned);]] "
+                  "local z, s, x = ffi.load('z'), ('x'):rep(1e5), 0 "
+                  "local t = os.clock() while os.clock() - t < 0.2 do "
+                  "x = z.crc32(x, s, #s) end "
+                  "print(('cpu 1 %d'):format(os.clock() * 1e9))")
+    result, guest = sampled(LUAJIT, "load.lua")
+    check_all_sampled(result, guest)
+    check(guest["incomplete"] <= 0.05 * guest["samples"], f"{guest}")
+    check(guest["with_guest"] >= 0.9 * guest["samples"], f"{guest}")
+
+
 def test_a_program_without_a_vm_is_left_alone():
     result, guest = sampled("./spin", "20000000",
                             options=["--layers=guest"])

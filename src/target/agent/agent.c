@@ -110,6 +110,8 @@ static void begin(void)
 		atomic_store(&seam_agent.is_off, true);
 		return;
 	}
+	/* the adapter has seen functions in its own proof */
+	seam_guest_announce_all_again();
 	atomic_store(&seam_agent.is_on, true);
 	seam_agent_attach_all();
 	report_ticks();
@@ -121,6 +123,16 @@ static bool has_vm(void *handle)
 	return dlsym(handle ? handle : RTLD_DEFAULT, "luaJIT_setmode");
 }
 
+/* A VM that is new was proven, and its functions have ids since. */
+static void refresh_guest(void)
+{
+	uint32_t n_before = seam_guest_n_symbols();
+
+	seam_guest_refresh();
+	if (seam_guest_n_symbols() != n_before)
+		seam_guest_announce_all_again();
+}
+
 static void refresh(void *handle)
 {
 	if (!atomic_load(&seam_agent.is_on)) {
@@ -130,7 +142,7 @@ static void refresh(void *handle)
 	}
 	/* 1: images have changed */
 	if (seam_self_refresh() == 1)
-		seam_guest_refresh();
+		refresh_guest();
 	if (!seam_agent_signals_are_ours())
 		seam_agent_end("it has replaced the handler of SIGURG");
 }

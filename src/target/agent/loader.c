@@ -2,11 +2,11 @@
 /*
  * loader.c - libraries that the program loads and unloads
  *
- * dlopen() searches as its caller's RUNPATH says, and finds its caller by the
- * return address.  So it is called by us only where the caller makes no
- * difference: for a path, and where no file has a RPATH or RUNPATH; else by
- * a jump, as if we were not there.  Libraries that come so are taken into
- * account at the next call of ours.
+ * dlopen() searches as its caller's RUNPATH says, and the RPATH of those that
+ * loaded it, and finds its caller by the return address.  So it is called by us
+ * only where the caller makes no difference: for a path, and where no file has
+ * such an entry; else by a jump, as if we were not there.  Libraries that come
+ * so are taken into account at the next call of ours.
  */
 #include <elf.h>
 #include <errno.h>
@@ -20,20 +20,22 @@ enum { MAX_OBJECTS = 4096, MAX_ENTRIES = 256 };
 
 void *(*seam_agent_real_dlopen)(const char *, int);
 
-static bool has_search_path(const struct link_map *object)
+static bool has_entry(const struct link_map *object, ElfW(Sxword) tag)
 {
 	const ElfW(Dyn) *d = object->l_ld;
 
 	for (int i = 0; d && i < MAX_ENTRIES && d[i].d_tag != DT_NULL; i++)
-		if (d[i].d_tag == DT_RPATH || d[i].d_tag == DT_RUNPATH)
+		if (d[i].d_tag == tag)
 			return true;
 	return false;
 }
 
 /* A file's name without a slash is searched by the caller's paths. */
-static bool depends_on_caller(const char *file)
+static bool depends_on_caller(const char *file, const void *caller)
 {
 	const struct link_map *object = _r_debug.r_map;
+	struct link_map *of_caller = NULL;
+	Dl_info info;
 	int n = 0;
 
 	if (!file || !file[0])
@@ -42,22 +44,25 @@ static bool depends_on_caller(const char *file)
 		return true;		/* $ORIGIN of the caller */
 	if (strchr(file, '/'))
 		return false;
+	if (!dladdr1(caller, &info, (void **)&of_caller, RTLD_DL_LINKMAP) ||
+	    !of_caller || has_entry(of_caller, DT_RUNPATH))
+		return true;
 	for (; object; object = object->l_next)
-		if (++n > MAX_OBJECTS || has_search_path(object))
+		if (++n > MAX_OBJECTS || has_entry(object, DT_RPATH))
 			return true;
 	return false;
 }
 
 /* For the assembly below: find libc's function; whether we may call it. */
-bool seam_agent_may_call_dlopen(const char *file);
+bool seam_agent_may_call_dlopen(const char *file, const void *caller);
 void *seam_agent_call_dlopen(const char *file, int mode);
 
-bool seam_agent_may_call_dlopen(const char *file)
+bool seam_agent_may_call_dlopen(const char *file, const void *caller)
 {
 	if (!seam_agent_real_dlopen)
 		seam_agent_real_dlopen = (void *(*)(const char *, int))
 					 dlsym(RTLD_NEXT, "dlopen");
-	return seam_agent.address[0] && !depends_on_caller(file);
+	return seam_agent.address[0] && !depends_on_caller(file, caller);
 }
 
 void *seam_agent_call_dlopen(const char *file, int mode)
@@ -81,6 +86,8 @@ __asm__(".text\n"
 	"	.cfi_adjust_cfa_offset 8\n"
 	"	subq $8, %rsp\n"
 	"	.cfi_adjust_cfa_offset 8\n"
+	/* the return address is above what was pushed */
+	"	movq 24(%rsp), %rsi\n"
 	"	call seam_agent_may_call_dlopen\n"
 	"	addq $8, %rsp\n"
 	"	.cfi_adjust_cfa_offset -8\n"
