@@ -347,6 +347,19 @@ static void check_isolation(struct seam_doctor *check)
 }
 
 /* Without the first nothing can be recorded. */
+/* The agent that 'seam record' preloads into programs with LuaJIT. */
+static void check_agent(struct seam_doctor *check)
+{
+	char library[PATH_MAX];
+
+	if (seam_preload_find(library)) {
+		set_verdict(check, SEAM_VERDICT_YES, "%s", library);
+		return;
+	}
+	set_verdict(check, SEAM_VERDICT_NO, "libseam-agent.so was not found");
+	advise(check, "libseam-agent.so beside the program, or installed");
+}
+
 static const struct check {
 	const char *key, *title;
 	void (*run)(struct seam_doctor *check);	/* NULL: check_event() */
@@ -388,6 +401,7 @@ static const struct check {
 		.needs = "Linux 6.0" } },
 	{ "ring-space", "ring space", .run = check_ring_space },
 	{ "stacks", "stacks without frame pointers", .run = check_stacks },
+	{ "lua-stacks", "Lua stacks", .run = check_agent },
 	{ "sample-rate", "sample rate", .run = check_rate },
 	{ "descriptors", "descriptors", .run = check_descriptors },
 	{ "isolation", "ELF files read without rights",

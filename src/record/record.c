@@ -429,12 +429,23 @@ static int list_events(struct seam_session *s, struct seam_err *err)
 	return 0;
 }
 
+/* Records of seam:guest_symtab, which are samples to a reader only. */
+static uint64_t n_names(const struct seam_session *s)
+{
+	uint64_t id = s->guest.symtab.event_id;
+
+	for (size_t i = 0; id && i < s->events.n; i++)
+		if (s->events.items[i].program_id == id)
+			return s->recording.data.by_event[i].n_samples;
+	return 0;
+}
+
 static int fill_result(struct seam_session *s, struct seam_err *err)
 {
 	struct seam_record_result *result = s->result;
 	const struct seam_data_file *data = &s->recording.data;
 
-	result->n_samples = data->counts.n_samples;
+	result->n_samples = data->counts.n_samples - n_names(s);
 	result->aux_bytes = data->counts.n_aux_bytes;
 	result->losses = data->losses;
 	result->stacks = data->stacks;

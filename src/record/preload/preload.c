@@ -64,8 +64,8 @@ void seam_preload_decide(struct seam_preload *p, enum seam_layers layers,
 		return;
 	seam_text_copy(found, sizeof(found), p->search.found,
 		       SEAM_TEXT_TERMINAL);
-	snprintf(message, room, "Lua stacks by " LIBRARY ", preloaded: '%s' "
-		 "has LuaJIT (--layers=native: without)", found);
+	snprintf(message, room, "Lua stacks by " LIBRARY ", preloaded for "
+		 "LuaJIT in '%s' (--layers=native: without)", found);
 }
 
 /* ---- the environment ---- */

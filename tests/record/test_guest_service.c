@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_guest_service.c - records of agents, which may be of any program
+ *
+ * The oracle is the reader of perf.data: what the service accepts must be a
+ * sample for it, with RAW data that the guest record's decoder reads.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "record/services/guest_service.h"
+#include "wire/guest/guest_decode.h"
+#include "wire/guest/guest_encode.h"
+#include "wire/perf/perf_sample.h"
+
+enum {
+	PERIOD_NS = 1000000,
+	CHAIN_AT = 56,		/* in the record */
+	RAW_AT = CHAIN_AT + 8 + 6 * 8 + 4,
+	TICKS_AT = RAW_AT + 12,
+	MAX_BYTES = 512,
+};
+
+struct built {
+	uint8_t bytes[MAX_BYTES];
+	size_t size;
+};
+
+static void put(struct built *b, const void *bytes, size_t size)
+{
+	memcpy(b->bytes + b->size, bytes, size);
+	b->size += size;
+}
+
+static void put64(struct built *b, uint64_t value)
+{
+	put(b, &value, sizeof(value));
+}
+
+/* A sample of two kernel and two user addresses, with two guest frames. */
+static struct built build(uint64_t time_ns)
+{
+	const struct seam_guest_head head = {
+		.adapter = SEAM_GUEST_LUAJIT, .table = 7, .n_segments = 1,
+		.n_ticks = 3,
+	};
+	const struct seam_guest_segment segment = {
+		.join = 1, .n_replaced = 1, .n_frames = 2,
+	};
+	const struct seam_guest_frame frames[] = {
+		seam_guest_frame_make(SEAM_GUEST_FRAME_GUEST, 1, 10),
+		seam_guest_frame_make(SEAM_GUEST_FRAME_GUEST, 2, 20),
+	};
+	struct seam_ring_header header = { .type = PERF_RECORD_SAMPLE };
+	uint8_t raw[MAX_BYTES] = { 0 };
+	struct built b = { .size = 0 };
+	uint32_t n = (uint32_t)seam_guest_encode_sample(
+			raw, sizeof(raw), &head, &segment, frames);
+
+	n += n % 8 == 4 ? 0 : 4;
+	put(&b, &header, sizeof(header));
+	for (int i = 0; i < 3; i++)
+		put64(&b, 0);			/* id, ip, pid and tid */
+	put64(&b, time_ns);
+	put64(&b, 0);				/* cpu */
+	put64(&b, 12345);			/* a period that is not so */
+	put64(&b, 6);
+	put64(&b, (uint64_t)PERF_CONTEXT_KERNEL);
+	put64(&b, UINT64_C(0xffffffff81000010));
+	put64(&b, UINT64_C(0xffffffff81000020));
+	put64(&b, (uint64_t)PERF_CONTEXT_USER);
+	put64(&b, 0x401000);
+	put64(&b, 0x402000);
+	put(&b, &n, sizeof(n));
+	put(&b, raw, n);
+	header.size = (uint16_t)b.size;
+	memcpy(b.bytes, &header, sizeof(header));
+	return b;
+}
+
+static bool take(struct seam_guest_service *g, struct built *b)
+{
+	struct seam_service_stream stream = { .service = &g->guest };
+
+	return g->guest.take(&stream, b->bytes, b->size);
+}
+
+/* Whether readers of "data" understand the sample. */
+static bool is_readable(const struct seam_guest_service *g,
+			const struct built *b)
+{
+	struct perf_event_attr opened = {
+		.sample_type = g->guest.sample_type, .size = sizeof(opened),
+	};
+	struct seam_perf_attr attr = seam_perf_attr_of(&opened);
+	struct seam_guest_reader reader;
+	struct seam_perf_sample sample;
+	struct seam_bytes payload = {
+		b->bytes + sizeof(struct seam_ring_header),
+		b->size - sizeof(struct seam_ring_header),
+	};
+
+	return seam_perf_sample_read(&attr, SEAM_NATIVE, payload, &sample) ==
+	       0 && sample.callchain.n == 6 && sample.period == 3 * PERIOD_NS &&
+	       seam_guest_read_sample(sample.raw, &reader, NULL) == 0;
+}
+
+static struct seam_guest_service *make(void)
+{
+	struct seam_guest_service *g = calloc(1, sizeof(*g));
+
+	assert_non_null(g);
+	seam_guest_service_init(g, false);
+	seam_guest_service_set_period(g, PERIOD_NS);
+	return g;
+}
+
+static void destroy(struct seam_guest_service *g)
+{
+	seam_guest_service_fini(g);
+	free(g);
+}
+
+static void the_recorder_sets_period_and_mode(void **state)
+{
+	struct seam_guest_service *g = make();
+	struct seam_ring_header header;
+	struct built b = build(1);
+	uint64_t ip;
+
+	(void)state;
+	assert_true(take(g, &b));
+	assert_true(is_readable(g, &b));
+	memcpy(&header, b.bytes, sizeof(header));
+	memcpy(&ip, b.bytes + 16, sizeof(ip));
+	assert_int_equal(header.misc, PERF_RECORD_MISC_KERNEL);
+	assert_int_equal(ip, UINT64_C(0xffffffff81000010));
+	assert_int_equal(g->counts.n_samples, 1);
+	assert_int_equal(g->counts.n_guest, 1);
+	assert_int_equal(g->counts.n_ticks, 3);
+	destroy(g);
+}
+
+static void refuses_a_record_that_is_cut_anywhere(void **state)
+{
+	struct seam_guest_service *g = make();
+	struct built whole = build(1);
+
+	(void)state;
+	for (size_t size = sizeof(struct seam_ring_header); size < whole.size;
+	     size++) {
+		struct built b = whole;
+
+		b.size = size;
+		assert_false(take(g, &b));
+	}
+	assert_int_equal(g->counts.n_samples, 0);
+	destroy(g);
+}
+
+/* Bits that decide how the rest is read: counts, contexts, sizes, the record. */
+static void a_changed_bit_is_refused_or_can_be_read(void **state)
+{
+	struct seam_guest_service *g = make();
+	struct built whole = build(1);
+	size_t n_refused = 0, n_read = 0;
+
+	(void)state;
+	for (size_t bit = CHAIN_AT * 8; bit < whole.size * 8; bit++) {
+		struct built b = whole;
+		b.bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		if (!take(g, &b)) {
+			n_refused++;
+			continue;
+		}
+		/* the weight is the program's own to say */
+		if (bit / 8 >= TICKS_AT && bit / 8 < TICKS_AT + 4)
+			continue;
+		assert_true(is_readable(g, &b));
+		n_read++;
+	}
+	assert_true(n_refused > 200 && n_read > 200);
+	destroy(g);
+}
+
+static void only_samples_of_an_agents_time_are_superseded(void **state)
+{
+	enum { MS = 1000000, TID = 42, SILENT_MS = 20 + 8 };
+	struct seam_guest_service *g = make();
+	struct seam_service_stream stream = { .tid = TID };
+	const struct seam_owner_counts none = { 0 };
+
+	(void)state;
+	for (uint64_t ms = 100; ms <= 200; ms++) {
+		struct built b = build(ms * MS);
+
+		g->guest.preview(&g->guest, &stream, b.bytes, b.size);
+	}
+	assert_false(seam_guest_service_supersedes(g, TID, 98 * MS));
+	assert_true(seam_guest_service_supersedes(g, TID, 100 * MS));
+	assert_true(seam_guest_service_supersedes(g, TID, 150 * MS));
+	assert_false(seam_guest_service_supersedes(g, TID + 1, 150 * MS));
+	/* the newest are not here yet; but for long it is silent */
+	assert_true(seam_guest_service_supersedes(g, TID, (200 + SILENT_MS) *
+						  (uint64_t)MS));
+	assert_false(seam_guest_service_supersedes(g, TID, (201 + SILENT_MS) *
+						   (uint64_t)MS));
+	/* another program from there on, until it has an agent */
+	seam_guest_service_exec(g, TID, 190 * MS);
+	assert_true(seam_guest_service_supersedes(g, TID, 190 * MS));
+	assert_false(seam_guest_service_supersedes(g, TID, 191 * MS));
+	stream.service = &g->guest;
+	g->guest.end(&stream, &none);
+	assert_true(seam_guest_service_supersedes(g, TID, 150 * MS));
+	assert_int_equal(g->counts.n_superseded, 5);
+	destroy(g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_recorder_sets_period_and_mode),
+		cmocka_unit_test(refuses_a_record_that_is_cut_anywhere),
+		cmocka_unit_test(a_changed_bit_is_refused_or_can_be_read),
+		cmocka_unit_test(only_samples_of_an_agents_time_are_superseded),
+	};
+
+	return cmocka_run_group_tests_name("guest_service", tests, NULL, NULL);
+}
