@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* profiler.c - start, stop, and a fork in between; see profiler.h */
+#include "target/sysprof/profiler.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "target/sysprof/loads.h"
+#include "target/sysprof/other_profilers.h"
+#include "target/sysprof/signal_setup.h"
+#include "unwind/in_process/self_images.h"
+#include "unwind/in_process/self_walk.h"
+
+enum { NS_PER_MS = 1000000, MAX_INTERVAL = INT32_MAX };	/* ms */
+
+/* Of the run that is under way, or the last one; its start writes it. */
+static struct {
+	struct luam_sysprof_options options;
+	struct seam_sysprof_output output;
+	struct seam_native_symbols symbols;
+	uint64_t number;
+} current;
+
+static struct seam_sysprof_run *const run = &seam_sysprof_run;
+static const char *refusal;
+
+static bool is_streamed(const struct luam_sysprof_options *opt)
+{
+	return opt->mode != LUAM_SYSPROF_DEFAULT;
+}
+
+/* ---- forked children ---- */
+
+/*
+ * In a child, whose parent's profiler ran.  Its threads are gone, but for the
+ * one that forked, and its tick is not inherited.
+ */
+static void become_idle(void)
+{
+	uint32_t state = atomic_load(&run->state);
+
+	run->tick = (struct seam_tick) { .fd = -1 };
+	run->tid = 0;
+	/* what the parent's other threads may have been changing stays */
+	atomic_store(&run->late, NULL);
+	run->written = NULL;
+	current.symbols = (struct seam_native_symbols) { .n_adds = 0 };
+	seam_sysprof_loads_forget();
+	seam_sysprof_signal_remove(run);
+	if (state != SEAM_SYSPROF_BUSY && is_streamed(&current.options) &&
+	    current.output.on_child)
+		current.output.on_child(current.options.ctx);
+	atomic_store(&run->is_in_handler, 0);
+	atomic_store(&run->state, SEAM_SYSPROF_IDLE);
+}
+
+static void on_fork(void)
+{
+	if (atomic_load(&run->state) != SEAM_SYSPROF_IDLE)
+		become_idle();
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, on_fork);
+}
+
+/* A child that was made past fork()'s handlers is noticed here. */
+static uint32_t state_now(void)
+{
+	uint32_t state = atomic_load(&run->state);
+
+	if (state == SEAM_SYSPROF_IDLE || run->pid == getpid())
+		return state;
+	become_idle();
+	return SEAM_SYSPROF_IDLE;
+}
+
+/* ---- start ---- */
+
+static bool is_valid(const struct luam_sysprof_options *opt,
+		     const struct seam_sysprof_output *output)
+{
+	if (!opt || opt->mode < LUAM_SYSPROF_DEFAULT ||
+	    opt->mode > LUAM_SYSPROF_CALLGRAPH || !opt->interval)
+		return false;
+	return !is_streamed(opt) ||
+	       (opt->buf && opt->len && output->writer && output->on_stop);
+}
+
+/* Find VMs and images.  0, or a negative errno. */
+static int prepare_walks(void)
+{
+	static bool is_prepared;
+	int r = is_prepared ? 0 : seam_self_init();
+
+	if (r < 0)
+		return r;
+	seam_self_refresh();
+	/* without the bounds of the stack, walks take longer and still work */
+	seam_self_thread_begin();
+	r = is_prepared ? seam_guest_refresh() : seam_guest_init();
+	if (r < 0)
+		refusal = r == -ENOENT ? "no LuaJIT whose symbols can be found" :
+			  *seam_guest_refusal() ? seam_guest_refusal() : NULL;
+	is_prepared = r >= 0;
+	return r == -ENOENT ? -ENOTSUP : r < 0 ? r : 0;
+}
+
+static void put_native(void *context, uint64_t addr, const char *name,
+		       size_t n)
+{
+	struct seam_sysprof_stream *stream = context;
+
+	seam_sysprof_stream_native(&stream->out, false, addr, name, n);
+}
+
+static void put_symbols(struct seam_sysprof_stream *stream)
+{
+	struct seam_native_names names = { .list = { .items = NULL } };
+
+	if (current.output.add_names)
+		current.output.add_names(current.output.names_vm, &names);
+	seam_native_symbols_fini(&current.symbols);
+	seam_native_symbols_put(&current.symbols, &names, put_native, stream);
+	free(names.list.items);
+}
+
+/* Begin the stream.  0, or the negative errno of opening or writing it. */
+static int begin_stream(void)
+{
+	const struct luam_sysprof_options *opt = &current.options;
+	struct seam_sysprof_stream *stream = &run->stream;
+	struct seam_sysprof_out out = {
+		.writer = current.output.writer, .ctx = opt->ctx,
+		.data = opt->buf, .size = opt->len,
+		.enough = current.output.enough,
+	};
+	int r = current.output.open ? current.output.open(opt->ctx) : 0;
+
+	if (r < 0)
+		return r;
+	seam_sysprof_stream_begin(stream, &out);
+	put_symbols(stream);
+	seam_sysprof_stream_end_symbols(stream);
+	return stream->out.is_halted ? -stream->out.saved_errno : 0;
+}
+
+static int begin_ticks(void)
+{
+	uint64_t interval = current.options.interval;
+	int r = seam_sysprof_signal_install(run);
+
+	if (r < 0)
+		return r;
+	if (interval > MAX_INTERVAL)
+		interval = MAX_INTERVAL;
+	atomic_store(&run->state, SEAM_SYSPROF_RUNNING);
+	r = seam_tick_start(&run->tick, SEAM_SYSPROF_SIGNAL,
+			    interval * NS_PER_MS);
+	if (r < 0)
+		atomic_store(&run->state, SEAM_SYSPROF_BUSY);
+	return r;
+}
+
+static void begin_run(const void *vm, luam_Sysprof_backtracer backtracer)
+{
+	run->vm = vm;
+	run->mode = (uint8_t)current.options.mode;
+	run->backtracer = backtracer;
+	run->tid = (int32_t)syscall(SYS_gettid);
+	run->n_unmapped = seam_self_n_unmapped();
+	memset(run->counts, 0, sizeof(run->counts));
+	current.number++;
+}
+
+/* Start what was validated; the state is BUSY.  0, or a negative errno. */
+static int start(const void *vm, luam_Sysprof_backtracer backtracer)
+{
+	bool has_stream = is_streamed(&current.options);
+	int r = prepare_walks();
+
+	r = r ?: has_stream ? begin_stream() : 0;
+	if (r < 0)
+		return r;
+	begin_run(vm, backtracer);
+	seam_sysprof_loads_begin(run, has_stream ? &current.symbols : NULL);
+	r = begin_ticks();
+	if (r < 0)
+		seam_sysprof_loads_end();
+	return r;
+}
+
+static int status_of(int r)
+{
+	if (r == -ENOMEM)
+		return PROFILE_ERRMEM;
+	errno = -r;
+	return r ? PROFILE_ERRIO : PROFILE_SUCCESS;
+}
+
+/* With the state BUSY, and this process's. */
+static int start_validated(const void *vm,
+			   const struct luam_sysprof_options *opt,
+			   const struct seam_sysprof_output *output,
+			   luam_Sysprof_backtracer backtracer)
+{
+	if (!is_valid(opt, output))
+		return PROFILE_ERRUSE;
+	if (seam_other_profiler_runs())
+		return PROFILE_ERRRUN;
+	current.options = *opt;
+	current.output = *output;
+	return status_of(start(vm, backtracer));
+}
+
+static void call_on_stop(const struct luam_sysprof_options *opt,
+			 const struct seam_sysprof_output *output)
+{
+	int saved_errno = errno;
+
+	if (output->on_stop)
+		output->on_stop(opt ? opt->ctx : NULL, opt ? opt->buf : NULL);
+	errno = saved_errno;
+}
+
+int seam_sysprof_start(const void *vm, const struct luam_sysprof_options *opt,
+		       const struct seam_sysprof_output *output,
+		       luam_Sysprof_backtracer backtracer)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	uint32_t idle = SEAM_SYSPROF_IDLE;
+	int status = PROFILE_ERRRUN;
+
+	refusal = NULL;
+	pthread_once(&once, watch_forks);
+	if (state_now() == SEAM_SYSPROF_IDLE &&
+	    atomic_compare_exchange_strong(&run->state, &idle,
+					   SEAM_SYSPROF_BUSY)) {
+		run->pid = getpid();
+		status = start_validated(vm, opt, output, backtracer);
+		if (status != PROFILE_SUCCESS)
+			atomic_store(&run->state, SEAM_SYSPROF_IDLE);
+	}
+	if (status != PROFILE_SUCCESS)
+		call_on_stop(opt, output);
+	return status;
+}
+
+const char *seam_sysprof_refusal(void)
+{
+	return refusal;
+}
+
+/* ---- stop ---- */
+
+/* No handler samples from here on. */
+static void end_ticks(void)
+{
+	bool is_sampled = syscall(SYS_gettid) == run->tid;
+
+	if (!is_sampled)
+		seam_tick_abandon(&run->tick);
+	/* pairs with the handler; see profiler_run.h */
+	while (!is_sampled && atomic_load(&run->is_in_handler))
+		sched_yield();
+	seam_tick_stop(&run->tick);
+	/* in another thread one may still come */
+	if (is_sampled)
+		seam_sysprof_signal_remove(run);
+}
+
+static void free_late(struct seam_sysprof_late *late)
+{
+	while (late) {
+		struct seam_sysprof_late *next = late->next;
+
+		free(late);
+		late = next;
+	}
+}
+
+/* 0, or the errno of the writer or on_stop. */
+static int end_stream(void)
+{
+	struct seam_sysprof_out *out = &run->stream.out;
+	int error = 0;
+
+	if (!out->is_halted) {
+		seam_sysprof_loads_push(run, &current.symbols);
+		seam_sysprof_write_late(run);
+		seam_sysprof_stream_end(&run->stream);
+	}
+	free_late(atomic_exchange(&run->late, NULL));
+	free_late(run->written);
+	run->written = NULL;
+	seam_native_symbols_fini(&current.symbols);
+	errno = 0;
+	if (current.output.on_stop(current.options.ctx, out->data))
+		error = errno ? errno : EIO;
+	return out->is_halted ? out->saved_errno : error;
+}
+
+int seam_sysprof_stop(const void *vm)
+{
+	uint32_t state = state_now();
+	int error = 0;
+
+	if (state != SEAM_SYSPROF_RUNNING && state != SEAM_SYSPROF_HALTED)
+		return PROFILE_ERRRUN;
+	if ((vm && vm != run->vm) ||
+	    (atomic_load(&run->is_in_handler) &&
+	     syscall(SYS_gettid) == run->tid))
+		return PROFILE_ERRUSE;
+	while (!atomic_compare_exchange_weak(&run->state, &state,
+					     SEAM_SYSPROF_BUSY))
+		if (state != SEAM_SYSPROF_RUNNING &&
+		    state != SEAM_SYSPROF_HALTED)
+			return PROFILE_ERRRUN;
+	end_ticks();
+	seam_sysprof_loads_end();
+	if (is_streamed(&current.options))
+		error = end_stream();
+	atomic_store(&run->state, SEAM_SYSPROF_IDLE);
+	errno = error;
+	return error ? PROFILE_ERRIO : PROFILE_SUCCESS;
+}
+
+__attribute__((destructor)) static void stop_at_exit(void)
+{
+	if (state_now() != SEAM_SYSPROF_IDLE && current.output.ends_at_exit)
+		seam_sysprof_stop(NULL);
+}
+
+/* ---- what it did ---- */
+
+bool seam_sysprof_is_idle(void)
+{
+	return state_now() == SEAM_SYSPROF_IDLE;
+}
+
+uint64_t seam_sysprof_run_number(void)
+{
+	return current.number;
+}
+
+int seam_sysprof_count(struct luam_sysprof_counters *counters)
+{
+	/* the order of the members is that of the states */
+	uint64_t *counts = &counters->vmst_interp, n = 0;
+
+	if (!counters || !seam_sysprof_is_idle())
+		return PROFILE_ERRUSE;
+	for (size_t i = 0; i < SEAM_N_VMSTATES; i++)
+		n += counts[i] = run->counts[i];
+	counters->samples = n;
+	return PROFILE_SUCCESS;
+}

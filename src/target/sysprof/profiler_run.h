@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * profiler_run.h - the one profiler of a process, and its handler
+ *
+ * Everything is in one object, because a handler needs it without looking:
+ * start and stop change it while no handler is in it.
+ *
+ *	stop				handler
+ *	state = BUSY		(A)	is_in_handler = 1	(C)
+ *	while (is_in_handler)	(B)	if (state == RUNNING)	(D)
+ *		yield				sample
+ *	use the rest			is_in_handler = 0
+ *
+ * A before B and C before D, all sequentially consistent: a stop that finds
+ * no handler in (B) is seen by the next one (D).  Only the sampled thread is
+ * in the handler, so a stop of its own finds none.
+ */
+#ifndef SEAM_SYSPROF_PROFILER_RUN_H
+#define SEAM_SYSPROF_PROFILER_RUN_H
+
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#include <seam/lmisclib.h>
+
+#include "target/agent/tick.h"
+#include "target/sysprof/stream_events.h"
+
+/* Its default action is to ignore it: a late one, or one after exec, is. */
+enum { SEAM_SYSPROF_SIGNAL = SIGURG };
+
+enum seam_sysprof_state {
+	SEAM_SYSPROF_IDLE,
+	SEAM_SYSPROF_BUSY,	/* a start or stop has it, and no other may */
+	SEAM_SYSPROF_RUNNING,
+	SEAM_SYSPROF_HALTED,	/* the writer failed; until it is stopped */
+};
+
+/* Symbols that became known while samples are written; see loads.h. */
+struct seam_sysprof_late {
+	struct seam_sysprof_late *next;
+	size_t n;
+	uint8_t bytes[];	/* events of the stream */
+};
+
+struct seam_sysprof_run {
+	_Atomic uint32_t state;		/* enum seam_sysprof_state */
+	_Atomic uint32_t is_in_handler;	/* the sampled thread writes it */
+	/* Written by start, before RUNNING. */
+	struct sigaction before;	/* the signal's, without this run */
+	int32_t pid;
+	int32_t tid;			/* the sampled thread */
+	const void *vm;			/* identity */
+	uint8_t mode;			/* enum luam_sysprof_mode */
+	luam_Sysprof_backtracer backtracer;
+	/* Written by the handler, read when it is stopped. */
+	struct seam_tick tick;
+	uint64_t counts[SEAM_N_VMSTATES];
+	struct seam_sysprof_stream stream;
+	struct seam_guest_sample sample;
+	struct seam_sysprof_host host;
+	uint64_t n_unmapped;	/* seam_self_n_unmapped() at the last look */
+	/* A post wakes the thread of loads.h; is_woken: it was posted. */
+	sem_t wake;
+	atomic_bool is_woken;
+	/* Pushed by that thread, taken by the handler. */
+	struct seam_sysprof_late *_Atomic late;
+	struct seam_sysprof_late *written;	/* the handler's, to be freed */
+};
+
+extern struct seam_sysprof_run seam_sysprof_run;
+
+/* Write late symbols; by the handler, or when it is stopped. */
+void seam_sysprof_write_late(struct seam_sysprof_run *run);
+
+/* The handler, as sigaction(2) has it. */
+void seam_sysprof_on_signal(int signal, siginfo_t *info, void *context);
+
+#endif /* SEAM_SYSPROF_PROFILER_RUN_H */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * vm.h - a VM's identity, and its end
+ *
+ * The profiler has to stop before the VM is freed, which lua_close() does not
+ * know: so an object in the registry has a finalizer that stops it.
+ *
+ * Threads: the VM's.
+ */
+#ifndef SEAM_SYSPROF_VM_H
+#define SEAM_SYSPROF_VM_H
+
+#include <lua.h>
+
+#include "base/base.h"
+
+/* The same for all coroutines of a VM. */
+const void *seam_sysprof_vm_id(lua_State *L);
+
+/*
+ * Make the object, or find it.  Throws no error.  NULL without memory.  It is
+ * as old as the VM: the run that it ends is to be stored in it.
+ */
+uint64_t *seam_sysprof_vm_guard(lua_State *L);
+
+#endif /* SEAM_SYSPROF_VM_H */
