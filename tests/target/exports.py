@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 library, version_script = sys.argv[1:]
-wanted = set(re.findall(r"^\t(seam_\w+);", open(version_script).read(), re.M))
+wanted = set(re.findall(r"^\t(\w+);", open(version_script).read(), re.M))
 listed = subprocess.run(["nm", "-D", "--defined-only", library],
                         capture_output=True, text=True, check=True).stdout
 found = set(re.findall(r" T (\w+)", listed))
