@@ -349,11 +349,12 @@ uint64_t seam_sysprof_run_number(void)
 
 int seam_sysprof_count(struct luam_sysprof_counters *counters)
 {
-	/* the order of the members is that of the states */
-	uint64_t *counts = &counters->vmst_interp, n = 0;
+	uint64_t *counts, n = 0;
 
 	if (!counters || !seam_sysprof_is_idle())
 		return PROFILE_ERRUSE;
+	/* the order of the members is that of the states */
+	counts = &counters->vmst_interp;
 	for (size_t i = 0; i < SEAM_N_VMSTATES; i++)
 		n += counts[i] = run->counts[i];
 	counters->samples = n;

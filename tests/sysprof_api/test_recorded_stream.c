@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_sysprof_stream.c - what is recorded is what a reader finds */
+/* test_recorded_stream.c - what is recorded is what a reader finds */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -101,8 +101,10 @@ static void copy_item(struct copy *to, const struct seam_sysprof_item *item)
 	if (item->kind != SEAM_SYSPROF_SAMPLE)
 		return;
 	assert_true(item->n_lua <= FRAMES && item->n_host <= FRAMES);
-	memcpy(to->lua, item->lua, item->n_lua * sizeof(*to->lua));
-	memcpy(to->host, item->host, item->n_host * sizeof(*to->host));
+	for (size_t i = 0; i < item->n_lua; i++)
+		to->lua[i] = item->lua[i];
+	for (size_t i = 0; i < item->n_host; i++)
+		to->host[i] = item->host[i];
 }
 
 /* End the stream and read all of it. */
