@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lua_api.c - the Lua modules seam.sysprof and seam.misc
+ * lua_sysprof.c - the Lua modules seam.sysprof and seam.misc
  *
  * What a file of this folder needs of Lua's C API is left undefined in the
  * library: it is the VM's of the process, by whatever it was linked.

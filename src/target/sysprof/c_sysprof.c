@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* c_api.c - the functions of <seam/lmisclib.h> */
+/* c_sysprof.c - the functions of <seam/lmisclib.h> */
 #include "target/sysprof/lua_symbols.h"
 #include "target/sysprof/start_in_vm.h"
 #include "target/sysprof/vm.h"
