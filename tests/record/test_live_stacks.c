@@ -248,6 +248,24 @@ static void a_chain_that_the_kernel_cut_is_no_complete_stack(void **state)
 	assert_int_equal(counts.n_ended[SEAM_STACK_TRUNCATED], 1);
 }
 
+static void a_word_that_is_no_address_ends_the_kernels_chain(void **state)
+{
+	static const uint64_t user[] = {
+		JIT + 0x100, UINT64_MAX, JIT + 0x200, JIT + 0x300,
+	}, walked[] = { JIT + 0x100, JIT + 0x200 };
+	struct made_sample sample = jit;
+
+	(void)state;
+	map(JIT, JIT_END, "//anon", 0);
+	sample.n_stack = 2;
+	sample.user = user;
+	sample.n_user = 4;
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make(&sample));
+	expect_chain(walked, 2);
+	assert_int_equal(counts.n_ended[SEAM_STACK_TRUNCATED], 1);
+}
+
 static void what_is_no_code_ends_the_kernels_chain(void **state)
 {
 	static const uint64_t user[] = {
@@ -644,6 +662,7 @@ int main(void)
 		T(a_task_without_64_bit_registers_keeps_the_kernels_chain),
 		T(the_kernels_chain_goes_on_where_the_copy_ends),
 		T(a_chain_that_the_kernel_cut_is_no_complete_stack),
+		T(a_word_that_is_no_address_ends_the_kernels_chain),
 		T(what_is_no_code_ends_the_kernels_chain),
 		T(a_process_without_mappings_has_one_frame),
 		T(exec_leaves_no_mapping),

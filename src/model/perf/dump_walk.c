@@ -20,6 +20,8 @@ struct recorded {
 	size_t n_kernel;		/* before the user's marker */
 	const uint64_t *user;		/* after it */
 	size_t n_user;
+	bool has_more;		/* a word that is no address, as a frame */
+				/* pointer may lead to */
 	struct seam_unwind_rest rest;	/* of these, what goes on */
 };
 
@@ -41,6 +43,7 @@ static struct recorded recorded_chain(const struct seam_stack_dumps *dumps,
 	for (end = c.n_kernel + 1; end < chain->n &&
 	     c.words[end] < (uint64_t)PERF_CONTEXT_MAX; end++)
 		c.n_user++;
+	c.has_more = end < chain->n;
 	return c;
 }
 
@@ -187,6 +190,7 @@ static void walk(struct seam_dump_walk *w, const struct seam_dump_job *job,
 	};
 	seam_unwind_walk_sample(&space, &memory, regs, job->misc, stack);
 	c->rest = seam_unwind_kernel_follow(&space, stack, c->user, c->n_user,
+		c->has_more ||
 		n >= (max_stack ? max_stack : PERF_MAX_STACK_DEPTH));
 }
 

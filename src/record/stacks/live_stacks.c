@@ -128,15 +128,19 @@ static struct user_chain user_chain_of(const struct seam_live_stacks *stacks,
 				       const struct seam_perf_sample *sample)
 {
 	const uint64_t *words = (const void *)sample->callchain.data;
-	size_t n = sample->callchain.n, i = 0, n_addrs;
+	size_t n = sample->callchain.n, i = 0, end, n_addrs;
 
 	while (i < n && words[i] != (uint64_t)PERF_CONTEXT_USER)
 		i++;
+	/* a frame pointer may lead to a word that no address can be */
+	for (end = i + 1; end < n && words[end] < (uint64_t)PERF_CONTEXT_MAX;)
+		end++;
 	/* the limit does not count the marks of contexts */
 	n_addrs = n - (i < n) - (i > 0);
 	return (struct user_chain) {
-		.addrs = words + i + 1, .n = i < n ? n - i - 1 : 0,
-		.n_before = i, .is_cut = n_addrs >= stacks->max_chain,
+		.addrs = words + i + 1, .n = i < n ? end - i - 1 : 0,
+		.n_before = i,
+		.is_cut = n_addrs >= stacks->max_chain || end < n,
 	};
 }
 
