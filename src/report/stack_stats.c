@@ -100,6 +100,12 @@ static void put_counts(const struct seam_view *view,
 		fprintf(view->out, "\n%s sample%s had no user stack\n",
 			seam_format_count(count, counts->n_empty),
 			counts->n_empty == 1 ? "" : "s");
+	if (counts->n_kernel_cut)
+		fprintf(view->out, "\nthe kernel's part of %s stack%s is "
+			"truncated: deeper than kernel.perf_event_max_stack "
+			"allows\n", seam_format_count(count,
+			counts->n_kernel_cut),
+			counts->n_kernel_cut == 1 ? "" : "s");
 }
 
 /* The ends of @n_ends kinds that occurred, and how each is called. */
@@ -199,6 +205,7 @@ static void put_counts_json(struct seam_json *j,
 	seam_json_u64(j, "joined", counts->n_joined);
 	seam_json_u64(j, "continued", counts->n_continued);
 	seam_json_u64(j, "empty", counts->n_empty);
+	seam_json_u64(j, "kernel_cut", counts->n_kernel_cut);
 	seam_json_u64(j, "dump_bytes", counts->dump_bytes);
 	put_files_json(j, counts);
 }

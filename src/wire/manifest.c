@@ -225,6 +225,7 @@ static const struct {
 	STACKS("joined", n_joined),
 	STACKS("continued", n_continued),
 	STACKS("empty", n_empty),
+	STACKS("kernel_cut", n_kernel_cut),
 	STACKS("jvm", n_jvm),
 	STACKS("dump_bytes", dump_bytes),
 #undef STACKS

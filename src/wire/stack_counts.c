@@ -138,6 +138,7 @@ void seam_stack_counts_merge(struct seam_stack_counts *counts,
 	counts->n_joined += from->n_joined;
 	counts->n_continued += from->n_continued;
 	counts->n_empty += from->n_empty;
+	counts->n_kernel_cut += from->n_kernel_cut;
 	counts->n_jvm += from->n_jvm;
 	if (counts->dump_bytes < from->dump_bytes)
 		counts->dump_bytes = from->dump_bytes;

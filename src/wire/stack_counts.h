@@ -60,6 +60,11 @@ struct seam_stack_counts {
 	uint64_t n_continued;	/* the kernel's chain of frame pointers */
 	uint64_t n_empty;	/* samples without user stack; not in n_ended */
 	uint64_t n_frames[SEAM_STACK_N_QUALITIES];
+	/*
+	 * Samples whose kernel part has as many frames as the kernel allows
+	 * (kernel.perf_event_max_stack): its outer ones may be missing.
+	 */
+	uint64_t n_kernel_cut;
 	uint64_t n_jvm;		/* ended early in a process with libjvm.so */
 	uint64_t dump_bytes;	/* of stack copied for a sample, at most */
 	/*

@@ -409,7 +409,8 @@ static void compare(const struct seam_profile *p)
 	check(memcmp(a->n_ended, b->n_ended, sizeof(a->n_ended)) == 0);
 	check(memcmp(a->n_frames, b->n_frames, sizeof(a->n_frames)) == 0);
 	check(a->n_joined == b->n_joined && a->n_empty == b->n_empty &&
-	      a->n_continued == b->n_continued);
+	      a->n_continued == b->n_continued &&
+	      a->n_kernel_cut == b->n_kernel_cut);
 }
 
 /* As the reader finds it, in a file of memory. */

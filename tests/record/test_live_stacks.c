@@ -77,6 +77,7 @@ struct made_sample {
 	bool has_dump;
 	const uint64_t *user;		/* the kernel's chain */
 	size_t n_user;
+	size_t n_kernel;	/* not 0: so many, and no user's part */
 };
 
 static const void *make(const struct made_sample *s)
@@ -90,10 +91,13 @@ static const void *make(const struct made_sample *s)
 	word(s->pc);
 	word((uint32_t)pid | (uint64_t)TID << 32);
 	word(1234);
-	word(3 + s->n_user);
+	word(s->n_kernel ? 1 + s->n_kernel : 3 + s->n_user);
 	word((uint64_t)PERF_CONTEXT_KERNEL);
 	word(0xffffffff81000000);
-	word((uint64_t)PERF_CONTEXT_USER);
+	for (size_t i = 1; i < s->n_kernel; i++)
+		word(0xffffffff81000000 + i);
+	if (!s->n_kernel)
+		word((uint64_t)PERF_CONTEXT_USER);
 	for (size_t i = 0; i < s->n_user; i++)
 		word(s->user[i]);
 	word(4 | UINT64_C(0x55) << 32);		/* raw: size, 4 bytes */
@@ -246,6 +250,27 @@ static void a_chain_that_the_kernel_cut_is_no_complete_stack(void **state)
 	seam_live_stacks_sample(&stacks, 0, make(&sample));
 	expect_chain(user, MAX_CHAIN - 1);
 	assert_int_equal(counts.n_ended[SEAM_STACK_TRUNCATED], 1);
+}
+
+/* The kernel stops at its limit, and has no room for the user's part. */
+static void a_kernel_part_that_the_kernel_cut_is_counted(void **state)
+{
+	struct made_sample sample = jit;
+
+	(void)state;
+	map(JIT, JIT_END, "//anon", 0);
+	for (size_t n = MAX_CHAIN - 1; n <= MAX_CHAIN; n++) {
+		struct seam_perf_sample out;
+
+		sample.n_kernel = n;
+		seam_live_stacks_begin_round(&stacks, false);
+		seam_live_stacks_sample(&stacks, 0, make(&sample));
+		read_out(0, &out);
+		/* two marks, and the two frames of the copy */
+		assert_int_equal(out.callchain.n, n + 4);
+		assert_int_equal(counts.n_kernel_cut, n == MAX_CHAIN);
+	}
+	assert_int_equal(counts.n_ended[SEAM_STACK_COMPLETE], 2);
 }
 
 static void a_word_that_is_no_address_ends_the_kernels_chain(void **state)
@@ -662,6 +687,7 @@ int main(void)
 		T(a_task_without_64_bit_registers_keeps_the_kernels_chain),
 		T(the_kernels_chain_goes_on_where_the_copy_ends),
 		T(a_chain_that_the_kernel_cut_is_no_complete_stack),
+		T(a_kernel_part_that_the_kernel_cut_is_counted),
 		T(a_word_that_is_no_address_ends_the_kernels_chain),
 		T(what_is_no_code_ends_the_kernels_chain),
 		T(a_process_without_mappings_has_one_frame),

@@ -165,6 +165,16 @@ static void enter(struct seam_dump_walk *w, uint32_t sample, int32_t pid)
 	seam_code_space_enter(&w->space, w->at.space, pid, s->time_ns[sample]);
 }
 
+/* The limit of a chain that the kernel made, in addresses. */
+static size_t max_chain_of(const struct seam_dump_walk *w,
+			   const struct seam_dump_job *job)
+{
+	uint16_t max = w->dumps->data->events.items[job->event]
+		       .attr.sample_max_stack;
+
+	return max ? max : PERF_MAX_STACK_DEPTH;
+}
+
 /*
  * Walk, and find where the recorded chain @c goes on; the kernel's limit does
  * not count the marks of contexts.
@@ -174,8 +184,6 @@ static void walk(struct seam_dump_walk *w, const struct seam_dump_job *job,
 		 const struct seam_unwind_registers *regs,
 		 struct seam_unwind_stack *stack, struct recorded *c)
 {
-	uint16_t max_stack = w->dumps->data->events.items[job->event]
-			     .attr.sample_max_stack;
 	size_t n = c->n_kernel - (c->n_kernel > 0) + c->n_user;
 	const struct seam_unwind_space space =
 		seam_code_space_for_walk(&w->space);
@@ -190,8 +198,7 @@ static void walk(struct seam_dump_walk *w, const struct seam_dump_job *job,
 	};
 	seam_unwind_walk_sample(&space, &memory, regs, job->misc, stack);
 	c->rest = seam_unwind_kernel_follow(&space, stack, c->user, c->n_user,
-		c->has_more ||
-		n >= (max_stack ? max_stack : PERF_MAX_STACK_DEPTH));
+		c->has_more || n >= max_chain_of(w, job));
 }
 
 /* Count the stack, of which @n_joined frames are of others; its chain. */
@@ -222,6 +229,13 @@ static bool keep(struct seam_dump_walk *w, struct seam_dump_job *job,
 	return true;
 }
 
+static void count_kernel_cut(struct seam_dump_walk *w,
+			     const struct seam_dump_job *job)
+{
+	w->counts.n_kernel_cut += recorded_chain(w->dumps, job->sample)
+				  .n_kernel > max_chain_of(w, job);
+}
+
 static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,
 		       const struct seam_perf_sample *sample,
 		       const struct seam_unwind_registers *regs,
@@ -238,6 +252,7 @@ static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,
 	}
 	if (w->space.needed != SEAM_NONE)
 		return;
+	count_kernel_cut(w, job);
 	job->is_done = true;
 	job->pid = sample->pid;
 	job->tid = sample->tid;
@@ -294,6 +309,7 @@ void seam_dump_walk_job(struct seam_dump_walk *w, struct seam_dump_job *job)
 		return;
 	}
 	w->counts.n_empty++;
+	count_kernel_cut(w, job);
 	job->is_done = true;
 }
 

@@ -122,6 +122,7 @@ struct user_chain {
 	size_t n;
 	size_t n_before;	/* words before PERF_CONTEXT_USER */
 	bool is_cut;		/* by the limit of the kernel */
+	bool is_kernel_cut;	/* the part before it is */
 };
 
 static struct user_chain user_chain_of(const struct seam_live_stacks *stacks,
@@ -141,6 +142,7 @@ static struct user_chain user_chain_of(const struct seam_live_stacks *stacks,
 		.addrs = words + i + 1, .n = i < n ? end - i - 1 : 0,
 		.n_before = i,
 		.is_cut = n_addrs >= stacks->max_chain || end < n,
+		.is_kernel_cut = i > stacks->max_chain,
 	};
 }
 
@@ -352,6 +354,7 @@ static bool unwind(struct view *v, uint32_t event, const void *record,
 		r.stack = &stack;
 		r.n_before = chain.n_before;
 	}
+	v->stacks->counts->n_kernel_cut += chain.is_kernel_cut;
 	hand_on(v->stacks, event, write_sample(v->stacks, &r));
 	return true;
 }
