@@ -43,6 +43,8 @@ struct seam_option {
 	/* "HZ"; NULL for a flag; "[BYTES]": optional, "" if absent. */
 	const char *value;
 	const char *choices;	/* "fp|none", the valid values; NULL: any */
+	/* "auto|fp", what completion offers if others are valid; NULL */
+	const char *suggestions;
 	const char *help;	/* one sentence, lower case, no full stop */
 	const char *detail;	/* for the man page only; NULL: none */
 	enum seam_option_kind kind;

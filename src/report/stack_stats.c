@@ -100,6 +100,10 @@ static void put_counts(const struct seam_view *view,
 		fprintf(view->out, "\n%s sample%s had no user stack\n",
 			seam_format_count(count, counts->n_empty),
 			counts->n_empty == 1 ? "" : "s");
+	if (counts->n_32_bit)
+		fprintf(view->out, "\n%s sample%s of 32-bit tasks: by frame "
+			"pointers\n", seam_format_count(count,
+			counts->n_32_bit), counts->n_32_bit == 1 ? "" : "s");
 	if (counts->n_kernel_cut)
 		fprintf(view->out, "\nthe kernel's part of %s stack%s is "
 			"truncated: deeper than kernel.perf_event_max_stack "
@@ -164,7 +168,7 @@ void seam_report_stats_text(const struct seam_report *report,
 	seam_summary_head(report, view);
 	if (seam_guest_counts_total(guest))
 		put_guest(view, guest);
-	if (seam_stack_counts_total(counts) || counts->n_empty)
+	if (seam_stack_counts_exist(counts))
 		put_counts(view, counts);
 	else if (!seam_guest_counts_total(guest))
 		fputs("\nNo user stacks were unwound: there are no counts.\n",
@@ -205,6 +209,7 @@ static void put_counts_json(struct seam_json *j,
 	seam_json_u64(j, "joined", counts->n_joined);
 	seam_json_u64(j, "continued", counts->n_continued);
 	seam_json_u64(j, "empty", counts->n_empty);
+	seam_json_u64(j, "of_32_bit", counts->n_32_bit);
 	seam_json_u64(j, "kernel_cut", counts->n_kernel_cut);
 	seam_json_u64(j, "dump_bytes", counts->dump_bytes);
 	put_files_json(j, counts);

@@ -225,6 +225,7 @@ static const struct {
 	STACKS("joined", n_joined),
 	STACKS("continued", n_continued),
 	STACKS("empty", n_empty),
+	STACKS("of_32_bit", n_32_bit),
 	STACKS("kernel_cut", n_kernel_cut),
 	STACKS("jvm", n_jvm),
 	STACKS("dump_bytes", dump_bytes),
@@ -250,7 +251,7 @@ static void put_stack_files(struct seam_json *j,
 static void put_stacks(struct seam_json *j,
 		       const struct seam_stack_counts *stacks)
 {
-	if (!seam_stack_counts_total(stacks) && !stacks->n_empty)
+	if (!seam_stack_counts_exist(stacks))
 		return;
 	seam_json_open(j, "stacks", '{');
 	seam_json_open(j, "ended", '{');

@@ -138,6 +138,7 @@ void seam_stack_counts_merge(struct seam_stack_counts *counts,
 	counts->n_joined += from->n_joined;
 	counts->n_continued += from->n_continued;
 	counts->n_empty += from->n_empty;
+	counts->n_32_bit += from->n_32_bit;
 	counts->n_kernel_cut += from->n_kernel_cut;
 	counts->n_jvm += from->n_jvm;
 	if (counts->dump_bytes < from->dump_bytes)
@@ -155,6 +156,12 @@ uint64_t seam_stack_counts_total(const struct seam_stack_counts *counts)
 	for (size_t i = 0; i < SEAM_STACK_N_ENDS; i++)
 		n += counts->n_ended[i];
 	return n;
+}
+
+bool seam_stack_counts_exist(const struct seam_stack_counts *counts)
+{
+	return seam_stack_counts_total(counts) || counts->n_empty ||
+	       counts->n_32_bit;
 }
 
 double seam_stack_counts_percent(const struct seam_stack_counts *counts)
@@ -224,7 +231,16 @@ bool seam_stack_counts_advise(const struct seam_stack_counts *counts,
 	uint64_t total = seam_stack_counts_total(counts);
 	double percent = seam_stack_counts_percent(counts);
 	const char *path = worst_path(counts, worst);
+	double of_32_bit = counts->n_32_bit ? 100.0 *
+		(double)counts->n_32_bit / (double)(total + counts->n_32_bit) :
+		0;
 
+	if (of_32_bit > 100 - ENOUGH_PERCENT) {
+		snprintf(text, cap, "%.1f %% of the user stacks are of 32-bit "
+			 "tasks: by frame pointers (build them with "
+			 "-fno-omit-frame-pointer)", of_32_bit);
+		return true;
+	}
 	if (total == 0 || percent >= ENOUGH_PERCENT)
 		return false;
 	if (counts->n_jvm >

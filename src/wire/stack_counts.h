@@ -59,6 +59,8 @@ struct seam_stack_counts {
 	uint64_t n_joined;	/* other samples of the thread */
 	uint64_t n_continued;	/* the kernel's chain of frame pointers */
 	uint64_t n_empty;	/* samples without user stack; not in n_ended */
+	/* Of 32-bit tasks: by frame pointers, as the kernel has them; nor is */
+	uint64_t n_32_bit;	/* this in n_ended */
 	uint64_t n_frames[SEAM_STACK_N_QUALITIES];
 	/*
 	 * Samples whose kernel part has as many frames as the kernel allows
@@ -103,6 +105,9 @@ void seam_stack_counts_add_module(struct seam_stack_counts *counts,
 /* Add the counts of @from. */
 void seam_stack_counts_merge(struct seam_stack_counts *counts,
 			     const struct seam_stack_counts *from);
+
+/* Whether samples were to be unwound; not all are stacks. */
+bool seam_stack_counts_exist(const struct seam_stack_counts *counts);
 
 /* How many stacks there were, and what share is complete (0 to 100). */
 uint64_t seam_stack_counts_total(const struct seam_stack_counts *counts);

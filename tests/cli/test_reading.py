@@ -453,6 +453,8 @@ def _():
             completed("seam", "report", "--tr") == ["--tree"] and
             completed("seam", "report", "--by", "t") == ["thread"] and
             completed("seam", "report", "--by", "=", "m") == ["module"] and
+            completed("seam", "record", "--call-graph", "") ==
+            ["auto", "fp", "dwarf", "none"] and
             completed("seam", "help", "flame") == ["flamegraph"])
 
 

@@ -130,7 +130,15 @@ int main(int c, char **v)
 		in_library = dlsym(dlopen("./library", RTLD_NOW), "in_library");
 		in_library(outer, s);
 		execv(v[0], args);
-	} else if (strcmp(how, "hostile") == 0)
+	} else if (strcmp(how, "many") == 0)
+		for (int i = 0; i < atoi(v[3]); i++) {
+			char path[32];
+			sprintf(path, "./many/%d.so", i);
+			in_library = dlsym(dlopen(path, RTLD_NOW),
+					   "in_library");
+			in_library(outer, s / atoi(v[3]));
+		}
+	else if (strcmp(how, "hostile") == 0)
 		hostile(s);
 	return 0;
 }
@@ -138,6 +146,19 @@ int main(int c, char **v)
 LIBRARY_C = r"""
 void in_library(void (*fn)(double), double s)
 { volatile char a[300]; a[1] = 1; fn(s); a[2] = 1; }
+"""
+# A program of 32 bits that needs no library.
+CODE_32_C = r"""
+static volatile unsigned x;
+__attribute__((noinline)) static void inner32(unsigned n)
+{ for (unsigned i = 0; i < n; i++) x += i; }
+__attribute__((noinline)) static void outer32(unsigned n)
+{ inner32(n); x++; }
+void _start(void)
+{
+	outer32(300000000);
+	__asm__ volatile("int $0x80" :: "a"(1), "b"(0));
+}
 """
 ROOTS = ("_start", "clone3", "__clone", "_dl_start_user")
 
@@ -299,6 +320,52 @@ def test_what_is_mapped_after_an_exec_on_another_cpu():
     check_complete(path)
     # the last frames of samples in main() itself are fewer
     check_frames(path, ("outer", "in_library", "main", "_start"), 70)
+
+
+def test_a_process_with_400_libraries():
+    build()
+    os.makedirs("many")
+    with open("library", "rb") as built:
+        content = built.read()
+    found = re.search(r"Build ID: (\w+)", run("readelf", "-n",
+                                              "library").stdout)
+    build_id = bytes.fromhex(found[1])
+    for i in range(400):
+        with open(f"many/{i}.so", "wb") as out:
+            out.write(content.replace(build_id, build_id[:-2] +
+                                      i.to_bytes(2, "big")))
+    path = recorded("many", "./code", "many", "1.2", "400")
+    ended = check_complete(path)
+    check(not ended["no_file"] and not ended["not_ready"], str(ended))
+    check_frames(path, ("inner", "middle", "outer", "in_library", "main"), 80)
+    text = perf("script", "-f", "-i", f"{path}/data", "-F", "ip,sym,dso")
+    libraries = set(re.findall(r"in_library .*/many/(\d+)\.so", text))
+    check(len(libraries) > 200, f"{len(libraries)} libraries only")
+
+
+def test_tasks_of_32_bits_have_the_kernels_chain_and_are_counted():
+    build()
+    with open("code32.c", "w", encoding="ascii") as out:
+        out.write(CODE_32_C)
+    subprocess.run(["cc", "-m32", "-nostdlib", "-static", "-ffreestanding",
+                    "-O1", "-fno-pie", "-no-pie", "-fno-omit-frame-pointer",
+                    "-o", "code32", "code32.c"], check=True)
+    try:
+        subprocess.run(["./code32"], check=True)
+    except OSError as error:    # a kernel without CONFIG_IA32_EMULATION
+        raise Skip(f"no program of 32 bits runs: {error}") from error
+    path = recorded("code32", "sh", "-c", "./code32; ./code plain 0.3")
+    stacks = counts(path)
+    check(stacks["of_32_bit"] > 20, str(stacks))
+    check_complete(path)
+    check_frames(path, ("outer", "main", "_start"), 30)
+    check_frames(path, ("inner32", "_start"), 20)
+    shown = run(SEAM, "report", "--stats", path).stdout
+    check("32-bit tasks: by frame pointers" in shown, shown)
+    # alone, it is no lack of this recording
+    shown = run(SEAM, "report", recorded("only32", "./code32")).stdout
+    check("--call-graph auto" not in shown and "of 32-bit tasks" in shown,
+          shown)
 
 
 def test_many_short_programs():

@@ -381,7 +381,7 @@ static void compare_stack(const struct seam_profile *p, size_t i,
 		      !is_known(pc) || !is_known(pc - 1));
 		/* of a stack that could be unwound */
 		check(k == first + 1 || is_known(pc) || is_known(pc - 1) ||
-		      live_counts.n_empty);
+		      live_counts.n_empty || live_counts.n_32_bit);
 		stack = p->stacks.items[stack].parent;
 	}
 	check(!stack || n == 0);
@@ -409,6 +409,7 @@ static void compare(const struct seam_profile *p)
 	check(memcmp(a->n_ended, b->n_ended, sizeof(a->n_ended)) == 0);
 	check(memcmp(a->n_frames, b->n_frames, sizeof(a->n_frames)) == 0);
 	check(a->n_joined == b->n_joined && a->n_empty == b->n_empty &&
+	      a->n_32_bit == b->n_32_bit &&
 	      a->n_continued == b->n_continued &&
 	      a->n_kernel_cut == b->n_kernel_cut);
 }

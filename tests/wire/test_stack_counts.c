@@ -91,7 +91,7 @@ static void merging_adds_every_count(void **state)
 		.n_ended = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 },
 		.n_frames = { 12, 13, 14, 15, 16 }, .n_joined = 17,
 		.n_continued = 18, .n_empty = 19, .n_jvm = 20,
-		.n_kernel_cut = 22,
+		.n_kernel_cut = 22, .n_32_bit = 23,
 		.dump_bytes = 21, .n_modules = 1,
 		.modules = { { 3, SEAM_STACK_NO_FILE, "/a" } },
 	};
@@ -124,6 +124,13 @@ static void advice_names_the_option_the_file_or_the_jvm(void **state)
 	(void)state;
 	assert_null(advice(&c));
 	assert_null(advice(&(struct seam_stack_counts) { 0 }));
+	c.n_32_bit = 10;
+	assert_null(advice(&c));
+	c.n_32_bit = 25;
+	assert_string_equal(advice(&c), "20.0 % of the user stacks are of "
+		"32-bit tasks: by frame pointers (build them with "
+		"-fno-omit-frame-pointer)");
+	c.n_32_bit = 0;
 	c.n_ended[SEAM_STACK_TRUNCATED] = 30;
 	assert_string_equal(advice(&c), "75.0 % of the user stacks are "
 		"complete; 25.0 % end early: deeper than the copy of the "

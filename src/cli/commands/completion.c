@@ -23,6 +23,12 @@ static void each_option(FILE *out, const struct seam_command *command,
 		visit(out, command, common);
 }
 
+/* What a value may be, as "a|b"; NULL: not known. */
+static const char *choices_of(const struct seam_option *option)
+{
+	return option->choices ? option->choices : option->suggestions;
+}
+
 /* "a|b" as "a b". */
 static void put_choices(FILE *out, const char *choices)
 {
@@ -53,7 +59,7 @@ static void bash_choices(FILE *out, const struct seam_command *command,
 			 const struct seam_option *option)
 {
 	(void)command;
-	if (!option->choices)
+	if (!choices_of(option))
 		return;
 	fputs("\t\t", out);
 	if (option->name)
@@ -62,7 +68,7 @@ static void bash_choices(FILE *out, const struct seam_command *command,
 	if (option->letter)
 		fprintf(out, "-%c", option->letter);
 	fputs(") words='", out);
-	put_choices(out, option->choices);
+	put_choices(out, choices_of(option));
 	fputs("' ;;\n", out);
 }
 
@@ -155,9 +161,9 @@ static void zsh_option(FILE *out, const struct seam_command *command,
 	if (option->value) {
 		fprintf(out, "%s:", option->value[0] == '[' ? ":" : "");
 		put_quoted(out, option->value, ":[]\\");
-		fputs(option->choices ? ":(" : ":_files", out);
-		if (option->choices) {
-			put_choices(out, option->choices);
+		fputs(choices_of(option) ? ":(" : ":_files", out);
+		if (choices_of(option)) {
+			put_choices(out, choices_of(option));
 			fputc(')', out);
 		}
 	}
@@ -219,9 +225,9 @@ static void fish_option(FILE *out, const struct seam_command *command,
 		fprintf(out, " -s %c", option->letter);
 	if (must_have)
 		fputs(" -r", out);
-	if (option->choices) {
+	if (choices_of(option)) {
 		fputs(" -f -a '", out);
-		put_choices(out, option->choices);
+		put_choices(out, choices_of(option));
 		fputc('\'', out);
 	}
 	fputs(" -d '", out);

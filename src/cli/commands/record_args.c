@@ -72,7 +72,7 @@ static const struct seam_option options[] = {
 	       "probes"),
 	OPTION(call_graph, STRING, 0, "call-graph", "HOW",
 	       "how call chains are recorded: auto, fp, dwarf or none",
-	       .detail = CALL_GRAPH_DETAIL),
+	       .suggestions = "auto|fp|dwarf|none", .detail = CALL_GRAPH_DETAIL),
 	OPTION(record.data_addresses, FLAG, 'd', "data", NULL,
 	       "record the addresses of memory accesses"),
 	OPTION(record.switch_events, FLAG, 0, "switch-events", NULL,

@@ -295,7 +295,7 @@ void seam_dump_walk_job(struct seam_dump_walk *w, struct seam_dump_job *job)
 	const struct seam_perf_attr *attr =
 		&data->events.items[job->event].attr;
 	struct seam_unwind_registers regs = { 0 };
-	struct seam_perf_sample sample;
+	struct seam_perf_sample sample = { .time = 0 };
 
 	job->chain = w->space.needed = SEAM_NONE;
 	job->n_frames = 0;
@@ -308,7 +308,10 @@ void seam_dump_walk_job(struct seam_dump_walk *w, struct seam_dump_job *job)
 		take_stack(w, job, &sample, &regs, attr->sample_stack_user);
 		return;
 	}
-	w->counts.n_empty++;
+	if (sample.user_regs.abi == PERF_SAMPLE_REGS_ABI_32)
+		w->counts.n_32_bit++;
+	else
+		w->counts.n_empty++;
 	count_kernel_cut(w, job);
 	job->is_done = true;
 }

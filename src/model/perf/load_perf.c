@@ -384,7 +384,8 @@ static void hint_stacks(struct perf_loader *l)
 
 	/* of stacks that were unwound more is known */
 	if ((l->input->manifest &&
-	     seam_stack_counts_total(&l->input->manifest->stacks)) ||
+	     (seam_stack_counts_total(&l->input->manifest->stacks) ||
+	      l->input->manifest->stacks.n_32_bit)) ||
 	    seam_guest_counts_total(&l->profile->guest_counts))
 		return;
 	for (size_t i = 0; i < l->scans.n; i++)

@@ -326,7 +326,10 @@ static bool has_stack(struct seam_live_stacks *stacks,
 	    seam_perf_registers_x86_64(&sample->user_regs, regs->value,
 				       &regs->known))
 		return true;
-	stacks->counts->n_empty++;
+	if (sample->user_regs.abi == PERF_SAMPLE_REGS_ABI_32)
+		stacks->counts->n_32_bit++;
+	else
+		stacks->counts->n_empty++;
 	return false;
 }
 
