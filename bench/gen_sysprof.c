@@ -67,7 +67,8 @@ static void put_symbols(struct seam_sysprof_buffer *out)
 	item.kind = SEAM_SYSPROF_SYMBOL_LFUNC;
 	for (int i = 0; i < N_LUA; i++) {
 		item.lfunc.addr = PROTO_BASE + (uint64_t)i * 96;
-		item.lfunc.chunk = text(name, "@/srv/app/module_%d.lua", i / 20);
+		item.lfunc.chunk = text(name, "@/srv/app/module_%d.lua",
+					i / 20);
 		item.lfunc.line = (uint64_t)(i % 20) * 15;
 		put(out, &item);
 	}

@@ -67,11 +67,12 @@ struct seam_exporter {
 seam_export_fn seam_write_folded;
 
 /*
- * A stream of LuaJIT's sysprof, symbol table 3 and profile 2.  One that was read
- * from a stream is copied: bytes that LuaJIT wrote in these versions come out the
- * same, an older stream as the same symbols and samples, a damaged one up to the
- * damage, with an epilogue.  -EINVAL where layers are selected.  Of other
- * recordings the samples with a VM state are written; -ENOTSUP without any.
+ * A stream of LuaJIT's sysprof, symbol table 3 and profile 2.  One that was
+ * read from a stream is copied: bytes that LuaJIT wrote in these versions come
+ * out the same, an older stream as the same symbols and samples, a damaged one
+ * up to the damage, with an epilogue.  -EINVAL where layers are selected.  Of
+ * other recordings the samples with a VM state are written; -ENOTSUP without
+ * any.
  */
 seam_export_fn seam_write_sysprof;
 

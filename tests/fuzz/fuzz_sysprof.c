@@ -24,7 +24,8 @@ static void must(bool holds)
 }
 
 /* Write the items of @bytes that are whole.  Returns how many there are. */
-static size_t copy_items(struct seam_bytes bytes, struct seam_sysprof_buffer *to)
+static size_t copy_items(struct seam_bytes bytes,
+			 struct seam_sysprof_buffer *to)
 {
 	struct seam_sysprof_reader r;
 	struct seam_sysprof_item item;

@@ -138,6 +138,10 @@ void seam_help_overview(FILE *out)
 	for (size_t i = 0; i < seam_n_commands; i++)
 		fprintf(out, "  %-12s%s\n", seam_commands[i]->name,
 			seam_commands[i]->summary);
+	fprintf(out, "\nPrograms installed with it:\n");
+	for (size_t i = 0; i < seam_n_programs; i++)
+		fprintf(out, "  %s\n      %s\n", seam_programs[i]->name,
+			seam_programs[i]->summary);
 	fprintf(out, "\n'seam COMMAND --help' lists the options of a command;"
 		"\n'seam help --man COMMAND' prints its manual page.\n");
 }

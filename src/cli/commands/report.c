@@ -244,7 +244,8 @@ const struct seam_command seam_report_command = {
 	.synopsis = "[options] [FILE...]",
 	.description =
 		"Shows a recording as a table or as a call tree. FILE is a "
-		"recording of seam, a perf.data file of any origin, or an "
+		"recording of seam, a perf.data file of any origin, a stream "
+		"of LuaJIT's sysprof, or an "
 		"XRay log, which has every call with its time; several XRay "
 		"logs of one program (its processes, its sessions) are one "
 		"recording. Without FILE, it is "
@@ -263,6 +264,7 @@ const struct seam_command seam_report_command = {
 		"seam report --by thread\twhich threads were busy\n"
 		"seam report --by comm,symbol\tthe functions of each program\n"
 		"seam report --stats\thow many stacks are complete\n"
+		"seam report --by vmstate sysprof.bin\twhat a LuaJIT did\n"
 		"seam report --callers malloc\tcallers of malloc\n"
 		"seam report --layer native,jit --filter alloc\t"
 		"allocation, without the kernel below it\n"

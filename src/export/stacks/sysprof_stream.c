@@ -28,7 +28,7 @@ struct stream_writer {
 	struct seam_sysprof_trace trace;
 	uint64_t n_samples;
 	uint64_t n_without_vm;		/* samples */
-	uint64_t n_guest_left_out;	/* frames in states without a Lua stack */
+	uint64_t n_guest_left_out;	/* frames in states without a stack */
 	uint64_t n_host_left_out;	/* frames of samples in traces */
 	uint64_t n_own_names;		/* functions that have one */
 };

@@ -2,14 +2,14 @@
 /*
  * fast_functions.h - names of a VM's fast functions, from its symbols
  *
- * A sysprof stream has the number of a fast function (ffid), which depends on the
- * build of the VM: on the libraries in it, of which OpenResty and Tarantool have
- * more, and on their version.  The stream does not name the build, but it has the
- * VM's symbols: a fast function is lj_ff_NAME or lj_cf_NAME.  Numbers are given
- * in the order in which the libraries define their functions, and that order is
- * the same in all known builds; so the symbols that are there, in that order,
- * are the numbers.  A stripped VM has none of them, and an unknown function would
- * shift all others: then no ffid has a name.
+ * A sysprof stream has the number of a fast function (ffid), which depends on
+ * the build of the VM: on the libraries in it, of which OpenResty and Tarantool
+ * have more, and on their version.  The stream does not name the build, but it
+ * has the VM's symbols: a fast function is lj_ff_NAME or lj_cf_NAME.  Numbers
+ * are given in the order in which the libraries define their functions, and
+ * that order is the same in all known builds; so the symbols that are there, in
+ * that order, are the numbers.  A stripped VM has none of them, and an unknown
+ * function would shift all others: then no ffid has a name.
  *
  * Source: LuaJIT, host/buildvm_lib.c, and jit/vmdef.lua as it made them: 2.1 of
  * 2022-03 and v2.1 head, OpenResty's luajit2, Tarantool's fork.

@@ -212,8 +212,8 @@ static bool is_c(const struct parsing *p, size_t l)
 
 /*
  * Lua frames up to the next C function, which the host's stack shows itself.
- * The parser drops the frame that it has reached, the C function or the innermost
- * one, but none before it: they are repeated at the next call.
+ * The parser drops the frame that it has reached, the C function or the
+ * innermost one, but none before it: they are repeated at the next call.
  */
 static int put_lua(struct parsing *p)
 {

@@ -3,10 +3,11 @@
  * load_sysprof.c - samples of a stream to those of a profile
  *
  * A program is sampled in the same places again and again, at a few different
- * instructions of each.  So the bytes of a sample but for its leaf are looked for
- * among those before: then all but the leaf's frame is known.  The leaf counts by
- * what it is for the joint of the two stacks; where it is not the leaf of the
- * result (a stack without VM or call), its address must be equal too.
+ * instructions of each.  So the bytes of a sample but for its leaf are looked
+ * for among those before: then all but the leaf's frame is known.  The leaf
+ * counts by what it is for the joint of the two stacks; where it is not the
+ * leaf of the result (a stack without VM or call), its address must be equal
+ * too.
  */
 #include "model/sysprof/load_sysprof.h"
 

@@ -5,8 +5,8 @@
  * The stream's symbols are applied in its order, so that a prototype that was
  * collected and whose address is another's now has the name of its time.
  *
- * The function of a C address is the one that begins last before it.  Its size is
- * unknown, so an address far beyond has no name: it is "[name+0x12345]".
+ * The function of a C address is the one that begins last before it.  Its size
+ * is unknown, so an address far beyond has no name: it is "[name+0x12345]".
  */
 #ifndef SEAM_SYSPROF_NAMES_H
 #define SEAM_SYSPROF_NAMES_H
@@ -31,7 +31,7 @@ struct seam_sysprof_place {
 	uint32_t frame;
 	enum seam_sysprof_role role;
 	uint64_t function;	/* C: its first address; 0: not known */
-	uint32_t symbol;	/* string of a C function, or fast one in C; 0 */
+	uint32_t symbol;	/* of a C function, fast ones included; or 0 */
 };
 
 struct seam_sysprof_proto {

@@ -7,8 +7,8 @@
  * samples alike, because a later symbol replaces an earlier one of the same
  * address.  Versions ljs 1 to 3 and ljp 1 and 2 are read; a memory profile
  * ("ljm") is refused by its name.  There are no lengths and no checksums:
- * nothing can be read after an unknown byte, so the first error ends the stream,
- * and what was read before it stands.
+ * nothing can be read after an unknown byte, so the first error ends the
+ * stream, and what was read before it stands.
  *
  * Everything is borrowed from the bytes of the stream, and the frames of a
  * sample from the reader, until the next call.
@@ -55,7 +55,7 @@ enum {
 enum seam_sysprof_frame_kind {
 	SEAM_SYSPROF_LFUNC = 1,		/* a function of Lua source */
 	SEAM_SYSPROF_CFUNC = 2,		/* a C function */
-	SEAM_SYSPROF_FFUNC = 3,		/* a fast function of the VM's library */
+	SEAM_SYSPROF_FFUNC = 3,		/* a fast function of the VM */
 	SEAM_SYSPROF_FRAMES_END = 0x80,
 };
 

@@ -3,8 +3,8 @@
  * sysprof_write.h - items as bytes of a stream
  *
  * What seam_sysprof_next() read, written in the newest versions (ljs 3, ljp 2)
- * with numbers of the fewest bytes: a stream of these versions that LuaJIT wrote
- * comes out as the same bytes.
+ * with numbers of the fewest bytes: a stream of these versions that LuaJIT
+ * wrote comes out as the same bytes.
  */
 #ifndef SEAM_SYSPROF_WRITE_H
 #define SEAM_SYSPROF_WRITE_H
