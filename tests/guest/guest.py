@@ -19,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 LIBRARIES = os.path.abspath(sys.argv[1])
 LUAJIT = sys.argv[2] if len(sys.argv) > 2 else "luajit"
 SEEDS = range(1, 1 + int(os.environ.get("SEAM_GUEST_SEEDS", "1")))
-ROUNDS = os.environ.get("SEAM_GUEST_ROUNDS", "30000")
+ROUNDS = os.environ.get("SEAM_GUEST_ROUNDS", "20000")
 PERIOD_US = "100"
 
 
@@ -69,7 +69,7 @@ def test_every_call_is_in_the_program_compiled():
 
 
 def test_after_each_instruction_too():
-    check(5, "off", 1, 50000, period="0")
+    check(10, "off", 1, 50000, period="0")
 
 
 def test_corrupted_samples_harm_nothing():

@@ -266,7 +266,7 @@ static int start(struct lua_State *lua)
 	uint64_t period_ns = (uint64_t)(luaL_checknumber(lua, 1) * 1000);
 	struct sigaction action = { .sa_flags = SA_SIGINFO | SA_RESTART };
 
-	if (seam_guest_refresh() < 0)
+	if (seam_self_refresh() < 0 || seam_guest_refresh() < 0)
 		return luaL_error(lua, "refused: %s", seam_guest_refusal());
 	n_logged = n_samples = n_dropped = n_throttled = 0;
 	spent_ns = longest_ns = 0;
