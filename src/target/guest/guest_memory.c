@@ -31,7 +31,7 @@ bool seam_guest_memory_probe(struct seam_guest_memory *memory, uint64_t addr)
 	    (errno != EINVAL && (errno == EFAULT ||
 				 seam_self_read(addr, &byte, 1) != 1)))
 		return false;
-	memory->pages[page % SEAM_GUEST_PAGES] = page + 1;
+	seam_guest_memory_know(memory, addr);
 	return true;
 }
 

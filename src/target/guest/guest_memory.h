@@ -38,6 +38,15 @@ void seam_guest_memory_init(struct seam_guest_memory *memory);
 /* Whether the page of @addr can be read; remembers it.  Changes errno. */
 bool seam_guest_memory_probe(struct seam_guest_memory *memory, uint64_t addr);
 
+/* Take the page of @addr as one that can be read. */
+static inline void seam_guest_memory_know(struct seam_guest_memory *memory,
+					  uint64_t addr)
+{
+	uint64_t page = addr >> SEAM_GUEST_PAGE_SHIFT;
+
+	memory->pages[page % SEAM_GUEST_PAGES] = page + 1;
+}
+
 /* By a copy, where the program's memory must not be loaded from. */
 bool seam_guest_memory_copy(uint64_t addr, void *to, size_t size);
 

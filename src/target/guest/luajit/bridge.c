@@ -126,6 +126,19 @@ static bool running_thread(const struct bridging *b,
 
 /* --- from a C frame to its caller --- */
 
+/* The C frame is read later: its pages are of the own stack, or were read. */
+static void know_cframe(const struct bridging *b, uint64_t cframe)
+{
+	const struct seam_unwind_memory *stack = b->walk->stack;
+	uint64_t last = cframe + b->lj->layout.at.cf_bytes - 1;
+
+	if (cframe - stack->stack_addr >= stack->stack_bytes ||
+	    last - stack->stack_addr >= stack->stack_bytes)
+		return;
+	seam_guest_memory_know(&b->walk->memory, cframe);
+	seam_guest_memory_know(&b->walk->memory, last);
+}
+
 static bool restore(const struct bridging *b, uint64_t addr,
 		    unsigned int column)
 {
@@ -162,6 +175,7 @@ activate(const struct bridging *b, const struct seam_luajit_thread *thread,
 
 	if (!activation)
 		return SEAM_GUEST_LOST;
+	know_cframe(b, cframe);
 	activation->kind = (uint8_t)kind;
 	activation->notes[SEAM_LUAJIT_NOTE_CFRAME] = cframe;
 	activation->notes[SEAM_LUAJIT_NOTE_PC] = b->regs->value[RIP];
