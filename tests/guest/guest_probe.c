@@ -15,7 +15,8 @@
  *
  * Equal samples that follow each other are one line.
  *
- * SEAM_PROBE_CHAOS=1 changes a word that the sample begins with, in each.
+ * SEAM_PROBE_CHAOS=1 changes a word that the sample begins with, in each: a
+ * register, or a field of the VM's, which gets its value back afterwards.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "target/guest/guest_sample.h"
+#include "target/guest/guest_vms.h"
+#include "target/guest/luajit/luajit.h"
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_walk.h"
 
@@ -70,6 +72,7 @@ static size_t n_logged, n_samples, n_dropped, n_throttled;
 static uint64_t spent_ns, longest_ns;
 static int event_fd = -1;
 static bool is_chaos;
+static uint64_t main_thread, main_vm;	/* that start() was called in */
 static void *ring;
 
 static uint64_t now_ns(void)
@@ -146,43 +149,85 @@ static void keep(void)
 	n_logged += size;
 }
 
-/* Change one of the words that a sample begins with. */
-static void corrupt(ucontext_t *context)
-{
-	static uint64_t seed = UINT64_C(88172645463325252);
-	static const int registers[] = {
-		REG_RSP, REG_RBX, REG_RBP, REG_RDX, REG_R14, REG_RIP, REG_R15,
-		REG_RBP };
-	greg_t *word;
+/* --- corrupted samples --- */
 
+static uint64_t seed = UINT64_C(88172645463325252);
+
+static uint64_t random_bits(void)
+{
 	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
-	word = &context->uc_mcontext.gregs[registers[seed >> 61]];
-	switch (seed >> 58 & 3) {
+	return seed >> 17;
+}
+
+/* Another value: a bit of it, any address, a little off, or what is mapped. */
+static uint64_t corrupt(uint64_t value)
+{
+	uint64_t r = random_bits();
+
+	switch (r & 3) {
 	case 0:
-		*word ^= (greg_t)1 << (seed >> 20) % 47;
-		break;
+		return value ^ UINT64_C(1) << (r >> 2) % 47;
 	case 1:
-		*word = (greg_t)(seed >> 17 & 0x7fffffffffff);
-		break;
+		return r & 0x7fffffffffff;
 	case 2:
-		*word += (greg_t)(seed >> 30 & 0x1ff) * 8 - 2048;
-		break;
+		return value + (r >> 2 & 0x1ff) * 8 - 2048;
 	default:
-		*word = (greg_t)(uintptr_t)sample;
+		return (uint64_t)(uintptr_t)sample + (r >> 2 & 0xfff);
 	}
 }
 
-static void take(ucontext_t *context)
+static void corrupt_register(ucontext_t *context)
+{
+	static const int registers[] = {
+		REG_RSP, REG_RBX, REG_RBP, REG_RDX, REG_R14, REG_RIP, REG_R15,
+		REG_RBP };
+	greg_t *word = &context->uc_mcontext.gregs[
+		registers[random_bits() % SEAM_ARRAY_SIZE(registers)]];
+
+	*word = (greg_t)corrupt((uint64_t)*word);
+}
+
+/* A field of the main thread or of the VM. */
+static uint64_t *some_field(void)
+{
+	const struct seam_luajit *lj = seam_guest_slots[0].object;
+	const struct seam_luajit_offsets *at = &lj->layout.at;
+	const uint16_t of_thread[] = { at->l_glref, at->l_base, at->l_stack,
+				       at->l_maxstack, at->l_cframe };
+	const uint16_t of_vm[] = { at->g_cur_l, at->g_jit_base, at->g_vmstate,
+				   at->g_mainthref, at->g_trace };
+	uint64_t r = random_bits(), thread = main_thread, vm = main_vm;
+
+	return (uint64_t *)(uintptr_t)((r & 1) ?
+		thread + of_thread[(r >> 1) % SEAM_ARRAY_SIZE(of_thread)] :
+		vm + of_vm[(r >> 1) % SEAM_ARRAY_SIZE(of_vm)]);
+}
+
+static void take_corrupted(const ucontext_t *context)
 {
 	ucontext_t copy;
+	uint64_t *field = random_bits() & 1 ? some_field() : NULL, value = 0;
+
+	memcpy(&copy, context, sizeof(copy));
+	if (field) {
+		value = *field;
+		*field = corrupt(value);
+	} else {
+		corrupt_register(&copy);
+	}
+	seam_guest_take(&copy, sample);
+	if (field)
+		*field = value;
+}
+
+static void take(const ucontext_t *context)
+{
 	uint64_t start = now_ns(), spent;
 
-	if (is_chaos) {
-		memcpy(&copy, context, sizeof(copy));
-		corrupt(&copy);
-		context = &copy;
-	}
-	seam_guest_take(context, sample);
+	if (is_chaos)
+		take_corrupted(context);
+	else
+		seam_guest_take(context, sample);
 	spent = now_ns() - start;
 	spent_ns += spent;
 	longest_ns = spent > longest_ns ? spent : longest_ns;
@@ -265,12 +310,17 @@ static int start(struct lua_State *lua)
 {
 	uint64_t period_ns = (uint64_t)(luaL_checknumber(lua, 1) * 1000);
 	struct sigaction action = { .sa_flags = SA_SIGINFO | SA_RESTART };
+	ucontext_t context;
 
 	if (seam_self_refresh() < 0 || seam_guest_refresh() < 0)
 		return luaL_error(lua, "refused: %s", seam_guest_refusal());
 	n_logged = n_samples = n_dropped = n_throttled = 0;
 	spent_ns = longest_ns = 0;
 	is_chaos = getenv("SEAM_PROBE_CHAOS") != NULL;
+	getcontext(&context);
+	seam_guest_take(&context, sample);
+	main_thread = (uint64_t)(uintptr_t)lua;
+	main_vm = sample->head.vm;
 	action.sa_sigaction = on_tick;
 	sigaction(SIGURG, &action, NULL);
 	if (period_ns == 0)
