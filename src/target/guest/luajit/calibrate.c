@@ -61,6 +61,21 @@ bool seam_luajit_only(struct seam_luajit_calibration *c,
 
 /* --- lua_State --- */
 
+/* An object begins with a pointer, a byte of marks, and its type. */
+static bool has_wide_pointers(struct seam_luajit_calibration *c)
+{
+	uint8_t type;
+
+	if (seam_guest_u8(&c->memory, c->l + 9, &type) &&
+	    type == SEAM_LUAJIT_THREAD)
+		return true;
+	if (seam_guest_u8(&c->memory, c->l + 5, &type) &&
+	    type == SEAM_LUAJIT_THREAD)
+		return seam_luajit_refuse(c, "its pointers have 32 bits: not "
+					  "a GC64 build");
+	return seam_luajit_refuse(c, "a thread's type is not in its header");
+}
+
 /* All threads of a VM have it, and only it but for their environment. */
 static bool find_glref(struct seam_luajit_calibration *c, uint64_t thread)
 {
@@ -86,7 +101,7 @@ static bool find_glref(struct seam_luajit_calibration *c, uint64_t thread)
 static bool find_top(struct seam_luajit_calibration *c)
 {
 	struct seam_luajit_places top = { .n = 0 }, base = { .n = 0 };
-	uint64_t before[STATE_BYTES / 8], word;
+	uint64_t before[STATE_BYTES / 8];
 	int n = c->api->gettop(c->lua);
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(before); i++)
@@ -103,14 +118,10 @@ static bool find_top(struct seam_luajit_calibration *c)
 				  before[top.at / 8] - before[i] ==
 					8 * (uint64_t)n, 8 * i);
 	c->api->settop(c->lua, n);
-	if (!seam_luajit_only(c, &top, "lua_State.top",
-			      &c->layout->at.l_top) ||
-	    !seam_luajit_only(c, &base, "lua_State.base",
-			      &c->layout->at.l_base))
-		return false;
-	return seam_guest_u64(&c->memory, before[base.at / 8], &word) ||
-	       seam_luajit_refuse(c, "pointers have 32 bits: not a GC64 "
-				  "build");
+	return seam_luajit_only(c, &top, "lua_State.top",
+				&c->layout->at.l_top) &&
+	       seam_luajit_only(c, &base, "lua_State.base",
+				&c->layout->at.l_base);
 }
 
 /* A new thread's base is two slots above its stack, a small one. */
@@ -246,7 +257,8 @@ bool seam_luajit_calibrate(struct seam_luajit_calibration *c)
 	c->l = (uint64_t)(uintptr_t)c->lua;
 	memset(c->layout, 0, sizeof(*c->layout));
 	seam_guest_memory_init(&c->memory);
-	is_found = find_glref(c, (uint64_t)(uintptr_t)thread) && find_top(c) &&
+	is_found = has_wide_pointers(c) &&
+		   find_glref(c, (uint64_t)(uintptr_t)thread) && find_top(c) &&
 		   find_stack(c, (uint64_t)(uintptr_t)thread) &&
 		   find_vmstate(c) && find_threads(c) &&
 		   seam_luajit_calibrate_frame(c) &&
