@@ -2,6 +2,7 @@
 /* test_eh_frame.c - entries made by hand: every form, cut, flipped */
 #include "wire/eh_frame.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -298,6 +299,168 @@ static void the_table_of_contents_finds_each_function(void **state)
 	free(frame.data);
 }
 
+/* --- entries that are wrong --- */
+
+enum { MAX_CIE_TAIL = SEAM_EH_MAX_CIE, MAX_FDE_TAIL = SEAM_EH_MAX_FDE };
+
+/* A CIE and an FDE, and what of them is changed. */
+struct wrong {
+	const char *what;
+	size_t at, n;		/* bytes at this place... */
+	uint64_t value;		/* ... become this; n 0: none */
+	size_t cie_bytes, fde_bytes;	/* of the bodies, filled with nops */
+	bool is_right;
+};
+
+#define BYTES(place, size, bytes)					\
+	.at = (place), .n = (size), .value = (bytes)
+
+/*
+ * CIE: length 0, id 4, version 8, "zR" 9, factors 12 and 13, return register
+ * 14, size 15, encoding 16, nops.  FDE after it: length, CIE 4, start 8, range
+ * 16, augmentation 24, nops.  A .debug_frame's CIE has version 4, an address
+ * size at 12 and a segment size at 13, and the rest two bytes later.
+ */
+static struct bytes make_wrong(const struct wrong *w, bool is_debug)
+{
+	size_t n_cie = w->cie_bytes ? w->cie_bytes : 20;
+	size_t n_fde = w->fde_bytes ? w->fde_bytes : 28;
+	struct bytes b = { .endian = SEAM_LITTLE };
+
+	put_u32(&b, n_cie);
+	put_u32(&b, is_debug ? UINT32_MAX : 0);
+	put_n(&b, is_debug ? 4 : 1, 1);
+	put(&b, "zR", 3);
+	if (is_debug)
+		put_u16(&b, 8);
+	put(&b, "\1\x78\x10\1\0", 5);
+	while (b.size < 4 + n_cie)
+		put_n(&b, 0, 1);
+	put_u32(&b, n_fde);
+	put_u32(&b, is_debug ? 0 : b.size);
+	put_u64(&b, CODE_ADDR);
+	put_u64(&b, 0x20);
+	while (b.size < 4 + n_cie + 4 + n_fde)
+		put_n(&b, 0, 1);
+	if (w->n)
+		set_n(&b, w->at, w->value, w->n);
+	return b;
+}
+
+static void check_wrong(const struct wrong *wrong, size_t n, bool is_debug)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct bytes b = make_wrong(&wrong[i], is_debug);
+		struct walk w = walk_of((struct seam_bytes) {
+			b.data, b.size }, SEAM_LITTLE);
+		size_t n_read = 0;
+
+		w.frame.is_debug_frame = is_debug;
+		while (next_fde(&w))
+			n_read++;
+		if (n_read != wrong[i].is_right ||
+		    w.n_bad != !wrong[i].is_right)
+			fail_msg("%s: %zu read, %u bad", wrong[i].what, n_read,
+				 (unsigned int)w.n_bad);
+		free(b.data);
+	}
+}
+
+/* Places in the FDE behind a CIE of 24 bytes. */
+enum { FDE = 24, FDE_CIE = FDE + 4, FDE_START = FDE + 8, FDE_RANGE = FDE + 16 };
+
+static void an_entry_that_is_wrong_is_left_out_and_counted(void **state)
+{
+	static const struct wrong wrong[] = {
+		{ .what = "as it is", .is_right = true },
+		{ "version 3", BYTES(8, 1, 3), .is_right = true },
+		{ "version 2", BYTES(8, 1, 2) },
+		{ "version 5", BYTES(8, 1, 5) },
+		{ "letters without their size", BYTES(9, 1, 'e') },
+		{ "data beyond the CIE", BYTES(15, 1, 100) },
+		{ "a pointer to the address", BYTES(16, 1, 0x80) },
+		{ "an address relative to the function", BYTES(16, 1, 0x40) },
+		{ "an unknown format", BYTES(16, 1, 0x05) },
+		{ "a CIE before the section", BYTES(FDE_CIE, 4, FDE_CIE + 1) },
+		{ "an FDE as its CIE", BYTES(FDE_CIE, 4, 4) },
+		{ "no range", BYTES(FDE_RANGE, 8, 0) },
+		{ "a range up to the last address",
+		  BYTES(FDE_RANGE, 8, UINT64_MAX - CODE_ADDR),
+		  .is_right = true },
+		{ "a range beyond the last address",
+		  BYTES(FDE_RANGE, 8, UINT64_MAX - CODE_ADDR + 1) },
+		{ "data beyond the FDE", BYTES(FDE + 24, 1, 100) },
+		{ .what = "the largest CIE", .cie_bytes = MAX_CIE_TAIL,
+		  .is_right = true },
+		{ .what = "a larger CIE", .cie_bytes = MAX_CIE_TAIL + 1 },
+		{ .what = "the largest FDE", .fde_bytes = MAX_FDE_TAIL,
+		  .is_right = true },
+		{ .what = "a larger FDE", .fde_bytes = MAX_FDE_TAIL + 1 },
+	};
+	static const struct wrong debug[] = {
+		{ .what = "as it is", .is_right = true },
+		{ "addresses of 3 bytes", BYTES(12, 1, 3) },
+		{ "segments", BYTES(13, 1, 1) },
+		{ "a CIE after the section", BYTES(FDE_CIE, 4, 0x1000000) },
+	};
+
+	(void)state;
+	check_wrong(wrong, SEAM_ARRAY_SIZE(wrong), false);
+	check_wrong(debug, SEAM_ARRAY_SIZE(debug), true);
+}
+
+static void an_entry_longer_than_the_section_ends_it(void **state)
+{
+	static const uint64_t lengths[] = { 29, 0x7fffffff, 0xfffffff0 };
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(lengths); i++) {
+		struct wrong length = { "", BYTES(FDE, 4, lengths[i]) };
+		struct bytes b = make_wrong(&length, false);
+		struct walk w = walk_of((struct seam_bytes) {
+			b.data, b.size }, SEAM_LITTLE);
+
+		assert_false(next_fde(&w));
+		assert_int_equal(w.offset, FDE);
+		assert_int_equal(w.n_bad, 0);
+		free(b.data);
+	}
+}
+
+/* A row of the table of contents, for the function at CODE_ADDR. */
+static int find_by_row(const struct bytes *entries, uint64_t entry_addr)
+{
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct walk w = walk_of((struct seam_bytes) {
+		entries->data, entries->size }, SEAM_LITTLE);
+	int r;
+
+	put(&b, "\1\x1b\x03\x3b", 4);
+	put_u32(&b, (uint64_t)FRAME_ADDR - (HEADER_ADDR + 4));
+	put_u32(&b, 1);
+	put_u32(&b, (uint64_t)CODE_ADDR - HEADER_ADDR);
+	put_u32(&b, entry_addr - HEADER_ADDR);
+	w.frame.header = (struct seam_bytes) { b.data, b.size };
+	w.frame.header_addr = HEADER_ADDR;
+	r = seam_eh_frame_find(&w.frame, CODE_ADDR, &w.fde);
+	free(b.data);
+	return r;
+}
+
+static void a_row_that_leads_to_no_function_is_refused(void **state)
+{
+	struct bytes b = make_wrong(&(struct wrong) { .what = "" }, false);
+
+	(void)state;
+	assert_int_equal(find_by_row(&b, FRAME_ADDR + FDE), 1);
+	/* a CIE, the end of the section, outside of it */
+	assert_int_equal(find_by_row(&b, FRAME_ADDR), -EBADMSG);
+	assert_int_equal(find_by_row(&b, FRAME_ADDR + b.size), -EBADMSG);
+	assert_int_equal(find_by_row(&b, FRAME_ADDR - 8), -EBADMSG);
+	assert_int_equal(find_by_row(&b, FRAME_ADDR + 0x10000000), -EBADMSG);
+	free(b.data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -306,6 +469,10 @@ int main(void)
 		cmocka_unit_test(every_flipped_bit_of_a_frame_ends),
 		cmocka_unit_test(a_cie_of_a_megabyte_costs_nothing),
 		cmocka_unit_test(the_table_of_contents_finds_each_function),
+		cmocka_unit_test(
+			an_entry_that_is_wrong_is_left_out_and_counted),
+		cmocka_unit_test(an_entry_longer_than_the_section_ends_it),
+		cmocka_unit_test(a_row_that_leads_to_no_function_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
