@@ -22,6 +22,7 @@ enum {
 	TID = 101,
 	JIT = 0x10000, JIT_END = 0x20000,	/* code without a file */
 	STACK = 0x7000000,
+	LOADER = 0x1000000,
 	MAX_CHAIN = 20,
 	DUMP = 512,
 };
@@ -176,6 +177,19 @@ static const struct made_sample jit = {
 	.stack = jit_stack, .n_stack = 5, .has_dump = true,
 };
 
+/* Rounds until no sample waits. */
+static void wait_for_files(void)
+{
+	int fd = -1;
+
+	while (seam_live_stacks_is_busy(&stacks, &fd)) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+
+		poll(&p, 1, 20);
+		seam_live_stacks_begin_round(&stacks, false);
+	}
+}
+
 /* ---- tests ---- */
 
 static void the_user_part_is_unwound_and_all_else_kept(void **state)
@@ -207,10 +221,15 @@ static void a_task_without_64_bit_registers_keeps_the_kernels_chain(void **s)
 	}
 	/* within exec: registers of 0, or of a stack that is gone */
 	sample.abi = 2;
-	seam_live_stacks_begin_round(&stacks, false);
-	seam_live_stacks_sample(&stacks, 0, make(&sample));
-	expect_chain(user, 3);
-	assert_int_equal(counts.n_empty, 2);
+	for (int i = 0; i < 2; i++) {
+		seam_live_stacks_begin_round(&stacks, false);
+		seam_live_stacks_sample(&stacks, 0, make(&sample));
+		expect_chain(user, 3);
+		sample.pc = JIT;
+		sample.sp = STACK;
+		sample.has_dump = false;
+	}
+	assert_int_equal(counts.n_empty, 3);
 	assert_int_equal(counts.n_32_bit, 1);
 	assert_int_equal(seam_stack_counts_total(&counts), 0);
 }
@@ -341,6 +360,43 @@ static void exec_leaves_no_mapping(void **state)
 	assert_int_equal(counts.n_ended[SEAM_STACK_NO_MAPPING], 1);
 }
 
+/* ld.so, where each program begins, has no rules for its first instructions. */
+static void the_entry_point_of_the_loader_is_a_root(void **state)
+{
+	char *path = realpath("/lib64/ld-linux-x86-64.so.2", NULL);
+	struct made_sample first = {
+		.abi = 2, .sp = STACK, .bp = 8, .stack = jit_stack,
+		.n_stack = 5, .has_dump = true,
+	};
+	struct stat st;
+	FILE *file = path ? fopen(path, "r") : NULL;
+	Elf64_Ehdr header;
+	uint64_t user[1];
+
+	(void)state;
+	assert_non_null(file);
+	assert_int_equal(fread(&header, sizeof(header), 1, file), 1);
+	fclose(file);
+	assert_int_equal(stat(path, &st), 0);
+	map(LOADER, LOADER + (uint64_t)st.st_size, path, st.st_ino);
+	first.pc = user[0] = LOADER + header.e_entry;
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make(&first));
+	wait_for_files();
+	expect_chain(user, 1);
+	assert_int_equal(counts.n_ended[SEAM_STACK_COMPLETE], 1);
+	free(path);
+}
+
+static void a_vdso_of_32_bits_is_not_ours(void **state)
+{
+	(void)state;
+	map(0xf7fc0000, 0xf7fc2000, "[vdso]", 0);
+	assert_int_equal(stacks.files.files.n, 0);
+	map(0x7ffff7fc0000, 0x7ffff7fc2000, "[vdso]", 0);
+	assert_int_equal(stacks.files.files.n, 1);
+}
+
 /* The address of a ret in the vdso, which is mapped from @base to @end. */
 static uint64_t find_ret(uint64_t base, uint64_t *end)
 {
@@ -433,19 +489,6 @@ static uint64_t make_file(char path[64])
 	fclose(file);
 	assert_int_equal(stat(path, &st), 0);
 	return st.st_ino;
-}
-
-/* Rounds until no sample waits. */
-static void wait_for_files(void)
-{
-	int fd = -1;
-
-	while (seam_live_stacks_is_busy(&stacks, &fd)) {
-		struct pollfd p = { .fd = fd, .events = POLLIN };
-
-		poll(&p, 1, 20);
-		seam_live_stacks_begin_round(&stacks, false);
-	}
 }
 
 static void a_sample_waits_for_its_file_with_the_mappings_it_had(void **state)
@@ -693,6 +736,8 @@ int main(void)
 		T(what_is_no_code_ends_the_kernels_chain),
 		T(a_process_without_mappings_has_one_frame),
 		T(exec_leaves_no_mapping),
+		T(the_entry_point_of_the_loader_is_a_root),
+		T(a_vdso_of_32_bits_is_not_ours),
 		T(after_the_ret_of_a_precise_event_no_caller_is_known),
 		T(other_records_stay_in_their_place),
 		T(damaged_samples_are_counted_and_left_out),

@@ -345,6 +345,85 @@ static void any_byte_of_the_headers_may_be_wrong(void **state)
 	free(copy);
 }
 
+/* The first program header that is loaded, in @copy. */
+static Elf64_Phdr *first_load(uint8_t *copy)
+{
+	Elf64_Ehdr *header = (void *)copy;
+	Elf64_Phdr *p = (void *)(copy + header->e_phoff);
+
+	while (p->p_type != PT_LOAD)
+		p++;
+	return p;
+}
+
+static void a_segment_beyond_the_last_address_is_left_out(void **state)
+{
+	uint8_t *copy = malloc(image.size);
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct seam_cfi_file file;
+		Elf64_Phdr *load;
+
+		memcpy(copy, image.data, image.size);
+		load = first_load(copy);
+		load->p_offset = i == 1 ? 0x2000 : 0;
+		load->p_vaddr = i == 2 ? 0x2000 : 0;
+		load->p_filesz = UINT64_MAX - 0x1fff + (i ? 1 : 0);
+		assert_int_equal(open_bytes(&file, copy, image.size), 0);
+		assert_int_equal(file.segments.n,
+				 whole.segments.n - (i ? 1 : 0));
+		seam_cfi_file_close(&file);
+	}
+	free(copy);
+}
+
+static void headers_of_another_size_are_not_read(void **state)
+{
+	uint8_t *copy = malloc(image.size);
+	Elf64_Ehdr *header = (void *)copy;
+	struct seam_cfi_file file;
+
+	(void)state;
+	memcpy(copy, image.data, image.size);
+	header->e_phentsize++;
+	assert_int_equal(open_bytes(&file, copy, image.size), 0);
+	assert_int_equal(file.segments.n, 0);
+	seam_cfi_file_close(&file);
+	header->e_phentsize--;
+	header->e_shentsize++;
+	assert_int_equal(open_bytes(&file, copy, image.size), 0);
+	/* that .eh_frame has a section with its size was not seen */
+	assert_true(file.eh.ends_at_terminator);
+	assert_false(whole.eh.ends_at_terminator);
+	seam_cfi_file_close(&file);
+	free(copy);
+}
+
+/* Its folder is searched for it: it is no path, and it has an end. */
+static void the_name_of_a_debug_file_is_a_name(void **state)
+{
+	static const char *const commands[] = {
+		"printf 'q.debug\\0sums'", "printf '../q.debug\\0sums'",
+		"printf %0127d 1", "printf %0300d 1", "printf q.debug",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(commands); i++) {
+		struct seam_cfi_file file;
+		char command[256];
+
+		snprintf(command, sizeof(command), "%s >link && objcopy "
+			 "--add-section .gnu_debuglink=link p named",
+			 commands[i]);
+		build_run(command);
+		assert_int_equal(open_path(&file, "named"), 0);
+		assert_string_equal(file.debug_link, i ? "" : "q.debug");
+		seam_cfi_file_close(&file);
+	}
+	build_run("rm link named");
+}
+
 static void sizes_beyond_the_limits_are_refused(void **state)
 {
 	struct seam_cfi_file file;
@@ -397,6 +476,10 @@ int main(void)
 		cmocka_unit_test(code_is_read_up_to_an_address),
 		cmocka_unit_test(a_cut_file_is_refused_or_has_less),
 		cmocka_unit_test(any_byte_of_the_headers_may_be_wrong),
+		cmocka_unit_test(
+			a_segment_beyond_the_last_address_is_left_out),
+		cmocka_unit_test(headers_of_another_size_are_not_read),
+		cmocka_unit_test(the_name_of_a_debug_file_is_a_name),
 		cmocka_unit_test(sizes_beyond_the_limits_are_refused),
 		cmocka_unit_test(other_files_are_refused),
 	};

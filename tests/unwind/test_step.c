@@ -408,6 +408,57 @@ static void operations_are_bounded_and_right(void **state)
 	assert_int_equal(EVALUATE("", &value), SEAM_UNWIND_BROKEN_CFI);
 }
 
+#define EIGHT(op) op op op op op op op op
+#define OPERATIONS(text) (text), sizeof(text) - 1
+
+/* At the edges of what each may do. */
+static void operations_that_are_wrong_end_the_stack(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t size;
+		enum seam_unwind_end end;
+		uint64_t value;
+	} all[] = {
+		/* 32 words are on the stack, and no more */
+		{ OPERATIONS(EIGHT("\x31") EIGHT("\x31") EIGHT("\x31")
+			     EIGHT("\x32")), SEAM_UNWIND_CALLER, 2 },
+		{ OPERATIONS(EIGHT("\x31") EIGHT("\x31") EIGHT("\x31")
+			     EIGHT("\x32") "\x31"), SEAM_UNWIND_BROKEN_CFI, 0 },
+		/* pick 0, pick 1 of one word */
+		{ OPERATIONS("\x35\x15\x00"), SEAM_UNWIND_CALLER, 5 },
+		{ OPERATIONS("\x35\x15\x01"), SEAM_UNWIND_BROKEN_CFI, 0 },
+		/* -2^63 / -1, -2^63 / 1; 1 mod 0 */
+		{ OPERATIONS("\x0e\0\0\0\0\0\0\0\x80\x09\xff\x1b"),
+		  SEAM_UNWIND_BROKEN_CFI, 0 },
+		{ OPERATIONS("\x0e\0\0\0\0\0\0\0\x80\x31\x1b"),
+		  SEAM_UNWIND_CALLER, UINT64_C(1) << 63 },
+		{ OPERATIONS("\x31\x30\x1d"), SEAM_UNWIND_BROKEN_CFI, 0 },
+		/* bregx of column 71, which a shift takes for 7 */
+		{ OPERATIONS("\x92\x47\x00"),
+		  SEAM_UNWIND_UNKNOWN_REGISTER, 0 },
+		/* deref_size of 0 and of 9 bytes; of what is not there */
+		{ OPERATIONS("\x31\x94\x00"), SEAM_UNWIND_BROKEN_CFI, 0 },
+		{ OPERATIONS("\x31\x94\x09"), SEAM_UNWIND_BROKEN_CFI, 0 },
+		{ OPERATIONS("\x31\x94\x08"), SEAM_UNWIND_UNREADABLE, 0 },
+		/* shifts by 64, of 1 and of -1 */
+		{ OPERATIONS("\x31\x08\x40\x24"), SEAM_UNWIND_CALLER, 0 },
+		{ OPERATIONS("\x09\xff\x08\x40\x25"), SEAM_UNWIND_CALLER, 0 },
+		{ OPERATIONS("\x09\xff\x08\x40\x26"), SEAM_UNWIND_CALLER,
+		  UINT64_MAX },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(all); i++) {
+		uint64_t value = 0;
+
+		assert_int_equal(evaluate(all[i].text, all[i].size, &value),
+				 all[i].end);
+		if (all[i].end == SEAM_UNWIND_CALLER)
+			assert_int_equal(value, all[i].value);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -423,6 +474,7 @@ int main(void)
 		cmocka_unit_test(
 			a_register_popped_below_the_stack_pointer_is_live),
 		cmocka_unit_test(operations_are_bounded_and_right),
+		cmocka_unit_test(operations_that_are_wrong_end_the_stack),
 	};
 
 	return cmocka_run_group_tests(tests, load_modules, unload_modules);
