@@ -104,6 +104,26 @@ static void a_signal_that_comes_later_does_what_it_did_before(void **state)
 	assert_int_equal(WTERMSIG(status), SIGTERM);
 }
 
+/* EPOLLHUP stays: what has ended would be reported again and again. */
+static void a_ring_whose_event_has_ended_is_reported_once(void **state)
+{
+	struct seam_loop loop = { 0 };
+	struct seam_loop_signal signal;
+	struct seam_err err = { 0 };
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(seam_loop_init(&loop, &err), 0);
+	assert_int_equal(seam_loop_add_ring(&loop, fds[0], &err), 0);
+	assert_int_equal(seam_loop_wait(&loop, 0, &signal), 0);
+	close(fds[1]);
+	assert_int_equal(seam_loop_wait(&loop, -1, &signal), SEAM_LOOP_RINGS);
+	assert_int_equal(seam_loop_wait(&loop, 0, &signal), 0);
+	seam_loop_fini(&loop);
+	close(fds[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -113,6 +133,7 @@ int main(void)
 			a_signal_to_us_and_to_our_group_is_one_request),
 		cmocka_unit_test(
 			a_signal_that_comes_later_does_what_it_did_before),
+		cmocka_unit_test(a_ring_whose_event_has_ended_is_reported_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
