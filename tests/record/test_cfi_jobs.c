@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_cfi_jobs.c - a file is read for its rules if it is still the one that
+ * was opened, and takes those of a debug file of the same author only
+ */
+#include "record/stacks/cfi_jobs.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "symbol/elf/build_id.h"
+
+static char folder[] = "/tmp/cfi_jobs_XXXXXX";
+static char path[64], debug_path[64];
+
+static void run_shell(const char *command)
+{
+	assert_int_equal(system(command), 0);
+}
+
+/* A program whose only rules are in .debug_frame of its debug file. */
+static int build_program(void **state)
+{
+	(void)state;
+	if (!mkdtemp(folder) || chmod(folder, 0755) < 0 || chdir(folder) < 0)
+		return -1;
+	snprintf(path, sizeof(path), "%s/program", folder);
+	snprintf(debug_path, sizeof(debug_path), "%s/program.debug", folder);
+	run_shell("echo '#define F(x) int f##x(int n) { return n * x##1; }\n"
+		  "#define G(x) F(x##0) F(x##1) F(x##2) F(x##3) F(x##4)\n"
+		  "#define H(x) G(x##0) G(x##1) G(x##2) G(x##3) G(x##4)\n"
+		  "H(1) H(2) H(3) H(4) H(5) int main(void) { return 0; }' "
+		  ">p.c && gcc -g -fno-asynchronous-unwind-tables "
+		  "-fno-unwind-tables -Wl,--build-id -o whole p.c && "
+		  "objcopy --only-keep-debug whole program.debug && "
+		  "objcopy --strip-all --add-gnu-debuglink=program.debug "
+		  "whole program");
+	return 0;
+}
+
+static int remove_program(void **state)
+{
+	char command[80];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	return chdir("/") < 0 || system(command) ? -1 : 0;
+}
+
+static struct seam_file_identity own_identity(void)
+{
+	struct seam_file_identity identity = { .ino = 0 };
+	FILE *file = fopen(path, "r");
+
+	assert_non_null(file);
+	identity.build_id_size = seam_build_id_read(fileno(file),
+						    identity.build_id);
+	fclose(file);
+	assert_int_equal(identity.build_id_size, 20);
+	return identity;
+}
+
+static struct seam_file_mapping mapping_of_program(void)
+{
+	return (struct seam_file_mapping) { .pid = getpid(), .path = path };
+}
+
+static struct seam_cfi_open_job *open_program(void)
+{
+	struct seam_file_identity identity = own_identity();
+	struct seam_file_mapping mapping = mapping_of_program();
+	struct seam_cfi_open_job *job = seam_cfi_open_job_new(&identity,
+							      &mapping);
+
+	assert_non_null(job);
+	job->file.job.run(&job->file.job);
+	assert_true(job->file.fd >= 0);
+	return job;
+}
+
+/* Read what @opened has open, as @identity; frees it. */
+static struct seam_cfi_read_job *
+read_program(struct seam_cfi_open_job *opened,
+	     const struct seam_file_identity *identity)
+{
+	struct seam_file_mapping mapping = mapping_of_program();
+	struct seam_cfi_read_job *job = seam_cfi_read_job_new(identity,
+		&mapping, &opened->file.version, opened->file.is_protected,
+		opened->file.fd);
+
+	assert_non_null(job);
+	opened->file.fd = -1;
+	opened->file.job.free(&opened->file.job);
+	job->file.job.run(&job->file.job);
+	return job;
+}
+
+/* What comes of it after @command has run on the file that is open. */
+static int result_after(const char *command)
+{
+	struct seam_file_identity identity = own_identity();
+	struct seam_cfi_open_job *opened = open_program();
+	struct seam_cfi_read_job *job;
+	int result;
+
+	run_shell(command);
+	job = read_program(opened, &identity);
+	result = job->result;
+	job->file.job.free(&job->file.job);
+	return result;
+}
+
+static void a_file_that_was_written_to_after_it_was_opened_is_refused(void **s)
+{
+	(void)s;
+	assert_int_equal(result_after("true"), 0);
+	assert_int_equal(result_after("cp program same; cat same >program"),
+			 -ESTALE);
+	assert_int_equal(result_after("touch -d 2001-01-01 program"), -ESTALE);
+	assert_int_equal(result_after("echo >>program"), -ESTALE);
+	assert_int_equal(result_after("chmod 700 program"), -ESTALE);
+	assert_int_equal(result_after("cp same program; chmod 755 program"),
+			 -ESTALE);
+	assert_int_equal(result_after("true"), 0);
+}
+
+/* Times of files are those of the kernel's last tick. */
+static void another_build_id_at_the_same_time_is_refused(void **state)
+{
+	struct seam_file_identity identity = own_identity();
+	struct seam_cfi_read_job *job;
+
+	(void)state;
+	identity.build_id[0] ^= 1;
+	job = read_program(open_program(), &identity);
+	assert_int_equal(job->result, -ESTALE);
+	job->file.job.free(&job->file.job);
+}
+
+/* Whether the debug file's rules are used when these are the authors. */
+static bool takes_debug(uid_t program, uid_t debug)
+{
+	struct seam_file_identity identity = own_identity();
+	struct seam_cfi_read_job *job;
+	bool takes;
+
+	assert_int_equal(chown(path, program, (gid_t)-1), 0);
+	assert_int_equal(chown(debug_path, debug, (gid_t)-1), 0);
+	job = read_program(open_program(), &identity);
+	assert_int_equal(job->result, 0);
+	takes = job->cfi.debug.entries.size > 0;
+	job->file.job.free(&job->file.job);
+	return takes;
+}
+
+static void a_debug_file_is_of_the_author_of_the_program(void **state)
+{
+	uid_t own = geteuid();
+
+	(void)state;
+	assert_true(takes_debug(own, own));
+	if (own != 0)
+		return;		/* no file can be given to another user */
+	assert_true(takes_debug(65533, 65533));
+	assert_true(takes_debug(65533, 0));
+	assert_false(takes_debug(65533, 65532));
+	assert_false(takes_debug(0, 65532));
+	assert_true(takes_debug(0, 0));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+		    a_file_that_was_written_to_after_it_was_opened_is_refused),
+		cmocka_unit_test(another_build_id_at_the_same_time_is_refused),
+		cmocka_unit_test(a_debug_file_is_of_the_author_of_the_program),
+	};
+
+	return cmocka_run_group_tests_name("cfi_jobs", tests, build_program,
+					   remove_program);
+}
