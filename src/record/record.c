@@ -210,6 +210,7 @@ static int init_stacks(struct seam_session *s, struct seam_err *err)
 	s->drain.stacks = s->stacks.is_used ? &s->stacks : NULL;
 	/* without a common clock no code can be found by its time */
 	if (s->drain.stacks && !s->services.other_clock) {
+		s->stacks.dumps.jit = &s->stacks.jit;
 		s->jit.dumps.on_code = read_code;
 		s->jit.dumps.context = s;
 	}

@@ -28,9 +28,9 @@ def stacks(how, *words, options=()):
     return found, manifest(path)["stacks"]
 
 
-def check_complete(how, names, percent, options=()):
+def check_complete(how, names, percent, *words, options=()):
     """That @percent of the stacks lead from spin() over @names to main()."""
-    found, counts = stacks(how, options=options)
+    found, counts = stacks(how, *words, options=options)
     n = sum(found.values())
     check(n > 50, f"{n} samples")
     whole = sum(count for stack, count in found.items()
@@ -43,7 +43,7 @@ def check_complete(how, names, percent, options=()):
 def test_code_without_a_frame_pointer_has_the_rules_that_it_was_announced_with():
     counts = check_complete("plain", ["hop"], 97)
     check(counts["ended"]["complete"] > 50, str(counts))
-    check_complete("plain", ["hop"], 97, ("-z", "-F", "4000"))
+    check_complete("plain", ["hop"], 97, options=("-z", "-F", "4000"))
 
 
 def test_code_that_was_moved():
@@ -61,6 +61,11 @@ def test_a_piece_that_is_larger_than_a_record_of_a_ring():
 
 def test_code_that_replaces_other_code_at_its_address_and_time():
     check_complete("changing", ["hop", "hop2"], 97)
+
+
+def test_a_jitdump_file_is_read_while_it_is_written():
+    # it is read each 20 ms
+    check_complete("plain", ["hop"], 70, os.getcwd())
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 /* live_stacks.c - one sample: maps, walk, chain; see live_stacks.h */
 #include "record/stacks/live_stacks.h"
 
+#include "base/clock.h"
 #include "unwind/walk/count.h"
 #include "unwind/walk/kernel_chain.h"
 #include "unwind/walk/precise.h"
@@ -457,6 +458,7 @@ void seam_live_stacks_begin_round(struct seam_live_stacks *stacks, bool all)
 {
 	stacks->out.n = 0;
 	seam_cfi_files_collect(&stacks->files);
+	seam_live_dumps_step(&stacks->dumps, seam_clock_ns());
 	if (all || can_try(stacks))
 		try_again(stacks, all);
 	stacks->n_tried = stacks->files.n_changes + !stacks->is_starting;
@@ -507,6 +509,7 @@ static void add_mapping(struct seam_live_stacks *stacks,
 
 	if (!(m->prot & PROT_EXEC))
 		return;
+	seam_live_dumps_add(&stacks->dumps, m->pid, m->filename);
 	mapping.file = seam_cfi_files_add(&stacks->files, m, is_new,
 					  file_near(stacks, m->pid, m->addr));
 	if (mapping.file != SEAM_NONE &&
@@ -525,6 +528,7 @@ static void exec(struct seam_live_stacks *stacks, int32_t pid, uint64_t time_ns)
 {
 	seam_process_maps_exec(&stacks->maps, pid);
 	seam_live_jit_exec(&stacks->jit, pid, time_ns);
+	seam_live_dumps_exec(&stacks->dumps, pid);
 }
 
 void seam_live_stacks_sideband(struct seam_live_stacks *stacks,
@@ -586,6 +590,7 @@ void seam_live_stacks_fini(struct seam_live_stacks *stacks)
 	seam_process_maps_fini(&stacks->maps);
 	seam_cfi_files_fini(&stacks->files);
 	seam_stack_joins_fini(&stacks->joins);
+	seam_live_dumps_fini(&stacks->dumps);
 	seam_live_jit_fini(&stacks->jit);
 	free(stacks->attrs);
 	free(stacks->frames);

@@ -28,7 +28,7 @@
 #define SEAM_LIVE_STACKS_H
 
 #include "record/stacks/cfi_files.h"
-#include "record/stacks/live_jit.h"
+#include "record/stacks/live_dumps.h"
 #include "record/stacks/process_maps.h"
 #include "unwind/walk/stack_joins.h"
 #include "record/stacks/waiting_samples.h"
@@ -54,7 +54,8 @@ struct seam_live_stacks {
 	size_t max_chain;		/* addresses in a chain of the kernel */
 	struct seam_process_maps maps;
 	struct seam_cfi_files files;
-	struct seam_live_jit jit;	/* filled by the caller */
+	struct seam_live_jit jit;	/* filled by the caller too */
+	struct seam_live_dumps dumps;	/* read if the caller sets .jit */
 	struct seam_stack_joins joins;
 	struct seam_waiting_samples waiting;
 	uint64_t n_tried;		/* files.n_changes at the last try */
