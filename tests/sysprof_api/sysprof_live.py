@@ -191,6 +191,17 @@ def test_what_a_killed_program_leaves_ends_with_a_whole_sample():
     assert sum(n for _, n in folded("kill.bin", status=3)) > 500
 
 
+def test_it_does_not_start_beside_the_agent_of_a_recorder():
+    script = pathlib.Path("beside.lua")
+    script.write_text("""
+        print(require("seam.sysprof").start{ mode = "D" })""")
+    done = run(SEAM, "record", "-o", "agent.seam", "--layers=guest", "--",
+               LUAJIT, script)
+    assert "nil\tprofiler is running already\t22" in done.stdout, done
+    # and the same program without it
+    assert run(LUAJIT, script).stdout == "true\n"
+
+
 def test_a_vm_whose_symbols_are_hidden_is_refused_with_the_reason():
     script = pathlib.Path("hidden.lua")
     script.write_text("""
