@@ -339,15 +339,28 @@ static void samples_times_the_interval_are_the_cpu_time(void **state)
 	assert_true(count_stream().is_whole);
 }
 
+static void spin_ms(uint64_t ms)
+{
+	uint64_t end = cpu_time_ns() + ms * 1000000;
+
+	while (cpu_time_ns() < end)
+		;
+}
+
 static void an_interval_may_be_longer_than_any_run(void **state)
 {
 	struct luam_sysprof_options opt = options(LUAM_SYSPROF_DEFAULT);
 
 	(void)state;
-	opt.interval = UINT64_MAX;
-	assert_int_equal(luaM_sysprof_start(L, &opt), 0);
-	assert_int_equal(luaM_sysprof_stop(L), 0);
-	assert_int_equal(n_samples(), 0);
+	/* times 1000000 the second is 0.4 ms, modulo 2^64 */
+	for (opt.interval = UINT64_MAX; opt.interval;
+	     opt.interval = opt.interval == UINT64_MAX ?
+			    UINT64_MAX / 1000000 + 1 : 0) {
+		assert_int_equal(luaM_sysprof_start(L, &opt), 0);
+		spin_ms(5);
+		assert_int_equal(luaM_sysprof_stop(L), 0);
+		assert_int_equal(n_samples(), 0);
+	}
 }
 
 /* ---- writers ---- */
@@ -379,8 +392,7 @@ static void a_writer_that_fails_later_is_an_error_of_stop(void **state)
 	assert_int_equal(seen.fails_after, -1);
 	/* halted: still not to be started, and no sample is taken */
 	n = made_up_guest.n_taken;
-	for (clock_t end = clock() + CLOCKS_PER_SEC / 50; clock() < end;)
-		;
+	spin_ms(20);
 	assert_true(made_up_guest.n_taken == n);
 	assert_refused(&opt, PROFILE_ERRRUN);
 	seen.n_stopped = 0;
@@ -642,6 +654,37 @@ static void a_forked_child_is_idle_and_has_a_run_of_its_own(void **state)
 	assert_true(count_stream().is_whole);
 }
 
+static size_t n_open(void)
+{
+	size_t n = 0;
+
+	for (int fd = 0; fd < 100; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void a_forked_child_has_no_file_of_the_parents_run(void **state)
+{
+	size_t n = n_open();
+	int status;
+	pid_t pid;
+
+	(void)state;
+	lua_pushcfunction(L, luaopen_seam_sysprof);
+	lua_call(L, 0, 1);
+	lua_setglobal(L, "sysprof");
+	assert_int_equal(luaL_dostring(L, "assert(sysprof.start{ mode = 'C', "
+					  "path = '/dev/null' })"), 0);
+	assert_int_equal(n_open(), n + 1);
+	pid = fork();
+	if (pid == 0)
+		_exit(n_open() == n ? 0 : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(luaL_dostring(L, "assert(sysprof.stop())"), 0);
+	assert_int_equal(n_open(), n);
+}
+
 /* ---- what it does to the program ---- */
 
 static volatile sig_atomic_t n_urgent;
@@ -685,15 +728,6 @@ static void errno_is_as_it_was(void **state)
 	sample(3);
 	assert_int_equal(errno, ECHILD);
 	assert_int_equal(luaM_sysprof_stop(L), 0);
-}
-
-static size_t n_open(void)
-{
-	size_t n = 0;
-
-	for (int fd = 0; fd < 100; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
 }
 
 static void a_thousand_runs_leave_nothing(void **state)
@@ -792,6 +826,7 @@ int main(void)
 		TEST(another_thread_may_stop_it),
 		TEST(the_sampled_thread_may_end_before_the_run),
 		TEST(a_forked_child_is_idle_and_has_a_run_of_its_own),
+		TEST(a_forked_child_has_no_file_of_the_parents_run),
 		TEST(the_programs_handler_has_its_own_signals_only),
 		TEST(errno_is_as_it_was),
 		TEST(a_thousand_runs_leave_nothing),

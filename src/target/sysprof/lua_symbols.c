@@ -105,6 +105,46 @@ static void add_modules(struct naming *w, lua_State *L)
 	lua_pop(L, 1);
 }
 
+/* Methods of the object at the top, of both its metatable and __index. */
+static void add_methods(struct naming *w, lua_State *L, const char *module)
+{
+	w->module = module;
+	if (!lua_getmetatable(L, -1))
+		return;
+	add_module(w, L);
+	lua_pushliteral(L, "__index");
+	lua_rawget(L, -2);
+	add_module(w, L);
+	lua_pop(L, 2);
+}
+
+/* Push a field of a module that is loaded, or nil. */
+static void push_loaded(lua_State *L, const char *module, const char *field)
+{
+	lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+	lua_getfield(L, -1, module);
+	lua_replace(L, -2);
+	if (lua_istable(L, -1))
+		lua_getfield(L, -1, field);
+	else
+		lua_pushnil(L);
+	lua_replace(L, -2);
+}
+
+/* Objects of the VM's own libraries. */
+static void add_objects(struct naming *w, lua_State *L)
+{
+	push_loaded(L, "io", "stdout");
+	add_methods(w, L, "io.method");
+	push_loaded(L, "ffi", "C");
+	add_methods(w, L, "ffi.clib");
+	push_loaded(L, "ffi", "typeof");
+	lua_pushliteral(L, "int");
+	if (lua_pcall(L, 1, 1, 0) == 0)
+		add_methods(w, L, "ffi.meta");
+	lua_settop(L, IS_FAST);
+}
+
 /* ---- the interpreter ---- */
 
 /* Push FAST and IS_FAST. */
@@ -176,6 +216,7 @@ static int walk(lua_State *L)
 
 	push_fast_functions(L);
 	add_modules(w, L);
+	add_objects(w, L);
 	add_code(w, L);
 	return 0;
 }
