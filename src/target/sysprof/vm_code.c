@@ -11,7 +11,8 @@ bool seam_sysprof_vm_code(size_t i, uint64_t *start, uint64_t *end)
 		const struct seam_guest_slot *slot = &seam_guest_slots[k];
 		const struct seam_luajit_object *vm = slot->object;
 
-		if (!vm || slot->vm != &seam_luajit_vm || i-- != 0)
+		if (atomic_load(&slot->state) != SEAM_GUEST_USED ||
+		    slot->vm != &seam_luajit_vm || i-- != 0)
 			continue;
 		*start = vm->lj.layout.code_start;
 		*end = vm->lj.layout.code_end;
