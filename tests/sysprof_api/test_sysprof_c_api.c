@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "made_up_guest.h"
+#include "target/sysprof/native_symbols.h"
 #include "wire/sysprof/sysprof.h"
 
 enum { MAX_BYTES = 32 << 20, BUFFER_BYTES = 64 << 10 };
@@ -376,6 +377,10 @@ static void a_writer_that_fails_at_the_start_is_an_error_of_start(void **state)
 	assert_refused(&opt, PROFILE_ERRIO);
 	assert_int_equal(errno, ENOSPC);
 	assert_int_equal(luaM_sysprof_stop(L), PROFILE_ERRRUN);
+	/* and the next one has all symbols */
+	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
+	assert_int_equal(luaM_sysprof_stop(L), 0);
+	assert_true(count_stream().n_symbols > 1000);
 }
 
 static void a_writer_that_fails_later_is_an_error_of_stop(void **state)
@@ -798,6 +803,36 @@ static void loaded_files_have_their_symbols(void **state)
 	assert_int_equal(count_stream().n_events, 0);
 }
 
+static void count_late(void *context, uint64_t addr, const char *name, size_t n)
+{
+	(void)addr;
+	*(int *)context += n == 13 && !memcmp(name, "late_function", n);
+}
+
+/* What was loaded there in between may have taken its names. */
+static void a_file_that_is_loaded_again_is_listed_again(void **state)
+{
+	struct seam_native_symbols symbols = { 0 };
+	int n = 0;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		void *library = dlopen(getenv("LATE_LIBRARY"), RTLD_NOW);
+
+		assert_non_null(library);
+		assert_int_equal(seam_native_symbols_put(&symbols, NULL,
+							 count_late, &n), 1);
+		assert_int_equal(n, i + 1);
+		assert_int_equal(seam_native_symbols_put(&symbols, NULL,
+							 count_late, &n), 0);
+		dlclose(library);
+		assert_int_equal(seam_native_symbols_put(&symbols, NULL,
+							 count_late, &n), 1);
+	}
+	assert_int_equal(n, 3);
+	seam_native_symbols_fini(&symbols);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -831,6 +866,7 @@ int main(void)
 		TEST(errno_is_as_it_was),
 		TEST(a_thousand_runs_leave_nothing),
 		TEST(loaded_files_have_their_symbols),
+		TEST(a_file_that_is_loaded_again_is_listed_again),
 	};
 
 	/* all zero before the first run */

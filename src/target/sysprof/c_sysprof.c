@@ -43,11 +43,9 @@ int seam_sysprof_start_in_vm(lua_State *L,
 			     const struct luam_sysprof_options *opt,
 			     const struct seam_sysprof_output *output)
 {
-	uint64_t *guard = seam_sysprof_vm_guard(L);
 	struct seam_sysprof_output named = *output;
-	int status;
 
-	if (!guard) {
+	if (!seam_sysprof_vm_guard(L)) {
 		if (output->on_stop)
 			output->on_stop(opt ? opt->ctx : NULL,
 					opt ? opt->buf : NULL);
@@ -55,11 +53,8 @@ int seam_sysprof_start_in_vm(lua_State *L,
 	}
 	named.add_names = seam_lua_symbols_add;
 	named.names_vm = L;
-	status = seam_sysprof_start(seam_sysprof_vm_id(L), opt, &named,
-				    configured.backtracer);
-	if (status == PROFILE_SUCCESS)
-		*guard = seam_sysprof_run_number();
-	return status;
+	return seam_sysprof_start(seam_sysprof_vm_id(L), opt, &named,
+				  configured.backtracer);
 }
 
 int luaM_sysprof_start(lua_State *L, const struct luam_sysprof_options *opt)

@@ -21,7 +21,6 @@ static struct {
 	struct luam_sysprof_options options;
 	struct seam_sysprof_output output;
 	struct seam_native_symbols symbols;
-	uint64_t number;
 } current;
 
 static struct seam_sysprof_run *const run = &seam_sysprof_run;
@@ -174,7 +173,6 @@ static void begin_run(const void *vm, luam_Sysprof_backtracer backtracer)
 	run->tid = (int32_t)syscall(SYS_gettid);
 	run->n_unmapped = seam_self_n_unmapped();
 	memset(run->counts, 0, sizeof(run->counts));
-	current.number++;
 }
 
 /* Start what was validated; the state is BUSY.  0, or a negative errno. */
@@ -340,11 +338,6 @@ __attribute__((destructor)) static void stop_at_exit(void)
 bool seam_sysprof_is_idle(void)
 {
 	return state_now() == SEAM_SYSPROF_IDLE;
-}
-
-uint64_t seam_sysprof_run_number(void)
-{
-	return current.number;
 }
 
 int seam_sysprof_count(struct luam_sysprof_counters *counters)

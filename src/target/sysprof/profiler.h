@@ -45,9 +45,6 @@ int seam_sysprof_stop(const void *vm);
 /* Whether neither runs nor halted; false while another thread starts it. */
 bool seam_sysprof_is_idle(void);
 
-/* Number of the last run, from 1 on. */
-uint64_t seam_sysprof_run_number(void);
-
 /* The counters of the last run. */
 int seam_sysprof_count(struct luam_sysprof_counters *counters);
 

@@ -17,10 +17,7 @@
 /* The same for all coroutines of a VM. */
 const void *seam_sysprof_vm_id(lua_State *L);
 
-/*
- * Make the object, or find it.  Throws no error.  NULL without memory.  It is
- * as old as the VM: the run that it ends is to be stored in it.
- */
-uint64_t *seam_sysprof_vm_guard(lua_State *L);
+/* Make the object, unless it is there.  Throws no error.  False: no memory. */
+bool seam_sysprof_vm_guard(lua_State *L);
 
 #endif /* SEAM_SYSPROF_VM_H */
