@@ -163,6 +163,25 @@ static void a_vm_without_symbols_is_the_caller_of_joints(void **state)
 		 "main;[helper+0x27920];a.lua:0;a.lua:10");
 }
 
+/* As a writer of ours names a stripped VM: all of its assembly code at once. */
+static void a_vm_with_one_symbol_is_a_vm(void **state)
+{
+	struct seam_sysprof_buffer b = begin(false);
+	struct seam_profile p;
+
+	(void)state;
+	made_cfunc(&b, 0x5000, "lj_vm_asm_begin", false);
+	made_cfunc(&b, 0x9000, "luajit", false);
+	made_profile(&b);
+	/* l_fast has no symbol of its own, and no joint */
+	made_sample(&b, SEAM_VMSTATE_CFUNC, "F171 L10:0",
+		    "1620 1620 9020 5120 1120");
+	p = load_as(&b, false);
+	assert_string_equal(stack_of(&p, 0), "lua_pcall;a.lua:0;ffid 171;"
+			    "lj_vm_asm_begin;luajit;fib;fib");
+	seam_profile_fini(&p);
+}
+
 static void without_a_host_stack_the_lua_stack_is_all(void **state)
 {
 	(void)state;
@@ -490,6 +509,7 @@ int main(void)
 		cmocka_unit_test(
 			a_coroutine_is_inside_of_the_frames_that_resumed_it),
 		cmocka_unit_test(a_vm_without_symbols_is_the_caller_of_joints),
+		cmocka_unit_test(a_vm_with_one_symbol_is_a_vm),
 		cmocka_unit_test(without_a_host_stack_the_lua_stack_is_all),
 		cmocka_unit_test(a_fast_function_has_the_number_of_its_place),
 		cmocka_unit_test(an_unknown_function_makes_all_numbers_unknown),

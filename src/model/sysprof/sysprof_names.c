@@ -148,7 +148,7 @@ static bool is_helper(const char *name)
 	static const char *const helpers[] = {
 		"ffi_call", "floor", "ceil", "trunc", "pow", "exp2", "log2",
 		"mod", "foldarith", "foldfpm", "cpuid", "next", "errno",
-		"cachesync", "asm_begin",
+		"cachesync",
 	};
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(helpers); i++)
