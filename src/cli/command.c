@@ -83,6 +83,9 @@ struct match {
 	void *into;
 };
 
+/* The name in messages: that of the program, not of the command. */
+static const char *program = "seam";
+
 int seam_command_misused(const struct seam_command *command,
 			 const char *fmt, ...)
 {
@@ -478,6 +481,7 @@ int seam_command_parse(const struct seam_command *command, int argc,
 	int rc;
 
 	common = (struct common) { .color = "auto" };
+	program = command->is_program ? command->name : "seam";
 	rc = parse_words(&p, first);
 	if (rc)
 		return rc;
@@ -499,7 +503,7 @@ int seam_command_failed(const struct seam_err *err)
 	for (int i = 0; i < err->n_causes; i++)
 		seam_text_copy(safe.cause[i], SEAM_ERR_TEXT, err->cause[i],
 			       SEAM_TEXT_TERMINAL);
-	seam_err_print(stderr, "seam", &safe);
+	seam_err_print(stderr, program, &safe);
 	if (err->code == -ENOMEM)
 		seam_memory_refused();
 	return SEAM_EXIT_FAILED;
@@ -515,7 +519,7 @@ void seam_command_say(const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	fputs("seam: ", stderr);
+	fprintf(stderr, "%s: ", program);
 	seam_text_put(stderr, text, SEAM_TEXT_TERMINAL);
 	fputc('\n', stderr);
 }

@@ -324,6 +324,7 @@ def test_the_parser_s_command_line_is_the_rfc_s():
         assert "one FILE" in run(path, path, program=PARSE, status=2).stderr
         missing = run(path + "x", program=PARSE, status=1).stderr
         assert "No such file" in missing, missing
+        assert missing.startswith("luajit-parse-sysprof: cannot"), missing
         page = run("help", "--man", "luajit-parse-sysprof").stdout
         assert ".Nm luajit" in page and "split" in page
 
