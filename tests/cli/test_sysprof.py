@@ -248,6 +248,30 @@ def test_a_copy_of_a_stream_is_equal():
             streams()[0], status=1)
 
 
+def test_a_recording_with_guest_frames_becomes_a_stream():
+    """What the recording has is in guest_recording.c."""
+    maker = os.path.join(os.path.dirname(SEAM), "tests/cli/guest_recording")
+    with tempfile.TemporaryDirectory() as folder:
+        data, stream = (os.path.join(folder, name) for name in ("d", "s.bin"))
+        run(data, program=maker)
+        told = run("convert", "--to", "sysprof", "-o", stream, data,
+                   status=3).stderr
+        for words in ("samples without a VM state (40)",
+                      "has no Lua stack (13)", "has no stack (10)",
+                      "are chunk and line in a stream (1)", "times, threads"):
+            assert words in told, (words, told)
+        stacks = folded(run("convert", "--to", "folded", "--by", "vmstate",
+                            stream).stdout)
+        lua = "main", "lua_pcall", "app.lua:0_[g]"
+        assert stacks == {
+            ("CFUNC", *lua, "c_payload"): 25,
+            ("GC", "main", "lua_pcall", "lj_gc_step"): 4,
+            ("LFUNC", *lua, "app.lua:2_[g]", "app.lua:2_[g]"): 40,
+            ("LFUNC", *lua, "function 4 of pid 100:0_[g]"): 1,
+            ("TRACE", "app.lua:2_[g]",
+             "TRACE [7] started at app.lua:4_[j]"): 5}, stacks
+
+
 def test_the_reference_decoder_reads_the_same():
     decoder = CORPUS / "scripts" / "refdump.py"
     if not decoder.exists():

@@ -112,7 +112,7 @@ static void a_trace_has_its_number_and_function(void **state)
 	    "app.lua:12@app.lua_[g];"
 	    "TRACE [7] started at app.lua:14@[jit]_[j]");
 	check(&p, "TRACE;app.lua:12_[g];"
-	      "TRACE [7] started at app.lua:12_[j] 1\n");
+	      "TRACE [7] started at app.lua:14_[j] 1\n");
 	assert_non_null(strstr(said, "has no stack (2)"));
 	assert_non_null(strstr(said, "has no Lua stack (1)"));
 	seam_profile_fini(&p);

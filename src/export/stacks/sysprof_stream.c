@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/pair_map.h"
 #include "model/sysprof/load_sysprof.h"
 #include "wire/sysprof/sysprof_write.h"
 
@@ -25,7 +26,8 @@ struct stream_writer {
 	bool *is_used;			/* by function: it is in a sample */
 	SEAM_ARRAY(struct seam_sysprof_frame) lua;
 	SEAM_ARRAY(uint64_t) host;
-	struct seam_sysprof_trace trace;
+	struct seam_sysprof_trace trace;	/* of the sample; its own line */
+	struct seam_pair_map traces;	/* (traceno, prototype): announced */
 	uint64_t n_samples;
 	uint64_t n_without_vm;		/* samples */
 	uint64_t n_guest_left_out;	/* frames in states without a stack */
@@ -188,8 +190,25 @@ static void take_trace(struct stream_writer *w, const struct seam_function *f)
 {
 	const char *name = seam_profile_text(w->profile, f->name);
 
-	if (!w->trace.traceno)
-		w->trace.traceno = strtoull(name + strlen("TRACE ["), NULL, 10);
+	if (w->trace.traceno)
+		return;
+	w->trace.traceno = strtoull(name + strlen("TRACE ["), NULL, 10);
+	w->trace.line = line_of(name);
+}
+
+/* Where a trace starts is a symbol, which comes before its first sample. */
+static int announce_trace(struct stream_writer *w)
+{
+	const struct seam_sysprof_trace *trace = &w->trace;
+
+	if (seam_pair_map_find(&w->traces, trace->traceno, trace->addr))
+		return 0;
+	if (seam_pair_map_put(&w->traces, trace->traceno, trace->addr, 0))
+		return -ENOMEM;
+	return put(w, &(struct seam_sysprof_item) {
+		.kind = SEAM_SYSPROF_SYMBOL_TRACE, .is_event = true,
+		.trace = *trace,
+	});
 }
 
 static int take_frame(struct stream_writer *w, uint32_t frame, bool is_leaf)
@@ -243,8 +262,9 @@ static int put_sample(struct stream_writer *w, size_t i)
 	if (state == SEAM_VMSTATE_TRACE) {
 		w->n_host_left_out += w->host.n;
 		w->n_guest_left_out += w->lua.n > 1 ? w->lua.n - 1 : 0;
+		w->trace.addr = w->lua.n ? w->lua.items[0].value : 0;
+		r = announce_trace(w);
 		item.trace = w->trace;
-		item.trace.addr = w->lua.n ? w->lua.items[0].value : 0;
 		item.trace.line = w->lua.n ? w->lua.items[0].line : 0;
 	} else if (!has_lua(state)) {
 		w->n_guest_left_out += w->lua.n;
@@ -254,7 +274,7 @@ static int put_sample(struct stream_writer *w, size_t i)
 	item.host = w->host.items;
 	item.n_host = w->host.n;
 	w->n_samples++;
-	return put(w, &item);
+	return r ? r : put(w, &item);
 }
 
 static void find_used(struct stream_writer *w)
@@ -340,6 +360,7 @@ int seam_write_sysprof(const struct seam_export *export, struct seam_err *err)
 		flush(&w);
 	free(w.out.items);
 	free(w.is_used);
+	seam_pair_map_fini(&w.traces);
 	free(w.lua.items);
 	free(w.host.items);
 	return r == -ENOMEM ? seam_err_no_memory(err) : r;
