@@ -159,6 +159,9 @@ static void a_vm_without_symbols_is_the_caller_of_joints(void **state)
 		 "lua_call;b.lua:20;[helper+0x27920]");
 	check_as(false, false, "L20:10 L10:0", "29120 1120 1020",
 		 "main;lua_pcall;a.lua:0;a.lua:10;[helper+0x27920]");
+	check_as(false, false, "C1500 L20:10 C1400 L10:0",
+		 "1540 29120 1440 29120 1120", "lua_pcall;a.lua:0;"
+		 "[helper+0x27920];l_apply;a.lua:10;[helper+0x27920];l_fib");
 	check_as(false, false, "L20:10 L10:0", "29120 1020",
 		 "main;[helper+0x27920];a.lua:0;a.lua:10");
 }
@@ -317,6 +320,61 @@ static void a_name_is_that_of_its_time(void **state)
 			    "new.lua:10;TRACE [3] started at new.lua:99");
 	assert_string_equal(stack_of(&p, 3), "late;lua_pcall;"
 			    "[string \"text...\"]:7;a.lua:10;lj_BC_CALL");
+	seam_profile_fini(&p);
+}
+
+/* Each kind of symbol alone makes what was found before outdated. */
+static void a_late_symbol_of_any_kind_counts_from_there_on(void **state)
+{
+	struct seam_sysprof_buffer b = begin(true);
+	struct seam_profile p;
+
+	(void)state;
+	made_profile(&b);
+	for (int i = 0; i < 4; i++) {
+		made_trace_sample(&b, 3, 0x20, 10);
+		made_sample(&b, SEAM_VMSTATE_LFUNC, "L50:1", "5120 5580");
+		if (i == 0)
+			made_trace(&b, 3, 0x20, 98, true);
+		else if (i == 1)
+			made_cfunc(&b, 0x5560, "late", true);
+		else
+			made_lfunc(&b, 0x50, "@late.lua", 1, true);
+	}
+	p = load_as(&b, false);
+	assert_non_null(strstr(stack_of(&p, 0), "started at a.lua:12"));
+	assert_non_null(strstr(stack_of(&p, 2), "started at a.lua:98"));
+	assert_string_equal(stack_of(&p, 3),
+			    "end;[prototype 0x50]:1;lj_BC_CALL");
+	assert_string_equal(stack_of(&p, 5),
+			    "late;[prototype 0x50]:1;lj_BC_CALL");
+	assert_string_equal(stack_of(&p, 7), "late;late.lua:1;lj_BC_CALL");
+	seam_profile_fini(&p);
+}
+
+static void samples_that_differ_in_their_leaf_alone_are_distinct(void **state)
+{
+	struct seam_sysprof_buffer b = begin(true);
+	struct seam_profile p;
+	uint32_t s[2];
+
+	(void)state;
+	made_profile(&b);
+	made_sample(&b, SEAM_VMSTATE_LFUNC, "L10:0", "1020");
+	made_sample(&b, SEAM_VMSTATE_LFUNC, "L10:0", "1030");
+	made_sample(&b, SEAM_VMSTATE_LFUNC, "L10:0", "5120 1020");
+	made_sample(&b, SEAM_VMSTATE_LFUNC, "L10:0", "7f 1020");
+	p = load_as(&b, false);
+	for (int i = 0; i < 2; i++) {
+		assert_string_equal(stack_of(&p, (size_t)i), "main;a.lua:0");
+		s[i] = p.stacks.items[p.samples.stack[i]].parent;
+	}
+	assert_int_equal(p.frames.items[p.stacks.items[s[0]].frame].addr,
+			 0x1020);
+	assert_int_equal(p.frames.items[p.stacks.items[s[1]].frame].addr,
+			 0x1030);
+	assert_string_equal(stack_of(&p, 2), "main;a.lua:0;lj_BC_CALL");
+	assert_string_equal(stack_of(&p, 3), "main;[unknown+0x7f];a.lua:0");
 	seam_profile_fini(&p);
 }
 
@@ -516,6 +574,10 @@ int main(void)
 		cmocka_unit_test(
 			a_trace_is_a_frame_of_the_function_in_which_it_starts),
 		cmocka_unit_test(a_name_is_that_of_its_time),
+		cmocka_unit_test(
+			a_late_symbol_of_any_kind_counts_from_there_on),
+		cmocka_unit_test(
+			samples_that_differ_in_their_leaf_alone_are_distinct),
 		cmocka_unit_test(an_address_far_after_a_symbol_has_no_name),
 		cmocka_unit_test(a_stack_of_one_frame_is_not_one_of_none),
 		cmocka_unit_test(luajit_s_parser_inserts_lua_frames_at_calls),
