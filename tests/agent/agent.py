@@ -101,6 +101,10 @@ def test_threads_with_small_stacks_are_sampled():
     check_all_sampled(*sampled(PROGRAM, "small_stacks"))
 
 
+def test_a_coroutine_with_8_kib_is_sampled():
+    check_all_sampled(*sampled(PROGRAM, "coroutine"))
+
+
 def test_a_forked_child_goes_on_under_its_own_pid():
     result, guest = sampled(PROGRAM, "forks")
     check_all_sampled(result, guest)

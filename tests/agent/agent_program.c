@@ -29,6 +29,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 enum { N_THREADS = 3 };
@@ -136,6 +137,34 @@ static void small_stacks(void)
 	/* what a Lua state and libc need; the handler has its own */
 	pthread_attr_setstacksize(&attr, 48 << 10);
 	in_threads(busy, &attr);
+}
+
+static ucontext_t outside, inside;
+
+static void run_coroutine(void)
+{
+	long begin = cpu_ns();
+
+	while (cpu_ns() - begin < (long)(seconds * 1e9))
+		;
+}
+
+/* A coroutine with 8 KiB and nothing below: a signal's frame takes a half. */
+static void coroutine(void)
+{
+	enum { PAGE = 4096, STACK = 2 * PAGE };
+	char *pages = mmap(NULL, PAGE + STACK, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(pages != MAP_FAILED && !mprotect(pages, PAGE, PROT_NONE),
+	      "no stack");
+	getcontext(&inside);
+	inside.uc_stack.ss_sp = pages + PAGE;
+	inside.uc_stack.ss_size = STACK;
+	inside.uc_link = &outside;
+	makecontext(&inside, run_coroutine, 0);
+	CHECK(!swapcontext(&outside, &inside), "swapcontext");
+	busy();
 }
 
 /* The first thread ends before the others, which end the process. */
@@ -403,7 +432,8 @@ static const struct way {
 } ways[] = {
 	{ "busy", busy }, { "threads", threads }, { "forks", forks },
 	{ "blocked", blocked_threads }, { "small_stacks", small_stacks },
-	{ "exit_of_main", exit_of_main }, { "big_forks", big_forks },
+	{ "coroutine", coroutine }, { "exit_of_main", exit_of_main },
+	{ "big_forks", big_forks },
 	{ "clones", clones },
 	{ "execs", execs }, { "profiled", profiled },
 	{ "handlers", handlers }, { "state", state },
