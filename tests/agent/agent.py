@@ -101,7 +101,7 @@ def test_threads_with_small_stacks_are_sampled():
     check_all_sampled(*sampled(PROGRAM, "small_stacks"))
 
 
-def test_a_coroutine_with_8_kib_is_sampled():
+def test_a_coroutine_with_6_kib_is_sampled():
     check_all_sampled(*sampled(PROGRAM, "coroutine"))
 
 
