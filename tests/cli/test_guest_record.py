@@ -110,6 +110,12 @@ def test_interpreted_functions_have_their_share_under_one_root():
         seam("report", "--by", "vmstate", "--json", name))["rows"]}
     assert rows["LFUNC"] + rows["CFUNC"] > 0.95 * sum(rows.values()), rows
     assert "TRACE" not in rows, rows
+    # the VM's own function between both has the name that vmdef.lua gives it
+    calls = {stack[stack.index(PAYLOAD + "_[g]") + 1] for stack, _ in
+             folded(name) if "c_payload" in stack}
+    assert calls == {"timed rfc.lua:10_[g]"}, calls
+    assert any("ffi.meta.__call_[g]" in stack for stack, _ in folded(name)
+               if "c_payload" in stack), folded(name)[:3]
 
 
 def test_compiled_functions_have_their_share_under_one_root():

@@ -272,6 +272,28 @@ static void name_builtins(struct seam_luajit_calibration *c,
 	}
 }
 
+/* Those that no global names: methods of files, operations of the FFI. */
+static void name_methods(struct seam_luajit_calibration *c)
+{
+	static const char text[] =
+		"local has_ffi, ffi = pcall(require, 'ffi')\n"
+		"local of = debug.getmetatable\n"
+		"local tables = { ['io.method'] = of(io.stdout) }\n"
+		"if has_ffi then\n"
+		"  tables.ffi, tables['ffi.clib'] = ffi, of(ffi.C)\n"
+		"  tables['ffi.meta'] = of(ffi.new('int'))\n"
+		"end\n"
+		"return tables\n";
+	const struct seam_lua_api *api = c->api;
+
+	if (api->loadbuffer(c->lua, text, sizeof(text) - 1, "=methods") == 0 &&
+	    api->pcall(c->lua, 0, 1, 0) == 0)
+		for (api->pushnil(c->lua); api->next(c->lua, -2);
+		     api->settop(c->lua, -2))
+			name_builtins(c, api->tolstring(c->lua, -2, NULL));
+	api->settop(c->lua, -2);
+}
+
 static void find_builtins(struct seam_luajit_calibration *c)
 {
 	static const char *const libraries[] = {
@@ -284,6 +306,7 @@ static void find_builtins(struct seam_luajit_calibration *c)
 		name_builtins(c, libraries[i]);
 		c->api->settop(c->lua, -2);
 	}
+	name_methods(c);
 	c->api->pushvalue(c->lua, SEAM_LUA_GLOBALS);
 	name_builtins(c, "");
 	c->api->settop(c->lua, -2);
