@@ -267,6 +267,8 @@ static void run(struct pass *pass, size_t dump_bytes)
 		die("no memory");
 	pass->stacks.on_sample = keep;
 	pass->stacks.context = pass;
+	/* one after the other; what is joined later: bench/whole_stacks */
+	pass->stacks.hold_ns = 0;
 	for (size_t i = 0; i < items.n; i++) {
 		const struct item *item = &items.items[i];
 

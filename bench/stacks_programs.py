@@ -210,3 +210,78 @@ PROGRAMS = {
                 "load17.o"),
     "vim": ("vim", "vim", "vim -es -u NONE -S load.vim"),
 }
+
+# Deep in different ways; at random, and as deep as a copy of 64 KiB and more.
+RECURSION_FILES = {
+    "deep.py": """
+import functools
+def f(n):
+    return 0 if n < 1 else functools.reduce(
+        lambda a, b: a + b, map(lambda x: f(n - 1), [1]), 1)
+class A:
+    def __init__(self, n): self.n = n
+    def __repr__(self): return 'A(%r)' % (A(self.n - 1) if self.n else 0)
+for i in range(1500):
+    f(60 + i % 60); repr(A(150 + i % 20)); sorted(range(300), key=lambda x: f(8))
+""",
+    "at_random.py": """
+import functools, random
+random.seed(3)
+def a(n): return 1 if n < 1 else sum(map(random.choice([a, b, c]), [n - 1]))
+def b(n): return 1 if n < 1 else max(map(random.choice([a, b, c]), [n - 1]))
+def c(n):
+    return 1 if n < 1 else functools.reduce(
+        lambda x, y: x + y, map(random.choice([a, b, c]), [n - 1]), 0)
+for i in range(6000): a(110)
+""",
+    "at_random.sh": """
+a() { local n=$1; if [ $n -gt 0 ]; then if ((RANDOM%2)); then b $((n-1));
+else a $((n-1)); fi; fi; }
+b() { local n=$1; case $n in 0) ;; *) if ((RANDOM%2)); then a $((n-1));
+else b $((n-1)); fi;; esac; }
+for i in $(seq 200); do a 70; done
+""",
+    "deep.rb": """
+def f(n) n < 1 ? 0 : [1].map { |x| f(n - 1) }.sum + 1 end
+3000.times { |i| f(100 + i % 60) }
+""",
+    "deep.js": """
+function f(n) { return n < 1 ? 0 : [1].map(() => f(n - 1)).reduce(
+  (a, b) => a + b) + 1; }
+function g(n) { return n < 1 ? JSON.stringify({ a: [1, 2, 3], n }).length :
+  g(n - 1) + 1; }
+for (let i = 0; i < 2500; i++) { f(300 + i % 100); g(900 - i % 50); }
+""",
+    "deep.php": """<?php
+function f($n) { return $n < 2 ? $n : array_sum(array_map('f', [$n - 1])) + 1; }
+function g($n) { $a = [2, 1]; if ($n > 0) usort($a, function ($x, $y) use ($n) {
+  g($n - 1); return $x <=> $y; }); return count($a); }
+for ($i = 0; $i < 6000; $i++) { f(150 + $i % 90); g(120 + $i % 50); }
+""",
+    "deep.lua": """
+local function f(n) if n < 1 then return 0 end
+  local ok, v = pcall(f, n - 1) return v + 1 end
+for i = 1, 4000 do f(120 + i % 50) end
+local function g(n) if n < 1 then return 0 end
+  local s = ("x"):rep(3):gsub("x", function() g(n - 1) return "y" end, 1)
+  return 1 end
+for i = 1, 3000 do g(100 + i % 70) end
+""",
+    "deep.el": """
+(setq max-lisp-eval-depth 10000 max-specpdl-size 20000)
+(defun f (n) (if (< n 1) 0 (1+ (apply #'f (list (1- n))))))
+(defun g (n) (if (< n 1) 0 (car (mapcar (lambda (x) (g (1- n))) '(1)))))
+(dotimes (i 700) (f (+ 200 (% i 60))) (g (+ 100 (% i 50))))
+""",
+}
+
+RECURSIONS = {
+    "py deep": ("/usr/bin/python3", "python3", "/usr/bin/python3 deep.py"),
+    "py random": ("/usr/bin/python3", "python3", "/usr/bin/python3 at_random.py"),
+    "sh random": ("bash", "bash", "bash at_random.sh"),
+    "ruby deep": ("ruby", "ruby", "ruby deep.rb"),
+    "node deep": ("node", "nodejs", "node deep.js"),
+    "php deep": ("php", "php-cli", "php deep.php"),
+    "lua deep": ("lua5.4", "lua5.4", "lua5.4 deep.lua"),
+    "emacs deep": ("emacs", "emacs-nox", "emacs -Q --batch -l deep.el"),
+}

@@ -207,6 +207,7 @@ static void put_counts_json(struct seam_json *j,
 			      counts->n_frames[i]);
 	seam_json_close(j);
 	seam_json_u64(j, "joined", counts->n_joined);
+	seam_json_u64(j, "joined_later", counts->n_joined_later);
 	seam_json_u64(j, "continued", counts->n_continued);
 	seam_json_u64(j, "empty", counts->n_empty);
 	seam_json_u64(j, "of_32_bit", counts->n_32_bit);

@@ -223,6 +223,7 @@ static const struct {
 #define STACKS(name, member) \
 	{ name, offsetof(struct seam_stack_counts, member) }
 	STACKS("joined", n_joined),
+	STACKS("joined_later", n_joined_later),
 	STACKS("continued", n_continued),
 	STACKS("empty", n_empty),
 	STACKS("of_32_bit", n_32_bit),

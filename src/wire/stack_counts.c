@@ -136,6 +136,7 @@ void seam_stack_counts_merge(struct seam_stack_counts *counts,
 	for (size_t i = 0; i < SEAM_STACK_N_QUALITIES; i++)
 		counts->n_frames[i] += from->n_frames[i];
 	counts->n_joined += from->n_joined;
+	counts->n_joined_later += from->n_joined_later;
 	counts->n_continued += from->n_continued;
 	counts->n_empty += from->n_empty;
 	counts->n_32_bit += from->n_32_bit;

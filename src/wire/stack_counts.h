@@ -57,6 +57,8 @@ struct seam_stack_counts {
 	uint64_t n_ended[SEAM_STACK_N_ENDS];
 	/* Of the complete ones, those whose outer frames came from */
 	uint64_t n_joined;	/* other samples of the thread */
+	/* Of those, callers that were learned after the sample: it waited. */
+	uint64_t n_joined_later;
 	uint64_t n_continued;	/* the kernel's chain of frame pointers */
 	uint64_t n_empty;	/* samples without user stack; not in n_ended */
 	/* Of 32-bit tasks: by frame pointers, as the kernel has them; nor is */

@@ -10,8 +10,9 @@ import subprocess
 import sys
 import time
 
-from record_lib import (IS_ROOT, SEAM, as_nobody, check, equal, manifest,
-                        own_folder_for_nobody, perf, record, run, run_tests)
+from record_lib import (IS_ROOT, SEAM, as_nobody, check, equal, in_order,
+                        manifest, own_folder_for_nobody, perf, record, run,
+                        run_tests)
 from tap import Skip
 
 # Without frame pointers, and with every call a real one.
@@ -63,6 +64,11 @@ static void clocks(double s)
 static void deep(int d, double s)
 { volatile char a[200]; a[d & 127] = 1;
   if (d) deep(d - 1, s); else outer(s); x += a[d & 127]; }
+/* a frame larger than the copy, in which the time is */
+static void large(double s)
+{ volatile char a[90000]; a[9] = 1; inner(s); x += a[9]; }
+static void calls_large(double s)
+{ for (int i = 0; i < 20; i++) { middle(s / 60); large(s / 20); } x++; }
 static void *thread(void *s) { outer(*(double *)s); return s; }
 static void go_to(int cpu)
 {
@@ -104,6 +110,11 @@ int main(int c, char **v)
 	void (*in_library)(void (*)(double), double);
 	if (strcmp(how, "plain") == 0)
 		outer(s);
+	else if (strcmp(how, "deepest first") == 0)
+		for (int i = 0; i < 6; i++)
+			deep((3 - i % 4) * 70 + 10, s / 6);
+	else if (strcmp(how, "large") == 0)
+		calls_large(s);
 	else if (strcmp(how, "deep") == 0)
 		/* less deep first, as programs are that recurse */
 		for (int i = 0; i < 40; i++)
@@ -385,6 +396,34 @@ def test_stacks_deeper_than_the_copy_are_joined():
         names = [frame.split()[0] for frame in frames]
         if names[-1:] == ["_start"] and "outer" in names:
             check(names.count("deep") in (11, 81, 151, 221), str(names))
+
+
+def test_callers_learned_after_a_sample_complete_it_in_order_for_perf():
+    # one program's samples are held for some rounds, the other's are not
+    path = recorded("falling", "sh", "-c", "./code plain 0.6 & "
+                    "./code 'deepest first' 1.2; wait")
+    check(counts(path)["joined_later"] > 0, str(counts(path)))
+    lines = [json.loads(line) for line in
+             run(SEAM, "dump", "--json", path).stdout.splitlines()]
+    check(in_order(lines), "no round was finished")
+    equal(sum(line["type"] == "SAMPLE" for line in lines),
+          manifest(path)["samples"])
+    for frames in stacks_of(path):
+        names = [frame.split()[0] for frame in frames]
+        if names[-1:] == ["_start"] and "deep" in names:
+            check(names.count("deep") in (11, 81, 151, 221), str(names))
+
+
+def test_a_frame_larger_than_the_copy_has_callers():
+    path = recorded("large", "./code", "large", "1.2")
+    check_complete(path)
+    large = [names for names in ([frame.split()[0] for frame in frames]
+                                 for frames in stacks_of(path))
+             if "large" in names]
+    check(len(large) > 500, str(len(large)))
+    for names in large:
+        i = names.index("large")
+        equal(names[i + 1:i + 3], ["calls_large", "main"])
 
 
 def attached(name, how, *options):

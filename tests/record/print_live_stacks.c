@@ -148,6 +148,7 @@ int main(int argc, char **argv)
 		return 1;
 	stacks.on_sample = print;
 	stacks.context = &attr;
+	stacks.hold_ns = 0;		/* in the order of the recording */
 	for (size_t i = 0; i < items.n; i++)
 		if (items.items[i].is_sample)
 			take_sample(&items.items[i],

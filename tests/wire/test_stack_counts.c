@@ -91,7 +91,7 @@ static void merging_adds_every_count(void **state)
 		.n_ended = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 },
 		.n_frames = { 12, 13, 14, 15, 16 }, .n_joined = 17,
 		.n_continued = 18, .n_empty = 19, .n_jvm = 20,
-		.n_kernel_cut = 22, .n_32_bit = 23,
+		.n_kernel_cut = 22, .n_32_bit = 23, .n_joined_later = 24,
 		.dump_bytes = 21, .n_modules = 1,
 		.modules = { { 3, SEAM_STACK_NO_FILE, "/a" } },
 	};

@@ -285,7 +285,7 @@ void seam_dump_walk_join(struct seam_dump_walk *w, struct seam_dump_job *job,
 	c = recorded_chain(w->dumps, job->sample);
 	c.rest = job->rest;
 	enter(w, job->sample, job->pid);
-	n = seam_stack_joins_complete(joins, job->tid, &stack);
+	n = seam_stack_joins_complete(joins, job->tid, true, &stack);
 	finish(w, job, &stack, &c, n);
 }
 

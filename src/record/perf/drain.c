@@ -377,6 +377,7 @@ static size_t gather_unwound(struct seam_drain *d)
 		if (ring->use == SEAM_RING_OF_SAMPLES)
 			rewrite(d, &from->span, pos, &header);
 	}
+	seam_live_stacks_end_round(d->stacks, d->is_last);
 	for (size_t i = 0; i < d->merge.rings.n; i++)
 		n = end_ring(d, n, &d->merge.rings.items[i], &max);
 	d->file->losses.n_unwritten += d->stacks->n_dropped;
@@ -390,11 +391,14 @@ static size_t gather(struct seam_drain *d)
 	return d->stacks ? gather_unwound(d) : gather_as_they_are(d);
 }
 
-/* Whether records that are older than those of this round will follow. */
+/*
+ * Whether records that are older than those before the last FINISHED_ROUND
+ * will follow.
+ */
 static bool is_unordered(const struct seam_drain *d)
 {
 	return d->sources->overwrite || d->unordered ||
-	       (d->stacks && seam_live_stacks_n_waiting(d->stacks));
+	       (d->stacks && seam_live_stacks_oldest(d->stacks) < d->finished);
 }
 
 static void release(struct seam_drain *d)
@@ -473,9 +477,11 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 			      file->compress.out.n);
 	}
 	if (n > 0 && r == 0) {
-		if (!is_unordered(d))
+		if (!is_unordered(d)) {
 			n = add_piece(d, n, (const uint8_t *)&end,
 				      sizeof(end));
+			d->finished = d->merge.until;
+		}
 		r = seam_perf_writer_append(&file->writer, d->pieces, n, err);
 	}
 	if (r < 0)

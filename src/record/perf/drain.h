@@ -15,7 +15,9 @@
  *
  * With live_stacks, all records of a round are taken in the order of time over
  * all rings, and what samples and the records among them become is one more
- * piece of the batch.  FINISHED_ROUND is not written while a sample waits.
+ * piece of the batch.  Some samples are written in a later round: FINISHED_ROUND
+ * is left out as long as one waits that is older than the FINISHED_ROUND before,
+ * because a reader may have used what is older by then.
  */
 #ifndef SEAM_DRAIN_H
 #define SEAM_DRAIN_H
@@ -64,6 +66,8 @@ struct seam_drain {
 	size_t id_pos, tid_pos, time_pos;
 	bool is_last;			/* the next round is the last */
 	bool unordered;		/* older records follow: no FINISHED_ROUND */
+	/* With stacks: before the last FINISHED_ROUND all records are older. */
+	uint64_t finished;
 	struct seam_index ids;		/* of the sources, by id */
 	size_t n_ids;			/* sources that are in it */
 	/* Of the fullest ring, if it was full enough for a wakeup; or -1. */

@@ -3,8 +3,9 @@
 #include "record/stacks/live_stacks.h"
 
 #include "base/clock.h"
+#include "record/stacks/sample_chain.h"
+#include "record/stacks/sample_code.h"
 #include "unwind/walk/count.h"
-#include "unwind/walk/kernel_chain.h"
 #include "unwind/walk/precise.h"
 #include "wire/perf/perf_registers.h"
 
@@ -17,102 +18,24 @@ enum { IS_JVM = 1 };		/* flag of a mapping */
 
 #define DUMPS (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 
-/* ---- the code of a process ---- */
-
 /* What a walk sees, and what it met. */
 struct view {
 	struct seam_live_stacks *stacks;
-	const struct seam_process_map *map;
-	const struct seam_process_mapping *mapping;	/* the last one */
-	const struct seam_live_jit_process *jit;	/* NULL: no such code */
-	uint64_t time_ns;	/* of the sample */
+	struct seam_sample_code code;
 	uint16_t misc;		/* of the sample's header */
-	bool is_last_try;	/* do without files that are not read yet */
-	bool is_pending;	/* a file is not read yet */
-	enum seam_stack_end no_file;	/* why the last file had no CFI */
-	enum seam_stack_end end;	/* the same at the end of the walk */
+	enum seam_stack_end end;	/* .code.no_file at the end of the walk */
 	struct seam_unwind_rest rest;	/* of the kernel's chain */
+	uint64_t beyond;	/* the last address that the copy has not */
 };
 
-static const struct seam_process_mapping *mapping_at(struct view *v,
-						     uint64_t addr)
+static struct view view_of(struct seam_live_stacks *stacks,
+			   struct seam_process_map *map, bool is_last_try)
 {
-	const struct seam_process_mapping *m = v->mapping;
-
-	if (!m || addr < m->begin || addr >= m->end)
-		m = v->map ? seam_process_map_at(v->map, addr) : NULL;
-	if (m)
-		v->mapping = m;
-	return m;
-}
-
-/* The file of @m, and the address of @addr in it; NULL: it has no CFI. */
-static struct seam_mapped_file_cfi *
-file_at(struct view *v, const struct seam_process_mapping *m, uint64_t addr,
-	uint64_t *file_addr)
-{
-	struct seam_mapped_file_cfi *file;
-	bool is_pending;
-
-	v->no_file = SEAM_STACK_WITHOUT_CFI;
-	if (m->file == SEAM_NONE)
-		return NULL;
-	file = seam_cfi_files_want(&v->stacks->files, m->file, &is_pending);
-	if (file)
-		return seam_cfi_file_addr(&file->cfi,
-					  addr - m->begin + m->offset,
-					  file_addr) ? file : NULL;
-	v->is_pending |= is_pending;
-	v->no_file = is_pending ? SEAM_STACK_NOT_READY : SEAM_STACK_NO_FILE;
-	return NULL;
-}
-
-static bool is_jit(struct view *v, uint64_t addr, struct seam_unwind_code *code)
-{
-	if (!v->jit || !seam_live_jit_find(&v->stacks->jit, v->jit, addr,
-					   v->time_ns, code))
-		return false;
-	v->no_file = SEAM_STACK_WITHOUT_CFI;
-	return true;
-}
-
-static bool find_code(void *context, uint64_t addr,
-		      struct seam_unwind_code *code)
-{
-	struct view *v = context;
-	const struct seam_process_mapping *m;
-	struct seam_mapped_file_cfi *file;
-	uint64_t file_addr;
-
-	if (is_jit(v, addr, code))
-		return true;
-	*code = (struct seam_unwind_code) { .rules = NULL };
-	m = mapping_at(v, addr);
-	if (!m)
-		return false;
-	file = file_at(v, m, addr, &file_addr);
-	if (!file)
-		return !v->is_pending || v->is_last_try;
-	code->id = seam_unwind_rows_find(&file->rows, file_addr);
-	code->rules = &file->rows.rules;
-	code->is_entry = code->id == SEAM_UNWIND_NO_CFI &&
-			 seam_cfi_file_is_entry(&file->cfi, file_addr);
-	return true;
-}
-
-static size_t code_before(void *context, uint64_t addr, uint8_t *bytes)
-{
-	struct view *v = context;
-	const struct seam_process_mapping *m = mapping_at(v, addr - 1);
-	struct seam_unwind_code code;
-	uint64_t file_addr;
-	struct seam_mapped_file_cfi *file =
-		m && !is_jit(v, addr - 1, &code) ?
-		file_at(v, m, addr - 1, &file_addr) : NULL;
-
-	return file ? seam_cfi_file_code_before(&file->cfi, file_addr + 1,
-						bytes,
-						SEAM_UNWIND_CALL_BYTES) : 0;
+	return (struct view) {
+		.stacks = stacks,
+		.code = { .files = &stacks->files, .jits = &stacks->jit,
+			  .map = map, .is_last_try = is_last_try },
+	};
 }
 
 /* ---- one stack ---- */
@@ -147,10 +70,10 @@ static struct user_chain user_chain_of(const struct seam_live_stacks *stacks,
 	};
 }
 
-/* Append the addresses of the kernel's chain that go on. */
-static void append_kernel(struct view *v, struct seam_unwind_stack *stack,
-			  const struct user_chain *chain,
-			  const struct seam_unwind_rest *rest)
+/* Append the addresses of the kernel's chain that go on.  How many. */
+static size_t append_kernel(struct seam_unwind_stack *stack,
+			    const struct user_chain *chain,
+			    const struct seam_unwind_rest *rest)
 {
 	size_t i = 0;
 
@@ -159,13 +82,13 @@ static void append_kernel(struct view *v, struct seam_unwind_stack *stack,
 			.pc = chain->addrs[rest->first + i],
 			.quality = SEAM_UNWIND_BY_FRAME_POINTER,
 		};
-	v->stacks->counts->n_frames[SEAM_STACK_BY_KERNEL] += i;
+	return i;
 }
 
 static const char *path_of(const struct view *v, uint64_t pc)
 {
 	const struct seam_process_mapping *m =
-		v->map ? seam_process_map_at(v->map, pc) : NULL;
+		v->code.map ? seam_process_map_at(v->code.map, pc) : NULL;
 
 	return !m ? NULL : m->file == SEAM_NONE ? "[jit]" :
 	       v->stacks->files.mappings.items[m->file].path;
@@ -180,35 +103,60 @@ static void count_end(struct view *v, const struct seam_unwind_stack *stack,
 		end = v->end;
 	seam_stack_counts_add(counts, end, end == SEAM_STACK_COMPLETE ? NULL :
 			      path_of(v, stack->end_pc));
-	if (end != SEAM_STACK_COMPLETE && v->map && v->map->flags & IS_JVM)
+	if (end != SEAM_STACK_COMPLETE && v->code.map &&
+	    v->code.map->flags & IS_JVM)
 		counts->n_jvm++;
 }
 
-/*
- * Add the outer frames that the walk did not reach, and count: by the kernel's
- * chain, if it leads to the root, or by other samples; else as far as the
- * chain goes.
- */
-static void complete(struct view *v, const struct seam_perf_sample *sample,
-		     const struct user_chain *chain, size_t dump_bytes,
-		     struct seam_unwind_stack *stack)
+/* Whether only other samples may have the outer frames. */
+static bool is_cut(const struct view *v, const struct seam_unwind_stack *stack)
 {
-	struct seam_live_stacks *s = v->stacks;
-	enum seam_stack_end end = seam_unwind_counted_end(stack->end);
-	bool is_cut = end == SEAM_STACK_TRUNCATED;
-	size_t n = 0;
+	return stack->end == SEAM_UNWIND_TRUNCATED && !v->rest.is_whole;
+}
 
-	seam_unwind_count_frames(s->counts, stack);
-	if (seam_stack_joins_want(stack, dump_bytes))
-		seam_stack_joins_learn(&s->joins, sample->tid, stack);
-	if (is_cut && !v->rest.is_whole)
-		n = seam_stack_joins_complete(&s->joins, sample->tid, stack);
-	if (n == 0)
-		append_kernel(v, stack, chain, &v->rest);
-	s->counts->n_frames[SEAM_STACK_BY_JOIN] += n;
-	s->counts->n_joined += n > 0;
-	s->counts->n_continued += v->rest.is_whole;
-	count_end(v, stack, n || v->rest.is_whole ? SEAM_STACK_COMPLETE : end);
+/*
+ * Add the outer frames that the walk did not reach, and count: @n_joined are
+ * there, by other samples; else as far as the kernel's chain goes.
+ */
+static void complete(struct view *v, const struct user_chain *chain,
+		     size_t n_joined, struct seam_unwind_stack *stack)
+{
+	struct seam_stack_counts *counts = v->stacks->counts;
+	enum seam_stack_end end = seam_unwind_counted_end(stack->end);
+
+	stack->n -= n_joined;
+	seam_unwind_count_frames(counts, stack);
+	stack->n += n_joined;
+	if (n_joined == 0)
+		counts->n_frames[SEAM_STACK_BY_KERNEL] +=
+			append_kernel(stack, chain, &v->rest);
+	counts->n_frames[SEAM_STACK_BY_JOIN] += n_joined;
+	counts->n_joined += n_joined > 0;
+	counts->n_continued += v->rest.is_whole;
+	count_end(v, stack, n_joined || v->rest.is_whole ?
+		  SEAM_STACK_COMPLETE : end);
+}
+
+static bool note_beyond(void *context, uint64_t addr, uint64_t *word)
+{
+	struct view *v = context;
+
+	(void)word;
+	v->beyond = addr;
+	return false;
+}
+
+/*
+ * The place of the frame after the last one of a cut stack: what the copy has
+ * not is the return address, in the word before it.  0: not known.
+ */
+static uint64_t next_place(const struct view *v,
+			   const struct seam_unwind_stack *stack)
+{
+	uint64_t place = v->beyond + sizeof(uint64_t);
+
+	return stack->end == SEAM_UNWIND_TRUNCATED && v->beyond &&
+	       place > stack->frames[stack->n - 1].sp ? place : 0;
 }
 
 /* False: a file is not read yet, and this is not the last try. */
@@ -217,13 +165,13 @@ static bool walk(struct view *v, const struct seam_perf_sample *sample,
 		 const struct seam_unwind_registers *regs,
 		 struct seam_unwind_stack *stack)
 {
-	const struct seam_unwind_space space = {
-		.find = find_code, .code_before = code_before, .context = v,
-	};
+	const struct seam_unwind_space space =
+		seam_sample_code_space(&v->code);
 	const struct seam_unwind_memory memory = {
 		.stack = sample->user_stack.data,
 		.stack_addr = regs->value[SEAM_X86_64_RSP],
 		.stack_bytes = sample->user_stack.size,
+		.read = note_beyond, .context = v,
 	};
 
 	*stack = (struct seam_unwind_stack) {
@@ -233,80 +181,29 @@ static bool walk(struct view *v, const struct seam_perf_sample *sample,
 	/* a precise event names its own instruction */
 	if (chain->n_before == 0 && chain->n)
 		stack->frames[0].pc = chain->addrs[0];
-	v->end = v->no_file;
+	v->end = v->code.no_file;
 	v->rest = seam_unwind_kernel_follow(&space, stack, chain->addrs,
 					    chain->n, chain->is_cut);
-	return !v->is_pending || v->is_last_try;
+	return !v->code.is_pending || v->code.is_last_try;
 }
 
 /* ---- records ---- */
 
-static void *append(struct seam_live_stacks *stacks, size_t bytes)
+/* Append a record with @chain; NULL: out of memory. */
+static const void *append(struct seam_live_stacks *stacks,
+			  const struct seam_sample_chain *chain)
 {
+	size_t bytes = seam_sample_chain_bytes(chain);
+	uint8_t *to;
+
 	if (!SEAM_ARRAY_RESERVE(&stacks->out, bytes)) {
 		stacks->n_dropped++;
 		return NULL;
 	}
+	to = stacks->out.items + stacks->out.n;
 	stacks->out.n += bytes;
-	return stacks->out.items + stacks->out.n - bytes;
-}
-
-static uint8_t *put(uint8_t *to, const void *from, size_t bytes)
-{
-	memcpy(to, from, bytes);
-	return to + bytes;
-}
-
-/* A record being rewritten, and its new user part; NULL: it keeps its own. */
-struct rewrite {
-	const uint8_t *record;
-	const struct seam_perf_sample *sample;
-	const struct seam_unwind_stack *stack;
-	size_t n_before;	/* words of the chain before the user part */
-};
-
-/* Append the sample with another callchain, without registers and stack. */
-static const void *write_sample(struct seam_live_stacks *stacks,
-				const struct rewrite *r)
-{
-	const struct seam_perf_sample *sample = r->sample;
-	const uint8_t *payload = r->record + SEAM_PERF_HEADER_BYTES;
-	size_t after = sample->at.callchain + 8 + 8 * sample->callchain.n;
-	size_t between = sample->at.user_regs - after;
-	uint64_t n = r->stack ? r->n_before + 1 + r->stack->n :
-		     sample->callchain.n;
-	struct seam_perf_header header;
-	size_t rest, bytes;
-	uint8_t *to;
-
-	memcpy(&header, r->record, sizeof(header));
-	rest = header.size - sizeof(header) - sample->at.rest;
-	bytes = sizeof(header) + sample->at.callchain + 8 + 8 * n + between +
-		rest;
-	if (bytes > UINT16_MAX) {
-		n -= (bytes - UINT16_MAX + 7) / 8;
-		bytes -= (bytes - UINT16_MAX + 7) / 8 * 8;
-	}
-	to = append(stacks, bytes);
-	if (!to)
-		return NULL;
-	header.size = (uint16_t)bytes;
-	to = put(to, &header, sizeof(header));
-	to = put(to, payload, sample->at.callchain);
-	to = put(to, &n, sizeof(n));
-	if (r->stack) {
-		const uint64_t mark = (uint64_t)PERF_CONTEXT_USER;
-
-		to = put(to, sample->callchain.data, 8 * r->n_before);
-		to = put(to, &mark, sizeof(mark));
-		for (size_t i = 0; i < n - r->n_before - 1; i++)
-			to = put(to, &r->stack->frames[i].pc, 8);
-	} else {
-		to = put(to, sample->callchain.data, 8 * n);
-	}
-	to = put(to, payload + after, between);
-	put(to, payload + sample->at.rest, rest);
-	return stacks->out.items + stacks->out.n - bytes;
+	seam_sample_chain_write(chain, to);
+	return to;
 }
 
 static void hand_on(struct seam_live_stacks *stacks, uint32_t event,
@@ -335,31 +232,99 @@ static bool has_stack(struct seam_live_stacks *stacks,
 }
 
 /*
- * Unwind and append the sample.  False, and nothing was done: a file is not
- * read yet, and this is not the last try.
+ * Hold the sample, whose stack is cut, until its callers may have been
+ * learned.  False, and nothing was done: there is no room.
+ */
+static bool hold(struct view *v, uint32_t event,
+		 const struct seam_sample_chain *sample,
+		 const struct user_chain *chain,
+		 struct seam_unwind_stack *stack)
+{
+	struct seam_live_stacks *s = v->stacks;
+	size_t out = s->out.n;
+	const struct seam_waiting_sample like = {
+		.map = v->code.map, .event = event, .stack = *stack,
+		.rest = v->rest, .place = next_place(v, stack),
+		.until_ns = s->round_ns + s->hold_ns,
+	};
+
+	if (!s->hold_ns ||
+	    !seam_waiting_samples_add(&s->cut, &like, sample->record,
+				      sample->sample, SEAM_LIVE_CUT_BYTES))
+		return false;
+	seam_hidden_callers_want(&s->hidden, sample->sample->tid);
+	/* now, because files that it is in may be gone later */
+	if (s->on_sample) {
+		append_kernel(stack, chain, &v->rest);
+		hand_on(s, event, append(s, sample));
+		s->out.n = out;
+	}
+	return true;
+}
+
+/* Stacks that others may be joined with. */
+static void learn(struct view *v, int32_t tid, size_t dump_bytes,
+		  const struct seam_unwind_stack *stack)
+{
+	struct seam_live_stacks *s = v->stacks;
+
+	if (!seam_stack_joins_want(stack, dump_bytes) &&
+	    !seam_hidden_callers_is_wanted(&s->hidden, tid))
+		return;
+	seam_stack_joins_learn(&s->joins, tid, stack);
+	seam_hidden_callers_learn(&s->hidden, tid, stack);
+}
+
+/* Complete the stack of @sample, if that can be done now; else hold it. */
+static bool join_or_hold(struct view *v, uint32_t event,
+			 const struct seam_sample_chain *sample,
+			 const struct user_chain *chain,
+			 struct seam_unwind_stack *stack)
+{
+	size_t n_joined = 0;
+
+	if (is_cut(v, stack)) {
+		n_joined = seam_stack_joins_complete(&v->stacks->joins,
+						     sample->sample->tid,
+						     false, stack);
+		if (n_joined == 0 && hold(v, event, sample, chain, stack))
+			return false;
+	}
+	complete(v, chain, n_joined, stack);
+	return true;
+}
+
+/*
+ * Unwind the sample, and append or hold it.  False, and nothing was done: a
+ * file is not read yet, and this is not the last try.
  */
 static bool unwind(struct view *v, uint32_t event, const void *record,
 		   const struct seam_perf_sample *sample)
 {
-	struct user_chain chain = user_chain_of(v->stacks, sample);
-	struct rewrite r = { .record = record, .sample = sample };
+	struct seam_live_stacks *s = v->stacks;
+	struct user_chain chain = user_chain_of(s, sample);
+	struct seam_sample_chain out = { .record = record, .sample = sample };
 	struct seam_unwind_registers regs;
 	struct seam_unwind_stack stack;
+	bool has_walk;
 
 	v->misc = seam_perf_record_at(record).misc;
-	v->time_ns = sample->time;
-	v->jit = v->stacks->jit.n ?
-		 seam_live_jit_process(&v->stacks->jit, sample->pid) : NULL;
-	if (has_stack(v->stacks, sample, &regs)) {
-		if (!walk(v, sample, &chain, &regs, &stack))
-			return false;
-		complete(v, sample, &chain,
-			 v->stacks->attrs[event].sample_stack_user, &stack);
-		r.stack = &stack;
-		r.n_before = chain.n_before;
+	v->code.time_ns = sample->time;
+	v->code.jit = s->jit.n ?
+		      seam_live_jit_process(&s->jit, sample->pid) : NULL;
+	has_walk = has_stack(s, sample, &regs);
+	if (has_walk && !walk(v, sample, &chain, &regs, &stack))
+		return false;
+	s->counts->n_kernel_cut += chain.is_kernel_cut;
+	if (has_walk) {
+		out.stack = &stack;
+		out.n_before = chain.n_before;
+		learn(v, sample->tid, s->attrs[event].sample_stack_user,
+		      &stack);
+		if (!join_or_hold(v, event, &out, &chain, &stack))
+			return true;
 	}
-	v->stacks->counts->n_kernel_cut += chain.is_kernel_cut;
-	hand_on(v->stacks, event, write_sample(v->stacks, &r));
+	hand_on(s, event, append(s, &out));
 	return true;
 }
 
@@ -390,7 +355,7 @@ static bool has_dumps(const struct seam_perf_attr *attr)
 void seam_live_stacks_sample(struct seam_live_stacks *stacks, uint32_t event,
 			     const void *record)
 {
-	struct view v = { .stacks = stacks };
+	struct view v;
 	struct seam_perf_sample sample;
 	struct seam_process_map *map;
 
@@ -404,18 +369,27 @@ void seam_live_stacks_sample(struct seam_live_stacks *stacks, uint32_t event,
 		return;
 	}
 	map = seam_process_maps_find(&stacks->maps, sample.pid);
-	v.map = map;
+	v = view_of(stacks, map, false);
 	if ((map || !stacks->is_starting) &&
 	    unwind(&v, event, record, &sample))
 		return;
-	if (seam_waiting_samples_add(&stacks->waiting, event, record, &sample,
-				     map))
+	if (seam_waiting_samples_add(&stacks->waiting,
+				     &(struct seam_waiting_sample) {
+					     .map = map, .event = event },
+				     record, &sample, SEAM_LIVE_WAITING_BYTES))
 		return;
-	v.is_last_try = true;
+	v.code.is_last_try = true;
 	unwind(&v, event, record, &sample);
 }
 
 /* ---- rounds ---- */
+
+static void free_waiting(struct seam_live_stacks *stacks,
+			 struct seam_waiting_sample *one)
+{
+	seam_process_maps_put(&stacks->maps, one->map);
+	free(one);
+}
 
 /* Try the waiting samples again. */
 static void try_again(struct seam_live_stacks *stacks, bool all)
@@ -425,15 +399,15 @@ static void try_again(struct seam_live_stacks *stacks, bool all)
 
 	stacks->waiting = (struct seam_waiting_samples) { 0 };
 	while ((one = seam_waiting_samples_take_first(&again))) {
-		struct view v = { .stacks = stacks, .is_last_try = all };
+		struct view v = view_of(stacks, one->map, all);
 		struct seam_perf_sample sample;
 		bool is_done = true;
 
 		/* it was read before, but its copy is shorter */
 		if (read_sample(stacks, one->event, one->record, &sample)) {
-			v.map = one->map ? one->map :
-				seam_process_maps_find(&stacks->maps,
-						       sample.pid);
+			if (!one->map)
+				v.code.map = seam_process_maps_find(
+						&stacks->maps, sample.pid);
 			is_done = unwind(&v, one->event, one->record, &sample);
 		} else {
 			stacks->n_dropped++;
@@ -442,9 +416,46 @@ static void try_again(struct seam_live_stacks *stacks, bool all)
 			seam_waiting_samples_put(&stacks->waiting, one);
 			continue;
 		}
-		seam_process_maps_put(&stacks->maps, one->map);
-		free(one);
+		free_waiting(stacks, one);
 	}
+}
+
+/*
+ * Append the sample, whose stack was cut, if its callers have been learned,
+ * or if it is its @last try.
+ */
+static bool finish_cut(struct seam_live_stacks *stacks,
+		       const struct seam_waiting_sample *one, bool last)
+{
+	struct view v = view_of(stacks, one->map, true);
+	struct seam_unwind_stack stack = one->stack;
+	struct seam_perf_sample sample;
+	struct user_chain chain;
+	size_t n_joined;
+
+	/* it was read before */
+	if (!read_sample(stacks, one->event, one->record, &sample)) {
+		stacks->n_dropped++;
+		return true;
+	}
+	v.rest = one->rest;
+	memcpy(stacks->frames, stack.frames, stack.n * sizeof(*stack.frames));
+	stack.frames = stacks->frames;
+	n_joined = seam_stack_joins_complete(&stacks->joins, sample.tid, last,
+					     &stack);
+	if (n_joined == 0 && !last)
+		return false;
+	if (n_joined == 0 && one->place)
+		n_joined = seam_hidden_callers_complete(&stacks->hidden,
+			&stacks->joins, sample.tid, &v.code, one->place,
+			&stack);
+	stacks->counts->n_joined_later += n_joined > 0;
+	chain = user_chain_of(stacks, &sample);
+	complete(&v, &chain, n_joined, &stack);
+	append(stacks, &(struct seam_sample_chain) {
+		.record = one->record, .sample = &sample, .stack = &stack,
+		.n_before = chain.n_before });
+	return true;
 }
 
 /* Whether a file, or the processes that ran before, were read meanwhile. */
@@ -457,11 +468,35 @@ static bool can_try(const struct seam_live_stacks *stacks)
 void seam_live_stacks_begin_round(struct seam_live_stacks *stacks, bool all)
 {
 	stacks->out.n = 0;
+	stacks->round_ns = seam_clock_ns();
 	seam_cfi_files_collect(&stacks->files);
 	seam_live_dumps_step(&stacks->dumps, seam_clock_ns());
 	if (all || can_try(stacks))
 		try_again(stacks, all);
 	stacks->n_tried = stacks->files.n_changes + !stacks->is_starting;
+}
+
+void seam_live_stacks_end_round(struct seam_live_stacks *stacks, bool all)
+{
+	struct seam_waiting_samples cut = stacks->cut;
+	struct seam_waiting_sample *one;
+
+	stacks->cut = (struct seam_waiting_samples) { 0 };
+	while ((one = seam_waiting_samples_take_first(&cut))) {
+		if (finish_cut(stacks, one,
+			       all || one->until_ns <= stacks->round_ns))
+			free_waiting(stacks, one);
+		else
+			seam_waiting_samples_put(&stacks->cut, one);
+	}
+}
+
+uint64_t seam_live_stacks_oldest(const struct seam_live_stacks *stacks)
+{
+	uint64_t waiting = seam_waiting_samples_oldest(&stacks->waiting);
+	uint64_t cut = seam_waiting_samples_oldest(&stacks->cut);
+
+	return waiting < cut ? waiting : cut;
 }
 
 bool seam_live_stacks_is_busy(struct seam_live_stacks *stacks, int *fd)
@@ -477,12 +512,13 @@ bool seam_live_stacks_is_busy(struct seam_live_stacks *stacks, int *fd)
 uint32_t seam_live_stacks_drop(struct seam_live_stacks *stacks)
 {
 	struct seam_waiting_sample *one =
-		seam_waiting_samples_take_first(&stacks->waiting);
+		seam_waiting_samples_take_first(stacks->waiting.n ?
+						&stacks->waiting :
+						&stacks->cut);
 	uint32_t event = one ? one->event : SEAM_NONE;
 
 	if (one)
-		seam_process_maps_put(&stacks->maps, one->map);
-	free(one);
+		free_waiting(stacks, one);
 	return event;
 }
 
@@ -573,6 +609,7 @@ int seam_live_stacks_init(struct seam_live_stacks *stacks,
 	stacks->counts = counts;
 	stacks->n_events = n_events;
 	stacks->max_chain = max_chain;
+	stacks->hold_ns = SEAM_LIVE_HOLD_NS;
 	for (size_t i = 0; i < n_events; i++) {
 		if (!has_dumps(&attrs[i]))
 			continue;
@@ -591,6 +628,7 @@ void seam_live_stacks_fini(struct seam_live_stacks *stacks)
 	seam_cfi_files_fini(&stacks->files);
 	seam_stack_joins_fini(&stacks->joins);
 	seam_live_dumps_fini(&stacks->dumps);
+	seam_hidden_callers_fini(&stacks->hidden);
 	seam_live_jit_fini(&stacks->jit);
 	free(stacks->attrs);
 	free(stacks->frames);

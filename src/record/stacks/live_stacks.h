@@ -15,7 +15,8 @@
  *	The code of a JIT has the rules that it was announced with (live_jit).
  *   3. Where the walk ends early, the kernel's own user chain of the same
  *	sample goes on, or frames that other samples of the thread had
- *	(stack_joins).
+ *	(stack_joins).  If none had them yet, the sample is held for a quarter
+ *	of a second: later ones may.
  *   4. The records to be written are in one buffer.
  *
  * A sample without registers (within an exec), or of a 32-bit task, keeps the
@@ -28,6 +29,7 @@
 #define SEAM_LIVE_STACKS_H
 
 #include "record/stacks/cfi_files.h"
+#include "record/stacks/hidden_callers.h"
 #include "record/stacks/live_dumps.h"
 #include "record/stacks/process_maps.h"
 #include "unwind/walk/stack_joins.h"
@@ -37,7 +39,17 @@
 
 enum {
 	SEAM_LIVE_MAX_FRAMES = 4096,	/* of a user stack */
+	/* Of samples that wait for files, and of those that are held. */
+	SEAM_LIVE_WAITING_BYTES = 16 << 20,
+	SEAM_LIVE_CUT_BYTES = 8 << 20,
 };
+
+/*
+ * How long samples with cut stacks are held.  Of those whose callers are
+ * learned in the next 5 s, this has 90 % and more; a killed recorder loses
+ * what it holds.
+ */
+#define SEAM_LIVE_HOLD_NS UINT64_C(250000000)
 
 /* Zeroed is valid: not used. */
 struct seam_live_stacks {
@@ -57,7 +69,11 @@ struct seam_live_stacks {
 	struct seam_live_jit jit;	/* filled by the caller too */
 	struct seam_live_dumps dumps;	/* read if the caller sets .jit */
 	struct seam_stack_joins joins;
-	struct seam_waiting_samples waiting;
+	struct seam_hidden_callers hidden;
+	struct seam_waiting_samples waiting;	/* for files */
+	struct seam_waiting_samples cut;	/* held, until callers are known */
+	uint64_t hold_ns;		/* 0: they are written as they are */
+	uint64_t round_ns;		/* when this round began */
 	uint64_t n_tried;		/* files.n_changes at the last try */
 	struct seam_unwind_frame *frames;
 	SEAM_ARRAY(uint8_t) out;	/* records of this round */
@@ -91,6 +107,12 @@ void seam_live_stacks_begin_round(struct seam_live_stacks *stacks, bool all);
 void seam_live_stacks_sample(struct seam_live_stacks *stacks, uint32_t event,
 			     const void *record);
 
+/*
+ * After the samples of a round: append those that were held and have callers
+ * now, or were held long enough.  With @all, all of them.
+ */
+void seam_live_stacks_end_round(struct seam_live_stacks *stacks, bool all);
+
 /* Append another record, in its place among the samples. */
 void seam_live_stacks_copy(struct seam_live_stacks *stacks,
 			   const void *record);
@@ -107,11 +129,16 @@ bool seam_live_stacks_is_busy(struct seam_live_stacks *stacks, int *fd);
  */
 uint32_t seam_live_stacks_drop(struct seam_live_stacks *stacks);
 
-/* How many samples wait: older records than written ones will follow. */
+/*
+ * The time of the oldest sample that is not written yet; UINT64_MAX: all are.
+ */
+uint64_t seam_live_stacks_oldest(const struct seam_live_stacks *stacks);
+
+/* How many samples are not written yet. */
 static inline size_t
 seam_live_stacks_n_waiting(const struct seam_live_stacks *stacks)
 {
-	return stacks->waiting.n;
+	return stacks->waiting.n + stacks->cut.n;
 }
 
 void seam_live_stacks_fini(struct seam_live_stacks *stacks);

@@ -13,13 +13,11 @@ struct cut {
 };
 
 static struct cut cut_of(const struct seam_perf_sample *sample,
-			 size_t record_bytes)
+			 size_t record_bytes, size_t used)
 {
-	size_t used = (sample->user_stack.size + 7) & ~(size_t)7;
-
 	return (struct cut) {
 		.dump_pos = SEAM_PERF_HEADER_BYTES + sample->at.user_stack,
-		.dump_bytes = used,
+		.dump_bytes = (used + 7) & ~(size_t)7,
 		.rest_pos = SEAM_PERF_HEADER_BYTES + sample->at.rest,
 		.rest_bytes = record_bytes - SEAM_PERF_HEADER_BYTES -
 			      sample->at.rest,
@@ -50,30 +48,43 @@ static void copy(uint8_t *to, const uint8_t *from, const struct cut *cut,
 	memcpy(to, from + cut->rest_pos, cut->rest_bytes);
 }
 
-bool seam_waiting_samples_add(struct seam_waiting_samples *waiting,
-			      uint32_t event, const void *record,
-			      const struct seam_perf_sample *sample,
-			      struct seam_process_map *map)
+/* Of a record with that part of its dump, in whole words. */
+static size_t record_bytes(const struct cut *cut)
 {
+	return cut->dump_pos + sizeof(uint64_t) + cut->dump_bytes +
+	       (cut->dump_bytes ? sizeof(uint64_t) : 0) + cut->rest_bytes;
+}
+
+bool seam_waiting_samples_add(struct seam_waiting_samples *waiting,
+			      const struct seam_waiting_sample *like,
+			      const void *record,
+			      const struct seam_perf_sample *sample,
+			      size_t max_bytes)
+{
+	size_t frame_bytes = like->stack.n * sizeof(*like->stack.frames);
+	size_t bytes, words;
 	struct seam_waiting_sample *one;
 	struct seam_perf_header header;
 	struct cut cut;
-	size_t bytes;
 
 	memcpy(&header, record, sizeof(header));
-	cut = cut_of(sample, header.size);
-	bytes = cut.dump_pos + sizeof(uint64_t) + cut.dump_bytes +
-		(cut.dump_bytes ? sizeof(uint64_t) : 0) + cut.rest_bytes;
-	if (waiting->n_bytes + bytes > SEAM_WAITING_MAX_BYTES)
+	cut = cut_of(sample, header.size,
+		     frame_bytes ? 0 : sample->user_stack.size);
+	bytes = record_bytes(&cut);
+	words = (bytes + 7) / 8;
+	if (waiting->n_bytes + 8 * words + frame_bytes > max_bytes)
 		return false;
-	one = malloc(sizeof(*one) + bytes);
+	one = malloc(sizeof(*one) + 8 * words + frame_bytes);
 	if (!one)
 		return false;
-	*one = (struct seam_waiting_sample) {
-		.map = seam_process_map_get(map), .event = event,
-		.bytes = bytes,
-	};
+	*one = *like;
+	one->time = sample->time;
+	one->bytes = 8 * words + frame_bytes;
+	seam_process_map_get(one->map);
 	copy((uint8_t *)one->record, record, &cut, bytes, sample);
+	one->stack.frames = (void *)(one->record + words);
+	if (frame_bytes)
+		memcpy(one->stack.frames, like->stack.frames, frame_bytes);
 	seam_waiting_samples_put(waiting, one);
 	return true;
 }
@@ -102,4 +113,16 @@ void seam_waiting_samples_put(struct seam_waiting_samples *waiting,
 	waiting->last = &one->next;
 	waiting->n++;
 	waiting->n_bytes += one->bytes;
+}
+
+uint64_t
+seam_waiting_samples_oldest(const struct seam_waiting_samples *waiting)
+{
+	const struct seam_waiting_sample *one = waiting->first;
+	uint64_t oldest = UINT64_MAX;
+
+	for (size_t i = 0; i < waiting->n; i++, one = one->next)
+		if (one->time < oldest)
+			oldest = one->time;
+	return oldest;
 }

@@ -3,35 +3,67 @@
 #include "unwind/walk/stack_joins.h"
 
 #include "base/hash.h"
+#include "unwind/walk/recursion.h"
 
 #include <stdlib.h>
 
 enum {
 	LEARNED_AT_ONCE = 32,
 	COUNTED = 1 << 16,	/* callers of a thread */
+	MAX_RECURSIONS = 8,	/* that are followed in one stack */
 };
 
-/* The frames before the one whose caller is looked for, as a hash. */
-struct join_context {
-	uint64_t tid;
-	uint64_t frames[SEAM_STACK_JOIN_FRAMES];	/* the last ones */
+/* A key is made of the hashes of its frames, outermost last. */
+static uint64_t begin_key(int32_t tid, size_t n)
+{
+	return (uint32_t)tid | (uint64_t)n << 32;
+}
+
+static uint64_t add_frame(uint64_t key, uint64_t frame_hash)
+{
+	return seam_sip_rotate(key, 17) ^ frame_hash;
+}
+
+static uint64_t end_key(uint64_t key)
+{
+	return seam_hash_u64(key) | 1;
+}
+
+static uint64_t hash_of(const struct seam_unwind_frame *frame)
+{
+	return seam_hash_add(frame->pc, frame->sp);
+}
+
+/* The key of the @n frames that end with @last, of thread @tid. */
+static uint64_t key_of(int32_t tid, const struct seam_unwind_frame *last,
+		       size_t n)
+{
+	uint64_t key = begin_key(tid, n);
+
+	for (last -= n - 1; n > 0; n--, last++)
+		key = add_frame(key, hash_of(last));
+	return end_key(key);
+}
+
+/* The keys of one frame after the other: each is hashed once. */
+struct rolling_key {
+	uint64_t hashes[SEAM_STACK_JOIN_FRAMES];	/* of the last frames */
 	size_t n;
 };
 
-/* The key of the frames so far; 0: there are too few. */
-static uint64_t next_key(struct join_context *c,
+/* 0: there were too few frames. */
+static uint64_t next_key(struct rolling_key *r, int32_t tid,
 			 const struct seam_unwind_frame *frame)
 {
-	uint64_t key = c->tid;
+	uint64_t key = begin_key(tid, SEAM_STACK_JOIN_FRAMES);
 
-	c->frames[c->n++ % SEAM_STACK_JOIN_FRAMES] =
-		seam_hash_add(frame->pc, frame->sp);
-	if (c->n < SEAM_STACK_JOIN_FRAMES)
+	r->hashes[r->n++ % SEAM_STACK_JOIN_FRAMES] = hash_of(frame);
+	if (r->n < SEAM_STACK_JOIN_FRAMES)
 		return 0;
 	for (size_t i = 0; i < SEAM_STACK_JOIN_FRAMES; i++)
-		key = seam_sip_rotate(key, 17) ^
-		      c->frames[(c->n + i) % SEAM_STACK_JOIN_FRAMES];
-	return seam_hash_u64(key) | 1;
+		key = add_frame(key, r->hashes[(r->n + i) %
+					       SEAM_STACK_JOIN_FRAMES]);
+	return end_key(key);
 }
 
 static struct seam_stack_join *set_of(const struct seam_stack_joins *joins,
@@ -101,7 +133,8 @@ static bool is_steady(const struct seam_stack_join_thread *thread)
 	       thread->n_changed <= thread->n_equal / SEAM_STACK_JOIN_STEADY;
 }
 
-static void enter(struct seam_stack_joins *joins,
+/* Enter @caller for @key.  Whether @key has had different callers. */
+static bool enter(struct seam_stack_joins *joins,
 		  struct seam_stack_join_thread *thread, uint64_t key,
 		  const struct seam_unwind_frame *caller, bool is_root)
 {
@@ -112,7 +145,8 @@ static void enter(struct seam_stack_joins *joins,
 	if (e->key != key) {
 		*e = (struct seam_stack_join) { .key = key };
 	} else {
-		count(thread, !is_same);
+		if (thread)
+			count(thread, !is_same);
 		if (!is_same && e->n_changed < SEAM_STACK_JOIN_MAX_CHANGES)
 			e->n_changed++;
 		e->n_equal = !is_same ? 0 : e->n_equal < UINT16_MAX ?
@@ -122,6 +156,22 @@ static void enter(struct seam_stack_joins *joins,
 	e->sp = caller->sp;
 	e->is_root = is_root;
 	e->used = joins->n_learned;
+	return e->n_changed > 0;
+}
+
+/* Enter the caller of frame @i of @stack, whose @key is known. */
+static void enter_frame(struct seam_stack_joins *joins, int32_t tid,
+			const struct seam_unwind_stack *stack, size_t i,
+			uint64_t key)
+{
+	const struct seam_unwind_frame *frame = &stack->frames[i];
+	bool is_root = stack->end == SEAM_UNWIND_ROOT && i + 2 == stack->n;
+
+	if (enter(joins, thread_of(joins, tid), key, frame + 1, is_root) &&
+	    i >= SEAM_STACK_JOIN_MORE_FRAMES)
+		enter(joins, NULL, key_of(tid, frame,
+					  SEAM_STACK_JOIN_MORE_FRAMES),
+		      frame + 1, is_root);
 }
 
 bool seam_stack_joins_want(const struct seam_unwind_stack *stack,
@@ -137,13 +187,12 @@ bool seam_stack_joins_want(const struct seam_unwind_stack *stack,
 void seam_stack_joins_learn(struct seam_stack_joins *joins, int32_t tid,
 			    const struct seam_unwind_stack *stack)
 {
-	bool is_complete = stack->end == SEAM_UNWIND_ROOT;
-	struct join_context c = { .tid = (uint32_t)tid };
-	struct seam_stack_join_thread *thread = thread_of(joins, tid);
+	struct rolling_key rolling = { .n = 0 };
 	uint64_t keys[LEARNED_AT_ONCE];
 
 	/* where a stack ended otherwise, its last frame may be a false one */
-	if (!is_complete && stack->end != SEAM_UNWIND_TRUNCATED)
+	if (stack->end != SEAM_UNWIND_ROOT &&
+	    stack->end != SEAM_UNWIND_TRUNCATED)
 		return;
 	if (!joins->items)
 		joins->items = calloc(SEAM_STACK_JOINS_MAX,
@@ -151,60 +200,111 @@ void seam_stack_joins_learn(struct seam_stack_joins *joins, int32_t tid,
 	if (!joins->items)
 		return;
 	joins->n_learned++;
+	/* the innermost frame is no return address */
 	for (size_t i = 1, n; i + 1 < stack->n; i += n) {
 		n = stack->n - 1 - i;
 		n = n < LEARNED_AT_ONCE ? n : LEARNED_AT_ONCE;
 		for (size_t k = 0; k < n; k++) {
-			keys[k] = next_key(&c, &stack->frames[i + k]);
+			keys[k] = next_key(&rolling, tid,
+					   &stack->frames[i + k]);
 			prefetch(joins, keys[k]);
 		}
 		for (size_t k = 0; k < n; k++)
 			if (keys[k])
-				enter(joins, thread, keys[k],
-				      &stack->frames[i + k + 1],
-				      is_complete && i + k + 2 == stack->n);
+				enter_frame(joins, tid, stack, i + k, keys[k]);
 	}
 }
 
-/* Whether the caller is likely to be the same still. */
-static bool is_reliable(const struct seam_stack_join *e,
-			const struct seam_stack_join_thread *thread)
+/* The caller of @stack's last frame, if it is likely to be the same still. */
+static const struct seam_stack_join *
+find_caller(const struct seam_stack_joins *joins, int32_t tid, bool is_steady,
+	    const struct seam_unwind_stack *stack)
 {
-	if (!e->n_changed && is_steady(thread))
-		return true;
+	const struct seam_unwind_frame *last = &stack->frames[stack->n - 1];
+	const struct seam_stack_join *e =
+		find(joins, key_of(tid, last, SEAM_STACK_JOIN_FRAMES));
+
+	if (e && e->n_changed && stack->n > SEAM_STACK_JOIN_MORE_FRAMES)
+		e = find(joins, key_of(tid, last,
+				       SEAM_STACK_JOIN_MORE_FRAMES));
+	if (!e || e->sp <= last->sp)
+		return NULL;
 	return e->n_equal >= (e->n_changed ?
 			      SEAM_STACK_JOIN_EQUAL_AGAIN * e->n_changed :
-			      SEAM_STACK_JOIN_EQUAL);
+			      is_steady ? 0 : SEAM_STACK_JOIN_EQUAL) ?
+	       e : NULL;
+}
+
+static void append(struct seam_unwind_stack *stack, uint64_t pc, uint64_t sp)
+{
+	stack->frames[stack->n++] = (struct seam_unwind_frame) {
+		.pc = pc, .sp = sp, .quality = SEAM_UNWIND_BY_CFI,
+	};
+}
+
+/*
+ * Follow a recursion from the end of @stack on, by what the stack repeats,
+ * until the callers of other samples agree for some frames.  False: it repeats
+ * nothing, or they do not.
+ */
+static bool follow_recursion(const struct seam_stack_joins *joins, int32_t tid,
+			     struct seam_unwind_stack *stack)
+{
+	struct seam_recursion recursion;
+	size_t n_agreed = 0;
+
+	if (!seam_recursion_find(&recursion, stack))
+		return false;
+	while (n_agreed < SEAM_STACK_JOIN_MORE_FRAMES) {
+		const struct seam_stack_join *e =
+			find_caller(joins, tid, true, stack);
+		const struct seam_unwind_frame *again =
+			&stack->frames[stack->n - recursion.period];
+		uint64_t sp = again->sp + recursion.bytes;
+
+		if (stack->n == stack->max)
+			return false;
+		n_agreed = e && e->pc == again->pc && e->sp == sp &&
+			   !e->is_root ? n_agreed + 1 : 0;
+		append(stack, again->pc, sp);
+	}
+	return true;
+}
+
+/* Append the callers of other samples.  Whether they lead to the root. */
+static bool follow(const struct seam_stack_joins *joins, int32_t tid,
+		   bool is_steady, struct seam_unwind_stack *stack)
+{
+	while (stack->n < stack->max) {
+		const struct seam_stack_join *e =
+			find_caller(joins, tid, is_steady, stack);
+
+		if (!e)
+			return false;
+		append(stack, e->pc, e->sp);
+		if (e->is_root)
+			return true;
+	}
+	return false;
 }
 
 size_t seam_stack_joins_complete(struct seam_stack_joins *joins, int32_t tid,
+				 bool is_last_try,
 				 struct seam_unwind_stack *stack)
 {
-	struct join_context c = { .tid = (uint32_t)tid };
-	const struct seam_stack_join_thread *thread = thread_of(joins, tid);
-	size_t first = stack->n, n = first;
-	uint64_t key = 0;
+	bool steady = is_steady(thread_of(joins, tid)), is_whole = false;
+	size_t first = stack->n, n;
 
-	for (size_t i = first > SEAM_STACK_JOIN_FRAMES ?
-			first - SEAM_STACK_JOIN_FRAMES : 1; i < first; i++)
-		key = next_key(&c, &stack->frames[i]);
-	while (joins->items && key && n < stack->max) {
-		const struct seam_stack_join *e = find(joins, key);
-
-		if (!e || !is_reliable(e, thread) ||
-		    e->sp <= stack->frames[n - 1].sp)
-			return 0;
-		stack->frames[n++] = (struct seam_unwind_frame) {
-			.pc = e->pc, .sp = e->sp,
-			.quality = SEAM_UNWIND_BY_CFI,
-		};
-		if (e->is_root) {
-			stack->n = n;
-			return n - first;
-		}
-		key = next_key(&c, &stack->frames[n - 1]);
-	}
-	return 0;
+	if (!joins->items || first <= SEAM_STACK_JOIN_FRAMES)
+		return 0;
+	is_whole = follow(joins, tid, steady, stack);
+	for (unsigned int i = 0; !is_whole && is_last_try && steady &&
+	     i < MAX_RECURSIONS && follow_recursion(joins, tid, stack); i++)
+		is_whole = follow(joins, tid, steady, stack);
+	n = stack->n - first;
+	if (!is_whole)
+		stack->n = first;
+	return is_whole ? n : 0;
 }
 
 void seam_stack_joins_fini(struct seam_stack_joins *joins)

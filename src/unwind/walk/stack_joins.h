@@ -10,7 +10,12 @@
  *		-> (return address, CFA) of the next
  *
  * A stack that the copy cuts is joined where the table leads from its last
- * frames to the root.
+ * frames to the root.  Where three frames have had different callers, as the
+ * function of an interpreter that two of its places call, an entry of
+ * SEAM_STACK_JOIN_MORE_FRAMES frames decides.  On the last try, gaps of the
+ * table are bridged by a recursion (recursion.h): what the stack repeats is
+ * repeated further, until callers of other samples agree for
+ * SEAM_STACK_JOIN_MORE_FRAMES frames at the very same addresses.
  *
  * Estimator: nothing proves that the frames beyond the copy are still those
  * of the other sample: a function may have been called again from elsewhere,
@@ -42,6 +47,7 @@ enum {
 	SEAM_STACK_JOINS_MAX = 65536,	/* entries: 2 MiB */
 	SEAM_STACK_JOIN_WAYS = 4,	/* places for an entry */
 	SEAM_STACK_JOIN_FRAMES = 3,	/* that must be equal */
+	SEAM_STACK_JOIN_MORE_FRAMES = 12,
 	/*
 	 * Further samples with the same caller; the same after the caller
 	 * has changed, for each time that it did, up to a limit.
@@ -94,9 +100,11 @@ void seam_stack_joins_learn(struct seam_stack_joins *joins, int32_t tid,
 
 /*
  * Append the missing frames to @stack, which was cut, as far as its root.
+ * @is_last_try: no later samples will have its callers, gaps are bridged.
  * Returns how many; 0, and nothing was appended: they are not known.
  */
 size_t seam_stack_joins_complete(struct seam_stack_joins *joins, int32_t tid,
+				 bool is_last_try,
 				 struct seam_unwind_stack *stack);
 
 void seam_stack_joins_fini(struct seam_stack_joins *joins);
