@@ -43,6 +43,43 @@ static void read_dynamic(struct seam_elf_needs *needs, Elf *elf, Elf_Data *data,
 	}
 }
 
+/* Source: the hash of .gnu.hash, binutils' bfd_elf_gnu_hash(). */
+static uint32_t gnu_hash(const char *name)
+{
+	uint32_t hash = 5381;
+
+	while (*name)
+		hash = hash * 33 + (uint8_t)*name++;
+	return hash;
+}
+
+/*
+ * Whether the file may export LuaJIT's symbol, by the Bloom filter of its
+ * .gnu.hash: a libLLVM has 40,000 symbols, whose names take 10 ms to read.
+ */
+static bool may_export_luajit(const Elf_Data *data)
+{
+	struct {
+		uint32_t n_buckets, first, n_words, shift;
+	} header;
+	uint32_t hash = gnu_hash(LUAJIT_SYMBOL);
+	uint64_t word, bits;
+	size_t at;
+
+	if (data->d_size < sizeof(header))
+		return true;
+	memcpy(&header, data->d_buf, sizeof(header));
+	if (header.n_words == 0 || header.shift > 31)
+		return true;
+	at = sizeof(header) + hash / 64 % header.n_words * sizeof(word);
+	if (data->d_size - sizeof(word) < at)
+		return true;
+	memcpy(&word, (const uint8_t *)data->d_buf + at, sizeof(word));
+	bits = UINT64_C(1) << hash % 64 |
+	       UINT64_C(1) << (hash >> header.shift) % 64;
+	return (word & bits) == bits;
+}
+
 static bool exports_luajit(Elf *elf, Elf_Data *data, const GElf_Shdr *header)
 {
 	GElf_Sym symbol;
@@ -60,26 +97,30 @@ static bool exports_luajit(Elf *elf, Elf_Data *data, const GElf_Shdr *header)
 	return false;
 }
 
-static void read_sections(struct seam_elf_needs *needs, Elf *elf)
+/* The data of the first section of @type; NULL: there is none. */
+static Elf_Data *find_section(Elf *elf, uint32_t type, GElf_Shdr *header)
 {
 	Elf_Scn *section = NULL;
-	GElf_Shdr header;
 
 	for (int i = 0; i < MAX_SECTIONS &&
-	     (section = elf_nextscn(elf, section)); i++) {
-		Elf_Data *data;
+	     (section = elf_nextscn(elf, section)); i++)
+		if (gelf_getshdr(section, header) && header->sh_type == type)
+			return elf_getdata(section, NULL);
+	return NULL;
+}
 
-		if (!gelf_getshdr(section, &header) ||
-		    (header.sh_type != SHT_DYNAMIC &&
-		     header.sh_type != SHT_DYNSYM) ||
-		    !(data = elf_getdata(section, NULL)))
-			continue;
-		if (header.sh_type == SHT_DYNAMIC)
-			read_dynamic(needs, elf, data, &header);
-		else
-			needs->has_luajit |= exports_luajit(elf, data,
-							    &header);
-	}
+static void read_sections(struct seam_elf_needs *needs, Elf *elf)
+{
+	GElf_Shdr header;
+	Elf_Data *data = find_section(elf, SHT_DYNAMIC, &header);
+
+	if (data)
+		read_dynamic(needs, elf, data, &header);
+	data = find_section(elf, SHT_GNU_HASH, &header);
+	if (data && !may_export_luajit(data))
+		return;
+	data = find_section(elf, SHT_DYNSYM, &header);
+	needs->has_luajit = data && exports_luajit(elf, data, &header);
 }
 
 bool seam_elf_needs_read(struct seam_elf_needs *needs, const char *path)

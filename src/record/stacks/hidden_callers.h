@@ -16,7 +16,8 @@
  * Estimator: as in stack_joins.h, with a call instruction for the frames that
  * have to be equal there.
  *
- * Learned are only threads of which a stack was wanted lately.
+ * Learned are only threads that lately had such a frame of a fourth of the
+ * copy or more: it is that much work again (stack_joins.h).
  *
  * Threads: one.
  */

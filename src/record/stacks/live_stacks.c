@@ -14,7 +14,10 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { IS_JVM = 1 };		/* flag of a mapping */
+enum {
+	IS_JVM = 1,		/* flag of a mapping */
+	LARGE_PART = 4,		/* of a copy: a frame that hides its caller */
+};
 
 #define DUMPS (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 
@@ -231,6 +234,14 @@ static bool has_stack(struct seam_live_stacks *stacks,
 	return false;
 }
 
+/* Whether the frame that ends at @place is large, measured by the copy. */
+static bool is_large(const struct seam_live_stacks *stacks, uint32_t event,
+		     const struct seam_unwind_stack *stack, uint64_t place)
+{
+	return place && place - stack->frames[stack->n - 1].sp >=
+			stacks->attrs[event].sample_stack_user / LARGE_PART;
+}
+
 /*
  * Hold the sample, whose stack is cut, until its callers may have been
  * learned.  False, and nothing was done: there is no room.
@@ -252,7 +263,8 @@ static bool hold(struct view *v, uint32_t event,
 	    !seam_waiting_samples_add(&s->cut, &like, sample->record,
 				      sample->sample, SEAM_LIVE_CUT_BYTES))
 		return false;
-	seam_hidden_callers_want(&s->hidden, sample->sample->tid);
+	if (is_large(s, event, stack, like.place))
+		seam_hidden_callers_want(&s->hidden, sample->sample->tid);
 	/* now, because files that it is in may be gone later */
 	if (s->on_sample) {
 		append_kernel(stack, chain, &v->rest);
