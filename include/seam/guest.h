@@ -24,9 +24,9 @@
  *			activation: which machine, which thread of it, and what
  *			walk needs to find its frames
  *	walk		after the host's stack: the frames of all activations,
- *			innermost first, and the machine's state
- *	describe	the name of a function, when it is seen first: it is on
- *			a stack, so it has not been collected yet
+ *			innermost first, and the machine's state.  A function
+ *			that has no id gets one with its name: it is on a
+ *			stack, so it has not been collected yet
  *
  * In a handler there is no lock, no allocation, no call of the machine: it was
  * interrupted in the middle of anything.  Every word is read by
@@ -58,8 +58,8 @@
  * the interpreter's own thread-local data (_PyRuntime.gilstate.autoTSSkey), in
  * the handler by the thread's id in the list of thread states; cframe ->
  * current_frame -> previous, until is_entry: the end of a segment.  A frame's
- * f_code is immutable; prev_instr and co_linetable give the line.  describe
- * reads co_qualname and co_filename: compact ASCII or UTF-8 after a header
+ * f_code is immutable; prev_instr and co_linetable give the line.  The names
+ * are co_qualname and co_filename: compact ASCII or UTF-8 after a header
  * whose size calibration finds.  An activation without the GIL is as
  * valid as one with it: its own frames do not change meanwhile.
  *
@@ -117,8 +117,34 @@ struct seam_guest_activation {
 struct seam_guest_key {
 	uint64_t address;	/* of its code object, or a number */
 	uint64_t check[2];	/* change when the address is used again */
-	uint8_t kind;		/* enum seam_guest_frame_kind, of the format */
-	uint8_t adapter;
+	uint8_t kind;		/* SEAM_GUEST_KIND_... */
+	uint8_t adapter;	/* its number */
+};
+
+/* Kinds of frames, numbers of the format (doc/formats/guest.md). */
+enum {
+	SEAM_GUEST_KIND_GUEST,		/* a function of the guest's language */
+	SEAM_GUEST_KIND_C,		/* a C function */
+	SEAM_GUEST_KIND_BUILTIN,	/* built into the machine */
+	SEAM_GUEST_KIND_TRACE,		/* compiled code, callee of a function */
+	SEAM_GUEST_KIND_CUT,		/* in place of as many frames as its id */
+};
+
+/* How a segment ends, numbers of the format. */
+enum {
+	SEAM_GUEST_ENDS_WHOLE = 0,
+	SEAM_GUEST_ENDS_CUT = 2,	/* too deep */
+	SEAM_GUEST_ENDS_INVALID = 4,	/* data that contradicts itself */
+	SEAM_GUEST_ENDS_UNSETTLED = 5,	/* the machine was changing it */
+	SEAM_GUEST_ENDS_UNREADABLE = 6,
+};
+
+/* What a frame is, beyond its record. */
+struct seam_guest_origin {
+	uint64_t address;	/* of prototype or C function; number of a */
+				/* builtin or trace */
+	uint32_t first_line;	/* of its definition; 0: none */
+	bool is_on_host;	/* a C function that is in the host's stack */
 };
 
 /* Texts of a function; what is longer than the record's arrays is cut. */
@@ -134,7 +160,7 @@ struct seam_guest_text {
 /* One of a machine's functions for a walk; see above. */
 struct seam_guest_vm {
 	uint32_t interface;		/* SEAM_GUEST_INTERFACE */
-	uint8_t number;			/* enum seam_guest_adapter */
+	uint8_t number;			/* the adapter's, in the records */
 	const char *name;		/* "luajit" */
 	/* A function that every image with the machine exports. */
 	const char *symbol;
@@ -168,6 +194,12 @@ struct seam_guest_vm {
 		     size_t first);
 };
 
+/*
+ * Use @vm, which stays, beside those of the library.  Before seam_guest_init(),
+ * in one thread.  0; -EINVAL: of another interface; -ENOSPC.
+ */
+int seam_guest_add_vm(const struct seam_guest_vm *vm);
+
 /* --- for adapters, in handlers --- */
 
 /* Copy @size bytes from @addr; false where they cannot be read. */
@@ -189,6 +221,31 @@ uint32_t seam_guest_name(struct seam_guest_walk *walk,
 			 const struct seam_guest_key *key, uint32_t id,
 			 const struct seam_guest_text *text);
 struct seam_guest_text *seam_guest_text_room(struct seam_guest_walk *walk);
+
+/* For walk: activation @i of those that were found, innermost first. */
+size_t seam_guest_n_activations(const struct seam_guest_walk *walk);
+const struct seam_guest_activation *
+seam_guest_activation(const struct seam_guest_walk *walk, size_t i);
+
+/*
+ * Begin the segment of @activation, or, where that is NULL, of frames of
+ * @thread for which the host's stack has no place.  False: no room.
+ */
+bool seam_guest_begin_segment(struct seam_guest_walk *walk,
+			      const struct seam_guest_activation *activation,
+			      uint64_t thread);
+
+/* Add a frame to the segment that was begun last, leaf first; false: no room. */
+bool seam_guest_add_frame(struct seam_guest_walk *walk, unsigned int kind,
+			  uint32_t id, uint32_t line,
+			  const struct seam_guest_origin *origin);
+
+/* The frames of that segment end, as one of SEAM_GUEST_ENDS_... */
+void seam_guest_end_segment(struct seam_guest_walk *walk, unsigned int end);
+
+/* The state of the innermost machine: a number of the format's vmstate. */
+void seam_guest_set_state(struct seam_guest_walk *walk, uint64_t vm,
+			  unsigned int vmstate);
 
 #ifdef __cplusplus
 }

@@ -16,9 +16,11 @@
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_readers.h"
 
-enum { MAX_IMAGES = 512, MAX_REFUSED = 16, MAX_VMS_TEXT = 512 };
+enum { MAX_IMAGES = 512, MAX_REFUSED = 16, MAX_VMS_TEXT = 512,
+       MAX_ADAPTERS = 8 };
 
-static const struct seam_guest_vm *const vms[] = { &seam_luajit_vm };
+static const struct seam_guest_vm *vms[MAX_ADAPTERS] = { &seam_luajit_vm };
+static size_t n_vms = 1;
 
 static char refusal[SEAM_GUEST_MAX_REFUSAL];
 static char vms_text[MAX_VMS_TEXT];
@@ -185,7 +187,7 @@ static void attach_all(const struct listing *listing)
 
 		if (!image)
 			continue;
-		for (size_t k = 0; k < SEAM_ARRAY_SIZE(vms); k++)
+		for (size_t k = 0; k < n_vms; k++)
 			attach(vms[k], image);
 		dlclose(image);
 	}
@@ -273,6 +275,16 @@ int seam_guest_refresh(void)
 	free_listing(listing);
 	free(listing);
 	return result();
+}
+
+int seam_guest_add_vm(const struct seam_guest_vm *vm)
+{
+	if (vm->interface != SEAM_GUEST_INTERFACE)
+		return -EINVAL;
+	if (n_vms == MAX_ADAPTERS)
+		return -ENOSPC;
+	vms[n_vms++] = vm;
+	return 0;
 }
 
 int seam_guest_init(void)

@@ -42,14 +42,6 @@ enum {
 	SEAM_GUEST_SCRATCH_WORDS = 8192,
 };
 
-/* What a frame is, beyond its record. */
-struct seam_guest_origin {
-	uint64_t address;	/* prototype or C function; number of a */
-				/* builtin or trace */
-	uint32_t first_line;	/* of its definition; 0: none */
-	bool is_on_host;	/* a C function that is in the host's stack */
-};
-
 /*
  * Zeroed, then filled by seam_guest_take().  Threads: one, and one handler:
  * a handler that interrupts needs another.

@@ -17,6 +17,11 @@ __thread bool seam_guest_is_proving
 	__attribute__((tls_model("initial-exec")));
 struct seam_guest_slot seam_guest_slots[SEAM_GUEST_MAX_VMS];
 
+_Static_assert((int)SEAM_GUEST_KIND_CUT == SEAM_GUEST_FRAME_CUT &&
+	       (int)SEAM_GUEST_ENDS_CUT == SEAM_GUEST_CUT &&
+	       (int)SEAM_GUEST_ENDS_UNREADABLE == SEAM_GUEST_UNREADABLE,
+	       "the public header has the numbers of the format");
+
 /* --- while the host's stack is walked --- */
 
 bool seam_guest_has_code(void *slot, uint64_t pc, bool is_in_image)
@@ -161,9 +166,8 @@ bool seam_guest_begin_segment(struct seam_guest_walk *walk,
 	return true;
 }
 
-bool seam_guest_add_frame(struct seam_guest_walk *walk,
-			  enum seam_guest_frame_kind kind, uint32_t id,
-			  uint32_t line,
+bool seam_guest_add_frame(struct seam_guest_walk *walk, unsigned int kind,
+			  uint32_t id, uint32_t line,
 			  const struct seam_guest_origin *origin)
 {
 	struct seam_guest_sample *sample = walk->sample;
@@ -172,7 +176,8 @@ bool seam_guest_add_frame(struct seam_guest_walk *walk,
 		return false;
 	sample->origins[sample->n_frames] = *origin;
 	sample->frames[sample->n_frames++] =
-		seam_guest_frame_make(kind, id, line);
+		seam_guest_frame_make((enum seam_guest_frame_kind)kind, id,
+				      line);
 	sample->segments[sample->head.n_segments - 1].n_frames++;
 	return true;
 }
@@ -185,13 +190,30 @@ void seam_guest_note_end(struct seam_guest_walk *walk, enum seam_guest_end end)
 		head->guest_end = (uint8_t)end;
 }
 
-void seam_guest_end_segment(struct seam_guest_walk *walk,
-			    enum seam_guest_end end)
+void seam_guest_end_segment(struct seam_guest_walk *walk, unsigned int end)
 {
 	struct seam_guest_head *head = &walk->sample->head;
 
 	walk->sample->segments[head->n_segments - 1].end = (uint16_t)end;
-	seam_guest_note_end(walk, end);
+	seam_guest_note_end(walk, (enum seam_guest_end)end);
+}
+
+void seam_guest_set_state(struct seam_guest_walk *walk, uint64_t vm,
+			  unsigned int vmstate)
+{
+	walk->sample->head.vm = vm;
+	walk->sample->head.vmstate = (uint8_t)vmstate;
+}
+
+size_t seam_guest_n_activations(const struct seam_guest_walk *walk)
+{
+	return walk->n_activations;
+}
+
+const struct seam_guest_activation *
+seam_guest_activation(const struct seam_guest_walk *walk, size_t i)
+{
+	return &walk->sample->activations[i];
 }
 
 /* --- the sample --- */

@@ -93,6 +93,7 @@ static struct {
 	void *alloc_context;
 	char *reason;
 	size_t size;
+	uint64_t frame;			/* of seam_luajit_prove() */
 	unsigned int n_checks, n_gc, n_traces, n_places;
 	bool is_collecting;
 	bool is_refused;
@@ -264,7 +265,8 @@ static bool is_whole(void)
 	if (s->head.guest_end != SEAM_GUEST_COMPLETE)
 		return refuse("a stack of Lua functions is not complete "
 			      "(%u)", s->head.guest_end);
-	if (s->stack.end != SEAM_UNWIND_ROOT)
+	/* what called us may be no code that can be walked */
+	if (!s->stack.n || s->host[s->stack.n - 1].sp < proof.frame)
 		return refuse("the host's stack is not complete (%u)",
 			      s->stack.end);
 	return true;
@@ -484,6 +486,7 @@ bool seam_luajit_prove(void *object, char *reason, size_t size)
 
 	memset(&proof, 0, sizeof(proof));
 	proof.object = object;
+	proof.frame = (uint64_t)(uintptr_t)__builtin_frame_address(0);
 	proof.reason = reason;
 	proof.size = size;
 	proof.sample = mmap(NULL, sizeof(*proof.sample),

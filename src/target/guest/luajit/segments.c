@@ -318,6 +318,5 @@ void seam_luajit_walk(const void *object, struct seam_guest_walk *walk,
 	emit_rest(&e);
 	if (first > 0)
 		return;
-	walk->sample->head.vm = inner->vm;
-	walk->sample->head.vmstate = (uint8_t)state_of(&e, inner);
+	seam_guest_set_state(walk, inner->vm, state_of(&e, inner));
 }

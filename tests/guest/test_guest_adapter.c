@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_guest_adapter.c - an adapter for another VM, by the public header alone
+ *
+ * The VM is shaped as CPython 3.11 and PUC Lua 5.4 are: its interpreter is a
+ * C function with call frame information, calls of its language are no calls
+ * of C, and a call from C enters it again.
+ */
+#include <seam/guest.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "target/guest/guest_sample.h"
+#include "unwind/in_process/self_images.h"
+#include "unwind/in_process/self_walk.h"
+
+/* --- the VM --- */
+
+enum { TOY_TAG = 0x746f7921, TOY_FRAMES = 64, TOY_STATE = 1 };
+
+struct toy_function {
+	uint32_t tag, first_line;
+	char name[16];
+};
+
+struct toy_frame {
+	uint32_t tag, line;
+	const struct toy_function *function;
+	struct toy_frame *caller;
+	bool is_entry;			/* C code called it */
+};
+
+struct toy {
+	struct toy_frame *top;
+	struct toy_frame frames[TOY_FRAMES];
+	size_t n;
+};
+
+static struct toy toy;
+
+__attribute__((visibility("default"))) int toy_version = 1;
+extern const char __start_toy_code[], __stop_toy_code[];
+
+static const struct toy_function functions[] = {
+	{ TOY_TAG, 10, "first" }, { TOY_TAG, 20, "second" },
+	{ TOY_TAG, 30, "third" },
+};
+
+/* Run @n functions, each called by the one before, the last calls @native. */
+__attribute__((section("toy_code"), noinline))
+static int toy_run(size_t n, void (*native)(void))
+{
+	size_t before = toy.n;
+
+	for (size_t i = 0; i < n; i++) {
+		struct toy_frame *frame = &toy.frames[toy.n++];
+
+		*frame = (struct toy_frame) {
+			.tag = TOY_TAG, .line = functions[i].first_line + 1,
+			.function = &functions[i], .caller = toy.top,
+			.is_entry = i == 0 };
+		toy.top = frame;
+	}
+	native();
+	toy.n = before;
+	toy.top = before ? &toy.frames[before - 1] : NULL;
+	return 0;
+}
+
+/* --- its adapter: seam/guest.h only --- */
+
+struct toy_object {
+	uint64_t start, end;		/* of the interpreter's code */
+	const struct toy *toy;
+};
+
+static struct toy_object object;
+static const char *refused_because;
+
+static void *attach(void *(*symbol)(void *image, const char *name),
+		    void *image, char *reason, size_t size)
+{
+	if (!symbol(image, "toy_version"))
+		return NULL;
+	if (refused_because) {
+		snprintf(reason, size, "%s", refused_because);
+		return NULL;
+	}
+	object = (struct toy_object) {
+		.start = (uint64_t)(uintptr_t)__start_toy_code,
+		.end = (uint64_t)(uintptr_t)__stop_toy_code, .toy = &toy };
+	return &object;
+}
+
+static bool prove(void *attached, char *reason, size_t size)
+{
+	(void)attached;
+	(void)reason;
+	(void)size;
+	return true;
+}
+
+static void detach(void *attached)
+{
+	(void)attached;
+}
+
+static bool has_code(const void *attached, uint64_t pc, bool is_in_image)
+{
+	const struct toy_object *o = attached;
+
+	return is_in_image && pc - o->start < o->end - o->start;
+}
+
+static enum seam_guest_bridged bridge(const void *attached,
+				      struct seam_guest_walk *walk,
+				      struct seam_guest_registers *regs,
+				      bool is_exact)
+{
+	const struct toy_object *o = attached;
+	uint64_t addr = (uint64_t)(uintptr_t)o->toy;
+
+	(void)regs;
+	(void)is_exact;
+	return seam_guest_activate(walk, addr, addr) ? SEAM_GUEST_BY_RULES :
+						       SEAM_GUEST_LOST;
+}
+
+static uint32_t id_of(struct seam_guest_walk *walk, uint64_t addr,
+		      const struct toy_function *function)
+{
+	const struct seam_guest_key key = {
+		.address = addr, .check = { function->first_line, 0 },
+		.kind = SEAM_GUEST_KIND_GUEST, .adapter = 9 };
+	struct seam_guest_text *text = seam_guest_text_room(walk);
+	bool is_nameless;
+	uint32_t id = seam_guest_find(walk, &key, &is_nameless);
+
+	if (id)
+		return id;
+	*text = (struct seam_guest_text) {
+		.line = function->first_line, .n_chunk = 5, .chunk = "=toys" };
+	text->n_name = (uint8_t)strnlen(function->name,
+					sizeof(function->name));
+	memcpy(text->name, function->name, text->n_name);
+	return seam_guest_name(walk, &key, 0, text);
+}
+
+/* The frames of one activation; where those of the next begin. */
+static uint64_t walk_activation(struct seam_guest_walk *walk, uint64_t addr)
+{
+	for (int i = 0; addr; i++) {
+		struct seam_guest_origin origin = { .address = 0 };
+		struct toy_function function;
+		struct toy_frame frame;
+		uint64_t at;
+
+		if (!seam_guest_read(walk, addr, &frame, sizeof(frame)) ||
+		    frame.tag != TOY_TAG || i == TOY_FRAMES) {
+			seam_guest_end_segment(walk,
+					       SEAM_GUEST_ENDS_INVALID);
+			return 0;
+		}
+		at = (uint64_t)(uintptr_t)frame.function;
+		if (!seam_guest_read(walk, at, &function, sizeof(function))) {
+			seam_guest_end_segment(walk,
+					       SEAM_GUEST_ENDS_UNREADABLE);
+			return 0;
+		}
+		origin.address = at;
+		origin.first_line = function.first_line;
+		seam_guest_add_frame(walk, SEAM_GUEST_KIND_GUEST,
+				     id_of(walk, at, &function), frame.line,
+				     &origin);
+		addr = (uint64_t)(uintptr_t)frame.caller;
+		if (frame.is_entry)
+			break;
+	}
+	return addr;
+}
+
+static void walk_all(const void *attached, struct seam_guest_walk *walk,
+		     size_t first)
+{
+	const struct toy_object *o = attached;
+	uint64_t frame = 0;
+
+	seam_guest_read(walk, (uint64_t)(uintptr_t)&o->toy->top, &frame,
+			sizeof(frame));
+	for (size_t i = first; i < seam_guest_n_activations(walk); i++) {
+		const struct seam_guest_activation *a =
+			seam_guest_activation(walk, i);
+
+		if (!seam_guest_begin_segment(walk, a, a->thread))
+			return;
+		frame = walk_activation(walk, frame);
+	}
+	seam_guest_set_state(walk, (uint64_t)(uintptr_t)o->toy, TOY_STATE);
+}
+
+static const struct seam_guest_vm toy_vm = {
+	.interface = SEAM_GUEST_INTERFACE, .number = 9, .name = "toy",
+	.symbol = "toy_version", .attach = attach, .prove = prove,
+	.detach = detach, .has_code = has_code, .bridge = bridge,
+	.walk = walk_all,
+};
+
+/* --- samples --- */
+
+static struct seam_guest_sample *sample;
+static size_t n_nested;
+
+static void take(void)
+{
+	ucontext_t context;
+
+	getcontext(&context);
+	seam_guest_take(&context, sample);
+}
+
+static void take_nested(void)
+{
+	if (n_nested == 0) {
+		take();
+		return;
+	}
+	n_nested--;
+	toy_run(2, take_nested);
+}
+
+static void another_interface_is_not_used(void **state)
+{
+	struct seam_guest_vm other = toy_vm;
+
+	(void)state;
+	other.interface++;
+	assert_int_equal(seam_guest_add_vm(&other), -EINVAL);
+}
+
+static void a_refusal_has_the_adapters_reason(void **state)
+{
+	(void)state;
+	assert_int_equal(seam_guest_add_vm(&toy_vm), 0);
+	refused_because = "it is a toy";
+	assert_int_equal(seam_guest_init(), -ENOTSUP);
+	assert_non_null(strstr(seam_guest_refusal(), ": it is a toy"));
+	refused_because = NULL;
+}
+
+/* What was refused is tried again when the program has changed. */
+static void use_toy(void)
+{
+	void *library = dlopen("libutil.so.1", RTLD_NOW);
+
+	assert_non_null(library);
+	dlclose(library);
+	assert_int_equal(seam_guest_refresh(), 0);
+	assert_non_null(strstr(seam_guest_vms(), "(toy)"));
+}
+
+static void frames_are_those_of_each_activation(void **state)
+{
+	const struct seam_guest_sample *s = sample;
+	struct seam_guest_symbol symbol;
+
+	(void)state;
+	use_toy();
+	n_nested = 1;
+	toy_run(3, take_nested);
+	assert_int_equal(s->head.guest_end, SEAM_GUEST_COMPLETE);
+	assert_int_equal(s->head.host_end, SEAM_STACK_COMPLETE);
+	assert_int_equal(s->head.adapter, 9);
+	assert_int_equal(s->head.vmstate, TOY_STATE);
+	assert_int_equal(s->head.n_segments, 2);
+	assert_int_equal(s->segments[0].n_frames, 2);
+	assert_int_equal(s->segments[1].n_frames, 3);
+	assert_true(s->segments[0].join < s->segments[1].join);
+	assert_int_equal(seam_guest_frame_line(s->frames[0]), 21);
+	assert_int_equal(seam_guest_frame_line(s->frames[2]), 31);
+	assert_int_equal(s->frames[1].id, s->frames[4].id);
+	assert_int_equal(s->n_fresh, 3);
+	assert_int_equal(seam_guest_describe(s->frames[2].id, &symbol), 0);
+	assert_int_equal(symbol.adapter, 9);
+	assert_int_equal(symbol.n_name, 5);
+	assert_memory_equal(symbol.name, "third", 5);
+	assert_memory_equal(symbol.chunk, "=toys", symbol.n_chunk);
+	for (size_t i = 0; i < 2; i++)
+		assert_in_range(s->host[s->segments[i].join].pc,
+				(uintptr_t)__start_toy_code,
+				(uintptr_t)__stop_toy_code);
+}
+
+static void (*damage)(void);
+
+static void damage_and_take(void)
+{
+	damage();
+	take();
+}
+
+static void make_cycle(void)
+{
+	toy.top->caller = toy.top;
+}
+
+static void make_unmapped(void)
+{
+	toy.top->function = (const struct toy_function *)8;
+}
+
+static void make_wild(void)
+{
+	toy.top = (struct toy_frame *)(uintptr_t)0x7fffffffe000;
+}
+
+static void expect_end(void (*how)(void), uint8_t end)
+{
+	damage = how;
+	toy.top = NULL;
+	toy.n = 0;
+	toy_run(3, damage_and_take);
+	assert_int_equal(sample->head.guest_end, end);
+	assert_int_equal(sample->head.host_end, SEAM_STACK_COMPLETE);
+}
+
+static void damaged_frames_end_a_segment_with_the_reason(void **state)
+{
+	(void)state;
+	expect_end(make_cycle, SEAM_GUEST_INVALID);
+	expect_end(make_unmapped, SEAM_GUEST_UNREADABLE);
+	expect_end(make_wild, SEAM_GUEST_INVALID);
+}
+
+static void activations_are_walked_however_deeply_nested(void **state)
+{
+	(void)state;
+	toy.top = NULL;
+	toy.n = 0;
+	n_nested = 25;
+	toy_run(2, take_nested);
+	assert_int_equal(sample->head.n_segments, 26);
+	assert_int_equal(sample->n_frames, 52);
+	assert_int_equal(sample->head.guest_end, SEAM_GUEST_COMPLETE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(another_interface_is_not_used),
+		cmocka_unit_test(a_refusal_has_the_adapters_reason),
+		cmocka_unit_test(frames_are_those_of_each_activation),
+		cmocka_unit_test(damaged_frames_end_a_segment_with_the_reason),
+		cmocka_unit_test(activations_are_walked_however_deeply_nested),
+	};
+
+	sample = mmap(NULL, sizeof(*sample), PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(sample != MAP_FAILED && seam_self_init() == 0);
+	seam_self_thread_begin();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
