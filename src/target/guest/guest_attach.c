@@ -108,11 +108,15 @@ static void refuse(const void *key, const char *reason)
 		refused[n_refused++] = key;
 }
 
-/* Free what no handler can be in. */
+/* No handler that begins now uses it; free it when none that began does. */
 static void free_slot(struct seam_guest_slot *slot)
 {
-	atomic_store(&slot->state, SEAM_GUEST_LEAVING);
-	if (seam_self_remove_adapter(&slot->adapter) < 0)
+	if (atomic_exchange(&slot->state, SEAM_GUEST_LEAVING) !=
+	    SEAM_GUEST_LEAVING) {
+		seam_self_remove_adapter(&slot->adapter);
+		slot->left = seam_self_retire();
+	}
+	if (!seam_self_unused(slot->left))
 		return;
 	slot->vm->detach(slot->object);
 	atomic_store(&slot->state, SEAM_GUEST_FREE);
@@ -203,14 +207,21 @@ static bool is_loaded(const struct seam_guest_slot *slot)
 	return dladdr(slot->key, &info) && strcmp(name, slot->name) == 0;
 }
 
+static void free_left(void)
+{
+	for (size_t i = 0; i < SEAM_GUEST_MAX_VMS; i++)
+		if (atomic_load(&seam_guest_slots[i].state) ==
+		    SEAM_GUEST_LEAVING)
+			free_slot(&seam_guest_slots[i]);
+}
+
 static void detach_unloaded(void)
 {
 	for (size_t i = 0; i < SEAM_GUEST_MAX_VMS; i++) {
 		struct seam_guest_slot *slot = &seam_guest_slots[i];
-		uint32_t state = atomic_load(&slot->state);
 
-		if (state == SEAM_GUEST_LEAVING ||
-		    (state == SEAM_GUEST_USED && !is_loaded(slot)))
+		if (atomic_load(&slot->state) == SEAM_GUEST_USED &&
+		    !is_loaded(slot))
 			free_slot(slot);
 	}
 	/* addresses may be used again */
@@ -261,6 +272,7 @@ int seam_guest_refresh(void)
 {
 	struct listing *listing;
 
+	free_left();
 	if (!is_changed())
 		return result();
 	listing = malloc(sizeof(*listing));
