@@ -19,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 LIBRARIES = os.path.abspath(sys.argv[1])
 LUAJIT = sys.argv[2] if len(sys.argv) > 2 else "luajit"
 SEEDS = range(1, 1 + int(os.environ.get("SEAM_GUEST_SEEDS", "1")))
-ROUNDS = os.environ.get("SEAM_GUEST_ROUNDS", "20000")
+ROUNDS = os.environ.get("SEAM_GUEST_ROUNDS", "15000")
 PERIOD_US = "100"
 
 
