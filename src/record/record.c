@@ -76,11 +76,17 @@ static void prepare_guest(struct seam_session *s)
 
 	seam_preload_decide(&s->preload, s->options->layers,
 			    s->options->command, message, sizeof(message));
+	/* rings that overwrite are not drained: all would be sampled twice */
+	if (s->preload.is_used && s->options->overwrite) {
+		s->preload.is_used = false;
+		snprintf(message, sizeof(message), "no Lua stacks with "
+			 "--overwrite");
+	}
 	if (message[0])
 		seam_session_note(s, false, "%s", message);
 	if (!s->preload.is_used)
 		return;
-	seam_guest_service_init(&s->guest, s->options->overwrite);
+	seam_guest_service_init(&s->guest);
 	seam_guest_service_set_period(&s->guest, guest_period_ns(s->options));
 	seam_services_add(&s->services, &s->guest.guest);
 	seam_services_add(&s->services, &s->guest.symtab);

@@ -234,6 +234,9 @@ def test_the_vm_is_found_behind_wrappers_and_in_scripts():
     for words in (("true",), ("sh", "-c", "true"), ("echo", "luajittery")):
         result = record("-o", "a.seam", "--", *words, env=path)
         check(PRELOADED not in result.stderr, f"{words}: {result.stderr}")
+    result = record("--overwrite", "-o", "a.seam", "--", LUAJIT, "-v")
+    check("no Lua stacks with --overwrite" in result.stderr, result.stderr)
+    equal(manifest("a.seam").get("guest", {}), {})
     result = record("--layers=native", "-o", "a.seam", "--", LUAJIT, "-v")
     check(PRELOADED not in result.stderr, result.stderr)
     equal(record("--layers=lua", "true").returncode, 2)

@@ -298,20 +298,14 @@ static void end_symbols(struct seam_service_stream *stream,
 
 /* ---- the service ---- */
 
-void seam_guest_service_init(struct seam_guest_service *g, bool overwrite)
+void seam_guest_service_init(struct seam_guest_service *g)
 {
 	*g = (struct seam_guest_service) {
 		.guest = {
 			.link = {
 				.name = SEAM_GUEST_SERVICE,
 				.n_free = FREE_RINGS,
-				.geometry = {
-					.n_slots = MAX_THREADS,
-					.mode = overwrite ?
-						SEAM_RING_BACKWARD |
-						SEAM_RING_OVERWRITE :
-						SEAM_RING_FORWARD,
-				},
+				.geometry.n_slots = MAX_THREADS,
 			},
 			.event = SEAM_GUEST_EVENT,
 			.sample_type = FIXED_TYPE | PERF_SAMPLE_CALLCHAIN,

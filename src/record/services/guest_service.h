@@ -53,10 +53,8 @@ struct seam_guest_service {
 	size_t n_ended;
 };
 
-/*
- * @overwrite: rings keep the newest samples only.  @g must stay where it is.
- */
-void seam_guest_service_init(struct seam_guest_service *g, bool overwrite);
+/* @g must stay where it is. */
+void seam_guest_service_init(struct seam_guest_service *g);
 
 /*
  * The time between two samples, and rings for it; before programs connect.
