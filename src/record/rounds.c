@@ -130,6 +130,7 @@ static void set_times(struct seam_session *s)
 	s->rounds.is_delayed = s->sources.delayed;
 	s->sources.is_sampling = !s->rounds.is_delayed;
 	s->rounds.enable_ns = now_ns + o->delay_ms * SEAM_NS_PER_MS;
+	s->guest.guest.from_ns = o->delay_ms ? s->rounds.enable_ns : 0;
 	s->rounds.end_ns = o->duration_ns ? now_ns + o->duration_ns :
 			   UINT64_MAX;
 	s->rounds.snapshot_ns = o->snapshot_ns ? now_ns + o->snapshot_ns :

@@ -83,6 +83,18 @@ def test_luajit_itself_is_sampled():
     check("event 'seam:guest'" in report, report)
 
 
+def test_no_sample_is_before_the_delay():
+    env = {**os.environ, "SECONDS_OF_CPU": "0.3"}
+    sampled(PROGRAM, "busy", options=["-D", "100"], env=env)
+    begin = manifest("a.seam")["start"]["monotonic_ns"] / 1e9
+    script = perf("script", "-i", "a.seam/data", "-F", "time,event",
+                  silent=True)
+    times = [float(time) for time in
+             re.findall(r"([\d.]+): +seam:guest: *$", script, re.M)]
+    check(times and min(times) >= begin + 0.1,
+          f"{times[:3]}, the recording began at {begin}")
+
+
 def test_a_thread_is_sampled_once():
     result, guest = sampled(PROGRAM, "threads")
     check_all_sampled(result, guest)

@@ -253,8 +253,14 @@ static void take_sample(struct seam_services *s, struct input *in,
 	};
 
 	if (s->other_clock || identity.max_ns < identity.min_ns ||
-	    !seam_ring_set_owner(record, header, &identity) ||
-	    !service->take(&in->stream, record, header->size) ||
+	    !seam_ring_set_owner(record, header, &identity)) {
+		service->n_bad++;
+		return;
+	}
+	if (seam_ring_sample_time(record, service->sample_type) <
+	    service->from_ns)
+		return;
+	if (!service->take(&in->stream, record, header->size) ||
 	    !SEAM_ARRAY_EXTEND(&s->round.bytes, record, header->size))
 		service->n_bad++;
 	else

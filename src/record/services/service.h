@@ -49,6 +49,7 @@ struct seam_service {
 	struct seam_link_service link;	/* its name, and its rings' geometry */
 	const char *event;		/* name of its event; NULL: none */
 	uint64_t sample_type;		/* of the event */
+	uint64_t from_ns;		/* older samples are not wanted */
 	void *context;			/* the service's own */
 
 	/* 0, or -errno: called again next round; the records are kept. */

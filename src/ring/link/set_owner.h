@@ -27,4 +27,7 @@ struct seam_ring_identity {
 bool seam_ring_set_owner(void *record, const struct seam_ring_header *header,
 			 const struct seam_ring_identity *identity);
 
+/* The time in a sample that seam_ring_set_owner() has accepted. */
+uint64_t seam_ring_sample_time(const void *record, uint64_t sample_type);
+
 #endif /* SEAM_SET_OWNER_H */
