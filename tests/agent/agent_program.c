@@ -112,6 +112,15 @@ static void threads(void)
 	in_threads(busy, NULL);
 }
 
+/* Threads that end soon, again and again. */
+static void rounds(void)
+{
+	long n = arguments[0] ? atol(arguments[0]) : 10;
+
+	for (long i = 0; i < n; i++)
+		threads();
+}
+
 /* The signal stays unblocked, and the program is told that it is blocked. */
 static void blocked(void)
 {
@@ -428,7 +437,8 @@ static const struct way {
 	const char *name;
 	void (*run)(void);
 } ways[] = {
-	{ "busy", busy }, { "threads", threads }, { "forks", forks },
+	{ "busy", busy }, { "threads", threads }, { "rounds", rounds },
+	{ "forks", forks },
 	{ "blocked", blocked_threads }, { "small_stacks", small_stacks },
 	{ "coroutine", coroutine }, { "exit_of_main", exit_of_main },
 	{ "big_forks", big_forks },
