@@ -358,6 +358,63 @@ static void what_is_written_is_read_again(void **state)
 	free(ends);
 }
 
+/* Skimmed items, then read, are those that are read at once. */
+static void compare_skimmed(struct seam_bytes bytes)
+{
+	struct seam_sysprof_reader a, b;
+	struct seam_sysprof_item x, y;
+	int r, s;
+
+	seam_sysprof_begin(&a, bytes);
+	seam_sysprof_begin(&b, bytes);
+	do {
+		struct seam_sysprof_buffer one = { 0 }, two = { 0 };
+
+		r = seam_sysprof_next(&a, &x, NULL);
+		s = seam_sysprof_skim(&b, &y, NULL);
+		if (s > 0 && y.kind == SEAM_SYSPROF_SAMPLE && y.is_skimmed) {
+			uint64_t leaf = y.n_host ? y.host[0] : 0;
+			size_t end = b.cursor.pos;
+
+			assert_true(y.n_host < 2 && y.n_lua == 0);
+			s = seam_sysprof_read_frames(&b, &y, NULL);
+			if (s > 0) {
+				assert_int_equal(end, b.cursor.pos);
+				assert_int_equal(leaf, y.n_host ? y.host[0] :
+						 0);
+			}
+		}
+		assert_int_equal(r, s);
+		assert_int_equal(a.cursor.pos, b.cursor.pos);
+		if (r <= 0)
+			break;
+		put(&one, &x);
+		put(&two, &y);
+		assert_int_equal(one.n, two.n);
+		assert_memory_equal(one.items, two.items, one.n);
+		free(one.items);
+		free(two.items);
+	} while (r > 0);
+	seam_sysprof_fini(&a);
+	seam_sysprof_fini(&b);
+}
+
+static void what_is_skimmed_is_what_is_read(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct seam_sysprof_buffer b = random_stream(seed, 30);
+
+		compare_skimmed((struct seam_bytes) { b.items, b.n });
+		for (size_t at = seed; at < b.n; at += 7) {
+			b.items[at] ^= (uint8_t)(1u << at % 8);
+			compare_skimmed((struct seam_bytes) { b.items, b.n });
+			b.items[at] ^= (uint8_t)(1u << at % 8);
+		}
+		free(b.items);
+	}
+}
+
 /* The items of a stream cut or changed at a byte are those before it. */
 static void a_cut_or_a_changed_byte_costs_what_follows(void **state)
 {
@@ -438,6 +495,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(strings_hold_any_bytes),
 		cmocka_unit_test(the_page_has_the_tables_of_the_code),
 		cmocka_unit_test(what_is_written_is_read_again),
+		cmocka_unit_test(what_is_skimmed_is_what_is_read),
 		cmocka_unit_test(a_cut_or_a_changed_byte_costs_what_follows),
 		cmocka_unit_test(a_stack_has_a_limit),
 	};

@@ -128,14 +128,20 @@ static struct known_sample *find_known(struct sysprof_loader *l,
 	return i == SEAM_NONE ? NULL : &l->known.items[i];
 }
 
-/* Join the sample's stacks, all of them or without the frame of its leaf. */
+/*
+ * Join the sample's stacks, all of them or without the frame of its leaf.  0, or
+ * an error of the stream in @err.
+ */
 static int make_stack(struct sysprof_loader *l,
-		      const struct seam_sysprof_item *sample, uint32_t leaf,
-		      struct known_sample *known)
+		      struct seam_sysprof_item *sample, uint32_t leaf,
+		      struct known_sample *known, struct seam_err *err)
 {
 	struct seam_joined_stack *joined = &l->joined;
 	uint32_t stack = 0;
+	int r = seam_sysprof_read_frames(&l->reader, sample, err);
 
+	if (r < 0)
+		return r;
 	if (seam_joined_stack_make(joined, &l->names, sample,
 				   l->reader.version))
 		return -ENOMEM;
@@ -165,7 +171,8 @@ static uint32_t find_leaf(struct sysprof_loader *l, uint32_t callers,
 }
 
 static int find_stack(struct sysprof_loader *l,
-		      const struct seam_sysprof_item *sample, uint32_t *stack)
+		      struct seam_sysprof_item *sample, uint32_t *stack,
+		      struct seam_err *err)
 {
 	bool has_leaf = sample->vmstate != SEAM_VMSTATE_TRACE &&
 			sample->n_host;
@@ -173,6 +180,7 @@ static int find_stack(struct sysprof_loader *l,
 	struct seam_sysprof_place leaf = { .frame = SEAM_NONE };
 	struct sample_key key;
 	struct known_sample *known;
+	int r = 0;
 
 	if (has_leaf)
 		leaf = seam_sysprof_names_host(&l->names, addr, true);
@@ -182,10 +190,11 @@ static int find_stack(struct sysprof_loader *l,
 	known = find_known(l, &key);
 	if (!known)
 		return -ENOMEM;
-	if ((known->stack == SEAM_NONE || known->epoch != l->names.epoch ||
-	     (known->is_whole && known->leaf_addr != addr)) &&
-	    make_stack(l, sample, leaf.frame, known))
-		return -ENOMEM;
+	if (known->stack == SEAM_NONE || known->epoch != l->names.epoch ||
+	    (known->is_whole && known->leaf_addr != addr))
+		r = make_stack(l, sample, leaf.frame, known, err);
+	if (r)
+		return r;
 	known->leaf_addr = addr;
 	*stack = known->is_whole ? known->stack :
 		 find_leaf(l, known->stack, leaf.frame);
@@ -195,12 +204,15 @@ static int find_stack(struct sysprof_loader *l,
 /* -- samples ------------------------------------------------------------- */
 
 static int add_sample(struct sysprof_loader *l,
-		      const struct seam_sysprof_item *sample)
+		      struct seam_sysprof_item *sample, struct seam_err *err)
 {
 	struct seam_samples *s = &l->profile->samples;
 	uint32_t stack;
+	int r = find_stack(l, sample, &stack, err);
 
-	if (find_stack(l, sample, &stack) || !seam_samples_reserve(s, 1))
+	if (r)
+		return r;
+	if (!seam_samples_reserve(s, 1))
 		return -ENOMEM;
 	s->time_ns[s->n] = 0;
 	s->thread[s->n] = l->thread;
@@ -282,10 +294,11 @@ static void note_rest(struct sysprof_loader *l)
 			"report shows them", l->joined.n_left_out);
 }
 
-static int take_item(struct sysprof_loader *l,
-		     const struct seam_sysprof_item *item)
+/* 0; -ENOMEM; or the error of the stream that reading the frames found. */
+static int take_item(struct sysprof_loader *l, struct seam_sysprof_item *item,
+		     struct seam_err *err)
 {
-	return item->kind == SEAM_SYSPROF_SAMPLE ? add_sample(l, item) :
+	return item->kind == SEAM_SYSPROF_SAMPLE ? add_sample(l, item, err) :
 	       seam_sysprof_names_add(&l->names, item);
 }
 
@@ -295,9 +308,13 @@ static int read_stream(struct sysprof_loader *l, struct seam_err *err)
 	struct seam_err why = { 0 };
 	int r;
 
-	while ((r = seam_sysprof_next(&l->reader, &item, &why)) > 0)
-		if (take_item(l, &item))
+	while ((r = seam_sysprof_skim(&l->reader, &item, &why)) > 0) {
+		r = take_item(l, &item, &why);
+		if (r == -ENOMEM)
 			return seam_err_no_memory(err);
+		if (r)
+			break;
+	}
 	if (r == -ENOMEM || (r < 0 && !l->reader.version)) {
 		if (err)
 			*err = why;

@@ -401,6 +401,86 @@ static int read_host(struct seam_sysprof_reader *r,
 	return c->error ? fail_at(c, "a host stack", err) : 0;
 }
 
+/* -- samples passed over ------------------------------------------------- */
+
+/* The bytes of a frame as short_frame() reads it; 0 likewise. */
+static inline size_t skim_frame(const uint8_t *p)
+{
+	uint64_t ends, rest;
+	size_t n;
+
+	load_word(p + 1, &ends);
+	if (*p < SEAM_SYSPROF_LFUNC || *p > SEAM_SYSPROF_FFUNC || !ends)
+		return 0;
+	if (*p != SEAM_SYSPROF_LFUNC)
+		return 1 + bytes_to(ends);
+	rest = ends & (ends - 1);
+	if (rest)
+		return 1 + bytes_to(rest);
+	n = bytes_to(ends);
+	load_word(p + 1 + n, &ends);
+	return ends ? 1 + n + bytes_to(ends) : 0;
+}
+
+/* The end of the Lua stack at @p, or NULL where frames must be read for it. */
+static const uint8_t *skim_lua(const uint8_t *p, const uint8_t *stop)
+{
+	while (stop - p >= LONGEST_SHORT_FRAME &&
+	       *p != SEAM_SYSPROF_FRAMES_END) {
+		size_t n = skim_frame(p);
+
+		if (!n)
+			return NULL;
+		p += n;
+	}
+	return stop - p >= LONGEST_SHORT_FRAME ? p + 1 : NULL;
+}
+
+/*
+ * The end of addresses at @p: the first 0, unless it is part of a number that is
+ * longer than needed.
+ */
+static const uint8_t *skim_host(const uint8_t *p, const uint8_t *stop)
+{
+	const uint8_t *zero = memchr(p, 0, (size_t)(stop - p));
+
+	return zero && (zero == p || zero[-1] < 0x80) ? zero + 1 : NULL;
+}
+
+/* Pass over the frames.  False: they must be read. */
+static bool skim_sample(struct seam_sysprof_reader *r,
+			struct seam_sysprof_item *item, bool has_lua)
+{
+	struct seam_cursor *c = &r->cursor;
+	const uint8_t *p = c->base + c->pos, *stop = c->base + c->size;
+	size_t n;
+
+	if (has_lua)
+		p = skim_lua(p, stop);
+	if (!p || stop - p < SHORT_ULEB)
+		return false;
+	item->host_offset = item->callers_offset = (size_t)(p - c->base);
+	r->host.n = 0;
+	if (*p) {
+		if (!SEAM_ARRAY_RESERVE(&r->host, 1))
+			return false;
+		n = short_uleb(p, &r->host.items[0]);
+		p += n;
+		if (!n || !r->host.items[0])
+			return false;
+		r->host.n = 1;
+		item->callers_offset += n;
+	}
+	p = skim_host(p, stop);
+	if (!p)
+		return false;
+	c->pos = (size_t)(p - c->base);
+	item->host = r->host.items;
+	item->n_host = r->host.n;
+	item->is_skimmed = true;
+	return true;
+}
+
 static int read_sample(struct seam_sysprof_reader *r,
 		       struct seam_sysprof_item *item, struct seam_err *err)
 {
@@ -411,12 +491,15 @@ static int read_sample(struct seam_sysprof_reader *r,
 
 	item->kind = SEAM_SYSPROF_SAMPLE;
 	item->n_lua = item->n_host = 0;
+	item->is_skimmed = false;
 	if (item->vmstate == SEAM_VMSTATE_TRACE) {
 		seam_wire_read(&r->cursor, &seam_sysprof_trace_sample_table,
 			       &item->trace);
 		return r->cursor.error ?
 		       fail_at(&r->cursor, "a sample of a trace", err) : 1;
 	}
+	if (r->skims && skim_sample(r, item, has_lua))
+		return 1;
 	if (has_lua)
 		rc = read_lua(r, err);
 	if (!rc)
@@ -513,6 +596,31 @@ int seam_sysprof_next(struct seam_sysprof_reader *reader,
 {
 	int rc = reader->is_done ? 0 : next(reader, item, err);
 
+	reader->is_done |= rc < 0;
+	return rc;
+}
+
+int seam_sysprof_skim(struct seam_sysprof_reader *reader,
+		      struct seam_sysprof_item *item, struct seam_err *err)
+{
+	int rc;
+
+	reader->skims = true;
+	rc = seam_sysprof_next(reader, item, err);
+	reader->skims = false;
+	return rc;
+}
+
+int seam_sysprof_read_frames(struct seam_sysprof_reader *reader,
+			     struct seam_sysprof_item *item,
+			     struct seam_err *err)
+{
+	int rc;
+
+	if (!item->is_skimmed)
+		return 1;
+	reader->cursor.pos = item->offset + 1;	/* after the VM's state */
+	rc = read_sample(reader, item, err);
 	reader->is_done |= rc < 0;
 	return rc;
 }
