@@ -376,6 +376,10 @@ static void compare_skimmed(struct seam_bytes bytes)
 			uint64_t leaf = y.n_host ? y.host[0] : 0;
 			size_t end = b.cursor.pos;
 
+			if (r > 0)
+				assert_int_equal(x.callers_offset,
+						 y.callers_offset);
+
 			assert_true(y.n_host < 2 && y.n_lua == 0);
 			s = seam_sysprof_read_frames(&b, &y, NULL);
 			if (s > 0) {
@@ -401,7 +405,12 @@ static void compare_skimmed(struct seam_bytes bytes)
 
 static void what_is_skimmed_is_what_is_read(void **state)
 {
+	/* an end that is longer than needed, and what it hides if it is not */
+	struct stream odd = made(LJS("3") "80" LJP("2") "00 8000 00 1000 00 "
+				 "850000 00 00 00 00 00 00 00 00 80");
+
 	(void)state;
+	compare_skimmed((struct seam_bytes) { odd.bytes, odd.n });
 	for (uint64_t seed = 1; seed <= 40; seed++) {
 		struct seam_sysprof_buffer b = random_stream(seed, 30);
 
