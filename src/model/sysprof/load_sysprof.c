@@ -40,7 +40,7 @@ struct recent_stack {
 	uint32_t callers, leaf, stack;
 };
 
-enum { N_RECENT = 1 << 16 };
+enum { MIN_RECENT = 1 << 6, MAX_RECENT = 1 << 16, SMALL_SAMPLE = 64 };
 
 struct sysprof_loader {
 	struct seam_profile *profile;
@@ -50,7 +50,8 @@ struct sysprof_loader {
 	struct seam_joined_stack joined;
 	SEAM_ARRAY(struct known_sample) known;
 	struct seam_index index;
-	struct recent_stack *recent;	/* N_RECENT, by a hash */
+	struct recent_stack *recent;	/* by a hash */
+	size_t n_recent;		/* a power of two */
 	uint32_t source;		/* string, of losses */
 	uint32_t event, thread;
 	uint64_t n_samples[SEAM_N_VMSTATES];
@@ -161,7 +162,7 @@ static uint32_t find_leaf(struct sysprof_loader *l, uint32_t callers,
 {
 	uint64_t hash = ((uint64_t)callers << 32 | leaf) *
 			UINT64_C(0x9e3779b97f4a7c15);
-	struct recent_stack *r = &l->recent[hash >> 40 & (N_RECENT - 1)];
+	struct recent_stack *r = &l->recent[hash >> 40 & (l->n_recent - 1)];
 
 	/* stack 0 is the empty one, so zeroes are none */
 	if (r->callers != callers || r->leaf != leaf || !r->stack)
@@ -350,6 +351,17 @@ static int own(struct seam_profile *profile, struct seam_file *file)
 	return 0;
 }
 
+/* As many as the stream may have samples. */
+static int make_recent(struct sysprof_loader *l)
+{
+	l->n_recent = MIN_RECENT;
+	while (l->n_recent < MAX_RECENT &&
+	       l->n_recent * SMALL_SAMPLE < l->bytes.size)
+		l->n_recent *= 2;
+	l->recent = calloc(l->n_recent, sizeof(*l->recent));
+	return l->recent ? 0 : -ENOMEM;
+}
+
 int seam_load_sysprof(struct seam_profile *profile, struct seam_file *file,
 		      bool as_parser, struct seam_err *err)
 {
@@ -359,8 +371,7 @@ int seam_load_sysprof(struct seam_profile *profile, struct seam_file *file,
 	};
 	int r = own(profile, file) || begin(&l) ? seam_err_no_memory(err) : 0;
 
-	l.recent = calloc(N_RECENT, sizeof(*l.recent));
-	if (!r && !l.recent)
+	if (!r && make_recent(&l))
 		r = seam_err_no_memory(err);
 	if (!r) {
 		seam_sysprof_begin(&l.reader, l.bytes);
