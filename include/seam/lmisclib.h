@@ -91,7 +91,8 @@ struct luam_sysprof_counters {
 
 struct luam_sysprof_options {
 	enum luam_sysprof_mode mode;
-	uint64_t interval;	/* of CPU time between two samples, ms */
+	/* CPU time between two samples, ms; more than 2^31 - 1 is that. */
+	uint64_t interval;
 	/*
 	 * Where events are collected until it is full: @len bytes of the
 	 * caller's, until on_stop.  Not used in DEFAULT mode.
@@ -153,8 +154,7 @@ LUAMISC_API int luaM_sysprof_set_backtracer(luam_Sysprof_backtracer backtracer);
  * PROFILE_ERRRUN  a profiler of this process runs: this one, LuaJIT's jit.p,
  *                 or the agent of a recorder
  * PROFILE_ERRUSE  @opt is NULL; the mode is none; not DEFAULT mode, and a
- *                 buffer, a writer or on_stop is missing; an interval of 0, or
- *                 of more milliseconds than an int has
+ *                 buffer, a writer or on_stop is missing; an interval of 0
  * PROFILE_ERRMEM  no memory, in the VM or for the profiler
  * PROFILE_ERRIO   errno: that of the writer; or of the system call by which
  *                 samples are requested; or ENOTSUP for a VM that the profiler

@@ -724,6 +724,29 @@ static void set_errno(void)
 	errno = EXDEV;
 }
 
+/* Nothing is lost silently: they are samples of which nothing is known. */
+static void ticks_without_a_signal_are_samples_without_stacks(void **state)
+{
+	struct luam_sysprof_counters counters;
+	sigset_t urgent, before;
+
+	(void)state;
+	sigemptyset(&urgent);
+	sigaddset(&urgent, SIGURG);
+	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
+	assert_int_equal(pthread_sigmask(SIG_BLOCK, &urgent, &before), 0);
+	made_up_guest.n_taken = 0;
+	spin_ms(50);
+	assert_int_equal(luaM_sysprof_stop(L), 0);
+	assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+	assert_int_equal(luaM_sysprof_report(&counters), 0);
+	assert_true(counters.vmst_interp >= 45);
+	assert_int_equal(count_stream().n_samples, counters.samples);
+	assert_true(count_stream().is_whole);
+	/* the signal that was pending is nobody's by now */
+	assert_int_equal(made_up_guest.n_taken, 0);
+}
+
 static void errno_is_as_it_was(void **state)
 {
 	(void)state;
@@ -733,6 +756,7 @@ static void errno_is_as_it_was(void **state)
 	sample(3);
 	assert_int_equal(errno, ECHILD);
 	assert_int_equal(luaM_sysprof_stop(L), 0);
+	assert_int_equal(errno, ECHILD);
 }
 
 static void a_thousand_runs_leave_nothing(void **state)
@@ -863,6 +887,7 @@ int main(void)
 		TEST(a_forked_child_is_idle_and_has_a_run_of_its_own),
 		TEST(a_forked_child_has_no_file_of_the_parents_run),
 		TEST(the_programs_handler_has_its_own_signals_only),
+		TEST(ticks_without_a_signal_are_samples_without_stacks),
 		TEST(errno_is_as_it_was),
 		TEST(a_thousand_runs_leave_nothing),
 		TEST(loaded_files_have_their_symbols),

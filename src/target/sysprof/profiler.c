@@ -160,8 +160,10 @@ static int begin_ticks(void)
 	atomic_store(&run->state, SEAM_SYSPROF_RUNNING);
 	r = seam_tick_start(&run->tick, SEAM_SYSPROF_SIGNAL,
 			    interval * NS_PER_MS);
-	if (r < 0)
+	if (r < 0) {
 		atomic_store(&run->state, SEAM_SYSPROF_BUSY);
+		seam_sysprof_signal_remove(run);
+	}
 	return r;
 }
 
@@ -194,10 +196,10 @@ static int start(const void *vm, luam_Sysprof_backtracer backtracer)
 
 static int status_of(int r)
 {
-	if (r == -ENOMEM)
-		return PROFILE_ERRMEM;
+	if (r == 0)
+		return PROFILE_SUCCESS;
 	errno = -r;
-	return r ? PROFILE_ERRIO : PROFILE_SUCCESS;
+	return r == -ENOMEM ? PROFILE_ERRMEM : PROFILE_ERRIO;
 }
 
 /* With the state BUSY, and this process's. */
@@ -255,20 +257,29 @@ const char *seam_sysprof_refusal(void)
 
 /* ---- stop ---- */
 
-/* No handler samples from here on. */
-static void end_ticks(void)
+/*
+ * No handler samples from here on.  The ticks for which none came: the program
+ * blocked the signal, or has a handler of its own by now.  Of another thread
+ * they are not known.
+ */
+static uint64_t end_ticks(void)
 {
-	bool is_sampled = syscall(SYS_gettid) == run->tid;
+	uint64_t n_missed;
 
-	if (!is_sampled)
-		seam_tick_abandon(&run->tick);
-	/* pairs with the handler; see profiler_run.h */
-	while (!is_sampled && atomic_load(&run->is_in_handler))
-		sched_yield();
-	seam_tick_stop(&run->tick);
-	/* in another thread one may still come */
-	if (is_sampled)
+	if (syscall(SYS_gettid) == run->tid) {
+		n_missed = seam_tick_rest(&run->tick);
+		seam_tick_stop(&run->tick);
 		seam_sysprof_signal_remove(run);
+		/* one is due at any time */
+		return n_missed > 1 ? n_missed : 0;
+	}
+	seam_tick_abandon(&run->tick);
+	/* pairs with the handler; see profiler_run.h */
+	while (atomic_load(&run->is_in_handler))
+		sched_yield();
+	/* a signal may still come, so the handler stays */
+	seam_tick_stop(&run->tick);
+	return 0;
 }
 
 static void free_late(struct seam_sysprof_late *late)
@@ -282,7 +293,7 @@ static void free_late(struct seam_sysprof_late *late)
 }
 
 /* 0, or the errno of the writer or on_stop. */
-static int end_stream(void)
+static int end_stream(uint64_t n_missed)
 {
 	struct seam_sysprof_out *out = &run->stream.out;
 	int error = 0;
@@ -290,6 +301,7 @@ static int end_stream(void)
 	if (!out->is_halted) {
 		seam_sysprof_loads_push(run, &current.symbols);
 		seam_sysprof_write_late(run);
+		seam_sysprof_stream_missed(&run->stream, n_missed);
 		seam_sysprof_stream_end(&run->stream);
 	}
 	free_late(atomic_exchange(&run->late, NULL));
@@ -305,7 +317,8 @@ static int end_stream(void)
 int seam_sysprof_stop(const void *vm)
 {
 	uint32_t state = state_now();
-	int error = 0;
+	uint64_t n_missed;
+	int saved_errno = errno, error = 0;
 
 	if (state != SEAM_SYSPROF_RUNNING && state != SEAM_SYSPROF_HALTED)
 		return PROFILE_ERRRUN;
@@ -318,12 +331,14 @@ int seam_sysprof_stop(const void *vm)
 		if (state != SEAM_SYSPROF_RUNNING &&
 		    state != SEAM_SYSPROF_HALTED)
 			return PROFILE_ERRRUN;
-	end_ticks();
+	n_missed = end_ticks();
+	if (state == SEAM_SYSPROF_RUNNING)
+		run->counts[SEAM_VMSTATE_INTERP] += n_missed;
 	seam_sysprof_loads_end();
 	if (is_streamed(&current.options))
-		error = end_stream();
+		error = end_stream(n_missed);
 	atomic_store(&run->state, SEAM_SYSPROF_IDLE);
-	errno = error;
+	errno = error ? error : saved_errno;
 	return error ? PROFILE_ERRIO : PROFILE_SUCCESS;
 }
 

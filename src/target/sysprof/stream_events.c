@@ -190,6 +190,15 @@ void seam_sysprof_stream_sample(struct seam_sysprof_stream *stream,
 	seam_sysprof_out_end_record(&stream->out);
 }
 
+void seam_sysprof_stream_missed(struct seam_sysprof_stream *stream,
+				uint64_t n)
+{
+	for (; n && !stream->out.is_halted; n--) {
+		seam_sysprof_out_byte(&stream->out, SEAM_VMSTATE_INTERP);
+		seam_sysprof_out_byte(&stream->out, HOST_END);
+	}
+}
+
 enum seam_vmstate
 seam_sysprof_state_of(const struct seam_guest_sample *sample)
 {

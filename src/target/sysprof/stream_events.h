@@ -55,6 +55,13 @@ void seam_sysprof_stream_sample(struct seam_sysprof_stream *stream,
 				const struct seam_sysprof_host *host,
 				bool is_leaf_only, uint64_t n_ticks);
 
+/*
+ * Samples of which nothing is known: in state INTERP, which has no Lua stack,
+ * with no frame of the host.
+ */
+void seam_sysprof_stream_missed(struct seam_sysprof_stream *stream,
+				uint64_t n);
+
 /* The state that a sample counts for; C where no VM is on the stack. */
 enum seam_vmstate
 seam_sysprof_state_of(const struct seam_guest_sample *sample);
