@@ -384,6 +384,10 @@ static void report_stacks(const struct seam_session *s)
 	if (files->n_left_out)
 		seam_session_note(s, false, "%" PRIu64 " mapped files were "
 			"not read for stacks: too many", files->n_left_out);
+	if (s->stacks.jit.n_forgotten)
+		seam_session_note(s, false, "the code of JITs did not fit %"
+			PRIu64 " times: what came before is by frame pointers",
+			s->stacks.jit.n_forgotten);
 }
 
 /* Write the last records, and count losses that no record reports. */

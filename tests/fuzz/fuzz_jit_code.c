@@ -4,8 +4,10 @@
  *
  * Oracle: a slow replay that keeps an owner for every byte of every process,
  * copied at a fork and emptied at an exec; both must agree for all addresses
- * and times.
+ * and times.  So must what the recorder knows, which gets the records one
+ * after the other.
  */
+#include "record/stacks/live_jit.h"
 #include "symbol/jit/jit_code.h"
 
 #include <stdlib.h>
@@ -27,6 +29,7 @@ struct moment {
 
 struct program {
 	struct seam_jit_code *jit;
+	struct seam_live_jit live;
 	struct dump dumps[N_PROCESSES];
 	struct moment now, *at;		/* at[t]: as of time t */
 	uint8_t sizes[MAX_STEPS + 1], home[MAX_STEPS + 1];
@@ -35,12 +38,21 @@ struct program {
 	uint8_t n_codes;
 };
 
+/* The record at @at of the dump of @pid, as the recorder gets it. */
+static void announce(struct program *p, uint8_t pid, size_t at)
+{
+	struct dump *d = &p->dumps[pid];
+
+	seam_live_jit_add(&p->live, pid + 1, (struct seam_bytes) {
+			d->bytes + at, d->size - at });
+}
+
 static void move(struct program *p, uint64_t time, uint8_t id, uint8_t to)
 {
 	struct process *process = &p->now.processes[p->home[id]];
 
-	put_move(&p->dumps[p->home[id]], time, process->start[id], to,
-		 p->sizes[id], id);
+	announce(p, p->home[id], put_move(&p->dumps[p->home[id]], time,
+			process->start[id], to, p->sizes[id], id));
 	for (size_t i = 0; i < SPACE; i++)
 		if (process->owner[i] == id)
 			process->owner[i] = 0;
@@ -58,7 +70,7 @@ static void load(struct program *p, uint64_t time, uint8_t pid, uint8_t size,
 	p->home[id] = pid;
 	p->life[id] = p->lives[pid];
 	snprintf(name, sizeof(name), "%u", id);
-	put_load(&p->dumps[pid], time, name, to, size, id);
+	announce(p, pid, put_load(&p->dumps[pid], time, name, to, size, id));
 	p->now.processes[pid].start[id] = to;
 	memset(p->now.processes[pid].owner + to, id, size);
 }
@@ -86,11 +98,13 @@ static void step(struct program *p, uint64_t time, const uint8_t *in)
 		p->lives[other]++;
 		p->now.processes[other] = p->now.processes[pid];
 		seam_jit_code_fork(p->jit, pid + 1, other + 1, time);
+		seam_live_jit_fork(&p->live, other + 1, pid + 1, time);
 		return;
 	case 1:
 		p->lives[pid]++;
 		memset(p->now.processes[pid].owner, 0, SPACE);
 		seam_jit_code_exec(p->jit, pid + 1, time);
+		seam_live_jit_exec(&p->live, pid + 1, time);
 		return;
 	case 2:
 	case 3:
@@ -100,6 +114,24 @@ static void step(struct program *p, uint64_t time, const uint8_t *in)
 	default:
 		load(p, time, pid, size, to);
 	}
+}
+
+static bool is_live(struct program *p, int32_t pid, uint64_t addr,
+		    uint64_t time)
+{
+	struct seam_live_jit_process *of = seam_live_jit_process(&p->live, pid);
+	struct seam_unwind_code code;
+
+	return of && seam_live_jit_find(&p->live, of, addr, time, &code);
+}
+
+/* Whether the recorder has forgotten no life of a process. */
+static bool knows_all(const struct program *p)
+{
+	for (size_t i = 0; i < N_PROCESSES; i++)
+		if (p->lives[i] >= SEAM_LIVE_JIT_MAX_LIVES)
+			return false;
+	return true;
 }
 
 static void compare(struct program *p, uint64_t time)
@@ -115,7 +147,9 @@ static void compare(struct program *p, uint64_t time)
 			if (id && process->owner[process->start[id]] != id)
 				id = 0;
 			seam_jit_code_find(p->jit, pid + 1, a, time, &l);
-			if (atoi(l.name) != id)
+			if (atoi(l.name) != id ||
+			    (knows_all(p) &&
+			     is_live(p, pid + 1, a, time) != (id > 0)))
 				abort();
 		}
 	}
@@ -151,5 +185,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 1; i <= n; i++)
 		compare(&p, i);
 	seam_jit_code_free(p.jit);
+	seam_live_jit_fini(&p.live);
 	return 0;
 }

@@ -17,11 +17,11 @@ static void clear(struct seam_live_jit *jit, struct seam_live_jit_process *p)
 	free(p->links.items);
 	seam_index_fini(&p->index);
 	seam_unwind_code_rows_fini(&p->rows);
-	*p = (struct seam_live_jit_process) {
-		.pid = p->pid, .serial = p->serial, .used = p->used,
-		.exec_ns = p->exec_ns, .fork_ns = p->fork_ns,
-		.parent = p->parent,
-	};
+	p->pieces.items = NULL;
+	p->parts.items = NULL;
+	p->links.items = NULL;
+	p->pieces.n = p->pieces.cap = p->parts.n = p->parts.cap = 0;
+	p->links.n = p->links.cap = p->frame_bytes = 0;
 }
 
 struct seam_live_jit_process *seam_live_jit_process(struct seam_live_jit *jit,
@@ -81,20 +81,29 @@ static struct seam_live_jit_process *make(struct seam_live_jit *jit,
 	return jit->items[i] = p;
 }
 
+/* Its code is older: but what is newer may have been announced already. */
+static void begin_life(struct seam_live_jit_process *p, uint64_t time_ns,
+		       uint64_t parent)
+{
+	if (p->n_lives == SEAM_LIVE_JIT_MAX_LIVES)
+		memmove(p->lives, p->lives + 1,
+			--p->n_lives * sizeof(p->lives[0]));
+	p->lives[p->n_lives++] = (struct seam_live_jit_life) {
+		.from_ns = time_ns, .parent = parent,
+	};
+}
+
 void seam_live_jit_fork(struct seam_live_jit *jit, int32_t pid, int32_t parent,
 			uint64_t time_ns)
 {
 	struct seam_live_jit_process *from =
 		jit->n ? seam_live_jit_process(jit, parent) : NULL;
-	struct seam_live_jit_process *p;
+	struct seam_live_jit_process *p =
+		from ? make(jit, pid) :
+		jit->n ? seam_live_jit_process(jit, pid) : NULL;
 
-	/* code that is newer may have been announced already */
-	seam_live_jit_exec(jit, pid, time_ns);
-	p = from ? make(jit, pid) : NULL;
-	if (!p)
-		return;
-	p->parent = from->serial;
-	p->fork_ns = time_ns;
+	if (p)
+		begin_life(p, time_ns, from ? from->serial : 0);
 }
 
 void seam_live_jit_exec(struct seam_live_jit *jit, int32_t pid,
@@ -103,9 +112,21 @@ void seam_live_jit_exec(struct seam_live_jit *jit, int32_t pid,
 	struct seam_live_jit_process *p =
 		jit->n ? seam_live_jit_process(jit, pid) : NULL;
 
-	if (!p)
-		return;
-	p->exec_ns = time_ns;
+	if (p)
+		begin_life(p, time_ns, 0);
+}
+
+/* The life of @p at @time_ns, of which a forgotten one had no code. */
+static struct seam_live_jit_life life_at(const struct seam_live_jit_process *p,
+					 uint64_t time_ns)
+{
+	for (uint32_t i = p->n_lives; i-- > 0;)
+		if (p->lives[i].from_ns <= time_ns)
+			return p->lives[i];
+	return (struct seam_live_jit_life) {
+		.from_ns = p->n_lives < SEAM_LIVE_JIT_MAX_LIVES ? 0 :
+			   UINT64_MAX,
+	};
 }
 
 /* ---- code ---- */
@@ -274,7 +295,7 @@ void seam_live_jit_add(struct seam_live_jit *jit, int32_t pid,
 static const struct seam_live_jit_piece *
 find_own(const struct seam_live_jit_process *p, uint64_t addr, uint64_t time_ns)
 {
-	uint64_t least = time_ns >= p->exec_ns ? p->exec_ns : 0;
+	uint64_t least = life_at(p, time_ns).from_ns;
 	uint32_t part = part_of(p, addr >> SEAM_LIVE_JIT_PART_BITS);
 	uint32_t i = part == SEAM_NONE ? SEAM_NONE :
 		     p->parts.items[part].newest;
@@ -290,14 +311,6 @@ find_own(const struct seam_live_jit_process *p, uint64_t addr, uint64_t time_ns)
 	return NULL;
 }
 
-/* Whether @p still has the code that it was forked with. */
-static bool has_inherited(const struct seam_live_jit_process *p,
-			  uint64_t time_ns)
-{
-	return p->parent && time_ns >= p->fork_ns &&
-	       (p->exec_ns <= p->fork_ns || time_ns < p->exec_ns);
-}
-
 /* The code at @addr, of the process or of those that it was forked from. */
 static const struct seam_live_jit_piece *
 find_piece(const struct seam_live_jit *jit,
@@ -307,12 +320,12 @@ find_piece(const struct seam_live_jit *jit,
 	const struct seam_live_jit_process *own = *p;
 	const struct seam_live_jit_piece *piece = find_own(own, addr, *time_ns);
 	uint64_t own_ns = *time_ns;
+	struct seam_live_jit_life life = life_at(own, own_ns);
 
-	if (piece || !has_inherited(own, own_ns) ||
-	    n_forks == SEAM_LIVE_JIT_MAX_FORKS)
+	if (piece || !life.parent || n_forks == SEAM_LIVE_JIT_MAX_FORKS)
 		return piece;
-	*time_ns = own->fork_ns;
-	*p = by_serial(jit, own->parent);
+	*time_ns = life.from_ns;
+	*p = by_serial(jit, life.parent);
 	piece = *p ? find_piece(jit, p, addr, time_ns, n_forks + 1) : NULL;
 	/* since the fork its first byte may have been covered */
 	return piece && !find_own(own, piece->begin, own_ns) ? piece : NULL;

@@ -38,6 +38,7 @@ enum {
 	SEAM_LIVE_JIT_MAX_OF_PART = 64,		/* older ones are forgotten */
 	SEAM_LIVE_JIT_MAX_PIECE = 1 << 20,	/* bytes; the rest is not found */
 	SEAM_LIVE_JIT_MAX_FORKS = 8,		/* from a process to its code */
+	SEAM_LIVE_JIT_MAX_LIVES = 16,		/* older ones are forgotten */
 };
 
 /* Of .eh_frame, of one process. */
@@ -59,13 +60,18 @@ struct seam_live_jit_link {
 	uint32_t piece, older;	/* SEAM_NONE: the last */
 };
 
+/* From a fork or an exec on: older code of the process is gone. */
+struct seam_live_jit_life {
+	uint64_t from_ns;
+	uint64_t parent;	/* serial of whom it was forked from; 0: none */
+};
+
 struct seam_live_jit_process {
 	int32_t pid;
 	uint64_t serial;		/* of all that ever were */
 	uint64_t used;			/* when: n_used */
-	uint64_t exec_ns;		/* older code is gone since then */
-	uint64_t fork_ns;		/* of .parent, by its serial; 0: none */
-	uint64_t parent;
+	struct seam_live_jit_life lives[SEAM_LIVE_JIT_MAX_LIVES];
+	uint32_t n_lives;		/* besides the one it began with */
 	SEAM_ARRAY(struct seam_live_jit_piece) pieces;
 	SEAM_ARRAY(struct seam_live_jit_part) parts;
 	struct seam_index index;	/* of parts */
