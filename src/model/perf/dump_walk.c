@@ -265,28 +265,59 @@ static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,
 		finish(w, job, &stack, &c, 0);
 }
 
-void seam_dump_walk_join(struct seam_dump_walk *w, struct seam_dump_job *job,
-			 struct seam_stack_joins *joins)
+/* The stack of @job, in the walker's frames. */
+static struct seam_unwind_stack kept_stack(struct seam_dump_walk *w,
+					   const struct seam_dump_job *job)
 {
-	struct seam_unwind_stack stack = {
+	memcpy(w->frames, w->kept.items + job->first_frame,
+	       job->n_frames * sizeof(*w->frames));
+	return (struct seam_unwind_stack) {
 		.frames = w->frames, .max = SEAM_DUMP_MAX_FRAMES,
 		.n = job->n_frames, .end = job->end,
 	};
-	struct recorded c;
-	size_t n;
+}
 
-	if (!job->n_frames)
+static void complete(struct seam_dump_walk *w, struct seam_dump_job *job,
+		     struct seam_stack_joins *joins, bool is_last_try,
+		     struct seam_unwind_stack *stack)
+{
+	size_t n = seam_stack_joins_complete(joins, job->tid, is_last_try,
+					     stack);
+	struct recorded c;
+
+	if (n == 0 && !is_last_try)
 		return;
-	memcpy(w->frames, w->kept.items + job->first_frame,
-	       stack.n * sizeof(*w->frames));
-	seam_stack_joins_learn(joins, job->tid, &stack);
-	if (!job->is_cut)
-		return;
+	w->counts.n_joined_later += is_last_try && n > 0;
 	c = recorded_chain(w->dumps, job->sample);
 	c.rest = job->rest;
 	enter(w, job->sample, job->pid);
-	n = seam_stack_joins_complete(joins, job->tid, true, &stack);
-	finish(w, job, &stack, &c, n);
+	finish(w, job, stack, &c, n);
+	job->is_cut = false;
+}
+
+void seam_dump_walk_join(struct seam_dump_walk *w, struct seam_dump_job *job,
+			 struct seam_stack_joins *joins)
+{
+	struct seam_unwind_stack stack;
+
+	if (!job->n_frames)
+		return;
+	stack = kept_stack(w, job);
+	seam_stack_joins_learn(joins, job->tid, &stack);
+	if (job->is_cut)
+		complete(w, job, joins, false, &stack);
+}
+
+void seam_dump_walk_join_again(struct seam_dump_walk *w,
+			       struct seam_dump_job *job,
+			       struct seam_stack_joins *joins)
+{
+	struct seam_unwind_stack stack;
+
+	if (!job->is_cut)
+		return;
+	stack = kept_stack(w, job);
+	complete(w, job, joins, true, &stack);
 }
 
 void seam_dump_walk_job(struct seam_dump_walk *w, struct seam_dump_job *job)
@@ -299,6 +330,7 @@ void seam_dump_walk_job(struct seam_dump_walk *w, struct seam_dump_job *job)
 
 	job->chain = w->space.needed = SEAM_NONE;
 	job->n_frames = 0;
+	job->is_cut = false;
 	if (seam_perf_sample_read(attr, data->endian, job->payload, &sample) ==
 	    0 && sample.user_stack.size &&
 	    seam_perf_registers_x86_64(&sample.user_regs, regs.value,

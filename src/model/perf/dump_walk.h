@@ -61,10 +61,16 @@ void seam_dump_walk_job(struct seam_dump_walk *walk,
 /*
  * After all walks of a batch, by one thread, in the order of samples: enter the
  * stack of @job in @joins, and append what they have of a stack that was cut.
+ * Where that is not enough it remains cut, for the next call.
  */
 void seam_dump_walk_join(struct seam_dump_walk *walk,
 			 struct seam_dump_job *job,
 			 struct seam_stack_joins *joins);
+
+/* After that, for those still cut: by the samples after them too. */
+void seam_dump_walk_join_again(struct seam_dump_walk *walk,
+			       struct seam_dump_job *job,
+			       struct seam_stack_joins *joins);
 
 /* Add its counts to those of the profile. */
 void seam_dump_walk_count(const struct seam_dump_walk *walk,

@@ -103,14 +103,11 @@ static int set_chain(const struct seam_stack_dumps *dumps,
 	return *id ? 0 : -ENOMEM;
 }
 
-static int take_result(struct dump_batches *b, struct seam_dump_walk *w,
-		       struct seam_dump_job *job)
-{
-	seam_dump_walk_join(w, job, &b->joins);
-	return w->error ? w->error : set_chain(b->dumps, w, job);
-}
+typedef void join_job(struct seam_dump_walk *walk, struct seam_dump_job *job,
+		      struct seam_stack_joins *joins);
 
-static int take_results(struct dump_batches *b)
+/* Join each stack of the batch, in the order of samples. */
+static int join_all(struct dump_batches *b, join_job *join)
 {
 	int r = 0;
 
@@ -118,8 +115,26 @@ static int take_results(struct dump_batches *b)
 		struct seam_dump_walk *w = &b->walks[walker];
 
 		for (size_t i = first_job(b, walker);
+		     r == 0 && i < first_job(b, walker + 1); i++) {
+			join(w, &b->jobs.items[i], &b->joins);
+			r = w->error;
+		}
+	}
+	return r;
+}
+
+static int take_results(struct dump_batches *b)
+{
+	int r = join_all(b, seam_dump_walk_join);
+
+	if (r == 0)
+		r = join_all(b, seam_dump_walk_join_again);
+	for (size_t walker = 0; walker < b->n_walks; walker++) {
+		struct seam_dump_walk *w = &b->walks[walker];
+
+		for (size_t i = first_job(b, walker);
 		     r == 0 && i < first_job(b, walker + 1); i++)
-			r = take_result(b, w, &b->jobs.items[i]);
+			r = set_chain(b->dumps, w, &b->jobs.items[i]);
 		w->kept.n = 0;
 	}
 	return r;
