@@ -11,7 +11,8 @@
 --
 -- Then the oracle: in the stacks of all samples, each two Lua functions that
 -- follow each other are a line of the generated chunk and a function that
--- this line calls.  One line of figures is written to FILE.figures.
+-- this line calls.  Figures are written to FILE.figures; STRESS_SHOW=1 prints
+-- wrong pairs, STRESS_PCS=N has as many program counters without frames.
 package.cpath = arg[1] .. "/?.so"
 local seed, rounds = tonumber(arg[2]), tonumber(arg[4])
 local period, file = tonumber(arg[5]), arg[6] -- nil: none
@@ -180,7 +181,9 @@ for text in io.lines(file) do
   by[where] = b
   n, b[1] = n + weight, b[1] + weight
   if guest_end == "0" or guest_end == "2" then guest, b[2] = guest + weight, b[2] + weight
-  elseif #b[5] < (tonumber(os.getenv 'STRESS_PCS') or 3) then b[5][#b[5] + 1] = pc .. ":" .. guest_end end
+  elseif #b[5] < (tonumber(os.getenv 'STRESS_PCS') or 3) then
+    b[5][#b[5] + 1] = pc .. ":" .. guest_end
+  end
   if host_end == "0" then host, b[3] = host + weight, b[3] + weight end
   local caller
   for frame in stack:gmatch "[^;]+" do

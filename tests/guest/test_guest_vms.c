@@ -319,19 +319,6 @@ static void two_vms_on_one_stack_are_both_walked(void **state)
 	free_sample(here.sample);
 }
 
-/* --- names --- */
-
-static struct seam_guest_symbol symbol_of(const struct seam_guest_sample *s,
-					  size_t frame)
-{
-	struct seam_guest_symbol symbol;
-
-	assert_true(frame < s->n_frames);
-	assert_int_equal(seam_guest_describe(s->frames[frame].id, &symbol),
-			 0);
-	return symbol;
-}
-
 static void run_chunk(struct thread_state *here, const char *chunk)
 {
 	struct seam_lua *lua = api.newstate();
@@ -343,6 +330,45 @@ static void run_chunk(struct thread_state *here, const char *chunk)
 	api.pushcclosure(lua, sample_own, 0);
 	assert_int_equal(api.pcall(lua, 1, 0, 0), 0);
 	api.close(lua);
+}
+
+static void a_callback_of_the_ffi_is_an_activation(void **state)
+{
+	struct thread_state here = { .sample = new_sample() };
+	const struct seam_guest_sample *s = here.sample;
+
+	(void)state;
+	run_chunk(&here, "local c, ffi = ..., require 'ffi'\n"
+		  "ffi.cdef 'void qsort(void *, size_t, size_t,"
+		  " int (*)(const void *, const void *));'\n"
+		  "local two = ffi.new('int[2]', 2, 1)\n"
+		  "local cb = ffi.cast('int (*)(const void *, const void *)',\n"
+		  "  function(a, b) c() return 0 end)\n"
+		  "ffi.C.qsort(two, 2, 4, cb)\n"
+		  "cb:free()\n");
+	assert_int_equal(s->head.guest_end, SEAM_GUEST_COMPLETE);
+	assert_int_equal(s->head.n_segments, 2);
+	assert_int_equal(s->segments[0].n_frames, 1);
+	assert_int_equal(seam_guest_frame_line(s->frames[0]), 5);
+	assert_true(s->segments[1].n_frames >= 1);
+	assert_int_equal(seam_guest_frame_line(s->frames[s->n_frames - 1]),
+			 6);
+	/* qsort() is between them */
+	assert_true(s->segments[0].join + 1 < s->segments[1].join);
+	free_sample(here.sample);
+}
+
+/* --- names --- */
+
+static struct seam_guest_symbol symbol_of(const struct seam_guest_sample *s,
+					  size_t frame)
+{
+	struct seam_guest_symbol symbol;
+
+	assert_true(frame < s->n_frames);
+	assert_int_equal(seam_guest_describe(s->frames[frame].id, &symbol),
+			 0);
+	return symbol;
 }
 
 static void expect_name(const char *chunk, size_t frame, const char *name)
@@ -477,6 +503,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_library_that_makes_no_state_is_refused),
 		cmocka_unit_test(each_thread_has_the_vm_that_it_runs),
 		cmocka_unit_test(two_vms_on_one_stack_are_both_walked),
+		cmocka_unit_test(a_callback_of_the_ffi_is_an_activation),
 		cmocka_unit_test(functions_are_named_by_their_call),
 		cmocka_unit_test(
 			a_name_that_is_found_later_is_announced_again),
