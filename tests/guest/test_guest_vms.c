@@ -65,6 +65,35 @@ static void take_here(struct seam_guest_sample *sample)
 	seam_guest_take(&context, sample);
 }
 
+/* --- memory --- */
+
+static void a_value_at_the_end_of_what_is_mapped_is_not_loaded(void **state)
+{
+	uint8_t *pages = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t addr = (uint64_t)(uintptr_t)pages, value = 0;
+	struct seam_guest_memory memory;
+
+	(void)state;
+	assert_true(pages != MAP_FAILED);
+	mprotect(pages + 4096, 4096, PROT_NONE);
+	pages[4095] = 7;
+	seam_guest_memory_init(&memory);
+	assert_true(seam_guest_load(&memory, addr + 4095, &value, 1));
+	assert_int_equal(value, 7);
+	assert_false(seam_guest_load(&memory, addr + 4092, &value, 8));
+	assert_false(seam_guest_u64(&memory, addr + 4096, &value));
+	assert_false(seam_guest_u64(&memory, addr + 4, &value));
+	assert_true(seam_guest_u64(&memory, addr + 8192, &value));
+	/* between the second page and the third one's start */
+	assert_false(seam_guest_load(&memory, addr + 8190, &value, 4));
+	munmap(pages, 3 * 4096);
+	seam_guest_memory_init(&memory);
+	assert_false(seam_guest_u64(&memory, addr, &value));
+	assert_false(seam_guest_u64(&memory, UINT64_MAX & ~UINT64_C(7),
+				    &value));
+}
+
 /* --- before there is one --- */
 
 static void no_vm_no_guest_frames(void **state)
@@ -494,6 +523,8 @@ static void an_unloaded_library_is_forgotten(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_value_at_the_end_of_what_is_mapped_is_not_loaded),
 		cmocka_unit_test(no_vm_no_guest_frames),
 		cmocka_unit_test(
 			a_library_of_a_plugin_is_found_when_it_is_loaded),

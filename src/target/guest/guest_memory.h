@@ -59,9 +59,10 @@ static inline bool seam_guest_memory_has(struct seam_guest_memory *memory,
 	       seam_guest_memory_probe(memory, addr);
 }
 
-/* A value of @size bytes that lies in one page. */
-static inline bool seam_guest_load(struct seam_guest_memory *memory,
-				   uint64_t addr, void *to, size_t size)
+/* A value of @size bytes that lies in one page: aligned, or a byte. */
+static inline bool seam_guest_load_aligned(struct seam_guest_memory *memory,
+					   uint64_t addr, void *to,
+					   size_t size)
 {
 	if (SEAM_IS_SANITIZED)
 		return seam_guest_memory_copy(addr, to, size);
@@ -71,23 +72,33 @@ static inline bool seam_guest_load(struct seam_guest_memory *memory,
 	return true;
 }
 
-/* The aligned word at @addr. */
+/* Any value of at most a page: both of its pages have to be there. */
+static inline bool seam_guest_load(struct seam_guest_memory *memory,
+				   uint64_t addr, void *to, size_t size)
+{
+	return (SEAM_IS_SANITIZED ||
+		seam_guest_memory_has(memory, addr + size - 1)) &&
+	       seam_guest_load_aligned(memory, addr, to, size);
+}
+
 static inline bool seam_guest_u64(struct seam_guest_memory *memory,
 				  uint64_t addr, uint64_t *value)
 {
-	return (addr & 7) == 0 && seam_guest_load(memory, addr, value, 8);
+	return (addr & 7) == 0 &&
+	       seam_guest_load_aligned(memory, addr, value, 8);
 }
 
 static inline bool seam_guest_u32(struct seam_guest_memory *memory,
 				  uint64_t addr, uint32_t *value)
 {
-	return (addr & 3) == 0 && seam_guest_load(memory, addr, value, 4);
+	return (addr & 3) == 0 &&
+	       seam_guest_load_aligned(memory, addr, value, 4);
 }
 
 static inline bool seam_guest_u8(struct seam_guest_memory *memory,
 				 uint64_t addr, uint8_t *value)
 {
-	return seam_guest_load(memory, addr, value, 1);
+	return seam_guest_load_aligned(memory, addr, value, 1);
 }
 
 #endif /* SEAM_GUEST_MEMORY_H */

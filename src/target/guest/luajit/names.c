@@ -293,7 +293,7 @@ static uint32_t proto_id(const struct seam_luajit *lj,
 	if (!set_proto_key(lj, &walk->memory, proto, &key, first_line))
 		return 0;
 	id = seam_guest_find(walk, &key, &is_nameless);
-	/* who called is not always known, or no Lua function */
+	/* the caller is not always known, or no Lua function */
 	if (caller && (caller->kind != SEAM_GUEST_FRAME_GUEST || !caller->pc))
 		caller = NULL;
 	if (id && (!is_nameless || !caller))
