@@ -87,8 +87,12 @@ static void report_ticks(void)
 /* Find VMs, connect, begin to sample all threads. */
 static void begin(void)
 {
+	static bool has_fork_handlers;
 	int r = seam_self_init();
 
+	if (r == 0 && !has_fork_handlers)
+		r = seam_agent_fork_begin();
+	has_fork_handlers = r == 0;
 	if (r == 0)
 		r = seam_guest_init();
 	if (r == -ENOENT)

@@ -178,15 +178,24 @@ void seam_agent_thread_begin(void);
 void seam_agent_attach_all(void);
 void seam_agent_abandon_all(void);
 
-/* For fork.c: the list does not change; in a child it has the caller only. */
+/*
+ * For fork.c: the list does not change; in a child it has the caller only, and
+ * is not locked.
+ */
 void seam_agent_threads_lock(void);
 void seam_agent_threads_unlock(void);
 void seam_agent_threads_begin_child(void);
 
 /* ---- fork.c ---- */
 
-/* 0 or a negative errno. */
+/* At load.  0 or a negative errno. */
 int seam_agent_fork_init(void);
+
+/*
+ * When threads are to be sampled; after seam_self_init(), whose own handler has
+ * to come later in a fork: it stops a refresh, and ours waits for one.
+ */
+int seam_agent_fork_begin(void);
 
 /* ---- signals.c ---- */
 

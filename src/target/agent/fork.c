@@ -51,14 +51,27 @@ static void begin_child(void)
 {
 	uint64_t mask = old_mask;
 
-	seam_agent_threads_begin_child();
-	seam_agent_threads_unlock();
+	/* the other handler of the child has run before */
 	seam_agent_begin_child();
-	seam_agent_release();
 	restore(mask);
 }
 
+/*
+ * The list has threads that the child does not have, and one of those may have
+ * held a lock.
+ */
+static void begin_child_unsampled(void)
+{
+	seam_agent_threads_begin_child();
+	seam_agent_release();
+}
+
 int seam_agent_fork_init(void)
+{
+	return -pthread_atfork(NULL, NULL, begin_child_unsampled);
+}
+
+int seam_agent_fork_begin(void)
 {
 	return -pthread_atfork(before_fork, after_fork, begin_child);
 }

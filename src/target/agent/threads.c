@@ -119,6 +119,7 @@ void seam_agent_threads_begin_child(void)
 {
 	struct seam_agent_self *self = &seam_agent_self;
 
+	pthread_mutex_init(&lock, NULL);
 	first = self->is_listed ? self : NULL;
 	self->next = self->previous = NULL;
 	self->tid = (uint32_t)syscall(SYS_gettid);
