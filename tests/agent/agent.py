@@ -83,6 +83,21 @@ def test_luajit_itself_is_sampled():
     check("event 'seam:guest'" in report, report)
 
 
+def test_deep_stacks_are_throttled_and_counted():
+    with open("deep.lua", "w", encoding="ascii") as lua:
+        lua.write("local function deep(n) if n > 0 then return 1 + "
+                  "deep(n - 1) end local x = 0 for i = 1, 20000 do "
+                  "x = x + i % 7 end return x end local t = os.clock() "
+                  "while os.clock() - t < 0.2 do deep(1500) end")
+    env = {**os.environ}
+    del env["SEAM_AGENT_UNTHROTTLED"]
+    _, guest = sampled(LUAJIT, "-joff", "deep.lua", hz=10000, env=env)
+    check(guest["throttled"] > 0, f"{guest}")
+    equal(guest["samples"] + guest["merged"] + guest["throttled"] +
+          guest["ended"], guest["ticks_due"], f"{guest}")
+    check(guest["ticks"] >= 0.95 * guest["ticks_due"], f"{guest}")
+
+
 def test_no_sample_is_before_the_delay():
     env = {**os.environ, "SECONDS_OF_CPU": "0.3"}
     sampled(PROGRAM, "busy", options=["-D", "100"], env=env)
