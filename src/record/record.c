@@ -92,6 +92,25 @@ static void prepare_guest(struct seam_session *s)
 	seam_services_add(&s->services, &s->guest.symtab);
 }
 
+/* Processes that run already have no agent: how they can have one. */
+static void report_running(const struct seam_session *s)
+{
+	const struct seam_number_list *pids = &s->options->pids;
+	struct seam_vm_search search;
+	char path[64], *argv[] = { path, NULL };
+
+	for (size_t i = 0; s->options->layers == SEAM_LAYERS_AUTO &&
+	     i < pids->n; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/exe", pids->items[i]);
+		if (!seam_vm_search(&search, argv))
+			continue;
+		seam_session_note(s, false, "process %d has LuaJIT: for Lua "
+			"stacks start it with 'seam record -- COMMAND'",
+			pids->items[i]);
+		return;
+	}
+}
+
 /* Fork the command, with the socket of the link in its environment. */
 static int prepare_command(struct seam_session *s, struct seam_err *err)
 {
@@ -121,6 +140,7 @@ static int prepare(struct seam_session *s, struct seam_err *err)
 {
 	int r = seam_loop_init(&s->loop, err);
 
+	report_running(s);
 	if (r == 0 && s->options->command)
 		r = prepare_command(s, err);
 	/* from here on the command inherits nothing */

@@ -281,6 +281,15 @@ def test_nginx_has_an_agent_if_a_lua_module_is_loaded():
         equal(PRELOADED in result.stderr, has, result.stderr)
 
 
+def test_of_a_running_process_it_says_how_to_get_lua_stacks():
+    for command, has in ((LUAJIT, "-e", "io.read()"), True), (("cat",), False):
+        with subprocess.Popen(command, stdin=subprocess.PIPE) as program:
+            result = record("-o", "a.seam", "-p", str(program.pid), "--",
+                            "true")
+            program.stdin.close()
+        equal("seam record -- COMMAND" in result.stderr, has, result.stderr)
+
+
 def test_what_the_user_preloads_stays():
     users = "/lib/x86_64-linux-gnu/libm.so.6"
     env = {**os.environ, "LD_PRELOAD": users}
