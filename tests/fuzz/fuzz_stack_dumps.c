@@ -8,11 +8,11 @@
  * stack, or any number.
  *
  * Oracle: the reader of recordings, which walks batches on all cores, and the
- * unwinder of the recorder, which takes one sample after the other, holds those
- * that are cut, and has a reader of files, maps and a cache of its own, give the
- * same frames and the same counts; and no frame but the innermost is outside of
- * known code.  The recorder's table of hidden callers, which the reader has not,
- * is kept empty.
+ * unwinder of the recorder, which takes one sample after the other, holds
+ * those that are cut, and has files, maps and a cache of its own, give the same
+ * frames and the same counts; and no frame but the innermost is outside of
+ * known code.  The recorder's table of hidden callers, which the reader does
+ * not have, is kept empty.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -356,7 +356,7 @@ static bool is_known(uint64_t pc)
 	return pc - FILE_ADDR < FILE_BYTES || pc - ANON_ADDR < ANON_BYTES;
 }
 
-/* As a frame has it: in the file, which is mapped from its beginning, or not. */
+/* As a frame has it: in the file, mapped from its beginning, or in memory. */
 static uint64_t place_of(uint64_t pc)
 {
 	return pc - FILE_ADDR < FILE_BYTES ? pc - FILE_ADDR : pc;
@@ -391,7 +391,7 @@ static void compare_stack(const struct seam_profile *p, size_t i,
 	check(!stack || n == 0);
 }
 
-/* The sample of @time that the recorder wrote: those that were held are last. */
+/* The sample of @time that the recorder wrote; those it held are last. */
 static void find_sample(uint64_t time, struct seam_perf_sample *sample)
 {
 	struct seam_perf_attr attr = { .sample_type = TEST_SAMPLE_TYPE };

@@ -226,7 +226,7 @@ static void put_one(int32_t pid, uint64_t time, uint64_t addr, uint64_t size)
 	seam_live_jit_add(&live, pid, dump_bytes(&d));
 }
 
-static void memory_of_a_program_that_loads_code_for_ever_is_bounded(void **s)
+static void memory_is_bounded_whatever_a_program_loads(void **s)
 {
 	(void)s;
 	begin();
@@ -313,7 +313,7 @@ int main(void)
 		cmocka_unit_test(
 			what_is_found_is_what_a_reader_of_all_records_finds),
 		cmocka_unit_test(
-			memory_of_a_program_that_loads_code_for_ever_is_bounded),
+			memory_is_bounded_whatever_a_program_loads),
 		cmocka_unit_test(code_that_is_replaced_for_ever_costs_no_time),
 		cmocka_unit_test(
 			processes_beyond_the_limit_replace_those_not_used),

@@ -40,7 +40,7 @@ def check_complete(how, names, percent, *words, options=()):
     return counts
 
 
-def test_code_without_a_frame_pointer_has_the_rules_that_it_was_announced_with():
+def test_code_without_a_frame_pointer_has_the_rules_it_was_announced_with():
     counts = check_complete("plain", ["hop"], 97)
     check(counts["ended"]["complete"] > 50, str(counts))
     check_complete("plain", ["hop"], 97, options=("-z", "-F", "4000"))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unwinding_target.c - a JIT whose code has no frame pointer, but UNWINDING_INFO
+ * unwinding_target.c - a JIT whose code has UNWINDING_INFO, no frame pointer
  *
  * unwinding_target HOW SECONDS.  The code, hop(), saves rbp, sets it to 0 and
  * calls spin() from a frame of a size that only its UNWINDING_INFO has.

@@ -213,7 +213,8 @@ static bool has_build_id(const struct seam_kept_file *file,
  */
 static uint32_t source_of(const struct seam_kept_files *kept, uint32_t i)
 {
-	const struct seam_kept_file *files = kept->files.items, *file = &files[i];
+	const struct seam_kept_file *files = kept->files.items;
+	const struct seam_kept_file *file = &files[i];
 	uint64_t hash = hash_of(file->build_id, file->build_id_size);
 	uint32_t found = SEAM_INDEX_FIND(&kept->index, hash, k,
 		has_build_id(&files[k], file) && files[k].fd >= 0 &&

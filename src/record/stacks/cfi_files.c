@@ -17,7 +17,7 @@ static const char vdso[] = "[vdso]";
 
 /* ---- one file ---- */
 
-/* Keep the cause if @error says that the recorder, not the file, is at fault. */
+/* Keep the cause if @error is the fault of the recorder, not of the file. */
 static void note_shortage(struct seam_cfi_files *files, int error)
 {
 	if (error == -EMFILE || error == -ENFILE || error == -ENOMEM)

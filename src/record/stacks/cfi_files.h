@@ -69,7 +69,7 @@ enum seam_cfi_mapping_state {
 /* A file as processes map it: protected as all, else as one does. */
 struct seam_cfi_mapping {
 	uint8_t state;			/* enum seam_cfi_mapping_state */
-	bool is_for_all;		/* later mappings are found by identity */
+	bool is_for_all;		/* found by identity from now on */
 	bool is_wanted;			/* a sample is in it */
 	bool is_jvm;			/* libjvm.so */
 	uint32_t n_users;		/* see seam_cfi_files_use() */

@@ -36,7 +36,7 @@ enum {
 	SEAM_LIVE_JIT_PART_BITS = 8,
 	SEAM_LIVE_JIT_MAX_LINKS = 1 << 20,	/* ... of all processes */
 	SEAM_LIVE_JIT_MAX_OF_PART = 64,		/* older ones are forgotten */
-	SEAM_LIVE_JIT_MAX_PIECE = 1 << 20,	/* bytes; the rest is not found */
+	SEAM_LIVE_JIT_MAX_PIECE = 1 << 20,	/* bytes that are found */
 	SEAM_LIVE_JIT_MAX_FORKS = 8,		/* from a process to its code */
 	SEAM_LIVE_JIT_MAX_LIVES = 16,		/* older ones are forgotten */
 };
@@ -108,8 +108,8 @@ struct seam_live_jit_process *seam_live_jit_process(struct seam_live_jit *jit,
 						    int32_t pid);
 
 /*
- * Whether a piece of code was at @addr at @time_ns; its rules go to @code, which
- * has none if it was announced without.
+ * Whether a piece of code was at @addr at @time_ns.  Its rules go to @code,
+ * which has none if it was announced without.
  */
 bool seam_live_jit_find(const struct seam_live_jit *jit,
 			const struct seam_live_jit_process *process,

@@ -180,7 +180,7 @@ bool seam_jitdump_next(struct seam_jitdump_reader *reader,
 		       struct seam_jitdump_record *record);
 
 /*
- * The .eh_frame in @info, *@pos bytes after its beginning, which is for the next
+ * The .eh_frame in @info, *@pos bytes after its beginning; it is for the next
  * load.  Addresses in it are relative: it counts as mapped
  * seam_jitdump_aligned(code_size) + *@pos bytes after the start of the code.
  *
