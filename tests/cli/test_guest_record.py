@@ -9,9 +9,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import tap
 
@@ -37,18 +39,25 @@ local function timed(f, n)
   return os.clock() - before
 end
 
-local function payload(seconds)
+-- An argument with which it takes many times as long as a tick.
+local function long(f)
+  local n = 20
+  while timed(f, n) < 0.02 do n = n + 1 end
+  return n
+end
+
+local function payload(seconds, n, m)
   local lua, c = 0, 0
   while lua + c < seconds do
-    lua = lua + timed(lua_payload, 25)
-    c = c + timed(C.c_payload, 30)
+    lua = lua + timed(lua_payload, n)
+    c = c + timed(C.c_payload, m)
   end
   print(("lua %.6f c %.6f"):format(lua, c))
 end
 
-payload(tonumber(arg[1]))
+payload(tonumber(arg[1]), long(lua_payload), long(C.c_payload))
 """
-LUA_PAYLOAD, PAYLOAD = "lua_payload rfc.lua:5", "payload rfc.lua:16"
+LUA_PAYLOAD, PAYLOAD = "lua_payload rfc.lua:5", "payload rfc.lua:23"
 
 
 def seam(*words):
@@ -62,7 +71,7 @@ def record(*options):
     """The recording, and the CPU time of both payloads in seconds."""
     name = f"rfc{''.join(options)}.seam"
     out = seam("record", "-q", "-F", "1000", "--layers", "guest", "-o", name,
-               "--", "luajit", *options, "rfc.lua", "0.8")
+               "--", "luajit", *options, "rfc.lua", "1.2")
     lua, c = map(float, re.search(r"lua (\S+) c (\S+)", out).groups())
     return name, lua, c
 
@@ -111,11 +120,11 @@ def test_interpreted_functions_have_their_share_under_one_root():
     assert rows["LFUNC"] + rows["CFUNC"] > 0.95 * sum(rows.values()), rows
     assert "TRACE" not in rows, rows
     # the VM's own function between both has the name that vmdef.lua gives it
-    calls = {stack[stack.index(PAYLOAD + "_[g]") + 1] for stack, _ in
-             folded(name) if "c_payload" in stack}
+    chains = [stack for stack, _ in folded(name) if "c_payload" in stack and
+              PAYLOAD + "_[g]" in stack]
+    calls = {stack[stack.index(PAYLOAD + "_[g]") + 1] for stack in chains}
     assert calls == {"timed rfc.lua:10_[g]"}, calls
-    assert any("ffi.meta.__call_[g]" in stack for stack, _ in folded(name)
-               if "c_payload" in stack), folded(name)[:3]
+    assert any("ffi.meta.__call_[g]" in stack for stack in chains), chains[:3]
 
 
 def test_compiled_functions_have_their_share_under_one_root():
@@ -128,6 +137,36 @@ def test_compiled_functions_have_their_share_under_one_root():
         if row["layer"] == "jit"]
     assert any(re.fullmatch(r"TRACE \[\d+\] started at rfc.lua:\d+", trace)
                for trace in traces), traces
+
+
+def child_of(recorder, name):
+    """The process of that name that the recorder started, when it runs."""
+    while recorder.poll() is None:
+        with open(f"/proc/{recorder.pid}/task/{recorder.pid}/children") as f:
+            for pid in f.read().split():
+                with open(f"/proc/{pid}/comm") as comm:
+                    if comm.read().strip() == name:
+                        return int(pid)
+    raise AssertionError("the program did not start")
+
+
+def test_a_thread_that_waits_in_a_handler_is_sampled_on():
+    recorder = subprocess.Popen(
+        [SEAM, "record", "-q", "-F", "10000", "--layers", "guest", "-o",
+         "stopped.seam", "--", "luajit", "-joff", "rfc.lua", "0.6"],
+        stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    pid = child_of(recorder, "luajit")
+    # some of the stops are in a handler: that is no CPU time
+    for _ in range(50):
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(0.03)
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.003)
+    assert recorder.wait() == 0
+    ticks = [json.loads(line)["guest"]["n_ticks"] for line in
+             seam("dump", "--json", "stopped.seam").splitlines()
+             if '"guest":' in line]
+    assert max(ticks) < 200, sorted(ticks)[-5:]
 
 
 os.chdir(FOLDER)
