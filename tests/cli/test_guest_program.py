@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A program in Lua and C, recorded: test_guest_record.py SEAM
+"""A program in Lua and C, recorded: test_guest_program.py SEAM
 
 The program of the sysprof RFC: fib() in Lua and fib() in C, called by FFI, with
 the CPU time of each, which the program measures itself.  Prints TAP.
@@ -18,7 +18,7 @@ import time
 import tap
 
 SEAM = os.path.abspath(sys.argv[1])
-FOLDER = tempfile.mkdtemp(prefix="seam-guest-record-")
+FOLDER = tempfile.mkdtemp(prefix="seam-guest-program-")
 C = """
 __attribute__((noinline)) int c_payload(int n)
 { return n <= 1 ? n : c_payload(n - 1) + c_payload(n - 2); }
@@ -71,7 +71,7 @@ def record(*options):
     """The recording, and the CPU time of both payloads in seconds."""
     name = f"rfc{''.join(options)}.seam"
     out = seam("record", "-q", "-F", "1000", "--layers", "guest", "-o", name,
-               "--", "luajit", *options, "rfc.lua", "1.2")
+               "--", "luajit", *options, "rfc.lua", "1")
     lua, c = map(float, re.search(r"lua (\S+) c (\S+)", out).groups())
     return name, lua, c
 
