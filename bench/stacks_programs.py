@@ -21,10 +21,10 @@ sub f { my $n=shift; return $n<1?0:f($n-1)+1 } for(1..2000){ f(90) }
 my @a=sort { $a <=> $b } map { ($_*7919)%100003 } 1..2000000;
 """,
     "load.rb": """
-h = Hash.new(0); 1500000.times { |i| h[(i % 5000).to_s] += i }
+h = Hash.new(0); 6000000.times { |i| h[(i % 5000).to_s] += i }
 def f(n) n < 1 ? 0 : f(n - 1) + 1 end
-20000.times { f(60) }
-(1..300000).sort_by { |x| -x }.map(&:to_s).join.gsub(/7+/) { |m| m.size.to_s }
+100000.times { f(60) }
+(1..1200000).sort_by { |x| -x }.map(&:to_s).join.gsub(/7+/) { |m| m.size.to_s }
 """,
     "load.php": """<?php
 $h=[];for($i=0;$i<4000000;$i++){$h[md5((string)($i%5000))]=$i;}
@@ -34,7 +34,7 @@ for($i=0;$i<3000;$i++) f(200);
     "load.js": """
 function f(n) { return n < 1 ? 0 : f(n - 1) + 1; }
 let o = {};
-for (let i = 0; i < 1.2e6; i++) {
+for (let i = 0; i < 4e6; i++) {
   o['k' + i % 5000] = JSON.stringify({ i, a: [i, i + 1] });
   if (i % 100 == 0) f(60);
 }
@@ -47,17 +47,26 @@ x=0; for ((i=0;i<500000;i++)); do x=$((x+i%7)); case $x in *9) y=${x//1/2};;
 esac; done
 for i in $(seq 200); do y=$(echo $(echo $i)); done
 """,
+    "load.gdb": """
+info functions perf_event
+set $i = 0
+while $i < 25
+  info types x
+  info functions seam
+  set $i = $i + 1
+end
+""",
     "load.awk": """
 function f(n) { return n < 1 ? 0 : f(n - 1) + 1 }
-BEGIN { for (i = 0; i < 1500000; i++) h[i % 5000] = h[i % 5000] + length(i "x")
-  for (i = 0; i < 8000; i++) s += f(60)
-  for (i = 0; i < 200000; i++) { t = "a" i "b"; gsub(/[0-9]+/, "<&>", t) } }
+BEGIN { for (i = 0; i < 6000000; i++) h[i % 5000] = h[i % 5000] + length(i "x")
+  for (i = 0; i < 30000; i++) s += f(60)
+  for (i = 0; i < 800000; i++) { t = "a" i "b"; gsub(/[0-9]+/, "<&>", t) } }
 """,
     "load.tcl": """
 proc f n { expr {$n < 1 ? 0 : [f [expr {$n-1}]] + 1} }
-for {set i 0} {$i < 600000} {incr i} { dict incr d [expr {$i % 5000}] $i }
-for {set i 0} {$i < 6000} {incr i} { f 60 }
-for {set i 0} {$i < 150000} {incr i} { regsub -all {[0-9]+} a${i}b <&> q }
+for {set i 0} {$i < 2400000} {incr i} { dict incr d [expr {$i % 5000}] $i }
+for {set i 0} {$i < 24000} {incr i} { f 60 }
+for {set i 0} {$i < 600000} {incr i} { regsub -all {[0-9]+} a${i}b <&> q }
 """,
     "load.sql": """
 with recursive c(x) as (select 1 union all select x+1 from c where x<3000000)
@@ -80,10 +89,10 @@ function(r n)
   r(${m})
  endif()
 endfunction()
-foreach(i RANGE 120)
+foreach(i RANGE 240)
  r(60)
 endforeach()
-foreach(i RANGE 40000)
+foreach(i RANGE 80000)
  string(REGEX REPLACE "([0-9]+)" "<\\\\1>" q "a${i}b")
  list(APPEND l ${q})
 endforeach()
@@ -92,14 +101,14 @@ list(SORT l)
     "load.vim": """
 let i = 0
 let l = []
-while i < 60000
+while i < 240000
   call add(l, substitute('abc' . i . 'def', '\\v(\\d+)', '<\\1>', 'g'))
   let i += 1
 endwhile
 function! F(n)
   return a:n < 1 ? 0 : F(a:n - 1) + 1
 endfunction
-for k in range(300)
+for k in range(1200)
   call F(80)
 endfor
 call setline(1, l)
@@ -152,13 +161,15 @@ daemon off; master_process off; pid nginx.pid; error_log /dev/null;
 events {}
 http { access_log off; client_body_temp_path b; proxy_temp_path p;
  fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;
- server { listen unix:nginx.sock; root .; gzip on; gzip_types *; } }
+ server { listen unix:nginx.sock; root .; gzip on; gzip_types *;
+  gzip_http_version 1.0; } }
 """,
     "client.py": """
-import socket
-for i in range(1500):
+import os, socket
+open('page', 'w').write(os.urandom(50000).hex())
+for i in range(700):
     s = socket.socket(socket.AF_UNIX); s.connect('nginx.sock')
-    s.sendall(b'GET /load.cc HTTP/1.0\\r\\nAccept-Encoding: gzip\\r\\n\\r\\n')
+    s.sendall(b'GET /page HTTP/1.0\\r\\nAccept-Encoding: gzip\\r\\n\\r\\n')
     while s.recv(65536): pass
 """,
 }
@@ -170,8 +181,9 @@ PREPARE = {
            "-c user.email=e commit -qm $i; done",
     "postgres": "initdb -D pg -A trust >/dev/null",
     "go": "GOCACHE=$PWD/gocache go build -o gobin load.go",
-    "zstd": "head -c 40000000 /proc/self/exe > big; "
-            "cat $(command -v gdb python3.11 git | xargs realpath) >> big",
+    "zstd": "for i in 1 2; do "
+            "cat $(realpath /usr/bin/gdb /usr/bin/git "
+            "/usr/bin/python3) >> big; done",
     "clang++": "grep -v ranges load.cc > load17.cc",
 }
 
@@ -203,8 +215,7 @@ PROGRAMS = {
     "nginx": ("nginx", "nginx", _nginx),
     "zstd": ("zstd", "zstd", "zstd -q -f -T2 -9 big -o big.zst"),
     "cmake": ("cmake", "cmake", "cmake -P load.cmake"),
-    "gdb": ("gdb", "gdb", "gdb -nx -batch -ex 'info functions perf_event' "
-            "-ex 'info types x' {seam}"),
+    "gdb": ("gdb", "gdb", "gdb -nx -batch -x load.gdb {seam}"),
     "go": ("go", "golang-go", "./gobin"),
     "clang++": ("clang++", "clang", "clang++ -O2 -std=c++17 -c load17.cc -o "
                 "load17.o"),
