@@ -11,7 +11,8 @@
  * The signals come from a perf event of each thread, every 100 us of its CPU
  * time: timers of CPU time stop at the kernel's tick, and those of wall-clock
  * time signal a thread that waits for a CPU once only.  Prints how many were
- * handled a second of CPU time.
+ * handled a second of CPU time: one at most while a system call runs, and none
+ * of the kernel's time where the user may not sample that.
  */
 #include <dlfcn.h>
 #include <errno.h>
