@@ -174,6 +174,19 @@ def test_a_library_that_is_loaded_later_has_names_and_stacks():
     assert n > 0.7 * states["samples"], stacks
 
 
+def test_the_example_profiles_a_script_as_it_stands():
+    examples = HERE.parent.parent / "examples"
+    done = run(LUAJIT, examples / "sysprof" / "profile.lua", "example.bin",
+               examples / "mixed" / "mixed.lua", os.environ["PAYLOAD"], 0.3)
+    assert "ms in example.bin: " in done.stderr, done.stderr
+    stacks = folded("example.bin")
+    assert total(stacks, "mixed.lua:0", "mixed.lua:17") > 100, stacks
+    assert total(stacks, "mixed.lua:0", "c_payload") > 5, stacks
+    wrong = run(LUAJIT, examples / "sysprof" / "profile.lua", "example.bin",
+                "/dev/null/none", status=1)
+    assert "/dev/null/none" in wrong.stderr, wrong.stderr
+
+
 def test_a_run_that_is_not_stopped_is_whole_when_its_program_ends():
     for how, status in ("exit", 0), ("close", 0), ("end", 0), ("error", 1):
         path = f"{how}.bin"
