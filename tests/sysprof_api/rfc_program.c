@@ -111,6 +111,6 @@ int main(void)
 	as_in_the_implementation(L);
 	lua_close(L);
 	unlink("rfc_program.bin");
-	printf("ok 1 - programs for the RFC and the implementation run\n1..1\n");
+	puts("ok 1 - programs for the RFC and the implementation run\n1..1");
 	return 0;
 }

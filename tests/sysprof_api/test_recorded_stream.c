@@ -15,7 +15,8 @@
 
 enum { MAX_BYTES = 1 << 16, MAX_ITEMS = 64, FRAMES = 8 };
 
-#define BIG_ADDRESS	UINT64_C(0xfedcba9876543210)	/* ULEB128 of 10 bytes */
+/* ULEB128 of 10 bytes. */
+#define BIG_ADDRESS	UINT64_C(0xfedcba9876543210)
 
 static const struct made_up_function functions[] = {
 	{ "@app.lua", 12, 0, 0x7f0000001000, SEAM_GUEST_FRAME_GUEST },
@@ -256,7 +257,8 @@ static void a_trace_number_that_is_used_again_is_announced_again(void **state)
 	begin(MAX_BYTES);
 	for (uint32_t i = 0; i < 4; i++) {
 		made_up_guest.trace = 300;
-		put(SEAM_VMSTATE_TRACE, (uint32_t[]) { 6 + i / 2, 0 }, false, 1);
+		put(SEAM_VMSTATE_TRACE, (uint32_t[]) { 6 + i / 2, 0 }, false,
+		    1);
 	}
 	read_back();
 	assert_int_equal(count(SEAM_SYSPROF_SAMPLE), 4);
@@ -276,7 +278,8 @@ static void ticks_that_were_merged_are_as_many_samples(void **state)
 	assert_int_equal(count(SEAM_SYSPROF_SAMPLE), 5);
 	assert_int_equal(count(SEAM_SYSPROF_SYMBOL_LFUNC), 1);
 	assert_memory_equal(find(SEAM_SYSPROF_SAMPLE, 0)->host,
-			    find(SEAM_SYSPROF_SAMPLE, 2)->host, sizeof(host.pcs[0]));
+			    find(SEAM_SYSPROF_SAMPLE, 2)->host,
+			    3 * sizeof(host.pcs[0]));
 }
 
 static void leaf_mode_has_the_top_frame_of_both_stacks(void **state)

@@ -10,7 +10,8 @@
 
 #include "unwind/in_process/self_images.h"
 
-enum { MIN_PAUSE_NS = 50000000 };	/* code of no file may run all the time */
+/* Code of no file may run all the time. */
+enum { MIN_PAUSE_NS = 50000000 };
 
 static struct {
 	pthread_t thread;

@@ -102,9 +102,10 @@ static int prepare_walks(void)
 	/* without the bounds of the stack, walks take longer and still work */
 	seam_self_thread_begin();
 	r = is_prepared ? seam_guest_refresh() : seam_guest_init();
-	if (r < 0)
-		refusal = r == -ENOENT ? "no LuaJIT whose symbols can be found" :
-			  *seam_guest_refusal() ? seam_guest_refusal() : NULL;
+	if (r == -ENOENT)
+		refusal = "no LuaJIT whose symbols can be found";
+	else if (r < 0 && *seam_guest_refusal())
+		refusal = seam_guest_refusal();
 	is_prepared = r >= 0;
 	return r == -ENOENT ? -ENOTSUP : r < 0 ? r : 0;
 }

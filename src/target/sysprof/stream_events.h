@@ -21,7 +21,7 @@
 #include "target/guest/guest_sample.h"
 #include "target/sysprof/stream_out.h"
 
-enum { SEAM_SYSPROF_MAX_TRACES = 65536 };	/* LuaJIT's numbers have 16 bits */
+enum { SEAM_SYSPROF_MAX_TRACES = 65536 };	/* numbers have 16 bits */
 
 struct seam_sysprof_stream {
 	struct seam_sysprof_out out;
