@@ -110,10 +110,23 @@ static uint16_t intern(enum seam_unwind_how of_return_address)
 	return (uint16_t)seam_unwind_rules_intern(&rules, &row);
 }
 
+/* A nop before 270, a call whose last byte is one before 280. */
+static size_t code_before(void *context, uint64_t addr, uint8_t *bytes)
+{
+	(void)context;
+	memset(bytes, addr == 270 || addr == 280 ? 0x90 : 0,
+	       SEAM_UNWIND_CALL_BYTES);
+	bytes[2] = addr == 280 ? 0xe8 : 0;
+	return SEAM_UNWIND_CALL_BYTES;
+}
+
+static const struct seam_unwind_space space = {
+	.find = find, .code_before = code_before,
+};
+
 static struct seam_unwind_rest follow(const uint64_t *chain, size_t n,
 				      bool is_cut)
 {
-	const struct seam_unwind_space space = { .find = find };
 	struct seam_unwind_frame frames[] = { { .pc = 1 }, { .pc = 150 } };
 	struct seam_unwind_stack stack = {
 		.frames = frames, .max = 2, .n = 2,
@@ -132,6 +145,8 @@ static void a_chain_is_whole_if_it_ends_at_a_root(void **state)
 		{ 180, true }, { 250, false }, { 350, true }, { 450, true },
 		/* the call may be the last instruction of its function */
 		{ 400, true }, { 300, false },
+		/* nothing returns to a place after a nop */
+		{ 270, true }, { 280, false },
 	};
 
 	(void)state;
@@ -146,6 +161,44 @@ static void a_chain_is_whole_if_it_ends_at_a_root(void **state)
 		assert_int_equal(rest.is_whole, ends[i].is_whole);
 		assert_false(follow(chain, 4, true).is_whole);
 	}
+	seam_unwind_rules_fini(&rules);
+}
+
+static void what_a_walk_out_of_code_found_last_is_left_out(void **state)
+{
+	static const uint64_t chain[] = { 1, 150, 260, 350 };
+	struct seam_unwind_frame frames[] = {
+		{ .pc = 1 }, { .pc = 150 }, { .pc = 222 }, { .pc = 223 },
+	};
+	struct seam_unwind_stack stack = {
+		.frames = frames, .max = 4, .end = SEAM_UNWIND_NO_MAPPING,
+	};
+	struct seam_unwind_rest rest;
+
+	(void)state;
+	called = intern(SEAM_UNWIND_AT_CFA);
+	root = intern(SEAM_UNWIND_UNDEFINED);
+	for (stack.n = 2; stack.n <= 3; stack.n++) {
+		size_t n = stack.n;
+
+		rest = seam_unwind_kernel_follow(&space, &stack, chain, 4,
+						 false);
+		assert_true(rest.is_whole);
+		assert_int_equal(stack.n, 2);
+		assert_int_equal(rest.first, 2);
+		assert_int_equal(rest.n, 2);
+		/* not by a chain that leads nowhere */
+		stack.n = n;
+		rest = seam_unwind_kernel_follow(&space, &stack, chain, 3,
+						 false);
+		assert_int_equal(rest.n, 0);
+		assert_int_equal(stack.n, n);
+	}
+	/* two false frames are too many */
+	stack.n = 4;
+	rest = seam_unwind_kernel_follow(&space, &stack, chain, 4, false);
+	assert_int_equal(rest.n, 0);
+	assert_int_equal(stack.n, 4);
 	seam_unwind_rules_fini(&rules);
 }
 
@@ -176,6 +229,8 @@ int main(void)
 			a_chain_that_has_not_the_address_adds_nothing),
 		cmocka_unit_test(a_recursion_goes_on_at_its_depth),
 		cmocka_unit_test(a_chain_is_whole_if_it_ends_at_a_root),
+		cmocka_unit_test(
+			what_a_walk_out_of_code_found_last_is_left_out),
 		cmocka_unit_test(a_chain_goes_on_through_code_only),
 	};
 

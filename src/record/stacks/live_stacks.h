@@ -42,6 +42,7 @@ enum {
 	/* Of samples that wait for files, and of those that are held. */
 	SEAM_LIVE_WAITING_BYTES = 16 << 20,
 	SEAM_LIVE_CUT_BYTES = 8 << 20,
+	SEAM_LIVE_IS_JVM = 1,		/* flag of a mapping: libjvm.so */
 };
 
 /*

@@ -2,8 +2,12 @@
 /* kernel_chain.c - the rest of a stack; the contract is in kernel_chain.h */
 #include "unwind/walk/kernel_chain.h"
 
-/* Of frames: a hostile recursion would take the square of its length. */
-enum { MAX_COMPARED = 256 };
+enum {
+	/* Of frames: a hostile recursion would take the square of its length. */
+	MAX_COMPARED = 256,
+	NOP = 0x90,
+	MAX_FALSE = 1,		/* frames before one that is in no code */
+};
 
 /* Whether the last frame is right, and only its caller was not found. */
 static bool is_cut(const struct seam_unwind_stack *stack)
@@ -50,6 +54,20 @@ size_t seam_unwind_kernel_rest(const struct seam_unwind_stack *stack,
 	return rest;
 }
 
+/*
+ * Whether @pc is a return address that was made up: after a nop, not a call.
+ * Source: Go, runtime/asm_amd64.s, goexit, "The top-most function running on a
+ * goroutine returns to goexit+PCQuantum".
+ */
+static bool is_after_nop(const struct seam_unwind_space *space, uint64_t pc)
+{
+	uint8_t bytes[SEAM_UNWIND_CALL_BYTES];
+	const uint8_t *end = bytes + sizeof(bytes);
+	size_t n = space->code_before(space->context, pc, bytes);
+
+	return n > 0 && end[-1] == NOP && !seam_unwind_is_call(end, n);
+}
+
 /* Whether nothing called the code before @pc, as far as is known of it. */
 static bool may_be_root(const struct seam_unwind_space *space, uint64_t pc)
 {
@@ -59,17 +77,18 @@ static bool may_be_root(const struct seam_unwind_space *space, uint64_t pc)
 
 	if (!space->find(space->context, pc - 1, &code))
 		return false;
-	if (code.is_entry || !code.rules || code.id == SEAM_UNWIND_NO_CFI)
+	if (code.is_entry || !code.rules || code.id == SEAM_UNWIND_NO_CFI ||
+	    is_after_nop(space, pc))
 		return true;
 	/* a root's rules say so without a look at the stack */
 	return seam_unwind_step(code.rules, code.id, &nothing, &regs) ==
 	       SEAM_UNWIND_ROOT;
 }
 
-struct seam_unwind_rest
-seam_unwind_kernel_follow(const struct seam_unwind_space *space,
-			  const struct seam_unwind_stack *stack,
-			  const uint64_t *chain, size_t n, bool is_cut)
+static struct seam_unwind_rest
+follow(const struct seam_unwind_space *space,
+       const struct seam_unwind_stack *stack, const uint64_t *chain, size_t n,
+       bool is_cut)
 {
 	size_t first = seam_unwind_kernel_rest(stack, chain, n), i = first;
 	struct seam_unwind_code code = { .rules = NULL };
@@ -81,4 +100,26 @@ seam_unwind_kernel_follow(const struct seam_unwind_space *space,
 		.is_whole = i > first && i == n && !is_cut &&
 			    may_be_root(space, chain[n - 1]),
 	};
+}
+
+struct seam_unwind_rest
+seam_unwind_kernel_follow(const struct seam_unwind_space *space,
+			  struct seam_unwind_stack *stack,
+			  const uint64_t *chain, size_t n, bool is_cut)
+{
+	struct seam_unwind_stack inner = *stack;
+
+	if (stack->end != SEAM_UNWIND_NO_MAPPING)
+		return follow(space, stack, chain, n, is_cut);
+	inner.end = SEAM_UNWIND_UNREADABLE;
+	for (size_t i = 0; i <= MAX_FALSE && inner.n > 1; i++, inner.n--) {
+		struct seam_unwind_rest rest = follow(space, &inner, chain, n,
+						      is_cut);
+
+		if (rest.is_whole) {
+			stack->n = inner.n;
+			return rest;
+		}
+	}
+	return (struct seam_unwind_rest) { .n = 0 };
 }

@@ -38,10 +38,14 @@ struct seam_unwind_rest {
  * value of rbp.  It leads to a root if it ends where nothing called the code,
  * or in code without CFI, as Go's; @is_cut: the kernel's limit ended it
  * (kernel.perf_event_max_stack, sample_max_stack).
+ *
+ * A walk that left the code went wrong a frame before, or two, as where Go
+ * switches stacks (runtime.systemstack): the last frame of @stack is removed,
+ * if only without it the chain leads to a root.
  */
 struct seam_unwind_rest
 seam_unwind_kernel_follow(const struct seam_unwind_space *space,
-			  const struct seam_unwind_stack *stack,
+			  struct seam_unwind_stack *stack,
 			  const uint64_t *chain, size_t n, bool is_cut);
 
 #endif /* SEAM_KERNEL_CHAIN_H */
