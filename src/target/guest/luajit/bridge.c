@@ -247,8 +247,9 @@ static enum seam_guest_bridged leave_subroutine(const struct bridging *b,
 	return SEAM_GUEST_TO_CALLER;
 }
 
-/* The C frame of a trace at, or a little above, rsp. */
-static enum seam_guest_bridged bridge_trace(const struct bridging *b)
+/* The C frame that is at, or a little above, rsp. */
+static enum seam_guest_bridged bridge_above(const struct bridging *b,
+					    enum seam_luajit_activation kind)
 {
 	uint64_t sp = b->regs->value[RSP], cframe;
 	struct seam_luajit_thread thread;
@@ -256,8 +257,13 @@ static enum seam_guest_bridged bridge_trace(const struct bridging *b)
 	if (!running_thread(b, &thread))
 		return SEAM_GUEST_BY_RULES;
 	cframe = find_cframe(b, &thread, sp, sp + MAX_TRACE_BYTES);
-	return cframe ? activate(b, &thread, cframe, SEAM_LUAJIT_IN_TRACE) :
+	return cframe ? activate(b, &thread, cframe, kind) :
 			SEAM_GUEST_BY_RULES;
+}
+
+static enum seam_guest_bridged bridge_trace(const struct bridging *b)
+{
+	return bridge_above(b, SEAM_LUAJIT_IN_TRACE);
 }
 
 /* --- the interpreter --- */
@@ -303,7 +309,14 @@ static enum seam_guest_bridged bridge_call(const struct bridging *b)
 	if (pc - b->lj->layout.exit_start <
 	    b->lj->layout.exit_end - b->lj->layout.exit_start)
 		return bridge_trace(b);
-	return SEAM_GUEST_BY_RULES;
+	/* a callback is entered: L is not linked to its C frame */
+	if (pc >= b->lj->layout.subroutines_end)
+		return SEAM_GUEST_BY_RULES;
+	/*
+	 * libgcc goes back to a frame of the VM, for an error: it stores that
+	 * frame's registers over those that its own frame has saved.
+	 */
+	return bridge_above(b, SEAM_LUAJIT_AT_CALL);
 }
 
 /*
