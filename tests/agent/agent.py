@@ -78,6 +78,8 @@ def test_luajit_itself_is_sampled():
                   "for i = 1, 1000 do x = x + i % 7 end end "
                   "print(('cpu 1 %d'):format(os.clock() * 1e9))")
     result, guest = sampled(LUAJIT, "spin.lua")
+    # the recorder's few samples before the agent are not all of the stacks
+    check("end early" not in result.stderr, result.stderr)
     check_all_sampled(result, guest)
     report = perf("report", "--stdio", "-i", "a.seam/data", silent=True)
     check("event 'seam:guest'" in report, report)
@@ -243,11 +245,22 @@ def test_a_program_without_a_vm_is_left_alone():
     check("libseam-agent" not in result.stderr, result.stderr)
 
 
+def test_a_running_process_cannot_be_forced_to_have_an_agent():
+    with subprocess.Popen(["sleep", "100"]) as running:
+        result = record("-o", "a.seam", "--layers=guest", "--duration=0.1",
+                        "-p", str(running.pid))
+        running.kill()
+    check("no Lua stacks: a process that runs cannot have libseam-agent.so"
+          in result.stderr, result.stderr)
+
+
 def test_the_vm_is_found_behind_wrappers_and_in_scripts():
     with open("app", "w", encoding="ascii") as app:
         app.write(f"#!/usr/bin/env luajit\nprint(1)\n")
     with open("start", "w", encoding="ascii") as start:
         start.write("#!/bin/sh\nexec ./app\n")
+    with open("plain", "w", encoding="ascii") as plain:
+        plain.write("true\nluajit -v\n")
     os.chmod("app", 0o755)
     os.chmod("start", 0o755)
     folder = os.path.dirname(LUAJIT)
@@ -255,10 +268,12 @@ def test_the_vm_is_found_behind_wrappers_and_in_scripts():
     for words in ((LUAJIT, "-v"), ("env", "luajit", "-v"),
                   ("nice", "-n", "1", "luajit", "-v"),
                   ("sh", "-c", "true; luajit -v"), ("./app",),
-                  ("./start",), ("env", "./start")):
+                  ("./start",), ("env", "./start"),
+                  ("sh", "plain"), ("nice", "sh", "-e", "./plain")):
         result = record("-o", "a.seam", "--", *words, env=path)
         check(PRELOADED in result.stderr, f"{words}: {result.stderr}")
-    for words in (("true",), ("sh", "-c", "true"), ("echo", "luajittery")):
+    for words in (("true",), ("sh", "-c", "true"), ("echo", "luajittery"),
+                  ("cat", "plain")):
         result = record("-o", "a.seam", "--", *words, env=path)
         check(PRELOADED not in result.stderr, f"{words}: {result.stderr}")
     result = record("--overwrite", "-o", "a.seam", "--", LUAJIT, "-v")

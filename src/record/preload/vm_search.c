@@ -262,20 +262,37 @@ static bool search_program(struct seam_vm_search *s, const char *name,
 	return has;
 }
 
+/* What a shell reads: "sh run.sh"; such a file need not be executable. */
+static bool search_shell_file(struct seam_vm_search *s, const char *path)
+{
+	struct stat st;
+	char *text = stat(path, &st) == 0 && S_ISREG(st.st_mode) ?
+		     read_text(path) : NULL;
+	bool has = text && search_words(s, text, 1);
+
+	free(text);
+	return has;
+}
+
 bool seam_vm_search(struct seam_vm_search *s, char **argv)
 {
+	bool by_shell;
+
 	*s = (struct seam_vm_search) { .is_command = true };
 	if (search_program(s, argv[0], argv, 0))
 		return true;
 	s->is_command = false;
+	by_shell = is_shell(argv[0]);
 	for (int i = 1; i < MAX_WORDS && argv[i]; i++) {
 		char *words = strdup(argv[i]);
 		bool has = words &&
 			   (search_program(s, words, argv + i, 1) ||
+			    (by_shell && search_shell_file(s, words)) ||
 			    /* sh -c 'luajit app.lua' */
 			    (strchr(words, ' ') && search_words(s, words, 1)));
 
 		free(words);
+		by_shell |= is_shell(argv[i]);
 		if (has)
 			return true;
 	}

@@ -9,7 +9,7 @@
  *	a script	its interpreter does, or a program that a shell script
  *			names
  *	a wrapper	a word of its command line is such a program: env, nice,
- *			sh -c 'luajit app.lua'
+ *			sh -c 'luajit app.lua', sh run.sh
  *	nginx		a module that its configuration loads is, by its name
  *
  * A program that is started otherwise, or that loads the VM later, is not
