@@ -143,6 +143,10 @@ static int prepare(struct seam_session *s, struct seam_err *err)
 	report_running(s);
 	if (r == 0 && s->options->command)
 		r = prepare_command(s, err);
+	else if (s->options->layers == SEAM_LAYERS_GUEST)
+		seam_session_note(s, false, "no Lua stacks: a process that "
+				  "runs cannot have libseam-agent.so; start it "
+				  "as COMMAND");
 	/* from here on the command inherits nothing */
 	seam_loop_take_signals();
 	raise_descriptors();

@@ -133,6 +133,40 @@ static void python_names_its_functions_from_3_12_on(void **state)
 	check_notes(&p, "");
 }
 
+static void luajit_without_an_agent_gets_the_option_named(void **state)
+{
+	const char *note = "'app' runs LuaJIT without Lua stacks; a program "
+			   "has them if it is started by: seam record "
+			   "--layers=guest -- COMMAND";
+	static const char *const each[] = {
+		"main;lua_call@/usr/lib/libluajit-5.1.so.2",
+		"main;lj_vm_call@/opt/bin/luajit-2.1",
+	};
+	struct seam_jit_sources none = { 0 };
+	struct seam_profile p;
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(each); i++) {
+		p = of_process("app", each[i]);
+		seam_jit_hint(&p, &none);
+		check_notes(&p, note);
+	}
+	/* most of it in compiled traces */
+	p = of_process("luajit", "main;x_[j]");
+	forget_names(&p);
+	seam_jit_hint(&p, &none);
+	assert_int_equal(p.notes.n, 1);
+	seam_profile_fini(&p);
+	/* an agent was there; or the file was only read */
+	p = of_process("app", each[0]);
+	built_add(&p, 99, "app", "main;f a.lua:1_[g]");
+	seam_jit_hint(&p, &none);
+	check_notes(&p, "");
+	p = of_process("app", "main;f@/src/luajit/run.lua_[g]");
+	seam_jit_hint(&p, &none);
+	check_notes(&p, "");
+}
+
 static void a_runtime_without_names_gets_its_flag_named(void **state)
 {
 	static const struct { const char *comm, *flag; } each[] = {
@@ -185,6 +219,7 @@ int main(void)
 		cmocka_unit_test(stacks_that_reach_their_beginning_are_whole),
 		cmocka_unit_test(stacks_that_end_before_are_counted),
 		cmocka_unit_test(python_names_its_functions_from_3_12_on),
+		cmocka_unit_test(luajit_without_an_agent_gets_the_option_named),
 		cmocka_unit_test(a_runtime_without_names_gets_its_flag_named),
 		cmocka_unit_test(no_flag_is_advised_that_is_in_use),
 	};

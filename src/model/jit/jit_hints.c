@@ -38,12 +38,15 @@ static const char *flag_of(const char *name)
 	return NULL;
 }
 
+enum { LUAJIT = -1 };	/* in the place of Python's version */
+
 /* Samples of one process. */
 struct count {
 	uint64_t n;
 	uint64_t n_jit;		/* in JIT code */
 	uint64_t n_nameless;	/* ... without a name */
 	uint64_t n_python;	/* in Python's interpreter */
+	uint64_t n_luajit;	/* in LuaJIT's */
 	int minor;		/* Python 3.MINOR */
 	bool has_names;		/* some JIT code has a name */
 };
@@ -60,17 +63,27 @@ static int python_minor(const char *module)
 	return atoi(at + strlen("python3."));
 }
 
-/* Python's version by function: samples are many, functions few. */
-static int *python_minors(const struct seam_profile *profile)
+static bool is_luajit(const char *module)
+{
+	const char *at = basename(module);
+
+	at += strncmp(at, "lib", strlen("lib")) == 0 ? strlen("lib") : 0;
+	return strncmp(at, "luajit", strlen("luajit")) == 0;
+}
+
+/* Python's version, or LUAJIT, by function: samples are many, functions few. */
+static int *interpreters(const struct seam_profile *profile)
 {
 	int *minors = calloc(profile->functions.n + 1, sizeof(*minors));
 
 	for (size_t i = 0; minors && i < profile->functions.n; i++) {
 		const struct seam_function *f = &profile->functions.items[i];
 
+		const char *module = seam_profile_path(profile, f->module);
+
 		if (f->layer == SEAM_LAYER_NATIVE)
-			minors[i] = python_minor(
-				seam_profile_path(profile, f->module));
+			minors[i] = is_luajit(module) ? LUAJIT :
+				    python_minor(module);
 	}
 	return minors;
 }
@@ -92,8 +105,9 @@ static void count_sample(const struct seam_profile *profile,
 		c->has_names |= f->is_named;
 		return;
 	}
-	c->n_python += minor != 0;
-	c->minor = minor ? minor : c->minor;
+	c->n_luajit += minor == LUAJIT;
+	c->n_python += minor > 0;
+	c->minor = minor > 0 ? minor : c->minor;
 }
 
 /* Names of -X perf trampolines: in stacks, but rarely the leaf of one. */
@@ -122,6 +136,29 @@ static void hint_python(struct seam_profile *profile, const struct count *c)
 				  "do: python3 -X perf", c->minor);
 }
 
+static bool has_guest_layer(const struct seam_profile *profile)
+{
+	for (size_t i = 0; i < profile->functions.n; i++)
+		if (profile->functions.items[i].layer == SEAM_LAYER_GUEST)
+			return true;
+	return false;
+}
+
+/* No agent was in it: it ran before, or was started by what we do not read. */
+static bool hint_luajit(struct seam_profile *profile, const struct count *c,
+			const char *name)
+{
+	bool is_its_code = c->n_luajit || is_luajit(name);
+	uint64_t n = is_its_code ? c->n_luajit + c->n_nameless : 0;
+
+	if (n * 5 < c->n || n < 10 || has_guest_layer(profile))
+		return false;
+	seam_profile_note(profile, "'%s' runs LuaJIT without Lua stacks; a "
+			  "program has them if it is started by: seam record "
+			  "--layers=guest -- COMMAND", name);
+	return true;
+}
+
 static void hint(struct seam_profile *profile,
 		 struct seam_jit_sources *sources, uint32_t process,
 		 const struct count *c)
@@ -131,7 +168,7 @@ static void hint(struct seam_profile *profile,
 	bool announced = seam_jit_sources_announced(sources, p->pid);
 
 	hint_python(profile, c);
-	if (!c->n_nameless || seam_jit_sources_lack(sources, p->pid))
+	if (hint_luajit(profile, c, name) || !c->n_nameless || seam_jit_sources_lack(sources, p->pid))
 		return;
 	if (!announced && !c->has_names) {
 		if (flag_of(name))
@@ -182,7 +219,7 @@ void seam_jit_hint(struct seam_profile *profile,
 	const struct seam_samples *s = &profile->samples;
 	struct count *counts = calloc(profile->processes.n + 1,
 				      sizeof(*counts));
-	int *minors = python_minors(profile);
+	int *minors = interpreters(profile);
 
 	note_reuse(profile);
 	for (size_t i = 0; counts && minors && i < s->n; i++)
