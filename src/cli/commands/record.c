@@ -89,11 +89,17 @@ static void report_aux(const char *output,
 }
 
 /* Why many stacks are incomplete; how many were put together. */
-static void report_stacks(const struct seam_stack_counts *stacks)
+static void report_stacks(const struct seam_stack_counts *stacks,
+			  const struct seam_agent_counts *guest)
 {
+	struct seam_stack_counts all = *stacks;
 	char text[600];
 
-	if (seam_stack_counts_advise(stacks, text, sizeof(text)))
+	/* those of an agent are of this recording too */
+	if (guest->n_samples > guest->n_incomplete)
+		all.n_ended[SEAM_STACK_COMPLETE] +=
+			guest->n_samples - guest->n_incomplete;
+	if (seam_stack_counts_advise(&all, text, sizeof(text)))
 		seam_command_say("%s", text);
 	if (!seam_command_verbose() || !seam_stack_counts_total(stacks))
 		return;
@@ -178,7 +184,7 @@ static void summarize(const char *output, bool has_command,
 				 has_command ? "; COMMAND continues" : "");
 	report_aux(output, r);
 	report_losses(r);
-	report_stacks(&r->stacks);
+	report_stacks(&r->stacks, &r->guest);
 	report_guest(&r->guest);
 	report_other_losses(&r->losses);
 }
