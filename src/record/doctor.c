@@ -346,7 +346,6 @@ static void check_isolation(struct seam_doctor *check)
 	seam_sandbox_end(&sandbox, NULL, 0);
 }
 
-/* Without the first nothing can be recorded. */
 /* The agent that 'seam record' preloads into programs with LuaJIT. */
 static void check_agent(struct seam_doctor *check)
 {
@@ -360,6 +359,7 @@ static void check_agent(struct seam_doctor *check)
 	advise(check, "libseam-agent.so beside the program, or installed");
 }
 
+/* Without the first nothing can be recorded. */
 static const struct check {
 	const char *key, *title;
 	void (*run)(struct seam_doctor *check);	/* NULL: check_event() */
