@@ -176,7 +176,7 @@ static void a_changed_bit_is_refused_or_can_be_read(void **state)
 			n_refused++;
 			continue;
 		}
-		/* the weight is the program's own to say */
+		/* a weight is the program's own, within its time: below */
 		if (bit / 8 >= TICKS_AT && bit / 8 < TICKS_AT + 4)
 			continue;
 		assert_true(is_readable(g, &b));
@@ -184,6 +184,44 @@ static void a_changed_bit_is_refused_or_can_be_read(void **state)
 	}
 	assert_true(n_refused > 200 && n_read > 200);
 	destroy(g);
+}
+
+/* Samples with weight 3, of which the first has @n_first. */
+static uint64_t ticks_of(bool overwrite, uint32_t n_first, uint64_t samples)
+{
+	struct seam_guest_service *g = make();
+	struct seam_service_stream stream = {
+		.service = &g->guest, .tid = 42,
+		.since_ns = UINT64_C(1000) * PERIOD_NS,
+	};
+	uint64_t n;
+
+	g->guest.link.geometry.mode = overwrite ? SEAM_RING_OVERWRITE : 0;
+	for (uint64_t i = 0; i < samples; i++) {
+		struct built b = build(UINT64_C(2000) * PERIOD_NS);
+
+		if (i == 0)
+			memcpy(b.bytes + TICKS_AT, &n_first, sizeof(n_first));
+		g->guest.preview(&g->guest, &stream, b.bytes, b.size);
+		g->guest.take(&stream, b.bytes, b.size);
+	}
+	n = g->counts.n_ticks;
+	destroy(g);
+	return n;
+}
+
+/* A thousand periods have passed since the program connected. */
+static void weights_are_not_more_than_the_time_that_has_passed(void **state)
+{
+	(void)state;
+	assert_int_equal(ticks_of(false, 1000, 1), 1000);
+	assert_int_equal(ticks_of(false, UINT32_MAX, 1), 0);
+	assert_int_equal(ticks_of(false, UINT32_MAX, 10), 27);
+	assert_in_range(ticks_of(false, 3, 5000), 990, 1100);
+	assert_in_range(ticks_of(false, 1000, 5000), 1000, 1100);
+	/* of a ring that overwrites, a snapshot has the same samples again */
+	assert_int_equal(ticks_of(true, 3, 5000), 15000);
+	assert_int_equal(ticks_of(true, UINT32_MAX, 2), 3);
 }
 
 static void only_samples_of_an_agents_time_are_superseded(void **state)
@@ -225,6 +263,8 @@ int main(void)
 		cmocka_unit_test(the_recorder_sets_period_and_mode),
 		cmocka_unit_test(refuses_a_record_that_is_cut_anywhere),
 		cmocka_unit_test(a_changed_bit_is_refused_or_can_be_read),
+		cmocka_unit_test(
+			weights_are_not_more_than_the_time_that_has_passed),
 		cmocka_unit_test(only_samples_of_an_agents_time_are_superseded),
 	};
 

@@ -18,6 +18,7 @@ enum {
 	/* of a thread that uses the CPU; a round can take some ms */
 	SILENT_NS = 20 * 1000 * 1000,
 	SILENT_PERIODS = 8,
+	SPARE_TICKS = 64,
 };
 
 /* In the order of the agent's skip causes; see target/agent/agent.h. */
@@ -243,6 +244,29 @@ static void count_sample(struct seam_guest_service *g,
 				   reader->head.guest_end != SEAM_GUEST_ABSENT);
 }
 
+/*
+ * Whether the thread can have used so much CPU time; then it is added.  Clocks
+ * differ a little: a part in 64, and some ticks.
+ */
+static bool add_ticks(const struct seam_guest_service *g,
+		      const struct seam_service_stream *stream,
+		      uint64_t time_ns, uint64_t n_ticks)
+{
+	struct seam_guest_stream *s = stream->state;
+	uint64_t max;
+
+	if (!s)
+		return true;
+	max = time_ns > stream->since_ns ?
+	      (time_ns - stream->since_ns) / g->period_ns : 0;
+	if (s->n_ticks + n_ticks > max + max / 64 + SPARE_TICKS)
+		return false;
+	/* an overwritten ring is read again by each snapshot */
+	if (!(g->guest.link.geometry.mode & SEAM_RING_OVERWRITE))
+		s->n_ticks += n_ticks;
+	return true;
+}
+
 static bool take_sample(struct seam_service_stream *stream, uint8_t *record,
 			size_t size)
 {
@@ -259,6 +283,8 @@ static bool take_sample(struct seam_service_stream *stream, uint8_t *record,
 	    seam_guest_read_sample(raw, &reader, NULL))
 		return false;
 	memcpy(&fields, record, sizeof(fields));
+	if (!add_ticks(g, stream, fields.time_ns, reader.head.n_ticks))
+		return false;
 	fields.period = reader.head.n_ticks * g->period_ns;
 	if (kernel) {
 		fields.header.misc = PERF_RECORD_MISC_KERNEL;

@@ -8,7 +8,8 @@
  *
  * The record is the program's: all of it is checked, its sizes against each
  * other and the guest record by its decoder; its period is the weight times
- * the period of this recording.
+ * the period of this recording.  Weights that are more than the time since the
+ * program connected make a record invalid.
  *
  * The recorder samples the same threads, because it cannot leave them out: its
  * events are of all threads of a CPU.  Of two samples of CPU time for one
@@ -40,6 +41,7 @@ struct seam_guest_stream {
 	uint32_t tid;
 	uint64_t first_ns, last_ns;
 	uint64_t until_ns;	/* of its exec; UINT64_MAX: none yet */
+	uint64_t n_ticks;	/* weights of its samples */
 	bool has_ended;
 };
 
