@@ -22,18 +22,20 @@
  * at the same depth.  Several equal frames make that rare, and a caller counts
  * only when a second sample had it; where it was seen to change, when more had
  * it since.  In threads where callers hardly ever change, the first counts.
- * Compared with copies of 64 KiB of the same samples (./dev bench joins), for
- * copies of 16 to 48 KiB: of 13 programs that had no part in choosing the rule
- * 0 to 0.2 % of all stacks are false (emacs, ocaml, ruby, rustc, node...), of
- * g++, clang++, php, python3, vim, cmake and bash 0 to 0.08 %.  Compared with
- * the whole stacks of stopped programs (./dev bench whole_stacks, 28 programs):
- * 0 with copies of 48 KiB, 0 to 0.14 % with 24 KiB, but 0.7 and 1.3 % of two
- * recursions at random.
+ * False, of all stacks, with copies of 48 KiB: of g++, clang++, php, python3,
+ * vim, cmake and bash 0 to 0.08 % against copies of 64 KiB of the same samples
+ * (./dev bench joins); of 13 more programs (emacs, ocaml, ruby, node...) 0 to
+ * 0.1 %, and against the whole stacks of the stopped programs
+ * (bench/whole_stacks --joins) 0 to 0.7 %.  With copies of 24 KiB up to 0.7 %,
+ * with 16 KiB up to 1.1 %.  The thresholds were compared on recordings of the
+ * same programs.
  *
  * Where the stacks that the copy cuts have another caller at the same depth
  * than all that it holds, no sample shows it.  A node program made for that (a
  * recursion 900 and 450 deep from two places, less deep ones from a third)
- * has 0 to 0.1 % false stacks with copies of 48 KiB, up to 8 % with 24 KiB.
+ * has 0 to 0.6 % false stacks with copies of 48 KiB, up to 10 % with 24 KiB.
+ * So has a recursion of JIT code that is compiled anew while it runs, until a
+ * sample has seen its outer frames again.
  *
  * The recorder and the reader of recordings with copies of stacks enter all
  * stacks in the order of the records.
