@@ -233,7 +233,8 @@ class A:
     def __init__(self, n): self.n = n
     def __repr__(self): return 'A(%r)' % (A(self.n - 1) if self.n else 0)
 for i in range(1500):
-    f(60 + i % 60); repr(A(150 + i % 20)); sorted(range(300), key=lambda x: f(8))
+    f(60 + i % 60); repr(A(150 + i % 20))
+    sorted(range(300), key=lambda x: f(8))
 """,
     "at_random.py": """
 import functools, random
@@ -264,7 +265,8 @@ function g(n) { return n < 1 ? JSON.stringify({ a: [1, 2, 3], n }).length :
 for (let i = 0; i < 2500; i++) { f(300 + i % 100); g(900 - i % 50); }
 """,
     "deep.php": """<?php
-function f($n) { return $n < 2 ? $n : array_sum(array_map('f', [$n - 1])) + 1; }
+function f($n) {
+  return $n < 2 ? $n : array_sum(array_map('f', [$n - 1])) + 1; }
 function g($n) { $a = [2, 1]; if ($n > 0) usort($a, function ($x, $y) use ($n) {
   g($n - 1); return $x <=> $y; }); return count($a); }
 for ($i = 0; $i < 6000; $i++) { f(150 + $i % 90); g(120 + $i % 50); }

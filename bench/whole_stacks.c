@@ -2,10 +2,11 @@
 /*
  * whole_stacks.c - joined stacks beside the whole stacks of the same moments
  *
- * whole_stacks_bench COMMAND [WORD...]: runs COMMAND, stops each of its threads that
- * runs once a millisecond (ptrace), and reads its registers and the whole of
- * its stack.  The recorder's own code (record/stacks) has copies of 16, 24 and
- * 48 KiB of it; what it makes of each is compared with the walk of the whole.
+ * whole_stacks_bench COMMAND [WORD...]: runs COMMAND, stops each of its
+ * threads that runs once a millisecond (ptrace), and reads its registers and
+ * the whole of its stack.  The recorder's own code (record/stacks) has copies
+ * of 16, 24 and 48 KiB of it; what it makes of each is compared with the walk
+ * of the whole.
  *
  *   cut        of all stacks, those that are deeper than the copy
  *   complete   as the recorder has them: to the root

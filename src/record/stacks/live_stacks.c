@@ -22,7 +22,7 @@ struct view {
 	struct seam_live_stacks *stacks;
 	struct seam_sample_code code;
 	uint16_t misc;		/* of the sample's header */
-	enum seam_stack_end end;	/* .code.no_file at the end of the walk */
+	enum seam_stack_end end;	/* .code.no_file after the walk */
 	struct seam_unwind_rest rest;	/* of the kernel's chain */
 	uint64_t beyond;	/* the last address that the copy has not */
 };

@@ -72,7 +72,7 @@ struct seam_live_stacks {
 	struct seam_stack_joins joins;
 	struct seam_hidden_callers hidden;
 	struct seam_waiting_samples waiting;	/* for files */
-	struct seam_waiting_samples cut;	/* held, until callers are known */
+	struct seam_waiting_samples cut;	/* for their callers */
 	uint64_t hold_ns;		/* 0: they are written as they are */
 	uint64_t round_ns;		/* when this round began */
 	uint64_t n_tried;		/* files.n_changes at the last try */

@@ -3,7 +3,7 @@
 #include "unwind/walk/kernel_chain.h"
 
 enum {
-	/* Of frames: a hostile recursion would take the square of its length. */
+	/* Frames: a hostile recursion would take its length squared. */
 	MAX_COMPARED = 256,
 	NOP = 0x90,
 	MAX_FALSE = 1,		/* frames before one that is in no code */
