@@ -290,7 +290,8 @@ for i = 1, 3000 do g(100 + i % 70) end
 
 RECURSIONS = {
     "py deep": ("/usr/bin/python3", "python3", "/usr/bin/python3 deep.py"),
-    "py random": ("/usr/bin/python3", "python3", "/usr/bin/python3 at_random.py"),
+    "py random": ("/usr/bin/python3", "python3",
+                  "/usr/bin/python3 at_random.py"),
     "sh random": ("bash", "bash", "bash at_random.sh"),
     "ruby deep": ("ruby", "ruby", "ruby deep.rb"),
     "node deep": ("node", "nodejs", "node deep.js"),
