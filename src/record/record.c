@@ -353,6 +353,7 @@ static void finish_services(struct seam_session *s)
 	report_note(s);
 	seam_guest_service_finish(&s->guest);
 	s->result->guest = s->guest.counts;
+	s->recording.data.losses.n_bad_bytes += s->guest.n_bad_bytes;
 	if (s->services.n_failed)
 		seam_session_note(s, false, "%" PRIu64 " programs with a "
 			"JIT got no ring and write files: %s",

@@ -257,6 +257,46 @@ static void only_samples_of_an_agents_time_are_superseded(void **state)
 	destroy(g);
 }
 
+/* The recorder's samples hold what an agent's do not. */
+static void an_invalid_record_supersedes_nothing(void **state)
+{
+	enum { TID = 42 };
+	struct seam_guest_service *g = make();
+	struct seam_service_stream stream = {
+		.service = &g->guest, .tid = TID,
+		.since_ns = UINT64_C(1000) * PERIOD_NS,
+	};
+	const uint64_t at_ns = UINT64_C(1010) * PERIOD_NS;
+	struct built b = build(at_ns);
+
+	(void)state;
+	for (size_t size = 0; size < b.size; size += 8)
+		g->guest.preview(&g->guest, &stream, b.bytes, size);
+	memset(b.bytes + TICKS_AT, 0xff, 4);
+	g->guest.preview(&g->guest, &stream, b.bytes, b.size);
+	assert_false(seam_guest_service_supersedes(g, TID, at_ns));
+	/* nor does a time that has not come, or is before it connected */
+	b = build(UINT64_MAX);
+	g->guest.preview(&g->guest, &stream, b.bytes, b.size);
+	b = build(0);
+	g->guest.preview(&g->guest, &stream, b.bytes, b.size);
+	assert_false(seam_guest_service_supersedes(g, TID, at_ns));
+	assert_false(seam_guest_service_supersedes(g, TID, UINT64_MAX / 2));
+	destroy(g);
+}
+
+static void what_is_refused_is_damage(void **state)
+{
+	struct seam_guest_service *g = make();
+	struct built b = build(1);
+
+	(void)state;
+	b.bytes[b.size - 1] = 1;
+	assert_false(take(g, &b));
+	assert_int_equal(g->n_bad_bytes, b.size);
+	destroy(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +305,8 @@ int main(void)
 		cmocka_unit_test(a_changed_bit_is_refused_or_can_be_read),
 		cmocka_unit_test(
 			weights_are_not_more_than_the_time_that_has_passed),
+		cmocka_unit_test(an_invalid_record_supersedes_nothing),
+		cmocka_unit_test(what_is_refused_is_damage),
 		cmocka_unit_test(only_samples_of_an_agents_time_are_superseded),
 	};
 

@@ -87,29 +87,6 @@ static struct seam_guest_stream *add(struct seam_guest_service *g,
 	return NULL;
 }
 
-/*
- * The recorder's samples of this round are superseded already: take() comes
- * after them.
- */
-static void preview(struct seam_service *service,
-		    struct seam_service_stream *stream, const uint8_t *record,
-		    size_t size)
-{
-	struct seam_guest_stream *s = stream->state;
-	struct guest_fields fields;
-
-	if (size < sizeof(fields))
-		return;
-	memcpy(&fields, record, sizeof(fields));
-	if (fields.header.type != PERF_RECORD_SAMPLE)
-		return;
-	if (!s)
-		s = stream->state = add(service->context, stream->tid,
-					fields.time_ns);
-	if (s && fields.time_ns > s->last_ns)
-		s->last_ns = fields.time_ns;
-}
-
 static int begin(struct seam_service_stream *stream)
 {
 	struct seam_guest_service *g = stream->service->context;
@@ -244,26 +221,65 @@ static void count_sample(struct seam_guest_service *g,
 				   reader->head.guest_end != SEAM_GUEST_ABSENT);
 }
 
+/* A record that was checked. */
+struct sample {
+	struct guest_fields fields;
+	struct seam_guest_reader reader;
+	uint64_t kernel;	/* the innermost address there; 0: none */
+};
+
+static bool read_sample(const uint8_t *record, size_t size,
+			struct sample *sample)
+{
+	struct seam_bytes raw;
+	size_t at;
+
+	if (size < sizeof(sample->fields) ||
+	    !check_chain(record, size, &at, &sample->kernel) ||
+	    !find_raw(record, size, at, &raw) ||
+	    seam_guest_read_sample(raw, &sample->reader, NULL))
+		return false;
+	memcpy(&sample->fields, record, sizeof(sample->fields));
+	return sample->fields.header.type == PERF_RECORD_SAMPLE;
+}
+
 /*
- * Whether the thread can have used so much CPU time; then it is added.  Clocks
- * differ a little: a part in 64, and some ticks.
+ * Whether the thread can have used so much CPU time.  Clocks differ a little:
+ * a part in 64, and some ticks.
  */
-static bool add_ticks(const struct seam_guest_service *g,
+static bool may_weigh(const struct seam_guest_service *g,
 		      const struct seam_service_stream *stream,
 		      uint64_t time_ns, uint64_t n_ticks)
 {
-	struct seam_guest_stream *s = stream->state;
-	uint64_t max;
+	const struct seam_guest_stream *s = stream->state;
+	uint64_t max = time_ns > stream->since_ns ?
+		       (time_ns - stream->since_ns) / g->period_ns : 0;
 
-	if (!s)
-		return true;
-	max = time_ns > stream->since_ns ?
-	      (time_ns - stream->since_ns) / g->period_ns : 0;
-	if (s->n_ticks + n_ticks > max + max / 64 + SPARE_TICKS)
+	n_ticks += s ? s->n_ticks : 0;
+	return n_ticks <= max + max / 64 + SPARE_TICKS;
+}
+
+static bool take_checked(struct seam_service_stream *stream, uint8_t *record,
+			 size_t size)
+{
+	struct seam_guest_service *g = stream->service->context;
+	struct seam_guest_stream *s = stream->state;
+	struct sample sample;
+	struct guest_fields *fields = &sample.fields;
+
+	if (!read_sample(record, size, &sample) ||
+	    !may_weigh(g, stream, fields->time_ns, sample.reader.head.n_ticks))
 		return false;
 	/* an overwritten ring is read again by each snapshot */
-	if (!(g->guest.link.geometry.mode & SEAM_RING_OVERWRITE))
-		s->n_ticks += n_ticks;
+	if (s && !(g->guest.link.geometry.mode & SEAM_RING_OVERWRITE))
+		s->n_ticks += sample.reader.head.n_ticks;
+	fields->period = sample.reader.head.n_ticks * g->period_ns;
+	if (sample.kernel) {
+		fields->header.misc = PERF_RECORD_MISC_KERNEL;
+		fields->ip = sample.kernel;
+	}
+	memcpy(record, fields, sizeof(*fields));
+	count_sample(g, &sample.reader);
 	return true;
 }
 
@@ -271,28 +287,39 @@ static bool take_sample(struct seam_service_stream *stream, uint8_t *record,
 			size_t size)
 {
 	struct seam_guest_service *g = stream->service->context;
-	struct seam_guest_reader reader;
-	struct guest_fields fields;
-	struct seam_bytes raw;
-	uint64_t kernel;
-	size_t at;
+	bool is_valid = take_checked(stream, record, size);
 
-	if (size < sizeof(fields) ||
-	    !check_chain(record, size, &at, &kernel) ||
-	    !find_raw(record, size, at, &raw) ||
-	    seam_guest_read_sample(raw, &reader, NULL))
-		return false;
-	memcpy(&fields, record, sizeof(fields));
-	if (!add_ticks(g, stream, fields.time_ns, reader.head.n_ticks))
-		return false;
-	fields.period = reader.head.n_ticks * g->period_ns;
-	if (kernel) {
-		fields.header.misc = PERF_RECORD_MISC_KERNEL;
-		fields.ip = kernel;
-	}
-	memcpy(record, &fields, sizeof(fields));
-	count_sample(g, &reader);
-	return true;
+	g->n_bad_bytes += is_valid ? 0 : size;
+	return is_valid;
+}
+
+/*
+ * The recorder's samples of this round are superseded already: take() comes
+ * after them.  A record that take() will refuse supersedes none, and no time
+ * is one at which there was no agent, or that has not come.
+ */
+static void preview(struct seam_service *service,
+		    struct seam_service_stream *stream, const uint8_t *record,
+		    size_t size)
+{
+	struct seam_guest_stream *s = stream->state;
+	uint64_t now_ns = seam_clock_ns();
+	struct sample sample;
+	uint64_t time_ns;
+
+	if (!read_sample(record, size, &sample))
+		return;
+	time_ns = sample.fields.time_ns;
+	time_ns = time_ns < now_ns ? time_ns : now_ns;
+	time_ns = time_ns > stream->since_ns ? time_ns : stream->since_ns;
+	if (!may_weigh(service->context, stream, time_ns,
+		       sample.reader.head.n_ticks))
+		return;
+	if (!s)
+		s = stream->state = add(service->context, stream->tid,
+					time_ns);
+	if (s && time_ns > s->last_ns)
+		s->last_ns = time_ns;
 }
 
 static int begin_symbols(struct seam_service_stream *stream)
@@ -309,8 +336,10 @@ static bool take_symbol(struct seam_service_stream *stream, uint8_t *record,
 	struct seam_bytes raw;
 
 	if (!find_raw(record, size, sizeof(struct guest_fields), &raw) ||
-	    seam_guest_read_symbol(raw, &symbol, NULL))
+	    seam_guest_read_symbol(raw, &symbol, NULL)) {
+		g->n_bad_bytes += size;
 		return false;
+	}
 	g->counts.n_symbols++;
 	return true;
 }

@@ -49,6 +49,7 @@ struct seam_guest_service {
 	struct seam_service guest, symtab;
 	uint64_t period_ns;
 	struct seam_agent_counts counts;
+	uint64_t n_bad_bytes;	/* of records that are no agent's */
 	/* Owned; ended ones too, for samples that come late. */
 	SEAM_ARRAY(struct seam_guest_stream *) streams;
 	struct seam_index by_tid;	/* of streams; a tid may have several */

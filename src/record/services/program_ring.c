@@ -169,6 +169,7 @@ static void preview_copy(const struct seam_services *s,
 {
 	struct seam_service_stream stream = in->stream;
 
+	stream.since_ns = ring->target->connected_ns;
 	if (!stream.service &&
 	    !find_owner(s, ring->target, ring->owner, &stream))
 		return;
