@@ -346,6 +346,18 @@ static void report_note(const struct seam_session *s)
 	seam_session_note(s, false, "%s%s", text, others);
 }
 
+/* A VM was found or asked for, and there is nothing of it: say so. */
+static void report_no_agent(const struct seam_session *s)
+{
+	const struct seam_agent_counts *g = &s->guest.counts;
+
+	if (s->preload.is_used && !g->n_processes && !g->n_samples &&
+	    !g->n_bad && !s->services.n_notes)
+		seam_session_note(s, false, "no Lua stacks: no program ran "
+			"LuaJIT for long enough to be sampled, or its agent "
+			"could not connect");
+}
+
 static void finish_services(struct seam_session *s)
 {
 	seam_services_close(&s->services);
@@ -353,6 +365,7 @@ static void finish_services(struct seam_session *s)
 	report_note(s);
 	seam_guest_service_finish(&s->guest);
 	s->result->guest = s->guest.counts;
+	report_no_agent(s);
 	s->recording.data.losses.n_bad_bytes += s->guest.n_bad_bytes;
 	if (s->services.n_failed)
 		seam_session_note(s, false, "%" PRIu64 " programs with a "

@@ -245,6 +245,27 @@ def test_a_program_without_a_vm_is_left_alone():
     check("libseam-agent" not in result.stderr, result.stderr)
 
 
+def test_an_agent_that_cannot_connect_is_reported():
+    said = set()
+    for n in range(3, 9):
+        result = record("-o", "a.seam", "--", "sh", "-c",
+                        f"ulimit -n {n}; exec {LUAJIT} spin.lua")
+        said |= set(re.findall("Lua stacks are not recorded: .*|no Lua stacks"
+                               "|[1-9][0-9]* samples with Lua stacks",
+                               result.stderr)) or {f"{n}: nothing"}
+    check(not any("nothing" in text for text in said), f"{said}")
+    check(any("Too many open files" in text for text in said), f"{said}")
+
+
+def test_nor_one_in_another_pid_namespace():
+    words = ["unshare", "-p", "-f", "--mount-proc"]
+    if subprocess.run([*words, "true"], check=False).returncode:
+        raise Skip("a pid namespace needs root")
+    result = record("-o", "a.seam", "--", *words, LUAJIT, "spin.lua")
+    check("not recorded: it is in another pid namespace" in result.stderr,
+          result.stderr)
+
+
 def test_a_running_process_cannot_be_forced_to_have_an_agent():
     with subprocess.Popen(["sleep", "100"]) as running:
         result = record("-o", "a.seam", "--layers=guest", "--duration=0.1",

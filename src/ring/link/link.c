@@ -153,8 +153,12 @@ int seam_link_receive(int socket, struct seam_link_message *m, int timeout_ms)
 	if (n < 0)
 		return -errno;
 	take_fds(m, &msg);
-	r = n == 0 ? 0 : msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ||
-	    !is_message(m, (size_t)n) ? -EBADMSG : 1;
+	/* we have room for all: the kernel had, with RLIMIT_NOFILE, for less */
+	if (msg.msg_flags & MSG_CTRUNC)
+		r = m->n_fds < SEAM_LINK_MAX_FDS ? -EMFILE : -EBADMSG;
+	else
+		r = n == 0 ? 0 : msg.msg_flags & MSG_TRUNC ||
+		    !is_message(m, (size_t)n) ? -EBADMSG : 1;
 	if (r <= 0)
 		seam_link_drop_fds(m);
 	return r;

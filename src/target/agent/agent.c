@@ -101,8 +101,9 @@ static void begin(void)
 		report("Lua stacks are not recorded: %s", seam_guest_refusal());
 	else if (r < 0)
 		report("Lua stacks are not recorded: %s", strerror(-r));
-	else
-		r = connect_to_recorder();
+	else if ((r = connect_to_recorder()) < 0)
+		report("Lua stacks are not recorded: %s", r == -EXDEV ?
+		       "it is in another pid namespace" : strerror(-r));
 	if (r == 0) {
 		seam_agent.table = make_table();
 		r = seam_agent_signals_init();
