@@ -355,7 +355,7 @@ static void report_no_agent(const struct seam_session *s)
 	    !g->n_bad && !s->services.n_notes)
 		seam_session_note(s, false, "no Lua stacks: no program ran "
 			"LuaJIT for long enough to be sampled, or its agent "
-			"could not connect");
+			"could not connect, as one of another user cannot");
 }
 
 static void finish_services(struct seam_session *s)

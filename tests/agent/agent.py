@@ -257,6 +257,14 @@ def test_an_agent_that_cannot_connect_is_reported():
     check(any("Too many open files" in text for text in said), f"{said}")
 
 
+def test_nor_one_of_another_user():
+    if not IS_ROOT:
+        raise Skip("another user needs root")
+    result = record("-o", "a.seam", "--", "setpriv", "--reuid", "65534",
+                    "--clear-groups", LUAJIT, "-v")
+    check("as one of another user cannot" in result.stderr, result.stderr)
+
+
 def test_nor_one_in_another_pid_namespace():
     words = ["unshare", "-p", "-f", "--mount-proc"]
     if subprocess.run([*words, "true"], check=False).returncode:
@@ -264,6 +272,14 @@ def test_nor_one_in_another_pid_namespace():
     result = record("-o", "a.seam", "--", *words, LUAJIT, "spin.lua")
     check("not recorded: it is in another pid namespace" in result.stderr,
           result.stderr)
+
+
+def test_a_program_in_valgrind_has_no_agent_and_no_noise():
+    if not shutil.which("valgrind"):
+        raise Skip("no valgrind")
+    result = record("-o", "a.seam", "--", "valgrind", "-q", LUAJIT, "-v")
+    check("not recorded: it runs under valgrind" in result.stderr and
+          "sigprocmask" not in result.stderr, result.stderr)
 
 
 def test_a_running_process_cannot_be_forced_to_have_an_agent():
