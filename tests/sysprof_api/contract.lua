@@ -103,7 +103,8 @@ local function write(path, text)
   file:close()
 end
 
-local first, second = folder .. "/first.bin", folder .. "/second.bin"
+-- both programs that run this script may do so at once
+local first, second = os.tmpname(), os.tmpname()
 write(second, "precious")
 is("mode C", "true", sysprof.start { mode = "C", path = first })
 is("a second start in mode C", RUNNING,

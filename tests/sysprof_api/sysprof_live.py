@@ -206,6 +206,32 @@ def test_what_a_killed_program_leaves_ends_with_a_whole_sample():
     assert sum(n for _, n in folded("kill.bin", status=3)) > 500
 
 
+def test_a_file_that_cannot_grow_is_an_error_and_no_signal():
+    script = pathlib.Path("limit.lua")
+    script.write_text("""
+        local sysprof = require "seam.sysprof"
+        assert(sysprof.start{ mode = "C", interval = 1, path = arg[1] })
+        print "started"
+        io.flush()
+        io.read()
+        local start = os.clock()
+        while os.clock() - start < 0.1 do end
+        print(sysprof.stop())""")
+    done = run("sh", "-c", f"ulimit -f 1; exec {LUAJIT} {script} limit.bin")
+    assert done.stdout.endswith("nil\tFile too large\t27\n"), done
+    # nobody reads the FIFO any more
+    os.mkfifo("fifo")
+    reader = os.open("fifo", os.O_RDONLY | os.O_NONBLOCK)
+    with subprocess.Popen([LUAJIT, script, "fifo"], text=True,
+                          stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as program:
+        assert program.stdout.readline() == "started\n"
+        os.close(reader)
+        output, _ = program.communicate("\n", timeout=60)
+    assert output == "nil\tBroken pipe\t32\n", output
+    assert program.returncode == 0, program.returncode
+
+
 def test_it_does_not_start_beside_the_agent_of_a_recorder():
     script = pathlib.Path("beside.lua")
     script.write_text("""

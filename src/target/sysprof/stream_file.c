@@ -4,8 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -28,6 +31,37 @@ static int open_file(void *ctx)
 	return file->fd < 0 ? -errno : 0;
 }
 
+static uint64_t bit_of(int signal)
+{
+	return UINT64_C(1) << (signal - 1);
+}
+
+/*
+ * As write(2), without its signals: the program would die of SIGXFSZ at its
+ * limit of a file's size, and of SIGPIPE where @fd is a FIFO that nobody reads
+ * any more.  One that was pending before stays.
+ */
+static ssize_t write_without_signal(int fd, const void *bytes, size_t n)
+{
+	const struct timespec now = { 0 };
+	uint64_t signals = bit_of(SIGXFSZ) | bit_of(SIGPIPE);
+	uint64_t old = 0, pending = 0;
+	ssize_t r;
+	int error;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &signals, &old, sizeof(old));
+	syscall(SYS_rt_sigpending, &pending, sizeof(pending));
+	r = write(fd, bytes, n);
+	error = errno;
+	signals &= ~pending;
+	if (r < 0 && (error == EFBIG || error == EPIPE))
+		syscall(SYS_rt_sigtimedwait, &signals, NULL, &now,
+			sizeof(signals));
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
+	errno = error;
+	return r;
+}
+
 /* In handlers. */
 static size_t write_file(const void **data, size_t n, void *ctx)
 {
@@ -36,7 +70,8 @@ static size_t write_file(const void **data, size_t n, void *ctx)
 	size_t done = 0;
 
 	while (done < n) {
-		ssize_t r = write(file->fd, bytes + done, n - done);
+		ssize_t r = write_without_signal(file->fd, bytes + done,
+						 n - done);
 
 		if (r < 0 && errno == EINTR)
 			continue;
