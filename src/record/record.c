@@ -69,18 +69,31 @@ static uint64_t guest_period_ns(const struct seam_record_options *o)
 	return hz ? SEAM_NS_PER_S / hz : SEAM_GUEST_DEFAULT_NS;
 }
 
+/* An option that agents cannot follow; NULL: there is none. */
+static const char *option_without_agents(const struct seam_record_options *o)
+{
+	/* rings that overwrite are not drained: all would be sampled twice */
+	if (o->overwrite)
+		return "--overwrite";
+	/* an agent samples its thread on all CPUs */
+	if (o->cpus.n)
+		return "-C";
+	/* and is in all that the command starts */
+	return o->no_inherit ? "-i" : NULL;
+}
+
 /* Decide whether the command gets an agent, and have its services. */
 static void prepare_guest(struct seam_session *s)
 {
+	const char *option = option_without_agents(s->options);
 	char message[512];
 
 	seam_preload_decide(&s->preload, s->options->layers,
 			    s->options->command, message, sizeof(message));
-	/* rings that overwrite are not drained: all would be sampled twice */
-	if (s->preload.is_used && s->options->overwrite) {
+	if (s->preload.is_used && option) {
 		s->preload.is_used = false;
-		snprintf(message, sizeof(message), "no Lua stacks with "
-			 "--overwrite");
+		snprintf(message, sizeof(message), "no Lua stacks with %s",
+			 option);
 	}
 	if (message[0])
 		seam_session_note(s, false, "%s", message);

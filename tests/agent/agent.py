@@ -313,9 +313,10 @@ def test_the_vm_is_found_behind_wrappers_and_in_scripts():
                   ("cat", "plain")):
         result = record("-o", "a.seam", "--", *words, env=path)
         check(PRELOADED not in result.stderr, f"{words}: {result.stderr}")
-    result = record("--overwrite", "-o", "a.seam", "--", LUAJIT, "-v")
-    check("no Lua stacks with --overwrite" in result.stderr, result.stderr)
-    equal(manifest("a.seam").get("guest", {}), {})
+    for option, value in ("--overwrite", ()), ("-C", ("0",)), ("-i", ()):
+        result = record(option, *value, "-o", "a.seam", "--", LUAJIT, "-v")
+        check(f"no Lua stacks with {option}" in result.stderr, result.stderr)
+        equal(manifest("a.seam").get("guest", {}), {})
     result = record("--layers=native", "-o", "a.seam", "--", LUAJIT, "-v")
     check(PRELOADED not in result.stderr, result.stderr)
     equal(record("--layers=lua", "true").returncode, 2)
