@@ -214,6 +214,17 @@ def test_asan_stays_first():
     check_all_sampled(result, guest, share=0.85)
 
 
+def test_programs_with_asan_start_where_the_agent_is_for_others():
+    shell = f"{PROGRAM} busy && {ASAN} busy"
+    for words, options in ((("sh", "-c", shell), ()),
+                           (("./asan",), ["--layers=guest"])):
+        subprocess.run(["cc", "-fsanitize=address", "-o", "asan", "-xc", "-"],
+                       input="int main(void) { return 0; }", text=True,
+                       check=True)
+        result, _ = sampled(*words, options=options)
+        check("ASan runtime" not in result.stderr, result.stderr)
+
+
 def test_a_library_that_is_loaded_late_begins_all_threads():
     library = re.search(r"libluajit\S* => (\S+)",
                         run("ldd", PROGRAM).stdout)[1]

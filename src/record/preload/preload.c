@@ -115,14 +115,17 @@ static void set_preload(const struct seam_preload *p)
 	free(value);
 }
 
-/* A program with AddressSanitizer further on: without its own check. */
+/*
+ * Any program that the command starts may have AddressSanitizer, which ends it
+ * at once where another library is first, unless its check is off.
+ */
 static void set_asan(const struct seam_preload *p)
 {
 	const char *users = p->old_asan ? p->old_asan : "";
 	size_t n = strlen(users) + 64;
-	char *value;
+	char *value = malloc(n);
 
-	if (p->search.is_command || !p->search.asan[0] || !(value = malloc(n)))
+	if (!value)
 		return;
 	snprintf(value, n, "%s%sverify_asan_link_order=0", users,
 		 users[0] ? ":" : "");

@@ -3,8 +3,9 @@
  * preload.h - whether the command gets libseam-agent, and how
  *
  * The agent is in LD_PRELOAD, of the command and of all that it starts: in
- * front of what the user has there, but after AddressSanitizer's library,
- * which refuses to run behind another.
+ * front of what the user has there, but after AddressSanitizer's library where
+ * the command needs that.  Other programs with AddressSanitizer start because
+ * ASAN_OPTIONS turns off its check of the order of libraries.
  */
 #ifndef SEAM_PRELOAD_H
 #define SEAM_PRELOAD_H
