@@ -180,6 +180,20 @@ def test_a_sandbox_ends_the_sampling_and_not_the_program():
     check(told > 750, f"the recorder has {told} samples: {result.stderr}")
 
 
+def test_no_system_call_is_made_in_a_sandbox():
+    result, guest = sampled(PROGRAM, "sandbox")
+    check("done" in result.stdout, result.stdout)
+    check(150 <= guest["ticks"] <= 220, f"{guest}")
+    equal(guest["samples"] + guest["merged"] + guest["ended"],
+          guest["ticks_due"], f"{guest}")
+
+
+def test_a_sandbox_of_a_child_does_not_end_the_sampling():
+    result, guest = sampled(PROGRAM, "vforks")
+    check("end early" not in result.stderr, result.stderr)
+    check(guest["samples"] >= 180, f"{guest}")
+
+
 def test_a_program_that_closes_all_descriptors_is_sampled():
     check_all_sampled(*sampled(PROGRAM, "closed"))
 

@@ -380,9 +380,89 @@ static void seccomp(void)
 
 	busy();
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	CHECK(!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter),
+	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0),
 	      "seccomp: %s", strerror(errno));
 	threads();
+}
+
+static pthread_barrier_t before_filter, after_filter;
+
+static void *outlast_filter(void *unused)
+{
+	busy();
+	pthread_barrier_wait(&before_filter);
+	pthread_barrier_wait(&after_filter);
+	for (volatile long x = 0; x < 30000000; x++)
+		;
+	return unused;
+}
+
+static void *return_at_once(void *unused)
+{
+	return unused;
+}
+
+/* A filter in all threads; from there on, threads and a child begin and end. */
+static void sandbox(void)
+{
+	struct sock_filter allow[] = {
+		/* all but what libc does not call in threads and forks */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clock_gettime, 7, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_gettid, 6, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 5, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 4,
+			 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_tgsigqueueinfo, 2,
+			 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_create, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	struct sock_fprog filter = { 10, allow };
+	pthread_t older, newer;
+	pid_t child;
+
+	pthread_barrier_init(&before_filter, NULL, 2);
+	pthread_barrier_init(&after_filter, NULL, 2);
+	CHECK(!pthread_create(&older, NULL, outlast_filter, NULL),
+	      "no thread");
+	pthread_barrier_wait(&before_filter);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	CHECK(!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+		       SECCOMP_FILTER_FLAG_TSYNC, &filter),
+	      "seccomp: %s", strerror(errno));
+	pthread_barrier_wait(&after_filter);
+	pthread_join(older, NULL);
+	CHECK(!pthread_create(&newer, NULL, return_at_once, NULL),
+	      "no thread");
+	pthread_join(newer, NULL);
+	child = fork();
+	if (child == 0)
+		_exit(0);
+	wait_for(child);
+	puts("done");
+}
+
+/* A child that shares the memory has a filter of its own, and executes. */
+static void vforks(void)
+{
+	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K,
+					    SECCOMP_RET_ALLOW);
+	struct sock_fprog filter = { 1, &allow };
+	pid_t child;
+
+	use_cpu(0.02);
+	child = vfork();
+	if (child == 0) {
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0);
+		execl("/bin/true", "true", (char *)NULL);
+		_exit(1);
+	}
+	wait_for(child);
+	use_cpu(seconds);
 }
 
 static void closed(void)
@@ -445,7 +525,8 @@ static const struct way {
 	{ "clones", clones },
 	{ "execs", execs }, { "profiled", profiled },
 	{ "handlers", handlers }, { "state", state },
-	{ "seccomp", seccomp }, { "closed", closed }, { "jailed", jailed },
+	{ "seccomp", seccomp }, { "sandbox", sandbox }, { "vforks", vforks },
+	{ "closed", closed }, { "jailed", jailed },
 	{ "descriptors", descriptors }, { "sleeps", sleeps },
 };
 

@@ -194,14 +194,21 @@ void seam_agent_end(const char *why)
 {
 	int saved_errno = errno;
 
-	if (!seam_agent.address[0] || atomic_load(&seam_agent.is_off))
+	if (!seam_agent.address[0] || atomic_load(&seam_agent.is_off) ||
+	    !seam_agent_is_own_process())
 		return;
 	if (atomic_load(&seam_agent.is_on))
 		report("Lua stacks end early: %s", why);
-	atomic_store(&seam_agent.is_off, true);
+	/* while it may make system calls */
 	seam_agent_detach();
+	atomic_store(&seam_agent.is_off, true);
 	seam_agent_abandon_all();
 	errno = saved_errno;
+}
+
+bool seam_agent_is_own_process(void)
+{
+	return getpid() == seam_agent.pid;
 }
 
 int seam_agent_is_sampling(void)
@@ -212,7 +219,7 @@ int seam_agent_is_sampling(void)
 
 /* ---- fork ---- */
 
-void seam_agent_hold(void)
+bool seam_agent_hold(void)
 {
 	const struct timespec pause = { 0, PAUSE_NS };
 
@@ -220,9 +227,10 @@ void seam_agent_hold(void)
 		bool was_busy = false;
 
 		if (atomic_compare_exchange_strong(&is_busy, &was_busy, true))
-			return;
+			return true;
 		nanosleep(&pause, NULL);
 	}
+	return false;
 }
 
 void seam_agent_release(void)
@@ -255,6 +263,7 @@ static void load(void)
 		return;
 	seam_agent.is_unthrottled = secure_getenv("SEAM_AGENT_UNTHROTTLED");
 	memcpy(seam_agent.address, address, strlen(address) + 1);
+	seam_agent.pid = getpid();
 	seam_agent_thread_begin();
 	seam_agent_refresh(NULL);
 }

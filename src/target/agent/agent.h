@@ -4,8 +4,8 @@
  *
  * A library that "seam record" preloads (LD_PRELOAD).  Without a recorder's
  * address in the environment, or with the rights of another user (AT_SECURE),
- * it does nothing.  In a program without a VM it waits for one to be loaded:
- * it connects to no recorder, and no signal is sent.
+ * it does nothing.  Until the program loads a VM, it connects to no recorder,
+ * and sends no signal.
  *
  *	process	constructor, or dlopen() of a VM's library
  *	  agent.c	find VMs, connect, start each thread
@@ -17,8 +17,8 @@
  *	  announce.c	names of the functions in it
  *
  * What the program does is left as it is:
- *  - Calls that would show or end the signal (sigaction(), sigwait() and so on)
- *    are interposed (signals.c), fork() by pthread_atfork() (fork.c).
+ *  - Calls that would show or replace the handler, or block its signal, are
+ *    interposed (signals.c).  fork() has handlers of pthread_atfork() (fork.c).
  *  - No thread is added: a program may depend on being single-threaded
  *    (unshare(2), setns(2), pthread_exit() of its last thread), and a forked
  *    child would not have it.  Libraries that the program loads are taken into
@@ -96,6 +96,7 @@ struct seam_agent_thread {
 /* Of one thread, from its start to its end; in its thread-local data. */
 struct seam_agent_self {
 	struct seam_agent_thread *thread;	/* NULL: not sampled */
+	bool is_attaching;
 	/* in the list of threads.c: */
 	bool is_listed;
 	uint32_t tid;
@@ -109,7 +110,8 @@ extern __thread struct seam_agent_self seam_agent_self
 struct seam_agent {
 	char address[SEAM_LINK_ADDRESS_BYTES];	/* of the recorder; "": none */
 	_Atomic bool is_on;	/* connected: threads are sampled */
-	_Atomic bool is_off;	/* for good */
+	_Atomic bool is_off;	/* for good; no system call from then on */
+	pid_t pid;
 	bool is_unthrottled;
 	uint32_t table;		/* of the ids; see wire/guest */
 	uint64_t period_ns;
@@ -126,7 +128,7 @@ extern struct seam_agent seam_agent;
  */
 int seam_agent_attach(void);
 
-/* End it; ticks that are left are counted. */
+/* End it; ticks that are left are counted, unless the agent is off. */
 void seam_agent_detach(void);
 
 /*
@@ -155,14 +157,23 @@ void seam_agent_refresh(void *handle);
 void seam_agent_end(const char *why);
 
 /*
+ * Whether the caller is in the process that is sampled.  A child of vfork() has
+ * its memory, and one of clone(2) may have a copy of it.
+ */
+bool seam_agent_is_own_process(void);
+
+/*
  * Whether threads of this process are sampled: 1 or 0.  Exported, for other
  * profilers in the process: dlsym(RTLD_DEFAULT, "seam_agent_is_sampling").
  */
 __attribute__((visibility("default")))
 int seam_agent_is_sampling(void);
 
-/* For fork.c: no refresh runs between these two; what a child begins with. */
-void seam_agent_hold(void);
+/*
+ * For fork.c: no refresh runs between these two; what a child begins with.
+ * False: one still runs after a second, and there is nothing to release.
+ */
+bool seam_agent_hold(void);
 void seam_agent_release(void);
 void seam_agent_begin_child(void);
 

@@ -31,7 +31,7 @@ static struct seam_agent_thread *map_thread(void)
 	return NULL;
 }
 
-int seam_agent_attach(void)
+static int attach(void)
 {
 	struct seam_agent_thread *t = seam_agent_self.thread;
 	int r;
@@ -42,9 +42,6 @@ int seam_agent_attach(void)
 		return -ENOMEM;
 	if (t->is_on)
 		return 0;
-	/* relaxed: another request may be on its way */
-	if (atomic_load_explicit(&seam_agent.is_off, memory_order_relaxed))
-		return -EPIPE;
 	t->tid = (uint32_t)syscall(SYS_gettid);
 	t->has_ring = false;
 	for (int i = 0; i < SEAM_AGENT_N_SERVICES; i++)
@@ -54,6 +51,25 @@ int seam_agent_attach(void)
 	r = seam_tick_start(&t->tick, SEAM_AGENT_SIGNAL, seam_agent.period_ns);
 	atomic_signal_fence(memory_order_seq_cst);
 	t->is_on = r == 0;
+	return r;
+}
+
+int seam_agent_attach(void)
+{
+	struct seam_agent_self *self = &seam_agent_self;
+	int r;
+
+	/* relaxed: another request may be on its way */
+	if (atomic_load_explicit(&seam_agent.is_off, memory_order_relaxed))
+		return -EPIPE;
+	/* a request's handler has interrupted this function */
+	if (self->is_attaching)
+		return 0;
+	self->is_attaching = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	r = attach();
+	atomic_signal_fence(memory_order_seq_cst);
+	self->is_attaching = false;
 	return r;
 }
 
@@ -84,6 +100,9 @@ void seam_agent_detach(void)
 		return;
 	t->is_on = false;
 	atomic_signal_fence(memory_order_seq_cst);
+	/* a seccomp filter may be there; the recorder sees the thread's end */
+	if (atomic_load_explicit(&seam_agent.is_off, memory_order_relaxed))
+		return;
 	seam_agent_skip(t, SEAM_AGENT_ENDED, seam_tick_rest(&t->tick));
 	seam_tick_stop(&t->tick);
 	for (uint32_t i = 0; i < SEAM_AGENT_N_SERVICES; i++)

@@ -21,15 +21,18 @@ enum { SET_BYTES = 8 };		/* of the kernel's signal set */
 
 /* Of the thread that forks; one at a time has the locks. */
 static uint64_t old_mask;
+static bool is_held;
 
 static void before_fork(void)
 {
 	const uint64_t ours = UINT64_C(1) << (SEAM_AGENT_SIGNAL - 1);
 	uint64_t before;
+	bool held;
 
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &ours, &before, SET_BYTES);
-	seam_agent_hold();
+	held = seam_agent_hold();
 	seam_agent_threads_lock();
+	is_held = held;
 	old_mask = before;
 }
 
@@ -41,9 +44,11 @@ static void restore(uint64_t mask)
 static void after_fork(void)
 {
 	uint64_t mask = old_mask;
+	bool held = is_held;
 
 	seam_agent_threads_unlock();
-	seam_agent_release();
+	if (held)
+		seam_agent_release();
 	restore(mask);
 }
 
@@ -62,6 +67,7 @@ static void begin_child(void)
  */
 static void begin_child_unsampled(void)
 {
+	seam_agent.pid = getpid();
 	seam_agent_threads_begin_child();
 	seam_agent_release();
 }

@@ -260,11 +260,11 @@ bool seam_agent_on_signal(const siginfo_t *info, const ucontext_t *context)
 	}
 	if (!t)
 		return false;
-	/* a signal may come after the end: it is ours, and has no weight */
+	/* relaxed: a signal after the end, of a program that may be sandboxed */
+	if (atomic_load_explicit(&seam_agent.is_off, memory_order_relaxed))
+		return seam_tick_is_ours(&t->tick, info);
 	seam_tick_take(&t->tick, info, &taken);
-	if (!taken.is_ours || taken.weight == 0 ||
-	    /* relaxed: no more signals will follow */
-	    atomic_load_explicit(&seam_agent.is_off, memory_order_relaxed))
+	if (!taken.is_ours || taken.weight == 0)
 		return taken.is_ours;
 	t->n_carried += taken.weight;
 	if (taken.weight > 1)

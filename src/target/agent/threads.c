@@ -21,6 +21,26 @@ static pthread_key_t key;	/* its destructor ends a thread */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct seam_agent_self *first;	/* under the lock */
 
+/*
+ * All signals are blocked while the list changes: a handler of the program may
+ * fork(), or install a handler of our signal, and both need the list.
+ */
+static uint64_t lock_all(void)
+{
+	const uint64_t all = UINT64_MAX;
+	uint64_t old;
+
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof(old));
+	pthread_mutex_lock(&lock);
+	return old;
+}
+
+static void unlock_all(uint64_t old)
+{
+	pthread_mutex_unlock(&lock);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
+}
+
 void seam_agent_threads_lock(void)
 {
 	pthread_mutex_lock(&lock);
@@ -33,7 +53,8 @@ void seam_agent_threads_unlock(void)
 
 static void add(struct seam_agent_self *self)
 {
-	pthread_mutex_lock(&lock);
+	uint64_t mask = lock_all();
+
 	self->tid = (uint32_t)syscall(SYS_gettid);
 	self->previous = NULL;
 	self->next = first;
@@ -41,12 +62,13 @@ static void add(struct seam_agent_self *self)
 		first->previous = self;
 	first = self;
 	self->is_listed = true;
-	pthread_mutex_unlock(&lock);
+	unlock_all(mask);
 }
 
 static void remove_self(struct seam_agent_self *self)
 {
-	pthread_mutex_lock(&lock);
+	uint64_t mask = lock_all();
+
 	if (self->next)
 		self->next->previous = self->previous;
 	if (self->previous)
@@ -54,7 +76,7 @@ static void remove_self(struct seam_agent_self *self)
 	else
 		first = self->next;
 	self->is_listed = false;
-	pthread_mutex_unlock(&lock);
+	unlock_all(mask);
 }
 
 /* A signal that is still on its way would find nothing that it is of. */
@@ -68,8 +90,10 @@ static void end_thread(void *unused)
 	sigaddset(&ours, SEAM_AGENT_SIGNAL);
 	SEAM_REAL(pthread_sigmask)(SIG_BLOCK, &ours, NULL);
 	seam_agent_detach();
-	remove_self(self);
-	if (self->thread)
+	if (self->is_listed)
+		remove_self(self);
+	/* after the agent's end it stays mapped: see seam_agent.is_off */
+	if (self->thread && !atomic_load(&seam_agent.is_off))
 		munmap(self->thread, sizeof(*self->thread));
 	self->thread = NULL;
 }
@@ -83,6 +107,8 @@ void seam_agent_thread_begin(void)
 {
 	struct seam_agent_self *self = &seam_agent_self;
 
+	if (atomic_load(&seam_agent.is_off))
+		return;
 	if (!self->is_listed) {
 		add(self);
 		/* not NULL: so that the destructor is called */
@@ -97,22 +123,24 @@ void seam_agent_thread_begin(void)
 
 void seam_agent_attach_all(void)
 {
-	pthread_mutex_lock(&lock);
+	uint64_t mask = lock_all();
+
 	for (struct seam_agent_self *s = first; s; s = s->next)
 		if (s != &seam_agent_self)
 			seam_agent_request(s->tid);
-	pthread_mutex_unlock(&lock);
+	unlock_all(mask);
 	if (seam_agent_self.is_listed)
 		seam_agent_thread_begin();
 }
 
 void seam_agent_abandon_all(void)
 {
-	pthread_mutex_lock(&lock);
+	uint64_t mask = lock_all();
+
 	for (struct seam_agent_self *s = first; s; s = s->next)
 		if (s->thread)
 			seam_tick_abandon(&s->thread->tick);
-	pthread_mutex_unlock(&lock);
+	unlock_all(mask);
 }
 
 void seam_agent_threads_begin_child(void)
@@ -122,7 +150,8 @@ void seam_agent_threads_begin_child(void)
 	pthread_mutex_init(&lock, NULL);
 	first = self->is_listed ? self : NULL;
 	self->next = self->previous = NULL;
-	self->tid = (uint32_t)syscall(SYS_gettid);
+	if (!atomic_load(&seam_agent.is_off))
+		self->tid = (uint32_t)syscall(SYS_gettid);
 }
 
 /* ---- what the program calls ---- */
@@ -149,7 +178,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	int r;
 
 	seam_agent_refresh(NULL);
-	if (seam_agent.address[0])
+	if (seam_agent.address[0] && !atomic_load(&seam_agent.is_off))
 		start = malloc(sizeof(*start));
 	if (!start)
 		return SEAM_REAL(pthread_create)(thread, attr, function,

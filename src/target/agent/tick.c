@@ -97,9 +97,19 @@ static int send_signals(int fd, int signal)
 	return 0;
 }
 
+/* Unless another thread has abandoned it, which leaves two pages of zeroes. */
+static void unmap_ring(struct seam_tick *tick)
+{
+	void *ring = atomic_exchange(&tick->ring, NULL);
+
+	if (ring)
+		munmap(ring, RING_BYTES);
+}
+
 static int start_event(struct seam_tick *tick, int signal)
 {
 	bool with_kernel = true;
+	void *ring;
 	int fd = open_within_limit(tick->period_ns, true), r;
 
 	if (fd < 0 && (errno == EACCES || errno == EPERM)) {
@@ -109,12 +119,13 @@ static int start_event(struct seam_tick *tick, int signal)
 	if (fd < 0)
 		return -errno;
 	/* read-only: the kernel overwrites the oldest */
-	tick->ring = mmap(NULL, RING_BYTES, PROT_READ, MAP_SHARED, fd, 0);
-	r = tick->ring == MAP_FAILED ? -errno : 0;
+	ring = mmap(NULL, RING_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	r = ring == MAP_FAILED ? -errno : 0;
 	/* before the first signal */
 	tick->fd = fd;
 	tick->source = with_kernel ? SEAM_TICK_PERF : SEAM_TICK_PERF_USER;
 	if (r == 0) {
+		atomic_store(&tick->ring, ring);
 		tick->base_ns = cpu_time_ns();
 		r = send_signals(fd, signal);
 	}
@@ -122,9 +133,7 @@ static int start_event(struct seam_tick *tick, int signal)
 	if (r == 0)
 		return 0;
 	tick->source = SEAM_TICK_OFF;
-	if (tick->ring != MAP_FAILED)
-		munmap(tick->ring, RING_BYTES);
-	tick->ring = NULL;
+	unmap_ring(tick);
 	return r;
 }
 
@@ -180,15 +189,15 @@ void seam_tick_stop(struct seam_tick *tick)
 	} else if (source != SEAM_TICK_OFF) {
 		/* a handler in between finds it off */
 		atomic_signal_fence(memory_order_seq_cst);
-		munmap(tick->ring, RING_BYTES);
-		tick->ring = NULL;
+		unmap_ring(tick);
 	}
 }
 
 void seam_tick_abandon(struct seam_tick *tick)
 {
-	void *ring = tick->ring;
+	void *ring = atomic_exchange(&tick->ring, NULL);
 
+	/* a handler may be reading it: its address stays mapped */
 	if (tick->source == SEAM_TICK_TIMER)
 		syscall(SYS_timer_delete, tick->timer);
 	else if (ring)
@@ -198,7 +207,7 @@ void seam_tick_abandon(struct seam_tick *tick)
 
 /* ---- in the handler ---- */
 
-static bool is_ours(const struct seam_tick *tick, const siginfo_t *info)
+bool seam_tick_is_ours(const struct seam_tick *tick, const siginfo_t *info)
 {
 	if (!tick->period_ns)
 		return false;		/* never started, or wiped by a fork */
@@ -225,14 +234,17 @@ static void copy(void *out, const uint8_t *data, uint64_t at, size_t size)
 /* Copy the newest sample.  False: there is no newer one than the last. */
 static bool read_sample(struct seam_tick *tick)
 {
-	const struct seam_ring_control *control = tick->ring;
-	const uint8_t *data = (const uint8_t *)tick->ring + PAGE;
+	const void *ring = atomic_load(&tick->ring);
+	const struct seam_ring_control *control = ring;
+	const uint8_t *data = (const uint8_t *)ring + PAGE;
 	struct tick_fields *sample = (struct tick_fields *)tick->record;
-	/* acquire: the sample is complete */
-	uint64_t head = atomic_load_explicit(&control->data_head,
-					     memory_order_acquire);
+	uint64_t head;
 	size_t size;
 
+	if (!ring)
+		return false;		/* abandoned */
+	/* acquire: the sample is complete */
+	head = atomic_load_explicit(&control->data_head, memory_order_acquire);
 	if (head == tick->seen)
 		return false;
 	copy(&sample->header, data, head, sizeof(sample->header));
@@ -300,7 +312,9 @@ void seam_tick_take(struct seam_tick *tick, const siginfo_t *info,
 	const struct tick_fields *sample =
 		(const struct tick_fields *)tick->record;
 
-	*taken = (struct seam_tick_taken) { .is_ours = is_ours(tick, info) };
+	*taken = (struct seam_tick_taken) {
+		.is_ours = seam_tick_is_ours(tick, info),
+	};
 	if (!taken->is_ours || tick->source == SEAM_TICK_OFF)
 		return;
 	if (tick->source == SEAM_TICK_TIMER) {

@@ -59,7 +59,8 @@ struct seam_tick {
 	int refusal;		/* errno of perf_event_open(), or 0 */
 	int fd;			/* number that the signal has; closed */
 	int timer;		/* of the kernel */
-	void *ring;		/* mapping of the event */
+	/* mapping of the event; the one that takes it out ends it */
+	_Atomic(void *) ring;
 	uint64_t period_ns;
 	uint64_t seen;		/* the ring's head at the last sample */
 	uint64_t base_ns;	/* the thread's CPU time at the start */
@@ -103,6 +104,9 @@ void seam_tick_stop(struct seam_tick *tick);
  * to be called.
  */
 void seam_tick_abandon(struct seam_tick *tick);
+
+/* Whether the signal is of @tick, also after its end.  No system call. */
+bool seam_tick_is_ours(const struct seam_tick *tick, const siginfo_t *info);
 
 /*
  * In the handler: whether the signal is of @tick, and the ticks since the last
