@@ -185,6 +185,8 @@ void seam_agent_refresh(void *handle)
 		return;
 	refresh(handle);
 	atomic_store(&is_busy, false);
+	/* symbols that were not found are no error of the program's calls */
+	(void)dlerror();
 	errno = saved_errno;
 }
 
