@@ -165,6 +165,10 @@ def test_a_program_keeps_its_own_handlers():
     check(guest["samples"] < 60, f"{guest}")
 
 
+def test_a_handler_is_not_called_where_its_signal_is_blocked():
+    sampled(PROGRAM, "blocked_handler")
+
+
 def test_errno_and_fp_state_and_mask_are_as_they_were():
     # 10,000 samples
     _, guest = sampled(PROGRAM, "state", "2", hz=10000)

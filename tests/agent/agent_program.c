@@ -328,6 +328,37 @@ static void handlers(void)
 	CHECK(!is_wrong && n_urgent == 100, "%ld SIGURGs", n_urgent);
 }
 
+/*
+ * A signal is blocked before it has a handler; and a child that shares the
+ * memory has no handler of its parent's.
+ */
+static void blocked_handler(void)
+{
+	sigset_t urgent;
+	pid_t child;
+
+	use_cpu(0.02);
+	sigemptyset(&urgent);
+	sigaddset(&urgent, SIGURG);
+	pthread_sigmask(SIG_BLOCK, &urgent, NULL);
+	signal(SIGURG, on_profiling);
+	raise(SIGURG);
+	use_cpu(0.01);
+	CHECK(n_profiling == 0, "a blocked signal was handled");
+	sigpending(&urgent);
+	CHECK(sigismember(&urgent, SIGURG) == 1, "it is not pending");
+	child = vfork();
+	if (child == 0) {
+		signal(SIGURG, SIG_DFL);
+		_exit(0);
+	}
+	wait_for(child);
+	sigemptyset(&urgent);
+	sigaddset(&urgent, SIGURG);
+	pthread_sigmask(SIG_UNBLOCK, &urgent, NULL);
+	CHECK(n_profiling == 1, "%ld SIGURGs", n_profiling);
+}
+
 /* ---- what a handler could change ---- */
 
 static void state(void)
@@ -524,7 +555,8 @@ static const struct way {
 	{ "big_forks", big_forks },
 	{ "clones", clones },
 	{ "execs", execs }, { "profiled", profiled },
-	{ "handlers", handlers }, { "state", state },
+	{ "handlers", handlers }, { "blocked_handler", blocked_handler },
+	{ "state", state },
 	{ "seccomp", seccomp }, { "sandbox", sandbox }, { "vforks", vforks },
 	{ "closed", closed }, { "jailed", jailed },
 	{ "descriptors", descriptors }, { "sleeps", sleeps },

@@ -7,7 +7,8 @@
  * handler of the program's own ends the sampling.
  *
  * Threads that block all signals are sampled too: our signal stays unblocked,
- * and is shown to them as blocked.
+ * and is shown to them as blocked.  It becomes blocked with the first signal
+ * that the program has a handler for, or its next call.
  *
  * Not covered: system calls without libc; sigset(3) and other System V calls;
  * a program that waits for this signal by sigwait(3) or signalfd(2).
@@ -69,6 +70,18 @@ static void set_program_action(const struct sigaction *action)
 
 /* ---- the handler ---- */
 
+/* Block it as the program did, and send it again. */
+static void defer(int signal, siginfo_t *info, ucontext_t *context)
+{
+	sigaddset(&context->uc_sigmask, signal);
+	is_blocked = false;
+	if (info->si_code == SI_TKILL)
+		syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), signal,
+			info);
+	else
+		syscall(SYS_rt_sigqueueinfo, getpid(), signal, info);
+}
+
 /* As the kernel would call it. */
 static void call_program(int signal, siginfo_t *info, ucontext_t *context)
 {
@@ -77,6 +90,10 @@ static void call_program(int signal, siginfo_t *info, ucontext_t *context)
 
 	if (!is_handled(&action))
 		return;
+	if (is_blocked) {
+		defer(signal, info, context);
+		return;
+	}
 	if (action.sa_flags & (int)SA_RESETHAND)
 		set_program_action(&(struct sigaction) {
 			.sa_handler = SIG_DFL, .sa_mask = action.sa_mask,
@@ -162,17 +179,23 @@ int sigaction(int signal, const struct sigaction *new, struct sigaction *old)
 {
 	sigaction_function *real = SEAM_REAL(sigaction);
 	struct sigaction before;
+	int r = 0;
 
 	if (signal != SEAM_AGENT_SIGNAL || !atomic_load(&is_installed))
 		return real(signal, new, old);
 	before = *program_action();
+	if (!seam_agent_is_own_process()) {
+		/* a child of vfork() has these variables of its parent */
+		r = real(signal, new, NULL);
+		new = NULL;
+	}
 	if (new && is_handled(new))
 		end_for_program();
 	if (new)
 		set_program_action(new);
-	if (old)
+	if (r == 0 && old)
 		*old = before;
-	return 0;
+	return r;
 }
 
 SEAM_INTERPOSED
@@ -192,10 +215,23 @@ sighandler_t signal(int number, sighandler_t handler)
 	}
 	sigaddset(&action.sa_mask, number);
 	before = program_action()->sa_handler;
+	if (!seam_agent_is_own_process())
+		return real(number, handler) == SIG_ERR ? SIG_ERR : before;
 	if (is_handled(&action))
 		end_for_program();
 	set_program_action(&action);
 	return before;
+}
+
+/* What the program was shown so far. */
+static void block_signal(mask_function *real)
+{
+	sigset_t ours;
+
+	sigemptyset(&ours);
+	sigaddset(&ours, SEAM_AGENT_SIGNAL);
+	real(SIG_BLOCK, &ours, NULL);
+	is_blocked = false;
 }
 
 /*
@@ -209,8 +245,13 @@ static int change_mask(mask_function *real, int how, const sigset_t *set,
 	sigset_t changed;
 	int r;
 
-	if (!atomic_load(&is_installed) || is_handled(program_action()))
+	if (!atomic_load(&is_installed))
 		return real(how, set, old);
+	if (is_handled(program_action())) {
+		if (was_blocked)
+			block_signal(real);
+		return real(how, set, old);
+	}
 	if (set) {
 		bool has = sigismember(set, SEAM_AGENT_SIGNAL) == 1;
 
