@@ -260,7 +260,7 @@ bool seam_agent_on_signal(const siginfo_t *info, const ucontext_t *context)
 	}
 	if (!t)
 		return false;
-	/* relaxed: a signal after the end, of a program that may be sandboxed */
+	/* relaxed: after the end, in a program that may be sandboxed */
 	if (atomic_load_explicit(&seam_agent.is_off, memory_order_relaxed))
 		return seam_tick_is_ours(&t->tick, info);
 	seam_tick_take(&t->tick, info, &taken);

@@ -97,7 +97,7 @@ static int send_signals(int fd, int signal)
 	return 0;
 }
 
-/* Unless another thread has abandoned it, which leaves two pages of zeroes. */
+/* Unless another thread has abandoned it: two pages of zeroes stay then. */
 static void unmap_ring(struct seam_tick *tick)
 {
 	void *ring = atomic_exchange(&tick->ring, NULL);
@@ -318,7 +318,8 @@ void seam_tick_take(struct seam_tick *tick, const siginfo_t *info,
 	if (!taken->is_ours || tick->source == SEAM_TICK_OFF)
 		return;
 	if (tick->source == SEAM_TICK_TIMER) {
-		taken->weight = count_up_to(tick, cpu_time_ns() - tick->base_ns);
+		taken->weight = count_up_to(tick, cpu_time_ns() -
+						  tick->base_ns);
 		taken->time_ns = seam_clock_ns();
 		taken->cpu = UINT32_MAX;
 		return;
