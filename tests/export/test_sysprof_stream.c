@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "../model/built.h"
+#include "../sysprof_made.h"
 #include "model/sysprof/load_sysprof.h"
 
 static char said[4096];
@@ -147,6 +148,43 @@ static void a_recording_without_a_vm_is_refused(void **state)
 	seam_profile_fini(&p);
 }
 
+/* A stream of @n samples. */
+static struct seam_file stream_of(int n)
+{
+	struct seam_sysprof_buffer b = made_begin();
+
+	made_cfunc(&b, 0x1000, "lua_pcall", false);
+	made_profile(&b);
+	for (int i = 0; i < n; i++)
+		made_sample(&b, SEAM_VMSTATE_GC, "", "1010");
+	made_end(&b);
+	return made_file(&b);
+}
+
+static void a_file_that_grew_gives_the_samples_that_were_read(void **state)
+{
+	struct seam_profile p, again;
+	struct seam_file file = stream_of(3), grown = stream_of(10000), copy;
+	struct seam_sysprof_source *source;
+	struct seam_err err = { 0 };
+
+	(void)state;
+	assert_int_equal(seam_profile_init(&p), 0);
+	assert_int_equal(seam_load_sysprof(&p, &file, false, &err), 0);
+	/* p.sysprof is const: its owner is not */
+	source = p.owned.items[p.owned.n - 1].object;
+	assert_ptr_equal(source, p.sysprof);
+	seam_file_close(&source->file);
+	source->file = grown;
+	assert_int_equal(write_as(&p, "sysprof", &copy, &err), 0);
+	assert_int_equal(seam_profile_init(&again), 0);
+	assert_int_equal(seam_load_sysprof(&again, &copy, false, &err), 0);
+	assert_int_equal(again.samples.n, 3);
+	assert_int_equal(again.losses.n, 0);
+	seam_profile_fini(&again);
+	seam_profile_fini(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +192,8 @@ int main(void)
 		cmocka_unit_test(a_trace_has_its_number_and_function),
 		cmocka_unit_test(what_a_stream_cannot_hold_is_counted),
 		cmocka_unit_test(a_recording_without_a_vm_is_refused),
+		cmocka_unit_test(
+			a_file_that_grew_gives_the_samples_that_were_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

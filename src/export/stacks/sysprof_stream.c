@@ -26,7 +26,7 @@ struct stream_writer {
 	bool *is_used;			/* by function: it is in a sample */
 	SEAM_ARRAY(struct seam_sysprof_frame) lua;
 	SEAM_ARRAY(uint64_t) host;
-	struct seam_sysprof_trace trace;	/* of the sample; its own line */
+	struct seam_sysprof_trace trace; /* of the sample; its own line */
 	struct seam_pair_map traces;	/* (traceno, prototype): announced */
 	uint64_t n_samples;
 	uint64_t n_without_vm;		/* samples */
@@ -61,7 +61,8 @@ static int put_kind(struct stream_writer *w, enum seam_sysprof_kind kind)
 
 /*
  * Sample i of the profile is that of the stream.  The reader's errors were
- * counted when the profile was loaded; here they only end the stream.
+ * counted when the profile was loaded; here they only end the stream.  The file
+ * is mapped: if it was written to since then, it may have more samples.
  */
 static int copy_stream(struct stream_writer *w, struct seam_bytes bytes)
 {
@@ -71,9 +72,14 @@ static int copy_stream(struct stream_writer *w, struct seam_bytes bytes)
 	int r = 0;
 
 	seam_sysprof_begin(&reader, bytes);
-	while (!r && seam_sysprof_next(&reader, &item, NULL) > 0) {
+	while (!r && !ferror(w->export->out) &&
+	       seam_sysprof_next(&reader, &item, NULL) > 0) {
+		bool is_sample = item.kind == SEAM_SYSPROF_SAMPLE;
+
+		if (is_sample && sample == w->profile->samples.n)
+			break;
 		if (item.kind == SEAM_SYSPROF_END ||
-		    (item.kind == SEAM_SYSPROF_SAMPLE &&
+		    (is_sample &&
 		     !seam_selected_has(w->export->selected, sample++)))
 			continue;
 		r = put(w, &item);
