@@ -390,6 +390,26 @@ static void an_address_far_after_a_symbol_has_no_name(void **state)
 	check_as(true, true, "", "15501 1020", "main;end");
 }
 
+static void an_address_without_a_name_is_counted_once(void **state)
+{
+	struct seam_sysprof_buffer b = begin(true);
+	struct seam_profile p;
+	const char *note;
+
+	(void)state;
+	made_profile(&b);
+	for (uint64_t i = 0; i < 3; i++) {
+		made_sample(&b, SEAM_VMSTATE_GC, "", "15501 15601 1020");
+		made_lfunc(&b, 0x40 + i, "@c.lua", i, true);
+	}
+	p = load_as(&b, false);
+	assert_int_equal(p.notes.n, 1);
+	note = seam_profile_text(&p, p.notes.items[0]);
+	if (strncmp(note, "2 addresses are more than 64 KiB", 32) != 0)
+		fail_msg("%s", note);
+	seam_profile_fini(&p);
+}
+
 static void a_stack_of_one_frame_is_not_one_of_none(void **state)
 {
 	struct seam_sysprof_buffer b = begin(true);
@@ -579,6 +599,7 @@ int main(void)
 		cmocka_unit_test(
 			samples_that_differ_in_their_leaf_alone_are_distinct),
 		cmocka_unit_test(an_address_far_after_a_symbol_has_no_name),
+		cmocka_unit_test(an_address_without_a_name_is_counted_once),
 		cmocka_unit_test(a_stack_of_one_frame_is_not_one_of_none),
 		cmocka_unit_test(luajit_s_parser_inserts_lua_frames_at_calls),
 		cmocka_unit_test(samples_are_as_if_each_was_the_only_one),

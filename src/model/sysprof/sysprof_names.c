@@ -202,10 +202,13 @@ static struct seam_sysprof_place name_host(struct seam_sysprof_names *n,
 	if (!f)
 		return name_unknown(n, addr);
 	if (!n->as_parser && addr - f->addr > MAX_FUNCTION_BYTES) {
-		n->n_far++;
+		size_t n_before = n->profile->functions.n;
+
 		snprintf(text, sizeof(text), "[%.400s+0x%" PRIx64 "]",
 			 text_of(n, f->name), addr - f->addr);
 		place.frame = native_frame(n, text, addr, false);
+		/* an address is named again after each change of symbols */
+		n->n_far += n->profile->functions.n > n_before;
 		return place;
 	}
 	place.function = f->addr;
