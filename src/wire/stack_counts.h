@@ -13,7 +13,11 @@
 
 #include "base/base.h"
 
-/* How a user stack ended.  All but the first: its outer frames are missing. */
+/*
+ * How a user stack ended.  All but the first: its outer frames are missing.
+ * The numbers are in guest records (doc/formats/guest.md): values are
+ * appended, none is used again.
+ */
 enum seam_stack_end {
 	SEAM_STACK_COMPLETE,		/* at the entry of program or thread */
 	SEAM_STACK_TRUNCATED,		/* deeper than the copy of the stack */

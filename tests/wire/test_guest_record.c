@@ -482,6 +482,13 @@ static void document(FILE *out)
 		wire_doc(out, tables[i]);
 		fputc('\n', out);
 	}
+	fputs("| vmstate | name |\n|---|---|\n", out);
+	for (unsigned int i = 0; i < SEAM_N_VMSTATES; i++)
+		fprintf(out, "| %u | `%s` |\n", i, seam_vmstate_name(i));
+	fputs("| host_end | key | meaning |\n|---|---|---|\n", out);
+	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++)
+		fprintf(out, "| %u | `%s` | %s |\n", i, seam_stack_end_key(i),
+			seam_stack_end_text(i));
 	fputs("| guest_end | key | meaning |\n|---|---|---|\n", out);
 	for (unsigned int i = 0; i < SEAM_GUEST_N_ENDS; i++)
 		fprintf(out, "| %u | `%s` | %s |\n", i, seam_guest_end_key(i),

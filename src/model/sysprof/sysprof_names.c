@@ -297,7 +297,10 @@ static struct seam_sysprof_meaning *find(struct seam_sysprof_names *n,
 	return i == SEAM_NONE ? NULL : &n->meanings.items[i];
 }
 
-/* Kinds of keys: in the upper half, beside a line or a kind of Lua frame. */
+/*
+ * Kinds of keys: in the upper 4 bits, beside a line or the number of a trace.
+ * Neither has as many: of those that a damaged stream has 60 bits count.
+ */
 enum { OF_HOST = 1, OF_LEAF, OF_TRACE, OF_LUA };
 
 static inline uint64_t key_of(unsigned int kind, uint64_t more)
