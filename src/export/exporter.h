@@ -30,9 +30,9 @@ struct seam_export {
 	const char *title;		/* of a picture */
 	bool inverted;
 	double min_percent;
-	/* Says in a line what the format cannot hold; NULL: nobody listens. */
+	/* Print a line about what the format cannot hold; NULL: do not. */
 	void (*say)(const char *fmt, ...);
-	uint64_t *n_skipped;		/* set: samples that were left out */
+	uint64_t *n_skipped;	/* set to the samples left out; or NULL */
 	/* SEAM_NEEDS_LOGS */
 	const struct seam_trace *trace;
 	const struct seam_xray_map *names;

@@ -4,9 +4,9 @@
  *
  * Self counts the samples with one of the row's functions at the leaf, total
  * those with one anywhere on the stack; a recursive function counts once per
- * stack.  In rows by thread, process, comm, CPU or VM state alone, self and total are
- * equal.  With several keys, such as comm and symbol, a row has the samples
- * that agree in all of them.
+ * stack.  In rows by thread, process, comm, CPU or VM state alone, self and
+ * total are equal.  With several keys, such as comm and symbol, a row has the
+ * samples that agree in all of them.
  */
 #ifndef SEAM_ROWS_H
 #define SEAM_ROWS_H
@@ -124,8 +124,10 @@ void seam_rows_filter(struct seam_rows *table, const char *text);
 bool seam_row_is_stackless(const struct seam_rows *table,
 			   const struct seam_row *row);
 
-/* The id of the thread, process, comm (string), CPU or VM state; @key is in the
- * table. */
+/*
+ * The id of the thread, process, comm (string), CPU or VM state; @key is in the
+ * table.
+ */
 uint32_t seam_row_id(const struct seam_rows *table, const struct seam_row *row,
 		     enum seam_by key);
 

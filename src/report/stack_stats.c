@@ -112,7 +112,7 @@ static void put_counts(const struct seam_view *view,
 			counts->n_kernel_cut == 1 ? "" : "s");
 }
 
-/* The ends of @n_ends kinds that occurred, and how each is called. */
+/* A line for each end that occurred, and for complete always. */
 static void put_guest_ends(const struct seam_view *view, const uint64_t *n,
 			   unsigned int n_ends, const char *(*text)(int end))
 {

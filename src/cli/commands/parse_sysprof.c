@@ -16,8 +16,8 @@ struct parse_sysprof_options {
 static const struct seam_option options[] = {
 	SEAM_OPTION(struct parse_sysprof_options, split, FLAG, 0, "split", NULL,
 		    "split callchains by vmstate",
-		    .detail = "The root frame of each stack is then VMST_LFUNC, "
-		    "VMST_GC and so on: what the VM did."),
+		    .detail = "The root frame of each stack is then "
+		    "VMST_LFUNC, VMST_GC and so on: what the VM did."),
 };
 
 static int write_stacks(struct seam_opened *opened,
@@ -85,8 +85,9 @@ const struct seam_command seam_parse_sysprof_program = {
 		"a C function. Different from it are: lua_cpcall, which takes "
 		"the C function that it calls, and not the innermost frame; "
 		"stacks without one of these calls, whose Lua frames are at "
-		"the leaf, and not left out; traces, which have frames; damaged "
-		"streams, of which everything before the damage is shown. "
+		"the leaf, and not left out; traces, which have frames; "
+		"damaged streams, of which everything before the damage is "
+		"shown. "
 		"Lua frames of inner calls that the parser leaves out are "
 		"counted; 'seam convert --to folded' has them all, where they "
 		"belong.\n\n"

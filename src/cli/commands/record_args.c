@@ -72,7 +72,8 @@ static const struct seam_option options[] = {
 	       "probes"),
 	OPTION(call_graph, STRING, 0, "call-graph", "HOW",
 	       "how call chains are recorded: auto, fp, dwarf or none",
-	       .suggestions = "auto|fp|dwarf|none", .detail = CALL_GRAPH_DETAIL),
+	       .suggestions = "auto|fp|dwarf|none",
+	       .detail = CALL_GRAPH_DETAIL),
 	OPTION(record.data_addresses, FLAG, 'd', "data", NULL,
 	       "record the addresses of memory accesses"),
 	OPTION(record.switch_events, FLAG, 0, "switch-events", NULL,
@@ -93,8 +94,8 @@ static const struct seam_option options[] = {
 	       "words or a shell script name, or in a module that nginx's "
 	       "configuration loads. Programs that load it otherwise need "
 	       "guest. native: no agent. With --overwrite, -C, -i, -p and -t "
-	       "there are no Lua stacks, nor in a program that runs as another user, in "
-	       "another pid namespace or in valgrind."),
+	       "there are no Lua stacks, nor in a program that runs as "
+	       "another user, in another pid namespace or in valgrind."),
 	HEADING("Which processes and CPUs"),
 	OPTION(pids, STRING, 'p', "pid", "PID",
 	       "running processes, with their children",

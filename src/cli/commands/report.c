@@ -245,8 +245,8 @@ const struct seam_command seam_report_command = {
 	.description =
 		"Shows a recording as a table or as a call tree. FILE is a "
 		"recording of seam, a perf.data file of any origin, a stream "
-		"of LuaJIT's sysprof, or an "
-		"XRay log, which has every call with its time; several XRay "
+		"of LuaJIT's sysprof, or an XRay log, which has every call "
+		"with its time; several XRay "
 		"logs of one program (its processes, its sessions) are one "
 		"recording. Without FILE, it is "
 		"recording.seam in the current folder; - is standard "

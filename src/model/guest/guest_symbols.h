@@ -41,8 +41,9 @@ struct seam_guest_symbols {
 void seam_guest_symbols_fini(struct seam_guest_symbols *symbols);
 
 /*
- * Take the symbol record @raw of process @pid.  Of several with one id, the
- * first that has a name counts, else the first.  Before the first frame.  0; as seam_guest_read_symbol(); -ENOMEM.
+ * Add the symbol record @raw of process @pid.  Of several with one id, the
+ * first that has a name counts, else the first.  To be called before the first
+ * frame is looked up.  0; an error of seam_guest_read_symbol(); -ENOMEM.
  */
 int seam_guest_symbols_add(struct seam_guest_symbols *symbols, int32_t pid,
 			   struct seam_bytes raw, struct seam_err *err);
@@ -53,8 +54,8 @@ uint32_t seam_guest_symbols_frame(struct seam_guest_symbols *symbols,
 				  struct seam_guest_frame frame);
 
 /*
- * The code of a frame that is a C function, to be looked up as all host
- * addresses are; 0: it is none, or where its code is is not known.
+ * The address of a frame that is a C function, to be looked up as all host
+ * addresses are; 0: the frame is of another kind, or its address is not known.
  */
 uint64_t seam_guest_symbols_code(struct seam_guest_symbols *symbols,
 				 int32_t pid, uint32_t table,

@@ -130,8 +130,8 @@ static struct known_sample *find_known(struct sysprof_loader *l,
 }
 
 /*
- * Join the sample's stacks, all of them or without the frame of its leaf.  0, or
- * an error of the stream in @err.
+ * Join the sample's stacks, all of them or without the frame of its leaf.  0,
+ * or an error of the stream in @err.
  */
 static int make_stack(struct sysprof_loader *l,
 		      struct seam_sysprof_item *sample, uint32_t leaf,

@@ -2,7 +2,7 @@
 /*
  * load_sysprof.h - a stream of LuaJIT's sysprof into a profile
  *
- * Each sample has its VM state and one stack, joined of two (joined_stack.h). 
+ * Each sample has its VM state and one stack, joined of two (joined_stack.h).
  * The stream has no times, no threads and no interval: all times are 0, each
  * sample weighs one, and all are of one thread, "luajit".
  */

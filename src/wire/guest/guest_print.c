@@ -47,7 +47,8 @@ static int put_sample(struct seam_line *line, struct seam_bytes raw,
 	seam_line_hex(line, "flags", head->flags);
 	seam_line_hex(line, "table", head->table);
 	seam_line_string(line, "vmstate", state ? state : "none");
-	seam_line_string(line, "guest_end", seam_guest_end_key(head->guest_end));
+	seam_line_string(line, "guest_end",
+			 seam_guest_end_key(head->guest_end));
 	seam_line_string(line, "host_end", seam_stack_end_key(head->host_end));
 	seam_line_u64(line, "n_ticks", head->n_ticks);
 	seam_line_hex(line, "vm", head->vm);
@@ -61,11 +62,8 @@ static int put_sample(struct seam_line *line, struct seam_bytes raw,
 static void put_text(struct seam_line *line, const char *name, const char *text,
 		     size_t size)
 {
-	char copy[SEAM_GUEST_MAX_CHUNK + 1];
-
-	memcpy(copy, text, size);
-	copy[size] = '\0';
-	seam_line_string(line, name, copy);
+	seam_line_text(line, name, (struct seam_bytes) {
+		(const uint8_t *)text, size });
 }
 
 static int put_symbol(struct seam_line *line, struct seam_bytes raw,

@@ -17,7 +17,7 @@
  *	 {"join":0,...,"frames":[{"id":2,"kind":"guest","line":3}]}]}
  *	{"adapter":1,"table":5,"id":2,"kind":"guest",...,"name":"f"}
  *
- * A record that breaks the format is {"damaged":"why"}.
+ * A record that breaks the format is {"damaged":"why"}.  Names end at a NUL.
  */
 void seam_guest_print(struct seam_line *line, enum seam_guest_event event,
 		      struct seam_bytes raw);

@@ -64,15 +64,15 @@ enum seam_guest_adapter {
 
 /* How a walk over the guest's frames ended. */
 enum seam_guest_end {
-	SEAM_GUEST_COMPLETE,		/* all frames of all activations */
-	SEAM_GUEST_ABSENT,		/* no VM on this stack: nothing to walk */
-	SEAM_GUEST_CUT,			/* too deep: frames in the middle left out */
-	SEAM_GUEST_NOT_FOUND,		/* a VM's frame, but not its state */
-	SEAM_GUEST_INVALID,		/* a state that contradicts itself */
-	SEAM_GUEST_UNSETTLED,		/* the VM was changing the frames */
-	SEAM_GUEST_UNREADABLE,		/* memory that could not be read */
-	SEAM_GUEST_NO_PROGRESS,		/* a chain of frames that does not end */
-	SEAM_GUEST_HOST_ENDED,		/* the host's stack ended before */
+	SEAM_GUEST_COMPLETE,	/* all frames of all activations */
+	SEAM_GUEST_ABSENT,	/* no VM on this stack: nothing to walk */
+	SEAM_GUEST_CUT,		/* too deep: frames in the middle left out */
+	SEAM_GUEST_NOT_FOUND,	/* a VM's frame, but not its state */
+	SEAM_GUEST_INVALID,	/* a state that contradicts itself */
+	SEAM_GUEST_UNSETTLED,	/* the VM was changing the frames */
+	SEAM_GUEST_UNREADABLE,	/* memory that could not be read */
+	SEAM_GUEST_NO_PROGRESS,	/* a chain of frames that does not end */
+	SEAM_GUEST_HOST_ENDED,	/* the host's stack ended before */
 	SEAM_GUEST_N_ENDS,
 };
 
@@ -127,11 +127,11 @@ struct seam_guest_segment {
 };
 
 enum seam_guest_frame_kind {
-	SEAM_GUEST_FRAME_GUEST,		/* a function of the guest's language */
-	SEAM_GUEST_FRAME_C,		/* a C function that the callchain lacks */
-	SEAM_GUEST_FRAME_BUILTIN,	/* built into the VM */
-	SEAM_GUEST_FRAME_TRACE,		/* compiled code, callee of its function */
-	SEAM_GUEST_FRAME_CUT,		/* in place of @id frames left out */
+	SEAM_GUEST_FRAME_GUEST,	/* a function of the guest's language */
+	SEAM_GUEST_FRAME_C,	/* a C function that the callchain lacks */
+	SEAM_GUEST_FRAME_BUILTIN, /* built into the VM */
+	SEAM_GUEST_FRAME_TRACE,	/* compiled code, callee of its function */
+	SEAM_GUEST_FRAME_CUT,	/* in place of @id frames left out */
 	SEAM_GUEST_N_FRAME_KINDS,
 };
 

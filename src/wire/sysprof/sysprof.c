@@ -228,6 +228,7 @@ static int read_symbol(struct seam_sysprof_reader *r,
 		       enum seam_sysprof_kind kind, struct seam_err *err)
 {
 	struct seam_cursor *c = &r->cursor;
+
 	item->kind = kind;
 	switch (kind) {
 	case SEAM_SYSPROF_SYMBOL_LFUNC:
@@ -437,8 +438,8 @@ static const uint8_t *skim_lua(const uint8_t *p, const uint8_t *stop)
 }
 
 /*
- * The end of addresses at @p: the first 0, unless it is part of a number that is
- * longer than needed.
+ * The end of addresses at @p: the first 0, unless it is part of a number that
+ * is longer than needed.
  */
 static const uint8_t *skim_host(const uint8_t *p, const uint8_t *stop)
 {
