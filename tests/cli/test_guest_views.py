@@ -72,6 +72,7 @@ def test_weights_are_the_cpu_time_of_the_ticks():
 
 
 def test_states_of_the_vm_are_rows():
+    assert "VM STATE" in seam("report", "--by", "vmstate", FILE)
     assert {row["vmstate"]: row["self"] for row in rows("--by", "vmstate")} \
         == {"LFUNC": 41, "CFUNC": 25, "TRACE": 5, "GC": 4, "none": 40}
 
@@ -134,6 +135,8 @@ def test_annotate_shows_the_source_of_a_guest_function():
     text = seam("annotate", "-i", FILE, name)
     assert re.search(r"33.33% +20 +3: +local a = n\n", text), text
     assert "5 samples are in no line that is known" in text, text
+    text = seam("annotate", "-i", FILE, "function 4 of pid 100", status=1)
+    assert "no source: its lines are not known" in text, text
     text = seam("annotate", "--total", "-i", FILE, "app.lua:0")
     assert re.search(r" 50 +9: *\n.* 25 +10: *\n", text), text
 
@@ -143,9 +146,12 @@ def test_stats_count_ends_and_ticks():
     guest = stats["guest_stacks"]
     assert (guest["stacks"], guest["complete"], guest["ticks"]) == \
         (75, 75, 95), guest
-    assert guest["guest_ended"]["complete"] == 75, guest
+    for half in "guest_ended", "host_ended":
+        ends = guest[half]
+        assert ends.pop("complete") == 75 and not any(ends.values()), guest
     text = seam("report", "--stats", FILE)
     assert "VM stacks: 75" in text and "75 complete in both" in text, text
+    assert "native stacks below them: 75" in text, text
 
 
 def test_a_lost_symbol_is_noted():

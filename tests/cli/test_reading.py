@@ -455,7 +455,22 @@ def _():
             completed("seam", "report", "--by", "=", "m") == ["module"] and
             completed("seam", "record", "--call-graph", "") ==
             ["auto", "fp", "dwarf", "none"] and
+            completed("seam", "record", "--layers", "") ==
+            ["auto", "guest", "native"] and
             completed("seam", "help", "flame") == ["flamegraph"])
+
+
+@check("dump names the first bytes of a file of no known format")
+def _():
+    for data, why in ((b"%!PS\n1\x00abcdef", "with 252150530a310061"),
+                      (b"GIF", "with 474946"), (b"", "the file is empty")):
+        path = os.path.join(have["folder"], "unknown")
+        with open(path, "wb") as out:
+            out.write(data)
+        done = run("dump", path)
+        if done.returncode != 1 or not done.stderr.rstrip().endswith(why):
+            return done
+    return True
 
 
 def on_terminal(*words, **environment):

@@ -83,7 +83,8 @@ static const struct seam_option options[] = {
 	OPTION(record.cgroups, FLAG, 0, "cgroups", NULL,
 	       "record the cgroup of each sample"),
 	OPTION(layers, STRING, 0, "layers", "WHICH",
-	       "with Lua stacks or without: auto, guest or native",
+	       "with Lua stacks or without (auto)",
+	       .choices = "auto|guest|native",
 	       .detail = "guest: libseam-agent is preloaded (LD_PRELOAD) into "
 	       "COMMAND and all that it starts. In programs with LuaJIT each "
 	       "thread takes samples of its own, with its Lua, native and "
@@ -296,16 +297,17 @@ static int parse_call_graph(const char *text, struct seam_record_options *out)
 	return 0;
 }
 
-static int parse_layers(const char *text, enum seam_layers *layers)
+/* One of the choices of --layers, or NULL. */
+static enum seam_layers layers_of(const char *choice)
 {
-	static const char *const names[] = { "auto", "guest", "native" };
-
-	for (size_t i = 0; text && i < SEAM_ARRAY_SIZE(names); i++)
-		if (strcmp(text, names[i]) == 0) {
-			*layers = (enum seam_layers)i;
-			return 0;
-		}
-	return text ? usage("--layers takes auto, guest or native", text) : 0;
+	switch (choice ? *choice : 'a') {
+	case 'g':
+		return SEAM_LAYERS_GUEST;
+	case 'n':
+		return SEAM_LAYERS_NATIVE;
+	default:
+		return SEAM_LAYERS_AUTO;
+	}
 }
 
 static size_t round_ring(uint64_t bytes, const char *what)
@@ -467,8 +469,8 @@ int seam_record_args_check(struct seam_record_args *a, char **command)
 		seam_command_misused(&seam_record_command, "%s", problem);
 		return -EINVAL;
 	}
+	o->layers = layers_of(a->layers);
 	if (parse_call_graph(a->call_graph, o) < 0 ||
-	    parse_layers(a->layers, &o->layers) < 0 ||
 	    parse_targets(a, o) < 0 ||
 	    parse_frequency(a->frequency, &o->frequency_hz) < 0 ||
 	    parse_level(a->compress, &o->compress_level) < 0 ||
