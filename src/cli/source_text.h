@@ -2,9 +2,9 @@
 /*
  * source_text.h - lines of source files, for annotate
  *
- * Names of files come from debug information, which is not trusted: only
- * regular files of at most 16 MiB are read, in --symfs first, and symbolic
- * links are not followed.
+ * Names of files come from debug information and from VMs.  They are not
+ * trusted: only regular files of at most 16 MiB are read, in --symfs first, and
+ * a name that is a symbolic link is not followed.
  */
 #ifndef SEAM_SOURCE_TEXT_H
 #define SEAM_SOURCE_TEXT_H

@@ -174,9 +174,11 @@ const struct seam_command seam_annotate_command = {
 		"--symfs), or from /proc/kcore of the running kernel. An "
 		"address without a symbol, '[module+0x1234]', selects the "
 		"function around it if the file has its bounds, else the "
-		"code near it. A file that has changed since the recording is "
-		"not shown. A function of a program that a VM interprets is "
-		"shown as the lines of its source that ran.\n\n"
+		"code near it. A file of code that has changed since the "
+		"recording is not shown. A function of a program that a VM "
+		"interprets is shown as the lines of its source that ran, in "
+		"JSON lines instead of instructions. Source is shown as it is "
+		"now.\n\n"
 		"The exit status is 1 if no code can be shown, and 3 if some "
 		"of it cannot.",
 	.examples =
