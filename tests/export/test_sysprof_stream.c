@@ -117,6 +117,14 @@ static void a_trace_has_its_number_and_function(void **state)
 	assert_non_null(strstr(said, "has no stack (2)"));
 	assert_non_null(strstr(said, "has no Lua stack (1)"));
 	seam_profile_fini(&p);
+	/* of two traces it is the inner one */
+	p = built();
+	add(&p, SEAM_VMSTATE_TRACE, "app.lua:12@app.lua_[g];"
+	    "TRACE [7] started at app.lua:14@[jit]_[j];"
+	    "TRACE [8] started at app.lua:15@[jit]_[j]");
+	check(&p, "TRACE;app.lua:12_[g];"
+	      "TRACE [8] started at app.lua:15_[j] 1\n");
+	seam_profile_fini(&p);
 }
 
 static void what_a_stream_cannot_hold_is_counted(void **state)
@@ -131,6 +139,23 @@ static void what_a_stream_cannot_hold_is_counted(void **state)
 	assert_int_equal(n_skipped, 2);
 	assert_non_null(strstr(said, "samples without a VM state (2)"));
 	assert_non_null(strstr(said, "has no Lua stack (1)"));
+	seam_profile_fini(&p);
+}
+
+static void a_chunk_is_a_file_or_a_text(void **state)
+{
+	struct seam_profile p = built();
+	struct seam_file stream;
+	struct seam_err err = { 0 };
+	struct seam_bytes *b = &stream.bytes;
+
+	(void)state;
+	add(&p, SEAM_VMSTATE_LFUNC, "a.lua:1@a.lua_[g];"
+	    "[string \"x\"]:2@[string \"x\"]_[g]");
+	assert_int_equal(write_as(&p, "sysprof", &stream, &err), 0);
+	assert_non_null(memmem(b->data, b->size, "\6@a.lua", 7));
+	assert_non_null(memmem(b->data, b->size, "\15=[string \"x\"]", 14));
+	seam_file_close(&stream);
 	seam_profile_fini(&p);
 }
 
@@ -191,6 +216,7 @@ int main(void)
 		cmocka_unit_test(stacks_are_those_of_the_profile),
 		cmocka_unit_test(a_trace_has_its_number_and_function),
 		cmocka_unit_test(what_a_stream_cannot_hold_is_counted),
+		cmocka_unit_test(a_chunk_is_a_file_or_a_text),
 		cmocka_unit_test(a_recording_without_a_vm_is_refused),
 		cmocka_unit_test(
 			a_file_that_grew_gives_the_samples_that_were_read),

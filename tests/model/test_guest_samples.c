@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../guest_file.h"
+#include "model/guest/guest_merge.h"
 
 #define USER ((uint64_t)PERF_CONTEXT_USER)
 #define KERNEL ((uint64_t)PERF_CONTEXT_KERNEL)
@@ -198,6 +199,37 @@ static void a_segment_may_be_anywhere_in_the_stack(void **state)
 		  "[app+0x2010];[app+0x1000]");
 }
 
+/* The word before the host's address after a segment from @join on. */
+static uint64_t marker_after(uint16_t join, uint16_t n_replaced)
+{
+	static const struct seam_guest_frame frame = { 1, 14 };
+	const struct seam_guest_segment segment = { join, n_replaced, 1, 0, 0 };
+	struct seam_guest_head one = head;
+	uint8_t raw[64];
+	struct seam_guest_reader reader;
+	struct seam_guest_words words = { 0 };
+	uint64_t marker;
+
+	one.n_segments = 1;
+	assert_int_equal(seam_guest_read_sample((struct seam_bytes) { raw,
+		seam_guest_encode_sample(raw, sizeof(raw), &one, &segment,
+					 &frame) }, &reader, NULL), 0);
+	assert_int_equal(seam_guest_merge(reader, chain, 3, &words), 0);
+	assert_int_equal(words.items[words.n - 1], chain[2]);
+	marker = words.items[words.n - (join + n_replaced ? 2 : 3)];
+	free(words.items);
+	return marker;
+}
+
+static void an_address_after_a_segment_is_that_of_a_call_or_the_leaf(
+	void **state)
+{
+	(void)state;
+	assert_int_equal(marker_after(0, 0), USER);
+	assert_int_equal(marker_after(0, 1), SEAM_GUEST_CALLER);
+	assert_int_equal(marker_after(1, 0), SEAM_GUEST_CALLER);
+}
+
 static void a_c_function_is_shown_as_the_host_shows_it(void **state)
 {
 	static const struct seam_guest_segment segment = { 1, 1, 2, 0, 0 };
@@ -315,6 +347,27 @@ static void lines_are_those_of_files_that_are_named(void **state)
 		profile.samples.stack[0]].frame];
 	assert_string_equal(seam_profile_text(&profile, f->file), "app.lua");
 	assert_int_equal(f->line, 14);
+	unload(&b);
+}
+
+static void a_chunk_that_is_no_file_has_no_lines(void **state)
+{
+	static const struct seam_guest_frame frame = { 1, 14 };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct guest_instant i = {
+		PID, PID, 100, 1000000, chain, 3, head, &leaf, &frame,
+	};
+	const struct seam_frame *f;
+
+	(void)state;
+	put_symbol(&b, PID, 90, (struct seam_guest_symbol) {
+		.table = TABLE, .id = 1, .line = 12 }, "return 1", "");
+	put_guest(&b, &i);
+	load(&b);
+	f = &profile.frames.items[profile.stacks.items[
+		profile.samples.stack[0]].frame];
+	assert_int_equal(f->file, 0);
+	assert_int_equal(f->line, 0);
 	unload(&b);
 }
 
@@ -517,11 +570,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(guest_frames_replace_the_frames_of_their_vm),
 		cmocka_unit_test(a_segment_may_be_anywhere_in_the_stack),
+		cmocka_unit_test(
+			an_address_after_a_segment_is_that_of_a_call_or_the_leaf),
 		cmocka_unit_test(a_c_function_is_shown_as_the_host_shows_it),
 		cmocka_unit_test(ids_are_of_one_process_and_table_in_any_order),
 		cmocka_unit_test(a_function_whose_symbol_was_lost_is_still_one),
 		cmocka_unit_test(a_builtin_without_a_name_has_its_number),
 		cmocka_unit_test(lines_are_those_of_files_that_are_named),
+		cmocka_unit_test(a_chunk_that_is_no_file_has_no_lines),
 		cmocka_unit_test(samples_count_for_the_clock_that_was_recorded),
 		cmocka_unit_test(without_a_clock_they_are_an_event_of_their_own),
 		cmocka_unit_test(records_with_names_have_a_frame_for_each_address),

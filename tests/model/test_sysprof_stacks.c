@@ -91,6 +91,21 @@ static void check(const char *lua, const char *host, const char *expected)
 	check_as(true, false, lua, host, expected);
 }
 
+/* The same, with a function @name at 0x6000. */
+static void check_named(const char *name, const char *lua, const char *host,
+			const char *expected)
+{
+	struct seam_sysprof_buffer b = begin(true);
+	struct seam_profile p;
+
+	made_cfunc(&b, 0x6000, name, false);
+	made_profile(&b);
+	made_sample(&b, SEAM_VMSTATE_LFUNC, lua, host);
+	p = load_as(&b, false);
+	assert_string_equal(stack_of(&p, 0), expected);
+	seam_profile_fini(&p);
+}
+
 /* -- joints -------------------------------------------------------------- */
 
 static void lua_frames_are_between_the_caller_of_the_vm_and_the_vm(void **state)
@@ -147,6 +162,12 @@ static void a_coroutine_is_inside_of_the_frames_that_resumed_it(void **state)
 	/* it is about to resume another */
 	check("L20:10", "5320 5320 1120", "lua_pcall;lj_ff_coroutine_resume;"
 	      "a.lua:10;lj_ff_coroutine_resume");
+	check_named("lj_ff_coroutine_wrap_aux", "L20:10", "6020 6020 1120",
+		    "lua_pcall;lj_ff_coroutine_wrap_aux;a.lua:10;"
+		    "lj_ff_coroutine_wrap_aux");
+	/* resumed by C, of a VM without symbols */
+	check_named("lua_resume", "L20:10", "1820 6020 1020",
+		    "main;lua_resume;a.lua:10;helper");
 }
 
 static void a_vm_without_symbols_is_the_caller_of_joints(void **state)

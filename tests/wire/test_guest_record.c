@@ -394,12 +394,19 @@ static void what_contradicts_itself_is_refused_with_its_place(void **state)
 	assert_refused(9, SEAM_GUEST_N_ENDS, "guest_end=9");
 	assert_refused(10, SEAM_STACK_N_ENDS, "host_end");
 	assert_refused(12, 0, "n_ticks=0");
+	assert_refused(30, SEAM_GUEST_N_ENDS, "end of segment=9");
 	/* the second segment joins before the first ends */
 	assert_refused(72, 0, "join=0");
 	/* the last has no join, and replaces something */
 	assert_refused(130, 1, "n_replaced=1");
 	/* its first frame has no id, or a kind that is not known */
 	assert_refused(47, 0x50, "frame kind=5");
+	/* a table of no number */
+	typical();
+	made.head.table = 0;
+	encode(CAP);
+	assert_int_equal(seam_guest_read_sample(
+		bytes_of(made.bytes, made.size), &reader, NULL), -EBADMSG);
 	/* two segments without a place in the callchain */
 	typical();
 	made.segments[2].join = SEAM_GUEST_NO_JOIN;
@@ -455,6 +462,52 @@ static void a_changed_symbol_is_refused_or_read_as_it_is(void **state)
 							NULL), -ENODATA);
 		free(copy);
 	}
+}
+
+/* A symbol record with room for texts that are too long. */
+static void assert_symbol_refused(size_t pos, const void *value, size_t n,
+				  const char *what)
+{
+	static struct seam_guest_symbol s;
+	struct seam_err err = { 0 };
+	size_t size = 4096;
+	uint8_t *bytes = calloc(1, size);
+	char at[32];
+
+	make_symbol(&s, 0, 0);
+	assert_int_equal(seam_guest_encode_symbol(bytes, &s), 36);
+	memcpy(bytes + pos, value, n);
+	assert_int_equal(seam_guest_read_symbol(bytes_of(bytes, size), &s,
+						&err), -EBADMSG);
+	snprintf(at, sizeof(at), "at byte %zu", pos);
+	if (!strstr(err.cause[0], what) || !strstr(err.cause[0], at))
+		fail_msg("'%s %s' is not in '%s'", what, at, err.cause[0]);
+	free(bytes);
+}
+
+static void a_symbol_that_breaks_a_limit_is_refused_with_its_place(void **state)
+{
+	static const uint8_t zero[4];
+
+	(void)state;
+	assert_symbol_refused(3, "\x04", 1, "flags=4");
+	assert_symbol_refused(4, zero, 4, "table=0");
+	assert_symbol_refused(8, zero, 4, " id=0");
+	assert_symbol_refused(32, "\x01\x04", 2, "n_chunk=1025");
+	assert_symbol_refused(34, "\xc9", 1, "n_name=201");
+	assert_symbol_refused(35, "\x04", 1, "kind=4");
+}
+
+static void a_record_of_more_bytes_than_any_is_refused(void **state)
+{
+	static uint8_t bytes[SEAM_GUEST_MAX_BYTES + 8];
+	struct seam_guest_reader reader;
+	struct seam_err err = { 0 };
+
+	(void)state;
+	assert_int_equal(seam_guest_read_sample(
+		bytes_of(bytes, sizeof(bytes)), &reader, &err), -EBADMSG);
+	assert_non_null(strstr(err.cause[0], "size=32776"));
 }
 
 static void each_end_has_a_key_and_a_text_of_its_own(void **state)
@@ -530,6 +583,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_contradicts_itself_is_refused_with_its_place),
 		cmocka_unit_test(bytes_after_a_record_are_padding_or_refused),
 		cmocka_unit_test(a_changed_symbol_is_refused_or_read_as_it_is),
+		cmocka_unit_test(
+			a_symbol_that_breaks_a_limit_is_refused_with_its_place),
+		cmocka_unit_test(a_record_of_more_bytes_than_any_is_refused),
 		cmocka_unit_test(each_end_has_a_key_and_a_text_of_its_own),
 		cmocka_unit_test(the_page_has_the_tables_of_the_code),
 	};
