@@ -22,6 +22,16 @@ static uint64_t now;
 static char path[128];
 static int out;
 
+static bool has_no_memory;
+
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+
+char *__wrap_strdup(const char *text)
+{
+	return has_no_memory ? NULL : __real_strdup(text);
+}
+
 static int set_up(void **state)
 {
 	if (make_folder(state))
@@ -134,6 +144,62 @@ static void a_record_that_is_larger_than_a_read_is_skipped(void **state)
 	check_known(2);
 }
 
+static void nothing_is_read_after_a_record_without_a_size(void **state)
+{
+	static const uint8_t zeros[2 * SEAM_LIVE_DUMPS_READ];
+	static struct dump d;
+
+	(void)state;
+	d.size = 0;
+	make_dump(&d, 2);
+	append(d.bytes, d.size);
+	append(zeros, sizeof(zeros));
+	seam_live_dumps_add(&dumps, getpid(), path);
+	step();
+	check_known(2);
+	assert_true(dumps.items.items[0].is_over);
+	assert_int_equal(dumps.items.items[0].fd, -1);
+}
+
+static void the_file_of_an_ended_process_is_read_to_its_end(void **state)
+{
+	static struct dump d;
+	size_t half;
+
+	(void)state;
+	d.size = 0;
+	make_dump(&d, 2);
+	half = d.size;
+	d.size = 0;
+	make_dump(&d, 4);
+	append(d.bytes, half);
+	seam_live_dumps_add(&dumps, getpid(), path);
+	step();
+	step();
+	assert_false(dumps.items.items[0].is_over);
+	append(d.bytes + half, d.size - half);
+	seam_live_dumps_exit(&dumps, getpid());
+	step();
+	check_known(4);
+	assert_true(dumps.items.items[0].is_over);
+	assert_int_equal(dumps.items.items[0].fd, -1);
+}
+
+static void without_memory_for_its_name_a_file_is_not_read(void **state)
+{
+	(void)state;
+	has_no_memory = true;
+	for (int i = 0; i < 3; i++) {
+		seam_live_dumps_add(&dumps, getpid(), path);
+		step();
+	}
+	assert_int_equal(dumps.items.n, 1);
+	has_no_memory = false;
+	seam_live_dumps_add(&dumps, getpid(), path);
+	assert_int_equal(dumps.items.n, 1);
+	assert_non_null(dumps.items.items[0].path);
+}
+
 static void only_dumps_that_count_as_we_do_are_read(void **state)
 {
 	static struct dump d;
@@ -181,7 +247,7 @@ static void the_file_of_a_program_before_an_exec_is_not_read_on(void **state)
 	seam_live_dumps_step(&dumps, now);
 	assert_true(dumps.is_busy);
 	/* while its job runs */
-	seam_live_dumps_exec(&dumps, getpid());
+	seam_live_dumps_forget(&dumps, getpid());
 	step();
 	check_known(0);
 	seam_live_dumps_add(&dumps, getpid(), path);
@@ -209,6 +275,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(what_is_appended_is_read_on_wherever_a_write_ended),
 		T(a_record_that_is_larger_than_a_read_is_skipped),
+		T(nothing_is_read_after_a_record_without_a_size),
+		T(the_file_of_an_ended_process_is_read_to_its_end),
+		T(without_memory_for_its_name_a_file_is_not_read),
 		T(only_dumps_that_count_as_we_do_are_read),
 		T(a_file_that_others_may_write_to_is_not_read),
 		T(the_file_of_a_program_before_an_exec_is_not_read_on),

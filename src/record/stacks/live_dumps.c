@@ -19,7 +19,8 @@ enum { MAX_WAITS = 16 };
 struct dump_job {
 	struct seam_helper_job job;
 	int32_t pid;
-	int fd;				/* or -errno; -1: to be opened */
+	int fd;				/* negative: to be opened */
+	bool has_ended;			/* before this read */
 	uint64_t pos;
 	size_t n;			/* bytes read */
 	char *path;
@@ -105,13 +106,15 @@ static size_t whole_bytes(struct seam_bytes bytes)
 }
 
 /* A record that is larger than a read is skipped, with what belongs to it. */
-static uint64_t too_large(struct seam_bytes bytes)
+static void skip_large(struct seam_live_dump *dump, struct seam_bytes bytes)
 {
-	uint32_t size = 0;
+	uint32_t size;
 
-	if (bytes.size == SEAM_LIVE_DUMPS_READ)
-		memcpy(&size, bytes.data + sizeof(uint32_t), sizeof(size));
-	return size;
+	if (bytes.size < SEAM_LIVE_DUMPS_READ)
+		return;			/* its end is not written yet */
+	memcpy(&size, bytes.data + sizeof(uint32_t), sizeof(size));
+	dump->is_over = size < SEAM_JITDUMP_PREFIX_BYTES;
+	dump->pos += size;
 }
 
 static void take(struct seam_live_dumps *dumps, struct seam_live_dump *dump,
@@ -133,7 +136,7 @@ static void take(struct seam_live_dumps *dumps, struct seam_live_dump *dump,
 		seam_live_jit_add(dumps->jit, dump->pid, (struct seam_bytes) {
 				  bytes.data, n });
 	else if (!header)
-		dump->pos += too_large(bytes);
+		skip_large(dump, bytes);
 	dump->wait_ns = n || header ? SEAM_LIVE_DUMPS_WAIT_NS :
 			2 * dump->wait_ns;
 	if (dump->wait_ns > MAX_WAITS * SEAM_LIVE_DUMPS_WAIT_NS)
@@ -165,9 +168,13 @@ static void done(struct seam_helper_job *job, void *context)
 		dump->is_over = ++dump->n_tries >= SEAM_LIVE_DUMPS_TRIES;
 		return;
 	}
+	take(dumps, dump, (struct seam_bytes) { j->bytes, j->n });
+	if (j->has_ended && dump->pos == j->pos)
+		dump->is_over = true;
+	if (dump->is_over)
+		return;			/* closed with the job */
 	dump->fd = j->fd;
 	j->fd = -1;
-	take(dumps, dump, (struct seam_bytes) { j->bytes, j->n });
 }
 
 static void given_up(void *context, uint64_t tag)
@@ -195,6 +202,7 @@ static void begin_read(struct seam_live_dumps *dumps,
 	j->pid = dump->pid;
 	j->fd = dump->fd;
 	j->pos = dump->pos;
+	j->has_ended = dump->has_ended;
 	j->n = 0;
 	j->path = strdup(dump->path);
 	dump->fd = -1;
@@ -261,7 +269,8 @@ void seam_live_dumps_add(struct seam_live_dumps *dumps, int32_t pid,
 	    !seam_jit_marker(path, &inner_pid))
 		return;
 	for (size_t i = 0; i < dumps->items.n; i++)
-		if (dumps->items.items[i].pid == pid &&
+		if (dumps->items.items[i].path &&
+		    dumps->items.items[i].pid == pid &&
 		    strcmp(dumps->items.items[i].path, path) == 0)
 			return;
 	if (!dumps->helper)
@@ -274,14 +283,22 @@ void seam_live_dumps_add(struct seam_live_dumps *dumps, int32_t pid,
 		.serial = ++dumps->n_serials,
 		.wait_ns = SEAM_LIVE_DUMPS_WAIT_NS,
 	};
-	dump->is_over = !dump->path;
+	if (!dump->path)
+		drop(dump);
 }
 
-void seam_live_dumps_exec(struct seam_live_dumps *dumps, int32_t pid)
+void seam_live_dumps_forget(struct seam_live_dumps *dumps, int32_t pid)
 {
 	for (size_t i = 0; i < dumps->items.n; i++)
 		if (dumps->items.items[i].pid == pid)
 			drop(&dumps->items.items[i]);
+}
+
+void seam_live_dumps_exit(struct seam_live_dumps *dumps, int32_t pid)
+{
+	for (size_t i = 0; i < dumps->items.n; i++)
+		if (dumps->items.items[i].pid == pid)
+			dumps->items.items[i].has_ended = true;
 }
 
 void seam_live_dumps_fini(struct seam_live_dumps *dumps)

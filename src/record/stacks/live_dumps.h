@@ -41,6 +41,7 @@ struct seam_live_dump {
 	uint64_t due_ns;		/* not read again before */
 	uint64_t wait_ns;
 	uint8_t n_tries;
+	bool has_ended;			/* its process: nothing will follow */
 	bool is_over;			/* of no use: not to be read */
 };
 
@@ -57,8 +58,11 @@ struct seam_live_dumps {
 void seam_live_dumps_add(struct seam_live_dumps *dumps, int32_t pid,
 			 const char *path);
 
-/* Process @pid runs another program. */
-void seam_live_dumps_exec(struct seam_live_dumps *dumps, int32_t pid);
+/* Process @pid runs another program, or is a new one with an old number. */
+void seam_live_dumps_forget(struct seam_live_dumps *dumps, int32_t pid);
+
+/* Process @pid has ended: its files are read to their ends. */
+void seam_live_dumps_exit(struct seam_live_dumps *dumps, int32_t pid);
 
 /* Once a round: take what was read, and begin the next.  Never blocks. */
 void seam_live_dumps_step(struct seam_live_dumps *dumps, uint64_t now_ns);

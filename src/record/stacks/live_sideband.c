@@ -42,7 +42,16 @@ static void exec(struct seam_live_stacks *stacks, int32_t pid, uint64_t time_ns)
 {
 	seam_process_maps_exec(&stacks->maps, pid);
 	seam_live_jit_exec(&stacks->jit, pid, time_ns);
-	seam_live_dumps_exec(&stacks->dumps, pid);
+	seam_live_dumps_forget(&stacks->dumps, pid);
+}
+
+/* Its number may be that of a process that has ended. */
+static void begin_process(struct seam_live_stacks *stacks,
+			  const struct seam_perf_sideband *record)
+{
+	seam_live_jit_fork(&stacks->jit, record->task.pid, record->task.ppid,
+			   record->sample_id.time);
+	seam_live_dumps_forget(&stacks->dumps, record->task.pid);
 }
 
 void seam_live_stacks_sideband(struct seam_live_stacks *stacks,
@@ -62,12 +71,11 @@ void seam_live_stacks_sideband(struct seam_live_stacks *stacks,
 		seam_process_maps_fork(&stacks->maps, record->task.pid,
 				       record->task.ppid);
 		if (record->task.pid != record->task.ppid)
-			seam_live_jit_fork(&stacks->jit, record->task.pid,
-					   record->task.ppid,
-					   record->sample_id.time);
+			begin_process(stacks, record);
 		return;
 	case PERF_RECORD_EXIT:
-		seam_process_maps_exit(&stacks->maps, record->task.pid);
+		if (seam_process_maps_exit(&stacks->maps, record->task.pid))
+			seam_live_dumps_exit(&stacks->dumps, record->task.pid);
 		return;
 	}
 }

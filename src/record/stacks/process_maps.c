@@ -263,23 +263,24 @@ void seam_process_maps_exec(struct seam_process_maps *maps, int32_t pid)
 	process->n_threads = 1;
 }
 
-void seam_process_maps_exit(struct seam_process_maps *maps, int32_t pid)
+bool seam_process_maps_exit(struct seam_process_maps *maps, int32_t pid)
 {
 	uint32_t i = slot_of(maps, pid), *place;
 	struct seam_mapped_process *process;
 
 	if (i == SEAM_NONE)
-		return;
+		return false;
 	process = &maps->processes.items[i];
 	/* one that ran before may have more threads: until its pid is reused */
 	if (!process->has_birth || process->n_threads == 0 ||
 	    --process->n_threads > 0)
-		return;
+		return false;
 	process->has_ended = true;
 	place = &maps->ended[maps->n_ended++ % SEAM_PROCESS_MAPS_ENDED];
 	if (*place && maps->processes.items[*place - 1].has_ended)
 		free_slot(maps, *place - 1);
 	*place = i + 1;
+	return true;
 }
 
 struct seam_process_map *

@@ -78,8 +78,11 @@ void seam_process_maps_fork(struct seam_process_maps *maps, int32_t pid,
 /* Process @pid runs another program: nothing of the old one is mapped. */
 void seam_process_maps_exec(struct seam_process_maps *maps, int32_t pid);
 
-/* A thread of process @pid has ended. */
-void seam_process_maps_exit(struct seam_process_maps *maps, int32_t pid);
+/*
+ * A thread of process @pid has ended.  Whether it was the last one; false too
+ * where that is not known.
+ */
+bool seam_process_maps_exit(struct seam_process_maps *maps, int32_t pid);
 
 /*
  * The mappings of @pid, borrowed until the next change; seam_process_map_get()
