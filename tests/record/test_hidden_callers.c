@@ -10,18 +10,23 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "record/stacks/hidden_callers.h"
 
 #define REAL __attribute__((noipa, noinline))
 
-enum { TID = 7, TOP = 0x7000000, PLACE = TOP - 0x400, FRAMES = 64 };
+enum {
+	TID = 7, TOP = 0x7000000, PLACE = TOP - 0x400, FRAMES = 64,
+	LARGE = 3516, PART = 1024,	/* bytes of code */
+};
 
 static struct seam_cfi_files files;
 static struct seam_process_maps maps;
@@ -84,6 +89,41 @@ __asm__(".pushsection .text\n"
 	".cfi_endproc\n"
 	".popsection");
 
+/* More than is read at once: a call of other() at first, two of parser(). */
+void large(void);
+__asm__(".pushsection .text\n"
+	".type large, @function\n"
+	"large: .cfi_startproc\n"
+	".byte 0xe8\n"
+	".long other - . - 4\n"
+	".byte 0xe8\n"
+	".long parser - . - 4\n"
+	".fill 3500, 1, 0x90\n"
+	".byte 0xe8\n"
+	".long parser - . - 4\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".popsection");
+
+/* Reads of code; the one of number fail_at would wait for a disk. */
+static int n_reads, fail_at;
+
+ssize_t __real_preadv64v2(int fd, const struct iovec *io, int n, off_t pos,
+			  int flags);
+ssize_t __wrap_preadv64v2(int fd, const struct iovec *io, int n, off_t pos,
+			  int flags);
+
+ssize_t __wrap_preadv64v2(int fd, const struct iovec *io, int n, off_t pos,
+			  int flags)
+{
+	n_reads++;
+	if (fail_at > 0 && --fail_at == 0) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return __real_preadv64v2(fd, io, n, pos, flags);
+}
+
 static uint64_t at(const void *function)
 {
 	return (uint64_t)(uintptr_t)function + 1;
@@ -132,7 +172,8 @@ static int read_program(void **state)
 	};
 	wait_for_files();
 	/* the first look requests it */
-	seam_sample_code_call(&code, at(caller), at(parser));
+	seam_sample_code_call(&code, &hidden.calls, at(caller), at(parser));
+	seam_hidden_callers_fini(&hidden);
 	wait_for_files();
 	return code.map ? 0 : -1;
 }
@@ -211,17 +252,22 @@ static size_t complete(uint64_t place, size_t max)
 
 /* ---- tests ---- */
 
+static uint64_t call_of(uint64_t from, uint64_t callee)
+{
+	return seam_sample_code_call(&code, &hidden.calls, from, callee);
+}
+
 static void the_return_address_is_after_the_only_call(void **state)
 {
 	(void)state;
 	caller();
-	assert_int_equal(seam_sample_code_call(&code, at(caller), at(parser)),
-			 returns_to);
-	assert_int_equal(seam_sample_code_call(&code, returns_to, at(parser)),
-			 returns_to);
+	/* of the second, the first's answer */
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(call_of(at(caller), at(parser)), returns_to);
+		assert_int_equal(call_of(returns_to, at(parser)), returns_to);
+	}
 	second_caller();
-	assert_int_equal(seam_sample_code_call(&code, at(second_caller),
-					       at(parser)), returns_to);
+	assert_int_equal(call_of(at(second_caller), at(parser)), returns_to);
 }
 
 static void without_one_call_that_can_be_read_there_is_no_address(void **s)
@@ -229,19 +275,52 @@ static void without_one_call_that_can_be_read_there_is_no_address(void **s)
 	(void)s;
 	calls_twice();
 	calls_by_pointer(parser);
-	assert_int_equal(seam_sample_code_call(&code, at(calls_twice),
-					       at(parser)), 0);
-	assert_int_equal(seam_sample_code_call(&code, at(calls_by_pointer),
-					       at(parser)), 0);
-	assert_int_equal(seam_sample_code_call(&code, at(other), at(parser)),
-			 0);
-	assert_int_equal(seam_sample_code_call(&code, at(jumps), at(parser)),
-			 0);
+	assert_int_equal(call_of(at(calls_twice), at(parser)),
+			 SEAM_CALL_UNKNOWN);
+	assert_int_equal(call_of(at(calls_by_pointer), at(parser)), 0);
+	assert_int_equal(call_of(at(other), at(parser)), 0);
+	assert_int_equal(call_of(at(jumps), at(parser)), 0);
 	/* another file, nothing */
-	assert_int_equal(seam_sample_code_call(&code, at(caller), at(strtol)),
-			 0);
-	assert_int_equal(seam_sample_code_call(&code, 1, at(parser)), 0);
-	assert_int_equal(seam_sample_code_call(&code, at(caller), 1), 0);
+	assert_int_equal(call_of(at(caller), at(strtol)), 0);
+	assert_int_equal(call_of(1, at(parser)), 0);
+	assert_int_equal(call_of(at(caller), 1), 0);
+}
+
+static void no_part_of_the_code_is_left_out(void **state)
+{
+	(void)state;
+	assert_int_equal(call_of(at(large), at(other)), at(large) + 4);
+	assert_int_equal(call_of(at(large), at(parser)), SEAM_CALL_UNKNOWN);
+	hidden.calls = (struct seam_found_calls) { .n_bytes = 0 };
+	for (int i = 1; i <= 4; i++) {
+		fail_at = i;
+		assert_int_equal(call_of(at(large), at(other)),
+				 SEAM_CALL_UNKNOWN);
+	}
+	fail_at = 0;
+	assert_int_equal(call_of(at(large), at(other)), at(large) + 4);
+}
+
+static void what_is_read_in_a_round_is_bounded(void **state)
+{
+	uint64_t n = 0;
+
+	(void)state;
+	n_reads = 0;
+	/* too many functions to remember */
+	for (uint64_t i = 0; i < 3 * SEAM_FOUND_CALLS_BYTES / LARGE; i++) {
+		memset(hidden.calls.items, 0, sizeof(hidden.calls.items));
+		n += call_of(at(large), at(other)) != SEAM_CALL_UNKNOWN;
+	}
+	assert_in_range(n, 1, SEAM_FOUND_CALLS_BYTES / LARGE);
+	assert_in_range(n_reads, n, 2 * SEAM_FOUND_CALLS_BYTES / PART);
+	assert_int_equal(call_of(at(large), at(other)), SEAM_CALL_UNKNOWN);
+	seam_hidden_callers_begin_round(&hidden);
+	assert_int_equal(call_of(at(large), at(other)), at(large) + 4);
+	/* it is known now, and not read again */
+	n_reads = 0;
+	assert_int_equal(call_of(at(large), at(other)), at(large) + 4);
+	assert_int_equal(n_reads, 0);
 }
 
 static void a_frame_at_the_place_of_the_hidden_one_leads_to_the_root(void **s)
@@ -303,6 +382,23 @@ static void the_frame_there_must_have_called_the_function(void **state)
 	assert_int_equal(complete(PLACE, FRAMES), 0);
 }
 
+static void a_caller_with_two_calls_may_be_the_one(void **state)
+{
+	(void)state;
+	seam_hidden_callers_want(&hidden, TID);
+	learn(at(caller) + 1, 5, 0, 2);
+	assert_int_equal(complete(PLACE, FRAMES), 6);
+	for (int i = 0; i < 2; i++) {
+		struct seam_unwind_stack stack =
+			stack_of(at(calls_twice) + 1, 5, 0);
+
+		frames[2].pc += 0x500;
+		seam_stack_joins_learn(&joins, TID, &stack);
+		seam_hidden_callers_learn(&hidden, TID, &stack);
+	}
+	assert_int_equal(complete(PLACE, FRAMES), 0);
+}
+
 static void only_wanted_threads_are_learned(void **state)
 {
 	struct seam_unwind_stack stack;
@@ -329,9 +425,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(the_return_address_is_after_the_only_call),
 		T(without_one_call_that_can_be_read_there_is_no_address),
+		T(no_part_of_the_code_is_left_out),
+		T(what_is_read_in_a_round_is_bounded),
 		T(a_frame_at_the_place_of_the_hidden_one_leads_to_the_root),
 		T(one_sample_is_no_evidence),
 		T(the_frame_there_must_have_called_the_function),
+		T(a_caller_with_two_calls_may_be_the_one),
 		T(only_wanted_threads_are_learned),
 	};
 

@@ -117,10 +117,10 @@ static bool is_reliable(const struct seam_hidden_caller *e)
 
 /*
  * The entry of the only caller at @place that calls the function of @callee,
- * and the address after that call; NULL: there is none, or several.
+ * and the address after that call; NULL: there is none, or perhaps several.
  */
 static const struct seam_hidden_caller *
-find_caller(const struct seam_hidden_callers *hidden, uint64_t place,
+find_caller(struct seam_hidden_callers *hidden, uint64_t place,
 	    struct seam_sample_code *code, uint64_t callee, uint64_t *pc)
 {
 	const struct seam_hidden_caller *set = set_of(hidden, place);
@@ -131,8 +131,9 @@ find_caller(const struct seam_hidden_callers *hidden, uint64_t place,
 
 		if (set[i].place != place)
 			continue;
-		at = seam_sample_code_call(code, set[i].pc - 1, callee);
-		if (at && found)
+		at = seam_sample_code_call(code, &hidden->calls, set[i].pc - 1,
+					   callee);
+		if (at == SEAM_CALL_UNKNOWN || (at && found))
 			return NULL;
 		if (at) {
 			found = &set[i];

@@ -54,10 +54,18 @@ struct seam_hidden_callers {
 	/* n_learned until which a thread's stacks are learned. */
 	uint32_t wanted[SEAM_HIDDEN_CALLERS_THREADS];
 	uint32_t n_learned;
+	struct seam_found_calls calls;
 };
 
 /* Learn stacks of thread @tid from now on. */
 void seam_hidden_callers_want(struct seam_hidden_callers *hidden, int32_t tid);
+
+/* Once a round: its code may be read again. */
+static inline void
+seam_hidden_callers_begin_round(struct seam_hidden_callers *hidden)
+{
+	hidden->calls.n_bytes = 0;
+}
 
 bool seam_hidden_callers_is_wanted(const struct seam_hidden_callers *hidden,
 				   int32_t tid);

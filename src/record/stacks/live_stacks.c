@@ -478,7 +478,8 @@ void seam_live_stacks_begin_round(struct seam_live_stacks *stacks, bool all)
 	stacks->out.n = 0;
 	stacks->round_ns = seam_clock_ns();
 	seam_cfi_files_collect(&stacks->files);
-	seam_live_dumps_step(&stacks->dumps, seam_clock_ns());
+	seam_hidden_callers_begin_round(&stacks->hidden);
+	seam_live_dumps_step(&stacks->dumps, stacks->round_ns);
 	if (all || can_try(stacks))
 		try_again(stacks, all);
 	stacks->n_tried = stacks->files.n_changes + !stacks->is_starting;

@@ -2,6 +2,8 @@
 /* sample_code.c - mappings, files, JITs; see sample_code.h */
 #include "record/stacks/sample_code.h"
 
+#include "base/hash.h"
+
 enum {
 	CALL = 0xe8, CALL_BYTES = 5,	/* call rel32 */
 	CALL_PART = 1024,		/* bytes that are read at once */
@@ -108,17 +110,17 @@ static bool function_at(const struct seam_mapped_file_cfi *file, uint64_t addr,
 }
 
 /*
- * The address after the call of @callee in the @n bytes that end at @end.
- * Returns how many there are.
+ * Count the calls of @callee in the @n bytes that end at @end; *@after is the
+ * address after the last one.  False: the bytes cannot be read.
  */
-static size_t find_calls(const struct seam_mapped_file_cfi *file, uint64_t end,
-			 size_t n, uint64_t callee, uint64_t *after)
+static bool count_calls(const struct seam_mapped_file_cfi *file, uint64_t end,
+			size_t n, uint64_t callee, size_t *n_calls,
+			uint64_t *after)
 {
 	uint8_t bytes[CALL_PART + CALL_BYTES];
-	size_t n_calls = 0;
 
 	if (seam_cfi_file_code_before(&file->cfi, end, bytes, n) != n)
-		return 0;
+		return false;
 	for (size_t i = 0; i + CALL_BYTES <= n; i++) {
 		uint64_t next = end - n + i + CALL_BYTES;
 		int32_t distance;
@@ -126,33 +128,64 @@ static size_t find_calls(const struct seam_mapped_file_cfi *file, uint64_t end,
 		memcpy(&distance, bytes + i + 1, sizeof(distance));
 		if (bytes[i] != CALL || next + (uint64_t)distance != callee)
 			continue;
-		n_calls++;
+		++*n_calls;
 		*after = next;
 	}
-	return n_calls;
+	return true;
 }
 
-/* The address in @file after the only call of @callee in [@start, @end). */
-static uint64_t only_call(const struct seam_mapped_file_cfi *file,
-			  uint64_t start, uint64_t end, uint64_t callee)
+/*
+ * *@after: the address in @file after the only call of @callee in
+ * [@start, @end); 0: there is none, SEAM_CALL_UNKNOWN: several.  False: not
+ * all of it can be read.
+ */
+static bool only_call(const struct seam_mapped_file_cfi *file, uint64_t start,
+		      uint64_t end, uint64_t callee, uint64_t *after)
 {
-	uint64_t after = 0;
 	size_t n_calls = 0;
 
-	if (end - start > MAX_CALLER_BYTES)
-		return 0;
 	for (uint64_t at = start; at < end && n_calls < 2; at += CALL_PART) {
 		/* a call may begin in one part and end in the next */
 		uint64_t to = end - at < CALL_PART + CALL_BYTES - 1 ? end :
 			      at + CALL_PART + CALL_BYTES - 1;
 
-		n_calls += find_calls(file, to, to - at, callee, &after);
+		if (!count_calls(file, to, to - at, callee, &n_calls, after))
+			return false;
 	}
-	return n_calls == 1 ? after : 0;
+	if (n_calls > 1)
+		*after = SEAM_CALL_UNKNOWN;
+	return true;
 }
 
-uint64_t seam_sample_code_call(struct seam_sample_code *code, uint64_t caller,
-			       uint64_t callee)
+/* The same for the function @caller, if it was not looked for before. */
+static uint64_t find_call(struct seam_found_calls *calls,
+			  const struct seam_mapped_file_cfi *file,
+			  const struct seam_eh_fde *caller, uint64_t callee)
+{
+	uint64_t hash = seam_hash_add(caller->start, callee);
+	size_t bytes = caller->end - caller->start, i;
+	uint64_t after = 0;
+
+	i = (hash >> 32) % SEAM_FOUND_CALLS;
+	if (calls->items[i].file == file &&
+	    calls->items[i].caller == caller->start &&
+	    calls->items[i].callee == callee)
+		return calls->items[i].after;
+	if (bytes > MAX_CALLER_BYTES ||
+	    calls->n_bytes + bytes > SEAM_FOUND_CALLS_BYTES)
+		return SEAM_CALL_UNKNOWN;
+	calls->n_bytes += bytes;
+	if (!only_call(file, caller->start, caller->end, callee, &after))
+		return SEAM_CALL_UNKNOWN;
+	calls->items[i].file = file;
+	calls->items[i].caller = caller->start;
+	calls->items[i].callee = callee;
+	return calls->items[i].after = after;
+}
+
+uint64_t seam_sample_code_call(struct seam_sample_code *code,
+			       struct seam_found_calls *calls,
+			       uint64_t caller, uint64_t callee)
 {
 	const struct seam_process_mapping *m[2] = {
 		mapping_at(code, caller), mapping_at(code, callee),
@@ -168,6 +201,7 @@ uint64_t seam_sample_code_call(struct seam_sample_code *code, uint64_t caller,
 	    !function_at(file, addr[0], &from) ||
 	    !function_at(file, addr[1], &to))
 		return 0;
-	after = only_call(file, from.start, from.end, to.start);
-	return after ? caller + (after - addr[0]) : 0;
+	after = find_call(calls, file, &from, to.start);
+	return after == 0 || after == SEAM_CALL_UNKNOWN ? after :
+	       caller + (after - addr[0]);
 }
