@@ -242,6 +242,76 @@ static void memory_is_bounded_whatever_a_program_loads(void **s)
 	seam_live_jit_fini(&live);
 }
 
+static void move_one(int32_t pid, uint64_t time, uint64_t from)
+{
+	static struct dump d;
+
+	d.size = 0;
+	put_move(&d, time, from, from + 8192, 4096, 1);
+	seam_live_jit_add(&live, pid, dump_bytes(&d));
+}
+
+/* By moves of the same code a few bytes fill the table.  Where it is then. */
+static uint64_t fill(int32_t pid)
+{
+	uint64_t at = CACHE, time = 1;
+
+	put_one(pid, time, at, 4096);
+	for (; live.n_links + 4096 / 256 + 2 <= SEAM_LIVE_JIT_MAX_LINKS;
+	     at += 8192)
+		move_one(pid, ++time, at);
+	return at;
+}
+
+static void a_process_with_the_most_code_begins_anew_not_another(void **state)
+{
+	(void)state;
+	begin();
+	put_one(7, 1, CACHE, 64);
+	fill(8);
+	for (uint64_t i = 0; i < 50; i++)
+		put_one(7, 2 + i, CACHE + (i + 1) * 4096, 4096);
+	for (uint64_t i = 0; i < 50; i++)
+		assert_true(is_found(7, CACHE + (i + 1) * 4096, 100));
+	assert_true(is_found(7, CACHE, 100));
+	assert_int_equal(live.n_forgotten, 1);
+	/* a move that does not fit, of what is gone then */
+	move_one(9, 2 * SEAM_LIVE_JIT_MAX_LINKS, fill(9));
+	assert_int_equal(live.n_forgotten, 2);
+	assert_false(is_found(9, CACHE, UINT64_MAX));
+	assert_true(is_found(7, CACHE, 100));
+	seam_live_jit_fini(&live);
+	assert_int_equal(live.n_links, 0);
+	assert_int_equal(live.n_frame_bytes, 0);
+}
+
+static void the_tables_of_all_processes_are_bounded(void **state)
+{
+	static struct dump d;
+
+	(void)state;
+	begin();
+	d.size = 0;
+	put_frame(&d, 1, 64, 64);
+	put_load(&d, 1, "f", CACHE, 64, 1);
+	seam_live_jit_add(&live, 7, dump_bytes(&d));
+	for (int32_t pid = 8; pid < 18; pid++) {
+		seam_live_jit_add(&live, pid, dump_bytes(&d));
+		/* as many as others would have */
+		live.n_frame_bytes += SEAM_LIVE_JIT_MAX_FRAMES -
+				      live.items[live.n - 1]->frame_bytes;
+		live.items[live.n - 1]->frame_bytes = SEAM_LIVE_JIT_MAX_FRAMES;
+		assert_true(live.n_frame_bytes <=
+			    SEAM_LIVE_JIT_MAX_ALL_FRAMES +
+			    SEAM_LIVE_JIT_MAX_FRAMES);
+	}
+	seam_live_jit_add(&live, 7, dump_bytes(&d));
+	assert_true(live.n_frame_bytes <= SEAM_LIVE_JIT_MAX_ALL_FRAMES);
+	assert_true(is_found(7, CACHE, 5));
+	assert_true(is_found(17, CACHE, 5));
+	seam_live_jit_fini(&live);
+}
+
 static void code_that_is_replaced_for_ever_costs_no_time(void **state)
 {
 	(void)state;
@@ -314,6 +384,9 @@ int main(void)
 			what_is_found_is_what_a_reader_of_all_records_finds),
 		cmocka_unit_test(
 			memory_is_bounded_whatever_a_program_loads),
+		cmocka_unit_test(
+			a_process_with_the_most_code_begins_anew_not_another),
+		cmocka_unit_test(the_tables_of_all_processes_are_bounded),
 		cmocka_unit_test(code_that_is_replaced_for_ever_costs_no_time),
 		cmocka_unit_test(
 			processes_beyond_the_limit_replace_those_not_used),

@@ -12,6 +12,7 @@
 static void clear(struct seam_live_jit *jit, struct seam_live_jit_process *p)
 {
 	jit->n_links -= p->links.n;
+	jit->n_frame_bytes -= p->frame_bytes;
 	free(p->pieces.items);
 	free(p->parts.items);
 	free(p->links.items);
@@ -186,15 +187,43 @@ static void add_piece(struct seam_live_jit *jit,
 			return;
 }
 
-/* Whether there is room for code of @size and its @frame. */
-static bool has_room(const struct seam_live_jit *jit,
-		     const struct seam_live_jit_process *p, uint64_t size,
-		     size_t frame)
+/* Its part of both limits, of which one link is as much as 256 bytes. */
+static size_t share_of(const struct seam_live_jit_process *p)
 {
-	uint64_t n = (size >> SEAM_LIVE_JIT_PART_BITS) + 2;
+	return p->links.n * (SEAM_LIVE_JIT_MAX_ALL_FRAMES /
+			     SEAM_LIVE_JIT_MAX_LINKS) + p->frame_bytes;
+}
 
-	return jit->n_links + n <= SEAM_LIVE_JIT_MAX_LINKS &&
-	       p->frame_bytes + frame <= SEAM_LIVE_JIT_MAX_FRAMES;
+static void forget_largest(struct seam_live_jit *jit)
+{
+	struct seam_live_jit_process *largest = jit->items[0];
+
+	for (size_t i = 1; i < jit->n; i++)
+		if (share_of(jit->items[i]) > share_of(largest))
+			largest = jit->items[i];
+	clear(jit, largest);
+	jit->n_forgotten++;
+}
+
+/*
+ * Make room for code of @size and @frame_bytes, at most MAX_FRAMES: @p or the
+ * processes that have the most, which may be @p too, begin anew.
+ */
+static void make_room(struct seam_live_jit *jit,
+		      struct seam_live_jit_process *p, uint64_t size,
+		      size_t frame_bytes)
+{
+	uint64_t found = size < SEAM_LIVE_JIT_MAX_PIECE ?
+			 size : SEAM_LIVE_JIT_MAX_PIECE;
+	uint64_t n = (found >> SEAM_LIVE_JIT_PART_BITS) + 2;
+
+	if (p->frame_bytes + frame_bytes > SEAM_LIVE_JIT_MAX_FRAMES) {
+		clear(jit, p);
+		jit->n_forgotten++;
+	}
+	while (jit->n_links + n > SEAM_LIVE_JIT_MAX_LINKS ||
+	       jit->n_frame_bytes + frame_bytes > SEAM_LIVE_JIT_MAX_ALL_FRAMES)
+		forget_largest(jit);
 }
 
 static void load(struct seam_live_jit *jit, struct seam_live_jit_process *p,
@@ -213,18 +242,18 @@ static void load(struct seam_live_jit *jit, struct seam_live_jit_process *p,
 				frame_pos,
 	};
 
+	size_t frame_bytes = frame.size <= SEAM_LIVE_JIT_MAX_FRAMES ?
+			     frame.size : 0;
+
 	if (piece.end <= piece.begin)
 		return;
-	if (!has_room(jit, p, load->code_size < SEAM_LIVE_JIT_MAX_PIECE ?
-		      load->code_size : SEAM_LIVE_JIT_MAX_PIECE, frame.size)) {
-		clear(jit, p);
-		jit->n_forgotten++;
-	}
-	if (frame.size && frame.size <= SEAM_LIVE_JIT_MAX_FRAMES) {
+	make_room(jit, p, load->code_size, frame_bytes);
+	if (frame_bytes) {
 		int64_t rows = seam_unwind_code_rows_add(&p->rows, &eh, addr,
 							 load->code_size);
 
-		p->frame_bytes += frame.size;
+		p->frame_bytes += frame_bytes;
+		jit->n_frame_bytes += frame_bytes;
 		piece.rows = rows < 0 ? SEAM_NONE : (uint32_t)rows;
 	}
 	add_piece(jit, p, &piece);
@@ -256,9 +285,11 @@ static void move(struct seam_live_jit *jit, struct seam_live_jit_process *p,
 	piece.begin = move->new_code_addr;
 	piece.from_ns = move->timestamp;
 	piece.to_ns = UINT64_MAX;
-	if (piece.end <= piece.begin ||
-	    !has_room(jit, p, piece.end - piece.begin, 0))
+	if (piece.end <= piece.begin)
 		return;
+	make_room(jit, p, piece.end - piece.begin, 0);
+	if (old >= p->pieces.n)
+		return;			/* @p began anew */
 	if (p->pieces.items[old].to_ns > move->timestamp)
 		p->pieces.items[old].to_ns = move->timestamp;
 	add_piece(jit, p, &piece);

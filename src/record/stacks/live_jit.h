@@ -17,7 +17,8 @@
  * by its frame pointer.
  *
  * All of it is untrusted, and spoils the stacks of its own process only.
- * Bounded: a process whose code does not fit begins anew, and is counted.
+ * Bounded: where code does not fit, the process that has the most begins anew,
+ * and is counted.
  *
  * Threads: one.
  * Cost: 0.5 us a piece of code; 20 ns to find one.  Without JITs: none.
@@ -41,8 +42,9 @@ enum {
 	SEAM_LIVE_JIT_MAX_LIVES = 16,		/* older ones are forgotten */
 };
 
-/* Of .eh_frame, of one process. */
+/* Of .eh_frame, of one process, and of all. */
 #define SEAM_LIVE_JIT_MAX_FRAMES ((size_t)32 << 20)
+#define SEAM_LIVE_JIT_MAX_ALL_FRAMES ((size_t)256 << 20)
 
 struct seam_live_jit_piece {
 	uint64_t begin, end;
@@ -84,7 +86,7 @@ struct seam_live_jit_process {
 struct seam_live_jit {
 	struct seam_live_jit_process *items[SEAM_LIVE_JIT_MAX_PROCESSES];
 	size_t n;
-	size_t n_links;			/* of all processes */
+	size_t n_links, n_frame_bytes;	/* of all processes */
 	uint64_t n_serials, n_used;
 	uint64_t n_forgotten;		/* processes that began anew */
 };
