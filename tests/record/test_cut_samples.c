@@ -29,6 +29,21 @@ static struct seam_live_stacks stacks;
 static struct seam_stack_counts counts;
 static struct seam_perf_attr attr;
 
+static int n_tries;
+
+size_t __real_seam_stack_joins_complete(struct seam_stack_joins *, int32_t,
+					bool, struct seam_unwind_stack *);
+size_t __wrap_seam_stack_joins_complete(struct seam_stack_joins *, int32_t,
+					bool, struct seam_unwind_stack *);
+
+size_t __wrap_seam_stack_joins_complete(struct seam_stack_joins *all,
+					int32_t tid, bool is_last_try,
+					struct seam_unwind_stack *stack)
+{
+	n_tries++;
+	return __real_seam_stack_joins_complete(all, tid, is_last_try, stack);
+}
+
 static int set_up(void **state)
 {
 	const struct seam_perf_sideband code = {
@@ -158,6 +173,7 @@ static void a_cut_sample_is_joined_when_its_callers_are_learned(void **state)
 	expect_next_round(0, false);
 	seam_live_stacks_begin_round(&stacks, false);
 	learn(TID);
+	stacks.round_ns += SEAM_LIVE_HOLD_NS;
 	seam_live_stacks_end_round(&stacks, false);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(read_out(&pos, &one), COPIED);
@@ -170,6 +186,22 @@ static void a_cut_sample_is_joined_when_its_callers_are_learned(void **state)
 	assert_int_equal(counts.n_joined_later, 1);
 	assert_int_equal(counts.n_ended[SEAM_STACK_COMPLETE], 3);
 	assert_int_equal(counts.n_frames[SEAM_STACK_BY_JOIN], 41 - COPIED - 1);
+}
+
+/* With a round each ms: at 0, 1, 2, 4 ... ms. */
+static void a_held_sample_is_tried_a_few_times_not_each_round(void **state)
+{
+	uint64_t start = stacks.round_ns;
+
+	(void)state;
+	sample(TID, 5, 40);
+	n_tries = 0;
+	for (uint64_t ms = 0; ms < SEAM_LIVE_HOLD_NS / 1000000; ms++) {
+		stacks.round_ns = start + ms * 1000000;
+		seam_live_stacks_end_round(&stacks, false);
+		assert_int_equal(stacks.cut.n, 1);
+	}
+	assert_int_equal(n_tries, 9);
 }
 
 static void a_cut_sample_is_written_as_it_is_after_its_time(void **state)
@@ -342,6 +374,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(a_cut_sample_is_joined_when_its_callers_are_learned),
+		T(a_held_sample_is_tried_a_few_times_not_each_round),
 		T(a_cut_sample_is_written_as_it_is_after_its_time),
 		T(at_the_end_cut_samples_are_written_as_they_are),
 		T(samples_of_the_last_round_are_not_held),

@@ -249,10 +249,11 @@ static bool hold(struct view *v, uint32_t event,
 {
 	struct seam_live_stacks *s = v->stacks;
 	size_t out = s->out.n;
+	uint64_t n_dropped = s->n_dropped;
 	const struct seam_waiting_sample like = {
 		.map = v->code.map, .event = event, .stack = *stack,
 		.rest = v->rest, .place = next_place(v, stack),
-		.until_ns = s->round_ns + s->hold_ns,
+		.since_ns = s->round_ns,
 	};
 
 	if (!s->hold_ns ||
@@ -266,6 +267,7 @@ static bool hold(struct view *v, uint32_t event,
 		append_kernel(stack, chain, &v->rest);
 		hand_on(s, event, append(s, sample));
 		s->out.n = out;
+		s->n_dropped = n_dropped;
 	}
 	return true;
 }
@@ -492,11 +494,18 @@ void seam_live_stacks_end_round(struct seam_live_stacks *stacks, bool all)
 
 	stacks->cut = (struct seam_waiting_samples) { 0 };
 	while ((one = seam_waiting_samples_take_first(&cut))) {
-		if (finish_cut(stacks, one,
-			       all || one->until_ns <= stacks->round_ns))
+		uint64_t age_ns = stacks->round_ns - one->since_ns;
+		bool last = all || age_ns >= stacks->hold_ns;
+
+		if ((last || one->next_ns <= stacks->round_ns) &&
+		    finish_cut(stacks, one, last)) {
 			free_waiting(stacks, one);
-		else
-			seam_waiting_samples_put(&stacks->cut, one);
+			continue;
+		}
+		/* at twice its age: as often, however many rounds there are */
+		if (one->next_ns <= stacks->round_ns)
+			one->next_ns = stacks->round_ns + age_ns;
+		seam_waiting_samples_put(&stacks->cut, one);
 	}
 }
 

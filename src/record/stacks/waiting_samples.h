@@ -27,7 +27,7 @@ struct seam_waiting_sample {
 	struct seam_process_map *map;
 	uint32_t event;
 	uint64_t time;			/* of the sample */
-	uint64_t until_ns;		/* the caller's: as long as it waits */
+	uint64_t since_ns, next_ns;	/* the caller's: held, tried again */
 	/* The frames of a stack that was cut; .n 0: it was not walked yet. */
 	struct seam_unwind_stack stack;
 	struct seam_unwind_rest rest;	/* of the kernel's chain, as .stack */
