@@ -40,7 +40,7 @@ struct item {
 struct chain {
 	size_t first, n;		/* in pcs */
 	size_t n_joined;		/* of them, the outermost */
-	bool is_known;			/* with copies of this size it has one */
+	bool is_known;		/* with copies of this size it has one */
 	bool is_cut;			/* not joined either */
 };
 
@@ -318,7 +318,8 @@ static void print(const struct pass *pass, const struct pass *whole,
 			n_joins[compare(pass, chain, whole,
 					&whole->chains[i])]++;
 	}
-	printf("%zu KiB: %zu stacks, %zu cut, %zu joined, %zu wrong, %zu open\n",
+	printf("%zu KiB: %zu stacks, %zu cut, %zu joined, %zu wrong, "
+	       "%zu open\n",
 	       dump_bytes >> 10, n, n_cut,
 	       n_joins[RIGHT] + n_joins[WRONG] + n_joins[OPEN],
 	       n_joins[WRONG], n_joins[OPEN]);

@@ -79,7 +79,8 @@ select count(*) from t a join t b on a.a = b.a+1 where a.b > b.b;
     "load.pg": """
 select count(distinct n%97), sum(n) from generate_series(1,3000000) n;
 create table t as select n a, md5(n::text) b from generate_series(1,600000) n;
-select count(*) from (select regexp_replace(b, '([0-9]+)', '<1>', 'g') from t) x;
+select count(*) from
+  (select regexp_replace(b, '([0-9]+)', '<1>', 'g') from t) x;
 select a.a from t a join t b on a.a = b.a + 1 order by b.b limit 3;
 """,
     "load.cmake": """
@@ -149,9 +150,13 @@ func f(n int) int { if n < 1 { return 0 }; return f(n-1) + 1 }
 func main() {
 	h := map[string]int{}
 	for i := 0; i < 3000000; i++ { h[strconv.Itoa(i%5000)] += i }
-	for i := 0; i < 200; i++ { b, _ := json.Marshal(h); json.Unmarshal(b, &h) }
+	for i := 0; i < 200; i++ {
+		b, _ := json.Marshal(h); json.Unmarshal(b, &h)
+	}
 	r := regexp.MustCompile("[0-9]+"); s := 0
-	for i := 0; i < 300000; i++ { s += len(r.ReplaceAllString("a"+strconv.Itoa(i), "<>")) + f(60) }
+	for i := 0; i < 300000; i++ {
+		s += len(r.ReplaceAllString("a"+strconv.Itoa(i), "<>")) + f(60)
+	}
 	l := make([]int, 2000000); for i := range l { l[i] = i * 7919 % 100003 }
 	sort.Ints(l); fmt.Println(len(h), s)
 }

@@ -53,8 +53,9 @@ struct seam_resolver {
 
 /*
  * @resolver has profile, symbols, spaces and kernel set, which must outlive it,
- * guest, and jit and embedded where there are any.  Mappings of the spaces are those
- * of the profile; mapping 0 is for kernel addresses without one.  0 or -ENOMEM.
+ * guest, and jit and embedded where there are any.  Mappings of the spaces are
+ * those of the profile; mapping 0 is for kernel addresses without one.  0 or
+ * -ENOMEM.
  */
 int seam_resolver_init(struct seam_resolver *resolver);
 void seam_resolver_fini(struct seam_resolver *resolver);

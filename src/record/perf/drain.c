@@ -276,7 +276,6 @@ static size_t gather_as_they_are(struct seam_drain *d)
 	size_t n = 0, n_rings = make_room(d), max = 0;
 
 	d->kept.n = 0;
-
 	for (size_t i = 0; i < n_rings; i++) {
 		struct seam_source_ring *ring = live_ring(d, i);
 		struct seam_ring_span *span = &d->spans[i];

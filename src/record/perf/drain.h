@@ -15,9 +15,9 @@
  *
  * With live_stacks, all records of a round are taken in the order of time over
  * all rings, and what samples and the records among them become is one more
- * piece of the batch.  Some samples are written in a later round: FINISHED_ROUND
- * is left out as long as one waits that is older than the FINISHED_ROUND before,
- * because a reader may have used what is older by then.
+ * piece of the batch.  Some samples are written in a later round:
+ * FINISHED_ROUND is left out as long as one waits that is older than the
+ * FINISHED_ROUND before, because a reader may have used what is older by then.
  */
 #ifndef SEAM_DRAIN_H
 #define SEAM_DRAIN_H

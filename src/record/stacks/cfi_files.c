@@ -40,7 +40,6 @@ static bool submit(struct seam_cfi_files *files, struct seam_helper_job *job)
 static void read_failed(void *context, uint64_t tag)
 {
 	struct seam_cfi_files *files = context;
-
 	struct seam_mapped_file_cfi *file = files->files.items[tag];
 
 	files->n_changes++;

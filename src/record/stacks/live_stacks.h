@@ -135,13 +135,6 @@ uint32_t seam_live_stacks_drop(struct seam_live_stacks *stacks);
  */
 uint64_t seam_live_stacks_oldest(const struct seam_live_stacks *stacks);
 
-/* How many samples are not written yet. */
-static inline size_t
-seam_live_stacks_n_waiting(const struct seam_live_stacks *stacks)
-{
-	return stacks->waiting.n + stacks->cut.n;
-}
-
 void seam_live_stacks_fini(struct seam_live_stacks *stacks);
 
 #endif /* SEAM_LIVE_STACKS_H */

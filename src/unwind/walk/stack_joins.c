@@ -292,7 +292,7 @@ size_t seam_stack_joins_complete(struct seam_stack_joins *joins, int32_t tid,
 				 bool is_last_try,
 				 struct seam_unwind_stack *stack)
 {
-	bool steady = is_steady(thread_of(joins, tid)), is_whole = false;
+	bool steady = is_steady(thread_of(joins, tid)), is_whole;
 	size_t first = stack->n, n;
 
 	if (!joins->items || first <= SEAM_STACK_JOIN_FRAMES)

@@ -9,8 +9,8 @@
  * none (JIT code, hand-written assembly) is left by its frame pointer, if
  * that is plausible: the frame grows, and the return address is in an
  * executable mapping, right after a call instruction where its bytes can be
- * read.  Each frame has the way it was
- * found, and a stack the reason why it ended.
+ * read.  Each frame has the way it was found, and a stack the reason why it
+ * ended.
  *
  * The caller provides mappings, rules and code: from the side-band while
  * recording, from a recording, or from the process itself.
