@@ -84,6 +84,7 @@ struct toy_object {
 
 static struct toy_object object;
 static const char *refused_because;
+static size_t n_detached;
 
 static void *attach(void *(*symbol)(void *image, const char *name),
 		    void *image, char *reason, size_t size)
@@ -111,6 +112,7 @@ static bool prove(void *attached, char *reason, size_t size)
 static void detach(void *attached)
 {
 	(void)attached;
+	n_detached++;
 }
 
 static bool has_code(const void *attached, uint64_t pc, bool is_in_image)
@@ -217,6 +219,7 @@ static const struct seam_guest_vm toy_vm = {
 
 static struct seam_guest_sample *sample;
 static size_t n_nested;
+static char *title;		/* of the process: argv[0] */
 
 static void take(void)
 {
@@ -245,12 +248,29 @@ static void another_interface_is_not_used(void **state)
 	assert_int_equal(seam_guest_add_vm(&other), -EINVAL);
 }
 
-static void a_refusal_has_the_adapters_reason(void **state)
+static void change_images(void)
+{
+	void *library = dlopen("libutil.so.1", RTLD_NOW);
+
+	assert_non_null(library);
+	dlclose(library);
+}
+
+static void no_object_and_no_reason_is_no_refusal(void **state)
 {
 	(void)state;
 	assert_int_equal(seam_guest_add_vm(&toy_vm), 0);
+	refused_because = "";
+	assert_int_equal(seam_guest_init(), -ENOENT);
+	assert_string_equal(seam_guest_refusal(), "");
+}
+
+static void a_refusal_has_the_adapters_reason(void **state)
+{
+	(void)state;
 	refused_because = "it is a toy";
-	assert_int_equal(seam_guest_init(), -ENOTSUP);
+	change_images();
+	assert_int_equal(seam_guest_refresh(), -ENOTSUP);
 	assert_non_null(strstr(seam_guest_refusal(), ": it is a toy"));
 	refused_because = NULL;
 }
@@ -258,10 +278,7 @@ static void a_refusal_has_the_adapters_reason(void **state)
 /* What was refused is tried again when the program has changed. */
 static void use_toy(void)
 {
-	void *library = dlopen("libutil.so.1", RTLD_NOW);
-
-	assert_non_null(library);
-	dlclose(library);
+	change_images();
 	assert_int_equal(seam_guest_refresh(), 0);
 	assert_non_null(strstr(seam_guest_vms(), "(toy)"));
 }
@@ -351,15 +368,30 @@ static void activations_are_walked_however_deeply_nested(void **state)
 	assert_int_equal(sample->head.guest_end, SEAM_GUEST_COMPLETE);
 }
 
-int main(void)
+/* As servers do, by writing to the memory of their arguments. */
+static void a_program_that_sets_its_title_keeps_its_vm(void **state)
+{
+	(void)state;
+	memset(title, 'x', strlen(title));
+	change_images();
+	assert_int_equal(seam_guest_refresh(), 0);
+	assert_int_equal(n_detached, 0);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(another_interface_is_not_used),
+		cmocka_unit_test(no_object_and_no_reason_is_no_refusal),
 		cmocka_unit_test(a_refusal_has_the_adapters_reason),
 		cmocka_unit_test(frames_are_those_of_each_activation),
 		cmocka_unit_test(damaged_frames_end_a_segment_with_the_reason),
 		cmocka_unit_test(activations_are_walked_however_deeply_nested),
+		cmocka_unit_test(a_program_that_sets_its_title_keeps_its_vm),
 	};
+
+	(void)argc;
+	title = argv[0];
 
 	sample = mmap(NULL, sizeof(*sample), PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

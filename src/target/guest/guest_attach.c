@@ -10,14 +10,14 @@
 #include <link.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "target/guest/guest_ids.h"
 #include "target/guest/guest_vms.h"
 #include "unwind/in_process/self_fork.h"
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_readers.h"
 
-enum { MAX_IMAGES = 512, MAX_REFUSED = 16, MAX_VMS_TEXT = 512,
-       MAX_ADAPTERS = 8 };
+enum { MAX_REFUSED = 16, MAX_VMS_TEXT = 512, MAX_ADAPTERS = 8 };
 
 static const struct seam_guest_vm *vms[MAX_ADAPTERS] = { &seam_luajit_vm };
 static size_t n_vms = 1;
@@ -34,26 +34,30 @@ static uint64_t n_adds, n_subs;
 
 struct listing {
 	uint64_t n_adds, n_subs;
-	char *names[MAX_IMAGES];	/* the first is the program: "" */
-	size_t n;
+	SEAM_ARRAY(char *) names;	/* the first is the program: "" */
+	bool is_partial;		/* memory ran out */
 };
 
 /* Under the loader's lock: only copies. */
 static int add_image(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct listing *listing = context;
+	char **name;
 
 	(void)size;
 	listing->n_adds = info->dlpi_adds;
 	listing->n_subs = info->dlpi_subs;
-	if (listing->n < MAX_IMAGES && (info->dlpi_name[0] || !listing->n))
-		listing->names[listing->n++] = strdup(info->dlpi_name);
+	if (!info->dlpi_name[0] && listing->names.n)
+		return 0;
+	name = SEAM_ARRAY_PUSH(&listing->names);
+	if (name)
+		*name = strdup(info->dlpi_name);
+	listing->is_partial |= !name || !*name;
 	return 0;
 }
 
 static void list_images(struct listing *listing)
 {
-	listing->n = 0;
 	seam_self_loader_enter();
 	dl_iterate_phdr(add_image, listing);
 	seam_self_loader_leave();
@@ -61,8 +65,9 @@ static void list_images(struct listing *listing)
 
 static void free_listing(struct listing *listing)
 {
-	for (size_t i = 0; i < listing->n; i++)
-		free(listing->names[i]);
+	for (size_t i = 0; i < listing->names.n; i++)
+		free(listing->names.items[i]);
+	free(listing->names.items);
 }
 
 static void *find_symbol(void *image, const char *name)
@@ -81,6 +86,16 @@ static void copy_name(const void *key, char *name, size_t size)
 		return;
 	slash = strrchr(info.dli_fname, '/');
 	snprintf(name, size, "%s", slash ? slash + 1 : info.dli_fname);
+}
+
+/* The loader's entry of the image that has @key, or NULL. */
+static const struct link_map *find_map(const void *key)
+{
+	struct link_map *map = NULL;
+	Dl_info info;
+
+	return dladdr1(key, &info, (void **)&map, RTLD_DL_LINKMAP) ? map :
+								     NULL;
 }
 
 /* --- slots --- */
@@ -136,12 +151,14 @@ static bool try_slot(struct seam_guest_slot *slot,
 		     const struct seam_guest_vm *vm, void *object,
 		     const void *key, char *reason, size_t size)
 {
+	const struct link_map *map = find_map(key);
 	bool is_proven;
 
 	*slot = (struct seam_guest_slot) {
 		.adapter = { .has_code = seam_guest_has_code,
 			     .adapter = { seam_guest_step, slot } },
-		.vm = vm, .object = object, .key = key };
+		.vm = vm, .object = object, .key = key,
+		.dynamic = map ? map->l_ld : NULL };
 	copy_name(key, slot->name, sizeof(slot->name));
 	atomic_store(&slot->state, SEAM_GUEST_TRIAL);
 	if (seam_self_add_adapter(&slot->adapter) < 0) {
@@ -174,8 +191,9 @@ static void attach(const struct seam_guest_vm *vm, void *image)
 		return;
 	}
 	object = vm->attach(find_symbol, image, reason, sizeof(reason));
-	if (!object || !try_slot(slot, vm, object, key, reason,
-				 sizeof(reason)))
+	/* no object and no reason: it is no machine of that kind */
+	if (object ? !try_slot(slot, vm, object, key, reason, sizeof(reason)) :
+		     reason[0] != '\0')
 		refuse(key, reason);
 }
 
@@ -183,11 +201,12 @@ static void attach(const struct seam_guest_vm *vm, void *image)
 
 static void attach_all(const struct listing *listing)
 {
-	for (size_t i = 0; i < listing->n; i++) {
+	for (size_t i = 0; i < listing->names.n; i++) {
+		const char *name = listing->names.items[i];
 		/* the program has no name; what is loaded is not loaded again */
-		void *image = !listing->names[i] ? NULL :
-			dlopen(listing->names[i][0] ? listing->names[i] : NULL,
-			       RTLD_LAZY | RTLD_NOLOAD);
+		void *image = !name ? NULL :
+			      dlopen(name[0] ? name : NULL,
+				     RTLD_LAZY | RTLD_NOLOAD);
 
 		if (!image)
 			continue;
@@ -195,16 +214,23 @@ static void attach_all(const struct listing *listing)
 			attach(vms[k], image);
 		dlclose(image);
 	}
+	/* what was not found is no error for the program's dlerror() */
+	dlerror();
 }
 
-/* Whether what @key is in is still loaded, under the name of that time. */
+/* Whether what @key is in is still loaded, and no other image at its place. */
 static bool is_loaded(const struct seam_guest_slot *slot)
 {
+	const struct link_map *map = find_map(slot->key);
 	char name[64];
-	Dl_info info;
 
+	if (!map || map->l_ld != slot->dynamic)
+		return false;
+	/* the program stays; its title may be written over its name */
+	if (!map->l_name[0])
+		return true;
 	copy_name(slot->key, name, sizeof(name));
-	return dladdr(slot->key, &info) && strcmp(name, slot->name) == 0;
+	return strcmp(name, slot->name) == 0;
 }
 
 static void free_left(void)
@@ -260,7 +286,7 @@ static int read_counts(struct dl_phdr_info *info, size_t size, void *context)
 
 static bool is_changed(void)
 {
-	struct listing now;
+	struct listing now = { .n_adds = 0 };
 
 	seam_self_loader_enter();
 	dl_iterate_phdr(read_counts, &now);
@@ -270,23 +296,25 @@ static bool is_changed(void)
 
 int seam_guest_refresh(void)
 {
-	struct listing *listing;
+	struct listing listing = { .n_adds = 0 };
+	int r;
 
 	free_left();
 	if (!is_changed())
 		return result();
-	listing = malloc(sizeof(*listing));
-	if (!listing)
-		return -ENOMEM;
-	list_images(listing);
-	if (listing->n_subs != n_subs)
+	list_images(&listing);
+	if (listing.n_subs != n_subs)
 		detach_unloaded();
-	attach_all(listing);
-	n_adds = listing->n_adds;
-	n_subs = listing->n_subs;
-	free_listing(listing);
-	free(listing);
-	return result();
+	attach_all(&listing);
+	r = result();
+	if (listing.is_partial) {
+		r = -ENOMEM;
+	} else {
+		n_adds = listing.n_adds;
+		n_subs = listing.n_subs;
+	}
+	free_listing(&listing);
+	return r;
 }
 
 int seam_guest_add_vm(const struct seam_guest_vm *vm)

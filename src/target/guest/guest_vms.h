@@ -27,6 +27,7 @@ struct seam_guest_slot {
 	void *object;
 	const void *key;	/* a function of the image's, by which it is */
 				/* known */
+	const void *dynamic;	/* its dynamic section (link.h) */
 	_Atomic uint32_t state;	/* enum seam_guest_slot_state */
 	uint64_t left;		/* epoch (self_readers.h); where it leaves */
 	char name[64];		/* of the image */
