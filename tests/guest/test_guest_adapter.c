@@ -21,6 +21,8 @@
 #include "target/guest/guest_sample.h"
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_walk.h"
+#include "wire/guest/guest_decode.h"
+#include "wire/guest/guest_encode.h"
 
 /* --- the VM --- */
 
@@ -83,6 +85,7 @@ struct toy_object {
 };
 
 static struct toy_object object;
+static bool begins_unplaced, has_ids = true;
 static const char *refused_because;
 static size_t n_detached;
 
@@ -180,7 +183,8 @@ static uint64_t walk_activation(struct seam_guest_walk *walk, uint64_t addr)
 		origin.address = at;
 		origin.first_line = function.first_line;
 		seam_guest_add_frame(walk, SEAM_GUEST_KIND_GUEST,
-				     id_of(walk, at, &function), frame.line,
+				     has_ids ? id_of(walk, at, &function) : 0,
+				     frame.line,
 				     &origin);
 		addr = (uint64_t)(uintptr_t)frame.caller;
 		if (frame.is_entry)
@@ -201,6 +205,13 @@ static void walk_all(const void *attached, struct seam_guest_walk *walk,
 		const struct seam_guest_activation *a =
 			seam_guest_activation(walk, i);
 
+		if (begins_unplaced && i == 0 &&
+		    seam_guest_begin_segment(walk, NULL, 0)) {
+			seam_guest_add_frame(walk, SEAM_GUEST_KIND_GUEST, 7, 0,
+				&(struct seam_guest_origin) { .address = 0 });
+			seam_guest_end_segment(walk,
+					       SEAM_GUEST_ENDS_UNSETTLED);
+		}
 		if (!seam_guest_begin_segment(walk, a, a->thread))
 			return;
 		frame = walk_activation(walk, frame);
@@ -368,6 +379,55 @@ static void activations_are_walked_however_deeply_nested(void **state)
 	assert_int_equal(sample->head.guest_end, SEAM_GUEST_COMPLETE);
 }
 
+/* What a reader of the record makes of the sample. */
+static void expect_readable(size_t n_segments, size_t n_frames)
+{
+	static uint8_t bytes[SEAM_GUEST_MAX_BYTES];
+	struct seam_guest_reader reader;
+	struct seam_guest_part part;
+	struct seam_err err;
+	size_t size, n = 0;
+
+	sample->head.table = sample->head.n_ticks = 1;
+	size = seam_guest_encode_sample(bytes, sizeof(bytes), &sample->head,
+					sample->segments, sample->frames);
+	if (seam_guest_read_sample((struct seam_bytes) { bytes, size },
+				   &reader, &err) < 0)
+		fail_msg("%s", err.cause[0]);
+	assert_int_equal(sample->head.n_segments, n_segments);
+	while (seam_guest_next_part(&reader, &part))
+		n += part.segment.n_frames;
+	assert_int_equal(n, n_frames);
+}
+
+static void frames_without_a_place_are_those_of_the_last_segment(void **state)
+{
+	(void)state;
+	toy.top = NULL;
+	toy.n = 0;
+	n_nested = 1;
+	begins_unplaced = true;
+	toy_run(3, take_nested);
+	begins_unplaced = false;
+	assert_int_equal(sample->head.guest_end, SEAM_GUEST_UNSETTLED);
+	expect_readable(2, 5);
+}
+
+static void functions_that_get_no_id_leave_a_mark(void **state)
+{
+	(void)state;
+	toy.top = NULL;
+	toy.n = 0;
+	has_ids = false;
+	toy_run(3, take);
+	has_ids = true;
+	assert_int_equal(sample->head.guest_end, SEAM_GUEST_CUT);
+	assert_int_equal(sample->segments[0].end, SEAM_GUEST_CUT);
+	assert_int_equal(seam_guest_frame_kind(sample->frames[1]),
+			 SEAM_GUEST_FRAME_CUT);
+	expect_readable(1, 3);
+}
+
 /* As servers do, by writing to the memory of their arguments. */
 static void a_program_that_sets_its_title_keeps_its_vm(void **state)
 {
@@ -387,6 +447,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(frames_are_those_of_each_activation),
 		cmocka_unit_test(damaged_frames_end_a_segment_with_the_reason),
 		cmocka_unit_test(activations_are_walked_however_deeply_nested),
+		cmocka_unit_test(
+			frames_without_a_place_are_those_of_the_last_segment),
+		cmocka_unit_test(functions_that_get_no_id_leave_a_mark),
 		cmocka_unit_test(a_program_that_sets_its_title_keeps_its_vm),
 	};
 

@@ -24,15 +24,22 @@ _Static_assert((int)SEAM_GUEST_KIND_CUT == SEAM_GUEST_FRAME_CUT &&
 
 /* --- while the host's stack is walked --- */
 
+/* Not one that another thread proves, or that is not used any more. */
+static bool is_usable(const struct seam_guest_slot *slot)
+{
+	/* acquire: what the slot has was filled before */
+	uint32_t state = atomic_load_explicit(&slot->state,
+					      memory_order_acquire);
+
+	return state == SEAM_GUEST_USED ||
+	       (state == SEAM_GUEST_TRIAL && seam_guest_is_proving);
+}
+
 bool seam_guest_has_code(void *slot, uint64_t pc, bool is_in_image)
 {
 	const struct seam_guest_slot *s = slot;
 
-	/* relaxed: the slot was filled before the unwinder had it */
-	if (atomic_load_explicit(&s->state, memory_order_relaxed) ==
-		    SEAM_GUEST_TRIAL && !seam_guest_is_proving)
-		return false;
-	return s->vm->has_code(s->object, pc, is_in_image);
+	return is_usable(s) && s->vm->has_code(s->object, pc, is_in_image);
 }
 
 static enum seam_unwind_end end_of(enum seam_guest_bridged bridged)
@@ -49,36 +56,77 @@ static enum seam_unwind_end end_of(enum seam_guest_bridged bridged)
 	}
 }
 
+/* Call bridge of @slot's adapter; whether it found an activation. */
+static bool bridge_by(const struct seam_guest_slot *slot,
+		      struct seam_guest_walk *walk, bool is_exact,
+		      struct seam_guest_registers *regs,
+		      enum seam_guest_bridged *bridged)
+{
+	size_t n_before = walk->n_activations;
+
+	*bridged = slot->vm->bridge(slot->object, walk, regs, is_exact);
+	for (size_t i = n_before; i < walk->n_activations; i++)
+		walk->owner[i] = (uint8_t)(slot - seam_guest_slots);
+	return walk->n_activations > n_before;
+}
+
+/*
+ * Code in no image may be that of each VM: it is that of the one whose adapter
+ * finds an activation.  @first does not.
+ */
+static void bridge_by_others(const struct seam_guest_slot *first,
+			     struct seam_guest_walk *walk, bool is_exact,
+			     const struct seam_guest_registers *regs,
+			     struct seam_guest_registers *caller,
+			     enum seam_guest_bridged *bridged)
+{
+	uint64_t pc = regs->value[SEAM_GUEST_REGISTERS - 1] - !is_exact;
+
+	if (first->vm->has_code(first->object, pc, true))
+		return;
+	for (size_t i = 0; i < SEAM_GUEST_MAX_VMS; i++) {
+		const struct seam_guest_slot *slot = &seam_guest_slots[i];
+		struct seam_guest_registers found = *regs;
+		enum seam_guest_bridged by_this;
+
+		if (slot == first || !is_usable(slot) ||
+		    !slot->vm->has_code(slot->object, pc, false) ||
+		    !bridge_by(slot, walk, is_exact, &found, &by_this))
+			continue;
+		*caller = found;
+		*bridged = by_this;
+		return;
+	}
+}
+
 enum seam_unwind_end
 seam_guest_step(void *slot, const struct seam_unwind_memory *memory,
 		struct seam_unwind_registers *regs)
 {
-	const struct seam_guest_slot *s = slot;
 	struct seam_guest_walk *walk = current;
 	const struct seam_unwind_stack *stack;
-	struct seam_guest_registers caller;
+	struct seam_guest_registers before, caller;
 	enum seam_guest_bridged bridged;
-	size_t n_before;
+	bool is_exact;
 
 	/* a walk that is none of a sample: of the unwinder's other users */
 	if (!walk)
 		return SEAM_UNWIND_WITHOUT_CFI;
 	stack = &walk->sample->stack;
-	n_before = walk->n_activations;
+	is_exact = stack->frames[stack->n - 1].is_interrupted;
 	walk->stack = memory;
-	memcpy(caller.value, regs->value, sizeof(caller.value));
-	caller.known = regs->known;
-	bridged = s->vm->bridge(s->object, walk, &caller,
-				stack->frames[stack->n - 1].is_interrupted);
-	if (walk->n_activations > n_before)
-		walk->owner[n_before] = (uint8_t)(s - seam_guest_slots);
+	memcpy(before.value, regs->value, sizeof(before.value));
+	before.known = regs->known;
+	caller = before;
+	if (!bridge_by(slot, walk, is_exact, &caller, &bridged))
+		bridge_by_others(slot, walk, is_exact, &before, &caller,
+				 &bridged);
 	if (bridged == SEAM_GUEST_TO_CALLER) {
 		memcpy(regs->value, caller.value, sizeof(caller.value));
 		regs->known = caller.known;
 	}
 	return end_of(bridged);
 }
-
 struct seam_guest_activation *
 seam_guest_activate(struct seam_guest_walk *walk, uint64_t vm, uint64_t thread)
 {
@@ -149,12 +197,24 @@ struct seam_guest_text *seam_guest_text_room(struct seam_guest_walk *walk)
 	return &walk->sample->text;
 }
 
+/* Only the last segment of a record may be without a place: remove another. */
+static void remove_unplaced(struct seam_guest_sample *sample)
+{
+	size_t n = sample->head.n_segments;
+
+	if (n == 0 || sample->segments[n - 1].join != SEAM_GUEST_NO_JOIN)
+		return;
+	sample->n_frames -= sample->segments[n - 1].n_frames;
+	sample->head.n_segments--;
+}
+
 bool seam_guest_begin_segment(struct seam_guest_walk *walk,
 			      const struct seam_guest_activation *activation,
 			      uint64_t thread)
 {
 	struct seam_guest_sample *sample = walk->sample;
 
+	remove_unplaced(sample);
 	if (sample->head.n_segments == SEAM_GUEST_MAX_SEGMENTS)
 		return false;
 	sample->segments[sample->head.n_segments++] =
@@ -172,8 +232,16 @@ bool seam_guest_add_frame(struct seam_guest_walk *walk, unsigned int kind,
 {
 	struct seam_guest_sample *sample = walk->sample;
 
-	if (sample->n_frames == SEAM_GUEST_MAX_FRAMES)
+	if (sample->n_frames == SEAM_GUEST_MAX_FRAMES ||
+	    sample->head.n_segments == 0)
 		return false;
+	/* a record has no id 0: a mark in place of a frame without one */
+	if (id == 0) {
+		kind = SEAM_GUEST_FRAME_CUT;
+		id = 1;
+		line = 0;
+		seam_guest_end_segment(walk, SEAM_GUEST_CUT);
+	}
 	sample->origins[sample->n_frames] = *origin;
 	sample->frames[sample->n_frames++] =
 		seam_guest_frame_make((enum seam_guest_frame_kind)kind, id,
@@ -194,7 +262,13 @@ void seam_guest_end_segment(struct seam_guest_walk *walk, unsigned int end)
 {
 	struct seam_guest_head *head = &walk->sample->head;
 
-	walk->sample->segments[head->n_segments - 1].end = (uint16_t)end;
+	struct seam_guest_segment *segment =
+		&walk->sample->segments[head->n_segments - 1];
+
+	if (head->n_segments == 0)
+		return;
+	if (segment->end == SEAM_GUEST_COMPLETE)
+		segment->end = (uint16_t)end;
 	seam_guest_note_end(walk, (enum seam_guest_end)end);
 }
 

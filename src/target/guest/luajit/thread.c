@@ -5,7 +5,7 @@
 enum {
 	MAX_STACK_BYTES = 64 << 20,
 	MAX_INSTRUCTIONS = 1 << 26,
-	SLOTS_BEYOND = 64,	/* bytes above maxstack that are used at times */
+	BYTES_BEYOND = 64,	/* above maxstack, that are used at times */
 	IS_C = 1,		/* GCfunc.ffid: a plain C function */
 	CONT_FFI_CALLBACK = 1,	/* instead of a continuation's address */
 };
@@ -35,6 +35,19 @@ static bool is_thread(const struct seam_luajit *lj,
 	       seam_guest_u64(memory, addr + lj->layout.at.l_glref, g);
 }
 
+/*
+ * Each VM has a table of addresses in its own library's interpreter: another
+ * copy of the library may have the same layout.
+ */
+static bool is_own_vm(const struct seam_luajit *lj,
+		      struct seam_guest_memory *memory, uint64_t g)
+{
+	uint64_t code;
+
+	return seam_guest_u64(memory, g + lj->layout.at.g_dispatch, &code) &&
+	       seam_luajit_is_code(lj, code);
+}
+
 bool seam_luajit_read_thread(const struct seam_luajit *lj,
 			     struct seam_guest_memory *memory, uint64_t addr,
 			     struct seam_luajit_thread *thread)
@@ -48,7 +61,7 @@ bool seam_luajit_read_thread(const struct seam_luajit *lj,
 	       seam_guest_u64(memory, thread->g + at->g_mainthref,
 			      &main_thread) &&
 	       is_thread(lj, memory, main_thread, &main_g) &&
-	       main_g == thread->g &&
+	       main_g == thread->g && is_own_vm(lj, memory, main_g) &&
 	       seam_guest_u64(memory, addr + at->l_base, &thread->base) &&
 	       seam_guest_u64(memory, addr + at->l_stack, &thread->stack) &&
 	       seam_guest_u64(memory, addr + at->l_maxstack,
@@ -89,7 +102,7 @@ bool seam_luajit_read_function(const struct seam_luajit *lj,
 
 	*is_thread_mark = false;
 	if (frame->addr < thread->stack + 8 ||
-	    frame->addr > thread->maxstack + SLOTS_BEYOND ||
+	    frame->addr > thread->maxstack + BYTES_BEYOND ||
 	    !seam_guest_u64(memory, frame->addr - 8, &value))
 		return false;
 	type = (int64_t)value >> SEAM_LUAJIT_TYPE_SHIFT;
