@@ -194,11 +194,11 @@ static void code_at_the_wrong_place_is_refused(void **state)
 
 /* --- other VMs --- */
 
-static bool hide_setmode;
+static bool hide_getallocf;
 
 static void *find_but_some(void *image, const char *name)
 {
-	return hide_setmode && strcmp(name, "lua_getallocf") == 0 ?
+	return hide_getallocf && strcmp(name, "lua_getallocf") == 0 ?
 	       NULL : dlsym(image, name);
 }
 
@@ -207,10 +207,10 @@ static void a_library_without_all_functions_is_refused(void **state)
 	char reason[256] = "";
 
 	(void)state;
-	hide_setmode = true;
+	hide_getallocf = true;
 	assert_null(seam_luajit_vm.attach(find_but_some, library, reason,
 					  sizeof(reason)));
-	hide_setmode = false;
+	hide_getallocf = false;
 	assert_string_equal(reason, "it does not export lua_getallocf");
 }
 
@@ -237,6 +237,77 @@ static void a_library_that_makes_no_state_is_refused(void **state)
 	assert_null(seam_luajit_vm.attach(find_broken, library, reason,
 					  sizeof(reason)));
 	assert_string_equal(reason, "cannot make a state");
+}
+
+/* --- memory that runs out --- */
+
+static size_t limit, n_allocations_left;
+
+/* As the allocator of lua_newstate() is described in Lua's manual. */
+static void *alloc_some(void *context, void *block, size_t old_size,
+			size_t size)
+{
+	(void)context;
+	if (size == 0) {
+		free(block);
+		return NULL;
+	}
+	if (size > old_size) {
+		if (n_allocations_left == 0)
+			return NULL;
+		n_allocations_left--;
+	}
+	return realloc(block, size);
+}
+
+/* lua_newstate() itself, in LuaJIT 2.1, may crash where memory runs out. */
+static struct seam_lua *new_limited_state(void)
+{
+	struct seam_lua *(*new_state)(seam_lua_alloc, void *) = NULL;
+	void *found = dlsym(library, "lua_newstate");
+	struct seam_lua *lua;
+
+	memcpy(&new_state, &found, sizeof(found));
+	n_allocations_left = SIZE_MAX;
+	lua = new_state(alloc_some, NULL);
+	n_allocations_left = limit;
+	return lua;
+}
+
+static void *find_limited(void *image, const char *name)
+{
+	struct seam_lua *(*limited)(void) = new_limited_state;
+	void *found = dlsym(image, name);
+
+	if (strcmp(name, "luaL_newstate") == 0)
+		memcpy(&found, &limited, sizeof(found));
+	return found;
+}
+
+/* An error that no lua_pcall() catches ends the process. */
+static void memory_that_runs_out_is_a_refusal(void **state)
+{
+	struct seam_luajit_object limited;
+	char reason[256] = "";
+	void *object = NULL;
+
+	(void)state;
+	for (limit = 0; !object; limit += 1 + limit / 32) {
+		object = seam_luajit_vm.attach(find_limited, library, reason,
+					       sizeof(reason));
+		assert_true(object || strlen(reason) > 10);
+	}
+	assert_true(limit > 100);
+	seam_luajit_vm.detach(object);
+	limited = *(const struct seam_luajit_object *)proven();
+	limited.api.newstate = new_limited_state;
+	for (limit = 0;; limit += 1 + limit / 32) {
+		reason[0] = '\0';
+		if (prove(&limited, reason, sizeof(reason)))
+			break;
+		assert_true(strlen(reason) > 10);
+	}
+	assert_true(limit > 100);
 }
 
 /* --- several VMs, in several threads --- */
@@ -534,6 +605,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(code_at_the_wrong_place_is_refused),
 		cmocka_unit_test(a_library_without_all_functions_is_refused),
 		cmocka_unit_test(a_library_that_makes_no_state_is_refused),
+		cmocka_unit_test(memory_that_runs_out_is_a_refusal),
 		cmocka_unit_test(each_thread_has_the_vm_that_it_runs),
 		cmocka_unit_test(two_vms_on_one_stack_are_both_walked),
 		cmocka_unit_test(a_callback_of_the_ffi_is_an_activation),

@@ -214,8 +214,6 @@ static void attach_all(const struct listing *listing)
 			attach(vms[k], image);
 		dlclose(image);
 	}
-	/* what was not found is no error for the program's dlerror() */
-	dlerror();
 }
 
 /* Whether what @key is in is still loaded, and no other image at its place. */

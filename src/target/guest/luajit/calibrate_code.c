@@ -260,15 +260,17 @@ static void name_builtins(struct seam_luajit_calibration *c,
 	     api->settop(c->lua, -2)) {
 		uint64_t addr = (uint64_t)(uintptr_t)
 				api->topointer(c->lua, -1);
-		const char *name = api->tolstring(c->lua, -2, NULL);
 		uint8_t number = 0;
 
-		if (api->type(c->lua, -1) != SEAM_LUA_TFUNCTION || !name ||
+		/* lua_tolstring() would change a key that is a number */
+		if (api->type(c->lua, -1) != SEAM_LUA_TFUNCTION ||
+		    api->type(c->lua, -2) != SEAM_LUA_TSTRING ||
 		    !seam_guest_u8(&c->memory, addr + 10, &number) ||
 		    number < 2)
 			continue;
 		snprintf(c->layout->builtins[number], SEAM_LUAJIT_BUILTIN_NAME,
-			 "%s%s%s", library, *library ? "." : "", name);
+			 "%s%s%s", library, *library ? "." : "",
+			 api->tolstring(c->lua, -2, NULL));
 	}
 }
 

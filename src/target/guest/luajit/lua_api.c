@@ -15,18 +15,17 @@ bool seam_lua_api_find(struct seam_lua_api *api,
 		F(newstate, luaL_newstate), F(openlibs, luaL_openlibs),
 		F(close, lua_close), F(newthread, lua_newthread),
 		F(loadbuffer, luaL_loadbuffer), F(pcall, lua_pcall),
+		F(cpcall, lua_cpcall),
 		F(call, lua_call), F(resume, lua_resume),
 		F(gettop, lua_gettop), F(settop, lua_settop),
 		F(pushvalue, lua_pushvalue), F(pushnumber, lua_pushnumber),
 		F(pushcclosure, lua_pushcclosure),
-		F(pushlightuserdata, lua_pushlightuserdata),
-		F(touserdata, lua_touserdata), F(topointer, lua_topointer),
+		F(topointer, lua_topointer),
 		F(tolstring, lua_tolstring), F(type, lua_type),
 		F(getfield, lua_getfield), F(setfield, lua_setfield),
 		F(next, lua_next), F(pushnil, lua_pushnil), F(gc, lua_gc),
 		F(getallocf, lua_getallocf), F(setallocf, lua_setallocf),
 		F(getstack, lua_getstack), F(getinfo, lua_getinfo),
-		F(setmode, luaJIT_setmode),
 	};
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(functions); i++) {
@@ -47,4 +46,24 @@ bool seam_lua_run(const struct seam_lua_api *api, struct seam_lua *lua,
 {
 	return api->loadbuffer(lua, text, strlen(text), name) == SEAM_LUA_OK &&
 	       api->pcall(lua, 0, n_results, 0) == SEAM_LUA_OK;
+}
+
+const char *seam_lua_protect(const struct seam_lua_api *api,
+			     seam_lua_function function)
+{
+	struct seam_lua *lua = api->newstate();
+	seam_lua_alloc alloc;
+	void *context;
+	int r;
+
+	if (!lua)
+		return "cannot make a state";
+	alloc = api->getallocf(lua, &context);
+	r = api->cpcall(lua, function, NULL);
+	/* that of an experiment which was ended has no context any more */
+	api->setallocf(lua, alloc, context);
+	api->close(lua);
+	return r == SEAM_LUA_OK ? NULL :
+	       r == SEAM_LUA_OUT_OF_MEMORY ? "out of memory" :
+					     "an experiment failed";
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lua_api.h - the VM's public interface, by the symbols of the image that has it
+ * lua_api.h - the VM's public interface, by symbols of the image that has it
  *
  * Declared here, not by lua.h: the build needs no LuaJIT, and one process may
  * have several.
@@ -16,11 +16,11 @@
 enum {
 	SEAM_LUA_GLOBALS = -10002,
 	SEAM_LUA_OK = 0,
-	SEAM_LUA_TFUNCTION = 6,
+	SEAM_LUA_OUT_OF_MEMORY = 4,
+	SEAM_LUA_TSTRING = 4,
 	SEAM_LUA_TTABLE = 5,
-	SEAM_LUA_GC_STOP = 0,
+	SEAM_LUA_TFUNCTION = 6,
 	SEAM_LUA_GC_COLLECT = 2,
-	SEAM_LUA_MULTRET = -1,
 };
 
 /* Incomplete: lua_State. */
@@ -48,6 +48,8 @@ struct seam_lua_api {
 			  const char *name);
 	int (*pcall)(struct seam_lua *lua, int n_args, int n_results,
 		     int handler);
+	int (*cpcall)(struct seam_lua *lua, seam_lua_function function,
+		      void *context);
 	void (*call)(struct seam_lua *lua, int n_args, int n_results);
 	int (*resume)(struct seam_lua *lua, int n_args);
 	int (*gettop)(struct seam_lua *lua);
@@ -56,8 +58,6 @@ struct seam_lua_api {
 	void (*pushnumber)(struct seam_lua *lua, double value);
 	void (*pushcclosure)(struct seam_lua *lua, seam_lua_function function,
 			     int n_upvalues);
-	void (*pushlightuserdata)(struct seam_lua *lua, void *pointer);
-	void *(*touserdata)(struct seam_lua *lua, int index);
 	const void *(*topointer)(struct seam_lua *lua, int index);
 	const char *(*tolstring)(struct seam_lua *lua, int index,
 				 size_t *size);
@@ -74,11 +74,7 @@ struct seam_lua_api {
 			struct seam_lua_debug *debug);
 	int (*getinfo)(struct seam_lua *lua, const char *what,
 		       struct seam_lua_debug *debug);
-	int (*setmode)(struct seam_lua *lua, int index, int mode);
 };
-
-/* lua_upvalueindex(1) */
-enum { SEAM_LUA_UPVALUE_1 = SEAM_LUA_GLOBALS - 1 };
 
 /*
  * Fill @api by @symbol.  False: the image does not have all of it, and
@@ -91,5 +87,14 @@ bool seam_lua_api_find(struct seam_lua_api *api,
 /* Load @text, a chunk of name @name, and call it for @n_results values. */
 bool seam_lua_run(const struct seam_lua_api *api, struct seam_lua *lua,
 		  const char *text, const char *name, int n_results);
+
+/*
+ * Make a state, open its libraries, call @function in it, and close it.  An
+ * error, as where memory runs out, ends @function, never the process; the
+ * state has its own allocator then, whichever @function had set.  NULL, or why
+ * it did not return.
+ */
+const char *seam_lua_protect(const struct seam_lua_api *api,
+			     seam_lua_function function);
 
 #endif /* SEAM_LUA_API_H */

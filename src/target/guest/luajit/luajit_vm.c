@@ -7,21 +7,30 @@
 #include "target/guest/guest_vms.h"
 #include "target/guest/luajit/calibrate.h"
 
+/* The calibration that runs, and whether it is done. */
+static struct seam_luajit_calibration *calibration;
+static bool is_calibrated;
+
+static int run_calibration(struct seam_lua *lua)
+{
+	calibration->lua = lua;
+	calibration->api->openlibs(lua);
+	is_calibrated = seam_luajit_calibrate(calibration);
+	return 0;
+}
+
 static bool calibrate(struct seam_luajit_object *object, char *reason,
 		      size_t size)
 {
 	struct seam_luajit_calibration c = {
 		.api = &object->api, .layout = &object->lj.layout,
 		.reason = reason, .reason_size = size };
-	bool is_done;
+	const char *failure;
 
-	c.lua = object->api.newstate();
-	if (!c.lua)
-		return seam_luajit_refuse(&c, "cannot make a state");
-	object->api.openlibs(c.lua);
-	is_done = seam_luajit_calibrate(&c);
-	object->api.close(c.lua);
-	return is_done;
+	calibration = &c;
+	is_calibrated = false;
+	failure = seam_lua_protect(&object->api, run_calibration);
+	return failure ? seam_luajit_refuse(&c, "%s", failure) : is_calibrated;
 }
 
 static void *attach(void *(*symbol)(void *image, const char *name),

@@ -275,25 +275,28 @@ static bool is_whole(void)
 static int check(struct seam_lua *lua);
 
 /*
- * The innermost frame is check() itself; the outermost activation was asked
- * for a number of results.
+ * The innermost frame is check() itself; the outermost activation is that of
+ * the proof, and the next one was asked for a number of results.
  */
 static bool compare_ends(void)
 {
 	const struct seam_guest_sample *s = proof.sample;
-	const struct seam_guest_activation *last = s->activations;
+	const struct seam_guest_activation *outer = s->activations;
+	const struct seam_guest_activation *asked = outer;
 	struct seam_guest_memory memory;
 	uint32_t n_results;
 
 	/* the program that is sampled may run in a VM as well */
 	for (size_t i = 0; i < s->head.n_segments; i++)
-		if (s->activations[i].vm == s->head.vm)
-			last = &s->activations[i];
+		if (s->activations[i].vm == s->head.vm) {
+			asked = outer;
+			outer = &s->activations[i];
+		}
 	seam_guest_memory_init(&memory);
 	if (s->origins[0].address != (uint64_t)(uintptr_t)check)
 		return refuse("a C function is not what was called");
 	return (seam_guest_u32(&memory,
-			       last->notes[SEAM_LUAJIT_NOTE_CFRAME] +
+			       asked->notes[SEAM_LUAJIT_NOTE_CFRAME] +
 			       proof.object->lj.layout.at.cf_nres,
 			       &n_results) && n_results == N_RESULTS + 1) ||
 	       refuse("the number of results is not where it should be");
@@ -479,10 +482,17 @@ static bool run_program(struct seam_lua *lua)
 	return !proof.is_refused;
 }
 
+static int run_all(struct seam_lua *lua)
+{
+	proof.object->api.openlibs(lua);
+	if (run_program(lua))
+		run_loop(lua);
+	return 0;
+}
+
 bool seam_luajit_prove(void *object, char *reason, size_t size)
 {
-	struct seam_lua *lua;
-	bool is_proven;
+	const char *failure;
 
 	memset(&proof, 0, sizeof(proof));
 	proof.object = object;
@@ -494,14 +504,7 @@ bool seam_luajit_prove(void *object, char *reason, size_t size)
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (proof.sample == MAP_FAILED)
 		return refuse("out of memory");
-	lua = proof.object->api.newstate();
-	if (lua) {
-		proof.object->api.openlibs(lua);
-		is_proven = run_program(lua) && run_loop(lua);
-		proof.object->api.close(lua);
-	} else {
-		is_proven = refuse("cannot make a state");
-	}
+	failure = seam_lua_protect(&proof.object->api, run_all);
 	munmap(proof.sample, sizeof(*proof.sample));
-	return is_proven;
+	return failure ? refuse("%s", failure) : !proof.is_refused;
 }
