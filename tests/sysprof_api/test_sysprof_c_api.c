@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include <cmocka.h>
 
 #include "made_up_guest.h"
+#include "target/agent/tick.h"
 #include "target/sysprof/native_symbols.h"
 #include "wire/sysprof/sysprof.h"
 
@@ -126,6 +128,41 @@ static uint64_t n_samples(void)
 
 	assert_int_equal(luaM_sysprof_report(&counters), PROFILE_SUCCESS);
 	return counters.samples;
+}
+
+/* ---- moments between the profiler's steps ---- */
+
+static void (*on_tick_start)(void);	/* in start, when ticks come */
+static atomic_int held_tid;		/* its handler is held at the entry */
+static atomic_bool is_held;
+
+int __real_seam_tick_start(struct seam_tick *tick, int signal,
+			   uint64_t period_ns);
+int __wrap_seam_tick_start(struct seam_tick *tick, int signal,
+			   uint64_t period_ns);
+long __real_syscall(long number, long a, long b, long c, long d, long e,
+		    long f);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e,
+		    long f);
+
+int __wrap_seam_tick_start(struct seam_tick *tick, int signal,
+			   uint64_t period_ns)
+{
+	int r = __real_seam_tick_start(tick, signal, period_ns);
+
+	if (on_tick_start)
+		on_tick_start();
+	return r;
+}
+
+long __wrap_syscall(long number, long a, long b, long c, long d, long e,
+		    long f)
+{
+	long r = __real_syscall(number, a, b, c, d, e, f);
+
+	while (number == SYS_gettid && r == held_tid)
+		is_held = true;
+	return r;
 }
 
 /* ---- the stream that was written ---- */
@@ -383,6 +420,37 @@ static void a_writer_that_fails_at_the_start_is_an_error_of_start(void **state)
 	assert_true(count_stream().n_symbols > 1000);
 }
 
+static uint8_t *last_buffer;
+
+/* Writes twice, to another buffer each time, and then fails without errno. */
+static size_t swap_and_fail(const void **data, size_t n, void *ctx)
+{
+	static uint8_t buffers[2][16];
+
+	(void)ctx;
+	if (seen.n++ == 2) {
+		errno = 0;
+		return 0;
+	}
+	last_buffer = buffers[seen.n % 2];
+	*data = last_buffer;
+	return n;
+}
+
+static void on_stop_of_a_failed_start_has_the_last_buffer(void **state)
+{
+	struct luam_sysprof_options opt = options(LUAM_SYSPROF_CALLGRAPH);
+
+	(void)state;
+	opt.len = 16;
+	assert_int_equal(luaM_sysprof_set_writer(swap_and_fail), 0);
+	assert_int_equal(luaM_sysprof_start(L, &opt), PROFILE_ERRIO);
+	assert_int_equal(errno, EIO);
+	assert_int_equal(seen.n_stopped, 1);
+	assert_ptr_equal(seen.buf, last_buffer);
+	assert_int_equal(luaM_sysprof_stop(L), PROFILE_ERRRUN);
+}
+
 static void a_writer_that_fails_later_is_an_error_of_stop(void **state)
 {
 	struct luam_sysprof_options opt = options(LUAM_SYSPROF_CALLGRAPH);
@@ -609,6 +677,76 @@ static void another_thread_may_stop_it(void **state)
 	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
 	assert_int_equal(in_a_thread(stop_it), 0);
 	assert_int_equal(seen.n_stopped, 21);
+}
+
+static int status_of_early_stop;
+
+static void stop_early(void)
+{
+	on_tick_start = NULL;
+	status_of_early_stop = in_a_thread(stop_it);
+}
+
+static void another_thread_cannot_stop_it_before_it_has_started(void **state)
+{
+	(void)state;
+	on_tick_start = stop_early;
+	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
+	assert_int_equal(status_of_early_stop, PROFILE_ERRRUN);
+	sample(2);
+	assert_int_equal(luaM_sysprof_stop(L), 0);
+	assert_true(count_stream().is_whole);
+}
+
+static atomic_int sampled_tid;
+
+static void note_sampled_thread(void)
+{
+	sampled_tid = gettid();
+}
+
+/* Its handler is held before it counts as running. */
+static void *be_stopped_in_handler(void *status)
+{
+	*(int *)status = start(LUAM_SYSPROF_CALLGRAPH);
+	held_tid = gettid();
+	while (!is_over)
+		;
+	return NULL;
+}
+
+static void a_handler_of_the_last_run_takes_no_sample_of_the_next(void **state)
+{
+	sigset_t urgent, before;
+	pthread_t thread;
+	int status = -1;
+
+	(void)state;
+	is_over = is_held = false;
+	assert_int_equal(pthread_create(&thread, NULL, be_stopped_in_handler,
+					&status), 0);
+	while (!is_held)
+		;
+	assert_int_equal(status, 0);
+	assert_int_equal(luaM_sysprof_stop(L), 0);
+	/* ticks of this thread are due, and no handler of it takes them */
+	sigemptyset(&urgent);
+	sigaddset(&urgent, SIGURG);
+	assert_int_equal(pthread_sigmask(SIG_BLOCK, &urgent, &before), 0);
+	seen.n = 0;
+	sampled_tid = 0;
+	made_up_guest.on_take = note_sampled_thread;
+	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
+	spin_ms(10);
+	is_over = true;
+	held_tid = 0;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(sampled_tid, 0);
+	assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+	sample(1);
+	assert_int_equal(sampled_tid, gettid());
+	assert_int_equal(luaM_sysprof_stop(L), 0);
+	assert_true(count_stream().is_whole);
 }
 
 static void the_sampled_thread_may_end_before_the_run(void **state)
@@ -872,6 +1010,7 @@ int main(void)
 		TEST(samples_times_the_interval_are_the_cpu_time),
 		TEST(an_interval_may_be_longer_than_any_run),
 		TEST(a_writer_that_fails_at_the_start_is_an_error_of_start),
+		TEST(on_stop_of_a_failed_start_has_the_last_buffer),
 		TEST(a_writer_that_fails_later_is_an_error_of_stop),
 		TEST(an_on_stop_that_fails_is_an_error_of_stop),
 		TEST(a_callback_cannot_stop_it),
@@ -882,6 +1021,8 @@ int main(void)
 		TEST(closing_the_vm_stops_it),
 		TEST(closing_a_vm_does_not_stop_a_run_of_another),
 		TEST(another_thread_may_stop_it),
+		TEST(another_thread_cannot_stop_it_before_it_has_started),
+		TEST(a_handler_of_the_last_run_takes_no_sample_of_the_next),
 		TEST(the_sampled_thread_may_end_before_the_run),
 		TEST(a_forked_child_is_idle_and_has_a_run_of_its_own),
 		TEST(a_forked_child_has_no_file_of_the_parents_run),

@@ -52,7 +52,8 @@ static void become_idle(void)
 	if (state != SEAM_SYSPROF_BUSY && is_streamed(&current.options) &&
 	    current.output.on_child)
 		current.output.on_child(current.options.ctx);
-	atomic_store(&run->is_in_handler, 0);
+	atomic_store(&run->n_in_handler, 0);
+	run->is_sampling = false;
 	atomic_store(&run->state, SEAM_SYSPROF_IDLE);
 }
 
@@ -146,6 +147,8 @@ static int begin_stream(void)
 	seam_sysprof_stream_begin(stream, &out);
 	put_symbols(stream);
 	seam_sysprof_stream_end_symbols(stream);
+	/* if the start fails, on_stop is called with the writer's last one */
+	current.options.buf = stream->out.data;
 	return stream->out.is_halted ? -stream->out.saved_errno : 0;
 }
 
@@ -158,13 +161,13 @@ static int begin_ticks(void)
 		return r;
 	if (interval > MAX_INTERVAL)
 		interval = MAX_INTERVAL;
-	atomic_store(&run->state, SEAM_SYSPROF_RUNNING);
 	r = seam_tick_start(&run->tick, SEAM_SYSPROF_SIGNAL,
 			    interval * NS_PER_MS);
-	if (r < 0) {
-		atomic_store(&run->state, SEAM_SYSPROF_BUSY);
+	/* after the tick: another thread may stop what is running */
+	if (r == 0)
+		atomic_store(&run->state, SEAM_SYSPROF_RUNNING);
+	else
 		seam_sysprof_signal_remove(run);
-	}
 	return r;
 }
 
@@ -203,29 +206,23 @@ static int status_of(int r)
 	return r == -ENOMEM ? PROFILE_ERRMEM : PROFILE_ERRIO;
 }
 
-/* With the state BUSY, and this process's. */
+/* With the state BUSY, and this process's.  @buf: the last one in use. */
 static int start_validated(const void *vm,
 			   const struct luam_sysprof_options *opt,
 			   const struct seam_sysprof_output *output,
-			   luam_Sysprof_backtracer backtracer)
+			   luam_Sysprof_backtracer backtracer, uint8_t **buf)
 {
+	int r;
+
 	if (!is_valid(opt, output))
 		return PROFILE_ERRUSE;
 	if (seam_other_profiler_runs())
 		return PROFILE_ERRRUN;
 	current.options = *opt;
 	current.output = *output;
-	return status_of(start(vm, backtracer));
-}
-
-static void call_on_stop(const struct luam_sysprof_options *opt,
-			 const struct seam_sysprof_output *output)
-{
-	int saved_errno = errno;
-
-	if (output->on_stop)
-		output->on_stop(opt ? opt->ctx : NULL, opt ? opt->buf : NULL);
-	errno = saved_errno;
+	r = start(vm, backtracer);
+	*buf = current.options.buf;
+	return status_of(r);
 }
 
 int seam_sysprof_start(const void *vm, const struct luam_sysprof_options *opt,
@@ -234,7 +231,8 @@ int seam_sysprof_start(const void *vm, const struct luam_sysprof_options *opt,
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	uint32_t idle = SEAM_SYSPROF_IDLE;
-	int status = PROFILE_ERRRUN;
+	uint8_t *buf = opt ? opt->buf : NULL;
+	int status = PROFILE_ERRRUN, saved_errno;
 
 	refusal = NULL;
 	pthread_once(&once, watch_forks);
@@ -242,12 +240,14 @@ int seam_sysprof_start(const void *vm, const struct luam_sysprof_options *opt,
 	    atomic_compare_exchange_strong(&run->state, &idle,
 					   SEAM_SYSPROF_BUSY)) {
 		run->pid = getpid();
-		status = start_validated(vm, opt, output, backtracer);
+		status = start_validated(vm, opt, output, backtracer, &buf);
 		if (status != PROFILE_SUCCESS)
 			atomic_store(&run->state, SEAM_SYSPROF_IDLE);
 	}
-	if (status != PROFILE_SUCCESS)
-		call_on_stop(opt, output);
+	saved_errno = errno;
+	if (status != PROFILE_SUCCESS && output->on_stop)
+		output->on_stop(opt ? opt->ctx : NULL, buf);
+	errno = saved_errno;
 	return status;
 }
 
@@ -276,7 +276,7 @@ static uint64_t end_ticks(void)
 	}
 	seam_tick_abandon(&run->tick);
 	/* pairs with the handler; see profiler_run.h */
-	while (atomic_load(&run->is_in_handler))
+	while (atomic_load(&run->n_in_handler))
 		sched_yield();
 	/* a signal may still come, so the handler stays */
 	seam_tick_stop(&run->tick);
@@ -324,8 +324,7 @@ int seam_sysprof_stop(const void *vm)
 	if (state != SEAM_SYSPROF_RUNNING && state != SEAM_SYSPROF_HALTED)
 		return PROFILE_ERRRUN;
 	if ((vm && vm != run->vm) ||
-	    (atomic_load(&run->is_in_handler) &&
-	     syscall(SYS_gettid) == run->tid))
+	    (syscall(SYS_gettid) == run->tid && run->is_sampling))
 		return PROFILE_ERRUSE;
 	while (!atomic_compare_exchange_weak(&run->state, &state,
 					     SEAM_SYSPROF_BUSY))

@@ -106,18 +106,19 @@ static bool take(struct seam_sysprof_run *run, const siginfo_t *info,
 		 const ucontext_t *context)
 {
 	struct seam_tick_taken taken = { .is_ours = false };
+	int32_t tid = (int32_t)syscall(SYS_gettid);
 
-	if (syscall(SYS_gettid) != run->tid)
-		return false;
-	atomic_store(&run->is_in_handler, 1);
-	if (atomic_load(&run->state) == SEAM_SYSPROF_RUNNING) {
+	atomic_fetch_add(&run->n_in_handler, 1);
+	if (atomic_load(&run->state) != SEAM_SYSPROF_RUNNING) {
+		taken.is_ours = tid == run->tid && is_late(run, info);
+	} else if (tid == run->tid) {
+		run->is_sampling = true;
 		seam_tick_take(&run->tick, info, &taken);
 		if (taken.weight)
 			sample(run, context, taken.weight);
-	} else {
-		taken.is_ours = is_late(run, info);
+		run->is_sampling = false;
 	}
-	atomic_store(&run->is_in_handler, 0);
+	atomic_fetch_sub(&run->n_in_handler, 1);
 	return taken.is_ours;
 }
 

@@ -6,14 +6,16 @@
  * start and stop change it while no handler is in it.
  *
  *	stop				handler
- *	state = BUSY		(A)	is_in_handler = 1	(C)
- *	while (is_in_handler)	(B)	if (state == RUNNING)	(D)
- *		yield				sample
- *	use the rest			is_in_handler = 0
+ *	state = BUSY		(A)	n_in_handler++		(C)
+ *	while (n_in_handler)	(B)	if (state == RUNNING &&	(D)
+ *		yield			    tid == own)
+ *	use the rest				sample
+ *					n_in_handler--
  *
  * A before B and C before D, all sequentially consistent: a stop that finds
- * no handler in (B) is seen by the next one (D).  Only the sampled thread is
- * in the handler, so a stop of its own finds none.
+ * no handler in (B) is seen by the next one (D).  A stop in the sampled thread
+ * does not wait, because other threads' handlers do not sample.  A thread of
+ * an earlier run may be anywhere in its handler, so (D) checks both after (C).
  */
 #ifndef SEAM_SYSPROF_PROFILER_RUN_H
 #define SEAM_SYSPROF_PROFILER_RUN_H
@@ -46,11 +48,12 @@ struct seam_sysprof_late {
 
 struct seam_sysprof_run {
 	_Atomic uint32_t state;		/* enum seam_sysprof_state */
-	_Atomic uint32_t is_in_handler;	/* the sampled thread writes it */
+	_Atomic uint32_t n_in_handler;	/* threads */
+	bool is_sampling;		/* of the sampled thread alone */
 	/* Written by start, before RUNNING. */
 	struct sigaction before;	/* the signal's, without this run */
 	int32_t pid;
-	int32_t tid;			/* the sampled thread */
+	_Atomic int32_t tid;		/* the sampled thread */
 	const void *vm;			/* identity */
 	uint8_t mode;			/* enum luam_sysprof_mode */
 	luam_Sysprof_backtracer backtracer;

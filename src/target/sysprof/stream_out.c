@@ -14,10 +14,10 @@ void seam_sysprof_out_flush(struct seam_sysprof_out *out)
 	if (out->is_halted || n == 0)
 		return;
 	out->used = 0;
-	/* A writer that fails without an errno still is an error. */
-	errno = EIO;
+	errno = 0;
 	if (out->writer(&data, n, out->ctx) < n || !data) {
-		out->saved_errno = errno;
+		/* a writer that fails without an errno still is an error */
+		out->saved_errno = errno ?: EIO;
 		out->is_halted = true;
 	}
 	out->data = (uint8_t *)(uintptr_t)data;
