@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sysprof_c_api.c - the contracts of <seam/lmisclib.h> */
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -9,6 +10,8 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -856,6 +859,34 @@ static void the_programs_handler_has_its_own_signals_only(void **state)
 	signal(SIGURG, SIG_DFL);
 }
 
+static struct sigaction replaced;
+
+static void count_and_chain(int signal, siginfo_t *info, void *context)
+{
+	n_urgent++;
+	replaced.sa_sigaction(signal, info, context);
+}
+
+/* It is before the profiler's then, and after it. */
+static void a_handler_that_chains_survives_a_second_run(void **state)
+{
+	struct sigaction own = { .sa_sigaction = count_and_chain,
+				 .sa_flags = SA_SIGINFO };
+
+	(void)state;
+	n_urgent = 0;
+	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
+	sigaction(SIGURG, &own, &replaced);
+	assert_int_equal(luaM_sysprof_stop(L), 0);
+	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
+	raise(SIGURG);
+	sample(2);
+	raise(SIGURG);
+	assert_int_equal(luaM_sysprof_stop(L), 0);
+	assert_int_equal(n_urgent, 2);
+	signal(SIGURG, SIG_DFL);
+}
+
 static void set_errno(void)
 {
 	errno = EXDEV;
@@ -994,6 +1025,81 @@ static void a_file_that_is_loaded_again_is_listed_again(void **state)
 	seam_native_symbols_fini(&symbols);
 }
 
+enum { FAR = 1 << 30 };
+
+/* Move functions of a library's .symtab out of it, or make them too long. */
+static void damage_symbols(uint8_t *bytes)
+{
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)bytes;
+	const Elf64_Shdr *section = (const Elf64_Shdr *)(bytes +
+							 header->e_shoff);
+
+	while (section->sh_type != SHT_SYMTAB)
+		section++;
+	for (size_t i = 0; i < section->sh_size / sizeof(Elf64_Sym); i++) {
+		Elf64_Sym *s = (Elf64_Sym *)(bytes + section->sh_offset) + i;
+
+		if (i % 2)
+			s->st_value += FAR;
+		else
+			s->st_size = FAR;
+	}
+}
+
+/* Load a copy of the library with damaged symbols. */
+static void *load_damaged(void)
+{
+	int from = open(getenv("LATE_LIBRARY"), O_RDONLY);
+	int to = memfd_create("damaged", 0);
+	struct stat stat;
+	char path[32];
+	void *bytes, *library;
+
+	assert_int_equal(fstat(from, &stat), 0);
+	bytes = malloc((size_t)stat.st_size);
+	assert_int_equal(read(from, bytes, (size_t)stat.st_size),
+			 stat.st_size);
+	damage_symbols(bytes);
+	assert_int_equal(write(to, bytes, (size_t)stat.st_size),
+			 stat.st_size);
+	free(bytes);
+	close(from);
+	/* it stays open, because it is read by this name again */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", to);
+	library = dlopen(path, RTLD_NOW);
+	assert_non_null(library);
+	return library;
+}
+
+static uint64_t damaged_addr;
+
+static void count_far(void *context, uint64_t addr, const char *name, size_t n)
+{
+	(void)name;
+	(void)n;
+	/* the file is smaller than half of it */
+	*(int *)context += addr > damaged_addr + FAR / 2 &&
+			   addr < damaged_addr + 2 * (uint64_t)FAR;
+}
+
+static void a_file_has_no_symbols_outside_of_it(void **state)
+{
+	struct seam_native_symbols symbols = { 0 };
+	int n_far = 0;
+	void *library;
+
+	(void)state;
+	seam_native_symbols_put(&symbols, NULL, count_far, &n_far);
+	library = load_damaged();
+	damaged_addr = (uint64_t)dlsym(library, "late_function");
+	n_far = 0;
+	assert_int_equal(seam_native_symbols_put(&symbols, NULL, count_far,
+						 &n_far), 1);
+	assert_int_equal(n_far, 0);
+	seam_native_symbols_fini(&symbols);
+	dlclose(library);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -1027,11 +1133,13 @@ int main(void)
 		TEST(a_forked_child_is_idle_and_has_a_run_of_its_own),
 		TEST(a_forked_child_has_no_file_of_the_parents_run),
 		TEST(the_programs_handler_has_its_own_signals_only),
+		TEST(a_handler_that_chains_survives_a_second_run),
 		TEST(ticks_without_a_signal_are_samples_without_stacks),
 		TEST(errno_is_as_it_was),
 		TEST(a_thousand_runs_leave_nothing),
 		TEST(loaded_files_have_their_symbols),
 		TEST(a_file_that_is_loaded_again_is_listed_again),
+		TEST(a_file_has_no_symbols_outside_of_it),
 	};
 
 	/* all zero before the first run */

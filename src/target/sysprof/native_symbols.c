@@ -174,16 +174,20 @@ static void put_file(const struct symbol_output *out, uint64_t addr)
 static void put_functions(const struct symbol_output *out)
 {
 	const struct seam_elf_functions *functions = &out->functions;
-	uint64_t bias = out->file->bias;
+	uint64_t bias = out->file->bias, size = out->file->end - bias;
 
 	for (size_t i = 0; i < functions->list.n; i++) {
 		const struct seam_elf_function *f = &functions->list.items[i];
 		uint64_t end = f->addr + f->size;
 		bool is_last = i + 1 == functions->list.n;
 
+		/* the table is not the loader's, so it may have any address */
+		if (bias + f->addr < out->file->start || f->addr >= size)
+			continue;
 		put_name(out, bias + f->addr, functions->names + f->name);
-		if (f->size && (is_last || (f[1].addr > end &&
-					    f[1].addr - end > MAX_PADDING)))
+		if (f->size && f->size < size - f->addr &&
+		    (is_last || (f[1].addr > end &&
+				 f[1].addr - end > MAX_PADDING)))
 			put_file(out, bias + end);
 	}
 }

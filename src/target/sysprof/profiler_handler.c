@@ -132,6 +132,26 @@ static void pass_on(const struct sigaction *action, int signal,
 		action->sa_handler(signal);
 }
 
+/*
+ * A handler that replaced this one and calls it is the program's for the next
+ * run, and would be called by its own call.  Such a call has the same @context,
+ * deeper in the stack; with an equal @frame it is another signal, after the
+ * program's handler left by siglongjmp(3).
+ */
+static void pass_on_once(int signal, siginfo_t *info, void *context,
+			 const void *frame)
+{
+	static __thread struct { const void *context, *frame; } passed
+		__attribute__((tls_model("initial-exec")));
+
+	if (passed.context == context && passed.frame != frame)
+		return;
+	passed.context = context;
+	passed.frame = frame;
+	pass_on(&seam_sysprof_run.before, signal, info, context);
+	passed.context = NULL;
+}
+
 void seam_sysprof_on_signal(int signal, siginfo_t *info, void *context)
 {
 	int saved_errno = errno;
@@ -139,5 +159,6 @@ void seam_sysprof_on_signal(int signal, siginfo_t *info, void *context)
 
 	errno = saved_errno;
 	if (!is_ours)
-		pass_on(&seam_sysprof_run.before, signal, info, context);
+		pass_on_once(signal, info, context,
+			     __builtin_frame_address(0));
 }
