@@ -168,6 +168,29 @@ def test_a_stripped_vm_has_names_for_its_own_functions():
     assert total(stacks, "ffid") == 0, stacks
 
 
+def test_names_of_a_vm_do_not_need_its_globals():
+    script = pathlib.Path("strict.lua")
+    script.write_text("""
+        jit.off()
+        local sysprof, clock = require "seam.sysprof", os.clock
+        local assert = assert
+        local strict = { __index = function(_, key) error(key) end }
+        setmetatable(package.loaded, strict)
+        require, io, package.loaded.io = nil, nil, nil
+        setmetatable(_G, strict)
+        assert(sysprof.start{ mode = "C", interval = 1, path = "strict.bin" })
+        local t = clock()
+        while clock() - t < 0.2 do
+          ("x"):rep(100):gsub("x", function() return "y" end)
+        end
+        assert(sysprof.stop())""")
+    run(LUAJIT, script)
+    stacks = folded("strict.bin")
+    # without jit.vmdef it is a module's C function like any other
+    n = total(stacks, "strict.lua:0", "lj_vm_asm_begin", "string.gsub")
+    assert n > 20, (n, stacks)
+
+
 def test_a_library_that_is_loaded_later_has_names_and_stacks():
     states, stacks, _ = profile(LUAJIT, "late", "off", 0.5)
     n = total(stacks, "main", at("late.lua", "profile(function"), "c_payload")

@@ -118,17 +118,27 @@ static void add_methods(struct naming *w, lua_State *L, const char *module)
 	lua_pop(L, 2);
 }
 
+/*
+ * Replace the table at the top by its field, or what is no table by nil.  Raw,
+ * because strict.lua and the like forbid unknown fields.
+ */
+static void replace_by_field(lua_State *L, const char *name)
+{
+	if (lua_istable(L, -1)) {
+		lua_pushstring(L, name);
+		lua_rawget(L, -2);
+	} else {
+		lua_pushnil(L);
+	}
+	lua_replace(L, -2);
+}
+
 /* Push a field of a module that is loaded, or nil. */
 static void push_loaded(lua_State *L, const char *module, const char *field)
 {
 	lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
-	lua_getfield(L, -1, module);
-	lua_replace(L, -2);
-	if (lua_istable(L, -1))
-		lua_getfield(L, -1, field);
-	else
-		lua_pushnil(L);
-	lua_replace(L, -2);
+	replace_by_field(L, module);
+	replace_by_field(L, field);
 }
 
 /* Objects of the VM's own libraries. */
@@ -150,13 +160,11 @@ static void add_objects(struct naming *w, lua_State *L)
 /* Push FAST and IS_FAST. */
 static void push_fast_functions(lua_State *L)
 {
-	lua_getglobal(L, "require");
+	lua_pushvalue(L, LUA_GLOBALSINDEX);
+	replace_by_field(L, "require");
 	lua_pushliteral(L, "jit.vmdef");
-	if (lua_pcall(L, 1, 1, 0) == 0 && lua_istable(L, -1))
-		lua_getfield(L, -1, "ffnames");
-	if (lua_istable(L, -1))
-		lua_replace(L, FAST);
-	lua_settop(L, FAST);
+	lua_pcall(L, 1, 1, 0);
+	replace_by_field(L, "ffnames");
 	if (!lua_istable(L, FAST)) {
 		lua_newtable(L);
 		lua_replace(L, FAST);
