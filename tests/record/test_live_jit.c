@@ -337,6 +337,13 @@ static void processes_beyond_the_limit_replace_those_not_used(void **state)
 	assert_true(is_found(5000, CACHE, 2));
 	assert_null(seam_live_jit_process(&live, 2));
 	assert_int_equal(live.n_forgotten, 1);
+	/* in the lists of those before, which are all replaced */
+	for (int32_t i = 0; i < SEAM_LIVE_JIT_MAX_PROCESSES; i++)
+		put_one(7000 + 3 * i, 1, CACHE, 64);
+	for (int32_t i = 0; i < SEAM_LIVE_JIT_MAX_PROCESSES; i++) {
+		assert_true(is_found(7000 + 3 * i, CACHE, 2));
+		assert_null(seam_live_jit_process(&live, 1 + i));
+	}
 	seam_live_jit_fini(&live);
 }
 

@@ -25,24 +25,35 @@ static void clear(struct seam_live_jit *jit, struct seam_live_jit_process *p)
 	p->links.n = p->links.cap = p->frame_bytes = 0;
 }
 
+/* The place of the pointer to the process; it is NULL if it is not known. */
+static struct seam_live_jit_process *const *
+place_of(const struct seam_live_jit *jit, int32_t pid)
+{
+	struct seam_live_jit_process *const *at =
+		&jit->by_pid[(uint32_t)pid % SEAM_LIVE_JIT_MAX_PROCESSES];
+
+	while (*at && (*at)->pid != pid)
+		at = &(*at)->next;
+	return at;
+}
+
 struct seam_live_jit_process *seam_live_jit_process(struct seam_live_jit *jit,
 						    int32_t pid)
 {
-	for (size_t i = 0; i < jit->n; i++)
-		if (jit->items[i]->pid == pid) {
-			jit->items[i]->used = ++jit->n_used;
-			return jit->items[i];
-		}
-	return NULL;
+	struct seam_live_jit_process *p = *place_of(jit, pid);
+
+	if (p)
+		p->used = ++jit->n_used;
+	return p;
 }
 
+/* NULL: it was forgotten. */
 static const struct seam_live_jit_process *
-by_serial(const struct seam_live_jit *jit, uint64_t serial)
+parent_of(const struct seam_live_jit *jit, struct seam_live_jit_life life)
 {
-	for (size_t i = 0; i < jit->n; i++)
-		if (jit->items[i]->serial == serial)
-			return jit->items[i];
-	return NULL;
+	const struct seam_live_jit_process *p = *place_of(jit, life.parent);
+
+	return p && p->serial == life.parent_serial ? p : NULL;
 }
 
 /* The place of the process that was not used for the longest time. */
@@ -56,11 +67,25 @@ static size_t oldest(const struct seam_live_jit *jit)
 	return found;
 }
 
+static void forget(struct seam_live_jit *jit, size_t i)
+{
+	struct seam_live_jit_process *p = jit->items[i], **at =
+		&jit->by_pid[(uint32_t)p->pid % SEAM_LIVE_JIT_MAX_PROCESSES];
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	clear(jit, p);
+	free(p);
+	jit->n_forgotten++;
+}
+
 /* The process, a new one if it is not known; NULL: out of memory. */
 static struct seam_live_jit_process *make(struct seam_live_jit *jit,
 					  int32_t pid)
 {
 	struct seam_live_jit_process *p = seam_live_jit_process(jit, pid);
+	struct seam_live_jit_process **at;
 	size_t i;
 
 	if (p)
@@ -71,26 +96,28 @@ static struct seam_live_jit_process *make(struct seam_live_jit *jit,
 	p->pid = pid;
 	p->serial = ++jit->n_serials;
 	p->used = ++jit->n_used;
-	if (jit->n < SEAM_LIVE_JIT_MAX_PROCESSES) {
-		jit->items[jit->n++] = p;
-		return p;
-	}
-	i = oldest(jit);
-	clear(jit, jit->items[i]);
-	free(jit->items[i]);
-	jit->n_forgotten++;
+	i = jit->n;
+	if (i < SEAM_LIVE_JIT_MAX_PROCESSES)
+		jit->n++;
+	else
+		forget(jit, i = oldest(jit));
+	at = &jit->by_pid[(uint32_t)pid % SEAM_LIVE_JIT_MAX_PROCESSES];
+	p->next = *at;
+	*at = p;
 	return jit->items[i] = p;
 }
 
 /* Its code is older: but what is newer may have been announced already. */
 static void begin_life(struct seam_live_jit_process *p, uint64_t time_ns,
-		       uint64_t parent)
+		       const struct seam_live_jit_process *parent)
 {
 	if (p->n_lives == SEAM_LIVE_JIT_MAX_LIVES)
 		memmove(p->lives, p->lives + 1,
 			--p->n_lives * sizeof(p->lives[0]));
 	p->lives[p->n_lives++] = (struct seam_live_jit_life) {
-		.from_ns = time_ns, .parent = parent,
+		.from_ns = time_ns,
+		.parent = parent ? parent->pid : 0,
+		.parent_serial = parent ? parent->serial : 0,
 	};
 }
 
@@ -104,7 +131,7 @@ void seam_live_jit_fork(struct seam_live_jit *jit, int32_t pid, int32_t parent,
 		jit->n ? seam_live_jit_process(jit, pid) : NULL;
 
 	if (p)
-		begin_life(p, time_ns, from ? from->serial : 0);
+		begin_life(p, time_ns, from);
 }
 
 void seam_live_jit_exec(struct seam_live_jit *jit, int32_t pid,
@@ -114,7 +141,7 @@ void seam_live_jit_exec(struct seam_live_jit *jit, int32_t pid,
 		jit->n ? seam_live_jit_process(jit, pid) : NULL;
 
 	if (p)
-		begin_life(p, time_ns, 0);
+		begin_life(p, time_ns, NULL);
 }
 
 /* The life of @p at @time_ns, of which a forgotten one had no code. */
@@ -353,10 +380,10 @@ find_piece(const struct seam_live_jit *jit,
 	uint64_t own_ns = *time_ns;
 	struct seam_live_jit_life life = life_at(own, own_ns);
 
-	if (piece || !life.parent || n_forks == SEAM_LIVE_JIT_MAX_FORKS)
+	if (piece || !life.parent_serial || n_forks == SEAM_LIVE_JIT_MAX_FORKS)
 		return piece;
 	*time_ns = life.from_ns;
-	*p = by_serial(jit, life.parent);
+	*p = parent_of(jit, life);
 	piece = *p ? find_piece(jit, p, addr, time_ns, n_forks + 1) : NULL;
 	/* since the fork its first byte may have been covered */
 	return piece && !find_own(own, piece->begin, own_ns) ? piece : NULL;
@@ -389,4 +416,5 @@ void seam_live_jit_fini(struct seam_live_jit *jit)
 		free(jit->items[i]);
 	}
 	jit->n = 0;
+	memset(jit->by_pid, 0, sizeof(jit->by_pid));
 }

@@ -65,10 +65,12 @@ struct seam_live_jit_link {
 /* From a fork or an exec on: older code of the process is gone. */
 struct seam_live_jit_life {
 	uint64_t from_ns;
-	uint64_t parent;	/* serial of whom it was forked from; 0: none */
+	int32_t parent;			/* that it was forked from */
+	uint64_t parent_serial;		/* 0: none */
 };
 
 struct seam_live_jit_process {
+	struct seam_live_jit_process *next;	/* in .by_pid */
 	int32_t pid;
 	uint64_t serial;		/* of all that ever were */
 	uint64_t used;			/* when: n_used */
@@ -86,6 +88,8 @@ struct seam_live_jit_process {
 struct seam_live_jit {
 	struct seam_live_jit_process *items[SEAM_LIVE_JIT_MAX_PROCESSES];
 	size_t n;
+	/* Lists of these, by the pid's rest. */
+	struct seam_live_jit_process *by_pid[SEAM_LIVE_JIT_MAX_PROCESSES];
 	size_t n_links, n_frame_bytes;	/* of all processes */
 	uint64_t n_serials, n_used;
 	uint64_t n_forgotten;		/* processes that began anew */
