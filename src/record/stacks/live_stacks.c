@@ -17,14 +17,14 @@ enum { LARGE_PART = 4 };	/* of a copy: a frame that hides its caller */
 
 #define DUMPS (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 
-/* What a walk sees, and what it met. */
+/* The code for one walk, and the walk's results. */
 struct view {
 	struct seam_live_stacks *stacks;
 	struct seam_sample_code code;
 	uint16_t misc;		/* of the sample's header */
 	enum seam_stack_end end;	/* .code.no_file after the walk */
 	struct seam_unwind_rest rest;	/* of the kernel's chain */
-	uint64_t beyond;	/* the last address that the copy has not */
+	uint64_t beyond;	/* the last address read beyond the copy; 0 */
 };
 
 static struct view view_of(struct seam_live_stacks *stacks,

@@ -10,7 +10,7 @@
 struct parts {
 	size_t before;		/* bytes before the chain, with the header */
 	uint64_t n;		/* words of the chain */
-	size_t after;		/* where what follows the chain was */
+	size_t after;		/* place of what follows the old chain */
 	size_t between, rest;	/* bytes from there on, without the dump */
 };
 

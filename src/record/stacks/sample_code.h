@@ -2,8 +2,9 @@
 /*
  * sample_code.h - the code of a process at the moment of a sample
  *
- * What a walk asks for, from the mappings of that moment (process_maps.h), the
- * files that are mapped (cfi_files.h) and the code of its JIT (live_jit.h).
+ * The look-ups of a walk (struct seam_unwind_space): by the mappings of that
+ * moment (process_maps.h), the files that are mapped (cfi_files.h) and the
+ * code of its JIT (live_jit.h).
  *
  * Threads: one.
  */

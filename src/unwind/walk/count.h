@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* count.h - a walk's result, as the counts of a recording */
+/*
+ * count.h - a walk's result, as the counts of a recording
+ *
+ * Threads: nothing is shared.
+ */
 #ifndef SEAM_UNWIND_COUNT_H
 #define SEAM_UNWIND_COUNT_H
 
