@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "target/guest/guest_ids.h"
 #include "target/guest/guest_vms.h"
 #include "target/guest/luajit/luajit_vm.h"
 #include "unwind/in_process/self_images.h"
@@ -529,22 +530,124 @@ static void a_name_that_is_found_later_is_announced_again(void **state)
 	free_sample(here.sample);
 }
 
-static void ids_are_announced_again_when_asked(void **state)
+/* Called four times, from one place. */
+static uint32_t n_fresh[4];
+static size_t n_calls;
+
+static int sample_and_announce(struct seam_lua *lua)
+{
+	const struct seam_guest_sample *s = own->sample;
+
+	sample_own(lua);
+	n_fresh[n_calls++] = (uint32_t)s->n_fresh;
+	if (n_calls == 2)
+		seam_guest_announce_again(s->frames[1].id);
+	if (n_calls == 3)
+		seam_guest_announce_all_again();
+	return 0;
+}
+
+static void ids_are_announced_again_on_request(void **state)
 {
 	struct thread_state here = { .sample = new_sample() };
-	static const char chunk[] = "local c = ... c() c()";
-	uint32_t id;
+	static const char chunk[] =
+		"local c = ...\n"
+		"local function call() c() end\n"
+		"for i = 1, 4 do call() end\n";
+	struct seam_lua *lua = api.newstate();
 
 	(void)state;
-	run_chunk(&here, chunk);
-	assert_int_equal(here.sample->n_fresh, 0);
-	id = here.sample->frames[0].id;
-	seam_guest_announce_again(id);
-	assert_true(seam_guest_n_symbols() >= id);
-	seam_guest_announce_all_again();
+	own = &here;
+	n_calls = 0;
+	assert_int_equal(api.loadbuffer(lua, chunk, strlen(chunk), "@a.lua"),
+			 0);
+	api.pushcclosure(lua, sample_and_announce, 0);
+	assert_int_equal(api.pcall(lua, 1, 0, 0), 0);
+	api.close(lua);
+	assert_int_equal(n_calls, 4);
+	assert_int_equal(n_fresh[0], 2);
+	assert_int_equal(n_fresh[1], 0);
+	assert_int_equal(n_fresh[2], 1);
+	assert_int_equal(n_fresh[3], 2);
 	assert_int_equal(seam_guest_describe(seam_guest_n_symbols() + 1,
 					     &(struct seam_guest_symbol) {
 						     .id = 0 }), -ENOENT);
+	free_sample(here.sample);
+}
+
+/* A second name, found by another thread, would change what was announced. */
+static void a_function_is_named_once(void **state)
+{
+	const struct seam_guest_key key = { .address = 1, .adapter = 9 };
+	struct seam_guest_text text = { .line = 1 };
+	struct seam_guest_symbol symbol;
+	uint32_t id = seam_guest_ids_add(&key, &text);
+
+	(void)state;
+	assert_true(seam_guest_ids_is_nameless(id));
+	text.n_name = 3;
+	memcpy(text.name, "one", 3);
+	seam_guest_ids_rename(id, &text);
+	memcpy(text.name, "two", 3);
+	seam_guest_ids_rename(id, &text);
+	assert_false(seam_guest_ids_is_nameless(id));
+	assert_int_equal(seam_guest_describe(id, &symbol), 0);
+	assert_memory_equal(symbol.name, "one", 3);
+}
+
+/* The library may have been unloaded: its code is read as data is. */
+static void walk_top_without_code(struct seam_guest_sample *sample,
+				  enum seam_luajit_activation kind)
+{
+	void *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	struct seam_luajit_frame frames[8];
+	struct seam_luajit_stack stack = { .frames = frames, .room = 8 };
+	struct seam_luajit lj = *proven();
+	struct seam_guest_walk walk = { .sample = sample };
+	struct seam_guest_activation a = sample->activations[0];
+
+	assert_true(page != MAP_FAILED);
+	assert_true(seam_luajit_read_thread(&lj, &walk.memory, a.thread,
+					    &stack.thread));
+	lj.layout.code_start = (uint64_t)(uintptr_t)page;
+	lj.layout.code_end = lj.layout.code_start + 4096;
+	a.notes[SEAM_LUAJIT_NOTE_PC] = lj.layout.code_start + 64;
+	a.notes[SEAM_LUAJIT_NOTE_RDX] = stack.thread.base;
+	a.kind = kind;
+	seam_luajit_walk_top(&lj, &walk, &a, &stack);
+	munmap(page, 4096);
+}
+
+static int walk_both(struct seam_lua *lua)
+{
+	uint32_t *vmstate, before;
+
+	(void)lua;
+	take_here(own->sample);
+	vmstate = (uint32_t *)(uintptr_t)(own->sample->head.vm +
+					  proven()->layout.at.g_vmstate);
+	before = *vmstate;
+	walk_top_without_code(own->sample, SEAM_LUAJIT_AT_CALL);
+	/* as while the interpreter runs */
+	*vmstate = ~(uint32_t)SEAM_LUAJIT_INTERP;
+	walk_top_without_code(own->sample, SEAM_LUAJIT_AT_INSTRUCTION);
+	*vmstate = before;
+	own->number++;
+	return 0;
+}
+
+static void code_that_cannot_be_read_is_not_loaded(void **state)
+{
+	struct thread_state here = { .sample = new_sample() };
+	struct seam_lua *lua = api.newstate();
+
+	(void)state;
+	own = &here;
+	api.pushcclosure(lua, walk_both, 0);
+	assert_int_equal(api.pcall(lua, 0, 0, 0), 0);
+	assert_int_equal(here.number, 1);
+	api.close(lua);
 	free_sample(here.sample);
 }
 
@@ -612,7 +715,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(functions_are_named_by_their_call),
 		cmocka_unit_test(
 			a_name_that_is_found_later_is_announced_again),
-		cmocka_unit_test(ids_are_announced_again_when_asked),
+		cmocka_unit_test(ids_are_announced_again_on_request),
+		cmocka_unit_test(a_function_is_named_once),
+		cmocka_unit_test(code_that_cannot_be_read_is_not_loaded),
 		cmocka_unit_test(a_deep_recursion_keeps_both_ends),
 		cmocka_unit_test(an_unloaded_library_is_forgotten),
 	};

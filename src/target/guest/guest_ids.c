@@ -92,6 +92,11 @@ bool seam_guest_ids_is_nameless(uint32_t id)
 				    memory_order_relaxed) < MAX_NAMINGS;
 }
 
+_Static_assert(sizeof(((struct seam_guest_text *)0)->chunk) ==
+	       SEAM_GUEST_MAX_CHUNK &&
+	       sizeof(((struct seam_guest_text *)0)->name) ==
+	       SEAM_GUEST_MAX_NAME, "texts have the sizes of the record's");
+
 static void set_name(struct seam_guest_symbol *symbol,
 		     const struct seam_guest_text *text)
 {
@@ -120,7 +125,7 @@ static void set_symbol(struct seam_guest_symbol *symbol, uint32_t id,
 }
 
 uint32_t seam_guest_ids_add(const struct seam_guest_key *key,
-				const struct seam_guest_text *text)
+			    const struct seam_guest_text *text)
 {
 	struct table *t = atomic_load_explicit(&table, memory_order_acquire);
 	uint32_t slot = first_slot(key), id;
@@ -153,13 +158,15 @@ void seam_guest_ids_rename(uint32_t id, const struct seam_guest_text *text)
 	uint32_t ready = ENTRY_READY;
 
 	atomic_fetch_add(&entry->n_namings, 1);
-	/* one thread writes; a reader of that moment tries again */
+	/* one thread writes, once; a reader of that moment tries again */
 	if (text->n_name == 0 ||
 	    !atomic_compare_exchange_strong(&entry->state, &ready, ENTRY_BUSY))
 		return;
-	set_name(&t->symbols[id], text);
-	atomic_store(&entry->is_named, true);
-	atomic_store(&entry->announced, 0);
+	if (!atomic_load(&entry->is_named)) {
+		set_name(&t->symbols[id], text);
+		atomic_store(&entry->is_named, true);
+		atomic_store(&entry->announced, 0);
+	}
 	atomic_store(&entry->state, ENTRY_READY);
 }
 
@@ -179,15 +186,19 @@ int seam_guest_describe(uint32_t id, struct seam_guest_symbol *symbol)
 {
 	struct table *t = atomic_load(&table);
 	struct entry *entry;
+	bool was_named;
 
 	if (!t || id == 0 || id > seam_guest_n_symbols())
 		return -ENOENT;
 	entry = &t->entries[id];
+	was_named = atomic_load(&entry->is_named);
 	if (atomic_load(&entry->state) != ENTRY_READY)
 		return -EAGAIN;
 	memcpy(symbol, &t->symbols[id], sizeof(*symbol));
-	/* a name may have been written meanwhile */
-	return atomic_load(&entry->state) == ENTRY_READY ? 0 : -EAGAIN;
+	atomic_thread_fence(memory_order_acquire);
+	/* the name may have been written meanwhile, wholly or in part */
+	return atomic_load(&entry->state) == ENTRY_READY &&
+	       atomic_load(&entry->is_named) == was_named ? 0 : -EAGAIN;
 }
 
 uint32_t seam_guest_n_symbols(void)

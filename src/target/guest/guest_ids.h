@@ -27,11 +27,10 @@ bool seam_guest_ids_is_nameless(uint32_t id);
 
 /* A new id; 0 where the table is full. */
 uint32_t seam_guest_ids_add(const struct seam_guest_key *key,
-				const struct seam_guest_text *text);
+			    const struct seam_guest_text *text);
 
-/* Give a nameless function the name in @text, if that has one. */
-void seam_guest_ids_rename(uint32_t id,
-			       const struct seam_guest_text *text);
+/* Give a nameless function the name in @text, if that has one; once. */
+void seam_guest_ids_rename(uint32_t id, const struct seam_guest_text *text);
 
 /* Whether it is to be announced; it counts as announced then. */
 bool seam_guest_ids_take_fresh(uint32_t id);

@@ -86,8 +86,7 @@ void seam_guest_take(const ucontext_t *context,
 
 /*
  * The name of a function.  0; -ENOENT; -EAGAIN while the thread that saw it
- * first still writes it down.  .table and .adapter are left to the caller.
- * Signal-safe.
+ * first still writes it down.  .table is left to the caller.  Signal-safe.
  */
 int seam_guest_describe(uint32_t id, struct seam_guest_symbol *symbol);
 
@@ -109,7 +108,8 @@ void seam_guest_announce_all_again(void);
  * while they do: states of its own are used.
  *
  * Cost: some milliseconds for each VM; later calls only look at what was
- * loaded since.
+ * loaded since.  A VM whose experiments run out of memory is refused;
+ * lua_newstate() of LuaJIT 2.1 itself may crash then.
  */
 int seam_guest_init(void);
 
@@ -119,7 +119,7 @@ int seam_guest_refresh(void);
 /* Why a VM was refused, the last one; "" where none was. */
 const char *seam_guest_refusal(void);
 
-/* The VMs in use, for messages: "libluajit-5.1.so.2 (LuaJIT 2.1.0-beta3)". */
+/* The VMs in use, for messages: "libluajit-5.1.so.2 (LuaJIT)". */
 const char *seam_guest_vms(void);
 
 #endif /* SEAM_GUEST_SAMPLE_H */

@@ -28,6 +28,7 @@ static struct {
 enum {
 	N_RESULTS = 91,		/* asked for; a rare number */
 	SAVED_BYTES = 40,	/* saved registers and return address */
+	MAX_FRAME = 512,	/* bytes; found.l_places has a bit for each 8 */
 	FIRST_OF_CALLBACK = 16,	/* distance at its first instruction */
 };
 
@@ -113,6 +114,7 @@ static bool has_rule(const struct seam_unwind_rules *rules, uint16_t id)
 		}
 	return rule->cfa_how == SEAM_UNWIND_CFA_REGISTER &&
 	       rule->cfa_column == SEAM_X86_64_RSP &&
+	       rule->cfa_value > SAVED_BYTES && rule->cfa_value <= MAX_FRAME &&
 	       n == SEAM_ARRAY_SIZE(saved);
 }
 

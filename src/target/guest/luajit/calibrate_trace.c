@@ -13,7 +13,6 @@ enum {
 	TRACE_BYTES = 136,	/* searched of GCtrace; it has 120 */
 	TRACE = 1,
 	MAX_SIZE = 1 << 12,	/* of the table, when it has one trace */
-	LOOP_LINE = 3,
 };
 
 struct trace_places {

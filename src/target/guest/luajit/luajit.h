@@ -67,7 +67,7 @@ struct seam_luajit_stack {
 	struct seam_luajit_frame *frames;
 	/*
 	 * Where there is no room for all, .n_inner from the innermost on, and
-	 * of .n_outer others those that a ring behind them has: the outermost.
+	 * of .n_outer others those that a ring after them has: the outermost.
 	 */
 	uint32_t room, n_inner, n_outer;
 	uint32_t n_segments;
@@ -114,13 +114,13 @@ seam_luajit_is_base(const struct seam_luajit_thread *thread, uint64_t base)
 
 /*
  * The function at @frame, whose .addr is set: fills .object and .kind.  False:
- * there is none.  @is_thread: it is the mark of a stack's bottom.
+ * there is none.  *@is_thread_mark: it is the mark of a stack's bottom.
  */
 bool seam_luajit_read_function(const struct seam_luajit *lj,
 			       struct seam_guest_memory *memory,
 			       const struct seam_luajit_thread *thread,
 			       struct seam_luajit_frame *frame,
-			       bool *is_thread);
+			       bool *is_thread_mark);
 
 /* Whether @pc is in the bytecode of the prototype, after an instruction. */
 bool seam_luajit_has_pc(const struct seam_luajit *lj,

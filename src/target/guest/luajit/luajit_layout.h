@@ -34,14 +34,12 @@ enum {
 	SEAM_LUAJIT_MAX_TRACES = 1 << 16,
 };
 
-/* Kinds of a frame's link; see lj_frame.h. */
+/* Kinds of a frame's link that is no bytecode address; see lj_frame.h. */
 enum {
-	SEAM_LUAJIT_FRAME_LUA = 0,
 	SEAM_LUAJIT_FRAME_C = 1,
 	SEAM_LUAJIT_FRAME_CONT = 2,
 	SEAM_LUAJIT_FRAME_VARG = 3,
 	SEAM_LUAJIT_FRAME_CP = 5,
-	SEAM_LUAJIT_FRAME_PCALL = 6,
 };
 
 /* Values of vmstate, each its complement; from 0 on it is a trace's number. */

@@ -101,12 +101,12 @@ static bool walk_leaving(const struct top *t)
 static bool is_storing_link(const struct top *t)
 {
 	static const uint8_t store[] = { 0x48, 0x89, 0x5a, 0xf8 };
-	uint64_t pc = t->activation->notes[SEAM_LUAJIT_NOTE_PC];
+	uint8_t bytes[sizeof(store)];
 
-	/* in the interpreter, whose code is mapped */
-	return pc + sizeof(store) <= t->lj->layout.code_end &&
-	       seam_luajit_is_code(t->lj, pc) &&
-	       memcmp((const void *)(uintptr_t)pc, store, sizeof(store)) == 0;
+	return seam_guest_load(t->memory,
+			       t->activation->notes[SEAM_LUAJIT_NOTE_PC],
+			       bytes, sizeof(bytes)) &&
+	       memcmp(bytes, store, sizeof(store)) == 0;
 }
 
 /* rbx is the distance of a frame from C code, or still only its type. */
@@ -196,13 +196,13 @@ static bool keeps_base(const struct top *t)
 					     { 0x48, 0x8b, 0xd5 } };
 	enum { NEAR = 4 };
 	uint64_t pc = t->activation->notes[SEAM_LUAJIT_NOTE_PC];
+	uint8_t bytes[NEAR + 2];
 
-	if (!seam_luajit_is_code(t->lj, pc) ||
-	    pc + NEAR + 3 > t->lj->layout.code_end)
+	if (!seam_guest_load(t->memory, pc, bytes, sizeof(bytes)))
 		return false;
-	for (uint64_t at = pc; at < pc + NEAR; at++)
-		if (memcmp((const void *)(uintptr_t)at, moves[0], 3) == 0 ||
-		    memcmp((const void *)(uintptr_t)at, moves[1], 3) == 0)
+	for (int i = 0; i < NEAR; i++)
+		if (memcmp(bytes + i, moves[0], 3) == 0 ||
+		    memcmp(bytes + i, moves[1], 3) == 0)
 			return true;
 	return false;
 }
