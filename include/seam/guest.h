@@ -3,19 +3,19 @@
  * seam/guest.h - adapters: the stack of a virtual machine in a signal handler
  *
  * A sampler stops a thread at any instruction.  The host's stack is walked by
- * call frame information; where it runs into the code of a virtual machine,
- * the machine's adapter takes over: it leads the walk over the machine's frame
- * (bridge), and reads from the machine's own data which functions of its
- * language were active there (walk).  An adapter is a struct of functions; the
- * library calls them in this order:
+ * call frame information.  At a frame in the code of a virtual machine the
+ * machine's adapter is called: it finds the caller of that frame (bridge), and
+ * reads from the machine's own data which functions of its language were active
+ * there (walk).  An adapter is a struct of functions; the library calls them in
+ * this order:
  *
  *	outside handlers
  *	attach		find the machine in a loaded image, calibrate: how its
  *			data is laid out, by experiments on an instance of its
  *			own, never by offsets from a header
  *	prove		compare what the functions below find with what the
- *			machine's public interface says.  Any difference is a
- *			refusal, with a text that says what differs.
+ *			machine's public interface returns.  Any difference is
+ *			a refusal, with a text that names it.
  *	detach		the image is gone
  *
  *	in a handler, for each sample
@@ -33,7 +33,7 @@
  * seam_guest_read(), which fails where nothing is mapped; every loop is
  * bounded; every pointer is checked before what it points to is used: type
  * tags, back pointers, ranges.  What contradicts itself ends the walk with
- * the reason, and the sample says so; a plausible but wrong frame is worse
+ * the reason, which is in the sample; a plausible but wrong frame is worse
  * than none.
  *
  * Other machines, worked through on paper:
@@ -113,7 +113,10 @@ struct seam_guest_activation {
 	uint8_t kind;		/* the adapter's */
 };
 
-/* What is known of a function before it has an id; equal keys, equal function. */
+/*
+ * What is known of a function before it has an id.  Equal keys: the same
+ * function.
+ */
 struct seam_guest_key {
 	uint64_t address;	/* of its code object, or a number */
 	uint64_t check[2];	/* change when the address is used again */
@@ -166,20 +169,27 @@ struct seam_guest_vm {
 	const char *symbol;
 	/*
 	 * Look for the machine in a loaded image; @symbol finds what the image
-	 * itself exports, or returns NULL.  An object for the others; NULL:
-	 * the machine is not there (@reason is ""), or it is refused, and
-	 * @reason, of @size bytes, says why.
+	 * itself exports, or returns NULL.  Returns an object for the other
+	 * functions, which owns what they need until detach.  NULL: the
+	 * machine is not there (@reason is left empty), or it is refused, and
+	 * @reason, of @size bytes, is the cause.  An error of the machine, as
+	 * where memory runs out, must not end the process.
 	 */
 	void *(*attach)(void *(*symbol)(void *image, const char *name),
 			void *image, char *reason, size_t size);
 	/*
 	 * Whether samples that this thread takes of an instance of its own
-	 * are what the machine's public interface says; @object is in use for
-	 * this thread alone.
+	 * are what the machine's public interface returns; @object is in use
+	 * for this thread alone.  False: @reason is the cause.
 	 */
 	bool (*prove)(void *object, char *reason, size_t size);
 	void (*detach)(void *object);
-	/* In handlers from here on; what attach returned is constant. */
+	/*
+	 * In handlers from here on; what attach returned is constant.
+	 * @is_in_image: an image has been mapped at @pc.  Code in no image may
+	 * be that of several machines: that one has it whose bridge calls
+	 * seam_guest_activate().
+	 */
 	bool (*has_code)(const void *object, uint64_t pc, bool is_in_image);
 	/*
 	 * @is_exact: all registers are those of an interrupted instruction.
@@ -189,7 +199,7 @@ struct seam_guest_vm {
 					  struct seam_guest_walk *walk,
 					  struct seam_guest_registers *regs,
 					  bool is_exact);
-	/* The activations of @object in @walk that begin at number @first. */
+	/* The activations of @object in @walk, from number @first on. */
 	void (*walk)(const void *object, struct seam_guest_walk *walk,
 		     size_t first);
 };
@@ -229,13 +239,18 @@ seam_guest_activation(const struct seam_guest_walk *walk, size_t i);
 
 /*
  * Begin the segment of @activation, or, where that is NULL, of frames of
- * @thread for which the host's stack has no place.  False: no room.
+ * @thread for which the host's stack has no place: the next segment that is
+ * begun, of another machine, removes them.  False: no room.
  */
 bool seam_guest_begin_segment(struct seam_guest_walk *walk,
 			      const struct seam_guest_activation *activation,
 			      uint64_t thread);
 
-/* Add a frame to the segment that was begun last, leaf first; false: no room. */
+/*
+ * Add a frame to the segment that was begun last, leaf first.  @line: 0, not
+ * known.  @id 0, of a function that got none: a mark is in its place, and the
+ * segment ends as SEAM_GUEST_ENDS_CUT.  False: no room.
+ */
 bool seam_guest_add_frame(struct seam_guest_walk *walk, unsigned int kind,
 			  uint32_t id, uint32_t line,
 			  const struct seam_guest_origin *origin);

@@ -510,6 +510,30 @@ static void functions_are_named_by_their_call(void **state)
 	expect_name("local c = ... pcall(function() c() end)", 1, "pcall");
 }
 
+static void expect_long_name(int length, uint8_t flags)
+{
+	struct thread_state here = { .sample = new_sample() };
+	struct seam_guest_symbol symbol;
+	char name[256], chunk[1024];
+
+	memset(name, 'n', sizeof(name));
+	name[length] = '\0';
+	snprintf(chunk, sizeof(chunk), "local c = ...\n"
+		 "local function %s() c() end %s()", name, name);
+	run_chunk(&here, chunk);
+	symbol = symbol_of(here.sample, 0);
+	assert_int_equal(symbol.n_name, SEAM_GUEST_MAX_NAME);
+	assert_int_equal(symbol.flags, flags);
+	free_sample(here.sample);
+}
+
+static void a_name_is_marked_where_it_is_cut(void **state)
+{
+	(void)state;
+	expect_long_name(SEAM_GUEST_MAX_NAME, 0);
+	expect_long_name(SEAM_GUEST_MAX_NAME + 1, SEAM_GUEST_NAME_CUT);
+}
+
 static void a_name_that_is_found_later_is_announced_again(void **state)
 {
 	struct thread_state here = { .sample = new_sample() };
@@ -713,6 +737,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(two_vms_on_one_stack_are_both_walked),
 		cmocka_unit_test(a_callback_of_the_ffi_is_an_activation),
 		cmocka_unit_test(functions_are_named_by_their_call),
+		cmocka_unit_test(a_name_is_marked_where_it_is_cut),
 		cmocka_unit_test(
 			a_name_that_is_found_later_is_announced_again),
 		cmocka_unit_test(ids_are_announced_again_on_request),

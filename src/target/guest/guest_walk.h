@@ -4,9 +4,9 @@
  * it
  *
  * seam_guest_take() walks the host's stack; for a frame in a VM's code the
- * adapter's bridge leads on, and may add an activation.  Then each adapter's
- * walk turns its activations into segments, in the order of the callchain.  What
- * it calls is in seam/guest.h.
+ * adapter's bridge finds the caller, and may add an activation.  Then each
+ * adapter's walk turns its activations into segments, in the order of the
+ * callchain.  The functions that it calls are in seam/guest.h.
  */
 #ifndef SEAM_GUEST_WALK_H
 #define SEAM_GUEST_WALK_H

@@ -34,10 +34,13 @@ static uint32_t copy_text(struct seam_guest_memory *memory, uint64_t addr,
 {
 	uint32_t i = 0;
 
+	uint8_t next = 0;
+
 	while (i < n && i < max &&
 	       seam_guest_u8(memory, addr + i, (uint8_t *)&to[i]) && to[i])
 		i++;
-	*is_cut = i == max && n > max;
+	*is_cut = i == max && n > max &&
+		  seam_guest_u8(memory, addr + i, &next) && next;
 	return i;
 }
 
@@ -380,10 +383,13 @@ uint32_t seam_luajit_trace(const struct seam_luajit *lj,
 	uint64_t trace = find_trace(lj, &walk->memory, g, number), proto = 0;
 	uint32_t start, line, first_line, id;
 	bool is_nameless;
+	uint8_t type;
 
 	if (!trace ||
 	    !seam_guest_u64(&walk->memory, trace + lj->layout.at.t_startpt,
-			    &proto) ||
+			    &proto) || proto & 7 ||
+	    !seam_guest_u8(&walk->memory, proto + 9, &type) ||
+	    type != SEAM_LUAJIT_PROTO ||
 	    !seam_guest_u64(&walk->memory, trace + lj->layout.at.t_startpc,
 			    start_pc))
 		return 0;

@@ -6,8 +6,8 @@
  * coroutines, metamethods, sort, gsub, a deep recursion.  There a sample is
  * taken as a handler takes it, and compared with lua_getstack() and
  * lua_getinfo(): as many frames, of the same kinds, sources, lines, current
- * lines and names, and the state of a C function.  Then two samples are compared with
- * what is known: in the garbage collector, and in compiled code.
+ * lines and names, and the state of a C function.  Then samples in the garbage
+ * collector and in compiled code are compared with what is known there.
  */
 #include <stdarg.h>
 #include <sys/mman.h>
