@@ -372,6 +372,26 @@ def test_of_a_running_process_it_says_how_to_get_lua_stacks():
         equal("seam record -- COMMAND" in result.stderr, has, result.stderr)
 
 
+def test_a_library_of_another_user_is_not_preloaded():
+    if not IS_ROOT:
+        raise Skip("needs root")
+    mode = os.stat(FOLDER).st_mode
+    for spoil, mend in (
+            (lambda: os.chown(AGENT, 65534, -1),
+             lambda: os.chown(AGENT, 0, -1)),
+            (lambda: os.chmod(AGENT, 0o777), lambda: os.chmod(AGENT, 0o755)),
+            (lambda: os.chown(FOLDER, 65534, -1),
+             lambda: os.chown(FOLDER, 0, -1)),
+            (lambda: os.chmod(FOLDER, 0o777),
+             lambda: os.chmod(FOLDER, mode & 0o7777))):
+        spoil()
+        result = record("-o", "a.seam", "--", LUAJIT, "-v")
+        mend()
+        check("cannot find libseam-agent.so" in result.stderr, result.stderr)
+    result = record("-o", "a.seam", "--", LUAJIT, "-v")
+    check(PRELOADED in result.stderr, result.stderr)
+
+
 def test_what_the_user_preloads_stays():
     users = "/lib/x86_64-linux-gnu/libm.so.6"
     env = {**os.environ, "LD_PRELOAD": users}

@@ -3,11 +3,35 @@
 #include "record/preload/preload.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
 
 #define LIBRARY "libseam-agent.so"
+
+/*
+ * Whether nobody but root, @owner and the user can have put it there: the
+ * program may be in /tmp, where any user can add a file of that name.
+ */
+static bool is_trusted(char *path, uid_t owner)
+{
+	char *slash = strrchr(path, '/');
+	struct stat file, folder;
+	bool is_known;
+
+	if (stat(path, &file) || !S_ISREG(file.st_mode))
+		return false;
+	*slash = '\0';
+	is_known = stat(path[0] ? path : "/", &folder) == 0;
+	*slash = '/';
+	return is_known && !(file.st_mode & S_IWOTH) &&
+	       (!(folder.st_mode & S_IWOTH) || folder.st_mode & S_ISVTX) &&
+	       (!file.st_uid || file.st_uid == owner ||
+		file.st_uid == geteuid()) &&
+	       (!folder.st_uid || folder.st_uid == owner ||
+		folder.st_uid == geteuid());
+}
 
 bool seam_preload_find(char library[PATH_MAX])
 {
@@ -19,8 +43,10 @@ bool seam_preload_find(char library[PATH_MAX])
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self));
 	const char *slash;
+	struct stat program;
 
-	if (n <= 0 || (size_t)n >= sizeof(self))
+	if (n <= 0 || (size_t)n >= sizeof(self) ||
+	    stat("/proc/self/exe", &program))
 		return false;
 	self[n] = '\0';
 	slash = strrchr(self, '/');
@@ -29,7 +55,8 @@ bool seam_preload_find(char library[PATH_MAX])
 
 		snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - self),
 			 self, places[i]);
-		if (access(path, R_OK) == 0 && realpath(path, library))
+		if (access(path, R_OK) == 0 && realpath(path, library) &&
+		    is_trusted(library, program.st_uid))
 			return true;
 	}
 	return false;

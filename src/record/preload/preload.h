@@ -30,7 +30,8 @@ struct seam_preload {
 
 /*
  * The path of libseam-agent.so: beside the program, in the tree where it was
- * built, or where it was installed.  False: it is in none of them.
+ * built, or where it was installed.  False: it is in none of them, or another
+ * user than root, the program's owner and the caller can have put it there.
  */
 bool seam_preload_find(char library[PATH_MAX]);
 
