@@ -21,9 +21,6 @@ enum {
 	SPARE_TICKS = 64,
 };
 
-/* In the order of the agent's skip causes; see target/agent/agent.h. */
-enum { MERGED, THROTTLED, NO_STACK, ENDED };
-
 /*
  * The fields of both samples up to the callchain, or the RAW data.  Source:
  * perf_event_open(2), PERF_RECORD_SAMPLE.
@@ -102,10 +99,10 @@ static void end(struct seam_service_stream *stream,
 	struct seam_guest_stream *s = stream->state;
 
 	g->counts.n_due += counts->n_offered;
-	g->counts.n_merged += counts->n_skipped[MERGED];
-	g->counts.n_throttled += counts->n_skipped[THROTTLED];
-	g->counts.n_no_stack += counts->n_skipped[NO_STACK];
-	g->counts.n_ended += counts->n_skipped[ENDED];
+	g->counts.n_merged += counts->n_skipped[SEAM_AGENT_MERGED];
+	g->counts.n_throttled += counts->n_skipped[SEAM_AGENT_THROTTLED];
+	g->counts.n_no_stack += counts->n_skipped[SEAM_AGENT_NO_STACK];
+	g->counts.n_ended += counts->n_skipped[SEAM_AGENT_ENDED];
 	if (!s)
 		return;
 	if (s->until_ns == UINT64_MAX)

@@ -72,11 +72,13 @@ static int connect_to_recorder(void)
 	return r;
 }
 
-/* What the first thread shows is so in all of them. */
+/* Other threads mostly have what the calling one has. */
 static void report_ticks(void)
 {
 	const struct seam_agent_thread *t = seam_agent_self.thread;
 
+	if (!seam_agent_self.is_listed)
+		return;
 	if (!t || !t->is_on)
 		report("cannot be sampled: no event and no timer");
 	else if (t->tick.source == SEAM_TICK_TIMER)
@@ -90,9 +92,10 @@ static void begin(void)
 	static bool has_fork_handlers;
 	int r = seam_self_init();
 
-	if (r == 0 && !has_fork_handlers)
+	if (r == 0 && !has_fork_handlers) {
 		r = seam_agent_fork_begin();
-	has_fork_handlers = r == 0;
+		has_fork_handlers = r == 0;
+	}
 	if (r == 0)
 		r = seam_guest_init();
 	if (r == -ENOENT)
@@ -110,6 +113,8 @@ static void begin(void)
 		if (r == -EBUSY)
 			report("Lua stacks are not recorded: it has a handler "
 			       "of SIGURG of its own");
+		if (r < 0)
+			seam_link_client_fini(&seam_agent.client);
 	}
 	if (r < 0) {
 		atomic_store(&seam_agent.is_off, true);

@@ -40,6 +40,7 @@
 #include "ring/link/link_client.h"
 #include "target/agent/tick.h"
 #include "target/guest/guest_sample.h"
+#include "wire/guest/agent_counts.h"
 #include "wire/guest/guest_encode.h"
 
 /*
@@ -59,17 +60,6 @@ enum seam_agent_service {
 };
 
 #define SEAM_AGENT_SERVICES "guest guest_symtab"
-
-/*
- * Why ticks have no sample of their own; the ring's n_skipped.  Those that
- * did not fit the ring are in its own counts.
- */
-enum seam_agent_skip {
-	SEAM_AGENT_MERGED,	/* the signal came late: in the next weight */
-	SEAM_AGENT_THROTTLED,	/* samples took too much of the CPU time */
-	SEAM_AGENT_NO_STACK,	/* the stack has too little room */
-	SEAM_AGENT_ENDED,	/* a seccomp filter; or left at the end */
-};
 
 /*
  * Of one thread, while it is sampled; in pages of its own that are zeroes in
@@ -112,7 +102,7 @@ struct seam_agent {
 	_Atomic bool is_on;	/* connected: threads are sampled */
 	_Atomic bool is_off;	/* for good; no system call from then on */
 	pid_t pid;
-	bool is_unthrottled;
+	bool is_unthrottled;	/* SEAM_AGENT_UNTHROTTLED is set: for tests */
 	uint32_t table;		/* of the ids; see wire/guest */
 	uint64_t period_ns;
 	struct seam_link_client client;

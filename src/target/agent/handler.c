@@ -271,11 +271,13 @@ bool seam_agent_on_signal(const siginfo_t *info, const ucontext_t *context)
 		seam_agent_skip(t, SEAM_AGENT_MERGED, taken.weight - 1);
 	if (!has_ring(t))
 		return true;
-	if (is_over(t))
+	if (is_over(t)) {
+		seam_agent_skip(t, SEAM_AGENT_ENDED, 1);
 		seam_agent_detach();
-	else if (is_throttled(t))
+	} else if (is_throttled(t)) {
 		seam_agent_skip(t, SEAM_AGENT_THROTTLED, 1);
-	else
+	} else {
 		sample_on_a_stack(&a);
+	}
 	return true;
 }
