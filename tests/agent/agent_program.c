@@ -328,6 +328,25 @@ static void handlers(void)
 	CHECK(!is_wrong && n_urgent == 100, "%ld SIGURGs", n_urgent);
 }
 
+static void *check_blocked(void *unused)
+{
+	sigset_t now;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &now);
+	CHECK(sigismember(&now, SIGURG) == 1, "a thread has another mask");
+	raise(SIGURG);
+	return unused;
+}
+
+static void check_blocked_thread(void)
+{
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, check_blocked, NULL),
+	      "no thread");
+	pthread_join(thread, NULL);
+}
+
 /*
  * A signal is blocked before it has a handler; and a child that shares the
  * memory has no handler of its parent's.
@@ -341,7 +360,9 @@ static void blocked_handler(void)
 	sigemptyset(&urgent);
 	sigaddset(&urgent, SIGURG);
 	pthread_sigmask(SIG_BLOCK, &urgent, NULL);
+	check_blocked_thread();
 	signal(SIGURG, on_profiling);
+	check_blocked_thread();
 	raise(SIGURG);
 	use_cpu(0.01);
 	CHECK(n_profiling == 0, "a blocked signal was handled");

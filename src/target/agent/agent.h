@@ -205,6 +205,13 @@ int seam_agent_fork_begin(void);
  */
 int seam_agent_signals_init(void);
 
+/*
+ * Whether the calling thread is shown the signal as blocked, which a thread that
+ * it creates inherits.
+ */
+bool seam_agent_shows_blocked(void);
+void seam_agent_show_blocked(bool blocked);
+
 /* Whether it is still there: a system call can replace it. */
 bool seam_agent_signals_are_ours(void);
 

@@ -247,7 +247,7 @@ static int change_mask(mask_function *real, int how, const sigset_t *set,
 
 	if (!atomic_load(&is_installed))
 		return real(how, set, old);
-	if (is_handled(program_action())) {
+	if (is_handled(program_action()) || !seam_agent_is_sampling()) {
 		if (was_blocked)
 			block_signal(real);
 		return real(how, set, old);
@@ -267,6 +267,19 @@ static int change_mask(mask_function *real, int how, const sigset_t *set,
 	else if (old && was_blocked)
 		sigaddset(old, SEAM_AGENT_SIGNAL);
 	return r;
+}
+
+bool seam_agent_shows_blocked(void)
+{
+	/* where it may be blocked by now, a thread inherits that */
+	if (is_blocked)
+		change_mask(SEAM_REAL(pthread_sigmask), SIG_BLOCK, NULL, NULL);
+	return is_blocked;
+}
+
+void seam_agent_show_blocked(bool blocked)
+{
+	is_blocked = blocked;
 }
 
 SEAM_INTERPOSED

@@ -159,6 +159,7 @@ void seam_agent_threads_begin_child(void)
 struct start {
 	void *(*function)(void *);
 	void *argument;
+	bool is_blocked;
 };
 
 static void *start_thread(void *argument)
@@ -166,6 +167,7 @@ static void *start_thread(void *argument)
 	struct start start = *(struct start *)argument;
 
 	free(argument);
+	seam_agent_show_blocked(start.is_blocked);
 	seam_agent_thread_begin();
 	return start.function(start.argument);
 }
@@ -174,6 +176,7 @@ SEAM_INTERPOSED
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 		   void *(*function)(void *), void *argument)
 {
+	bool is_blocked = seam_agent_shows_blocked();
 	struct start *start = NULL;
 	int r;
 
@@ -183,7 +186,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	if (!start)
 		return SEAM_REAL(pthread_create)(thread, attr, function,
 						 argument);
-	*start = (struct start) { function, argument };
+	*start = (struct start) { function, argument, is_blocked };
 	r = SEAM_REAL(pthread_create)(thread, attr, start_thread, start);
 	if (r)
 		free(start);
