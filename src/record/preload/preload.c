@@ -160,21 +160,29 @@ static void set_asan(const struct seam_preload *p)
 	free(value);
 }
 
-static char *copy_of(const char *variable)
+/* False: no memory for it. */
+static bool save(const char *variable, char **old)
 {
 	const char *value = getenv(variable);
 
-	return value ? strdup(value) : NULL;
+	*old = value ? strdup(value) : NULL;
+	return !value || *old;
 }
 
 void seam_preload_set(struct seam_preload *p)
 {
 	if (!p->is_used)
 		return;
-	p->old_preload = copy_of("LD_PRELOAD");
-	p->old_asan = copy_of("ASAN_OPTIONS");
-	set_preload(p);
-	set_asan(p);
+	if (save("LD_PRELOAD", &p->old_preload) &&
+	    save("ASAN_OPTIONS", &p->old_asan)) {
+		set_preload(p);
+		set_asan(p);
+		return;
+	}
+	/* what cannot be restored is not changed */
+	free(p->old_preload);
+	p->old_preload = NULL;
+	p->is_used = false;
 }
 
 void seam_preload_restore(struct seam_preload *p)

@@ -42,7 +42,10 @@ bool seam_preload_find(char library[PATH_MAX]);
 void seam_preload_decide(struct seam_preload *preload, enum seam_layers layers,
 			 char **argv, char *message, size_t room);
 
-/* Change the environment, which the command inherits; and change it back. */
+/*
+ * Change the environment, which the command inherits; and change it back.
+ * Without memory for its old values it stays, and is_used is false.
+ */
 void seam_preload_set(struct seam_preload *preload);
 void seam_preload_restore(struct seam_preload *preload);
 

@@ -206,8 +206,8 @@ int seam_agent_fork_begin(void);
 int seam_agent_signals_init(void);
 
 /*
- * Whether the calling thread is shown the signal as blocked, which a thread that
- * it creates inherits.
+ * Whether the calling thread is shown the signal as blocked.  A thread that it
+ * creates inherits that.
  */
 bool seam_agent_shows_blocked(void);
 void seam_agent_show_blocked(bool blocked);

@@ -132,7 +132,7 @@ static struct sigaction our_action(void)
 	};
 
 	sigfillset(&ours.sa_mask);
-	/* a fault cannot wait */
+	/* faults: the kernel kills where one is blocked */
 	sigdelset(&ours.sa_mask, SIGSEGV);
 	sigdelset(&ours.sa_mask, SIGBUS);
 	sigdelset(&ours.sa_mask, SIGILL);

@@ -45,7 +45,9 @@ static uint64_t cpu_time_ns(void)
 {
 	struct timespec t;
 
-	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? 0 : seam_clock_of(t);
+	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t))
+		return 0;
+	return seam_clock_of(t);
 }
 
 /* ---- the event ---- */
@@ -73,7 +75,7 @@ static int open_event(uint64_t period_ns, bool with_kernel, bool may_limit)
 			    PERF_FLAG_FD_CLOEXEC);
 }
 
-/* An administrator's limit below ours is an error: then it is his. */
+/* With kernel.perf_event_max_stack below our limit: that one. */
 static int open_within_limit(uint64_t period_ns, bool with_kernel)
 {
 	int fd = open_event(period_ns, with_kernel, true);

@@ -25,8 +25,8 @@
  * all weights times the period are the CPU time.  Without the right to see the
  * kernel, a tick in kernel mode sends no signal and is in the next weight too.
  *
- * An event has 8 KiB of locked memory, which perf_event_mlock_kb limits for each
- * user: a thread above that limit has the timer.
+ * An event has 8 KiB of locked memory.  perf_event_mlock_kb is the limit of a
+ * user: a thread above it has the timer.
  *
  * The descriptor of the event is closed at once: the mapping keeps the event,
  * and the program gains no descriptor.  exec ends it, as it ends mappings.  A
