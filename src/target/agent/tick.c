@@ -99,7 +99,7 @@ static int send_signals(int fd, int signal)
 	return 0;
 }
 
-/* Unless another thread has abandoned it: two pages of zeroes stay then. */
+/* Unless another thread abandons it just now: two pages of zeroes stay then. */
 static void unmap_ring(struct seam_tick *tick)
 {
 	void *ring = atomic_exchange(&tick->ring, NULL);
@@ -197,14 +197,20 @@ void seam_tick_stop(struct seam_tick *tick)
 
 void seam_tick_abandon(struct seam_tick *tick)
 {
-	void *ring = atomic_exchange(&tick->ring, NULL);
+	void *ring, *taken_out = NULL;
 
-	/* a handler may be reading it: its address stays mapped */
-	if (tick->source == SEAM_TICK_TIMER)
+	if (tick->source == SEAM_TICK_TIMER) {
 		syscall(SYS_timer_delete, tick->timer);
-	else if (ring)
-		mmap(ring, RING_BYTES, PROT_READ,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		return;
+	}
+	/* the thread must not unmap it meanwhile: that could be other memory */
+	ring = atomic_exchange(&tick->ring, NULL);
+	if (!ring)
+		return;
+	/* a handler may be reading it: its address stays mapped */
+	mmap(ring, RING_BYTES, PROT_READ,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	atomic_compare_exchange_strong(&tick->ring, &taken_out, ring);
 }
 
 /* ---- in the handler ---- */
@@ -244,7 +250,7 @@ static bool read_sample(struct seam_tick *tick)
 	size_t size;
 
 	if (!ring)
-		return false;		/* abandoned */
+		return false;		/* just abandoned */
 	/* acquire: the sample is complete */
 	head = atomic_load_explicit(&control->data_head, memory_order_acquire);
 	if (head == tick->seen)

@@ -62,7 +62,7 @@ struct seam_tick {
 	int refusal;		/* errno of perf_event_open(), or 0 */
 	int fd;			/* number that the signal has; closed */
 	int timer;		/* of the kernel */
-	/* mapping of the event; the one that takes it out ends it */
+	/* mapping of the event; a thread takes it out to unmap or replace it */
 	_Atomic(void *) ring;
 	uint64_t period_ns;
 	uint64_t seen;		/* the ring's head at the last sample */
