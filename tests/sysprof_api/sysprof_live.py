@@ -266,6 +266,23 @@ def test_it_does_not_start_beside_the_agent_of_a_recorder():
     assert run(LUAJIT, script).stdout == "true\n"
 
 
+def test_of_two_copies_of_the_library_one_runs():
+    script = pathlib.Path("copies.lua")
+    script.write_text(f"""
+        local linked = require "seam.sysprof"
+        local loaded = package.loadlib("{FOLDER}/seam.so",
+                                       "luaopen_seam_sysprof")()
+        for _, pair in ipairs {{ {{ linked, loaded }}, {{ loaded, linked }} }} do
+          assert(pair[1].start{{ mode = "D" }})
+          print(pair[2].start{{ mode = "D" }})
+          assert(pair[1].stop())
+          print(pair[2].start{{ mode = "D" }})
+          assert(pair[2].stop())
+        end""")
+    lines = run(FAST, script).stdout.splitlines()
+    assert lines == ["nil\tprofiler is running already\t22", "true"] * 2, lines
+
+
 def test_a_vm_whose_symbols_are_hidden_is_refused_with_the_reason():
     script = pathlib.Path("hidden.lua")
     script.write_text("""

@@ -334,6 +334,40 @@ static void it_does_not_start_beside_the_vms_own_profiler(void **state)
 	assert_int_equal(luaM_sysprof_stop(L), 0);
 }
 
+static bool has_memory;
+
+static void *allocate(void *context, void *old, size_t old_size, size_t size)
+{
+	(void)context;
+	(void)old_size;
+	if (size && has_memory)
+		return realloc(old, size);
+	if (!size)
+		free(old);
+	return NULL;
+}
+
+static void without_memory_a_start_fails_without_an_error_of_lua(void **state)
+{
+	struct luam_sysprof_options opt = options(LUAM_SYSPROF_CALLGRAPH);
+	lua_State *first = L;
+
+	(void)state;
+	has_memory = true;
+	L = lua_newstate(allocate, NULL);
+	/* a VM of 32-bit pointers allocates itself */
+	if (L) {
+		has_memory = false;
+		assert_refused(&opt, PROFILE_ERRMEM);
+		has_memory = true;
+		assert_int_equal(lua_gettop(L), 0);
+		assert_int_equal(luaM_sysprof_start(L, &opt), 0);
+		lua_close(L);
+		assert_true(count_stream().is_whole);
+	}
+	L = first;
+}
+
 /* ---- counters ---- */
 
 static void counters_are_of_the_last_run(void **state)
@@ -1112,6 +1146,7 @@ int main(void)
 		TEST(there_is_one_profiler_and_its_vm_stops_it),
 		TEST(a_refused_vm_has_its_reason),
 		TEST(it_does_not_start_beside_the_vms_own_profiler),
+		TEST(without_memory_a_start_fails_without_an_error_of_lua),
 		TEST(counters_are_of_the_last_run),
 		TEST(samples_times_the_interval_are_the_cpu_time),
 		TEST(an_interval_may_be_longer_than_any_run),
