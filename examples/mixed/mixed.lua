@@ -5,9 +5,9 @@
 --	luajit mixed.lua ./libpayload.so [SECONDS]
 --
 -- It computes Fibonacci numbers in Lua and, through the FFI, in C, in turns,
--- with the JIT off: the program that profilers disagree about.  One that
--- sees the machine only shows the interpreter; one that sees the guest only
--- shows no C.
+-- with the JIT off.  A profiler of machine code alone shows the interpreter
+-- in the place of Lua functions.  A profiler of Lua alone shows no C.  Seam
+-- shows both in one stack.
 local ffi = require("ffi")
 local payload = ffi.load(arg[1])
 local seconds = tonumber(arg[2]) or 2

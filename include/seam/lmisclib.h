@@ -24,8 +24,8 @@
  * each interval of that thread's CPU time, by SIGURG, whatever runs there:
  * VM, C, or C called by the VM.
  *
- * Threads: any may call; a call during another's start or stop fails as it
- * does while the profiler runs.  In a forked child the profiler is idle, and
+ * Threads: any may call.  During another's start or stop, start and stop fail
+ * with PROFILE_ERRRUN, and the others with PROFILE_ERRUSE.  In a forked child the profiler is idle, and
  * nothing of the parent's is written or freed there.
  *
  * Source: the RFC "lua: system-wide profiler"; src/lmisclib.h of
@@ -114,7 +114,8 @@ typedef size_t (*luam_Sysprof_writer)(const void **data, size_t len,
 
 /*
  * The profiler stopped, and uses @ctx and @buf no longer; or it did not
- * start.  @buf is the buffer of the options, or the last one of the writer's.
+ * start.  @buf is the buffer of the options, or the last one of the writer's,
+ * which may be NULL.  It runs in the thread that starts or stops.
  * Returns 0 on success.  Called once for each luaM_sysprof_start() that is not
  * in DEFAULT mode or that fails; by luaM_sysprof_stop(), or by lua_close().
  */
@@ -151,14 +152,14 @@ LUAMISC_API int luaM_sysprof_set_backtracer(luam_Sysprof_backtracer backtracer);
 
 /*
  * Start.  Each failure calls on_stop, if that is set:
- * PROFILE_ERRRUN  a profiler of this process runs: this one, LuaJIT's jit.p,
- *                 or the agent of a recorder
+ * PROFILE_ERRRUN  a profiler of this process runs: this one, another copy of
+ *                 this library, LuaJIT's jit.p, or the agent of a recorder
  * PROFILE_ERRUSE  @opt is NULL; the mode is none; not DEFAULT mode, and a
  *                 buffer, a writer or on_stop is missing; an interval of 0
  * PROFILE_ERRMEM  no memory, in the VM or for the profiler
  * PROFILE_ERRIO   errno: that of the writer; or of the system call by which
- *                 samples are requested; or ENOTSUP for a VM that the profiler
- *                 does not know: seam_sysprof_refusal() has the reason
+ *                 samples are requested; or ENOTSUP for a VM that is not
+ *                 supported: seam_sysprof_refusal() has the reason
  */
 LUAMISC_API int luaM_sysprof_start(lua_State *L,
 				   const struct luam_sysprof_options *opt);
@@ -166,7 +167,7 @@ LUAMISC_API int luaM_sysprof_start(lua_State *L,
 /*
  * Stop, from any thread.
  * PROFILE_ERRRUN  it does not run
- * PROFILE_ERRUSE  another VM than @L started it; or called by its callbacks
+ * PROFILE_ERRUSE  another VM than @L started it; or called in its handler
  * PROFILE_ERRIO   stopped, but errno is that of the writer or on_stop
  */
 LUAMISC_API int luaM_sysprof_stop(lua_State *L);

@@ -590,7 +590,7 @@ static void a_backtracer_is_ended_when_there_are_too_many_frames(void **state)
 
 static void write_null(void *(*frame_writer)(int frame_no, void *addr))
 {
-	/* and goes on after it was told to end */
+	/* and goes on after a NULL */
 	for (int i = 0; i < 2000; i++)
 		frame_writer(i, i == 1 ? NULL : (void *)0x88);
 }
@@ -945,7 +945,7 @@ static void ticks_without_a_signal_are_samples_without_stacks(void **state)
 	assert_true(counters.vmst_interp >= 45);
 	assert_int_equal(count_stream().n_samples, counters.samples);
 	assert_true(count_stream().is_whole);
-	/* the signal that was pending is nobody's by now */
+	/* the signal that was pending is ignored by now */
 	assert_int_equal(made_up_guest.n_taken, 0);
 }
 

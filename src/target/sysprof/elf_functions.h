@@ -34,7 +34,7 @@ struct seam_elf_functions {
  * Read those of the file at @path, which has the @n program headers @headers
  * if it is the one that was loaded: .symtab, or else .dynsym.  0; -ENOMEM;
  * -ENOENT where there is no such table; -ESTALE where the file is another one
- * by now; -EBADMSG; or the errno of open(2) or pread(2).
+ * by now; -EBADMSG; or the negative errno of open(2) or pread(2).
  */
 int seam_elf_functions_read(struct seam_elf_functions *functions,
 			    const char *path, const ElfW(Phdr) *headers,

@@ -4,13 +4,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <sys/prctl.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "unwind/in_process/self_images.h"
 
-/* Code of no file may run all the time. */
+/* Between two scans: code of no file may run all the time. */
 enum { MIN_PAUSE_NS = 50000000 };
 
 static struct {
@@ -82,14 +81,12 @@ void seam_sysprof_loads_push(struct seam_sysprof_run *run,
 
 static void pause_or_end(void)
 {
-	struct timespec until;
+	uint64_t end_ns = seam_clock_ns() + MIN_PAUSE_NS;
+	struct timespec until = {
+		.tv_sec = (time_t)(end_ns / SEAM_NS_PER_S),
+		.tv_nsec = (long)(end_ns % SEAM_NS_PER_S),
+	};
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += MIN_PAUSE_NS;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
-	}
 	while (sem_clockwait(&loads.end, CLOCK_MONOTONIC, &until) < 0 &&
 	       errno == EINTR)
 		;

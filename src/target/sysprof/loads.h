@@ -5,7 +5,7 @@
  * The handler cannot read the files of a library, so a thread does: when a
  * stack ended in code of no known file, it prepares unwinding for new files,
  * finds VMs in them, and makes events of their symbols.  It has all signals
- * blocked, and sleeps as long as nothing of that happens.  Where it cannot be
+ * blocked, and sleeps until then.  Where it cannot be
  * started, new files are noticed at the end only.
  */
 #ifndef SEAM_SYSPROF_LOADS_H

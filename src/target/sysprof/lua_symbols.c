@@ -202,7 +202,7 @@ static void add_fast_functions(struct naming *w, lua_State *L, uint64_t code)
 	}
 }
 
-/* Each VM that the handler knows; the names of fast functions to each. */
+/* The interpreters that the handler finds, each with its fast functions. */
 static void add_code(struct naming *w, lua_State *L)
 {
 	uint64_t start, end;

@@ -23,8 +23,8 @@
 #include "target/sysprof/native_symbols.h"
 
 /*
- * Add what the VM of @L, a lua_State, knows to @names, after seam_guest_init().
- * Throws no error.
+ * Add the names in the VM of @L, a lua_State, to @names, after
+ * seam_guest_init().  Throws no error.
  */
 void seam_lua_symbols_add(void *L, struct seam_native_names *names);
 

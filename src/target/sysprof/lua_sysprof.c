@@ -2,18 +2,15 @@
 /*
  * lua_sysprof.c - the Lua modules seam.sysprof and seam.misc
  *
- * What a file of this folder needs of Lua's C API is left undefined in the
- * library: it is the VM's of the process, by whatever it was linked.
+ * Functions of Lua's C API are undefined symbols of the library: the dynamic
+ * linker finds them in the program, or in its libluajit.
  */
-#include <errno.h>
-
 #include <lauxlib.h>
 
 #include "target/sysprof/lua_modules.h"
 #include "target/sysprof/lua_result.h"
 #include "target/sysprof/start_in_vm.h"
 #include "target/sysprof/stream_file.h"
-#include "target/sysprof/vm.h"
 #include "wire/vmstate.h"
 
 enum { DEFAULT_INTERVAL = 10 };	/* ms */

@@ -41,7 +41,7 @@ struct seam_native_symbols {
 	SEAM_ARRAY(struct seam_loaded_file) files;
 };
 
-/* What is done with a symbol; @name is of @n bytes. */
+/* Called for each symbol; @name has @n bytes. */
 typedef void seam_native_symbol_put(void *context, uint64_t addr,
 				    const char *name, size_t n);
 

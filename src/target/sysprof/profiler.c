@@ -8,13 +8,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "target/sysprof/loads.h"
 #include "target/sysprof/other_profilers.h"
 #include "target/sysprof/signal_setup.h"
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_walk.h"
 
-enum { NS_PER_MS = 1000000, MAX_INTERVAL = INT32_MAX };	/* ms */
+enum { MAX_INTERVAL = INT32_MAX };	/* ms */
 
 /* Of the run that is under way, or the last one; its start writes it. */
 static struct {
@@ -43,7 +44,7 @@ static void become_idle(void)
 
 	run->tick = (struct seam_tick) { .fd = -1 };
 	run->tid = 0;
-	/* what the parent's other threads may have been changing stays */
+	/* never freed: other threads may have been changing it in the parent */
 	atomic_store(&run->late, NULL);
 	run->written = NULL;
 	current.symbols = (struct seam_native_symbols) { .n_adds = 0 };
@@ -162,7 +163,7 @@ static int begin_ticks(void)
 	if (interval > MAX_INTERVAL)
 		interval = MAX_INTERVAL;
 	r = seam_tick_start(&run->tick, SEAM_SYSPROF_SIGNAL,
-			    interval * NS_PER_MS);
+			    interval * SEAM_NS_PER_MS);
 	/* after the tick: another thread may stop what is running */
 	if (r == 0)
 		atomic_store(&run->state, SEAM_SYSPROF_RUNNING);
@@ -259,9 +260,9 @@ const char *seam_sysprof_refusal(void)
 /* ---- stop ---- */
 
 /*
- * No handler samples from here on.  The ticks for which none came: the program
- * blocked the signal, or has a handler of its own by now.  Of another thread
- * they are not known.
+ * End the ticks; no handler samples after it.  Returns the ticks that are in no
+ * sample, because the program blocked the signal or replaced the handler; 0 in
+ * another thread, which cannot read them.
  */
 static uint64_t end_ticks(void)
 {

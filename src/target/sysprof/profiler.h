@@ -2,8 +2,8 @@
 /*
  * profiler.h - start and stop the profiler, for both APIs
  *
- * Lua is not in here: a VM is an identity.  lmisclib.h has the contracts.
- * Threads: any; not in handlers.
+ * It calls nothing of Lua: a VM is an address to compare.  lmisclib.h has the
+ * contracts.  Threads: any; not in handlers.
  */
 #ifndef SEAM_SYSPROF_PROFILER_H
 #define SEAM_SYSPROF_PROFILER_H
@@ -12,11 +12,11 @@
 
 #include "target/sysprof/native_symbols.h"
 
-/* What the stream is written by; NULL writer: not set. */
+/* Functions that write the stream; NULL writer: not set. */
 struct seam_sysprof_output {
 	/*
-	 * Called when nothing else can make a start fail but the writer; 0, or
-	 * a negative errno.  NULL: there is nothing to open.
+	 * Called when nothing else can make a start fail but the writer and
+	 * the tick; 0, or a negative errno.  NULL: there is nothing to open.
 	 */
 	int (*open)(void *ctx);
 	luam_Sysprof_writer writer;
@@ -42,10 +42,10 @@ int seam_sysprof_start(const void *vm, const struct luam_sysprof_options *opt,
 /* Stop.  @vm: of start; NULL: any. */
 int seam_sysprof_stop(const void *vm);
 
-/* Whether neither runs nor halted; false while another thread starts it. */
+/* False while it runs, is halted, or another thread starts or stops it. */
 bool seam_sysprof_is_idle(void);
 
-/* The counters of the last run. */
+/* The counters of the last run; as luaM_sysprof_report(). */
 int seam_sysprof_count(struct luam_sysprof_counters *counters);
 
 #endif /* SEAM_SYSPROF_PROFILER_H */

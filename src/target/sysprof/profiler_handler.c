@@ -59,7 +59,7 @@ void seam_sysprof_write_late(struct seam_sysprof_run *run)
 	}
 }
 
-/* A stack ended in code of no known file: have it looked for. */
+/* After a stack that ended in code of no listed file, wake loads.h's thread. */
 static void look_for_loads(struct seam_sysprof_run *run)
 {
 	uint64_t n = seam_self_n_unmapped();

@@ -2,8 +2,8 @@
 /*
  * profiler_run.h - the one profiler of a process, and its handler
  *
- * Everything is in one object, because a handler needs it without looking:
- * start and stop change it while no handler is in it.
+ * All of it is one static object, which a handler finds at once.  Start and
+ * stop change it while no handler uses it.
  *
  *	stop				handler
  *	state = BUSY		(A)	n_in_handler++		(C)
@@ -29,7 +29,7 @@
 #include "target/agent/tick.h"
 #include "target/sysprof/stream_events.h"
 
-/* Its default action is to ignore it: a late one, or one after exec, is. */
+/* Ignored by default, so a late one, or one after exec, does nothing. */
 enum { SEAM_SYSPROF_SIGNAL = SIGURG };
 
 enum seam_sysprof_state {
@@ -63,7 +63,7 @@ struct seam_sysprof_run {
 	struct seam_sysprof_stream stream;
 	struct seam_guest_sample sample;
 	struct seam_sysprof_host host;
-	uint64_t n_unmapped;	/* seam_self_n_unmapped() at the last look */
+	uint64_t n_unmapped;	/* seam_self_n_unmapped(), last sample */
 	/* A post wakes the thread of loads.h; is_woken: it was posted. */
 	sem_t wake;
 	atomic_bool is_woken;

@@ -2,8 +2,8 @@
 /*
  * signal_setup.h - the profiler's signal handler, before the program's
  *
- * What is not the profiler's goes on to the handler that was there.  A handler
- * that the program installs meanwhile replaces this one, and ends the samples.
+ * Other signals are passed on to the handler that was there.  A handler that
+ * the program installs meanwhile replaces this one, and ends the samples.
  *
  * Threads: one at a time.
  */
@@ -12,7 +12,7 @@
 
 #include "target/sysprof/profiler_run.h"
 
-/* Install it.  0, or the errno of sigaction(2). */
+/* Install it.  0, or the negative errno of sigaction(2). */
 int seam_sysprof_signal_install(struct seam_sysprof_run *run);
 
 /*

@@ -4,7 +4,7 @@
  *
  * The buffer is 8 MiB, as in the original: of address space, because samples
  * are written when there are 256 KiB of them, so that little is lost in a
- * crash.  The symbols at the start wait for the first sample.
+ * crash.  The symbols at the start are written with the first samples.
  */
 #ifndef SEAM_SYSPROF_STREAM_FILE_H
 #define SEAM_SYSPROF_STREAM_FILE_H

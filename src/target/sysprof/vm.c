@@ -11,7 +11,7 @@ const void *seam_sysprof_vm_id(lua_State *L)
 	return lua_topointer(L, LUA_REGISTRYINDEX);
 }
 
-/* Whatever else runs is of another VM. */
+/* A run of another VM goes on: it has another identity. */
 static int stop_run(lua_State *L)
 {
 	seam_sysprof_stop(seam_sysprof_vm_id(L));

@@ -2,8 +2,8 @@
 /*
  * vm.h - a VM's identity, and its end
  *
- * The profiler has to stop before the VM is freed, which lua_close() does not
- * know: so an object in the registry has a finalizer that stops it.
+ * The profiler has to stop before the VM is freed: an object in the registry
+ * has a finalizer that stops it, which lua_close() calls.
  *
  * Threads: the VM's.
  */
