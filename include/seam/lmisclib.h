@@ -25,8 +25,10 @@
  * VM, C, or C called by the VM.
  *
  * Threads: any may call.  During another's start or stop, start and stop fail
- * with PROFILE_ERRRUN, and the others with PROFILE_ERRUSE.  In a forked child the profiler is idle, and
- * nothing of the parent's is written or freed there.
+ * with PROFILE_ERRRUN, and the others with PROFILE_ERRUSE.
+ *
+ * In a forked child the profiler is idle, and nothing of the parent's is
+ * written or freed there.
  *
  * Source: the RFC "lua: system-wide profiler"; src/lmisclib.h of
  * tarantool/luajit, b52fe979.

@@ -716,20 +716,22 @@ static void another_thread_may_stop_it(void **state)
 	assert_int_equal(seen.n_stopped, 21);
 }
 
-static int status_of_early_stop;
-
-static void stop_early(void)
+static void call_early(void)
 {
+	struct luam_sysprof_counters counters;
+
 	on_tick_start = NULL;
-	status_of_early_stop = in_a_thread(stop_it);
+	assert_int_equal(in_a_thread(stop_it), PROFILE_ERRRUN);
+	assert_int_equal(in_a_thread(start_it), PROFILE_ERRRUN);
+	assert_int_equal(luaM_sysprof_report(&counters), PROFILE_ERRUSE);
+	assert_int_equal(luaM_sysprof_set_backtracer(NULL), PROFILE_ERRUSE);
 }
 
-static void another_thread_cannot_stop_it_before_it_has_started(void **state)
+static void calls_during_a_start_fail(void **state)
 {
 	(void)state;
-	on_tick_start = stop_early;
+	on_tick_start = call_early;
 	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
-	assert_int_equal(status_of_early_stop, PROFILE_ERRRUN);
 	sample(2);
 	assert_int_equal(luaM_sysprof_stop(L), 0);
 	assert_true(count_stream().is_whole);
@@ -1162,7 +1164,7 @@ int main(void)
 		TEST(closing_the_vm_stops_it),
 		TEST(closing_a_vm_does_not_stop_a_run_of_another),
 		TEST(another_thread_may_stop_it),
-		TEST(another_thread_cannot_stop_it_before_it_has_started),
+		TEST(calls_during_a_start_fail),
 		TEST(a_handler_of_the_last_run_takes_no_sample_of_the_next),
 		TEST(the_sampled_thread_may_end_before_the_run),
 		TEST(a_forked_child_is_idle_and_has_a_run_of_its_own),
