@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -868,6 +869,34 @@ static void a_forked_child_has_no_file_of_the_parents_run(void **state)
 
 /* ---- what it does to the program ---- */
 
+/* Without descriptors there is no perf event, without signals no timer. */
+static void a_tick_that_is_refused_is_an_error_of_start(void **state)
+{
+	struct luam_sysprof_options opt = options(LUAM_SYSPROF_CALLGRAPH);
+	struct rlimit files, signals, none;
+	struct sigaction now;
+
+	(void)state;
+	getrlimit(RLIMIT_NOFILE, &files);
+	getrlimit(RLIMIT_SIGPENDING, &signals);
+	none = (struct rlimit) { 0, files.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	none.rlim_max = signals.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_SIGPENDING, &none), 0);
+	assert_refused(&opt, PROFILE_ERRIO);
+	assert_int_equal(errno, EAGAIN);
+	sigaction(SIGURG, NULL, &now);
+	assert_ptr_equal(now.sa_handler, SIG_DFL);
+	assert_int_equal(luaM_sysprof_stop(L), PROFILE_ERRRUN);
+	/* the timer alone */
+	setrlimit(RLIMIT_SIGPENDING, &signals);
+	assert_int_equal(start(LUAM_SYSPROF_DEFAULT), 0);
+	sample(2);
+	assert_int_equal(luaM_sysprof_stop(L), 0);
+	setrlimit(RLIMIT_NOFILE, &files);
+	assert_true(n_samples() >= 2);
+}
+
 static volatile sig_atomic_t n_urgent;
 
 static void count_urgent(int signal)
@@ -1169,6 +1198,7 @@ int main(void)
 		TEST(the_sampled_thread_may_end_before_the_run),
 		TEST(a_forked_child_is_idle_and_has_a_run_of_its_own),
 		TEST(a_forked_child_has_no_file_of_the_parents_run),
+		TEST(a_tick_that_is_refused_is_an_error_of_start),
 		TEST(the_programs_handler_has_its_own_signals_only),
 		TEST(a_handler_that_chains_survives_a_second_run),
 		TEST(ticks_without_a_signal_are_samples_without_stacks),
