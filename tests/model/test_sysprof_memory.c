@@ -15,6 +15,8 @@
 
 #include "../no_memory.h"
 #include "../sysprof_made.h"
+#include "built.h"
+#include "export/exporter.h"
 #include "model/sysprof/joined_stack.h"
 
 /* Something of every kind. */
@@ -89,6 +91,74 @@ static void any_allocation_may_fail(void **state)
 	}
 }
 
+/* Write @p as a stream; its size. */
+static int export_to(const struct seam_profile *p, size_t *size)
+{
+	struct seam_selection selection;
+	struct seam_selected s;
+	struct seam_err err = { 0 };
+	long after = until_failure;
+	char *text;
+	FILE *out = open_memstream(&text, size);
+	int r;
+
+	until_failure = 0;		/* in the exporter alone */
+	seam_selection_init(&selection);
+	assert_int_equal(seam_selected_init(&s, p, &selection, NULL), 0);
+	until_failure = after;
+	r = seam_write_sysprof(&(struct seam_export) {
+		.out = out, .selected = &s }, &err);
+	assert_true(!r || err.n_causes > 0);
+	fclose(out);
+	free(text);
+	seam_selected_fini(&s);
+	return r;
+}
+
+/* Fail each allocation of an export; what is written is whole. */
+static void fail_each_of_export(const struct seam_profile *p)
+{
+	size_t want, size = 0;
+	long n = 0;
+	int r;
+
+	assert_int_equal(export_to(p, &want), 0);
+	do {
+		until_failure = ++n;
+		r = export_to(p, &size);
+		assert_true(r == -ENOMEM || (r == 0 && size == want));
+	} while (until_failure <= 0 && n < 10000);
+	until_failure = 0;
+	assert_int_equal(r, 0);
+	assert_true(n > 5);
+}
+
+static void any_allocation_of_an_export_may_fail(void **state)
+{
+	struct seam_sysprof_buffer b = a_stream();
+	struct seam_file file = made_file(&b);
+	struct seam_profile p;
+
+	(void)state;
+	assert_int_equal(seam_profile_init(&p), 0);
+	assert_int_equal(seam_load_sysprof(&p, &file, false, NULL), 0);
+	fail_each_of_export(&p);
+	seam_profile_fini(&p);
+	p = built();
+	for (size_t i = 0; i < 40; i++) {
+		char stack[200];
+
+		snprintf(stack, sizeof(stack), "main;a.lua:%zu@a.lua_[g];"
+			 "TRACE [%zu] started at a.lua:1@[jit]_[j]", i % 4,
+			 i % 4 + 1);
+		built_add(&p, i, "app", stack);
+		assert_true(seam_samples_set_vmstate(&p.samples, i,
+			i % 2 ? SEAM_VMSTATE_TRACE : SEAM_VMSTATE_LFUNC));
+	}
+	fail_each_of_export(&p);
+	seam_profile_fini(&p);
+}
+
 /*
  * A sample of @n_lua Lua frames and @n_host frames of the host, joined: all Lua
  * frames are function 0x1000, all others in @host_symbol, at 0x2000.
@@ -147,6 +217,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_allocation_may_fail),
+		cmocka_unit_test(any_allocation_of_an_export_may_fail),
 		cmocka_unit_test(a_stack_made_to_be_slow_is_not),
 	};
 

@@ -69,11 +69,11 @@ static int copy_stream(struct stream_writer *w, struct seam_bytes bytes)
 	struct seam_sysprof_reader reader;
 	struct seam_sysprof_item item;
 	size_t sample = 0;
-	int r = 0;
+	int r = 0, next = 0;
 
 	seam_sysprof_begin(&reader, bytes);
 	while (!r && !ferror(w->export->out) &&
-	       seam_sysprof_next(&reader, &item, NULL) > 0) {
+	       (next = seam_sysprof_next(&reader, &item, NULL)) > 0) {
 		bool is_sample = item.kind == SEAM_SYSPROF_SAMPLE;
 
 		if (is_sample && sample == w->profile->samples.n)
@@ -85,6 +85,8 @@ static int copy_stream(struct stream_writer *w, struct seam_bytes bytes)
 		r = put(w, &item);
 	}
 	seam_sysprof_fini(&reader);
+	if (next == -ENOMEM)
+		return -ENOMEM;
 	return r ? r : put_kind(w, SEAM_SYSPROF_END);
 }
 
