@@ -126,7 +126,8 @@ const struct seam_command seam_convert_command = {
 	.description =
 		"Reads the same files as 'seam report' and writes them in "
 		"another format. The output file is replaced only when the "
-		"new one is complete.",
+		"new one is complete. If data was lost, or the format cannot "
+		"hold some of the samples, the exit status is 3.",
 	.examples =
 		"seam convert --to folded -o app.folded\t"
 		"stacks for flame graph scripts and speedscope\n"

@@ -5,8 +5,8 @@
  * A stream has the addresses of functions, but neither their sizes nor the
  * files that they are in, and it may add functions between any two samples.  So
  * they are sorted runs, of which a new one is merged with those before it while
- * they are no larger: adding costs O(log n) a function, looking one up O(log^2
- * n).
+ * they are no larger.  Adding costs O(log n) a function and a look-up; looking
+ * one up costs O(log^2 n).
  */
 #ifndef SEAM_C_FUNCTIONS_H
 #define SEAM_C_FUNCTIONS_H

@@ -5,6 +5,9 @@
  * Each sample has its VM state and one stack, joined of two (joined_stack.h).
  * The stream has no times, no threads and no interval: all times are 0, each
  * sample weighs one, and all are of one thread, "luajit".
+ *
+ * Threads: one loads a profile.  Cost: equal samples are joined once, so 280 to
+ * 680 MB of a stream a second ("./dev bench sysprof").
  */
 #ifndef SEAM_LOAD_SYSPROF_H
 #define SEAM_LOAD_SYSPROF_H

@@ -5,9 +5,10 @@
  * Counted by the recorder (record/services/guest_service.h), stored in the
  * manifest, described by "seam record".
  *
- * A tick is a period of a thread's CPU time.  Each is in the weight of a
- * sample: n_ticks is n_due but for what was lost at the end of threads, or
- * with a full ring.  A tick without a sample of its own is counted by cause.
+ * A tick is a period of a thread's CPU time.  The weights of the samples are
+ * in ticks: n_ticks is n_due less the ticks that were lost at the end of
+ * threads or in full rings.  A tick without a sample of its own is counted by
+ * cause.
  */
 #ifndef SEAM_AGENT_COUNTS_H
 #define SEAM_AGENT_COUNTS_H

@@ -2,9 +2,9 @@
 /*
  * guest_encode.h - write guest and symbol records in a signal handler
  *
- * No allocation, no system call, bounded work: for every byte that is written
- * one is copied.  The result is the RAW data of a perf sample, without its
- * size in front; it is a multiple of 4 bytes.
+ * No allocation and no system call; the work is in proportion to the frames
+ * and segments that are given.  The result is the RAW data of a perf sample,
+ * without its size in front; it is a multiple of 4 bytes.
  */
 #ifndef SEAM_GUEST_ENCODE_H
 #define SEAM_GUEST_ENCODE_H

@@ -11,7 +11,8 @@
  * stream, and what was read before it stands.
  *
  * Everything is borrowed from the bytes of the stream, and the frames of a
- * sample from the reader, until the next call.
+ * sample from the reader, until the next call.  One reader belongs to one
+ * thread.
  *
  * Progress: every call that returns 1 has moved at least one byte.
  * Cost: about 2 ns a frame.
