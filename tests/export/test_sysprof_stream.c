@@ -26,6 +26,8 @@ static void say(const char *fmt, ...)
 	va_end(args);
 }
 
+static uint64_t from_ns;	/* of the selection */
+
 static int write_as(const struct seam_profile *p, const char *format,
 		    struct seam_file *file, struct seam_err *err)
 {
@@ -37,6 +39,7 @@ static int write_as(const struct seam_profile *p, const char *format,
 	int r;
 
 	seam_selection_init(&selection);
+	selection.from_ns = from_ns;
 	assert_int_equal(seam_selected_init(&s, p, &selection, NULL), 0);
 	r = seam_exporter_find(format)->write(&(struct seam_export) {
 		.out = out, .selected = &s, .group = SEAM_GROUP_VMSTATE,
@@ -210,6 +213,26 @@ static void a_file_that_grew_gives_the_samples_that_were_read(void **state)
 	seam_profile_fini(&p);
 }
 
+static void a_copy_has_the_samples_that_are_selected(void **state)
+{
+	struct seam_profile p, again;
+	struct seam_file file = stream_of(3), copy;
+	struct seam_err err = { 0 };
+
+	(void)state;
+	assert_int_equal(seam_profile_init(&p), 0);
+	assert_int_equal(seam_load_sysprof(&p, &file, false, &err), 0);
+	p.samples.time_ns[1] = 5;
+	from_ns = 5;
+	assert_int_equal(write_as(&p, "sysprof", &copy, &err), 0);
+	from_ns = 0;
+	assert_int_equal(seam_profile_init(&again), 0);
+	assert_int_equal(seam_load_sysprof(&again, &copy, false, &err), 0);
+	assert_int_equal(again.samples.n, 1);
+	seam_profile_fini(&again);
+	seam_profile_fini(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +240,7 @@ int main(void)
 		cmocka_unit_test(a_trace_has_its_number_and_function),
 		cmocka_unit_test(what_a_stream_cannot_hold_is_counted),
 		cmocka_unit_test(a_chunk_is_a_file_or_a_text),
+		cmocka_unit_test(a_copy_has_the_samples_that_are_selected),
 		cmocka_unit_test(a_recording_without_a_vm_is_refused),
 		cmocka_unit_test(
 			a_file_that_grew_gives_the_samples_that_were_read),

@@ -251,6 +251,26 @@ static void a_c_function_is_shown_as_the_host_shows_it(void **state)
 	unload(&b);
 }
 
+static void the_address_of_another_symbol_is_no_c_function(void **state)
+{
+	static const struct seam_guest_segment segment = { 1, 1, 1, 0, 0 };
+	static const struct seam_guest_frame frame = {
+		3, (uint32_t)SEAM_GUEST_FRAME_C << 28,
+	};
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct guest_instant i = {
+		PID, PID, 100, 1, chain, 3, head, &segment, &frame,
+	};
+
+	(void)state;
+	put_program(&b, PID);
+	put_functions(&b, PID, TABLE);
+	put_guest(&b, &i);
+	load(&b);
+	assert_string_equal(stack_text(0), "string.gsub_[g];[app+0x1000]");
+	unload(&b);
+}
+
 static const struct seam_guest_segment leaf = { 0, 1, 1, 0, 0 };
 
 /* One sample of one function, @id of @table, in process @pid. */
@@ -297,20 +317,29 @@ static void ids_are_of_one_process_and_table_in_any_order(void **state)
 
 static void a_function_whose_symbol_was_lost_is_still_one(void **state)
 {
+	static const struct seam_guest_frame builtin = {
+		NO_SYMBOL + 2, SEAM_GUEST_FRAME_BUILTIN << 28,
+	};
 	struct bytes b = { .endian = SEAM_LITTLE };
+	struct guest_instant i = {
+		PID, PID, 100, 1, chain, 3, head, &leaf, &builtin,
+	};
 
 	(void)state;
 	put_program(&b, PID);
 	put_function(&b, PID, TABLE, NO_SYMBOL);
 	put_function(&b, PID, TABLE, NO_SYMBOL);
 	put_function(&b, PID, TABLE, NO_SYMBOL + 1);
+	put_guest(&b, &i);
 	load(&b);
 	assert_string_equal(stack_text(0),
 			    "[app+0x2010];function 9 of pid 7_[g]");
 	assert_int_equal(profile.samples.stack[0], profile.samples.stack[1]);
 	assert_int_not_equal(profile.samples.stack[0],
 			     profile.samples.stack[2]);
-	assert_true(has_note("symbol records were lost: 2"));
+	assert_string_equal(stack_text(3),
+			    "[app+0x2010];builtin 11 of pid 7_[g]");
+	assert_true(has_note("symbol records were lost: 3"));
 	unload(&b);
 }
 
@@ -573,6 +602,8 @@ int main(void)
 		cmocka_unit_test(
 			an_address_after_a_segment_is_that_of_a_call_or_the_leaf),
 		cmocka_unit_test(a_c_function_is_shown_as_the_host_shows_it),
+		cmocka_unit_test(
+			the_address_of_another_symbol_is_no_c_function),
 		cmocka_unit_test(ids_are_of_one_process_and_table_in_any_order),
 		cmocka_unit_test(a_function_whose_symbol_was_lost_is_still_one),
 		cmocka_unit_test(a_builtin_without_a_name_has_its_number),

@@ -141,6 +141,54 @@ static void a_c_function_joins_both_stacks(void **state)
 	      "lj_BC_FUNCC;l_fib;fib;fib");
 }
 
+static void code_of_the_vm_is_known_by_its_name(void **state)
+{
+	static const char *const names[] = {
+		"lj_vm_ffi_callback", "lj_cont_cat", "lj_ff_assert",
+	};
+	char expected[100];
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++) {
+		snprintf(expected, sizeof(expected),
+			 "main;a.lua:10;%s;helper", names[i]);
+		check_named(names[i], "L20:10", "1820 6020 1020", expected);
+	}
+	/* it calls others, and returns */
+	check_named("lj_vm_ffi_call", "L20:10", "1820 6020 1020",
+		    "main;lj_vm_ffi_call;helper;a.lua:10");
+}
+
+static void the_outermost_frame_of_the_host_may_be_a_joint(void **state)
+{
+	struct seam_sysprof_buffer b = begin(false);
+	struct seam_profile p;
+
+	(void)state;
+	made_profile(&b);
+	/* what is outside of it in one sample is not so in the next */
+	made_sample(&b, SEAM_VMSTATE_CFUNC, "", "1820 1540");
+	made_sample(&b, SEAM_VMSTATE_CFUNC, "C1500 L10:0", "1540");
+	p = load_as(&b, false);
+	assert_string_equal(stack_of(&p, 1), "a.lua:0;l_fib");
+	seam_profile_fini(&p);
+}
+
+static void bytes_after_the_end_are_a_loss(void **state)
+{
+	struct seam_sysprof_buffer b = begin(true);
+	struct seam_profile p;
+
+	(void)state;
+	made_profile(&b);
+	made_end(&b);
+	p = load_as(&b, false);
+	assert_int_equal(p.losses.n, 1);
+	assert_int_equal(p.losses.items[0].bytes, 1);
+	assert_int_equal(p.notes.n, 1);
+	seam_profile_fini(&p);
+}
+
 static void a_c_function_that_the_host_does_not_show_is_a_frame(void **state)
 {
 	(void)state;
@@ -450,6 +498,26 @@ static void a_stack_of_one_frame_is_not_one_of_none(void **state)
 
 /* -- as LuaJIT's parser --------------------------------------------------- */
 
+static void frames_that_the_parser_leaves_out_are_counted(void **state)
+{
+	struct seam_sysprof_buffer b = begin(true);
+	struct seam_profile p;
+	const char *note;
+
+	(void)state;
+	made_profile(&b);
+	made_sample(&b, SEAM_VMSTATE_LFUNC, "L30:20 L20:10 C1400 L10:0",
+		    "5120 1440 5220 1120");
+	p = load_as(&b, true);
+	assert_string_equal(stack_of(&p, 0),
+			    "lua_pcall;a.lua:0;lj_BC_FUNCC;l_apply;lj_BC_CALL");
+	assert_int_equal(p.notes.n, 1);
+	note = seam_profile_text(&p, p.notes.items[0]);
+	if (strncmp(note, "2 Lua frames of inner calls", 27) != 0)
+		fail_msg("%s", note);
+	seam_profile_fini(&p);
+}
+
 static void luajit_s_parser_inserts_lua_frames_at_calls(void **state)
 {
 	(void)state;
@@ -603,6 +671,10 @@ int main(void)
 		cmocka_unit_test(
 			lua_frames_are_between_the_caller_of_the_vm_and_the_vm),
 		cmocka_unit_test(a_c_function_joins_both_stacks),
+		cmocka_unit_test(code_of_the_vm_is_known_by_its_name),
+		cmocka_unit_test(
+			the_outermost_frame_of_the_host_may_be_a_joint),
+		cmocka_unit_test(bytes_after_the_end_are_a_loss),
 		cmocka_unit_test(
 			a_c_function_that_the_host_does_not_show_is_a_frame),
 		cmocka_unit_test(
@@ -623,6 +695,7 @@ int main(void)
 		cmocka_unit_test(an_address_without_a_name_is_counted_once),
 		cmocka_unit_test(a_stack_of_one_frame_is_not_one_of_none),
 		cmocka_unit_test(luajit_s_parser_inserts_lua_frames_at_calls),
+		cmocka_unit_test(frames_that_the_parser_leaves_out_are_counted),
 		cmocka_unit_test(samples_are_as_if_each_was_the_only_one),
 		cmocka_unit_test(c_functions_are_found_as_in_a_plain_list),
 	};

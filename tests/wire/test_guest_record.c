@@ -184,6 +184,8 @@ static void a_symbol_is_read_back_whatever_its_length(void **state)
 		size_t n_name = n % (SEAM_GUEST_MAX_NAME + 1), size;
 
 		make_symbol(&s, n, n_name);
+		/* padding is written, not left over */
+		memset(bytes, 0xff, sizeof(bytes));
 		size = seam_guest_encode_symbol(bytes, &s);
 		assert_int_equal(size % 4, 0);
 		memset(&read, 0, sizeof(read));
@@ -271,6 +273,17 @@ static void what_is_too_deep_keeps_leaf_and_root(void **state)
 		/* less than a frame for each segment remains unused */
 		assert_in_range(caps[i] - made.size, 0, 3 * 8);
 	}
+}
+
+static void a_larger_buffer_gives_no_larger_record(void **state)
+{
+	static uint8_t bytes[2 * CAP];
+
+	(void)state;
+	begin();
+	add(0, 1, 5000, 1);
+	assert_in_range(seam_guest_encode_sample(bytes, sizeof(bytes),
+			&made.head, made.segments, made.frames), CAP - 8, CAP);
 }
 
 static void a_buffer_without_room_for_the_ends_is_refused(void **state)
@@ -576,6 +589,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_symbol_is_read_back_whatever_its_length),
 		cmocka_unit_test(texts_that_are_too_long_are_cut_and_marked),
 		cmocka_unit_test(what_is_too_deep_keeps_leaf_and_root),
+		cmocka_unit_test(a_larger_buffer_gives_no_larger_record),
 		cmocka_unit_test(a_buffer_without_room_for_the_ends_is_refused),
 		cmocka_unit_test(the_ends_of_a_frame_cut_twice_are_counted_once),
 		cmocka_unit_test(a_record_that_ends_early_is_refused_at_every_byte),
