@@ -65,6 +65,9 @@ def test_a_program_is_sampled_at_1_khz():
     result, guest = sampled(PROGRAM, "busy")
     check(PRELOADED in result.stderr, result.stderr)
     check_all_sampled(result, guest)
+    check("{ticks_due} ticks of CPU time were due, {ticks} are in samples; "
+          "{merged} were merged; {superseded} samples of the recorder are "
+          "superseded".format(**guest) in result.stderr, result.stderr)
 
 
 def test_a_program_is_sampled_at_10_khz():
