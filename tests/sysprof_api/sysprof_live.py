@@ -124,7 +124,7 @@ def survives(script, *frames):
         check_counts(f"{script}-{jit}-C.bin", states)
         if jit == "off":
             n = total(stacks, "main", *frames)
-            assert n > 300, (n, states)
+            assert n > 200, (n, states)
 
 
 def test_coroutines_that_switch_are_sampled():
