@@ -21,6 +21,9 @@ AGENT = shutil.copy(sys.argv[2], FOLDER)
 PROGRAM, ASAN, LATE = (shutil.copy(path, FOLDER) for path in sys.argv[3:6])
 LUAJIT = sys.argv[6]
 PRELOADED = "libseam-agent.so, preloaded for LuaJIT"
+# Otherwise a tick in the kernel has no sample, and is in the next one's weight.
+with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as text:
+    SEES_KERNEL = IS_ROOT or int(text.read()) < 2
 # All ticks; and no leaks of a program that ends by exec or _exit.
 os.environ["SEAM_AGENT_UNTHROTTLED"] = "1"
 os.environ["ASAN_OPTIONS"] = "detect_leaks=0"
@@ -50,6 +53,8 @@ def check_all_sampled(result, guest, hz=1000, share=0.9):
     check(due > 0, f"no CPU time in {result.stdout}")
     equal(guest["samples"] + guest["merged"] + guest["ended"],
           guest["ticks_due"], f"{guest}")
+    if not SEES_KERNEL:
+        share *= 0.4    # some of these programs are half in the kernel
     check(guest["samples"] >= share * guest["ticks_due"], f"{guest}")
     # what the loader used before the agent was there is the recorder's
     startup = 30 * hz / 1000
@@ -122,7 +127,7 @@ def test_a_thread_is_sampled_once():
     own = told - guest["samples"]
     # the recorder's own: the loader and the agent's start
     check(own <= 60, f"{own} samples of the recorder besides {guest}")
-    check(guest["superseded"] >= 0.95 * guest["samples"], f"{guest}")
+    check(guest["superseded"] >= 0.9 * guest["samples"], f"{guest}")
 
 
 def test_threads_with_all_signals_blocked_are_sampled():
@@ -184,7 +189,7 @@ def test_a_sandbox_ends_the_sampling_and_not_the_program():
     check("it installs a seccomp filter" in result.stderr, result.stderr)
     check(180 <= guest["ticks"] <= 220, f"{guest}")
     told = int(re.search(r"seam: (\d+) samples? in", result.stderr)[1])
-    check(told > 750, f"the recorder has {told} samples: {result.stderr}")
+    check(told > (750 if SEES_KERNEL else 400), f"the recorder has {told} samples: {result.stderr}")
 
 
 def test_no_system_call_is_made_in_a_sandbox():
@@ -198,7 +203,7 @@ def test_no_system_call_is_made_in_a_sandbox():
 def test_a_sandbox_of_a_child_does_not_end_the_sampling():
     result, guest = sampled(PROGRAM, "vforks")
     check("end early" not in result.stderr, result.stderr)
-    check(guest["samples"] >= 180, f"{guest}")
+    check(guest["samples"] + guest["merged"] >= 180, f"{guest}")
 
 
 def test_a_program_that_closes_all_descriptors_is_sampled():
@@ -408,11 +413,10 @@ def test_what_the_user_preloads_stays():
 def test_a_killed_recorder_does_not_disturb_the_program():
     recorder = subprocess.Popen(
         [SEAM, "record", "-F", "10000", "-o", "k.seam", "--", "sh", "-c",
-         f"{PROGRAM} threads; echo status $?"],
+         f"echo begun; {PROGRAM} threads; echo status $?"],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         env={**os.environ, "SECONDS_OF_CPU": "0.5"})
-    while not os.path.exists("k.seam/data"):
-        pass
+    equal(recorder.stdout.readline(), "begun\n")
     os.kill(recorder.pid, signal.SIGKILL)
     output = recorder.stdout.read()
     recorder.wait()

@@ -6,7 +6,7 @@ local sysprof = require "seam.sysprof"
 assert(sysprof.start { mode = "C", interval = 1, path = file })
 local function deep(n) return n == 0 and 0 or 1 + deep(n - 1) end
 local start = os.clock()
-while os.clock() - start < (how == "kill" and 0.6 or 0.3) do deep(100) end
+while os.clock() - start < (how == "kill" and 1.2 or 0.3) do deep(100) end
 if how == "exit" then os.exit(0) end
 if how == "close" then os.exit(0, true) end
 if how == "kill" then
