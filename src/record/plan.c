@@ -2,6 +2,7 @@
 /* plan.c - events, threads and CPUs; see plan.h */
 #include "record/plan.h"
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "record/events/aux_pmu.h"
 #include "record/proc/targets.h"
@@ -269,6 +270,31 @@ static int open_all(struct seam_session *s, const char *fallback,
 			seam_sources_fini(&s->sources);
 	} while (r == -EAGAIN);
 	return r;
+}
+
+static uint64_t period_ns(const struct perf_event_attr *attr)
+{
+	if (attr->freq)
+		return SEAM_NS_PER_S / attr->sample_freq;
+	return attr->type == PERF_TYPE_SOFTWARE ? attr->sample_period :
+						  SEAM_GUEST_DEFAULT_NS;
+}
+
+bool seam_plan_clock(struct seam_session *s, struct seam_plan_clock *clock)
+{
+	struct seam_err refusal = { 0 };
+
+	*clock = (struct seam_plan_clock) { 0 };
+	if (list_events(s, "cpu-clock", &refusal) < 0)
+		return false;
+	for (size_t i = 0; i < s->events.n; i++) {
+		const struct seam_event *event = &s->events.items[i];
+
+		clock->has_aux |= event->aux_kind != 0;
+		if (!clock->period_ns && seam_event_is_cpu_time(event))
+			clock->period_ns = period_ns(&event->attr);
+	}
+	return true;
 }
 
 int seam_plan_open(struct seam_session *s, struct seam_err *err)

@@ -61,46 +61,61 @@ static int watch(struct seam_session *s, struct seam_err *err)
 	return r;
 }
 
-/* Of CPU time, between two samples of an agent. */
-static uint64_t guest_period_ns(const struct seam_record_options *o)
-{
-	uint64_t hz = o->frequency_hz;
-
-	return hz ? SEAM_NS_PER_S / hz : SEAM_GUEST_DEFAULT_NS;
-}
-
-/* An option that agents cannot follow; NULL: there is none. */
-static const char *option_without_agents(const struct seam_record_options *o)
+/*
+ * Why there are no Lua stacks: an option that agents cannot follow.  NULL: there
+ * is none.
+ */
+static const char *without_agents(const struct seam_record_options *o,
+				  const struct seam_plan_clock *clock)
 {
 	/* rings that overwrite are not drained: all would be sampled twice */
 	if (o->overwrite)
-		return "--overwrite";
+		return "with --overwrite";
 	/* an agent samples its thread on all CPUs */
 	if (o->cpus.n)
-		return "-C";
+		return "with -C";
 	/* and is in all that the command starts */
-	return o->no_inherit ? "-i" : NULL;
+	if (o->no_inherit)
+		return "with -i";
+	/* the clock of AUX data is not the program's */
+	if (clock->has_aux)
+		return "with AUX data";
+	/* most ticks would be skipped: a signal alone takes 10 to 30 us */
+	if (clock->period_ns && clock->period_ns < SEAM_GUEST_MIN_NS)
+		return "at more than 10000 Hz";
+	/* who asks for other events did not ask for samples of time */
+	if (!clock->period_ns && o->layers != SEAM_LAYERS_GUEST)
+		return "without an event of CPU time, such as cpu-clock, or "
+		       "--layers=guest";
+	return NULL;
 }
 
 /* Decide whether the command gets an agent, and have its services. */
 static void prepare_guest(struct seam_session *s)
 {
-	const char *option = option_without_agents(s->options);
+	struct seam_plan_clock clock = { 0 };
+	const char *why = NULL;
 	char message[512];
 
 	seam_preload_decide(&s->preload, s->options->layers,
 			    s->options->command, message, sizeof(message));
-	if (s->preload.is_used && option) {
+	if (s->preload.is_used && !seam_plan_clock(s, &clock)) {
 		s->preload.is_used = false;
-		snprintf(message, sizeof(message), "no Lua stacks with %s",
-			 option);
+		return;
+	}
+	if (s->preload.is_used)
+		why = without_agents(s->options, &clock);
+	if (why) {
+		s->preload.is_used = false;
+		snprintf(message, sizeof(message), "no Lua stacks %s", why);
 	}
 	if (message[0])
 		seam_session_note(s, false, "%s", message);
 	if (!s->preload.is_used)
 		return;
 	seam_guest_service_init(&s->guest);
-	seam_guest_service_set_period(&s->guest, guest_period_ns(s->options));
+	if (clock.period_ns)
+		seam_guest_service_set_period(&s->guest, clock.period_ns);
 	seam_services_add(&s->services, &s->guest.guest);
 	seam_services_add(&s->services, &s->guest.symtab);
 }

@@ -80,6 +80,33 @@ def test_a_program_is_sampled_at_10_khz():
     check_all_sampled(result, guest, hz=10000)
 
 
+def test_the_rate_is_that_of_the_event():
+    for options, hz in ((["-c", "500000", "-e", "cpu-clock"], 2000),
+                        (["-e", "cpu-clock/freq=500/"], 500),
+                        (["-e", "page-faults,task-clock/period=5000000/"],
+                         200)):
+        result = record("-v", "-o", "a.seam", *options, "--", PROGRAM, "busy")
+        check(result.returncode == 0, result.stderr)
+        guest = manifest("a.seam")["guest"]
+        due = cpu_ms(result.stdout) * hz / 1000
+        check(0.8 * due - 30 * hz / 1000 <= guest["ticks"] <= 1.02 * due,
+              f"{options}: {due:.0f} due, {guest}")
+
+
+def test_other_events_are_recorded_alone():
+    for options, why in ((["-e", "page-faults"], "without an event of CPU "
+                          "time, such as cpu-clock, or --layers=guest"),
+                         (["-F", "10001"], "at more than 10000 Hz")):
+        result = record("-o", "a.seam", *options, "--", PROGRAM, "busy")
+        check(f"no Lua stacks {why}" in result.stderr, result.stderr)
+        check("guest" not in manifest("a.seam"), result.stderr)
+    result = record("-o", "a.seam", "-e", "page-faults", "--layers=guest",
+                    "--", PROGRAM, "busy")
+    check(manifest("a.seam")["guest"]["samples"] > 0, result.stderr)
+    result = record("-o", "a.seam", "-e", "nonsense", "--", PROGRAM, "busy")
+    check("no Lua stacks" not in result.stderr, result.stderr)
+
+
 def test_luajit_itself_is_sampled():
     with open("spin.lua", "w", encoding="ascii") as lua:
         lua.write("local x, t = 0, os.clock() while os.clock() - t < 0.2 do "

@@ -94,8 +94,10 @@ static const struct seam_option options[] = {
 	       "the interpreter of a script, in a program that COMMAND's "
 	       "words or a shell script name, or in a module that nginx's "
 	       "configuration loads. Programs that load it otherwise need "
-	       "guest. native: no agent. With --overwrite, -C, -i, -p and -t "
-	       "there are no Lua stacks, nor in a program that runs as "
+	       "guest. native: no agent. Lua is sampled at the rate of the "
+	       "first event of CPU time; guest also where there is none, at "
+	       "1 kHz. With AUX data, --overwrite, -C, -i, -p, -t and above "
+	       "10 kHz there are no Lua stacks, nor in a program that runs as "
 	       "another user, in another pid namespace or in valgrind."),
 	HEADING("Which processes and CPUs"),
 	OPTION(pids, STRING, 'p', "pid", "PID",
