@@ -228,7 +228,7 @@ static void only_samples_of_an_agents_time_are_superseded(void **state)
 {
 	enum { MS = 1000000, TID = 42, SILENT_MS = 20 + 8 };
 	struct seam_guest_service *g = make();
-	struct seam_service_stream stream = { .tid = TID };
+	struct seam_service_stream stream = { .pid = TID, .tid = TID };
 	const struct seam_owner_counts none = { 0 };
 
 	(void)state;
@@ -285,6 +285,29 @@ static void an_invalid_record_supersedes_nothing(void **state)
 	destroy(g);
 }
 
+/* Its owner was never found: its samples are dropped. */
+static void a_stream_that_never_began_ends_and_supersedes_no_more(void **state)
+{
+	enum { N = 2000, MS = 1000000 };
+	struct seam_guest_service *g = make();
+	const struct seam_owner_counts none = { 0 };
+
+	(void)state;
+	for (uint32_t i = 1; i <= N; i++) {
+		struct seam_service_stream stream = { .tid = i };
+		struct built b = build(100 * MS);
+
+		g->guest.preview(&g->guest, &stream, b.bytes, b.size);
+		assert_true(seam_guest_service_supersedes(g, i, 100 * MS));
+		stream.service = &g->guest;
+		g->guest.end(&stream, &none);
+		assert_false(seam_guest_service_supersedes(g, i, 100 * MS));
+	}
+	/* nor is each of them kept */
+	assert_true(g->streams.n < N / 2);
+	destroy(g);
+}
+
 static void what_is_refused_is_damage(void **state)
 {
 	struct seam_guest_service *g = make();
@@ -307,6 +330,8 @@ int main(void)
 			weights_are_not_more_than_the_time_that_has_passed),
 		cmocka_unit_test(an_invalid_record_supersedes_nothing),
 		cmocka_unit_test(what_is_refused_is_damage),
+		cmocka_unit_test(
+		a_stream_that_never_began_ends_and_supersedes_no_more),
 		cmocka_unit_test(only_samples_of_an_agents_time_are_superseded),
 	};
 

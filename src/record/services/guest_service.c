@@ -107,6 +107,9 @@ static void end(struct seam_service_stream *stream,
 		return;
 	if (s->until_ns == UINT64_MAX)
 		s->until_ns = s->last_ns + g->period_ns;
+	/* its samples were dropped, so it supersedes none */
+	if (!stream->pid)
+		s->last_ns = s->until_ns = 0;
 	s->has_ended = true;
 	g->n_ended++;
 }

@@ -147,13 +147,14 @@ static void copy_free_running(const struct seam_program_ring *ring,
 	seam_ring_aux_snapshot_fini(&snapshot);
 }
 
-/* Hand the copy to preview(), once. */
-static void preview(struct seam_service *service, struct input *in,
-		    struct seam_service_stream *stream)
+/* Hand the copy to preview(), once, unless take_sample() will refuse it. */
+static void preview(const struct seam_services *s, struct seam_service *service,
+		    struct input *in, struct seam_service_stream *stream)
 {
 	struct seam_ring_header header;
 
-	if (!service->preview || in->is_previewed || !in->records.n)
+	if (!service->preview || in->is_previewed || !in->records.n ||
+	    (service->event && s->other_clock))
 		return;
 	in->is_previewed = true;
 	for (size_t pos = 0; pos < in->records.n; pos += header.size) {
@@ -173,7 +174,7 @@ static void preview_copy(const struct seam_services *s,
 	if (!stream.service &&
 	    !find_owner(s, ring->target, ring->owner, &stream))
 		return;
-	preview(ring->service, in, &stream);
+	preview(s, ring->service, in, &stream);
 	in->stream.state = stream.state;
 }
 
@@ -273,7 +274,7 @@ static void take_records(struct seam_services *s, struct input *in)
 	struct seam_service *service = in->stream.service;
 	struct seam_ring_header header;
 
-	preview(service, in, &in->stream);
+	preview(s, service, in, &in->stream);
 	in->is_previewed = false;
 	for (size_t pos = 0; pos < in->records.n; pos += header.size) {
 		uint8_t *record = in->records.items + pos;
@@ -347,6 +348,17 @@ static void report_losses(struct seam_services *s, struct input *in,
 	in->n_reported = n;
 }
 
+/* Of a ring whose owner was not found: what preview() made must not stay. */
+static void end_previewed(struct seam_service *service, struct input *in)
+{
+	static const struct seam_owner_counts none;
+
+	if (!in || !in->stream.state)
+		return;
+	in->stream.service = service;
+	service->end(&in->stream, &none);
+}
+
 static void end(struct seam_services *s, const struct seam_program_ring *ring)
 {
 	struct seam_service *service = ring->service;
@@ -365,6 +377,7 @@ static void end(struct seam_services *s, const struct seam_program_ring *ring)
 	} else {
 		service->n_unowned++;
 		service->n_unowned_offered += counts.n_offered;
+		end_previewed(service, in);
 	}
 	if (in) {
 		free(in->records.items);

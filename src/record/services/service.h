@@ -81,7 +81,11 @@ struct seam_service {
 	void (*take_aux)(struct seam_service_stream *stream,
 			 const uint8_t *bytes, size_t size);
 
-	/* @counts are the program's own: bounded, not trusted. */
+	/*
+	 * @counts are the program's own: bounded, not trusted.  A stream with a
+	 * state of preview() that never began is ended too: its pid is 0, and
+	 * so are the counts.
+	 */
 	void (*end)(struct seam_service_stream *stream,
 		    const struct seam_owner_counts *counts);
 

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* test_program_ring.c - what a service is called with, and that it is ended */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "record/services/program_ring.h"
+#include "ring/producer/claim.h"
+
+/* A ring of this program, which is its own recorder. */
+struct fixture {
+	struct seam_services services;
+	struct seam_service service;
+	struct seam_link_target target;
+	struct seam_program_ring ring;
+	struct seam_ring_claim claim;
+	int n_previews, n_takes, n_ends;
+	uint32_t ended_pid;
+	int begin_result;
+};
+
+static struct fixture f;
+
+static int begin(struct seam_service_stream *stream)
+{
+	(void)stream;
+	return f.begin_result;
+}
+
+static bool take(struct seam_service_stream *stream, uint8_t *record,
+		 size_t size)
+{
+	(void)stream;
+	(void)record;
+	(void)size;
+	f.n_takes++;
+	return true;
+}
+
+static void preview(struct seam_service *service,
+		    struct seam_service_stream *stream, const uint8_t *record,
+		    size_t size)
+{
+	(void)service;
+	(void)record;
+	(void)size;
+	stream->state = &f;
+	f.n_previews++;
+}
+
+static void end(struct seam_service_stream *stream,
+		const struct seam_owner_counts *counts)
+{
+	(void)counts;
+	assert_ptr_equal(stream->state, f.n_previews ? &f : NULL);
+	assert_ptr_equal(stream->service, &f.service);
+	f.ended_pid = stream->pid;
+	f.n_ends++;
+}
+
+static void open_ring(void)
+{
+	static const struct seam_ring_geometry geometry = {
+		.n_slots = 1, .data_bytes = 4096,
+	};
+	struct seam_link_rings *rings = &f.target.rings[0];
+
+	f.target.pid = getpid();
+	f.target.connected_ns = f.target.rings_ns = seam_clock_ns();
+	f.target.n_rings = 1;
+	rings->fd = seam_ring_memory_create(&rings->memory, &geometry, NULL);
+	assert_true(rings->fd >= 0);
+	assert_int_equal(seam_owners_init(&rings->owners, &rings->memory,
+					  rings->fd, NULL), 0);
+	assert_int_equal(seam_owners_prepare(&rings->owners, 1, NULL), 0);
+	assert_int_equal(seam_ring_memory_claim(&rings->memory,
+						(uint32_t)gettid(), &f.claim),
+			 0);
+	assert_int_equal(seam_owners_scan(&rings->owners), 1);
+	f.ring = (struct seam_program_ring) {
+		.target = &f.target, .rings = rings, .service = &f.service,
+		.owner = &rings->owners.items[0],
+	};
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	f = (struct fixture) {
+		.service = {
+			.event = "seam:test", .sample_type = PERF_SAMPLE_TIME |
+			PERF_SAMPLE_TID | PERF_SAMPLE_IDENTIFIER,
+			.begin = begin, .take = take, .preview = preview,
+			.end = end,
+		},
+	};
+	f.services.record = malloc(SEAM_PROGRAM_RING_RECORD_BYTES);
+	assert_non_null(f.services.record);
+	assert_int_equal(seam_task_history_init(&f.services.history, NULL), 0);
+	open_ring();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct seam_link_rings *rings = &f.target.rings[0];
+
+	(void)state;
+	seam_owners_fini(&rings->owners);
+	seam_ring_memory_fini(&rings->memory);
+	close(rings->fd);
+	seam_services_fini(&f.services);
+	return 0;
+}
+
+/* The program writes a sample, and the recorder has a round. */
+static void round_with_sample(bool is_last)
+{
+	const uint64_t fields[] = { 0, 0, seam_clock_ns() };
+
+	assert_int_equal(seam_ring_write(&f.claim.ring, PERF_RECORD_SAMPLE, 0,
+					 fields, sizeof(fields)), 0);
+	seam_program_ring_copy(&f.services, &f.ring, is_last);
+	f.services.round_ns = seam_clock_ns();
+	seam_program_ring_take(&f.services, &f.ring, is_last);
+}
+
+static void a_sample_is_previewed_once_and_taken(void **state)
+{
+	(void)state;
+	round_with_sample(false);
+	assert_int_equal(f.n_previews, 1);
+	assert_int_equal(f.n_takes, 1);
+	assert_int_equal(f.service.n_samples, 1);
+	round_with_sample(true);
+	assert_int_equal(f.n_ends, 1);
+	assert_int_equal(f.ended_pid, getpid());
+}
+
+/* What it superseded would be missing. */
+static void a_sample_of_another_clock_is_not_previewed(void **state)
+{
+	(void)state;
+	f.services.other_clock = true;
+	round_with_sample(false);
+	round_with_sample(true);
+	assert_int_equal(f.n_previews, 0);
+	assert_int_equal(f.n_takes, 0);
+	assert_int_equal(f.service.n_bad, 2);
+}
+
+static void what_was_previewed_is_ended_even_if_it_never_began(void **state)
+{
+	(void)state;
+	f.begin_result = -ENOMEM;
+	round_with_sample(false);
+	round_with_sample(false);
+	assert_int_equal(f.n_previews, 1);
+	assert_int_equal(f.n_ends, 0);
+	round_with_sample(true);
+	assert_int_equal(f.n_takes, 0);
+	assert_int_equal(f.n_ends, 1);
+	assert_int_equal(f.ended_pid, 0);
+	assert_int_equal(f.service.n_unowned, 1);
+}
+
+#define ROUNDS(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ROUNDS(a_sample_is_previewed_once_and_taken),
+		ROUNDS(a_sample_of_another_clock_is_not_previewed),
+		ROUNDS(what_was_previewed_is_ended_even_if_it_never_began),
+	};
+
+	return cmocka_run_group_tests_name("program_ring", tests, NULL, NULL);
+}
