@@ -99,6 +99,7 @@ static int submit(struct existing *e, int pid)
 	r->job = (struct seam_helper_job) {
 		.run = read_run, .done = read_done,
 		.given_up = read_given_up, .free = read_free, .context = e,
+		.user = seam_helper_user_of(pid),
 	};
 	r->pid = pid;
 	r->namespaces = e->s->options->namespaces;

@@ -56,8 +56,8 @@ static void free_call(struct seam_helper_job *job)
 	free(job);
 }
 
-static int submit(struct seam_helper *helper, struct log *log, char letter,
-		  int waits_for)
+static int submit_of(struct seam_helper *helper, struct log *log, uid_t user,
+		     char letter, int waits_for)
 {
 	struct call *call = calloc(1, sizeof(*call));
 
@@ -66,10 +66,17 @@ static int submit(struct seam_helper *helper, struct log *log, char letter,
 		.run = run, .done = done, .given_up = given_up,
 		.free = free_call, .context = log,
 		.tag = (uint64_t)letter, .limit_ns = 20 * 1000 * 1000,
+		.user = user,
 	};
 	call->letter = letter;
 	call->waits_for = waits_for;
 	return seam_helper_submit(helper, &call->job);
+}
+
+static int submit(struct seam_helper *helper, struct log *log, char letter,
+		  int waits_for)
+{
+	return submit_of(helper, log, SEAM_HELPER_NO_USER, letter, waits_for);
 }
 
 static void wait_for_all(struct seam_helper *helper)
@@ -142,6 +149,66 @@ static void after_so_many_that_hang_the_rest_is_given_up(void **state)
 	close(never[0]);
 }
 
+/* One user with a file system that does not answer. */
+static void the_jobs_of_other_users_are_done_all_the_same(void **state)
+{
+	enum { HOSTILE = 1001, OTHER = 1002 };
+	struct seam_helper *helper = seam_helper_new(NULL);
+	struct log log = { 0 };
+	int never[2];
+
+	(void)state;
+	assert_int_equal(pipe(never), 0);
+	for (int i = 0; i < 2 * SEAM_HELPER_MAX_STUCK; i++)
+		submit_of(helper, &log, HOSTILE, 'x', never[0]);
+	submit_of(helper, &log, OTHER, 'a', -1);
+	submit_of(helper, &log, HOSTILE, 'y', -1);
+	submit_of(helper, &log, OTHER, 'b', -1);
+	wait_for_all(helper);
+	assert_string_equal(log.done, "ab");
+	assert_int_equal(log.n_given_up, 2 * SEAM_HELPER_MAX_STUCK + 1);
+	assert_int_equal(submit_of(helper, &log, HOSTILE, 'z', -1), -EBUSY);
+	assert_int_equal(submit_of(helper, &log, OTHER, 'c', -1), 0);
+	wait_for_all(helper);
+	assert_string_equal(log.done, "abc");
+	seam_helper_free(helper);
+	close(never[1]);
+	close(never[0]);
+}
+
+static void so_many_users_stop_all_until_their_threads_come_back(void **state)
+{
+	enum { N = SEAM_HELPER_MAX_ALL_STUCK };
+	struct seam_helper *helper = seam_helper_new(NULL);
+	struct log log = { 0 };
+	int never[2];
+
+	(void)state;
+	assert_int_equal(pipe(never), 0);
+	for (uid_t i = 0; i < N; i++)
+		submit_of(helper, &log, i, 'x', never[0]);
+	wait_for_all(helper);
+	assert_int_equal(log.n_given_up, N);
+	assert_int_equal(submit_of(helper, &log, N, 'a', -1), -EBUSY);
+	n_freed = 0;
+	close(never[1]);
+	while (__atomic_load_n(&n_freed, __ATOMIC_SEQ_CST) < N)
+		poll(NULL, 0, 1);
+	assert_int_equal(submit_of(helper, &log, 0, 'a', -1), 0);
+	assert_int_equal(submit_of(helper, &log, N, 'b', -1), 0);
+	wait_for_all(helper);
+	assert_string_equal(log.done, "ab");
+	seam_helper_free(helper);
+	close(never[0]);
+}
+
+static void a_user_is_known_by_the_process(void **state)
+{
+	(void)state;
+	assert_int_equal(seam_helper_user_of(getpid()), getuid());
+	assert_int_equal(seam_helper_user_of(-1), SEAM_HELPER_NO_USER);
+}
+
 static void no_more_than_so_many_wait(void **state)
 {
 	struct seam_helper *helper = seam_helper_new(NULL);
@@ -171,6 +238,10 @@ int main(void)
 		cmocka_unit_test(
 			one_that_hangs_is_given_up_and_the_next_is_done),
 		cmocka_unit_test(after_so_many_that_hang_the_rest_is_given_up),
+		cmocka_unit_test(the_jobs_of_other_users_are_done_all_the_same),
+		cmocka_unit_test(
+		so_many_users_stop_all_until_their_threads_come_back),
+		cmocka_unit_test(a_user_is_known_by_the_process),
 		cmocka_unit_test(no_more_than_so_many_wait),
 	};
 

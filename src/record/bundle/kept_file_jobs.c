@@ -120,10 +120,12 @@ int seam_kept_file_open(struct seam_kept_files *kept,
 
 	if (!o)
 		return -ENOMEM;
+	kept->files.items[i].user = seam_helper_user_of(m->pid);
 	o->job = (struct seam_helper_job) {
 		.run = open_run, .done = open_done,
 		.given_up = open_given_up, .free = open_free,
 		.context = kept, .tag = i,
+		.user = kept->files.items[i].user,
 	};
 	o->fd = -1;
 	identify(&o->id, m->build_id, m->build_id_size, m->filename);
@@ -191,7 +193,7 @@ int seam_kept_file_check_paths(struct seam_kept_files *kept)
 		return -ENOMEM;
 	c->job = (struct seam_helper_job) {
 		.run = check_run, .done = check_done, .free = check_free,
-		.context = kept,
+		.context = kept, .user = SEAM_HELPER_NO_USER,
 	};
 	for (; c->n < kept->files.n; c->n++) {
 		struct seam_kept_file *file = &kept->files.items[c->n];
@@ -384,7 +386,8 @@ int seam_kept_file_copy(struct seam_kept_files *kept, uint32_t i,
 	c->job = (struct seam_helper_job) {
 		.run = copy_run, .done = copy_done,
 		.given_up = seam_kept_counts_timed_out, .free = copy_free,
-		.context = counts, .tag = i, .limit_ns = COPY_LIMIT_NS,
+		.context = counts, .tag = i, .user = file->user,
+		.limit_ns = COPY_LIMIT_NS,
 	};
 	c->kept = kept;
 	c->bundle = *bundle;

@@ -53,6 +53,7 @@ enum {
 struct seam_kept_file {
 	int fd;			/* -1: not open */
 	int code;		/* -errno of opening it; 0: none so far */
+	uid_t user;		/* whose process mapped it first */
 	bool is_hit;		/* samples are in it */
 	bool is_at_path;	/* when the paths were checked last ... */
 	bool is_protected_there;	/* ... and that file is protected */

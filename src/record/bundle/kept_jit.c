@@ -84,6 +84,7 @@ static void open_runtime(struct seam_kept_jit *jit, struct seam_helper *helper,
 		.run = open_run, .done = open_done,
 		.given_up = open_given_up, .free = open_free,
 		.context = jit, .tag = i,
+		.user = jit->runtimes.items[i].user,
 	};
 	o->pid = jit->runtimes.items[i].pid;
 	seam_target_init(&o->target);
@@ -107,7 +108,9 @@ static struct seam_kept_jit_runtime *runtime_of(struct seam_kept_jit *jit,
 		jit->left_out_pid = pid;
 		return NULL;
 	}
-	*runtime = (struct seam_kept_jit_runtime) { .pid = pid };
+	*runtime = (struct seam_kept_jit_runtime) {
+		.pid = pid, .user = seam_helper_user_of(pid),
+	};
 	if (!jit->maps)
 		jit->maps = seam_perf_map_watch_start(jit->bundle);
 	if (jit->maps)
@@ -279,7 +282,8 @@ int seam_kept_jit_copy(struct seam_kept_jit *jit, struct seam_helper *helper,
 	c->job = (struct seam_helper_job) {
 		.run = copy_run, .done = copy_done,
 		.given_up = seam_kept_counts_timed_out, .free = copy_free,
-		.context = counts, .tag = i, .limit_ns = COPY_LIMIT_NS,
+		.context = counts, .tag = i, .user = runtime->user,
+		.limit_ns = COPY_LIMIT_NS,
 	};
 	c->jit = jit;
 	c->marker = marker;

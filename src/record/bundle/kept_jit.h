@@ -36,6 +36,7 @@ enum {
 
 struct seam_kept_jit_runtime {
 	int32_t pid;
+	uid_t user;		/* of the process */
 	int32_t marker_pid;	/* PID in the name of its dump; 0: no dump */
 	struct seam_target target;	/* opened by the helper */
 	int code;		/* -errno: it could not be opened */

@@ -3,8 +3,10 @@
 #include "record/proc/helper.h"
 
 #include "base/clock.h"
+#include "record/proc/procfs.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -31,10 +33,23 @@ struct seam_helper {
 	bool has_thread;
 	bool is_over;
 	bool wakes;			/* signal @fd when a job ends */
+	/* of each abandoned thread that still runs */
+	uid_t stuck[SEAM_HELPER_MAX_ALL_STUCK];
 	unsigned int n_stuck;
 	unsigned int n_users;		/* threads and the caller */
 	int fd;
 };
+
+uid_t seam_helper_user_of(int32_t pid)
+{
+	char path[64], text[128];
+
+	snprintf(path, sizeof(path), "/proc/%" PRId32 "/status", pid);
+	/* real, effective, saved, of the file system */
+	seam_procfs_value(path, "Uid", text, sizeof(text));
+	return text[0] < '0' || text[0] > '9' ? SEAM_HELPER_NO_USER :
+	       (uid_t)strtoul(text, NULL, 10);
+}
 
 static void push(struct list *list, struct seam_helper_job *job)
 {
@@ -89,6 +104,39 @@ static void leave(struct seam_helper *helper)
 	free(helper);
 }
 
+/* ---- threads that hang ---- */
+
+/* With the lock. */
+static bool is_refused(const struct seam_helper *helper, uid_t user)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < helper->n_stuck; i++)
+		n += helper->stuck[i] == user;
+	return n >= SEAM_HELPER_MAX_STUCK ||
+	       helper->n_stuck >= SEAM_HELPER_MAX_ALL_STUCK;
+}
+
+/* With the lock. */
+static void add_stuck(struct seam_helper *helper, uid_t user)
+{
+	if (helper->n_stuck < SEAM_HELPER_MAX_ALL_STUCK)
+		helper->stuck[helper->n_stuck++] = user;
+}
+
+/* With the lock: a thread of @user has come back. */
+static void remove_stuck(struct seam_helper *helper, uid_t user)
+{
+	for (unsigned int i = 0; i < helper->n_stuck; i++) {
+		if (helper->stuck[i] != user)
+			continue;
+		helper->stuck[i] = helper->stuck[--helper->n_stuck];
+		return;
+	}
+}
+
+/* ---- the thread ---- */
+
 /* With the lock: wait for the next job; NULL: is_over. */
 static struct seam_helper_job *take(struct seam_helper *helper)
 {
@@ -111,6 +159,7 @@ static bool put(struct seam_helper *helper, struct seam_helper_job *job)
 	static const uint64_t one = 1;
 
 	if (job->is_stuck) {
+		remove_stuck(helper, job->user);
 		job->free(job);
 		return false;
 	}
@@ -173,8 +222,7 @@ int seam_helper_submit(struct seam_helper *helper,
 
 	pthread_mutex_lock(&helper->lock);
 	r = helper->n_queued >= SEAM_HELPER_MAX_JOBS ||
-	    helper->n_stuck >= SEAM_HELPER_MAX_STUCK ? -EBUSY :
-	    start(helper);
+	    is_refused(helper, job->user) ? -EBUSY : start(helper);
 	if (r == 0) {
 		push(&helper->queue, job);
 		helper->n_queued++;
@@ -209,17 +257,23 @@ static void give_up_running(struct seam_helper *helper)
 	job->is_stuck = true;
 	helper->running = NULL;
 	helper->has_thread = false;
-	helper->n_stuck++;
+	add_stuck(helper, job->user);
 	if (job->given_up)
 		job->given_up(job->context, job->tag);
 }
 
-/* With the lock: give up the jobs that no thread will run. */
-static void give_up_queue(struct seam_helper *helper)
+/* With the lock: give up the jobs that no thread will run, or @all. */
+static void give_up_queue(struct seam_helper *helper, bool all)
 {
+	struct list queue = helper->queue;
 	struct seam_helper_job *job;
 
-	while ((job = pop(&helper->queue))) {
+	helper->queue.first = NULL;
+	while ((job = pop(&queue))) {
+		if (!all && !is_refused(helper, job->user)) {
+			push(&helper->queue, job);
+			continue;
+		}
 		helper->n_queued--;
 		if (job->given_up)
 			job->given_up(job->context, job->tag);
@@ -237,9 +291,9 @@ bool seam_helper_collect(struct seam_helper *helper)
 	pthread_mutex_lock(&helper->lock);
 	if (helper->running && is_overdue(helper->running)) {
 		give_up_running(helper);
-		if (helper->n_stuck >= SEAM_HELPER_MAX_STUCK ||
-		    (helper->queue.first && start(helper) < 0))
-			give_up_queue(helper);
+		give_up_queue(helper, false);
+		if (helper->queue.first && start(helper) < 0)
+			give_up_queue(helper, true);
 	}
 	done = helper->done;
 	helper->done.first = NULL;
@@ -261,7 +315,7 @@ void seam_helper_abandon(struct seam_helper *helper)
 	pthread_mutex_lock(&helper->lock);
 	if (helper->running)
 		give_up_running(helper);
-	give_up_queue(helper);
+	give_up_queue(helper, true);
 	pthread_mutex_unlock(&helper->lock);
 	seam_helper_collect(helper);
 }

@@ -9,9 +9,11 @@
  * the results.
  *
  * A job without progress for longer than its limit is given up: its thread is
- * abandoned together with the job, and a new thread runs the next one.  After
- * SEAM_HELPER_MAX_STUCK abandoned threads, all further jobs are given up at
- * once.  No call waits for an abandoned thread; it ends with the process.
+ * abandoned together with the job, and a new thread runs the next one.  While
+ * SEAM_HELPER_MAX_STUCK abandoned threads are in files of one user, all further
+ * jobs of that user are given up at once; of all users, while
+ * SEAM_HELPER_MAX_ALL_STUCK are.  No call waits for an abandoned thread; it
+ * ends, and is no longer counted, when its file answers after all.
  *
  * A job is a heap object and owns everything that it uses: no other thread
  * accesses it from seam_helper_submit() until it is collected.
@@ -22,11 +24,14 @@
 #ifndef SEAM_HELPER_H
 #define SEAM_HELPER_H
 
+#include <sys/types.h>
+
 #include "base/base.h"
 #include "base/err.h"
 
 enum {
-	SEAM_HELPER_MAX_STUCK = 16,
+	SEAM_HELPER_MAX_STUCK = 8,	/* of one user */
+	SEAM_HELPER_MAX_ALL_STUCK = 64,
 	SEAM_HELPER_MAX_JOBS = 4096,	/* in the queue */
 };
 
@@ -44,6 +49,7 @@ struct seam_helper_job {
 	void (*free)(struct seam_helper_job *job);
 	void *context;
 	uint64_t tag;
+	uid_t user;		/* whose files it uses; SEAM_HELPER_NO_USER */
 	uint64_t limit_ns;	/* without progress; 0: SEAM_HELPER_LIMIT_NS */
 
 	/* Private to the helper. */
@@ -52,7 +58,16 @@ struct seam_helper_job {
 	bool is_stuck;
 };
 
+/* Files of several users, or of one that is not known. */
+#define SEAM_HELPER_NO_USER ((uid_t)-1)
+
 #define SEAM_HELPER_LIMIT_NS UINT64_C(500000000)
+
+/*
+ * The user who started process @pid, who is accountable for its files also if
+ * it runs as another; SEAM_HELPER_NO_USER: it has ended.  Does not block.
+ */
+uid_t seam_helper_user_of(int32_t pid);
 
 struct seam_helper;
 
@@ -64,7 +79,7 @@ void seam_helper_free(struct seam_helper *helper);
 
 /*
  * Queue @job, which the helper owns from now on.  -EBUSY: the queue is full,
- * or too many threads hang; or -errno of starting one.  On an error only its
+ * or too many threads hang, of its user or in all; or -errno of starting one.  On an error only its
  * free() was called.
  */
 int seam_helper_submit(struct seam_helper *helper,

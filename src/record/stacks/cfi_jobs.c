@@ -184,6 +184,7 @@ static void set_file(struct seam_cfi_job *j,
 	j->mapping = *mapping;
 	j->mapping.path = path;
 	j->job.limit_ns = READ_LIMIT_NS;
+	j->job.user = seam_helper_user_of(mapping->pid);
 	j->fd = -1;
 }
 

@@ -198,6 +198,7 @@ static void begin_read(struct seam_live_dumps *dumps,
 	j->job = (struct seam_helper_job) {
 		.run = run, .done = done, .given_up = given_up,
 		.free = free_job, .context = dumps, .tag = dump->serial,
+		.user = dump->user,
 	};
 	j->pid = dump->pid;
 	j->fd = dump->fd;
@@ -279,7 +280,8 @@ void seam_live_dumps_add(struct seam_live_dumps *dumps, int32_t pid,
 	if (!dump)
 		return;
 	*dump = (struct seam_live_dump) {
-		.pid = pid, .fd = -1, .path = strdup(path),
+		.pid = pid, .user = seam_helper_user_of(pid), .fd = -1,
+		.path = strdup(path),
 		.serial = ++dumps->n_serials,
 		.wait_ns = SEAM_LIVE_DUMPS_WAIT_NS,
 	};

@@ -34,6 +34,7 @@ enum {
 
 struct seam_live_dump {
 	int32_t pid;
+	uid_t user;			/* of the process */
 	int fd;				/* -1: not open, or with the job */
 	char *path;			/* as the process sees it; owned */
 	uint64_t serial;
