@@ -28,7 +28,7 @@ uint64_t seam_wire_uint(const struct seam_field *f, const void *rec)
 	return 0;
 }
 
-static uint64_t read_uleb(struct seam_cursor *c)
+uint64_t seam_wire_uleb(struct seam_cursor *c)
 {
 	size_t start = c->pos;
 	uint64_t v = seam_cursor_uleb128(c);
@@ -75,9 +75,9 @@ int seam_wire_read(struct seam_cursor *c, const struct seam_record *rec,
 			*(struct seam_bytes *)p =
 				read_bytes(c, seam_cursor_left(c));
 			break;
-		case SEAM_WIRE_ULEB: *(uint64_t *)p = read_uleb(c); break;
+		case SEAM_WIRE_ULEB: *(uint64_t *)p = seam_wire_uleb(c); break;
 		case SEAM_WIRE_STRING:
-			*(struct seam_bytes *)p = read_bytes(c, read_uleb(c));
+			*(struct seam_bytes *)p = read_bytes(c, seam_wire_uleb(c));
 			break;
 		}
 	}

@@ -110,6 +110,9 @@ void seam_wire_put_uint(uint8_t *to, uint64_t v, size_t n,
 
 enum { SEAM_ULEB_BYTES = 10 };	/* of the longest ULEB128 of 64 bits */
 
+/* Read a ULEB128 of at most SEAM_ULEB_BYTES; a longer one is -EBADMSG. */
+uint64_t seam_wire_uleb(struct seam_cursor *c);
+
 /* Write @v as ULEB128 of the fewest bytes; returns their number. */
 size_t seam_wire_put_uleb(uint8_t to[SEAM_ULEB_BYTES], uint64_t v);
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "wire/guest/guest_counts.h"
 #include "wire/guest/guest_decode.h"
 
 enum {
@@ -214,11 +215,7 @@ static void count_sample(struct seam_guest_service *g,
 	g->counts.n_samples++;
 	g->counts.n_guest += has_frames;
 	g->counts.n_ticks += reader->head.n_ticks;
-	g->counts.n_incomplete += reader->head.host_end !=
-				  SEAM_STACK_COMPLETE ||
-				  (reader->head.guest_end !=
-				   SEAM_GUEST_COMPLETE &&
-				   reader->head.guest_end != SEAM_GUEST_ABSENT);
+	g->counts.n_incomplete += !seam_guest_is_whole(&reader->head);
 }
 
 /* A record that was checked. */
@@ -322,12 +319,6 @@ static void preview(struct seam_service *service,
 		s->last_ns = time_ns;
 }
 
-static int begin_symbols(struct seam_service_stream *stream)
-{
-	(void)stream;
-	return 0;
-}
-
 static bool take_symbol(struct seam_service_stream *stream, uint8_t *record,
 			size_t size)
 {
@@ -342,13 +333,6 @@ static bool take_symbol(struct seam_service_stream *stream, uint8_t *record,
 	}
 	g->counts.n_symbols++;
 	return true;
-}
-
-static void end_symbols(struct seam_service_stream *stream,
-			const struct seam_owner_counts *counts)
-{
-	(void)stream;
-	(void)counts;
 }
 
 /* ---- the service ---- */
@@ -379,9 +363,7 @@ void seam_guest_service_init(struct seam_guest_service *g)
 			},
 			.event = SEAM_GUEST_SYMTAB_EVENT,
 			.sample_type = FIXED_TYPE,
-			.context = g,
-			.begin = begin_symbols, .take = take_symbol,
-			.end = end_symbols,
+			.context = g, .take = take_symbol,
 		},
 	};
 	seam_guest_service_set_period(g, SEAM_GUEST_DEFAULT_NS);

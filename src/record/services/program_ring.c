@@ -216,7 +216,7 @@ static bool begin(const struct seam_services *s,
 	if (!find_owner(s, ring->target, ring->owner, &in->stream))
 		return false;
 	in->stream.service = ring->service;
-	if (ring->service->begin(&in->stream) == 0)
+	if (!ring->service->begin || ring->service->begin(&in->stream) == 0)
 		return true;
 	in->stream.service = NULL;
 	in->stream.pid = 0;
@@ -373,7 +373,8 @@ static void end(struct seam_services *s, const struct seam_program_ring *ring)
 			ring->target, counts.n_skipped[i], 1);
 	if (in && in->stream.service) {
 		report_losses(s, in, ring->target, &counts);
-		service->end(&in->stream, &counts);
+		if (service->end)
+			service->end(&in->stream, &counts);
 	} else {
 		service->n_unowned++;
 		service->n_unowned_offered += counts.n_offered;

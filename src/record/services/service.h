@@ -52,7 +52,10 @@ struct seam_service {
 	uint64_t from_ns;		/* older samples are not wanted */
 	void *context;			/* the service's own */
 
-	/* 0, or -errno: called again next round; the records are kept. */
+	/*
+	 * 0, or -errno: called again next round; the records are kept.  NULL:
+	 * there is nothing to prepare.
+	 */
 	int (*begin)(struct seam_service_stream *stream);
 
 	/*
@@ -84,7 +87,7 @@ struct seam_service {
 	/*
 	 * @counts are the program's own: bounded, not trusted.  A stream with a
 	 * state of preview() that never began is ended too: its pid is 0, and
-	 * so are the counts.
+	 * so are the counts.  May be NULL.
 	 */
 	void (*end)(struct seam_service_stream *stream,
 		    const struct seam_owner_counts *counts);

@@ -2,6 +2,26 @@
 /* guest_counts.c - add up, and name; see guest_counts.h */
 #include "wire/guest/guest_counts.h"
 
+/* For JSON, and for people. */
+static const char *const ends[SEAM_GUEST_N_ENDS][2] = {
+	[SEAM_GUEST_COMPLETE] = { "complete", "complete" },
+	[SEAM_GUEST_ABSENT] = { "absent", "no VM on the stack" },
+	[SEAM_GUEST_CUT] = {
+		"cut", "too deep: frames in the middle left out" },
+	[SEAM_GUEST_NOT_FOUND] = {
+		"not_found", "a VM's frame without its state" },
+	[SEAM_GUEST_INVALID] = {
+		"invalid", "a VM's state that contradicts itself" },
+	[SEAM_GUEST_UNSETTLED] = {
+		"unsettled", "the VM was changing its frames" },
+	[SEAM_GUEST_UNREADABLE] = {
+		"unreadable", "memory that could not be read" },
+	[SEAM_GUEST_NO_PROGRESS] = {
+		"no_progress", "a chain of frames without end" },
+	[SEAM_GUEST_HOST_ENDED] = {
+		"host_ended", "the host's stack ended before" },
+};
+
 void seam_guest_counts_merge(struct seam_guest_counts *counts,
 			     const struct seam_guest_counts *from)
 {
@@ -25,34 +45,10 @@ uint64_t seam_guest_counts_total(const struct seam_guest_counts *counts)
 
 const char *seam_guest_end_key(enum seam_guest_end end)
 {
-	static const char *const keys[SEAM_GUEST_N_ENDS] = {
-		[SEAM_GUEST_COMPLETE] = "complete",
-		[SEAM_GUEST_ABSENT] = "absent",
-		[SEAM_GUEST_CUT] = "cut",
-		[SEAM_GUEST_NOT_FOUND] = "not_found",
-		[SEAM_GUEST_INVALID] = "invalid",
-		[SEAM_GUEST_UNSETTLED] = "unsettled",
-		[SEAM_GUEST_UNREADABLE] = "unreadable",
-		[SEAM_GUEST_NO_PROGRESS] = "no_progress",
-		[SEAM_GUEST_HOST_ENDED] = "host_ended",
-	};
-
-	return end < SEAM_GUEST_N_ENDS ? keys[end] : NULL;
+	return end < SEAM_GUEST_N_ENDS ? ends[end][0] : NULL;
 }
 
 const char *seam_guest_end_text(enum seam_guest_end end)
 {
-	static const char *const texts[SEAM_GUEST_N_ENDS] = {
-		[SEAM_GUEST_COMPLETE] = "complete",
-		[SEAM_GUEST_ABSENT] = "no VM on the stack",
-		[SEAM_GUEST_CUT] = "too deep: frames in the middle left out",
-		[SEAM_GUEST_NOT_FOUND] = "a VM's frame without its state",
-		[SEAM_GUEST_INVALID] = "a VM's state that contradicts itself",
-		[SEAM_GUEST_UNSETTLED] = "the VM was changing its frames",
-		[SEAM_GUEST_UNREADABLE] = "memory that could not be read",
-		[SEAM_GUEST_NO_PROGRESS] = "a chain of frames without end",
-		[SEAM_GUEST_HOST_ENDED] = "the host's stack ended before",
-	};
-
-	return end < SEAM_GUEST_N_ENDS ? texts[end] : NULL;
+	return end < SEAM_GUEST_N_ENDS ? ends[end][1] : NULL;
 }

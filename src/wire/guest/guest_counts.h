@@ -19,16 +19,21 @@ struct seam_guest_counts {
 	uint64_t n_bad;		/* records that break the format; not above */
 };
 
+/* Whether no frame is missing, of guest or host. */
+static inline bool seam_guest_is_whole(const struct seam_guest_head *head)
+{
+	return (head->guest_end == SEAM_GUEST_COMPLETE ||
+		head->guest_end == SEAM_GUEST_ABSENT) &&
+	       head->host_end == SEAM_STACK_COMPLETE;
+}
+
 /* Count a record, which was checked. */
 static inline void seam_guest_counts_add(struct seam_guest_counts *counts,
 					 const struct seam_guest_head *head)
 {
-	bool is_whole = head->guest_end == SEAM_GUEST_COMPLETE ||
-			head->guest_end == SEAM_GUEST_ABSENT;
-
 	counts->n_guest[head->guest_end]++;
 	counts->n_host[head->host_end]++;
-	counts->n_complete += is_whole && head->host_end == SEAM_STACK_COMPLETE;
+	counts->n_complete += seam_guest_is_whole(head);
 	counts->n_ticks += head->n_ticks;
 }
 

@@ -2,6 +2,7 @@
 /* guest_decode.c - bytes to structs, checked; see guest_decode.h */
 #include "wire/guest/guest_decode.h"
 
+#include <endian.h>
 #include <errno.h>
 
 #define SPEC "seam, doc/formats/guest.md"
@@ -124,18 +125,15 @@ static int check_head(const struct seam_guest_head *head, struct seam_err *err)
 	return 0;
 }
 
-static uint32_t u32_at(const uint8_t *p)
-{
-	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
-	       (uint32_t)p[3] << 24;
-}
-
 struct seam_guest_frame seam_guest_frame_at(const struct seam_guest_part *part,
 					    size_t i)
 {
-	const uint8_t *p = part->frames + 8 * i;
+	struct seam_guest_frame frame;
 
-	return (struct seam_guest_frame) { u32_at(p), u32_at(p + 4) };
+	memcpy(&frame, part->frames + sizeof(frame) * i, sizeof(frame));
+	return (struct seam_guest_frame) {
+		le32toh(frame.id), le32toh(frame.place),
+	};
 }
 
 static int check_frames(const struct seam_guest_part *part, size_t pos,

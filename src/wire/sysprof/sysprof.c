@@ -49,16 +49,6 @@ bool seam_sysprof_is(struct seam_bytes bytes)
 
 /* -- numbers ------------------------------------------------------------- */
 
-static uint64_t long_uleb(struct seam_cursor *c)
-{
-	size_t start = c->pos;
-	uint64_t v = seam_cursor_uleb128(c);
-
-	if (c->pos - start > SEAM_ULEB_BYTES)
-		seam_cursor_fail(c, -EBADMSG, start);
-	return v;
-}
-
 /* As seam_cursor_u8(), inline. */
 static inline uint8_t byte(struct seam_cursor *c)
 {
@@ -123,7 +113,7 @@ static inline uint64_t uleb(struct seam_cursor *c)
 		   short_uleb(c->base + c->pos, &v);
 
 	if (!n)
-		return long_uleb(c);
+		return seam_wire_uleb(c);
 	c->pos += n;
 	return v;
 }
@@ -228,27 +218,24 @@ static int read_symbol(struct seam_sysprof_reader *r,
 		       enum seam_sysprof_kind kind, struct seam_err *err)
 {
 	struct seam_cursor *c = &r->cursor;
+	const char *what = "a trace";
 
 	item->kind = kind;
-	switch (kind) {
-	case SEAM_SYSPROF_SYMBOL_LFUNC:
+	if (kind == SEAM_SYSPROF_SYMBOL_LFUNC) {
+		what = "a Lua symbol";
 		seam_wire_read(c, &seam_sysprof_lfunc_table, &item->lfunc);
-		return c->error ? fail_at(c, "a Lua symbol", err) : 1;
-	case SEAM_SYSPROF_SYMBOL_CFUNC:
+	} else if (kind == SEAM_SYSPROF_SYMBOL_CFUNC) {
+		what = "a C symbol";
 		seam_wire_read(c, &seam_sysprof_cfunc_table, &item->cfunc);
-		return c->error ? fail_at(c, "a C symbol", err) : 1;
-	default:
-		if (!r->has_trace_addr || item->is_event) {
-			seam_wire_read(c, &seam_sysprof_trace_table,
-				       &item->trace);
-			return c->error ? fail_at(c, "a trace", err) : 1;
-		}
+	} else if (!r->has_trace_addr || item->is_event) {
+		seam_wire_read(c, &seam_sysprof_trace_table, &item->trace);
+	} else {
 		item->trace.traceno = uleb(c);
 		uleb(c);	/* where its code is */
 		item->trace.addr = uleb(c);
 		item->trace.line = uleb(c);
-		return c->error ? fail_at(c, "a trace", err) : 1;
 	}
+	return c->error ? fail_at(c, what, err) : 1;
 }
 
 static int next_of_symtab(struct seam_sysprof_reader *r,
@@ -551,10 +538,8 @@ static int next_of_profile(struct seam_sysprof_reader *r,
 /* How far a table of version 2 is read, with or without addresses. */
 static size_t try_symtab(struct seam_bytes bytes, bool has_trace_addr)
 {
-	struct seam_sysprof_reader r;
 	struct seam_sysprof_item item;
-
-	r = (struct seam_sysprof_reader) {
+	struct seam_sysprof_reader r = {
 		.cursor = seam_cursor_over(bytes, SEAM_LITTLE),
 		.has_trace_addr = has_trace_addr,
 	};
