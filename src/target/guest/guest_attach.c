@@ -7,7 +7,6 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -27,13 +26,13 @@ static char vms_text[MAX_VMS_TEXT];
 /* What was refused is not tried again while it stays loaded. */
 static const void *refused[MAX_REFUSED];
 static size_t n_refused;
-/* The loader's counts at the last look. */
-static uint64_t n_adds, n_subs;
+/* At the last look. */
+static struct seam_self_loads loads;
 
 /* --- images --- */
 
 struct listing {
-	uint64_t n_adds, n_subs;
+	struct seam_self_loads loads;
 	SEAM_ARRAY(char *) names;	/* the first is the program: "" */
 	bool is_partial;		/* memory ran out */
 };
@@ -45,8 +44,7 @@ static int add_image(struct dl_phdr_info *info, size_t size, void *context)
 	char **name;
 
 	(void)size;
-	listing->n_adds = info->dlpi_adds;
-	listing->n_subs = info->dlpi_subs;
+	listing->loads = seam_self_loads_of(info);
 	if (!info->dlpi_name[0] && listing->names.n)
 		return 0;
 	name = SEAM_ARRAY_PUSH(&listing->names);
@@ -54,13 +52,6 @@ static int add_image(struct dl_phdr_info *info, size_t size, void *context)
 		*name = strdup(info->dlpi_name);
 	listing->is_partial |= !name || !*name;
 	return 0;
-}
-
-static void list_images(struct listing *listing)
-{
-	seam_self_loader_enter();
-	dl_iterate_phdr(add_image, listing);
-	seam_self_loader_leave();
 }
 
 static void free_listing(struct listing *listing)
@@ -271,46 +262,23 @@ static int result(void)
 	return n ? 0 : n_refused ? -ENOTSUP : -ENOENT;
 }
 
-/* The counts alone: ends at the first image. */
-static int read_counts(struct dl_phdr_info *info, size_t size, void *context)
-{
-	struct listing *listing = context;
-
-	(void)size;
-	listing->n_adds = info->dlpi_adds;
-	listing->n_subs = info->dlpi_subs;
-	return 1;
-}
-
-static bool is_changed(void)
-{
-	struct listing now = { .n_adds = 0 };
-
-	seam_self_loader_enter();
-	dl_iterate_phdr(read_counts, &now);
-	seam_self_loader_leave();
-	return now.n_adds != n_adds || now.n_subs != n_subs;
-}
-
 int seam_guest_refresh(void)
 {
-	struct listing listing = { .n_adds = 0 };
+	struct listing listing = { .is_partial = false };
 	int r;
 
 	free_left();
-	if (!is_changed())
+	if (seam_self_loads_equal(loads, seam_self_loads_now()))
 		return result();
-	list_images(&listing);
-	if (listing.n_subs != n_subs)
+	seam_self_loader_list(add_image, &listing);
+	if (listing.loads.n_subs != loads.n_subs)
 		detach_unloaded();
 	attach_all(&listing);
 	r = result();
-	if (listing.is_partial) {
+	if (listing.is_partial)
 		r = -ENOMEM;
-	} else {
-		n_adds = listing.n_adds;
-		n_subs = listing.n_subs;
-	}
+	else
+		loads = listing.loads;
 	free_listing(&listing);
 	return r;
 }

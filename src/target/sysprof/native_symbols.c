@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "target/sysprof/elf_functions.h"
-#include "unwind/in_process/self_fork.h"
 
 /* Bytes between functions that alignment alone explains. */
 enum { MAX_PADDING = 64 };
@@ -89,24 +88,13 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
 
 	(void)size;
 	set_bounds(&file, info);
-	symbols->n_adds = info->dlpi_adds;
-	symbols->n_subs = info->dlpi_subs;
+	symbols->loads = seam_self_loads_of(info);
 	known = find_file(symbols, file.start, path);
 	if (known)
 		known->is_loaded = true;
 	else if (!add_file(listing, info, file, path))
 		listing->error = -ENOMEM;
 	return listing->error < 0;
-}
-
-/* Whether the loader's counts are those of the last time. */
-static int compare(struct dl_phdr_info *info, size_t size, void *context)
-{
-	const struct seam_native_symbols *symbols = context;
-
-	(void)size;
-	return info->dlpi_adds == symbols->n_adds &&
-	       info->dlpi_subs == symbols->n_subs ? 1 : -1;
 }
 
 static void forget_unloaded(struct seam_native_symbols *symbols)
@@ -125,19 +113,14 @@ static void forget_unloaded(struct seam_native_symbols *symbols)
 static int list_files(struct file_listing *listing)
 {
 	struct seam_native_symbols *symbols = listing->symbols;
-	bool is_same;
 
-	seam_self_loader_enter();
-	is_same = dl_iterate_phdr(compare, symbols) == 1;
-	if (!is_same) {
-		for (size_t i = 0; i < symbols->files.n; i++)
-			symbols->files.items[i].is_loaded = false;
-		dl_iterate_phdr(visit, listing);
-	}
-	seam_self_loader_leave();
-	if (!is_same)
-		forget_unloaded(symbols);
-	return is_same ? 0 : 1;
+	if (seam_self_loads_equal(symbols->loads, seam_self_loads_now()))
+		return 0;
+	for (size_t i = 0; i < symbols->files.n; i++)
+		symbols->files.items[i].is_loaded = false;
+	seam_self_loader_list(visit, listing);
+	forget_unloaded(symbols);
+	return 1;
 }
 
 /* ---- their functions ---- */
@@ -267,5 +250,5 @@ void seam_native_symbols_fini(struct seam_native_symbols *symbols)
 	for (size_t i = 0; i < symbols->files.n; i++)
 		free(symbols->files.items[i].path);
 	free(symbols->files.items);
-	*symbols = (struct seam_native_symbols) { .n_adds = 0 };
+	*symbols = (struct seam_native_symbols) { .files.n = 0 };
 }

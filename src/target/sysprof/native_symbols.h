@@ -14,6 +14,7 @@
 #define SEAM_NATIVE_SYMBOLS_H
 
 #include "base/array.h"
+#include "unwind/in_process/self_fork.h"
 
 /* A function that symbols of files may lack. */
 struct seam_native_name {
@@ -37,7 +38,7 @@ struct seam_loaded_file {
 
 /* Zeroed is valid and empty. */
 struct seam_native_symbols {
-	uint64_t n_adds, n_subs;	/* the loader's counts */
+	struct seam_self_loads loads;	/* at the last call */
 	SEAM_ARRAY(struct seam_loaded_file) files;
 };
 

@@ -47,7 +47,7 @@ static void become_idle(void)
 	/* never freed: other threads may have been changing it in the parent */
 	atomic_store(&run->late, NULL);
 	run->written = NULL;
-	current.symbols = (struct seam_native_symbols) { .n_adds = 0 };
+	current.symbols = (struct seam_native_symbols) { .files.n = 0 };
 	seam_sysprof_loads_forget();
 	seam_sysprof_signal_remove(run);
 	if (state != SEAM_SYSPROF_BUSY && is_streamed(&current.options) &&

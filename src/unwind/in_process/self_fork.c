@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <time.h>
 
 enum { PAUSE_NS = 50 * 1000, MAX_PAUSES = 10000 };
@@ -41,6 +40,34 @@ void seam_self_loader_enter(void)
 void seam_self_loader_leave(void)
 {
 	atomic_store(&is_in_loader, false);
+}
+
+int seam_self_loader_list(int (*on_image)(struct dl_phdr_info *image,
+					  size_t size, void *context),
+			  void *context)
+{
+	int r;
+
+	seam_self_loader_enter();
+	r = dl_iterate_phdr(on_image, context);
+	seam_self_loader_leave();
+	return r;
+}
+
+/* All images have the same counts: the first is enough. */
+static int read_loads(struct dl_phdr_info *image, size_t size, void *context)
+{
+	(void)size;
+	*(struct seam_self_loads *)context = seam_self_loads_of(image);
+	return 1;
+}
+
+struct seam_self_loads seam_self_loads_now(void)
+{
+	struct seam_self_loads loads = { 0 };
+
+	seam_self_loader_list(read_loads, &loads);
+	return loads;
 }
 
 static void before_fork(void)

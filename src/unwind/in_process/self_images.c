@@ -195,8 +195,7 @@ static struct seam_self_images *make_images(const struct seam_self_scan *scan)
 
 	if (images == MAP_FAILED)
 		return NULL;
-	images->n_adds = scan->n_adds;
-	images->n_subs = scan->n_subs;
+	images->loads = scan->loads;
 	images->n_pages_bytes = size;
 	for (size_t i = 0; i < scan->n; i++) {
 		const struct seam_self_found *found = &scan->found[i];

@@ -22,6 +22,7 @@
 #define SEAM_SELF_IMAGES_H
 
 #include "unwind/compile/table.h"
+#include "unwind/in_process/self_fork.h"
 
 struct seam_self_image {
 	uint64_t start, end;		/* of its executable segments */
@@ -31,7 +32,7 @@ struct seam_self_image {
 };
 
 struct seam_self_images {
-	uint64_t n_adds, n_subs;	/* dl_phdr_info's, at that time */
+	struct seam_self_loads loads;	/* at that time */
 	size_t n_pages_bytes;		/* of the mapping that begins here */
 	size_t n;
 	struct seam_self_image list[];	/* ascending */

@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "unwind/in_process/self_fork.h"
 #include "unwind/in_process/self_memory.h"
 
 /* Where images are unloaded all the time. */
@@ -54,7 +53,7 @@ find_same(const struct scanning *s, const struct seam_self_found *found)
 {
 	const struct seam_self_images *current = s->current;
 
-	if (!current || current->n_subs != s->scan->n_subs)
+	if (!current || current->loads.n_subs != s->scan->loads.n_subs)
 		return NULL;
 	for (size_t i = 0; i < current->n; i++)
 		if (current->list[i].start == found->start &&
@@ -84,9 +83,8 @@ static int add_image(struct dl_phdr_info *info, size_t size, void *context)
 	struct scanning *s = context;
 	struct seam_self_found *found = &s->scan->found[s->scan->n];
 
-	(void)size;	/* glibc since 2.4 and musl have both counts */
-	s->scan->n_adds = info->dlpi_adds;
-	s->scan->n_subs = info->dlpi_subs;
+	(void)size;
+	s->scan->loads = seam_self_loads_of(info);
 	*found = (struct seam_self_found) {
 		.start = UINT64_MAX, .bias = info->dlpi_addr };
 	for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -105,45 +103,10 @@ static int add_image(struct dl_phdr_info *info, size_t size, void *context)
 	return ++s->scan->n == SEAM_SELF_MAX_IMAGES;
 }
 
-/* Whether the loader's counts are those of @context; ends at one image. */
-static int compare_counts(struct dl_phdr_info *info, size_t size,
-			  void *context)
-{
-	const struct seam_self_images *current = context;
-
-	(void)size;
-	return info->dlpi_adds == current->n_adds &&
-	       info->dlpi_subs == current->n_subs ? 1 : -1;
-}
-
-static int compare_unloaded(struct dl_phdr_info *info, size_t size,
-			    void *context)
-{
-	const struct seam_self_scan *scan = context;
-
-	(void)size;
-	return info->dlpi_subs == scan->n_subs ? 1 : -1;
-}
-
-static int call_loader(int (*on_image)(struct dl_phdr_info *, size_t, void *),
-		       void *context)
-{
-	int r;
-
-	seam_self_loader_enter();
-	r = dl_iterate_phdr(on_image, context);
-	seam_self_loader_leave();
-	return r;
-}
-
 bool seam_self_scan_differs(const struct seam_self_images *current)
 {
-	union {
-		const struct seam_self_images *in;
-		void *out;	/* the callback only reads it */
-	} context = { current };
-
-	return !current || call_loader(compare_counts, context.out) < 0;
+	return !current || !seam_self_loads_equal(current->loads,
+						  seam_self_loads_now());
 }
 
 /* --- copies, without the lock --- */
@@ -275,10 +238,10 @@ int seam_self_scan(struct seam_self_scan *scan,
 		int r;
 
 		scan->n = scan->n_copied = 0;
-		call_loader(add_image, &s);
+		seam_self_loader_list(add_image, &s);
 		r = copy_all(scan);
 		/* what was copied is what was listed, if none was unloaded */
-		if (r < 0 || call_loader(compare_unloaded, scan) > 0)
+		if (r < 0 || seam_self_loads_now().n_subs == scan->loads.n_subs)
 			return r;
 	}
 	return -EAGAIN;

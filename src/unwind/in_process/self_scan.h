@@ -44,7 +44,7 @@ struct seam_self_found {
 
 /* Zeroed is valid and empty. */
 struct seam_self_scan {
-	uint64_t n_adds, n_subs;	/* dl_phdr_info's */
+	struct seam_self_loads loads;
 	struct seam_self_found *found;
 	size_t n;
 	uint8_t *copies;
