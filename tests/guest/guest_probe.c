@@ -191,7 +191,7 @@ static void corrupt_register(ucontext_t *context)
 static uint64_t *some_field(void)
 {
 	const struct seam_luajit *lj = seam_guest_slots[0].object;
-	const struct seam_luajit_offsets *at = &lj->layout.at;
+	const struct seam_luajit_offsets *at = &lj->at;
 	const uint16_t of_thread[] = { at->l_glref, at->l_base, at->l_stack,
 				       at->l_maxstack, at->l_cframe };
 	const uint16_t of_vm[] = { at->g_cur_l, at->g_jit_base, at->g_vmstate,

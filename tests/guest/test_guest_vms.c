@@ -161,11 +161,11 @@ static void each_wrong_offset_is_refused_with_a_reason(void **state)
 	(void)state;
 	object = *(const struct seam_luajit_object *)proven();
 	assert_true(prove(&object, reason, sizeof(reason)));
-	for (size_t at = 0; at < sizeof(object.lj.layout.at); at += 2)
+	for (size_t at = 0; at < sizeof(object.lj.at); at += 2)
 		for (int by = -8; by <= 8; by += 4) {
 			struct seam_luajit_object wrong = object;
-			uint16_t *offset = (uint16_t *)((char *)
-				&wrong.lj.layout.at + at);
+			uint16_t *offset =
+				(uint16_t *)((char *)&wrong.lj.at + at);
 
 			if (by == 0 || *offset == 0)
 				continue;
@@ -187,8 +187,8 @@ static void code_at_the_wrong_place_is_refused(void **state)
 
 	(void)state;
 	object = *(const struct seam_luajit_object *)proven();
-	object.lj.layout.code_start += 1 << 20;
-	object.lj.layout.code_end += 1 << 20;
+	object.lj.code_start += 1 << 20;
+	object.lj.code_end += 1 << 20;
 	assert_false(prove(&object, reason, sizeof(reason)));
 	assert_non_null(strstr(reason, "not complete"));
 }
@@ -646,9 +646,9 @@ static void walk_top_without_code(struct seam_guest_sample *sample,
 	assert_true(page != MAP_FAILED);
 	assert_true(seam_luajit_read_thread(&lj, &walk.memory, a.thread,
 					    &stack.thread));
-	lj.layout.code_start = (uint64_t)(uintptr_t)page;
-	lj.layout.code_end = lj.layout.code_start + 4096;
-	a.notes[SEAM_LUAJIT_NOTE_PC] = lj.layout.code_start + 64;
+	lj.code_start = (uint64_t)(uintptr_t)page;
+	lj.code_end = lj.code_start + 4096;
+	a.notes[SEAM_LUAJIT_NOTE_PC] = lj.code_start + 64;
 	a.notes[SEAM_LUAJIT_NOTE_RDX] = stack.thread.base;
 	a.kind = kind;
 	seam_luajit_walk_top(&lj, &walk, &a, &stack);
@@ -662,7 +662,7 @@ static int walk_both(struct seam_lua *lua)
 	(void)lua;
 	take_here(own->sample);
 	vmstate = (uint32_t *)(uintptr_t)(own->sample->head.vm +
-					  proven()->layout.at.g_vmstate);
+					  proven()->at.g_vmstate);
 	before = *vmstate;
 	walk_top_without_code(own->sample, SEAM_LUAJIT_AT_CALL);
 	/* as while the interpreter runs */

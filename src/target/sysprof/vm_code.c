@@ -14,8 +14,8 @@ bool seam_sysprof_vm_code(size_t i, uint64_t *start, uint64_t *end)
 		if (atomic_load(&slot->state) != SEAM_GUEST_USED ||
 		    slot->vm != &seam_luajit_vm || i-- != 0)
 			continue;
-		*start = vm->lj.layout.code_start;
-		*end = vm->lj.layout.code_end;
+		*start = vm->lj.code_start;
+		*end = vm->lj.code_end;
 		return true;
 	}
 	return false;

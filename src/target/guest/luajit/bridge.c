@@ -43,7 +43,7 @@ static bool has(const struct bridging *b, unsigned int column)
 bool seam_luajit_has_code(const void *object, uint64_t pc, bool is_in_image)
 {
 	const struct seam_luajit *lj = object;
-	uint64_t distance = pc - lj->layout.code_start;
+	uint64_t distance = pc - lj->code_start;
 
 	if (is_in_image)
 		return seam_luajit_is_code(lj, pc);
@@ -80,13 +80,12 @@ static uint64_t find_cframe(const struct bridging *b,
 	uint64_t cframe = raw(thread->cframe);
 
 	if (last && !read_stack(b, last->notes[SEAM_LUAJIT_NOTE_CFRAME] +
-				b->lj->layout.at.cf_prev, &cframe))
+				b->lj->at.cf_prev, &cframe))
 		return 0;
 	for (int i = 0; i < MAX_CHAIN && raw(cframe); i++) {
 		if (raw(cframe) >= low && raw(cframe) <= high)
 			return raw(cframe);
-		if (!read_stack(b, raw(cframe) + b->lj->layout.at.cf_prev,
-				&cframe))
+		if (!read_stack(b, raw(cframe) + b->lj->at.cf_prev, &cframe))
 			return 0;
 	}
 	return 0;
@@ -98,8 +97,7 @@ static bool is_cframe(const struct bridging *b, uint64_t sp,
 {
 	uint64_t addr;
 
-	return !(sp & 7) &&
-	       read_stack(b, sp + b->lj->layout.at.cf_l, &addr) &&
+	return !(sp & 7) && read_stack(b, sp + b->lj->at.cf_l, &addr) &&
 	       seam_luajit_read_thread(b->lj, &b->walk->memory, addr,
 				       thread) &&
 	       find_cframe(b, thread, sp, sp) == sp;
@@ -109,7 +107,7 @@ static bool is_cframe(const struct bridging *b, uint64_t sp,
 static bool running_thread(const struct bridging *b,
 			   struct seam_luajit_thread *thread)
 {
-	const struct seam_luajit_offsets *at = &b->lj->layout.at;
+	const struct seam_luajit_offsets *at = &b->lj->at;
 	uint64_t g, addr;
 	size_t n = b->walk->n_activations;
 
@@ -130,7 +128,7 @@ static bool running_thread(const struct bridging *b,
 static void know_cframe(const struct bridging *b, uint64_t cframe)
 {
 	const struct seam_unwind_memory *stack = b->walk->stack;
-	uint64_t last = cframe + b->lj->layout.at.cf_bytes - 1;
+	uint64_t last = cframe + b->lj->at.cf_bytes - 1;
 
 	if (cframe - stack->stack_addr >= stack->stack_bytes ||
 	    last - stack->stack_addr >= stack->stack_bytes)
@@ -152,7 +150,7 @@ static enum seam_guest_bridged leave(const struct bridging *b,
 				     uint64_t cframe, bool is_trace)
 {
 	const uint64_t preserved = UINT64_C(1) << R12 | UINT64_C(1) << R13;
-	uint64_t cfa = cframe + b->lj->layout.at.cf_bytes;
+	uint64_t cfa = cframe + b->lj->at.cf_bytes;
 
 	b->regs->known &= preserved;
 	if (!restore(b, cfa - 8, RIP) || !restore(b, cfa - 16, RBP) ||
@@ -208,9 +206,9 @@ static enum seam_guest_bridged leave_edge(const struct bridging *b,
 static const struct seam_luajit_edge *find_edge(const struct seam_luajit *lj,
 						uint64_t pc)
 {
-	const struct seam_luajit_edge *edges = lj->layout.edges;
-	uint64_t offset = pc - lj->layout.code_start;
-	size_t n = lj->layout.n_edges;
+	const struct seam_luajit_edge *edges = lj->edges;
+	uint64_t offset = pc - lj->code_start;
+	size_t n = lj->n_edges;
 
 	while (n > 0) {
 		size_t half = n / 2;
@@ -279,16 +277,14 @@ static enum seam_guest_bridged bridge_instruction(const struct bridging *b)
 		return leave_edge(b, edge->bytes);
 	if (is_cframe(b, sp, &thread))
 		return activate(b, &thread, sp, SEAM_LUAJIT_AT_INSTRUCTION);
-	if (pc - b->lj->layout.exit_start <
-	    b->lj->layout.exit_end - b->lj->layout.exit_start)
+	if (pc - b->lj->exit_start < b->lj->exit_end - b->lj->exit_start)
 		return bridge_trace(b);
 	/* about to enter a trace */
 	if (is_cframe(b, sp + TRACE_SPACE, &thread))
 		return activate(b, &thread, sp + TRACE_SPACE,
 				SEAM_LUAJIT_AT_INSTRUCTION);
 	/* entering or leaving, L is not linked to its C frame */
-	if (pc - b->lj->layout.exit_end >= b->lj->layout.subroutines_end -
-					   b->lj->layout.exit_end ||
+	if (pc - b->lj->exit_end >= b->lj->subroutines_end - b->lj->exit_end ||
 	    !read_stack(b, sp, &caller) || !is_after_call(b, caller))
 		return SEAM_GUEST_BY_RULES;
 	if (seam_luajit_is_code(b->lj, caller) &&
@@ -306,11 +302,10 @@ static enum seam_guest_bridged bridge_call(const struct bridging *b)
 
 	if (is_cframe(b, sp, &thread))
 		return activate(b, &thread, sp, SEAM_LUAJIT_AT_CALL);
-	if (pc - b->lj->layout.exit_start <
-	    b->lj->layout.exit_end - b->lj->layout.exit_start)
+	if (pc - b->lj->exit_start < b->lj->exit_end - b->lj->exit_start)
 		return bridge_trace(b);
 	/* a callback is entered: L is not linked to its C frame */
-	if (pc >= b->lj->layout.subroutines_end)
+	if (pc >= b->lj->subroutines_end)
 		return SEAM_GUEST_BY_RULES;
 	/*
 	 * libgcc goes back to a frame of the VM, for an error: it stores that

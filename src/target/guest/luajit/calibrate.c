@@ -66,8 +66,7 @@ static bool has_wide_pointers(struct seam_luajit_calibration *c)
 {
 	uint8_t type;
 
-	if (seam_guest_u8(&c->memory, c->l + 9, &type) &&
-	    type == SEAM_LUAJIT_THREAD)
+	if (seam_luajit_is(&c->memory, c->l, SEAM_LUAJIT_THREAD))
 		return true;
 	if (seam_guest_u8(&c->memory, c->l + 5, &type) &&
 	    type == SEAM_LUAJIT_THREAD)

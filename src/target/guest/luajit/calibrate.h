@@ -13,7 +13,6 @@
 #ifndef SEAM_LUAJIT_CALIBRATE_H
 #define SEAM_LUAJIT_CALIBRATE_H
 
-#include "target/guest/guest_memory.h"
 #include "target/guest/luajit/lua_api.h"
 #include "target/guest/luajit/luajit_layout.h"
 
@@ -21,7 +20,7 @@ struct seam_luajit_calibration {
 	const struct seam_lua_api *api;
 	struct seam_lua *lua;		/* a state with libraries */
 	uint64_t l, g;			/* its lua_State and global_State */
-	struct seam_luajit_layout *layout;
+	struct seam_luajit *layout;
 	struct seam_guest_memory memory;
 	char *reason;			/* of the refusal */
 	size_t reason_size;

@@ -22,14 +22,6 @@ struct sample_proto {
 	uint64_t bytes;			/* of GCproto */
 };
 
-static uint8_t type_of(struct seam_luajit_calibration *c, uint64_t object)
-{
-	uint8_t type = 0;
-
-	seam_guest_u8(&c->memory, object + 9, &type);
-	return type;
-}
-
 /* --- the function's code, and where its prototype begins --- */
 
 /* The chunk's name is a string in the prototype; the text is in a string. */
@@ -44,7 +36,8 @@ static bool find_chunkname(struct seam_luajit_calibration *c,
 		uint64_t word = seam_luajit_word(c, proto->code - bytes + o);
 
 		for (size_t t = 16; t <= 40; t += 4)
-			if (type_of(c, word) == SEAM_LUAJIT_STRING &&
+			if (seam_luajit_is(&c->memory, word,
+					   SEAM_LUAJIT_STRING) &&
 			    seam_luajit_has_text(c, word + t, chunk_name)) {
 				seam_luajit_place(&name, true, o);
 				seam_luajit_place(&text, true, t);
@@ -93,8 +86,8 @@ static bool find_proto(struct seam_luajit_calibration *c, uint64_t function,
 		proto->code = seam_luajit_word(c, function + o);
 		for (size_t bytes = 64; bytes <= MAX_PROTO &&
 		     proto->code > bytes && !(proto->code & 3); bytes += 8) {
-			if (type_of(c, proto->code - bytes) !=
-				    SEAM_LUAJIT_PROTO ||
+			if (!seam_luajit_is(&c->memory, proto->code - bytes,
+					    SEAM_LUAJIT_PROTO) ||
 			    !find_chunkname(c, proto, bytes) ||
 			    !find_firstline(c, proto, bytes, n_lines))
 				continue;

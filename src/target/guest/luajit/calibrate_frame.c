@@ -177,8 +177,7 @@ static const struct pattern patterns[] = {
 	  { { 4, 40 }, { 6, 32 }, { 8, 24 }, { 9, 16 }, { 10, 8 } } },
 };
 
-static void add_edge(struct seam_luajit_layout *layout, size_t at,
-		     uint32_t distance)
+static void add_edge(struct seam_luajit *layout, size_t at, uint32_t distance)
 {
 	struct seam_luajit_edge *edge = &layout->edges[layout->n_edges];
 
@@ -190,7 +189,7 @@ static void add_edge(struct seam_luajit_layout *layout, size_t at,
 }
 
 /* Entries follow each other; the last one is short. */
-static void add_entry(struct seam_luajit_layout *layout, size_t at)
+static void add_entry(struct seam_luajit *layout, size_t at)
 {
 	enum { ENTRY_BYTES = 128 };
 
@@ -202,7 +201,7 @@ static void add_entry(struct seam_luajit_layout *layout, size_t at)
 static bool find_edges(struct seam_luajit_calibration *c, const uint8_t *code,
 		       size_t size)
 {
-	struct seam_luajit_layout *layout = c->layout;
+	struct seam_luajit *layout = c->layout;
 	size_t n[SEAM_ARRAY_SIZE(patterns)] = { 0 };
 
 	for (size_t i = 0; i + sizeof(patterns[0].bytes) < size; i++)

@@ -19,15 +19,6 @@ struct trace_places {
 	struct seam_luajit_places table, proto, number, pc;
 };
 
-static bool is_trace(struct seam_luajit_calibration *c, uint64_t addr)
-{
-	uint8_t type;
-
-	return addr && !(addr & 7) &&
-	       seam_guest_u8(&c->memory, addr + 9, &type) &&
-	       type == SEAM_LUAJIT_TRACE;
-}
-
 /* The loop's prototype, its bytecode, and the number, in GCtrace. */
 static void look_at_trace(struct seam_luajit_calibration *c, uint64_t trace,
 			  uint64_t proto, struct trace_places *places)
@@ -63,7 +54,7 @@ static void look_for_table(struct seam_luajit_calibration *c, uint64_t proto,
 				 seam_luajit_word(c, table + 8 * TRACE) : 0;
 		struct trace_places inside = { .table.n = 0 };
 
-		if (!is_trace(c, trace))
+		if (!seam_luajit_is(&c->memory, trace, SEAM_LUAJIT_TRACE))
 			continue;
 		look_at_trace(c, trace, proto, &inside);
 		if (inside.proto.n != 1 || inside.pc.n != 1 ||

@@ -17,11 +17,6 @@
 #include "target/guest/guest_walk.h"
 #include "target/guest/luajit/luajit_layout.h"
 
-/* What attach returns: constant. */
-struct seam_luajit {
-	struct seam_luajit_layout layout;
-};
-
 /* Kinds of activations: how the host's stack ran into the VM. */
 enum seam_luajit_activation {
 	/* interrupted in the interpreter: all registers are known */
@@ -93,8 +88,7 @@ seam_luajit_bridge(const void *object, struct seam_guest_walk *walk,
 static inline bool seam_luajit_is_code(const struct seam_luajit *lj,
 				       uint64_t pc)
 {
-	return pc - lj->layout.code_start <
-	       lj->layout.code_end - lj->layout.code_start;
+	return pc - lj->code_start < lj->code_end - lj->code_start;
 }
 
 /* --- thread.c --- */

@@ -21,7 +21,7 @@
 #ifndef SEAM_LUAJIT_LAYOUT_H
 #define SEAM_LUAJIT_LAYOUT_H
 
-#include "base/base.h"
+#include "target/guest/guest_memory.h"
 
 /* The types of objects and values; see "type tags" in lj_obj.h. */
 enum {
@@ -84,7 +84,8 @@ struct seam_luajit_edge {
 enum { SEAM_LUAJIT_MAX_EDGES = 256, SEAM_LUAJIT_MAX_BUILTINS = 256,
        SEAM_LUAJIT_BUILTIN_NAME = 32 };
 
-struct seam_luajit_layout {
+/* Constant from the calibration on. */
+struct seam_luajit {
 	struct seam_luajit_offsets at;
 	struct seam_luajit_opcodes op;
 	/* The interpreter, as its call frame information has it. */
@@ -101,5 +102,15 @@ struct seam_luajit_layout {
 	/* By number: "string.format"; "" where none is known. */
 	char builtins[SEAM_LUAJIT_MAX_BUILTINS][SEAM_LUAJIT_BUILTIN_NAME];
 };
+
+/* Whether an object of @type is at @addr: the byte after its marks says so. */
+static inline bool seam_luajit_is(struct seam_guest_memory *memory,
+				  uint64_t addr, uint8_t type)
+{
+	uint8_t found;
+
+	return addr && !(addr & 7) &&
+	       seam_guest_u8(memory, addr + 9, &found) && found == type;
+}
 
 #endif /* SEAM_LUAJIT_LAYOUT_H */

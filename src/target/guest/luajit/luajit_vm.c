@@ -23,7 +23,7 @@ static bool calibrate(struct seam_luajit_object *object, char *reason,
 		      size_t size)
 {
 	struct seam_luajit_calibration c = {
-		.api = &object->api, .layout = &object->lj.layout,
+		.api = &object->api, .layout = &object->lj,
 		.reason = reason, .reason_size = size };
 	const char *failure;
 

@@ -49,15 +49,12 @@ static uint32_t copy_string(const struct seam_luajit *lj,
 			    struct seam_guest_memory *memory, uint64_t addr,
 			    char *to, uint32_t max, bool *is_cut)
 {
-	uint8_t type;
 	uint32_t n;
 
-	if (addr & 7 || !seam_guest_u8(memory, addr + 9, &type) ||
-	    type != SEAM_LUAJIT_STRING ||
-	    !seam_guest_u32(memory, addr + lj->layout.at.s_len, &n))
+	if (!seam_luajit_is(memory, addr, SEAM_LUAJIT_STRING) ||
+	    !seam_guest_u32(memory, addr + lj->at.s_len, &n))
 		return 0;
-	return copy_text(memory, addr + lj->layout.at.s_bytes, n, to, max,
-			 is_cut);
+	return copy_text(memory, addr + lj->at.s_bytes, n, to, max, is_cut);
 }
 
 static void set_name_at(const struct caller *c, uint64_t addr,
@@ -74,7 +71,7 @@ static void set_constant(const struct caller *c, uint32_t index,
 {
 	uint64_t k, string;
 
-	if (read_word(c, c->lj->layout.at.pt_k, &k) &&
+	if (read_word(c, c->lj->at.pt_k, &k) &&
 	    seam_guest_u64(c->memory, k - 8 * ((uint64_t)index + 1),
 			   &string))
 		text->n_name = (uint8_t)copy_string(c->lj, c->memory, string,
@@ -113,7 +110,7 @@ static void set_upvalue(const struct caller *c, uint32_t index,
 {
 	uint64_t addr, end;
 
-	if (!read_word(c, c->lj->layout.at.pt_uvinfo, &addr) || !addr)
+	if (!read_word(c, c->lj->at.pt_uvinfo, &addr) || !addr)
 		return;
 	end = addr + MAX_VARIABLES;
 	while (index-- > 0)
@@ -133,7 +130,7 @@ static bool set_local(const struct caller *c, uint32_t position, uint32_t slot,
 	uint64_t addr, end;
 	uint32_t start = 0, distance, n;
 
-	if (!read_word(c, c->lj->layout.at.pt_varinfo, &addr) || !addr)
+	if (!read_word(c, c->lj->at.pt_varinfo, &addr) || !addr)
 		return false;
 	end = addr + MAX_VARIABLES;
 	while (addr < end) {
@@ -166,7 +163,7 @@ static bool set_local(const struct caller *c, uint32_t position, uint32_t slot,
 static void set_loaded(const struct caller *c, uint32_t position,
 		       uint32_t slot, struct seam_guest_text *text)
 {
-	const struct seam_luajit_opcodes *op = &c->lj->layout.op;
+	const struct seam_luajit_opcodes *op = &c->lj->op;
 	uint32_t instruction;
 
 	for (int i = 0; i < MAX_BACK && position-- > 1; i++) {
@@ -198,12 +195,12 @@ static void set_called_name(const struct seam_luajit *lj,
 {
 	struct caller c = {
 		.lj = lj, .memory = &walk->memory, .proto = frame->object,
-		.code = frame->object + lj->layout.at.pt_bytes };
+		.code = frame->object + lj->at.pt_bytes };
 	uint32_t instruction;
 
 	if (!seam_guest_u32(c.memory, frame->pc - 4, &instruction) ||
-	    ((uint8_t)instruction != lj->layout.op.call &&
-	     (uint8_t)instruction != lj->layout.op.call - 1))
+	    ((uint8_t)instruction != lj->op.call &&
+	     (uint8_t)instruction != lj->op.call - 1))
 		return;
 	set_loaded(&c, (uint32_t)((frame->pc - 4 - c.code) / 4),
 		   instruction >> 8 & 0xff, text);
@@ -215,7 +212,7 @@ uint32_t seam_luajit_line(const struct seam_luajit *lj,
 			  struct seam_guest_memory *memory, uint64_t proto,
 			  uint64_t pc)
 {
-	const struct seam_luajit_offsets *at = &lj->layout.at;
+	const struct seam_luajit_offsets *at = &lj->at;
 	uint64_t position = (pc - proto - at->pt_bytes) / 4, lines;
 	uint32_t first, n_lines, line = 0;
 	unsigned int size;
@@ -250,7 +247,7 @@ static bool set_proto_key(const struct seam_luajit *lj,
 			  struct seam_guest_memory *memory, uint64_t proto,
 			  struct seam_guest_key *key, uint32_t *first_line)
 {
-	const struct seam_luajit_offsets *at = &lj->layout.at;
+	const struct seam_luajit_offsets *at = &lj->at;
 	uint64_t chunk, text;
 	uint32_t size;
 
@@ -272,10 +269,8 @@ static void set_proto_text(const struct seam_luajit *lj,
 {
 	uint32_t n_lines;
 
-	if (!seam_guest_u32(memory, proto + lj->layout.at.pt_firstline,
-			    &text->line) ||
-	    !seam_guest_u32(memory, proto + lj->layout.at.pt_numline,
-			    &n_lines))
+	if (!seam_guest_u32(memory, proto + lj->at.pt_firstline, &text->line) ||
+	    !seam_guest_u32(memory, proto + lj->at.pt_numline, &n_lines))
 		return;
 	text->last_line = text->line + n_lines;
 	text->n_chunk = (uint16_t)copy_string(lj, memory, chunk, text->chunk,
@@ -325,8 +320,7 @@ static uint32_t number_id(const struct seam_luajit *lj,
 		return id;
 	clear_text(text);
 	if (frame->kind == SEAM_GUEST_FRAME_BUILTIN)
-		name = lj->layout.builtins[frame->object %
-					   SEAM_LUAJIT_MAX_BUILTINS];
+		name = lj->builtins[frame->object % SEAM_LUAJIT_MAX_BUILTINS];
 	text->n_name = (uint8_t)strnlen(name, SEAM_LUAJIT_BUILTIN_NAME);
 	memcpy(text->name, name, text->n_name);
 	return seam_guest_name(walk, &key, 0, text);
@@ -353,19 +347,17 @@ static uint64_t find_trace(const struct seam_luajit *lj,
 			   struct seam_guest_memory *memory, uint64_t g,
 			   uint32_t number)
 {
-	const struct seam_luajit_offsets *at = &lj->layout.at;
+	const struct seam_luajit_offsets *at = &lj->at;
 	uint64_t table, trace;
 	uint32_t n;
 	uint16_t own_number;
-	uint8_t type;
 
 	return at->g_trace && number &&
 	       seam_guest_u32(memory, g + at->g_sizetrace, &n) &&
 	       number < n && n <= SEAM_LUAJIT_MAX_TRACES &&
 	       seam_guest_u64(memory, g + at->g_trace, &table) &&
 	       seam_guest_u64(memory, table + 8 * (uint64_t)number, &trace) &&
-	       !(trace & 7) && seam_guest_u8(memory, trace + 9, &type) &&
-	       type == SEAM_LUAJIT_TRACE &&
+	       seam_luajit_is(memory, trace, SEAM_LUAJIT_TRACE) &&
 	       seam_guest_load(memory, trace + at->t_number, &own_number,
 			       sizeof(own_number)) &&
 	       own_number == number ? trace : 0;
@@ -383,15 +375,11 @@ uint32_t seam_luajit_trace(const struct seam_luajit *lj,
 	uint64_t trace = find_trace(lj, &walk->memory, g, number), proto = 0;
 	uint32_t start, line, first_line, id;
 	bool is_nameless;
-	uint8_t type;
 
-	if (!trace ||
-	    !seam_guest_u64(&walk->memory, trace + lj->layout.at.t_startpt,
-			    &proto) || proto & 7 ||
-	    !seam_guest_u8(&walk->memory, proto + 9, &type) ||
-	    type != SEAM_LUAJIT_PROTO ||
-	    !seam_guest_u64(&walk->memory, trace + lj->layout.at.t_startpc,
-			    start_pc))
+	if (!trace || !seam_guest_u64(&walk->memory, trace + lj->at.t_startpt,
+				      &proto) ||
+	    !seam_luajit_is(&walk->memory, proto, SEAM_LUAJIT_PROTO) ||
+	    !seam_guest_u64(&walk->memory, trace + lj->at.t_startpc, start_pc))
 		return 0;
 	start = proto_id(lj, walk, proto, NULL, &first_line);
 	/* that instruction itself, not the one before */

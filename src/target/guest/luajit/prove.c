@@ -127,7 +127,7 @@ static void take(void)
 /* Sizes: of the bytecode, before the lines, and of the chunk's name. */
 static bool compare_sizes(size_t i, const struct seam_lua_debug *debug)
 {
-	const struct seam_luajit_offsets *at = &proof.object->lj.layout.at;
+	const struct seam_luajit_offsets *at = &proof.object->lj.at;
 	uint64_t proto = proof.sample->origins[i].address, lines, chunk;
 	struct seam_guest_memory memory;
 	uint32_t n, length;
@@ -242,10 +242,8 @@ static bool compare_state(struct seam_lua *lua)
 	seam_guest_memory_init(&memory);
 	if (!seam_luajit_read_thread(lj, &memory, (uint64_t)(uintptr_t)lua,
 				     &thread) ||
-	    !seam_guest_u64(&memory, thread.addr + lj->layout.at.l_top,
-			    &top) ||
-	    !seam_guest_u32(&memory, thread.addr + lj->layout.at.l_stacksize,
-			    &n))
+	    !seam_guest_u64(&memory, thread.addr + lj->at.l_top, &top) ||
+	    !seam_guest_u32(&memory, thread.addr + lj->at.l_stacksize, &n))
 		return refuse("a thread is not what it should be");
 	if (top - thread.base !=
 	    8 * (uint64_t)proof.object->api.gettop(lua))
@@ -297,8 +295,8 @@ static bool compare_ends(void)
 		return refuse("a C function is not what was called");
 	return (seam_guest_u32(&memory,
 			       asked->notes[SEAM_LUAJIT_NOTE_CFRAME] +
-			       proof.object->lj.layout.at.cf_nres,
-			       &n_results) && n_results == N_RESULTS + 1) ||
+			       proof.object->lj.at.cf_nres, &n_results) &&
+		n_results == N_RESULTS + 1) ||
 	       refuse("the number of results is not where it should be");
 }
 
@@ -332,8 +330,7 @@ static bool has_jit_base(void)
 	return (s->head.n_segments &&
 		seam_luajit_read_thread(lj, &memory, s->segments[0].thread,
 					&thread) &&
-		seam_guest_u64(&memory, thread.g + lj->layout.at.g_jit_base,
-			       &base) &&
+		seam_guest_u64(&memory, thread.g + lj->at.g_jit_base, &base) &&
 		seam_luajit_is_base(&thread, base)) ||
 	       refuse("compiled code has no base");
 }
@@ -345,9 +342,8 @@ static uint32_t trace_room(uint64_t g)
 	uint32_t n;
 
 	seam_guest_memory_init(&memory);
-	return seam_guest_u32(&memory, g +
-			      proof.object->lj.layout.at.g_sizetrace, &n) ?
-	       n : UINT32_MAX;
+	return seam_guest_u32(&memory, g + proof.object->lj.at.g_sizetrace,
+			      &n) ? n : UINT32_MAX;
 }
 
 /* The trace is in front, and starts in the loop. */
@@ -356,7 +352,7 @@ static bool has_trace(void)
 	const struct seam_guest_sample *s = proof.sample;
 	struct seam_guest_symbol trace, start;
 
-	if (!proof.object->lj.layout.at.g_trace)
+	if (!proof.object->lj.at.g_trace)
 		return true;
 	if (!s->trace || seam_guest_describe(s->frames[0].id, &trace) < 0 ||
 	    trace.kind != SEAM_GUEST_FRAME_TRACE)
@@ -401,7 +397,7 @@ static void look_at_place(void)
 	/* where the compiler is called, it is of another function */
 	proof.n_places += seam_guest_u64(&memory,
 			s->activations[0].notes[SEAM_LUAJIT_NOTE_CFRAME] +
-			lj->layout.at.cf_pc, &pc) &&
+			lj->at.cf_pc, &pc) &&
 		seam_luajit_has_pc(lj, &memory, s->origins[0].address, pc);
 }
 
@@ -456,8 +452,7 @@ static bool run_loop(struct seam_lua *lua)
 		return refuse("no C frame has its function's place");
 	if (!proof.is_refused && !proof.n_gc)
 		return refuse("the collector's state is not seen");
-	if (proof.object->lj.layout.at.g_trace && !proof.is_refused &&
-	    !n_traces)
+	if (proof.object->lj.at.g_trace && !proof.is_refused && !n_traces)
 		return refuse("compiled code is not seen");
 	return !proof.is_refused;
 }

@@ -130,7 +130,7 @@ static void find_pc(const struct emitting *e,
 	    activation && activation->kind == SEAM_LUAJIT_AT_CALL &&
 	    seam_guest_u64(&e->walk->memory,
 			   activation->notes[SEAM_LUAJIT_NOTE_CFRAME] +
-			   e->lj->layout.at.cf_pc, &pc) &&
+			   e->lj->at.cf_pc, &pc) &&
 	    seam_luajit_has_pc(e->lj, &e->walk->memory, frame->object, pc))
 		frame->pc = pc;
 }
@@ -248,7 +248,7 @@ static bool has_frame(const struct emitting *e,
 	if (!frame || activation->kind == SEAM_LUAJIT_IN_TRACE ||
 	    !seam_guest_u32(&e->walk->memory,
 			    activation->notes[SEAM_LUAJIT_NOTE_CFRAME] +
-			    e->lj->layout.at.cf_nres, &n_results))
+			    e->lj->at.cf_nres, &n_results))
 		return frame != NULL;
 	return (int32_t)n_results >= 0 ||
 	       frame->addr >= stack->thread.stack +
@@ -310,8 +310,8 @@ void seam_luajit_walk(const void *object, struct seam_guest_walk *walk,
 
 	e.scratch->n_stacks = e.scratch->n_frames = 0;
 	e.vmstate = ~(uint32_t)SEAM_LUAJIT_INTERP;
-	seam_guest_u32(&walk->memory,
-		       inner->vm + e.lj->layout.at.g_vmstate, &e.vmstate);
+	seam_guest_u32(&walk->memory, inner->vm + e.lj->at.g_vmstate,
+		       &e.vmstate);
 	for (size_t i = first; i < walk->n_activations; i++)
 		emit_activation(&e, seam_guest_activation(walk, i),
 				i == first);

@@ -10,29 +10,14 @@ enum {
 	CONT_FFI_CALLBACK = 1,	/* instead of a continuation's address */
 };
 
-/* An object's type is in its second word, as is a function's number. */
-static bool read_header(struct seam_guest_memory *memory, uint64_t object,
-			uint64_t *header)
-{
-	return object && seam_guest_u64(memory, object + 8, header);
-}
-
-static uint8_t type_of(uint64_t header)
-{
-	return (uint8_t)(header >> 8);
-}
-
 /* --- lua_State --- */
 
 static bool is_thread(const struct seam_luajit *lj,
 		      struct seam_guest_memory *memory, uint64_t addr,
 		      uint64_t *g)
 {
-	uint64_t header;
-
-	return read_header(memory, addr, &header) &&
-	       type_of(header) == SEAM_LUAJIT_THREAD &&
-	       seam_guest_u64(memory, addr + lj->layout.at.l_glref, g);
+	return seam_luajit_is(memory, addr, SEAM_LUAJIT_THREAD) &&
+	       seam_guest_u64(memory, addr + lj->at.l_glref, g);
 }
 
 /*
@@ -44,7 +29,7 @@ static bool is_own_vm(const struct seam_luajit *lj,
 {
 	uint64_t code;
 
-	return seam_guest_u64(memory, g + lj->layout.at.g_dispatch, &code) &&
+	return seam_guest_u64(memory, g + lj->at.g_dispatch, &code) &&
 	       seam_luajit_is_code(lj, code);
 }
 
@@ -52,7 +37,7 @@ bool seam_luajit_read_thread(const struct seam_luajit *lj,
 			     struct seam_guest_memory *memory, uint64_t addr,
 			     struct seam_luajit_thread *thread)
 {
-	const struct seam_luajit_offsets *at = &lj->layout.at;
+	const struct seam_luajit_offsets *at = &lj->at;
 	uint64_t main_thread, main_g;
 
 	thread->addr = addr;
@@ -78,15 +63,14 @@ static bool read_lua_function(const struct seam_luajit *lj,
 			      uint64_t function,
 			      struct seam_luajit_frame *frame)
 {
-	uint64_t code, header;
+	uint64_t code;
 
-	if (!seam_guest_u64(memory, function + lj->layout.at.f_pc, &code) ||
-	    code & 3 || code < lj->layout.at.pt_bytes)
+	if (!seam_guest_u64(memory, function + lj->at.f_pc, &code) ||
+	    code & 3 || code < lj->at.pt_bytes)
 		return false;
-	frame->object = code - lj->layout.at.pt_bytes;
+	frame->object = code - lj->at.pt_bytes;
 	frame->kind = SEAM_GUEST_FRAME_GUEST;
-	return read_header(memory, frame->object, &header) &&
-	       type_of(header) == SEAM_LUAJIT_PROTO;
+	return seam_luajit_is(memory, frame->object, SEAM_LUAJIT_PROTO);
 }
 
 bool seam_luajit_read_function(const struct seam_luajit *lj,
@@ -96,7 +80,7 @@ bool seam_luajit_read_function(const struct seam_luajit *lj,
 			       bool *is_thread_mark)
 {
 	const uint64_t mask = (UINT64_C(1) << SEAM_LUAJIT_TYPE_SHIFT) - 1;
-	uint64_t value, function, header;
+	uint64_t value, function;
 	uint8_t number;
 	int64_t type;
 
@@ -111,10 +95,9 @@ bool seam_luajit_read_function(const struct seam_luajit *lj,
 	if (*is_thread_mark)
 		return true;
 	if (type != ~SEAM_LUAJIT_FUNCTION ||
-	    !read_header(memory, function, &header) ||
-	    type_of(header) != SEAM_LUAJIT_FUNCTION)
+	    !seam_luajit_is(memory, function, SEAM_LUAJIT_FUNCTION) ||
+	    !seam_guest_u8(memory, function + 10, &number))
 		return false;
-	number = (uint8_t)(header >> 16);
 	if (number == 0)
 		return read_lua_function(lj, memory, function, frame);
 	frame->kind = SEAM_GUEST_FRAME_BUILTIN;
@@ -122,19 +105,18 @@ bool seam_luajit_read_function(const struct seam_luajit *lj,
 	if (number != IS_C)
 		return true;
 	frame->kind = SEAM_GUEST_FRAME_C;
-	return seam_guest_u64(memory, function + lj->layout.at.f_c,
-			      &frame->object);
+	return seam_guest_u64(memory, function + lj->at.f_c, &frame->object);
 }
 
 bool seam_luajit_has_pc(const struct seam_luajit *lj,
 			struct seam_guest_memory *memory, uint64_t proto,
 			uint64_t pc)
 {
-	uint64_t code = proto + lj->layout.at.pt_bytes;
+	uint64_t code = proto + lj->at.pt_bytes;
 	uint32_t n;
 
 	return pc > code && !(pc & 3) &&
-	       seam_guest_u32(memory, proto + lj->layout.at.pt_sizebc, &n) &&
+	       seam_guest_u32(memory, proto + lj->at.pt_sizebc, &n) &&
 	       n < MAX_INSTRUCTIONS && pc <= code + 4 * (uint64_t)n;
 }
 

@@ -55,8 +55,7 @@ static uint64_t saved_pc(const struct top *t)
 	uint64_t pc;
 
 	return seam_guest_u64(t->memory,
-			      t->cframe + t->lj->layout.at.cf_pc, &pc) ?
-	       pc : 0;
+			      t->cframe + t->lj->at.cf_pc, &pc) ? pc : 0;
 }
 
 /*
@@ -67,8 +66,7 @@ static bool is_without_frame(const struct top *t)
 {
 	uint32_t n;
 
-	return seam_guest_u32(t->memory,
-			      t->cframe + t->lj->layout.at.cf_nres, &n) &&
+	return seam_guest_u32(t->memory, t->cframe + t->lj->at.cf_nres, &n) &&
 	       (int32_t)n < 0;
 }
 
@@ -124,9 +122,8 @@ static bool is_entering(const struct top *t)
 {
 	uint64_t pc = t->activation->notes[SEAM_LUAJIT_NOTE_PC], link;
 
-	return pc - t->lj->layout.entry_start <
-		       t->lj->layout.entry_end - t->lj->layout.entry_start &&
-	       is_distance(t) &&
+	return pc - t->lj->entry_start < t->lj->entry_end -
+					 t->lj->entry_start && is_distance(t) &&
 	       (!seam_luajit_is_base(&t->stack->thread, t->rdx) ||
 		!seam_guest_u64(t->memory, t->rdx - 8, &link) ||
 		link != t->rbx);
@@ -177,7 +174,7 @@ static bool walk_moved(const struct top *t)
 	uint32_t n_slots;
 
 	if (!seam_guest_u32(t->memory, thread->addr +
-			    t->lj->layout.at.l_stacksize, &n_slots) ||
+			    t->lj->at.l_stacksize, &n_slots) ||
 	    seam_luajit_is_base(thread, thread->base))
 		return false;
 	base = thread->stack + 8 * (uint64_t)n_slots;
@@ -227,7 +224,7 @@ static bool walk_trace(const struct top *t)
 	uint64_t base;
 
 	return (seam_guest_u64(t->memory, t->stack->thread.g +
-			       t->lj->layout.at.g_jit_base, &base) && base &&
+			       t->lj->at.g_jit_base, &base) && base &&
 		walk_from(t, base, 0, 0)) ||
 	       walk_from(t, t->stack->thread.base, saved_pc(t), 0) ||
 	       walk_moved(t);
@@ -247,8 +244,8 @@ void seam_luajit_walk_top(const struct seam_luajit *lj,
 		.rbp = activation->notes[SEAM_LUAJIT_NOTE_RBP] };
 	uint32_t vmstate = 0;
 
-	seam_guest_u32(&walk->memory, stack->thread.g +
-		       lj->layout.at.g_vmstate, &vmstate);
+	seam_guest_u32(&walk->memory, stack->thread.g + lj->at.g_vmstate,
+		       &vmstate);
 	switch ((enum seam_luajit_activation)activation->kind) {
 	case SEAM_LUAJIT_AT_INSTRUCTION:
 		walk_instruction(&t, vmstate);
