@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* clock.h - the one clock: CLOCK_MONOTONIC in nanoseconds */
+/* clock.h - CLOCK_MONOTONIC, and a thread's CPU time, in nanoseconds */
 #ifndef SEAM_CLOCK_H
 #define SEAM_CLOCK_H
 
@@ -20,6 +20,15 @@ static inline uint64_t seam_clock_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return seam_clock_of(t);
+}
+
+/* CPU time of the calling thread; 0: it cannot be read. */
+static inline uint64_t seam_clock_thread_ns(void)
+{
+	struct timespec t;
+
+	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? 0 :
+	       seam_clock_of(t);
 }
 
 #endif /* SEAM_CLOCK_H */

@@ -275,3 +275,33 @@ int seam_file_copy(int from, int to, uint64_t max_bytes, const char *name,
 	}
 	return r;
 }
+
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return access(path, X_OK) == 0 && stat(path, &st) == 0 &&
+	       S_ISREG(st.st_mode);
+}
+
+bool seam_file_find_program(const char *name, char path[PATH_MAX])
+{
+	const char *folders = getenv("PATH");
+	size_t n;
+
+	if (!name[0] || strlen(name) >= PATH_MAX)
+		return false;
+	if (strchr(name, '/')) {
+		snprintf(path, PATH_MAX, "%s", name);
+		return is_program(path);
+	}
+	for (folders = folders ? folders : "/bin:/usr/bin"; *folders;
+	     folders += n + (folders[n] == ':')) {
+		n = strcspn(folders, ":");
+		if (snprintf(path, PATH_MAX, "%.*s/%s", n ? (int)n : 1,
+			     n ? folders : ".", name) < PATH_MAX &&
+		    is_program(path))
+			return true;
+	}
+	return false;
+}

@@ -13,6 +13,8 @@
 #ifndef SEAM_FILE_H
 #define SEAM_FILE_H
 
+#include <errno.h>
+#include <limits.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -71,6 +73,27 @@ static inline void seam_file_close_fd(int fd)
 		close(fd);
 }
 
+/* All @size bytes at @offset of @fd, through EINTR.  0, -ENODATA or -errno. */
+static inline int seam_file_read_at(int fd, void *to, size_t size,
+				    uint64_t offset)
+{
+	uint8_t *at = to;
+
+	while (size) {
+		ssize_t n = offset > INT64_MAX ? 0 :
+			    pread(fd, at, size, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -ENODATA;
+		at += n;
+		offset += (uint64_t)n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
 /*
  * Write all @size bytes at @offset of @fd, through EINTR and short writes.
  * Returns 0 or -errno; @name and the offset are in the message.
@@ -91,6 +114,17 @@ int seam_file_create(int dir, const char *name, struct seam_bytes bytes,
  */
 int seam_file_copy(int from, int to, uint64_t max_bytes, const char *name,
 		   struct seam_err *err);
+
+/* @path without its folders. */
+static inline const char *seam_file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* The executable file that @name is for execvp(3).  False: there is none. */
+bool seam_file_find_program(const char *name, char path[PATH_MAX]);
 
 /* "a folder", "a fifo", ...: for messages about other than regular files. */
 const char *seam_file_kind(mode_t mode);

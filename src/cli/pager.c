@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cli/command.h"
 
 /* Set before anything is piped to the pager: the SIGPIPE handler reads it. */
@@ -20,33 +21,11 @@ static struct {
 	int saved[2];		/* duplicates of 1 and 2 */
 } pager = { .saved = { -1, -1 } };
 
-/* Whether @file is executable, by its path or in PATH. */
-static bool is_there(const char *file, size_t size)
-{
-	const char *path = getenv("PATH");
-	char name[PATH_MAX];
-
-	if (memchr(file, '/', size)) {
-		snprintf(name, sizeof(name), "%.*s", (int)size, file);
-		return access(name, X_OK) == 0;
-	}
-	for (; path && *path; path += strspn(path, ":")) {
-		int n = (int)strcspn(path, ":");
-
-		snprintf(name, sizeof(name), "%.*s/%.*s", n, path, (int)size,
-			 file);
-		if (access(name, X_OK) == 0)
-			return true;
-		path += n;
-	}
-	return false;
-}
-
 /* The pager's command line, or NULL. */
 static const char *choose(void)
 {
 	const char *term = getenv("TERM"), *name = getenv("SEAM_PAGER");
-	size_t size;
+	char word[PATH_MAX], path[PATH_MAX];
 
 	if (!seam_command_pages() || !isatty(STDOUT_FILENO) || !term ||
 	    strcmp(term, "dumb") == 0)
@@ -54,12 +33,13 @@ static const char *choose(void)
 	if (!name)
 		name = getenv("PAGER");
 	if (!name)
-		return is_there("less", strlen("less")) ? "less" : NULL;
+		return seam_file_find_program("less", path) ? "less" : NULL;
 	if (!*name || strcmp(name, "cat") == 0)
 		return NULL;
 	/* Check a plain name; the shell resolves anything else. */
-	size = strcspn(name, " ");
-	if (name[strcspn(name, "$`'\"\\|&;()<>=~*?")] || is_there(name, size))
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(name, " "), name);
+	if (name[strcspn(name, "$`'\"\\|&;()<>=~*?")] ||
+	    seam_file_find_program(word, path))
 		return name;
 	seam_command_say("cannot run the pager '%s': not found", name);
 	return NULL;

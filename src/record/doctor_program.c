@@ -2,6 +2,7 @@
 /* doctor_program.c - files, functions, a verdict; see doctor.h */
 #include "record/doctor.h"
 
+#include "base/file.h"
 #include "record/stack_plan.h"
 #include "symbol/elf/cfi_file.h"
 
@@ -21,25 +22,15 @@ enum {
 
 /* ---- the file ---- */
 
-/* @name as execvp() would find it. */
+/* A name without a slash is searched in PATH. */
 static int find(char path[PATH_MAX], const char *name, struct seam_err *err)
 {
-	const char *list = getenv("PATH");
-	size_t n;
-
-	if (strchr(name, '/')) {
+	if (strchr(name, '/'))
 		snprintf(path, PATH_MAX, "%s", name);
-		return 0;
-	}
-	for (; list && *list; list += n + (list[n] == ':')) {
-		int size;
-
-		n = strcspn(list, ":");
-		size = snprintf(path, PATH_MAX, "%.*s/%s", (int)n, list, name);
-		if (n && size < PATH_MAX && access(path, X_OK) == 0)
-			return 0;
-	}
-	return seam_err_set(err, -ENOENT, "no program '%s' in PATH", name);
+	else if (!seam_file_find_program(name, path))
+		return seam_err_set(err, -ENOENT, "no program '%s' in PATH",
+				    name);
+	return 0;
 }
 
 /*
@@ -166,9 +157,7 @@ static bool is_go(const struct seam_cfi_file *file)
 static bool is_jvm(const struct seam_doctor_program *p,
 		   const struct seam_cfi_file *file)
 {
-	const char *slash = strrchr(p->path, '/');
-
-	return strcmp(slash ? slash + 1 : p->path, "libjvm.so") == 0 ||
+	return strcmp(seam_file_name(p->path), "libjvm.so") == 0 ||
 	       has_text(file, 0, "libjli.so", 1);
 }
 

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "report/summary.h"
@@ -141,13 +142,6 @@ static void put_objects(const struct seam_annotate_view *a,
 
 /* -- text --------------------------------------------------------------- */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static enum seam_unit unit_of(const struct seam_annotate_view *a)
 {
 	return (enum seam_unit)a->report->profile->events.items[
@@ -171,7 +165,8 @@ static void put_head(const struct seam_annotate_view *a,
 	seam_text_put(view->out, body->symbol, SEAM_TEXT_TERMINAL);
 	seam_view_style(view, SEAM_STYLE_PLAIN);
 	fputs("  ", view->out);
-	seam_text_put(view->out, base_name(body->module), SEAM_TEXT_TERMINAL);
+	seam_text_put(view->out, seam_file_name(body->module),
+		      SEAM_TEXT_TERMINAL);
 	if (all->bodies.n > 1)
 		fprintf(view->out, "  object %zu of %zu",
 			(size_t)(body - all->bodies.items) + 1,

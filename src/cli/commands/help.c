@@ -2,6 +2,7 @@
 /* help.c - help from the option tables, and 'seam help' */
 #include "cli/commands/help.h"
 
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/perf_equivalents.h"
 #include "cli/closest.h"
@@ -156,11 +157,8 @@ const struct seam_command *seam_command_find(const char *name)
 
 const struct seam_command *seam_command_find_program(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
 	for (size_t i = 0; i < seam_n_programs; i++)
-		if (strcmp(seam_programs[i]->name, slash ? slash + 1 :
-			   path) == 0)
+		if (strcmp(seam_programs[i]->name, seam_file_name(path)) == 0)
 			return seam_programs[i];
 	return NULL;
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "record/preload/elf_needs.h"
 
 enum {
@@ -87,32 +88,6 @@ static bool is_with_vm(struct seam_vm_search *s, const char *path)
 
 /* ---- files ---- */
 
-/* The program that @name is for execvp(3). */
-static bool find_program(const char *name, char path[PATH_MAX])
-{
-	const char *folders = getenv("PATH");
-	struct stat st;
-
-	if (!name[0] || strlen(name) >= PATH_MAX)
-		return false;
-	if (strchr(name, '/')) {
-		snprintf(path, PATH_MAX, "%s", name);
-		return access(path, X_OK) == 0 && stat(path, &st) == 0 &&
-		       S_ISREG(st.st_mode);
-	}
-	for (folders = folders ? folders : "/bin:/usr/bin"; *folders;) {
-		size_t n = strcspn(folders, ":");
-
-		if (snprintf(path, PATH_MAX, "%.*s/%s", n ? (int)n : 1,
-			     n ? folders : ".", name) < PATH_MAX &&
-		    access(path, X_OK) == 0 && stat(path, &st) == 0 &&
-		    S_ISREG(st.st_mode))
-			return true;
-		folders += n + (folders[n] == ':');
-	}
-	return false;
-}
-
 /* The start of a file as text; the caller frees it.  NULL: not readable. */
 static char *read_text(const char *path)
 {
@@ -120,21 +95,13 @@ static char *read_text(const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	ssize_t n = text && fd >= 0 ? read(fd, text, MAX_TEXT) : -1;
 
-	if (fd >= 0)
-		close(fd);
+	seam_file_close_fd(fd);
 	if (n < 0) {
 		free(text);
 		return NULL;
 	}
 	text[n] = '\0';
 	return text;
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 /* ---- nginx ---- */
@@ -167,7 +134,7 @@ static bool loads_lua(const char *path, int depth)
 		at += strspn(at, " \t");
 		at[strcspn(at, " \t\"'")] = '\0';
 		if (strncmp(line, "load_module", 11) == 0)
-			has = strstr(base_name(at), "lua");
+			has = strstr(seam_file_name(at), "lua");
 		else if (strncmp(line, "include", 7) == 0 &&
 			 snprintf(pattern, sizeof(pattern), "%s%s",
 				  at[0] == '/' ? "" : "/etc/nginx/", at) <
@@ -183,7 +150,7 @@ static bool is_nginx_with_lua(struct seam_vm_search *s, const char *path,
 {
 	const char *configuration = "/etc/nginx/nginx.conf";
 
-	if (strcmp(base_name(path), "nginx") != 0)
+	if (strcmp(seam_file_name(path), "nginx") != 0)
 		return false;
 	for (int i = 1; argv && i < MAX_WORDS && argv[i]; i++)
 		if (strcmp(argv[i], "-c") == 0 && argv[i + 1])
@@ -217,7 +184,7 @@ static bool search_words(struct seam_vm_search *s, char *text, int depth)
 
 static bool is_shell(const char *path)
 {
-	const char *name = base_name(path);
+	const char *name = seam_file_name(path);
 
 	return strcmp(name, "sh") == 0 || strcmp(name, "bash") == 0 ||
 	       strcmp(name, "dash") == 0 || strcmp(name, "zsh") == 0 ||
@@ -251,7 +218,7 @@ static bool search_program(struct seam_vm_search *s, const char *name,
 	bool has;
 
 	if (depth > MAX_DEPTH || s->n_files >= MAX_FILES ||
-	    !find_program(name, path))
+	    !seam_file_find_program(name, path))
 		return false;
 	if (is_with_vm(s, path) || is_nginx_with_lua(s, path, argv))
 		return true;

@@ -3,6 +3,7 @@
 #include "symbol/elf/cfi_file.h"
 
 #include "base/cursor.h"
+#include "base/file.h"
 #include "symbol/elf/build_id.h"
 #include "symbol/elf/section_unpack.h"
 
@@ -30,27 +31,15 @@ enum { OF_CONTENTS, OF_EH, OF_DEBUG };
 static int read_at(const struct seam_cfi_file *file, uint64_t offset,
 		   void *buf, size_t size)
 {
-	uint8_t *to = buf;
+	int r;
 
-	if (file->fd < 0) {
-		if (offset > file->image_bytes ||
-		    size > file->image_bytes - offset)
-			return -ENODATA;
-		memcpy(to, file->image + offset, size);
-		return 0;
+	if (file->fd >= 0) {
+		r = seam_file_read_at(file->fd, buf, size, offset);
+		return r == 0 || r == -ENODATA ? r : -EIO;
 	}
-	while (size) {
-		ssize_t n = offset > INT64_MAX ? 0 :
-			    pread(file->fd, to, size, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -EIO : -ENODATA;
-		to += n;
-		offset += (uint64_t)n;
-		size -= (size_t)n;
-	}
+	if (offset > file->image_bytes || size > file->image_bytes - offset)
+		return -ENODATA;
+	memcpy(buf, file->image + offset, size);
 	return 0;
 }
 

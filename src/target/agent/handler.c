@@ -190,20 +190,12 @@ struct arguments {
 	const struct seam_tick_taken *taken;
 };
 
-/* By the monotonic clock, a preemption in a handler would seem its cost. */
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return seam_clock_of(t);
-}
-
 static void sample(void *argument)
 {
 	const struct arguments *a = argument;
 	struct seam_agent_thread *t = a->thread;
-	uint64_t begin_ns = cpu_ns(), weight = t->n_carried;
+	/* by the monotonic clock, a preemption would seem its cost */
+	uint64_t begin_ns = seam_clock_thread_ns(), weight = t->n_carried;
 
 	seam_guest_take(a->context, &t->sample);
 	/* names first: they are there when the sample is read */
@@ -213,7 +205,7 @@ static void sample(void *argument)
 	} else {
 		t->n_unwritten++;
 	}
-	t->spent_ns += cpu_ns() - begin_ns;
+	t->spent_ns += seam_clock_thread_ns() - begin_ns;
 	publish(t);
 }
 

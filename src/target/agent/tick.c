@@ -41,15 +41,6 @@ enum {
 _Static_assert(sizeof(struct tick_fields) + MAX_CHAIN * 8 <=
 	       SEAM_TICK_RECORD_WORDS * 8, "a record fits");
 
-static uint64_t cpu_time_ns(void)
-{
-	struct timespec t;
-
-	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t))
-		return 0;
-	return seam_clock_of(t);
-}
-
 /* ---- the event ---- */
 
 static int open_event(uint64_t period_ns, bool with_kernel, bool may_limit)
@@ -128,7 +119,7 @@ static int start_event(struct seam_tick *tick, int signal)
 	tick->source = with_kernel ? SEAM_TICK_PERF : SEAM_TICK_PERF_USER;
 	if (r == 0) {
 		atomic_store(&tick->ring, ring);
-		tick->base_ns = cpu_time_ns();
+		tick->base_ns = seam_clock_thread_ns();
 		r = send_signals(fd, signal);
 	}
 	close(fd);
@@ -159,7 +150,7 @@ static int start_timer(struct seam_tick *tick, int signal)
 	if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event,
 		    &tick->timer) < 0)
 		return -errno;
-	tick->base_ns = cpu_time_ns();
+	tick->base_ns = seam_clock_thread_ns();
 	tick->source = SEAM_TICK_TIMER;
 	if (syscall(SYS_timer_settime, tick->timer, 0, &spec, NULL) == 0)
 		return 0;
@@ -283,6 +274,12 @@ static void take_kernel(const struct seam_tick *tick,
 	taken->is_kernel_cut = taken->n_kernel >= SEAM_TICK_MAX_KERNEL;
 }
 
+/* Of the thread, since the start. */
+static uint64_t cpu_time_ns(const struct seam_tick *tick)
+{
+	return seam_clock_thread_ns() - tick->base_ns;
+}
+
 /*
  * The ticks up to @now_ns of CPU time, rounded: a signal that comes a little
  * early is not a tick that has to wait for the next one.
@@ -310,7 +307,7 @@ static uint64_t time_of(struct seam_tick *tick,
 {
 	if (tick->n_samples++ % COMPARE_EVERY == 0)
 		tick->ahead_ns = (int64_t)(sample->cpu_time_ns -
-					   (cpu_time_ns() - tick->base_ns));
+					   cpu_time_ns(tick));
 	return sample->cpu_time_ns - (uint64_t)tick->ahead_ns;
 }
 
@@ -326,8 +323,7 @@ void seam_tick_take(struct seam_tick *tick, const siginfo_t *info,
 	if (!taken->is_ours || tick->source == SEAM_TICK_OFF)
 		return;
 	if (tick->source == SEAM_TICK_TIMER) {
-		taken->weight = count_up_to(tick, cpu_time_ns() -
-						  tick->base_ns);
+		taken->weight = count_up_to(tick, cpu_time_ns(tick));
 		taken->time_ns = seam_clock_ns();
 		taken->cpu = UINT32_MAX;
 		return;
@@ -343,5 +339,5 @@ void seam_tick_take(struct seam_tick *tick, const siginfo_t *info,
 uint64_t seam_tick_rest(struct seam_tick *tick)
 {
 	return tick->source == SEAM_TICK_OFF ? 0 :
-	       count_up_to(tick, cpu_time_ns() - tick->base_ns);
+	       count_up_to(tick, cpu_time_ns(tick));
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/file.h"
 #include "target/guest/guest_ids.h"
 #include "target/guest/guest_vms.h"
 #include "unwind/in_process/self_fork.h"
@@ -70,13 +71,11 @@ static void *find_symbol(void *image, const char *name)
 static void copy_name(const void *key, char *name, size_t size)
 {
 	Dl_info info;
-	const char *slash;
+	bool has_name = dladdr(key, &info) && info.dli_fname &&
+			info.dli_fname[0];
 
-	snprintf(name, size, "program");
-	if (!dladdr(key, &info) || !info.dli_fname || !info.dli_fname[0])
-		return;
-	slash = strrchr(info.dli_fname, '/');
-	snprintf(name, size, "%s", slash ? slash + 1 : info.dli_fname);
+	snprintf(name, size, "%s",
+		 has_name ? seam_file_name(info.dli_fname) : "program");
 }
 
 /* The loader's entry of the image that has @key, or NULL. */
@@ -194,7 +193,7 @@ static void attach_all(const struct listing *listing)
 {
 	for (size_t i = 0; i < listing->names.n; i++) {
 		const char *name = listing->names.items[i];
-		/* the program has no name; what is loaded is not loaded again */
+		/* the program has no name; none is loaded once more */
 		void *image = !name ? NULL :
 			      dlopen(name[0] ? name : NULL,
 				     RTLD_LAZY | RTLD_NOLOAD);

@@ -15,24 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "target/jit/writer.h"
-
-/* All of @size bytes of the file, from @pos. */
-static bool read_all(int fd, uint8_t *to, size_t size, uint64_t pos)
-{
-	while (size) {
-		ssize_t n = pread(fd, to, size, (off_t)pos);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		to += n;
-		size -= (size_t)n;
-		pos += (uint64_t)n;
-	}
-	return true;
-}
 
 /* Copy the records of @entry from the file or the buffer to @to. */
 static bool read_records(const struct seam_writer_output *out,
@@ -41,7 +25,8 @@ static bool read_records(const struct seam_writer_output *out,
 	uint64_t pos = entry->records.pos;
 
 	if (pos < out->file.size)
-		return read_all(out->file.fd, to, entry->size, pos);
+		return seam_file_read_at(out->file.fd, to, entry->size,
+					 pos) == 0;
 	pos -= out->file.size;
 	if (pos > out->buffer.used || entry->size > out->buffer.used - pos)
 		return false;

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 enum { MAX_TABLE = 1 << 30 };	/* bytes */
 
 struct elf_file {
@@ -20,26 +22,17 @@ static int read_range(const struct elf_file *file, uint64_t at, uint64_t n,
 		      void **out)
 {
 	uint8_t *bytes;
-	size_t done = 0;
+	int r;
 
 	if (n > MAX_TABLE || at > file->size || n > file->size - at)
 		return -EBADMSG;
 	bytes = malloc(n + 1);
 	if (!bytes)
 		return -ENOMEM;
-	while (done < n) {
-		ssize_t r = pread(file->fd, bytes + done, n - done,
-				  (off_t)(at + done));
-
-		if (r <= 0) {
-			int error = r < 0 ? -errno : -EBADMSG;
-
-			if (error == -EINTR)
-				continue;
-			free(bytes);
-			return error;
-		}
-		done += (size_t)r;
+	r = seam_file_read_at(file->fd, bytes, n, at);
+	if (r < 0) {
+		free(bytes);
+		return r == -ENODATA ? -EBADMSG : r;
 	}
 	bytes[n] = 0;
 	*out = bytes;
