@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* test_elf_needs.c - this program exports what only LuaJIT does */
+/*
+ * test_elf_needs.c - libraries, the search for them, and LuaJIT's symbol
+ *
+ * This program exports what only LuaJIT does.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -8,7 +12,11 @@
 #include <cmocka.h>
 
 #include <dlfcn.h>
+#include <elf.h>
+#include <stddef.h>
+#include <sys/stat.h>
 
+#include "folder.h"
 #include "record/preload/elf_needs.h"
 
 __attribute__((visibility("default"))) void luaJIT_setmode(void);
@@ -57,13 +65,114 @@ static void what_is_no_program_is_refused(void **state)
 	assert_false(seam_elf_needs_read(&needs, "/nowhere"));
 }
 
+/* Compile @code, without .gnu.hash: all symbols are read.  The file. */
+static const char *make_library(const char *code)
+{
+	static char path[96];
+	char command[512];
+
+	snprintf(path, sizeof(path), "%s/library.so", folder);
+	snprintf(command, sizeof(command), "echo '%s' | gcc -shared -fPIC "
+		 "-nostdlib -Wl,--hash-style=sysv -o %s -xc -", code, path);
+	assert_int_equal(system(command), 0);
+	return path;
+}
+
+static void only_a_definition_counts(void **state)
+{
+	(void)state;
+	assert_true(seam_elf_needs_read(&needs, make_library(
+		"void luaJIT_setmode(void) { }")));
+	assert_true(needs.has_luajit);
+	assert_true(seam_elf_needs_read(&needs, make_library(
+		"void luaJIT_setmode(void);"
+		"void f(void) { luaJIT_setmode(); }")));
+	assert_false(needs.has_luajit);
+}
+
+static void files_of_another_machine_are_refused(void **state)
+{
+	const char *path = make_library("void luaJIT_setmode(void) { }");
+	FILE *file = fopen(path, "r+");
+
+	(void)state;
+	assert_non_null(file);
+	assert_int_equal(fseek(file, offsetof(Elf64_Ehdr, e_machine),
+			       SEEK_SET), 0);
+	assert_int_equal(fputc(EM_AARCH64, file), EM_AARCH64);
+	assert_int_equal(fclose(file), 0);
+	assert_false(seam_elf_needs_read(&needs, path));
+}
+
+static void add_file(const char *name)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fclose(file);
+}
+
+/* Where "lib.so" is found; @paths: of the program in "bin". */
+static void expect_found(const char *paths, const char *name,
+			 const char *expected)
+{
+	char program[96], found[256], wanted[256];
+	bool is_found;
+
+	snprintf(program, sizeof(program), "%s/bin/program", folder);
+	snprintf(wanted, sizeof(wanted), "%s%s", folder,
+		 expected ? expected : "");
+	snprintf(needs.paths, sizeof(needs.paths), "%s", paths);
+	is_found = seam_elf_needs_find(&needs, program, name, found,
+				       sizeof(found));
+	assert_int_equal(is_found, expected != NULL);
+	if (expected)
+		assert_string_equal(found, wanted);
+}
+
+static void libraries_are_found_as_ld_so_finds_them(void **state)
+{
+	static const char *const folders[] = { "bin", "a", "b" };
+	char path[160];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, folders[i]);
+		assert_int_equal(mkdir(path, 0700), 0);
+	}
+	add_file("a/lib.so");
+	add_file("b/lib.so");
+	add_file("bin/own.so");
+	unsetenv("LD_LIBRARY_PATH");
+	expect_found("", "lib.so", NULL);
+	expect_found("$ORIGIN/../a", "lib.so", "/bin/../a/lib.so");
+	expect_found("/nowhere:${ORIGIN}/../b:", "lib.so",
+		     "/bin/../b/lib.so");
+	expect_found("$ORIGIN", "own.so", "/bin/own.so");
+	snprintf(path, sizeof(path), "/nowhere:%s/b:%s/a", folder, folder);
+	setenv("LD_LIBRARY_PATH", path, 1);
+	expect_found("", "lib.so", "/b/lib.so");
+	expect_found("$ORIGIN/../a", "lib.so", "/bin/../a/lib.so");
+	/* no search for a path */
+	snprintf(path, sizeof(path), "%s/a/lib.so", folder);
+	expect_found("", path, "/a/lib.so");
+	expect_found("", "b/lib.so", NULL);
+	unsetenv("LD_LIBRARY_PATH");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_program_that_exports_luajit_has_it),
 		cmocka_unit_test(libraries_without_it_do_not),
 		cmocka_unit_test(what_is_no_program_is_refused),
+		cmocka_unit_test(only_a_definition_counts),
+		cmocka_unit_test(files_of_another_machine_are_refused),
+		cmocka_unit_test(libraries_are_found_as_ld_so_finds_them),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

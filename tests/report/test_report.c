@@ -557,6 +557,47 @@ static void numbers_read_well(void **state)
 	assert_string_equal(seam_format_percent(buf, 1, 3), "33.33%");
 }
 
+static int as_stats(const struct seam_report *report,
+		    const struct seam_view *view)
+{
+	seam_report_stats_text(report, view);
+	return 0;
+}
+
+static void expect_stats(const struct seam_profile *p, const char *text,
+			 bool is_there)
+{
+	char *all = printed(p, by_symbol, piped, as_stats);
+
+	assert_int_equal(strstr(all, text) != NULL, is_there);
+	free(all);
+}
+
+static void stats_count_what_is_not_in_the_ends(void **state)
+{
+	struct seam_profile p = small();
+	struct seam_stack_counts *counts = &p.stack_counts;
+
+	(void)state;
+	counts->n_ended[SEAM_STACK_COMPLETE] = 9;
+	expect_stats(&p, "kernel's part", false);
+	expect_stats(&p, "no user stack", false);
+	expect_stats(&p, "32-bit", false);
+	counts->n_kernel_cut = counts->n_empty = counts->n_32_bit = 1;
+	expect_stats(&p, "\nthe kernel's part of 1 stack is truncated: deeper "
+		     "than kernel.perf_event_max_stack allows\n", true);
+	expect_stats(&p, "\n1 sample had no user stack\n", true);
+	expect_stats(&p, "\n1 sample of 32-bit tasks: by frame pointers\n",
+		     true);
+	counts->n_kernel_cut = 1234;
+	counts->n_empty = counts->n_32_bit = 5;
+	expect_stats(&p, "\nthe kernel's part of 1,234 stacks is truncated",
+		     true);
+	expect_stats(&p, "\n5 samples had no user stack\n", true);
+	expect_stats(&p, "\n5 samples of 32-bit tasks", true);
+	seam_profile_fini(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -582,6 +623,7 @@ int main(void)
 		cmocka_unit_test(json_trees_nest),
 		cmocka_unit_test(json_trees_are_cut_where_readers_end),
 		cmocka_unit_test(numbers_read_well),
+		cmocka_unit_test(stats_count_what_is_not_in_the_ends),
 	};
 
 	return cmocka_run_group_tests_name("report", tests, NULL, NULL);
