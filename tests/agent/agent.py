@@ -5,6 +5,7 @@
 Each program prints the CPU time of its threads, which is what all counts are
 compared with: a tick is due for each period of it.
 """
+import json
 import os
 import re
 import shutil
@@ -20,6 +21,8 @@ from tap import Skip  # noqa: E402
 AGENT = shutil.copy(sys.argv[2], FOLDER)
 PROGRAM, ASAN, LATE = (shutil.copy(path, FOLDER) for path in sys.argv[3:6])
 LUAJIT = sys.argv[6]
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                      "agent_program.c")
 PRELOADED = "libseam-agent.so, preloaded for LuaJIT"
 # Otherwise a tick in the kernel has no sample, and is in the next one's weight.
 with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as text:
@@ -260,6 +263,35 @@ def test_a_set_user_id_program_has_no_agent():
     equal(manifest("a.seam").get("guest", {}).get("samples", 0), 0)
 
 
+def test_nor_has_a_set_group_id_program_that_is_linked_with_it():
+    if not IS_ROOT:
+        raise Skip("needs root")
+    # the loader has no LD_PRELOAD for such a program
+    flags = run("pkg-config", "--cflags", "--libs", "luajit").stdout.split()
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-o", "linked", SOURCE, AGENT,
+                    f"-Wl,--no-as-needed,-rpath,{FOLDER}", *flags, "-lm",
+                    "-pthread"], check=True)
+    _, guest = sampled("./linked", "busy")
+    check(guest["samples"] > 100, f"{guest}")
+    os.chown("linked", 0, 65534)
+    os.chmod("linked", 0o2755)
+    result = record("-o", "a.seam", "--", "./linked", "busy")
+    check(cpu_ms(result.stdout) > 0, result.stdout)
+    equal(manifest("a.seam").get("guest", {}).get("samples", 0), 0)
+
+
+def test_without_events_a_timer_is_used_and_reported():
+    result, guest = sampled("env", "-u", "LD_PRELOAD", f"AGENT={AGENT}",
+                            PROGRAM, "no_events")
+    check("sampled by a timer, 250 times a second at most: perf_event_open: "
+          "Function not implemented" in result.stderr, result.stderr)
+    due = cpu_ms(result.stdout)
+    check(0.9 * due <= guest["ticks"] <= 1.05 * due, f"{due}: {guest}")
+    check(guest["samples"] >= 0.1 * due, f"{due}: {guest}")
+    equal(guest["samples"] + guest["merged"] + guest["ended"],
+          guest["ticks_due"], f"{guest}")
+
+
 def test_asan_stays_first():
     result, guest = sampled(ASAN, "threads")
     check_all_sampled(result, guest, share=0.85)
@@ -362,6 +394,9 @@ def test_the_vm_is_found_behind_wrappers_and_in_scripts():
         start.write("#!/bin/sh\nexec ./app\n")
     with open("plain", "w", encoding="ascii") as plain:
         plain.write("true\nluajit -v\n")
+    with open("comment", "w", encoding="ascii") as comment:
+        comment.write("true\n# luajit -v\n")
+    shutil.copy("app", "data")
     os.chmod("app", 0o755)
     os.chmod("start", 0o755)
     folder = os.path.dirname(LUAJIT)
@@ -373,8 +408,9 @@ def test_the_vm_is_found_behind_wrappers_and_in_scripts():
                   ("sh", "plain"), ("nice", "sh", "-e", "./plain")):
         result = record("-o", "a.seam", "--", *words, env=path)
         check(PRELOADED in result.stderr, f"{words}: {result.stderr}")
+    os.chmod("data", 0o644)
     for words in (("true",), ("sh", "-c", "true"), ("echo", "luajittery"),
-                  ("cat", "plain")):
+                  ("cat", "plain"), ("sh", "comment"), ("echo", "./data")):
         result = record("-o", "a.seam", "--", *words, env=path)
         check(PRELOADED not in result.stderr, f"{words}: {result.stderr}")
     for option, value in ("--overwrite", ()), ("-C", ("0",)), ("-i", ()):
@@ -440,15 +476,18 @@ def test_what_the_user_preloads_stays():
 def test_a_killed_recorder_does_not_disturb_the_program():
     recorder = subprocess.Popen(
         [SEAM, "record", "-F", "10000", "-o", "k.seam", "--", "sh", "-c",
-         f"echo begun; {PROGRAM} threads; echo status $?"],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        env={**os.environ, "SECONDS_OF_CPU": "0.5"})
-    equal(recorder.stdout.readline(), "begun\n")
+         f"{PROGRAM} rounds 4; echo status $?"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    # a thread was sampled; others run, and some are to begin
+    first = recorder.stdout.readline()
+    check(first.startswith("cpu"), first)
     os.kill(recorder.pid, signal.SIGKILL)
     output = recorder.stdout.read()
     recorder.wait()
-    equal(len(re.findall("^cpu", output, re.M)), 3, output)
+    equal(len(re.findall("^cpu", output, re.M)), 4 * 3 - 1, output)
     check("status 0" in output, output)
+    rows = json.loads(run(SEAM, "report", "--json", "k.seam").stdout)["rows"]
+    check(any(row["layer"] == "guest" for row in rows), f"{rows[:3]}")
 
 
 sys.exit(run_tests(globals()))

@@ -497,6 +497,26 @@ static void sandbox(void)
 	puts("done");
 }
 
+/* Where a container's filter refuses events. */
+static void no_events(void)
+{
+	struct sock_filter refuse[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { 4, refuse };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0),
+	      "seccomp: %s", strerror(errno));
+	/* it is in this program's environment under another name */
+	setenv("LD_PRELOAD", getenv("AGENT"), 1);
+	execl("/proc/self/exe", "agent_program", "threads", (char *)NULL);
+	CHECK(false, "exec: %s", strerror(errno));
+}
+
 /* A child that shares the memory has a filter of its own, and executes. */
 static void vforks(void)
 {
@@ -579,6 +599,7 @@ static const struct way {
 	{ "handlers", handlers }, { "blocked_handler", blocked_handler },
 	{ "state", state },
 	{ "seccomp", seccomp }, { "sandbox", sandbox }, { "vforks", vforks },
+	{ "no_events", no_events },
 	{ "closed", closed }, { "jailed", jailed },
 	{ "descriptors", descriptors }, { "sleeps", sleeps },
 };
