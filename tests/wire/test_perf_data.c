@@ -648,6 +648,41 @@ static void what_is_not_perf_data_is_refused(void **state)
 	}
 }
 
+/* The first event's name after it is named from beside the file. */
+static void expect_name(struct bytes file, size_t n_names, const char *name)
+{
+	static const char *const names[] = { "seam:guest", "other", "third" };
+	struct seam_perf_data data;
+
+	assert_int_equal(seam_perf_data_open(&data,
+		(struct seam_bytes) { file.data, file.size }, NULL), 0);
+	assert_int_equal(data.events.n, 2);
+	seam_perf_data_name_events(&data, names, n_names);
+	if (name)
+		assert_string_equal(data.events.items[0].name, name);
+	else
+		assert_string_not_equal(data.events.items[0].name, names[0]);
+	seam_perf_data_close(&data);
+}
+
+static void events_of_a_killed_recorder_are_named_from_beside(void **state)
+{
+	enum { FEATURES_AT = 72 };
+	struct bytes file = make(SEAM_LITTLE, false);
+	struct bytes pipe = make(SEAM_LITTLE, true);
+
+	(void)state;
+	expect_name(pipe, 2, NULL);
+	/* it has names of its own */
+	expect_name(file, 2, "cpu-clock:u");
+	set_n(&file, FEATURES_AT, 0, 8);
+	expect_name(file, 2, "seam:guest");
+	expect_name(file, 1, NULL);
+	expect_name(file, 3, NULL);
+	free(file.data);
+	free(pipe.data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -672,6 +707,8 @@ int main(void)
 		cmocka_unit_test(an_attr_of_any_age_reads),
 		cmocka_unit_test(ids_that_overlap_are_refused),
 		cmocka_unit_test(what_is_not_perf_data_is_refused),
+		cmocka_unit_test(
+			events_of_a_killed_recorder_are_named_from_beside),
 	};
 
 	return cmocka_run_group_tests_name("perf_data", tests, NULL, NULL);

@@ -54,6 +54,8 @@ static int dump_perf(const struct seam_input *recording,
 	int r = seam_perf_data_open(&data, recording->data.bytes, err);
 
 	if (r == 0) {
+		seam_perf_data_name_events(&data, recording->manifest.events,
+					   recording->manifest.n_events);
 		r = seam_perf_print(stdout, &data, data.bytes, data.data_begin,
 				    data.data_end, form, namer, &n, err);
 		*n_damaged += n;

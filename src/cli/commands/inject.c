@@ -173,8 +173,12 @@ static int inject(const char *path, const struct inject_options *settings)
 		r = seam_perf_data_open(&in.data, in.recording.data.bytes,
 					&err);
 	is_begun = r == 0;
-	if (r == 0)
+	if (r == 0) {
+		seam_perf_data_name_events(&in.data,
+					   in.recording.manifest.events,
+					   in.recording.manifest.n_events);
 		r = make(&in, &err);
+	}
 	if (r < 0) {
 		seam_err_add(&err, r, is_begun ? "cannot inject all of '%s'" :
 			     "cannot read '%s'", path);

@@ -463,6 +463,11 @@ int seam_load_perf(struct seam_profile *profile,
 	int r = seam_perf_data_open(&l.data, input->data->bytes, err);
 
 	if (r == 0) {
+		/* the recorder may have been killed */
+		if (input->manifest)
+			seam_perf_data_name_events(&l.data,
+						   input->manifest->events,
+						   input->manifest->n_events);
 		r = load(&l, err);
 		if (r == -ENOMEM)
 			seam_err_no_memory(err);

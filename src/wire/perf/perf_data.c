@@ -590,6 +590,21 @@ int seam_perf_data_open(struct seam_perf_data *data, struct seam_bytes bytes,
 	return r < 0 ? r : list_ids(data, err);
 }
 
+void seam_perf_data_name_events(struct seam_perf_data *data,
+				const char *const *names, size_t n_names)
+{
+	if (data->features[SEAM_PERF_FEATURE_EVENT_DESC].size ||
+	    data->is_pipe || n_names != data->events.n)
+		return;
+	for (size_t i = 0; i < n_names; i++) {
+		const char *copy;
+
+		if (names[i][0] &&
+		    seam_arena_copy(&data->arena, &copy, names[i]))
+			data->events.items[i].name = copy;
+	}
+}
+
 void seam_perf_data_close(struct seam_perf_data *data)
 {
 	free(data->events.items);

@@ -54,6 +54,14 @@ int seam_perf_data_open(struct seam_perf_data *data, struct seam_bytes bytes,
 void seam_perf_data_close(struct seam_perf_data *data);
 
 /*
+ * Names from beside the file, in the order of the events.  Not used where the
+ * file has its own, which a recorder writes last, or has other events than
+ * @n_names.  Without memory a name remains as it was.
+ */
+void seam_perf_data_name_events(struct seam_perf_data *data,
+				const char *const *names, size_t n_names);
+
+/*
  * The event of an id, as a position in events.  An id of 0 and, in a
  * recording of one event, any id mean the first.  SEAM_NONE when unknown.
  */
