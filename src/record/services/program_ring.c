@@ -353,7 +353,7 @@ static void end_previewed(struct seam_service *service, struct input *in)
 {
 	static const struct seam_owner_counts none;
 
-	if (!in || !in->stream.state)
+	if (!in || !in->stream.state || !service->end)
 		return;
 	in->stream.service = service;
 	service->end(&in->stream, &none);
