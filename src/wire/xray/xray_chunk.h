@@ -56,4 +56,49 @@ static inline size_t seam_xray_payload_room(size_t bytes)
 	return (bytes + 7) / 16 * 16 + 8;
 }
 
+/*
+ * Functions seen, one bit each by their ids.  An id that has no bit is not
+ * noted: where @max >= @n, whoever has more room walks the chunk again.
+ */
+struct seam_xray_seen {
+	uint64_t *bits;			/* borrowed; room for n of them */
+	uint32_t n;			/* a multiple of 64 */
+	uint32_t max;			/* the largest id so far */
+};
+
+/* What a chunk held. */
+struct seam_xray_chunk {
+	/* of its preamble; not trusted, and 0 where that was invalid */
+	int32_t pid, tid;
+	int64_t wall_seconds;
+	int32_t wall_microseconds;	/* 0 to 999999 */
+	uint64_t tsc;
+	/* function records and events; arguments are part of their record */
+	uint64_t n_records;
+	size_t n_bytes;			/* written to the block */
+	size_t bad_bytes;		/* from the first invalid record on */
+};
+
+/*
+ * Read the first @size bytes of a chunk, at most SEAM_XRAY_CHUNK_BYTES, of
+ * a producer that is not trusted, and write to @out what an FDR block of
+ * version 5 has after its Pid: the preamble's NewCPUId and all records up to
+ * the first invalid one, without padding.  @out has room for @size bytes and
+ * does not overlap @chunk, which nobody changes meanwhile.  @seen may be NULL.
+ *
+ * Cost: 1 ns a function record.  Calls nothing but memcpy(), so it may run in
+ * a traced program.
+ */
+void seam_xray_chunk_read(const uint8_t *chunk, size_t size, uint8_t *out,
+			  struct seam_xray_seen *seen,
+			  struct seam_xray_chunk *found);
+
+/* Whether a function was seen. */
+static inline bool seam_xray_has_seen(const struct seam_xray_seen *seen,
+				      uint32_t function)
+{
+	return function < seen->n &&
+	       seen->bits[function / 64] >> function % 64 & 1;
+}
+
 #endif /* SEAM_XRAY_CHUNK_H */

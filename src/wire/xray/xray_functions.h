@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xray_functions.h - what a traced program announces: where its functions are
+ *
+ * Records of calls have a function's id and nothing else.  The program sends
+ * what its ids mean to the recorder, as records of the service "fdr_functions"
+ * (type PERF_RECORD_SAMPLE), in the byte order of the machine.  An id always
+ * means the same function.
+ *
+ *	image		a program or library, whose functions have ids in a row
+ *	functions	where some of them are
+ *	event type	a name for a number of typed events
+ *	trigger		a condition of the user's that was met; also in the
+ *			data of a thread's own ring
+ *	match		the functions that a trigger is about
+ *
+ * The writers run in the traced program: they call memcpy() and memset()
+ * alone.  The reader trusts nothing.
+ */
+#ifndef SEAM_XRAY_FUNCTIONS_H
+#define SEAM_XRAY_FUNCTIONS_H
+
+#include "wire/xray/xray.h"
+
+enum {
+	SEAM_XRAY_MAX_ADDRESSES = 4096,		/* of a record */
+	SEAM_XRAY_BUILD_ID_BYTES = 20,
+	SEAM_XRAY_MAX_PATH = 4096,		/* with its 0 */
+	SEAM_XRAY_MAX_NAME = 256,		/* likewise */
+	/* the largest of these records, as a ring takes it */
+	SEAM_XRAY_MAX_ANNOUNCEMENT = 16 + SEAM_XRAY_MAX_ADDRESSES * 8,
+};
+
+enum seam_xray_announcement_kind {
+	SEAM_XRAY_ANNOUNCED_IMAGE = 1,
+	SEAM_XRAY_ANNOUNCED_FUNCTIONS,
+	SEAM_XRAY_ANNOUNCED_EVENT_TYPE,
+	SEAM_XRAY_ANNOUNCED_TRIGGER,
+	SEAM_XRAY_ANNOUNCED_MATCH,
+};
+
+struct seam_xray_image {
+	uint32_t image;			/* a number of the program's own, >0 */
+	uint32_t first_id;
+	uint32_t n_functions;		/* ids in a row; 0: none */
+	uint64_t bias;			/* load address - link address */
+	uint8_t build_id[SEAM_XRAY_BUILD_ID_BYTES];
+	uint8_t build_id_bytes;		/* 0: not known */
+	const char *path;		/* borrowed; "" where not known */
+};
+
+struct seam_xray_addresses {
+	uint32_t image;			/* 0: addresses are absolute */
+	uint32_t first_id;
+	uint32_t n;			/* 1 to SEAM_XRAY_MAX_ADDRESSES */
+	/* by link address, of the first instruction; borrowed, aligned */
+	const uint64_t *link_addresses;
+};
+
+struct seam_xray_event_type {
+	uint16_t type;
+	const char *name;		/* borrowed */
+};
+
+struct seam_xray_trigger {
+	uint32_t trigger;		/* index, in the order of the options */
+	uint32_t tid;
+	uint32_t number;		/* 1 for the process' first */
+	uint64_t tsc;			/* when it was met */
+	uint64_t ticks;			/* of the call; 0: it has no length */
+	uint32_t function;		/* 0: a signal */
+	uint32_t signal;		/* 0: a function */
+};
+
+/* How many functions of an image a trigger's name fits. */
+struct seam_xray_match {
+	uint32_t trigger;		/* index, in the order of the options */
+	uint32_t n_functions;
+	uint32_t image;			/* 0: none */
+};
+
+struct seam_xray_announcement {
+	enum seam_xray_announcement_kind kind;
+	union {
+		struct seam_xray_image image;
+		struct seam_xray_addresses addresses;
+		struct seam_xray_event_type event_type;
+		struct seam_xray_trigger trigger;
+		struct seam_xray_match match;
+	};
+};
+
+/*
+ * Write the record's payload to @buf, of @cap bytes.  Returns its size, a
+ * multiple of 8, or 0 where it does not fit or is against the limits above.
+ * Longer paths and names are cut.
+ */
+size_t seam_xray_write_image(uint8_t *buf, size_t cap,
+			     const struct seam_xray_image *image);
+size_t seam_xray_write_addresses(uint8_t *buf, size_t cap,
+				 const struct seam_xray_addresses *addresses);
+size_t seam_xray_write_event_type(uint8_t *buf, size_t cap,
+				  const struct seam_xray_event_type *type);
+size_t seam_xray_write_trigger(uint8_t *buf, size_t cap,
+			       const struct seam_xray_trigger *trigger);
+size_t seam_xray_write_match(uint8_t *buf, size_t cap,
+			     const struct seam_xray_match *match);
+
+/*
+ * Read the payload at @bytes, which is aligned to 8 and outlives
+ * @announcement.  0, or -EBADMSG: no writer above makes such bytes, and nothing
+ * of @announcement is valid.  What the strings and numbers say is not checked,
+ * but for ids, which exist.
+ */
+int seam_xray_read_announcement(struct seam_bytes bytes,
+				struct seam_xray_announcement *announcement);
+
+#endif /* SEAM_XRAY_FUNCTIONS_H */
