@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xray_log.h - an FDR log of version 5 that grows, valid after each write
+ *
+ *	seam_xray_log_begin(&log, fd, &header);
+ *	for each chunk of a thread, in its order:
+ *		seam_xray_chunk_read(chunk, size, body, NULL, &found);
+ *		seam_xray_log_append(&log, &thread, body, found.n_bytes);
+ *	seam_xray_log_set_header(&log, &header);	the frequency, measured
+ *
+ * What is appended goes to the open block while that is the thread's, else to
+ * a new one.  The block's extents grow first: where a writer is killed, the
+ * file is one that ends inside its last block, which readers take as far as it
+ * goes.  A write that fails leaves the log as it was before.
+ *
+ * llvm-xray sorts the blocks of a thread wrongly where there are more than
+ * SEAM_XRAY_LOG_BLOCKS.  A thread alone stays below, as its blocks grow with
+ * the log, up to 128 GiB; for others see xray_join.h.
+ *
+ * The writer calls pwrite() and ftruncate() alone, and holds no memory: it may
+ * run in a traced program.  Threads: one at a time.
+ */
+#ifndef SEAM_XRAY_LOG_H
+#define SEAM_XRAY_LOG_H
+
+#include "wire/xray/xray.h"
+
+enum {
+	SEAM_XRAY_LOG_BLOCKS = 16,	/* of a thread, for llvm-xray */
+	/* a block may have so many bytes, or all that the log has before it */
+	SEAM_XRAY_LOG_MIN_BLOCK = 4 << 20,
+	/* before the body: BufferExtents, NewBuffer, WallTime, Pid */
+	SEAM_XRAY_LOG_HEAD_BYTES = 64,
+};
+
+struct seam_xray_log {
+	int fd;			/* borrowed */
+	uint64_t bytes;		/* of the file */
+	uint64_t block_at;	/* where the open block begins; 0: none */
+	int32_t tid;		/* its thread */
+	uint64_t n_blocks;
+};
+
+/* Whose records follow. */
+struct seam_xray_log_thread {
+	int32_t pid, tid;
+	uint64_t wall_us;	/* CLOCK_MONOTONIC, when the chunk began */
+};
+
+/* Begin a log in the empty file @fd.  0 or -errno. */
+int seam_xray_log_begin(struct seam_xray_log *log, int fd,
+			const struct seam_xray_header *header);
+
+/*
+ * Append @size bytes of a thread: NewCPUId, and what may follow it.  0 or
+ * -errno.
+ */
+int seam_xray_log_append(struct seam_xray_log *log,
+			 const struct seam_xray_log_thread *thread,
+			 const uint8_t *body, size_t size);
+
+/* No further bytes for the open block. */
+static inline void seam_xray_log_end_block(struct seam_xray_log *log)
+{
+	log->block_at = 0;
+}
+
+/* Bytes that the log will have with @size bytes more. */
+static inline uint64_t seam_xray_log_bytes_with(const struct seam_xray_log *log,
+						size_t size)
+{
+	return log->bytes + SEAM_XRAY_LOG_HEAD_BYTES + size;
+}
+
+/* Write the header again.  0 or -errno. */
+int seam_xray_log_set_header(struct seam_xray_log *log,
+			     const struct seam_xray_header *header);
+
+#endif /* SEAM_XRAY_LOG_H */
