@@ -52,11 +52,17 @@ void seam_ring_aux_fini(struct seam_ring_aux *aux)
 	*aux = (struct seam_ring_aux) { 0 };
 }
 
-static uint64_t head_of(const struct seam_ring_aux *aux)
+static uint64_t load_head(const struct seam_ring_aux *aux)
 {
 	/* acquire: C, pairs with B; the bytes come after.  Loaded once. */
 	return atomic_load_explicit(&aux->control->aux_head,
 				    memory_order_acquire);
+}
+
+/* From position @b to @a, whatever is above the positions. */
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return (a - b) & SEAM_RING_AUX_POSITION;
 }
 
 static void publish_tail(struct seam_ring_aux *aux, uint64_t pos)
@@ -70,20 +76,20 @@ static void publish_tail(struct seam_ring_aux *aux, uint64_t pos)
 size_t seam_ring_aux_peek(struct seam_ring_aux *aux,
 			  struct seam_ring_span *span)
 {
-	uint64_t head, n;
+	uint64_t n;
 
 	*span = (struct seam_ring_span) { .end = aux->tail };
 	if (!aux->control)
 		return 0;
-	head = head_of(aux);
-	n = head - aux->tail;
+	n = distance(load_head(aux), aux->tail);
 	if (n > aux->size) {
 		aux->n_resyncs++;
-		publish_tail(aux, head);
-		span->end = head;
+		publish_tail(aux, aux->tail + n);
+		span->end = aux->tail;
 		return 0;
 	}
-	*span = seam_ring_span_make(aux->buffer, aux->size, aux->tail, head);
+	*span = seam_ring_span_make(aux->buffer, aux->size, aux->tail,
+				    aux->tail + n);
 	return n;
 }
 
@@ -121,7 +127,7 @@ static void copy(const struct seam_ring_aux *aux,
 	seam_ring_load(aux->buffer, aux->size - 1, head - n, snapshot->copy, n);
 	snapshot->data = snapshot->copy;
 	snapshot->bytes = n;
-	snapshot->offset = head - n;
+	snapshot->offset = (head - n) & SEAM_RING_AUX_POSITION;
 }
 
 static bool is_zero(const uint8_t *p, uint64_t bytes)
@@ -154,7 +160,7 @@ size_t seam_ring_aux_snapshot(struct seam_ring_aux *aux,
 	snapshot->bytes = 0;
 	if (!aux->control || snapshot->room < aux->size)
 		return 0;
-	head = head_of(aux);
+	head = load_head(aux);
 	/* free-running from 0: a head beyond the size has wrapped */
 	aux->wrapped = aux->wrapped || aux->last_head >= aux->size;
 	if (head < aux->size)
@@ -175,11 +181,9 @@ static bool drop_overwritten(const struct seam_ring_aux *aux,
 {
 	uint64_t ahead, drop = 0;
 
-	/* F: pairs with E; the copy comes before this load */
-	atomic_thread_fence(memory_order_acquire);
-	/* relaxed: ordered by the fence */
-	ahead = atomic_load_explicit(&aux->control->program.aux_head,
-				     memory_order_relaxed) - head;
+	/* relaxed: ordered by the caller's fence */
+	ahead = distance(atomic_load_explicit(&aux->control->program.aux_head,
+					      memory_order_relaxed), head);
 	if (ahead > aux->size)
 		drop = snapshot->bytes;
 	else if (ahead + snapshot->bytes > aux->size)
@@ -190,25 +194,56 @@ static bool drop_overwritten(const struct seam_ring_aux *aux,
 	return snapshot->bytes > 0;
 }
 
+/*
+ * The bytes before @head that a snapshot may have.  A head that is a little
+ * further back than before is of bytes that were taken back.
+ */
+static uint64_t bytes_before(struct seam_ring_aux *aux, uint64_t head)
+{
+	uint64_t n = distance(head, aux->first);
+	uint64_t back = distance(aux->last_head, head);
+
+	if (back < SEAM_RING_AUX_POSITION / 2 &&
+	    (n > SEAM_RING_AUX_POSITION / 2 || back > aux->size)) {
+		aux->n_resyncs++;
+		aux->first = head;
+		n = 0;
+	}
+	aux->last_head = head;
+	return n < aux->size ? n : aux->size;
+}
+
+/* One try.  False: bytes were taken back meanwhile, or all overwritten. */
+static bool copy_program(struct seam_ring_aux *aux,
+			 struct seam_ring_aux_snapshot *snapshot)
+{
+	uint64_t word = load_head(aux), head = word & SEAM_RING_AUX_POSITION;
+	uint64_t n = bytes_before(aux, head);
+	bool is_left;
+
+	copy(aux, snapshot, head, n);
+	/* F: pairs with E; the copy comes before the loads from here on */
+	atomic_thread_fence(memory_order_acquire);
+	is_left = drop_overwritten(aux, snapshot, head) || n == 0;
+	return is_left && (load_head(aux) ^ word) < SEAM_RING_AUX_REWOUND;
+}
+
+static void hold(const struct seam_ring_aux *aux, uint32_t held)
+{
+	/* seq_cst: before the loads that follow; the program's may be late */
+	atomic_store(&aux->control->program.aux_held, held);
+}
+
 size_t seam_ring_aux_snapshot_program(struct seam_ring_aux *aux,
 				      struct seam_ring_aux_snapshot *snapshot)
 {
 	snapshot->bytes = 0;
 	if (!aux->control || snapshot->room < aux->size)
 		return 0;
-	for (int i = 0; i < MAX_TRIES; i++) {
-		uint64_t head = head_of(aux);
-		uint64_t n = head - aux->first;
-
-		if (head - aux->last_head > UINT64_MAX / 2) {
-			aux->n_resyncs++;
-			aux->first = head;
-			n = 0;
-		}
-		aux->last_head = head;
-		copy(aux, snapshot, head, n < aux->size ? n : aux->size);
-		if (drop_overwritten(aux, snapshot, head) || n == 0)
-			break;
-	}
+	hold(aux, 1);
+	for (int i = 0; i < MAX_TRIES && !copy_program(aux, snapshot); i++)
+		if (i == MAX_TRIES - 1)
+			snapshot->bytes = 0;
+	hold(aux, 0);
 	return snapshot->bytes;
 }

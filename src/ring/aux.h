@@ -80,7 +80,8 @@ size_t seam_ring_aux_snapshot(struct seam_ring_aux *aux,
 
 /*
  * Snapshot mode, of a program, which need not stop: bytes that it may have
- * overwritten during the copy are left out.
+ * overwritten during the copy are left out.  Meanwhile aux_held is set, and the
+ * program takes no bytes back, but for once if it was about to.
  */
 size_t seam_ring_aux_snapshot_program(struct seam_ring_aux *aux,
 				      struct seam_ring_aux_snapshot *snapshot);

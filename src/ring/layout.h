@@ -46,10 +46,10 @@ enum { SEAM_RING_N_SKIPPED = 4 };	/* causes of a service */
  *	 520  wakeup_head   616  n_lost[4]		728  aux_n_lost_bytes
  *	 528  nest	    648  n_lost_unreported	736  aux_nest, aux_flags
  *	 576  paused	    656  n_wakeups
- *			    664  n_offered
- *			    672  n_skipped[4]
+ *	 580  n_resumed	    664  n_offered
+ *	 584  aux_held	    672  n_skipped[4]
  *
- * The owner of the ring writes all of it but @paused.  The
+ * The owner of the ring writes all of it but the three at 576.  The
  * consumer trusts none of it: head and aux_head can only make it accept fewer
  * bytes, and counts are shown as the producer's own.
  */
@@ -61,7 +61,9 @@ struct seam_ring_state {
 	uint8_t unused_0[44];
 	/* 576: the consumer writes, the producer reads */
 	_Atomic uint32_t paused;	/* not 0: refuse records */
-	uint8_t unused_1[28];
+	_Atomic uint32_t n_resumed;	/* the service's own: requests done */
+	_Atomic uint32_t aux_held;	/* not 0: take no AUX bytes back */
+	uint8_t unused_1[20];
 	/* 608: counts, which never go back */
 	_Atomic uint64_t n_begun;	/* records for which there was room */
 	_Atomic uint64_t n_lost[SEAM_RING_N_LOSSES];
@@ -80,6 +82,14 @@ struct seam_ring_state {
 	uint8_t unused_4[24];
 };
 
+/*
+ * A program may take back the newest bytes of its AUX buffer.  The head that it
+ * stores then has a higher count above the position, in the same word: a reader
+ * that finds the count unchanged after a copy has copied what was there.
+ */
+#define SEAM_RING_AUX_REWOUND	(UINT64_C(1) << 56)	/* once more; modulo 256 */
+#define SEAM_RING_AUX_POSITION	(SEAM_RING_AUX_REWOUND - 1)
+
 /* Positions are free-running, from 0 in a new ring. */
 struct seam_ring_control {
 	uint8_t of_kernel[512];		/* clock data and self-monitoring */
@@ -97,6 +107,9 @@ struct seam_ring_control {
 
 _Static_assert(sizeof(struct seam_ring_state) == 256, "as in the table");
 _Static_assert(offsetof(struct seam_ring_control, program.paused) == 576, "");
+_Static_assert(offsetof(struct seam_ring_control, program.n_resumed) == 580,
+	       "");
+_Static_assert(offsetof(struct seam_ring_control, program.aux_held) == 584, "");
 _Static_assert(offsetof(struct seam_ring_control, program.n_begun) == 608, "");
 _Static_assert(offsetof(struct seam_ring_control, program.n_offered) == 664,
 	       "");

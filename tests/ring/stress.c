@@ -248,6 +248,7 @@ static void overwrite(uint64_t n, uint64_t start, const char *where)
 /* The byte at a position follows from the position. */
 static uint8_t byte_at(uint64_t pos)
 {
+	pos &= SEAM_RING_AUX_POSITION;
 	return (uint8_t)((pos * 0x9e3779b97f4a7c15) >> 56 | 1);
 }
 
