@@ -134,15 +134,30 @@ static void copy_aux(const struct seam_program_ring *ring, struct input *in)
 	seam_ring_aux_advance(aux, &span);
 }
 
+/* The newest bytes, from a position that the service can read from. */
+static struct seam_bytes newest_aux(const struct seam_program_ring *ring,
+				    struct seam_ring_aux_snapshot *snapshot)
+{
+	uint64_t unit = ring->service->aux_unit ? ring->service->aux_unit : 1;
+	size_t skip = (unit - snapshot->offset % unit) % unit;
+
+	if (snapshot->bytes <= skip)
+		return (struct seam_bytes) { 0 };
+	return (struct seam_bytes) { snapshot->data + skip,
+				     snapshot->bytes - skip };
+}
+
 static void copy_free_running(const struct seam_program_ring *ring,
 			      struct input *in)
 {
 	struct seam_ring_aux *aux = &ring->owner->aux;
 	struct seam_ring_aux_snapshot snapshot;
+	struct seam_bytes newest;
 
 	if (seam_ring_aux_snapshot_init(&snapshot, aux, NULL) == 0) {
 		seam_ring_aux_snapshot_program(aux, &snapshot);
-		append_aux(ring->service, in, snapshot.data, snapshot.bytes);
+		newest = newest_aux(ring, &snapshot);
+		append_aux(ring->service, in, newest.data, newest.size);
 	}
 	seam_ring_aux_snapshot_fini(&snapshot);
 }
@@ -296,24 +311,51 @@ static void take_records(struct seam_services *s, struct input *in)
 	in->records.n = in->records.cap = in->aux.n = in->aux.cap = 0;
 }
 
+/* The records of a ring that overwrites, which still has them afterwards. */
+static void snapshot_records(struct seam_services *s,
+			     const struct seam_program_ring *ring)
+{
+	struct seam_service *service = ring->service;
+	const struct input *in = ring->owner->input;
+	struct input now = { .stream = in->stream };
+	uint64_t n_samples = service->n_samples, n_bad = service->n_bad;
+
+	copy_overwritten(s, ring, &now);
+	take_records(s, &now);
+	service->n_samples = n_samples;
+	service->n_bad = n_bad;
+}
+
+static void snapshot_aux(const struct seam_program_ring *ring)
+{
+	struct input *in = ring->owner->input, now = { 0 };
+
+	copy_free_running(ring, &now);
+	if (now.aux.n)
+		ring->service->snapshot_aux(&in->stream, now.aux.items,
+					    now.aux.n);
+	free(now.aux.items);
+}
+
 void seam_program_ring_snapshot(struct seam_services *s,
 				const struct seam_program_ring *ring,
 				bool is_last)
 {
-	struct seam_service *service = ring->service;
-	struct input *in = ring->owner->input, now = { 0 };
-	uint64_t n_samples = service->n_samples, n_bad = service->n_bad;
+	const struct seam_service *service = ring->service;
+	const struct seam_ring_geometry *g = &service->link.geometry;
+	struct input *in = ring->owner->input;
+
+	bool of_records = service->event && g->mode & SEAM_RING_OVERWRITE;
+	bool of_aux = service->snapshot_aux && g->aux_bytes &&
+		      g->aux_free_running;
 
 	(void)is_last;
-	if (!service->event || !in || !begin(s, ring) ||
-	    !(service->link.geometry.mode & SEAM_RING_OVERWRITE))
+	if (!in || !(of_records || of_aux) || !begin(s, ring))
 		return;
-	now.stream = in->stream;
-	copy_overwritten(s, ring, &now);
-	take_records(s, &now);
-	/* the ring still has them */
-	service->n_samples = n_samples;
-	service->n_bad = n_bad;
+	if (of_records)
+		snapshot_records(s, ring);
+	if (of_aux && !in->is_complete)
+		snapshot_aux(ring);
 }
 
 /* Records lost so far, and at the end those that were begun and never ended. */

@@ -33,8 +33,9 @@ void seam_program_ring_take(struct seam_services *s,
 			    const struct seam_program_ring *ring, bool is_last);
 
 /*
- * Hand what @ring holds now to the service, for a snapshot: only of rings
- * that overwrite, of services with an event.  The ring keeps its records.
+ * Hand what @ring holds now to the service, for a snapshot: of rings that
+ * overwrite, of services with an event, and of free-running AUX buffers.  The
+ * ring keeps it.
  */
 void seam_program_ring_snapshot(struct seam_services *s,
 				const struct seam_program_ring *ring,

@@ -51,6 +51,11 @@ struct seam_service {
 	uint64_t sample_type;		/* of the event */
 	uint64_t from_ns;		/* older samples are not wanted */
 	void *context;			/* the service's own */
+	/*
+	 * take_aux() and snapshot_aux() get bytes from a position that is a
+	 * multiple of this; 0: any.
+	 */
+	uint32_t aux_unit;
 
 	/*
 	 * 0, or -errno: called again next round; the records are kept.  NULL:
@@ -83,6 +88,13 @@ struct seam_service {
 	 */
 	void (*take_aux)(struct seam_service_stream *stream,
 			 const uint8_t *bytes, size_t size);
+
+	/*
+	 * Of a free-running buffer, while a snapshot is made: the newest bytes,
+	 * a private copy.  The thread goes on.  May be NULL.
+	 */
+	void (*snapshot_aux)(struct seam_service_stream *stream,
+			     const uint8_t *bytes, size_t size);
 
 	/*
 	 * @counts are the program's own: bounded, not trusted.  A stream with a
