@@ -2,7 +2,7 @@
 /*
  * fdr_thread.h - what a thread needs to record its calls
  *
- * Three places, by who writes them:
+ * Three places:
  *
  *	seam_fdr_self	thread-local: where the area and the state are
  *	state		a page that a forked child finds zeroed
@@ -27,9 +27,9 @@
 #ifndef SEAM_FDR_THREAD_H
 #define SEAM_FDR_THREAD_H
 
-#include <stdatomic.h>
+#include "target/fdr/source.h"
+
 #include <stddef.h>
-#include <stdint.h>
 
 enum {
 	/* cpu is the CPU's number XOR this; 0: none */
@@ -45,7 +45,14 @@ struct seam_fdr_at {
 
 struct seam_fdr_state {
 	struct seam_fdr_at at[2];
-	/* only the slow path uses what follows; record.c, checked.c */
+	/* only the slow path uses what follows; fdr_record.c, checked.c */
+	uint32_t tid, pid;		/* whose; 0: nobody's, or a fork's */
+	uint32_t cpu;			/* the same where rseq is refused */
+	bool has_area;			/* false: none was free */
+	uint64_t retry_tsc;		/* when to look for one again */
+	uint64_t event_end;		/* cursor after the last event */
+	uint64_t wakeup_at;		/* cursor that the recorder knows of */
+	struct seam_fdr_area area;
 };
 
 struct seam_fdr_self {
@@ -65,5 +72,7 @@ _Static_assert(offsetof(struct seam_fdr_self, area) == 8, "");
 _Static_assert(offsetof(struct seam_fdr_self, mask) == 16, "");
 _Static_assert(offsetof(struct seam_fdr_self, state) == 24, "");
 _Static_assert(sizeof(struct seam_fdr_at) == 16, "");
+_Static_assert(offsetof(struct seam_fdr_state, tid) == 32, "");
+_Static_assert(SEAM_FDR_CPU == 0x40000000, "");
 
 #endif /* SEAM_FDR_THREAD_H */

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * critical.h - assembler macros of restartable sequences
+ *
+ * The kernel finds the sequence that a thread runs through rseq_cs, in the
+ * thread's struct rseq.  When the thread is interrupted between @start and
+ * @commit, it goes on at @abort, in front of which there is a signature.
+ * All registers are as they were.
+ *
+ * Source: include/uapi/linux/rseq.h; signature: glibc, sys/rseq.h
+ */
+#ifndef SEAM_FDR_CRITICAL_H
+#define SEAM_FDR_CRITICAL_H
+
+/* In struct rseq. */
+#define RSEQ_CPU_ID	4
+#define RSEQ_CS		8
+#define RSEQ_SIGNATURE	0x53053053
+
+/* In struct seam_fdr_self, seam_fdr_state, seam_fdr_at. */
+#define SELF_CURSOR	0
+#define SELF_AREA	8
+#define SELF_MASK	16
+#define SELF_STATE	24
+#define AT_TSC		0
+#define AT_CPU		8
+#define STATE_TID	32
+#define FDR_CPU		0x40000000
+
+#ifdef __ASSEMBLER__
+
+/* The struct rseq_cs of sequence @name. */
+.macro SEQUENCE name
+	.pushsection .data.rel.ro.seam_fdr_sequences, "aw", @progbits
+	.balign 32
+.Lsequence_\name:
+	.long	0, 0				/* version, flags */
+	.quad	.Lstart_\name
+	.quad	.Lcommit_\name - .Lstart_\name
+	.quad	.Labort_\name
+	.popsection
+.endm
+
+/* Where an interrupted sequence goes on; the code after it is the caller's. */
+.macro ABORT name
+	.byte	0x0f, 0xb9, 0x3d		/* ud1 signature(%rip), %edi */
+	.long	RSEQ_SIGNATURE
+.Labort_\name:
+.endm
+
+#endif /* __ASSEMBLER__ */
+
+#endif /* SEAM_FDR_CRITICAL_H */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fdr_record.h - record what is not a plain call: the way through C
+ *
+ * All of it may be called from signal handlers, at any instruction of the
+ * program, and is built with -mgeneral-regs-only: vector registers stay as
+ * they are.  A record that has no room is counted as lost.
+ */
+#ifndef SEAM_FDR_RECORD_H
+#define SEAM_FDR_RECORD_H
+
+#include "wire/xray/xray_chunk.h"
+
+/*
+ * A function record, @word as seam_xray_word() makes it, and a CallArgument
+ * for each of @arguments, at most SEAM_XRAY_MAX_ARGUMENTS.
+ */
+void seam_fdr_record(uint32_t word, const uint64_t *arguments,
+		     unsigned int n_arguments);
+
+/*
+ * SEAM_XRAY_CUSTOM, or SEAM_XRAY_TYPED with @type.  Of @bytes at @data at most
+ * SEAM_XRAY_MAX_PAYLOAD are recorded.
+ */
+void seam_fdr_event(enum seam_xray_kind kind, uint16_t type, const void *data,
+		    size_t bytes);
+
+/*
+ * If the thread's last record is the entry @entry_word and was made less than
+ * @max_ticks ago, take it back.  False: it stays, also where it is the first
+ * record of a chunk or after a TSCWrap or NewCPUId.
+ */
+bool seam_fdr_rewind(uint32_t entry_word, uint64_t max_ticks);
+
+#endif /* SEAM_FDR_RECORD_H */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rseq.h - the thread's struct rseq, through which the kernel restarts it
+ *
+ * glibc since 2.35 registers one for each thread.  Where it did not, each
+ * thread registers one of ours when it claims an area; and where the kernel or
+ * another library refuses that, nothing restarts, and the slow path records
+ * with signals blocked.
+ */
+#ifndef SEAM_FDR_RSEQ_H
+#define SEAM_FDR_RSEQ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Of the struct rseq in use, from the thread pointer: for trampolines. */
+extern ptrdiff_t seam_fdr_rseq_offset;
+
+/* Before the first trampoline runs.  @own: as if glibc had registered none. */
+void seam_fdr_rseq_init(bool own);
+
+/*
+ * Make sure that this thread has one.  Signals are blocked.  False: nothing
+ * restarts in this thread.
+ */
+bool seam_fdr_rseq_register(void);
+
+/* Whether sequences of this thread are restarted. */
+bool seam_fdr_rseq_is_active(void);
+
+/* The CPU that this thread is on, by its struct rseq. */
+uint32_t seam_fdr_rseq_cpu(void);
+
+/* Where nothing restarts: what seam_fdr_rseq_cpu() shall be. */
+void seam_fdr_rseq_set_cpu(uint32_t cpu);
+
+#endif /* SEAM_FDR_RSEQ_H */

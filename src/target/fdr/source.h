@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * source.h - where threads get the memory from that they record into
+ *
+ * One source is in use, from before the first sled is patched: the recorder's
+ * rings (source_link.c), or private memory (source_local.c).
+ *
+ * A thread claims an area at its first record and closes it when it ends.
+ * Both are called with all signals blocked and vector registers saved, so they
+ * may call libc, but take no lock that another thread may hold at a fork.
+ */
+#ifndef SEAM_FDR_SOURCE_H
+#define SEAM_FDR_SOURCE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct seam_ring_wakeup;
+
+/* Memory of one thread; wire/xray/xray_chunk.h says what is in it. */
+struct seam_fdr_area {
+	uint8_t *bytes;
+	uint64_t size;			/* a power of two, 2 chunks or more */
+	_Atomic uint64_t *cursor;	/* at the start of a chunk */
+	_Atomic uint64_t *reserved;
+	const _Atomic uint64_t *tail;	/* read up to; NULL: free-running */
+	_Atomic uint64_t *n_lost;	/* records, for want of room */
+	/* not 0: begin no chunk, count records as lost; NULL: never */
+	const _Atomic uint32_t *paused;
+	const struct seam_ring_wakeup *wakeup;	/* NULL: nobody to wake */
+	uint32_t slot;			/* the source's own */
+	uint64_t word;			/* likewise */
+};
+
+struct seam_fdr_source {
+	/* 0 with @area for thread @tid, the caller; or -ENOSPC */
+	int (*claim)(uint32_t tid, struct seam_fdr_area *area);
+	/* the thread writes no further record */
+	void (*close)(struct seam_fdr_area *area);
+	/* count a record of a thread that has no area; from any context */
+	void (*lose)(void);
+};
+
+extern const struct seam_fdr_source seam_fdr_source_local;
+extern const struct seam_fdr_source seam_fdr_source_link;
+
+#endif /* SEAM_FDR_SOURCE_H */
