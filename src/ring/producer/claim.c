@@ -51,6 +51,17 @@ int seam_ring_memory_claim(struct seam_ring_memory *m, uint32_t tid,
 	return -ENOSPC;
 }
 
+bool seam_ring_memory_has_free(const struct seam_ring_memory *m)
+{
+	for (uint32_t i = 0; m->head && i < m->geometry.n_slots; i++)
+		/* relaxed: a hint */
+		if (seam_ring_word_state(atomic_load_explicit(
+				&m->slots[i].word, memory_order_relaxed)) ==
+		    SEAM_RING_FREE)
+			return true;
+	return false;
+}
+
 void seam_ring_memory_close(struct seam_ring_memory *m,
 			    const struct seam_ring_claim *claim)
 {

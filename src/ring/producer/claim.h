@@ -29,6 +29,9 @@ struct seam_ring_claim {
 int seam_ring_memory_claim(struct seam_ring_memory *m, uint32_t tid,
 			   struct seam_ring_claim *claim);
 
+/* Whether a claim may succeed now; it counts nothing. */
+bool seam_ring_memory_has_free(const struct seam_ring_memory *m);
+
 /* The thread writes no further record.  Those in the ring will be read. */
 void seam_ring_memory_close(struct seam_ring_memory *m,
 			    const struct seam_ring_claim *claim);
