@@ -325,6 +325,79 @@ static void code_that_is_replaced_for_ever_costs_no_time(void **state)
 	seam_live_jit_fini(&live);
 }
 
+/* Code of 1 MiB, which is in 4,096 parts. */
+static void load_large(int32_t pid)
+{
+	enum { SIZE = 1 << 20 };
+	static uint8_t code[SIZE], bytes[SIZE + 4096];
+	size_t n = seam_wire_write(&seam_jitdump_load_table,
+		&(struct seam_jitdump_load) {
+			.total_size = 56 + 2 + SIZE, .timestamp = 1,
+			.pid = DUMP_PID, .vma = CACHE, .code_addr = CACHE,
+			.code_size = SIZE, .name = "f", .code = { code, SIZE },
+		}, SEAM_NATIVE, bytes, sizeof(bytes));
+
+	seam_live_jit_add(&live, pid, (struct seam_bytes) { bytes, n });
+}
+
+/* 250 moves of 64 bytes were 65 million links. */
+static void moves_cost_no_more_than_their_bytes_allow(void **state)
+{
+	enum { N = 250, STEP = 64 };
+	static struct dump d;
+	/* and one part more, where it is noticed */
+	uint64_t max = SEAM_LIVE_JIT_MAX_STEPS + SEAM_LIVE_JIT_MAX_OF_PART + 1;
+	uint64_t before;
+
+	(void)state;
+	begin();
+	put_one(7, 1, CACHE, 64);
+	load_large(8);
+	assert_true(is_found(8, CACHE + 5000, 5));
+	before = live.n_steps;
+	for (uint64_t i = 0; i < 10 * N; i++) {
+		d.size = 0;
+		put_move(&d, 2 + i, CACHE + i * STEP, CACHE + (i + 1) * STEP,
+			 1 << 20, 1);
+		seam_live_jit_add(&live, 8, dump_bytes(&d));
+		max += d.size * SEAM_LIVE_JIT_STEPS_OF_BYTE;
+	}
+	assert_true(live.n_steps - before < max);
+	/* the program itself began anew, and can load again */
+	assert_int_equal(live.n_forgotten, 1);
+	assert_true(is_found(7, CACHE, 5));
+	load_large(8);
+	assert_true(is_found(8, CACHE + 5000, 5));
+	seam_live_jit_fini(&live);
+}
+
+/* As a garbage collector moves it, to where other code has been. */
+static void code_that_is_moved_again_and_again_is_found(void **state)
+{
+	enum { N = 1000, SIZE = 1024, N_ROUNDS = 50 };
+	static struct dump d;
+	uint64_t time = 1;
+
+	(void)state;
+	begin();
+	for (uint64_t i = 0; i < N; i++)
+		put_one(7, time++, CACHE + i * SIZE, SIZE);
+	for (uint64_t k = 0; k < N_ROUNDS; k++) {
+		for (uint64_t i = 0; i < N; i++) {
+			uint64_t from = CACHE + (k % 2 * N + i) * SIZE;
+			uint64_t to = CACHE + ((k + 1) % 2 * N + i) * SIZE;
+
+			d.size = 0;
+			put_move(&d, time++, from, to, SIZE, 1);
+			seam_live_jit_add(&live, 7, dump_bytes(&d));
+		}
+	}
+	for (uint64_t i = 0; i < N; i++)
+		assert_true(is_found(7, CACHE + i * SIZE, time));
+	assert_int_equal(live.n_forgotten, 0);
+	seam_live_jit_fini(&live);
+}
+
 static void processes_beyond_the_limit_replace_those_not_used(void **state)
 {
 	(void)state;
@@ -395,6 +468,8 @@ int main(void)
 			a_process_with_the_most_code_begins_anew_not_another),
 		cmocka_unit_test(the_tables_of_all_processes_are_bounded),
 		cmocka_unit_test(code_that_is_replaced_for_ever_costs_no_time),
+		cmocka_unit_test(moves_cost_no_more_than_their_bytes_allow),
+		cmocka_unit_test(code_that_is_moved_again_and_again_is_found),
 		cmocka_unit_test(
 			processes_beyond_the_limit_replace_those_not_used),
 		cmocka_unit_test(damaged_records_cost_their_code_only),

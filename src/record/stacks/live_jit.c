@@ -94,6 +94,7 @@ static struct seam_live_jit_process *make(struct seam_live_jit *jit,
 	if (!p)
 		return NULL;
 	p->pid = pid;
+	p->n_steps_left = SEAM_LIVE_JIT_MAX_STEPS;
 	p->serial = ++jit->n_serials;
 	p->used = ++jit->n_used;
 	i = jit->n;
@@ -165,6 +166,24 @@ static uint32_t part_of(const struct seam_live_jit_process *p, uint64_t number)
 			       p->parts.items[i].number == number);
 }
 
+/*
+ * A move of few bytes can have thousands of parts: what it costs is bounded by
+ * what the process has announced.
+ */
+static void earn_steps(struct seam_live_jit_process *p, size_t n_bytes)
+{
+	if (p->n_steps_left > SEAM_LIVE_JIT_MAX_STEPS)
+		p->n_steps_left = SEAM_LIVE_JIT_MAX_STEPS;
+	p->n_steps_left += (int64_t)n_bytes * SEAM_LIVE_JIT_STEPS_OF_BYTE;
+}
+
+static void spend_steps(struct seam_live_jit *jit,
+			struct seam_live_jit_process *p, uint32_t n)
+{
+	p->n_steps_left -= n;
+	jit->n_steps += n;
+}
+
 /* From now on @piece is the newest of the part; false: out of memory. */
 static bool link_part(struct seam_live_jit *jit,
 		      struct seam_live_jit_process *p, uint64_t number,
@@ -195,6 +214,7 @@ static bool link_part(struct seam_live_jit *jit,
 			break;
 		}
 	}
+	spend_steps(jit, p, n + 1);
 	return true;
 }
 
@@ -209,9 +229,15 @@ static void add_piece(struct seam_live_jit *jit,
 
 	if (!SEAM_ARRAY_ADD(&p->pieces, *piece))
 		return;
-	for (uint64_t i = first; i <= last; i++)
+	for (uint64_t i = first; i <= last; i++) {
+		if (p->n_steps_left < 0) {
+			clear(jit, p);
+			jit->n_forgotten++;
+			return;
+		}
 		if (!link_part(jit, p, i, (uint32_t)p->pieces.n - 1))
 			return;
+	}
 }
 
 /* Its part of both limits, of which one link is as much as 256 bytes. */
@@ -334,6 +360,8 @@ void seam_live_jit_add(struct seam_live_jit *jit, int32_t pid,
 	struct seam_bytes frame = { NULL, 0 };
 	size_t frame_pos = 0;
 
+	if (p)
+		earn_steps(p, records.size);
 	while (p && seam_jitdump_next(&reader, &record)) {
 		if (record.id == SEAM_JITDUMP_UNWINDING_INFO)
 			frame = seam_jitdump_eh_frame(&record.unwinding_info,

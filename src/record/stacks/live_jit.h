@@ -18,7 +18,7 @@
  *
  * All of it is untrusted, and spoils the stacks of its own process only.
  * Bounded: where code does not fit, the process that has the most begins anew,
- * and is counted.
+ * and is counted; so does one whose moves cost more than their bytes allow.
  *
  * Threads: one.
  * Cost: 0.5 us a piece of code; 20 ns to find one.  Without JITs: none.
@@ -40,6 +40,12 @@ enum {
 	SEAM_LIVE_JIT_MAX_PIECE = 1 << 20,	/* bytes that are found */
 	SEAM_LIVE_JIT_MAX_FORKS = 8,		/* from a process to its code */
 	SEAM_LIVE_JIT_MAX_LIVES = 16,		/* older ones are forgotten */
+	/*
+	 * Links that records may add or pass, by their bytes: loads need one
+	 * for 4 bytes at most, moves of code of 1 KiB 5 for each byte.
+	 */
+	SEAM_LIVE_JIT_STEPS_OF_BYTE = 16,
+	SEAM_LIVE_JIT_MAX_STEPS = 1 << 20,	/* that a process has saved */
 };
 
 /* Of .eh_frame, of one process, and of all. */
@@ -82,6 +88,7 @@ struct seam_live_jit_process {
 	SEAM_ARRAY(struct seam_live_jit_link) links;
 	struct seam_unwind_code_rows rows;
 	size_t frame_bytes;
+	int64_t n_steps_left;
 };
 
 /* Zeroed is valid and empty. */
@@ -92,6 +99,7 @@ struct seam_live_jit {
 	struct seam_live_jit_process *by_pid[SEAM_LIVE_JIT_MAX_PROCESSES];
 	size_t n_links, n_frame_bytes;	/* of all processes */
 	uint64_t n_serials, n_used;
+	uint64_t n_steps;		/* links that were added or passed */
 	uint64_t n_forgotten;		/* processes that began anew */
 };
 
