@@ -16,13 +16,8 @@
 
 /* The sample's chain as it was recorded. */
 struct recorded {
-	const uint64_t *words;
-	size_t n_kernel;		/* before the user's marker */
-	const uint64_t *user;		/* after it */
-	size_t n_user;
-	bool has_more;		/* a word that is no address, as a frame */
-				/* pointer may lead to */
-	struct seam_unwind_rest rest;	/* of these, what goes on */
+	struct seam_unwind_chain chain;
+	struct seam_unwind_rest rest;	/* of its user part, what goes on */
 };
 
 static struct recorded recorded_chain(const struct seam_stack_dumps *dumps,
@@ -30,21 +25,11 @@ static struct recorded recorded_chain(const struct seam_stack_dumps *dumps,
 {
 	const struct seam_callchain *chain = &dumps->chains->items.items[
 		dumps->profile->samples.stack[sample]];
-	struct recorded c = {
-		.words = dumps->chains->words.items + chain->first,
-	};
-	size_t end;
 
-	while (c.n_kernel < chain->n && c.words[c.n_kernel] != USER)
-		c.n_kernel++;
-	if (c.n_kernel == chain->n)
-		return c;
-	c.user = c.words + c.n_kernel + 1;
-	for (end = c.n_kernel + 1; end < chain->n &&
-	     c.words[end] < (uint64_t)PERF_CONTEXT_MAX; end++)
-		c.n_user++;
-	c.has_more = end < chain->n;
-	return c;
+	return (struct recorded) {
+		.chain = seam_unwind_chain_of(dumps->chains->words.items +
+					      chain->first, chain->n),
+	};
 }
 
 /* -- counts ------------------------------------------------------------- */
@@ -131,7 +116,7 @@ static uint32_t add_chain(struct seam_dump_walk *w, int32_t pid,
 			  const struct seam_unwind_stack *stack,
 			  const struct recorded *c)
 {
-	size_t n = c->n_kernel;
+	size_t n = c->chain.n_kernel;
 	uint64_t *words;
 
 	w->words.n = 0;
@@ -139,15 +124,16 @@ static uint32_t add_chain(struct seam_dump_walk *w, int32_t pid,
 		return SEAM_NONE;
 	words = w->words.items;
 	if (n)
-		memcpy(words, c->words, 8 * n);
+		memcpy(words, c->chain.words, 8 * n);
 	words[n++] = USER;
 	for (size_t i = 0; i < stack->n; i++)
 		words[n++] = stack->frames[i].pc;
 	/* a precise event names its own instruction */
-	if (c->n_kernel == 0 && c->n_user)
-		words[1] = c->user[0];
+	if (c->chain.n_kernel == 0 && c->chain.n_user)
+		words[1] = c->chain.user[0];
 	if (c->rest.n)
-		memcpy(words + n, c->user + c->rest.first, 8 * c->rest.n);
+		memcpy(words + n, c->chain.user + c->rest.first,
+		       8 * c->rest.n);
 	return seam_callchains_add(&w->chains, pid, words, n + c->rest.n);
 }
 
@@ -175,16 +161,12 @@ static size_t max_chain_of(const struct seam_dump_walk *w,
 	return max ? max : PERF_MAX_STACK_DEPTH;
 }
 
-/*
- * Walk, and find where the recorded chain @c goes on; the kernel's limit does
- * not count the marks of contexts.
- */
+/* Walk, and find where the recorded chain @c goes on. */
 static void walk(struct seam_dump_walk *w, const struct seam_dump_job *job,
 		 const struct seam_perf_sample *sample,
 		 const struct seam_unwind_registers *regs,
 		 struct seam_unwind_stack *stack, struct recorded *c)
 {
-	size_t n = c->n_kernel - (c->n_kernel > 0) + c->n_user;
 	const struct seam_unwind_space space =
 		seam_code_space_for_walk(&w->space);
 	const struct seam_unwind_memory memory = {
@@ -197,8 +179,9 @@ static void walk(struct seam_dump_walk *w, const struct seam_dump_job *job,
 		.frames = w->frames, .max = SEAM_DUMP_MAX_FRAMES,
 	};
 	seam_unwind_walk_sample(&space, &memory, regs, job->misc, stack);
-	c->rest = seam_unwind_kernel_follow(&space, stack, c->user, c->n_user,
-		c->has_more || n >= max_chain_of(w, job));
+	c->rest = seam_unwind_kernel_follow(&space, stack, c->chain.user,
+		c->chain.n_user,
+		seam_unwind_chain_is_cut(&c->chain, max_chain_of(w, job)));
 }
 
 /* Count the stack, of which @n_joined frames are of others; its chain. */
@@ -233,7 +216,7 @@ static void count_kernel_cut(struct seam_dump_walk *w,
 			     const struct seam_dump_job *job)
 {
 	w->counts.n_kernel_cut += recorded_chain(w->dumps, job->sample)
-				  .n_kernel > max_chain_of(w, job);
+				  .chain.n_kernel > max_chain_of(w, job);
 }
 
 static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,

@@ -39,46 +39,23 @@ static struct view view_of(struct seam_live_stacks *stacks,
 
 /* ---- one stack ---- */
 
-/* The user part of a chain of the kernel's. */
-struct user_chain {
-	const uint64_t *addrs;
-	size_t n;
-	size_t n_before;	/* words before PERF_CONTEXT_USER */
-	bool is_cut;		/* by the limit of the kernel */
-	bool is_kernel_cut;	/* the part before it is */
-};
-
-static struct user_chain user_chain_of(const struct seam_live_stacks *stacks,
-				       const struct seam_perf_sample *sample)
+static struct seam_unwind_chain
+chain_of(const struct seam_perf_sample *sample)
 {
-	const uint64_t *words = (const void *)sample->callchain.data;
-	size_t n = sample->callchain.n, i = 0, end, n_addrs;
-
-	while (i < n && words[i] != (uint64_t)PERF_CONTEXT_USER)
-		i++;
-	/* a frame pointer may lead to a word that no address can be */
-	for (end = i + 1; end < n && words[end] < (uint64_t)PERF_CONTEXT_MAX;)
-		end++;
-	/* the limit does not count the marks of contexts */
-	n_addrs = n - (i < n) - (i > 0);
-	return (struct user_chain) {
-		.addrs = words + i + 1, .n = i < n ? end - i - 1 : 0,
-		.n_before = i,
-		.is_cut = n_addrs >= stacks->max_chain || end < n,
-		.is_kernel_cut = i > stacks->max_chain,
-	};
+	return seam_unwind_chain_of((const void *)sample->callchain.data,
+				    sample->callchain.n);
 }
 
 /* Append the addresses of the kernel's chain that go on.  How many. */
 static size_t append_kernel(struct seam_unwind_stack *stack,
-			    const struct user_chain *chain,
+			    const struct seam_unwind_chain *chain,
 			    const struct seam_unwind_rest *rest)
 {
 	size_t i = 0;
 
 	for (; i < rest->n && stack->n < stack->max; i++)
 		stack->frames[stack->n++] = (struct seam_unwind_frame) {
-			.pc = chain->addrs[rest->first + i],
+			.pc = chain->user[rest->first + i],
 			.quality = SEAM_UNWIND_BY_FRAME_POINTER,
 		};
 	return i;
@@ -117,7 +94,7 @@ static bool is_cut(const struct view *v, const struct seam_unwind_stack *stack)
  * Add the outer frames that the walk did not reach, and count: @n_joined are
  * there, by other samples; else as far as the kernel's chain goes.
  */
-static void complete(struct view *v, const struct user_chain *chain,
+static void complete(struct view *v, const struct seam_unwind_chain *chain,
 		     size_t n_joined, struct seam_unwind_stack *stack)
 {
 	struct seam_stack_counts *counts = v->stacks->counts;
@@ -160,7 +137,7 @@ static uint64_t next_place(const struct view *v,
 
 /* False: a file is not read yet, and this is not the last try. */
 static bool walk(struct view *v, const struct seam_perf_sample *sample,
-		 const struct user_chain *chain,
+		 const struct seam_unwind_chain *chain,
 		 const struct seam_unwind_registers *regs,
 		 struct seam_unwind_stack *stack)
 {
@@ -178,11 +155,12 @@ static bool walk(struct view *v, const struct seam_perf_sample *sample,
 	};
 	seam_unwind_walk_sample(&space, &memory, regs, v->misc, stack);
 	/* a precise event names its own instruction */
-	if (chain->n_before == 0 && chain->n)
-		stack->frames[0].pc = chain->addrs[0];
+	if (chain->n_kernel == 0 && chain->n_user)
+		stack->frames[0].pc = chain->user[0];
 	v->end = v->code.no_file;
-	v->rest = seam_unwind_kernel_follow(&space, stack, chain->addrs,
-					    chain->n, chain->is_cut);
+	v->rest = seam_unwind_kernel_follow(&space, stack, chain->user,
+		chain->n_user,
+		seam_unwind_chain_is_cut(chain, v->stacks->max_chain));
 	return !v->code.is_pending || v->code.is_last_try;
 }
 
@@ -244,7 +222,7 @@ static bool is_large(const struct seam_live_stacks *stacks, uint32_t event,
  */
 static bool hold(struct view *v, uint32_t event,
 		 const struct seam_sample_chain *sample,
-		 const struct user_chain *chain,
+		 const struct seam_unwind_chain *chain,
 		 struct seam_unwind_stack *stack)
 {
 	struct seam_live_stacks *s = v->stacks;
@@ -288,7 +266,7 @@ static void learn(struct view *v, int32_t tid, size_t dump_bytes,
 /* Complete the stack of @sample, if that can be done now; else hold it. */
 static bool join_or_hold(struct view *v, uint32_t event,
 			 const struct seam_sample_chain *sample,
-			 const struct user_chain *chain,
+			 const struct seam_unwind_chain *chain,
 			 struct seam_unwind_stack *stack)
 {
 	size_t n_joined = 0;
@@ -312,7 +290,7 @@ static bool unwind(struct view *v, uint32_t event, const void *record,
 		   const struct seam_perf_sample *sample)
 {
 	struct seam_live_stacks *s = v->stacks;
-	struct user_chain chain = user_chain_of(s, sample);
+	struct seam_unwind_chain chain = chain_of(sample);
 	struct seam_sample_chain out = { .record = record, .sample = sample };
 	struct seam_unwind_registers regs;
 	struct seam_unwind_stack stack;
@@ -325,10 +303,10 @@ static bool unwind(struct view *v, uint32_t event, const void *record,
 	has_walk = has_stack(s, sample, &regs);
 	if (has_walk && !walk(v, sample, &chain, &regs, &stack))
 		return false;
-	s->counts->n_kernel_cut += chain.is_kernel_cut;
+	s->counts->n_kernel_cut += chain.n_kernel > s->max_chain;
 	if (has_walk) {
 		out.stack = &stack;
-		out.n_before = chain.n_before;
+		out.n_before = chain.n_kernel;
 		learn(v, sample->tid, s->attrs[event].sample_stack_user,
 		      &stack);
 		if (!join_or_hold(v, event, &out, &chain, &stack))
@@ -440,7 +418,7 @@ static bool finish_cut(struct seam_live_stacks *stacks,
 	struct view v = view_of(stacks, one->map, true);
 	struct seam_unwind_stack stack = one->stack;
 	struct seam_perf_sample sample;
-	struct user_chain chain;
+	struct seam_unwind_chain chain;
 	size_t n_joined;
 
 	/* it was read before */
@@ -460,11 +438,11 @@ static bool finish_cut(struct seam_live_stacks *stacks,
 			&stacks->joins, sample.tid, &v.code, one->place,
 			&stack);
 	stacks->counts->n_joined_later += n_joined > 0;
-	chain = user_chain_of(stacks, &sample);
+	chain = chain_of(&sample);
 	complete(&v, &chain, n_joined, &stack);
 	append(stacks, &(struct seam_sample_chain) {
 		.record = one->record, .sample = &sample, .stack = &stack,
-		.n_before = chain.n_before });
+		.n_before = chain.n_kernel });
 	return true;
 }
 

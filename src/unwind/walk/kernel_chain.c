@@ -2,12 +2,40 @@
 /* kernel_chain.c - the rest of a stack; the contract is in kernel_chain.h */
 #include "unwind/walk/kernel_chain.h"
 
+#include <linux/perf_event.h>
+
 enum {
 	/* Frames: a hostile recursion would take its length squared. */
 	MAX_COMPARED = 256,
 	NOP = 0x90,
 	MAX_FALSE = 1,		/* frames before one that is in no code */
 };
+
+struct seam_unwind_chain seam_unwind_chain_of(const uint64_t *words, size_t n)
+{
+	struct seam_unwind_chain c = { .words = words };
+	size_t i;
+
+	while (c.n_kernel < n &&
+	       words[c.n_kernel] != (uint64_t)PERF_CONTEXT_USER)
+		c.n_kernel++;
+	if (c.n_kernel == n)
+		return c;
+	c.user = words + c.n_kernel + 1;
+	for (i = c.n_kernel + 1; i < n && words[i] < (uint64_t)PERF_CONTEXT_MAX;
+	     i++)
+		c.n_user++;
+	c.has_more = i < n;
+	return c;
+}
+
+bool seam_unwind_chain_is_cut(const struct seam_unwind_chain *chain,
+			      size_t max)
+{
+	size_t n = chain->n_kernel - (chain->n_kernel > 0) + chain->n_user;
+
+	return chain->has_more || n >= max;
+}
 
 /* Whether the last frame is right, and only its caller was not found. */
 static bool is_cut(const struct seam_unwind_stack *stack)

@@ -19,6 +19,23 @@
 
 #include "unwind/walk/walk.h"
 
+/* A callchain of the kernel's; the addresses are leaf first. */
+struct seam_unwind_chain {
+	const uint64_t *words;
+	size_t n_kernel;	/* words before the user's marker */
+	const uint64_t *user;	/* after it */
+	size_t n_user;		/* addresses */
+	bool has_more;		/* a word that is no address, as a frame */
+				/* pointer may lead to */
+};
+
+/* The parts of the @n @words, which are borrowed. */
+struct seam_unwind_chain seam_unwind_chain_of(const uint64_t *words, size_t n);
+
+/* Whether it was cut, by the limit @max, which does not count the markers. */
+bool seam_unwind_chain_is_cut(const struct seam_unwind_chain *chain,
+			      size_t max);
+
 /*
  * The index in @chain, the @n user addresses of the kernel's callchain, leaf
  * first, of the caller of @stack's last frame.  @n where the walk needs no
