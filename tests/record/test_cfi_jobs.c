@@ -72,33 +72,31 @@ static struct seam_file_mapping mapping_of_program(void)
 	return (struct seam_file_mapping) { .pid = getpid(), .path = path };
 }
 
-static struct seam_cfi_open_job *open_program(void)
+static struct seam_cfi_job *open_program(void)
 {
 	struct seam_file_identity identity = own_identity();
 	struct seam_file_mapping mapping = mapping_of_program();
-	struct seam_cfi_open_job *job = seam_cfi_open_job_new(&identity,
-							      &mapping);
+	struct seam_cfi_job *job = seam_cfi_open_job_new(&identity, &mapping);
 
 	assert_non_null(job);
-	job->file.job.run(&job->file.job);
-	assert_true(job->file.fd >= 0);
+	job->job.run(&job->job);
+	assert_true(job->fd >= 0);
 	return job;
 }
 
 /* Read what @opened has open, as @identity; frees it. */
-static struct seam_cfi_read_job *
-read_program(struct seam_cfi_open_job *opened,
+static struct seam_cfi_job *
+read_program(struct seam_cfi_job *opened,
 	     const struct seam_file_identity *identity)
 {
 	struct seam_file_mapping mapping = mapping_of_program();
-	struct seam_cfi_read_job *job = seam_cfi_read_job_new(identity,
-		&mapping, &opened->file.version, opened->file.is_protected,
-		opened->file.fd);
+	struct seam_cfi_job *job = seam_cfi_read_job_new(identity,
+		&mapping, &opened->version, opened->is_protected, opened->fd);
 
 	assert_non_null(job);
-	opened->file.fd = -1;
-	opened->file.job.free(&opened->file.job);
-	job->file.job.run(&job->file.job);
+	opened->fd = -1;
+	opened->job.free(&opened->job);
+	job->job.run(&job->job);
 	return job;
 }
 
@@ -106,14 +104,14 @@ read_program(struct seam_cfi_open_job *opened,
 static int result_after(const char *command)
 {
 	struct seam_file_identity identity = own_identity();
-	struct seam_cfi_open_job *opened = open_program();
-	struct seam_cfi_read_job *job;
+	struct seam_cfi_job *opened = open_program();
+	struct seam_cfi_job *job;
 	int result;
 
 	run_shell(command);
 	job = read_program(opened, &identity);
 	result = job->result;
-	job->file.job.free(&job->file.job);
+	job->job.free(&job->job);
 	return result;
 }
 
@@ -135,20 +133,20 @@ static void a_file_that_was_written_to_after_it_was_opened_is_refused(void **s)
 static void another_build_id_at_the_same_time_is_refused(void **state)
 {
 	struct seam_file_identity identity = own_identity();
-	struct seam_cfi_read_job *job;
+	struct seam_cfi_job *job;
 
 	(void)state;
 	identity.build_id[0] ^= 1;
 	job = read_program(open_program(), &identity);
 	assert_int_equal(job->result, -ESTALE);
-	job->file.job.free(&job->file.job);
+	job->job.free(&job->job);
 }
 
 /* Whether the debug file's rules are used when these are the authors. */
 static bool takes_debug(uid_t program, uid_t debug)
 {
 	struct seam_file_identity identity = own_identity();
-	struct seam_cfi_read_job *job;
+	struct seam_cfi_job *job;
 	bool takes;
 
 	assert_int_equal(chown(path, program, (gid_t)-1), 0);
@@ -156,7 +154,7 @@ static bool takes_debug(uid_t program, uid_t debug)
 	job = read_program(open_program(), &identity);
 	assert_int_equal(job->result, 0);
 	takes = job->cfi.debug.entries.size > 0;
-	job->file.job.free(&job->file.job);
+	job->job.free(&job->job);
 	return takes;
 }
 

@@ -24,16 +24,25 @@ static void note_shortage(struct seam_cfi_files *files, int error)
 		files->shortage = error;
 }
 
-static bool submit(struct seam_cfi_files *files, struct seam_helper_job *job)
+/* @j may be NULL: out of memory.  False: it will not run. */
+static bool submit(struct seam_cfi_files *files, struct seam_cfi_job *j,
+		   void (*done)(struct seam_helper_job *job, void *context),
+		   void (*given_up)(void *context, uint64_t tag), uint64_t tag)
 {
-	struct seam_err err = { 0 };
+	struct seam_err err = { .code = j ? 0 : -ENOMEM };
 
-	if (!files->helper)
+	if (j && !files->helper)
 		files->helper = seam_helper_new(&err);
 	note_shortage(files, err.code);
+	if (!j)
+		return false;
+	j->job.done = done;
+	j->job.given_up = given_up;
+	j->job.context = files;
+	j->job.tag = tag;
 	if (files->helper)
-		return seam_helper_submit(files->helper, job) == 0;
-	job->free(job);
+		return seam_helper_submit(files->helper, &j->job) == 0;
+	j->job.free(&j->job);
 	return false;
 }
 
@@ -51,7 +60,7 @@ static void read_failed(void *context, uint64_t tag)
 
 static void take_rows(struct seam_cfi_files *files,
 		      struct seam_mapped_file_cfi *file,
-		      struct seam_cfi_read_job *j)
+		      struct seam_cfi_job *j)
 {
 	files->n_changes++;
 	files->n_bytes += j->cfi.n_owned_bytes +
@@ -70,7 +79,7 @@ static void take_rows(struct seam_cfi_files *files,
 
 static void done_reading(struct seam_helper_job *job, void *context)
 {
-	struct seam_cfi_read_job *j = (struct seam_cfi_read_job *)job;
+	struct seam_cfi_job *j = (struct seam_cfi_job *)job;
 	struct seam_cfi_files *files = context;
 
 	note_shortage(files, j->result);
@@ -86,23 +95,16 @@ static void read_file(struct seam_cfi_files *files,
 {
 	struct seam_mapped_file_cfi *file = files->files.items[m->file];
 	struct seam_file_mapping mapping = m->mapping;
-	struct seam_cfi_read_job *j;
+	struct seam_cfi_job *j;
 
 	mapping.path = m->path;
 	j = seam_cfi_read_job_new(&m->identity, &mapping, &file->version,
 				  file->is_protected, file->fd);
-	if (!j) {
-		note_shortage(files, -ENOMEM);
-		read_failed(files, m->file);
-		return;
+	if (j) {
+		file->fd = -1;
+		file->state = SEAM_FILE_CFI_READING;
 	}
-	file->fd = -1;
-	file->state = SEAM_FILE_CFI_READING;
-	j->file.job.done = done_reading;
-	j->file.job.given_up = read_failed;
-	j->file.job.context = files;
-	j->file.job.tag = m->file;
-	if (!submit(files, &j->file.job))
+	if (!submit(files, j, done_reading, read_failed, m->file))
 		read_failed(files, m->file);
 }
 
@@ -259,22 +261,13 @@ static void open_file(struct seam_cfi_files *files, uint32_t id)
 {
 	struct seam_cfi_mapping *m = &files->mappings.items[id];
 	struct seam_file_mapping mapping = m->mapping;
-	struct seam_cfi_open_job *j;
+	struct seam_cfi_job *j;
 
 	mapping.path = m->path;
 	j = seam_cfi_open_job_new(&m->identity, &mapping);
 	m->state = SEAM_CFI_MAPPING_OPENING;
 	files->n_open++;
-	if (!j) {
-		note_shortage(files, -ENOMEM);
-		open_failed(files, id);
-		return;
-	}
-	j->file.job.done = done_opening;
-	j->file.job.given_up = open_failed;
-	j->file.job.context = files;
-	j->file.job.tag = id;
-	if (!submit(files, &j->file.job))
+	if (!submit(files, j, done_opening, open_failed, id))
 		open_failed(files, id);
 }
 

@@ -47,24 +47,16 @@ static void run_open(struct seam_helper_job *job)
 	}
 }
 
-static void free_open(struct seam_helper_job *job)
-{
-	struct seam_cfi_job *j = (struct seam_cfi_job *)job;
-
-	seam_file_close_fd(j->fd);
-	free(j);
-}
-
 /* ---- read ---- */
 
 /*
  * Take .debug_frame of the debug file at @path, as the process sees it.  All
  * that map the main file will use it, so its author is to be the same.
  */
-static bool take_debug_at(struct seam_cfi_read_job *j, const char *path)
+static bool take_debug_at(struct seam_cfi_job *j, const char *path)
 {
 	const struct seam_file_mapping mapping = {
-		.pid = j->file.mapping.pid, .path = path,
+		.pid = j->mapping.pid, .path = path,
 	};
 	struct seam_file_identity identity = {
 		.build_id_size = j->cfi.build_id_size,
@@ -76,10 +68,10 @@ static bool take_debug_at(struct seam_cfi_read_job *j, const char *path)
 
 	memcpy(identity.build_id, j->cfi.build_id, identity.build_id_size);
 	fd = seam_mapped_file_open(&mapping, &identity, &is_protected);
-	seam_helper_progress(&j->file.job);
+	seam_helper_progress(&j->job);
 	if (fd >= 0 && !is_protected &&
-	    (j->file.is_protected || read_version(fd, &version) < 0 ||
-	     version.uid != j->file.version.uid)) {
+	    (j->is_protected || read_version(fd, &version) < 0 ||
+	     version.uid != j->version.uid)) {
 		close(fd);
 		return false;
 	}
@@ -111,7 +103,7 @@ static bool is_covered(const struct seam_cfi_file *file)
  * A program without .eh_frame may have its rules in a separate debug file:
  * by its build id, or as .gnu_debuglink names it, in the places of gdb.
  */
-static void find_debug(struct seam_cfi_read_job *j)
+static void find_debug(struct seam_cfi_job *j)
 {
 	static const char root[] = "/usr/lib/debug";
 	static const struct {
@@ -136,20 +128,20 @@ static void find_debug(struct seam_cfi_read_job *j)
 
 static void run_read(struct seam_helper_job *job)
 {
-	struct seam_cfi_read_job *j = (struct seam_cfi_read_job *)job;
+	struct seam_cfi_job *j = (struct seam_cfi_job *)job;
 	struct seam_file_version now = { 0 };
-	int r = seam_cfi_file_open(&j->cfi, j->file.fd, NULL);
+	int r = seam_cfi_file_open(&j->cfi, j->fd, NULL);
 
-	j->file.fd = -1;
+	j->fd = -1;
 	seam_helper_progress(job);
 	j->result = r;
 	if (r < 0)
 		return;
 	/* what was written to meanwhile is not what the program runs */
 	if (read_version(j->cfi.fd, &now) < 0 ||
-	    !seam_file_version_is(&now, &j->file.version) ||
-	    (j->file.identity.build_id_size &&
-	     !seam_mapped_file_is(j->cfi.fd, &j->file.identity)))
+	    !seam_file_version_is(&now, &j->version) ||
+	    (j->identity.build_id_size &&
+	     !seam_mapped_file_is(j->cfi.fd, &j->identity)))
 		r = -ESTALE;
 	if (r == 0)
 		find_debug(j);
@@ -161,11 +153,11 @@ static void run_read(struct seam_helper_job *job)
 	j->result = r;
 }
 
-static void free_read(struct seam_helper_job *job)
+static void free_job(struct seam_helper_job *job)
 {
-	struct seam_cfi_read_job *j = (struct seam_cfi_read_job *)job;
+	struct seam_cfi_job *j = (struct seam_cfi_job *)job;
 
-	seam_file_close_fd(j->file.fd);
+	seam_file_close_fd(j->fd);
 	if (j->result == 0) {
 		seam_unwind_rows_fini(&j->rows);
 		seam_cfi_file_close(&j->cfi);
@@ -175,51 +167,41 @@ static void free_read(struct seam_helper_job *job)
 
 /* ---- new jobs ---- */
 
-static void set_file(struct seam_cfi_job *j,
-		     const struct seam_file_identity *identity,
-		     const struct seam_file_mapping *mapping, char *path)
-{
-	memcpy(path, mapping->path, strlen(mapping->path) + 1);
-	j->identity = *identity;
-	j->mapping = *mapping;
-	j->mapping.path = path;
-	j->job.limit_ns = READ_LIMIT_NS;
-	j->job.user = seam_helper_user_of(mapping->pid);
-	j->fd = -1;
-}
-
-struct seam_cfi_open_job *
+struct seam_cfi_job *
 seam_cfi_open_job_new(const struct seam_file_identity *identity,
 		      const struct seam_file_mapping *mapping)
 {
-	struct seam_cfi_open_job *j =
-		calloc(1, sizeof(*j) + strlen(mapping->path) + 1);
+	size_t path_bytes = strlen(mapping->path) + 1;
+	struct seam_cfi_job *j = calloc(1, sizeof(*j) + path_bytes);
 
 	if (!j)
 		return NULL;
-	set_file(&j->file, identity, mapping, j->path);
-	j->file.job.run = run_open;
-	j->file.job.free = free_open;
+	memcpy(j->path, mapping->path, path_bytes);
+	j->identity = *identity;
+	j->mapping = *mapping;
+	j->mapping.path = j->path;
+	j->job.run = run_open;
+	j->job.free = free_job;
+	j->job.limit_ns = READ_LIMIT_NS;
+	j->job.user = seam_helper_user_of(mapping->pid);
+	j->fd = -1;
+	j->result = -EBADF;		/* nothing was read yet */
 	return j;
 }
 
-struct seam_cfi_read_job *
+struct seam_cfi_job *
 seam_cfi_read_job_new(const struct seam_file_identity *identity,
 		      const struct seam_file_mapping *mapping,
 		      const struct seam_file_version *version,
 		      bool is_protected, int fd)
 {
-	struct seam_cfi_read_job *j =
-		calloc(1, sizeof(*j) + strlen(mapping->path) + 1);
+	struct seam_cfi_job *j = seam_cfi_open_job_new(identity, mapping);
 
 	if (!j)
 		return NULL;
-	set_file(&j->file, identity, mapping, j->path);
-	j->file.job.run = run_read;
-	j->file.job.free = free_read;
-	j->file.version = *version;
-	j->file.is_protected = is_protected;
-	j->file.fd = fd;
-	j->result = -EBADF;		/* nothing was read yet */
+	j->job.run = run_read;
+	j->version = *version;
+	j->is_protected = is_protected;
+	j->fd = fd;
 	return j;
 }

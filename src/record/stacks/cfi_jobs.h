@@ -27,7 +27,7 @@ static inline bool seam_file_version_is(const struct seam_file_version *a,
 	return memcmp(a, b, sizeof(*a)) == 0;	/* no padding */
 }
 
-/* What both have: a file as a process maps it. */
+/* A file as a process maps it, to be opened or read. */
 struct seam_cfi_job {
 	struct seam_helper_job job;
 	struct seam_file_identity identity;
@@ -35,17 +35,7 @@ struct seam_cfi_job {
 	struct seam_file_version version;
 	bool is_protected;			/* see mapped_file.h */
 	int fd;
-};
-
-/* Opens it: the result is .fd or -errno, .version and .is_protected. */
-struct seam_cfi_open_job {
-	struct seam_cfi_job file;
-	char path[];
-};
-
-/* Reads what is open as .fd, and is of .version. */
-struct seam_cfi_read_job {
-	struct seam_cfi_job file;
+	/* Of one that reads: */
 	int result;			/* 0 or -errno; 0: of the following */
 	struct seam_cfi_file cfi;
 	struct seam_unwind_rows rows;
@@ -54,14 +44,18 @@ struct seam_cfi_read_job {
 
 /*
  * A job, whose .done, .given_up, .context and .tag the caller sets, or NULL.
- * @mapping and its path are copied.
+ * @mapping and its path are copied.  It opens the file: the result is .fd or
+ * -errno, .version and .is_protected.
  */
-struct seam_cfi_open_job *
+struct seam_cfi_job *
 seam_cfi_open_job_new(const struct seam_file_identity *identity,
 		      const struct seam_file_mapping *mapping);
 
-/* The descriptor @fd is taken, unless there is no memory. */
-struct seam_cfi_read_job *
+/*
+ * The same, but it reads what is open as @fd, and is of @version.  @fd is
+ * taken, unless there is no memory.
+ */
+struct seam_cfi_job *
 seam_cfi_read_job_new(const struct seam_file_identity *identity,
 		      const struct seam_file_mapping *mapping,
 		      const struct seam_file_version *version,
