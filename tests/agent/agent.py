@@ -181,6 +181,10 @@ def test_a_forked_child_goes_on_under_its_own_pid():
     equal(tids, set(re.findall(r"^cpu (\d+)", result.stdout, re.M)))
 
 
+def test_a_handler_may_fork_while_the_program_forks():
+    sampled("timeout", "20", PROGRAM, "forks_in_handlers")
+
+
 def test_a_child_without_the_agent_is_not_disturbed():
     check_all_sampled(*sampled(PROGRAM, "clones"))
 

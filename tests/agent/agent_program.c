@@ -234,6 +234,38 @@ static void big_forks(void)
 	printf("%.3f\n", (double)(cpu_ns() - begin) / 1e9);
 }
 
+static void fork_and_wait(int signal)
+{
+	pid_t child = fork();
+
+	(void)signal;
+	if (child == 0)
+		_exit(0);
+	wait_for(child);
+}
+
+/* A handler forks too, mostly while the program does: it takes long. */
+static void forks_in_handlers(void)
+{
+	enum { N = 100 };
+	const size_t bytes = 32 << 20;
+	char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(memory != MAP_FAILED, "no memory");
+	madvise(memory, bytes, MADV_NOHUGEPAGE);
+	memset(memory, 1, bytes);
+	signal(SIGALRM, fork_and_wait);
+	for (int i = 0; i < N; i++) {
+		/* once: a fork that is interrupted begins again */
+		const struct itimerval soon = { .it_value = { 0, 10 * i + 1 } };
+
+		setitimer(ITIMER_REAL, &soon, NULL);
+		fork_and_wait(0);
+	}
+	busy();
+}
+
 /* Without libc's fork(): not sampled, and not disturbed. */
 static void clones(void)
 {
@@ -590,7 +622,7 @@ static const struct way {
 	void (*run)(void);
 } ways[] = {
 	{ "busy", busy }, { "threads", threads }, { "rounds", rounds },
-	{ "forks", forks },
+	{ "forks", forks }, { "forks_in_handlers", forks_in_handlers },
 	{ "blocked", blocked_threads }, { "small_stacks", small_stacks },
 	{ "coroutine", coroutine }, { "exit_of_main", exit_of_main },
 	{ "big_forks", big_forks },

@@ -2,9 +2,11 @@
 /*
  * fork.c - what a fork copies, and what the child begins with
  *
- * The signal is blocked meanwhile: the kernel restarts a fork that a signal
+ * Signals are blocked meanwhile.  The kernel restarts a fork that a signal
  * interrupts, and one of a large process could take longer than a period for
- * ever.  Ticks that are due have their weight in the next sample.
+ * ever; ticks that are due have their weight in the next sample.  And a handler
+ * of the program may fork as well, or install a handler of our signal: it would
+ * wait for locks that its own thread has.
  *
  * The child has no event and no ring of its parent's.  It attaches here, for
  * children that go on without exec; one that executes another program loses
@@ -12,6 +14,7 @@
  * clone(2) itself is not sampled.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,13 +26,29 @@ enum { SET_BYTES = 8 };		/* of the kernel's signal set */
 static uint64_t old_mask;
 static bool is_held;
 
+static uint64_t bit_of(int signal)
+{
+	return UINT64_C(1) << (signal - 1);
+}
+
+/*
+ * All but faults, which may come in handlers of pthread_atfork(), and libc's
+ * own two, of pthread_cancel() and setuid().
+ */
+static uint64_t blocked_in_fork(void)
+{
+	return ~(bit_of(SIGSEGV) | bit_of(SIGBUS) | bit_of(SIGILL) |
+		 bit_of(SIGFPE) | bit_of(SIGTRAP) | bit_of(SIGSYS) |
+		 bit_of(32) | bit_of(33));
+}
+
 static void before_fork(void)
 {
-	const uint64_t ours = UINT64_C(1) << (SEAM_AGENT_SIGNAL - 1);
+	const uint64_t signals = blocked_in_fork();
 	uint64_t before;
 	bool held;
 
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &ours, &before, SET_BYTES);
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &signals, &before, SET_BYTES);
 	held = seam_agent_hold();
 	seam_agent_threads_lock();
 	is_held = held;
