@@ -19,6 +19,7 @@
 #include "record/perf/hotplug.h"
 #include "record/plan.h"
 #include "record/existing.h"
+#include "record/running_vm.h"
 #include "record/session.h"
 #include "record/snapshot.h"
 
@@ -123,20 +124,12 @@ static void prepare_guest(struct seam_session *s)
 /* Processes that run already have no agent: how they can have one. */
 static void report_running(const struct seam_session *s)
 {
-	const struct seam_number_list *pids = &s->options->pids;
-	struct seam_vm_search search;
-	char path[64], *argv[] = { path, NULL };
+	int pid = s->options->layers == SEAM_LAYERS_AUTO ?
+		  seam_running_vm_find(&s->options->pids) : 0;
 
-	for (size_t i = 0; s->options->layers == SEAM_LAYERS_AUTO &&
-	     i < pids->n; i++) {
-		snprintf(path, sizeof(path), "/proc/%d/exe", pids->items[i]);
-		if (!seam_vm_search(&search, argv))
-			continue;
+	if (pid)
 		seam_session_note(s, false, "process %d has LuaJIT: for Lua "
-			"stacks start it with 'seam record -- COMMAND'",
-			pids->items[i]);
-		return;
-	}
+			"stacks start it with 'seam record -- COMMAND'", pid);
 }
 
 /* Fork the command, with the socket of the link in its environment. */

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cli"))
 from record_lib import (FOLDER, IS_ROOT, SEAM, check, equal,  # noqa: E402
@@ -436,6 +437,12 @@ def test_nginx_has_an_agent_if_a_lua_module_is_loaded():
             conf.write(f"user www-data;\ninclude {FOLDER}/modules/*.conf;\n")
         result = record("-o", "a.seam", "--", "./nginx", "-c", "nginx.conf")
         equal(PRELOADED in result.stderr, has, result.stderr)
+    os.mkfifo("pipe.conf")
+    pipe = os.open("pipe.conf", os.O_RDWR)
+    os.write(pipe, b"load_module modules/ngx_http_lua_module.so;\n")
+    result = record("-o", "a.seam", "--", "./nginx", "-c", "pipe.conf")
+    os.close(pipe)
+    check(PRELOADED not in result.stderr, "only files are read")
 
 
 def test_of_a_running_process_it_says_how_to_get_lua_stacks():
@@ -445,6 +452,39 @@ def test_of_a_running_process_it_says_how_to_get_lua_stacks():
                             "true")
             program.stdin.close()
         equal("seam record -- COMMAND" in result.stderr, has, result.stderr)
+
+
+def test_a_running_process_is_known_by_what_it_has_mapped():
+    """Also a library that it does not need, but has loaded."""
+    late = subprocess.Popen(
+        [sys.executable, "-c", "import ctypes, sys; ctypes.CDLL("
+         "'libluajit-5.1.so.2'); print(flush=True); sys.stdin.read()"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    late.stdout.readline()
+    result = record("-o", "a.seam", "-p", str(late.pid), "--", "true")
+    late.communicate()
+    check(f"process {late.pid} has LuaJIT" in result.stderr, result.stderr)
+
+
+def test_of_a_running_process_no_file_is_read_that_its_user_may_not():
+    if not IS_ROOT:
+        raise Skip("another user needs root")
+    folder = tempfile.mkdtemp(dir="/tmp")
+    os.chmod(folder, 0o755)
+    shutil.copy(LUAJIT, folder)
+    for mode, has in (0o755, True), (0o711, False):
+        os.chmod(f"{folder}/luajit", mode)
+        with subprocess.Popen(
+                [f"{folder}/luajit", "-e", "print(1) io.stdout:flush() "
+                 "io.read()"], user=65534, group=65534, extra_groups=[],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+            program.stdout.readline()
+            result = record("-o", "a.seam", "-p", str(program.pid), "--",
+                            "true")
+            program.stdin.close()
+        equal(f"process {program.pid} has LuaJIT" in result.stderr, has,
+              f"{mode:o}: {result.stderr}")
+    shutil.rmtree(folder)
 
 
 def test_a_library_of_another_user_is_not_preloaded():

@@ -15,6 +15,7 @@
 #include <elf.h>
 #include <stddef.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "folder.h"
 #include "record/preload/elf_needs.h"
@@ -104,6 +105,45 @@ static void files_of_another_machine_are_refused(void **state)
 	assert_false(seam_elf_needs_read(&needs, path));
 }
 
+/* A library whose section of @type, or all, is said to have a terabyte. */
+static bool has_luajit_with_huge(uint32_t type)
+{
+	const char *path = make_library("void luaJIT_setmode(void) { }");
+	const Elf64_Xword huge = UINT64_C(1) << 40;
+	FILE *file = fopen(path, "r+");
+	Elf64_Ehdr header;
+	Elf64_Shdr section;
+	long at;
+
+	assert_non_null(file);
+	assert_int_equal(fread(&header, sizeof(header), 1, file), 1);
+	at = (long)header.e_shoff;
+	do {
+		assert_int_equal(fseek(file, at, SEEK_SET), 0);
+		assert_int_equal(fread(&section, sizeof(section), 1, file), 1);
+		at += (long)sizeof(section);
+	} while (section.sh_type != type);
+	section.sh_size = type == SHT_NULL ? UINT32_MAX : huge;
+	assert_int_equal(fseek(file, at - (long)sizeof(section), SEEK_SET), 0);
+	assert_int_equal(fwrite(&section, sizeof(section), 1, file), 1);
+	header.e_shnum = type == SHT_NULL ? 0 : header.e_shnum;
+	rewind(file);
+	assert_int_equal(fwrite(&header, sizeof(header), 1, file), 1);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(truncate(path, 2 * (off_t)huge), 0);
+	return seam_elf_needs_read(&needs, path) && needs.has_luajit;
+}
+
+/* A file of terabytes takes no place on a disk. */
+static void a_file_of_terabytes_takes_no_memory(void **state)
+{
+	(void)state;
+	assert_false(has_luajit_with_huge(SHT_NULL));
+	assert_false(has_luajit_with_huge(SHT_DYNSYM));
+	assert_false(has_luajit_with_huge(SHT_STRTAB));
+	assert_true(has_luajit_with_huge(SHT_DYNAMIC));
+}
+
 static void add_file(const char *name)
 {
 	char path[128];
@@ -171,6 +211,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_program_is_refused),
 		cmocka_unit_test(only_a_definition_counts),
 		cmocka_unit_test(files_of_another_machine_are_refused),
+		cmocka_unit_test(a_file_of_terabytes_takes_no_memory),
 		cmocka_unit_test(libraries_are_found_as_ld_so_finds_them),
 	};
 

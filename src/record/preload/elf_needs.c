@@ -8,7 +8,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MAX_SYMBOLS = 1 << 20, MAX_SECTIONS = 256 };
+#include "base/file.h"
+
+enum {
+	MAX_SYMBOLS = 1 << 20,
+	MAX_SECTIONS = 256,
+	MAX_SECTION_BYTES = 64 << 20,
+};
 
 /* A function that no other Lua exports. */
 #define LUAJIT_SYMBOL "luaJIT_setmode"
@@ -97,15 +103,29 @@ static bool exports_luajit(Elf *elf, Elf_Data *data, const GElf_Shdr *header)
 	return false;
 }
 
+/*
+ * libelf reads all of a section into memory, and that a file has a terabyte
+ * costs its author nothing.
+ */
+static bool is_bounded(Elf_Scn *section, GElf_Shdr *header)
+{
+	return section && gelf_getshdr(section, header) &&
+	       header->sh_size <= MAX_SECTION_BYTES &&
+	       !(header->sh_flags & SHF_COMPRESSED);
+}
+
 /* The data of the first section of @type; NULL: there is none. */
 static Elf_Data *find_section(Elf *elf, uint32_t type, GElf_Shdr *header)
 {
 	Elf_Scn *section = NULL;
+	GElf_Shdr linked;
 
 	for (int i = 0; i < MAX_SECTIONS &&
 	     (section = elf_nextscn(elf, section)); i++)
-		if (gelf_getshdr(section, header) && header->sh_type == type)
-			return elf_getdata(section, NULL);
+		if (is_bounded(section, header) && header->sh_type == type)
+			return is_bounded(elf_getscn(elf, header->sh_link),
+					  &linked) ?
+			       elf_getdata(section, NULL) : NULL;
 	return NULL;
 }
 
@@ -123,24 +143,42 @@ static void read_sections(struct seam_elf_needs *needs, Elf *elf)
 	needs->has_luajit = data && exports_luajit(elf, data, &header);
 }
 
+/* More than 65,279 sections are refused: libelf would allocate for them all. */
+static bool is_program(int fd)
+{
+	Elf64_Ehdr h;
+
+	return seam_file_read_at(fd, &h, sizeof(h), 0) == 0 &&
+	       memcmp(h.e_ident, ELFMAG, SELFMAG) == 0 &&
+	       h.e_ident[EI_CLASS] == ELFCLASS64 &&
+	       h.e_ident[EI_DATA] == ELFDATA2LSB &&
+	       h.e_machine == EM_X86_64 && (h.e_shnum || !h.e_shoff);
+}
+
+bool seam_elf_needs_read_fd(struct seam_elf_needs *needs, int fd)
+{
+	Elf *elf;
+
+	memset(needs, 0, sizeof(*needs));
+	if (!is_program(fd))
+		return false;
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (elf)
+		read_sections(needs, elf);
+	elf_end(elf);
+	return elf;
+}
+
 bool seam_elf_needs_read(struct seam_elf_needs *needs, const char *path)
 {
-	/* a pipe would block */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	GElf_Ehdr header;
+	int fd = seam_file_open_fd(AT_FDCWD, path, 0, NULL);
 	bool is_ours;
-	Elf *elf;
 
 	memset(needs, 0, sizeof(*needs));
 	if (fd < 0)
 		return false;
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ, NULL);
-	is_ours = elf && gelf_getehdr(elf, &header) &&
-		  header.e_machine == EM_X86_64;
-	if (is_ours)
-		read_sections(needs, elf);
-	elf_end(elf);
+	is_ours = seam_elf_needs_read_fd(needs, fd);
 	close(fd);
 	return is_ours;
 }

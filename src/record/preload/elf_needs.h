@@ -2,8 +2,8 @@
 /*
  * elf_needs.h - the libraries that an ELF file needs, and whether it has a VM
  *
- * The file is one that the user is about to execute; still all sizes are
- * libelf's to check, and all loops are bounded.
+ * The file is one that the user is about to execute, or of a process that runs,
+ * of any user: offsets are libelf's to check; sizes and loops are bounded here.
  *
  * Source: System V gABI 4.1, "Dynamic Section"; ld.so(8) for the search.
  */
@@ -27,7 +27,8 @@ struct seam_elf_needs {
 	char paths[SEAM_ELF_PATHS_BYTES];
 };
 
-/* False: not an ELF file for x86-64, or not readable. */
+/* False: not an ELF file for x86-64, no regular file, or not readable. */
+bool seam_elf_needs_read_fd(struct seam_elf_needs *needs, int fd);
 bool seam_elf_needs_read(struct seam_elf_needs *needs, const char *path);
 
 /*

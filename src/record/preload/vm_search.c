@@ -92,7 +92,7 @@ static bool is_with_vm(struct seam_vm_search *s, const char *path)
 static char *read_text(const char *path)
 {
 	char *text = malloc(MAX_TEXT + 1);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = seam_file_open_fd(AT_FDCWD, path, 0, NULL);
 	ssize_t n = text && fd >= 0 ? read(fd, text, MAX_TEXT) : -1;
 
 	seam_file_close_fd(fd);

@@ -15,8 +15,9 @@
  * A program that is started otherwise, or that loads the VM later, is not
  * found: --layers=guest is for those.
  *
- * Files are read with the rights of the caller, and none is executed.  A pipe
- * in the place of a file does not block.  Cost: at most 128 ELF files.
+ * Only regular files are read, with the rights of the caller, and none is
+ * executed.  Processes that run already: running_vm.h.
+ * Cost: at most 128 ELF files.
  * Threads: no other may change the environment.
  */
 #ifndef SEAM_VM_SEARCH_H

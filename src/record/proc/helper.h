@@ -79,8 +79,8 @@ void seam_helper_free(struct seam_helper *helper);
 
 /*
  * Queue @job, which the helper owns from now on.  -EBUSY: the queue is full,
- * or too many threads hang, of its user or in all; or -errno of starting one.  On an error only its
- * free() was called.
+ * or too many threads hang, of its user or in all; or -errno of starting one.
+ * On an error only its free() was called.
  */
 int seam_helper_submit(struct seam_helper *helper,
 		       struct seam_helper_job *job);
