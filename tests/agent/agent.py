@@ -22,6 +22,8 @@ from tap import Skip  # noqa: E402
 AGENT = shutil.copy(sys.argv[2], FOLDER)
 PROGRAM, ASAN, LATE = (shutil.copy(path, FOLDER) for path in sys.argv[3:6])
 LUAJIT = sys.argv[6]
+LIBLUAJIT = re.search(r"libluajit\S* => (\S+)",
+                      run("ldd", PROGRAM).stdout)[1]
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                       "agent_program.c")
 PRELOADED = "libseam-agent.so, preloaded for LuaJIT"
@@ -132,8 +134,10 @@ def test_deep_stacks_are_throttled_and_counted():
                   "while os.clock() - t < 0.2 do deep(1500) end")
     env = {**os.environ}
     del env["SEAM_AGENT_UNTHROTTLED"]
-    _, guest = sampled(LUAJIT, "-joff", "deep.lua", hz=10000, env=env)
-    check(guest["throttled"] > 0, f"{guest}")
+    result, guest = sampled(LUAJIT, "-joff", "deep.lua", hz=10000, env=env)
+    check(guest["throttled"] > 0 and
+          f"skipped: {guest['throttled']} because sampling took too much time"
+          in result.stderr, f"{guest}: {result.stderr}")
     equal(guest["samples"] + guest["merged"] + guest["throttled"] +
           guest["ended"], guest["ticks_due"], f"{guest}")
     check(guest["ticks"] >= 0.95 * guest["ticks_due"], f"{guest}")
@@ -285,9 +289,11 @@ def test_nor_has_a_set_group_id_program_that_is_linked_with_it():
     equal(manifest("a.seam").get("guest", {}).get("samples", 0), 0)
 
 
+NO_EVENTS = ("env", "-u", "LD_PRELOAD", f"AGENT={AGENT}", PROGRAM, "no_events")
+
+
 def test_without_events_a_timer_is_used_and_reported():
-    result, guest = sampled("env", "-u", "LD_PRELOAD", f"AGENT={AGENT}",
-                            PROGRAM, "no_events")
+    result, guest = sampled(*NO_EVENTS)
     check("sampled by a timer, 250 times a second at most: perf_event_open: "
           "Function not implemented" in result.stderr, result.stderr)
     due = cpu_ms(result.stdout)
@@ -295,6 +301,39 @@ def test_without_events_a_timer_is_used_and_reported():
     check(guest["samples"] >= 0.1 * due, f"{due}: {guest}")
     equal(guest["samples"] + guest["merged"] + guest["ended"],
           guest["ticks_due"], f"{guest}")
+
+
+def test_without_a_timer_the_recorder_has_the_samples():
+    result, guest = sampled(*NO_EVENTS, "timers")
+    check("cannot be sampled: no event and no timer" in result.stderr,
+          result.stderr)
+    equal(guest.get("samples", 0), 0)
+    told = int(re.search(r"seam: (\d+) samples? in", result.stderr)[1])
+    check(told >= 0.9 * cpu_ms(result.stdout), result.stderr)
+
+
+def test_a_handler_that_is_replaced_ends_the_sampling():
+    result, guest = sampled(PROGRAM, "replaced")
+    check("end early: it has replaced the handler of SIGURG" in result.stderr,
+          result.stderr)
+    check(guest["samples"] < 100, f"{guest}")
+
+
+def test_a_handler_before_the_vm_forbids_the_sampling():
+    result, guest = sampled(LATE, LIBLUAJIT, "handler",
+                            options=["--layers=guest"])
+    check("Lua stacks are not recorded: it has a handler of SIGURG of its own"
+          in result.stderr, result.stderr)
+    equal(guest.get("samples", 0), 0)
+
+
+def test_ticks_on_a_small_signal_stack_are_counted():
+    result, guest = sampled(PROGRAM, "small_signal_stack")
+    check(guest["no_stack"] >= 100 and
+          f"skipped: {guest['no_stack']} because signal stacks are small"
+          in result.stderr, f"{guest}: {result.stderr}")
+    # the next sample has their weight
+    check(guest["ticks"] + guest["ended"] == guest["ticks_due"], f"{guest}")
 
 
 def test_asan_stays_first():
@@ -316,9 +355,7 @@ def test_programs_with_asan_start_where_the_agent_is_for_others():
 
 
 def test_a_library_that_is_loaded_late_begins_all_threads():
-    library = re.search(r"libluajit\S* => (\S+)",
-                        run("ldd", PROGRAM).stdout)[1]
-    result, guest = sampled(LATE, library, options=["--layers=guest"])
+    result, guest = sampled(LATE, LIBLUAJIT, options=["--layers=guest"])
     check_all_sampled(result, guest)
 
 

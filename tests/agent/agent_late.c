@@ -2,14 +2,15 @@
 /*
  * agent_late.c - a program that loads LuaJIT when its threads run
  *
- *	agent_late LIBRARY
+ *	agent_late LIBRARY [HANDLER]
  *
  * One thread uses CPU time in C from the start; the first one loads LIBRARY
  * and runs Lua.  Prints "cpu TID NANOSECONDS" for both, of the time since the
- * library was loaded.
+ * library was loaded.  With a second argument it handles SIGURG before.
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -47,6 +48,11 @@ static void *spin(void *unused)
 	return unused;
 }
 
+static void on_urgent(int signal)
+{
+	(void)signal;
+}
+
 int main(int argc, char **argv)
 {
 	void *(*newstate)(void);
@@ -58,6 +64,8 @@ int main(int argc, char **argv)
 
 	if (argc < 2 || pthread_create(&thread, NULL, spin, NULL))
 		return 2;
+	if (argc > 2)
+		signal(SIGURG, on_urgent);
 	/* some look for an error in this way, though the call succeeded */
 	library = dlopen("libm.so.6", RTLD_NOW);
 	if (!library || dlerror() || dlclose(library) || dlerror())

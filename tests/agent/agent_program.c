@@ -360,6 +360,47 @@ static void handlers(void)
 	CHECK(!is_wrong && n_urgent == 100, "%ld SIGURGs", n_urgent);
 }
 
+/* By a call that is not libc's: the agent sees it when a thread begins. */
+static void replaced(void)
+{
+	const struct {
+		sighandler_t handler;
+		unsigned long flags;
+		void *restorer;
+		uint64_t mask;
+	} ignore = { .handler = SIG_IGN };
+
+	use_cpu(0.02);
+	CHECK(!syscall(SYS_rt_sigaction, SIGURG, &ignore, NULL, 8),
+	      "rt_sigaction");
+	threads();
+}
+
+static void spin_on_this_stack(int signal)
+{
+	long begin = cpu_ns();
+
+	(void)signal;
+	while (cpu_ns() - begin < (long)(seconds * 1e9))
+		;
+}
+
+/* A handler on a stack that has too little room for a second one. */
+static void small_signal_stack(void)
+{
+	static char bytes[15 << 10];
+	const stack_t stack = { .ss_sp = bytes, .ss_size = sizeof(bytes) };
+	const struct sigaction action = {
+		.sa_handler = spin_on_this_stack, .sa_flags = SA_ONSTACK,
+	};
+
+	use_cpu(0.02);
+	CHECK(!sigaltstack(&stack, NULL) && !sigaction(SIGUSR1, &action, NULL),
+	      "sigaltstack");
+	raise(SIGUSR1);
+	use_cpu(0.02);
+}
+
 static void *check_blocked(void *unused)
 {
 	sigset_t now;
@@ -529,16 +570,18 @@ static void sandbox(void)
 	puts("done");
 }
 
-/* Where a container's filter refuses events. */
+/* Where a container's filter refuses events; with an argument timers too. */
 static void no_events(void)
 {
 	struct sock_filter refuse[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, arguments[0] ?
+			 SYS_timer_create : SYS_perf_event_open, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog filter = { 4, refuse };
+	struct sock_fprog filter = { 5, refuse };
 
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0),
@@ -631,7 +674,8 @@ static const struct way {
 	{ "handlers", handlers }, { "blocked_handler", blocked_handler },
 	{ "state", state },
 	{ "seccomp", seccomp }, { "sandbox", sandbox }, { "vforks", vforks },
-	{ "no_events", no_events },
+	{ "no_events", no_events }, { "replaced", replaced },
+	{ "small_signal_stack", small_signal_stack },
 	{ "closed", closed }, { "jailed", jailed },
 	{ "descriptors", descriptors }, { "sleeps", sleeps },
 };
