@@ -2,7 +2,7 @@
 /*
  * counter_program.c - the program's side of "counter", to copy from
  *
- *	counter_program HOW THREADS N
+ *	counter_program HOW THREADS N [stopped]
  *
  * Each of THREADS threads claims a ring and writes the numbers 0 to N - 1,
  * then, as HOW says:
@@ -20,6 +20,7 @@
  *	thief	one ring is claimed for a thread of another process
  *	latest, drained: one thread, of the services of latest_service.c
  *
+ * With "stopped" the recorder is, while the threads write.
  * Prints "thread NUMBER pid PID tid TID wrote N lost N" for each.
  */
 #include <pthread.h>
@@ -34,6 +35,7 @@
 #include "base/clock.h"
 #include "counter.h"
 #include "ring/link/link_client.h"
+#include "stopped_parent.h"
 
 enum { MAX_THREADS = 64, SLOW_US = 20 };
 
@@ -128,6 +130,16 @@ static void count_in_threads(uint32_t n)
 		pthread_join(threads[i], NULL);
 }
 
+static void count_unseen(uint32_t n)
+{
+	struct stopped_parent recorder;
+
+	if (!stop_parent(&recorder))
+		exit(1);
+	count_in_threads(n);
+	continue_parent(&recorder);
+}
+
 /* Numbers as records and as AUX data. */
 static void count_latest(void)
 {
@@ -152,7 +164,7 @@ int main(int argc, char **argv)
 	const char *address = getenv(SEAM_LINK_VARIABLE), *service;
 	uint32_t n_threads;
 
-	if (argc != 4 || !address)
+	if (argc < 4 || argc > 5 || !address)
 		return 2;
 	how = argv[1];
 	n_threads = (uint32_t)strtoul(argv[2], NULL, 10);
@@ -164,6 +176,8 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (service == how)
 		count_latest();
+	else if (argc > 4)
+		count_unseen(n_threads);
 	else if (!is_how("fork"))
 		count_in_threads(n_threads);
 	else if (fork() == 0)

@@ -26,10 +26,10 @@ WROTE = re.compile(
     r"thread (\d+) pid (\d+) tid (\d+) wrote (\d+) lost (\d+)")
 
 
-def count(how, threads, n, ring=65536, status=0):
+def count(how, threads, n, *more, ring=65536, status=0):
     """Record the program; its threads, and what the recorder counted."""
     result = run(RECORDER, "c.seam", str(ring), PROGRAM, how, str(threads),
-                 str(n))
+                 str(n), *more)
     equal(result.returncode, status, result.stderr)
     wrote = [Thread(*map(int, m.groups()))
              for m in WROTE.finditer(result.stdout)]
@@ -89,7 +89,7 @@ def test_perf_opens_the_recording():
 
 def test_losses_are_exact():
     for how in "close", "brief", "kill":
-        wrote, counts, _ = count(how, 2, 50000, ring=4096)
+        wrote, counts, _ = count(how, 2, 50000, "stopped", ring=4096)
         lines = records()
         found = values(lines)
         for thread in wrote:
@@ -97,7 +97,7 @@ def test_losses_are_exact():
             numbers = found[thread.pid, thread.tid]
             equal(numbers, sorted(set(numbers)), how)
         delivered = sum(map(len, found.values()))
-        check(delivered < 100000, "nothing was lost, so nothing is shown")
+        check(0 < delivered < 1000, f"{delivered}: the recorder has run")
         equal((delivered, lost_samples(lines)), counts[:2], how)
         produced = 100000 + (len(wrote) if how == "kill" else 0)
         equal(delivered + counts[1], produced, how)
