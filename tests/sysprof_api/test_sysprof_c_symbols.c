@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* test_sysprof_c_symbols.c - the functions of the files that are loaded */
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+
+#include <cmocka.h>
+
+#include "sysprof_run.h"
+#include "target/sysprof/native_symbols.h"
+#include "wire/sysprof/sysprof.h"
+
+static bool is_named(const char *name, uint64_t addr, bool is_event)
+{
+	struct seam_sysprof_reader reader;
+	struct seam_sysprof_item item = { 0 };
+	struct seam_err err = { 0 };
+	bool found = false;
+
+	seam_sysprof_begin(&reader, (struct seam_bytes) { seen.bytes,
+							  seen.n });
+	while (seam_sysprof_next(&reader, &item, &err) == 1)
+		found |= item.kind == SEAM_SYSPROF_SYMBOL_CFUNC &&
+			 item.is_event == is_event &&
+			 item.cfunc.addr == addr &&
+			 item.cfunc.name.size == strlen(name) &&
+			 !memcmp(item.cfunc.name.data, name, strlen(name));
+	seam_sysprof_fini(&reader);
+	return found;
+}
+
+static void loaded_files_have_their_symbols(void **state)
+{
+	void *library, *late;
+
+	(void)state;
+	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
+	library = dlopen(getenv("LATE_LIBRARY"), RTLD_NOW);
+	assert_non_null(library);
+	late = dlsym(library, "late_function");
+	assert_int_equal(luaM_sysprof_stop(L), 0);
+	assert_true(is_named("luaL_newstate", (uint64_t)luaL_newstate, false));
+	/* static, so in .symtab alone */
+	assert_true(is_named("is_named", (uint64_t)is_named, false));
+	assert_true(is_named("late_function", (uint64_t)late, true));
+	assert_true(count_stream().n_symbols > 1000);
+	dlclose(library);
+	/* and the next stream begins with what is loaded then */
+	seen.n = 0;
+	assert_int_equal(start(LUAM_SYSPROF_LEAF), 0);
+	assert_int_equal(luaM_sysprof_stop(L), 0);
+	assert_true(is_named("luaL_newstate", (uint64_t)luaL_newstate, false));
+	assert_false(is_named("late_function", (uint64_t)late, false));
+	assert_int_equal(count_stream().n_events, 0);
+}
+
+static void count_late(void *context, uint64_t addr, const char *name, size_t n)
+{
+	(void)addr;
+	*(int *)context += n == 13 && !memcmp(name, "late_function", n);
+}
+
+/* What was loaded there in between may have taken its names. */
+static void a_file_that_is_loaded_again_is_listed_again(void **state)
+{
+	struct seam_native_symbols symbols = { 0 };
+	int n = 0;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		void *library = dlopen(getenv("LATE_LIBRARY"), RTLD_NOW);
+
+		assert_non_null(library);
+		assert_int_equal(seam_native_symbols_put(&symbols, NULL,
+							 count_late, &n), 1);
+		assert_int_equal(n, i + 1);
+		assert_int_equal(seam_native_symbols_put(&symbols, NULL,
+							 count_late, &n), 0);
+		dlclose(library);
+		assert_int_equal(seam_native_symbols_put(&symbols, NULL,
+							 count_late, &n), 1);
+	}
+	assert_int_equal(n, 3);
+	seam_native_symbols_fini(&symbols);
+}
+
+enum { FAR = 1 << 30 };
+
+/* Move functions of a library's .symtab out of it, or make them too long. */
+static void damage_symbols(uint8_t *bytes)
+{
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)bytes;
+	const Elf64_Shdr *section = (const Elf64_Shdr *)(bytes +
+							 header->e_shoff);
+
+	while (section->sh_type != SHT_SYMTAB)
+		section++;
+	for (size_t i = 0; i < section->sh_size / sizeof(Elf64_Sym); i++) {
+		Elf64_Sym *s = (Elf64_Sym *)(bytes + section->sh_offset) + i;
+
+		if (i % 2)
+			s->st_value += FAR;
+		else
+			s->st_size = FAR;
+	}
+}
+
+/* Load a copy of the library with damaged symbols. */
+static void *load_damaged(void)
+{
+	int from = open(getenv("LATE_LIBRARY"), O_RDONLY);
+	int to = memfd_create("damaged", 0);
+	struct stat stat;
+	char path[32];
+	void *bytes, *library;
+
+	assert_int_equal(fstat(from, &stat), 0);
+	bytes = malloc((size_t)stat.st_size);
+	assert_int_equal(read(from, bytes, (size_t)stat.st_size),
+			 stat.st_size);
+	damage_symbols(bytes);
+	assert_int_equal(write(to, bytes, (size_t)stat.st_size),
+			 stat.st_size);
+	free(bytes);
+	close(from);
+	/* it stays open, because it is read by this name again */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", to);
+	library = dlopen(path, RTLD_NOW);
+	assert_non_null(library);
+	return library;
+}
+
+static uint64_t damaged_addr;
+
+static void count_far(void *context, uint64_t addr, const char *name, size_t n)
+{
+	(void)name;
+	(void)n;
+	/* the file is smaller than half of it */
+	*(int *)context += addr > damaged_addr + FAR / 2 &&
+			   addr < damaged_addr + 2 * (uint64_t)FAR;
+}
+
+static void a_file_has_no_symbols_outside_of_it(void **state)
+{
+	struct seam_native_symbols symbols = { 0 };
+	int n_far = 0;
+	void *library;
+
+	(void)state;
+	seam_native_symbols_put(&symbols, NULL, count_far, &n_far);
+	library = load_damaged();
+	damaged_addr = (uint64_t)dlsym(library, "late_function");
+	n_far = 0;
+	assert_int_equal(seam_native_symbols_put(&symbols, NULL, count_far,
+						 &n_far), 1);
+	assert_int_equal(n_far, 0);
+	seam_native_symbols_fini(&symbols);
+	dlclose(library);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(loaded_files_have_their_symbols),
+		TEST(a_file_that_is_loaded_again_is_listed_again),
+		TEST(a_file_has_no_symbols_outside_of_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
