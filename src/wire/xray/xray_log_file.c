@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* xray_log.c - append to a block, or begin one; see xray_log.h */
-#include "wire/xray/xray_log.h"
+/* xray_log_file.c - append to a block, or begin one; see xray_log_file.h */
+#include "wire/xray/xray_log_file.h"
 
 #include <errno.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "wire/xray/xray_fdr.h"
@@ -18,7 +19,8 @@ static int write_at(const struct seam_xray_log *log, const void *data,
 	const uint8_t *from = data;
 
 	while (size > 0) {
-		ssize_t n = pwrite(log->fd, from, size, (off_t)at);
+		/* pwrite() is where a thread may be cancelled */
+		ssize_t n = syscall(SYS_pwrite64, log->fd, from, size, at);
 
 		if (n < 0 && errno == EINTR)
 			continue;

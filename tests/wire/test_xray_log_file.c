@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_xray_log.c - a log that grows, is killed, finds the disk full */
+/* test_xray_log_file.c - a log that grows, is killed, finds the disk full */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 #include "chunk_made.h"
 #include "wire/xray/xray_index.h"
-#include "wire/xray/xray_log.h"
+#include "wire/xray/xray_log_file.h"
 
 static const struct seam_xray_header header = {
 	.version = SEAM_XRAY_FDR_VERSION, .log_type = SEAM_XRAY_FDR,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xray_log.h - an FDR log of version 5 that grows, valid after each write
+ * xray_log_file.h - an FDR log of version 5 that grows, valid after each write
  *
  *	seam_xray_log_begin(&log, fd, &header);
  *	for each chunk of a thread, in its order:
@@ -20,8 +20,8 @@
  * The writer calls pwrite() and ftruncate() alone, and holds no memory: it may
  * run in a traced program.  Threads: one at a time.
  */
-#ifndef SEAM_XRAY_LOG_H
-#define SEAM_XRAY_LOG_H
+#ifndef SEAM_XRAY_LOG_FILE_H
+#define SEAM_XRAY_LOG_FILE_H
 
 #include "wire/xray/xray.h"
 
@@ -76,4 +76,4 @@ static inline uint64_t seam_xray_log_bytes_with(const struct seam_xray_log *log,
 int seam_xray_log_set_header(struct seam_xray_log *log,
 			     const struct seam_xray_header *header);
 
-#endif /* SEAM_XRAY_LOG_H */
+#endif /* SEAM_XRAY_LOG_FILE_H */
