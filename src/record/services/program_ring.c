@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "ring/backward.h"
+#include "ring/bytes.h"
 #include "ring/link/set_owner.h"
 
 enum {
@@ -123,6 +124,14 @@ static void append_aux(struct seam_service *service, struct input *in,
 	service->n_bad += !SEAM_ARRAY_EXTEND(&in->aux, bytes, size);
 }
 
+/* Whether the AUX buffer is drained, and by units: then it needs no copy. */
+static bool has_aux_units(const struct seam_service *service)
+{
+	const struct seam_ring_geometry *g = &service->link.geometry;
+
+	return g->aux_bytes && !g->aux_free_running && service->aux_unit;
+}
+
 static void copy_aux(const struct seam_program_ring *ring, struct input *in)
 {
 	struct seam_ring_aux *aux = &ring->owner->aux;
@@ -211,7 +220,7 @@ void seam_program_ring_copy(struct seam_services *s,
 		copy_records(s, ring, in);
 	else if (in->is_complete)
 		copy_overwritten(s, ring, in);
-	if (g->aux_bytes && !g->aux_free_running)
+	if (g->aux_bytes && !g->aux_free_running && !ring->service->aux_unit)
 		copy_aux(ring, in);
 	else if (g->aux_bytes && in->is_complete)
 		copy_free_running(ring, in);
@@ -309,6 +318,46 @@ static void take_records(struct seam_services *s, struct input *in)
 	free(in->aux.items);
 	in->records.items = in->aux.items = NULL;
 	in->records.n = in->records.cap = in->aux.n = in->aux.cap = 0;
+}
+
+/* Hand on the @n bytes at the tail, which are of one unit; give them back. */
+static void take_unit(struct seam_services *s, struct seam_ring_aux *aux,
+		      struct input *in, size_t n)
+{
+	struct seam_service *service = in->stream.service;
+	struct seam_ring_span span = {
+		.end = (aux->tail + n) & SEAM_RING_AUX_POSITION,
+	};
+	/* an owner begins with a unit: the rest of one is of the last owner */
+	bool is_rest = aux->tail % service->aux_unit;
+
+	if (!is_rest) {
+		seam_ring_load(aux->buffer, aux->size - 1, aux->tail, s->unit,
+			       n);
+		service->take_aux(&in->stream, s->unit, n);
+	}
+	seam_ring_aux_advance(aux, &span);
+}
+
+/*
+ * The whole units in the AUX buffer, and what is after them if nothing will
+ * follow: an owner may take back its newest bytes.
+ */
+static void take_units(struct seam_services *s,
+		       const struct seam_program_ring *ring, struct input *in)
+{
+	struct seam_ring_aux *aux = &ring->owner->aux;
+	uint32_t unit = ring->service->aux_unit;
+	struct seam_ring_span span;
+	size_t n = seam_ring_aux_peek(aux, &span), next;
+
+	for (; n > 0; n -= next) {
+		next = unit - aux->tail % unit;
+		if (next > n && !in->is_complete)
+			break;
+		next = next < n ? next : n;
+		take_unit(s, aux, in, next);
+	}
 }
 
 /* The records of a ring that overwrites, which still has them afterwards. */
@@ -438,6 +487,8 @@ void seam_program_ring_take(struct seam_services *s,
 
 	if (in && begin(s, ring)) {
 		take_records(s, in);
+		if (has_aux_units(ring->service))
+			take_units(s, ring, in);
 		seam_owners_counts(&ring->rings->owners, ring->i, &counts);
 		if (!in->is_complete)
 			report_losses(s, in, ring->target, &counts);

@@ -53,7 +53,9 @@ struct seam_service {
 	void *context;			/* the service's own */
 	/*
 	 * take_aux() and snapshot_aux() get bytes from a position that is a
-	 * multiple of this; 0: any.
+	 * multiple of this; 0: any.  take_aux() of a buffer that is drained
+	 * gets one unit at a time, the last of an owner as far as it goes; an
+	 * owner leaves the rest of the unit that it finds begun.
 	 */
 	uint32_t aux_unit;
 

@@ -40,13 +40,18 @@ static uint64_t max_bytes(const struct seam_services *s)
 static int open_server(struct seam_services *s, struct seam_err *why)
 {
 	struct seam_link_service services[SEAM_LINK_MAX_SERVICES];
+	size_t unit = 1;
 	int r;
 
-	s->record = malloc(SEAM_PROGRAM_RING_RECORD_BYTES);
-	if (!s->record)
-		return seam_err_no_memory(why);
-	for (size_t i = 0; i < s->n; i++)
+	for (size_t i = 0; i < s->n; i++) {
 		services[i] = s->items[i]->link;
+		if (unit < s->items[i]->aux_unit)
+			unit = s->items[i]->aux_unit;
+	}
+	s->record = malloc(SEAM_PROGRAM_RING_RECORD_BYTES);
+	s->unit = malloc(unit);
+	if (!s->record || !s->unit)
+		return seam_err_no_memory(why);
 	r = seam_task_history_init(&s->history, why);
 	if (r == 0)
 		r = seam_link_server_open(&s->server, services, s->n, why);
@@ -364,5 +369,6 @@ void seam_services_fini(struct seam_services *s)
 	seam_task_history_fini(&s->history);
 	seam_synth_fini(&s->round);
 	free(s->record);
+	free(s->unit);
 	*s = (struct seam_services) { 0 };
 }

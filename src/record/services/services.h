@@ -53,6 +53,7 @@ struct seam_services {
 	uint64_t round_ns, floor_ns;
 	uint64_t checked_ns;		/* when /proc was last read */
 	uint8_t *record;		/* room for one */
+	uint8_t *unit;			/* room for the largest aux_unit */
 
 	/* Valid once closed: */
 	uint64_t n_failed;		/* programs refused for our errors */
