@@ -29,6 +29,26 @@ enum {
 
 struct seam_service;			/* record/services/service.h */
 
+enum {
+	SEAM_FLIGHT_BYTES = 1 << 20,
+	SEAM_FLIGHT_MIN_BYTES = 256 << 10,	/* four chunks */
+	SEAM_FLIGHT_MAX_BYTES = 1 << 30,
+	SEAM_FLIGHT_MAX_AFTER_MS = 60000,
+};
+
+/*
+ * The newest calls of functions, of each thread, instead of all: they are
+ * written when a trigger is met, when a snapshot is requested, and at the end.
+ */
+struct seam_flight_options {
+	bool is_used;			/* with overwrite */
+	uint64_t bytes;			/* of a thread; a power of two */
+	const char *const *triggers;	/* record/trace/trigger_expr.h */
+	size_t n_triggers;
+	uint64_t after_ns;		/* from a trigger to its snapshot */
+	unsigned int max_snapshots;	/* by triggers */
+};
+
 struct seam_record_options {
 	const char *const *events;	/* lists "a,b"; none: the default */
 	size_t n_events;
@@ -75,6 +95,7 @@ struct seam_record_options {
 	bool aux_snapshots;		/* the same for AUX buffers */
 	uint64_t aux_snapshot_bytes;	/* of each buffer; 0: all of it */
 	uint64_t snapshot_ns;
+	struct seam_flight_options flight;
 	uint64_t duration_ns;		/* limit; 0: none */
 	uint64_t max_bytes;		/* limit of its files; 0: none */
 	bool keep_files;		/* copy those that samples are in */

@@ -115,6 +115,8 @@ static int next_wait_ms(const struct seam_session *s, int wait_ms,
 		due_ns = s->rounds.enable_ns;
 	if (s->rounds.snapshot_ns < due_ns)
 		due_ns = s->rounds.snapshot_ns;
+	if (seam_trigger_hits_due_ns(&s->triggers) < due_ns)
+		due_ns = seam_trigger_hits_due_ns(&s->triggers);
 	if (due_ns <= now_ns)
 		return 0;
 	due_ns = (due_ns - now_ns + SEAM_NS_PER_MS - 1) / SEAM_NS_PER_MS;
@@ -158,20 +160,24 @@ static bool reached_limit(struct seam_session *s)
 	return s->result->limit != NULL;
 }
 
-/* After a failure the recording goes on. */
-static void make_snapshot(struct seam_session *s)
+/* After a failure the recording goes on.  True: there is one more. */
+static bool make_snapshot(struct seam_session *s)
 {
 	struct seam_err err = { 0 };
 
 	seam_rounds_allow(s, SNAPSHOT_COPY_NS);
-	if (!s->options->overwrite && !s->sources.aux_snapshots)
+	if (!s->options->overwrite && !s->sources.aux_snapshots) {
 		seam_session_note(s, false, "snapshots need --overwrite or "
 				  "-S");
-	else if (seam_snapshot_make(s, s->rounds.n_snapshots + 1, &err) < 0)
+		return false;
+	}
+	if (seam_snapshot_make(s, s->rounds.n_snapshots + 1, &err) < 0) {
 		seam_session_note(s, false, "%s: %s",
 				  err.cause[err.n_causes - 1], err.cause[0]);
-	else
-		s->rounds.n_snapshots++;
+		return false;
+	}
+	s->rounds.n_snapshots++;
+	return true;
 }
 
 /* Whether a snapshot is due, by the clock or because it is @requested. */
@@ -228,6 +234,38 @@ static int take_snapshot(struct seam_session *s, struct seam_err *err)
 	return r;
 }
 
+/* A trigger that no function is for, once known; at the end the others. */
+static void report_unknown_triggers(struct seam_session *s, bool at_end)
+{
+	const struct seam_flight_options *o = &s->options->flight;
+	int i;
+
+	while ((i = seam_trigger_hits_unknown(&s->triggers, o->n_triggers,
+					      seam_clock_ns(), at_end)) >= 0)
+		seam_session_note(s, false, "trigger '%s': no function that "
+				  "can be recorded has this name%s",
+				  o->triggers[i], at_end ? "" : " so far");
+}
+
+/* If a snapshot for triggers is due; at the end of the recording it is. */
+static int snapshot_triggers(struct seam_session *s, bool at_end,
+			     struct seam_err *err)
+{
+	uint64_t now_ns = at_end ? UINT64_MAX : seam_clock_ns();
+	bool is_due = s->triggers.waiting.n &&
+		      seam_trigger_hits_due_ns(&s->triggers) <= now_ns;
+	int r;
+
+	report_unknown_triggers(s, at_end);
+	if (!is_due)
+		return 0;
+	/* also for the triggers that were met meanwhile */
+	r = seam_session_drain(s, err);
+	if (r == 0 && seam_trigger_hits_take(&s->triggers, now_ns))
+		seam_trigger_hits_done(&s->triggers, make_snapshot(s));
+	return r;
+}
+
 int seam_rounds_run(struct seam_session *s, struct seam_err *err)
 {
 	struct seam_loop_signal signal;
@@ -250,11 +288,13 @@ int seam_rounds_run(struct seam_session *s, struct seam_err *err)
 			r = failed;
 		if (wants_snapshot(s, events & SEAM_LOOP_SNAPSHOT) && r == 0)
 			r = take_snapshot(s, err);
+		if (r == 0)
+			r = snapshot_triggers(s, false, err);
 		ended |= reached_limit(s) || s->rounds.must_end;
 		wait_ms = next_wait_ms(s, wait_ms,
 				       s->drain.n_sideband != n_sideband);
 	}
-	return r;
+	return r == 0 ? snapshot_triggers(s, true, err) : r;
 }
 
 void seam_rounds_wait_for_command(struct seam_session *s)

@@ -23,6 +23,7 @@
 #include "record/services/jit_service.h"
 #include "record/services/services.h"
 #include "record/stacks/live_stacks.h"
+#include "record/trace/trigger_hits.h"
 
 /* Of rounds.c. */
 struct seam_rounds {
@@ -73,6 +74,7 @@ struct seam_session {
 	struct seam_jit_service jit;
 	struct seam_preload preload;
 	struct seam_guest_service guest; /* if preload.is_used */
+	struct seam_trigger_hits triggers;
 	struct seam_new_threads new_threads;
 	struct seam_stopped stopped;
 };

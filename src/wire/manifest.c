@@ -270,6 +270,47 @@ static void put_stacks(struct seam_json *j,
 	seam_json_close(j);
 }
 
+/* Numbers of a trigger, omitted where they are 0. */
+static const struct {
+	const char *name;
+	size_t offset;
+} trigger_members[] = {
+#define TRIGGER(name, member) \
+	{ name, offsetof(struct seam_manifest_trigger, member) }
+	TRIGGER("pid", pid),
+	TRIGGER("tid", tid),
+	TRIGGER("time_ns", time_ns),
+	TRIGGER("duration_ns", duration_ns),
+	TRIGGER("function", function),
+	TRIGGER("signal", signal),
+#undef TRIGGER
+};
+
+static void put_trigger(struct seam_json *j,
+			const struct seam_manifest_trigger *trigger)
+{
+	seam_json_open(j, NULL, '{');
+	seam_json_string(j, "trigger", trigger->text);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(trigger_members); i++) {
+		uint64_t n = *(const uint64_t *)((const char *)trigger +
+						 trigger_members[i].offset);
+
+		if (n)
+			put_u64(j, trigger_members[i].name, n);
+	}
+	seam_json_close(j);
+}
+
+static void put_triggers(struct seam_json *j, const struct seam_manifest *m)
+{
+	if (!m->n_triggers)
+		return;
+	seam_json_open(j, "triggers", '[');
+	for (size_t i = 0; i < m->n_triggers; i++)
+		put_trigger(j, &m->triggers[i]);
+	seam_json_close(j);
+}
+
 static void put_by_event(struct seam_json *j, const struct seam_manifest *m)
 {
 	seam_json_open(j, "lost_by_event", '[');
@@ -314,6 +355,7 @@ static void put_manifest(FILE *out, const struct seam_manifest *m)
 	seam_json_string(&j, "schema", SCHEMA);
 	put_members(&j, m);
 	put_stacks(&j, &m->stacks);
+	put_triggers(&j, m);
 	put_by_event(&j, m);
 	put_rings(&j, m);
 	seam_json_close(&j);
@@ -403,6 +445,28 @@ static void read_stacks(struct seam_stack_counts *stacks, const json_t *object)
 			seam_stack_counts_add_module(stacks, end,
 				text_of(json_object_get(file, "path")),
 				read_count(file, "stacks"));
+	}
+}
+
+/* Without memory there are none. */
+static void read_triggers(struct seam_manifest *m, const json_t *array)
+{
+	size_t n = json_array_size(array);
+	struct seam_manifest_trigger *items;
+
+	if (n > SEAM_MANIFEST_MAX_TRIGGERS)
+		n = SEAM_MANIFEST_MAX_TRIGGERS;
+	items = n ? calloc(n, sizeof(*items)) : NULL;
+	m->triggers = items;
+	m->n_triggers = items ? n : 0;
+	for (size_t i = 0; i < m->n_triggers; i++) {
+		const json_t *object = json_array_get(array, i);
+
+		items[i].text = text_of(json_object_get(object, "trigger"));
+		for (size_t k = 0; k < SEAM_ARRAY_SIZE(trigger_members); k++)
+			*(uint64_t *)((char *)&items[i] +
+				      trigger_members[k].offset) =
+				read_count(object, trigger_members[k].name);
 	}
 }
 
@@ -496,7 +560,38 @@ int seam_manifest_read(struct seam_manifest *m, struct seam_bytes json,
 	m->owner = root;
 	read_members(m, root);
 	read_stacks(&m->stacks, json_object_get(root, "stacks"));
+	read_triggers(m, json_object_get(root, "triggers"));
 	return 0;
+}
+
+/* "12.3 ms" */
+static void describe_time(char *buf, size_t cap, uint64_t ns)
+{
+	if (ns < 1000)
+		snprintf(buf, cap, "%" PRIu64 " ns", ns);
+	else if (ns < 1000000)
+		snprintf(buf, cap, "%.1f us", (double)ns / 1e3);
+	else if (ns < 1000000000)
+		snprintf(buf, cap, "%.1f ms", (double)ns / 1e6);
+	else
+		snprintf(buf, cap, "%.2f s", (double)ns / 1e9);
+}
+
+void seam_manifest_trigger_describe(char *buf, size_t cap,
+				    const struct seam_manifest_trigger *trigger,
+				    uint64_t start_ns)
+{
+	char text[256], took[32];
+	bool has_length = trigger->duration_ns > 0;
+	uint64_t after_ns = trigger->time_ns > start_ns ?
+			    trigger->time_ns - start_ns : 0;
+
+	seam_text_copy(text, sizeof(text), trigger->text, SEAM_TEXT_TERMINAL);
+	describe_time(took, sizeof(took), trigger->duration_ns);
+	snprintf(buf, cap, "trigger '%s': %s%sthread %" PRIu64 ", %.3f s after "
+		 "the start", text, has_length ? took : "",
+		 has_length ? " in " : "", trigger->tid,
+		 (double)after_ns / 1e9);
 }
 
 void seam_manifest_fini(struct seam_manifest *m)
@@ -506,6 +601,7 @@ void seam_manifest_fini(struct seam_manifest *m)
 		free((void *)(uintptr_t)m->words);
 		free((void *)(uintptr_t)m->events);
 		free((void *)(uintptr_t)m->left_out);
+		free((void *)(uintptr_t)m->triggers);
 	}
 	*m = (struct seam_manifest) { 0 };
 }

@@ -31,6 +31,8 @@
  *	 "stacks":{"ended":{"complete",...},"frames":{"by_cfi",...},"joined",
  *	           "continued","empty","jvm","dump_bytes",
  *	           "files":[{"path","end","stacks"}]},
+ *	 "triggers":[{"trigger","pid","tid","time_ns","duration_ns",
+ *	              "function","signal"}],
  *	 "lost_by_event":[{"event","samples","lost"}],
  *	 "rings":[{"cpu","tid","kind":"samples"|"sideband"|"area","bytes",
  *	           "area_bytes","records","drained_bytes","lost"}]}
@@ -57,6 +59,11 @@
  * program's user, or untrusted; under a lease; not read in time; beyond a limit
  * of size or number; not written; interrupted by a signal.
  *
+ * "triggers" is there in a snapshot that triggers have made (record --trigger):
+ * the expression; the thread that met it, and when; how long the call took, if
+ * that is what it is about; and the function's id in xray/PID.xray, or the
+ * signal.
+ *
  * Addresses are strings of hexadecimal digits, because a JSON number is a
  * double to many readers.
  */
@@ -69,7 +76,10 @@
 #include "wire/losses.h"
 #include "wire/stack_counts.h"
 
-enum { SEAM_MANIFEST_BUILD_ID = 20 };
+enum {
+	SEAM_MANIFEST_BUILD_ID = 20,
+	SEAM_MANIFEST_MAX_TRIGGERS = 256,	/* as many are read */
+};
 
 struct seam_manifest_ring {
 	int cpu;		/* -1: of one thread on all CPUs */
@@ -94,6 +104,15 @@ struct seam_manifest_kept {
 	uint64_t n_dumps, n_dump_bytes;
 	uint64_t n_missed, n_refused, n_leased, n_stuck;
 	uint64_t n_too_large, n_too_many, n_unwritten, n_interrupted;
+};
+
+struct seam_manifest_trigger {
+	const char *text;	/* as the user gave it */
+	uint64_t pid, tid;
+	uint64_t time_ns;	/* CLOCK_MONOTONIC */
+	uint64_t duration_ns;	/* of the call; 0: not known */
+	uint64_t function;	/* its id; 0: none */
+	uint64_t signal;	/* 0: none */
 };
 
 struct seam_manifest {
@@ -130,6 +149,8 @@ struct seam_manifest {
 	struct seam_manifest_kept kept;
 	struct seam_stack_counts stacks;
 	struct seam_agent_counts guest;
+	const struct seam_manifest_trigger *triggers;	/* of this snapshot */
+	size_t n_triggers;
 	/* The rest is not read back. */
 	const struct seam_manifest_event *by_event;
 	size_t n_by_event;
@@ -155,6 +176,14 @@ int seam_manifest_check(struct seam_bytes json, struct seam_err *err);
  */
 int seam_manifest_read(struct seam_manifest *manifest, struct seam_bytes json,
 		       struct seam_err *err);
+
+/*
+ * "trigger 'f>10ms': 12.3 ms in thread 4711, 1.284 s after the start", with the
+ * text as it can be shown.  @start_ns: of the manifest.
+ */
+void seam_manifest_trigger_describe(char *buf, size_t cap,
+				    const struct seam_manifest_trigger *trigger,
+				    uint64_t start_ns);
 
 /* Valid on a zeroed manifest, and on one that was not read. */
 void seam_manifest_fini(struct seam_manifest *manifest);

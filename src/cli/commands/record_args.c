@@ -142,13 +142,47 @@ static const struct seam_option options[] = {
 	       "NAME.1.seam, NAME.2.seam and so on; the end of the recording "
 	       "writes one to the recording."),
 	OPTION(snapshot_every, STRING, 0, "snapshot-every", "SECONDS",
-	       "with --overwrite or -S: take a snapshot every SECONDS"),
+	       "with --overwrite, -S or --flight-recorder: take a snapshot "
+	       "every SECONDS"),
 	OPTION(record.max_bytes, SIZE, 0, "max-size", "SIZE",
 	       "end the recording at this size, such as 100M; COMMAND "
 	       "continues",
 	       .detail = "The size of data, jit/ and elf/ together. Up to a "
 	       "quarter is reserved for files that are copied at the end; "
 	       "files that do not fit are left out, and counted."),
+	HEADING("Newest calls"),
+	OPTION(flight.size, STRING, 0, "flight-recorder", "[SIZE]",
+	       "keep the newest calls of each thread, in SIZE of memory (1M)",
+	       .detail = "A flight recorder of function calls, for hours: "
+	       "like --trace, which it implies, but the oldest calls of a "
+	       "thread are overwritten. It also implies --overwrite for the "
+	       "samples. Each trigger (--trigger), SIGUSR2 to the recorder, "
+	       "'seam snapshot' and --snapshot-every write the calls and "
+	       "samples to NAME.1.seam, NAME.2.seam and so on, while COMMAND "
+	       "goes on; those of its end, of a crash or of kill -9 are in the "
+	       "recording NAME.seam. SIZE is rounded up to a power of two from "
+	       "256K to 1G; 1M has 130,000 calls and returns. All threads "
+	       "that run have at most 1 GiB together, further ones are not "
+	       "recorded, and counted. Of threads that have ended, the newest "
+	       "128 MiB are kept."),
+	OPTION(flight.triggers, STRINGS, 0, "trigger", "EXPR",
+	       "take a snapshot when EXPR happens; may be repeated",
+	       .detail = "'FUNCTION>TIME': a call took longer than TIME, such "
+	       "as 10ms, 500us or 2s; nothing else of the function is "
+	       "changed. 'calls:FUNCTION': it was called. 'signal:NAME': the "
+	       "program received the signal, such as SEGV. FUNCTION is a "
+	       "name, or a pattern with *, ? and [. Implies "
+	       "--flight-recorder. What led up to the trigger cannot be "
+	       "overwritten before it is copied: until then, and from --after "
+	       "on, threads that have filled their chunk of 64 KiB record "
+	       "nothing, and what they leave out is counted. A trigger that is "
+	       "met meanwhile is listed in the same snapshot."),
+	OPTION(flight.after_ms, U64, 0, "after", "MS",
+	       "take it MS milliseconds after the trigger, with what followed"),
+	OPTION(flight.max_snapshots, U64, 0, "max-snapshots", "N",
+	       "at most N snapshots by triggers (10)", .least = 1,
+	       .detail = "Later triggers are only counted. Snapshots that were "
+	       "requested do not count."),
 	HEADING("Output"),
 	OPTION(record.output, STRING, 'o', "output", "NAME",
 	       "the recording's folder (recording.seam)",
@@ -448,8 +482,10 @@ static const char *contradiction(const struct seam_record_args *a)
 		return "--per-thread needs a COMMAND, -p or -t";
 	if (o->per_thread && o->overwrite)
 		return "--per-thread and --overwrite cannot be combined";
-	if (a->snapshot_every && !o->overwrite && !a->aux_snapshots)
-		return "--snapshot-every needs --overwrite or -S";
+	if (a->snapshot_every && !o->overwrite && !a->aux_snapshots &&
+	    !a->flight.size && !a->flight.triggers.n)
+		return "--snapshot-every needs --overwrite, -S or "
+		       "--flight-recorder";
 	if (a->realtime > 99)
 		return "-r takes a priority from 1 to 99";
 	if (a->frequency && o->period)
@@ -472,7 +508,8 @@ int seam_record_args_check(struct seam_record_args *a, char **command)
 		return -EINVAL;
 	}
 	o->layers = layers_of(a->layers);
-	if (parse_call_graph(a->call_graph, o) < 0 ||
+	if (seam_flight_args_check(&seam_record_command, &a->flight, o) < 0 ||
+	    parse_call_graph(a->call_graph, o) < 0 ||
 	    parse_targets(a, o) < 0 ||
 	    parse_frequency(a->frequency, &o->frequency_hz) < 0 ||
 	    parse_level(a->compress, &o->compress_level) < 0 ||

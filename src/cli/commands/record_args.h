@@ -8,7 +8,7 @@
 #ifndef SEAM_RECORD_ARGS_H
 #define SEAM_RECORD_ARGS_H
 
-#include "cli/command.h"
+#include "cli/commands/flight_args.h"
 #include "record/record.h"
 
 /* The parser fills both parts; NULL, 0 or false: not given. */
@@ -23,6 +23,7 @@ struct seam_record_args {
 	uint64_t realtime;
 	const char *aux_snapshots;
 	const char *snapshot_every, *duration;
+	struct seam_flight_args flight;
 };
 
 /* seam_record_command's, in record.c. */

@@ -390,21 +390,32 @@ void seam_program_ring_snapshot(struct seam_services *s,
 				const struct seam_program_ring *ring,
 				bool is_last)
 {
-	const struct seam_service *service = ring->service;
-	const struct seam_ring_geometry *g = &service->link.geometry;
-	struct input *in = ring->owner->input;
-
-	bool of_records = service->event && g->mode & SEAM_RING_OVERWRITE;
-	bool of_aux = service->snapshot_aux && g->aux_bytes &&
-		      g->aux_free_running;
+	struct seam_service *service = ring->service;
 
 	(void)is_last;
-	if (!in || !(of_records || of_aux) || !begin(s, ring))
-		return;
-	if (of_records)
+	if (service->event && ring->owner->input && begin(s, ring) &&
+	    service->link.geometry.mode & SEAM_RING_OVERWRITE)
 		snapshot_records(s, ring);
-	if (of_aux && !in->is_complete)
+}
+
+void seam_program_ring_snapshot_aux(struct seam_services *s,
+				    const struct seam_program_ring *ring,
+				    bool is_last)
+{
+	const struct seam_ring_geometry *g = &ring->service->link.geometry;
+	struct input *in = ring->owner->input;
+
+	(void)is_last;
+	if (ring->service->snapshot_aux && g->aux_bytes &&
+	    g->aux_free_running && in && !in->is_complete && begin(s, ring))
 		snapshot_aux(ring);
+}
+
+bool seam_program_ring_is_of(const struct seam_program_ring *ring, uint32_t pid)
+{
+	const struct input *in = ring->owner->input;
+
+	return in && in->stream.service && in->stream.pid == pid;
 }
 
 /* Records lost so far, and at the end those that were begun and never ended. */

@@ -33,13 +33,21 @@ void seam_program_ring_take(struct seam_services *s,
 			    const struct seam_program_ring *ring, bool is_last);
 
 /*
- * Hand what @ring holds now to the service, for a snapshot: of rings that
- * overwrite, of services with an event, and of free-running AUX buffers.  The
- * ring keeps it.
+ * Hand what @ring holds now to the service, for a snapshot: only of rings that
+ * overwrite, of services with an event.  The ring keeps its records.
  */
 void seam_program_ring_snapshot(struct seam_services *s,
 				const struct seam_program_ring *ring,
 				bool is_last);
+
+/* The same for free-running AUX buffers. */
+void seam_program_ring_snapshot_aux(struct seam_services *s,
+				    const struct seam_program_ring *ring,
+				    bool is_last);
+
+/* Whether process @pid is known as the owner. */
+bool seam_program_ring_is_of(const struct seam_program_ring *ring,
+			     uint32_t pid);
 
 /* From @time_ns on, process @pid is no longer the owner of its rings. */
 void seam_program_rings_end_process(struct seam_owners *owners, uint32_t pid,

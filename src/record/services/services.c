@@ -345,6 +345,46 @@ struct seam_bytes seam_services_snapshot(struct seam_services *s)
 	return (struct seam_bytes) { s->round.bytes.items, s->round.bytes.n };
 }
 
+void seam_services_snapshot_aux(struct seam_services *s)
+{
+	if (s->is_open)
+		each_ring(s, seam_program_ring_snapshot_aux, false);
+}
+
+/* The control page of a ring of @service that process @pid has in @rings. */
+static struct seam_ring_control *control_of(const struct seam_link_rings *rings,
+					    uint32_t pid)
+{
+	struct seam_program_ring ring = { 0 };
+
+	for (; ring.i < rings->owners.n_present; ring.i++) {
+		ring.owner = &rings->owners.items[ring.i];
+		if (ring.owner->word && seam_program_ring_is_of(&ring, pid))
+			return ring.owner->ring.control;
+	}
+	return NULL;
+}
+
+struct seam_ring_control *seam_services_control(
+		const struct seam_services *s,
+		const struct seam_service *service, uint32_t pid)
+{
+	for (size_t t = 0; t < s->server.n_targets; t++) {
+		const struct seam_link_target *target = s->server.targets[t];
+
+		for (uint32_t k = 0; k < target->n_rings; k++) {
+			struct seam_ring_control *control;
+
+			if (s->items[target->rings[k].service] != service)
+				continue;
+			control = control_of(&target->rings[k], pid);
+			if (control)
+				return control;
+		}
+	}
+	return NULL;
+}
+
 void seam_services_close(struct seam_services *s)
 {
 	if (!s->is_open)

@@ -94,6 +94,17 @@ struct seam_bytes seam_services_take(struct seam_services *s, bool is_last);
  */
 struct seam_bytes seam_services_snapshot(struct seam_services *s);
 
+/*
+ * Hand what is now in free-running AUX buffers to their services' snapshot_aux,
+ * a copy of one thread after another; the threads go on.
+ */
+void seam_services_snapshot_aux(struct seam_services *s);
+
+/* The control page of the ring of @service of process @pid; NULL: none. */
+struct seam_ring_control *seam_services_control(
+		const struct seam_services *s,
+		const struct seam_service *service, uint32_t pid);
+
 /* Stop listening; what is still in the rings is dropped.  May be repeated. */
 void seam_services_close(struct seam_services *s);
 

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ended_calls.h - the newest calls of threads that have ended
+ *
+ * A flight recorder has the newest calls of each thread in the thread's own
+ * memory, which goes to another thread when it ends.  Here they are kept, up to
+ * a number of bytes in all; then those of the threads that ended first are
+ * dropped, and counted.
+ */
+#ifndef SEAM_ENDED_CALLS_H
+#define SEAM_ENDED_CALLS_H
+
+#include "base/array.h"
+#include "base/base.h"
+
+enum { SEAM_ENDED_CALLS_BYTES = 128 << 20 };	/* the default limit */
+
+/* Of one thread: chunks (wire/xray/xray_chunk.h). */
+struct seam_ended_thread {
+	uint32_t pid, tid;
+	uint8_t *bytes;			/* owned */
+	size_t size;
+};
+
+/* Zeroed with a limit is valid and empty. */
+struct seam_ended_calls {
+	uint64_t max_bytes;		/* of calls, and of what each needs */
+	SEAM_ARRAY(struct seam_ended_thread) threads;	/* in order of end */
+	size_t first;			/* those before it were dropped */
+	uint64_t n_bytes;
+	uint64_t n_dropped;		/* threads */
+};
+
+/* Keep a copy of @bytes.  Without memory, or beyond the limit, it is dropped. */
+void seam_ended_calls_add(struct seam_ended_calls *ended, uint32_t pid,
+			  uint32_t tid, const uint8_t *bytes, size_t size);
+
+/* Thread @i of seam_ended_calls_n(), the first that ended is 0. */
+static inline size_t seam_ended_calls_n(const struct seam_ended_calls *ended)
+{
+	return ended->threads.n - ended->first;
+}
+
+static inline const struct seam_ended_thread *seam_ended_calls_at(
+		const struct seam_ended_calls *ended, size_t i)
+{
+	return &ended->threads.items[ended->first + i];
+}
+
+void seam_ended_calls_fini(struct seam_ended_calls *ended);
+
+#endif /* SEAM_ENDED_CALLS_H */

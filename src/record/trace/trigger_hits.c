@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* trigger_hits.c - wait, take, resume; see trigger_hits.h */
+#include "record/trace/trigger_hits.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+
+static bool is_over(const struct seam_trigger_hits *hits)
+{
+	return hits->n_snapshots >= hits->max_snapshots;
+}
+
+static bool is_waiting(const struct seam_trigger_hits *hits, uint32_t pid)
+{
+	for (size_t i = 0; i < hits->waiting.n; i++)
+		if (hits->waiting.items[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* There is no snapshot for @hit: its program must not stay frozen. */
+static void drop(struct seam_trigger_hits *hits,
+		 const struct seam_trigger_hit *hit)
+{
+	hits->n_beyond++;
+	if (is_over(hits))
+		hits->resume(hits->context, hit->pid, SEAM_TRIGGER_NO_MORE);
+	else if (!is_waiting(hits, hit->pid))
+		hits->resume(hits->context, hit->pid, hit->number);
+}
+
+void seam_trigger_hits_add(struct seam_trigger_hits *hits,
+			   const struct seam_trigger_hit *hit)
+{
+	bool has_room = !is_over(hits) &&
+			hits->waiting.n < SEAM_TRIGGER_MAX_HITS;
+
+	if (hit->trigger >= SEAM_TRIGGER_MAX)
+		return;
+	hits->counts[hit->trigger].n_hits++;
+	if (has_room && SEAM_ARRAY_ADD(&hits->waiting, *hit))
+		hits->waiting.items[hits->waiting.n - 1].due_ns =
+			seam_clock_ns() + hits->after_ns;
+	else
+		drop(hits, hit);
+}
+
+void seam_trigger_hits_functions(struct seam_trigger_hits *hits,
+				 uint32_t trigger, uint32_t n)
+{
+	struct seam_trigger_counts *counts;
+
+	if (trigger >= SEAM_TRIGGER_MAX)
+		return;
+	counts = &hits->counts[trigger];
+	counts->n_functions += n;
+	if (!counts->since_ns)
+		counts->since_ns = seam_clock_ns();
+}
+
+uint64_t seam_trigger_hits_due_ns(const struct seam_trigger_hits *hits)
+{
+	uint64_t due_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < hits->waiting.n; i++)
+		if (hits->waiting.items[i].due_ns < due_ns)
+			due_ns = hits->waiting.items[i].due_ns;
+	return due_ns;
+}
+
+/* Whether process @pid has a hit that is due, and so is frozen. */
+static bool is_frozen(const struct seam_trigger_hits *hits, uint32_t pid,
+		      uint64_t now_ns)
+{
+	for (size_t i = 0; i < hits->waiting.n; i++)
+		if (hits->waiting.items[i].pid == pid &&
+		    hits->waiting.items[i].due_ns <= now_ns)
+			return true;
+	return false;
+}
+
+size_t seam_trigger_hits_take(struct seam_trigger_hits *hits, uint64_t now_ns)
+{
+	size_t n_left = 0, n = hits->waiting.n;
+	bool is_taken[SEAM_TRIGGER_MAX_HITS];
+
+	hits->taken.n = 0;
+	if (!SEAM_ARRAY_RESERVE(&hits->taken, n))
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		is_taken[i] = is_frozen(hits, hits->waiting.items[i].pid,
+					now_ns);
+	for (size_t i = 0; i < n; i++)
+		if (is_taken[i])
+			hits->taken.items[hits->taken.n++] =
+				hits->waiting.items[i];
+		else
+			hits->waiting.items[n_left++] = hits->waiting.items[i];
+	hits->waiting.n = n_left;
+	return hits->taken.n;
+}
+
+/* The last number of process @pid that is taken. */
+static uint32_t last_number(const struct seam_trigger_hits *hits, uint32_t pid)
+{
+	uint32_t number = 0;
+
+	for (size_t i = 0; i < hits->taken.n; i++)
+		if (hits->taken.items[i].pid == pid &&
+		    hits->taken.items[i].number > number)
+			number = hits->taken.items[i].number;
+	return number;
+}
+
+void seam_trigger_hits_resume(const struct seam_trigger_hits *hits)
+{
+	for (size_t i = 0; i < hits->taken.n; i++) {
+		uint32_t pid = hits->taken.items[i].pid;
+
+		hits->resume(hits->context, pid, last_number(hits, pid));
+	}
+}
+
+/* No snapshot will be made: neither for what waits, nor ever. */
+static void end_snapshots(struct seam_trigger_hits *hits)
+{
+	for (size_t i = 0; i < hits->taken.n; i++)
+		hits->resume(hits->context, hits->taken.items[i].pid,
+			     SEAM_TRIGGER_NO_MORE);
+	for (size_t i = 0; i < hits->waiting.n; i++)
+		hits->resume(hits->context, hits->waiting.items[i].pid,
+			     SEAM_TRIGGER_NO_MORE);
+	hits->n_beyond += hits->waiting.n;
+	hits->waiting.n = 0;
+}
+
+void seam_trigger_hits_done(struct seam_trigger_hits *hits, bool has_snapshot)
+{
+	hits->n_snapshots += has_snapshot;
+	seam_trigger_hits_resume(hits);
+	if (is_over(hits))
+		end_snapshots(hits);
+	hits->taken.n = 0;
+}
+
+int seam_trigger_hits_unknown(struct seam_trigger_hits *hits, size_t n_triggers,
+			      uint64_t now_ns, bool at_end)
+{
+	for (size_t i = 0; i < n_triggers && i < SEAM_TRIGGER_MAX; i++) {
+		struct seam_trigger_counts *c = &hits->counts[i];
+
+		if (c->was_reported || c->n_functions || !c->since_ns ||
+		    (!at_end && now_ns - c->since_ns < SEAM_NS_PER_S))
+			continue;
+		c->was_reported = true;
+		return (int)i;
+	}
+	return -1;
+}
+
+void seam_trigger_hits_fini(struct seam_trigger_hits *hits)
+{
+	free(hits->waiting.items);
+	free(hits->taken.items);
+	*hits = (struct seam_trigger_hits) { 0 };
+}

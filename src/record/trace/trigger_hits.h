@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * trigger_hits.h - triggers that programs have met, and their snapshots
+ *
+ * A program that meets a trigger freezes: from --after later on, its threads
+ * begin no further chunk, so no older call is overwritten until the recorder
+ * has copied them and lets the program go on ("resume").  It sends a hit at
+ * once, with a number that grows from 1.
+ *
+ *	seam_trigger_hits_add()		for each hit that arrives
+ *	seam_trigger_hits_due_ns()	when the next snapshot is due
+ *	seam_trigger_hits_take()	what a snapshot that is made now is for
+ *	seam_trigger_hits_resume()	copied: these programs go on
+ *	seam_trigger_hits_done()	written
+ *
+ * One snapshot is for all hits that are due, and for all of the same process,
+ * which is frozen: they neither extend the freeze nor make a snapshot of their
+ * own.  After max_snapshots the programs are resumed for good; later hits are
+ * only counted.
+ *
+ * Threads: one, the recorder's.
+ */
+#ifndef SEAM_TRIGGER_HITS_H
+#define SEAM_TRIGGER_HITS_H
+
+#include "base/array.h"
+#include "record/trace/trigger_expr.h"
+
+enum {
+	SEAM_TRIGGER_MAX_HITS = 256,	/* waiting; a flood is only counted */
+	SEAM_TRIGGER_NO_MORE = UINT32_MAX,	/* never freeze again */
+};
+
+struct seam_trigger_hit {
+	uint32_t trigger;	/* index in the options */
+	uint32_t number;	/* in its process */
+	uint32_t pid, tid;
+	uint32_t function;	/* its id; 0: none */
+	uint32_t signal;	/* 0: none */
+	uint64_t tsc;
+	uint64_t ticks;		/* of the call; 0: not known */
+	uint64_t time_ns;	/* CLOCK_MONOTONIC */
+	uint64_t duration_ns;
+	uint64_t due_ns;	/* of its snapshot */
+};
+
+/* Of one trigger. */
+struct seam_trigger_counts {
+	uint64_t n_hits;
+	uint64_t n_functions;	/* that it is for, in all programs */
+	uint64_t since_ns;	/* the first program has said so; 0: none */
+	bool was_reported;	/* that there are none */
+};
+
+struct seam_trigger_hits {
+	/* Set by the caller; max_snapshots 0: none. */
+	uint64_t after_ns;
+	unsigned int max_snapshots;
+	void (*resume)(void *context, uint32_t pid, uint32_t number);
+	void *context;
+
+	SEAM_ARRAY(struct seam_trigger_hit) waiting;	/* as they came */
+	SEAM_ARRAY(struct seam_trigger_hit) taken;	/* of this snapshot */
+	struct seam_trigger_counts counts[SEAM_TRIGGER_MAX];
+	unsigned int n_snapshots;
+	uint64_t n_beyond;	/* after the last snapshot, or in a flood */
+};
+
+/* @hit->due_ns is set here.  A trigger that does not exist is ignored. */
+void seam_trigger_hits_add(struct seam_trigger_hits *hits,
+			   const struct seam_trigger_hit *hit);
+
+/* A program has @n functions that @trigger is for. */
+void seam_trigger_hits_functions(struct seam_trigger_hits *hits,
+				 uint32_t trigger, uint32_t n);
+
+/* CLOCK_MONOTONIC of the next snapshot; UINT64_MAX: none is due. */
+uint64_t seam_trigger_hits_due_ns(const struct seam_trigger_hits *hits);
+
+/*
+ * Fill hits->taken with what a snapshot at @now_ns is for (UINT64_MAX: all).
+ * Returns how many; 0: none is to be made.
+ */
+size_t seam_trigger_hits_take(struct seam_trigger_hits *hits, uint64_t now_ns);
+
+/* The calls of hits->taken are copied. */
+void seam_trigger_hits_resume(const struct seam_trigger_hits *hits);
+
+/* Their snapshot is complete, or could not be made. */
+void seam_trigger_hits_done(struct seam_trigger_hits *hits, bool has_snapshot);
+
+/*
+ * A trigger that no function is for, one second after a program announced its
+ * functions or at the @end.  Returns its index, once; or -1.
+ */
+int seam_trigger_hits_unknown(struct seam_trigger_hits *hits, size_t n_triggers,
+			      uint64_t now_ns, bool at_end);
+
+/* Valid on a zeroed struct. */
+void seam_trigger_hits_fini(struct seam_trigger_hits *hits);
+
+#endif /* SEAM_TRIGGER_HITS_H */

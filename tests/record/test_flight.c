@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* test_flight.c - triggers, their snapshots, and calls of ended threads */
+#include "record/trace/ended_calls.h"
+#include "record/trace/trigger_hits.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+
+/* ---- expressions ---- */
+
+static const char *const valid[] = {
+	"handle_request>10ms", "f>1ns", "f>500us", "f>2s", "f>0ms",
+	"operator>>10ms", "std::vector<int, a<int> >::push_back>10ms",
+	"handle_*>10ms", "calls:abort_txn", "calls:ns::f(int, char)",
+	"calls::f>1ms", "signal:SEGV", "signal:SIGSEGV", "signal:11",
+	"signal::f>3us",
+};
+
+static const char *const invalid[] = {
+	"", "f", "f>", ">10ms", "f>10", "f>10 ms", "f>-1ms", "f>10m", "f>ms",
+	"f>99999999999999999999s", "f>18446744073709551615s", "f>=10ms",
+	"calls:", "signal:", "signal:NOPE", "signal:0", "signal:999",
+	"signal:KILL", "signal:SIGSTOP", "signal:9", "f<10ms",
+};
+
+static void accepts_the_expressions_of_the_help(void **state)
+{
+	struct seam_err err;
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(valid); i++)
+		if (seam_trigger_expr_check(valid[i], &err) != 0)
+			fail_msg("'%s': %s", valid[i], err.cause[0]);
+}
+
+static void refuses_all_others_with_their_text(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(invalid); i++) {
+		struct seam_err err = { 0 };
+		char shown[64];
+
+		snprintf(shown, sizeof(shown), "'%s' is no trigger: ",
+			 invalid[i]);
+		assert_int_equal(seam_trigger_expr_check(invalid[i], &err),
+				 -EINVAL);
+		assert_memory_equal(err.cause[0], shown, strlen(shown));
+	}
+}
+
+static void escapes_what_separates_them(void **state)
+{
+	static const char *const texts[] = {
+		"f<int, char>>1ms", "calls:a;b", "calls:c\\,d", "calls:e\\",
+	};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	seam_trigger_expr_write(out, texts, SEAM_ARRAY_SIZE(texts));
+	fclose(out);
+	assert_string_equal(text, "f<int\\, char>>1ms,calls:a\\;b,calls:c\\,d,"
+			    "calls:e\\");
+	free(text);
+}
+
+/* ---- hits ---- */
+
+/* The last resume() of each process. */
+struct resumed {
+	uint32_t number[8];
+	unsigned int n;
+};
+
+static void resume(void *context, uint32_t pid, uint32_t number)
+{
+	struct resumed *resumed = context;
+
+	resumed->number[pid] = number;
+	resumed->n++;
+}
+
+static void hit(struct seam_trigger_hits *hits, uint32_t pid, uint32_t number)
+{
+	const struct seam_trigger_hit one = {
+		.pid = pid, .number = number, .tid = pid,
+	};
+
+	seam_trigger_hits_add(hits, &one);
+}
+
+static void one_snapshot_is_for_all_hits_of_a_frozen_process(void **state)
+{
+	struct resumed resumed = { 0 };
+	struct seam_trigger_hits hits = {
+		.max_snapshots = 10, .resume = resume, .context = &resumed,
+		.after_ns = SEAM_NS_PER_S,
+	};
+	uint64_t due_ns;
+
+	(void)state;
+	assert_int_equal(seam_trigger_hits_due_ns(&hits), UINT64_MAX);
+	hit(&hits, 1, 1);
+	due_ns = seam_trigger_hits_due_ns(&hits);
+	hit(&hits, 2, 1);
+	hit(&hits, 1, 2);
+	hits.waiting.items[1].due_ns = hits.waiting.items[2].due_ns =
+		due_ns + 1000;
+	assert_int_equal(seam_trigger_hits_take(&hits, due_ns - 1), 0);
+	assert_int_equal(seam_trigger_hits_take(&hits, due_ns), 2);
+	assert_int_equal(hits.taken.items[0].number, 1);
+	assert_int_equal(hits.taken.items[1].number, 2);
+	assert_int_equal(hits.waiting.n, 1);
+	assert_int_equal(resumed.n, 0);
+	/* one more while the snapshot is made: it gets its own */
+	hit(&hits, 1, 3);
+	seam_trigger_hits_resume(&hits);
+	assert_int_equal(resumed.number[1], 2);
+	seam_trigger_hits_done(&hits, true);
+	assert_int_equal(resumed.number[1], 2);
+	assert_int_equal(resumed.number[2], 0);
+	assert_int_equal(hits.n_snapshots, 1);
+	assert_int_equal(seam_trigger_hits_take(&hits, UINT64_MAX), 2);
+	seam_trigger_hits_done(&hits, false);
+	assert_int_equal(resumed.number[1], 3);
+	assert_int_equal(resumed.number[2], 1);
+	assert_int_equal(hits.n_snapshots, 1);
+	seam_trigger_hits_fini(&hits);
+}
+
+static void after_the_last_snapshot_no_program_stays_frozen(void **state)
+{
+	struct resumed resumed = { 0 };
+	struct seam_trigger_hits hits = {
+		.max_snapshots = 1, .resume = resume, .context = &resumed,
+	};
+
+	(void)state;
+	hit(&hits, 1, 1);
+	assert_int_equal(seam_trigger_hits_take(&hits, UINT64_MAX), 1);
+	hit(&hits, 2, 1);
+	seam_trigger_hits_done(&hits, true);
+	assert_int_equal(resumed.number[1], SEAM_TRIGGER_NO_MORE);
+	assert_int_equal(resumed.number[2], SEAM_TRIGGER_NO_MORE);
+	hit(&hits, 3, 1);
+	assert_int_equal(resumed.number[3], SEAM_TRIGGER_NO_MORE);
+	assert_int_equal(hits.n_beyond, 2);
+	assert_int_equal(hits.counts[0].n_hits, 3);
+	assert_int_equal(seam_trigger_hits_take(&hits, UINT64_MAX), 0);
+	seam_trigger_hits_fini(&hits);
+}
+
+static void a_flood_of_hits_is_bounded_and_counted(void **state)
+{
+	enum { N = 3 * SEAM_TRIGGER_MAX_HITS };
+	struct resumed resumed = { 0 };
+	struct seam_trigger_hits hits = {
+		.max_snapshots = 10, .resume = resume, .context = &resumed,
+	};
+	const struct seam_trigger_hit unknown = {
+		.trigger = SEAM_TRIGGER_MAX, .pid = 1,
+	};
+
+	(void)state;
+	seam_trigger_hits_add(&hits, &unknown);
+	for (uint32_t i = 1; i <= N; i++)
+		hit(&hits, 1, i);
+	assert_int_equal(hits.n_beyond, N - SEAM_TRIGGER_MAX_HITS);
+	assert_int_equal(resumed.n, 0);
+	/* of another process: nothing else would resume it */
+	hit(&hits, 2, 7);
+	assert_int_equal(resumed.number[2], 7);
+	assert_int_equal(seam_trigger_hits_take(&hits, UINT64_MAX),
+			 SEAM_TRIGGER_MAX_HITS);
+	seam_trigger_hits_done(&hits, true);
+	assert_int_equal(resumed.number[1], SEAM_TRIGGER_MAX_HITS);
+	seam_trigger_hits_fini(&hits);
+}
+
+static void names_a_trigger_without_functions_once(void **state)
+{
+	struct seam_trigger_hits hits = { 0 };
+	uint64_t now_ns;
+
+	(void)state;
+	assert_int_equal(seam_trigger_hits_unknown(&hits, 3, UINT64_MAX, true),
+			 -1);
+	seam_trigger_hits_functions(&hits, 0, 0);
+	seam_trigger_hits_functions(&hits, 1, 0);
+	seam_trigger_hits_functions(&hits, 1, 5);
+	seam_trigger_hits_functions(&hits, SEAM_TRIGGER_MAX, 5);
+	now_ns = seam_clock_ns();
+	assert_int_equal(seam_trigger_hits_unknown(&hits, 3, now_ns, false),
+			 -1);
+	assert_int_equal(seam_trigger_hits_unknown(&hits, 3, now_ns +
+						   SEAM_NS_PER_S, false), 0);
+	assert_int_equal(seam_trigger_hits_unknown(&hits, 3, now_ns, true),
+			 -1);
+}
+
+/* ---- threads that have ended ---- */
+
+static void keeps_the_threads_that_ended_last(void **state)
+{
+	enum { N = 1000, SIZE = 100, ROOM = 10 };
+	struct seam_ended_calls ended = {
+		.max_bytes = ROOM * (SIZE + sizeof(struct seam_ended_thread)),
+	};
+	uint8_t bytes[SIZE];
+
+	(void)state;
+	for (uint32_t i = 0; i < N; i++) {
+		memset(bytes, (int)i, sizeof(bytes));
+		seam_ended_calls_add(&ended, i, i + 1, bytes, sizeof(bytes));
+		assert_true(ended.n_bytes <= ended.max_bytes);
+	}
+	assert_int_equal(seam_ended_calls_n(&ended), ROOM);
+	assert_int_equal(ended.n_dropped, N - ROOM);
+	assert_true(ended.threads.cap < 4 * ROOM);
+	for (uint32_t i = 0; i < ROOM; i++) {
+		const struct seam_ended_thread *t =
+			seam_ended_calls_at(&ended, i);
+
+		assert_int_equal(t->pid, N - ROOM + i);
+		assert_int_equal(t->tid, t->pid + 1);
+		assert_int_equal(t->size, SIZE);
+		for (size_t k = 0; k < SIZE; k++)
+			assert_int_equal(t->bytes[k], (uint8_t)t->pid);
+	}
+	seam_ended_calls_fini(&ended);
+}
+
+static void a_thread_beyond_the_limit_is_dropped(void **state)
+{
+	struct seam_ended_calls ended = { .max_bytes = 100 };
+	static const uint8_t bytes[200];
+
+	(void)state;
+	seam_ended_calls_add(&ended, 1, 1, bytes, 10);
+	assert_int_equal(seam_ended_calls_n(&ended), 1);
+	seam_ended_calls_add(&ended, 1, 2, bytes, sizeof(bytes));
+	assert_int_equal(seam_ended_calls_n(&ended), 0);
+	assert_int_equal(ended.n_dropped, 2);
+	seam_ended_calls_add(&ended, 1, 3, bytes, 0);
+	assert_int_equal(seam_ended_calls_n(&ended), 0);
+	assert_int_equal(ended.n_dropped, 2);
+	seam_ended_calls_fini(&ended);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(accepts_the_expressions_of_the_help),
+		cmocka_unit_test(refuses_all_others_with_their_text),
+		cmocka_unit_test(escapes_what_separates_them),
+		cmocka_unit_test(
+			one_snapshot_is_for_all_hits_of_a_frozen_process),
+		cmocka_unit_test(
+			after_the_last_snapshot_no_program_stays_frozen),
+		cmocka_unit_test(a_flood_of_hits_is_bounded_and_counted),
+		cmocka_unit_test(names_a_trigger_without_functions_once),
+		cmocka_unit_test(keeps_the_threads_that_ended_last),
+		cmocka_unit_test(a_thread_beyond_the_limit_is_dropped),
+	};
+
+	return cmocka_run_group_tests_name("flight", tests, NULL, NULL);
+}
