@@ -167,8 +167,8 @@ static bool make_snapshot(struct seam_session *s)
 
 	seam_rounds_allow(s, SNAPSHOT_COPY_NS);
 	if (!s->options->overwrite && !s->sources.aux_snapshots) {
-		seam_session_note(s, false, "snapshots need --overwrite or "
-				  "-S");
+		seam_session_note(s, false, "snapshots need --overwrite, "
+				  "-S or --flight-recorder");
 		return false;
 	}
 	if (seam_snapshot_make(s, s->rounds.n_snapshots + 1, &err) < 0) {

@@ -21,6 +21,7 @@ enum {
 	POLL_MS = 10,
 	MAX_SNAPSHOTS = 100000,
 	MAX_MANIFEST_BYTES = 16 << 20,
+	MAX_DEPTH = 64,		/* of processes */
 };
 
 /* The existing snapshots, by inode; 0 after the last. */
@@ -83,12 +84,27 @@ static int find_by_name(const char *name, char folder[PATH_MAX])
 	return found;
 }
 
+/* @pid, or the next above it that is a recorder: it has started @pid. */
+static int find_above(int pid, char folder[PATH_MAX])
+{
+	for (int i = 0; i < MAX_DEPTH && pid > 0; i++) {
+		char path[64], text[32];
+
+		if (writes_recording(pid, folder))
+			return pid;
+		snprintf(path, sizeof(path), "/proc/%d/status", pid);
+		pid = atoi(seam_procfs_value(path, "PPid", text,
+					     sizeof(text)));
+	}
+	return 0;
+}
+
 static int find_recorder(const char *name, char folder[PATH_MAX])
 {
 	size_t n = strlen(name);
 
 	if (n > 0 && n < 10 && strspn(name, "0123456789") == n)
-		return writes_recording(atoi(name), folder) ? atoi(name) : 0;
+		return find_above(atoi(name), folder);
 	return find_by_name(name, folder);
 }
 
@@ -178,8 +194,8 @@ int seam_snapshot_request(const char *name, char *path, size_t cap,
 				    "recorder matches '%s'", name);
 	if (!read_manifest(folder, &complete, &snapshots) || !snapshots)
 		return seam_err_set(err, -EINVAL, "the recorder of '%s' was "
-				    "not started with --overwrite or -S",
-				    folder);
+				    "not started with --overwrite, -S or "
+				    "--flight-recorder", folder);
 	r = list_known(&known, folder);
 	if (r < 0)
 		seam_err_no_memory(err);

@@ -127,7 +127,7 @@ static void copy(const struct seam_ring_aux *aux,
 	seam_ring_load(aux->buffer, aux->size - 1, head - n, snapshot->copy, n);
 	snapshot->data = snapshot->copy;
 	snapshot->bytes = n;
-	snapshot->offset = (head - n) & SEAM_RING_AUX_POSITION;
+	snapshot->offset = head - n;
 }
 
 static bool is_zero(const uint8_t *p, uint64_t bytes)
@@ -222,6 +222,7 @@ static bool copy_program(struct seam_ring_aux *aux,
 	bool is_left;
 
 	copy(aux, snapshot, head, n);
+	snapshot->offset &= SEAM_RING_AUX_POSITION;
 	/* F: pairs with E; the copy comes before the loads from here on */
 	atomic_thread_fence(memory_order_acquire);
 	is_left = drop_overwritten(aux, snapshot, head) || n == 0;

@@ -31,8 +31,9 @@ const struct seam_command seam_snapshot_command = {
 	.summary = "request a snapshot from a flight recorder",
 	.synopsis = "[PID|NAME.seam]",
 	.description =
-		"Requests a snapshot from 'seam record' with --overwrite or "
-		"-S. The recorder is selected by its process id or by its "
+		"Requests a snapshot from 'seam record' with --overwrite, -S "
+		"or --flight-recorder. The recorder is selected by its process "
+		"id, by that of a process that it has started, or by its "
 		"recording (recording.seam). Waits until the snapshot is "
 		"complete and prints its name. The recording continues.",
 	.examples =
