@@ -14,6 +14,8 @@
 /* No recorder writes one this large: a line of JSON for each ring. */
 #define MAX_MANIFEST_BYTES ((size_t)16 << 20)
 
+enum { MAX_TRIGGER_LINES = 3 };
+
 /* A folder made by perf has no manifest, which is no error. */
 static void read_manifest(struct seam_input *input)
 {
@@ -118,4 +120,20 @@ void seam_input_close(struct seam_input *input)
 	while (input->parts.n > 0)
 		seam_file_close(&input->parts.items[--input->parts.n]);
 	free(input->parts.items);
+}
+
+bool seam_input_trigger(const struct seam_input *input, size_t i,
+			char text[SEAM_INPUT_TRIGGER])
+{
+	const struct seam_manifest *m = &input->manifest;
+
+	if (i >= m->n_triggers || i > MAX_TRIGGER_LINES)
+		return false;
+	if (i < MAX_TRIGGER_LINES)
+		seam_manifest_trigger_describe(text, SEAM_INPUT_TRIGGER,
+					       &m->triggers[i], m->start_ns);
+	else
+		snprintf(text, SEAM_INPUT_TRIGGER, "%zu more triggers are in "
+			 "meta.json", m->n_triggers - MAX_TRIGGER_LINES);
+	return true;
 }

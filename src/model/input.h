@@ -16,7 +16,7 @@
  * Data files besides the first: perf record --threads makes one for each
  * CPU, and Linux has at most 8192 of those (NR_CPUS, arch/x86/Kconfig).
  */
-enum { SEAM_INPUT_MAX_PARTS = 8192 };
+enum { SEAM_INPUT_MAX_PARTS = 8192, SEAM_INPUT_TRIGGER = 400 };
 
 struct seam_input {
 	struct seam_file data;
@@ -35,5 +35,12 @@ struct seam_input {
 int seam_input_open(struct seam_input *input, const char *path,
 		    struct seam_err *err);
 void seam_input_close(struct seam_input *input);
+
+/*
+ * Line @i of why the recording, a snapshot, was made: the first triggers, and
+ * how many more there are.  False: there is no such line.
+ */
+bool seam_input_trigger(const struct seam_input *input, size_t i,
+			char text[SEAM_INPUT_TRIGGER]);
 
 #endif /* SEAM_INPUT_H */

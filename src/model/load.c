@@ -320,6 +320,16 @@ static int load(struct seam_profile *profile, struct seam_input *recording,
 	return r;
 }
 
+/* Why a snapshot was made. */
+static void note_triggers(struct seam_profile *profile,
+			  const struct seam_input *recording)
+{
+	char text[SEAM_INPUT_TRIGGER];
+
+	for (size_t i = 0; seam_input_trigger(recording, i, text); i++)
+		seam_profile_note(profile, "%s", text);
+}
+
 int seam_load(struct seam_profile *profile, const char *path,
 	      const struct seam_load_options *options, struct seam_err *err)
 {
@@ -330,6 +340,7 @@ int seam_load(struct seam_profile *profile, const char *path,
 		r = load(profile, &recording, options, err);
 		note_manifest(profile, &recording);
 		note_stacks(profile);
+		note_triggers(profile, &recording);
 	}
 	seam_input_close(&recording);
 	return r;

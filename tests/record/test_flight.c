@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_flight.c - triggers, their snapshots, and calls of ended threads */
-#include "record/trace/ended_calls.h"
+#include "record/trace/ended_threads.h"
 #include "record/trace/trigger_hits.h"
 
 #include <errno.h>
@@ -211,7 +211,7 @@ static void names_a_trigger_without_functions_once(void **state)
 static void keeps_the_threads_that_ended_last(void **state)
 {
 	enum { N = 1000, SIZE = 100, ROOM = 10 };
-	struct seam_ended_calls ended = {
+	struct seam_ended_threads ended = {
 		.max_bytes = ROOM * (SIZE + sizeof(struct seam_ended_thread)),
 	};
 	uint8_t bytes[SIZE];
@@ -219,15 +219,15 @@ static void keeps_the_threads_that_ended_last(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < N; i++) {
 		memset(bytes, (int)i, sizeof(bytes));
-		seam_ended_calls_add(&ended, i, i + 1, bytes, sizeof(bytes));
+		seam_ended_threads_add(&ended, i, i + 1, bytes, sizeof(bytes));
 		assert_true(ended.n_bytes <= ended.max_bytes);
 	}
-	assert_int_equal(seam_ended_calls_n(&ended), ROOM);
+	assert_int_equal(seam_ended_threads_n(&ended), ROOM);
 	assert_int_equal(ended.n_dropped, N - ROOM);
 	assert_true(ended.threads.cap < 4 * ROOM);
 	for (uint32_t i = 0; i < ROOM; i++) {
 		const struct seam_ended_thread *t =
-			seam_ended_calls_at(&ended, i);
+			seam_ended_threads_at(&ended, i);
 
 		assert_int_equal(t->pid, N - ROOM + i);
 		assert_int_equal(t->tid, t->pid + 1);
@@ -235,24 +235,24 @@ static void keeps_the_threads_that_ended_last(void **state)
 		for (size_t k = 0; k < SIZE; k++)
 			assert_int_equal(t->bytes[k], (uint8_t)t->pid);
 	}
-	seam_ended_calls_fini(&ended);
+	seam_ended_threads_fini(&ended);
 }
 
 static void a_thread_beyond_the_limit_is_dropped(void **state)
 {
-	struct seam_ended_calls ended = { .max_bytes = 100 };
+	struct seam_ended_threads ended = { .max_bytes = 100 };
 	static const uint8_t bytes[200];
 
 	(void)state;
-	seam_ended_calls_add(&ended, 1, 1, bytes, 10);
-	assert_int_equal(seam_ended_calls_n(&ended), 1);
-	seam_ended_calls_add(&ended, 1, 2, bytes, sizeof(bytes));
-	assert_int_equal(seam_ended_calls_n(&ended), 0);
+	seam_ended_threads_add(&ended, 1, 1, bytes, 10);
+	assert_int_equal(seam_ended_threads_n(&ended), 1);
+	seam_ended_threads_add(&ended, 1, 2, bytes, sizeof(bytes));
+	assert_int_equal(seam_ended_threads_n(&ended), 0);
 	assert_int_equal(ended.n_dropped, 2);
-	seam_ended_calls_add(&ended, 1, 3, bytes, 0);
-	assert_int_equal(seam_ended_calls_n(&ended), 0);
+	seam_ended_threads_add(&ended, 1, 3, bytes, 0);
+	assert_int_equal(seam_ended_threads_n(&ended), 0);
 	assert_int_equal(ended.n_dropped, 2);
-	seam_ended_calls_fini(&ended);
+	seam_ended_threads_fini(&ended);
 }
 
 int main(void)

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/pager.h"
 #include "cli/reading.h"
+#include "model/input.h"
 
 enum {
 	DEFAULT_STACKS = 5,
@@ -128,6 +129,23 @@ static int say_problems(const struct calls_job *job)
 	return seam_reading_say_problems(&job->trace, &job->account.problems);
 }
 
+/* Why a snapshot was made. */
+static void say_triggers(const char *const *paths, size_t n_paths)
+{
+	char text[SEAM_INPUT_TRIGGER];
+
+	for (size_t i = 0; i < n_paths; i++) {
+		struct seam_input input;
+		struct seam_err unused = { 0 };
+
+		if (seam_input_open(&input, paths[i], &unused) == 0)
+			for (size_t k = 0; seam_input_trigger(&input, k, text);
+			     k++)
+				seam_command_say("%s", text);
+		seam_input_close(&input);
+	}
+}
+
 static int calls(const struct calls_options *o, enum seam_calls_sort sort,
 		 const char *const *paths, size_t n_paths, size_t n_slowest)
 {
@@ -148,6 +166,8 @@ static int calls(const struct calls_options *o, enum seam_calls_sort sort,
 		r = load(&job, n_slowest, &err);
 		if (!r)
 			r = print(&job, &err);
+		if (!r)
+			say_triggers(paths, n_paths);
 		status = r ? seam_command_failed(&err) : say_problems(&job);
 	}
 	seam_slow_calls_fini(&job.slow);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ended_calls.c - a queue with a limit of bytes; see ended_calls.h */
-#include "record/trace/ended_calls.h"
+/* ended_threads.c - a queue with a limit of bytes; see ended_threads.h */
+#include "record/trace/ended_threads.h"
 
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@ static uint64_t cost(const struct seam_ended_thread *thread)
 	return thread->size + sizeof(*thread);
 }
 
-static void drop_first(struct seam_ended_calls *ended)
+static void drop_first(struct seam_ended_threads *ended)
 {
 	struct seam_ended_thread *first = &ended->threads.items[ended->first];
 
@@ -21,9 +21,9 @@ static void drop_first(struct seam_ended_calls *ended)
 }
 
 /* Half of the items have been dropped: move the others to the front. */
-static void move_up(struct seam_ended_calls *ended)
+static void move_up(struct seam_ended_threads *ended)
 {
-	size_t n = seam_ended_calls_n(ended);
+	size_t n = seam_ended_threads_n(ended);
 
 	if (ended->first <= n)
 		return;
@@ -33,8 +33,8 @@ static void move_up(struct seam_ended_calls *ended)
 	ended->first = 0;
 }
 
-void seam_ended_calls_add(struct seam_ended_calls *ended, uint32_t pid,
-			  uint32_t tid, const uint8_t *bytes, size_t size)
+void seam_ended_threads_add(struct seam_ended_threads *ended, uint32_t pid,
+			    uint32_t tid, const uint8_t *bytes, size_t size)
 {
 	struct seam_ended_thread thread = {
 		.pid = pid, .tid = tid, .size = size,
@@ -42,7 +42,7 @@ void seam_ended_calls_add(struct seam_ended_calls *ended, uint32_t pid,
 
 	if (!size)
 		return;
-	while (seam_ended_calls_n(ended) > 0 &&
+	while (seam_ended_threads_n(ended) > 0 &&
 	       ended->n_bytes + cost(&thread) > ended->max_bytes)
 		drop_first(ended);
 	move_up(ended);
@@ -57,10 +57,10 @@ void seam_ended_calls_add(struct seam_ended_calls *ended, uint32_t pid,
 	ended->n_bytes += cost(&thread);
 }
 
-void seam_ended_calls_fini(struct seam_ended_calls *ended)
+void seam_ended_threads_fini(struct seam_ended_threads *ended)
 {
-	for (size_t i = 0; i < seam_ended_calls_n(ended); i++)
+	for (size_t i = 0; i < seam_ended_threads_n(ended); i++)
 		free(ended->threads.items[ended->first + i].bytes);
 	free(ended->threads.items);
-	*ended = (struct seam_ended_calls) { 0 };
+	*ended = (struct seam_ended_threads) { 0 };
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ended_calls.h - the newest calls of threads that have ended
+ * ended_threads.h - the newest calls of threads that have ended
  *
  * A flight recorder has the newest calls of each thread in the thread's own
  * memory, which goes to another thread when it ends.  Here they are kept, up to
  * a number of bytes in all; then those of the threads that ended first are
  * dropped, and counted.
  */
-#ifndef SEAM_ENDED_CALLS_H
-#define SEAM_ENDED_CALLS_H
+#ifndef SEAM_ENDED_THREADS_H
+#define SEAM_ENDED_THREADS_H
 
 #include "base/array.h"
 #include "base/base.h"
 
-enum { SEAM_ENDED_CALLS_BYTES = 128 << 20 };	/* the default limit */
+enum { SEAM_ENDED_THREADS_BYTES = 128 << 20 };	/* the default limit */
 
 /* Of one thread: chunks (wire/xray/xray_chunk.h). */
 struct seam_ended_thread {
@@ -23,7 +23,7 @@ struct seam_ended_thread {
 };
 
 /* Zeroed with a limit is valid and empty. */
-struct seam_ended_calls {
+struct seam_ended_threads {
 	uint64_t max_bytes;		/* of calls, and of what each needs */
 	SEAM_ARRAY(struct seam_ended_thread) threads;	/* in order of end */
 	size_t first;			/* those before it were dropped */
@@ -32,21 +32,21 @@ struct seam_ended_calls {
 };
 
 /* Keep a copy of @bytes.  Without memory, or beyond the limit, it is dropped. */
-void seam_ended_calls_add(struct seam_ended_calls *ended, uint32_t pid,
-			  uint32_t tid, const uint8_t *bytes, size_t size);
+void seam_ended_threads_add(struct seam_ended_threads *ended, uint32_t pid,
+			    uint32_t tid, const uint8_t *bytes, size_t size);
 
-/* Thread @i of seam_ended_calls_n(), the first that ended is 0. */
-static inline size_t seam_ended_calls_n(const struct seam_ended_calls *ended)
+/* Thread @i of seam_ended_threads_n(), the first that ended is 0. */
+static inline size_t seam_ended_threads_n(const struct seam_ended_threads *ended)
 {
 	return ended->threads.n - ended->first;
 }
 
-static inline const struct seam_ended_thread *seam_ended_calls_at(
-		const struct seam_ended_calls *ended, size_t i)
+static inline const struct seam_ended_thread *seam_ended_threads_at(
+		const struct seam_ended_threads *ended, size_t i)
 {
 	return &ended->threads.items[ended->first + i];
 }
 
-void seam_ended_calls_fini(struct seam_ended_calls *ended);
+void seam_ended_threads_fini(struct seam_ended_threads *ended);
 
-#endif /* SEAM_ENDED_CALLS_H */
+#endif /* SEAM_ENDED_THREADS_H */
