@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * flight_program.c - a program with calls to keep, for flight.py
+ *
+ *	flight_program load THREADS SECONDS	calls at full speed
+ *	flight_program slow N EVERY US GAP_US	N slow calls, one in EVERY
+ *	flight_program threads N		threads that end, one by one
+ *	flight_program rare N EVERY		calls rare(), one in EVERY
+ *	flight_program end HOW			abort, segv, exit, _exit, wait
+ *	flight_program catch			a signal that it handles
+ *
+ * The first argument of each recorded call is its number in the thread.  Built
+ * with -fxray-instrument; functions that are not recorded are 'never' ones.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RECORDED __attribute__((noinline, xray_always_instrument))
+#define SILENT __attribute__((noinline, xray_never_instrument))
+
+enum { N_STEPS = 100 };
+
+static volatile int must_end;
+volatile unsigned long sink;
+
+SILENT static unsigned long now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (unsigned long)t.tv_sec * 1000000000 + (unsigned long)t.tv_nsec;
+}
+
+SILENT static void spin_ns(unsigned long ns)
+{
+	unsigned long end = now_ns() + ns;
+
+	while (now_ns() < end)
+		;
+}
+
+RECORDED unsigned long leaf(unsigned long number)
+{
+	return sink = number;
+}
+
+RECORDED unsigned long middle(unsigned long number)
+{
+	return leaf(number + 1) + 1;
+}
+
+/* Three calls: number, number + 1, number + 2. */
+RECORDED unsigned long top(unsigned long number)
+{
+	return middle(number + 1) + 1;
+}
+
+RECORDED void step(unsigned long number, unsigned long ns)
+{
+	spin_ns(ns);
+	sink = number;
+}
+
+RECORDED void handle(unsigned long number, unsigned long us)
+{
+	leaf(number);
+	for (unsigned long i = 0; us && i < N_STEPS; i++)
+		step(number, us * 1000 / N_STEPS);
+	sink = number;
+}
+
+RECORDED void rare(unsigned long number)
+{
+	sink = number;
+}
+
+RECORDED void last_words(unsigned long number)
+{
+	sink = number;
+}
+
+SILENT static unsigned int tid(void)
+{
+	return (unsigned int)syscall(SYS_gettid);
+}
+
+SILENT static void *run_load(void *arg)
+{
+	for (unsigned long n = 0; !must_end; n += 3)
+		top(n);
+	return arg;
+}
+
+SILENT static int load(int n_threads, double seconds)
+{
+	pthread_t threads[64];
+
+	for (int i = 0; i < n_threads; i++)
+		pthread_create(&threads[i], NULL, run_load, NULL);
+	puts("running");
+	fflush(stdout);
+	usleep((unsigned)(seconds * 1e6));
+	must_end = 1;
+	for (int i = 0; i < n_threads; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
+
+/* A line for each slow call: its number, and when it returned. */
+SILENT static int slow(unsigned long n, unsigned long every, unsigned long us,
+		       unsigned long gap_us)
+{
+	unsigned long number = 0;
+
+	for (unsigned long i = 0; i < n; i++) {
+		for (unsigned long k = 1; k < every; k++)
+			handle(number++, 0);
+		handle(number, us);
+		printf("slow %lu tid %u at %lu\n", number++, tid(), now_ns());
+		fflush(stdout);
+		/* other calls meanwhile */
+		for (unsigned long end = now_ns() + gap_us * 1000;
+		     now_ns() < end;)
+			handle(number++, 0);
+	}
+	return 0;
+}
+
+SILENT static int call_rare(unsigned long n, unsigned long every)
+{
+	unsigned long number = 0;
+
+	for (unsigned long i = 0; i < n; i++) {
+		for (unsigned long k = 1; k < every; k++)
+			handle(number++, 0);
+		rare(number);
+	}
+	return 0;
+}
+
+SILENT static void *run_short(void *arg)
+{
+	unsigned long number = *(unsigned long *)arg;
+
+	for (int i = 0; i < 10; i++)
+		top(number);
+	last_words(number);
+	return NULL;
+}
+
+SILENT static int short_threads(unsigned long n)
+{
+	for (unsigned long i = 0; i < n; i++) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, run_short, &i))
+			return 1;
+		pthread_join(thread, NULL);
+	}
+	return 0;
+}
+
+static volatile sig_atomic_t n_caught;
+
+SILENT static void on_signal(int number)
+{
+	(void)number;
+	n_caught++;
+}
+
+SILENT static int catch(void)
+{
+	signal(SIGUSR1, on_signal);
+	for (unsigned long n = 0; n < 100000; n++)
+		handle(n, 0);
+	raise(SIGUSR1);
+	for (unsigned long n = 0; n < 1000; n++)
+		handle(n, 0);
+	return n_caught != 1;
+}
+
+SILENT static void *run_idle(void *arg)
+{
+	last_words(2);
+	for (;;)
+		pause();
+	return arg;
+}
+
+SILENT static int end(const char *how)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, run_idle, NULL);
+	usleep(50000);
+	for (unsigned long n = 0; n < 300000; n += 3)
+		top(n);
+	last_words(1);
+	puts("running");
+	fflush(stdout);
+	if (strcmp(how, "abort") == 0)
+		abort();
+	if (strcmp(how, "segv") == 0)
+		*(volatile int *)8 = 1;
+	if (strcmp(how, "_exit") == 0)
+		_exit(0);
+	while (strcmp(how, "wait") == 0)
+		pause();
+	return 0;
+}
+
+SILENT int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	unsigned long n[4] = { 0 };
+
+	for (int i = 2; i < argc && i < 6; i++)
+		n[i - 2] = strtoul(argv[i], NULL, 10);
+	if (strcmp(what, "load") == 0)
+		return load((int)n[0], argc > 3 ? atof(argv[3]) : 1);
+	if (strcmp(what, "slow") == 0)
+		return slow(n[0], n[1], n[2], n[3]);
+	if (strcmp(what, "rare") == 0)
+		return call_rare(n[0], n[1]);
+	if (strcmp(what, "threads") == 0)
+		return short_threads(n[0]);
+	if (strcmp(what, "catch") == 0)
+		return catch();
+	return strcmp(what, "end") == 0 && argc > 2 ? end(argv[2]) : 2;
+}
