@@ -12,10 +12,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Bytes reserved for a manifest: in all, and more for each ring. */
+/* Bytes reserved for a manifest: in all, and more for each ring and trigger. */
 enum {
 	MANIFEST_BYTES = 24576,
 	MANIFEST_RING_BYTES = 256,
+	MANIFEST_TRIGGER_BYTES = 512,
 };
 
 void seam_recording_init(struct seam_recording *recording)
@@ -70,6 +71,18 @@ static size_t list_by_event(const struct seam_recording *recording,
 				.n_samples = counts[e].n_samples,
 				.n_lost = counts[e].n_lost,
 			};
+	return n;
+}
+
+/* What a snapshot was made for.  Returns how many; none of the recording. */
+static size_t list_triggers(const struct seam_recording *recording,
+			    const struct seam_session *s,
+			    struct seam_manifest_trigger *out)
+{
+	size_t n = recording->is_snapshot ? s->triggers.taken.n : 0;
+
+	for (size_t i = 0; i < n; i++)
+		out[i] = seam_recording_trigger(s, i);
 	return n;
 }
 
@@ -130,12 +143,26 @@ static struct seam_manifest describe(const struct seam_recording *recording,
 	return m;
 }
 
+struct seam_manifest_trigger
+seam_recording_trigger(const struct seam_session *s, size_t i)
+{
+	const struct seam_trigger_hit *hit = &s->triggers.taken.items[i];
+
+	return (struct seam_manifest_trigger) {
+		.text = s->options->flight.triggers[hit->trigger],
+		.pid = hit->pid, .tid = hit->tid,
+		.time_ns = hit->time_ns, .duration_ns = hit->duration_ns,
+		.function = hit->function, .signal = hit->signal,
+	};
+}
+
 int seam_recording_reserve_manifest(struct seam_recording *recording,
 				    const struct seam_session *s,
 				    struct seam_err *err)
 {
 	size_t bytes = MANIFEST_BYTES +
-		       MANIFEST_RING_BYTES * s->sources.rings.n;
+		       MANIFEST_RING_BYTES * s->sources.rings.n +
+		       MANIFEST_TRIGGER_BYTES * s->triggers.taken.n;
 	int fd = seam_bundle_file(&recording->bundle, "meta.json", err);
 
 	recording->meta = fd;
@@ -171,6 +198,7 @@ int seam_recording_write_manifest(struct seam_recording *recording,
 	struct seam_manifest_event *by_event = calloc(m.n_events,
 						      sizeof(*by_event));
 	const char **events = calloc(m.n_events, sizeof(*events));
+	struct seam_manifest_trigger triggers[SEAM_TRIGGER_MAX_HITS];
 	const char *left_out[sizeof(s->sources.left_out) * 8];
 	struct utsname host;
 	int r = -ENOMEM;
@@ -189,6 +217,8 @@ int seam_recording_write_manifest(struct seam_recording *recording,
 		m.rings = rings;
 		m.by_event = by_event;
 		m.n_by_event = list_by_event(recording, s, by_event);
+		m.triggers = triggers;
+		m.n_triggers = list_triggers(recording, s, triggers);
 		r = put_manifest(recording, &m, err);
 	} else {
 		seam_err_no_memory(err);

@@ -240,8 +240,8 @@ static void report_unknown_triggers(struct seam_session *s, bool at_end)
 	const struct seam_flight_options *o = &s->options->flight;
 	int i;
 
-	while ((i = seam_trigger_hits_unknown(&s->triggers, o->n_triggers,
-					      seam_clock_ns(), at_end)) >= 0)
+	while ((i = seam_trigger_hits_unknown(&s->triggers, seam_clock_ns(),
+					      at_end)) >= 0)
 		seam_session_note(s, false, "trigger '%s': no function that "
 				  "can be recorded has this name%s",
 				  o->triggers[i], at_end ? "" : " so far");

@@ -6,6 +6,7 @@
 #include "record/perf/auxtrace.h"
 #include "record/session.h"
 #include "ring/backward.h"
+#include "wire/manifest.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -210,6 +211,24 @@ static int write_bundle(struct seam_recording *recording,
 	return r == 0 ? seam_bundle_place(&recording->bundle, err) : r;
 }
 
+/* Where it is, and which trigger it is for. */
+static void report(const struct seam_session *s, const char *name)
+{
+	size_t n = s->triggers.taken.n;
+	char why[400] = "", others[32] = "";
+	struct seam_manifest_trigger first;
+
+	if (n) {
+		first = seam_recording_trigger(s, 0);
+		seam_manifest_trigger_describe(why, sizeof(why), &first,
+					       s->start_ns);
+	}
+	if (n > 1)
+		snprintf(others, sizeof(others), "; %zu more", n - 1);
+	seam_session_note(s, false, "snapshot in '%s'%s%s%s%s", name,
+			  n ? " (" : "", why, others, n ? ")" : "");
+}
+
 int seam_snapshot_make(struct seam_session *s, unsigned int n,
 		       struct seam_err *err)
 {
@@ -224,7 +243,7 @@ int seam_snapshot_make(struct seam_session *s, unsigned int n,
 	r = write_bundle(&recording, s, name, err);
 	if (r == 0) {
 		seam_bundle_settle(&recording.bundle);
-		seam_session_note(s, false, "snapshot in '%s'", name);
+		report(s, name);
 	} else {
 		if (recording.bundle.dir >= 0)
 			seam_bundle_remove(&recording.bundle);

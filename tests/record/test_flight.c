@@ -101,7 +101,7 @@ static void one_snapshot_is_for_all_hits_of_a_frozen_process(void **state)
 {
 	struct resumed resumed = { 0 };
 	struct seam_trigger_hits hits = {
-		.max_snapshots = 10, .resume = resume, .context = &resumed,
+		.n_triggers = 3, .max_snapshots = 10, .resume = resume, .context = &resumed,
 		.after_ns = SEAM_NS_PER_S,
 	};
 	uint64_t due_ns;
@@ -140,7 +140,7 @@ static void after_the_last_snapshot_no_program_stays_frozen(void **state)
 {
 	struct resumed resumed = { 0 };
 	struct seam_trigger_hits hits = {
-		.max_snapshots = 1, .resume = resume, .context = &resumed,
+		.n_triggers = 3, .max_snapshots = 1, .resume = resume, .context = &resumed,
 	};
 
 	(void)state;
@@ -163,10 +163,10 @@ static void a_flood_of_hits_is_bounded_and_counted(void **state)
 	enum { N = 3 * SEAM_TRIGGER_MAX_HITS };
 	struct resumed resumed = { 0 };
 	struct seam_trigger_hits hits = {
-		.max_snapshots = 10, .resume = resume, .context = &resumed,
+		.n_triggers = 3, .max_snapshots = 10, .resume = resume, .context = &resumed,
 	};
 	const struct seam_trigger_hit unknown = {
-		.trigger = SEAM_TRIGGER_MAX, .pid = 1,
+		.trigger = 3, .pid = 1,
 	};
 
 	(void)state;
@@ -187,22 +187,22 @@ static void a_flood_of_hits_is_bounded_and_counted(void **state)
 
 static void names_a_trigger_without_functions_once(void **state)
 {
-	struct seam_trigger_hits hits = { 0 };
+	struct seam_trigger_hits hits = { .n_triggers = 3 };
 	uint64_t now_ns;
 
 	(void)state;
-	assert_int_equal(seam_trigger_hits_unknown(&hits, 3, UINT64_MAX, true),
+	assert_int_equal(seam_trigger_hits_unknown(&hits, UINT64_MAX, true),
 			 -1);
 	seam_trigger_hits_functions(&hits, 0, 0);
 	seam_trigger_hits_functions(&hits, 1, 0);
 	seam_trigger_hits_functions(&hits, 1, 5);
-	seam_trigger_hits_functions(&hits, SEAM_TRIGGER_MAX, 5);
+	seam_trigger_hits_functions(&hits, 3, 5);
 	now_ns = seam_clock_ns();
-	assert_int_equal(seam_trigger_hits_unknown(&hits, 3, now_ns, false),
+	assert_int_equal(seam_trigger_hits_unknown(&hits, now_ns, false),
 			 -1);
-	assert_int_equal(seam_trigger_hits_unknown(&hits, 3, now_ns +
+	assert_int_equal(seam_trigger_hits_unknown(&hits, now_ns +
 						   SEAM_NS_PER_S, false), 0);
-	assert_int_equal(seam_trigger_hits_unknown(&hits, 3, now_ns, true),
+	assert_int_equal(seam_trigger_hits_unknown(&hits, now_ns, true),
 			 -1);
 }
 

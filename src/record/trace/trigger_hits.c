@@ -36,7 +36,7 @@ void seam_trigger_hits_add(struct seam_trigger_hits *hits,
 	bool has_room = !is_over(hits) &&
 			hits->waiting.n < SEAM_TRIGGER_MAX_HITS;
 
-	if (hit->trigger >= SEAM_TRIGGER_MAX)
+	if (hit->trigger >= hits->n_triggers)
 		return;
 	hits->counts[hit->trigger].n_hits++;
 	if (has_room && SEAM_ARRAY_ADD(&hits->waiting, *hit))
@@ -51,7 +51,7 @@ void seam_trigger_hits_functions(struct seam_trigger_hits *hits,
 {
 	struct seam_trigger_counts *counts;
 
-	if (trigger >= SEAM_TRIGGER_MAX)
+	if (trigger >= hits->n_triggers)
 		return;
 	counts = &hits->counts[trigger];
 	counts->n_functions += n;
@@ -144,10 +144,10 @@ void seam_trigger_hits_done(struct seam_trigger_hits *hits, bool has_snapshot)
 	hits->taken.n = 0;
 }
 
-int seam_trigger_hits_unknown(struct seam_trigger_hits *hits, size_t n_triggers,
-			      uint64_t now_ns, bool at_end)
+int seam_trigger_hits_unknown(struct seam_trigger_hits *hits, uint64_t now_ns,
+			      bool at_end)
 {
-	for (size_t i = 0; i < n_triggers && i < SEAM_TRIGGER_MAX; i++) {
+	for (size_t i = 0; i < hits->n_triggers; i++) {
 		struct seam_trigger_counts *c = &hits->counts[i];
 
 		if (c->was_reported || c->n_functions || !c->since_ns ||

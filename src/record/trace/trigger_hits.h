@@ -54,6 +54,7 @@ struct seam_trigger_counts {
 
 struct seam_trigger_hits {
 	/* Set by the caller; max_snapshots 0: none. */
+	size_t n_triggers;	/* at most SEAM_TRIGGER_MAX */
 	uint64_t after_ns;
 	unsigned int max_snapshots;
 	void (*resume)(void *context, uint32_t pid, uint32_t number);
@@ -93,8 +94,8 @@ void seam_trigger_hits_done(struct seam_trigger_hits *hits, bool has_snapshot);
  * A trigger that no function is for, one second after a program announced its
  * functions or at the @end.  Returns its index, once; or -1.
  */
-int seam_trigger_hits_unknown(struct seam_trigger_hits *hits, size_t n_triggers,
-			      uint64_t now_ns, bool at_end);
+int seam_trigger_hits_unknown(struct seam_trigger_hits *hits, uint64_t now_ns,
+			      bool at_end);
 
 /* Valid on a zeroed struct. */
 void seam_trigger_hits_fini(struct seam_trigger_hits *hits);

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""FDR logs of version 5, read without Seam: the oracle of its tests."""
+import collections
+import json
+import struct
+
+ENTRY, EXIT, TAIL, ENTRY_ARGS = range(4)
+(NEW_BUFFER, END, CPU, WRAP, WALL, CUSTOM, ARGUMENT, EXTENTS, TYPED,
+ PID) = range(10)
+
+# argument: the first, or None
+Call = collections.namedtuple("Call", "kind function tsc argument")
+Thread = collections.namedtuple("Thread", "pid tid calls")
+
+
+class Log:
+    """threads: by tid, all calls in order of the blocks."""
+
+    def __init__(self, path):
+        with open(path, "rb") as log:
+            self.bytes = log.read()
+        version, kind, self.flags, self.hz = struct.unpack_from("<HHIQ",
+                                                                self.bytes)
+        if (version, kind) != (5, 1):
+            raise AssertionError(f"version {version}, type {kind}")
+        self.threads = {}
+        self.n_blocks = collections.Counter()
+        at = 32
+        while at < len(self.bytes):
+            at = self.read_block(at)
+
+    def metadata(self, at, wanted=None):
+        kind = self.bytes[at] >> 1
+        if self.bytes[at] & 1 == 0 or wanted not in (None, kind):
+            raise AssertionError(f"byte {at}: not metadata {wanted}")
+        return kind
+
+    def read_block(self, at):
+        self.metadata(at, EXTENTS)
+        end = at + 16 + struct.unpack_from("<Q", self.bytes, at + 1)[0]
+        self.metadata(at + 16, NEW_BUFFER)
+        tid = struct.unpack_from("<i", self.bytes, at + 17)[0]
+        self.metadata(at + 32, WALL)
+        self.metadata(at + 48, PID)
+        pid = struct.unpack_from("<i", self.bytes, at + 49)[0]
+        thread = self.threads.setdefault(tid, Thread(pid, tid, []))
+        self.n_blocks[tid] += 1
+        self.read_records(thread.calls, at + 64, end)
+        return end
+
+    def read_records(self, calls, at, end):
+        self.metadata(at, CPU)
+        tsc, bytes_ = 0, self.bytes
+        while at < end:
+            if bytes_[at] & 1 == 0:
+                word, delta = struct.unpack_from("<II", bytes_, at)
+                tsc += delta
+                calls.append(Call(word >> 1 & 7, word >> 4, tsc, None))
+                at += 8
+                continue
+            kind = self.metadata(at)
+            if kind == CPU:
+                tsc = struct.unpack_from("<Q", bytes_, at + 3)[0]
+            elif kind == WRAP:
+                tsc = struct.unpack_from("<Q", bytes_, at + 1)[0]
+            elif kind == ARGUMENT:
+                if calls[-1].argument is None:
+                    value = struct.unpack_from("<Q", bytes_, at + 1)[0]
+                    calls[-1] = calls[-1]._replace(argument=value)
+            elif kind in (CUSTOM, TYPED):
+                size, delta = struct.unpack_from("<ii", bytes_, at + 1)
+                tsc += delta
+                at += size
+            else:
+                raise AssertionError(f"byte {at}: metadata {kind} in a block")
+            at += 16
+        if at != end:
+            raise AssertionError(f"a record goes over the block's end {end}")
+
+
+def names(path):
+    """{id: name} of an instrumentation map as YAML, each sled on a line."""
+    found = {}
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            if "function-name:" not in line:
+                continue
+            fields = dict(field.strip(" {}\n-").split(": ", 1)
+                          for field in line.split(", ") if ": " in field)
+            name = fields["function-name"].strip("'\"")
+            found[int(fields["id"])] = name
+    return found
+
+
+def manifest(bundle):
+    with open(f"{bundle}/meta.json", encoding="utf-8") as meta:
+        return json.load(meta)
