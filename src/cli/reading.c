@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "cli/closest.h"
+#include "model/xray/log_names.h"
 
 struct seam_load_options
 seam_reading_load_options(const struct seam_reading *reading)
@@ -169,17 +170,26 @@ int seam_reading_open(struct seam_opened *opened,
 	return status ? status : select_part(opened, reading);
 }
 
+static void say_note(void *context, const char *text)
+{
+	(void)context;
+	seam_command_say("%s", text);
+}
+
 int seam_reading_open_logs(struct seam_trace *trace,
 			   struct seam_xray_map *names,
 			   const struct seam_reading *reading,
 			   const char *const *paths, size_t n_paths)
 {
+	const struct seam_log_notes notes = { say_note, NULL };
 	struct seam_err err = { 0 };
 	uint64_t start_ns, end_ns;
-	int r = reading->map ? seam_xray_map_open(names, reading->map, &err) :
-		0;
+	int r = seam_trace_open(trace, paths, n_paths, &err);
 
-	if (r || seam_trace_open(trace, paths, n_paths, &err))
+	if (!r)
+		r = seam_log_names_open(names, trace, reading->map, &notes,
+					&err);
+	if (r)
 		return seam_command_failed(&err);
 	r = reading->time ? seam_trace_select(trace, reading->time, &err) : 0;
 	if (r) {

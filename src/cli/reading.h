@@ -92,8 +92,9 @@ struct seam_reading {
 		    "local cache is read."),				\
 	SEAM_OPTION(type, member.map, STRING, 'm', "map",		\
 		    "FILE", "the program that wrote an XRay log",	\
-		    .detail = "Or its instrumentation map as YAML. Without " \
-		    "it the functions of an XRay log are numbers.")
+		    .detail = "Or its instrumentation map as YAML. The "	\
+		    "default is the map beside the log, PID.yaml of "	\
+		    "PID.xray; without any, functions are numbers.")
 
 /* The root frames of a flame graph or a folded file. */
 #define SEAM_GROUP_OPTION(type, member)					\
@@ -136,8 +137,8 @@ int seam_reading_open(struct seam_opened *opened,
 void seam_reading_close(struct seam_opened *opened);
 
 /*
- * Open the XRay logs @paths and the map of their functions, and select --time:
- * reading->map and reading->time.  SEAM_EXIT_DONE, or as seam_reading_open();
+ * Open the XRay logs @paths and the names of their functions, and select --time:
+ * reading->map, else the maps beside the logs, and reading->time.  SEAM_EXIT_DONE, or as seam_reading_open();
  * both are closed by the caller.
  */
 int seam_reading_open_logs(struct seam_trace *trace,

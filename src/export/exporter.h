@@ -97,7 +97,7 @@ seam_export_fn seam_write_xray_yaml;
 /*
  * All logs as one FDR log of version 5: each thread's records, in order, in at
  * most 16 blocks, because llvm-xray reorders more than that.  -ENOTSUP when the
- * clocks of the logs have different frequencies.
+ * clocks of the logs have different frequencies, or their programs differ.
  */
 seam_export_fn seam_write_xray_log;
 

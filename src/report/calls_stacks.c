@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/json_read.h"
 #include "base/text.h"
 #include "model/profile/tree.h"
 
@@ -19,6 +20,7 @@ enum {
 	SHOWN_EVENTS = 16,		/* of a node */
 	SHOWN_CALLS = 4,		/* of a node, with their arguments */
 	SHOWN_BYTES = 32,		/* of an event */
+	SHOWN_JSON = 400,		/* the same, of JSON */
 };
 
 static int indent(int depth)
@@ -92,12 +94,26 @@ static void put_arguments(FILE *out, const struct seam_slow_call *call,
 		fputc(')', out);
 }
 
+/* JSON as it is, if it is short and of printable characters. */
+static bool put_json(FILE *out, struct seam_bytes data)
+{
+	if (data.size > SHOWN_JSON || !seam_json_check(data))
+		return false;
+	for (size_t i = 0; i < data.size; i++)
+		if (!seam_text_is_printable(data.data[i]))
+			return false;
+	fprintf(out, " %.*s", (int)data.size, (const char *)data.data);
+	return true;
+}
+
 /* The first bytes, as text if printable, else in hexadecimal. */
 static void put_data(FILE *out, struct seam_bytes data)
 {
 	size_t n = data.size < SHOWN_BYTES ? data.size : SHOWN_BYTES;
 	bool text = n > 0;
 
+	if (put_json(out, data))
+		return;
 	for (size_t i = 0; i < n; i++)
 		text = text && seam_text_is_printable(data.data[i]);
 	if (text)
@@ -113,6 +129,21 @@ static void put_data(FILE *out, struct seam_bytes data)
 		fputc('"', out);
 	if (data.size > n)
 		fprintf(out, " ... %zu bytes", data.size);
+}
+
+static void put_event_name(FILE *out, const struct seam_slow_call *call,
+			   const struct seam_slow_event *event)
+{
+	const char *name = event->kind == SEAM_XRAY_TYPED ?
+		seam_event_name_find(call->event_names, event->type) : NULL;
+
+	if (name)
+		seam_text_put(out, name, SEAM_TEXT_TERMINAL);
+	else if (event->kind == SEAM_XRAY_TYPED)
+		fprintf(out, "typed event %u", event->type);
+	else
+		fputs("custom event", out);
+	fputc(':', out);
 }
 
 static void put_events(FILE *out, const struct seam_calls_report *report,
@@ -134,10 +165,7 @@ static void put_events(FILE *out, const struct seam_calls_report *report,
 		fprintf(out, "%*s+%s ", MARGIN + indent(depth + 1), "",
 			seam_format_weight(offset, e->offset_ns,
 					   seam_calls_unit(report)));
-		if (e->kind == SEAM_XRAY_TYPED)
-			fprintf(out, "typed event %u:", e->type);
-		else
-			fputs("custom event:", out);
+		put_event_name(out, call, e);
 		put_data(out, e->data);
 		fputc('\n', out);
 	}

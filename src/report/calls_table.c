@@ -239,14 +239,15 @@ int seam_calls_table(const struct seam_calls_report *report,
 	return 0;
 }
 
-static void json_functions(struct seam_json *j, const struct lines *lines)
+static void json_functions(struct seam_json *j, const struct lines *lines,
+			   const struct seam_xray_map *map)
 {
 	seam_json_open(j, "functions", '[');
 	for (size_t i = 0; i < lines->n; i++) {
 		const struct call_line *line = &lines->items[i];
 
 		seam_json_open(j, NULL, '{');
-		seam_json_u64(j, "id", line->row->function);
+		seam_json_u64(j, "id", seam_call_id(map, line->row->function));
 		seam_json_string(j, "name", line->name);
 		seam_json_u64(j, "count", line->row->count);
 		for (int k = SEAM_CALLS_BY_MIN; k <= SEAM_CALLS_BY_SELF; k++) {
@@ -290,7 +291,7 @@ int seam_calls_json(const struct seam_calls_report *report, FILE *out)
 	seam_json_string(&j, "schema", "seam.calls/1");
 	seam_json_string(&j, "unit",
 			 report->account->in_ticks ? "ticks" : "ns");
-	json_functions(&j, &lines);
+	json_functions(&j, &lines, report->names);
 	seam_json_double(&j, "quantile_error", SEAM_QUANTILE_ERROR);
 	seam_json_open(&j, "repairs", '{');
 	for (int i = 0; i < SEAM_N_REPAIRS; i++)

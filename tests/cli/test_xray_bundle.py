@@ -95,7 +95,8 @@ def both_are_there():
     log = moved("fdr-single.xray", PID, [PID], FIRST_NS // 1000 + 3000)
     path = bundle(_21860=log)
     told = report(path)
-    if told["notes"] != report(SAMPLES)["notes"]:
+    notes = [note for note in told["notes"] if "are numbers" not in note]
+    if notes != report(SAMPLES)["notes"]:
         return told["notes"]
     if rows(told, "cpu-clock") != rows(report(SAMPLES), "cpu-clock"):
         return "samples differ from those of the recording alone"

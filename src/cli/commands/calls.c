@@ -35,7 +35,8 @@ static const struct seam_option options[] = {
 	       .detail = "Functions in a log are numbers; the program's "
 	       "section xray_instr_map, or the output of 'llvm-xray extract', "
 	       "has their addresses. A map that contradicts the log is used, "
-	       "with a message."),
+	       "with a message. The default is the map beside each log, "
+	       "PID.yaml of PID.xray, as a recording has it."),
 	OPTION(sort, STRING, 's', "sort", "COLUMN", "order of the rows (sum)",
 	       .choices = SEAM_CALLS_SORTS,
 	       .detail = "Names and ids ascend, all else descends. Sum adds up "
@@ -122,7 +123,8 @@ static int say_problems(const struct calls_job *job)
 {
 	char doubt[256];
 
-	if (seam_call_names_doubt(&job->names, &job->trace, doubt,
+	if (job->options->reading.map &&
+	    seam_call_names_doubt(&job->names, &job->trace, doubt,
 				  sizeof(doubt)))
 		seam_command_say("'%s' does not fit this log: %s",
 				 job->options->reading.map, doubt);

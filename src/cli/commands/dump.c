@@ -8,6 +8,7 @@
 #include "cli/reading.h"
 #include "model/input.h"
 #include "model/xray/load_xray.h"
+#include "model/xray/log_names.h"
 #include "wire/jit/jitdump_print.h"
 #include "wire/jit/perf_map.h"
 #include "wire/perf/perf_print.h"
@@ -95,6 +96,59 @@ static int dump_named(const struct seam_input *recording,
 	return r;
 }
 
+/* -- XRay logs ---------------------------------------------------------- */
+
+struct log_names {
+	struct seam_trace trace;
+	struct seam_xray_map map;
+};
+
+static const char *function_name(void *context, uint32_t id)
+{
+	const struct log_names *names = context;
+	const struct seam_xray_mapped *f = seam_xray_map_find(&names->map, id);
+
+	return f && f->name ? seam_strings_get(&names->map.strings, f->name) :
+	       NULL;
+}
+
+static const char *event_name(void *context, uint16_t type)
+{
+	const struct log_names *names = context;
+
+	return names->trace.logs.n ? seam_event_name_find(
+			&names->trace.logs.items[0].event_names, type) : NULL;
+}
+
+/* With the names beside the log, or those of --map. */
+static int dump_log(const struct seam_input *recording,
+		    const struct dump_options *settings,
+		    enum seam_line_form form, uint64_t *n_damaged,
+		    struct seam_err *err)
+{
+	const char *map = settings->reading.map;
+	struct log_names names = { 0 };
+	const struct seam_xray_namer namer = {
+		function_name, event_name, &names,
+	};
+	int r = 0;
+
+	/* standard input is read already; damage is printed below */
+	if (strcmp(recording->path, "-") != 0 &&
+	    seam_trace_open(&names.trace, &recording->path, 1, NULL) == 0)
+		seam_log_names_open(&names.map, &names.trace, NULL, NULL, NULL);
+	if (map) {
+		seam_xray_map_fini(&names.map);
+		r = seam_xray_map_open(&names.map, map, err);
+	}
+	if (!r)
+		r = seam_xray_print(stdout, recording->data.bytes, form,
+				    &namer, n_damaged, err);
+	seam_xray_map_fini(&names.map);
+	seam_trace_close(&names.trace);
+	return r;
+}
+
 /* Formats are recognized by their magic, a perf map by its name. */
 static int dump_bytes(const struct seam_input *recording,
 		      const struct dump_options *settings, uint64_t *n_damaged,
@@ -110,7 +164,7 @@ static int dump_bytes(const struct seam_input *recording,
 		       dump_named(recording, settings, n_damaged, err) :
 		       dump_perf(recording, form, NULL, n_damaged, err);
 	if (seam_load_xray_is(bytes))
-		return seam_xray_print(stdout, bytes, form, n_damaged, err);
+		return dump_log(recording, settings, form, n_damaged, err);
 	if (seam_sysprof_is(bytes))
 		return seam_sysprof_print(stdout, bytes, form, err);
 	if (seam_jitdump_is(bytes))

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/json_read.h"
 #include "base/text.h"
 #include "model/xray/stream_items.h"
 
@@ -29,6 +30,7 @@ struct head {
 struct trace_writer {
 	FILE *out;
 	const struct seam_xray_map *names;
+	const struct seam_event_names *event_names;	/* of this stream */
 	const struct seam_time_range *range;
 	char *buf;
 	size_t used;
@@ -201,11 +203,17 @@ static bool is_text(struct seam_bytes data)
 	return true;
 }
 
-/* The bytes of an event: as text if printable, else in hexadecimal. */
+/* The bytes of an event: JSON, text if printable, else in hexadecimal. */
 static void put_data(struct trace_writer *w, struct seam_bytes data)
 {
 	bool text = is_text(data);
 
+	if (seam_json_check(data)) {
+		put_text(w, ",\"args\":{\"data\":");
+		put(w, data.data, data.size);
+		put_text(w, "}}");
+		return;
+	}
 	put_text(w, text ? ",\"args\":{\"data\":\"" : ",\"args\":{\"hex\":\"");
 	for (size_t i = 0; i < data.size; i++) {
 		char hex[3];
@@ -222,21 +230,35 @@ static void put_data(struct trace_writer *w, struct seam_bytes data)
 	put_text(w, "\"}}");
 }
 
+/* The name under which the program registered a type of event. */
+static void put_event_name(struct trace_writer *w, const struct seam_item *item)
+{
+	const char *name = item->kind == SEAM_ITEM_TYPED ?
+		seam_event_name_find(w->event_names,
+				     (uint16_t)item->type) : NULL;
+	char text[6 * SEAM_EVENT_NAME_MAX];
+
+	if (name)
+		seam_text_copy(text, sizeof(text), name, SEAM_TEXT_JSON);
+	else if (item->kind == SEAM_ITEM_TYPED)
+		snprintf(text, sizeof(text), "typed event %u", item->type);
+	else
+		snprintf(text, sizeof(text), "custom event");
+	put_text(w, text);
+}
+
 static void put_instant(struct trace_writer *w, const struct seam_item *item)
 {
-	char name[ROOM / 2], text[2 * ROOM];
-	int n;
+	static const char begin[] = ",\n{\"name\":\"";
+	char text[2 * ROOM];
 
 	if (!seam_time_range_has(w->range, item->time_ns))
 		return;
-	if (item->kind == SEAM_ITEM_TYPED)
-		snprintf(name, sizeof(name), "typed event %u", item->type);
-	else
-		snprintf(name, sizeof(name), "custom event");
-	n = snprintf(text, sizeof(text), ",\n{\"name\":\"%s\",\"ph\":\"i\","
-		     "\"s\":\"t\",\"pid\":%" PRId32 ",\"tid\":%" PRId32
-		     ",\"ts\":", name, w->pid, w->tid);
-	put_head(w, text, (size_t)n);
+	put_head(w, begin, sizeof(begin) - 1);
+	put_event_name(w, item);
+	snprintf(text, sizeof(text), "\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%"
+		 PRId32 ",\"tid\":%" PRId32 ",\"ts\":", w->pid, w->tid);
+	put_text(w, text);
 	put_time(w, item->time_ns);
 	put_data(w, item->data);
 }
@@ -319,6 +341,8 @@ int seam_write_trace_json(const struct seam_export *export,
 		return seam_err_no_memory(err);
 	put_text(&w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
 	for (size_t i = 0; !w.error && i < trace->streams.n; i++) {
+		w.event_names = &trace->logs.items[trace->streams.items[i].log]
+				 .event_names;
 		begin_stream(&w, &trace->streams.items[i]);
 		put_stream(&w, trace, i, export->problems);
 	}

@@ -74,6 +74,10 @@ int seam_write_xray_log(const struct seam_export *export, struct seam_err *err)
 	if (trace->clocks.n > 1)
 		return seam_err_set(err, -ENOTSUP, "cannot join logs whose "
 				    "clocks have different frequencies");
+	if (export->names->others)
+		return seam_err_set(err, -ENOTSUP, "cannot join logs of "
+				    "several programs, which number their "
+				    "functions alike: convert one at a time");
 	batch = malloc(sizeof(*batch));
 	if (!batch)
 		return seam_err_no_memory(err);

@@ -98,18 +98,20 @@ static bool put_arguments(FILE *out, struct lane *lane)
 	return have;
 }
 
+/* @id is a function's number in the log of @lane. */
 static void put_name(FILE *out, const struct seam_xray_map *names,
-		     uint32_t function)
+		     const struct lane *lane, uint32_t id)
 {
+	uint32_t function = seam_trace_function(lane->reader.ids, id);
 	char buf[SEAM_CALL_NAME];
 	const char *name = seam_call_name(names, function, buf);
 
-	fprintf(out, "func-id: %" PRIu32 ", function: ", function);
+	fprintf(out, "func-id: %" PRIu32 ", function: ", id);
 	/* llvm-xray has the bare number where there is no map */
 	if (seam_xray_map_find(names, function))
 		put_scalar(out, (const uint8_t *)name, strlen(name));
 	else
-		fprintf(out, "'%" PRIu32 "'", function);
+		fprintf(out, "'%" PRIu32 "'", id);
 }
 
 static void put_record(FILE *out, const struct seam_xray_map *names,
@@ -126,7 +128,7 @@ static void put_record(FILE *out, const struct seam_xray_map *names,
 	else
 		return;
 	fputs("  - { type: 0, ", out);
-	put_name(out, names, lane->function);
+	put_name(out, names, lane, lane->function);
 	/* an entry with arguments has no kind of its own in an FDR log */
 	if (event.kind <= SEAM_XRAY_ENTRY_ARGS && put_arguments(out, lane))
 		event.kind = SEAM_XRAY_ENTRY_ARGS;

@@ -16,8 +16,20 @@ const char *seam_call_name(const struct seam_xray_map *names,
 	if (f && f->addr)
 		snprintf(buf, SEAM_CALL_NAME, "%#" PRIx64, f->addr);
 	else
-		snprintf(buf, SEAM_CALL_NAME, "#%" PRIu32, function);
+		snprintf(buf, SEAM_CALL_NAME, "#%" PRIu32,
+			 seam_call_id(names, function));
 	return buf;
+}
+
+uint32_t seam_call_id(const struct seam_xray_map *names, uint32_t function)
+{
+	const struct seam_xray_mapped *f = names->functions.items;
+	size_t at = SEAM_ARRAY_SEARCH(i, names->functions.n,
+				      f[i].id < function);
+
+	/* it or the next one is of the same program: see log_names.h */
+	return function - (at < names->functions.n ?
+			   f[at].id - f[at].log_id : names->others);
 }
 
 /* The kinds of sleds that can write an event of @kind. */

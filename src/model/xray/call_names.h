@@ -4,8 +4,8 @@
  *
  * From an instrumentation map, if there is one.  A function without a name in
  * it is its address, "0x401136"; a function that is not in it is "#7".  A log
- * does not name its program, so the map may be another program's: it is
- * checked against the log.
+ * does not name its program, so a map that a user chose may be another
+ * program's: it is checked against the log.
  */
 #ifndef SEAM_CALL_NAMES_H
 #define SEAM_CALL_NAMES_H
@@ -21,6 +21,9 @@ enum { SEAM_CALL_NAME = 24 };
  */
 const char *seam_call_name(const struct seam_xray_map *names,
 			   uint32_t function, char buf[SEAM_CALL_NAME]);
+
+/* The number of @function in its log, and the number that names it. */
+uint32_t seam_call_id(const struct seam_xray_map *names, uint32_t function);
 
 /*
  * Why the map cannot be of the program that wrote @trace, in one line of

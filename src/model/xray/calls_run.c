@@ -14,6 +14,18 @@ static inline uint32_t function_of(uint64_t record)
 	return (word >> 4 | word << 28) & ~(UINT32_C(1) << 29);
 }
 
+/* Ids below it are slots after run->ids->first is added. */
+static uint32_t end_of_small(const struct seam_calls *calls,
+			     const struct seam_trace_ids *ids)
+{
+	uint32_t n = calls->functions.n_small;
+
+	if (ids->others == 0)
+		return n;
+	n = n > ids->first ? n - ids->first : 0;
+	return n < ids->n ? n : ids->n;
+}
+
 /*
  * For each record, exit is all ones or 0, and call is
  *
@@ -28,7 +40,8 @@ follow(struct seam_calls *calls, struct seam_trace_run *run,
        struct seam_ended_calls *ended, bool is_wide)
 {
 	const struct seam_ticks clock = *run->clock;
-	uint32_t n_small = calls->functions.n_small;
+	uint32_t n_small = end_of_small(calls, run->ids);
+	uint32_t first = run->ids->first;
 	uint32_t *active = calls->active.items;
 	struct seam_call *next = calls->calls + calls->n;
 	struct seam_ended_call *out = ended->items;
@@ -38,11 +51,11 @@ follow(struct seam_calls *calls, struct seam_trace_run *run,
 	for (i = 0; i < run->wire.n; i++) {
 		uint64_t record = seam_xray_run_record(&run->wire, i), ns;
 		int64_t exit = (int64_t)(record << 62) >> 63;
-		uint32_t function = function_of(record);
+		uint32_t id = function_of(record), function = first + id;
 		struct seam_call *call = next + exit;
 
 		/* small ids are slots; calls[0] has the slot of none */
-		if (__builtin_expect(function >= n_small, 0) ||
+		if (__builtin_expect(id >= n_small, 0) ||
 		    __builtin_expect(((function ^ call->slot) &
 				      (uint32_t)exit) != 0, 0))
 			break;

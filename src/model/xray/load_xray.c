@@ -8,6 +8,7 @@
 
 #include "model/xray/call_names.h"
 #include "model/xray/call_paths.h"
+#include "model/xray/log_names.h"
 #include "model/xray/stream_items.h"
 #include "model/xray/stream_threads.h"
 
@@ -20,7 +21,7 @@ struct track_source {
 
 struct xray_loader {
 	struct seam_profile *profile;
-	const struct seam_trace *trace;
+	struct seam_trace *trace;
 	struct seam_xray_map names;
 	struct seam_calls calls;	/* scratch; collects the repairs */
 	uint64_t n_left_out;		/* calls of stacks over the limit */
@@ -28,7 +29,8 @@ struct xray_loader {
 	struct seam_stream_threads threads;
 	struct track_source *tracks;
 	uint32_t event;			/* of the profile */
-	uint32_t module;		/* the map's file; 0: none */
+	uint32_t module;		/* the file of --map; 0: none */
+	struct seam_pair_map images;	/* modules by string of names */
 	struct seam_symbols *symbols;	/* NULL: no files and lines */
 	uint32_t file;			/* the same of symbols */
 };
@@ -110,6 +112,14 @@ static int add_track(struct xray_loader *l, size_t stream, uint32_t thread)
 
 /* -- names -------------------------------------------------------------- */
 
+static uint32_t add_module(struct xray_loader *l, const char *path)
+{
+	return seam_profile_module(l->profile, &(struct seam_profile_module) {
+		.kind = SEAM_MODULE_FILE, .pid = -1,
+		.path = seam_strings_put(&l->profile->strings, path),
+	});
+}
+
 static size_t resolve(void *context, uint64_t offset,
 		      struct seam_location *out, size_t cap)
 {
@@ -118,12 +128,20 @@ static size_t resolve(void *context, uint64_t offset,
 	return seam_symbols_resolve(l->symbols, l->file, offset, out, cap);
 }
 
+static void add_note(void *context, const char *text)
+{
+	struct xray_loader *l = context;
+
+	seam_profile_note(l->profile, "%s", text);
+}
+
 static int load_names(struct xray_loader *l, const char *map,
 		      struct seam_err *err)
 {
+	const struct seam_log_notes notes = { add_note, l };
 	struct seam_module module = { .path = map };
 	char doubt[256];
-	int rc = map ? seam_xray_map_open(&l->names, map, err) : 0;
+	int rc = seam_log_names_open(&l->names, l->trace, map, &notes, err);
 
 	if (rc || !map)
 		return rc;
@@ -143,6 +161,24 @@ static int load_names(struct xray_loader *l, const char *map,
 	return 0;
 }
 
+/* The binary of a function, as its map names it; SEAM_NONE: no memory. */
+static uint32_t module_of(struct xray_loader *l,
+			  const struct seam_xray_mapped *f)
+{
+	const uint32_t *known;
+	uint32_t module;
+
+	if (!f || !f->image)
+		return l->module;
+	known = seam_pair_map_find(&l->images, f->image, 0);
+	if (known)
+		return *known;
+	module = add_module(l, seam_strings_get(&l->names.strings, f->image));
+	return module == SEAM_NONE ||
+	       seam_pair_map_put(&l->images, f->image, 0, module) ?
+	       SEAM_NONE : module;
+}
+
 static uint32_t add_frame(struct xray_loader *l, uint32_t id)
 {
 	const struct seam_xray_mapped *f = seam_xray_map_find(&l->names,
@@ -150,18 +186,18 @@ static uint32_t add_frame(struct xray_loader *l, uint32_t id)
 	const uint32_t *known = seam_pair_map_find(&l->tracks->frames, id, 0);
 	struct seam_strings *strings = &l->profile->strings;
 	struct seam_function function = {
-		.module = l->module, .layer = SEAM_LAYER_NATIVE,
-		.is_named = f && f->name,
+		.module = known ? 0 : module_of(l, f),
+		.layer = SEAM_LAYER_NATIVE, .is_named = f && f->name,
 	};
 	struct seam_frame frame = {
-		.line = f ? f->line : 0, .module = l->module,
+		.line = f ? f->line : 0, .module = function.module,
 		.code = SEAM_NONE,
 	};
 	char buf[SEAM_CALL_NAME];
 	uint32_t added;
 
-	if (known)
-		return *known;
+	if (known || function.module == SEAM_NONE)
+		return known ? *known : SEAM_NONE;
 	function.name = seam_strings_put(strings,
 					 seam_call_name(&l->names, id, buf));
 	frame.file = seam_strings_put(strings, f && f->file ?
@@ -333,11 +369,7 @@ static int load_streams(struct xray_loader *l, const char *map)
 {
 	int r;
 
-	l->module = !map ? 0 : seam_profile_module(l->profile,
-		&(struct seam_profile_module) {
-			.kind = SEAM_MODULE_FILE, .pid = -1,
-			.path = seam_strings_put(&l->profile->strings, map),
-		});
+	l->module = map ? add_module(l, map) : 0;
 	r = l->module == SEAM_NONE || make_source(l) || add_event(l) ||
 	    add_span(l) || seam_stream_threads_init(&l->threads, l->profile) ?
 	    -ENOMEM : 0;
@@ -346,9 +378,9 @@ static int load_streams(struct xray_loader *l, const char *map)
 	return r;
 }
 
-int seam_load_xray(struct seam_profile *profile,
-		   const struct seam_trace *trace, const char *map,
-		   struct seam_symbols *symbols, struct seam_err *err)
+int seam_load_xray(struct seam_profile *profile, struct seam_trace *trace,
+		   const char *map, struct seam_symbols *symbols,
+		   struct seam_err *err)
 {
 	struct xray_loader l = {
 		.profile = profile, .trace = trace, .symbols = symbols,
@@ -371,6 +403,7 @@ int seam_load_xray(struct seam_profile *profile,
 	}
 	seam_calls_fini(&l.calls);
 	seam_xray_map_fini(&l.names);
+	seam_pair_map_fini(&l.images);
 	seam_stream_threads_fini(&l.threads);
 	return r;
 }

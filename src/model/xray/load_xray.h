@@ -29,11 +29,12 @@ bool seam_load_xray_refuses(struct seam_bytes bytes, struct seam_err *err);
  * Add to @profile what lies in the range of @trace: calls that begin in it,
  * times as far as they are in it.  @trace must stay open as long as timelines
  * of @profile are read.  @map is the instrumented program or its map as YAML;
- * NULL for none, and functions are numbers.  @symbols, where not NULL, adds
- * files and lines.  0, -ENOMEM, or the reason why @map cannot be read.
+ * NULL for the maps beside the logs (log_names.h), without which functions are
+ * numbers.  @symbols, where not NULL, adds files and lines.  0, -ENOMEM, or the
+ * reason why @map cannot be read.
  */
-int seam_load_xray(struct seam_profile *profile,
-		   const struct seam_trace *trace, const char *map,
-		   struct seam_symbols *symbols, struct seam_err *err);
+int seam_load_xray(struct seam_profile *profile, struct seam_trace *trace,
+		   const char *map, struct seam_symbols *symbols,
+		   struct seam_err *err);
 
 #endif /* SEAM_LOAD_XRAY_H */

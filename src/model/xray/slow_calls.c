@@ -78,7 +78,8 @@ static void begin_call(void *context, struct seam_calls *calls)
 static void forget(struct seam_slow_call *slow)
 {
 	struct seam_slow_call again = {
-		.call = slow->call, .node = SEAM_NONE, .tail_callee = SEAM_NONE,
+		.call = slow->call, .event_names = slow->event_names,
+		.node = SEAM_NONE, .tail_callee = SEAM_NONE,
 	};
 
 	seam_call_paths_fini(&slow->tree);
@@ -186,6 +187,12 @@ static bool is_first_of_stream(const struct seam_slow_calls *slow, size_t i)
 	return true;
 }
 
+static const struct seam_event_names *
+names_of(const struct seam_trace *trace, uint32_t stream)
+{
+	return &trace->logs.items[trace->streams.items[stream].log].event_names;
+}
+
 static int run(struct seam_slow_calls *slow, const struct seam_trace *trace,
 	       uint32_t stream)
 {
@@ -220,6 +227,8 @@ int seam_slow_calls_find(struct seam_slow_calls *slow,
 	}
 	for (size_t i = 0; i < slow->n; i++) {
 		slow->items[i].call = account->slowest.items[i];
+		slow->items[i].event_names = names_of(trace,
+					slow->items[i].call.stream);
 		slow->items[i].node = slow->items[i].tail_callee = SEAM_NONE;
 	}
 	for (size_t i = 0; !r && i < slow->n; i++)

@@ -37,6 +37,7 @@ struct seam_slow_call {
 	uint32_t tail_callee;		/* the call's own; SEAM_NONE: none */
 	SEAM_ARRAY(struct seam_slow_event) events;	/* by node and time */
 	uint64_t n_events;		/* with those over the limit */
+	const struct seam_event_names *event_names;	/* of its log */
 	bool found;
 	uint32_t node;			/* the pass is in; SEAM_NONE: outside */
 	uint32_t n_hidden;		/* open below it, not in the tree */

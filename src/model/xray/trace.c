@@ -302,6 +302,7 @@ static void close_log(struct seam_trace_log *log)
 {
 	seam_xray_index_fini(&log->index);
 	seam_file_close(&log->file);
+	seam_event_names_fini(&log->event_names);
 	free(log->path);
 }
 

@@ -18,12 +18,32 @@
 #include "base/file.h"
 #include "model/profile/time_range.h"
 #include "model/xray/ticks.h"
+#include "wire/xray/event_names.h"
 #include "wire/xray/xray_index.h"
+
+/*
+ * The functions of one log in the numbering of all logs.  Programs number their
+ * functions from 1 on, each its own; logs of one program have the same numbers.
+ * Zeroed: the numbers of the log (log_names.h sets others).
+ */
+struct seam_trace_ids {
+	uint32_t n;			/* ids below it become first + id */
+	uint32_t first;
+	uint32_t others;		/* all other ids become others + id */
+};
+
+static inline uint32_t seam_trace_function(const struct seam_trace_ids *ids,
+					   uint32_t id)
+{
+	return id + (id < ids->n ? ids->first : ids->others);
+}
 
 struct seam_trace_log {
 	char *path;			/* "" for one in memory */
 	struct seam_file file;
 	struct seam_xray_index index;
+	struct seam_trace_ids ids;
+	struct seam_event_names event_names;
 };
 
 struct seam_trace_block {
@@ -119,6 +139,7 @@ uint64_t seam_trace_n_extents(const struct seam_trace *trace);
 struct seam_trace_reader {
 	const struct seam_trace *trace;
 	const struct seam_trace_stream *stream;
+	const struct seam_trace_ids *ids;
 	const struct seam_ticks *clock;
 	size_t next_block, end_block;	/* of the stream */
 	bool in_block;
@@ -164,8 +185,9 @@ void seam_trace_read_part(struct seam_trace_reader *reader,
 
 /*
  * The next events of the stream, their tsc converted to nanoseconds that never
- * fall.  The first *@n_shadow are shadow events.  False at the end.  A problem
- * ends its block and is added to reader->problems.
+ * fall, their functions to the numbering of all logs; a raw reader leaves both
+ * as they are.  The first *@n_shadow are shadow events.  False at the end.  A
+ * problem ends its block and is added to reader->problems.
  */
 bool seam_trace_next(struct seam_trace_reader *reader,
 		     struct seam_xray_batch *batch, size_t *n_shadow);
@@ -175,9 +197,12 @@ bool seam_trace_next(struct seam_trace_reader *reader,
  * not step back: each is, as from seam_trace_next(),
  *
  *	origin_ns + seam_ticks_scale(clock, ticks + deltas so far)
+ *
+ * and its function is seam_trace_function(ids, id).
  */
 struct seam_trace_run {
 	struct seam_xray_run wire;	/* at most SEAM_TRACE_RUN records */
+	const struct seam_trace_ids *ids;
 	const struct seam_ticks *clock;
 	uint64_t ticks;			/* of the record before */
 	uint64_t origin_ns;

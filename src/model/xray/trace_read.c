@@ -69,6 +69,7 @@ void seam_trace_read(struct seam_trace_reader *reader,
 		.trace = trace, .stream = &trace->streams.items[stream],
 	};
 	reader->clock = &trace->clocks.items[reader->stream->clock].ticks;
+	reader->ids = &trace->logs.items[reader->stream->log].ids;
 	reader->end_block = reader->stream->n_blocks;
 	reader->last_ns = seam_trace_start_ns(trace, stream);
 	reader->first_ns = UINT64_MAX;
@@ -135,6 +136,18 @@ static void convert_times(struct seam_trace_reader *reader,
 	reader->shift_ns = shift;
 }
 
+/* Number the functions as those of all logs are. */
+static void convert_functions(const struct seam_trace_ids *ids,
+			      struct seam_xray_batch *batch)
+{
+	if (ids->others == 0)
+		return;
+	for (size_t i = 0; i < batch->n; i++)
+		if (batch->events[i].kind <= SEAM_XRAY_ENTRY_ARGS)
+			batch->events[i].function = seam_trace_function(
+				ids, batch->events[i].function);
+}
+
 /*
  * Remove what is not in the range; arguments go with their entry.  Returns how
  * many of the first @n_shadow events are left.
@@ -189,10 +202,12 @@ bool seam_trace_next(struct seam_trace_reader *reader,
 	do {
 		if (!next_batch(reader, batch, n_shadow))
 			return false;
-		if (!reader->raw)
-			convert_times(reader, batch);
-		else
+		if (reader->raw) {
 			*n_shadow = cut(reader, batch, *n_shadow);
+		} else {
+			convert_times(reader, batch);
+			convert_functions(reader->ids, batch);
+		}
 	} while (batch->n == 0);
 	return true;
 }
@@ -217,6 +232,7 @@ bool seam_trace_run(struct seam_trace_reader *reader,
 		return false;
 	ticks = run->wire.tsc - clock->origin_tsc;
 	run->clock = clock;
+	run->ids = reader->ids;
 	run->ticks = ticks;
 	run->origin_ns = clock->origin_ns + reader->shift_ns;
 	return seam_ticks_scale(clock, ticks, false) + run->origin_ns >=

@@ -52,10 +52,11 @@ static bool is_jit_file(const char *name)
 		(ends_with(name, ".map") || ends_with(name, ".map.times")));
 }
 
-/* xray/PID.xray */
+/* xray/PID.xray, its map xray/PID.yaml and event names xray/PID.events */
 static bool is_xray_file(const char *name)
 {
-	return ends_with(name, ".xray");
+	return ends_with(name, ".xray") || ends_with(name, ".yaml") ||
+	       ends_with(name, ".events") || is_part(name);
 }
 
 /*

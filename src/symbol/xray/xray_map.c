@@ -17,7 +17,7 @@ int seam_xray_map_add(struct seam_xray_map *map,
 		uint32_t id = sled->id ? sled->id : f ? f->id + 1 : 1;
 
 		if (!SEAM_ARRAY_ADD(&map->functions, (struct seam_xray_mapped) {
-			.id = id, .addr = sled->function }))
+			.id = id, .log_id = id, .addr = sled->function }))
 			return -ENOMEM;
 		f = &map->functions.items[map->functions.n - 1];
 	}
@@ -85,8 +85,19 @@ int seam_xray_map_read(struct seam_xray_map *map, struct seam_bytes bytes,
 		seam_xray_map_fini(map);
 		return r;
 	}
-	SEAM_ARRAY_SORT(&map->functions, by_id);
+	seam_xray_map_sort(map);
 	return 0;
+}
+
+void seam_xray_map_sort(struct seam_xray_map *map)
+{
+	SEAM_ARRAY_SORT(&map->functions, by_id);
+}
+
+const char *seam_xray_map_program(const struct seam_xray_map *map)
+{
+	return seam_strings_get(&map->strings, map->functions.n ?
+				map->functions.items[0].image : 0);
 }
 
 void seam_xray_map_fini(struct seam_xray_map *map)

@@ -11,6 +11,13 @@
  * Names come from the map file's symbol table; seam_xray_map_resolve() puts
  * better ones in their place, with files and lines.
  *
+ * Seam's own YAML has the binaries of the functions in comments, which begin
+ * the file, a line for each: the first id of its functions and, as a JSON
+ * string, its path.
+ *
+ *	# image 1 "/usr/bin/app"
+ *	# image 812 "/usr/lib/libapp.so"
+ *
  * Source: LLVM 14, llvm/lib/XRay/InstrumentationMap.cpp and the map's
  * versions 0, 1, 2; doc/formats/xray.md.
  */
@@ -35,7 +42,10 @@ enum seam_xray_sled_kind {
 struct seam_xray_mapped {
 	uint32_t id;
 	uint8_t kinds;		/* bit 1 << kind of each of its sleds */
+	uint32_t log_id;	/* in the log, where ids are those of several
+				 * programs (model/xray/log_names.h) */
 	uint32_t name, file;	/* strings; 0 when not known */
+	uint32_t image;		/* likewise: the path of its binary */
 	uint32_t line;
 	uint64_t addr;		/* as linked */
 	uint64_t file_offset;	/* of addr, in an ELF file; else 0 */
@@ -46,6 +56,8 @@ struct seam_xray_map {
 	SEAM_ARRAY(struct seam_xray_mapped) functions;	/* by id, ascending */
 	struct seam_strings strings;
 	size_t n_sleds;
+	uint32_t others;	/* of several programs: from this id on, no
+				 * function has a name; 0: of one program */
 	bool from_elf;
 };
 
@@ -63,6 +75,12 @@ int seam_xray_map_read(struct seam_xray_map *map, struct seam_bytes bytes,
 		       struct seam_err *err);
 
 void seam_xray_map_fini(struct seam_xray_map *map);
+
+/* Order functions that were added to map->functions by id. */
+void seam_xray_map_sort(struct seam_xray_map *map);
+
+/* The binary with the lowest ids, the program; "" where none is named. */
+const char *seam_xray_map_program(const struct seam_xray_map *map);
 
 /* The function of @id, borrowed; NULL when the map has none. */
 const struct seam_xray_mapped *

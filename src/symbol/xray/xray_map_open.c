@@ -26,6 +26,8 @@ static void put_function(struct seam_ipc *ipc, const struct seam_xray_map *map,
 	seam_ipc_put_u64(ipc, f->file_offset);
 	seam_ipc_put_text(ipc, f->name ?
 			  seam_strings_get(&map->strings, f->name) : "");
+	seam_ipc_put_text(ipc, f->image ?
+			  seam_strings_get(&map->strings, f->image) : "");
 }
 
 static void read_map(struct seam_ipc *ipc, void *context)
@@ -51,17 +53,21 @@ static int take_function(struct seam_xray_map *map, struct seam_cursor *body)
 	struct seam_xray_mapped f = { .id = seam_cursor_u32(body) };
 	const struct seam_xray_mapped *last = map->functions.n ?
 		&map->functions.items[map->functions.n - 1] : NULL;
-	const char *name;
+	const char *name, *image;
 
+	f.log_id = f.id;
 	f.kinds = (uint8_t)seam_cursor_u32(body);
 	f.addr = seam_cursor_u64(body);
 	f.file_offset = seam_cursor_u64(body);
 	name = seam_cursor_cstr(body);
+	image = seam_cursor_cstr(body);
 	/* look-ups are binary searches by id */
 	if (body->error || (last && f.id < last->id))
 		return -EBADMSG;
 	f.name = *name ? seam_strings_put(&map->strings, name) : 0;
-	return f.name != SEAM_NONE && SEAM_ARRAY_ADD(&map->functions, f) ? 0 :
+	f.image = *image ? seam_strings_put(&map->strings, image) : 0;
+	return f.name != SEAM_NONE && f.image != SEAM_NONE &&
+	       SEAM_ARRAY_ADD(&map->functions, f) ? 0 :
 	       -ENOMEM;
 }
 

@@ -6,6 +6,21 @@
 #include <stdlib.h>
 #include <yaml.h>
 
+#include "base/json_read.h"
+#include "base/text.h"
+#include "wire/xray/xray.h"
+
+enum { MAX_IMAGES = 65536 };
+
+/* A binary: functions from @first_id on are its own. */
+struct named_image {
+	uint32_t first_id, path;	/* a string of the map */
+};
+
+struct named_images {
+	SEAM_ARRAY(struct named_image) items;	/* by rising first_id */
+};
+
 struct yaml_reader {
 	yaml_parser_t parser;
 	struct seam_xray_map *map;
@@ -63,7 +78,7 @@ static int set_value(struct yaml_reader *r, const char *text)
 	int err = 0;
 
 	if (strcmp(r->key, "id") == 0) {
-		err = set_number(r, text, INT32_MAX, &number);
+		err = set_number(r, text, SEAM_XRAY_MAX_FUNCTION, &number);
 		r->sled.id = (uint32_t)number;
 	} else if (strcmp(r->key, "function") == 0) {
 		err = set_number(r, text, UINT64_MAX, &r->sled.function);
@@ -123,31 +138,100 @@ static int take(struct yaml_reader *r, const yaml_event_t *event)
 	}
 }
 
-int seam_xray_map_read_yaml(struct seam_xray_map *map, struct seam_bytes bytes,
-			    struct seam_err *err)
+/* "# image 812 "/usr/lib/libapp.so"".  0, also for other comments. */
+static int take_image(struct seam_xray_map *map, struct named_images *images,
+		      const char *p, const char *end)
 {
-	struct yaml_reader r = { .map = map, .err = err };
+	static const char begin[] = "# image ";
+	size_t n = sizeof(begin) - 1;
+	struct seam_bytes quoted;
+	struct named_image image;
+	char path[4096];
+	uint64_t id;
+
+	if ((size_t)(end - p) <= n || memcmp(p, begin, n) != 0)
+		return 0;
+	p = seam_text_number(p + n, end, 10, &id);
+	if (!p || p == end || id > SEAM_XRAY_MAX_FUNCTION ||
+	    images->items.n == MAX_IMAGES || (images->items.n &&
+	     id < images->items.items[images->items.n - 1].first_id))
+		return 0;
+	quoted = (struct seam_bytes) { (const uint8_t *)p + 1,
+				       (size_t)(end - p) - 1 };
+	if (!seam_json_unquote(path, sizeof(path), quoted))
+		return 0;
+	image = (struct named_image) { (uint32_t)id,
+				 seam_strings_put(&map->strings, path) };
+	return image.path != SEAM_NONE &&
+	       SEAM_ARRAY_ADD(&images->items, image) ? 0 : -ENOMEM;
+}
+
+/* The comments that begin the file; libyaml skips them. */
+static int read_images(struct seam_xray_map *map, struct named_images *images,
+		       struct seam_bytes bytes)
+{
+	const char *p = (const char *)bytes.data, *end = p + bytes.size;
+	int r = 0;
+
+	while (!r && p < end && *p == '#') {
+		const char *next = memchr(p, '\n', (size_t)(end - p));
+
+		r = take_image(map, images, p, next ? next : end);
+		p = next ? next + 1 : end;
+	}
+	return r;
+}
+
+static void set_images(struct seam_xray_map *map,
+		       const struct named_images *images)
+{
+	const struct named_image *items = images->items.items;
+
+	for (size_t i = 0; i < map->functions.n; i++) {
+		struct seam_xray_mapped *f = &map->functions.items[i];
+		size_t after = SEAM_ARRAY_SEARCH(k, images->items.n,
+						 items[k].first_id <= f->id);
+
+		f->image = after ? items[after - 1].path : 0;
+	}
+}
+
+static int read_entries(struct yaml_reader *r, struct seam_bytes bytes)
+{
 	bool done = false;
 	int code = 0;
 
-	if (!yaml_parser_initialize(&r.parser))
-		return seam_err_no_memory(err);
-	yaml_parser_set_input_string(&r.parser, bytes.data, bytes.size);
+	if (!yaml_parser_initialize(&r->parser))
+		return seam_err_no_memory(r->err);
+	yaml_parser_set_input_string(&r->parser, bytes.data, bytes.size);
 	while (!code && !done) {
 		yaml_event_t event;
 
-		if (!yaml_parser_parse(&r.parser, &event)) {
-			code = bad(&r, r.parser.problem ? r.parser.problem :
+		if (!yaml_parser_parse(&r->parser, &event)) {
+			code = bad(r, r->parser.problem ? r->parser.problem :
 				   "not YAML");
 			break;
 		}
 		done = event.type == YAML_STREAM_END_EVENT;
-		code = take(&r, &event);
+		code = take(r, &event);
 		yaml_event_delete(&event);
 	}
-	yaml_parser_delete(&r.parser);
-	free(r.name);
-	free(r.key);
+	yaml_parser_delete(&r->parser);
+	free(r->name);
+	free(r->key);
+	return code;
+}
+
+int seam_xray_map_read_yaml(struct seam_xray_map *map, struct seam_bytes bytes,
+			    struct seam_err *err)
+{
+	struct yaml_reader r = { .map = map, .err = err };
+	struct named_images images = { 0 };
+	int code = read_images(map, &images, bytes) ?
+		   seam_err_no_memory(err) : read_entries(&r, bytes);
+
+	set_images(map, &images);
+	free(images.items.items);
 	if (!code && map->functions.n == 0)
 		return seam_err_set(err, -ENODATA, "it has no entries");
 	return code;

@@ -2,12 +2,15 @@
 /* xray_print.c - sections, blocks, records, each once; see xray_print.h */
 #include "wire/xray/xray_print.h"
 
+#include "base/text.h"
+
 enum { TYPE_WIDTH = 13 };	/* of "BufferExtents" */
 
 struct xray_printer {
 	const struct seam_xray_index *index;
 	FILE *out;
 	enum seam_line_form form;
+	const struct seam_xray_namer *namer;	/* NULL: numbers */
 	uint64_t n_damaged;
 };
 
@@ -37,6 +40,36 @@ static void print_problem(struct xray_printer *x,
 	seam_line_end(&line);
 }
 
+static void print_function(struct xray_printer *x, struct seam_line *line,
+			   uint32_t id)
+{
+	const char *name = x->namer ?
+		x->namer->function(x->namer->context, id) : NULL;
+
+	seam_line_u64(line, "function_id", id);
+	if (name)
+		seam_line_string(line, "function", name);
+}
+
+/* The name of a typed event, and the data as text where it is text. */
+static void print_event(struct xray_printer *x, struct seam_line *line,
+			const struct seam_xray_record *record)
+{
+	const char *name = x->namer && record->state == SEAM_XRAY_AT_TYPED ?
+		x->namer->event(x->namer->context, record->marker.event_type) :
+		NULL;
+	bool is_text = record->data.size > 0;
+
+	if (name)
+		seam_line_string(line, "event", name);
+	for (size_t i = 0; is_text && i < record->data.size; i++)
+		is_text = seam_text_is_printable(record->data.data[i]);
+	if (is_text)
+		seam_line_text(line, "text", record->data);
+	if (!is_text || x->form != SEAM_LINE_TEXT)
+		seam_line_data(line, "data", record->data);
+}
+
 static void print_record(struct xray_printer *x, unsigned int version,
 			 const struct seam_xray_record *record)
 {
@@ -48,7 +81,7 @@ static void print_record(struct xray_printer *x, unsigned int version,
 	    record->state == SEAM_XRAY_AT_EXIT) {
 		seam_line_string(&line, "action",
 				 seam_xray_action_name(record->action));
-		seam_line_u64(&line, "function_id", record->function);
+		print_function(x, &line, record->function);
 		seam_line_u64(&line, "tsc_delta",
 			      record->function_record.tsc_delta);
 	} else {
@@ -56,7 +89,7 @@ static void print_record(struct xray_printer *x, unsigned int version,
 	}
 	if (record->state == SEAM_XRAY_AT_CUSTOM ||
 	    record->state == SEAM_XRAY_AT_TYPED)
-		seam_line_data(&line, "data", record->data);
+		print_event(x, &line, record);
 	seam_line_end(&line);
 }
 
@@ -134,10 +167,13 @@ static void print_section(struct xray_printer *x, size_t s, size_t *next)
 }
 
 int seam_xray_print(FILE *out, struct seam_bytes file, enum seam_line_form form,
-		    uint64_t *n_damaged, struct seam_err *err)
+		    const struct seam_xray_namer *namer, uint64_t *n_damaged,
+		    struct seam_err *err)
 {
 	struct seam_xray_index index;
-	struct xray_printer x = { .index = &index, .out = out, .form = form };
+	struct xray_printer x = {
+		.index = &index, .out = out, .form = form, .namer = namer,
+	};
 	int r = seam_xray_index_build(&index, file, err);
 	size_t next = 0;
 

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* log_names.c - many maps as one; see log_names.h */
+#include "model/xray/log_names.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+
+/* Of all programs together; with those of a log they fit in 31 bits. */
+#define MAX_NUMBERS (UINT32_C(1) << 30)
+
+struct program {
+	struct seam_xray_map map;
+	uint32_t first, n_ids;
+};
+
+struct programs {
+	SEAM_ARRAY(struct program) items;
+	SEAM_ARRAY(uint32_t) of_log;	/* SEAM_NONE: no map */
+	size_t n_unmapped;		/* logs */
+	const char *unmapped;		/* the first of them */
+	const struct seam_log_notes *notes;
+};
+
+static void note(const struct seam_log_notes *notes, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void note(const struct seam_log_notes *notes, const char *fmt, ...)
+{
+	char text[600];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	if (notes)
+		notes->note(notes->context, text);
+}
+
+/* "DIR/77.xray" as "DIR/77" and @suffix.  False: it has another name. */
+static bool beside(char path[PATH_MAX], const char *log, const char *suffix)
+{
+	size_t n = strlen(log), end = strlen(".xray");
+
+	if (n <= end || strcmp(log + n - end, ".xray") != 0)
+		return false;
+	n = (size_t)snprintf(path, PATH_MAX, "%.*s%s", (int)(n - end), log,
+			     suffix);
+	return n < PATH_MAX;
+}
+
+/* -- event names -------------------------------------------------------- */
+
+static void read_events(struct seam_trace_log *log,
+			const struct seam_log_notes *notes)
+{
+	char path[PATH_MAX], shown[256];
+	struct seam_file file = { 0 };
+	struct seam_err err = { 0 };
+	int r;
+
+	if (!beside(path, log->path, ".events"))
+		return;
+	r = seam_file_read(&file, AT_FDCWD, path, SEAM_EVENT_NAMES_MAX_BYTES,
+			   &err);
+	if (!r)
+		r = seam_event_names_read(&log->event_names, file.bytes, &err);
+	seam_file_close(&file);
+	if (r && r != -ENOENT)
+		note(notes, "cannot read all event names of '%s': %s",
+		     seam_text_copy(shown, sizeof(shown), path,
+				    SEAM_TEXT_TERMINAL), err.cause[0]);
+}
+
+/* -- maps --------------------------------------------------------------- */
+
+/* Whether @x and @y can be the same function; either may have no name. */
+static bool agree(const struct seam_xray_map *a,
+		  const struct seam_xray_mapped *x,
+		  const struct seam_xray_map *b,
+		  const struct seam_xray_mapped *y)
+{
+	return x->addr == y->addr && (!x->name || !y->name ||
+	       strcmp(seam_strings_get(&a->strings, x->name),
+		      seam_strings_get(&b->strings, y->name)) == 0);
+}
+
+/* Whether no function of one map contradicts the other: both are by id. */
+static bool is_same_program(const struct seam_xray_map *a,
+			    const struct seam_xray_map *b)
+{
+	const struct seam_xray_mapped *x = a->functions.items;
+	const struct seam_xray_mapped *y = b->functions.items;
+	const struct seam_xray_mapped *x_end = x + a->functions.n;
+	const struct seam_xray_mapped *y_end = y + b->functions.n;
+
+	if (strcmp(seam_xray_map_program(a), seam_xray_map_program(b)) != 0)
+		return false;
+	while (x < x_end && y < y_end) {
+		if (x->id == y->id && !agree(a, x, b, y))
+			return false;
+		if (x->id <= y->id)
+			x++;
+		else
+			y++;
+	}
+	return true;
+}
+
+static int copy_function(struct seam_xray_map *to,
+			 const struct seam_xray_map *from,
+			 struct seam_xray_mapped f, uint32_t first)
+{
+	const char *name = seam_strings_get(&from->strings, f.name);
+	const char *image = seam_strings_get(&from->strings, f.image);
+
+	f.name = f.name ? seam_strings_put(&to->strings, name) : 0;
+	f.image = f.image ? seam_strings_put(&to->strings, image) : 0;
+	f.id += first;
+	return f.name != SEAM_NONE && f.image != SEAM_NONE &&
+	       SEAM_ARRAY_ADD(&to->functions, f) ? 0 : -ENOMEM;
+}
+
+/* Add to @to what @from has more; both are of one program. */
+static int join(struct seam_xray_map *to, const struct seam_xray_map *from)
+{
+	size_t n = to->functions.n;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < from->functions.n; i++) {
+		const struct seam_xray_mapped *f = &from->functions.items[i];
+		size_t at = SEAM_ARRAY_SEARCH(k, n,
+				to->functions.items[k].id < f->id);
+
+		if (at == n || to->functions.items[at].id != f->id)
+			r = copy_function(to, from, *f, 0);
+		else
+			to->functions.items[at].kinds |= f->kinds;
+	}
+	seam_xray_map_sort(to);
+	return r;
+}
+
+/* The program of @map, which is taken over. */
+static uint32_t find_program(struct programs *programs,
+			     struct seam_xray_map *map)
+{
+	struct program *program;
+	int r;
+
+	for (uint32_t i = 0; i < programs->items.n; i++) {
+		program = &programs->items.items[i];
+		if (!is_same_program(&program->map, map))
+			continue;
+		r = join(&program->map, map);
+		seam_xray_map_fini(map);
+		return r ? SEAM_NONE : i;
+	}
+	program = SEAM_ARRAY_PUSH(&programs->items);
+	if (!program) {
+		seam_xray_map_fini(map);
+		return SEAM_NONE;
+	}
+	*program = (struct program) { .map = *map };
+	return (uint32_t)programs->items.n - 1;
+}
+
+/* "77.yaml cannot be read", or which log has none. */
+static void note_map(struct programs *programs, const char *log,
+		     const struct seam_err *err)
+{
+	char text[SEAM_ERR_TEXT];
+
+	if (err->code != -ENOENT) {
+		seam_err_text(err, text);
+		note(programs->notes, "%s", text);
+	}
+	if (programs->n_unmapped++ == 0)
+		programs->unmapped = log;
+}
+
+/* The map beside one log: 0, also where there is none, or -ENOMEM. */
+static int add_log(struct programs *programs, const char *log)
+{
+	struct seam_xray_map map = { 0 };
+	struct seam_err err = { 0 };
+	uint32_t program = SEAM_NONE;
+	char path[PATH_MAX];
+	int r = beside(path, log, ".yaml") ?
+		seam_xray_map_open(&map, path, &err) :
+		seam_err_set(&err, -ENOENT, "no name");
+
+	if (r == -ENOMEM)
+		return r;
+	if (r) {
+		note_map(programs, log, &err);
+	} else {
+		program = find_program(programs, &map);
+		if (program == SEAM_NONE)
+			return -ENOMEM;
+	}
+	return SEAM_ARRAY_ADD(&programs->of_log, program) ? 0 : -ENOMEM;
+}
+
+static int read_maps(struct programs *programs, const struct seam_trace *trace)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < trace->logs.n; i++)
+		r = add_log(programs, trace->logs.items[i].path);
+	return r;
+}
+
+/* -- the numbering ------------------------------------------------------ */
+
+/* Give @program its range of numbers, from @first on. */
+static int add_program(struct seam_xray_map *names, struct program *program,
+		       uint32_t first)
+{
+	const struct seam_xray_map *map = &program->map;
+	uint32_t n = map->functions.items[map->functions.n - 1].id + 1;
+	int r = 0;
+
+	if (n > MAX_NUMBERS - first)	/* it stays without names */
+		return 0;
+	program->first = first;
+	program->n_ids = n;
+	for (size_t i = 0; !r && i < map->functions.n; i++)
+		r = copy_function(names, map, map->functions.items[i], first);
+	return r;
+}
+
+static void set_ids(struct seam_trace *trace, const struct programs *programs,
+		    uint32_t others)
+{
+	for (size_t i = 0; i < trace->logs.n; i++) {
+		struct seam_trace_ids *ids = &trace->logs.items[i].ids;
+		uint32_t id = programs->of_log.items[i];
+
+		*ids = (struct seam_trace_ids) { .others = others };
+		if (id == SEAM_NONE)
+			continue;
+		ids->first = programs->items.items[id].first;
+		ids->n = programs->items.items[id].n_ids;
+	}
+}
+
+static int number(struct seam_xray_map *names, struct seam_trace *trace,
+		  struct programs *programs)
+{
+	uint32_t first = 0;
+	int r = 0;
+
+	if (programs->items.n == 1 && programs->n_unmapped == 0) {
+		*names = programs->items.items[0].map;
+		programs->items.items[0].map = (struct seam_xray_map) { 0 };
+		return 0;
+	}
+	for (size_t i = 0; !r && i < programs->items.n; i++) {
+		struct program *program = &programs->items.items[i];
+
+		r = add_program(names, program, first);
+		first += program->n_ids;
+	}
+	names->others = first;
+	set_ids(trace, programs, first);
+	return r;
+}
+
+static void fini_programs(struct programs *programs)
+{
+	for (size_t i = 0; i < programs->items.n; i++)
+		seam_xray_map_fini(&programs->items.items[i].map);
+	free(programs->items.items);
+	free(programs->of_log.items);
+}
+
+/* How to get the names that are not there. */
+static void note_unmapped(const struct programs *programs)
+{
+	char shown[256], path[PATH_MAX];
+
+	if (programs->n_unmapped == 0)
+		return;
+	seam_text_copy(shown, sizeof(shown), programs->unmapped,
+		       SEAM_TEXT_TERMINAL);
+	if (programs->n_unmapped > 1)
+		note(programs->notes, "functions of %zu logs are numbers, as "
+		     "in '%s': they have no map (PID.yaml) beside them; "
+		     "--map PROGRAM names the functions",
+		     programs->n_unmapped, shown);
+	else if (beside(path, programs->unmapped, ".yaml"))
+		note(programs->notes, "functions of '%s' are numbers: it has "
+		     "no map beside it; --map PROGRAM names them", shown);
+	else
+		note(programs->notes, "functions are numbers: --map PROGRAM "
+		     "names them");
+}
+
+int seam_log_names_open(struct seam_xray_map *names, struct seam_trace *trace,
+			const char *path, const struct seam_log_notes *notes,
+			struct seam_err *err)
+{
+	struct programs programs = { .notes = notes };
+	int r;
+
+	*names = (struct seam_xray_map) { 0 };
+	for (size_t i = 0; i < trace->logs.n; i++)
+		read_events(&trace->logs.items[i], notes);
+	if (path)
+		return seam_xray_map_open(names, path, err);
+	r = read_maps(&programs, trace);
+	if (!r)
+		r = number(names, trace, &programs);
+	if (!r)
+		note_unmapped(&programs);
+	fini_programs(&programs);
+	if (r)
+		seam_xray_map_fini(names);
+	return r ? seam_err_no_memory(err) : 0;
+}
