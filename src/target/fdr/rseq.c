@@ -18,9 +18,7 @@ struct own {
 	uint32_t cpu_id_start;
 	uint32_t cpu_id;
 	uint64_t rseq_cs;
-	uint32_t flags;
-	uint32_t registered;	/* not the kernel's: padding up to 32 bytes */
-	uint32_t unused[2];
+	uint32_t flags, node_id, mm_cid, unused;
 } __attribute__((aligned(OWN_BYTES)));
 
 _Static_assert(sizeof(struct own) == OWN_BYTES, "");
@@ -31,6 +29,9 @@ static __thread struct own own
 	__attribute__((tls_model("initial-exec"))) = {
 	.cpu_id = (uint32_t)RSEQ_CPU_ID_UNINITIALIZED,
 };
+
+static __thread bool registered
+	__attribute__((tls_model("initial-exec")));
 
 ptrdiff_t seam_fdr_rseq_offset;
 static bool is_own;
@@ -57,18 +58,18 @@ static struct own *in_use(void)
 
 bool seam_fdr_rseq_register(void)
 {
-	if (!is_own || own.registered)
+	if (!is_own || registered)
 		return true;
 	if (seam_fdr_syscall4(SYS_rseq, (long)&own, OWN_BYTES, 0,
 			      RSEQ_SIGNATURE) < 0)
 		return false;
-	own.registered = 1;
+	registered = true;
 	return true;
 }
 
 bool seam_fdr_rseq_is_active(void)
 {
-	return !is_own || own.registered;
+	return !is_own || registered;
 }
 
 uint32_t seam_fdr_rseq_cpu(void)

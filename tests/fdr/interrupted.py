@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A signal at every instruction of the recorder: interrupted.py TRACER PROGRAM
+
+The instructions are those of the objects that trampolines run in, as objdump
+finds them in PROGRAM, which is linked at fixed addresses.  Prints TAP.
+"""
+import re
+import subprocess
+import sys
+
+WAYS = 6
+CODE = re.compile(r"^(seam_fdr_(?!.*_init$|local)\w+|look|try|record|commit"
+                  r"|begin_chunk|end_chunk|build|take_back|delta_of_last"
+                  r"|begin_thread|claim_area|own_state|take_state|claim)$")
+# All instructions of these are reached, but those of an aborted sequence,
+# which nothing interrupts at its first instruction.
+WHOLE = {"plain": ("seam_fdr_entry", "seam_fdr_exit", "seam_fdr_tail"),
+         "checked": ("seam_fdr_checked_entry", "seam_fdr_checked_exit",
+                     "seam_fdr_checked_tail")}
+
+tracer, program = sys.argv[1:]
+
+
+def instructions():
+    """{function: [address]} of the recorder's code."""
+    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program],
+                          check=True, capture_output=True, text=True).stdout
+    found, name = {}, None
+    for line in text.splitlines():
+        if match := re.match(r"^[0-9a-f]+ <(\S+)>:$", line):
+            name = match[1] if CODE.match(match[1]) else None
+        elif name and (match := re.match(r"^ +([0-9a-f]+):\t", line)):
+            found.setdefault(name, []).append(match[1])
+    return found
+
+
+print("1..4")
+failed = False
+code = instructions()
+addresses = [a for function in code.values() for a in function]
+for number, kind in enumerate(WHOLE, 1):
+    ran = subprocess.run([tracer, str(WAYS), program, kind],
+                         input="\n".join(addresses), text=True,
+                         capture_output=True)
+    print(f"# {kind}: {ran.stdout.strip()} {ran.stderr.strip()}")
+    failed |= ran.returncode != 0
+    print(f"{'not ok' if ran.returncode else 'ok'} {number} - {kind}: a signal"
+          " at each instruction loses, tears and disorders no record")
+# That the signals come where they are meant to.
+for number, (kind, functions) in enumerate(WHOLE.items(), 3):
+    inside = [a for f in functions for a in code.get(f, [])]
+    ran = subprocess.run([tracer, str(WAYS), program, kind],
+                         input="\n".join(inside), text=True,
+                         capture_output=True)
+    match = re.match(r"(\d+) of (\d+) ", ran.stdout)
+    ok = match and int(match[1]) >= int(match[2]) * 9 // 10 > 30
+    failed |= not ok
+    print(f"{'ok' if ok else 'not ok'} {number} - {kind}: the trampolines' "
+          "instructions are reached")
+    print(f"# {ran.stdout.strip()}")
+sys.exit(failed)

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rounds.c - a program to be interrupted, round after round, by interrupted.c
+ *
+ * A round calls functions of each kind, by one of several ways through the
+ * recorder, between two int3 instructions of its own, at which interrupted.c
+ * sets and removes its breakpoint.  A signal may come anywhere in between.
+ * After a round the records must be those of the calls, with the handler's four
+ * at one place, or at none when no signal came.
+ *
+ * argument: plain or checked
+ */
+#include "area_walk.h"
+#include "patcher.h"
+
+#include "target/fdr/fdr_record.h"
+#include "target/fdr/rseq.h"
+#include "target/fdr/source_local.h"
+#include "target/fdr/thread_area.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#define HIDDEN __attribute__((xray_never_instrument))
+#define SHOWN __attribute__((xray_always_instrument, noinline))
+
+enum way {
+	FAST,
+	NEW_CHUNK,		/* the cursor is at the end of one */
+	NEW_CPU,
+	WRAP,
+	NEW_THREAD,
+	END_CHUNK,		/* arguments and an event do not fit */
+	N_WAYS,
+};
+
+static uint32_t id_leaf, id_tail, id_target, id_handler;
+static volatile sig_atomic_t n_handlers;
+static uint64_t n_signals;
+
+SHOWN void leaf(void)
+{
+	__asm__ volatile("");
+}
+
+SHOWN void target(void)
+{
+	__asm__ volatile("");
+}
+
+SHOWN void tail(void)
+{
+	__asm__ volatile("");
+	__attribute__((musttail)) return target();
+}
+
+SHOWN void handler(int signal)
+{
+	(void)signal;
+	n_handlers++;
+	leaf();
+}
+
+static const struct walk_record expected[] = {
+	{ .kind = SEAM_XRAY_ENTRY, .function = 1 },	/* leaf */
+	{ .kind = SEAM_XRAY_EXIT, .function = 1 },
+	{ .kind = SEAM_XRAY_ENTRY, .function = 2 },	/* tail */
+	{ .kind = SEAM_XRAY_TAIL_EXIT, .function = 2 },
+	{ .kind = SEAM_XRAY_ENTRY, .function = 3 },	/* target */
+	{ .kind = SEAM_XRAY_EXIT, .function = 3 },
+	{ .kind = SEAM_XRAY_ENTRY_ARGS, .function = 1 },
+	{ .kind = SEAM_XRAY_ARGUMENT, .value = UINT64_MAX },
+	{ .kind = SEAM_XRAY_ARGUMENT, .value = 0x123456789abcdef0 },
+	{ .kind = SEAM_XRAY_CUSTOM, .bytes = 11 },
+	{ .kind = SEAM_XRAY_TYPED, .bytes = 0, .type = 0xabcd },
+	/* an entry that is taken back, or not: a signal is between */
+	{ .kind = SEAM_XRAY_ENTRY, .function = 3 },
+};
+
+enum { N_EXPECTED = sizeof(expected) / sizeof(*expected) };
+
+HIDDEN static void die(const char *why, enum way way, size_t at)
+{
+	printf("not ok - %s: way %d, record %zu, %llu signals\n", why, way, at,
+	       (unsigned long long)n_signals);
+	fflush(stdout);
+	_exit(1);
+}
+
+HIDDEN static void fill(uint64_t to)
+{
+	while (*seam_fdr_self.cursor % SEAM_XRAY_CHUNK_BYTES != to)
+		seam_fdr_record(seam_xray_word(1, SEAM_XRAY_ENTRY), NULL, 0);
+}
+
+HIDDEN static void set_way(enum way way)
+{
+	struct seam_fdr_state *state;
+	uint64_t at;
+
+	if (way == NEW_THREAD) {
+		seam_fdr_thread_end();
+		return;
+	}
+	/* room for the round in this chunk, with its preamble */
+	for (leaf(); *seam_fdr_self.cursor % SEAM_XRAY_CHUNK_BYTES > 32768; )
+		leaf();
+	state = seam_fdr_self.state;
+	if (way == NEW_CHUNK)
+		fill(0);
+	if (way == END_CHUNK)
+		fill(SEAM_XRAY_CHUNK_BYTES - 80);
+	at = *seam_fdr_self.cursor >> 3 & 1;
+	if (way == NEW_CPU)
+		state->at[at].cpu ^= 1;
+	if (way == WRAP)
+		state->at[at].tsc -= UINT64_C(1) << 33;
+}
+
+/* The handler's four, the first of which is read. */
+HIDDEN static bool is_handler(struct walk *w)
+{
+	struct walk_record r;
+
+	return walk_next(w, &r) && r.kind == SEAM_XRAY_ENTRY &&
+	       r.function == id_leaf &&
+	       walk_next(w, &r) && r.kind == SEAM_XRAY_EXIT &&
+	       r.function == id_leaf &&
+	       walk_next(w, &r) && r.kind == SEAM_XRAY_EXIT &&
+	       r.function == id_handler;
+}
+
+HIDDEN static bool is_same(const struct walk_record *r,
+			   const struct walk_record *want)
+{
+	const uint32_t ids[] = { 0, id_leaf, id_tail, id_target };
+
+	return r->kind == want->kind && r->function == ids[want->function] &&
+	       r->value == want->value && r->bytes == want->bytes &&
+	       r->type == want->type &&
+	       (!r->bytes || !memcmp(r->payload, "the payload", r->bytes));
+}
+
+/* @from, @tsc: where the round began.  @rewound: without the last entry. */
+HIDDEN static void check(enum way way, uint64_t from, uint64_t tsc,
+			 bool rewound)
+{
+	struct seam_fdr_state *state = seam_fdr_self.state;
+	size_t n = 0, want = N_EXPECTED - rewound;
+	struct walk_record r;
+	struct walk w = {
+		.area = state->area.bytes, .mask = state->area.size - 1,
+		.at = from, .end = *state->area.cursor, .tsc = tsc,
+	};
+	uint64_t last = 0;
+	int handlers = 0;
+
+	while (walk_next(&w, &r)) {
+		if (r.tsc < last)
+			die("a time that steps back", way, n);
+		last = r.tsc;
+		if (r.function == id_handler) {
+			if (!is_handler(&w))
+				die("a torn handler", way, n);
+			handlers++;
+		} else if (n >= want || !is_same(&r, &expected[n++])) {
+			die("another record", way, n);
+		}
+	}
+	if (w.problem)
+		die(w.problem, way, n);
+	if (n != want)
+		die("lost records", way, n);
+	if (handlers != n_handlers)
+		die("lost handlers", way, n);
+	/* the next delta is of the last record, wherever one was taken back */
+	if (state->at[w.at >> 3 & 1].tsc != w.tsc)
+		die("the time of the last record", way, n);
+	if (*state->area.n_lost)
+		die("lost", way, n);
+}
+
+HIDDEN static void round_of(enum way way)
+{
+	const uint64_t arguments[] = { UINT64_MAX, 0x123456789abcdef0 };
+	uint64_t from, tsc;
+	bool rewound;
+
+	set_way(way);
+	from = *seam_fdr_self.cursor;
+	tsc = seam_fdr_self.state->at[from >> 3 & 1].tsc;
+	n_handlers = 0;
+	__asm__ volatile("int3");
+	leaf();
+	tail();
+	seam_fdr_record(seam_xray_word(id_leaf, SEAM_XRAY_ENTRY_ARGS),
+			arguments, 2);
+	seam_fdr_event(SEAM_XRAY_CUSTOM, 0, "the payload", 11);
+	seam_fdr_event(SEAM_XRAY_TYPED, 0xabcd, NULL, 0);
+	seam_fdr_record(seam_xray_word(id_target, SEAM_XRAY_ENTRY), NULL, 0);
+	rewound = seam_fdr_rewind(seam_xray_word(id_target, SEAM_XRAY_ENTRY),
+				  UINT64_MAX);
+	__asm__ volatile("int3");
+	check(way, from, tsc, rewound);
+	n_signals += (uint64_t)n_handlers;
+}
+
+HIDDEN int main(int argc, char **argv)
+{
+	bool checked = argc > 1 && !strcmp(argv[1], "checked");
+
+	seam_fdr_local_bytes = 4 * SEAM_XRAY_CHUNK_BYTES;
+	seam_fdr_local_free_running = true;
+	seam_fdr_rseq_init(false);
+	if (seam_fdr_thread_init(&seam_fdr_source_local))
+		return 2;
+	patcher_patch(checked ? &patcher_checked : &patcher_plain);
+	id_leaf = patcher_id((void *)leaf);
+	id_tail = patcher_id((void *)tail);
+	id_target = patcher_id((void *)target);
+	id_handler = patcher_id((void *)handler);
+	signal(SIGUSR1, handler);
+	/* the tracer ends it, with a signal */
+	for (unsigned int i = 0;; i++)
+		round_of((enum way)(i % N_WAYS));
+}
