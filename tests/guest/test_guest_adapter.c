@@ -326,34 +326,6 @@ static void frames_are_those_of_each_activation(void **state)
 				(uintptr_t)__stop_toy_code);
 }
 
-static size_t n_fresh(void)
-{
-	toy.top = NULL;
-	toy.n = 0;
-	toy_run(3, take);
-	return sample->n_fresh;
-}
-
-/* What did not fit, or is for a forked child's recorder, is written again. */
-static void names_are_given_once_and_again_on_request(void **state)
-{
-	const struct seam_guest_sample *s = sample;
-	uint32_t id;
-
-	(void)state;
-	assert_int_equal(n_fresh(), 0);
-	id = s->frames[1].id;
-	seam_guest_announce_again(id);
-	seam_guest_announce_again(0);
-	seam_guest_announce_again(UINT32_MAX);
-	assert_int_equal(n_fresh(), 1);
-	assert_int_equal(s->fresh[0], id);
-	assert_int_equal(n_fresh(), 0);
-	seam_guest_announce_all_again();
-	assert_int_equal(n_fresh(), 3);
-	assert_int_equal(n_fresh(), 0);
-}
-
 static void (*damage)(void);
 
 static void damage_and_take(void)
@@ -473,7 +445,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(no_object_and_no_reason_is_no_refusal),
 		cmocka_unit_test(a_refusal_has_the_adapters_reason),
 		cmocka_unit_test(frames_are_those_of_each_activation),
-		cmocka_unit_test(names_are_given_once_and_again_on_request),
 		cmocka_unit_test(damaged_frames_end_a_segment_with_the_reason),
 		cmocka_unit_test(activations_are_walked_however_deeply_nested),
 		cmocka_unit_test(
