@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_fdr_registers.c - a trampoline leaves no trace in the program
+ *
+ * Through each trampoline, with random registers and stacks of any alignment,
+ * by each way through the recorder: general registers, flags, MXCSR, x87,
+ * vectors of 512 bits and their masks, and the stack above stay as they are.
+ */
+#include "target/fdr/fdr_record.h"
+#include "target/fdr/rseq.h"
+#include "target/fdr/source_local.h"
+#include "target/fdr/thread_area.h"
+#include "target/fdr/trampolines.h"
+
+#include <cpuid.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* registers.S has the offsets. */
+struct registers {
+	uint64_t gpr[13], flags, mxcsr, sp;
+	uint8_t x87[2][16];
+	uint16_t masks[8], unused[8];
+	uint8_t vectors[32][64];
+};
+
+_Static_assert(offsetof(struct registers, x87) == 128, "");
+_Static_assert(offsetof(struct registers, masks) == 160, "");
+_Static_assert(offsetof(struct registers, vectors) == 192, "");
+
+extern void through(struct registers *registers, const char *trampoline,
+		    uint32_t word, int is_exit, void *stack);
+
+int has_avx512;
+static _Atomic uint64_t never_read;
+
+enum way {
+	FAST,
+	NEW_CHUNK,
+	NEW_CPU,
+	WRAP,
+	NEW_THREAD,
+	FULL,
+	N_WAYS,
+};
+
+enum {
+	STACK = 16 << 10,
+	FLAGS = 0xcd5,		/* CF PF AF ZF SF DF OF, without DF: below */
+	DIRECTION = 0x400,
+	ROUNDS = 2000,
+};
+
+static const struct {
+	const char *name, *code;
+	bool is_exit, keeps_flags;
+} trampolines[] = {
+	{ "entry", seam_fdr_entry, false, false },
+	{ "exit", seam_fdr_exit, true, false },
+	{ "tail", seam_fdr_tail, false, true },
+	{ "checked entry", seam_fdr_checked_entry, false, false },
+	{ "checked exit", seam_fdr_checked_exit, true, false },
+	{ "checked tail", seam_fdr_checked_tail, false, true },
+};
+
+static void fill(void *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		((uint8_t *)bytes)[i] = (uint8_t)random();
+}
+
+/* Any, but of numbers that the FPU stores as it loaded them. */
+static void make_random(struct registers *r)
+{
+	fill(r, sizeof(*r));
+	r->flags = (r->flags & FLAGS & ~(uint64_t)DIRECTION) | 2;
+	r->mxcsr = 0x1f80 | (r->mxcsr & 0x6000);
+	for (int i = 0; i < 2; i++) {
+		r->x87[i][7] |= 0x80;	/* normal */
+		r->x87[i][8] = 0xff;
+		r->x87[i][9] = 0x3f;
+	}
+	if (!has_avx512)
+		for (int i = 0; i < 32; i++)
+			memset(r->vectors[i] + (i < 16 ? 16 : 0), 0,
+			       i < 16 ? 48 : 64);
+}
+
+static void set_way(enum way way)
+{
+	struct seam_fdr_state *state;
+	uint64_t at;
+
+	if (way == NEW_THREAD) {
+		seam_fdr_thread_end();
+		return;
+	}
+	seam_fdr_record(seam_xray_word(1, SEAM_XRAY_ENTRY), NULL, 0);
+	state = seam_fdr_self.state;
+	at = *state->area.cursor >> 3 & 1;
+	if (way == NEW_CHUNK || way == FULL)
+		while (*state->area.cursor % SEAM_XRAY_CHUNK_BYTES)
+			seam_fdr_record(seam_xray_word(1, SEAM_XRAY_ENTRY),
+					NULL, 0);
+	if (way == NEW_CPU)
+		state->at[at].cpu ^= 1;
+	if (way == WRAP)
+		state->at[at].tsc -= UINT64_C(1) << 33;
+	state->area.tail = way == FULL ? &never_read : NULL;
+}
+
+static void check(size_t t, enum way way, size_t misalign, size_t *most)
+{
+	static uint8_t stack[STACK + 1024], before[sizeof(stack)];
+	struct registers in, out;
+	uint8_t *sp = stack + STACK - misalign;
+	uint64_t flags = trampolines[t].keeps_flags ? FLAGS : 0;
+	size_t used = STACK - misalign;
+
+	make_random(&in);
+	out = in;
+	fill(stack, sizeof(stack));
+	memcpy(before, stack, sizeof(stack));
+	set_way(way);
+	through(&out, trampolines[t].code, seam_xray_word(7, SEAM_XRAY_ENTRY),
+		trampolines[t].is_exit, sp);
+	assert_memory_equal(out.gpr, in.gpr, sizeof(in.gpr));
+	assert_int_equal(out.flags & (flags | DIRECTION), in.flags & flags);
+	assert_int_equal((uint32_t)out.mxcsr, (uint32_t)in.mxcsr);
+	assert_int_equal(out.sp, (uintptr_t)sp);
+	assert_memory_equal(out.x87[0], in.x87[0], 10);
+	assert_memory_equal(out.x87[1], in.x87[1], 10);
+	assert_memory_equal(out.masks + 1, in.masks + 1,
+			    sizeof(in.masks) - sizeof(in.masks[0]));
+	assert_memory_equal(out.vectors, in.vectors, sizeof(in.vectors));
+	assert_memory_equal(sp, before + (sp - stack),
+			    sizeof(stack) - (size_t)(sp - stack));
+	for (size_t i = 0; i < used; i++)
+		if (stack[i] != before[i]) {
+			*most = used - i > *most ? used - i : *most;
+			break;
+		}
+}
+
+static void registers_and_stack_stay(void **unused)
+{
+	size_t most = 0;
+
+	(void)unused;
+	for (size_t i = 0; i < ROUNDS; i++) {
+		size_t t = i % 6;
+		enum way way = (enum way)(i / 6 % N_WAYS);
+
+		check(t, way, 8 * (size_t)(random() % 16), &most);
+	}
+	print_message("# of the stack %zu bytes are used\n", most);
+	assert_in_range(most, 64, 6000);
+}
+
+/* libc may use any of these. */
+static int claim(uint32_t tid, struct seam_fdr_area *area)
+{
+	__asm__ volatile("fldpi; fstp %%st(0); pxor %%xmm0, %%xmm0;"
+			 "pxor %%xmm7, %%xmm7; pxor %%xmm15, %%xmm15"
+			 ::: "xmm0", "xmm7", "xmm15");
+	if (has_avx512)
+		__asm__ volatile("vpxorq %%zmm3, %%zmm3, %%zmm3;"
+				 "vpxorq %%zmm29, %%zmm29, %%zmm29;"
+				 "kxorw %%k5, %%k5, %%k5; vzeroall"
+				 ::: "memory");
+	return seam_fdr_source_local.claim(tid, area);
+}
+
+static void close_area(struct seam_fdr_area *area)
+{
+	seam_fdr_source_local.close(area);
+}
+
+static void lose(void)
+{
+}
+
+int main(void)
+{
+	static const struct seam_fdr_source source = {
+		.claim = claim, .close = close_area, .lose = lose,
+	};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(registers_and_stack_stay),
+	};
+	uint32_t a, b, c, d, low = 0, high;
+
+	if (__get_cpuid(1, &a, &b, &c, &d) && c >> 27 & 1)
+		__asm__("xgetbv" : "=a" (low), "=d" (high) : "c" (0));
+	has_avx512 = __get_cpuid_count(7, 0, &a, &b, &c, &d) && b >> 16 & 1 &&
+		     (low & 0xe6) == 0xe6;
+	seam_fdr_local_bytes = 4 * SEAM_XRAY_CHUNK_BYTES;
+	seam_fdr_local_free_running = true;
+	seam_fdr_rseq_init(false);
+	if (seam_fdr_thread_init(&source))
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
