@@ -48,7 +48,7 @@ static void patcher_write(uint8_t *at, uint32_t word, uint8_t opcode,
 }
 
 /* The id of the function at @function, which has sleds; 0: it has none. */
-static uint32_t patcher_id(const void *function)
+static inline uint32_t patcher_id(const void *function)
 {
 	const uint8_t *before = NULL;
 	uint32_t id = 0;
@@ -66,7 +66,7 @@ static uint32_t patcher_id(const void *function)
 }
 
 /* Ids are 1 and up, in the order of the map.  Returns how many. */
-static uint32_t patcher_patch(const struct patcher_code *code)
+static inline uint32_t patcher_patch(const struct patcher_code *code)
 {
 	uintptr_t low = UINTPTR_MAX, high = 0;
 	const uint8_t *before = NULL;
