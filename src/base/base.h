@@ -39,6 +39,23 @@ struct seam_bytes {
 	size_t size;
 };
 
+/* A number at @from, of any alignment, in this machine's order. */
+static inline uint32_t seam_u32_at(const void *from)
+{
+	uint32_t v;
+
+	memcpy(&v, from, sizeof(v));
+	return v;
+}
+
+static inline uint64_t seam_u64_at(const void *from)
+{
+	uint64_t v;
+
+	memcpy(&v, from, sizeof(v));
+	return v;
+}
+
 #ifdef __GNUC__
 #undef sprintf	/* a macro of glibc's where clang compiles */
 #pragma GCC poison strcpy strcat sprintf vsprintf strtok gets

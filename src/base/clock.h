@@ -14,12 +14,18 @@ static inline uint64_t seam_clock_of(struct timespec t)
 	return (uint64_t)t.tv_sec * SEAM_NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-static inline uint64_t seam_clock_ns(void)
+/* Of a clock that can be read. */
+static inline uint64_t seam_clock_now(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return seam_clock_of(t);
+}
+
+static inline uint64_t seam_clock_ns(void)
+{
+	return seam_clock_now(CLOCK_MONOTONIC);
 }
 
 /* CPU time of the calling thread; 0: it cannot be read. */

@@ -42,10 +42,10 @@ static uint64_t sip_bytes(struct seam_sip *s, const uint8_t *p, size_t size,
 	uint8_t last[8] = { 0 };
 
 	for (; size >= 8; size -= 8, p += 8)
-		seam_sip_word(s, le64toh(seam_hash_word(p)));
+		seam_sip_word(s, le64toh(seam_u64_at(p)));
 	if (size)
 		memcpy(last, p, size);
-	return seam_sip_end(s, total << 56 | le64toh(seam_hash_word(last)));
+	return seam_sip_end(s, total << 56 | le64toh(seam_u64_at(last)));
 }
 
 uint64_t seam_hash_sip(const struct seam_hash_key *key, const void *data,
@@ -98,15 +98,15 @@ uint64_t seam_hash_stable(const void *data, size_t size, uint64_t seed)
 		for (; size >= 64; size -= 64, p += 64)
 			for (size_t i = 0; i < 4; i++)
 				lanes[i] = fold(lanes[i] ^ PI_0 ^
-						seam_hash_word(p + 16 * i),
-						PI_1 ^ seam_hash_word(
+						seam_u64_at(p + 16 * i),
+						PI_1 ^ seam_u64_at(
 							p + 16 * i + 8));
 		hash = fold(lanes[0] ^ lanes[1], PI_0) ^
 		       fold(lanes[2] ^ lanes[3], PI_1);
 	}
 	for (; size >= 16; size -= 16, p += 16)
-		hash = fold(hash ^ PI_0 ^ seam_hash_word(p),
-			    PI_1 ^ seam_hash_word(p + 8));
+		hash = fold(hash ^ PI_0 ^ seam_u64_at(p),
+			    PI_1 ^ seam_u64_at(p + 8));
 	if (size > 8) {
 		memcpy(&a, p, 8);
 		memcpy(&b, p + 8, size - 8);

@@ -120,14 +120,6 @@ uint64_t seam_hash_sip(const struct seam_hash_key *key, const void *data,
 /* A hash of @size bytes and @seed, a number or 0. */
 uint64_t seam_hash_bytes(const void *data, size_t size, uint64_t seed);
 
-static inline uint64_t seam_hash_word(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 /* -- callchains --------------------------------------------------------- */
 
 __extension__ typedef unsigned __int128 seam_u128;
@@ -152,10 +144,10 @@ static inline seam_u128 seam_hash_nh(const struct seam_hash_key *key,
 
 #pragma GCC unroll 4
 	for (k += 2; n >= 2; n -= 2, k += 2, p += 16)
-		sum += seam_hash_product(seam_hash_word(p) + k[0],
-					 seam_hash_word(p + 8) + k[1]);
+		sum += seam_hash_product(seam_u64_at(p) + k[0],
+					 seam_u64_at(p + 8) + k[1]);
 	if (n)
-		sum += seam_hash_product(seam_hash_word(p) + k[0], k[1]);
+		sum += seam_hash_product(seam_u64_at(p) + k[0], k[1]);
 	return sum;
 }
 

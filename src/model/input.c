@@ -7,8 +7,8 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "model/load.h"
 
 /* No recorder writes one this large: a line of JSON for each ring. */
@@ -82,17 +82,13 @@ static int open_folder(struct seam_input *input, const char *folder,
 static void note_time(struct seam_input *input)
 {
 	char data[PATH_MAX];
-	struct timespec at;
 	struct stat st;
 
 	snprintf(data, sizeof(data), "%s%s", input->path,
 		 input->folder ? "/data" : "");
-	if (strcmp(input->path, "-") != 0 && stat(data, &st) == 0)
-		at = st.st_mtim;
-	else
-		clock_gettime(CLOCK_REALTIME, &at);
-	input->written_ns = (uint64_t)at.tv_sec * 1000000000 +
-				(uint64_t)at.tv_nsec;
+	input->written_ns =
+		strcmp(input->path, "-") != 0 && stat(data, &st) == 0 ?
+		seam_clock_of(st.st_mtim) : seam_clock_now(CLOCK_REALTIME);
 }
 
 int seam_input_open(struct seam_input *input, const char *path,

@@ -4,9 +4,9 @@
 
 #include <fcntl.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "symbol/elf/build_id.h"
 
@@ -97,11 +97,7 @@ static uint64_t to_utc(const struct seam_origin *origin, uint64_t time_ns)
 /* UTC when this machine was booted. */
 static uint64_t boot_ns(void)
 {
-	struct timespec now, up;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	clock_gettime(CLOCK_BOOTTIME, &up);
-	return (uint64_t)(now.tv_sec - up.tv_sec) * 1000000000;
+	return seam_clock_now(CLOCK_REALTIME) - seam_clock_now(CLOCK_BOOTTIME);
 }
 
 size_t seam_origin_vdso(const struct seam_origin *origin,

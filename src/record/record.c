@@ -290,11 +290,7 @@ static void connect_readers(struct seam_session *s)
 
 static void set_start(struct seam_session *s)
 {
-	struct timespec wall;
-
-	clock_gettime(CLOCK_REALTIME, &wall);
-	s->start_wall_ns = (uint64_t)wall.tv_sec * SEAM_NS_PER_S +
-			   (uint64_t)wall.tv_nsec;
+	s->start_wall_ns = seam_clock_now(CLOCK_REALTIME);
 	s->start_ns = seam_clock_ns();
 }
 

@@ -27,6 +27,13 @@ enum seam_vmstate {
 	SEAM_VMSTATE_NONE = UINT8_MAX,	/* not known, or no VM */
 };
 
+/* Whether a sample of sysprof's in this state has a Lua stack. */
+static inline bool seam_vmstate_has_stack(enum seam_vmstate state)
+{
+	return state == SEAM_VMSTATE_LFUNC || state == SEAM_VMSTATE_FFUNC ||
+	       state == SEAM_VMSTATE_CFUNC;
+}
+
 /* "INTERP", ...; NULL for other numbers. */
 const char *seam_vmstate_name(enum seam_vmstate state);
 

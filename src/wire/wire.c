@@ -110,16 +110,6 @@ static size_t put_uint(uint8_t *buf, size_t cap, size_t pos, uint64_t v,
 	return put(buf, cap, pos, bytes, n);
 }
 
-size_t seam_wire_put_uleb(uint8_t to[SEAM_ULEB_BYTES], uint64_t v)
-{
-	size_t n = 0;
-
-	for (; v > 0x7f; v >>= 7)
-		to[n++] = (uint8_t)(v | 0x80);
-	to[n++] = (uint8_t)v;
-	return n;
-}
-
 static size_t put_uleb(uint8_t *buf, size_t cap, size_t pos, uint64_t v)
 {
 	uint8_t bytes[SEAM_ULEB_BYTES];

@@ -114,7 +114,16 @@ enum { SEAM_ULEB_BYTES = 10 };	/* of the longest ULEB128 of 64 bits */
 uint64_t seam_wire_uleb(struct seam_cursor *c);
 
 /* Write @v as ULEB128 of the fewest bytes; returns their number. */
-size_t seam_wire_put_uleb(uint8_t to[SEAM_ULEB_BYTES], uint64_t v);
+static inline size_t seam_wire_put_uleb(uint8_t to[SEAM_ULEB_BYTES],
+					uint64_t v)
+{
+	size_t n = 0;
+
+	for (; v > 0x7f; v >>= 7)
+		to[n++] = (uint8_t)(v | 0x80);
+	to[n++] = (uint8_t)v;
+	return n;
+}
 
 /* The value of an integer field of @rec, zero-extended. */
 uint64_t seam_wire_uint(const struct seam_field *f, const void *rec);

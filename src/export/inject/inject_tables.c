@@ -7,6 +7,7 @@
 
 #include "base/cursor.h"
 #include "base/strings.h"
+#include "wire/wire.h"
 
 /* ---- buffers ---- */
 
@@ -50,9 +51,9 @@ void seam_inject_align(struct seam_inject_buffer *b, size_t align)
 
 static void put_uleb(struct seam_inject_buffer *b, uint64_t v)
 {
-	for (; v >= 0x80; v >>= 7)
-		seam_inject_u8(b, (uint8_t)(v | 0x80));
-	seam_inject_u8(b, (uint8_t)v);
+	uint8_t bytes[SEAM_ULEB_BYTES];
+
+	seam_inject_put(b, bytes, seam_wire_put_uleb(bytes, v));
 }
 
 static void put_sleb(struct seam_inject_buffer *b, int64_t v)

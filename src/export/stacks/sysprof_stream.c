@@ -250,12 +250,6 @@ static int take_stack(struct stream_writer *w, size_t i)
 	return r;
 }
 
-static bool has_lua(enum seam_vmstate state)
-{
-	return state == SEAM_VMSTATE_LFUNC || state == SEAM_VMSTATE_FFUNC ||
-	       state == SEAM_VMSTATE_CFUNC;
-}
-
 static int put_sample(struct stream_writer *w, size_t i)
 {
 	enum seam_vmstate state = (enum seam_vmstate)
@@ -274,7 +268,7 @@ static int put_sample(struct stream_writer *w, size_t i)
 		r = announce_trace(w);
 		item.trace = w->trace;
 		item.trace.line = w->lua.n ? w->lua.items[0].line : 0;
-	} else if (!has_lua(state)) {
+	} else if (!seam_vmstate_has_stack(state)) {
 		w->n_guest_left_out += w->lua.n;
 	}
 	item.lua = w->lua.items;

@@ -74,12 +74,9 @@ static uint64_t ns_of(int64_t seconds, uint32_t ns)
 /* A time of a file as CLOCK_MONOTONIC; 0: before that clock began. */
 static uint64_t to_monotonic(const struct statx_timestamp *t)
 {
-	struct timespec wall;
 	uint64_t now = seam_clock_ns(), then = ns_of(t->tv_sec, t->tv_nsec);
-	uint64_t age;
+	uint64_t age = seam_clock_now(CLOCK_REALTIME);
 
-	clock_gettime(CLOCK_REALTIME, &wall);
-	age = ns_of(wall.tv_sec, (uint32_t)wall.tv_nsec);
 	age = age > then ? age - then : 0;
 	return now > age ? now - age : 0;
 }

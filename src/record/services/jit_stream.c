@@ -171,22 +171,6 @@ void seam_jit_dumps_fini(struct seam_jit_dumps *dumps)
 
 /* ---- groups ---- */
 
-static uint32_t u32_at(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static uint64_t u64_at(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 /* @tid if it is a thread of the process; else the pid. */
 static uint32_t verified_tid(struct seam_jit_stream *stream, uint32_t tid)
 {
@@ -204,7 +188,8 @@ static uint32_t verified_tid(struct seam_jit_stream *stream, uint32_t tid)
 static void set_identity(struct seam_jit_stream *stream, uint8_t *record,
 			 enum seam_jitdump_id id)
 {
-	uint64_t now = seam_clock_ns(), time = u64_at(record + AT_TIME), index;
+	uint64_t now = seam_clock_ns(), index;
+	uint64_t time = seam_u64_at(record + AT_TIME);
 	size_t at = id == SEAM_JITDUMP_LOAD ? AT_LOAD_ID : AT_MOVE_ID;
 	uint32_t tid;
 
@@ -215,10 +200,10 @@ static void set_identity(struct seam_jit_stream *stream, uint8_t *record,
 	memcpy(record + AT_TIME, &time, sizeof(time));
 	if (id != SEAM_JITDUMP_LOAD && id != SEAM_JITDUMP_MOVE)
 		return;
-	tid = verified_tid(stream, u32_at(record + AT_TID));
+	tid = verified_tid(stream, seam_u32_at(record + AT_TID));
 	memcpy(record + AT_PID, &stream->pid, sizeof(stream->pid));
 	memcpy(record + AT_TID, &tid, sizeof(tid));
-	index = (u64_at(record + at) & ((UINT64_C(1) << ID_BITS) - 1)) |
+	index = (seam_u64_at(record + at) & ((UINT64_C(1) << ID_BITS) - 1)) |
 		stream->id_base;
 	memcpy(record + at, &index, sizeof(index));
 }
@@ -285,7 +270,7 @@ static void take_group(struct seam_jit_stream *stream)
 	uint64_t n;
 
 	if (size == SEAM_JITDUMP_HEADER_BYTES &&
-	    u32_at(bytes) == SEAM_JITDUMP_MAGIC) {
+	    seam_u32_at(bytes) == SEAM_JITDUMP_MAGIC) {
 		take_header(stream, bytes);
 		return;
 	}
@@ -376,7 +361,7 @@ void seam_jit_stream_take(struct seam_jit_stream *stream, uint8_t *record,
 	struct seam_jit_chunk chunk;
 	size_t room;
 
-	if (u32_at(record) != PERF_RECORD_SAMPLE ||
+	if (seam_u32_at(record) != PERF_RECORD_SAMPLE ||
 	    size < CHUNK_AT + sizeof(chunk))
 		return;		/* LOST: counted by program_ring.c */
 	room = size - CHUNK_AT - sizeof(chunk);

@@ -100,22 +100,14 @@ static bool start_ticks(const char *stat, uint64_t *ticks)
 	return s != NULL;
 }
 
-static uint64_t clock_of(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return seam_clock_of(t);
-}
-
 static uint64_t utc_of_ticks(uint64_t ticks)
 {
 	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
 	uint64_t since_boot = ticks / hz * SEAM_NS_PER_S +
 			      ticks % hz * (SEAM_NS_PER_S / hz);
 
-	return clock_of(CLOCK_REALTIME) - clock_of(CLOCK_BOOTTIME) +
-	       since_boot;
+	return seam_clock_now(CLOCK_REALTIME) -
+	       seam_clock_now(CLOCK_BOOTTIME) + since_boot;
 }
 
 /* A file of /proc/PID as text. */

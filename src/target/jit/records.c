@@ -61,22 +61,6 @@ static uint8_t *put_bytes(uint8_t *to, const void *bytes, size_t size)
 	return to + size;
 }
 
-static uint32_t get_u32(const uint8_t *from)
-{
-	uint32_t v;
-
-	memcpy(&v, from, sizeof(v));
-	return v;
-}
-
-static uint64_t get_u64(const uint8_t *from)
-{
-	uint64_t v;
-
-	memcpy(&v, from, sizeof(v));
-	return v;
-}
-
 static uint8_t *put_prefix(uint8_t *to, uint32_t id, size_t size,
 			   uint64_t time_ns)
 {
@@ -279,14 +263,15 @@ size_t seam_writer_put_close(uint8_t *to)
 /* Move a debug record, which has absolute addresses of lines, to @addr. */
 static void shift_lines(uint8_t *record, size_t size, uint64_t addr)
 {
-	uint64_t by = addr - get_u64(record + 16), n = get_u64(record + 24);
+	uint64_t by = addr - seam_u64_at(record + 16);
+	uint64_t n = seam_u64_at(record + 24);
 	size_t pos = DEBUG_BYTES;
 
 	if (!by)
 		return;
 	put_u64(record + 16, addr);
 	while (n-- && size - pos > ENTRY_BYTES) {
-		put_u64(record + pos, get_u64(record + pos) + by);
+		put_u64(record + pos, seam_u64_at(record + pos) + by);
 		pos += ENTRY_BYTES;
 		pos += strnlen((const char *)record + pos, size - pos - 1) + 1;
 	}
@@ -307,8 +292,8 @@ bool seam_writer_is_whole(const uint8_t *bytes, size_t size)
 	for (; size; bytes += record_size, size -= record_size) {
 		if (size < SEAM_JITDUMP_PREFIX_BYTES)
 			return false;
-		record_size = get_u32(bytes + 4);
-		if (record_size < least_bytes(get_u32(bytes)) ||
+		record_size = seam_u32_at(bytes + 4);
+		if (record_size < least_bytes(seam_u32_at(bytes)) ||
 		    record_size > size)
 			return false;
 	}
@@ -323,9 +308,9 @@ bool seam_writer_adopt(uint8_t *records, size_t size, uint64_t addr)
 	if (!seam_writer_is_whole(records, size))
 		return false;
 	for (; size; records += record_size, size -= record_size) {
-		uint32_t id = get_u32(records);
+		uint32_t id = seam_u32_at(records);
 
-		record_size = get_u32(records + 4);
+		record_size = seam_u32_at(records + 4);
 		put_u64(records + 8, now);
 		if (id == SEAM_JITDUMP_DEBUG_INFO)
 			shift_lines(records, record_size, addr);

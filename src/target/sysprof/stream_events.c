@@ -125,18 +125,12 @@ static void put_frame(struct seam_sysprof_out *out,
 	}
 }
 
-static bool has_lua_stack(enum seam_vmstate state)
-{
-	return state == SEAM_VMSTATE_LFUNC || state == SEAM_VMSTATE_FFUNC ||
-	       state == SEAM_VMSTATE_CFUNC;
-}
-
 static void put_sample(struct seam_sysprof_out *out, enum seam_vmstate state,
 		       const struct seam_guest_sample *sample, size_t n,
 		       const struct seam_sysprof_host *host, size_t n_host)
 {
 	seam_sysprof_out_byte(out, (uint8_t)state);
-	if (has_lua_stack(state)) {
+	if (seam_vmstate_has_stack(state)) {
 		for (size_t i = 0; i < n; i++)
 			put_frame(out, sample, i);
 		seam_sysprof_out_byte(out, SEAM_SYSPROF_FRAMES_END);
@@ -181,7 +175,7 @@ void seam_sysprof_stream_sample(struct seam_sysprof_stream *stream,
 	if (state == SEAM_VMSTATE_TRACE) {
 		put_trace(stream, sample, n_ticks);
 	} else {
-		if (has_lua_stack(state))
+		if (seam_vmstate_has_stack(state))
 			announce(stream, sample, n);
 		for (; n_ticks && !stream->out.is_halted; n_ticks--)
 			put_sample(&stream->out, state, sample, n, host,

@@ -55,12 +55,8 @@ void seam_sysprof_out_byte(struct seam_sysprof_out *out, uint8_t byte)
 void seam_sysprof_out_uleb(struct seam_sysprof_out *out, uint64_t value)
 {
 	uint8_t bytes[SEAM_ULEB_BYTES];
-	size_t n = 0;
 
-	for (; value >= 0x80; value >>= 7)
-		bytes[n++] = (uint8_t)(value | 0x80);
-	bytes[n++] = (uint8_t)value;
-	seam_sysprof_out_bytes(out, bytes, n);
+	seam_sysprof_out_bytes(out, bytes, seam_wire_put_uleb(bytes, value));
 }
 
 void seam_sysprof_out_string(struct seam_sysprof_out *out, const void *bytes,

@@ -472,9 +472,7 @@ static bool skim_sample(struct seam_sysprof_reader *r,
 static int read_sample(struct seam_sysprof_reader *r,
 		       struct seam_sysprof_item *item, struct seam_err *err)
 {
-	bool has_lua = item->vmstate == SEAM_VMSTATE_LFUNC ||
-		       item->vmstate == SEAM_VMSTATE_FFUNC ||
-		       item->vmstate == SEAM_VMSTATE_CFUNC;
+	bool has_lua = seam_vmstate_has_stack(item->vmstate);
 	int rc = 0;
 
 	item->kind = SEAM_SYSPROF_SAMPLE;

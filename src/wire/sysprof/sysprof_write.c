@@ -70,9 +70,7 @@ static int put_sample(struct seam_sysprof_buffer *out,
 	if (!SEAM_ARRAY_RESERVE(out, most))
 		return -ENOMEM;
 	put_byte(out, item->vmstate);
-	if (item->vmstate == SEAM_VMSTATE_LFUNC ||
-	    item->vmstate == SEAM_VMSTATE_FFUNC ||
-	    item->vmstate == SEAM_VMSTATE_CFUNC)
+	if (seam_vmstate_has_stack(item->vmstate))
 		put_lua(out, item);
 	for (size_t i = 0; i < item->n_host; i++)
 		put_uleb(out, item->host[i]);
