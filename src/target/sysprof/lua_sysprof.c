@@ -5,10 +5,12 @@
  * Functions of Lua's C API are undefined symbols of the library: the dynamic
  * linker finds them in the program, or in its libluajit.
  */
+#include <errno.h>
+#include <string.h>
+
 #include <lauxlib.h>
 
 #include "target/sysprof/lua_modules.h"
-#include "target/sysprof/lua_result.h"
 #include "target/sysprof/start_in_vm.h"
 #include "target/sysprof/stream_file.h"
 #include "wire/vmstate.h"
@@ -16,6 +18,44 @@
 enum { DEFAULT_INTERVAL = 10 };	/* ms */
 
 #define DEFAULT_PATH	"sysprof.bin"
+
+/* ---- results: true; or nil, a message and an errno, as of io.open() ---- */
+
+static int push(lua_State *L, const char *message, int number)
+{
+	lua_pushnil(L);
+	lua_pushstring(L, message);
+	lua_pushinteger(L, number);
+	return 3;
+}
+
+/* @status: of <seam/lmisclib.h>; errno with PROFILE_ERRIO. */
+static int push_failure(lua_State *L, int status)
+{
+	int error = status == PROFILE_ERRMEM ? ENOMEM : errno;
+	const char *refusal = seam_sysprof_refusal();
+
+	if (status == PROFILE_ERRUSE)
+		return push(L, "profiler misuse", EINVAL);
+	if (status == PROFILE_ERRRUN)
+		return push(L, "profiler is running already", EINVAL);
+	if (error == ENOTSUP && refusal)
+		return push(L, refusal, error);
+	return push(L, strerror(error), error);
+}
+
+static int push_idle(lua_State *L)
+{
+	return push(L, "profiler is not running", EINVAL);
+}
+
+static int push_status(lua_State *L, int status)
+{
+	if (status != PROFILE_SUCCESS)
+		return push_failure(L, status);
+	lua_pushboolean(L, 1);
+	return 1;
+}
 
 /* ---- options ---- */
 
@@ -81,16 +121,15 @@ static int start(lua_State *L)
 
 	if (lua_gettop(L) != 1 || !lua_istable(L, 1) || !parse_mode(L, &opt) ||
 	    !parse_interval(L, &opt))
-		return seam_sysprof_push_failure(L, PROFILE_ERRUSE);
+		return push_failure(L, PROFILE_ERRUSE);
 	if (opt.mode != LUAM_SYSPROF_DEFAULT) {
 		path = parse_path(L);
 		if (!path)
-			return seam_sysprof_push_failure(L, PROFILE_ERRUSE);
+			return push_failure(L, PROFILE_ERRUSE);
 		if (seam_sysprof_stream_file(path, &opt, &output) < 0)
-			return seam_sysprof_push_failure(L, PROFILE_ERRMEM);
+			return push_failure(L, PROFILE_ERRMEM);
 	}
-	return seam_sysprof_push_status(L, seam_sysprof_start_in_vm(L, &opt,
-								    &output));
+	return push_status(L, seam_sysprof_start_in_vm(L, &opt, &output));
 }
 
 static int stop(lua_State *L)
@@ -98,8 +137,8 @@ static int stop(lua_State *L)
 	int status = luaM_sysprof_stop(L);
 
 	if (status == PROFILE_ERRRUN)
-		return seam_sysprof_push_idle(L);
-	return seam_sysprof_push_status(L, status);
+		return push_idle(L);
+	return push_status(L, status);
 }
 
 static int report(lua_State *L)
@@ -108,7 +147,7 @@ static int report(lua_State *L)
 	const uint64_t *counts = &counters.vmst_interp;
 
 	if (luaM_sysprof_report(&counters) != PROFILE_SUCCESS)
-		return seam_sysprof_push_failure(L, PROFILE_ERRUSE);
+		return push_failure(L, PROFILE_ERRUSE);
 	lua_createtable(L, 0, 2);
 	lua_pushnumber(L, (double)counters.samples);
 	lua_setfield(L, -2, "samples");

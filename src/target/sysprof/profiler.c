@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "target/sysprof/loads.h"
 #include "target/sysprof/other_profilers.h"
-#include "target/sysprof/signal_setup.h"
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_walk.h"
 
@@ -32,6 +31,49 @@ static bool is_streamed(const struct luam_sysprof_options *opt)
 	return opt->mode != LUAM_SYSPROF_DEFAULT;
 }
 
+/* ---- the handler, before the program's ---- */
+
+static bool is_ours(const struct sigaction *action)
+{
+	return action->sa_flags & SA_SIGINFO &&
+	       action->sa_sigaction == seam_sysprof_on_signal;
+}
+
+/* 0, or the negative errno of sigaction(2). */
+static int install_handler(void)
+{
+	struct sigaction now, action = {
+		.sa_sigaction = seam_sysprof_on_signal,
+		.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK,
+	};
+
+	if (sigaction(SEAM_SYSPROF_SIGNAL, NULL, &now) < 0)
+		return -errno;
+	if (is_ours(&now))
+		return 0;
+	/* the program's handler runs with the signals blocked that it named */
+	action.sa_mask = now.sa_mask;
+	run->before = now;
+	return sigaction(SEAM_SYSPROF_SIGNAL, &action, NULL) < 0 ? -errno : 0;
+}
+
+/*
+ * Put back what was there, unless the program installed another since; or the
+ * signal is blocked in this thread, because then one may be pending.  In the
+ * sampled thread, after its tick was stopped.
+ */
+static void remove_handler(void)
+{
+	struct sigaction now;
+	sigset_t blocked;
+
+	if (pthread_sigmask(SIG_SETMASK, NULL, &blocked) ||
+	    sigismember(&blocked, SEAM_SYSPROF_SIGNAL) ||
+	    sigaction(SEAM_SYSPROF_SIGNAL, NULL, &now) < 0 || !is_ours(&now))
+		return;
+	sigaction(SEAM_SYSPROF_SIGNAL, &run->before, NULL);
+}
+
 /* ---- forked children ---- */
 
 /*
@@ -49,7 +91,7 @@ static void become_idle(void)
 	run->written = NULL;
 	current.symbols = (struct seam_native_symbols) { .files.n = 0 };
 	seam_sysprof_loads_forget();
-	seam_sysprof_signal_remove(run);
+	remove_handler();
 	if (state != SEAM_SYSPROF_BUSY && is_streamed(&current.options) &&
 	    current.output.on_child)
 		current.output.on_child(current.options.ctx);
@@ -156,7 +198,7 @@ static int begin_stream(void)
 static int begin_ticks(void)
 {
 	uint64_t interval = current.options.interval;
-	int r = seam_sysprof_signal_install(run);
+	int r = install_handler();
 
 	if (r < 0)
 		return r;
@@ -168,7 +210,7 @@ static int begin_ticks(void)
 	if (r == 0)
 		atomic_store(&run->state, SEAM_SYSPROF_RUNNING);
 	else
-		seam_sysprof_signal_remove(run);
+		remove_handler();
 	return r;
 }
 
@@ -271,7 +313,7 @@ static uint64_t end_ticks(void)
 	if (syscall(SYS_gettid) == run->tid) {
 		n_missed = seam_tick_rest(&run->tick);
 		seam_tick_stop(&run->tick);
-		seam_sysprof_signal_remove(run);
+		remove_handler();
 		/* one is due at any time */
 		return n_missed > 1 ? n_missed : 0;
 	}
