@@ -43,7 +43,9 @@ struct seam_reading {
 		    "A,B", "only this part of the recording",		\
 		    .detail = "Times since its start: in seconds "	\
 		    "(1.5,2), with a unit (300ms,1s) or in percent "	\
-		    "(10%,20%). Either may be omitted. The range is "	\
+		    "(10%,20%). Either may be omitted. With @ they are "	\
+		    "on the recording's clock, as 'seam calls --stacks' " \
+		    "prints them (@57.25,@57.3). The range is "		\
 		    "[A, B). Calls of an XRay log are selected if they " \
 		    "begin in it; reports count their time up to B."),	\
 	SEAM_OPTION(type, member.thread, STRING, 0,			\

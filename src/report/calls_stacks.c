@@ -229,6 +229,18 @@ static void put_rest(FILE *out, const struct seam_calls_report *report,
 			call->n_events - call->events.n);
 }
 
+/* The options that select the call in reports and flame graphs. */
+static void put_selection(FILE *out, const struct seam_slow_call *call,
+			  int32_t tid)
+{
+	uint64_t from = call->call.begin_ns, to = call->call.end_ns;
+
+	fprintf(out, "--event=xray --thread=%" PRId32 " --time=@%" PRIu64
+		".%09" PRIu64 ",@%" PRIu64 ".%09" PRIu64 "\n", tid,
+		from / 1000000000, from % 1000000000, to / 1000000000,
+		to % 1000000000);
+}
+
 void seam_calls_stacks(const struct seam_calls_report *report,
 		       const struct seam_slow_calls *slow,
 		       const struct seam_trace *trace,
@@ -251,6 +263,7 @@ void seam_calls_stacks(const struct seam_calls_report *report,
 			call->call.begin_ns % 1000000000, stream->tid,
 			stream->pid);
 		seam_view_style(view, SEAM_STYLE_PLAIN);
+		put_selection(view->out, call, stream->tid);
 		fprintf(view->out, "%9s %9s %8s  function\n", "total", "self",
 			"calls");
 		put_tree(view->out, report, call);

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from decimal import Decimal
 
 from tap import check, end
 
@@ -172,8 +173,31 @@ def check_made():
               "does not fit this log" in told.stderr, told)
 
 
+def check_selection():
+    """Of each trace's slowest call, by the options that --stacks prints."""
+    bad = []
+    for path, *_ in truths():
+        path = os.path.join(corpus, path)
+        lines = run("--stacks=1", path).stdout.splitlines()
+        if not lines or "ticks" in lines[0]:
+            continue
+        words, slowest = lines[1].split(), lines[3].split("  ")[-1].strip()
+        done = subprocess.run([seam, "report", "--json", *words, path],
+                              capture_output=True, text=True)
+        rows = json.loads(done.stdout)["rows"] if done.stdout else []
+        begin, finish = words[2][len("--time=@"):].split(",@")
+        length = (Decimal(finish) - Decimal(begin)) * 10**9
+        total = [row["total_weight"] for row in rows
+                 if row["symbol"] == slowest]
+        if total != [length]:
+            bad.append((path, lines[1], slowest, total, length, done.stderr))
+    check("the options printed with a slow call select that call", not bad,
+          bad)
+
+
 check_totals()
 check_counts()
+check_selection()
 check_oracle()
 check_graph()
 check_made()

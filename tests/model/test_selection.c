@@ -55,6 +55,28 @@ static void a_range_holds_its_beginning_and_not_its_end(void **state)
 	assert_int_equal(n_in(&p, "2,2"), 0);
 	assert_int_equal(n_in(&p, "1m,"), 0);
 	assert_int_equal(n_in(&p, "1000000000ns,1000000001ns"), 1);
+	assert_int_equal(n_in(&p, "@6,@8000ms"), 2);
+	assert_int_equal(n_in(&p, "@0,@5.000000001"), 1);
+	assert_int_equal(n_in(&p, "@7,2"), 0);
+	assert_int_equal(n_in(&p, "8.5,@20"), 1);
+	assert_int_equal(n_in(&p, ",99999999999999999999999999999999"), 10);
+	assert_int_equal(n_in(&p, "0.00000000000000000000000000000001,1"), 1);
+	seam_profile_fini(&p);
+}
+
+/* Beyond 2^53 ns, as of a clock that began in 1970. */
+static void a_time_is_exact_to_the_nanosecond(void **state)
+{
+	struct seam_selection s;
+	struct seam_profile p = built();
+
+	(void)state;
+	built_add(&p, 1795162410731990093, "app", "main");
+	seam_selection_init(&s);
+	assert_int_equal(seam_selection_time(&s, &p, "@1795162410.731990093,"
+					     "@1795162410.732541356", NULL), 0);
+	assert_int_equal(s.from_ns, 1795162410731990093);
+	assert_int_equal(s.to_ns, 1795162410732541356);
 	seam_profile_fini(&p);
 }
 
@@ -74,6 +96,7 @@ static void a_range_that_is_none_is_refused(void **state)
 	static const char *const wrong[] = {
 		"", "1", "a,b", "1,2,3", "-1,2", "1e3,2", "1.2.3,4", "0x1,2",
 		"2,1", " 1,2", "1 ,2", "1h,2", "nan,1", ".,1", "%,1", "1ms%,",
+		"@,1", "@", "1,@", "@@1,2", "@10%,", "@-1,", "1..2,3",
 	};
 	struct seam_profile p = ten_samples();
 	struct seam_selection selection;
@@ -298,6 +321,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_range_holds_its_beginning_and_not_its_end),
+		cmocka_unit_test(a_time_is_exact_to_the_nanosecond),
 		cmocka_unit_test(percent_covers_the_whole_recording),
 		cmocka_unit_test(a_range_that_is_none_is_refused),
 		cmocka_unit_test(times_past_the_end_of_counting_do_not_wrap),

@@ -50,13 +50,16 @@ static const struct seam_option options[] = {
 	       "calls that begin in this time of the logs",
 	       .detail = "Times since the first record: in seconds (1.5,2), "
 	       "with a unit (300ms,1s) or in percent (10%,20%). Either may "
-	       "be omitted. A call counts with all its time, also after B."),
+	       "be omitted. With @ they are on the log's clock, as --stacks "
+	       "prints them (@57.25,@57.3). A call counts with all its time, "
+	       "also after B."),
 	OPTION(top, U64, 'n', "top", "N", "show the first N rows, 0 for all"),
 	OPTION(histogram, FLAG, 0, "histogram", NULL,
 	       "show a histogram of each function's times"),
 	OPTION(stacks, STRING, 0, "stacks", "[N]",
 	       "trees of the N slowest single calls (5)",
-	       .detail = "With logged arguments, and with custom and typed "
+	       .detail = "Each with the options that select it, for a flame "
+	       "graph of it. With logged arguments, and with custom and typed "
 	       "events: the time since the begin of the slow call, and the "
 	       "first bytes of the data. The callee of a tail call is a "
 	       "sibling of its caller, with the caller's name."),

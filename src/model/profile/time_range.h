@@ -4,7 +4,9 @@
  *
  * One grammar for every command and every kind of recording: "A,B" counts
  * from the start, in seconds ("1.5,2"), with a unit ("300ms,1s"; ns us ms s
- * m), or in percent ("10%,20%"); either may be empty.  The range is [A, B).
+ * m), or in percent ("10%,20%"); either may be empty.  After an @ it is a time
+ * on the recording's clock ("@57.25,@57.3"), as reports of single calls print
+ * it.  The range is [A, B).
  */
 #ifndef SEAM_TIME_RANGE_H
 #define SEAM_TIME_RANGE_H
