@@ -2,6 +2,7 @@
 /* input.c - open a folder or a file; see input.h */
 #include "model/input.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -61,6 +62,27 @@ static int open_parts(struct seam_input *input, const char *folder,
 	}
 }
 
+static int is_log(const struct dirent *entry)
+{
+	size_t n = strlen(entry->d_name), end = strlen(".xray");
+
+	return n > end && strcmp(entry->d_name + n - end, ".xray") == 0;
+}
+
+static bool has_logs(const char *folder)
+{
+	struct dirent **entries = NULL;
+	char path[PATH_MAX];
+	int n;
+
+	snprintf(path, sizeof(path), "%s/xray", folder);
+	n = scandir(path, &entries, is_log, NULL);
+	for (int i = 0; i < n; i++)
+		free(entries[i]);
+	free(entries);
+	return n > 0;
+}
+
 static int open_folder(struct seam_input *input, const char *folder,
 		       struct seam_err *err)
 {
@@ -70,9 +92,10 @@ static int open_folder(struct seam_input *input, const char *folder,
 	input->folder = folder;
 	snprintf(path, sizeof(path), "%s/data", folder);
 	r = seam_file_open(&input->data, path, err);
-	if (r < 0)
+	input->is_logs = r == -ENOENT && has_logs(folder);
+	if (r < 0 && !input->is_logs)
 		return seam_err_add(err, r, "cannot open '%s'", path);
-	r = open_parts(input, folder, err);
+	r = input->is_logs ? 0 : open_parts(input, folder, err);
 	if (r == 0)
 		read_manifest(input);
 	return r;
@@ -85,7 +108,7 @@ static void note_time(struct seam_input *input)
 	struct stat st;
 
 	snprintf(data, sizeof(data), "%s%s", input->path,
-		 input->folder ? "/data" : "");
+		 input->is_logs ? "/xray" : input->folder ? "/data" : "");
 	input->written_ns =
 		strcmp(input->path, "-") != 0 && stat(data, &st) == 0 ?
 		seam_clock_of(st.st_mtim) : seam_clock_now(CLOCK_REALTIME);

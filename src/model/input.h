@@ -3,7 +3,8 @@
  * input.h - open the files of a recording, given its path
  *
  * The path is a bundle (NAME.seam), a folder of perf's threads (data, data.0,
- * data.1...), one file, or "-".  This opens the files; loaders read them.
+ * data.1...), one file, or "-".  This opens the files; loaders read them.  A
+ * bundle that a traced program wrote by itself has no data, but XRay logs.
  */
 #ifndef SEAM_INPUT_H
 #define SEAM_INPUT_H
@@ -23,6 +24,8 @@ struct seam_input {
 	SEAM_ARRAY(struct seam_file) parts;
 	const char *path;		/* as given; borrowed */
 	const char *folder;		/* the same, NULL for a file alone */
+	bool is_logs;			/* a folder without data, which has XRay
+					 * logs: a program's own recording */
 	struct seam_manifest manifest;	/* zeroed where there is none */
 	uint64_t written_ns;		/* UTC of the last change of data */
 	struct seam_err bad_manifest;	/* code 0, or why it is ignored */

@@ -305,6 +305,9 @@ static int load(struct seam_profile *profile, struct seam_input *recording,
 	struct seam_bytes bytes = recording->data.bytes;
 	int r;
 
+	if (recording->is_logs)
+		return options->no_logs ? 0 :
+		       load_logs(profile, recording->folder, options, err);
 	if (seam_load_xray_is(bytes))
 		return load_xray(profile, recording, options, err);
 	if (seam_sysprof_is(bytes))

@@ -94,6 +94,21 @@ def test_every_command_finds_the_map_beside_a_log():
             done.out.replace("&#58;", ":"), (words, done.out)
 
 
+def test_a_recording_of_logs_alone_is_read_by_every_command():
+    path = files(_7_xray=log(7, call(1)), _7_yaml=yaml(["one"]),
+                 _8_xray=log(8, call(1)), _8_yaml=yaml(["two"]))
+    bundle = os.path.join(FOLDER.name, "alone.seam")
+    os.mkdir(bundle)
+    os.rename(path, os.path.join(bundle, "xray"))
+    for words in COMMANDS:
+        done = run(*words, bundle)
+        assert done.returncode == 0 and done.err == "", (words, done)
+        assert "one" in done.out and "two" in done.out, (words, done.out)
+    empty = os.path.join(FOLDER.name, "empty.seam")
+    os.makedirs(os.path.join(empty, "xray"))
+    assert run("report", empty).returncode == 1
+
+
 def test_a_map_of_the_user_wins_over_the_one_beside():
     path = files(_7_xray=log(7, call(1)), _7_yaml=yaml(["wrong_one"]),
                  _mine=yaml(["mine"]))

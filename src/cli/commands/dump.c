@@ -149,6 +149,29 @@ static int dump_log(const struct seam_input *recording,
 	return r;
 }
 
+/* The logs of a recording that has no other data, one after another. */
+static int dump_logs(const struct seam_input *recording,
+		     const struct dump_options *settings,
+		     enum seam_line_form form, uint64_t *n_damaged,
+		     struct seam_err *err)
+{
+	struct seam_trace trace;
+	int r;
+
+	seam_trace_init(&trace);
+	r = seam_trace_add(&trace, recording->folder, err);
+	for (size_t i = 0; !r && i < trace.logs.n; i++) {
+		struct seam_input log = {
+			.path = trace.logs.items[i].path,
+			.data = trace.logs.items[i].file,
+		};
+
+		r = dump_log(&log, settings, form, n_damaged, err);
+	}
+	seam_trace_close(&trace);
+	return r;
+}
+
 /* Formats are recognized by their magic, a perf map by its name. */
 static int dump_bytes(const struct seam_input *recording,
 		      const struct dump_options *settings, uint64_t *n_damaged,
@@ -159,6 +182,8 @@ static int dump_bytes(const struct seam_input *recording,
 		settings->code ? SEAM_LINE_TEXT_BYTES : SEAM_LINE_TEXT;
 	char hex[2 * 8 + 1];
 
+	if (recording->is_logs)
+		return dump_logs(recording, settings, form, n_damaged, err);
 	if (seam_perf_data_is(bytes))
 		return settings->symbols ?
 		       dump_named(recording, settings, n_damaged, err) :
@@ -235,7 +260,10 @@ const struct seam_command seam_dump_command = {
 		"file of any age, byte order or kind (file, pipe, "
 		"compressed, folder), an XRay log, a jitdump, a "
 		"perf-PID.map or a stream of LuaJIT's sysprof; without FILE "
-		"the last recording, recording.seam."
+		"the last recording, recording.seam. Of a recording with "
+		"data and XRay logs, the data; FILE can be a log in it.\n\n"
+		"Functions and events of an XRay log have their names where "
+		"a map is beside it, or --map names one."
 		"\n\n"
 		"If a file is cut or damaged, the records before that are "
 		"shown and the exit status is 3. Deviations of a jitdump "
