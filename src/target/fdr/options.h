@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * options.h - what to record, as the environment says it
+ *
+ *	SEAM_TRACE='functions=handle_*,parse;min=5us;trigger=handle_x>10ms'
+ *
+ *	functions=GLOB,...	record these only; default: all
+ *	except=GLOB,...		but not these
+ *	min=TIME		forget calls that are shorter
+ *	depth=N			forget calls below N others of this thread
+ *	args=N			with the first N integer arguments, at most 6
+ *	flight=1		overwrite the oldest instead of stopping
+ *	trigger=T,...		FUNCTION>TIME, calls:FUNCTION, signal:NAME;
+ *				functions are GLOBs
+ *	after=TIME		go on for so long after a trigger
+ *	out=DIR			where a program without a recorder writes
+ *	start=0			not before the program itself starts it
+ *
+ * GLOBs are those of fnmatch(3), of whole names, as the symbol table has them
+ * or demangled.  A backslash in front of ',' or ';' makes it part of a name.  A
+ * TIME is in ns, or has a unit: ns, us, ms, s.
+ */
+#ifndef SEAM_FDR_OPTIONS_H
+#define SEAM_FDR_OPTIONS_H
+
+#include "base/array.h"
+
+#define SEAM_FDR_VARIABLE "SEAM_TRACE"
+
+enum {
+	SEAM_FDR_MAX_TRIGGERS = 16,
+	SEAM_FDR_MAX_OPTIONS_BYTES = 64 << 10,
+};
+
+enum seam_fdr_trigger_kind {
+	SEAM_FDR_TRIGGER_SLOW,		/* a call took longer than limit_ns */
+	SEAM_FDR_TRIGGER_CALLS,		/* any call */
+	SEAM_FDR_TRIGGER_SIGNAL,
+};
+
+struct seam_fdr_trigger {
+	enum seam_fdr_trigger_kind kind;
+	const char *function;		/* a GLOB; NULL: a signal */
+	uint64_t limit_ns;
+	int signal;
+};
+
+struct seam_fdr_globs {
+	SEAM_ARRAY(const char *) list;
+};
+
+struct seam_fdr_options {
+	struct seam_fdr_globs functions, except;
+	uint64_t min_ns;		/* 0: all calls */
+	uint32_t depth;			/* 0: no limit */
+	uint32_t n_arguments;
+	bool is_flight;
+	bool is_started;		/* by the constructor */
+	struct seam_fdr_trigger triggers[SEAM_FDR_MAX_TRIGGERS];
+	uint32_t n_triggers;
+	uint64_t after_ns;
+	const char *out;		/* NULL: none */
+	char *text;			/* what the pointers above point into */
+};
+
+/*
+ * Parse @text, in the form above; "" gives the defaults.  0; -ENOMEM; -EINVAL,
+ * with the cause in @why.  The struct is valid, and holds the defaults, after a
+ * failure.
+ */
+int seam_fdr_options_parse(struct seam_fdr_options *options, const char *text,
+			   char *why, size_t why_bytes);
+
+void seam_fdr_options_fini(struct seam_fdr_options *options);
+
+#endif /* SEAM_FDR_OPTIONS_H */
