@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "target/agent/interpose.h"
+#include "target/interpose/interpose.h"
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_walk.h"
 
@@ -211,6 +211,23 @@ void seam_agent_end(const char *why)
 	atomic_store(&seam_agent.is_off, true);
 	seam_agent_abandon_all();
 	errno = saved_errno;
+}
+
+/* ---- what loader.c and seccomp.c call ---- */
+
+bool seam_interpose_wants_loads(void)
+{
+	return seam_agent.address[0];
+}
+
+void seam_interpose_loads(void *handle)
+{
+	seam_agent_refresh(handle);
+}
+
+void seam_interpose_before_filter(void)
+{
+	seam_agent_end("it installs a seccomp filter");
 }
 
 bool seam_agent_is_own_process(void)

@@ -23,9 +23,9 @@
  *    (unshare(2), setns(2), pthread_exit() of its last thread), and a forked
  *    child would not have it.  Libraries that the program loads are taken into
  *    account where it loads them: dlopen() and dlclose() are interposed
- *    (loader.c).
- *  - A program that installs a seccomp filter is no longer sampled (seccomp.c):
- *    the filter may kill it for a system call of ours.
+ *    (interpose/loader.c).
+ *  - A program that installs a seccomp filter is no longer sampled: the filter
+ *    may kill it for a system call of ours (interpose/seccomp.c).
  *
  * The files are two groups.  attach.c, handler.c, announce.c and tick.c run in
  * signal handlers, and tools/check-target checks what they call; all others run

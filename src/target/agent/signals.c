@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "target/agent/agent.h"
-#include "target/agent/interpose.h"
+#include "target/interpose/interpose.h"
 
 enum {
 	N_ACTIONS = 16,		/* a reader is done after so many changes */

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "target/agent/agent.h"
-#include "target/agent/interpose.h"
+#include "target/interpose/interpose.h"
 #include "unwind/in_process/self_walk.h"
 
 static pthread_key_t key;	/* its destructor ends a thread */

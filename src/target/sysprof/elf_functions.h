@@ -2,9 +2,7 @@
 /*
  * elf_functions.h - the named functions of a loaded file
  *
- * A reader of its own for the few tables that it needs, because the readers of
- * src/symbol are for the recorder and link libelf.  Sizes and counts are
- * checked against the file; a file that breaks the format has no functions.
+ * A file that breaks the format has no functions (target/elf/image_file.h).
  *
  * Not in a handler: it opens files and allocates.
  *

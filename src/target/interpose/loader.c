@@ -11,14 +11,14 @@
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
-#include <string.h>
 
-#include "target/agent/agent.h"
-#include "target/agent/interpose.h"
+#include "target/interpose/interpose.h"
 
 enum { MAX_OBJECTS = 4096, MAX_ENTRIES = 256 };
 
-void *(*seam_agent_real_dlopen)(const char *, int);
+/* named by the assembly below */
+extern void *(*seam_interpose_real_dlopen)(const char *, int);
+void *(*seam_interpose_real_dlopen)(const char *, int);
 
 static bool has_entry(const struct link_map *object, ElfW(Sxword) tag)
 {
@@ -54,23 +54,24 @@ static bool depends_on_caller(const char *file, const void *caller)
 }
 
 /* For the assembly below: find libc's function; whether we may call it. */
-bool seam_agent_may_call_dlopen(const char *file, const void *caller);
-void *seam_agent_call_dlopen(const char *file, int mode);
+bool seam_interpose_may_call_dlopen(const char *file, const void *caller);
+void *seam_interpose_call_dlopen(const char *file, int mode);
 
-bool seam_agent_may_call_dlopen(const char *file, const void *caller)
+bool seam_interpose_may_call_dlopen(const char *file, const void *caller)
 {
-	if (!seam_agent_real_dlopen)
-		seam_agent_real_dlopen = (void *(*)(const char *, int))
-					 dlsym(RTLD_NEXT, "dlopen");
-	return seam_agent.address[0] && !depends_on_caller(file, caller);
+	if (!seam_interpose_real_dlopen)
+		seam_interpose_real_dlopen = (void *(*)(const char *, int))
+					     dlsym(RTLD_NEXT, "dlopen");
+	return seam_interpose_wants_loads() &&
+	       !depends_on_caller(file, caller);
 }
 
-void *seam_agent_call_dlopen(const char *file, int mode)
+void *seam_interpose_call_dlopen(const char *file, int mode)
 {
-	void *handle = seam_agent_real_dlopen(file, mode);
+	void *handle = seam_interpose_real_dlopen(file, mode);
 
 	if (handle && file)
-		seam_agent_refresh(handle);
+		seam_interpose_loads(handle);
 	return handle;
 }
 
@@ -88,7 +89,7 @@ __asm__(".text\n"
 	"	.cfi_adjust_cfa_offset 8\n"
 	/* the return address is above what was pushed */
 	"	movq 24(%rsp), %rsi\n"
-	"	call seam_agent_may_call_dlopen\n"
+	"	call seam_interpose_may_call_dlopen\n"
 	"	addq $8, %rsp\n"
 	"	.cfi_adjust_cfa_offset -8\n"
 	"	popq %rsi\n"
@@ -96,8 +97,8 @@ __asm__(".text\n"
 	"	popq %rdi\n"
 	"	.cfi_adjust_cfa_offset -8\n"
 	"	testb %al, %al\n"
-	"	jnz seam_agent_call_dlopen\n"
-	"	jmp *seam_agent_real_dlopen(%rip)\n"
+	"	jnz seam_interpose_call_dlopen\n"
+	"	jmp *seam_interpose_real_dlopen(%rip)\n"
 	"	.cfi_endproc\n"
 	".size dlopen, . - dlopen\n");
 
@@ -107,6 +108,6 @@ int dlclose(void *handle)
 	int r = SEAM_REAL(dlclose)(handle);
 
 	if (r == 0)
-		seam_agent_refresh(NULL);
+		seam_interpose_loads(NULL);
 	return r;
 }

@@ -2,8 +2,8 @@
 /*
  * seccomp.c - a program that is about to restrict its own system calls
  *
- * A seccomp filter may kill a thread for a call that our handler makes, so the
- * agent ends before the filter is there.  Filters that were inherited fail the
+ * A seccomp filter may kill a thread for a call that our code makes, so that
+ * code ends before the filter is there.  Filters that were inherited fail the
  * calls in most cases; what kills would have killed the program's start too.
  */
 #include <errno.h>
@@ -13,13 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "target/agent/agent.h"
-#include "target/agent/interpose.h"
-
-static void end_before(void)
-{
-	seam_agent_end("it installs a seccomp filter");
-}
+#include "target/interpose/interpose.h"
 
 SEAM_INTERPOSED
 int prctl(int option, ...)
@@ -32,7 +26,7 @@ int prctl(int option, ...)
 		a[i] = va_arg(list, unsigned long);
 	va_end(list);
 	if (option == PR_SET_SECCOMP)
-		end_before();
+		seam_interpose_before_filter();
 	return SEAM_REAL(prctl)(option, a[0], a[1], a[2], a[3]);
 }
 
@@ -43,7 +37,7 @@ static bool installs_filter(long number, const long *a)
 	       (number == SYS_prctl && a[0] == PR_SET_SECCOMP);
 }
 
-/* In handlers of ours too, so it does not look for libc's. */
+/* In handlers of ours too, where it does not look for libc's. */
 SEAM_INTERPOSED
 long syscall(long number, ...)
 {
@@ -57,8 +51,12 @@ long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(list, long);
 	va_end(list);
-	if (installs_filter(number, a))
-		end_before();
+	if (installs_filter(number, a)) {
+		seam_interpose_before_filter();
+		/* another library of ours may have to know as well */
+		return SEAM_REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4],
+					  a[5]);
+	}
 	r10 = a[3];
 	r8 = a[4];
 	r9 = a[5];

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * image_file.h - the file of an image that this process has loaded
+ *
+ * Its sections, for what is not loaded: names of functions, and where tables
+ * are.  A reader of its own, because those of src/symbol are for the recorder
+ * and link libelf.  Sizes and counts are checked against the file, and the file
+ * against the image: a path may name another file by now.
+ *
+ * Not in a handler: it opens files and allocates.
+ *
+ * Source: System V gABI 4.1, "ELF Header", "Sections".
+ */
+#ifndef SEAM_IMAGE_FILE_H
+#define SEAM_IMAGE_FILE_H
+
+#include <link.h>
+
+#include "base/base.h"
+
+/* Zeroed is not open; it holds nothing. */
+struct seam_image_file {
+	bool is_open;
+	int fd;
+	uint64_t size;
+	ElfW(Ehdr) header;
+	const ElfW(Shdr) *sections;
+	size_t n_sections;
+	char *names;			/* of sections, NUL-terminated */
+	size_t names_bytes;
+};
+
+/*
+ * Open the file at @path, which has the @n program headers @headers if it is
+ * the one that was loaded.  0; -ENOMEM; -ESTALE where it is another one;
+ * -EBADMSG; or the negative errno of open(2) or pread(2).  A file without
+ * sections has n_sections 0.
+ */
+int seam_image_file_open(struct seam_image_file *file, const char *path,
+			 const ElfW(Phdr) *headers, size_t n);
+
+/* Valid on a zeroed struct, and again after itself. */
+void seam_image_file_close(struct seam_image_file *file);
+
+/*
+ * Copy @n bytes at @at of the file, all of them or none, and a NUL.  The caller
+ * frees *@out.
+ */
+int seam_image_file_read(const struct seam_image_file *file, uint64_t at,
+			 uint64_t n, void **out);
+
+/* The first section of @type that is not empty.  NULL: there is none. */
+const ElfW(Shdr) *
+seam_image_file_section_of(const struct seam_image_file *file, uint32_t type);
+
+/* The name of @section; "" where it has none. */
+const char *seam_image_file_section_name(const struct seam_image_file *file,
+					 const ElfW(Shdr) *section);
+
+#endif /* SEAM_IMAGE_FILE_H */
