@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "symbol/names/demangle.h"
+#include "base/demangle.h"
 
 struct fixture {
 	struct seam_symtab table;

@@ -16,11 +16,11 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
 
+#include "base/demangle.h"
 #include "base/hash.h"
 #include "base/index.h"
 #include "symbol/dwarf/inlines.h"
 #include "symbol/elf/find_elf.h"
-#include "symbol/names/demangle.h"
 
 /* Calls inlined into each other at one address; compilers reach some 30. */
 enum { MAX_CHAIN = 512 };

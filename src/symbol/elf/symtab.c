@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/demangle.h"
 #include "base/radix_sort.h"
-#include "symbol/names/demangle.h"
 
 /* More aliases than this at one address are not compared by name. */
 enum { MAX_NAMES = 64 };

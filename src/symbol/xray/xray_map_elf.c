@@ -9,8 +9,8 @@
 
 #include <errno.h>
 
+#include "base/demangle.h"
 #include "symbol/elf/elf_symbols.h"
-#include "symbol/names/demangle.h"
 #include "wire/wire.h"
 
 /* Source: LLVM 14, X86AsmPrinter; bytes after these members are padding. */

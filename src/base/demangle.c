@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* demangle.c - libiberty with a limit; the contract is in demangle.h */
-#include "symbol/names/demangle.h"
+#include "base/demangle.h"
 
 #include <setjmp.h>
 #include <stdlib.h>
