@@ -2,6 +2,7 @@
 /* fdr_record.c - see fdr_record.h; what is in a chunk: wire/xray/xray_chunk.h */
 #include "target/fdr/fdr_record.h"
 
+#include "ring/layout.h"
 #include "ring/producer/local.h"
 #include "ring/producer/wakeup.h"
 #include "target/fdr/commit.h"
@@ -9,6 +10,7 @@
 #include "target/fdr/system.h"
 #include "target/fdr/thread_area.h"
 #include "target/fdr/trampolines.h"
+#include "target/fdr/triggers.h"
 
 #include <errno.h>
 #include <time.h>
@@ -101,11 +103,16 @@ static void put_cpu(uint64_t *words, uint32_t cpu, uint64_t tsc)
 	words[1] = tsc >> 40;
 }
 
-static bool has_room(const struct seam_fdr_area *area, uint64_t at)
+/* Without the count of what was taken back. */
+static uint64_t position(uint64_t cursor)
 {
-	/* relaxed: a hint */
-	if (area->paused && atomic_load_explicit(area->paused,
-						 memory_order_relaxed))
+	return cursor & SEAM_RING_AUX_POSITION;
+}
+
+static bool has_room(const struct seam_fdr_area *area, uint64_t at,
+		     uint64_t tsc)
+{
+	if (!seam_fdr_may_begin_chunk(tsc))
 		return false;
 	/*
 	 * acquire: A in ring/producer/aux_producer.c; an invalid tail leaves
@@ -151,7 +158,7 @@ static uint64_t begin_chunk(void *argument)
 	look(&view, state);
 	if (view.cursor % CHUNK)
 		return AGAIN;
-	reserve(&state->area, view.cursor + CHUNK);
+	reserve(&state->area, position(view.cursor) + CHUNK);
 	words[0] = NEW_BUFFER | (uint64_t)state->tid << 8;
 	words[1] = 0;
 	words[2] = WALL_TIME | (uint64_t)now.tv_sec << 8;
@@ -164,7 +171,7 @@ static uint64_t begin_chunk(void *argument)
 	put.words = words;
 	put.n_words = sizeof(words) / 8;
 	if (commit(&view, &put) == DONE)
-		wake(state, view.cursor);
+		wake(state, position(view.cursor));
 	errno = error;
 	return AGAIN;
 }
@@ -225,7 +232,8 @@ static enum outcome try(struct seam_fdr_state *state, const struct item *item)
 
 	look(&view, state);
 	if (view.cursor % CHUNK == 0) {
-		if (!has_room(&state->area, view.cursor))
+		if (!has_room(&state->area, position(view.cursor),
+			      view.tsc))
 			return LOST;
 		return (enum outcome)seam_fdr_call_saved(begin_chunk, state);
 	}
@@ -240,8 +248,11 @@ static enum outcome try(struct seam_fdr_state *state, const struct item *item)
 	put.payload = item->payload;
 	put.bytes = item->bytes;
 	put.padding = room - item->bytes;
+	/* for take_back.c; a commit that fails does no harm */
 	if (!item->word)
 		state->event_end = put.end;
+	else if (put.n_words > 1 + 2 * item->n_arguments)
+		state->entry_end = put.end;
 	return commit(&view, &put);
 }
 
@@ -298,53 +309,4 @@ void seam_fdr_event(enum seam_xray_kind kind, uint16_t type, const void *data,
 		item.marker[0] |= CUSTOM_EVENT;
 	}
 	record(&item);
-}
-
-/* The last record, if it is @word; its delta, or 0. */
-static uint32_t delta_of_last(const struct moment *view, uint32_t word)
-{
-	const struct seam_fdr_area *area = &view->state->area;
-	uint64_t last;
-
-	/* a whole chunk may be on its way to the recorder */
-	if (view->cursor % CHUNK <= SEAM_XRAY_PREAMBLE_BYTES ||
-	    view->cursor == view->state->event_end)
-		return 0;
-	last = *(const uint64_t *)(const void *)
-		(area->bytes + ((view->cursor - 8) & (area->size - 1)));
-	return (uint32_t)last == word ? (uint32_t)(last >> 32) : 0;
-}
-
-static bool take_back(struct seam_fdr_state *state, uint32_t word,
-		      uint64_t max_ticks)
-{
-	struct seam_fdr_put put;
-	struct moment view;
-	uint32_t delta;
-
-	look(&view, state);
-	delta = delta_of_last(&view, word);
-	if (!delta || view.tsc - last_of(&view)->tsc >= max_ticks)
-		return false;
-	put = put_of(&view, view.cursor - 8);
-	/* as it was before the entry; it may be wrong where more was undone */
-	put.tsc = last_of(&view)->tsc - delta;
-	put.state_cpu = last_of(&view)->cpu;
-	return seam_fdr_commit(&put);
-}
-
-bool seam_fdr_rewind(uint32_t entry_word, uint64_t max_ticks)
-{
-	struct seam_fdr_state *state = seam_fdr_self.state;
-	uint64_t blocked;
-	bool done;
-
-	if (!state->has_area)
-		return false;
-	if (seam_fdr_rseq_is_active())
-		return take_back(state, entry_word, max_ticks);
-	blocked = seam_fdr_block();
-	done = take_back(state, entry_word, max_ticks);
-	seam_fdr_unblock(blocked);
-	return done;
 }

@@ -25,11 +25,4 @@ void seam_fdr_record(uint32_t word, const uint64_t *arguments,
 void seam_fdr_event(enum seam_xray_kind kind, uint16_t type, const void *data,
 		    size_t bytes);
 
-/*
- * If the thread's last record is the entry @entry_word and was made less than
- * @max_ticks ago, take it back.  False: it stays, also where it is the first
- * record of a chunk or after a TSCWrap or NewCPUId.
- */
-bool seam_fdr_rewind(uint32_t entry_word, uint64_t max_ticks);
-
 #endif /* SEAM_FDR_RECORD_H */

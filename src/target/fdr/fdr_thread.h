@@ -27,6 +27,7 @@
 #ifndef SEAM_FDR_THREAD_H
 #define SEAM_FDR_THREAD_H
 
+#include "target/fdr/filter.h"
 #include "target/fdr/source.h"
 
 #include <stddef.h>
@@ -51,8 +52,10 @@ struct seam_fdr_state {
 	bool has_area;			/* false: none was free */
 	uint64_t retry_tsc;		/* when to look for one again */
 	uint64_t event_end;		/* cursor after the last event */
-	uint64_t wakeup_at;		/* cursor that the recorder knows of */
+	uint64_t entry_end;		/* and call with metadata before it */
 	struct seam_fdr_area area;
+	uint64_t wakeup_at;		/* position that the recorder knows of */
+	struct seam_fdr_filter filter;
 };
 
 struct seam_fdr_self {

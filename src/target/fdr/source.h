@@ -14,6 +14,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct seam_ring_wakeup;
@@ -21,13 +22,13 @@ struct seam_ring_wakeup;
 /* Memory of one thread; wire/xray/xray_chunk.h says what is in it. */
 struct seam_fdr_area {
 	uint8_t *bytes;
+	/* not 0: take nothing back, the recorder copies; NULL: never */
+	const _Atomic uint32_t *held;
 	uint64_t size;			/* a power of two, 2 chunks or more */
 	_Atomic uint64_t *cursor;	/* at the start of a chunk */
 	_Atomic uint64_t *reserved;
 	const _Atomic uint64_t *tail;	/* read up to; NULL: free-running */
 	_Atomic uint64_t *n_lost;	/* records, for want of room */
-	/* not 0: begin no chunk, count records as lost; NULL: never */
-	const _Atomic uint32_t *paused;
 	const struct seam_ring_wakeup *wakeup;	/* NULL: nobody to wake */
 	uint32_t slot;			/* the source's own */
 	uint64_t word;			/* likewise */
@@ -40,6 +41,12 @@ struct seam_fdr_source {
 	void (*close)(struct seam_fdr_area *area);
 	/* count a record of a thread that has no area; from any context */
 	void (*lose)(void);
+	/*
+	 * Send @bytes of @payload with the area, which the caller has, and wake
+	 * the recorder; from any context.  NULL: there is nobody to send it to.
+	 */
+	bool (*send)(struct seam_fdr_area *area, const void *payload,
+		     size_t bytes);
 };
 
 extern const struct seam_fdr_source seam_fdr_source_local;

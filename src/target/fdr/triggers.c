@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* triggers.c - see triggers.h */
+#include "target/fdr/triggers.h"
+
+#include "base/clock.h"
+#include "target/fdr/system.h"
+#include "target/fdr/thread_area.h"
+#include "wire/xray/xray_trigger.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+enum { MAX_PER_S = 1000 };		/* of each trigger */
+
+/* Of the process; set before the first sled is patched. */
+static struct {
+	enum seam_fdr_trigger_kind kind;
+	uint64_t limit;			/* ticks */
+	_Atomic uint64_t next_tsc;	/* any thread: fired before is enough */
+} triggers[SEAM_FDR_MAX_TRIGGERS];
+static uint64_t after_ticks, pause_ticks;
+static bool is_flight;
+
+_Atomic uint16_t *seam_fdr_trigger_functions;
+
+/* any thread adds */
+static _Atomic uint32_t n_fired;
+/* the recorder writes; NULL: nobody does */
+static const _Atomic uint32_t *_Atomic resumed;
+
+/*
+ * The trigger that froze, 0: none, and from when on.  The thread that sets
+ * frozen_by sets freeze_tsc; threads that begin a chunk read freeze_tsc first.
+ */
+static _Atomic uint32_t frozen_by;
+static _Atomic uint64_t freeze_tsc = UINT64_MAX;
+
+uint64_t seam_fdr_ticks_of(uint64_t ns, uint64_t ticks_per_s)
+{
+	uint64_t whole = ns / SEAM_NS_PER_S, rest = ns % SEAM_NS_PER_S;
+
+	/* a TSC has less than 18 GHz */
+	if (whole >= 1 << 28)
+		return INT64_MAX;
+	return whole * ticks_per_s + rest * ticks_per_s / SEAM_NS_PER_S;
+}
+
+int seam_fdr_triggers_init(const struct seam_fdr_options *o,
+			   uint64_t ticks_per_s)
+{
+	void *p;
+
+	is_flight = o->is_flight;
+	after_ticks = seam_fdr_ticks_of(o->after_ns, ticks_per_s);
+	pause_ticks = ticks_per_s / MAX_PER_S;
+	for (uint32_t i = 0; i < o->n_triggers; i++) {
+		triggers[i].kind = o->triggers[i].kind;
+		triggers[i].limit = seam_fdr_ticks_of(
+				o->triggers[i].limit_ns, ticks_per_s);
+	}
+	if (!o->n_triggers || seam_fdr_trigger_functions)
+		return 0;
+	p = mmap(NULL, SEAM_FDR_MAX_TRIGGER_FUNCTION *
+		       sizeof(*seam_fdr_trigger_functions),
+		 PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	seam_fdr_trigger_functions = p;
+	return 0;
+}
+
+void seam_fdr_trigger_function(unsigned int trigger, uint32_t function)
+{
+	if (trigger < SEAM_FDR_MAX_TRIGGERS && seam_fdr_trigger_functions &&
+	    function < SEAM_FDR_MAX_TRIGGER_FUNCTION)
+		atomic_fetch_or(&seam_fdr_trigger_functions[function],
+				(uint16_t)(1u << trigger));
+}
+
+void seam_fdr_triggers_resume_at(const _Atomic uint32_t *n_resumed)
+{
+	atomic_store(&n_fired, 0);
+	atomic_store(&freeze_tsc, UINT64_MAX);
+	atomic_store(&frozen_by, 0);
+	atomic_store(&resumed, n_resumed);
+}
+
+/* ---- freeze ---- */
+
+static uint32_t n_done(void)
+{
+	const _Atomic uint32_t *word = atomic_load(&resumed);
+
+	/* acquire: the recorder's copies come before it */
+	return word ? atomic_load_explicit(word, memory_order_acquire) :
+		      (uint32_t)SEAM_FDR_NO_MORE_SNAPSHOTS;
+}
+
+static bool is_done(uint32_t number)
+{
+	/* the largest there is: SEAM_FDR_NO_MORE_SNAPSHOTS */
+	return n_done() >= number;
+}
+
+static void freeze(uint32_t number, uint64_t from_tsc)
+{
+	uint32_t before = atomic_load(&frozen_by);
+
+	if (!is_flight || is_done(number))
+		return;
+	/* or by one that is done, and that nobody has thawed */
+	while (before == 0 || is_done(before))
+		if (atomic_compare_exchange_weak(&frozen_by, &before, number)) {
+			atomic_store(&freeze_tsc, from_tsc);
+			return;
+		}
+}
+
+static void thaw(uint32_t number, uint64_t from_tsc)
+{
+	/* another trigger may have frozen meanwhile: that stays */
+	if (atomic_load(&frozen_by) == number &&
+	    atomic_compare_exchange_strong(&freeze_tsc, &from_tsc, UINT64_MAX))
+		atomic_compare_exchange_strong(&frozen_by, &number, 0);
+}
+
+bool seam_fdr_may_begin_chunk(uint64_t tsc)
+{
+	/* relaxed: a thread that began a chunk just before is none of ours */
+	uint64_t from = atomic_load_explicit(&freeze_tsc,
+					     memory_order_relaxed);
+	uint32_t by;
+
+	if (tsc < from)
+		return true;
+	by = atomic_load(&frozen_by);
+	if (by && !is_done(by))
+		return false;
+	thaw(by, from);
+	return true;
+}
+
+/* ---- fire ---- */
+
+/* One that fires all the time gives no more snapshots than some. */
+static bool may_fire(uint32_t trigger, uint64_t tsc)
+{
+	_Atomic uint64_t *next = &triggers[trigger].next_tsc;
+	uint64_t from = atomic_load_explicit(next, memory_order_relaxed);
+
+	/* relaxed, all: another thread's may be the one that counts */
+	return tsc >= from && atomic_compare_exchange_strong_explicit(
+			next, &from, tsc + pause_ticks, memory_order_relaxed,
+			memory_order_relaxed);
+}
+
+static void fire(struct seam_xray_trigger *t)
+{
+	struct seam_fdr_state *state;
+
+	if (!may_fire(t->trigger, t->tsc) || !(state = seam_fdr_thread()) ||
+	    !seam_fdr_source->send)
+		return;
+	t->kind = SEAM_XRAY_TRIGGER;
+	t->tid = state->tid;
+	t->number = atomic_fetch_add(&n_fired, 1) + 1;
+	freeze(t->number, t->tsc + after_ticks);
+	if (!seam_fdr_source->send(&state->area, t, sizeof(*t)))
+		thaw(t->number, t->tsc + after_ticks);
+}
+
+void seam_fdr_triggers_enter(unsigned int of, uint32_t function,
+			     uint64_t frame, uint64_t tsc)
+{
+	bool is_timed = false;
+
+	for (; of; of &= of - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(of);
+
+		is_timed |= triggers[i].kind == SEAM_FDR_TRIGGER_SLOW;
+		if (triggers[i].kind == SEAM_FDR_TRIGGER_CALLS)
+			fire(&(struct seam_xray_trigger) {
+				.trigger = i, .tsc = tsc,
+				.function = function });
+	}
+	if (is_timed && seam_fdr_self.state->tid)
+		seam_fdr_timed_enter(&seam_fdr_self.state->filter, frame,
+				     function, tsc);
+}
+
+void seam_fdr_triggers_leave(unsigned int of, uint32_t function,
+			     uint64_t frame, uint64_t tsc)
+{
+	uint64_t begin = seam_fdr_timed_leave(&seam_fdr_self.state->filter,
+					      frame, function);
+
+	if (!begin)
+		return;
+	for (; of; of &= of - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(of);
+
+		if (triggers[i].kind == SEAM_FDR_TRIGGER_SLOW &&
+		    tsc - begin > triggers[i].limit)
+			fire(&(struct seam_xray_trigger) {
+				.trigger = i, .tsc = tsc,
+				.duration = tsc - begin,
+				.function = function });
+	}
+}
+
+void seam_fdr_triggers_signal(unsigned int trigger, int signal)
+{
+	fire(&(struct seam_xray_trigger) {
+		.trigger = trigger, .tsc = seam_fdr_tsc(),
+		.signal = (uint32_t)signal });
+}

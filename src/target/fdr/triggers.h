@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * triggers.h - a call or a signal after which the recorder takes a snapshot
+ *
+ *	thread					recorder
+ *	seam_fdr_trigger_fire()
+ *	  freeze_tsc = now + after
+ *	  record in the thread's ring   -->	waits for freeze_tsc
+ *	another thread begins a chunk		copies all areas
+ *	  after freeze_tsc: not allowed		n_resumed = number
+ *	...			       <--
+ *	a chunk begins: thawed
+ *
+ * In areas that overwrite themselves a chunk that begins is what takes old
+ * records away.  So from freeze_tsc on what led up to the trigger is safe,
+ * however late the recorder comes; what the program does meanwhile is counted
+ * as lost.  In other areas nothing freezes, and the record alone is sent.
+ *
+ * One trigger freezes at a time; others are sent, with numbers, and the
+ * snapshot has them too.
+ */
+#ifndef SEAM_FDR_TRIGGERS_H
+#define SEAM_FDR_TRIGGERS_H
+
+#include "target/fdr/options.h"
+
+#include <stdatomic.h>
+
+enum {
+	/* Functions with larger ids cannot trigger. */
+	SEAM_FDR_MAX_TRIGGER_FUNCTION = 1 << 22,
+	/* n_resumed: no snapshot follows any more, do not freeze */
+	SEAM_FDR_NO_MORE_SNAPSHOTS = -1,
+};
+
+/*
+ * Of the process, before a sled is patched.  @after_ticks as after_ns.
+ * 0 or -errno.
+ */
+int seam_fdr_triggers_init(const struct seam_fdr_options *options,
+			   uint64_t ticks_per_s);
+
+/* @ns as ticks, at most INT64_MAX. */
+uint64_t seam_fdr_ticks_of(uint64_t ns, uint64_t ticks_per_s);
+
+/* Function @function is one of @trigger, an index in the options. */
+void seam_fdr_trigger_function(unsigned int trigger, uint32_t function);
+
+/*
+ * Where the recorder notes how many triggers are done, in the claim that this
+ * process has for its functions; NULL: it does not, and nothing freezes.  To be
+ * called again in a forked child, whose numbers begin anew.
+ */
+void seam_fdr_triggers_resume_at(const _Atomic uint32_t *n_resumed);
+
+/* ---- in trampolines ---- */
+
+/* By function id: bit i: trigger i.  NULL: there are none. */
+extern _Atomic uint16_t *seam_fdr_trigger_functions;
+
+static inline unsigned int seam_fdr_triggers_of(uint32_t function)
+{
+	if (!seam_fdr_trigger_functions ||
+	    function >= SEAM_FDR_MAX_TRIGGER_FUNCTION)
+		return 0;
+	/* relaxed: set before the function's sleds are patched */
+	return atomic_load_explicit(&seam_fdr_trigger_functions[function],
+				    memory_order_relaxed);
+}
+
+/* A call of @function, with @triggers, began at @tsc. */
+void seam_fdr_triggers_enter(unsigned int triggers, uint32_t function,
+			     uint64_t frame, uint64_t tsc);
+void seam_fdr_triggers_leave(unsigned int triggers, uint32_t function,
+			     uint64_t frame, uint64_t tsc);
+
+/* Signal @signal came; from its handler.  Keeps errno. */
+void seam_fdr_triggers_signal(unsigned int trigger, int signal);
+
+/* Whether a thread may begin a chunk at @tsc. */
+bool seam_fdr_may_begin_chunk(uint64_t tsc);
+
+#endif /* SEAM_FDR_TRIGGERS_H */
