@@ -2,7 +2,7 @@
 /* alternate_stack.c - see alternate_stack.h */
 #include "target/fdr/alternate_stack.h"
 
-#include "target/agent/interpose.h"
+#include "target/interpose/interpose.h"
 
 #include <signal.h>
 

@@ -12,12 +12,7 @@
 #ifndef SEAM_FDR_SOURCE_H
 #define SEAM_FDR_SOURCE_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-struct seam_ring_wakeup;
+#include "ring/producer/producer.h"
 
 /* Memory of one thread; wire/xray/xray_chunk.h says what is in it. */
 struct seam_fdr_area {
@@ -32,6 +27,7 @@ struct seam_fdr_area {
 	const struct seam_ring_wakeup *wakeup;	/* NULL: nobody to wake */
 	uint32_t slot;			/* the source's own */
 	uint64_t word;			/* likewise */
+	struct seam_ring_producer ring;	/* likewise: for other records */
 };
 
 struct seam_fdr_source {

@@ -40,7 +40,8 @@ static void begin_at_chunk(const struct seam_ring_claim *claim)
 
 	for (; at % CHUNK; at++)
 		claim->aux.buffer[at & (claim->aux.size - 1)] = 0;
-	seam_local_store(&control->program.aux_head, at);
+	seam_local_store(&control->program.aux_head,
+			 at & SEAM_RING_AUX_POSITION);
 	/* release: B in ring/producer/aux_producer.c */
 	atomic_store_explicit(&control->aux_head, at, memory_order_release);
 }
@@ -66,9 +67,9 @@ static int claim_ring(uint32_t tid, struct seam_fdr_area *area)
 		.reserved = &control->program.aux_head,
 		.tail = claim.aux.free_running ? NULL : &control->aux_tail,
 		.n_lost = &control->program.n_skipped[0],
-		.paused = &control->program.paused,
+		.held = &control->program.aux_held,
 		.wakeup = &seam_fdr_link.wakeup,
-		.slot = claim.slot, .word = claim.word,
+		.slot = claim.slot, .word = claim.word, .ring = claim.ring,
 	};
 	return 0;
 }
@@ -87,6 +88,14 @@ static void lose(void)
 	seam_ring_memory_lose(memory());
 }
 
+static bool send(struct seam_fdr_area *area, const void *payload, size_t bytes)
+{
+	if (seam_ring_write(&area->ring, PERF_RECORD_SAMPLE, 0, payload, bytes))
+		return false;
+	seam_ring_wakeup_send(area->wakeup);
+	return true;
+}
+
 const struct seam_fdr_source seam_fdr_source_link = {
-	.claim = claim_ring, .close = close_ring, .lose = lose,
+	.claim = claim_ring, .close = close_ring, .lose = lose, .send = send,
 };

@@ -15,7 +15,7 @@ enum {
 };
 
 /* Backwards through the records of a chunk. */
-struct walk {
+struct backward {
 	const struct seam_fdr_state *state;
 	uint64_t cursor, at;	/* where it began; the record before is next */
 	uint64_t tsc;		/* of the record before at */
@@ -34,7 +34,7 @@ static bool is_same_position(uint64_t a, uint64_t b)
 }
 
 /* Word @n before @at; 0 where another chunk, or a preamble is. */
-static uint64_t word_before(const struct walk *w, uint64_t at, unsigned int n)
+static uint64_t word_before(const struct backward *w, uint64_t at, unsigned int n)
 {
 	const struct seam_fdr_area *area = &w->state->area;
 
@@ -48,7 +48,7 @@ static uint64_t word_before(const struct walk *w, uint64_t at, unsigned int n)
  * The function record before at, and the words that it has with its arguments.
  * An argument's second word has zeroes where a function record has its delta.
  */
-static uint64_t record_before(const struct walk *w, unsigned int *n_words)
+static uint64_t record_before(const struct backward *w, unsigned int *n_words)
 {
 	unsigned int n = 0;
 
@@ -60,7 +60,7 @@ static uint64_t record_before(const struct walk *w, unsigned int *n_words)
 	return word_before(w, w->at, n + 1);
 }
 
-static void step(struct walk *w, uint64_t record, unsigned int n_words)
+static void step(struct backward *w, uint64_t record, unsigned int n_words)
 {
 	w->at -= n_words * 8;
 	w->tsc -= record >> 32;
@@ -70,7 +70,7 @@ static void step(struct walk *w, uint64_t record, unsigned int n_words)
 	}
 }
 
-static bool take_entry(struct walk *w, uint32_t function)
+static bool take_entry(struct backward *w, uint32_t function)
 {
 	if (w->now - w->tsc >= w->max_ticks)
 		return false;
@@ -83,7 +83,7 @@ static bool take_entry(struct walk *w, uint32_t function)
 }
 
 /* One record back.  False: it is none that may go. */
-static bool walk_back(struct walk *w)
+static bool walk_back(struct backward *w)
 {
 	unsigned int n_words;
 	uint64_t record;
@@ -116,7 +116,7 @@ static bool try_once(struct seam_fdr_state *state, uint32_t function,
 	uint64_t cursor = atomic_load_explicit(state->area.cursor,
 					       memory_order_relaxed);
 	const struct seam_fdr_at *last = &state->at[cursor >> 3 & 1];
-	struct walk w = {
+	struct backward w = {
 		.state = state, .cursor = cursor, .at = cursor,
 		.tsc = last->tsc, .max_ticks = max_ticks, .function = function,
 	};

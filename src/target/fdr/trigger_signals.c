@@ -2,7 +2,7 @@
 /* trigger_signals.c - see trigger_signals.h */
 #include "target/fdr/trigger_signals.h"
 
-#include "target/agent/interpose.h"
+#include "target/interpose/interpose.h"
 #include "target/fdr/triggers.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "target/fdr/system.h"
 #include "target/fdr/thread_area.h"
-#include "wire/xray/xray_trigger.h"
+#include "wire/xray/xray_functions.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -158,15 +158,17 @@ static bool may_fire(uint32_t trigger, uint64_t tsc)
 static void fire(struct seam_xray_trigger *t)
 {
 	struct seam_fdr_state *state;
+	uint8_t payload[64];
+	size_t bytes;
 
 	if (!may_fire(t->trigger, t->tsc) || !(state = seam_fdr_thread()) ||
 	    !seam_fdr_source->send)
 		return;
-	t->kind = SEAM_XRAY_TRIGGER;
 	t->tid = state->tid;
 	t->number = atomic_fetch_add(&n_fired, 1) + 1;
+	bytes = seam_xray_write_trigger(payload, sizeof(payload), t);
 	freeze(t->number, t->tsc + after_ticks);
-	if (!seam_fdr_source->send(&state->area, t, sizeof(*t)))
+	if (!seam_fdr_source->send(&state->area, payload, bytes))
 		thaw(t->number, t->tsc + after_ticks);
 }
 
@@ -204,7 +206,7 @@ void seam_fdr_triggers_leave(unsigned int of, uint32_t function,
 		    tsc - begin > triggers[i].limit)
 			fire(&(struct seam_xray_trigger) {
 				.trigger = i, .tsc = tsc,
-				.duration = tsc - begin,
+				.ticks = tsc - begin,
 				.function = function });
 	}
 }

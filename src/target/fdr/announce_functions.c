@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* announce_functions.c - which function has which id; see its header */
+#include "target/fdr/announce_functions.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "target/fdr/source_link.h"
+
+enum {
+	PAUSE_NS = 1000 * 1000,
+	MAX_PAUSES = 1000,	/* a second, of a call */
+};
+
+static struct seam_ring_claim claim;
+static bool has_claim;
+/* everything, in a child with a ring of its own */
+static bool is_child;
+static uint8_t bytes[SEAM_XRAY_MAX_ANNOUNCEMENT] __attribute__((aligned(8)));
+
+int seam_fdr_announce_claim(void)
+{
+	int r;
+
+	if (has_claim)
+		return 0;
+	r = seam_link_client_claim(&seam_fdr_link, SEAM_FDR_SERVICE_FUNCTIONS,
+				   (uint32_t)syscall(SYS_gettid), &claim);
+	has_claim = r == 0;
+	return r;
+}
+
+struct seam_ring_control *seam_fdr_announce_control(void)
+{
+	return has_claim ? claim.ring.control : NULL;
+}
+
+void seam_fdr_announce_begin_child(void)
+{
+	is_child = is_child || has_claim;
+	has_claim = false;
+}
+
+/* A full ring is read soon: half of it has woken the recorder. */
+static int send(size_t size)
+{
+	const struct timespec pause = { 0, PAUSE_NS };
+
+	for (int i = 0; i < MAX_PAUSES; i++) {
+		if (seam_ring_room(&claim.ring) >= size)
+			return seam_ring_write(&claim.ring,
+					       PERF_RECORD_SAMPLE, 0, bytes,
+					       size);
+		nanosleep(&pause, NULL);
+	}
+	return -ENOBUFS;
+}
+
+static int announce_addresses(const struct seam_fdr_image *image,
+			      const struct seam_fdr_list *list, size_t first,
+			      size_t n)
+{
+	static uint64_t addresses[SEAM_XRAY_MAX_ADDRESSES];
+	const struct seam_fdr_functions *f = &list->functions;
+	const struct seam_xray_addresses a = {
+		.image = list->number, .first_id = f->first_id + (uint32_t)first,
+		.n = (uint32_t)n, .link_addresses = addresses,
+	};
+
+	for (size_t i = 0; i < n; i++)
+		addresses[i] = f->sleds.functions.items[first + i] -
+			       image->bias;
+	return send(seam_xray_write_addresses(bytes, sizeof(bytes), &a));
+}
+
+static int announce_list(const struct seam_fdr_image *image,
+			 const struct seam_fdr_list *list)
+{
+	size_t n = list->functions.sleds.functions.n;
+	struct seam_xray_image a = {
+		.image = list->number, .first_id = list->functions.first_id,
+		.n_functions = (uint32_t)n, .bias = image->bias,
+		.build_id_bytes = image->build_id_bytes, .path = image->path,
+	};
+	int r;
+
+	memcpy(a.build_id, image->build_id, sizeof(a.build_id));
+	r = send(seam_xray_write_image(bytes, sizeof(bytes), &a));
+	for (size_t at = 0; at < n && r == 0; at += SEAM_XRAY_MAX_ADDRESSES)
+		r = announce_addresses(image, list, at,
+				       n - at < SEAM_XRAY_MAX_ADDRESSES ?
+				       n - at : SEAM_XRAY_MAX_ADDRESSES);
+	return r;
+}
+
+static bool has_news(const struct seam_fdr_images *images)
+{
+	for (size_t i = 0; i < images->list.n; i++)
+		for (size_t j = 0; j < images->list.items[i]->n_lists; j++)
+			if (!images->list.items[i]->lists[j].is_announced)
+				return true;
+	return false;
+}
+
+int seam_fdr_announce(struct seam_fdr_images *images)
+{
+	int r;
+
+	if (!has_news(images))
+		return 0;
+	r = seam_fdr_announce_claim();
+	for (size_t i = 0; i < images->list.n && r == 0; i++) {
+		struct seam_fdr_image *image = images->list.items[i];
+
+		for (size_t j = 0; j < image->n_lists && r == 0; j++) {
+			struct seam_fdr_list *list = &image->lists[j];
+
+			if (!list->is_announced || is_child)
+				r = announce_list(image, list);
+			list->is_announced = true;
+		}
+	}
+	is_child = false;
+	return r;
+}
+
+int seam_fdr_announce_event_type(uint16_t type, const char *name)
+{
+	const struct seam_xray_event_type a = { type, name };
+	int r = seam_fdr_announce_claim();
+
+	return r ?: send(seam_xray_write_event_type(bytes, sizeof(bytes), &a));
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * announce_functions.h - tell the recorder which function has which id
+ *
+ * Records of wire/xray/xray_functions.h, in a ring of the process.  A forked
+ * child has what its parent announced; it needs a ring when it has something to
+ * announce itself, and then it announces everything.
+ *
+ * Not in a handler.  Threads: one at a time.
+ */
+#ifndef SEAM_FDR_ANNOUNCE_FUNCTIONS_H
+#define SEAM_FDR_ANNOUNCE_FUNCTIONS_H
+
+#include "target/fdr/images.h"
+
+/*
+ * Announce the lists of all loaded images that were not yet.  0; -ENOSPC where
+ * the recorder has no ring for this process; -ENOBUFS where it did not read for
+ * a second: what was not announced has no names.
+ */
+int seam_fdr_announce(struct seam_fdr_images *images);
+
+/* A name of a type of events.  Returns as above. */
+int seam_fdr_announce_event_type(uint16_t type, const char *name);
+
+/* In a forked child: the ring is the parent's. */
+void seam_fdr_announce_begin_child(void);
+
+/* Claim the ring, if that was not done yet, for what is read from it. */
+int seam_fdr_announce_claim(void);
+struct seam_ring_control *seam_fdr_announce_control(void);
+
+#endif /* SEAM_FDR_ANNOUNCE_FUNCTIONS_H */

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* fdr_fork.c - what a fork copies; see fdr_fork.h */
+#include "target/fdr/fdr_fork.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+static void begin_child(void)
+{
+	seam_fdr_fork_begin_child();
+	seam_fdr_fork_unlock();
+}
+
+int seam_fdr_fork_init(void)
+{
+	static bool is_done;
+	int r;
+
+	if (is_done)
+		return 0;
+	r = -pthread_atfork(seam_fdr_fork_lock, seam_fdr_fork_unlock,
+			    begin_child);
+	is_done = r == 0;
+	return r;
+}

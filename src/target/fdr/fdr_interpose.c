@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fdr_interpose.c - what the program does that recording depends on
+ *
+ * In the shared library only: a program that is linked with all of it has no
+ * libc after us to call.
+ */
+#include "target/fdr/start.h"
+#include "target/interpose/interpose.h"
+
+bool seam_interpose_wants_loads(void)
+{
+	return seam_fdr_is_on();
+}
+
+void seam_interpose_loads(void *handle)
+{
+	(void)handle;
+	seam_fdr_refresh();
+}
+
+void seam_interpose_before_filter(void)
+{
+	seam_fdr_end("it installs a seccomp filter");
+}

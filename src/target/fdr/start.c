@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: MIT */
+/* start.c - begin and end in a process; see start.h */
+#include "target/fdr/start.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "target/fdr/announce_functions.h"
+#include "target/fdr/checked.h"
+#include "target/fdr/fdr_fork.h"
+#include "target/fdr/function_names.h"
+#include "target/fdr/rseq.h"
+#include "target/fdr/select.h"
+#include "target/fdr/source_link.h"
+#include "target/fdr/source_local.h"
+#include "target/fdr/thread_area.h"
+#include "target/fdr/trampolines.h"
+#include "target/fdr/triggers.h"
+#include "target/interpose/interpose.h"
+
+enum { CONNECT_MS = 1000 };	/* for the recorder to answer */
+
+/* Of the process; the lock is taken before the loader's, never after it. */
+static struct {
+	pthread_mutex_t lock;
+	char address[SEAM_LINK_ADDRESS_BYTES];	/* of the recorder; "": none */
+	struct seam_fdr_options options;
+	struct seam_fdr_images images;
+	bool has_source;		/* once, for all beginnings */
+	bool has_noted_unknown;
+	_Atomic bool is_on, is_off, is_paused;
+} process = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* ---- the lock, and messages ---- */
+
+void seam_fdr_fork_lock(void)
+{
+	pthread_mutex_lock(&process.lock);
+}
+
+void seam_fdr_fork_unlock(void)
+{
+	pthread_mutex_unlock(&process.lock);
+}
+
+void seam_fdr_note(const char *format, ...)
+{
+	char text[SEAM_LINK_NOTE_BYTES];
+	va_list list;
+	int n = snprintf(text, sizeof(text), "%s (%d): ",
+			 program_invocation_short_name, getpid());
+
+	va_start(list, format);
+	if (n >= 0 && (size_t)n < sizeof(text))
+		vsnprintf(text + n, sizeof(text) - (size_t)n, format, list);
+	va_end(list);
+	/* a program without a message goes on as one with it */
+	if (process.address[0])
+		(void)seam_link_client_note(process.address, text);
+}
+
+bool seam_fdr_is_on(void)
+{
+	return atomic_load(&process.is_on);
+}
+
+bool seam_fdr_is_off(void)
+{
+	return atomic_load(&process.is_off);
+}
+
+/* ---- what is loaded: announce, select, patch ---- */
+
+/* What events.S has; a library without it records no events. */
+extern const char seam_fdr_custom_event[] __attribute__((weak));
+extern const char seam_fdr_typed_event[] __attribute__((weak));
+
+/*
+ * What min and depth need is the end of a call, which functions of gcc do not
+ * have: those are recorded without.
+ */
+static struct seam_fdr_targets targets_of(uint32_t id)
+{
+	struct seam_fdr_trampolines t = seam_fdr_trampolines(id);
+	bool needs_exit = process.options.min_ns || process.options.depth;
+
+	return (struct seam_fdr_targets) {
+		.entry = t.entry, .exit = t.exit, .tail = t.tail,
+		.entry_args = seam_fdr_checked_entry,
+		.entry_only = needs_exit ? seam_fdr_entry : t.entry,
+		.custom = seam_fdr_custom_event, .typed = seam_fdr_typed_event,
+	};
+}
+
+static void select_list(const struct seam_fdr_image *image,
+			struct seam_fdr_list *list)
+{
+	int r = seam_fdr_select(&process.options, image, list,
+				seam_fdr_trigger_function);
+
+	list->is_selected = true;
+	if (r < 0)
+		seam_fdr_note("calls of %s are not recorded: %s", image->path,
+			      r == -ENOENT ? "it has no symbols to select by" :
+					     strerror(-r));
+}
+
+static int patch_list(struct seam_fdr_image *image, struct seam_fdr_list *list,
+		      struct seam_fdr_patched *patched)
+{
+	struct seam_fdr_functions *f = &list->functions;
+	bool *is_wanted = f->is_wanted;
+	int r;
+
+	if (atomic_load(&process.is_paused)) {
+		f->is_wanted = calloc(f->sleds.functions.n, sizeof(bool));
+		r = f->is_wanted ? seam_fdr_patch(f, &image->code, targets_of,
+						  patched) : -ENOMEM;
+		free(f->is_wanted);
+		f->is_wanted = is_wanted;
+		return r;
+	}
+	return seam_fdr_patch(f, &image->code, targets_of, patched);
+}
+
+static void note_patched(const struct seam_fdr_image *image,
+			 const struct seam_fdr_patched *p, int r)
+{
+	if (r < 0)
+		seam_fdr_note("calls of %s are not recorded: its code cannot "
+			      "be changed: %s", image->path, strerror(-r));
+	if (p->n_refused)
+		seam_fdr_note("%zu places in %s are left as they are: changed "
+			      "by others", p->n_refused, image->path);
+	if (p->n_divided)
+		seam_fdr_note("%zu functions of %s are not recorded: they begin "
+			      "with several nops, and there are threads",
+			      p->n_divided, image->path);
+	if (p->n_far)
+		seam_fdr_note("%zu places in %s are left as they are: no memory "
+			      "near them", p->n_far, image->path);
+}
+
+/* Have the bytes follow what is wanted, in all images. */
+static void patch_all(void)
+{
+	for (size_t i = 0; i < process.images.list.n; i++) {
+		struct seam_fdr_image *image = process.images.list.items[i];
+		struct seam_fdr_patched patched = { 0 };
+		int r = 0;
+
+		for (size_t j = 0; image->is_loaded && j < image->n_lists &&
+				   r == 0; j++)
+			r = patch_list(image, &image->lists[j], &patched);
+		note_patched(image, &patched, r);
+	}
+}
+
+static void note_unknown(struct seam_fdr_images *images)
+{
+	if (!images->n_unknown || process.has_noted_unknown)
+		return;
+	process.has_noted_unknown = true;
+	seam_fdr_note("%zu files have no section table, or cannot be read: "
+		      "their calls are not recorded", images->n_unknown);
+}
+
+/* With the loader's lock: take what is new into account, and patch. */
+static int apply(struct seam_fdr_images *images, bool has_changed,
+		 void *context)
+{
+	const bool *is_forced = context;
+
+	if (!has_changed && !*is_forced)
+		return 0;
+	for (size_t i = 0; i < images->list.n; i++) {
+		struct seam_fdr_image *image = images->list.items[i];
+
+		for (size_t j = 0; j < image->n_lists; j++)
+			if (!image->lists[j].is_selected)
+				select_list(image, &image->lists[j]);
+	}
+	if (process.address[0] && seam_fdr_announce(images) < 0)
+		seam_fdr_note("some functions have no names: the recorder does "
+			      "not take them");
+	note_unknown(images);
+	patch_all();
+	return 0;
+}
+
+static int refresh(bool is_forced)
+{
+	return seam_fdr_images_with(&process.images, apply, &is_forced);
+}
+
+void seam_fdr_refresh(void)
+{
+	int saved_errno = errno;
+
+	pthread_mutex_lock(&process.lock);
+	if (seam_fdr_is_on())
+		refresh(false);
+	pthread_mutex_unlock(&process.lock);
+	errno = saved_errno;
+}
+
+/* ---- begin ---- */
+
+/* As in target/agent: valgrind preloads vgpreload_core-PLATFORM.so. */
+static bool is_in_valgrind(void)
+{
+	const char *preloaded = getenv("LD_PRELOAD");
+
+	return preloaded && strstr(preloaded, "/vgpreload_core");
+}
+
+static int begin_source(const char **step)
+{
+	const struct seam_fdr_source *source = &seam_fdr_source_local;
+	int r;
+
+	if (process.address[0]) {
+		*step = "connect to the recorder";
+		r = seam_fdr_link_connect(process.address, CONNECT_MS);
+		if (r < 0)
+			return r;
+		source = &seam_fdr_source_link;
+	}
+	*step = "prepare threads";
+	seam_fdr_rseq_init(false);
+	seam_fdr_call_saved_init();
+	return seam_fdr_thread_init(source);
+}
+
+/* A flight recorder's triggers need to know what is copied. */
+static void begin_triggers(void)
+{
+	struct seam_ring_control *control;
+
+	if (!process.address[0] || !process.options.n_triggers ||
+	    seam_fdr_announce_claim() < 0)
+		return;
+	control = seam_fdr_announce_control();
+	seam_fdr_triggers_resume_at(&control->program.n_resumed);
+}
+
+static int begin(const char *text, char *why, size_t why_bytes)
+{
+	const char *step = "";
+	int r;
+
+	if (getauxval(AT_SECURE) || seam_fdr_is_off() || is_in_valgrind()) {
+		snprintf(why, why_bytes, "%s", seam_fdr_is_off() ?
+			 "it has ended" : is_in_valgrind() ?
+			 "it runs under valgrind" : "set-user-ID");
+		return -EPERM;
+	}
+	if (seam_fdr_is_on()) {
+		snprintf(why, why_bytes, "it has begun");
+		return -EALREADY;
+	}
+	seam_fdr_options_fini(&process.options);
+	r = seam_fdr_options_parse(&process.options, text, why, why_bytes);
+	if (r < 0)
+		return r;
+	if (!process.has_source)
+		r = begin_source(&step);
+	if (r == 0) {
+		process.has_source = true;
+		step = "prepare checks";
+		r = seam_fdr_check_init(&process.options);
+	}
+	if (r == 0) {
+		step = "prepare for forks";
+		r = seam_fdr_fork_init();
+	}
+	if (r < 0) {
+		snprintf(why, why_bytes, "cannot %s: %s", step, strerror(-r));
+		return r;
+	}
+	begin_triggers();
+	atomic_store(&process.is_on, true);
+	refresh(true);
+	return 0;
+}
+
+int seam_fdr_begin(const char *options, char *why, size_t why_bytes)
+{
+	int saved_errno = errno, r;
+
+	why[0] = 0;
+	pthread_mutex_lock(&process.lock);
+	r = begin(options, why, why_bytes);
+	pthread_mutex_unlock(&process.lock);
+	errno = saved_errno;
+	return r;
+}
+
+/* ---- end ---- */
+
+/* Lists that were selected stay so for the next beginning only if unchanged. */
+static int unpatch(struct seam_fdr_images *images, bool has_changed,
+		   void *context)
+{
+	(void)has_changed;
+	(void)context;
+	patch_all();
+	for (size_t i = 0; i < images->list.n; i++)
+		for (size_t j = 0; j < images->list.items[i]->n_lists; j++)
+			images->list.items[i]->lists[j].is_selected = false;
+	return 0;
+}
+
+void seam_fdr_end(const char *why)
+{
+	int saved_errno = errno;
+
+	pthread_mutex_lock(&process.lock);
+	if (seam_fdr_is_on()) {
+		atomic_store(&process.is_paused, true);
+		seam_fdr_images_with(&process.images, unpatch, NULL);
+		atomic_store(&process.is_paused, false);
+		atomic_store(&process.is_on, false);
+		if (why)
+			seam_fdr_note("recording of calls ends: %s", why);
+	}
+	if (why)
+		atomic_store(&process.is_off, true);
+	pthread_mutex_unlock(&process.lock);
+	errno = saved_errno;
+}
+
+/* ---- while it runs ---- */
+
+struct change {
+	const char *glob;		/* NULL: by id */
+	uint32_t id;
+	bool is_wanted;
+	int64_t n;
+};
+
+static int64_t change_id(struct seam_fdr_images *images,
+			 const struct change *change)
+{
+	struct seam_fdr_image *image;
+	struct seam_fdr_list *list = seam_fdr_images_find(images, change->id,
+							  &image);
+
+	if (!list)
+		return -ENOENT;
+	list->functions.is_wanted[change->id - list->functions.first_id] =
+		change->is_wanted;
+	return 1;
+}
+
+/* Images without symbols have no name that it is of. */
+static int64_t change_glob(struct seam_fdr_images *images,
+			   const struct change *change)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < images->list.n; i++) {
+		struct seam_fdr_image *image = images->list.items[i];
+
+		for (size_t j = 0; image->is_loaded && j < image->n_lists;
+		     j++) {
+			int64_t found = seam_fdr_select_glob(
+						change->glob, change->is_wanted,
+						image, &image->lists[j]);
+
+			if (found == -ENOMEM)
+				return found;
+			n += found > 0 ? found : 0;
+		}
+	}
+	return n;
+}
+
+static int change_locked(struct seam_fdr_images *images, bool has_changed,
+			 void *context)
+{
+	struct change *change = context;
+	bool is_forced = false;
+
+	apply(images, has_changed, &is_forced);
+	change->n = change->glob ? change_glob(images, change) :
+				   change_id(images, change);
+	if (change->n > 0)
+		patch_all();
+	return 0;
+}
+
+static int64_t make_change(struct change change)
+{
+	int saved_errno = errno, r = -ENODATA;
+
+	pthread_mutex_lock(&process.lock);
+	if (seam_fdr_is_on())
+		r = seam_fdr_images_with(&process.images, change_locked,
+					 &change);
+	pthread_mutex_unlock(&process.lock);
+	errno = saved_errno;
+	return r < 0 ? r : change.n;
+}
+
+int64_t seam_fdr_set_wanted(const char *glob, bool is_wanted)
+{
+	return make_change((struct change) { glob, 0, is_wanted, 0 });
+}
+
+int64_t seam_fdr_set_wanted_id(uint32_t id, bool is_wanted)
+{
+	return make_change((struct change) { NULL, id, is_wanted, 0 });
+}
+
+int seam_fdr_pause(bool is_paused)
+{
+	int saved_errno = errno, r = -ENODATA;
+
+	pthread_mutex_lock(&process.lock);
+	if (seam_fdr_is_on()) {
+		atomic_store(&process.is_paused, is_paused);
+		r = refresh(true);
+	}
+	pthread_mutex_unlock(&process.lock);
+	errno = saved_errno;
+	return r;
+}
+
+/* ---- all functions ---- */
+
+struct all_names {
+	struct seam_arena arena;
+	const char **of;		/* each function of the list */
+};
+
+/* The first one of a function. */
+static int keep_name(void *context, uint32_t function, const char *name)
+{
+	struct all_names *names = context;
+
+	if (!names->of[function])
+		names->of[function] = seam_arena_text(&names->arena, name,
+						      strlen(name));
+	return 0;
+}
+
+static int each_of_list(const struct seam_fdr_image *image,
+			const struct seam_fdr_list *list,
+			int (*on_function)(void *context,
+					   const struct seam_fdr_function *f),
+			void *context)
+{
+	const struct seam_fdr_functions *functions = &list->functions;
+	const uint64_t *addresses = functions->sleds.functions.items;
+	size_t n = functions->sleds.functions.n;
+	struct all_names names = { .of = calloc(n, sizeof(*names.of)) };
+	int r = 0;
+
+	if (!names.of)
+		return -ENOMEM;
+	(void)seam_fdr_names_each(image, addresses, n, keep_name, &names);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		const struct seam_fdr_function f = {
+			functions->first_id + (uint32_t)i, addresses[i],
+			addresses[i] - image->bias, names.of[i], image->path,
+		};
+
+		r = on_function(context, &f);
+	}
+	seam_arena_fini(&names.arena);
+	free(names.of);
+	return r;
+}
+
+/* Lists have ids in the order of their numbers. */
+int seam_fdr_each_function(int (*on_function)(
+					void *context,
+					const struct seam_fdr_function *f),
+			   void *context)
+{
+	const struct seam_fdr_images *images = &process.images;
+	int saved_errno = errno, r = 0;
+
+	pthread_mutex_lock(&process.lock);
+	for (uint32_t number = 1; number <= images->n_lists && r == 0; number++)
+		for (size_t i = 0; i < images->list.n; i++) {
+			const struct seam_fdr_image *image =
+				images->list.items[i];
+
+			for (size_t j = 0; j < image->n_lists && r == 0; j++)
+				if (image->lists[j].number == number)
+					r = each_of_list(image,
+							 &image->lists[j],
+							 on_function, context);
+		}
+	pthread_mutex_unlock(&process.lock);
+	errno = saved_errno;
+	return r;
+}
+
+/* ---- fork ---- */
+
+void seam_fdr_fork_begin_child(void)
+{
+	seam_fdr_announce_begin_child();
+	if (seam_fdr_is_on())
+		begin_triggers();
+}
+
+/* ---- the library is loaded ---- */
+
+__attribute__((constructor))
+static void load(void)
+{
+	/* Source: secure_getenv(3): NULL for set-user-ID and the like */
+	const char *address = secure_getenv(SEAM_LINK_VARIABLE);
+	const char *text = secure_getenv(SEAM_FDR_VARIABLE);
+	struct seam_fdr_options options;
+	char why[256];
+	int r;
+
+	if (getauxval(AT_SECURE))
+		return;
+	if (address && strlen(address) < sizeof(process.address))
+		memcpy(process.address, address, strlen(address) + 1);
+	if (!text)
+		return;
+	r = seam_fdr_options_parse(&options, text, why, sizeof(why));
+	if (r == 0 && !options.is_started)
+		return seam_fdr_options_fini(&options);
+	seam_fdr_options_fini(&options);
+	if (seam_fdr_begin(text, why, sizeof(why)) < 0)
+		seam_fdr_note("calls are not recorded: %s", why);
+}

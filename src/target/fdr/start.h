@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * start.h - begin and end in a process
+ *
+ *	constructor, with SEAM_TRACE	seam_fdr_begin()
+ *	  options		what to record
+ *	  source_*		where to
+ *	  images		what is loaded, and its functions
+ *	  announce_functions	their ids
+ *	  select		those that are wanted
+ *	  patch			their sleds
+ *	dlopen(), dlclose()		seam_fdr_refresh()
+ *	a seccomp filter		seam_fdr_end()
+ *
+ * The library does nothing without SEAM_TRACE, until the program itself begins;
+ * and nothing at all with the rights of another user (AT_SECURE).  A program
+ * under valgrind, whose CPU is simulated, is not recorded.
+ *
+ * A library that is loaded is patched when dlopen() returns, so what its
+ * constructors call is not recorded.
+ *
+ * Not in handlers.  Any thread may call; one at a time is in here.  errno is
+ * kept.
+ */
+#ifndef SEAM_FDR_START_H
+#define SEAM_FDR_START_H
+
+#include "target/fdr/images.h"
+#include "target/fdr/options.h"
+
+/*
+ * Begin to record as @options, SEAM_TRACE's text, says; what is in there is
+ * copied.  0; -EALREADY; -EPERM: not in this process; -EINVAL; or the failure's
+ * errno.  @why, of @why_bytes, has the cause.  Where only the patching of some
+ * sleds is refused, the recorder's user gets a note, and the rest is recorded.
+ */
+int seam_fdr_begin(const char *options, char *why, size_t why_bytes);
+
+/*
+ * Leave all sleds alone; seam_fdr_begin() may follow.  With @why not NULL it is
+ * for good, and a note for the recorder's user: from then on there is no system
+ * call of ours.
+ */
+void seam_fdr_end(const char *why);
+
+/* Whether it has begun and not ended.  Signal-safe. */
+bool seam_fdr_is_on(void);
+
+/* Whether it has ended for good: nothing may be recorded.  Signal-safe. */
+bool seam_fdr_is_off(void);
+
+/* Take libraries into account that were loaded since. */
+void seam_fdr_refresh(void);
+
+/*
+ * Record, or not, the functions of a name that @glob is of, or the one with
+ * this id; also while threads run.  The number of functions; -ENODATA where
+ * recording has not begun; or the failure's errno.
+ */
+int64_t seam_fdr_set_wanted(const char *glob, bool is_wanted);
+int64_t seam_fdr_set_wanted_id(uint32_t id, bool is_wanted);
+
+/*
+ * Use the sleds of no function, or of those again that are wanted.
+ */
+int seam_fdr_pause(bool is_paused);
+
+struct seam_fdr_function {
+	uint32_t id;
+	uint64_t address, link_address;
+	const char *name;		/* the symbol's; NULL: not known */
+	const char *path;		/* of the image */
+};
+
+/*
+ * Call @on_function for all functions of images, in the order of their ids, as
+ * long as it returns 0.  What it returned at last; or -ENOMEM.  It must not
+ * call anything of this header.
+ */
+int seam_fdr_each_function(int (*on_function)(
+					void *context,
+					const struct seam_fdr_function *f),
+			   void *context);
+
+/* Send @text, a line for the recorder's user. */
+__attribute__((format(printf, 1, 2)))
+void seam_fdr_note(const char *format, ...);
+
+#endif /* SEAM_FDR_START_H */

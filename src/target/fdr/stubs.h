@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stubs.h - small pieces of code near an image, that go where it cannot reach
+ *
+ * A call in a sled reaches 2 GiB; this library may be further away.  A stub is
+ * 32 bytes, in memory near the image, and is never freed or changed: a thread
+ * may be about to execute it whatever is unpatched or unloaded meanwhile.
+ *
+ * Threads: one at a time makes stubs.
+ */
+#ifndef SEAM_FDR_STUBS_H
+#define SEAM_FDR_STUBS_H
+
+#include "base/base.h"
+
+/* The image's code. */
+struct seam_fdr_reach {
+	uint64_t low, high;
+};
+
+/*
+ * An address that goes to @target, and that all of @reach can call: @target
+ * itself, or a stub, the same one for each call.  0: no memory is near.
+ */
+uint64_t seam_fdr_stub_jump(const struct seam_fdr_reach *reach,
+			    const void *target);
+
+/*
+ * A stub for one function: sets r10d to @word and jumps to @target, which
+ * returns to its caller.  With @back not 0 it is jumped to: it calls @target,
+ * and jumps to @back.  0 as above.
+ */
+uint64_t seam_fdr_stub_entry(const struct seam_fdr_reach *reach, uint32_t word,
+			     const void *target, uint64_t back);
+
+/* Whether @address is a stub, or was a target of one. */
+bool seam_fdr_stub_is_ours(uint64_t address);
+
+#endif /* SEAM_FDR_STUBS_H */
