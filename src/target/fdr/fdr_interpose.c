@@ -5,12 +5,14 @@
  * In the shared library only: a program that is linked with all of it has no
  * libc after us to call.
  */
+#include <stdatomic.h>
+
 #include "target/fdr/start.h"
 #include "target/interpose/interpose.h"
 
 bool seam_interpose_wants_loads(void)
 {
-	return seam_fdr_is_on();
+	return atomic_load(&seam_fdr_is_on);
 }
 
 void seam_interpose_loads(void *handle)

@@ -292,24 +292,6 @@ static void take_over(struct seam_fdr_image *image,
 	}
 }
 
-static _Atomic uint32_t n_ids;
-
-uint32_t seam_fdr_n_ids(void)
-{
-	return atomic_load(&n_ids);
-}
-
-uint32_t seam_fdr_new_ids(uint32_t n)
-{
-	uint32_t before = atomic_load(&n_ids);
-
-	do {
-		if (n > SEAM_XRAY_MAX_FUNCTION - before)
-			return 0;
-	} while (!atomic_compare_exchange_weak(&n_ids, &before, before + n));
-	return before + 1;
-}
-
 /* Where it does not fit into the ids, it has no functions. */
 static void give_ids(struct seam_fdr_images *images,
 		     struct seam_fdr_image *image)

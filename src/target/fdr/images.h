@@ -23,6 +23,7 @@
 
 #include <link.h>
 
+#include "target/fdr/ids.h"
 #include "target/fdr/patch.h"
 #include "wire/xray/xray_functions.h"
 
@@ -72,15 +73,6 @@ int seam_fdr_images_with(struct seam_fdr_images *images,
 struct seam_fdr_list *seam_fdr_images_find(struct seam_fdr_images *images,
 					   uint32_t id,
 					   struct seam_fdr_image **image);
-
-/*
- * @n ids in a row that no function has; the first of them, or 0 where there are
- * not so many left.  Also for functions that are in no image.  Signal-safe.
- */
-uint32_t seam_fdr_new_ids(uint32_t n);
-
-/* How many ids have been given: they are 1 to that. */
-uint32_t seam_fdr_n_ids(void);
 
 /* The loaded image with @address in a segment; NULL: there is none. */
 struct seam_fdr_image *

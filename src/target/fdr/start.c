@@ -10,11 +10,9 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "target/fdr/announce_functions.h"
 #include "target/fdr/checked.h"
 #include "target/fdr/fdr_fork.h"
-#include "target/fdr/function_names.h"
 #include "target/fdr/rseq.h"
 #include "target/fdr/select.h"
 #include "target/fdr/source_link.h"
@@ -32,10 +30,13 @@ static struct {
 	char address[SEAM_LINK_ADDRESS_BYTES];	/* of the recorder; "": none */
 	struct seam_fdr_options options;
 	struct seam_fdr_images images;
+	uint64_t n_adds, n_subs;	/* of the loader, when last patched */
 	bool has_source;		/* once, for all beginnings */
 	bool has_noted_unknown;
-	_Atomic bool is_on, is_off, is_paused;
+	_Atomic bool is_off, is_paused;
 } process = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+_Atomic bool seam_fdr_is_on;
 
 /* ---- the lock, and messages ---- */
 
@@ -63,11 +64,6 @@ void seam_fdr_note(const char *format, ...)
 	/* a program without a message goes on as one with it */
 	if (process.address[0])
 		(void)seam_link_client_note(process.address, text);
-}
-
-bool seam_fdr_is_on(void)
-{
-	return atomic_load(&process.is_on);
 }
 
 bool seam_fdr_is_off(void)
@@ -177,8 +173,13 @@ static int apply(struct seam_fdr_images *images, bool has_changed,
 {
 	const bool *is_forced = context;
 
-	if (!has_changed && !*is_forced)
+	/* other visits of the list may have seen the change before */
+	(void)has_changed;
+	if (images->n_adds == process.n_adds &&
+	    images->n_subs == process.n_subs && !*is_forced)
 		return 0;
+	process.n_adds = images->n_adds;
+	process.n_subs = images->n_subs;
 	for (size_t i = 0; i < images->list.n; i++) {
 		struct seam_fdr_image *image = images->list.items[i];
 
@@ -204,7 +205,7 @@ void seam_fdr_refresh(void)
 	int saved_errno = errno;
 
 	pthread_mutex_lock(&process.lock);
-	if (seam_fdr_is_on())
+	if (atomic_load(&seam_fdr_is_on))
 		refresh(false);
 	pthread_mutex_unlock(&process.lock);
 	errno = saved_errno;
@@ -261,7 +262,7 @@ static int begin(const char *text, char *why, size_t why_bytes)
 			 "it runs under valgrind" : "set-user-ID");
 		return -EPERM;
 	}
-	if (seam_fdr_is_on()) {
+	if (atomic_load(&seam_fdr_is_on)) {
 		snprintf(why, why_bytes, "it has begun");
 		return -EALREADY;
 	}
@@ -285,7 +286,7 @@ static int begin(const char *text, char *why, size_t why_bytes)
 		return r;
 	}
 	begin_triggers();
-	atomic_store(&process.is_on, true);
+	atomic_store(&seam_fdr_is_on, true);
 	refresh(true);
 	return 0;
 }
@@ -304,7 +305,7 @@ int seam_fdr_begin(const char *options, char *why, size_t why_bytes)
 
 /* ---- end ---- */
 
-/* Lists that were selected stay so for the next beginning only if unchanged. */
+/* The next beginning selects anew. */
 static int unpatch(struct seam_fdr_images *images, bool has_changed,
 		   void *context)
 {
@@ -322,11 +323,11 @@ void seam_fdr_end(const char *why)
 	int saved_errno = errno;
 
 	pthread_mutex_lock(&process.lock);
-	if (seam_fdr_is_on()) {
+	if (atomic_load(&seam_fdr_is_on)) {
 		atomic_store(&process.is_paused, true);
 		seam_fdr_images_with(&process.images, unpatch, NULL);
 		atomic_store(&process.is_paused, false);
-		atomic_store(&process.is_on, false);
+		atomic_store(&seam_fdr_is_on, false);
 		if (why)
 			seam_fdr_note("recording of calls ends: %s", why);
 	}
@@ -401,7 +402,7 @@ static int64_t make_change(struct change change)
 	int saved_errno = errno, r = -ENODATA;
 
 	pthread_mutex_lock(&process.lock);
-	if (seam_fdr_is_on())
+	if (atomic_load(&seam_fdr_is_on))
 		r = seam_fdr_images_with(&process.images, change_locked,
 					 &change);
 	pthread_mutex_unlock(&process.lock);
@@ -424,7 +425,7 @@ int seam_fdr_pause(bool is_paused)
 	int saved_errno = errno, r = -ENODATA;
 
 	pthread_mutex_lock(&process.lock);
-	if (seam_fdr_is_on()) {
+	if (atomic_load(&seam_fdr_is_on)) {
 		atomic_store(&process.is_paused, is_paused);
 		r = refresh(true);
 	}
@@ -433,73 +434,14 @@ int seam_fdr_pause(bool is_paused)
 	return r;
 }
 
-/* ---- all functions ---- */
-
-struct all_names {
-	struct seam_arena arena;
-	const char **of;		/* each function of the list */
-};
-
-/* The first one of a function. */
-static int keep_name(void *context, uint32_t function, const char *name)
+int seam_fdr_with_images(int (*work)(struct seam_fdr_images *images,
+				     bool has_changed, void *context),
+			 void *context)
 {
-	struct all_names *names = context;
-
-	if (!names->of[function])
-		names->of[function] = seam_arena_text(&names->arena, name,
-						      strlen(name));
-	return 0;
-}
-
-static int each_of_list(const struct seam_fdr_image *image,
-			const struct seam_fdr_list *list,
-			int (*on_function)(void *context,
-					   const struct seam_fdr_function *f),
-			void *context)
-{
-	const struct seam_fdr_functions *functions = &list->functions;
-	const uint64_t *addresses = functions->sleds.functions.items;
-	size_t n = functions->sleds.functions.n;
-	struct all_names names = { .of = calloc(n, sizeof(*names.of)) };
-	int r = 0;
-
-	if (!names.of)
-		return -ENOMEM;
-	(void)seam_fdr_names_each(image, addresses, n, keep_name, &names);
-	for (size_t i = 0; i < n && r == 0; i++) {
-		const struct seam_fdr_function f = {
-			functions->first_id + (uint32_t)i, addresses[i],
-			addresses[i] - image->bias, names.of[i], image->path,
-		};
-
-		r = on_function(context, &f);
-	}
-	seam_arena_fini(&names.arena);
-	free(names.of);
-	return r;
-}
-
-/* Lists have ids in the order of their numbers. */
-int seam_fdr_each_function(int (*on_function)(
-					void *context,
-					const struct seam_fdr_function *f),
-			   void *context)
-{
-	const struct seam_fdr_images *images = &process.images;
-	int saved_errno = errno, r = 0;
+	int saved_errno = errno, r;
 
 	pthread_mutex_lock(&process.lock);
-	for (uint32_t number = 1; number <= images->n_lists && r == 0; number++)
-		for (size_t i = 0; i < images->list.n; i++) {
-			const struct seam_fdr_image *image =
-				images->list.items[i];
-
-			for (size_t j = 0; j < image->n_lists && r == 0; j++)
-				if (image->lists[j].number == number)
-					r = each_of_list(image,
-							 &image->lists[j],
-							 on_function, context);
-		}
+	r = seam_fdr_images_with(&process.images, work, context);
 	pthread_mutex_unlock(&process.lock);
 	errno = saved_errno;
 	return r;
@@ -510,7 +452,7 @@ int seam_fdr_each_function(int (*on_function)(
 void seam_fdr_fork_begin_child(void)
 {
 	seam_fdr_announce_begin_child();
-	if (seam_fdr_is_on())
+	if (atomic_load(&seam_fdr_is_on))
 		begin_triggers();
 }
 

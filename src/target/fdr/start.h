@@ -43,8 +43,8 @@ int seam_fdr_begin(const char *options, char *why, size_t why_bytes);
  */
 void seam_fdr_end(const char *why);
 
-/* Whether it has begun and not ended.  Signal-safe. */
-bool seam_fdr_is_on(void);
+/* Whether it has begun and not ended.  Written in here, read anywhere. */
+extern _Atomic bool seam_fdr_is_on;
 
 /* Whether it has ended for good: nothing may be recorded.  Signal-safe. */
 bool seam_fdr_is_off(void);
@@ -65,22 +65,13 @@ int64_t seam_fdr_set_wanted_id(uint32_t id, bool is_wanted);
  */
 int seam_fdr_pause(bool is_paused);
 
-struct seam_fdr_function {
-	uint32_t id;
-	uint64_t address, link_address;
-	const char *name;		/* the symbol's; NULL: not known */
-	const char *path;		/* of the image */
-};
-
 /*
- * Call @on_function for all functions of images, in the order of their ids, as
- * long as it returns 0.  What it returned at last; or -ENOMEM.  It must not
- * call anything of this header.
+ * seam_fdr_images_with() for the images of this process, also after the end and
+ * in a forked child.  @work must not call anything of this header.
  */
-int seam_fdr_each_function(int (*on_function)(
-					void *context,
-					const struct seam_fdr_function *f),
-			   void *context);
+int seam_fdr_with_images(int (*work)(struct seam_fdr_images *images,
+				     bool has_changed, void *context),
+			 void *context);
 
 /* Send @text, a line for the recorder's user. */
 __attribute__((format(printf, 1, 2)))

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ids.h - numbers of functions, each used once in the life of a process
+ *
+ * Those of the executable's XRay sleds come first (images.h), so that they are
+ * the numbers that llvm-xray gives them.
+ */
+#ifndef SEAM_FDR_IDS_H
+#define SEAM_FDR_IDS_H
+
+#include <stdint.h>
+
+/*
+ * @n ids in a row that no function has; the first of them, or 0 where there are
+ * none left.  From any context.
+ */
+uint32_t seam_fdr_new_ids(uint32_t n);
+
+/* How many ids have been given: they are 1 to that. */
+uint32_t seam_fdr_n_ids(void);
+
+#endif /* SEAM_FDR_IDS_H */
