@@ -11,11 +11,13 @@ import sys
 
 WAYS = 6
 CODE = re.compile(r"^(seam_fdr_(?!.*_init$|local)\w+|look|try|record|commit"
-                  r"|begin_chunk|end_chunk|build|take_back|delta_of_last"
+                  r"|begin_chunk|end_chunk|build|try_once|walk_back"
+                  r"|record_before|word_before|enter|leave|check"
                   r"|begin_thread|claim_area|own_state|take_state|claim)$")
 # All instructions of these are reached, but those of an aborted sequence,
 # which nothing interrupts at its first instruction.
-WHOLE = {"plain": ("seam_fdr_entry", "seam_fdr_exit", "seam_fdr_tail"),
+WHOLE = {"plain": ("seam_fdr_entry", "seam_fdr_exit", "seam_fdr_tail",
+                   "seam_fdr_put_call", "seam_fdr_put_end"),
          "checked": ("seam_fdr_checked_entry", "seam_fdr_checked_exit",
                      "seam_fdr_checked_tail")}
 

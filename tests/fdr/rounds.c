@@ -14,8 +14,10 @@
 #include "patcher.h"
 
 #include "target/fdr/fdr_record.h"
+#include "target/fdr/put.h"
 #include "target/fdr/rseq.h"
 #include "target/fdr/source_local.h"
+#include "target/fdr/take_back.h"
 #include "target/fdr/thread_area.h"
 
 #include <signal.h>
@@ -75,9 +77,17 @@ static const struct walk_record expected[] = {
 	{ .kind = SEAM_XRAY_TYPED, .bytes = 0, .type = 0xabcd },
 	/* an entry that is taken back, or not: a signal is between */
 	{ .kind = SEAM_XRAY_ENTRY, .function = 3 },
+	/* and a call that is, at its end */
+	{ .kind = SEAM_XRAY_ENTRY, .function = 3 },
+	{ .kind = SEAM_XRAY_EXIT, .function = 3 },
+	{ .kind = SEAM_XRAY_EXIT, .function = 1 },
 };
 
-enum { N_EXPECTED = sizeof(expected) / sizeof(*expected) };
+enum {
+	N_EXPECTED = sizeof(expected) / sizeof(*expected),
+	I_REWOUND = N_EXPECTED - 4,
+	I_CALL = N_EXPECTED - 3,
+};
 
 HIDDEN static void die(const char *why, enum way way, size_t at)
 {
@@ -141,16 +151,17 @@ HIDDEN static bool is_same(const struct walk_record *r,
 	       (!r->bytes || !memcmp(r->payload, "the payload", r->bytes));
 }
 
-/* @from, @tsc: where the round began.  @rewound: without the last entry. */
+/* @from, @tsc: where the round began.  @rewound: without that entry. */
 HIDDEN static void check(enum way way, uint64_t from, uint64_t tsc,
 			 bool rewound)
 {
 	struct seam_fdr_state *state = seam_fdr_self.state;
-	size_t n = 0, want = N_EXPECTED - rewound;
+	size_t n = 0;
 	struct walk_record r;
 	struct walk w = {
 		.area = state->area.bytes, .mask = state->area.size - 1,
-		.at = from, .end = *state->area.cursor, .tsc = tsc,
+		.at = from, .tsc = tsc,
+		.end = *state->area.cursor & SEAM_RING_AUX_POSITION,
 	};
 	uint64_t last = 0;
 	int handlers = 0;
@@ -163,13 +174,17 @@ HIDDEN static void check(enum way way, uint64_t from, uint64_t tsc,
 			if (!is_handler(&w))
 				die("a torn handler", way, n);
 			handlers++;
-		} else if (n >= want || !is_same(&r, &expected[n++])) {
-			die("another record", way, n);
+			continue;
 		}
+		n += rewound && n == I_REWOUND;
+		/* it is taken back where there is no signal in it */
+		n += 2 * (n == I_CALL && r.kind == SEAM_XRAY_EXIT);
+		if (n >= N_EXPECTED || !is_same(&r, &expected[n++]))
+			die("another record", way, n);
 	}
 	if (w.problem)
 		die(w.problem, way, n);
-	if (n != want)
+	if (n != N_EXPECTED)
 		die("lost records", way, n);
 	if (handlers != n_handlers)
 		die("lost handlers", way, n);
@@ -180,6 +195,22 @@ HIDDEN static void check(enum way way, uint64_t from, uint64_t tsc,
 		die("lost", way, n);
 }
 
+HIDDEN static void put(uint32_t word, const uint64_t *arguments,
+		       unsigned int n)
+{
+	if (!seam_fdr_put_call(word, arguments, n))
+		seam_fdr_record(word, arguments, n);
+}
+
+HIDDEN static void end(uint32_t function)
+{
+	uint32_t word = seam_xray_word(function, SEAM_XRAY_EXIT);
+
+	if (!seam_fdr_put_end(word) &&
+	    !seam_fdr_take_back(function, seam_fdr_min_ticks))
+		put(word, NULL, 0);
+}
+
 HIDDEN static void round_of(enum way way)
 {
 	const uint64_t arguments[] = { UINT64_MAX, 0x123456789abcdef0 };
@@ -187,19 +218,20 @@ HIDDEN static void round_of(enum way way)
 	bool rewound;
 
 	set_way(way);
-	from = *seam_fdr_self.cursor;
+	from = *seam_fdr_self.cursor & SEAM_RING_AUX_POSITION;
 	tsc = seam_fdr_self.state->at[from >> 3 & 1].tsc;
 	n_handlers = 0;
 	__asm__ volatile("int3");
 	leaf();
 	tail();
-	seam_fdr_record(seam_xray_word(id_leaf, SEAM_XRAY_ENTRY_ARGS),
-			arguments, 2);
+	put(seam_xray_word(id_leaf, SEAM_XRAY_ENTRY_ARGS), arguments, 2);
 	seam_fdr_event(SEAM_XRAY_CUSTOM, 0, "the payload", 11);
 	seam_fdr_event(SEAM_XRAY_TYPED, 0xabcd, NULL, 0);
 	seam_fdr_record(seam_xray_word(id_target, SEAM_XRAY_ENTRY), NULL, 0);
-	rewound = seam_fdr_rewind(seam_xray_word(id_target, SEAM_XRAY_ENTRY),
-				  UINT64_MAX);
+	rewound = seam_fdr_take_back(id_target, UINT64_MAX);
+	put(seam_xray_word(id_target, SEAM_XRAY_ENTRY), NULL, 0);
+	end(id_target);
+	end(id_leaf);
 	__asm__ volatile("int3");
 	check(way, from, tsc, rewound);
 	n_signals += (uint64_t)n_handlers;
@@ -221,6 +253,9 @@ HIDDEN int main(int argc, char **argv)
 	id_handler = patcher_id((void *)handler);
 	signal(SIGUSR1, handler);
 	/* the tracer ends it, with a signal */
-	for (unsigned int i = 0;; i++)
+	for (unsigned int i = 0;; i++) {
+		/* what checked trampolines record would be taken back as well */
+		seam_fdr_min_ticks = checked ? 0 : i % 2 ? 1 : UINT64_MAX;
 		round_of((enum way)(i % N_WAYS));
+	}
 }

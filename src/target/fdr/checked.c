@@ -43,66 +43,96 @@ static struct seam_fdr_filter *filter(void)
 	return state ? &state->filter : NULL;
 }
 
-static bool is_too_deep(uint64_t frame)
+/* A call, as its trampoline or the compiler's function has it. */
+struct call {
+	uint32_t word;
+	uint64_t frame;
+	bool is_inlined;		/* its caller may have this frame */
+	const uint64_t *arguments;	/* NULL: not known */
+};
+
+static bool is_too_deep(const struct call *call)
 {
 	struct seam_fdr_filter *f = max_depth ? filter() : NULL;
 
-	return f && !seam_fdr_depth_enter(f, frame, max_depth);
+	return f && !seam_fdr_depth_enter(f, call->frame, call->is_inlined,
+					  max_depth);
 }
 
-static void enter(uint32_t word, const struct seam_fdr_registers *r)
+static uint64_t put_entry(const struct call *call)
 {
-	uint64_t frame = r->return_address_slot, tsc;
-	unsigned int triggers = seam_fdr_triggers_of(word >> 4);
-	uint32_t n = n_arguments;
+	uint32_t n = call->arguments ? n_arguments : 0;
 
 	/* a function with xray_log_args(1) */
-	if (n == 0 && action_of(word) == SEAM_XRAY_ENTRY_ARGS)
+	if (n == 0 && action_of(call->word) == SEAM_XRAY_ENTRY_ARGS)
 		n = 1;
-	if (is_too_deep(frame))
-		tsc = triggers ? seam_fdr_tsc() : 0;
-	else if (n)
-		tsc = put(word | SEAM_XRAY_ENTRY_ARGS << 1, &r->rdi, n);
-	else
-		tsc = put(word, NULL, 0);
-	if (triggers)
-		seam_fdr_triggers_enter(triggers, word >> 4, frame, tsc);
+	if (n == 0)
+		return put(call->word, NULL, 0);
+	return put(call->word | SEAM_XRAY_ENTRY_ARGS << 1, call->arguments, n);
 }
 
-/* Record the exit, or take the entry back; the time. */
+static void enter(const struct call *call)
+{
+	uint32_t function = call->word >> 4;
+	unsigned int triggers = seam_fdr_triggers_of(function);
+	uint64_t tsc = 0;
+
+	if (!is_too_deep(call))
+		tsc = put_entry(call);
+	if (triggers)
+		seam_fdr_triggers_enter(triggers, function, call->frame,
+					tsc ? tsc : seam_fdr_tsc());
+}
+
+/* Record the exit, or take the entry back.  The time, where it is known. */
 static uint64_t put_end(uint32_t word)
 {
 	/* a tail exit is taken back with the call that it goes on to */
 	if (!seam_fdr_min_ticks || action_of(word) != SEAM_XRAY_EXIT)
 		return put(word, NULL, 0);
-	if (!seam_fdr_put_end(word) &&
-	    !seam_fdr_take_back(word >> 4, seam_fdr_min_ticks))
-		return put(word, NULL, 0);
-	return seam_fdr_tsc();
+	if (seam_fdr_put_end(word) ||
+	    seam_fdr_take_back(word >> 4, seam_fdr_min_ticks))
+		return 0;
+	return put(word, NULL, 0);
 }
 
-static void leave(uint32_t word, uint64_t frame)
+static void leave(const struct call *call)
 {
-	unsigned int triggers = seam_fdr_triggers_of(word >> 4);
+	uint32_t function = call->word >> 4;
+	unsigned int triggers = seam_fdr_triggers_of(function);
 	struct seam_fdr_filter *f = max_depth ? filter() : NULL;
-	uint64_t tsc;
+	uint64_t tsc = 0;
 
-	if (f && !seam_fdr_depth_leave(f, frame))
-		tsc = triggers ? seam_fdr_tsc() : 0;
-	else
-		tsc = put_end(word);
+	if (!f || seam_fdr_depth_leave(f, call->frame))
+		tsc = put_end(call->word);
 	if (triggers)
-		seam_fdr_triggers_leave(triggers, word >> 4, frame, tsc);
+		seam_fdr_triggers_leave(triggers, function, call->frame,
+					tsc ? tsc : seam_fdr_tsc());
+}
+
+static void check(const struct call *call)
+{
+	uint32_t action = action_of(call->word);
+
+	if (action == SEAM_XRAY_ENTRY || action == SEAM_XRAY_ENTRY_ARGS)
+		enter(call);
+	else
+		leave(call);
 }
 
 void seam_fdr_check(uint32_t word, const struct seam_fdr_registers *registers)
 {
-	uint32_t action = action_of(word);
+	check(&(struct call) {
+		.word = word, .frame = registers->return_address_slot,
+		.arguments = &registers->rdi,
+	});
+}
 
-	if (action == SEAM_XRAY_ENTRY || action == SEAM_XRAY_ENTRY_ARGS)
-		enter(word, registers);
-	else
-		leave(word, registers->return_address_slot);
+void seam_fdr_check_compiled(uint32_t word, uint64_t frame)
+{
+	check(&(struct call) {
+		.word = word, .frame = frame, .is_inlined = true,
+	});
 }
 
 /* ---- at the start ---- */
@@ -133,6 +163,12 @@ int seam_fdr_check_init(const struct seam_fdr_options *o)
 	n_arguments = o->n_arguments < SEAM_XRAY_MAX_ARGUMENTS ?
 		      o->n_arguments : SEAM_XRAY_MAX_ARGUMENTS;
 	return seam_fdr_triggers_init(o, ticks_per_s);
+}
+
+bool seam_fdr_is_checked(uint32_t function)
+{
+	return max_depth || seam_fdr_min_ticks ||
+	       seam_fdr_triggers_of(function);
 }
 
 struct seam_fdr_trampolines seam_fdr_trampolines(uint32_t function)

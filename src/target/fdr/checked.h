@@ -30,4 +30,14 @@ struct seam_fdr_trampolines { const char *entry, *exit, *tail; };
  */
 struct seam_fdr_trampolines seam_fdr_trampolines(uint32_t function);
 
+/*
+ * For calls without a sled, of -finstrument-functions: whether there is a check
+ * for @function, and that check.  @frame is the stack pointer of the function
+ * (__builtin_dwarf_cfa() in what it calls), and @word an Entry or Exit; nothing
+ * is known of its arguments.  The exit of a function that has allocated stack
+ * since its entry is missing under depth=.
+ */
+bool seam_fdr_is_checked(uint32_t function);
+void seam_fdr_check_compiled(uint32_t word, uint64_t frame);
+
 #endif /* SEAM_FDR_CHECKED_H */

@@ -40,11 +40,11 @@ static bool is_gone(uint64_t open, uint64_t frame)
 }
 
 bool seam_fdr_depth_enter(struct seam_fdr_filter *f, uint64_t frame,
-			  uint32_t max_depth)
+			  bool is_inlined, uint32_t max_depth)
 {
 	uint32_t n = load(&f->n_open);
 
-	while (n > 0 && is_gone(frame_of(f, n - 1), frame))
+	while (n > 0 && is_gone(frame_of(f, n - 1), frame - is_inlined))
 		n--;
 	if (n >= max_depth) {
 		store(&f->n_open, n);
@@ -70,12 +70,13 @@ bool seam_fdr_depth_leave(struct seam_fdr_filter *f, uint64_t frame)
 	return found;
 }
 
-/* The place of the timed call at @frame; n: there is none. */
+/* The place of a timed call; n: there is none. */
 static uint32_t find(const struct seam_fdr_filter *f, uint32_t n,
-		     uint64_t frame)
+		     uint64_t frame, uint32_t function)
 {
 	for (uint32_t i = n; i > 0; i--)
-		if (f->timed[i - 1].frame == frame)
+		if (f->timed[i - 1].frame == frame &&
+		    f->timed[i - 1].function == function)
 			return i - 1;
 	return n;
 }
@@ -94,8 +95,8 @@ void seam_fdr_timed_enter(struct seam_fdr_filter *f, uint64_t frame,
 			  uint32_t function, uint64_t tsc)
 {
 	uint32_t n = load(&f->n_timed);
-	/* one with this frame is gone */
-	uint32_t i = find(f, n, frame);
+	/* one that is there was left without an exit */
+	uint32_t i = find(f, n, frame, function);
 
 	if (i == SEAM_FDR_MAX_TIMED)
 		i = oldest(f);
@@ -109,12 +110,12 @@ void seam_fdr_timed_enter(struct seam_fdr_filter *f, uint64_t frame,
 uint64_t seam_fdr_timed_leave(struct seam_fdr_filter *f, uint64_t frame,
 			      uint32_t function)
 {
-	uint32_t n = load(&f->n_timed), i = find(f, n, frame);
+	uint32_t n = load(&f->n_timed), i = find(f, n, frame, function);
 	uint64_t tsc;
 
 	if (i == n)
 		return 0;
-	tsc = f->timed[i].function == function ? f->timed[i].tsc : 0;
+	tsc = f->timed[i].tsc;
 	f->timed[i] = f->timed[n - 1];
 	store(&f->n_timed, n - 1);
 	return tsc;

@@ -39,10 +39,11 @@ struct seam_fdr_filter {
 
 /*
  * A call begins at @frame.  Whether fewer than @max_depth, which is at most
- * SEAM_FDR_MAX_DEPTH, recorded calls are open; then it is one more.
+ * SEAM_FDR_MAX_DEPTH, recorded calls are open; then it is one more.  With
+ * @is_inlined the caller may have the same frame.
  */
 bool seam_fdr_depth_enter(struct seam_fdr_filter *filter, uint64_t frame,
-			  uint32_t max_depth);
+			  bool is_inlined, uint32_t max_depth);
 
 /* The call at @frame ends.  Whether it is recorded. */
 bool seam_fdr_depth_leave(struct seam_fdr_filter *filter, uint64_t frame);

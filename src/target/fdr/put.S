@@ -196,6 +196,7 @@
 	movl	%ecx, AT_CPU(%rsi)
 	movq	%r11, (%r9)
 .Lcommit_put_end:
+	movl	$1, %eax
 	ret
 	ABORT	put_end
 	jmp	.Lagain_put_end

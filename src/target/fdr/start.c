@@ -19,6 +19,7 @@
 #include "target/fdr/source_local.h"
 #include "target/fdr/thread_area.h"
 #include "target/fdr/trampolines.h"
+#include "target/fdr/trigger_signals.h"
 #include "target/fdr/triggers.h"
 #include "target/interpose/interpose.h"
 
@@ -240,7 +241,7 @@ static int begin_source(const char **step)
 }
 
 /* A flight recorder's triggers need to know what is copied. */
-static void begin_triggers(void)
+static void resume_triggers(void)
 {
 	struct seam_ring_control *control;
 
@@ -249,6 +250,23 @@ static void begin_triggers(void)
 		return;
 	control = seam_fdr_announce_control();
 	seam_fdr_triggers_resume_at(&control->program.n_resumed);
+}
+
+/* A static program has no handlers in front of its own. */
+extern __typeof__(seam_fdr_trigger_signals_init) seam_fdr_trigger_signals_init
+	__attribute__((weak));
+extern __typeof__(seam_fdr_trigger_signals_fini) seam_fdr_trigger_signals_fini
+	__attribute__((weak));
+
+static void begin_triggers(void)
+{
+	int r = 0;
+
+	if (seam_fdr_trigger_signals_init)
+		r = seam_fdr_trigger_signals_init(&process.options);
+	if (r < 0)
+		seam_fdr_note("signals do not trigger: %s", strerror(-r));
+	resume_triggers();
 }
 
 static int begin(const char *text, char *why, size_t why_bytes)
@@ -328,6 +346,8 @@ void seam_fdr_end(const char *why)
 		seam_fdr_images_with(&process.images, unpatch, NULL);
 		atomic_store(&process.is_paused, false);
 		atomic_store(&seam_fdr_is_on, false);
+		if (seam_fdr_trigger_signals_fini)
+			seam_fdr_trigger_signals_fini();
 		if (why)
 			seam_fdr_note("recording of calls ends: %s", why);
 	}
@@ -453,7 +473,7 @@ void seam_fdr_fork_begin_child(void)
 {
 	seam_fdr_announce_begin_child();
 	if (atomic_load(&seam_fdr_is_on))
-		begin_triggers();
+		resume_triggers();
 }
 
 /* ---- the library is loaded ---- */

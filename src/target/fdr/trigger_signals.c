@@ -32,12 +32,12 @@ static void note_process(void)
 	process = getpid();
 }
 
+static struct watched_signal watched[NSIG];
+
 static struct watched_signal *watched_of(int signal)
 {
-	static struct watched_signal all[NSIG];
-
 	/* none is number 0 */
-	return &all[signal > 0 && signal < NSIG ? signal : 0];
+	return &watched[signal > 0 && signal < NSIG ? signal : 0];
 }
 
 bool seam_fdr_trigger_signal_is_possible(int signal)
@@ -175,23 +175,40 @@ static int watch(unsigned int trigger, int signal)
 	struct watched_signal *w = watched_of(signal);
 	struct sigaction before;
 
-	if (!seam_fdr_trigger_signal_is_possible(signal) ||
-	    SEAM_REAL(sigaction)(signal, NULL, &before))
+	if (!seam_fdr_trigger_signal_is_possible(signal))
 		return -EINVAL;
 	w->trigger = (uint8_t)trigger;
+	if (w->is_on)
+		return 0;
+	if (SEAM_REAL(sigaction)(signal, NULL, &before))
+		return -errno;
 	w->is_on = true;
 	return set_action(signal, &before) ? -errno : 0;
 }
 
 int seam_fdr_trigger_signals_init(const struct seam_fdr_options *o)
 {
+	static bool has_fork_handler;
 	int r = 0;
 
+	if (!has_fork_handler)
+		r = -pthread_atfork(NULL, NULL, note_process);
+	has_fork_handler = r == 0;
 	note_process();
 	for (uint32_t i = 0; i < o->n_triggers && r == 0; i++)
 		if (o->triggers[i].kind == SEAM_FDR_TRIGGER_SIGNAL)
 			r = watch(i, o->triggers[i].signal);
-	return r ? r : -pthread_atfork(NULL, NULL, note_process);
+	return r;
+}
+
+void seam_fdr_trigger_signals_fini(void)
+{
+	for (int i = 1; i < NSIG; i++)
+		if (watched[i].is_on) {
+			watched[i].is_on = false;
+			SEAM_REAL(sigaction)(i, program_action(&watched[i]),
+					     NULL);
+		}
 }
 
 /* ---- what the program calls ---- */

@@ -26,4 +26,7 @@ bool seam_fdr_trigger_signal_is_possible(int signal);
  */
 int seam_fdr_trigger_signals_init(const struct seam_fdr_options *options);
 
+/* The kernel has the program's own actions again. */
+void seam_fdr_trigger_signals_fini(void);
+
 #endif /* SEAM_FDR_TRIGGER_SIGNALS_H */

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: MIT */
+/* test_checked.c - what is recorded with min=, depth=, args= and triggers */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "fdr/area_walk.h"
+#include "fdr/checked_calls.h"
+#include "fdr/patcher.h"
+
+#include "target/fdr/checked.h"
+#include "target/fdr/fdr_record.h"
+#include "target/fdr/put.h"
+#include "target/fdr/rseq.h"
+#include "target/fdr/source_local.h"
+#include "target/fdr/system.h"
+#include "target/fdr/thread_area.h"
+#include "target/fdr/triggers.h"
+#include "wire/xray/xray_functions.h"
+
+#include <signal.h>
+
+enum { MAX_LOG = 1 << 17, MAX_SENT = 16 };
+
+/* More than any call here takes, and less. */
+static const uint64_t long_min = INT64_MAX, short_min = 1;
+
+/* One test's log: of a thread of its own, so of an area of its own. */
+static struct walk_record log_records[MAX_LOG];
+static size_t n_log;
+
+/* Triggers that were sent. */
+static struct seam_xray_trigger sent[MAX_SENT];
+static size_t n_sent;
+
+static bool send_trigger(struct seam_fdr_area *area, const void *payload,
+			 size_t bytes)
+{
+	struct seam_xray_announcement a;
+	_Alignas(8) uint8_t copy[64];
+
+	(void)area;
+	assert_in_range(bytes, 8, sizeof(copy));
+	memcpy(copy, payload, bytes);
+	assert_int_equal(seam_xray_read_announcement(
+			(struct seam_bytes) { copy, bytes }, &a), 0);
+	assert_true(n_sent < MAX_SENT);
+	sent[n_sent++] = a.trigger;
+	return true;
+}
+
+static void nothing(void)
+{
+}
+
+static void *run(void *body)
+{
+	((void (*)(void))(uintptr_t)body)();
+	return NULL;
+}
+
+/* Run @body in a thread, and read what it has recorded. */
+static void record(const struct seam_fdr_options *options, void (*body)(void))
+{
+	const struct seam_fdr_local_area *area;
+	struct walk w = { 0 };
+	pthread_t thread;
+
+	n_sent = 0;
+	assert_int_equal(seam_fdr_check_init(options), 0);
+	assert_int_equal(pthread_create(&thread, NULL, run,
+					(void *)(uintptr_t)body), 0);
+	pthread_join(thread, NULL);
+	area = seam_fdr_local_areas;
+	w.area = seam_fdr_local_bytes_of(area);
+	w.mask = area->size - 1;
+	w.end = area->cursor & SEAM_RING_AUX_POSITION;
+	for (n_log = 0; walk_next(&w, &log_records[n_log]); n_log++)
+		assert_true(n_log + 1 < MAX_LOG);
+	assert_ptr_equal(w.problem, NULL);
+}
+
+static uint32_t id_of(void (*function)(void (*)(void)))
+{
+	return patcher_id((const void *)(uintptr_t)function);
+}
+
+/* The log as a string: each function's letter, exits in lower case. */
+static const char *letters(void)
+{
+	static char text[MAX_LOG + 1];
+	const struct { uint32_t id; char letter; } names[] = {
+		{ id_of(calls_leaf), 'L' }, { id_of(calls_middle), 'M' },
+		{ id_of(calls_chain), 'C' }, { id_of(calls_hop), 'H' },
+		{ id_of(calls_away), 'A' }, { id_of(calls_around_away), 'R' },
+		{ patcher_id((const void *)(uintptr_t)calls_deep), 'D' },
+		{ patcher_id((const void *)(uintptr_t)calls_six), 'S' },
+	};
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_log; i++) {
+		char c = '?';
+
+		for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++)
+			if (names[k].id == log_records[i].function)
+				c = names[k].letter;
+		switch (log_records[i].kind) {
+		case SEAM_XRAY_ENTRY: case SEAM_XRAY_ENTRY_ARGS: break;
+		case SEAM_XRAY_EXIT: c |= 32; break;
+		case SEAM_XRAY_TAIL_EXIT: c = '>'; break;
+		case SEAM_XRAY_ARGUMENT: continue;
+		default: c = '!';
+		}
+		text[n++] = c;
+	}
+	text[n] = 0;
+	return text;
+}
+
+/* ---- min ---- */
+
+/* Set in the middle of calls, so that no test depends on how long they take. */
+static void min_is_short(void)
+{
+	seam_fdr_min_ticks = short_min;
+}
+
+static void body_chains(void)
+{
+	for (int i = 0; i < 1000; i++)
+		calls_chain(nothing);
+}
+
+static void takes_a_chain_of_short_calls_back(void **unused)
+{
+	(void)unused;
+	record(&(struct seam_fdr_options) { .min_ns = long_min }, body_chains);
+	assert_string_equal(letters(), "");
+}
+
+static void body_long_leaf(void)
+{
+	calls_chain(nothing);
+	calls_chain(min_is_short);
+	seam_fdr_min_ticks = long_min;
+	calls_chain(nothing);
+}
+
+static void keeps_a_long_call_and_its_callers(void **unused)
+{
+	(void)unused;
+	record(&(struct seam_fdr_options) { .min_ns = long_min },
+	       body_long_leaf);
+	assert_string_equal(letters(), "CMLlmc");
+}
+
+static void middle_is_long(void)
+{
+	calls_leaf(nothing);
+	seam_fdr_min_ticks = short_min;
+}
+
+static void body_long_middle(void)
+{
+	calls_around_away(middle_is_long);
+}
+
+static void takes_back_what_is_short_within_a_long_call(void **unused)
+{
+	(void)unused;
+	record(&(struct seam_fdr_options) { .min_ns = long_min },
+	       body_long_middle);
+	assert_string_equal(letters(), "Rr");
+}
+
+static void body_tail_calls(void)
+{
+	calls_hop(nothing);
+	calls_around_away(nothing);
+}
+
+static void takes_tail_calls_back_with_their_callers(void **unused)
+{
+	(void)unused;
+	record(&(struct seam_fdr_options) { .min_ns = long_min },
+	       body_tail_calls);
+	assert_string_equal(letters(), "");
+}
+
+static void body_long_tail_calls(void)
+{
+	calls_hop(min_is_short);
+	seam_fdr_min_ticks = long_min;
+	calls_around_away(min_is_short);
+}
+
+static void keeps_a_tail_call_to_a_long_one(void **unused)
+{
+	(void)unused;
+	record(&(struct seam_fdr_options) { .min_ns = long_min },
+	       body_long_tail_calls);
+	assert_string_equal(letters(), "H>LlRA>r");
+}
+
+static void event_like_an_entry(void)
+{
+	uint64_t words[1] = {
+		seam_xray_word(id_of(calls_leaf), SEAM_XRAY_ENTRY) |
+		UINT64_C(5) << 32,
+	};
+
+	seam_fdr_event(SEAM_XRAY_CUSTOM, 0, words, sizeof(words));
+}
+
+static void body_event(void)
+{
+	calls_leaf(event_like_an_entry);
+}
+
+static void takes_nothing_of_an_event_back(void **unused)
+{
+	(void)unused;
+	record(&(struct seam_fdr_options) { .min_ns = long_min }, body_event);
+	assert_string_equal(letters(), "L!l");
+}
+
+static void body_many_chunks(void)
+{
+	for (int i = 0; i < 9000; i++) {
+		calls_chain(min_is_short);
+		seam_fdr_min_ticks = long_min;
+		for (int k = 0; k < i % 3; k++)
+			calls_chain(nothing);
+	}
+}
+
+/* Where a chunk ends within short calls, these stay. */
+static void takes_back_within_chunks_only(void **unused)
+{
+	static const char calls[] = "CMLlmc";
+	size_t n_chunks = 9000 * 6 * 8 / SEAM_XRAY_CHUNK_BYTES + 1;
+	const char *text;
+
+	(void)unused;
+	record(&(struct seam_fdr_options) { .min_ns = long_min },
+	       body_many_chunks);
+	assert_in_range(n_log, 9000 * 6, 9000 * 6 + n_chunks * 6);
+	text = letters();
+	for (size_t n = 0, depth = 0; n < n_log; n++) {
+		char c = text[n];
+
+		if (c < 'a')
+			assert_int_equal(c, calls[depth++]);
+		else
+			assert_int_equal(c - 32, calls[--depth]);
+	}
+}
+
+/* ---- arguments ---- */
+
+static void body_arguments(void)
+{
+	calls_six(UINT64_C(0x8877665544332211), 2, UINT64_MAX, 0,
+		  UINT64_C(0x0d00000000000000), UINT64_C(0x1000000000000010));
+}
+
+static void records_the_first_arguments(void **unused)
+{
+	const uint64_t values[] = {
+		UINT64_C(0x8877665544332211), 2, UINT64_MAX, 0,
+		UINT64_C(0x0d00000000000000), UINT64_C(0x1000000000000010),
+	};
+
+	(void)unused;
+	for (uint32_t n = 1; n <= 6; n++) {
+		record(&(struct seam_fdr_options) { .n_arguments = n },
+		       body_arguments);
+		assert_string_equal(letters(), "Ss");
+		assert_int_equal(n_log, n + 2);
+		assert_int_equal(log_records[0].kind, SEAM_XRAY_ENTRY_ARGS);
+		for (uint32_t i = 0; i < n; i++) {
+			assert_int_equal(log_records[i + 1].kind,
+					 SEAM_XRAY_ARGUMENT);
+			assert_int_equal(log_records[i + 1].value, values[i]);
+		}
+	}
+}
+
+static void takes_calls_with_arguments_back(void **unused)
+{
+	(void)unused;
+	for (uint32_t n = 1; n <= 6; n++) {
+		record(&(struct seam_fdr_options) {
+			.min_ns = long_min, .n_arguments = n },
+		       body_arguments);
+		assert_string_equal(letters(), "");
+		record(&(struct seam_fdr_options) {
+			.min_ns = long_min, .n_arguments = n }, body_chains);
+		assert_string_equal(letters(), "");
+		record(&(struct seam_fdr_options) {
+			.min_ns = long_min, .n_arguments = n },
+		       body_tail_calls);
+		assert_string_equal(letters(), "");
+	}
+}
+
+/* ---- depth ---- */
+
+static void body_deep(void)
+{
+	calls_deep(20, nothing);
+	calls_chain(nothing);
+}
+
+static void records_down_to_a_depth(void **unused)
+{
+	(void)unused;
+	record(&(struct seam_fdr_options) { .depth = 2 }, body_deep);
+	assert_string_equal(letters(), "DDddCMmc");
+}
+
+static jmp_buf out;
+
+static void jump(void)
+{
+	longjmp(out, 1);
+}
+
+static void body_jumps(void)
+{
+	for (volatile int i = 0; i < 1000; i++)
+		if (!setjmp(out))
+			calls_deep(i % 7, jump);
+	calls_chain(nothing);
+}
+
+static void longjmp_does_not_shift_the_depth(void **unused)
+{
+	size_t n;
+
+	(void)unused;
+	record(&(struct seam_fdr_options) { .depth = 2 }, body_jumps);
+	n = strlen(letters());
+	assert_int_equal(n, 1000 + 1000 - 143 + 4);
+	assert_string_equal(letters() + n - 4, "CMmc");
+}
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	calls_chain(nothing);
+}
+
+static void raise_signal(void)
+{
+	raise(SIGUSR1);
+}
+
+static void body_alternate_stack(void)
+{
+	static _Alignas(16) char low[64 << 10];
+	struct sigaction action = {
+		.sa_handler = on_signal, .sa_flags = SA_ONSTACK,
+	};
+	char high[64 << 10];
+
+	sigaction(SIGUSR1, &action, NULL);
+	for (int i = 0; i < 2; i++) {
+		stack_t stack = { .ss_sp = i ? high : low,
+				  .ss_size = sizeof(low) };
+
+		sigaltstack(&stack, NULL);
+		calls_middle(raise_signal);
+		stack.ss_flags = SS_DISABLE;
+		sigaltstack(&stack, NULL);
+	}
+}
+
+/* The second one is above the frames of the calls that it interrupts. */
+static void handlers_on_another_stack_are_deeper(void **unused)
+{
+	(void)unused;
+	record(&(struct seam_fdr_options) { .depth = 3 },
+	       body_alternate_stack);
+	assert_string_equal(letters(), "MLCclmMLCclm");
+}
+
+/* ---- triggers ---- */
+
+static void body_slow(void)
+{
+	calls_chain(nothing);
+}
+
+static struct seam_fdr_options triggers(bool is_flight)
+{
+	return (struct seam_fdr_options) {
+		.triggers = {
+			{ .kind = SEAM_FDR_TRIGGER_SLOW, .limit_ns = 1 },
+			{ .kind = SEAM_FDR_TRIGGER_CALLS },
+			{ .kind = SEAM_FDR_TRIGGER_SLOW,
+			  .limit_ns = INT64_MAX },
+		},
+		.n_triggers = 3, .is_flight = is_flight, .after_ns = 0,
+	};
+}
+
+static void a_slow_call_triggers(void **unused)
+{
+	const struct seam_fdr_options options = triggers(false);
+	const struct seam_xray_trigger *t = &sent[1];
+	uint32_t id = id_of(calls_middle);
+
+	(void)unused;
+	assert_int_equal(seam_fdr_check_init(&options), 0);
+	seam_fdr_trigger_function(1, id_of(calls_chain));
+	seam_fdr_trigger_function(0, id);
+	seam_fdr_trigger_function(2, id);
+	record(&options, body_slow);
+	assert_string_equal(letters(), "CMLlmc");
+	assert_int_equal(n_sent, 2);
+	assert_int_equal(sent[0].trigger, 1);
+	assert_int_equal(sent[0].function, id_of(calls_chain));
+	/* a slow path takes the time again */
+	assert_in_range(sent[0].tsc, log_records[0].tsc, log_records[1].tsc);
+	assert_int_equal(sent[0].ticks, 0);
+	assert_int_equal(t->trigger, 0);
+	assert_int_equal(t->function, id);
+	assert_in_range(t->tsc, log_records[4].tsc, log_records[5].tsc);
+	assert_in_range(t->tsc - t->ticks, log_records[1].tsc,
+			log_records[2].tsc);
+	assert_int_equal(t->number, sent[0].number + 1);
+}
+
+static void a_trigger_freezes_until_it_is_done(void **unused)
+{
+	const struct seam_fdr_options options = triggers(true);
+	static _Atomic uint32_t resumed;
+
+	(void)unused;
+	seam_fdr_triggers_resume_at(&resumed);
+	assert_true(seam_fdr_may_begin_chunk(seam_fdr_tsc()));
+	record(&options, body_slow);
+	assert_int_equal(n_sent, 2);
+	assert_int_equal(sent[0].number, 1);
+	assert_true(seam_fdr_may_begin_chunk(sent[0].tsc - 1));
+	assert_false(seam_fdr_may_begin_chunk(sent[0].tsc));
+	assert_false(seam_fdr_may_begin_chunk(seam_fdr_tsc()));
+	resumed = 1;
+	assert_true(seam_fdr_may_begin_chunk(seam_fdr_tsc()));
+	assert_true(seam_fdr_may_begin_chunk(INT64_MAX));
+	seam_fdr_triggers_resume_at(NULL);
+	record(&options, body_slow);
+	assert_true(seam_fdr_may_begin_chunk(INT64_MAX));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(takes_a_chain_of_short_calls_back),
+		cmocka_unit_test(keeps_a_long_call_and_its_callers),
+		cmocka_unit_test(takes_back_what_is_short_within_a_long_call),
+		cmocka_unit_test(takes_tail_calls_back_with_their_callers),
+		cmocka_unit_test(keeps_a_tail_call_to_a_long_one),
+		cmocka_unit_test(takes_nothing_of_an_event_back),
+		cmocka_unit_test(takes_back_within_chunks_only),
+		cmocka_unit_test(records_the_first_arguments),
+		cmocka_unit_test(takes_calls_with_arguments_back),
+		cmocka_unit_test(records_down_to_a_depth),
+		cmocka_unit_test(longjmp_does_not_shift_the_depth),
+		cmocka_unit_test(handlers_on_another_stack_are_deeper),
+		cmocka_unit_test(a_slow_call_triggers),
+		cmocka_unit_test(a_trigger_freezes_until_it_is_done),
+	};
+	static struct seam_fdr_source source;
+	cpu_set_t one;
+
+	/* a thread that moves has metadata between its records */
+	CPU_ZERO(&one);
+	CPU_SET((size_t)sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	seam_fdr_rseq_init(false);
+	source = seam_fdr_source_local;
+	source.send = send_trigger;
+	if (seam_fdr_thread_init(&source))
+		return 1;
+	patcher_patch(&patcher_checked);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
