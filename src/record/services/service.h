@@ -58,6 +58,7 @@ struct seam_service {
 	 * owner leaves the rest of the unit that it finds begun.
 	 */
 	uint32_t aux_unit;
+	uint64_t max_bytes;		/* of all rings, at least; 0: any */
 
 	/*
 	 * 0, or -errno: called again next round; the records are kept.  NULL:

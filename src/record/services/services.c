@@ -32,6 +32,8 @@ static uint64_t max_bytes(const struct seam_services *s)
 			&s->items[i]->link.geometry;
 		uint64_t bytes = MIN_RINGS * (g->data_bytes + g->aux_bytes);
 
+		if (bytes < s->items[i]->max_bytes)
+			bytes = s->items[i]->max_bytes;
 		max = bytes > max ? bytes : max;
 	}
 	return max;

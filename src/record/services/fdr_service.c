@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* fdr_service.c - rings, calls to logs, announcements; see fdr_service.h */
+#include "record/services/fdr_service.h"
+
+#include <linux/perf_event.h>
+#include <unistd.h>
+
+enum {
+	MAX_THREADS = 1024,	/* of one program at a time, with its forks */
+	FREE_AREAS = 4,
+	/* 25 ms of one thread that records 20 million calls a second */
+	AREA_BYTES = 4 << 20,
+	TRIGGER_BYTES = 4096,
+	MAX_PROCESSES = 128,
+	FREE_RINGS = 2,
+	FUNCTIONS_BYTES = 2 << 20,	/* 250,000 addresses at once */
+	MEMORY_SHARE = 8,
+};
+
+#define MAX_BYTES (UINT64_C(1) << 30)
+
+static uint64_t max_bytes(void)
+{
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+			  (uint64_t)sysconf(_SC_PAGESIZE) / MEMORY_SHARE;
+
+	return memory < MAX_BYTES ? memory : MAX_BYTES;
+}
+
+/* ---- calls ---- */
+
+static int begin_calls(struct seam_service_stream *stream)
+{
+	struct seam_fdr_service *fdr = stream->service->context;
+	struct seam_trace_program program = seam_fdr_service_program(stream);
+
+	fdr->counts.n_threads++;
+	/* without a log its calls are counted as not written */
+	if (fdr->logs)
+		stream->state = seam_trace_logs_enter(fdr->logs, &program);
+	return 0;
+}
+
+/* What is in the data of a thread's ring. */
+static bool take_trigger(struct seam_service_stream *stream, uint8_t *record,
+			 size_t size)
+{
+	const size_t at = sizeof(struct seam_ring_header);
+	struct seam_fdr_service *fdr = stream->service->context;
+	struct seam_xray_announcement a;
+	struct seam_ring_header header;
+
+	memcpy(&header, record, sizeof(header));
+	if (header.type == PERF_RECORD_LOST)
+		return false;
+	if (header.type != PERF_RECORD_SAMPLE ||
+	    seam_xray_read_announcement((struct seam_bytes) {
+			record + at, size - at }, &a) < 0 ||
+	    a.kind != SEAM_XRAY_ANNOUNCED_TRIGGER)
+		fdr->counts.n_bad++;
+	else if (fdr->on_trigger)
+		fdr->on_trigger(fdr->context, stream, &a);
+	return false;
+}
+
+static void take_calls(struct seam_service_stream *stream,
+		       const uint8_t *bytes, size_t size)
+{
+	struct seam_fdr_service *fdr = stream->service->context;
+
+	if (fdr->on_end && stream->service->link.geometry.aux_free_running)
+		fdr->on_end(fdr->context, stream, bytes, size);
+	else if (stream->state)
+		seam_trace_logs_add(stream->state, stream->tid, bytes, size);
+	else if (fdr->logs)
+		seam_trace_logs_drop(fdr->logs, bytes, size);
+}
+
+static void snapshot_calls(struct seam_service_stream *stream,
+			   const uint8_t *bytes, size_t size)
+{
+	struct seam_fdr_service *fdr = stream->service->context;
+
+	if (fdr->on_snapshot)
+		fdr->on_snapshot(fdr->context, stream, bytes, size);
+}
+
+static void end_calls(struct seam_service_stream *stream,
+		      const struct seam_owner_counts *counts)
+{
+	struct seam_fdr_service *fdr = stream->service->context;
+
+	fdr->counts.n_full += counts->n_skipped[SEAM_FDR_SKIPPED_FULL];
+	fdr->counts.n_frozen += counts->n_skipped[SEAM_FDR_SKIPPED_FROZEN];
+	if (stream->state)
+		seam_trace_logs_leave(stream->state);
+}
+
+/* ---- functions ---- */
+
+static int begin_functions(struct seam_service_stream *stream)
+{
+	struct seam_fdr_service *fdr = stream->service->context;
+
+	fdr->counts.n_processes++;
+	return 0;
+}
+
+static bool take_functions(struct seam_service_stream *stream,
+			   uint8_t *record, size_t size)
+{
+	const size_t at = sizeof(struct seam_ring_header);
+	struct seam_fdr_service *fdr = stream->service->context;
+	struct seam_trace_program program = seam_fdr_service_program(stream);
+	struct seam_xray_announcement a;
+	struct seam_ring_header header;
+
+	memcpy(&header, record, sizeof(header));
+	if (header.type == PERF_RECORD_LOST)
+		return false;
+	if (header.type != PERF_RECORD_SAMPLE ||
+	    seam_xray_read_announcement((struct seam_bytes) {
+			record + at, size - at }, &a) < 0)
+		fdr->counts.n_bad++;
+	else if (a.kind < SEAM_XRAY_ANNOUNCED_TRIGGER)
+		seam_trace_functions_add(&fdr->known, &program, &a);
+	else if (fdr->on_trigger)
+		fdr->on_trigger(fdr->context, stream, &a);
+	return false;
+}
+
+/* ---- the services ---- */
+
+static struct seam_service calls_service(uint64_t flight_bytes)
+{
+	return (struct seam_service) {
+		.link = {
+			.name = SEAM_FDR_CALLS, .n_free = FREE_AREAS,
+			.geometry = {
+				.n_slots = MAX_THREADS,
+				.data_bytes = TRIGGER_BYTES,
+				.aux_bytes = flight_bytes ? flight_bytes :
+					     AREA_BYTES,
+				.aux_free_running = flight_bytes != 0,
+			},
+		},
+		.aux_unit = SEAM_XRAY_CHUNK_BYTES, .max_bytes = max_bytes(),
+		.begin = begin_calls, .take = take_trigger,
+		.take_aux = take_calls, .snapshot_aux = snapshot_calls,
+		.end = end_calls,
+	};
+}
+
+void seam_fdr_service_init(struct seam_fdr_service *fdr, uint64_t flight_bytes)
+{
+	memset(fdr, 0, sizeof(*fdr));
+	fdr->functions = (struct seam_service) {
+		.link = {
+			.name = SEAM_FDR_FUNCTIONS, .n_free = FREE_RINGS,
+			.geometry = {
+				.n_slots = MAX_PROCESSES,
+				.data_bytes = FUNCTIONS_BYTES,
+				.watermark = FUNCTIONS_BYTES / 4,
+			},
+		},
+		.begin = begin_functions, .take = take_functions,
+	};
+	fdr->calls = calls_service(flight_bytes);
+	fdr->functions.context = fdr->calls.context = fdr;
+	seam_trace_functions_init(&fdr->known);
+	seam_tsc_clock_begin(&fdr->clock);
+}
+
+uint64_t seam_fdr_service_lost(const struct seam_fdr_service *fdr)
+{
+	return fdr->counts.n_full + fdr->calls.n_without_ring;
+}
+
+void seam_fdr_service_step(struct seam_fdr_service *fdr)
+{
+	seam_tsc_clock_step(&fdr->clock);
+	seam_trace_functions_collect(&fdr->known);
+}
+
+void seam_fdr_service_fini(struct seam_fdr_service *fdr)
+{
+	seam_trace_functions_fini(&fdr->known);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fdr_service.h - the calls that traced programs record, and their functions
+ *
+ * Two services:
+ *
+ *	fdr_functions	a ring a process: what its ids mean
+ *			(wire/xray/xray_functions.h)
+ *	fdr		a ring a thread.  Its AUX buffer has the calls, in
+ *			chunks (wire/xray/xray_chunk.h), which go to
+ *			xray/PID.xray; its data has triggers that were met
+ *
+ * The program's side is target/fdr.
+ *
+ * Memory: each ring has AUX_BYTES and is charged to the recorder while a thread
+ * has it and while it is free for the next; of one program a few are free.  All
+ * rings of a recording have at most an eighth of the machine's memory, and at
+ * most 1 GiB; threads beyond that record nothing, and their records are
+ * counted.
+ */
+#ifndef SEAM_FDR_SERVICE_H
+#define SEAM_FDR_SERVICE_H
+
+#include "record/services/service.h"
+#include "record/trace/trace_functions.h"
+#include "record/trace/trace_logs.h"
+#include "wire/xray/xray_functions.h"
+
+#define SEAM_FDR_CALLS "fdr"
+#define SEAM_FDR_FUNCTIONS "fdr_functions"
+
+/* A cause for a record that is not in the log: n_skipped of a ring. */
+enum seam_fdr_skip {
+	SEAM_FDR_SKIPPED_FULL,		/* the area had no room */
+	SEAM_FDR_SKIPPED_FROZEN,	/* a trigger had frozen the recording */
+};
+
+/* Of calls and events, by the programs' counts where they are lost. */
+struct seam_fdr_counts {
+	uint64_t n_processes;	/* that sent functions */
+	uint64_t n_threads;	/* that sent calls */
+	uint64_t n_full;	/* records lost: areas were full */
+	uint64_t n_frozen;	/* records left out after a trigger */
+	uint64_t n_bad;		/* announcements and triggers: invalid */
+};
+
+struct seam_fdr_service {
+	struct seam_service functions, calls;	/* to be added in this order */
+	struct seam_trace_functions known;
+	struct seam_tsc_clock clock;
+	struct seam_fdr_counts counts;
+
+	/* The caller's, set before the first round: */
+	struct seam_trace_logs *logs;	/* NULL: calls are not written */
+	/* A trigger was met, or matched functions.  May be NULL. */
+	void (*on_trigger)(void *context,
+			   const struct seam_service_stream *stream,
+			   const struct seam_xray_announcement *a);
+	/* Calls in free-running buffers: of a thread that ends; now. */
+	void (*on_end)(void *context, const struct seam_service_stream *stream,
+		       const uint8_t *bytes, size_t size);
+	void (*on_snapshot)(void *context,
+			    const struct seam_service_stream *stream,
+			    const uint8_t *bytes, size_t size);
+	void *context;
+};
+
+/*
+ * With areas that are drained, or with @flight_bytes (a power of two; 0: none)
+ * free-running ones of that size.  @fdr must stay where it is.
+ */
+void seam_fdr_service_init(struct seam_fdr_service *fdr,
+			   uint64_t flight_bytes);
+
+/* The program that @stream is of. */
+static inline struct seam_trace_program
+seam_fdr_service_program(const struct seam_service_stream *stream)
+{
+	return (struct seam_trace_program) {
+		.pid = stream->pid, .since_ns = stream->since_ns,
+	};
+}
+
+/* All that was lost, by the programs' counts. */
+uint64_t seam_fdr_service_lost(const struct seam_fdr_service *fdr);
+
+/* Once a round. */
+void seam_fdr_service_step(struct seam_fdr_service *fdr);
+
+/* Valid on a zeroed struct. */
+void seam_fdr_service_fini(struct seam_fdr_service *fdr);
+
+#endif /* SEAM_FDR_SERVICE_H */

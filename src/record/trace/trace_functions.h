@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * trace_functions.h - what the ids in a log mean, as its program announced it
+ *
+ * Kept until the end, when the functions that were seen get their names.  A
+ * forked child that has announced nothing has what its parent's program has:
+ * the process that connected (struct seam_trace_program, same since_ns).
+ *
+ * The file of an image is opened when it is announced, while the process still
+ * runs: the one that it has mapped where the functions are, whatever the
+ * announced path says (record/proc/mapped_file.h).  So a program cannot have us
+ * read a file that it has not mapped itself.  Of one that has ended, the file at
+ * the path, if everybody may read it and it has the build id.
+ *
+ * Threads: one, the recorder's; files are opened in a helper thread.
+ */
+#ifndef SEAM_TRACE_FUNCTIONS_H
+#define SEAM_TRACE_FUNCTIONS_H
+
+#include "base/index.h"
+#include "record/proc/helper.h"
+#include "record/trace/trace_logs.h"
+#include "wire/xray/xray_functions.h"
+
+enum {
+	/* of all programs; what comes after it is counted, and has no name */
+	SEAM_TRACE_MAX_ANNOUNCED_BYTES = 256 << 20,
+	SEAM_TRACE_MAX_IMAGES = 4096,	/* files held open, of all programs */
+	SEAM_TRACE_MAX_EVENT_TYPES = 4096,	/* of a program */
+};
+
+/* An image, or the code that is in none (image 0). */
+struct seam_trace_image {
+	uint32_t image;
+	uint32_t first_id, n_functions;
+	uint64_t bias;
+	char *path;		/* as announced, owned; not trusted */
+	int fd;			/* -1: not open */
+	int code;		/* -errno of opening it */
+	bool is_opening;	/* a job has it */
+	uint8_t build_id[SEAM_XRAY_BUILD_ID_BYTES];
+	uint8_t build_id_bytes;
+};
+
+/* Addresses of functions with ids in a row. */
+struct seam_trace_range {
+	uint32_t image;
+	uint32_t first_id, n;
+	uint64_t *addresses;	/* owned */
+};
+
+struct seam_trace_event_type {
+	uint16_t type;
+	char *name;		/* owned; not trusted */
+};
+
+/* All that one program has announced. */
+struct seam_trace_announced {
+	struct seam_trace_program program;
+	SEAM_ARRAY(struct seam_trace_image) images;
+	SEAM_ARRAY(struct seam_trace_range) ranges;
+	SEAM_ARRAY(struct seam_trace_event_type) event_types;
+};
+
+struct seam_trace_functions {
+	struct seam_helper *helper;	/* NULL: could not be started */
+	SEAM_ARRAY(struct seam_trace_announced *) programs;
+	struct seam_index by_since;	/* of programs */
+	uint64_t n_bytes;
+	size_t n_images;
+	uint64_t n_left_out;		/* announcements, beyond the limits */
+};
+
+/* Valid on a zeroed struct.  Starts no thread yet. */
+void seam_trace_functions_init(struct seam_trace_functions *f);
+
+/* Keep what is said of images, functions and event types. */
+void seam_trace_functions_add(struct seam_trace_functions *f,
+			      const struct seam_trace_program *program,
+			      const struct seam_xray_announcement *a);
+
+/* What @program, or the one that it was forked from, has; NULL: nothing. */
+const struct seam_trace_announced *
+seam_trace_functions_of(const struct seam_trace_functions *f,
+			const struct seam_trace_program *program);
+
+/* Collect what the helper has opened; returns whether it has more to do. */
+bool seam_trace_functions_collect(struct seam_trace_functions *f);
+
+void seam_trace_functions_fini(struct seam_trace_functions *f);
+
+#endif /* SEAM_TRACE_FUNCTIONS_H */

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/* trace_logs.c - a log for each program, and its last form; trace_logs.h */
+#include "record/trace/trace_logs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/progress.h"
+#include "wire/xray/xray_join.h"
+
+enum { FIRST_SEEN = 1 << 16 };	/* functions; 8 KiB */
+
+void seam_trace_logs_init(struct seam_trace_logs *logs,
+			  const struct seam_bundle *bundle,
+			  const struct seam_tsc_clock *clock)
+{
+	memset(logs, 0, sizeof(*logs));
+	logs->bundle = bundle;
+	logs->clock = clock;
+	logs->folder = -1;
+}
+
+/* ---- files ---- */
+
+static struct seam_xray_header header_of(const struct seam_trace_logs *logs)
+{
+	return (struct seam_xray_header) {
+		.version = SEAM_XRAY_FDR_VERSION, .log_type = SEAM_XRAY_FDR,
+		.flags = seam_tsc_flags(),
+		.cycle_frequency = seam_tsc_clock_hz(logs->clock),
+		.buffer_size = SEAM_XRAY_CHUNK_BYTES,
+	};
+}
+
+static void file_name(const struct seam_program_log *log, const char *suffix,
+		      char name[2 * SEAM_TRACE_NAME_BYTES])
+{
+	snprintf(name, 2 * SEAM_TRACE_NAME_BYTES, "%s%s", log->name, suffix);
+}
+
+static int failed(struct seam_program_log *log, int code, const char *what)
+{
+	struct seam_trace_logs *logs = log->logs;
+
+	if (!logs->why.n_causes)
+		seam_err_set(&logs->why, code, "cannot %s xray/%s.xray: %s",
+			     what, log->name, strerror(-code));
+	return code;
+}
+
+static int open_file(struct seam_program_log *log, int flags)
+{
+	char name[2 * SEAM_TRACE_NAME_BYTES];
+
+	file_name(log, ".xray", name);
+	log->fd = openat(log->logs->folder, name,
+			 O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+	if (log->fd < 0)
+		return failed(log, -errno, "open");
+	log->file.fd = log->fd;
+	return 0;
+}
+
+static int create_file(struct seam_program_log *log)
+{
+	struct seam_xray_header header = header_of(log->logs);
+	struct seam_trace_logs *logs = log->logs;
+	int r;
+
+	if (logs->folder < 0)
+		logs->folder = seam_bundle_folder(logs->bundle, "xray",
+						  &logs->why);
+	if (logs->folder < 0)
+		return logs->folder;
+	r = open_file(log, O_CREAT | O_EXCL);
+	if (r == 0)
+		r = seam_xray_log_begin(&log->file, log->fd, &header);
+	return r < 0 ? failed(log, r, "write") : 0;
+}
+
+/* ---- programs ---- */
+
+static uint64_t hash_of(uint32_t pid)
+{
+	return seam_hash_u64(pid);
+}
+
+static void set_name(struct seam_program_log *log)
+{
+	struct seam_trace_logs *logs = log->logs;
+	uint32_t pid = log->program.pid;
+	struct seam_index_probe probe = seam_index_probe(&logs->by_pid,
+							 hash_of(pid));
+	unsigned int n = 1;
+	uint32_t i;
+
+	while ((i = seam_index_next(&logs->by_pid, &probe)) != SEAM_NONE)
+		n += logs->items.items[i]->program.pid == pid;
+	if (n == 1)
+		snprintf(log->name, sizeof(log->name), "%" PRIu32, pid);
+	else
+		snprintf(log->name, sizeof(log->name), "%" PRIu32 ".%u", pid,
+			 n);
+}
+
+static struct seam_program_log *
+make_log(struct seam_trace_logs *logs, const struct seam_trace_program *program)
+{
+	struct seam_program_log *log = calloc(1, sizeof(*log));
+
+	if (!log)
+		return NULL;
+	*log = (struct seam_program_log) {
+		.logs = logs, .program = *program, .fd = -1,
+	};
+	set_name(log);
+	if (create_file(log) == 0 &&
+	    SEAM_INDEX_APPEND(&logs->by_pid, hash_of(program->pid),
+			      &logs->items, log) != SEAM_NONE)
+		return log;
+	seam_file_close_fd(log->fd);
+	free(log);
+	return NULL;
+}
+
+struct seam_program_log *
+seam_trace_logs_enter(struct seam_trace_logs *logs,
+		      const struct seam_trace_program *program)
+{
+	struct seam_program_log *log;
+	uint32_t i = SEAM_INDEX_FIND(&logs->by_pid, hash_of(program->pid), k,
+		logs->items.items[k]->program.pid == program->pid &&
+		logs->items.items[k]->program.since_ns == program->since_ns);
+
+	log = i == SEAM_NONE ? make_log(logs, program) : logs->items.items[i];
+	if (!log || (log->fd < 0 && open_file(log, 0) < 0))
+		return NULL;
+	log->n_threads++;
+	return log;
+}
+
+/* Programs with many processes would use all descriptors. */
+void seam_trace_logs_leave(struct seam_program_log *log)
+{
+	if (--log->n_threads)
+		return;
+	seam_file_close_fd(log->fd);
+	log->fd = log->file.fd = -1;
+}
+
+/* ---- records ---- */
+
+/* Room for a bit of function @max.  False: there is none. */
+static bool widen_seen(struct seam_program_log *log, uint32_t max)
+{
+	struct seam_xray_seen *seen = &log->seen;
+	uint32_t n = seen->n ? seen->n : FIRST_SEEN;
+	uint64_t *bits;
+
+	while (n <= max)
+		n *= 2;		/* ids are below 2^28 */
+	if ((n - seen->n) / 8 >
+	    SEAM_TRACE_MAX_SEEN_BYTES - log->logs->seen_bytes)
+		return false;
+	bits = calloc(n / 64, sizeof(*bits));
+	if (!bits)
+		return false;
+	if (seen->n)
+		memcpy(bits, seen->bits, seen->n / 8);
+	log->logs->seen_bytes += (n - seen->n) / 8;
+	free(seen->bits);
+	seen->bits = bits;
+	seen->n = n;
+	return true;
+}
+
+/* A chunk, with the functions in it noted as far as there is room. */
+static void read_chunk(struct seam_program_log *log, const uint8_t *chunk,
+		       size_t size, struct seam_xray_chunk *found)
+{
+	uint8_t *body = log->logs->body;
+
+	seam_xray_chunk_read(chunk, size, body, &log->seen, found);
+	if (log->seen.max < log->seen.n || !found->n_records)
+		return;
+	if (widen_seen(log, log->seen.max))
+		seam_xray_chunk_read(chunk, size, body, &log->seen, found);
+	else
+		log->seen.max = 0;
+}
+
+/* The chunk began while its program was connected, and before now. */
+static uint64_t wall_us(const struct seam_program_log *log,
+			const struct seam_xray_chunk *found)
+{
+	uint64_t least = log->program.since_ns / 1000;
+	uint64_t most = seam_clock_ns() / 1000, us;
+
+	if (found->wall_seconds < 0 ||
+	    (uint64_t)found->wall_seconds > most / 1000000)
+		return most;
+	us = (uint64_t)found->wall_seconds * 1000000 +
+	     (uint64_t)found->wall_microseconds;
+	return us < least ? least : us < most ? us : most;
+}
+
+void seam_trace_logs_add(struct seam_program_log *log, uint32_t tid,
+			const uint8_t *chunk, size_t size)
+{
+	struct seam_trace_counts *counts = &log->logs->counts;
+	struct seam_xray_log_thread thread = {
+		.pid = (int32_t)log->program.pid, .tid = (int32_t)tid,
+	};
+	struct seam_xray_chunk found;
+	int r;
+
+	read_chunk(log, chunk, size, &found);
+	counts->n_bad_bytes += found.bad_bytes;
+	if (!found.n_records)
+		return;
+	thread.wall_us = wall_us(log, &found);
+	r = seam_xray_log_append(&log->file, &thread, log->logs->body,
+				 found.n_bytes);
+	if (r < 0) {
+		counts->n_unwritten += found.n_records;
+		failed(log, r, "write");
+		return;
+	}
+	counts->n_records += found.n_records;
+	log->n_records += found.n_records;
+}
+
+void seam_trace_logs_drop(struct seam_trace_logs *logs, const uint8_t *chunk,
+			  size_t size)
+{
+	struct seam_xray_chunk found;
+
+	seam_xray_chunk_read(chunk, size, logs->body, NULL, &found);
+	logs->counts.n_unwritten += found.n_records;
+	logs->counts.n_bad_bytes += found.bad_bytes;
+}
+
+uint64_t seam_trace_logs_bytes(const struct seam_trace_logs *logs)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < logs->items.n; i++)
+		bytes += logs->items.items[i]->file.bytes;
+	return bytes;
+}
+
+/* ---- the end ---- */
+
+static bool reopen(struct seam_program_log *log)
+{
+	return log->fd >= 0 || open_file(log, 0) == 0;
+}
+
+static void set_header(struct seam_program_log *log)
+{
+	struct seam_xray_header header = header_of(log->logs);
+	int r;
+
+	if (!reopen(log))
+		return;
+	r = seam_xray_log_set_header(&log->file, &header);
+	if (r < 0)
+		failed(log, r, "write");
+}
+
+void seam_trace_logs_set_headers(struct seam_trace_logs *logs)
+{
+	for (size_t i = 0; i < logs->items.n; i++)
+		if (logs->items.items[i]->fd >= 0)
+			set_header(logs->items.items[i]);
+}
+
+/* 1: PID.xray.part is the log, joined; 0: it needs none; or -errno. */
+static int write_joined(const struct seam_program_log *log, const char *part)
+{
+	int fd = openat(log->logs->folder, part, O_RDWR | O_CREAT | O_EXCL |
+			O_NOFOLLOW | O_CLOEXEC, 0600);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = seam_xray_join(log->fd, log->file.bytes, fd);
+	if (close(fd) < 0 && r > 0)
+		r = -errno;
+	return r;
+}
+
+/* The log as it was stays where it cannot be joined: Seam reads both. */
+static int join(struct seam_program_log *log)
+{
+	char part[2 * SEAM_TRACE_NAME_BYTES], name[2 * SEAM_TRACE_NAME_BYTES];
+	int folder = log->logs->folder, r;
+
+	if (log->file.n_blocks <= SEAM_XRAY_LOG_BLOCKS || !reopen(log))
+		return 0;
+	file_name(log, ".xray.part", part);
+	file_name(log, ".xray", name);
+	r = write_joined(log, part);
+	if (r > 0 && renameat(folder, part, folder, name) < 0)
+		r = -errno;
+	if (r != -EEXIST && r <= 0)
+		unlinkat(folder, part, 0);
+	return r < 0 ? r : 0;
+}
+
+static uint64_t bytes_to_join(const struct seam_trace_logs *logs)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < logs->items.n; i++)
+		if (logs->items.items[i]->file.n_blocks > SEAM_XRAY_LOG_BLOCKS)
+			bytes += logs->items.items[i]->file.bytes;
+	return bytes;
+}
+
+void seam_trace_logs_finish(struct seam_trace_logs *logs,
+			    void (*note)(void *context, const char *text),
+			    void *context)
+{
+	struct seam_progress progress;
+	char text[200];
+
+	seam_progress_begin(&progress, "joining", bytes_to_join(logs));
+	for (size_t i = 0; i < logs->items.n; i++) {
+		struct seam_program_log *log = logs->items.items[i];
+		int r;
+
+		set_header(log);
+		r = join(log);
+		seam_progress_step(&progress, log->file.bytes);
+		if (!r || !note)
+			continue;
+		snprintf(text, sizeof(text), "xray/%s.xray: its blocks were "
+			 "not joined: %s; llvm-xray may not read it right",
+			 log->name, strerror(-r));
+		note(context, text);
+	}
+	seam_progress_end(&progress);
+}
+
+void seam_trace_logs_fini(struct seam_trace_logs *logs)
+{
+	for (size_t i = 0; i < logs->items.n; i++) {
+		seam_file_close_fd(logs->items.items[i]->fd);
+		free(logs->items.items[i]->seen.bits);
+		free(logs->items.items[i]);
+	}
+	free(logs->items.items);
+	seam_index_fini(&logs->by_pid);
+	if (logs->bundle)
+		seam_file_close_fd(logs->folder);
+	memset(logs, 0, sizeof(*logs));
+}

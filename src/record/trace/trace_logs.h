@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * trace_logs.h - the XRay logs of one bundle: xray/PID.xray
+ *
+ *	seam_trace_logs_init(&logs, &bundle, &clock);
+ *	log = seam_trace_logs_enter(&logs, &program);	each of its threads
+ *	seam_trace_logs_add(log, tid, chunk, size);	each chunk, in order
+ *	seam_trace_logs_leave(log);
+ *	seam_trace_logs_finish(&logs, note, context);
+ *
+ * Each chunk that a traced thread has filled is appended at once, so the logs
+ * are valid while they grow and when the recorder is killed.  At the end a log
+ * in which a thread has many blocks is written again, as llvm-xray needs it,
+ * and the functions that were seen get their names: xray/PID.yaml, an
+ * instrumentation map as 'llvm-xray extract' writes it, and
+ * xray/PID.events, names of event types.
+ *
+ * A process that executes another program has another log, PID.2.xray: its ids
+ * mean other functions.
+ *
+ * What a program sends is not trusted (wire/xray/xray_chunk.h); that log alone
+ * suffers.  Threads: one, the recorder's.
+ */
+#ifndef SEAM_TRACE_LOGS_H
+#define SEAM_TRACE_LOGS_H
+
+#include "base/index.h"
+#include "record/bundle/bundle.h"
+#include "record/trace/tsc_clock.h"
+#include "wire/xray/xray_chunk.h"
+#include "wire/xray/xray_log_file.h"
+
+enum {
+	/* of the bits of functions seen, of all logs: 2^28 ids and more */
+	SEAM_TRACE_MAX_SEEN_BYTES = 64 << 20,
+	SEAM_TRACE_NAME_BYTES = 32,
+};
+
+/* A program in a process, until it ends or executes another one. */
+struct seam_trace_program {
+	uint32_t pid;
+	uint64_t since_ns;	/* when it connected; with pid, what it is */
+};
+
+struct seam_trace_logs;
+
+struct seam_program_log {
+	struct seam_trace_logs *logs;
+	struct seam_trace_program program;
+	char name[SEAM_TRACE_NAME_BYTES];	/* "4711" */
+	int fd;			/* -1: closed, as it has no thread */
+	uint32_t n_threads;	/* that write into it now */
+	struct seam_xray_log file;
+	struct seam_xray_seen seen;	/* bits: owned */
+	uint64_t n_records;
+};
+
+/* Calls and events, but for bytes. */
+struct seam_trace_counts {
+	uint64_t n_records;	/* written */
+	uint64_t n_unwritten;	/* received, and not written */
+	uint64_t n_bad_bytes;	/* received, and no records */
+};
+
+struct seam_trace_logs {
+	const struct seam_bundle *bundle;
+	const struct seam_tsc_clock *clock;	/* borrowed */
+	int folder;				/* xray/; -1: none so far */
+	SEAM_ARRAY(struct seam_program_log *) items;
+	struct seam_index by_pid;		/* of items */
+	struct seam_trace_counts counts;
+	uint64_t seen_bytes;
+	struct seam_err why;			/* the first failed write */
+	uint8_t body[SEAM_XRAY_CHUNK_BYTES];
+};
+
+/* @bundle and @clock must live as long. */
+void seam_trace_logs_init(struct seam_trace_logs *logs,
+			  const struct seam_bundle *bundle,
+			  const struct seam_tsc_clock *clock);
+
+/*
+ * The log of @program, made if there is none.  NULL: it cannot be made.  One
+ * more thread writes into it, until seam_trace_logs_leave().
+ */
+struct seam_program_log *
+seam_trace_logs_enter(struct seam_trace_logs *logs,
+		      const struct seam_trace_program *program);
+void seam_trace_logs_leave(struct seam_program_log *log);
+
+/*
+ * Append what is valid of the first @size bytes of a chunk of thread @tid.
+ * Never fails; what is missing is counted.
+ */
+void seam_trace_logs_add(struct seam_program_log *log, uint32_t tid,
+			const uint8_t *chunk, size_t size);
+
+/* Calls of a thread that has no log: counted as not written. */
+void seam_trace_logs_drop(struct seam_trace_logs *logs, const uint8_t *chunk,
+			  size_t size);
+
+/* Bytes of all logs. */
+uint64_t seam_trace_logs_bytes(const struct seam_trace_logs *logs);
+
+/*
+ * Write the headers again, as the clock is known better now.  A log may be
+ * used afterwards.
+ */
+void seam_trace_logs_set_headers(struct seam_trace_logs *logs);
+
+/*
+ * No further records: complete the logs.  @note (may be NULL) gets lines for
+ * the user.
+ */
+void seam_trace_logs_finish(struct seam_trace_logs *logs,
+			    void (*note)(void *context, const char *text),
+			    void *context);
+
+/* Valid on a zeroed struct. */
+void seam_trace_logs_fini(struct seam_trace_logs *logs);
+
+#endif /* SEAM_TRACE_LOGS_H */

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* trace_names.c - seen functions to names to YAML; see trace_names.h */
+#include "record/trace/trace_names.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "wire/xray/event_names.h"
+
+/* A function that was seen. */
+struct seen_function {
+	uint32_t id;
+	uint32_t image;
+	uint64_t address;
+	char *name;		/* owned; NULL: none */
+};
+
+struct map {
+	const struct seam_program_log *log;
+	const struct seam_trace_announced *program;
+	SEAM_ARRAY(struct seen_function) functions;	/* by id */
+	struct seam_trace_name_counts *counts;
+};
+
+/* ---- the functions ---- */
+
+static bool add_range(struct map *m, const struct seam_trace_range *range)
+{
+	for (uint32_t i = 0; i < range->n; i++) {
+		const struct seen_function f = {
+			.id = range->first_id + i, .image = range->image,
+			.address = range->addresses[i],
+		};
+
+		if (seam_xray_has_seen(&m->log->seen, f.id) &&
+		    !SEAM_ARRAY_ADD(&m->functions, f))
+			return false;
+	}
+	return true;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct seen_function *x = a, *y = b;
+
+	return SEAM_COMPARE(x->id, y->id);
+}
+
+/* An id that was announced twice means what was announced first. */
+static void drop_repeated(struct map *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->functions.n; i++)
+		if (n == 0 || m->functions.items[n - 1].id !=
+			      m->functions.items[i].id)
+			m->functions.items[n++] = m->functions.items[i];
+	m->functions.n = n;
+}
+
+static int list_functions(struct map *m)
+{
+	for (size_t i = 0; i < m->program->ranges.n; i++)
+		if (!add_range(m, &m->program->ranges.items[i]))
+			return -ENOMEM;
+	SEAM_ARRAY_SORT(&m->functions, by_id);
+	drop_repeated(m);
+	m->counts->n_functions += m->functions.n;
+	return 0;
+}
+
+/* ---- their names ---- */
+
+struct request {
+	struct map *map;
+	size_t *of;		/* index of each address' function */
+};
+
+static void take_name(void *context, size_t i, const char *name)
+{
+	const struct request *request = context;
+	struct seen_function *f = &request->map->functions.items[
+		request->of[i]];
+
+	if (*name && !f->name)
+		f->name = strdup(name);
+}
+
+static void keep_why(struct seam_trace_name_counts *counts,
+		     const struct seam_trace_image *image,
+		     const struct seam_err *why)
+{
+	if (counts->why.n_causes)
+		return;
+	counts->why = *why;
+	snprintf(counts->path, sizeof(counts->path), "%s", image->path);
+}
+
+static void name_image(struct map *m, const struct seam_trace_image *image,
+		       struct seam_function_names *names)
+{
+	struct request request = { .map = m };
+	uint64_t *addresses = calloc(m->functions.n, sizeof(*addresses));
+	struct seam_err why = { 0 };
+	size_t n = 0;
+
+	request.of = calloc(m->functions.n, sizeof(*request.of));
+	for (size_t i = 0; addresses && request.of && i < m->functions.n; i++)
+		if (m->functions.items[i].image == image->image) {
+			addresses[n] = m->functions.items[i].address;
+			request.of[n++] = i;
+		}
+	if (n && image->fd < 0)
+		seam_err_set(&why, image->code, "%s", strerror(-image->code));
+	else if (n)
+		seam_function_names_of(names, image->fd, addresses, n,
+				       take_name, &request, &why);
+	if (why.n_causes)
+		keep_why(m->counts, image, &why);
+	free(addresses);
+	free(request.of);
+}
+
+/* ---- files ---- */
+
+static FILE *create(const struct seam_program_log *log, const char *suffix)
+{
+	char name[2 * SEAM_TRACE_NAME_BYTES];
+	FILE *out;
+	int fd;
+
+	snprintf(name, sizeof(name), "%s%s", log->name, suffix);
+	fd = openat(log->logs->folder, name, O_WRONLY | O_CREAT | O_EXCL |
+		    O_NOFOLLOW | O_CLOEXEC, 0600);
+	out = fd < 0 ? NULL : fdopen(fd, "w");
+	if (fd >= 0 && !out)
+		close(fd);
+	return out;
+}
+
+/* Close @out, NULL if it could not be created.  A part of a file goes. */
+static int finish(const struct seam_program_log *log, FILE *out,
+		  const char *suffix, struct seam_err *err)
+{
+	char name[2 * SEAM_TRACE_NAME_BYTES];
+	bool is_bad = !out || ferror(out);
+	int code = errno;
+
+	if (out && fclose(out)) {
+		is_bad = true;
+		code = errno;
+	}
+	if (!is_bad)
+		return 0;
+	snprintf(name, sizeof(name), "%s%s", log->name, suffix);
+	if (out)
+		unlinkat(log->logs->folder, name, 0);
+	return seam_err_set(err, code ? -code : -EIO, "cannot write xray/%s: "
+			    "%s", name, strerror(code ? code : EIO));
+}
+
+static void put_quoted(FILE *out, const char *text)
+{
+	fputc('"', out);
+	seam_text_put(out, text, SEAM_TEXT_JSON);
+	fputc('"', out);
+}
+
+static void put_entry(FILE *out, const struct seen_function *f,
+		      const char *kind)
+{
+	fprintf(out, "- { id: %" PRIu32 ", address: 0x%" PRIx64 ", function: "
+		"0x%" PRIx64 ", kind: %s, always-instrument: true, "
+		"function-name: ", f->id, f->address, f->address, kind);
+	put_quoted(out, f->name ? f->name : "");
+	fputs(", version: 2 }\n", out);
+}
+
+static void put_images(FILE *out, const struct seam_trace_announced *p)
+{
+	for (size_t i = 0; i < p->images.n; i++) {
+		const struct seam_trace_image *image = &p->images.items[i];
+
+		fprintf(out, "# image %" PRIu32 " ", image->first_id);
+		put_quoted(out, image->path);
+		fputc('\n', out);
+	}
+}
+
+static int write_map(const struct map *m, struct seam_err *err)
+{
+	FILE *out = create(m->log, ".yaml");
+
+	if (!out)
+		return finish(m->log, NULL, ".yaml", err);
+	put_images(out, m->program);
+	fputs("---\n", out);
+	for (size_t i = 0; i < m->functions.n; i++) {
+		put_entry(out, &m->functions.items[i], "function-enter");
+		put_entry(out, &m->functions.items[i], "function-exit");
+	}
+	fputs("...\n", out);
+	return finish(m->log, out, ".yaml", err);
+}
+
+static int write_event_types(const struct seam_program_log *log,
+			     const struct seam_trace_announced *p,
+			     struct seam_err *err)
+{
+	FILE *out;
+
+	if (!p->event_types.n)
+		return 0;
+	out = create(log, ".events");
+	for (size_t i = 0; out && i < p->event_types.n; i++)
+		seam_event_name_write(out, p->event_types.items[i].type,
+				      p->event_types.items[i].name);
+	return finish(log, out, ".events", err);
+}
+
+static int write_names(struct map *m, struct seam_function_names *names,
+		       struct seam_err *err)
+{
+	int r = list_functions(m);
+
+	if (r < 0)
+		return seam_err_no_memory(err);
+	for (size_t i = 0; i < m->program->images.n; i++)
+		name_image(m, &m->program->images.items[i], names);
+	for (size_t i = 0; i < m->functions.n; i++)
+		m->counts->n_unnamed += !m->functions.items[i].name;
+	if (m->functions.n)
+		r = write_map(m, err);
+	return r < 0 ? r : write_event_types(m->log, m->program, err);
+}
+
+int seam_trace_names_write(const struct seam_trace_logs *logs,
+			   const struct seam_trace_functions *functions,
+			   struct seam_function_names *names,
+			   struct seam_trace_name_counts *counts,
+			   struct seam_err *err)
+{
+	int first = 0;
+
+	*counts = (struct seam_trace_name_counts) { 0 };
+	for (size_t i = 0; i < logs->items.n; i++) {
+		struct map m = {
+			.log = logs->items.items[i], .counts = counts,
+		};
+		int r;
+
+		m.program = seam_trace_functions_of(functions,
+						    &m.log->program);
+		if (!m.program)
+			continue;
+		r = write_names(&m, names, first ? NULL : err);
+		first = first ? first : r;
+		for (size_t k = 0; k < m.functions.n; k++)
+			free(m.functions.items[k].name);
+		free(m.functions.items);
+	}
+	return first;
+}

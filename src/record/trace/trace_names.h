@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * trace_names.h - the names beside a log: xray/PID.yaml, xray/PID.events
+ *
+ * PID.yaml is an instrumentation map of the functions that were seen, which
+ * 'llvm-xray -instr_map=' reads too: an entry for the start and one for the end
+ * of each.  Comments before it say which file the functions are in:
+ *
+ *	# image FIRST_ID "PATH"
+ *
+ * Addresses are as linked.  Functions without a symbol have no name.
+ */
+#ifndef SEAM_TRACE_NAMES_H
+#define SEAM_TRACE_NAMES_H
+
+#include "record/trace/trace_functions.h"
+#include "symbol/xray/function_names.h"
+
+struct seam_trace_name_counts {
+	uint64_t n_functions;	/* seen */
+	uint64_t n_unnamed;	/* of these */
+	struct seam_err why;	/* the first image that could not be read */
+	char path[256];		/* of that; not trusted */
+};
+
+/*
+ * Write the names for each log of @logs.  0 or the first -errno of a write;
+ * what has no name is counted in @counts.
+ */
+int seam_trace_names_write(const struct seam_trace_logs *logs,
+			   const struct seam_trace_functions *functions,
+			   struct seam_function_names *names,
+			   struct seam_trace_name_counts *counts,
+			   struct seam_err *err);
+
+#endif /* SEAM_TRACE_NAMES_H */

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* tsc_clock.c - read both clocks at once, again and again; see tsc_clock.h */
+#include "record/trace/tsc_clock.h"
+
+#include <time.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+
+enum {
+	N_TRIES = 16,
+	/* CPUID leaf 0x80000007, EDX: the invariant counter */
+	INVARIANT = 1 << 8,
+};
+
+#define FIRST_INTERVAL_NS (10 * SEAM_NS_PER_MS)
+#define LEAST_SPAN_NS (50 * SEAM_NS_PER_MS)
+
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <x86intrin.h>
+
+bool seam_tsc_is_there(void)
+{
+	return true;
+}
+
+uint32_t seam_tsc_flags(void)
+{
+	unsigned int a, b, c, d;
+
+	if (!__get_cpuid(0x80000007, &a, &b, &c, &d) || !(d & INVARIANT))
+		return 0;
+	return SEAM_TSC_CONSTANT | SEAM_TSC_NONSTOP;
+}
+
+static uint64_t read_ticks(void)
+{
+	unsigned int cpu;
+
+	/* the loads before it are done */
+	return __rdtscp(&cpu);
+}
+#else
+bool seam_tsc_is_there(void)
+{
+	return false;
+}
+
+uint32_t seam_tsc_flags(void)
+{
+	return 0;
+}
+
+static uint64_t read_ticks(void)
+{
+	return seam_clock_ns();
+}
+#endif
+
+/* The narrowest of some: an interrupt in between makes one wide. */
+static struct seam_tsc_tie read_tie(void)
+{
+	uint64_t narrowest = UINT64_MAX;
+	struct seam_tsc_tie tie = { 0 };
+
+	for (int i = 0; i < N_TRIES; i++) {
+		uint64_t before = read_ticks(), ns = seam_clock_ns();
+		uint64_t width = read_ticks() - before;
+
+		if (width >= narrowest)
+			continue;
+		narrowest = width;
+		tie = (struct seam_tsc_tie) { before + width / 2, ns };
+	}
+	return tie;
+}
+
+/* Every second one goes, so they stay spread over the recording. */
+static void thin(struct seam_tsc_clock *clock)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < clock->n; i += 2)
+		clock->ties[n++] = clock->ties[i];
+	clock->n = n;
+	clock->interval_ns *= 2;
+}
+
+static void add(struct seam_tsc_clock *clock, struct seam_tsc_tie tie)
+{
+	const struct seam_tsc_tie *last = clock->n ? &clock->ties[clock->n - 1] :
+					  NULL;
+
+	/* both go on; a counter that was set back is none to measure by */
+	if (last && (tie.ns <= last->ns || tie.tsc <= last->tsc))
+		return;
+	if (clock->n == SEAM_TSC_MAX_TIES)
+		thin(clock);
+	clock->ties[clock->n++] = tie;
+}
+
+void seam_tsc_clock_begin(struct seam_tsc_clock *clock)
+{
+	clock->n = 0;
+	clock->interval_ns = FIRST_INTERVAL_NS;
+	add(clock, read_tie());
+}
+
+void seam_tsc_clock_step(struct seam_tsc_clock *clock)
+{
+	if (clock->n && seam_clock_ns() - clock->ties[clock->n - 1].ns >=
+			clock->interval_ns)
+		add(clock, read_tie());
+}
+
+void seam_tsc_clock_end(struct seam_tsc_clock *clock)
+{
+	uint64_t span = clock->n ? seam_clock_ns() - clock->ties[0].ns :
+			LEAST_SPAN_NS;
+
+	if (span < LEAST_SPAN_NS)
+		nanosleep(&(struct timespec) {
+			.tv_nsec = (long)(LEAST_SPAN_NS - span) }, NULL);
+	if (clock->n)
+		add(clock, read_tie());
+}
+
+/* Ticks a second between two ties.  A year has 2^55 ns. */
+static uint64_t rate(const struct seam_tsc_tie *a, const struct seam_tsc_tie *b)
+{
+	unsigned __int128 ticks = b->tsc - a->tsc;
+
+	return (uint64_t)(ticks * SEAM_NS_PER_S / (b->ns - a->ns));
+}
+
+uint64_t seam_tsc_clock_hz(const struct seam_tsc_clock *clock)
+{
+	return clock->n < 2 ? 0 :
+	       rate(&clock->ties[0], &clock->ties[clock->n - 1]);
+}
+
+uint64_t seam_tsc_clock_ns(const struct seam_tsc_clock *clock, uint64_t tsc)
+{
+	const struct seam_tsc_tie *a, *b;
+	size_t i;
+	__int128 ticks;
+
+	if (clock->n < 2)
+		return 0;
+	i = SEAM_ARRAY_SEARCH(k, clock->n, clock->ties[k].tsc <= tsc);
+	i = i == 0 ? 1 : i == clock->n ? i - 1 : i;
+	a = &clock->ties[i - 1];
+	b = &clock->ties[i];
+	ticks = (__int128)tsc - a->tsc;
+	return (uint64_t)((__int128)a->ns + ticks * (__int128)(b->ns - a->ns) /
+			  (__int128)(b->tsc - a->tsc));
+}
