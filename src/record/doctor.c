@@ -351,7 +351,7 @@ static void check_agent(struct seam_doctor *check)
 {
 	char library[PATH_MAX];
 
-	if (seam_preload_find(library)) {
+	if (seam_preload_find(SEAM_AGENT_LIBRARY, library)) {
 		set_verdict(check, SEAM_VERDICT_YES, "%s", library);
 		return;
 	}

@@ -141,6 +141,9 @@ static int prepare_command(struct seam_session *s, struct seam_err *err)
 	seam_jit_service_init(&s->jit, s->options->jit_ring_bytes);
 	seam_services_add(&s->services, &s->jit.service);
 	prepare_guest(s);
+	r = seam_tracing_prepare(s, err);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < s->options->n_services; i++)
 		seam_services_add(&s->services, s->options->services[i]);
 	seam_services_open(&s->services, &why);
@@ -148,8 +151,10 @@ static int prepare_command(struct seam_session *s, struct seam_err *err)
 		seam_session_note(s, true, "JITs write files: %s",
 				  why.cause[0]);
 	seam_preload_set(&s->preload);
+	seam_tracing_set(&s->tracing);
 	r = seam_child_prepare(&s->child, s->options->command,
 			       &s->loop.old_mask, err);
+	seam_tracing_restore(&s->tracing);
 	seam_preload_restore(&s->preload);
 	seam_services_forked(&s->services);
 	return r == 0 && s->services.is_open ?
@@ -281,6 +286,7 @@ static void connect_readers(struct seam_session *s)
 	s->drain.take_programs = take_programs;
 	s->drain.is_superseded = s->preload.is_used ? is_superseded : NULL;
 	s->jit.bundle = &s->recording.bundle;
+	seam_tracing_begin(s);
 	s->jit.sideband_id = seam_sources_sideband_id(&s->sources);
 	s->services.other_clock = seam_sources_has_aux(&s->sources);
 	s->services.is_unordered = s->options->overwrite;
@@ -381,6 +387,7 @@ static void finish_services(struct seam_session *s)
 	seam_jit_service_losses(&s->jit, true, &s->recording.data.losses);
 	report_note(s);
 	seam_guest_service_finish(&s->guest);
+	seam_tracing_finish(s);
 	s->result->guest = s->guest.counts;
 	report_no_agent(s);
 	s->recording.data.losses.n_bad_bytes += s->guest.n_bad_bytes;
@@ -551,6 +558,7 @@ static void fini(struct seam_session *s)
 	seam_services_fini(&s->services);
 	seam_jit_service_fini(&s->jit);
 	seam_guest_service_fini(&s->guest);
+	seam_tracing_fini(&s->tracing);
 	seam_new_threads_fini(&s->new_threads);
 	seam_stopped_fini(&s->stopped);
 	seam_sched_fini(&s->rounds.sched);

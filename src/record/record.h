@@ -19,6 +19,7 @@
 #include "record/proc/procfs.h"
 #include "wire/guest/agent_counts.h"
 #include "wire/losses.h"
+#include "wire/manifest.h"
 #include "wire/stack_counts.h"
 
 enum {
@@ -47,6 +48,22 @@ struct seam_flight_options {
 	size_t n_triggers;
 	uint64_t after_ns;		/* from a trigger to its snapshot */
 	unsigned int max_snapshots;	/* by triggers */
+};
+
+/*
+ * --trace: each call of an instrumented function is recorded, by libseam-fdr in
+ * the programs that COMMAND is and starts.  Lists are as the user gave them:
+ * GLOBs with a comma in between (fnmatch(3)).
+ */
+struct seam_trace_options {
+	bool is_used;
+	const char *const *only;	/* lists; none: all functions */
+	size_t n_only;
+	const char *const *except;
+	size_t n_except;
+	uint64_t min_ns;		/* no shorter calls; 0: all */
+	unsigned int depth;		/* of calls; 0: no limit */
+	unsigned int n_arguments;	/* of each call, 0 to 6 */
 };
 
 struct seam_record_options {
@@ -95,7 +112,8 @@ struct seam_record_options {
 	bool aux_snapshots;		/* the same for AUX buffers */
 	uint64_t aux_snapshot_bytes;	/* of each buffer; 0: all of it */
 	uint64_t snapshot_ns;
-	struct seam_flight_options flight;
+	struct seam_trace_options trace;
+	struct seam_flight_options flight;	/* with trace */
 	uint64_t duration_ns;		/* limit; 0: none */
 	uint64_t max_bytes;		/* limit of its files; 0: none */
 	bool keep_files;		/* copy those that samples are in */
@@ -136,6 +154,10 @@ struct seam_record_result {
 	struct seam_losses losses;
 	struct seam_stack_counts stacks;
 	struct seam_agent_counts guest;
+	bool has_calls;		/* of --trace */
+	struct seam_manifest_calls calls;
+	uint64_t calls_bytes;	/* of all logs */
+	uint64_t tsc_hz;	/* measured; 0: not known */
 	/* Without the side-band's; owned, or NULL. */
 	struct seam_record_event *events;
 	size_t n_events;

@@ -72,6 +72,7 @@ int seam_session_drain(struct seam_session *s, struct seam_err *err)
 	seam_stopped_round(&s->stopped, s->drain.is_last,
 			   &s->recording.data.losses);
 	seam_kept_files_collect(&s->kept_files);
+	seam_tracing_step(s);
 	if (r >= 0)
 		return 0;
 	seam_session_cut_short(s);
@@ -81,7 +82,8 @@ int seam_session_drain(struct seam_session *s, struct seam_err *err)
 uint64_t seam_session_bytes(const struct seam_session *s,
 			    const struct seam_data_file *file)
 {
-	uint64_t bytes = file->writer.data_offset + file->writer.data_bytes;
+	uint64_t bytes = file->writer.data_offset + file->writer.data_bytes +
+			 seam_trace_logs_bytes(&s->tracing.logs);
 
 	for (size_t i = 0; i < s->jit.dumps.files.n; i++)
 		bytes += s->jit.dumps.files.items[i].n_bytes +

@@ -21,9 +21,22 @@
 #include "record/sched.h"
 #include "record/services/guest_service.h"
 #include "record/services/jit_service.h"
+#include "record/services/fdr_service.h"
 #include "record/services/services.h"
 #include "record/stacks/live_stacks.h"
+#include "record/trace/trace_names.h"
 #include "record/trace/trigger_hits.h"
+
+/* Of tracing.c: what --trace needs.  Zeroed is valid: it is not used. */
+struct seam_tracing {
+	bool is_used;
+	struct seam_fdr_service fdr;
+	struct seam_trace_logs logs;	/* of the recording */
+	struct seam_address_names names;	/* a process that reads files */
+	struct seam_manifest_calls counts;	/* at the end */
+	char *options;			/* value of SEAM_TRACE; owned */
+	char *old_options;		/* of the environment; owned */
+};
 
 /* Of rounds.c. */
 struct seam_rounds {
@@ -74,6 +87,7 @@ struct seam_session {
 	struct seam_jit_service jit;
 	struct seam_preload preload;
 	struct seam_guest_service guest; /* if preload.is_used */
+	struct seam_tracing tracing;
 	struct seam_trigger_hits triggers;
 	struct seam_new_threads new_threads;
 	struct seam_stopped stopped;
@@ -104,6 +118,39 @@ void seam_session_cut_short(struct seam_session *s);
 /* The size of @file so far, and of the dumps that JITs stream. */
 uint64_t seam_session_bytes(const struct seam_session *s,
 			    const struct seam_data_file *file);
+
+/*
+ * ---- tracing.c: the calls of instrumented programs (--trace) ----
+ */
+
+/*
+ * Before the command is forked, and before any thread: have the services, and
+ * libseam-fdr in s->preload.  0; -errno where that cannot be.
+ */
+int seam_tracing_prepare(struct seam_session *s, struct seam_err *err);
+
+/* Change the environment, which the command inherits; and change it back. */
+void seam_tracing_set(struct seam_tracing *tracing);
+void seam_tracing_restore(struct seam_tracing *tracing);
+
+/* There is a bundle: its logs can be written. */
+void seam_tracing_begin(struct seam_session *s);
+
+/* Once a round. */
+void seam_tracing_step(struct seam_session *s);
+
+/*
+ * Complete @logs, of the recording or of a snapshot, in whose bundle the names
+ * are written too.  The first failure is reported to the user.
+ */
+void seam_tracing_complete(struct seam_session *s,
+			   struct seam_trace_logs *logs,
+			   struct seam_trace_name_counts *counts);
+
+/* The services are closed: complete the logs, and count. */
+void seam_tracing_finish(struct seam_session *s);
+
+void seam_tracing_fini(struct seam_tracing *tracing);
 
 /*
  * ---- rounds.c: wait, drain, check limits ----

@@ -11,6 +11,13 @@ static void jit_received(const struct seam_losses *l, char *text, size_t cap)
 		 "--jit-ring)", l->n_jit);
 }
 
+static void fewer_calls(const struct seam_losses *l, char *text, size_t cap)
+{
+	(void)l;
+	snprintf(text, cap, " (fewer: --trace=GLOB, --trace-min, "
+		 "--trace-depth)");
+}
+
 static void refusal(const struct seam_losses *l, char *text, size_t cap)
 {
 	if (l->refusal[0])
@@ -60,6 +67,27 @@ static const struct kind {
 	KIND(n_jit_unowned, NULL,
 	     "JIT stream ignored: owning process not verified",
 	     "JIT streams ignored: owning process not verified", NULL),
+	KIND(n_calls_full, "calls not recorded",
+	     "record of calls was lost: its thread was faster than the "
+	     "recorder",
+	     "records of calls were lost: their threads were faster than the "
+	     "recorder", fewer_calls),
+	KIND(n_calls_without_ring, "calls not recorded",
+	     "record of calls was lost: its thread had no buffer",
+	     "records of calls were lost: their threads had no buffer", NULL),
+	KIND(n_calls_unwritten, "calls not written",
+	     "record of calls was not written",
+	     "records of calls were not written", NULL),
+	KIND(n_calls_bad_bytes, "calls damaged",
+	     "byte of calls was invalid: ignored",
+	     "bytes of calls were invalid: ignored", NULL),
+	KIND(n_calls_bad, NULL,
+	     "announcement of functions was invalid, or too many: ignored",
+	     "announcements of functions were invalid, or too many: ignored",
+	     NULL),
+	KIND(n_calls_unowned, "calls of unknown threads",
+	     "buffer of calls ignored: owning thread not verified",
+	     "buffers of calls ignored: owning threads not verified", NULL),
 	KIND(n_refused, "threads not sampled",
 	     "thread was not sampled: cannot open the events",
 	     "threads were not sampled: cannot open the events", refusal),

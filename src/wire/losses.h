@@ -36,6 +36,14 @@ struct seam_losses {
 	uint64_t n_jit_bad;	/* records that break the format */
 	uint64_t n_jit_unowned;	/* streams whose process is not known */
 
+	/* Calls of traced programs, by their counts where they are lost. */
+	uint64_t n_calls_full;	/* records: the thread's area was full */
+	uint64_t n_calls_without_ring;	/* records of threads without one */
+	uint64_t n_calls_unwritten;	/* records received, not in a log */
+	uint64_t n_calls_bad_bytes;	/* bytes that are no records */
+	uint64_t n_calls_bad;	/* announcements that were not used */
+	uint64_t n_calls_unowned;	/* areas whose thread is not known */
+
 	/* Examples for people; not in the manifest. */
 	char refusal[256];	/* why events of the first thread failed */
 	char stopped[16];	/* name of the first program */
@@ -48,8 +56,8 @@ struct seam_losses {
  * have no line: views show them as numbers.
  */
 enum {
-	SEAM_LOSSES_N_BESIDE_DATA = 8,
-	SEAM_LOSSES_N_KINDS = 13,
+	SEAM_LOSSES_N_BESIDE_DATA = 14,
+	SEAM_LOSSES_N_KINDS = 19,
 };
 
 /* Losses of one kind, in words. */

@@ -79,6 +79,18 @@ static const struct member {
 	OPTIONAL("jit", "lost", losses.n_jit_lost),
 	OPTIONAL("jit", "refused_groups", losses.n_jit_bad),
 	OPTIONAL("jit", "refused_rings", losses.n_jit_unowned),
+	OPTIONAL("calls", "records", calls.n_records),
+	OPTIONAL("calls", "processes", calls.n_processes),
+	OPTIONAL("calls", "threads", calls.n_threads),
+	OPTIONAL("calls", "functions", calls.n_functions),
+	OPTIONAL("calls", "unnamed", calls.n_unnamed),
+	OPTIONAL("calls", "frozen", calls.n_frozen),
+	OPTIONAL("calls", "area_full", losses.n_calls_full),
+	OPTIONAL("calls", "without_area", losses.n_calls_without_ring),
+	OPTIONAL("calls", "not_written", losses.n_calls_unwritten),
+	OPTIONAL("calls", "damaged_bytes", losses.n_calls_bad_bytes),
+	OPTIONAL("calls", "refused", losses.n_calls_bad),
+	OPTIONAL("calls", "refused_areas", losses.n_calls_unowned),
 	OPTIONAL("guest", "processes", guest.n_processes),
 	OPTIONAL("guest", "samples", guest.n_samples),
 	OPTIONAL("guest", "with_guest", guest.n_guest),
@@ -311,6 +323,22 @@ static void put_triggers(struct seam_json *j, const struct seam_manifest *m)
 	seam_json_close(j);
 }
 
+static void put_ties(struct seam_json *j, const struct seam_manifest *m)
+{
+	if (!m->n_ties)
+		return;
+	seam_json_open(j, "xray", '{');
+	seam_json_open(j, "ties", '[');
+	for (size_t i = 0; i < m->n_ties; i++) {
+		seam_json_open(j, NULL, '[');
+		put_u64(j, NULL, m->ties[i].tsc);
+		put_u64(j, NULL, m->ties[i].ns);
+		seam_json_close(j);
+	}
+	seam_json_close(j);
+	seam_json_close(j);
+}
+
 static void put_by_event(struct seam_json *j, const struct seam_manifest *m)
 {
 	seam_json_open(j, "lost_by_event", '[');
@@ -355,6 +383,7 @@ static void put_manifest(FILE *out, const struct seam_manifest *m)
 	seam_json_string(&j, "schema", SCHEMA);
 	put_members(&j, m);
 	put_stacks(&j, &m->stacks);
+	put_ties(&j, m);
 	put_triggers(&j, m);
 	put_by_event(&j, m);
 	put_rings(&j, m);
@@ -449,6 +478,35 @@ static void read_stacks(struct seam_stack_counts *stacks, const json_t *object)
 }
 
 /* Without memory there are none. */
+/* A number of an array; 0 for all else. */
+static uint64_t count_at(const json_t *array, size_t i)
+{
+	json_int_t n = json_integer_value(json_array_get(array, i));
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+/* Those in order: both clocks go on. */
+static void read_ties(struct seam_manifest *m, const json_t *array)
+{
+	size_t n = json_array_size(array);
+	struct seam_manifest_tie *last;
+
+	n = n < SEAM_MANIFEST_MAX_TIES ? n : SEAM_MANIFEST_MAX_TIES;
+	m->ties = n ? calloc(n, sizeof(*m->ties)) : NULL;
+	for (size_t i = 0; m->ties && i < n; i++) {
+		const json_t *pair = json_array_get(array, i);
+		struct seam_manifest_tie tie = {
+			count_at(pair, 0), count_at(pair, 1),
+		};
+
+		last = m->n_ties ? &m->ties[m->n_ties - 1] : NULL;
+		if (tie.tsc && tie.ns &&
+		    (!last || (tie.tsc > last->tsc && tie.ns > last->ns)))
+			m->ties[m->n_ties++] = tie;
+	}
+}
+
 static void read_triggers(struct seam_manifest *m, const json_t *array)
 {
 	size_t n = json_array_size(array);
@@ -561,6 +619,7 @@ int seam_manifest_read(struct seam_manifest *m, struct seam_bytes json,
 	read_members(m, root);
 	read_stacks(&m->stacks, json_object_get(root, "stacks"));
 	read_triggers(m, json_object_get(root, "triggers"));
+	read_ties(m, json_object_get(json_object_get(root, "xray"), "ties"));
 	return 0;
 }
 
@@ -602,6 +661,7 @@ void seam_manifest_fini(struct seam_manifest *m)
 		free((void *)(uintptr_t)m->events);
 		free((void *)(uintptr_t)m->left_out);
 		free((void *)(uintptr_t)m->triggers);
+		free(m->ties);
 	}
 	*m = (struct seam_manifest) { 0 };
 }

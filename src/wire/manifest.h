@@ -23,6 +23,10 @@
  *	 "guest":{"processes","samples","with_guest","incomplete","symbols",
  *	          "refused","lost","without_ring","ticks","ticks_due","merged",
  *	          "throttled","no_stack","ended","superseded"},
+ *	 "calls":{"records","processes","threads","functions","unnamed",
+ *	          "frozen","area_full","without_area","not_written",
+ *	          "damaged_bytes","refused","refused_areas"},
+ *	 "xray":{"ties":[[tsc,monotonic_ns],...]},
  *	 "not_recorded":{"threads","programs","cpus","cpu_ns","new_cpus"},
  *	 "kept":{"files","file_bytes","dumps","dump_bytes","missed","refused",
  *	         "leased","stuck","too_large","too_many","not_written",
@@ -49,6 +53,11 @@
  * "guest" is there where programs had an agent: its samples and why ticks have
  * none (agent_counts.h); the recorder's own samples of those threads, which
  * were dropped, are "superseded".
+ *
+ * "calls" is there where programs recorded theirs (record --trace): records in
+ * xray/, of which a call has two, the functions in them, and what was lost, by
+ * cause.  "xray" has moments at which the processors' time stamp counter and
+ * CLOCK_MONOTONIC were read at once: what the ticks of xray/ mean.
  *
  * "stacks" is there where user stacks were unwound while recording: how they
  * ended, how their frames were found, and the files in which most ended early
@@ -79,6 +88,7 @@
 enum {
 	SEAM_MANIFEST_BUILD_ID = 20,
 	SEAM_MANIFEST_MAX_TRIGGERS = 256,	/* as many are read */
+	SEAM_MANIFEST_MAX_TIES = 4096,		/* likewise */
 };
 
 struct seam_manifest_ring {
@@ -115,6 +125,17 @@ struct seam_manifest_trigger {
 	uint64_t signal;	/* 0: none */
 };
 
+/* Of traced programs: calls and events, two records a call. */
+struct seam_manifest_calls {
+	uint64_t n_records, n_processes, n_threads;
+	uint64_t n_functions;	/* seen */
+	uint64_t n_unnamed;	/* of these, without a symbol */
+	uint64_t n_frozen;	/* records left out after a trigger */
+};
+
+/* Ticks of the time stamp counter, and CLOCK_MONOTONIC then. */
+struct seam_manifest_tie { uint64_t tsc, ns; };
+
 struct seam_manifest {
 	const char *version;	/* of its writer: "seam 0.1.0" */
 	bool complete;		/* the recording was ended, not killed */
@@ -149,6 +170,9 @@ struct seam_manifest {
 	struct seam_manifest_kept kept;
 	struct seam_stack_counts stacks;
 	struct seam_agent_counts guest;
+	struct seam_manifest_calls calls;
+	struct seam_manifest_tie *ties;	/* ascending */
+	size_t n_ties;
 	const struct seam_manifest_trigger *triggers;	/* of this snapshot */
 	size_t n_triggers;
 	/* The rest is not read back. */

@@ -138,6 +138,33 @@ static void report_guest(const struct seam_agent_counts *g)
 			 g->n_ticks, g->n_merged, g->n_superseded);
 }
 
+/* Of --trace. */
+static void report_calls(const struct seam_record_result *r)
+{
+	const struct seam_manifest_calls *calls = &r->calls;
+	char size[32], unnamed[64] = "";
+
+	if (!r->has_calls || !calls->n_records)
+		return;
+	print_size(size, sizeof(size), r->calls_bytes);
+	if (calls->n_unnamed)
+		snprintf(unnamed, sizeof(unnamed), " (%" PRIu64 " without a "
+			 "name)", calls->n_unnamed);
+	seam_command_say("%" PRIu64 " record%s of calls of %" PRIu64
+			 " function%s%s, %" PRIu64 " thread%s, %s in xray; "
+			 "next: seam calls", calls->n_records,
+			 plural(calls->n_records), calls->n_functions,
+			 plural(calls->n_functions), unnamed, calls->n_threads,
+			 plural(calls->n_threads), size);
+	if (calls->n_frozen)
+		seam_command_say("%" PRIu64 " record%s of calls left out while "
+				 "a trigger's were copied", calls->n_frozen,
+				 plural(calls->n_frozen));
+	if (seam_command_verbose())
+		seam_command_say("the time stamp counter runs at %.6f MHz",
+				 (double)r->tsc_hz / 1e6);
+}
+
 /* A line for each other kind of loss. */
 static void report_other_losses(const struct seam_losses *losses)
 {
@@ -186,6 +213,7 @@ static void summarize(const char *output, bool has_command,
 	report_losses(r);
 	report_stacks(&r->stacks, &r->guest);
 	report_guest(&r->guest);
+	report_calls(r);
 	report_other_losses(&r->losses);
 }
 

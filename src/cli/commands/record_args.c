@@ -147,9 +147,38 @@ static const struct seam_option options[] = {
 	OPTION(record.max_bytes, SIZE, 0, "max-size", "SIZE",
 	       "end the recording at this size, such as 100M; COMMAND "
 	       "continues",
-	       .detail = "The size of data, jit/ and elf/ together. Up to a "
+	       .detail = "The size of data, jit/, xray/ and elf/ together. Up to a "
 	       "quarter is reserved for files that are copied at the end; "
 	       "files that do not fit are left out, and counted."),
+	HEADING("Which calls"),
+	OPTION(trace.only, STRINGS, 0, "trace", "[GLOB,...]",
+	       "record each call of the program's functions, or of those named",
+	       .detail = "The exact layer, beside the samples: when each call "
+	       "began and ended, in xray/PID.xray, at about 20 ns a call. For "
+	       "programs and libraries that are built with clang "
+	       "-fxray-instrument (with or without XRay's runtime; "
+	       "-fxray-instruction-threshold=1 for small functions too), with "
+	       "gcc -finstrument-functions, or, the beginning of calls alone, "
+	       "-fpatchable-function-entry=16 or -pg -mfentry. libseam-fdr.so "
+	       "is preloaded (LD_PRELOAD) into COMMAND and all that it "
+	       "starts; statically linked programs cannot have it. GLOB is a "
+	       "function's name, as written or as linked, and may have *, ? "
+	       "and [; without one all functions are recorded. A call takes "
+	       "16 bytes of the log. What a thread records faster than it is "
+	       "written is lost, counted, and reported. Read with 'seam "
+	       "calls' and 'seam report', or llvm-xray."),
+	OPTION(trace.except, STRINGS, 0, "no-trace", "GLOB,...",
+	       "do not record calls of these functions"),
+	OPTION(trace.min, STRING, 0, "trace-min", "TIME",
+	       "record no call that is shorter than TIME, such as 5us",
+	       .detail = "A short call that made no recorded calls is taken "
+	       "back when it ends. TIME is in ns, or has a unit: ns, us, ms, "
+	       "s."),
+	OPTION(trace.n_arguments, U64, 0, "trace-args", "N",
+	       "record the first N integer arguments of each call, up to 6",
+	       .least = 1),
+	OPTION(trace.depth, U64, 0, "trace-depth", "N",
+	       "record no call below N others of its thread", .least = 1),
 	HEADING("Newest calls"),
 	OPTION(flight.size, STRING, 0, "flight-recorder", "[SIZE]",
 	       "keep the newest calls of each thread, in SIZE of memory (1M)",
@@ -509,6 +538,7 @@ int seam_record_args_check(struct seam_record_args *a, char **command)
 	}
 	o->layers = layers_of(a->layers);
 	if (seam_flight_args_check(&seam_record_command, &a->flight, o) < 0 ||
+	    seam_trace_args_check(&seam_record_command, &a->trace, o) < 0 ||
 	    parse_call_graph(a->call_graph, o) < 0 ||
 	    parse_targets(a, o) < 0 ||
 	    parse_frequency(a->frequency, &o->frequency_hz) < 0 ||

@@ -9,6 +9,7 @@
 #define SEAM_RECORD_ARGS_H
 
 #include "cli/commands/flight_args.h"
+#include "cli/commands/trace_args.h"
 #include "record/record.h"
 
 /* The parser fills both parts; NULL, 0 or false: not given. */
@@ -23,6 +24,7 @@ struct seam_record_args {
 	uint64_t realtime;
 	const char *aux_snapshots;
 	const char *snapshot_every, *duration;
+	struct seam_trace_args trace;
 	struct seam_flight_args flight;
 };
 

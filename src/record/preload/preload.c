@@ -2,13 +2,12 @@
 /* preload.c - decide, and change the environment; see preload.h */
 #include "record/preload/preload.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
-
-#define LIBRARY "libseam-agent.so"
 
 /*
  * Whether nobody but root, @owner and the user can have put it there: the
@@ -33,12 +32,12 @@ static bool is_trusted(char *path, uid_t owner)
 		folder.st_uid == geteuid());
 }
 
-bool seam_preload_find(char library[PATH_MAX])
+bool seam_preload_find(const char *name, char library[PATH_MAX])
 {
 	static const char *const places[] = {
 		/* of the program: beside it, built, installed */
-		LIBRARY, "src/target/agent/" LIBRARY,
-		"../" SEAM_LIBDIR "/" LIBRARY,
+		"", "src/target/agent/", "src/target/fdr/",
+		"../" SEAM_LIBDIR "/",
 	};
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self));
@@ -53,8 +52,8 @@ bool seam_preload_find(char library[PATH_MAX])
 	for (size_t i = 0; slash && i < SEAM_ARRAY_SIZE(places); i++) {
 		char path[2 * PATH_MAX];
 
-		snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - self),
-			 self, places[i]);
+		snprintf(path, sizeof(path), "%.*s/%s%s", (int)(slash - self),
+			 self, places[i], name);
 		if (access(path, R_OK) == 0 && realpath(path, library) &&
 		    is_trusted(library, program.st_uid))
 			return true;
@@ -75,15 +74,15 @@ void seam_preload_decide(struct seam_preload *p, enum seam_layers layers,
 	has_vm = seam_vm_search(&p->search, argv);
 	if (!has_vm && layers == SEAM_LAYERS_AUTO)
 		return;
-	if (!seam_preload_find(p->library)) {
+	if (!seam_preload_find(SEAM_AGENT_LIBRARY, p->library)) {
 		snprintf(message, room, "no Lua stacks: cannot find "
-			 LIBRARY);
+			 SEAM_AGENT_LIBRARY);
 		return;
 	}
 	/* Source: ld.so(8), LD_PRELOAD: its items end at these */
 	if (strpbrk(p->library, ": ")) {
-		snprintf(message, room, "no Lua stacks: the path of " LIBRARY
-			 " has a space or a colon");
+		snprintf(message, room, "no Lua stacks: the path of "
+			 SEAM_AGENT_LIBRARY " has a space or a colon");
 		return;
 	}
 	p->is_used = true;
@@ -91,8 +90,25 @@ void seam_preload_decide(struct seam_preload *p, enum seam_layers layers,
 		return;
 	seam_text_copy(found, sizeof(found), p->search.found,
 		       SEAM_TEXT_TERMINAL);
-	snprintf(message, room, "Lua stacks by " LIBRARY ", preloaded for "
-		 "LuaJIT in '%s' (--layers=native: without)", found);
+	snprintf(message, room, "Lua stacks by " SEAM_AGENT_LIBRARY
+		 ", preloaded for LuaJIT in '%s' (--layers=native: without)",
+		 found);
+}
+
+int seam_preload_add_fdr(struct seam_preload *p, char **argv,
+			 struct seam_err *err)
+{
+	if (!seam_preload_find(SEAM_FDR_LIBRARY, p->fdr))
+		return seam_err_set(err, -ENOENT, "cannot find "
+				    SEAM_FDR_LIBRARY);
+	if (strpbrk(p->fdr, ": "))
+		return seam_err_set(err, -EINVAL, "the path of "
+				    SEAM_FDR_LIBRARY " has a space or a colon");
+	/* for AddressSanitizer's library */
+	if (!p->search.n_files)
+		seam_vm_search(&p->search, argv);
+	p->has_fdr = true;
+	return 0;
 }
 
 /* ---- the environment ---- */
@@ -125,18 +141,20 @@ static size_t leading_asan(const char *users)
 static void set_preload(const struct seam_preload *p)
 {
 	const char *users = p->old_preload ? p->old_preload : "";
+	const char *agent = p->is_used ? p->library : "";
+	const char *fdr = p->has_fdr ? p->fdr : "";
 	size_t leading = leading_asan(users), n;
 	const char *asan = p->search.is_command && !leading ?
 			   p->search.asan : "";
 	char *value;
 
-	n = strlen(users) + strlen(asan) + strlen(p->library) + 4;
+	n = strlen(users) + strlen(asan) + strlen(agent) + strlen(fdr) + 5;
 	value = malloc(n);
 	if (!value)
 		return;
-	snprintf(value, n, "%.*s%s%s%s%s%s", (int)leading, users,
-		 leading ? ":" : asan, asan[0] ? ":" : "", p->library,
-		 users[leading] ? ":" : "",
+	snprintf(value, n, "%.*s%s%s%s%s%s%s%s", (int)leading, users,
+		 leading ? ":" : asan, asan[0] ? ":" : "", agent,
+		 agent[0] && fdr[0] ? ":" : "", fdr, users[leading] ? ":" : "",
 		 users + leading + (leading && users[leading]));
 	setenv("LD_PRELOAD", value, 1);
 	free(value);
@@ -171,7 +189,7 @@ static bool save(const char *variable, char **old)
 
 void seam_preload_set(struct seam_preload *p)
 {
-	if (!p->is_used)
+	if (!p->is_used && !p->has_fdr)
 		return;
 	if (save("LD_PRELOAD", &p->old_preload) &&
 	    save("ASAN_OPTIONS", &p->old_asan)) {
@@ -182,12 +200,12 @@ void seam_preload_set(struct seam_preload *p)
 	/* what cannot be restored is not changed */
 	free(p->old_preload);
 	p->old_preload = NULL;
-	p->is_used = false;
+	p->is_used = p->has_fdr = false;
 }
 
 void seam_preload_restore(struct seam_preload *p)
 {
-	if (!p->is_used)
+	if (!p->is_used && !p->has_fdr)
 		return;
 	set("LD_PRELOAD", p->old_preload);
 	set("ASAN_OPTIONS", p->old_asan);

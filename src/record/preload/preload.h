@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload.h - whether the command gets libseam-agent, and how
+ * preload.h - whether the command gets libraries of Seam's, and how
  *
- * The agent is in LD_PRELOAD, of the command and of all that it starts: in
+ *	libseam-agent	samples guest stacks (--layers)
+ *	libseam-fdr	records calls (--trace)
+ *
+ * They are in LD_PRELOAD, of the command and of all that it starts: in
  * front of what the user has there, but after AddressSanitizer's library where
  * the command needs that.  Other programs with AddressSanitizer start because
  * ASAN_OPTIONS turns off its check of the order of libraries.
@@ -12,6 +15,7 @@
 
 #include <limits.h>
 
+#include "base/err.h"
 #include "record/preload/vm_search.h"
 
 /* Which layers are recorded by an agent: --layers. */
@@ -22,18 +26,30 @@ enum seam_layers {
 };
 
 struct seam_preload {
-	bool is_used;
-	char library[PATH_MAX];
+	bool is_used;			/* the agent is */
+	bool has_fdr;
+	char library[PATH_MAX];		/* the agent */
+	char fdr[PATH_MAX];
 	struct seam_vm_search search;
 	char *old_preload, *old_asan;	/* of the environment; owned */
 };
 
+#define SEAM_AGENT_LIBRARY "libseam-agent.so"
+#define SEAM_FDR_LIBRARY "libseam-fdr.so"
+
 /*
- * The path of libseam-agent.so: beside the program, in the tree where it was
+ * The path of one of these: beside the program, in the tree where it was
  * built, or where it was installed.  False: it is in none of them, or another
  * user than root, the program's owner and the caller can have put it there.
  */
-bool seam_preload_find(char library[PATH_MAX]);
+bool seam_preload_find(const char *name, char library[PATH_MAX]);
+
+/*
+ * Have libseam-fdr, for command @argv; after seam_preload_decide().  0; or
+ * -ENOENT or -EINVAL with the cause.
+ */
+int seam_preload_add_fdr(struct seam_preload *preload, char **argv,
+			 struct seam_err *err);
 
 /*
  * Decide for command @argv.  @message, of @room bytes, is one line for the
@@ -44,7 +60,7 @@ void seam_preload_decide(struct seam_preload *preload, enum seam_layers layers,
 
 /*
  * Change the environment, which the command inherits; and change it back.
- * Without memory for its old values it stays, and is_used is false.
+ * Without memory for its old values it stays, and neither is used.
  */
 void seam_preload_set(struct seam_preload *preload);
 void seam_preload_restore(struct seam_preload *preload);

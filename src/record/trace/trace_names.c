@@ -101,7 +101,7 @@ static void keep_why(struct seam_trace_name_counts *counts,
 }
 
 static void name_image(struct map *m, const struct seam_trace_image *image,
-		       struct seam_function_names *names)
+		       struct seam_address_names *names)
 {
 	struct request request = { .map = m };
 	uint64_t *addresses = calloc(m->functions.n, sizeof(*addresses));
@@ -117,7 +117,7 @@ static void name_image(struct map *m, const struct seam_trace_image *image,
 	if (n && image->fd < 0)
 		seam_err_set(&why, image->code, "%s", strerror(-image->code));
 	else if (n)
-		seam_function_names_of(names, image->fd, addresses, n,
+		seam_address_names_of(names, image->fd, addresses, n,
 				       take_name, &request, &why);
 	if (why.n_causes)
 		keep_why(m->counts, image, &why);
@@ -222,7 +222,7 @@ static int write_event_types(const struct seam_program_log *log,
 	return finish(log, out, ".events", err);
 }
 
-static int write_names(struct map *m, struct seam_function_names *names,
+static int write_names(struct map *m, struct seam_address_names *names,
 		       struct seam_err *err)
 {
 	int r = list_functions(m);
@@ -240,7 +240,7 @@ static int write_names(struct map *m, struct seam_function_names *names,
 
 int seam_trace_names_write(const struct seam_trace_logs *logs,
 			   const struct seam_trace_functions *functions,
-			   struct seam_function_names *names,
+			   struct seam_address_names *names,
 			   struct seam_trace_name_counts *counts,
 			   struct seam_err *err)
 {

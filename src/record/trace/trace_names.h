@@ -14,7 +14,7 @@
 #define SEAM_TRACE_NAMES_H
 
 #include "record/trace/trace_functions.h"
-#include "symbol/xray/function_names.h"
+#include "symbol/xray/address_names.h"
 
 struct seam_trace_name_counts {
 	uint64_t n_functions;	/* seen */
@@ -29,7 +29,7 @@ struct seam_trace_name_counts {
  */
 int seam_trace_names_write(const struct seam_trace_logs *logs,
 			   const struct seam_trace_functions *functions,
-			   struct seam_function_names *names,
+			   struct seam_address_names *names,
 			   struct seam_trace_name_counts *counts,
 			   struct seam_err *err);
 

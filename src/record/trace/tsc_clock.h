@@ -19,7 +19,7 @@
 #include "base/base.h"
 
 enum {
-	SEAM_TSC_MAX_TIES = 1024,
+	SEAM_TSC_MAX_TIES = 256,
 	SEAM_TSC_CONSTANT = 1,	/* it ticks at one rate */
 	SEAM_TSC_NONSTOP = 2,	/* also while a CPU sleeps */
 };

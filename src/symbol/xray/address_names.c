@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* function_names.c - both sides of the request; see function_names.h */
-#include "symbol/xray/function_names.h"
+/* address_names.c - both sides of the request; see address_names.h */
+#include "symbol/xray/address_names.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +80,7 @@ static void serve(struct seam_ipc *ipc, void *context)
 
 /* ---- the parent's side ---- */
 
-int seam_function_names_start(struct seam_function_names *names,
+int seam_address_names_start(struct seam_address_names *names,
 			      struct seam_err *err)
 {
 	int r = seam_sandbox_start(&names->sandbox, serve, NULL, err);
@@ -93,7 +93,7 @@ int seam_function_names_start(struct seam_function_names *names,
 }
 
 /* The process is of no use any more. */
-static int end_lost(struct seam_function_names *names, struct seam_err *err)
+static int end_lost(struct seam_address_names *names, struct seam_err *err)
 {
 	char why[100];
 
@@ -102,7 +102,7 @@ static int end_lost(struct seam_function_names *names, struct seam_err *err)
 	return seam_err_set(err, -EIO, "the process that read it %s", why);
 }
 
-static int ask(struct seam_function_names *names, int fd,
+static int ask(struct seam_address_names *names, int fd,
 	       const uint64_t *addresses, size_t n)
 {
 	struct seam_ipc *ipc = &names->sandbox.ipc;
@@ -113,7 +113,7 @@ static int ask(struct seam_function_names *names, int fd,
 	return seam_ipc_send(ipc, NAMES, fd);
 }
 
-int seam_function_names_of(struct seam_function_names *names, int fd,
+int seam_address_names_of(struct seam_address_names *names, int fd,
 			   const uint64_t *addresses, size_t n,
 			   void (*take)(void *context, size_t i,
 					const char *name),
@@ -143,7 +143,7 @@ int seam_function_names_of(struct seam_function_names *names, int fd,
 	return 0;
 }
 
-void seam_function_names_end(struct seam_function_names *names)
+void seam_address_names_end(struct seam_address_names *names)
 {
 	if (names->is_running)
 		seam_sandbox_end(&names->sandbox, NULL, 0);

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * function_names.h - names of the functions that begin at given addresses
+ * address_names.h - names of the functions that begin at given addresses
  *
  * For programs whose file is open and whose functions are known by address: a
  * recorder's.  The file's symbols are read by a sandboxed process (sandbox.h);
  * all that it replies is a text for each address.
  *
- *	seam_function_names_start(&names, err);		before other threads
- *	seam_function_names_of(&names, fd, addresses, n, take, context);
- *	seam_function_names_end(&names);
+ *	seam_address_names_start(&names, err);		before other threads
+ *	seam_address_names_of(&names, fd, addresses, n, take, context);
+ *	seam_address_names_end(&names);
  *
  * A process that a file has killed is not started again: later files have no
  * names.  Threads: one at a time.
  */
-#ifndef SEAM_FUNCTION_NAMES_H
-#define SEAM_FUNCTION_NAMES_H
+#ifndef SEAM_ADDRESS_NAMES_H
+#define SEAM_ADDRESS_NAMES_H
 
 #include "symbol/sandbox/sandbox.h"
 
 /* Zeroed is valid: no process runs. */
-struct seam_function_names {
+struct seam_address_names {
 	struct seam_sandbox sandbox;
 	bool is_running;
 };
 
 /* Start the process.  Not while other threads run. */
-int seam_function_names_start(struct seam_function_names *names,
+int seam_address_names_start(struct seam_address_names *names,
 			      struct seam_err *err);
 
 /*
@@ -34,12 +34,12 @@ int seam_function_names_start(struct seam_function_names *names,
  * function of the symbol tables is there.  The name is valid for the call, and
  * not trusted.  0; or -errno with the reason: -EIO when the process died.
  */
-int seam_function_names_of(struct seam_function_names *names, int fd,
+int seam_address_names_of(struct seam_address_names *names, int fd,
 			   const uint64_t *addresses, size_t n,
 			   void (*take)(void *context, size_t i,
 					const char *name),
 			   void *context, struct seam_err *err);
 
-void seam_function_names_end(struct seam_function_names *names);
+void seam_address_names_end(struct seam_address_names *names);
 
-#endif /* SEAM_FUNCTION_NAMES_H */
+#endif /* SEAM_ADDRESS_NAMES_H */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * trace_options.h - what to record, for the programs: SEAM_TRACE
+ *
+ * seam-fdr(3) has the variable's form; target/fdr/options.h reads it.
+ */
+#ifndef SEAM_TRACE_OPTIONS_H
+#define SEAM_TRACE_OPTIONS_H
+
+#include <stdio.h>
+
+#include "base/base.h"
+
+#define SEAM_TRACE_VARIABLE "SEAM_TRACE"
+
+/*
+ * Write "KEY=LIST;" of @n lists to @out, joined by commas; nothing if there is
+ * none.  A list has commas between its items.
+ */
+void seam_trace_options_list(FILE *out, const char *key,
+			     const char *const *lists, size_t n);
+
+/* Write "KEY=VALUE;"; nothing for 0. */
+void seam_trace_options_number(FILE *out, const char *key, uint64_t value);
+
+#endif /* SEAM_TRACE_OPTIONS_H */

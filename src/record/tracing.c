@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* tracing.c - what --trace needs, from the start to the end; session.h */
+#include "record/session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "record/preload/elf_sleds.h"
+#include "record/trace/trace_options.h"
+
+/* How long files of programs may be opened after the recording. */
+#define OPEN_NS (5 * SEAM_NS_PER_S)
+enum { WAIT_MS = 20 };
+
+#define BUILD_HINT "build it with clang -fxray-instrument " \
+		   "-fxray-instruction-threshold=1, or with gcc " \
+		   "-finstrument-functions"
+
+/* ---- before the command ---- */
+
+static char *compose(const struct seam_record_options *options)
+{
+	const struct seam_trace_options *o = &options->trace;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	seam_trace_options_list(out, "functions", o->only, o->n_only);
+	seam_trace_options_list(out, "except", o->except, o->n_except);
+	seam_trace_options_number(out, "min", o->min_ns);
+	seam_trace_options_number(out, "depth", o->depth);
+	seam_trace_options_number(out, "args", o->n_arguments);
+	seam_trace_options_number(out, "flight", options->flight.is_used);
+	seam_trace_options_number(out, "after", options->flight.after_ns);
+	if (options->flight.n_triggers) {
+		fputs("trigger=", out);
+		seam_trigger_expr_write(out, options->flight.triggers,
+					options->flight.n_triggers);
+		fputc(';', out);
+	}
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* A command that is a script or a wrapper may start one that has calls. */
+static void report_command(const struct seam_session *s)
+{
+	char path[PATH_MAX], shown[256];
+	enum seam_elf_sleds sleds = SEAM_SLEDS_NOT_READ;
+
+	snprintf(path, sizeof(path), "%s", s->options->command[0]);
+	if (seam_file_find_program(s->options->command[0], path))
+		sleds = seam_elf_sleds_read(path);
+	seam_text_copy(shown, sizeof(shown), path, SEAM_TEXT_TERMINAL);
+	if (sleds == SEAM_SLEDS_STATIC)
+		seam_session_note(s, false, "--trace: '%s' is linked "
+			"statically, so " SEAM_FDR_LIBRARY " cannot be loaded "
+			"into it: link it dynamically", shown);
+	else if (sleds == SEAM_SLEDS_NONE)
+		seam_session_note(s, false, "--trace: '%s' has no instrumented "
+			"function: " BUILD_HINT "; what it loads and starts is "
+			"recorded", shown);
+}
+
+int seam_tracing_prepare(struct seam_session *s, struct seam_err *err)
+{
+	const struct seam_record_options *o = s->options;
+	struct seam_tracing *t = &s->tracing;
+	struct seam_err why = { 0 };
+	int r;
+
+	if (!o->trace.is_used && !o->flight.is_used)
+		return 0;
+	if (!seam_tsc_is_there())
+		return seam_err_set(err, -ENOTSUP, "--trace records calls on "
+				    "x86-64 only");
+	r = seam_preload_add_fdr(&s->preload, o->command, err);
+	if (r < 0)
+		return seam_err_add(err, r, "cannot record calls (--trace)");
+	t->options = compose(o);
+	if (!t->options)
+		return seam_err_no_memory(err);
+	report_command(s);
+	if (seam_address_names_start(&t->names, &why) < 0)
+		seam_session_note(s, false, "functions will have no names: %s",
+				  why.cause[0]);
+	seam_fdr_service_init(&t->fdr, o->flight.is_used ? o->flight.bytes :
+					0);
+	seam_services_add(&s->services, &t->fdr.functions);
+	seam_services_add(&s->services, &t->fdr.calls);
+	t->is_used = true;
+	return 0;
+}
+
+void seam_tracing_set(struct seam_tracing *t)
+{
+	const char *old = getenv(SEAM_TRACE_VARIABLE);
+
+	if (!t->is_used)
+		return;
+	t->old_options = old ? strdup(old) : NULL;
+	setenv(SEAM_TRACE_VARIABLE, t->options, 1);
+}
+
+void seam_tracing_restore(struct seam_tracing *t)
+{
+	if (!t->is_used)
+		return;
+	if (t->old_options)
+		setenv(SEAM_TRACE_VARIABLE, t->old_options, 1);
+	else
+		unsetenv(SEAM_TRACE_VARIABLE);
+	free(t->old_options);
+	t->old_options = NULL;
+}
+
+/* ---- while it runs ---- */
+
+void seam_tracing_begin(struct seam_session *s)
+{
+	struct seam_tracing *t = &s->tracing;
+
+	if (!t->is_used)
+		return;
+	seam_trace_logs_init(&t->logs, &s->recording.bundle, &t->fdr.clock);
+	t->fdr.logs = &t->logs;
+}
+
+void seam_tracing_step(struct seam_session *s)
+{
+	if (s->tracing.is_used)
+		seam_fdr_service_step(&s->tracing.fdr);
+}
+
+/* ---- the end ---- */
+
+static void note(void *context, const char *text)
+{
+	seam_session_note(context, false, "%s", text);
+}
+
+static void wait_for_images(struct seam_session *s)
+{
+	struct seam_trace_functions *known = &s->tracing.fdr.known;
+	int fd = known->helper ? seam_helper_fd(known->helper, true) : -1;
+
+	seam_rounds_allow(s, OPEN_NS);
+	while (seam_trace_functions_collect(known) &&
+	       seam_rounds_wait(s, fd, WAIT_MS))
+		;
+}
+
+static void report_names(const struct seam_session *s,
+			 const struct seam_trace_name_counts *counts)
+{
+	char path[256];
+
+	if (!counts->why.n_causes)
+		return;
+	seam_text_copy(path, sizeof(path), counts->path, SEAM_TEXT_TERMINAL);
+	seam_session_note(s, false, "functions of '%s' have no names: %s",
+			  path, counts->why.cause[0]);
+}
+
+void seam_tracing_complete(struct seam_session *s,
+			   struct seam_trace_logs *logs,
+			   struct seam_trace_name_counts *counts)
+{
+	struct seam_err err = { 0 };
+
+	wait_for_images(s);
+	seam_tsc_clock_end(&s->tracing.fdr.clock);
+	seam_trace_logs_finish(logs, note, s);
+	if (seam_trace_names_write(logs, &s->tracing.fdr.known,
+				   &s->tracing.names, counts, &err) < 0)
+		note(s, err.cause[0]);
+	report_names(s, counts);
+	if (logs->why.n_causes)
+		note(s, logs->why.cause[0]);
+}
+
+static void count_losses(const struct seam_tracing *t,
+			 struct seam_losses *losses)
+{
+	losses->n_calls_full = t->fdr.counts.n_full;
+	losses->n_calls_without_ring = t->fdr.calls.n_without_ring;
+	losses->n_calls_unwritten = t->logs.counts.n_unwritten;
+	losses->n_calls_bad_bytes = t->logs.counts.n_bad_bytes;
+	losses->n_calls_unowned = t->fdr.calls.n_unowned;
+	losses->n_calls_bad = t->fdr.counts.n_bad + t->fdr.known.n_left_out;
+}
+
+static void report_no_calls(const struct seam_session *s)
+{
+	const struct seam_fdr_counts *counts = &s->tracing.fdr.counts;
+
+	if (!counts->n_processes)
+		seam_session_note(s, false, "no calls were recorded: no "
+			"program with instrumented functions ran, or it could "
+			"not load " SEAM_FDR_LIBRARY ", or not connect, as one "
+			"of another user cannot");
+	else
+		seam_session_note(s, false, "no calls were recorded: no "
+			"function that was selected was called");
+}
+
+void seam_tracing_finish(struct seam_session *s)
+{
+	struct seam_record_result *result = s->result;
+	struct seam_trace_name_counts names;
+	struct seam_tracing *t = &s->tracing;
+
+	if (!t->is_used)
+		return;
+	seam_tracing_complete(s, &t->logs, &names);
+	count_losses(t, &s->recording.data.losses);
+	t->counts = (struct seam_manifest_calls) {
+		.n_records = t->logs.counts.n_records,
+		.n_processes = t->fdr.counts.n_processes,
+		.n_threads = t->fdr.counts.n_threads,
+		.n_functions = names.n_functions, .n_unnamed = names.n_unnamed,
+		.n_frozen = t->fdr.counts.n_frozen,
+	};
+	result->has_calls = true;
+	result->calls = t->counts;
+	result->calls_bytes = seam_trace_logs_bytes(&t->logs);
+	result->tsc_hz = seam_tsc_clock_hz(&t->fdr.clock);
+	if (!t->counts.n_records && !seam_fdr_service_lost(&t->fdr) &&
+	    !s->options->flight.is_used)
+		report_no_calls(s);
+}
+
+void seam_tracing_fini(struct seam_tracing *t)
+{
+	seam_address_names_end(&t->names);
+	seam_trace_logs_fini(&t->logs);
+	seam_fdr_service_fini(&t->fdr);
+	free(t->options);
+	free(t->old_options);
+}
