@@ -1,0 +1,383 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""seam record --flight-recorder and --trigger: snapshots of the newest calls.
+
+flight.py SEAM PROGRAM: PROGRAM is flight_program.c, built with -fxray-instrument.
+With --measure N: how many of N slow calls were captured, and how late.
+"""
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
+import fdr_log                                      # noqa: E402
+import tap                                          # noqa: E402
+from fdr_log import ENTRY, ENTRY_ARGS, EXIT         # noqa: E402
+
+SEAM, PROGRAM = (os.path.abspath(path) for path in sys.argv[1:3])
+FOLDER = tempfile.mkdtemp(prefix="seam-flight-")
+N_STEPS = 100
+
+
+def check(truth, text=""):
+    if not truth:
+        raise AssertionError(text)
+
+
+def equal(got, wanted, text=""):
+    check(got == wanted, f"{text} got {got!r}, wanted {wanted!r}")
+
+
+def run(*words):
+    return subprocess.run(words, capture_output=True, text=True, check=False,
+                          timeout=120)
+
+
+def record(name, options, *program):
+    return run(SEAM, "record", "-o", name, *options, "--", PROGRAM, *program)
+
+
+def start(name, options, *program):
+    """A recording of PROGRAM, which has said that it runs."""
+    process = subprocess.Popen(
+        [SEAM, "record", "-o", name, *options, "--", PROGRAM, *program],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    equal(process.stdout.readline().strip(), "running", name)
+    return process
+
+
+def end(process, number=signal.SIGTERM):
+    process.send_signal(number)
+    return process.communicate(timeout=60)
+
+
+def program_of(process):
+    with open(f"/proc/{process.pid}/task/{process.pid}/children",
+              encoding="ascii") as children:
+        return int(children.read().split()[0])
+
+
+def logs(bundle):
+    """{pid: (Log, {name: id})}"""
+    found = {}
+    for path in glob.glob(f"{bundle}/xray/*.xray"):
+        names = fdr_log.names(path[:-4] + "yaml")
+        found[int(os.path.basename(path).split(".")[0])] = (
+            fdr_log.Log(path), {name: i for i, name in names.items()})
+    check(found, f"{bundle} has no log")
+    return found
+
+
+def only_log(bundle):
+    (one,) = logs(bundle).values()
+    return one
+
+
+def check_depth(calls):
+    """Entries and exits match, but for what was entered before the first."""
+    stack = []
+    for call in calls:
+        if call.kind in (ENTRY, ENTRY_ARGS):
+            stack.append(call.function)
+        elif stack:
+            equal(stack.pop(), call.function, "an exit's function")
+    times = [call.tsc for call in calls]
+    equal(times, sorted(times), "times")
+
+
+def check_numbers(calls):
+    """Each entry has the number after the one before it."""
+    numbers = [call.argument for call in calls if call.argument is not None]
+    equal(numbers, list(range(numbers[0], numbers[0] + len(numbers))),
+          "numbers of calls")
+    return len(numbers)
+
+
+def snapshots(text):
+    return re.findall(r"snapshot in '([^']*)'", text)
+
+
+# ---- triggers ----
+
+SLOW = ("--flight-recorder=4M", "--trigger", "handle>5ms", "--trace-args=1")
+
+
+def check_slow(bundle, number):
+    """The slow call and all of its subtree; its thread's calls, the trigger."""
+    log, ids = only_log(bundle)
+    (trigger,) = fdr_log.manifest(bundle)["triggers"]
+    calls = log.threads[trigger["tid"]].calls
+    check_depth(calls)
+    steps = [call for call in calls if call.function == ids["step"] and
+             call.argument == number]
+    equal(len(steps), N_STEPS, f"{bundle}: steps of call {number}")
+    begin = next(i for i, call in enumerate(calls)
+                 if call.function == ids["handle"] and
+                 call.argument == number)
+    depth = 0
+    for i in range(begin, len(calls)):
+        depth += 1 if calls[i].kind in (ENTRY, ENTRY_ARGS) else -1
+        if depth == 0:
+            break
+    equal((depth, calls[i].function, calls[i].kind),
+          (0, ids["handle"], EXIT), "its return")
+    equal(trigger["trigger"], "handle>5ms")
+    check(5e6 < trigger["duration_ns"] < 1e9, trigger)
+    took = (calls[i].tsc - calls[begin].tsc) / log.hz
+    check(abs(took - trigger["duration_ns"] / 1e9) < 1e-4,
+          f"{took} s, and by the trigger {trigger['duration_ns']} ns")
+    # what led up to it
+    check(begin > 1000, f"{begin} calls before it")
+    return trigger, (calls[-1].tsc - calls[i].tsc) / log.hz
+
+
+def slow_calls(name, n, gap_us, *options):
+    """[(bundle, number, returned_ns)] of N slow calls."""
+    result = record(name, (*SLOW, "--max-snapshots", str(n), *options), "slow",
+                    str(n), "100000", "7000", str(gap_us))
+    said = re.findall(r"slow (\d+) tid \d+ at (\d+)", result.stdout)
+    equal(len(said), n, result.stderr)
+    bundles = snapshots(result.stderr)
+    equal(len(bundles), n, result.stderr)
+    return [(bundle, int(number), int(at))
+            for bundle, (number, at) in zip(bundles, said)], result
+
+
+def test_a_call_that_is_slow_once_in_100000_is_captured_with_its_subtree():
+    found, result = slow_calls("slow.seam", 20, 200000)
+    for bundle, number, returned_ns in found:
+        trigger, _ = check_slow(bundle, number)
+        late = abs(trigger["time_ns"] - returned_ns)
+        check(late < 1e6, f"{bundle}: {late} ns from the return")
+    check(re.search(r"snapshot in 'slow.1.seam' \(trigger 'handle>5ms': "
+                    r"[\d.]+ ms in thread \d+, [\d.]+ s after the start\)",
+                    result.stderr), result.stderr)
+
+
+def test_what_follows_a_trigger_is_recorded_for_so_long():
+    found, _ = slow_calls("after.seam", 2, 300000, "--after", "30")
+    for bundle, number, _ in found:
+        _, after = check_slow(bundle, number)
+        check(after >= 0.030, f"{after} s after its return")
+
+
+def test_readers_name_the_trigger():
+    result = record("named.seam", SLOW, "slow", "1", "1000", "7000", "50000")
+    (bundle,) = snapshots(result.stderr)
+    for words in (("calls", bundle), ("report", "-i", bundle)):
+        said = run(SEAM, *words)
+        check("trigger 'handle>5ms': " in said.stderr, said.stderr)
+    check("step" in run(SEAM, "calls", "--stacks=1", bundle).stdout)
+
+
+def test_a_call_of_a_function_is_a_trigger():
+    result = record("calls.seam", ("--trigger", "calls:rare"), "rare", "1",
+                    "50000")
+    (bundle,) = snapshots(result.stderr)
+    log, ids = only_log(bundle)
+    (trigger,) = fdr_log.manifest(bundle)["triggers"]
+    equal(trigger["function"], ids["rare"])
+    calls = log.threads[trigger["tid"]].calls
+    check_depth(calls)
+    check(any(call.function == ids["rare"] for call in calls), "the call")
+
+
+def test_a_signal_is_a_trigger():
+    result = record("signal.seam", ("--trigger", "signal:USR1"), "catch")
+    equal(result.returncode, 0, result.stderr)
+    (bundle,) = snapshots(result.stderr)
+    (trigger,) = fdr_log.manifest(bundle)["triggers"]
+    equal(trigger["signal"], signal.SIGUSR1)
+
+
+def test_no_more_snapshots_than_allowed_are_made():
+    result = record("most.seam", ("--trigger", "calls:rare",
+                                  "--max-snapshots", "2"),
+                    "rare", "10", "100000")
+    equal(len(snapshots(result.stderr)), 2, result.stderr)
+    check("after the last of 2 snapshots" in result.stderr, result.stderr)
+    check(not os.path.exists("most.3.seam"), "a third one")
+    log, ids = only_log("most.seam")
+    (thread,) = log.threads.values()
+    check(any(call.function == ids["rare"] for call in thread.calls),
+          "the program was not resumed")
+
+
+def test_a_trigger_without_a_function_is_named():
+    result = record("none.seam", ("--trigger", "no_such_function>1ms",
+                                  "--trigger", "calls:rare"), "rare", "1", "9")
+    check("trigger 'no_such_function>1ms': no function" in result.stderr,
+          result.stderr)
+    check("trigger 'calls:rare'" not in result.stderr.replace(
+        "(trigger 'calls:rare'", ""), result.stderr)
+
+
+def test_options_that_mean_nothing_are_refused():
+    for options, cause in (
+            (("--trigger", "f>10"), "no trigger"),
+            (("--trigger", "f"), "no trigger"),
+            (("--trigger", "signal:NOPE"), "no such signal"),
+            (("--after", "5"), "--after needs --trigger"),
+            (("--max-snapshots", "5"), "--max-snapshots needs --trigger"),
+            (("--flight-recorder=2G",), "a size such as"),
+            (("--flight-recorder", "--after", "99999999", "--trigger",
+              "calls:f"), "60000")):
+        result = record("refused.seam", options, "load", "1", "0")
+        equal(result.returncode, 2, result.stderr)
+        check(cause in result.stderr, result.stderr)
+    result = run(SEAM, "record", "--flight-recorder", "-p", "1")
+    equal(result.returncode, 2, result.stderr)
+    check("needs a COMMAND" in result.stderr, result.stderr)
+    check(not os.path.exists("refused.seam"))
+
+
+# ---- requests ----
+
+def test_four_threads_at_full_speed_are_copied_whole():
+    """Each thread's calls are numbered: none is torn, missing or twice."""
+    process = start("load.seam", ("--flight-recorder=256K", "--trace-args=1"),
+                    "load", "4", "60")
+    bundles = []
+    for _ in range(10):
+        made = run(SEAM, "snapshot", "load.seam")
+        equal(made.returncode, 0, made.stderr)
+        bundles.append(made.stdout.strip())
+    _, said = end(process)
+    equal(said.count("snapshot in"), 10, said)
+    newest = {}
+    for bundle in [*bundles, "load.seam"]:
+        log, _ = only_log(bundle)
+        busy = [thread for thread in log.threads.values()
+                if len(thread.calls) > 1000]
+        equal(len(busy), 4, bundle)
+        for thread in busy:
+            check_depth(thread.calls)
+            check_numbers(thread.calls)
+            check(thread.calls[-1].tsc > newest.get(thread.tid, 0),
+                  "each snapshot is newer")
+            newest[thread.tid] = thread.calls[-1].tsc
+        for tid, n in log.n_blocks.items():
+            check(n <= 16, f"{n} blocks of thread {tid}")
+
+
+def test_a_program_and_a_signal_request_a_snapshot():
+    process = start("asked.seam", ("--flight-recorder",), "end", "wait")
+    by_pid = run(SEAM, "snapshot", str(program_of(process)))
+    equal(by_pid.stdout.strip(), os.path.abspath("asked.1.seam"),
+          by_pid.stderr)
+    process.send_signal(signal.SIGUSR2)
+    for _ in range(600):
+        if os.path.exists("asked.2.seam"):
+            break
+        time.sleep(0.05)
+    end(process)
+    for bundle in ("asked.1.seam", "asked.2.seam", "asked.seam"):
+        check_last_words(bundle)
+        check("triggers" not in fdr_log.manifest(bundle))
+
+
+def test_snapshots_come_at_intervals():
+    result = record("every.seam", ("--flight-recorder=256K",
+                                   "--snapshot-every", "0.1"),
+                    "load", "1", "0.5")
+    bundles = snapshots(result.stderr)
+    check(len(bundles) >= 2, result.stderr)
+    for bundle in bundles:
+        log, _ = only_log(bundle)
+        check(max(len(thread.calls) for thread in log.threads.values()) > 1000)
+
+
+# ---- ends ----
+
+def check_last_words(bundle):
+    """The last call of both threads, and what was before it."""
+    log, ids = only_log(bundle)
+    words = [thread for thread in log.threads.values()
+             if thread.calls and thread.calls[-1].function ==
+             ids["last_words"]]
+    equal(len(words), 2, f"{bundle}: threads with their last call")
+    check(max(len(thread.calls) for thread in words) > 1000, bundle)
+    for thread in words:
+        check_depth(thread.calls)
+
+
+def test_each_end_of_a_program_leaves_its_last_calls():
+    for how, status in (("exit", 0), ("_exit", 0), ("abort", 128 + 6),
+                        ("segv", 128 + 11)):
+        name = f"{how}.seam"
+        result = record(name, ("--flight-recorder",), "end", how)
+        equal(result.returncode, status, result.stderr)
+        check_last_words(name)
+
+
+def test_a_killed_program_leaves_its_last_calls():
+    process = start("killed.seam", ("--flight-recorder",), "end", "wait")
+    os.kill(program_of(process), signal.SIGKILL)
+    process.communicate(timeout=60)
+    equal(process.returncode, 128 + 9)
+    check_last_words("killed.seam")
+
+
+def test_the_end_of_the_recorder_leaves_the_last_calls():
+    process = start("ended.seam", ("--flight-recorder",), "end", "wait")
+    end(process)
+    check_last_words("ended.seam")
+
+
+def test_threads_that_ended_have_their_last_calls():
+    n = 2000
+    result = record("threads.seam", ("--flight-recorder=256K",), "threads",
+                    str(n))
+    equal(result.returncode, 0, result.stderr)
+    log, ids = only_log("threads.seam")
+    ended = [thread for thread in log.threads.values() if any(
+        call.function == ids["last_words"] for call in thread.calls)]
+    # a thread id may come again
+    calls = sum(call.function == ids["last_words"] and call.kind == ENTRY
+                for thread in ended for call in thread.calls)
+    equal(calls, n, "last calls of threads")
+
+
+# ---- measured ----
+
+def measure(n):
+    """N slow calls: captured with their subtrees, and how late."""
+    captured, late = 0, []
+    done = 0
+    while done < n:
+        part = min(20, n - done)
+        found, _ = slow_calls(f"measure{done}.seam", part, 200000)
+        for bundle, number, returned_ns in found:
+            trigger, _ = check_slow(bundle, number)
+            captured += 1
+            late.append(trigger["time_ns"] - returned_ns)
+        done += part
+    late.sort()
+    print(f"{captured} of {n} captured; trigger to the return, as the program "
+          f"saw it: median {abs(late[n // 2]) / 1e3:.1f} us, "
+          f"largest {max(map(abs, late)) / 1e3:.1f} us")
+
+
+def main():
+    os.chdir(FOLDER)
+    try:
+        if "--measure" in sys.argv:
+            return measure(int(sys.argv[-1]))
+        return tap.run(tap.promises(
+            {name: test for name, test in globals().items()
+             if len(sys.argv) < 4 or sys.argv[3] in name}))
+    finally:
+        os.chdir("/")
+        if "SEAM_KEEP" not in os.environ:
+            shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
