@@ -208,6 +208,16 @@ static void names_a_trigger_without_functions_once(void **state)
 
 /* ---- threads that have ended ---- */
 
+static void add(struct seam_ended_threads *ended, uint32_t pid,
+		const uint8_t *bytes, size_t size)
+{
+	const struct seam_ended_thread thread = {
+		.pid = pid, .tid = pid + 1, .size = size,
+	};
+
+	seam_ended_threads_add(ended, &thread, bytes);
+}
+
 static void keeps_the_threads_that_ended_last(void **state)
 {
 	enum { N = 1000, SIZE = 100, ROOM = 10 };
@@ -219,7 +229,7 @@ static void keeps_the_threads_that_ended_last(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < N; i++) {
 		memset(bytes, (int)i, sizeof(bytes));
-		seam_ended_threads_add(&ended, i, i + 1, bytes, sizeof(bytes));
+		add(&ended, i, bytes, sizeof(bytes));
 		assert_true(ended.n_bytes <= ended.max_bytes);
 	}
 	assert_int_equal(seam_ended_threads_n(&ended), ROOM);
@@ -244,12 +254,12 @@ static void a_thread_beyond_the_limit_is_dropped(void **state)
 	static const uint8_t bytes[200];
 
 	(void)state;
-	seam_ended_threads_add(&ended, 1, 1, bytes, 10);
+	add(&ended, 1, bytes, 10);
 	assert_int_equal(seam_ended_threads_n(&ended), 1);
-	seam_ended_threads_add(&ended, 1, 2, bytes, sizeof(bytes));
+	add(&ended, 1, bytes, sizeof(bytes));
 	assert_int_equal(seam_ended_threads_n(&ended), 0);
 	assert_int_equal(ended.n_dropped, 2);
-	seam_ended_threads_add(&ended, 1, 3, bytes, 0);
+	add(&ended, 1, bytes, 0);
 	assert_int_equal(seam_ended_threads_n(&ended), 0);
 	assert_int_equal(ended.n_dropped, 2);
 	seam_ended_threads_fini(&ended);

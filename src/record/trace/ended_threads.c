@@ -33,28 +33,26 @@ static void move_up(struct seam_ended_threads *ended)
 	ended->first = 0;
 }
 
-void seam_ended_threads_add(struct seam_ended_threads *ended, uint32_t pid,
-			    uint32_t tid, const uint8_t *bytes, size_t size)
+void seam_ended_threads_add(struct seam_ended_threads *ended,
+			    const struct seam_ended_thread *thread,
+			    const uint8_t *bytes)
 {
-	struct seam_ended_thread thread = {
-		.pid = pid, .tid = tid, .size = size,
-	};
+	struct seam_ended_thread kept = *thread;
 
-	if (!size)
+	if (!kept.size)
 		return;
 	while (seam_ended_threads_n(ended) > 0 &&
-	       ended->n_bytes + cost(&thread) > ended->max_bytes)
+	       ended->n_bytes + cost(&kept) > ended->max_bytes)
 		drop_first(ended);
 	move_up(ended);
-	if (cost(&thread) <= ended->max_bytes)
-		thread.bytes = malloc(size);
-	if (!thread.bytes || !SEAM_ARRAY_ADD(&ended->threads, thread)) {
-		free(thread.bytes);
+	kept.bytes = cost(&kept) > ended->max_bytes ? NULL : malloc(kept.size);
+	if (!kept.bytes || !SEAM_ARRAY_ADD(&ended->threads, kept)) {
+		free(kept.bytes);
 		ended->n_dropped++;
 		return;
 	}
-	memcpy(thread.bytes, bytes, size);
-	ended->n_bytes += cost(&thread);
+	memcpy(kept.bytes, bytes, kept.size);
+	ended->n_bytes += cost(&kept);
 }
 
 void seam_ended_threads_fini(struct seam_ended_threads *ended)

@@ -18,6 +18,7 @@ enum { SEAM_ENDED_THREADS_BYTES = 128 << 20 };	/* the default limit */
 /* Of one thread: chunks (wire/xray/xray_chunk.h). */
 struct seam_ended_thread {
 	uint32_t pid, tid;
+	uint64_t since_ns;		/* with pid, its program */
 	uint8_t *bytes;			/* owned */
 	size_t size;
 };
@@ -31,9 +32,13 @@ struct seam_ended_threads {
 	uint64_t n_dropped;		/* threads */
 };
 
-/* Keep a copy of @bytes.  Without memory, or beyond the limit, it is dropped. */
-void seam_ended_threads_add(struct seam_ended_threads *ended, uint32_t pid,
-			    uint32_t tid, const uint8_t *bytes, size_t size);
+/*
+ * Keep @thread, with a copy of @bytes, which are thread->size.  Without memory,
+ * or beyond the limit, it is dropped.
+ */
+void seam_ended_threads_add(struct seam_ended_threads *ended,
+			    const struct seam_ended_thread *thread,
+			    const uint8_t *bytes);
 
 /* Thread @i of seam_ended_threads_n(), the first that ended is 0. */
 static inline size_t seam_ended_threads_n(const struct seam_ended_threads *ended)

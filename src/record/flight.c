@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* flight.c - keep, copy, resume; see flight.h */
+#include "record/flight.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "record/session.h"
+
+/* ---- calls ---- */
+
+static void write_area(struct seam_trace_logs *logs,
+		       const struct seam_trace_program *program, uint32_t tid,
+		       struct seam_bytes area)
+{
+	struct seam_program_log *log = seam_trace_logs_enter(logs, program);
+
+	for (size_t at = 0; at < area.size; at += SEAM_XRAY_CHUNK_BYTES) {
+		size_t left = area.size - at;
+		size_t size = left < SEAM_XRAY_CHUNK_BYTES ? left :
+			      SEAM_XRAY_CHUNK_BYTES;
+
+		if (log)
+			seam_trace_logs_add(log, tid, area.data + at, size);
+		else
+			seam_trace_logs_drop(logs, area.data + at, size);
+	}
+	if (log)
+		seam_trace_logs_leave(log);
+}
+
+static void write_ended(const struct seam_ended_threads *ended,
+			struct seam_trace_logs *logs)
+{
+	for (size_t i = 0; i < seam_ended_threads_n(ended); i++) {
+		const struct seam_ended_thread *thread =
+			seam_ended_threads_at(ended, i);
+		const struct seam_trace_program program = {
+			.pid = thread->pid, .since_ns = thread->since_ns,
+		};
+
+		write_area(logs, &program, thread->tid, (struct seam_bytes) {
+				thread->bytes, thread->size });
+	}
+}
+
+/* A thread ends: these are its newest calls. */
+static void keep_ended(void *context, const struct seam_service_stream *stream,
+		       const uint8_t *bytes, size_t size)
+{
+	struct seam_session *s = context;
+	const struct seam_ended_thread thread = {
+		.pid = stream->pid, .tid = stream->tid,
+		.since_ns = stream->since_ns, .size = size,
+	};
+
+	seam_ended_threads_add(&s->flight.ended, &thread, bytes);
+}
+
+static void copy_running(void *context,
+			 const struct seam_service_stream *stream,
+			 const uint8_t *bytes, size_t size)
+{
+	struct seam_session *s = context;
+	struct seam_trace_program program = seam_fdr_service_program(stream);
+
+	if (s->flight.snapshot)
+		write_area(s->flight.snapshot, &program, stream->tid,
+			   (struct seam_bytes) { bytes, size });
+}
+
+/* ---- triggers ---- */
+
+static uint64_t to_ns(const struct seam_session *s, uint64_t ticks)
+{
+	uint64_t hz = seam_tsc_clock_hz(&s->fdr.clock);
+
+	return hz ? (uint64_t)((__uint128_t)ticks * SEAM_NS_PER_S / hz) : 0;
+}
+
+static void take_hit(struct seam_session *s,
+		     const struct seam_service_stream *stream,
+		     const struct seam_xray_trigger *trigger)
+{
+	uint64_t time_ns = seam_tsc_clock_ns(&s->fdr.clock, trigger->tsc);
+	const struct seam_trigger_hit hit = {
+		.trigger = trigger->trigger, .number = trigger->number,
+		.pid = stream->pid, .tid = stream->tid,
+		.function = trigger->function, .signal = trigger->signal,
+		.time_ns = time_ns ? time_ns : seam_clock_ns(),
+		.duration_ns = to_ns(s, trigger->duration),
+	};
+
+	seam_trigger_hits_add(&s->triggers, &hit);
+}
+
+static void take_trigger(void *context,
+			 const struct seam_service_stream *stream,
+			 const struct seam_xray_announcement *a)
+{
+	struct seam_session *s = context;
+
+	if (a->kind == SEAM_XRAY_ANNOUNCED_TRIGGER)
+		take_hit(s, stream, &a->trigger);
+	else if (a->kind == SEAM_XRAY_ANNOUNCED_TRIGGER_FUNCTIONS)
+		seam_trigger_hits_functions(&s->triggers,
+					    a->trigger_functions.trigger,
+					    a->trigger_functions.n_functions);
+}
+
+/* A process that has ended, or runs another program, has no such ring. */
+static void resume(void *context, uint32_t pid, uint32_t number)
+{
+	struct seam_session *s = context;
+	struct seam_ring_control *control =
+		seam_services_control(&s->services, &s->fdr.functions, pid);
+
+	/* release: the copy comes before what the program overwrites now */
+	if (control)
+		atomic_store_explicit(&control->program.n_resumed, number,
+				      memory_order_release);
+}
+
+/* ---- from begin to end ---- */
+
+void seam_flight_begin(struct seam_session *s)
+{
+	const struct seam_flight_options *o = &s->options->flight;
+
+	if (!o->is_used)
+		return;
+	s->flight.ended.max_bytes = SEAM_ENDED_THREADS_BYTES;
+	s->triggers.n_triggers = o->n_triggers;
+	s->triggers.after_ns = o->after_ns;
+	s->triggers.max_snapshots = o->max_snapshots;
+	s->triggers.resume = resume;
+	s->triggers.context = s;
+	s->fdr.on_trigger = take_trigger;
+	s->fdr.on_end = keep_ended;
+	s->fdr.on_snapshot = copy_running;
+	s->fdr.context = s;
+}
+
+static void say(void *context, const char *text)
+{
+	seam_session_note(context, false, "%s", text);
+}
+
+void seam_flight_copy(struct seam_session *s, const struct seam_bundle *bundle)
+{
+	struct seam_trace_logs logs;
+
+	if (!s->options->flight.is_used)
+		return;
+	seam_trace_logs_init(&logs, bundle, &s->fdr.clock);
+	s->flight.snapshot = &logs;
+	seam_services_snapshot_aux(&s->services);
+	s->flight.snapshot = NULL;
+	seam_trigger_hits_resume(&s->triggers);
+	write_ended(&s->flight.ended, &logs);
+	seam_trace_logs_finish(&logs, &s->fdr.known, say, s);
+	seam_trace_logs_fini(&logs);
+}
+
+/* What is in no snapshot, and why. */
+static void report(const struct seam_session *s)
+{
+	const struct seam_trigger_hits *t = &s->triggers;
+
+	if (t->n_beyond && t->n_snapshots >= t->max_snapshots)
+		seam_session_note(s, false, "%" PRIu64 " triggers were met "
+				  "after the last of %u snapshots (more: "
+				  "--max-snapshots)", t->n_beyond,
+				  t->n_snapshots);
+	if (s->flight.ended.n_dropped)
+		seam_session_note(s, false, "the calls of %" PRIu64 " threads "
+				  "that ended early were not kept: beyond %d "
+				  "MiB", s->flight.ended.n_dropped,
+				  SEAM_ENDED_THREADS_BYTES >> 20);
+}
+
+void seam_flight_finish(struct seam_session *s)
+{
+	if (!s->options->flight.is_used)
+		return;
+	write_ended(&s->flight.ended, &s->logs);
+	report(s);
+}
+
+void seam_flight_fini(struct seam_flight *flight)
+{
+	seam_ended_threads_fini(&flight->ended);
+}

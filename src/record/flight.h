@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * flight.h - the flight recorder of calls: newest calls, and their snapshots
+ *
+ * With --flight-recorder each thread's calls are in a buffer of its own that
+ * overwrites itself, in memory that the recorder holds.  They are written only
+ * to a snapshot, and to the recording itself at its end:
+ *
+ *	of a thread that runs	copied while it goes on (ring/aux.h)
+ *	of one that has ended	copied at its end, kept in memory with a limit
+ *				(record/trace/ended_threads.h)
+ *
+ * A snapshot has the newest chunks of each thread up to the moment of its copy;
+ * threads are copied one after another.  A thread writes into the oldest of its
+ * chunks meanwhile, so a buffer of SIZE bytes gives between SIZE - 2 chunks and
+ * SIZE - 1 chunk (64 KiB each), and less where the copy takes longer than the
+ * thread needs for a chunk.
+ *
+ * A snapshot for a trigger is copied while the program is frozen
+ * (record/trace/trigger_hits.h): each thread has all of its calls up to the
+ * trigger and --after, as far as SIZE goes, and its last record is at most one
+ * chunk later.  What it would have recorded after that is counted.
+ */
+#ifndef SEAM_FLIGHT_H
+#define SEAM_FLIGHT_H
+
+#include "base/err.h"
+#include "record/bundle/bundle.h"
+#include "record/trace/ended_threads.h"
+#include "record/trace/trace_logs.h"
+
+struct seam_session;
+
+struct seam_flight {
+	struct seam_ended_threads ended;
+	struct seam_trace_logs *snapshot;	/* being made; NULL: none */
+};
+
+/* Connect it with the services of @s, which are not open yet. */
+void seam_flight_begin(struct seam_session *s);
+
+/*
+ * Write the newest calls of all threads to xray/ of a snapshot's @bundle, and
+ * let programs go on that triggers have frozen.
+ */
+void seam_flight_copy(struct seam_session *s, const struct seam_bundle *bundle);
+
+/* The services are closed: write what is kept to the recording's logs. */
+void seam_flight_finish(struct seam_session *s);
+
+void seam_flight_fini(struct seam_flight *flight);
+
+#endif /* SEAM_FLIGHT_H */
