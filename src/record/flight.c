@@ -88,7 +88,7 @@ static void take_hit(struct seam_session *s,
 		.pid = stream->pid, .tid = stream->tid,
 		.function = trigger->function, .signal = trigger->signal,
 		.time_ns = time_ns ? time_ns : seam_clock_ns(),
-		.duration_ns = to_ns(s, trigger->duration),
+		.duration_ns = to_ns(s, trigger->ticks),
 	};
 
 	seam_trigger_hits_add(&s->triggers, &hit);
@@ -102,10 +102,10 @@ static void take_trigger(void *context,
 
 	if (a->kind == SEAM_XRAY_ANNOUNCED_TRIGGER)
 		take_hit(s, stream, &a->trigger);
-	else if (a->kind == SEAM_XRAY_ANNOUNCED_TRIGGER_FUNCTIONS)
+	else if (a->kind == SEAM_XRAY_ANNOUNCED_MATCH)
 		seam_trigger_hits_functions(&s->triggers,
-					    a->trigger_functions.trigger,
-					    a->trigger_functions.n_functions);
+					    a->match.trigger,
+					    a->match.n_functions);
 }
 
 /* A process that has ended, or runs another program, has no such ring. */
