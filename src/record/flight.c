@@ -71,24 +71,15 @@ static void copy_running(void *context,
 
 /* ---- triggers ---- */
 
-static uint64_t to_ns(const struct seam_session *s, uint64_t ticks)
-{
-	uint64_t hz = seam_tsc_clock_hz(&s->fdr.clock);
-
-	return hz ? (uint64_t)((__uint128_t)ticks * SEAM_NS_PER_S / hz) : 0;
-}
-
 static void take_hit(struct seam_session *s,
 		     const struct seam_service_stream *stream,
 		     const struct seam_xray_trigger *trigger)
 {
-	uint64_t time_ns = seam_tsc_clock_ns(&s->fdr.clock, trigger->tsc);
 	const struct seam_trigger_hit hit = {
 		.trigger = trigger->trigger, .number = trigger->number,
 		.pid = stream->pid, .tid = stream->tid,
 		.function = trigger->function, .signal = trigger->signal,
-		.time_ns = time_ns ? time_ns : seam_clock_ns(),
-		.duration_ns = to_ns(s, trigger->ticks),
+		.tsc = trigger->tsc, .ticks = trigger->ticks,
 	};
 
 	seam_trigger_hits_add(&s->triggers, &hit);
@@ -113,7 +104,7 @@ static void resume(void *context, uint32_t pid, uint32_t number)
 {
 	struct seam_session *s = context;
 	struct seam_ring_control *control =
-		seam_services_control(&s->services, &s->fdr.functions, pid);
+		seam_services_control(&s->services, &s->tracing.fdr.functions, pid);
 
 	/* release: the copy comes before what the program overwrites now */
 	if (control)
@@ -135,30 +126,43 @@ void seam_flight_begin(struct seam_session *s)
 	s->triggers.max_snapshots = o->max_snapshots;
 	s->triggers.resume = resume;
 	s->triggers.context = s;
-	s->fdr.on_trigger = take_trigger;
-	s->fdr.on_end = keep_ended;
-	s->fdr.on_snapshot = copy_running;
-	s->fdr.context = s;
+	s->tracing.fdr.on_trigger = take_trigger;
+	s->tracing.fdr.on_end = keep_ended;
+	s->tracing.fdr.on_snapshot = copy_running;
+	s->tracing.fdr.context = s;
 }
 
-static void say(void *context, const char *text)
+struct seam_manifest_trigger seam_flight_trigger(const struct seam_session *s,
+						 size_t i)
 {
-	seam_session_note(context, false, "%s", text);
+	const struct seam_trigger_hit *hit = &s->triggers.taken.items[i];
+	const struct seam_tsc_clock *clock = &s->tracing.fdr.clock;
+	uint64_t hz = seam_tsc_clock_hz(clock);
+
+	return (struct seam_manifest_trigger) {
+		.text = s->options->flight.triggers[hit->trigger],
+		.pid = hit->pid, .tid = hit->tid,
+		.time_ns = seam_tsc_clock_ns(clock, hit->tsc),
+		.duration_ns = hz ? (uint64_t)((__uint128_t)hit->ticks *
+					       SEAM_NS_PER_S / hz) : 0,
+		.function = hit->function, .signal = hit->signal,
+	};
 }
 
 void seam_flight_copy(struct seam_session *s, const struct seam_bundle *bundle)
 {
+	struct seam_trace_name_counts names;
 	struct seam_trace_logs logs;
 
 	if (!s->options->flight.is_used)
 		return;
-	seam_trace_logs_init(&logs, bundle, &s->fdr.clock);
+	seam_trace_logs_init(&logs, bundle, &s->tracing.fdr.clock);
 	s->flight.snapshot = &logs;
 	seam_services_snapshot_aux(&s->services);
 	s->flight.snapshot = NULL;
 	seam_trigger_hits_resume(&s->triggers);
 	write_ended(&s->flight.ended, &logs);
-	seam_trace_logs_finish(&logs, &s->fdr.known, say, s);
+	seam_tracing_complete(s, &logs, &names);
 	seam_trace_logs_fini(&logs);
 }
 
@@ -183,7 +187,7 @@ void seam_flight_finish(struct seam_session *s)
 {
 	if (!s->options->flight.is_used)
 		return;
-	write_ended(&s->flight.ended, &s->logs);
+	write_ended(&s->flight.ended, &s->tracing.logs);
 	report(s);
 }
 

@@ -29,6 +29,7 @@
 #include "record/trace/ended_threads.h"
 #include "record/trace/trace_logs.h"
 
+struct seam_manifest_trigger;
 struct seam_session;
 
 struct seam_flight {
@@ -44,6 +45,13 @@ void seam_flight_begin(struct seam_session *s);
  * let programs go on that triggers have frozen.
  */
 void seam_flight_copy(struct seam_session *s, const struct seam_bundle *bundle);
+
+/*
+ * Trigger @i of those that the snapshot which is being made is for.  Its times
+ * are right once its logs are complete.
+ */
+struct seam_manifest_trigger seam_flight_trigger(const struct seam_session *s,
+						 size_t i);
 
 /* The services are closed: write what is kept to the recording's logs. */
 void seam_flight_finish(struct seam_session *s);

@@ -559,6 +559,8 @@ static void fini(struct seam_session *s)
 	seam_jit_service_fini(&s->jit);
 	seam_guest_service_fini(&s->guest);
 	seam_tracing_fini(&s->tracing);
+	seam_flight_fini(&s->flight);
+	seam_trigger_hits_fini(&s->triggers);
 	seam_new_threads_fini(&s->new_threads);
 	seam_stopped_fini(&s->stopped);
 	seam_sched_fini(&s->rounds.sched);

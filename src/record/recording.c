@@ -82,7 +82,7 @@ static size_t list_triggers(const struct seam_recording *recording,
 	size_t n = recording->is_snapshot ? s->triggers.taken.n : 0;
 
 	for (size_t i = 0; i < n; i++)
-		out[i] = seam_recording_trigger(s, i);
+		out[i] = seam_flight_trigger(s, i);
 	return n;
 }
 
@@ -154,19 +154,6 @@ static struct seam_manifest describe(const struct seam_recording *recording,
 	memcpy(m.vdso_build_id, s->kept_files.vdso_build_id,
 	       sizeof(m.vdso_build_id));
 	return m;
-}
-
-struct seam_manifest_trigger
-seam_recording_trigger(const struct seam_session *s, size_t i)
-{
-	const struct seam_trigger_hit *hit = &s->triggers.taken.items[i];
-
-	return (struct seam_manifest_trigger) {
-		.text = s->options->flight.triggers[hit->trigger],
-		.pid = hit->pid, .tid = hit->tid,
-		.time_ns = hit->time_ns, .duration_ns = hit->duration_ns,
-		.function = hit->function, .signal = hit->signal,
-	};
 }
 
 int seam_recording_reserve_manifest(struct seam_recording *recording,

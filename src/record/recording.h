@@ -13,7 +13,6 @@
 #include "record/bundle/kept_files.h"
 #include "record/perf/data_file.h"
 
-struct seam_manifest_trigger;
 struct seam_session;
 
 struct seam_recording {
@@ -27,10 +26,6 @@ struct seam_recording {
 };
 
 void seam_recording_init(struct seam_recording *recording);
-
-/* Trigger @i of those that the snapshot which is being made is for. */
-struct seam_manifest_trigger
-seam_recording_trigger(const struct seam_session *s, size_t i);
 
 /*
  * Allocate the space of the next manifest: a full disk must not prevent the

@@ -11,6 +11,7 @@
 
 #include "record/bundle/kept_hits.h"
 #include "record/events/event_list.h"
+#include "record/flight.h"
 #include "record/loop.h"
 #include "record/recording.h"
 #include "record/perf/drain.h"
@@ -88,6 +89,7 @@ struct seam_session {
 	struct seam_preload preload;
 	struct seam_guest_service guest; /* if preload.is_used */
 	struct seam_tracing tracing;
+	struct seam_flight flight;
 	struct seam_trigger_hits triggers;
 	struct seam_new_threads new_threads;
 	struct seam_stopped stopped;

@@ -198,6 +198,9 @@ static int write_bundle(struct seam_recording *recording,
 {
 	int r = seam_bundle_create(&recording->bundle, name, err);
 
+	/* first: until then triggers have the programs frozen */
+	if (r == 0)
+		seam_flight_copy(s, &recording->bundle);
 	if (r == 0)
 		r = write_data(recording, s, err);
 	if (r == 0)
@@ -219,7 +222,7 @@ static void report(const struct seam_session *s, const char *name)
 	struct seam_manifest_trigger first;
 
 	if (n) {
-		first = seam_recording_trigger(s, 0);
+		first = seam_flight_trigger(s, 0);
 		seam_manifest_trigger_describe(why, sizeof(why), &first,
 					       s->start_ns);
 	}

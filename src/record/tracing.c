@@ -97,6 +97,7 @@ int seam_tracing_prepare(struct seam_session *s, struct seam_err *err)
 					0);
 	seam_services_add(&s->services, &t->fdr.functions);
 	seam_services_add(&s->services, &t->fdr.calls);
+	seam_flight_begin(s);
 	t->is_used = true;
 	return 0;
 }
@@ -221,6 +222,7 @@ void seam_tracing_finish(struct seam_session *s)
 
 	if (!t->is_used)
 		return;
+	seam_flight_finish(s);
 	seam_tracing_complete(s, &t->logs, &names);
 	count_losses(t, &s->recording.data.losses);
 	t->counts = (struct seam_manifest_calls) {

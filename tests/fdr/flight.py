@@ -61,7 +61,8 @@ def end(process, number=signal.SIGTERM):
 def program_of(process):
     with open(f"/proc/{process.pid}/task/{process.pid}/children",
               encoding="ascii") as children:
-        return int(children.read().split()[0])
+        return next(int(pid) for pid in children.read().split()
+                    if os.path.samefile(f"/proc/{pid}/exe", PROGRAM))
 
 
 def logs(bundle):

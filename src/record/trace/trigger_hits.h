@@ -39,9 +39,7 @@ struct seam_trigger_hit {
 	uint32_t signal;	/* 0: none */
 	uint64_t tsc;
 	uint64_t ticks;		/* of the call; 0: not known */
-	uint64_t time_ns;	/* CLOCK_MONOTONIC */
-	uint64_t duration_ns;
-	uint64_t due_ns;	/* of its snapshot */
+	uint64_t due_ns;	/* of its snapshot; CLOCK_MONOTONIC */
 };
 
 /* Of one trigger. */
