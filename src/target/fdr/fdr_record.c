@@ -144,6 +144,16 @@ static void wake(struct seam_fdr_state *state, uint64_t at)
 	seam_ring_wakeup_send(state->area.wakeup);
 }
 
+static uint64_t make_room(void *area)
+{
+	int error = errno;
+	bool done = seam_fdr_source->make_room &&
+		    seam_fdr_source->make_room(area);
+
+	errno = error;
+	return done;
+}
+
 /* At the start of a chunk, with room for it. */
 static uint64_t begin_chunk(void *argument)
 {
@@ -234,7 +244,8 @@ static enum outcome try(struct seam_fdr_state *state, const struct item *item)
 	if (view.cursor % CHUNK == 0) {
 		if (!has_room(&state->area, position(view.cursor),
 			      view.tsc))
-			return LOST;
+			return seam_fdr_call_saved(make_room, &state->area) ?
+			       AGAIN : LOST;
 		return (enum outcome)seam_fdr_call_saved(begin_chunk, state);
 	}
 	put = put_of(&view, 0);

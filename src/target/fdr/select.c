@@ -31,6 +31,16 @@ static bool is_match(const char *glob, const struct forms *forms)
 	       (name != forms->raw && !fnmatch(glob, forms->raw, 0));
 }
 
+bool seam_fdr_name_is_of(const char *glob, const char *name)
+{
+	struct seam_arena arena = { NULL };
+	const struct forms forms = forms_of(&arena, name);
+	bool is = is_match(glob, &forms);
+
+	seam_arena_fini(&arena);
+	return is;
+}
+
 static bool is_any_match(const struct seam_fdr_globs *globs,
 			 const struct forms *forms)
 {

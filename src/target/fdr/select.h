@@ -31,4 +31,7 @@ int64_t seam_fdr_select_glob(const char *glob, bool is_wanted,
 			     const struct seam_fdr_image *image,
 			     struct seam_fdr_list *list);
 
+/* Whether @glob has the name of a function whose symbol is @name. */
+bool seam_fdr_name_is_of(const char *glob, const char *name);
+
 #endif /* SEAM_FDR_SELECT_H */

@@ -43,6 +43,11 @@ struct seam_fdr_source {
 	 */
 	bool (*send)(struct seam_fdr_area *area, const void *payload,
 		     size_t bytes);
+	/*
+	 * NULL, or called where an area with a tail has no room for a chunk:
+	 * true: there may be some now.  Vector registers are saved.
+	 */
+	bool (*make_room)(struct seam_fdr_area *area);
 };
 
 extern const struct seam_fdr_source seam_fdr_source_local;

@@ -12,11 +12,13 @@
 
 #include "target/fdr/announce_functions.h"
 #include "target/fdr/checked.h"
+#include "target/fdr/cyg_profile.h"
+#include "target/fdr/events.h"
 #include "target/fdr/fdr_fork.h"
+#include "target/fdr/own_bundle.h"
 #include "target/fdr/rseq.h"
 #include "target/fdr/select.h"
 #include "target/fdr/source_link.h"
-#include "target/fdr/source_local.h"
 #include "target/fdr/thread_area.h"
 #include "target/fdr/trampolines.h"
 #include "target/fdr/trigger_signals.h"
@@ -74,14 +76,6 @@ bool seam_fdr_is_off(void)
 
 /* ---- what is loaded: announce, select, patch ---- */
 
-/* What events.S has; a library without it records no events. */
-extern const char seam_fdr_custom_event[] __attribute__((weak));
-extern const char seam_fdr_typed_event[] __attribute__((weak));
-
-/*
- * What min and depth need is the end of a call, which functions of gcc do not
- * have: those are recorded without.
- */
 static struct seam_fdr_targets targets_of(uint32_t id)
 {
 	struct seam_fdr_trampolines t = seam_fdr_trampolines(id);
@@ -224,7 +218,7 @@ static bool is_in_valgrind(void)
 
 static int begin_source(const char **step)
 {
-	const struct seam_fdr_source *source = &seam_fdr_source_local;
+	const struct seam_fdr_source *source = &seam_fdr_source_own;
 	int r;
 
 	if (process.address[0]) {
@@ -269,6 +263,27 @@ static void begin_triggers(void)
 	resume_triggers();
 }
 
+/* The recorder's client is there, or there is none. */
+static void announce_types(void)
+{
+	for (uint16_t type = 1; process.address[0] && seam_fdr_type_name(type);
+	     type++)
+		(void)seam_fdr_announce_event_type(type,
+						   seam_fdr_type_name(type));
+}
+
+void seam_fdr_types_changed(uint16_t type)
+{
+	int saved_errno = errno;
+
+	pthread_mutex_lock(&process.lock);
+	if (atomic_load(&seam_fdr_is_on) && process.address[0])
+		(void)seam_fdr_announce_event_type(type,
+						   seam_fdr_type_name(type));
+	pthread_mutex_unlock(&process.lock);
+	errno = saved_errno;
+}
+
 static int begin(const char *text, char *why, size_t why_bytes)
 {
 	const char *step = "";
@@ -299,13 +314,24 @@ static int begin(const char *text, char *why, size_t why_bytes)
 		step = "prepare for forks";
 		r = seam_fdr_fork_init();
 	}
+	if (r == 0) {
+		step = "prepare for -finstrument-functions";
+		r = seam_fdr_cyg_init();
+	}
+	if (r == 0 && !process.address[0]) {
+		step = "make the bundle";
+		r = seam_fdr_bundle_begin(process.options.out,
+					  process.options.is_flight, 0);
+	}
 	if (r < 0) {
 		snprintf(why, why_bytes, "cannot %s: %s", step, strerror(-r));
 		return r;
 	}
 	begin_triggers();
 	atomic_store(&seam_fdr_is_on, true);
+	announce_types();
 	refresh(true);
+	seam_fdr_cyg_set(true);
 	return 0;
 }
 
@@ -336,12 +362,15 @@ static int unpatch(struct seam_fdr_images *images, bool has_changed,
 	return 0;
 }
 
-void seam_fdr_end(const char *why)
+int seam_fdr_end(const char *why)
 {
-	int saved_errno = errno;
+	int saved_errno = errno, r = 0;
+	bool was_on;
 
 	pthread_mutex_lock(&process.lock);
-	if (atomic_load(&seam_fdr_is_on)) {
+	was_on = atomic_load(&seam_fdr_is_on);
+	if (was_on) {
+		seam_fdr_cyg_set(false);
 		atomic_store(&process.is_paused, true);
 		seam_fdr_images_with(&process.images, unpatch, NULL);
 		atomic_store(&process.is_paused, false);
@@ -354,7 +383,11 @@ void seam_fdr_end(const char *why)
 	if (why)
 		atomic_store(&process.is_off, true);
 	pthread_mutex_unlock(&process.lock);
+	/* without the lock: it goes through all functions */
+	if (was_on)
+		r = seam_fdr_bundle_end();
 	errno = saved_errno;
+	return r;
 }
 
 /* ---- while it runs ---- */

@@ -37,11 +37,12 @@
 int seam_fdr_begin(const char *options, char *why, size_t why_bytes);
 
 /*
- * Leave all sleds alone; seam_fdr_begin() may follow.  With @why not NULL it is
- * for good, and a note for the recorder's user: from then on there is no system
- * call of ours.
+ * Leave all sleds alone, and complete the program's own bundle, if there is
+ * one; seam_fdr_begin() may follow.  0 or the first -errno of the bundle.  With
+ * @why not NULL it is for good, and a note for the recorder's user: from then on
+ * there is no system call of ours.
  */
-void seam_fdr_end(const char *why);
+int seam_fdr_end(const char *why);
 
 /* Whether it has begun and not ended.  Written in here, read anywhere. */
 extern _Atomic bool seam_fdr_is_on;
@@ -72,6 +73,9 @@ int seam_fdr_pause(bool is_paused);
 int seam_fdr_with_images(int (*work)(struct seam_fdr_images *images,
 				     bool has_changed, void *context),
 			 void *context);
+
+/* A type of events was registered: its recorder gets the name. */
+void seam_fdr_types_changed(uint16_t type);
 
 /* Send @text, a line for the recorder's user. */
 __attribute__((format(printf, 1, 2)))

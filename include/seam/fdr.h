@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * seam/fdr.h - a flight data recorder for function calls
+ *
+ * For programs built with "clang -fxray-instrument", with -finstrument-functions
+ * (gcc, clang), or, entries only, with -fpatchable-function-entry or -mfentry.
+ * Their functions are recorded exactly, each entry and exit with its time, at
+ * the cost of reading the time stamp counter.  "seam record --trace" does so
+ * without a change of the program; with this header it decides itself:
+ *
+ *	seam_fdr_start("functions=handle_*;min=5us");
+ *	...
+ *	seam_fdr_stop();
+ *
+ *	seam calls PROGRAM-PID.seam
+ *
+ * Link with -lseam-fdr.
+ *
+ * Where the records go.  Under "seam record" (the environment has SEAM_LINK)
+ * into memory that the recorder holds: they survive SIGKILL.  Otherwise the
+ * program writes a bundle, a folder that "seam calls", "seam report" and
+ * llvm-xray open:
+ *
+ *	NAME.seam/xray/PID.xray		FDR log, version 5
+ *	NAME.seam/xray/PID.yaml		names of the functions
+ *	NAME.seam/xray/PID.events	names of the types of events
+ *	NAME.seam/meta.json
+ *
+ * Full trace: all calls, until stop.  Without a recorder no thread is made for
+ * that: a thread that has filled 128 KiB, some 16000 calls, writes them
+ * itself, which takes it 50 to 100 us; threads wait for each other there.  What
+ * cannot be written, on a full disk or past RLIMIT_FSIZE, is lost and counted;
+ * no signal is raised.
+ * Flight recorder ("flight=1"): each thread's newest calls, in memory of a
+ * fixed size; nothing is written before seam_fdr_snapshot() or seam_fdr_stop().
+ *
+ * At the end.  exit() and return from main() stop the recording as
+ * seam_fdr_stop() does.  Without a recorder, _exit(), a crash or SIGKILL lose of
+ * each thread what it has not written, 128 KiB at most (a flight recorder:
+ * everything); the log is readable up to there, function names are then read
+ * from the program with "seam calls --map PROGRAM".
+ *
+ * fork().  A child records too, under its own pid, into a log of its own in the
+ * same bundle; it has none of its parent's records.  A child that runs another
+ * program, or ends by _exit(), loses what it has not written, see above.
+ *
+ * Promises to the program:
+ *  - Recording changes no register, flag or errno that a function or the
+ *    program can see, and allocates nothing by malloc.  Calls of this header
+ *    may use malloc where their comment says so.
+ *  - A function may be called in a signal handler if its comment says so.
+ *  - The handlers of the program are not replaced, no signal is sent.
+ *  - A program with AT_SECURE (set-user-ID) never records.
+ *
+ * Functions have ids, from 1 on.  An id is never used for another function.
+ * Those of the executable's XRay instrumentation come first, in the order of
+ * its xray_instr_map, so llvm-xray -instr_map=PROGRAM has the same.
+ *
+ * Machines: x86-64.  Elsewhere all of this returns -ENOTSUP and does nothing.
+ *
+ * Source: XRay Flight Data Recorder Trace Format, version 1, and LLVM 14's
+ * version 5 of it; doc/formats/xray.md.
+ */
+#ifndef SEAM_FDR_H
+#define SEAM_FDR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SEAM_FDR_PUBLIC __attribute__((visibility("default")))
+
+enum {
+	SEAM_FDR_MAX_EVENT_BYTES = 4096,	/* of an event's data */
+	SEAM_FDR_MAX_LOGGED_ARGUMENTS = 6,
+};
+
+/*
+ * Begin to record, and patch the functions that are selected.
+ *
+ * @options is KEY=VALUE, with ';' between two of them; NULL: those of the
+ * environment variable SEAM_TRACE, or none:
+ *
+ *	functions=GLOB,...	only these functions; as fnmatch(3), of the
+ *				symbol's name, or of the name in the source
+ *	except=GLOB,...		all but these
+ *	min=TIME		forget calls that are shorter: 500ns, 5us, 1ms
+ *	depth=N			forget calls below N others
+ *	args=N			with the first N integer arguments, at most 6
+ *	flight=1		a flight recorder
+ *	out=DIR			the bundle; default NAME-PID.seam in the current
+ *				folder; replaced if it is one of a program.  Not
+ *				used under a recorder
+ *
+ * Without GLOBs no symbols are needed: stripped programs can be recorded.
+ *
+ * Returns 0; -EINVAL: @options is not of that form; -EALREADY: it records
+ * already; -EPERM: the program has other rights than its user (AT_SECURE);
+ * -ENOTSUP: this machine; -EEXIST: out= is something else; -ENOMEM; or -errno of
+ * what could not be made.
+ *
+ * Threads: any one, not in a handler.  Uses malloc.  Cost: 1 ms, and with
+ * GLOBs the reading of all symbols.
+ */
+SEAM_FDR_PUBLIC
+int seam_fdr_start(const char *options);
+
+/*
+ * Unpatch all functions, write what is there, and, without a recorder, the
+ * names.  Calls that other threads are in have no exit.  May be followed by
+ * another start.
+ *
+ * Returns 0, also where nothing is recorded; or the first -errno of what could
+ * not be written: what was written is a valid log all the same.
+ *
+ * Threads: any one, not in a handler.  Cost: a copy of the log, if more than
+ * one thread recorded.
+ */
+SEAM_FDR_PUBLIC
+int seam_fdr_stop(void);
+
+/*
+ * A flight recorder: write what it has now to the new bundle @folder, and go
+ * on.  A full trace: write what was recorded so far to its bundle; @folder is
+ * NULL.
+ *
+ * Returns 0; -EINVAL: a @folder where there can be none, or none; -EEXIST:
+ * @folder is something else than a program's bundle; -ENOENT: not recording;
+ * -ENOTSUP: under a recorder, which "seam snapshot PID" asks; or -errno.
+ *
+ * Threads: any one, not in a handler; others record meanwhile.  Cost: a copy of
+ * what it writes.
+ */
+SEAM_FDR_PUBLIC
+int seam_fdr_snapshot(const char *folder);
+
+/* The bundle's absolute path; "": not recording, or under a recorder. */
+SEAM_FDR_PUBLIC
+const char *seam_fdr_path(void);
+
+/*
+ * Records that were lost so far, since the library was loaded, for want of
+ * memory or because they could not be written.  0 under a recorder, which has
+ * these counts.  Any thread, in handlers too.
+ */
+SEAM_FDR_PUBLIC
+uint64_t seam_fdr_lost(void);
+
+/* -- which functions ------------------------------------------------------- */
+
+/*
+ * Patch, or unpatch, the functions that @glob has the name of, in all images
+ * that are loaded, while threads run in them.  From then on, until then, their
+ * calls are recorded; of a call that has begun before only the exit is, or only
+ * the entry.  Not for -finstrument-functions.
+ *
+ * Returns the number of functions with such a name; -ENOENT: there are none
+ * with a sled; -EAGAIN: recording is not set up; -ENOMEM, -EACCES: the code
+ * cannot be changed.
+ *
+ * Threads: any one, not in a handler.  Uses malloc, reads all symbols.
+ */
+SEAM_FDR_PUBLIC
+int64_t seam_fdr_patch_functions(const char *glob);
+SEAM_FDR_PUBLIC
+int64_t seam_fdr_unpatch_functions(const char *glob);
+
+/* The same for one function.  0; or as above.  Cost: 20 us. */
+SEAM_FDR_PUBLIC
+int seam_fdr_patch_id(uint32_t id);
+SEAM_FDR_PUBLIC
+int seam_fdr_unpatch_id(uint32_t id);
+
+/*
+ * The ids of functions that @glob has the name of, ascending, at most @n.
+ * Returns how many there are, which may be more; or -errno as above.
+ */
+SEAM_FDR_PUBLIC
+int64_t seam_fdr_find(const char *glob, uint32_t *ids, size_t n);
+
+/* -- events ---------------------------------------------------------------- */
+
+/*
+ * Record @bytes at @data, with the time.  __xray_customevent() of clang does
+ * the same.  More than SEAM_FDR_MAX_EVENT_BYTES are cut.
+ *
+ * Any thread, in handlers too.  Does nothing while nothing is recorded.  Cost:
+ * 40 ns, and a copy.
+ */
+SEAM_FDR_PUBLIC
+void seam_fdr_log_event(const void *data, size_t bytes);
+
+/*
+ * Record @bytes at @data as an event of @type; data that is text should be
+ * JSON, views then show its members.  __xray_typedevent() does the same.
+ */
+SEAM_FDR_PUBLIC
+void seam_fdr_log_typed(uint16_t type, const void *data, size_t bytes);
+
+/*
+ * The number of the type @name, of which at most 255 bytes are used: the same
+ * for the same name, from 1 on.  Views show the name.
+ *
+ * Returns -ENOSPC after 1024 types, -EINVAL where @name is empty.  Threads: any
+ * one, not in a handler.
+ */
+SEAM_FDR_PUBLIC
+int seam_fdr_register_type(const char *name);
+
+/* -- calls that the program records itself --------------------------------- */
+
+/*
+ * An id for something that is no function of the compiler's: a request, a
+ * function of an interpreter, code made at run time.  Each call of this
+ * function gives a new id, so call it once for each name.  At most 255 bytes
+ * of @name are used.
+ *
+ * Returns the id; 0: there are no more (65536).  Threads: any one, not in a
+ * handler.  Uses malloc.
+ */
+SEAM_FDR_PUBLIC
+uint32_t seam_fdr_register_function(const char *name);
+
+/*
+ * Record the entry into @id, with @n arguments, at most
+ * SEAM_FDR_MAX_LOGGED_ARGUMENTS; the exit.  Entries and exits of a thread nest
+ * with those of its functions.
+ *
+ * Any thread, in handlers too.  Do nothing while nothing is recorded.  Cost:
+ * 40 ns, with arguments 50 ns.
+ */
+SEAM_FDR_PUBLIC
+void seam_fdr_log_entry(uint32_t id, const uint64_t *arguments, unsigned n);
+SEAM_FDR_PUBLIC
+void seam_fdr_log_exit(uint32_t id);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SEAM_FDR_H */

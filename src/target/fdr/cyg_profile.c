@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cyg_profile.c - a function's address to its id, and a record of its call
+ *
+ * Functions are numbered in an array, in the order in which they were met.  A
+ * hash table has numbers, + 1: a slot is set once, from 0, by compare and swap,
+ * after the function's place in the array is complete.  Who comes second with
+ * the same function uses the number in the slot, and his own is not used.
+ * Nothing is ever removed: an address may be another function's after dlclose(),
+ * which then has the same id.
+ *
+ * Neighbours in the program are neighbours in the table, so it takes memory as
+ * the program's functions do.
+ */
+#include "target/fdr/cyg_profile.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "target/fdr/checked.h"
+#include "target/fdr/ids.h"
+#include "target/fdr/plain_record.h"
+#include "target/fdr/thread_area.h"
+#include "wire/xray/xray_chunk.h"
+
+enum {
+	N_SLOTS = 2 * SEAM_FDR_CYG_FUNCTIONS,
+	MAX_PROBES = 1024,
+	/* of a function's beginning; -falign-functions is 16 by default */
+	ADDRESS_SHIFT = 4,
+	FAR_SHIFT = 25,
+};
+
+struct cyg_function {
+	_Atomic uint64_t address;	/* 0: not used */
+	uint32_t id;
+};
+
+static struct cyg_function *functions;
+static _Atomic uint32_t *slots;
+static _Atomic uint32_t n_functions;
+static _Atomic bool is_on;
+
+/* ---- address to id ---- */
+
+/* A new number; its function has no slot yet.  0: there are too many. */
+static uint32_t new_number(uint64_t address)
+{
+	/* relaxed, also below: the slot's compare and swap publishes it */
+	uint32_t n = atomic_fetch_add_explicit(&n_functions, 1,
+					       memory_order_relaxed);
+
+	if (n >= SEAM_FDR_CYG_FUNCTIONS) {
+		atomic_store_explicit(&n_functions, SEAM_FDR_CYG_FUNCTIONS,
+				      memory_order_relaxed);
+		return 0;
+	}
+	functions[n].id = seam_fdr_new_ids(1);
+	atomic_store_explicit(&functions[n].address, address,
+			      memory_order_relaxed);
+	return functions[n].id ? n + 1 : 0;
+}
+
+static uint32_t first_slot(uint64_t address)
+{
+	/* images are far from each other: each begins somewhere else */
+	uint64_t far = (address >> FAR_SHIFT) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (uint32_t)((address >> ADDRESS_SHIFT) + (far >> 32)) &
+	       (N_SLOTS - 1);
+}
+
+static bool is_function(uint32_t number, uint64_t address)
+{
+	return atomic_load_explicit(&functions[number - 1].address,
+				    memory_order_relaxed) == address;
+}
+
+/* Set the empty @slot, or find who was first: its number; 0: none left. */
+static uint32_t fill(_Atomic uint32_t *slot, uint64_t address)
+{
+	uint32_t number = new_number(address), was = 0;
+
+	if (!number)
+		return 0;
+	/* release: the number's function is whole; acquire: likewise */
+	if (atomic_compare_exchange_strong_explicit(slot, &was, number,
+			memory_order_acq_rel, memory_order_acquire))
+		return number;
+	atomic_store_explicit(&functions[number - 1].address, 0,
+			      memory_order_relaxed);
+	return was;
+}
+
+/* 0: it has none, and can have none. */
+static uint32_t id_of(uint64_t address)
+{
+	uint32_t at = first_slot(address);
+
+	for (int i = 0; i < MAX_PROBES; i++) {
+		_Atomic uint32_t *slot = &slots[(at + (uint32_t)i) &
+						(N_SLOTS - 1)];
+		/* acquire: pairs with the release in fill() */
+		uint32_t number = atomic_load_explicit(slot,
+						       memory_order_acquire);
+
+		if (!number)
+			number = fill(slot, address);
+		if (!number)
+			return 0;
+		if (is_function(number, address))
+			return functions[number - 1].id;
+	}
+	return 0;
+}
+
+/* ---- records ---- */
+
+/* In the function that the program calls, for the frame's address. */
+static inline __attribute__((always_inline))
+void call(const void *function, enum seam_xray_kind action)
+{
+	uint32_t id, word;
+
+	/* acquire: the tables; pairs with the release in begin */
+	if (!atomic_load_explicit(&is_on, memory_order_acquire))
+		return;
+	id = id_of((uint64_t)(uintptr_t)function);
+	word = seam_xray_word(id, action);
+	if (!id)
+		seam_fdr_source->lose();
+	else if (seam_fdr_is_checked(id))
+		seam_fdr_check_compiled(word,
+					(uint64_t)__builtin_dwarf_cfa());
+	else
+		seam_fdr_record_plain(word);
+}
+
+/* Source: GCC manual, "Instrumentation Options", -finstrument-functions */
+__attribute__((visibility("default")))
+void __cyg_profile_func_enter(void *function, void *call_site);
+__attribute__((visibility("default")))
+void __cyg_profile_func_exit(void *function, void *call_site);
+
+void __cyg_profile_func_enter(void *function, void *call_site)
+{
+	(void)call_site;
+	call(function, SEAM_XRAY_ENTRY);
+}
+
+void __cyg_profile_func_exit(void *function, void *call_site)
+{
+	(void)call_site;
+	call(function, SEAM_XRAY_EXIT);
+}
+
+/* ---- begin ---- */
+
+static void *map(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+int seam_fdr_cyg_init(void)
+{
+	if (!functions)
+		functions = map(SEAM_FDR_CYG_FUNCTIONS * sizeof(*functions));
+	if (!slots)
+		slots = map(N_SLOTS * sizeof(*slots));
+	return functions && slots ? 0 : -ENOMEM;
+}
+
+void seam_fdr_cyg_set(bool on)
+{
+	/* release: the tables; pairs with the acquire in call() */
+	atomic_store_explicit(&is_on, on, memory_order_release);
+}
+
+uint32_t seam_fdr_cyg_count(void)
+{
+	uint32_t n = atomic_load(&n_functions);
+
+	return n < SEAM_FDR_CYG_FUNCTIONS ? n : SEAM_FDR_CYG_FUNCTIONS;
+}
+
+bool seam_fdr_cyg_function(uint32_t i, uint64_t *address, uint32_t *id)
+{
+	*address = atomic_load(&functions[i].address);
+	*id = functions[i].id;
+	return *address != 0 && *id != 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cyg_profile.h - programs built with gcc's or clang's -finstrument-functions
+ *
+ * Their functions call __cyg_profile_func_enter() and _exit(), which are in
+ * this library.  There is no list of them: a function gets an id when it is
+ * first called, by its address.  Calls are paired as the compiler has it: gcc
+ * and clang call exit on the way of an exception too, longjmp() does not.
+ *
+ * From handlers: no lock, no allocation.
+ */
+#ifndef SEAM_FDR_CYG_PROFILE_H
+#define SEAM_FDR_CYG_PROFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Functions beyond that are not recorded, and their calls count as lost. */
+enum { SEAM_FDR_CYG_FUNCTIONS = 1 << 20 };
+
+/* Set up, once; record from now on, or not any more.  0 or -ENOMEM. */
+int seam_fdr_cyg_init(void);
+void seam_fdr_cyg_set(bool is_on);
+
+/*
+ * Functions that have ids, in their order: the number of them, and the
+ * address of number @i with its id; false: it has none, as where two threads
+ * met it at once.
+ */
+uint32_t seam_fdr_cyg_count(void);
+bool seam_fdr_cyg_function(uint32_t i, uint64_t *address, uint32_t *id);
+
+#endif /* SEAM_FDR_CYG_PROFILE_H */
