@@ -498,32 +498,6 @@ HIDDEN static void arguments_and_events(void)
 	ok(good, "arguments and events of any size, at any place in a chunk");
 }
 
-HIDDEN static void rewinds(void)
-{
-	const uint32_t a = seam_xray_word(5, SEAM_XRAY_ENTRY),
-		       b = seam_xray_word(6, SEAM_XRAY_ENTRY);
-	const uint64_t arguments[] = { (uint64_t)a << 56 };
-	uint64_t at;
-	bool good;
-
-	begin(1);
-	leaf();
-	at = mine()->cursor;
-	seam_fdr_record(a, NULL, 0);
-	seam_fdr_record(b, NULL, 0);
-	good = !seam_fdr_rewind(a, UINT64_MAX) && !seam_fdr_rewind(b, 0) &&
-	       seam_fdr_rewind(b, UINT64_MAX) && seam_fdr_rewind(a, UINT64_MAX);
-	good &= mine()->cursor == at;
-	leaf();
-	/* what only looks like that entry */
-	seam_fdr_record(b | (uint32_t)SEAM_XRAY_ENTRY_ARGS << 1, arguments, 1);
-	good &= !seam_fdr_rewind(a, UINT64_MAX);
-	seam_fdr_event(SEAM_XRAY_CUSTOM, 0,
-		       (const uint32_t[]) { a, 77, a, 77, a, 77 }, 24);
-	good &= !seam_fdr_rewind(a, UINT64_MAX);
-	ok(good, "an entry is taken back if it is the last record");
-}
-
 HIDDEN int main(int argc, char **argv)
 {
 	const struct patcher_code *code = argc > 1 && argv[1][0] == 'c' ?
@@ -549,6 +523,5 @@ HIDDEN int main(int argc, char **argv)
 	full();
 	no_area();
 	arguments_and_events();
-	rewinds();
 	return failed;
 }

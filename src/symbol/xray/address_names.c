@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "symbol/elf/elf_symbols.h"
-#include "symbol/names/demangle.h"
+#include "base/demangle.h"
 
 enum {
 	NAMES = 1,
