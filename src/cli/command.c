@@ -345,10 +345,12 @@ static int store(const struct parser *p, struct match m, const char *value)
 		*(bool *)member = true;
 		return 0;
 	}
-	if (!value) {	/* optional, and not given */
+	if (!value && option->kind != SEAM_OPTION_STRINGS) {
 		*(const char **)member = "";
 		return 0;
 	}
+	if (!value)	/* optional, and not given */
+		value = "";
 	rc = check_choice(p, option, value);
 	if (rc)
 		return rc;

@@ -222,7 +222,7 @@ void seam_program_ring_copy(struct seam_services *s,
 		copy_overwritten(s, ring, in);
 	if (g->aux_bytes && !g->aux_free_running && !ring->service->aux_unit)
 		copy_aux(ring, in);
-	else if (g->aux_bytes && in->is_complete)
+	else if (g->aux_bytes && g->aux_free_running && in->is_complete)
 		copy_free_running(ring, in);
 	preview_copy(s, ring, in);
 }

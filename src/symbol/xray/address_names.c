@@ -6,9 +6,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/demangle.h"
 #include "base/file.h"
 #include "symbol/elf/elf_symbols.h"
-#include "base/demangle.h"
 
 enum {
 	NAMES = 1,
