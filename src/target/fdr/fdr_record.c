@@ -35,6 +35,7 @@ enum outcome {
 	DONE,
 	AGAIN,		/* something came in between, or was prepared */
 	LOST,		/* there is no room */
+	PAUSED,		/* no chunk may begin */
 };
 
 /* What is to be recorded. */
@@ -109,18 +110,21 @@ static uint64_t position(uint64_t cursor)
 	return cursor & SEAM_RING_AUX_POSITION;
 }
 
-static bool has_room(const struct seam_fdr_area *area, uint64_t at,
-		     uint64_t tsc)
+/* DONE: a chunk may begin at @at. */
+static enum outcome find_room(const struct seam_fdr_area *area, uint64_t at,
+			      uint64_t tsc)
 {
 	if (!seam_fdr_may_begin_chunk(tsc))
-		return false;
+		return PAUSED;
 	/*
 	 * acquire: A in ring/producer/aux_producer.c; an invalid tail leaves
 	 * no room
 	 */
-	return !area->tail ||
-	       at - atomic_load_explicit(area->tail, memory_order_acquire) <=
-	       area->size - CHUNK;
+	if (area->tail &&
+	    at - atomic_load_explicit(area->tail, memory_order_acquire) >
+	    area->size - CHUNK)
+		return LOST;
+	return DONE;
 }
 
 /* A handler may have gone further than @end. */
@@ -242,10 +246,15 @@ static enum outcome try(struct seam_fdr_state *state, const struct item *item)
 
 	look(&view, state);
 	if (view.cursor % CHUNK == 0) {
-		if (!has_room(&state->area, position(view.cursor),
-			      view.tsc))
-			return seam_fdr_call_saved(make_room, &state->area) ?
-			       AGAIN : LOST;
+		enum outcome room_here = find_room(&state->area,
+						   position(view.cursor),
+						   view.tsc);
+
+		if (room_here == LOST &&
+		    seam_fdr_call_saved(make_room, &state->area))
+			return AGAIN;
+		if (room_here != DONE)
+			return room_here;
 		return (enum outcome)seam_fdr_call_saved(begin_chunk, state);
 	}
 	put = put_of(&view, 0);
@@ -267,10 +276,11 @@ static enum outcome try(struct seam_fdr_state *state, const struct item *item)
 	return commit(&view, &put);
 }
 
-static void lose(struct seam_fdr_state *state)
+static void lose(struct seam_fdr_state *state, enum outcome why)
 {
 	if (state)
-		seam_local_add(state->area.n_lost, 1);
+		seam_local_add(why == PAUSED && state->area.n_paused ?
+			       state->area.n_paused : state->area.n_lost, 1);
 	else if (seam_fdr_source)
 		seam_fdr_source->lose();
 }
@@ -287,8 +297,8 @@ static void record(const struct item *item)
 		state = seam_fdr_thread();
 		outcome = state ? try(state, item) : LOST;
 	}
-	if (outcome == LOST)
-		lose(state);
+	if (outcome != DONE)
+		lose(state, outcome);
 	if (block)
 		seam_fdr_unblock(blocked);
 }

@@ -24,6 +24,8 @@ struct seam_fdr_area {
 	_Atomic uint64_t *reserved;
 	const _Atomic uint64_t *tail;	/* read up to; NULL: free-running */
 	_Atomic uint64_t *n_lost;	/* records, for want of room */
+	/* those that began no chunk after a trigger; NULL: @n_lost */
+	_Atomic uint64_t *n_paused;
 	const struct seam_ring_wakeup *wakeup;	/* NULL: nobody to wake */
 	uint32_t slot;			/* the source's own */
 	uint64_t word;			/* likewise */

@@ -50,12 +50,17 @@ static int claim_ring(uint32_t tid, struct seam_fdr_area *area)
 {
 	struct seam_ring_control *control;
 	struct seam_ring_claim claim;
+	int r;
 
 	/* a thread that tries again is counted once */
 	if (area->word == REFUSED && !seam_ring_memory_has_free(memory()))
 		return -ENOSPC;
-	if (seam_link_client_claim(&seam_fdr_link, SEAM_FDR_SERVICE_CALLS, tid,
-				   &claim)) {
+	r = seam_link_client_claim(&seam_fdr_link, SEAM_FDR_SERVICE_CALLS, tid,
+				   &claim);
+	/* the recorder prepares more, and takes over those that were closed */
+	if (r < 0 || !seam_ring_memory_has_free(memory()))
+		seam_ring_wakeup_send(&seam_fdr_link.wakeup);
+	if (r < 0) {
 		area->word = REFUSED;
 		return -ENOSPC;
 	}
@@ -68,6 +73,7 @@ static int claim_ring(uint32_t tid, struct seam_fdr_area *area)
 		.tail = claim.aux.free_running ? NULL : &control->aux_tail,
 		.n_lost = &control->program.n_skipped[0],
 		.held = &control->program.aux_held,
+		.n_paused = &control->program.n_skipped[1],
 		.wakeup = &seam_fdr_link.wakeup,
 		.slot = claim.slot, .word = claim.word, .ring = claim.ring,
 	};
