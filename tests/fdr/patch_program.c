@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * patch_program.c - calls that patched.py knows the number of
+ *
+ *	patch_program [WORD...]		leaf() 10 times, and for each WORD more
+ *
+ * It is built in many ways, also as C++, and so has nothing that one of them
+ * does not have.  Only what is MARKED has XRay's sleds.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifdef __clang__
+#define MARKED __attribute__((noinline, xray_always_instrument))
+#define MARKED_ARGS __attribute__((noinline, xray_always_instrument,	\
+				   xray_log_args(1)))
+#define UNMARKED __attribute__((noinline, xray_never_instrument))
+#else
+#define MARKED __attribute__((noipa))
+#define MARKED_ARGS MARKED
+#define UNMARKED __attribute__((noipa))
+#endif
+
+#define HIDE() __asm__ volatile("" ::: "memory")
+
+MARKED int leaf(int x)
+{
+	HIDE();
+	return x + 1;
+}
+
+MARKED int fibonacci(int x)
+{
+	int r = x < 2 ? x : fibonacci(x - 1) + fibonacci(x - 2);
+
+	/* or compilers make a loop of it */
+	HIDE();
+	return r;
+}
+
+#ifdef __cplusplus
+namespace space {
+template <class T, class U> struct box {
+	MARKED static T method(T x)
+	{
+		HIDE();
+		return x * 2;
+	}
+};
+}
+
+MARKED int thrower(int x)
+{
+	HIDE();
+	if (x & 1)
+		throw x;
+	return x;
+}
+
+MARKED int catcher(int x)
+{
+	try {
+		return thrower(x);
+	} catch (int) {
+		return 0;
+	}
+}
+#endif
+
+#ifdef __clang__
+MARKED int tail_caller(int x)
+{
+	HIDE();
+	return leaf(x);
+}
+
+MARKED_ARGS int logged(int x)
+{
+	HIDE();
+	return x;
+}
+
+MARKED void events(void)
+{
+	static const char text[] = "12345";
+
+	__xray_customevent(text, 5);
+#ifdef HAS_TYPED
+	__xray_typedevent(7, text, 5);
+#endif
+}
+#endif
+
+UNMARKED static void *thread(void *n)
+{
+	for (size_t i = 0; i < (size_t)n; i++)
+		leaf((int)i);
+	return NULL;
+}
+
+UNMARKED static void with_library(const char *path, int n)
+{
+	void *library = dlopen(path, RTLD_NOW);
+	int (*f)(int);
+
+	if (!library) {
+		printf("%s\n", dlerror());
+		exit(1);
+	}
+	f = (int (*)(int))dlsym(library, "library_leaf");
+	for (int i = 0; i < n; i++)
+		f(i);
+	dlclose(library);
+}
+
+/* Kill the process for each system call but those that it needs to end. */
+UNMARKED static void filter(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {
+		sizeof(code) / sizeof(code[0]), code };
+
+	fflush(stdout);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0))
+		_exit(3);
+	for (int i = 0; i < 100000; i++)
+		leaf(i);
+	if (write(1, "filtered\n", 9) != 9)
+		_exit(4);
+	_exit(0);
+}
+
+UNMARKED static void do_word(const char *word)
+{
+	pthread_t other;
+
+	if (!strcmp(word, "more"))
+		for (int i = 0; i < 100; i++)
+			leaf(i);
+	else if (!strcmp(word, "fork") && fork() == 0)
+		for (int i = 0; i < 7; i++)
+			leaf(i);
+	else if (!strcmp(word, "wait"))
+		while (wait(NULL) > 0 || errno == EINTR)
+			continue;
+	else if (!strcmp(word, "thread") &&
+		 !pthread_create(&other, NULL, thread, (void *)1000))
+		pthread_join(other, NULL);
+	else if (!strcmp(word, "filter"))
+		filter();
+	else if (word[0] == '/')
+		with_library(word, 5);
+#ifdef LINKED
+	else if (!strcmp(word, "linked"))
+		for (int i = 0; i < 3; i++)
+			((int (*)(int))LINKED)(i);
+#endif
+}
+
+UNMARKED int main(int argc, char **argv)
+{
+	int sum = 0;
+
+	for (int i = 0; i < 10; i++)
+		sum += leaf(i);
+	sum += fibonacci(10);
+#ifdef __clang__
+	for (int i = 0; i < 4; i++)
+		sum += tail_caller(i) + logged(i);
+	events();
+#endif
+#ifdef __cplusplus
+	for (int i = 0; i < 6; i++)
+		sum += catcher(i) + space::box<int, long>::method(i);
+#endif
+	for (int i = 1; i < argc; i++)
+		do_word(argv[i]);
+	printf("sum %d\n", sum);
+	return 0;
+}
