@@ -2,8 +2,9 @@
 /*
  * seam/fdr.h - a flight data recorder for function calls
  *
- * For programs built with "clang -fxray-instrument", with -finstrument-functions
- * (gcc, clang), or, entries only, with -fpatchable-function-entry or -mfentry.
+ * For programs built with "clang -fxray-instrument", with gcc's or clang's
+ * -finstrument-functions, or, entries only, with -fpatchable-function-entry or
+ * -mfentry.
  * Their functions are recorded exactly, each entry and exit with its time, at
  * the cost of reading the time stamp counter.  "seam record --trace" does so
  * without a change of the program; with this header it decides itself:
@@ -35,8 +36,8 @@
  * fixed size; nothing is written before seam_fdr_snapshot() or seam_fdr_stop().
  *
  * At the end.  exit() and return from main() stop the recording as
- * seam_fdr_stop() does.  Without a recorder, _exit(), a crash or SIGKILL lose of
- * each thread what it has not written, 128 KiB at most (a flight recorder:
+ * seam_fdr_stop() does.  Without a recorder, _exit(), a crash and SIGKILL lose
+ * what a thread has not written, 128 KiB at most (a flight recorder:
  * everything); the log is readable up to there, function names are then read
  * from the program with "seam calls --map PROGRAM".
  *
@@ -91,16 +92,21 @@ enum {
  *	depth=N			forget calls below N others
  *	args=N			with the first N integer arguments, at most 6
  *	flight=1		a flight recorder
+ *	trigger=T,...		FUNCTION>TIME, calls:FUNCTION or signal:NAME:
+ *				a flight recorder keeps what led up to the first
+ *				one, and records nothing after it
+ *	after=TIME		but for so long
  *	out=DIR			the bundle; default NAME-PID.seam in the current
  *				folder; replaced if it is one of a program.  Not
  *				used under a recorder
  *
  * Without GLOBs no symbols are needed: stripped programs can be recorded.
  *
- * Returns 0; -EINVAL: @options is not of that form; -EALREADY: it records
- * already; -EPERM: the program has other rights than its user (AT_SECURE);
- * -ENOTSUP: this machine; -EEXIST: out= is something else; -ENOMEM; or -errno of
- * what could not be made.
+ * Returns 0; -EINVAL: @options is not of that form, or flight= is not as at
+ * the first start; -EALREADY: it records already; -EPERM: the program has other
+ * rights than its user (AT_SECURE), or a seccomp filter was set; -ENOTSUP:
+ * this machine; -EEXIST: out= is something else; -ENOMEM; or -errno of what
+ * could not be made.
  *
  * Threads: any one, not in a handler.  Uses malloc.  Cost: 1 ms, and with
  * GLOBs the reading of all symbols.

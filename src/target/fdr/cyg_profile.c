@@ -6,8 +6,8 @@
  * hash table has numbers, + 1: a slot is set once, from 0, by compare and swap,
  * after the function's place in the array is complete.  Who comes second with
  * the same function uses the number in the slot, and his own is not used.
- * Nothing is ever removed: an address may be another function's after dlclose(),
- * which then has the same id.
+ * Nothing is ever removed: after dlclose() an address may be that of another
+ * function, which then has the same id.
  *
  * Neighbours in the program are neighbours in the table, so it takes memory as
  * the program's functions do.

@@ -108,7 +108,7 @@ int seam_fdr_unpatch_id(uint32_t id)
 	return set_wanted_id(id, false);
 }
 
-struct search {
+struct glob_search {
 	const char *glob;
 	uint32_t *ids;
 	size_t room, n;
@@ -116,7 +116,7 @@ struct search {
 
 static int compare_name(void *context, const struct seam_fdr_function *f)
 {
-	struct search *search = context;
+	struct glob_search *search = context;
 
 	if (!f->name || !seam_fdr_name_is_of(search->glob, f->name))
 		return 0;
@@ -128,7 +128,7 @@ static int compare_name(void *context, const struct seam_fdr_function *f)
 
 int64_t seam_fdr_find(const char *glob, uint32_t *ids, size_t n)
 {
-	struct search search = { .glob = glob, .ids = ids, .room = n };
+	struct glob_search search = { .glob = glob, .ids = ids, .room = n };
 	int r;
 
 	if (!is_on())

@@ -98,8 +98,9 @@ int seam_fdr_manifest_write(const char *folder,
 	snprintf(path, sizeof(path), "%s/meta.json", folder);
 	snprintf(part, sizeof(part), "%s/meta.json.part", folder);
 	seam_fdr_text_begin(&t, part);
-	seam_fdr_text_put(&t, "{\"schema\":\"seam.bundle/1\",\"version\":\"seam "
-			  SEAM_VERSION "\",\"complete\":");
+	seam_fdr_text_put(&t, "{\"schema\":\"seam.bundle/1\","
+			  "\"version\":\"seam " SEAM_VERSION "\","
+			  "\"complete\":");
 	seam_fdr_text_put(&t, counts ? "true" : "false");
 	seam_fdr_text_put(&t, is_flight ? ",\"overwrite\":true" :
 					  ",\"overwrite\":false");

@@ -41,7 +41,7 @@ enum slot_state {
 };
 
 /* A thread's.  Its thread writes, but where @lock says otherwise. */
-struct slot {
+struct own_slot {
 	_Atomic uint64_t cursor, reserved;
 	_Atomic uint64_t n_lost;
 	_Atomic uint32_t state;
@@ -59,7 +59,7 @@ struct own_process {
 	_Atomic uint64_t n_records, n_lost, n_bad_bytes, n_ends;
 	_Atomic int error;
 	_Atomic uint32_t log_lock;	/* of the log, whichever it is */
-	struct slot slots[SEAM_FDR_OWN_AREAS];
+	struct own_slot slots[SEAM_FDR_OWN_AREAS];
 };
 
 static struct own_process *own;
@@ -71,7 +71,7 @@ static bool has_membarrier;
 
 /* ---- slots ---- */
 
-static uint64_t position_of(struct slot *s)
+static uint64_t position_of(struct own_slot *s)
 {
 	/* acquire: the records before it; the owner stores it after them */
 	return atomic_load_explicit(&s->cursor, memory_order_acquire) &
@@ -96,7 +96,7 @@ static void unlock(_Atomic uint32_t *word)
 	atomic_store_explicit(word, 0, memory_order_release);
 }
 
-static bool take(struct slot *s, uint32_t from)
+static bool take(struct own_slot *s, uint32_t from)
 {
 	/* acquire: what the last owner did; pairs with the release in give() */
 	return atomic_compare_exchange_strong_explicit(&s->state, &from,
@@ -104,13 +104,13 @@ static bool take(struct slot *s, uint32_t from)
 			memory_order_relaxed);
 }
 
-static void give(struct slot *s, uint32_t state)
+static void give(struct own_slot *s, uint32_t state)
 {
 	atomic_store_explicit(&s->state, state, memory_order_release);
 }
 
 /* Memory for one slot, once; the areas are kept for the next thread. */
-static bool has_memory(struct slot *s)
+static bool has_memory(struct own_slot *s)
 {
 	size_t bytes = settings.area_bytes + CHUNK;
 	void *p;
@@ -127,7 +127,7 @@ static bool has_memory(struct slot *s)
 	return true;
 }
 
-static struct slot *take_free(void)
+static struct own_slot *take_free(void)
 {
 	for (uint32_t i = 0; i < n_slots; i++)
 		if (take(&own->slots[i], SLOT_FREE))
@@ -136,14 +136,14 @@ static struct slot *take_free(void)
 }
 
 /* That of the thread that ended first. */
-static struct slot *take_ended(void)
+static struct own_slot *take_ended(void)
 {
-	struct slot *first;
+	struct own_slot *first;
 
 	do {
 		first = NULL;
 		for (uint32_t i = 0; i < n_slots; i++) {
-			struct slot *s = &own->slots[i];
+			struct own_slot *s = &own->slots[i];
 
 			/* relaxed, also below: take() decides */
 			if (atomic_load_explicit(&s->state,
@@ -185,7 +185,7 @@ static void count_own(const struct seam_fdr_own_counts *counts)
 					       counts->error);
 }
 
-static const uint8_t *chunk_at(const struct slot *s, uint64_t position)
+static const uint8_t *chunk_at(const struct own_slot *s, uint64_t position)
 {
 	return s->bytes + (position & (settings.area_bytes - 1));
 }
@@ -200,7 +200,7 @@ static uint64_t wall_us(const struct seam_xray_chunk *found)
  * The first @size bytes of a chunk, to @log; NULL: that of the process, and
  * where there is none they are lost.
  */
-static void write_chunk(struct slot *s, const uint8_t *chunk, size_t size,
+static void write_chunk(struct own_slot *s, const uint8_t *chunk, size_t size,
 			struct seam_xray_log *log,
 			struct seam_fdr_own_counts *counts)
 {
@@ -223,7 +223,7 @@ static void write_chunk(struct slot *s, const uint8_t *chunk, size_t size,
 }
 
 /* All chunks up to @end, which begins one. */
-static void write_chunks(struct slot *s, uint64_t end,
+static void write_chunks(struct own_slot *s, uint64_t end,
 			 struct seam_xray_log *log,
 			 struct seam_fdr_own_counts *counts)
 {
@@ -240,7 +240,7 @@ static void write_chunks(struct slot *s, uint64_t end,
 
 static int claim(uint32_t tid, struct seam_fdr_area *area)
 {
-	struct slot *s = own ? take_free() : NULL;
+	struct own_slot *s = own ? take_free() : NULL;
 
 	(void)tid;
 	if (own && !s)
@@ -262,7 +262,8 @@ static int claim(uint32_t tid, struct seam_fdr_area *area)
 		.bytes = s->bytes, .size = settings.area_bytes,
 		.cursor = &s->cursor, .reserved = &s->reserved,
 		.tail = settings.is_flight ? NULL : &s->tail,
-		.n_lost = &s->n_lost, .held = &s->held, .slot = (uint32_t)(s - own->slots),
+		.n_lost = &s->n_lost, .held = &s->held,
+		.slot = (uint32_t)(s - own->slots),
 	};
 	return 0;
 }
@@ -270,7 +271,7 @@ static int claim(uint32_t tid, struct seam_fdr_area *area)
 /* The area is full: its thread writes it.  Signals are not blocked. */
 static bool make_room(struct seam_fdr_area *area)
 {
-	struct slot *s = &own->slots[area->slot];
+	struct own_slot *s = &own->slots[area->slot];
 	struct seam_fdr_own_counts counts = { 0 };
 	uint64_t blocked, end;
 
@@ -288,7 +289,7 @@ static bool make_room(struct seam_fdr_area *area)
 }
 
 /* Its thread's last chunk is not full; no one seals it any more. */
-static void write_rest(struct slot *s, struct seam_xray_log *log,
+static void write_rest(struct own_slot *s, struct seam_xray_log *log,
 		       struct seam_fdr_own_counts *counts)
 {
 	uint64_t end = position_of(s), at = end & ~(uint64_t)(CHUNK - 1);
@@ -303,7 +304,7 @@ static void write_rest(struct slot *s, struct seam_xray_log *log,
 
 static void close_slot(struct seam_fdr_area *area)
 {
-	struct slot *s = &own->slots[area->slot];
+	struct own_slot *s = &own->slots[area->slot];
 	struct seam_fdr_own_counts counts = { 0 };
 
 	if (settings.is_flight) {
@@ -324,9 +325,21 @@ static void lose(void)
 		add(&own->n_lost, 1);
 }
 
+/*
+ * A trigger's record: there is nobody to send it to, but what led up to it is
+ * to be kept, and so the flight recorder stays frozen until its end.
+ */
+static bool send(struct seam_fdr_area *area, const void *payload, size_t bytes)
+{
+	(void)area;
+	(void)payload;
+	(void)bytes;
+	return settings.is_flight;
+}
+
 const struct seam_fdr_source seam_fdr_source_own = {
 	.claim = claim, .close = close_slot, .lose = lose,
-	.make_room = make_room,
+	.make_room = make_room, .send = send,
 };
 
 /* ---- on request ---- */
@@ -342,7 +355,7 @@ static void restart_others(void)
  * Make the owner go on in a chunk of its own.  Returns where it had come to;
  * without membarrier, the start of the chunk, so the rest is left to it.
  */
-static uint64_t seal(struct slot *s)
+static uint64_t seal(struct own_slot *s)
 {
 	for (int i = 0; has_membarrier && i < MAX_SEALS; i++) {
 		uint64_t before = atomic_load(&s->cursor);
@@ -363,7 +376,7 @@ static uint64_t seal(struct slot *s)
 }
 
 /* Of a full trace: what is there, once. */
-static void write_new(struct slot *s, struct seam_xray_log *log,
+static void write_new(struct own_slot *s, struct seam_xray_log *log,
 		      struct seam_fdr_own_counts *counts)
 {
 	uint64_t end = seal(s), at = end & ~(uint64_t)(CHUNK - 1);
@@ -379,7 +392,8 @@ static void write_new(struct slot *s, struct seam_xray_log *log,
  * Copy a chunk of an area that overwrites itself.  False: it was overwritten
  * meanwhile.
  */
-static bool copy_chunk(struct slot *s, uint64_t at, size_t size, uint8_t *to)
+static bool copy_chunk(struct own_slot *s, uint64_t at, size_t size,
+		       uint8_t *to)
 {
 	memcpy(to, chunk_at(s, at), size);
 	/* acquire fence: the copy comes before the load; pairs with the
@@ -390,7 +404,7 @@ static bool copy_chunk(struct slot *s, uint64_t at, size_t size, uint8_t *to)
 }
 
 /* Of a flight recorder: what is still there. */
-static void write_copy(struct slot *s, struct seam_xray_log *log,
+static void write_copy(struct own_slot *s, struct seam_xray_log *log,
 		       uint8_t *buffer, struct seam_fdr_own_counts *counts)
 {
 	uint64_t end = position_of(s), at = atomic_load(&s->tail);
@@ -406,7 +420,7 @@ static void write_copy(struct slot *s, struct seam_xray_log *log,
 	}
 }
 
-static void write_slot(struct slot *s, struct seam_xray_log *log,
+static void write_slot(struct own_slot *s, struct seam_xray_log *log,
 		       uint8_t *buffer, struct seam_fdr_own_counts *counts)
 {
 	uint32_t state = atomic_load(&s->state);
@@ -455,7 +469,7 @@ void seam_fdr_own_discard(void)
 	uint64_t blocked = seam_fdr_block();
 
 	for (uint32_t i = 0; own && i < n_slots; i++) {
-		struct slot *s = &own->slots[i];
+		struct own_slot *s = &own->slots[i];
 
 		lock(&s->lock);
 		seal(s);

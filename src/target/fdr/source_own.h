@@ -50,7 +50,8 @@ struct seam_fdr_own_counts {
 
 /*
  * Set up, before the first sled is patched; again only while nothing is
- * patched, and of the same sizes.  Returns 0; -EINVAL; -ENOMEM, -ENOSYS (before Linux 4.14).
+ * patched, and of the same sizes.  Returns 0; -EINVAL; -ENOMEM; -ENOSYS before
+ * Linux 4.14.
  */
 int seam_fdr_own_begin(const struct seam_fdr_own_settings *settings);
 
@@ -58,10 +59,10 @@ int seam_fdr_own_begin(const struct seam_fdr_own_settings *settings);
 void seam_fdr_own_discard(void);
 
 /*
- * Write to @log, NULL: that of the process, what all threads have recorded.  A full trace: once, and what
- * is recorded from now on will be in a chunk of its own; a flight recorder: as
- * often as wanted.  Threads may record meanwhile.  Returns 0 or the first
- * -errno.
+ * Write to @log, NULL: that of the process, what all threads have recorded.  A
+ * full trace: once, and what is recorded from now on will be in a chunk of its
+ * own; a flight recorder: as often as wanted.  Threads may record meanwhile.
+ * Returns 0 or the first -errno.
  *
  * @counts are set to what was written; NULL: the process' own have it too.
  */

@@ -237,8 +237,12 @@ static int begin_source(const char **step)
 /* A flight recorder's triggers need to know what is copied. */
 static void resume_triggers(void)
 {
+	/* without a recorder the first one freezes until the end */
+	static const _Atomic uint32_t never;
 	struct seam_ring_control *control;
 
+	if (!process.address[0])
+		seam_fdr_triggers_resume_at(&never);
 	if (!process.address[0] || !process.options.n_triggers ||
 	    seam_fdr_announce_claim() < 0)
 		return;
