@@ -4,7 +4,9 @@
  *
  * A call is known by the address of its return address, from its entry to its
  * exit.  Exceptions and longjmp() leave frames without an exit, so calls are
- * not counted up and down: frames at or below that of a new call are gone.  A
+ * not counted up and down: frames at or below that of a new call are gone.
+ * (Those of a handler are further below: a frame that was left counts in it,
+ * until the function that caught calls another.)  A
  * signal handler on an alternate stack is above the calls that it interrupts,
  * wherever that stack is.
  *
