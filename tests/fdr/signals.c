@@ -2,9 +2,10 @@
 /*
  * signals.c - a timer's handler, instrumented as all else, in trampolines
  *
- * Threads call functions at random, by rules of a program of its own: calls,
- * recursion, tail calls, long jumps.  A timer interrupts each of them.  Each
- * thread notes what it does; the handler notes how much the thread had noted.
+ * Threads call functions at random: calls, recursion, tail calls, long jumps,
+ * exceptions (thrower.cc), and go from CPU to CPU.  A timer interrupts each of
+ * them.  Each thread notes what it does; the handler notes how much the thread
+ * had noted.
  * In the end the records must be that, call for call.
  *
  * usage: signals INTERRUPTIONS plain|checked [own|none]
@@ -23,6 +24,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <time.h>
@@ -56,7 +58,7 @@ extern const char etext;
 static __thread struct thread *me;
 static const char *library;		/* its code: from here to etext */
 static uint32_t id_leaf, id_recurse, id_tail, id_target, id_jump, id_outer,
-	id_handler, id_inner;
+	id_throws, id_catches, id_handler, id_inner;
 static uint64_t wanted;
 
 static _Atomic uint64_t n_interrupted;
@@ -74,6 +76,31 @@ HIDDEN static inline uint32_t any(void)
 {
 	me->random = me->random * 6364136223846793005ULL + 1442695040888963407;
 	return (uint32_t)(me->random >> 40);
+}
+
+void signals_note_throws(int entry);
+void signals_note_catches(int entry);
+void signals_throws(unsigned int n);
+void signals_catches(unsigned int n);
+
+HIDDEN void signals_note_throws(int entry)
+{
+	note(id_throws, entry ? SEAM_XRAY_ENTRY : SEAM_XRAY_EXIT);
+}
+
+HIDDEN void signals_note_catches(int entry)
+{
+	note(id_catches, entry ? SEAM_XRAY_ENTRY : SEAM_XRAY_EXIT);
+}
+
+HIDDEN static void go_to_any_cpu(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(any() % (uint32_t)sysconf(_SC_NPROCESSORS_CONF), &set);
+	/* may be one that we may not use */
+	sched_setaffinity(0, sizeof(set), &set);
 }
 
 SHOWN void leaf(void)
@@ -115,7 +142,7 @@ SHOWN void jump(void)
 SHOWN void outer(void)
 {
 	note(id_outer, SEAM_XRAY_ENTRY);
-	switch (any() % 8) {
+	switch (any() % 16) {
 	case 0:
 		recurse(any() % 8);
 		break;
@@ -124,6 +151,14 @@ SHOWN void outer(void)
 		break;
 	case 2:
 		tail(3);
+		break;
+	case 3:
+		if (any() % 16 == 0)
+			signals_catches(any() % 4);
+		break;
+	case 4:
+		if (any() % 1024 == 0)
+			go_to_any_cpu();
 		break;
 	default:
 		leaf();
@@ -317,6 +352,8 @@ HIDDEN int main(int argc, char **argv)
 	id_target = patcher_id((void *)target);
 	id_jump = patcher_id((void *)jump);
 	id_outer = patcher_id((void *)outer);
+	id_throws = patcher_id((void *)signals_throws);
+	id_catches = patcher_id((void *)signals_catches);
 	id_handler = patcher_id((void *)handler);
 	id_inner = patcher_id((void *)inner);
 	sigaction(SIGUSR1, &action, NULL);
