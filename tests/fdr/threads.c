@@ -5,7 +5,9 @@
  * The source of areas is a table of a few slots in shared memory, as the
  * recorder's rings are; each area is read when it is closed.  Prints TAP.
  *
- * usage: threads plain|checked [none]; none: where rseq is refused
+ * usage: threads plain|checked [none|keys]
+ *	none	rseq is refused
+ *	keys	so many keys are there that a thread's end is not noticed
  */
 #include "area_walk.h"
 #include "patcher.h"
@@ -49,6 +51,7 @@ struct shared {
 };
 
 static struct shared *shared;
+static bool unnoticed;			/* threads end without a destructor */
 static int n_tests;
 static bool failed;
 
@@ -134,7 +137,8 @@ HIDDEN static void close_area(struct seam_fdr_area *area)
 {
 	struct slot *slot = &shared->slots[area->slot];
 
-	shared->n_bad += slot->tid !=
+	/* another thread closes that of one which ended unnoticed */
+	shared->n_bad += !unnoticed && slot->tid !=
 			 (uint32_t)seam_fdr_syscall4(SYS_gettid, 0, 0, 0, 0);
 	shared->n_records += account(slot);
 	shared->n_closed++;
@@ -248,6 +252,28 @@ HIDDEN static void many_threads(void)
 	ok(is_whole(100 * N) && !shared->n_lost && shared->n_claims == N &&
 	   shared->n_closed == N,
 	   "4,000 short threads share 8 areas, and lose no record");
+}
+
+/* The program has all keys whose values take no allocation. */
+HIDDEN static void unnoticed_ends(void)
+{
+	enum { N = 100 };
+	uint64_t dead;
+
+	begin(N_SLOTS);
+	for (int i = 0; i < N; i++) {
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, short_thread, NULL);
+		pthread_join(thread, NULL);
+		if (i % N_SLOTS == N_SLOTS - 1)
+			pause_of(1 << 27);
+	}
+	/* the slots of the last are still theirs */
+	dead = shared->n_claims - shared->n_closed;
+	ok(shared->n_claims == N && !shared->n_lost && dead && dead <= N_SLOTS &&
+	   shared->n_records == 100 * (N - dead) && !shared->n_bad,
+	   "areas of threads that ended unnoticed are closed by others");
 }
 
 HIDDEN static void handler(int signal)
@@ -503,6 +529,9 @@ HIDDEN int main(int argc, char **argv)
 	const struct patcher_code *code = argc > 1 && argv[1][0] == 'c' ?
 					  &patcher_checked : &patcher_plain;
 
+	unnoticed = argc > 2 && !strcmp(argv[2], "keys");
+	for (int i = 0; unnoticed && i < 32; i++)
+		pthread_key_create(&(pthread_key_t) { 0 }, NULL);
 	/* the table is of the program's children too */
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -510,6 +539,11 @@ HIDDEN int main(int argc, char **argv)
 	if (shared == MAP_FAILED || seam_fdr_thread_init(&source))
 		return 2;
 	patcher_patch(code);
+	if (unnoticed) {
+		printf("1..1\n");
+		unnoticed_ends();
+		return failed;
+	}
 	printf("1..15\n");
 	migration();
 	long_pause();

@@ -4,16 +4,15 @@
 
 #include "target/fdr/rseq.h"
 #include "target/fdr/system.h"
+#include "target/fdr/thread_states.h"
 #include "target/fdr/trampolines.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <sys/mman.h>
 
 enum {
-	N_STATES = 1 << 14,		/* threads that record at a time */
-	PER_WORD = 64,
 	RETRY_TICKS = 1 << 24,		/* some milliseconds */
+	REAP_TICKS = 1 << 26,
 };
 
 /* Before the first record: a cursor at the start of a chunk, on no CPU. */
@@ -31,14 +30,9 @@ __thread struct seam_fdr_self seam_fdr_self
 
 const struct seam_fdr_source *seam_fdr_source;
 
-/* trampolines.S wants the state aligned: 32. */
-struct place {
-	struct seam_fdr_state state;
-} __attribute__((aligned(64)));
-
-static struct place *places;
-static _Atomic uint64_t used[N_STATES / PER_WORD];
 static pthread_key_t key;
+static bool has_key;
+static _Atomic uint64_t reap_tsc;	/* when to look for dead threads */
 
 static void end_thread(void *unused)
 {
@@ -46,65 +40,50 @@ static void end_thread(void *unused)
 	seam_fdr_thread_end();
 }
 
+/*
+ * Setting a value of a later key allocates, which a trampoline inside of the
+ * program's malloc() may not.  Without a key threads end unnoticed.
+ * Source: glibc, nptl/pthread_setspecific.c, PTHREAD_KEY_2NDLEVEL_SIZE
+ */
+static void make_key(void)
+{
+	enum { FIRST_LEVEL = 32 };
+
+	if (pthread_key_create(&key, end_thread))
+		return;
+	has_key = key < FIRST_LEVEL;
+	if (!has_key)
+		pthread_key_delete(key);
+}
+
 int seam_fdr_thread_init(const struct seam_fdr_source *source)
 {
-	void *p;
-	int r;
+	static bool is_ready;
+	int r = is_ready ? 0 : seam_fdr_states_init();
 
-	if (places) {
-		seam_fdr_source = source;
-		return 0;
-	}
-	p = mmap(NULL, N_STATES * sizeof(*places), PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	if (madvise(p, N_STATES * sizeof(*places), MADV_WIPEONFORK)) {
-		r = -errno;
-		munmap(p, N_STATES * sizeof(*places));
+	if (r < 0)
 		return r;
+	if (!is_ready) {
+		make_key();
+		seam_fdr_call_saved_init();
 	}
-	r = -pthread_key_create(&key, end_thread);
-	if (r < 0) {
-		munmap(p, N_STATES * sizeof(*places));
-		return r;
-	}
-	seam_fdr_call_saved_init();
-	places = p;
+	is_ready = true;
 	seam_fdr_source = source;
 	return 0;
 }
 
-static struct seam_fdr_state *take_state(void)
+/* Close areas of threads that ended unnoticed; at intervals, for its cost. */
+static bool reap(void)
 {
-	for (unsigned int i = 0; i < N_STATES / PER_WORD; i++) {
-		/* relaxed, both: a state has one thread, and no content */
-		uint64_t word = atomic_load_explicit(&used[i],
-						     memory_order_relaxed);
+	uint64_t now = seam_fdr_tsc();
+	/* relaxed, both: a time */
+	uint64_t next = atomic_load_explicit(&reap_tsc, memory_order_relaxed);
 
-		while (~word) {
-			int bit = __builtin_ctzll(~word);
-
-			if (atomic_compare_exchange_weak_explicit(
-					&used[i], &word, word | 1ULL << bit,
-					memory_order_relaxed,
-					memory_order_relaxed))
-				return &places[i * PER_WORD +
-					       (unsigned int)bit].state;
-		}
-	}
-	return NULL;
-}
-
-static void give_state(struct seam_fdr_state *state)
-{
-	size_t i = (size_t)((struct place *)(void *)state - places);
-
-	*state = (struct seam_fdr_state) { 0 };
-	/* release: the zeroes come before it */
-	atomic_fetch_and_explicit(&used[i / PER_WORD],
-				  ~(1ULL << i % PER_WORD),
-				  memory_order_release);
+	return now >= next &&
+	       atomic_compare_exchange_strong_explicit(
+			&reap_tsc, &next, now + REAP_TICKS,
+			memory_order_relaxed, memory_order_relaxed) &&
+	       seam_fdr_states_reap(seam_fdr_source->close);
 }
 
 /* The caller's own, used or wiped by a fork, or a new one; NULL: none left. */
@@ -113,7 +92,9 @@ static struct seam_fdr_state *own_state(void)
 	struct seam_fdr_state *state = seam_fdr_self.state;
 
 	if (state == &no_state)
-		state = take_state();
+		state = seam_fdr_states_take();
+	if (!state && reap())
+		state = seam_fdr_states_take();
 	if (!state || state->tid)
 		return state;
 	/* in a child its parent's area must not be written any more */
@@ -128,7 +109,8 @@ static bool claim_area(struct seam_fdr_state *state)
 {
 	struct seam_fdr_area *area = &state->area;
 
-	if (seam_fdr_source->claim(state->tid, area)) {
+	if (seam_fdr_source->claim(state->tid, area) &&
+	    (!reap() || seam_fdr_source->claim(state->tid, area))) {
 		state->retry_tsc = seam_fdr_tsc() + RETRY_TICKS;
 		return false;
 	}
@@ -140,7 +122,8 @@ static bool claim_area(struct seam_fdr_state *state)
 		.cursor = area->cursor, .area = area->bytes,
 		.mask = area->size - 1, .state = state,
 	};
-	pthread_setspecific(key, &seam_fdr_self);
+	if (has_key)
+		pthread_setspecific(key, &seam_fdr_self);
 	return true;
 }
 
@@ -183,7 +166,7 @@ void seam_fdr_thread_end(void)
 		if (state->has_area)
 			seam_fdr_source->close(&state->area);
 		seam_fdr_self = (struct seam_fdr_self) NO_AREA;
-		give_state(state);
+		seam_fdr_states_give(state);
 	}
 	seam_fdr_unblock(blocked);
 }

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * thread_area.h - a thread's area, from its first record to its end
- *
- * The states of all threads are in one mapping that a forked child finds
- * zeroed; which of them are in use is noted elsewhere, so a child gives none
- * of its parent's away.
  */
 #ifndef SEAM_FDR_THREAD_AREA_H
 #define SEAM_FDR_THREAD_AREA_H
