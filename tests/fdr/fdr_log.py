@@ -14,7 +14,7 @@ Thread = collections.namedtuple("Thread", "pid tid calls")
 
 
 class Log:
-    """threads: by tid, all calls in order of the blocks."""
+    """threads: by tid, all calls in order of the blocks' wall times."""
 
     def __init__(self, path):
         with open(path, "rb") as log:
@@ -25,9 +25,12 @@ class Log:
             raise AssertionError(f"version {version}, type {kind}")
         self.threads = {}
         self.n_blocks = collections.Counter()
+        self.blocks = []
         at = 32
         while at < len(self.bytes):
             at = self.read_block(at)
+        for _, thread, calls in sorted(self.blocks, key=lambda b: b[0]):
+            thread.calls.extend(calls)
 
     def metadata(self, at, wanted=None):
         kind = self.bytes[at] >> 1
@@ -41,11 +44,15 @@ class Log:
         self.metadata(at + 16, NEW_BUFFER)
         tid = struct.unpack_from("<i", self.bytes, at + 17)[0]
         self.metadata(at + 32, WALL)
+        wall = struct.unpack_from("<qi", self.bytes, at + 33)
         self.metadata(at + 48, PID)
         pid = struct.unpack_from("<i", self.bytes, at + 49)[0]
         thread = self.threads.setdefault(tid, Thread(pid, tid, []))
         self.n_blocks[tid] += 1
-        self.read_records(thread.calls, at + 64, end)
+        if at + 64 < end:       # compiler-rt writes buffers without records
+            calls = []
+            self.read_records(calls, at + 64, end)
+            self.blocks.append((wall, thread, calls))
         return end
 
     def read_records(self, calls, at, end):
