@@ -14,7 +14,10 @@ Thread = collections.namedtuple("Thread", "pid tid calls")
 
 
 class Log:
-    """threads: by tid, all calls in order of the blocks' wall times."""
+    """threads: by tid, all calls in order of the blocks' wall times.
+
+    events: (custom or typed, type, payload) in the order of the file.
+    """
 
     def __init__(self, path):
         with open(path, "rb") as log:
@@ -26,6 +29,7 @@ class Log:
         self.threads = {}
         self.n_blocks = collections.Counter()
         self.blocks = []
+        self.events = []
         at = 32
         while at < len(self.bytes):
             at = self.read_block(at)
@@ -77,6 +81,10 @@ class Log:
             elif kind in (CUSTOM, TYPED):
                 size, delta = struct.unpack_from("<ii", bytes_, at + 1)
                 tsc += delta
+                kind_type = (struct.unpack_from("<H", bytes_, at + 9)[0]
+                             if kind == TYPED else 0)
+                self.events.append((kind, kind_type,
+                                    bytes_[at + 16:at + 16 + size]))
                 at += size
             else:
                 raise AssertionError(f"byte {at}: metadata {kind} in a block")

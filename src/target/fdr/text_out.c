@@ -126,14 +126,21 @@ void seam_fdr_text_json(struct seam_fdr_text *t, const char *text, size_t size)
 
 void seam_fdr_text_yaml(struct seam_fdr_text *t, const char *text)
 {
-	put_char(t, '\'');
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
+	const unsigned char *s = (const unsigned char *)text;
 
-		if (c == '\'')
+	put_char(t, '\'');
+	while (*s) {
+		size_t n = sequence(s, strnlen((const char *)s, 4));
+
+		if (*s == '\'')
 			put_char(t, '\'');
-		/* what is no character of a YAML file, or no ASCII */
-		put_char(t, c < 0x20 || c >= 0x7f ? '?' : (char)c);
+		/* control characters are none of YAML's */
+		if (!n || *s < 0x20 || *s == 0x7f)
+			seam_fdr_text_put(t, "\xef\xbf\xbd");
+		else
+			for (size_t k = 0; k < n; k++)
+				put_char(t, (char)s[k]);
+		s += n ? n : 1;
 	}
 	put_char(t, '\'');
 }

@@ -1,0 +1,402 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Programs that write their own bundle: own_bundle.py SEAM LIBRARY PROGRAM
+RUNTIME CALLS JUMPS GCC_LIBRARY
+
+PROGRAM is own_program.c, RUNTIME the same linked with LLVM's runtime, CALLS and
+JUMPS are built by gcc with -finstrument-functions.  The logs are read by
+fdr_log.py, by seam and by llvm-xray.  Prints TAP.
+"""
+import collections
+import csv
+import io
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import fdr_log
+
+seam, library, program, runtime, calls, jumps, gcc_library = map(
+    os.path.abspath, sys.argv[1:])
+folder = tempfile.mkdtemp(prefix="seam-own-")
+tests = []
+
+
+def test(promise):
+    def add(function):
+        tests.append((promise, function))
+        return function
+    return add
+
+
+def check(is_so, what):
+    if not is_so:
+        raise AssertionError(what)
+
+
+def same(got, wanted, what=""):
+    check(got == wanted, f"{what}: {str(got)[:300]} is not "
+          f"{str(wanted)[:300]}")
+
+
+def bundle_of(name):
+    return f"{folder}/{name}.seam"
+
+
+def run(words, name, options="", status=0, preload=True):
+    """Run a program; its own bundle, and the lines of its output."""
+    env = dict(os.environ, SEAM_TRACE=f"out={bundle_of(name)}{options}")
+    env.pop("SEAM_LINK", None)
+    if preload:
+        env["LD_PRELOAD"] = library
+    ran = subprocess.run(words, env=env, capture_output=True, text=True,
+                         timeout=100, cwd=folder)
+    same(ran.returncode, status, f"{words}: {ran.stderr}")
+    return bundle_of(name), ran.stdout.splitlines()
+
+
+def run_mode(mode, options="", status=0, binary=program, name=None):
+    bundle, lines = run([binary, mode], name or mode,
+                        ";start=0" + options, status, preload=False)
+    return bundle, {key: int(value) for key, value in
+                    (line.split(" ") for line in lines)}
+
+
+def logs_of(bundle):
+    """Of each process: its log and the names of its functions."""
+    logs = {}
+    for path in sorted(pathlib.Path(bundle, "xray").glob("*.xray")):
+        yaml = path.with_suffix(".yaml")
+        logs[int(path.stem.split(".")[0])] = (
+            fdr_log.Log(path), fdr_log.names(yaml) if yaml.exists() else {})
+    return logs
+
+
+def one_log(bundle):
+    logs = logs_of(bundle)
+    same(len(logs), 1, "logs")
+    return next(iter(logs.values()))
+
+
+def count(log, names):
+    """Entries and exits by name, over all threads."""
+    entries, exits = collections.Counter(), collections.Counter()
+    for thread in log.threads.values():
+        for call in thread.calls:
+            name = names.get(call.function, call.function)
+            is_entry = call.kind in (fdr_log.ENTRY, fdr_log.ENTRY_ARGS)
+            (entries if is_entry else exits)[name] += 1
+    return entries, exits
+
+
+def seam_calls(bundle, *options, status=0):
+    ran = subprocess.run([seam, "calls", "--json", "-n", "0", *options, bundle],
+                         capture_output=True, text=True)
+    same(ran.returncode, status, ran.stderr)
+    return {row["name"]: row["count"]
+            for row in json.loads(ran.stdout)["functions"]}
+
+
+def llvm_account(bundle, names):
+    """Calls by name, as llvm-xray counts them."""
+    log, = pathlib.Path(bundle, "xray").glob("*.xray")
+    # its own map of a program with typed events is none that it reads
+    ran = subprocess.run(["llvm-xray", "account", log, "-f", "csv", "-m",
+                          log.with_suffix(".yaml")], capture_output=True,
+                         text=True)
+    same(ran.returncode, 0, ran.stderr)
+    return {names[int(row["funcid"])]: int(row["count"])
+            for row in csv.DictReader(io.StringIO(ran.stdout))}
+
+
+def check_times(log):
+    for tid, thread in log.threads.items():
+        times = [call.tsc for call in thread.calls]
+        check(times == sorted(times), f"times of {tid} go back")
+
+
+@test("10,000 chunks of one thread: seam and llvm-xray count what it called")
+def chunks():
+    bundle, wanted = run_mode("chunks")
+    log, names = one_log(bundle)
+    entries, exits = count(log, names)
+    for name, n in wanted.items():
+        same((entries[name], exits[name]), (n, n), name)
+    check(max(log.n_blocks.values()) <= 16, log.n_blocks)
+    found = seam_calls(bundle)
+    same(found, wanted, "seam calls")
+    same(llvm_account(bundle, names), wanted, "llvm-xray account")
+    check(os.path.getsize(next(pathlib.Path(bundle, "xray").glob("*.xray"))) >
+          10000 * 16, "chunks")
+    same(fdr_log.manifest(bundle)["xray"]["lost"], 0)
+
+
+@test("threads have 16 blocks at most, and all their calls, in order")
+def threads():
+    bundle, wanted = run_mode("threads")
+    log, names = one_log(bundle)
+    entries, exits = count(log, names)
+    for name, n in wanted.items():
+        same((entries[name], exits[name]), (n, n), name)
+    check_times(log)
+    same(len(log.threads), 4)
+    check(max(log.n_blocks.values()) <= 16, log.n_blocks)
+    same(seam_calls(bundle), wanted)
+
+
+@test("the header has the machine's frequency within 50 ppm of its ties")
+def frequency():
+    bundle, _ = run_mode("events", name="frequency")
+    log, _ = one_log(bundle)
+    (tsc, ns), (tsc_end, ns_end) = fdr_log.manifest(bundle)["xray"]["ties"]
+    hz = (tsc_end - tsc) * 1e9 / (ns_end - ns)
+    check(abs(log.hz - hz) < hz * 50e-6, f"{log.hz} {hz}")
+    with open("/proc/cpuinfo", encoding="utf-8") as info:
+        is_constant = "constant_tsc" in info.read()
+    same(log.flags, 3 if is_constant else 0)
+
+
+@test("events have their payloads, of any length, cut at 4096")
+def events():
+    bundle, wanted = run_mode("events")
+    log, _ = one_log(bundle)
+    data = bytes(ord("a") + i % 26 for i in range(5000))
+    same(log.events, [
+        (kind, number, data[:min(size, 4096)])
+        for size in (0, 1, 7, 8, 13, 4096, 5000)
+        for kind, number in ((fdr_log.CUSTOM, 0),
+                             (fdr_log.TYPED, wanted["type"]))])
+    log_path, = pathlib.Path(bundle, "xray").glob("*.xray")
+    same(log_path.with_suffix(".events").read_text(encoding="utf-8"),
+         f'{wanted["type"]} "request \\"x\\""\n')
+    ran = subprocess.run([seam, "dump", log_path], capture_output=True,
+                         text=True)
+    check('event="request "x""' in ran.stdout, ran.stdout[:600])
+
+
+def check_builtins(name, binary):
+    bundle, wanted = run_mode("builtins", binary=binary, name=name)
+    same(wanted, {"leaf": 10, "sum": 140000})
+    log, names = one_log(bundle)
+    same(log.events, 10 * [(fdr_log.CUSTOM, 0, b'{"n":7}'),
+                           (fdr_log.TYPED, 1, b'{"n":7}'),
+                           (fdr_log.CUSTOM, 0, b"12345")])
+    same(count(log, names)[0]["leaf_event"], 10)
+
+
+@test("__xray_customevent and __xray_typedevent work without LLVM's runtime")
+def builtins():
+    check_builtins("builtins", program)
+
+
+@test("and with it: the sleds call us in its place")
+def builtins_with_runtime():
+    check_builtins("runtime", runtime)
+
+
+@test("a forked child has a log of its own, without its parent's calls")
+def forked():
+    bundle, wanted = run_mode("forked")
+    logs = logs_of(bundle)
+    same(len(logs), 2)
+    by_count = {}
+    for pid, (log, names) in logs.items():
+        same([thread.pid for thread in log.threads.values()], [pid])
+        by_count[count(log, names)[0]["leaf"]] = names
+    same(sorted(by_count), sorted([wanted["leaf"], wanted["child"]]))
+    same(seam_calls(bundle)["leaf"], wanted["leaf"] + wanted["child"])
+
+
+def check_ended(mode, status):
+    bundle, wanted = run_mode(mode, status=status)
+    log, _ = one_log(bundle)
+    by_id = collections.Counter(
+        call.function for thread in log.threads.values()
+        for call in thread.calls if call.kind == fdr_log.ENTRY)
+    n = by_id.most_common(1)[0][1]
+    # what is in an area, 128 KiB, is lost: 16384 records, half of them exits
+    check(wanted["leaf"] - 8192 <= n <= wanted["leaf"], n)
+    check_times(log)
+    found = seam_calls(bundle, "--map", program)
+    same(found["leaf"], n)
+    same(fdr_log.manifest(bundle)["complete"], False)
+
+
+@test("SIGKILL loses what the thread had not written, and nothing more")
+def killed():
+    check_ended("kill", -9)
+
+
+@test("so does abort()")
+def aborted():
+    check_ended("abort", -6)
+
+
+@test("so does _exit()")
+def exited():
+    check_ended("_exit", 0)
+
+
+@test("descriptors that the program closes are opened again")
+def closed():
+    bundle, wanted = run_mode("closed")
+    log, names = one_log(bundle)
+    same(count(log, names)[0]["leaf"], wanted["leaf"])
+
+
+@test("past a limit of file sizes: no signal, lost records are counted")
+def full():
+    bundle, wanted = run_mode("full")
+    log, names = one_log(bundle)
+    entries, exits = count(log, names)
+    written = sum(entries.values()) + sum(exits.values())
+    meta = fdr_log.manifest(bundle)["xray"]
+    check(wanted["stop"] > 0, "stop returned 0")
+    same(written + wanted["lost"], wanted["leaf"] // 10 * 22)
+    same((meta["records"], meta["lost"]), (written, wanted["lost"]))
+
+
+@test("a flight recorder has the newest calls, at a snapshot and at the end")
+def flight():
+    bundle, _ = run_mode("flight", ";flight=1")
+    log, names = one_log(f"{bundle}.snapshot")
+    entries, _ = count(log, names)
+    same(entries["maybe_slow"], 1)
+    check(20000 < entries["leaf"] < 200000, entries)
+    last = [names[call.function] for thread in log.threads.values()
+            for call in thread.calls][-2:]
+    same(last, ["leaf", "maybe_slow"])
+    check_times(log)
+    # a million calls later the slow one is overwritten
+    log, names = one_log(bundle)
+    entries, _ = count(log, names)
+    same(entries["maybe_slow"], 0)
+    check(20000 < entries["leaf"] < 200000, entries)
+
+
+@test("its trigger keeps what led up to a slow call")
+def trigger():
+    bundle, _ = run_mode("flight", ";flight=1;trigger=maybe_slow>10ms",
+                         name="trigger")
+    log, names = one_log(bundle)
+    entries, _ = count(log, names)
+    same(entries["maybe_slow"], 2)
+
+
+@test("calls that the program records have their names and arguments")
+def registered():
+    bundle, wanted = run_mode("registered")
+    log, names = one_log(bundle)
+    same(names, {wanted["id"]: "request ''é"})
+    thread, = log.threads.values()
+    same([(call.kind, call.function, call.argument) for call in thread.calls],
+         10 * [(fdr_log.ENTRY_ARGS, wanted["id"], 11),
+               (fdr_log.EXIT, wanted["id"], None)])
+    same(seam_calls(bundle), {"request 'é'": 10})
+
+
+@test("functions are patched and unpatched by name and id while it records")
+def selected():
+    bundle, wanted = run_mode("selected")
+    log, names = one_log(bundle)
+    entries, exits = count(log, names)
+    same((entries, exits), (wanted, wanted))
+
+
+@test("each function returns the errors that the header names")
+def errors():
+    _, wanted = run_mode("errors")
+    check(wanted["expected"] > 60000, wanted)
+    _, wanted = run_mode("flight_errors", ";flight=1")
+    same(wanted, {"expected": 6})
+
+
+@test("report, flamegraph and trace-json read such a bundle")
+def views():
+    bundle, wanted = run_mode("forked", name="views")
+    ran = subprocess.run([seam, "report", "--json", bundle],
+                         capture_output=True, text=True)
+    same(ran.returncode, 0, ran.stderr)
+    rows = {row["symbol"]: row["self"]
+            for row in json.loads(ran.stdout)["rows"]}
+    same(rows["leaf"], wanted["leaf"] + wanted["child"])
+    for words in (["flamegraph", "-o", f"{folder}/v.svg"],
+                  ["convert", "--to", "trace-json", "-o", f"{folder}/v.json"]):
+        ran = subprocess.run([seam, *words, bundle], capture_output=True,
+                             text=True)
+        same(ran.returncode, 0, ran.stderr)
+
+
+@test("a bundle is replaced; a folder with anything else is left alone")
+def folders():
+    bundle, wanted = run_mode("registered", name="again")
+    run_mode("registered", name="again")
+    same(len(logs_of(bundle)), 1)
+    pathlib.Path(bundle, "mine.txt").write_text("mine", encoding="utf-8")
+    before = sorted(os.listdir(f"{bundle}/xray"))
+    run([program, "registered"], "again", ";start=0", 1, preload=False)
+    same(sorted(os.listdir(f"{bundle}/xray")), before)
+    same(wanted["id"], 1)
+
+
+def compare_with_own_log(bundle, lines):
+    """Call for call, order for order."""
+    own, thread = {}, None
+    for line in lines:
+        sign, name = line.split(" ")
+        if sign == "thread":
+            thread = own.setdefault(int(name), [])
+        else:
+            thread.append((sign == "-", name))
+    found = {}
+    for log, names in logs_of(bundle).values():
+        for tid, of_thread in log.threads.items():
+            found[tid] = [(call.kind == fdr_log.EXIT, names[call.function])
+                          for call in of_thread.calls
+                          if "GLOBAL__" not in names[call.function] and
+                          "static_init" not in names[call.function]]
+    same(sorted(found), sorted(own), "threads")
+    for tid, wanted in own.items():
+        check(len(wanted) > 1000, "an empty test")
+        same(len(found[tid]), len(wanted), f"records of {tid}")
+        for i, (got, expected) in enumerate(zip(found[tid], wanted)):
+            same(got, expected, f"record {i} of {tid}")
+
+
+@test("gcc, C++: each call, with exceptions, threads and a child")
+def gcc_calls():
+    for seed in (1, 7, 1000):
+        compare_with_own_log(*run([calls, str(seed)], f"gcc{seed}"))
+
+
+@test("gcc, C: longjmp() has no exits; handlers, a library loaded later")
+def gcc_jumps():
+    compare_with_own_log(*run([jumps, gcc_library], "jumps"))
+
+
+@test("gcc: calls shorter than min= are taken back, with their names")
+def gcc_min():
+    bundle, lines = run([calls, "3"], "min", ";min=1ms")
+    for log, names in logs_of(bundle).values():
+        entries, exits = count(log, names)
+        check(sum(entries.values()) < len(lines) // 100, entries)
+        same(entries, exits)
+
+
+print(f"1..{len(tests)}")
+failed = False
+for number, (promise, function) in enumerate(tests, 1):
+    try:
+        function()
+        print(f"ok {number} - {promise}", flush=True)
+    except Exception as error:
+        failed = True
+        print(f"not ok {number} - {promise}\n# {type(error).__name__}: "
+              f"{str(error)[:600]}", flush=True)
+shutil.rmtree(folder)
+sys.exit(failed)
