@@ -115,7 +115,8 @@ def test_a_process_that_ends_while_it_is_attached_to_ends_the_recording():
     try:
         result = run("strace", "-f", "-o", "/dev/null", "-e",
                      "inject=pidfd_open:error=ESRCH", SEAM, "record", "-o",
-                     "gone.seam", "-p", str(target.pid), timeout=60)
+                     "gone.seam", "-F", "100", "-p", str(target.pid),
+                     timeout=60)
     finally:
         target.kill()
         target.wait()
