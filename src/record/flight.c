@@ -141,7 +141,7 @@ struct seam_manifest_trigger seam_flight_trigger(const struct seam_session *s,
 
 	return (struct seam_manifest_trigger) {
 		.text = s->options->flight.triggers[hit->trigger],
-		.pid = hit->pid, .tid = hit->tid,
+		.pid = hit->pid, .tid = hit->tid, .tsc = hit->tsc,
 		.time_ns = seam_tsc_clock_ns(clock, hit->tsc),
 		.duration_ns = hz ? (uint64_t)((__uint128_t)hit->ticks *
 					       SEAM_NS_PER_S / hz) : 0,

@@ -291,6 +291,7 @@ static const struct {
 	{ name, offsetof(struct seam_manifest_trigger, member) }
 	TRIGGER("pid", pid),
 	TRIGGER("tid", tid),
+	TRIGGER("tsc", tsc),
 	TRIGGER("time_ns", time_ns),
 	TRIGGER("duration_ns", duration_ns),
 	TRIGGER("function", function),

@@ -35,7 +35,7 @@
  *	 "stacks":{"ended":{"complete",...},"frames":{"by_cfi",...},"joined",
  *	           "continued","empty","jvm","dump_bytes",
  *	           "files":[{"path","end","stacks"}]},
- *	 "triggers":[{"trigger","pid","tid","time_ns","duration_ns",
+ *	 "triggers":[{"trigger","pid","tid","tsc","time_ns","duration_ns",
  *	              "function","signal"}],
  *	 "lost_by_event":[{"event","samples","lost"}],
  *	 "rings":[{"cpu","tid","kind":"samples"|"sideband"|"area","bytes",
@@ -119,7 +119,8 @@ struct seam_manifest_kept {
 struct seam_manifest_trigger {
 	const char *text;	/* as the user gave it */
 	uint64_t pid, tid;
-	uint64_t time_ns;	/* CLOCK_MONOTONIC */
+	uint64_t tsc;		/* the same moment in xray/PID.xray */
+	uint64_t time_ns;	/* and by CLOCK_MONOTONIC */
 	uint64_t duration_ns;	/* of the call; 0: not known */
 	uint64_t function;	/* its id; 0: none */
 	uint64_t signal;	/* 0: none */

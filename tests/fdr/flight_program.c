@@ -3,7 +3,9 @@
  * flight_program.c - a program with calls to keep, for flight.py
  *
  *	flight_program load THREADS SECONDS	calls at full speed
- *	flight_program slow N EVERY US GAP_US	N slow calls, one in EVERY
+ *	flight_program slow N EVERY US GAP_US	N slow calls, one in EVERY, which
+ *						is after a pause
+ *	flight_program busy N EVERY US GAP_US	with other calls in the pause
  *	flight_program threads N		threads that end, one by one
  *	flight_program rare N EVERY		calls rare(), one in EVERY
  *	flight_program end HOW			abort, segv, exit, _exit, wait
@@ -114,7 +116,7 @@ SILENT static int load(int n_threads, double seconds)
 
 /* A line for each slow call: its number, and when it returned. */
 SILENT static int slow(unsigned long n, unsigned long every, unsigned long us,
-		       unsigned long gap_us)
+		       unsigned long gap_us, int is_busy)
 {
 	unsigned long number = 0;
 
@@ -124,9 +126,10 @@ SILENT static int slow(unsigned long n, unsigned long every, unsigned long us,
 		handle(number, us);
 		printf("slow %lu tid %u at %lu\n", number++, tid(), now_ns());
 		fflush(stdout);
-		/* other calls meanwhile */
+		if (!is_busy)
+			usleep((useconds_t)gap_us);
 		for (unsigned long end = now_ns() + gap_us * 1000;
-		     now_ns() < end;)
+		     is_busy && now_ns() < end;)
 			handle(number++, 0);
 	}
 	return 0;
@@ -224,8 +227,8 @@ SILENT int main(int argc, char **argv)
 		n[i - 2] = strtoul(argv[i], NULL, 10);
 	if (strcmp(what, "load") == 0)
 		return load((int)n[0], argc > 3 ? atof(argv[3]) : 1);
-	if (strcmp(what, "slow") == 0)
-		return slow(n[0], n[1], n[2], n[3]);
+	if (strcmp(what, "slow") == 0 || strcmp(what, "busy") == 0)
+		return slow(n[0], n[1], n[2], n[3], *what == 'b');
 	if (strcmp(what, "rare") == 0)
 		return call_rare(n[0], n[1]);
 	if (strcmp(what, "threads") == 0)
