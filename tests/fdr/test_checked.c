@@ -13,6 +13,7 @@
 #include "fdr/checked_calls.h"
 #include "fdr/patcher.h"
 
+#include "base/clock.h"
 #include "target/fdr/checked.h"
 #include "target/fdr/fdr_record.h"
 #include "target/fdr/put.h"
@@ -437,6 +438,21 @@ static void a_slow_call_triggers(void **unused)
 	assert_int_equal(t->number, sent[0].number + 1);
 }
 
+static struct seam_fdr_state other;
+
+/* A thread whose area has 8 chunks, at position @chunk of these. */
+static bool may_begin_at(uint64_t chunk, uint64_t tsc)
+{
+	other.area.size = 8 * SEAM_XRAY_CHUNK_BYTES;
+	return seam_fdr_may_begin_chunk(&other, chunk * SEAM_XRAY_CHUNK_BYTES,
+					tsc);
+}
+
+static bool may_begin(uint64_t tsc)
+{
+	return may_begin_at(0, tsc);
+}
+
 static void a_trigger_freezes_until_it_is_done(void **unused)
 {
 	const struct seam_fdr_options options = triggers(true);
@@ -444,19 +460,47 @@ static void a_trigger_freezes_until_it_is_done(void **unused)
 
 	(void)unused;
 	seam_fdr_triggers_resume_at(&resumed);
-	assert_true(seam_fdr_may_begin_chunk(seam_fdr_tsc()));
+	assert_true(may_begin(seam_fdr_tsc()));
 	record(&options, body_slow);
 	assert_int_equal(n_sent, 2);
 	assert_int_equal(sent[0].number, 1);
-	assert_true(seam_fdr_may_begin_chunk(sent[0].tsc - 1));
-	assert_false(seam_fdr_may_begin_chunk(sent[0].tsc));
-	assert_false(seam_fdr_may_begin_chunk(seam_fdr_tsc()));
+	assert_true(may_begin(sent[0].tsc - 1));
+	assert_false(may_begin(sent[0].tsc));
+	assert_false(may_begin(seam_fdr_tsc()));
 	resumed = 1;
-	assert_true(seam_fdr_may_begin_chunk(seam_fdr_tsc()));
-	assert_true(seam_fdr_may_begin_chunk(INT64_MAX));
+	assert_true(may_begin(seam_fdr_tsc()));
+	assert_true(may_begin(INT64_MAX));
 	seam_fdr_triggers_resume_at(NULL);
 	record(&options, body_slow);
-	assert_true(seam_fdr_may_begin_chunk(INT64_MAX));
+	assert_true(may_begin(INT64_MAX));
+}
+
+static void what_follows_a_trigger_takes_half_of_an_area(void **unused)
+{
+	struct seam_fdr_options options = triggers(true);
+	static _Atomic uint32_t resumed;
+	uint64_t tsc;
+
+	(void)unused;
+	other = (struct seam_fdr_state) { 0 };
+	options.after_ns = 3600 * SEAM_NS_PER_S;
+	assert_int_equal(seam_fdr_check_init(&options), 0);
+	seam_fdr_triggers_resume_at(&resumed);
+	assert_true(may_begin_at(100, seam_fdr_tsc()));
+	record(&options, body_slow);
+	tsc = seam_fdr_tsc();
+	for (uint64_t at = 101; at < 105; at++)
+		assert_true(may_begin_at(at, tsc));
+	assert_false(may_begin_at(105, tsc));
+	/* the next trigger, which freezes anew */
+	resumed = (uint32_t)n_sent;
+	assert_true(may_begin_at(105, tsc));
+	record(&options, body_slow);
+	tsc = seam_fdr_tsc();
+	for (uint64_t at = 106; at < 110; at++)
+		assert_true(may_begin_at(at, tsc));
+	assert_false(may_begin_at(110, tsc));
+	seam_fdr_triggers_resume_at(NULL);
 }
 
 int main(void)
@@ -476,6 +520,8 @@ int main(void)
 		cmocka_unit_test(handlers_on_another_stack_are_deeper),
 		cmocka_unit_test(a_slow_call_triggers),
 		cmocka_unit_test(a_trigger_freezes_until_it_is_done),
+		cmocka_unit_test(
+			what_follows_a_trigger_takes_half_of_an_area),
 	};
 	static struct seam_fdr_source source;
 	cpu_set_t one;

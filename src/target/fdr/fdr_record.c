@@ -111,10 +111,12 @@ static uint64_t position(uint64_t cursor)
 }
 
 /* DONE: a chunk may begin at @at. */
-static enum outcome find_room(const struct seam_fdr_area *area, uint64_t at,
+static enum outcome find_room(struct seam_fdr_state *state, uint64_t at,
 			      uint64_t tsc)
 {
-	if (!seam_fdr_may_begin_chunk(tsc))
+	const struct seam_fdr_area *area = &state->area;
+
+	if (!seam_fdr_may_begin_chunk(state, at, tsc))
 		return PAUSED;
 	/*
 	 * acquire: A in ring/producer/aux_producer.c; an invalid tail leaves
@@ -246,8 +248,7 @@ static enum outcome try(struct seam_fdr_state *state, const struct item *item)
 
 	look(&view, state);
 	if (view.cursor % CHUNK == 0) {
-		enum outcome room_here = find_room(&state->area,
-						   position(view.cursor),
+		enum outcome room_here = find_room(state, position(view.cursor),
 						   view.tsc);
 
 		if (room_here == LOST &&

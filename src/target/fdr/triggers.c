@@ -125,18 +125,30 @@ static void thaw(uint32_t number, uint64_t from_tsc)
 		atomic_compare_exchange_strong(&frozen_by, &number, 0);
 }
 
-bool seam_fdr_may_begin_chunk(uint64_t tsc)
+/* What follows the trigger takes at most half of the area. */
+static bool has_room_to_follow(struct seam_fdr_state *state, uint32_t by,
+			       uint64_t at)
+{
+	if (state->follows != by) {
+		state->follows = by;
+		state->follows_from = at;
+	}
+	return at - state->follows_from < state->area.size / 2;
+}
+
+bool seam_fdr_may_begin_chunk(struct seam_fdr_state *state, uint64_t at,
+			      uint64_t tsc)
 {
 	/* relaxed: a thread that began a chunk just before is none of ours */
 	uint64_t from = atomic_load_explicit(&freeze_tsc,
 					     memory_order_relaxed);
 	uint32_t by;
 
-	if (tsc < from)
+	if (from == UINT64_MAX)
 		return true;
 	by = atomic_load(&frozen_by);
 	if (by && !is_done(by))
-		return false;
+		return tsc < from && has_room_to_follow(state, by, at);
 	thaw(by, from);
 	return true;
 }

@@ -13,7 +13,8 @@
  *
  * In areas that overwrite themselves a chunk that begins is what takes old
  * records away.  So from freeze_tsc on what led up to the trigger is safe,
- * however late the recorder comes; what the program does meanwhile is counted
+ * however late the recorder comes.  A thread that has used half of its area
+ * before freeze_tsc is frozen then: the other half is from before.  What the program does meanwhile is counted
  * as lost.  In other areas nothing freezes, and the record alone is sent.
  *
  * One trigger freezes at a time; others are sent, with numbers, and the
@@ -22,6 +23,7 @@
 #ifndef SEAM_FDR_TRIGGERS_H
 #define SEAM_FDR_TRIGGERS_H
 
+#include "target/fdr/fdr_thread.h"
 #include "target/fdr/options.h"
 
 #include <stdatomic.h>
@@ -77,7 +79,12 @@ void seam_fdr_triggers_leave(unsigned int triggers, uint32_t function,
 /* Signal @signal came; from its handler.  Keeps errno. */
 void seam_fdr_triggers_signal(unsigned int trigger, int signal);
 
-/* Whether a thread may begin a chunk at @tsc. */
-bool seam_fdr_may_begin_chunk(uint64_t tsc);
+/*
+ * Whether the thread of @state may begin a chunk at position @at, at @tsc: not
+ * after freeze_tsc; and between the trigger and that, not where half of its area
+ * has been used since.
+ */
+bool seam_fdr_may_begin_chunk(struct seam_fdr_state *state, uint64_t at,
+			      uint64_t tsc);
 
 #endif /* SEAM_FDR_TRIGGERS_H */
