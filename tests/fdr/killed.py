@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Traced programs are killed at random times: killed.py SEAM KILLER PROGRAM N
+[SEED]
+
+Each notes in memory that it shares how far it is.  What its threads had
+recorded by then is in the bundle, to the last record, and nothing else: read
+here from the bytes of the log.  Then the recorder is killed, and the program
+goes on to its end.  Prints TAP.
+"""
+import mmap
+import os
+import pathlib
+import random
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+PER_RECORDING = 500
+THREADS = 2
+PROGRAM = struct.Struct("<II" + "IIQQ" * THREADS)
+E, X, T = range(3)
+SHAPES = (
+    ((E, "first"), (X, "first")),
+    ((E, "second"), (X, "second")),
+    ((E, "tail"), (T, "tail"), (E, "second"), (X, "second")),
+    ((E, "both"), (E, "first"), (X, "first"), (E, "tail"), (T, "tail"),
+     (E, "second"), (X, "second"), (X, "both")),
+)
+# Of metadata records: kind: the fields of which this takes one.
+NEW_BUFFER, NEW_CPU, WRAP, WALL, EXTENTS, PID = 0, 2, 3, 4, 7, 9
+
+failed = False
+number = 0
+
+
+def check(ok, promise, *details):
+    global failed, number
+    number += 1
+    failed |= not ok
+    print(f"{'ok' if ok else 'not ok'} {number} - {promise}")
+    for line in details if not ok else ():
+        print(f"# {line}")
+
+
+def shape_of(call):
+    return SHAPES[(call * 0x9e3779b97f4a7c15 & (1 << 64) - 1) >> 62]
+
+
+def records_of(path):
+    """{tid: [(action, function id)]} of a log; ValueError where it is torn."""
+    data = path.read_bytes()
+    found, at, tid = {}, 32, None
+    if struct.unpack_from("<HH", data) != (5, 1):
+        raise ValueError("header")
+    while at < len(data):
+        word, = struct.unpack_from("<I", data, at)
+        if not word & 1:
+            if word >> 1 & 7 > T or not word >> 4 or tid is None:
+                raise ValueError(f"function record {word:x} at {at}")
+            found[tid].append((word >> 1 & 7, word >> 4))
+            at += 8
+            continue
+        kind = word >> 1 & 127
+        if kind == NEW_BUFFER:
+            tid, = struct.unpack_from("<I", data, at + 1)
+            found.setdefault(tid, [])
+        elif kind not in (NEW_CPU, WRAP, WALL, EXTENTS, PID):
+            raise ValueError(f"metadata {kind} at {at}")
+        at += 16
+    return found
+
+
+def names_of(path):
+    return {int(number): name for number, name in
+            re.findall(r'id: (\d+),.*function-name: "(\w+)"',
+                       path.read_text())}
+
+
+def wrong_with(records, names, begun, done):
+    """What is wrong with a thread's records; None: nothing."""
+    at = 0
+    for call in range(1, begun + 1):
+        for action, name in shape_of(call):
+            if at == len(records):
+                return None if call > done else f"ends in call {call}"
+            if (records[at][0], names.get(records[at][1])) != (action, name):
+                return f"record {at}, of call {call}, is another"
+            at += 1
+    return None if at == len(records) else "has more than it recorded"
+
+
+def wrong_with_program(bundle, entry):
+    pid, threads = entry[0], [entry[2 + 4 * i:6 + 4 * i]
+                              for i in range(THREADS)]
+    log = bundle / "xray" / f"{pid}.xray"
+    if not log.exists():
+        return "no log" if any(done for *_, done in threads) else None
+    try:
+        found = records_of(log)
+        # none where no call was recorded
+        names = names_of(log.with_suffix(".yaml")) if any(found.values()) \
+            else {}
+    except (ValueError, OSError, struct.error) as error:
+        return str(error)
+    for tid, _, begun, done in threads:
+        wrong = wrong_with(found.pop(tid, []), names, begun, done)
+        if wrong:
+            return f"thread {tid}: {wrong}; begun {begun}, done {done}"
+    return "records of other threads" if any(found.values()) else None
+
+
+def kill_programs(folder, n, seed):
+    bundle, log = folder / f"{seed}.seam", folder / f"{seed}.log"
+    ran = subprocess.run([seam, "record", "--trace", "-o", bundle, "--",
+                          killer, str(n), str(seed), log, program],
+                         capture_output=True, text=True)
+    if ran.returncode:
+        return [f"status {ran.returncode}: {ran.stderr}"], 0
+    entries = list(PROGRAM.iter_unpack(log.read_bytes()))
+    wrong = [f"program {i} of seed {seed}: {why}"
+             for i, entry in enumerate(entries)
+             if (why := wrong_with_program(bundle, entry))]
+    return wrong, sum(done for e in entries for done in (e[5], e[9]))
+
+
+def test_programs(folder, n, seed):
+    wrong, calls = [], 0
+    for first in range(0, n, PER_RECORDING):
+        more, n_calls = kill_programs(folder, min(PER_RECORDING, n - first),
+                                      seed + first)
+        wrong += more
+        calls += n_calls
+    check(not wrong, f"{n} programs killed at random times left all that they "
+          "recorded, to the last record", *wrong[:20])
+    print(f"# {calls} calls")
+
+
+def wait_for(condition):
+    """What is waited for comes, or the test's time ends."""
+    while not condition():
+        time.sleep(0.001)
+
+
+def kill_recorder(folder, rng, index):
+    """None, or what is wrong with the program after that."""
+    log = folder / f"recorder{index}.log"
+    log.write_bytes(bytes(PROGRAM.size))
+    status = folder / f"status{index}"
+    # the shell stays, and notes how its child ended
+    ran = subprocess.Popen(
+        [seam, "record", "--trace", "-o", folder / f"recorder{index}.seam",
+         "--", "sh", "-c", f"'{program}' '{log}' 0 300000; echo $? "
+         f">'{status}.new'; mv '{status}.new' '{status}'"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with open(log, "r+b") as file, mmap.mmap(file.fileno(), 0) as shared:
+        wait_for(lambda: all(PROGRAM.unpack(shared[:])[5::4]))
+        time.sleep(rng.random() * 0.02)
+        ran.send_signal(signal.SIGKILL)
+        ran.wait()
+        before = PROGRAM.unpack(shared[:])
+        wait_for(status.exists)
+        after = PROGRAM.unpack(shared[:])
+    if before[1]:
+        return "it had ended before the recorder was killed"
+    if status.read_text() != "7\n" or not after[1]:
+        return f"status {status.read_text()}"
+    return None
+
+
+def test_recorder(folder, n, seed):
+    rng = random.Random(seed)
+    wrong = [why for i in range(n) if (why := kill_recorder(folder, rng, i))]
+    check(not wrong, f"a program goes on to its end when its recorder is killed"
+          f", {n} times", *wrong)
+
+
+seam, killer, program = map(os.path.abspath, sys.argv[1:4])
+n_kills = int(sys.argv[4])
+first_seed = int(sys.argv[5]) if len(sys.argv) > 5 else 1
+print("1..2")
+with tempfile.TemporaryDirectory() as name:
+    test_programs(pathlib.Path(name), n_kills, first_seed)
+    test_recorder(pathlib.Path(name), max(n_kills // 20, 1), first_seed)
+sys.exit(failed)
