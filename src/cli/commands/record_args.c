@@ -538,9 +538,9 @@ int seam_record_args_check(struct seam_record_args *a, char **command)
 	}
 	o->layers = layers_of(a->layers);
 	if (seam_flight_args_check(&seam_record_command, &a->flight, o) < 0 ||
-	    seam_trace_args_check(&seam_record_command, &a->trace, o) < 0 ||
 	    parse_call_graph(a->call_graph, o) < 0 ||
 	    parse_targets(a, o) < 0 ||
+	    seam_trace_args_check(&seam_record_command, &a->trace, o) < 0 ||
 	    parse_frequency(a->frequency, &o->frequency_hz) < 0 ||
 	    parse_level(a->compress, &o->compress_level) < 0 ||
 	    parse_duration(a->duration, "--duration takes a number of seconds",

@@ -1,0 +1,413 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""seam record --trace: trace.py SEAM LIBRARY PROGRAM
+
+PROGRAM is trace_program.c, built with -fxray-instrument; each of its processes
+prints how many records it made, which is what all counts are compared with.
+"""
+import collections
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
+import fdr_log                                                 # noqa: E402
+from fdr_log import ENTRY, ENTRY_ARGS                          # noqa: E402
+from record_lib import (FOLDER, IS_ROOT, NOBODY, SEAM, check,  # noqa: E402
+                        equal, manifest, run, run_tests)
+from tap import Skip                                           # noqa: E402
+
+LIBRARY = shutil.copy(sys.argv[2], FOLDER)
+PROGRAM = shutil.copy(sys.argv[3], FOLDER)
+BUNDLE = "t.seam"
+LOSSES = ("area_full", "without_area", "not_written", "damaged_bytes",
+          "refused", "refused_areas")
+
+
+def record(*words, options=("--trace",), **more):
+    shutil.rmtree(BUNDLE, ignore_errors=True)
+    return run(SEAM, "record", "-o", BUNDLE, *options, "--", *words, **more)
+
+
+def made(text):
+    """{pid: records} by what the processes print; exec adds up."""
+    counts = collections.Counter()
+    for pid, n in re.findall(r"^records (\d+) (\d+)$", text, re.M):
+        counts[int(pid)] += int(n)
+    check(counts, f"nothing was made: {text}")
+    return counts
+
+
+def logs():
+    """{name: (Log, {id: name})}"""
+    found = {}
+    for path in sorted(glob.glob(f"{BUNDLE}/xray/*.xray")):
+        names = path[:-4] + "yaml"
+        found[os.path.basename(path)[:-5]] = (
+            fdr_log.Log(path),
+            fdr_log.names(names) if os.path.exists(names) else {})
+    return found
+
+
+def received():
+    """{pid: records} by the logs."""
+    counts = collections.Counter()
+    for name, (log, _) in logs().items():
+        for thread in log.threads.values():
+            equal(thread.pid, int(name.split(".")[0]), "a block's pid")
+            counts[thread.pid] += len(thread.calls)
+    return counts
+
+
+def check_calls(calls, names):
+    """Of one thread: steps, each with its two leaves; times in order."""
+    stack, times = [], [call.tsc for call in calls]
+    for call in calls:
+        name = names[call.function]
+        if call.kind in (ENTRY, ENTRY_ARGS):
+            equal(bool(stack), name == "leaf(unsigned int)" or
+                  name == "leaf", name)
+            stack.append(name)
+        else:
+            equal(stack.pop(), name, "an exit's function")
+    equal(stack, [], "left open")
+    check(all(a <= b for a, b in zip(times, times[1:])), "times step back")
+
+
+def check_whole(result, status=0):
+    """All that was made is there, in order, named; nothing was lost."""
+    equal(result.returncode, status, result.stderr)
+    equal(received(), made(result.stdout), result.stderr)
+    for log, names in logs().values():
+        for thread in log.threads.values():
+            check_calls(thread.calls, names)
+    calls = manifest(BUNDLE)["calls"]
+    equal([calls[loss] for loss in LOSSES], [0] * len(LOSSES), calls)
+    equal(calls["records"], sum(received().values()))
+    return calls
+
+
+# ---- what is recorded ----
+
+def test_every_call_is_in_the_log_with_its_name():
+    result = record(PROGRAM, "calls", "5000")
+    calls = check_whole(result)
+    equal([calls[key] for key in ("processes", "threads", "functions",
+                                  "unnamed")], [1, 1, 2, 0])
+    check(f"{calls['records']} records of calls of 2 functions, 1 thread" in
+          result.stderr, result.stderr)
+    shown = run(SEAM, "calls", BUNDLE).stdout
+    check(re.search(r"5,000 .* step", shown) and
+          re.search(r"10,000 .* leaf", shown), shown)
+
+
+def test_llvm_xray_counts_the_same():
+    if not shutil.which("llvm-xray"):
+        raise Skip("no llvm-xray")
+    # 4 MiB an area: a recorder that stops for a while fills many chunks
+    check_whole(record(PROGRAM, "calls", "30000"))
+    (path,) = glob.glob(f"{BUNDLE}/xray/*.xray")
+    text = run("llvm-xray", "account", path, f"-instr_map={path[:-4]}yaml",
+               "-format=csv", "-sort=count").stdout
+    counts = {int(row.split(",")[0]): int(row.split(",")[1])
+              for row in text.splitlines()[1:]}
+    equal(sorted(counts.values()), [30000, 60000], text)
+
+
+def test_threads_that_take_turns_have_few_blocks_at_the_end():
+    result = record(PROGRAM, "turns", "20")
+    check_whole(result)
+    ((log, _),) = logs().values()
+    equal(len(log.threads), 2)
+    check(max(log.n_blocks.values()) <= 16, f"blocks: {log.n_blocks}")
+    equal(glob.glob(f"{BUNDLE}/xray/*.part"), [])
+
+
+def test_thousands_of_short_threads():
+    result = record(PROGRAM, "short", "2000", "3")
+    got, lost = manifest(BUNDLE)["calls"], sum(made(result.stdout).values())
+    lost -= sum(received().values())
+    equal(lost, got["without_area"] + got["area_full"], f"{got}")
+    equal(got["damaged_bytes"], 0)
+    equal(result.returncode, 3 if lost else 0)
+
+
+def test_a_child_has_a_log_of_its_own():
+    check_whole(record(PROGRAM, "fork", "1000"))
+    equal(len(logs()), 2)
+
+
+def test_a_program_that_is_executed_has_a_log_of_its_own():
+    result = record(PROGRAM, "exec", "1000")
+    check_whole(result)
+    (pid,) = made(result.stdout)
+    equal(sorted(logs()), [str(pid), f"{pid}.2"])
+
+
+def test_programs_of_a_shell_one_after_another_and_at_once():
+    check_whole(record("sh", "-c", f"{PROGRAM} calls 500; {PROGRAM} calls "
+                       f"20000 & {PROGRAM} calls 5000; wait"))
+    equal(len(logs()), 3)
+
+
+def test_options_reach_the_program():
+    result = record(PROGRAM, "calls", "1000", options=(
+        "--trace=st*,l?af", "--no-trace=step", "--trace-args=1"))
+    equal(result.returncode, 0, result.stderr)
+    ((log, names),) = logs().values()
+    (thread,) = log.threads.values()
+    equal({names[call.function].split("(")[0] for call in thread.calls},
+          {"leaf"})
+    entries = [call.argument for call in thread.calls
+               if call.kind == ENTRY_ARGS]
+    equal(entries, [n for i in range(1000) for n in (i, i + 1)])
+    result = record(PROGRAM, "calls", "1000",
+                    options=("--trace", "--trace-depth=1"))
+    ((log, names),) = logs().values()
+    (thread,) = log.threads.values()
+    equal(len(thread.calls), 2000, result.stderr)
+    result = record(PROGRAM, "calls", "1000",
+                    options=("--trace", "--trace-min=1s"))
+    equal(sum(received().values()), 0, result.stderr)
+
+
+# ---- the header ----
+
+def test_the_frequency_is_measured():
+    result = record(PROGRAM, "clocks")
+    check_whole(result)
+    (t0, n0), (t1, n1) = ((int(t), int(n)) for t, n in re.findall(
+        r"^clocks (\d+) (\d+)$", result.stdout, re.M))
+    hz = (t1 - t0) * 1e9 / (n1 - n0)
+    ((log, _),) = logs().values()
+    check(abs(log.hz / hz - 1) < 50e-6, f"{log.hz} of {hz:.0f}")
+    ties = manifest(BUNDLE)["xray"]["ties"]
+    check(len(ties) >= 2 and ties[0][1] < n0 and ties[-1][1] > n1, ties)
+    # the program's own reading, by the nearest ties
+    a, b = next((a, b) for a, b in zip(ties, ties[1:]) if b[0] > t1)
+    ns = a[1] + (t1 - a[0]) * (b[1] - a[1]) / (b[0] - a[0])
+    check(abs(ns - n1) < 5000, f"{ns - n1:.0f} ns off")
+
+
+def test_a_short_recording_measures_too():
+    check_whole(record(PROGRAM, "calls", "1"))
+    ((log, _),) = logs().values()
+    short = log.hz
+    check_whole(record(PROGRAM, "clocks"))
+    ((log, _),) = logs().values()
+    check(abs(short / log.hz - 1) < 50e-6, f"{short} of {log.hz}")
+
+
+def test_the_flags_are_those_of_the_processor():
+    with open("/proc/cpuinfo", encoding="ascii") as info:
+        flags = re.search(r"^flags\s*: (.*)$", info.read(), re.M)[1].split()
+    check_whole(record(PROGRAM, "calls", "1"))
+    ((log, _),) = logs().values()
+    # the kernel sets both by the same bit of CPUID
+    equal(log.flags, 3 if "nonstop_tsc" in flags else 0)
+
+
+# ---- what is lost ----
+
+def test_what_is_lost_is_counted_exactly():
+    # the recorder stands still; 4 MiB have room for half of this
+    result = record(PROGRAM, "starved", "200000")
+    counts, wanted = manifest(BUNDLE)["calls"], sum(made(result.stdout)
+                                                    .values())
+    equal(counts["records"] + counts["area_full"], wanted, f"{counts}")
+    equal(sum(received().values()), counts["records"])
+    check(counts["area_full"] > 0, "nothing was lost")
+    equal(result.returncode, 3)
+    check("records of calls were lost: their threads were faster" in
+          result.stderr, result.stderr)
+
+
+# ---- how it ends ----
+
+def forever(*options, words=()):
+    shutil.rmtree(BUNDLE, ignore_errors=True)
+    process = subprocess.Popen(
+        [*words, SEAM, "record", "-o", BUNDLE, "--trace", *options, "--",
+         PROGRAM, "forever"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True)
+    equal(process.stdout.readline().strip(), "running")
+    return process
+
+
+def program_of(process):
+    with open(f"/proc/{process.pid}/task/{process.pid}/children",
+              encoding="ascii") as children:
+        return next(int(pid) for pid in children.read().split()
+                    if os.path.samefile(f"/proc/{pid}/exe", PROGRAM))
+
+
+def wait_for(condition):
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it did not happen")
+
+
+def bytes_of_calls():
+    return sum(os.path.getsize(path)
+               for path in glob.glob(f"{BUNDLE}/xray/*.xray"))
+
+
+def wait_for_bytes(n):
+    wait_for(lambda: bytes_of_calls() >= n)
+
+
+def test_a_signal_ends_a_recording_whole():
+    for number in (signal.SIGTERM, signal.SIGINT):
+        process = forever()
+        wait_for_bytes(1 << 19)
+        process.send_signal(number)
+        _, text = process.communicate(timeout=60)
+        equal(process.returncode, 128 + number, text)
+        ((log, names),) = logs().values()
+        equal(len(names), 2, text)
+        (thread,) = log.threads.values()
+        equal(manifest(BUNDLE)["calls"]["records"], len(thread.calls))
+
+
+def test_a_background_job_ends_on_sigint():
+    process = forever(words=("sh", "-c", '"$@" & wait', "sh"))
+    (recorder,) = (int(pid) for pid in run(
+        "pgrep", "-P", str(process.pid)).stdout.split())
+    (program,) = (int(pid) for pid in run(
+        "pgrep", "-P", str(recorder), "-x", os.path.basename(PROGRAM)[:15])
+        .stdout.split())
+    wait_for_bytes(1 << 19)
+    os.kill(recorder, signal.SIGINT)
+    # the shell has SIGINT ignored in both: the program goes on
+    wait_for(lambda: manifest(BUNDLE)["complete"])
+    os.kill(program, signal.SIGKILL)
+    process.communicate(timeout=60)
+    ((_, names),) = logs().values()
+    equal(len(names), 2)
+
+
+def test_a_killed_recorder_leaves_a_log_and_its_program_alone():
+    process = forever()
+    program = program_of(process)
+    wait_for_bytes(1 << 19)
+    process.kill()
+    process.wait()
+    os.kill(program, 0)
+    shown = run(SEAM, "calls", BUNDLE)
+    check(re.search(r"^ +[\d,]+ .*#\d", shown.stdout, re.M) or
+          "calls" in shown.stdout, shown.stdout + shown.stderr)
+    ((log, _),) = logs().values()
+    (thread,) = log.threads.values()
+    check(len(thread.calls) >= 1 << 16, "few calls")
+    # its area is full by now, and nobody reads it
+    time.sleep(0.2)
+    os.kill(program, 0)
+    os.kill(program, signal.SIGKILL)
+    process.communicate()
+
+
+def test_a_killed_program_leaves_its_last_calls():
+    process = forever()
+    program = program_of(process)
+    wait_for_bytes(1 << 18)
+    os.kill(program, signal.SIGKILL)
+    _, text = process.communicate(timeout=60)
+    ((log, names),) = logs().values()
+    (thread,) = log.threads.values()
+    check(len(thread.calls) * 8 % 65536, "whole chunks only")
+    equal(manifest(BUNDLE)["calls"]["records"], len(thread.calls), text)
+    equal(len(names), 2)
+
+
+def test_max_size_holds_for_calls():
+    process = forever("--max-size=4M")
+    program = program_of(process)
+    wait_for(lambda: manifest(BUNDLE)["complete"])
+    check(1 << 20 <= bytes_of_calls() <= 5 << 20, bytes_of_calls())
+    os.kill(program, signal.SIGKILL)
+    _, text = process.communicate(timeout=60)
+    check("--max-size ended the recording" in text, text)
+
+
+# ---- where it cannot be done ----
+
+def test_an_ordinary_user_records():
+    if not IS_ROOT:
+        raise Skip("this is one")
+    os.makedirs("nobody", exist_ok=True)
+    os.chown("nobody", NOBODY, NOBODY)
+    global BUNDLE
+    BUNDLE, old = "nobody/t.seam", BUNDLE
+    try:
+        check_whole(record(PROGRAM, "threads", "3", "1000", user=NOBODY,
+                           group=NOBODY, extra_groups=()))
+    finally:
+        BUNDLE = old
+
+
+def test_a_program_without_sleds_is_told_how_to_be_built():
+    result = record("sleep", "0.01")
+    equal(result.returncode, 0, result.stderr)
+    check("no instrumented function: build it with clang -fxray-instrument"
+          in result.stderr, result.stderr)
+    check("no calls were recorded" in result.stderr, result.stderr)
+
+
+def test_a_static_program_is_told():
+    with open("static.c", "w", encoding="ascii") as source:
+        source.write("int main(void) { return 0; }\n")
+    run("cc", "-static", "-o", "static", "static.c")
+    result = record("./static")
+    equal(result.returncode, 0, result.stderr)
+    check("is linked statically" in result.stderr, result.stderr)
+
+
+def test_a_missing_library_is_told_before_anything_runs():
+    os.makedirs("alone", exist_ok=True)
+    seam = shutil.copy(SEAM, "alone")
+    result = run(seam, "record", "-o", "alone.seam", "--trace", "--", "touch",
+                 "ran")
+    equal(result.returncode, 1, result.stderr)
+    check("cannot find libseam-fdr.so" in result.stderr, result.stderr)
+    check(not os.path.exists("ran") and not os.path.exists("alone.seam"))
+
+
+def test_misuse_is_told():
+    for options in (("--no-trace=x",), ("--trace-min=5us",),
+                    ("--trace", "--trace-min=5parsec"),
+                    ("--trace", "--trace-args=7"), ("--trace", "-p", "1")):
+        result = record("true", options=options)
+        equal(result.returncode, 2, f"{options}: {result.stderr}")
+
+
+def test_a_full_disk_costs_what_did_not_fit():
+    if not IS_ROOT:
+        raise Skip("mounts a file system")
+    os.makedirs("small", exist_ok=True)
+    run("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", "small")
+    global BUNDLE
+    BUNDLE, old = "small/t.seam", BUNDLE
+    try:
+        result = record(PROGRAM, "calls", "300000")
+        equal(result.returncode, 3, result.stderr)
+        calls = manifest(BUNDLE)["calls"]
+        equal(calls["records"] + calls["not_written"] + calls["area_full"],
+              sum(made(result.stdout).values()), f"{calls}")
+        check(calls["not_written"] > 0 and calls["records"] > 0, f"{calls}")
+        equal(sum(received().values()), calls["records"])
+        check("No space left" in result.stderr, result.stderr)
+    finally:
+        BUNDLE = old
+        run("umount", "small")
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests(globals()))

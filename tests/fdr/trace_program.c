@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * trace_program.c - programs whose calls are recorded: trace_program HOW [N]...
+ *
+ *	calls N		N times step(), which calls leaf() twice
+ *	threads T N	T threads at a time, each with N times step()
+ *	short T N	T threads, four at a time, each with N times step()
+ *	turns N		two threads take turns; each turn fills a chunk
+ *	starved N	its parent is stopped meanwhile: N times step()
+ *	fork N		a child and its parent with N times step() each
+ *	exec N		N times step(); then itself as "calls N"
+ *	forever		until it is killed; says "running"
+ *	clocks		the counter and CLOCK_MONOTONIC, at the start and the end
+ *
+ * Each process prints "records PID N" at its end: how many it made.
+ */
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#define TRACED __attribute__((noinline, xray_always_instrument))
+#define PLAIN __attribute__((xray_never_instrument))
+
+static volatile unsigned int sink;
+static _Atomic uint64_t n_records;
+
+/* An argument that says which call it is. */
+TRACED void leaf(unsigned int i)
+{
+	sink = i;
+}
+
+TRACED void step(unsigned int i)
+{
+	leaf(i);
+	leaf(i + 1);
+	__asm__ volatile("");
+}
+
+PLAIN static void steps(uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		step((unsigned int)i);
+	/* relaxed: a count */
+	atomic_fetch_add_explicit(&n_records, 6 * n, memory_order_relaxed);
+}
+
+PLAIN static void report(void)
+{
+	printf("records %d %" PRIu64 "\n", getpid(), n_records);
+	fflush(stdout);
+}
+
+/* ---- threads ---- */
+
+PLAIN static void *run_steps(void *n)
+{
+	steps((uint64_t)(uintptr_t)n);
+	return NULL;
+}
+
+PLAIN static void run_threads(uint64_t n_threads, uint64_t at_once, uint64_t n)
+{
+	pthread_t threads[64];
+
+	for (uint64_t done = 0; done < n_threads; done += at_once) {
+		uint64_t some = n_threads - done;
+
+		some = some < at_once ? some : at_once;
+		for (uint64_t i = 0; i < some; i++)
+			if (pthread_create(&threads[i], NULL, run_steps,
+					   (void *)(uintptr_t)n))
+				exit(2);
+		for (uint64_t i = 0; i < some; i++)
+			pthread_join(threads[i], NULL);
+	}
+}
+
+enum { STEPS_OF_TURN = 65536 / 48 + 1 };
+
+static uint64_t n_turns;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
+static uint64_t turn;
+
+/* A recorder that is awake takes a chunk of each in turn. */
+PLAIN static void *take_turns(void *self)
+{
+	const struct timespec pause = { .tv_nsec = 3000000 };
+
+	for (uint64_t i = 0; i < n_turns; i++) {
+		pthread_mutex_lock(&lock);
+		while (turn % 2 != (uintptr_t)self)
+			pthread_cond_wait(&turned, &lock);
+		steps(STEPS_OF_TURN);
+		nanosleep(&pause, NULL);
+		turn++;
+		pthread_cond_broadcast(&turned);
+		pthread_mutex_unlock(&lock);
+	}
+	return NULL;
+}
+
+PLAIN static void run_turns(uint64_t n)
+{
+	pthread_t other;
+
+	n_turns = n;
+	if (pthread_create(&other, NULL, take_turns, (void *)1))
+		exit(2);
+	take_turns(NULL);
+	pthread_join(other, NULL);
+}
+
+/* ---- processes ---- */
+
+PLAIN static void run_fork(uint64_t n)
+{
+	pid_t child;
+
+	steps(n);
+	child = fork();
+	if (child == 0) {
+		n_records = 0;
+		steps(n);
+		report();
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	steps(n);
+}
+
+PLAIN static void run_starved(uint64_t n)
+{
+	pid_t recorder = getppid();
+
+	steps(1);
+	kill(recorder, SIGSTOP);
+	steps(n);
+	kill(recorder, SIGCONT);
+}
+
+PLAIN static void run_exec(const char *self, const char *n)
+{
+	steps(strtoull(n, NULL, 0));
+	report();
+	execl(self, self, "calls", n, (char *)NULL);
+	exit(2);
+}
+
+/* ---- clocks ---- */
+
+PLAIN static void print_clocks(void)
+{
+	uint64_t narrowest = UINT64_MAX, tsc = 0, ns = 0;
+
+	for (int i = 0; i < 100; i++) {
+		uint64_t before = __rdtsc(), after;
+		struct timespec now;
+
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		after = __rdtsc();
+		if (after - before >= narrowest)
+			continue;
+		narrowest = after - before;
+		tsc = before + narrowest / 2;
+		ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	}
+	printf("clocks %" PRIu64 " %" PRIu64 "\n", tsc, ns);
+}
+
+PLAIN static void run_clocks(void)
+{
+	const struct timespec pause = { .tv_nsec = 300000000 };
+
+	print_clocks();
+	steps(10);
+	nanosleep(&pause, NULL);
+	print_clocks();
+}
+
+PLAIN int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "";
+	uint64_t a = argc > 2 ? strtoull(argv[2], NULL, 0) : 0;
+	uint64_t b = argc > 3 ? strtoull(argv[3], NULL, 0) : 0;
+
+	if (strcmp(how, "calls") == 0)
+		steps(a);
+	else if (strcmp(how, "threads") == 0)
+		run_threads(a, a, b);
+	else if (strcmp(how, "short") == 0)
+		run_threads(a, 4, b);
+	else if (strcmp(how, "turns") == 0)
+		run_turns(a);
+	else if (strcmp(how, "starved") == 0)
+		run_starved(a);
+	else if (strcmp(how, "fork") == 0)
+		run_fork(a);
+	else if (strcmp(how, "exec") == 0)
+		run_exec(argv[0], argv[2]);
+	else if (strcmp(how, "clocks") == 0)
+		run_clocks();
+	else if (strcmp(how, "forever") == 0) {
+		puts("running");
+		fflush(stdout);
+		for (;;) {
+			steps(100);
+			usleep(100);
+		}
+	} else {
+		return 2;
+	}
+	report();
+	return 0;
+}
