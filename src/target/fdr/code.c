@@ -54,21 +54,17 @@ bool seam_fdr_code_read(const struct seam_fdr_code *code, uint64_t start,
 
 /* ---- instructions ---- */
 
-/* The bytes of a ModRM byte and what belongs to it. */
+/* The bytes of a ModRM byte and what belongs to it, of which @n are there. */
 static size_t operand_bytes(const uint8_t *p, size_t n)
 {
-	uint8_t mode, rm;
+	uint8_t mode = p[0] >> 6, rm = p[0] & 7;
 	size_t size = 1;
 
-	if (n < 2)
-		return n;
-	mode = p[0] >> 6;
-	rm = p[0] & 7;
 	if (mode == 3)
 		return size;
 	if (rm == 4) {
 		size++;
-		if (mode == 0 && (p[1] & 7) == 5)
+		if (mode == 0 && n > 1 && (p[1] & 7) == 5)
 			size += 4;
 	} else if (mode == 0 && rm == 5) {
 		size += 4;

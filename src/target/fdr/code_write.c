@@ -90,7 +90,10 @@ void seam_fdr_write_head(struct seam_fdr_write *w, uint64_t address,
 
 	memcpy(&value, head, sizeof(value));
 	if (w->memory < 0) {
-		*(volatile uint16_t *)address = value;
+		/* it need not be aligned */
+		__asm__ volatile("movw %1, %0"
+				 : "=m" (*(uint16_t *)address)
+				 : "r" (value) : "memory");
 		return;
 	}
 	/* the other bytes are instructions too; one thread at a time writes */

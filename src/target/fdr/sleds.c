@@ -70,9 +70,11 @@ static bool is_free_entry(const struct seam_fdr_code *code, const uint8_t *p,
 /* With the room before the function. */
 static bool is_free_prefix(const uint8_t *p)
 {
-	return are_nops(p, 2) && (are_nops(p - SEAM_FDR_PREFIX_BYTES,
-					   SEAM_FDR_PREFIX_BYTES) ||
-				  p[-SEAM_FDR_PREFIX_BYTES] == 0xe9);
+	const uint8_t *room = p - SEAM_FDR_PREFIX_BYTES;
+
+	/* a jump to the next instruction is one nop in place of two */
+	return (are_nops(p, 2) || !memcmp(p, "\xeb\x00", 2)) &&
+	       (are_nops(room, SEAM_FDR_PREFIX_BYTES) || room[0] == 0xe9);
 }
 
 /* From its lowest byte, which may be before its address. */

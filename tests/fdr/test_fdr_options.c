@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* test_fdr_options.c - what SEAM_TRACE may say */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "target/fdr/options.h"
+
+static struct seam_fdr_options options;
+static char why[128];
+
+static int parse(const char *text)
+{
+	seam_fdr_options_fini(&options);
+	why[0] = 0;
+	return seam_fdr_options_parse(&options, text, why, sizeof(why));
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	seam_fdr_options_fini(&options);
+	return 0;
+}
+
+static void nothing_is_the_default(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(parse(i ? ";;" : ""), 0);
+		assert_true(options.is_started);
+		assert_false(options.is_flight);
+		assert_int_equal(options.functions.list.n, 0);
+		assert_int_equal(options.n_triggers, 0);
+		assert_int_equal(options.min_ns, 0);
+		assert_null(options.out);
+	}
+}
+
+static void each_option_has_its_value(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("functions=a*,b;except=c;min=5us;depth=7;args=6;"
+			       "flight=1;after=10ms;out=/tmp/x;start=0"), 0);
+	assert_int_equal(options.functions.list.n, 2);
+	assert_string_equal(options.functions.list.items[1], "b");
+	assert_string_equal(options.except.list.items[0], "c");
+	assert_int_equal(options.min_ns, 5000);
+	assert_int_equal(options.depth, 7);
+	assert_int_equal(options.n_arguments, 6);
+	assert_true(options.is_flight);
+	assert_int_equal(options.after_ns, 10 * 1000 * 1000);
+	assert_string_equal(options.out, "/tmp/x");
+	assert_false(options.is_started);
+}
+
+static void separators_may_be_part_of_a_glob(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("functions=f<a\\, b>,g\\;h"), 0);
+	assert_int_equal(options.functions.list.n, 2);
+	/* fnmatch() removes the backslashes */
+	assert_string_equal(options.functions.list.items[0], "f<a\\, b>");
+	assert_string_equal(options.functions.list.items[1], "g\\;h");
+}
+
+static void triggers_are_of_three_kinds(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("trigger=f>10ms,calls:abort_*,signal:SEGV,"
+			       "signal:SIGBUS,signal:10,calls::f>1,v<w<int>>>2s"
+			       ), 0);
+	assert_int_equal(options.n_triggers, 7);
+	assert_int_equal(options.triggers[0].kind, SEAM_FDR_TRIGGER_SLOW);
+	assert_string_equal(options.triggers[0].function, "f");
+	assert_int_equal(options.triggers[0].limit_ns, 10 * 1000 * 1000);
+	assert_int_equal(options.triggers[1].kind, SEAM_FDR_TRIGGER_CALLS);
+	assert_string_equal(options.triggers[1].function, "abort_*");
+	assert_int_equal(options.triggers[2].signal, SIGSEGV);
+	assert_int_equal(options.triggers[3].signal, SIGBUS);
+	assert_int_equal(options.triggers[4].signal, 10);
+	assert_string_equal(options.triggers[5].function, "calls::f");
+	assert_string_equal(options.triggers[6].function, "v<w<int>>");
+	assert_int_equal(options.triggers[6].limit_ns, 2000000000);
+}
+
+static void what_cannot_be_is_refused_with_the_cause(void **state)
+{
+	static const char *const bad[] = {
+		"x=1", "functions", "min=", "min=5 us", "min=-1", "args=7",
+		"depth=4294967296", "flight=2", "start=yes", "trigger=f",
+		"trigger=>1ms", "trigger=f>", "trigger=f>x", "trigger=signal:X",
+		"trigger=signal:0", "trigger=signal:65", "after=1h",
+		"min=99999999999999999999", "min=18446744073709551615s",
+		"trigger=a>1,a>1,a>1,a>1,a>1,a>1,a>1,a>1,a>1,a>1,a>1,a>1,a>1,"
+		"a>1,a>1,a>1,a>1",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(bad); i++) {
+		if (parse(bad[i]) != -EINVAL)
+			fail_msg("accepted: %s", bad[i]);
+		assert_true(why[0]);
+		assert_true(options.is_started);
+		assert_null(options.text);
+	}
+}
+
+static void any_cut_text_is_parsed_or_refused(void **state)
+{
+	const char *text = "functions=a\\,b*,c;except=\\;;min=5us;depth=7;args=6"
+			   ";trigger=f>1ms,calls:g,signal:SEGV;after=1s;out=/x";
+	char part[256];
+
+	(void)state;
+	for (size_t n = 0; n <= strlen(text); n++) {
+		memcpy(part, text, n);
+		part[n] = 0;
+		assert_true(parse(part) == 0 || why[0]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_is_the_default),
+		cmocka_unit_test(each_option_has_its_value),
+		cmocka_unit_test(separators_may_be_part_of_a_glob),
+		cmocka_unit_test(triggers_are_of_three_kinds),
+		cmocka_unit_test(what_cannot_be_is_refused_with_the_cause),
+		cmocka_unit_test(any_cut_text_is_parsed_or_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, teardown);
+}

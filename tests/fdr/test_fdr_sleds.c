@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* test_fdr_sleds.c - lists of sleds, whole, damaged and hostile */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "fdr/sled_image.h"
+#include "target/fdr/code_write.h"
+
+static struct sled_image image;
+
+static int setup(void **state)
+{
+	(void)state;
+	image_init(&image);
+	return 0;
+}
+
+static uint64_t next_random(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+/* Operations near one another, so that sleds meet. */
+static size_t random_program(uint64_t *seed, uint8_t *data, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		data[i] = (uint8_t)next_random(seed);
+	for (size_t i = 1; i + 8 <= n; i += 8) {
+		uint64_t r = next_random(seed);
+		uint16_t at = (uint16_t)(r % 600);
+
+		data[i] = r >> 32 & 1 ? 7 : data[i];
+		data[i + 2] = (uint8_t)(at >> 8);
+		data[i + 4] = (uint8_t)(at >> 8);
+		if (r >> 33 & 1)
+			data[i + 3] = data[i + 1];
+		if (r >> 34 & 7)
+			data[i + 7] &= 0xfe;
+		/* a kind of the template's, or a nop and a function near it */
+		if (data[0] % SEAM_FDR_N_LISTS != SEAM_FDR_LIST_XRAY) {
+			data[i + 5] = 4 + (r >> 38) % 4;
+			data[i + 3] = (uint8_t)(data[i + 1] +
+						(r >> 40) % 3 * 5);
+		} else if (r >> 37 & 1)
+			data[i + 5] = (uint8_t[]) { 0, 0x11, 0x42, 0x53, 0x09,
+						    0x20 }[(r >> 38) % 6];
+		if (r >> 45 & 3)
+			data[i + 6] = 2;
+	}
+	return n;
+}
+
+static void whatever_a_list_says_only_sleds_are_written(void **state)
+{
+	uint64_t seed = 88172645463325252;
+	size_t n_accepted[SEAM_FDR_N_LISTS] = { 0 };
+	uint8_t data[1 + 8 * 40];
+
+	(void)state;
+	for (int i = 0; i < 4000; i++) {
+		size_t n = random_program(&seed, data, sizeof(data));
+
+		n_accepted[data[0] % SEAM_FDR_N_LISTS] +=
+			image_check(&image, data, n, true);
+	}
+	assert_true(n_accepted[SEAM_FDR_LIST_XRAY] > 1000);
+	assert_true(n_accepted[SEAM_FDR_LIST_PATCHABLE] > 100);
+	assert_true(n_accepted[SEAM_FDR_LIST_MCOUNT] > 100);
+}
+
+/* One sled of each template at the end of the code, where it does not fit. */
+static void a_sled_that_the_code_cuts_is_refused(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < IMAGE_TEMPLATES; i++) {
+		size_t n = image_templates[i].n;
+
+		for (size_t cut = 1; cut < n; cut++) {
+			const size_t at = IMAGE_CODE - (n - cut);
+			const uint8_t data[] = {
+				SEAM_FDR_LIST_XRAY, 2, (uint8_t)at,
+				(uint8_t)(at >> 8), 0, 0, (uint8_t)i, 2, 0,
+			};
+
+			image_make(&image, data, sizeof(data));
+			mprotect(image.code, IMAGE_CODE,
+				 PROT_READ | PROT_WRITE);
+			memcpy(image.code + at, image_templates[i].bytes,
+			       n - cut);
+			mprotect(image.code, IMAGE_CODE,
+				 PROT_READ | PROT_EXEC);
+			for (int kind = 0; kind < 6; kind++) {
+				struct seam_fdr_sleds s;
+
+				image.list[16] = (uint8_t)kind;
+				assert_int_equal(seam_fdr_sleds_read(
+					&s, SEAM_FDR_LIST_XRAY, &image.known,
+					(uint64_t)image.list, 32), 0);
+				if (!(kind == 1 && i == 0))
+					assert_int_equal(s.list.n, 0);
+				assert_int_equal(s.functions.n, 1);
+				seam_fdr_sleds_fini(&s);
+			}
+		}
+	}
+}
+
+static void a_list_that_is_cut_has_its_whole_entries(void **state)
+{
+	uint8_t data[1 + 8 * 8] = { SEAM_FDR_LIST_XRAY };
+
+	(void)state;
+	for (uint8_t i = 0; i < 8; i++) {
+		uint8_t *p = data + 1 + 8 * i;
+
+		p[0] = 3;
+		p[1] = p[3] = (uint8_t)(32 * i);
+		p[5] = 0;		/* template and kind: an entry */
+		p[6] = 2;
+	}
+	image_make(&image, data, sizeof(data));
+	for (size_t bytes = 0; bytes <= 8 * 32; bytes++) {
+		struct seam_fdr_sleds s;
+
+		assert_int_equal(seam_fdr_sleds_read(
+			&s, SEAM_FDR_LIST_XRAY, &image.known,
+			(uint64_t)image.list, bytes), 0);
+		assert_int_equal(s.list.n, bytes / 32);
+		assert_int_equal(s.functions.n, bytes / 32);
+		seam_fdr_sleds_fini(&s);
+	}
+}
+
+static void a_list_outside_of_the_image_is_not_read(void **state)
+{
+	struct seam_fdr_sleds s;
+
+	(void)state;
+	for (uint64_t start = 0; start < UINT64_MAX / 2;
+	     start = start * 3 + 1) {
+		assert_int_equal(seam_fdr_sleds_read(
+			&s, SEAM_FDR_LIST_XRAY, &image.known, start,
+			UINT64_MAX - start), 0);
+		assert_int_equal(s.functions.n, 0);
+	}
+	assert_int_equal(seam_fdr_sleds_read(
+		&s, SEAM_FDR_LIST_XRAY, &image.known,
+		(uint64_t)image.header + IMAGE_HEADER - 31, 32), 0);
+	assert_int_equal(s.functions.n, 0);
+}
+
+static void nops_of_all_sizes_are_known(void **state)
+{
+	/* Source: Intel SDM, volume 2, "Recommended Multi-Byte Sequence" */
+	static const char *const nops[] = {
+		"\x90", "\x66\x90", "\x0f\x1f\x00", "\x0f\x1f\x40\x00",
+		"\x0f\x1f\x44\x00\x00", "\x66\x0f\x1f\x44\x00\x00",
+		"\x0f\x1f\x80\x00\x00\x00\x00",
+		"\x0f\x1f\x84\x00\x00\x00\x00\x00",
+		"\x66\x0f\x1f\x84\x00\x00\x00\x00\x00",
+		"\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00",
+	};
+	uint8_t bytes[16];
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(nops); i++) {
+		memset(bytes, 0xcc, sizeof(bytes));
+		memcpy(bytes, nops[i], i + 1);
+		assert_int_equal(seam_fdr_nop_bytes(bytes, sizeof(bytes)),
+				 i + 1);
+		for (size_t n = 0; n <= i; n++)
+			assert_int_equal(seam_fdr_nop_bytes(bytes, n), 0);
+	}
+	assert_int_equal(seam_fdr_nop_bytes((const uint8_t *)"\xc3", 1), 0);
+	assert_int_equal(seam_fdr_nop_bytes((const uint8_t *)"\x0f\x1e\xfa",
+					    3), 0);
+}
+
+/* Whoever changed it, it is not changed again. */
+static void a_sled_that_others_changed_is_left_alone(void **state)
+{
+	static const uint8_t data[] = {
+		SEAM_FDR_LIST_XRAY, 3, 64, 0, 64, 0, 0, 2, 0,
+	};
+	struct seam_fdr_functions f = { .first_id = 1 };
+	bool is_wanted = true;
+	uint64_t stub = 0;
+
+	(void)state;
+	for (size_t byte = 0; byte < 2; byte++)
+		for (int value = 0; value < 256; value++) {
+			struct seam_fdr_patched patched = { 0 };
+
+			image_make(&image, data, sizeof(data));
+			assert_int_equal(seam_fdr_sleds_read(
+				&f.sleds, SEAM_FDR_LIST_XRAY, &image.known,
+				(uint64_t)image.list, 32), 0);
+			f.is_wanted = &is_wanted;
+			f.stubs = &stub;
+			mprotect(image.code, IMAGE_CODE,
+				 PROT_READ | PROT_WRITE);
+			image.code[64 + byte] = (uint8_t)value;
+			mprotect(image.code, IMAGE_CODE,
+				 PROT_READ | PROT_EXEC);
+			memcpy(image.before, image.code, IMAGE_CODE);
+			assert_int_equal(seam_fdr_patch(
+				&f, &image.known, image_targets, &patched), 0);
+			if (value != (byte ? 0x09 : 0xeb)) {
+				assert_int_equal(patched.n_refused, 1);
+				assert_memory_equal(image.before, image.code,
+						    IMAGE_CODE);
+			}
+			seam_fdr_sleds_fini(&f.sleds);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(whatever_a_list_says_only_sleds_are_written),
+		cmocka_unit_test(a_sled_that_the_code_cuts_is_refused),
+		cmocka_unit_test(a_list_that_is_cut_has_its_whole_entries),
+		cmocka_unit_test(a_list_outside_of_the_image_is_not_read),
+		cmocka_unit_test(nops_of_all_sizes_are_known),
+		cmocka_unit_test(a_sled_that_others_changed_is_left_alone),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
