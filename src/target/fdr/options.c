@@ -10,14 +10,14 @@
 #include "base/text.h"
 #include "wire/xray/xray_chunk.h"
 
-struct parsing {
+struct options_text {
 	struct seam_fdr_options *options;
 	char *why;
 	size_t why_bytes;
 };
 
 __attribute__((format(printf, 2, 3)))
-static int fail(struct parsing *p, const char *format, ...)
+static int fail(struct options_text *p, const char *format, ...)
 {
 	va_list list;
 
@@ -50,7 +50,7 @@ static bool parse_number(const char *text, const char **end, uint64_t *value)
 	return *end != NULL;
 }
 
-static int parse_count(struct parsing *p, const char *key, const char *text,
+static int parse_count(struct options_text *p, const char *key, const char *text,
 		       uint64_t max, uint32_t *value)
 {
 	const char *end;
@@ -63,7 +63,7 @@ static int parse_count(struct parsing *p, const char *key, const char *text,
 	return 0;
 }
 
-static int parse_time(struct parsing *p, const char *key, const char *text,
+static int parse_time(struct options_text *p, const char *key, const char *text,
 		      uint64_t *ns)
 {
 	static const struct { const char *unit; uint64_t ns; } units[] = {
@@ -117,7 +117,7 @@ static int signal_of(const char *name)
 	return 0;
 }
 
-static int parse_slow(struct parsing *p, char *text,
+static int parse_slow(struct options_text *p, char *text,
 		      struct seam_fdr_trigger *trigger)
 {
 	char *limit = strrchr(text, '>');	/* names may have others */
@@ -131,7 +131,7 @@ static int parse_slow(struct parsing *p, char *text,
 	return parse_time(p, "trigger", limit + 1, &trigger->limit_ns);
 }
 
-static int parse_trigger(struct parsing *p, char *text)
+static int parse_trigger(struct options_text *p, char *text)
 {
 	struct seam_fdr_trigger trigger = { .kind = SEAM_FDR_TRIGGER_CALLS };
 	struct seam_fdr_options *options = p->options;
@@ -157,7 +157,7 @@ static int parse_trigger(struct parsing *p, char *text)
 	return r;
 }
 
-static int parse_triggers(struct parsing *p, char *text)
+static int parse_triggers(struct options_text *p, char *text)
 {
 	char *one;
 	int r = 0;
@@ -170,7 +170,7 @@ static int parse_triggers(struct parsing *p, char *text)
 
 /* ---- all of it ---- */
 
-static int parse_flag(struct parsing *p, const char *key, const char *text,
+static int parse_flag(struct options_text *p, const char *key, const char *text,
 		      bool *flag)
 {
 	uint32_t value;
@@ -181,7 +181,7 @@ static int parse_flag(struct parsing *p, const char *key, const char *text,
 	return r;
 }
 
-static int parse_pair(struct parsing *p, const char *key, char *value)
+static int parse_pair(struct options_text *p, const char *key, char *value)
 {
 	struct seam_fdr_options *o = p->options;
 
@@ -211,7 +211,7 @@ static int parse_pair(struct parsing *p, const char *key, char *value)
 	return 0;
 }
 
-static int parse_all(struct parsing *p, char *text)
+static int parse_all(struct options_text *p, char *text)
 {
 	char *key, *value;
 	int r = 0;
@@ -231,7 +231,7 @@ static int parse_all(struct parsing *p, char *text)
 int seam_fdr_options_parse(struct seam_fdr_options *options, const char *text,
 			   char *why, size_t why_bytes)
 {
-	struct parsing p = { options, why, why_bytes };
+	struct options_text p = { options, why, why_bytes };
 	int r;
 
 	*options = (struct seam_fdr_options) { .is_started = true };
