@@ -127,6 +127,7 @@ def check_program(*command, wanted=None, strip=False, words=(), **more):
     output, _ = trace(program, *words, **more)
     wanted = wanted or CALLS
     check_calls(output, wanted, command)
+    equal(output.by_id[0], {CUSTOM: 1, ARGUMENT: 4}, command)
     if strip:
         # without names the ids are the same
         subprocess.run(["strip", program], check=True)
@@ -410,6 +411,32 @@ def test_files_without_a_section_table_are_noted():
     equal(output.calls(), {})
     equal(any("no section table" in note for note in output.notes), True,
           output.notes)
+
+
+def test_its_thread_local_storage_fits_into_what_is_left():
+    """A program whose libraries have used it up to 128 bytes loads it."""
+    with open("full.c", "w", encoding="ascii") as file:
+        file.write("__thread char filler[SIZE] __attribute__((tls_model("
+                   "\"initial-exec\")));\nchar *use(void)\n"
+                   "{ return filler; }\n")
+    program = build("program", *CLANG, "-fnoxray-link-deps", *UNRESOLVED)
+    text = subprocess.run(["readelf", "-lW", PROBE], capture_output=True,
+                          text=True, check=True).stdout
+    size = int(re.search(r"TLS +\w+ +\w+ +\w+ +\w+ +(\w+)", text)[1], 16)
+    equal(size <= 128, True, f"{size} bytes")
+    def loads(filler_bytes, *ours):
+        filler = build("libfull.so", "gcc", "-O1", "-fPIC", "-shared",
+                       f"-DSIZE={filler_bytes}", source="full.c")
+        return subprocess.run([program, "only", filler, *ours],
+                              capture_output=True, check=False).returncode == 0
+    low, high = 0, 4096
+    while high - low > 64:
+        middle = (low + high) // 2
+        low, high = (middle, high) if loads(middle) else (low, middle)
+    equal(low >= 512, True, f"{low} bytes are left")
+    # and what aligning both takes
+    equal(loads(low - 128 - 64, PROBE), True, f"{low}")
+    equal(loads(low, PROBE), False, "it was full")
 
 
 def test_a_damaged_map_is_not_followed():

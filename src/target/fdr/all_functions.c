@@ -121,7 +121,7 @@ static int each_of_image(const struct seam_fdr_images *images,
 	for (uint32_t i = 0; r == 0 && i < all->n; i++) {
 		const struct seam_fdr_function f = {
 			i, all->addresses[i], all->addresses[i] - image->bias,
-			names.of[i], image->path,
+			names.of[i], image->path ?: image->file,
 		};
 
 		if (seam_fdr_images_at(images, f.address) == image)

@@ -5,14 +5,12 @@
  * In the shared library only: a program that is linked with all of it has no
  * libc after us to call.
  */
-#include <stdatomic.h>
-
 #include "target/fdr/start.h"
 #include "target/interpose/interpose.h"
 
 bool seam_interpose_wants_loads(void)
 {
-	return atomic_load(&seam_fdr_is_on);
+	return seam_fdr_wants_loads();
 }
 
 void seam_interpose_loads(void *handle)

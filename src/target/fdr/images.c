@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "target/elf/image_file.h"
-#include "target/fdr/fentry.h"
+#include "target/fdr/image_imports.h"
 
 enum {
 	MAX_TRIES = 8,
@@ -102,25 +102,22 @@ static int read_segments(struct seam_fdr_image *image)
 }
 
 /* The executable's is in /proc, whatever has become of its name. */
-static int set_paths(struct seam_fdr_image *image, const char *name)
+static const char *file_of(const char *name)
 {
-	static const char self[] = "/proc/self/exe";
+	return name[0] ? name : "/proc/self/exe";
+}
+
+/* As others find the file; it takes some system calls. */
+static char *find_path(const struct seam_fdr_image *image)
+{
 	char path[MAX_PATH];
 	ssize_t n;
 
-	image->file = strdup(name[0] ? name : self);
-	if (!image->file)
-		return -ENOMEM;
-	if (name[0]) {
-		image->path = realpath(name, NULL);
-	} else {
-		n = readlink(self, path, sizeof(path) - 1);
-		path[n > 0 ? n : 0] = 0;
-		image->path = strdup(path);
-	}
-	if (!image->path)
-		image->path = strdup(name);
-	return image->path ? 0 : -ENOMEM;
+	if (strcmp(image->file, file_of("")))
+		return realpath(image->file, NULL) ?: strdup(image->file);
+	n = readlink(image->file, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = 0;
+	return strdup(path);
 }
 
 static int make_image(struct seam_fdr_image **out,
@@ -134,7 +131,8 @@ static int make_image(struct seam_fdr_image **out,
 	image->bias = info->dlpi_addr;
 	image->n_headers = info->dlpi_phnum;
 	image->headers = calloc(image->n_headers + 1, sizeof(ElfW(Phdr)));
-	r = image->headers ? set_paths(image, info->dlpi_name) : -ENOMEM;
+	image->file = strdup(file_of(info->dlpi_name));
+	r = image->headers && image->file ? 0 : -ENOMEM;
 	if (r == 0) {
 		memcpy(image->headers, info->dlpi_phdr,
 		       image->n_headers * sizeof(ElfW(Phdr)));
@@ -199,7 +197,7 @@ static int read_lists(struct seam_fdr_image *image,
 	};
 	int r = 0;
 
-	seam_fdr_find_fentry(image, file);
+	seam_fdr_find_imports(image, file);
 	for (int i = 0; i < SEAM_FDR_N_LISTS && r == 0; i++) {
 		const ElfW(Shdr) *s = names[i] ? find_section(file, names[i]) :
 						 NULL;
@@ -218,13 +216,22 @@ static int find_lists(struct seam_fdr_images *images,
 		      struct seam_fdr_image *image)
 {
 	struct seam_image_file file;
-	int r = seam_fdr_image_open(image, &file);
+	int r;
 
+	/* it has no sleds, and most processes have no other library of ours */
+	if (strcmp(image->file, file_of("")) &&
+	    seam_fdr_code_segment(&image->code, (uint64_t)find_lists, 1, 0))
+		return 0;
+	r = seam_fdr_image_open(image, &file);
 	if (r == 0) {
 		if (!file.n_sections)
 			images->n_unknown++;
 		r = read_lists(image, &file);
 		seam_image_file_close(&file);
+		if (r == 0 && (image->n_lists || image->records_itself)) {
+			image->path = find_path(image);
+			r = image->path ? 0 : -ENOMEM;
+		}
 	} else if (r != -ENOMEM) {
 		images->n_unknown++;
 		r = 0;
@@ -254,7 +261,7 @@ static bool is_same_list(const struct seam_fdr_image *a,
 static bool is_same_file(const struct seam_fdr_image *a,
 			 const struct seam_fdr_image *b)
 {
-	bool is_same = !strcmp(a->path, b->path) && a->n_lists == b->n_lists &&
+	bool is_same = !strcmp(a->file, b->file) && a->n_lists == b->n_lists &&
 		       a->n_headers == b->n_headers &&
 		       a->build_id_bytes == b->build_id_bytes &&
 		       !memcmp(a->build_id, b->build_id, a->build_id_bytes) &&
@@ -319,8 +326,7 @@ static bool is_it(const struct seam_fdr_image *image,
 {
 	return image->is_loaded && image->bias == info->dlpi_addr &&
 	       image->n_headers == info->dlpi_phnum &&
-	       !strcmp(image->file, info->dlpi_name[0] ? info->dlpi_name :
-							 "/proc/self/exe") &&
+	       !strcmp(image->file, file_of(info->dlpi_name)) &&
 	       !memcmp(image->headers, info->dlpi_phdr,
 		       image->n_headers * sizeof(*image->headers));
 }

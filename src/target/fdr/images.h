@@ -37,8 +37,8 @@ struct seam_fdr_list {
 };
 
 struct seam_fdr_image {
-	char *path;			/* as it is announced */
 	char *file;			/* what is opened */
+	char *path;			/* as it is announced; NULL: no calls */
 	uint64_t bias;
 	uint8_t build_id[SEAM_XRAY_BUILD_ID_BYTES];
 	uint8_t build_id_bytes;
@@ -48,6 +48,7 @@ struct seam_fdr_image {
 	struct seam_fdr_list lists[SEAM_FDR_N_LISTS];
 	size_t n_lists;			/* those that have functions */
 	bool is_loaded, is_seen;
+	bool records_itself;		/* it calls seam/fdr.h and the like */
 };
 
 /* Zeroed is valid and empty. */

@@ -50,8 +50,8 @@ static bool parse_number(const char *text, const char **end, uint64_t *value)
 	return *end != NULL;
 }
 
-static int parse_count(struct options_text *p, const char *key, const char *text,
-		       uint64_t max, uint32_t *value)
+static int parse_count(struct options_text *p, const char *key,
+		       const char *text, uint64_t max, uint32_t *value)
 {
 	const char *end;
 	uint64_t n;

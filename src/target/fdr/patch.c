@@ -233,6 +233,8 @@ enum patch_step {
 	MAKE_JUMP,	/* gcc's nops; then as the next */
 	WRITE_TAIL,
 	WRITE_HEAD,
+	DONE,
+	CHANGE_TARGET,	/* of one in use */
 };
 
 /* What the sled is to call, as near as it has to be; 0: nothing is near. */
@@ -315,7 +317,8 @@ static enum patch_step begin_sled(struct patch_run *run,
 	} else if (state == FREE && is_wanted) {
 		return first_step(run, sled);
 	} else if (state == IN_USE && is_wanted) {
-		change_target(run, sled);
+		/* makes the stub, if there is none yet */
+		return near_target(run, sled) ? CHANGE_TARGET : NOTHING;
 	} else if (state == IN_USE) {
 		free_head(sled, head);
 		seam_fdr_write_head(&run->write, sled->address, head);
@@ -367,8 +370,10 @@ static void take_step(struct patch_run *run, enum patch_step step)
 			seam_fdr_write_head(&run->write, sled->address, head);
 		} else if (step == WRITE_TAIL) {
 			write_tail(run, sled);
-		} else {
+		} else if (step == WRITE_HEAD) {
 			write_head(run, sled);
+		} else {
+			change_target(run, sled);
 		}
 		run->steps[i]++;
 	}
@@ -429,6 +434,26 @@ static int begin_write(struct patch_run *run)
 				    last->address + last->bytes);
 }
 
+/* What has begun is left as it is where stubs cannot be written. */
+static int patch_sleds(struct patch_run *run)
+{
+	const struct seam_fdr_sleds *sleds = &run->functions->sleds;
+	int r;
+
+	for (size_t i = 0; i < sleds->list.n; i++)
+		run->steps[i] = (uint8_t)begin_sled(run,
+						    &sleds->list.items[i]);
+	r = seam_fdr_stubs_write();
+	if (r == 0) {
+		take_step(run, CHANGE_TARGET);
+		take_step(run, MAKE_JUMP);
+		take_step(run, WRITE_TAIL);
+		take_step(run, WRITE_HEAD);
+	}
+	seam_fdr_write_sync();
+	return r;
+}
+
 int seam_fdr_patch(struct seam_fdr_functions *functions,
 		   const struct seam_fdr_code *code,
 		   struct seam_fdr_targets (*targets_of)(uint32_t id),
@@ -439,7 +464,7 @@ int seam_fdr_patch(struct seam_fdr_functions *functions,
 		.functions = functions, .code = code,
 		.targets_of = targets_of, .patched = patched,
 	};
-	int r;
+	int r, e;
 
 	if (!sleds->list.n)
 		return 0;
@@ -450,14 +475,9 @@ int seam_fdr_patch(struct seam_fdr_functions *functions,
 	run.has_threads = has_divided(sleds) && count_threads();
 	r = begin_write(&run);
 	if (r == 0) {
-		for (size_t i = 0; i < sleds->list.n; i++)
-			run.steps[i] = (uint8_t)begin_sled(
-						&run, &sleds->list.items[i]);
-		take_step(&run, MAKE_JUMP);
-		take_step(&run, WRITE_TAIL);
-		take_step(&run, WRITE_HEAD);
-		seam_fdr_write_sync();
-		r = seam_fdr_write_end(&run.write);
+		r = patch_sleds(&run);
+		e = seam_fdr_write_end(&run.write);
+		r = r ?: e;
 	}
 	free(run.steps);
 	return r;

@@ -34,6 +34,7 @@ static struct {
 	struct seam_fdr_options options;
 	struct seam_fdr_images images;
 	uint64_t n_adds, n_subs;	/* of the loader, when last patched */
+	_Atomic bool is_armed;		/* it has begun, if only to look */
 	bool has_source;		/* once, for all beginnings */
 	bool has_noted_unknown;
 	_Atomic bool is_off, is_paused;
@@ -190,23 +191,15 @@ static int apply(struct seam_fdr_images *images, bool has_changed,
 	return 0;
 }
 
-static int refresh(bool is_forced)
-{
-	return seam_fdr_images_with(&process.images, apply, &is_forced);
-}
+/* ---- prepare, where there are calls ---- */
 
-void seam_fdr_refresh(void)
-{
-	int saved_errno = errno;
-
-	pthread_mutex_lock(&process.lock);
-	if (atomic_load(&seam_fdr_is_on))
-		refresh(false);
-	pthread_mutex_unlock(&process.lock);
-	errno = saved_errno;
-}
-
-/* ---- begin ---- */
+enum {
+	PREPARE_SOURCE,
+	PREPARE_CHECKS,
+	PREPARE_ADDRESSES,
+	PREPARE_BUNDLE,
+	N_STEPS,
+};
 
 /* As in target/agent: valgrind preloads vgpreload_core-PLATFORM.so. */
 static bool is_in_valgrind(void)
@@ -216,19 +209,17 @@ static bool is_in_valgrind(void)
 	return preloaded && strstr(preloaded, "/vgpreload_core");
 }
 
-static int begin_source(const char **step)
+static int begin_source(void)
 {
 	const struct seam_fdr_source *source = &seam_fdr_source_own;
 	int r;
 
 	if (process.address[0]) {
-		*step = "connect to the recorder";
 		r = seam_fdr_link_connect(process.address, CONNECT_MS);
 		if (r < 0)
 			return r;
 		source = &seam_fdr_source_link;
 	}
-	*step = "prepare threads";
 	seam_fdr_rseq_init(false);
 	seam_fdr_call_saved_init();
 	return seam_fdr_thread_init(source);
@@ -288,18 +279,124 @@ void seam_fdr_types_changed(uint16_t type)
 	errno = saved_errno;
 }
 
-static int begin(const char *text, char *why, size_t why_bytes)
+static int do_step(int step)
 {
-	const char *step = "";
+	switch (step) {
+	case PREPARE_SOURCE:
+		return process.has_source ? 0 : begin_source();
+	case PREPARE_CHECKS:
+		return seam_fdr_check_init(&process.options);
+	case PREPARE_ADDRESSES:
+		return seam_fdr_cyg_init();
+	case PREPARE_BUNDLE:
+		return process.address[0] ? 0 :
+		       seam_fdr_bundle_begin(process.options.out,
+					     process.options.is_flight, 0);
+	}
+	return 0;
+}
+
+/* Connect, and all else that only a program with calls to record needs. */
+static int prepare(char *why, size_t why_bytes)
+{
+	static const char *const steps[] = {
+		[PREPARE_SOURCE] = "connect to the recorder",
+		[PREPARE_CHECKS] = "prepare checks",
+		[PREPARE_ADDRESSES] = "prepare for -finstrument-functions",
+		[PREPARE_BUNDLE] = "make the bundle",
+	};
+
+	for (int i = 0; i < N_STEPS; i++) {
+		int r = do_step(i);
+
+		if (r == 0)
+			continue;
+		snprintf(why, why_bytes, "cannot %s: %s", steps[i],
+			 strerror(-r));
+		return r;
+	}
+	process.has_source = true;
+	begin_triggers();
+	atomic_store(&seam_fdr_is_on, true);
+	announce_types();
+	return 0;
+}
+
+static bool has_calls(const struct seam_fdr_images *images)
+{
+	for (size_t i = 0; i < images->list.n; i++)
+		if (images->list.items[i]->n_lists ||
+		    images->list.items[i]->records_itself)
+			return true;
+	return false;
+}
+
+/*
+ * Most processes of a build, or a shell script, have nothing to record: they do
+ * not connect.
+ */
+static int refresh(bool is_forced)
+{
+	char why[256];
+	int r = seam_fdr_images_with(&process.images, NULL, NULL);
+
+	if (r == 0 && !atomic_load(&seam_fdr_is_on)) {
+		if (!has_calls(&process.images)) {
+			note_unknown(&process.images);
+			return 0;
+		}
+		r = prepare(why, sizeof(why));
+		if (r < 0) {
+			process.is_armed = false;
+			seam_fdr_note("calls are not recorded: %s", why);
+			return r;
+		}
+		is_forced = true;
+	}
+	/* without the lock of the loader until here */
+	r = r ?: seam_fdr_images_with(&process.images, apply, &is_forced);
+	seam_fdr_cyg_set(true);
+	return r;
+}
+
+void seam_fdr_refresh(void)
+{
+	int saved_errno = errno;
+
+	pthread_mutex_lock(&process.lock);
+	if (process.is_armed)
+		refresh(false);
+	pthread_mutex_unlock(&process.lock);
+	errno = saved_errno;
+}
+
+bool seam_fdr_wants_loads(void)
+{
+	/* a hint: it is looked at again with the lock */
+	return process.is_armed;
+}
+
+/* ---- begin ---- */
+
+/* Why this process is not recorded; NULL: it is. */
+static const char *refusal(void)
+{
+	if (getauxval(AT_SECURE))
+		return "it has the rights of another user";
+	if (seam_fdr_is_off())
+		return "it has ended";
+	return is_in_valgrind() ? "it runs under valgrind" : NULL;
+}
+
+static int arm(const char *text, char *why, size_t why_bytes)
+{
 	int r;
 
-	if (getauxval(AT_SECURE) || seam_fdr_is_off() || is_in_valgrind()) {
-		snprintf(why, why_bytes, "%s", seam_fdr_is_off() ?
-			 "it has ended" : is_in_valgrind() ?
-			 "it runs under valgrind" : "set-user-ID");
+	if (refusal()) {
+		snprintf(why, why_bytes, "%s", refusal());
 		return -EPERM;
 	}
-	if (atomic_load(&seam_fdr_is_on)) {
+	if (process.is_armed) {
 		snprintf(why, why_bytes, "it has begun");
 		return -EALREADY;
 	}
@@ -307,36 +404,12 @@ static int begin(const char *text, char *why, size_t why_bytes)
 	r = seam_fdr_options_parse(&process.options, text, why, why_bytes);
 	if (r < 0)
 		return r;
-	if (!process.has_source)
-		r = begin_source(&step);
-	if (r == 0) {
-		process.has_source = true;
-		step = "prepare checks";
-		r = seam_fdr_check_init(&process.options);
-	}
-	if (r == 0) {
-		step = "prepare for forks";
-		r = seam_fdr_fork_init();
-	}
-	if (r == 0) {
-		step = "prepare for -finstrument-functions";
-		r = seam_fdr_cyg_init();
-	}
-	if (r == 0 && !process.address[0]) {
-		step = "make the bundle";
-		r = seam_fdr_bundle_begin(process.options.out,
-					  process.options.is_flight, 0);
-	}
-	if (r < 0) {
-		snprintf(why, why_bytes, "cannot %s: %s", step, strerror(-r));
-		return r;
-	}
-	begin_triggers();
-	atomic_store(&seam_fdr_is_on, true);
-	announce_types();
-	refresh(true);
-	seam_fdr_cyg_set(true);
-	return 0;
+	r = seam_fdr_fork_init();
+	if (r < 0)
+		snprintf(why, why_bytes, "cannot prepare for forks: %s",
+			 strerror(-r));
+	process.is_armed = r == 0;
+	return r;
 }
 
 int seam_fdr_begin(const char *options, char *why, size_t why_bytes)
@@ -345,7 +418,14 @@ int seam_fdr_begin(const char *options, char *why, size_t why_bytes)
 
 	why[0] = 0;
 	pthread_mutex_lock(&process.lock);
-	r = begin(options, why, why_bytes);
+	r = arm(options, why, why_bytes);
+	/* ids are given before anything is registered */
+	r = r ?: seam_fdr_images_with(&process.images, NULL, NULL);
+	r = r ?: prepare(why, why_bytes);
+	if (r == 0)
+		refresh(true);
+	else if (r != -EALREADY)
+		process.is_armed = false;
 	pthread_mutex_unlock(&process.lock);
 	errno = saved_errno;
 	return r;
@@ -372,6 +452,7 @@ int seam_fdr_end(const char *why)
 	bool was_on;
 
 	pthread_mutex_lock(&process.lock);
+	process.is_armed = false;
 	was_on = atomic_load(&seam_fdr_is_on);
 	if (was_on) {
 		seam_fdr_cyg_set(false);
@@ -521,7 +602,6 @@ static void load(void)
 	/* Source: secure_getenv(3): NULL for set-user-ID and the like */
 	const char *address = secure_getenv(SEAM_LINK_VARIABLE);
 	const char *text = secure_getenv(SEAM_FDR_VARIABLE);
-	struct seam_fdr_options options;
 	char why[256];
 	int r;
 
@@ -531,10 +611,13 @@ static void load(void)
 		memcpy(process.address, address, strlen(address) + 1);
 	if (!text)
 		return;
-	r = seam_fdr_options_parse(&options, text, why, sizeof(why));
-	if (r == 0 && !options.is_started)
-		return seam_fdr_options_fini(&options);
-	seam_fdr_options_fini(&options);
-	if (seam_fdr_begin(text, why, sizeof(why)) < 0)
+	pthread_mutex_lock(&process.lock);
+	r = arm(text, why, sizeof(why));
+	if (r < 0)
 		seam_fdr_note("calls are not recorded: %s", why);
+	else if (process.options.is_started)
+		refresh(true);
+	else
+		process.is_armed = false;
+	pthread_mutex_unlock(&process.lock);
 }

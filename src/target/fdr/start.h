@@ -13,8 +13,9 @@
  *	a seccomp filter		seam_fdr_end()
  *
  * The library does nothing without SEAM_TRACE, until the program itself begins;
- * and nothing at all with the rights of another user (AT_SECURE).  A program
- * under valgrind, whose CPU is simulated, is not recorded.
+ * with it, it connects to the recorder when an image has calls to record; and
+ * it does nothing at all with the rights of another user (AT_SECURE).  A
+ * program under valgrind, whose CPU is simulated, is not recorded.
  *
  * A library that is loaded is patched when dlopen() returns, so what its
  * constructors call is not recorded.
@@ -39,8 +40,8 @@ int seam_fdr_begin(const char *options, char *why, size_t why_bytes);
 /*
  * Leave all sleds alone, and complete the program's own bundle, if there is
  * one; seam_fdr_begin() may follow.  0 or the first -errno of the bundle.  With
- * @why not NULL it is for good, and a note for the recorder's user: from then on
- * there is no system call of ours.
+ * @why not NULL it is for good, and a note for the recorder's user: from then
+ * on there is no system call of ours.
  */
 int seam_fdr_end(const char *why);
 
@@ -50,8 +51,12 @@ extern _Atomic bool seam_fdr_is_on;
 /* Whether it has ended for good: nothing may be recorded.  Signal-safe. */
 bool seam_fdr_is_off(void);
 
-/* Take libraries into account that were loaded since. */
+/*
+ * Take libraries into account that were loaded since; and whether loading one
+ * matters.
+ */
 void seam_fdr_refresh(void);
+bool seam_fdr_wants_loads(void);
 
 /*
  * Record, or not, the functions of a name that @glob is of, or the one with

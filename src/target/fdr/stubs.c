@@ -4,8 +4,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 
 #include "target/fdr/code_write.h"
+
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#define PR_SET_VMA_ANON_NAME 0
+#endif
 
 enum {
 	STUB_BYTES = 32,
@@ -18,7 +24,8 @@ static const uint64_t FAR = 1 << 30, STEP = 1 << 21;
 
 struct block {
 	uint64_t start;
-	uint32_t n_used;			/* bytes */
+	uint32_t n_used, n_written;		/* bytes */
+	uint8_t *bytes;				/* a copy, to write from */
 	uint64_t jumps[MAX_TARGETS];		/* in the order of targets */
 };
 
@@ -44,8 +51,12 @@ static bool map_at(uint64_t address)
 
 	if (p == MAP_FAILED)
 		return false;
-	if ((uint64_t)p == address)
+	if ((uint64_t)p == address) {
+		/* for who looks at addresses; Linux 5.17 */
+		prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, p, BLOCK_BYTES,
+		      "seam-fdr stubs");
 		return true;
+	}
 	/* kernels before 4.17 take it for a hint */
 	munmap(p, BLOCK_BYTES);
 	return false;
@@ -83,33 +94,61 @@ static struct block *block_near(const struct seam_fdr_reach *reach)
 		    reaches(reach, blocks.items[i].start) &&
 		    reaches(reach, blocks.items[i].start + BLOCK_BYTES))
 			return &blocks.items[i];
+	block.bytes = malloc(BLOCK_BYTES);
+	if (!block.bytes || !SEAM_ARRAY_RESERVE(&blocks, 1))
+		goto fail;
 	block.start = map_near(reach);
 	if (!block.start)
-		return NULL;
-	/* without a list of it, memory stays that nobody uses */
-	return SEAM_ARRAY_ADD(&blocks, block) ?
-	       &blocks.items[blocks.n - 1] : NULL;
+		goto fail;
+	blocks.items[blocks.n++] = block;
+	return &blocks.items[blocks.n - 1];
+fail:
+	free(block.bytes);
+	return NULL;
 }
 
 /* ---- code ---- */
 
-/* Add a stub of these bytes.  Its address; 0: it could not be written. */
+/* Its address, where it will be. */
 static uint64_t add_stub(struct block *block, const uint8_t bytes[STUB_BYTES])
 {
 	uint64_t address = block->start + block->n_used;
+
+	memcpy(block->bytes + block->n_used, bytes, STUB_BYTES);
+	block->n_used += STUB_BYTES;
+	return address;
+}
+
+static int write_block(struct block *block)
+{
+	uint64_t end = block->start + block->n_used;
+	uint64_t at = block->start + block->n_written;
 	struct seam_fdr_segment segment = {
 		block->start, block->start + BLOCK_BYTES, PROT_READ | PROT_EXEC,
 	};
 	const struct seam_fdr_code code = { .segments = { &segment, 1, 1 } };
 	struct seam_fdr_write w;
+	int r;
 
-	if (seam_fdr_write_begin(&w, &code, address, address + STUB_BYTES) < 0)
+	if (at == end)
 		return 0;
-	seam_fdr_write(&w, address, bytes, STUB_BYTES);
-	if (seam_fdr_write_end(&w) < 0)
-		return 0;
-	block->n_used += STUB_BYTES;
-	return address;
+	r = seam_fdr_write_begin(&w, &code, at, end);
+	if (r < 0)
+		return r;
+	seam_fdr_write(&w, at, block->bytes + block->n_written, end - at);
+	r = seam_fdr_write_end(&w);
+	if (r == 0)
+		block->n_written = block->n_used;
+	return r;
+}
+
+int seam_fdr_stubs_write(void)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < blocks.n && r == 0; i++)
+		r = write_block(&blocks.items[i]);
+	return r;
 }
 
 static size_t number_of(uint64_t target)

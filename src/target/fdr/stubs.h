@@ -33,6 +33,12 @@ uint64_t seam_fdr_stub_jump(const struct seam_fdr_reach *reach,
 uint64_t seam_fdr_stub_entry(const struct seam_fdr_reach *reach, uint32_t word,
 			     const void *target, uint64_t back);
 
+/*
+ * Write those that were made since the last time; before that they must not be
+ * executed.  0; or -errno, and what was made is not there.
+ */
+int seam_fdr_stubs_write(void);
+
 /* Whether @address is a stub, or was a target of one. */
 bool seam_fdr_stub_is_ours(uint64_t address);
 
