@@ -164,6 +164,19 @@ static void count_area(FILE *file, const struct seam_fdr_local_area *area)
 		fprintf(file, "lost %lu\n", atomic_load(&area->n_lost));
 }
 
+/* No code is left writable. */
+static void put_rights(FILE *file)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (strstr(line, " rwx"))
+			fprintf(file, "bad rights: %s", line);
+	if (maps)
+		fclose(maps);
+}
+
 __attribute__((destructor))
 static void put_all(void)
 {
@@ -181,6 +194,7 @@ static void put_all(void)
 	fputs(notes, o.file);
 	seam_fdr_with_images(put_images, &o);
 	put_announced(o.file);
+	put_rights(o.file);
 	for (const struct seam_fdr_local_area *a =
 		     atomic_load(&seam_fdr_local_areas); a; a = a->next)
 		count_area(o.file, a);

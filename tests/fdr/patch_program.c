@@ -96,10 +96,15 @@ MARKED void events(void)
 	static const char text[] = "12345";
 
 	__xray_customevent(text, 5);
-#ifdef HAS_TYPED
-	__xray_typedevent(7, text, 5);
-#endif
 }
+
+#ifdef HAS_TYPED
+/* clang 14 to 18 mix its operands up, so any address may come of it. */
+MARKED void typed_event(const char *data, unsigned long bytes)
+{
+	__xray_typedevent(7, data, bytes);
+}
+#endif
 #endif
 
 UNMARKED static void *thread(void *n)
@@ -107,6 +112,12 @@ UNMARKED static void *thread(void *n)
 	for (size_t i = 0; i < (size_t)n; i++)
 		leaf((int)i);
 	return NULL;
+}
+
+UNMARKED static void *sleeper(void *unused)
+{
+	pause();
+	return unused;
 }
 
 UNMARKED static void with_library(const char *path, int n)
@@ -166,6 +177,8 @@ UNMARKED static void do_word(const char *word)
 	else if (!strcmp(word, "thread") &&
 		 !pthread_create(&other, NULL, thread, (void *)1000))
 		pthread_join(other, NULL);
+	else if (!strcmp(word, "sleep"))
+		pthread_create(&other, NULL, sleeper, NULL);
 	else if (!strcmp(word, "filter"))
 		filter();
 	else if (word[0] == '/')
@@ -193,6 +206,9 @@ UNMARKED int main(int argc, char **argv)
 	for (int i = 0; i < 4; i++)
 		sum += tail_caller(i) + logged(i);
 	events();
+#ifdef HAS_TYPED
+	typed_event("12345", 5);
+#endif
 #endif
 #ifdef __cplusplus
 	for (int i = 0; i < 6; i++)

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs with sleds, built in many ways: patched.py PROBE PROBE.a LIBSEAM...
+"""Programs with sleds, built in many ways:
+
+patched.py AGENT PROBE PROBE.a LIBSEAM...
 
 The probe is libseam-fdr with a text as its output (patch_probe.c), and how
 often a program calls each function is known (patch_program.c): each way has to
@@ -20,10 +22,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "cli"))
 from tap import Skip, promises, run  # noqa: E402
 
-PROBE, *STATIC = (os.path.abspath(path) for path in sys.argv[1:])
+AGENT, PROBE, *STATIC = (os.path.abspath(path) for path in sys.argv[1:])
 SOURCE = os.path.join(HERE, "patch_program.c")
 LIBRARY = os.path.join(HERE, "patch_library.c")
-ENTRY, EXIT, TAIL, ENTRY_ARGS, ARGUMENT, CUSTOM = range(6)
+ENTRY, EXIT, TAIL, ENTRY_ARGS, ARGUMENT, CUSTOM, TYPED = range(7)
 CLANG = ["clang", "-O2", "-fxray-instrument",
          "-fxray-instruction-threshold=1000000", "-fxray-ignore-loops"]
 GCC = ["gcc", "-O2", "-fno-optimize-sibling-calls"]
@@ -151,6 +153,14 @@ def test_a_program_at_a_fixed_address_is_recorded():
 def test_a_program_with_compiler_rt_is_recorded():
     for flags in (["-fPIE", "-pie"], ["-fno-PIC", "-no-pie"]):
         check_program(*CLANG, *flags, strip=True)
+
+
+def test_typed_events_with_any_operands_are_recorded():
+    for flags in (["-O0"], ["-O2"]):
+        program = build("program", *CLANG, *flags, "-DHAS_TYPED")
+        output, _ = trace(program)
+        equal(output.problems, [])
+        equal(output.by_id[0], {CUSTOM: 1, TYPED: 1, ARGUMENT: 4}, flags)
 
 
 def test_ids_are_those_of_llvm_xray():
@@ -294,6 +304,22 @@ def check_gcc(*command):
     return output
 
 
+def test_entries_of_several_nops_want_a_single_thread():
+    """Another thread could be between the nops; a call is one instruction."""
+    program = build("program", "gcc", "-O1")
+    for flags, n in (["-fpatchable-function-entry=5"], 0), (
+            ["-pg", "-mfentry"], 5):
+        library = build("libgcc.so", *GCC, "-fPIC", "-shared", *flags,
+                        source=LIBRARY)
+        output, _ = trace(program, library, options="functions=library_leaf")
+        equal(output.calls(), {"library_leaf": {ENTRY: 5}})
+        output, _ = trace(program, "sleep", library,
+                          options="functions=library_leaf")
+        equal(output.calls(), {"library_leaf": {ENTRY: n}} if n else {})
+        equal(["several nops" in note for note in output.notes],
+              [] if n else [True], output.notes)
+
+
 def test_patchable_entries_of_clang_are_recorded():
     wanted = {"leaf": {ENTRY: 14}, "fibonacci": {ENTRY: FIBONACCI}}
     for entry in ("5", "7,5", "9,2", "12"):
@@ -340,6 +366,18 @@ def test_a_seccomp_filter_ends_it_before():
     # and without us its filter kills it for a system call of ours, or none
     output, _ = trace(program, "more")
     equal(output.calls()["leaf"], {ENTRY: 114, EXIT: 114})
+
+
+def test_the_agent_beside_it_changes_nothing():
+    """Both have dlopen(), prctl() and syscall() in front of libc's."""
+    library = build_library()
+    program = build("program", *CLANG, "-fnoxray-link-deps", *UNRESOLVED)
+    for preload in (f"{AGENT}:{PROBE}", f"{PROBE}:{AGENT}"):
+        output, _ = trace(program, library, "more", library, preload=preload)
+        check_calls(output, {**CALLS, "leaf": {ENTRY: 114, EXIT: 114},
+                             "library_leaf": {ENTRY: 10, EXIT: 10}}, preload)
+        trace(program, "filter", preload=preload)
+        equal(trace.stdout.endswith("filtered\n"), True, preload)
 
 
 def test_a_set_user_id_program_is_left_alone():

@@ -26,7 +26,9 @@ enum {
  */
 static bool is_readable(uintptr_t address)
 {
-	return seam_fdr_syscall4(SYS_rt_sigprocmask, NO_SUCH_HOW,
+	/* no set at all is no error */
+	return address >= SET_BYTES &&
+	       seam_fdr_syscall4(SYS_rt_sigprocmask, NO_SUCH_HOW,
 				 (long)(address & ~(uintptr_t)7), 0,
 				 SET_BYTES) != -EFAULT;
 }

@@ -49,6 +49,7 @@ struct seam_fdr_image {
 	size_t n_lists;			/* those that have functions */
 	bool is_loaded, is_seen;
 	bool records_itself;		/* it calls seam/fdr.h and the like */
+	bool is_noted;			/* what was refused was reported */
 };
 
 /* Zeroed is valid and empty. */

@@ -96,6 +96,10 @@ static void select_list(const struct seam_fdr_image *image,
 	int r = seam_fdr_select(&process.options, image, list,
 				seam_fdr_trigger_function);
 
+	if (!list->is_selected && list->functions.sleds.n_refused)
+		seam_fdr_note("%zu places in %s are not used: they have not "
+			      "the bytes of a sled",
+			      list->functions.sleds.n_refused, image->path);
 	list->is_selected = true;
 	if (r < 0)
 		seam_fdr_note("calls of %s are not recorded: %s", image->path,
@@ -121,9 +125,13 @@ static int patch_list(struct seam_fdr_image *image, struct seam_fdr_list *list,
 	return seam_fdr_patch(f, &image->code, targets_of, patched);
 }
 
-static void note_patched(const struct seam_fdr_image *image,
+/* Once for each image: they are patched again and again. */
+static void note_patched(struct seam_fdr_image *image,
 			 const struct seam_fdr_patched *p, int r)
 {
+	if (image->is_noted)
+		return;
+	image->is_noted = r < 0 || p->n_refused || p->n_divided || p->n_far;
 	if (r < 0)
 		seam_fdr_note("calls of %s are not recorded: its code cannot "
 			      "be changed: %s", image->path, strerror(-r));
