@@ -2,9 +2,6 @@
 /* running_vm.c - a job for each process, and a limit; see running_vm.h */
 #include "record/running_vm.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 
@@ -26,7 +23,7 @@ struct vm_job {
 	struct seam_helper_job job;
 	int pid;
 	bool has_vm;
-	size_t n_files;
+	size_t n_lines, n_files;
 	uint64_t inodes[MAX_FILES];	/* that were read */
 	struct seam_elf_needs needs;
 };
@@ -52,38 +49,19 @@ static bool is_new(struct vm_job *j, uint64_t inode)
 	return true;
 }
 
-/* "7f00-7f10 r-xp 00001000 fd:00 1234   /usr/lib/libc.so.6" */
-static void read_line(struct vm_job *j, const char *line)
+static bool take_mapping(void *context, const struct seam_procfs_mapping *line)
 {
-	struct seam_file_mapping mapping = { .pid = j->pid };
-	struct seam_file_identity identity = { .ino = 0 };
-	char rights[5];
-	int path_at = 0;
+	struct vm_job *j = context;
+	struct seam_file_mapping mapping = {
+		.pid = j->pid, .begin = line->begin, .end = line->end,
+		.path = line->name,
+	};
+	struct seam_file_identity identity = { .ino = line->ino };
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %*x:%*x %" SCNu64
-		   " %n", &mapping.begin, &mapping.end, rights, &identity.ino,
-		   &path_at) < 4 || !path_at || rights[2] != 'x' ||
-	    !identity.ino || line[path_at] != '/' || !is_new(j, identity.ino))
-		return;
-	mapping.path = line + path_at;
-	read_file(j, seam_mapped_file_open(&mapping, &identity, NULL));
-}
-
-static void read_maps(struct vm_job *j, int process)
-{
-	int fd = openat(process, "maps", O_RDONLY | O_CLOEXEC);
-	FILE *maps = fd < 0 ? NULL : fdopen(fd, "re");
-	char line[PATH_MAX + 128];
-
-	for (int i = 0; maps && !j->has_vm && i < MAX_LINES &&
-	     fgets(line, sizeof(line), maps); i++) {
-		line[strcspn(line, "\n")] = '\0';
-		read_line(j, line);
-	}
-	if (maps)
-		fclose(maps);
-	else
-		seam_file_close_fd(fd);
+	if (line->rights[2] == 'x' && line->ino && line->name[0] == '/' &&
+	    is_new(j, line->ino))
+		read_file(j, seam_mapped_file_open(&mapping, &identity, NULL));
+	return !j->has_vm && ++j->n_lines < MAX_LINES;
 }
 
 static void run(struct seam_helper_job *job)
@@ -93,7 +71,8 @@ static void run(struct seam_helper_job *job)
 
 	if (seam_target_open(&target, j->pid, NULL) == 0) {
 		read_file(j, seam_target_open_exe(&target, NULL));
-		read_maps(j, target.process);
+		if (!j->has_vm)
+			seam_procfs_maps(target.process, take_mapping, j);
 	}
 	seam_target_close(&target);
 }

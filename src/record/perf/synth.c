@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "record/perf/sources.h"
+#include "record/proc/procfs.h"
 #include "record/proc/target_file.h"
 #include "symbol/elf/build_id.h"
 
@@ -224,15 +225,6 @@ static void put_threads(struct seam_synth *synth, int pid,
 	free(tids.items);
 }
 
-/* A line of /proc/PID/maps. */
-struct mapping {
-	uint64_t from, to, offset;
-	char rights[5];
-	uint32_t maj, min;
-	uint64_t inode;
-	const char *name;
-};
-
 /* State while /proc/PID/maps is read, in the order of addresses. */
 struct maps_reader {
 	struct seam_synth *synth;
@@ -242,16 +234,17 @@ struct maps_reader {
 };
 
 /* The mapped file, or the one at its path if that is still the same. */
-static int open_mapping(const struct maps_reader *r, const struct mapping *m)
+static int open_mapping(const struct maps_reader *r,
+			const struct seam_procfs_mapping *m)
 {
-	int fd = seam_target_open_mapping(&r->target, m->from, m->to,
+	int fd = seam_target_open_mapping(&r->target, m->begin, m->end,
 					  NULL);
 	struct stat st;
 
 	if (fd >= 0)
 		return fd;
 	fd = seam_target_open_path(&r->target, m->name, NULL);
-	if (fd < 0 || (fstat(fd, &st) == 0 && st.st_ino == m->inode))
+	if (fd < 0 || (fstat(fd, &st) == 0 && st.st_ino == m->ino))
 		return fd;
 	close(fd);
 	return -ENOENT;
@@ -261,26 +254,27 @@ static int open_mapping(const struct maps_reader *r, const struct mapping *m)
  * Read it from the mapped file itself: the path may lead to a newer file, or to
  * one of another mount namespace.  Where it cannot be opened, from memory.
  */
-static size_t build_id_of(const struct maps_reader *r, const struct mapping *m,
-			  uint8_t *id)
+static size_t build_id_of(const struct maps_reader *r,
+			  const struct seam_procfs_mapping *m, uint8_t *id)
 {
 	int fd = open_mapping(r, m);
 	size_t size = fd < 0 ? 0 : seam_build_id_read(fd, id);
 
 	if (fd >= 0)
 		close(fd);
-	else if (r->memory >= 0 && r->inode == m->inode)
+	else if (r->memory >= 0 && r->inode == m->ino)
 		size = seam_build_id_read_at(r->memory, r->base, id);
 	return size;
 }
 
-static void put_mapping(struct maps_reader *r, const struct mapping *m)
+static void put_mapping(struct maps_reader *r,
+			const struct seam_procfs_mapping *m)
 {
 	int pid = r->target.owner.pid;
 	struct seam_perf_mmap2 mapping = {
-		.pid = pid, .tid = pid, .addr = m->from,
-		.len = m->to - m->from, .pgoff = m->offset,
-		.maj = m->maj, .min = m->min, .ino = m->inode,
+		.pid = pid, .tid = pid, .addr = m->begin,
+		.len = m->end - m->begin, .pgoff = m->offset,
+		.maj = m->maj, .min = m->min, .ino = m->ino,
 		.prot = PROT_READ, .flags = MAP_PRIVATE,
 		.filename = m->name[0] ? m->name : "//anon",
 	};
@@ -297,56 +291,36 @@ static void put_mapping(struct maps_reader *r, const struct mapping *m)
 		r->synth->n_left_out++;
 		return;
 	}
-	if (m->name[0] == '/' && m->inode)
+	if (m->name[0] == '/' && m->ino)
 		id_size = build_id_of(r, m, id);
 	put_mmap(r->synth, misc, &mapping, id, id_size);
 }
 
-/* "7f00-7f10 r-xp 00001000 fd:00 1234   /usr/lib/libc.so.6" */
-static void read_line(struct maps_reader *r, const char *line)
+static bool take_mapping(void *context, const struct seam_procfs_mapping *m)
 {
-	struct mapping m = { 0 };
-	int name_at = 0;
+	struct maps_reader *r = context;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32
-		   ":%" SCNx32 " %" SCNu64 " %n", &m.from, &m.to, m.rights,
-		   &m.offset, &m.maj, &m.min, &m.inode, &name_at) < 7 ||
-	    name_at == 0)
-		return;
-	m.name = line + name_at;
-	if (m.offset == 0 && m.inode) {
-		r->inode = m.inode;
-		r->base = m.from;
+	if (m->offset == 0 && m->ino) {
+		r->inode = m->ino;
+		r->base = m->begin;
 	}
-	if (m.rights[2] == 'x' ||
-	    (r->synth->data_mappings && m.rights[0] == 'r' && m.inode))
-		put_mapping(r, &m);
+	if (m->rights[2] == 'x' ||
+	    (r->synth->data_mappings && m->rights[0] == 'r' && m->ino))
+		put_mapping(r, m);
+	return true;
 }
 
 void seam_synth_process(struct seam_synth *synth, int pid,
 			bool with_namespaces)
 {
 	struct maps_reader r = { .synth = synth, .memory = -1 };
-	char line[SEAM_SYNTH_NAME + 128];
-	int fd;
-	FILE *maps;
 
 	put_threads(synth, pid, with_namespaces);
 	seam_target_open(&r.target, pid, NULL);
-	fd = r.target.process < 0 ? -1 :
-	     openat(r.target.process, "maps", O_RDONLY | O_CLOEXEC);
-	maps = fd < 0 ? NULL : fdopen(fd, "re");
-	if (fd >= 0)
+	if (r.target.process >= 0)
 		r.memory = openat(r.target.process, "mem",
 				  O_RDONLY | O_CLOEXEC);
-	while (maps && fgets(line, sizeof(line), maps)) {
-		line[strcspn(line, "\n")] = '\0';
-		read_line(&r, line);
-	}
-	if (maps)
-		fclose(maps);
-	else
-		seam_file_close_fd(fd);
+	seam_procfs_maps(r.target.process, take_mapping, &r);
 	seam_file_close_fd(r.memory);
 	seam_target_close(&r.target);
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -222,4 +223,42 @@ size_t seam_procfs_pmus(struct seam_perf_pmu *pmus, size_t cap)
 	if (folder)
 		closedir(folder);
 	return n;
+}
+
+/* "7f00-7f10 r-xp 00001000 fd:00 1234   /usr/lib/libc.so.6" */
+static bool parse_mapping(const char *line, struct seam_procfs_mapping *m)
+{
+	int name_at = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32
+		   ":%" SCNx32 " %" SCNu64 " %n", &m->begin, &m->end,
+		   m->rights, &m->offset, &m->maj, &m->min, &m->ino,
+		   &name_at) < 7)
+		return false;
+	m->name = line + name_at;
+	return name_at > 0;
+}
+
+void seam_procfs_maps(int process,
+		      bool (*take)(void *context,
+				   const struct seam_procfs_mapping *mapping),
+		      void *context)
+{
+	int fd = process < 0 ? -1 :
+		 openat(process, "maps", O_RDONLY | O_CLOEXEC);
+	FILE *maps = fd < 0 ? NULL : fdopen(fd, "re");
+	char line[PATH_MAX + 128];
+	bool goes_on = true;
+
+	while (maps && goes_on && fgets(line, sizeof(line), maps)) {
+		struct seam_procfs_mapping mapping;
+
+		line[strcspn(line, "\n")] = '\0';
+		if (parse_mapping(line, &mapping))
+			goes_on = take(context, &mapping);
+	}
+	if (maps)
+		fclose(maps);
+	else
+		seam_file_close_fd(fd);
 }

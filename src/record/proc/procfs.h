@@ -65,6 +65,24 @@ void seam_procfs_values(const char *path, struct seam_procfs_value *values,
 const char *seam_procfs_value(const char *path, const char *key, char *buf,
 			      size_t cap);
 
+struct seam_procfs_mapping {
+	uint64_t begin, end, offset;
+	char rights[5];		/* "r-xp" */
+	uint32_t maj, min;
+	uint64_t ino;		/* 0: of no file */
+	const char *name;	/* the program's; "": none */
+};
+
+/*
+ * Call @take for each mapping, in the order of addresses, until it returns
+ * false.  @process is the folder of the process in /proc, or negative.
+ * Source: proc_pid_maps(5).
+ */
+void seam_procfs_maps(int process,
+		      bool (*take)(void *context,
+				   const struct seam_procfs_mapping *mapping),
+		      void *context);
+
 /* List the PMUs of the kernel, at most @cap.  Returns how many. */
 size_t seam_procfs_pmus(struct seam_perf_pmu *pmus, size_t cap);
 
