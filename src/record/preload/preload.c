@@ -72,8 +72,12 @@ void seam_preload_decide(struct seam_preload *p, enum seam_layers layers,
 	if (layers == SEAM_LAYERS_NATIVE)
 		return;
 	has_vm = seam_vm_search(&p->search, argv);
-	if (!has_vm && layers == SEAM_LAYERS_AUTO)
+	if (!has_vm && layers == SEAM_LAYERS_AUTO) {
+		if (p->search.has_failed)
+			snprintf(message, room, "no Lua stacks: a file of the "
+				 "command does not answer (--layers=guest)");
 		return;
+	}
 	if (!seam_preload_find(SEAM_AGENT_LIBRARY, p->library)) {
 		snprintf(message, room, "no Lua stacks: cannot find "
 			 SEAM_AGENT_LIBRARY);

@@ -5,10 +5,14 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
-#include <sys/stat.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "record/preload/elf_needs.h"
 
@@ -19,6 +23,7 @@ enum {
 	MAX_WORDS = 256,
 	MAX_TEXT = 64 << 10,	/* of a script or a configuration */
 	MAX_INCLUDES = 64,
+	WAIT_MS = 1000,		/* for all of it */
 };
 
 /* ---- programs and their libraries ---- */
@@ -232,20 +237,18 @@ static bool search_program(struct seam_vm_search *s, const char *name,
 /* What a shell reads: "sh run.sh"; such a file need not be executable. */
 static bool search_shell_file(struct seam_vm_search *s, const char *path)
 {
-	struct stat st;
-	char *text = stat(path, &st) == 0 && S_ISREG(st.st_mode) ?
-		     read_text(path) : NULL;
+	char *text = read_text(path);
 	bool has = text && search_words(s, text, 1);
 
 	free(text);
 	return has;
 }
 
-bool seam_vm_search(struct seam_vm_search *s, char **argv)
+static bool search_command(struct seam_vm_search *s, char **argv)
 {
 	bool by_shell;
 
-	*s = (struct seam_vm_search) { .is_command = true };
+	s->is_command = true;
 	if (search_program(s, argv[0], argv, 0))
 		return true;
 	s->is_command = false;
@@ -264,4 +267,53 @@ bool seam_vm_search(struct seam_vm_search *s, char **argv)
 			return true;
 	}
 	return false;
+}
+
+/* ---- in a child ---- */
+
+/* Whether the child has written the result in time. */
+static bool read_result(int fd, struct seam_vm_search *s)
+{
+	struct pollfd end = { .fd = fd, .events = POLLIN };
+	uint64_t until_ns = seam_clock_ns() + WAIT_MS * SEAM_NS_PER_MS, now_ns;
+
+	while ((now_ns = seam_clock_ns()) < until_ns)
+		if (poll(&end, 1, (int)((until_ns - now_ns) /
+					SEAM_NS_PER_MS) + 1) > 0)
+			return read(fd, s, sizeof(*s)) == sizeof(*s);
+	return false;
+}
+
+/* Does not return. */
+static void search_and_exit(int fd, char **argv)
+{
+	static struct seam_vm_search s;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	search_command(&s, argv);
+	/* at once: it is smaller than PIPE_BUF */
+	_exit(write(fd, &s, sizeof(s)) != sizeof(s));
+}
+
+bool seam_vm_search(struct seam_vm_search *s, char **argv)
+{
+	int fds[2];
+	pid_t child;
+
+	*s = (struct seam_vm_search) { .found = "" };
+	if (pipe2(fds, O_CLOEXEC))
+		return false;
+	child = fork();
+	if (child == 0)
+		search_and_exit(fds[1], argv);
+	close(fds[1]);
+	if (child > 0 && !read_result(fds[0], s))
+		*s = (struct seam_vm_search) { .has_failed = true };
+	close(fds[0]);
+	if (child > 0)
+		kill(child, SIGKILL);
+	/* where it is in a call that cannot be killed, it is left alone */
+	if (child > 0)
+		waitpid(child, NULL, s->has_failed ? WNOHANG : 0);
+	return s->found[0];
 }

@@ -16,9 +16,11 @@
  * found: --layers=guest is for those.
  *
  * Only regular files are read, with the rights of the caller, and none is
- * executed.  Processes that run already: running_vm.h.
- * Cost: at most 128 ELF files.
- * Threads: no other may change the environment.
+ * executed.  A child does it, for a second at most: a file system may not
+ * answer.  Processes that run already: running_vm.h.
+ *
+ * Cost: at most 128 ELF files, and a fork.
+ * Threads: the caller is the only one.
  */
 #ifndef SEAM_VM_SEARCH_H
 #define SEAM_VM_SEARCH_H
@@ -32,6 +34,7 @@ struct seam_vm_search {
 	/* The library of AddressSanitizer that it needs; "": none. */
 	char asan[256];
 	unsigned int n_files;	/* that were read */
+	bool has_failed;	/* no answer in time: nothing is known */
 };
 
 /* Search from the command @argv.  Returns whether there is one. */
