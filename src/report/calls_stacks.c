@@ -198,18 +198,58 @@ static void put_node(FILE *out, const struct seam_calls_report *report,
 	put_events(out, report, call, from, to, depth);
 }
 
+/*
+ * Mark the nodes that are large enough, or have an event in them.  Parents come
+ * first in the tree's array.  Returns how many are not marked.
+ */
+static size_t mark_shown(bool *shown, const struct seam_calls_report *report,
+			 const struct seam_slow_call *call)
+{
+	const struct seam_call_path *nodes = call->tree.nodes.items;
+	size_t n = call->tree.nodes.n, n_hidden = 0;
+	double least = n > 1 ? report->min_percent / 100 *
+			       (double)nodes[1].total_ns : 0;
+
+	for (size_t i = 0; i < call->events.n; i++)
+		if (call->events.items[i].kind != SEAM_XRAY_ARGUMENT)
+			shown[call->events.items[i].node] = true;
+	for (size_t i = n; i-- > 1;) {
+		shown[i] = shown[i] || (double)nodes[i].total_ns >= least;
+		if (shown[i])
+			shown[nodes[i].parent] = true;
+		n_hidden += !shown[i];
+	}
+	return n_hidden;
+}
+
+static void put_nodes(FILE *out, const struct seam_calls_report *report,
+		      const struct seam_slow_call *call,
+		      const struct seam_tree *tree, bool *shown)
+{
+	size_t n_hidden = mark_shown(shown, report, call);
+	char n[SEAM_NUMBER];
+
+	for (uint32_t i = seam_tree_next(tree, 0, true); i != SEAM_NONE;
+	     i = seam_tree_next(tree, i, shown[i]))
+		if (shown[i])
+			put_node(out, report, call, i,
+				 (int)tree->items[i].depth - 1);
+	if (n_hidden)
+		fprintf(out, "%s not shown; --min-percent 0 shows all\n",
+			seam_format_amount(n, n_hidden, "smaller node"));
+}
+
 static void put_tree(FILE *out, const struct seam_calls_report *report,
 		     const struct seam_slow_call *call)
 {
 	struct seam_tree tree = { 0 };
+	bool *shown = calloc(call->tree.nodes.n + 1, sizeof(*shown));
 
-	if (make_tree(&tree, &call->tree) && tree.n &&
+	if (shown && make_tree(&tree, &call->tree) && tree.n &&
 	    !seam_tree_sort(&tree, longest_first, NULL))
-		for (uint32_t i = seam_tree_next(&tree, 0, true);
-		     i != SEAM_NONE; i = seam_tree_next(&tree, i, true))
-			put_node(out, report, call, i,
-				 (int)tree.items[i].depth - 1);
+		put_nodes(out, report, call, &tree, shown);
 	free(tree.items);
+	free(shown);
 }
 
 /* A final tail call, and what is beyond the limits. */

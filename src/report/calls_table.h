@@ -41,6 +41,8 @@ struct seam_calls_report {
 					 * with * and ?; NULL: all */
 	size_t limit;			/* rows; 0: all */
 	bool histograms;		/* under the table */
+	double min_percent;		/* of a slow call; its tree omits
+					 * smaller nodes without events */
 };
 
 /* The sort called @name.  -EINVAL when there is none. */

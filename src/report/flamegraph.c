@@ -282,7 +282,8 @@ static void put_amount(const struct picture *p, const char *what,
 	char n[SEAM_NUMBER], share[SEAM_NUMBER], w[SEAM_NUMBER];
 
 	fprintf(p->out, "%s%s, %s", what,
-		seam_format_amount(n, samples, seam_profile_noun(p->profile)),
+		seam_format_amount(n, samples,
+				   seam_selected_noun(p->graph->selected)),
 		seam_format_percent(share, p->by_weight ? weight : samples,
 				    size_of(p, root)));
 	if (p->by_weight)
@@ -411,8 +412,8 @@ static void put_subtitle(const struct picture *p)
 				profile->events.items[event].name), 60);
 		fputs(": ", p->out);
 	}
-	fputs(seam_summary_line(profile, root->samples, line, sizeof(line)),
-	      p->out);
+	fputs(seam_summary_line(p->graph->selected, root->samples, line,
+				sizeof(line)), p->out);
 	if (p->n_small)
 		fprintf(p->out, "; %s not drawn",
 			seam_format_amount(n, p->n_small, "narrow frame"));

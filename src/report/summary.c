@@ -205,9 +205,10 @@ int seam_summary_frame(const struct seam_report *report,
 	return 0;
 }
 
-const char *seam_summary_line(const struct seam_profile *profile,
+const char *seam_summary_line(const struct seam_selected *selected,
 			      uint64_t samples, char *buf, size_t cap)
 {
+	const struct seam_profile *profile = selected->profile;
 	uint64_t lost = seam_profile_n_lost(profile);
 	char n[SEAM_NUMBER], time[SEAM_NUMBER], over[64] = "", loss[64] = "";
 
@@ -219,10 +220,11 @@ const char *seam_summary_line(const struct seam_profile *profile,
 		snprintf(loss, sizeof(loss), "; some data lost");
 	if (!profile->sysprof)	/* which has no times */
 		snprintf(over, sizeof(over), " over %s",
-			 seam_format_weight(time, duration_ns(profile),
-					    SEAM_UNIT_NS));
+			 seam_format_weight(time,
+				seam_selected_duration_ns(selected),
+				SEAM_UNIT_NS));
 	snprintf(buf, cap, "%s%s%s",
-		 seam_format_amount(n, samples, seam_profile_noun(profile)),
+		 seam_format_amount(n, samples, seam_selected_noun(selected)),
 		 over, loss);
 	return buf;
 }

@@ -44,7 +44,7 @@ int seam_summary_frame(const struct seam_report *report,
  * "1,234 samples (cpu-clock) over 5.01 s; 3 records lost (0.24 %)", for a
  * subtitle.  Returns @buf.
  */
-const char *seam_summary_line(const struct seam_profile *profile,
+const char *seam_summary_line(const struct seam_selected *selected,
 			      uint64_t samples, char *buf, size_t cap);
 
 /*

@@ -282,6 +282,27 @@ def test_data_is_shown_as_json_if_and_only_if_it_is():
     assert 500 < n < 1500, n
 
 
+def test_small_calls_are_left_out_of_a_slow_one_unless_they_have_an_event():
+    inside = call(2) + call(3, typed(1, b"{}")) + \
+        struct.pack("<II", 4 << 4, 10) + struct.pack("<II", 4 << 4 | 2, 30000)
+    path = files(_7_xray=log(7, call(1, inside)),
+                 _7_yaml=yaml(["slow", "tiny", "told", "large"]))
+    shown = run("calls", "--stacks=1", *logs_of(path)).out
+    assert "large" in shown and "told" in shown and "tiny" not in shown and \
+        "1 smaller node not shown" in shown, shown
+    every = run("calls", "--stacks=1", "--min-percent=0", *logs_of(path)).out
+    assert "tiny" in every and "not shown" not in every, every
+
+
+def test_a_picture_of_a_part_has_the_parts_calls_and_time():
+    path = files(_7_xray=log(7, call(1, call(2)) + call(1, call(2) * 2)),
+                 _7_yaml=yaml(["one", "two"]))
+    words = run("calls", "--stacks=1", *logs_of(path)).out.splitlines()[1]
+    picture = run("flamegraph", "-o", "-", *words.split(),
+                  *logs_of(path)).out
+    assert "xray: 3 calls over 50 ns" in picture, (words, picture[:3000])
+
+
 def test_bad_event_names_are_noted_and_the_first_ones_used():
     for bad in (b"x", b"5", b"5 ", b"5 x", b'5 "x', b'5 "x" ', b'65536 "x"',
                 b'-1 "x"', b'5 "\\ud800"', b'5 "\\u0000"', b'5 "\\q"',

@@ -25,6 +25,7 @@ struct calls_options {
 	bool json;
 	bool graph;
 	const char *stacks;
+	double min_percent;
 };
 
 #define OPTION(...) SEAM_OPTION(struct calls_options, __VA_ARGS__)
@@ -63,6 +64,10 @@ static const struct seam_option options[] = {
 	       "events: the time since the begin of the slow call, and the "
 	       "first bytes of the data. The callee of a tail call is a "
 	       "sibling of its caller, with the caller's name."),
+	OPTION(min_percent, PERCENT, 0, "min-percent", "PERCENT",
+	       "--stacks omits calls smaller than this (0.1)",
+	       .detail = "Of the slow call. Calls with an event in them are "
+	       "shown, however small."),
 	OPTION(graph, FLAG, 0, "graph", NULL,
 	       "print the call graph, for Graphviz"),
 	OPTION(json, FLAG, 0, "json", NULL, "print JSON",
@@ -158,7 +163,8 @@ static int calls(const struct calls_options *o, enum seam_calls_sort sort,
 		.options = o,
 		.report = { .sort = sort, .filter = o->filter,
 			    .limit = (size_t)o->top,
-			    .histograms = o->histogram },
+			    .histograms = o->histogram,
+			    .min_percent = o->min_percent },
 	};
 	struct seam_err err = { 0 };
 	int r, status;
@@ -202,7 +208,7 @@ static int parse_stacks(const struct seam_command *self, const char *text,
 
 static int run(const struct seam_command *self, int argc, char **argv)
 {
-	struct calls_options o = { .sort = "sum" };
+	struct calls_options o = { .sort = "sum", .min_percent = 0.1 };
 	enum seam_calls_sort sort = SEAM_CALLS_BY_SUM;
 	size_t n_slowest;
 	int first, status;

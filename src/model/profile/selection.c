@@ -381,6 +381,26 @@ bool seam_selected_has_mark(const struct seam_selected *selected,
 	       (!selected->search || contains(data, selected->search));
 }
 
+const char *seam_selected_noun(const struct seam_selected *selected)
+{
+	const struct seam_profile *profile = selected->profile;
+	uint32_t event = seam_selected_event(selected);
+
+	if (event == SEAM_NONE)
+		return seam_profile_noun(profile);
+	return profile->events.items[event].is_measured ? "call" : "sample";
+}
+
+uint64_t seam_selected_duration_ns(const struct seam_selected *selected)
+{
+	const struct seam_time_range range = {
+		selected->from_ns, selected->to_ns,
+	};
+
+	return seam_time_range_clip(&range, selected->profile->start_ns,
+				    selected->profile->end_ns);
+}
+
 uint32_t seam_selected_event(const struct seam_selected *selected)
 {
 	const struct seam_profile *profile = selected->profile;

@@ -90,6 +90,12 @@ void seam_selected_fini(struct seam_selected *selected);
  */
 uint32_t seam_selected_event(const struct seam_selected *selected);
 
+/* "sample", or "call" where all that is selected are calls. */
+const char *seam_selected_noun(const struct seam_selected *selected);
+
+/* How much of the recording's time is selected. */
+uint64_t seam_selected_duration_ns(const struct seam_selected *selected);
+
 /* The stack of sample @i as it is selected. */
 static inline uint32_t seam_selected_stack(const struct seam_selected *s,
 					   size_t i)
