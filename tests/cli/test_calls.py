@@ -162,7 +162,10 @@ def check_made():
         write(b"no log")
         told = run(path)
         check("what is no log is refused", told.returncode == 1, told)
-        check("no file is wrong usage", run().returncode == 2)
+        told = subprocess.run([os.path.abspath(seam), "calls"],
+                              capture_output=True, text=True, cwd=folder)
+        check("without a file it is the last recording",
+              told.returncode == 1 and "'recording.seam'" in told.stderr, told)
         write(log().replace(b"\x10\0\0\0", b"\x60\0\0\0")
               .replace(b"\x12\0\0\0", b"\x62\0\0\0"))
         with open(os.path.join(folder, "map.yaml"), "w") as out:

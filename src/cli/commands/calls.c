@@ -210,14 +210,14 @@ static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct calls_options o = { .sort = "sum", .min_percent = 0.1 };
 	enum seam_calls_sort sort = SEAM_CALLS_BY_SUM;
-	size_t n_slowest;
+	const char *by_default = SEAM_LOAD_DEFAULT;
+	size_t n_slowest, n_paths;
 	int first, status;
 	int rc = seam_command_parse(self, argc, argv, &o, &first);
 
 	if (rc)
 		return rc < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
-	if (first == argc)
-		return seam_command_misused(self, "FILE is missing");
+	n_paths = (size_t)(argc - first);
 	if (o.graph + o.json + (o.stacks != NULL) > 1)
 		return seam_command_misused(self, "choose one of --graph, "
 					    "--json and --stacks");
@@ -225,20 +225,21 @@ static int run(const struct seam_command *self, int argc, char **argv)
 	if (status)
 		return status;
 	seam_calls_sort_find(o.sort, &sort);
-	return calls(&o, sort, (const char *const *)argv + first,
-		     (size_t)(argc - first), n_slowest);
+	return calls(&o, sort, n_paths ? (const char *const *)argv + first :
+		     &by_default, n_paths ? n_paths : 1, n_slowest);
 }
 
 const struct seam_command seam_calls_command = {
 	.name = "calls",
-	.summary = "count and time every call of an XRay log",
-	.synopsis = "[options] FILE...",
+	.summary = "count and time every recorded call",
+	.synopsis = "[options] [FILE...]",
 	.description =
 		"Reads XRay logs (flight data recorder of versions 1 to 5, "
 		"basic mode of versions 1 to 3) and shows for each function "
 		"how often it was called and how long its calls took. "
-		"Several logs of one program are put on one time line. FILE "
-		"may be a recording that has logs in xray/.\n\n"
+		"Several logs are put on one time line. FILE may be a "
+		"recording with calls ('seam record --trace'), and is "
+		"recording.seam by default.\n\n"
 		"Counts, sums, minima and maxima are exact. Percentiles are "
 		"those of the nearest rank (p99 of two calls is the slower "
 		"one), from a histogram with buckets as wide as a sixteenth "
@@ -248,6 +249,7 @@ const struct seam_command seam_calls_command = {
 		"The exit status is 3 if a part of a log could not be read, "
 		"or if it has no clock frequency.",
 	.examples =
+		"seam record --trace -- ./app; seam calls\tevery call of ./app\n"
 		"seam calls --map ./app app.xray\tall functions by time\n"
 		"seam calls --sort p99 --filter 'net_*' --histogram app.xray\t"
 		"how slow the slowest are\n"

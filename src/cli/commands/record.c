@@ -138,8 +138,8 @@ static void report_guest(const struct seam_agent_counts *g)
 			 g->n_ticks, g->n_merged, g->n_superseded);
 }
 
-/* Of --trace. */
-static void report_calls(const struct seam_record_result *r)
+/* Of --trace; @place is the operand for the next command, "" or " NAME". */
+static void report_calls(const struct seam_record_result *r, const char *place)
 {
 	const struct seam_manifest_calls *calls = &r->calls;
 	char size[32], unnamed[64] = "";
@@ -152,10 +152,10 @@ static void report_calls(const struct seam_record_result *r)
 			 "name)", calls->n_unnamed);
 	seam_command_say("%" PRIu64 " record%s of calls of %" PRIu64
 			 " function%s%s, %" PRIu64 " thread%s, %s in xray; "
-			 "next: seam calls", calls->n_records,
+			 "next: seam calls%s", calls->n_records,
 			 plural(calls->n_records), calls->n_functions,
 			 plural(calls->n_functions), unnamed, calls->n_threads,
-			 plural(calls->n_threads), size);
+			 plural(calls->n_threads), size, place);
 	if (calls->n_frozen)
 		seam_command_say("%" PRIu64 " record%s of calls left out while "
 				 "a trigger's were copied", calls->n_frozen,
@@ -192,17 +192,17 @@ static void summarize(const char *output, bool has_command,
 		      const struct seam_record_result *r)
 {
 	const char *place = r->was_moved ? shown_place(r) : output;
-	bool is_named = strcmp(place, "recording.seam") != 0;
-	char size[32], next[PATH_MAX + 64] = "";
+	char size[32], operand[PATH_MAX + 2] = "";
 
 	print_size(size, sizeof(size), r->bundle_bytes);
-	if (r->n_samples)
-		snprintf(next, sizeof(next), "; next: seam report%s%s",
-			 is_named ? " " : "", is_named ? place : "");
+	if (strcmp(place, "recording.seam") != 0)
+		snprintf(operand, sizeof(operand), " %s", place);
 	if (!r->was_removed)
-		seam_command_say("%" PRIu64 " sample%s in %.2f s, %s in '%s'%s",
-			r->n_samples, plural(r->n_samples),
-			(double)r->duration_ns / 1e9, size, place, next);
+		seam_command_say("%" PRIu64 " sample%s in %.2f s, %s in "
+			"'%s'%s%s", r->n_samples, plural(r->n_samples),
+			(double)r->duration_ns / 1e9, size, place,
+			r->n_samples ? "; next: seam report" : "",
+			r->n_samples ? operand : "");
 	if (r->was_moved)
 		seam_command_say("the folder was moved there during the "
 				 "recording");
@@ -213,7 +213,7 @@ static void summarize(const char *output, bool has_command,
 	report_losses(r);
 	report_stacks(&r->stacks, &r->guest);
 	report_guest(&r->guest);
-	report_calls(r);
+	report_calls(r, operand);
 	report_other_losses(&r->losses);
 }
 
