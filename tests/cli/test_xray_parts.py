@@ -204,10 +204,10 @@ def check_inside():
     trees = {re.search("thread ([0-9]+)", t)[1]: t.splitlines()
              for t in text.split("\n\n")}
     lines = [line[30:] for line in trees["6"]]
-    check("arguments stand beside their call", lines[2] == "#1(99)" and
-          lines[6] == "  #3(99, 99), (99)", text)
-    check("events stand where they were, with their time", lines[3] ==
-          "  +40 ns typed event 7: 00 01 02 03" and lines[4:6] == [
+    check("arguments stand beside their call", lines[3] == "#1(99)" and
+          lines[7] == "  #3(99, 99), (99)", text)
+    check("events stand where they were, with their time", lines[4] ==
+          "  +40 ns typed event 7: 00 01 02 03" and lines[5:7] == [
               "  #2", "    +20 ns custom event: 68 22 1b 5b 6d"], text)
     check("no byte of an event reaches the terminal", "\x1b" not in text,
           repr(text))
