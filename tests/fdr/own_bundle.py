@@ -379,6 +379,29 @@ def gcc_jumps():
     compare_with_own_log(*run([jumps, gcc_library], "jumps"))
 
 
+def record(words, name):
+    bundle = bundle_of(name)
+    env = {key: value for key, value in os.environ.items()
+           if key not in ("SEAM_TRACE", "SEAM_LINK")}
+    ran = subprocess.run([seam, "record", "--trace", "-o", bundle, "--",
+                          *words], env=env, capture_output=True, text=True,
+                         timeout=100, cwd=folder)
+    same(ran.returncode, 0, ran.stderr)
+    for word in ("invalid", "lost", "without a name"):
+        check(word not in ran.stderr, ran.stderr)
+    return bundle, ran.stdout.splitlines()
+
+
+@test("gcc under a recorder: the same, and names are known as they are met")
+def gcc_recorded():
+    compare_with_own_log(*record([calls, "11"], "recorded"))
+    bundle, lines = record([jumps, gcc_library], "recorded_jumps")
+    compare_with_own_log(bundle, lines)
+    ran = subprocess.run([seam, "report", "--json", "--by", "module", bundle],
+                         capture_output=True, text=True)
+    check(f'"{gcc_library}"' in ran.stdout, ran.stdout[:1000] + ran.stderr)
+
+
 @test("gcc: calls shorter than min= are taken back, with their names")
 def gcc_min():
     bundle, lines = run([calls, "3"], "min", ";min=1ms")

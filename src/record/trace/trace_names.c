@@ -180,13 +180,28 @@ static void put_entry(FILE *out, const struct seen_function *f,
 	fputs(", version: 2 }\n", out);
 }
 
-static void put_images(FILE *out, const struct seam_trace_announced *p)
+static const char *path_of(const struct seam_trace_announced *p,
+			   uint32_t image)
 {
-	for (size_t i = 0; i < p->images.n; i++) {
-		const struct seam_trace_image *image = &p->images.items[i];
+	for (size_t i = 0; i < p->images.n; i++)
+		if (p->images.items[i].image == image)
+			return p->images.items[i].path;
+	return "";
+}
 
-		fprintf(out, "# image %" PRIu32 " ", image->first_id);
-		put_quoted(out, image->path);
+/* A line where other images' ids begin: not all images have ids in a row. */
+static void put_images(FILE *out, const struct map *m)
+{
+	uint32_t last = 0;
+
+	for (size_t i = 0; i < m->functions.n; i++) {
+		const struct seen_function *f = &m->functions.items[i];
+
+		if (i > 0 && f->image == last)
+			continue;
+		last = f->image;
+		fprintf(out, "# image %" PRIu32 " ", f->id);
+		put_quoted(out, path_of(m->program, f->image));
 		fputc('\n', out);
 	}
 }
@@ -197,7 +212,7 @@ static int write_map(const struct map *m, struct seam_err *err)
 
 	if (!out)
 		return finish(m->log, NULL, ".yaml", err);
-	put_images(out, m->program);
+	put_images(out, m);
 	fputs("---\n", out);
 	for (size_t i = 0; i < m->functions.n; i++) {
 		put_entry(out, &m->functions.items[i], "function-enter");

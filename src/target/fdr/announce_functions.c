@@ -4,11 +4,14 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "target/fdr/source_link.h"
+#include "target/fdr/system.h"
 
 enum {
 	PAUSE_NS = 1000 * 1000,
@@ -17,6 +20,8 @@ enum {
 
 static struct seam_ring_claim claim;
 static bool has_claim;
+/* who writes to the ring; handlers have it too */
+static _Atomic uint32_t lock;
 /* everything, in a child with a ring of its own */
 static bool is_child;
 static uint8_t bytes[SEAM_XRAY_MAX_ANNOUNCEMENT] __attribute__((aligned(8)));
@@ -42,6 +47,31 @@ void seam_fdr_announce_begin_child(void)
 {
 	is_child = is_child || has_claim;
 	has_claim = false;
+	atomic_store(&lock, 0);
+}
+
+/*
+ * Write a record, if there is room now.  Signals are blocked while this thread
+ * has the lock, so a handler waits only for other threads, and not for long.
+ */
+static int try_to_send(const void *payload, size_t size)
+{
+	uint64_t blocked = seam_fdr_block();
+	uint32_t zero = 0;
+	int r = -EAGAIN;
+
+	/* acquire and release: of each other */
+	while (!atomic_compare_exchange_weak_explicit(&lock, &zero, 1,
+			memory_order_acquire, memory_order_relaxed)) {
+		zero = 0;
+		sched_yield();
+	}
+	if (seam_ring_room(&claim.ring) >= size)
+		r = seam_ring_write(&claim.ring, PERF_RECORD_SAMPLE, 0,
+				    payload, size);
+	atomic_store_explicit(&lock, 0, memory_order_release);
+	seam_fdr_unblock(blocked);
+	return r;
 }
 
 /* A full ring is read soon: half of it has woken the recorder. */
@@ -50,13 +80,31 @@ static int send(size_t size)
 	const struct timespec pause = { 0, PAUSE_NS };
 
 	for (int i = 0; i < MAX_PAUSES; i++) {
-		if (seam_ring_room(&claim.ring) >= size)
-			return seam_ring_write(&claim.ring,
-					       PERF_RECORD_SAMPLE, 0, bytes,
-					       size);
+		int r = try_to_send(bytes, size);
+
+		if (r != -EAGAIN)
+			return r;
 		nanosleep(&pause, NULL);
 	}
 	return -ENOBUFS;
+}
+
+int seam_fdr_announce_at_once(const struct seam_xray_addresses *addresses)
+{
+	_Alignas(8) uint8_t payload[32];
+	size_t size = seam_xray_write_addresses(payload, sizeof(payload),
+						addresses);
+
+	return !has_claim ? -EAGAIN : !size ? -EINVAL :
+	       try_to_send(payload, size);
+}
+
+int seam_fdr_announce_image(const struct seam_xray_image *image)
+{
+	size_t size = seam_xray_write_image(bytes, sizeof(bytes), image);
+	int r = size ? seam_fdr_announce_claim() : -EINVAL;
+
+	return r ?: send(size);
 }
 
 static int announce_addresses(const struct seam_fdr_image *image,

@@ -23,6 +23,14 @@ int seam_fdr_announce(struct seam_fdr_images *images);
 /* A name of a type of events.  Returns as above. */
 int seam_fdr_announce_event_type(uint16_t type, const char *name);
 
+/*
+ * For functions that are found later (cyg_announce.c): their image, which is not
+ * announced by seam_fdr_announce(); and at most one of them, from any context:
+ * -EAGAIN where there is no room now.
+ */
+int seam_fdr_announce_image(const struct seam_xray_image *image);
+int seam_fdr_announce_at_once(const struct seam_xray_addresses *addresses);
+
 /* In a forked child: the ring is the parent's. */
 void seam_fdr_announce_begin_child(void);
 

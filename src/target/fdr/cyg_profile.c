@@ -36,12 +36,14 @@ enum {
 struct cyg_function {
 	_Atomic uint64_t address;	/* 0: not used */
 	uint32_t id;
+	_Atomic bool is_announced;
 };
 
 static struct cyg_function *functions;
 static _Atomic uint32_t *slots;
 static _Atomic uint32_t n_functions;
 static _Atomic bool is_on;
+static _Atomic(int (*)(uint32_t i)) announce;
 
 /* ---- address to id ---- */
 
@@ -78,6 +80,18 @@ static bool is_function(uint32_t number, uint64_t address)
 				    memory_order_relaxed) == address;
 }
 
+/* 0 where there is nobody to tell. */
+static int tell(uint32_t i)
+{
+	int (*f)(uint32_t i) = atomic_load(&announce);
+	int r = f ? f(i) : 0;
+
+	if (r == 0)
+		atomic_store_explicit(&functions[i].is_announced, true,
+				      memory_order_relaxed);
+	return r;
+}
+
 /* Set the empty @slot, or find who was first: its number; 0: none left. */
 static uint32_t fill(_Atomic uint32_t *slot, uint64_t address)
 {
@@ -87,8 +101,10 @@ static uint32_t fill(_Atomic uint32_t *slot, uint64_t address)
 		return 0;
 	/* release: the number's function is whole; acquire: likewise */
 	if (atomic_compare_exchange_strong_explicit(slot, &was, number,
-			memory_order_acq_rel, memory_order_acquire))
+			memory_order_acq_rel, memory_order_acquire)) {
+		tell(number - 1);
 		return number;
+	}
 	atomic_store_explicit(&functions[number - 1].address, 0,
 			      memory_order_relaxed);
 	return was;
@@ -179,6 +195,26 @@ void seam_fdr_cyg_set(bool on)
 {
 	/* release: the tables; pairs with the acquire in call() */
 	atomic_store_explicit(&is_on, on, memory_order_release);
+}
+
+int seam_fdr_cyg_set_announce(int (*f)(uint32_t i))
+{
+	uint32_t n = seam_fdr_cyg_count();
+	int r = 0;
+
+	atomic_store(&announce, f);
+	for (uint32_t i = 0; i < n && r == 0; i++)
+		if (!atomic_load(&functions[i].is_announced))
+			r = tell(i);
+	return r;
+}
+
+void seam_fdr_cyg_announce_again(void)
+{
+	uint32_t n = seam_fdr_cyg_count();
+
+	for (uint32_t i = 0; i < n; i++)
+		atomic_store(&functions[i].is_announced, false);
 }
 
 uint32_t seam_fdr_cyg_count(void)

@@ -23,6 +23,16 @@ int seam_fdr_cyg_init(void);
 void seam_fdr_cyg_set(bool is_on);
 
 /*
+ * Call @announce with the index of each function that is new, from where it was
+ * met, and now with those before; again with one for which it did not return
+ * 0, when this is called the next time.  Returns the last failure.
+ */
+int seam_fdr_cyg_set_announce(int (*announce)(uint32_t i));
+
+/* Nothing was announced so far, as in a forked child. */
+void seam_fdr_cyg_announce_again(void);
+
+/*
  * Functions that have ids, in their order: the number of them, and the
  * address of number @i with its id; false: it has none, as where two threads
  * met it at once.

@@ -12,6 +12,7 @@
 
 #include "target/fdr/announce_functions.h"
 #include "target/fdr/checked.h"
+#include "target/fdr/cyg_announce.h"
 #include "target/fdr/cyg_profile.h"
 #include "target/fdr/events.h"
 #include "target/fdr/fdr_fork.h"
@@ -191,7 +192,8 @@ static int apply(struct seam_fdr_images *images, bool has_changed,
 			if (!image->lists[j].is_selected)
 				select_list(image, &image->lists[j]);
 	}
-	if (process.address[0] && seam_fdr_announce(images) < 0)
+	if (process.address[0] && (seam_fdr_announce(images) < 0 ||
+				   seam_fdr_cyg_announce(images) < 0))
 		seam_fdr_note("some functions have no names: the recorder does "
 			      "not take them");
 	note_unknown(images);
@@ -598,6 +600,8 @@ int seam_fdr_with_images(int (*work)(struct seam_fdr_images *images,
 void seam_fdr_fork_begin_child(void)
 {
 	seam_fdr_announce_begin_child();
+	if (process.address[0])
+		(void)seam_fdr_cyg_announce_begin_child(&process.images);
 	if (atomic_load(&seam_fdr_is_on))
 		resume_triggers();
 }

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cyg_announce.c - see cyg_announce.h
+ *
+ * The table of images is made anew when they change, and published as a whole.
+ * Handlers may still read the one before, so it is never freed: that is a page
+ * for each dlopen() in a program that is recorded so.
+ */
+#include "target/fdr/cyg_announce.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "target/fdr/announce_functions.h"
+#include "target/fdr/cyg_profile.h"
+
+/* An image, and the number by which it is announced. */
+struct cyg_image {
+	const struct seam_fdr_image *image;
+	uint32_t number;
+	bool is_announced;
+};
+
+/* Where an image's code is. */
+struct cyg_range {
+	uint64_t start, end, bias;
+	uint32_t number;
+};
+
+struct cyg_ranges {
+	size_t n;
+	struct cyg_range list[];
+};
+
+/* with the lock of start.c */
+static SEAM_ARRAY(struct cyg_image) known;
+/* written with that lock, read anywhere */
+static _Atomic(struct cyg_ranges *) ranges;
+
+/* ---- functions, from any context ---- */
+
+static const struct cyg_range *range_of(uint64_t address)
+{
+	/* acquire: the table is whole; pairs with the release in publish() */
+	const struct cyg_ranges *all =
+		atomic_load_explicit(&ranges, memory_order_acquire);
+
+	for (size_t i = 0; all && i < all->n; i++)
+		if (address >= all->list[i].start && address < all->list[i].end)
+			return &all->list[i];
+	return NULL;
+}
+
+/* Code in no image, as of a JIT, has its absolute address. */
+static int announce(uint64_t address, uint32_t id)
+{
+	const struct cyg_range *range = range_of(address);
+	uint64_t link_address = range ? address - range->bias : address;
+	const struct seam_xray_addresses a = {
+		.image = range ? range->number : 0, .first_id = id, .n = 1,
+		.link_addresses = &link_address,
+	};
+
+	return seam_fdr_announce_at_once(&a);
+}
+
+static int announce_new(uint32_t i)
+{
+	uint64_t address;
+	uint32_t id;
+
+	if (!seam_fdr_cyg_function(i, &address, &id))
+		return 0;
+	return announce(address, id);
+}
+
+/* ---- images, with the lock of start.c ---- */
+
+static struct cyg_image *know(struct seam_fdr_images *images,
+			      const struct seam_fdr_image *image)
+{
+	for (size_t i = 0; i < known.n; i++)
+		if (known.items[i].image == image)
+			return &known.items[i];
+	return SEAM_ARRAY_ADD(&known, (struct cyg_image) {
+			.image = image, .number = ++images->n_lists }) ?
+	       &known.items[known.n - 1] : NULL;
+}
+
+static int announce_image(struct cyg_image *c)
+{
+	struct seam_xray_image a = {
+		/* it has no ids in a row */
+		.image = c->number, .first_id = 1, .bias = c->image->bias,
+		.build_id_bytes = c->image->build_id_bytes,
+		.path = c->image->path,
+	};
+	int r;
+
+	if (c->is_announced)
+		return 0;
+	memcpy(a.build_id, c->image->build_id, sizeof(a.build_id));
+	r = seam_fdr_announce_image(&a);
+	c->is_announced = r == 0;
+	return r;
+}
+
+/* Whether it has functions that call __cyg_profile_func_enter(). */
+static bool may_call(const struct seam_fdr_image *image)
+{
+	return image->is_loaded && image->records_itself;
+}
+
+static size_t count_segments(const struct seam_fdr_images *images)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < images->list.n; i++)
+		if (may_call(images->list.items[i]))
+			n += images->list.items[i]->code.segments.n;
+	return n;
+}
+
+static void add_ranges(struct cyg_ranges *all, const struct cyg_image *c)
+{
+	const struct seam_fdr_code *code = &c->image->code;
+
+	for (size_t i = 0; i < code->segments.n; i++)
+		if (code->segments.items[i].rights & PROT_EXEC)
+			all->list[all->n++] = (struct cyg_range) {
+				code->segments.items[i].start,
+				code->segments.items[i].end, c->image->bias,
+				c->number,
+			};
+}
+
+static int publish(struct seam_fdr_images *images)
+{
+	struct cyg_ranges *all = malloc(sizeof(*all) + sizeof(*all->list) *
+					count_segments(images));
+
+	if (!all)
+		return -ENOMEM;
+	all->n = 0;
+	for (size_t i = 0; i < images->list.n; i++) {
+		const struct seam_fdr_image *image = images->list.items[i];
+		struct cyg_image *c;
+		int r;
+
+		if (!may_call(image))
+			continue;
+		c = know(images, image);
+		r = c ? announce_image(c) : -ENOMEM;
+		if (r) {
+			free(all);
+			return r;
+		}
+		add_ranges(all, c);
+	}
+	/* release: pairs with the acquire in range_of() */
+	atomic_store_explicit(&ranges, all, memory_order_release);
+	return 0;
+}
+
+int seam_fdr_cyg_announce(struct seam_fdr_images *images)
+{
+	int r = publish(images);
+
+	if (r == 0)
+		r = seam_fdr_cyg_set_announce(announce_new);
+	return r;
+}
+
+int seam_fdr_cyg_announce_begin_child(struct seam_fdr_images *images)
+{
+	int r;
+
+	if (!seam_fdr_cyg_count())
+		return 0;
+	for (size_t i = 0; i < known.n; i++)
+		known.items[i].is_announced = false;
+	r = seam_fdr_announce(images);
+	seam_fdr_cyg_announce_again();
+	return r ? r : seam_fdr_cyg_announce(images);
+}
