@@ -6,6 +6,7 @@ A short recording is made first.
 """
 import json
 import os
+import pathlib
 import pty
 import re
 import resource
@@ -407,8 +408,12 @@ def _():
 
 @check("every manual page is clean mdoc", "mandoc")
 def _():
-    for name in [*commands(), None]:
-        page = run("help", "--man", *([name] if name else [])).stdout
+    pages = {name: run("help", "--man", *([name] if name else [])).stdout
+             for name in [*commands(), None]}
+    for path in pathlib.Path(os.environ["SEAM_SOURCE"],
+                             "doc/man").glob("*.[0-9]"):
+        pages[path.name] = path.read_text()
+    for name, page in pages.items():
         done = subprocess.run(["mandoc", "-T", "lint"], input=page, text=True,
                               stdout=subprocess.PIPE, check=False)
         bad = [line for line in done.stdout.splitlines()
