@@ -66,11 +66,20 @@ static void chunks(void)
 	say("leaf", CHUNKS / 5 * (0 + 1 + 2 + 3 + 4));
 }
 
+static pthread_barrier_t barrier;
+
 static void *run(void *unused)
 {
 	(void)unused;
-	for (int i = 0; i < MANY / 10; i++)
+	for (int i = 0; i < MANY / 10; i++) {
 		node(10);
+		if (i % 200 != 199)
+			continue;
+		/* it writes what the others have, while they go on */
+		check(seam_fdr_snapshot(NULL), "snapshot");
+		if (i % 400 == 399)
+			pthread_barrier_wait(&barrier);
+	}
 	return NULL;
 }
 
@@ -78,6 +87,7 @@ static void threads(void)
 {
 	pthread_t t[N_THREADS];
 
+	pthread_barrier_init(&barrier, NULL, N_THREADS);
 	check(seam_fdr_start(NULL), "start");
 	for (int i = 0; i < N_THREADS; i++)
 		pthread_create(&t[i], NULL, run, NULL);
