@@ -27,6 +27,7 @@ enum {
 	TYPED_EVENT = 8 << 1 | 1,
 	PID = 9 << 1 | 1,
 	MAX_WORDS = SEAM_XRAY_MAX_CALL_BYTES / 8,
+	MAX_NESTED = 4,		/* calls of libc */
 };
 
 _Static_assert(CHUNK == 1 << 16, "trampolines.S tests the low 16 bits");
@@ -160,6 +161,32 @@ static uint64_t make_room(void *area)
 	return done;
 }
 
+/*
+ * What seems to be libc's may be the program's own, with sleds, and come back
+ * here: clock_gettime() for one.  So the depth is bounded.  A handler may have
+ * jumped out of a call before.
+ */
+static bool enter_libc(struct seam_fdr_state *state)
+{
+	uint64_t frame = (uintptr_t)__builtin_frame_address(0);
+
+	if (frame >= state->libc_frame)
+		state->n_libc = 0;
+	if (state->n_libc == MAX_NESTED)
+		return false;
+	if (state->n_libc++ == 0)
+		state->libc_frame = frame;
+	return true;
+}
+
+static void leave_libc(struct seam_fdr_state *state)
+{
+	if (state->n_libc)
+		state->n_libc--;
+	if (state->n_libc == 0)
+		state->libc_frame = 0;
+}
+
 /* At the start of a chunk, with room for it. */
 static uint64_t begin_chunk(void *argument)
 {
@@ -240,6 +267,17 @@ static size_t build(const struct moment *view, const struct item *item,
 	return n;
 }
 
+/* At the start of a chunk; @outcome is that of find_room(). */
+static enum outcome prepare(struct seam_fdr_state *state, enum outcome outcome)
+{
+	if (outcome == DONE)
+		outcome = (enum outcome)seam_fdr_call_saved(begin_chunk, state);
+	else if (seam_fdr_call_saved(make_room, &state->area))
+		outcome = AGAIN;
+	leave_libc(state);
+	return outcome;
+}
+
 static enum outcome try(struct seam_fdr_state *state, const struct item *item)
 {
 	uint64_t words[MAX_WORDS], room = 0;
@@ -248,15 +286,12 @@ static enum outcome try(struct seam_fdr_state *state, const struct item *item)
 
 	look(&view, state);
 	if (view.cursor % CHUNK == 0) {
-		enum outcome room_here = find_room(state, position(view.cursor),
-						   view.tsc);
+		enum outcome outcome = find_room(state, position(view.cursor),
+						 view.tsc);
 
-		if (room_here == LOST &&
-		    seam_fdr_call_saved(make_room, &state->area))
-			return AGAIN;
-		if (room_here != DONE)
-			return room_here;
-		return (enum outcome)seam_fdr_call_saved(begin_chunk, state);
+		if (outcome == PAUSED)
+			return PAUSED;
+		return enter_libc(state) ? prepare(state, outcome) : LOST;
 	}
 	put = put_of(&view, 0);
 	put.words = words;

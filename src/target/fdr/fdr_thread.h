@@ -57,6 +57,8 @@ struct seam_fdr_state {
 	uint64_t wakeup_at;		/* position that the recorder knows of */
 	uint32_t follows;		/* a trigger that freezes: its number */
 	uint64_t follows_from;		/* the first position after it */
+	uint64_t libc_frame;		/* of the outermost call of libc */
+	uint32_t n_libc;		/* such calls inside one another */
 	struct seam_fdr_filter filter;
 };
 

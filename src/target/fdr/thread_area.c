@@ -109,11 +109,11 @@ static bool claim_area(struct seam_fdr_state *state)
 {
 	struct seam_fdr_area *area = &state->area;
 
+	/* what it calls may have sleds, and come here */
+	state->retry_tsc = seam_fdr_tsc() + RETRY_TICKS;
 	if (seam_fdr_source->claim(state->tid, area) &&
-	    (!reap() || seam_fdr_source->claim(state->tid, area))) {
-		state->retry_tsc = seam_fdr_tsc() + RETRY_TICKS;
+	    (!reap() || seam_fdr_source->claim(state->tid, area)))
 		return false;
-	}
 	/* relaxed: the thread's own */
 	state->wakeup_at = atomic_load_explicit(area->cursor,
 						memory_order_relaxed);
