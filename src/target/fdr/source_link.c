@@ -57,9 +57,8 @@ static int claim_ring(uint32_t tid, struct seam_fdr_area *area)
 		return -ENOSPC;
 	r = seam_link_client_claim(&seam_fdr_link, SEAM_FDR_SERVICE_CALLS, tid,
 				   &claim);
-	/* the recorder prepares more, and takes over those that were closed */
-	if (r < 0 || !seam_ring_memory_has_free(memory()))
-		seam_ring_wakeup_send(&seam_fdr_link.wakeup);
+	/* the recorder prepares another */
+	seam_ring_wakeup_send(&seam_fdr_link.wakeup);
 	if (r < 0) {
 		area->word = REFUSED;
 		return -ENOSPC;
@@ -87,6 +86,8 @@ static void close_ring(struct seam_fdr_area *area)
 	};
 
 	seam_ring_memory_close(memory(), &claim);
+	/* for the next thread */
+	seam_ring_wakeup_send(&seam_fdr_link.wakeup);
 }
 
 static void lose(void)
