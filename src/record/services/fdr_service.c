@@ -90,6 +90,9 @@ static void end_calls(struct seam_service_stream *stream,
 {
 	struct seam_fdr_service *fdr = stream->service->context;
 
+	/* of the threads that had the ring, one is counted */
+	if (counts->n_offered)
+		fdr->counts.n_threads += counts->n_offered - 1;
 	fdr->counts.n_full += counts->n_skipped[SEAM_FDR_SKIPPED_FULL];
 	fdr->counts.n_frozen += counts->n_skipped[SEAM_FDR_SKIPPED_FROZEN];
 	if (stream->state)

@@ -224,6 +224,9 @@ void seam_trace_logs_add(struct seam_program_log *log, uint32_t tid,
 	counts->n_bad_bytes += found.bad_bytes;
 	if (!found.n_records)
 		return;
+	/* a program's threads share its rings, one after another */
+	if (found.tid > 0)
+		thread.tid = found.tid;
 	thread.wall_us = wall_us(log, &found);
 	r = seam_xray_log_append(&log->file, &thread, log->logs->body,
 				 found.n_bytes);

@@ -145,10 +145,12 @@ static void reserve(struct seam_fdr_area *area, uint64_t end)
 
 static void wake(struct seam_fdr_state *state, uint64_t at)
 {
-	if (!state->area.wakeup || at - state->wakeup_at < state->area.size / 4)
+	struct seam_fdr_area *area = &state->area;
+
+	if (!area->wakeup || at - area->wakeup_at < area->size / 4)
 		return;
-	state->wakeup_at = at;
-	seam_ring_wakeup_send(state->area.wakeup);
+	area->wakeup_at = at;
+	seam_ring_wakeup_send(area->wakeup);
 }
 
 static uint64_t make_room(void *area)

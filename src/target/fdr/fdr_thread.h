@@ -54,7 +54,6 @@ struct seam_fdr_state {
 	uint64_t event_end;		/* cursor after the last event */
 	uint64_t entry_end;		/* and call with metadata before it */
 	struct seam_fdr_area area;
-	uint64_t wakeup_at;		/* position that the recorder knows of */
 	uint32_t follows;		/* a trigger that freezes: its number */
 	uint64_t follows_from;		/* the first position after it */
 	uint64_t libc_frame;		/* of the outermost call of libc */

@@ -114,9 +114,6 @@ static bool claim_area(struct seam_fdr_state *state)
 	if (seam_fdr_source->claim(state->tid, area) &&
 	    (!reap() || seam_fdr_source->claim(state->tid, area)))
 		return false;
-	/* relaxed: the thread's own */
-	state->wakeup_at = atomic_load_explicit(area->cursor,
-						memory_order_relaxed);
 	state->has_area = true;
 	seam_fdr_self = (struct seam_fdr_self) {
 		.cursor = area->cursor, .area = area->bytes,
