@@ -209,9 +209,13 @@ static void report_no_calls(const struct seam_session *s)
 			"program with instrumented functions ran, or it could "
 			"not load " SEAM_FDR_LIBRARY ", or not connect, as one "
 			"of another user cannot");
+	else if (s->options->trace.n_only && s->options->trace.only[0][0])
+		seam_session_note(s, false, "no calls were recorded: none of a "
+			"function whose name --trace matches; stripped "
+			"programs have no names");
 	else
 		seam_session_note(s, false, "no calls were recorded: no "
-			"function that was selected was called");
+			"function that can be was called");
 }
 
 void seam_tracing_finish(struct seam_session *s)

@@ -12,11 +12,11 @@
  *
  * The program's side is target/fdr.
  *
- * Memory: each ring has AUX_BYTES and is charged to the recorder while a thread
- * has it and while it is free for the next; of one program a few are free.  All
- * rings of a recording have at most an eighth of the machine's memory, and at
- * most 1 GiB; threads beyond that record nothing, and their records are
- * counted.
+ * Memory: each ring has 4 MiB, charged to the recorder while a thread has it and
+ * while it is free for the next; of each program 16 are free.  All rings of a
+ * recording have at most an eighth of the machine's memory, and at most 1 GiB:
+ * from a quarter of that on one is kept free.  Threads beyond it record
+ * nothing, and their records are counted.
  */
 #ifndef SEAM_FDR_SERVICE_H
 #define SEAM_FDR_SERVICE_H

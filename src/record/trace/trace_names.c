@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "symbol/elf/elf_file.h"
 #include "wire/xray/event_names.h"
 
 /* A function that was seen. */
@@ -77,7 +78,7 @@ static int list_functions(struct map *m)
 
 struct request {
 	struct map *map;
-	size_t *of;		/* index of each address' function */
+	const size_t *of;	/* index of each address' function */
 };
 
 static void take_name(void *context, size_t i, const char *name)
@@ -100,29 +101,66 @@ static void keep_why(struct seam_trace_name_counts *counts,
 	snprintf(counts->path, sizeof(counts->path), "%s", image->path);
 }
 
+/* The functions of @image that have no name so far.  Returns how many. */
+static size_t list_unnamed(struct map *m, const struct seam_trace_image *image,
+			   uint64_t *addresses, size_t *of)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->functions.n; i++) {
+		const struct seen_function *f = &m->functions.items[i];
+
+		if (f->image != image->image || f->name)
+			continue;
+		addresses[n] = f->address;
+		of[n++] = i;
+	}
+	return n;
+}
+
+/*
+ * The debug information that a stripped file left behind; -1: there is none.
+ * Source: gdb's manual, "Debugging Information in Separate Files".
+ */
+static int open_debug_file(const struct seam_trace_image *image)
+{
+	char id[2 * SEAM_XRAY_BUILD_ID_BYTES + 1], path[128];
+
+	if (image->build_id_bytes < 2)
+		return -1;
+	seam_text_hex(id, image->build_id, image->build_id_bytes);
+	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug",
+		 id, id + 2);
+	return seam_elf_open_fd(path, NULL);
+}
+
+/* By the file itself, and what is left by its debug file. */
 static void name_image(struct map *m, const struct seam_trace_image *image,
 		       struct seam_address_names *names)
 {
-	struct request request = { .map = m };
 	uint64_t *addresses = calloc(m->functions.n, sizeof(*addresses));
+	size_t *of = calloc(m->functions.n, sizeof(*of));
+	struct request request = { .map = m, .of = of };
 	struct seam_err why = { 0 };
-	size_t n = 0;
+	size_t n = addresses && of ? list_unnamed(m, image, addresses, of) : 0;
+	int fd;
 
-	request.of = calloc(m->functions.n, sizeof(*request.of));
-	for (size_t i = 0; addresses && request.of && i < m->functions.n; i++)
-		if (m->functions.items[i].image == image->image) {
-			addresses[n] = m->functions.items[i].address;
-			request.of[n++] = i;
-		}
 	if (n && image->fd < 0)
 		seam_err_set(&why, image->code, "%s", strerror(-image->code));
 	else if (n)
 		seam_address_names_of(names, image->fd, addresses, n,
-				       take_name, &request, &why);
+				      take_name, &request, &why);
 	if (why.n_causes)
 		keep_why(m->counts, image, &why);
+	n = n ? list_unnamed(m, image, addresses, of) : 0;
+	fd = n ? open_debug_file(image) : -1;
+	if (fd >= 0) {
+		seam_address_names_of(names, fd, addresses, n, take_name,
+				      &request, NULL);
+		close(fd);
+	}
 	free(addresses);
-	free(request.of);
+	free(of);
 }
 
 /* ---- files ---- */

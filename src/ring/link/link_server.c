@@ -305,12 +305,22 @@ static uint32_t n_to_keep_free(const struct seam_link_server *s,
 	       bytes < s->max_bytes ? 1 : 0;
 }
 
+/* Of @n rings, how many a program waits for: pages take time to make. */
+static uint32_t n_first(const struct seam_link_server *s, uint32_t service,
+			uint32_t n)
+{
+	uint32_t first = s->services[service].n_first;
+
+	return first && first < n ? first : n;
+}
+
 /* Make rings of @service for @target. */
 static int make_rings(struct seam_link_server *s,
 		      struct seam_link_target *target, uint32_t service)
 {
 	struct seam_link_rings *rings = &target->rings[target->n_rings];
-	uint32_t n = n_to_keep_free(s, service, bytes_of_all(s));
+	uint32_t n = n_first(s, service, n_to_keep_free(s, service,
+							bytes_of_all(s)));
 	/* No system call here returns that: it is our own limit. */
 	int r = n ? seam_ring_memory_create(&rings->memory,
 					    &s->services[service].geometry,

@@ -14,7 +14,8 @@
  * seam_link_server_forget().
  *
  * Rings have all their pages before a thread claims them.  In each target
- * n_free rings of a service are kept free; only one once all rings have a
+ * n_free rings of a service are kept free, n_first of them when it connects and
+ * the others soon; only one once all rings have a
  * quarter of max_bytes, and none once they have max_bytes: then further
  * children get no ring, and programs that connect are refused.
  *
@@ -36,6 +37,7 @@ struct seam_link_service {
 	const char *name;
 	struct seam_ring_geometry geometry;
 	uint32_t n_free;	/* rings kept free in each program */
+	uint32_t n_first;	/* of these, before WELCOME; 0: all */
 	uint32_t parameter;	/* for WELCOME */
 };
 
