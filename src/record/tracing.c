@@ -197,7 +197,9 @@ static void count_losses(const struct seam_tracing *t,
 	losses->n_calls_unwritten = t->logs.counts.n_unwritten;
 	losses->n_calls_bad_bytes = t->logs.counts.n_bad_bytes;
 	losses->n_calls_unowned = t->fdr.calls.n_unowned;
-	losses->n_calls_bad = t->fdr.counts.n_bad + t->fdr.known.n_left_out;
+	losses->n_calls_bad = t->fdr.counts.n_bad + t->fdr.calls.n_bad +
+			      t->fdr.functions.n_bad +
+			      t->fdr.known.n_left_out;
 }
 
 static void report_no_calls(const struct seam_session *s)

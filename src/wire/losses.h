@@ -41,7 +41,7 @@ struct seam_losses {
 	uint64_t n_calls_without_ring;	/* records of threads without one */
 	uint64_t n_calls_unwritten;	/* records received, not in a log */
 	uint64_t n_calls_bad_bytes;	/* bytes that are no records */
-	uint64_t n_calls_bad;	/* announcements that were not used */
+	uint64_t n_calls_bad;	/* announcements, triggers, positions */
 	uint64_t n_calls_unowned;	/* areas whose thread is not known */
 
 	/* Examples for people; not in the manifest. */

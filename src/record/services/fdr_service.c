@@ -15,7 +15,7 @@ enum {
 	MAX_PROCESSES = 128,
 	FREE_RINGS = 2,
 	FUNCTIONS_BYTES = 2 << 20,	/* 250,000 addresses at once */
-	MEMORY_SHARE = 8,
+	MEMORY_SHARE = 4,
 };
 
 #define MAX_BYTES (UINT64_C(1) << 30)

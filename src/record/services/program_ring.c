@@ -468,6 +468,7 @@ static void end(struct seam_services *s, const struct seam_program_ring *ring)
 	struct seam_owner_counts counts;
 
 	seam_owners_counts(&ring->rings->owners, ring->i, &counts);
+	service->n_bad += ring->owner->aux.n_resyncs;
 	counts.n_offered = seam_program_ring_limit(ring->target,
 						   counts.n_offered, 1);
 	for (int i = 0; i < SEAM_RING_N_SKIPPED; i++)

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What no program with libseam-fdr sends: trace_forged.py SEAM LIBRARY FORGER"""
+import glob
+import os
+import re
+import resource
+import shutil
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
+import fdr_log                                                 # noqa: E402
+from record_lib import (FOLDER, SEAM, check, equal, manifest,  # noqa: E402
+                        record, run, run_tests)
+
+shutil.copy(sys.argv[2], FOLDER)    # where 'seam record' finds it
+FORGER = os.path.abspath(sys.argv[3])
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def forged(*mode):
+    """The counts and the result, after all commands have read the log."""
+    shutil.rmtree("t.seam", ignore_errors=True)
+    result = record("-o", "t.seam", "--trace", "--", FORGER, *mode)
+    check(result.returncode in (0, 3), result.stderr)
+    check(not CONTROL.search(result.stderr), result.stderr)
+    for command in (("calls",), ("calls", "--stacks"), ("report",),
+                    ("dump",), ("convert", "--to", "folded")):
+        read = run(SEAM, *command, "t.seam")
+        check(read.returncode in (0, 1, 3), f"{command}: {read.stderr}")
+        check(not CONTROL.search(read.stdout + read.stderr),
+              f"{command}: {read.stdout!r}")
+    return result, manifest("t.seam")["calls"]
+
+
+def test_garbage_is_counted_and_what_is_valid_stays():
+    result, calls = forged("garbage")
+    equal(result.returncode, 3, result.stderr)
+    check(calls["damaged_bytes"] > 0 and calls["refused"] > 0 and
+          calls["records"] > 1000, f"{calls}")
+    (path,) = glob.glob("t.seam/xray/*.xray")
+    log = fdr_log.Log(path)     # its own reader, which refuses what is damaged
+    check(sum(len(thread.calls) for thread in log.threads.values()) > 500)
+
+
+def test_a_file_that_is_not_mapped_is_not_read():
+    with open("secret.c", "w", encoding="ascii") as source:
+        source.write("void secret_name(void) { }\n")
+    run("cc", "-shared", "-fPIC", "-o", "secret.so", "secret.c")
+    address = re.search(r"^([0-9a-f]+) T secret_name$",
+                        run("nm", "secret.so").stdout, re.M)[1]
+    for path in ("/etc/shadow", os.path.abspath("secret.so")):
+        result, calls = forged("shadow", path, "0x" + address)
+        equal([calls["functions"], calls["unnamed"]], [1, 1], result.stderr)
+        (names,) = glob.glob("t.seam/xray/*.yaml")
+        equal(fdr_log.names(names), {1: ""}, path)
+
+
+def test_names_are_escaped_in_files_and_on_terminals():
+    result, calls = forged("names")
+    equal(calls["functions"], 6, result.stderr)
+    (names,) = glob.glob("t.seam/xray/*.yaml")
+    equal(sorted(fdr_log.names(names)), list(range(1, 7)))
+    (types,) = glob.glob("t.seam/xray/*.events")
+    for path in (names, types):
+        with open(path, encoding="utf-8") as text:
+            check(not CONTROL.search(text.read()), path)
+    with open(types, encoding="utf-8") as text:
+        equal(len(text.readlines()), 6)
+
+
+def test_ids_all_over_take_little_memory():
+    _, calls = forged("ids")
+    equal(calls["records"], 4098)
+    check(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 400 << 10,
+          "memory")
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests(globals()))

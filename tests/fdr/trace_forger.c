@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * trace_forger.c - a program that sends what libseam-fdr never sends
+ *
+ *	trace_forger garbage	chunks and announcements, random and changed;
+ *				positions that jump
+ *	trace_forger shadow PATH ADDRESS
+ *				a call of a function of a file that it has not
+ *				mapped
+ *	trace_forger names	control characters, quotes and lines in names
+ *	trace_forger ids	calls of functions all over the ids
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "chunk_made.h"
+#include "ring/link/link_client.h"
+#include "base/clock.h"
+#include "wire/xray/xray_functions.h"
+
+enum { CALLS, FUNCTIONS, N_SERVICES, CHUNK = SEAM_XRAY_CHUNK_BYTES };
+
+static struct seam_link_client client = { .socket = -1, .wakeup_fd = -1 };
+static struct seam_ring_claim claims[N_SERVICES];
+static struct chunk chunk;
+static uint64_t seed = 1;
+
+static void announce(const uint8_t *bytes, size_t size)
+{
+	/* a full ring is the recorder's to count */
+	(void)seam_ring_write(&claims[FUNCTIONS].ring, PERF_RECORD_SAMPLE, 0,
+			      bytes, size);
+}
+
+static void announce_image(uint32_t image, uint32_t first_id, const char *path)
+{
+	uint8_t buf[8192];
+
+	announce(buf, seam_xray_write_image(buf, sizeof(buf),
+		&(struct seam_xray_image) {
+			.image = image, .first_id = first_id,
+			.n_functions = 1, .path = path }));
+}
+
+static void announce_address(uint32_t image, uint32_t id, uint64_t address)
+{
+	uint8_t buf[64];
+
+	announce(buf, seam_xray_write_addresses(buf, sizeof(buf),
+		&(struct seam_xray_addresses) {
+			.image = image, .first_id = id, .n = 1,
+			.link_addresses = &address }));
+}
+
+static void announce_type(uint16_t type, const char *name)
+{
+	uint8_t buf[1024];
+
+	announce(buf, seam_xray_write_event_type(buf, sizeof(buf),
+		&(struct seam_xray_event_type) { type, name }));
+}
+
+static void begin_chunk(void)
+{
+	chunk_begin(&chunk, getpid(), getpid(), seam_clock_ns() / 1000, 0, 1);
+}
+
+/* Store @n bytes of the chunk, and a head that is @ahead of where it was. */
+static void send_chunk(size_t n, uint64_t ahead)
+{
+	struct seam_ring_control *control = claims[CALLS].ring.control;
+	uint64_t head = atomic_load(&control->aux_head);
+
+	for (size_t i = 0; i < n; i++)
+		claims[CALLS].aux.buffer[(head + i) &
+					 (claims[CALLS].aux.size - 1)] =
+			chunk.bytes[i];
+	atomic_store(&control->aux_head, head + ahead);
+}
+
+static void send_garbage(void)
+{
+	begin_chunk();
+	while (chunk_random_record(&chunk, &seed))
+		;
+	for (uint32_t n = chunk_random(&seed) % 64; n > 0; n--)
+		chunk.bytes[chunk_random(&seed) % CHUNK] ^=
+			(uint8_t)(1 << chunk_random(&seed) % 8);
+	if (chunk_random(&seed) % 8 == 0)
+		for (size_t i = 0; i < CHUNK; i++)
+			chunk.bytes[i] = (uint8_t)chunk_random(&seed);
+	send_chunk(CHUNK, chunk_random(&seed) % 64 ? CHUNK :
+			  (uint64_t)chunk_random(&seed) << 20 |
+			  chunk_random(&seed));
+}
+
+static void announce_garbage(void)
+{
+	uint8_t buf[4096];
+	size_t n = seam_xray_write_image(buf, sizeof(buf),
+		&(struct seam_xray_image) {
+			.image = 1 + chunk_random(&seed) % 99,
+			.first_id = 1 + chunk_random(&seed) % 99,
+			.path = "/bin/true" });
+
+	for (uint32_t i = chunk_random(&seed) % 4; i > 0; i--)
+		buf[chunk_random(&seed) % n] ^=
+			(uint8_t)(1 << chunk_random(&seed) % 8);
+	announce(buf, chunk_random(&seed) % 4 ? n :
+		      chunk_random(&seed) % (n / 8) * 8);
+}
+
+static void forge_garbage(void)
+{
+	const struct timespec pause = { .tv_nsec = 20000000 };
+
+	for (int i = 0; i < 200; i++) {
+		send_garbage();
+		announce_garbage();
+		if (i % 16 == 0) {
+			(void)seam_ring_wakeup_send(&client.wakeup);
+			nanosleep(&pause, NULL);
+		}
+	}
+}
+
+static void call(uint32_t function)
+{
+	chunk_call(&chunk, SEAM_XRAY_ENTRY, function, 1);
+	chunk_call(&chunk, SEAM_XRAY_EXIT, function, 1);
+}
+
+static void forge_shadow(const char *path, uint64_t address)
+{
+	announce_image(1, 1, path);
+	announce_address(1, 1, address);
+	begin_chunk();
+	call(1);
+	send_chunk(chunk.n, chunk.n);
+}
+
+static void forge_names(void)
+{
+	static const char *const names[] = {
+		"\x1b[2J", "a\"b", "a\nb", "- { id: 1 }", "\xff\xfe", "",
+	};
+
+	begin_chunk();
+	for (uint32_t i = 0; i < 6; i++) {
+		announce_image(i + 1, i + 1, names[i]);
+		announce_address(i + 1, i + 1, i);
+		announce_type((uint16_t)(i + 1), names[i]);
+		call(i + 1);
+		chunk_put(&chunk, &(struct seam_xray_record) {
+			.state = SEAM_XRAY_AT_TYPED,
+			.marker.event_type = (uint16_t)(i + 1),
+			.data = { (const uint8_t *)names[i],
+				  strlen(names[i]) } });
+	}
+	send_chunk(chunk.n, chunk.n);
+}
+
+static void forge_ids(void)
+{
+	begin_chunk();
+	for (uint32_t id = 1; id < SEAM_XRAY_MAX_FUNCTION; id += 1 << 17)
+		call(id);
+	call(SEAM_XRAY_MAX_FUNCTION);
+	send_chunk(chunk.n, chunk.n);
+}
+
+int main(int argc, char **argv)
+{
+	const char *address = getenv(SEAM_LINK_VARIABLE);
+
+	if (argc < 2 || !address ||
+	    seam_link_client_connect(&client, address, "fdr fdr_functions",
+				     1000) < 0)
+		return 2;
+	for (uint32_t i = 0; i < N_SERVICES; i++)
+		if (seam_link_client_claim(&client, i, (uint32_t)getpid(),
+					   &claims[i]))
+			return 3;
+	if (strcmp(argv[1], "garbage") == 0)
+		forge_garbage();
+	else if (strcmp(argv[1], "shadow") == 0 && argc == 4)
+		forge_shadow(argv[2], strtoull(argv[3], NULL, 0));
+	else if (strcmp(argv[1], "names") == 0)
+		forge_names();
+	else if (strcmp(argv[1], "ids") == 0)
+		forge_ids();
+	else
+		return 2;
+	return 0;
+}
