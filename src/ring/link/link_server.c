@@ -501,6 +501,22 @@ static void forget_without_hello(struct seam_link_server *s)
 	}
 }
 
+/* Threads that begin faster than rings are made: keep more for the next. */
+static void note_unclaimed(const struct seam_link_server *s,
+			   struct seam_link_rings *rings)
+{
+	uint32_t n_free = s->services[rings->service].n_free;
+	/* relaxed: a count, and the program's */
+	uint64_t n = atomic_load_explicit(&rings->memory.head->n_unclaimed,
+					  memory_order_relaxed);
+
+	if (n == rings->n_unclaimed)
+		return;
+	rings->n_unclaimed = n;
+	if (rings->n_more < 3 * n_free)
+		rings->n_more += n_free;
+}
+
 static void keep_free(struct seam_link_server *s)
 {
 	uint64_t bytes = bytes_of_all(s), before;
@@ -509,13 +525,15 @@ static void keep_free(struct seam_link_server *s)
 		for (uint32_t k = 0; k < s->targets[i]->n_rings; k++) {
 			struct seam_link_rings *rings =
 				&s->targets[i]->rings[k];
+			uint32_t n;
 
 			seam_owners_scan(&rings->owners);
+			note_unclaimed(s, rings);
 			before = bytes_of(rings);
+			n = n_to_keep_free(s, rings->service, bytes);
 			/* No memory: threads without a ring are counted. */
-			seam_owners_prepare(
-				&rings->owners,
-				n_to_keep_free(s, rings->service, bytes), NULL);
+			seam_owners_prepare(&rings->owners, n > 1 ?
+					    n + rings->n_more : n, NULL);
 			bytes += bytes_of(rings) - before;
 		}
 }

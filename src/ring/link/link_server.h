@@ -15,7 +15,7 @@
  *
  * Rings have all their pages before a thread claims them.  In each target
  * n_free rings of a service are kept free, n_first of them when it connects and
- * the others soon; only one once all rings have a
+ * the others soon, and up to four times as many where threads found none; only one once all rings have a
  * quarter of max_bytes, and none once they have max_bytes: then further
  * children get no ring, and programs that connect are refused.
  *
@@ -48,6 +48,8 @@ struct seam_link_rings {
 	struct seam_ring_memory memory;
 	struct seam_owners owners;
 	uint64_t n_without_ring;	/* the caller's; 0 at first */
+	uint64_t n_unclaimed;	/* threads that had found no ring before */
+	uint32_t n_more;	/* rings to keep free for such threads */
 };
 
 struct seam_link_target {
