@@ -175,6 +175,16 @@ int seam_fdr_announce(struct seam_fdr_images *images)
 	return r;
 }
 
+int seam_fdr_announce_match(uint32_t trigger, uint32_t n)
+{
+	const struct seam_xray_match a = {
+		.trigger = trigger, .n_functions = n,
+	};
+	int r = seam_fdr_announce_claim();
+
+	return r ?: send(seam_xray_write_match(bytes, sizeof(bytes), &a));
+}
+
 int seam_fdr_announce_event_type(uint16_t type, const char *name)
 {
 	const struct seam_xray_event_type a = { type, name };

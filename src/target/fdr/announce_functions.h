@@ -20,6 +20,9 @@
  */
 int seam_fdr_announce(struct seam_fdr_images *images);
 
+/* Trigger @trigger is for @n more functions, also 0.  Returns as above. */
+int seam_fdr_announce_match(uint32_t trigger, uint32_t n);
+
 /* A name of a type of events.  Returns as above. */
 int seam_fdr_announce_event_type(uint16_t type, const char *name);
 

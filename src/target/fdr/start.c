@@ -38,6 +38,7 @@ static struct {
 	_Atomic bool is_armed;		/* it has begun, if only to look */
 	bool has_source;		/* once, for all beginnings */
 	bool has_noted_unknown;
+	uint32_t n_matches[SEAM_FDR_MAX_TRIGGERS];	/* not announced */
 	_Atomic bool is_off, is_paused;
 } process = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -91,11 +92,26 @@ static struct seam_fdr_targets targets_of(uint32_t id)
 	};
 }
 
+static void take_trigger(unsigned int trigger, uint32_t function)
+{
+	process.n_matches[trigger]++;
+	seam_fdr_trigger_function(trigger, function);
+}
+
+/* The user learns of triggers that no function is for. */
+static void announce_matches(void)
+{
+	for (uint32_t i = 0; i < process.options.n_triggers; i++) {
+		if (process.options.triggers[i].function)
+			(void)seam_fdr_announce_match(i, process.n_matches[i]);
+		process.n_matches[i] = 0;
+	}
+}
+
 static void select_list(const struct seam_fdr_image *image,
 			struct seam_fdr_list *list)
 {
-	int r = seam_fdr_select(&process.options, image, list,
-				seam_fdr_trigger_function);
+	int r = seam_fdr_select(&process.options, image, list, take_trigger);
 
 	if (!list->is_selected && list->functions.sleds.n_refused)
 		seam_fdr_note("%zu places in %s are not used: they have not "
@@ -177,6 +193,7 @@ static int apply(struct seam_fdr_images *images, bool has_changed,
 		 void *context)
 {
 	const bool *is_forced = context;
+	bool has_new = false;
 
 	/* other visits of the list may have seen the change before */
 	(void)has_changed;
@@ -188,14 +205,19 @@ static int apply(struct seam_fdr_images *images, bool has_changed,
 	for (size_t i = 0; i < images->list.n; i++) {
 		struct seam_fdr_image *image = images->list.items[i];
 
-		for (size_t j = 0; j < image->n_lists; j++)
-			if (!image->lists[j].is_selected)
-				select_list(image, &image->lists[j]);
+		for (size_t j = 0; j < image->n_lists; j++) {
+			if (image->lists[j].is_selected)
+				continue;
+			select_list(image, &image->lists[j]);
+			has_new = true;
+		}
 	}
 	if (process.address[0] && (seam_fdr_announce(images) < 0 ||
 				   seam_fdr_cyg_announce(images) < 0))
 		seam_fdr_note("some functions have no names: the recorder does "
 			      "not take them");
+	if (process.address[0] && has_new)
+		announce_matches();
 	note_unknown(images);
 	patch_all();
 	return 0;
