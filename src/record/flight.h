@@ -16,10 +16,11 @@
  * SIZE - 1 chunk (64 KiB each), and less where the copy takes longer than the
  * thread needs for a chunk.
  *
- * A snapshot for a trigger is copied while the program is frozen
- * (record/trace/trigger_hits.h): each thread has all of its calls up to the
- * trigger and --after, as far as SIZE goes, and its last record is at most one
- * chunk later.  What it would have recorded after that is counted.
+ * From a trigger on, until it is copied, each thread of its program uses at most
+ * half of its buffer, and leaves out what does not fit (target/fdr/triggers.h).
+ * So a snapshot for a trigger has the newest SIZE / 2 - 1 chunk of what came
+ * before it, or more, however late it is copied; and what came after it, up to
+ * SIZE / 2.
  */
 #ifndef SEAM_FLIGHT_H
 #define SEAM_FLIGHT_H
@@ -42,7 +43,7 @@ void seam_flight_begin(struct seam_session *s);
 
 /*
  * Write the newest calls of all threads to xray/ of a snapshot's @bundle, and
- * let programs go on that triggers have frozen.
+ * resume the programs of the triggers that it is for.
  */
 void seam_flight_copy(struct seam_session *s, const struct seam_bundle *bundle);
 

@@ -198,7 +198,7 @@ static int write_bundle(struct seam_recording *recording,
 {
 	int r = seam_bundle_create(&recording->bundle, name, err);
 
-	/* first: until then triggers have the programs frozen */
+	/* first: programs that have met a trigger wait for it */
 	if (r == 0)
 		seam_flight_copy(s, &recording->bundle);
 	if (r == 0)

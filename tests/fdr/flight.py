@@ -160,10 +160,10 @@ def check_slow(bundles, number):
     raise AssertionError(f"none of {bundles} has call {number} whole")
 
 
-def slow_calls(name, n, how, *options):
+def slow_calls(name, n, how, gap_us, *options):
     """The slow calls' numbers, the snapshots.  A busy machine has more."""
     result = record(name, (*SLOW, "--max-snapshots", str(4 * n), *options),
-                    how, str(n), "100000", "50000", "150000")
+                    how, str(n), "100000", "50000", str(gap_us))
     said = re.findall(r"slow (\d+) tid", result.stdout)
     equal(len(said), n, result.stderr)
     bundles = snapshots(result.stderr)
@@ -173,7 +173,7 @@ def slow_calls(name, n, how, *options):
 
 def test_a_call_that_is_slow_once_in_100000_is_captured_with_its_subtree():
     """20 of 20."""
-    numbers, bundles, result = slow_calls("slow.seam", 20, "slow")
+    numbers, bundles, result = slow_calls("slow.seam", 20, "slow", 150000)
     for number in numbers:
         check_slow(bundles, number)
     check(re.search(r"snapshot in 'slow.1.seam' \(trigger 'handle>30ms': "
@@ -182,10 +182,12 @@ def test_a_call_that_is_slow_once_in_100000_is_captured_with_its_subtree():
 
 
 def test_what_follows_a_trigger_is_recorded_for_so_long():
-    numbers, bundles, _ = slow_calls("after.seam", 2, "busy", "--after", "30")
+    numbers, bundles, _ = slow_calls("after.seam", 1, "busy", 500000,
+                                     "--after", "300")
     slow, _ = check_slow(bundles, numbers[0])
     after = slow.seconds(slow.end, len(slow.calls) - 1)
-    check(after >= 0.029, f"{after} s after its return")
+    # less by what the thread waited for a CPU
+    check(after >= 0.2, f"{after} s after its return")
 
 
 def test_readers_name_the_trigger():
@@ -374,7 +376,8 @@ def measure(n):
     late = []
     for done in range(0, n, 20):
         part = min(20, n - done)
-        numbers, bundles, _ = slow_calls(f"m{done}.seam", part, "slow")
+        numbers, bundles, _ = slow_calls(f"m{done}.seam", part, "slow",
+                                          150000)
         late += [abs(check_slow(bundles, number)[1]) for number in numbers]
     print(f"{len(late)} of {n} captured with their subtrees; trigger after "
           f"the return: at most {max(late) * 1e9:.0f} ns")

@@ -129,7 +129,7 @@ SILENT static int slow(unsigned long n, unsigned long every, unsigned long us,
 		if (!is_busy)
 			usleep((useconds_t)gap_us);
 		for (unsigned long end = now_ns() + gap_us * 1000;
-		     is_busy && now_ns() < end; spin_ns(20000))
+		     is_busy && now_ns() < end; spin_ns(100000))
 			handle(number++, 0);
 	}
 	return 0;

@@ -13,7 +13,6 @@
 #include "fdr/checked_calls.h"
 #include "fdr/patcher.h"
 
-#include "base/clock.h"
 #include "target/fdr/checked.h"
 #include "target/fdr/fdr_record.h"
 #include "target/fdr/put.h"
@@ -438,68 +437,60 @@ static void a_slow_call_triggers(void **unused)
 	assert_int_equal(t->number, sent[0].number + 1);
 }
 
-static struct seam_fdr_state other;
-
-/* A thread whose area has 8 chunks, at position @chunk of these. */
-static bool may_begin_at(uint64_t chunk, uint64_t tsc)
+/* Whether a thread whose area has 8 chunks may begin chunk @n. */
+static bool may_begin(struct seam_fdr_state *state, uint64_t n)
 {
-	other.area.size = 8 * SEAM_XRAY_CHUNK_BYTES;
-	return seam_fdr_may_begin_chunk(&other, chunk * SEAM_XRAY_CHUNK_BYTES,
-					tsc);
+	state->area.size = 8 * SEAM_XRAY_CHUNK_BYTES;
+	return seam_fdr_may_begin_chunk(state, n * SEAM_XRAY_CHUNK_BYTES);
 }
 
-static bool may_begin(uint64_t tsc)
-{
-	return may_begin_at(0, tsc);
-}
-
-static void a_trigger_freezes_until_it_is_done(void **unused)
+static void a_thread_uses_half_of_its_area_until_a_trigger_is_copied(void **p)
 {
 	const struct seam_fdr_options options = triggers(true);
+	struct seam_fdr_state one = { 0 }, two = { 0 };
 	static _Atomic uint32_t resumed;
 
-	(void)unused;
+	(void)p;
 	seam_fdr_triggers_resume_at(&resumed);
-	assert_true(may_begin(seam_fdr_tsc()));
+	assert_true(may_begin(&one, 100));
 	record(&options, body_slow);
 	assert_int_equal(n_sent, 2);
 	assert_int_equal(sent[0].number, 1);
-	assert_true(may_begin(sent[0].tsc - 1));
-	assert_false(may_begin(sent[0].tsc));
-	assert_false(may_begin(seam_fdr_tsc()));
+	for (uint64_t at = 101; at < 105; at++)
+		assert_true(may_begin(&one, at));
+	assert_false(may_begin(&one, 105));
+	assert_true(may_begin(&two, 7));
+	/* the first is copied, and the second is not */
 	resumed = 1;
-	assert_true(may_begin(seam_fdr_tsc()));
-	assert_true(may_begin(INT64_MAX));
+	for (uint64_t at = 105; at < 109; at++)
+		assert_true(may_begin(&one, at));
+	assert_false(may_begin(&one, 109));
+	resumed = 2;
+	for (uint64_t at = 109; at < 200; at++)
+		assert_true(may_begin(&one, at));
+	record(&options, body_slow);
+	for (uint64_t at = 200; at < 204; at++)
+		assert_true(may_begin(&one, at));
+	assert_false(may_begin(&one, 204));
+	resumed = (uint32_t)SEAM_FDR_NO_MORE_SNAPSHOTS;
+	assert_true(may_begin(&one, 204));
 	seam_fdr_triggers_resume_at(NULL);
 	record(&options, body_slow);
-	assert_true(may_begin(INT64_MAX));
+	assert_true(may_begin(&one, 300) && may_begin(&one, 310));
 }
 
-static void what_follows_a_trigger_takes_half_of_an_area(void **unused)
+static void in_a_full_trace_nothing_freezes(void **p)
 {
-	struct seam_fdr_options options = triggers(true);
+	const struct seam_fdr_options options = triggers(false);
+	struct seam_fdr_state state = { 0 };
 	static _Atomic uint32_t resumed;
-	uint64_t tsc;
 
-	(void)unused;
-	other = (struct seam_fdr_state) { 0 };
-	options.after_ns = 3600 * SEAM_NS_PER_S;
-	assert_int_equal(seam_fdr_check_init(&options), 0);
+	(void)p;
 	seam_fdr_triggers_resume_at(&resumed);
-	assert_true(may_begin_at(100, seam_fdr_tsc()));
 	record(&options, body_slow);
-	tsc = seam_fdr_tsc();
-	for (uint64_t at = 101; at < 105; at++)
-		assert_true(may_begin_at(at, tsc));
-	assert_false(may_begin_at(105, tsc));
-	/* the next trigger, which freezes anew */
-	resumed = (uint32_t)n_sent;
-	assert_true(may_begin_at(105, tsc));
-	record(&options, body_slow);
-	tsc = seam_fdr_tsc();
-	for (uint64_t at = 106; at < 110; at++)
-		assert_true(may_begin_at(at, tsc));
-	assert_false(may_begin_at(110, tsc));
+	assert_int_equal(n_sent, 2);
+	for (uint64_t at = 0; at < 20; at++)
+		assert_true(may_begin(&state, at));
 	seam_fdr_triggers_resume_at(NULL);
 }
 
@@ -519,9 +510,9 @@ int main(void)
 		cmocka_unit_test(longjmp_does_not_shift_the_depth),
 		cmocka_unit_test(handlers_on_another_stack_are_deeper),
 		cmocka_unit_test(a_slow_call_triggers),
-		cmocka_unit_test(a_trigger_freezes_until_it_is_done),
 		cmocka_unit_test(
-			what_follows_a_trigger_takes_half_of_an_area),
+		a_thread_uses_half_of_its_area_until_a_trigger_is_copied),
+		cmocka_unit_test(in_a_full_trace_nothing_freezes),
 	};
 	static struct seam_fdr_source source;
 	cpu_set_t one;

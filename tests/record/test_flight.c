@@ -97,7 +97,7 @@ static void hit(struct seam_trigger_hits *hits, uint32_t pid, uint32_t number)
 	seam_trigger_hits_add(hits, &one);
 }
 
-static void one_snapshot_is_for_all_hits_of_a_frozen_process(void **state)
+static void one_snapshot_is_for_all_hits_of_a_process(void **state)
 {
 	struct resumed resumed = { 0 };
 	struct seam_trigger_hits hits = {
@@ -136,7 +136,7 @@ static void one_snapshot_is_for_all_hits_of_a_frozen_process(void **state)
 	seam_trigger_hits_fini(&hits);
 }
 
-static void after_the_last_snapshot_no_program_stays_frozen(void **state)
+static void after_the_last_snapshot_no_program_waits(void **state)
 {
 	struct resumed resumed = { 0 };
 	struct seam_trigger_hits hits = {
@@ -272,9 +272,9 @@ int main(void)
 		cmocka_unit_test(refuses_all_others_with_their_text),
 		cmocka_unit_test(escapes_what_separates_them),
 		cmocka_unit_test(
-			one_snapshot_is_for_all_hits_of_a_frozen_process),
+			one_snapshot_is_for_all_hits_of_a_process),
 		cmocka_unit_test(
-			after_the_last_snapshot_no_program_stays_frozen),
+			after_the_last_snapshot_no_program_waits),
 		cmocka_unit_test(a_flood_of_hits_is_bounded_and_counted),
 		cmocka_unit_test(names_a_trigger_without_functions_once),
 		cmocka_unit_test(keeps_the_threads_that_ended_last),

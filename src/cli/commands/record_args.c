@@ -202,10 +202,10 @@ static const struct seam_option options[] = {
 	       "program received the signal, such as SEGV. FUNCTION is a "
 	       "name, or a pattern with *, ? and [. Implies "
 	       "--flight-recorder. What led up to the trigger cannot be "
-	       "overwritten before it is copied: until then, and from --after "
-	       "on, threads that have filled their chunk of 64 KiB record "
-	       "nothing, and what they leave out is counted. A trigger that is "
-	       "met meanwhile is listed in the same snapshot."),
+	       "overwritten before it is copied: until then a thread uses half "
+	       "of its SIZE, then it records nothing, and the calls that are "
+	       "left out are counted. A trigger that is met meanwhile is "
+	       "listed in the same snapshot."),
 	OPTION(flight.after_ms, U64, 0, "after", "MS",
 	       "take it MS milliseconds after the trigger, with what followed"),
 	OPTION(flight.max_snapshots, U64, 0, "max-snapshots", "N",

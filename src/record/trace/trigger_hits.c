@@ -19,7 +19,7 @@ static bool is_waiting(const struct seam_trigger_hits *hits, uint32_t pid)
 	return false;
 }
 
-/* There is no snapshot for @hit: its program must not stay frozen. */
+/* There is no snapshot for @hit: its program must not wait for one. */
 static void drop(struct seam_trigger_hits *hits,
 		 const struct seam_trigger_hit *hit)
 {
@@ -69,8 +69,8 @@ uint64_t seam_trigger_hits_due_ns(const struct seam_trigger_hits *hits)
 	return due_ns;
 }
 
-/* Whether process @pid has a hit that is due, and so is frozen. */
-static bool is_frozen(const struct seam_trigger_hits *hits, uint32_t pid,
+/* Whether process @pid has a hit that is due. */
+static bool is_due(const struct seam_trigger_hits *hits, uint32_t pid,
 		      uint64_t now_ns)
 {
 	for (size_t i = 0; i < hits->waiting.n; i++)
@@ -89,7 +89,7 @@ size_t seam_trigger_hits_take(struct seam_trigger_hits *hits, uint64_t now_ns)
 	if (!SEAM_ARRAY_RESERVE(&hits->taken, n))
 		return 0;
 	for (size_t i = 0; i < n; i++)
-		is_taken[i] = is_frozen(hits, hits->waiting.items[i].pid,
+		is_taken[i] = is_due(hits, hits->waiting.items[i].pid,
 					now_ns);
 	for (size_t i = 0; i < n; i++)
 		if (is_taken[i])

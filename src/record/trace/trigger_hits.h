@@ -2,10 +2,9 @@
 /*
  * trigger_hits.h - triggers that programs have met, and their snapshots
  *
- * A program that meets a trigger freezes: from --after later on, its threads
- * begin no further chunk, so no older call is overwritten until the recorder
- * has copied them and lets the program go on ("resume").  It sends a hit at
- * once, with a number that grows from 1.
+ * A program that meets a trigger sends a hit at once, with a number that grows
+ * from 1.  Until the recorder has copied its calls ("resume"), --after later,
+ * each of its threads uses half of its memory at most (target/fdr/triggers.h).
  *
  *	seam_trigger_hits_add()		for each hit that arrives
  *	seam_trigger_hits_due_ns()	when the next snapshot is due
@@ -13,9 +12,8 @@
  *	seam_trigger_hits_resume()	copied: these programs go on
  *	seam_trigger_hits_done()	written
  *
- * One snapshot is for all hits that are due, and for all of the same process,
- * which is frozen: they neither extend the freeze nor make a snapshot of their
- * own.  After max_snapshots the programs are resumed for good; later hits are
+ * One snapshot is for all hits that are due, and for all others of the same
+ * process: they make no snapshot of their own.  After max_snapshots the programs are resumed for good; later hits are
  * only counted.
  *
  * Threads: one, the recorder's.
@@ -28,7 +26,7 @@
 
 enum {
 	SEAM_TRIGGER_MAX_HITS = 256,	/* waiting; a flood is only counted */
-	SEAM_TRIGGER_NO_MORE = UINT32_MAX,	/* never freeze again */
+	SEAM_TRIGGER_NO_MORE = UINT32_MAX,	/* never wait again */
 };
 
 struct seam_trigger_hit {

@@ -112,12 +112,11 @@ static uint64_t position(uint64_t cursor)
 }
 
 /* DONE: a chunk may begin at @at. */
-static enum outcome find_room(struct seam_fdr_state *state, uint64_t at,
-			      uint64_t tsc)
+static enum outcome find_room(struct seam_fdr_state *state, uint64_t at)
 {
 	const struct seam_fdr_area *area = &state->area;
 
-	if (!seam_fdr_may_begin_chunk(state, at, tsc))
+	if (!seam_fdr_may_begin_chunk(state, at))
 		return PAUSED;
 	/*
 	 * acquire: A in ring/producer/aux_producer.c; an invalid tail leaves
@@ -288,8 +287,7 @@ static enum outcome try(struct seam_fdr_state *state, const struct item *item)
 
 	look(&view, state);
 	if (view.cursor % CHUNK == 0) {
-		enum outcome outcome = find_room(state, position(view.cursor),
-						 view.tsc);
+		enum outcome outcome = find_room(state, position(view.cursor));
 
 		if (outcome == PAUSED)
 			return PAUSED;

@@ -18,22 +18,15 @@ static struct {
 	uint64_t limit;			/* ticks */
 	_Atomic uint64_t next_tsc;	/* any thread: fired before is enough */
 } triggers[SEAM_FDR_MAX_TRIGGERS];
-static uint64_t after_ticks, pause_ticks;
+static uint64_t pause_ticks;
 static bool is_flight;
 
 _Atomic uint16_t *seam_fdr_trigger_functions;
 
-/* any thread adds */
+/* any thread adds; what no record was sent for is taken back */
 static _Atomic uint32_t n_fired;
 /* the recorder writes; NULL: nobody does */
 static const _Atomic uint32_t *_Atomic resumed;
-
-/*
- * The trigger that froze, 0: none, and from when on.  The thread that sets
- * frozen_by sets freeze_tsc; threads that begin a chunk read freeze_tsc first.
- */
-static _Atomic uint32_t frozen_by;
-static _Atomic uint64_t freeze_tsc = UINT64_MAX;
 
 uint64_t seam_fdr_ticks_of(uint64_t ns, uint64_t ticks_per_s)
 {
@@ -51,7 +44,6 @@ int seam_fdr_triggers_init(const struct seam_fdr_options *o,
 	void *p;
 
 	is_flight = o->is_flight;
-	after_ticks = seam_fdr_ticks_of(o->after_ns, ticks_per_s);
 	pause_ticks = ticks_per_s / MAX_PER_S;
 	for (uint32_t i = 0; i < o->n_triggers; i++) {
 		triggers[i].kind = o->triggers[i].kind;
@@ -81,8 +73,6 @@ void seam_fdr_trigger_function(unsigned int trigger, uint32_t function)
 void seam_fdr_triggers_resume_at(const _Atomic uint32_t *n_resumed)
 {
 	atomic_store(&n_fired, 0);
-	atomic_store(&freeze_tsc, UINT64_MAX);
-	atomic_store(&frozen_by, 0);
 	atomic_store(&resumed, n_resumed);
 }
 
@@ -97,60 +87,28 @@ static uint32_t n_done(void)
 		      (uint32_t)SEAM_FDR_NO_MORE_SNAPSHOTS;
 }
 
-static bool is_done(uint32_t number)
-{
-	/* the largest there is: SEAM_FDR_NO_MORE_SNAPSHOTS */
-	return n_done() >= number;
-}
-
-static void freeze(uint32_t number, uint64_t from_tsc)
-{
-	uint32_t before = atomic_load(&frozen_by);
-
-	if (!is_flight || is_done(number))
-		return;
-	/* or by one that is done, and that nobody has thawed */
-	while (before == 0 || is_done(before))
-		if (atomic_compare_exchange_weak(&frozen_by, &before, number)) {
-			atomic_store(&freeze_tsc, from_tsc);
-			return;
-		}
-}
-
-static void thaw(uint32_t number, uint64_t from_tsc)
-{
-	/* another trigger may have frozen meanwhile: that stays */
-	if (atomic_load(&frozen_by) == number &&
-	    atomic_compare_exchange_strong(&freeze_tsc, &from_tsc, UINT64_MAX))
-		atomic_compare_exchange_strong(&frozen_by, &number, 0);
-}
-
-/* What follows the trigger takes at most half of the area. */
-static bool has_room_to_follow(struct seam_fdr_state *state, uint32_t by,
+/* Trigger @oldest is not copied: what it is about must stay. */
+static bool has_room_to_follow(struct seam_fdr_state *state, uint32_t oldest,
 			       uint64_t at)
 {
-	if (state->follows != by) {
-		state->follows = by;
+	if (state->follows != oldest) {
+		state->follows = oldest;
 		state->follows_from = at;
 	}
 	return at - state->follows_from < state->area.size / 2;
 }
 
-bool seam_fdr_may_begin_chunk(struct seam_fdr_state *state, uint64_t at,
-			      uint64_t tsc)
+bool seam_fdr_may_begin_chunk(struct seam_fdr_state *state, uint64_t at)
 {
 	/* relaxed: a thread that began a chunk just before is none of ours */
-	uint64_t from = atomic_load_explicit(&freeze_tsc,
-					     memory_order_relaxed);
-	uint32_t by;
+	uint32_t fired = atomic_load_explicit(&n_fired, memory_order_relaxed);
+	uint32_t done;
 
-	if (from == UINT64_MAX)
+	if (!fired || !is_flight)
 		return true;
-	by = atomic_load(&frozen_by);
-	if (by && !is_done(by))
-		return tsc < from && has_room_to_follow(state, by, at);
-	thaw(by, from);
-	return true;
+	done = n_done();
+	/* the largest there is: SEAM_FDR_NO_MORE_SNAPSHOTS */
+	return done >= fired || has_room_to_follow(state, done + 1, at);
 }
 
 /* ---- fire ---- */
@@ -171,6 +129,7 @@ static void fire(struct seam_xray_trigger *t)
 {
 	struct seam_fdr_state *state;
 	uint8_t payload[64];
+	uint32_t number;
 	size_t bytes;
 
 	if (!may_fire(t->trigger, t->tsc) || !(state = seam_fdr_thread()) ||
@@ -178,10 +137,11 @@ static void fire(struct seam_xray_trigger *t)
 		return;
 	t->tid = state->tid;
 	t->number = atomic_fetch_add(&n_fired, 1) + 1;
+	number = t->number;
 	bytes = seam_xray_write_trigger(payload, sizeof(payload), t);
-	freeze(t->number, t->tsc + after_ticks);
+	/* a later one stands for it, if there is one by now */
 	if (!seam_fdr_source->send(&state->area, payload, bytes))
-		thaw(t->number, t->tsc + after_ticks);
+		atomic_compare_exchange_strong(&n_fired, &number, number - 1);
 }
 
 void seam_fdr_triggers_enter(unsigned int of, uint32_t function,

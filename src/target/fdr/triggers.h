@@ -4,21 +4,20 @@
  *
  *	thread					recorder
  *	seam_fdr_trigger_fire()
- *	  freeze_tsc = now + after
- *	  record in the thread's ring   -->	waits for freeze_tsc
+ *	  n_fired + 1
+ *	  record in the thread's ring   -->	waits for so long as --after
  *	another thread begins a chunk		copies all areas
- *	  after freeze_tsc: not allowed		n_resumed = number
+ *	  as long as it has room		n_resumed = number
  *	...			       <--
- *	a chunk begins: thawed
+ *	a chunk begins: any
  *
  * In areas that overwrite themselves a chunk that begins is what takes old
- * records away.  So from freeze_tsc on what led up to the trigger is safe,
- * however late the recorder comes.  A thread that has used half of its area
- * before freeze_tsc is frozen then: the other half is from before.  What the program does meanwhile is counted
- * as lost.  In other areas nothing freezes, and the record alone is sent.
+ * records away.  So from a trigger on, until it is copied, a thread uses at most
+ * half of its area; then it is frozen, and what it does is counted as lost.  The
+ * other half is what led up to the trigger, however late the recorder comes.
+ * In other areas nothing freezes, and the record alone is sent.
  *
- * One trigger freezes at a time; others are sent, with numbers, and the
- * snapshot has them too.
+ * A trigger that is met before another one is copied is in the same snapshot.
  */
 #ifndef SEAM_FDR_TRIGGERS_H
 #define SEAM_FDR_TRIGGERS_H
@@ -36,8 +35,7 @@ enum {
 };
 
 /*
- * Of the process, before a sled is patched.  @after_ticks as after_ns.
- * 0 or -errno.
+ * Of the process, before a sled is patched.  0 or -errno.
  */
 int seam_fdr_triggers_init(const struct seam_fdr_options *options,
 			   uint64_t ticks_per_s);
@@ -79,12 +77,7 @@ void seam_fdr_triggers_leave(unsigned int triggers, uint32_t function,
 /* Signal @signal came; from its handler.  Keeps errno. */
 void seam_fdr_triggers_signal(unsigned int trigger, int signal);
 
-/*
- * Whether the thread of @state may begin a chunk at position @at, at @tsc: not
- * after freeze_tsc; and between the trigger and that, not where half of its area
- * has been used since.
- */
-bool seam_fdr_may_begin_chunk(struct seam_fdr_state *state, uint64_t at,
-			      uint64_t tsc);
+/* Whether the thread of @state may begin a chunk at position @at. */
+bool seam_fdr_may_begin_chunk(struct seam_fdr_state *state, uint64_t at);
 
 #endif /* SEAM_FDR_TRIGGERS_H */
