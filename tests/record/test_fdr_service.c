@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_fdr_service.c - calls of programs, from their rings to the files
+ *
+ * The rings are made up, their bytes are chunk_made.h's.  What the functions
+ * are named is checked on this test itself, which has itself mapped.
+ */
+#include <fcntl.h>
+#include <link.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "chunk_made.h"
+#include "folder.h"
+#include "record/services/fdr_service.h"
+#include "record/trace/trace_names.h"
+#include "wire/xray/xray_index.h"
+
+enum { PID = 4711 };
+
+static struct seam_bundle bundle = { .dir = -1 };
+static struct seam_fdr_service fdr;
+static struct seam_trace_logs logs;
+static struct chunk chunk;
+
+void a_function_to_find(void);
+void a_function_to_find(void)
+{
+	__asm__ volatile("");
+}
+
+static int set_up(void **state)
+{
+	if (make_folder(state))
+		return -1;
+	bundle.dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	seam_fdr_service_init(&fdr, 0);
+	seam_trace_logs_init(&logs, &bundle, &fdr.clock);
+	fdr.logs = &logs;
+	return bundle.dir < 0;
+}
+
+static int tear_down(void **state)
+{
+	seam_trace_logs_fini(&logs);
+	seam_fdr_service_fini(&fdr);
+	close(bundle.dir);
+	return drop_folder(state);
+}
+
+static struct seam_service_stream begin(uint32_t pid, uint32_t tid,
+					uint64_t since_ns)
+{
+	struct seam_service_stream stream = {
+		.service = &fdr.calls, .pid = pid, .tid = tid,
+		.since_ns = since_ns,
+	};
+
+	assert_int_equal(fdr.calls.begin(&stream), 0);
+	return stream;
+}
+
+static void end(struct seam_service_stream *stream, uint64_t n_lost)
+{
+	const struct seam_owner_counts counts = {
+		.n_skipped = { [SEAM_FDR_SKIPPED_FULL] = n_lost },
+	};
+
+	fdr.calls.end(stream, &counts);
+}
+
+/* A chunk in which the process says that it is another one. */
+static void make_chunk(uint64_t seed, size_t n)
+{
+	chunk_begin(&chunk, 1, 2, 3, 0, 100);
+	while (n-- && chunk_random_record(&chunk, &seed))
+		;
+}
+
+static void send(struct seam_service_stream *stream, size_t n)
+{
+	make_chunk(stream->tid, n);
+	fdr.calls.take_aux(stream, chunk.bytes, chunk.n);
+}
+
+static void announce(uint32_t pid, uint64_t since_ns, uint8_t *payload,
+		     size_t size)
+{
+	struct seam_service_stream stream = {
+		.service = &fdr.functions, .pid = pid, .tid = pid,
+		.since_ns = since_ns,
+	};
+	const struct seam_ring_header header = {
+		.type = PERF_RECORD_SAMPLE, .size = (uint16_t)(size + 8),
+	};
+	uint64_t record[1024];
+
+	memcpy(record, &header, sizeof(header));
+	memcpy(record + 1, payload, size);
+	fdr.functions.take(&stream, (uint8_t *)record, size + 8);
+}
+
+static void announce_address(uint32_t pid, uint64_t since_ns, uint32_t image,
+			     uint32_t id, uint64_t address)
+{
+	uint8_t buf[64];
+
+	announce(pid, since_ns, buf, seam_xray_write_addresses(buf,
+		sizeof(buf), &(struct seam_xray_addresses) {
+			.image = image, .first_id = id, .n = 1,
+			.link_addresses = &address }));
+}
+
+/* The log's bytes, and its index. */
+static struct seam_file read_log(const char *name,
+				 struct seam_xray_index *index)
+{
+	struct seam_file file;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/xray/%s", folder, name);
+	assert_int_equal(seam_file_open(&file, path, NULL), 0);
+	assert_int_equal(seam_xray_index_build(index, file.bytes, NULL), 0);
+	assert_int_equal(index->problems.n, 0);
+	return file;
+}
+
+static void calls_are_in_the_log_of_their_process(void **state)
+{
+	struct seam_service_stream a = begin(PID, PID, 5), b;
+	struct seam_xray_index index;
+	struct seam_file file;
+	uint64_t n = 0;
+
+	(void)state;
+	b = begin(PID, PID + 1, 5);
+	for (int i = 0; i < 3; i++) {
+		send(&a, 100);
+		n += chunk.n_records;
+		send(&a, 100);
+		n += chunk.n_records;
+		send(&b, 50);
+		n += chunk.n_records;
+	}
+	end(&a, 7);
+	end(&b, 1);
+	seam_trace_logs_finish(&logs, NULL, NULL);
+	assert_int_equal(logs.counts.n_records, n);
+	assert_int_equal(fdr.counts.n_full, 8);
+	assert_int_equal(fdr.counts.n_threads, 2);
+	file = read_log("4711.xray", &index);
+	assert_int_equal(file.bytes.size, seam_trace_logs_bytes(&logs));
+	assert_int_equal(index.blocks.n, 6);
+	for (size_t i = 0; i < index.blocks.n; i++) {
+		assert_int_equal(index.blocks.items[i].pid, PID);
+		assert_int_equal(index.blocks.items[i].tid, PID + (int)i % 2);
+		/* not before the program connected, nor later than now */
+		assert_true(index.blocks.items[i].wall_ns <= seam_clock_ns());
+	}
+	seam_xray_index_fini(&index);
+	seam_file_close(&file);
+}
+
+static void a_program_that_comes_later_has_another_log(void **state)
+{
+	struct seam_service_stream a = begin(PID, PID, 5);
+	struct stat st;
+	char path[128];
+
+	(void)state;
+	send(&a, 10);
+	end(&a, 0);
+	a = begin(PID, PID, 6);
+	send(&a, 10);
+	end(&a, 0);
+	assert_int_equal(logs.items.n, 2);
+	snprintf(path, sizeof(path), "%s/xray/4711.2.xray", folder);
+	assert_int_equal(stat(path, &st), 0);
+	/* the first goes on where it was */
+	a = begin(PID, PID + 3, 5);
+	end(&a, 0);
+	assert_int_equal(logs.items.n, 2);
+}
+
+static void damage_costs_what_is_after_it(void **state)
+{
+	struct seam_service_stream a = begin(PID, PID, 5);
+
+	(void)state;
+	make_chunk(1, 100);
+	memset(chunk.bytes + chunk.n, 0xff, 8);
+	fdr.calls.take_aux(&a, chunk.bytes, chunk.n + 8);
+	assert_int_equal(logs.counts.n_records, chunk.n_records);
+	assert_int_equal(logs.counts.n_bad_bytes, 8);
+	chunk.bytes[0] = 0;
+	fdr.calls.take_aux(&a, chunk.bytes, chunk.n);
+	assert_int_equal(logs.counts.n_bad_bytes, 8 + chunk.n);
+	end(&a, 0);
+}
+
+static void what_cannot_be_written_is_counted(void **state)
+{
+	struct seam_service_stream a;
+	char path[128];
+
+	(void)state;
+	/* a file is in the way of the log */
+	snprintf(path, sizeof(path), "%s/xray", folder);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/xray/4711.xray", folder);
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+	a = begin(PID, PID, 5);
+	send(&a, 100);
+	end(&a, 0);
+	assert_int_equal(logs.counts.n_records, 0);
+	assert_int_equal(logs.counts.n_unwritten, chunk.n_records);
+	assert_non_null(strstr(logs.why.cause[0], "xray/4711.xray"));
+}
+
+static void what_is_not_announced_rightly_is_counted(void **state)
+{
+	struct seam_service_stream a = begin(PID, PID, 5);
+	struct seam_ring_header header = { PERF_RECORD_SAMPLE, 0, 40 };
+	uint64_t record[5] = { 0 };
+
+	(void)state;
+	memcpy(record, &header, sizeof(header));
+	fdr.functions.take(&a, (uint8_t *)record, sizeof(record));
+	fdr.calls.take(&a, (uint8_t *)record, sizeof(record));
+	assert_int_equal(fdr.counts.n_bad, 2);
+	header.type = PERF_RECORD_LOST;
+	memcpy(record, &header, sizeof(header));
+	fdr.functions.take(&a, (uint8_t *)record, sizeof(record));
+	assert_int_equal(fdr.counts.n_bad, 2);
+	end(&a, 0);
+}
+
+/* ---- names ---- */
+
+static int find_bias(struct dl_phdr_info *info, size_t size, void *bias)
+{
+	(void)size;
+	*(uint64_t *)bias = info->dlpi_addr;
+	return 1;		/* the first is the program */
+}
+
+static void announce_this_test(uint32_t pid, uint64_t bias)
+{
+	const struct seam_xray_image image = {
+		.image = 1, .first_id = 5, .n_functions = 1, .bias = bias,
+		.path = "/does/not/matter\x1b\"",
+	};
+	uint8_t buf[128];
+
+	announce(pid, 5, buf, seam_xray_write_image(buf, sizeof(buf), &image));
+	announce_address(pid, 5, 1, 5,
+			 (uint64_t)(uintptr_t)a_function_to_find - bias);
+	announce_address(pid, 5, 0, 6, 0x1000);
+}
+
+static void call_5_and_6(uint32_t pid)
+{
+	struct seam_service_stream stream = begin(pid, pid, 5);
+
+	chunk_begin(&chunk, 1, 2, 3, 0, 100);
+	chunk_call(&chunk, SEAM_XRAY_ENTRY, 5, 1);
+	chunk_call(&chunk, SEAM_XRAY_ENTRY, 6, 1);
+	chunk_call(&chunk, SEAM_XRAY_ENTRY, 7, 1);
+	fdr.calls.take_aux(&stream, chunk.bytes, chunk.n);
+	end(&stream, 0);
+}
+
+static void check_map(uint32_t pid)
+{
+	struct seam_file file;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/xray/%u.yaml", folder, pid);
+	assert_int_equal(seam_file_open(&file, path, NULL), 0);
+	assert_non_null(memmem(file.bytes.data, file.bytes.size,
+			       "# image 5 \"/does/not/matter\\u001b\\\"\"", 34));
+	assert_non_null(memmem(file.bytes.data, file.bytes.size,
+			       "\"a_function_to_find\"", 20));
+	assert_null(memmem(file.bytes.data, file.bytes.size, "id: 7", 5));
+	seam_file_close(&file);
+}
+
+/* Its own, and that of a child that has announced nothing. */
+static void functions_that_were_seen_have_names(void **state)
+{
+	struct seam_address_names names = { 0 };
+	struct seam_trace_name_counts counts;
+	uint32_t pid = (uint32_t)getpid();
+	uint64_t bias = 0;
+
+	(void)state;
+	assert_int_equal(seam_address_names_start(&names, NULL), 0);
+	dl_iterate_phdr(find_bias, &bias);
+	announce_this_test(pid, bias);
+	call_5_and_6(pid);
+	call_5_and_6(pid + 1);
+	while (seam_trace_functions_collect(&fdr.known))
+		usleep(1000);
+	assert_int_equal(seam_trace_names_write(&logs, &fdr.known, &names,
+						&counts, NULL), 0);
+	assert_int_equal(counts.n_functions, 4);
+	assert_int_equal(counts.n_unnamed, 2);
+	assert_int_equal(counts.why.n_causes, 0);
+	check_map(pid);
+	check_map(pid + 1);
+	seam_address_names_end(&names);
+}
+
+static void event_types_have_names(void **state)
+{
+	struct seam_address_names names = { 0 };
+	struct seam_trace_name_counts counts;
+	struct seam_file file;
+	uint8_t buf[64];
+	char path[128];
+
+	(void)state;
+	announce(PID, 5, buf, seam_xray_write_event_type(buf, sizeof(buf),
+		&(struct seam_xray_event_type) { 9, "a \"b\"" }));
+	call_5_and_6(PID);
+	assert_int_equal(seam_trace_names_write(&logs, &fdr.known, &names,
+						&counts, NULL), 0);
+	snprintf(path, sizeof(path), "%s/xray/4711.events", folder);
+	assert_int_equal(seam_file_open(&file, path, NULL), 0);
+	assert_int_equal(file.bytes.size, 12);
+	assert_memory_equal(file.bytes.data, "9 \"a \\\"b\\\"\"\n", 12);
+	seam_file_close(&file);
+}
+
+/* ---- the clock ---- */
+
+static void ties_stay_spread_and_in_order(void **state)
+{
+	static struct seam_tsc_clock clock;
+
+	(void)state;
+	seam_tsc_clock_begin(&clock);
+	assert_int_equal(seam_tsc_clock_hz(&clock), 0);
+	assert_int_equal(seam_tsc_clock_ns(&clock, 5), 0);
+	for (int i = 0; i < 3 * SEAM_TSC_MAX_TIES; i++) {
+		clock.interval_ns = 0;
+		seam_tsc_clock_step(&clock);
+		assert_true(clock.n <= SEAM_TSC_MAX_TIES);
+	}
+	assert_true(clock.n >= SEAM_TSC_MAX_TIES / 2);
+	for (size_t i = 1; i < clock.n; i++)
+		assert_true(clock.ties[i].tsc > clock.ties[i - 1].tsc &&
+			    clock.ties[i].ns > clock.ties[i - 1].ns);
+}
+
+static void a_tick_has_the_time_of_the_ties_around_it(void **state)
+{
+	static struct seam_tsc_clock clock = {
+		.n = 3, .ties = { { 1000, 500 }, { 3000, 1500 },
+				  { 7000, 2500 } },
+	};
+
+	(void)state;
+	assert_int_equal(seam_tsc_clock_ns(&clock, 1000), 500);
+	assert_int_equal(seam_tsc_clock_ns(&clock, 2000), 1000);
+	assert_int_equal(seam_tsc_clock_ns(&clock, 3000), 1500);
+	assert_int_equal(seam_tsc_clock_ns(&clock, 5000), 2000);
+	assert_int_equal(seam_tsc_clock_ns(&clock, 11000), 3500);
+	assert_int_equal(seam_tsc_clock_ns(&clock, 400), 200);
+	assert_int_equal(seam_tsc_clock_hz(&clock), 3000000000);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(calls_are_in_the_log_of_their_process),
+		TEST(a_program_that_comes_later_has_another_log),
+		TEST(damage_costs_what_is_after_it),
+		TEST(what_cannot_be_written_is_counted),
+		TEST(what_is_not_announced_rightly_is_counted),
+		TEST(functions_that_were_seen_have_names),
+		TEST(event_types_have_names),
+		cmocka_unit_test(ties_stay_spread_and_in_order),
+		cmocka_unit_test(a_tick_has_the_time_of_the_ties_around_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
