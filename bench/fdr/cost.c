@@ -31,9 +31,11 @@ enum { ROUNDS = 21, CALLS = 100000 };
 #endif
 
 #ifdef SEAM
+#include "target/fdr/checked.h"
 #include "target/fdr/rseq.h"
 #include "target/fdr/source_local.h"
 #include "target/fdr/thread_area.h"
+#include "target/fdr/triggers.h"
 #include "tests/fdr/patcher.h"
 #endif
 
@@ -129,6 +131,46 @@ __asm__(".pushsection .text\n"
 	".popsection\n");
 extern const char stub_entry[], stub_exit[];
 
+/* What each check costs where a function needs it, and all of them. */
+static const struct {
+	const char *name;
+	struct seam_fdr_options options;
+} checks[] = {
+	{ "min", { .min_ns = 1 } },
+	{ "min_taken_back", { .min_ns = 1000000000 } },
+	{ "args1", { .n_arguments = 1 } },
+	{ "args6", { .n_arguments = 6 } },
+	{ "depth", { .depth = 4 } },
+	{ "trigger", {
+		.triggers = { { .kind = SEAM_FDR_TRIGGER_SLOW,
+				.limit_ns = 1000000000 } },
+		.n_triggers = 1 } },
+	{ "all_checks", {
+		.min_ns = 1, .n_arguments = 2, .depth = 4,
+		.triggers = { { .kind = SEAM_FDR_TRIGGER_SLOW,
+				.limit_ns = 1000000000 } },
+		.n_triggers = 1 } },
+};
+
+HIDDEN static void measure_checks(struct thing *things)
+{
+	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++) {
+		uint32_t id = patcher_id((const void *)leaf);
+		struct seam_fdr_trampolines t;
+
+		if (seam_fdr_check_init(&checks[i].options))
+			exit(1);
+		if (checks[i].options.n_triggers)
+			seam_fdr_trigger_function(0, id);
+		t = seam_fdr_trampolines(id);
+		patcher_patch(&(struct patcher_code) {
+			t.entry, t.exit, t.tail,
+		});
+		things[2].name = checks[i].name;
+		measure(things, 3);
+	}
+}
+
 HIDDEN static void start(bool free_running)
 {
 	seam_fdr_local_bytes = 1 << 20;
@@ -161,6 +203,7 @@ HIDDEN int main(void)
 	});
 	patched[2].name = "stubs";
 	measure(patched, 3);
+	measure_checks(patched);
 #elif defined(COMPILER_RT)
 	(void)unpatched;
 	if (__xray_log_select_mode("xray-fdr") ||

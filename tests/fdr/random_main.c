@@ -2,12 +2,13 @@
 /*
  * random_main.c - run a random program, and compare its log with its trace
  *
- * usage: PROGRAM MODE [N] SEED
+ * usage: PROGRAM MODE N SEED
  *
- *	plain, checked		all calls
+ *	plain 0, checked 0	all calls
  *	depth N			those with fewer than N around them
  *	args N			with their first N arguments
- *	min			those that do not end, and around them
+ *	min N			those that do not end, and around them, with
+ *				their first N arguments
  *
  * Prints what is wrong, or how many records are right.
  */
@@ -43,6 +44,7 @@ static __thread struct random_thread *self;
 static uint32_t *ids;		/* of random_functions */
 static enum mode mode;
 static uint32_t limit;		/* N */
+static uint32_t n_arguments;
 
 /* ---- while it runs ---- */
 
@@ -228,16 +230,16 @@ static size_t add(const struct random_thread *t, struct random_entry *trace,
 	if (r->kind == SEAM_XRAY_ARGUMENT) {
 		if (n == 0 || *n_left == 0)
 			fail(t, n, "an argument too much");
-		trace[n - 1].arguments[limit - *n_left] = r->value;
+		trace[n - 1].arguments[n_arguments - *n_left] = r->value;
 		--*n_left;
 		return n;
 	}
 	if (*n_left)
 		fail(t, n, "an argument is missing");
-	if (mode == ARGS && r->kind == SEAM_XRAY_ENTRY_ARGS)
-		*n_left = limit;
+	if (n_arguments && r->kind == SEAM_XRAY_ENTRY_ARGS)
+		*n_left = n_arguments;
 	else if (r->kind > SEAM_XRAY_TAIL_EXIT ||
-		 (mode == ARGS && r->kind == SEAM_XRAY_ENTRY))
+		 (n_arguments && r->kind == SEAM_XRAY_ENTRY))
 		fail(t, n, "another kind");
 	trace[n] = (struct random_entry) {
 		.function = (uint16_t)index_of(r->function),
@@ -278,7 +280,7 @@ static size_t read_trace(const struct random_thread *t,
 
 static bool is_same(const struct random_entry *a, const struct random_entry *b)
 {
-	uint32_t n = mode == ARGS && a->kind == RANDOM_ENTRY ? limit : 0;
+	uint32_t n = a->kind == RANDOM_ENTRY ? n_arguments : 0;
 
 	for (uint32_t i = 0; i < n; i++)
 		if (a->arguments[i] != b->arguments[i])
@@ -329,7 +331,7 @@ static void begin(void)
 {
 	struct seam_fdr_options options = {
 		.depth = mode == DEPTH ? limit : 0,
-		.n_arguments = mode == ARGS ? limit : 0,
+		.n_arguments = n_arguments,
 		.min_ns = mode == MIN ? INT64_MAX : 0,
 	};
 
@@ -357,6 +359,7 @@ int main(int argc, char **argv)
 	if (argc != 4 || mode > MIN)
 		return 2;
 	limit = (uint32_t)atoi(argv[2]);
+	n_arguments = mode == ARGS || mode == MIN ? limit : 0;
 	begin();
 	sigaction(SIGUSR1, &action, NULL);
 	for (int i = 0; i < N_THREADS; i++) {

@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 MODES = ("plain 0", "checked 0", "depth 1", "depth 3", "depth 40", "args 1",
-         "args 3", "min 0")
+         "args 3", "min 0", "min 2")
 MAX_LEVEL = 120
 
 HEAD = """\

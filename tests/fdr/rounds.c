@@ -206,7 +206,7 @@ HIDDEN static void end(uint32_t function)
 {
 	uint32_t word = seam_xray_word(function, SEAM_XRAY_EXIT);
 
-	if (!seam_fdr_put_end(word) &&
+	if (!seam_fdr_put_end(word, 0) &&
 	    !seam_fdr_take_back(function, seam_fdr_min_ticks))
 		put(word, NULL, 0);
 }

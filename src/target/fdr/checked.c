@@ -87,13 +87,15 @@ static void enter(const struct call *call)
 /* Record the exit, or take the entry back.  The time, where it is known. */
 static uint64_t put_end(uint32_t word)
 {
+	uint64_t tsc;
+
 	/* a tail exit is taken back with the call that it goes on to */
 	if (!seam_fdr_min_ticks || action_of(word) != SEAM_XRAY_EXIT)
 		return put(word, NULL, 0);
-	if (seam_fdr_put_end(word) ||
-	    seam_fdr_take_back(word >> 4, seam_fdr_min_ticks))
-		return 0;
-	return put(word, NULL, 0);
+	tsc = seam_fdr_put_end(word, n_arguments);
+	if (tsc == 0 && !seam_fdr_take_back(word >> 4, seam_fdr_min_ticks))
+		return put(word, NULL, 0);
+	return tsc == SEAM_FDR_TAKEN_BACK ? 0 : tsc;
 }
 
 static void leave(const struct call *call)

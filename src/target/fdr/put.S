@@ -9,9 +9,12 @@
 
 #define KIND_EXIT	2		/* action << 1, of a word */
 #define KIND_TAIL	4
+#define KIND_ENTRY_ARGS	6
 #define CALL_ARGUMENT	13		/* kind << 1 | 1, of metadata */
 #define CHUNK		0x10000
+#define PREAMBLE	64
 #define FDR_REWOUND	(1 << 56)	/* SEAM_RING_AUX_REWOUND */
+#define SEAM_FDR_TAKEN_BACK 1
 #define STATE_EVENT_END	56
 #define STATE_HELD	80
 
@@ -108,12 +111,18 @@
 	SEQUENCE put_call
 
 /*
- * r10: word	r8: the delta of the entry
+ * r10: word	rbx: bytes of arguments
  * r11: cursor	r9: where it is	rsi: state.at[i]	rcx: rseq, cpu
  * rdi: self, then where to store
+ * r8: the delta of the entry, then the result
  */
 	BEGIN	seam_fdr_put_end
+	pushq	%rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset rbx, 0
 	movl	%edi, %r10d
+	movl	%esi, %ebx
+	shll	$4, %ebx
 .Lagain_put_end:
 	movq	seam_fdr_rseq_offset(%rip), %rcx
 	leaq	.Lsequence_put_end(%rip), %rax
@@ -141,17 +150,26 @@
 	movq	%fs:SELF_MASK(%rdi), %rdi
 	andq	%r11, %rdi
 	addq	%rax, %rdi
-	/* the last word: a preamble is before it */
-	movq	-8(%rdi), %r8
-	movl	%r8d, %edx
-	/* 0: metadata, as arguments are, or a record that has it before */
+
+	/* is the last record the entry; one after the preamble takes C */
+	movzwl	%r11w, %eax
+	subl	%ebx, %eax
+	cmpl	$PREAMBLE + 16, %eax
+	jl	.Lslow_put_end
+	movq	%rdi, %rdx
+	subq	%rbx, %rdx
+	movq	-8(%rdx), %r8
+	leal	-KIND_EXIT(%r10), %eax
+	testl	%ebx, %ebx
+	jz	1f
+	orl	$KIND_ENTRY_ARGS, %eax
+1:	cmpl	%eax, %r8d
+	jne	2f
+	/* 0: it has metadata before it, or is metadata */
 	shrq	$32, %r8
 	jz	.Lslow_put_end
-	leal	-KIND_EXIT(%r10), %eax
-	cmpl	%eax, %edx
-	jne	2f
 	/* a tail exit may be taken back as well */
-	movl	-16(%rdi), %eax
+	movl	-16(%rdx), %eax
 	andl	$15, %eax
 	cmpl	$KIND_TAIL, %eax
 	je	.Lslow_put_end
@@ -174,10 +192,15 @@
 	/* the state as before the entry */
 	movq	AT_TSC(%rsi), %rax
 	subq	%r8, %rax
+	movl	$SEAM_FDR_TAKEN_BACK, %r8d
 	movq	$FDR_REWOUND - 8, %rdx
 	addq	%rdx, %r11
+	subq	%rbx, %r11
 	jmp	4f
-2:	andl	$15, %edx
+
+	/* what went on in a tail call may be the last in this call */
+2:	movl	-8(%rdi), %edx
+	andl	$15, %edx
 	cmpl	$KIND_TAIL, %edx
 	je	.Lslow_put_end
 	rdtsc
@@ -190,18 +213,27 @@
 	jnz	.Lslow_put_end
 	orq	%r10, %rdx
 	movq	%rdx, (%rdi)
+	movq	%rax, %r8
 	addq	$8, %r11
 4:	xorq	$16, %rsi
 	movq	%rax, AT_TSC(%rsi)
 	movl	%ecx, AT_CPU(%rsi)
 	movq	%r11, (%r9)
 .Lcommit_put_end:
-	movl	$1, %eax
+	movq	%r8, %rax
+	.cfi_remember_state
+	popq	%rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore rbx
 	ret
+	.cfi_restore_state
 	ABORT	put_end
 	jmp	.Lagain_put_end
 .Lslow_put_end:
 	xorl	%eax, %eax
+	popq	%rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore rbx
 	ret
 	END	seam_fdr_put_end
 	SEQUENCE put_end

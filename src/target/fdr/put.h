@@ -19,15 +19,19 @@ extern uint64_t seam_fdr_min_ticks;
 uint64_t seam_fdr_put_call(uint32_t word, const uint64_t *arguments,
 			   uint64_t n_arguments);
 
+/* A TSC has no such value. */
+enum { SEAM_FDR_TAKEN_BACK = 1 };
+
 /*
  * Record the exit @word; or where the last record is the entry of the same
- * function, and younger than seam_fdr_min_ticks, take that back.  False:
- * nothing was done.
+ * function, with @n_arguments, and younger than seam_fdr_min_ticks, take that
+ * back.  Returns the exit's time, or SEAM_FDR_TAKEN_BACK; 0: nothing was done.
  */
-bool seam_fdr_put_end(uint32_t word);
+uint64_t seam_fdr_put_end(uint32_t word, uint32_t n_arguments);
 
 /* put.S has these numbers */
 _Static_assert(SEAM_RING_AUX_REWOUND == UINT64_C(1) << 56, "");
+_Static_assert(SEAM_FDR_TAKEN_BACK == 1, "");
 _Static_assert(offsetof(struct seam_fdr_state, event_end) == 56, "");
 _Static_assert(offsetof(struct seam_fdr_state, area.held) == 80, "");
 
