@@ -8,8 +8,9 @@
  *	trigger	some functions are of interest to triggers.h
  *
  * What a function needs decides about its trampolines: the plain ones cost
- * nothing more.  Cost of an entry and an exit through the checked ones: as
- * plain, within 3 % (bench/fdr): it all happens while rdtsc takes its time.
+ * nothing more.  Cost of entry and exit, of two rdtsc (bench/fdr): plain 1.01,
+ * min 1.12, taken back 1.01, args 1.02 to 1.08, depth 1.14, a trigger 1.18,
+ * all of them 1.53.
  */
 #ifndef SEAM_FDR_CHECKED_H
 #define SEAM_FDR_CHECKED_H
