@@ -2,9 +2,9 @@
 /*
  * killed.c - a traced program that notes how far it is, until it is killed
  *
- * usage: killed LOG INDEX CALLS [NS]
+ * usage: killed LOG INDEX [NS]
  *
- * LOG is a file of struct killed_program.  Each thread ends after CALLS calls.
+ * LOG is a file of struct killed_program.  A thread ends when that says so.
  * After NS a timer of the kernel kills it: in the middle of what it does, as no
  * other process could on a loaded machine.
  */
@@ -23,7 +23,6 @@
 #define SHOWN __attribute__((xray_always_instrument, noinline))
 
 static struct killed_program *program;
-static uint64_t n_calls;
 
 SHOWN void first(void)
 {
@@ -63,7 +62,7 @@ HIDDEN static void *run(void *argument)
 	size_t i = (size_t)argument;
 
 	program->threads[i].tid = (uint32_t)gettid();
-	for (uint64_t k = 1; k <= n_calls; k++) {
+	for (uint64_t k = 1; !program->threads[i].must_end; k++) {
 		/* relaxed: one word each, read after the process' death */
 		atomic_store_explicit(&program->threads[i].begun, k,
 				      memory_order_relaxed);
@@ -96,7 +95,7 @@ HIDDEN int main(int argc, char **argv)
 	void *log;
 	int fd;
 
-	if (argc < 4 || (fd = open(argv[1], O_RDWR | O_CLOEXEC)) < 0 ||
+	if (argc < 3 || (fd = open(argv[1], O_RDWR | O_CLOEXEC)) < 0 ||
 	    fstat(fd, &st))
 		return 2;
 	log = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
@@ -104,10 +103,9 @@ HIDDEN int main(int argc, char **argv)
 	if (log == MAP_FAILED)
 		return 2;
 	program = (struct killed_program *)log + atoi(argv[2]);
-	n_calls = strtoull(argv[3], NULL, 0);
 	program->pid = (uint32_t)getpid();
-	if (argc > 4)
-		kill_after(atol(argv[4]));
+	if (argc > 3)
+		kill_after(atol(argv[3]));
 	if (pthread_create(&thread, NULL, run, (void *)1))
 		return 2;
 	run((void *)0);

@@ -17,7 +17,8 @@ struct killed_program {
 	_Atomic uint32_t pid;
 	_Atomic uint32_t is_done;
 	struct {
-		_Atomic uint32_t tid, unused;
+		_Atomic uint32_t tid;
+		_Atomic uint32_t must_end;	/* set by who watches */
 		/* before and after the call of this number */
 		_Atomic uint64_t begun, done;
 	} threads[KILLED_THREADS];

@@ -4,7 +4,7 @@
  *
  * usage: killer N SEED LOG PROGRAM
  *
- * Runs "PROGRAM LOG INDEX CALLS NS"; see killed.c.
+ * Runs "PROGRAM LOG INDEX NS"; see killed.c.
  */
 #include "killed.h"
 
@@ -27,8 +27,7 @@ static void run_one(char **argv, int i)
 	snprintf(ns, sizeof(ns), "%ld", 1 + random() % MAX_NS);
 	child = fork();
 	if (child == 0) {
-		execl(argv[4], argv[4], argv[3], index, "1000000000", ns,
-		      NULL);
+		execl(argv[4], argv[4], argv[3], index, ns, NULL);
 		_exit(127);
 	}
 	waitpid(child, &status, 0);
