@@ -2,13 +2,15 @@
 /*
  * random_main.c - run a random program, and compare its log with its trace
  *
- * usage: PROGRAM MODE N SEED
+ * usage: PROGRAM SEED MODE N [none]
  *
  *	plain 0, checked 0	all calls
  *	depth N			those with fewer than N around them
  *	args N			with their first N arguments
  *	min N			those that do not end, and around them, with
  *				their first N arguments
+ *
+ * With "none" nothing restarts, because glibc has an rseq area already.
  *
  * Prints what is wrong, or how many records are right.
  */
@@ -327,7 +329,7 @@ static size_t check(const struct random_thread *t)
 	return n_trace;
 }
 
-static void begin(void)
+static void begin(bool use_own_rseq)
 {
 	struct seam_fdr_options options = {
 		.depth = mode == DEPTH ? limit : 0,
@@ -336,7 +338,7 @@ static void begin(void)
 	};
 
 	seam_fdr_local_bytes = 256 * SEAM_XRAY_CHUNK_BYTES;
-	seam_fdr_rseq_init(false);
+	seam_fdr_rseq_init(use_own_rseq);
 	if (seam_fdr_thread_init(&seam_fdr_source_local) ||
 	    seam_fdr_check_init(&options))
 		exit(2);
@@ -354,16 +356,18 @@ int main(int argc, char **argv)
 	pthread_t running[N_THREADS];
 	size_t n = 0;
 
-	while (mode <= MIN && argc > 1 && strcmp(argv[1], modes[mode]))
-		mode++;
-	if (argc != 4 || mode > MIN)
+	if (argc < 4)
 		return 2;
-	limit = (uint32_t)atoi(argv[2]);
+	while (mode <= MIN && strcmp(argv[2], modes[mode]))
+		mode++;
+	if (mode > MIN)
+		return 2;
+	limit = (uint32_t)atoi(argv[3]);
 	n_arguments = mode == ARGS || mode == MIN ? limit : 0;
-	begin();
+	begin(argc > 4);
 	sigaction(SIGUSR1, &action, NULL);
 	for (int i = 0; i < N_THREADS; i++) {
-		threads[i].seed = strtoull(argv[3], NULL, 0) * 977 +
+		threads[i].seed = strtoull(argv[1], NULL, 0) * 977 +
 				  (uint64_t)i + 1;
 		threads[i].capacity = 8 * N_CALLS;
 		threads[i].log = calloc(threads[i].capacity,
