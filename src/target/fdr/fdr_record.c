@@ -155,8 +155,7 @@ static void wake(struct seam_fdr_state *state, uint64_t at)
 static uint64_t make_room(void *area)
 {
 	int error = errno;
-	bool done = seam_fdr_source->make_room &&
-		    seam_fdr_source->make_room(area);
+	bool done = seam_fdr_source->make_room(area);
 
 	errno = error;
 	return done;
@@ -289,8 +288,9 @@ static enum outcome try(struct seam_fdr_state *state, const struct item *item)
 	if (view.cursor % CHUNK == 0) {
 		enum outcome outcome = find_room(state, position(view.cursor));
 
-		if (outcome == PAUSED)
-			return PAUSED;
+		if (outcome == PAUSED ||
+		    (outcome == LOST && !seam_fdr_source->make_room))
+			return outcome;
 		return enter_libc(state) ? prepare(state, outcome) : LOST;
 	}
 	put = put_of(&view, 0);
