@@ -44,9 +44,14 @@ def sampled(*words, hz=1000, options=(), **more):
     """Record; what the program printed, and the manifest's counts."""
     result = record("-v", "-o", "a.seam", "-F", str(hz), *options, "--",
                     *words, **more)
-    check(result.returncode == 0, f"{words}: {result.returncode}: "
-          f"{result.stderr}")
-    return result, manifest("a.seam").get("guest", {})
+    guest = manifest("a.seam").get("guest", {})
+    # at 10 kHz, on a busy machine, the rings of the kernel may be full
+    only_kernels = (hz >= 10000 and result.returncode == 3 and
+                    "cpu-clock: lost" in result.stderr and
+                    not guest.get("lost"))
+    check(result.returncode == 0 or only_kernels,
+          f"{words}: {result.returncode}: {result.stderr}")
+    return result, guest
 
 
 def check_all_sampled(result, guest, hz=1000, share=0.9):
