@@ -133,7 +133,10 @@ def test_thousands_of_short_threads():
     result = record(PROGRAM, "short", "2000", "3")
     got, lost = manifest(BUNDLE)["calls"], sum(made(result.stdout).values())
     lost -= sum(received().values())
-    equal(lost, got["without_area"] + got["area_full"], f"{got}")
+    # they have the rings of those that ended, however slow the recorder is
+    equal(got["without_area"], 0, f"{got}")
+    equal(lost, got["area_full"], f"{got}")
+    equal(got["threads"], len(next(iter(logs().values()))[0].threads))
     equal(got["damaged_bytes"], 0)
     equal(result.returncode, 3 if lost else 0)
 

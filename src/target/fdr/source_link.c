@@ -73,8 +73,7 @@ static uint64_t unread(const struct seam_fdr_area *area)
 	uint64_t at = seam_local_load(area->cursor) & SEAM_RING_AUX_POSITION;
 
 	/* relaxed: a hint */
-	return area->tail ? at - atomic_load_explicit(area->tail,
-						      memory_order_relaxed) : 0;
+	return at - atomic_load_explicit(area->tail, memory_order_relaxed);
 }
 
 static void put_idle(const struct seam_fdr_area *area)
@@ -122,10 +121,9 @@ static bool take_idle(uint64_t most, struct seam_fdr_area *area)
 	return false;
 }
 
-/* The process' claim, which lasts longer than its thread's. */
-static int take_free(struct seam_fdr_area *area)
+/* For @owner, a thread, or a process that has longer use of it. */
+static int take_free(uint32_t owner, struct seam_fdr_area *area)
 {
-	uint32_t pid = (uint32_t)seam_fdr_syscall4(SYS_getpid, 0, 0, 0, 0);
 	struct seam_ring_control *control;
 	struct seam_ring_claim claim;
 	int r;
@@ -133,7 +131,7 @@ static int take_free(struct seam_fdr_area *area)
 	/* a thread that tries again is counted once */
 	if (area->word == REFUSED && !seam_ring_memory_has_free(memory()))
 		return -ENOSPC;
-	r = seam_link_client_claim(&seam_fdr_link, SEAM_FDR_SERVICE_CALLS, pid,
+	r = seam_link_client_claim(&seam_fdr_link, SEAM_FDR_SERVICE_CALLS, owner,
 				   &claim);
 	/* the recorder prepares another */
 	seam_ring_wakeup_send(&seam_fdr_link.wakeup);
@@ -159,12 +157,13 @@ static int take_free(struct seam_fdr_area *area)
 
 static int claim_ring(uint32_t tid, struct seam_fdr_area *area)
 {
-	(void)tid;
+	if (idle)
+		tid = (uint32_t)seam_fdr_syscall4(SYS_getpid, 0, 0, 0, 0);
 	/* where the recorder is slow, rather another ring than a full one */
 	if (!take_idle(memory()->geometry.aux_bytes / 2, area) &&
 	    (seam_ring_memory_has_free(memory()) ||
 	     !take_idle(UINT64_MAX, area)) &&
-	    take_free(area))
+	    take_free(tid, area))
 		return -ENOSPC;
 	begin_at_chunk(area);
 	/* threads that have had it */
@@ -208,7 +207,9 @@ int seam_fdr_link_connect(const char *address, int timeout_ms)
 	if (r < 0)
 		return r;
 	if (memory()->head && memory()->geometry.aux_bytes >= 2 * CHUNK) {
-		make_idle();
+		/* what overwrites itself keeps the newest of each thread */
+		if (!memory()->geometry.aux_free_running)
+			make_idle();
 		return 0;
 	}
 	seam_link_client_fini(&seam_fdr_link);
