@@ -6,9 +6,10 @@
 #include <unistd.h>
 
 enum {
-	MAX_THREADS = 1024,	/* of one program at a time, with its forks */
+	MAX_THREADS = SEAM_RING_MAX_SLOTS,	/* of a program and its forks */
 	FREE_AREAS = 16,	/* for threads that begin at once */
 	FIRST_AREAS = 8,	/* of these, before the program runs */
+	MAX_FREE_AREAS = 64,	/* of small ones */
 	/* 100 ms of a thread that makes 5 million records a second */
 	AREA_BYTES = 4 << 20,
 	TRIGGER_BYTES = 4096,
@@ -19,6 +20,8 @@ enum {
 };
 
 #define MAX_BYTES (UINT64_C(1) << 30)
+/* Addresses that a program's areas take. */
+#define MAX_MAPPED (UINT64_C(4) << 30)
 
 static uint64_t max_bytes(void)
 {
@@ -135,17 +138,27 @@ static bool take_functions(struct seam_service_stream *stream,
 
 /* ---- the services ---- */
 
+static uint64_t clamp(uint64_t n, uint64_t min, uint64_t max)
+{
+	return n < min ? min : n < max ? n : max;
+}
+
 static struct seam_service calls_service(uint64_t flight_bytes)
 {
+	uint64_t bytes = flight_bytes ? flight_bytes : AREA_BYTES;
+	/* of large areas fewer are kept free, and of small ones there are more */
+	uint64_t n_free = clamp(FREE_AREAS * (uint64_t)AREA_BYTES / bytes, 2,
+				MAX_FREE_AREAS);
+
 	return (struct seam_service) {
 		.link = {
-			.name = SEAM_FDR_CALLS, .n_free = FREE_AREAS,
-			.n_first = FIRST_AREAS,
+			.name = SEAM_FDR_CALLS, .n_free = (uint32_t)n_free,
+			.n_first = (uint32_t)clamp(n_free / 2, 1, FIRST_AREAS),
 			.geometry = {
-				.n_slots = MAX_THREADS,
+				.n_slots = (uint32_t)clamp(MAX_MAPPED / bytes,
+							   16, MAX_THREADS),
 				.data_bytes = TRIGGER_BYTES,
-				.aux_bytes = flight_bytes ? flight_bytes :
-					     AREA_BYTES,
+				.aux_bytes = bytes,
 				.aux_free_running = flight_bytes != 0,
 			},
 		},
