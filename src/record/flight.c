@@ -77,7 +77,7 @@ static void take_hit(struct seam_session *s,
 {
 	const struct seam_trigger_hit hit = {
 		.trigger = trigger->trigger, .number = trigger->number,
-		.pid = stream->pid, .tid = stream->tid,
+		.pid = stream->pid, .tid = trigger->tid,
 		.function = trigger->function, .signal = trigger->signal,
 		.tsc = trigger->tsc, .ticks = trigger->ticks,
 	};

@@ -359,17 +359,21 @@ def test_the_end_of_the_recorder_leaves_the_last_calls():
 
 
 def test_threads_that_ended_have_their_last_calls():
-    n = 2000
+    """Each one, but for those that found no buffer, which are counted."""
+    n, records = 2000, 62       # of a thread: 10 times three calls, and one
     result = record("threads.seam", ("--flight-recorder=256K",), "threads",
                     str(n))
-    equal(result.returncode, 0, result.stderr)
+    lost = int((re.findall(r"(\d+) records of calls were lost: their threads "
+                           "had no buffer", result.stderr) or [0])[0])
+    equal(lost % records, 0, result.stderr)
+    equal(result.returncode, 3 if lost else 0, result.stderr)
+    # on a busy machine threads begin faster than the recorder runs
+    check(lost < n * records / 2, result.stderr)
     log, ids = only_log("threads.seam")
-    ended = [thread for thread in log.threads.values() if any(
-        call.function == ids["last_words"] for call in thread.calls)]
     # a thread id may come again
     calls = sum(call.function == ids["last_words"] and call.kind == ENTRY
-                for thread in ended for call in thread.calls)
-    equal(calls, n, "last calls of threads")
+                for thread in log.threads.values() for call in thread.calls)
+    equal(calls, n - lost // records, "last calls of threads")
 
 
 # ---- measured ----
