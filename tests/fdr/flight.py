@@ -174,12 +174,28 @@ def slow_calls(name, n, how, gap_us, *options):
     return [int(number) for number in said], bundles, result
 
 
+def captured(name, n):
+    """All N slow calls are captured; how late their triggers were.
+
+    Where the machine lets another call wait for so long that it is a trigger
+    too, what is next may be left out: then again.
+    """
+    for attempt in range(5):
+        numbers, bundles, result = slow_calls(f"{name}{attempt}.seam", n,
+                                              "slow", 150000)
+        try:
+            return [abs(check_slow(bundles, number)[1])
+                    for number in numbers], result
+        except AssertionError:
+            if len(bundles) == n or attempt == 4:
+                raise
+    return None
+
+
 def test_a_call_that_is_slow_once_in_100000_is_captured_with_its_subtree():
     """20 of 20."""
-    numbers, bundles, result = slow_calls("slow.seam", 20, "slow", 150000)
-    for number in numbers:
-        check_slow(bundles, number)
-    check(re.search(r"snapshot in 'slow.1.seam' \(trigger 'handle>30ms': "
+    _, result = captured("slow", 20)
+    check(re.search(r"snapshot in 'slow\d.1.seam' \(trigger 'handle>30ms': "
                     r"[\d.]+ ms in thread \d+, [\d.]+ s after the start\)",
                     result.stderr), result.stderr)
 
@@ -382,10 +398,7 @@ def measure(n):
     """N slow calls: captured with their subtrees, and how late."""
     late = []
     for done in range(0, n, 20):
-        part = min(20, n - done)
-        numbers, bundles, _ = slow_calls(f"m{done}.seam", part, "slow",
-                                          150000)
-        late += [abs(check_slow(bundles, number)[1]) for number in numbers]
+        late += captured(f"m{done}-", min(20, n - done))[0]
     print(f"{len(late)} of {n} captured with their subtrees; trigger after "
           f"the return: at most {max(late) * 1e9:.0f} ns")
 
