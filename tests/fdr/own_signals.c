@@ -268,7 +268,12 @@ static const struct {
 
 int main(int argc, char **argv)
 {
+	/* 0.  Source: ISO C, 7.5 */
+	int begin_errno = errno;
+
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc > 1)
+		printf("errno %d\n", begin_errno);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		if (argc < 2)
 			printf("%s\n", cases[i].name);

@@ -33,6 +33,7 @@ enum {
 	N_THREADS = 4,
 	N_CALLS = 20000,	/* of each */
 	STACK_BYTES = 256 << 10,
+	MAX_AROUND = 2 * 150,	/* records of the calls that are open */
 };
 
 enum mode { PLAIN, CHECKED, DEPTH, ARGS, MIN };
@@ -312,8 +313,13 @@ static size_t check(const struct random_thread *t)
 		n_log = take_back(t->log, t->n);
 		/* what metadata divides stays, and what is around it */
 		if (n_trace < n_log ||
-		    n_trace - n_log > 64 * (w.n_chunks + w.n_cpu + w.n_wrap))
+		    n_trace - n_log > MAX_AROUND *
+				      (w.n_chunks + w.n_cpu + w.n_wrap)) {
+			show("trace", trace, n_trace > 7 ? n_trace - 7 : 0);
+			printf("%zu records, %zu of them due; ", n_trace,
+			       n_log);
 			fail(t, n_log, "not what may stay");
+		}
 		n_log = reduce(t->log, n_log);
 		n = reduce(trace, n);
 	}

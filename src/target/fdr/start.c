@@ -636,8 +636,8 @@ static void load(void)
 	/* Source: secure_getenv(3): NULL for set-user-ID and the like */
 	const char *address = secure_getenv(SEAM_LINK_VARIABLE);
 	const char *text = secure_getenv(SEAM_FDR_VARIABLE);
+	int saved_errno = errno, r;
 	char why[256];
-	int r;
 
 	if (getauxval(AT_SECURE))
 		return;
@@ -654,4 +654,5 @@ static void load(void)
 	else
 		process.is_armed = false;
 	pthread_mutex_unlock(&process.lock);
+	errno = saved_errno;
 }
