@@ -309,6 +309,38 @@ static void takes_calls_with_arguments_back(void **unused)
 	}
 }
 
+/* As xray_log_args(1) has it, and -finstrument-functions. */
+static void body_other_entries(void)
+{
+	const struct seam_fdr_registers registers = {
+		.rdi = 7, .return_address_slot = UINT64_C(1) << 40,
+	};
+	uint32_t id = id_of(calls_leaf);
+
+	seam_fdr_check(seam_xray_word(id, SEAM_XRAY_ENTRY_ARGS), &registers);
+	seam_fdr_check(seam_xray_word(id, SEAM_XRAY_EXIT), &registers);
+	seam_fdr_check_compiled(seam_xray_word(id, SEAM_XRAY_ENTRY),
+				registers.return_address_slot);
+	seam_fdr_check_compiled(seam_xray_word(id, SEAM_XRAY_EXIT),
+				registers.return_address_slot);
+}
+
+static void functions_may_have_other_arguments_than_asked_for(void **unused)
+{
+	(void)unused;
+	for (uint32_t n = 0; n <= 6; n++) {
+		record(&(struct seam_fdr_options) { .n_arguments = n },
+		       body_other_entries);
+		assert_string_equal(letters(), "LlLl");
+		assert_int_equal(n_log, 4 + (n ? n : 1));
+		assert_int_equal(log_records[1].value, 7);
+		record(&(struct seam_fdr_options) {
+			.min_ns = long_min, .n_arguments = n },
+		       body_other_entries);
+		assert_string_equal(letters(), "");
+	}
+}
+
 /* ---- depth ---- */
 
 static void body_deep(void)
@@ -506,6 +538,8 @@ int main(void)
 		cmocka_unit_test(takes_back_within_chunks_only),
 		cmocka_unit_test(records_the_first_arguments),
 		cmocka_unit_test(takes_calls_with_arguments_back),
+		cmocka_unit_test(
+			functions_may_have_other_arguments_than_asked_for),
 		cmocka_unit_test(records_down_to_a_depth),
 		cmocka_unit_test(longjmp_does_not_shift_the_depth),
 		cmocka_unit_test(handlers_on_another_stack_are_deeper),

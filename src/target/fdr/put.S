@@ -198,8 +198,15 @@
 	subq	%rbx, %r11
 	jmp	4f
 
+	/* or an entry with other arguments, or none */
+2:	movq	-8(%rdi), %rdx
+	leal	-KIND_EXIT(%r10), %eax
+	cmpl	%eax, %edx
+	je	.Lslow_put_end
+	movq	%rdx, %rax
+	shrq	$32, %rax
+	jz	.Lslow_put_end
 	/* what went on in a tail call may be the last in this call */
-2:	movl	-8(%rdi), %edx
 	andl	$15, %edx
 	cmpl	$KIND_TAIL, %edx
 	je	.Lslow_put_end
