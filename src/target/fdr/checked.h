@@ -9,7 +9,7 @@
  *
  * What a function needs decides about its trampolines: the plain ones cost
  * nothing more.  Cost of entry and exit, of two rdtsc (bench/fdr): plain 1.01,
- * min 1.12, taken back 1.01, args 1.02 to 1.08, depth 1.14, a trigger 1.18,
+ * min 1.12, taken back 1.01, args 1.02 to 1.10, depth 1.15, a trigger 1.18,
  * all of them 1.53.
  */
 #ifndef SEAM_FDR_CHECKED_H
