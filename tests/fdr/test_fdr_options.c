@@ -91,7 +91,7 @@ static void what_cannot_be_is_refused_with_the_cause(void **state)
 {
 	static const char *const bad[] = {
 		"x=1", "functions", "min=", "min=5 us", "min=-1", "args=7",
-		"depth=4294967296", "flight=2", "start=yes", "trigger=f",
+		"depth=257", "depth=4294967296", "flight=2", "start=yes", "trigger=f",
 		"trigger=>1ms", "trigger=f>", "trigger=f>x", "trigger=signal:X",
 		"trigger=signal:0", "trigger=signal:65", "after=1h",
 		"min=99999999999999999999", "min=18446744073709551615s",

@@ -9,7 +9,7 @@
 
 enum {
 	MAX_ARGUMENTS = 6,	/* in registers; System V ABI, 3.2.3 */
-	MAX_DEPTH = 1 << 20,
+	MAX_DEPTH = 256,	/* as many as a program takes */
 };
 
 static const char *problem_of(const struct seam_trace_args *args,
@@ -31,7 +31,7 @@ static const char *problem_of(const struct seam_trace_args *args,
 	if (args->n_arguments > MAX_ARGUMENTS)
 		return "--trace-args takes a number from 1 to 6";
 	if (args->depth > MAX_DEPTH)
-		return "--trace-depth takes a number up to 1048576";
+		return "--trace-depth takes a number from 1 to 256";
 	return NULL;
 }
 

@@ -64,7 +64,8 @@ static uint64_t put_entry(const struct call *call)
 	uint32_t n = call->arguments ? n_arguments : 0;
 
 	/* a function with xray_log_args(1) */
-	if (n == 0 && action_of(call->word) == SEAM_XRAY_ENTRY_ARGS)
+	if (n == 0 && call->arguments &&
+	    action_of(call->word) == SEAM_XRAY_ENTRY_ARGS)
 		n = 1;
 	if (n == 0)
 		return put(call->word, NULL, 0);
@@ -160,8 +161,7 @@ int seam_fdr_check_init(const struct seam_fdr_options *o)
 	uint64_t ticks_per_s = has_time(o) ? measure_ticks_per_s() : 0;
 
 	seam_fdr_min_ticks = seam_fdr_ticks_of(o->min_ns, ticks_per_s);
-	max_depth = o->depth < SEAM_FDR_MAX_DEPTH ? o->depth :
-						    SEAM_FDR_MAX_DEPTH;
+	max_depth = o->depth;
 	n_arguments = o->n_arguments < SEAM_XRAY_MAX_ARGUMENTS ?
 		      o->n_arguments : SEAM_XRAY_MAX_ARGUMENTS;
 	return seam_fdr_triggers_init(o, ticks_per_s);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
+#include "target/fdr/filter.h"
 #include "wire/xray/xray_chunk.h"
 
 struct options_text {
@@ -192,7 +193,8 @@ static int parse_pair(struct options_text *p, const char *key, char *value)
 	if (!strcmp(key, "min"))
 		return parse_time(p, key, value, &o->min_ns);
 	if (!strcmp(key, "depth"))
-		return parse_count(p, key, value, UINT32_MAX, &o->depth);
+		return parse_count(p, key, value, SEAM_FDR_MAX_DEPTH,
+				   &o->depth);
 	if (!strcmp(key, "args"))
 		return parse_count(p, key, value, SEAM_XRAY_MAX_ARGUMENTS,
 				   &o->n_arguments);

@@ -7,7 +7,8 @@
  *	functions=GLOB,...	record these only; default: all
  *	except=GLOB,...		but not these
  *	min=TIME		forget calls that are shorter
- *	depth=N			forget calls below N others of this thread
+ *	depth=N			forget calls below N others of this thread, at
+ *				most 256
  *	args=N			with the first N integer arguments, at most 6
  *	flight=1		overwrite the oldest instead of stopping
  *	trigger=T,...		FUNCTION>TIME, calls:FUNCTION, signal:NAME;

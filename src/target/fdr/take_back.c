@@ -34,7 +34,8 @@ static bool is_same_position(uint64_t a, uint64_t b)
 }
 
 /* Word @n before @at; 0 where another chunk, or a preamble is. */
-static uint64_t word_before(const struct backward *w, uint64_t at, unsigned int n)
+static uint64_t word_before(const struct backward *w, uint64_t at,
+			    unsigned int n)
 {
 	const struct seam_fdr_area *area = &w->state->area;
 
