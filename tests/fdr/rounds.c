@@ -8,17 +8,20 @@
  * After a round the records must be those of the calls, with the handler's four
  * at one place, or at none when no signal came.
  *
- * argument: plain or checked
+ * argument: plain, checked, or depth: checked with a depth that all calls are
+ * within, and timed
  */
 #include "area_walk.h"
 #include "patcher.h"
 
+#include "target/fdr/checked.h"
 #include "target/fdr/fdr_record.h"
 #include "target/fdr/put.h"
 #include "target/fdr/rseq.h"
 #include "target/fdr/source_local.h"
 #include "target/fdr/take_back.h"
 #include "target/fdr/thread_area.h"
+#include "target/fdr/triggers.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -193,6 +196,8 @@ HIDDEN static void check(enum way way, uint64_t from, uint64_t tsc,
 		die("the time of the last record", way, n);
 	if (*state->area.n_lost)
 		die("lost", way, n);
+	if (state->filter.n_open || state->filter.n_timed)
+		die("calls that are open", way, n);
 }
 
 HIDDEN static void put(uint32_t word, const uint64_t *arguments,
@@ -237,9 +242,26 @@ HIDDEN static void round_of(enum way way)
 	n_signals += (uint64_t)n_handlers;
 }
 
+HIDDEN static void begin_depth(void)
+{
+	const struct seam_fdr_options options = {
+		.depth = 100,
+		.triggers = { { .kind = SEAM_FDR_TRIGGER_SLOW,
+				.limit_ns = INT64_MAX } },
+		.n_triggers = 1,
+	};
+
+	if (seam_fdr_check_init(&options))
+		_exit(2);
+	seam_fdr_trigger_function(0, id_leaf);
+	seam_fdr_trigger_function(0, id_tail);
+	seam_fdr_trigger_function(0, id_handler);
+}
+
 HIDDEN int main(int argc, char **argv)
 {
-	bool checked = argc > 1 && !strcmp(argv[1], "checked");
+	bool depth = argc > 1 && !strcmp(argv[1], "depth");
+	bool checked = depth || (argc > 1 && !strcmp(argv[1], "checked"));
 
 	seam_fdr_local_bytes = 4 * SEAM_XRAY_CHUNK_BYTES;
 	seam_fdr_local_free_running = true;
@@ -251,6 +273,8 @@ HIDDEN int main(int argc, char **argv)
 	id_tail = patcher_id((void *)tail);
 	id_target = patcher_id((void *)target);
 	id_handler = patcher_id((void *)handler);
+	if (depth)
+		begin_depth();
 	signal(SIGUSR1, handler);
 	/* the tracer ends it, with a signal */
 	for (unsigned int i = 0;; i++) {
