@@ -26,10 +26,13 @@ struct watched_signal {
 };
 
 static pid_t process;
+static atomic_flag is_busy = ATOMIC_FLAG_INIT;
 
+/* At the start, and in a child, whose parent's other threads it has not. */
 static void note_process(void)
 {
 	process = getpid();
+	atomic_flag_clear(&is_busy);
 }
 
 static struct watched_signal watched[NSIG];
@@ -101,7 +104,6 @@ static int install(int signal, const struct sigaction *action)
 /* Note and install what the program wants; as sigaction(2). */
 static int set_action(int signal, const struct sigaction *action)
 {
-	static atomic_flag is_busy = ATOMIC_FLAG_INIT;
 	struct watched_signal *w = watched_of(signal);
 	struct sigaction copy = *action;
 	sigset_t all, old;
