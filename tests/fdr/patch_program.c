@@ -156,7 +156,9 @@ UNMARKED static void filter(void)
 		_exit(3);
 	for (int i = 0; i < 100000; i++)
 		leaf(i);
-	if (write(1, "filtered\n", 9) != 9)
+	/* a sled in use begins with a prefix of its mov */
+	if (write(1, *(const unsigned char *)leaf == 0x41 ? "in use  \n" :
+		  "filtered\n", 9) != 9)
 		_exit(4);
 	_exit(0);
 }
