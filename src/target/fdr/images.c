@@ -503,11 +503,3 @@ seam_fdr_images_at(const struct seam_fdr_images *images, uint64_t address)
 			return images->list.items[i];
 	return NULL;
 }
-
-void seam_fdr_images_fini(struct seam_fdr_images *images)
-{
-	for (size_t i = 0; i < images->list.n; i++)
-		free_image(images->list.items[i]);
-	free(images->list.items);
-	*images = (struct seam_fdr_images) { .n_lists = 0 };
-}

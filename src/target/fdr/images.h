@@ -84,6 +84,4 @@ seam_fdr_images_at(const struct seam_fdr_images *images, uint64_t address);
 int seam_fdr_image_open(const struct seam_fdr_image *image,
 			struct seam_image_file *file);
 
-void seam_fdr_images_fini(struct seam_fdr_images *images);
-
 #endif /* SEAM_FDR_IMAGES_H */

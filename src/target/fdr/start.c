@@ -26,7 +26,8 @@
 #include "target/fdr/triggers.h"
 #include "target/interpose/interpose.h"
 
-enum { CONNECT_MS = 1000 };	/* for the recorder to answer */
+/* For the recorder to answer: it may have hundreds of programs to serve. */
+enum { CONNECT_MS = 5000 };
 
 /* Of the process; the lock is taken before the loader's, never after it. */
 static struct {
@@ -39,7 +40,8 @@ static struct {
 	bool has_source;		/* once, for all beginnings */
 	bool has_noted_unknown;
 	uint32_t n_matches[SEAM_FDR_MAX_TRIGGERS];	/* not announced */
-	_Atomic bool is_off, is_paused;
+	bool is_off;			/* for good */
+	bool is_ending;			/* nothing is wanted */
 } process = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 _Atomic bool seam_fdr_is_on;
@@ -70,11 +72,6 @@ void seam_fdr_note(const char *format, ...)
 	/* a program without a message goes on as one with it */
 	if (process.address[0])
 		(void)seam_link_client_note(process.address, text);
-}
-
-bool seam_fdr_is_off(void)
-{
-	return atomic_load(&process.is_off);
 }
 
 /* ---- what is loaded: announce, select, patch ---- */
@@ -131,7 +128,7 @@ static int patch_list(struct seam_fdr_image *image, struct seam_fdr_list *list,
 	bool *is_wanted = f->is_wanted;
 	int r;
 
-	if (atomic_load(&process.is_paused)) {
+	if (process.is_ending) {
 		f->is_wanted = calloc(f->sleds.functions.n, sizeof(bool));
 		r = f->is_wanted ? seam_fdr_patch(f, &image->code, targets_of,
 						  patched) : -ENOMEM;
@@ -415,7 +412,7 @@ static const char *refusal(void)
 {
 	if (getauxval(AT_SECURE))
 		return "it has the rights of another user";
-	if (seam_fdr_is_off())
+	if (process.is_off)
 		return "it has ended";
 	return is_in_valgrind() ? "it runs under valgrind" : NULL;
 }
@@ -488,9 +485,9 @@ int seam_fdr_end(const char *why)
 	was_on = atomic_load(&seam_fdr_is_on);
 	if (was_on) {
 		seam_fdr_cyg_set(false);
-		atomic_store(&process.is_paused, true);
+		process.is_ending = true;
 		seam_fdr_images_with(&process.images, unpatch, NULL);
-		atomic_store(&process.is_paused, false);
+		process.is_ending = false;
 		atomic_store(&seam_fdr_is_on, false);
 		if (seam_fdr_trigger_signals_fini)
 			seam_fdr_trigger_signals_fini();
@@ -498,7 +495,7 @@ int seam_fdr_end(const char *why)
 			seam_fdr_note("recording of calls ends: %s", why);
 	}
 	if (why)
-		atomic_store(&process.is_off, true);
+		process.is_off = true;
 	pthread_mutex_unlock(&process.lock);
 	/* without the lock: it goes through all functions */
 	if (was_on)
@@ -588,20 +585,6 @@ int64_t seam_fdr_set_wanted(const char *glob, bool is_wanted)
 int64_t seam_fdr_set_wanted_id(uint32_t id, bool is_wanted)
 {
 	return make_change((struct change) { NULL, id, is_wanted, 0 });
-}
-
-int seam_fdr_pause(bool is_paused)
-{
-	int saved_errno = errno, r = -ENODATA;
-
-	pthread_mutex_lock(&process.lock);
-	if (atomic_load(&seam_fdr_is_on)) {
-		atomic_store(&process.is_paused, is_paused);
-		r = refresh(true);
-	}
-	pthread_mutex_unlock(&process.lock);
-	errno = saved_errno;
-	return r;
 }
 
 int seam_fdr_with_images(int (*work)(struct seam_fdr_images *images,

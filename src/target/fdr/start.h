@@ -48,9 +48,6 @@ int seam_fdr_end(const char *why);
 /* Whether it has begun and not ended.  Written in here, read anywhere. */
 extern _Atomic bool seam_fdr_is_on;
 
-/* Whether it has ended for good: nothing may be recorded.  Signal-safe. */
-bool seam_fdr_is_off(void);
-
 /*
  * Take libraries into account that were loaded since; and whether loading one
  * matters.
@@ -65,11 +62,6 @@ bool seam_fdr_wants_loads(void);
  */
 int64_t seam_fdr_set_wanted(const char *glob, bool is_wanted);
 int64_t seam_fdr_set_wanted_id(uint32_t id, bool is_wanted);
-
-/*
- * Use the sleds of no function, or of those again that are wanted.
- */
-int seam_fdr_pause(bool is_paused);
 
 /*
  * seam_fdr_images_with() for the images of this process, also after the end and
