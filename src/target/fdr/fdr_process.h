@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fdr_process.h - what the files around start.c share: the state of the process
+ *
+ * Threads: with the lock, which is taken before the loader's and never after
+ * it; so no work of seam_fdr_images_with() may take it.
+ */
+#ifndef SEAM_FDR_PROCESS_H
+#define SEAM_FDR_PROCESS_H
+
+#include <pthread.h>
+
+#include "ring/link/link.h"
+#include "target/fdr/images.h"
+#include "target/fdr/options.h"
+
+struct seam_fdr_process {
+	pthread_mutex_t lock;
+	char address[SEAM_LINK_ADDRESS_BYTES];	/* of the recorder; "": none */
+	struct seam_fdr_options options;
+	struct seam_fdr_images images;
+	uint64_t n_adds, n_subs;	/* of the loader, when last patched */
+	_Atomic bool is_armed;		/* it has begun, if only to look */
+	bool has_source;		/* once, for all beginnings */
+	bool has_noted_unknown;
+	uint32_t n_matches[SEAM_FDR_MAX_TRIGGERS];	/* not announced */
+	bool is_off;			/* for good */
+	bool is_ending;			/* nothing is wanted */
+};
+
+extern struct seam_fdr_process seam_fdr_process;
+
+/* ---- prepare.c ---- */
+
+/*
+ * Connect, or begin a bundle, and all else that only a program with calls to
+ * record needs.  0; or -errno, with the cause in @why.
+ */
+int seam_fdr_prepare(char *why, size_t why_bytes);
+
+/* Triggers: what the recorder has copied; again in a forked child. */
+void seam_fdr_resume_triggers(void);
+void seam_fdr_end_triggers(void);
+
+/* ---- wanted.c ---- */
+
+/*
+ * Select and announce the functions that are new in the list; whether there
+ * were any.
+ */
+bool seam_fdr_take_new(void);
+
+/*
+ * Have the sleds in use that are wanted, and no others, in all images; within
+ * seam_fdr_images_with().
+ */
+void seam_fdr_patch_all(void);
+
+/* Report files that are of no use, once. */
+void seam_fdr_note_unknown(void);
+
+#endif /* SEAM_FDR_PROCESS_H */

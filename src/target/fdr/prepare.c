@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* prepare.c - connect, for calls that are there; see fdr_process.h */
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "target/fdr/announce_functions.h"
+#include "target/fdr/checked.h"
+#include "target/fdr/cyg_profile.h"
+#include "target/fdr/events.h"
+#include "target/fdr/fdr_process.h"
+#include "target/fdr/own_bundle.h"
+#include "target/fdr/rseq.h"
+#include "target/fdr/source_link.h"
+#include "target/fdr/start.h"
+#include "target/fdr/thread_area.h"
+#include "target/fdr/trampolines.h"
+#include "target/fdr/trigger_signals.h"
+#include "target/fdr/triggers.h"
+
+static struct seam_fdr_process *const process = &seam_fdr_process;
+
+/* For the recorder to answer: it may have hundreds of programs to serve. */
+enum { CONNECT_MS = 5000 };
+
+enum {
+	PREPARE_SOURCE,
+	PREPARE_CHECKS,
+	PREPARE_ADDRESSES,
+	PREPARE_BUNDLE,
+	N_STEPS,
+};
+
+static int begin_source(void)
+{
+	const struct seam_fdr_source *source = &seam_fdr_source_own;
+	int r;
+
+	if (process->address[0]) {
+		r = seam_fdr_link_connect(process->address, CONNECT_MS);
+		if (r < 0)
+			return r;
+		source = &seam_fdr_source_link;
+	}
+	seam_fdr_rseq_init(false);
+	seam_fdr_call_saved_init();
+	return seam_fdr_thread_init(source);
+}
+
+/* A flight recorder's triggers need to know what is copied. */
+void seam_fdr_resume_triggers(void)
+{
+	/* without a recorder the first one freezes until the end */
+	static const _Atomic uint32_t never;
+	struct seam_ring_control *control;
+
+	if (!process->address[0])
+		seam_fdr_triggers_resume_at(&never);
+	if (!process->address[0] || !process->options.n_triggers ||
+	    seam_fdr_announce_claim() < 0)
+		return;
+	control = seam_fdr_announce_control();
+	seam_fdr_triggers_resume_at(&control->program.n_resumed);
+}
+
+/* A static program has no handlers in front of its own. */
+extern __typeof__(seam_fdr_trigger_signals_init) seam_fdr_trigger_signals_init
+	__attribute__((weak));
+extern __typeof__(seam_fdr_trigger_signals_fini) seam_fdr_trigger_signals_fini
+	__attribute__((weak));
+
+static void begin_triggers(void)
+{
+	int r = 0;
+
+	if (seam_fdr_trigger_signals_init)
+		r = seam_fdr_trigger_signals_init(&process->options);
+	if (r < 0)
+		seam_fdr_note("signals do not trigger: %s", strerror(-r));
+	seam_fdr_resume_triggers();
+}
+
+void seam_fdr_end_triggers(void)
+{
+	if (seam_fdr_trigger_signals_fini)
+		seam_fdr_trigger_signals_fini();
+}
+
+/* The recorder's client is there, or there is none. */
+static void announce_types(void)
+{
+	for (uint16_t type = 1; process->address[0] && seam_fdr_type_name(type);
+	     type++)
+		(void)seam_fdr_announce_event_type(type,
+						   seam_fdr_type_name(type));
+}
+
+static int do_step(int step)
+{
+	switch (step) {
+	case PREPARE_SOURCE:
+		return process->has_source ? 0 : begin_source();
+	case PREPARE_CHECKS:
+		return seam_fdr_check_init(&process->options);
+	case PREPARE_ADDRESSES:
+		return seam_fdr_cyg_init();
+	case PREPARE_BUNDLE:
+		return process->address[0] ? 0 :
+		       seam_fdr_bundle_begin(process->options.out,
+					     process->options.is_flight, 0);
+	}
+	return 0;
+}
+
+/* Connect, and all else that only a program with calls to record needs. */
+int seam_fdr_prepare(char *why, size_t why_bytes)
+{
+	static const char *const steps[] = {
+		[PREPARE_SOURCE] = "connect to the recorder",
+		[PREPARE_CHECKS] = "prepare checks",
+		[PREPARE_ADDRESSES] = "prepare for -finstrument-functions",
+		[PREPARE_BUNDLE] = "make the bundle",
+	};
+
+	for (int i = 0; i < N_STEPS; i++) {
+		int r = do_step(i);
+
+		if (r == 0)
+			continue;
+		snprintf(why, why_bytes, "cannot %s: %s", steps[i],
+			 strerror(-r));
+		return r;
+	}
+	process->has_source = true;
+	begin_triggers();
+	atomic_store(&seam_fdr_is_on, true);
+	announce_types();
+	return 0;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* wanted.c - the sleds of wanted functions are in use; see fdr_process.h */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "target/fdr/announce_functions.h"
+#include "target/fdr/checked.h"
+#include "target/fdr/cyg_announce.h"
+#include "target/fdr/events.h"
+#include "target/fdr/fdr_process.h"
+#include "target/fdr/select.h"
+#include "target/fdr/start.h"
+#include "target/fdr/trampolines.h"
+#include "target/fdr/triggers.h"
+
+static struct seam_fdr_process *const process = &seam_fdr_process;
+
+static struct seam_fdr_targets targets_of(uint32_t id)
+{
+	struct seam_fdr_trampolines t = seam_fdr_trampolines(id);
+	bool needs_exit = process->options.min_ns || process->options.depth;
+
+	return (struct seam_fdr_targets) {
+		.entry = t.entry, .exit = t.exit, .tail = t.tail,
+		.entry_args = seam_fdr_checked_entry,
+		.entry_only = needs_exit ? seam_fdr_entry : t.entry,
+		.custom = seam_fdr_custom_event, .typed = seam_fdr_typed_event,
+	};
+}
+
+static void take_trigger(unsigned int trigger, uint32_t function)
+{
+	process->n_matches[trigger]++;
+	seam_fdr_trigger_function(trigger, function);
+}
+
+/* The user learns of triggers that no function is for. */
+static void announce_matches(void)
+{
+	for (uint32_t i = 0; i < process->options.n_triggers; i++) {
+		if (process->options.triggers[i].function)
+			(void)seam_fdr_announce_match(i, process->n_matches[i]);
+		process->n_matches[i] = 0;
+	}
+}
+
+static void select_list(const struct seam_fdr_image *image,
+			struct seam_fdr_list *list)
+{
+	int r = seam_fdr_select(&process->options, image, list, take_trigger);
+
+	if (!list->is_selected && list->functions.sleds.n_refused)
+		seam_fdr_note("%zu places in %s are not used: they have not "
+			      "the bytes of a sled",
+			      list->functions.sleds.n_refused, image->path);
+	list->is_selected = true;
+	if (r < 0)
+		seam_fdr_note("calls of %s are not recorded: %s", image->path,
+			      r == -ENOENT ? "it has no symbols to select by" :
+					     strerror(-r));
+}
+
+static int patch_list(struct seam_fdr_image *image, struct seam_fdr_list *list,
+		      struct seam_fdr_patched *patched)
+{
+	struct seam_fdr_functions *f = &list->functions;
+	bool *is_wanted = f->is_wanted;
+	int r;
+
+	if (process->is_ending) {
+		f->is_wanted = calloc(f->sleds.functions.n, sizeof(bool));
+		r = f->is_wanted ? seam_fdr_patch(f, &image->code, targets_of,
+						  patched) : -ENOMEM;
+		free(f->is_wanted);
+		f->is_wanted = is_wanted;
+		return r;
+	}
+	return seam_fdr_patch(f, &image->code, targets_of, patched);
+}
+
+/* Once for each image: they are patched again and again. */
+static void note_patched(struct seam_fdr_image *image,
+			 const struct seam_fdr_patched *p, int r)
+{
+	if (image->is_noted)
+		return;
+	image->is_noted = r < 0 || p->n_refused || p->n_divided || p->n_far;
+	if (r < 0)
+		seam_fdr_note("calls of %s are not recorded: its code cannot "
+			      "be changed: %s", image->path, strerror(-r));
+	if (p->n_refused)
+		seam_fdr_note("%zu places in %s are left as they are: changed "
+			      "by others", p->n_refused, image->path);
+	if (p->n_divided)
+		seam_fdr_note("%zu functions of %s are not recorded: they begin "
+			      "with several nops, and there are threads",
+			      p->n_divided, image->path);
+	if (p->n_far)
+		seam_fdr_note("%zu places in %s are left as they are: no memory "
+			      "near them", p->n_far, image->path);
+}
+
+/* Have the bytes follow what is wanted, in all images. */
+void seam_fdr_patch_all(void)
+{
+	for (size_t i = 0; i < process->images.list.n; i++) {
+		struct seam_fdr_image *image = process->images.list.items[i];
+		struct seam_fdr_patched patched = { 0 };
+		int r = 0;
+
+		for (size_t j = 0; image->is_loaded && j < image->n_lists &&
+				   r == 0; j++)
+			r = patch_list(image, &image->lists[j], &patched);
+		note_patched(image, &patched, r);
+	}
+}
+
+void seam_fdr_note_unknown(void)
+{
+	if (!process->images.n_unknown || process->has_noted_unknown)
+		return;
+	process->has_noted_unknown = true;
+	seam_fdr_note("%zu files have no section table, or cannot be read: "
+		      "their calls are not recorded", process->images.n_unknown);
+}
+
+bool seam_fdr_take_new(void)
+{
+	const struct seam_fdr_images *images = &process->images;
+	bool has_new = false;
+
+	for (size_t i = 0; i < images->list.n; i++) {
+		struct seam_fdr_image *image = images->list.items[i];
+
+		for (size_t j = 0; j < image->n_lists; j++) {
+			if (image->lists[j].is_selected)
+				continue;
+			select_list(image, &image->lists[j]);
+			has_new = true;
+		}
+	}
+	if (process->address[0] && (seam_fdr_announce(&process->images) < 0 ||
+				    seam_fdr_cyg_announce(&process->images)))
+		seam_fdr_note("some functions have no names: the recorder does "
+			      "not take them");
+	if (process->address[0] && has_new)
+		announce_matches();
+	seam_fdr_note_unknown();
+	return has_new;
+}
+
+/* ---- changes ---- */
+
+struct change {
+	const char *glob;		/* NULL: by id */
+	uint32_t id;
+	bool is_wanted;
+	int64_t n;
+};
+
+static int64_t change_id(struct seam_fdr_images *images,
+			 const struct change *change)
+{
+	struct seam_fdr_image *image;
+	struct seam_fdr_list *list = seam_fdr_images_find(images, change->id,
+							  &image);
+
+	if (!list)
+		return -ENOENT;
+	list->functions.is_wanted[change->id - list->functions.first_id] =
+		change->is_wanted;
+	return 1;
+}
+
+/* Images without symbols have no name that it is of. */
+static int64_t change_glob(struct seam_fdr_images *images,
+			   const struct change *change)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < images->list.n; i++) {
+		struct seam_fdr_image *image = images->list.items[i];
+
+		for (size_t j = 0; image->is_loaded && j < image->n_lists;
+		     j++) {
+			int64_t found = seam_fdr_select_glob(
+						change->glob, change->is_wanted,
+						image, &image->lists[j]);
+
+			if (found == -ENOMEM)
+				return found;
+			n += found > 0 ? found : 0;
+		}
+	}
+	return n;
+}
+
+static int change_locked(struct seam_fdr_images *images, bool has_changed,
+			 void *context)
+{
+	struct change *change = context;
+
+	(void)has_changed;
+	change->n = change->glob ? change_glob(images, change) :
+				   change_id(images, change);
+	if (change->n > 0)
+		seam_fdr_patch_all();
+	return 0;
+}
+
+static int64_t make_change(struct change change)
+{
+	int saved_errno = errno, r = -ENODATA;
+
+	pthread_mutex_lock(&process->lock);
+	if (atomic_load(&seam_fdr_is_on)) {
+		r = seam_fdr_images_with(&process->images, NULL, NULL);
+		seam_fdr_take_new();
+		r = r ?: seam_fdr_images_with(&process->images, change_locked,
+					      &change);
+	}
+	pthread_mutex_unlock(&process->lock);
+	errno = saved_errno;
+	return r < 0 ? r : change.n;
+}
+
+int64_t seam_fdr_set_wanted(const char *glob, bool is_wanted)
+{
+	return make_change((struct change) { glob, 0, is_wanted, 0 });
+}
+
+int64_t seam_fdr_set_wanted_id(uint32_t id, bool is_wanted)
+{
+	return make_change((struct change) { NULL, id, is_wanted, 0 });
+}
