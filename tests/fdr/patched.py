@@ -437,6 +437,17 @@ def test_bad_options_are_refused():
     equal((output.calls(), output.notes), ({}, []))
 
 
+def test_a_process_without_calls_does_not_connect():
+    program = build("program", "gcc", "-O1")
+    library = build_library()
+    # the probe's note comes of the connection, which is replaced
+    for words, wanted in ((), 0), ((library,), 1):
+        trace("strace", "-f", "-o", "calls.txt", "-e", "trace=socket",
+              program, *words, env={"PATCH_PROBE_CONNECTS": "1"})
+        with open("calls.txt", encoding="utf-8") as file:
+            equal(file.read().count("socket(AF_UNIX"), wanted, words)
+
+
 def test_files_without_a_section_table_are_noted():
     program = build("program", *CLANG, "-fnoxray-link-deps", *UNRESOLVED)
     with open(program, "r+b") as file:
