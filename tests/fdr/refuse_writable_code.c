@@ -18,18 +18,31 @@
 #define PR_SET_MDWE 65
 #endif
 
-/* mprotect() with both is refused, as SELinux does without execmem. */
+/*
+ * As SELinux does without execmem: mprotect() to both, and mmap() of executable
+ * memory that is no file, are refused.
+ */
 static int filter(void)
 {
 	const unsigned int both = PROT_WRITE | PROT_EXEC;
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 4, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		/* mprotect */
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			 offsetof(struct seccomp_data, args[2])),
 		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, both),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, both, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, both, 4, 5),
+		/* mmap */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, args[3])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "target/fdr/code_write.h"
 
@@ -18,6 +19,8 @@ enum {
 	BLOCK_BYTES = 64 << 10,
 	MAX_TARGETS = 16,
 };
+
+#define NAME "seam-fdr stubs"
 
 static const uint64_t MAX_DISTANCE = (UINT64_C(1) << 31) - (1 << 20);
 static const uint64_t FAR = 1 << 30, STEP = 1 << 21;
@@ -43,18 +46,38 @@ static bool reaches(const struct seam_fdr_reach *reach, uint64_t address)
 	return high - low < MAX_DISTANCE;
 }
 
+/*
+ * Memory that is no file may not be executable where SELinux refuses execmem;
+ * a file in memory may.
+ */
+static void *map_executable(uint64_t address)
+{
+	const int flags = MAP_PRIVATE | MAP_FIXED_NOREPLACE;
+	const int rights = PROT_READ | PROT_EXEC;
+	void *p = mmap((void *)address, BLOCK_BYTES, rights,
+		       flags | MAP_ANONYMOUS, -1, 0);
+	int fd;
+
+	if (p != MAP_FAILED || (errno != EACCES && errno != EPERM))
+		return p;
+	fd = memfd_create(NAME, MFD_CLOEXEC);
+	if (fd < 0)
+		return p;
+	if (ftruncate(fd, BLOCK_BYTES) == 0)
+		p = mmap((void *)address, BLOCK_BYTES, rights, flags, fd, 0);
+	close(fd);
+	return p;
+}
+
 static bool map_at(uint64_t address)
 {
-	void *p = mmap((void *)address, BLOCK_BYTES, PROT_READ | PROT_EXEC,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
-		       0);
+	void *p = map_executable(address);
 
 	if (p == MAP_FAILED)
 		return false;
 	if ((uint64_t)p == address) {
 		/* for who looks at addresses; Linux 5.17 */
-		prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, p, BLOCK_BYTES,
-		      "seam-fdr stubs");
+		prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, p, BLOCK_BYTES, NAME);
 		return true;
 	}
 	/* kernels before 4.17 take it for a hint */
