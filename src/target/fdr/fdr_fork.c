@@ -5,10 +5,12 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "target/fdr/fdr_process.h"
+
 static void begin_child(void)
 {
 	seam_fdr_fork_begin_child();
-	seam_fdr_fork_unlock();
+	seam_fdr_unlock();
 }
 
 int seam_fdr_fork_init(void)
@@ -18,7 +20,7 @@ int seam_fdr_fork_init(void)
 
 	if (is_done)
 		return 0;
-	r = -pthread_atfork(seam_fdr_fork_lock, seam_fdr_fork_unlock,
+	r = -pthread_atfork(seam_fdr_lock, seam_fdr_unlock,
 			    begin_child);
 	is_done = r == 0;
 	return r;

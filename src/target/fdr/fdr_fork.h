@@ -15,10 +15,7 @@
 /* Install the handlers, once.  0 or -errno. */
 int seam_fdr_fork_init(void);
 
-/* ---- start.c defines these ---- */
-
-void seam_fdr_fork_lock(void);
-void seam_fdr_fork_unlock(void);
+/* start.c: with the lock. */
 void seam_fdr_fork_begin_child(void);
 
 #endif /* SEAM_FDR_FORK_H */

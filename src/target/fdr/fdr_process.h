@@ -16,6 +16,7 @@
 
 struct seam_fdr_process {
 	pthread_mutex_t lock;
+	int cancel_state;		/* of the thread that has it */
 	char address[SEAM_LINK_ADDRESS_BYTES];	/* of the recorder; "": none */
 	struct seam_fdr_options options;
 	struct seam_fdr_images images;
@@ -29,6 +30,11 @@ struct seam_fdr_process {
 };
 
 extern struct seam_fdr_process seam_fdr_process;
+
+/* ---- start.c ---- */
+
+void seam_fdr_lock(void);
+void seam_fdr_unlock(void);
 
 /* ---- prepare.c ---- */
 

@@ -30,14 +30,22 @@ _Atomic bool seam_fdr_is_on;
 
 /* ---- the lock, and messages ---- */
 
-void seam_fdr_fork_lock(void)
+/* A thread that is cancelled in here would leave it locked. */
+void seam_fdr_lock(void)
 {
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	pthread_mutex_lock(&process->lock);
+	process->cancel_state = state;
 }
 
-void seam_fdr_fork_unlock(void)
+void seam_fdr_unlock(void)
 {
+	int state = process->cancel_state;
+
 	pthread_mutex_unlock(&process->lock);
+	pthread_setcancelstate(state, &state);
 }
 
 void seam_fdr_note(const char *format, ...)
@@ -135,10 +143,10 @@ void seam_fdr_refresh(void)
 {
 	int saved_errno = errno;
 
-	pthread_mutex_lock(&process->lock);
+	seam_fdr_lock();
 	if (process->is_armed)
 		refresh(false);
-	pthread_mutex_unlock(&process->lock);
+	seam_fdr_unlock();
 	errno = saved_errno;
 }
 
@@ -197,7 +205,7 @@ int seam_fdr_begin(const char *options, char *why, size_t why_bytes)
 	int saved_errno = errno, r;
 
 	why[0] = 0;
-	pthread_mutex_lock(&process->lock);
+	seam_fdr_lock();
 	r = arm(options, why, why_bytes);
 	/* ids are given before anything is registered */
 	r = r ?: seam_fdr_images_with(&process->images, NULL, NULL);
@@ -206,7 +214,7 @@ int seam_fdr_begin(const char *options, char *why, size_t why_bytes)
 		refresh(true);
 	else if (r != -EALREADY)
 		process->is_armed = false;
-	pthread_mutex_unlock(&process->lock);
+	seam_fdr_unlock();
 	errno = saved_errno;
 	return r;
 }
@@ -231,7 +239,7 @@ int seam_fdr_end(const char *why)
 	int saved_errno = errno, r = 0;
 	bool was_on;
 
-	pthread_mutex_lock(&process->lock);
+	seam_fdr_lock();
 	process->is_armed = false;
 	was_on = atomic_load(&seam_fdr_is_on);
 	if (was_on) {
@@ -246,7 +254,7 @@ int seam_fdr_end(const char *why)
 	}
 	if (why)
 		process->is_off = true;
-	pthread_mutex_unlock(&process->lock);
+	seam_fdr_unlock();
 	/* without the lock: it goes through all functions */
 	if (was_on)
 		r = seam_fdr_bundle_end();
@@ -262,9 +270,9 @@ int seam_fdr_with_images(int (*work)(struct seam_fdr_images *images,
 {
 	int saved_errno = errno, r;
 
-	pthread_mutex_lock(&process->lock);
+	seam_fdr_lock();
 	r = seam_fdr_images_with(&process->images, work, context);
-	pthread_mutex_unlock(&process->lock);
+	seam_fdr_unlock();
 	errno = saved_errno;
 	return r;
 }
@@ -273,11 +281,11 @@ void seam_fdr_types_changed(uint16_t type)
 {
 	int saved_errno = errno;
 
-	pthread_mutex_lock(&process->lock);
+	seam_fdr_lock();
 	if (atomic_load(&seam_fdr_is_on) && process->address[0])
 		(void)seam_fdr_announce_event_type(type,
 						   seam_fdr_type_name(type));
-	pthread_mutex_unlock(&process->lock);
+	seam_fdr_unlock();
 	errno = saved_errno;
 }
 
@@ -309,7 +317,7 @@ static void load(void)
 		memcpy(process->address, address, strlen(address) + 1);
 	if (!text)
 		return;
-	pthread_mutex_lock(&process->lock);
+	seam_fdr_lock();
 	r = arm(text, why, sizeof(why));
 	if (r < 0)
 		seam_fdr_note("calls are not recorded: %s", why);
@@ -317,6 +325,6 @@ static void load(void)
 		refresh(true);
 	else
 		process->is_armed = false;
-	pthread_mutex_unlock(&process->lock);
+	seam_fdr_unlock();
 	errno = saved_errno;
 }

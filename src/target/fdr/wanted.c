@@ -213,14 +213,14 @@ static int64_t make_change(struct change change)
 {
 	int saved_errno = errno, r = -ENODATA;
 
-	pthread_mutex_lock(&process->lock);
+	seam_fdr_lock();
 	if (atomic_load(&seam_fdr_is_on)) {
 		r = seam_fdr_images_with(&process->images, NULL, NULL);
 		seam_fdr_take_new();
 		r = r ?: seam_fdr_images_with(&process->images, change_locked,
 					      &change);
 	}
-	pthread_mutex_unlock(&process->lock);
+	seam_fdr_unlock();
 	errno = saved_errno;
 	return r < 0 ? r : change.n;
 }
