@@ -8,6 +8,7 @@
 #include "record/proc/procfs.h"
 #include "record/record.h"
 #include "record/stack_plan.h"
+#include "record/trace/tsc_clock.h"
 #include "ring/consumer.h"
 #include "symbol/kernel/kernel.h"
 #include "symbol/sandbox/sandbox.h"
@@ -359,6 +360,31 @@ static void check_agent(struct seam_doctor *check)
 	advise(check, "libseam-agent.so beside the program, or installed");
 }
 
+/* What 'seam record --trace' preloads into all programs. */
+static void check_calls(struct seam_doctor *check)
+{
+	char library[PATH_MAX];
+
+	if (!seam_tsc_is_there()) {
+		set_verdict(check, SEAM_VERDICT_NO, "this machine is not "
+			    "x86-64");
+		return;
+	}
+	if (!seam_preload_find(SEAM_FDR_LIBRARY, library)) {
+		set_verdict(check, SEAM_VERDICT_NO,
+			    SEAM_FDR_LIBRARY " was not found");
+		advise(check, SEAM_FDR_LIBRARY " beside the program, or "
+		       "installed");
+		return;
+	}
+	if (seam_tsc_flags() == (SEAM_TSC_CONSTANT | SEAM_TSC_NONSTOP)) {
+		set_verdict(check, SEAM_VERDICT_YES, "%s", library);
+		return;
+	}
+	set_verdict(check, SEAM_VERDICT_LIMITED, "the time stamp counter does "
+		    "not run at one rate: durations may be wrong");
+}
+
 /* Without the first nothing can be recorded. */
 static const struct check {
 	const char *key, *title;
@@ -402,6 +428,7 @@ static const struct check {
 	{ "ring-space", "ring space", .run = check_ring_space },
 	{ "stacks", "stacks without frame pointers", .run = check_stacks },
 	{ "lua-stacks", "Lua stacks", .run = check_agent },
+	{ "calls", "calls of functions", .run = check_calls },
 	{ "sample-rate", "sample rate", .run = check_rate },
 	{ "descriptors", "descriptors", .run = check_descriptors },
 	{ "isolation", "ELF files read without rights",
