@@ -15,6 +15,8 @@
 
 /* How long files of programs may be opened after the recording. */
 #define OPEN_NS (5 * SEAM_NS_PER_S)
+/* And logs be joined, at the disk's speed. */
+#define JOIN_NS (3600 * SEAM_NS_PER_S)
 enum { WAIT_MS = 20 };
 
 #define BUILD_HINT "build it with clang -fxray-instrument " \
@@ -149,6 +151,12 @@ static void note(void *context, const char *text)
 	seam_session_note(context, false, "%s", text);
 }
 
+/* A signal ends what can be left out. */
+static bool goes_on(void *context)
+{
+	return seam_rounds_wait(context, -1, 0);
+}
+
 static void wait_for_images(struct seam_session *s)
 {
 	struct seam_trace_functions *known = &s->tracing.fdr.known;
@@ -176,11 +184,15 @@ void seam_tracing_complete(struct seam_session *s,
 			   struct seam_trace_logs *logs,
 			   struct seam_trace_name_counts *counts)
 {
+	const struct seam_trace_logs_caller caller = {
+		.note = note, .goes_on = goes_on, .context = s,
+	};
 	struct seam_err err = { 0 };
 
 	wait_for_images(s);
 	seam_tsc_clock_end(&s->tracing.fdr.clock);
-	seam_trace_logs_finish(logs, note, s);
+	seam_rounds_allow(s, JOIN_NS);
+	seam_trace_logs_finish(logs, &caller);
 	if (seam_trace_names_write(logs, &s->tracing.fdr.known,
 				   &s->tracing.names, counts, &err) < 0)
 		note(s, err.cause[0]);

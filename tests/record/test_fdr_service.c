@@ -75,16 +75,16 @@ static void end(struct seam_service_stream *stream, uint64_t n_lost)
 }
 
 /* A chunk in which the process says that it is another one. */
-static void make_chunk(uint64_t seed, size_t n)
+static void make_chunk(int32_t tid, uint64_t seed, size_t n)
 {
-	chunk_begin(&chunk, 1, 2, 3, 0, 100);
+	chunk_begin(&chunk, 1, tid, 3, 0, 100);
 	while (n-- && chunk_random_record(&chunk, &seed))
 		;
 }
 
 static void send(struct seam_service_stream *stream, size_t n)
 {
-	make_chunk(stream->tid, n);
+	make_chunk((int32_t)stream->tid, stream->tid, n);
 	fdr.calls.take_aux(stream, chunk.bytes, chunk.n);
 }
 
@@ -149,7 +149,8 @@ static void calls_are_in_the_log_of_their_process(void **state)
 	}
 	end(&a, 7);
 	end(&b, 1);
-	seam_trace_logs_finish(&logs, NULL, NULL);
+	seam_trace_logs_finish(&logs, &(struct seam_trace_logs_caller) {
+		.note = NULL });
 	assert_int_equal(logs.counts.n_records, n);
 	assert_int_equal(fdr.counts.n_full, 8);
 	assert_int_equal(fdr.counts.n_threads, 2);
@@ -192,7 +193,7 @@ static void damage_costs_what_is_after_it(void **state)
 	struct seam_service_stream a = begin(PID, PID, 5);
 
 	(void)state;
-	make_chunk(1, 100);
+	make_chunk(2, 1, 100);
 	memset(chunk.bytes + chunk.n, 0xff, 8);
 	fdr.calls.take_aux(&a, chunk.bytes, chunk.n + 8);
 	assert_int_equal(logs.counts.n_records, chunk.n_records);

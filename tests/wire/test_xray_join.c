@@ -139,7 +139,7 @@ static void few_blocks_are_left_as_they_are(void **state)
 		assert_int_equal(found.n_events, (i + 1) * N_CALLS);
 		assert_int_equal(found.n_problems + found.n_extents, 0);
 	}
-	assert_int_equal(seam_xray_join(fd, log.bytes, to), 0);
+	assert_int_equal(seam_xray_join(fd, log.bytes, to, NULL), 0);
 	assert_int_equal(lseek(to, 0, SEEK_END), 0);
 	close(fd);
 	close(to);
@@ -171,7 +171,7 @@ static void joined_no_thread_has_more_than_16(void **state)
 		assert_int_equal(seam_xray_log_begin(&log, fd, &header), 0);
 		append_of_many(&log, MAX_THREADS - 1, rounds);
 		read_log(fd, &before);
-		assert_int_equal(seam_xray_join(fd, log.bytes, to),
+		assert_int_equal(seam_xray_join(fd, log.bytes, to, NULL),
 				 rounds > SEAM_XRAY_LOG_BLOCKS);
 		if (rounds > SEAM_XRAY_LOG_BLOCKS) {
 			read_log(to, &after);
@@ -200,7 +200,7 @@ static void damage_is_refused_or_copied_as_it_is(void **state)
 	append_of_many(&log, 2, 17);
 	bytes = log.bytes;
 	for (uint64_t at = 0; at < bytes; at++) {
-		int to = new_file(), r = seam_xray_join(fd, at, to);
+		int to = new_file(), r = seam_xray_join(fd, at, to, NULL);
 
 		assert_true(r == -EBADMSG || r == 0 || r == 1);
 		close(to);
@@ -212,7 +212,7 @@ static void damage_is_refused_or_copied_as_it_is(void **state)
 		assert_int_equal(pread(fd, &byte, 1, (off_t)at), 1);
 		bad = byte ^ (uint8_t)(1 << at % 8);
 		assert_int_equal(pwrite(fd, &bad, 1, (off_t)at), 1);
-		r = seam_xray_join(fd, bytes, to);
+		r = seam_xray_join(fd, bytes, to, NULL);
 		assert_true(r == -EBADMSG || r == 1 || r == 0);
 		if (r == 1)
 			assert_true(lseek(to, 0, SEEK_END) <= (off_t)bytes);

@@ -5,6 +5,8 @@
 #include <linux/perf_event.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 enum {
 	MAX_THREADS = SEAM_RING_MAX_SLOTS,	/* of a program and its forks */
 	FREE_AREAS = 16,	/* for threads that begin at once */
@@ -196,8 +198,14 @@ uint64_t seam_fdr_service_lost(const struct seam_fdr_service *fdr)
 
 void seam_fdr_service_step(struct seam_fdr_service *fdr)
 {
+	uint64_t now_ns = seam_clock_ns();
+
 	seam_tsc_clock_step(&fdr->clock);
 	seam_trace_functions_collect(&fdr->known);
+	if (!fdr->logs || now_ns - fdr->headers_ns < SEAM_NS_PER_S)
+		return;
+	fdr->headers_ns = now_ns;
+	seam_trace_logs_set_headers(fdr->logs);
 }
 
 void seam_fdr_service_fini(struct seam_fdr_service *fdr)

@@ -49,6 +49,7 @@ struct seam_fdr_service {
 	struct seam_trace_functions known;
 	struct seam_tsc_clock clock;
 	struct seam_fdr_counts counts;
+	uint64_t headers_ns;	/* when the logs' headers were last written */
 
 	/* The caller's, set before the first round: */
 	struct seam_trace_logs *logs;	/* NULL: calls are not written */

@@ -14,7 +14,10 @@
 #include "base/progress.h"
 #include "wire/xray/xray_join.h"
 
-enum { FIRST_SEEN = 1 << 16 };	/* functions; 8 KiB */
+enum {
+	FIRST_SEEN = 1 << 16,	/* functions; 8 KiB */
+	ASK_BYTES = 4 << 20,	/* copied between two looks at signals */
+};
 
 void seam_trace_logs_init(struct seam_trace_logs *logs,
 			  const struct seam_bundle *bundle,
@@ -284,23 +287,45 @@ void seam_trace_logs_set_headers(struct seam_trace_logs *logs)
 			set_header(logs->items.items[i]);
 }
 
-/* 1: PID.xray.part is the log, joined; 0: it needs none; or -errno. */
-static int write_joined(const struct seam_program_log *log, const char *part)
+struct joining {
+	const struct seam_trace_logs_caller *caller;
+	struct seam_progress progress;
+	uint64_t since_asked;		/* bytes */
+};
+
+static bool goes_on(void *context, uint64_t bytes)
 {
+	struct joining *j = context;
+
+	seam_progress_step(&j->progress, bytes);
+	j->since_asked += bytes;
+	if (j->since_asked < ASK_BYTES || !j->caller->goes_on)
+		return true;
+	j->since_asked = 0;
+	return j->caller->goes_on(j->caller->context);
+}
+
+/* 1: PID.xray.part is the log, joined; 0: it needs none; or -errno. */
+static int write_joined(const struct seam_program_log *log, const char *part,
+			struct joining *joining)
+{
+	const struct seam_xray_join_step step = {
+		.goes_on = goes_on, .context = joining,
+	};
 	int fd = openat(log->logs->folder, part, O_RDWR | O_CREAT | O_EXCL |
 			O_NOFOLLOW | O_CLOEXEC, 0600);
 	int r;
 
 	if (fd < 0)
 		return -errno;
-	r = seam_xray_join(log->fd, log->file.bytes, fd);
+	r = seam_xray_join(log->fd, log->file.bytes, fd, &step);
 	if (close(fd) < 0 && r > 0)
 		r = -errno;
 	return r;
 }
 
 /* The log as it was stays where it cannot be joined: Seam reads both. */
-static int join(struct seam_program_log *log)
+static int join(struct seam_program_log *log, struct joining *joining)
 {
 	char part[2 * SEAM_TRACE_NAME_BYTES], name[2 * SEAM_TRACE_NAME_BYTES];
 	int folder = log->logs->folder, r;
@@ -309,7 +334,7 @@ static int join(struct seam_program_log *log)
 		return 0;
 	file_name(log, ".xray.part", part);
 	file_name(log, ".xray", name);
-	r = write_joined(log, part);
+	r = write_joined(log, part, joining);
 	if (r > 0 && renameat(folder, part, folder, name) < 0)
 		r = -errno;
 	if (r != -EEXIST && r <= 0)
@@ -327,29 +352,33 @@ static uint64_t bytes_to_join(const struct seam_trace_logs *logs)
 	return bytes;
 }
 
-void seam_trace_logs_finish(struct seam_trace_logs *logs,
-			    void (*note)(void *context, const char *text),
-			    void *context)
+static void finish_log(struct seam_program_log *log, struct joining *joining)
 {
-	struct seam_progress progress;
+	const struct seam_trace_logs_caller *caller = joining->caller;
 	char text[200];
+	int r;
 
-	seam_progress_begin(&progress, "joining", bytes_to_join(logs));
-	for (size_t i = 0; i < logs->items.n; i++) {
-		struct seam_program_log *log = logs->items.items[i];
-		int r;
-
-		set_header(log);
-		r = join(log);
-		seam_progress_step(&progress, log->file.bytes);
-		if (!r || !note)
-			continue;
+	set_header(log);
+	r = join(log, joining);
+	if (r && caller->note) {
 		snprintf(text, sizeof(text), "xray/%s.xray: its blocks were "
 			 "not joined: %s; llvm-xray may not read it right",
 			 log->name, strerror(-r));
-		note(context, text);
+		caller->note(caller->context, text);
 	}
-	seam_progress_end(&progress);
+	seam_file_close_fd(log->fd);
+	log->fd = log->file.fd = -1;
+}
+
+void seam_trace_logs_finish(struct seam_trace_logs *logs,
+			    const struct seam_trace_logs_caller *caller)
+{
+	struct joining joining = { .caller = caller };
+
+	seam_progress_begin(&joining.progress, "joining", bytes_to_join(logs));
+	for (size_t i = 0; i < logs->items.n; i++)
+		finish_log(logs->items.items[i], &joining);
+	seam_progress_end(&joining.progress);
 }
 
 void seam_trace_logs_fini(struct seam_trace_logs *logs)

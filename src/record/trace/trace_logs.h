@@ -6,7 +6,7 @@
  *	log = seam_trace_logs_enter(&logs, &program);	each of its threads
  *	seam_trace_logs_add(log, tid, chunk, size);	each chunk, in order
  *	seam_trace_logs_leave(log);
- *	seam_trace_logs_finish(&logs, note, context);
+ *	seam_trace_logs_finish(&logs, &caller);
  *
  * Each chunk that a traced thread has filled is appended at once, so the logs
  * are valid while they grow and when the recorder is killed.  At the end a log
@@ -89,7 +89,9 @@ seam_trace_logs_enter(struct seam_trace_logs *logs,
 void seam_trace_logs_leave(struct seam_program_log *log);
 
 /*
- * Append what is valid of the first @size bytes of a chunk of thread @tid.
+ * Append what is valid of the first @size bytes of a chunk, of the thread that
+ * is named there: threads share a ring, one after another.  @tid: where none is
+ * named.  Of a process in another pid namespace these are ids of that one.
  * Never fails; what is missing is counted.
  */
 void seam_trace_logs_add(struct seam_program_log *log, uint32_t tid,
@@ -108,13 +110,20 @@ uint64_t seam_trace_logs_bytes(const struct seam_trace_logs *logs);
  */
 void seam_trace_logs_set_headers(struct seam_trace_logs *logs);
 
+/* Who completes logs; all may be NULL. */
+struct seam_trace_logs_caller {
+	void (*note)(void *context, const char *text);	/* for the user */
+	/* Called every few ms.  False: stop what can be left out. */
+	bool (*goes_on)(void *context);
+	void *context;
+};
+
 /*
- * No further records: complete the logs.  @note (may be NULL) gets lines for
- * the user.
+ * No further records: complete the logs.  Joining blocks takes the time of a
+ * copy, and can be left out.
  */
 void seam_trace_logs_finish(struct seam_trace_logs *logs,
-			    void (*note)(void *context, const char *text),
-			    void *context);
+			    const struct seam_trace_logs_caller *caller);
 
 /* Valid on a zeroed struct. */
 void seam_trace_logs_fini(struct seam_trace_logs *logs);

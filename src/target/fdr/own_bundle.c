@@ -305,7 +305,7 @@ static int join(const char *folder, const char *stem,
 	to = open_file(part, O_RDWR | O_CREAT | O_TRUNC);
 	if (to < 0)
 		return to;
-	r = seam_xray_join(log->fd, log->bytes, to);
+	r = seam_xray_join(log->fd, log->bytes, to, NULL);
 	close_file(to);
 	if (r == 1 && rename(part, path) == 0)
 		return 0;

@@ -122,6 +122,7 @@ struct join {
 	struct join_table blocks, threads;
 	struct join_table slots;	/* uint32_t: thread + 1, by hash */
 	uint8_t *buffer;
+	const struct seam_xray_join_step *step;
 };
 
 static int map_table(struct join_table *t, size_t bytes)
@@ -311,6 +312,8 @@ static int copy_bytes(struct join *j, uint64_t from, uint64_t to,
 			r = write_at(j->to, j->buffer, n, to);
 		if (r)
 			return r;
+		if (j->step && !j->step->goes_on(j->step->context, n))
+			return -EINTR;
 		from += n;
 		to += n;
 		bytes -= n;
@@ -360,9 +363,12 @@ static int copy_blocks(struct join *j)
 	return r;
 }
 
-int seam_xray_join(int from, uint64_t bytes, int to)
+int seam_xray_join(int from, uint64_t bytes, int to,
+		   const struct seam_xray_join_step *step)
 {
-	struct join j = { .from = from, .to = to, .end = bytes };
+	struct join j = {
+		.from = from, .to = to, .end = bytes, .step = step,
+	};
 	int r = bytes < SEAM_XRAY_HEADER_BYTES ? -EBADMSG : read_blocks(&j);
 
 	if (!r && is_scattered(&j)) {
