@@ -392,8 +392,8 @@ static void finish_services(struct seam_session *s)
 	report_no_agent(s);
 	s->recording.data.losses.n_bad_bytes += s->guest.n_bad_bytes;
 	if (s->services.n_failed)
-		seam_session_note(s, false, "%" PRIu64 " programs with a "
-			"JIT got no ring and write files: %s",
+		seam_session_note(s, false, "%" PRIu64 " programs got no "
+			"ring, so JITs write files: %s",
 			s->services.n_failed, s->services.why.cause[0]);
 }
 

@@ -201,9 +201,12 @@ void seam_tracing_complete(struct seam_session *s,
 		note(s, logs->why.cause[0]);
 }
 
-static void count_losses(const struct seam_tracing *t,
+static void count_losses(const struct seam_session *s,
 			 struct seam_losses *losses)
 {
+	const struct seam_tracing *t = &s->tracing;
+
+	losses->n_calls_refused = s->services.n_failed;
 	losses->n_calls_full = t->fdr.counts.n_full;
 	losses->n_calls_without_ring = t->fdr.calls.n_without_ring;
 	losses->n_calls_unwritten = t->logs.counts.n_unwritten;
@@ -242,7 +245,7 @@ void seam_tracing_finish(struct seam_session *s)
 		return;
 	seam_flight_finish(s);
 	seam_tracing_complete(s, &t->logs, &names);
-	count_losses(t, &s->recording.data.losses);
+	count_losses(s, &s->recording.data.losses);
 	t->counts = (struct seam_manifest_calls) {
 		.n_records = t->logs.counts.n_records,
 		.n_processes = t->fdr.counts.n_processes,

@@ -43,6 +43,7 @@ struct seam_losses {
 	uint64_t n_calls_bad_bytes;	/* bytes that are no records */
 	uint64_t n_calls_bad;	/* announcements, triggers, positions */
 	uint64_t n_calls_unowned;	/* areas whose thread is not known */
+	uint64_t n_calls_refused;	/* programs that could not connect */
 
 	/* Examples for people; not in the manifest. */
 	char refusal[256];	/* why events of the first thread failed */
@@ -56,8 +57,8 @@ struct seam_losses {
  * have no line: views show them as numbers.
  */
 enum {
-	SEAM_LOSSES_N_BESIDE_DATA = 14,
-	SEAM_LOSSES_N_KINDS = 19,
+	SEAM_LOSSES_N_BESIDE_DATA = 15,
+	SEAM_LOSSES_N_KINDS = 20,
 };
 
 /* Losses of one kind, in words. */

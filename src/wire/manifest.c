@@ -91,6 +91,7 @@ static const struct member {
 	OPTIONAL("calls", "damaged_bytes", losses.n_calls_bad_bytes),
 	OPTIONAL("calls", "refused", losses.n_calls_bad),
 	OPTIONAL("calls", "refused_areas", losses.n_calls_unowned),
+	OPTIONAL("calls", "refused_programs", losses.n_calls_refused),
 	OPTIONAL("guest", "processes", guest.n_processes),
 	OPTIONAL("guest", "samples", guest.n_samples),
 	OPTIONAL("guest", "with_guest", guest.n_guest),

@@ -287,7 +287,7 @@ void seam_trace_logs_set_headers(struct seam_trace_logs *logs)
 			set_header(logs->items.items[i]);
 }
 
-struct joining {
+struct log_joining {
 	const struct seam_trace_logs_caller *caller;
 	struct seam_progress progress;
 	uint64_t since_asked;		/* bytes */
@@ -295,7 +295,7 @@ struct joining {
 
 static bool goes_on(void *context, uint64_t bytes)
 {
-	struct joining *j = context;
+	struct log_joining *j = context;
 
 	seam_progress_step(&j->progress, bytes);
 	j->since_asked += bytes;
@@ -307,7 +307,7 @@ static bool goes_on(void *context, uint64_t bytes)
 
 /* 1: PID.xray.part is the log, joined; 0: it needs none; or -errno. */
 static int write_joined(const struct seam_program_log *log, const char *part,
-			struct joining *joining)
+			struct log_joining *joining)
 {
 	const struct seam_xray_join_step step = {
 		.goes_on = goes_on, .context = joining,
@@ -325,7 +325,7 @@ static int write_joined(const struct seam_program_log *log, const char *part,
 }
 
 /* The log as it was stays where it cannot be joined: Seam reads both. */
-static int join(struct seam_program_log *log, struct joining *joining)
+static int join(struct seam_program_log *log, struct log_joining *joining)
 {
 	char part[2 * SEAM_TRACE_NAME_BYTES], name[2 * SEAM_TRACE_NAME_BYTES];
 	int folder = log->logs->folder, r;
@@ -352,7 +352,7 @@ static uint64_t bytes_to_join(const struct seam_trace_logs *logs)
 	return bytes;
 }
 
-static void finish_log(struct seam_program_log *log, struct joining *joining)
+static void finish_log(struct seam_program_log *log, struct log_joining *joining)
 {
 	const struct seam_trace_logs_caller *caller = joining->caller;
 	char text[200];
@@ -373,7 +373,7 @@ static void finish_log(struct seam_program_log *log, struct joining *joining)
 void seam_trace_logs_finish(struct seam_trace_logs *logs,
 			    const struct seam_trace_logs_caller *caller)
 {
-	struct joining joining = { .caller = caller };
+	struct log_joining joining = { .caller = caller };
 
 	seam_progress_begin(&joining.progress, "joining", bytes_to_join(logs));
 	for (size_t i = 0; i < logs->items.n; i++)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "symbol/elf/elf_file.h"
 #include "wire/xray/event_names.h"
@@ -18,6 +19,14 @@ struct seen_function {
 	uint32_t image;
 	uint64_t address;
 	char *name;		/* owned; NULL: none */
+};
+
+/* Of functions of all logs, by what tells them apart: see count_distinct(). */
+struct function_keys {
+	SEAM_ARRAY(struct function_key {
+		uint64_t key;
+		bool has_name;
+	}) list;
 };
 
 struct map {
@@ -70,7 +79,6 @@ static int list_functions(struct map *m)
 			return -ENOMEM;
 	SEAM_ARRAY_SORT(&m->functions, by_id);
 	drop_repeated(m);
-	m->counts->n_functions += m->functions.n;
 	return 0;
 }
 
@@ -275,8 +283,57 @@ static int write_event_types(const struct seam_program_log *log,
 	return finish(log, out, ".events", err);
 }
 
+/* ---- counts ---- */
+
+static uint64_t key_of(const struct map *m, const struct seen_function *f)
+{
+	const char *path = "";
+
+	for (size_t i = 0; i < m->program->images.n; i++)
+		if (m->program->images.items[i].image == f->image)
+			path = m->program->images.items[i].path;
+	return seam_hash_bytes(path, strlen(path), f->address);
+}
+
+/* Without memory it is not counted. */
+static void note_functions(const struct map *m, struct function_keys *keys)
+{
+	for (size_t i = 0; i < m->functions.n; i++) {
+		const struct seen_function *f = &m->functions.items[i];
+
+		(void)SEAM_ARRAY_ADD(&keys->list, (struct function_key) {
+			key_of(m, f), f->name != NULL });
+	}
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct function_key *x = a, *y = b;
+
+	return SEAM_COMPARE(x->key, y->key) ?:
+	       SEAM_COMPARE(y->has_name, x->has_name);
+}
+
+/* A function of many processes is one: its image's path, and its address. */
+static void count_distinct(struct function_keys *keys,
+			   struct seam_trace_name_counts *counts)
+{
+	SEAM_ARRAY_SORT(&keys->list, by_key);
+	for (size_t i = 0; i < keys->list.n; i++) {
+		const struct function_key *k = &keys->list.items[i];
+
+		if (i > 0 && k[-1].key == k->key)
+			continue;
+		counts->n_functions++;
+		counts->n_unnamed += !k->has_name;
+	}
+	free(keys->list.items);
+}
+
+/* ---- all of a log ---- */
+
 static int write_names(struct map *m, struct seam_address_names *names,
-		       struct seam_err *err)
+		       struct function_keys *keys, struct seam_err *err)
 {
 	int r = list_functions(m);
 
@@ -284,8 +341,7 @@ static int write_names(struct map *m, struct seam_address_names *names,
 		return seam_err_no_memory(err);
 	for (size_t i = 0; i < m->program->images.n; i++)
 		name_image(m, &m->program->images.items[i], names);
-	for (size_t i = 0; i < m->functions.n; i++)
-		m->counts->n_unnamed += !m->functions.items[i].name;
+	note_functions(m, keys);
 	if (m->functions.n)
 		r = write_map(m, err);
 	return r < 0 ? r : write_event_types(m->log, m->program, err);
@@ -297,6 +353,7 @@ int seam_trace_names_write(const struct seam_trace_logs *logs,
 			   struct seam_trace_name_counts *counts,
 			   struct seam_err *err)
 {
+	struct function_keys keys = { 0 };
 	int first = 0;
 
 	*counts = (struct seam_trace_name_counts) { 0 };
@@ -310,11 +367,12 @@ int seam_trace_names_write(const struct seam_trace_logs *logs,
 						    &m.log->program);
 		if (!m.program)
 			continue;
-		r = write_names(&m, names, first ? NULL : err);
+		r = write_names(&m, names, &keys, first ? NULL : err);
 		first = first ? first : r;
 		for (size_t k = 0; k < m.functions.n; k++)
 			free(m.functions.items[k].name);
 		free(m.functions.items);
 	}
+	count_distinct(&keys, counts);
 	return first;
 }

@@ -458,6 +458,9 @@ static bool answer_hello(struct seam_link_server *s,
 	for (uint32_t i = 0; r == 0 && i < target->n_rings; i++)
 		r = send_welcome(s, target, i, indices[i], wakeup);
 	close(wakeup);
+	/* it has its own limit for the time that it waits */
+	if (r < 0)
+		fail(s, -1, "a program gave up waiting", r);
 	return r == 0;
 }
 
