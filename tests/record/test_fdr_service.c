@@ -167,6 +167,32 @@ static void calls_are_in_the_log_of_their_process(void **state)
 	seam_file_close(&file);
 }
 
+/* Of the chunk, of the recording so far, of the connection. */
+static void times_that_cannot_be_are_bounded(void **state)
+{
+	uint64_t now_ns = seam_clock_ns(), since_ns = now_ns - 1000000;
+	const uint64_t walls_us[] = { 0, now_ns / 1000, UINT64_MAX / 2000 };
+	struct seam_service_stream a = begin(PID, PID, since_ns);
+	struct seam_xray_index index;
+	struct seam_file file;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		chunk_begin(&chunk, PID, PID + i, walls_us[i], 0, 100);
+		chunk_call(&chunk, SEAM_XRAY_ENTRY, 1, 1);
+		fdr.calls.take_aux(&a, chunk.bytes, chunk.n);
+	}
+	end(&a, 0);
+	file = read_log("4711.xray", &index);
+	assert_int_equal(index.blocks.n, 3);
+	for (int i = 0; i < 3; i++)
+		assert_in_range(index.blocks.items[i].wall_ns,
+				since_ns / 1000 * 1000, seam_clock_ns());
+	assert_int_equal(index.blocks.items[1].wall_ns, now_ns / 1000 * 1000);
+	seam_xray_index_fini(&index);
+	seam_file_close(&file);
+}
+
 static void a_program_that_comes_later_has_another_log(void **state)
 {
 	struct seam_service_stream a = begin(PID, PID, 5);
@@ -262,6 +288,7 @@ static void announce_this_test(uint32_t pid, uint64_t bias)
 	announce_address(pid, 5, 1, 5,
 			 (uint64_t)(uintptr_t)a_function_to_find - bias);
 	announce_address(pid, 5, 0, 6, 0x1000);
+	announce_address(pid, 5, 0, 8, 0x2000);		/* not called */
 }
 
 static void call_5_and_6(uint32_t pid)
@@ -288,6 +315,7 @@ static void check_map(uint32_t pid)
 	assert_non_null(memmem(file.bytes.data, file.bytes.size,
 			       "\"a_function_to_find\"", 20));
 	assert_null(memmem(file.bytes.data, file.bytes.size, "id: 7", 5));
+	assert_null(memmem(file.bytes.data, file.bytes.size, "id: 8", 5));
 	seam_file_close(&file);
 }
 
@@ -382,6 +410,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(calls_are_in_the_log_of_their_process),
+		TEST(times_that_cannot_be_are_bounded),
 		TEST(a_program_that_comes_later_has_another_log),
 		TEST(damage_costs_what_is_after_it),
 		TEST(what_cannot_be_written_is_counted),
