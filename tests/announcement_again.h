@@ -29,6 +29,9 @@ static inline bool announcement_again(const struct seam_xray_announcement *a,
 	case SEAM_XRAY_ANNOUNCED_MATCH:
 		n = seam_xray_write_match(buf, sizeof(buf), &a->match);
 		break;
+	case SEAM_XRAY_ANNOUNCED_NAME:
+		n = seam_xray_write_name(buf, sizeof(buf), &a->name);
+		break;
 	}
 	return n == size && memcmp(buf, bytes, n) == 0;
 }

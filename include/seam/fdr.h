@@ -49,7 +49,8 @@
  *  - Recording changes no register, flag or errno that a function or the
  *    program can see, and allocates nothing by malloc.  Calls of this header
  *    may use malloc where their comment says so.
- *  - A function may be called in a signal handler if its comment says so.
+ *  - A function may be called in a signal handler if its comment says so; the
+ *    others neither there nor in a constructor of a library that dlopen() loads.
  *  - The handlers of the program are not replaced, no signal is sent.
  *  - A program with AT_SECURE (set-user-ID) never records.
  *

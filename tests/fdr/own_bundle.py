@@ -288,16 +288,37 @@ def trigger():
     same(entries["maybe_slow"], 2)
 
 
+def check_registered(bundle, _):
+    found = {}
+    for log, names in logs_of(bundle).values():
+        thread, = log.threads.values()
+        found[len(thread.calls)] = [
+            (call.kind, names[call.function].strip("'\"").replace("''", "'"),
+             call.argument) for call in thread.calls
+            if names[call.function] != "leaf"]
+    name = "request 'é"
+    same(found[max(found)], 10 * [(fdr_log.ENTRY_ARGS, name, 11),
+                                  (fdr_log.EXIT, name, None)])
+    same(found[4], [(fdr_log.ENTRY, "in child", None),
+                    (fdr_log.ENTRY, name, None), (fdr_log.EXIT, name, None),
+                    (fdr_log.EXIT, "in child", None)])
+    same(seam_calls(bundle)["request 'é'"], 11)
+
+
 @test("calls that the program records have their names and arguments")
 def registered():
-    bundle, wanted = run_mode("registered")
-    log, names = one_log(bundle)
-    same(names, {wanted["id"]: "request ''é"})
-    thread, = log.threads.values()
-    same([(call.kind, call.function, call.argument) for call in thread.calls],
-         10 * [(fdr_log.ENTRY_ARGS, wanted["id"], 11),
-               (fdr_log.EXIT, wanted["id"], None)])
-    same(seam_calls(bundle), {"request 'é'": 10})
+    check_registered(*run_mode("registered"))
+
+
+@test("under a recorder too, with the names of types of events")
+def registered_recorded():
+    bundle, lines = record([program, "registered"], "registered_recorded")
+    check_registered(bundle, {"id": int(lines[0].split(" ")[1])})
+    bundle, _ = record([program, "events"], "events_recorded")
+    path, = pathlib.Path(bundle, "xray").glob("*.events")
+    same(path.read_text(encoding="utf-8"), '1 "request \\"x\\""\n')
+    log, _ = one_log(bundle)
+    same(len(log.events), 14)
 
 
 @test("functions are patched and unpatched by name and id while it records")
@@ -334,14 +355,13 @@ def views():
 
 @test("a bundle is replaced; a folder with anything else is left alone")
 def folders():
-    bundle, wanted = run_mode("registered", name="again")
+    bundle, _ = run_mode("registered", name="again")
     run_mode("registered", name="again")
-    same(len(logs_of(bundle)), 1)
+    same(len(logs_of(bundle)), 2)
     pathlib.Path(bundle, "mine.txt").write_text("mine", encoding="utf-8")
     before = sorted(os.listdir(f"{bundle}/xray"))
     run([program, "registered"], "again", ";start=0", 1, preload=False)
     same(sorted(os.listdir(f"{bundle}/xray")), before)
-    same(wanted["id"], 1)
 
 
 def compare_with_own_log(bundle, lines):

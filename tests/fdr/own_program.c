@@ -53,10 +53,18 @@ static void check(int r, const char *what)
 	}
 }
 
+/* A recorder may have started it. */
+static void start(void)
+{
+	int r = seam_fdr_start(NULL);
+
+	check(r == -EALREADY ? 0 : r, "start");
+}
+
 /* One thread, as many chunks as it asks for. */
 static void chunks(void)
 {
-	check(seam_fdr_start(NULL), "start");
+	start();
 	for (unsigned int i = 0; i < CHUNKS; i++) {
 		node(i % 5);
 		check(seam_fdr_snapshot(NULL), "snapshot");
@@ -88,7 +96,7 @@ static void threads(void)
 	pthread_t t[N_THREADS];
 
 	pthread_barrier_init(&barrier, NULL, N_THREADS);
-	check(seam_fdr_start(NULL), "start");
+	start();
 	for (int i = 0; i < N_THREADS; i++)
 		pthread_create(&t[i], NULL, run, NULL);
 	for (int i = 0; i < N_THREADS; i++)
@@ -105,7 +113,7 @@ CALLED static void events(void)
 	static char data[5000];
 	int type;
 
-	check(seam_fdr_start(NULL), "start");
+	start();
 	type = seam_fdr_register_type("request \"x\"");
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (char)('a' + i % 26);
@@ -152,7 +160,7 @@ static void builtins(void)
 	size_t type;
 	double d = 0;
 
-	check(seam_fdr_start(NULL), "start");
+	start();
 	type = (size_t)seam_fdr_register_type("builtin");
 	for (int i = 0; i < 10; i++) {
 		custom(text, sizeof(text) - 1);
@@ -167,7 +175,7 @@ static void builtins(void)
 
 static void forked(void)
 {
-	check(seam_fdr_start(NULL), "start");
+	start();
 	node(100);
 	if (fork() == 0) {
 		node(7);
@@ -183,7 +191,7 @@ static void forked(void)
 /* It ends without a word; @end does. */
 static void ended(const char *end)
 {
-	check(seam_fdr_start(NULL), "start");
+	start();
 	for (int i = 0; i < MANY / 10; i++)
 		node(10);
 	say("leaf", MANY);
@@ -197,7 +205,7 @@ static void ended(const char *end)
 /* What a daemon does to descriptors that it did not open. */
 static void closed(void)
 {
-	check(seam_fdr_start(NULL), "start");
+	start();
 	for (int i = 0; i < MANY / 20; i++)
 		node(10);
 	for (int fd = 3; fd < 1000; fd++)
@@ -215,7 +223,7 @@ static void full(void)
 {
 	const struct rlimit limit = { 1 << 20, 1 << 20 };
 
-	check(seam_fdr_start(NULL), "start");
+	start();
 	setrlimit(RLIMIT_FSIZE, &limit);
 	for (int i = 0; i < MANY / 10; i++)
 		node(10);
@@ -236,7 +244,7 @@ static void flight(void)
 {
 	char folder[4096];
 
-	check(seam_fdr_start(NULL), "start");
+	start();
 	for (int i = 0; i < MANY; i++)
 		node(10);
 	maybe_slow(0);
@@ -251,18 +259,28 @@ static void flight(void)
 /* Calls of its own making, with arguments. */
 static void registered(void)
 {
-	const uint64_t arguments[] = { 11, 22, 33 };
+	static const uint64_t arguments[] = { 11, 22, 33 };
+	uint32_t in_child;
 	uint32_t id = seam_fdr_register_function("request 'é'");
 
-	check(seam_fdr_start(NULL), "start");
+	start();
 	check(seam_fdr_unpatch_functions("leaf") != 1, "unpatch");
 	for (int i = 0; i < 10; i++) {
 		seam_fdr_log_entry(id, arguments, 3);
 		leaf(1);
 		seam_fdr_log_exit(id);
 	}
-	check(seam_fdr_stop(), "stop");
 	say("id", id);
+	if (fork() == 0) {
+		in_child = seam_fdr_register_function("in child");
+		seam_fdr_log_entry(in_child, NULL, 0);
+		seam_fdr_log_entry(id, NULL, 0);
+		seam_fdr_log_exit(id);
+		seam_fdr_log_exit(in_child);
+		exit(0);
+	}
+	wait(NULL);
+	check(seam_fdr_stop(), "stop");
 }
 
 /* Patched and unpatched while it records. */
@@ -270,7 +288,7 @@ static void selected(void)
 {
 	uint32_t ids[2] = { 0, 0 };
 
-	check(seam_fdr_start(NULL), "start");
+	start();
 	node(10);
 	check(seam_fdr_unpatch_functions("lea?") != 1, "unpatch");
 	node(10);
@@ -384,7 +402,7 @@ static void errors(void)
 /* As far as it is different. */
 static void flight_errors(void)
 {
-	check(seam_fdr_start(NULL), "start");
+	start();
 	leaf(1);
 	EXPECT(seam_fdr_snapshot(NULL) == -EINVAL);
 	EXPECT(seam_fdr_snapshot("no/such/folder.seam") == -ENOENT);

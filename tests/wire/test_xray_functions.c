@@ -42,6 +42,9 @@ static size_t write_kind(int kind)
 			&(struct seam_xray_trigger) {
 				.trigger = 1, .tid = 2, .number = 3, .tsc = 4,
 				.ticks = 5, .function = 6, .signal = 7 });
+	case SEAM_XRAY_ANNOUNCED_NAME:
+		return seam_xray_write_name(buf, sizeof(room),
+			&(struct seam_xray_function_name) { 9, "fib" });
 	default:
 		return seam_xray_write_match(buf, sizeof(room),
 			&(struct seam_xray_match) { 1, 2, 3 });
@@ -100,6 +103,10 @@ static void reads_what_was_written(void **state)
 	assert_int_equal(a.trigger.ticks, 5);
 	assert_int_equal(a.trigger.function, 6);
 	assert_int_equal(a.trigger.signal, 7);
+	bytes.size = write_kind(SEAM_XRAY_ANNOUNCED_NAME);
+	assert_int_equal(seam_xray_read_announcement(bytes, &a), 0);
+	assert_int_equal(a.name.function, 9);
+	assert_string_equal(a.name.name, "fib");
 	bytes.size = write_kind(SEAM_XRAY_ANNOUNCED_MATCH);
 	assert_int_equal(seam_xray_read_announcement(bytes, &a), 0);
 	assert_int_equal(a.match.n_functions, 2);
@@ -111,7 +118,7 @@ static void a_cut_announcement_is_refused(void **state)
 	struct seam_xray_announcement a;
 
 	(void)state;
-	for (int kind = 1; kind <= SEAM_XRAY_ANNOUNCED_MATCH; kind++) {
+	for (int kind = 1; kind <= SEAM_XRAY_ANNOUNCED_NAME; kind++) {
 		size_t size = write_kind(kind);
 
 		assert_true(size > 0 && size % 8 == 0);
@@ -129,7 +136,7 @@ static void each_flipped_bit_is_refused_or_a_value(void **state)
 	size_t n_taken = 0, n_refused = 0;
 
 	(void)state;
-	for (int kind = 1; kind <= SEAM_XRAY_ANNOUNCED_MATCH; kind++) {
+	for (int kind = 1; kind <= SEAM_XRAY_ANNOUNCED_NAME; kind++) {
 		size_t size = write_kind(kind);
 
 		for (size_t bit = 0; bit < 8 * size; bit++) {
@@ -156,9 +163,9 @@ static void what_no_program_sends_is_refused(void **state)
 	memset(buf + 45, 'x', SEAM_XRAY_MAX_PATH);
 	memset(buf + 45 + SEAM_XRAY_MAX_PATH, 0, 3);
 	assert_int_equal(read_copy(buf, 48 + SEAM_XRAY_MAX_PATH, &a), -EBADMSG);
-	memset(buf, 0, 64);		/* kind 0, and 6 */
+	memset(buf, 0, 64);		/* kind 0, and 7 */
 	assert_int_equal(read_copy(buf, 64, &a), -EBADMSG);
-	buf[0] = 6;
+	buf[0] = 7;
 	assert_int_equal(read_copy(buf, 64, &a), -EBADMSG);
 }
 

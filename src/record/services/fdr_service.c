@@ -131,7 +131,8 @@ static bool take_functions(struct seam_service_stream *stream,
 	    seam_xray_read_announcement((struct seam_bytes) {
 			record + at, size - at }, &a) < 0)
 		fdr->counts.n_bad++;
-	else if (a.kind < SEAM_XRAY_ANNOUNCED_TRIGGER)
+	else if (a.kind < SEAM_XRAY_ANNOUNCED_TRIGGER ||
+		 a.kind == SEAM_XRAY_ANNOUNCED_NAME)
 		seam_trace_functions_add(&fdr->known, &program, &a);
 	else if (fdr->on_trigger)
 		fdr->on_trigger(fdr->context, stream, &a);

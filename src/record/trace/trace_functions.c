@@ -168,6 +168,22 @@ static bool add_event_type(struct seam_trace_functions *f,
 	return false;
 }
 
+/* Their number is limited by their bytes alone. */
+static bool add_name(struct seam_trace_functions *f,
+		     struct seam_trace_announced *p,
+		     const struct seam_xray_function_name *n)
+{
+	struct seam_trace_name kept = { .function = n->function };
+
+	if (!has_room(f, sizeof(kept) + strlen(n->name) + 1))
+		return false;
+	kept.name = strdup(n->name);
+	if (kept.name && SEAM_ARRAY_ADD(&p->names, kept))
+		return true;
+	free(kept.name);
+	return false;
+}
+
 static bool add_to(struct seam_trace_functions *f,
 		   struct seam_trace_announced *p,
 		   const struct seam_xray_announcement *a)
@@ -179,6 +195,8 @@ static bool add_to(struct seam_trace_functions *f,
 		return add_range(f, p, &a->addresses);
 	case SEAM_XRAY_ANNOUNCED_EVENT_TYPE:
 		return add_event_type(f, p, &a->event_type);
+	case SEAM_XRAY_ANNOUNCED_NAME:
+		return add_name(f, p, &a->name);
 	default:
 		return true;
 	}
@@ -208,9 +226,12 @@ static void free_program(struct seam_trace_announced *p)
 		free(p->ranges.items[i].addresses);
 	for (size_t i = 0; i < p->event_types.n; i++)
 		free(p->event_types.items[i].name);
+	for (size_t i = 0; i < p->names.n; i++)
+		free(p->names.items[i].name);
 	free(p->images.items);
 	free(p->ranges.items);
 	free(p->event_types.items);
+	free(p->names.items);
 	free(p);
 }
 

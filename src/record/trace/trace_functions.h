@@ -54,12 +54,19 @@ struct seam_trace_event_type {
 	char *name;		/* owned; not trusted */
 };
 
+/* A function in no image. */
+struct seam_trace_name {
+	uint32_t function;
+	char *name;		/* owned; not trusted */
+};
+
 /* All that one program has announced. */
 struct seam_trace_announced {
 	struct seam_trace_program program;
 	SEAM_ARRAY(struct seam_trace_image) images;
 	SEAM_ARRAY(struct seam_trace_range) ranges;
 	SEAM_ARRAY(struct seam_trace_event_type) event_types;
+	SEAM_ARRAY(struct seam_trace_name) names;
 };
 
 struct seam_trace_functions {

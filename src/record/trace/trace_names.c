@@ -53,6 +53,24 @@ static bool add_range(struct map *m, const struct seam_trace_range *range)
 	return true;
 }
 
+/* Functions in no image, which have a name alone. */
+static bool add_names(struct map *m)
+{
+	for (size_t i = 0; i < m->program->names.n; i++) {
+		const struct seam_trace_name *n = &m->program->names.items[i];
+		struct seen_function f = { .id = n->function };
+
+		if (!seam_xray_has_seen(&m->log->seen, f.id))
+			continue;
+		f.name = strdup(n->name);
+		if (!f.name || !SEAM_ARRAY_ADD(&m->functions, f)) {
+			free(f.name);
+			return false;
+		}
+	}
+	return true;
+}
+
 static int by_id(const void *a, const void *b)
 {
 	const struct seen_function *x = a, *y = b;
@@ -69,6 +87,8 @@ static void drop_repeated(struct map *m)
 		if (n == 0 || m->functions.items[n - 1].id !=
 			      m->functions.items[i].id)
 			m->functions.items[n++] = m->functions.items[i];
+		else
+			free(m->functions.items[i].name);
 	m->functions.n = n;
 }
 
@@ -77,6 +97,8 @@ static int list_functions(struct map *m)
 	for (size_t i = 0; i < m->program->ranges.n; i++)
 		if (!add_range(m, &m->program->ranges.items[i]))
 			return -ENOMEM;
+	if (!add_names(m))
+		return -ENOMEM;
 	SEAM_ARRAY_SORT(&m->functions, by_id);
 	drop_repeated(m);
 	return 0;

@@ -153,13 +153,10 @@ static bool has_news(const struct seam_fdr_images *images)
 	return false;
 }
 
-int seam_fdr_announce(struct seam_fdr_images *images)
+static int announce_all(struct seam_fdr_images *images)
 {
-	int r;
+	int r = seam_fdr_announce_claim();
 
-	if (!has_news(images))
-		return 0;
-	r = seam_fdr_announce_claim();
 	for (size_t i = 0; i < images->list.n && r == 0; i++) {
 		struct seam_fdr_image *image = images->list.items[i];
 
@@ -183,6 +180,29 @@ int seam_fdr_announce_match(uint32_t trigger, uint32_t n)
 	int r = seam_fdr_announce_claim();
 
 	return r ?: send(seam_xray_write_match(bytes, sizeof(bytes), &a));
+}
+
+int seam_fdr_announce(struct seam_fdr_images *images)
+{
+	return has_news(images) ? announce_all(images) : 0;
+}
+
+bool seam_fdr_announce_is_child(void)
+{
+	return is_child;
+}
+
+int seam_fdr_announce_again(struct seam_fdr_images *images)
+{
+	return is_child ? announce_all(images) : 0;
+}
+
+int seam_fdr_announce_name(uint32_t function, const char *name)
+{
+	const struct seam_xray_function_name a = { function, name };
+	int r = seam_fdr_announce_claim();
+
+	return r ?: send(seam_xray_write_name(bytes, sizeof(bytes), &a));
 }
 
 int seam_fdr_announce_event_type(uint16_t type, const char *name)

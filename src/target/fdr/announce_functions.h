@@ -23,8 +23,18 @@ int seam_fdr_announce(struct seam_fdr_images *images);
 /* Trigger @trigger is for @n more functions, also 0.  Returns as above. */
 int seam_fdr_announce_match(uint32_t trigger, uint32_t n);
 
-/* A name of a type of events.  Returns as above. */
+/*
+ * A name of a type of events, and of a function in no image.  Returns as above.
+ */
 int seam_fdr_announce_event_type(uint16_t type, const char *name);
+int seam_fdr_announce_name(uint32_t function, const char *name);
+
+/*
+ * Whether this is a child whose parent announced, and that has not: then what
+ * it announces is all that the recorder takes for it, so everything comes again.
+ */
+bool seam_fdr_announce_is_child(void);
+int seam_fdr_announce_again(struct seam_fdr_images *images);
 
 /*
  * For functions that are found later (cyg_announce.c): their image, which is not

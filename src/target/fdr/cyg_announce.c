@@ -174,13 +174,8 @@ int seam_fdr_cyg_announce(struct seam_fdr_images *images)
 
 int seam_fdr_cyg_announce_begin_child(struct seam_fdr_images *images)
 {
-	int r;
-
-	if (!seam_fdr_cyg_count())
-		return 0;
 	for (size_t i = 0; i < known.n; i++)
 		known.items[i].is_announced = false;
-	r = seam_fdr_announce(images);
 	seam_fdr_cyg_announce_again();
-	return r ? r : seam_fdr_cyg_announce(images);
+	return seam_fdr_cyg_announce(images);
 }

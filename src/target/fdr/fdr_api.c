@@ -162,7 +162,7 @@ int seam_fdr_register_type(const char *name)
 	if (!type)
 		return -ENOSPC;
 	if (is_new)
-		seam_fdr_types_changed(type);
+		seam_fdr_names_changed();
 	return type;
 }
 
@@ -181,7 +181,11 @@ uint16_t __xray_register_event_type(const char *name)
 
 uint32_t seam_fdr_register_function(const char *name)
 {
-	return seam_fdr_function_register(name);
+	uint32_t id = seam_fdr_function_register(name);
+
+	if (id)
+		seam_fdr_names_changed();
+	return id;
 }
 
 void seam_fdr_log_entry(uint32_t id, const uint64_t *arguments, unsigned int n)

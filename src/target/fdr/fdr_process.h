@@ -23,6 +23,7 @@ struct seam_fdr_process {
 	uint64_t n_adds, n_subs;	/* of the loader, when last patched */
 	_Atomic bool is_armed;		/* it has begun, if only to look */
 	bool has_source;		/* once, for all beginnings */
+	uint32_t n_types, n_registered;	/* announced */
 	bool has_noted_unknown;
 	uint32_t n_matches[SEAM_FDR_MAX_TRIGGERS];	/* not announced */
 	bool is_off;			/* for good */
@@ -55,6 +56,12 @@ void seam_fdr_end_triggers(void);
  * were any.
  */
 bool seam_fdr_take_new(void);
+
+/*
+ * Announce what is new to the recorder; in a child that has announced nothing,
+ * everything.  0 or -errno.
+ */
+int seam_fdr_announce_new(void);
 
 /*
  * Have the sleds in use that are wanted, and no others, in all images; within

@@ -85,15 +85,6 @@ void seam_fdr_end_triggers(void)
 		seam_fdr_trigger_signals_fini();
 }
 
-/* The recorder's client is there, or there is none. */
-static void announce_types(void)
-{
-	for (uint16_t type = 1; process->address[0] && seam_fdr_type_name(type);
-	     type++)
-		(void)seam_fdr_announce_event_type(type,
-						   seam_fdr_type_name(type));
-}
-
 static int do_step(int step)
 {
 	switch (step) {
@@ -133,6 +124,5 @@ int seam_fdr_prepare(char *why, size_t why_bytes)
 	process->has_source = true;
 	begin_triggers();
 	atomic_store(&seam_fdr_is_on, true);
-	announce_types();
 	return 0;
 }

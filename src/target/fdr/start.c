@@ -277,14 +277,13 @@ int seam_fdr_with_images(int (*work)(struct seam_fdr_images *images,
 	return r;
 }
 
-void seam_fdr_types_changed(uint16_t type)
+void seam_fdr_names_changed(void)
 {
 	int saved_errno = errno;
 
 	seam_fdr_lock();
 	if (atomic_load(&seam_fdr_is_on) && process->address[0])
-		(void)seam_fdr_announce_event_type(type,
-						   seam_fdr_type_name(type));
+		(void)seam_fdr_announce_new();
 	seam_fdr_unlock();
 	errno = saved_errno;
 }
@@ -294,8 +293,9 @@ void seam_fdr_types_changed(uint16_t type)
 void seam_fdr_fork_begin_child(void)
 {
 	seam_fdr_announce_begin_child();
-	if (process->address[0])
-		(void)seam_fdr_cyg_announce_begin_child(&process->images);
+	/* functions that it meets are announced by handlers: all before */
+	if (process->address[0] && seam_fdr_cyg_count())
+		(void)seam_fdr_announce_new();
 	if (atomic_load(&seam_fdr_is_on))
 		seam_fdr_resume_triggers();
 }

@@ -71,8 +71,8 @@ int seam_fdr_with_images(int (*work)(struct seam_fdr_images *images,
 				     bool has_changed, void *context),
 			 void *context);
 
-/* A type of events was registered: its recorder gets the name. */
-void seam_fdr_types_changed(uint16_t type);
+/* A type of events or a function was registered: the recorder gets its name. */
+void seam_fdr_names_changed(void);
 
 /* Send @text, a line for the recorder's user. */
 __attribute__((format(printf, 1, 2)))

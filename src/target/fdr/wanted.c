@@ -9,6 +9,7 @@
 #include "target/fdr/cyg_announce.h"
 #include "target/fdr/events.h"
 #include "target/fdr/fdr_process.h"
+#include "target/fdr/registered.h"
 #include "target/fdr/select.h"
 #include "target/fdr/start.h"
 #include "target/fdr/trampolines.h"
@@ -125,6 +126,46 @@ void seam_fdr_note_unknown(void)
 		      "their calls are not recorded", process->images.n_unknown);
 }
 
+/* ---- announcements ---- */
+
+/* Names that the program has registered since the last time. */
+static int announce_registered(void)
+{
+	int r = 0;
+
+	for (uint16_t type = (uint16_t)(process->n_types + 1);
+	     r == 0 && seam_fdr_type_name(type); type++) {
+		r = seam_fdr_announce_event_type(type,
+						 seam_fdr_type_name(type));
+		process->n_types = type;
+	}
+	for (uint32_t i = process->n_registered;
+	     r == 0 && i < seam_fdr_registered_count(); i++) {
+		uint32_t id;
+		const char *name = seam_fdr_registered(i, &id);
+
+		r = seam_fdr_announce_name(id, name);
+		process->n_registered = i + 1;
+	}
+	return r;
+}
+
+int seam_fdr_announce_new(void)
+{
+	struct seam_fdr_images *images = &process->images;
+	int r;
+
+	if (seam_fdr_announce_is_child()) {
+		process->n_types = process->n_registered = 0;
+		r = seam_fdr_announce_again(images);
+		r = r ?: seam_fdr_cyg_announce_begin_child(images);
+	} else {
+		r = seam_fdr_announce(images);
+		r = r ?: seam_fdr_cyg_announce(images);
+	}
+	return r ?: announce_registered();
+}
+
 bool seam_fdr_take_new(void)
 {
 	const struct seam_fdr_images *images = &process->images;
@@ -140,8 +181,7 @@ bool seam_fdr_take_new(void)
 			has_new = true;
 		}
 	}
-	if (process->address[0] && (seam_fdr_announce(&process->images) < 0 ||
-				    seam_fdr_cyg_announce(&process->images)))
+	if (process->address[0] && seam_fdr_announce_new() < 0)
 		seam_fdr_note("some functions have no names: the recorder does "
 			      "not take them");
 	if (process->address[0] && has_new)

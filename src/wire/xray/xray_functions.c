@@ -22,6 +22,10 @@ struct event_type_head {
 	uint32_t kind, type;		/* and the name */
 };
 
+struct name_head {
+	uint32_t kind, function;	/* and the name */
+};
+
 struct trigger_bytes {
 	uint32_t kind, trigger, tid, number;
 	uint64_t tsc, ticks;
@@ -115,6 +119,19 @@ size_t seam_xray_write_event_type(uint8_t *buf, size_t cap,
 	};
 
 	return put_text(buf, cap, &head, sizeof(head), type->name,
+			SEAM_XRAY_MAX_NAME);
+}
+
+size_t seam_xray_write_name(uint8_t *buf, size_t cap,
+			    const struct seam_xray_function_name *name)
+{
+	const struct name_head head = {
+		.kind = SEAM_XRAY_ANNOUNCED_NAME, .function = name->function,
+	};
+
+	if (!ids_exist(name->function, 1))
+		return 0;
+	return put_text(buf, cap, &head, sizeof(head), name->name,
 			SEAM_XRAY_MAX_NAME);
 }
 
@@ -223,6 +240,21 @@ static bool read_event_type(struct seam_bytes bytes,
 	return type->name && head.type <= UINT16_MAX;
 }
 
+static bool read_name(struct seam_bytes bytes,
+		      struct seam_xray_function_name *name)
+{
+	struct name_head head;
+
+	if (bytes.size < sizeof(head))
+		return false;
+	memcpy(&head, bytes.data, sizeof(head));
+	*name = (struct seam_xray_function_name) {
+		.function = head.function,
+		.name = get_text(bytes, sizeof(head), SEAM_XRAY_MAX_NAME),
+	};
+	return name->name && ids_exist(head.function, 1);
+}
+
 static bool read_trigger(struct seam_bytes bytes,
 			 struct seam_xray_trigger *trigger)
 {
@@ -267,6 +299,8 @@ static bool read_by_kind(struct seam_bytes bytes,
 		return read_trigger(bytes, &a->trigger);
 	case SEAM_XRAY_ANNOUNCED_MATCH:
 		return read_match(bytes, &a->match);
+	case SEAM_XRAY_ANNOUNCED_NAME:
+		return read_name(bytes, &a->name);
 	}
 	return false;
 }

@@ -13,6 +13,7 @@
  *	trigger		a condition of the user's that was met; also in the
  *			data of a thread's own ring
  *	match		the functions that a trigger is about
+ *	name		of one that is in no image: the program registered it
  *
  * The writers run in the traced program: they call memcpy() and memset()
  * alone.  The reader trusts nothing.
@@ -37,6 +38,7 @@ enum seam_xray_announcement_kind {
 	SEAM_XRAY_ANNOUNCED_EVENT_TYPE,
 	SEAM_XRAY_ANNOUNCED_TRIGGER,
 	SEAM_XRAY_ANNOUNCED_MATCH,
+	SEAM_XRAY_ANNOUNCED_NAME,
 };
 
 struct seam_xray_image {
@@ -79,6 +81,11 @@ struct seam_xray_match {
 	uint32_t image;			/* 0: none */
 };
 
+struct seam_xray_function_name {
+	uint32_t function;
+	const char *name;		/* borrowed */
+};
+
 struct seam_xray_announcement {
 	enum seam_xray_announcement_kind kind;
 	union {
@@ -87,6 +94,7 @@ struct seam_xray_announcement {
 		struct seam_xray_event_type event_type;
 		struct seam_xray_trigger trigger;
 		struct seam_xray_match match;
+		struct seam_xray_function_name name;
 	};
 };
 
@@ -105,6 +113,8 @@ size_t seam_xray_write_trigger(uint8_t *buf, size_t cap,
 			       const struct seam_xray_trigger *trigger);
 size_t seam_xray_write_match(uint8_t *buf, size_t cap,
 			     const struct seam_xray_match *match);
+size_t seam_xray_write_name(uint8_t *buf, size_t cap,
+			    const struct seam_xray_function_name *name);
 
 /*
  * Read the payload at @bytes, which is aligned to 8 and outlives
