@@ -309,7 +309,8 @@ static int write_event_types(const struct seam_program_log *log,
 
 static uint64_t key_of(const struct map *m, const struct seen_function *f)
 {
-	const char *path = "";
+	/* those that are in no image have a name, or an address */
+	const char *path = !f->image && f->name ? f->name : "";
 
 	for (size_t i = 0; i < m->program->images.n; i++)
 		if (m->program->images.items[i].image == f->image)
