@@ -23,6 +23,7 @@ struct options {
 	const char *layers;
 	const char *snapshot;
 	struct seam_option_list symfs;
+	struct seam_option_list trace;
 };
 
 static const struct seam_option options[] = {
@@ -45,6 +46,8 @@ static const struct seam_option options[] = {
 		    "snapshot", "[BYTES]", "take snapshots"),
 	SEAM_OPTION(struct options, symfs, STRINGS, 0, "symfs",
 		    "DIR", "look there"),
+	SEAM_OPTION(struct options, trace, STRINGS, 0, "trace",
+		    "[GLOB,...]", "record calls"),
 };
 
 static const struct seam_command command = {
@@ -133,6 +136,11 @@ static void an_optional_value_is_only_taken_attached(void **state)
 	assert_string_equal(parse("--snapshot=1").options.snapshot, "1");
 	assert_string_equal(parse("--snapshot 1").options.snapshot, "");
 	assert_null(parse("x").options.snapshot);
+	p = parse("--trace --trace=a,b x");
+	assert_int_equal(p.rc, 0);
+	assert_int_equal(p.options.trace.n, 2);
+	assert_string_equal(p.options.trace.items[0], "");
+	assert_string_equal(p.options.trace.items[1], "a,b");
 }
 
 static void options_and_operands_mix_and_keep_their_order(void **state)

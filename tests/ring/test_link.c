@@ -552,6 +552,35 @@ static void all_rings_have_no_more_than_they_may(void **state)
 	seam_link_server_close(&s);
 }
 
+/* The first before WELCOME, the rest in the same step; more where too few. */
+static void rings_are_made_ahead_of_the_threads_that_claim_them(void **state)
+{
+	const struct seam_link_service few = {
+		.name = "numbers", .n_free = 4, .n_first = 1,
+		.geometry = numbers.geometry,
+	};
+	struct seam_link_server s;
+	struct seam_link_rings *rings;
+	int fd;
+
+	(void)state;
+	assert_int_equal(seam_link_server_open(&s, &few, 1, NULL), 0);
+	assert_int_equal(send_hello(&s, &fd), SEAM_LINK_WELCOME);
+	rings = &s.targets[0]->rings[0];
+	step(&s);
+	assert_int_equal(rings->owners.n_present, 4);
+	/* twice the same count is one shortage */
+	for (uint32_t n = 1; n < 6; n++)
+		for (int twice = 0; twice < 2; twice++) {
+			atomic_store(&rings->memory.head->n_unclaimed, n);
+			step(&s);
+			assert_int_equal(rings->owners.n_present,
+					 4 + 4 * (n < 3 ? n : 3));
+		}
+	close(fd);
+	seam_link_server_close(&s);
+}
+
 /* From now on there are @n descriptors more, and then none. */
 static struct rlimit limit_descriptors(rlim_t n)
 {
@@ -890,6 +919,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(takes_no_descriptors),
 		cmocka_unit_test(refuses_a_second_hello),
 		cmocka_unit_test(all_rings_have_no_more_than_they_may),
+		cmocka_unit_test(
+			rings_are_made_ahead_of_the_threads_that_claim_them),
 		cmocka_unit_test(a_server_that_cannot_be_opened_reports_why),
 		cmocka_unit_test(
 			a_refusal_for_an_error_of_the_recorder_reports_which),
