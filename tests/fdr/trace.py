@@ -141,6 +141,12 @@ def test_thousands_of_short_threads():
     equal(result.returncode, 3 if lost else 0)
 
 
+def test_threads_outlive_the_first():
+    check_whole(record(PROGRAM, "leaderless", "100"))
+    ((log, _),) = logs().values()
+    equal(len(log.threads), 21)
+
+
 def test_a_child_has_a_log_of_its_own():
     check_whole(record(PROGRAM, "fork", "1000"))
     equal(len(logs()), 2)

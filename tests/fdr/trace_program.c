@@ -5,6 +5,8 @@
  *	calls N		N times step(), which calls leaf() twice
  *	threads T N	T threads at a time, each with N times step()
  *	short T N	T threads, four at a time, each with N times step()
+ *	leaderless N	the first thread ends; another goes on for 2 s, with
+ *			threads of its own; each N times step()
  *	turns N		two threads take turns; each turn fills a chunk
  *	starved N	its parent is stopped meanwhile: N times step()
  *	fork N		a child and its parent with N times step() each
@@ -82,6 +84,28 @@ PLAIN static void run_threads(uint64_t n_threads, uint64_t at_once, uint64_t n)
 		for (uint64_t i = 0; i < some; i++)
 			pthread_join(threads[i], NULL);
 	}
+}
+
+PLAIN static void *outlive(void *n)
+{
+	const struct timespec pause = { .tv_nsec = 100000000 };
+
+	for (int i = 0; i < 20; i++) {
+		nanosleep(&pause, NULL);
+		run_threads(1, 1, (uint64_t)(uintptr_t)n);
+		steps((uint64_t)(uintptr_t)n);
+	}
+	report();
+	exit(0);
+}
+
+PLAIN static void run_leaderless(uint64_t n)
+{
+	pthread_t other;
+
+	if (pthread_create(&other, NULL, outlive, (void *)(uintptr_t)n))
+		exit(2);
+	pthread_exit(NULL);
 }
 
 enum { STEPS_OF_TURN = 65536 / 48 + 1 };
@@ -199,6 +223,8 @@ PLAIN int main(int argc, char **argv)
 		run_threads(a, a, b);
 	else if (strcmp(how, "short") == 0)
 		run_threads(a, 4, b);
+	else if (strcmp(how, "leaderless") == 0)
+		run_leaderless(a);
 	else if (strcmp(how, "turns") == 0)
 		run_turns(a);
 	else if (strcmp(how, "starved") == 0)
