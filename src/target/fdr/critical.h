@@ -25,9 +25,27 @@
 #define AT_TSC		0
 #define AT_CPU		8
 #define STATE_TID	32
+#define STATE_EVENT_END	56
+#define STATE_HELD	80	/* area.held */
 #define FDR_CPU		0x40000000
 
 #ifdef __ASSEMBLER__
+
+/* Around a function of this library. */
+.macro BEGIN name
+	.p2align 6
+	.globl \name
+	.hidden \name
+	.type \name, @function
+\name:
+	.cfi_startproc
+	endbr64
+.endm
+
+.macro END name
+	.cfi_endproc
+	.size \name, . - \name
+.endm
 
 /* The struct rseq_cs of sequence @name. */
 .macro SEQUENCE name

@@ -13,27 +13,10 @@
 #define CALL_ARGUMENT	13		/* kind << 1 | 1, of metadata */
 #define CHUNK		0x10000
 #define PREAMBLE	64
-#define FDR_REWOUND	(1 << 56)	/* SEAM_RING_AUX_REWOUND */
-#define SEAM_FDR_TAKEN_BACK 1
-#define STATE_EVENT_END	56
-#define STATE_HELD	80
+#define REWOUND		(1 << 56)	/* SEAM_RING_AUX_REWOUND */
+#define TAKEN_BACK	1		/* SEAM_FDR_TAKEN_BACK */
 
 	.text
-
-.macro BEGIN name
-	.p2align 6
-	.globl \name
-	.hidden \name
-	.type \name, @function
-\name:
-	.cfi_startproc
-	endbr64
-.endm
-
-.macro END name
-	.cfi_endproc
-	.size \name, . - \name
-.endm
 
 /*
  * r10: word	r9: arguments	r8: their number * 8
@@ -192,8 +175,8 @@
 	/* the state as before the entry */
 	movq	AT_TSC(%rsi), %rax
 	subq	%r8, %rax
-	movl	$SEAM_FDR_TAKEN_BACK, %r8d
-	movq	$FDR_REWOUND - 8, %rdx
+	movl	$TAKEN_BACK, %r8d
+	movq	$REWOUND - 8, %rdx
 	addq	%rdx, %r11
 	subq	%rbx, %r11
 	jmp	4f

@@ -20,21 +20,6 @@
 	.cfi_adjust_cfa_offset -8
 .endm
 
-.macro BEGIN name
-	.p2align 6
-	.globl \name
-	.hidden \name
-	.type \name, @function
-\name:
-	.cfi_startproc
-	endbr64
-.endm
-
-.macro END name
-	.cfi_endproc
-	.size \name, . - \name
-.endm
-
 /* The arithmetic flags in rax, which holds nothing. */
 .macro SAVE_FLAGS
 	lahf
