@@ -38,8 +38,9 @@
  * At the end.  exit() and return from main() stop the recording as
  * seam_fdr_stop() does.  Without a recorder, _exit(), a crash and SIGKILL lose
  * what a thread has not written, 128 KiB at most (a flight recorder:
- * everything); the log is readable up to there, function names are then read
- * from the program with "seam calls --map PROGRAM".
+ * everything); the log is readable up to there.  Its function names are there
+ * for programs with up to 16384 functions with sleds; others are named with
+ * "seam calls --map PROGRAM".
  *
  * fork().  A child records too, under its own pid, into a log of its own in the
  * same bundle; it has none of its parent's records.  A child that runs another
@@ -57,6 +58,9 @@
  * Functions have ids, from 1 on.  An id is never used for another function.
  * Those of the executable's XRay instrumentation come first, in the order of
  * its xray_instr_map, so llvm-xray -instr_map=PROGRAM has the same.
+ *
+ * Costs are CPU time on a machine at 2.6 GHz that reads its time stamp counter in
+ * 9 ns; an entry and an exit that are recorded take 18 ns (bench/fdr).
  *
  * Machines: x86-64.  Elsewhere all of this returns -ENOTSUP and does nothing.
  *
@@ -109,8 +113,8 @@ enum {
  * this machine; -EEXIST: out= is something else; -ENOMEM; or -errno of what
  * could not be made.
  *
- * Threads: any one, not in a handler.  Uses malloc.  Cost: 1 ms, and with
- * GLOBs the reading of all symbols.
+ * Threads: any one, not in a handler.  Uses malloc.  Cost: 1 ms, and the reading
+ * of all symbols: with GLOBs, and for a bundle where functions are few.
  */
 SEAM_FDR_PUBLIC
 int seam_fdr_start(const char *options);
@@ -175,7 +179,7 @@ int64_t seam_fdr_patch_functions(const char *glob);
 SEAM_FDR_PUBLIC
 int64_t seam_fdr_unpatch_functions(const char *glob);
 
-/* The same for one function.  0; or as above.  Cost: 20 us. */
+/* The same for one function.  0; or as above.  Cost: 6 us. */
 SEAM_FDR_PUBLIC
 int seam_fdr_patch_id(uint32_t id);
 SEAM_FDR_PUBLIC
@@ -195,7 +199,7 @@ int64_t seam_fdr_find(const char *glob, uint32_t *ids, size_t n);
  * the same.  More than SEAM_FDR_MAX_EVENT_BYTES are cut.
  *
  * Any thread, in handlers too.  Does nothing while nothing is recorded.  Cost:
- * 40 ns, and a copy.
+ * 20 ns, and a copy; the builtin 150 ns, because its address is checked.
  */
 SEAM_FDR_PUBLIC
 void seam_fdr_log_event(const void *data, size_t bytes);
@@ -237,7 +241,7 @@ uint32_t seam_fdr_register_function(const char *name);
  * with those of its functions.
  *
  * Any thread, in handlers too.  Do nothing while nothing is recorded.  Cost:
- * 40 ns, with arguments 50 ns.
+ * 10 ns each; an entry with arguments 15 ns.
  */
 SEAM_FDR_PUBLIC
 void seam_fdr_log_entry(uint32_t id, const uint64_t *arguments, unsigned n);

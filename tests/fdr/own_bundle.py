@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Programs that write their own bundle: own_bundle.py SEAM LIBRARY PROGRAM
-RUNTIME CALLS JUMPS GCC_LIBRARY
+RUNTIME CALLS JUMPS GCC_LIBRARY CLANG_JUMPS
 
 PROGRAM is own_program.c, RUNTIME the same linked with LLVM's runtime, CALLS and
-JUMPS are built by gcc with -finstrument-functions.  The logs are read by
+JUMPS are built by gcc with -finstrument-functions, CLANG_JUMPS by clang with
+-finstrument-functions-after-inlining.  The logs are read by
 fdr_log.py, by seam and by llvm-xray.  Prints TAP.
 """
 import collections
@@ -21,8 +22,8 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import fdr_log
 
-seam, library, program, runtime, calls, jumps, gcc_library = map(
-    os.path.abspath, sys.argv[1:])
+(seam, library, program, runtime, calls, jumps, gcc_library,
+ clang_jumps) = map(os.path.abspath, sys.argv[1:])
 folder = tempfile.mkdtemp(prefix="seam-own-")
 tests = []
 
@@ -222,8 +223,9 @@ def check_ended(mode, status):
     # what is in an area, 128 KiB, is lost: 16384 records, half of them exits
     check(wanted["leaf"] - 8192 <= n <= wanted["leaf"], n)
     check_times(log)
-    found = seam_calls(bundle, "--map", program)
-    same(found["leaf"], n)
+    # named when it began
+    same(seam_calls(bundle)["leaf"], n)
+    same(seam_calls(bundle, "--map", program)["leaf"], n)
     same(fdr_log.manifest(bundle)["complete"], False)
 
 
@@ -399,6 +401,11 @@ def gcc_jumps():
     compare_with_own_log(*run([jumps, gcc_library], "jumps"))
 
 
+@test("so it is with clang's, after inlining")
+def clang_calls():
+    compare_with_own_log(*run([clang_jumps, gcc_library], "clang"))
+
+
 def record(words, name):
     bundle = bundle_of(name)
     env = {key: value for key, value in os.environ.items()
@@ -407,7 +414,7 @@ def record(words, name):
                           *words], env=env, capture_output=True, text=True,
                          timeout=100, cwd=folder)
     same(ran.returncode, 0, ran.stderr)
-    for word in ("invalid", "lost", "without a name"):
+    for word in ("invalid", "lost", "without a name", "not recorded"):
         check(word not in ran.stderr, ran.stderr)
     return bundle, ran.stdout.splitlines()
 
@@ -420,6 +427,32 @@ def gcc_recorded():
     ran = subprocess.run([seam, "report", "--json", "--by", "module", bundle],
                          capture_output=True, text=True)
     check(f'"{gcc_library}"' in ran.stdout, ran.stdout[:1000] + ran.stderr)
+
+
+def names_of(bundle):
+    return {name for log, names in logs_of(bundle).values()
+            for name in count(log, names)[0]}
+
+
+@test("gcc: functions=, except= and a trigger select by names")
+def gcc_selected():
+    for name, options, wanted in (
+            ("one", ";functions=catch*", {"catcher"}),
+            ("two", ";functions=catcher,recursive", {"catcher", "recursive"}),
+            ("three", ";except=local,*GLOBAL__*,*static_init*",
+             {"catcher", "recursive", "thrower"}),
+            ("four", ";functions=catcher;flight=1;trigger=calls:thrower",
+             {"catcher", "thrower"})):
+        bundle, lines = run([calls, "2"], f"select-{name}", options)
+        same(names_of(bundle), wanted)
+        if name != "two":
+            continue
+        # and each of their calls
+        n = collections.Counter(line for line in lines)
+        total = collections.Counter()
+        for log, names in logs_of(bundle).values():
+            total.update(count(log, names)[0])
+        same(total, {key: n[f"+ {key}"] for key in wanted})
 
 
 @test("gcc: calls shorter than min= are taken back, with their names")

@@ -81,11 +81,11 @@ static void *run(void *unused)
 	(void)unused;
 	for (int i = 0; i < MANY / 10; i++) {
 		node(10);
-		if (i % 200 != 199)
+		if (i % 100 != 99)
 			continue;
 		/* it writes what the others have, while they go on */
 		check(seam_fdr_snapshot(NULL), "snapshot");
-		if (i % 400 == 399)
+		if (i % 200 == 199)
 			pthread_barrier_wait(&barrier);
 	}
 	return NULL;

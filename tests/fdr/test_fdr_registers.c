@@ -6,6 +6,7 @@
  * by each way through the recorder: general registers, flags, MXCSR, x87,
  * vectors of 512 bits and their masks, and the stack above stay as they are.
  */
+#include "target/fdr/events.h"
 #include "target/fdr/fdr_record.h"
 #include "target/fdr/rseq.h"
 #include "target/fdr/source_local.h"
@@ -65,7 +66,12 @@ static const struct {
 	{ "checked entry", seam_fdr_checked_entry, false, false },
 	{ "checked exit", seam_fdr_checked_exit, true, false },
 	{ "checked tail", seam_fdr_checked_tail, false, true },
+	/* with any number as the address of the data */
+	{ "custom event", seam_fdr_custom_event, false, true },
+	{ "typed event", seam_fdr_typed_event, false, true },
 };
+
+enum { N_TRAMPOLINES = sizeof(trampolines) / sizeof(trampolines[0]) };
 
 static void fill(void *bytes, size_t n)
 {
@@ -152,8 +158,8 @@ static void registers_and_stack_stay(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < ROUNDS; i++) {
-		size_t t = i % 6;
-		enum way way = (enum way)(i / 6 % N_WAYS);
+		size_t t = i % N_TRAMPOLINES;
+		enum way way = (enum way)(i / N_TRAMPOLINES % N_WAYS);
 
 		check(t, way, 8 * (size_t)(random() % 16), &most);
 	}

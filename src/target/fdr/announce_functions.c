@@ -4,12 +4,12 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "target/fdr/short_lock.h"
 #include "target/fdr/source_link.h"
 #include "target/fdr/system.h"
 
@@ -57,19 +57,13 @@ void seam_fdr_announce_begin_child(void)
 static int try_to_send(const void *payload, size_t size)
 {
 	uint64_t blocked = seam_fdr_block();
-	uint32_t zero = 0;
 	int r = -EAGAIN;
 
-	/* acquire and release: of each other */
-	while (!atomic_compare_exchange_weak_explicit(&lock, &zero, 1,
-			memory_order_acquire, memory_order_relaxed)) {
-		zero = 0;
-		sched_yield();
-	}
+	seam_fdr_short_lock(&lock);
 	if (seam_ring_room(&claim.ring) >= size)
 		r = seam_ring_write(&claim.ring, PERF_RECORD_SAMPLE, 0,
 				    payload, size);
-	atomic_store_explicit(&lock, 0, memory_order_release);
+	seam_fdr_short_unlock(&lock);
 	seam_fdr_unblock(blocked);
 	return r;
 }

@@ -36,13 +36,13 @@ enum {
 struct cyg_function {
 	_Atomic uint64_t address;	/* 0: not used */
 	uint32_t id;
-	_Atomic bool is_announced;
+	_Atomic bool is_announced, is_wanted;
 };
 
 static struct cyg_function *functions;
 static _Atomic uint32_t *slots;
 static _Atomic uint32_t n_functions;
-static _Atomic bool is_on;
+static _Atomic bool is_on, is_selective;
 static _Atomic(int (*)(uint32_t i)) announce;
 
 /* ---- address to id ---- */
@@ -80,16 +80,22 @@ static bool is_function(uint32_t number, uint64_t address)
 				    memory_order_relaxed) == address;
 }
 
-/* 0 where there is nobody to tell. */
+/* Until there is somebody to tell, it waits for the next time. */
 static int tell(uint32_t i)
 {
 	int (*f)(uint32_t i) = atomic_load(&announce);
 	int r = f ? f(i) : 0;
 
-	if (r == 0)
+	if (f && r == 0)
 		atomic_store_explicit(&functions[i].is_announced, true,
 				      memory_order_relaxed);
 	return r;
+}
+
+static bool is_wanted(uint32_t number)
+{
+	return atomic_load_explicit(&functions[number - 1].is_wanted,
+				    memory_order_relaxed);
 }
 
 /* Set the empty @slot, or find who was first: its number; 0: none left. */
@@ -110,8 +116,11 @@ static uint32_t fill(_Atomic uint32_t *slot, uint64_t address)
 	return was;
 }
 
-/* 0: it has none, and can have none. */
-static uint32_t id_of(uint64_t address)
+/*
+ * The number of the function, which gets one if it @may_be_new; 0: it has none,
+ * or can have none.
+ */
+static uint32_t number_of(uint64_t address, bool may_be_new)
 {
 	uint32_t at = first_slot(address);
 
@@ -122,12 +131,12 @@ static uint32_t id_of(uint64_t address)
 		uint32_t number = atomic_load_explicit(slot,
 						       memory_order_acquire);
 
-		if (!number)
+		if (!number && may_be_new)
 			number = fill(slot, address);
 		if (!number)
 			return 0;
 		if (is_function(number, address))
-			return functions[number - 1].id;
+			return number;
 	}
 	return 0;
 }
@@ -138,16 +147,22 @@ static uint32_t id_of(uint64_t address)
 static inline __attribute__((always_inline))
 void call(const void *function, enum seam_xray_kind action)
 {
-	uint32_t id, word;
+	bool selective;
+	uint32_t number, word;
 
 	/* acquire: the tables; pairs with the release in begin */
 	if (!atomic_load_explicit(&is_on, memory_order_acquire))
 		return;
-	id = id_of((uint64_t)(uintptr_t)function);
-	word = seam_xray_word(id, action);
-	if (!id)
+	selective = atomic_load_explicit(&is_selective, memory_order_relaxed);
+	number = number_of((uint64_t)(uintptr_t)function, !selective);
+	if (selective && (!number || !is_wanted(number)))
+		return;
+	if (!number) {
 		seam_fdr_source->lose();
-	else if (seam_fdr_is_checked(id))
+		return;
+	}
+	word = seam_xray_word(functions[number - 1].id, action);
+	if (seam_fdr_is_checked(functions[number - 1].id))
 		seam_fdr_check_compiled(word,
 					(uint64_t)__builtin_dwarf_cfa());
 	else
@@ -195,6 +210,25 @@ void seam_fdr_cyg_set(bool on)
 {
 	/* release: the tables; pairs with the acquire in call() */
 	atomic_store_explicit(&is_on, on, memory_order_release);
+}
+
+void seam_fdr_cyg_want_none(bool selective)
+{
+	uint32_t n = seam_fdr_cyg_count();
+
+	for (uint32_t i = 0; i < n; i++)
+		atomic_store(&functions[i].is_wanted, false);
+	atomic_store(&is_selective, selective);
+}
+
+uint32_t seam_fdr_cyg_want(uint64_t address)
+{
+	uint32_t number = number_of(address, true);
+
+	if (!number)
+		return 0;
+	atomic_store(&functions[number - 1].is_wanted, true);
+	return functions[number - 1].id;
 }
 
 int seam_fdr_cyg_set_announce(int (*f)(uint32_t i))

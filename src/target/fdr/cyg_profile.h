@@ -23,6 +23,14 @@ int seam_fdr_cyg_init(void);
 void seam_fdr_cyg_set(bool is_on);
 
 /*
+ * From now on record the functions alone that seam_fdr_cyg_want() names, if
+ * @is_selective.  That one gives @address an id, or the one that it has: 0:
+ * there are too many.
+ */
+void seam_fdr_cyg_want_none(bool is_selective);
+uint32_t seam_fdr_cyg_want(uint64_t address);
+
+/*
  * Call @announce with the index of each function that is new, from where it was
  * met, and now with those before; again with one for which it did not return
  * 0, when this is called the next time.  Returns the last failure.

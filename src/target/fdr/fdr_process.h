@@ -28,6 +28,8 @@ struct seam_fdr_process {
 	uint32_t n_matches[SEAM_FDR_MAX_TRIGGERS];	/* not announced */
 	bool is_off;			/* for good */
 	bool is_ending;			/* nothing is wanted */
+	/* functions have ids, and a bundle does not have their names yet */
+	_Atomic bool is_unnamed;
 };
 
 extern struct seam_fdr_process seam_fdr_process;

@@ -18,6 +18,7 @@ struct search {
 	uint64_t bias;
 	int (*on_name)(void *context, uint32_t function, const char *name);
 	void *context;
+	struct seam_fdr_addresses *all;	/* not NULL: list them */
 };
 
 static int compare_places(const void *left, const void *right)
@@ -52,6 +53,8 @@ static int put_symbol(struct search *s, const ElfW(Sym) *symbol,
 	if ((type != STT_FUNC && type != STT_GNU_IFUNC) ||
 	    symbol->st_shndx == SHN_UNDEF || !name[0])
 		return 0;
+	if (s->all)
+		return SEAM_ARRAY_ADD(s->all, address) ? 0 : -ENOMEM;
 	i = SEAM_ARRAY_SEARCH(j, s->places.n,
 			      s->places.items[j].address < address);
 	for (; r == 0 && i < s->places.n &&
@@ -92,26 +95,40 @@ static int read_table(struct search *s, const struct seam_image_file *file,
 	return r;
 }
 
-int seam_fdr_names_each(const struct seam_fdr_image *image,
-			const uint64_t *addresses, size_t n,
-			int (*on_name)(void *context, uint32_t function,
-				       const char *name),
-			void *context)
+static int read_symbols(struct search *s, const struct seam_fdr_image *image)
 {
-	struct search s = {
-		.bias = image->bias, .on_name = on_name, .context = context,
-	};
 	struct seam_image_file file;
 	const ElfW(Shdr) *table;
 	int r = seam_fdr_image_open(image, &file);
 
 	if (r < 0)
 		return r;
+	s->bias = image->bias;
 	table = seam_image_file_section_of(&file, SHT_SYMTAB) ?:
 		seam_image_file_section_of(&file, SHT_DYNSYM);
-	r = table ? list_places(&s, addresses, n) : -ENOENT;
-	r = r ?: read_table(&s, &file, table);
-	free(s.places.items);
+	r = table ? read_table(s, &file, table) : -ENOENT;
 	seam_image_file_close(&file);
 	return r;
+}
+
+int seam_fdr_names_each(const struct seam_fdr_image *image,
+			const uint64_t *addresses, size_t n,
+			int (*on_name)(void *context, uint32_t function,
+				       const char *name),
+			void *context)
+{
+	struct search s = { .on_name = on_name, .context = context };
+	int r = list_places(&s, addresses, n);
+
+	r = r ?: read_symbols(&s, image);
+	free(s.places.items);
+	return r;
+}
+
+int seam_fdr_names_addresses(const struct seam_fdr_image *image,
+			     struct seam_fdr_addresses *addresses)
+{
+	struct search s = { .all = addresses };
+
+	return read_symbols(&s, image);
 }

@@ -24,4 +24,16 @@ int seam_fdr_names_each(const struct seam_fdr_image *image,
 				       const char *name),
 			void *context);
 
+struct seam_fdr_addresses {
+	uint64_t *items;
+	size_t n, cap;
+};
+
+/*
+ * Where the functions of @image begin, in the order of its symbols, some more
+ * than once; the caller frees the items.  0; or as above.
+ */
+int seam_fdr_names_addresses(const struct seam_fdr_image *image,
+			     struct seam_fdr_addresses *addresses);
+
 #endif /* SEAM_FDR_FUNCTION_NAMES_H */

@@ -286,6 +286,18 @@ int seam_fdr_bundle_begin(const char *path, bool is_flight, uint64_t area_bytes)
 				       NULL);
 }
 
+void seam_fdr_bundle_name(void)
+{
+	char path[MAX_PATH], stem[64];
+
+	if (!bundle.path[0])
+		return;
+	make_stem(stem, sizeof(stem), 1);
+	make_path(path, bundle.path, stem, ".yaml");
+	/* where it cannot be written, the end says so */
+	(void)seam_fdr_names_write_few(path);
+}
+
 const char *seam_fdr_bundle_path(void)
 {
 	return bundle.path;
@@ -369,22 +381,33 @@ int seam_fdr_bundle_write(const char *path)
 
 /* ---- end ---- */
 
+/* Threads that still run find no log from now on. */
+static void take_log(void *taken)
+{
+	struct own_log *log = taken;
+
+	if (process) {
+		*log = *process;
+		*process = (struct own_log) { .has_failed = true };
+	}
+}
+
 static int end_process(struct seam_fdr_own_counts *counts)
 {
+	struct own_log log = { .is_open = false };
 	int r = 0;
 
 	if (seam_fdr_own_has_records())
 		r = seam_fdr_own_write(NULL, NULL);
 	seam_fdr_own_count(counts);
 	r = counts->error ? counts->error : r;
-	if (process && process->is_open && check_log(process)) {
-		int s = finish_log(bundle.path, process->stem, &process->log);
+	seam_fdr_own_with_log(take_log, &log);
+	if (log.is_open && check_log(&log)) {
+		int s = finish_log(bundle.path, log.stem, &log.log);
 
-		close_file(process->log.fd);
+		close_file(log.log.fd);
 		r = r ? r : s;
 	}
-	if (process)
-		*process = (struct own_log) { .has_failed = true };
 	return r;
 }
 

@@ -32,6 +32,9 @@
 int seam_fdr_bundle_begin(const char *path, bool is_flight,
 			  uint64_t area_bytes);
 
+/* Functions have ids: write the names of few, before any is called. */
+void seam_fdr_bundle_name(void);
+
 /* Its path, absolute; "": there is none. */
 const char *seam_fdr_bundle_path(void);
 

@@ -20,6 +20,7 @@
 #include "target/fdr/all_functions.h"
 #include "target/fdr/cyg_profile.h"
 #include "target/fdr/events.h"
+#include "target/fdr/ids.h"
 #include "target/fdr/registered.h"
 #include "target/fdr/source_own.h"
 #include "target/fdr/text_out.h"
@@ -36,6 +37,7 @@ struct own_names {
 	/* of -finstrument-functions: ids by the index of the address */
 	const uint32_t *ids;
 	const char *path;		/* the one that was copied last */
+	bool has_unseen;		/* functions that were not seen too */
 };
 
 /* ---- collect ---- */
@@ -54,7 +56,7 @@ static int add(struct own_names *naming, uint32_t id, uint64_t link_address,
 {
 	struct own_name named = { id, link_address, "", "" };
 
-	if (!seam_fdr_own_has_seen(id))
+	if (!naming->has_unseen && !seam_fdr_own_has_seen(id))
 		return 0;
 	if (name)
 		named.name = seam_arena_text(&naming->arena, name,
@@ -188,6 +190,21 @@ int seam_fdr_names_write_functions(const char *path)
 	struct own_names naming = { .ids = NULL };
 	int r = collect(&naming);
 
+	if (r == 0)
+		r = put_functions(path, &naming);
+	free(naming.list.items);
+	seam_arena_fini(&naming.arena);
+	return r;
+}
+
+int seam_fdr_names_write_few(const char *path)
+{
+	struct own_names naming = { .has_unseen = true };
+	int r;
+
+	if (seam_fdr_n_ids() > SEAM_FDR_FEW_FUNCTIONS)
+		return 0;
+	r = seam_fdr_each_function(on_function, &naming);
 	if (r == 0)
 		r = put_functions(path, &naming);
 	free(naming.list.items);

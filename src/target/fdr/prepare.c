@@ -6,7 +6,7 @@
 #include "target/fdr/announce_functions.h"
 #include "target/fdr/checked.h"
 #include "target/fdr/cyg_profile.h"
-#include "target/fdr/events.h"
+#include "target/fdr/cyg_select.h"
 #include "target/fdr/fdr_process.h"
 #include "target/fdr/own_bundle.h"
 #include "target/fdr/rseq.h"
@@ -93,6 +93,7 @@ static int do_step(int step)
 	case PREPARE_CHECKS:
 		return seam_fdr_check_init(&process->options);
 	case PREPARE_ADDRESSES:
+		seam_fdr_cyg_select_none(&process->options);
 		return seam_fdr_cyg_init();
 	case PREPARE_BUNDLE:
 		return process->address[0] ? 0 :
@@ -122,6 +123,7 @@ int seam_fdr_prepare(char *why, size_t why_bytes)
 		return r;
 	}
 	process->has_source = true;
+	atomic_store(&process->is_unnamed, true);
 	begin_triggers();
 	atomic_store(&seam_fdr_is_on, true);
 	return 0;

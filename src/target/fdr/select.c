@@ -82,7 +82,7 @@ static int mark(void *context, uint32_t function, const char *name)
 	return 0;
 }
 
-static bool needs_names(const struct seam_fdr_options *options)
+bool seam_fdr_needs_names(const struct seam_fdr_options *options)
 {
 	for (unsigned int i = 0; i < options->n_triggers; i++)
 		if (options->triggers[i].function)
@@ -112,7 +112,7 @@ int seam_fdr_select(const struct seam_fdr_options *options,
 	by.marks = calloc(n, sizeof(*by.marks));
 	if (!by.marks)
 		return -ENOMEM;
-	if (needs_names(options))
+	if (seam_fdr_needs_names(options))
 		r = seam_fdr_names_each(
 			image, list->functions.sleds.functions.items, n, mark,
 			&by);

@@ -31,6 +31,9 @@ int64_t seam_fdr_select_glob(const char *glob, bool is_wanted,
 			     const struct seam_fdr_image *image,
 			     struct seam_fdr_list *list);
 
+/* Whether names are needed for that at all. */
+bool seam_fdr_needs_names(const struct seam_fdr_options *options);
+
 /* Whether @glob has the name of a function whose symbol is @name. */
 bool seam_fdr_name_is_of(const char *glob, const char *name);
 

@@ -21,12 +21,12 @@
 
 #include <errno.h>
 #include <linux/membarrier.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "ring/layout.h"
+#include "target/fdr/short_lock.h"
 #include "target/fdr/system.h"
 
 enum {
@@ -76,24 +76,6 @@ static uint64_t position_of(struct own_slot *s)
 	/* acquire: the records before it; the owner stores it after them */
 	return atomic_load_explicit(&s->cursor, memory_order_acquire) &
 	       SEAM_RING_AUX_POSITION;
-}
-
-/* Signals are blocked, and a holder does nothing but write to a file. */
-static void lock(_Atomic uint32_t *word)
-{
-	uint32_t zero = 0;
-
-	/* acquire: pairs with the release in unlock() */
-	while (!atomic_compare_exchange_weak_explicit(word, &zero, 1,
-			memory_order_acquire, memory_order_relaxed)) {
-		zero = 0;
-		sched_yield();
-	}
-}
-
-static void unlock(_Atomic uint32_t *word)
-{
-	atomic_store_explicit(word, 0, memory_order_release);
 }
 
 static bool take(struct own_slot *s, uint32_t from)
@@ -208,7 +190,7 @@ static void write_chunk(struct own_slot *s, const uint8_t *chunk, size_t size,
 	struct seam_xray_chunk found;
 	int r = -EIO;
 
-	lock(&own->log_lock);
+	seam_fdr_short_lock(&own->log_lock);
 	seam_xray_chunk_read(chunk, size, records, &seen, &found);
 	if (found.n_records && !log && settings.log)
 		log = settings.log();
@@ -217,7 +199,7 @@ static void write_chunk(struct own_slot *s, const uint8_t *chunk, size_t size,
 				.pid = found.pid, .tid = found.tid,
 				.wall_us = wall_us(&found),
 			}, records, found.n_bytes);
-	unlock(&own->log_lock);
+	seam_fdr_short_unlock(&own->log_lock);
 	if (found.n_records || found.bad_bytes)
 		count(counts, &found, found.n_records ? r : 0);
 }
@@ -251,13 +233,13 @@ static int claim(uint32_t tid, struct seam_fdr_area *area)
 		give(s, SLOT_FREE);
 		return -ENOSPC;
 	}
-	lock(&s->lock);
+	seam_fdr_short_lock(&s->lock);
 	/* a chunk that is not begun, and nothing of the thread before */
 	atomic_store(&s->cursor, (position_of(s) + CHUNK - 1) &
 				 ~(uint64_t)(CHUNK - 1));
 	atomic_store(&s->tail, position_of(s));
 	atomic_store(&s->reserved, position_of(s));
-	unlock(&s->lock);
+	seam_fdr_short_unlock(&s->lock);
 	*area = (struct seam_fdr_area) {
 		.bytes = s->bytes, .size = settings.area_bytes,
 		.cursor = &s->cursor, .reserved = &s->reserved,
@@ -278,10 +260,10 @@ static bool make_room(struct seam_fdr_area *area)
 	if (settings.is_flight)
 		return false;
 	blocked = seam_fdr_block();
-	lock(&s->lock);
+	seam_fdr_short_lock(&s->lock);
 	end = position_of(s) & ~(uint64_t)(CHUNK - 1);
 	write_chunks(s, end, NULL, &counts);
-	unlock(&s->lock);
+	seam_fdr_short_unlock(&s->lock);
 	count_own(&counts);
 	seam_fdr_unblock(blocked);
 	/* or another thread has written them */
@@ -312,9 +294,9 @@ static void close_slot(struct seam_fdr_area *area)
 		give(s, SLOT_ENDED);
 		return;
 	}
-	lock(&s->lock);
+	seam_fdr_short_lock(&s->lock);
 	write_rest(s, NULL, &counts);
-	unlock(&s->lock);
+	seam_fdr_short_unlock(&s->lock);
 	count_own(&counts);
 	give(s, SLOT_FREE);
 }
@@ -427,7 +409,7 @@ static void write_slot(struct own_slot *s, struct seam_xray_log *log,
 
 	if (state == SLOT_FREE || !s->bytes)
 		return;
-	lock(&s->lock);
+	seam_fdr_short_lock(&s->lock);
 	/* what was taken back would be in the log, or half of it */
 	atomic_store(&s->held, 1);
 	restart_others();
@@ -436,7 +418,7 @@ static void write_slot(struct own_slot *s, struct seam_xray_log *log,
 	else
 		write_new(s, log, counts);
 	atomic_store(&s->held, 0);
-	unlock(&s->lock);
+	seam_fdr_short_unlock(&s->lock);
 }
 
 int seam_fdr_own_write(struct seam_xray_log *log,
@@ -471,11 +453,11 @@ void seam_fdr_own_discard(void)
 	for (uint32_t i = 0; own && i < n_slots; i++) {
 		struct own_slot *s = &own->slots[i];
 
-		lock(&s->lock);
+		seam_fdr_short_lock(&s->lock);
 		seal(s);
 		atomic_store(&s->tail, position_of(s) &
 				       ~(uint64_t)(CHUNK - 1));
-		unlock(&s->lock);
+		seam_fdr_short_unlock(&s->lock);
 	}
 	seam_fdr_unblock(blocked);
 }
@@ -491,6 +473,19 @@ void seam_fdr_own_count(struct seam_fdr_own_counts *counts)
 	counts->error = atomic_load(&own->error);
 	for (uint32_t i = 0; i < n_slots; i++)
 		counts->n_lost += atomic_load(&own->slots[i].n_lost);
+}
+
+void seam_fdr_own_with_log(void (*work)(void *context), void *context)
+{
+	uint64_t blocked;
+
+	if (!own)
+		return;
+	blocked = seam_fdr_block();
+	seam_fdr_short_lock(&own->log_lock);
+	work(context);
+	seam_fdr_short_unlock(&own->log_lock);
+	seam_fdr_unblock(blocked);
 }
 
 bool seam_fdr_own_has_seen(uint32_t function)

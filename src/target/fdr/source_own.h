@@ -72,6 +72,9 @@ int seam_fdr_own_write(struct seam_xray_log *log,
 /* The process' own, of logs that threads have written themselves too. */
 void seam_fdr_own_count(struct seam_fdr_own_counts *counts);
 
+/* Call @work while no thread uses the log of the process. */
+void seam_fdr_own_with_log(void (*work)(void *context), void *context);
+
 /* Whether the function is in what was written. */
 bool seam_fdr_own_has_seen(uint32_t function);
 

@@ -12,9 +12,7 @@
 
 #include "ring/link/link_client.h"
 #include "target/fdr/announce_functions.h"
-#include "target/fdr/cyg_announce.h"
 #include "target/fdr/cyg_profile.h"
-#include "target/fdr/events.h"
 #include "target/fdr/fdr_fork.h"
 #include "target/fdr/fdr_process.h"
 #include "target/fdr/own_bundle.h"
@@ -65,6 +63,13 @@ void seam_fdr_note(const char *format, ...)
 }
 
 /* ---- what is loaded ---- */
+
+/* Without the lock: it goes through all functions. */
+static void name_bundle(void)
+{
+	if (atomic_exchange(&process->is_unnamed, false))
+		seam_fdr_bundle_name();
+}
 
 static bool has_calls(const struct seam_fdr_images *images)
 {
@@ -147,6 +152,7 @@ void seam_fdr_refresh(void)
 	if (process->is_armed)
 		refresh(false);
 	seam_fdr_unlock();
+	name_bundle();
 	errno = saved_errno;
 }
 
@@ -215,6 +221,7 @@ int seam_fdr_begin(const char *options, char *why, size_t why_bytes)
 	else if (r != -EALREADY)
 		process->is_armed = false;
 	seam_fdr_unlock();
+	name_bundle();
 	errno = saved_errno;
 	return r;
 }
@@ -326,5 +333,6 @@ static void load(void)
 	else
 		process->is_armed = false;
 	seam_fdr_unlock();
+	name_bundle();
 	errno = saved_errno;
 }

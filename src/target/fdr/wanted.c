@@ -7,6 +7,7 @@
 #include "target/fdr/announce_functions.h"
 #include "target/fdr/checked.h"
 #include "target/fdr/cyg_announce.h"
+#include "target/fdr/cyg_select.h"
 #include "target/fdr/events.h"
 #include "target/fdr/fdr_process.h"
 #include "target/fdr/registered.h"
@@ -181,6 +182,9 @@ bool seam_fdr_take_new(void)
 			has_new = true;
 		}
 	}
+	if (seam_fdr_cyg_select(&process->options, images, take_trigger) < 0)
+		seam_fdr_note("some functions are not recorded: a file has no "
+			      "symbols to select by");
 	if (process->address[0] && seam_fdr_announce_new() < 0)
 		seam_fdr_note("some functions have no names: the recorder does "
 			      "not take them");
