@@ -31,11 +31,11 @@ enum { ROUNDS = 21, CALLS = 100000 };
 #endif
 
 #ifdef SEAM
-#include "target/fdr/checked.h"
-#include "target/fdr/rseq.h"
-#include "target/fdr/source_local.h"
-#include "target/fdr/thread_area.h"
-#include "target/fdr/triggers.h"
+#include "target/fdr/check/checked.h"
+#include "target/fdr/check/triggers.h"
+#include "target/fdr/record/rseq.h"
+#include "target/fdr/record/source_local.h"
+#include "target/fdr/record/thread_area.h"
 #include "tests/fdr/patcher.h"
 #endif
 

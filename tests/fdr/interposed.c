@@ -8,9 +8,9 @@
 #include "area_walk.h"
 #include "patcher.h"
 
-#include "target/fdr/rseq.h"
-#include "target/fdr/source_local.h"
-#include "target/fdr/thread_area.h"
+#include "target/fdr/record/rseq.h"
+#include "target/fdr/record/source_local.h"
+#include "target/fdr/record/thread_area.h"
 
 #include <pthread.h>
 #include <sys/syscall.h>

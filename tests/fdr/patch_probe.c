@@ -14,11 +14,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "target/fdr/function_names.h"
-#include "target/fdr/source_link.h"
-#include "target/fdr/source_local.h"
+#include "target/fdr/record/source_link.h"
+#include "target/fdr/record/source_local.h"
+#include "target/fdr/record/thread_area.h"
+#include "target/fdr/sleds/function_names.h"
 #include "target/fdr/start.h"
-#include "target/fdr/thread_area.h"
 
 #include "area_walk.h"
 

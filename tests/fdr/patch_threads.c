@@ -19,7 +19,7 @@
 #include <sys/time.h>
 
 #include "fdr/patch_calls.h"
-#include "target/fdr/images.h"
+#include "target/fdr/sleds/images.h"
 #include "wire/xray/xray_chunk.h"
 
 enum {

@@ -19,10 +19,10 @@
 #include "random_log.h"
 
 #include "ring/layout.h"
-#include "target/fdr/checked.h"
-#include "target/fdr/rseq.h"
-#include "target/fdr/source_local.h"
-#include "target/fdr/thread_area.h"
+#include "target/fdr/check/checked.h"
+#include "target/fdr/record/rseq.h"
+#include "target/fdr/record/source_local.h"
+#include "target/fdr/record/thread_area.h"
 
 #include <pthread.h>
 #include <sched.h>

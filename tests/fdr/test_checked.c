@@ -13,14 +13,14 @@
 #include "fdr/checked_calls.h"
 #include "fdr/patcher.h"
 
-#include "target/fdr/checked.h"
-#include "target/fdr/fdr_record.h"
-#include "target/fdr/put.h"
-#include "target/fdr/rseq.h"
-#include "target/fdr/source_local.h"
-#include "target/fdr/system.h"
-#include "target/fdr/thread_area.h"
-#include "target/fdr/triggers.h"
+#include "target/fdr/check/checked.h"
+#include "target/fdr/check/put.h"
+#include "target/fdr/check/triggers.h"
+#include "target/fdr/record/fdr_record.h"
+#include "target/fdr/record/rseq.h"
+#include "target/fdr/record/source_local.h"
+#include "target/fdr/record/system.h"
+#include "target/fdr/record/thread_area.h"
 #include "wire/xray/xray_functions.h"
 
 #include <signal.h>

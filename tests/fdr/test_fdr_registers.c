@@ -6,12 +6,12 @@
  * by each way through the recorder: general registers, flags, MXCSR, x87,
  * vectors of 512 bits and their masks, and the stack above stay as they are.
  */
-#include "target/fdr/events.h"
-#include "target/fdr/fdr_record.h"
-#include "target/fdr/rseq.h"
-#include "target/fdr/source_local.h"
-#include "target/fdr/thread_area.h"
-#include "target/fdr/trampolines.h"
+#include "target/fdr/record/events.h"
+#include "target/fdr/record/fdr_record.h"
+#include "target/fdr/record/rseq.h"
+#include "target/fdr/record/source_local.h"
+#include "target/fdr/record/thread_area.h"
+#include "target/fdr/record/trampolines.h"
 
 #include <cpuid.h>
 #include <setjmp.h>

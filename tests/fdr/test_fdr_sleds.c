@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "fdr/sled_image.h"
-#include "target/fdr/code_write.h"
+#include "target/fdr/sleds/code_write.h"
 
 static struct sled_image image;
 

@@ -12,10 +12,10 @@
 #include "area_walk.h"
 #include "patcher.h"
 
-#include "target/fdr/fdr_record.h"
-#include "target/fdr/rseq.h"
-#include "target/fdr/system.h"
-#include "target/fdr/thread_area.h"
+#include "target/fdr/record/fdr_record.h"
+#include "target/fdr/record/rseq.h"
+#include "target/fdr/record/system.h"
+#include "target/fdr/record/thread_area.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "target/fdr/function_names.h"
+#include "target/fdr/sleds/function_names.h"
+#include "target/fdr/sleds/ids.h"
 #include "target/fdr/start.h"
 
 struct all_functions {
@@ -56,6 +57,11 @@ static void free_names(struct first_names *names)
 }
 
 /* ---- functions with sleds ---- */
+
+uint32_t seam_fdr_n_functions(void)
+{
+	return seam_fdr_n_ids();
+}
 
 static int each_of_list(const struct seam_fdr_image *image,
 			const struct seam_fdr_list *list,

@@ -12,6 +12,9 @@ struct seam_fdr_function {
 	const char *path;		/* of the image */
 };
 
+/* How many there are at most, with and without sleds. */
+uint32_t seam_fdr_n_functions(void);
+
 /*
  * Call @on_function for all functions with sleds, ascending by id, as long as
  * it returns 0.  Also after the end of recording, and in a forked child.  What

@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "target/fdr/short_lock.h"
-#include "target/fdr/source_link.h"
-#include "target/fdr/system.h"
+#include "target/fdr/record/short_lock.h"
+#include "target/fdr/record/source_link.h"
+#include "target/fdr/record/system.h"
 
 enum {
 	PAUSE_NS = 1000 * 1000,

@@ -11,7 +11,7 @@
 #ifndef SEAM_FDR_ANNOUNCE_FUNCTIONS_H
 #define SEAM_FDR_ANNOUNCE_FUNCTIONS_H
 
-#include "target/fdr/images.h"
+#include "target/fdr/sleds/images.h"
 
 /*
  * Announce the lists of all loaded images that were not yet.  0; -ENOSPC where

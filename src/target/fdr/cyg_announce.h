@@ -10,7 +10,7 @@
 #ifndef SEAM_FDR_CYG_ANNOUNCE_H
 #define SEAM_FDR_CYG_ANNOUNCE_H
 
-#include "target/fdr/images.h"
+#include "target/fdr/sleds/images.h"
 
 /*
  * Images have changed: announce those that are new, and what is still to be

@@ -19,10 +19,10 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#include "target/fdr/checked.h"
-#include "target/fdr/ids.h"
-#include "target/fdr/plain_record.h"
-#include "target/fdr/thread_area.h"
+#include "target/fdr/check/checked.h"
+#include "target/fdr/record/plain_record.h"
+#include "target/fdr/record/thread_area.h"
+#include "target/fdr/sleds/ids.h"
 #include "wire/xray/xray_chunk.h"
 
 enum {

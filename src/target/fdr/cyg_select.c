@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "target/fdr/cyg_profile.h"
-#include "target/fdr/function_names.h"
 #include "target/fdr/select.h"
+#include "target/fdr/sleds/function_names.h"
 
 /* Images that were looked through. */
 static SEAM_ARRAY(const struct seam_fdr_image *) done;

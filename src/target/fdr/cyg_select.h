@@ -8,8 +8,8 @@
 #ifndef SEAM_FDR_CYG_SELECT_H
 #define SEAM_FDR_CYG_SELECT_H
 
-#include "target/fdr/images.h"
 #include "target/fdr/options.h"
+#include "target/fdr/sleds/images.h"
 
 /* Forget what was selected, for other options. */
 void seam_fdr_cyg_select_none(const struct seam_fdr_options *options);

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 
 #include "target/fdr/all_functions.h"
-#include "target/fdr/events.h"
-#include "target/fdr/fdr_record.h"
-#include "target/fdr/own_bundle.h"
-#include "target/fdr/select.h"
-#include "target/fdr/plain_record.h"
+#include "target/fdr/own/own_bundle.h"
+#include "target/fdr/record/events.h"
+#include "target/fdr/record/fdr_record.h"
+#include "target/fdr/record/plain_record.h"
 #include "target/fdr/registered.h"
+#include "target/fdr/select.h"
 #include "target/fdr/start.h"
 
 _Static_assert((int)SEAM_FDR_MAX_EVENT_BYTES == (int)SEAM_XRAY_MAX_PAYLOAD, "");

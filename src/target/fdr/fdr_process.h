@@ -11,8 +11,8 @@
 #include <pthread.h>
 
 #include "ring/link/link.h"
-#include "target/fdr/images.h"
 #include "target/fdr/options.h"
+#include "target/fdr/sleds/images.h"
 
 struct seam_fdr_process {
 	pthread_mutex_t lock;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "target/fdr/filter.h"
+#include "target/fdr/record/filter.h"
 #include "wire/xray/xray_chunk.h"
 
 struct options_text {

@@ -4,18 +4,18 @@
 #include <stdatomic.h>
 
 #include "target/fdr/announce_functions.h"
-#include "target/fdr/checked.h"
+#include "target/fdr/check/checked.h"
+#include "target/fdr/check/trigger_signals.h"
+#include "target/fdr/check/triggers.h"
 #include "target/fdr/cyg_profile.h"
 #include "target/fdr/cyg_select.h"
 #include "target/fdr/fdr_process.h"
-#include "target/fdr/own_bundle.h"
-#include "target/fdr/rseq.h"
-#include "target/fdr/source_link.h"
+#include "target/fdr/own/own_bundle.h"
+#include "target/fdr/record/rseq.h"
+#include "target/fdr/record/source_link.h"
+#include "target/fdr/record/thread_area.h"
+#include "target/fdr/record/trampolines.h"
 #include "target/fdr/start.h"
-#include "target/fdr/thread_area.h"
-#include "target/fdr/trampolines.h"
-#include "target/fdr/trigger_signals.h"
-#include "target/fdr/triggers.h"
 
 static struct seam_fdr_process *const process = &seam_fdr_process;
 

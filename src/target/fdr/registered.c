@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/fdr/events.h"
-#include "target/fdr/ids.h"
+#include "target/fdr/record/events.h"
+#include "target/fdr/sleds/ids.h"
 
 struct registered {
 	const char *name;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/demangle.h"
-#include "target/fdr/function_names.h"
+#include "target/fdr/sleds/function_names.h"
 
 /* All forms of a name that a GLOB can be of. */
 struct forms {

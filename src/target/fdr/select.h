@@ -9,8 +9,8 @@
 #ifndef SEAM_FDR_SELECT_H
 #define SEAM_FDR_SELECT_H
 
-#include "target/fdr/images.h"
 #include "target/fdr/options.h"
+#include "target/fdr/sleds/images.h"
 
 /*
  * Set which functions of @list are wanted by @options, and call @on_trigger

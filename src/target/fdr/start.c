@@ -15,7 +15,7 @@
 #include "target/fdr/cyg_profile.h"
 #include "target/fdr/fdr_fork.h"
 #include "target/fdr/fdr_process.h"
-#include "target/fdr/own_bundle.h"
+#include "target/fdr/own/own_bundle.h"
 #include "target/interpose/interpose.h"
 
 struct seam_fdr_process seam_fdr_process = {

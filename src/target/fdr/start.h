@@ -26,8 +26,8 @@
 #ifndef SEAM_FDR_START_H
 #define SEAM_FDR_START_H
 
-#include "target/fdr/images.h"
 #include "target/fdr/options.h"
+#include "target/fdr/sleds/images.h"
 
 /*
  * Begin to record as @options, SEAM_TRACE's text, says; what is in there is

@@ -5,16 +5,16 @@
 #include <stdlib.h>
 
 #include "target/fdr/announce_functions.h"
-#include "target/fdr/checked.h"
+#include "target/fdr/check/checked.h"
+#include "target/fdr/check/triggers.h"
 #include "target/fdr/cyg_announce.h"
 #include "target/fdr/cyg_select.h"
-#include "target/fdr/events.h"
 #include "target/fdr/fdr_process.h"
+#include "target/fdr/record/events.h"
+#include "target/fdr/record/trampolines.h"
 #include "target/fdr/registered.h"
 #include "target/fdr/select.h"
 #include "target/fdr/start.h"
-#include "target/fdr/trampolines.h"
-#include "target/fdr/triggers.h"
 
 static struct seam_fdr_process *const process = &seam_fdr_process;
 

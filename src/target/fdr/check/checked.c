@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* checked.c - see checked.h; seam_fdr_check() runs in trampolines */
+#include "target/fdr/check/checked.h"
+
+#include "base/clock.h"
+#include "target/fdr/check/put.h"
+#include "target/fdr/check/take_back.h"
+#include "target/fdr/check/triggers.h"
+#include "target/fdr/record/fdr_record.h"
+#include "target/fdr/record/system.h"
+#include "target/fdr/record/thread_area.h"
+#include "target/fdr/record/trampolines.h"
+
+/* Of the process; set before the first sled is patched. */
+uint64_t seam_fdr_min_ticks;
+static uint32_t max_depth, n_arguments;
+
+/* ---- in trampolines ---- */
+
+static uint32_t action_of(uint32_t word)
+{
+	return word >> 1 & 7;
+}
+
+/* Record, and return the time. */
+static uint64_t put(uint32_t word, const uint64_t *arguments, uint32_t n)
+{
+	uint64_t tsc = seam_fdr_put_call(word, arguments, n);
+
+	if (tsc)
+		return tsc;
+	seam_fdr_record(word, arguments, n);
+	return seam_fdr_tsc();
+}
+
+/* NULL: the thread has no area, and its records are counted. */
+static struct seam_fdr_filter *filter(void)
+{
+	struct seam_fdr_state *state = seam_fdr_self.state;
+
+	if (!state->tid)
+		state = seam_fdr_thread();
+	return state ? &state->filter : NULL;
+}
+
+/* A call, as its trampoline or the compiler's function has it. */
+struct call {
+	uint32_t word;
+	uint64_t frame;
+	bool is_inlined;		/* its caller may have this frame */
+	const uint64_t *arguments;	/* NULL: not known */
+};
+
+static bool is_too_deep(const struct call *call)
+{
+	struct seam_fdr_filter *f = max_depth ? filter() : NULL;
+
+	return f && !seam_fdr_depth_enter(f, call->frame, call->is_inlined,
+					  max_depth);
+}
+
+static uint64_t put_entry(const struct call *call)
+{
+	uint32_t n = call->arguments ? n_arguments : 0;
+
+	/* a function with xray_log_args(1) */
+	if (n == 0 && call->arguments &&
+	    action_of(call->word) == SEAM_XRAY_ENTRY_ARGS)
+		n = 1;
+	if (n == 0)
+		return put(call->word, NULL, 0);
+	return put(call->word | SEAM_XRAY_ENTRY_ARGS << 1, call->arguments, n);
+}
+
+static void enter(const struct call *call)
+{
+	uint32_t function = call->word >> 4;
+	unsigned int triggers = seam_fdr_triggers_of(function);
+	uint64_t tsc = 0;
+
+	if (!is_too_deep(call))
+		tsc = put_entry(call);
+	if (triggers)
+		seam_fdr_triggers_enter(triggers, function, call->frame,
+					tsc ? tsc : seam_fdr_tsc());
+}
+
+/* Record the exit, or take the entry back.  The time, where it is known. */
+static uint64_t put_end(uint32_t word)
+{
+	uint64_t tsc;
+
+	/* a tail exit is taken back with the call that it goes on to */
+	if (!seam_fdr_min_ticks || action_of(word) != SEAM_XRAY_EXIT)
+		return put(word, NULL, 0);
+	tsc = seam_fdr_put_end(word, n_arguments);
+	if (tsc == 0 && !seam_fdr_take_back(word >> 4, seam_fdr_min_ticks))
+		return put(word, NULL, 0);
+	return tsc == SEAM_FDR_TAKEN_BACK ? 0 : tsc;
+}
+
+static void leave(const struct call *call)
+{
+	uint32_t function = call->word >> 4;
+	unsigned int triggers = seam_fdr_triggers_of(function);
+	struct seam_fdr_filter *f = max_depth ? filter() : NULL;
+	uint64_t tsc = 0;
+
+	if (!f || seam_fdr_depth_leave(f, call->frame))
+		tsc = put_end(call->word);
+	if (triggers)
+		seam_fdr_triggers_leave(triggers, function, call->frame,
+					tsc ? tsc : seam_fdr_tsc());
+}
+
+static void check(const struct call *call)
+{
+	uint32_t action = action_of(call->word);
+
+	if (action == SEAM_XRAY_ENTRY || action == SEAM_XRAY_ENTRY_ARGS)
+		enter(call);
+	else
+		leave(call);
+}
+
+void seam_fdr_check(uint32_t word, const struct seam_fdr_registers *registers)
+{
+	check(&(struct call) {
+		.word = word, .frame = registers->return_address_slot,
+		.arguments = &registers->rdi,
+	});
+}
+
+void seam_fdr_check_compiled(uint32_t word, uint64_t frame)
+{
+	check(&(struct call) {
+		.word = word, .frame = frame, .is_inlined = true,
+	});
+}
+
+/* ---- at the start ---- */
+
+/* To 0.1 %: two readings of both clocks. */
+static uint64_t measure_ticks_per_s(void)
+{
+	uint64_t begin_ns = seam_clock_ns(), begin = seam_fdr_tsc(), ns;
+
+	do
+		ns = seam_clock_ns() - begin_ns;
+	while (ns < SEAM_NS_PER_MS);
+	return (seam_fdr_tsc() - begin) * SEAM_NS_PER_S / ns;
+}
+
+static bool has_time(const struct seam_fdr_options *o)
+{
+	return o->min_ns || o->n_triggers;
+}
+
+int seam_fdr_check_init(const struct seam_fdr_options *o)
+{
+	uint64_t ticks_per_s = has_time(o) ? measure_ticks_per_s() : 0;
+
+	seam_fdr_min_ticks = seam_fdr_ticks_of(o->min_ns, ticks_per_s);
+	max_depth = o->depth;
+	n_arguments = o->n_arguments < SEAM_XRAY_MAX_ARGUMENTS ?
+		      o->n_arguments : SEAM_XRAY_MAX_ARGUMENTS;
+	return seam_fdr_triggers_init(o, ticks_per_s);
+}
+
+bool seam_fdr_is_checked(uint32_t function)
+{
+	return max_depth || seam_fdr_min_ticks ||
+	       seam_fdr_triggers_of(function);
+}
+
+struct seam_fdr_trampolines seam_fdr_trampolines(uint32_t function)
+{
+	bool all = max_depth || seam_fdr_triggers_of(function);
+	bool entry = all || n_arguments;
+	bool end = all || seam_fdr_min_ticks;
+
+	return (struct seam_fdr_trampolines) {
+		.entry = entry ? seam_fdr_checked_entry : seam_fdr_entry,
+		.exit = end ? seam_fdr_checked_exit : seam_fdr_exit,
+		.tail = all ? seam_fdr_checked_tail : seam_fdr_tail,
+	};
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* triggers.c - see triggers.h */
+#include "target/fdr/check/triggers.h"
+
+#include "base/clock.h"
+#include "target/fdr/record/fdr_record.h"
+#include "target/fdr/record/system.h"
+#include "target/fdr/record/thread_area.h"
+#include "wire/xray/xray_functions.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+enum { MAX_PER_S = 1000 };		/* of each trigger */
+
+/* Of the process; set before the first sled is patched. */
+static struct {
+	enum seam_fdr_trigger_kind kind;
+	uint64_t limit;			/* ticks */
+	_Atomic uint64_t next_tsc;	/* any thread: fired before is enough */
+} triggers[SEAM_FDR_MAX_TRIGGERS];
+static uint64_t pause_ticks;
+static bool is_flight;
+
+_Atomic uint16_t *seam_fdr_trigger_functions;
+
+/* any thread adds; what no record was sent for is taken back */
+static _Atomic uint32_t n_fired;
+/* the recorder writes; NULL: nobody does */
+static const _Atomic uint32_t *_Atomic resumed;
+
+uint64_t seam_fdr_ticks_of(uint64_t ns, uint64_t ticks_per_s)
+{
+	uint64_t whole = ns / SEAM_NS_PER_S, rest = ns % SEAM_NS_PER_S;
+
+	/* a TSC has less than 18 GHz */
+	if (whole >= 1 << 28)
+		return INT64_MAX;
+	return whole * ticks_per_s + rest * ticks_per_s / SEAM_NS_PER_S;
+}
+
+int seam_fdr_triggers_init(const struct seam_fdr_options *o,
+			   uint64_t ticks_per_s)
+{
+	void *p;
+
+	is_flight = o->is_flight;
+	pause_ticks = ticks_per_s / MAX_PER_S;
+	for (uint32_t i = 0; i < o->n_triggers; i++) {
+		triggers[i].kind = o->triggers[i].kind;
+		triggers[i].limit = seam_fdr_ticks_of(
+				o->triggers[i].limit_ns, ticks_per_s);
+	}
+	if (!o->n_triggers || seam_fdr_trigger_functions)
+		return 0;
+	p = mmap(NULL, SEAM_FDR_MAX_TRIGGER_FUNCTION *
+		       sizeof(*seam_fdr_trigger_functions),
+		 PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	seam_fdr_trigger_functions = p;
+	return 0;
+}
+
+void seam_fdr_trigger_function(unsigned int trigger, uint32_t function)
+{
+	if (trigger < SEAM_FDR_MAX_TRIGGERS && seam_fdr_trigger_functions &&
+	    function < SEAM_FDR_MAX_TRIGGER_FUNCTION)
+		atomic_fetch_or(&seam_fdr_trigger_functions[function],
+				(uint16_t)(1u << trigger));
+}
+
+void seam_fdr_triggers_resume_at(const _Atomic uint32_t *n_resumed)
+{
+	atomic_store(&n_fired, 0);
+	atomic_store(&resumed, n_resumed);
+}
+
+/* ---- freeze ---- */
+
+static uint32_t n_done(void)
+{
+	const _Atomic uint32_t *word = atomic_load(&resumed);
+
+	/* acquire: the recorder's copies come before it */
+	return word ? atomic_load_explicit(word, memory_order_acquire) :
+		      (uint32_t)SEAM_FDR_NO_MORE_SNAPSHOTS;
+}
+
+/* Trigger @oldest is not copied: what it is about must stay. */
+static bool has_room_to_follow(struct seam_fdr_state *state, uint32_t oldest,
+			       uint64_t at)
+{
+	if (state->follows != oldest) {
+		state->follows = oldest;
+		state->follows_from = at;
+	}
+	return at - state->follows_from < state->area.size / 2;
+}
+
+bool seam_fdr_may_begin_chunk(struct seam_fdr_state *state, uint64_t at)
+{
+	/* relaxed: a thread that began a chunk just before is none of ours */
+	uint32_t fired = atomic_load_explicit(&n_fired, memory_order_relaxed);
+	uint32_t done;
+
+	if (!fired || !is_flight)
+		return true;
+	done = n_done();
+	/* the largest there is: SEAM_FDR_NO_MORE_SNAPSHOTS */
+	return done >= fired || has_room_to_follow(state, done + 1, at);
+}
+
+/* ---- fire ---- */
+
+/* One that fires all the time gives no more snapshots than some. */
+static bool may_fire(uint32_t trigger, uint64_t tsc)
+{
+	_Atomic uint64_t *next = &triggers[trigger].next_tsc;
+	uint64_t from = atomic_load_explicit(next, memory_order_relaxed);
+
+	/* relaxed, all: another thread's may be the one that counts */
+	return tsc >= from && atomic_compare_exchange_strong_explicit(
+			next, &from, tsc + pause_ticks, memory_order_relaxed,
+			memory_order_relaxed);
+}
+
+static void fire(struct seam_xray_trigger *t)
+{
+	struct seam_fdr_state *state;
+	uint8_t payload[64];
+	uint32_t number;
+	size_t bytes;
+
+	if (!may_fire(t->trigger, t->tsc) || !(state = seam_fdr_thread()) ||
+	    !seam_fdr_source->send)
+		return;
+	t->tid = state->tid;
+	t->number = atomic_fetch_add(&n_fired, 1) + 1;
+	number = t->number;
+	bytes = seam_xray_write_trigger(payload, sizeof(payload), t);
+	/* a later one stands for it, if there is one by now */
+	if (!seam_fdr_source->send(&state->area, payload, bytes))
+		atomic_compare_exchange_strong(&n_fired, &number, number - 1);
+}
+
+void seam_fdr_triggers_enter(unsigned int of, uint32_t function,
+			     uint64_t frame, uint64_t tsc)
+{
+	bool is_timed = false;
+
+	for (; of; of &= of - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(of);
+
+		is_timed |= triggers[i].kind == SEAM_FDR_TRIGGER_SLOW;
+		if (triggers[i].kind == SEAM_FDR_TRIGGER_CALLS)
+			fire(&(struct seam_xray_trigger) {
+				.trigger = i, .tsc = tsc,
+				.function = function });
+	}
+	if (is_timed && seam_fdr_self.state->tid)
+		seam_fdr_timed_enter(&seam_fdr_self.state->filter, frame,
+				     function, tsc);
+}
+
+void seam_fdr_triggers_leave(unsigned int of, uint32_t function,
+			     uint64_t frame, uint64_t tsc)
+{
+	uint64_t begin = seam_fdr_timed_leave(&seam_fdr_self.state->filter,
+					      frame, function);
+
+	if (!begin)
+		return;
+	for (; of; of &= of - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(of);
+
+		if (triggers[i].kind == SEAM_FDR_TRIGGER_SLOW &&
+		    tsc - begin > triggers[i].limit)
+			fire(&(struct seam_xray_trigger) {
+				.trigger = i, .tsc = tsc,
+				.ticks = tsc - begin,
+				.function = function });
+	}
+}
+
+void seam_fdr_triggers_signal(unsigned int trigger, int signal)
+{
+	fire(&(struct seam_xray_trigger) {
+		.trigger = trigger, .tsc = seam_fdr_tsc(),
+		.signal = (uint32_t)signal });
+}

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * own_bundle.c - see own_bundle.h
+ *
+ * What belongs to one process is in memory that a forked child finds zeroed:
+ * so the child has no log yet, and opens one of its own.
+ */
+#include "target/fdr/own/own_bundle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "target/fdr/own/own_folder.h"
+#include "target/fdr/own/own_manifest.h"
+#include "target/fdr/own/own_names.h"
+#include "target/fdr/record/system.h"
+#include "wire/xray/xray_join.h"
+
+enum {
+	MAX_LOGS = 10,		/* of processes that had the same pid */
+	/* until then a log has the frequency measured when it was begun */
+	GOOD_NS = 20 * 1000 * 1000,
+	MAX_PATH = PATH_MAX,
+};
+
+/* Of one process; zeroes in a forked child. */
+struct own_log {
+	struct seam_xray_log log;
+	char stem[64];			/* "xray/PID", "xray/PID.2" */
+	dev_t device;
+	ino_t inode;
+	bool is_open, has_failed, has_frequency;
+};
+
+static struct own_log *process;
+static struct {
+	char path[MAX_PATH];		/* absolute; "": no bundle */
+	pid_t creator;
+	bool is_flight;
+	struct seam_fdr_tie start;
+} bundle;
+
+/* ---- paths ---- */
+
+static char *append(char *to, const char *end, const char *text)
+{
+	while (*text && to < end - 1)
+		*to++ = *text++;
+	*to = '\0';
+	return to;
+}
+
+static char *append_number(char *to, const char *end, uint32_t number)
+{
+	char digits[11], *at = digits + sizeof(digits) - 1;
+
+	*at = '\0';
+	do
+		*--at = (char)('0' + number % 10);
+	while ((number /= 10) > 0);
+	return append(to, end, at);
+}
+
+/* @path: folder/stem and suffix.  Not snprintf(): in handlers too. */
+static void make_path(char path[MAX_PATH], const char *folder,
+		      const char *stem, const char *suffix)
+{
+	const char *end = path + MAX_PATH;
+	char *at = append(path, end, folder);
+
+	at = append(at, end, "/");
+	append(append(at, end, stem), end, suffix);
+}
+
+static void make_stem(char *stem, size_t bytes, int number)
+{
+	const char *end = stem + bytes;
+	char *at = append(stem, end, "xray/");
+
+	at = append_number(at, end, (uint32_t)
+			   seam_fdr_syscall4(SYS_getpid, 0, 0, 0, 0));
+	if (number > 1)
+		append_number(append(at, end, "."), end, (uint32_t)number);
+}
+
+/* ---- the log ---- */
+
+static int open_file(const char *path, int flags)
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path,
+			      flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static void close_file(int fd)
+{
+	syscall(SYS_close, fd);
+}
+
+static int begin_log(struct seam_xray_log *log, int fd)
+{
+	struct seam_xray_header header;
+
+	seam_fdr_tie_header(&bundle.start, &header);
+	return seam_xray_log_begin(log, fd, &header);
+}
+
+/* A new file of the pid's name; another process may have had that pid. */
+static int create_log(const char *folder, char *stem, size_t bytes)
+{
+	char path[MAX_PATH];
+	int fd = -EEXIST;
+
+	for (int i = 1; fd == -EEXIST && i <= MAX_LOGS; i++) {
+		make_stem(stem, bytes, i);
+		make_path(path, folder, stem, ".xray");
+		fd = open_file(path, O_RDWR | O_CREAT | O_EXCL);
+	}
+	return fd;
+}
+
+static bool open_log(struct own_log *own)
+{
+	struct stat st;
+	int fd = create_log(bundle.path, own->stem, sizeof(own->stem));
+
+	own->has_failed = fd < 0 || fstat(fd, &st) || begin_log(&own->log, fd);
+	if (own->has_failed) {
+		if (fd >= 0)
+			close_file(fd);
+		return false;
+	}
+	own->device = st.st_dev;
+	own->inode = st.st_ino;
+	own->is_open = true;
+	return true;
+}
+
+static bool is_our_file(const struct own_log *own, int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_dev == own->device &&
+	       st.st_ino == own->inode;
+}
+
+/* The descriptor is ours, or was closed, and we have another. */
+static bool check_log(struct own_log *own)
+{
+	char path[MAX_PATH];
+	int fd;
+
+	if (is_our_file(own, own->log.fd))
+		return true;
+	make_path(path, bundle.path, own->stem, ".xray");
+	fd = open_file(path, O_RDWR);
+	if (fd < 0)
+		return false;
+	if (is_our_file(own, fd)) {
+		own->log.fd = fd;
+		return true;
+	}
+	close_file(fd);
+	return false;
+}
+
+/* A write past the limit would raise SIGXFSZ. */
+static bool has_room(const struct own_log *own)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) ||
+	       limit.rlim_cur == RLIM_INFINITY ||
+	       seam_xray_log_bytes_with(&own->log, SEAM_XRAY_CHUNK_BYTES) <=
+	       limit.rlim_cur;
+}
+
+/* Once, when it is known well enough. */
+static void set_frequency(struct own_log *own)
+{
+	struct seam_xray_header header;
+
+	if (own->has_frequency ||
+	    seam_fdr_tie_age(&bundle.start) < GOOD_NS)
+		return;
+	seam_fdr_tie_header(&bundle.start, &header);
+	own->has_frequency =
+		seam_xray_log_set_header(&own->log, &header) == 0;
+}
+
+/* For seam_fdr_own_settings: one thread at a time, signals are blocked. */
+static struct seam_xray_log *log_of_process(void)
+{
+	struct own_log *own = process;
+
+	if (!own || own->has_failed || !bundle.path[0])
+		return NULL;
+	if (!own->is_open && !open_log(own))
+		return NULL;
+	if (!check_log(own) || !has_room(own))
+		return NULL;
+	set_frequency(own);
+	return &own->log;
+}
+
+/* ---- begin ---- */
+
+static int set_path(const char *path)
+{
+	char folder[MAX_PATH] = "";
+	size_t n;
+
+	if (path[0] != '/' && !getcwd(folder, sizeof(folder)))
+		return -errno;
+	n = strlen(path);
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	/* room for the longest name in it */
+	if (n == 0 || strlen(folder) + n + 64 >= MAX_PATH)
+		return n == 0 ? -EINVAL : -ENAMETOOLONG;
+	snprintf(bundle.path, sizeof(bundle.path), "%s%s%.*s", folder,
+		 folder[0] ? "/" : "", (int)n, path);
+	return 0;
+}
+
+static int map_process(void)
+{
+	void *p;
+
+	if (process) {
+		*process = (struct own_log) { .is_open = false };
+		return 0;
+	}
+	p = mmap(NULL, sizeof(*process), PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return -ENOMEM;
+	if (madvise(p, sizeof(*process), MADV_WIPEONFORK)) {
+		munmap(p, sizeof(*process));
+		return -ENOSYS;
+	}
+	process = p;
+	return 0;
+}
+
+int seam_fdr_bundle_begin(const char *path, bool is_flight, uint64_t area_bytes)
+{
+	const struct seam_fdr_own_settings settings = {
+		.area_bytes = area_bytes, .is_flight = is_flight,
+		.log = log_of_process,
+	};
+	char name[NAME_MAX + 1];
+	int r;
+
+	if (bundle.path[0])
+		return -EBUSY;
+	if (!path) {
+		snprintf(name, sizeof(name), "%.200s-%d.seam",
+			 program_invocation_short_name, getpid());
+		path = name;
+	}
+	r = seam_fdr_own_begin(&settings);
+	if (!r)
+		r = map_process();
+	if (!r)
+		r = set_path(path);
+	if (!r)
+		r = seam_fdr_folder_make(bundle.path);
+	if (r) {
+		bundle.path[0] = '\0';
+		return r;
+	}
+	bundle.creator = getpid();
+	bundle.is_flight = is_flight;
+	seam_fdr_tie_now(&bundle.start);
+	seam_fdr_own_discard();
+	return seam_fdr_manifest_write(bundle.path, &bundle.start, is_flight,
+				       NULL);
+}
+
+void seam_fdr_bundle_name(void)
+{
+	char path[MAX_PATH], stem[64];
+
+	if (!bundle.path[0])
+		return;
+	make_stem(stem, sizeof(stem), 1);
+	make_path(path, bundle.path, stem, ".yaml");
+	/* where it cannot be written, the end says so */
+	(void)seam_fdr_names_write_few(path);
+}
+
+const char *seam_fdr_bundle_path(void)
+{
+	return bundle.path;
+}
+
+/* ---- write ---- */
+
+/* The blocks of the log at @path/@stem joined, where that is needed. */
+static int join(const char *folder, const char *stem,
+		const struct seam_xray_log *log)
+{
+	char path[MAX_PATH], part[MAX_PATH];
+	int to, r;
+
+	make_path(path, folder, stem, ".xray");
+	make_path(part, folder, stem, ".xray.part");
+	to = open_file(part, O_RDWR | O_CREAT | O_TRUNC);
+	if (to < 0)
+		return to;
+	r = seam_xray_join(log->fd, log->bytes, to, NULL);
+	close_file(to);
+	if (r == 1 && rename(part, path) == 0)
+		return 0;
+	if (r == 1)
+		r = -errno;
+	unlink(part);
+	return r;
+}
+
+/* What belongs to a log that will not grow any more. */
+static int finish_log(const char *folder, const char *stem,
+		      struct seam_xray_log *log)
+{
+	struct seam_xray_header header;
+	char path[MAX_PATH];
+	int r, s;
+
+	seam_fdr_tie_wait(&bundle.start);
+	seam_fdr_tie_header(&bundle.start, &header);
+	r = seam_xray_log_set_header(log, &header);
+	/* where the disk is full it stays as it is: llvm-xray alone minds */
+	(void)join(folder, stem, log);
+	make_path(path, folder, stem, ".yaml");
+	s = seam_fdr_names_write_functions(path);
+	r = r ? r : s;
+	make_path(path, folder, stem, ".events");
+	s = seam_fdr_names_write_types(path);
+	return r ? r : s;
+}
+
+static int write_flight(const char *path)
+{
+	struct seam_fdr_own_counts counts = { 0 };
+	struct seam_xray_log log;
+	char stem[64];
+	int fd, r = seam_fdr_folder_make(path);
+
+	if (r)
+		return r;
+	fd = create_log(path, stem, sizeof(stem));
+	if (fd < 0)
+		return fd;
+	r = begin_log(&log, fd);
+	if (!r)
+		r = seam_fdr_own_write(&log, &counts);
+	if (!r)
+		r = finish_log(path, stem, &log);
+	close_file(fd);
+	return r ? r : seam_fdr_manifest_write(path, &bundle.start, true,
+					       &counts);
+}
+
+int seam_fdr_bundle_write(const char *path)
+{
+	if (!bundle.path[0])
+		return -ENOENT;
+	if (bundle.is_flight)
+		return path ? write_flight(path) : -EINVAL;
+	return path ? -EINVAL : seam_fdr_own_write(NULL, NULL);
+}
+
+/* ---- end ---- */
+
+/* Threads that still run find no log from now on. */
+static void take_log(void *taken)
+{
+	struct own_log *log = taken;
+
+	if (process) {
+		*log = *process;
+		*process = (struct own_log) { .has_failed = true };
+	}
+}
+
+static int end_process(struct seam_fdr_own_counts *counts)
+{
+	struct own_log log = { .is_open = false };
+	int r = 0;
+
+	if (seam_fdr_own_has_records())
+		r = seam_fdr_own_write(NULL, NULL);
+	seam_fdr_own_count(counts);
+	r = counts->error ? counts->error : r;
+	seam_fdr_own_with_log(take_log, &log);
+	if (log.is_open && check_log(&log)) {
+		int s = finish_log(bundle.path, log.stem, &log.log);
+
+		close_file(log.log.fd);
+		r = r ? r : s;
+	}
+	return r;
+}
+
+int seam_fdr_bundle_end(void)
+{
+	struct seam_fdr_own_counts counts;
+	int r, s = 0;
+
+	if (!bundle.path[0])
+		return 0;
+	r = end_process(&counts);
+	if (bundle.creator == getpid())
+		s = seam_fdr_manifest_write(bundle.path, &bundle.start,
+					    bundle.is_flight, &counts);
+	bundle.path[0] = '\0';
+	return r ? r : s;
+}

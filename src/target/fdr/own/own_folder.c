@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* own_folder.c - see own_folder.h */
+#include "target/fdr/own/own_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+
+static bool is_log_file(const char *name)
+{
+	static const char *const suffixes[] = {
+		".xray", ".xray.part", ".yaml", ".events",
+	};
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		size_t end = strlen(suffixes[i]);
+
+		if (name[0] >= '0' && name[0] <= '9' && n > end &&
+		    strcmp(name + n - end, suffixes[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_top(const char *name)
+{
+	return strcmp(name, "meta.json") == 0 ||
+	       strcmp(name, "meta.json.part") == 0 ||
+	       strcmp(name, "xray") == 0;
+}
+
+/*
+ * Call @one for each name in @dir, until one is not 0.  Uses no heap; names
+ * may be removed meanwhile.
+ */
+static int each_name(int dir, int (*one)(int dir, const char *name))
+{
+	_Alignas(struct dirent64) char names[4096];
+	ssize_t n = 1;
+	int r = 0;
+
+	if (lseek(dir, 0, SEEK_SET) < 0)
+		return -errno;
+	while (r == 0 && (n = getdents64(dir, names, sizeof(names))) > 0)
+		for (ssize_t at = 0; r == 0 && at < n; ) {
+			struct dirent64 *e = (void *)(names + at);
+
+			if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+				r = one(dir, e->d_name);
+			at += e->d_reclen;
+		}
+	return n < 0 ? -errno : r;
+}
+
+static int check_top(int dir, const char *name)
+{
+	(void)dir;
+	return is_top(name) ? 0 : -EEXIST;
+}
+
+static int check_log(int dir, const char *name)
+{
+	(void)dir;
+	return is_log_file(name) ? 0 : -EEXIST;
+}
+
+static int remove_name(int dir, const char *name)
+{
+	return unlinkat(dir, name, 0) ? -errno : 0;
+}
+
+/* A manifest that begins as Seam's. */
+static bool has_manifest(int dir)
+{
+	static const char begin[] = "{\"schema\":\"seam.bundle/";
+	char text[sizeof(begin) - 1];
+	int fd = openat(dir, "meta.json", O_RDONLY | O_NOFOLLOW | O_NONBLOCK |
+			O_CLOEXEC);
+	bool is = fd >= 0 && read(fd, text, sizeof(text)) == sizeof(text) &&
+		  memcmp(text, begin, sizeof(text)) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+static int none(int dir, const char *name)
+{
+	(void)dir;
+	(void)name;
+	return -EEXIST;
+}
+
+/* Remove the logs of a bundle; any other folder has to be empty. */
+static int empty(int dir)
+{
+	int logs, r = has_manifest(dir) ? each_name(dir, check_top) :
+					  each_name(dir, none);
+
+	if (r)
+		return r;
+	logs = openat(dir, "xray", OPEN_FOLDER);
+	if (logs < 0)
+		return errno == ENOENT ? 0 : -EEXIST;
+	r = each_name(logs, check_log);
+	if (!r)
+		r = each_name(logs, remove_name);
+	close(logs);
+	return r;
+}
+
+int seam_fdr_folder_make(const char *path)
+{
+	bool is_new = mkdir(path, 0700) == 0;
+	int dir, r;
+
+	if (!is_new && errno != EEXIST)
+		return -errno;
+	dir = open(path, OPEN_FOLDER);
+	if (dir < 0)
+		return errno == ENOTDIR || errno == ELOOP ? -EEXIST : -errno;
+	r = is_new ? 0 : empty(dir);
+	if (!r && mkdirat(dir, "xray", 0700) && errno != EEXIST)
+		r = -errno;
+	close(dir);
+	return r;
+}

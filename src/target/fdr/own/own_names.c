@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * own_names.c - names beside a log; see own_names.h
+ *
+ * Functions come from three places: sleds in images (start.h), those that
+ * -finstrument-functions calls, whose addresses are looked up in the images,
+ * and those that the program registered.  Only functions that are in a log are
+ * written.
+ *
+ * Source of the format: llvm-xray extract; src/symbol/xray/xray_map.h has the
+ * comments before it.
+ */
+#include "target/fdr/own/own_names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "target/fdr/all_functions.h"
+#include "target/fdr/cyg_profile.h"
+#include "target/fdr/own/source_own.h"
+#include "target/fdr/own/text_out.h"
+#include "target/fdr/record/events.h"
+#include "target/fdr/registered.h"
+
+struct own_name {
+	uint32_t id;
+	uint64_t link_address;
+	const char *name, *path;	/* "": not known */
+};
+
+struct own_names {
+	SEAM_ARRAY(struct own_name) list;
+	struct seam_arena arena;
+	/* of -finstrument-functions: ids by the index of the address */
+	const uint32_t *ids;
+	const char *path;		/* the one that was copied last */
+	bool has_unseen;		/* functions that were not seen too */
+};
+
+/* ---- collect ---- */
+
+/* Images have many functions, one after the other. */
+static const char *copy_path(struct own_names *naming, const char *path)
+{
+	if (!naming->path || strcmp(naming->path, path) != 0)
+		naming->path = seam_arena_text(&naming->arena, path,
+					       strlen(path));
+	return naming->path ? naming->path : "";
+}
+
+static int add(struct own_names *naming, uint32_t id, uint64_t link_address,
+	       const char *name, const char *path)
+{
+	struct own_name named = { id, link_address, "", "" };
+
+	if (!naming->has_unseen && !seam_fdr_own_has_seen(id))
+		return 0;
+	if (name)
+		named.name = seam_arena_text(&naming->arena, name,
+					     strlen(name));
+	if (path)
+		named.path = copy_path(naming, path);
+	return named.name && SEAM_ARRAY_ADD(&naming->list, named) ? 0 : -ENOMEM;
+}
+
+static int on_function(void *context, const struct seam_fdr_function *f)
+{
+	return add(context, f->id, f->link_address, f->name, f->path);
+}
+
+/* Here id is the index of the address. */
+static int on_address(void *context, const struct seam_fdr_function *f)
+{
+	struct own_names *naming = context;
+
+	return add(naming, naming->ids[f->id], f->link_address, f->name,
+		   f->path);
+}
+
+static int add_compiled(struct own_names *naming)
+{
+	uint32_t n = seam_fdr_cyg_count(), n_used = 0;
+	uint64_t *addresses = calloc(n + 1, sizeof(*addresses));
+	uint32_t *ids = calloc(n + 1, sizeof(*ids));
+	int r = addresses && ids ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; r == 0 && i < n; i++)
+		n_used += seam_fdr_cyg_function(i, &addresses[n_used],
+						&ids[n_used]);
+	naming->ids = ids;
+	if (r == 0 && n_used)
+		r = seam_fdr_each_address(addresses, n_used, on_address,
+					  naming);
+	free(addresses);
+	free(ids);
+	return r;
+}
+
+static int add_registered(struct own_names *naming)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < seam_fdr_registered_count(); i++) {
+		uint32_t id;
+		const char *name = seam_fdr_registered(i, &id);
+
+		r = add(naming, id, 0, name, NULL);
+	}
+	return r;
+}
+
+static int by_id(const void *left, const void *right)
+{
+	const struct own_name *a = left, *b = right;
+
+	return SEAM_COMPARE(a->id, b->id);
+}
+
+static int collect(struct own_names *naming)
+{
+	int r = seam_fdr_each_function(on_function, naming);
+
+	if (r == 0)
+		r = add_compiled(naming);
+	if (r == 0)
+		r = add_registered(naming);
+	SEAM_ARRAY_SORT(&naming->list, by_id);
+	return r;
+}
+
+/* ---- write ---- */
+
+/* A line where the ids of another image begin. */
+static void put_images(struct seam_fdr_text *t, const struct own_names *naming)
+{
+	const char *last = "";
+
+	for (size_t i = 0; i < naming->list.n; i++) {
+		const struct own_name *named = &naming->list.items[i];
+
+		if (strcmp(named->path, last) == 0)
+			continue;
+		last = named->path;
+		seam_fdr_text_put(t, "# image ");
+		seam_fdr_text_number(t, named->id);
+		seam_fdr_text_put(t, " ");
+		seam_fdr_text_json(t, last, SIZE_MAX);
+		seam_fdr_text_put(t, "\n");
+	}
+}
+
+static void put_sled(struct seam_fdr_text *t, const struct own_name *named,
+		     const char *kind)
+{
+	seam_fdr_text_put(t, "- { id: ");
+	seam_fdr_text_number(t, named->id);
+	seam_fdr_text_put(t, ", address: ");
+	seam_fdr_text_hex(t, named->link_address);
+	seam_fdr_text_put(t, ", function: ");
+	seam_fdr_text_hex(t, named->link_address);
+	seam_fdr_text_put(t, ", kind: ");
+	seam_fdr_text_put(t, kind);
+	seam_fdr_text_put(t, ", always-instrument: false, function-name: ");
+	seam_fdr_text_yaml(t, named->name);
+	seam_fdr_text_put(t, ", version: 2 }\n");
+}
+
+static int put_functions(const char *path, const struct own_names *naming)
+{
+	struct seam_fdr_text t;
+
+	if (!naming->list.n)
+		return 0;
+	seam_fdr_text_begin(&t, path);
+	put_images(&t, naming);
+	seam_fdr_text_put(&t, "---\n");
+	for (size_t i = 0; i < naming->list.n; i++) {
+		put_sled(&t, &naming->list.items[i], "function-enter");
+		put_sled(&t, &naming->list.items[i], "function-exit");
+	}
+	seam_fdr_text_put(&t, "...\n");
+	return seam_fdr_text_end(&t);
+}
+
+int seam_fdr_names_write_functions(const char *path)
+{
+	struct own_names naming = { .ids = NULL };
+	int r = collect(&naming);
+
+	if (r == 0)
+		r = put_functions(path, &naming);
+	free(naming.list.items);
+	seam_arena_fini(&naming.arena);
+	return r;
+}
+
+int seam_fdr_names_write_few(const char *path)
+{
+	struct own_names naming = { .has_unseen = true };
+	int r;
+
+	if (seam_fdr_n_functions() > SEAM_FDR_FEW_FUNCTIONS)
+		return 0;
+	r = seam_fdr_each_function(on_function, &naming);
+	if (r == 0)
+		r = put_functions(path, &naming);
+	free(naming.list.items);
+	seam_arena_fini(&naming.arena);
+	return r;
+}
+
+int seam_fdr_names_write_types(const char *path)
+{
+	struct seam_fdr_text t;
+
+	if (!seam_fdr_type_name(1))
+		return 0;
+	seam_fdr_text_begin(&t, path);
+	for (uint16_t type = 1; seam_fdr_type_name(type); type++) {
+		seam_fdr_text_number(&t, type);
+		seam_fdr_text_put(&t, " ");
+		seam_fdr_text_json(&t, seam_fdr_type_name(type), SIZE_MAX);
+		seam_fdr_text_put(&t, "\n");
+	}
+	return seam_fdr_text_end(&t);
+}

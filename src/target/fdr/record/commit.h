@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * commit.h - the last step of each record that a trampoline does not write
+ *
+ * A restartable sequence (fdr_thread.h says what that is for).  Where rseq is
+ * refused nothing restarts it, and the caller blocks signals.
+ */
+#ifndef SEAM_FDR_COMMIT_H
+#define SEAM_FDR_COMMIT_H
+
+#include "target/fdr/record/fdr_thread.h"
+
+/*
+ * At the cursor, store @n_words of @words, then @bytes of @payload; and set
+ * the cursor to @end, for which the state is {@tsc, @state_cpu}.  All of it is
+ * within one chunk.  From the cursor to @end it is an odd number of words, but
+ * from the start of a chunk, and where the state stays as it is.
+ */
+struct seam_fdr_put {
+	struct seam_fdr_state *state;	/* of the area */
+	uint64_t cursor, end;
+	const uint64_t *words;
+	uint64_t n_words;
+	const void *payload;
+	uint64_t bytes;			/* of the payload */
+	uint64_t padding;		/* zeroes after it */
+	uint64_t tsc;
+	uint32_t cpu;			/* where the caller runs */
+	uint32_t state_cpu;
+};
+
+/*
+ * False: the thread was interrupted or has moved since the caller looked at
+ * the cursor and the CPU.  Nothing has changed but memory after the cursor, and
+ * the caller builds its record again.
+ */
+bool seam_fdr_commit(const struct seam_fdr_put *put);
+
+/* commit.S has these numbers */
+_Static_assert(offsetof(struct seam_fdr_put, cursor) == 8, "");
+_Static_assert(offsetof(struct seam_fdr_put, words) == 24, "");
+_Static_assert(offsetof(struct seam_fdr_put, payload) == 40, "");
+_Static_assert(offsetof(struct seam_fdr_put, padding) == 56, "");
+_Static_assert(offsetof(struct seam_fdr_put, tsc) == 64, "");
+_Static_assert(offsetof(struct seam_fdr_put, cpu) == 72, "");
+_Static_assert(offsetof(struct seam_fdr_put, state_cpu) == 76, "");
+
+#endif /* SEAM_FDR_COMMIT_H */

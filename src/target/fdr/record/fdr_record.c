@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+/* fdr_record.c - see fdr_record.h; what is in a chunk: wire/xray/xray_chunk.h */
+#include "target/fdr/record/fdr_record.h"
+
+#include "ring/layout.h"
+#include "ring/producer/local.h"
+#include "ring/producer/wakeup.h"
+#include "target/fdr/record/commit.h"
+#include "target/fdr/record/rseq.h"
+#include "target/fdr/record/system.h"
+#include "target/fdr/record/thread_area.h"
+#include "target/fdr/record/trampolines.h"
+
+#include <errno.h>
+#include <time.h>
+
+enum {
+	CHUNK = SEAM_XRAY_CHUNK_BYTES,
+	/* The first bytes of metadata records; wire/xray/xray_fdr.h */
+	NEW_BUFFER = 0 << 1 | 1,
+	NEW_CPU = 2 << 1 | 1,
+	TSC_WRAP = 3 << 1 | 1,
+	WALL_TIME = 4 << 1 | 1,
+	CUSTOM_EVENT = 5 << 1 | 1,
+	CALL_ARGUMENT = 6 << 1 | 1,
+	TYPED_EVENT = 8 << 1 | 1,
+	PID = 9 << 1 | 1,
+	MAX_WORDS = SEAM_XRAY_MAX_CALL_BYTES / 8,
+	MAX_NESTED = 4,		/* calls of libc */
+};
+
+_Static_assert(CHUNK == 1 << 16, "trampolines.S tests the low 16 bits");
+
+enum outcome {
+	DONE,
+	AGAIN,		/* something came in between, or was prepared */
+	LOST,		/* there is no room */
+	PAUSED,		/* no chunk may begin */
+};
+
+/* What is to be recorded. */
+struct item {
+	uint32_t word;		/* of a function record; 0: it is an event */
+	unsigned int n_arguments;
+	const uint64_t *arguments;
+	uint64_t marker[2];	/* of an event, with a delta of 0 */
+	const void *payload;
+	uint64_t bytes;
+};
+
+/* A look at the thread, from which its next record is made. */
+struct moment {
+	struct seam_fdr_state *state;
+	uint64_t cursor, tsc;
+	uint32_t cpu;
+	bool restarts;		/* rseq works */
+};
+
+static uint64_t load_cursor(const struct seam_fdr_state *state)
+{
+	return seam_local_load(state->area.cursor);
+}
+
+static void look(struct moment *view, struct seam_fdr_state *state)
+{
+	view->state = state;
+	view->cursor = load_cursor(state);
+	view->restarts = seam_fdr_rseq_is_active();
+	if (view->restarts) {
+		view->cpu = seam_fdr_rseq_cpu();
+	} else {
+		view->cpu = seam_fdr_tsc_cpu();
+		seam_fdr_rseq_set_cpu(view->cpu);
+	}
+	view->tsc = seam_fdr_tsc();
+}
+
+static const struct seam_fdr_at *last_of(const struct moment *view)
+{
+	return &view->state->at[view->cursor >> 3 & 1];
+}
+
+static struct seam_fdr_put put_of(const struct moment *view, uint64_t end)
+{
+	return (struct seam_fdr_put) {
+		.state = view->state, .cursor = view->cursor, .end = end,
+		.tsc = view->tsc, .cpu = view->cpu,
+		.state_cpu = view->restarts ? view->cpu ^ SEAM_FDR_CPU : 0,
+	};
+}
+
+static enum outcome commit(const struct moment *view,
+			   const struct seam_fdr_put *put)
+{
+	if (!seam_fdr_commit(put))
+		return AGAIN;
+	view->state->cpu = view->cpu;
+	return DONE;
+}
+
+static void put_cpu(uint64_t *words, uint32_t cpu, uint64_t tsc)
+{
+	words[0] = NEW_CPU | (uint64_t)(uint16_t)cpu << 8 | tsc << 24;
+	words[1] = tsc >> 40;
+}
+
+/* Without the count of what was taken back. */
+static uint64_t position(uint64_t cursor)
+{
+	return cursor & SEAM_RING_AUX_POSITION;
+}
+
+/* DONE: a chunk may begin at @at. */
+static enum outcome find_room(struct seam_fdr_state *state, uint64_t at)
+{
+	const struct seam_fdr_area *area = &state->area;
+
+	if (!seam_fdr_may_begin_chunk(state, at))
+		return PAUSED;
+	/*
+	 * acquire: A in ring/producer/aux_producer.c; an invalid tail leaves
+	 * no room
+	 */
+	if (area->tail &&
+	    at - atomic_load_explicit(area->tail, memory_order_acquire) >
+	    area->size - CHUNK)
+		return LOST;
+	return DONE;
+}
+
+/* A handler may have gone further than @end. */
+static void reserve(struct seam_fdr_area *area, uint64_t end)
+{
+	uint64_t before;
+
+	do
+		before = seam_local_load(area->reserved);
+	while (before < end &&
+	       !seam_local_replace(area->reserved, before, end));
+	/* E in ring/producer/aux_producer.c */
+	atomic_thread_fence(memory_order_release);
+}
+
+static void wake(struct seam_fdr_state *state, uint64_t at)
+{
+	struct seam_fdr_area *area = &state->area;
+
+	if (!area->wakeup || at - area->wakeup_at < area->size / 4)
+		return;
+	area->wakeup_at = at;
+	seam_ring_wakeup_send(area->wakeup);
+}
+
+static uint64_t make_room(void *area)
+{
+	int error = errno;
+	bool done = seam_fdr_source->make_room(area);
+
+	errno = error;
+	return done;
+}
+
+/*
+ * What seems to be libc's may be the program's own, with sleds, and come back
+ * here: clock_gettime() for one.  So the depth is bounded.  A handler may have
+ * jumped out of a call before.
+ */
+static bool enter_libc(struct seam_fdr_state *state)
+{
+	uint64_t frame = (uintptr_t)__builtin_frame_address(0);
+
+	if (frame >= state->libc_frame)
+		state->n_libc = 0;
+	if (state->n_libc == MAX_NESTED)
+		return false;
+	if (state->n_libc++ == 0)
+		state->libc_frame = frame;
+	return true;
+}
+
+static void leave_libc(struct seam_fdr_state *state)
+{
+	if (state->n_libc)
+		state->n_libc--;
+	if (state->n_libc == 0)
+		state->libc_frame = 0;
+}
+
+/* At the start of a chunk, with room for it. */
+static uint64_t begin_chunk(void *argument)
+{
+	struct seam_fdr_state *state = argument;
+	uint64_t words[SEAM_XRAY_PREAMBLE_BYTES / 8];
+	int error = errno;
+	struct timespec now;
+	struct seam_fdr_put put;
+	struct moment view;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	look(&view, state);
+	if (view.cursor % CHUNK)
+		return AGAIN;
+	reserve(&state->area, position(view.cursor) + CHUNK);
+	words[0] = NEW_BUFFER | (uint64_t)state->tid << 8;
+	words[1] = 0;
+	words[2] = WALL_TIME | (uint64_t)now.tv_sec << 8;
+	words[3] = (uint64_t)now.tv_sec >> 56 |
+		   (uint64_t)(now.tv_nsec / 1000) << 8;
+	words[4] = PID | (uint64_t)state->pid << 8;
+	words[5] = 0;
+	put_cpu(words + 6, view.cpu, view.tsc);
+	put = put_of(&view, view.cursor + sizeof(words));
+	put.words = words;
+	put.n_words = sizeof(words) / 8;
+	if (commit(&view, &put) == DONE)
+		wake(state, position(view.cursor));
+	errno = error;
+	return AGAIN;
+}
+
+/* Zeroes to the end of the chunk. */
+static enum outcome end_chunk(const struct moment *view)
+{
+	struct seam_fdr_put put =
+		put_of(view, (view->cursor | (CHUNK - 1)) + 1);
+
+	put.tsc = last_of(view)->tsc;
+	put.state_cpu = last_of(view)->cpu;
+	put.padding = put.end - put.cursor;
+	seam_fdr_commit(&put);
+	return AGAIN;
+}
+
+/* NewCPUId or TSCWrap, where one is needed, and the item.  The words. */
+static size_t build(const struct moment *view, const struct item *item,
+		    uint64_t *words)
+{
+	const struct seam_fdr_at *last = last_of(view);
+	uint32_t cpu = view->restarts ? last->cpu ^ SEAM_FDR_CPU :
+					view->state->cpu;
+	uint64_t delta = view->tsc - last->tsc;
+	/* an event's delta is signed */
+	uint64_t most = item->word ? UINT32_MAX : INT32_MAX;
+	size_t n = 0;
+
+	if (cpu != view->cpu) {
+		put_cpu(words, view->cpu, view->tsc);
+		n = 2;
+	} else if (delta > most) {
+		words[0] = TSC_WRAP | view->tsc << 8;
+		words[1] = view->tsc >> 56;
+		n = 2;
+	}
+	if (n)
+		delta = 0;
+	if (!item->word) {
+		words[n++] = item->marker[0] | delta << 40;
+		words[n++] = item->marker[1] | delta >> 24;
+		return n;
+	}
+	words[n++] = item->word | delta << 32;
+	for (unsigned int i = 0; i < item->n_arguments; i++) {
+		words[n++] = CALL_ARGUMENT | item->arguments[i] << 8;
+		words[n++] = item->arguments[i] >> 56;
+	}
+	return n;
+}
+
+/* At the start of a chunk; @outcome is that of find_room(). */
+static enum outcome prepare(struct seam_fdr_state *state, enum outcome outcome)
+{
+	if (outcome == DONE)
+		outcome = (enum outcome)seam_fdr_call_saved(begin_chunk, state);
+	else if (seam_fdr_call_saved(make_room, &state->area))
+		outcome = AGAIN;
+	leave_libc(state);
+	return outcome;
+}
+
+static enum outcome try(struct seam_fdr_state *state, const struct item *item)
+{
+	uint64_t words[MAX_WORDS], room = 0;
+	struct seam_fdr_put put;
+	struct moment view;
+
+	look(&view, state);
+	if (view.cursor % CHUNK == 0) {
+		enum outcome outcome = find_room(state, position(view.cursor));
+
+		if (outcome == PAUSED ||
+		    (outcome == LOST && !seam_fdr_source->make_room))
+			return outcome;
+		return enter_libc(state) ? prepare(state, outcome) : LOST;
+	}
+	put = put_of(&view, 0);
+	put.words = words;
+	put.n_words = build(&view, item, words);
+	if (!item->word)
+		room = seam_xray_payload_room(item->bytes);
+	put.end = view.cursor + put.n_words * 8 + room;
+	if ((put.end - 1) / CHUNK != view.cursor / CHUNK)
+		return end_chunk(&view);
+	put.payload = item->payload;
+	put.bytes = item->bytes;
+	put.padding = room - item->bytes;
+	/* for take_back.c; a commit that fails does no harm */
+	if (!item->word)
+		state->event_end = put.end;
+	else if (put.n_words > 1 + 2 * item->n_arguments)
+		state->entry_end = put.end;
+	return commit(&view, &put);
+}
+
+static void lose(struct seam_fdr_state *state, enum outcome why)
+{
+	if (state)
+		seam_local_add(why == PAUSED && state->area.n_paused ?
+			       state->area.n_paused : state->area.n_lost, 1);
+	else if (seam_fdr_source)
+		seam_fdr_source->lose();
+}
+
+static void record(const struct item *item)
+{
+	struct seam_fdr_state *state = seam_fdr_thread();
+	bool block = state && !seam_fdr_rseq_is_active();
+	uint64_t blocked = block ? seam_fdr_block() : 0;
+	enum outcome outcome = state ? AGAIN : LOST;
+
+	while (outcome == AGAIN) {
+		/* a handler may have forked, or ended the thread's area */
+		state = seam_fdr_thread();
+		outcome = state ? try(state, item) : LOST;
+	}
+	if (outcome != DONE)
+		lose(state, outcome);
+	if (block)
+		seam_fdr_unblock(blocked);
+}
+
+void seam_fdr_record(uint32_t word, const uint64_t *arguments,
+		     unsigned int n_arguments)
+{
+	record(&(struct item) {
+		.word = word, .arguments = arguments,
+		.n_arguments = n_arguments < SEAM_XRAY_MAX_ARGUMENTS ?
+			       n_arguments : SEAM_XRAY_MAX_ARGUMENTS,
+	});
+}
+
+void seam_fdr_event(enum seam_xray_kind kind, uint16_t type, const void *data,
+		    size_t bytes)
+{
+	struct item item = {
+		.payload = data,
+		.bytes = bytes < SEAM_XRAY_MAX_PAYLOAD ?
+			 bytes : SEAM_XRAY_MAX_PAYLOAD,
+	};
+
+	item.marker[0] = item.bytes << 8;
+	if (kind == SEAM_XRAY_TYPED) {
+		item.marker[0] |= TYPED_EVENT;
+		item.marker[1] = (uint64_t)type << 8;
+	} else {
+		item.marker[0] |= CUSTOM_EVENT;
+	}
+	record(&item);
+}

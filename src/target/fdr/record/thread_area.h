@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * thread_area.h - a thread's area, from its first record to its end
+ */
+#ifndef SEAM_FDR_THREAD_AREA_H
+#define SEAM_FDR_THREAD_AREA_H
+
+#include "target/fdr/record/fdr_thread.h"
+
+/*
+ * Prepare for threads that get their areas from @source.  Called before the
+ * first sled is patched, once; 0 or -errno.
+ */
+int seam_fdr_thread_init(const struct seam_fdr_source *source);
+
+/* What threads use; NULL before seam_fdr_thread_init(). */
+extern const struct seam_fdr_source *seam_fdr_source;
+
+/*
+ * The caller's state, with an area.  NULL: there is none, and the caller counts
+ * its record with seam_fdr_source->lose().  From any context.
+ */
+struct seam_fdr_state *seam_fdr_thread(void);
+
+/*
+ * The thread writes no further record; it would claim an area anew.  Called at
+ * the end of each thread that has an area, but not at the end of the process.
+ */
+void seam_fdr_thread_end(void);
+
+#endif /* SEAM_FDR_THREAD_AREA_H */

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* thread_states.c - see thread_states.h */
+#include "target/fdr/record/thread_states.h"
+
+#include "target/fdr/record/system.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+enum {
+	N_STATES = 1 << 14,		/* threads that record at a time */
+	PER_WORD = 64,
+	N_WORDS = N_STATES / PER_WORD,
+};
+
+/* trampolines.S wants the state aligned: 32. */
+struct place {
+	struct seam_fdr_state state;
+} __attribute__((aligned(64)));
+
+static struct place *places;
+static _Atomic uint64_t used[N_WORDS];
+
+int seam_fdr_states_init(void)
+{
+	size_t bytes = N_STATES * sizeof(*places);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	if (madvise(p, bytes, MADV_WIPEONFORK)) {
+		int r = -errno;
+
+		munmap(p, bytes);
+		return r;
+	}
+	places = p;
+	return 0;
+}
+
+static struct seam_fdr_state *state_at(unsigned int word, int bit)
+{
+	return &places[word * PER_WORD + (unsigned int)bit].state;
+}
+
+struct seam_fdr_state *seam_fdr_states_take(void)
+{
+	for (unsigned int i = 0; i < N_WORDS; i++) {
+		/* relaxed: the exchange decides */
+		uint64_t word = atomic_load_explicit(&used[i],
+						     memory_order_relaxed);
+
+		while (~word) {
+			int bit = __builtin_ctzll(~word);
+
+			/* acquire: pairs with the release of give() */
+			if (atomic_compare_exchange_weak_explicit(
+					&used[i], &word, word | 1ULL << bit,
+					memory_order_acquire,
+					memory_order_relaxed))
+				return state_at(i, bit);
+		}
+	}
+	return NULL;
+}
+
+void seam_fdr_states_give(struct seam_fdr_state *state)
+{
+	size_t i = (size_t)((struct place *)(void *)state - places);
+
+	*state = (struct seam_fdr_state) { 0 };
+	/* release: the zeroes come before it */
+	atomic_fetch_and_explicit(&used[i / PER_WORD],
+				  ~(1ULL << i % PER_WORD),
+				  memory_order_release);
+}
+
+/*
+ * Whether @state was a dead thread's, and is the caller's now.  In a child of
+ * vfork its pid is still the parent's.
+ */
+static bool take_dead(struct seam_fdr_state *state)
+{
+	uint32_t tid = __atomic_load_n(&state->tid, __ATOMIC_RELAXED);
+
+	return tid && seam_fdr_syscall4(SYS_tgkill, state->pid, tid, 0, 0) ==
+		      -ESRCH &&
+	       __atomic_compare_exchange_n(&state->tid, &tid, 0, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+bool seam_fdr_states_reap(void (*close)(struct seam_fdr_area *area))
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < N_WORDS; i++) {
+		/* relaxed: a thread's own state is not a dead one's */
+		uint64_t word = atomic_load_explicit(&used[i],
+						     memory_order_relaxed);
+
+		for (; word; word &= word - 1) {
+			struct seam_fdr_state *state =
+				state_at(i, __builtin_ctzll(word));
+
+			if (!take_dead(state))
+				continue;
+			if (state->has_area)
+				close(&state->area);
+			seam_fdr_states_give(state);
+			any = true;
+		}
+	}
+	return any;
+}

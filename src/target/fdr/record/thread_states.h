@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * thread_states.h - the states of all threads
+ *
+ * They are in one mapping that a forked child finds zeroed.  Which of them are
+ * in use is noted elsewhere, so a child gives none away that a thread of its
+ * own may still have; those of its parent's other threads stay unused.
+ */
+#ifndef SEAM_FDR_THREAD_STATES_H
+#define SEAM_FDR_THREAD_STATES_H
+
+#include "target/fdr/record/fdr_thread.h"
+
+/* 0 or -errno: a kernel before 4.14 cannot do it. */
+int seam_fdr_states_init(void);
+
+/* A zeroed state; NULL: 16384 threads have one. */
+struct seam_fdr_state *seam_fdr_states_take(void);
+void seam_fdr_states_give(struct seam_fdr_state *state);
+
+/*
+ * Give those of threads that are no more, after @close of the areas they had.
+ * Whether there were any.  Cost: a system call for each thread.
+ */
+bool seam_fdr_states_reap(void (*close)(struct seam_fdr_area *area));
+
+#endif /* SEAM_FDR_THREAD_STATES_H */

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * trampolines.S - see trampolines.h
+ *
+ * A plain trampoline is a restartable sequence from the look at the CPU to the
+ * store of the new cursor.  fdr_thread.h has the idea; where anything is not
+ * as in most calls, the slow path does it all: seam_fdr_record().
+ */
+#include "target/fdr/record/critical.h"
+
+	.text
+
+.macro PUSH register
+	pushq	\register
+	.cfi_adjust_cfa_offset 8
+.endm
+
+.macro POP register
+	popq	\register
+	.cfi_adjust_cfa_offset -8
+.endm
+
+/* The arithmetic flags in rax, which holds nothing. */
+.macro SAVE_FLAGS
+	lahf
+	seto	%al
+	PUSH	%rax
+.endm
+
+.macro RESTORE_FLAGS
+	POP	%rax
+	addb	$0x7f, %al
+	sahf
+.endm
+
+/*
+ * r10: word	r11: cursor	rax: tsc	rdx: delta, record
+ * rbx: state.at[i]	rcx: rseq, cpu	rsi: self
+ */
+.macro PLAIN name, flags=0
+	BEGIN	seam_fdr_\name
+	PUSH	%rax
+	PUSH	%rdx
+	PUSH	%rcx
+	PUSH	%rsi
+	PUSH	%rbx
+	.cfi_rel_offset rbx, 0
+.if \flags
+	SAVE_FLAGS
+.endif
+.Lagain_\name:
+	movq	seam_fdr_rseq_offset(%rip), %rcx
+	leaq	.Lsequence_\name(%rip), %rax
+	movq	%rax, %fs:RSEQ_CS(%rcx)
+.Lstart_\name:
+	movq	seam_fdr_self@gottpoff(%rip), %rsi
+	movl	%fs:RSEQ_CPU_ID(%rcx), %ecx
+	movq	%fs:SELF_CURSOR(%rsi), %r11
+	movq	%fs:SELF_STATE(%rsi), %rbx
+	movq	(%r11), %r11
+	xorl	$FDR_CPU, %ecx
+	/* the low 16 bits: the start of a chunk */
+	testw	%r11w, %r11w
+	jz	.Lslow_\name
+	movl	%r11d, %eax
+	andl	$8, %eax
+	leaq	(%rbx,%rax,2), %rbx
+	cmpl	AT_CPU(%rbx), %ecx
+	jne	.Lslow_\name
+	rdtsc
+	shlq	$32, %rdx
+	orq	%rax, %rdx
+	movq	%rdx, %rax
+	subq	AT_TSC(%rbx), %rdx
+	/* the low half is the word's, and is 0 of a delta of 32 bits */
+	rolq	$32, %rdx
+	testl	%edx, %edx
+	jnz	.Lslow_\name
+	orq	%r10, %rdx
+	xorq	$16, %rbx
+	movq	%rax, AT_TSC(%rbx)
+	movl	%ecx, AT_CPU(%rbx)
+	movq	%fs:SELF_MASK(%rsi), %rax
+	andq	%r11, %rax
+	addq	%fs:SELF_AREA(%rsi), %rax
+	movq	%rdx, (%rax)
+	movq	%fs:SELF_CURSOR(%rsi), %rax
+	addq	$8, %r11
+	movq	%r11, (%rax)
+.Lcommit_\name:
+.Lend_\name:
+.if \flags
+	RESTORE_FLAGS
+.endif
+	POP	%rbx
+	.cfi_restore rbx
+	POP	%rsi
+	POP	%rcx
+	POP	%rdx
+	POP	%rax
+	ret
+	/* as at the end of the sequence */
+.if \flags
+	.cfi_adjust_cfa_offset 48
+.else
+	.cfi_adjust_cfa_offset 40
+.endif
+	.cfi_offset rbx, -48
+	ABORT	\name
+	jmp	.Lagain_\name
+.Lslow_\name:
+	call	seam_fdr_slow
+	jmp	.Lend_\name
+	END	seam_fdr_\name
+	SEQUENCE \name
+.endm
+
+	PLAIN	entry
+	PLAIN	exit
+	PLAIN	tail, flags=1
+
+/* Call seam_fdr_record(r10d, NULL, 0); preserves all but rax to rsi and rbx. */
+	.p2align 4
+	.type seam_fdr_slow, @function
+seam_fdr_slow:
+	.cfi_startproc
+	PUSH	%rbp
+	.cfi_rel_offset rbp, 0
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register rbp
+	pushq	%rdi
+	pushq	%r8
+	pushq	%r9
+	pushq	%r10
+	movq	%rsp, %rbx
+	andq	$-16, %rsp
+	movl	%r10d, %edi
+	xorl	%esi, %esi
+	xorl	%edx, %edx
+	call	seam_fdr_record
+	movq	%rbx, %rsp
+	popq	%r10
+	popq	%r9
+	popq	%r8
+	popq	%rdi
+	popq	%rbp
+	.cfi_restore rbp
+	.cfi_def_cfa rsp, 8
+	ret
+	.cfi_endproc
+	.size seam_fdr_slow, . - seam_fdr_slow
+
+/*
+ * @return_slot: from the stack pointer at the start to where the return address
+ * of the function is.
+ */
+.macro CHECKED name, return_slot, flags=0
+	BEGIN	seam_fdr_checked_\name
+	PUSH	%rbp
+	.cfi_rel_offset rbp, 0
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register rbp
+	/* struct seam_fdr_registers; lea leaves the flags alone */
+	leaq	-72(%rsp), %rsp
+	movq	%rdi, (%rsp)
+	movq	%rsi, 8(%rsp)
+	movq	%rdx, 16(%rsp)
+	movq	%rcx, 24(%rsp)
+	movq	%r8, 32(%rsp)
+	movq	%r9, 40(%rsp)
+	movq	%rax, 48(%rsp)
+	movq	%r11, 56(%rsp)
+	leaq	(8 + \return_slot)(%rbp), %rax
+	movq	%rax, 64(%rsp)
+.if \flags
+	lahf
+	seto	%al
+	pushq	%rax
+.endif
+	movl	%r10d, %edi
+	leaq	-72(%rbp), %rsi
+	andq	$-16, %rsp
+	call	seam_fdr_check
+.if \flags
+	leaq	-80(%rbp), %rsp
+	popq	%rax
+	addb	$0x7f, %al
+	sahf
+.else
+	leaq	-72(%rbp), %rsp
+.endif
+	movq	(%rsp), %rdi
+	movq	8(%rsp), %rsi
+	movq	16(%rsp), %rdx
+	movq	24(%rsp), %rcx
+	movq	32(%rsp), %r8
+	movq	40(%rsp), %r9
+	movq	48(%rsp), %rax
+	movq	56(%rsp), %r11
+	movq	%rbp, %rsp
+	popq	%rbp
+	.cfi_restore rbp
+	.cfi_def_cfa rsp, 8
+	ret
+	END	seam_fdr_checked_\name
+.endm
+
+	CHECKED	entry, return_slot=8
+	CHECKED	exit, return_slot=0
+	CHECKED	tail, return_slot=8, flags=1
+
+/* uint64_t seam_fdr_call_saved(uint64_t (*f)(void *), void *argument) */
+	.globl seam_fdr_call_saved
+	.hidden seam_fdr_call_saved
+	.type seam_fdr_call_saved, @function
+seam_fdr_call_saved:
+	.cfi_startproc
+	endbr64
+	PUSH	%rbp
+	.cfi_rel_offset rbp, 0
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register rbp
+	movq	%rdi, %r11
+	movq	%rsi, %rdi
+	subq	seam_fdr_saved_bytes(%rip), %rsp
+	andq	$-64, %rsp
+	movl	seam_fdr_saved_mask(%rip), %eax
+	testl	%eax, %eax
+	jz	1f
+	/* xsave writes only a part of its header */
+	xorl	%edx, %edx
+	movq	%rdx, 512(%rsp)
+	movq	%rdx, 520(%rsp)
+	movq	%rdx, 528(%rsp)
+	movq	%rdx, 536(%rsp)
+	movq	%rdx, 544(%rsp)
+	movq	%rdx, 552(%rsp)
+	movq	%rdx, 560(%rsp)
+	movq	%rdx, 568(%rsp)
+	xsave64	(%rsp)
+	call	*%r11
+	movq	%rax, %rcx
+	movl	seam_fdr_saved_mask(%rip), %eax
+	xorl	%edx, %edx
+	xrstor64 (%rsp)
+	jmp	2f
+1:	fxsave64 (%rsp)
+	call	*%r11
+	movq	%rax, %rcx
+	fxrstor64 (%rsp)
+2:	movq	%rcx, %rax
+	movq	%rbp, %rsp
+	popq	%rbp
+	.cfi_restore rbp
+	.cfi_def_cfa rsp, 8
+	ret
+	.cfi_endproc
+	.size seam_fdr_call_saved, . - seam_fdr_call_saved
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* code_write.c - change code that threads may be executing; see code_write.h */
+#include "target/fdr/sleds/code_write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { PAGE = 4096 };
+
+/* Give all pages of @w their rights, and @more.  0, or the first -errno. */
+static int set_rights(const struct seam_fdr_write *w, int more)
+{
+	for (size_t i = 0; i < w->code->segments.n; i++) {
+		const struct seam_fdr_segment *s = &w->code->segments.items[i];
+		uint64_t start = w->start > s->start ? w->start : s->start;
+		uint64_t end = w->end < s->end ? w->end : s->end;
+
+		if (start >= end || !(s->rights & PROT_EXEC))
+			continue;
+		start &= ~(uint64_t)(PAGE - 1);
+		end = (end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+		if (mprotect((void *)start, end - start, s->rights | more) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+int seam_fdr_write_begin(struct seam_fdr_write *w,
+			 const struct seam_fdr_code *code, uint64_t start,
+			 uint64_t end)
+{
+	*w = (struct seam_fdr_write) { code, start, end, -1, 0 };
+	if (set_rights(w, PROT_WRITE) == 0)
+		return 0;
+	set_rights(w, 0);
+	w->memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	return w->memory < 0 ? -errno : 0;
+}
+
+int seam_fdr_write_end(struct seam_fdr_write *w)
+{
+	if (w->memory >= 0)
+		close(w->memory);
+	else
+		set_rights(w, 0);
+	return w->error;
+}
+
+static void write_through(struct seam_fdr_write *w, uint64_t address,
+			  const void *from, size_t bytes)
+{
+	ssize_t n = pwrite(w->memory, from, bytes, (off_t)address);
+
+	if (n != (ssize_t)bytes && !w->error)
+		w->error = n < 0 ? -errno : -EIO;
+}
+
+void seam_fdr_write(struct seam_fdr_write *w, uint64_t address,
+		    const void *from, size_t bytes)
+{
+	if (!memcmp((const void *)address, from, bytes))
+		return;
+	if (w->memory >= 0)
+		write_through(w, address, from, bytes);
+	else
+		memcpy((void *)address, from, bytes);
+}
+
+/*
+ * The kernel copies 8 aligned bytes at once, and two perhaps one by one
+ * (Linux, arch/x86/lib/memcpy_64.S).
+ */
+void seam_fdr_write_word(struct seam_fdr_write *w, uint64_t address,
+			 uint64_t word)
+{
+	if (w->memory >= 0)
+		write_through(w, address, &word, sizeof(word));
+	else
+		__atomic_store_n((uint64_t *)address, word, __ATOMIC_RELEASE);
+}
+
+void seam_fdr_write_head(struct seam_fdr_write *w, uint64_t address,
+			 const uint8_t head[2])
+{
+	uint64_t aligned = address & ~UINT64_C(7), word;
+	uint16_t value;
+
+	memcpy(&value, head, sizeof(value));
+	if (w->memory < 0) {
+		/* it need not be aligned */
+		__asm__ volatile("movw %1, %0"
+				 : "=m" (*(uint16_t *)address)
+				 : "r" (value) : "memory");
+		return;
+	}
+	/* the other bytes are instructions too; one thread at a time writes */
+	memcpy(&word, (const void *)aligned, sizeof(word));
+	memcpy((uint8_t *)&word + (address - aligned), head, 2);
+	seam_fdr_write_word(w, aligned, word);
+}
+
+/*
+ * Without the system call: taking rights from a page interrupts the CPUs that
+ * run threads of this process, and the return from an interrupt is serializing.
+ */
+static void interrupt_all(void)
+{
+	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return;
+	*(volatile uint8_t *)page = 1;
+	mprotect(page, PAGE, PROT_READ);
+	munmap(page, PAGE);
+}
+
+void seam_fdr_write_sync(void)
+{
+	/* a forked child has to register anew */
+	if (syscall(SYS_membarrier,
+		    MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) == 0)
+		return;
+	if (syscall(SYS_membarrier,
+		    MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0,
+		    0) == 0 &&
+	    syscall(SYS_membarrier,
+		    MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) == 0)
+		return;
+	interrupt_all();
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * patch.h - make sleds call us, and leave them alone again, while threads run
+ *
+ * A sled that is not in use jumps over itself.  To use it, all but its first
+ * two bytes are written, which nobody executes; then these two, at once.  To
+ * leave it only the first two are written, so a thread that is inside goes on
+ * as if it had come a little earlier:
+ *
+ *	free		in use
+ *	eb 09 ...	41 ba WORD e8 REL	entry, tail: call the trampoline
+ *	c3 ...		41 ba WORD e9 REL	exit: the trampoline returns
+ *	eb 0f ... e8	66 90 ... e8 REL	event: do not jump over the call
+ *	eb 03 ...	e8 REL			gcc: call the function's stub
+ *	66 90		eb f9			gcc: jump to before the function
+ *
+ * gcc's nops first become the jump.  Where they are several instructions, only
+ * while the process has one thread: another one might be between them.
+ *
+ * What is in use is seen from the bytes, and nothing is written to a sled whose
+ * bytes are neither of both.
+ */
+#ifndef SEAM_FDR_PATCH_H
+#define SEAM_FDR_PATCH_H
+
+#include "target/fdr/sleds/sleds.h"
+
+/* What the sleds of a function call. */
+struct seam_fdr_targets {
+	const void *entry, *exit, *tail;
+	const void *entry_args;		/* for sleds of xray_log_args */
+	const void *entry_only;		/* of functions without exits */
+	const void *custom, *typed;	/* NULL: such events are not used */
+};
+
+/* The functions of one list, and their sleds. */
+struct seam_fdr_functions {
+	struct seam_fdr_sleds sleds;
+	uint32_t first_id;
+	bool *is_wanted;		/* for each function */
+	uint64_t *stubs;		/* likewise; 0: none yet */
+};
+
+struct seam_fdr_patched {
+	size_t n_patched, n_unpatched;
+	size_t n_refused;	/* bytes of neither form */
+	size_t n_divided;	/* while there are other threads */
+	size_t n_far;		/* no memory near enough for a stub */
+};
+
+/*
+ * Have the sleds of @functions in use that are wanted, and no others.
+ * @targets_of gives what they call, for an id.  0, -ENOMEM, or the errno of
+ * the refusal to write to code.  Adds to @patched.
+ *
+ * Threads: one at a time; the image stays loaded meanwhile.
+ */
+int seam_fdr_patch(struct seam_fdr_functions *functions,
+		   const struct seam_fdr_code *code,
+		   struct seam_fdr_targets (*targets_of)(uint32_t id),
+		   struct seam_fdr_patched *patched);
+
+#endif /* SEAM_FDR_PATCH_H */
