@@ -12,7 +12,7 @@
  *	fork N		a child and its parent with N times step() each
  *	exec N		N times step(); then itself as "calls N"
  *	forever		until it is killed; says "running"
- *	clocks		the counter and CLOCK_MONOTONIC, at the start and the end
+ *	clocks		the counter and CLOCK_MONOTONIC, at the start and end
  *
  * Each process prints "records PID N" at its end: how many it made.
  */

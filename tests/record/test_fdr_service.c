@@ -311,7 +311,8 @@ static void check_map(uint32_t pid)
 	snprintf(path, sizeof(path), "%s/xray/%u.yaml", folder, pid);
 	assert_int_equal(seam_file_open(&file, path, NULL), 0);
 	assert_non_null(memmem(file.bytes.data, file.bytes.size,
-			       "# image 5 \"/does/not/matter\\u001b\\\"\"", 34));
+			       "# image 5 \"/does/not/matter\\u001b\\\"\"",
+			       34));
 	assert_non_null(memmem(file.bytes.data, file.bytes.size,
 			       "\"a_function_to_find\"", 20));
 	assert_null(memmem(file.bytes.data, file.bytes.size, "id: 7", 5));

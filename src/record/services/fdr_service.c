@@ -149,7 +149,7 @@ static uint64_t clamp(uint64_t n, uint64_t min, uint64_t max)
 static struct seam_service calls_service(uint64_t flight_bytes)
 {
 	uint64_t bytes = flight_bytes ? flight_bytes : AREA_BYTES;
-	/* of large areas fewer are kept free, and of small ones there are more */
+	/* of large areas fewer are kept free, and of small ones more */
 	uint64_t n_free = clamp(FREE_AREAS * (uint64_t)AREA_BYTES / bytes, 2,
 				MAX_FREE_AREAS);
 

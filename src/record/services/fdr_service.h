@@ -12,8 +12,8 @@
  *
  * The program's side is target/fdr.
  *
- * Memory: each ring has 4 MiB, charged to the recorder while a thread has it and
- * while it is free for the next; of each program 16 are free.  All rings of a
+ * Memory: each ring has 4 MiB, charged to the recorder while a thread has it or
+ * it is free for the next one; of each program 16 are free.  All rings of a
  * recording have at most a quarter of the machine's memory, and at most 1 GiB:
  * from a quarter of that on one is kept free.  Threads beyond it record
  * nothing, and their records are counted.

@@ -9,8 +9,8 @@
  * The file of an image is opened when it is announced, while the process still
  * runs: the one that it has mapped where the functions are, whatever the
  * announced path says (record/proc/mapped_file.h).  So a program cannot have us
- * read a file that it has not mapped itself.  Of one that has ended, the file at
- * the path, if everybody may read it and it has the build id.
+ * read a file that it has not mapped itself.  Of one that has ended, it is the
+ * file at the path, if everybody may read it and it has the build id.
  *
  * Threads: one, the recorder's; files are opened in a helper thread.
  */
@@ -78,7 +78,7 @@ struct seam_trace_functions {
 	uint64_t n_left_out;		/* announcements, beyond the limits */
 };
 
-/* Valid on a zeroed struct.  Starts no thread yet. */
+/* Starts no thread yet. */
 void seam_trace_functions_init(struct seam_trace_functions *f);
 
 /* Keep what is said of images, functions and event types. */
@@ -94,6 +94,7 @@ seam_trace_functions_of(const struct seam_trace_functions *f,
 /* Collect what the helper has opened; returns whether it has more to do. */
 bool seam_trace_functions_collect(struct seam_trace_functions *f);
 
+/* Valid on a zeroed struct. */
 void seam_trace_functions_fini(struct seam_trace_functions *f);
 
 #endif /* SEAM_TRACE_FUNCTIONS_H */

@@ -15,7 +15,7 @@
 #include "wire/xray/xray_join.h"
 
 enum {
-	FIRST_SEEN = 1 << 16,	/* functions; 8 KiB */
+	FIRST_SEEN = 1 << 12,	/* functions; 512 bytes */
 	ASK_BYTES = 4 << 20,	/* copied between two looks at signals */
 };
 
@@ -352,7 +352,8 @@ static uint64_t bytes_to_join(const struct seam_trace_logs *logs)
 	return bytes;
 }
 
-static void finish_log(struct seam_program_log *log, struct log_joining *joining)
+static void finish_log(struct seam_program_log *log,
+		       struct log_joining *joining)
 {
 	const struct seam_trace_logs_caller *caller = joining->caller;
 	char text[200];

@@ -89,11 +89,10 @@ static void thin(struct seam_tsc_clock *clock)
 
 static void add(struct seam_tsc_clock *clock, struct seam_tsc_tie tie)
 {
-	const struct seam_tsc_tie *last = clock->n ? &clock->ties[clock->n - 1] :
-					  NULL;
+	const struct seam_tsc_tie *next = &clock->ties[clock->n];
 
 	/* both go on; a counter that was set back is none to measure by */
-	if (last && (tie.ns <= last->ns || tie.tsc <= last->tsc))
+	if (clock->n && (tie.ns <= next[-1].ns || tie.tsc <= next[-1].tsc))
 		return;
 	if (clock->n == SEAM_TSC_MAX_TIES)
 		thin(clock);

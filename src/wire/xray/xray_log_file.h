@@ -59,12 +59,6 @@ int seam_xray_log_append(struct seam_xray_log *log,
 			 const struct seam_xray_log_thread *thread,
 			 const uint8_t *body, size_t size);
 
-/* No further bytes for the open block. */
-static inline void seam_xray_log_end_block(struct seam_xray_log *log)
-{
-	log->block_at = 0;
-}
-
 /* Bytes that the log will have with @size bytes more. */
 static inline uint64_t seam_xray_log_bytes_with(const struct seam_xray_log *log,
 						size_t size)
