@@ -45,7 +45,9 @@ static inline bool chunk_put(struct chunk *c,
 	seam_xray_record_write(&c->format, record, c->bytes + c->n, room);
 	c->n += room;
 	c->n_records += record->state >= SEAM_XRAY_AT_ENTRY &&
-			record->state != SEAM_XRAY_AT_ARGUMENT;
+			record->state != SEAM_XRAY_AT_ARGUMENT &&
+			(record->state != SEAM_XRAY_AT_TYPED ||
+			 record->marker.event_type != SEAM_XRAY_LOST);
 	return true;
 }
 

@@ -189,6 +189,29 @@ static void notes_the_functions_seen(void **state)
 	assert_false(seam_xray_has_seen(&seen, 2));
 }
 
+static void a_mark_of_what_is_lost_is_no_record(void **state)
+{
+	struct seam_xray_chunk found;
+	struct seam_xray_record mark = {
+		.state = SEAM_XRAY_AT_TYPED,
+		.marker.event_type = SEAM_XRAY_LOST,
+		.data = { (const uint8_t *)"lost", 4 },
+	};
+
+	(void)state;
+	chunk_begin(&chunk, 1, 2, 3, 4, 5);
+	chunk_put(&chunk, &mark);
+	found = read_chunk(chunk.bytes, chunk.n);
+	assert_int_equal(found.n_records, 0);
+	assert_int_equal(found.bad_bytes, 0);
+	mark.marker.event_type = SEAM_XRAY_LOST - 1;
+	chunk_put(&chunk, &mark);
+	/* a custom event has no type; what follows it is its data */
+	mark.state = SEAM_XRAY_AT_CUSTOM;
+	chunk_put(&chunk, &mark);
+	assert_int_equal(read_chunk(chunk.bytes, chunk.n).n_records, 2);
+}
+
 static void room_for_a_payload_is_an_odd_number_of_words(void **state)
 {
 	(void)state;
@@ -208,6 +231,7 @@ int main(void)
 		cmocka_unit_test(what_no_thread_writes_is_refused),
 		cmocka_unit_test(a_preamble_is_as_threads_write_it),
 		cmocka_unit_test(notes_the_functions_seen),
+		cmocka_unit_test(a_mark_of_what_is_lost_is_no_record),
 		cmocka_unit_test(room_for_a_payload_is_an_odd_number_of_words),
 	};
 

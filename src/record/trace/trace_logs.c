@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/progress.h"
+#include "wire/xray/xray_fdr.h"
 #include "wire/xray/xray_join.h"
 
 enum {
@@ -225,7 +226,8 @@ void seam_trace_logs_add(struct seam_program_log *log, uint32_t tid,
 
 	read_chunk(log, chunk, size, &found);
 	counts->n_bad_bytes += found.bad_bytes;
-	if (!found.n_records)
+	/* its NewCPUId alone */
+	if (found.n_bytes <= SEAM_XRAY_METADATA_BYTES)
 		return;
 	/* a program's threads share its rings, one after another */
 	if (found.tid > 0)

@@ -15,6 +15,7 @@ enum {
 	NO_CALL = 1 | 1 << 3,
 	FIRST_CALL = 1 << 4,		/* function 1 */
 	N_MICROSECONDS = 1000000,
+	TYPE_AT = 1 + 4 + 4,		/* of a typed event, in its record */
 };
 
 struct walk {
@@ -127,10 +128,11 @@ static bool is_zero(const uint8_t *at, size_t bytes)
 }
 
 /* An event with its payload, whose padding is left out. */
-static bool take_event(struct walk *w)
+static bool take_event(struct walk *w, enum seam_xray_state state)
 {
 	size_t left = w->size - w->pos - SEAM_XRAY_METADATA_BYTES, room;
 	const uint8_t *payload = w->in + w->pos + SEAM_XRAY_METADATA_BYTES;
+	uint16_t type;
 	int32_t bytes;
 
 	memcpy(&bytes, w->in + w->pos + 1, sizeof(bytes));
@@ -140,9 +142,10 @@ static bool take_event(struct walk *w)
 	if (room > left ||
 	    !is_zero(payload + bytes, room - (size_t)bytes))
 		return false;
+	memcpy(&type, w->in + w->pos + TYPE_AT, sizeof(type));
+	w->n_records += state != SEAM_XRAY_AT_TYPED || type != SEAM_XRAY_LOST;
 	copy(w, SEAM_XRAY_METADATA_BYTES + (size_t)bytes);
 	w->pos += room - (size_t)bytes;
-	w->n_records++;
 	return true;
 }
 
@@ -156,7 +159,7 @@ static bool take_metadata(struct walk *w)
 	switch (state) {
 	case SEAM_XRAY_AT_CUSTOM:
 	case SEAM_XRAY_AT_TYPED:
-		if (!take_event(w))
+		if (!take_event(w, state))
 			return false;
 		break;
 	case SEAM_XRAY_AT_ARGUMENT:
