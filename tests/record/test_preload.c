@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #define AGENT "/a/libseam-agent.so"
+#define FDR "/a/libseam-fdr.so"
 #define ASAN "/lib/libasan.so.8"
 
 /* For a command, which may need @asan before all other libraries. */
@@ -60,6 +61,25 @@ static void the_agent_is_before_what_the_user_preloads(void **state)
 	expect_preload(p, "", AGENT);
 	expect_preload(p, "/x.so:/y.so", AGENT ":/x.so:/y.so");
 	expect_preload(p, "/x.so /y.so", AGENT ":/x.so /y.so");
+}
+
+/* --trace: with an agent, and without. */
+static void libseam_fdr_is_preloaded_as_well(void **state)
+{
+	struct seam_preload p = preload_for(ASAN, true);
+
+	(void)state;
+	p.has_fdr = true;
+	snprintf(p.fdr, sizeof(p.fdr), "%s", FDR);
+	expect_preload(p, NULL, ASAN ":" AGENT ":" FDR);
+	expect_preload(p, "/x.so", ASAN ":" AGENT ":" FDR ":/x.so");
+	p.is_used = false;
+	expect_preload(p, ASAN ":/x.so", ASAN ":" FDR ":/x.so");
+	p.search.asan[0] = '\0';
+	expect_preload(p, NULL, FDR);
+	expect_preload(p, "/x.so", FDR ":/x.so");
+	p.has_fdr = false;
+	expect_preload(p, "/x.so", "/x.so");
 }
 
 static void asan_is_before_the_agent(void **state)
@@ -114,6 +134,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_agent_is_before_what_the_user_preloads),
+		cmocka_unit_test(libseam_fdr_is_preloaded_as_well),
 		cmocka_unit_test(asan_is_before_the_agent),
 		cmocka_unit_test(options_of_asan_are_added_to),
 		cmocka_unit_test(without_an_agent_the_environment_stays),
