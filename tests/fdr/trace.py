@@ -6,11 +6,13 @@ PROGRAM is trace_program.c, built with -fxray-instrument; each of its processes
 prints how many records it made, which is what all counts are compared with.
 """
 import collections
+import contextlib
 import glob
 import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -120,12 +122,35 @@ def test_llvm_xray_counts_the_same():
     equal(sorted(counts.values()), [30000, 60000], text)
 
 
+def blocks():
+    """{tid: blocks} of the only log, by their heads: it may be large."""
+    (path,) = glob.glob(f"{BUNDLE}/xray/*.xray")
+    counts, at = collections.Counter(), 32
+    with open(path, "rb") as log:
+        while at < os.path.getsize(path):
+            log.seek(at)
+            head = log.read(32)
+            equal([head[0], head[16]], [0x0f, 0x01], f"block at {at}")
+            counts[struct.unpack_from("<i", head, 17)[0]] += 1
+            at += 16 + struct.unpack_from("<Q", head, 1)[0]
+    equal(at, os.path.getsize(path), "the log's end")
+    return counts
+
+
+def check_turns(result):
+    """All that was made is counted, by Seam's reader too."""
+    (made_here,) = made(result.stdout).values()
+    equal(manifest(BUNDLE)["calls"]["records"], made_here, result.stderr)
+    shown = run(SEAM, "calls", BUNDLE)
+    check(f"{made_here // 6:,} " in shown.stdout, shown.stdout)
+    check("repaired" not in shown.stdout + shown.stderr, shown.stdout)
+
+
 def test_threads_that_take_turns_have_few_blocks_at_the_end():
     result = record(PROGRAM, "turns", "20")
-    check_whole(result)
-    ((log, _),) = logs().values()
-    equal(len(log.threads), 2)
-    check(max(log.n_blocks.values()) <= 16, f"blocks: {log.n_blocks}")
+    check_turns(result)
+    equal(len(blocks()), 2)
+    check(max(blocks().values()) <= 16, f"{blocks()}")
     equal(glob.glob(f"{BUNDLE}/xray/*.part"), [])
 
 
@@ -398,14 +423,24 @@ def test_misuse_is_told():
         equal(result.returncode, 2, f"{options}: {result.stderr}")
 
 
-def test_a_full_disk_costs_what_did_not_fit():
+@contextlib.contextmanager
+def small_disk(size):
+    """BUNDLE is on it."""
     if not IS_ROOT:
         raise Skip("mounts a file system")
     os.makedirs("small", exist_ok=True)
-    run("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", "small")
+    run("mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", "small")
     global BUNDLE
     BUNDLE, old = "small/t.seam", BUNDLE
     try:
+        yield
+    finally:
+        BUNDLE = old
+        run("umount", "small")
+
+
+def test_a_full_disk_costs_what_did_not_fit():
+    with small_disk("2m"):
         result = record(PROGRAM, "calls", "300000")
         equal(result.returncode, 3, result.stderr)
         calls = manifest(BUNDLE)["calls"]
@@ -414,9 +449,16 @@ def test_a_full_disk_costs_what_did_not_fit():
         check(calls["not_written"] > 0 and calls["records"] > 0, f"{calls}")
         equal(sum(received().values()), calls["records"])
         check("No space left" in result.stderr, result.stderr)
-    finally:
-        BUNDLE = old
-        run("umount", "small")
+
+
+def test_a_log_that_cannot_be_joined_stays_as_it_is():
+    with small_disk("70m"):     # room for it once, and for the samples
+        result = record(PROGRAM, "turns", "20")
+        check_turns(result)
+        check("its blocks were not joined: No space left" in result.stderr,
+              result.stderr)
+        check(max(blocks().values()) > 16, f"{blocks()}")
+        equal(glob.glob(f"{BUNDLE}/xray/*.part"), [])
 
 
 if __name__ == "__main__":

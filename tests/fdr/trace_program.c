@@ -7,7 +7,7 @@
  *	short T N	T threads, four at a time, each with N times step()
  *	leaderless N	the first thread ends; another goes on for 2 s, with
  *			threads of its own; each N times step()
- *	turns N		two threads take turns; each turn fills a chunk
+ *	turns N		two threads take turns; each turn fills many chunks
  *	starved N	its parent is stopped meanwhile: N times step()
  *	fork N		a child and its parent with N times step() each
  *	exec N		N times step(); then itself as "calls N"
@@ -108,14 +108,15 @@ PLAIN static void run_leaderless(uint64_t n)
 	pthread_exit(NULL);
 }
 
-enum { STEPS_OF_TURN = 65536 / 48 + 1 };
+/* More than a quarter of an area: the recorder is woken. */
+enum { STEPS_OF_TURN = (5 << 18) / 48 };
 
 static uint64_t n_turns;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
 static uint64_t turn;
 
-/* A recorder that is awake takes a chunk of each in turn. */
+/* A recorder that is awake takes the chunks of each in turn. */
 PLAIN static void *take_turns(void *self)
 {
 	const struct timespec pause = { .tv_nsec = 3000000 };
