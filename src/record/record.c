@@ -198,6 +198,11 @@ static void read_sideband(void *context,
 	    record->misc & PERF_RECORD_MISC_COMM_EXEC)
 		seam_guest_service_exec(&s->guest, (uint32_t)record->comm.pid,
 					record->sample_id.time);
+	if (record->type == PERF_RECORD_FORK && s->tracing.is_used &&
+	    record->task.pid == record->task.tid)
+		seam_trace_functions_fork(&s->tracing.fdr.known,
+					  (uint32_t)record->task.pid,
+					  (uint32_t)record->task.ppid);
 	if (s->sources.per_thread && !s->sources.no_inherit)
 		seam_new_threads_read(&s->new_threads, record);
 	if (!seam_sources_is_system_wide(&s->sources))

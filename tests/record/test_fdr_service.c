@@ -347,6 +347,32 @@ static void functions_that_were_seen_have_names(void **state)
 	seam_address_names_end(&names);
 }
 
+/* Its parent's, or what its nearest ancestor with some has. */
+static void a_forked_child_has_its_parents_functions(void **state)
+{
+	const struct seam_trace_functions *known = &fdr.known;
+	struct seam_trace_program p = { .since_ns = 5 };
+	static const uint32_t wanted[] = { 10, 10, 12, 12, 12, 10 };
+
+	(void)state;
+	announce_address(10, 5, 0, 1, 0x1000);
+	seam_trace_functions_fork(&fdr.known, 11, 10);
+	seam_trace_functions_fork(&fdr.known, 12, 11);
+	announce_address(12, 5, 0, 1, 0x2000);
+	seam_trace_functions_fork(&fdr.known, 13, 12);
+	seam_trace_functions_fork(&fdr.known, 14, 13);
+	/* 15 is not known, as when its record was lost */
+	for (p.pid = 10; p.pid < 16; p.pid++)
+		assert_int_equal(seam_trace_functions_of(known, &p)
+					 ->program.pid, wanted[p.pid - 10]);
+	p.since_ns = 6;
+	assert_null(seam_trace_functions_of(known, &p));
+	/* processes in a circle, by ids that were used again */
+	seam_trace_functions_fork(&fdr.known, 10, 14);
+	p.pid = 14;
+	assert_null(seam_trace_functions_of(known, &p));
+}
+
 static void event_types_have_names(void **state)
 {
 	struct seam_address_names names = { 0 };
@@ -417,6 +443,7 @@ int main(void)
 		TEST(what_cannot_be_written_is_counted),
 		TEST(what_is_not_announced_rightly_is_counted),
 		TEST(functions_that_were_seen_have_names),
+		TEST(a_forked_child_has_its_parents_functions),
 		TEST(event_types_have_names),
 		cmocka_unit_test(ties_stay_spread_and_in_order),
 		cmocka_unit_test(a_tick_has_the_time_of_the_ties_around_it),

@@ -10,6 +10,8 @@
 #include "base/hash.h"
 #include "record/trace/trace_image.h"
 
+enum { MAX_ANCESTORS = 16 };
+
 void seam_trace_functions_init(struct seam_trace_functions *f)
 {
 	*f = (struct seam_trace_functions) {
@@ -36,15 +38,47 @@ find(const struct seam_trace_functions *f,
 	return i == SEAM_NONE ? NULL : f->programs.items[i];
 }
 
+/* The parent of @pid, by its last fork; 0: not known. */
+static uint32_t parent_of(const struct seam_trace_functions *f, uint32_t pid)
+{
+	for (size_t i = f->forks.n; i-- > 0;)
+		if (f->forks.items[i].pid == pid)
+			return f->forks.items[i].parent;
+	return 0;
+}
+
+static bool has_announced(const struct seam_trace_functions *f, uint32_t pid)
+{
+	for (size_t i = 0; i < f->programs.n; i++)
+		if (f->programs.items[i]->program.pid == pid)
+			return true;
+	return false;
+}
+
+void seam_trace_functions_fork(struct seam_trace_functions *f, uint32_t pid,
+			       uint32_t parent)
+{
+	/* without it, the child has what the first of its connection has */
+	if (f->forks.n < SEAM_TRACE_MAX_FORKS &&
+	    (has_announced(f, parent) || parent_of(f, parent)))
+		(void)SEAM_ARRAY_ADD(&f->forks, (struct seam_trace_fork) {
+			pid, parent });
+}
+
 const struct seam_trace_announced *
 seam_trace_functions_of(const struct seam_trace_functions *f,
 			const struct seam_trace_program *program)
 {
-	const struct seam_trace_announced *own = find(f, program);
+	struct seam_trace_program p = *program;
+	const struct seam_trace_announced *found = find(f, &p);
 	uint32_t i;
 
-	if (own)
-		return own;
+	for (int n = 0; !found && p.pid && n < MAX_ANCESTORS; n++) {
+		p.pid = parent_of(f, p.pid);
+		found = find(f, &p);
+	}
+	if (found)
+		return found;
 	/* the first of its connection to announce was there before the fork */
 	i = SEAM_INDEX_FIND(&f->by_since, hash_of(program->since_ns), k,
 		f->programs.items[k]->program.since_ns == program->since_ns);
@@ -241,6 +275,7 @@ void seam_trace_functions_fini(struct seam_trace_functions *f)
 	for (size_t i = 0; i < f->programs.n; i++)
 		free_program(f->programs.items[i]);
 	free(f->programs.items);
+	free(f->forks.items);
 	seam_index_fini(&f->by_since);
 	*f = (struct seam_trace_functions) { 0 };
 }

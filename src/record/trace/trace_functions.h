@@ -3,8 +3,8 @@
  * trace_functions.h - what the ids in a log mean, as its program announced it
  *
  * Kept until the end, when the functions that were seen get their names.  A
- * forked child that has announced nothing has what its parent's program has:
- * the process that connected (struct seam_trace_program, same since_ns).
+ * forked child that has announced nothing has what its parent has, or what the
+ * process has that connected (struct seam_trace_program, same since_ns).
  *
  * The file of an image is opened when it is announced, while the process still
  * runs: the one that it has mapped where the functions are, whatever the
@@ -27,6 +27,7 @@ enum {
 	SEAM_TRACE_MAX_ANNOUNCED_BYTES = 256 << 20,
 	SEAM_TRACE_MAX_IMAGES = 4096,	/* files held open, of all programs */
 	SEAM_TRACE_MAX_EVENT_TYPES = 4096,	/* of a program */
+	SEAM_TRACE_MAX_FORKS = 1 << 16,		/* of programs with functions */
 };
 
 /* An image, or the code that is in none (image 0). */
@@ -69,10 +70,14 @@ struct seam_trace_announced {
 	SEAM_ARRAY(struct seam_trace_name) names;
 };
 
+/* A process whose functions may be its parent's. */
+struct seam_trace_fork { uint32_t pid, parent; };
+
 struct seam_trace_functions {
 	struct seam_helper *helper;	/* NULL: could not be started */
 	SEAM_ARRAY(struct seam_trace_announced *) programs;
 	struct seam_index by_since;	/* of programs */
+	SEAM_ARRAY(struct seam_trace_fork) forks;	/* as they came */
 	uint64_t n_bytes;
 	size_t n_images;
 	uint64_t n_left_out;		/* announcements, beyond the limits */
@@ -85,6 +90,10 @@ void seam_trace_functions_init(struct seam_trace_functions *f);
 void seam_trace_functions_add(struct seam_trace_functions *f,
 			      const struct seam_trace_program *program,
 			      const struct seam_xray_announcement *a);
+
+/* Process @pid was forked from @parent. */
+void seam_trace_functions_fork(struct seam_trace_functions *f, uint32_t pid,
+			       uint32_t parent);
 
 /* What @program, or the one that it was forked from, has; NULL: nothing. */
 const struct seam_trace_announced *
