@@ -4,9 +4,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/hash.h"
 #include "record/trace/trace_image.h"
 
@@ -26,11 +26,16 @@ static uint64_t hash_of(uint64_t since_ns)
 	return seam_hash_u64(since_ns);
 }
 
+static uint64_t hash_program(const struct seam_trace_program *program)
+{
+	return seam_hash_add(hash_of(program->since_ns), program->pid);
+}
+
 static struct seam_trace_announced *
 find(const struct seam_trace_functions *f,
      const struct seam_trace_program *program)
 {
-	uint32_t i = SEAM_INDEX_FIND(&f->by_since, hash_of(program->since_ns),
+	uint32_t i = SEAM_INDEX_FIND(&f->by_program, hash_program(program),
 		k, f->programs.items[k]->program.since_ns ==
 		   program->since_ns &&
 		   f->programs.items[k]->program.pid == program->pid);
@@ -65,24 +70,28 @@ void seam_trace_functions_fork(struct seam_trace_functions *f, uint32_t pid,
 			pid, parent });
 }
 
+/* The first to announce: the others of its connection are its children. */
+static struct seam_trace_announced *
+find_first(const struct seam_trace_functions *f, uint64_t since_ns)
+{
+	uint32_t i = SEAM_INDEX_FIND(&f->by_since, hash_of(since_ns), k,
+		f->programs.items[k]->program.since_ns == since_ns);
+
+	return i == SEAM_NONE ? NULL : f->programs.items[i];
+}
+
 const struct seam_trace_announced *
 seam_trace_functions_of(const struct seam_trace_functions *f,
 			const struct seam_trace_program *program)
 {
 	struct seam_trace_program p = *program;
 	const struct seam_trace_announced *found = find(f, &p);
-	uint32_t i;
 
 	for (int n = 0; !found && p.pid && n < MAX_ANCESTORS; n++) {
 		p.pid = parent_of(f, p.pid);
 		found = find(f, &p);
 	}
-	if (found)
-		return found;
-	/* the first of its connection to announce was there before the fork */
-	i = SEAM_INDEX_FIND(&f->by_since, hash_of(program->since_ns), k,
-		f->programs.items[k]->program.since_ns == program->since_ns);
-	return i == SEAM_NONE ? NULL : f->programs.items[i];
+	return found ? found : find_first(f, program->since_ns);
 }
 
 static struct seam_trace_announced *
@@ -90,18 +99,54 @@ find_or_make(struct seam_trace_functions *f,
 	     const struct seam_trace_program *program)
 {
 	struct seam_trace_announced *p = find(f, program);
+	uint64_t since_ns = program->since_ns;
+	uint32_t i;
 
 	if (p)
 		return p;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
+	p->functions = f;
 	p->program = *program;
-	if (SEAM_INDEX_APPEND(&f->by_since, hash_of(program->since_ns),
-			      &f->programs, p) != SEAM_NONE)
-		return p;
-	free(p);
-	return NULL;
+	i = SEAM_INDEX_APPEND(&f->by_program, hash_program(program),
+			      &f->programs, p);
+	if (i == SEAM_NONE)
+		free(p);
+	else if (!find_first(f, since_ns))
+		/* without memory its children have no names */
+		(void)seam_index_add(&f->by_since, hash_of(since_ns), i);
+	return i == SEAM_NONE ? NULL : p;
+}
+
+/* ---- files ---- */
+
+int seam_trace_keep_file(struct seam_trace_functions *f, int fd)
+{
+	struct seam_trace_file file = { .fd = fd };
+	int code = -EMFILE;
+	struct stat st;
+	uint64_t hash;
+	uint32_t i;
+
+	if (fstat(fd, &st) < 0) {
+		code = -errno;
+		close(fd);
+		return code;
+	}
+	file.device = st.st_dev;
+	file.inode = st.st_ino;
+	hash = seam_hash_add(seam_hash_u64(st.st_ino), st.st_dev);
+	i = SEAM_INDEX_FIND(&f->by_inode, hash, k,
+			    f->files.items[k].inode == file.inode &&
+			    f->files.items[k].device == file.device);
+	if (i == SEAM_NONE && f->files.n < SEAM_TRACE_MAX_FILES) {
+		i = SEAM_INDEX_APPEND(&f->by_inode, hash, &f->files, file);
+		code = -ENOMEM;
+	}
+	if (i == SEAM_NONE || f->files.items[i].fd != fd)
+		close(fd);
+	return i == SEAM_NONE ? code : f->files.items[i].fd;
 }
 
 /* ---- what they say ---- */
@@ -115,13 +160,23 @@ static bool has_room(struct seam_trace_functions *f, size_t bytes)
 	return true;
 }
 
-static struct seam_trace_image *
-find_image(struct seam_trace_announced *p, uint32_t image)
+struct seam_trace_image *
+seam_trace_find_image(const struct seam_trace_announced *p, uint32_t image)
 {
-	for (size_t i = p->images.n; i-- > 0;)
-		if (p->images.items[i].image == image)
-			return &p->images.items[i];
-	return NULL;
+	uint32_t i = SEAM_INDEX_FIND(&p->by_image, seam_hash_u64(image), k,
+				     p->images.items[k].image == image);
+
+	return i == SEAM_NONE ? NULL : &p->images.items[i];
+}
+
+static bool is_same_image(const struct seam_trace_image *a,
+			  const struct seam_trace_image *b)
+{
+	return a->first_id == b->first_id &&
+	       a->n_functions == b->n_functions && a->bias == b->bias &&
+	       a->build_id_bytes == b->build_id_bytes &&
+	       memcmp(a->build_id, b->build_id, sizeof(a->build_id)) == 0 &&
+	       strcmp(a->path, b->path) == 0;
 }
 
 static bool add_image(struct seam_trace_functions *f,
@@ -135,17 +190,34 @@ static bool add_image(struct seam_trace_functions *f,
 		.build_id_bytes = image->build_id_bytes,
 	};
 
-	if (find_image(p, image->image) ||
-	    f->n_images >= SEAM_TRACE_MAX_IMAGES ||
+	if (seam_trace_find_image(p, image->image) ||
+	    p->images.n >= SEAM_TRACE_MAX_IMAGES ||
 	    !has_room(f, sizeof(kept) + strlen(image->path) + 1))
 		return false;
 	memcpy(kept.build_id, image->build_id, sizeof(kept.build_id));
 	kept.path = strdup(image->path);
-	if (!kept.path || !SEAM_ARRAY_ADD(&p->images, kept)) {
-		free(kept.path);
+	if (kept.path &&
+	    SEAM_INDEX_APPEND(&p->by_image, seam_hash_u64(kept.image),
+			      &p->images, kept) != SEAM_NONE)
+		return true;
+	free(kept.path);
+	return false;
+}
+
+/* A forked child has its parent's images, and may end soon. */
+static bool take_from_parent(struct seam_trace_functions *f,
+			     const struct seam_trace_announced *p,
+			     struct seam_trace_image *image)
+{
+	const struct seam_trace_announced *first =
+		find_first(f, p->program.since_ns);
+	const struct seam_trace_image *same = first && first != p ?
+		seam_trace_find_image(first, image->image) : NULL;
+
+	if (!same || same->fd < 0 || !is_same_image(same, image))
 		return false;
-	}
-	f->n_images++;
+	image->fd = same->fd;
+	image->code = 0;
 	return true;
 }
 
@@ -154,9 +226,10 @@ static void open_image(struct seam_trace_functions *f,
 		       struct seam_trace_announced *p,
 		       const struct seam_trace_range *range)
 {
-	struct seam_trace_image *image = find_image(p, range->image);
+	struct seam_trace_image *image = seam_trace_find_image(p, range->image);
 
-	if (!image || image->is_opening || image->fd >= 0 || !f->helper)
+	if (!image || image->is_opening || image->fd >= 0 || !f->helper ||
+	    take_from_parent(f, p, image))
 		return;
 	image->is_opening = true;
 	if (seam_trace_image_open(f->helper, p, image,
@@ -252,10 +325,8 @@ bool seam_trace_functions_collect(struct seam_trace_functions *f)
 
 static void free_program(struct seam_trace_announced *p)
 {
-	for (size_t i = 0; i < p->images.n; i++) {
-		seam_file_close_fd(p->images.items[i].fd);
+	for (size_t i = 0; i < p->images.n; i++)
 		free(p->images.items[i].path);
-	}
 	for (size_t i = 0; i < p->ranges.n; i++)
 		free(p->ranges.items[i].addresses);
 	for (size_t i = 0; i < p->event_types.n; i++)
@@ -263,6 +334,7 @@ static void free_program(struct seam_trace_announced *p)
 	for (size_t i = 0; i < p->names.n; i++)
 		free(p->names.items[i].name);
 	free(p->images.items);
+	seam_index_fini(&p->by_image);
 	free(p->ranges.items);
 	free(p->event_types.items);
 	free(p->names.items);
@@ -274,8 +346,13 @@ void seam_trace_functions_fini(struct seam_trace_functions *f)
 	seam_helper_free(f->helper);
 	for (size_t i = 0; i < f->programs.n; i++)
 		free_program(f->programs.items[i]);
+	for (size_t i = 0; i < f->files.n; i++)
+		close(f->files.items[i].fd);
 	free(f->programs.items);
 	free(f->forks.items);
+	free(f->files.items);
+	seam_index_fini(&f->by_program);
 	seam_index_fini(&f->by_since);
+	seam_index_fini(&f->by_inode);
 	*f = (struct seam_trace_functions) { 0 };
 }

@@ -10,7 +10,9 @@
  * runs: the one that it has mapped where the functions are, whatever the
  * announced path says (record/proc/mapped_file.h).  So a program cannot have us
  * read a file that it has not mapped itself.  Of one that has ended, it is the
- * file at the path, if everybody may read it and it has the build id.
+ * file at the path, if everybody may read it and it has the build id.  A file
+ * that many processes have is held open once; a forked child's images are its
+ * parent's where both announce the same.
  *
  * Threads: one, the recorder's; files are opened in a helper thread.
  */
@@ -25,7 +27,8 @@
 enum {
 	/* of all programs; what comes after it is counted, and has no name */
 	SEAM_TRACE_MAX_ANNOUNCED_BYTES = 256 << 20,
-	SEAM_TRACE_MAX_IMAGES = 4096,	/* files held open, of all programs */
+	SEAM_TRACE_MAX_IMAGES = 4096,	/* of a program */
+	SEAM_TRACE_MAX_FILES = 1024,	/* held open, of all programs */
 	SEAM_TRACE_MAX_EVENT_TYPES = 4096,	/* of a program */
 	SEAM_TRACE_MAX_FORKS = 1 << 16,		/* of programs with functions */
 };
@@ -36,7 +39,7 @@ struct seam_trace_image {
 	uint32_t first_id, n_functions;
 	uint64_t bias;
 	char *path;		/* as announced, owned; not trusted */
-	int fd;			/* -1: not open */
+	int fd;			/* of a seam_trace_file; -1: not open */
 	int code;		/* -errno of opening it */
 	bool is_opening;	/* a job has it */
 	uint8_t build_id[SEAM_XRAY_BUILD_ID_BYTES];
@@ -61,10 +64,21 @@ struct seam_trace_name {
 	char *name;		/* owned; not trusted */
 };
 
+/* The file of some images. */
+struct seam_trace_file {
+	dev_t device;
+	ino_t inode;		/* not used again while the file is open */
+	int fd;			/* owned */
+};
+
+struct seam_trace_functions;
+
 /* All that one program has announced. */
 struct seam_trace_announced {
+	struct seam_trace_functions *functions;	/* that it is one of */
 	struct seam_trace_program program;
 	SEAM_ARRAY(struct seam_trace_image) images;
+	struct seam_index by_image;	/* of images */
 	SEAM_ARRAY(struct seam_trace_range) ranges;
 	SEAM_ARRAY(struct seam_trace_event_type) event_types;
 	SEAM_ARRAY(struct seam_trace_name) names;
@@ -76,10 +90,12 @@ struct seam_trace_fork { uint32_t pid, parent; };
 struct seam_trace_functions {
 	struct seam_helper *helper;	/* NULL: could not be started */
 	SEAM_ARRAY(struct seam_trace_announced *) programs;
-	struct seam_index by_since;	/* of programs */
 	SEAM_ARRAY(struct seam_trace_fork) forks;	/* as they came */
+	struct seam_index by_program;	/* of programs */
+	struct seam_index by_since;	/* the first of each connection */
+	SEAM_ARRAY(struct seam_trace_file) files;
+	struct seam_index by_inode;	/* of files */
 	uint64_t n_bytes;
-	size_t n_images;
 	uint64_t n_left_out;		/* announcements, beyond the limits */
 };
 
@@ -99,6 +115,16 @@ void seam_trace_functions_fork(struct seam_trace_functions *f, uint32_t pid,
 const struct seam_trace_announced *
 seam_trace_functions_of(const struct seam_trace_functions *f,
 			const struct seam_trace_program *program);
+
+/* The image of that number; NULL: @p has none. */
+struct seam_trace_image *
+seam_trace_find_image(const struct seam_trace_announced *p, uint32_t image);
+
+/*
+ * Keep @fd, which is taken over, or the same file that is open already.  A
+ * descriptor to borrow; or -errno: -EMFILE where too many are open.
+ */
+int seam_trace_keep_file(struct seam_trace_functions *f, int fd);
 
 /* Collect what the helper has opened; returns whether it has more to do. */
 bool seam_trace_functions_collect(struct seam_trace_functions *f);

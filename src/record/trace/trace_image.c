@@ -41,6 +41,22 @@ static bool read_line(const char *line, uint64_t address,
 	return *ino && path[0] == '/';
 }
 
+/*
+ * A line, cut.  A path may be longer than any that can be opened: what is after
+ * the cut is no line of its own, though it may look like one.
+ */
+static bool next_line(FILE *maps, char *line, size_t size)
+{
+	int c;
+
+	if (!fgets(line, (int)size, maps))
+		return false;
+	if (!strchr(line, '\n'))
+		while ((c = getc(maps)) != EOF && c != '\n')
+			;
+	return true;
+}
+
 /* The kernel knows what is mapped there; the program has only said so. */
 static bool find_mapping(int32_t pid, uint64_t address,
 			 struct seam_file_mapping *mapping, uint64_t *ino,
@@ -53,7 +69,7 @@ static bool find_mapping(int32_t pid, uint64_t address,
 	snprintf(name, sizeof(name), "/proc/%" PRId32 "/maps", pid);
 	maps = fopen(name, "re");
 	for (int i = 0; maps && !is_found && i < MAX_LINES &&
-	     fgets(line, sizeof(line), maps); i++)
+	     next_line(maps, line, sizeof(line)); i++)
 		is_found = read_line(line, address, mapping, ino, path);
 	if (maps)
 		fclose(maps);
@@ -79,32 +95,28 @@ static void run(struct seam_helper_job *job)
 		seam_mapped_file_open(&mapping, &j->identity, NULL) : -ESRCH;
 }
 
-static struct seam_trace_image *image_of(void *context, uint64_t image)
-{
-	struct seam_trace_announced *p = context;
-
-	for (size_t i = 0; i < p->images.n; i++)
-		if (p->images.items[i].image == image)
-			return &p->images.items[i];
-	return NULL;
-}
-
 static void done(struct seam_helper_job *job, void *context)
 {
 	struct image_job *j = (struct image_job *)job;
-	struct seam_trace_image *image = image_of(context, job->tag);
+	struct seam_trace_announced *p = context;
+	struct seam_trace_image *image =
+		seam_trace_find_image(p, (uint32_t)job->tag);
+	int fd = j->fd;
 
 	if (!image)
 		return;
 	image->is_opening = false;
-	image->fd = j->fd < 0 ? -1 : j->fd;
-	image->code = j->fd < 0 ? j->fd : 0;
+	if (fd >= 0)
+		fd = seam_trace_keep_file(p->functions, fd);
+	image->fd = fd < 0 ? -1 : fd;
+	image->code = fd < 0 ? fd : 0;
 	j->fd = -1;
 }
 
 static void given_up(void *context, uint64_t tag)
 {
-	struct seam_trace_image *image = image_of(context, tag);
+	struct seam_trace_image *image =
+		seam_trace_find_image(context, (uint32_t)tag);
 
 	if (!image)
 		return;
