@@ -13,12 +13,24 @@
 #include "symbol/elf/elf_file.h"
 #include "wire/xray/event_names.h"
 
+/* Of a log; what is beyond them has no name, and is counted as unnamed. */
+enum {
+	MAX_FUNCTIONS = 4 << 20,
+	MAX_NAME_BYTES = 128 << 20,
+};
+
 /* A function that was seen. */
 struct seen_function {
 	uint32_t id;
 	uint32_t image;
 	uint64_t address;
 	char *name;		/* owned; NULL: none */
+};
+
+/* Functions of an image, one after another in map.by_image. */
+struct function_order {
+	uint32_t image;
+	uint32_t i;		/* of functions */
 };
 
 /* Of functions of all logs, by what tells them apart: see count_distinct(). */
@@ -33,6 +45,8 @@ struct map {
 	const struct seam_program_log *log;
 	const struct seam_trace_announced *program;
 	SEAM_ARRAY(struct seen_function) functions;	/* by id */
+	SEAM_ARRAY(struct function_order) by_image;
+	size_t n_name_bytes;
 	struct seam_trace_name_counts *counts;
 };
 
@@ -46,6 +60,8 @@ static bool add_range(struct map *m, const struct seam_trace_range *range)
 			.address = range->addresses[i],
 		};
 
+		if (m->functions.n == MAX_FUNCTIONS)
+			break;
 		if (seam_xray_has_seen(&m->log->seen, f.id) &&
 		    !SEAM_ARRAY_ADD(&m->functions, f))
 			return false;
@@ -53,17 +69,31 @@ static bool add_range(struct map *m, const struct seam_trace_range *range)
 	return true;
 }
 
+/* A copy to keep; NULL: there is no room for it, or no memory. */
+static char *keep_name(struct map *m, const char *name)
+{
+	size_t bytes = strlen(name) + 1;
+
+	if (bytes > MAX_NAME_BYTES - m->n_name_bytes) {
+		m->n_name_bytes = MAX_NAME_BYTES;
+		return NULL;
+	}
+	m->n_name_bytes += bytes;
+	return strdup(name);
+}
+
 /* Functions in no image, which have a name alone. */
 static bool add_names(struct map *m)
 {
-	for (size_t i = 0; i < m->program->names.n; i++) {
+	for (size_t i = 0; i < m->program->names.n &&
+	     m->functions.n < MAX_FUNCTIONS; i++) {
 		const struct seam_trace_name *n = &m->program->names.items[i];
 		struct seen_function f = { .id = n->function };
 
 		if (!seam_xray_has_seen(&m->log->seen, f.id))
 			continue;
-		f.name = strdup(n->name);
-		if (!f.name || !SEAM_ARRAY_ADD(&m->functions, f)) {
+		f.name = keep_name(m, n->name);
+		if (!SEAM_ARRAY_ADD(&m->functions, f)) {
 			free(f.name);
 			return false;
 		}
@@ -92,6 +122,23 @@ static void drop_repeated(struct map *m)
 	m->functions.n = n;
 }
 
+static int by_image(const void *a, const void *b)
+{
+	const struct function_order *x = a, *y = b;
+
+	return SEAM_COMPARE(x->image, y->image) ?: SEAM_COMPARE(x->i, y->i);
+}
+
+static int order_by_image(struct map *m)
+{
+	for (size_t i = 0; i < m->functions.n; i++)
+		if (!SEAM_ARRAY_ADD(&m->by_image, (struct function_order) {
+				m->functions.items[i].image, (uint32_t)i }))
+			return -ENOMEM;
+	SEAM_ARRAY_SORT(&m->by_image, by_image);
+	return 0;
+}
+
 static int list_functions(struct map *m)
 {
 	for (size_t i = 0; i < m->program->ranges.n; i++)
@@ -101,7 +148,7 @@ static int list_functions(struct map *m)
 		return -ENOMEM;
 	SEAM_ARRAY_SORT(&m->functions, by_id);
 	drop_repeated(m);
-	return 0;
+	return order_by_image(m);
 }
 
 /* ---- their names ---- */
@@ -111,14 +158,15 @@ struct request {
 	const size_t *of;	/* index of each address' function */
 };
 
-static void take_name(void *context, size_t i, const char *name)
+static bool take_name(void *context, size_t i, const char *name)
 {
 	const struct request *request = context;
 	struct seen_function *f = &request->map->functions.items[
 		request->of[i]];
 
 	if (*name && !f->name)
-		f->name = strdup(name);
+		f->name = keep_name(request->map, name);
+	return request->map->n_name_bytes < MAX_NAME_BYTES;
 }
 
 static void keep_why(struct seam_trace_name_counts *counts,
@@ -132,18 +180,19 @@ static void keep_why(struct seam_trace_name_counts *counts,
 }
 
 /* The functions of @image that have no name so far.  Returns how many. */
-static size_t list_unnamed(struct map *m, const struct seam_trace_image *image,
-			   uint64_t *addresses, size_t *of)
+static size_t list_unnamed(struct map *m, const struct function_order *order,
+			   size_t n_functions, uint64_t *addresses, size_t *of)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < m->functions.n; i++) {
-		const struct seen_function *f = &m->functions.items[i];
+	for (size_t i = 0; i < n_functions; i++) {
+		const struct seen_function *f =
+			&m->functions.items[order[i].i];
 
-		if (f->image != image->image || f->name)
+		if (f->name)
 			continue;
 		addresses[n] = f->address;
-		of[n++] = i;
+		of[n++] = order[i].i;
 	}
 	return n;
 }
@@ -166,15 +215,17 @@ static int open_debug_file(const struct seam_trace_image *image)
 
 /* By the file itself, and what is left by its debug file. */
 static void name_image(struct map *m, const struct seam_trace_image *image,
+		       const struct function_order *order, size_t n_functions,
 		       struct seam_address_names *names)
 {
-	uint64_t *addresses = calloc(m->functions.n, sizeof(*addresses));
-	size_t *of = calloc(m->functions.n, sizeof(*of));
+	uint64_t *addresses = calloc(n_functions, sizeof(*addresses));
+	size_t *of = calloc(n_functions, sizeof(*of));
 	struct request request = { .map = m, .of = of };
 	struct seam_err why = { 0 };
-	size_t n = addresses && of ? list_unnamed(m, image, addresses, of) : 0;
+	size_t n = addresses && of ? n_functions : 0;
 	int fd;
 
+	n = n ? list_unnamed(m, order, n, addresses, of) : 0;
 	if (n && image->fd < 0)
 		seam_err_set(&why, image->code, "%s", strerror(-image->code));
 	else if (n)
@@ -182,7 +233,7 @@ static void name_image(struct map *m, const struct seam_trace_image *image,
 				      take_name, &request, &why);
 	if (why.n_causes)
 		keep_why(m->counts, image, &why);
-	n = n ? list_unnamed(m, image, addresses, of) : 0;
+	n = n ? list_unnamed(m, order, n_functions, addresses, of) : 0;
 	fd = n ? open_debug_file(image) : -1;
 	if (fd >= 0) {
 		seam_address_names_of(names, fd, addresses, n, take_name,
@@ -191,6 +242,23 @@ static void name_image(struct map *m, const struct seam_trace_image *image,
 	}
 	free(addresses);
 	free(of);
+}
+
+static void name_images(struct map *m, struct seam_address_names *names)
+{
+	const struct function_order *order = m->by_image.items;
+	size_t n;
+
+	for (size_t at = 0; at < m->by_image.n; at += n) {
+		const struct seam_trace_image *image =
+			seam_trace_find_image(m->program, order[at].image);
+
+		for (n = 1; at + n < m->by_image.n; n++)
+			if (order[at + n].image != order[at].image)
+				break;
+		if (image)
+			name_image(m, image, order + at, n, names);
+	}
 }
 
 /* ---- files ---- */
@@ -249,12 +317,11 @@ static void put_entry(FILE *out, const struct seen_function *f,
 }
 
 static const char *path_of(const struct seam_trace_announced *p,
-			   uint32_t image)
+			   uint32_t number)
 {
-	for (size_t i = 0; i < p->images.n; i++)
-		if (p->images.items[i].image == image)
-			return p->images.items[i].path;
-	return "";
+	const struct seam_trace_image *image = seam_trace_find_image(p, number);
+
+	return image ? image->path : "";
 }
 
 /* A line where other images' ids begin: not all images have ids in a row. */
@@ -310,11 +377,9 @@ static int write_event_types(const struct seam_program_log *log,
 static uint64_t key_of(const struct map *m, const struct seen_function *f)
 {
 	/* those that are in no image have a name, or an address */
-	const char *path = !f->image && f->name ? f->name : "";
+	const char *path = !f->image && f->name ? f->name :
+			   path_of(m->program, f->image);
 
-	for (size_t i = 0; i < m->program->images.n; i++)
-		if (m->program->images.items[i].image == f->image)
-			path = m->program->images.items[i].path;
 	return seam_hash_bytes(path, strlen(path), f->address);
 }
 
@@ -362,8 +427,7 @@ static int write_names(struct map *m, struct seam_address_names *names,
 
 	if (r < 0)
 		return seam_err_no_memory(err);
-	for (size_t i = 0; i < m->program->images.n; i++)
-		name_image(m, &m->program->images.items[i], names);
+	name_images(m, names);
 	note_functions(m, keys);
 	if (m->functions.n)
 		r = write_map(m, err);
@@ -395,6 +459,7 @@ int seam_trace_names_write(const struct seam_trace_logs *logs,
 		for (size_t k = 0; k < m.functions.n; k++)
 			free(m.functions.items[k].name);
 		free(m.functions.items);
+		free(m.by_image.items);
 	}
 	count_distinct(&keys, counts);
 	return first;
