@@ -83,9 +83,22 @@ static int create_file(struct seam_program_log *log)
 	if (logs->folder < 0)
 		return logs->folder;
 	r = open_file(log, O_CREAT | O_EXCL);
-	if (r == 0)
-		r = seam_xray_log_begin(&log->file, log->fd, &header);
+	if (r < 0)
+		return r;
+	r = seam_xray_log_begin(&log->file, log->fd, &header);
 	return r < 0 ? failed(log, r, "write") : 0;
+}
+
+/* So that the program's next thread can try again. */
+static void remove_file(struct seam_program_log *log)
+{
+	char name[2 * SEAM_TRACE_NAME_BYTES];
+
+	if (log->fd < 0)
+		return;
+	file_name(log, ".xray", name);
+	unlinkat(log->logs->folder, name, 0);
+	close(log->fd);
 }
 
 /* ---- programs ---- */
@@ -128,7 +141,7 @@ make_log(struct seam_trace_logs *logs, const struct seam_trace_program *program)
 	    SEAM_INDEX_APPEND(&logs->by_pid, hash_of(program->pid),
 			      &logs->items, log) != SEAM_NONE)
 		return log;
-	seam_file_close_fd(log->fd);
+	remove_file(log);
 	free(log);
 	return NULL;
 }
@@ -160,7 +173,10 @@ void seam_trace_logs_leave(struct seam_program_log *log)
 
 /* ---- records ---- */
 
-/* Room for a bit of function @max.  False: there is none. */
+/*
+ * Room for a bit of function @max.  False: there is none, or only for the
+ * first ids, which each log has.
+ */
 static bool widen_seen(struct seam_program_log *log, uint32_t max)
 {
 	struct seam_xray_seen *seen = &log->seen;
@@ -171,13 +187,16 @@ static bool widen_seen(struct seam_program_log *log, uint32_t max)
 		n *= 2;		/* ids are below 2^28 */
 	if ((n - seen->n) / 8 >
 	    SEAM_TRACE_MAX_SEEN_BYTES - log->logs->seen_bytes)
+		n = FIRST_SEEN;
+	if (n <= seen->n)
 		return false;
 	bits = calloc(n / 64, sizeof(*bits));
 	if (!bits)
 		return false;
 	if (seen->n)
 		memcpy(bits, seen->bits, seen->n / 8);
-	log->logs->seen_bytes += (n - seen->n) / 8;
+	if (n > FIRST_SEEN)
+		log->logs->seen_bytes += (n - seen->n) / 8;
 	free(seen->bits);
 	seen->bits = bits;
 	seen->n = n;
@@ -195,7 +214,8 @@ static void read_chunk(struct seam_program_log *log, const uint8_t *chunk,
 		return;
 	if (widen_seen(log, log->seen.max))
 		seam_xray_chunk_read(chunk, size, body, &log->seen, found);
-	else
+	/* where there is no room for it, further chunks are read once */
+	if (log->seen.max >= log->seen.n)
 		log->seen.max = 0;
 }
 

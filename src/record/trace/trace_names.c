@@ -16,7 +16,7 @@
 /* Of a log; what is beyond them has no name, and is counted as unnamed. */
 enum {
 	MAX_FUNCTIONS = 4 << 20,
-	MAX_NAME_BYTES = 128 << 20,
+	MAX_NAME_BYTES = 64 << 20,
 };
 
 /* A function that was seen. */
