@@ -17,6 +17,7 @@
 
 enum {
 	FIRST_SEEN = 1 << 12,	/* functions; 512 bytes */
+	OWN_SEEN = 1 << 16,	/* whatever other logs have; 8 KiB */
 	ASK_BYTES = 4 << 20,	/* copied between two looks at signals */
 };
 
@@ -185,9 +186,9 @@ static bool widen_seen(struct seam_program_log *log, uint32_t max)
 
 	while (n <= max)
 		n *= 2;		/* ids are below 2^28 */
-	if ((n - seen->n) / 8 >
+	if (n > OWN_SEEN && (n - seen->n) / 8 >
 	    SEAM_TRACE_MAX_SEEN_BYTES - log->logs->seen_bytes)
-		n = FIRST_SEEN;
+		n = OWN_SEEN;
 	if (n <= seen->n)
 		return false;
 	bits = calloc(n / 64, sizeof(*bits));
@@ -195,7 +196,7 @@ static bool widen_seen(struct seam_program_log *log, uint32_t max)
 		return false;
 	if (seen->n)
 		memcpy(bits, seen->bits, seen->n / 8);
-	if (n > FIRST_SEEN)
+	if (n > OWN_SEEN)
 		log->logs->seen_bytes += (n - seen->n) / 8;
 	free(seen->bits);
 	seen->bits = bits;
