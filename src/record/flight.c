@@ -104,12 +104,39 @@ static void resume(void *context, uint32_t pid, uint32_t number)
 {
 	struct seam_session *s = context;
 	struct seam_ring_control *control =
-		seam_services_control(&s->services, &s->tracing.fdr.functions, pid);
+		seam_services_control(&s->services, &s->tracing.fdr.functions,
+				      pid);
 
 	/* release: the copy comes before what the program overwrites now */
 	if (control)
 		atomic_store_explicit(&control->program.n_resumed, number,
 				      memory_order_release);
+}
+
+/*
+ * A thread that waits has recorded nothing since: what was before that is in
+ * the snapshot just made, and not in later ones, which would show calls of both
+ * times as if they were nested.
+ */
+static void skip_gaps(struct seam_session *s)
+{
+	for (size_t i = 0; i < s->triggers.taken.n; i++)
+		seam_services_skip_gaps(&s->services, &s->tracing.fdr.calls,
+					s->triggers.taken.items[i].pid,
+					SEAM_FDR_SKIPPED_FROZEN);
+}
+
+/* Resume the programs; what they met until then is in this snapshot. */
+static void go_on(struct seam_session *s)
+{
+	if (!s->triggers.taken.n)
+		return;
+	if (seam_session_drain(s, NULL) == 0)
+		seam_trigger_hits_join(&s->triggers);
+	/* twice: a thread may begin to wait in between */
+	skip_gaps(s);
+	seam_trigger_hits_resume(&s->triggers, seam_tsc_now());
+	skip_gaps(s);
 }
 
 /* ---- from begin to end ---- */
@@ -160,7 +187,7 @@ void seam_flight_copy(struct seam_session *s, const struct seam_bundle *bundle)
 	s->flight.snapshot = &logs;
 	seam_services_snapshot_aux(&s->services);
 	s->flight.snapshot = NULL;
-	seam_trigger_hits_resume(&s->triggers);
+	go_on(s);
 	write_ended(&s->flight.ended, &logs);
 	seam_tracing_complete(s, &logs, &names);
 	seam_trace_logs_fini(&logs);

@@ -252,6 +252,19 @@ def test_no_more_snapshots_than_allowed_are_made():
           "the program was not resumed")
 
 
+def test_no_snapshot_has_calls_of_before_and_after_what_was_left_out():
+    result = record("gaps.seam", ("--flight-recorder=256K", "--trigger",
+                                  "calls:rare", "--max-snapshots", "30",
+                                  "--trace-args=1"),
+                    "rare", "30", "100000")
+    for bundle in [*snapshots(result.stderr), "gaps.seam"]:
+        log, ids = only_log(bundle)
+        (thread,) = log.threads.values()
+        check_depth(thread.calls)
+        check_numbers([call for call in thread.calls
+                       if call.function == ids["handle"]])
+
+
 def test_a_trigger_without_a_function_is_named():
     result = record("none.seam", ("--trigger", "no_such_function>1ms",
                                   "--trigger", "calls:rare"), "rare", "1", "9")

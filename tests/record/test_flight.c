@@ -91,7 +91,7 @@ static void resume(void *context, uint32_t pid, uint32_t number)
 static void hit(struct seam_trigger_hits *hits, uint32_t pid, uint32_t number)
 {
 	const struct seam_trigger_hit one = {
-		.pid = pid, .number = number, .tid = pid,
+		.pid = pid, .number = number, .tid = pid, .tsc = number,
 	};
 
 	seam_trigger_hits_add(hits, &one);
@@ -122,7 +122,7 @@ static void one_snapshot_is_for_all_hits_of_a_process(void **state)
 	assert_int_equal(resumed.n, 0);
 	/* one more while the snapshot is made: it gets its own */
 	hit(&hits, 1, 3);
-	seam_trigger_hits_resume(&hits);
+	seam_trigger_hits_resume(&hits, 0);
 	assert_int_equal(resumed.number[1], 2);
 	seam_trigger_hits_done(&hits, true);
 	assert_int_equal(resumed.number[1], 2);
@@ -133,6 +133,32 @@ static void one_snapshot_is_for_all_hits_of_a_process(void **state)
 	assert_int_equal(resumed.number[1], 3);
 	assert_int_equal(resumed.number[2], 1);
 	assert_int_equal(hits.n_snapshots, 1);
+	seam_trigger_hits_fini(&hits);
+}
+
+static void what_is_met_until_the_copy_is_in_the_same_snapshot(void **state)
+{
+	struct resumed resumed = { 0 };
+	struct seam_trigger_hits hits = {
+		.n_triggers = 3, .max_snapshots = 10, .resume = resume,
+		.context = &resumed,
+	};
+
+	(void)state;
+	hit(&hits, 1, 1);
+	assert_int_equal(seam_trigger_hits_take(&hits, UINT64_MAX), 1);
+	hit(&hits, 1, 2);
+	hit(&hits, 2, 1);
+	seam_trigger_hits_join(&hits);
+	assert_int_equal(hits.taken.n, 2);
+	assert_int_equal(hits.waiting.n, 1);
+	seam_trigger_hits_resume(&hits, 100);
+	assert_int_equal(resumed.number[1], 2);
+	assert_int_equal(resumed.number[2], 0);
+	/* before the program was resumed, and sent later: its call is not there */
+	hit(&hits, 1, 3);
+	assert_int_equal(hits.waiting.n, 1);
+	assert_int_equal(resumed.number[1], 3);
 	seam_trigger_hits_fini(&hits);
 }
 
@@ -273,6 +299,8 @@ int main(void)
 		cmocka_unit_test(escapes_what_separates_them),
 		cmocka_unit_test(
 			one_snapshot_is_for_all_hits_of_a_process),
+		cmocka_unit_test(
+			what_is_met_until_the_copy_is_in_the_same_snapshot),
 		cmocka_unit_test(
 			after_the_last_snapshot_no_program_waits),
 		cmocka_unit_test(a_flood_of_hits_is_bounded_and_counted),

@@ -25,6 +25,7 @@ struct input {
 	uint32_t n_rounds;		/* since then without an owner */
 	uint64_t n_copied;		/* records that the program began */
 	uint64_t n_reported;		/* losses written so far */
+	uint64_t n_gaps;		/* items skipped before aux.first */
 };
 
 uint64_t seam_program_ring_limit(const struct seam_link_target *target,
@@ -409,6 +410,26 @@ void seam_program_ring_snapshot_aux(struct seam_services *s,
 	if (ring->service->snapshot_aux && g->aux_bytes &&
 	    g->aux_free_running && in && !in->is_complete && begin(s, ring))
 		snapshot_aux(ring);
+}
+
+void seam_program_ring_skip_gap(const struct seam_program_ring *ring,
+				unsigned int cause)
+{
+	const struct seam_ring_control *control = ring->owner->ring.control;
+	uint64_t unit = ring->service->aux_unit ? ring->service->aux_unit : 1;
+	struct input *in = ring->owner->input;
+	/* relaxed: a count; the position is of a thread that waits, or later */
+	uint64_t n = atomic_load_explicit(&control->program.n_skipped[cause],
+					  memory_order_relaxed);
+	uint64_t head = atomic_load_explicit(&control->aux_head,
+					     memory_order_relaxed) &
+			SEAM_RING_AUX_POSITION;
+
+	if (n == in->n_gaps)
+		return;
+	in->n_gaps = n;
+	/* the gap is where a unit begins */
+	ring->owner->aux.first = head / unit * unit;
 }
 
 bool seam_program_ring_is_of(const struct seam_program_ring *ring, uint32_t pid)

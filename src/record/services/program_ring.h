@@ -45,6 +45,13 @@ void seam_program_ring_snapshot_aux(struct seam_services *s,
 				    const struct seam_program_ring *ring,
 				    bool is_last);
 
+/*
+ * If the owner has skipped items for @cause since the last call: later copies of
+ * its free-running AUX buffer begin at its present position.  The owner is known.
+ */
+void seam_program_ring_skip_gap(const struct seam_program_ring *ring,
+				unsigned int cause);
+
 /* Whether process @pid is known as the owner. */
 bool seam_program_ring_is_of(const struct seam_program_ring *ring,
 			     uint32_t pid);

@@ -353,6 +353,37 @@ void seam_services_snapshot_aux(struct seam_services *s)
 		each_ring(s, seam_program_ring_snapshot_aux, false);
 }
 
+static void skip_gaps(struct seam_program_ring *ring, uint32_t pid,
+		      unsigned int cause)
+{
+	struct seam_owners *owners = &ring->rings->owners;
+
+	for (; ring->i < owners->n_present; ring->i++) {
+		ring->owner = &owners->items[ring->i];
+		if (ring->owner->word && seam_program_ring_is_of(ring, pid))
+			seam_program_ring_skip_gap(ring, cause);
+	}
+}
+
+void seam_services_skip_gaps(struct seam_services *s,
+			     const struct seam_service *service, uint32_t pid,
+			     unsigned int cause)
+{
+	for (size_t t = 0; t < s->server.n_targets; t++) {
+		struct seam_link_target *target = s->server.targets[t];
+
+		for (uint32_t k = 0; k < target->n_rings; k++) {
+			struct seam_program_ring ring = {
+				.target = target, .rings = &target->rings[k],
+				.service = s->items[target->rings[k].service],
+			};
+
+			if (ring.service == service)
+				skip_gaps(&ring, pid, cause);
+		}
+	}
+}
+
 /* The control page of a ring of @service that process @pid has in @rings. */
 static struct seam_ring_control *control_of(const struct seam_link_rings *rings,
 					    uint32_t pid)

@@ -100,6 +100,15 @@ struct seam_bytes seam_services_snapshot(struct seam_services *s);
  */
 void seam_services_snapshot_aux(struct seam_services *s);
 
+/*
+ * Process @pid has skipped items for @cause, an index of n_skipped: what is in
+ * its free-running AUX buffers of @service before that is in no later copy, so
+ * each copy is without a gap.
+ */
+void seam_services_skip_gaps(struct seam_services *s,
+			     const struct seam_service *service, uint32_t pid,
+			     unsigned int cause);
+
 /* The control page of the ring of @service of process @pid; NULL: none. */
 struct seam_ring_control *seam_services_control(
 		const struct seam_services *s,

@@ -19,6 +19,15 @@ static bool is_waiting(const struct seam_trigger_hits *hits, uint32_t pid)
 	return false;
 }
 
+static struct seam_trigger_resumed *resumed_of(struct seam_trigger_hits *hits,
+					       uint32_t pid)
+{
+	for (size_t i = 0; i < hits->resumed.n; i++)
+		if (hits->resumed.items[i].pid == pid)
+			return &hits->resumed.items[i];
+	return NULL;
+}
+
 /* There is no snapshot for @hit: its program must not wait for one. */
 static void drop(struct seam_trigger_hits *hits,
 		 const struct seam_trigger_hit *hit)
@@ -33,7 +42,8 @@ static void drop(struct seam_trigger_hits *hits,
 void seam_trigger_hits_add(struct seam_trigger_hits *hits,
 			   const struct seam_trigger_hit *hit)
 {
-	bool has_room = !is_over(hits) &&
+	const struct seam_trigger_resumed *last = resumed_of(hits, hit->pid);
+	bool has_room = !is_over(hits) && (!last || hit->tsc > last->tsc) &&
 			hits->waiting.n < SEAM_TRIGGER_MAX_HITS;
 
 	if (hit->trigger >= hits->n_triggers)
@@ -113,13 +123,46 @@ static uint32_t last_number(const struct seam_trigger_hits *hits, uint32_t pid)
 	return number;
 }
 
-void seam_trigger_hits_resume(const struct seam_trigger_hits *hits)
+static void note_resumed(struct seam_trigger_hits *hits, uint32_t pid,
+			 uint64_t tsc)
+{
+	struct seam_trigger_resumed *last = resumed_of(hits, pid);
+
+	if (!last)
+		last = SEAM_ARRAY_PUSH(&hits->resumed);
+	if (last)
+		*last = (struct seam_trigger_resumed) { pid, tsc };
+}
+
+static void resume_all(const struct seam_trigger_hits *hits)
 {
 	for (size_t i = 0; i < hits->taken.n; i++) {
 		uint32_t pid = hits->taken.items[i].pid;
 
 		hits->resume(hits->context, pid, last_number(hits, pid));
 	}
+}
+
+void seam_trigger_hits_resume(struct seam_trigger_hits *hits, uint64_t tsc)
+{
+	resume_all(hits);
+	for (size_t i = 0; i < hits->taken.n; i++)
+		note_resumed(hits, hits->taken.items[i].pid, tsc);
+}
+
+void seam_trigger_hits_join(struct seam_trigger_hits *hits)
+{
+	size_t n = hits->waiting.n, n_left = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct seam_trigger_hit *hit = &hits->waiting.items[i];
+
+		if (!last_number(hits, hit->pid) ||
+		    hits->taken.n >= SEAM_TRIGGER_MAX_HITS ||
+		    !SEAM_ARRAY_ADD(&hits->taken, *hit))
+			hits->waiting.items[n_left++] = *hit;
+	}
+	hits->waiting.n = n_left;
 }
 
 /* No snapshot will be made: neither for what waits, nor ever. */
@@ -138,7 +181,7 @@ static void end_snapshots(struct seam_trigger_hits *hits)
 void seam_trigger_hits_done(struct seam_trigger_hits *hits, bool has_snapshot)
 {
 	hits->n_snapshots += has_snapshot;
-	seam_trigger_hits_resume(hits);
+	resume_all(hits);
 	if (is_over(hits))
 		end_snapshots(hits);
 	hits->taken.n = 0;
@@ -163,5 +206,6 @@ void seam_trigger_hits_fini(struct seam_trigger_hits *hits)
 {
 	free(hits->waiting.items);
 	free(hits->taken.items);
+	free(hits->resumed.items);
 	*hits = (struct seam_trigger_hits) { 0 };
 }

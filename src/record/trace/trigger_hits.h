@@ -48,6 +48,11 @@ struct seam_trigger_counts {
 	bool was_reported;	/* that there are none */
 };
 
+struct seam_trigger_resumed {
+	uint32_t pid;
+	uint64_t tsc;
+};
+
 struct seam_trigger_hits {
 	/* Set by the caller; max_snapshots 0: none. */
 	size_t n_triggers;	/* at most SEAM_TRIGGER_MAX */
@@ -58,9 +63,12 @@ struct seam_trigger_hits {
 
 	SEAM_ARRAY(struct seam_trigger_hit) waiting;	/* as they came */
 	SEAM_ARRAY(struct seam_trigger_hit) taken;	/* of this snapshot */
+	/* when each process was resumed last */
+	SEAM_ARRAY(struct seam_trigger_resumed) resumed;
 	struct seam_trigger_counts counts[SEAM_TRIGGER_MAX];
 	unsigned int n_snapshots;
-	uint64_t n_beyond;	/* after the last snapshot, or in a flood */
+	uint64_t n_beyond;	/* without a snapshot: after the last, in a flood,
+				 * or left out */
 };
 
 /* @hit->due_ns is set here.  A trigger that does not exist is ignored. */
@@ -80,8 +88,17 @@ uint64_t seam_trigger_hits_due_ns(const struct seam_trigger_hits *hits);
  */
 size_t seam_trigger_hits_take(struct seam_trigger_hits *hits, uint64_t now_ns);
 
-/* The calls of hits->taken are copied. */
-void seam_trigger_hits_resume(const struct seam_trigger_hits *hits);
+/*
+ * The calls of hits->taken are copied, and it is @tsc.  Hits from before that
+ * which arrive later are of calls that were left out: they are only counted.
+ */
+void seam_trigger_hits_resume(struct seam_trigger_hits *hits, uint64_t tsc);
+
+/*
+ * Have all hits of the same processes in the same snapshot: these were met while
+ * it was copied.
+ */
+void seam_trigger_hits_join(struct seam_trigger_hits *hits);
 
 /* Their snapshot is complete, or could not be made. */
 void seam_trigger_hits_done(struct seam_trigger_hits *hits, bool has_snapshot);

@@ -34,7 +34,7 @@ uint32_t seam_tsc_flags(void)
 	return SEAM_TSC_CONSTANT | SEAM_TSC_NONSTOP;
 }
 
-static uint64_t read_ticks(void)
+uint64_t seam_tsc_now(void)
 {
 	unsigned int cpu;
 
@@ -52,7 +52,7 @@ uint32_t seam_tsc_flags(void)
 	return 0;
 }
 
-static uint64_t read_ticks(void)
+uint64_t seam_tsc_now(void)
 {
 	return seam_clock_ns();
 }
@@ -65,8 +65,8 @@ static struct seam_tsc_tie read_tie(void)
 	struct seam_tsc_tie tie = { 0 };
 
 	for (int i = 0; i < N_TRIES; i++) {
-		uint64_t before = read_ticks(), ns = seam_clock_ns();
-		uint64_t width = read_ticks() - before;
+		uint64_t before = seam_tsc_now(), ns = seam_clock_ns();
+		uint64_t width = seam_tsc_now() - before;
 
 		if (width >= narrowest)
 			continue;

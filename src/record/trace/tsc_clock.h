@@ -41,6 +41,9 @@ bool seam_tsc_is_there(void);
 /* SEAM_TSC_CONSTANT and SEAM_TSC_NONSTOP, as CPUID says. */
 uint32_t seam_tsc_flags(void);
 
+/* The counter. */
+uint64_t seam_tsc_now(void);
+
 /* The first tie. */
 void seam_tsc_clock_begin(struct seam_tsc_clock *clock);
 
