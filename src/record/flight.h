@@ -17,10 +17,11 @@
  * thread needs for a chunk.
  *
  * From a trigger on, until it is copied, each thread of its program uses at most
- * half of its buffer, and leaves out what does not fit (target/fdr/check/triggers.h).
- * So a snapshot for a trigger has the newest SIZE / 2 - 1 chunk of what came
- * before it, or more, however late it is copied; and what came after it, up to
- * SIZE / 2.
+ * half of its buffer, and leaves out what does not fit
+ * (target/fdr/check/triggers.h).  So a snapshot for a trigger has the newest
+ * SIZE / 2 - 1 chunk of what came before it, or more, however late it is copied;
+ * and what came after it, up to SIZE / 2.  Where calls were left out later
+ * copies begin, so none shows calls of before and after as if they were nested.
  */
 #ifndef SEAM_FLIGHT_H
 #define SEAM_FLIGHT_H

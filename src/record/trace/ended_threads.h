@@ -41,7 +41,8 @@ void seam_ended_threads_add(struct seam_ended_threads *ended,
 			    const uint8_t *bytes);
 
 /* Thread @i of seam_ended_threads_n(), the first that ended is 0. */
-static inline size_t seam_ended_threads_n(const struct seam_ended_threads *ended)
+static inline size_t
+seam_ended_threads_n(const struct seam_ended_threads *ended)
 {
 	return ended->threads.n - ended->first;
 }

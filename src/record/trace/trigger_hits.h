@@ -4,7 +4,8 @@
  *
  * A program that meets a trigger sends a hit at once, with a number that grows
  * from 1.  Until the recorder has copied its calls ("resume"), --after later,
- * each of its threads uses half of its memory at most (target/fdr/check/triggers.h).
+ * each of its threads uses half of its memory at most
+ * (target/fdr/check/triggers.h).
  *
  *	seam_trigger_hits_add()		for each hit that arrives
  *	seam_trigger_hits_due_ns()	when the next snapshot is due
@@ -13,8 +14,8 @@
  *	seam_trigger_hits_done()	written
  *
  * One snapshot is for all hits that are due, and for all others of the same
- * process: they make no snapshot of their own.  After max_snapshots the programs are resumed for good; later hits are
- * only counted.
+ * process: they make no snapshot of their own.  After max_snapshots the programs
+ * are resumed for good; later hits are only counted.
  *
  * Threads: one, the recorder's.
  */
@@ -94,10 +95,7 @@ size_t seam_trigger_hits_take(struct seam_trigger_hits *hits, uint64_t now_ns);
  */
 void seam_trigger_hits_resume(struct seam_trigger_hits *hits, uint64_t tsc);
 
-/*
- * Have all hits of the same processes in the same snapshot: these were met while
- * it was copied.
- */
+/* Have hits of the same processes, met during the copy, in the same snapshot. */
 void seam_trigger_hits_join(struct seam_trigger_hits *hits);
 
 /* Their snapshot is complete, or could not be made. */
