@@ -14,8 +14,8 @@
  *	seam_trigger_hits_done()	written
  *
  * One snapshot is for all hits that are due, and for all others of the same
- * process: they make no snapshot of their own.  After max_snapshots the programs
- * are resumed for good; later hits are only counted.
+ * process: they make no snapshot of their own.  After max_snapshots programs are
+ * resumed for good; later hits are only counted.
  *
  * Threads: one, the recorder's.
  */
@@ -95,7 +95,7 @@ size_t seam_trigger_hits_take(struct seam_trigger_hits *hits, uint64_t now_ns);
  */
 void seam_trigger_hits_resume(struct seam_trigger_hits *hits, uint64_t tsc);
 
-/* Have hits of the same processes, met during the copy, in the same snapshot. */
+/* Hits of the same processes, met during the copy: in the same snapshot. */
 void seam_trigger_hits_join(struct seam_trigger_hits *hits);
 
 /* Their snapshot is complete, or could not be made. */
