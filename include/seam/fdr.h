@@ -51,7 +51,8 @@
  *    program can see, and allocates nothing by malloc.  Calls of this header
  *    may use malloc where their comment says so.
  *  - A function may be called in a signal handler if its comment says so; the
- *    others neither there nor in a constructor of a library that dlopen() loads.
+ *    others neither there nor in a constructor of a library that is loaded by
+ *    dlopen().
  *  - The handlers of the program are not replaced, no signal is sent.
  *  - A program with AT_SECURE (set-user-ID) never records.
  *
@@ -59,8 +60,8 @@
  * Those of the executable's XRay instrumentation come first, in the order of
  * its xray_instr_map, so llvm-xray -instr_map=PROGRAM has the same.
  *
- * Costs are CPU time on a machine at 2.6 GHz that reads its time stamp counter in
- * 9 ns; an entry and an exit that are recorded take 18 ns (bench/fdr).
+ * Costs are CPU time on a machine at 2.6 GHz that reads its time stamp counter
+ * in 9 ns; an entry and an exit that are recorded take 18 ns (bench/fdr).
  *
  * Machines: x86-64.  Elsewhere all of this returns -ENOTSUP and does nothing.
  *
@@ -113,8 +114,8 @@ enum {
  * this machine; -EEXIST: out= is something else; -ENOMEM; or -errno of what
  * could not be made.
  *
- * Threads: any one, not in a handler.  Uses malloc.  Cost: 1 ms, and the reading
- * of all symbols: with GLOBs, and for a bundle where functions are few.
+ * Threads: any one, not in a handler.  Uses malloc.  Cost: 1 ms, and the
+ * reading of all symbols: with GLOBs, and for a bundle where functions are few.
  */
 SEAM_FDR_PUBLIC
 int seam_fdr_start(const char *options);

@@ -150,6 +150,13 @@ def threads():
     same(seam_calls(bundle), wanted)
 
 
+@test("a thread with a stack of 16 KiB opens the log and writes its chunks")
+def small_stack():
+    bundle, wanted = run_mode("small_stack")
+    log, names = one_log(bundle)
+    same(count(log, names)[0]["leaf"], wanted["leaf"])
+
+
 @test("the header has the machine's frequency within 50 ppm of its ties")
 def frequency():
     bundle, _ = run_mode("events", name="frequency")
@@ -337,6 +344,19 @@ def errors():
     check(wanted["expected"] > 60000, wanted)
     _, wanted = run_mode("flight_errors", ";flight=1")
     same(wanted, {"expected": 6})
+
+
+@test("options that cannot be used are reported; the program runs on")
+def reported():
+    for options, why in ((";nonsense=1", "nonsense"),
+                         (";out=/proc/x.seam", "make the bundle")):
+        env = dict(os.environ, SEAM_TRACE=options[1:], LD_PRELOAD=library)
+        ran = subprocess.run([jumps, gcc_library], env=env,
+                             capture_output=True, text=True, cwd=folder)
+        same(ran.returncode, 0)
+        check("calls are not recorded" in ran.stderr and why in ran.stderr,
+              ran.stderr)
+        check(len(ran.stdout.splitlines()) > 1000, "it did not run")
 
 
 @test("report, flamegraph and trace-json read such a bundle")

@@ -91,6 +91,14 @@ static void *run(void *unused)
 	return NULL;
 }
 
+static void *run_alone(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < MANY / 10; i++)
+		node(10);
+	return NULL;
+}
+
 static void threads(void)
 {
 	pthread_t t[N_THREADS];
@@ -104,6 +112,22 @@ static void threads(void)
 	check(seam_fdr_stop(), "stop");
 	say("leaf", (unsigned long)N_THREADS * MANY);
 	say("node", (unsigned long)N_THREADS * MANY / 10);
+}
+
+/* It is the one that opens the log, and writes all of its chunks. */
+static void small_stack(void)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+
+	start();
+	pthread_barrier_init(&barrier, NULL, 1);
+	pthread_attr_init(&attr);
+	check(-pthread_attr_setstacksize(&attr, 16384), "stack size");
+	check(-pthread_create(&t, &attr, run_alone, NULL), "create");
+	pthread_join(t, NULL);
+	check(seam_fdr_stop(), "stop");
+	say("leaf", MANY);
 }
 
 /* Events of both kinds, by clang's builtins and by the library. */
@@ -423,7 +447,7 @@ int main(int argc, char **argv)
 		{ "events", events }, { "builtins", builtins },
 		{ "forked", forked }, { "closed", closed }, { "full", full },
 		{ "flight", flight }, { "registered", registered },
-		{ "selected", selected }, { "errors", errors },
+		{ "selected", selected }, { "small_stack", small_stack }, { "errors", errors },
 		{ "flight_errors", flight_errors },
 	};
 

@@ -26,6 +26,12 @@ static struct seam_fdr_process *const process = &seam_fdr_process;
 
 _Atomic bool seam_fdr_is_on;
 
+/*
+ * By SEAM_TRACE alone: the one who set it has no other way to learn why there
+ * is no bundle.
+ */
+static bool is_loading;
+
 /* ---- the lock, and messages ---- */
 
 /* A thread that is cancelled in here would leave it locked. */
@@ -60,6 +66,8 @@ void seam_fdr_note(const char *format, ...)
 	/* a program without a message goes on as one with it */
 	if (process->address[0])
 		(void)seam_link_client_note(process->address, text);
+	else if (is_loading)
+		dprintf(STDERR_FILENO, "seam-fdr: %s\n", text);
 }
 
 /* ---- what is loaded ---- */
@@ -325,6 +333,7 @@ static void load(void)
 	if (!text)
 		return;
 	seam_fdr_lock();
+	is_loading = true;
 	r = arm(text, why, sizeof(why));
 	if (r < 0)
 		seam_fdr_note("calls are not recorded: %s", why);
@@ -332,6 +341,7 @@ static void load(void)
 		refresh(true);
 	else
 		process->is_armed = false;
+	is_loading = false;
 	seam_fdr_unlock();
 	name_bundle();
 	errno = saved_errno;

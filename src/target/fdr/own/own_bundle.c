@@ -40,6 +40,8 @@ struct own_log {
 };
 
 static struct own_log *process;
+/* With the lock of the log: threads may have small stacks. */
+static char log_path[MAX_PATH];
 static struct {
 	char path[MAX_PATH];		/* absolute; "": no bundle */
 	pid_t creator;
@@ -114,9 +116,8 @@ static int begin_log(struct seam_xray_log *log, int fd)
 }
 
 /* A new file of the pid's name; another process may have had that pid. */
-static int create_log(const char *folder, char *stem, size_t bytes)
+static int create_log(const char *folder, char *stem, size_t bytes, char *path)
 {
-	char path[MAX_PATH];
 	int fd = -EEXIST;
 
 	for (int i = 1; fd == -EEXIST && i <= MAX_LOGS; i++) {
@@ -130,7 +131,8 @@ static int create_log(const char *folder, char *stem, size_t bytes)
 static bool open_log(struct own_log *own)
 {
 	struct stat st;
-	int fd = create_log(bundle.path, own->stem, sizeof(own->stem));
+	int fd = create_log(bundle.path, own->stem, sizeof(own->stem),
+			    log_path);
 
 	own->has_failed = fd < 0 || fstat(fd, &st) || begin_log(&own->log, fd);
 	if (own->has_failed) {
@@ -155,13 +157,12 @@ static bool is_our_file(const struct own_log *own, int fd)
 /* The descriptor is ours, or was closed, and we have another. */
 static bool check_log(struct own_log *own)
 {
-	char path[MAX_PATH];
 	int fd;
 
 	if (is_our_file(own, own->log.fd))
 		return true;
-	make_path(path, bundle.path, own->stem, ".xray");
-	fd = open_file(path, O_RDWR);
+	make_path(log_path, bundle.path, own->stem, ".xray");
+	fd = open_file(log_path, O_RDWR);
 	if (fd < 0)
 		return false;
 	if (is_our_file(own, fd)) {
@@ -351,13 +352,13 @@ static int finish_log(const char *folder, const char *stem,
 static int write_flight(const char *path)
 {
 	struct seam_fdr_own_counts counts = { 0 };
+	char stem[64], name[MAX_PATH];
 	struct seam_xray_log log;
-	char stem[64];
 	int fd, r = seam_fdr_folder_make(path);
 
 	if (r)
 		return r;
-	fd = create_log(path, stem, sizeof(stem));
+	fd = create_log(path, stem, sizeof(stem), name);
 	if (fd < 0)
 		return fd;
 	r = begin_log(&log, fd);
