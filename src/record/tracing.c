@@ -17,6 +17,8 @@
 #define OPEN_NS (5 * SEAM_NS_PER_S)
 /* And logs be joined, at the disk's speed. */
 #define JOIN_NS (3600 * SEAM_NS_PER_S)
+/* And files be read, if all of them are damaged, say. */
+#define NAMES_NS (120 * SEAM_NS_PER_S)
 enum { WAIT_MS = 20 };
 
 #define BUILD_HINT "build it with clang -fxray-instrument " \
@@ -171,13 +173,16 @@ static void wait_for_images(struct seam_session *s)
 static void report_names(const struct seam_session *s,
 			 const struct seam_trace_name_counts *counts)
 {
-	char path[256];
+	char path[256], why[256];
 
 	if (!counts->why.n_causes)
 		return;
 	seam_text_copy(path, sizeof(path), counts->path, SEAM_TEXT_TERMINAL);
+	/* the process that reads files may say anything */
+	seam_text_copy(why, sizeof(why), counts->why.cause[0],
+		       SEAM_TEXT_TERMINAL);
 	seam_session_note(s, false, "functions of '%s' have no names: %s",
-			  path, counts->why.cause[0]);
+			  path, why);
 }
 
 void seam_tracing_complete(struct seam_session *s,
@@ -193,8 +198,10 @@ void seam_tracing_complete(struct seam_session *s,
 	seam_tsc_clock_end(&s->tracing.fdr.clock);
 	seam_rounds_allow(s, JOIN_NS);
 	seam_trace_logs_finish(logs, &caller);
+	seam_rounds_allow(s, NAMES_NS);
 	if (seam_trace_names_write(logs, &s->tracing.fdr.known,
-				   &s->tracing.names, counts, &err) < 0)
+				   &s->tracing.names, &caller, counts,
+				   &err) < 0)
 		note(s, err.cause[0]);
 	report_names(s, counts);
 	if (logs->why.n_causes)

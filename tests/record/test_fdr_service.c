@@ -336,7 +336,7 @@ static void functions_that_were_seen_have_names(void **state)
 	call_5_and_6(pid + 1);
 	while (seam_trace_functions_collect(&fdr.known))
 		usleep(1000);
-	assert_int_equal(seam_trace_names_write(&logs, &fdr.known, &names,
+	assert_int_equal(seam_trace_names_write(&logs, &fdr.known, &names, NULL,
 						&counts, NULL), 0);
 	/* of both processes */
 	assert_int_equal(counts.n_functions, 2);
@@ -385,7 +385,7 @@ static void event_types_have_names(void **state)
 	announce(PID, 5, buf, seam_xray_write_event_type(buf, sizeof(buf),
 		&(struct seam_xray_event_type) { 9, "a \"b\"" }));
 	call_5_and_6(PID);
-	assert_int_equal(seam_trace_names_write(&logs, &fdr.known, &names,
+	assert_int_equal(seam_trace_names_write(&logs, &fdr.known, &names, NULL,
 						&counts, NULL), 0);
 	snprintf(path, sizeof(path), "%s/xray/4711.events", folder);
 	assert_int_equal(seam_file_open(&file, path, NULL), 0);

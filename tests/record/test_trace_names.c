@@ -5,6 +5,7 @@
  * What well-behaved programs get is in test_fdr_service.c.
  */
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -188,8 +189,8 @@ static uint64_t write_names(struct seam_trace_name_counts *counts)
 	struct stat st = { 0 };
 	char path[128];
 
-	assert_int_equal(seam_trace_names_write(&logs, &known, &names, counts,
-						NULL), 0);
+	assert_int_equal(seam_trace_names_write(&logs, &known, &names, NULL,
+						counts, NULL), 0);
 	snprintf(path, sizeof(path), "%s/xray/%d.yaml", folder, getpid());
 	assert_int_equal(stat(path, &st), 0);
 	return (uint64_t)st.st_size;
@@ -305,6 +306,7 @@ static void a_file_that_kills_its_reader_costs_its_own_names(void **state)
 	int fd = make_file("a", 9);
 
 	(void)state;
+	assert_true(SEAM_ADDRESS_NAMES_PROCESSES > 1);
 	for (int i = 1; i < SEAM_ADDRESS_NAMES_PROCESSES; i++) {
 		kill(names.sandboxes[names.n - 1].pid, SIGKILL);
 		assert_int_equal(named(fd, -EIO), 0);
@@ -341,6 +343,36 @@ static void each_file_has_names_of_its_own(void **state)
 	for (int i = 0; i < 12; i++)
 		close(fds[i]);
 	close(bad);
+}
+
+static bool is_over(void *context)
+{
+	++*(int *)context;
+	return false;
+}
+
+static void files_are_left_out_when_the_caller_wants_an_end(void **state)
+{
+	struct seam_trace_program p = program((uint32_t)getpid(), 5);
+	struct seam_trace_program q = program((uint32_t)getpid(), 6);
+	struct seam_trace_name_counts counts;
+	int fd = make_file("a", 9), n_calls = 0;
+	const struct seam_trace_logs_caller caller = {
+		.goes_on = is_over, .context = &n_calls,
+	};
+
+	(void)state;
+	munmap(begin(&p, fd, 1), 4096);
+	munmap(begin(&q, fd, 1), 4096);
+	call(&p, 1, 1);
+	call(&q, 1, 1);
+	assert_int_equal(seam_trace_names_write(&logs, &known, &names, &caller,
+						&counts, NULL), 0);
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(counts.n_functions, 1);
+	assert_int_equal(counts.n_unnamed, 1);
+	assert_int_equal(counts.why.code, -ETIMEDOUT);
+	close(fd);
 }
 
 /* ---- logs ---- */
@@ -392,6 +424,7 @@ int main(void)
 		TEST(names_of_a_program_take_bounded_memory),
 		TEST(a_file_that_kills_its_reader_costs_its_own_names),
 		TEST(each_file_has_names_of_its_own),
+		TEST(files_are_left_out_when_the_caller_wants_an_end),
 		TEST(ids_of_one_program_cost_no_names_of_another),
 		TEST(a_log_that_cannot_be_begun_is_tried_again),
 	};

@@ -186,7 +186,7 @@ static bool widen_seen(struct seam_program_log *log, uint32_t max)
 
 	while (n <= max)
 		n *= 2;		/* ids are below 2^28 */
-	if (n > OWN_SEEN && (n - seen->n) / 8 >
+	if ((n - seen->n) / 8 >
 	    SEAM_TRACE_MAX_SEEN_BYTES - log->logs->seen_bytes)
 		n = OWN_SEEN;
 	if (n <= seen->n)

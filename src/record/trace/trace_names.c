@@ -41,12 +41,20 @@ struct function_keys {
 	}) list;
 };
 
+/* What reads files, until the caller wants no more. */
+struct name_source {
+	struct seam_address_names *names;
+	const struct seam_trace_logs_caller *caller;
+	bool is_over;
+};
+
 struct map {
 	const struct seam_program_log *log;
 	const struct seam_trace_announced *program;
 	SEAM_ARRAY(struct seen_function) functions;	/* by id */
 	SEAM_ARRAY(struct function_order) by_image;
 	size_t n_name_bytes;
+	struct name_source *source;
 	struct seam_trace_name_counts *counts;
 };
 
@@ -169,6 +177,15 @@ static bool take_name(void *context, size_t i, const char *name)
 	return request->map->n_name_bytes < MAX_NAME_BYTES;
 }
 
+static bool goes_on(struct name_source *source)
+{
+	const struct seam_trace_logs_caller *caller = source->caller;
+
+	if (!source->is_over && caller && caller->goes_on)
+		source->is_over = !caller->goes_on(caller->context);
+	return !source->is_over;
+}
+
 static void keep_why(struct seam_trace_name_counts *counts,
 		     const struct seam_trace_image *image,
 		     const struct seam_err *why)
@@ -215,9 +232,9 @@ static int open_debug_file(const struct seam_trace_image *image)
 
 /* By the file itself, and what is left by its debug file. */
 static void name_image(struct map *m, const struct seam_trace_image *image,
-		       const struct function_order *order, size_t n_functions,
-		       struct seam_address_names *names)
+		       const struct function_order *order, size_t n_functions)
 {
+	struct seam_address_names *names = m->source->names;
 	uint64_t *addresses = calloc(n_functions, sizeof(*addresses));
 	size_t *of = calloc(n_functions, sizeof(*of));
 	struct request request = { .map = m, .of = of };
@@ -226,14 +243,18 @@ static void name_image(struct map *m, const struct seam_trace_image *image,
 	int fd;
 
 	n = n ? list_unnamed(m, order, n, addresses, of) : 0;
-	if (n && image->fd < 0)
+	if (n && !goes_on(m->source))
+		seam_err_set(&why, -ETIMEDOUT, "it was left out, as the "
+			     "recording was to end");
+	else if (n && image->fd < 0)
 		seam_err_set(&why, image->code, "%s", strerror(-image->code));
 	else if (n)
 		seam_address_names_of(names, image->fd, addresses, n,
 				      take_name, &request, &why);
 	if (why.n_causes)
 		keep_why(m->counts, image, &why);
-	n = n ? list_unnamed(m, order, n_functions, addresses, of) : 0;
+	n = n && !m->source->is_over ?
+	    list_unnamed(m, order, n_functions, addresses, of) : 0;
 	fd = n ? open_debug_file(image) : -1;
 	if (fd >= 0) {
 		seam_address_names_of(names, fd, addresses, n, take_name,
@@ -244,7 +265,7 @@ static void name_image(struct map *m, const struct seam_trace_image *image,
 	free(of);
 }
 
-static void name_images(struct map *m, struct seam_address_names *names)
+static void name_images(struct map *m)
 {
 	const struct function_order *order = m->by_image.items;
 	size_t n;
@@ -257,7 +278,7 @@ static void name_images(struct map *m, struct seam_address_names *names)
 			if (order[at + n].image != order[at].image)
 				break;
 		if (image)
-			name_image(m, image, order + at, n, names);
+			name_image(m, image, order + at, n);
 	}
 }
 
@@ -420,14 +441,14 @@ static void count_distinct(struct function_keys *keys,
 
 /* ---- all of a log ---- */
 
-static int write_names(struct map *m, struct seam_address_names *names,
-		       struct function_keys *keys, struct seam_err *err)
+static int write_names(struct map *m, struct function_keys *keys,
+		       struct seam_err *err)
 {
 	int r = list_functions(m);
 
 	if (r < 0)
 		return seam_err_no_memory(err);
-	name_images(m, names);
+	name_images(m);
 	note_functions(m, keys);
 	if (m->functions.n)
 		r = write_map(m, err);
@@ -437,16 +458,19 @@ static int write_names(struct map *m, struct seam_address_names *names,
 int seam_trace_names_write(const struct seam_trace_logs *logs,
 			   const struct seam_trace_functions *functions,
 			   struct seam_address_names *names,
+			   const struct seam_trace_logs_caller *caller,
 			   struct seam_trace_name_counts *counts,
 			   struct seam_err *err)
 {
+	struct name_source source = { .names = names, .caller = caller };
 	struct function_keys keys = { 0 };
 	int first = 0;
 
 	*counts = (struct seam_trace_name_counts) { 0 };
 	for (size_t i = 0; i < logs->items.n; i++) {
 		struct map m = {
-			.log = logs->items.items[i], .counts = counts,
+			.log = logs->items.items[i], .source = &source,
+			.counts = counts,
 		};
 		int r;
 
@@ -454,7 +478,7 @@ int seam_trace_names_write(const struct seam_trace_logs *logs,
 						    &m.log->program);
 		if (!m.program)
 			continue;
-		r = write_names(&m, names, &keys, first ? NULL : err);
+		r = write_names(&m, &keys, first ? NULL : err);
 		first = first ? first : r;
 		for (size_t k = 0; k < m.functions.n; k++)
 			free(m.functions.items[k].name);

@@ -25,11 +25,13 @@ struct seam_trace_name_counts {
 
 /*
  * Write the names for each log of @logs.  0 or the first -errno of a write;
- * what has no name is counted in @counts.
+ * what has no name is counted in @counts.  Files can take a minute each:
+ * @caller (may be NULL) can have the rest left out between them.
  */
 int seam_trace_names_write(const struct seam_trace_logs *logs,
 			   const struct seam_trace_functions *functions,
 			   struct seam_address_names *names,
+			   const struct seam_trace_logs_caller *caller,
 			   struct seam_trace_name_counts *counts,
 			   struct seam_err *err);
 
