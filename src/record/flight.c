@@ -203,6 +203,10 @@ static void report(const struct seam_session *s)
 				  "after the last of %u snapshots (more: "
 				  "--max-snapshots)", t->n_beyond,
 				  t->n_snapshots);
+	else if (t->n_beyond && t->n_failed)
+		seam_session_note(s, false, "%" PRIu64 " triggers have no "
+				  "snapshot, as the last %u failed",
+				  t->n_beyond, t->n_failed);
 	if (s->flight.ended.n_dropped)
 		seam_session_note(s, false, "the calls of %" PRIu64 " threads "
 				  "that ended early were not kept: beyond %d "

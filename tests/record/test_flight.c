@@ -184,6 +184,28 @@ static void after_the_last_snapshot_no_program_waits(void **state)
 	seam_trigger_hits_fini(&hits);
 }
 
+static void a_full_disk_is_not_tried_for_ever(void **state)
+{
+	struct resumed resumed = { 0 };
+	struct seam_trigger_hits hits = {
+		.n_triggers = 3, .max_snapshots = 3, .resume = resume,
+		.context = &resumed,
+	};
+
+	(void)state;
+	for (uint32_t i = 1; i <= 6; i++) {
+		hit(&hits, 1, i);
+		assert_int_equal(seam_trigger_hits_take(&hits, UINT64_MAX),
+				 i < 6);
+		/* the second one succeeds */
+		seam_trigger_hits_done(&hits, i == 2);
+	}
+	assert_int_equal(resumed.number[1], SEAM_TRIGGER_NO_MORE);
+	assert_int_equal(hits.n_snapshots, 1);
+	assert_int_equal(hits.n_beyond, 1);
+	seam_trigger_hits_fini(&hits);
+}
+
 static void a_flood_of_hits_is_bounded_and_counted(void **state)
 {
 	enum { N = 3 * SEAM_TRIGGER_MAX_HITS };
@@ -303,6 +325,7 @@ int main(void)
 			what_is_met_until_the_copy_is_in_the_same_snapshot),
 		cmocka_unit_test(
 			after_the_last_snapshot_no_program_waits),
+		cmocka_unit_test(a_full_disk_is_not_tried_for_ever),
 		cmocka_unit_test(a_flood_of_hits_is_bounded_and_counted),
 		cmocka_unit_test(names_a_trigger_without_functions_once),
 		cmocka_unit_test(keeps_the_threads_that_ended_last),

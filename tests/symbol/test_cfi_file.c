@@ -411,12 +411,9 @@ static void the_name_of_a_debug_file_is_a_name(void **state)
 	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(commands); i++) {
 		struct seam_cfi_file file;
-		char command[256];
 
-		snprintf(command, sizeof(command), "%s >link && objcopy "
-			 "--add-section .gnu_debuglink=link p named",
-			 commands[i]);
-		build_run(command);
+		build_run("%s >link && objcopy --add-section "
+			  ".gnu_debuglink=link p named", commands[i]);
 		assert_int_equal(open_path(&file, "named"), 0);
 		assert_string_equal(file.debug_link, i ? "" : "q.debug");
 		seam_cfi_file_close(&file);

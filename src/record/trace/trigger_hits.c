@@ -8,7 +8,8 @@
 
 static bool is_over(const struct seam_trigger_hits *hits)
 {
-	return hits->n_snapshots >= hits->max_snapshots;
+	return hits->n_snapshots >= hits->max_snapshots ||
+	       hits->n_failed >= hits->max_snapshots;
 }
 
 static bool is_waiting(const struct seam_trigger_hits *hits, uint32_t pid)
@@ -181,6 +182,7 @@ static void end_snapshots(struct seam_trigger_hits *hits)
 void seam_trigger_hits_done(struct seam_trigger_hits *hits, bool has_snapshot)
 {
 	hits->n_snapshots += has_snapshot;
+	hits->n_failed = has_snapshot ? 0 : hits->n_failed + 1;
 	resume_all(hits);
 	if (is_over(hits))
 		end_snapshots(hits);

@@ -14,8 +14,9 @@
  *	seam_trigger_hits_done()	written
  *
  * One snapshot is for all hits that are due, and for all others of the same
- * process: they make no snapshot of their own.  After max_snapshots programs are
- * resumed for good; later hits are only counted.
+ * process: they make no snapshot of their own.  After max_snapshots, or as many
+ * that failed one after another (the disk is full), the programs are resumed
+ * for good; later hits are only counted.
  *
  * Threads: one, the recorder's.
  */
@@ -68,6 +69,7 @@ struct seam_trigger_hits {
 	SEAM_ARRAY(struct seam_trigger_resumed) resumed;
 	struct seam_trigger_counts counts[SEAM_TRIGGER_MAX];
 	unsigned int n_snapshots;
+	unsigned int n_failed;	/* since the last snapshot */
 	uint64_t n_beyond;	/* without a snapshot: after the last, in a flood,
 				 * or left out */
 };
