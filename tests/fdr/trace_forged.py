@@ -44,17 +44,33 @@ def test_garbage_is_counted_and_what_is_valid_stays():
     check(sum(len(thread.calls) for thread in log.threads.values()) > 500)
 
 
-def test_a_file_that_is_not_mapped_is_not_read():
+def build_secret():
+    """A file that no program maps, and the address of its function."""
     with open("secret.c", "w", encoding="ascii") as source:
         source.write("void secret_name(void) { }\n")
     run("cc", "-shared", "-fPIC", "-o", "secret.so", "secret.c")
     address = re.search(r"^([0-9a-f]+) T secret_name$",
                         run("nm", "secret.so").stdout, re.M)[1]
-    for path in ("/etc/shadow", os.path.abspath("secret.so")):
-        result, calls = forged("shadow", path, "0x" + address)
-        equal([calls["functions"], calls["unnamed"]], [1, 1], result.stderr)
-        (names,) = glob.glob("t.seam/xray/*.yaml")
-        equal(fdr_log.names(names), {1: ""}, path)
+    return os.path.abspath("secret.so"), "0x" + address
+
+
+def nothing_is_named(*mode):
+    result, calls = forged(*mode)
+    equal([calls["functions"], calls["unnamed"]], [1, 1], result.stderr)
+    (names,) = glob.glob("t.seam/xray/*.yaml")
+    equal(fdr_log.names(names), {1: ""}, mode)
+
+
+def test_a_file_that_is_not_mapped_is_not_read():
+    secret, address = build_secret()
+    for path in ("/etc/shadow", secret):
+        nothing_is_named("shadow", path, address)
+
+
+def test_the_end_of_a_long_path_is_no_mapping():
+    secret, address = build_secret()
+    inode = str(os.stat(secret).st_ino)
+    nothing_is_named("long", secret, address, inode)
 
 
 def test_names_are_escaped_in_files_and_on_terminals():
