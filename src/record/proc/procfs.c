@@ -239,6 +239,23 @@ static bool parse_mapping(const char *line, struct seam_procfs_mapping *m)
 	return name_at > 0;
 }
 
+/*
+ * A line, without its end.  A path can be longer than one that can be opened:
+ * what is after @size bytes is left out, as it could look like another line.
+ */
+static bool read_line(FILE *in, char *line, size_t size)
+{
+	int c;
+
+	if (!fgets(line, (int)size, in))
+		return false;
+	if (!strchr(line, '\n'))
+		while ((c = getc(in)) != EOF && c != '\n')
+			;
+	line[strcspn(line, "\n")] = '\0';
+	return true;
+}
+
 void seam_procfs_maps(int process,
 		      bool (*take)(void *context,
 				   const struct seam_procfs_mapping *mapping),
@@ -250,10 +267,9 @@ void seam_procfs_maps(int process,
 	char line[PATH_MAX + 128];
 	bool goes_on = true;
 
-	while (maps && goes_on && fgets(line, sizeof(line), maps)) {
+	while (maps && goes_on && read_line(maps, line, sizeof(line))) {
 		struct seam_procfs_mapping mapping;
 
-		line[strcspn(line, "\n")] = '\0';
 		if (parse_mapping(line, &mapping))
 			goes_on = take(context, &mapping);
 	}

@@ -3,14 +3,14 @@
 #include "record/trace/trace_image.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 
 #include "base/file.h"
 #include "record/proc/mapped_file.h"
-
-enum { MAX_LINES = 1 << 18 };	/* vm.max_map_count is 65530 by default */
+#include "record/proc/procfs.h"
 
 struct image_job {
 	struct seam_helper_job job;	/* tag: the image */
@@ -21,78 +21,58 @@ struct image_job {
 	char announced[];		/* path */
 };
 
-/* "begin-end rights offset device inode    path" */
-static bool read_line(const char *line, uint64_t address,
-		      struct seam_file_mapping *mapping, uint64_t *ino,
-		      char path[PATH_MAX])
+/* Where it is looked for, and what is there. */
+struct mapping_at {
+	uint64_t address;
+	struct seam_file_mapping mapping;
+	uint64_t ino;
+	char path[PATH_MAX];		/* "": no file is mapped there */
+};
+
+static bool take_mapping(void *context, const struct seam_procfs_mapping *m)
 {
-	int at = 0;
-	size_t n;
+	struct mapping_at *at = context;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %" SCNu64 " %n",
-		   &mapping->begin, &mapping->end, ino, &at) < 3 || !at ||
-	    address < mapping->begin || address >= mapping->end)
-		return false;
-	n = strcspn(line + at, "\n");
-	n = n < PATH_MAX ? n : PATH_MAX - 1;
-	memcpy(path, line + at, n);
-	path[n] = '\0';
-	mapping->path = path;
-	return *ino && path[0] == '/';
-}
-
-/*
- * A line, cut.  A path may be longer than any that can be opened: what is after
- * the cut is no line of its own, though it may look like one.
- */
-static bool next_line(FILE *maps, char *line, size_t size)
-{
-	int c;
-
-	if (!fgets(line, (int)size, maps))
-		return false;
-	if (!strchr(line, '\n'))
-		while ((c = getc(maps)) != EOF && c != '\n')
-			;
-	return true;
+	if (at->address < m->begin || at->address >= m->end)
+		return true;
+	at->mapping.begin = m->begin;
+	at->mapping.end = m->end;
+	at->ino = m->ino;
+	if (m->ino && m->name[0] == '/')
+		snprintf(at->path, sizeof(at->path), "%s", m->name);
+	return false;
 }
 
 /* The kernel knows what is mapped there; the program has only said so. */
-static bool find_mapping(int32_t pid, uint64_t address,
-			 struct seam_file_mapping *mapping, uint64_t *ino,
-			 char path[PATH_MAX])
+static bool find_mapping(int32_t pid, struct mapping_at *at)
 {
-	char name[32], line[PATH_MAX + 128];
-	bool is_found = false;
-	FILE *maps;
+	char name[32];
+	int process;
 
-	snprintf(name, sizeof(name), "/proc/%" PRId32 "/maps", pid);
-	maps = fopen(name, "re");
-	for (int i = 0; maps && !is_found && i < MAX_LINES &&
-	     next_line(maps, line, sizeof(line)); i++)
-		is_found = read_line(line, address, mapping, ino, path);
-	if (maps)
-		fclose(maps);
-	return is_found;
+	snprintf(name, sizeof(name), "/proc/%" PRId32, pid);
+	process = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	at->mapping.pid = pid;
+	at->mapping.path = at->path;
+	seam_procfs_maps(process, take_mapping, at);
+	seam_file_close_fd(process);
+	return at->path[0];
 }
 
 static void run(struct seam_helper_job *job)
 {
 	struct image_job *j = (struct image_job *)job;
-	struct seam_file_mapping mapping = { .pid = j->pid };
-	char path[PATH_MAX];
-
-	if (find_mapping(j->pid, j->address, &mapping, &j->identity.ino,
-			 path)) {
-		j->fd = seam_mapped_file_open(&mapping, &j->identity, NULL);
-		return;
-	}
-	mapping = (struct seam_file_mapping) {
+	struct mapping_at at = { .address = j->address };
+	const struct seam_file_mapping announced = {
 		.pid = j->pid, .path = j->announced,
 	};
-	j->identity.ino = 0;
+
+	if (find_mapping(j->pid, &at)) {
+		j->identity.ino = at.ino;
+		j->fd = seam_mapped_file_open(&at.mapping, &j->identity, NULL);
+		return;
+	}
 	j->fd = j->identity.build_id_size && j->announced[0] == '/' ?
-		seam_mapped_file_open(&mapping, &j->identity, NULL) : -ESRCH;
+		seam_mapped_file_open(&announced, &j->identity, NULL) : -ESRCH;
 }
 
 static void done(struct seam_helper_job *job, void *context)
