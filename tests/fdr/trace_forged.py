@@ -19,10 +19,11 @@ FORGER = os.path.abspath(sys.argv[3])
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 
-def forged(*mode):
+def forged(*mode, options=("--trace",)):
     """The counts and the result, after all commands have read the log."""
-    shutil.rmtree("t.seam", ignore_errors=True)
-    result = record("-o", "t.seam", "--trace", "--", FORGER, *mode)
+    for bundle in glob.glob("t*.seam"):
+        shutil.rmtree(bundle)
+    result = record("-o", "t.seam", *options, "--", FORGER, *mode)
     check(result.returncode in (0, 3), result.stderr)
     check(not CONTROL.search(result.stderr), result.stderr)
     for command in (("calls",), ("calls", "--stacks"), ("report",),
@@ -84,6 +85,25 @@ def test_names_are_escaped_in_files_and_on_terminals():
             check(not CONTROL.search(text.read()), path)
     with open(types, encoding="utf-8") as text:
         equal(len(text.readlines()), 6)
+
+
+def test_triggers_that_were_not_met_make_a_few_snapshots():
+    result, _ = forged("hits", options=(
+        "--flight-recorder=1M", "--max-snapshots=2", "--trigger=f>1ms",
+        "--trigger=g>1ms"))
+    equal(sorted(glob.glob("t.*.seam")), ["t.1.seam", "t.2.seam"],
+          result.stderr)
+    for bundle in ("t.1.seam", "t.2.seam"):
+        read = run(SEAM, "report", bundle)
+        check(read.returncode in (0, 1, 3), read.stderr)
+        check(not CONTROL.search(read.stdout + read.stderr), read.stdout)
+
+
+def test_claims_that_lie_end():
+    for options in (("--trace",), ("--flight-recorder=1M",)):
+        result, calls = forged("claims", options=options)
+        equal(calls["records"], 0, result.stderr)
+        check(calls["threads"] < 50e6, calls)
 
 
 def test_ids_all_over_take_little_memory():

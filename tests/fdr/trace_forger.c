@@ -11,6 +11,9 @@
  *				the same, and a mapping of a path so long that
  *				its end could be taken for another mapping
  *	trace_forger names	control characters, quotes and lines in names
+ *	trace_forger hits	triggers that were not met, thousands of them
+ *	trace_forger claims	claims of other threads, rings without records,
+ *				changed control pages
  *	trace_forger ids	calls of functions all over the ids
  */
 #include <errno.h>
@@ -221,6 +224,69 @@ static void forge_names(void)
 	send_chunk(chunk.n, chunk.n);
 }
 
+static void wake(long ns)
+{
+	const struct timespec pause = { .tv_nsec = ns };
+
+	(void)seam_ring_wakeup_send(&client.wakeup);
+	nanosleep(&pause, NULL);
+}
+
+static void forge_hits(void)
+{
+	uint8_t buf[64];
+
+	for (uint32_t i = 0; i < 20000; i++) {
+		announce(buf, seam_xray_write_trigger(buf, sizeof(buf),
+			&(struct seam_xray_trigger) {
+				.trigger = chunk_random(&seed) % 3,
+				.tid = chunk_random(&seed),
+				.number = chunk_random(&seed),
+				.tsc = (uint64_t)chunk_random(&seed) << 32,
+				.ticks = UINT64_MAX / (1 + i % 9),
+				.function = chunk_random(&seed) % 99,
+				.signal = chunk_random(&seed),
+			}));
+		announce(buf, seam_xray_write_match(buf, sizeof(buf),
+			&(struct seam_xray_match) {
+				.trigger = chunk_random(&seed) % 3,
+				.n_functions = chunk_random(&seed),
+			}));
+		if (i % 2000 == 0)
+			wake(50000000);
+	}
+}
+
+/* All that the recorder could read of it, but not its geometry. */
+static void spoil(struct seam_ring_claim *claim)
+{
+	uint8_t *page = (uint8_t *)claim->ring.control;
+
+	for (size_t i = 512; i < sizeof(struct seam_ring_control); i++)
+		page[i] = (uint8_t)chunk_random(&seed);
+}
+
+static void forge_claims(void)
+{
+	for (uint32_t round = 0; round < 20; round++) {
+		for (uint32_t i = 0; i < N_SERVICES; i++) {
+			struct seam_ring_claim claim;
+			uint32_t tid = round % 2 ? (uint32_t)getppid() :
+				       round % 3 ? (uint32_t)getpid() :
+				       chunk_random(&seed);
+
+			if (seam_link_client_claim(&client, i, tid, &claim))
+				continue;
+			if (round % 4)
+				spoil(&claim);
+			if (round % 5 == 0)
+				seam_ring_memory_close(&client.memories[i],
+						       &claim);
+		}
+		wake(20000000);
+	}
+}
+
 static void forge_ids(void)
 {
 	begin_chunk();
@@ -250,6 +316,10 @@ int main(int argc, char **argv)
 		forge_long(argv[2], strtoull(argv[3], NULL, 0), argv[4]);
 	else if (strcmp(argv[1], "names") == 0)
 		forge_names();
+	else if (strcmp(argv[1], "hits") == 0)
+		forge_hits();
+	else if (strcmp(argv[1], "claims") == 0)
+		forge_claims();
 	else if (strcmp(argv[1], "ids") == 0)
 		forge_ids();
 	else

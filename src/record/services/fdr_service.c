@@ -19,6 +19,7 @@ enum {
 	FREE_RINGS = 2,
 	FUNCTIONS_BYTES = 2 << 20,	/* 250,000 addresses at once */
 	MEMORY_SHARE = 4,
+	THREAD_NS = 2000,	/* no thread begins and ends in less */
 };
 
 #define MAX_BYTES (UINT64_C(1) << 30)
@@ -91,14 +92,23 @@ static void snapshot_calls(struct seam_service_stream *stream,
 		fdr->on_snapshot(fdr->context, stream, bytes, size);
 }
 
+/* The program's count, as far as threads can begin and end in its time. */
+static uint64_t other_threads(const struct seam_service_stream *stream,
+			      const struct seam_owner_counts *counts)
+{
+	uint64_t max = (seam_clock_ns() - stream->since_ns) / THREAD_NS;
+	uint64_t n = counts->n_offered ? counts->n_offered - 1 : 0;
+
+	return n < max ? n : max;
+}
+
 static void end_calls(struct seam_service_stream *stream,
 		      const struct seam_owner_counts *counts)
 {
 	struct seam_fdr_service *fdr = stream->service->context;
 
 	/* of the threads that had the ring, one is counted */
-	if (counts->n_offered)
-		fdr->counts.n_threads += counts->n_offered - 1;
+	fdr->counts.n_threads += other_threads(stream, counts);
 	fdr->counts.n_full += counts->n_skipped[SEAM_FDR_SKIPPED_FULL];
 	fdr->counts.n_frozen += counts->n_skipped[SEAM_FDR_SKIPPED_FROZEN];
 	if (stream->state)
