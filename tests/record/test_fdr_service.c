@@ -365,6 +365,12 @@ static void a_forked_child_has_its_parents_functions(void **state)
 	for (p.pid = 10; p.pid < 16; p.pid++)
 		assert_int_equal(seam_trace_functions_of(known, &p)
 					 ->program.pid, wanted[p.pid - 10]);
+	/* the same id again and again: its last fork counts */
+	for (uint32_t i = 0; i < 70000; i++)
+		seam_trace_functions_fork(&fdr.known, 11, 12);
+	p.pid = 11;
+	assert_int_equal(seam_trace_functions_of(known, &p)->program.pid, 12);
+	assert_int_equal(known->forks.n, 4);
 	p.since_ns = 6;
 	assert_null(seam_trace_functions_of(known, &p));
 	/* processes in a circle, by ids that were used again */

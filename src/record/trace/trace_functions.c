@@ -21,21 +21,11 @@ void seam_trace_functions_init(struct seam_trace_functions *f)
 
 /* ---- programs ---- */
 
-static uint64_t hash_of(uint64_t since_ns)
-{
-	return seam_hash_u64(since_ns);
-}
-
-static uint64_t hash_program(const struct seam_trace_program *program)
-{
-	return seam_hash_add(hash_of(program->since_ns), program->pid);
-}
-
 static struct seam_trace_announced *
 find(const struct seam_trace_functions *f,
      const struct seam_trace_program *program)
 {
-	uint32_t i = SEAM_INDEX_FIND(&f->by_program, hash_program(program),
+	uint32_t i = SEAM_INDEX_FIND(&f->by_pid, seam_hash_u64(program->pid),
 		k, f->programs.items[k]->program.since_ns ==
 		   program->since_ns &&
 		   f->programs.items[k]->program.pid == program->pid);
@@ -43,55 +33,72 @@ find(const struct seam_trace_functions *f,
 	return i == SEAM_NONE ? NULL : f->programs.items[i];
 }
 
-/* The parent of @pid, by its last fork; 0: not known. */
-static uint32_t parent_of(const struct seam_trace_functions *f, uint32_t pid)
+/* The first of a connection to announce: it was there before its forks. */
+static struct seam_trace_announced *
+find_first(const struct seam_trace_functions *f, uint64_t since_ns)
 {
-	for (size_t i = f->forks.n; i-- > 0;)
-		if (f->forks.items[i].pid == pid)
-			return f->forks.items[i].parent;
-	return 0;
+	uint32_t i = SEAM_INDEX_FIND(&f->by_since, seam_hash_u64(since_ns), k,
+		f->programs.items[k]->program.since_ns == since_ns);
+
+	return i == SEAM_NONE ? NULL : f->programs.items[i];
 }
 
 static bool has_announced(const struct seam_trace_functions *f, uint32_t pid)
 {
-	for (size_t i = 0; i < f->programs.n; i++)
-		if (f->programs.items[i]->program.pid == pid)
-			return true;
-	return false;
+	return SEAM_INDEX_FIND(&f->by_pid, seam_hash_u64(pid), k,
+			f->programs.items[k]->program.pid == pid) != SEAM_NONE;
+}
+
+/* The last fork that made process @pid; NULL: not known. */
+static struct seam_trace_fork *find_fork(const struct seam_trace_functions *f,
+					 uint32_t pid)
+{
+	uint32_t i = SEAM_INDEX_FIND(&f->by_child, seam_hash_u64(pid), k,
+				     f->forks.items[k].pid == pid);
+
+	return i == SEAM_NONE ? NULL : &f->forks.items[i];
 }
 
 void seam_trace_functions_fork(struct seam_trace_functions *f, uint32_t pid,
 			       uint32_t parent)
 {
+	struct seam_trace_fork *fork = find_fork(f, pid);
+
+	if (fork)
+		fork->parent = parent;
 	/* without it, the child has what the first of its connection has */
-	if (f->forks.n < SEAM_TRACE_MAX_FORKS &&
-	    (has_announced(f, parent) || parent_of(f, parent)))
-		(void)SEAM_ARRAY_ADD(&f->forks, (struct seam_trace_fork) {
-			pid, parent });
+	else if (f->forks.n < SEAM_TRACE_MAX_FORKS &&
+		 (has_announced(f, parent) || find_fork(f, parent)))
+		(void)SEAM_INDEX_APPEND(&f->by_child, seam_hash_u64(pid),
+					&f->forks,
+					(struct seam_trace_fork) { pid,
+								   parent });
 }
 
-/* The first to announce: the others of its connection are its children. */
-static struct seam_trace_announced *
-find_first(const struct seam_trace_functions *f, uint64_t since_ns)
+/* What the nearest process has that @program was forked from. */
+static const struct seam_trace_announced *
+find_ancestor(const struct seam_trace_functions *f,
+	      const struct seam_trace_program *program)
 {
-	uint32_t i = SEAM_INDEX_FIND(&f->by_since, hash_of(since_ns), k,
-		f->programs.items[k]->program.since_ns == since_ns);
+	struct seam_trace_program p = *program;
+	const struct seam_trace_announced *found = NULL;
+	const struct seam_trace_fork *fork = find_fork(f, p.pid);
 
-	return i == SEAM_NONE ? NULL : f->programs.items[i];
+	for (int n = 0; !found && fork && n < MAX_ANCESTORS; n++) {
+		p.pid = fork->parent;
+		found = find(f, &p);
+		fork = find_fork(f, p.pid);
+	}
+	return found ? found : find_first(f, p.since_ns);
 }
 
 const struct seam_trace_announced *
 seam_trace_functions_of(const struct seam_trace_functions *f,
 			const struct seam_trace_program *program)
 {
-	struct seam_trace_program p = *program;
-	const struct seam_trace_announced *found = find(f, &p);
+	const struct seam_trace_announced *own = find(f, program);
 
-	for (int n = 0; !found && p.pid && n < MAX_ANCESTORS; n++) {
-		p.pid = parent_of(f, p.pid);
-		found = find(f, &p);
-	}
-	return found ? found : find_first(f, program->since_ns);
+	return own ? own : find_ancestor(f, program);
 }
 
 static struct seam_trace_announced *
@@ -109,13 +116,13 @@ find_or_make(struct seam_trace_functions *f,
 		return NULL;
 	p->functions = f;
 	p->program = *program;
-	i = SEAM_INDEX_APPEND(&f->by_program, hash_program(program),
+	i = SEAM_INDEX_APPEND(&f->by_pid, seam_hash_u64(program->pid),
 			      &f->programs, p);
 	if (i == SEAM_NONE)
 		free(p);
 	else if (!find_first(f, since_ns))
 		/* without memory its children have no names */
-		(void)seam_index_add(&f->by_since, hash_of(since_ns), i);
+		(void)seam_index_add(&f->by_since, seam_hash_u64(since_ns), i);
 	return i == SEAM_NONE ? NULL : p;
 }
 
@@ -209,10 +216,10 @@ static bool take_from_parent(struct seam_trace_functions *f,
 			     const struct seam_trace_announced *p,
 			     struct seam_trace_image *image)
 {
-	const struct seam_trace_announced *first =
-		find_first(f, p->program.since_ns);
-	const struct seam_trace_image *same = first && first != p ?
-		seam_trace_find_image(first, image->image) : NULL;
+	const struct seam_trace_announced *parent =
+		find_ancestor(f, &p->program);
+	const struct seam_trace_image *same = parent && parent != p ?
+		seam_trace_find_image(parent, image->image) : NULL;
 
 	if (!same || same->fd < 0 || !is_same_image(same, image))
 		return false;
@@ -351,7 +358,8 @@ void seam_trace_functions_fini(struct seam_trace_functions *f)
 	free(f->programs.items);
 	free(f->forks.items);
 	free(f->files.items);
-	seam_index_fini(&f->by_program);
+	seam_index_fini(&f->by_pid);
+	seam_index_fini(&f->by_child);
 	seam_index_fini(&f->by_since);
 	seam_index_fini(&f->by_inode);
 	*f = (struct seam_trace_functions) { 0 };

@@ -90,9 +90,10 @@ struct seam_trace_fork { uint32_t pid, parent; };
 struct seam_trace_functions {
 	struct seam_helper *helper;	/* NULL: could not be started */
 	SEAM_ARRAY(struct seam_trace_announced *) programs;
-	SEAM_ARRAY(struct seam_trace_fork) forks;	/* as they came */
-	struct seam_index by_program;	/* of programs */
+	struct seam_index by_pid;	/* of programs */
 	struct seam_index by_since;	/* the first of each connection */
+	SEAM_ARRAY(struct seam_trace_fork) forks;	/* one of a pid */
+	struct seam_index by_child;	/* of forks */
 	SEAM_ARRAY(struct seam_trace_file) files;
 	struct seam_index by_inode;	/* of files */
 	uint64_t n_bytes;
