@@ -265,6 +265,7 @@ void seam_tracing_finish(struct seam_session *s)
 	result->calls_bytes = seam_trace_logs_bytes(&t->logs);
 	result->tsc_hz = seam_tsc_clock_hz(&t->fdr.clock);
 	if (!t->counts.n_records && !seam_fdr_service_lost(&t->fdr) &&
+	    !t->logs.counts.n_unwritten && !s->services.n_failed &&
 	    !s->options->flight.is_used)
 		report_no_calls(s);
 }

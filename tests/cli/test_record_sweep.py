@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 
-from record_lib import SEAM, check, equal, run, run_tests
+from record_lib import FOLDER, SEAM, check, equal, run, run_tests
 from tap import Skip
 
 FAIL_NTH = os.path.abspath(sys.argv[2])
@@ -55,6 +55,10 @@ MODES = {
     "overwrite": ("--overwrite", "--snapshot-every", "0.005", *COMMAND),
     "compressed": ("-z", *COMMAND),
 }
+if len(sys.argv) > 3:   # libseam-fdr is built; it is found beside seam
+    shutil.copy(sys.argv[3], FOLDER)
+    MODES["calls"] = ("--trace", *COMMAND)
+    MODES["flight"] = ("--flight-recorder", "--trigger=work>1us", *COMMAND)
 if os.geteuid() != 0:   # refused to such a user, whatever fails
     del MODES["system-wide"], MODES["tracepoints"]
 
@@ -82,8 +86,8 @@ def build_target():
         return
     with open("target.c", "w", encoding="ascii") as out:
         out.write(TARGET_C)
-    subprocess.run(["cc", "-O1", "-pthread", "-o", "target", "target.c"],
-                   check=True)
+    subprocess.run(["cc", "-O1", "-pthread", "-finstrument-functions", "-o",
+                    "target", "target.c"], check=True)
     # what is recorded over: the old one
     run(SEAM, "record", "-q", "-o", "old.seam", "true")
     check(os.path.exists("old.seam/meta.json"), "the old recording")

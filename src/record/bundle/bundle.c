@@ -426,6 +426,8 @@ static int make(struct seam_bundle *bundle, struct seam_err *err)
 	bundle->dir = open_made(bundle);
 	if (bundle->dir >= 0) {
 		seam_bundle_claim(bundle->dir);
+		r = fcntl(bundle->dir, F_DUPFD_CLOEXEC, 1);
+		bundle->spare = r > 0 ? r : 0;
 		return 0;
 	}
 	r = bundle->dir;
@@ -559,9 +561,12 @@ int seam_bundle_folder(const struct seam_bundle *bundle, const char *name,
 		return seam_err_errno(err, "cannot create folder '%s' in '%s'",
 				      name, bundle->path);
 	fd = openat(bundle->dir, name, OPEN_FOLDER);
-	if (fd < 0)
-		return seam_err_errno(err, "cannot open folder '%s' in '%s'",
-				      name, bundle->path);
+	if (fd >= 0)
+		return fd;
+	fd = seam_err_errno(err, "cannot open folder '%s' in '%s'", name,
+			    bundle->path);
+	/* if it is new: what removes the bundle could not open it either */
+	unlinkat(bundle->dir, name, AT_REMOVEDIR);
 	return fd;
 }
 
@@ -575,6 +580,13 @@ void seam_bundle_empty(int dir)
 	}
 }
 
+static void close_spare(struct seam_bundle *bundle)
+{
+	if (bundle->spare > 0)
+		close(bundle->spare);
+	bundle->spare = 0;
+}
+
 void seam_bundle_remove(struct seam_bundle *bundle)
 {
 	/* older recordings get their names back even if this fails */
@@ -582,6 +594,8 @@ void seam_bundle_remove(struct seam_bundle *bundle)
 		bundle->placed = false;
 	if (!bundle->placed)
 		move_back(bundle);
+	/* a folder in it is opened, when there may be no descriptor left */
+	close_spare(bundle);
 	seam_bundle_empty(bundle->dir);
 	rmdir(bundle->placed ? bundle->path : bundle->made);
 	seam_bundle_close(bundle);
@@ -589,6 +603,7 @@ void seam_bundle_remove(struct seam_bundle *bundle)
 
 void seam_bundle_close(struct seam_bundle *bundle)
 {
+	close_spare(bundle);
 	seam_file_close_fd(bundle->dir);
 	bundle->dir = -1;
 }

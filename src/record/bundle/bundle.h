@@ -28,6 +28,7 @@
 
 struct seam_bundle {
 	int dir;		/* of the bundle; -1: none */
+	int spare;		/* for its removal without one more; 0: none */
 	bool placed;		/* renamed to path */
 	bool moved;		/* an older recording is PATH.old now */
 	bool moved_old;		/* and the former PATH.old is PATH.older */
