@@ -449,6 +449,56 @@ HIDDEN static void vforks(void)
 	   "a child of vfork records as its parent");
 }
 
+/* Where its parent has no area yet, it claims that of its parent. */
+HIDDEN static void vfork_first(void)
+{
+	uint32_t tid = (uint32_t)seam_fdr_syscall4(SYS_gettid, 0, 0, 0, 0);
+	uint32_t owner;
+	pid_t child;
+	int status;
+
+	begin(2);
+	child = vfork();
+	if (child == 0) {
+		leaf();
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	owner = shared->slots[0].tid;
+	call(20);
+	ok(owner == tid && is_whole(42) && shared->n_claims == 1 &&
+	   shared->last_tid == tid && shared->last_pid == (uint32_t)getpid(),
+	   "also where it is the first to record");
+}
+
+/* In a thread, and in a child of a fork that libc knows nothing of. */
+HIDDEN static void *vfork_in_thread(void *unused)
+{
+	vfork_first();
+	return unused;
+}
+
+HIDDEN static void vforks_elsewhere(void)
+{
+	pthread_t thread;
+	pid_t child;
+	int status;
+
+	pthread_create(&thread, NULL, vfork_in_thread, NULL);
+	pthread_join(thread, NULL);
+	fflush(stdout);
+	child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (child == 0) {
+		begin(2);
+		call(1);
+		seam_fdr_thread_end();
+		_exit(shared->last_pid != (uint32_t)getpid() ||
+		      shared->last_tid != (uint32_t)getpid());
+	}
+	waitpid(child, &status, 0);
+	ok(status == 0, "a child of clone() records by its own id");
+}
+
 HIDDEN static void full(void)
 {
 	enum { ROOM = AREA / SEAM_XRAY_CHUNK_BYTES * CHUNK_CALLS };
@@ -544,7 +594,7 @@ HIDDEN int main(int argc, char **argv)
 		unnoticed_ends();
 		return failed;
 	}
-	printf("1..15\n");
+	printf("1..18\n");
 	migration();
 	long_pause();
 	many_threads();
@@ -554,6 +604,8 @@ HIDDEN int main(int argc, char **argv)
 	fork_in_handler();
 	fork_then_thread();
 	vforks();
+	vfork_first();
+	vforks_elsewhere();
 	full();
 	no_area();
 	arguments_and_events();

@@ -177,6 +177,11 @@ def test_a_child_has_a_log_of_its_own():
     equal(len(logs()), 2)
 
 
+def test_what_a_child_of_vfork_records_first_is_its_parents():
+    calls = check_whole(record(PROGRAM, "vfork", "50000"))
+    equal([calls["processes"], calls["threads"]], [1, 2], calls)
+
+
 def test_a_program_that_is_executed_has_a_log_of_its_own():
     result = record(PROGRAM, "exec", "1000")
     check_whole(result)

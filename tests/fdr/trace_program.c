@@ -10,6 +10,8 @@
  *	turns N		two threads take turns; each turn fills many chunks
  *	starved N	its parent is stopped meanwhile: N times step()
  *	fork N		a child and its parent with N times step() each
+ *	vfork N		a child of vfork() is the first to record, of two
+ *			threads; then these, N times step() each
  *	exec N		N times step(); then itself as "calls N"
  *	forever		until it is killed; says "running"
  *	clocks		the counter and CLOCK_MONOTONIC, at the start and end
@@ -163,6 +165,30 @@ PLAIN static void run_fork(uint64_t n)
 	steps(n);
 }
 
+/* What its child records is the thread's: they have one memory. */
+PLAIN static void *vfork_first(void *n)
+{
+	pid_t child = vfork();
+
+	if (child == 0) {
+		steps(1);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	steps((uintptr_t)n);
+	return NULL;
+}
+
+PLAIN static void run_vfork(uint64_t n)
+{
+	pthread_t other;
+
+	if (pthread_create(&other, NULL, vfork_first, (void *)n))
+		exit(2);
+	vfork_first((void *)n);
+	pthread_join(other, NULL);
+}
+
 PLAIN static void run_starved(uint64_t n)
 {
 	pid_t recorder = getppid();
@@ -232,6 +258,8 @@ PLAIN int main(int argc, char **argv)
 		run_starved(a);
 	else if (strcmp(how, "fork") == 0)
 		run_fork(a);
+	else if (strcmp(how, "vfork") == 0)
+		run_vfork(a);
 	else if (strcmp(how, "exec") == 0)
 		run_exec(argv[0], argv[2]);
 	else if (strcmp(how, "clocks") == 0)

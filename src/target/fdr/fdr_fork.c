@@ -6,9 +6,12 @@
 #include <stdbool.h>
 
 #include "target/fdr/fdr_process.h"
+#include "target/fdr/record/thread_states.h"
 
 static void begin_child(void)
 {
+	/* before a child of its own, by vfork(), records */
+	(void)seam_fdr_states_pid();
 	seam_fdr_fork_begin_child();
 	seam_fdr_unlock();
 }

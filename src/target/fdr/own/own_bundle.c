@@ -20,7 +20,7 @@
 #include "target/fdr/own/own_folder.h"
 #include "target/fdr/own/own_manifest.h"
 #include "target/fdr/own/own_names.h"
-#include "target/fdr/record/system.h"
+#include "target/fdr/record/thread_states.h"
 #include "wire/xray/xray_join.h"
 
 enum {
@@ -86,8 +86,7 @@ static void make_stem(char *stem, size_t bytes, int number)
 	const char *end = stem + bytes;
 	char *at = append(stem, end, "xray/");
 
-	at = append_number(at, end, (uint32_t)
-			   seam_fdr_syscall4(SYS_getpid, 0, 0, 0, 0));
+	at = append_number(at, end, seam_fdr_states_pid());
 	if (number > 1)
 		append_number(append(at, end, "."), end, (uint32_t)number);
 }

@@ -3,7 +3,7 @@
 #include "target/fdr/record/source_link.h"
 
 #include "ring/producer/local.h"
-#include "target/fdr/record/system.h"
+#include "target/fdr/record/thread_states.h"
 #include "wire/xray/xray_chunk.h"
 
 #include <errno.h>
@@ -158,7 +158,7 @@ static int take_free(uint32_t owner, struct seam_fdr_area *area)
 static int claim_ring(uint32_t tid, struct seam_fdr_area *area)
 {
 	if (idle)
-		tid = (uint32_t)seam_fdr_syscall4(SYS_getpid, 0, 0, 0, 0);
+		tid = seam_fdr_states_pid();
 	/* where the recorder is slow, rather another ring than a full one */
 	if (!take_idle(memory()->geometry.aux_bytes / 2, area) &&
 	    (seam_ring_memory_has_free(memory()) ||

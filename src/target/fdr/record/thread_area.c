@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <time.h>
 
 enum {
 	RETRY_TICKS = 1 << 24,		/* some milliseconds */
@@ -86,6 +87,21 @@ static bool reap(void)
 	       seam_fdr_states_reap(seam_fdr_source->close);
 }
 
+/*
+ * The thread that has the caller's thread-local memory.  In a child of vfork()
+ * that is its parent's, by the thread's clock.
+ * Source: Linux, include/linux/posix-timers_types.h, CPUCLOCK_PID
+ */
+static uint32_t thread_id(uint32_t pid)
+{
+	clockid_t clock;
+
+	if ((uint32_t)seam_fdr_syscall4(SYS_getpid, 0, 0, 0, 0) != pid &&
+	    pthread_getcpuclockid(pthread_self(), &clock) == 0)
+		return ~(uint32_t)(clock >> 3);
+	return (uint32_t)seam_fdr_syscall4(SYS_gettid, 0, 0, 0, 0);
+}
+
 /* The caller's own, used or wiped by a fork, or a new one; NULL: none left. */
 static struct seam_fdr_state *own_state(void)
 {
@@ -99,8 +115,8 @@ static struct seam_fdr_state *own_state(void)
 		return state;
 	/* in a child its parent's area must not be written any more */
 	seam_fdr_self = (struct seam_fdr_self) NO_AREA;
-	state->tid = (uint32_t)seam_fdr_syscall4(SYS_gettid, 0, 0, 0, 0);
-	state->pid = (uint32_t)seam_fdr_syscall4(SYS_getpid, 0, 0, 0, 0);
+	state->pid = seam_fdr_states_pid();
+	state->tid = thread_id(state->pid);
 	seam_fdr_self.state = state;
 	return state;
 }

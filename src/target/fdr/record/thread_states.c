@@ -18,12 +18,18 @@ struct place {
 	struct seam_fdr_state state;
 } __attribute__((aligned(64)));
 
-static struct place *places;
+/* Zeroes in a forked child. */
+struct memory {
+	_Atomic uint32_t pid;		/* whose it is; 0: not noted yet */
+	struct place places[N_STATES];
+};
+
+static struct memory *memory;
 static _Atomic uint64_t used[N_WORDS];
 
 int seam_fdr_states_init(void)
 {
-	size_t bytes = N_STATES * sizeof(*places);
+	size_t bytes = sizeof(*memory);
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -35,13 +41,23 @@ int seam_fdr_states_init(void)
 		munmap(p, bytes);
 		return r;
 	}
-	places = p;
+	memory = p;
+	(void)seam_fdr_states_pid();
 	return 0;
+}
+
+uint32_t seam_fdr_states_pid(void)
+{
+	uint32_t own = (uint32_t)seam_fdr_syscall4(SYS_getpid, 0, 0, 0, 0);
+	uint32_t pid = 0;
+
+	return !memory || atomic_compare_exchange_strong(&memory->pid, &pid,
+							 own) ? own : pid;
 }
 
 static struct seam_fdr_state *state_at(unsigned int word, int bit)
 {
-	return &places[word * PER_WORD + (unsigned int)bit].state;
+	return &memory->places[word * PER_WORD + (unsigned int)bit].state;
 }
 
 struct seam_fdr_state *seam_fdr_states_take(void)
@@ -67,7 +83,8 @@ struct seam_fdr_state *seam_fdr_states_take(void)
 
 void seam_fdr_states_give(struct seam_fdr_state *state)
 {
-	size_t i = (size_t)((struct place *)(void *)state - places);
+	size_t i = (size_t)((struct place *)(void *)state -
+			    memory->places);
 
 	*state = (struct seam_fdr_state) { 0 };
 	/* release: the zeroes come before it */
@@ -76,10 +93,7 @@ void seam_fdr_states_give(struct seam_fdr_state *state)
 				  memory_order_release);
 }
 
-/*
- * Whether @state was a dead thread's, and is the caller's now.  In a child of
- * vfork its pid is still the parent's.
- */
+/* Whether @state was a dead thread's, and is the caller's now. */
 static bool take_dead(struct seam_fdr_state *state)
 {
 	uint32_t tid = __atomic_load_n(&state->tid, __ATOMIC_RELAXED);

@@ -14,6 +14,13 @@
 /* 0 or -errno: a kernel before 4.14 cannot do it. */
 int seam_fdr_states_init(void);
 
+/*
+ * The process whose memory this is: in a child of vfork() its parent.  From any
+ * context.  Where libc does not know of a fork, this is called in the child
+ * before it calls vfork(); else that child is taken for it.
+ */
+uint32_t seam_fdr_states_pid(void);
+
 /* A zeroed state; NULL: 16384 threads have one. */
 struct seam_fdr_state *seam_fdr_states_take(void);
 void seam_fdr_states_give(struct seam_fdr_state *state);
