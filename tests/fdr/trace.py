@@ -415,7 +415,8 @@ def test_a_missing_library_is_told_before_anything_runs():
     result = run(seam, "record", "-o", "alone.seam", "--trace", "--", "touch",
                  "ran")
     equal(result.returncode, 1, result.stderr)
-    check("cannot find libseam-fdr.so" in result.stderr, result.stderr)
+    check("cannot find libseam-fdr.so ('./dev build'" in result.stderr,
+          result.stderr)
     check(not os.path.exists("ran") and not os.path.exists("alone.seam"))
 
 

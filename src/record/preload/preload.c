@@ -104,7 +104,9 @@ int seam_preload_add_fdr(struct seam_preload *p, char **argv,
 {
 	if (!seam_preload_find(SEAM_FDR_LIBRARY, p->fdr))
 		return seam_err_set(err, -ENOENT, "cannot find "
-				    SEAM_FDR_LIBRARY);
+				    SEAM_FDR_LIBRARY " ('./dev build' makes "
+				    "it, 'ninja -C build install' installs it "
+				    "beside the program)");
 	if (strpbrk(p->fdr, ": "))
 		return seam_err_set(err, -EINVAL, "the path of "
 				    SEAM_FDR_LIBRARY " has a space or a colon");
