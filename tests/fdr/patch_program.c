@@ -34,6 +34,12 @@
 
 #define HIDE() __asm__ volatile("" ::: "memory")
 
+#ifdef UNALIGNED		/* bytes before the functions */
+#define TEXT_OF(number) #number
+#define SKIP(number) ".text\n.p2align 3\n.skip " TEXT_OF(number) ", 0x90\n"
+__asm__(SKIP(UNALIGNED));
+#endif
+
 MARKED int leaf(int x)
 {
 	HIDE();

@@ -329,6 +329,16 @@ def test_patchable_entries_of_clang_are_recorded():
         check_calls(output, wanted, entry)
 
 
+def test_unaligned_entries_are_recorded():
+    """A sled's first two bytes have to be in one word of 8."""
+    for skipped in range(8):
+        program = build("program", *GCC, "-fpatchable-function-entry=16",
+                        "-fno-align-functions", f"-DUNALIGNED={skipped}")
+        output, _ = trace(program, options=NAMED)
+        check_calls(output, GCC_CALLS, skipped)
+        equal(output.notes, [], skipped)
+
+
 def test_too_few_nops_are_left_alone():
     program = build("program", *GCC, "-fpatchable-function-entry=3")
     output, _ = trace(program)

@@ -253,6 +253,18 @@ static uint8_t room_for_call(const uint8_t *p, size_t n, bool *is_divided)
 	return room <= SEAM_FDR_MAX_CALL_BYTES ? (uint8_t)room : 0;
 }
 
+/*
+ * Where a sled may begin among the nops at @body: there; or after the first of
+ * one byte, where the sled's first two bytes would be in two words of 8.
+ */
+static uint64_t first_in_word(const struct seam_fdr_code *code, uint64_t body)
+{
+	const uint8_t *p = seam_fdr_code_at(code, body, 1);
+
+	return p && body % 8 == 7 && seam_fdr_nop_bytes(p, 1) == 1 ? body + 1 :
+								body;
+}
+
 /* After endbr64, where there is one. */
 static uint64_t body_of(const struct seam_fdr_code *code, uint64_t function)
 {
@@ -275,20 +287,22 @@ static size_t code_bytes(const struct seam_fdr_code *code, uint64_t start,
 static int add_entry(struct reader *r, uint64_t function, bool has_prefix)
 {
 	uint64_t body = body_of(r->code, function);
-	size_t n = code_bytes(r->code, body, 2 * SEAM_FDR_MAX_CALL_BYTES);
+	uint64_t call = first_in_word(r->code, body);
+	size_t n = code_bytes(r->code, call, 2 * SEAM_FDR_MAX_CALL_BYTES);
 	struct seam_fdr_sled sled = {
-		.address = body, .kind = SEAM_FDR_SLED_CALL,
+		.address = call, .kind = SEAM_FDR_SLED_CALL,
 	};
 	int e = add_function(r, function);
 
 	if (e < 0)
 		return e;
 	if (n)
-		sled.bytes = room_for_call((const uint8_t *)body, n,
+		sled.bytes = room_for_call((const uint8_t *)call, n,
 					   &sled.is_divided);
 	if (!sled.bytes && has_prefix && body == function &&
 	    n >= 2) {
 		sled.kind = SEAM_FDR_SLED_PREFIX;
+		sled.address = body;
 		sled.bytes = 2;
 		sled.is_divided = seam_fdr_nop_bytes((const uint8_t *)body,
 						     n) != 2;
