@@ -34,9 +34,9 @@ enum { ROUNDS = 21, CALLS = 100000 };
 #include "target/fdr/check/checked.h"
 #include "target/fdr/check/triggers.h"
 #include "target/fdr/record/rseq.h"
-#include "target/fdr/record/source_local.h"
 #include "target/fdr/record/thread_area.h"
 #include "tests/fdr/patcher.h"
+#include "tests/fdr/source_local.h"
 #endif
 
 #ifdef COMPILER_RT
@@ -173,10 +173,10 @@ HIDDEN static void measure_checks(struct thing *things)
 
 HIDDEN static void start(bool free_running)
 {
-	seam_fdr_local_bytes = 1 << 20;
-	seam_fdr_local_free_running = free_running;
+	local_bytes = 1 << 20;
+	local_free_running = free_running;
 	seam_fdr_rseq_init(false);
-	if (seam_fdr_thread_init(&seam_fdr_source_local))
+	if (seam_fdr_thread_init(&source_local))
 		exit(1);
 }
 #endif

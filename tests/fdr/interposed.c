@@ -7,9 +7,9 @@
  */
 #include "area_walk.h"
 #include "patcher.h"
+#include "source_local.h"
 
 #include "target/fdr/record/rseq.h"
-#include "target/fdr/record/source_local.h"
 #include "target/fdr/record/thread_area.h"
 
 #include <pthread.h>
@@ -49,10 +49,10 @@ SHOWN void *mmap(void *at, size_t bytes, int protection, int flags, int fd,
 }
 
 /* Entries and exits of leaf(), in turn; all others are clock_gettime()'s. */
-HIDDEN static uint64_t count(const struct seam_fdr_local_area *area)
+HIDDEN static uint64_t count(const struct local_area *area)
 {
 	struct walk w = {
-		.area = seam_fdr_local_bytes_of(area), .mask = area->size - 1,
+		.area = local_bytes_of(area), .mask = area->size - 1,
 		.end = area->cursor,
 	};
 	struct walk_record r;
@@ -79,16 +79,16 @@ HIDDEN int main(void)
 	pthread_t thread;
 	bool good;
 
-	seam_fdr_local_bytes = 1 << 21;
+	local_bytes = 1 << 21;
 	seam_fdr_rseq_init(false);
-	if (seam_fdr_thread_init(&seam_fdr_source_local))
+	if (seam_fdr_thread_init(&source_local))
 		return 2;
 	patcher_patch(&patcher_plain);
 	id_leaf = patcher_id((void *)leaf);
 	run(NULL);
 	pthread_create(&thread, NULL, run, NULL);
 	pthread_join(thread, NULL);
-	for (struct seam_fdr_local_area *area = seam_fdr_local_areas; area;
+	for (struct local_area *area = local_areas; area;
 	     area = area->next) {
 		records += count(area);
 		lost += area->n_lost;

@@ -15,12 +15,12 @@
 #include <unistd.h>
 
 #include "target/fdr/record/source_link.h"
-#include "target/fdr/record/source_local.h"
 #include "target/fdr/record/thread_area.h"
 #include "target/fdr/sleds/function_names.h"
 #include "target/fdr/start.h"
 
 #include "area_walk.h"
+#include "source_local.h"
 
 enum {
 	MAX_ID = 100000, N_KINDS = SEAM_XRAY_TYPED + 1,
@@ -74,7 +74,7 @@ int __wrap_seam_link_client_claim(struct seam_link_client *c, uint32_t i,
 int __wrap_seam_fdr_thread_init(const struct seam_fdr_source *source)
 {
 	(void)source;
-	return __real_seam_fdr_thread_init(&seam_fdr_source_local);
+	return __real_seam_fdr_thread_init(&source_local);
 }
 
 /* ---- at the end ---- */
@@ -145,10 +145,10 @@ static void put_announced(FILE *file)
 	}
 }
 
-static void count_area(FILE *file, const struct seam_fdr_local_area *area)
+static void count_area(FILE *file, const struct local_area *area)
 {
 	struct walk w = {
-		.area = seam_fdr_local_bytes_of(area), .mask = area->size - 1,
+		.area = local_bytes_of(area), .mask = area->size - 1,
 		.end = atomic_load(&area->cursor) & ((UINT64_C(1) << 56) - 1),
 	};
 	struct walk_record r;
@@ -198,8 +198,8 @@ static void put_all(void)
 	seam_fdr_with_images(put_images, &o);
 	put_announced(o.file);
 	put_rights(o.file);
-	for (const struct seam_fdr_local_area *a =
-		     atomic_load(&seam_fdr_local_areas); a; a = a->next)
+	for (const struct local_area *a =
+		     atomic_load(&local_areas); a; a = a->next)
 		count_area(o.file, a);
 	for (int i = 0; i < MAX_ID; i++)
 		for (int k = 0; k < N_KINDS; k++)

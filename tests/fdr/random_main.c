@@ -17,11 +17,11 @@
 #include "area_walk.h"
 #include "patcher.h"
 #include "random_log.h"
+#include "source_local.h"
 
 #include "ring/layout.h"
 #include "target/fdr/check/checked.h"
 #include "target/fdr/record/rseq.h"
-#include "target/fdr/record/source_local.h"
 #include "target/fdr/record/thread_area.h"
 
 #include <pthread.h>
@@ -217,9 +217,9 @@ static unsigned int index_of(uint32_t id)
 	return UINT16_MAX;
 }
 
-static const struct seam_fdr_local_area *area_of(uint32_t tid)
+static const struct local_area *area_of(uint32_t tid)
 {
-	const struct seam_fdr_local_area *area = seam_fdr_local_areas;
+	const struct local_area *area = local_areas;
 
 	while (area && area->tid != tid)
 		area = area->next;
@@ -256,7 +256,7 @@ static size_t add(const struct random_thread *t, struct random_entry *trace,
 static size_t read_trace(const struct random_thread *t,
 			 struct random_entry *trace, struct walk *w)
 {
-	const struct seam_fdr_local_area *area = area_of(t->tid);
+	const struct local_area *area = area_of(t->tid);
 	unsigned int n_left = 0;
 	struct walk_record r;
 	uint64_t tsc = 0;
@@ -265,7 +265,7 @@ static size_t read_trace(const struct random_thread *t,
 	if (!area || area->n_lost)
 		fail(t, 0, "no area, or lost records");
 	*w = (struct walk) {
-		.area = seam_fdr_local_bytes_of(area), .mask = area->size - 1,
+		.area = local_bytes_of(area), .mask = area->size - 1,
 		.end = area->cursor & SEAM_RING_AUX_POSITION,
 	};
 	while (walk_next(w, &r)) {
@@ -343,9 +343,9 @@ static void begin(bool use_own_rseq)
 		.min_ns = mode == MIN ? INT64_MAX : 0,
 	};
 
-	seam_fdr_local_bytes = 256 * SEAM_XRAY_CHUNK_BYTES;
+	local_bytes = 256 * SEAM_XRAY_CHUNK_BYTES;
 	seam_fdr_rseq_init(use_own_rseq);
-	if (seam_fdr_thread_init(&seam_fdr_source_local) ||
+	if (seam_fdr_thread_init(&source_local) ||
 	    seam_fdr_check_init(&options))
 		exit(2);
 	patcher_patch(mode == PLAIN ? &patcher_plain : &patcher_checked);

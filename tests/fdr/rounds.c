@@ -13,6 +13,7 @@
  */
 #include "area_walk.h"
 #include "patcher.h"
+#include "source_local.h"
 
 #include "target/fdr/check/checked.h"
 #include "target/fdr/check/put.h"
@@ -20,7 +21,6 @@
 #include "target/fdr/check/triggers.h"
 #include "target/fdr/record/fdr_record.h"
 #include "target/fdr/record/rseq.h"
-#include "target/fdr/record/source_local.h"
 #include "target/fdr/record/thread_area.h"
 
 #include <signal.h>
@@ -263,10 +263,10 @@ HIDDEN int main(int argc, char **argv)
 	bool depth = argc > 1 && !strcmp(argv[1], "depth");
 	bool checked = depth || (argc > 1 && !strcmp(argv[1], "checked"));
 
-	seam_fdr_local_bytes = 4 * SEAM_XRAY_CHUNK_BYTES;
-	seam_fdr_local_free_running = true;
+	local_bytes = 4 * SEAM_XRAY_CHUNK_BYTES;
+	local_free_running = true;
 	seam_fdr_rseq_init(false);
-	if (seam_fdr_thread_init(&seam_fdr_source_local))
+	if (seam_fdr_thread_init(&source_local))
 		return 2;
 	patcher_patch(checked ? &patcher_checked : &patcher_plain);
 	id_leaf = patcher_id((void *)leaf);

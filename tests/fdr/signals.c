@@ -14,11 +14,11 @@
  */
 #include "area_walk.h"
 #include "patcher.h"
+#include "source_local.h"
 
 #include "target/fdr/record/commit.h"
 #include "target/fdr/record/fdr_record.h"
 #include "target/fdr/record/rseq.h"
-#include "target/fdr/record/source_local.h"
 #include "target/fdr/record/system.h"
 #include "target/fdr/record/thread_area.h"
 
@@ -336,9 +336,9 @@ HIDDEN int main(int argc, char **argv)
 	}
 
 	printf("1..1\n");
-	seam_fdr_local_bytes = AREA;
+	local_bytes = AREA;
 	seam_fdr_rseq_init(!strcmp(how, "none"));
-	if (seam_fdr_thread_init(&seam_fdr_source_local))
+	if (seam_fdr_thread_init(&source_local))
 		return 2;
 	patcher_patch(*kind == 'c' ? &patcher_checked : &patcher_plain);
 	library = (const char *)seam_fdr_commit;

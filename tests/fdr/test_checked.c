@@ -12,13 +12,13 @@
 #include "fdr/area_walk.h"
 #include "fdr/checked_calls.h"
 #include "fdr/patcher.h"
+#include "fdr/source_local.h"
 
 #include "target/fdr/check/checked.h"
 #include "target/fdr/check/put.h"
 #include "target/fdr/check/triggers.h"
 #include "target/fdr/record/fdr_record.h"
 #include "target/fdr/record/rseq.h"
-#include "target/fdr/record/source_local.h"
 #include "target/fdr/record/system.h"
 #include "target/fdr/record/thread_area.h"
 #include "wire/xray/xray_functions.h"
@@ -67,7 +67,7 @@ static void *run(void *body)
 /* Run @body in a thread, and read what it has recorded. */
 static void record(const struct seam_fdr_options *options, void (*body)(void))
 {
-	const struct seam_fdr_local_area *area;
+	const struct local_area *area;
 	struct walk w = { 0 };
 	pthread_t thread;
 
@@ -76,8 +76,8 @@ static void record(const struct seam_fdr_options *options, void (*body)(void))
 	assert_int_equal(pthread_create(&thread, NULL, run,
 					(void *)(uintptr_t)body), 0);
 	pthread_join(thread, NULL);
-	area = seam_fdr_local_areas;
-	w.area = seam_fdr_local_bytes_of(area);
+	area = local_areas;
+	w.area = local_bytes_of(area);
 	w.mask = area->size - 1;
 	w.end = area->cursor & SEAM_RING_AUX_POSITION;
 	for (n_log = 0; walk_next(&w, &log_records[n_log]); n_log++)
@@ -556,7 +556,7 @@ int main(void)
 	CPU_SET((size_t)sched_getcpu(), &one);
 	sched_setaffinity(0, sizeof(one), &one);
 	seam_fdr_rseq_init(false);
-	source = seam_fdr_source_local;
+	source = source_local;
 	source.send = send_trigger;
 	if (seam_fdr_thread_init(&source))
 		return 1;

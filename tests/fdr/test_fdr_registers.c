@@ -6,10 +6,11 @@
  * by each way through the recorder: general registers, flags, MXCSR, x87,
  * vectors of 512 bits and their masks, and the stack above stay as they are.
  */
+#include "fdr/source_local.h"
+
 #include "target/fdr/record/events.h"
 #include "target/fdr/record/fdr_record.h"
 #include "target/fdr/record/rseq.h"
-#include "target/fdr/record/source_local.h"
 #include "target/fdr/record/thread_area.h"
 #include "target/fdr/record/trampolines.h"
 
@@ -178,12 +179,12 @@ static int claim(uint32_t tid, struct seam_fdr_area *area)
 				 "vpxorq %%zmm29, %%zmm29, %%zmm29;"
 				 "kxorw %%k5, %%k5, %%k5; vzeroall"
 				 ::: "memory");
-	return seam_fdr_source_local.claim(tid, area);
+	return source_local.claim(tid, area);
 }
 
 static void close_area(struct seam_fdr_area *area)
 {
-	seam_fdr_source_local.close(area);
+	source_local.close(area);
 }
 
 static void lose(void)
@@ -204,8 +205,8 @@ int main(void)
 		__asm__("xgetbv" : "=a" (low), "=d" (high) : "c" (0));
 	has_avx512 = __get_cpuid_count(7, 0, &a, &b, &c, &d) && b >> 16 & 1 &&
 		     (low & 0xe6) == 0xe6;
-	seam_fdr_local_bytes = 4 * SEAM_XRAY_CHUNK_BYTES;
-	seam_fdr_local_free_running = true;
+	local_bytes = 4 * SEAM_XRAY_CHUNK_BYTES;
+	local_free_running = true;
 	seam_fdr_rseq_init(false);
 	if (seam_fdr_thread_init(&source))
 		return 1;

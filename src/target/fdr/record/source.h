@@ -3,7 +3,7 @@
  * source.h - where threads get the memory from that they record into
  *
  * One source is in use, from before the first sled is patched: the recorder's
- * rings (source_link.c), or private memory (source_local.c).
+ * rings (source_link.c), or memory of the program's own (own/source_own.c).
  *
  * A thread claims an area at its first record and closes it when it ends.
  * Both are called with all signals blocked and vector registers saved, so they
@@ -53,7 +53,6 @@ struct seam_fdr_source {
 	bool (*make_room)(struct seam_fdr_area *area);
 };
 
-extern const struct seam_fdr_source seam_fdr_source_local;
 extern const struct seam_fdr_source seam_fdr_source_link;
 
 #endif /* SEAM_FDR_SOURCE_H */
