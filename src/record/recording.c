@@ -108,18 +108,6 @@ static struct seam_manifest_kept describe_kept(
 	};
 }
 
-static void list_ties(const struct seam_session *s, struct seam_manifest *m,
-		      struct seam_manifest_tie *ties)
-{
-	const struct seam_tsc_clock *clock = &s->tracing.fdr.clock;
-
-	for (size_t i = 0; s->tracing.is_used && i < clock->n; i++)
-		ties[m->n_ties++] = (struct seam_manifest_tie) {
-			clock->ties[i].tsc, clock->ties[i].ns,
-		};
-	m->ties = ties;
-}
-
 static struct seam_manifest describe(const struct seam_recording *recording,
 				     const struct seam_session *s)
 {
@@ -143,6 +131,8 @@ static struct seam_manifest describe(const struct seam_recording *recording,
 		.stacks = recording->data.stacks,
 		.guest = s->guest.counts,
 		.calls = s->tracing.counts,
+		.ties = s->tracing.fdr.clock.ties,
+		.n_ties = s->tracing.is_used ? s->tracing.fdr.clock.n : 0,
 		.n_area_bytes = recording->data.counts.n_aux_bytes,
 		.n_rings = s->sources.rings.n,
 		.n_jit_streams = s->jit.dumps.n_streams,
@@ -198,14 +188,12 @@ int seam_recording_write_manifest(struct seam_recording *recording,
 	struct seam_manifest_event *by_event = calloc(m.n_events,
 						      sizeof(*by_event));
 	const char **events = calloc(m.n_events, sizeof(*events));
-	struct seam_manifest_tie ties[SEAM_TSC_MAX_TIES];
 	struct seam_manifest_trigger triggers[SEAM_TRIGGER_MAX_HITS];
 	const char *left_out[sizeof(s->sources.left_out) * 8];
 	struct utsname host;
 	int r = -ENOMEM;
 
 	if (rings && events && by_event && uname(&host) == 0) {
-		list_ties(s, &m, ties);
 		m.complete = is_complete;
 		m.host = host.nodename;
 		m.release = host.release;

@@ -480,35 +480,6 @@ static void read_stacks(struct seam_stack_counts *stacks, const json_t *object)
 }
 
 /* Without memory there are none. */
-/* A number of an array; 0 for all else. */
-static uint64_t count_at(const json_t *array, size_t i)
-{
-	json_int_t n = json_integer_value(json_array_get(array, i));
-
-	return n > 0 ? (uint64_t)n : 0;
-}
-
-/* Those in order: both clocks go on. */
-static void read_ties(struct seam_manifest *m, const json_t *array)
-{
-	size_t n = json_array_size(array);
-	struct seam_manifest_tie *last;
-
-	n = n < SEAM_MANIFEST_MAX_TIES ? n : SEAM_MANIFEST_MAX_TIES;
-	m->ties = n ? calloc(n, sizeof(*m->ties)) : NULL;
-	for (size_t i = 0; m->ties && i < n; i++) {
-		const json_t *pair = json_array_get(array, i);
-		struct seam_manifest_tie tie = {
-			count_at(pair, 0), count_at(pair, 1),
-		};
-
-		last = m->n_ties ? &m->ties[m->n_ties - 1] : NULL;
-		if (tie.tsc && tie.ns &&
-		    (!last || (tie.tsc > last->tsc && tie.ns > last->ns)))
-			m->ties[m->n_ties++] = tie;
-	}
-}
-
 static void read_triggers(struct seam_manifest *m, const json_t *array)
 {
 	size_t n = json_array_size(array);
@@ -621,7 +592,6 @@ int seam_manifest_read(struct seam_manifest *m, struct seam_bytes json,
 	read_members(m, root);
 	read_stacks(&m->stacks, json_object_get(root, "stacks"));
 	read_triggers(m, json_object_get(root, "triggers"));
-	read_ties(m, json_object_get(json_object_get(root, "xray"), "ties"));
 	return 0;
 }
 
@@ -663,7 +633,6 @@ void seam_manifest_fini(struct seam_manifest *m)
 		free((void *)(uintptr_t)m->events);
 		free((void *)(uintptr_t)m->left_out);
 		free((void *)(uintptr_t)m->triggers);
-		free(m->ties);
 	}
 	*m = (struct seam_manifest) { 0 };
 }

@@ -82,6 +82,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
+#include "base/tsc.h"
 #include "wire/guest/agent_counts.h"
 #include "wire/losses.h"
 #include "wire/stack_counts.h"
@@ -89,7 +90,6 @@
 enum {
 	SEAM_MANIFEST_BUILD_ID = 20,
 	SEAM_MANIFEST_MAX_TRIGGERS = 256,	/* as many are read */
-	SEAM_MANIFEST_MAX_TIES = 4096,		/* likewise */
 };
 
 struct seam_manifest_ring {
@@ -135,9 +135,6 @@ struct seam_manifest_calls {
 	uint64_t n_frozen;	/* records left out after a trigger */
 };
 
-/* Ticks of the time stamp counter, and CLOCK_MONOTONIC then. */
-struct seam_manifest_tie { uint64_t tsc, ns; };
-
 struct seam_manifest {
 	const char *version;	/* of its writer: "seam 0.1.0" */
 	bool complete;		/* the recording was ended, not killed */
@@ -173,11 +170,11 @@ struct seam_manifest {
 	struct seam_stack_counts stacks;
 	struct seam_agent_counts guest;
 	struct seam_manifest_calls calls;
-	struct seam_manifest_tie *ties;	/* ascending */
-	size_t n_ties;
 	const struct seam_manifest_trigger *triggers;	/* of this snapshot */
 	size_t n_triggers;
 	/* The rest is not read back. */
+	const struct seam_tsc_tie *ties;	/* ascending */
+	size_t n_ties;
 	const struct seam_manifest_event *by_event;
 	size_t n_by_event;
 	const struct seam_manifest_ring *rings;

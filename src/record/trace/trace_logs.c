@@ -35,12 +35,7 @@ void seam_trace_logs_init(struct seam_trace_logs *logs,
 
 static struct seam_xray_header header_of(const struct seam_trace_logs *logs)
 {
-	return (struct seam_xray_header) {
-		.version = SEAM_XRAY_FDR_VERSION, .log_type = SEAM_XRAY_FDR,
-		.flags = seam_tsc_flags(),
-		.cycle_frequency = seam_tsc_clock_hz(logs->clock),
-		.buffer_size = SEAM_XRAY_CHUNK_BYTES,
-	};
+	return seam_xray_log_header(seam_tsc_clock_hz(logs->clock));
 }
 
 static void file_name(const struct seam_program_log *log, const char *suffix,

@@ -7,74 +7,8 @@
 #include "base/array.h"
 #include "base/clock.h"
 
-enum {
-	N_TRIES = 16,
-	/* CPUID leaf 0x80000007, EDX: the invariant counter */
-	INVARIANT = 1 << 8,
-};
-
 #define FIRST_INTERVAL_NS (10 * SEAM_NS_PER_MS)
 #define LEAST_SPAN_NS (50 * SEAM_NS_PER_MS)
-
-#ifdef __x86_64__
-#include <cpuid.h>
-#include <x86intrin.h>
-
-bool seam_tsc_is_there(void)
-{
-	return true;
-}
-
-uint32_t seam_tsc_flags(void)
-{
-	unsigned int a, b, c, d;
-
-	if (!__get_cpuid(0x80000007, &a, &b, &c, &d) || !(d & INVARIANT))
-		return 0;
-	return SEAM_TSC_CONSTANT | SEAM_TSC_NONSTOP;
-}
-
-uint64_t seam_tsc_now(void)
-{
-	unsigned int cpu;
-
-	/* the loads before it are done */
-	return __rdtscp(&cpu);
-}
-#else
-bool seam_tsc_is_there(void)
-{
-	return false;
-}
-
-uint32_t seam_tsc_flags(void)
-{
-	return 0;
-}
-
-uint64_t seam_tsc_now(void)
-{
-	return seam_clock_ns();
-}
-#endif
-
-/* The narrowest of some: an interrupt in between makes one wide. */
-static struct seam_tsc_tie read_tie(void)
-{
-	uint64_t narrowest = UINT64_MAX;
-	struct seam_tsc_tie tie = { 0 };
-
-	for (int i = 0; i < N_TRIES; i++) {
-		uint64_t before = seam_tsc_now(), ns = seam_clock_ns();
-		uint64_t width = seam_tsc_now() - before;
-
-		if (width >= narrowest)
-			continue;
-		narrowest = width;
-		tie = (struct seam_tsc_tie) { before + width / 2, ns };
-	}
-	return tie;
-}
 
 /* Every second one goes, so they stay spread over the recording. */
 static void thin(struct seam_tsc_clock *clock)
@@ -103,14 +37,14 @@ void seam_tsc_clock_begin(struct seam_tsc_clock *clock)
 {
 	clock->n = 0;
 	clock->interval_ns = FIRST_INTERVAL_NS;
-	add(clock, read_tie());
+	add(clock, seam_tsc_tie_now());
 }
 
 void seam_tsc_clock_step(struct seam_tsc_clock *clock)
 {
 	if (clock->n && seam_clock_ns() - clock->ties[clock->n - 1].ns >=
 			clock->interval_ns)
-		add(clock, read_tie());
+		add(clock, seam_tsc_tie_now());
 }
 
 void seam_tsc_clock_end(struct seam_tsc_clock *clock)
@@ -122,21 +56,13 @@ void seam_tsc_clock_end(struct seam_tsc_clock *clock)
 		nanosleep(&(struct timespec) {
 			.tv_nsec = (long)(LEAST_SPAN_NS - span) }, NULL);
 	if (clock->n)
-		add(clock, read_tie());
-}
-
-/* Ticks a second between two ties.  A year has 2^55 ns. */
-static uint64_t rate(const struct seam_tsc_tie *a, const struct seam_tsc_tie *b)
-{
-	unsigned __int128 ticks = b->tsc - a->tsc;
-
-	return (uint64_t)(ticks * SEAM_NS_PER_S / (b->ns - a->ns));
+		add(clock, seam_tsc_tie_now());
 }
 
 uint64_t seam_tsc_clock_hz(const struct seam_tsc_clock *clock)
 {
 	return clock->n < 2 ? 0 :
-	       rate(&clock->ties[0], &clock->ties[clock->n - 1]);
+	       seam_tsc_hz(&clock->ties[0], &clock->ties[clock->n - 1]);
 }
 
 uint64_t seam_tsc_clock_ns(const struct seam_tsc_clock *clock, uint64_t tsc)

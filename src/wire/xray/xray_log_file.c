@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/tsc.h"
+#include "wire/xray/xray_chunk.h"
 #include "wire/xray/xray_fdr.h"
 
 _Static_assert(sizeof(struct seam_xray_header) == SEAM_XRAY_HEADER_BYTES,
@@ -31,6 +33,15 @@ static int write_at(const struct seam_xray_log *log, const void *data,
 		size -= (size_t)n;
 	}
 	return 0;
+}
+
+struct seam_xray_header seam_xray_log_header(uint64_t hz)
+{
+	return (struct seam_xray_header) {
+		.version = SEAM_XRAY_FDR_VERSION, .log_type = SEAM_XRAY_FDR,
+		.flags = seam_tsc_flags(), .cycle_frequency = hz,
+		.buffer_size = SEAM_XRAY_CHUNK_BYTES,
+	};
 }
 
 int seam_xray_log_set_header(struct seam_xray_log *log,

@@ -47,6 +47,9 @@ struct seam_xray_log_thread {
 	uint64_t wall_us;	/* CLOCK_MONOTONIC, when the chunk began */
 };
 
+/* For a counter of @hz ticks a second; 0: not known. */
+struct seam_xray_header seam_xray_log_header(uint64_t hz);
+
 /* Begin a log in the empty file @fd.  0 or -errno. */
 int seam_xray_log_begin(struct seam_xray_log *log, int fd,
 			const struct seam_xray_header *header);

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "target/fdr/own/own_folder.h"
 #include "target/fdr/own/own_manifest.h"
 #include "target/fdr/own/own_names.h"
@@ -27,6 +28,7 @@ enum {
 	MAX_LOGS = 10,		/* of processes that had the same pid */
 	/* until then a log has the frequency measured when it was begun */
 	GOOD_NS = 20 * 1000 * 1000,
+	FAIR_NS = 2 * 1000 * 1000,
 	MAX_PATH = PATH_MAX,
 };
 
@@ -46,7 +48,7 @@ static struct {
 	char path[MAX_PATH];		/* absolute; "": no bundle */
 	pid_t creator;
 	bool is_flight;
-	struct seam_fdr_tie start;
+	struct seam_tsc_tie start;
 } bundle;
 
 /* ---- paths ---- */
@@ -106,11 +108,35 @@ static void close_file(int fd)
 	syscall(SYS_close, fd);
 }
 
+/* With the frequency since the start. */
+static struct seam_xray_header measured_header(void)
+{
+	const struct seam_tsc_tie now = seam_tsc_tie_now();
+
+	return seam_xray_log_header(seam_tsc_hz(&bundle.start, &now));
+}
+
+static uint64_t age_ns(void)
+{
+	return seam_clock_ns() - bundle.start.ns;
+}
+
+/* Until the frequency is right to 50 ppm. */
+static void wait_for_frequency(void)
+{
+	uint64_t age;
+
+	while ((age = age_ns()) < FAIR_NS) {
+		struct timespec left = { 0, (long)(FAIR_NS - age) };
+
+		syscall(SYS_nanosleep, &left, NULL);
+	}
+}
+
 static int begin_log(struct seam_xray_log *log, int fd)
 {
-	struct seam_xray_header header;
+	const struct seam_xray_header header = measured_header();
 
-	seam_fdr_tie_header(&bundle.start, &header);
 	return seam_xray_log_begin(log, fd, &header);
 }
 
@@ -188,10 +214,9 @@ static void set_frequency(struct own_log *own)
 {
 	struct seam_xray_header header;
 
-	if (own->has_frequency ||
-	    seam_fdr_tie_age(&bundle.start) < GOOD_NS)
+	if (own->has_frequency || age_ns() < GOOD_NS)
 		return;
-	seam_fdr_tie_header(&bundle.start, &header);
+	header = measured_header();
 	own->has_frequency =
 		seam_xray_log_set_header(&own->log, &header) == 0;
 }
@@ -280,7 +305,7 @@ int seam_fdr_bundle_begin(const char *path, bool is_flight, uint64_t area_bytes)
 	}
 	bundle.creator = getpid();
 	bundle.is_flight = is_flight;
-	seam_fdr_tie_now(&bundle.start);
+	bundle.start = seam_tsc_tie_now();
 	seam_fdr_own_discard();
 	return seam_fdr_manifest_write(bundle.path, &bundle.start, is_flight,
 				       NULL);
@@ -335,8 +360,8 @@ static int finish_log(const char *folder, const char *stem,
 	char path[MAX_PATH];
 	int r, s;
 
-	seam_fdr_tie_wait(&bundle.start);
-	seam_fdr_tie_header(&bundle.start, &header);
+	wait_for_frequency();
+	header = measured_header();
 	r = seam_xray_log_set_header(log, &header);
 	/* where the disk is full it stays as it is: llvm-xray alone minds */
 	(void)join(folder, stem, log);

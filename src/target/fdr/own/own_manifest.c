@@ -68,12 +68,11 @@ static void put_count(struct seam_fdr_text *t, const char *name, uint64_t n)
 	seam_fdr_text_number(t, n);
 }
 
-static void put_times(struct seam_fdr_text *t, const struct seam_fdr_tie *start)
+static void put_times(struct seam_fdr_text *t, const struct seam_tsc_tie *start)
 {
-	struct seam_fdr_tie now = { 0 };
+	const struct seam_tsc_tie now = seam_tsc_tie_now();
 	struct timespec wall;
 
-	seam_fdr_tie_now(&now);
 	clock_gettime(CLOCK_REALTIME, &wall);
 	put_count(t, ",\"clock\":\"CLOCK_MONOTONIC\",\"start\":{\"wall_ns\":",
 		  seam_clock_of(wall) - (now.ns - start->ns));
@@ -88,7 +87,7 @@ static void put_times(struct seam_fdr_text *t, const struct seam_fdr_tie *start)
 }
 
 int seam_fdr_manifest_write(const char *folder,
-			    const struct seam_fdr_tie *start, bool is_flight,
+			    const struct seam_tsc_tie *start, bool is_flight,
 			    const struct seam_fdr_own_counts *counts)
 {
 	char path[PATH_MAX + 16], part[PATH_MAX + 16];

@@ -3,15 +3,15 @@
 #ifndef SEAM_FDR_OWN_MANIFEST_H
 #define SEAM_FDR_OWN_MANIFEST_H
 
+#include "base/tsc.h"
 #include "target/fdr/own/source_own.h"
-#include "target/fdr/own/tsc_tie.h"
 
 /*
  * Write meta.json in @folder, of a recording that began at @start.  @counts
  * NULL: it goes on.  0 or -errno.
  */
 int seam_fdr_manifest_write(const char *folder,
-			    const struct seam_fdr_tie *start, bool is_flight,
+			    const struct seam_tsc_tie *start, bool is_flight,
 			    const struct seam_fdr_own_counts *counts);
 
 #endif /* SEAM_FDR_OWN_MANIFEST_H */
