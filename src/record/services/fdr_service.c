@@ -2,6 +2,7 @@
 /* fdr_service.c - rings, calls to logs, announcements; see fdr_service.h */
 #include "record/services/fdr_service.h"
 
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <unistd.h>
 
@@ -48,22 +49,33 @@ static int begin_calls(struct seam_service_stream *stream)
 	return 0;
 }
 
-/* What is in the data of a thread's ring. */
-static bool take_trigger(struct seam_service_stream *stream, uint8_t *record,
-			 size_t size)
+/* 0; -ENOENT: the record counts what the ring lost; -EBADMSG: it is neither. */
+static int read_announcement(const uint8_t *record, size_t size,
+			     struct seam_xray_announcement *a)
 {
 	const size_t at = sizeof(struct seam_ring_header);
-	struct seam_fdr_service *fdr = stream->service->context;
-	struct seam_xray_announcement a;
 	struct seam_ring_header header;
 
 	memcpy(&header, record, sizeof(header));
 	if (header.type == PERF_RECORD_LOST)
+		return -ENOENT;
+	if (header.type != PERF_RECORD_SAMPLE)
+		return -EBADMSG;
+	return seam_xray_read_announcement((struct seam_bytes) {
+			record + at, size - at }, a);
+}
+
+/* What is in the data of a thread's ring. */
+static bool take_trigger(struct seam_service_stream *stream, uint8_t *record,
+			 size_t size)
+{
+	struct seam_fdr_service *fdr = stream->service->context;
+	struct seam_xray_announcement a;
+	int r = read_announcement(record, size, &a);
+
+	if (r == -ENOENT)
 		return false;
-	if (header.type != PERF_RECORD_SAMPLE ||
-	    seam_xray_read_announcement((struct seam_bytes) {
-			record + at, size - at }, &a) < 0 ||
-	    a.kind != SEAM_XRAY_ANNOUNCED_TRIGGER)
+	if (r < 0 || a.kind != SEAM_XRAY_ANNOUNCED_TRIGGER)
 		fdr->counts.n_bad++;
 	else if (fdr->on_trigger)
 		fdr->on_trigger(fdr->context, stream, &a);
@@ -128,18 +140,14 @@ static int begin_functions(struct seam_service_stream *stream)
 static bool take_functions(struct seam_service_stream *stream,
 			   uint8_t *record, size_t size)
 {
-	const size_t at = sizeof(struct seam_ring_header);
 	struct seam_fdr_service *fdr = stream->service->context;
 	struct seam_trace_program program = seam_fdr_service_program(stream);
 	struct seam_xray_announcement a;
-	struct seam_ring_header header;
+	int r = read_announcement(record, size, &a);
 
-	memcpy(&header, record, sizeof(header));
-	if (header.type == PERF_RECORD_LOST)
+	if (r == -ENOENT)
 		return false;
-	if (header.type != PERF_RECORD_SAMPLE ||
-	    seam_xray_read_announcement((struct seam_bytes) {
-			record + at, size - at }, &a) < 0)
+	if (r < 0)
 		fdr->counts.n_bad++;
 	else if (a.kind < SEAM_XRAY_ANNOUNCED_TRIGGER ||
 		 a.kind == SEAM_XRAY_ANNOUNCED_NAME)

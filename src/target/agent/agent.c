@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "target/interpose/interpose.h"
+#include "target/interpose/preloaded.h"
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_walk.h"
 
@@ -32,12 +33,9 @@ static void report(const char *format, ...)
 {
 	char text[SEAM_LINK_NOTE_BYTES];
 	va_list list;
-	int n = snprintf(text, sizeof(text), "%s (%d): ",
-			 program_invocation_short_name, getpid());
 
 	va_start(list, format);
-	if (n >= 0 && (size_t)n < sizeof(text))
-		vsnprintf(text + n, sizeof(text) - (size_t)n, format, list);
+	seam_preloaded_format(text, format, list);
 	va_end(list);
 	/* a program without a message goes on as one with it */
 	(void)seam_link_client_note(seam_agent.address, text);
@@ -143,21 +141,9 @@ static void refresh_guest(void)
 		seam_guest_announce_all_again();
 }
 
-/*
- * Its CPU is simulated, so the stacks would be valgrind's; and it prints a
- * warning for each address that we have the kernel probe.  Source: tried,
- * valgrind 3.19 preloads vgpreload_core-PLATFORM.so.
- */
-static bool is_in_valgrind(void)
-{
-	const char *preloaded = getenv("LD_PRELOAD");
-
-	return preloaded && strstr(preloaded, "/vgpreload_core");
-}
-
 static void begin_or_refuse(void)
 {
-	if (!is_in_valgrind()) {
+	if (!seam_preloaded_is_in_valgrind()) {
 		begin();
 		return;
 	}

@@ -16,7 +16,7 @@
 #include "target/fdr/fdr_fork.h"
 #include "target/fdr/fdr_process.h"
 #include "target/fdr/own/own_bundle.h"
-#include "target/interpose/interpose.h"
+#include "target/interpose/preloaded.h"
 
 struct seam_fdr_process seam_fdr_process = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -56,12 +56,9 @@ void seam_fdr_note(const char *format, ...)
 {
 	char text[SEAM_LINK_NOTE_BYTES];
 	va_list list;
-	int n = snprintf(text, sizeof(text), "%s (%d): ",
-			 program_invocation_short_name, getpid());
 
 	va_start(list, format);
-	if (n >= 0 && (size_t)n < sizeof(text))
-		vsnprintf(text + n, sizeof(text) - (size_t)n, format, list);
+	seam_preloaded_format(text, format, list);
 	va_end(list);
 	/* a program without a message goes on as one with it */
 	if (process->address[0])
@@ -172,14 +169,6 @@ bool seam_fdr_wants_loads(void)
 
 /* ---- begin ---- */
 
-/* As in target/agent: valgrind preloads vgpreload_core-PLATFORM.so. */
-static bool is_in_valgrind(void)
-{
-	const char *preloaded = getenv("LD_PRELOAD");
-
-	return preloaded && strstr(preloaded, "/vgpreload_core");
-}
-
 /* Why this process is not recorded; NULL: it is. */
 static const char *refusal(void)
 {
@@ -187,7 +176,8 @@ static const char *refusal(void)
 		return "it has the rights of another user";
 	if (process->is_off)
 		return "it has ended";
-	return is_in_valgrind() ? "it runs under valgrind" : NULL;
+	return seam_preloaded_is_in_valgrind() ? "it runs under valgrind" :
+						 NULL;
 }
 
 static int arm(const char *text, char *why, size_t why_bytes)
