@@ -2,9 +2,9 @@
 /*
  * tsc.h - the processor's time stamp counter beside CLOCK_MONOTONIC
  *
- * Both clocks, read at once (a "tie"), are right to some 30 ns, so two ties give
- * the counter's frequency: to 3 ppm over 20 ms.  CLOCK_MONOTONIC is corrected by
- * NTP while it runs, so a frequency is that of its recording.
+ * Both clocks, read at once (a "tie"), are right to some 30 ns, so two ties
+ * give the counter's frequency: to 3 ppm over 20 ms.  CLOCK_MONOTONIC is
+ * corrected by NTP while it runs, so a frequency is that of its recording.
  *
  * Where there is no such counter, CLOCK_MONOTONIC is read for it.
  *

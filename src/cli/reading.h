@@ -139,9 +139,9 @@ int seam_reading_open(struct seam_opened *opened,
 void seam_reading_close(struct seam_opened *opened);
 
 /*
- * Open the XRay logs @paths and the names of their functions, and select --time:
- * reading->map, else the maps beside the logs, and reading->time.  SEAM_EXIT_DONE, or as seam_reading_open();
- * both are closed by the caller.
+ * Open the XRay logs @paths and the names of their functions, and select
+ * --time: reading->map, else the maps beside the logs, and reading->time.
+ * SEAM_EXIT_DONE, or as seam_reading_open(); both are closed by the caller.
  */
 int seam_reading_open_logs(struct seam_trace *trace,
 			   struct seam_xray_map *names,

@@ -63,8 +63,8 @@ static int watch(struct seam_session *s, struct seam_err *err)
 }
 
 /*
- * Why there are no Lua stacks: an option that agents cannot follow.  NULL: there
- * is none.
+ * Why there are no Lua stacks: an option that agents cannot follow.  NULL:
+ * there is none.
  */
 static const char *without_agents(const struct seam_record_options *o,
 				  const struct seam_plan_clock *clock)

@@ -102,7 +102,7 @@ struct seam_record_options {
 	/* Besides the recorder's own; for COMMAND and its children. */
 	struct seam_service *const *services;
 	size_t n_services;
-	enum seam_layers layers;	/* of COMMAND: whether it has an agent */
+	enum seam_layers layers;	/* of COMMAND: has it an agent */
 	uint64_t delay_ms;		/* before the first sample */
 	/*
 	 * Keep the newest samples only; a snapshot is made on SIGUSR2, at

@@ -14,9 +14,9 @@
 #include <stddef.h>
 
 /*
- * Request a snapshot from the recorder with process id @name, or of that process
- * if a recorder has started it, or from the one that writes the recording @name,
- * and wait for it; its path is copied to @path.
+ * Request a snapshot from the recorder with process id @name, or of that
+ * process if a recorder has started it, or from the one that writes the
+ * recording @name, and wait for it; its path is copied to @path.
  * -ESRCH: no such recorder; -EINVAL: it makes no snapshots; -ETIMEDOUT: none
  * was made in 30 s.
  */

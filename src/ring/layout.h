@@ -87,7 +87,7 @@ struct seam_ring_state {
  * stores then has a higher count above the position, in the same word: a reader
  * that finds the count unchanged after a copy has copied what was there.
  */
-#define SEAM_RING_AUX_REWOUND	(UINT64_C(1) << 56)	/* once more; modulo 256 */
+#define SEAM_RING_AUX_REWOUND	(UINT64_C(1) << 56)	/* +1; modulo 256 */
 #define SEAM_RING_AUX_POSITION	(SEAM_RING_AUX_REWOUND - 1)
 
 /* Positions are free-running, from 0 in a new ring. */

@@ -77,7 +77,8 @@ int seam_wire_read(struct seam_cursor *c, const struct seam_record *rec,
 			break;
 		case SEAM_WIRE_ULEB: *(uint64_t *)p = seam_wire_uleb(c); break;
 		case SEAM_WIRE_STRING:
-			*(struct seam_bytes *)p = read_bytes(c, seam_wire_uleb(c));
+			*(struct seam_bytes *)p =
+				read_bytes(c, seam_wire_uleb(c));
 			break;
 		}
 	}

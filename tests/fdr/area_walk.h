@@ -83,7 +83,8 @@ static bool walk_next(struct walk *w, struct walk_record *r)
 		}
 		a = walk_word(w, w->at);
 		if (a == 0) {
-			uint64_t end = (w->at | (SEAM_XRAY_CHUNK_BYTES - 1)) + 1;
+			uint64_t end = 1 +
+				(w->at | (SEAM_XRAY_CHUNK_BYTES - 1));
 
 			for (; w->at < end; w->at += 8)
 				if (walk_word(w, w->at))

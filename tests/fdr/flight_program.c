@@ -3,7 +3,7 @@
  * flight_program.c - a program with calls to keep, for flight.py
  *
  *	flight_program load THREADS SECONDS	calls at full speed
- *	flight_program slow N EVERY US GAP_US	N slow calls, one in EVERY, which
+ *	flight_program slow N EVERY US GAP_US	N slow calls, one in EVERY, that
  *						is after a pause
  *	flight_program busy N EVERY US GAP_US	with other calls in the pause
  *	flight_program threads N		threads that end, one by one

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * interposed.c - functions that the recorder calls are the program's, with sleds
+ * interposed.c - the recorder calls functions that are the program's, with sleds
  *
  * clock_gettime() is called where a chunk begins, mmap() where a thread gets an
  * area; both are here, and call functions with sleds.  Prints TAP.

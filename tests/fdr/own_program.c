@@ -156,8 +156,8 @@ CALLED static void events(void)
 /*
  * All of this file is compiled without optimization and without a red zone: of
  * operands in some registers clang 14 makes code that is wrong also where the
- * sled is not used, or it fails; and sleds store below the stack pointer of leaf
- * functions.
+ * sled is not used, or it fails; and sleds store below the stack pointer of
+ * leaf functions.
  */
 CALLED static void custom(const char *data, size_t bytes)
 {

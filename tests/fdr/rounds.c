@@ -278,7 +278,7 @@ HIDDEN int main(int argc, char **argv)
 	signal(SIGUSR1, handler);
 	/* the tracer ends it, with a signal */
 	for (unsigned int i = 0;; i++) {
-		/* what checked trampolines record would be taken back as well */
+		/* else checked trampolines would take it back */
 		seam_fdr_min_ticks = checked ? 0 : i % 2 ? 1 : UINT64_MAX;
 		round_of((enum way)(i % N_WAYS));
 	}

@@ -91,8 +91,9 @@ static void what_cannot_be_is_refused_with_the_cause(void **state)
 {
 	static const char *const bad[] = {
 		"x=1", "functions", "min=", "min=5 us", "min=-1", "args=7",
-		"depth=257", "depth=4294967296", "flight=2", "start=yes", "trigger=f",
-		"trigger=>1ms", "trigger=f>", "trigger=f>x", "trigger=signal:X",
+		"depth=257", "depth=4294967296", "flight=2", "start=yes",
+		"trigger=f", "trigger=>1ms", "trigger=f>", "trigger=f>x",
+		"trigger=signal:X",
 		"trigger=signal:0", "trigger=signal:65", "after=1h",
 		"min=99999999999999999999", "min=18446744073709551615s",
 		"trigger=a>1,a>1,a>1,a>1,a>1,a>1,a>1,a>1,a>1,a>1,a>1,a>1,a>1,"
@@ -111,8 +112,8 @@ static void what_cannot_be_is_refused_with_the_cause(void **state)
 
 static void any_cut_text_is_parsed_or_refused(void **state)
 {
-	const char *text = "functions=a\\,b*,c;except=\\;;min=5us;depth=7;args=6"
-			   ";trigger=f>1ms,calls:g,signal:SEGV;after=1s;out=/x";
+	const char *text = "functions=a\\,b*,c;except=\\;;min=5us;depth=7;"
+			   "args=6;trigger=f>1ms,calls:g,signal:SEGV;after=1s;out=/x";
 	char part[256];
 
 	(void)state;

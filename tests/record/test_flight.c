@@ -101,7 +101,8 @@ static void one_snapshot_is_for_all_hits_of_a_process(void **state)
 {
 	struct resumed resumed = { 0 };
 	struct seam_trigger_hits hits = {
-		.n_triggers = 3, .max_snapshots = 10, .resume = resume, .context = &resumed,
+		.n_triggers = 3, .max_snapshots = 10,
+		.resume = resume, .context = &resumed,
 		.after_ns = SEAM_NS_PER_S,
 	};
 	uint64_t due_ns;
@@ -166,7 +167,8 @@ static void after_the_last_snapshot_no_program_waits(void **state)
 {
 	struct resumed resumed = { 0 };
 	struct seam_trigger_hits hits = {
-		.n_triggers = 3, .max_snapshots = 1, .resume = resume, .context = &resumed,
+		.n_triggers = 3, .max_snapshots = 1,
+		.resume = resume, .context = &resumed,
 	};
 
 	(void)state;
@@ -211,7 +213,8 @@ static void a_flood_of_hits_is_bounded_and_counted(void **state)
 	enum { N = 3 * SEAM_TRIGGER_MAX_HITS };
 	struct resumed resumed = { 0 };
 	struct seam_trigger_hits hits = {
-		.n_triggers = 3, .max_snapshots = 10, .resume = resume, .context = &resumed,
+		.n_triggers = 3, .max_snapshots = 10,
+		.resume = resume, .context = &resumed,
 	};
 	const struct seam_trigger_hit unknown = {
 		.trigger = 3, .pid = 1,

@@ -147,8 +147,8 @@ static const struct seam_option options[] = {
 	OPTION(record.max_bytes, SIZE, 0, "max-size", "SIZE",
 	       "end the recording at this size, such as 100M; COMMAND "
 	       "continues",
-	       .detail = "The size of data, jit/, xray/ and elf/ together. Up to a "
-	       "quarter is reserved for files that are copied at the end; "
+	       .detail = "The size of data, jit/, xray/ and elf/ together. Up "
+	       "to a quarter is reserved for files that are copied at the end; "
 	       "files that do not fit are left out, and counted."),
 	HEADING("Which calls"),
 	OPTION(trace.only, STRINGS, 0, "trace", "[GLOB,...]",

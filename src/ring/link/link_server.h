@@ -15,9 +15,10 @@
  *
  * Rings have all their pages before a thread claims them.  In each target
  * n_free rings of a service are kept free, n_first of them when it connects and
- * the others soon, and up to four times as many where threads found none; only one once all rings have a
- * quarter of max_bytes, and none once they have max_bytes: then further
- * children get no ring, and programs that connect are refused.
+ * the others soon, and up to four times as many where threads found none; only
+ * one once all rings have a quarter of max_bytes, and none once they have
+ * max_bytes: then further children get no ring, and programs that connect are
+ * refused.
  *
  * Threads: one.  No call blocks.
  */

@@ -108,7 +108,8 @@ static int announce_addresses(const struct seam_fdr_image *image,
 	static uint64_t addresses[SEAM_XRAY_MAX_ADDRESSES];
 	const struct seam_fdr_functions *f = &list->functions;
 	const struct seam_xray_addresses a = {
-		.image = list->number, .first_id = f->first_id + (uint32_t)first,
+		.image = list->number,
+		.first_id = f->first_id + (uint32_t)first,
 		.n = (uint32_t)n, .link_addresses = addresses,
 	};
 

@@ -31,14 +31,16 @@ int seam_fdr_announce_name(uint32_t function, const char *name);
 
 /*
  * Whether this is a child whose parent announced, and that has not: then what
- * it announces is all that the recorder takes for it, so everything comes again.
+ * it announces is all that the recorder takes for it, so everything comes
+ * again.
  */
 bool seam_fdr_announce_is_child(void);
 int seam_fdr_announce_again(struct seam_fdr_images *images);
 
 /*
- * For functions that are found later (cyg_announce.c): their image, which is not
- * announced by seam_fdr_announce(); and at most one of them, from any context:
+ * For functions that are found later (cyg_announce.c): their image, which is
+ * not announced by seam_fdr_announce(); and at most one of them, from any
+ * context:
  * -EAGAIN where there is no room now.
  */
 int seam_fdr_announce_image(const struct seam_xray_image *image);

@@ -95,12 +95,12 @@ static void note_patched(struct seam_fdr_image *image,
 		seam_fdr_note("%zu places in %s are left as they are: changed "
 			      "by others", p->n_refused, image->path);
 	if (p->n_divided)
-		seam_fdr_note("%zu functions of %s are not recorded: they begin "
-			      "with several nops, and there are threads",
+		seam_fdr_note("%zu functions of %s are not recorded: they "
+			      "begin with several nops, and there are threads",
 			      p->n_divided, image->path);
 	if (p->n_far)
-		seam_fdr_note("%zu places in %s are left as they are: no memory "
-			      "near them", p->n_far, image->path);
+		seam_fdr_note("%zu places in %s are left as they are: no "
+			      "memory near them", p->n_far, image->path);
 }
 
 /* Have the bytes follow what is wanted, in all images. */
@@ -124,7 +124,8 @@ void seam_fdr_note_unknown(void)
 		return;
 	process->has_noted_unknown = true;
 	seam_fdr_note("%zu files have no section table, or cannot be read: "
-		      "their calls are not recorded", process->images.n_unknown);
+		      "their calls are not recorded",
+		      process->images.n_unknown);
 }
 
 /* ---- announcements ---- */

@@ -12,10 +12,11 @@
  *	a chunk begins: any
  *
  * In areas that overwrite themselves a chunk that begins is what takes old
- * records away.  So from a trigger on, until it is copied, a thread uses at most
- * half of its area; then it is frozen, and what it does is counted as lost.  The
- * other half is what led up to the trigger, however late the recorder comes.
- * In other areas nothing freezes, and the record alone is sent.
+ * records away.  So from a trigger on, until it is copied, a thread uses at
+ * most half of its area; then it is frozen, and what it does is counted as
+ * lost.  The other half is what led up to the trigger, however late the
+ * recorder comes.  In other areas nothing freezes, and the record alone is
+ * sent.
  *
  * A trigger that is met before another one is copied is in the same snapshot.
  */

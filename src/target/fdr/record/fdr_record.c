@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fdr_record.c - see fdr_record.h; what is in a chunk: wire/xray/xray_chunk.h */
+/* fdr_record.c - see fdr_record.h, and wire/xray/xray_chunk.h for chunks */
 #include "target/fdr/record/fdr_record.h"
 
 #include "ring/layout.h"

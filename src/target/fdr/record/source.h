@@ -27,7 +27,7 @@ struct seam_fdr_area {
 	/* those that began no chunk after a trigger; NULL: @n_lost */
 	_Atomic uint64_t *n_paused;
 	const struct seam_ring_wakeup *wakeup;	/* NULL: nobody to wake */
-	uint64_t wakeup_at;		/* position that the recorder knows of */
+	uint64_t wakeup_at;		/* a position the recorder has seen */
 	uint32_t slot;			/* the source's own */
 	uint64_t word;			/* likewise */
 	struct seam_ring_producer ring;	/* likewise: for other records */

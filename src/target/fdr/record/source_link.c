@@ -131,8 +131,8 @@ static int take_free(uint32_t owner, struct seam_fdr_area *area)
 	/* a thread that tries again is counted once */
 	if (area->word == REFUSED && !seam_ring_memory_has_free(memory()))
 		return -ENOSPC;
-	r = seam_link_client_claim(&seam_fdr_link, SEAM_FDR_SERVICE_CALLS, owner,
-				   &claim);
+	r = seam_link_client_claim(&seam_fdr_link, SEAM_FDR_SERVICE_CALLS,
+				   owner, &claim);
 	/* the recorder prepares another */
 	seam_ring_wakeup_send(&seam_fdr_link.wakeup);
 	if (r < 0) {

@@ -225,7 +225,7 @@ uint64_t seam_fdr_stub_entry(const struct seam_fdr_reach *reach, uint32_t word,
 		bytes[7] = 0x15;
 		bytes[8] = 5;
 		bytes[12] = 0xe9;
-		distance = (int32_t)(back - (block->start + block->n_used + 17));
+		distance = (int32_t)(back - block->start - block->n_used - 17);
 		memcpy(bytes + 13, &distance, sizeof(distance));
 		memcpy(bytes + 17, &address, sizeof(address));
 	} else {

@@ -45,7 +45,7 @@ struct seam_luajit_thread {
 struct seam_luajit_frame {
 	uint64_t addr;		/* of the link; the function is before it */
 	uint64_t object;	/* prototype, C function, or number */
-	uint64_t pc;		/* after the current instruction; 0: not known */
+	uint64_t pc;		/* after the current instruction; or 0 */
 	uint32_t segment;	/* which of the thread's, from 0 */
 	uint8_t kind;		/* enum seam_guest_frame_kind */
 };
