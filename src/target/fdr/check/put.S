@@ -28,10 +28,7 @@
 	movq	%rsi, %r9
 	leal	(,%rdx,8), %r8d
 .Lagain_put_call:
-	movq	seam_fdr_rseq_offset(%rip), %rcx
-	leaq	.Lsequence_put_call(%rip), %rax
-	movq	%rax, %fs:RSEQ_CS(%rcx)
-.Lstart_put_call:
+	START	put_call
 	movq	seam_fdr_self@gottpoff(%rip), %rdi
 	movl	%fs:RSEQ_CPU_ID(%rcx), %ecx
 	movq	%fs:SELF_CURSOR(%rdi), %r11
@@ -44,24 +41,13 @@
 	leal	(%rax,%r8,2), %eax
 	cmpl	$(CHUNK - 8), %eax
 	jae	.Lslow_put_call
-	movl	%r11d, %eax
-	andl	$8, %eax
-	leaq	(%rsi,%rax,2), %rsi
-	cmpl	AT_CPU(%rsi), %ecx
-	jne	.Lslow_put_call
+	FIND_AT	%rsi, .Lslow_put_call
 	movq	%fs:SELF_AREA(%rdi), %rax
 	movq	%fs:SELF_MASK(%rdi), %rdi
 	andq	%r11, %rdi
 	addq	%rax, %rdi
-	rdtsc
-	shlq	$32, %rdx
-	orq	%rdx, %rax
-	movq	%rax, %rdx
-	subq	AT_TSC(%rsi), %rdx
-	rolq	$32, %rdx
-	testl	%edx, %edx
-	jnz	.Lslow_put_call
-	orq	%r10, %rdx
+	READ_TICKS %rsi
+	MAKE_RECORD .Lslow_put_call
 	movq	%rdx, (%rdi)
 	xorq	$16, %rsi
 	movq	%rax, AT_TSC(%rsi)
@@ -107,10 +93,7 @@
 	movl	%esi, %ebx
 	shll	$4, %ebx
 .Lagain_put_end:
-	movq	seam_fdr_rseq_offset(%rip), %rcx
-	leaq	.Lsequence_put_end(%rip), %rax
-	movq	%rax, %fs:RSEQ_CS(%rcx)
-.Lstart_put_end:
+	START	put_end
 	movq	seam_fdr_self@gottpoff(%rip), %rdi
 	movl	%fs:RSEQ_CPU_ID(%rcx), %ecx
 	movq	%fs:SELF_CURSOR(%rdi), %r9
@@ -124,11 +107,7 @@
 	xorq	%r11, %rax
 	shlq	$8, %rax
 	jz	.Lslow_put_end
-	movl	%r11d, %eax
-	andl	$8, %eax
-	leaq	(%rsi,%rax,2), %rsi
-	cmpl	AT_CPU(%rsi), %ecx
-	jne	.Lslow_put_end
+	FIND_AT	%rsi, .Lslow_put_end
 	movq	%fs:SELF_AREA(%rdi), %rax
 	movq	%fs:SELF_MASK(%rdi), %rdi
 	andq	%r11, %rdi
@@ -156,11 +135,7 @@
 	andl	$15, %eax
 	cmpl	$KIND_TAIL, %eax
 	je	.Lslow_put_end
-	rdtsc
-	shlq	$32, %rdx
-	orq	%rdx, %rax
-	movq	%rax, %rdx
-	subq	AT_TSC(%rsi), %rdx
+	READ_TICKS %rsi
 	cmpq	seam_fdr_min_ticks(%rip), %rdx
 	jae	3f
 	/* the recorder copies the area just now */
@@ -193,15 +168,8 @@
 	andl	$15, %edx
 	cmpl	$KIND_TAIL, %edx
 	je	.Lslow_put_end
-	rdtsc
-	shlq	$32, %rdx
-	orq	%rdx, %rax
-	movq	%rax, %rdx
-	subq	AT_TSC(%rsi), %rdx
-3:	rolq	$32, %rdx
-	testl	%edx, %edx
-	jnz	.Lslow_put_end
-	orq	%r10, %rdx
+	READ_TICKS %rsi
+3:	MAKE_RECORD .Lslow_put_end
 	movq	%rdx, (%rdi)
 	movq	%rax, %r8
 	addq	$8, %r11

@@ -15,10 +15,7 @@ seam_fdr_commit:
 	.cfi_startproc
 	endbr64
 	movq	%rdi, %r8
-	movq	seam_fdr_rseq_offset(%rip), %rcx
-	leaq	.Lsequence_commit(%rip), %rax
-	movq	%rax, %fs:RSEQ_CS(%rcx)
-.Lstart_commit:
+	START	commit
 	movq	seam_fdr_self@gottpoff(%rip), %rdx
 	movq	(%r8), %rax
 	/* a fork in a handler: another area, and the state was wiped */

@@ -59,6 +59,46 @@
 	.popsection
 .endm
 
+/* Begin sequence @name.  rcx: the offset of rseq.  Changes rax. */
+.macro START name
+	movq	seam_fdr_rseq_offset(%rip), %rcx
+	leaq	.Lsequence_\name(%rip), %rax
+	movq	%rax, %fs:RSEQ_CS(%rcx)
+.Lstart_\name:
+.endm
+
+/*
+ * @state: from the thread's state to state.at[i] of the cursor r11; to @slow if
+ * its CPU is not ecx, which is rseq's with FDR_CPU.  Changes rax.
+ */
+.macro FIND_AT state, slow
+	movl	%r11d, %eax
+	andl	$8, %eax
+	leaq	(\state,%rax,2), \state
+	cmpl	AT_CPU(\state), %ecx
+	jne	\slow
+.endm
+
+/* rax: the time stamp counter, rdx: ticks since that of @at */
+.macro READ_TICKS at
+	rdtsc
+	shlq	$32, %rdx
+	orq	%rdx, %rax
+	movq	%rax, %rdx
+	subq	AT_TSC(\at), %rdx
+.endm
+
+/*
+ * rdx: from ticks to the record of the word r10; to @slow where they are more
+ * than 32 bits: the low half is the word's.
+ */
+.macro MAKE_RECORD slow
+	rolq	$32, %rdx
+	testl	%edx, %edx
+	jnz	\slow
+	orq	%r10, %rdx
+.endm
+
 /* Where an interrupted sequence goes on; the code after it is the caller's. */
 .macro ABORT name
 	.byte	0x0f, 0xb9, 0x3d		/* ud1 signature(%rip), %edi */

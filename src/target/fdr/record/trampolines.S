@@ -49,10 +49,7 @@
 	SAVE_FLAGS
 .endif
 .Lagain_\name:
-	movq	seam_fdr_rseq_offset(%rip), %rcx
-	leaq	.Lsequence_\name(%rip), %rax
-	movq	%rax, %fs:RSEQ_CS(%rcx)
-.Lstart_\name:
+	START	\name
 	movq	seam_fdr_self@gottpoff(%rip), %rsi
 	movl	%fs:RSEQ_CPU_ID(%rcx), %ecx
 	movq	%fs:SELF_CURSOR(%rsi), %r11
@@ -62,21 +59,9 @@
 	/* the low 16 bits: the start of a chunk */
 	testw	%r11w, %r11w
 	jz	.Lslow_\name
-	movl	%r11d, %eax
-	andl	$8, %eax
-	leaq	(%rbx,%rax,2), %rbx
-	cmpl	AT_CPU(%rbx), %ecx
-	jne	.Lslow_\name
-	rdtsc
-	shlq	$32, %rdx
-	orq	%rax, %rdx
-	movq	%rdx, %rax
-	subq	AT_TSC(%rbx), %rdx
-	/* the low half is the word's, and is 0 of a delta of 32 bits */
-	rolq	$32, %rdx
-	testl	%edx, %edx
-	jnz	.Lslow_\name
-	orq	%r10, %rdx
+	FIND_AT	%rbx, .Lslow_\name
+	READ_TICKS %rbx
+	MAKE_RECORD .Lslow_\name
 	xorq	$16, %rbx
 	movq	%rax, AT_TSC(%rbx)
 	movl	%ecx, AT_CPU(%rbx)
