@@ -17,7 +17,8 @@ enum {
 	AREA_BYTES = 4 << 20,
 	TRIGGER_BYTES = 4096,
 	MAX_PROCESSES = 128,
-	FREE_RINGS = 2,
+	FREE_RINGS = 8,		/* for forks that announce at once */
+	FIRST_RINGS = 2,
 	FUNCTIONS_BYTES = 2 << 20,	/* 250,000 addresses at once */
 	MEMORY_SHARE = 4,
 	THREAD_NS = 2000,	/* no thread begins and ends in less */
@@ -196,6 +197,7 @@ void seam_fdr_service_init(struct seam_fdr_service *fdr, uint64_t flight_bytes)
 	fdr->functions = (struct seam_service) {
 		.link = {
 			.name = SEAM_FDR_FUNCTIONS, .n_free = FREE_RINGS,
+			.n_first = FIRST_RINGS,
 			.geometry = {
 				.n_slots = MAX_PROCESSES,
 				.data_bytes = FUNCTIONS_BYTES,

@@ -439,6 +439,19 @@ static void count_distinct(struct function_keys *keys,
 	free(keys->list.items);
 }
 
+/* Those that no process has announced: its announcements were lost. */
+static void count_unknown(const struct seam_program_log *log, size_t n_known,
+			  struct seam_trace_name_counts *counts)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < log->seen.n / 64; i++)
+		n += (uint64_t)__builtin_popcountll(log->seen.bits[i]);
+	n = n > n_known ? n - n_known : 0;
+	counts->n_functions += n;
+	counts->n_unnamed += n;
+}
+
 /* ---- all of a log ---- */
 
 static int write_names(struct map *m, struct function_keys *keys,
@@ -450,6 +463,7 @@ static int write_names(struct map *m, struct function_keys *keys,
 		return seam_err_no_memory(err);
 	name_images(m);
 	note_functions(m, keys);
+	count_unknown(m->log, m->functions.n, m->counts);
 	if (m->functions.n)
 		r = write_map(m, err);
 	return r < 0 ? r : write_event_types(m->log, m->program, err);
@@ -476,8 +490,10 @@ int seam_trace_names_write(const struct seam_trace_logs *logs,
 
 		m.program = seam_trace_functions_of(functions,
 						    &m.log->program);
-		if (!m.program)
+		if (!m.program) {
+			count_unknown(m.log, 0, counts);
 			continue;
+		}
 		r = write_names(&m, &keys, first ? NULL : err);
 		first = first ? first : r;
 		for (size_t k = 0; k < m.functions.n; k++)
