@@ -148,6 +148,12 @@ static enum seam_unit unit_of(const struct seam_annotate_view *a)
 		a->annotation->event].unit;
 }
 
+static bool is_of_calls(const struct seam_annotate_view *a)
+{
+	return a->report->profile->events.items[
+		a->annotation->event].is_measured;
+}
+
 static void put_head(const struct seam_annotate_view *a,
 		     const struct seam_view *view,
 		     const struct seam_annotated *body)
@@ -172,7 +178,8 @@ static void put_head(const struct seam_annotate_view *a,
 			(size_t)(body - all->bodies.items) + 1,
 			all->bodies.n);
 	fprintf(view->out, "  %s, %s, %s of all",
-		seam_format_amount(samples, body->samples, "sample"),
+		seam_format_amount(samples, body->samples,
+				   is_of_calls(a) ? "call" : "sample"),
 		seam_format_weight(weight, body->weight, unit_of(a)),
 		seam_format_percent(part, body->weight, all->weight));
 	if (body->loaded_ns)

@@ -122,6 +122,15 @@ def test_llvm_xray_counts_the_same():
     equal(sorted(counts.values()), [30000, 60000], text)
 
 
+def test_annotate_counts_samples_and_calls():
+    """Samples, which are at instructions, unless calls are selected."""
+    equal(record(PROGRAM, "calls", "500000").returncode, 0)
+    shown = run(SEAM, "annotate", "main", "--total", BUNDLE).stdout
+    check(re.search(r"^cpu-clock: ", shown, re.M), shown)
+    shown = run(SEAM, "annotate", "leaf", "--event=xray", BUNDLE).stdout
+    check(re.search(r"^leaf  .*  1,000,000 calls, ", shown, re.M), shown)
+
+
 def blocks():
     """{tid: blocks} of the only log, by their heads: it may be large."""
     (path,) = glob.glob(f"{BUNDLE}/xray/*.xray")

@@ -357,7 +357,7 @@ static void count_place(struct seam_annotating *a,
 	}
 	if (!place)
 		place = &body->places.items[0];
-	place->samples++;
+	place->samples += seam_samples_count(&p->samples, i);
 	place->weight += seam_samples_weight(&p->samples, i);
 }
 
@@ -370,7 +370,7 @@ static int count_hit(struct seam_annotating *a, uint32_t frame, size_t i)
 	if (hit->last == i + 1)
 		return 0;
 	hit->last = i + 1;
-	hit->samples++;
+	hit->samples += seam_samples_count(&a->profile->samples, i);
 	hit->weight += seam_samples_weight(&a->profile->samples, i);
 	count_place(a, &a->to->bodies.items[hit->body], i);
 	return 0;
@@ -404,22 +404,30 @@ static int count_sample(struct seam_annotating *a, size_t i)
 	return r;
 }
 
+/* Calls are not at instructions: counted only where there is nothing else. */
+static bool is_better(const struct seam_profile_event *event,
+		      const struct seam_profile_event *than)
+{
+	if (!event->n_samples || !than)
+		return event->n_samples > 0;
+	if (event->is_measured != than->is_measured)
+		return than->is_measured;
+	return event->n_samples > than->n_samples;
+}
+
 /* The event to count: the selected one, or the one with most samples. */
 static uint32_t choose_event(const struct seam_annotating *a)
 {
-	uint32_t event = seam_selected_event(a->selected);
-	uint64_t most = 0;
+	const struct seam_profile_event *events = a->profile->events.items;
+	uint32_t event = seam_selected_event(a->selected), best = SEAM_NONE;
 
 	if (event != SEAM_NONE)
 		return event;
-	event = 0;
-	for (uint32_t i = 0; i < a->profile->events.n; i++) {
-		if (a->profile->events.items[i].n_samples <= most)
-			continue;
-		most = a->profile->events.items[i].n_samples;
-		event = i;
-	}
-	return event;
+	for (uint32_t i = 0; i < a->profile->events.n; i++)
+		if (is_better(&events[i], best == SEAM_NONE ? NULL :
+							      &events[best]))
+			best = i;
+	return best == SEAM_NONE ? 0 : best;
 }
 
 static int count(struct seam_annotating *a)
@@ -435,7 +443,7 @@ static int count(struct seam_annotating *a)
 		if (s->event[i] != a->to->event ||
 		    !seam_selected_has(a->selected, i))
 			continue;
-		a->to->samples++;
+		a->to->samples += seam_samples_count(s, i);
 		a->to->weight += seam_samples_weight(s, i);
 		r = count_sample(a, i);
 	}
