@@ -69,7 +69,8 @@ static int is_log(const struct dirent *entry)
 	return n > end && strcmp(entry->d_name + n - end, ".xray") == 0;
 }
 
-static bool has_logs(const char *folder)
+/* How many there are in @folder; -1: there is no place for them. */
+static int count_logs(const char *folder)
 {
 	struct dirent **entries = NULL;
 	char path[PATH_MAX];
@@ -80,19 +81,23 @@ static bool has_logs(const char *folder)
 	for (int i = 0; i < n; i++)
 		free(entries[i]);
 	free(entries);
-	return n > 0;
+	return n;
 }
 
 static int open_folder(struct seam_input *input, const char *folder,
 		       struct seam_err *err)
 {
 	char path[PATH_MAX];
-	int r;
+	int n_logs, r;
 
 	input->folder = folder;
 	snprintf(path, sizeof(path), "%s/data", folder);
 	r = seam_file_open(&input->data, path, err);
-	input->is_logs = r == -ENOENT && has_logs(folder);
+	n_logs = r == -ENOENT ? count_logs(folder) : -1;
+	input->is_logs = n_logs > 0;
+	if (n_logs == 0)
+		return seam_err_set(err, -ENOTSUP,
+				    "no calls were recorded in it");
 	if (r < 0 && !input->is_logs)
 		return seam_err_add(err, r, "cannot open '%s'", path);
 	r = input->is_logs ? 0 : open_parts(input, folder, err);

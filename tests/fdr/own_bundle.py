@@ -359,6 +359,17 @@ def reported():
         check(len(ran.stdout.splitlines()) > 1000, "it did not run")
 
 
+@test("of a bundle without calls each command says that")
+def without_calls():
+    run([jumps, gcc_library], "empty", ";functions=none")
+    for command in ("calls", "report", "flamegraph", "dump"):
+        ran = subprocess.run([seam, command, bundle_of("empty")],
+                             capture_output=True, text=True, check=False)
+        same(ran.returncode, 1, command)
+        check(ran.stderr.endswith("no calls were recorded in it\n"),
+              ran.stderr)
+
+
 @test("report, flamegraph and trace-json read such a bundle")
 def views():
     bundle, wanted = run_mode("forked", name="views")

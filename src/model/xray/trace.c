@@ -420,13 +420,16 @@ static int add_folder(struct seam_trace *trace, const char *path,
 {
 	size_t n_logs = trace->logs.n;
 	struct seam_input recording;
+	struct seam_err why = { 0 };
 	int r = seam_trace_add_bundle(trace, path, NULL, NULL, err);
 
 	if (r || trace->logs.n > n_logs)
 		return r;
-	if (seam_input_open(&recording, path, NULL) == 0 &&
-	    seam_perf_data_is(recording.data.bytes))
+	r = seam_input_open(&recording, path, &why);
+	if (r == 0 && seam_perf_data_is(recording.data.bytes))
 		r = refuse_samples(path, err);
+	else if (r == -ENOTSUP)
+		*err = why;
 	else
 		r = seam_err_set(err, -EISDIR, "%s", strerror(EISDIR));
 	seam_input_close(&recording);
