@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "model/input.h"
 #include "model/perf/load_perf.h"
@@ -190,6 +191,21 @@ static void align(struct seam_profile *profile, struct seam_trace *trace)
 				profile->start_ns);
 }
 
+/*
+ * Logs from @start to @end that have no time in common with the samples, which
+ * may be few: not those of one short run.
+ */
+static void note_gap(struct seam_profile *profile, uint64_t start, uint64_t end)
+{
+	uint64_t gap = start > profile->end_ns ? start - profile->end_ns :
+		       end < profile->start_ns ? profile->start_ns - end : 0;
+
+	if (gap >= SEAM_NS_PER_S)
+		seam_profile_note(profile, "the XRay logs and the samples have "
+				  "no time in common: %.3f s lie between them",
+				  (double)gap / 1e9);
+}
+
 /* Set the range to the part @text of the time of all inputs; NULL: all. */
 static int select_time(struct seam_trace *trace, struct seam_profile *profile,
 		       const char *text)
@@ -199,12 +215,7 @@ static int select_time(struct seam_trace *trace, struct seam_profile *profile,
 	if (seam_trace_span(trace, &start, &end))
 		return -ENOMEM;
 	if (profile->samples.n) {
-		if (start > profile->end_ns || end < profile->start_ns)
-			seam_profile_note(profile, "the XRay logs and the "
-				"samples have no time in common: %.3f s lie "
-				"between them", (double)(start >
-				profile->end_ns ? start - profile->end_ns :
-				profile->start_ns - end) / 1e9);
+		note_gap(profile, start, end);
 		start = start < profile->start_ns ? start : profile->start_ns;
 		end = end > profile->end_ns ? end : profile->end_ns;
 	}

@@ -165,6 +165,16 @@ def other_times_are_noted():
         told["notes"]
 
 
+def a_moment_in_between_is_not_noted():
+    """A short program's only sample may be before its first call."""
+    told = report(SAMPLES)
+    end_ns = told["start_ns"] + told["duration_ns"]
+    told = report(bundle(_21860=moved("fdr-single.xray", PID, [PID],
+                                      end_ns // 1000 + 1000)))
+    return not any("in common" in note for note in told["notes"]) or \
+        told["notes"]
+
+
 def a_bad_log_costs_no_other():
     good = moved("fdr-single.xray", PID, [PID], FIRST_NS // 1000)
     path = bundle(_1=b"not a log" * 9, _21860=good)
@@ -212,6 +222,8 @@ tests = (
      no_wall_time_is_noted),
     ("samples of another clock are noted", another_clock_is_noted),
     ("logs of another time are noted", other_times_are_noted),
+    ("a moment between logs and samples is not noted",
+     a_moment_in_between_is_not_noted),
     ("a log that cannot be read takes nothing from the others",
      a_bad_log_costs_no_other),
 )
