@@ -6,9 +6,11 @@
  * into private memory; at the end, in each process, the file PATCH_PROBE.PID
  * has the functions, how often each record was made, and the notes that the
  * recorder's user would have got.  The recorder's side of the link is replaced
- * (--wrap).
+ * (--wrap).  With PATCH_PROBE_RAISES there is a SIGURG whenever the list of
+ * images is read.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -31,6 +33,14 @@ int __wrap_seam_link_client_note(const char *address, const char *text);
 int __wrap_seam_fdr_link_connect(const char *address, int timeout_ms);
 int __wrap_seam_link_client_claim(struct seam_link_client *c, uint32_t i,
 				  uint32_t tid, struct seam_ring_claim *claim);
+int __real_seam_fdr_images_with(struct seam_fdr_images *images,
+				int (*work)(struct seam_fdr_images *images,
+					    bool has_changed, void *context),
+				void *context);
+int __wrap_seam_fdr_images_with(struct seam_fdr_images *images,
+				int (*work)(struct seam_fdr_images *images,
+					    bool has_changed, void *context),
+				void *context);
 int __real_seam_fdr_thread_init(const struct seam_fdr_source *source);
 int __wrap_seam_fdr_thread_init(const struct seam_fdr_source *source);
 
@@ -69,6 +79,16 @@ int __wrap_seam_link_client_claim(struct seam_link_client *c, uint32_t i,
 	seam_ring_producer_init(&claim->ring, ring, PAGE, RING_BYTES,
 				SEAM_RING_FORWARD);
 	return 0;
+}
+
+int __wrap_seam_fdr_images_with(struct seam_fdr_images *images,
+				int (*work)(struct seam_fdr_images *images,
+					    bool has_changed, void *context),
+				void *context)
+{
+	if (getenv("PATCH_PROBE_RAISES"))
+		raise(SIGURG);
+	return __real_seam_fdr_images_with(images, work, context);
 }
 
 int __wrap_seam_fdr_thread_init(const struct seam_fdr_source *source)

@@ -12,6 +12,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,6 +170,19 @@ UNMARKED static void filter(void)
 	_exit(0);
 }
 
+static volatile int n_forks;
+
+UNMARKED static void fork_in_handler(int signal)
+{
+	pid_t child = fork();
+
+	(void)signal;
+	if (child == 0)
+		_exit(leaf(1) != 2);
+	if (waitpid(child, NULL, 0) == child)
+		n_forks++;
+}
+
 UNMARKED static void do_word(const char *word)
 {
 	pthread_t other;
@@ -187,6 +201,10 @@ UNMARKED static void do_word(const char *word)
 		pthread_join(other, NULL);
 	else if (!strcmp(word, "sleep"))
 		pthread_create(&other, NULL, sleeper, NULL);
+	else if (!strcmp(word, "handler"))
+		signal(SIGURG, fork_in_handler);
+	else if (!strcmp(word, "forked"))
+		printf("forked %d\n", n_forks > 0);
 	else if (!strcmp(word, "filter"))
 		filter();
 	else if (word[0] == '/')

@@ -357,6 +357,16 @@ def test_a_forked_child_records_as_itself():
     equal(output.problems + children[0].problems, [])
 
 
+def test_handlers_may_fork_while_libraries_are_patched():
+    library = build_library()
+    program = build("program", *CLANG, "-fnoxray-link-deps", *UNRESOLVED)
+    output, _ = trace(program, "handler", *[library] * 20, "forked",
+                      env={"PATCH_PROBE_RAISES": "1"})
+    equal("forked 1\n" in trace.stdout, True, trace.stdout)
+    equal(output.calls()["library_leaf"], {ENTRY: 100, EXIT: 100})
+    equal(output.problems, [])
+
+
 def test_sanitized_programs_are_recorded():
     for sanitizer in ("address", "thread"):
         program = build("program", *CLANG, f"-fsanitize={sanitizer}",
@@ -537,6 +547,6 @@ UNRESOLVED = ["-Wl,--defsym=__xray_CustomEvent=0",
               "-Wl,--defsym=__xray_TypedEvent=0"]
 WRAPPED = ["-Wl,--wrap=" + name for name in (
     "seam_link_client_note", "seam_fdr_link_connect", "seam_link_client_claim",
-    "seam_fdr_thread_init")]
+    "seam_fdr_thread_init", "seam_fdr_images_with")]
 
 sys.exit(run(promises(globals())))

@@ -16,7 +16,9 @@
 
 struct seam_fdr_process {
 	pthread_mutex_t lock;
-	int cancel_state;		/* of the thread that has it */
+	/* of the thread that has it, before */
+	int cancel_state;
+	uint64_t blocked;		/* signals */
 	char address[SEAM_LINK_ADDRESS_BYTES];	/* of the recorder; "": none */
 	struct seam_fdr_options options;
 	struct seam_fdr_images images;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "target/fdr/record/events.h"
+#include "target/fdr/record/system.h"
 #include "target/fdr/sleds/ids.h"
 
 struct registered {
@@ -34,14 +35,24 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct registry types = { .max = SEAM_FDR_MAX_TYPES };
 static struct registry functions = { .max = SEAM_FDR_MAX_REGISTERED };
 
+/* of the thread that has the mutex, before: signals */
+static uint64_t blocked;
+
+/* A handler that forks would wait for its own thread. */
 static void lock(void)
 {
+	uint64_t before = seam_fdr_block_handlers();
+
 	pthread_mutex_lock(&mutex);
+	blocked = before;
 }
 
 static void unlock(void)
 {
+	uint64_t before = blocked;
+
 	pthread_mutex_unlock(&mutex);
+	seam_fdr_unblock(before);
 }
 
 /* A child must not find the mutex held by a thread that it does not have. */

@@ -16,6 +16,7 @@
 #include "target/fdr/fdr_fork.h"
 #include "target/fdr/fdr_process.h"
 #include "target/fdr/own/own_bundle.h"
+#include "target/fdr/record/system.h"
 #include "target/interpose/preloaded.h"
 
 struct seam_fdr_process seam_fdr_process = {
@@ -34,22 +35,29 @@ static bool is_loading;
 
 /* ---- the lock, and messages ---- */
 
-/* A thread that is cancelled in here would leave it locked. */
+/*
+ * A thread that is cancelled in here would leave it locked, and a handler that
+ * forks would wait for its own thread.
+ */
 void seam_fdr_lock(void)
 {
+	uint64_t blocked = seam_fdr_block_handlers();
 	int state;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	pthread_mutex_lock(&process->lock);
 	process->cancel_state = state;
+	process->blocked = blocked;
 }
 
 void seam_fdr_unlock(void)
 {
+	uint64_t blocked = process->blocked;
 	int state = process->cancel_state;
 
 	pthread_mutex_unlock(&process->lock);
 	pthread_setcancelstate(state, &state);
+	seam_fdr_unblock(blocked);
 }
 
 void seam_fdr_note(const char *format, ...)

@@ -8,6 +8,7 @@
 #ifndef SEAM_FDR_SYSTEM_H
 #define SEAM_FDR_SYSTEM_H
 
+#include <signal.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 
@@ -44,19 +45,40 @@ static inline uint32_t seam_fdr_tsc_cpu(void)
 	return aux & 0xfff;
 }
 
-/* Block all signals.  Returns what was blocked, for seam_fdr_unblock(). */
+/* Block @signals.  Returns what was blocked, for seam_fdr_unblock(). */
+static inline uint64_t seam_fdr_block_some(uint64_t signals)
+{
+	uint64_t before = 0;
+
+	seam_fdr_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, (long)&signals,
+			  (long)&before, sizeof(signals));
+	return before;
+}
+
 static inline uint64_t seam_fdr_block(void)
 {
-	uint64_t all = UINT64_MAX, before = 0;
+	return seam_fdr_block_some(UINT64_MAX);
+}
 
-	seam_fdr_syscall4(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, (long)&all,
-			  (long)&before, sizeof(all));
-	return before;
+/*
+ * For longer: not faults, which come at once or kill, nor libc's own two, of
+ * pthread_cancel() and setuid().
+ */
+static inline uint64_t seam_fdr_block_handlers(void)
+{
+	static const int others[] = {
+		SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, 32, 33,
+	};
+	uint64_t signals = UINT64_MAX;
+
+	for (unsigned int i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		signals &= ~(UINT64_C(1) << (others[i] - 1));
+	return seam_fdr_block_some(signals);
 }
 
 static inline void seam_fdr_unblock(uint64_t before)
 {
-	seam_fdr_syscall4(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */,
+	seam_fdr_syscall4(SYS_rt_sigprocmask, SIG_SETMASK,
 			  (long)&before, 0, sizeof(before));
 }
 
