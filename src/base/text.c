@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 /* Decode one UTF-8 character; 0 when the bytes are not one (RFC 3629). */
 static size_t utf8_length(const unsigned char *s, uint32_t *code)
 {
@@ -151,6 +153,23 @@ size_t seam_text_quote(char *buf, size_t cap, const char *word)
 	if (cap)
 		buf[n < cap ? n : cap - 1] = '\0';
 	return n;
+}
+
+bool seam_text_ns(const char *text, uint64_t *ns)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {
+		{ "", 1 }, { "ns", 1 }, { "us", 1000 },
+		{ "ms", SEAM_NS_PER_MS }, { "s", SEAM_NS_PER_S },
+	};
+	const char *unit = seam_text_number(text, text + strlen(text), 10, ns);
+
+	for (size_t i = 0; unit && i < SEAM_ARRAY_SIZE(units); i++)
+		if (strcmp(unit, units[i].name) == 0)
+			return !__builtin_mul_overflow(*ns, units[i].ns, ns);
+	return false;
 }
 
 const char *seam_text_hex(char *text, const uint8_t *bytes, size_t n)

@@ -76,6 +76,12 @@ static inline const char *seam_text_number(const char *at, const char *end,
 	return p > at ? p : NULL;
 }
 
+/*
+ * The nanoseconds of @text, a number in ns, or with a unit: ns, us, ms, s.
+ * False where it is none, or more than 64 bits.
+ */
+bool seam_text_ns(const char *text, uint64_t *ns);
+
 /* Two lower-case digits a byte, with a NUL.  Returns @text. */
 const char *seam_text_hex(char *text, const uint8_t *bytes, size_t n);
 

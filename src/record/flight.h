@@ -16,8 +16,8 @@
  * SIZE - 1 chunk (64 KiB each), and less where the copy takes longer than the
  * thread needs for a chunk.
  *
- * From a trigger on, until it is copied, each thread of its program uses half of
- * its buffer at most, and leaves out what does not fit
+ * From a trigger on, until it is copied, each thread of its program uses half
+ * of its buffer at most, and leaves out what does not fit
  * (target/fdr/check/triggers.h).  So a snapshot for a trigger has the newest
  * SIZE / 2 - 1 chunk of what came before it, or more, however late it is; and
  * what came after it, up to SIZE / 2.  Where calls were left out later copies

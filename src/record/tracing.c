@@ -43,12 +43,8 @@ static char *compose(const struct seam_record_options *options)
 	seam_trace_options_number(out, "args", o->n_arguments);
 	seam_trace_options_number(out, "flight", options->flight.is_used);
 	seam_trace_options_number(out, "after", options->flight.after_ns);
-	if (options->flight.n_triggers) {
-		fputs("trigger=", out);
-		seam_trigger_expr_write(out, options->flight.triggers,
-					options->flight.n_triggers);
-		fputc(';', out);
-	}
+	seam_trace_options_triggers(out, options->flight.triggers,
+				    options->flight.n_triggers);
 	if (fclose(out) == 0)
 		return text;
 	free(text);

@@ -246,7 +246,7 @@ HIDDEN static void begin_depth(void)
 {
 	const struct seam_fdr_options options = {
 		.depth = 100,
-		.triggers = { { .kind = SEAM_FDR_TRIGGER_SLOW,
+		.triggers = { { .kind = SEAM_TRIGGER_SLOW,
 				.limit_ns = INT64_MAX } },
 		.n_triggers = 1,
 	};

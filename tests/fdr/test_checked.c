@@ -433,9 +433,9 @@ static struct seam_fdr_options triggers(bool is_flight)
 {
 	return (struct seam_fdr_options) {
 		.triggers = {
-			{ .kind = SEAM_FDR_TRIGGER_SLOW, .limit_ns = 1 },
-			{ .kind = SEAM_FDR_TRIGGER_CALLS },
-			{ .kind = SEAM_FDR_TRIGGER_SLOW,
+			{ .kind = SEAM_TRIGGER_SLOW, .limit_ns = 1 },
+			{ .kind = SEAM_TRIGGER_CALLS },
+			{ .kind = SEAM_TRIGGER_SLOW,
 			  .limit_ns = INT64_MAX },
 		},
 		.n_triggers = 3, .is_flight = is_flight, .after_ns = 0,

@@ -74,10 +74,10 @@ static void triggers_are_of_three_kinds(void **state)
 			       "signal:SIGBUS,signal:10,calls::f>1,v<w<int>>>2s"
 			       ), 0);
 	assert_int_equal(options.n_triggers, 7);
-	assert_int_equal(options.triggers[0].kind, SEAM_FDR_TRIGGER_SLOW);
+	assert_int_equal(options.triggers[0].kind, SEAM_TRIGGER_SLOW);
 	assert_string_equal(options.triggers[0].function, "f");
 	assert_int_equal(options.triggers[0].limit_ns, 10 * 1000 * 1000);
-	assert_int_equal(options.triggers[1].kind, SEAM_FDR_TRIGGER_CALLS);
+	assert_int_equal(options.triggers[1].kind, SEAM_TRIGGER_CALLS);
 	assert_string_equal(options.triggers[1].function, "abort_*");
 	assert_int_equal(options.triggers[2].signal, SIGSEGV);
 	assert_int_equal(options.triggers[3].signal, SIGBUS);

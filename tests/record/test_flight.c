@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_flight.c - triggers, their snapshots, and calls of ended threads */
 #include "record/trace/ended_threads.h"
+#include "record/trace/trace_options.h"
+#include "record/trace/trigger_expr.h"
 #include "record/trace/trigger_hits.h"
 
 #include <errno.h>
@@ -65,10 +67,10 @@ static void escapes_what_separates_them(void **state)
 	FILE *out = open_memstream(&text, &size);
 
 	(void)state;
-	seam_trigger_expr_write(out, texts, SEAM_ARRAY_SIZE(texts));
+	seam_trace_options_triggers(out, texts, SEAM_ARRAY_SIZE(texts));
 	fclose(out);
-	assert_string_equal(text, "f<int\\, char>>1ms,calls:a\\;b,calls:c\\,d,"
-			    "calls:e\\");
+	assert_string_equal(text, "trigger=f<int\\, char>>1ms,calls:a\\;b,"
+			    "calls:c\\,d,calls:e\\\\;");
 	free(text);
 }
 

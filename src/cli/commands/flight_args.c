@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "record/trace/trigger_expr.h"
+#include "wire/xray/trigger_text.h"
 
 enum { DEFAULT_SNAPSHOTS = 10 };
 

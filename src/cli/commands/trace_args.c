@@ -4,7 +4,6 @@
 
 #include <errno.h>
 
-#include "base/clock.h"
 #include "base/text.h"
 
 enum {
@@ -35,24 +34,6 @@ static const char *problem_of(const struct seam_trace_args *args,
 	return NULL;
 }
 
-/* "5us": a number, which is in ns unless it has a unit. */
-static bool parse_time(const char *text, uint64_t *ns)
-{
-	static const struct {
-		const char *name;
-		uint64_t ns;
-	} units[] = {
-		{ "", 1 }, { "ns", 1 }, { "us", 1000 },
-		{ "ms", SEAM_NS_PER_MS }, { "s", SEAM_NS_PER_S },
-	};
-	const char *unit = seam_text_number(text, text + strlen(text), 10, ns);
-
-	for (size_t i = 0; unit && i < SEAM_ARRAY_SIZE(units); i++)
-		if (strcmp(unit, units[i].name) == 0)
-			return !__builtin_mul_overflow(*ns, units[i].ns, ns);
-	return false;
-}
-
 int seam_trace_args_check(const struct seam_command *self,
 			  const struct seam_trace_args *args,
 			  struct seam_record_options *out)
@@ -68,7 +49,7 @@ int seam_trace_args_check(const struct seam_command *self,
 	trace->depth = (unsigned int)args->depth;
 	trace->n_arguments = (unsigned int)args->n_arguments;
 	problem = problem_of(args, out);
-	if (!problem && args->min && !parse_time(args->min, &trace->min_ns))
+	if (!problem && args->min && !seam_text_ns(args->min, &trace->min_ns))
 		problem = "--trace-min takes a time such as 5us";
 	if (!problem)
 		return 0;

@@ -46,8 +46,9 @@ void seam_program_ring_snapshot_aux(struct seam_services *s,
 				    bool is_last);
 
 /*
- * If the owner has skipped items for @cause since the last call: later copies of
- * its free-running AUX buffer begin at its present position.  The owner is known.
+ * If the owner has skipped items for @cause since the last call: later copies
+ * of its free-running AUX buffer begin at its present position.  The owner is
+ * known.
  */
 void seam_program_ring_skip_gap(const struct seam_program_ring *ring,
 				unsigned int cause);

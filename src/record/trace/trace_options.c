@@ -4,16 +4,16 @@
 
 #include <inttypes.h>
 
-/* A semicolon of a name is not the end of the value. */
-static void put_list(FILE *out, const char *list)
+/* Separators in it, and a backslash at its end, are part of the text. */
+static void put_escaped(FILE *out, const char *text, const char *separators)
 {
-	for (; *list; list++) {
-		if (*list == ';')
+	for (; *text; text++) {
+		if (strchr(separators, *text) || (*text == '\\' && !text[1]))
 			fputc('\\', out);
-		fputc(*list, out);
+		fputc(*text, out);
 		/* what the user has escaped stays so */
-		if (*list == '\\' && list[1])
-			fputc(*++list, out);
+		if (*text == '\\' && text[1])
+			fputc(*++text, out);
 	}
 }
 
@@ -30,9 +30,19 @@ void seam_trace_options_list(FILE *out, const char *key,
 		else
 			fputc(',', out);
 		is_first = false;
-		put_list(out, lists[i]);
+		put_escaped(out, lists[i], ";");
 	}
 	if (!is_first)
+		fputc(';', out);
+}
+
+void seam_trace_options_triggers(FILE *out, const char *const *texts, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		fputs(i > 0 ? "," : "trigger=", out);
+		put_escaped(out, texts[i], ",;");
+	}
+	if (n)
 		fputc(';', out);
 }
 

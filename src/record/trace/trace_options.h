@@ -20,6 +20,9 @@
 void seam_trace_options_list(FILE *out, const char *key,
 			     const char *const *lists, size_t n);
 
+/* Write "trigger=TEXT,...;" of @n triggers; nothing if there is none. */
+void seam_trace_options_triggers(FILE *out, const char *const *texts, size_t n);
+
 /* Write "KEY=VALUE;"; nothing for 0. */
 void seam_trace_options_number(FILE *out, const char *key, uint64_t value);
 

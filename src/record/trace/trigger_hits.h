@@ -24,7 +24,7 @@
 #define SEAM_TRIGGER_HITS_H
 
 #include "base/array.h"
-#include "record/trace/trigger_expr.h"
+#include "wire/xray/trigger_text.h"
 
 enum {
 	SEAM_TRIGGER_MAX_HITS = 256,	/* waiting; a flood is only counted */

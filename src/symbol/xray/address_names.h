@@ -41,8 +41,8 @@ int seam_address_names_start(struct seam_address_names *names,
  * order: with the name as 'llvm-xray' shows it, demangled, or "" where no
  * function of the symbol tables is there, or one of SEAM_DEMANGLE_MAX bytes or
  * more.  The name is valid for the call, and not trusted.  False of @take: no
- * further names are wanted.  0; or -errno with the reason: -EIO when the process
- * died.
+ * further names are wanted.  0; or -errno with the reason: -EIO when the
+ * process died.
  */
 int seam_address_names_of(struct seam_address_names *names, int fd,
 			   const uint64_t *addresses, size_t n,

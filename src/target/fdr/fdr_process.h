@@ -27,7 +27,7 @@ struct seam_fdr_process {
 	bool has_source;		/* once, for all beginnings */
 	uint32_t n_types, n_registered;	/* announced */
 	bool has_noted_unknown;
-	uint32_t n_matches[SEAM_FDR_MAX_TRIGGERS];	/* not announced */
+	uint32_t n_matches[SEAM_TRIGGER_MAX];	/* not announced */
 	bool is_off;			/* for good */
 	bool is_ending;			/* nothing is wanted */
 	/* functions have ids, and a bundle does not have their names yet */

@@ -3,7 +3,6 @@
 #include "target/fdr/options.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -45,19 +44,13 @@ static char *cut(char **at, char separator)
 	return start;
 }
 
-static bool parse_number(const char *text, const char **end, uint64_t *value)
-{
-	*end = seam_text_number(text, text + strlen(text), 10, value);
-	return *end != NULL;
-}
-
 static int parse_count(struct options_text *p, const char *key,
 		       const char *text, uint64_t max, uint32_t *value)
 {
-	const char *end;
 	uint64_t n;
+	const char *end = seam_text_number(text, text + strlen(text), 10, &n);
 
-	if (!parse_number(text, &end, &n) || *end || n > max)
+	if (!end || *end || n > max)
 		return fail(p, "%s=%s: not a number up to %llu", key, text,
 			    (unsigned long long)max);
 	*value = (uint32_t)n;
@@ -67,18 +60,8 @@ static int parse_count(struct options_text *p, const char *key,
 static int parse_time(struct options_text *p, const char *key, const char *text,
 		      uint64_t *ns)
 {
-	static const struct { const char *unit; uint64_t ns; } units[] = {
-		{ "", 1 }, { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 },
-		{ "s", 1000000000 },
-	};
-	const char *end;
-
-	if (parse_number(text, &end, ns))
-		for (size_t i = 0; i < SEAM_ARRAY_SIZE(units); i++)
-			if (!strcmp(end, units[i].unit) &&
-			    !__builtin_mul_overflow(*ns, units[i].ns, ns))
-				return 0;
-	return fail(p, "%s=%s: not a time, as 500ns, 5us, 10ms or 1s", key,
+	return seam_text_ns(text, ns) ? 0 :
+	       fail(p, "%s=%s: not a time, as 500ns, 5us, 10ms or 1s", key,
 		    text);
 }
 
@@ -94,68 +77,21 @@ static int parse_globs(char *text, struct seam_fdr_globs *globs)
 
 /* ---- triggers ---- */
 
-static const char *skip_prefix(const char *text, const char *prefix)
-{
-	size_t n = strlen(prefix);
-
-	return strncmp(text, prefix, n) ? NULL : text + n;
-}
-
-/* SEGV, SIGSEGV or 11; 0: none. */
-static int signal_of(const char *name)
-{
-	const char *end, *shorter = skip_prefix(name, "SIG");
-	uint64_t n;
-
-	if (parse_number(name, &end, &n))
-		return *end || n >= NSIG ? 0 : (int)n;
-	for (int i = 1; i < NSIG; i++) {
-		const char *abbreviation = sigabbrev_np(i);
-
-		if (abbreviation && !strcmp(abbreviation, shorter ?: name))
-			return i;
-	}
-	return 0;
-}
-
-static int parse_slow(struct options_text *p, char *text,
-		      struct seam_fdr_trigger *trigger)
-{
-	char *limit = strrchr(text, '>');	/* names may have others */
-
-	if (!limit || limit == text)
-		return fail(p, "trigger=%s: not FUNCTION>TIME, calls:FUNCTION "
-			    "or signal:NAME", text);
-	*limit = 0;
-	trigger->kind = SEAM_FDR_TRIGGER_SLOW;
-	trigger->function = text;
-	return parse_time(p, "trigger", limit + 1, &trigger->limit_ns);
-}
-
 static int parse_trigger(struct options_text *p, char *text)
 {
-	struct seam_fdr_trigger trigger = { .kind = SEAM_FDR_TRIGGER_CALLS };
 	struct seam_fdr_options *options = p->options;
-	const char *rest;
-	int r = 0;
+	struct seam_trigger trigger;
+	const char *cause = seam_trigger_parse(text, &trigger);
 
-	if (options->n_triggers == SEAM_FDR_MAX_TRIGGERS)
+	if (cause)
+		return fail(p, "trigger=%s: %s", text, cause);
+	if (options->n_triggers == SEAM_TRIGGER_MAX)
 		return fail(p, "trigger=%s: more than %d", text,
-			    SEAM_FDR_MAX_TRIGGERS);
-	/* "calls::f>1ms" is a function of a namespace */
-	if ((rest = skip_prefix(text, "calls:")) && *rest && *rest != ':') {
-		trigger.function = rest;
-	} else if ((rest = skip_prefix(text, "signal:")) && *rest != ':') {
-		trigger.kind = SEAM_FDR_TRIGGER_SIGNAL;
-		trigger.signal = signal_of(rest);
-		if (!trigger.signal)
-			return fail(p, "trigger=%s: no such signal", text);
-	} else {
-		r = parse_slow(p, text, &trigger);
-	}
-	if (r == 0)
-		options->triggers[options->n_triggers++] = trigger;
-	return r;
+			    SEAM_TRIGGER_MAX);
+	if (trigger.kind == SEAM_TRIGGER_SLOW)
+		text[trigger.function_bytes] = 0;
+	options->triggers[options->n_triggers++] = trigger;
+	return 0;
 }
 
 static int parse_triggers(struct options_text *p, char *text)

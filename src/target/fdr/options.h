@@ -25,25 +25,12 @@
 #define SEAM_FDR_OPTIONS_H
 
 #include "base/array.h"
+#include "wire/xray/trigger_text.h"
 
 #define SEAM_FDR_VARIABLE "SEAM_TRACE"
 
 enum {
-	SEAM_FDR_MAX_TRIGGERS = 16,
 	SEAM_FDR_MAX_OPTIONS_BYTES = 64 << 10,
-};
-
-enum seam_fdr_trigger_kind {
-	SEAM_FDR_TRIGGER_SLOW,		/* a call took longer than limit_ns */
-	SEAM_FDR_TRIGGER_CALLS,		/* any call */
-	SEAM_FDR_TRIGGER_SIGNAL,
-};
-
-struct seam_fdr_trigger {
-	enum seam_fdr_trigger_kind kind;
-	const char *function;		/* a GLOB; NULL: a signal */
-	uint64_t limit_ns;
-	int signal;
 };
 
 struct seam_fdr_globs {
@@ -57,7 +44,7 @@ struct seam_fdr_options {
 	uint32_t n_arguments;
 	bool is_flight;
 	bool is_started;		/* by the constructor */
-	struct seam_fdr_trigger triggers[SEAM_FDR_MAX_TRIGGERS];
+	struct seam_trigger triggers[SEAM_TRIGGER_MAX];
 	uint32_t n_triggers;
 	uint64_t after_ns;
 	const char *out;		/* NULL: none */

@@ -198,7 +198,7 @@ int seam_fdr_trigger_signals_init(const struct seam_fdr_options *o)
 	has_fork_handler = r == 0;
 	note_process();
 	for (uint32_t i = 0; i < o->n_triggers; i++)
-		if (o->triggers[i].kind == SEAM_FDR_TRIGGER_SIGNAL)
+		if (o->triggers[i].kind == SEAM_TRIGGER_SIGNAL)
 			r = watch(i, o->triggers[i].signal) ?: r;
 	return r;
 }

@@ -15,10 +15,10 @@ enum { MAX_PER_S = 1000 };		/* of each trigger */
 
 /* Of the process; set before the first sled is patched. */
 static struct {
-	enum seam_fdr_trigger_kind kind;
+	enum seam_trigger_kind kind;
 	uint64_t limit;			/* ticks */
 	_Atomic uint64_t next_tsc;	/* any thread: fired before is enough */
-} triggers[SEAM_FDR_MAX_TRIGGERS];
+} triggers[SEAM_TRIGGER_MAX];
 static uint64_t pause_ticks;
 static bool is_flight;
 
@@ -65,7 +65,7 @@ int seam_fdr_triggers_init(const struct seam_fdr_options *o,
 
 void seam_fdr_trigger_function(unsigned int trigger, uint32_t function)
 {
-	if (trigger < SEAM_FDR_MAX_TRIGGERS && seam_fdr_trigger_functions &&
+	if (trigger < SEAM_TRIGGER_MAX && seam_fdr_trigger_functions &&
 	    function < SEAM_FDR_MAX_TRIGGER_FUNCTION)
 		atomic_fetch_or(&seam_fdr_trigger_functions[function],
 				(uint16_t)(1u << trigger));
@@ -153,8 +153,8 @@ void seam_fdr_triggers_enter(unsigned int of, uint32_t function,
 	for (; of; of &= of - 1) {
 		unsigned int i = (unsigned int)__builtin_ctz(of);
 
-		is_timed |= triggers[i].kind == SEAM_FDR_TRIGGER_SLOW;
-		if (triggers[i].kind == SEAM_FDR_TRIGGER_CALLS)
+		is_timed |= triggers[i].kind == SEAM_TRIGGER_SLOW;
+		if (triggers[i].kind == SEAM_TRIGGER_CALLS)
 			fire(&(struct seam_xray_trigger) {
 				.trigger = i, .tsc = tsc,
 				.function = function });
@@ -175,7 +175,7 @@ void seam_fdr_triggers_leave(unsigned int of, uint32_t function,
 	for (; of; of &= of - 1) {
 		unsigned int i = (unsigned int)__builtin_ctz(of);
 
-		if (triggers[i].kind == SEAM_FDR_TRIGGER_SLOW &&
+		if (triggers[i].kind == SEAM_TRIGGER_SLOW &&
 		    tsc - begin > triggers[i].limit)
 			fire(&(struct seam_xray_trigger) {
 				.trigger = i, .tsc = tsc,
