@@ -9,9 +9,9 @@ import re
 import subprocess
 import sys
 
-WAYS = 6
+WAYS = 7
 CODE = re.compile(r"^(seam_fdr_(?!.*_init$|local)\w+|look|try|record|commit"
-                  r"|begin_chunk|end_chunk|build|try_once|walk_back"
+                  r"|begin_chunk|put_mark|note_mark|end_chunk|build|try_once|walk_back"
                   r"|record_before|word_before|enter|leave|check"
                   r"|begin_thread|claim_area|own_state|take_state|claim)$")
 # All instructions of these are reached, but those of an aborted sequence,

@@ -15,6 +15,7 @@
 #include "patcher.h"
 #include "source_local.h"
 
+#include "ring/producer/local.h"
 #include "target/fdr/check/checked.h"
 #include "target/fdr/check/put.h"
 #include "target/fdr/check/take_back.h"
@@ -36,12 +37,19 @@ enum way {
 	WRAP,
 	NEW_THREAD,
 	END_CHUNK,		/* arguments and an event do not fit */
+	AFTER_LOSS,		/* records were left out before a new chunk */
 	N_WAYS,
 };
 
 static uint32_t id_leaf, id_tail, id_target, id_handler;
 static volatile sig_atomic_t n_handlers;
+static volatile sig_atomic_t way_now;
 static uint64_t n_signals;
+
+enum {
+	N_LOST = 3,		/* left out, in AFTER_LOSS */
+	FILLER = 0xfffff,	/* a function, of records that fill a chunk */
+};
 
 SHOWN void leaf(void)
 {
@@ -64,6 +72,27 @@ SHOWN void handler(int signal)
 	(void)signal;
 	n_handlers++;
 	leaf();
+}
+
+HIDDEN static void fill(uint64_t to, uint32_t function)
+{
+	while (*seam_fdr_self.cursor % SEAM_XRAY_CHUNK_BYTES != to)
+		seam_fdr_record(seam_xray_word(function, SEAM_XRAY_ENTRY), NULL,
+				0);
+}
+
+/* After a loss it goes on to another chunk: it could write a second mark. */
+HIDDEN static void interrupt(int signal)
+{
+	handler(signal);
+	if (way_now != AFTER_LOSS)
+		return;
+	for (int i = 0; i < 2; i++) {
+		seam_fdr_record(seam_xray_word(FILLER, SEAM_XRAY_ENTRY), NULL,
+				0);
+		if (i == 0)
+			fill(0, FILLER);
+	}
 }
 
 static const struct walk_record expected[] = {
@@ -100,12 +129,6 @@ HIDDEN static void die(const char *why, enum way way, size_t at)
 	_exit(1);
 }
 
-HIDDEN static void fill(uint64_t to)
-{
-	while (*seam_fdr_self.cursor % SEAM_XRAY_CHUNK_BYTES != to)
-		seam_fdr_record(seam_xray_word(1, SEAM_XRAY_ENTRY), NULL, 0);
-}
-
 HIDDEN static void set_way(enum way way)
 {
 	struct seam_fdr_state *state;
@@ -119,10 +142,12 @@ HIDDEN static void set_way(enum way way)
 	for (leaf(); *seam_fdr_self.cursor % SEAM_XRAY_CHUNK_BYTES > 32768; )
 		leaf();
 	state = seam_fdr_self.state;
-	if (way == NEW_CHUNK)
-		fill(0);
+	if (way == NEW_CHUNK || way == AFTER_LOSS)
+		fill(0, 1);
 	if (way == END_CHUNK)
-		fill(SEAM_XRAY_CHUNK_BYTES - 80);
+		fill(SEAM_XRAY_CHUNK_BYTES - 80, 1);
+	if (way == AFTER_LOSS)
+		seam_local_add(&state->gaps.n_lost, N_LOST);
 	at = *seam_fdr_self.cursor >> 3 & 1;
 	if (way == NEW_CPU)
 		state->at[at].cpu ^= 1;
@@ -154,6 +179,12 @@ HIDDEN static bool is_same(const struct walk_record *r,
 	       (!r->bytes || !memcmp(r->payload, "the payload", r->bytes));
 }
 
+HIDDEN static bool is_mark(const struct walk_record *r)
+{
+	return r->kind == SEAM_XRAY_TYPED && r->type == SEAM_XRAY_LOST &&
+	       r->bytes == 8 && seam_u64_at(r->payload) == N_LOST;
+}
+
 /* @from, @tsc: where the round began.  @rewound: without that entry. */
 HIDDEN static void check(enum way way, uint64_t from, uint64_t tsc,
 			 bool rewound)
@@ -168,11 +199,18 @@ HIDDEN static void check(enum way way, uint64_t from, uint64_t tsc,
 	};
 	uint64_t last = 0;
 	int handlers = 0;
+	size_t n_marks = 0;
 
 	while (walk_next(&w, &r)) {
 		if (r.tsc < last)
 			die("a time that steps back", way, n);
 		last = r.tsc;
+		if (is_mark(&r)) {
+			n_marks++;
+			continue;
+		}
+		if (r.kind == SEAM_XRAY_ENTRY && r.function == FILLER)
+			continue;
 		if (r.function == id_handler) {
 			if (!is_handler(&w))
 				die("a torn handler", way, n);
@@ -189,6 +227,8 @@ HIDDEN static void check(enum way way, uint64_t from, uint64_t tsc,
 		die(w.problem, way, n);
 	if (n != N_EXPECTED)
 		die("lost records", way, n);
+	if (n_marks != (way == AFTER_LOSS))
+		die("a loss is not marked once", way, n_marks);
 	if (handlers != n_handlers)
 		die("lost handlers", way, n);
 	/* the next delta is of the last record, wherever one was taken back */
@@ -226,6 +266,7 @@ HIDDEN static void round_of(enum way way)
 	from = *seam_fdr_self.cursor & SEAM_RING_AUX_POSITION;
 	tsc = seam_fdr_self.state->at[from >> 3 & 1].tsc;
 	n_handlers = 0;
+	way_now = (sig_atomic_t)way;
 	__asm__ volatile("int3");
 	leaf();
 	tail();
@@ -275,7 +316,7 @@ HIDDEN int main(int argc, char **argv)
 	id_handler = patcher_id((void *)handler);
 	if (depth)
 		begin_depth();
-	signal(SIGUSR1, handler);
+	signal(SIGUSR1, interrupt);
 	/* the tracer ends it, with a signal */
 	for (unsigned int i = 0;; i++) {
 		/* else checked trampolines would take it back */

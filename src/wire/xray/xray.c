@@ -25,6 +25,20 @@ const char *seam_xray_action_name(unsigned int action)
 	return action < SEAM_ARRAY_SIZE(names) ? names[action] : NULL;
 }
 
+bool seam_xray_is_lost(const struct seam_xray_payload *payload)
+{
+	return payload->type == SEAM_XRAY_LOST &&
+	       payload->data.size == sizeof(uint64_t);
+}
+
+uint64_t seam_xray_n_lost(const struct seam_xray_payload *payload)
+{
+	struct seam_cursor c = seam_cursor_over(payload->data,
+						SEAM_LITTLE);
+
+	return seam_cursor_u64(&c);
+}
+
 void seam_xray_problems_add(struct seam_xray_problems *problems,
 			    const struct seam_xray_problem *problem)
 {

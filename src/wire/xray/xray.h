@@ -23,6 +23,12 @@ enum {
 	SEAM_XRAY_FDR_VERSION = 5,	/* the newest of each kind */
 	SEAM_XRAY_BASIC_VERSION = 3,
 	SEAM_XRAY_MAX_FUNCTION = (1 << 28) - 1,
+	/*
+	 * The type of a typed event that is none of the program's: its thread
+	 * left out records before it.  How many is its payload, 64 bits, little
+	 * endian.  It is not counted as a record.
+	 */
+	SEAM_XRAY_LOST = 0xffff,
 };
 
 enum seam_xray_type {
@@ -67,6 +73,10 @@ struct seam_xray_payload {
 	struct seam_bytes data;
 	uint16_t type;		/* of a typed event */
 };
+
+/* Whether it is the mark of lost records; and how many they are. */
+bool seam_xray_is_lost(const struct seam_xray_payload *payload);
+uint64_t seam_xray_n_lost(const struct seam_xray_payload *payload);
 
 enum {
 	SEAM_XRAY_BATCH = 512,

@@ -38,11 +38,6 @@ enum {
 	SEAM_XRAY_PREAMBLE_BYTES = 64,	/* four metadata records */
 	/* the largest payload of an event; what is longer is cut */
 	SEAM_XRAY_MAX_PAYLOAD = 4096,
-	/*
-	 * The type of a typed event that is none of the program's: its thread
-	 * left out records before it.  It is not counted as a record.
-	 */
-	SEAM_XRAY_LOST = 0xffff,
 	SEAM_XRAY_MAX_ARGUMENTS = 6,	/* in registers; System V ABI, 3.2.3 */
 	/* a function record with its arguments, and what may be before it */
 	SEAM_XRAY_MAX_CALL_BYTES = 16 + 8 + SEAM_XRAY_MAX_ARGUMENTS * 16,

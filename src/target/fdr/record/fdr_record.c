@@ -26,6 +26,8 @@ enum {
 	TYPED_EVENT = 8 << 1 | 1,
 	PID = 9 << 1 | 1,
 	MAX_WORDS = SEAM_XRAY_MAX_CALL_BYTES / 8,
+	PREAMBLE_WORDS = SEAM_XRAY_PREAMBLE_BYTES / 8,
+	MARK_WORDS = 3,
 	MAX_NESTED = 4,		/* calls of libc */
 };
 
@@ -186,34 +188,83 @@ static void leave_libc(struct seam_fdr_state *state)
 		state->libc_frame = 0;
 }
 
+static void put_preamble(uint64_t *words, const struct moment *view,
+			 const struct timespec *now)
+{
+	words[0] = NEW_BUFFER | (uint64_t)view->state->tid << 8;
+	words[1] = 0;
+	words[2] = WALL_TIME | (uint64_t)now->tv_sec << 8;
+	words[3] = (uint64_t)now->tv_sec >> 56 |
+		   (uint64_t)(now->tv_nsec / 1000) << 8;
+	words[4] = PID | (uint64_t)view->state->pid << 8;
+	words[5] = 0;
+	put_cpu(words + 6, view->cpu, view->tsc);
+}
+
+/*
+ * Note that a mark was written: its chunk is begun.  A handler may do the same
+ * at any point; n_marked never falls.
+ */
+static void note_mark(struct seam_fdr_state *state)
+{
+	struct seam_fdr_gaps *gaps = &state->gaps;
+	uint64_t n_marked = seam_local_load(&gaps->n_marked);
+	uint64_t n_lost = seam_local_load(&gaps->mark_n_lost);
+
+	if (n_lost > n_marked &&
+	    position(load_cursor(state)) > seam_local_load(&gaps->mark_at))
+		seam_local_replace(&gaps->n_marked, n_marked, n_lost);
+}
+
+/* What was left out since the last mark, if anything was.  The words. */
+static size_t put_mark(uint64_t *words, const struct moment *view)
+{
+	struct seam_fdr_gaps *gaps = &view->state->gaps;
+	uint64_t n_lost = seam_local_load(&gaps->n_lost);
+	uint64_t n_marked = seam_local_load(&gaps->n_marked);
+
+	if (n_lost == n_marked)
+		return 0;
+	/* in this order: at this chunk, no mark is written so far */
+	seam_local_store(&gaps->mark_at, position(view->cursor));
+	seam_local_fence();
+	seam_local_store(&gaps->mark_n_lost, n_lost);
+	words[0] = TYPED_EVENT | 8 << 8;
+	words[1] = SEAM_XRAY_LOST << 8;
+	words[2] = n_lost - n_marked;
+	return MARK_WORDS;
+}
+
 /* At the start of a chunk, with room for it. */
 static uint64_t begin_chunk(void *argument)
 {
 	struct seam_fdr_state *state = argument;
-	uint64_t words[SEAM_XRAY_PREAMBLE_BYTES / 8];
+	uint64_t words[PREAMBLE_WORDS + MARK_WORDS];
 	int error = errno;
 	struct timespec now;
 	struct seam_fdr_put put;
 	struct moment view;
+	size_t n_mark;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
+	note_mark(state);
 	look(&view, state);
 	if (view.cursor % CHUNK)
 		return AGAIN;
 	reserve(&state->area, position(view.cursor) + CHUNK);
-	words[0] = NEW_BUFFER | (uint64_t)state->tid << 8;
-	words[1] = 0;
-	words[2] = WALL_TIME | (uint64_t)now.tv_sec << 8;
-	words[3] = (uint64_t)now.tv_sec >> 56 |
-		   (uint64_t)(now.tv_nsec / 1000) << 8;
-	words[4] = PID | (uint64_t)state->pid << 8;
-	words[5] = 0;
-	put_cpu(words + 6, view.cpu, view.tsc);
-	put = put_of(&view, view.cursor + sizeof(words));
+	put_preamble(words, &view, &now);
+	n_mark = put_mark(words + PREAMBLE_WORDS, &view);
+	put = put_of(&view, 0);
 	put.words = words;
-	put.n_words = sizeof(words) / 8;
-	if (commit(&view, &put) == DONE)
+	put.n_words = PREAMBLE_WORDS + n_mark;
+	put.end = view.cursor + put.n_words * 8;
+	/* for take_back.c, as in try() */
+	if (n_mark)
+		state->event_end = put.end;
+	if (commit(&view, &put) == DONE) {
+		note_mark(state);
 		wake(state, position(view.cursor));
+	}
 	errno = error;
 	return AGAIN;
 }
@@ -313,11 +364,13 @@ static enum outcome try(struct seam_fdr_state *state, const struct item *item)
 
 static void lose(struct seam_fdr_state *state, enum outcome why)
 {
-	if (state)
+	if (state) {
+		seam_local_add(&state->gaps.n_lost, 1);
 		seam_local_add(why == PAUSED && state->area.n_paused ?
 			       state->area.n_paused : state->area.n_lost, 1);
-	else if (seam_fdr_source)
+	} else if (seam_fdr_source) {
 		seam_fdr_source->lose();
+	}
 }
 
 static void record(const struct item *item)

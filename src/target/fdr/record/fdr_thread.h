@@ -44,6 +44,17 @@ struct seam_fdr_at {
 	uint32_t unused;
 };
 
+/*
+ * Records that were left out, and how many of them marks in the log have (type
+ * SEAM_XRAY_LOST).  A mark is committed with the preamble of its chunk, and
+ * noted as written after that: what a handler finds in between is in @mark_at.
+ */
+struct seam_fdr_gaps {
+	_Atomic uint64_t n_lost, n_marked;
+	/* the last try to write a mark: its chunk, and n_lost at that time */
+	_Atomic uint64_t mark_at, mark_n_lost;
+};
+
 struct seam_fdr_state {
 	struct seam_fdr_at at[2];
 	/* only the slow path uses what follows; fdr_record.c, checked.c */
@@ -54,6 +65,7 @@ struct seam_fdr_state {
 	uint64_t event_end;		/* cursor after the last event */
 	uint64_t entry_end;		/* and call with metadata before it */
 	struct seam_fdr_area area;
+	struct seam_fdr_gaps gaps;
 	uint32_t follows;		/* a trigger that freezes: its number */
 	uint64_t follows_from;		/* the first position after it */
 	uint64_t libc_frame;		/* of the outermost call of libc */
