@@ -43,8 +43,8 @@ struct seam_reading {
 		    "A,B", "only this part of the recording",		\
 		    .detail = "Times since its start: in seconds "	\
 		    "(1.5,2), with a unit (300ms,1s) or in percent "	\
-		    "(10%,20%). Either may be omitted. With @ they are "	\
-		    "on the recording's clock, as 'seam calls --stacks' " \
+		    "(10%,20%). Either may be omitted. With @ they "	\
+		    "are on the recording's clock, as 'seam calls --stacks' " \
 		    "prints them (@57.25,@57.3). The range is "		\
 		    "[A, B). Calls of an XRay log are selected if they " \
 		    "begin in it; reports count their time up to B."),	\
@@ -94,8 +94,8 @@ struct seam_reading {
 		    "local cache is read."),				\
 	SEAM_OPTION(type, member.map, STRING, 'm', "map",		\
 		    "FILE", "the program that wrote an XRay log",	\
-		    .detail = "Or its instrumentation map as YAML. The "	\
-		    "default is the map beside the log, PID.yaml of "	\
+		    .detail = "Or its instrumentation map as YAML. "	\
+		    "The default is the map beside the log, PID.yaml of "	\
 		    "PID.xray; without any, functions are numbers.")
 
 /* The root frames of a flame graph or a folded file. */

@@ -70,8 +70,8 @@ struct seam_trigger_hits {
 	struct seam_trigger_counts counts[SEAM_TRIGGER_MAX];
 	unsigned int n_snapshots;
 	unsigned int n_failed;	/* since the last snapshot */
-	uint64_t n_beyond;	/* without a snapshot: after the last, in a flood,
-				 * or left out */
+	/* without a snapshot: after the last, in a flood, or left out */
+	uint64_t n_beyond;
 };
 
 /* @hit->due_ns is set here.  A trigger that does not exist is ignored. */
