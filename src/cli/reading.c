@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "cli/closest.h"
+#include "model/input.h"
 #include "model/xray/log_names.h"
 
 struct seam_load_options
@@ -305,6 +306,41 @@ void seam_reading_say_losses(const struct seam_opened *opened)
 				 *source ? ")" : "");
 	}
 	seam_reading_say_notes(profile);
+}
+
+/* Those of @all that are calls. */
+static bool say_lost_calls(const struct seam_losses *all)
+{
+	struct seam_losses calls = {
+		.n_calls_full = all->n_calls_full,
+		.n_calls_without_ring = all->n_calls_without_ring,
+		.n_calls_unwritten = all->n_calls_unwritten,
+		.n_calls_bad_bytes = all->n_calls_bad_bytes,
+		.n_calls_bad = all->n_calls_bad,
+		.n_calls_unowned = all->n_calls_unowned,
+		.n_calls_refused = all->n_calls_refused,
+	};
+	struct seam_losses_line line;
+
+	for (size_t i = 0; i < SEAM_LOSSES_N_KINDS; i++)
+		if (seam_losses_describe(&calls, i, &line))
+			seam_command_say("%s", line.text);
+	return seam_losses_any(&calls);
+}
+
+bool seam_reading_say_lost_calls(const char *const *paths, size_t n_paths)
+{
+	bool has_lost = false;
+
+	for (size_t i = 0; i < n_paths; i++) {
+		struct seam_err unused = { 0 };
+		struct seam_input input;
+
+		if (seam_input_open(&input, paths[i], &unused) == 0)
+			has_lost |= say_lost_calls(&input.manifest.losses);
+		seam_input_close(&input);
+	}
+	return has_lost;
 }
 
 int seam_reading_say_problems(const struct seam_trace *trace,

@@ -172,6 +172,12 @@ void seam_reading_take_one_event(struct seam_opened *opened);
 int seam_reading_say_problems(const struct seam_trace *trace,
 			      const struct seam_xray_problems *problems);
 
+/*
+ * Report on stderr which calls the recorders of bundles among @paths counted as
+ * lost.  Returns whether there are any: exit status 3.
+ */
+bool seam_reading_say_lost_calls(const char *const *paths, size_t n_paths);
+
 /* Print the notes on stderr, with --verbose the details too. */
 void seam_reading_say_notes(const struct seam_profile *profile);
 

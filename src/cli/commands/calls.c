@@ -81,6 +81,7 @@ struct calls_job {
 	struct seam_account account;
 	struct seam_slow_calls slow;
 	struct seam_calls_report report;
+	bool has_lost;		/* by the counts of the recorder */
 };
 
 static bool is_wanted(void *context, uint32_t function)
@@ -113,8 +114,8 @@ static int print(const struct calls_job *job, struct seam_err *err)
 	const struct calls_options *o = job->options;
 	int r = 0;
 
-	seam_pager_start(job->account.in_ticks || job->account.problems.n ?
-			 SEAM_EXIT_LOSSY : SEAM_EXIT_DONE);
+	seam_pager_start(job->account.in_ticks || job->account.problems.n ||
+			 job->has_lost ? SEAM_EXIT_LOSSY : SEAM_EXIT_DONE);
 	if (o->graph)
 		seam_calls_graph(&job->report, stdout);
 	else if (o->stacks)
@@ -130,13 +131,15 @@ static int print(const struct calls_job *job, struct seam_err *err)
 static int say_problems(const struct calls_job *job)
 {
 	char doubt[256];
+	int status;
 
 	if (job->options->reading.map &&
 	    seam_call_names_doubt(&job->names, &job->trace, doubt,
 				  sizeof(doubt)))
 		seam_command_say("'%s' does not fit this log: %s",
 				 job->options->reading.map, doubt);
-	return seam_reading_say_problems(&job->trace, &job->account.problems);
+	status = seam_reading_say_problems(&job->trace, &job->account.problems);
+	return job->has_lost ? SEAM_EXIT_LOSSY : status;
 }
 
 /* Why a snapshot was made. */
@@ -174,6 +177,7 @@ static int calls(const struct calls_options *o, enum seam_calls_sort sort,
 	status = seam_reading_open_logs(&job.trace, &job.names, &o->reading,
 					paths, n_paths);
 	if (status == SEAM_EXIT_DONE) {
+		job.has_lost = seam_reading_say_lost_calls(paths, n_paths);
 		r = load(&job, n_slowest, &err);
 		if (!r)
 			r = print(&job, &err);

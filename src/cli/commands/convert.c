@@ -75,6 +75,8 @@ static int convert_logs(const struct convert_options *o,
 		seam_trace_problems(&trace, &problems);
 		status = r ? seam_command_failed(&err) :
 			 seam_reading_say_problems(&trace, &problems);
+		if (!r && seam_reading_say_lost_calls(paths, n_paths))
+			status = SEAM_EXIT_LOSSY;
 	}
 	seam_trace_close(&trace);
 	seam_xray_map_fini(&names);
