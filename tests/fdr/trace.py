@@ -143,11 +143,13 @@ def test_lost_calls_are_in_each_view():
 
 def test_annotate_counts_samples_and_calls():
     """Samples, which are at instructions, unless calls are selected."""
-    equal(record(PROGRAM, "calls", "500000").returncode, 0)
+    record(PROGRAM, "calls", "500000")  # some may be lost
+    calls = run(SEAM, "calls", BUNDLE).stdout
+    (n,) = re.findall(r"^ *([0-9,]+) .*  leaf", calls, re.M)
     shown = run(SEAM, "annotate", "main", "--total", BUNDLE).stdout
     check(re.search(r"^cpu-clock: ", shown, re.M), shown)
     shown = run(SEAM, "annotate", "leaf", "--event=xray", BUNDLE).stdout
-    check(re.search(r"^leaf  .*  1,000,000 calls, ", shown, re.M), shown)
+    check(re.search(rf"^leaf.*  {n} calls, ", shown, re.M), (n, shown))
 
 
 def blocks():
