@@ -268,6 +268,12 @@ def full():
     check(wanted["stop"] > 0, "stop returned 0")
     same(written + wanted["lost"], wanted["leaf"] // 10 * 22)
     same((meta["records"], meta["lost"]), (written, wanted["lost"]))
+    for view in ("calls", "report"):
+        ran = subprocess.run([seam, view, bundle], capture_output=True,
+                             text=True, check=False)
+        same(ran.returncode, 3, view)
+        check(f"{wanted['lost']} records of calls were not written" in
+              ran.stdout + ran.stderr, ran.stderr)
 
 
 @test("a flight recorder has the newest calls, at a snapshot and at the end")

@@ -109,6 +109,9 @@ int seam_fdr_manifest_write(const char *folder,
 	put_count(&t, ",\"records\":", counts ? counts->n_records : 0);
 	put_count(&t, ",\"lost\":", counts ? counts->n_lost : 0);
 	put_count(&t, ",\"bad_bytes\":", counts ? counts->n_bad_bytes : 0);
+	/* as a recorder counts them, so that every reader shows them */
+	put_count(&t, "},\"calls\":{\"not_written\":",
+		  counts ? counts->n_lost : 0);
 	seam_fdr_text_put(&t, "}}\n");
 	r = seam_fdr_text_end(&t);
 	if (!r && rename(part, path))
