@@ -378,6 +378,16 @@ def test_sanitized_programs_are_recorded():
         check_calls(output, wanted, sanitizer)
 
 
+def test_libraries_that_come_and_go_leave_no_memory_behind():
+    library = build_library()
+    program = build("program", *CLANG, "-fsanitize=address",
+                    "-fnoxray-link-deps", *UNRESOLVED)
+    # it ends with another status where its sanitizer finds leaks
+    output, _ = trace(program, *[library] * 20,
+                      env={"ASAN_OPTIONS": "detect_leaks=1"})
+    equal(output.calls()["library_leaf"], {ENTRY: 100, EXIT: 100})
+
+
 def test_a_seccomp_filter_ends_it_before():
     program = build("program", *CLANG, "-fnoxray-link-deps", *UNRESOLVED)
     # it ends by _exit(), without the probe's output

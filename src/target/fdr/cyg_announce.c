@@ -29,12 +29,18 @@ struct cyg_range {
 };
 
 struct cyg_ranges {
+	struct cyg_ranges *next;
 	size_t n;
 	struct cyg_range list[];
 };
 
 /* with the lock of start.c */
 static SEAM_ARRAY(struct cyg_image) known;
+/*
+ * All that were ever published, each once: somebody may still read an old one,
+ * and libraries that come and go have the same ones again.
+ */
+static struct cyg_ranges *published;
 /* written with that lock, read anywhere */
 static _Atomic(struct cyg_ranges *) ranges;
 
@@ -135,6 +141,31 @@ static void add_ranges(struct cyg_ranges *all, const struct cyg_image *c)
 			};
 }
 
+static bool is_same(const struct cyg_ranges *a, const struct cyg_ranges *b)
+{
+	bool is = a->n == b->n;
+
+	for (size_t i = 0; is && i < a->n; i++)
+		is = a->list[i].start == b->list[i].start &&
+		     a->list[i].end == b->list[i].end &&
+		     a->list[i].bias == b->list[i].bias &&
+		     a->list[i].number == b->list[i].number;
+	return is;
+}
+
+/* @new, or one like it that was published before; then @new is freed. */
+static struct cyg_ranges *keep(struct cyg_ranges *new)
+{
+	for (struct cyg_ranges *old = published; old; old = old->next)
+		if (is_same(old, new)) {
+			free(new);
+			return old;
+		}
+	new->next = published;
+	published = new;
+	return new;
+}
+
 static int publish(struct seam_fdr_images *images)
 {
 	struct cyg_ranges *all = malloc(sizeof(*all) + sizeof(*all->list) *
@@ -159,7 +190,7 @@ static int publish(struct seam_fdr_images *images)
 		add_ranges(all, c);
 	}
 	/* release: pairs with the acquire in range_of() */
-	atomic_store_explicit(&ranges, all, memory_order_release);
+	atomic_store_explicit(&ranges, keep(all), memory_order_release);
 	return 0;
 }
 
