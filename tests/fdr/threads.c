@@ -93,6 +93,9 @@ HIDDEN static uint64_t account(struct slot *slot)
 	enum seam_xray_kind next = SEAM_XRAY_ENTRY;
 
 	while (walk_next(&w, &r)) {
+		/* where records were lost there is a mark */
+		if (r.kind == SEAM_XRAY_TYPED)
+			continue;
 		shared->n_bad += r.kind != next || r.tsc < last;
 		next = r.kind == SEAM_XRAY_ENTRY ? SEAM_XRAY_EXIT :
 						   SEAM_XRAY_ENTRY;
