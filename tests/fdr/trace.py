@@ -297,6 +297,65 @@ def test_what_is_lost_is_counted_exactly():
           result.stderr, result.stderr)
 
 
+def record_gap():
+    """A thread's records, with a gap that is half a second long."""
+    shutil.rmtree(BUNDLE, ignore_errors=True)
+    with subprocess.Popen(
+            [SEAM, "record", "-o", BUNDLE, "--trace", "--", PROGRAM, "gap",
+             "200000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True) as process:
+        # what the area held is in the log: there is room
+        wait_for_bytes(3 << 20)
+        text, errors = process.communicate("\n", timeout=60)
+    equal(process.returncode, 3, errors)
+    return sum(made(text).values())
+
+
+def test_no_call_goes_over_what_is_lost():
+    wanted = record_gap()
+    lost = manifest(BUNDLE)["calls"]["area_full"]
+    equal(sum(received().values()) + lost, wanted)
+    ((log, _),) = logs().values()
+    # the mark has the number, and stands once, before what came after
+    equal(log.events, [(fdr_log.TYPED, 0xffff, struct.pack("<Q", lost))])
+    (path,) = glob.glob(f"{BUNDLE}/xray/*.xray")
+    equal(re.findall(r"records_lost=(\d+)", run(SEAM, "dump", path).stdout),
+          [str(lost)])
+    shown = json.loads(run(SEAM, "calls", "--json", BUNDLE).stdout)
+    repairs = shown["repairs"]
+    equal([repairs["gaps"], repairs["lost_records"]], [1, lost])
+    # outer() had begun, and ends after it
+    check(1 <= repairs["cut_off"] <= 3, repairs)
+    equal([repairs[name] for name in ("missing_entry", "missing_exit",
+                                      "stray_exit", "unfinished")],
+          [1, 0, 0, 0])
+    for function in shown["functions"]:
+        check(function["max_ns"] < 500_000_000, function)
+    (outer,) = (f for f in shown["functions"] if "outer" in f["name"])
+    equal(outer["count"], 2)
+    text = run(SEAM, "calls", BUNDLE).stdout
+    check(f"repaired: {lost:,} records lost there" in text, text)
+
+
+def test_what_is_lost_is_shown_by_other_tools():
+    record_gap()
+    lost = manifest(BUNDLE)["calls"]["area_full"]
+    (path,) = glob.glob(f"{BUNDLE}/xray/*.xray")
+    names = f"{path[:-4]}yaml"
+    for words in (("report", BUNDLE), ("convert", "--to=trace-json", "-o", "out",
+                                       path)):
+        run(SEAM, *words)
+    with open("out", encoding="utf-8") as trace:
+        gaps = [event for event in json.load(trace)["traceEvents"]
+                if event.get("name") == "records lost"]
+    equal([gap["args"] for gap in gaps], [{"records": lost}])
+    if not shutil.which("llvm-xray"):
+        raise Skip("no llvm-xray")
+    text = run("llvm-xray", "account", path, f"-instr_map={names}",
+               "--keep-going", "-format=csv").stdout
+    check(len(text.splitlines()) >= 3, text)
+
+
 # ---- how it ends ----
 
 def forever(*options, words=()):

@@ -9,6 +9,8 @@
  *			threads of its own; each N times step()
  *	turns N		two threads take turns; each turn fills many chunks
  *	starved N	its parent is stopped meanwhile: N times step()
+ *	gap N		outer() calls N times step() as above, and once more
+ *			when a line was read, after half a second
  *	fork N		a child and its parent with N times step() each
  *	vfork N		a child of vfork() is the first to record, of two
  *			threads; then these, N times step() each
@@ -199,6 +201,28 @@ PLAIN static void run_starved(uint64_t n)
 	kill(recorder, SIGCONT);
 }
 
+/* Its records before, in and after the gap; the first after it is a step's. */
+TRACED void outer(uint64_t n)
+{
+	const struct timespec pause = { .tv_nsec = 500000000 };
+	pid_t recorder = getppid();
+
+	steps(1);
+	kill(recorder, SIGSTOP);
+	steps(n);
+	nanosleep(&pause, NULL);
+	kill(recorder, SIGCONT);
+	getchar();
+	steps(1);
+}
+
+PLAIN static void run_gap(uint64_t n)
+{
+	outer(n);
+	n_records += 2;
+	steps(1);
+}
+
 PLAIN static void run_exec(const char *self, const char *n)
 {
 	steps(strtoull(n, NULL, 0));
@@ -252,6 +276,8 @@ PLAIN int main(int argc, char **argv)
 		run_threads(a, 4, b);
 	else if (strcmp(how, "leaderless") == 0)
 		run_leaderless(a);
+	else if (strcmp(how, "gap") == 0)
+		run_gap(a);
 	else if (strcmp(how, "turns") == 0)
 		run_turns(a);
 	else if (strcmp(how, "starved") == 0)

@@ -105,6 +105,17 @@ static void parts_agree_when_entries_are_missing(void **state)
 	assert_true(try_many(&t, 300) > 1000);
 }
 
+static void parts_agree_when_records_are_lost(void **state)
+{
+	static const struct troubles t = { .lost = 16 }, worse = {
+		.lost = 24, .skipped = 3, .tails = 6, .stray = 4, .unseen = 1,
+	};
+
+	(void)state;
+	assert_true(try_many(&t, 300) > 1000);
+	assert_true(try_many(&worse, 300) > 100);
+}
+
 static void parts_agree_when_the_clock_steps_back(void **state)
 {
 	static const struct troubles t = { .steps = 24 };
@@ -153,6 +164,7 @@ int main(void)
 		cmocka_unit_test(parts_agree_with_jumps_not_taken),
 		cmocka_unit_test(parts_agree_with_exceptions),
 		cmocka_unit_test(parts_agree_when_entries_are_missing),
+		cmocka_unit_test(parts_agree_when_records_are_lost),
 		cmocka_unit_test(parts_agree_when_the_clock_steps_back),
 		cmocka_unit_test(parts_agree_with_everything_at_once),
 		cmocka_unit_test(edges_are_never_counted_in_parts),

@@ -227,6 +227,7 @@ static void agrees_with_every_repair(void **state)
 	static const struct troubles each[] = {
 		{ .skipped = 8 }, { .tails = 16 }, { .tails = 4, .stray = 12 },
 		{ .unseen = 2 }, { .steps = 24 }, { .others = 8 },
+		{ .lost = 24, .unseen = 1 },
 	};
 	struct life_log log = usual_log;
 

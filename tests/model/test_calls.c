@@ -15,8 +15,8 @@
 
 /*
  * A thread's life as text: "a" enters function a, "A" leaves it, "!a" leaves
- * it by a tail exit, "|" ends a block; each record takes 10 ns.  The clock
- * begins at 1000 ns.
+ * it by a tail exit, "|" ends a block, "5" is the mark of 5 lost records, 1000
+ * ns after the record before; others take 10 ns.  The clock begins at 1000 ns.
  */
 static void replay_events(struct made *m, const char *text)
 {
@@ -31,6 +31,11 @@ static void replay_events(struct made *m, const char *text)
 		if (c == '|') {
 			made_end(m, 0, 0);
 			made_block(m, 1, 2, ++block * 1000, 0, tsc);
+			continue;
+		}
+		if (c >= '0' && c <= '9') {
+			made_lost(m, (uint64_t)(c - '0'), 1000);
+			tsc += 1000;
 			continue;
 		}
 		tsc += 10;
@@ -272,6 +277,80 @@ static void ends_open_calls_with_the_log(void **state)
 	assert_int_equal(p.account.repairs[SEAM_REPAIR_UNFINISHED], 2);
 	assert_int_equal(row(&p, 'a')->sum_ns, 30);
 	assert_int_equal(row(&p, 'c')->sum_ns, 0);
+	close_replay(&p);
+}
+
+static void assert_gap(const struct replay *p, unsigned int n_lost,
+		       unsigned int n_cut, unsigned int n_entries)
+{
+	assert_int_equal(p->account.repairs[SEAM_REPAIR_GAPS], 1);
+	assert_int_equal(p->account.repairs[SEAM_REPAIR_LOST], n_lost);
+	assert_int_equal(p->account.repairs[SEAM_REPAIR_CUT], n_cut);
+	assert_int_equal(p->account.repairs[SEAM_REPAIR_ENTRY], n_entries);
+	assert_int_equal(n_repairs(p), 1 + n_lost + n_cut + n_entries);
+}
+
+static void no_call_goes_over_lost_records(void **state)
+{
+	static const char *const same[] = {
+		"ab5BcCA", "ab|5BcCA", "ab5|BcCA", "|ab|5B|cC|A",
+	};
+	struct replay p;
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(same); i++) {
+		open_replay(&p, same[i]);
+		assert_gap(&p, 5, 2, 2);
+		/* 1010 to 1020, and 2020 to 2060 */
+		assert_int_equal(row(&p, 'a')->sum_ns, 10 + 40);
+		assert_int_equal(row(&p, 'a')->self_ns, 10 + 20);
+		assert_int_equal(row(&p, 'b')->sum_ns, 0 + 10);
+		assert_int_equal(row(&p, 'c')->sum_ns, 10);
+		assert_paths(&p, "a2 ab2 ac1");
+		close_replay(&p);
+	}
+}
+
+static void no_call_has_calls_of_after_lost_records(void **state)
+{
+	struct replay p;
+
+	(void)state;
+	open_replay(&p, "ab5cCaA");
+	assert_gap(&p, 5, 2, 0);
+	assert_paths(&p, "a2 ab1 c1");
+	assert_int_equal(row(&p, 'a')->sum_ns, 10 + 10);
+	close_replay(&p);
+	open_replay(&p, "abBA7cC");
+	assert_gap(&p, 7, 0, 0);
+	assert_paths(&p, "a1 ab1 c1");
+	close_replay(&p);
+	open_replay(&p, "5aA");
+	assert_gap(&p, 5, 0, 0);
+	close_replay(&p);
+}
+
+/* An exit after the gap says nothing of the calls before. */
+static void looks_for_no_exit_beyond_lost_records(void **state)
+{
+	struct replay p;
+
+	(void)state;
+	open_replay(&p, "aC5A");
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_STRAY], 0);
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_EXIT], 1);
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_ENTRY], 2);
+	assert_paths(&p, "c1 ca1 a1");
+	close_replay(&p);
+	/* b's exit would make a's a stray one */
+	open_replay(&p, "abA5BcCbB");
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_STRAY], 0);
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_EXIT], 1);
+	close_replay(&p);
+	/* in each part of its own */
+	open_replay(&p, "aCA5abDBA");
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_STRAY], 2);
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_ENTRY], 0);
 	close_replay(&p);
 }
 
@@ -715,6 +794,9 @@ int main(void)
 		cmocka_unit_test(
 			ends_what_is_open_with_a_call_from_before_the_log),
 		cmocka_unit_test(ends_open_calls_with_the_log),
+		cmocka_unit_test(no_call_goes_over_lost_records),
+		cmocka_unit_test(no_call_has_calls_of_after_lost_records),
+		cmocka_unit_test(looks_for_no_exit_beyond_lost_records),
 		cmocka_unit_test(follows_calls_over_blocks),
 		cmocka_unit_test(orders_blocks_by_wall_time_then_tsc),
 		cmocka_unit_test(ties_the_clock_by_the_shortest_delay),

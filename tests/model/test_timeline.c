@@ -372,7 +372,10 @@ struct scene {
  */
 static void open_scene(struct scene *s, uint64_t seed)
 {
-	static const struct troubles troubles = { 2, 2, 2, 1, 4, 8 };
+	static const struct troubles troubles = {
+		.skipped = 2, .tails = 2, .stray = 2, .unseen = 1, .steps = 4,
+		.others = 8,
+	};
 	static const char *const stacks[] = {
 		"", "main", "main;#3", "main;#3;read_[k]", "run;fast_[j]",
 	};

@@ -18,6 +18,7 @@ struct troubles {
 	unsigned int stray;		/* tail exits that were not taken */
 	unsigned int unseen;		/* exits of what was never entered */
 	unsigned int steps;		/* back in time, between blocks */
+	unsigned int lost;		/* records, at blocks */
 	unsigned int others;		/* arguments, events, CPUs, wraps */
 };
 
@@ -131,6 +132,16 @@ static inline void live(struct life *l, const struct troubles *t)
 	}
 }
 
+/* Records, with entries and exits of some calls among them. */
+static inline void lose(struct life *l)
+{
+	made_lost(&l->made, 1 + pick(l, 99), 500);
+	l->tsc += 500;
+	l->depth = pick(l, l->depth + 1);
+	while (l->depth < l->deepest && pick(l, 3) == 0)
+		l->stack[l->depth++] = 1 + pick(l, l->log.n_functions);
+}
+
 static inline void make_log(struct life *l, uint64_t seed,
 			    unsigned int n_blocks, const struct troubles *t,
 			    const struct life_log *log)
@@ -151,6 +162,8 @@ static inline void make_log(struct life *l, uint64_t seed,
 		if (pick(l, 64) < t->steps)
 			l->tsc -= 1 + pick(l, 200);
 		made_block(&l->made, 1, 2, b * 1000, 0, l->tsc);
+		if (t->lost && pick(l, 64) < t->lost)
+			lose(l);
 		for (unsigned int i = 0; i <= n; i++)
 			live(l, t);
 		made_end(&l->made, buffer_size, begin);

@@ -98,6 +98,20 @@ static inline void made_call(struct made *m, unsigned int action,
 		.function_record.tsc_delta = delta });
 }
 
+/* The mark of @n records that were lost. */
+static inline void made_lost(struct made *m, uint64_t n, int32_t delta)
+{
+	uint8_t bytes[8];
+
+	for (unsigned int i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(n >> 8 * i);
+	made_record(m, &(struct seam_xray_record) {
+		.state = SEAM_XRAY_AT_TYPED,
+		.marker.event_type = SEAM_XRAY_LOST,
+		.marker.tsc_delta = delta,
+		.data = { bytes, sizeof(bytes) } });
+}
+
 static inline void made_end_with(struct made *m, uint64_t extents)
 {
 	uint8_t *at = m->data + m->extents_at;

@@ -248,8 +248,9 @@ const struct seam_command seam_calls_command = {
 		"those of the nearest rank (p99 of two calls is the slower "
 		"one), from a histogram with buckets as wide as a sixteenth "
 		"of their value. Calls with a missing entry or exit are "
-		"repaired, and each repair is counted. Self is the time "
-		"without instrumented callees.\n\n"
+		"repaired, and each repair is counted; where a thread lost "
+		"records, its open calls end. Self is the time without "
+		"instrumented callees.\n\n"
 		"The exit status is 3 if a part of a log could not be read, "
 		"or if it has no clock frequency.",
 	.examples =

@@ -238,7 +238,9 @@ static void put_event_name(struct trace_writer *w, const struct seam_item *item)
 				     (uint16_t)item->type) : NULL;
 	char text[6 * SEAM_EVENT_NAME_MAX];
 
-	if (name)
+	if (item->kind == SEAM_ITEM_LOSS)
+		snprintf(text, sizeof(text), "records lost");
+	else if (name)
 		seam_text_copy(text, sizeof(text), name, SEAM_TEXT_JSON);
 	else if (item->kind == SEAM_ITEM_TYPED)
 		snprintf(text, sizeof(text), "typed event %u", item->type);
@@ -247,20 +249,33 @@ static void put_event_name(struct trace_writer *w, const struct seam_item *item)
 	put_text(w, text);
 }
 
-static void put_instant(struct trace_writer *w, const struct seam_item *item)
+/* False: it is not in the selected time. */
+static bool put_instant(struct trace_writer *w, const struct seam_item *item)
 {
 	static const char begin[] = ",\n{\"name\":\"";
 	char text[2 * ROOM];
 
 	if (!seam_time_range_has(w->range, item->time_ns))
-		return;
+		return false;
 	put_head(w, begin, sizeof(begin) - 1);
 	put_event_name(w, item);
 	snprintf(text, sizeof(text), "\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%"
 		 PRId32 ",\"tid\":%" PRId32 ",\"ts\":", w->pid, w->tid);
 	put_text(w, text);
 	put_time(w, item->time_ns);
-	put_data(w, item->data);
+	return true;
+}
+
+/* Damage of the log has no number of records: it is in the problems. */
+static void put_loss(struct trace_writer *w, const struct seam_item *item)
+{
+	char text[2 * ROOM];
+
+	if (!item->value || !put_instant(w, item))
+		return;
+	snprintf(text, sizeof(text), ",\"args\":{\"records\":%" PRIu64 "}}",
+		 item->value);
+	put_text(w, text);
 }
 
 static void put_item(struct trace_writer *w, struct seam_calls *calls,
@@ -278,9 +293,12 @@ static void put_item(struct trace_writer *w, struct seam_calls *calls,
 		break;
 	case SEAM_ITEM_CUSTOM:
 	case SEAM_ITEM_TYPED:
-		put_instant(w, item);
+		if (put_instant(w, item))
+			put_data(w, item->data);
 		break;
-	case SEAM_ITEM_LOSS:	/* reported in the problems */
+	case SEAM_ITEM_LOSS:
+		put_loss(w, item);
+		break;
 	case SEAM_ITEM_SAMPLE:
 		break;
 	}

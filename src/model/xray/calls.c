@@ -20,6 +20,10 @@ static const struct {
 		"exits of no call that was open" },
 	[SEAM_REPAIR_UNFINISHED] = { "unfinished",
 		"calls that were open at the end" },
+	[SEAM_REPAIR_CUT] = { "cut_off",
+		"calls that were open where records were lost" },
+	[SEAM_REPAIR_GAPS] = { "gaps", "places where records were lost" },
+	[SEAM_REPAIR_LOST] = { "lost_records", "records lost there" },
 	[SEAM_REPAIR_DEPTH] = { "too_deep", "calls too deep to be kept" },
 	[SEAM_REPAIR_CLOCK] = { "clock", "steps back of a thread's clock" },
 	[SEAM_REPAIR_EXTENTS] = { "extents", "blocks of a wrong length" },
@@ -121,7 +125,7 @@ void seam_calls_begin(struct seam_calls *calls)
 	while (calls->n > 1)
 		calls->active.items[calls->calls[--calls->n].slot]--;
 	calls->n = 0;
-	calls->start_ns = calls->last_ns = 0;
+	calls->start_ns = calls->last_ns = calls->before_ns = 0;
 	calls->too_deep = 0;
 	calls->unseen.n = 0;
 	calls->has_looked = false;
@@ -138,6 +142,7 @@ void seam_calls_fini(struct seam_calls *calls)
 	seam_index_fini(&calls->functions.index);
 	free(calls->active.items);
 	free(calls->unseen.items);
+	free(calls->later.items);
 	free(calls->not_stray.items);
 	free(calls->strays.items);
 	*calls = (struct seam_calls) { 0 };
@@ -160,9 +165,77 @@ void seam_calls_end(struct seam_calls *calls,
 	}
 }
 
+void seam_calls_open_later(struct seam_calls *calls,
+			   const struct seam_calls_sink *sink, void *context)
+{
+	const uint32_t *functions = calls->later.items;
+	size_t from = calls->next_later, to = from;
+
+	while (to < calls->later.n && functions[to] != SEAM_NONE)
+		to++;
+	calls->next_later = to + (to < calls->later.n);
+	while (to > from && !calls->error)
+		seam_calls_preset(calls, functions[--to], calls->start_ns,
+				  sink, context);
+}
+
+/* The time of the event before @event, of @batch. */
+static uint64_t time_before(const struct seam_calls *calls,
+			    const struct seam_xray_batch *batch,
+			    const struct seam_xray_event *event)
+{
+	uint64_t ns = calls->before_ns;
+
+	while (event-- > batch->events) {
+		/* an argument has its value where others have their time */
+		if (event->kind == SEAM_XRAY_ARGUMENT)
+			continue;
+		ns = event->tsc;
+		break;
+	}
+	return ns > calls->start_ns ? ns : calls->start_ns;
+}
+
+/* Nothing of before the gap is of use to what follows. */
+static void begin_again(struct seam_calls *calls, uint64_t ns)
+{
+	calls->calls[0].child_ns = 0;
+	calls->calls[0].tail = 0;
+	calls->start_ns = ns;
+	calls->too_deep = 0;
+	calls->has_looked = false;
+	if (calls->is_first_pass && !SEAM_ARRAY_ADD(&calls->unseen, SEAM_NONE))
+		calls->error = -ENOMEM;
+}
+
+void seam_calls_cut(struct seam_calls *calls,
+		    const struct seam_xray_batch *batch,
+		    const struct seam_xray_event *event,
+		    const struct seam_calls_sink *sink, void *context)
+{
+	uint64_t ns = time_before(calls, batch, event);
+
+	/* in a thread's middle, not all open calls are known */
+	if (sink->outer) {
+		calls->error = -EAGAIN;
+		return;
+	}
+	calls->repairs[SEAM_REPAIR_GAPS]++;
+	calls->repairs[SEAM_REPAIR_LOST] +=
+		seam_xray_n_lost(&batch->payloads[event->function]);
+	while (calls->n > 1) {
+		calls->repairs[SEAM_REPAIR_CUT]++;
+		seam_calls_leave(calls, ns, sink, context);
+	}
+	begin_again(calls, event->tsc);
+	if (sink->event)
+		sink->event(context, calls, batch, event);
+	seam_calls_open_later(calls, sink, context);
+}
+
 /*
- * The exit of a call that began before the log: all open calls have ended too,
- * and everything in this thread so far was in that call.
+ * The exit of a call that began before the log, or where records were lost:
+ * all open calls have ended too, and everything since then was in that call.
  */
 static void end_unseen(struct seam_calls *calls, uint32_t function,
 		       uint64_t ns, const struct seam_calls_sink *sink,

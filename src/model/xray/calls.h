@@ -15,6 +15,10 @@
  *                   that wrote a tail exit already, because the jump was
  *                   conditional and not taken
  *   unfinished      calls open at the end of the log end there
+ *   records lost    the thread left records out, as a mark in the log says
+ *                   (SEAM_XRAY_LOST): open calls end at the last event before
+ *                   it, because theirs may be any of the exits that are
+ *                   missing; after it, it is as at the log's start
  *
  * A tail exit ends its function's call; the callee that it jumps to is then
  * a call of the same caller, to which it will return.
@@ -38,6 +42,9 @@ enum seam_repair {
 	SEAM_REPAIR_ENTRY,		/* entry missing */
 	SEAM_REPAIR_STRAY,		/* stray exit */
 	SEAM_REPAIR_UNFINISHED,
+	SEAM_REPAIR_CUT,		/* open where records were lost */
+	SEAM_REPAIR_GAPS,		/* places where they were */
+	SEAM_REPAIR_LOST,		/* records lost there */
 	SEAM_REPAIR_DEPTH,		/* too deep: call left out */
 	SEAM_REPAIR_CLOCK,		/* the TSC stepped back */
 	SEAM_REPAIR_EXTENTS,		/* a block's length was wrong */
@@ -97,13 +104,21 @@ struct seam_calls {
 	size_t n, cap;			/* n >= 1 once begun */
 	struct seam_call_functions functions;
 	SEAM_ARRAY(uint32_t) active;	/* by slot: calls open now */
-	uint64_t start_ns, last_ns;	/* of this thread's events */
+	/* of this thread's events; start_ns: since records were lost */
+	uint64_t start_ns, last_ns;
+	uint64_t before_ns;		/* of the last event before the batch */
 	uint64_t too_deep;		/* entries left out, exits to ignore */
 	bool by_tail;			/* in a sink's end(): the exit is a tail
 					 * exit */
 	uint64_t repairs[SEAM_N_REPAIRS];
-	/* functions of calls without an entry, innermost first */
+	/*
+	 * Functions of calls without an entry, innermost first; SEAM_NONE
+	 * between those of before and after a place where records were lost.
+	 */
 	SEAM_ARRAY(uint32_t) unseen;
+	/* the same, found by a first pass, to be opened after such places */
+	SEAM_ARRAY(uint32_t) later;
+	size_t next_later;
 	struct seam_trace_reader *reader;	/* NULL: no looking ahead */
 	const struct seam_xray_batch *batch;	/* the one fed last */
 	SEAM_ARRAY(struct seam_odd_exit) not_stray;	/* sorted */
@@ -210,6 +225,27 @@ int seam_calls_find_strays(struct seam_calls *calls,
 uint32_t seam_calls_next_exit(struct seam_calls *calls,
 			      const struct seam_xray_event *event);
 
+/* Whether @event, of @batch, is the mark of lost records. */
+static inline bool seam_calls_is_gap(const struct seam_xray_batch *batch,
+				     const struct seam_xray_event *event)
+{
+	return event->kind == SEAM_XRAY_TYPED &&
+	       seam_xray_is_lost(&batch->payloads[event->function]);
+}
+
+/* End all open calls: records were lost before @event, of @batch. */
+void seam_calls_cut(struct seam_calls *calls,
+		    const struct seam_xray_batch *batch,
+		    const struct seam_xray_event *event,
+		    const struct seam_calls_sink *sink, void *context);
+
+/*
+ * Open the next calls of calls->later, the outermost first: their entries are
+ * missing, and they begin at calls->start_ns.
+ */
+void seam_calls_open_later(struct seam_calls *calls,
+			   const struct seam_calls_sink *sink, void *context);
+
 /* An exit that is not the top call's. */
 void seam_calls_repair(struct seam_calls *calls,
 		       const struct seam_xray_event *event,
@@ -314,8 +350,12 @@ seam_calls_feed(struct seam_calls *calls, const struct seam_xray_batch *batch,
 		else if (event->kind <= SEAM_XRAY_TAIL_EXIT) {
 			seam_calls_repair(calls, event, sink, context);
 			n = calls->n;
-		} else if (sink->event)
+		} else if (seam_calls_is_gap(batch, event)) {
+			seam_calls_cut(calls, batch, event, sink, context);
+			n = calls->n;
+		} else if (sink->event) {
 			sink->event(context, calls, batch, event);
+		}
 	}
 }
 

@@ -4,8 +4,8 @@
  *
  * An exit of a function without an open call either ends a call that began
  * before the log, and then all open calls have ended too, or it is stray: an
- * exit of an open call follows.  One pass over the rest of the thread, from its
- * first such exit on, decides that for all of them.  The pass ends no call at
+ * exit of an open call follows.  One pass over the rest of the thread, or up to
+ * where records were lost, decides that for all of them from the first on.  The pass ends no call at
  * such an exit: a call with an exit of its own later was open all the time, and
  * a call without one changes no result.
  *
@@ -33,6 +33,7 @@ struct follower {
 	SEAM_ARRAY(struct unmatched_exit) unmatched;	/* by rising n */
 	struct seam_trace_reader reader;
 	struct seam_xray_batch batch;
+	bool is_over;			/* records were lost */
 };
 
 static const struct seam_calls_sink no_sink = { 0 };
@@ -71,6 +72,9 @@ static void follow(struct follower *f, const struct seam_xray_batch *batch,
 	for (size_t i = from; i < batch->n && !f->calls.error; i++) {
 		const struct seam_xray_event *event = &batch->events[i];
 
+		f->is_over = seam_calls_is_gap(batch, event);
+		if (f->is_over)
+			return;
 		if (event->kind == SEAM_XRAY_ENTRY ||
 		    event->kind == SEAM_XRAY_ENTRY_ARGS)
 			seam_calls_enter(&f->calls, event->function, event->tsc,
@@ -95,7 +99,7 @@ static void follow_rest(struct follower *f, const struct seam_calls *calls,
 	follow(f, calls->batch, (size_t)(event - calls->batch->events));
 	f->reader = *calls->reader;
 	f->reader.end_block = f->reader.stream->n_blocks;
-	while (!f->calls.error &&
+	while (!f->calls.error && !f->is_over &&
 	       seam_trace_next(&f->reader, &f->batch, &n_shadow))
 		follow(f, &f->batch, 0);
 }
@@ -163,7 +167,8 @@ uint32_t seam_calls_next_exit(struct seam_calls *calls,
 
 	for (;; i = 0) {
 		for (; i < batch->n; i++)
-			if (is_last(&l, &batch->events[i], &function))
+			if (seam_calls_is_gap(batch, &batch->events[i]) ||
+			    is_last(&l, &batch->events[i], &function))
 				goto out;
 		if (!f) {
 			f = calloc(1, sizeof(*f));

@@ -11,9 +11,12 @@ void seam_stream_follow(struct seam_calls *calls,
 			const struct seam_xray_batch *batch, size_t n)
 {
 	uint64_t repairs[SEAM_N_REPAIRS];
+	size_t n_later = calls->later.n;
 
 	memcpy(repairs, calls->repairs, sizeof(repairs));
+	calls->later.n = 0;	/* these are of the child's own events */
 	seam_calls_feed(calls, batch, 0, n, &no_sink, NULL);
+	calls->later.n = n_later;
 	memcpy(calls->repairs, repairs, sizeof(repairs));
 	/* An argument has its value where others have their time. */
 	while (n > 0 && batch->events[n - 1].kind == SEAM_XRAY_ARGUMENT)
@@ -22,31 +25,24 @@ void seam_stream_follow(struct seam_calls *calls,
 		calls->last_ns = batch->events[n - 1].tsc;
 }
 
-/* Begin with the @n calls of @functions, the outermost first; frees them. */
-static void begin_with(struct seam_calls *calls, uint32_t *functions, size_t n,
-		       uint64_t ns, const struct seam_calls_sink *sink,
-		       void *context)
-{
-	if (!functions) {
-		calls->error = -ENOMEM;
-		return;
-	}
-	seam_calls_begin(calls);
-	calls->start_ns = ns;
-	for (size_t i = 0; i < n && !calls->error; i++)
-		seam_calls_preset(calls, functions[i], ns, sink, context);
-	free(functions);
-}
-
 void seam_stream_reopen(struct seam_calls *calls,
 			const struct seam_calls_sink *sink, void *context)
 {
 	size_t n = calls->n - 1;
 	uint32_t *open = malloc((n + 1) * sizeof(*open));
+	uint64_t ns = calls->last_ns;
 
-	for (size_t i = 0; open && i < n; i++)
+	if (!open) {
+		calls->error = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
 		open[i] = calls->calls[i + 1].function;
-	begin_with(calls, open, n, calls->last_ns, sink, context);
+	seam_calls_begin(calls);
+	calls->start_ns = ns;
+	for (size_t i = 0; i < n && !calls->error; i++)
+		seam_calls_preset(calls, open[i], ns, sink, context);
+	free(open);
 }
 
 void seam_stream_run(struct seam_calls *calls,
@@ -82,6 +78,7 @@ static void find_unseen(struct seam_calls *calls,
 	seam_calls_begin(calls);
 	calls->start_ns = seam_trace_start_ns(trace, stream);
 	calls->strays.n = calls->next_stray = 0;
+	calls->later.n = calls->next_later = 0;
 	calls->is_first_pass = true;
 	seam_trace_read(&reader, trace, stream);
 	seam_stream_feed(calls, &reader, batch, &no_sink, NULL);
@@ -92,12 +89,14 @@ static void find_unseen(struct seam_calls *calls,
 static void open_unseen(struct seam_calls *calls, uint64_t start_ns,
 			const struct seam_calls_sink *sink, void *context)
 {
-	size_t n = calls->unseen.n;
-	uint32_t *unseen = malloc((n + 1) * sizeof(*unseen));
-
-	for (size_t i = 0; unseen && i < n; i++)
-		unseen[i] = calls->unseen.items[n - 1 - i];
-	begin_with(calls, unseen, n, start_ns, sink, context);
+	for (size_t i = 0; i < calls->unseen.n; i++)
+		if (!SEAM_ARRAY_ADD(&calls->later, calls->unseen.items[i])) {
+			calls->error = -ENOMEM;
+			return;
+		}
+	seam_calls_begin(calls);
+	calls->start_ns = start_ns;
+	seam_calls_open_later(calls, sink, context);
 }
 
 void seam_stream_begin(struct seam_calls *calls,
@@ -154,6 +153,7 @@ bool seam_stream_next(struct seam_stream *s,
 void seam_stream_close(struct seam_stream *s)
 {
 	s->calls->strays.n = 0;
+	s->calls->later.n = s->calls->next_later = 0;
 	s->calls->reader = NULL;
 	free(s->batch);
 	s->batch = NULL;

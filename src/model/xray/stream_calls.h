@@ -44,6 +44,7 @@ seam_stream_step(struct seam_calls *calls, struct seam_trace_reader *reader,
 		seam_stream_run(calls, reader, sink, context);
 	if (calls->error || !seam_trace_next(reader, batch, &from))
 		return false;
+	calls->before_ns = calls->last_ns;
 	if (from) {
 		seam_stream_follow(calls, batch, from);
 		*follows = true;

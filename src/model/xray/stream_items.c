@@ -46,6 +46,7 @@ static void take_event(void *context, struct seam_calls *calls,
 		       const struct seam_xray_event *event)
 {
 	const struct seam_xray_payload *payload;
+	struct seam_stream_items *items = context;
 	struct seam_item *item;
 
 	if (event->kind == SEAM_XRAY_ARGUMENT) {
@@ -56,6 +57,12 @@ static void take_event(void *context, struct seam_calls *calls,
 		return;
 	}
 	payload = &batch->payloads[event->function];
+	if (seam_calls_is_gap(batch, event)) {
+		item = push(items, SEAM_ITEM_LOSS, items->last_ns);
+		if (item)
+			item->value = seam_xray_n_lost(payload);
+		return;
+	}
 	item = push(context, event->kind == SEAM_XRAY_TYPED ? SEAM_ITEM_TYPED :
 		    SEAM_ITEM_CUSTOM, event->tsc);
 	if (!item)

@@ -58,8 +58,15 @@ static void print_event(struct xray_printer *x, struct seam_line *line,
 	const char *name = x->namer && record->state == SEAM_XRAY_AT_TYPED ?
 		x->namer->event(x->namer->context, record->marker.event_type) :
 		NULL;
+	const struct seam_xray_payload payload = {
+		.data = record->data, .type = record->marker.event_type,
+	};
 	bool is_text = record->data.size > 0;
 
+	if (record->state == SEAM_XRAY_AT_TYPED && seam_xray_is_lost(&payload)) {
+		seam_line_u64(line, "records_lost", seam_xray_n_lost(&payload));
+		return;
+	}
 	if (name)
 		seam_line_string(line, "event", name);
 	for (size_t i = 0; is_text && i < record->data.size; i++)
