@@ -102,7 +102,12 @@ def record_pinned(path, *flags, n=2, seconds="0.3"):
     return threads_told(result), found, result
 
 
-def check_each(threads, found, late=0.0, slack=0.1):
+# They read clocks all the time; the kernel's part may be hidden.
+with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as text:
+    SLACK = 0.1 if os.geteuid() == 0 or int(text.read()) < 2 else 0.3
+
+
+def check_each(threads, found, late=0.0, slack=SLACK):
     """Of each thread as many samples as its CPU time is worth."""
     for tid, (cpu, used) in threads.items():
         cpus = {c for t, c in found if t == tid}

@@ -2,6 +2,7 @@
 """FDR logs of version 5, read without Seam: the oracle of its tests."""
 import collections
 import json
+import os
 import struct
 
 ENTRY, EXIT, TAIL, ENTRY_ARGS = range(4)
@@ -110,3 +111,17 @@ def names(path):
 def manifest(bundle):
     with open(f"{bundle}/meta.json", encoding="utf-8") as meta:
         return json.load(meta)
+
+
+def program_of(recorder, program):
+    """The process of a running recorder that is @program."""
+    def is_program(pid):
+        try:
+            return os.path.samefile(f"/proc/{pid}/exe", program)
+        except PermissionError:     # the recorder's own, without rights
+            return False
+
+    with open(f"/proc/{recorder.pid}/task/{recorder.pid}/children",
+              encoding="ascii") as children:
+        return next(int(pid) for pid in children.read().split()
+                    if is_program(pid))

@@ -59,13 +59,6 @@ def end(process, number=signal.SIGTERM):
     return process.communicate(timeout=60)
 
 
-def program_of(process):
-    with open(f"/proc/{process.pid}/task/{process.pid}/children",
-              encoding="ascii") as children:
-        return next(int(pid) for pid in children.read().split()
-                    if os.path.samefile(f"/proc/{pid}/exe", PROGRAM))
-
-
 def logs(bundle):
     """{pid: (Log, {name: id})}"""
     found = {}
@@ -325,7 +318,7 @@ def test_four_threads_at_full_speed_are_copied_whole():
 
 def test_a_program_and_a_signal_request_a_snapshot():
     process = start("asked.seam", ("--flight-recorder",), "end", "wait")
-    by_pid = run(SEAM, "snapshot", str(program_of(process)))
+    by_pid = run(SEAM, "snapshot", str(fdr_log.program_of(process, PROGRAM)))
     equal(by_pid.stdout.strip(), os.path.abspath("asked.1.seam"),
           by_pid.stderr)
     process.send_signal(signal.SIGUSR2)
@@ -375,7 +368,7 @@ def test_each_end_of_a_program_leaves_its_last_calls():
 
 def test_a_killed_program_leaves_its_last_calls():
     process = start("killed.seam", ("--flight-recorder",), "end", "wait")
-    os.kill(program_of(process), signal.SIGKILL)
+    os.kill(fdr_log.program_of(process, PROGRAM), signal.SIGKILL)
     process.communicate(timeout=60)
     equal(process.returncode, 128 + 9)
     check_last_words("killed.seam")
