@@ -455,7 +455,8 @@ def test_max_size_holds_for_calls():
     process = forever("--max-size=4M")
     program = fdr_log.program_of(process, PROGRAM)
     wait_for(lambda: manifest(BUNDLE)["complete"])
-    check(1 << 20 <= bytes_of_calls() <= 5 << 20, bytes_of_calls())
+    # a thread's area of 4 MiB may be drained at once
+    check(1 << 20 <= bytes_of_calls() <= 8 << 20, bytes_of_calls())
     os.kill(program, signal.SIGKILL)
     _, text = process.communicate(timeout=60)
     check("--max-size ended the recording" in text, text)
