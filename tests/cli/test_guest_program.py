@@ -139,14 +139,21 @@ def test_compiled_functions_have_their_share_under_one_root():
                for trace in traces), traces
 
 
+def comm_of(pid):
+    try:
+        with open(f"/proc/{pid}/comm") as comm:
+            return comm.read().strip()
+    except (FileNotFoundError, ProcessLookupError):     # it has ended
+        return None
+
+
 def child_of(recorder, name):
     """The process of that name that the recorder started, when it runs."""
     while recorder.poll() is None:
         with open(f"/proc/{recorder.pid}/task/{recorder.pid}/children") as f:
             for pid in f.read().split():
-                with open(f"/proc/{pid}/comm") as comm:
-                    if comm.read().strip() == name:
-                        return int(pid)
+                if comm_of(pid) == name:
+                    return int(pid)
     raise AssertionError("the program did not start")
 
 

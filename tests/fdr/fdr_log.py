@@ -118,7 +118,8 @@ def program_of(recorder, program):
     def is_program(pid):
         try:
             return os.path.samefile(f"/proc/{pid}/exe", program)
-        except PermissionError:     # the recorder's own, without rights
+        # the recorder's own, without rights; those that have ended
+        except (PermissionError, FileNotFoundError, ProcessLookupError):
             return False
 
     with open(f"/proc/{recorder.pid}/task/{recorder.pid}/children",
