@@ -142,12 +142,12 @@ static const struct {
 	{ "args6", { .n_arguments = 6 } },
 	{ "depth", { .depth = 4 } },
 	{ "trigger", {
-		.triggers = { { .kind = SEAM_FDR_TRIGGER_SLOW,
+		.triggers = { { .kind = SEAM_TRIGGER_SLOW,
 				.limit_ns = 1000000000 } },
 		.n_triggers = 1 } },
 	{ "all_checks", {
 		.min_ns = 1, .n_arguments = 2, .depth = 4,
-		.triggers = { { .kind = SEAM_FDR_TRIGGER_SLOW,
+		.triggers = { { .kind = SEAM_TRIGGER_SLOW,
 				.limit_ns = 1000000000 } },
 		.n_triggers = 1 } },
 };
