@@ -7,13 +7,6 @@
  */
 #include "target/fdr/record/critical.h"
 
-#define KIND_EXIT	2		/* action << 1, of a word */
-#define KIND_TAIL	4
-#define KIND_ENTRY_ARGS	6
-#define CALL_ARGUMENT	13		/* kind << 1 | 1, of metadata */
-#define CHUNK		0x10000
-#define PREAMBLE	64
-#define REWOUND		(1 << 56)	/* SEAM_RING_AUX_REWOUND */
 #define TAKEN_BACK	1		/* SEAM_FDR_TAKEN_BACK */
 
 	.text
@@ -121,10 +114,10 @@
 	movq	%rdi, %rdx
 	subq	%rbx, %rdx
 	movq	-8(%rdx), %r8
-	leal	-KIND_EXIT(%r10), %eax
+	leal	-WORD_EXIT(%r10), %eax
 	testl	%ebx, %ebx
 	jz	1f
-	orl	$KIND_ENTRY_ARGS, %eax
+	orl	$WORD_ENTRY_ARGS, %eax
 1:	cmpl	%eax, %r8d
 	jne	2f
 	/* 0: it has metadata before it, or is metadata */
@@ -133,7 +126,7 @@
 	/* a tail exit may be taken back as well */
 	movl	-16(%rdx), %eax
 	andl	$15, %eax
-	cmpl	$KIND_TAIL, %eax
+	cmpl	$WORD_TAIL, %eax
 	je	.Lslow_put_end
 	READ_TICKS %rsi
 	cmpq	seam_fdr_min_ticks(%rip), %rdx
@@ -158,7 +151,7 @@
 
 	/* or an entry with other arguments, or none */
 2:	movq	-8(%rdi), %rdx
-	leal	-KIND_EXIT(%r10), %eax
+	leal	-WORD_EXIT(%r10), %eax
 	cmpl	%eax, %edx
 	je	.Lslow_put_end
 	movq	%rdx, %rax
@@ -166,7 +159,7 @@
 	jz	.Lslow_put_end
 	/* what went on in a tail call may be the last in this call */
 	andl	$15, %edx
-	cmpl	$KIND_TAIL, %edx
+	cmpl	$WORD_TAIL, %edx
 	je	.Lslow_put_end
 	READ_TICKS %rsi
 3:	MAKE_RECORD .Lslow_put_end

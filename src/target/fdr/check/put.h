@@ -9,7 +9,6 @@
 #ifndef SEAM_FDR_PUT_H
 #define SEAM_FDR_PUT_H
 
-#include "ring/layout.h"
 #include "target/fdr/record/fdr_thread.h"
 
 /* Calls that are shorter are taken back; set before a sled is patched. */
@@ -29,10 +28,7 @@ enum { SEAM_FDR_TAKEN_BACK = 1 };
  */
 uint64_t seam_fdr_put_end(uint32_t word, uint32_t n_arguments);
 
-/* put.S has these numbers */
-_Static_assert(SEAM_RING_AUX_REWOUND == UINT64_C(1) << 56, "");
+/* put.S has it */
 _Static_assert(SEAM_FDR_TAKEN_BACK == 1, "");
-_Static_assert(offsetof(struct seam_fdr_state, event_end) == 56, "");
-_Static_assert(offsetof(struct seam_fdr_state, area.held) == 80, "");
 
 #endif /* SEAM_FDR_PUT_H */

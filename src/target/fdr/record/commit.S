@@ -17,25 +17,25 @@ seam_fdr_commit:
 	movq	%rdi, %r8
 	START	commit
 	movq	seam_fdr_self@gottpoff(%rip), %rdx
-	movq	(%r8), %rax
+	movq	PUT_STATE(%r8), %rax
 	/* a fork in a handler: another area, and the state was wiped */
 	cmpq	%rax, %fs:SELF_STATE(%rdx)
 	jne	.Lfail_commit
 	cmpl	$0, STATE_TID(%rax)
 	je	.Lfail_commit
-	movl	72(%r8), %eax
+	movl	PUT_CPU(%r8), %eax
 	cmpl	%eax, %fs:RSEQ_CPU_ID(%rcx)
 	jne	.Lfail_commit
 	movq	%fs:SELF_CURSOR(%rdx), %rax
-	movq	8(%r8), %r9
+	movq	PUT_CURSOR(%r8), %r9
 	cmpq	%r9, (%rax)
 	jne	.Lfail_commit
 
 	movq	%r9, %rdi
 	andq	%fs:SELF_MASK(%rdx), %rdi
 	addq	%fs:SELF_AREA(%rdx), %rdi
-	movq	24(%r8), %rsi
-	movq	32(%r8), %rcx
+	movq	PUT_WORDS(%r8), %rsi
+	movq	PUT_N_WORDS(%r8), %rcx
 	leaq	(%rdi,%rcx,8), %rdi
 	leaq	(%rsi,%rcx,8), %rsi
 	negq	%rcx
@@ -44,24 +44,24 @@ seam_fdr_commit:
 	movq	%rax, (%rdi,%rcx,8)
 	incq	%rcx
 	jnz	1b
-2:	movq	48(%r8), %rcx
+2:	movq	PUT_BYTES(%r8), %rcx
 	movq	%rcx, %rax
-	orq	56(%r8), %rax
+	orq	PUT_PADDING(%r8), %rax
 	jz	3f
-	movq	40(%r8), %rsi
+	movq	PUT_PAYLOAD(%r8), %rsi
 	rep movsb
 	xorl	%eax, %eax
-	movq	56(%r8), %rcx
+	movq	PUT_PADDING(%r8), %rcx
 	rep stosb
 
-3:	movq	16(%r8), %r9
+3:	movq	PUT_END(%r8), %r9
 	movq	%r9, %rax
 	andl	$8, %eax
 	movq	%fs:SELF_STATE(%rdx), %rdi
 	leaq	(%rdi,%rax,2), %rdi
-	movq	64(%r8), %rax
+	movq	PUT_TSC(%r8), %rax
 	movq	%rax, AT_TSC(%rdi)
-	movl	76(%r8), %eax
+	movl	PUT_STATE_CPU(%r8), %eax
 	movl	%eax, AT_CPU(%rdi)
 	movq	%fs:SELF_CURSOR(%rdx), %rdi
 	movl	$1, %eax

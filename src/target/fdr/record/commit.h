@@ -36,13 +36,4 @@ struct seam_fdr_put {
  */
 bool seam_fdr_commit(const struct seam_fdr_put *put);
 
-/* commit.S has these numbers */
-_Static_assert(offsetof(struct seam_fdr_put, cursor) == 8, "");
-_Static_assert(offsetof(struct seam_fdr_put, words) == 24, "");
-_Static_assert(offsetof(struct seam_fdr_put, payload) == 40, "");
-_Static_assert(offsetof(struct seam_fdr_put, padding) == 56, "");
-_Static_assert(offsetof(struct seam_fdr_put, tsc) == 64, "");
-_Static_assert(offsetof(struct seam_fdr_put, cpu) == 72, "");
-_Static_assert(offsetof(struct seam_fdr_put, state_cpu) == 76, "");
-
 #endif /* SEAM_FDR_COMMIT_H */

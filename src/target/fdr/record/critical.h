@@ -17,7 +17,10 @@
 #define RSEQ_CS		8
 #define RSEQ_SIGNATURE	0x53053053
 
-/* In struct seam_fdr_self, seam_fdr_state, seam_fdr_at. */
+/*
+ * Offsets in structs, and numbers of theirs: critical_numbers.c checks them.
+ * In struct seam_fdr_self, seam_fdr_state, seam_fdr_at:
+ */
 #define SELF_CURSOR	0
 #define SELF_AREA	8
 #define SELF_MASK	16
@@ -28,6 +31,40 @@
 #define STATE_EVENT_END	56
 #define STATE_HELD	80	/* area.held */
 #define FDR_CPU		0x40000000
+
+/* In struct seam_fdr_put. */
+#define PUT_STATE	0
+#define PUT_CURSOR	8
+#define PUT_END		16
+#define PUT_WORDS	24
+#define PUT_N_WORDS	32
+#define PUT_PAYLOAD	40
+#define PUT_BYTES	48
+#define PUT_PADDING	56
+#define PUT_TSC		64
+#define PUT_CPU		72
+#define PUT_STATE_CPU	76
+
+/* In struct seam_fdr_registers. */
+#define REGISTERS_RDI	0
+#define REGISTERS_RSI	8
+#define REGISTERS_RDX	16
+#define REGISTERS_RCX	24
+#define REGISTERS_R8	32
+#define REGISTERS_R9	40
+#define REGISTERS_RAX	48
+#define REGISTERS_R11	56
+#define REGISTERS_SLOT	64	/* return_address_slot */
+#define REGISTERS_BYTES	72
+
+/* Of chunks, records and cursors (wire/xray/xray_chunk.h, ring/layout.h). */
+#define CHUNK		0x10000
+#define PREAMBLE	64
+#define WORD_EXIT	2	/* seam_xray_word(0, SEAM_XRAY_EXIT) */
+#define WORD_TAIL	4
+#define WORD_ENTRY_ARGS	6
+#define CALL_ARGUMENT	13	/* kind << 1 | 1, of metadata */
+#define REWOUND		0x100000000000000
 
 #ifdef __ASSEMBLER__
 

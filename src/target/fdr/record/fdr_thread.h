@@ -84,13 +84,4 @@ struct seam_fdr_self {
 extern __thread struct seam_fdr_self seam_fdr_self
 	__attribute__((tls_model("initial-exec")));
 
-/* trampolines.S has these numbers */
-_Static_assert(offsetof(struct seam_fdr_self, cursor) == 0, "");
-_Static_assert(offsetof(struct seam_fdr_self, area) == 8, "");
-_Static_assert(offsetof(struct seam_fdr_self, mask) == 16, "");
-_Static_assert(offsetof(struct seam_fdr_self, state) == 24, "");
-_Static_assert(sizeof(struct seam_fdr_at) == 16, "");
-_Static_assert(offsetof(struct seam_fdr_state, tid) == 32, "");
-_Static_assert(SEAM_FDR_CPU == 0x40000000, "");
-
 #endif /* SEAM_FDR_THREAD_H */

@@ -20,15 +20,13 @@
 	.cfi_adjust_cfa_offset -8
 .endm
 
-/* The arithmetic flags in rax, which holds nothing. */
-.macro SAVE_FLAGS
+/* The arithmetic flags to ax, and back; pushf would store all of them. */
+.macro READ_FLAGS
 	lahf
 	seto	%al
-	PUSH	%rax
 .endm
 
-.macro RESTORE_FLAGS
-	POP	%rax
+.macro WRITE_FLAGS
 	addb	$0x7f, %al
 	sahf
 .endm
@@ -46,7 +44,8 @@
 	PUSH	%rbx
 	.cfi_rel_offset rbx, 0
 .if \flags
-	SAVE_FLAGS
+	READ_FLAGS
+	PUSH	%rax
 .endif
 .Lagain_\name:
 	START	\name
@@ -75,7 +74,8 @@
 .Lcommit_\name:
 .Lend_\name:
 .if \flags
-	RESTORE_FLAGS
+	POP	%rax
+	WRITE_FLAGS
 .endif
 	POP	%rbx
 	.cfi_restore rbx
@@ -146,42 +146,40 @@ seam_fdr_slow:
 	movq	%rsp, %rbp
 	.cfi_def_cfa_register rbp
 	/* struct seam_fdr_registers; lea leaves the flags alone */
-	leaq	-72(%rsp), %rsp
-	movq	%rdi, (%rsp)
-	movq	%rsi, 8(%rsp)
-	movq	%rdx, 16(%rsp)
-	movq	%rcx, 24(%rsp)
-	movq	%r8, 32(%rsp)
-	movq	%r9, 40(%rsp)
-	movq	%rax, 48(%rsp)
-	movq	%r11, 56(%rsp)
+	leaq	-REGISTERS_BYTES(%rsp), %rsp
+	movq	%rdi, REGISTERS_RDI(%rsp)
+	movq	%rsi, REGISTERS_RSI(%rsp)
+	movq	%rdx, REGISTERS_RDX(%rsp)
+	movq	%rcx, REGISTERS_RCX(%rsp)
+	movq	%r8, REGISTERS_R8(%rsp)
+	movq	%r9, REGISTERS_R9(%rsp)
+	movq	%rax, REGISTERS_RAX(%rsp)
+	movq	%r11, REGISTERS_R11(%rsp)
 	leaq	(8 + \return_slot)(%rbp), %rax
-	movq	%rax, 64(%rsp)
+	movq	%rax, REGISTERS_SLOT(%rsp)
 .if \flags
-	lahf
-	seto	%al
+	READ_FLAGS
 	pushq	%rax
 .endif
 	movl	%r10d, %edi
-	leaq	-72(%rbp), %rsi
+	leaq	-REGISTERS_BYTES(%rbp), %rsi
 	andq	$-16, %rsp
 	call	seam_fdr_check
 .if \flags
-	leaq	-80(%rbp), %rsp
+	leaq	-(REGISTERS_BYTES + 8)(%rbp), %rsp
 	popq	%rax
-	addb	$0x7f, %al
-	sahf
+	WRITE_FLAGS
 .else
-	leaq	-72(%rbp), %rsp
+	leaq	-REGISTERS_BYTES(%rbp), %rsp
 .endif
-	movq	(%rsp), %rdi
-	movq	8(%rsp), %rsi
-	movq	16(%rsp), %rdx
-	movq	24(%rsp), %rcx
-	movq	32(%rsp), %r8
-	movq	40(%rsp), %r9
-	movq	48(%rsp), %rax
-	movq	56(%rsp), %r11
+	movq	REGISTERS_RDI(%rsp), %rdi
+	movq	REGISTERS_RSI(%rsp), %rsi
+	movq	REGISTERS_RDX(%rsp), %rdx
+	movq	REGISTERS_RCX(%rsp), %rcx
+	movq	REGISTERS_R8(%rsp), %r8
+	movq	REGISTERS_R9(%rsp), %r9
+	movq	REGISTERS_RAX(%rsp), %rax
+	movq	REGISTERS_R11(%rsp), %r11
 	movq	%rbp, %rsp
 	popq	%rbp
 	.cfi_restore rbp

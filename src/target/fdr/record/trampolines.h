@@ -20,13 +20,11 @@ extern const char seam_fdr_entry[], seam_fdr_exit[], seam_fdr_tail[];
 extern const char seam_fdr_checked_entry[], seam_fdr_checked_exit[],
 	seam_fdr_checked_tail[];
 
-/* At the function's entry or end; trampolines.S has the offsets. */
+/* At the function's entry or end. */
 struct seam_fdr_registers {
 	uint64_t rdi, rsi, rdx, rcx, r8, r9, rax, r11;
 	uint64_t return_address_slot;	/* the stack pointer at the entry */
 };
-
-_Static_assert(sizeof(struct seam_fdr_registers) == 72, "");
 
 /* checked.c.  Built with -mgeneral-regs-only, as all that it calls. */
 void seam_fdr_check(uint32_t word, const struct seam_fdr_registers *registers);
