@@ -161,8 +161,8 @@ bool seam_text_ns(const char *text, uint64_t *ns)
 		const char *name;
 		uint64_t ns;
 	} units[] = {
-		{ "", 1 }, { "ns", 1 }, { "us", 1000 },
-		{ "ms", SEAM_NS_PER_MS }, { "s", SEAM_NS_PER_S },
+		{ "ns", 1 }, { "us", 1000 }, { "ms", SEAM_NS_PER_MS },
+		{ "s", SEAM_NS_PER_S },
 	};
 	const char *unit = seam_text_number(text, text + strlen(text), 10, ns);
 

@@ -77,8 +77,8 @@ static inline const char *seam_text_number(const char *at, const char *end,
 }
 
 /*
- * The nanoseconds of @text, a number in ns, or with a unit: ns, us, ms, s.
- * False where it is none, or more than 64 bits.
+ * The nanoseconds of @text, a number and a unit: ns, us, ms or s.  False where
+ * it is none, or more than 64 bits.
  */
 bool seam_text_ns(const char *text, uint64_t *ns);
 

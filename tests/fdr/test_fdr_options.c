@@ -71,7 +71,7 @@ static void triggers_are_of_three_kinds(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("trigger=f>10ms,calls:abort_*,signal:SEGV,"
-			       "signal:SIGBUS,signal:10,calls::f>1,v<w<int>>>2s"
+			       "signal:SIGBUS,signal:10,calls::f>1ns,v<w<int>>>2s"
 			       ), 0);
 	assert_int_equal(options.n_triggers, 7);
 	assert_int_equal(options.triggers[0].kind, SEAM_TRIGGER_SLOW);
@@ -91,13 +91,14 @@ static void what_cannot_be_is_refused_with_the_cause(void **state)
 {
 	static const char *const bad[] = {
 		"x=1", "functions", "min=", "min=5 us", "min=-1", "args=7",
+		"min=5", "after=10", "trigger=f>10",
 		"depth=257", "depth=4294967296", "flight=2", "start=yes",
 		"trigger=f", "trigger=>1ms", "trigger=f>", "trigger=f>x",
 		"trigger=signal:X",
 		"trigger=signal:0", "trigger=signal:65", "after=1h",
 		"min=99999999999999999999", "min=18446744073709551615s",
-		"trigger=a>1,a>1,a>1,a>1,a>1,a>1,a>1,a>1,a>1,a>1,a>1,a>1,a>1,"
-		"a>1,a>1,a>1,a>1",
+		"trigger=a>1s,a>1s,a>1s,a>1s,a>1s,a>1s,a>1s,a>1s,a>1s,a>1s,"
+		"a>1s,a>1s,a>1s,a>1s,a>1s,a>1s,a>1s",
 	};
 
 	(void)state;

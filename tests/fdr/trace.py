@@ -509,6 +509,7 @@ def test_a_missing_library_is_told_before_anything_runs():
 def test_misuse_is_told():
     for options in (("--no-trace=x",), ("--trace-min=5us",),
                     ("--trace", "--trace-min=5parsec"),
+                    ("--trace", "--trace-min=5"),
                     ("--trace", "--trace-args=7"),
                     ("--trace", "--trace-depth=257"), ("--trace", "-p", "1")):
         result = record("true", options=options)

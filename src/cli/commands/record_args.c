@@ -172,8 +172,7 @@ static const struct seam_option options[] = {
 	OPTION(trace.min, STRING, 0, "trace-min", "TIME",
 	       "record no call that is shorter than TIME, such as 5us",
 	       .detail = "A short call that made no recorded calls is taken "
-	       "back when it ends. TIME is in ns, or has a unit: ns, us, ms, "
-	       "s."),
+	       "back when it ends. TIME has a unit: ns, us, ms or s."),
 	OPTION(trace.n_arguments, U64, 0, "trace-args", "N",
 	       "record the first N integer arguments of each call, up to 6",
 	       .least = 1),

@@ -51,3 +51,9 @@ void seam_trace_options_number(FILE *out, const char *key, uint64_t value)
 	if (value)
 		fprintf(out, "%s=%" PRIu64 ";", key, value);
 }
+
+void seam_trace_options_time(FILE *out, const char *key, uint64_t ns)
+{
+	if (ns)
+		fprintf(out, "%s=%" PRIu64 "ns;", key, ns);
+}

@@ -17,13 +17,9 @@ int seam_trigger_expr_check(const char *text, struct seam_err *err)
 {
 	struct seam_trigger trigger;
 	const char *cause = seam_trigger_parse(text, &trigger);
-	size_t n = strlen(text);
 
 	if (cause)
 		return refuse(err, text, cause);
-	if (trigger.kind == SEAM_TRIGGER_SLOW && text[n - 1] != 's')
-		return refuse(err, text, "its time has no unit: use 10ms, "
-			      "500us or 2s");
 	if (trigger.signal == SIGKILL || trigger.signal == SIGSTOP)
 		return refuse(err, text, "no program receives this signal; a "
 			      "killed program's calls are kept anyway");

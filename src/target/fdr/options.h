@@ -19,7 +19,7 @@
  *
  * GLOBs are those of fnmatch(3), of whole names, as the symbol table has them
  * or demangled.  A backslash in front of ',' or ';' makes it part of a name.  A
- * TIME is in ns, or has a unit: ns, us, ms, s.
+ * TIME has a unit: ns, us, ms or s.
  */
 #ifndef SEAM_FDR_OPTIONS_H
 #define SEAM_FDR_OPTIONS_H
