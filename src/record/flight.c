@@ -123,7 +123,7 @@ static void skip_gaps(struct seam_session *s)
 	for (size_t i = 0; i < s->triggers.taken.n; i++)
 		seam_services_skip_gaps(&s->services, &s->tracing.fdr.calls,
 					s->triggers.taken.items[i].pid,
-					SEAM_FDR_SKIPPED_FROZEN);
+					SEAM_TRACE_SKIPPED_FROZEN);
 }
 
 /* Resume the programs; what they met until then is in this snapshot. */

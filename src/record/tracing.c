@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "record/preload/elf_sleds.h"
 #include "record/trace/trace_options.h"
+#include "wire/xray/trace_service.h"
 
 /* How long files of programs may be opened after the recording. */
 #define OPEN_NS (5 * SEAM_NS_PER_S)

@@ -27,6 +27,7 @@
 #include "chunk_made.h"
 #include "ring/link/link_client.h"
 #include "base/clock.h"
+#include "wire/xray/trace_service.h"
 #include "wire/xray/xray_functions.h"
 
 enum { CALLS, FUNCTIONS, N_SERVICES, CHUNK = SEAM_XRAY_CHUNK_BYTES };
@@ -301,7 +302,7 @@ int main(int argc, char **argv)
 	const char *address = getenv(SEAM_LINK_VARIABLE);
 
 	if (argc < 2 || !address ||
-	    seam_link_client_connect(&client, address, "fdr fdr_functions",
+	    seam_link_client_connect(&client, address, SEAM_TRACE_SERVICES,
 				     1000) < 0)
 		return 2;
 	for (uint32_t i = 0; i < N_SERVICES; i++)

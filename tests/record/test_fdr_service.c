@@ -68,7 +68,7 @@ static struct seam_service_stream begin(uint32_t pid, uint32_t tid,
 static void end(struct seam_service_stream *stream, uint64_t n_lost)
 {
 	const struct seam_owner_counts counts = {
-		.n_skipped = { [SEAM_FDR_SKIPPED_FULL] = n_lost },
+		.n_skipped = { [SEAM_TRACE_SKIPPED_FULL] = n_lost },
 	};
 
 	fdr.calls.end(stream, &counts);

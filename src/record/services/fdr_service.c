@@ -122,8 +122,8 @@ static void end_calls(struct seam_service_stream *stream,
 
 	/* of the threads that had the ring, one is counted */
 	fdr->counts.n_threads += other_threads(stream, counts);
-	fdr->counts.n_full += counts->n_skipped[SEAM_FDR_SKIPPED_FULL];
-	fdr->counts.n_frozen += counts->n_skipped[SEAM_FDR_SKIPPED_FROZEN];
+	fdr->counts.n_full += counts->n_skipped[SEAM_TRACE_SKIPPED_FULL];
+	fdr->counts.n_frozen += counts->n_skipped[SEAM_TRACE_SKIPPED_FROZEN];
 	if (stream->state)
 		seam_trace_logs_leave(stream->state);
 }
@@ -174,7 +174,7 @@ static struct seam_service calls_service(uint64_t flight_bytes)
 
 	return (struct seam_service) {
 		.link = {
-			.name = SEAM_FDR_CALLS, .n_free = (uint32_t)n_free,
+			.name = SEAM_TRACE_CALLS, .n_free = (uint32_t)n_free,
 			.n_first = (uint32_t)clamp(n_free / 2, 1, FIRST_AREAS),
 			.geometry = {
 				.n_slots = (uint32_t)clamp(MAX_MAPPED / bytes,
@@ -196,7 +196,7 @@ void seam_fdr_service_init(struct seam_fdr_service *fdr, uint64_t flight_bytes)
 	memset(fdr, 0, sizeof(*fdr));
 	fdr->functions = (struct seam_service) {
 		.link = {
-			.name = SEAM_FDR_FUNCTIONS, .n_free = FREE_RINGS,
+			.name = SEAM_TRACE_FUNCTIONS, .n_free = FREE_RINGS,
 			.n_first = FIRST_RINGS,
 			.geometry = {
 				.n_slots = MAX_PROCESSES,

@@ -2,14 +2,7 @@
 /*
  * fdr_service.h - the calls that traced programs record, and their functions
  *
- * Two services:
- *
- *	fdr_functions	a ring a process: what its ids mean
- *			(wire/xray/xray_functions.h)
- *	fdr		a ring a thread.  Its AUX buffer has the calls, in
- *			chunks (wire/xray/xray_chunk.h), which go to
- *			xray/PID.xray; its data has triggers that were met
- *
+ * The two services of wire/xray/trace_service.h; calls go to xray/PID.xray.
  * The program's side is target/fdr.
  *
  * Memory: each ring has 4 MiB, charged to the recorder while a thread has it or
@@ -24,16 +17,8 @@
 #include "record/services/service.h"
 #include "record/trace/trace_functions.h"
 #include "record/trace/trace_logs.h"
+#include "wire/xray/trace_service.h"
 #include "wire/xray/xray_functions.h"
-
-#define SEAM_FDR_CALLS "fdr"
-#define SEAM_FDR_FUNCTIONS "fdr_functions"
-
-/* A cause for a record that is not in the log: n_skipped of a ring. */
-enum seam_fdr_skip {
-	SEAM_FDR_SKIPPED_FULL,		/* the area had no room */
-	SEAM_FDR_SKIPPED_FROZEN,	/* a trigger had frozen the recording */
-};
 
 /* Of calls and events, by the programs' counts where they are lost. */
 struct seam_fdr_counts {

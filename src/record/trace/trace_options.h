@@ -11,8 +11,6 @@
 
 #include "base/base.h"
 
-#define SEAM_TRACE_VARIABLE "SEAM_TRACE"
-
 /*
  * Write "KEY=LIST;" of @n lists to @out, joined by commas; nothing if there is
  * none.  A list has commas between its items.

@@ -14,6 +14,7 @@
 #include "target/fdr/registered.h"
 #include "target/fdr/select.h"
 #include "target/fdr/start.h"
+#include "wire/xray/trace_service.h"
 
 _Static_assert((int)SEAM_FDR_MAX_EVENT_BYTES == (int)SEAM_XRAY_MAX_PAYLOAD, "");
 _Static_assert((int)SEAM_FDR_MAX_LOGGED_ARGUMENTS ==
@@ -39,7 +40,7 @@ int seam_fdr_start(const char *options)
 	char why[256];
 
 	if (!options)
-		options = secure_getenv(SEAM_FDR_VARIABLE);
+		options = secure_getenv(SEAM_TRACE_VARIABLE);
 	return seam_fdr_begin(options ? options : "", why, sizeof(why));
 }
 

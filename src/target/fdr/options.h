@@ -27,8 +27,6 @@
 #include "base/array.h"
 #include "wire/xray/trigger_text.h"
 
-#define SEAM_FDR_VARIABLE "SEAM_TRACE"
-
 enum {
 	SEAM_FDR_MAX_OPTIONS_BYTES = 64 << 10,
 };

@@ -18,6 +18,7 @@
 #include "target/fdr/own/own_bundle.h"
 #include "target/fdr/record/system.h"
 #include "target/interpose/preloaded.h"
+#include "wire/xray/trace_service.h"
 
 struct seam_fdr_process seam_fdr_process = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -320,7 +321,7 @@ static void load(void)
 {
 	/* Source: secure_getenv(3): NULL for set-user-ID and the like */
 	const char *address = secure_getenv(SEAM_LINK_VARIABLE);
-	const char *text = secure_getenv(SEAM_FDR_VARIABLE);
+	const char *text = secure_getenv(SEAM_TRACE_VARIABLE);
 	int saved_errno = errno, r;
 	char why[256];
 

@@ -3,9 +3,9 @@
  * xray_functions.h - what a traced program announces: where its functions are
  *
  * Records of calls have a function's id and nothing else.  The program sends
- * what its ids mean to the recorder, as records of the service "fdr_functions"
- * (type PERF_RECORD_SAMPLE), in the byte order of the machine.  An id always
- * means the same function.
+ * what its ids mean to the recorder, as records of the service of functions
+ * (trace_service.h), of type PERF_RECORD_SAMPLE, in the byte order of the
+ * machine.  An id always means the same function.
  *
  *	image		a program or library, whose functions have ids in a row
  *	functions	where some of them are

@@ -4,6 +4,7 @@
 
 #include "ring/producer/local.h"
 #include "target/fdr/record/thread_states.h"
+#include "wire/xray/trace_service.h"
 #include "wire/xray/xray_chunk.h"
 
 #include <errno.h>
@@ -125,6 +126,7 @@ static bool take_idle(uint64_t most, struct seam_fdr_area *area)
 static int take_free(uint32_t owner, struct seam_fdr_area *area)
 {
 	struct seam_ring_control *control;
+	_Atomic uint64_t *skipped;
 	struct seam_ring_claim claim;
 	int r;
 
@@ -140,14 +142,15 @@ static int take_free(uint32_t owner, struct seam_fdr_area *area)
 		return -ENOSPC;
 	}
 	control = claim.ring.control;
+	skipped = control->program.n_skipped;
 	*area = (struct seam_fdr_area) {
 		.bytes = claim.aux.buffer, .size = claim.aux.size,
 		.cursor = &control->aux_head,
 		.reserved = &control->program.aux_head,
 		.tail = claim.aux.free_running ? NULL : &control->aux_tail,
-		.n_lost = &control->program.n_skipped[0],
+		.n_lost = &skipped[SEAM_TRACE_SKIPPED_FULL],
 		.held = &control->program.aux_held,
-		.n_paused = &control->program.n_skipped[1],
+		.n_paused = &skipped[SEAM_TRACE_SKIPPED_FROZEN],
 		.wakeup = &seam_fdr_link.wakeup,
 		.wakeup_at = seam_local_load(&control->aux_head),
 		.slot = claim.slot, .word = claim.word, .ring = claim.ring,
@@ -202,7 +205,7 @@ static bool send(struct seam_fdr_area *area, const void *payload, size_t bytes)
 int seam_fdr_link_connect(const char *address, int timeout_ms)
 {
 	int r = seam_link_client_connect(&seam_fdr_link, address,
-					 SEAM_FDR_SERVICES, timeout_ms);
+					 SEAM_TRACE_SERVICES, timeout_ms);
 
 	if (r < 0)
 		return r;

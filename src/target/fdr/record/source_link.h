@@ -2,9 +2,8 @@
 /*
  * source_link.h - the recorder's rings as the source of areas
  *
- * Two services: "fdr", whose AUX buffers are the areas, one for each thread,
- * and "fdr_functions", one ring in which the process says what its functions
- * are.
+ * The services of wire/xray/trace_service.h: the AUX buffers of the calls are
+ * the areas, one for each thread.
  */
 #ifndef SEAM_FDR_SOURCE_LINK_H
 #define SEAM_FDR_SOURCE_LINK_H
@@ -12,13 +11,11 @@
 #include "ring/link/link_client.h"
 #include "target/fdr/record/source.h"
 
-/* Indices in seam_fdr_link.memories. */
+/* Indices in seam_fdr_link.memories: the order of SEAM_TRACE_SERVICES. */
 enum {
 	SEAM_FDR_SERVICE_CALLS,
 	SEAM_FDR_SERVICE_FUNCTIONS,
 };
-
-#define SEAM_FDR_SERVICES "fdr fdr_functions"
 
 /* The connection; a child of fork has its parent's. */
 extern struct seam_link_client seam_fdr_link;
