@@ -47,7 +47,8 @@ static inline bool chunk_put(struct chunk *c,
 	c->n_records += record->state >= SEAM_XRAY_AT_ENTRY &&
 			record->state != SEAM_XRAY_AT_ARGUMENT &&
 			(record->state != SEAM_XRAY_AT_TYPED ||
-			 record->marker.event_type != SEAM_XRAY_LOST);
+			 record->marker.event_type != SEAM_XRAY_LOST ||
+			 record->data.size != sizeof(uint64_t));
 	return true;
 }
 

@@ -330,6 +330,25 @@ static void no_call_has_calls_of_after_lost_records(void **state)
 	close_replay(&p);
 }
 
+/* A program may write the mark itself. */
+static void a_claim_of_lost_records_does_not_overflow(void **state)
+{
+	struct replay p = { 0 };
+
+	(void)state;
+	made_header(&p.made, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1000000000, 0);
+	for (uint32_t tid = 2; tid < 4; tid++) {
+		made_block(&p.made, 1, (int32_t)tid, 1000, 0, 1000);
+		made_lost(&p.made, UINT64_MAX, 10);
+		made_lost(&p.made, 2, 10);
+		made_end(&p.made, 0, 0);
+	}
+	account_made(&p);
+	assert_int_equal(p.account.repairs[SEAM_REPAIR_GAPS], 4);
+	assert_true(p.account.repairs[SEAM_REPAIR_LOST] == UINT64_MAX);
+	close_replay(&p);
+}
+
 /* An exit after the gap says nothing of the calls before. */
 static void looks_for_no_exit_beyond_lost_records(void **state)
 {
@@ -796,6 +815,7 @@ int main(void)
 		cmocka_unit_test(ends_open_calls_with_the_log),
 		cmocka_unit_test(no_call_goes_over_lost_records),
 		cmocka_unit_test(no_call_has_calls_of_after_lost_records),
+		cmocka_unit_test(a_claim_of_lost_records_does_not_overflow),
 		cmocka_unit_test(looks_for_no_exit_beyond_lost_records),
 		cmocka_unit_test(follows_calls_over_blocks),
 		cmocka_unit_test(orders_blocks_by_wall_time_then_tsc),

@@ -195,7 +195,7 @@ static void a_mark_of_what_is_lost_is_no_record(void **state)
 	struct seam_xray_record mark = {
 		.state = SEAM_XRAY_AT_TYPED,
 		.marker.event_type = SEAM_XRAY_LOST,
-		.data = { (const uint8_t *)"lost", 4 },
+		.data = { (const uint8_t *)"8 bytes", 8 },
 	};
 
 	(void)state;
@@ -204,12 +204,16 @@ static void a_mark_of_what_is_lost_is_no_record(void **state)
 	found = read_chunk(chunk.bytes, chunk.n);
 	assert_int_equal(found.n_records, 0);
 	assert_int_equal(found.bad_bytes, 0);
+	/* of another size it is an event of the program's, to readers too */
+	mark.data.size = 7;
+	chunk_put(&chunk, &mark);
+	mark.data.size = 8;
 	mark.marker.event_type = SEAM_XRAY_LOST - 1;
 	chunk_put(&chunk, &mark);
 	/* a custom event has no type; what follows it is its data */
 	mark.state = SEAM_XRAY_AT_CUSTOM;
 	chunk_put(&chunk, &mark);
-	assert_int_equal(read_chunk(chunk.bytes, chunk.n).n_records, 2);
+	assert_int_equal(read_chunk(chunk.bytes, chunk.n).n_records, 3);
 }
 
 static void room_for_a_payload_is_an_odd_number_of_words(void **state)

@@ -263,7 +263,8 @@ static int take_account(struct seam_account *account, struct seam_sums *sums)
 	seam_xray_problems_merge(&account->problems, &from->problems);
 	*from = (struct seam_account) { 0 };
 	for (size_t i = 0; i < SEAM_N_REPAIRS; i++)
-		account->repairs[i] += sums->calls.repairs[i];
+		seam_repairs_add(&account->repairs[i],
+				 sums->calls.repairs[i]);
 	return 0;
 }
 

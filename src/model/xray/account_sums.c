@@ -466,7 +466,8 @@ int seam_sums_add(struct seam_sums *sums, const struct seam_sums *from)
 	for (size_t i = 0; i < from->account.slowest.n && !*error; i++)
 		keep_slowest(sums, &from->account.slowest.items[i]);
 	for (size_t i = 0; i < SEAM_N_REPAIRS; i++)
-		sums->calls.repairs[i] += from->calls.repairs[i];
+		seam_repairs_add(&sums->calls.repairs[i],
+				 from->calls.repairs[i]);
 	sums->account.n_in_runs += from->account.n_in_runs;
 	seam_xray_problems_merge(&sums->account.problems,
 				 &from->account.problems);

@@ -145,6 +145,7 @@ void seam_calls_fini(struct seam_calls *calls)
 	free(calls->later.items);
 	free(calls->not_stray.items);
 	free(calls->strays.items);
+	seam_calls_free_follower(calls);
 	*calls = (struct seam_calls) { 0 };
 }
 
@@ -221,8 +222,8 @@ void seam_calls_cut(struct seam_calls *calls,
 		return;
 	}
 	calls->repairs[SEAM_REPAIR_GAPS]++;
-	calls->repairs[SEAM_REPAIR_LOST] +=
-		seam_xray_n_lost(&batch->payloads[event->function]);
+	seam_repairs_add(&calls->repairs[SEAM_REPAIR_LOST],
+			 seam_xray_n_lost(&batch->payloads[event->function]));
 	while (calls->n > 1) {
 		calls->repairs[SEAM_REPAIR_CUT]++;
 		seam_calls_leave(calls, ns, sink, context);

@@ -55,6 +55,13 @@ enum seam_repair {
 const char *seam_repair_name(enum seam_repair repair);
 const char *seam_repair_text(enum seam_repair repair);
 
+/* Add @n to the repairs @sum, up to UINT64_MAX: lost records are a claim. */
+static inline void seam_repairs_add(uint64_t *sum, uint64_t n)
+{
+	if (__builtin_add_overflow(*sum, n, sum))
+		*sum = UINT64_MAX;
+}
+
 /* Describe the error of struct seam_calls in @err.  Returns @error. */
 int seam_calls_failed(int error, struct seam_err *err);
 
@@ -123,6 +130,7 @@ struct seam_calls {
 	const struct seam_xray_batch *batch;	/* the one fed last */
 	SEAM_ARRAY(struct seam_odd_exit) not_stray;	/* sorted */
 	bool has_looked;		/* not_stray is valid */
+	struct seam_calls_follower *follower;	/* what looked; owned */
 	/* stray exits in order, found by a first pass for a second one */
 	SEAM_ARRAY(struct seam_odd_exit) strays;
 	bool is_first_pass;
@@ -216,6 +224,8 @@ int seam_odd_exit_compare(const void *a, const void *b);
  */
 int seam_calls_find_strays(struct seam_calls *calls,
 			   const struct seam_xray_event *event);
+
+void seam_calls_free_follower(struct seam_calls *calls);
 
 /*
  * The function of the next exit that ends no call begun after @event, of the

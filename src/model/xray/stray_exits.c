@@ -5,9 +5,12 @@
  * An exit of a function without an open call either ends a call that began
  * before the log, and then all open calls have ended too, or it is stray: an
  * exit of an open call follows.  One pass over the rest of the thread, or up to
- * where records were lost, decides that for all of them from the first on.  The pass ends no call at
- * such an exit: a call with an exit of its own later was open all the time, and
- * a call without one changes no result.
+ * where records were lost, decides that for all of them from the first on.  The
+ * pass ends no call at such an exit: a call with an exit of its own later was
+ * open all the time, and a call without one changes no result.
+ *
+ * A log may have such places by the million, so what a pass needs is kept for
+ * the next one: its array by function is a megabyte.
  *
  * The exit of a call under the top one ends the calls above, as an exception
  * does; but it is stray where the top call's own exit comes next.  Only a few
@@ -28,7 +31,7 @@ struct unmatched_exit {
 	size_t n;			/* calls->n when it came */
 };
 
-struct follower {
+struct seam_calls_follower {
 	struct seam_calls calls;	/* that would be open */
 	SEAM_ARRAY(struct unmatched_exit) unmatched;	/* by rising n */
 	struct seam_trace_reader reader;
@@ -38,7 +41,8 @@ struct follower {
 
 static const struct seam_calls_sink no_sink = { 0 };
 
-static void follow_exit(struct follower *f, const struct seam_xray_event *event)
+static void follow_exit(struct seam_calls_follower *f,
+			const struct seam_xray_event *event)
 {
 	struct seam_calls *calls = &f->calls;
 	uint32_t slot, left;
@@ -66,8 +70,8 @@ static void follow_exit(struct follower *f, const struct seam_xray_event *event)
 		f->unmatched.n--;
 }
 
-static void follow(struct follower *f, const struct seam_xray_batch *batch,
-		   size_t from)
+static void follow(struct seam_calls_follower *f,
+		   const struct seam_xray_batch *batch, size_t from)
 {
 	for (size_t i = from; i < batch->n && !f->calls.error; i++) {
 		const struct seam_xray_event *event = &batch->events[i];
@@ -84,11 +88,14 @@ static void follow(struct follower *f, const struct seam_xray_batch *batch,
 	}
 }
 
-static void follow_rest(struct follower *f, const struct seam_calls *calls,
+static void follow_rest(struct seam_calls_follower *f,
+			const struct seam_calls *calls,
 			const struct seam_xray_event *event)
 {
 	size_t n_shadow;
 
+	f->unmatched.n = 0;
+	f->is_over = false;
 	seam_calls_begin(&f->calls);
 	if (!f->calls.n)
 		return;
@@ -104,7 +111,8 @@ static void follow_rest(struct follower *f, const struct seam_calls *calls,
 		follow(f, &f->batch, 0);
 }
 
-static int set_not_stray(struct seam_calls *calls, const struct follower *f)
+static int set_not_stray(struct seam_calls *calls,
+			 const struct seam_calls_follower *f)
 {
 	size_t n = f->unmatched.n;
 
@@ -121,17 +129,26 @@ static int set_not_stray(struct seam_calls *calls, const struct follower *f)
 int seam_calls_find_strays(struct seam_calls *calls,
 			   const struct seam_xray_event *event)
 {
-	struct follower *f = calloc(1, sizeof(*f));
-	int r;
+	struct seam_calls_follower *f = calls->follower;
 
+	if (!f)
+		f = calls->follower = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
 	follow_rest(f, calls, event);
-	r = f->calls.error ? f->calls.error : set_not_stray(calls, f);
+	return f->calls.error ? f->calls.error : set_not_stray(calls, f);
+}
+
+void seam_calls_free_follower(struct seam_calls *calls)
+{
+	struct seam_calls_follower *f = calls->follower;
+
+	if (!f)
+		return;
 	seam_calls_fini(&f->calls);
 	free(f->unmatched.items);
 	free(f);
-	return r;
+	calls->follower = NULL;
 }
 
 /* Calls entered after an exit, up to the exit of none of them. */
@@ -160,7 +177,7 @@ uint32_t seam_calls_next_exit(struct seam_calls *calls,
 			      const struct seam_xray_event *event)
 {
 	const struct seam_xray_batch *batch = calls->batch;
-	struct follower *f = NULL;
+	struct seam_calls_follower *f = NULL;
 	struct lookahead l = { .n = 0 };
 	uint32_t function = SEAM_NONE;
 	size_t i = (size_t)(event - batch->events) + 1, n_shadow;

@@ -127,6 +127,12 @@ static bool is_zero(const uint8_t *at, size_t bytes)
 	return any == 0;
 }
 
+/* As seam_xray_is_lost(), which no traced program has. */
+static bool is_mark(uint16_t type, int32_t bytes)
+{
+	return type == SEAM_XRAY_LOST && bytes == sizeof(uint64_t);
+}
+
 /* An event with its payload, whose padding is left out. */
 static bool take_event(struct walk *w, enum seam_xray_state state)
 {
@@ -143,7 +149,7 @@ static bool take_event(struct walk *w, enum seam_xray_state state)
 	    !is_zero(payload + bytes, room - (size_t)bytes))
 		return false;
 	memcpy(&type, w->in + w->pos + TYPE_AT, sizeof(type));
-	w->n_records += state != SEAM_XRAY_AT_TYPED || type != SEAM_XRAY_LOST;
+	w->n_records += state != SEAM_XRAY_AT_TYPED || !is_mark(type, bytes);
 	copy(w, SEAM_XRAY_METADATA_BYTES + (size_t)bytes);
 	w->pos += room - (size_t)bytes;
 	return true;
