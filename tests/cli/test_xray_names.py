@@ -202,6 +202,37 @@ def test_a_broken_map_beside_a_log_costs_the_names_only():
     assert run("calls", *logs_of(path)).returncode == 0
 
 
+def test_maps_beside_logs_have_a_limit_together():
+    size = 600 << 20
+    path = files(_7_xray=log(7, call(1)), _8_xray=log(8, call(1)))
+    for name in "7.yaml", "8.yaml":
+        with open(os.path.join(path, name), "wb") as f:
+            f.truncate(size)    # zeroes are no YAML, but end the parser late
+    done = run("calls", *logs_of(path))
+    assert done.returncode == 0 and "7.yaml" in done.err, done
+    assert f"with {size} bytes" in done.err.split("8.yaml")[1], done
+
+
+def test_a_map_beside_a_log_is_no_symbolic_link():
+    path = files(_7_xray=log(7, call(1)), _other=yaml(["elsewhere"]))
+    os.symlink("other", os.path.join(path, "7.yaml"))
+    done = run("calls", *logs_of(path))
+    assert done.returncode == 0 and "7.yaml" in done.err and \
+        "elsewhere" not in done.out, done
+
+
+def test_notes_of_many_broken_files_are_few():
+    data = {f"_{i}_xray": log(i, call(1)) for i in range(1, 31)}
+    data |= {f"_{i}_yaml": b"{}" for i in range(1, 31)}
+    data |= {f"_{i}_events": b"x" for i in range(1, 31)}
+    path = files(**data)
+    for words in ["calls"], ["report"]:
+        done = run(*words, *logs_of(path))
+        said = done.err + done.out
+        assert done.returncode == 0 and "52 more files of names" in said, done
+        assert len(said.splitlines()) < 60, said
+
+
 def test_large_numbers_of_a_map_stay_apart_from_other_programs():
     last = (1 << 28) - 1
     text = yaml(["x"]).replace(b"id: 1,", f"id: {last},".encode())

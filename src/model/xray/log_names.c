@@ -13,6 +13,15 @@
 /* Of all programs together; with those of a log they fit in 31 bits. */
 #define MAX_NUMBERS (UINT32_C(1) << 30)
 
+enum {
+	/* of all maps beside logs together: a bundle may have any number */
+	MAX_MAP_BYTES = 1 << 30,
+	MAX_EVENT_BYTES = 256 << 20,	/* likewise */
+	/* steps to find logs of one program; others have numbers of their own */
+	MAX_STEPS = 1 << 27,
+	MAX_NOTES = 8,		/* of files that cannot be read */
+};
+
 struct program {
 	struct seam_xray_map map;
 	uint32_t first, n_ids;
@@ -24,6 +33,8 @@ struct programs {
 	size_t n_unmapped;		/* logs */
 	const char *unmapped;		/* the first of them */
 	const struct seam_log_notes *notes;
+	size_t n_unread;		/* files */
+	size_t bytes_left, event_bytes_left, steps_left;
 };
 
 static void note(const struct seam_log_notes *notes, const char *fmt, ...)
@@ -41,6 +52,13 @@ static void note(const struct seam_log_notes *notes, const char *fmt, ...)
 		notes->note(notes->context, text);
 }
 
+/* Why the names of one log are not there, for the first few logs. */
+static void note_unread(struct programs *programs, const char *text)
+{
+	if (programs->n_unread++ < MAX_NOTES)
+		note(programs->notes, "%s", text);
+}
+
 /* "DIR/77.xray" as "DIR/77" and @suffix.  False: it has another name. */
 static bool beside(char path[PATH_MAX], const char *log, const char *suffix)
 {
@@ -55,42 +73,66 @@ static bool beside(char path[PATH_MAX], const char *log, const char *suffix)
 
 /* -- event names -------------------------------------------------------- */
 
-static void read_events(struct seam_trace_log *log,
-			const struct seam_log_notes *notes)
+static void read_events(struct programs *programs, struct seam_trace_log *log)
 {
-	char path[PATH_MAX], shown[256];
+	char path[PATH_MAX], shown[256], text[600];
 	struct seam_file file = { 0 };
 	struct seam_err err = { 0 };
 	int r;
 
 	if (!beside(path, log->path, ".events"))
 		return;
-	r = seam_file_read(&file, AT_FDCWD, path, SEAM_EVENT_NAMES_MAX_BYTES,
-			   &err);
+	r = seam_file_read(&file, AT_FDCWD, path,
+			   programs->event_bytes_left <
+			   SEAM_EVENT_NAMES_MAX_BYTES ?
+			   programs->event_bytes_left :
+			   SEAM_EVENT_NAMES_MAX_BYTES, &err);
+	programs->event_bytes_left -= file.bytes.size;
 	if (!r)
 		r = seam_event_names_read(&log->event_names, file.bytes, &err);
 	seam_file_close(&file);
-	if (r && r != -ENOENT)
-		note(notes, "cannot read all event names of '%s': %s",
-		     seam_text_copy(shown, sizeof(shown), path,
-				    SEAM_TEXT_TERMINAL), err.cause[0]);
+	if (!r || r == -ENOENT)
+		return;
+	snprintf(text, sizeof(text), "cannot read all event names of '%s': %s",
+		 seam_text_copy(shown, sizeof(shown), path,
+				SEAM_TEXT_TERMINAL), err.cause[0]);
+	note_unread(programs, text);
 }
 
 /* -- maps --------------------------------------------------------------- */
 
+/* Count @n steps.  False: they were too many. */
+static bool take_steps(struct programs *programs, size_t n)
+{
+	if (programs->steps_left < n)
+		return false;
+	programs->steps_left -= n;
+	return true;
+}
+
+/* Whether both strings are the same, known so in a limited time. */
+static bool is_same_text(struct programs *programs, const char *x,
+			 const char *y)
+{
+	size_t n = strlen(x);
+
+	return take_steps(programs, 1 + n / 32) && strcmp(x, y) == 0;
+}
+
 /* Whether @x and @y can be the same function; either may have no name. */
-static bool agree(const struct seam_xray_map *a,
+static bool agree(struct programs *programs, const struct seam_xray_map *a,
 		  const struct seam_xray_mapped *x,
 		  const struct seam_xray_map *b,
 		  const struct seam_xray_mapped *y)
 {
 	return x->addr == y->addr && (!x->name || !y->name ||
-	       strcmp(seam_strings_get(&a->strings, x->name),
-		      seam_strings_get(&b->strings, y->name)) == 0);
+	       is_same_text(programs, seam_strings_get(&a->strings, x->name),
+			    seam_strings_get(&b->strings, y->name)));
 }
 
 /* Whether no function of one map contradicts the other: both are by id. */
-static bool is_same_program(const struct seam_xray_map *a,
+static bool is_same_program(struct programs *programs,
+			    const struct seam_xray_map *a,
 			    const struct seam_xray_map *b)
 {
 	const struct seam_xray_mapped *x = a->functions.items;
@@ -98,17 +140,20 @@ static bool is_same_program(const struct seam_xray_map *a,
 	const struct seam_xray_mapped *x_end = x + a->functions.n;
 	const struct seam_xray_mapped *y_end = y + b->functions.n;
 
-	if (strcmp(seam_xray_map_program(a), seam_xray_map_program(b)) != 0)
+	if (!is_same_text(programs, seam_xray_map_program(a),
+			  seam_xray_map_program(b)))
 		return false;
 	while (x < x_end && y < y_end) {
-		if (x->id == y->id && !agree(a, x, b, y))
+		if (!take_steps(programs, 1) ||
+		    (x->id == y->id && !agree(programs, a, x, b, y)))
 			return false;
 		if (x->id <= y->id)
 			x++;
 		else
 			y++;
 	}
-	return true;
+	/* to join them, in the worst case */
+	return take_steps(programs, a->functions.n + b->functions.n);
 }
 
 static int copy_function(struct seam_xray_map *to,
@@ -141,7 +186,8 @@ static int join(struct seam_xray_map *to, const struct seam_xray_map *from)
 		else
 			to->functions.items[at].kinds |= f->kinds;
 	}
-	seam_xray_map_sort(to);
+	if (to->functions.n > n)
+		seam_xray_map_sort(to);
 	return r;
 }
 
@@ -154,7 +200,7 @@ static uint32_t find_program(struct programs *programs,
 
 	for (uint32_t i = 0; i < programs->items.n; i++) {
 		program = &programs->items.items[i];
-		if (!is_same_program(&program->map, map))
+		if (!is_same_program(programs, &program->map, map))
 			continue;
 		r = join(&program->map, map);
 		seam_xray_map_fini(map);
@@ -177,7 +223,7 @@ static void note_map(struct programs *programs, const char *log,
 
 	if (err->code != -ENOENT) {
 		seam_err_text(err, text);
-		note(programs->notes, "%s", text);
+		note_unread(programs, text);
 	}
 	if (programs->n_unmapped++ == 0)
 		programs->unmapped = log;
@@ -191,7 +237,8 @@ static int add_log(struct programs *programs, const char *log)
 	uint32_t program = SEAM_NONE;
 	char path[PATH_MAX];
 	int r = beside(path, log, ".yaml") ?
-		seam_xray_map_open(&map, path, &err) :
+		seam_xray_map_open_beside(&map, path, &programs->bytes_left,
+					  &err) :
 		seam_err_set(&err, -ENOENT, "no name");
 
 	if (r == -ENOMEM)
@@ -284,6 +331,9 @@ static void note_unmapped(const struct programs *programs)
 {
 	char shown[256], path[PATH_MAX];
 
+	if (programs->n_unread > MAX_NOTES)
+		note(programs->notes, "%zu more files of names cannot be read",
+		     programs->n_unread - MAX_NOTES);
 	if (programs->n_unmapped == 0)
 		return;
 	seam_text_copy(shown, sizeof(shown), programs->unmapped,
@@ -305,12 +355,15 @@ int seam_log_names_open(struct seam_xray_map *names, struct seam_trace *trace,
 			const char *path, const struct seam_log_notes *notes,
 			struct seam_err *err)
 {
-	struct programs programs = { .notes = notes };
+	struct programs programs = {
+		.notes = notes, .bytes_left = MAX_MAP_BYTES,
+		.event_bytes_left = MAX_EVENT_BYTES, .steps_left = MAX_STEPS,
+	};
 	int r;
 
 	*names = (struct seam_xray_map) { 0 };
 	for (size_t i = 0; i < trace->logs.n; i++)
-		read_events(&trace->logs.items[i], notes);
+		read_events(&programs, &trace->logs.items[i]);
 	if (path)
 		return seam_xray_map_open(names, path, err);
 	r = read_maps(&programs, trace);

@@ -70,6 +70,13 @@ struct seam_xray_map {
 int seam_xray_map_open(struct seam_xray_map *map, const char *path,
 		       struct seam_err *err);
 
+/*
+ * The same for a file that was found, not named: it is no symbolic link, and
+ * has at most *@left bytes, which become fewer by its size.
+ */
+int seam_xray_map_open_beside(struct seam_xray_map *map, const char *path,
+			      size_t *left, struct seam_err *err);
+
 /* The same from memory, in this process; -EBADMSG when it is neither. */
 int seam_xray_map_read(struct seam_xray_map *map, struct seam_bytes bytes,
 		       struct seam_err *err);

@@ -7,11 +7,13 @@
  * into a map of our own.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "symbol/sandbox/sandbox.h"
 #include "symbol/xray/xray_map.h"
+#include "wire/xray/xray.h"
 
 enum { MAP = 1 };
 
@@ -62,7 +64,8 @@ static int take_function(struct seam_xray_map *map, struct seam_cursor *body)
 	name = seam_cursor_cstr(body);
 	image = seam_cursor_cstr(body);
 	/* look-ups are binary searches by id */
-	if (body->error || (last && f.id < last->id))
+	if (body->error || !f.id || f.id > SEAM_XRAY_MAX_FUNCTION ||
+	    (last && f.id < last->id))
 		return -EBADMSG;
 	f.name = *name ? seam_strings_put(&map->strings, name) : 0;
 	f.image = *image ? seam_strings_put(&map->strings, image) : 0;
@@ -84,7 +87,8 @@ static int take_map(struct seam_xray_map *map, struct seam_cursor *body,
 	n = seam_cursor_u64(body);
 	for (uint64_t i = 0; i < n && !r; i++)
 		r = take_function(map, body);
-	if (!r && body->error)
+	/* what has no function is an error, of which the child tells */
+	if (!r && (body->error || !n))
 		r = -EBADMSG;
 	return r ? seam_err_set(err, r, r == -ENOMEM ? "out of memory" :
 				"the process that read it sent an invalid "
@@ -113,19 +117,58 @@ static int read_in_sandbox(struct seam_xray_map *map, struct seam_file *file,
 	return r;
 }
 
+/* After @r, of opening the file. */
+static int read_file(struct seam_xray_map *map, const char *path,
+		     struct seam_file *file, int r, struct seam_err *err)
+{
+	*map = (struct seam_xray_map) { 0 };
+	if (!r)
+		r = read_in_sandbox(map, file, err);
+	seam_file_close(file);
+	if (!r)
+		return 0;
+	seam_xray_map_fini(map);
+	return seam_err_add(err, r, "cannot read instrumentation map '%s'",
+			    path);
+}
+
 int seam_xray_map_open(struct seam_xray_map *map, const char *path,
 		       struct seam_err *err)
 {
 	struct seam_file file;
 	int r = seam_file_open(&file, path, err);
 
-	*map = (struct seam_xray_map) { 0 };
-	if (!r)
-		r = read_in_sandbox(map, &file, err);
-	seam_file_close(&file);
-	if (!r)
-		return 0;
-	seam_xray_map_fini(map);
-	return seam_err_add(err, r, "cannot read instrumentation map '%s'",
-			    path);
+	return read_file(map, path, &file, r, err);
+}
+
+/* Open @path, which is no symbolic link, of at most @max bytes. */
+static int open_limited(struct seam_file *file, const char *path, size_t max,
+			struct seam_err *err)
+{
+	int r, fd = seam_file_open_fd(AT_FDCWD, path, O_NOFOLLOW, err);
+	char link[32];
+	size_t size;
+
+	*file = (struct seam_file) { 0 };
+	if (fd < 0)
+		return fd;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	r = seam_file_open(file, link, err);
+	close(fd);
+	size = file->bytes.size;
+	if (r || size <= max)
+		return r;
+	seam_file_close(file);
+	return seam_err_set(err, -EFBIG, "with %zu bytes, it is larger than "
+			    "the %zu left for maps beside logs", size, max);
+}
+
+int seam_xray_map_open_beside(struct seam_xray_map *map, const char *path,
+			      size_t *left, struct seam_err *err)
+{
+	struct seam_file file;
+	int r = open_limited(&file, path, *left, err);
+
+	*left -= file.bytes.size;
+	return read_file(map, path, &file, r, err);
 }
