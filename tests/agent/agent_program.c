@@ -646,6 +646,10 @@ static void descriptors(void)
 		CHECK(flags & 1 /* FD_CLOEXEC */, "%d is inherited", fd);
 	}
 	CHECK(n <= 1, "%d descriptors", n);
+	for (int wanted = 3; wanted < 10; wanted++) {
+		n = dup(0);
+		CHECK(n == wanted, "its own is %d, not %d", n, wanted);
+	}
 }
 
 /* Blocking calls, of which a signal could end one. */

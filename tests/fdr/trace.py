@@ -110,6 +110,11 @@ def test_every_call_is_in_the_log_with_its_name():
           re.search(r"10,000 .* leaf", shown), shown)
 
 
+def test_the_first_file_has_the_number_that_it_has_alone():
+    opened = run(PROGRAM, "open").stdout.splitlines()[0]
+    equal(record(PROGRAM, "open").stdout.splitlines()[0], opened)
+
+
 def test_llvm_xray_counts_the_same():
     if not shutil.which("llvm-xray"):
         raise Skip("no llvm-xray")

@@ -20,6 +20,7 @@
  *
  * Each process prints "records PID N" at its end: how many it made.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
@@ -288,6 +289,8 @@ PLAIN int main(int argc, char **argv)
 		run_vfork(a);
 	else if (strcmp(how, "exec") == 0)
 		run_exec(argv[0], argv[2]);
+	else if (strcmp(how, "open") == 0)
+		printf("opened %d\n", open("/dev/null", O_RDONLY));
 	else if (strcmp(how, "clocks") == 0)
 		run_clocks();
 	else if (strcmp(how, "forever") == 0) {

@@ -822,6 +822,73 @@ static void a_program_gets_every_number_of_each_geometry(void **state)
 	seam_link_server_close(&s);
 }
 
+static int lowest_free(void)
+{
+	int fd = dup(0);
+
+	close(fd);
+	return fd;
+}
+
+/* Whether a program that is connected opens the same number as before. */
+static bool opens_as_before(const struct seam_link_server *s, rlim_t limit)
+{
+	const struct rlimit descriptors = { limit, limit };
+	struct seam_link_client c;
+	int before = lowest_free();
+	bool is_same;
+
+	if (setrlimit(RLIMIT_NOFILE, &descriptors) ||
+	    seam_link_client_connect(&c, s->address, "numbers", 5000))
+		return false;
+	is_same = lowest_free() == before && c.socket > before &&
+		  c.wakeup_fd > before;
+	seam_link_client_fini(&c);
+	return is_same && lowest_free() == before;
+}
+
+/* Where no high number is free, it is connected all the same. */
+static bool connects_with_few(const struct seam_link_server *s)
+{
+	struct seam_link_client c;
+	int first = lowest_free(), before;
+	bool is_connected;
+
+	while (dup(0) >= 0)
+		;
+	/* the socket, the memory until it is mapped, the wakeup */
+	for (int fd = first; fd < first + 3; fd++)
+		close(fd);
+	before = lowest_free();
+	is_connected = seam_link_client_connect(&c, s->address, "numbers",
+						5000) == 0;
+	seam_link_client_fini(&c);
+	return is_connected && lowest_free() == before;
+}
+
+static bool counts_as_before(const struct seam_link_server *s)
+{
+	return opens_as_before(s, 1024) && opens_as_before(s, 64) &&
+	       connects_with_few(s);
+}
+
+static void the_numbers_that_a_program_opens_are_as_without_us(void **state)
+{
+	struct seam_link_server s;
+	int status = 0;
+	pid_t pid;
+
+	(void)state;
+	serve(&s);
+	pid = fork();
+	if (pid == 0)
+		_exit(!counts_as_before(&s));
+	while (waitpid(pid, &status, WNOHANG) == 0)
+		step(&s);
+	assert_int_equal(status, 0);
+	seam_link_server_close(&s);
+}
+
 static void rings_are_made_for_services_that_hello_names_only(void **state)
 {
 	static const struct { const char *names; uint32_t n; } cases[] = {
@@ -929,6 +996,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(reads_each_wakeup_once),
 		cmocka_unit_test(a_wakeup_socket_in_bad_hands_stops_nobody),
 		cmocka_unit_test(a_program_gets_every_number_of_each_geometry),
+		cmocka_unit_test(
+			the_numbers_that_a_program_opens_are_as_without_us),
 		cmocka_unit_test(
 			rings_are_made_for_services_that_hello_names_only),
 		cmocka_unit_test(the_first_note_is_kept_and_all_are_counted),

@@ -3,6 +3,7 @@
 #include "ring/link/link_client.h"
 
 #include "base/clock.h"
+#include "base/high_fd.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -53,7 +54,7 @@ static int accept_welcome(struct seam_link_client *c,
 	c->parameters[w->service] = w->parameter;
 	/* The same one in each WELCOME. */
 	if (c->wakeup_fd < 0) {
-		c->wakeup_fd = m->fds[1];
+		c->wakeup_fd = seam_high_fd(m->fds[1]);
 		m->n_fds = 1;
 		seam_ring_wakeup_init(&c->wakeup, c->wakeup_fd);
 	}
@@ -127,7 +128,7 @@ int seam_link_client_connect(struct seam_link_client *c, const char *address,
 	r = seam_link_connect(address);
 	if (r < 0)
 		return r;
-	c->socket = r;
+	c->socket = seam_high_fd(r);
 	r = check_peer(c->socket);
 	if (r == 0)
 		r = send_hello(c->socket, services);
