@@ -258,6 +258,23 @@ def closed():
     same(count(log, names)[0]["leaf"], wanted["leaf"])
 
 
+@test("after chroot() and setuid() a program's calls are still written")
+def jailed():
+    if os.geteuid():
+        return
+    bundle, wanted = run_mode("jailed")
+    log, names = one_log(bundle)
+    same(count(log, names)[0]["leaf"], wanted["leaf"])
+
+
+@test("a program that uses all of its descriptors has its log, and its numbers")
+def crowded():
+    bundle, wanted = run_mode("crowded")
+    log, names = one_log(bundle)
+    same((wanted["first"], wanted["lost"]), (3, 0))
+    same(count(log, names)[0]["leaf"], wanted["leaf"])
+
+
 @test("past a limit of file sizes: no signal, lost records are counted")
 def full():
     bundle, wanted = run_mode("full")
@@ -368,6 +385,7 @@ def reported():
 @test("of a bundle without calls each command says that")
 def without_calls():
     run([jumps, gcc_library], "empty", ";functions=none")
+    same(logs_of(bundle_of("empty")), {})
     for command in ("calls", "report", "flamegraph", "dump"):
         ran = subprocess.run([seam, command, bundle_of("empty")],
                              capture_output=True, text=True, check=False)

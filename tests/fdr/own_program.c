@@ -242,6 +242,37 @@ static void closed(void)
 	say("leaf", MANY);
 }
 
+/* A daemon that gives up what it has. */
+static void jailed(void)
+{
+	start();
+	check(chroot("/proc/self/fdinfo") ? -errno : 0, "chroot");
+	check(setuid(65534) ? -errno : 0, "setuid");
+	for (int i = 0; i < MANY / 10; i++)
+		node(10);
+	(void)seam_fdr_stop();
+	say("leaf", MANY);
+}
+
+/* One that uses all of its descriptors. */
+static void crowded(void)
+{
+	const struct rlimit limit = { 16, 16 };
+
+	setrlimit(RLIMIT_NOFILE, &limit);
+	start();
+	say("first", (unsigned long)dup(0));
+	while (dup(0) >= 0)
+		;
+	for (int i = 0; i < MANY / 10; i++)
+		node(10);
+	say("lost", seam_fdr_lost());
+	for (int fd = 3; fd < 12; fd++)
+		close(fd);
+	check(seam_fdr_stop(), "stop");
+	say("leaf", MANY);
+}
+
 /* The disk is full, so to speak. */
 static void full(void)
 {
@@ -446,6 +477,7 @@ int main(int argc, char **argv)
 		{ "chunks", chunks }, { "threads", threads },
 		{ "events", events }, { "builtins", builtins },
 		{ "forked", forked }, { "closed", closed }, { "full", full },
+		{ "jailed", jailed }, { "crowded", crowded },
 		{ "flight", flight }, { "registered", registered },
 		{ "selected", selected }, { "small_stack", small_stack }, { "errors", errors },
 		{ "flight_errors", flight_errors },

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/high_fd.h"
 #include "target/fdr/own/own_folder.h"
 #include "target/fdr/own/own_manifest.h"
 #include "target/fdr/own/own_names.h"
@@ -26,7 +27,7 @@
 
 enum {
 	MAX_LOGS = 10,		/* of processes that had the same pid */
-	/* until then a log has the frequency measured when it was begun */
+	/* until then the frequency is measured again with each chunk */
 	GOOD_NS = 20 * 1000 * 1000,
 	FAIR_NS = 2 * 1000 * 1000,
 	MAX_PATH = PATH_MAX,
@@ -38,7 +39,8 @@ struct own_log {
 	char stem[64];			/* "xray/PID", "xray/PID.2" */
 	dev_t device;
 	ino_t inode;
-	bool is_open, has_failed, has_frequency;
+	bool is_open, has_frequency;
+	bool has_ended;			/* or cannot begin */
 };
 
 static struct own_log *process;
@@ -153,22 +155,27 @@ static int create_log(const char *folder, char *stem, size_t bytes, char *path)
 	return fd;
 }
 
-static bool open_log(struct own_log *own)
+/* Where no descriptor is free now, one may be later. */
+static int open_log(struct own_log *own)
 {
 	struct stat st;
 	int fd = create_log(bundle.path, own->stem, sizeof(own->stem),
 			    log_path);
+	int r;
 
-	own->has_failed = fd < 0 || fstat(fd, &st) || begin_log(&own->log, fd);
-	if (own->has_failed) {
-		if (fd >= 0)
-			close_file(fd);
-		return false;
+	if (fd < 0)
+		return fd;
+	fd = seam_high_fd(fd);
+	r = fstat(fd, &st) ? -errno : begin_log(&own->log, fd);
+	if (r < 0) {
+		close_file(fd);
+		own->has_ended = true;
+		return r;
 	}
 	own->device = st.st_dev;
 	own->inode = st.st_ino;
 	own->is_open = true;
-	return true;
+	return 0;
 }
 
 static bool is_our_file(const struct own_log *own, int fd)
@@ -191,7 +198,7 @@ static bool check_log(struct own_log *own)
 	if (fd < 0)
 		return false;
 	if (is_our_file(own, fd)) {
-		own->log.fd = fd;
+		own->log.fd = seam_high_fd(fd);
 		return true;
 	}
 	close_file(fd);
@@ -209,16 +216,18 @@ static bool has_room(const struct own_log *own)
 	       limit.rlim_cur;
 }
 
-/* Once, when it is known well enough. */
+/* Better each time, until it is known well enough. */
 static void set_frequency(struct own_log *own)
 {
 	struct seam_xray_header header;
+	bool is_good;
 
-	if (own->has_frequency || age_ns() < GOOD_NS)
+	if (own->has_frequency)
 		return;
+	is_good = age_ns() >= GOOD_NS;
 	header = measured_header();
 	own->has_frequency =
-		seam_xray_log_set_header(&own->log, &header) == 0;
+		seam_xray_log_set_header(&own->log, &header) == 0 && is_good;
 }
 
 /* For seam_fdr_own_settings: one thread at a time, signals are blocked. */
@@ -226,9 +235,9 @@ static struct seam_xray_log *log_of_process(void)
 {
 	struct own_log *own = process;
 
-	if (!own || own->has_failed || !bundle.path[0])
+	if (!own || own->has_ended || !bundle.path[0])
 		return NULL;
-	if (!own->is_open && !open_log(own))
+	if (!own->is_open && open_log(own) < 0)
 		return NULL;
 	if (!check_log(own) || !has_room(own))
 		return NULL;
@@ -276,6 +285,27 @@ static int map_process(void)
 	return 0;
 }
 
+static void begin_process(void *error)
+{
+	*(int *)error = open_log(process);
+}
+
+/* In the folder; the program may give up its rights, or its root, later. */
+static int begin_files(bool is_flight)
+{
+	int r, error = 0;
+
+	bundle.creator = getpid();
+	bundle.is_flight = is_flight;
+	bundle.start = seam_tsc_tie_now();
+	seam_fdr_own_discard();
+	r = seam_fdr_manifest_write(bundle.path, &bundle.start, is_flight,
+				    NULL);
+	if (!r)
+		seam_fdr_own_with_log(begin_process, &error);
+	return r ? r : error;
+}
+
 int seam_fdr_bundle_begin(const char *path, bool is_flight, uint64_t area_bytes)
 {
 	const struct seam_fdr_own_settings settings = {
@@ -299,16 +329,11 @@ int seam_fdr_bundle_begin(const char *path, bool is_flight, uint64_t area_bytes)
 		r = set_path(path);
 	if (!r)
 		r = seam_fdr_folder_make(bundle.path);
-	if (r) {
+	if (!r)
+		r = begin_files(is_flight);
+	if (r)
 		bundle.path[0] = '\0';
-		return r;
-	}
-	bundle.creator = getpid();
-	bundle.is_flight = is_flight;
-	bundle.start = seam_tsc_tie_now();
-	seam_fdr_own_discard();
-	return seam_fdr_manifest_write(bundle.path, &bundle.start, is_flight,
-				       NULL);
+	return r;
 }
 
 void seam_fdr_bundle_name(void)
@@ -413,8 +438,17 @@ static void take_log(void *taken)
 
 	if (process) {
 		*log = *process;
-		*process = (struct own_log) { .has_failed = true };
+		*process = (struct own_log) { .has_ended = true };
 	}
+}
+
+/* Nothing was recorded. */
+static int remove_log(const struct own_log *own)
+{
+	char path[MAX_PATH];
+
+	make_path(path, bundle.path, own->stem, ".xray");
+	return unlink(path) ? -errno : 0;
 }
 
 static int end_process(struct seam_fdr_own_counts *counts)
@@ -428,7 +462,9 @@ static int end_process(struct seam_fdr_own_counts *counts)
 	r = counts->error ? counts->error : r;
 	seam_fdr_own_with_log(take_log, &log);
 	if (log.is_open && check_log(&log)) {
-		int s = finish_log(bundle.path, log.stem, &log.log);
+		int s = log.log.n_blocks ?
+			finish_log(bundle.path, log.stem, &log.log) :
+			remove_log(&log);
 
 		close_file(log.log.fd);
 		r = r ? r : s;

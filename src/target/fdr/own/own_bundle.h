@@ -7,9 +7,10 @@
  *	NAME.seam/xray/PID.yaml		names of functions, for llvm-xray too
  *	NAME.seam/xray/PID.events	names of types of events
  *
- * A log is opened when the process has its first full chunk, grows, and is
- * valid at any time.  A forked child has its own in the same folder, opened in
- * the same way.  Names are written, and blocks joined (wire/xray/xray_join.h),
+ * A log is opened at the beginning, when the process has its rights and its
+ * descriptors still; it grows, and is valid at any time.  A forked child has its
+ * own in the same folder, opened when it has a full chunk, or ends: most
+ * children record nothing.  Names are written, and blocks joined (wire/xray/xray_join.h),
  * at the end.  meta.json is written by the process that began the bundle.
  *
  * Descriptors may be closed by the program: before each use the log's is
