@@ -14,7 +14,9 @@
 enum {
 	MAX_RING_BYTES = 256 << 20,	/* of all programs; or so many rings: */
 	MIN_RINGS = 8,
-	N_CHECKS = 2,		/* rounds: EXIT comes before the end in /proc */
+	/* Rounds without progress: EXIT comes before the end in /proc. */
+	N_CHECKS = 2,
+	N_LAST_CHECKS = 16,	/* of a program that has disconnected */
 };
 
 void seam_services_add(struct seam_services *s, struct seam_service *service)
@@ -83,6 +85,21 @@ void seam_services_forked(struct seam_services *s)
 
 /* ---- the side-band ---- */
 
+/* Look for dead owners in the next rounds, until nothing changes any more. */
+static void begin_checks(struct seam_link_target *target)
+{
+	target->n_checks = target->socket < 0 ? N_LAST_CHECKS : N_CHECKS;
+}
+
+/* The connection ends with its process, unless a child has it too. */
+static void note_disconnected(struct seam_link_target *target)
+{
+	if (target->socket < 0 && !target->is_disconnected) {
+		target->is_disconnected = true;
+		begin_checks(target);
+	}
+}
+
 /* A process has ended: so may have the targets that it descends from. */
 static void handle_exit(struct seam_services *s, uint32_t pid)
 {
@@ -91,7 +108,7 @@ static void handle_exit(struct seam_services *s, uint32_t pid)
 
 		if (seam_task_history_descends(&s->history, pid,
 					       (uint32_t)target->pid))
-			target->n_checks = N_CHECKS;
+			begin_checks(target);
 	}
 }
 
@@ -216,13 +233,9 @@ static void count_without_ring(struct seam_services *s,
 	}
 }
 
-static void forget_if_over(struct seam_services *s, size_t i)
+static void forget(struct seam_services *s, size_t i)
 {
-	struct seam_link_target *target = s->server.targets[i];
-
-	if (!is_over(s, target))
-		return;
-	count_without_ring(s, target);
+	count_without_ring(s, s->server.targets[i]);
 	seam_link_server_forget(&s->server, i);
 }
 
@@ -230,6 +243,19 @@ static void check_owners(struct seam_link_target *target, bool maps)
 {
 	for (uint32_t k = 0; k < target->n_rings; k++)
 		seam_owners_check(&target->rings[k].owners, maps);
+}
+
+/* Whether the next round drains, and releases, a ring of @target. */
+static bool has_ending_owner(const struct seam_link_target *target)
+{
+	for (uint32_t k = 0; k < target->n_rings; k++) {
+		const struct seam_owners *o = &target->rings[k].owners;
+
+		for (uint32_t i = 0; i < o->n_present; i++)
+			if (o->items[i].word && o->items[i].is_ending)
+				return true;
+	}
+	return false;
 }
 
 /* After the rings are drained.  Their memory is large, and more may connect. */
@@ -240,8 +266,10 @@ static void forget_ended(struct seam_services *s)
 
 		if (!target->n_rings || !target->n_checks)
 			continue;
-		target->n_checks--;
-		forget_if_over(s, i);
+		if (is_over(s, target))
+			forget(s, i);
+		else if (!has_ending_owner(target))
+			target->n_checks--;
 	}
 }
 
@@ -254,10 +282,15 @@ static void check_all(struct seam_services *s)
 		return;
 	s->checked_ns = now_ns;
 	for (size_t i = s->server.n_targets; i-- > 0;) {
-		if (!s->server.targets[i]->n_rings)
+		struct seam_link_target *target = s->server.targets[i];
+
+		if (!target->n_rings)
 			continue;
-		check_owners(s->server.targets[i], false);
-		forget_if_over(s, i);
+		check_owners(target, false);
+		if (is_over(s, target))
+			forget(s, i);
+		else if (has_ending_owner(target) && !target->n_checks)
+			begin_checks(target);
 	}
 }
 
@@ -309,6 +342,7 @@ void seam_services_copy(struct seam_services *s, bool is_last)
 	for (size_t i = 0; i < s->server.n_targets; i++) {
 		struct seam_link_target *target = s->server.targets[i];
 
+		note_disconnected(target);
 		if (is_last)
 			stop_rings(target);
 		else if (target->n_checks)

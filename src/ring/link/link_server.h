@@ -64,6 +64,7 @@ struct seam_link_target {
 	uint32_t n_rings;		/* 0: no HELLO so far */
 	uint64_t until_ns;		/* the caller's; 0 at first */
 	uint32_t n_checks;		/* the caller's; 0 at first */
+	bool is_disconnected;		/* the caller's: seen; false at first */
 };
 
 struct seam_link_server {
