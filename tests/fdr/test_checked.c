@@ -37,6 +37,7 @@ static size_t n_log;
 /* Triggers that were sent. */
 static struct seam_xray_trigger sent[MAX_SENT];
 static size_t n_sent;
+static bool is_sending_refused;
 
 static bool send_trigger(struct seam_fdr_area *area, const void *payload,
 			 size_t bytes)
@@ -45,6 +46,8 @@ static bool send_trigger(struct seam_fdr_area *area, const void *payload,
 	_Alignas(8) uint8_t copy[64];
 
 	(void)area;
+	if (is_sending_refused)
+		return false;
 	assert_in_range(bytes, 8, sizeof(copy));
 	memcpy(copy, payload, bytes);
 	assert_int_equal(seam_xray_read_announcement(
@@ -511,6 +514,44 @@ static void a_thread_uses_half_of_its_area_until_a_trigger_is_copied(void **p)
 	assert_true(may_begin(&one, 300) && may_begin(&one, 310));
 }
 
+static void body_often(void)
+{
+	for (int i = 0; i < MAX_SENT / 2 - 1; i++)
+		calls_chain(nothing);
+}
+
+/* A millisecond has more ticks of any processor. */
+static void a_trigger_is_sent_a_thousand_times_a_second_at_most(void **p)
+{
+	enum { SOME_TICKS = 100000 };
+	const struct seam_fdr_options options = triggers(false);
+	uint64_t next[3] = { 0 };
+
+	(void)p;
+	record(&options, body_often);
+	assert_true(n_sent >= 2);
+	for (size_t i = 0; i < n_sent; i++) {
+		assert_true(sent[i].tsc >= next[sent[i].trigger]);
+		next[sent[i].trigger] = sent[i].tsc + SOME_TICKS;
+	}
+}
+
+static void a_trigger_that_cannot_be_sent_freezes_nothing(void **p)
+{
+	const struct seam_fdr_options options = triggers(true);
+	struct seam_fdr_state state = { 0 };
+	static _Atomic uint32_t resumed;
+
+	(void)p;
+	seam_fdr_triggers_resume_at(&resumed);
+	is_sending_refused = true;
+	record(&options, body_slow);
+	is_sending_refused = false;
+	for (uint64_t at = 0; at < 20; at++)
+		assert_true(may_begin(&state, at));
+	seam_fdr_triggers_resume_at(NULL);
+}
+
 static void in_a_full_trace_nothing_freezes(void **p)
 {
 	const struct seam_fdr_options options = triggers(false);
@@ -556,17 +597,15 @@ int main(void)
 		cmocka_unit_test(a_slow_call_triggers),
 		cmocka_unit_test(
 		a_thread_uses_half_of_its_area_until_a_trigger_is_copied),
+		cmocka_unit_test(
+			a_trigger_is_sent_a_thousand_times_a_second_at_most),
+		cmocka_unit_test(a_trigger_that_cannot_be_sent_freezes_nothing),
 		cmocka_unit_test(in_a_full_trace_nothing_freezes),
 	};
 
-	stay_on_one_cpu();
 	static struct seam_fdr_source source;
-	cpu_set_t one;
 
-	/* a thread that moves has metadata between its records */
-	CPU_ZERO(&one);
-	CPU_SET((size_t)sched_getcpu(), &one);
-	sched_setaffinity(0, sizeof(one), &one);
+	stay_on_one_cpu();
 	seam_fdr_rseq_init(false);
 	source = source_local;
 	source.send = send_trigger;

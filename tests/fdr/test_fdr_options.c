@@ -67,6 +67,28 @@ static void separators_may_be_part_of_a_glob(void **state)
 	assert_string_equal(options.functions.list.items[1], "g\\;h");
 }
 
+static void empty_parts_mean_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("functions=,a,,b,;trigger=,f>1ms,;out="), 0);
+	assert_int_equal(options.functions.list.n, 2);
+	assert_string_equal(options.functions.list.items[0], "a");
+	assert_int_equal(options.n_triggers, 1);
+	assert_null(options.out);
+}
+
+static void a_text_has_a_greatest_length(void **state)
+{
+	static char text[SEAM_FDR_MAX_OPTIONS_BYTES + 1];
+
+	(void)state;
+	memset(text, ';', sizeof(text) - 1);
+	assert_int_equal(parse(text), -EINVAL);
+	assert_true(why[0]);
+	text[sizeof(text) - 2] = 0;
+	assert_int_equal(parse(text), 0);
+}
+
 static void triggers_are_of_three_kinds(void **state)
 {
 	(void)state;
@@ -92,7 +114,8 @@ static void what_cannot_be_is_refused_with_the_cause(void **state)
 	static const char *const bad[] = {
 		"x=1", "functions", "min=", "min=5 us", "min=-1", "args=7",
 		"min=5", "after=10", "trigger=f>10",
-		"depth=257", "depth=4294967296", "flight=2", "start=yes",
+		"depth=257", "depth=7x", "depth=4294967296", "x=1;depth=3",
+		"flight=2", "start=yes",
 		"trigger=f", "trigger=>1ms", "trigger=f>", "trigger=f>x",
 		"trigger=signal:X",
 		"trigger=signal:0", "trigger=signal:65", "after=1h",
@@ -131,6 +154,8 @@ int main(void)
 		cmocka_unit_test(nothing_is_the_default),
 		cmocka_unit_test(each_option_has_its_value),
 		cmocka_unit_test(separators_may_be_part_of_a_glob),
+		cmocka_unit_test(empty_parts_mean_nothing),
+		cmocka_unit_test(a_text_has_a_greatest_length),
 		cmocka_unit_test(triggers_are_of_three_kinds),
 		cmocka_unit_test(what_cannot_be_is_refused_with_the_cause),
 		cmocka_unit_test(any_cut_text_is_parsed_or_refused),

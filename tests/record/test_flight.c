@@ -107,16 +107,18 @@ static void one_snapshot_is_for_all_hits_of_a_process(void **state)
 		.resume = resume, .context = &resumed,
 		.after_ns = SEAM_NS_PER_S,
 	};
-	uint64_t due_ns;
+	uint64_t due_ns, min_ns = seam_clock_ns() + SEAM_NS_PER_S;
 
 	(void)state;
 	assert_int_equal(seam_trigger_hits_due_ns(&hits), UINT64_MAX);
 	hit(&hits, 1, 1);
 	due_ns = seam_trigger_hits_due_ns(&hits);
+	assert_in_range(due_ns, min_ns, seam_clock_ns() + SEAM_NS_PER_S);
 	hit(&hits, 2, 1);
 	hit(&hits, 1, 2);
 	hits.waiting.items[1].due_ns = hits.waiting.items[2].due_ns =
 		due_ns + 1000;
+	assert_int_equal(seam_trigger_hits_due_ns(&hits), due_ns);
 	assert_int_equal(seam_trigger_hits_take(&hits, due_ns - 1), 0);
 	assert_int_equal(seam_trigger_hits_take(&hits, due_ns), 2);
 	assert_int_equal(hits.taken.items[0].number, 1);
@@ -162,6 +164,34 @@ static void what_is_met_until_the_copy_is_in_the_same_snapshot(void **state)
 	hit(&hits, 1, 3);
 	assert_int_equal(hits.waiting.n, 1);
 	assert_int_equal(resumed.number[1], 3);
+	/* and once more: what came after the first time is there no more */
+	seam_trigger_hits_take(&hits, UINT64_MAX);
+	hit(&hits, 1, 150);
+	seam_trigger_hits_take(&hits, UINT64_MAX);
+	seam_trigger_hits_resume(&hits, 200);
+	seam_trigger_hits_done(&hits, true);
+	hit(&hits, 1, 200);
+	assert_int_equal(hits.waiting.n, 0);
+	hit(&hits, 1, 201);
+	assert_int_equal(hits.waiting.n, 1);
+	seam_trigger_hits_fini(&hits);
+}
+
+/* Each is in the ring of its own thread. */
+static void hits_are_met_in_any_order(void **state)
+{
+	struct resumed resumed = { 0 };
+	struct seam_trigger_hits hits = {
+		.n_triggers = 3, .max_snapshots = 10, .resume = resume,
+		.context = &resumed,
+	};
+
+	(void)state;
+	hit(&hits, 1, 2);
+	hit(&hits, 1, 1);
+	assert_int_equal(seam_trigger_hits_take(&hits, UINT64_MAX), 2);
+	seam_trigger_hits_done(&hits, true);
+	assert_int_equal(resumed.number[1], 2);
 	seam_trigger_hits_fini(&hits);
 }
 
@@ -233,6 +263,10 @@ static void a_flood_of_hits_is_bounded_and_counted(void **state)
 	assert_int_equal(resumed.number[2], 7);
 	assert_int_equal(seam_trigger_hits_take(&hits, UINT64_MAX),
 			 SEAM_TRIGGER_MAX_HITS);
+	hit(&hits, 1, N + 1);
+	seam_trigger_hits_join(&hits);
+	assert_int_equal(hits.taken.n, SEAM_TRIGGER_MAX_HITS);
+	assert_int_equal(hits.waiting.n, 1);
 	seam_trigger_hits_done(&hits, true);
 	assert_int_equal(resumed.number[1], SEAM_TRIGGER_MAX_HITS);
 	seam_trigger_hits_fini(&hits);
@@ -240,7 +274,7 @@ static void a_flood_of_hits_is_bounded_and_counted(void **state)
 
 static void names_a_trigger_without_functions_once(void **state)
 {
-	struct seam_trigger_hits hits = { .n_triggers = 3 };
+	struct seam_trigger_hits hits = { .n_triggers = 3 }, before;
 	uint64_t now_ns;
 
 	(void)state;
@@ -249,7 +283,9 @@ static void names_a_trigger_without_functions_once(void **state)
 	seam_trigger_hits_functions(&hits, 0, 0);
 	seam_trigger_hits_functions(&hits, 1, 0);
 	seam_trigger_hits_functions(&hits, 1, 5);
-	seam_trigger_hits_functions(&hits, 3, 5);
+	before = hits;
+	seam_trigger_hits_functions(&hits, SEAM_TRIGGER_MAX, 5);
+	assert_memory_equal(&hits, &before, sizeof(hits));
 	now_ns = seam_clock_ns();
 	assert_int_equal(seam_trigger_hits_unknown(&hits, now_ns, false),
 			 -1);
@@ -257,6 +293,13 @@ static void names_a_trigger_without_functions_once(void **state)
 						   SEAM_NS_PER_S, false), 0);
 	assert_int_equal(seam_trigger_hits_unknown(&hits, now_ns, true),
 			 -1);
+	/* since its first program, and at the end at once */
+	seam_trigger_hits_functions(&hits, 2, 0);
+	hits.counts[2].since_ns = 1;
+	seam_trigger_hits_functions(&hits, 2, 0);
+	assert_int_equal(hits.counts[2].since_ns, 1);
+	assert_int_equal(seam_trigger_hits_unknown(&hits, 2, false), -1);
+	assert_int_equal(seam_trigger_hits_unknown(&hits, 2, true), 2);
 }
 
 /* ---- threads that have ended ---- */
@@ -328,6 +371,7 @@ int main(void)
 			one_snapshot_is_for_all_hits_of_a_process),
 		cmocka_unit_test(
 			what_is_met_until_the_copy_is_in_the_same_snapshot),
+		cmocka_unit_test(hits_are_met_in_any_order),
 		cmocka_unit_test(
 			after_the_last_snapshot_no_program_waits),
 		cmocka_unit_test(a_full_disk_is_not_tried_for_ever),
