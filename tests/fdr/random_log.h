@@ -24,8 +24,8 @@ enum random_kind { RANDOM_ENTRY, RANDOM_EXIT, RANDOM_TAIL };
 struct random_entry {
 	uint16_t function;	/* index in random_functions */
 	uint8_t kind;
-	uint8_t unused;
-	uint32_t level;		/* calls that are open around it */
+	uint16_t cpu;
+	uint16_t level;		/* calls that are open around it */
 	uint64_t arguments[3];
 };
 
@@ -35,7 +35,7 @@ struct random_thread {
 	size_t n, capacity;
 	uint64_t seed;
 	uint32_t tid;
-	uint32_t level;
+	uint32_t level, cpu;
 	uint32_t n_tries, n_jumps;
 	uint32_t first_jump;	/* those before are not of this handler */
 	int64_t fuel;		/* calls that may still be made */

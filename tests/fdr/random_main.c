@@ -12,7 +12,7 @@
  *
  * With "none" nothing restarts, because glibc has an rseq area already.
  *
- * Prints what is wrong, or how many records are right.
+ * Prints what is wrong, or how many records are right: each with its CPU.
  */
 #include "area_walk.h"
 #include "patcher.h"
@@ -42,6 +42,7 @@ static const char *const modes[] = {
 	"plain", "checked", "depth", "args", "min",
 };
 
+static cpu_set_t allowed;	/* CPUs of the process */
 static struct random_thread threads[N_THREADS];
 static __thread struct random_thread *self;
 static uint32_t *ids;		/* of random_functions */
@@ -69,7 +70,7 @@ void random_note(struct random_thread *t, unsigned int function,
 		abort();
 	t->log[t->n++] = (struct random_entry) {
 		.function = (uint16_t)function, .kind = (uint8_t)kind,
-		.level = t->level,
+		.level = (uint16_t)t->level, .cpu = (uint16_t)t->cpu,
 		.arguments = { (uint64_t)(uintptr_t)t, a, b },
 	};
 	if (kind == RANDOM_ENTRY)
@@ -96,14 +97,18 @@ void random_signal(struct random_thread *t)
 	raise(SIGUSR1);
 }
 
+/* To one CPU, so that each record's is known. */
 void random_migrate(struct random_thread *t)
 {
-	long n = sysconf(_SC_NPROCESSORS_ONLN);
 	cpu_set_t set;
 
+	do
+		t->cpu = (uint32_t)(random_next(t) % CPU_SETSIZE);
+	while (!CPU_ISSET(t->cpu, &allowed));
 	CPU_ZERO(&set);
-	CPU_SET(random_next(t) % (uint64_t)n, &set);
-	sched_setaffinity(0, sizeof(set), &set);
+	CPU_SET(t->cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		abort();
 }
 
 static void *run(void *argument)
@@ -119,6 +124,7 @@ static void *run(void *argument)
 	if ((t - threads) % 2)
 		sigaltstack(&stack, NULL);
 	t->fuel = N_CALLS;
+	random_migrate(t);
 	while (t->fuel > 0)
 		random_run(t);
 	return NULL;
@@ -248,6 +254,7 @@ static size_t add(const struct random_thread *t, struct random_entry *trace,
 		.function = (uint16_t)index_of(r->function),
 		.kind = r->kind == SEAM_XRAY_ENTRY_ARGS ? RANDOM_ENTRY :
 							  (uint8_t)r->kind,
+		.cpu = (uint16_t)r->cpu,
 	};
 	return n + 1;
 }
@@ -288,7 +295,8 @@ static bool is_same(const struct random_entry *a, const struct random_entry *b)
 	for (uint32_t i = 0; i < n; i++)
 		if (a->arguments[i] != b->arguments[i])
 			return false;
-	return a->function == b->function && a->kind == b->kind;
+	return a->function == b->function && a->kind == b->kind &&
+	       a->cpu == b->cpu;
 }
 
 /* The record at @at, and some before it. */
@@ -371,6 +379,8 @@ int main(int argc, char **argv)
 	limit = (uint32_t)atoi(argv[3]);
 	n_arguments = mode == ARGS || mode == MIN ? limit : 0;
 	begin(argc > 4);
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+		return 2;
 	sigaction(SIGUSR1, &action, NULL);
 	for (int i = 0; i < N_THREADS; i++) {
 		threads[i].seed = strtoull(argv[1], NULL, 0) * 977 +
