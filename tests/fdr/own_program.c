@@ -354,10 +354,13 @@ static void selected(void)
 	node(10);
 	check(seam_fdr_patch_functions("node") != 1, "patch");
 	node(10);
+	check(seam_fdr_patch_id(ids[0]), "patch_id");
+	node(10);
 	check(seam_fdr_unpatch_id(ids[0]), "unpatch_id");
+	node(10);
 	check(seam_fdr_stop(), "stop");
-	say("node", 4);
-	say("leaf", 20);
+	say("node", 6);
+	say("leaf", 30);
 }
 
 static int n_expected;

@@ -202,7 +202,10 @@ PLAIN static void run_starved(uint64_t n)
 	kill(recorder, SIGCONT);
 }
 
-/* Its records before, in and after the gap; the first after it is a step's. */
+/*
+ * Its records before, in and after the gap; the first after it is a step's, and
+ * more than a chunk of them follow.
+ */
 TRACED void outer(uint64_t n)
 {
 	const struct timespec pause = { .tv_nsec = 500000000 };
@@ -221,7 +224,7 @@ PLAIN static void run_gap(uint64_t n)
 {
 	outer(n);
 	n_records += 2;
-	steps(1);
+	steps(4000);
 }
 
 PLAIN static void run_exec(const char *self, const char *n)

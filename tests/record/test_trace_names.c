@@ -413,6 +413,51 @@ static void a_log_that_cannot_be_begun_is_tried_again(void **state)
 	assert_int_equal(logs.counts.n_records, 3);
 }
 
+static void note(void *context, const char *text)
+{
+	++*(int *)context;
+	assert_non_null(strstr(text, "not joined: Interrupted system call"));
+}
+
+/* Its threads take turns; it is asked after each 4 MiB. */
+static void a_log_stays_as_it_is_where_joining_ends(void **state)
+{
+	struct seam_trace_program p = program((uint32_t)getpid(), 5);
+	struct seam_program_log *log = seam_trace_logs_enter(&logs, &p);
+	int n_calls = 0;
+	const struct seam_trace_logs_caller caller = {
+		.goes_on = is_over, .note = note, .context = &n_calls,
+	};
+	uint64_t bytes;
+	struct stat st;
+	char path[128];
+
+	(void)state;
+	assert_non_null(log);
+	for (int i = 0; i < 100; i++) {
+		chunk_begin(&chunk, 1, 2 + i % 2, 3, 0, 100);
+		while (chunk_call(&chunk, SEAM_XRAY_ENTRY, 1, 1))
+			;
+		seam_trace_logs_add(log, 2, chunk.bytes, chunk.n);
+	}
+	bytes = log->file.bytes;
+	assert_true(log->file.n_blocks > SEAM_XRAY_LOG_BLOCKS);
+	seam_trace_logs_leave(log);
+	seam_trace_logs_finish(&logs, &caller);
+	/* one question, one note */
+	assert_int_equal(n_calls, 2);
+	snprintf(path, sizeof(path), "xray/%s.xray", log->name);
+	assert_int_equal(fstatat(bundle.dir, path, &st, 0), 0);
+	assert_int_equal(st.st_size, bytes);
+	snprintf(path, sizeof(path), "xray/%s.xray.part", log->name);
+	assert_int_equal(fstatat(bundle.dir, path, &st, 0), -1);
+	/* the next time it is whole */
+	seam_trace_logs_finish(&logs, &(struct seam_trace_logs_caller) { 0 });
+	snprintf(path, sizeof(path), "xray/%s.xray", log->name);
+	assert_int_equal(fstatat(bundle.dir, path, &st, 0), 0);
+	assert_true((uint64_t)st.st_size < bytes);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -427,6 +472,7 @@ int main(void)
 		TEST(files_are_left_out_when_the_caller_wants_an_end),
 		TEST(ids_of_one_program_cost_no_names_of_another),
 		TEST(a_log_that_cannot_be_begun_is_tried_again),
+		TEST(a_log_stays_as_it_is_where_joining_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

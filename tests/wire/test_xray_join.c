@@ -188,6 +188,32 @@ static void joined_no_thread_has_more_than_16(void **state)
 	}
 }
 
+static bool is_before(void *context, uint64_t bytes)
+{
+	return bytes && --*(int *)context > 0;
+}
+
+static void a_caller_ends_it_after_any_step(void **state)
+{
+	struct seam_xray_log log;
+	int fd = new_file(), n_left, n = 0, r;
+
+	(void)state;
+	assert_int_equal(seam_xray_log_begin(&log, fd, &header), 0);
+	append_of_many(&log, 2, 17);
+	do {
+		const struct seam_xray_join_step step = { is_before, &n_left };
+		int to = new_file();
+
+		n_left = ++n;
+		r = seam_xray_join(fd, log.bytes, to, &step);
+		assert_true(r == 1 || (r == -EINTR && n_left == 0));
+		close(to);
+	} while (r != 1);
+	assert_in_range(n, 17, 1000);
+	close(fd);
+}
+
 /* Whatever the bytes: an error, or a log of no other size. */
 static void damage_is_refused_or_copied_as_it_is(void **state)
 {
@@ -227,6 +253,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(few_blocks_are_left_as_they_are),
 		cmocka_unit_test(joined_no_thread_has_more_than_16),
+		cmocka_unit_test(a_caller_ends_it_after_any_step),
 		cmocka_unit_test(damage_is_refused_or_copied_as_it_is),
 	};
 
