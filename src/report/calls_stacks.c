@@ -181,11 +181,15 @@ static void put_node(FILE *out, const struct seam_calls_report *report,
 	uint32_t tail_of = id < call->tail_of.n ? call->tail_of.items[id] :
 			   SEAM_NONE;
 	char total[SEAM_NUMBER], self[SEAM_NUMBER];
+	bool has_times = !seam_xray_has_entries_only(seam_xray_map_find(
+				report->names, node->function));
 	enum seam_unit unit = seam_calls_unit(report);
 	size_t from, to = events_of(call, id, &from);
 
 	fprintf(out, "%9s %9s %8" PRIu64 "  %*s",
+		!has_times ? "-" :
 		seam_format_weight(total, node->total_ns, unit),
+		!has_times ? "-" :
 		seam_format_weight(self, node->self_ns, unit), node->count,
 		indent(depth), "");
 	put_name(out, report, node->function);

@@ -26,6 +26,7 @@ static const char *const names[SEAM_N_CALLS_SORTS] = {
 struct call_line {
 	const struct seam_account_row *row;
 	const char *name;
+	bool has_times;		/* else only its entries are recorded */
 	uint64_t values[SEAM_CALLS_BY_SELF + 1];
 };
 
@@ -72,10 +73,19 @@ static int by_key(const void *a, const void *b, void *sort)
 		key == SEAM_CALLS_BY_ID ? 0 :
 		SEAM_COMPARE(y->values[key], x->values[key]);
 
+	if (!r && !x->has_times && !y->has_times && key < SEAM_CALLS_BY_NAME)
+		r = SEAM_COMPARE(y->row->count, x->row->count);
 	if (key == SEAM_CALLS_BY_NAME && !r)
 		r = SEAM_COMPARE(y->values[SEAM_CALLS_BY_SUM],
 				 x->values[SEAM_CALLS_BY_SUM]);
 	return r ? r : SEAM_COMPARE(x->row->function, y->row->function);
+}
+
+static bool has_times(const struct seam_calls_report *report,
+		      uint32_t function)
+{
+	return !seam_xray_has_entries_only(seam_xray_map_find(report->names,
+							      function));
 }
 
 static void free_lines(struct lines *lines)
@@ -106,7 +116,8 @@ static int select_lines(struct lines *lines,
 					    lines->numbers[lines->n]);
 		if (row->count == 0 || !matches(report->filter, line->name))
 			continue;
-		*line = (struct call_line) { row, line->name, {
+		*line = (struct call_line) { row, line->name,
+			has_times(report, row->function), {
 			row->count, row->min_ns,
 			seam_account_quantile(account, row, 0.50),
 			seam_account_quantile(account, row, 0.90),
@@ -130,8 +141,9 @@ static void put_line(const struct seam_calls_report *report,
 	fprintf(view->out, "%11s", seam_format_count(buf, line->row->count));
 	for (int i = SEAM_CALLS_BY_MIN; i <= SEAM_CALLS_BY_SELF; i++)
 		if (i != SEAM_CALLS_BY_TOTAL)
-			fprintf(view->out, " %9s", seam_format_weight(buf,
-				line->values[i], seam_calls_unit(report)));
+			fprintf(view->out, " %9s", !line->has_times ? "-" :
+				seam_format_weight(buf, line->values[i],
+						seam_calls_unit(report)));
 	fputs("  ", view->out);
 	seam_view_text(view, SEAM_STYLE_PLAIN, line->name);
 	fputc('\n', view->out);
@@ -233,7 +245,8 @@ int seam_calls_table(const struct seam_calls_report *report,
 	for (size_t i = 0; i < lines.n; i++)
 		put_line(report, view, &lines.items[i]);
 	for (size_t i = 0; report->histograms && i < lines.n; i++)
-		put_histogram(report, view, &lines.items[i]);
+		if (lines.items[i].has_times)
+			put_histogram(report, view, &lines.items[i]);
 	put_repairs(view, report->account);
 	free_lines(&lines);
 	return 0;
@@ -254,7 +267,10 @@ static void json_functions(struct seam_json *j, const struct lines *lines,
 			char member[16];
 
 			snprintf(member, sizeof(member), "%s_ns", names[k]);
-			seam_json_u64(j, member, line->values[k]);
+			if (line->has_times)
+				seam_json_u64(j, member, line->values[k]);
+			else
+				seam_json_string(j, member, NULL);
 		}
 		seam_json_close(j);
 	}
@@ -313,6 +329,10 @@ static void put_vertex(FILE *out, const struct seam_calls_report *report,
 	fprintf(out, "F%" PRIu32 " [label=\"{", row->function);
 	seam_text_put(out, seam_call_name(report->names, row->function, name),
 		      SEAM_TEXT_DOT);
+	if (!has_times(report, row->function)) {
+		fprintf(out, "|%" PRIu64 " calls}\"];\n", row->count);
+		return;
+	}
 	fprintf(out, "|%" PRIu64 " calls|sum %s|self %s}\"];\n", row->count,
 		seam_format_weight(sum, row->sum_ns, unit),
 		seam_format_weight(self, row->self_ns, unit));
@@ -338,8 +358,10 @@ void seam_calls_graph(const struct seam_calls_report *report, FILE *out)
 		    (!is_root && !seam_calls_selects(report, edge->caller)))
 			continue;
 		fprintf(out, "F%" PRIu32 " -> F%" PRIu32 " [label=\"%" PRIu64
-			" x, %s\"];\n", is_root ? 0 : edge->caller,
+			" x%s%s\"];\n", is_root ? 0 : edge->caller,
 			edge->callee, edge->count,
+			!has_times(report, edge->callee) ? "" : ", ",
+			!has_times(report, edge->callee) ? "" :
 			seam_format_weight(sum, edge->sum_ns,
 					   seam_calls_unit(report)));
 	}

@@ -3,6 +3,7 @@
  * calls_table.h - an account of calls as table, histograms, trees, graph, JSON
  *
  * Members may be added to the JSON schema "seam.calls/1"; none is removed.
+ * Functions of which only entries are recorded have no times: "-", and null.
  * Times are nanoseconds, or ticks for a log without a clock frequency.
  */
 #ifndef SEAM_CALLS_TABLE_H

@@ -112,11 +112,14 @@ void seam_summary_event(const struct seam_report *report,
 			seam_format_count(buf, e->n_samples));
 	fprintf(view->out, " %s%s", e->is_measured ? "call" : "sample",
 		e->n_samples == 1 ? "" : "s");
-	fprintf(view->out, ", %s%s",
-		seam_format_weight(buf, weight, (enum seam_unit)e->unit),
-		e->unit == SEAM_UNIT_NS ? "" :
-		e->is_measured ? weight == 1 ? " tick" : " ticks" :
-		weight == 1 ? " event" : " events");
+	/* calls of functions of which only entries are recorded */
+	if (weight || !e->is_measured)
+		fprintf(view->out, ", %s%s",
+			seam_format_weight(buf, weight,
+					   (enum seam_unit)e->unit),
+			e->unit == SEAM_UNIT_NS ? "" :
+			e->is_measured ? weight == 1 ? " tick" : " ticks" :
+			weight == 1 ? " event" : " events");
 	if (e->n_lost)
 		seam_view_print(view, SEAM_STYLE_WARN, ", %s lost (%.2f%%)",
 				seam_format_count(buf, e->n_lost),

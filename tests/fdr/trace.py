@@ -98,6 +98,59 @@ def check_whole(result, status=0):
 
 # ---- what is recorded ----
 
+ENTRIES = """
+#include <unistd.h>
+__attribute__((noinline)) void leaf(int i) { __asm__ volatile("" :: "r"(i)); }
+__attribute__((noinline)) void step(int i) { leaf(i); leaf(i); usleep(1); }
+int main(void) { for (int i = 0; i < 500; i++) step(i); return 0; }
+"""
+ENTRY_COUNTS = {"leaf": 1000, "step": 500, "main": 1}
+TIMES = ("min", "p50", "p90", "p99", "max", "sum", "total", "self")
+
+
+def check_entries(bundle):
+    """Calls are counted, and nothing says how long they took."""
+    shown = json.loads(run(SEAM, "calls", "--json", bundle).stdout)
+    equal({f["name"]: f["count"] for f in shown["functions"]}, ENTRY_COUNTS)
+    equal({f[f"{key}_ns"] for f in shown["functions"] for key in TIMES},
+          {None})
+    equal(sum(shown["repairs"].values()), 0, shown["repairs"])
+    table = run(SEAM, "calls", bundle).stdout.splitlines()[1:]
+    equal([line.split() for line in table],
+          [[n, *["-"] * 7, name] for n, name in
+           (("1,000", "leaf"), ("500", "step"), ("1", "main"))])
+    stacks = run(SEAM, "calls", "--stacks", bundle)
+    equal(stacks.stdout, "")
+    check("only entries are recorded" in stacks.stderr, stacks.stderr)
+    graph = run(SEAM, "calls", "--graph", bundle).stdout
+    check("leaf|1000 calls}" in graph and " x, " not in graph, graph)
+    trace = json.loads(run(SEAM, "convert", "--to", "trace-json",
+                           bundle).stdout)["traceEvents"]
+    open_calls = []
+    for event in trace:
+        if event["ph"] == "B":
+            open_calls.append(event["ts"])
+        elif event["ph"] == "E":
+            equal(open_calls.pop(), event["ts"], "a length")
+    rows = run(SEAM, "report", "--event", "xray", "--top", "0", bundle).stdout
+    check(re.search(r"xray: 1,501 calls\n", rows) and
+          re.search(r" 66.62% +66.62% +1,000 .* leaf ", rows), rows)
+
+
+def test_functions_with_entries_alone_have_no_times():
+    for flags in (["-fpatchable-function-entry=16"], ["-pg", "-mfentry"]):
+        subprocess.run(["gcc", "-O1", *flags, "-o", "entries", "-xc", "-"],
+                       input=ENTRIES, text=True, check=True)
+        result = record("./entries")
+        equal(result.returncode, 0, result.stderr)
+        check_entries(BUNDLE)
+        shutil.rmtree("own.seam", ignore_errors=True)
+        result = run("./entries", env={**os.environ, "LD_PRELOAD": LIBRARY,
+                                       "SEAM_TRACE": "out=own.seam"})
+        equal(result.returncode, 0, result.stderr)
+        check_entries("own.seam")
+
+
 def test_every_call_is_in_the_log_with_its_name():
     result = record(PROGRAM, "calls", "5000")
     calls = check_whole(result)

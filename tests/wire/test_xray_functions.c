@@ -20,7 +20,7 @@ static const struct seam_xray_image image = {
 	.image = 3, .first_id = 17, .n_functions = 200, .bias = 0x555500000000,
 	.build_id = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
 		      17, 18, 19, 20 },
-	.build_id_bytes = 20, .path = "/usr/lib/libfoo.so.1",
+	.build_id_bytes = 20, .entries_only = true, .path = "/usr/lib/libfoo.so.1",
 };
 
 /* The records of a program, one of each kind; returns their size. */
@@ -82,6 +82,7 @@ static void reads_what_was_written(void **state)
 	assert_int_equal(a.image.n_functions, 200);
 	assert_true(a.image.bias == image.bias);
 	assert_int_equal(a.image.build_id_bytes, 20);
+	assert_true(a.image.entries_only);
 	assert_memory_equal(a.image.build_id, image.build_id, 20);
 	assert_string_equal(a.image.path, image.path);
 	bytes.size = write_kind(SEAM_XRAY_ANNOUNCED_FUNCTIONS);

@@ -88,14 +88,18 @@ static bool is_wanted(void *context, uint32_t function)
 {
 	const struct seam_calls_report *report = context;
 
-	return seam_calls_selects(report, function);
+	/* how slow those are is not known */
+	return !seam_xray_has_entries_only(seam_xray_map_find(report->names,
+							      function)) &&
+	       seam_calls_selects(report, function);
 }
 
 static int load(struct calls_job *job, size_t n_slowest, struct seam_err *err)
 {
 	struct seam_account_options what = {
 		.edges = job->options->graph, .n_slowest = n_slowest,
-		.wanted = job->options->filter ? is_wanted : NULL,
+		.wanted = job->options->filter || job->trace.entries_only ?
+			is_wanted : NULL,
 		.context = &job->report,
 	};
 	int r = seam_account_build(&job->account, &job->trace, &what, err);
@@ -118,6 +122,9 @@ static int print(const struct calls_job *job, struct seam_err *err)
 			 job->has_lost ? SEAM_EXIT_LOSSY : SEAM_EXIT_DONE);
 	if (o->graph)
 		seam_calls_graph(&job->report, stdout);
+	else if (o->stacks && !job->slow.n && job->trace.entries_only)
+		seam_command_say("no call has a length: of these functions "
+				 "only entries are recorded");
 	else if (o->stacks)
 		seam_calls_stacks(&job->report, &job->slow, &job->trace, &view);
 	else if (o->json)

@@ -166,6 +166,27 @@ void seam_calls_end(struct seam_calls *calls,
 	}
 }
 
+size_t seam_calls_take_entry(struct seam_calls *calls,
+			     const struct seam_xray_batch *batch, size_t i,
+			     size_t to, const struct seam_calls_sink *sink,
+			     void *context)
+{
+	const struct seam_xray_event *event = &batch->events[i];
+	uint64_t too_deep = calls->too_deep;
+	size_t n = calls->n;
+
+	seam_calls_enter(calls, event->function, event->tsc, sink, context);
+	calls->too_deep = too_deep;	/* it has no exit to ignore */
+	for (; i + 1 < to && batch->events[i + 1].kind == SEAM_XRAY_ARGUMENT;
+	     i++)
+		if (sink->event && calls->n > n)
+			sink->event(context, calls, batch,
+				    &batch->events[i + 1]);
+	if (calls->n > n)
+		seam_calls_leave(calls, event->tsc, sink, context);
+	return i;
+}
+
 void seam_calls_open_later(struct seam_calls *calls,
 			   const struct seam_calls_sink *sink, void *context)
 {

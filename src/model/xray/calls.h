@@ -15,6 +15,8 @@
  *                   that wrote a tail exit already, because the jump was
  *                   conditional and not taken
  *   unfinished      calls open at the end of the log end there
+ *   entries only    of functions whose exits are not recorded, each call ends
+ *                   where it begins (SEAM_TRACE_ENTRY_ONLY); not counted
  *   records lost    the thread left records out, as a mark in the log says
  *                   (SEAM_XRAY_LOST): open calls end at the last event before
  *                   it, because theirs may be any of the exits that are
@@ -33,9 +35,7 @@
 #define SEAM_CALLS_H
 
 #include "base/index.h"
-#include "wire/xray/xray.h"
-
-struct seam_trace_reader;
+#include "model/xray/trace.h"
 
 enum seam_repair {
 	SEAM_REPAIR_EXIT,		/* exit missing */
@@ -250,6 +250,16 @@ void seam_calls_cut(struct seam_calls *calls,
 		    const struct seam_calls_sink *sink, void *context);
 
 /*
+ * A call of a function of which only entries are recorded, of event @i of
+ * @batch: open it, pass its arguments to the sink, and end it.  Returns the
+ * index of the last event that was taken.
+ */
+size_t seam_calls_take_entry(struct seam_calls *calls,
+			     const struct seam_xray_batch *batch, size_t i,
+			     size_t to, const struct seam_calls_sink *sink,
+			     void *context);
+
+/*
  * Open the next calls of calls->later, the outermost first: their entries are
  * missing, and they begin at calls->start_ns.
  */
@@ -363,6 +373,9 @@ seam_calls_feed(struct seam_calls *calls, const struct seam_xray_batch *batch,
 		} else if (seam_calls_is_gap(batch, event)) {
 			seam_calls_cut(calls, batch, event, sink, context);
 			n = calls->n;
+		} else if (event->kind == SEAM_TRACE_ENTRY_ONLY) {
+			i = seam_calls_take_entry(calls, batch, i, to, sink,
+						  context);
 		} else if (sink->event) {
 			sink->event(context, calls, batch, event);
 		}

@@ -351,6 +351,29 @@ static void note_unmapped(const struct programs *programs)
 		     "names them");
 }
 
+/* Remember which functions have no exits in the logs.  0 or -ENOMEM. */
+static int set_entries_only(struct seam_trace *trace,
+			    const struct seam_xray_map *names)
+{
+	const struct seam_xray_mapped *f = names->functions.items;
+	size_t n = names->functions.n;
+
+	while (n && !seam_xray_has_entries_only(&f[n - 1]))
+		n--;
+	if (n == 0)
+		return 0;
+	trace->n_entries_only = f[n - 1].id + 1;
+	trace->entries_only = calloc(trace->n_entries_only / 64 + 1,
+				     sizeof(*trace->entries_only));
+	if (!trace->entries_only)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		if (seam_xray_has_entries_only(&f[i]))
+			trace->entries_only[f[i].id / 64] |=
+				UINT64_C(1) << f[i].id % 64;
+	return 0;
+}
+
 int seam_log_names_open(struct seam_xray_map *names, struct seam_trace *trace,
 			const char *path, const struct seam_log_notes *notes,
 			struct seam_err *err)
@@ -369,6 +392,8 @@ int seam_log_names_open(struct seam_xray_map *names, struct seam_trace *trace,
 	r = read_maps(&programs, trace);
 	if (!r)
 		r = number(names, trace, &programs);
+	if (!r)
+		r = set_entries_only(trace, names);
 	if (!r)
 		note_unmapped(&programs);
 	fini_programs(&programs);

@@ -465,6 +465,7 @@ void seam_trace_close(struct seam_trace *trace)
 	free(trace->blocks.items);
 	free(trace->streams.items);
 	free(trace->clocks.items);
+	free(trace->entries_only);
 	*trace = (struct seam_trace) { 0 };
 }
 

@@ -38,6 +38,13 @@ static inline uint32_t seam_trace_function(const struct seam_trace_ids *ids,
 	return id + (id < ids->n ? ids->first : ids->others);
 }
 
+/*
+ * A kind of event beside those of enum seam_xray_kind: the entry of a function
+ * of which only entries are recorded.  Nobody knows how long such a call took;
+ * it is a call of no length, which makes no calls.
+ */
+enum { SEAM_TRACE_ENTRY_ONLY = 0x40 };
+
 struct seam_trace_log {
 	char *path;			/* "" for one in memory */
 	struct seam_file file;
@@ -74,6 +81,10 @@ struct seam_trace {
 	SEAM_ARRAY(struct seam_trace_stream) streams;
 	SEAM_ARRAY(struct seam_trace_clock) clocks;	/* one a frequency */
 	bool in_ticks;			/* a log has no frequency */
+	/* a bit for each function of which only entries are recorded, by the
+	 * numbers of all logs (log_names.h); NULL: there is none */
+	uint64_t *entries_only;
+	uint32_t n_entries_only;	/* bits */
 	/*
 	 * The selected time, which has the calls that begin in it.  Readers
 	 * of calls apply it themselves, because the caller of such a call may

@@ -148,6 +148,22 @@ static void convert_functions(const struct seam_trace_ids *ids,
 				ids, batch->events[i].function);
 }
 
+static void mark_entries(const struct seam_trace *trace,
+			 struct seam_xray_batch *batch)
+{
+	const uint64_t *bits = trace->entries_only;
+
+	for (size_t i = 0; bits && i < batch->n; i++) {
+		struct seam_xray_event *event = &batch->events[i];
+		uint32_t f = event->function;
+
+		if ((event->kind == SEAM_XRAY_ENTRY ||
+		     event->kind == SEAM_XRAY_ENTRY_ARGS) &&
+		    f < trace->n_entries_only && bits[f / 64] >> f % 64 & 1)
+			event->kind = SEAM_TRACE_ENTRY_ONLY;
+	}
+}
+
 /*
  * Remove what is not in the range; arguments go with their entry.  Returns how
  * many of the first @n_shadow events are left.
@@ -207,6 +223,7 @@ bool seam_trace_next(struct seam_trace_reader *reader,
 		} else {
 			convert_times(reader, batch);
 			convert_functions(reader->ids, batch);
+			mark_entries(reader->trace, batch);
 		}
 	} while (batch->n == 0);
 	return true;
@@ -218,6 +235,8 @@ bool seam_trace_run(struct seam_trace_reader *reader,
 	const struct seam_ticks *clock = reader->clock;
 	uint64_t ticks, delta;
 
+	if (reader->trace->entries_only)
+		return false;
 	reader->takes_runs = true;
 	if ((!reader->in_block && !open_block(reader)) || reader->n_shadow ||
 	    !seam_xray_run(&reader->block.fdr, &run->wire))

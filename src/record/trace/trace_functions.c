@@ -182,6 +182,7 @@ static bool is_same_image(const struct seam_trace_image *a,
 	return a->first_id == b->first_id &&
 	       a->n_functions == b->n_functions && a->bias == b->bias &&
 	       a->build_id_bytes == b->build_id_bytes &&
+	       a->entries_only == b->entries_only &&
 	       memcmp(a->build_id, b->build_id, sizeof(a->build_id)) == 0 &&
 	       strcmp(a->path, b->path) == 0;
 }
@@ -195,6 +196,7 @@ static bool add_image(struct seam_trace_functions *f,
 		.n_functions = image->n_functions, .bias = image->bias,
 		.fd = -1, .code = -ENOENT,
 		.build_id_bytes = image->build_id_bytes,
+		.entries_only = image->entries_only,
 	};
 
 	if (seam_trace_find_image(p, image->image) ||

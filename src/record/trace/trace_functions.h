@@ -42,6 +42,7 @@ struct seam_trace_image {
 	int fd;			/* of a seam_trace_file; -1: not open */
 	int code;		/* -errno of opening it */
 	bool is_opening;	/* a job has it */
+	bool entries_only;	/* exits are not recorded */
 	uint8_t build_id[SEAM_XRAY_BUILD_ID_BYTES];
 	uint8_t build_id_bytes;
 };

@@ -345,6 +345,15 @@ static const char *path_of(const struct seam_trace_announced *p,
 	return image ? image->path : "";
 }
 
+static bool has_entries_only(const struct map *m,
+			     const struct seen_function *f)
+{
+	const struct seam_trace_image *image =
+		seam_trace_find_image(m->program, f->image);
+
+	return image && image->entries_only;
+}
+
 /* A line where other images' ids begin: not all images have ids in a row. */
 static void put_images(FILE *out, const struct map *m)
 {
@@ -371,8 +380,11 @@ static int write_map(const struct map *m, struct seam_err *err)
 	put_images(out, m);
 	fputs("---\n", out);
 	for (size_t i = 0; i < m->functions.n; i++) {
-		put_entry(out, &m->functions.items[i], "function-enter");
-		put_entry(out, &m->functions.items[i], "function-exit");
+		const struct seen_function *f = &m->functions.items[i];
+
+		put_entry(out, f, "function-enter");
+		if (!has_entries_only(m, f))
+			put_entry(out, f, "function-exit");
 	}
 	fputs("...\n", out);
 	return finish(m->log, out, ".yaml", err);

@@ -18,6 +18,9 @@
  *	# image 1 "/usr/bin/app"
  *	# image 812 "/usr/lib/libapp.so"
  *
+ * There, a function without a sled for its exit is one of which only entries
+ * are recorded; in other maps it may be one that does not return.
+ *
  * Source: LLVM 14, llvm/lib/XRay/InstrumentationMap.cpp and the map's
  * versions 0, 1, 2; doc/formats/xray.md.
  */
@@ -82,6 +85,14 @@ int seam_xray_map_read(struct seam_xray_map *map, struct seam_bytes bytes,
 		       struct seam_err *err);
 
 void seam_xray_map_fini(struct seam_xray_map *map);
+
+/* Whether calls of @f have no end in a log: their exits are not recorded. */
+static inline bool
+seam_xray_has_entries_only(const struct seam_xray_mapped *f)
+{
+	return f && f->image && !(f->kinds & (1u << SEAM_XRAY_SLED_EXIT |
+					      1u << SEAM_XRAY_SLED_TAIL));
+}
 
 /* Order functions that were added to map->functions by id. */
 void seam_xray_map_sort(struct seam_xray_map *map);

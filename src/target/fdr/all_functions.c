@@ -77,6 +77,7 @@ static int each_of_list(const struct seam_fdr_image *image,
 		const struct seam_fdr_function f = {
 			functions->first_id + (uint32_t)i, addresses[i],
 			addresses[i] - image->bias, names.of[i], image->path,
+			seam_fdr_list_has_entries_only(list),
 		};
 
 		r = all->on_function(all->context, &f);
@@ -127,7 +128,7 @@ static int each_of_image(const struct seam_fdr_images *images,
 	for (uint32_t i = 0; r == 0 && i < all->n; i++) {
 		const struct seam_fdr_function f = {
 			i, all->addresses[i], all->addresses[i] - image->bias,
-			names.of[i], image->path ?: image->file,
+			names.of[i], image->path ?: image->file, false,
 		};
 
 		if (seam_fdr_images_at(images, f.address) == image)

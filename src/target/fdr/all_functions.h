@@ -3,6 +3,7 @@
 #ifndef SEAM_FDR_ALL_FUNCTIONS_H
 #define SEAM_FDR_ALL_FUNCTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct seam_fdr_function {
@@ -10,6 +11,7 @@ struct seam_fdr_function {
 	uint64_t address, link_address;
 	const char *name;		/* the symbol's; NULL: not known */
 	const char *path;		/* of the image */
+	bool entries_only;		/* its exits are not recorded */
 };
 
 /* How many there are at most, with and without sleds. */

@@ -127,6 +127,7 @@ static int announce_list(const struct seam_fdr_image *image,
 		.image = list->number, .first_id = list->functions.first_id,
 		.n_functions = (uint32_t)n, .bias = image->bias,
 		.build_id_bytes = image->build_id_bytes, .path = image->path,
+		.entries_only = seam_fdr_list_has_entries_only(list),
 	};
 	int r;
 

@@ -10,7 +10,8 @@ struct image_head {
 	uint32_t image, first_id, n_functions;
 	uint64_t bias;
 	uint8_t build_id[SEAM_XRAY_BUILD_ID_BYTES];
-	uint8_t build_id_bytes;		/* and the path, to the end */
+	uint8_t build_id_bytes;
+	uint8_t entries_only;		/* and the path, to the end */
 };
 
 struct addresses_head {
@@ -36,7 +37,7 @@ struct match_bytes {
 	uint32_t kind, trigger, n_functions, image;
 };
 
-enum { PATH_AT = offsetof(struct image_head, build_id_bytes) + 1 };
+enum { PATH_AT = offsetof(struct image_head, entries_only) + 1 };
 
 static bool ids_exist(uint32_t first, uint32_t n)
 {
@@ -82,6 +83,7 @@ size_t seam_xray_write_image(uint8_t *buf, size_t cap,
 		.first_id = image->first_id,
 		.n_functions = image->n_functions, .bias = image->bias,
 		.build_id_bytes = image->build_id_bytes,
+		.entries_only = image->entries_only,
 	};
 
 	if (!image->image || image->build_id_bytes > sizeof(head.build_id) ||
@@ -196,12 +198,14 @@ static bool read_image(struct seam_bytes bytes, struct seam_xray_image *image)
 	if (!head.image || head.build_id_bytes > sizeof(head.build_id) ||
 	    memcmp(head.build_id + head.build_id_bytes, zeroes,
 		   sizeof(zeroes) - head.build_id_bytes) ||
+	    head.entries_only > 1 ||
 	    !ids_exist(head.first_id, head.n_functions))
 		return false;
 	*image = (struct seam_xray_image) {
 		.image = head.image, .first_id = head.first_id,
 		.n_functions = head.n_functions, .bias = head.bias,
 		.build_id_bytes = head.build_id_bytes,
+		.entries_only = head.entries_only,
 		.path = get_text(bytes, PATH_AT, SEAM_XRAY_MAX_PATH),
 	};
 	memcpy(image->build_id, head.build_id, sizeof(head.build_id));

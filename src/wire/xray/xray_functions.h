@@ -48,6 +48,7 @@ struct seam_xray_image {
 	uint64_t bias;			/* load address - link address */
 	uint8_t build_id[SEAM_XRAY_BUILD_ID_BYTES];
 	uint8_t build_id_bytes;		/* 0: not known */
+	bool entries_only;		/* exits are not recorded */
 	const char *path;		/* borrowed; "" where not known */
 };
 

@@ -28,6 +28,7 @@ struct own_name {
 	uint32_t id;
 	uint64_t link_address;
 	const char *name, *path;	/* "": not known */
+	bool entries_only;
 };
 
 struct own_names {
@@ -50,33 +51,35 @@ static const char *copy_path(struct own_names *naming, const char *path)
 	return naming->path ? naming->path : "";
 }
 
-static int add(struct own_names *naming, uint32_t id, uint64_t link_address,
-	       const char *name, const char *path)
+static int add(struct own_names *naming, const struct seam_fdr_function *f)
 {
-	struct own_name named = { id, link_address, "", "" };
+	struct own_name named = {
+		f->id, f->link_address, "", "", f->entries_only,
+	};
 
-	if (!naming->has_unseen && !seam_fdr_own_has_seen(id))
+	if (!naming->has_unseen && !seam_fdr_own_has_seen(f->id))
 		return 0;
-	if (name)
-		named.name = seam_arena_text(&naming->arena, name,
-					     strlen(name));
-	if (path)
-		named.path = copy_path(naming, path);
+	if (f->name)
+		named.name = seam_arena_text(&naming->arena, f->name,
+					     strlen(f->name));
+	if (f->path)
+		named.path = copy_path(naming, f->path);
 	return named.name && SEAM_ARRAY_ADD(&naming->list, named) ? 0 : -ENOMEM;
 }
 
 static int on_function(void *context, const struct seam_fdr_function *f)
 {
-	return add(context, f->id, f->link_address, f->name, f->path);
+	return add(context, f);
 }
 
 /* Here id is the index of the address. */
 static int on_address(void *context, const struct seam_fdr_function *f)
 {
 	struct own_names *naming = context;
+	struct seam_fdr_function found = *f;
 
-	return add(naming, naming->ids[f->id], f->link_address, f->name,
-		   f->path);
+	found.id = naming->ids[f->id];
+	return add(naming, &found);
 }
 
 static int add_compiled(struct own_names *naming)
@@ -103,10 +106,10 @@ static int add_registered(struct own_names *naming)
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < seam_fdr_registered_count(); i++) {
-		uint32_t id;
-		const char *name = seam_fdr_registered(i, &id);
+		struct seam_fdr_function f = { .path = NULL };
 
-		r = add(naming, id, 0, name, NULL);
+		f.name = seam_fdr_registered(i, &f.id);
+		r = add(naming, &f);
 	}
 	return r;
 }
@@ -178,7 +181,8 @@ static int put_functions(const char *path, const struct own_names *naming)
 	seam_fdr_text_put(&t, "---\n");
 	for (size_t i = 0; i < naming->list.n; i++) {
 		put_sled(&t, &naming->list.items[i], "function-enter");
-		put_sled(&t, &naming->list.items[i], "function-exit");
+		if (!naming->list.items[i].entries_only)
+			put_sled(&t, &naming->list.items[i], "function-exit");
 	}
 	seam_fdr_text_put(&t, "...\n");
 	return seam_fdr_text_end(&t);

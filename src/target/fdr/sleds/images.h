@@ -52,6 +52,13 @@ struct seam_fdr_image {
 	bool is_noted;			/* what was refused was reported */
 };
 
+/* Whether no exit of the list's functions is recorded. */
+static inline bool
+seam_fdr_list_has_entries_only(const struct seam_fdr_list *list)
+{
+	return list->kind != SEAM_FDR_LIST_XRAY;
+}
+
 /* Zeroed is valid and empty. */
 struct seam_fdr_images {
 	SEAM_ARRAY(struct seam_fdr_image *) list;
