@@ -564,6 +564,23 @@ def test_a_missing_library_is_told_before_anything_runs():
     check(not os.path.exists("ran") and not os.path.exists("alone.seam"))
 
 
+def test_names_of_nothing_are_told_without_a_recorder():
+    def told(options):
+        shutil.rmtree("own.seam", ignore_errors=True)
+        ran = run(PROGRAM, "calls", "5", env={
+            **os.environ, "LD_PRELOAD": LIBRARY,
+            "SEAM_TRACE": f"out=own.seam;{options}"})
+        equal(ran.returncode, 0, ran.stderr)
+        return re.findall(r"^seam-fdr: \S+ \(\d+\): (.*'): no function that "
+                          "can be recorded has this name so far$", ran.stderr,
+                          re.M)
+
+    equal(told("functions=leaf,step,l*f"), [])
+    equal(told("functions=leef,step,nosuch*;trigger=calls:stop,leaf>1s"),
+          ["'leef'", "'nosuch*'", "trigger 'stop'"])
+    equal(told("trigger=signal:USR1"), [])
+
+
 def test_misuse_is_told():
     for options in (("--no-trace=x",), ("--trace-min=5us",),
                     ("--trace", "--trace-min=5parsec"),

@@ -61,6 +61,31 @@ struct by_options {
 	void (*on_trigger)(unsigned int trigger, uint32_t id);
 };
 
+/* The first GLOBs of options->functions that are of a function. */
+static uint64_t used;
+
+bool seam_fdr_glob_is_used(size_t i)
+{
+	return i >= 64 || (used >> i & 1);
+}
+
+/* As is_any_match(); those that are not used so far are all tried. */
+static bool is_named(const struct seam_fdr_globs *globs,
+		     const struct forms *forms)
+{
+	bool is = false;
+
+	for (size_t i = 0; i < globs->list.n; i++) {
+		if ((is && seam_fdr_glob_is_used(i)) ||
+		    !is_match(globs->list.items[i], forms))
+			continue;
+		is = true;
+		if (i < 64)
+			used |= UINT64_C(1) << i;
+	}
+	return is;
+}
+
 static int mark(void *context, uint32_t function, const char *name)
 {
 	const struct by_options *by = context;
@@ -68,7 +93,7 @@ static int mark(void *context, uint32_t function, const char *name)
 	struct seam_arena arena = { NULL };
 	const struct forms forms = forms_of(&arena, name);
 
-	if (is_any_match(&o->functions, &forms))
+	if (is_named(&o->functions, &forms))
 		by->marks[function] |= NAMED;
 	if (is_any_match(&o->except, &forms))
 		by->marks[function] |= EXCEPTED;
@@ -92,9 +117,9 @@ bool seam_fdr_needs_names(const struct seam_fdr_options *options)
 
 static bool wants(const struct seam_fdr_options *options, uint8_t marks)
 {
-	bool is_named = !options->functions.list.n || (marks & NAMED);
+	bool has_name = !options->functions.list.n || (marks & NAMED);
 
-	return (is_named && !(marks & EXCEPTED)) || (marks & TRIGGERS);
+	return (has_name && !(marks & EXCEPTED)) || (marks & TRIGGERS);
 }
 
 int seam_fdr_select(const struct seam_fdr_options *options,

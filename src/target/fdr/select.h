@@ -31,6 +31,9 @@ int64_t seam_fdr_select_glob(const char *glob, bool is_wanted,
 			     const struct seam_fdr_image *image,
 			     struct seam_fdr_list *list);
 
+/* Whether GLOB @i of options->functions has had the name of a function. */
+bool seam_fdr_glob_is_used(size_t i);
+
 /* Whether names are needed for that at all. */
 bool seam_fdr_needs_names(const struct seam_fdr_options *options);
 

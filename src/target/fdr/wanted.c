@@ -47,6 +47,25 @@ static void announce_matches(void)
 	}
 }
 
+/* The same without a recorder. */
+static void note_unmatched(void)
+{
+	const struct seam_fdr_options *o = &process->options;
+
+	for (size_t i = 0; i < o->functions.list.n; i++)
+		if (!seam_fdr_glob_is_used(i))
+			seam_fdr_note("'%s': no function that can be recorded "
+				      "has this name so far",
+				      o->functions.list.items[i]);
+	for (uint32_t i = 0; i < o->n_triggers; i++) {
+		if (o->triggers[i].function && !process->n_matches[i])
+			seam_fdr_note("trigger '%s': no function that can be "
+				      "recorded has this name so far",
+				      o->triggers[i].function);
+		process->n_matches[i] = 0;
+	}
+}
+
 static void select_list(const struct seam_fdr_image *image,
 			struct seam_fdr_list *list)
 {
@@ -191,6 +210,8 @@ bool seam_fdr_take_new(void)
 			      "not take them");
 	if (process->address[0] && has_new)
 		announce_matches();
+	if (!process->address[0])
+		note_unmatched();
 	seam_fdr_note_unknown();
 	return has_new;
 }
