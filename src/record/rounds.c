@@ -247,17 +247,24 @@ static void report_unknown_triggers(struct seam_session *s, bool at_end)
 				  o->triggers[i], at_end ? "" : " so far");
 }
 
-/* If a snapshot for triggers is due; at the end of the recording it is. */
+static bool has_due_trigger(const struct seam_session *s, uint64_t now_ns)
+{
+	return s->triggers.waiting.n &&
+	       seam_trigger_hits_due_ns(&s->triggers) <= now_ns;
+}
+
+/*
+ * If a snapshot for triggers is due.  At the end of the recording it is: also
+ * for what programs met before they ended, while the last one was made.
+ */
 static int snapshot_triggers(struct seam_session *s, bool at_end,
 			     struct seam_err *err)
 {
 	uint64_t now_ns = at_end ? UINT64_MAX : seam_clock_ns();
-	bool is_due = s->triggers.waiting.n &&
-		      seam_trigger_hits_due_ns(&s->triggers) <= now_ns;
 	int r;
 
 	report_unknown_triggers(s, at_end);
-	if (!is_due)
+	if (!has_due_trigger(s, now_ns) && !(at_end && s->triggers.n_triggers))
 		return 0;
 	/* also for the triggers that were met meanwhile */
 	r = seam_session_drain(s, err);
