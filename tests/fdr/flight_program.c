@@ -26,7 +26,10 @@
 #define RECORDED __attribute__((noinline, xray_always_instrument))
 #define SILENT __attribute__((noinline, xray_never_instrument))
 
-enum { N_STEPS = 100 };
+enum {
+	N_STEPS = 100,
+	N_FIRST = 1000,		/* calls of top() before "running" */
+};
 
 static volatile int must_end;
 volatile unsigned long sink;
@@ -92,9 +95,16 @@ SILENT static unsigned int tid(void)
 	return (unsigned int)syscall(SYS_gettid);
 }
 
+static pthread_barrier_t all_run;
+
 SILENT static void *run_load(void *arg)
 {
-	for (unsigned long n = 0; !must_end; n += 3)
+	unsigned long n = 0;
+
+	for (; n < 3 * N_FIRST; n += 3)
+		top(n);
+	pthread_barrier_wait(&all_run);
+	for (; !must_end; n += 3)
 		top(n);
 	return arg;
 }
@@ -103,8 +113,10 @@ SILENT static int load(int n_threads, double seconds)
 {
 	pthread_t threads[64];
 
+	pthread_barrier_init(&all_run, NULL, (unsigned)n_threads + 1);
 	for (int i = 0; i < n_threads; i++)
 		pthread_create(&threads[i], NULL, run_load, NULL);
+	pthread_barrier_wait(&all_run);
 	puts("running");
 	fflush(stdout);
 	usleep((unsigned)(seconds * 1e6));
