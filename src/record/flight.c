@@ -187,8 +187,9 @@ void seam_flight_copy(struct seam_session *s, const struct seam_bundle *bundle)
 	s->flight.snapshot = &logs;
 	seam_services_snapshot_aux(&s->services);
 	s->flight.snapshot = NULL;
-	go_on(s);
+	/* before go_on(), in which threads end that were just copied */
 	write_ended(&s->flight.ended, &logs);
+	go_on(s);
 	seam_tracing_complete(s, &logs, &names);
 	seam_trace_logs_fini(&logs);
 }
