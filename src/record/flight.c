@@ -13,8 +13,11 @@ static void write_area(struct seam_trace_logs *logs,
 		       const struct seam_trace_program *program, uint32_t tid,
 		       struct seam_bytes area)
 {
-	struct seam_program_log *log = seam_trace_logs_enter(logs, program);
+	struct seam_program_log *log;
 
+	if (!area.size)
+		return;
+	log = seam_trace_logs_enter(logs, program);
 	for (size_t at = 0; at < area.size; at += SEAM_XRAY_CHUNK_BYTES) {
 		size_t left = area.size - at;
 		size_t size = left < SEAM_XRAY_CHUNK_BYTES ? left :

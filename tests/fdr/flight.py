@@ -252,7 +252,11 @@ def test_no_snapshot_has_calls_of_before_and_after_what_was_left_out():
                                   "calls:rare", "--max-snapshots", "30",
                                   "--trace-args=1"),
                     "rare", "30", "100000")
-    for bundle in [*snapshots(result.stderr), "gaps.seam"]:
+    bundles = snapshots(result.stderr)
+    # where the program waited for the last copy until it ended
+    if "none came after the last snapshot" not in result.stderr:
+        bundles.append("gaps.seam")
+    for bundle in bundles:
         log, ids = only_log(bundle)
         (thread,) = log.threads.values()
         check_depth(thread.calls)

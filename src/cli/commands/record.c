@@ -144,7 +144,7 @@ static void report_calls(const struct seam_record_result *r, const char *place)
 	const struct seam_manifest_calls *calls = &r->calls;
 	char size[32], unnamed[64] = "";
 
-	if (!r->has_calls || !calls->n_records)
+	if (!calls->n_records)
 		return;
 	print_size(size, sizeof(size), r->calls_bytes);
 	if (calls->n_unnamed)
@@ -156,13 +156,18 @@ static void report_calls(const struct seam_record_result *r, const char *place)
 			 plural(calls->n_records), calls->n_functions,
 			 plural(calls->n_functions), unnamed, calls->n_threads,
 			 plural(calls->n_threads), size, place);
-	if (calls->n_frozen)
-		seam_command_say("%" PRIu64 " record%s of calls left out while "
-				 "a trigger's were copied", calls->n_frozen,
-				 plural(calls->n_frozen));
 	if (seam_command_verbose())
 		seam_command_say("the time stamp counter runs at %.6f MHz",
 				 (double)r->tsc_hz / 1e6);
+}
+
+static void report_frozen(const struct seam_manifest_calls *calls)
+{
+	if (calls->n_frozen)
+		seam_command_say("%" PRIu64 " record%s of calls left out while "
+				 "a trigger's were copied%s", calls->n_frozen,
+				 plural(calls->n_frozen), calls->n_records ? "" :
+				 ": none came after the last snapshot");
 }
 
 /* A line for each other kind of loss. */
@@ -213,7 +218,10 @@ static void summarize(const char *output, bool has_command,
 	report_losses(r);
 	report_stacks(&r->stacks, &r->guest);
 	report_guest(&r->guest);
-	report_calls(r, operand);
+	if (r->has_calls) {
+		report_calls(r, operand);
+		report_frozen(&r->calls);
+	}
 	report_other_losses(&r->losses);
 }
 
