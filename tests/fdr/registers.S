@@ -14,6 +14,7 @@
 #define SP		(8 * 15)
 #define X87(n)		(128 + 16 * (n))
 #define MASK(n)		(160 + 2 * (n))
+#define R11		176
 #define VECTOR(n)	(192 + 64 * (n))
 
 .macro EACH_GPR macro
@@ -86,6 +87,7 @@ through:
 2:	pushq	FLAGS(%r11)
 	popfq
 	EACH_GPR LOAD
+	movq	R11(%r11), %r11
 	jmp	*sled_at(%rip)
 as_entry:
 	call	*trampoline_at(%rip)
@@ -94,12 +96,15 @@ as_exit:
 	pushq	back_at(%rip)
 	jmp	*trampoline_at(%rip)
 back:
+	movq	%r11, after_r11(%rip)
 	movq	registers_at(%rip), %r11
 	EACH_GPR STORE
 	movq	%rsp, SP(%r11)
 	pushfq
 	popq	FLAGS(%r11)
 	cld
+	movq	after_r11(%rip), %rax
+	movq	%rax, R11(%r11)
 	stmxcsr	MXCSR(%r11)
 	fstpt	X87(1)(%r11)
 	fstpt	X87(0)(%r11)
@@ -137,5 +142,6 @@ registers_at:	.quad 0
 trampoline_at:	.quad 0
 back_at:	.quad 0
 sled_at:	.quad 0
+after_r11:	.quad 0
 
 	.section .note.GNU-stack, "", @progbits

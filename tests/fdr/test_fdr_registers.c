@@ -26,12 +26,14 @@
 struct registers {
 	uint64_t gpr[13], flags, mxcsr, sp;
 	uint8_t x87[2][16];
-	uint16_t masks[8], unused[8];
+	uint16_t masks[8];
+	uint64_t r11, unused;
 	uint8_t vectors[32][64];
 };
 
 _Static_assert(offsetof(struct registers, x87) == 128, "");
 _Static_assert(offsetof(struct registers, masks) == 160, "");
+_Static_assert(offsetof(struct registers, r11) == 176, "");
 _Static_assert(offsetof(struct registers, vectors) == 192, "");
 
 extern void through(struct registers *registers, const char *trampoline,
@@ -59,7 +61,7 @@ enum {
 
 static const struct {
 	const char *name, *code;
-	bool is_exit, keeps_flags;
+	bool is_exit, keeps_all;	/* the flags and r11 too */
 } trampolines[] = {
 	{ "entry", seam_fdr_entry, false, false },
 	{ "exit", seam_fdr_exit, true, false },
@@ -125,7 +127,7 @@ static void check(size_t t, enum way way, size_t misalign, size_t *most)
 	static uint8_t stack[STACK + 1024], before[sizeof(stack)];
 	struct registers in, out;
 	uint8_t *sp = stack + STACK - misalign;
-	uint64_t flags = trampolines[t].keeps_flags ? FLAGS : 0;
+	uint64_t flags = trampolines[t].keeps_all ? FLAGS : 0;
 	size_t used = STACK - misalign;
 
 	make_random(&in);
@@ -136,6 +138,8 @@ static void check(size_t t, enum way way, size_t misalign, size_t *most)
 	through(&out, trampolines[t].code, seam_xray_word(7, SEAM_XRAY_ENTRY),
 		trampolines[t].is_exit, sp);
 	assert_memory_equal(out.gpr, in.gpr, sizeof(in.gpr));
+	if (trampolines[t].keeps_all)
+		assert_int_equal(out.r11, in.r11);
 	assert_int_equal(out.flags & (flags | DIRECTION), in.flags & flags);
 	assert_int_equal((uint32_t)out.mxcsr, (uint32_t)in.mxcsr);
 	assert_int_equal(out.sp, (uintptr_t)sp);

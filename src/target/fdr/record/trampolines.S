@@ -35,15 +35,18 @@
  * r10: word	r11: cursor	rax: tsc	rdx: delta, record
  * rbx: state.at[i]	rcx: rseq, cpu	rsi: self
  */
-.macro PLAIN name, flags=0
+.macro PLAIN name, is_tail=0
 	BEGIN	seam_fdr_\name
+.if \is_tail
+	PUSH	%r11
+.endif
 	PUSH	%rax
 	PUSH	%rdx
 	PUSH	%rcx
 	PUSH	%rsi
 	PUSH	%rbx
 	.cfi_rel_offset rbx, 0
-.if \flags
+.if \is_tail
 	READ_FLAGS
 	PUSH	%rax
 .endif
@@ -73,7 +76,7 @@
 	movq	%r11, (%rax)
 .Lcommit_\name:
 .Lend_\name:
-.if \flags
+.if \is_tail
 	POP	%rax
 	WRITE_FLAGS
 .endif
@@ -83,14 +86,18 @@
 	POP	%rcx
 	POP	%rdx
 	POP	%rax
+.if \is_tail
+	POP	%r11
+.endif
 	ret
 	/* as at the end of the sequence */
-.if \flags
-	.cfi_adjust_cfa_offset 48
+.if \is_tail
+	.cfi_adjust_cfa_offset 56
+	.cfi_offset rbx, -56
 .else
 	.cfi_adjust_cfa_offset 40
-.endif
 	.cfi_offset rbx, -48
+.endif
 	ABORT	\name
 	jmp	.Lagain_\name
 .Lslow_\name:
@@ -102,7 +109,7 @@
 
 	PLAIN	entry
 	PLAIN	exit
-	PLAIN	tail, flags=1
+	PLAIN	tail, is_tail=1
 
 /* Call seam_fdr_record(r10d, NULL, 0); preserves all but rax to rsi and rbx. */
 	.p2align 4
