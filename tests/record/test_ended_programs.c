@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test_ended_programs.c - programs end, and their rings are given back soon */
+#include <fcntl.h>
+#include <linux/perf_event.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,9 +24,19 @@ enum {
 	MAX_ROUNDS = 8,
 };
 
+static struct seam_service_stream ended;	/* the last */
+
+static void end(struct seam_service_stream *stream,
+		const struct seam_owner_counts *counts)
+{
+	(void)counts;
+	ended = *stream;
+}
+
 static struct seam_service services[N_SERVICES] = {
 	{ .link = { .name = "one", .n_free = 2,
-		    .geometry = { .n_slots = 4, .data_bytes = 4096 } } },
+		    .geometry = { .n_slots = 4, .data_bytes = 4096 } },
+	  .end = end },
 	{ .link = { .name = "two", .n_free = 2,
 		    .geometry = { .n_slots = 4, .data_bytes = 4096 } } },
 };
@@ -35,6 +48,7 @@ static int setup(void **state)
 	struct seam_err err = { 0 };
 
 	(void)state;
+	ended = (struct seam_service_stream) { 0 };
 	for (int i = 0; i < N_SERVICES; i++)
 		seam_services_add(&s, &services[i]);
 	seam_services_open(&s, &err);
@@ -67,18 +81,31 @@ static int rounds_until_forgotten(void)
 	return n;
 }
 
+/* In the child. */
+static void connect_program(struct seam_link_client *c)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (seam_link_client_connect(c, s.server.address, "one two", WAIT_MS))
+		_exit(1);
+}
+
+static void claim_rings(struct seam_link_client *c)
+{
+	struct seam_ring_claim claim;
+
+	for (uint32_t i = 0; i < N_SERVICES; i++)
+		if (seam_link_client_claim(c, i, (uint32_t)getpid(), &claim))
+			_exit(2);
+}
+
 /* In the child: claim a ring of each service, and stay. */
 static void run_program(int ready)
 {
-	struct seam_ring_claim claim;
 	struct seam_link_client c;
 	char done = 1;
 
-	if (seam_link_client_connect(&c, s.server.address, "one two", WAIT_MS))
-		_exit(1);
-	for (uint32_t i = 0; i < N_SERVICES; i++)
-		if (seam_link_client_claim(&c, i, (uint32_t)getpid(), &claim))
-			_exit(2);
+	connect_program(&c);
+	claim_rings(&c);
 	if (write(ready, &done, 1) != 1)
 		_exit(3);
 	for (;;)
@@ -155,6 +182,64 @@ static void also_if_its_exit_was_not_recorded(void **state)
 	assert_in_range(rounds_until_forgotten(), 1, MAX_ROUNDS - 1);
 }
 
+/* Connected, and stopped; @end reads as closed once it is another program. */
+static pid_t start_to_exec(int *end)
+{
+	struct seam_link_client c;
+	int ends[2], status;
+	pid_t pid;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		connect_program(&c);
+		raise(SIGSTOP);
+		claim_rings(&c);
+		execlp("sleep", "sleep", "60", (char *)NULL);
+		_exit(3);
+	}
+	close(ends[1]);
+	while (waitpid(pid, &status, WUNTRACED | WNOHANG) == 0)
+		run_round();
+	assert_true(WIFSTOPPED(status));
+	*end = ends[0];
+	return pid;
+}
+
+static void see_exec(pid_t pid, uint64_t time_ns)
+{
+	const struct seam_perf_sideband record = {
+		.type = PERF_RECORD_COMM, .misc = PERF_RECORD_MISC_COMM_EXEC,
+		.comm.pid = pid, .sample_id.time = time_ns,
+	};
+
+	seam_services_see(&s, &record);
+}
+
+/* The memory is gone and the connection closed before the record is written. */
+static void an_exec_that_is_recorded_late_keeps_the_owner(void **state)
+{
+	uint64_t time_ns;
+	char c;
+	int end;
+	pid_t pid = start_to_exec(&end);
+
+	(void)state;
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	assert_int_equal(read(end, &c, 1), 0);
+	close(end);
+	for (int i = 0; i < 4 * MAX_ROUNDS; i++)
+		run_round();
+	time_ns = seam_clock_ns();
+	see_exec(pid, time_ns);
+	assert_in_range(rounds_until_forgotten(), 1, MAX_ROUNDS - 1);
+	assert_int_equal(ended.pid, pid);
+	assert_int_equal(ended.until_ns, time_ns - 1);
+	assert_int_equal(services[0].n_unowned, 0);
+	end_program(pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +247,7 @@ int main(void)
 		TEST(rings_of_an_ended_program_are_given_back),
 		TEST(also_if_its_exit_was_recorded_rounds_before_it_ended),
 		TEST(also_if_its_exit_was_not_recorded),
+		TEST(an_exec_that_is_recorded_late_keeps_the_owner),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

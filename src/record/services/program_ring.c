@@ -14,6 +14,7 @@ enum {
 	ITEM_NS = 1,
 	/* Rounds in which the side-band can still name the owner of a ring. */
 	MAX_ROUNDS = 3,
+	EXEC_S = 10,		/* from the loss of the memory to its record */
 };
 
 struct input {
@@ -23,6 +24,7 @@ struct input {
 	bool is_previewed;		/* these records were */
 	bool is_complete;		/* nothing will follow the copy */
 	uint32_t n_rounds;		/* since then without an owner */
+	uint64_t complete_ns;		/* the first of these; 0: none */
 	uint64_t n_copied;		/* records that the program began */
 	uint64_t n_reported;		/* losses written so far */
 	uint64_t n_gaps;		/* items skipped before aux.first */
@@ -40,6 +42,28 @@ uint64_t seam_program_ring_limit(const struct seam_link_target *target,
 /* ---- the owner ---- */
 
 /*
+ * The process that owns the ring by /proc or by the side-band, and until when
+ * (0: still).  0: none.
+ */
+static uint32_t find_process(const struct seam_services *s,
+			     const struct seam_link_target *target,
+			     const struct seam_owner *owner, uint64_t *until_ns)
+{
+	const struct seam_ring_holder holder = {
+		.pid = (uint32_t)target->pid, .since_ns = target->rings_ns,
+		.until_ns = target->until_ns,
+	};
+
+	if (owner->status != SEAM_OWNER_VERIFIED)
+		return seam_task_history_find(&s->history, &holder, owner->tid,
+					      until_ns);
+	if (!seam_task_history_has_rings(&s->history, &holder, owner->pid,
+					 until_ns))
+		*until_ns = 0;
+	return owner->pid;
+}
+
+/*
  * The process and thread that own the ring, and until when (0: still).  A
  * living process that does not have the memory is no owner, whatever it
  * descends from, unless it had the memory until an exec.
@@ -49,20 +73,9 @@ static bool find_owner(const struct seam_services *s,
 		       const struct seam_owner *owner,
 		       struct seam_service_stream *stream)
 {
-	const struct seam_ring_holder holder = {
-		.pid = (uint32_t)target->pid, .since_ns = target->rings_ns,
-		.until_ns = target->until_ns,
-	};
-	bool is_verified = owner->status == SEAM_OWNER_VERIFIED;
 	uint64_t until_ns = 0;
-	uint32_t pid = owner->pid;
+	uint32_t pid = find_process(s, target, owner, &until_ns);
 
-	if (!is_verified)
-		pid = seam_task_history_find(&s->history, &holder, owner->tid,
-					     &until_ns);
-	else if (!seam_task_history_has_rings(&s->history, &holder, pid,
-					      &until_ns))
-		until_ns = 0;
 	if (!pid || (owner->status == SEAM_OWNER_REFUTED && !until_ns))
 		return false;
 	stream->pid = pid;
@@ -512,10 +525,30 @@ static void end(struct seam_services *s, const struct seam_program_ring *ring)
 	seam_owners_release(&ring->rings->owners, ring->i);
 }
 
+/*
+ * Whether the side-band can still name the owner of a complete copy.  In an
+ * exec the memory goes, and the connection is closed, before the record of it
+ * is written; in between the process may have lost its CPU for long.
+ */
+static bool may_get_owner(const struct seam_services *s,
+			  const struct seam_program_ring *ring,
+			  struct input *in)
+{
+	uint64_t now_ns = seam_clock_ns(), until_ns = 0;
+
+	if (in->n_rounds++ == 0)
+		in->complete_ns = now_ns;
+	return in->n_rounds < MAX_ROUNDS ||
+	       (ring->owner->status == SEAM_OWNER_REFUTED &&
+		now_ns - in->complete_ns < EXEC_S * SEAM_NS_PER_S &&
+		find_process(s, ring->target, ring->owner, &until_ns));
+}
+
 void seam_program_ring_take(struct seam_services *s,
 			    const struct seam_program_ring *ring, bool is_last)
 {
 	struct input *in = ring->owner->input;
+	bool is_over = is_last || (in && in->is_complete);
 	struct seam_owner_counts counts;
 
 	if (in && begin(s, ring)) {
@@ -525,10 +558,9 @@ void seam_program_ring_take(struct seam_services *s,
 		seam_owners_counts(&ring->rings->owners, ring->i, &counts);
 		if (!in->is_complete)
 			report_losses(s, in, ring->target, &counts);
-	} else if (in) {
-		in->n_rounds += in->is_complete;
+	} else if (in && in->is_complete && !is_last) {
+		is_over = !may_get_owner(s, ring, in);
 	}
-	if (is_last || (in && in->is_complete &&
-			(in->stream.service || in->n_rounds >= MAX_ROUNDS)))
+	if (is_over)
 		end(s, ring);
 }
