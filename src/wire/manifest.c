@@ -1,49 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* manifest.c - meta.json; the format is in manifest.h */
-#include "wire/manifest.h"
-
-#include "base/json.h"
-#include "base/text.h"
+/*
+ * manifest.c - write meta.json; the format is in manifest.h
+ *
+ * Programs that write their own bundles use it: no libjansson here.
+ */
+#include "wire/manifest_members.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#define SCHEMA_FAMILY "seam.bundle/"
-#define SCHEMA SCHEMA_FAMILY "1"
+#include "base/json.h"
 
-enum member_type {
-	TEXT,			/* const char * */
-	FLAG,			/* bool */
-	COUNT,			/* uint64_t */
-	ADDR,			/* uint64_t, as a string of hex digits */
-	CLOCK,			/* bool: whether it is the kernel's own */
-	BUILD_ID,		/* uint8_t [], with a size_t */
-	STRINGS,		/* const char *const *, with a size_t */
-};
-
-/*
- * All that is written and read back, in the order of the file.  Successive
- * rows of one section are one object.  It is omitted when all of its members
- * are 0, unless one of them is @always written.
- */
-static const struct member {
-	const char *section;	/* NULL: a member of the manifest itself */
-	const char *name;
-	enum member_type type;
-	bool always;
-	size_t offset;
-	size_t n_offset;	/* of the size or number */
-} members[] = {
+const struct seam_meta_member seam_meta_members[] = {
 #define MEMBER(section, name, type, member) \
-	{ section, name, type, true, offsetof(struct seam_manifest, member), 0 }
+	{ section, name, SEAM_META_##type, true, \
+	  offsetof(struct seam_manifest, member), 0 }
 #define SIZED(section, name, type, member, n_member) \
-	{ section, name, type, true, offsetof(struct seam_manifest, member), \
+	{ section, name, SEAM_META_##type, true, \
+	  offsetof(struct seam_manifest, member), \
 	  offsetof(struct seam_manifest, n_member) }
 #define OPTIONAL(section, name, member) \
-	{ section, name, COUNT, false, \
+	{ section, name, SEAM_META_COUNT, false, \
 	  offsetof(struct seam_manifest, member), 0 }
 	MEMBER(NULL, "version", TEXT, version),
 	MEMBER(NULL, "complete", FLAG, complete),
@@ -54,10 +32,10 @@ static const struct member {
 	MEMBER("host", "release", TEXT, release),
 	MEMBER("host", "arch", TEXT, arch),
 	MEMBER("host", "boot_id", TEXT, boot_id),
-	SIZED("kernel", "build_id", BUILD_ID, kernel_build_id,
+	SIZED("kernel", "build_id", HEX, kernel_build_id,
 	      kernel_build_id_size),
 	MEMBER("kernel", "text", ADDR, kernel_text_addr),
-	SIZED("vdso", "build_id", BUILD_ID, vdso_build_id, vdso_build_id_size),
+	SIZED("vdso", "build_id", HEX, vdso_build_id, vdso_build_id_size),
 	MEMBER(NULL, "clock", CLOCK, kernel_clock),
 	MEMBER("start", "wall_ns", COUNT, start_wall_ns),
 	MEMBER("start", "monotonic_ns", COUNT, start_ns),
@@ -128,18 +106,25 @@ static const struct member {
 	OPTIONAL("late", "ns", losses.late_ns),
 	OPTIONAL("late", "longest_ns", losses.longest_late_ns),
 	OPTIONAL("late", "unseen_threads", losses.n_unseen),
+	{ 0 }
 #undef MEMBER
 #undef SIZED
 #undef OPTIONAL
 };
 
-/* The first row after @row that is not a member of the same object. */
-static const struct member *end_of_section(const struct member *row)
+static uint64_t number_of(const void *record, size_t offset)
 {
-	const struct member *end = row + 1;
+	return *(const uint64_t *)((const char *)record + offset);
+}
 
-	while (row->section && end < members + SEAM_ARRAY_SIZE(members) &&
-	       end->section && strcmp(end->section, row->section) == 0)
+/* The first row after @row that is not a member of the same object. */
+static const struct seam_meta_member *
+end_of_section(const struct seam_meta_member *row)
+{
+	const struct seam_meta_member *end = row + 1;
+
+	while (row->section && end->section &&
+	       strcmp(end->section, row->section) == 0)
 		end++;
 	return end;
 }
@@ -167,53 +152,53 @@ static void put_addr(struct seam_json *j, const char *key, uint64_t addr)
 	seam_json_string(j, key, text);
 }
 
-static void put_member(struct seam_json *j, const struct member *row,
+static void put_member(struct seam_json *j, const struct seam_meta_member *row,
 		       const struct seam_manifest *m)
 {
 	const void *at = (const char *)m + row->offset;
 	const size_t *n = (const void *)((const char *)m + row->n_offset);
 
 	switch (row->type) {
-	case TEXT:
+	case SEAM_META_TEXT:
 		seam_json_string(j, row->name, *(const char *const *)at);
 		break;
-	case FLAG:
+	case SEAM_META_FLAG:
 		seam_json_bool(j, row->name, *(const bool *)at);
 		break;
-	case COUNT:
+	case SEAM_META_COUNT:
 		put_u64(j, row->name, *(const uint64_t *)at);
 		break;
-	case ADDR:
+	case SEAM_META_ADDR:
 		put_addr(j, row->name, *(const uint64_t *)at);
 		break;
-	case CLOCK:
+	case SEAM_META_CLOCK:
 		seam_json_string(j, row->name, *(const bool *)at ? "perf" :
 				 "CLOCK_MONOTONIC");
 		break;
-	case BUILD_ID:
+	case SEAM_META_HEX:
 		seam_json_hex(j, row->name, (struct seam_bytes) { at, *n });
 		break;
-	case STRINGS:
+	case SEAM_META_STRINGS:
 		put_strings(j, row->name, *(const char *const *const *)at, *n);
 		break;
 	}
 }
 
-static bool is_written(const struct member *row, const struct member *end,
+static bool is_written(const struct seam_meta_member *row,
+		       const struct seam_meta_member *end,
 		       const struct seam_manifest *m)
 {
 	for (; row < end; row++)
-		if (row->always ||
-		    *(const uint64_t *)((const char *)m + row->offset))
+		if (row->always || number_of(m, row->offset))
 			return true;
 	return false;
 }
 
 static void put_members(struct seam_json *j, const struct seam_manifest *m)
 {
-	const struct member *row = members, *end;
+	const struct seam_meta_member *row = seam_meta_members, *end;
 
-	for (; row < members + SEAM_ARRAY_SIZE(members); row = end) {
+	for (; row->name; row = end) {
 		const char *section = row->section;
 
 		end = end_of_section(row);
@@ -228,11 +213,7 @@ static void put_members(struct seam_json *j, const struct seam_manifest *m)
 	}
 }
 
-/* Numbers of "stacks" besides its tables. */
-static const struct {
-	const char *name;
-	size_t offset;		/* in the counts */
-} stack_members[] = {
+const struct seam_meta_number seam_meta_stacks[] = {
 #define STACKS(name, member) \
 	{ name, offsetof(struct seam_stack_counts, member) }
 	STACKS("joined", n_joined),
@@ -243,6 +224,7 @@ static const struct {
 	STACKS("kernel_cut", n_kernel_cut),
 	STACKS("jvm", n_jvm),
 	STACKS("dump_bytes", dump_bytes),
+	{ 0 }
 #undef STACKS
 };
 
@@ -276,18 +258,14 @@ static void put_stacks(struct seam_json *j,
 	for (unsigned int i = 0; i < SEAM_STACK_N_QUALITIES; i++)
 		put_u64(j, seam_stack_quality_key(i), stacks->n_frames[i]);
 	seam_json_close(j);
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(stack_members); i++)
-		put_u64(j, stack_members[i].name, *(const uint64_t *)
-			((const char *)stacks + stack_members[i].offset));
+	for (const struct seam_meta_number *row = seam_meta_stacks;
+	     row->name; row++)
+		put_u64(j, row->name, number_of(stacks, row->offset));
 	put_stack_files(j, stacks);
 	seam_json_close(j);
 }
 
-/* Numbers of a trigger, omitted where they are 0. */
-static const struct {
-	const char *name;
-	size_t offset;
-} trigger_members[] = {
+const struct seam_meta_number seam_meta_triggers[] = {
 #define TRIGGER(name, member) \
 	{ name, offsetof(struct seam_manifest_trigger, member) }
 	TRIGGER("pid", pid),
@@ -297,6 +275,7 @@ static const struct {
 	TRIGGER("duration_ns", duration_ns),
 	TRIGGER("function", function),
 	TRIGGER("signal", signal),
+	{ 0 }
 #undef TRIGGER
 };
 
@@ -305,13 +284,10 @@ static void put_trigger(struct seam_json *j,
 {
 	seam_json_open(j, NULL, '{');
 	seam_json_string(j, "trigger", trigger->text);
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(trigger_members); i++) {
-		uint64_t n = *(const uint64_t *)((const char *)trigger +
-						 trigger_members[i].offset);
-
-		if (n)
-			put_u64(j, trigger_members[i].name, n);
-	}
+	for (const struct seam_meta_number *row = seam_meta_triggers;
+	     row->name; row++)
+		if (number_of(trigger, row->offset))
+			put_u64(j, row->name, number_of(trigger, row->offset));
 	seam_json_close(j);
 }
 
@@ -382,7 +358,7 @@ static void put_manifest(FILE *out, const struct seam_manifest *m)
 	struct seam_json j = seam_json_make(out, true);
 
 	seam_json_open(&j, NULL, '{');
-	seam_json_string(&j, "schema", SCHEMA);
+	seam_json_string(&j, "schema", SEAM_META_SCHEMA);
 	put_members(&j, m);
 	put_stacks(&j, &m->stacks);
 	put_ties(&j, m);
@@ -418,221 +394,4 @@ int seam_manifest_write(int fd, const struct seam_manifest *m,
 				    "cannot write 'meta.json': %s",
 				    strerror(errno ? errno : EIO));
 	return 0;
-}
-
-static const char *text_of(const json_t *value)
-{
-	const char *text = json_string_value(value);
-
-	return text ? text : "";
-}
-
-/* An array on the heap, of strings that belong to @array. */
-static const char *const *read_strings(const json_t *array, size_t *n)
-{
-	const char **items = calloc(json_array_size(array) + 1,
-				    sizeof(*items));
-
-	*n = 0;
-	for (size_t i = 0; items && i < json_array_size(array); i++) {
-		const char *text =
-			json_string_value(json_array_get(array, i));
-
-		if (text)
-			items[(*n)++] = text;
-	}
-	return items;
-}
-
-static uint64_t read_count(const json_t *object, const char *name)
-{
-	json_int_t count = json_integer_value(json_object_get(object, name));
-
-	return count < 0 ? 0 : (uint64_t)count;
-}
-
-/* Ends of a later version are ignored. */
-static void read_stacks(struct seam_stack_counts *stacks, const json_t *object)
-{
-	const json_t *ended = json_object_get(object, "ended");
-	const json_t *frames = json_object_get(object, "frames");
-	const json_t *files = json_object_get(object, "files");
-
-	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++)
-		stacks->n_ended[i] = read_count(ended, seam_stack_end_key(i));
-	for (unsigned int i = 0; i < SEAM_STACK_N_QUALITIES; i++)
-		stacks->n_frames[i] =
-			read_count(frames, seam_stack_quality_key(i));
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(stack_members); i++)
-		*(uint64_t *)((char *)stacks + stack_members[i].offset) =
-			read_count(object, stack_members[i].name);
-	for (size_t i = 0; i < json_array_size(files) &&
-	     i < SEAM_STACK_MAX_MODULES; i++) {
-		const json_t *file = json_array_get(files, i);
-		enum seam_stack_end end = seam_stack_end_parse(
-			text_of(json_object_get(file, "end")));
-
-		if (end != SEAM_STACK_N_ENDS)
-			seam_stack_counts_add_module(stacks, end,
-				text_of(json_object_get(file, "path")),
-				read_count(file, "stacks"));
-	}
-}
-
-/* Without memory there are none. */
-static void read_triggers(struct seam_manifest *m, const json_t *array)
-{
-	size_t n = json_array_size(array);
-	struct seam_manifest_trigger *items;
-
-	if (n > SEAM_MANIFEST_MAX_TRIGGERS)
-		n = SEAM_MANIFEST_MAX_TRIGGERS;
-	items = n ? calloc(n, sizeof(*items)) : NULL;
-	m->triggers = items;
-	m->n_triggers = items ? n : 0;
-	for (size_t i = 0; i < m->n_triggers; i++) {
-		const json_t *object = json_array_get(array, i);
-
-		items[i].text = text_of(json_object_get(object, "trigger"));
-		for (size_t k = 0; k < SEAM_ARRAY_SIZE(trigger_members); k++)
-			*(uint64_t *)((char *)&items[i] +
-				      trigger_members[k].offset) =
-				read_count(object, trigger_members[k].name);
-	}
-}
-
-static void read_member(struct seam_manifest *m, const struct member *row,
-			const json_t *value)
-{
-	void *at = (char *)m + row->offset;
-	size_t *n = (void *)((char *)m + row->n_offset);
-	json_int_t count = json_integer_value(value);
-
-	switch (row->type) {
-	case TEXT: *(const char **)at = text_of(value); break;
-	case FLAG: *(bool *)at = json_is_true(value); break;
-	case COUNT: *(uint64_t *)at = count < 0 ? 0 : (uint64_t)count; break;
-	case ADDR:
-		*(uint64_t *)at = strtoull(text_of(value), NULL, 16);
-		break;
-	case CLOCK:
-		*(bool *)at = strcmp(text_of(value), "perf") == 0;
-		break;
-	case BUILD_ID:
-		*n = seam_text_unhex(at, SEAM_MANIFEST_BUILD_ID, text_of(value),
-				     strlen(text_of(value)));
-		break;
-	case STRINGS:
-		*(const char *const **)at = read_strings(value, n);
-		break;
-	}
-}
-
-static void read_members(struct seam_manifest *m, const json_t *root)
-{
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(members); i++) {
-		const struct member *row = &members[i];
-		const json_t *object = row->section ?
-			json_object_get(root, row->section) : root;
-
-		read_member(m, row, json_object_get(object, row->name));
-	}
-}
-
-static const char *schema_of(const json_t *root)
-{
-	return text_of(json_object_get(root, "schema"));
-}
-
-/* NULL with -EBADMSG or -ENOMEM in *@code. */
-static json_t *parse(struct seam_bytes json, int *code, struct seam_err *err)
-{
-	json_error_t problem;
-	json_t *root = json_loadb((const char *)json.data, json.size, 0,
-				  &problem);
-
-	if (root)
-		return root;
-	*code = json_error_code(&problem) == json_error_out_of_memory ?
-		seam_err_no_memory(err) :
-		seam_err_set(err, -EBADMSG, "not JSON: line %d: %s",
-			     problem.line, problem.text);
-	return NULL;
-}
-
-int seam_manifest_check(struct seam_bytes json, struct seam_err *err)
-{
-	int r = 0;
-	json_t *root = parse(json, &r, err);
-
-	if (!root)
-		return r;
-	if (strncmp(schema_of(root), SCHEMA_FAMILY, strlen(SCHEMA_FAMILY)) != 0)
-		r = seam_err_set(err, -EBADMSG, "its schema is not '"
-				 SCHEMA_FAMILY "...'");
-	json_decref(root);
-	return r;
-}
-
-int seam_manifest_read(struct seam_manifest *m, struct seam_bytes json,
-		       struct seam_err *err)
-{
-	int r = 0;
-	json_t *root = parse(json, &r, err);
-
-	*m = (struct seam_manifest) { 0 };
-	if (!root)
-		return r;
-	if (strcmp(schema_of(root), SCHEMA) != 0) {
-		json_decref(root);
-		return seam_err_set(err, -ENOTSUP, "its schema is not '"
-				    SCHEMA "'");
-	}
-	m->owner = root;
-	read_members(m, root);
-	read_stacks(&m->stacks, json_object_get(root, "stacks"));
-	read_triggers(m, json_object_get(root, "triggers"));
-	return 0;
-}
-
-/* "12.3 ms" */
-static void describe_time(char *buf, size_t cap, uint64_t ns)
-{
-	if (ns < 1000)
-		snprintf(buf, cap, "%" PRIu64 " ns", ns);
-	else if (ns < 1000000)
-		snprintf(buf, cap, "%.1f us", (double)ns / 1e3);
-	else if (ns < 1000000000)
-		snprintf(buf, cap, "%.1f ms", (double)ns / 1e6);
-	else
-		snprintf(buf, cap, "%.2f s", (double)ns / 1e9);
-}
-
-void seam_manifest_trigger_describe(char *buf, size_t cap,
-				    const struct seam_manifest_trigger *trigger,
-				    uint64_t start_ns)
-{
-	char text[256], took[32];
-	bool has_length = trigger->duration_ns > 0;
-	uint64_t after_ns = trigger->time_ns > start_ns ?
-			    trigger->time_ns - start_ns : 0;
-
-	seam_text_copy(text, sizeof(text), trigger->text, SEAM_TEXT_TERMINAL);
-	describe_time(took, sizeof(took), trigger->duration_ns);
-	snprintf(buf, cap, "trigger '%s': %s%sthread %" PRIu64 ", %.3f s after "
-		 "the start", text, has_length ? took : "",
-		 has_length ? " in " : "", trigger->tid,
-		 (double)after_ns / 1e9);
-}
-
-void seam_manifest_fini(struct seam_manifest *m)
-{
-	if (m->owner) {
-		json_decref(m->owner);
-		free((void *)(uintptr_t)m->words);
-		free((void *)(uintptr_t)m->events);
-		free((void *)(uintptr_t)m->left_out);
-		free((void *)(uintptr_t)m->triggers);
-	}
-	*m = (struct seam_manifest) { 0 };
 }

@@ -134,7 +134,7 @@ def chunks():
     same(llvm_account(bundle, names), wanted, "llvm-xray account")
     check(os.path.getsize(next(pathlib.Path(bundle, "xray").glob("*.xray"))) >
           10000 * 16, "chunks")
-    same(fdr_log.manifest(bundle)["xray"]["lost"], 0)
+    same(fdr_log.manifest(bundle)["calls"]["not_written"], 0)
 
 
 @test("threads have 16 blocks at most, and all their calls, in order")
@@ -281,10 +281,11 @@ def full():
     log, names = one_log(bundle)
     entries, exits = count(log, names)
     written = sum(entries.values()) + sum(exits.values())
-    meta = fdr_log.manifest(bundle)["xray"]
+    counts = fdr_log.manifest(bundle)["calls"]
     check(wanted["stop"] > 0, "stop returned 0")
     same(written + wanted["lost"], wanted["leaf"] // 10 * 22)
-    same((meta["records"], meta["lost"]), (written, wanted["lost"]))
+    same((counts["records"], counts["not_written"]),
+         (written, wanted["lost"]))
     for view in ("calls", "report"):
         ran = subprocess.run([seam, view, bundle], capture_output=True,
                              text=True, check=False)
@@ -482,6 +483,25 @@ def gcc_recorded():
     ran = subprocess.run([seam, "report", "--json", "--by", "module", bundle],
                          capture_output=True, text=True)
     check(f'"{gcc_library}"' in ran.stdout, ran.stdout[:1000] + ran.stderr)
+
+
+def text_beside(bundle, suffix):
+    """The names beside the log of the program; pids differ."""
+    first, *_ = sorted(pathlib.Path(bundle, "xray").glob(f"*.{suffix}"))
+    return first.read_text(encoding="utf-8")
+
+
+@test("with a recorder and without: the same names, in the same words")
+def same_names():
+    for name, words, suffixes in (("gcc", [jumps, gcc_library], ["yaml"]),
+                                  ("sleds", [program, "events"],
+                                   ["yaml", "events"])):
+        own, _ = run(words, f"own-{name}")
+        recorded, _ = record(words, f"recorded-{name}")
+        for suffix in suffixes:
+            text = text_beside(own, suffix)
+            check(text.count("\n") > (3 if suffix == "yaml" else 0), text)
+            same(text, text_beside(recorded, suffix), f"{name}, {suffix}")
 
 
 def names_of(bundle):

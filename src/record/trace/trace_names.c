@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "base/text.h"
 #include "symbol/elf/elf_file.h"
 #include "wire/xray/event_names.h"
+#include "wire/xray/xray_map_write.h"
 
 /* Of a log; what is beyond them has no name, and is counted as unnamed. */
 enum {
@@ -320,73 +320,26 @@ static int finish(const struct seam_program_log *log, FILE *out,
 			    "%s", name, strerror(code ? code : EIO));
 }
 
-static void put_quoted(FILE *out, const char *text)
+static struct seam_xray_map_function function_at(const void *context, size_t i)
 {
-	fputc('"', out);
-	seam_text_put(out, text, SEAM_TEXT_JSON);
-	fputc('"', out);
-}
-
-static void put_entry(FILE *out, const struct seen_function *f,
-		      const char *kind)
-{
-	fprintf(out, "- { id: %" PRIu32 ", address: 0x%" PRIx64 ", function: "
-		"0x%" PRIx64 ", kind: %s, always-instrument: true, "
-		"function-name: ", f->id, f->address, f->address, kind);
-	put_quoted(out, f->name ? f->name : "");
-	fputs(", version: 2 }\n", out);
-}
-
-static const char *path_of(const struct seam_trace_announced *p,
-			   uint32_t number)
-{
-	const struct seam_trace_image *image = seam_trace_find_image(p, number);
-
-	return image ? image->path : "";
-}
-
-static bool has_entries_only(const struct map *m,
-			     const struct seen_function *f)
-{
+	const struct map *m = context;
+	const struct seen_function *f = &m->functions.items[i];
 	const struct seam_trace_image *image =
 		seam_trace_find_image(m->program, f->image);
 
-	return image && image->entries_only;
-}
-
-/* A line where other images' ids begin: not all images have ids in a row. */
-static void put_images(FILE *out, const struct map *m)
-{
-	uint32_t last = 0;
-
-	for (size_t i = 0; i < m->functions.n; i++) {
-		const struct seen_function *f = &m->functions.items[i];
-
-		if (i > 0 && f->image == last)
-			continue;
-		last = f->image;
-		fprintf(out, "# image %" PRIu32 " ", f->id);
-		put_quoted(out, path_of(m->program, f->image));
-		fputc('\n', out);
-	}
+	return (struct seam_xray_map_function) {
+		.id = f->id, .address = f->address,
+		.entries_only = image && image->entries_only,
+		.name = f->name ? f->name : "", .path = image ? image->path : "",
+	};
 }
 
 static int write_map(const struct map *m, struct seam_err *err)
 {
 	FILE *out = create(m->log, ".yaml");
 
-	if (!out)
-		return finish(m->log, NULL, ".yaml", err);
-	put_images(out, m);
-	fputs("---\n", out);
-	for (size_t i = 0; i < m->functions.n; i++) {
-		const struct seen_function *f = &m->functions.items[i];
-
-		put_entry(out, f, "function-enter");
-		if (!has_entries_only(m, f))
-			put_entry(out, f, "function-exit");
-	}
-	fputs("...\n", out);
+	if (out)
+		seam_xray_map_write(out, m->functions.n, function_at, m);
 	return finish(m->log, out, ".yaml", err);
 }
 
@@ -407,23 +360,22 @@ static int write_event_types(const struct seam_program_log *log,
 
 /* ---- counts ---- */
 
-static uint64_t key_of(const struct map *m, const struct seen_function *f)
+static uint64_t key_of(const struct seam_xray_map_function *f)
 {
 	/* those that are in no image have a name, or an address */
-	const char *path = !f->image && f->name ? f->name :
-			   path_of(m->program, f->image);
+	const char *text = f->path[0] ? f->path : f->name;
 
-	return seam_hash_bytes(path, strlen(path), f->address);
+	return seam_hash_bytes(text, strlen(text), f->address);
 }
 
 /* Without memory it is not counted. */
 static void note_functions(const struct map *m, struct function_keys *keys)
 {
 	for (size_t i = 0; i < m->functions.n; i++) {
-		const struct seen_function *f = &m->functions.items[i];
+		const struct seam_xray_map_function f = function_at(m, i);
 
 		(void)SEAM_ARRAY_ADD(&keys->list, (struct function_key) {
-			key_of(m, f), f->name != NULL });
+			key_of(&f), m->functions.items[i].name != NULL });
 	}
 }
 

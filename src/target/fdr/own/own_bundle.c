@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -336,16 +337,33 @@ int seam_fdr_bundle_begin(const char *path, bool is_flight, uint64_t area_bytes)
 	return r;
 }
 
+/* Files are written by libc, whose functions are cancellation points. */
+static int disable_cancel(void)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	return state;
+}
+
+static void restore_cancel(int state)
+{
+	pthread_setcancelstate(state, &state);
+}
+
 void seam_fdr_bundle_name(void)
 {
 	char path[MAX_PATH], stem[64];
+	int state;
 
 	if (!bundle.path[0])
 		return;
+	state = disable_cancel();
 	make_stem(stem, sizeof(stem), 1);
 	make_path(path, bundle.path, stem, ".yaml");
 	/* where it cannot be written, the end says so */
 	(void)seam_fdr_names_write_few(path);
+	restore_cancel(state);
 }
 
 const char *seam_fdr_bundle_path(void)
@@ -422,11 +440,16 @@ static int write_flight(const char *path)
 
 int seam_fdr_bundle_write(const char *path)
 {
+	int r, state;
+
 	if (!bundle.path[0])
 		return -ENOENT;
-	if (bundle.is_flight)
-		return path ? write_flight(path) : -EINVAL;
-	return path ? -EINVAL : seam_fdr_own_write(NULL, NULL);
+	if (bundle.is_flight != !!path)
+		return -EINVAL;
+	state = disable_cancel();
+	r = path ? write_flight(path) : seam_fdr_own_write(NULL, NULL);
+	restore_cancel(state);
+	return r;
 }
 
 /* ---- end ---- */
@@ -475,14 +498,16 @@ static int end_process(struct seam_fdr_own_counts *counts)
 int seam_fdr_bundle_end(void)
 {
 	struct seam_fdr_own_counts counts;
-	int r, s = 0;
+	int r, s = 0, state;
 
 	if (!bundle.path[0])
 		return 0;
+	state = disable_cancel();
 	r = end_process(&counts);
 	if (bundle.creator == getpid())
 		s = seam_fdr_manifest_write(bundle.path, &bundle.start,
 					    bundle.is_flight, &counts);
 	bundle.path[0] = '\0';
+	restore_cancel(state);
 	return r ? r : s;
 }

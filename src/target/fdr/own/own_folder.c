@@ -79,7 +79,7 @@ static int remove_name(int dir, const char *name)
 /* A manifest that begins as Seam's. */
 static bool has_manifest(int dir)
 {
-	static const char begin[] = "{\"schema\":\"seam.bundle/";
+	static const char begin[] = "{\n  \"schema\": \"seam.bundle/";
 	char text[sizeof(begin) - 1];
 	int fd = openat(dir, "meta.json", O_RDONLY | O_NOFOLLOW | O_NONBLOCK |
 			O_CLOEXEC);

@@ -1,122 +1,125 @@
 /* SPDX-License-Identifier: MIT */
-/* own_manifest.c - see own_manifest.h; the format is in wire/manifest.h */
+/* own_manifest.c - see own_manifest.h */
 #include "target/fdr/own/own_manifest.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
-#include "target/fdr/own/text_out.h"
+#include "wire/manifest.h"
 
-/* The bytes of @path; their number, 0 where it cannot be read. */
-static size_t read_file(const char *path, char *to, size_t size)
+/* What @fields refers to. */
+struct own_manifest {
+	struct seam_manifest fields;
+	struct utsname host;
+	char boot_id[37];
+	char command[4096];
+	SEAM_ARRAY(const char *) words;
+	struct seam_tsc_tie ties[2];
+};
+
+/* @path as a string, as far as it fits.  Returns the bytes read. */
+static size_t read_text(const char *path, char *to, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, to, size);
+	ssize_t n = fd < 0 ? 0 : read(fd, to, size - 1);
 
 	if (fd >= 0)
 		close(fd);
+	to[n < 0 ? 0 : n] = '\0';
 	return n < 0 ? 0 : (size_t)n;
 }
 
-/* The words of the command line, as far as they fit. */
-static void put_command(struct seam_fdr_text *t)
+static void set_command(struct own_manifest *m)
 {
-	char words[4096];
-	size_t n = read_file("/proc/self/cmdline", words, sizeof(words));
+	size_t n = read_text("/proc/self/cmdline", m->command,
+			     sizeof(m->command));
 
-	seam_fdr_text_put(t, ",\"command\":[");
-	for (size_t at = 0; at < n;) {
-		size_t length = strnlen(words + at, n - at);
-
-		seam_fdr_text_put(t, at ? "," : "");
-		seam_fdr_text_json(t, words + at, length);
-		at += length + 1;
-	}
-	seam_fdr_text_put(t, "]");
+	for (size_t at = 0; at < n; at += strlen(m->command + at) + 1)
+		if (!SEAM_ARRAY_ADD(&m->words, m->command + at))
+			break;
+	m->fields.words = m->words.items;
+	m->fields.n_words = m->words.n;
 }
 
-static void put_member(struct seam_fdr_text *t, const char *name,
-		       const char *value)
+static void set_host(struct own_manifest *m)
 {
-	seam_fdr_text_put(t, name);
-	seam_fdr_text_json(t, value, SIZE_MAX);
+	(void)uname(&m->host);
+	read_text("/proc/sys/kernel/random/boot_id", m->boot_id,
+		  sizeof(m->boot_id));
+	m->fields.host = m->host.nodename;
+	m->fields.release = m->host.release;
+	m->fields.arch = m->host.machine;
+	m->fields.boot_id = m->boot_id;
 }
 
-static void put_host(struct seam_fdr_text *t)
-{
-	char boot[37] = "";
-	struct utsname host;
-
-	if (uname(&host))
-		return;
-	read_file("/proc/sys/kernel/random/boot_id", boot, sizeof(boot) - 1);
-	put_member(t, ",\"host\":{\"name\":", host.nodename);
-	put_member(t, ",\"release\":", host.release);
-	put_member(t, ",\"arch\":", host.machine);
-	put_member(t, ",\"boot_id\":", boot);
-	seam_fdr_text_put(t, "}");
-}
-
-static void put_count(struct seam_fdr_text *t, const char *name, uint64_t n)
-{
-	seam_fdr_text_put(t, name);
-	seam_fdr_text_number(t, n);
-}
-
-static void put_times(struct seam_fdr_text *t, const struct seam_tsc_tie *start)
+static void set_times(struct own_manifest *m, const struct seam_tsc_tie *start)
 {
 	const struct seam_tsc_tie now = seam_tsc_tie_now();
-	struct timespec wall;
 
-	clock_gettime(CLOCK_REALTIME, &wall);
-	put_count(t, ",\"clock\":\"CLOCK_MONOTONIC\",\"start\":{\"wall_ns\":",
-		  seam_clock_of(wall) - (now.ns - start->ns));
-	put_count(t, ",\"monotonic_ns\":", start->ns);
-	put_count(t, "},\"duration_ns\":", now.ns - start->ns);
-	put_count(t, ",\"events\":[],\"samples\":0,\"xray\":{\"ties\":[[",
-		  start->tsc);
-	put_count(t, ",", start->ns);
-	put_count(t, "],[", now.tsc);
-	put_count(t, ",", now.ns);
-	seam_fdr_text_put(t, "]]");
+	m->ties[0] = *start;
+	m->ties[1] = now;
+	m->fields.ties = m->ties;
+	m->fields.n_ties = SEAM_ARRAY_SIZE(m->ties);
+	m->fields.start_ns = start->ns;
+	m->fields.duration_ns = now.ns - start->ns;
+	m->fields.start_wall_ns = seam_clock_now(CLOCK_REALTIME) -
+				  m->fields.duration_ns;
+}
+
+/* As a recorder counts them, so that every view shows them. */
+static void set_counts(struct seam_manifest *fields,
+		       const struct seam_fdr_own_counts *counts)
+{
+	fields->complete = true;
+	fields->calls.n_records = counts->n_records;
+	fields->losses.n_calls_unwritten = counts->n_lost;
+	fields->losses.n_calls_bad_bytes = counts->n_bad_bytes;
+}
+
+/* In the place of the one before at once: it may be read at any time. */
+static int replace(const char *folder, const struct seam_manifest *fields)
+{
+	char path[PATH_MAX + 16], part[PATH_MAX + 16];
+	int fd, r;
+
+	snprintf(path, sizeof(path), "%s/meta.json", folder);
+	snprintf(part, sizeof(part), "%s/meta.json.part", folder);
+	fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		  0600);
+	if (fd < 0)
+		return -errno;
+	r = seam_manifest_write(fd, fields, NULL);
+	if (close(fd) && !r)
+		r = -errno;
+	if (!r && rename(part, path))
+		r = -errno;
+	if (r)
+		unlink(part);
+	return r;
 }
 
 int seam_fdr_manifest_write(const char *folder,
 			    const struct seam_tsc_tie *start, bool is_flight,
 			    const struct seam_fdr_own_counts *counts)
 {
-	char path[PATH_MAX + 16], part[PATH_MAX + 16];
-	struct seam_fdr_text t;
+	struct own_manifest m = { .fields = {
+		.version = "seam " SEAM_VERSION, .overwrite = is_flight,
+	} };
 	int r;
 
-	snprintf(path, sizeof(path), "%s/meta.json", folder);
-	snprintf(part, sizeof(part), "%s/meta.json.part", folder);
-	seam_fdr_text_begin(&t, part);
-	seam_fdr_text_put(&t, "{\"schema\":\"seam.bundle/1\","
-			  "\"version\":\"seam " SEAM_VERSION "\","
-			  "\"complete\":");
-	seam_fdr_text_put(&t, counts ? "true" : "false");
-	seam_fdr_text_put(&t, is_flight ? ",\"overwrite\":true" :
-					  ",\"overwrite\":false");
-	put_command(&t);
-	put_host(&t);
-	put_times(&t, start);
-	put_count(&t, ",\"records\":", counts ? counts->n_records : 0);
-	put_count(&t, ",\"lost\":", counts ? counts->n_lost : 0);
-	put_count(&t, ",\"bad_bytes\":", counts ? counts->n_bad_bytes : 0);
-	/* as a recorder counts them, so that every reader shows them */
-	put_count(&t, "},\"calls\":{\"not_written\":",
-		  counts ? counts->n_lost : 0);
-	seam_fdr_text_put(&t, "}}\n");
-	r = seam_fdr_text_end(&t);
-	if (!r && rename(part, path))
-		r = -errno;
-	if (r)
-		unlink(part);
+	set_command(&m);
+	set_host(&m);
+	set_times(&m, start);
+	if (counts)
+		set_counts(&m.fields, counts);
+	r = replace(folder, &m.fields);
+	free(m.words.items);
 	return r;
 }

@@ -6,33 +6,26 @@
  * -finstrument-functions calls, whose addresses are looked up in the images,
  * and those that the program registered.  Only functions that are in a log are
  * written.
- *
- * Source of the format: llvm-xray extract; src/symbol/xray/xray_map.h has the
- * comments before it.
  */
 #include "target/fdr/own/own_names.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/array.h"
 #include "target/fdr/all_functions.h"
 #include "target/fdr/cyg_profile.h"
 #include "target/fdr/own/source_own.h"
-#include "target/fdr/own/text_out.h"
 #include "target/fdr/record/events.h"
 #include "target/fdr/registered.h"
-
-struct own_name {
-	uint32_t id;
-	uint64_t link_address;
-	const char *name, *path;	/* "": not known */
-	bool entries_only;
-};
+#include "wire/xray/event_names.h"
+#include "wire/xray/xray_map_write.h"
 
 struct own_names {
-	SEAM_ARRAY(struct own_name) list;
+	SEAM_ARRAY(struct seam_xray_map_function) list;
 	struct seam_arena arena;
 	/* of -finstrument-functions: ids by the index of the address */
 	const uint32_t *ids;
@@ -53,8 +46,9 @@ static const char *copy_path(struct own_names *naming, const char *path)
 
 static int add(struct own_names *naming, const struct seam_fdr_function *f)
 {
-	struct own_name named = {
-		f->id, f->link_address, "", "", f->entries_only,
+	struct seam_xray_map_function named = {
+		.id = f->id, .address = f->link_address, .name = "",
+		.path = "", .entries_only = f->entries_only,
 	};
 
 	if (!naming->has_unseen && !seam_fdr_own_has_seen(f->id))
@@ -116,7 +110,7 @@ static int add_registered(struct own_names *naming)
 
 static int by_id(const void *left, const void *right)
 {
-	const struct own_name *a = left, *b = right;
+	const struct seam_xray_map_function *a = left, *b = right;
 
 	return SEAM_COMPARE(a->id, b->id);
 }
@@ -135,57 +129,44 @@ static int collect(struct own_names *naming)
 
 /* ---- write ---- */
 
-/* A line where the ids of another image begin. */
-static void put_images(struct seam_fdr_text *t, const struct own_names *naming)
+static FILE *create(const char *path)
 {
-	const char *last = "";
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
+		      O_NOFOLLOW, 0600);
+	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
 
-	for (size_t i = 0; i < naming->list.n; i++) {
-		const struct own_name *named = &naming->list.items[i];
-
-		if (strcmp(named->path, last) == 0)
-			continue;
-		last = named->path;
-		seam_fdr_text_put(t, "# image ");
-		seam_fdr_text_number(t, named->id);
-		seam_fdr_text_put(t, " ");
-		seam_fdr_text_json(t, last, SIZE_MAX);
-		seam_fdr_text_put(t, "\n");
-	}
+	if (fd >= 0 && !out)
+		close(fd);
+	return out;
 }
 
-static void put_sled(struct seam_fdr_text *t, const struct own_name *named,
-		     const char *kind)
+/* Close @out; NULL if it could not be created. */
+static int finish(FILE *out)
 {
-	seam_fdr_text_put(t, "- { id: ");
-	seam_fdr_text_number(t, named->id);
-	seam_fdr_text_put(t, ", address: ");
-	seam_fdr_text_hex(t, named->link_address);
-	seam_fdr_text_put(t, ", function: ");
-	seam_fdr_text_hex(t, named->link_address);
-	seam_fdr_text_put(t, ", kind: ");
-	seam_fdr_text_put(t, kind);
-	seam_fdr_text_put(t, ", always-instrument: false, function-name: ");
-	seam_fdr_text_yaml(t, named->name);
-	seam_fdr_text_put(t, ", version: 2 }\n");
+	bool is_bad = !out || ferror(out);
+
+	if (out && fclose(out))
+		is_bad = true;
+	return !is_bad ? 0 : errno ? -errno : -EIO;
+}
+
+static struct seam_xray_map_function function_at(const void *context, size_t i)
+{
+	const struct own_names *naming = context;
+
+	return naming->list.items[i];
 }
 
 static int put_functions(const char *path, const struct own_names *naming)
 {
-	struct seam_fdr_text t;
+	FILE *out;
 
 	if (!naming->list.n)
 		return 0;
-	seam_fdr_text_begin(&t, path);
-	put_images(&t, naming);
-	seam_fdr_text_put(&t, "---\n");
-	for (size_t i = 0; i < naming->list.n; i++) {
-		put_sled(&t, &naming->list.items[i], "function-enter");
-		if (!naming->list.items[i].entries_only)
-			put_sled(&t, &naming->list.items[i], "function-exit");
-	}
-	seam_fdr_text_put(&t, "...\n");
-	return seam_fdr_text_end(&t);
+	out = create(path);
+	if (out)
+		seam_xray_map_write(out, naming->list.n, function_at, naming);
+	return finish(out);
 }
 
 int seam_fdr_names_write_functions(const char *path)
@@ -217,16 +198,12 @@ int seam_fdr_names_write_few(const char *path)
 
 int seam_fdr_names_write_types(const char *path)
 {
-	struct seam_fdr_text t;
+	FILE *out;
 
 	if (!seam_fdr_type_name(1))
 		return 0;
-	seam_fdr_text_begin(&t, path);
-	for (uint16_t type = 1; seam_fdr_type_name(type); type++) {
-		seam_fdr_text_number(&t, type);
-		seam_fdr_text_put(&t, " ");
-		seam_fdr_text_json(&t, seam_fdr_type_name(type), SIZE_MAX);
-		seam_fdr_text_put(&t, "\n");
-	}
-	return seam_fdr_text_end(&t);
+	out = create(path);
+	for (uint16_t type = 1; out && seam_fdr_type_name(type); type++)
+		seam_event_name_write(out, type, seam_fdr_type_name(type));
+	return finish(out);
 }
