@@ -80,7 +80,12 @@ def test_an_io_error_at_each_write_is_reported_and_the_old_recording_stays():
 
 def test_an_interrupted_write_is_made_again():
     def nothing_happened(where, _call, result):
-        equal(result.returncode, 0, f"{where}: {result.stderr}")
+        # beside other programs such small rings may be full
+        was_full = "because rings were full" in result.stderr
+        equal(result.returncode, 3 if was_full else 0,
+              f"{where}: {result.stderr}")
+        check("cannot" not in result.stderr, f"{where}: {result.stderr}")
+        check("not written" not in result.stderr, f"{where}: {result.stderr}")
         check(check_readable("w.seam") > 0, where)
 
     each_write("EINTR", nothing_happened, ("pwritev", "pwrite64"))
