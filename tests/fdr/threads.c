@@ -16,6 +16,7 @@
 #include "target/fdr/record/rseq.h"
 #include "target/fdr/record/system.h"
 #include "target/fdr/record/thread_area.h"
+#include "target/fdr/record/thread_states.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -33,6 +34,7 @@ enum {
 	N_SLOTS = 8,
 	AREA = 4 * SEAM_XRAY_CHUNK_BYTES,
 	CHUNK_CALLS = (SEAM_XRAY_CHUNK_BYTES - SEAM_XRAY_PREAMBLE_BYTES) / 8,
+	AT_A_TIME = 5000,	/* states, of the 16384 that there are */
 };
 
 struct slot {
@@ -504,6 +506,113 @@ HIDDEN static void vforks_elsewhere(void)
 	ok(status == 0, "a child of clone() records by its own id");
 }
 
+/* Take so many states, for good.  How many are nobody else's. */
+HIDDEN static int take_states(int n)
+{
+	int own = 0;
+
+	for (int i = 0; i < n; i++) {
+		struct seam_fdr_state *state = seam_fdr_states_take();
+
+		own += state && state != seam_fdr_self.state &&
+		       state->retry_tsc++ == 0;
+	}
+	return own;
+}
+
+/*
+ * Each child forks the next.  Of its parent it has the states of some thousand
+ * threads that are not here.  Whether each finds as many as the first.
+ */
+HIDDEN static int generations(int n, bool records_first)
+{
+	int taken, status;
+	pid_t child;
+
+	if (n == 0)
+		return 0;
+	if (records_first)
+		leaf();
+	else
+		seam_fdr_thread_begin_child();
+	taken = take_states(AT_A_TIME);
+	leaf();
+	if (taken != AT_A_TIME || seam_fdr_self.state->tid !=
+				  (uint32_t)seam_fdr_syscall4(SYS_gettid, 0, 0,
+							      0, 0))
+		return 1;
+	child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (child == 0)
+		_exit(generations(n - 1, records_first));
+	waitpid(child, &status, 0);
+	return status != 0;
+}
+
+HIDDEN static bool fork_generations(bool records_first)
+{
+	pid_t child;
+	int status;
+
+	begin(1);
+	child = fork();
+	if (child == 0)
+		_exit(generations(8, records_first));
+	waitpid(child, &status, 0);
+	return status == 0;
+}
+
+HIDDEN static void states_of_children(void)
+{
+	ok(fork_generations(false) && fork_generations(true),
+	   "children of children have no states of their parents' threads");
+}
+
+/* Other threads may take some while the child begins. */
+static _Atomic int n_taking;
+
+HIDDEN static void *taking_thread(void *unused)
+{
+	bool all = take_states(AT_A_TIME) == AT_A_TIME;
+
+	n_taking--;
+	return all ? unused : NULL;
+}
+
+HIDDEN static int begin_beside_threads(void)
+{
+	enum { N = 2 };
+	pthread_t threads[N];
+	void *all;
+	int n = 0;
+
+	n_taking = N;
+	for (int t = 0; t < N; t++)
+		pthread_create(&threads[t], NULL, taking_thread, threads);
+	while (n_taking)
+		seam_fdr_thread_begin_child();
+	for (int t = 0; t < N; t++) {
+		pthread_join(threads[t], &all);
+		n += all != NULL;
+	}
+	return n != N;
+}
+
+HIDDEN static void states_beside_threads(void)
+{
+	int status = 0;
+	pid_t child;
+
+	begin(1);
+	take_states(AT_A_TIME);
+	for (int i = 0; i < 8 && status == 0; i++) {
+		child = fork();
+		if (child == 0)
+			_exit(begin_beside_threads());
+		waitpid(child, &status, 0);
+	}
+	ok(status == 0, "nor are states of a child's own threads given away");
+}
+
 HIDDEN static void full(void)
 {
 	enum { ROOM = AREA / SEAM_XRAY_CHUNK_BYTES * CHUNK_CALLS };
@@ -601,7 +710,7 @@ HIDDEN int main(int argc, char **argv)
 		unnoticed_ends();
 		return failed;
 	}
-	printf("1..18\n");
+	printf("1..20\n");
 	migration();
 	long_pause();
 	many_threads();
@@ -616,5 +725,7 @@ HIDDEN int main(int argc, char **argv)
 	full();
 	no_area();
 	arguments_and_events();
+	states_of_children();
+	states_beside_threads();
 	return failed;
 }

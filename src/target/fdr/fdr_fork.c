@@ -6,12 +6,14 @@
 #include <stdbool.h>
 
 #include "target/fdr/fdr_process.h"
+#include "target/fdr/record/thread_area.h"
 #include "target/fdr/record/thread_states.h"
 
 static void begin_child(void)
 {
 	/* before a child of its own, by vfork(), records */
 	(void)seam_fdr_states_pid();
+	seam_fdr_thread_begin_child();
 	seam_fdr_fork_begin_child();
 	seam_fdr_unlock();
 }

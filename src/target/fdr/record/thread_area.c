@@ -113,6 +113,8 @@ static struct seam_fdr_state *own_state(void)
 		state = seam_fdr_states_take();
 	if (!state || state->tid)
 		return state;
+	if (state == seam_fdr_self.state)
+		seam_fdr_states_begin_child(state);
 	/* in a child its parent's area must not be written any more */
 	seam_fdr_self = (struct seam_fdr_self) NO_AREA;
 	state->pid = seam_fdr_states_pid();
@@ -155,6 +157,15 @@ static uint64_t begin_thread(void *unused)
 	seam_fdr_unblock(blocked);
 	errno = error;
 	return done;
+}
+
+void seam_fdr_thread_begin_child(void)
+{
+	uint64_t blocked = seam_fdr_block();
+	struct seam_fdr_state *state = seam_fdr_self.state;
+
+	seam_fdr_states_begin_child(state == &no_state ? NULL : state);
+	seam_fdr_unblock(blocked);
 }
 
 struct seam_fdr_state *seam_fdr_thread(void)

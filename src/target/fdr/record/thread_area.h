@@ -28,4 +28,10 @@ struct seam_fdr_state *seam_fdr_thread(void);
  */
 void seam_fdr_thread_end(void);
 
+/*
+ * In a forked child, by the thread that forked: its parent's other threads are
+ * not here.  Where libc does not know of the fork, its first record does this.
+ */
+void seam_fdr_thread_begin_child(void);
+
 #endif /* SEAM_FDR_THREAD_AREA_H */

@@ -21,10 +21,13 @@ struct place {
 /* Zeroes in a forked child. */
 struct memory {
 	_Atomic uint32_t pid;		/* whose it is; 0: not noted yet */
+	/* those that threads of this process have tried to take, or more */
+	_Atomic uint64_t tried[N_WORDS];
 	struct place places[N_STATES];
 };
 
 static struct memory *memory;
+/* in a forked child as in its parent, but for seam_fdr_states_begin_child() */
 static _Atomic uint64_t used[N_WORDS];
 
 int seam_fdr_states_init(void)
@@ -60,6 +63,12 @@ static struct seam_fdr_state *state_at(unsigned int word, int bit)
 	return &memory->places[word * PER_WORD + (unsigned int)bit].state;
 }
 
+static size_t number_of(const struct seam_fdr_state *state)
+{
+	return (size_t)((const struct place *)(const void *)state -
+			memory->places);
+}
+
 struct seam_fdr_state *seam_fdr_states_take(void)
 {
 	for (unsigned int i = 0; i < N_WORDS; i++) {
@@ -70,10 +79,17 @@ struct seam_fdr_state *seam_fdr_states_take(void)
 		while (~word) {
 			int bit = __builtin_ctzll(~word);
 
-			/* acquire: pairs with the release of give() */
+			/* before it is used: else keep_own() takes it away */
+			atomic_fetch_or_explicit(&memory->tried[i],
+						 1ULL << bit,
+						 memory_order_relaxed);
+			/*
+			 * acquire: pairs with the release of give(); release:
+			 * with the acquire of keep_own()
+			 */
 			if (atomic_compare_exchange_weak_explicit(
 					&used[i], &word, word | 1ULL << bit,
-					memory_order_acquire,
+					memory_order_acq_rel,
 					memory_order_relaxed))
 				return state_at(i, bit);
 		}
@@ -83,14 +99,44 @@ struct seam_fdr_state *seam_fdr_states_take(void)
 
 void seam_fdr_states_give(struct seam_fdr_state *state)
 {
-	size_t i = (size_t)((struct place *)(void *)state -
-			    memory->places);
+	size_t i = number_of(state);
 
 	*state = (struct seam_fdr_state) { 0 };
 	/* release: the zeroes come before it */
 	atomic_fetch_and_explicit(&used[i / PER_WORD],
 				  ~(1ULL << i % PER_WORD),
 				  memory_order_release);
+}
+
+/* Of word @i only those stay used that threads of this process have taken. */
+static void keep_own(unsigned int i)
+{
+	/* acquire: a thread that has one has tried before */
+	uint64_t word = atomic_load_explicit(&used[i], memory_order_acquire);
+	uint64_t own;
+
+	do {
+		own = word & atomic_load_explicit(&memory->tried[i],
+						  memory_order_relaxed);
+	} while (own != word &&
+		 /* release: as in give() */
+		 !atomic_compare_exchange_weak_explicit(
+				&used[i], &word, own, memory_order_acq_rel,
+				memory_order_acquire));
+}
+
+void seam_fdr_states_begin_child(const struct seam_fdr_state *own)
+{
+	size_t number = own ? number_of(own) : N_STATES;
+
+	if (!memory)
+		return;
+	if (number < N_STATES)
+		atomic_fetch_or_explicit(&memory->tried[number / PER_WORD],
+					 1ULL << number % PER_WORD,
+					 memory_order_relaxed);
+	for (unsigned int i = 0; i < N_WORDS; i++)
+		keep_own(i);
 }
 
 /* Whether @state was a dead thread's, and is the caller's now. */
