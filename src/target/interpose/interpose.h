@@ -7,9 +7,11 @@
  *	{
  *		int r = SEAM_REAL(dlclose)(handle);
  *
- * Other libraries may call one before our constructor runs, so each finds
- * libc's function when it is first called.  It may be that of another library
- * like ours, which then finds libc's.
+ * Libc's functions are found when the library is loaded: dlsym() waits while
+ * another thread loads a library, where handlers and what we do with the
+ * loader's lists may not wait.  Other libraries may call one before that, so
+ * each is also found when it is called.  It may be that of another library like
+ * ours, which then finds libc's.
  *
  * loader.c and seccomp.c interpose what more than one library of ours has to
  * know of.  Each has its own copy of these files, and defines the functions
@@ -24,14 +26,26 @@
 
 #define SEAM_INTERPOSED __attribute__((visibility("default")))
 
+/* One of libc's functions; loader.c goes through all of a library. */
+struct seam_real {
+	const char *name;
+	void *function;			/* NULL: not found yet */
+};
+
+static inline void *seam_real_find(struct seam_real *real)
+{
+	if (!real->function)
+		real->function = dlsym(RTLD_NEXT, real->name);
+	return real->function;
+}
+
 /* The next @name after ours: libc's, or that of another library like this. */
 #define SEAM_REAL(name)							\
 	({								\
-		static __typeof__(&name) real_##name;			\
-		if (!real_##name)					\
-			real_##name = (__typeof__(&name))dlsym(		\
-						RTLD_NEXT, #name);	\
-		real_##name;						\
+		static struct seam_real real_##name			\
+			__attribute__((section("seam_reals"), used)) = { \
+				#name, NULL };				\
+		(__typeof__(&name))seam_real_find(&real_##name);	\
 	})
 
 /* ---- the library defines these ---- */

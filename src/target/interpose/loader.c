@@ -20,6 +20,20 @@ enum { MAX_OBJECTS = 4096, MAX_ENTRIES = 256 };
 extern void *(*seam_interpose_real_dlopen)(const char *, int);
 void *(*seam_interpose_real_dlopen)(const char *, int);
 
+/* Of the linker: the functions of this library. */
+extern struct seam_real __start_seam_reals[]
+	__attribute__((visibility("hidden")));
+extern struct seam_real __stop_seam_reals[]
+	__attribute__((visibility("hidden")));
+
+__attribute__((constructor))
+static void find_all(void)
+{
+	for (struct seam_real *real = __start_seam_reals;
+	     real < __stop_seam_reals; real++)
+		(void)seam_real_find(real);
+}
+
 static bool has_entry(const struct link_map *object, ElfW(Sxword) tag)
 {
 	const ElfW(Dyn) *d = object->l_ld;
