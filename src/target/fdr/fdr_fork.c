@@ -9,8 +9,29 @@
 #include "target/fdr/record/thread_area.h"
 #include "target/fdr/record/thread_states.h"
 
+/*
+ * Not after the end for good, when our system calls may kill.  That is set with
+ * the lock, so whether a fork has it is seen from it as long as the fork lasts.
+ */
+static void begin_fork(void)
+{
+	if (seam_fdr_process.is_off)
+		return;
+	seam_fdr_lock();
+	if (seam_fdr_process.is_off)
+		seam_fdr_unlock();
+}
+
+static void end_fork(void)
+{
+	if (!seam_fdr_process.is_off)
+		seam_fdr_unlock();
+}
+
 static void begin_child(void)
 {
+	if (seam_fdr_process.is_off)
+		return;
 	/* before a child of its own, by vfork(), records */
 	(void)seam_fdr_states_pid();
 	seam_fdr_thread_begin_child();
@@ -25,8 +46,7 @@ int seam_fdr_fork_init(void)
 
 	if (is_done)
 		return 0;
-	r = -pthread_atfork(seam_fdr_lock, seam_fdr_unlock,
-			    begin_child);
+	r = -pthread_atfork(begin_fork, end_fork, begin_child);
 	is_done = r == 0;
 	return r;
 }

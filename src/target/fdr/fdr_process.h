@@ -28,7 +28,7 @@ struct seam_fdr_process {
 	uint32_t n_types, n_registered;	/* announced */
 	bool has_noted_unknown;
 	uint32_t n_matches[SEAM_TRIGGER_MAX];	/* not announced */
-	bool is_off;			/* for good */
+	_Atomic bool is_off;		/* for good; set with the lock */
 	bool is_ending;			/* nothing is wanted */
 	/* functions have ids, and a bundle does not have their names yet */
 	_Atomic bool is_unnamed;

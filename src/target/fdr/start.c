@@ -162,6 +162,8 @@ void seam_fdr_refresh(void)
 {
 	int saved_errno = errno;
 
+	if (!seam_fdr_wants_loads())
+		return;
 	seam_fdr_lock();
 	if (process->is_armed)
 		refresh(false);
@@ -253,6 +255,8 @@ int seam_fdr_end(const char *why)
 	int saved_errno = errno, r = 0;
 	bool was_on;
 
+	if (process->is_off)
+		return 0;
 	seam_fdr_lock();
 	process->is_armed = false;
 	was_on = atomic_load(&seam_fdr_is_on);
@@ -272,6 +276,8 @@ int seam_fdr_end(const char *why)
 	/* without the lock: it goes through all functions */
 	if (was_on)
 		r = seam_fdr_bundle_end();
+	if (why)
+		seam_fdr_is_quiet = true;
 	errno = saved_errno;
 	return r;
 }

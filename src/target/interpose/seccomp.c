@@ -15,6 +15,15 @@
 
 #include "target/interpose/interpose.h"
 
+/*
+ * Without a filter it fails: programs find out so what there is.  The mode that
+ * needs none allows next to nothing.
+ */
+static bool installs(unsigned long mode, unsigned long filter)
+{
+	return mode == SECCOMP_MODE_STRICT || filter;
+}
+
 SEAM_INTERPOSED
 int prctl(int option, ...)
 {
@@ -25,16 +34,18 @@ int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(list, unsigned long);
 	va_end(list);
-	if (option == PR_SET_SECCOMP)
+	if (option == PR_SET_SECCOMP && installs(a[0], a[1]))
 		seam_interpose_before_filter();
 	return SEAM_REAL(prctl)(option, a[0], a[1], a[2], a[3]);
 }
 
 static bool installs_filter(long number, const long *a)
 {
-	return (number == SYS_seccomp && (a[0] == SECCOMP_SET_MODE_STRICT ||
-					  a[0] == SECCOMP_SET_MODE_FILTER)) ||
-	       (number == SYS_prctl && a[0] == PR_SET_SECCOMP);
+	if (number == SYS_seccomp)
+		return a[0] == SECCOMP_SET_MODE_STRICT ||
+		       (a[0] == SECCOMP_SET_MODE_FILTER && a[2]);
+	return number == SYS_prctl && a[0] == PR_SET_SECCOMP &&
+	       installs((unsigned long)a[1], (unsigned long)a[2]);
 }
 
 /* In handlers of ours too, where it does not look for libc's. */

@@ -3,6 +3,7 @@
 #include "target/fdr/check/trigger_signals.h"
 
 #include "target/fdr/check/triggers.h"
+#include "target/fdr/record/system.h"
 #include "target/interpose/interpose.h"
 
 #include <errno.h>
@@ -31,8 +32,9 @@ static atomic_flag is_busy = ATOMIC_FLAG_INIT;
 /* At the start, and in a child, whose parent's other threads it has not. */
 static void note_process(void)
 {
-	process = getpid();
 	atomic_flag_clear(&is_busy);
+	if (seam_fdr_may_call_system())
+		process = getpid();
 }
 
 static struct watched_signal watched[NSIG];

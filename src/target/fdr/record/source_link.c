@@ -3,6 +3,7 @@
 #include "target/fdr/record/source_link.h"
 
 #include "ring/producer/local.h"
+#include "target/fdr/record/system.h"
 #include "target/fdr/record/thread_states.h"
 #include "wire/xray/trace_service.h"
 #include "wire/xray/xray_chunk.h"
@@ -186,7 +187,8 @@ static void close_ring(struct seam_fdr_area *area)
 	}
 	seam_ring_memory_close(memory(), &claim);
 	/* for the next thread */
-	seam_ring_wakeup_send(&seam_fdr_link.wakeup);
+	if (seam_fdr_may_call_system())
+		seam_ring_wakeup_send(&seam_fdr_link.wakeup);
 }
 
 static void lose(void)

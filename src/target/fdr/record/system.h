@@ -9,8 +9,23 @@
 #define SEAM_FDR_SYSTEM_H
 
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+
+/*
+ * Set for good where the program is about to restrict its system calls: one
+ * that only we make may kill it.  Nothing is recorded any more, so nothing of
+ * ours needs its signals blocked.
+ */
+extern _Atomic bool seam_fdr_is_quiet;
+
+static inline bool seam_fdr_may_call_system(void)
+{
+	/* relaxed: what a thread is in just now, it ends */
+	return !atomic_load_explicit(&seam_fdr_is_quiet, memory_order_relaxed);
+}
 
 #if defined(__x86_64__)
 
@@ -45,11 +60,16 @@ static inline uint32_t seam_fdr_tsc_cpu(void)
 	return aux & 0xfff;
 }
 
+/* For seam_fdr_unblock(): nothing was done.  No mask has SIGKILL. */
+#define SEAM_FDR_NOT_BLOCKED (UINT64_C(1) << (SIGKILL - 1))
+
 /* Block @signals.  Returns what was blocked, for seam_fdr_unblock(). */
 static inline uint64_t seam_fdr_block_some(uint64_t signals)
 {
 	uint64_t before = 0;
 
+	if (!seam_fdr_may_call_system())
+		return SEAM_FDR_NOT_BLOCKED;
 	seam_fdr_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, (long)&signals,
 			  (long)&before, sizeof(signals));
 	return before;
@@ -78,6 +98,8 @@ static inline uint64_t seam_fdr_block_handlers(void)
 
 static inline void seam_fdr_unblock(uint64_t before)
 {
+	if (before & SEAM_FDR_NOT_BLOCKED)
+		return;
 	seam_fdr_syscall4(SYS_rt_sigprocmask, SIG_SETMASK,
 			  (long)&before, 0, sizeof(before));
 }

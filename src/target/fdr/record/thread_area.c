@@ -31,6 +31,8 @@ __thread struct seam_fdr_self seam_fdr_self
 
 const struct seam_fdr_source *seam_fdr_source;
 
+_Atomic bool seam_fdr_is_quiet;
+
 static pthread_key_t key;
 static bool has_key;
 static _Atomic uint64_t reap_tsc;	/* when to look for dead threads */

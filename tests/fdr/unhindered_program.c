@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * unhindered_program.c - what programs do that a recorder in them could break
+ *
+ *	unhindered_program HOW [WORD]
+ *	sandbox END	a filter kills for each system call that libc does not
+ *			make itself; then a thread ends, there is a child, a
+ *			library is closed, and the program ends by "exit" or
+ *			"return"
+ *	alone		the same, but only write(2) and exit_group(2) are left
+ *	probe		the kernel is asked for filters, and none is installed
+ *	loading LIBRARY	its constructor, which has the loader's lock, waits for
+ *			a thread that begins to record
+ *
+ * Says "done" where it came to its end.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TRACED __attribute__((noinline, xray_always_instrument))
+#define PLAIN __attribute__((xray_never_instrument))
+
+static volatile unsigned int sink;
+
+TRACED void leaf(unsigned int i)
+{
+	sink = i;
+}
+
+PLAIN static void calls(unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		leaf(i);
+}
+
+PLAIN static void need(int is_so, const char *what)
+{
+	if (is_so)
+		return;
+	fprintf(stderr, "not %s: %s\n", what, strerror(errno));
+	_exit(3);
+}
+
+#define NEED(condition) need(condition, #condition)
+
+/* ---- a sandbox ---- */
+
+/* Kill for those system calls that only code like a recorder's makes here. */
+static const int forbidden[] = {
+	SYS_sendto, SYS_fstat, SYS_newfstatat, SYS_openat, SYS_getpid,
+	SYS_gettid, SYS_membarrier, SYS_socket, SYS_connect, SYS_sendmsg,
+	SYS_pwrite64, SYS_nanosleep, SYS_tgkill, SYS_rseq, SYS_mprotect,
+	SYS_readlink, SYS_clock_nanosleep,
+};
+
+static const int needed[] = { SYS_write, SYS_exit_group };
+
+enum { MAX_LISTED = sizeof(forbidden) / sizeof(forbidden[0]) };
+
+PLAIN static void enter_sandbox(const int *list, unsigned int n,
+				unsigned int if_listed, unsigned int if_not)
+{
+	struct sock_filter code[2 * MAX_LISTED + 2] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+	};
+	struct sock_fprog program = { (unsigned short)(2 * n + 2), code };
+
+	for (unsigned int i = 0; i < n; i++) {
+		code[2 * i + 1] = (struct sock_filter)BPF_JUMP(
+			BPF_JMP | BPF_JEQ | BPF_K, (unsigned int)list[i], 0, 1);
+		code[2 * i + 2] = (struct sock_filter)BPF_STMT(
+			BPF_RET | BPF_K, if_listed);
+	}
+	code[2 * n + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, if_not);
+	NEED(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+	NEED(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+		     SECCOMP_FILTER_FLAG_TSYNC, &program) == 0);
+}
+
+static pthread_barrier_t barrier;
+
+PLAIN static void *sandboxed_thread(void *unused)
+{
+	calls(100);
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	calls(100);
+	return unused;
+}
+
+PLAIN static void run_sandbox(const char *end)
+{
+	pthread_t thread;
+	pid_t child;
+	int status;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	calls(100);
+	NEED(pthread_create(&thread, NULL, sandboxed_thread, NULL) == 0);
+	pthread_barrier_wait(&barrier);
+	puts("done");
+	fflush(stdout);
+	enter_sandbox(forbidden, MAX_LISTED, SECCOMP_RET_KILL_PROCESS,
+		      SECCOMP_RET_ALLOW);
+	pthread_barrier_wait(&barrier);
+	pthread_join(thread, NULL);
+	calls(100);
+	child = fork();
+	if (child == 0)
+		_exit(7);
+	NEED(waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+	     WEXITSTATUS(status) == 7);
+	if (strcmp(end, "exit") == 0)
+		exit(0);
+}
+
+PLAIN static void run_alone(void)
+{
+	calls(100);
+	puts("done");
+	fflush(stdout);
+	enter_sandbox(needed, 2, SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS);
+	calls(100);
+}
+
+PLAIN static void run_probe(void)
+{
+	calls(100);
+	errno = 0;
+	NEED(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) == -1 &&
+	     errno == EFAULT);
+	errno = 0;
+	NEED(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL) == -1 &&
+	     errno == EFAULT);
+	calls(100);
+	puts("done");
+}
+
+/* ---- the loader's lock ---- */
+
+extern int seam_fdr_start(const char *options) __attribute__((weak));
+
+/* What may be called while another thread loads a library. */
+PLAIN static void *call_interposed(void *unused)
+{
+	struct sigaction action;
+	stack_t stack;
+
+	NEED(sigaltstack(NULL, &stack) == 0);
+	NEED(sigaction(SIGUSR1, NULL, &action) == 0);
+	NEED(signal(SIGUSR1, SIG_DFL) == action.sa_handler);
+	NEED(prctl(PR_GET_DUMPABLE) >= 0);
+	if (seam_fdr_start)
+		NEED(seam_fdr_start(NULL) == 0);
+	return unused;
+}
+
+/* The library's constructor calls this. */
+PLAIN void while_loading(void)
+{
+	pthread_t thread;
+
+	NEED(pthread_create(&thread, NULL, call_interposed, NULL) == 0);
+	pthread_join(thread, NULL);
+}
+
+PLAIN static void run_loading(const char *library)
+{
+	NEED(dlopen(library, RTLD_NOW) != NULL);
+	calls(100);
+	puts("done");
+}
+
+PLAIN int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "";
+	const char *word = argc > 2 ? argv[2] : "";
+
+	if (strcmp(how, "sandbox") == 0)
+		run_sandbox(word);
+	else if (strcmp(how, "alone") == 0)
+		run_alone();
+	else if (strcmp(how, "probe") == 0)
+		run_probe();
+	else if (strcmp(how, "loading") == 0)
+		run_loading(word);
+	else
+		return 2;
+	return 0;
+}
