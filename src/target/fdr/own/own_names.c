@@ -17,7 +17,7 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "target/fdr/all_functions.h"
-#include "target/fdr/cyg_profile.h"
+#include "target/fdr/cyg/cyg_profile.h"
 #include "target/fdr/own/source_own.h"
 #include "target/fdr/record/events.h"
 #include "target/fdr/registered.h"

@@ -6,14 +6,14 @@
  * Handlers may still read the one before, so it is never freed: that is a page
  * for each dlopen() in a program that is recorded so.
  */
-#include "target/fdr/cyg_announce.h"
+#include "target/fdr/cyg/cyg_announce.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "target/fdr/announce_functions.h"
-#include "target/fdr/cyg_profile.h"
+#include "target/fdr/cyg/cyg_profile.h"
 
 /* An image, and the number by which it is announced. */
 struct cyg_image {

@@ -12,7 +12,7 @@
  * Neighbours in the program are neighbours in the table, so it takes memory as
  * the program's functions do.
  */
-#include "target/fdr/cyg_profile.h"
+#include "target/fdr/cyg/cyg_profile.h"
 
 #include <errno.h>
 #include <stdatomic.h>

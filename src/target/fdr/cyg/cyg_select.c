@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* cyg_select.c - by the symbols of images; see cyg_select.h */
-#include "target/fdr/cyg_select.h"
+#include "target/fdr/cyg/cyg_select.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "target/fdr/cyg_profile.h"
+#include "target/fdr/cyg/cyg_profile.h"
 #include "target/fdr/select.h"
 #include "target/fdr/sleds/function_names.h"
 
