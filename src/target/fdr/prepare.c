@@ -98,7 +98,7 @@ static int do_step(int step)
 	case PREPARE_BUNDLE:
 		return process->address[0] ? 0 :
 		       seam_fdr_bundle_begin(process->options.out,
-					     process->options.is_flight, 0);
+					     process->options.is_flight);
 	}
 	return 0;
 }

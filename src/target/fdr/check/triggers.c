@@ -4,12 +4,12 @@
 
 #include "base/clock.h"
 #include "target/fdr/record/fdr_record.h"
+#include "target/fdr/record/map_memory.h"
 #include "target/fdr/record/system.h"
 #include "target/fdr/record/thread_area.h"
 #include "wire/xray/xray_functions.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
 enum { MAX_PER_S = 1000 };		/* of each trigger */
 
@@ -42,8 +42,6 @@ uint64_t seam_fdr_ticks_of(uint64_t ns, uint64_t ticks_per_s)
 int seam_fdr_triggers_init(const struct seam_fdr_options *o,
 			   uint64_t ticks_per_s)
 {
-	void *p;
-
 	is_flight = o->is_flight;
 	pause_ticks = ticks_per_s / MAX_PER_S;
 	for (uint32_t i = 0; i < o->n_triggers; i++) {
@@ -53,14 +51,10 @@ int seam_fdr_triggers_init(const struct seam_fdr_options *o,
 	}
 	if (!o->n_triggers || seam_fdr_trigger_functions)
 		return 0;
-	p = mmap(NULL, SEAM_FDR_MAX_TRIGGER_FUNCTION *
-		       sizeof(*seam_fdr_trigger_functions),
-		 PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	seam_fdr_trigger_functions = p;
-	return 0;
+	seam_fdr_trigger_functions =
+		seam_fdr_map(SEAM_FDR_MAX_TRIGGER_FUNCTION *
+			     sizeof(*seam_fdr_trigger_functions));
+	return seam_fdr_trigger_functions ? 0 : -ENOMEM;
 }
 
 void seam_fdr_trigger_function(unsigned int trigger, uint32_t function)

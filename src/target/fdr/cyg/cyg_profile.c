@@ -17,9 +17,9 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <sys/mman.h>
 
 #include "target/fdr/check/checked.h"
+#include "target/fdr/record/map_memory.h"
 #include "target/fdr/record/plain_record.h"
 #include "target/fdr/record/thread_area.h"
 #include "target/fdr/sleds/ids.h"
@@ -189,20 +189,13 @@ void __cyg_profile_func_exit(void *function, void *call_site)
 
 /* ---- begin ---- */
 
-static void *map(size_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
 int seam_fdr_cyg_init(void)
 {
 	if (!functions)
-		functions = map(SEAM_FDR_CYG_FUNCTIONS * sizeof(*functions));
+		functions = seam_fdr_map(SEAM_FDR_CYG_FUNCTIONS *
+					 sizeof(*functions));
 	if (!slots)
-		slots = map(N_SLOTS * sizeof(*slots));
+		slots = seam_fdr_map(N_SLOTS * sizeof(*slots));
 	return functions && slots ? 0 : -ENOMEM;
 }
 

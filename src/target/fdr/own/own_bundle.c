@@ -12,7 +12,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -23,6 +22,7 @@
 #include "target/fdr/own/own_folder.h"
 #include "target/fdr/own/own_manifest.h"
 #include "target/fdr/own/own_names.h"
+#include "target/fdr/record/map_memory.h"
 #include "target/fdr/record/thread_states.h"
 #include "wire/xray/xray_join.h"
 
@@ -231,7 +231,7 @@ static void set_frequency(struct own_log *own)
 		seam_xray_log_set_header(&own->log, &header) == 0 && is_good;
 }
 
-/* For seam_fdr_own_settings: one thread at a time, signals are blocked. */
+/* For seam_fdr_own_begin(): one thread at a time, signals are blocked. */
 static struct seam_xray_log *log_of_process(void)
 {
 	struct own_log *own = process;
@@ -266,24 +266,13 @@ static int set_path(const char *path)
 	return 0;
 }
 
-static int map_process(void)
+static int make_process(void)
 {
-	void *p;
-
-	if (process) {
+	if (process)
 		*process = (struct own_log) { .is_open = false };
-		return 0;
-	}
-	p = mmap(NULL, sizeof(*process), PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED)
-		return -ENOMEM;
-	if (madvise(p, sizeof(*process), MADV_WIPEONFORK)) {
-		munmap(p, sizeof(*process));
-		return -ENOSYS;
-	}
-	process = p;
-	return 0;
+	else
+		process = seam_fdr_map_per_process(sizeof(*process));
+	return process ? 0 : -errno;
 }
 
 static void begin_process(void *error)
@@ -307,12 +296,8 @@ static int begin_files(bool is_flight)
 	return r ? r : error;
 }
 
-int seam_fdr_bundle_begin(const char *path, bool is_flight, uint64_t area_bytes)
+int seam_fdr_bundle_begin(const char *path, bool is_flight)
 {
-	const struct seam_fdr_own_settings settings = {
-		.area_bytes = area_bytes, .is_flight = is_flight,
-		.log = log_of_process,
-	};
 	char name[NAME_MAX + 1];
 	int r;
 
@@ -323,9 +308,9 @@ int seam_fdr_bundle_begin(const char *path, bool is_flight, uint64_t area_bytes)
 			 program_invocation_short_name, getpid());
 		path = name;
 	}
-	r = seam_fdr_own_begin(&settings);
+	r = seam_fdr_own_begin(is_flight, log_of_process);
 	if (!r)
-		r = map_process();
+		r = make_process();
 	if (!r)
 		r = set_path(path);
 	if (!r)

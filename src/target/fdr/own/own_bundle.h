@@ -8,10 +8,11 @@
  *	NAME.seam/xray/PID.events	names of types of events
  *
  * A log is opened at the beginning, when the process has its rights and its
- * descriptors still; it grows, and is valid at any time.  A forked child has its
- * own in the same folder, opened when it has a full chunk, or ends: most
- * children record nothing.  Names are written, and blocks joined (wire/xray/xray_join.h),
- * at the end.  meta.json is written by the process that began the bundle.
+ * descriptors still; it grows, and is valid at any time.  A forked child has
+ * its own in the same folder, opened when it has a full chunk, or ends: most
+ * children record nothing.  Names are written, and blocks joined
+ * (wire/xray/xray_join.h), at the end.  meta.json is written by the process
+ * that began the bundle.
  *
  * Descriptors may be closed by the program: before each use the log's is
  * compared with its file, and opened again by its path.
@@ -19,19 +20,19 @@
 #ifndef SEAM_FDR_OWN_BUNDLE_H
 #define SEAM_FDR_OWN_BUNDLE_H
 
+#include "target/fdr/own/own_chunks.h"
 #include "target/fdr/own/source_own.h"
 
 /*
  * Create the folder @path, or replace what a bundle of this kind has in it; and
- * set up seam_fdr_source_own, a flight recorder with areas of @area_bytes or a
- * full trace.  NULL: NAME-PID.seam in the current folder.  Called again for
- * another bundle after the end of the one before.
+ * set up seam_fdr_source_own, a flight recorder or a full trace.  NULL as
+ * @path: NAME-PID.seam in the current folder.  Called again for another bundle
+ * after the end of the one before.
  *
  * Returns 0; -EBUSY while there is one; -EEXIST where @path is anything else;
  * -ENAMETOOLONG; or -errno of what failed.
  */
-int seam_fdr_bundle_begin(const char *path, bool is_flight,
-			  uint64_t area_bytes);
+int seam_fdr_bundle_begin(const char *path, bool is_flight);
 
 /* Functions have ids: write the names of few, before any is called. */
 void seam_fdr_bundle_name(void);

@@ -4,7 +4,7 @@
 #define SEAM_FDR_OWN_MANIFEST_H
 
 #include "base/tsc.h"
-#include "target/fdr/own/source_own.h"
+#include "target/fdr/own/own_chunks.h"
 
 /*
  * Write meta.json in @folder, of a recording that began at @start.  @counts

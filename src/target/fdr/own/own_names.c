@@ -18,7 +18,7 @@
 #include "base/array.h"
 #include "target/fdr/all_functions.h"
 #include "target/fdr/cyg/cyg_profile.h"
-#include "target/fdr/own/source_own.h"
+#include "target/fdr/own/own_chunks.h"
 #include "target/fdr/record/events.h"
 #include "target/fdr/registered.h"
 #include "wire/xray/event_names.h"

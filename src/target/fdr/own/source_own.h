@@ -6,9 +6,9 @@
  * writes them to the process' log itself, and goes on; there is no other
  * thread.  What cannot be written, as on a full disk, is lost and counted.
  *
- * A flight recorder: an area overwrites itself, and is written when somebody
- * asks for it (seam_fdr_own_write()); areas of threads that have ended stay
- * until another thread needs one.
+ * A flight recorder: an area overwrites itself, and is written on request
+ * (own_chunks.h); areas of threads that have ended stay until another thread
+ * needs one.
  *
  * In a forked child everything here reads as in a process that has not
  * recorded: its slots are wiped, its areas are not mapped, and it begins a log
@@ -29,57 +29,16 @@ enum {
 	SEAM_FDR_OWN_BYTES = 256 << 20,
 };
 
-struct seam_fdr_own_settings {
-	uint64_t area_bytes;	/* a power of two; 0: as above */
-	bool is_flight;
-	/*
-	 * The log of the calling process; NULL: nothing can be written now.
-	 * Called before each chunk that is written there, by one thread at a
-	 * time, with signals blocked; uses no heap.
-	 */
-	struct seam_xray_log *(*log)(void);
-};
-
-/* Counts that only grow. */
-struct seam_fdr_own_counts {
-	uint64_t n_records;	/* written; function records and events */
-	uint64_t n_lost;	/* records: no area, or not written */
-	uint64_t n_bad_bytes;	/* in chunks; a defect, or stray stores */
-	int error;		/* -errno of the last write that failed */
-};
-
 /*
  * Set up, before the first sled is patched; again only while nothing is
- * patched, and of the same sizes.  Returns 0; -EINVAL; -ENOMEM; -ENOSYS before
- * Linux 4.14.
- */
-int seam_fdr_own_begin(const struct seam_fdr_own_settings *settings);
-
-/* Forget what has been recorded so far, as at the start of another log. */
-void seam_fdr_own_discard(void);
-
-/*
- * Write to @log, NULL: that of the process, what all threads have recorded.  A
- * full trace: once, and what is recorded from now on will be in a chunk of its
- * own; a flight recorder: as often as wanted.  Threads may record meanwhile.
- * Returns 0 or the first -errno.
+ * patched, and with the same @is_flight.  Returns 0; -EINVAL; -ENOMEM; -ENOSYS
+ * before Linux 4.14.
  *
- * @counts are set to what was written; NULL: the process' own have it too.
+ * @log returns the log of the calling process; NULL: nothing can be written
+ * now.  It is called before each chunk that is written there, by one thread at
+ * a time, with signals blocked, and uses no heap.
  */
-int seam_fdr_own_write(struct seam_xray_log *log,
-			 struct seam_fdr_own_counts *counts);
-
-/* The process' own, of logs that threads have written themselves too. */
-void seam_fdr_own_count(struct seam_fdr_own_counts *counts);
-
-/* Call @work while no thread uses the log of the process. */
-void seam_fdr_own_with_log(void (*work)(void *context), void *context);
-
-/* Whether the function is in what was written. */
-bool seam_fdr_own_has_seen(uint32_t function);
-
-/* Whether anything was recorded since seam_fdr_own_discard(), or a fork. */
-bool seam_fdr_own_has_records(void);
+int seam_fdr_own_begin(bool is_flight, struct seam_xray_log *(*log)(void));
 
 extern const struct seam_fdr_source seam_fdr_source_own;
 

@@ -3,13 +3,13 @@
 #include "target/fdr/record/source_link.h"
 
 #include "ring/producer/local.h"
+#include "target/fdr/record/map_memory.h"
 #include "target/fdr/record/system.h"
 #include "target/fdr/record/thread_states.h"
 #include "wire/xray/trace_service.h"
 #include "wire/xray/xray_chunk.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
 enum {
 	CHUNK = SEAM_XRAY_CHUNK_BYTES,
@@ -46,19 +46,6 @@ struct idle_rings {
 };
 
 static struct idle_rings *idle;		/* NULL: each ring is closed */
-
-static void make_idle(void)
-{
-	void *p = mmap(NULL, sizeof(*idle), PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (p == MAP_FAILED)
-		return;
-	if (madvise(p, sizeof(*idle), MADV_WIPEONFORK))
-		munmap(p, sizeof(*idle));
-	else
-		idle = p;
-}
 
 static bool is_held(const struct seam_fdr_area *area)
 {
@@ -214,7 +201,7 @@ int seam_fdr_link_connect(const char *address, int timeout_ms)
 	if (memory()->head && memory()->geometry.aux_bytes >= 2 * CHUNK) {
 		/* what overwrites itself keeps the newest of each thread */
 		if (!memory()->geometry.aux_free_running)
-			make_idle();
+			idle = seam_fdr_map_per_process(sizeof(*idle));
 		return 0;
 	}
 	seam_link_client_fini(&seam_fdr_link);

@@ -2,10 +2,10 @@
 /* thread_states.c - see thread_states.h */
 #include "target/fdr/record/thread_states.h"
 
+#include "target/fdr/record/map_memory.h"
 #include "target/fdr/record/system.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
 enum {
 	N_STATES = 1 << 14,		/* threads that record at a time */
@@ -32,19 +32,9 @@ static _Atomic uint64_t used[N_WORDS];
 
 int seam_fdr_states_init(void)
 {
-	size_t bytes = sizeof(*memory);
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (p == MAP_FAILED)
+	memory = seam_fdr_map_per_process(sizeof(*memory));
+	if (!memory)
 		return -errno;
-	if (madvise(p, bytes, MADV_WIPEONFORK)) {
-		int r = -errno;
-
-		munmap(p, bytes);
-		return r;
-	}
-	memory = p;
 	(void)seam_fdr_states_pid();
 	return 0;
 }
