@@ -22,12 +22,7 @@
 	leal	(,%rdx,8), %r8d
 .Lagain_put_call:
 	START	put_call
-	movq	seam_fdr_self@gottpoff(%rip), %rdi
-	movl	%fs:RSEQ_CPU_ID(%rcx), %ecx
-	movq	%fs:SELF_CURSOR(%rdi), %r11
-	movq	%fs:SELF_STATE(%rdi), %rsi
-	movq	(%r11), %r11
-	xorl	$FDR_CPU, %ecx
+	LOAD	self=%rdi, at=%r11, state=%rsi
 	/* it fits the chunk, which is begun: 0 - 1 is the largest there is */
 	leal	-1(%r11), %eax
 	andl	$(CHUNK - 1), %eax
@@ -35,16 +30,11 @@
 	cmpl	$(CHUNK - 8), %eax
 	jae	.Lslow_put_call
 	FIND_AT	%rsi, .Lslow_put_call
-	movq	%fs:SELF_AREA(%rdi), %rax
-	movq	%fs:SELF_MASK(%rdi), %rdi
-	andq	%r11, %rdi
-	addq	%rax, %rdi
+	FIND_PLACE self=%rdi, to=%rdi
 	READ_TICKS %rsi
 	MAKE_RECORD .Lslow_put_call
 	movq	%rdx, (%rdi)
-	xorq	$16, %rsi
-	movq	%rax, AT_TSC(%rsi)
-	movl	%ecx, AT_CPU(%rsi)
+	STORE_AT %rsi
 	leaq	8(%r11,%r8,2), %r11
 	xorl	%esi, %esi
 	cmpq	%r8, %rsi
@@ -79,20 +69,14 @@
  * r8: the delta of the entry, then the result
  */
 	BEGIN	seam_fdr_put_end
-	pushq	%rbx
-	.cfi_adjust_cfa_offset 8
+	PUSH	%rbx
 	.cfi_rel_offset rbx, 0
 	movl	%edi, %r10d
 	movl	%esi, %ebx
 	shll	$4, %ebx
 .Lagain_put_end:
 	START	put_end
-	movq	seam_fdr_self@gottpoff(%rip), %rdi
-	movl	%fs:RSEQ_CPU_ID(%rcx), %ecx
-	movq	%fs:SELF_CURSOR(%rdi), %r9
-	movq	%fs:SELF_STATE(%rdi), %rsi
-	movq	(%r9), %r11
-	xorl	$FDR_CPU, %ecx
+	LOAD	self=%rdi, at=%r9, state=%rsi
 	testw	%r11w, %r11w
 	jz	.Lslow_put_end
 	/* a payload can end with anything */
@@ -101,10 +85,7 @@
 	shlq	$8, %rax
 	jz	.Lslow_put_end
 	FIND_AT	%rsi, .Lslow_put_end
-	movq	%fs:SELF_AREA(%rdi), %rax
-	movq	%fs:SELF_MASK(%rdi), %rdi
-	andq	%r11, %rdi
-	addq	%rax, %rdi
+	FIND_PLACE self=%rdi, to=%rdi
 
 	/* is the last record the entry; one after the preamble takes C */
 	movzwl	%r11w, %eax
@@ -166,15 +147,12 @@
 	movq	%rdx, (%rdi)
 	movq	%rax, %r8
 	addq	$8, %r11
-4:	xorq	$16, %rsi
-	movq	%rax, AT_TSC(%rsi)
-	movl	%ecx, AT_CPU(%rsi)
+4:	STORE_AT %rsi
 	movq	%r11, (%r9)
 .Lcommit_put_end:
 	movq	%r8, %rax
 	.cfi_remember_state
-	popq	%rbx
-	.cfi_adjust_cfa_offset -8
+	POP	%rbx
 	.cfi_restore rbx
 	ret
 	.cfi_restore_state
@@ -182,8 +160,7 @@
 	jmp	.Lagain_put_end
 .Lslow_put_end:
 	xorl	%eax, %eax
-	popq	%rbx
-	.cfi_adjust_cfa_offset -8
+	POP	%rbx
 	.cfi_restore rbx
 	ret
 	END	seam_fdr_put_end

@@ -68,6 +68,32 @@
 
 #ifdef __ASSEMBLER__
 
+/* A register onto the stack, and off it, in the unwind table too. */
+.macro PUSH register
+	pushq	\register
+	.cfi_adjust_cfa_offset 8
+.endm
+
+.macro POP register
+	popq	\register
+	.cfi_adjust_cfa_offset -8
+.endm
+
+/* Make a frame, whose base is in rbp; leave it, whatever is pushed on it. */
+.macro FRAME
+	PUSH	%rbp
+	.cfi_rel_offset rbp, 0
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register rbp
+.endm
+
+.macro RETURN
+	popq	%rbp
+	.cfi_restore rbp
+	.cfi_def_cfa rsp, 8
+	ret
+.endm
+
 /* Around a function of this library. */
 .macro BEGIN name
 	.p2align 6
@@ -105,6 +131,20 @@
 .endm
 
 /*
+ * What a record is made from: @self, the thread's seam_fdr_self; @at, where its
+ * cursor is, and r11, the cursor; @state, its state; ecx, the CPU with FDR_CPU.
+ * rcx: from START.  @at may be r11.
+ */
+.macro LOAD self, at, state
+	movq	seam_fdr_self@gottpoff(%rip), \self
+	movl	%fs:RSEQ_CPU_ID(%rcx), %ecx
+	movq	%fs:SELF_CURSOR(\self), \at
+	movq	%fs:SELF_STATE(\self), \state
+	movq	(\at), %r11
+	xorl	$FDR_CPU, %ecx
+.endm
+
+/*
  * @state: from the thread's state to state.at[i] of the cursor r11; to @slow if
  * its CPU is not ecx, which is rseq's with FDR_CPU.  Changes rax.
  */
@@ -114,6 +154,14 @@
 	leaq	(\state,%rax,2), \state
 	cmpl	AT_CPU(\state), %ecx
 	jne	\slow
+.endm
+
+/* Where the cursor r11 is in the area: from @self to @to, which may be one. */
+.macro FIND_PLACE self, to
+	movq	%fs:SELF_AREA(\self), %rax
+	movq	%fs:SELF_MASK(\self), \to
+	andq	%r11, \to
+	addq	%rax, \to
 .endm
 
 /* rax: the time stamp counter, rdx: ticks since that of @at */
@@ -134,6 +182,13 @@
 	testl	%edx, %edx
 	jnz	\slow
 	orq	%r10, %rdx
+.endm
+
+/* Note rax and ecx in the other one of state.at[], for the next record. */
+.macro STORE_AT at
+	xorq	$16, \at
+	movq	%rax, AT_TSC(\at)
+	movl	%ecx, AT_CPU(\at)
 .endm
 
 /* Where an interrupted sequence goes on; the code after it is the caller's. */

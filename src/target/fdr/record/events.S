@@ -14,52 +14,27 @@
  * Source: LLVM 14, X86MCInstLower.cpp, LowerPATCHABLE_EVENT_CALL() and
  * LowerPATCHABLE_TYPED_EVENT_CALL().
  */
-#if defined(__x86_64__)
+#include "target/fdr/record/critical.h"
 
 	.text
 
 .macro EVENT name, function
-	.globl	\name
-	.hidden	\name
-	.type	\name, @function
-	.p2align 4
-\name:
-	.cfi_startproc
-	endbr64
-	pushq	%rbp
-	.cfi_def_cfa_offset 16
-	.cfi_offset %rbp, -16
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register %rbp
+	BEGIN	\name
+	FRAME
 	pushfq
-	pushq	%rax
-	pushq	%rcx
-	pushq	%rdx
-	pushq	%rsi
-	pushq	%rdi
-	pushq	%r8
-	pushq	%r9
-	pushq	%r10
-	pushq	%r11
+.irp register, rax, rcx, rdx, rsi, rdi, r8, r9, r10, r11
+	pushq	%\register
+.endr
 	andq	$-16, %rsp
 	cld
 	call	\function
 	leaq	-80(%rbp), %rsp
-	popq	%r11
-	popq	%r10
-	popq	%r9
-	popq	%r8
-	popq	%rdi
-	popq	%rsi
-	popq	%rdx
-	popq	%rcx
-	popq	%rax
+.irp register, r11, r10, r9, r8, rdi, rsi, rdx, rcx, rax
+	popq	%\register
+.endr
 	popfq
-	popq	%rbp
-	.cfi_def_cfa %rsp, 8
-	ret
-	.cfi_endproc
-	.size	\name, . - \name
+	RETURN
+	END	\name
 .endm
 
 	EVENT seam_fdr_custom_event, seam_fdr_record_custom
@@ -70,7 +45,5 @@
 	.set	__xray_CustomEvent, seam_fdr_custom_event
 	.globl	__xray_TypedEvent
 	.set	__xray_TypedEvent, seam_fdr_typed_event
-
-#endif
 
 	.section .note.GNU-stack, "", @progbits

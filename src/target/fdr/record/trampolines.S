@@ -10,16 +10,6 @@
 
 	.text
 
-.macro PUSH register
-	pushq	\register
-	.cfi_adjust_cfa_offset 8
-.endm
-
-.macro POP register
-	popq	\register
-	.cfi_adjust_cfa_offset -8
-.endm
-
 /* The arithmetic flags to ax, and back; pushf would store all of them. */
 .macro READ_FLAGS
 	lahf
@@ -52,21 +42,14 @@
 .endif
 .Lagain_\name:
 	START	\name
-	movq	seam_fdr_self@gottpoff(%rip), %rsi
-	movl	%fs:RSEQ_CPU_ID(%rcx), %ecx
-	movq	%fs:SELF_CURSOR(%rsi), %r11
-	movq	%fs:SELF_STATE(%rsi), %rbx
-	movq	(%r11), %r11
-	xorl	$FDR_CPU, %ecx
+	LOAD	self=%rsi, at=%r11, state=%rbx
 	/* the low 16 bits: the start of a chunk */
 	testw	%r11w, %r11w
 	jz	.Lslow_\name
 	FIND_AT	%rbx, .Lslow_\name
 	READ_TICKS %rbx
 	MAKE_RECORD .Lslow_\name
-	xorq	$16, %rbx
-	movq	%rax, AT_TSC(%rbx)
-	movl	%ecx, AT_CPU(%rbx)
+	STORE_AT %rbx
 	movq	%fs:SELF_MASK(%rsi), %rax
 	andq	%r11, %rax
 	addq	%fs:SELF_AREA(%rsi), %rax
@@ -75,6 +58,7 @@
 	addq	$8, %r11
 	movq	%r11, (%rax)
 .Lcommit_\name:
+	.cfi_remember_state
 .Lend_\name:
 .if \is_tail
 	POP	%rax
@@ -90,14 +74,7 @@
 	POP	%r11
 .endif
 	ret
-	/* as at the end of the sequence */
-.if \is_tail
-	.cfi_adjust_cfa_offset 56
-	.cfi_offset rbx, -56
-.else
-	.cfi_adjust_cfa_offset 40
-	.cfi_offset rbx, -48
-.endif
+	.cfi_restore_state
 	ABORT	\name
 	jmp	.Lagain_\name
 .Lslow_\name:
@@ -116,10 +93,7 @@
 	.type seam_fdr_slow, @function
 seam_fdr_slow:
 	.cfi_startproc
-	PUSH	%rbp
-	.cfi_rel_offset rbp, 0
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register rbp
+	FRAME
 	pushq	%rdi
 	pushq	%r8
 	pushq	%r9
@@ -135,12 +109,8 @@ seam_fdr_slow:
 	popq	%r9
 	popq	%r8
 	popq	%rdi
-	popq	%rbp
-	.cfi_restore rbp
-	.cfi_def_cfa rsp, 8
-	ret
-	.cfi_endproc
-	.size seam_fdr_slow, . - seam_fdr_slow
+	RETURN
+	END	seam_fdr_slow
 
 /*
  * @return_slot: from the stack pointer at the start to where the return address
@@ -148,10 +118,7 @@ seam_fdr_slow:
  */
 .macro CHECKED name, return_slot, flags=0
 	BEGIN	seam_fdr_checked_\name
-	PUSH	%rbp
-	.cfi_rel_offset rbp, 0
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register rbp
+	FRAME
 	/* struct seam_fdr_registers; lea leaves the flags alone */
 	leaq	-REGISTERS_BYTES(%rsp), %rsp
 	movq	%rdi, REGISTERS_RDI(%rsp)
@@ -188,10 +155,7 @@ seam_fdr_slow:
 	movq	REGISTERS_RAX(%rsp), %rax
 	movq	REGISTERS_R11(%rsp), %r11
 	movq	%rbp, %rsp
-	popq	%rbp
-	.cfi_restore rbp
-	.cfi_def_cfa rsp, 8
-	ret
+	RETURN
 	END	seam_fdr_checked_\name
 .endm
 
@@ -200,16 +164,8 @@ seam_fdr_slow:
 	CHECKED	tail, return_slot=8, flags=1
 
 /* uint64_t seam_fdr_call_saved(uint64_t (*f)(void *), void *argument) */
-	.globl seam_fdr_call_saved
-	.hidden seam_fdr_call_saved
-	.type seam_fdr_call_saved, @function
-seam_fdr_call_saved:
-	.cfi_startproc
-	endbr64
-	PUSH	%rbp
-	.cfi_rel_offset rbp, 0
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register rbp
+	BEGIN	seam_fdr_call_saved
+	FRAME
 	movq	%rdi, %r11
 	movq	%rsi, %rdi
 	subq	seam_fdr_saved_bytes(%rip), %rsp
@@ -219,14 +175,9 @@ seam_fdr_call_saved:
 	jz	1f
 	/* xsave writes only a part of its header */
 	xorl	%edx, %edx
-	movq	%rdx, 512(%rsp)
-	movq	%rdx, 520(%rsp)
-	movq	%rdx, 528(%rsp)
-	movq	%rdx, 536(%rsp)
-	movq	%rdx, 544(%rsp)
-	movq	%rdx, 552(%rsp)
-	movq	%rdx, 560(%rsp)
-	movq	%rdx, 568(%rsp)
+.irp offset, 512, 520, 528, 536, 544, 552, 560, 568
+	movq	%rdx, \offset(%rsp)
+.endr
 	xsave64	(%rsp)
 	call	*%r11
 	movq	%rax, %rcx
@@ -240,11 +191,7 @@ seam_fdr_call_saved:
 	fxrstor64 (%rsp)
 2:	movq	%rcx, %rax
 	movq	%rbp, %rsp
-	popq	%rbp
-	.cfi_restore rbp
-	.cfi_def_cfa rsp, 8
-	ret
-	.cfi_endproc
-	.size seam_fdr_call_saved, . - seam_fdr_call_saved
+	RETURN
+	END	seam_fdr_call_saved
 
 	.section .note.GNU-stack, "", @progbits
