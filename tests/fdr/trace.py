@@ -536,6 +536,32 @@ def test_an_ordinary_user_records():
         BUNDLE = old
 
 
+def names_of_stripped(folder, debug, *options):
+    """Which functions have names; debug is beside a copy without symbols."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(os.path.join(folder, os.path.dirname(debug)))
+    debug = os.path.join(folder, debug)
+    bare = os.path.join(folder, "bare")
+    for words in (["--only-keep-debug", PROGRAM, debug],
+                  ["--strip-all", *options, f"--add-gnu-debuglink={debug}",
+                   PROGRAM, bare]):
+        subprocess.run(["objcopy", *words], check=True)
+    check_whole(record(bare, "calls", "5"))
+    return sorted(set(logs().popitem()[1][1].values()))
+
+
+def test_names_of_a_stripped_program_are_those_of_its_debug_file():
+    equal(names_of_stripped("beside", "bare.debug"), ["leaf", "step"])
+    equal(names_of_stripped("below", ".debug/bare"), ["leaf", "step"])
+    # without a build id it is the one with that CRC
+    bare = ("--remove-section", ".note.gnu.build-id")
+    equal(names_of_stripped("crc", "bare.debug", *bare), ["leaf", "step"])
+    with open("crc/bare.debug", "ab") as other:
+        other.write(b"x")
+    result = record("crc/bare", "calls", "5")
+    check("of 2 functions (2 without a name)" in result.stderr, result.stderr)
+
+
 def test_a_program_without_sleds_is_told_how_to_be_built():
     result = record("sleep", "0.01")
     equal(result.returncode, 0, result.stderr)

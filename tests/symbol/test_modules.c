@@ -287,6 +287,18 @@ static void debuglink_is_followed_when_the_crc_agrees(void **state)
 	assert_non_null(strstr(a.problem, "CRC"));
 }
 
+/* gdb's places have the debug file under the stripped file's own name. */
+static void a_stripped_file_is_not_its_own_debug_file(void **state)
+{
+	(void)state;
+	build_run("mkdir -p own/.debug && cp full.debug own/.debug/bare && "
+		  "objcopy --strip-all --remove-section .gnu_debuglink full "
+		  "own/bare && objcopy --add-gnu-debuglink=own/.debug/bare "
+		  "own/bare");
+	assert_string_equal(ask(build_path("own/bare"), NULL, 0,
+				hidden_offset()).function, "hidden");
+}
+
 static void debug_information_alone_places_no_code(void **state)
 {
 	struct answer a = ask(build_path("full.debug"), NULL, 0, 0x1000);
@@ -507,6 +519,7 @@ int main(void)
 		cmocka_unit_test(
 			a_stripped_file_finds_its_debug_file_by_build_id),
 		cmocka_unit_test(debuglink_is_followed_when_the_crc_agrees),
+		cmocka_unit_test(a_stripped_file_is_not_its_own_debug_file),
 		cmocka_unit_test(debug_information_alone_places_no_code),
 		cmocka_unit_test(calls_out_of_a_file_are_named_at_plt),
 		BUILD_TEST_IF(build_has("xz"),

@@ -163,8 +163,10 @@ static const struct seam_option options[] = {
 	       "is preloaded (LD_PRELOAD) into COMMAND and all that it "
 	       "starts; statically linked programs cannot have it. GLOB is a "
 	       "function's name, as written or as linked, and may have *, ? "
-	       "and [; without one all functions are recorded. A call takes "
-	       "16 bytes of the log. What a thread records faster than it is "
+	       "and [; without one all functions are recorded. GLOB needs the "
+	       "symbols of the program itself; functions of a stripped one "
+	       "are recorded without, and have the names of its separate "
+	       "debug file. A call takes 16 bytes of the log. What a thread records faster than it is "
 	       "written is lost, counted, and reported. Read with 'seam "
 	       "calls' and 'seam report', or llvm-xray."),
 	OPTION(trace.except, STRINGS, 0, "no-trace", "GLOB,...",

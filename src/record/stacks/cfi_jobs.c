@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/text.h"
+#include "record/proc/debug_file.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -49,6 +49,16 @@ static void run_open(struct seam_helper_job *job)
 
 /* ---- read ---- */
 
+static struct seam_file_identity identity_of(const struct seam_cfi_file *file)
+{
+	struct seam_file_identity identity = {
+		.build_id_size = file->build_id_size,
+	};
+
+	memcpy(identity.build_id, file->build_id, identity.build_id_size);
+	return identity;
+}
+
 /*
  * Take .debug_frame of the debug file at @path, as the process sees it.  All
  * that map the main file will use it, so its author is to be the same.
@@ -58,15 +68,12 @@ static bool take_debug_at(struct seam_cfi_job *j, const char *path)
 	const struct seam_file_mapping mapping = {
 		.pid = j->mapping.pid, .path = path,
 	};
-	struct seam_file_identity identity = {
-		.build_id_size = j->cfi.build_id_size,
-	};
+	const struct seam_file_identity identity = identity_of(&j->cfi);
 	struct seam_file_version version;
 	struct seam_cfi_file other;
 	bool is_protected;
 	int fd;
 
-	memcpy(identity.build_id, j->cfi.build_id, identity.build_id_size);
 	fd = seam_mapped_file_open(&mapping, &identity, &is_protected);
 	seam_helper_progress(&j->job);
 	if (fd >= 0 && !is_protected &&
@@ -105,25 +112,17 @@ static bool is_covered(const struct seam_cfi_file *file)
  */
 static void find_debug(struct seam_cfi_job *j)
 {
-	static const char root[] = "/usr/lib/debug";
-	static const struct {
-		const char *root, *folder;
-	} links[] = { { "", "" }, { "", "/.debug" }, { root, "" } };
 	const struct seam_cfi_file *file = &j->cfi;
-	const char *base = strrchr(j->path, '/');
-	int n = base ? (int)(base - j->path) : 0;
-	char id[2 * SEAM_BUILD_ID_MAX + 1], path[PATH_MAX];
+	const struct seam_file_identity identity = identity_of(file);
+	char path[PATH_MAX];
 
 	if (file->debug.entries.size || file->build_id_size < 2 ||
 	    is_covered(file))
 		return;
-	seam_text_hex(id, file->build_id, file->build_id_size);
-	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", root, id,
-		 id + 2);
-	for (size_t i = 0; !take_debug_at(j, path) && file->debug_link[0] &&
-	     i < SEAM_ARRAY_SIZE(links); i++)
-		snprintf(path, sizeof(path), "%s%.*s%s/%s", links[i].root, n,
-			 j->path, links[i].folder, file->debug_link);
+	for (size_t i = 0; seam_debug_file_path(i, j->path, &identity,
+						&file->debug_link, path); i++)
+		if (take_debug_at(j, path))
+			break;
 }
 
 static void run_read(struct seam_helper_job *job)

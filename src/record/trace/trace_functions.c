@@ -194,7 +194,7 @@ static bool add_image(struct seam_trace_functions *f,
 	struct seam_trace_image kept = {
 		.image = image->image, .first_id = image->first_id,
 		.n_functions = image->n_functions, .bias = image->bias,
-		.fd = -1, .code = -ENOENT,
+		.fd = -1, .debug_fd = -1, .code = -ENOENT,
 		.build_id_bytes = image->build_id_bytes,
 		.entries_only = image->entries_only,
 	};
@@ -226,6 +226,7 @@ static bool take_from_parent(struct seam_trace_functions *f,
 	if (!same || same->fd < 0 || !is_same_image(same, image))
 		return false;
 	image->fd = same->fd;
+	image->debug_fd = same->debug_fd;
 	image->code = 0;
 	return true;
 }

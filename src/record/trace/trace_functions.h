@@ -40,6 +40,7 @@ struct seam_trace_image {
 	uint64_t bias;
 	char *path;		/* as announced, owned; not trusted */
 	int fd;			/* of a seam_trace_file; -1: not open */
+	int debug_fd;		/* likewise, of its debug file */
 	int code;		/* -errno of opening it */
 	bool is_opening;	/* a job has it */
 	bool entries_only;	/* exits are not recorded */

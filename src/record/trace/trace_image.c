@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "record/proc/mapped_file.h"
+#include "record/proc/debug_file.h"
 #include "record/proc/procfs.h"
 
 struct image_job {
@@ -17,7 +17,7 @@ struct image_job {
 	int32_t pid;
 	uint64_t address;
 	struct seam_file_identity identity;
-	int fd;				/* the result: or -errno */
+	int fd, debug_fd;		/* the result: or -errno */
 	char announced[];		/* path */
 };
 
@@ -62,17 +62,31 @@ static void run(struct seam_helper_job *job)
 {
 	struct image_job *j = (struct image_job *)job;
 	struct mapping_at at = { .address = j->address };
-	const struct seam_file_mapping announced = {
+	struct seam_file_mapping mapping = {
 		.pid = j->pid, .path = j->announced,
 	};
 
 	if (find_mapping(j->pid, &at)) {
 		j->identity.ino = at.ino;
-		j->fd = seam_mapped_file_open(&at.mapping, &j->identity, NULL);
+		mapping = at.mapping;
+	} else if (!j->identity.build_id_size || j->announced[0] != '/') {
+		j->fd = -ESRCH;
 		return;
 	}
-	j->fd = j->identity.build_id_size && j->announced[0] == '/' ?
-		seam_mapped_file_open(&announced, &j->identity, NULL) : -ESRCH;
+	j->fd = seam_mapped_file_open(&mapping, &j->identity, NULL);
+	seam_helper_progress(job);
+	j->debug_fd = seam_debug_file_open(j->pid, mapping.path, j->fd,
+					   &j->identity);
+}
+
+/* Set *@to to a descriptor to borrow instead of *@fd, or -1.  Or -errno. */
+static int keep(struct seam_trace_announced *p, int *fd, int *to)
+{
+	int kept = *fd < 0 ? *fd : seam_trace_keep_file(p->functions, *fd);
+
+	*fd = -1;
+	*to = kept < 0 ? -1 : kept;
+	return kept < 0 ? kept : 0;
 }
 
 static void done(struct seam_helper_job *job, void *context)
@@ -81,16 +95,12 @@ static void done(struct seam_helper_job *job, void *context)
 	struct seam_trace_announced *p = context;
 	struct seam_trace_image *image =
 		seam_trace_find_image(p, (uint32_t)job->tag);
-	int fd = j->fd;
 
 	if (!image)
 		return;
 	image->is_opening = false;
-	if (fd >= 0)
-		fd = seam_trace_keep_file(p->functions, fd);
-	image->fd = fd < 0 ? -1 : fd;
-	image->code = fd < 0 ? fd : 0;
-	j->fd = -1;
+	image->code = keep(p, &j->fd, &image->fd);
+	keep(p, &j->debug_fd, &image->debug_fd);
 }
 
 static void given_up(void *context, uint64_t tag)
@@ -109,6 +119,7 @@ static void free_job(struct seam_helper_job *job)
 	struct image_job *j = (struct image_job *)job;
 
 	seam_file_close_fd(j->fd);
+	seam_file_close_fd(j->debug_fd);
 	free(j);
 }
 
@@ -129,6 +140,7 @@ int seam_trace_image_open(struct seam_helper *helper,
 			.user = seam_helper_user_of((int32_t)p->program.pid),
 		},
 		.pid = (int32_t)p->program.pid, .address = address, .fd = -1,
+		.debug_fd = -1,
 		.identity.build_id_size = image->build_id_bytes,
 	};
 	memcpy(j->identity.build_id, image->build_id, sizeof(image->build_id));

@@ -9,7 +9,6 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "symbol/elf/elf_file.h"
 #include "wire/xray/event_names.h"
 #include "wire/xray/xray_map_write.h"
 
@@ -214,22 +213,6 @@ static size_t list_unnamed(struct map *m, const struct function_order *order,
 	return n;
 }
 
-/*
- * The debug information that a stripped file left behind; -1: there is none.
- * Source: gdb's manual, "Debugging Information in Separate Files".
- */
-static int open_debug_file(const struct seam_trace_image *image)
-{
-	char id[2 * SEAM_XRAY_BUILD_ID_BYTES + 1], path[128];
-
-	if (image->build_id_bytes < 2)
-		return -1;
-	seam_text_hex(id, image->build_id, image->build_id_bytes);
-	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug",
-		 id, id + 2);
-	return seam_elf_open_fd(path, NULL);
-}
-
 /* By the file itself, and what is left by its debug file. */
 static void name_image(struct map *m, const struct seam_trace_image *image,
 		       const struct function_order *order, size_t n_functions)
@@ -240,7 +223,6 @@ static void name_image(struct map *m, const struct seam_trace_image *image,
 	struct request request = { .map = m, .of = of };
 	struct seam_err why = { 0 };
 	size_t n = addresses && of ? n_functions : 0;
-	int fd;
 
 	n = n ? list_unnamed(m, order, n, addresses, of) : 0;
 	if (n && !goes_on(m->source))
@@ -255,12 +237,9 @@ static void name_image(struct map *m, const struct seam_trace_image *image,
 		keep_why(m->counts, image, &why);
 	n = n && !m->source->is_over ?
 	    list_unnamed(m, order, n_functions, addresses, of) : 0;
-	fd = n ? open_debug_file(image) : -1;
-	if (fd >= 0) {
-		seam_address_names_of(names, fd, addresses, n, take_name,
-				      &request, NULL);
-		close(fd);
-	}
+	if (n && image->debug_fd >= 0)
+		seam_address_names_of(names, image->debug_fd, addresses, n,
+				      take_name, &request, NULL);
 	free(addresses);
 	free(of);
 }

@@ -345,13 +345,31 @@ static int take_debug_frame(struct seam_cfi_file *file,
 static void take_debug_link(struct seam_cfi_file *file,
 			    const Elf64_Shdr *section)
 {
-	size_t size = section->sh_size < SEAM_CFI_MAX_LINK - 1 ?
-		      section->sh_size : SEAM_CFI_MAX_LINK - 1;
+	struct seam_debug_link *link = &file->debug_link;
+	size_t size = section->sh_size < sizeof(link->name) - 1 ?
+		      section->sh_size : sizeof(link->name) - 1;
+	size_t at;
 
-	if (read_at(file, section->sh_offset, file->debug_link, size) < 0 ||
-	    strlen(file->debug_link) == size ||
-	    strchr(file->debug_link, '/'))
-		file->debug_link[0] = '\0';
+	if (read_at(file, section->sh_offset, link->name, size) < 0 ||
+	    strlen(link->name) == size || strchr(link->name, '/'))
+		link->name[0] = '\0';
+	at = (strlen(link->name) + sizeof(link->crc)) & ~(size_t)3;
+	if (at + sizeof(link->crc) > section->sh_size ||
+	    read_at(file, section->sh_offset + at, &link->crc,
+		    sizeof(link->crc)) < 0)
+		link->name[0] = '\0';
+}
+
+void seam_cfi_file_read_link(int fd, struct seam_debug_link *link)
+{
+	struct seam_cfi_file file = { .fd = fd };
+	struct found_sections found = { 0 };
+	struct elf_headers headers;
+
+	if (read_elf_header(&file, &headers, NULL) == 0 &&
+	    find_sections(&file, &headers, &found) == 0)
+		take_debug_link(&file, &found.link);
+	*link = file.debug_link;
 }
 
 /* --- opening --- */

@@ -46,6 +46,12 @@ struct seam_cfi_code {
 	} slots[SEAM_CFI_CODE_SLOTS];
 };
 
+/* What .gnu_debuglink says of a file's separate debug file. */
+struct seam_debug_link {
+	char name[SEAM_CFI_MAX_LINK];	/* without a folder; "": has none */
+	uint32_t crc;			/* zlib's, of the whole debug file */
+};
+
 /* Zeroed is valid and closed, but for @fd. */
 struct seam_cfi_file {
 	/* .eh_frame and .debug_frame; without entries: it has none */
@@ -56,8 +62,7 @@ struct seam_cfi_file {
 	struct seam_segments segments;
 	uint8_t build_id[SEAM_BUILD_ID_MAX];
 	size_t build_id_size;		/* 0: has none */
-	/* the name of its debug file, without a folder; "": has none */
-	char debug_link[SEAM_CFI_MAX_LINK];
+	struct seam_debug_link debug_link;
 
 	int fd;				/* -1: an image */
 	bool may_block;			/* reading from the file system may */
@@ -83,6 +88,9 @@ int seam_cfi_file_open(struct seam_cfi_file *file, int fd,
  */
 int seam_cfi_file_open_image(struct seam_cfi_file *file,
 			     struct seam_bytes image, struct seam_err *err);
+
+/* The debug link alone of the file at @fd, which stays the caller's. */
+void seam_cfi_file_read_link(int fd, struct seam_debug_link *link);
 
 /*
  * Move .debug_frame of @other, the debug file of @file by its build id, to

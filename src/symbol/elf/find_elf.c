@@ -32,6 +32,7 @@ struct elf_search {
 	size_t id_size;
 	char id_text[ID_TEXT];		/* "" when none is known */
 	const uint32_t *crc;		/* of the whole file; NULL: not known */
+	const struct seam_elf *stripped;	/* not this one; may be NULL */
 	bool is_stale;			/* another file is at the path */
 	struct seam_err *why;
 };
@@ -87,6 +88,16 @@ static bool crc_is(const struct seam_elf *file, uint32_t expected)
 	return block && n == 0 && crc == expected;
 }
 
+/* By .gnu_debuglink a stripped file itself may be found. */
+static bool is_stripped_one(const struct elf_search *s)
+{
+	struct stat a, b;
+
+	return s->stripped && fstat(s->found->fd, &a) == 0 &&
+	       fstat(s->stripped->fd, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
 /*
  * Close what was opened unless it has the recorded build id.  Equal build ids
  * prove more than a CRC and cost nothing; the CRC decides where one is missing.
@@ -95,6 +106,10 @@ static bool is_recorded(struct elf_search *s)
 {
 	char have[ID_TEXT];
 
+	if (is_stripped_one(s)) {
+		seam_elf_close(s->found);
+		return false;
+	}
 	if (s->id ? seam_elf_is(s->found, s->id, s->id_size) :
 	    !s->crc || crc_is(s->found, *s->crc))
 		return true;
@@ -329,6 +344,7 @@ static bool try_debuglink(struct elf_search *s, const struct seam_elf *file,
 	if (!name || !*name || strchr(name, '/'))
 		return false;
 	s->crc = &crc;
+	s->stripped = file;
 	found = slash && (try(s, "%.*s/%s", dir, file->path, name) ||
 			  try(s, "%.*s/.debug/%s", dir, file->path, name));
 	dir = mapped[0] == '/' ? (int)(strrchr(mapped, '/') - mapped) : 0;
@@ -336,6 +352,7 @@ static bool try_debuglink(struct elf_search *s, const struct seam_elf *file,
 		found = try(s, "%s" DEBUG_ROOT "%.*s/%s", root_of(s, i), dir,
 			    mapped, name);
 	s->crc = NULL;
+	s->stripped = NULL;
 	return found;
 }
 
