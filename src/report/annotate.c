@@ -177,11 +177,14 @@ static void put_head(const struct seam_annotate_view *a,
 		fprintf(view->out, "  object %zu of %zu",
 			(size_t)(body - all->bodies.items) + 1,
 			all->bodies.n);
-	fprintf(view->out, "  %s, %s, %s of all",
+	fprintf(view->out, "  %s",
 		seam_format_amount(samples, body->samples,
-				   is_of_calls(a) ? "call" : "sample"),
-		seam_format_weight(weight, body->weight, unit_of(a)),
-		seam_format_percent(part, body->weight, all->weight));
+				   is_of_calls(a) ? "call" : "sample"));
+	/* of gcc's functions with entries alone no time is known */
+	if (body->weight || !is_of_calls(a))
+		fprintf(view->out, ", %s, %s of all",
+			seam_format_weight(weight, body->weight, unit_of(a)),
+			seam_format_percent(part, body->weight, all->weight));
 	if (body->loaded_ns)
 		fprintf(view->out, ", loaded at %.6f s",
 			((double)body->loaded_ns - (double)start_ns) / 1e9);

@@ -135,6 +135,10 @@ def check_entries(bundle):
     rows = run(SEAM, "report", "--event", "xray", "--top", "0", bundle).stdout
     check(re.search(r"xray: 1,501 calls\n", rows) and
           re.search(r" 66.62% +66.62% +1,000 .* leaf ", rows), rows)
+    shown = run(SEAM, "annotate", "leaf", "--event=xray", bundle)
+    check(re.search(r"^leaf  entries  1,000 calls$", shown.stdout, re.M) or
+          "only samples of a perf.data file are at instructions" in
+          shown.stderr, shown.stdout + shown.stderr)
 
 
 def test_functions_with_entries_alone_have_no_times():
@@ -143,6 +147,7 @@ def test_functions_with_entries_alone_have_no_times():
                        input=ENTRIES, text=True, check=True)
         result = record("./entries")
         equal(result.returncode, 0, result.stderr)
+        check("no instrumented function" not in result.stderr, result.stderr)
         check_entries(BUNDLE)
         shutil.rmtree("own.seam", ignore_errors=True)
         result = run("./entries", env={**os.environ, "LD_PRELOAD": LIBRARY,
@@ -208,6 +213,8 @@ def test_annotate_counts_samples_and_calls():
     check(re.search(r"^cpu-clock: ", shown, re.M), shown)
     shown = run(SEAM, "annotate", "leaf", "--event=xray", BUNDLE).stdout
     check(re.search(rf"^leaf.*  {n} calls, ", shown, re.M), (n, shown))
+    check("calls are at none of its instructions, only samples are" in shown,
+          shown)
 
 
 def blocks():

@@ -302,6 +302,10 @@ static struct seam_place_hit *find_hit(struct seam_annotating *a,
 	if (at->code != SEAM_NONE) {
 		body = jit_body(a, f, at->code);
 		offset = at->addr - p->code_objects.items[at->code].start_addr;
+	} else if (p->events.items[a->to->event].is_measured) {
+		body = bare_body(a, f, SEAM_NONE,
+				 "calls are at none of its instructions, "
+				 "only samples are");
 	} else if (f->layer == SEAM_LAYER_NATIVE ||
 		   f->layer == SEAM_LAYER_KERNEL) {
 		body = file_body(a, f, at->module, at->addr, &offset);
@@ -485,7 +489,8 @@ int seam_annotate(struct seam_annotation *annotation,
 
 	*annotation = (struct seam_annotation) { 0 };
 	if (!a.profile->jit)
-		return seam_err_set(err, -EBADMSG, "not a perf.data file");
+		return seam_err_set(err, -EBADMSG, "only samples of a perf.data file "
+				    "are at instructions");
 	r = annotate(&a);
 	if (r < 0)
 		seam_err_no_memory(err);

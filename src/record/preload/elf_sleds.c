@@ -22,7 +22,7 @@ static bool has_section(const struct seam_elf *file)
 	return false;
 }
 
-/* gcc's -finstrument-functions calls it. */
+/* gcc's -finstrument-functions calls the first, -pg -mfentry the second. */
 static bool calls_hook(const struct seam_elf *file)
 {
 	GElf_Shdr header;
@@ -38,7 +38,8 @@ static bool calls_hook(const struct seam_elf *file)
 		if (!gelf_getsym(data, (int)i, &symbol) || symbol.st_shndx)
 			continue;
 		name = elf_strptr(file->elf, header.sh_link, symbol.st_name);
-		if (name && strcmp(name, "__cyg_profile_func_enter") == 0)
+		if (name && (strcmp(name, "__cyg_profile_func_enter") == 0 ||
+			     strcmp(name, "__fentry__") == 0))
 			return true;
 	}
 	return false;
