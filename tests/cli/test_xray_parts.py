@@ -225,6 +225,13 @@ def check_inside():
     log = write("plain.xray", header() + block(5, 6, 1000, "abBcCA"))
     check("and no other callee does", "tail" not in
           run("calls", "--stacks=1", log).stdout)
+    for why, life in (("of which one only was made so", "ab!BcCcCA"),
+                      ("a microsecond later", "ab!B" + 101 * "*" + "cCA"),
+                      ("after its end", "ab" + 300 * "*" + "B!A" +
+                       101 * "*" + "cC")):
+        log = write("other.xray", header() + block(5, 6, 1000, life))
+        check(f"nor do calls {why}", "tail" not in
+              run("calls", "--stacks=1", log).stdout)
     log = write("text.xray", header() + block(5, 6, 1000, "a*A").replace(
         b'h"\x1b[m', b'h"\\m.'))
     text = run("calls", "--stacks=1", log).stdout

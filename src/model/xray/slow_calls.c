@@ -5,11 +5,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/*
+ * Longer after a tail exit, a call is another one: what the tail call went on
+ * to is not in the log (not instrumented, not selected, taken back as short).
+ */
+enum { TAIL_CALL_NS = 1000 };
+
 struct slow_pass {
 	struct seam_slow_calls *slow;
 	uint32_t stream;
 	/* the function of which the last event was a tail exit; SEAM_NONE */
 	uint32_t tail_of;
+	uint64_t tail_ns;		/* when */
 	struct seam_slow_call *left;	/* a slow call that ended by it */
 };
 
@@ -18,14 +25,22 @@ static bool is_outside(const struct seam_slow_call *slow)
 	return slow->node == SEAM_NONE;
 }
 
-/* Make tail_of as long as the tree, and set it for the current node. */
+/*
+ * Make tail_of as long as the tree, and set it for the current node: to what
+ * is so of all its calls.
+ */
 static int set_tail_of(struct seam_slow_call *slow, uint32_t tail_of)
 {
+	uint32_t *of_node;
+
 	while (slow->tail_of.n < slow->tree.nodes.n)
 		if (!SEAM_ARRAY_ADD(&slow->tail_of, SEAM_NONE))
 			return -ENOMEM;
-	if (tail_of != SEAM_NONE)
-		slow->tail_of.items[slow->node] = tail_of;
+	of_node = &slow->tail_of.items[slow->node];
+	if (slow->tree.nodes.items[slow->node].count == 0)
+		*of_node = tail_of;
+	else if (*of_node != tail_of)
+		*of_node = SEAM_NONE;
 	return 0;
 }
 
@@ -57,7 +72,9 @@ static void begin_call(void *context, struct seam_calls *calls)
 	struct slow_pass *pass = context;
 	const struct seam_call *call = &calls->calls[calls->n - 1];
 
-	if (pass->left)
+	if (call->begin_ns - pass->tail_ns > TAIL_CALL_NS)
+		pass->tail_of = SEAM_NONE;
+	else if (pass->left)
 		pass->left->tail_callee = call->function;
 	pass->left = NULL;
 	for (size_t i = 0; i < pass->slow->n; i++) {
@@ -107,6 +124,7 @@ static void end_call(void *context, struct seam_calls *calls,
 	uint64_t ns = end_ns - call->begin_ns;
 
 	pass->tail_of = calls->by_tail ? call->function : SEAM_NONE;
+	pass->tail_ns = end_ns;
 	pass->left = NULL;
 	for (size_t i = 0; i < pass->slow->n; i++) {
 		struct seam_slow_call *slow = &pass->slow->items[i];

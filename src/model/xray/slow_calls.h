@@ -32,8 +32,8 @@ struct seam_slow_event {
 struct seam_slow_call {
 	struct seam_account_call call;
 	struct seam_call_paths tree;	/* node 1 is the call itself */
-	SEAM_ARRAY(uint32_t) tail_of;	/* by node: the function that called
-					 * it last by a tail call; SEAM_NONE */
+	SEAM_ARRAY(uint32_t) tail_of;	/* by node: the function of which
+					 * each call is a tail call; or NONE */
 	uint32_t tail_callee;		/* the call's own; SEAM_NONE: none */
 	SEAM_ARRAY(struct seam_slow_event) events;	/* by node and time */
 	uint64_t n_events;		/* with those over the limit */
