@@ -132,6 +132,7 @@ static void write_again(const struct seam_trace *trace,
 	demand(out != NULL);
 	if (seam_write_xray_log(&(struct seam_export) {
 		.out = out, .trace = trace, .problems = &problems,
+		.names = &(struct seam_xray_map) { 0 },
 	    }, NULL) == 0) {
 		fflush(out);
 		demand(seam_trace_from_bytes(&again, (struct seam_bytes) {
