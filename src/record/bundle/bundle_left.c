@@ -3,11 +3,11 @@
 #include "record/bundle/bundle.h"
 
 #include "base/file.h"
+#include "base/walk.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -19,6 +19,7 @@ enum {
 		      O_NONBLOCK,
 	/* Entries of the parent folder that are read: 2 ms. */
 	MAX_NAMES = 8192,
+	MAX_DEPTH = 8,			/* a bundle's files are at 2 */
 };
 
 void seam_bundle_claim(int dir)
@@ -133,20 +134,19 @@ void seam_bundle_clear_left(const char *path)
 
 /* ---- sizes ---- */
 
+static int add_size(void *context, const struct seam_walk_entry *entry)
+{
+	uint64_t *sum = context;
+
+	if (S_ISREG(entry->st.st_mode))
+		*sum += (uint64_t)entry->st.st_size;
+	return SEAM_WALK_ON;
+}
+
 uint64_t seam_bundle_bytes(const struct seam_bundle *bundle)
 {
-	char path[64];
-	char *const paths[] = { path, NULL };
 	uint64_t sum = 0;
-	FTSENT *e;
-	FTS *tree;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d/.", bundle->dir);
-	tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-	while (tree && (e = fts_read(tree)))
-		if (e->fts_info == FTS_F && S_ISREG(e->fts_statp->st_mode))
-			sum += (uint64_t)e->fts_statp->st_size;
-	if (tree)
-		fts_close(tree);
+	seam_walk(bundle->dir, MAX_DEPTH, add_size, &sum);
 	return sum;
 }

@@ -3,6 +3,7 @@
 #include "record/perf/synth.h"
 
 #include "base/file.h"
+#include "base/walk.h"
 #include "record/perf/sources.h"
 #include "record/proc/procfs.h"
 #include "record/proc/target_file.h"
@@ -10,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <mntent.h>
@@ -22,6 +22,7 @@
 enum {
 	BUILD_ID_BYTES = 20,
 	KERNEL_PID = -1,	/* in the records of kernel mappings */
+	MAX_CGROUP_DEPTH = 64,	/* two descriptors each, while they are read */
 };
 
 /*
@@ -344,33 +345,50 @@ static bool find_hierarchy(char *path, size_t cap)
 	return path[0];
 }
 
+struct cgroups {
+	struct seam_synth *synth;
+	size_t n;
+};
+
+static void put_cgroup(struct cgroups *c, const struct stat *st,
+		       const char *path)
+{
+	/* the id is the inode.  Source: cgroup_id() of Linux */
+	struct seam_perf_cgroup fields = { .id = st->st_ino, .path = path };
+
+	put_of(c->synth, PERF_RECORD_CGROUP, 0, &fields, 0, 0);
+	c->n++;
+}
+
+static int visit_cgroup(void *context, const struct seam_walk_entry *entry)
+{
+	struct cgroups *c = context;
+	char path[PATH_MAX + 1];
+
+	if (!S_ISDIR(entry->st.st_mode))
+		return SEAM_WALK_ON;
+	if (c->n >= SEAM_SYNTH_MAX_CGROUPS)
+		return -E2BIG;
+	snprintf(path, sizeof(path), "/%s", entry->path);
+	put_cgroup(c, &entry->st, path);
+	return SEAM_WALK_ON;
+}
+
 void seam_synth_cgroups(struct seam_synth *synth)
 {
+	struct cgroups c = { .synth = synth };
 	char root[SEAM_SYNTH_NAME];
-	char *const roots[] = { root, NULL };
-	size_t n = 0;
-	FTSENT *entry;
-	FTS *tree;
+	struct stat st;
+	int dir;
 
 	if (!find_hierarchy(root, sizeof(root)))
 		return;
-	tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
-	while (tree && n < SEAM_SYNTH_MAX_CGROUPS &&
-	       (entry = fts_read(tree))) {
-		/* the id is the inode.  Source: cgroup_id() of Linux */
-		struct seam_perf_cgroup fields;
-
-		if (entry->fts_info != FTS_D)
-			continue;
-		fields.id = entry->fts_statp->st_ino;
-		fields.path = entry->fts_path + strlen(root);
-		if (!*fields.path)
-			fields.path = "/";
-		put_of(synth, PERF_RECORD_CGROUP, 0, &fields, 0, 0);
-		n++;
+	dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0 && fstat(dir, &st) == 0) {
+		put_cgroup(&c, &st, "/");
+		seam_walk(dir, MAX_CGROUP_DEPTH, visit_cgroup, &c);
 	}
-	if (tree)
-		fts_close(tree);
+	seam_file_close_fd(dir);
 }
 
 void seam_synth_marker(struct seam_synth *synth, int pid, const char *path,

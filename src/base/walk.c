@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* walk.c - readdir(3), level by level; see walk.h */
+#include "base/walk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC |
+		      O_NONBLOCK,
+};
+
+struct walk {
+	seam_walk_visit *visit;
+	void *context;
+	unsigned int max_depth;
+	int failed;		/* -errno; 0: nothing did */
+	char path[PATH_MAX];	/* of the entry that is visited */
+};
+
+/* What was there a moment ago is no failure. */
+static void note_failure(struct walk *w, int error)
+{
+	if (!w->failed && error != ENOENT && error != ENOTDIR &&
+	    error != ELOOP)
+		w->failed = -error;
+}
+
+static int walk_folder(struct walk *w, int dir, size_t size,
+		       unsigned int depth);
+
+static int enter(struct walk *w, const struct seam_walk_entry *entry,
+		 size_t size)
+{
+	int r, dir = openat(entry->folder, entry->name, OPEN_FOLDER);
+
+	if (dir < 0) {
+		note_failure(w, errno);
+		return 0;
+	}
+	r = walk_folder(w, dir, size, entry->depth);
+	close(dir);
+	return r;
+}
+
+/* @size: of the path of @dir, in w->path. */
+static int visit_entry(struct walk *w, int dir, const char *name, size_t size,
+		       unsigned int depth)
+{
+	int n = snprintf(w->path + size, sizeof(w->path) - size, "%s%s",
+			 size ? "/" : "", name);
+	struct seam_walk_entry entry = {
+		.folder = dir, .name = name, .path = w->path, .depth = depth,
+	};
+	int r;
+
+	if (n < 0 || (size_t)n >= sizeof(w->path) - size)
+		return 0;
+	if (fstatat(dir, name, &entry.st, AT_SYMLINK_NOFOLLOW)) {
+		note_failure(w, errno);
+		return 0;
+	}
+	r = w->visit(w->context, &entry);
+	if (r != SEAM_WALK_ON)
+		return r == SEAM_WALK_SKIP ? 0 : r;
+	return S_ISDIR(entry.st.st_mode) && depth < w->max_depth ?
+	       enter(w, &entry, size + (size_t)n) : 0;
+}
+
+static int walk_folder(struct walk *w, int dir, size_t size,
+		       unsigned int depth)
+{
+	int r = 0, copy = openat(dir, ".", OPEN_FOLDER);
+	DIR *names = copy < 0 ? NULL : fdopendir(copy);
+	const struct dirent *e;
+
+	if (!names) {
+		note_failure(w, errno);
+		if (copy >= 0)
+			close(copy);
+		return 0;
+	}
+	while (r == 0 && (errno = 0, e = readdir(names)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			r = visit_entry(w, dir, e->d_name, size, depth + 1);
+	if (r == 0 && errno)
+		note_failure(w, errno);
+	closedir(names);
+	return r;
+}
+
+int seam_walk(int dir, unsigned int max_depth, seam_walk_visit *visit,
+	      void *context)
+{
+	struct walk w = {
+		.visit = visit, .context = context, .max_depth = max_depth,
+	};
+	int r = walk_folder(&w, dir, 0, 0);
+
+	return r ? r : w.failed;
+}
