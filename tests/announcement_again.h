@@ -19,18 +19,15 @@ static inline bool announcement_again(const struct seam_xray_announcement *a,
 	case SEAM_XRAY_ANNOUNCED_FUNCTIONS:
 		n = seam_xray_write_addresses(buf, sizeof(buf), &a->addresses);
 		break;
-	case SEAM_XRAY_ANNOUNCED_EVENT_TYPE:
-		n = seam_xray_write_event_type(buf, sizeof(buf),
-					       &a->event_type);
-		break;
 	case SEAM_XRAY_ANNOUNCED_TRIGGER:
 		n = seam_xray_write_trigger(buf, sizeof(buf), &a->trigger);
 		break;
 	case SEAM_XRAY_ANNOUNCED_MATCH:
 		n = seam_xray_write_match(buf, sizeof(buf), &a->match);
 		break;
+	case SEAM_XRAY_ANNOUNCED_EVENT_TYPE:
 	case SEAM_XRAY_ANNOUNCED_NAME:
-		n = seam_xray_write_name(buf, sizeof(buf), &a->name);
+		n = seam_xray_write_named(buf, sizeof(buf), a->kind, &a->named);
 		break;
 	}
 	return n == size && memcmp(buf, bytes, n) == 0;

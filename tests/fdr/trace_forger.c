@@ -68,8 +68,9 @@ static void announce_type(uint16_t type, const char *name)
 {
 	uint8_t buf[1024];
 
-	announce(buf, seam_xray_write_event_type(buf, sizeof(buf),
-		&(struct seam_xray_event_type) { type, name }));
+	announce(buf, seam_xray_write_named(buf, sizeof(buf),
+		SEAM_XRAY_ANNOUNCED_EVENT_TYPE,
+		&(struct seam_xray_named) { type, name }));
 }
 
 static void begin_chunk(void)

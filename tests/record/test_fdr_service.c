@@ -388,8 +388,9 @@ static void event_types_have_names(void **state)
 	char path[128];
 
 	(void)state;
-	announce(PID, 5, buf, seam_xray_write_event_type(buf, sizeof(buf),
-		&(struct seam_xray_event_type) { 9, "a \"b\"" }));
+	announce(PID, 5, buf, seam_xray_write_named(buf, sizeof(buf),
+		SEAM_XRAY_ANNOUNCED_EVENT_TYPE,
+		&(struct seam_xray_named) { 9, "a \"b\"" }));
 	call_5_and_6(PID);
 	assert_int_equal(seam_trace_names_write(&logs, &fdr.known, &names, NULL,
 						&counts, NULL), 0);

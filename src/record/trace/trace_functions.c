@@ -268,37 +268,27 @@ static bool add_range(struct seam_trace_functions *f,
 	return true;
 }
 
-/* The last name of a type counts. */
-static bool add_event_type(struct seam_trace_functions *f,
-			   struct seam_trace_announced *p,
-			   const struct seam_xray_event_type *t)
+static bool add_name(struct seam_trace_functions *f,
+		     struct seam_trace_names *names, size_t max,
+		     const struct seam_xray_named *named)
 {
-	struct seam_trace_event_type kept = { .type = t->type };
+	struct seam_trace_name kept = { .number = named->number };
 
-	if (p->event_types.n >= SEAM_TRACE_MAX_EVENT_TYPES ||
-	    !has_room(f, sizeof(kept) + strlen(t->name) + 1))
+	if (names->list.n >= max ||
+	    !has_room(f, sizeof(kept) + strlen(named->name) + 1))
 		return false;
-	kept.name = strdup(t->name);
-	if (kept.name && SEAM_ARRAY_ADD(&p->event_types, kept))
+	kept.name = strdup(named->name);
+	if (kept.name && SEAM_ARRAY_ADD(&names->list, kept))
 		return true;
 	free(kept.name);
 	return false;
 }
 
-/* Their number is limited by their bytes alone. */
-static bool add_name(struct seam_trace_functions *f,
-		     struct seam_trace_announced *p,
-		     const struct seam_xray_function_name *n)
+static void free_names(struct seam_trace_names *names)
 {
-	struct seam_trace_name kept = { .function = n->function };
-
-	if (!has_room(f, sizeof(kept) + strlen(n->name) + 1))
-		return false;
-	kept.name = strdup(n->name);
-	if (kept.name && SEAM_ARRAY_ADD(&p->names, kept))
-		return true;
-	free(kept.name);
-	return false;
+	for (size_t i = 0; i < names->list.n; i++)
+		free(names->list.items[i].name);
+	free(names->list.items);
 }
 
 static bool add_to(struct seam_trace_functions *f,
@@ -311,9 +301,11 @@ static bool add_to(struct seam_trace_functions *f,
 	case SEAM_XRAY_ANNOUNCED_FUNCTIONS:
 		return add_range(f, p, &a->addresses);
 	case SEAM_XRAY_ANNOUNCED_EVENT_TYPE:
-		return add_event_type(f, p, &a->event_type);
+		return add_name(f, &p->event_types, SEAM_TRACE_MAX_EVENT_TYPES,
+				&a->named);
 	case SEAM_XRAY_ANNOUNCED_NAME:
-		return add_name(f, p, &a->name);
+		/* their number is limited by their bytes alone */
+		return add_name(f, &p->names, SIZE_MAX, &a->named);
 	default:
 		return true;
 	}
@@ -339,15 +331,11 @@ static void free_program(struct seam_trace_announced *p)
 		free(p->images.items[i].path);
 	for (size_t i = 0; i < p->ranges.n; i++)
 		free(p->ranges.items[i].addresses);
-	for (size_t i = 0; i < p->event_types.n; i++)
-		free(p->event_types.items[i].name);
-	for (size_t i = 0; i < p->names.n; i++)
-		free(p->names.items[i].name);
+	free_names(&p->event_types);
+	free_names(&p->names);
 	free(p->images.items);
 	seam_index_fini(&p->by_image);
 	free(p->ranges.items);
-	free(p->event_types.items);
-	free(p->names.items);
 	free(p);
 }
 

@@ -55,15 +55,13 @@ struct seam_trace_range {
 	uint64_t *addresses;	/* owned */
 };
 
-struct seam_trace_event_type {
-	uint16_t type;
+struct seam_trace_name {
+	uint32_t number;	/* of a type; the id of a function */
 	char *name;		/* owned; not trusted */
 };
 
-/* A function in no image. */
-struct seam_trace_name {
-	uint32_t function;
-	char *name;		/* owned; not trusted */
+struct seam_trace_names {
+	SEAM_ARRAY(struct seam_trace_name) list;
 };
 
 /* The file of some images. */
@@ -82,8 +80,8 @@ struct seam_trace_announced {
 	SEAM_ARRAY(struct seam_trace_image) images;
 	struct seam_index by_image;	/* of images */
 	SEAM_ARRAY(struct seam_trace_range) ranges;
-	SEAM_ARRAY(struct seam_trace_event_type) event_types;
-	SEAM_ARRAY(struct seam_trace_name) names;
+	struct seam_trace_names event_types;	/* the last of a type counts */
+	struct seam_trace_names names;		/* of functions in no image */
 };
 
 /* A process whose functions may be its parent's. */

@@ -92,10 +92,11 @@ static char *keep_name(struct map *m, const char *name)
 /* Functions in no image, which have a name alone. */
 static bool add_names(struct map *m)
 {
-	for (size_t i = 0; i < m->program->names.n &&
+	for (size_t i = 0; i < m->program->names.list.n &&
 	     m->functions.n < MAX_FUNCTIONS; i++) {
-		const struct seam_trace_name *n = &m->program->names.items[i];
-		struct seen_function f = { .id = n->function };
+		const struct seam_trace_name *n =
+			&m->program->names.list.items[i];
+		struct seen_function f = { .id = n->number };
 
 		if (!seam_xray_has_seen(&m->log->seen, f.id))
 			continue;
@@ -328,12 +329,13 @@ static int write_event_types(const struct seam_program_log *log,
 {
 	FILE *out;
 
-	if (!p->event_types.n)
+	if (!p->event_types.list.n)
 		return 0;
 	out = create(log, ".events");
-	for (size_t i = 0; out && i < p->event_types.n; i++)
-		seam_event_name_write(out, p->event_types.items[i].type,
-				      p->event_types.items[i].name);
+	for (size_t i = 0; out && i < p->event_types.list.n; i++)
+		seam_event_name_write(out,
+				      (uint16_t)p->event_types.list.items[i].number,
+				      p->event_types.list.items[i].name);
 	return finish(log, out, ".events", err);
 }
 

@@ -168,16 +168,6 @@ static int announce_all(struct seam_fdr_images *images)
 	return r;
 }
 
-int seam_fdr_announce_match(uint32_t trigger, uint32_t n)
-{
-	const struct seam_xray_match a = {
-		.trigger = trigger, .n_functions = n,
-	};
-	int r = seam_fdr_announce_claim();
-
-	return r ?: send(seam_xray_write_match(bytes, sizeof(bytes), &a));
-}
-
 int seam_fdr_announce(struct seam_fdr_images *images)
 {
 	return has_news(images) ? announce_all(images) : 0;
@@ -193,18 +183,21 @@ int seam_fdr_announce_again(struct seam_fdr_images *images)
 	return is_child ? announce_all(images) : 0;
 }
 
-int seam_fdr_announce_name(uint32_t function, const char *name)
+int seam_fdr_announce_match(uint32_t trigger, uint32_t n)
 {
-	const struct seam_xray_function_name a = { function, name };
+	const struct seam_xray_match a = {
+		.trigger = trigger, .n_functions = n,
+	};
 	int r = seam_fdr_announce_claim();
 
-	return r ?: send(seam_xray_write_name(bytes, sizeof(bytes), &a));
+	return r ?: send(seam_xray_write_match(bytes, sizeof(bytes), &a));
 }
 
-int seam_fdr_announce_event_type(uint16_t type, const char *name)
+int seam_fdr_announce_named(enum seam_xray_announcement_kind kind,
+			    uint32_t number, const char *name)
 {
-	const struct seam_xray_event_type a = { type, name };
+	const struct seam_xray_named a = { number, name };
 	int r = seam_fdr_announce_claim();
 
-	return r ?: send(seam_xray_write_event_type(bytes, sizeof(bytes), &a));
+	return r ?: send(seam_xray_write_named(bytes, sizeof(bytes), kind, &a));
 }

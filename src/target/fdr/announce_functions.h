@@ -24,10 +24,11 @@ int seam_fdr_announce(struct seam_fdr_images *images);
 int seam_fdr_announce_match(uint32_t trigger, uint32_t n);
 
 /*
- * A name of a type of events, and of a function in no image.  Returns as above.
+ * A name, as seam_xray_write_named(): of a type of events, or of a function in
+ * no image.  Returns as above.
  */
-int seam_fdr_announce_event_type(uint16_t type, const char *name);
-int seam_fdr_announce_name(uint32_t function, const char *name);
+int seam_fdr_announce_named(enum seam_xray_announcement_kind kind,
+			    uint32_t number, const char *name);
 
 /*
  * Whether this is a child whose parent announced, and that has not: then what

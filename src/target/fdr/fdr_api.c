@@ -8,7 +8,6 @@
 
 #include "target/fdr/all_functions.h"
 #include "target/fdr/own/own_bundle.h"
-#include "target/fdr/record/events.h"
 #include "target/fdr/record/fdr_record.h"
 #include "target/fdr/record/plain_record.h"
 #include "target/fdr/registered.h"

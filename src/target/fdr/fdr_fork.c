@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* fdr_fork.c - what a fork copies; see fdr_fork.h */
-#include "target/fdr/fdr_fork.h"
-
+/*
+ * fdr_fork.c - what a fork copies; see fdr_process.h
+ *
+ * A fork waits for a thread that patches or reads the list of images; so no
+ * child finds a lock taken, of ours or, because of us, of the loader, nor half
+ * of a list.  The child has the patched code of its parent, and records by its
+ * own pid from its first call on (fdr_thread.h).
+ *
+ * vfork() and posix_spawn() do not come here.
+ */
 #include <pthread.h>
-#include <stdbool.h>
 
 #include "target/fdr/fdr_process.h"
 #include "target/fdr/record/thread_area.h"

@@ -38,8 +38,17 @@ extern struct seam_fdr_process seam_fdr_process;
 
 /* ---- start.c ---- */
 
+/* Handlers are blocked meanwhile, and the thread cannot be cancelled. */
 void seam_fdr_lock(void);
 void seam_fdr_unlock(void);
+
+/* In a forked child, with the lock: it has announced nothing so far. */
+void seam_fdr_fork_begin_child(void);
+
+/* ---- fdr_fork.c ---- */
+
+/* Install the handlers of forks, once.  0 or -errno. */
+int seam_fdr_fork_init(void);
 
 /* ---- prepare.c ---- */
 

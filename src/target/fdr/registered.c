@@ -10,11 +10,9 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/fdr/record/events.h"
 #include "target/fdr/record/system.h"
 #include "target/fdr/sleds/ids.h"
 

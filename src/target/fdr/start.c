@@ -13,7 +13,6 @@
 #include "ring/link/link_client.h"
 #include "target/fdr/announce_functions.h"
 #include "target/fdr/cyg/cyg_profile.h"
-#include "target/fdr/fdr_fork.h"
 #include "target/fdr/fdr_process.h"
 #include "target/fdr/own/own_bundle.h"
 #include "target/fdr/record/system.h"

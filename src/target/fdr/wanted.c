@@ -2,7 +2,6 @@
 /* wanted.c - the sleds of wanted functions are in use; see fdr_process.h */
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "target/fdr/announce_functions.h"
 #include "target/fdr/check/checked.h"
@@ -89,15 +88,11 @@ static int patch_list(struct seam_fdr_image *image, struct seam_fdr_list *list,
 	bool *is_wanted = f->is_wanted;
 	int r;
 
-	if (process->is_ending) {
-		f->is_wanted = calloc(f->sleds.functions.n, sizeof(bool));
-		r = f->is_wanted ? seam_fdr_patch(f, &image->code, targets_of,
-						  patched) : -ENOMEM;
-		free(f->is_wanted);
-		f->is_wanted = is_wanted;
-		return r;
-	}
-	return seam_fdr_patch(f, &image->code, targets_of, patched);
+	if (process->is_ending)
+		f->is_wanted = NULL;
+	r = seam_fdr_patch(f, &image->code, targets_of, patched);
+	f->is_wanted = is_wanted;
+	return r;
 }
 
 /* Once for each image: they are patched again and again. */
@@ -156,8 +151,8 @@ static int announce_registered(void)
 
 	for (uint16_t type = (uint16_t)(process->n_types + 1);
 	     r == 0 && seam_fdr_type_name(type); type++) {
-		r = seam_fdr_announce_event_type(type,
-						 seam_fdr_type_name(type));
+		r = seam_fdr_announce_named(SEAM_XRAY_ANNOUNCED_EVENT_TYPE,
+					    type, seam_fdr_type_name(type));
 		process->n_types = type;
 	}
 	for (uint32_t i = process->n_registered;
@@ -165,7 +160,7 @@ static int announce_registered(void)
 		uint32_t id;
 		const char *name = seam_fdr_registered(i, &id);
 
-		r = seam_fdr_announce_name(id, name);
+		r = seam_fdr_announce_named(SEAM_XRAY_ANNOUNCED_NAME, id, name);
 		process->n_registered = i + 1;
 	}
 	return r;

@@ -19,12 +19,8 @@ struct addresses_head {
 	uint32_t image, first_id, n;	/* and the addresses */
 };
 
-struct event_type_head {
-	uint32_t kind, type;		/* and the name */
-};
-
-struct name_head {
-	uint32_t kind, function;	/* and the name */
+struct named_head {
+	uint32_t kind, number;		/* and the name */
 };
 
 struct trigger_bytes {
@@ -34,7 +30,7 @@ struct trigger_bytes {
 };
 
 struct match_bytes {
-	uint32_t kind, trigger, n_functions, image;
+	uint32_t kind, trigger, n_functions, unused;
 };
 
 enum { PATH_AT = offsetof(struct image_head, entries_only) + 1 };
@@ -113,27 +109,23 @@ size_t seam_xray_write_addresses(uint8_t *buf, size_t cap,
 	return sizeof(head) + bytes;
 }
 
-size_t seam_xray_write_event_type(uint8_t *buf, size_t cap,
-				  const struct seam_xray_event_type *type)
+static bool may_have_name(enum seam_xray_announcement_kind kind, uint32_t n)
 {
-	const struct event_type_head head = {
-		.kind = SEAM_XRAY_ANNOUNCED_EVENT_TYPE, .type = type->type,
-	};
-
-	return put_text(buf, cap, &head, sizeof(head), type->name,
-			SEAM_XRAY_MAX_NAME);
+	return kind == SEAM_XRAY_ANNOUNCED_NAME ? ids_exist(n, 1) :
+	       kind == SEAM_XRAY_ANNOUNCED_EVENT_TYPE && n <= UINT16_MAX;
 }
 
-size_t seam_xray_write_name(uint8_t *buf, size_t cap,
-			    const struct seam_xray_function_name *name)
+size_t seam_xray_write_named(uint8_t *buf, size_t cap,
+			     enum seam_xray_announcement_kind kind,
+			     const struct seam_xray_named *named)
 {
-	const struct name_head head = {
-		.kind = SEAM_XRAY_ANNOUNCED_NAME, .function = name->function,
+	const struct named_head head = {
+		.kind = kind, .number = named->number,
 	};
 
-	if (!ids_exist(name->function, 1))
+	if (!may_have_name(kind, named->number))
 		return 0;
-	return put_text(buf, cap, &head, sizeof(head), name->name,
+	return put_text(buf, cap, &head, sizeof(head), named->name,
 			SEAM_XRAY_MAX_NAME);
 }
 
@@ -159,7 +151,7 @@ size_t seam_xray_write_match(uint8_t *buf, size_t cap,
 {
 	const struct match_bytes bytes = {
 		.kind = SEAM_XRAY_ANNOUNCED_MATCH, .trigger = match->trigger,
-		.n_functions = match->n_functions, .image = match->image,
+		.n_functions = match->n_functions,
 	};
 
 	if (sizeof(bytes) > cap)
@@ -229,34 +221,18 @@ static bool read_addresses(struct seam_bytes bytes,
 	       bytes.size == sizeof(head) + head.n * sizeof(uint64_t);
 }
 
-static bool read_event_type(struct seam_bytes bytes,
-			    struct seam_xray_event_type *type)
+static bool read_named(struct seam_bytes bytes, struct seam_xray_named *named)
 {
-	struct event_type_head head;
+	struct named_head head;
 
 	if (bytes.size < sizeof(head))
 		return false;
 	memcpy(&head, bytes.data, sizeof(head));
-	*type = (struct seam_xray_event_type) {
-		.type = (uint16_t)head.type,
+	*named = (struct seam_xray_named) {
+		.number = head.number,
 		.name = get_text(bytes, sizeof(head), SEAM_XRAY_MAX_NAME),
 	};
-	return type->name && head.type <= UINT16_MAX;
-}
-
-static bool read_name(struct seam_bytes bytes,
-		      struct seam_xray_function_name *name)
-{
-	struct name_head head;
-
-	if (bytes.size < sizeof(head))
-		return false;
-	memcpy(&head, bytes.data, sizeof(head));
-	*name = (struct seam_xray_function_name) {
-		.function = head.function,
-		.name = get_text(bytes, sizeof(head), SEAM_XRAY_MAX_NAME),
-	};
-	return name->name && ids_exist(head.function, 1);
+	return named->name && may_have_name(head.kind, head.number);
 }
 
 static bool read_trigger(struct seam_bytes bytes,
@@ -284,9 +260,8 @@ static bool read_match(struct seam_bytes bytes, struct seam_xray_match *match)
 	memcpy(&in, bytes.data, sizeof(in));
 	*match = (struct seam_xray_match) {
 		.trigger = in.trigger, .n_functions = in.n_functions,
-		.image = in.image,
 	};
-	return true;
+	return !in.unused;
 }
 
 static bool read_by_kind(struct seam_bytes bytes,
@@ -297,14 +272,13 @@ static bool read_by_kind(struct seam_bytes bytes,
 		return read_image(bytes, &a->image);
 	case SEAM_XRAY_ANNOUNCED_FUNCTIONS:
 		return read_addresses(bytes, &a->addresses);
-	case SEAM_XRAY_ANNOUNCED_EVENT_TYPE:
-		return read_event_type(bytes, &a->event_type);
 	case SEAM_XRAY_ANNOUNCED_TRIGGER:
 		return read_trigger(bytes, &a->trigger);
 	case SEAM_XRAY_ANNOUNCED_MATCH:
 		return read_match(bytes, &a->match);
+	case SEAM_XRAY_ANNOUNCED_EVENT_TYPE:
 	case SEAM_XRAY_ANNOUNCED_NAME:
-		return read_name(bytes, &a->name);
+		return read_named(bytes, &a->named);
 	}
 	return false;
 }

@@ -60,8 +60,9 @@ struct seam_xray_addresses {
 	const uint64_t *link_addresses;
 };
 
-struct seam_xray_event_type {
-	uint16_t type;
+/* A type of events, below 2^16; or a function in no image. */
+struct seam_xray_named {
+	uint32_t number;		/* the type; the function's id */
 	const char *name;		/* borrowed */
 };
 
@@ -75,16 +76,10 @@ struct seam_xray_trigger {
 	uint32_t signal;		/* 0: a function */
 };
 
-/* How many functions of an image a trigger's name fits. */
+/* How many more functions a trigger's name is of. */
 struct seam_xray_match {
 	uint32_t trigger;		/* index, in the order of the options */
 	uint32_t n_functions;
-	uint32_t image;			/* 0: none */
-};
-
-struct seam_xray_function_name {
-	uint32_t function;
-	const char *name;		/* borrowed */
 };
 
 struct seam_xray_announcement {
@@ -92,10 +87,9 @@ struct seam_xray_announcement {
 	union {
 		struct seam_xray_image image;
 		struct seam_xray_addresses addresses;
-		struct seam_xray_event_type event_type;
 		struct seam_xray_trigger trigger;
 		struct seam_xray_match match;
-		struct seam_xray_function_name name;
+		struct seam_xray_named named;	/* of both kinds */
 	};
 };
 
@@ -108,14 +102,14 @@ size_t seam_xray_write_image(uint8_t *buf, size_t cap,
 			     const struct seam_xray_image *image);
 size_t seam_xray_write_addresses(uint8_t *buf, size_t cap,
 				 const struct seam_xray_addresses *addresses);
-size_t seam_xray_write_event_type(uint8_t *buf, size_t cap,
-				  const struct seam_xray_event_type *type);
 size_t seam_xray_write_trigger(uint8_t *buf, size_t cap,
 			       const struct seam_xray_trigger *trigger);
 size_t seam_xray_write_match(uint8_t *buf, size_t cap,
 			     const struct seam_xray_match *match);
-size_t seam_xray_write_name(uint8_t *buf, size_t cap,
-			    const struct seam_xray_function_name *name);
+/* @kind: EVENT_TYPE or NAME. */
+size_t seam_xray_write_named(uint8_t *buf, size_t cap,
+			     enum seam_xray_announcement_kind kind,
+			     const struct seam_xray_named *named);
 
 /*
  * Read the payload at @bytes, which is aligned to 8 and outlives

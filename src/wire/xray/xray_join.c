@@ -5,9 +5,8 @@
 #include <endian.h>
 #include <errno.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "wire/xray/xray_fdr.h"
 #include "wire/xray/xray_log_file.h"
 
@@ -46,44 +45,6 @@ static uint64_t get_64(const uint8_t *at)
 
 	memcpy(&value, at, sizeof(value));
 	return le64toh(value);
-}
-
-/*
- * All @size bytes, through EINTR and short writes.  Not pwrite(), which is a
- * cancellation point: a traced program's thread must not end here.
- */
-static int write_at(int fd, const void *data, size_t size, uint64_t offset)
-{
-	const uint8_t *from = data;
-
-	while (size) {
-		ssize_t n = syscall(SYS_pwrite64, fd, from, size, offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		from += n;
-		offset += (uint64_t)n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
-
-static int read_at(int fd, void *to, size_t size, uint64_t offset)
-{
-	while (size) {
-		ssize_t n = syscall(SYS_pread64, fd, to, size, offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EBADMSG;
-		to = (uint8_t *)to + n;
-		offset += (uint64_t)n;
-		size -= (size_t)n;
-	}
-	return 0;
 }
 
 static void put_extents(uint8_t at[SEAM_XRAY_METADATA_BYTES], uint64_t bytes)
@@ -216,7 +177,7 @@ static int read_block(struct join *j, uint64_t at, struct join_block *block)
 
 	if (j->end - at < HEAD_BYTES)
 		return -EBADMSG;
-	r = read_at(j->from, head, sizeof(head), at);
+	r = seam_file_read_at(j->from, head, sizeof(head), at);
 	if (r)
 		return r;
 	extents = head;
@@ -306,10 +267,11 @@ static int copy_bytes(struct join *j, uint64_t from, uint64_t to,
 {
 	while (bytes) {
 		size_t n = bytes < COPY_BYTES ? (size_t)bytes : COPY_BYTES;
-		int r = read_at(j->from, j->buffer, n, from);
+		int r = seam_file_read_at(j->from, j->buffer, n, from);
 
 		if (!r)
-			r = write_at(j->to, j->buffer, n, to);
+			r = seam_file_write_at(j->to, j->buffer, n, to, "",
+					       NULL);
 		if (r)
 			return r;
 		if (j->step && !j->step->goes_on(j->step->context, n))
@@ -335,7 +297,8 @@ static int copy_block(struct join *j, const struct join_block *block)
 		uint8_t extents[SEAM_XRAY_METADATA_BYTES];
 
 		put_extents(extents, t->bytes[group]);
-		r = write_at(j->to, extents, sizeof(extents), t->at[group]);
+		r = seam_file_write_at(j->to, extents, sizeof(extents),
+				       t->at[group], "", NULL);
 		t->at[group] += sizeof(extents);
 		skip = 0;
 	}

@@ -7,7 +7,7 @@
  * first one's preamble stays, of the others what follows Pid.
  *
  * Runs in the recorder, and in a traced program that writes its own log: no
- * heap, no stdio, no cancellation point.
+ * heap, no stdio.
  */
 #ifndef SEAM_XRAY_JOIN_H
 #define SEAM_XRAY_JOIN_H
@@ -24,7 +24,8 @@ struct seam_xray_join_step {
 /*
  * Copy the log of version 5 on @from, of @bytes, to the empty file @to, if a
  * thread has too many blocks.  Returns 1; 0 where none has, and @to is
- * untouched; -EBADMSG where a block is damaged; -EINTR where @step (may be
+ * untouched; -EBADMSG where a block is damaged, -ENODATA where the file is
+ * shorter; -EINTR where @step (may be
  * NULL) says so; or -errno.  After a failure @to is to be thrown away.
  *
  * Memory: 24 bytes a block and 280 a thread, and 256 KiB.  Time: that of a

@@ -19,7 +19,6 @@
 #include "target/fdr/all_functions.h"
 #include "target/fdr/cyg/cyg_profile.h"
 #include "target/fdr/own/own_chunks.h"
-#include "target/fdr/record/events.h"
 #include "target/fdr/registered.h"
 #include "wire/xray/event_names.h"
 #include "wire/xray/xray_map_write.h"

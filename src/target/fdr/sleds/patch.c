@@ -308,7 +308,8 @@ static enum patch_step first_step(struct patch_run *run,
 static enum patch_step begin_sled(struct patch_run *run,
 				  const struct seam_fdr_sled *sled)
 {
-	bool is_wanted = run->functions->is_wanted[sled->function];
+	const bool *wanted = run->functions->is_wanted;
+	bool is_wanted = wanted && wanted[sled->function];
 	enum state state = state_of(run, sled);
 	uint8_t head[2];
 

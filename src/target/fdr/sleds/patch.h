@@ -37,7 +37,7 @@ struct seam_fdr_targets {
 struct seam_fdr_functions {
 	struct seam_fdr_sleds sleds;
 	uint32_t first_id;
-	bool *is_wanted;		/* for each function */
+	bool *is_wanted;		/* for each function; NULL: none is */
 	uint64_t *stubs;		/* likewise; 0: none yet */
 };
 
