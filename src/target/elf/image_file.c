@@ -166,6 +166,40 @@ seam_image_file_section_of(const struct seam_image_file *file, uint32_t type)
 	return NULL;
 }
 
+int seam_image_file_symbols(const struct seam_image_file *file, uint32_t type,
+			    struct seam_image_symbols *symbols)
+{
+	const ElfW(Shdr) *table = seam_image_file_section_of(file, type);
+	size_t n = table ? table->sh_size / sizeof(ElfW(Sym)) : 0;
+	const ElfW(Shdr) *names;
+	void *list = NULL, *text = NULL;
+	int r;
+
+	*symbols = (struct seam_image_symbols) { .list = NULL };
+	if (!table)
+		return -ENOENT;
+	if (table->sh_link >= file->n_sections)
+		return -EBADMSG;
+	names = &file->sections[table->sh_link];
+	r = seam_image_file_read(file, names->sh_offset, names->sh_size, &text);
+	r = r ?: seam_image_file_read(file, table->sh_offset,
+				      n * sizeof(ElfW(Sym)), &list);
+	if (r < 0)
+		free(text);
+	else
+		*symbols = (struct seam_image_symbols) {
+			list, n, text, names->sh_size,
+		};
+	return r;
+}
+
+void seam_image_symbols_fini(struct seam_image_symbols *symbols)
+{
+	free(symbols->list);
+	free(symbols->names);
+	*symbols = (struct seam_image_symbols) { .list = NULL };
+}
+
 const char *seam_image_file_section_name(const struct seam_image_file *file,
 					 const ElfW(Shdr) *section)
 {

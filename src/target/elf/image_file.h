@@ -49,6 +49,43 @@ void seam_image_file_close(struct seam_image_file *file);
 int seam_image_file_read(const struct seam_image_file *file, uint64_t at,
 			 uint64_t n, void **out);
 
+/* A symbol table.  Zeroed is valid and empty. */
+struct seam_image_symbols {
+	ElfW(Sym) *list;
+	size_t n;
+	char *names;			/* ends with a NUL */
+	size_t names_bytes;
+};
+
+/*
+ * The symbols of the first section of @type: SHT_SYMTAB, or SHT_DYNSYM.  0;
+ * -ENOENT: there is none; or a failure as above.  The caller frees them.
+ */
+int seam_image_file_symbols(const struct seam_image_file *file, uint32_t type,
+			    struct seam_image_symbols *symbols);
+void seam_image_symbols_fini(struct seam_image_symbols *symbols);
+
+/* Its name; "" where it has none. */
+static inline const char *
+seam_image_symbol_name(const struct seam_image_symbols *symbols,
+		       const ElfW(Sym) *symbol)
+{
+	return symbol->st_name < symbols->names_bytes ?
+	       symbols->names + symbol->st_name : "";
+}
+
+/* Whether it is a function in this file, and has a name. */
+static inline bool
+seam_image_symbol_is_function(const struct seam_image_symbols *symbols,
+			      const ElfW(Sym) *symbol)
+{
+	uint8_t type = ELF64_ST_TYPE(symbol->st_info);
+
+	return (type == STT_FUNC || type == STT_GNU_IFUNC) &&
+	       symbol->st_shndx != SHN_UNDEF &&
+	       seam_image_symbol_name(symbols, symbol)[0];
+}
+
 /* The first section of @type that is not empty.  NULL: there is none. */
 const ElfW(Shdr) *
 seam_image_file_section_of(const struct seam_image_file *file, uint32_t type);

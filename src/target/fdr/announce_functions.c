@@ -93,12 +93,31 @@ int seam_fdr_announce_at_once(const struct seam_xray_addresses *addresses)
 	       try_to_send(payload, size);
 }
 
-int seam_fdr_announce_image(const struct seam_xray_image *image)
+static struct seam_xray_image announced(const struct seam_fdr_image *image,
+					uint32_t number)
 {
-	size_t size = seam_xray_write_image(bytes, sizeof(bytes), image);
-	int r = size ? seam_fdr_announce_claim() : -EINVAL;
+	struct seam_xray_image a = {
+		.image = number, .first_id = 1, .bias = image->bias,
+		.build_id_bytes = image->build_id_bytes, .path = image->path,
+	};
 
-	return r ?: send(size);
+	memcpy(a.build_id, image->build_id, sizeof(a.build_id));
+	return a;
+}
+
+static int send_image(const struct seam_xray_image *a)
+{
+	size_t size = seam_xray_write_image(bytes, sizeof(bytes), a);
+
+	return size ? send(size) : -EINVAL;
+}
+
+int seam_fdr_announce_image(const struct seam_fdr_image *image, uint32_t number)
+{
+	const struct seam_xray_image a = announced(image, number);
+	int r = seam_fdr_announce_claim();
+
+	return r ?: send_image(&a);
 }
 
 static int announce_addresses(const struct seam_fdr_image *image,
@@ -123,16 +142,13 @@ static int announce_list(const struct seam_fdr_image *image,
 			 const struct seam_fdr_list *list)
 {
 	size_t n = list->functions.sleds.functions.n;
-	struct seam_xray_image a = {
-		.image = list->number, .first_id = list->functions.first_id,
-		.n_functions = (uint32_t)n, .bias = image->bias,
-		.build_id_bytes = image->build_id_bytes, .path = image->path,
-		.entries_only = seam_fdr_list_has_entries_only(list),
-	};
+	struct seam_xray_image a = announced(image, list->number);
 	int r;
 
-	memcpy(a.build_id, image->build_id, sizeof(a.build_id));
-	r = send(seam_xray_write_image(bytes, sizeof(bytes), &a));
+	a.first_id = list->functions.first_id;
+	a.n_functions = (uint32_t)n;
+	a.entries_only = seam_fdr_list_has_entries_only(list);
+	r = send_image(&a);
 	for (size_t at = 0; at < n && r == 0; at += SEAM_XRAY_MAX_ADDRESSES)
 		r = announce_addresses(image, list, at,
 				       n - at < SEAM_XRAY_MAX_ADDRESSES ?

@@ -39,12 +39,12 @@ bool seam_fdr_announce_is_child(void);
 int seam_fdr_announce_again(struct seam_fdr_images *images);
 
 /*
- * For functions that are found later (cyg_announce.c): their image, which is
- * not announced by seam_fdr_announce(); and at most one of them, from any
- * context:
- * -EAGAIN where there is no room now.
+ * For functions that are found later (cyg_announce.c): their image, which
+ * seam_fdr_announce() does not announce, and has no ids in a row; and one
+ * function, from any context: -EAGAIN where there is no room now.
  */
-int seam_fdr_announce_image(const struct seam_xray_image *image);
+int seam_fdr_announce_image(const struct seam_fdr_image *image,
+			    uint32_t number);
 int seam_fdr_announce_at_once(const struct seam_xray_addresses *addresses);
 
 /* In a forked child: the ring is the parent's. */

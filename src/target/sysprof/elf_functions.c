@@ -17,19 +17,12 @@ static uint32_t rank_of(uint8_t info, const char *name)
 	return rank * 4 + (name[0] == '_') + (name[0] == '_' && name[1] == '_');
 }
 
-/* Add it if it is a function of this file with a name. */
 static bool add_function(struct seam_elf_functions *functions,
-			 const ElfW(Sym) *symbol, size_t n_names)
+			 const ElfW(Sym) *symbol, const char *name)
 {
-	uint8_t type = ELF64_ST_TYPE(symbol->st_info);
-
-	if ((type != STT_FUNC && type != STT_GNU_IFUNC) ||
-	    symbol->st_shndx == SHN_UNDEF || symbol->st_name >= n_names ||
-	    !functions->names[symbol->st_name])
-		return true;
 	return SEAM_ARRAY_ADD(&functions->list, (struct seam_elf_function) {
 		symbol->st_value, symbol->st_size, symbol->st_name,
-		rank_of(symbol->st_info, functions->names + symbol->st_name) });
+		rank_of(symbol->st_info, name) });
 }
 
 static int compare_functions(const void *left, const void *right)
@@ -53,27 +46,22 @@ static void settle(struct seam_elf_functions *functions)
 	functions->list.n = n;
 }
 
-static int read_table(struct seam_elf_functions *functions,
-		      const struct seam_image_file *file,
-		      const ElfW(Shdr) *table, const ElfW(Shdr) *names)
+/* Takes the names of @symbols. */
+static int take_symbols(struct seam_elf_functions *functions,
+			struct seam_image_symbols *symbols)
 {
-	void *bytes, *text;
-	size_t n = table->sh_size / sizeof(ElfW(Sym));
-	int r = seam_image_file_read(file, names->sh_offset, names->sh_size,
-				     &text);
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	functions->names = text;
-	r = seam_image_file_read(file, table->sh_offset,
-				 n * sizeof(ElfW(Sym)), &bytes);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < n && r == 0; i++)
-		if (!add_function(functions, (ElfW(Sym) *)bytes + i,
-				  names->sh_size))
+	for (size_t i = 0; i < symbols->n && r == 0; i++) {
+		const ElfW(Sym) *symbol = &symbols->list[i];
+
+		if (seam_image_symbol_is_function(symbols, symbol) &&
+		    !add_function(functions, symbol,
+				  seam_image_symbol_name(symbols, symbol)))
 			r = -ENOMEM;
-	free(bytes);
+	}
+	functions->names = symbols->names;
+	symbols->names = NULL;
 	settle(functions);
 	return r;
 }
@@ -82,22 +70,18 @@ int seam_elf_functions_read(struct seam_elf_functions *functions,
 			    const char *path, const ElfW(Phdr) *headers,
 			    size_t n)
 {
+	struct seam_image_symbols symbols;
 	struct seam_image_file file;
-	const ElfW(Shdr) *table;
 	int r = seam_image_file_open(&file, path, headers, n);
 
 	*functions = (struct seam_elf_functions) { .names = NULL };
 	if (r < 0)
 		return r;
-	table = seam_image_file_section_of(&file, SHT_SYMTAB) ?:
-		seam_image_file_section_of(&file, SHT_DYNSYM);
-	if (!table)
-		r = -ENOENT;
-	else if (table->sh_link >= file.n_sections)
-		r = -EBADMSG;
-	else
-		r = read_table(functions, &file, table,
-			       &file.sections[table->sh_link]);
+	r = seam_image_file_symbols(&file, SHT_SYMTAB, &symbols);
+	if (r == -ENOENT)
+		r = seam_image_file_symbols(&file, SHT_DYNSYM, &symbols);
+	r = r ?: take_symbols(functions, &symbols);
+	seam_image_symbols_fini(&symbols);
 	seam_image_file_close(&file);
 	if (r < 0)
 		seam_elf_functions_fini(functions);

@@ -96,18 +96,9 @@ static struct cyg_image *know(struct seam_fdr_images *images,
 
 static int announce_image(struct cyg_image *c)
 {
-	struct seam_xray_image a = {
-		/* it has no ids in a row */
-		.image = c->number, .first_id = 1, .bias = c->image->bias,
-		.build_id_bytes = c->image->build_id_bytes,
-		.path = c->image->path,
-	};
-	int r;
+	int r = c->is_announced ? 0 :
+		seam_fdr_announce_image(c->image, c->number);
 
-	if (c->is_announced)
-		return 0;
-	memcpy(a.build_id, c->image->build_id, sizeof(a.build_id));
-	r = seam_fdr_announce_image(&a);
 	c->is_announced = r == 0;
 	return r;
 }

@@ -42,72 +42,51 @@ static int list_places(struct search *s, const uint64_t *addresses, size_t n)
 }
 
 /* A damaged map may have the same function more than once. */
-static int put_symbol(struct search *s, const ElfW(Sym) *symbol,
-		      const char *name)
+static int put_function(struct search *s, uint64_t address, const char *name)
 {
-	uint8_t type = ELF64_ST_TYPE(symbol->st_info);
-	uint64_t address = s->bias + symbol->st_value;
-	size_t i;
+	size_t i = SEAM_ARRAY_SEARCH(j, s->places.n,
+				     s->places.items[j].address < address);
 	int r = 0;
 
-	if ((type != STT_FUNC && type != STT_GNU_IFUNC) ||
-	    symbol->st_shndx == SHN_UNDEF || !name[0])
-		return 0;
 	if (s->all)
 		return SEAM_ARRAY_ADD(s->all, address) ? 0 : -ENOMEM;
-	i = SEAM_ARRAY_SEARCH(j, s->places.n,
-			      s->places.items[j].address < address);
 	for (; r == 0 && i < s->places.n &&
 	       s->places.items[i].address == address; i++)
 		r = s->on_name(s->context, s->places.items[i].function, name);
 	return r;
 }
 
-static int read_table(struct search *s, const struct seam_image_file *file,
-		      const ElfW(Shdr) *table)
+static int put_functions(struct search *s,
+			 const struct seam_image_symbols *symbols)
 {
-	const ElfW(Shdr) *names;
-	void *symbols, *text;
-	size_t n = table->sh_size / sizeof(ElfW(Sym));
-	int r;
+	int r = 0;
 
-	if (table->sh_link >= file->n_sections)
-		return -EBADMSG;
-	names = &file->sections[table->sh_link];
-	r = seam_image_file_read(file, names->sh_offset, names->sh_size, &text);
-	if (r < 0)
-		return r;
-	r = seam_image_file_read(file, table->sh_offset,
-				 n * sizeof(ElfW(Sym)), &symbols);
-	if (r < 0) {
-		free(text);
-		return r;
-	}
-	for (size_t i = 0; i < n && r == 0; i++) {
-		const ElfW(Sym) *symbol = (const ElfW(Sym) *)symbols + i;
+	for (size_t i = 0; i < symbols->n && r == 0; i++) {
+		const ElfW(Sym) *symbol = &symbols->list[i];
 
-		if (symbol->st_name < names->sh_size)
-			r = put_symbol(s, symbol,
-				       (const char *)text + symbol->st_name);
+		if (seam_image_symbol_is_function(symbols, symbol))
+			r = put_function(s, s->bias + symbol->st_value,
+					 seam_image_symbol_name(symbols,
+								symbol));
 	}
-	free(symbols);
-	free(text);
 	return r;
 }
 
 static int read_symbols(struct search *s, const struct seam_fdr_image *image)
 {
+	struct seam_image_symbols symbols;
 	struct seam_image_file file;
-	const ElfW(Shdr) *table;
 	int r = seam_fdr_image_open(image, &file);
 
 	if (r < 0)
 		return r;
 	s->bias = image->bias;
-	table = seam_image_file_section_of(&file, SHT_SYMTAB) ?:
-		seam_image_file_section_of(&file, SHT_DYNSYM);
-	r = table ? read_table(s, &file, table) : -ENOENT;
+	r = seam_image_file_symbols(&file, SHT_SYMTAB, &symbols);
+	if (r == -ENOENT)
+		r = seam_image_file_symbols(&file, SHT_DYNSYM, &symbols);
 	seam_image_file_close(&file);
+	r = r ?: put_functions(s, &symbols);
+	seam_image_symbols_fini(&symbols);
 	return r;
 }
 

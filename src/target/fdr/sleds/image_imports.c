@@ -12,52 +12,15 @@ enum { MAX_NAME = 64 };	/* longer ones are not ours */
 
 /* ---- in the file ---- */
 
-/* The symbols of a section, and their names. */
-struct symbols {
-	ElfW(Sym) *list;
-	size_t n;
-	char *names;
-	size_t names_bytes;
-};
-
-static void free_symbols(struct symbols *s)
+static bool is_fentry(const struct seam_image_symbols *s, size_t i)
 {
-	free(s->list);
-	free(s->names);
-}
-
-static bool read_symbols(const struct seam_image_file *file,
-			 const ElfW(Shdr) *table, struct symbols *s)
-{
-	const ElfW(Shdr) *names;
-	void *list = NULL, *text = NULL;
-
-	*s = (struct symbols) { .list = NULL };
-	if (!table || table->sh_link >= file->n_sections)
-		return false;
-	names = &file->sections[table->sh_link];
-	if (seam_image_file_read(file, names->sh_offset, names->sh_size,
-				 &text) < 0)
-		return false;
-	if (seam_image_file_read(file, table->sh_offset, table->sh_size,
-				 &list) < 0) {
-		free(text);
-		return false;
-	}
-	*s = (struct symbols) { list, table->sh_size / sizeof(*s->list), text,
-				names->sh_size };
-	return true;
-}
-
-static bool is_fentry(const struct symbols *s, size_t i)
-{
-	return i < s->n && s->list[i].st_name < s->names_bytes &&
-	       !strcmp(s->names + s->list[i].st_name, name);
+	return i < s->n && !strcmp(seam_image_symbol_name(s, &s->list[i]), name);
 }
 
 static void find_slots(struct seam_fdr_image *image,
 		       const struct seam_image_file *file,
-		       const struct symbols *s, const ElfW(Shdr) *section)
+		       const struct seam_image_symbols *s,
+		       const ElfW(Shdr) *section)
 {
 	struct seam_fdr_code *code = &image->code;
 	size_t n = section->sh_size / sizeof(ElfW(Rela));
@@ -88,15 +51,14 @@ static bool is_static(const struct seam_fdr_image *image)
 static void find_function(struct seam_fdr_image *image,
 			  const struct seam_image_file *file)
 {
-	struct symbols s;
+	struct seam_image_symbols s;
 
-	if (!read_symbols(file, seam_image_file_section_of(file, SHT_SYMTAB),
-			  &s))
+	if (seam_image_file_symbols(file, SHT_SYMTAB, &s) < 0)
 		return;
 	for (size_t i = 0; i < s.n; i++)
 		if (is_fentry(&s, i) && s.list[i].st_shndx != SHN_UNDEF)
 			image->code.fentry = image->bias + s.list[i].st_value;
-	free_symbols(&s);
+	seam_image_symbols_fini(&s);
 }
 
 /* ---- in memory ---- */
@@ -222,7 +184,7 @@ static bool read_undefined(struct seam_fdr_image *image,
 void seam_fdr_find_imports(struct seam_fdr_image *image,
 			   const struct seam_image_file *file)
 {
-	struct symbols s;
+	struct seam_image_symbols s;
 
 	if (is_static(image)) {
 		/* it is linked with us, and so wants to */
@@ -231,12 +193,11 @@ void seam_fdr_find_imports(struct seam_fdr_image *image,
 		return;
 	}
 	if (!read_undefined(image, file) ||
-	    !read_symbols(file, seam_image_file_section_of(file, SHT_DYNSYM),
-			  &s))
+	    seam_image_file_symbols(file, SHT_DYNSYM, &s) < 0)
 		return;
 	for (size_t i = 0; i < file->n_sections; i++)
 		if (file->sections[i].sh_type == SHT_RELA &&
 		    (file->sections[i].sh_flags & SHF_ALLOC))
 			find_slots(image, file, &s, &file->sections[i]);
-	free_symbols(&s);
+	seam_image_symbols_fini(&s);
 }
