@@ -285,6 +285,29 @@ static void put_selection(FILE *out, const struct seam_slow_call *call,
 		to % 1000000000);
 }
 
+/* "1.5 ms at 7.000000000 s in thread 8 of process 7" */
+static void put_head(FILE *out, const struct seam_calls_report *report,
+		     const struct seam_slow_call *call,
+		     const struct seam_trace_stream *stream)
+{
+	uint64_t from = call->call.begin_ns;
+	char length[SEAM_NUMBER];
+
+	fprintf(out, "%s%s at %" PRIu64 ".%09" PRIu64 " s in thread %" PRId32
+		" of process %" PRId32,
+		seam_format_weight(length, call->call.end_ns - from,
+				   seam_calls_unit(report)),
+		call->no_begin || call->no_end ? " or more" : "",
+		from / 1000000000, from % 1000000000, stream->tid,
+		stream->pid);
+	if (call->no_begin || call->no_end)
+		fprintf(out, ": %s not in the log",
+			!call->no_end ? "its beginning is" :
+			!call->no_begin ? "its end is" :
+			"its beginning and end are");
+	fputc('\n', out);
+}
+
 void seam_calls_stacks(const struct seam_calls_report *report,
 		       const struct seam_slow_calls *slow,
 		       const struct seam_trace *trace,
@@ -294,18 +317,10 @@ void seam_calls_stacks(const struct seam_calls_report *report,
 		const struct seam_slow_call *call = &slow->items[i];
 		const struct seam_trace_stream *stream =
 			&trace->streams.items[call->call.stream];
-		char buf[SEAM_NUMBER];
 
 		seam_view_style(view, SEAM_STYLE_BOLD);
-		fprintf(view->out, "%s%s at %" PRIu64 ".%09" PRIu64
-			" s in thread %" PRId32 " of process %" PRId32 "\n",
-			i ? "\n" : "",
-			seam_format_weight(buf, call->call.end_ns -
-					   call->call.begin_ns,
-					   seam_calls_unit(report)),
-			call->call.begin_ns / 1000000000,
-			call->call.begin_ns % 1000000000, stream->tid,
-			stream->pid);
+		fputs(i ? "\n" : "", view->out);
+		put_head(view->out, report, call, stream);
 		seam_view_style(view, SEAM_STYLE_PLAIN);
 		put_selection(view->out, call, stream->tid);
 		fprintf(view->out, "%9s %9s %8s  function\n", "total", "self",

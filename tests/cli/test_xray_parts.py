@@ -232,6 +232,15 @@ def check_inside():
         log = write("other.xray", header() + block(5, 6, 1000, life))
         check(f"nor do calls {why}", "tail" not in
               run("calls", "--stacks=1", log).stdout)
+    for life, head in (("bcCB", "in thread 6 of process 5\n"),
+                       ("cC*B", "or more .*: its beginning is not in the log"),
+                       ("bcC", "or more .*: its end is not in the log"),
+                       ("cC*BbcC", "or more .*: its beginning is not"),
+                       ("cC*", "in thread 6 of process 5\n")):
+        log = write("cut.xray", header() + block(5, 6, 1000, life))
+        text = run("calls", "--stacks=1", log).stdout
+        check(f"a call that is not whole is shown as one: {life}",
+              re.match(f".* {head}", text), text)
     log = write("text.xray", header() + block(5, 6, 1000, "a*A").replace(
         b'h"\x1b[m', b'h"\\m.'))
     text = run("calls", "--stacks=1", log).stdout

@@ -153,8 +153,8 @@ void seam_calls_preset(struct seam_calls *calls, uint32_t function,
 		       uint64_t ns, const struct seam_calls_sink *sink,
 		       void *context)
 {
-	seam_calls_enter(calls, function, ns, sink, context);
 	calls->repairs[SEAM_REPAIR_ENTRY]++;
+	seam_calls_enter(calls, function, ns, sink, context);
 }
 
 void seam_calls_end(struct seam_calls *calls,
@@ -275,10 +275,10 @@ static void end_unseen(struct seam_calls *calls, uint32_t function,
 		seam_calls_leave(calls, ns, sink, context);
 	}
 	child_ns = root->child_ns;
+	calls->repairs[SEAM_REPAIR_ENTRY]++;
 	seam_calls_enter(calls, function, calls->start_ns, sink, context);
 	if (calls->n != 2)
 		return;
-	calls->repairs[SEAM_REPAIR_ENTRY]++;
 	calls->calls[0].child_ns = 0;
 	calls->calls[1].child_ns = child_ns;
 	seam_calls_leave(calls, ns, sink, context);

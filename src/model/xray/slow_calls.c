@@ -18,6 +18,7 @@ struct slow_pass {
 	uint32_t tail_of;
 	uint64_t tail_ns;		/* when */
 	struct seam_slow_call *left;	/* a slow call that ended by it */
+	uint64_t n_begins, n_ends;	/* repaired so far */
 };
 
 static bool is_outside(const struct seam_slow_call *slow)
@@ -67,10 +68,21 @@ static int enter(struct slow_pass *pass, struct seam_slow_call *slow,
 	return node == 0 || set_tail_of(slow, pass->tail_of) ? -ENOMEM : 0;
 }
 
+/* Whether @n repairs are more than *@so_far, which they become. */
+static bool is_repaired(uint64_t *so_far, uint64_t n)
+{
+	bool is_one = n != *so_far;
+
+	*so_far = n;
+	return is_one;
+}
+
 static void begin_call(void *context, struct seam_calls *calls)
 {
 	struct slow_pass *pass = context;
 	const struct seam_call *call = &calls->calls[calls->n - 1];
+	bool no_begin = is_repaired(&pass->n_begins,
+				    calls->repairs[SEAM_REPAIR_ENTRY]);
 
 	if (call->begin_ns - pass->tail_ns > TAIL_CALL_NS)
 		pass->tail_of = SEAM_NONE;
@@ -86,6 +98,8 @@ static void begin_call(void *context, struct seam_calls *calls)
 		    (call->function != slow->call.function ||
 		     call->begin_ns != slow->call.begin_ns))
 			continue;
+		if (is_outside(slow))
+			slow->no_begin = no_begin;
 		if (enter(pass, slow, call->function))
 			calls->error = -ENOMEM;
 	}
@@ -122,6 +136,9 @@ static void end_call(void *context, struct seam_calls *calls,
 {
 	struct slow_pass *pass = context;
 	uint64_t ns = end_ns - call->begin_ns;
+	bool no_end = is_repaired(&pass->n_ends,
+				  calls->repairs[SEAM_REPAIR_UNFINISHED] +
+				  calls->repairs[SEAM_REPAIR_CUT]);
 
 	pass->tail_of = calls->by_tail ? call->function : SEAM_NONE;
 	pass->tail_ns = end_ns;
@@ -141,8 +158,10 @@ static void end_call(void *context, struct seam_calls *calls,
 		node->total_ns += ns;
 		node->self_ns += ns - call->child_ns;
 		slow->node = node->parent;
-		if (slow->node == 0)
+		if (slow->node == 0) {
+			slow->no_end = no_end;
 			settle(pass, slow, end_ns);
+		}
 		if (slow->found && calls->by_tail)
 			pass->left = slow;
 	}

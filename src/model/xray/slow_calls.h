@@ -34,6 +34,7 @@ struct seam_slow_call {
 	struct seam_call_paths tree;	/* node 1 is the call itself */
 	SEAM_ARRAY(uint32_t) tail_of;	/* by node: the function of which
 					 * each call is a tail call; or NONE */
+	bool no_begin, no_end;		/* these are not in the log */
 	uint32_t tail_callee;		/* the call's own; SEAM_NONE: none */
 	SEAM_ARRAY(struct seam_slow_event) events;	/* by node and time */
 	uint64_t n_events;		/* with those over the limit */
