@@ -109,6 +109,8 @@ static int next_wait_ms(const struct seam_session *s, int wait_ms,
 	int longest_ms = s->copies.bytes ? SEAM_STACK_PLAN_WAIT_MS :
 			 LONGEST_WAIT_MS;
 
+	if (s->services.server.is_behind)
+		return 0;
 	wait_ms = had_sideband ? SHORTEST_WAIT_MS :
 		  2 * wait_ms < longest_ms ? 2 * wait_ms : longest_ms;
 	if (s->rounds.is_delayed && s->rounds.enable_ns < due_ns)

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "ring/link/link_rings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -121,6 +122,7 @@ static void disconnect(struct seam_link_server *s,
 	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, target->socket, NULL);
 	close(target->socket);
 	target->socket = -1;
+	target->disconnected_ns = seam_clock_ns();
 }
 
 static void free_target(struct seam_link_server *s,
@@ -282,59 +284,6 @@ static bool accept_target(struct seam_link_server *s)
 	return true;
 }
 
-static uint64_t bytes_of(const struct seam_link_rings *rings)
-{
-	return rings->owners.n_present * rings->memory.ring_bytes;
-}
-
-static uint64_t bytes_of_all(const struct seam_link_server *s)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < s->n_targets; i++)
-		for (uint32_t k = 0; k < s->targets[i]->n_rings; k++)
-			bytes += bytes_of(&s->targets[i]->rings[k]);
-	return bytes;
-}
-
-/* How many rings of @service to keep free, where all rings have @bytes. */
-static uint32_t n_to_keep_free(const struct seam_link_server *s,
-			       uint32_t service, uint64_t bytes)
-{
-	return bytes < s->max_bytes / 4 ? s->services[service].n_free :
-	       bytes < s->max_bytes ? 1 : 0;
-}
-
-/* Of @n rings, how many a program waits for: pages take time to make. */
-static uint32_t n_first(const struct seam_link_server *s, uint32_t service,
-			uint32_t n)
-{
-	uint32_t first = s->services[service].n_first;
-
-	return first && first < n ? first : n;
-}
-
-/* Make rings of @service for @target. */
-static int make_rings(struct seam_link_server *s,
-		      struct seam_link_target *target, uint32_t service)
-{
-	struct seam_link_rings *rings = &target->rings[target->n_rings];
-	uint32_t n = n_first(s, service, n_to_keep_free(s, service,
-							bytes_of_all(s)));
-	/* No system call here returns that: it is our own limit. */
-	int r = n ? seam_ring_memory_create(&rings->memory,
-					    &s->services[service].geometry,
-					    NULL) : -EDQUOT;
-
-	if (r < 0)
-		return r;
-	rings->service = service;
-	rings->fd = r;
-	target->n_rings++;
-	r = seam_owners_init(&rings->owners, &rings->memory, rings->fd, NULL);
-	return r < 0 ? r : seam_owners_prepare(&rings->owners, n, NULL);
-}
-
 /*
  * A socket pair for the wakeups of @target.  Returns the end to pass on: the
  * program may change its flags and fill its queue, which must not block us or
@@ -407,7 +356,7 @@ static int make_all_rings(struct seam_link_server *s,
 		if (service < s->n_services && !is_made[service]) {
 			is_made[service] = true;
 			indices[target->n_rings] = i;
-			r = make_rings(s, target, service);
+			r = seam_link_rings_make(s, target, service);
 		}
 		names += strcspn(names, " ");
 		names += *names == ' ';
@@ -504,43 +453,6 @@ static void forget_without_hello(struct seam_link_server *s)
 	}
 }
 
-/* Threads that begin faster than rings are made: keep more for the next. */
-static void note_unclaimed(const struct seam_link_server *s,
-			   struct seam_link_rings *rings)
-{
-	uint32_t n_free = s->services[rings->service].n_free;
-	/* relaxed: a count, and the program's */
-	uint64_t n = atomic_load_explicit(&rings->memory.head->n_unclaimed,
-					  memory_order_relaxed);
-
-	if (n == rings->n_unclaimed)
-		return;
-	rings->n_unclaimed = n;
-	if (rings->n_more < 3 * n_free)
-		rings->n_more += n_free;
-}
-
-static void keep_free(struct seam_link_server *s)
-{
-	uint64_t bytes = bytes_of_all(s), before;
-
-	for (size_t i = 0; i < s->n_targets; i++)
-		for (uint32_t k = 0; k < s->targets[i]->n_rings; k++) {
-			struct seam_link_rings *rings =
-				&s->targets[i]->rings[k];
-			uint32_t n;
-
-			seam_owners_scan(&rings->owners);
-			note_unclaimed(s, rings);
-			before = bytes_of(rings);
-			n = n_to_keep_free(s, rings->service, bytes);
-			/* No memory: threads without a ring are counted. */
-			seam_owners_prepare(&rings->owners, n > 1 ?
-					    n + rings->n_more : n, NULL);
-			bytes += bytes_of(rings) - before;
-		}
-}
-
 /*
  * Drain the wakeups: as many as a queue can hold and no more, because a
  * program may send them without end.  The rest keeps the socket readable.
@@ -582,7 +494,7 @@ void seam_link_server_step(struct seam_link_server *s)
 		}
 	}
 	forget_without_hello(s);
-	keep_free(s);
+	s->is_behind = !seam_link_rings_keep_free(s);
 }
 
 bool seam_link_target_is_over(struct seam_link_target *target)

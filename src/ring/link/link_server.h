@@ -4,7 +4,8 @@
  *
  *	seam_link_server_open(&s, services, n, err);
  *	setenv("SEAM_LINK", s.address, 1);	for the program to find
- *	poll s.epoll_fd with everything else; when ready, and at intervals:
+ *	poll s.epoll_fd with everything else; when ready, and at intervals, and
+ *	at once while s.is_behind:
  *		seam_link_server_step(&s);
  *		for each s.targets[i]->rings[k]: its owners, see owners.h
  *
@@ -15,10 +16,10 @@
  *
  * Rings have all their pages before a thread claims them.  In each target
  * n_free rings of a service are kept free, n_first of them when it connects and
- * the others soon, and up to four times as many where threads found none; only
- * one once all rings have a quarter of max_bytes, and none once they have
- * max_bytes: then further children get no ring, and programs that connect are
- * refused.
+ * the others soon, and up to four times as many where threads found none.  Once
+ * all rings have a quarter of max_bytes, a quarter of n_free are kept; from
+ * half of max_bytes on one; and none once they have max_bytes: then further
+ * children get no ring, and programs that connect are refused.
  *
  * Threads: one.  No call blocks.
  */
@@ -58,6 +59,7 @@ struct seam_link_target {
 	pid_t pid;			/* by SO_PEERCRED */
 	uid_t uid;
 	uint64_t connected_ns;		/* CLOCK_MONOTONIC */
+	uint64_t disconnected_ns;	/* valid if the connection has ended */
 	uint64_t rings_ns;		/* no process had the rings before */
 	int wakeup_fd;			/* our end */
 	struct seam_link_rings rings[SEAM_LINK_MAX_SERVICES];
@@ -73,6 +75,7 @@ struct seam_link_server {
 	struct seam_link_service services[SEAM_LINK_MAX_SERVICES];
 	uint32_t n_services;
 	uint64_t max_bytes;		/* of all rings */
+	bool is_behind;			/* rings are to be made: step again */
 	char address[SEAM_LINK_ADDRESS_BYTES];
 	struct seam_link_target **targets;	/* in order of connection */
 	size_t n_targets;

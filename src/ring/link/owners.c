@@ -69,13 +69,20 @@ static int make_present(struct seam_owners *o, uint32_t i)
 	return 0;
 }
 
-int seam_owners_prepare(struct seam_owners *o, uint32_t n_free,
-			struct seam_err *err)
+uint32_t seam_owners_n_free(const struct seam_owners *o)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < o->n_present; i++)
 		n += seam_ring_word_state(load_word(o, i)) == SEAM_RING_FREE;
+	return n;
+}
+
+int seam_owners_prepare(struct seam_owners *o, uint32_t n_free,
+			struct seam_err *err)
+{
+	uint32_t n = seam_owners_n_free(o);
+
 	while (n < n_free && o->n_present < o->memory->geometry.n_slots) {
 		int r = make_present(o, o->n_present);
 

@@ -89,6 +89,9 @@ void seam_owners_fini(struct seam_owners *o);
 int seam_owners_prepare(struct seam_owners *o, uint32_t n_free,
 			struct seam_err *err);
 
+/* How many rings are free.  Cost: one load a slot. */
+uint32_t seam_owners_n_free(const struct seam_owners *o);
+
 /*
  * Find new claims and closed rings.  Returns how many changed.
  * Cost: one load a slot; for a new claim the reading of /proc/PID/maps.
