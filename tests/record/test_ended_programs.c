@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_ended_programs.c - programs end, and their rings are given back soon */
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <poll.h>
@@ -182,8 +183,11 @@ static void also_if_its_exit_was_not_recorded(void **state)
 	assert_in_range(rounds_until_forgotten(), 1, MAX_ROUNDS - 1);
 }
 
-/* Connected, and stopped; @end reads as closed once it is another program. */
-static pid_t start_to_exec(int *end)
+/*
+ * Connected, and stopped; then it claims its rings and becomes another program,
+ * or is killed.  @end is closed from then on.
+ */
+static pid_t start_stopped(bool is_killed, int *end)
 {
 	struct seam_link_client c;
 	int ends[2], status;
@@ -196,6 +200,8 @@ static pid_t start_to_exec(int *end)
 		connect_program(&c);
 		raise(SIGSTOP);
 		claim_rings(&c);
+		if (is_killed)
+			raise(SIGKILL);
 		execlp("sleep", "sleep", "60", (char *)NULL);
 		_exit(3);
 	}
@@ -205,6 +211,16 @@ static pid_t start_to_exec(int *end)
 	assert_true(WIFSTOPPED(status));
 	*end = ends[0];
 	return pid;
+}
+
+/* No round sees it claim its rings. */
+static void let_go_on(pid_t pid, int end)
+{
+	char c;
+
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	assert_int_equal(read(end, &c, 1), 0);
+	close(end);
 }
 
 static void see_exec(pid_t pid, uint64_t time_ns)
@@ -221,14 +237,11 @@ static void see_exec(pid_t pid, uint64_t time_ns)
 static void an_exec_that_is_recorded_late_keeps_the_owner(void **state)
 {
 	uint64_t time_ns;
-	char c;
 	int end;
-	pid_t pid = start_to_exec(&end);
+	pid_t pid = start_stopped(false, &end);
 
 	(void)state;
-	assert_int_equal(kill(pid, SIGCONT), 0);
-	assert_int_equal(read(end, &c, 1), 0);
-	close(end);
+	let_go_on(pid, end);
 	for (int i = 0; i < 4 * MAX_ROUNDS; i++)
 		run_round();
 	time_ns = seam_clock_ns();
@@ -240,6 +253,32 @@ static void an_exec_that_is_recorded_late_keeps_the_owner(void **state)
 	end_program(pid);
 }
 
+static int n_folders;
+
+DIR *__real_opendir(const char *path);
+DIR *__wrap_opendir(const char *path);
+
+DIR *__wrap_opendir(const char *path)
+{
+	n_folders++;
+	return __real_opendir(path);
+}
+
+/* That takes longer than the program ran. */
+static void no_process_is_looked_for_among_all_of_them(void **state)
+{
+	int end;
+	pid_t pid = start_stopped(true, &end);
+
+	(void)state;
+	let_go_on(pid, end);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	n_folders = 0;
+	assert_in_range(rounds_until_forgotten(), 1, MAX_ROUNDS - 1);
+	assert_int_equal(n_folders, 0);
+	assert_int_equal(ended.pid, pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +287,7 @@ int main(void)
 		TEST(also_if_its_exit_was_recorded_rounds_before_it_ended),
 		TEST(also_if_its_exit_was_not_recorded),
 		TEST(an_exec_that_is_recorded_late_keeps_the_owner),
+		TEST(no_process_is_looked_for_among_all_of_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,6 +63,15 @@ static uint32_t find_process(const struct seam_services *s,
 	return owner->pid;
 }
 
+bool seam_program_ring_is_known(const struct seam_services *s,
+				const struct seam_link_target *target,
+				const struct seam_owner *owner)
+{
+	uint64_t until_ns;
+
+	return find_process(s, target, owner, &until_ns) != 0;
+}
+
 /*
  * The process and thread that own the ring, and until when (0: still).  A
  * living process that does not have the memory is no owner, whatever it
@@ -534,14 +543,14 @@ static bool may_get_owner(const struct seam_services *s,
 			  const struct seam_program_ring *ring,
 			  struct input *in)
 {
-	uint64_t now_ns = seam_clock_ns(), until_ns = 0;
+	uint64_t now_ns = seam_clock_ns();
 
 	if (in->n_rounds++ == 0)
 		in->complete_ns = now_ns;
 	return in->n_rounds < MAX_ROUNDS ||
 	       (ring->owner->status == SEAM_OWNER_REFUTED &&
 		now_ns - in->complete_ns < EXEC_S * SEAM_NS_PER_S &&
-		find_process(s, ring->target, ring->owner, &until_ns));
+		seam_program_ring_is_known(s, ring->target, ring->owner));
 }
 
 void seam_program_ring_take(struct seam_services *s,

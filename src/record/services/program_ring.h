@@ -21,6 +21,14 @@ struct seam_program_ring {
 	struct seam_service *service;
 };
 
+/*
+ * Whether by the side-band the thread that claims a ring of @target is, or was,
+ * of a process that has its memory.
+ */
+bool seam_program_ring_is_known(const struct seam_services *s,
+				const struct seam_link_target *target,
+				const struct seam_owner *owner);
+
 /* Copy what @ring holds, unless an earlier copy is still to be used. */
 void seam_program_ring_copy(struct seam_services *s,
 			    const struct seam_program_ring *ring, bool is_last);

@@ -197,9 +197,12 @@ static bool is_over(const struct seam_services *s,
 	if (!seam_link_target_is_over(target) ||
 	    is_running(target, (uint32_t)target->pid))
 		return false;
-	for (size_t i = 0; i < h->processes.n; i++) {
+	for (size_t i = h->processes.n; i-- > 0;) {
 		uint32_t pid = h->processes.items[i].pid;
 
+		if (seam_task_history_is_before(&h->processes.items[i],
+						target->rings_ns))
+			break;
 		if (seam_task_history_descends(h, pid, (uint32_t)target->pid) &&
 		    is_running(target, pid))
 			return false;
@@ -239,10 +242,27 @@ static void forget(struct seam_services *s, size_t i)
 	seam_link_server_forget(&s->server, i);
 }
 
-static void check_owners(struct seam_link_target *target, bool maps)
+/* The side-band has the ids of our pid namespace. */
+static void find_known(const struct seam_services *s,
+		       const struct seam_link_target *target,
+		       struct seam_owners *o)
 {
-	for (uint32_t k = 0; k < target->n_rings; k++)
+	for (uint32_t i = 0; i < o->n_present; i++) {
+		struct seam_owner *owner = &o->items[i];
+
+		if (owner->word && owner->status != SEAM_OWNER_VERIFIED)
+			owner->is_ours |= seam_program_ring_is_known(s, target,
+								     owner);
+	}
+}
+
+static void check_owners(const struct seam_services *s,
+			 struct seam_link_target *target, bool maps)
+{
+	for (uint32_t k = 0; k < target->n_rings; k++) {
+		find_known(s, target, &target->rings[k].owners);
 		seam_owners_check(&target->rings[k].owners, maps);
+	}
 }
 
 /* Whether the next round drains, and releases, a ring of @target. */
@@ -286,7 +306,7 @@ static void check_all(struct seam_services *s)
 
 		if (!target->n_rings)
 			continue;
-		check_owners(target, false);
+		check_owners(s, target, false);
 		if (is_over(s, target))
 			forget(s, i);
 		else if (has_ending_owner(target) && !target->n_checks)
@@ -346,7 +366,7 @@ void seam_services_copy(struct seam_services *s, bool is_last)
 		if (is_last)
 			stop_rings(target);
 		else if (target->n_checks)
-			check_owners(target, true);
+			check_owners(s, target, true);
 		for (uint32_t k = 0; is_last && k < target->n_rings; k++)
 			seam_owners_scan(&target->rings[k].owners);
 	}

@@ -5,10 +5,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+
 enum {
 	MAX_LIVES = 65536,	/* kept; then the older half is dropped */
 	MAX_PIDS = 1 << 22,	/* Source: PID_MAX_LIMIT, linux/threads.h */
 	MAX_DISTANCE = 128,	/* from a process to its ancestor */
+	DISORDER_S = 10,	/* of records of different CPUs, at most */
 };
 
 int seam_task_history_init(struct seam_task_history *h, struct seam_err *err)
@@ -106,6 +109,17 @@ void seam_task_history_thread(struct seam_task_history *h, uint32_t tid,
 		};
 }
 
+static bool is_long_before(uint64_t seen_ns, uint64_t time_ns)
+{
+	return seen_ns && seen_ns + DISORDER_S * SEAM_NS_PER_S < time_ns;
+}
+
+bool seam_task_history_is_before(const struct seam_process_life *life,
+				 uint64_t time_ns)
+{
+	return is_long_before(life->fork_ns, time_ns);
+}
+
 bool seam_task_history_descends(const struct seam_task_history *h, uint32_t pid,
 				uint32_t ancestor)
 {
@@ -165,6 +179,8 @@ uint32_t seam_task_history_find(const struct seam_task_history *h,
 	for (size_t i = h->threads.n; i-- > 0;) {
 		const struct seam_thread_life *life = &h->threads.items[i];
 
+		if (is_long_before(life->seen_ns, after_ns))
+			break;
 		if (life->tid == tid && life->seen_ns > after_ns &&
 		    seam_task_history_has_rings(h, holder, life->pid, until_ns))
 			return life->pid;

@@ -66,6 +66,13 @@ void seam_task_history_exec(struct seam_task_history *h, uint32_t pid,
 void seam_task_history_thread(struct seam_task_history *h, uint32_t tid,
 			      uint32_t pid, uint64_t time_ns);
 
+/*
+ * Whether @life, and so each one that is kept before it, was forked before
+ * @time_ns: records of different CPUs are much less apart than this allows.
+ */
+bool seam_task_history_is_before(const struct seam_process_life *life,
+				 uint64_t time_ns);
+
 /* Whether @pid is @ancestor or was forked from it, at any distance. */
 bool seam_task_history_descends(const struct seam_task_history *h, uint32_t pid,
 				uint32_t ancestor);

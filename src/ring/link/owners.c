@@ -200,21 +200,27 @@ static uint32_t set_dead(struct seam_owner *owner)
 	return 1;
 }
 
-/* Verify owner @i again; what fails is added to @claims. */
-static void verify_again(struct seam_owners *o, uint32_t i,
-			 struct seam_thread_claims *claims)
+/*
+ * Verify owner @i again; where it may be of another namespace, what fails is
+ * added to @claims.  Returns how many have died.
+ */
+static uint32_t verify_again(struct seam_owners *o, uint32_t i,
+			     struct seam_thread_claims *claims)
 {
 	struct seam_owner *owner = &o->items[i];
 	int r = verify(o, owner);
 
 	if (r == 1)
-		return;
+		return 0;
 	owner->status = r == 0 ? SEAM_OWNER_REFUTED : SEAM_OWNER_UNVERIFIED;
+	if (owner->is_ours)
+		return r == 0 || r == -ESRCH ? set_dead(owner) : 0;
 	claims->items[claims->n++] = (struct seam_thread_claim) {
 		.index = i,
 		.own_tid = owner->tid,
 		.found = r == -ESRCH ? 0 : r,
 	};
+	return 0;
 }
 
 /* The claimer is found in another namespace, or dead, or it is not known. */
@@ -245,7 +251,7 @@ uint32_t seam_owners_check(struct seam_owners *o, bool maps)
 		if (!owner->word || owner->is_ending)
 			continue;
 		if (owner->status != SEAM_OWNER_VERIFIED)
-			verify_again(o, i, &claims);
+			n += verify_again(o, i, &claims);
 		else if (!is_alive(o, owner, maps))
 			n += set_dead(owner);
 	}

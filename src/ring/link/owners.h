@@ -53,6 +53,7 @@ struct seam_owner {
 	struct seam_ring ring;
 	struct seam_ring_aux aux;	/* zeroed without an AUX buffer */
 	void *input;		/* the caller's; NULL at first */
+	bool is_ours;		/* the caller's, see seam_owners_check() */
 };
 
 /* What the owner of a ring has counted.  Not trusted. */
@@ -101,8 +102,9 @@ uint32_t seam_owners_scan(struct seam_owners *o);
 /*
  * Find owners that have died, by their start time; with @maps also those that
  * no longer have the memory (exec), by reading /proc/PID/maps.  Claims that
- * are not verified are checked again, in all of /proc where needed.  Where
- * /proc cannot be read, all live.  Returns how many have died.
+ * are not verified are checked again, in all of /proc unless the caller knows
+ * that the claimer's id is of our pid namespace.  Where /proc cannot be read,
+ * all live.  Returns how many have died.
  */
 uint32_t seam_owners_check(struct seam_owners *o, bool maps);
 
