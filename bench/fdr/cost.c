@@ -32,6 +32,7 @@ enum { ROUNDS = 21, CALLS = 100000 };
 
 #ifdef SEAM
 #include "target/fdr/check/checked.h"
+#include "target/fdr/check/put.h"
 #include "target/fdr/check/triggers.h"
 #include "target/fdr/record/rseq.h"
 #include "target/fdr/record/thread_area.h"
@@ -131,12 +132,18 @@ __asm__(".pushsection .text\n"
 	".popsection\n");
 extern const char stub_entry[], stub_exit[];
 
+/*
+ * Stands for a time that all calls reach: two readings of the TSC in a row
+ * differ by 1 tick or, on some machines, by 26.
+ */
+enum { KEEP_ALL = 1 };
+
 /* What each check costs where a function needs it, and all of them. */
 static const struct {
 	const char *name;
 	struct seam_fdr_options options;
 } checks[] = {
-	{ "min", { .min_ns = 1 } },
+	{ "min", { .min_ns = KEEP_ALL } },
 	{ "min_taken_back", { .min_ns = 1000000000 } },
 	{ "args1", { .n_arguments = 1 } },
 	{ "args6", { .n_arguments = 6 } },
@@ -146,7 +153,7 @@ static const struct {
 				.limit_ns = 1000000000 } },
 		.n_triggers = 1 } },
 	{ "all_checks", {
-		.min_ns = 1, .n_arguments = 2, .depth = 4,
+		.min_ns = KEEP_ALL, .n_arguments = 2, .depth = 4,
 		.triggers = { { .kind = SEAM_TRIGGER_SLOW,
 				.limit_ns = 1000000000 } },
 		.n_triggers = 1 } },
@@ -160,6 +167,8 @@ HIDDEN static void measure_checks(struct thing *things)
 
 		if (seam_fdr_check_init(&checks[i].options))
 			exit(1);
+		if (checks[i].options.min_ns == KEEP_ALL)
+			seam_fdr_min_ticks = 1;
 		if (checks[i].options.n_triggers)
 			seam_fdr_trigger_function(0, id);
 		t = seam_fdr_trampolines(id);

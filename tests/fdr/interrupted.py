@@ -12,7 +12,7 @@ import sys
 WAYS = 7
 CODE = re.compile(r"^(seam_fdr_(?!.*_init$|local)\w+|look|try|record|commit"
                   r"|begin_chunk|put_mark|note_mark|end_chunk|build|try_once|walk_back"
-                  r"|record_before|word_before|enter|leave|check"
+                  r"|record_before|word_before|enter|fire\w*|put_slowly"
                   r"|begin_thread|claim_area|own_state|take_state|claim)$")
 # All instructions of these are reached, but those of an aborted sequence,
 # which nothing interrupts at its first instruction.
@@ -24,7 +24,7 @@ WHOLE = {"plain": ("seam_fdr_entry", "seam_fdr_exit", "seam_fdr_tail",
 MOST = {"depth": ("seam_fdr_depth_enter", "seam_fdr_depth_leave",
                   "seam_fdr_timed_enter", "seam_fdr_timed_leave",
                   "seam_fdr_triggers_enter", "seam_fdr_triggers_leave",
-                  "enter", "leave", "check")}
+                  "seam_fdr_check_entry", "seam_fdr_check_end")}
 
 tracer, program = sys.argv[1:]
 

@@ -45,10 +45,11 @@ static uint32_t id_leaf, id_tail, id_target, id_handler;
 static volatile sig_atomic_t n_handlers;
 static volatile sig_atomic_t way_now;
 static uint64_t n_signals;
+static bool is_depth;
 
 enum {
 	N_LOST = 3,		/* left out, in AFTER_LOSS */
-	FILLER = 0xfffff,	/* a function, of records that fill a chunk */
+	FILLER = 0xfffff,	/* a function, of records that are not compared */
 };
 
 SHOWN void leaf(void)
@@ -209,7 +210,8 @@ HIDDEN static void check(enum way way, uint64_t from, uint64_t tsc,
 			n_marks++;
 			continue;
 		}
-		if (r.kind == SEAM_XRAY_ENTRY && r.function == FILLER)
+		if (r.function == FILLER && (r.kind == SEAM_XRAY_ENTRY ||
+					     r.kind == SEAM_XRAY_EXIT))
 			continue;
 		if (r.function == id_handler) {
 			if (!is_handler(&w))
@@ -256,6 +258,22 @@ HIDDEN static void end(uint32_t function)
 		put(word, NULL, 0);
 }
 
+/* Frames that were left without an exit, and one that ends after its caller. */
+HIDDEN static void leave_frames(void)
+{
+	const uint32_t entry = seam_xray_word(FILLER, SEAM_XRAY_ENTRY),
+		       exit = seam_xray_word(FILLER, SEAM_XRAY_EXIT);
+	const uint64_t arguments[6] = { 0 };
+	uint64_t outer = (uintptr_t)__builtin_frame_address(0);
+	uint64_t inner = outer - 16;
+
+	seam_fdr_check_entry(entry, outer, arguments);
+	seam_fdr_check_entry(entry, inner, arguments);
+	seam_fdr_check_entry(entry, inner, arguments);
+	seam_fdr_check_end(exit, outer);
+	seam_fdr_check_end(exit, inner);
+}
+
 HIDDEN static void round_of(enum way way)
 {
 	const uint64_t arguments[] = { UINT64_MAX, 0x123456789abcdef0 };
@@ -278,6 +296,8 @@ HIDDEN static void round_of(enum way way)
 	put(seam_xray_word(id_target, SEAM_XRAY_ENTRY), NULL, 0);
 	end(id_target);
 	end(id_leaf);
+	if (is_depth)
+		leave_frames();
 	__asm__ volatile("int3");
 	check(way, from, tsc, rewound);
 	n_signals += (uint64_t)n_handlers;
@@ -297,13 +317,15 @@ HIDDEN static void begin_depth(void)
 	seam_fdr_trigger_function(0, id_leaf);
 	seam_fdr_trigger_function(0, id_tail);
 	seam_fdr_trigger_function(0, id_handler);
+	seam_fdr_trigger_function(0, FILLER);
 }
 
 HIDDEN int main(int argc, char **argv)
 {
-	bool depth = argc > 1 && !strcmp(argv[1], "depth");
-	bool checked = depth || (argc > 1 && !strcmp(argv[1], "checked"));
+	bool checked;
 
+	is_depth = argc > 1 && !strcmp(argv[1], "depth");
+	checked = is_depth || (argc > 1 && !strcmp(argv[1], "checked"));
 	local_bytes = 4 * SEAM_XRAY_CHUNK_BYTES;
 	local_free_running = true;
 	seam_fdr_rseq_init(false);
@@ -314,7 +336,7 @@ HIDDEN int main(int argc, char **argv)
 	id_tail = patcher_id((void *)tail);
 	id_target = patcher_id((void *)target);
 	id_handler = patcher_id((void *)handler);
-	if (depth)
+	if (is_depth)
 		begin_depth();
 	signal(SIGUSR1, interrupt);
 	/* the tracer ends it, with a signal */

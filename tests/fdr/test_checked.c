@@ -315,17 +315,15 @@ static void takes_calls_with_arguments_back(void **unused)
 /* As xray_log_args(1) has it, and -finstrument-functions. */
 static void body_other_entries(void)
 {
-	const struct seam_fdr_registers registers = {
-		.rdi = 7, .return_address_slot = UINT64_C(1) << 40,
-	};
+	const uint64_t arguments[] = { 7, 0, 0, 0, 0, 0 };
+	const uint64_t frame = UINT64_C(1) << 40;
 	uint32_t id = id_of(calls_leaf);
 
-	seam_fdr_check(seam_xray_word(id, SEAM_XRAY_ENTRY_ARGS), &registers);
-	seam_fdr_check(seam_xray_word(id, SEAM_XRAY_EXIT), &registers);
-	seam_fdr_check_compiled(seam_xray_word(id, SEAM_XRAY_ENTRY),
-				registers.return_address_slot);
-	seam_fdr_check_compiled(seam_xray_word(id, SEAM_XRAY_EXIT),
-				registers.return_address_slot);
+	seam_fdr_check_entry(seam_xray_word(id, SEAM_XRAY_ENTRY_ARGS), frame,
+			     arguments);
+	seam_fdr_check_end(seam_xray_word(id, SEAM_XRAY_EXIT), frame);
+	seam_fdr_check_compiled(seam_xray_word(id, SEAM_XRAY_ENTRY), frame);
+	seam_fdr_check_compiled(seam_xray_word(id, SEAM_XRAY_EXIT), frame);
 }
 
 static void functions_may_have_other_arguments_than_asked_for(void **unused)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* checked.c - see checked.h; seam_fdr_check() runs in trampolines */
+/* checked.c - see checked.h */
 #include "target/fdr/check/checked.h"
 
 #include "base/clock.h"
@@ -22,15 +22,19 @@ static uint32_t action_of(uint32_t word)
 	return word >> 1 & 7;
 }
 
+static __attribute__((noinline, cold))
+uint64_t put_slowly(uint32_t word, const uint64_t *arguments, uint32_t n)
+{
+	seam_fdr_record(word, arguments, n);
+	return seam_fdr_tsc();
+}
+
 /* Record, and return the time. */
-static uint64_t put(uint32_t word, const uint64_t *arguments, uint32_t n)
+static inline uint64_t put(uint32_t word, const uint64_t *arguments, uint32_t n)
 {
 	uint64_t tsc = seam_fdr_put_call(word, arguments, n);
 
-	if (tsc)
-		return tsc;
-	seam_fdr_record(word, arguments, n);
-	return seam_fdr_tsc();
+	return tsc ? tsc : put_slowly(word, arguments, n);
 }
 
 /* NULL: the thread has no area, and its records are counted. */
@@ -43,50 +47,44 @@ static struct seam_fdr_filter *filter(void)
 	return state ? &state->filter : NULL;
 }
 
-/* A call, as its trampoline or the compiler's function has it. */
-struct call {
-	uint32_t word;
-	uint64_t frame;
-	bool is_inlined;		/* its caller may have this frame */
-	const uint64_t *arguments;	/* NULL: not known */
-};
-
-static bool is_too_deep(const struct call *call)
+/* @is_inlined: its caller may have this frame. */
+static inline bool is_too_deep(uint64_t frame, bool is_inlined)
 {
 	struct seam_fdr_filter *f = max_depth ? filter() : NULL;
 
-	return f && !seam_fdr_depth_enter(f, call->frame, call->is_inlined,
-					  max_depth);
+	return f && !seam_fdr_depth_enter(f, frame, is_inlined, max_depth);
 }
 
-static uint64_t put_entry(const struct call *call)
+static inline uint64_t put_entry(uint32_t word, const uint64_t *arguments)
 {
-	uint32_t n = call->arguments ? n_arguments : 0;
+	uint32_t n = n_arguments;
 
 	/* a function with xray_log_args(1) */
-	if (n == 0 && call->arguments &&
-	    action_of(call->word) == SEAM_XRAY_ENTRY_ARGS)
+	if (n == 0 && action_of(word) == SEAM_XRAY_ENTRY_ARGS)
 		n = 1;
-	if (n == 0)
-		return put(call->word, NULL, 0);
-	return put(call->word | SEAM_XRAY_ENTRY_ARGS << 1, call->arguments, n);
+	if (n)
+		word |= SEAM_XRAY_ENTRY_ARGS << 1;
+	return put(word, arguments, n);
 }
 
-static void enter(const struct call *call)
+/* @arguments: NULL: not known. */
+static inline void enter(uint32_t word, uint64_t frame, bool is_inlined,
+			 const uint64_t *arguments)
 {
-	uint32_t function = call->word >> 4;
+	uint32_t function = word >> 4;
 	unsigned int triggers = seam_fdr_triggers_of(function);
 	uint64_t tsc = 0;
 
-	if (!is_too_deep(call))
-		tsc = put_entry(call);
+	if (!is_too_deep(frame, is_inlined))
+		tsc = arguments ? put_entry(word, arguments) :
+				  put(word, NULL, 0);
 	if (triggers)
-		seam_fdr_triggers_enter(triggers, function, call->frame,
+		seam_fdr_triggers_enter(triggers, function, frame,
 					tsc ? tsc : seam_fdr_tsc());
 }
 
 /* Record the exit, or take the entry back.  The time, where it is known. */
-static uint64_t put_end(uint32_t word)
+static inline uint64_t put_end(uint32_t word)
 {
 	uint64_t tsc;
 
@@ -99,43 +97,32 @@ static uint64_t put_end(uint32_t word)
 	return tsc == SEAM_FDR_TAKEN_BACK ? 0 : tsc;
 }
 
-static void leave(const struct call *call)
+void seam_fdr_check_entry(uint32_t word, uint64_t frame,
+			  const uint64_t *arguments)
 {
-	uint32_t function = call->word >> 4;
+	enter(word, frame, false, arguments);
+}
+
+void seam_fdr_check_end(uint32_t word, uint64_t frame)
+{
+	uint32_t function = word >> 4;
 	unsigned int triggers = seam_fdr_triggers_of(function);
 	struct seam_fdr_filter *f = max_depth ? filter() : NULL;
 	uint64_t tsc = 0;
 
-	if (!f || seam_fdr_depth_leave(f, call->frame))
-		tsc = put_end(call->word);
+	if (!f || seam_fdr_depth_leave(f, frame))
+		tsc = put_end(word);
 	if (triggers)
-		seam_fdr_triggers_leave(triggers, function, call->frame,
+		seam_fdr_triggers_leave(triggers, function, frame,
 					tsc ? tsc : seam_fdr_tsc());
-}
-
-static void check(const struct call *call)
-{
-	uint32_t action = action_of(call->word);
-
-	if (action == SEAM_XRAY_ENTRY || action == SEAM_XRAY_ENTRY_ARGS)
-		enter(call);
-	else
-		leave(call);
-}
-
-void seam_fdr_check(uint32_t word, const struct seam_fdr_registers *registers)
-{
-	check(&(struct call) {
-		.word = word, .frame = registers->return_address_slot,
-		.arguments = &registers->rdi,
-	});
 }
 
 void seam_fdr_check_compiled(uint32_t word, uint64_t frame)
 {
-	check(&(struct call) {
-		.word = word, .frame = frame, .is_inlined = true,
-	});
+	if (action_of(word) == SEAM_XRAY_ENTRY)
+		enter(word, frame, true, NULL);
+	else
+		seam_fdr_check_end(word, frame);
 }
 
 /* ---- at the start ---- */

@@ -15,10 +15,12 @@ enum { MAX_PER_S = 1000 };		/* of each trigger */
 
 /* Of the process; set before the first sled is patched. */
 static struct {
-	enum seam_trigger_kind kind;
 	uint64_t limit;			/* ticks */
 	_Atomic uint64_t next_tsc;	/* any thread: fired before is enough */
 } triggers[SEAM_TRIGGER_MAX];
+/* bit i: trigger i is of this kind */
+static unsigned int are_calls, are_slow;
+static uint64_t least_limit;		/* of those that are slow */
 static uint64_t pause_ticks;
 static bool is_flight;
 
@@ -39,16 +41,34 @@ uint64_t seam_fdr_ticks_of(uint64_t ns, uint64_t ticks_per_s)
 	return whole * ticks_per_s + rest * ticks_per_s / SEAM_NS_PER_S;
 }
 
+static void init_kinds(const struct seam_fdr_options *o, uint64_t ticks_per_s)
+{
+	unsigned int calls = 0, slow = 0;
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i < o->n_triggers; i++) {
+		uint64_t limit = seam_fdr_ticks_of(o->triggers[i].limit_ns,
+						   ticks_per_s);
+
+		triggers[i].limit = limit;
+		if (o->triggers[i].kind == SEAM_TRIGGER_CALLS)
+			calls |= 1u << i;
+		if (o->triggers[i].kind != SEAM_TRIGGER_SLOW)
+			continue;
+		slow |= 1u << i;
+		least = limit < least ? limit : least;
+	}
+	are_calls = calls;
+	are_slow = slow;
+	least_limit = least;
+}
+
 int seam_fdr_triggers_init(const struct seam_fdr_options *o,
 			   uint64_t ticks_per_s)
 {
 	is_flight = o->is_flight;
 	pause_ticks = ticks_per_s / MAX_PER_S;
-	for (uint32_t i = 0; i < o->n_triggers; i++) {
-		triggers[i].kind = o->triggers[i].kind;
-		triggers[i].limit = seam_fdr_ticks_of(
-				o->triggers[i].limit_ns, ticks_per_s);
-	}
+	init_kinds(o, ticks_per_s);
 	if (!o->n_triggers || seam_fdr_trigger_functions)
 		return 0;
 	seam_fdr_trigger_functions =
@@ -139,21 +159,34 @@ static void fire(struct seam_xray_trigger *t)
 		atomic_compare_exchange_strong(&n_fired, &number, number - 1);
 }
 
-void seam_fdr_triggers_enter(unsigned int of, uint32_t function,
-			     uint64_t frame, uint64_t tsc)
+static __attribute__((noinline, cold))
+void fire_calls(unsigned int of, uint32_t function, uint64_t tsc)
 {
-	bool is_timed = false;
+	for (; of; of &= of - 1)
+		fire(&(struct seam_xray_trigger) {
+			.trigger = (unsigned int)__builtin_ctz(of),
+			.tsc = tsc, .function = function });
+}
 
+static __attribute__((noinline, cold))
+void fire_slow(unsigned int of, uint32_t function, uint64_t tsc, uint64_t ticks)
+{
 	for (; of; of &= of - 1) {
 		unsigned int i = (unsigned int)__builtin_ctz(of);
 
-		is_timed |= triggers[i].kind == SEAM_TRIGGER_SLOW;
-		if (triggers[i].kind == SEAM_TRIGGER_CALLS)
+		if (ticks > triggers[i].limit)
 			fire(&(struct seam_xray_trigger) {
-				.trigger = i, .tsc = tsc,
+				.trigger = i, .tsc = tsc, .ticks = ticks,
 				.function = function });
 	}
-	if (is_timed && seam_fdr_self.state->tid)
+}
+
+void seam_fdr_triggers_enter(unsigned int of, uint32_t function,
+			     uint64_t frame, uint64_t tsc)
+{
+	if (__builtin_expect(of & are_calls, 0))
+		fire_calls(of & are_calls, function, tsc);
+	if (of & are_slow && seam_fdr_self.state->tid)
 		seam_fdr_timed_enter(&seam_fdr_self.state->filter, frame,
 				     function, tsc);
 }
@@ -161,21 +194,14 @@ void seam_fdr_triggers_enter(unsigned int of, uint32_t function,
 void seam_fdr_triggers_leave(unsigned int of, uint32_t function,
 			     uint64_t frame, uint64_t tsc)
 {
-	uint64_t begin = seam_fdr_timed_leave(&seam_fdr_self.state->filter,
-					      frame, function);
+	uint64_t begin;
 
-	if (!begin)
+	if (!(of & are_slow))
 		return;
-	for (; of; of &= of - 1) {
-		unsigned int i = (unsigned int)__builtin_ctz(of);
-
-		if (triggers[i].kind == SEAM_TRIGGER_SLOW &&
-		    tsc - begin > triggers[i].limit)
-			fire(&(struct seam_xray_trigger) {
-				.trigger = i, .tsc = tsc,
-				.ticks = tsc - begin,
-				.function = function });
-	}
+	begin = seam_fdr_timed_leave(&seam_fdr_self.state->filter, frame,
+				     function);
+	if (__builtin_expect(begin && tsc - begin > least_limit, 0))
+		fire_slow(of & are_slow, function, tsc, tsc - begin);
 }
 
 void seam_fdr_triggers_signal(unsigned int trigger, int signal)

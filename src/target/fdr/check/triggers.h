@@ -57,7 +57,8 @@ void seam_fdr_triggers_resume_at(const _Atomic uint32_t *n_resumed);
 /* ---- in trampolines ---- */
 
 /* By function id: bit i: trigger i.  NULL: there are none. */
-extern _Atomic uint16_t *seam_fdr_trigger_functions;
+extern _Atomic uint16_t *seam_fdr_trigger_functions
+	__attribute__((visibility("hidden")));
 
 static inline unsigned int seam_fdr_triggers_of(uint32_t function)
 {

@@ -45,18 +45,6 @@
 #define PUT_CPU		72
 #define PUT_STATE_CPU	76
 
-/* In struct seam_fdr_registers. */
-#define REGISTERS_RDI	0
-#define REGISTERS_RSI	8
-#define REGISTERS_RDX	16
-#define REGISTERS_RCX	24
-#define REGISTERS_R8	32
-#define REGISTERS_R9	40
-#define REGISTERS_RAX	48
-#define REGISTERS_R11	56
-#define REGISTERS_SLOT	64	/* return_address_slot */
-#define REGISTERS_BYTES	72
-
 /* Of chunks, records and cursors (wire/xray/xray_chunk.h, ring/layout.h). */
 #define CHUNK		0x10000
 #define PREAMBLE	64

@@ -4,7 +4,6 @@
 
 #include "ring/layout.h"
 #include "target/fdr/record/commit.h"
-#include "target/fdr/record/trampolines.h"
 #include "wire/xray/xray_chunk.h"
 
 #define CHECK(number, value) _Static_assert((number) == (value), #number)
@@ -36,17 +35,6 @@ MEMBER(PUT_PADDING, put, padding);
 MEMBER(PUT_TSC, put, tsc);
 MEMBER(PUT_CPU, put, cpu);
 MEMBER(PUT_STATE_CPU, put, state_cpu);
-
-MEMBER(REGISTERS_RDI, registers, rdi);
-MEMBER(REGISTERS_RSI, registers, rsi);
-MEMBER(REGISTERS_RDX, registers, rdx);
-MEMBER(REGISTERS_RCX, registers, rcx);
-MEMBER(REGISTERS_R8, registers, r8);
-MEMBER(REGISTERS_R9, registers, r9);
-MEMBER(REGISTERS_RAX, registers, rax);
-MEMBER(REGISTERS_R11, registers, r11);
-MEMBER(REGISTERS_SLOT, registers, return_address_slot);
-CHECK(REGISTERS_BYTES, sizeof(struct seam_fdr_registers));
 
 CHECK(CHUNK, SEAM_XRAY_CHUNK_BYTES);
 CHECK(PREAMBLE, SEAM_XRAY_PREAMBLE_BYTES);

@@ -64,6 +64,11 @@ bool seam_fdr_depth_leave(struct seam_fdr_filter *f, uint64_t frame)
 	uint32_t n = load(&f->n_open);
 	bool found = false;
 
+	/* most often */
+	if (n > 0 && frame_of(f, n - 1) == frame) {
+		store(&f->n_open, n - 1);
+		return true;
+	}
 	while (n > 0 && !found && is_gone(frame_of(f, n - 1), frame))
 		found = frame_of(f, --n) == frame;
 	store(&f->n_open, n);
@@ -116,7 +121,8 @@ uint64_t seam_fdr_timed_leave(struct seam_fdr_filter *f, uint64_t frame,
 	if (i == n)
 		return 0;
 	tsc = f->timed[i].tsc;
-	f->timed[i] = f->timed[n - 1];
+	if (i != n - 1)
+		f->timed[i] = f->timed[n - 1];
 	store(&f->n_timed, n - 1);
 	return tsc;
 }

@@ -113,55 +113,54 @@ seam_fdr_slow:
 	END	seam_fdr_slow
 
 /*
- * @return_slot: from the stack pointer at the start to where the return address
- * of the function is.
+ * Call @check(word, where the return address of the function is, arguments).
+ * @return_slot: from the stack pointer at the start to that.
  */
-.macro CHECKED name, return_slot, flags=0
+.macro CHECKED name, check, return_slot, is_tail=0
 	BEGIN	seam_fdr_checked_\name
 	FRAME
-	/* struct seam_fdr_registers; lea leaves the flags alone */
-	leaq	-REGISTERS_BYTES(%rsp), %rsp
-	movq	%rdi, REGISTERS_RDI(%rsp)
-	movq	%rsi, REGISTERS_RSI(%rsp)
-	movq	%rdx, REGISTERS_RDX(%rsp)
-	movq	%rcx, REGISTERS_RCX(%rsp)
-	movq	%r8, REGISTERS_R8(%rsp)
-	movq	%r9, REGISTERS_R9(%rsp)
-	movq	%rax, REGISTERS_RAX(%rsp)
-	movq	%r11, REGISTERS_R11(%rsp)
-	leaq	(8 + \return_slot)(%rbp), %rax
-	movq	%rax, REGISTERS_SLOT(%rsp)
-.if \flags
+	pushq	%rax
+.if \is_tail
 	READ_FLAGS
 	pushq	%rax
+	pushq	%r11
 .endif
+	/* the arguments of an entry, in memory the first of them first */
+	pushq	%r9
+	pushq	%r8
+	pushq	%rcx
+	pushq	%rdx
+	pushq	%rsi
+	pushq	%rdi
 	movl	%r10d, %edi
-	leaq	-REGISTERS_BYTES(%rbp), %rsi
+	leaq	(8 + \return_slot)(%rbp), %rsi
+	movq	%rsp, %rdx
 	andq	$-16, %rsp
-	call	seam_fdr_check
-.if \flags
-	leaq	-(REGISTERS_BYTES + 8)(%rbp), %rsp
+	call	\check
+.if \is_tail
+	leaq	-72(%rbp), %rsp
+.else
+	leaq	-56(%rbp), %rsp
+.endif
+	popq	%rdi
+	popq	%rsi
+	popq	%rdx
+	popq	%rcx
+	popq	%r8
+	popq	%r9
+.if \is_tail
+	popq	%r11
 	popq	%rax
 	WRITE_FLAGS
-.else
-	leaq	-REGISTERS_BYTES(%rbp), %rsp
 .endif
-	movq	REGISTERS_RDI(%rsp), %rdi
-	movq	REGISTERS_RSI(%rsp), %rsi
-	movq	REGISTERS_RDX(%rsp), %rdx
-	movq	REGISTERS_RCX(%rsp), %rcx
-	movq	REGISTERS_R8(%rsp), %r8
-	movq	REGISTERS_R9(%rsp), %r9
-	movq	REGISTERS_RAX(%rsp), %rax
-	movq	REGISTERS_R11(%rsp), %r11
-	movq	%rbp, %rsp
+	popq	%rax
 	RETURN
 	END	seam_fdr_checked_\name
 .endm
 
-	CHECKED	entry, return_slot=8
-	CHECKED	exit, return_slot=0
-	CHECKED	tail, return_slot=8, flags=1
+	CHECKED	entry, seam_fdr_check_entry, return_slot=8
+	CHECKED	exit, seam_fdr_check_end, return_slot=0
+	CHECKED	tail, seam_fdr_check_end, return_slot=8, is_tail=1
 
 /* uint64_t seam_fdr_call_saved(uint64_t (*f)(void *), void *argument) */
 	BEGIN	seam_fdr_call_saved

@@ -8,8 +8,8 @@
  * have the address that the tail call goes to, and the flags.  Nothing is
  * stored below the stack pointer, and its alignment is not relied on.
  *
- * Plain ones write the record themselves.  Checked ones call seam_fdr_check()
- * with the registers of the function; it decides.
+ * Plain ones write the record themselves.  Checked ones call
+ * seam_fdr_check_entry() or seam_fdr_check_end(), which decide.
  */
 #ifndef SEAM_FDR_TRAMPOLINES_H
 #define SEAM_FDR_TRAMPOLINES_H
@@ -20,14 +20,14 @@ extern const char seam_fdr_entry[], seam_fdr_exit[], seam_fdr_tail[];
 extern const char seam_fdr_checked_entry[], seam_fdr_checked_exit[],
 	seam_fdr_checked_tail[];
 
-/* At the function's entry or end. */
-struct seam_fdr_registers {
-	uint64_t rdi, rsi, rdx, rcx, r8, r9, rax, r11;
-	uint64_t return_address_slot;	/* the stack pointer at the entry */
-};
-
-/* checked.c.  Built with -mgeneral-regs-only, as all that it calls. */
-void seam_fdr_check(uint32_t word, const struct seam_fdr_registers *registers);
+/*
+ * checked.c.  Built with -mgeneral-regs-only, as all that they call.  @frame:
+ * where the return address of the function is, which is its stack pointer at
+ * the entry; @arguments: the six integer registers of arguments.
+ */
+void seam_fdr_check_entry(uint32_t word, uint64_t frame,
+			  const uint64_t *arguments);
+void seam_fdr_check_end(uint32_t word, uint64_t frame);
 
 /*
  * Call @f(@argument) with all vector and x87 registers, and errno, saved: it
