@@ -17,6 +17,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <capstone/capstone.h>
@@ -693,6 +695,50 @@ static void a_reader_that_tries_more_ends(void **state)
 	}
 }
 
+/* ---- messages ---- */
+
+/* Write the start of a message, and then a byte each 2 ms for 4 s. */
+_Noreturn static void write_byte_by_byte(int fd)
+{
+	const uint32_t header[] = { 1, 1 << 20 };
+	const struct timespec pause = { .tv_nsec = 2000000 };
+
+	for (int i = 0; i < 2000; i++) {
+		if (send(fd, header, i ? 1 : sizeof(header), MSG_NOSIGNAL) < 0)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	_exit(0);
+}
+
+static bool is_first(struct seam_ipc *ipc)
+{
+	return ipc->n_waits >= 1;
+}
+
+static void a_message_that_comes_byte_by_byte_is_given_up(void **state)
+{
+	const struct timeval second = { .tv_sec = 1 };
+	struct seam_ipc ipc = { .is_timed_out = is_first };
+	struct seam_message message;
+	int ends[2], status;
+	pid_t writer;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	writer = fork();
+	if (writer == 0) {
+		close(ends[0]);
+		write_byte_by_byte(ends[1]);
+	}
+	close(ends[1]);
+	ipc.fd = ends[0];
+	setsockopt(ipc.fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second));
+	assert_int_equal(seam_ipc_receive(&ipc, &message), -ETIMEDOUT);
+	seam_ipc_fini(&ipc);
+	assert_int_equal(waitpid(writer, &status, 0), writer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -710,6 +756,7 @@ int main(void)
 			a_reader_that_is_killed_is_replaced_at_any_point),
 		cmocka_unit_test(a_reader_can_open_and_execute_nothing),
 		cmocka_unit_test(a_reader_that_tries_more_ends),
+		cmocka_unit_test(a_message_that_comes_byte_by_byte_is_given_up),
 	};
 
 	return cmocka_run_group_tests_name("sandbox", tests, enter,

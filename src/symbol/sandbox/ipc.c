@@ -7,8 +7,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 /* More than the instructions of the largest function take. */
 #define MAX_MESSAGE ((size_t)1 << 30)
+
+/* A receiver waits for so long, and looks whether it should go on. */
+#define WAIT_NS SEAM_NS_PER_S
 
 struct message_header {
 	uint32_t kind, size;
@@ -102,23 +107,31 @@ int seam_ipc_send(struct seam_ipc *ipc, uint32_t kind, int fd)
 	return r ? r : send_all(ipc->fd, ipc->out.items, size);
 }
 
-/* After a call that gave @n <= 0: 0 to try again, or the error. */
-static int after_failure(struct seam_ipc *ipc, ssize_t n)
+static int count_wait(struct seam_ipc *ipc)
 {
-	if (n < 0 && errno == EINTR)
-		return 0;
-	if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK))
-		return -EPIPE;
 	ipc->n_waits++;
+	ipc->wait_ns = seam_clock_ns();
 	return ipc->is_timed_out && ipc->is_timed_out(ipc) ? -ETIMEDOUT :
 	       0;
+}
+
+/* After a call that gave @n: 0 to go on, or the error. */
+static int after_receive(struct seam_ipc *ipc, ssize_t n)
+{
+	bool is_timeout = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+
+	if (n == 0 || (n < 0 && errno != EINTR && !is_timeout))
+		return -EPIPE;
+	/* also of a message that comes byte by byte */
+	return is_timeout || seam_clock_ns() - ipc->wait_ns >= WAIT_NS ?
+	       count_wait(ipc) : 0;
 }
 
 static int receive_all(struct seam_ipc *ipc, uint8_t *p, size_t size)
 {
 	while (size > 0) {
-		ssize_t n = recv(ipc->fd, p, size, MSG_WAITALL);
-		int r = n > 0 ? 0 : after_failure(ipc, n);
+		ssize_t n = recv(ipc->fd, p, size, 0);
+		int r = after_receive(ipc, n);
 
 		if (r)
 			return r;
@@ -151,12 +164,11 @@ static int receive_header(struct seam_ipc *ipc, struct message_header *header,
 		.msg_controllen = sizeof(control),
 	};
 	ssize_t n;
-	int r = 0;
+	int r;
 
 	do {
 		n = recvmsg(ipc->fd, &message, MSG_CMSG_CLOEXEC);
-		if (n <= 0)
-			r = after_failure(ipc, n);
+		r = after_receive(ipc, n);
 	} while (n <= 0 && !r);
 	if (r)
 		return r;
@@ -172,6 +184,7 @@ int seam_ipc_receive(struct seam_ipc *ipc, struct seam_message *message)
 
 	*message = (struct seam_message) { .fd = -1 };
 	ipc->n_waits = 0;
+	ipc->wait_ns = seam_clock_ns();
 	r = receive_header(ipc, &header, &message->fd);
 	if (!r && header.size > MAX_MESSAGE)
 		r = -EBADMSG;

@@ -24,11 +24,13 @@ struct seam_ipc {
 	size_t in_cap;
 	bool is_broken;			/* memory ran out while it was made */
 	/*
-	 * Called each time that the socket's SO_RCVTIMEO expires within a
-	 * message; true ends the wait.  NULL: wait without a limit.
+	 * Called each second that a message takes, and each time that the
+	 * socket's SO_RCVTIMEO expires; true ends the wait.  NULL: wait without
+	 * a limit.
 	 */
 	bool (*is_timed_out)(struct seam_ipc *ipc);
-	unsigned int n_waits;		/* timeouts of this message */
+	unsigned int n_waits;		/* calls for this message */
+	uint64_t wait_ns;		/* when the last one was */
 };
 
 struct seam_message {
