@@ -44,7 +44,7 @@ enum {
 struct seam_flight_options {
 	bool is_used;			/* with overwrite */
 	uint64_t bytes;			/* of a thread; a power of two */
-	const char *const *triggers;	/* record/trace/trigger_expr.h */
+	const char *const *triggers;	/* wire/xray/trigger_text.h */
 	size_t n_triggers;
 	uint64_t after_ns;		/* from a trigger to its snapshot */
 	unsigned int max_snapshots;	/* by triggers */

@@ -5,7 +5,6 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "record/trace/trigger_expr.h"
 #include "wire/xray/trigger_text.h"
 
 enum { DEFAULT_SNAPSHOTS = 10 };
@@ -54,13 +53,18 @@ static bool parse_size(const char *text, uint64_t *bytes)
 static int check_triggers(const struct seam_command *self,
 			  const struct seam_option_list *triggers)
 {
-	struct seam_err err = { 0 };
+	struct seam_trigger trigger;
 
-	for (size_t i = 0; i < triggers->n; i++)
-		if (seam_trigger_expr_check(triggers->items[i], &err) < 0) {
-			seam_command_misused(self, "%s", err.cause[0]);
-			return -EINVAL;
-		}
+	for (size_t i = 0; i < triggers->n; i++) {
+		const char *text = triggers->items[i];
+		const char *cause = seam_trigger_parse(text, &trigger);
+
+		if (!cause)
+			continue;
+		seam_command_misused(self, "'%s' is no trigger: %s", text,
+				     cause);
+		return -EINVAL;
+	}
 	return 0;
 }
 

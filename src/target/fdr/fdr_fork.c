@@ -45,14 +45,17 @@ static void begin_child(void)
 	seam_fdr_unlock();
 }
 
+static int code;
+
+static void install(void)
+{
+	code = -pthread_atfork(begin_fork, end_fork, begin_child);
+}
+
 int seam_fdr_fork_init(void)
 {
-	static bool is_done;
-	int r;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (is_done)
-		return 0;
-	r = -pthread_atfork(begin_fork, end_fork, begin_child);
-	is_done = r == 0;
-	return r;
+	pthread_once(&once, install);
+	return code;
 }

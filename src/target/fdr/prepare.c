@@ -22,19 +22,13 @@ static struct seam_fdr_process *const process = &seam_fdr_process;
 /* For the recorder to answer: it may have hundreds of programs to serve. */
 enum { CONNECT_MS = 5000 };
 
-enum {
-	PREPARE_SOURCE,
-	PREPARE_CHECKS,
-	PREPARE_ADDRESSES,
-	PREPARE_BUNDLE,
-	N_STEPS,
-};
-
 static int begin_source(void)
 {
 	const struct seam_fdr_source *source = &seam_fdr_source_own;
 	int r;
 
+	if (process->has_source)
+		return 0;
 	if (process->address[0]) {
 		r = seam_fdr_link_connect(process->address, CONNECT_MS);
 		if (r < 0)
@@ -85,40 +79,43 @@ void seam_fdr_end_triggers(void)
 		seam_fdr_trigger_signals_fini();
 }
 
-static int do_step(int step)
+static int begin_checks(void)
 {
-	switch (step) {
-	case PREPARE_SOURCE:
-		return process->has_source ? 0 : begin_source();
-	case PREPARE_CHECKS:
-		return seam_fdr_check_init(&process->options);
-	case PREPARE_ADDRESSES:
-		seam_fdr_cyg_select_none(&process->options);
-		return seam_fdr_cyg_init();
-	case PREPARE_BUNDLE:
-		return process->address[0] ? 0 :
-		       seam_fdr_bundle_begin(process->options.out,
-					     process->options.is_flight);
-	}
-	return 0;
+	return seam_fdr_check_init(&process->options);
+}
+
+static int begin_addresses(void)
+{
+	seam_fdr_cyg_select_none(&process->options);
+	return seam_fdr_cyg_init();
+}
+
+static int begin_bundle(void)
+{
+	return process->address[0] ? 0 :
+	       seam_fdr_bundle_begin(process->options.out,
+				     process->options.is_flight);
 }
 
 /* Connect, and all else that only a program with calls to record needs. */
 int seam_fdr_prepare(char *why, size_t why_bytes)
 {
-	static const char *const steps[] = {
-		[PREPARE_SOURCE] = "connect to the recorder",
-		[PREPARE_CHECKS] = "prepare checks",
-		[PREPARE_ADDRESSES] = "prepare for -finstrument-functions",
-		[PREPARE_BUNDLE] = "make the bundle",
+	static const struct {
+		int (*begin)(void);
+		const char *what;
+	} steps[] = {
+		{ begin_source, "connect to the recorder" },
+		{ begin_checks, "prepare checks" },
+		{ begin_addresses, "prepare for -finstrument-functions" },
+		{ begin_bundle, "make the bundle" },
 	};
 
-	for (int i = 0; i < N_STEPS; i++) {
-		int r = do_step(i);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(steps); i++) {
+		int r = steps[i].begin();
 
 		if (r == 0)
 			continue;
-		snprintf(why, why_bytes, "cannot %s: %s", steps[i],
+		snprintf(why, why_bytes, "cannot %s: %s", steps[i].what,
 			 strerror(-r));
 		return r;
 	}

@@ -8,12 +8,11 @@
  */
 #include "target/fdr/registered.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/fdr/record/system.h"
+#include "target/fdr/fdr_process.h"
 #include "target/fdr/sleds/ids.h"
 
 struct registered {
@@ -21,42 +20,21 @@ struct registered {
 	uint32_t id;
 };
 
-/* Of one kind; its items are changed with the mutex. */
+/* Of one kind; its items are changed with the lock of the process. */
 struct registry {
 	struct registered *items;	/* room for max */
 	uint32_t max;
 	_Atomic uint32_t n;
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct registry types = { .max = SEAM_FDR_MAX_TYPES };
 static struct registry functions = { .max = SEAM_FDR_MAX_REGISTERED };
 
-/* of the thread that has the mutex, before: signals */
-static uint64_t blocked;
-
-/* A handler that forks would wait for its own thread. */
+/* A child must not find it held by a thread that it does not have. */
 static void lock(void)
 {
-	uint64_t before = seam_fdr_block_handlers();
-
-	pthread_mutex_lock(&mutex);
-	blocked = before;
-}
-
-static void unlock(void)
-{
-	uint64_t before = blocked;
-
-	pthread_mutex_unlock(&mutex);
-	seam_fdr_unblock(before);
-}
-
-/* A child must not find the mutex held by a thread that it does not have. */
-static void hold_over_forks(void)
-{
-	pthread_atfork(lock, unlock, unlock);
+	(void)seam_fdr_fork_init();
+	seam_fdr_lock();
 }
 
 static uint32_t count(struct registry *r)
@@ -65,7 +43,7 @@ static uint32_t count(struct registry *r)
 	return atomic_load_explicit(&r->n, memory_order_acquire);
 }
 
-/* With the mutex.  0: there is no more room. */
+/* With the lock.  0: there is no more room. */
 static uint32_t add(struct registry *r, const char *name, uint32_t id)
 {
 	uint32_t n = count(r);
@@ -95,13 +73,12 @@ uint16_t seam_fdr_type_register(const char *name, bool *is_new)
 {
 	uint32_t type;
 
-	pthread_once(&once, hold_over_forks);
 	lock();
 	type = find(&types, name);
 	*is_new = !type;
 	if (!type)
 		type = add(&types, name, count(&types) + 1);
-	unlock();
+	seam_fdr_unlock();
 	return (uint16_t)type;
 }
 
@@ -115,11 +92,10 @@ uint32_t seam_fdr_function_register(const char *name)
 {
 	uint32_t id;
 
-	pthread_once(&once, hold_over_forks);
 	lock();
 	id = count(&functions) < functions.max ?
 	     add(&functions, name, seam_fdr_new_ids(1)) : 0;
-	unlock();
+	seam_fdr_unlock();
 	return id;
 }
 

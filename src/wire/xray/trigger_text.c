@@ -25,6 +25,14 @@ static int signal_of(const char *name)
 	return 0;
 }
 
+static const char *check_signal(int signal)
+{
+	if (signal == SIGKILL || signal == SIGSTOP)
+		return "no program receives this signal; a killed program's "
+		       "calls are kept anyway";
+	return signal ? NULL : "there is no such signal";
+}
+
 /* The rest of @text after @prefix and a name; NULL: it is a name by itself. */
 static const char *after(const char *text, const char *prefix)
 {
@@ -57,7 +65,7 @@ const char *seam_trigger_parse(const char *text, struct seam_trigger *trigger)
 		*trigger = (struct seam_trigger) {
 			SEAM_TRIGGER_SIGNAL, .signal = signal_of(name),
 		};
-		return trigger->signal ? NULL : "there is no such signal";
+		return check_signal(trigger->signal);
 	}
 	if ((name = after(text, "calls:"))) {
 		*trigger = (struct seam_trigger) {

@@ -10,7 +10,8 @@
  * GLOB of names, as for fnmatch(3).  The last '>' is in front of TIME, so C++
  * names may have others; "calls::f" is f of the namespace "calls".
  *
- * The recorder checks these, and the program acts on them (SEAM_TRACE).
+ * SIGKILL and SIGSTOP are none.  The recorder checks these, and the program
+ * acts on them (SEAM_TRACE).
  */
 #ifndef SEAM_TRIGGER_TEXT_H
 #define SEAM_TRIGGER_TEXT_H

@@ -58,6 +58,23 @@ enum seam_xray_kind {
 	SEAM_XRAY_TYPED,
 };
 
+/*
+ * First bytes of the metadata records of FDR logs, little endian: the kind of
+ * the record << 1, | 1.  Source: the format, "Metadata Records"; LLVM's
+ * FDRRecords.h for the last three.
+ */
+enum seam_xray_first_byte {
+	SEAM_XRAY_NEW_BUFFER = 0 << 1 | 1,
+	SEAM_XRAY_NEW_CPU = 2 << 1 | 1,
+	SEAM_XRAY_TSC_WRAP = 3 << 1 | 1,
+	SEAM_XRAY_WALL_TIME = 4 << 1 | 1,
+	SEAM_XRAY_CUSTOM_EVENT = 5 << 1 | 1,
+	SEAM_XRAY_CALL_ARGUMENT = 6 << 1 | 1,
+	SEAM_XRAY_EXTENTS = 7 << 1 | 1,
+	SEAM_XRAY_TYPED_EVENT = 8 << 1 | 1,
+	SEAM_XRAY_PID = 9 << 1 | 1,
+};
+
 /* "Entry", "Exit", "Tail_Exit", "Entry_Args"; NULL above. */
 const char *seam_xray_action_name(unsigned int action);
 

@@ -85,21 +85,21 @@ static void take_calls(struct walk *w, struct seam_xray_seen *seen)
 /* ---- metadata records ---- */
 
 /*
- * Kinds by number; of each its fields' bytes.  What follows them, up to 15, is
- * zero.  Source: the tables in xray_fdr.c.
+ * Kinds, by their first byte >> 1; of each its fields' bytes.  What follows
+ * them, up to 15, is zero.  Source: the tables in xray_fdr.c.
  */
 static const struct {
 	uint8_t state;		/* 0: there is no such kind */
 	uint8_t bytes;
 } kinds[] = {
-	[0] = { SEAM_XRAY_AT_BUFFER, 4 },
-	[2] = { SEAM_XRAY_AT_CPU, 10 },
-	[3] = { SEAM_XRAY_AT_WRAP, 8 },
-	[4] = { SEAM_XRAY_AT_WALL, 12 },
-	[5] = { SEAM_XRAY_AT_CUSTOM, 8 },
-	[6] = { SEAM_XRAY_AT_ARGUMENT, 8 },
-	[8] = { SEAM_XRAY_AT_TYPED, 10 },
-	[9] = { SEAM_XRAY_AT_PID, 4 },
+	[SEAM_XRAY_NEW_BUFFER >> 1] = { SEAM_XRAY_AT_BUFFER, 4 },
+	[SEAM_XRAY_NEW_CPU >> 1] = { SEAM_XRAY_AT_CPU, 10 },
+	[SEAM_XRAY_TSC_WRAP >> 1] = { SEAM_XRAY_AT_WRAP, 8 },
+	[SEAM_XRAY_WALL_TIME >> 1] = { SEAM_XRAY_AT_WALL, 12 },
+	[SEAM_XRAY_CUSTOM_EVENT >> 1] = { SEAM_XRAY_AT_CUSTOM, 8 },
+	[SEAM_XRAY_CALL_ARGUMENT >> 1] = { SEAM_XRAY_AT_ARGUMENT, 8 },
+	[SEAM_XRAY_TYPED_EVENT >> 1] = { SEAM_XRAY_AT_TYPED, 10 },
+	[SEAM_XRAY_PID >> 1] = { SEAM_XRAY_AT_PID, 4 },
 };
 
 /* The record at @at, of 16 bytes; SEAM_XRAY_AT_START: none that is valid. */

@@ -17,10 +17,6 @@ enum {
 	OWNER_BYTES = 3 * SEAM_XRAY_METADATA_BYTES,
 	COPY_BYTES = 256 << 10,
 	FIRST_TABLE_BYTES = 64 << 10,
-	/* first bytes of metadata records; xray_fdr.c has the kinds */
-	BUFFER = 0 << 1 | 1,
-	EXTENTS = 7 << 1 | 1,
-	PID = 9 << 1 | 1,
 };
 
 /* ---- bytes of the file ---- */
@@ -50,7 +46,7 @@ static uint64_t get_64(const uint8_t *at)
 static void put_extents(uint8_t at[SEAM_XRAY_METADATA_BYTES], uint64_t bytes)
 {
 	memset(at, 0, SEAM_XRAY_METADATA_BYTES);
-	at[0] = EXTENTS;
+	at[0] = SEAM_XRAY_EXTENTS;
 	put_64(at + 1, bytes);
 }
 
@@ -185,9 +181,8 @@ static int read_block(struct join *j, uint64_t at, struct join_block *block)
 	pid = buffer + 2 * SEAM_XRAY_METADATA_BYTES;
 	block->at = at + SEAM_XRAY_METADATA_BYTES;
 	block->bytes = get_64(extents + 1);
-	if (extents[0] != EXTENTS ||
-	    buffer[0] != BUFFER ||
-	    pid[0] != PID ||
+	if (extents[0] != SEAM_XRAY_EXTENTS ||
+	    buffer[0] != SEAM_XRAY_NEW_BUFFER || pid[0] != SEAM_XRAY_PID ||
 	    block->bytes < OWNER_BYTES || block->bytes > j->end - block->at)
 		return -EBADMSG;
 	return find_thread(j, (uint64_t)get_32(pid + 1) << 32 |

@@ -61,13 +61,12 @@ int seam_xray_log_begin(struct seam_xray_log *log, int fd,
 /* ---- blocks ---- */
 
 /* One metadata record; @to is zeroed.  Returns where its fields begin. */
-static uint8_t *put_kind(uint8_t *to, unsigned int kind)
+static uint8_t *put_first(uint8_t *to, enum seam_xray_first_byte first)
 {
-	to[0] = (uint8_t)(kind << 1 | 1);
+	to[0] = (uint8_t)first;
 	return to + 1;
 }
 
-/* Source of the numbers: xray_fdr.c. */
 static void make_head(uint8_t head[SEAM_XRAY_LOG_HEAD_BYTES],
 		      const struct seam_xray_log_thread *thread,
 		      uint64_t extents)
@@ -77,14 +76,16 @@ static void make_head(uint8_t head[SEAM_XRAY_LOG_HEAD_BYTES],
 	uint8_t *field;
 
 	memset(head, 0, SEAM_XRAY_LOG_HEAD_BYTES);
-	field = put_kind(head, 7);
+	field = put_first(head, SEAM_XRAY_EXTENTS);
 	memcpy(field, &extents, sizeof(extents));
-	field = put_kind(head + SEAM_XRAY_METADATA_BYTES, 0);
+	field = put_first(head + SEAM_XRAY_METADATA_BYTES,
+			  SEAM_XRAY_NEW_BUFFER);
 	memcpy(field, &thread->tid, sizeof(thread->tid));
-	field = put_kind(head + 2 * SEAM_XRAY_METADATA_BYTES, 4);
+	field = put_first(head + 2 * SEAM_XRAY_METADATA_BYTES,
+			  SEAM_XRAY_WALL_TIME);
 	memcpy(field, &seconds, sizeof(seconds));
 	memcpy(field + sizeof(seconds), &microseconds, sizeof(microseconds));
-	field = put_kind(head + 3 * SEAM_XRAY_METADATA_BYTES, 9);
+	field = put_first(head + 3 * SEAM_XRAY_METADATA_BYTES, SEAM_XRAY_PID);
 	memcpy(field, &thread->pid, sizeof(thread->pid));
 }
 

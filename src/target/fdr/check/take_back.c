@@ -10,7 +10,6 @@
 
 enum {
 	CHUNK = SEAM_XRAY_CHUNK_BYTES,
-	CALL_ARGUMENT = 6 << 1 | 1,
 	MAX_INSIDE = 16,	/* tail calls inside one another */
 };
 
@@ -55,7 +54,7 @@ static uint64_t record_before(const struct backward *w, unsigned int *n_words)
 
 	while (n < 2 * SEAM_XRAY_MAX_ARGUMENTS &&
 	       word_before(w, w->at, n + 1) >> 8 == 0 &&
-	       (word_before(w, w->at, n + 2) & 0xff) == CALL_ARGUMENT)
+	       (word_before(w, w->at, n + 2) & 0xff) == SEAM_XRAY_CALL_ARGUMENT)
 		n += 2;
 	*n_words = n + 1;
 	return word_before(w, w->at, n + 1);

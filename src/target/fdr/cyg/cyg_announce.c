@@ -24,8 +24,7 @@ struct cyg_image {
 
 /* Where an image's code is. */
 struct cyg_range {
-	uint64_t start, end, bias;
-	uint32_t number;
+	uint64_t start, end, bias, number;
 };
 
 struct cyg_ranges {
@@ -64,7 +63,7 @@ static int announce(uint64_t address, uint32_t id)
 	const struct cyg_range *range = range_of(address);
 	uint64_t link_address = range ? address - range->bias : address;
 	const struct seam_xray_addresses a = {
-		.image = range ? range->number : 0, .first_id = id, .n = 1,
+		.image = range ? (uint32_t)range->number : 0, .first_id = id, .n = 1,
 		.link_addresses = &link_address,
 	};
 
@@ -134,14 +133,8 @@ static void add_ranges(struct cyg_ranges *all, const struct cyg_image *c)
 
 static bool is_same(const struct cyg_ranges *a, const struct cyg_ranges *b)
 {
-	bool is = a->n == b->n;
-
-	for (size_t i = 0; is && i < a->n; i++)
-		is = a->list[i].start == b->list[i].start &&
-		     a->list[i].end == b->list[i].end &&
-		     a->list[i].bias == b->list[i].bias &&
-		     a->list[i].number == b->list[i].number;
-	return is;
+	return a->n == b->n &&
+	       memcmp(a->list, b->list, a->n * sizeof(*a->list)) == 0;
 }
 
 /* @new, or one like it that was published before; then @new is freed. */

@@ -51,7 +51,7 @@
 #define WORD_EXIT	2	/* seam_xray_word(0, SEAM_XRAY_EXIT) */
 #define WORD_TAIL	4
 #define WORD_ENTRY_ARGS	6
-#define CALL_ARGUMENT	13	/* kind << 1 | 1, of metadata */
+#define CALL_ARGUMENT	13	/* SEAM_XRAY_CALL_ARGUMENT */
 #define REWOUND		0x100000000000000
 
 #ifdef __ASSEMBLER__

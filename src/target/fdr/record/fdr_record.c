@@ -16,15 +16,6 @@
 
 enum {
 	CHUNK = SEAM_XRAY_CHUNK_BYTES,
-	/* The first bytes of metadata records; wire/xray/xray_fdr.h */
-	NEW_BUFFER = 0 << 1 | 1,
-	NEW_CPU = 2 << 1 | 1,
-	TSC_WRAP = 3 << 1 | 1,
-	WALL_TIME = 4 << 1 | 1,
-	CUSTOM_EVENT = 5 << 1 | 1,
-	CALL_ARGUMENT = 6 << 1 | 1,
-	TYPED_EVENT = 8 << 1 | 1,
-	PID = 9 << 1 | 1,
 	MAX_WORDS = SEAM_XRAY_MAX_CALL_BYTES / 8,
 	PREAMBLE_WORDS = SEAM_XRAY_PREAMBLE_BYTES / 8,
 	MARK_WORDS = 3,
@@ -102,7 +93,7 @@ static enum outcome commit(const struct moment *view,
 
 static void put_cpu(uint64_t *words, uint32_t cpu, uint64_t tsc)
 {
-	words[0] = NEW_CPU | (uint64_t)(uint16_t)cpu << 8 | tsc << 24;
+	words[0] = SEAM_XRAY_NEW_CPU | (uint64_t)(uint16_t)cpu << 8 | tsc << 24;
 	words[1] = tsc >> 40;
 }
 
@@ -191,12 +182,12 @@ static void leave_libc(struct seam_fdr_state *state)
 static void put_preamble(uint64_t *words, const struct moment *view,
 			 const struct timespec *now)
 {
-	words[0] = NEW_BUFFER | (uint64_t)view->state->tid << 8;
+	words[0] = SEAM_XRAY_NEW_BUFFER | (uint64_t)view->state->tid << 8;
 	words[1] = 0;
-	words[2] = WALL_TIME | (uint64_t)now->tv_sec << 8;
+	words[2] = SEAM_XRAY_WALL_TIME | (uint64_t)now->tv_sec << 8;
 	words[3] = (uint64_t)now->tv_sec >> 56 |
 		   (uint64_t)(now->tv_nsec / 1000) << 8;
-	words[4] = PID | (uint64_t)view->state->pid << 8;
+	words[4] = SEAM_XRAY_PID | (uint64_t)view->state->pid << 8;
 	words[5] = 0;
 	put_cpu(words + 6, view->cpu, view->tsc);
 }
@@ -229,7 +220,7 @@ static size_t put_mark(uint64_t *words, const struct moment *view)
 	seam_local_store(&gaps->mark_at, position(view->cursor));
 	seam_local_fence();
 	seam_local_store(&gaps->mark_n_lost, n_lost);
-	words[0] = TYPED_EVENT | 8 << 8;
+	words[0] = SEAM_XRAY_TYPED_EVENT | 8 << 8;
 	words[1] = SEAM_XRAY_LOST << 8;
 	words[2] = n_lost - n_marked;
 	return MARK_WORDS;
@@ -298,7 +289,7 @@ static size_t build(const struct moment *view, const struct item *item,
 		put_cpu(words, view->cpu, view->tsc);
 		n = 2;
 	} else if (delta > most) {
-		words[0] = TSC_WRAP | view->tsc << 8;
+		words[0] = SEAM_XRAY_TSC_WRAP | view->tsc << 8;
 		words[1] = view->tsc >> 56;
 		n = 2;
 	}
@@ -311,7 +302,7 @@ static size_t build(const struct moment *view, const struct item *item,
 	}
 	words[n++] = item->word | delta << 32;
 	for (unsigned int i = 0; i < item->n_arguments; i++) {
-		words[n++] = CALL_ARGUMENT | item->arguments[i] << 8;
+		words[n++] = SEAM_XRAY_CALL_ARGUMENT | item->arguments[i] << 8;
 		words[n++] = item->arguments[i] >> 56;
 	}
 	return n;
@@ -412,10 +403,10 @@ void seam_fdr_event(enum seam_xray_kind kind, uint16_t type, const void *data,
 
 	item.marker[0] = item.bytes << 8;
 	if (kind == SEAM_XRAY_TYPED) {
-		item.marker[0] |= TYPED_EVENT;
+		item.marker[0] |= SEAM_XRAY_TYPED_EVENT;
 		item.marker[1] = (uint64_t)type << 8;
 	} else {
-		item.marker[0] |= CUSTOM_EVENT;
+		item.marker[0] |= SEAM_XRAY_CUSTOM_EVENT;
 	}
 	record(&item);
 }
