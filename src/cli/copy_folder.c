@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/walk.h"
+#include "base/folder_walk.h"
 
 enum { MAX_DEPTH = 5 };			/* a bundle's files are at 2 */
 

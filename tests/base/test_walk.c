@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "base/walk.h"
+#include "base/folder_walk.h"
 
 static char folder[] = "/tmp/seam-walk-XXXXXX";
 static int dir;

@@ -3,7 +3,7 @@
 #include "record/bundle/bundle.h"
 
 #include "base/file.h"
-#include "base/walk.h"
+#include "base/folder_walk.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "record/perf/synth.h"
 
 #include "base/file.h"
-#include "base/walk.h"
+#include "base/folder_walk.h"
 #include "record/perf/sources.h"
 #include "record/proc/procfs.h"
 #include "record/proc/target_file.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * walk.h - what is below a folder
+ * folder_walk.h - what is below a folder
  *
  * No symbolic link is followed.  The C library's fts_open(3) does the same, but
  * reads address 0 where there is no memory (glibc 2.36).
  */
-#ifndef SEAM_WALK_H
-#define SEAM_WALK_H
+#ifndef SEAM_FOLDER_WALK_H
+#define SEAM_FOLDER_WALK_H
 
 #include <sys/stat.h>
 

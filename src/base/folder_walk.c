@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* walk.c - readdir(3), level by level; see walk.h */
-#include "base/walk.h"
+/* folder_walk.c - readdir(3), level by level; see folder_walk.h */
+#include "base/folder_walk.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,7 @@ enum {
 		      O_NONBLOCK,
 };
 
-struct walk {
+struct folder_walk {
 	seam_walk_visit *visit;
 	void *context;
 	unsigned int max_depth;
@@ -24,17 +24,17 @@ struct walk {
 };
 
 /* What was there a moment ago is no failure. */
-static void note_failure(struct walk *w, int error)
+static void note_failure(struct folder_walk *w, int error)
 {
 	if (!w->failed && error != ENOENT && error != ENOTDIR &&
 	    error != ELOOP)
 		w->failed = -error;
 }
 
-static int walk_folder(struct walk *w, int dir, size_t size,
+static int walk_folder(struct folder_walk *w, int dir, size_t size,
 		       unsigned int depth);
 
-static int enter(struct walk *w, const struct seam_walk_entry *entry,
+static int enter(struct folder_walk *w, const struct seam_walk_entry *entry,
 		 size_t size)
 {
 	int r, dir = openat(entry->folder, entry->name, OPEN_FOLDER);
@@ -49,8 +49,8 @@ static int enter(struct walk *w, const struct seam_walk_entry *entry,
 }
 
 /* @size: of the path of @dir, in w->path. */
-static int visit_entry(struct walk *w, int dir, const char *name, size_t size,
-		       unsigned int depth)
+static int visit_entry(struct folder_walk *w, int dir, const char *name,
+		       size_t size, unsigned int depth)
 {
 	int n = snprintf(w->path + size, sizeof(w->path) - size, "%s%s",
 			 size ? "/" : "", name);
@@ -72,7 +72,7 @@ static int visit_entry(struct walk *w, int dir, const char *name, size_t size,
 	       enter(w, &entry, size + (size_t)n) : 0;
 }
 
-static int walk_folder(struct walk *w, int dir, size_t size,
+static int walk_folder(struct folder_walk *w, int dir, size_t size,
 		       unsigned int depth)
 {
 	int r = 0, copy = openat(dir, ".", OPEN_FOLDER);
@@ -97,7 +97,7 @@ static int walk_folder(struct walk *w, int dir, size_t size,
 int seam_walk(int dir, unsigned int max_depth, seam_walk_visit *visit,
 	      void *context)
 {
-	struct walk w = {
+	struct folder_walk w = {
 		.visit = visit, .context = context, .max_depth = max_depth,
 	};
 	int r = walk_folder(&w, dir, 0, 0);
