@@ -141,7 +141,7 @@ int seam_fdr_stop(void);
  *
  * Returns 0; -EINVAL: a @folder where there can be none, or none; -EEXIST:
  * @folder is something else than a program's bundle; -ENOENT: not recording;
- * -ENOTSUP: under a recorder, which "seam snapshot PID" asks; or -errno.
+ * -ENOTSUP: under a recorder: use "seam snapshot PID"; or -errno.
  *
  * Threads: any one, not in a handler; others record meanwhile.  Cost: a copy of
  * what it writes.

@@ -10,7 +10,7 @@
  * runs: the one that it has mapped where the functions are, whatever the
  * announced path says (record/proc/mapped_file.h).  So a program cannot have us
  * read a file that it has not mapped itself.  Of one that has ended, it is the
- * file at the path, if everybody may read it and it has the build id.  A file
+ * file at the path, if it is readable for all and has the build id.  A file
  * that many processes have is held open once; a forked child's images are its
  * parent's where both announce the same.
  *
@@ -103,7 +103,7 @@ struct seam_trace_functions {
 /* Starts no thread yet. */
 void seam_trace_functions_init(struct seam_trace_functions *f);
 
-/* Keep what is said of images, functions and event types. */
+/* Keep announcements of images, functions, names and event types. */
 void seam_trace_functions_add(struct seam_trace_functions *f,
 			      const struct seam_trace_program *program,
 			      const struct seam_xray_announcement *a);

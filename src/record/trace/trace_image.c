@@ -43,7 +43,7 @@ static bool take_mapping(void *context, const struct seam_procfs_mapping *m)
 	return false;
 }
 
-/* The kernel knows what is mapped there; the program has only said so. */
+/* By the kernel's list of mappings: the announced path is not trusted. */
 static bool find_mapping(int32_t pid, struct mapping_at *at)
 {
 	char name[32];

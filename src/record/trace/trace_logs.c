@@ -18,7 +18,7 @@
 enum {
 	FIRST_SEEN = 1 << 12,	/* functions; 512 bytes */
 	OWN_SEEN = 1 << 16,	/* whatever other logs have; 8 KiB */
-	ASK_BYTES = 4 << 20,	/* copied between two looks at signals */
+	STEP_BYTES = 4 << 20,	/* copied between two calls of goes_on() */
 };
 
 void seam_trace_logs_init(struct seam_trace_logs *logs,
@@ -308,7 +308,7 @@ void seam_trace_logs_set_headers(struct seam_trace_logs *logs)
 struct log_joining {
 	const struct seam_trace_logs_caller *caller;
 	struct seam_progress progress;
-	uint64_t since_asked;		/* bytes */
+	uint64_t since_step;		/* bytes */
 };
 
 static bool goes_on(void *context, uint64_t bytes)
@@ -316,10 +316,10 @@ static bool goes_on(void *context, uint64_t bytes)
 	struct log_joining *j = context;
 
 	seam_progress_step(&j->progress, bytes);
-	j->since_asked += bytes;
-	if (j->since_asked < ASK_BYTES || !j->caller->goes_on)
+	j->since_step += bytes;
+	if (j->since_step < STEP_BYTES || !j->caller->goes_on)
 		return true;
-	j->since_asked = 0;
+	j->since_step = 0;
 	return j->caller->goes_on(j->caller->context);
 }
 

@@ -110,7 +110,7 @@ uint64_t seam_trace_logs_bytes(const struct seam_trace_logs *logs);
  */
 void seam_trace_logs_set_headers(struct seam_trace_logs *logs);
 
-/* Who completes logs; all may be NULL. */
+/* Of the caller that completes logs; all may be NULL. */
 struct seam_trace_logs_caller {
 	void (*note)(void *context, const char *text);	/* for the user */
 	/* Called every few ms.  False: stop what can be left out. */

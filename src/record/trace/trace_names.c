@@ -32,7 +32,7 @@ struct function_order {
 	uint32_t i;		/* of functions */
 };
 
-/* Of functions of all logs, by what tells them apart: see count_distinct(). */
+/* Of the functions of all logs: equal keys are one function. */
 struct function_keys {
 	SEAM_ARRAY(struct function_key {
 		uint64_t key;
@@ -40,7 +40,7 @@ struct function_keys {
 	}) list;
 };
 
-/* What reads files, until the caller wants no more. */
+/* Reads names of files, until the caller stops it. */
 struct name_source {
 	struct seam_address_names *names;
 	const struct seam_trace_logs_caller *caller;

@@ -2,13 +2,8 @@
 /*
  * trace_names.h - the names beside a log: xray/PID.yaml, xray/PID.events
  *
- * PID.yaml is an instrumentation map of the functions that were seen, which
- * 'llvm-xray -instr_map=' reads too: an entry for the start and one for the end
- * of each.  Comments before it say which file the functions are in:
- *
- *	# image FIRST_ID "PATH"
- *
- * Addresses are as linked.  Functions without a symbol have no name.
+ * Forms: wire/xray/xray_map_write.h, of the functions that were seen, and
+ * wire/xray/event_names.h.  Functions without a symbol have no name.
  */
 #ifndef SEAM_TRACE_NAMES_H
 #define SEAM_TRACE_NAMES_H

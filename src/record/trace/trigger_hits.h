@@ -27,7 +27,7 @@
 #include "wire/xray/trigger_text.h"
 
 enum {
-	SEAM_TRIGGER_MAX_HITS = 256,	/* waiting; a flood is only counted */
+	SEAM_TRIGGER_MAX_HITS = 256,	/* waiting; further ones are only counted */
 	SEAM_TRIGGER_NO_MORE = UINT32_MAX,	/* never wait again */
 };
 
@@ -46,7 +46,7 @@ struct seam_trigger_hit {
 struct seam_trigger_counts {
 	uint64_t n_hits;
 	uint64_t n_functions;	/* that it is for, in all programs */
-	uint64_t since_ns;	/* the first program has said so; 0: none */
+	uint64_t since_ns;	/* first announcement of n_functions; 0: none */
 	bool was_reported;	/* that there are none */
 };
 
@@ -70,7 +70,7 @@ struct seam_trigger_hits {
 	struct seam_trigger_counts counts[SEAM_TRIGGER_MAX];
 	unsigned int n_snapshots;
 	unsigned int n_failed;	/* since the last snapshot */
-	/* without a snapshot: after the last, in a flood, or left out */
+	/* without a snapshot: after the last, too many, or left out */
 	uint64_t n_beyond;
 };
 

@@ -161,8 +161,8 @@ static int end_lost(struct seam_address_names *names, struct seam_err *err)
 	return seam_err_set(err, -EIO, "the process that read it %s", why);
 }
 
-static int ask(struct seam_address_names *names, int fd,
-	       const uint64_t *addresses, size_t n)
+static int request(struct seam_address_names *names, int fd,
+		   const uint64_t *addresses, size_t n)
 {
 	struct seam_ipc *ipc = &running(names)->ipc;
 
@@ -186,7 +186,7 @@ int seam_address_names_of(struct seam_address_names *names, int fd,
 		int r;
 
 		some = n - done < BATCH ? n - done : BATCH;
-		if (ask(names, done ? -1 : fd, addresses + done, some) ||
+		if (request(names, done ? -1 : fd, addresses + done, some) ||
 		    seam_ipc_receive(&running(names)->ipc, &reply))
 			return end_lost(names, err);
 		seam_file_close_fd(reply.fd);

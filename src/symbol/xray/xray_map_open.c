@@ -87,7 +87,7 @@ static int take_map(struct seam_xray_map *map, struct seam_cursor *body,
 	n = seam_cursor_u64(body);
 	for (uint64_t i = 0; i < n && !r; i++)
 		r = take_function(map, body);
-	/* what has no function is an error, of which the child tells */
+	/* a map without functions is an error, which the child reports */
 	if (!r && (body->error || !n))
 		r = -EBADMSG;
 	return r ? seam_err_set(err, r, r == -ENOMEM ? "out of memory" :

@@ -20,7 +20,7 @@ enum {
 
 static struct seam_ring_claim claim;
 static bool has_claim;
-/* who writes to the ring; handlers have it too */
+/* of the thread that writes to the ring, also in a handler */
 static _Atomic uint32_t lock;
 /* everything, in a child with a ring of its own */
 static bool is_child;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * announce_functions.h - tell the recorder which function has which id
+ * announce_functions.h - send the ids of functions to the recorder
  *
  * Records of wire/xray/xray_functions.h, in a ring of the process.  A forked
  * child has what its parent announced; it needs a ring when it has something to

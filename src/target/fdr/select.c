@@ -115,7 +115,7 @@ bool seam_fdr_needs_names(const struct seam_fdr_options *options)
 	return options->functions.list.n || options->except.list.n;
 }
 
-static bool wants(const struct seam_fdr_options *options, uint8_t marks)
+static bool is_wanted(const struct seam_fdr_options *options, uint8_t marks)
 {
 	bool has_name = !options->functions.list.n || (marks & NAMED);
 
@@ -143,7 +143,7 @@ int seam_fdr_select(const struct seam_fdr_options *options,
 			&by);
 	for (size_t i = 0; i < n; i++)
 		list->functions.is_wanted[i] = r == 0 &&
-					       wants(options, by.marks[i]);
+					       is_wanted(options, by.marks[i]);
 	free(by.marks);
 	return r;
 }

@@ -28,8 +28,8 @@ static struct seam_fdr_process *const process = &seam_fdr_process;
 _Atomic bool seam_fdr_is_on;
 
 /*
- * By SEAM_TRACE alone: the one who set it has no other way to learn why there
- * is no bundle.
+ * By SEAM_TRACE alone: standard error is the only way to report why there is no
+ * bundle.
  */
 static bool is_loading;
 
@@ -312,7 +312,7 @@ void seam_fdr_names_changed(void)
 void seam_fdr_fork_begin_child(void)
 {
 	seam_fdr_announce_begin_child();
-	/* functions that it meets are announced by handlers: all before */
+	/* those it calls later are announced in handlers: all others now */
 	if (process->address[0] && seam_fdr_cyg_count())
 		(void)seam_fdr_announce_new();
 	if (atomic_load(&seam_fdr_is_on))

@@ -84,7 +84,7 @@ struct seam_xray_chunk {
  * a producer that is not trusted, and write to @out what an FDR block of
  * version 5 has after its Pid: the preamble's NewCPUId and all records up to
  * the first invalid one, without padding.  @out has room for @size bytes and
- * does not overlap @chunk, which nobody changes meanwhile.  @seen may be NULL.
+ * does not overlap @chunk, which is not changed meanwhile.  @seen may be NULL.
  *
  * Cost: 1 ns a function record.  Calls nothing but memcpy(), so it may run in
  * a traced program.

@@ -76,7 +76,7 @@ struct seam_xray_trigger {
 	uint32_t signal;		/* 0: a function */
 };
 
-/* How many more functions a trigger's name is of. */
+/* Functions that were found for a trigger, besides those announced before. */
 struct seam_xray_match {
 	uint32_t trigger;		/* index, in the order of the options */
 	uint32_t n_functions;

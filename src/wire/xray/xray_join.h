@@ -25,8 +25,8 @@ struct seam_xray_join_step {
  * Copy the log of version 5 on @from, of @bytes, to the empty file @to, if a
  * thread has too many blocks.  Returns 1; 0 where none has, and @to is
  * untouched; -EBADMSG where a block is damaged, -ENODATA where the file is
- * shorter; -EINTR where @step (may be
- * NULL) says so; or -errno.  After a failure @to is to be thrown away.
+ * shorter; -EINTR where @step, which may be NULL, returned false; or -errno.
+ * After a failure @to is to be removed.
  *
  * Memory: 24 bytes a block and 280 a thread, and 256 KiB.  Time: that of a
  * copy, and a read of 64 bytes a block.

@@ -103,7 +103,7 @@ static int install(int signal, const struct sigaction *action)
 	return SEAM_REAL(sigaction)(signal, &ours, NULL);
 }
 
-/* Note and install what the program wants; as sigaction(2). */
+/* Note and install the program's @action; as sigaction(2). */
 static int set_action(int signal, const struct sigaction *action)
 {
 	struct watched_signal *w = watched_of(signal);

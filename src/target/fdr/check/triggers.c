@@ -28,7 +28,7 @@ _Atomic uint16_t *seam_fdr_trigger_functions;
 
 /* any thread adds; what no record was sent for is taken back */
 static _Atomic uint32_t n_fired;
-/* the recorder writes; NULL: nobody does */
+/* written by the recorder; NULL: there is none */
 static const _Atomic uint32_t *_Atomic resumed;
 
 uint64_t seam_fdr_ticks_of(uint64_t ns, uint64_t ticks_per_s)
@@ -154,7 +154,7 @@ static void fire(struct seam_xray_trigger *t)
 	t->number = atomic_fetch_add(&n_fired, 1) + 1;
 	number = t->number;
 	bytes = seam_xray_write_trigger(payload, sizeof(payload), t);
-	/* a later one stands for it, if there is one by now */
+	/* not where a later one was counted: that one was sent */
 	if (!seam_fdr_source->send(&state->area, payload, bytes))
 		atomic_compare_exchange_strong(&n_fired, &number, number - 1);
 }

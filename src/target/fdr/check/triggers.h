@@ -3,7 +3,7 @@
  * triggers.h - a call or a signal after which the recorder takes a snapshot
  *
  *	thread					recorder
- *	seam_fdr_trigger_fire()
+ *	a trigger is met
  *	  n_fired + 1
  *	  record in the thread's ring   -->	waits for so long as --after
  *	another thread begins a chunk		copies all areas

@@ -36,7 +36,7 @@ struct cyg_ranges {
 /* with the lock of start.c */
 static SEAM_ARRAY(struct cyg_image) known;
 /*
- * All that were ever published, each once: somebody may still read an old one,
+ * All that were ever published, each once: a handler may still read an old one,
  * and libraries that come and go have the same ones again.
  */
 static struct cyg_ranges *published;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cyg_announce.h - tell the recorder of functions that were met
+ * cyg_announce.h - send addresses of functions that were called
  *
- * Functions of -finstrument-functions are announced by the thread that meets
+ * Functions of -finstrument-functions are announced by the thread that calls
  * one first, which may be in a handler: by the address in its image, which is
  * found in a table of all loaded images.  What the ring has no room for at that
  * moment is sent at the end, or with what comes later from outside handlers.

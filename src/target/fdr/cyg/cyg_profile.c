@@ -4,8 +4,8 @@
  *
  * Functions are numbered in an array, in the order in which they were met.  A
  * hash table has numbers, + 1: a slot is set once, from 0, by compare and swap,
- * after the function's place in the array is complete.  Who comes second with
- * the same function uses the number in the slot, and his own is not used.
+ * after the function's place in the array is complete.  A thread that comes
+ * second with the same function uses the number in the slot, not its own.
  * Nothing is ever removed: after dlclose() an address may be that of another
  * function, which then has the same id.
  *
@@ -80,8 +80,8 @@ static bool is_function(uint32_t number, uint64_t address)
 				    memory_order_relaxed) == address;
 }
 
-/* Until there is somebody to tell, it waits for the next time. */
-static int tell(uint32_t i)
+/* Without a recorder so far, it is announced the next time. */
+static int announce_one(uint32_t i)
 {
 	int (*f)(uint32_t i) = atomic_load(&announce);
 	int r = f ? f(i) : 0;
@@ -98,7 +98,7 @@ static bool is_wanted(uint32_t number)
 				    memory_order_relaxed);
 }
 
-/* Set the empty @slot, or find who was first: its number; 0: none left. */
+/* Set the empty @slot.  The number in it then; 0: there is none left. */
 static uint32_t fill(_Atomic uint32_t *slot, uint64_t address)
 {
 	uint32_t number = new_number(address), was = 0;
@@ -108,7 +108,7 @@ static uint32_t fill(_Atomic uint32_t *slot, uint64_t address)
 	/* release: the number's function is whole; acquire: likewise */
 	if (atomic_compare_exchange_strong_explicit(slot, &was, number,
 			memory_order_acq_rel, memory_order_acquire)) {
-		tell(number - 1);
+		announce_one(number - 1);
 		return number;
 	}
 	atomic_store_explicit(&functions[number - 1].address, 0,
@@ -232,7 +232,7 @@ int seam_fdr_cyg_set_announce(int (*f)(uint32_t i))
 	atomic_store(&announce, f);
 	for (uint32_t i = 0; i < n && r == 0; i++)
 		if (!atomic_load(&functions[i].is_announced))
-			r = tell(i);
+			r = announce_one(i);
 	return r;
 }
 

@@ -346,7 +346,7 @@ void seam_fdr_bundle_name(void)
 	state = disable_cancel();
 	make_stem(stem, sizeof(stem), 1);
 	make_path(path, bundle.path, stem, ".yaml");
-	/* where it cannot be written, the end says so */
+	/* where it cannot be written, seam_fdr_bundle_end() fails too */
 	(void)seam_fdr_names_write_few(path);
 	restore_cancel(state);
 }

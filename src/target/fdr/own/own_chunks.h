@@ -2,8 +2,7 @@
 /*
  * own_chunks.h - what threads have recorded, to the program's own logs
  *
- * Not in handlers, but where it is said.  Any thread may call; others record
- * meanwhile.
+ * Not in handlers.  Any thread may call; others record meanwhile.
  */
 #ifndef SEAM_FDR_OWN_CHUNKS_H
 #define SEAM_FDR_OWN_CHUNKS_H

@@ -7,8 +7,9 @@
 #include "target/fdr/own/own_chunks.h"
 
 /*
- * Write meta.json in @folder, of a recording that began at @start.  @counts
- * NULL: it goes on.  0 or -errno.
+ * Write meta.json (wire/manifest.h) in @folder, of a recording that began at
+ * @start.  @counts NULL: it goes on.  0 or -errno, and what was there before
+ * stays.  Not in handlers: uses malloc.
  */
 int seam_fdr_manifest_write(const char *folder,
 			    const struct seam_tsc_tie *start, bool is_flight,

@@ -147,8 +147,8 @@ static void lose(void)
 }
 
 /*
- * A trigger's record: there is nobody to send it to, but what led up to it is
- * to be kept, and so the flight recorder stays frozen until its end.
+ * A trigger's record.  No recorder takes it; but what led up to it is to be
+ * kept, so a flight recorder is frozen until its end.
  */
 static bool send(struct seam_fdr_area *area, const void *payload, size_t bytes)
 {

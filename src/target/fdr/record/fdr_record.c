@@ -41,8 +41,8 @@ struct item {
 	uint64_t bytes;
 };
 
-/* A look at the thread, from which its next record is made. */
-struct moment {
+/* The thread's state, time and CPU, from which its next record is made. */
+struct thread_now {
 	struct seam_fdr_state *state;
 	uint64_t cursor, tsc;
 	uint32_t cpu;
@@ -54,40 +54,40 @@ static uint64_t load_cursor(const struct seam_fdr_state *state)
 	return seam_local_load(state->area.cursor);
 }
 
-static void look(struct moment *view, struct seam_fdr_state *state)
+static void read_now(struct thread_now *now, struct seam_fdr_state *state)
 {
-	view->state = state;
-	view->cursor = load_cursor(state);
-	view->restarts = seam_fdr_rseq_is_active();
-	if (view->restarts) {
-		view->cpu = seam_fdr_rseq_cpu();
+	now->state = state;
+	now->cursor = load_cursor(state);
+	now->restarts = seam_fdr_rseq_is_active();
+	if (now->restarts) {
+		now->cpu = seam_fdr_rseq_cpu();
 	} else {
-		view->cpu = seam_fdr_tsc_cpu();
-		seam_fdr_rseq_set_cpu(view->cpu);
+		now->cpu = seam_fdr_tsc_cpu();
+		seam_fdr_rseq_set_cpu(now->cpu);
 	}
-	view->tsc = seam_fdr_tsc();
+	now->tsc = seam_fdr_tsc();
 }
 
-static const struct seam_fdr_at *last_of(const struct moment *view)
+static const struct seam_fdr_at *last_of(const struct thread_now *now)
 {
-	return &view->state->at[view->cursor >> 3 & 1];
+	return &now->state->at[now->cursor >> 3 & 1];
 }
 
-static struct seam_fdr_put put_of(const struct moment *view, uint64_t end)
+static struct seam_fdr_put put_of(const struct thread_now *now, uint64_t end)
 {
 	return (struct seam_fdr_put) {
-		.state = view->state, .cursor = view->cursor, .end = end,
-		.tsc = view->tsc, .cpu = view->cpu,
-		.state_cpu = view->restarts ? view->cpu ^ SEAM_FDR_CPU : 0,
+		.state = now->state, .cursor = now->cursor, .end = end,
+		.tsc = now->tsc, .cpu = now->cpu,
+		.state_cpu = now->restarts ? now->cpu ^ SEAM_FDR_CPU : 0,
 	};
 }
 
-static enum outcome commit(const struct moment *view,
+static enum outcome commit(const struct thread_now *now,
 			   const struct seam_fdr_put *put)
 {
 	if (!seam_fdr_commit(put))
 		return AGAIN;
-	view->state->cpu = view->cpu;
+	now->state->cpu = now->cpu;
 	return DONE;
 }
 
@@ -179,17 +179,17 @@ static void leave_libc(struct seam_fdr_state *state)
 		state->libc_frame = 0;
 }
 
-static void put_preamble(uint64_t *words, const struct moment *view,
-			 const struct timespec *now)
+static void put_preamble(uint64_t *words, const struct thread_now *now,
+			 const struct timespec *time)
 {
-	words[0] = SEAM_XRAY_NEW_BUFFER | (uint64_t)view->state->tid << 8;
+	words[0] = SEAM_XRAY_NEW_BUFFER | (uint64_t)now->state->tid << 8;
 	words[1] = 0;
-	words[2] = SEAM_XRAY_WALL_TIME | (uint64_t)now->tv_sec << 8;
-	words[3] = (uint64_t)now->tv_sec >> 56 |
-		   (uint64_t)(now->tv_nsec / 1000) << 8;
-	words[4] = SEAM_XRAY_PID | (uint64_t)view->state->pid << 8;
+	words[2] = SEAM_XRAY_WALL_TIME | (uint64_t)time->tv_sec << 8;
+	words[3] = (uint64_t)time->tv_sec >> 56 |
+		   (uint64_t)(time->tv_nsec / 1000) << 8;
+	words[4] = SEAM_XRAY_PID | (uint64_t)now->state->pid << 8;
 	words[5] = 0;
-	put_cpu(words + 6, view->cpu, view->tsc);
+	put_cpu(words + 6, now->cpu, now->tsc);
 }
 
 /*
@@ -208,16 +208,16 @@ static void note_mark(struct seam_fdr_state *state)
 }
 
 /* What was left out since the last mark, if anything was.  The words. */
-static size_t put_mark(uint64_t *words, const struct moment *view)
+static size_t put_mark(uint64_t *words, const struct thread_now *now)
 {
-	struct seam_fdr_gaps *gaps = &view->state->gaps;
+	struct seam_fdr_gaps *gaps = &now->state->gaps;
 	uint64_t n_lost = seam_local_load(&gaps->n_lost);
 	uint64_t n_marked = seam_local_load(&gaps->n_marked);
 
 	if (n_lost == n_marked)
 		return 0;
 	/* in this order: at this chunk, no mark is written so far */
-	seam_local_store(&gaps->mark_at, position(view->cursor));
+	seam_local_store(&gaps->mark_at, position(now->cursor));
 	seam_local_fence();
 	seam_local_store(&gaps->mark_n_lost, n_lost);
 	words[0] = SEAM_XRAY_TYPED_EVENT | 8 << 8;
@@ -232,65 +232,65 @@ static uint64_t begin_chunk(void *argument)
 	struct seam_fdr_state *state = argument;
 	uint64_t words[PREAMBLE_WORDS + MARK_WORDS];
 	int error = errno;
-	struct timespec now;
+	struct timespec time;
 	struct seam_fdr_put put;
-	struct moment view;
+	struct thread_now now;
 	size_t n_mark;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_MONOTONIC, &time);
 	note_mark(state);
-	look(&view, state);
-	if (view.cursor % CHUNK)
+	read_now(&now, state);
+	if (now.cursor % CHUNK)
 		return AGAIN;
-	reserve(&state->area, position(view.cursor) + CHUNK);
-	put_preamble(words, &view, &now);
-	n_mark = put_mark(words + PREAMBLE_WORDS, &view);
-	put = put_of(&view, 0);
+	reserve(&state->area, position(now.cursor) + CHUNK);
+	put_preamble(words, &now, &time);
+	n_mark = put_mark(words + PREAMBLE_WORDS, &now);
+	put = put_of(&now, 0);
 	put.words = words;
 	put.n_words = PREAMBLE_WORDS + n_mark;
-	put.end = view.cursor + put.n_words * 8;
+	put.end = now.cursor + put.n_words * 8;
 	/* for take_back.c, as in try() */
 	if (n_mark)
 		state->event_end = put.end;
-	if (commit(&view, &put) == DONE) {
+	if (commit(&now, &put) == DONE) {
 		note_mark(state);
-		wake(state, position(view.cursor));
+		wake(state, position(now.cursor));
 	}
 	errno = error;
 	return AGAIN;
 }
 
 /* Zeroes to the end of the chunk. */
-static enum outcome end_chunk(const struct moment *view)
+static enum outcome end_chunk(const struct thread_now *now)
 {
 	struct seam_fdr_put put =
-		put_of(view, (view->cursor | (CHUNK - 1)) + 1);
+		put_of(now, (now->cursor | (CHUNK - 1)) + 1);
 
-	put.tsc = last_of(view)->tsc;
-	put.state_cpu = last_of(view)->cpu;
+	put.tsc = last_of(now)->tsc;
+	put.state_cpu = last_of(now)->cpu;
 	put.padding = put.end - put.cursor;
 	seam_fdr_commit(&put);
 	return AGAIN;
 }
 
 /* NewCPUId or TSCWrap, where one is needed, and the item.  The words. */
-static size_t build(const struct moment *view, const struct item *item,
+static size_t build(const struct thread_now *now, const struct item *item,
 		    uint64_t *words)
 {
-	const struct seam_fdr_at *last = last_of(view);
-	uint32_t cpu = view->restarts ? last->cpu ^ SEAM_FDR_CPU :
-					view->state->cpu;
-	uint64_t delta = view->tsc - last->tsc;
+	const struct seam_fdr_at *last = last_of(now);
+	uint32_t cpu = now->restarts ? last->cpu ^ SEAM_FDR_CPU :
+					now->state->cpu;
+	uint64_t delta = now->tsc - last->tsc;
 	/* an event's delta is signed */
 	uint64_t most = item->word ? UINT32_MAX : INT32_MAX;
 	size_t n = 0;
 
-	if (cpu != view->cpu) {
-		put_cpu(words, view->cpu, view->tsc);
+	if (cpu != now->cpu) {
+		put_cpu(words, now->cpu, now->tsc);
 		n = 2;
 	} else if (delta > most) {
-		words[0] = SEAM_XRAY_TSC_WRAP | view->tsc << 8;
-		words[1] = view->tsc >> 56;
+		words[0] = SEAM_XRAY_TSC_WRAP | now->tsc << 8;
+		words[1] = now->tsc >> 56;
 		n = 2;
 	}
 	if (n)
@@ -323,25 +323,25 @@ static enum outcome try(struct seam_fdr_state *state, const struct item *item)
 {
 	uint64_t words[MAX_WORDS], room = 0;
 	struct seam_fdr_put put;
-	struct moment view;
+	struct thread_now now;
 
-	look(&view, state);
-	if (view.cursor % CHUNK == 0) {
-		enum outcome outcome = find_room(state, position(view.cursor));
+	read_now(&now, state);
+	if (now.cursor % CHUNK == 0) {
+		enum outcome outcome = find_room(state, position(now.cursor));
 
 		if (outcome == PAUSED ||
 		    (outcome == LOST && !seam_fdr_source->make_room))
 			return outcome;
 		return enter_libc(state) ? prepare(state, outcome) : LOST;
 	}
-	put = put_of(&view, 0);
+	put = put_of(&now, 0);
 	put.words = words;
-	put.n_words = build(&view, item, words);
+	put.n_words = build(&now, item, words);
 	if (!item->word)
 		room = seam_xray_payload_room(item->bytes);
-	put.end = view.cursor + put.n_words * 8 + room;
-	if ((put.end - 1) / CHUNK != view.cursor / CHUNK)
-		return end_chunk(&view);
+	put.end = now.cursor + put.n_words * 8 + room;
+	if ((put.end - 1) / CHUNK != now.cursor / CHUNK)
+		return end_chunk(&now);
 	put.payload = item->payload;
 	put.bytes = item->bytes;
 	put.padding = room - item->bytes;
@@ -350,7 +350,7 @@ static enum outcome try(struct seam_fdr_state *state, const struct item *item)
 		state->event_end = put.end;
 	else if (put.n_words > 1 + 2 * item->n_arguments)
 		state->entry_end = put.end;
-	return commit(&view, &put);
+	return commit(&now, &put);
 }
 
 static void lose(struct seam_fdr_state *state, enum outcome why)

@@ -12,7 +12,7 @@
  * is the last step: that step, and all before it, are a restartable sequence
  * (rseq(2)).  A signal, or another thread on this CPU, in between makes the
  * thread begin again, with the records of the handler before its own.  What it
- * stored before the cursor is used by nobody: the record is after the cursor,
+ * stored before the cursor is not used: the record is after the cursor,
  * and the state is kept twice.  state.at[i] is of a cursor with i =
  * (cursor / 8) % 2, and a commit moves the cursor by an odd number of words, so
  * it writes the one that is not in use.
@@ -58,7 +58,7 @@ struct seam_fdr_gaps {
 struct seam_fdr_state {
 	struct seam_fdr_at at[2];
 	/* only the slow path uses what follows; fdr_record.c, checked.c */
-	uint32_t tid, pid;		/* whose; 0: nobody's, or a fork's */
+	uint32_t tid, pid;		/* of its thread; 0: free, or a fork's */
 	uint32_t cpu;			/* the same where rseq is refused */
 	bool has_area;			/* false: none was free */
 	uint64_t retry_tsc;		/* when to look for one again */

@@ -26,7 +26,7 @@ struct seam_fdr_area {
 	_Atomic uint64_t *n_lost;	/* records, for want of room */
 	/* those that began no chunk after a trigger; NULL: @n_lost */
 	_Atomic uint64_t *n_paused;
-	const struct seam_ring_wakeup *wakeup;	/* NULL: nobody to wake */
+	const struct seam_ring_wakeup *wakeup;	/* NULL: no recorder */
 	uint64_t wakeup_at;		/* a position the recorder has seen */
 	uint32_t slot;			/* the source's own */
 	uint64_t word;			/* likewise */
@@ -42,7 +42,7 @@ struct seam_fdr_source {
 	void (*lose)(void);
 	/*
 	 * Send @bytes of @payload with the area, which the caller has, and wake
-	 * the recorder; from any context.  NULL: there is nobody to send it to.
+	 * the recorder; from any context.  NULL: there is no recorder.
 	 */
 	bool (*send)(struct seam_fdr_area *area, const void *payload,
 		     size_t bytes);

@@ -23,7 +23,7 @@ extern struct seam_link_client seam_fdr_link;
 /*
  * Connect to the recorder at @address, before seam_fdr_thread_init() with
  * seam_fdr_source_link.  Returns as seam_link_client_connect(); -ENOPROTOOPT
- * where the recorder wants no calls.
+ * where the recorder does not record calls.
  */
 int seam_fdr_link_connect(const char *address, int timeout_ms);
 

@@ -2,7 +2,7 @@
 /*
  * trampolines.S - see trampolines.h
  *
- * A plain trampoline is a restartable sequence from the look at the CPU to the
+ * A plain trampoline is a restartable sequence from the load of the CPU to the
  * store of the new cursor.  fdr_thread.h has the idea; where anything is not
  * as in most calls, the slow path does it all: seam_fdr_record().
  */

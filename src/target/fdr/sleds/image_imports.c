@@ -187,7 +187,7 @@ void seam_fdr_find_imports(struct seam_fdr_image *image,
 	struct seam_image_symbols s;
 
 	if (is_static(image)) {
-		/* it is linked with us, and so wants to */
+		/* it is linked with this library */
 		image->records_itself = true;
 		find_function(image, file);
 		return;

@@ -3,7 +3,7 @@
  * patch.h - make sleds call us, and leave them alone again, while threads run
  *
  * A sled that is not in use jumps over itself.  To use it, all but its first
- * two bytes are written, which nobody executes; then these two, at once.  To
+ * two bytes are written, which no thread executes; then these two, at once.  To
  * leave it only the first two are written, so a thread that is inside goes on
  * as if it had come a little earlier:
  *

@@ -87,8 +87,8 @@ int seam_fdr_sleds_read(struct seam_fdr_sleds *sleds,
 			uint64_t bytes);
 
 /*
- * Whether the bytes at @sled are still, or again, those of a sled that nobody
- * uses: it jumps over itself, or is a nop, or calls __fentry__.
+ * Whether the bytes at @sled are still, or again, those of a sled that is
+ * not in use: it jumps over itself, or is a nop, or calls __fentry__.
  */
 bool seam_fdr_sled_is_free(const struct seam_fdr_code *code,
 			   const struct seam_fdr_sled *sled);

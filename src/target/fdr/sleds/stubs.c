@@ -76,7 +76,7 @@ static bool map_at(uint64_t address)
 	if (p == MAP_FAILED)
 		return false;
 	if ((uint64_t)p == address) {
-		/* for who looks at addresses; Linux 5.17 */
+		/* for readers of /proc/PID/maps; Linux 5.17 */
 		prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, p, BLOCK_BYTES, NAME);
 		return true;
 	}
