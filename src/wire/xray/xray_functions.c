@@ -57,6 +57,15 @@ static size_t length(const char *text, size_t max)
 	return n;
 }
 
+static size_t put_bytes(uint8_t *buf, size_t cap, const void *bytes,
+			size_t size)
+{
+	if (size > cap)
+		return 0;
+	memcpy(buf, bytes, size);
+	return size;
+}
+
 /* @head, and @text with its 0, and zeroes up to a multiple of 8. */
 static size_t put_text(uint8_t *buf, size_t cap, const void *head,
 		       size_t head_bytes, const char *text, size_t max)
@@ -140,10 +149,7 @@ size_t seam_xray_write_trigger(uint8_t *buf, size_t cap,
 		.signal = trigger->signal,
 	};
 
-	if (sizeof(bytes) > cap)
-		return 0;
-	memcpy(buf, &bytes, sizeof(bytes));
-	return sizeof(bytes);
+	return put_bytes(buf, cap, &bytes, sizeof(bytes));
 }
 
 size_t seam_xray_write_match(uint8_t *buf, size_t cap,
@@ -154,10 +160,7 @@ size_t seam_xray_write_match(uint8_t *buf, size_t cap,
 		.n_functions = match->n_functions,
 	};
 
-	if (sizeof(bytes) > cap)
-		return 0;
-	memcpy(buf, &bytes, sizeof(bytes));
-	return sizeof(bytes);
+	return put_bytes(buf, cap, &bytes, sizeof(bytes));
 }
 
 /* ---- read ---- */

@@ -45,7 +45,8 @@ static struct watched_signal *watched_of(int signal)
 	return &watched[signal > 0 && signal < NSIG ? signal : 0];
 }
 
-bool seam_fdr_trigger_signal_is_possible(int signal)
+/* Not those that stop, nor the two that no program receives. */
+static bool is_possible(int signal)
 {
 	switch (signal) {
 	case SIGKILL: case SIGSTOP: case SIGTSTP: case SIGTTIN: case SIGTTOU:
@@ -179,7 +180,7 @@ static int watch(unsigned int trigger, int signal)
 	struct watched_signal *w = watched_of(signal);
 	struct sigaction before;
 
-	if (!seam_fdr_trigger_signal_is_possible(signal))
+	if (!is_possible(signal))
 		return -EINVAL;
 	w->trigger = (uint8_t)trigger;
 	if (w->is_on)

@@ -17,12 +17,9 @@
 
 #include "target/fdr/options.h"
 
-/* Not SIGKILL, nor signals that stop. */
-bool seam_fdr_trigger_signal_is_possible(int signal);
-
 /*
  * Install the handlers for those of @options that are signals, at the start of
- * the program.  0 or -errno; -EINVAL: a signal is not possible.
+ * the program.  0 or -errno; -EINVAL: a signal that stops, or SIGKILL.
  */
 int seam_fdr_trigger_signals_init(const struct seam_fdr_options *options);
 
