@@ -12,9 +12,6 @@
 #include "base/clock.h"
 #include "model/load.h"
 
-/* No recorder writes one this large: a line of JSON for each ring. */
-#define MAX_MANIFEST_BYTES ((size_t)16 << 20)
-
 enum { MAX_TRIGGER_LINES = 3 };
 
 /* A folder made by perf has no manifest, which is no error. */
@@ -26,7 +23,8 @@ static void read_manifest(struct seam_input *input)
 	int r;
 
 	snprintf(path, sizeof(path), "%s/meta.json", input->folder);
-	r = seam_file_read(&json, AT_FDCWD, path, MAX_MANIFEST_BYTES, &why);
+	r = seam_file_read(&json, AT_FDCWD, path, SEAM_INPUT_MAX_MANIFEST,
+			   &why);
 	if (r == 0)
 		r = seam_manifest_read(&input->manifest, json.bytes, &why);
 	if (r < 0 && r != -ENOENT)

@@ -17,7 +17,12 @@
  * Data files besides the first: perf record --threads makes one for each
  * CPU, and Linux has at most 8192 of those (NR_CPUS, arch/x86/Kconfig).
  */
-enum { SEAM_INPUT_MAX_PARTS = 8192, SEAM_INPUT_TRIGGER = 400 };
+enum {
+	SEAM_INPUT_MAX_PARTS = 8192,
+	SEAM_INPUT_TRIGGER = 400,
+	/* no recorder writes a larger one: a line of JSON for each ring */
+	SEAM_INPUT_MAX_MANIFEST = 16 << 20,
+};
 
 struct seam_input {
 	struct seam_file data;

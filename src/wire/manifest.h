@@ -90,6 +90,7 @@
 enum {
 	SEAM_MANIFEST_BUILD_ID = 20,
 	SEAM_MANIFEST_MAX_TRIGGERS = 256,	/* as many are read */
+	SEAM_MANIFEST_MAX_TIES = 256,		/* likewise */
 };
 
 struct seam_manifest_ring {
@@ -172,9 +173,9 @@ struct seam_manifest {
 	struct seam_manifest_calls calls;
 	const struct seam_manifest_trigger *triggers;	/* of this snapshot */
 	size_t n_triggers;
-	/* The rest is not read back. */
 	const struct seam_tsc_tie *ties;	/* ascending */
 	size_t n_ties;
+	/* The rest is not read back. */
 	const struct seam_manifest_event *by_event;
 	size_t n_by_event;
 	const struct seam_manifest_ring *rings;

@@ -93,6 +93,31 @@ static void read_triggers(struct seam_manifest *m, const json_t *array)
 	}
 }
 
+/* Those of which both clocks go on; without memory there are none. */
+static void read_ties(struct seam_manifest *m, const json_t *array)
+{
+	size_t n = json_array_size(array);
+	struct seam_tsc_tie *items;
+
+	if (n > SEAM_MANIFEST_MAX_TIES)
+		n = SEAM_MANIFEST_MAX_TIES;
+	items = n ? calloc(n, sizeof(*items)) : NULL;
+	m->ties = items;
+	for (size_t i = 0; items && i < n; i++) {
+		const json_t *pair = json_array_get(array, i);
+		struct seam_tsc_tie tie = {
+			(uint64_t)json_integer_value(json_array_get(pair, 0)),
+			(uint64_t)json_integer_value(json_array_get(pair, 1)),
+		};
+
+		if (tie.tsc > INT64_MAX || tie.ns > INT64_MAX ||
+		    (m->n_ties && (tie.tsc <= items[m->n_ties - 1].tsc ||
+				   tie.ns <= items[m->n_ties - 1].ns)))
+			continue;
+		items[m->n_ties++] = tie;
+	}
+}
+
 static void read_member(struct seam_manifest *m,
 			const struct seam_meta_member *row, const json_t *value)
 {
@@ -191,6 +216,7 @@ int seam_manifest_read(struct seam_manifest *m, struct seam_bytes json,
 	read_members(m, root);
 	read_stacks(&m->stacks, json_object_get(root, "stacks"));
 	read_triggers(m, json_object_get(root, "triggers"));
+	read_ties(m, json_object_get(json_object_get(root, "xray"), "ties"));
 	return 0;
 }
 
@@ -232,6 +258,7 @@ void seam_manifest_fini(struct seam_manifest *m)
 		free((void *)(uintptr_t)m->events);
 		free((void *)(uintptr_t)m->left_out);
 		free((void *)(uintptr_t)m->triggers);
+		free((void *)(uintptr_t)m->ties);
 	}
 	*m = (struct seam_manifest) { 0 };
 }

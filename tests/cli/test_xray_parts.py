@@ -31,10 +31,11 @@ def header(frequency=1000000000):
         little(frequency, 8) + bytes(16)
 
 
-def block(pid, tid, tsc, life):
+def block(pid, tid, tsc, life, wall_ns=None, step=10):
     """A block of one thread whose clock stands at @tsc, in ns."""
+    wall_s, ns = divmod(tsc if wall_ns is None else wall_ns, 10 ** 9)
     body = b"\x01" + little(tid, 15) + \
-        b"\x09" + little(0, 8) + little(tsc // 1000, 7) + \
+        b"\x09" + little(wall_s, 8) + little(ns // 1000, 7) + \
         b"\x13" + little(pid, 15) + \
         b"\x05" + little(0, 2) + little(tsc, 13)
     for i, c in enumerate(life):
@@ -49,7 +50,7 @@ def block(pid, tid, tsc, life):
             action = 2 if life[i - 1:i] == "!" else c.isupper()
             word = (ord(c.lower()) - 96) << 4 | action << 1
             # "0a" takes no time
-            body += little(word, 4) + little(10 * (life[i - 1:i] != "0"), 4)
+            body += little(word, 4) + little(step * (life[i - 1:i] != "0"), 4)
     return b"\x0f" + little(len(body), 15) + body
 
 
@@ -248,6 +249,82 @@ def check_inside():
           text)
 
 
+def bundle(name, log, ties):
+    path = os.path.join(folder.name, name)
+    os.makedirs(os.path.join(path, "xray"))
+    with open(os.path.join(path, "xray", "5.xray"), "wb") as out:
+        out.write(log)
+    with open(os.path.join(path, "meta.json"), "w",
+              encoding="ascii") as out:
+        json.dump({"schema": "seam.bundle/1", "xray": {"ties": ties}}, out)
+    return path
+
+
+def begins(path, *options):
+    """When each call of #1 began, in ns."""
+    text = run("calls", "--stacks=999", *options, path).stdout
+    return sorted(int(s) * 10 ** 9 + int(ns) for s, ns in
+                  re.findall(r" at (\d+)\.(\d{9}) s in", text))
+
+
+def corrected(tsc, ppm, corner):
+    """An hour of CLOCK_MONOTONIC: slower by @ppm to @corner, then faster."""
+    hour = 3600 * 10 ** 9
+    late = ppm * min(tsc, corner) // 10 ** 6
+    return tsc - late + (late * (tsc - corner) // (hour - corner)
+                         if tsc > corner else 0)
+
+
+def check_clock():
+    hour, minute = 3600 * 10 ** 9, 60 * 10 ** 9
+    base, zero = 7 * hour, 2 * hour     # both clocks at the start
+    for ppm, corner in ((0, hour // 2), (50, hour // 2), (-100, hour // 4),
+                        (500, hour // 10)):
+        when = [zero + corrected(t, ppm, corner)
+                for t in range(0, hour + 1, minute)]
+        # blocks of several minutes: a thread that goes on and is joined
+        log = header() + b"".join(
+            block(5, 6 + i % 2, base + i * minute, "aA", when[i])
+            for i in range(61))
+        ties = [[base + t - 5000, zero + corrected(t, ppm, corner) - 5000]
+                for t in range(0, hour + 1, hour // 200)]
+        path = bundle(f"clock{ppm}.seam", log, ties)
+        off = [a - b - 10 for a, b in zip(begins(path), when)]
+        check(f"times of an hour are by the ties, corrected by {ppm} ppm",
+              len(off) == 61 and max(map(abs, off)) < 30000, off)
+        half = begins(path, "--time=50%,100%")
+        check("a time range is by them too", half == [
+            t for t in begins(path) if t >= half[0]] and
+            30 <= len(half) <= 31, half)
+        # as long as records allow, one after another
+        step = 4 * 10 ** 9
+        one = bundle(f"one{ppm}.seam", header() + block(
+            5, 6, base, "aA" * 449, zero, step), ties)
+        off = [a - zero - corrected(step * (2 * i + 1), ppm, corner)
+               for i, a in enumerate(begins(one))]
+        check("also those of one block", len(off) == 449 and
+              max(map(abs, off)) < 30000, off)
+        told = json.loads(run("calls", "--json", one).stdout)
+        took = sum(corrected(step * (2 * i + 2), ppm, corner) -
+                   corrected(step * (2 * i + 1), ppm, corner)
+                   for i in range(449))
+        check("and how long its calls took",
+              abs(told["functions"][0]["sum_ns"] - took) < 10 ** 6 and
+              set(told["repairs"].values()) == {0}, (took, told))
+        out = os.path.join(folder.name, "again.xray")
+        run("convert", "--to=xray", "-o", out, path)
+        check("and the wall times of what is converted",
+              abs(begins(out)[0] - when[0]) < 200 * 10 ** 6 and
+              len(begins(out)) == 61, begins(out))
+        told = json.loads(run("calls", "--json", path).stdout)
+        check("and none steps back", set(told["repairs"].values()) == {0},
+              told)
+    others = bundle("others.seam", log, [[t - base, ns] for t, ns in ties])
+    off = [a - b for a, b in zip(begins(others), begins(write(
+        "alone.xray", log)))]
+    check("ties of another recording are not used", set(off) == {0}, off)
+
+
 def elf(bits, kind, machine, sled=b""):
     """An ELF file with a section xray_instr_map that holds @sled."""
     names = b"\0.names\0xray_instr_map\0"
@@ -373,5 +450,6 @@ check_names()
 check_several()
 check_bad()
 check_inside()
+check_clock()
 check_time()
 sys.exit(end())

@@ -28,12 +28,12 @@ static void write_event(struct seam_xray_writer *w,
 }
 
 static void begin_block(struct seam_xray_writer *w,
-			const struct seam_trace_reader *reader,
+			struct seam_trace_reader *reader,
 			const struct seam_xray_event *event)
 {
 	seam_xray_writer_block(w, &(struct seam_xray_block_start) {
 		.pid = reader->stream->pid, .tid = reader->stream->tid,
-		.wall_ns = seam_ticks_time(reader->clock, event->tsc),
+		.wall_ns = seam_trace_time(reader, event->tsc),
 		.tsc = event->tsc, .cpu = event->cpu,
 	});
 }

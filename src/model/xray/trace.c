@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 
@@ -177,6 +178,43 @@ static int tie_clock(struct seam_trace *trace, uint32_t id)
 	return 0;
 }
 
+static bool is_within(int64_t a, int64_t b, int64_t most)
+{
+	return a > b ? a - b <= most : b - a <= most;
+}
+
+/*
+ * Whether the ties of the bundle are those of clock @id's logs, which may have
+ * come from another recording: by the wall times of their blocks.
+ */
+static bool has_own_ties(const struct seam_trace *trace, uint32_t id)
+{
+	const struct seam_trace_clock *clock = &trace->clocks.items[id];
+	uint64_t tsc = clock->ticks.origin_tsc;
+	const struct seam_tsc_tie *first;
+	int64_t ns;
+
+	if (!trace->ties.n || trace->n_tied_logs != trace->logs.n ||
+	    !clock->is_tied)
+		return false;
+	first = &trace->ties.items[0];
+	ns = (int64_t)(tsc > first->tsc ?
+		first->ns + seam_ticks_length(&clock->ticks,
+					      tsc - first->tsc) :
+		first->ns - seam_ticks_length(&clock->ticks,
+					      first->tsc - tsc));
+	return is_within((int64_t)clock->ticks.origin_ns, ns, MAX_TIE_NS);
+}
+
+static int tie_to_bundle(struct seam_trace *trace, uint32_t id)
+{
+	struct seam_trace_clock *clock = &trace->clocks.items[id];
+
+	return has_own_ties(trace, id) ?
+	       seam_trace_clock_tie(clock, trace->ties.items, trace->ties.n,
+				    clock->ticks.origin_tsc) : 0;
+}
+
 static int by_identity(const void *a, const void *b)
 {
 	const struct seam_trace_block *x = *(struct seam_trace_block *const *)a;
@@ -284,7 +322,7 @@ int seam_trace_arrange(struct seam_trace *trace, struct seam_err *err)
 	if (!r)
 		r = find_streams(trace);
 	for (uint32_t i = 0; !r && i < trace->clocks.n; i++)
-		r = tie_clock(trace, i);
+		r = tie_clock(trace, i) ?: tie_to_bundle(trace, i);
 	if (!r && has_two_sections(trace))
 		r = find_shadows(trace);
 	if (r == -ENOTSUP)
@@ -383,6 +421,27 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+/* What the manifest says of the counter; what cannot be read says nothing. */
+static int read_ties(struct seam_trace *trace, const char *bundle)
+{
+	struct seam_manifest manifest = { 0 };
+	struct seam_file json = { 0 };
+	char path[PATH_MAX];
+	int r = 0;
+
+	snprintf(path, sizeof(path), "%s/meta.json", bundle);
+	if (!seam_file_read(&json, AT_FDCWD, path, SEAM_INPUT_MAX_MANIFEST,
+			    NULL))
+		seam_manifest_read(&manifest, json.bytes, NULL);
+	for (size_t i = 0; !r && i < manifest.n_ties; i++)
+		r = SEAM_ARRAY_ADD(&trace->ties, manifest.ties[i]) ? 0 :
+		    -ENOMEM;
+	trace->n_tied_logs = trace->logs.n;
+	seam_manifest_fini(&manifest);
+	seam_file_close(&json);
+	return r;
+}
+
 int seam_trace_add_bundle(struct seam_trace *trace, const char *bundle,
 			  void (*unread)(void *context, const char *name,
 					 const struct seam_err *err),
@@ -390,6 +449,7 @@ int seam_trace_add_bundle(struct seam_trace *trace, const char *bundle,
 {
 	char path[PATH_MAX + NAME_MAX + 2], folder[PATH_MAX];
 	struct dirent **entries = NULL;
+	bool is_first = trace->logs.n == 0;
 	int n, r = 0;
 
 	snprintf(folder, sizeof(folder), "%s/xray", bundle);
@@ -411,7 +471,8 @@ int seam_trace_add_bundle(struct seam_trace *trace, const char *bundle,
 		free(entries[i]);
 	}
 	free(entries);
-	return r;
+	return r == 0 && is_first && trace->logs.n ? read_ties(trace, bundle) :
+						     r;
 }
 
 /* A bundle without logs has samples at least, or it is none. */
@@ -464,7 +525,10 @@ void seam_trace_close(struct seam_trace *trace)
 	free(trace->logs.items);
 	free(trace->blocks.items);
 	free(trace->streams.items);
+	for (size_t i = 0; i < trace->clocks.n; i++)
+		free(trace->clocks.items[i].pieces.items);
 	free(trace->clocks.items);
+	free(trace->ties.items);
 	free(trace->entries_only);
 	*trace = (struct seam_trace) { 0 };
 }
@@ -482,7 +546,7 @@ void seam_trace_move(struct seam_trace *trace, bool untied, uint64_t start_ns)
 			first = clocks[i].ticks.origin_ns;
 	for (size_t i = 0; i < trace->clocks.n; i++)
 		if (!(untied && clocks[i].is_tied))
-			clocks[i].ticks.origin_ns += start_ns - first;
+			seam_trace_clock_move(&clocks[i], start_ns - first);
 }
 
 bool seam_trace_is_tied(const struct seam_trace *trace)

@@ -17,7 +17,7 @@
 
 #include "base/file.h"
 #include "model/profile/time_range.h"
-#include "model/xray/ticks.h"
+#include "model/xray/trace_clock.h"
 #include "wire/xray/event_names.h"
 #include "wire/xray/xray_index.h"
 
@@ -69,17 +69,15 @@ struct seam_trace_stream {
 	bool is_fork;			/* has shadow events */
 };
 
-struct seam_trace_clock {
-	struct seam_ticks ticks;
-	bool is_tied;			/* its ns are CLOCK_MONOTONIC */
-};
-
 /* Zeroed is valid and empty. */
 struct seam_trace {
 	SEAM_ARRAY(struct seam_trace_log) logs;
 	SEAM_ARRAY(struct seam_trace_block) blocks;	/* by stream, in time */
 	SEAM_ARRAY(struct seam_trace_stream) streams;
 	SEAM_ARRAY(struct seam_trace_clock) clocks;	/* one a frequency */
+	/* of the bundle that has the first logs, and of how many logs */
+	SEAM_ARRAY(struct seam_tsc_tie) ties;
+	size_t n_tied_logs;
 	bool in_ticks;			/* a log has no frequency */
 	/* a bit for each function of which only entries are recorded, by the
 	 * numbers of all logs (log_names.h); NULL: there is none */
@@ -151,7 +149,9 @@ struct seam_trace_reader {
 	const struct seam_trace *trace;
 	const struct seam_trace_stream *stream;
 	const struct seam_trace_ids *ids;
-	const struct seam_ticks *clock;
+	const struct seam_trace_clock *times;
+	const struct seam_ticks *clock;	/* of times, and how long it holds */
+	uint64_t clock_ticks;
 	size_t next_block, end_block;	/* of the stream */
 	bool in_block;
 	bool takes_runs;		/* seam_trace_run() has been called */
@@ -165,6 +165,9 @@ struct seam_trace_reader {
 	struct seam_xray_block_reader block;
 	struct seam_xray_problems problems;
 };
+
+/* The time at @tsc of a raw reader's event. */
+uint64_t seam_trace_time(struct seam_trace_reader *reader, uint64_t tsc);
 
 /* The time of a stream's first record. */
 uint64_t seam_trace_start_ns(const struct seam_trace *trace, size_t stream);

@@ -6,14 +6,31 @@
 #include <errno.h>
 #include <stdlib.h>
 
+enum { LEAST_RUN = 16 };	/* records; a batch is as good for fewer */
+
 uint64_t seam_trace_start_ns(const struct seam_trace *trace, size_t stream)
 {
 	const struct seam_trace_stream *s = &trace->streams.items[stream];
 	const struct seam_xray_block *first =
 		trace->blocks.items[s->first_block].block;
 
-	return seam_ticks_time(&trace->clocks.items[s->clock].ticks,
-			       first->first_tsc);
+	return seam_trace_clock_time(&trace->clocks.items[s->clock],
+				     first->first_tsc);
+}
+
+/* Have the reader's clock be the one at @tsc. */
+static inline void choose_clock(struct seam_trace_reader *reader, uint64_t tsc)
+{
+	if (__builtin_expect(tsc - reader->clock->origin_tsc >=
+			     reader->clock_ticks, 0))
+		reader->clock = seam_trace_clock_at(reader->times, tsc,
+						    &reader->clock_ticks);
+}
+
+uint64_t seam_trace_time(struct seam_trace_reader *reader, uint64_t tsc)
+{
+	choose_clock(reader, tsc);
+	return seam_ticks_time(reader->clock, tsc);
 }
 
 /* When the last record of the stream's last block was written. */
@@ -68,7 +85,8 @@ void seam_trace_read(struct seam_trace_reader *reader,
 	*reader = (struct seam_trace_reader) {
 		.trace = trace, .stream = &trace->streams.items[stream],
 	};
-	reader->clock = &trace->clocks.items[reader->stream->clock].ticks;
+	reader->times = &trace->clocks.items[reader->stream->clock];
+	reader->clock = &reader->times->ticks;
 	reader->ids = &trace->logs.items[reader->stream->log].ids;
 	reader->end_block = reader->stream->n_blocks;
 	reader->last_ns = seam_trace_start_ns(trace, stream);
@@ -113,7 +131,7 @@ static bool open_block(struct seam_trace_reader *reader)
 static void convert_times(struct seam_trace_reader *reader,
 			  struct seam_xray_batch *batch)
 {
-	const struct seam_ticks clock = *reader->clock;
+	struct seam_ticks clock = *reader->clock;
 	uint64_t last = reader->last_ns, shift = reader->shift_ns;
 
 	for (size_t i = 0; i < batch->n; i++) {
@@ -122,6 +140,11 @@ static void convert_times(struct seam_trace_reader *reader,
 
 		if (event->kind == SEAM_XRAY_ARGUMENT)
 			continue;
+		if (__builtin_expect(event->tsc - clock.origin_tsc >=
+				     reader->clock_ticks, 0)) {
+			choose_clock(reader, event->tsc);
+			clock = *reader->clock;
+		}
 		ns = seam_ticks_time(&clock, event->tsc) + shift;
 		if (__builtin_expect(ns < last, 0)) {
 			shift += last - ns;
@@ -181,7 +204,7 @@ static size_t cut(struct seam_trace_reader *reader,
 
 		if (event.kind != SEAM_XRAY_ARGUMENT)
 			reader->in_range = seam_time_range_has(range,
-				seam_ticks_time(reader->clock, event.tsc));
+				seam_trace_time(reader, event.tsc));
 		if (!reader->in_range)
 			continue;
 		batch->events[n++] = event;
@@ -229,10 +252,23 @@ bool seam_trace_next(struct seam_trace_reader *reader,
 	return true;
 }
 
+/* No record of @run is to be beyond the clock's piece.  False: too few. */
+static bool keep_in_piece(const struct seam_trace_reader *reader,
+			  struct seam_trace_run *run)
+{
+	uint64_t left = reader->clock_ticks - (run->wire.tsc -
+					       reader->clock->origin_tsc);
+
+	if (left >> 32 >= run->wire.n)
+		return true;
+	run->wire.n = (uint32_t)(left >> 32);
+	return run->wire.n >= LEAST_RUN;
+}
+
 bool seam_trace_run(struct seam_trace_reader *reader,
 		    struct seam_trace_run *run)
 {
-	const struct seam_ticks *clock = reader->clock;
+	const struct seam_ticks *clock;
 	uint64_t ticks, delta;
 
 	if (reader->trace->entries_only)
@@ -243,6 +279,10 @@ bool seam_trace_run(struct seam_trace_reader *reader,
 		return false;
 	if (run->wire.n > SEAM_TRACE_RUN)
 		run->wire.n = SEAM_TRACE_RUN;
+	choose_clock(reader, run->wire.tsc);
+	clock = reader->clock;
+	if (!keep_in_piece(reader, run))
+		return false;
 	delta = (uint64_t)run->wire.n << 32;	/* at most, of all records */
 	if (run->wire.tsc < clock->origin_tsc ||
 	    run->wire.tsc > UINT64_MAX - delta ||

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* trace_clock.c - pieces of lines through ties; see trace_clock.h */
+#include "model/xray/trace_clock.h"
+
+#include <errno.h>
+
+/* More is no correction of a clock, but another machine's ticks. */
+#define MAX_OFF_PPM 1000
+
+__extension__ typedef __int128 i128;
+
+/* The line through @a and @b at @tsc. */
+static int64_t line_at(const struct seam_tsc_tie *a,
+		       const struct seam_tsc_tie *b, uint64_t tsc)
+{
+	return (int64_t)a->ns + (int64_t)((i128)((int64_t)tsc -
+		(int64_t)a->tsc) * (i128)(b->ns - a->ns) /
+		(i128)(b->tsc - a->tsc));
+}
+
+static bool is_straight(const struct seam_tsc_tie *ties, size_t from, size_t to)
+{
+	for (size_t i = from + 1; i < to; i++) {
+		int64_t off = (int64_t)ties[i].ns -
+			      line_at(&ties[from], &ties[to], ties[i].tsc);
+
+		if (off > SEAM_TRACE_CLOCK_NS || off < -SEAM_TRACE_CLOCK_NS)
+			return false;
+	}
+	return true;
+}
+
+/* The last tie to which a line goes from tie @from. */
+static size_t end_of_line(const struct seam_tsc_tie *ties, size_t n,
+			  size_t from)
+{
+	size_t to = from + 1;
+
+	while (to + 1 < n && is_straight(ties, from, to + 1))
+		to++;
+	return to;
+}
+
+static bool is_frequency(const struct seam_trace_clock *clock,
+			 const struct seam_tsc_tie *ties, size_t n)
+{
+	uint64_t hz = clock->ticks.frequency_hz;
+	uint64_t measured = n < 2 ? 0 : seam_tsc_hz(&ties[0], &ties[n - 1]);
+	uint64_t off = measured > hz ? measured - hz : hz - measured;
+
+	return measured && off <= hz / 1000000 * MAX_OFF_PPM;
+}
+
+/*
+ * From where the last piece ends, so that times never step back, to the tie
+ * @to; the frequency is a whole number.
+ */
+static bool add_piece(struct seam_trace_clock *clock, uint64_t tsc,
+		      const struct seam_tsc_tie *a,
+		      const struct seam_tsc_tie *b)
+{
+	struct seam_tsc_tie from = {
+		tsc, clock->pieces.n ? seam_trace_clock_time(clock, tsc) :
+		     (uint64_t)line_at(a, b, tsc) };
+	struct seam_ticks piece;
+
+	if (b->ns <= from.ns)
+		return true;
+	seam_ticks_init(&piece, seam_tsc_hz(&from, b));
+	piece.origin_tsc = from.tsc;
+	piece.origin_ns = from.ns;
+	return SEAM_ARRAY_ADD(&clock->pieces, piece);
+}
+
+int seam_trace_clock_tie(struct seam_trace_clock *clock,
+			 const struct seam_tsc_tie *ties, size_t n,
+			 uint64_t first_tsc)
+{
+	if (!is_frequency(clock, ties, n))
+		return 0;
+	for (size_t i = 0, to; i + 1 < n; i = to) {
+		uint64_t tsc = i || ties[0].tsc < first_tsc ? ties[i].tsc :
+			       first_tsc;
+
+		to = end_of_line(ties, n, i);
+		if (!add_piece(clock, tsc, &ties[i], &ties[to]))
+			return -ENOMEM;
+	}
+	clock->is_tied = true;
+	return 0;
+}
+
+const struct seam_ticks *
+seam_trace_clock_at(const struct seam_trace_clock *clock, uint64_t tsc,
+		    uint64_t *n_ticks)
+{
+	const struct seam_ticks *pieces = clock->pieces.items;
+	size_t n = clock->pieces.n;
+	size_t i = SEAM_ARRAY_SEARCH(k, n, pieces[k].origin_tsc <= tsc);
+
+	i -= i > 0;
+	*n_ticks = i + 1 < n ? pieces[i + 1].origin_tsc -
+			       pieces[i].origin_tsc : INT64_MAX;
+	return n ? &pieces[i] : &clock->ticks;
+}
+
+void seam_trace_clock_move(struct seam_trace_clock *clock, uint64_t ns)
+{
+	clock->ticks.origin_ns += ns;
+	for (size_t i = 0; i < clock->pieces.n; i++)
+		clock->pieces.items[i].origin_ns += ns;
+}
