@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 
@@ -26,6 +27,7 @@ static const char *const names[SEAM_N_CALLS_SORTS] = {
 struct call_line {
 	const struct seam_account_row *row;
 	const char *name;
+	const char *module;	/* path of its binary; "": not known */
 	bool has_times;		/* else only its entries are recorded */
 	uint64_t values[SEAM_CALLS_BY_SELF + 1];
 };
@@ -33,6 +35,7 @@ struct call_line {
 struct lines {
 	struct call_line *items;
 	size_t n;
+	bool has_modules;	/* of more than one binary */
 	char (*numbers)[SEAM_CALL_NAME];/* numbers as names */
 };
 
@@ -81,6 +84,15 @@ static int by_key(const void *a, const void *b, void *sort)
 	return r ? r : SEAM_COMPARE(x->row->function, y->row->function);
 }
 
+static const char *module_of(const struct seam_calls_report *report,
+			     uint32_t function)
+{
+	const struct seam_xray_mapped *f = seam_xray_map_find(report->names,
+							      function);
+
+	return seam_strings_get(&report->names->strings, f ? f->image : 0);
+}
+
 static bool has_times(const struct seam_calls_report *report,
 		      uint32_t function)
 {
@@ -101,7 +113,7 @@ static int select_lines(struct lines *lines,
 	enum seam_calls_sort sort = report->sort;
 	size_t cap = account->rows.n + 1;
 
-	lines->n = 0;
+	*lines = (struct lines) { 0 };
 	lines->items = malloc(cap * sizeof(*lines->items));
 	lines->numbers = malloc(cap * sizeof(*lines->numbers));
 	if (!lines->items || !lines->numbers) {
@@ -117,6 +129,7 @@ static int select_lines(struct lines *lines,
 		if (row->count == 0 || !matches(report->filter, line->name))
 			continue;
 		*line = (struct call_line) { row, line->name,
+			module_of(report, row->function),
 			has_times(report, row->function), {
 			row->count, row->min_ns,
 			seam_account_quantile(account, row, 0.50),
@@ -125,6 +138,8 @@ static int select_lines(struct lines *lines,
 			row->max_ns, row->sum_ns, row->total_ns, row->self_ns,
 		} };
 		lines->n++;
+		lines->has_modules |= strcmp(lines->items[0].module,
+					     line->module) != 0;
 	}
 	qsort_r(lines->items, lines->n, sizeof(*lines->items), by_key, &sort);
 	if (report->limit && lines->n > report->limit)
@@ -132,20 +147,32 @@ static int select_lines(struct lines *lines,
 	return 0;
 }
 
+/* Whether the table has a column for it: "total" where it is the order. */
+static bool has_column(const struct seam_calls_report *report, int value)
+{
+	return value != SEAM_CALLS_BY_TOTAL ||
+	       report->sort == SEAM_CALLS_BY_TOTAL;
+}
+
 static void put_line(const struct seam_calls_report *report,
 		     const struct seam_view *view,
-		     const struct call_line *line)
+		     const struct call_line *line, bool has_modules)
 {
 	char buf[SEAM_NUMBER];
 
 	fprintf(view->out, "%11s", seam_format_count(buf, line->row->count));
 	for (int i = SEAM_CALLS_BY_MIN; i <= SEAM_CALLS_BY_SELF; i++)
-		if (i != SEAM_CALLS_BY_TOTAL)
+		if (has_column(report, i))
 			fprintf(view->out, " %9s", !line->has_times ? "-" :
 				seam_format_weight(buf, line->values[i],
 						seam_calls_unit(report)));
 	fputs("  ", view->out);
 	seam_view_text(view, SEAM_STYLE_PLAIN, line->name);
+	if (has_modules && line->module[0]) {
+		fputs("  in ", view->out);
+		seam_view_text(view, SEAM_STYLE_DIM,
+			       seam_file_name(line->module));
+	}
 	fputc('\n', view->out);
 }
 
@@ -238,12 +265,12 @@ int seam_calls_table(const struct seam_calls_report *report,
 	seam_view_style(view, SEAM_STYLE_BOLD);
 	fprintf(view->out, "%11s", "calls");
 	for (int i = SEAM_CALLS_BY_MIN; i <= SEAM_CALLS_BY_SELF; i++)
-		if (i != SEAM_CALLS_BY_TOTAL)
+		if (has_column(report, i))
 			fprintf(view->out, " %9s", names[i]);
 	fputs("  function\n", view->out);
 	seam_view_style(view, SEAM_STYLE_PLAIN);
 	for (size_t i = 0; i < lines.n; i++)
-		put_line(report, view, &lines.items[i]);
+		put_line(report, view, &lines.items[i], lines.has_modules);
 	for (size_t i = 0; report->histograms && i < lines.n; i++)
 		if (lines.items[i].has_times)
 			put_histogram(report, view, &lines.items[i]);
@@ -262,6 +289,8 @@ static void json_functions(struct seam_json *j, const struct lines *lines,
 		seam_json_open(j, NULL, '{');
 		seam_json_u64(j, "id", seam_call_id(map, line->row->function));
 		seam_json_string(j, "name", line->name);
+		if (line->module[0])
+			seam_json_string(j, "module", line->module);
 		seam_json_u64(j, "count", line->row->count);
 		for (int k = SEAM_CALLS_BY_MIN; k <= SEAM_CALLS_BY_SELF; k++) {
 			char member[16];

@@ -242,6 +242,12 @@ def check_inside():
         text = run("calls", "--stacks=1", log).stdout
         check(f"a call that is not whole is shown as one: {life}",
               re.match(f".* {head}", text), text)
+    log = write("again.xray", header() + block(5, 6, 1000, "aaAA"))
+    head, row = (line.split() for line in run(
+        "calls", "--sort=total", log).stdout.splitlines())
+    check("the order by total times has their column",
+          head[-4:] == ["sum", "total", "self", "function"] and
+          row[-7:] == ["40", "ns", "30", "ns", "30", "ns", "#1"], row)
     log = write("text.xray", header() + block(5, 6, 1000, "a*A").replace(
         b'h"\x1b[m', b'h"\\m.'))
     text = run("calls", "--stacks=1", log).stdout

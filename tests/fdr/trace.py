@@ -293,6 +293,20 @@ def test_programs_of_a_shell_one_after_another_and_at_once():
     equal(len(logs()), 3)
 
 
+def test_functions_of_several_programs_have_theirs():
+    shutil.copy(PROGRAM, "other")
+    record("sh", "-c", f"{PROGRAM} calls 5; ./other calls 7")
+    table = run(SEAM, "calls", BUNDLE).stdout
+    for n, name in (("5", os.path.basename(PROGRAM)), ("7", "other")):
+        check(re.search(rf"^ +{n} .*  step.*  in {name}$", table, re.M), table)
+    told = json.loads(run(SEAM, "calls", "--json", BUNDLE).stdout)
+    equal({f["count"]: f["module"] for f in told["functions"]
+           if f["name"].startswith("step")},
+          {5: PROGRAM, 7: os.path.abspath("other")})
+    record(PROGRAM, "calls", "5")
+    check("  in " not in run(SEAM, "calls", BUNDLE).stdout)
+
+
 def test_options_reach_the_program():
     result = record(PROGRAM, "calls", "1000", options=(
         "--trace=st*,l?af", "--no-trace=step", "--trace-args=1"))

@@ -41,8 +41,9 @@ static const struct seam_option options[] = {
 	OPTION(sort, STRING, 's', "sort", "COLUMN", "order of the rows (sum)",
 	       .choices = SEAM_CALLS_SORTS,
 	       .detail = "Names and ids ascend, all else descends. Sum adds up "
-	       "all calls; total, which is in --json, counts nested calls "
-	       "of a recursive function once."),
+	       "all calls, also those inside one another; total, which is "
+	       "shown with --sort total, counts nested calls of a "
+	       "recursive function once."),
 	OPTION(filter, STRING, 0, "filter", "TEXT",
 	       "functions with TEXT in their name",
 	       .detail = "TEXT with *, ? or [ is a pattern for the whole "
@@ -257,7 +258,8 @@ const struct seam_command seam_calls_command = {
 		"of their value. Calls with a missing entry or exit are "
 		"repaired, and each repair is counted; where a thread lost "
 		"records, its open calls end. Self is the time without "
-		"instrumented callees.\n\n"
+		"instrumented callees. Where functions are of several "
+		"programs and libraries, theirs is shown.\n\n"
 		"The exit status is 3 if a part of a log could not be read, "
 		"or if it has no clock frequency.",
 	.examples =
