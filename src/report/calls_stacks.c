@@ -69,6 +69,17 @@ static size_t events_of(const struct seam_slow_call *call, uint32_t node,
 	return SEAM_ARRAY_SEARCH(i, call->events.n, events[i].node <= node);
 }
 
+/* A register: a number, or what is an address to all appearance. */
+static void put_value(FILE *out, uint64_t value)
+{
+	int64_t number = (int64_t)value;
+
+	if (number >= INT32_MIN && number <= UINT32_MAX)
+		fprintf(out, "%" PRId64, number);
+	else
+		fprintf(out, "%#" PRIx64, value);
+}
+
 /* "(1, 2)" for a call; "(1), (5), (1), (7), ..." for several. */
 static void put_arguments(FILE *out, const struct seam_slow_call *call,
 			  size_t from, size_t to)
@@ -86,8 +97,8 @@ static void put_arguments(FILE *out, const struct seam_slow_call *call,
 			fputs("), ...", out);
 			return;
 		}
-		fprintf(out, "%s%" PRIu64, !before ? "(" : is_next ? "), (" :
-			", ", e->value);
+		fputs(!before ? "(" : is_next ? "), (" : ", ", out);
+		put_value(out, e->value);
 		before = e;
 	}
 	if (before)

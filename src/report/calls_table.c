@@ -239,7 +239,8 @@ static void put_repairs(const struct seam_view *view,
 		if (account->repairs[i])
 			fprintf(view->out, "repaired: %s %s\n",
 				seam_format_count(n, account->repairs[i]),
-				seam_repair_text((enum seam_repair)i));
+				seam_repair_text((enum seam_repair)i,
+						 account->repairs[i]));
 	for (size_t i = 0; i < problems->n_kept; i++)
 		fprintf(view->out, "lost: %s bytes at %#" PRIx64 ": %s\n",
 			seam_format_count(n, problems->items[i].lost_bytes),

@@ -31,7 +31,7 @@ def header(frequency=1000000000):
         little(frequency, 8) + bytes(16)
 
 
-def block(pid, tid, tsc, life, wall_ns=None, step=10):
+def block(pid, tid, tsc, life, wall_ns=None, step=10, argument=99):
     """A block of one thread whose clock stands at @tsc, in ns."""
     wall_s, ns = divmod(tsc if wall_ns is None else wall_ns, 10 ** 9)
     body = b"\x01" + little(tid, 15) + \
@@ -40,7 +40,7 @@ def block(pid, tid, tsc, life, wall_ns=None, step=10):
         b"\x05" + little(0, 2) + little(tsc, 13)
     for i, c in enumerate(life):
         if c == "+":            # an argument, 99
-            body += b"\x0d" + little(99, 15)
+            body += b"\x0d" + little(argument, 8) + bytes(7)
         elif c == "*":          # a custom event
             body += b"\x0b" + little(5, 4) + little(10, 11) + b'h"\x1b[m'
         elif c == "#":          # a typed event of type 7
@@ -242,6 +242,20 @@ def check_inside():
         text = run("calls", "--stacks=1", log).stdout
         check(f"a call that is not whole is shown as one: {life}",
               re.match(f".* {head}", text), text)
+    shown = []
+    for value in (2 ** 32 - 1, 2 ** 64 - 1, 2 ** 32, 2 ** 64 - 2 ** 31 - 1):
+        log = write("value.xray", header() + block(
+            5, 6, 1000, "a+A", argument=value))
+        shown += re.findall(r"#1\((\S+)\)", run("calls", "--stacks=1",
+                                                log).stdout)
+    check("an argument is a number or an address",
+          shown == ["4294967295", "-1", "0x100000000", "0xffffffff7fffffff"],
+          shown)
+    log = write("one.xray", header() + block(5, 6, 1000, "a"))
+    for command in "calls", "report":
+        text = run(command, log).stdout
+        check("one repair is one", "repaired: 1 call that was open" in text,
+              text)
     log = write("again.xray", header() + block(5, 6, 1000, "aaAA"))
     head, row = (line.split() for line in run(
         "calls", "--sort=total", log).stdout.splitlines())

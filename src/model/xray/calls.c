@@ -10,23 +10,33 @@
 enum { FIRST_SLOTS = 1 << 8 };
 
 static const struct {
-	const char *name, *text;
+	const char *name, *one, *many;
 } repairs[SEAM_N_REPAIRS] = {
 	[SEAM_REPAIR_EXIT] = { "missing_exit",
+		"call without an exit (exception, longjmp)",
 		"calls without an exit (exception, longjmp)" },
 	[SEAM_REPAIR_ENTRY] = { "missing_entry",
+		"call that began before the log",
 		"calls that began before the log" },
 	[SEAM_REPAIR_STRAY] = { "stray_exit",
+		"exit of no call that was open",
 		"exits of no call that was open" },
 	[SEAM_REPAIR_UNFINISHED] = { "unfinished",
+		"call that was open at the end",
 		"calls that were open at the end" },
 	[SEAM_REPAIR_CUT] = { "cut_off",
+		"call that was open where records were lost",
 		"calls that were open where records were lost" },
-	[SEAM_REPAIR_GAPS] = { "gaps", "places where records were lost" },
-	[SEAM_REPAIR_LOST] = { "lost_records", "records lost there" },
-	[SEAM_REPAIR_DEPTH] = { "too_deep", "calls too deep to be kept" },
-	[SEAM_REPAIR_CLOCK] = { "clock", "steps back of a thread's clock" },
-	[SEAM_REPAIR_EXTENTS] = { "extents", "blocks of a wrong length" },
+	[SEAM_REPAIR_GAPS] = { "gaps", "place where records were lost",
+		"places where records were lost" },
+	[SEAM_REPAIR_LOST] = { "lost_records", "record lost there",
+		"records lost there" },
+	[SEAM_REPAIR_DEPTH] = { "too_deep", "call too deep to be kept",
+		"calls too deep to be kept" },
+	[SEAM_REPAIR_CLOCK] = { "clock", "step back of a thread's clock",
+		"steps back of a thread's clock" },
+	[SEAM_REPAIR_EXTENTS] = { "extents", "block of a wrong length",
+		"blocks of a wrong length" },
 };
 
 const char *seam_repair_name(enum seam_repair repair)
@@ -42,9 +52,9 @@ int seam_calls_failed(int error, struct seam_err *err)
 	       seam_err_no_memory(err);
 }
 
-const char *seam_repair_text(enum seam_repair repair)
+const char *seam_repair_text(enum seam_repair repair, uint64_t n)
 {
-	return repairs[repair].text;
+	return n == 1 ? repairs[repair].one : repairs[repair].many;
 }
 
 /* Room for the data of slots below @need. */

@@ -51,9 +51,9 @@ enum seam_repair {
 	SEAM_N_REPAIRS,
 };
 
-/* "missing_exit", ...: in JSON; and a description of a few words. */
+/* "missing_exit", ...: in JSON; and a description in few words, of @n. */
 const char *seam_repair_name(enum seam_repair repair);
-const char *seam_repair_text(enum seam_repair repair);
+const char *seam_repair_text(enum seam_repair repair, uint64_t n);
 
 /* Add @n to the repairs @sum, up to UINT64_MAX: lost records are a claim. */
 static inline void seam_repairs_add(uint64_t *sum, uint64_t n)

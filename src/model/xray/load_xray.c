@@ -308,7 +308,8 @@ static void add_notes(struct xray_loader *l)
 		if (l->calls.repairs[i])
 			seam_profile_note(l->profile, "repaired: %" PRIu64
 					  " %s", l->calls.repairs[i],
-					  seam_repair_text(i));
+					  seam_repair_text(i,
+							l->calls.repairs[i]));
 	for (size_t i = 0; i < l->problems.n_kept; i++)
 		seam_profile_note(l->profile, "at %#" PRIx64 ": %s",
 				  l->problems.items[i].offset,
