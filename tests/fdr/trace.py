@@ -581,6 +581,9 @@ def test_names_of_a_stripped_program_are_those_of_its_debug_file():
         other.write(b"x")
     result = record("crc/bare", "calls", "5")
     check("of 2 functions (2 without a name)" in result.stderr, result.stderr)
+    check("seam calls --map COPY t.seam" in result.stderr, result.stderr)
+    told = run(SEAM, "calls", "--map", PROGRAM, BUNDLE).stdout
+    check(" step" in told and " leaf" in told, told)
 
 
 def test_a_program_without_sleds_is_told_how_to_be_built():

@@ -156,6 +156,10 @@ static void report_calls(const struct seam_record_result *r, const char *place)
 			 plural(calls->n_records), calls->n_functions,
 			 plural(calls->n_functions), unnamed, calls->n_threads,
 			 plural(calls->n_threads), size, place);
+	if (calls->n_unnamed > calls->n_functions / 2)
+		seam_command_say("names of a stripped program's functions, "
+				 "from a copy with symbols: seam calls --map "
+				 "COPY%s", place);
 	if (seam_command_verbose())
 		seam_command_say("the time stamp counter runs at %.6f MHz",
 				 (double)r->tsc_hz / 1e6);
