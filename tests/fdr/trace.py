@@ -594,6 +594,15 @@ def test_a_program_without_sleds_is_told_how_to_be_built():
     check("no calls were recorded" in result.stderr, result.stderr)
 
 
+def test_entries_without_room_are_told():
+    subprocess.run(["gcc", "-fpatchable-function-entry=2", "-o", "entries",
+                    "-xc", "-"], input=ENTRIES, text=True, check=True)
+    result = record("./entries")
+    equal(result.returncode, 0, result.stderr)
+    check("it needs -fpatchable-function-entry=5 or more" in result.stderr,
+          result.stderr)
+
+
 def test_a_static_program_is_told():
     with open("static.c", "w", encoding="ascii") as source:
         source.write("int main(void) { return 0; }\n")

@@ -71,9 +71,12 @@ static void select_list(const struct seam_fdr_image *image,
 	int r = seam_fdr_select(&process->options, image, list, take_trigger);
 
 	if (!list->is_selected && list->functions.sleds.n_refused)
-		seam_fdr_note("%zu places in %s are not used: they have not "
-			      "the bytes of a sled",
-			      list->functions.sleds.n_refused, image->path);
+		seam_fdr_note("%zu places in %s are not used: they have %s",
+			      list->functions.sleds.n_refused, image->path,
+			      list->kind == SEAM_FDR_LIST_PATCHABLE ?
+			      "no room for a call; it needs "
+			      "-fpatchable-function-entry=5 or more" :
+			      "not the bytes of a sled");
 	list->is_selected = true;
 	if (r < 0)
 		seam_fdr_note("calls of %s are not recorded: %s", image->path,
