@@ -293,6 +293,17 @@ def test_programs_of_a_shell_one_after_another_and_at_once():
     equal(len(logs()), 3)
 
 
+def test_a_selection_of_no_call_is_told():
+    record(PROGRAM, "calls", "5")
+    for view in ("--histogram", "--stacks", "--graph", "--json"):
+        told = run(SEAM, "calls", view, "--filter=nosuch", BUNDLE)
+        check("no calls of a function that matches 'nosuch'\n" in told.stderr,
+              told.stderr)
+    told = run(SEAM, "calls", "--time=@1,@2", BUNDLE)
+    check("no calls begin in this time\n" in told.stderr, told.stderr)
+    equal(run(SEAM, "calls", "--filter=step", BUNDLE).stderr, "")
+
+
 def test_functions_of_several_programs_have_theirs():
     shutil.copy(PROGRAM, "other")
     record("sh", "-c", f"{PROGRAM} calls 5; ./other calls 7")

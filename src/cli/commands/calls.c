@@ -112,6 +112,16 @@ static int load(struct calls_job *job, size_t n_slowest, struct seam_err *err)
 	return r;
 }
 
+static bool has_calls(const struct calls_job *job)
+{
+	for (size_t i = 0; i < job->account.rows.n; i++)
+		if (job->account.rows.items[i].count &&
+		    seam_calls_selects(&job->report,
+				       job->account.rows.items[i].function))
+			return true;
+	return false;
+}
+
 static int print(const struct calls_job *job, struct seam_err *err)
 {
 	bool color = seam_command_colors(STDOUT_FILENO);
@@ -121,9 +131,15 @@ static int print(const struct calls_job *job, struct seam_err *err)
 
 	seam_pager_start(job->account.in_ticks || job->account.problems.n ||
 			 job->has_lost ? SEAM_EXIT_LOSSY : SEAM_EXIT_DONE);
+	if (!has_calls(job))
+		seam_command_say("no calls%s%s%s%s", o->filter ?
+				 " of a function that matches '" : "",
+				 o->filter ? o->filter : "",
+				 o->filter ? "'" : "", o->reading.time ?
+				 " begin in this time" : "");
 	if (o->graph)
 		seam_calls_graph(&job->report, stdout);
-	else if (o->stacks && !job->slow.n && job->trace.entries_only)
+	else if (o->stacks && !job->slow.n && has_calls(job))
 		seam_command_say("no call has a length: of these functions "
 				 "only entries are recorded");
 	else if (o->stacks)
