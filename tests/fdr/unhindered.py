@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
@@ -80,6 +81,42 @@ def test_a_question_for_filters_ends_no_recording():
     alone("probe")
     recorded("probe")
     equal(n_calls(), 400)
+
+
+# ---- a recorder that is stopped ----
+
+def many_functions():
+    """LIBRARY0 to LIBRARY39, whose functions do not fit into a ring."""
+    source = "".join(f"void f{i}(void) {{ }}\n" for i in range(10000))
+    run("cc", "-shared", "-fPIC", "-fpatchable-function-entry=16", "-o",
+        "many.so0", "-xc", "-", input=source + "void last(void) { }")
+    for i in range(1, 40):
+        shutil.copy("many.so0", f"many.so{i}")
+    return os.path.abspath("many.so")
+
+
+def wait_for_calls():
+    for _ in range(3000):
+        if sum(map(os.path.getsize, glob.glob(f"{BUNDLE}/xray/*.xray"))) > 9999:
+            return
+        time.sleep(0.01)
+    raise AssertionError("no calls came")
+
+
+def test_a_stopped_recorder_stops_no_program_and_has_all_names_later():
+    library = many_functions()
+    shutil.rmtree(BUNDLE, ignore_errors=True)
+    process = subprocess.Popen(
+        (SEAM, "record", "-o", BUNDLE, "--trace", "--", PROGRAM, "stopped",
+         library), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True)
+    wait_for_calls()
+    output, text = process.communicate("\n", timeout=60)
+    # of the samples, in smaller rings, some are lost
+    equal(output, "done\n", text)
+    (path,) = glob.glob(f"{BUNDLE}/xray/*.yaml")
+    names = list(fdr_log.names(path).values())
+    equal((names.count("last"), len(names)), (40, 41), text)
 
 
 # ---- the loader ----

@@ -9,6 +9,9 @@
  *			"return"
  *	alone		the same, but only write(2) and exit_group(2) are left
  *	probe		the kernel is asked for filters, and none is installed
+ *	stopped LIBRARY	its recorder is stopped while it loads LIBRARY0 to
+ *			LIBRARY39, of many functions each, and calls one of
+ *			each; it ends when it has read a line
  *	loading LIBRARY	its constructor, which has the loader's lock, waits for
  *			a thread that begins to record
  *
@@ -28,6 +31,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define TRACED __attribute__((noinline, xray_always_instrument))
@@ -185,6 +189,50 @@ PLAIN static void run_loading(const char *library)
 	puts("done");
 }
 
+/* ---- a recorder that is stopped ---- */
+
+PLAIN static void load_and_call(const char *library, int i)
+{
+	char path[4096];
+	void (*call)(void);
+	void *handle;
+
+	snprintf(path, sizeof(path), "%s%d", library, i);
+	handle = dlopen(path, RTLD_NOW);
+	NEED(handle != NULL);
+	call = (void (*)(void))dlsym(handle, "last");
+	NEED(call != NULL);
+	call();
+}
+
+PLAIN static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+PLAIN static void run_stopped(const char *library)
+{
+	pid_t recorder = getppid();
+	double begin;
+
+	calls(100);
+	kill(recorder, SIGSTOP);
+	begin = seconds();
+	for (int i = 0; i < 40; i++)
+		load_and_call(library, i);
+	begin = seconds() - begin;
+	kill(recorder, SIGCONT);
+	/* where each waits for a second, half of them do */
+	NEED(begin < 6);
+	/* whole chunks, which the recorder takes */
+	calls(20000);
+	getchar();
+	puts("done");
+}
+
 PLAIN int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
@@ -198,6 +246,8 @@ PLAIN int main(int argc, char **argv)
 		run_probe();
 	else if (strcmp(how, "loading") == 0)
 		run_loading(word);
+	else if (strcmp(how, "stopped") == 0)
+		run_stopped(word);
 	else
 		return 2;
 	return 0;

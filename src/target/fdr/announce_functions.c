@@ -9,13 +9,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "target/fdr/record/short_lock.h"
 #include "target/fdr/record/source_link.h"
 #include "target/fdr/record/system.h"
 
 enum {
-	PAUSE_NS = 1000 * 1000,
-	MAX_PAUSES = 1000,	/* a second, of a call */
+	PAUSE_NS = 500 * 1000,
+	MAX_WAIT_NS = 10 * 1000 * 1000,	/* of a process, in all */
 };
 
 static struct seam_ring_claim claim;
@@ -24,6 +25,10 @@ static bool has_claim;
 static _Atomic uint32_t lock;
 /* everything, in a child with a ring of its own */
 static bool is_child;
+/* something is left for the next time */
+static _Atomic bool is_behind;
+/* for a recorder that is slow, or stopped */
+static uint64_t waited_ns;
 static uint8_t bytes[SEAM_XRAY_MAX_ANNOUNCEMENT] __attribute__((aligned(8)));
 
 int seam_fdr_announce_claim(void)
@@ -47,7 +52,25 @@ void seam_fdr_announce_begin_child(void)
 {
 	is_child = is_child || has_claim;
 	has_claim = false;
+	/* its parent has the names, or sends them */
+	atomic_store(&is_behind, false);
+	waited_ns = 0;
 	atomic_store(&lock, 0);
+}
+
+void seam_fdr_announce_set_behind(bool behind)
+{
+	atomic_store(&is_behind, behind);
+}
+
+bool seam_fdr_announce_is_behind(void)
+{
+	return atomic_load(&is_behind);
+}
+
+void seam_fdr_announce_begin_end(void)
+{
+	waited_ns = 0;
 }
 
 /*
@@ -68,19 +91,28 @@ static int try_to_send(const void *payload, size_t size)
 	return r;
 }
 
-/* A full ring is read soon: half of it has woken the recorder. */
-static int send(size_t size)
+/* False: this process has waited for the recorder for as long as it may. */
+static bool pause_once(void)
 {
 	const struct timespec pause = { 0, PAUSE_NS };
+	uint64_t begin = seam_clock_ns();
 
-	for (int i = 0; i < MAX_PAUSES; i++) {
-		int r = try_to_send(bytes, size);
+	if (waited_ns >= MAX_WAIT_NS)
+		return false;
+	seam_ring_wakeup_send(claim.ring.wakeup);
+	nanosleep(&pause, NULL);
+	waited_ns += seam_clock_ns() - begin;
+	return true;
+}
 
-		if (r != -EAGAIN)
-			return r;
-		nanosleep(&pause, NULL);
-	}
-	return -ENOBUFS;
+/* Of size 0 it is none, now or later: the next ones do not wait for it. */
+static int send(size_t size)
+{
+	int r = size ? try_to_send(bytes, size) : 0;
+
+	while (r == -EAGAIN && pause_once())
+		r = try_to_send(bytes, size);
+	return r == -EAGAIN ? -ENOBUFS : r;
 }
 
 int seam_fdr_announce_at_once(const struct seam_xray_addresses *addresses)
@@ -88,9 +120,12 @@ int seam_fdr_announce_at_once(const struct seam_xray_addresses *addresses)
 	_Alignas(8) uint8_t payload[32];
 	size_t size = seam_xray_write_addresses(payload, sizeof(payload),
 						addresses);
+	int r = !has_claim ? -EAGAIN : !size ? -EINVAL :
+		try_to_send(payload, size);
 
-	return !has_claim ? -EAGAIN : !size ? -EINVAL :
-	       try_to_send(payload, size);
+	if (r == -EAGAIN)
+		seam_fdr_announce_set_behind(true);
+	return r;
 }
 
 static struct seam_xray_image announced(const struct seam_fdr_image *image,
@@ -107,9 +142,7 @@ static struct seam_xray_image announced(const struct seam_fdr_image *image,
 
 static int send_image(const struct seam_xray_image *a)
 {
-	size_t size = seam_xray_write_image(bytes, sizeof(bytes), a);
-
-	return size ? send(size) : -EINVAL;
+	return send(seam_xray_write_image(bytes, sizeof(bytes), a));
 }
 
 int seam_fdr_announce_image(const struct seam_fdr_image *image, uint32_t number)
@@ -138,55 +171,61 @@ static int announce_addresses(const struct seam_fdr_image *image,
 	return send(seam_xray_write_addresses(bytes, sizeof(bytes), &a));
 }
 
-static int announce_list(const struct seam_fdr_image *image,
-			 const struct seam_fdr_list *list)
+static int announce_itself(const struct seam_fdr_image *image,
+			   const struct seam_fdr_list *list)
 {
-	size_t n = list->functions.sleds.functions.n;
 	struct seam_xray_image a = announced(image, list->number);
-	int r;
 
 	a.first_id = list->functions.first_id;
-	a.n_functions = (uint32_t)n;
+	a.n_functions = (uint32_t)list->functions.sleds.functions.n;
 	a.entries_only = seam_fdr_list_has_entries_only(list);
-	r = send_image(&a);
-	for (size_t at = 0; at < n && r == 0; at += SEAM_XRAY_MAX_ADDRESSES)
-		r = announce_addresses(image, list, at,
-				       n - at < SEAM_XRAY_MAX_ADDRESSES ?
-				       n - at : SEAM_XRAY_MAX_ADDRESSES);
-	return r;
+	return send_image(&a);
 }
 
-static bool has_news(const struct seam_fdr_images *images)
+/* What a list announces: itself, and its functions. */
+static size_t n_to_announce(const struct seam_fdr_list *list)
 {
-	for (size_t i = 0; i < images->list.n; i++)
-		for (size_t j = 0; j < images->list.items[i]->n_lists; j++)
-			if (!images->list.items[i]->lists[j].is_announced)
-				return true;
-	return false;
+	return 1 + list->functions.sleds.functions.n;
 }
 
-static int announce_all(struct seam_fdr_images *images)
+/* From where it came to the last time. */
+static int announce_list(const struct seam_fdr_image *image,
+			 struct seam_fdr_list *list)
 {
-	int r = seam_fdr_announce_claim();
+	size_t all = n_to_announce(list);
+	int r = list->n_announced ? 0 : announce_itself(image, list);
 
-	for (size_t i = 0; i < images->list.n && r == 0; i++) {
-		struct seam_fdr_image *image = images->list.items[i];
+	if (r == 0 && !list->n_announced)
+		list->n_announced = 1;
+	while (r == 0 && list->n_announced < all) {
+		size_t n = all - list->n_announced;
 
-		for (size_t j = 0; j < image->n_lists && r == 0; j++) {
-			struct seam_fdr_list *list = &image->lists[j];
-
-			if (!list->is_announced || is_child)
-				r = announce_list(image, list);
-			list->is_announced = true;
-		}
+		if (n > SEAM_XRAY_MAX_ADDRESSES)
+			n = SEAM_XRAY_MAX_ADDRESSES;
+		r = announce_addresses(image, list, list->n_announced - 1, n);
+		if (r == 0)
+			list->n_announced += n;
 	}
-	is_child = false;
 	return r;
 }
 
 int seam_fdr_announce(struct seam_fdr_images *images)
 {
-	return has_news(images) ? announce_all(images) : 0;
+	int r = 0;
+
+	for (size_t i = 0; i < images->list.n; i++) {
+		struct seam_fdr_image *image = images->list.items[i];
+
+		for (size_t j = 0; j < image->n_lists && r == 0; j++) {
+			struct seam_fdr_list *list = &image->lists[j];
+
+			if (list->n_announced == n_to_announce(list))
+				continue;
+			r = seam_fdr_announce_claim();
+			r = r ?: announce_list(image, list);
+		}
+	}
+	return r;
 }
 
 bool seam_fdr_announce_is_child(void)
@@ -196,7 +235,15 @@ bool seam_fdr_announce_is_child(void)
 
 int seam_fdr_announce_again(struct seam_fdr_images *images)
 {
-	return is_child ? announce_all(images) : 0;
+	int r = seam_fdr_announce_claim();
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < images->list.n; i++)
+		for (size_t j = 0; j < images->list.items[i]->n_lists; j++)
+			images->list.items[i]->lists[j].n_announced = 0;
+	is_child = false;
+	return 0;
 }
 
 int seam_fdr_announce_match(uint32_t trigger, uint32_t n)

@@ -14,9 +14,13 @@
 #include "target/fdr/sleds/images.h"
 
 /*
- * Announce the lists of all loaded images that were not yet.  0; -ENOSPC where
- * the recorder has no ring for this process; -ENOBUFS where it did not read for
- * a second: what was not announced has no names.
+ * Announce the lists of all images that were not yet, or not wholly.  0;
+ * -ENOSPC where the recorder has no ring for this process; -ENOBUFS where the
+ * ring is full: what was not announced has no names, and is left for the next
+ * time.
+ *
+ * A process waits 10 ms in all for a recorder that is slow, or stopped; and as
+ * much again at its end.
  */
 int seam_fdr_announce(struct seam_fdr_images *images);
 
@@ -32,8 +36,8 @@ int seam_fdr_announce_named(enum seam_xray_announcement_kind kind,
 
 /*
  * Whether this is a child whose parent announced, and that has not: then what
- * it announces is all that the recorder takes for it, so everything comes
- * again.
+ * it announces is all that the recorder takes for it, so everything is to be
+ * announced again: from then on, if this returns 0, else as above.
  */
 bool seam_fdr_announce_is_child(void);
 int seam_fdr_announce_again(struct seam_fdr_images *images);
@@ -49,6 +53,16 @@ int seam_fdr_announce_at_once(const struct seam_xray_addresses *addresses);
 
 /* In a forked child: the ring is the parent's. */
 void seam_fdr_announce_begin_child(void);
+
+/*
+ * Whether something was left for the next time; seam_fdr_announce_at_once()
+ * notes it itself.  From any context.
+ */
+void seam_fdr_announce_set_behind(bool is_behind);
+bool seam_fdr_announce_is_behind(void);
+
+/* The process ends: it may wait again. */
+void seam_fdr_announce_begin_end(void);
 
 /* Claim the ring, if that was not done yet, for what is read from it. */
 int seam_fdr_announce_claim(void);

@@ -210,9 +210,5 @@ void seam_fdr_log_exit(uint32_t id)
 __attribute__((destructor))
 static void end_with_the_process(void)
 {
-	int saved_errno = errno;
-
-	if (!has_recorder())
-		(void)seam_fdr_end(NULL);
-	errno = saved_errno;
+	seam_fdr_at_exit();
 }

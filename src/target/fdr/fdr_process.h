@@ -26,8 +26,9 @@ struct seam_fdr_process {
 	_Atomic bool is_armed;		/* it has begun, if only to look */
 	bool has_source;		/* once, for all beginnings */
 	uint32_t n_types, n_registered;	/* announced */
-	bool has_noted_unknown;
+	bool has_noted_unknown, has_noted_behind;
 	uint32_t n_matches[SEAM_TRIGGER_MAX];	/* not announced */
+	uint32_t matches_due;		/* a bit for each trigger */
 	_Atomic bool is_off;		/* for good; set with the lock */
 	bool is_ending;			/* nothing is wanted */
 	/* functions have ids, and a bundle does not have their names yet */
@@ -75,6 +76,9 @@ bool seam_fdr_take_new(void);
  * everything.  0 or -errno.
  */
 int seam_fdr_announce_new(void);
+
+/* At the end: what the recorder had no room for, if there is any. */
+void seam_fdr_announce_rest(void);
 
 /*
  * Have the sleds in use that are wanted, and no others, in all images; within

@@ -264,6 +264,7 @@ int seam_fdr_end(const char *why)
 		process->is_ending = true;
 		seam_fdr_images_with(&process->images, unpatch, NULL);
 		process->is_ending = false;
+		seam_fdr_announce_rest();
 		atomic_store(&seam_fdr_is_on, false);
 		seam_fdr_end_triggers();
 		if (why)
@@ -279,6 +280,37 @@ int seam_fdr_end(const char *why)
 		seam_fdr_is_quiet = true;
 	errno = saved_errno;
 	return r;
+}
+
+/* exit() may have been called within what has the lock: a fault's handler. */
+static bool try_to_lock(void)
+{
+	uint64_t blocked = seam_fdr_block_handlers();
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	if (pthread_mutex_trylock(&process->lock) == 0) {
+		process->cancel_state = state;
+		process->blocked = blocked;
+		return true;
+	}
+	pthread_setcancelstate(state, &state);
+	seam_fdr_unblock(blocked);
+	return false;
+}
+
+void seam_fdr_at_exit(void)
+{
+	int saved_errno = errno;
+
+	if (!process->address[0]) {
+		(void)seam_fdr_end(NULL);
+	} else if (atomic_load(&seam_fdr_is_on) &&
+		   seam_fdr_announce_is_behind() && try_to_lock()) {
+		seam_fdr_announce_rest();
+		seam_fdr_unlock();
+	}
+	errno = saved_errno;
 }
 
 /* ---- for others ---- */

@@ -45,6 +45,9 @@ int seam_fdr_begin(const char *options, char *why, size_t why_bytes);
  */
 int seam_fdr_end(const char *why);
 
+/* The process ends: complete what can be. */
+void seam_fdr_at_exit(void);
+
 /* Whether it has begun and not ended.  Written in here, read anywhere. */
 extern _Atomic bool seam_fdr_is_on;
 

@@ -36,16 +36,6 @@ static void take_trigger(unsigned int trigger, uint32_t function)
 	seam_fdr_trigger_function(trigger, function);
 }
 
-/* The user learns of triggers that no function is for. */
-static void announce_matches(void)
-{
-	for (uint32_t i = 0; i < process->options.n_triggers; i++) {
-		if (process->options.triggers[i].function)
-			(void)seam_fdr_announce_match(i, process->n_matches[i]);
-		process->n_matches[i] = 0;
-	}
-}
-
 /* The same without a recorder. */
 static void note_unmatched(void)
 {
@@ -147,42 +137,93 @@ void seam_fdr_note_unknown(void)
 
 /* ---- announcements ---- */
 
+/* The user learns of triggers that no function is for. */
+static int announce_matches(void)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < process->options.n_triggers; i++) {
+		if (!process->options.triggers[i].function ||
+		    !(process->matches_due >> i & 1))
+			continue;
+		r = seam_fdr_announce_match(i, process->n_matches[i]);
+		if (r < 0)
+			break;
+		process->matches_due &= ~(UINT32_C(1) << i);
+		process->n_matches[i] = 0;
+	}
+	return r;
+}
+
 /* Names that the program has registered since the last time. */
 static int announce_registered(void)
 {
 	int r = 0;
 
-	for (uint16_t type = (uint16_t)(process->n_types + 1);
-	     r == 0 && seam_fdr_type_name(type); type++) {
+	while (r == 0 && process->n_types < SEAM_FDR_MAX_TYPES) {
+		uint16_t type = (uint16_t)(process->n_types + 1);
+		const char *name = seam_fdr_type_name(type);
+
+		if (!name)
+			break;
 		r = seam_fdr_announce_named(SEAM_XRAY_ANNOUNCED_EVENT_TYPE,
-					    type, seam_fdr_type_name(type));
-		process->n_types = type;
+					    type, name);
+		process->n_types += r == 0;
 	}
-	for (uint32_t i = process->n_registered;
-	     r == 0 && i < seam_fdr_registered_count(); i++) {
+	while (r == 0 && process->n_registered < seam_fdr_registered_count()) {
 		uint32_t id;
-		const char *name = seam_fdr_registered(i, &id);
+		const char *name = seam_fdr_registered(process->n_registered,
+						       &id);
 
 		r = seam_fdr_announce_named(SEAM_XRAY_ANNOUNCED_NAME, id, name);
-		process->n_registered = i + 1;
+		process->n_registered += r == 0;
 	}
 	return r;
+}
+
+static int begin_again(void)
+{
+	int r = seam_fdr_announce_again(&process->images);
+
+	if (r < 0)
+		return r;
+	process->n_types = process->n_registered = 0;
+	seam_fdr_cyg_announce_all_again();
+	return 0;
 }
 
 int seam_fdr_announce_new(void)
 {
 	struct seam_fdr_images *images = &process->images;
-	int r;
+	int r = 0;
 
-	if (seam_fdr_announce_is_child()) {
-		process->n_types = process->n_registered = 0;
-		r = seam_fdr_announce_again(images);
-		r = r ?: seam_fdr_cyg_announce_begin_child(images);
-	} else {
-		r = seam_fdr_announce(images);
-		r = r ?: seam_fdr_cyg_announce(images);
-	}
-	return r ?: announce_registered();
+	seam_fdr_announce_set_behind(false);
+	if (seam_fdr_announce_is_child())
+		r = begin_again();
+	r = r ?: seam_fdr_announce(images);
+	r = r ?: seam_fdr_cyg_announce(images);
+	r = r ?: announce_registered();
+	r = r ?: announce_matches();
+	if (r < 0)
+		seam_fdr_announce_set_behind(true);
+	return r;
+}
+
+void seam_fdr_announce_rest(void)
+{
+	seam_fdr_announce_begin_end();
+	if (process->address[0] && seam_fdr_announce_is_behind())
+		(void)seam_fdr_announce_new();
+}
+
+/* Which functions have no names at the end, the recorder says itself. */
+static void note_behind(void)
+{
+	if (process->has_noted_behind)
+		return;
+	process->has_noted_behind = true;
+	seam_fdr_note("some functions may have no names: the recorder does not "
+		      "take them now");
 }
 
 bool seam_fdr_take_new(void)
@@ -203,11 +244,10 @@ bool seam_fdr_take_new(void)
 	if (seam_fdr_cyg_select(&process->options, images, take_trigger) < 0)
 		seam_fdr_note("some functions are not recorded: a file has no "
 			      "symbols to select by");
+	if (has_new)
+		process->matches_due = UINT32_MAX;
 	if (process->address[0] && seam_fdr_announce_new() < 0)
-		seam_fdr_note("some functions have no names: the recorder does "
-			      "not take them");
-	if (process->address[0] && has_new)
-		announce_matches();
+		note_behind();
 	if (!process->address[0])
 		note_unmatched();
 	seam_fdr_note_unknown();

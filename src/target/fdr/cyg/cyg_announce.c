@@ -187,10 +187,9 @@ int seam_fdr_cyg_announce(struct seam_fdr_images *images)
 	return r;
 }
 
-int seam_fdr_cyg_announce_begin_child(struct seam_fdr_images *images)
+void seam_fdr_cyg_announce_all_again(void)
 {
 	for (size_t i = 0; i < known.n; i++)
 		known.items[i].is_announced = false;
 	seam_fdr_cyg_announce_again();
-	return seam_fdr_cyg_announce(images);
 }

@@ -19,7 +19,7 @@
  */
 int seam_fdr_cyg_announce(struct seam_fdr_images *images);
 
-/* In a forked child, which announces all of it again. */
-int seam_fdr_cyg_announce_begin_child(struct seam_fdr_images *images);
+/* In a forked child: the next time announces all of it. */
+void seam_fdr_cyg_announce_all_again(void);
 
 #endif /* SEAM_FDR_CYG_ANNOUNCE_H */

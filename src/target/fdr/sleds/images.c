@@ -288,7 +288,7 @@ static void take_over(struct seam_fdr_image *image,
 
 		list->number = old->number;
 		list->is_selected = old->is_selected;
-		list->is_announced = old->is_announced;
+		list->n_announced = old->n_announced;
 		list->functions.first_id = old->functions.first_id;
 		list->functions.is_wanted = old->functions.is_wanted;
 		old->functions.is_wanted = is_wanted;

@@ -33,7 +33,9 @@ struct seam_fdr_list {
 	enum seam_fdr_list_kind kind;
 	uint32_t number;		/* as it is announced; from 1 */
 	struct seam_fdr_functions functions;
-	bool is_selected, is_announced;
+	bool is_selected;
+	/* to the recorder: the image itself, then so many functions */
+	size_t n_announced;
 };
 
 struct seam_fdr_image {
