@@ -32,21 +32,21 @@ def is_done(result, why=""):
     return result
 
 
-def alone(*words):
+def alone(*words, before=()):
     """Without us the program gets there."""
-    is_done(run(PROGRAM, *words, timeout=20), "alone:")
+    is_done(run(*before, PROGRAM, *words, timeout=20), "alone:")
 
 
-def recorded(*words, options=()):
+def recorded(*words, options=(), before=()):
     shutil.rmtree(BUNDLE, ignore_errors=True)
     return is_done(run(SEAM, "record", "-o", BUNDLE, "--trace", *options, "--",
-                       PROGRAM, *words, timeout=60), options)
+                       *before, PROGRAM, *words, timeout=60), options)
 
 
-def own(*words, options=""):
+def own(*words, options="", before=()):
     """With a bundle of its own."""
     shutil.rmtree(BUNDLE, ignore_errors=True)
-    return is_done(run(PROGRAM, *words, timeout=60,
+    return is_done(run(*before, PROGRAM, *words, timeout=60,
                        env={**os.environ, "LD_PRELOAD": LIBRARY,
                             "SEAM_TRACE": f"out={BUNDLE};{options}"}), options)
 
@@ -81,6 +81,35 @@ def test_a_question_for_filters_ends_no_recording():
     alone("probe")
     recorded("probe")
     equal(n_calls(), 400)
+
+
+# ---- descriptors ----
+
+def check_descriptors(how, limit):
+    """All calls of both processes are there, and nothing in other files."""
+    equal(n_calls(), 2 * 140000, (how, limit))
+    for path in glob.glob("theirs.*"):
+        equal(os.path.getsize(path), 0, (how, limit))
+        os.unlink(path)
+
+
+def test_descriptors_that_the_program_closes_and_opens_are_its_own():
+    for limit, how in ((16, "none"), (16, "loop"), (64, "range"),
+                       (1024, "from"), (1024, "none")):
+        limited = ("sh", "-c", f'ulimit -n {limit}; exec "$0" "$@"')
+        alone("descriptors", how, before=limited)
+        recorded("descriptors", how, before=limited)
+        check_descriptors(how, limit)
+        own("descriptors", how, before=limited)
+        check_descriptors(how, limit)
+
+
+def test_a_file_with_the_inode_of_a_removed_log_is_the_programs():
+    alone("reused", BUNDLE)
+    own("reused", os.path.abspath(BUNDLE))
+    for path in glob.glob("theirs.*"):
+        equal(os.path.getsize(path), 0)
+        os.unlink(path)
 
 
 # ---- a recorder that is stopped ----

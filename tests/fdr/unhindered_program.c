@@ -12,6 +12,12 @@
  *	stopped LIBRARY	its recorder is stopped while it loads LIBRARY0 to
  *			LIBRARY39, of many functions each, and calls one of
  *			each; it ends when it has read a line
+ *	descriptors HOW	opens a file, which gets number 3; closes all that is
+ *			not its own ("loop", "range", "from", or "none"), opens
+ *			files and sockets until all numbers are used, and goes
+ *			on, as does a child of it: nobody writes to what it has
+ *	reused FOLDER	its log in FOLDER is removed, all is closed, and a file
+ *			of its own gets the log's descriptor, and inode
  *	loading LIBRARY	its constructor, which has the loader's lock, waits for
  *			a thread that begins to record
  *
@@ -19,6 +25,8 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -29,6 +37,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -189,6 +199,148 @@ PLAIN static void run_loading(const char *library)
 	puts("done");
 }
 
+/* ---- descriptors ---- */
+
+enum { MAX_FD = 1024 };
+
+/* What the program has opened: st_mode is 0 where it has not. */
+static struct stat own[MAX_FD];
+
+PLAIN static void close_all(const char *how)
+{
+	if (strcmp(how, "loop") == 0)
+		for (int fd = 3; fd < MAX_FD; fd++)
+			close(fd);
+	else if (strcmp(how, "range") == 0)
+		NEED(syscall(SYS_close_range, 3, ~0u, 0) == 0);
+	else if (strcmp(how, "from") == 0)
+		closefrom(3);
+}
+
+/*
+ * Until there are no more numbers but three; sockets of the kind that a wakeup
+ * is sent to.
+ */
+PLAIN static void open_all(void)
+{
+	int fds[3], last[3];
+	char path[64];
+
+	for (int i = 0; ; i++) {
+		snprintf(path, sizeof(path), "theirs.%d", i);
+		fds[0] = open(path, O_CREAT | O_RDWR, 0600);
+		if (fds[0] < 0 || socketpair(AF_UNIX, SOCK_DGRAM, 0, fds + 1))
+			break;
+		for (int j = 0; j < 3; j++)
+			NEED(fstat(fds[j], &own[fds[j]]) == 0);
+		memcpy(last, fds, sizeof(last));
+	}
+	NEED(errno == EMFILE);
+	if (fds[0] >= 0)
+		close(fds[0]);
+	for (int j = 0; j < 3; j++) {
+		close(last[j]);
+		own[last[j]].st_mode = 0;
+	}
+}
+
+PLAIN static void check_all(void)
+{
+	struct stat now;
+	char byte;
+
+	for (int fd = 3; fd < MAX_FD; fd++) {
+		if (!own[fd].st_mode)
+			continue;
+		NEED(fstat(fd, &now) == 0 && now.st_ino == own[fd].st_ino &&
+		     now.st_dev == own[fd].st_dev);
+		if (S_ISREG(now.st_mode))
+			NEED(now.st_size == 0);
+		else
+			NEED(recv(fd, &byte, 1, MSG_DONTWAIT) == -1 &&
+			     errno == EAGAIN);
+	}
+}
+
+PLAIN static void *work(void *unused)
+{
+	calls(20000);
+	return unused;
+}
+
+PLAIN static void work_on(void)
+{
+	pthread_t thread;
+
+	calls(20000);
+	NEED(pthread_create(&thread, NULL, work, NULL) == 0);
+	pthread_join(thread, NULL);
+	check_all();
+}
+
+PLAIN static void run_descriptors(const char *how)
+{
+	int status, fd = open("/dev/null", O_RDONLY);
+	pid_t child;
+
+	NEED(fd == 3);
+	calls(20000);
+	close_all(how);
+	open_all();
+	work_on();
+	child = fork();
+	if (child == 0) {
+		work_on();
+		exit(0);
+	}
+	NEED(waitpid(child, &status, 0) == child && status == 0);
+	work_on();
+	puts("done");
+}
+
+/* The descriptor of the only log in @folder; 0: there is none. */
+PLAIN static int take_log(const char *folder, struct stat *log)
+{
+	char path[4096];
+	struct stat st;
+	glob_t found;
+	int fd = MAX_FD;
+
+	snprintf(path, sizeof(path), "%s/xray/*.xray", folder);
+	if (glob(path, 0, NULL, &found) || stat(found.gl_pathv[0], log))
+		return 0;
+	while (--fd && (fstat(fd, &st) || st.st_ino != log->st_ino ||
+			st.st_dev != log->st_dev))
+		continue;
+	unlink(found.gl_pathv[0]);
+	globfree(&found);
+	return fd;
+}
+
+PLAIN static void run_reused(const char *folder)
+{
+	struct stat log, st = { .st_ino = 0 };
+	char path[64];
+	int fd, number;
+
+	calls(20000);
+	number = take_log(folder, &log);
+	close_all("loop");
+	/* one of some, on ext4 the first; not on each file system */
+	for (int i = 0; i < 100 && number && st.st_ino != log.st_ino; i++) {
+		snprintf(path, sizeof(path), "theirs.%d", i);
+		fd = open(path, O_CREAT | O_RDWR, 0600);
+		NEED(fstat(fd, &st) == 0);
+	}
+	if (number && st.st_ino == log.st_ino) {
+		NEED(dup2(fd, number) == number);
+		fprintf(stderr, "reused\n");
+	}
+	work_on();
+	NEED(!number || (fstat(fd, &st) == 0 && st.st_size == 0));
+	puts("done");
+}
+
 /* ---- a recorder that is stopped ---- */
 
 PLAIN static void load_and_call(const char *library, int i)
@@ -246,6 +398,10 @@ PLAIN int main(int argc, char **argv)
 		run_probe();
 	else if (strcmp(how, "loading") == 0)
 		run_loading(word);
+	else if (strcmp(how, "descriptors") == 0)
+		run_descriptors(word);
+	else if (strcmp(how, "reused") == 0)
+		run_reused(word);
 	else if (strcmp(how, "stopped") == 0)
 		run_stopped(word);
 	else

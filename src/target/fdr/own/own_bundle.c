@@ -34,12 +34,18 @@ enum {
 	MAX_PATH = PATH_MAX,
 };
 
+/* A number of an inode is used again for the next file, once it is free. */
+struct file_identity {
+	uint32_t major, minor;
+	uint64_t inode;
+	struct statx_timestamp born;	/* 0 where the file system has none */
+};
+
 /* Of one process; zeroes in a forked child. */
 struct own_log {
 	struct seam_xray_log log;
 	char stem[64];			/* "xray/PID", "xray/PID.2" */
-	dev_t device;
-	ino_t inode;
+	struct file_identity file;
 	bool is_open, has_frequency;
 	bool has_ended;			/* or cannot begin */
 };
@@ -156,10 +162,24 @@ static int create_log(const char *folder, char *stem, size_t bytes, char *path)
 	return fd;
 }
 
+static int identify(int fd, struct file_identity *file)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &st))
+		return -errno;
+	*file = (struct file_identity) {
+		.major = st.stx_dev_major, .minor = st.stx_dev_minor,
+		.inode = st.stx_ino,
+	};
+	if (st.stx_mask & STATX_BTIME)
+		file->born = st.stx_btime;
+	return 0;
+}
+
 /* Where no descriptor is free now, one may be later. */
 static int open_log(struct own_log *own)
 {
-	struct stat st;
 	int fd = create_log(bundle.path, own->stem, sizeof(own->stem),
 			    log_path);
 	int r;
@@ -167,24 +187,26 @@ static int open_log(struct own_log *own)
 	if (fd < 0)
 		return fd;
 	fd = seam_high_fd(fd);
-	r = fstat(fd, &st) ? -errno : begin_log(&own->log, fd);
+	r = identify(fd, &own->file);
+	r = r ? r : begin_log(&own->log, fd);
 	if (r < 0) {
 		close_file(fd);
 		own->has_ended = true;
 		return r;
 	}
-	own->device = st.st_dev;
-	own->inode = st.st_ino;
 	own->is_open = true;
 	return 0;
 }
 
 static bool is_our_file(const struct own_log *own, int fd)
 {
-	struct stat st;
+	const struct file_identity *a = &own->file;
+	struct file_identity b = { .inode = 0 };
 
-	return fstat(fd, &st) == 0 && st.st_dev == own->device &&
-	       st.st_ino == own->inode;
+	return identify(fd, &b) == 0 && a->inode == b.inode &&
+	       a->major == b.major && a->minor == b.minor &&
+	       a->born.tv_sec == b.born.tv_sec &&
+	       a->born.tv_nsec == b.born.tv_nsec;
 }
 
 /* The descriptor is ours, or was closed, and we have another. */
