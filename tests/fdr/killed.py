@@ -95,10 +95,12 @@ def wrong_with(records, names, begun, done):
     return None if at == len(records) else "has more than it recorded"
 
 
-def wrong_with_program(bundle, entry):
-    pid, threads = entry[0], [entry[2 + 4 * i:6 + 4 * i]
-                              for i in range(THREADS)]
-    log = bundle / "xray" / f"{pid}.xray"
+def threads_of(entry):
+    return [entry[2 + 4 * i:6 + 4 * i] for i in range(THREADS)]
+
+
+def wrong_with_program(log, entry):
+    threads = threads_of(entry)
     if not log.exists():
         return "no log" if any(done for *_, done in threads) else None
     try:
@@ -115,6 +117,28 @@ def wrong_with_program(bundle, entry):
     return "records of other threads" if any(found.values()) else None
 
 
+def wrong_with_programs(bundle, entries):
+    """[(number or pid, why)].  Within a recording pids may be used again."""
+    wrong, n_logs = [], {}
+
+    def next_log(pid):
+        n = n_logs.setdefault(pid, 0) + 1
+        return bundle / "xray" / (f"{pid}.{n}.xray" if n > 1 else
+                                  f"{pid}.xray")
+
+    for i, entry in enumerate(entries):
+        log = next_log(entry[0])
+        why = wrong_with_program(log, entry)
+        if not why:
+            n_logs[entry[0]] += log.exists()
+        elif any(done for *_, done in threads_of(entry)):
+            wrong.append((i, why))
+        # else it may have no log, and this be a later one's
+    wrong += [(f"of pid {pid}", f"{next_log(pid).name} is of none")
+              for pid in n_logs if next_log(pid).exists()]
+    return wrong
+
+
 def kill_programs(folder, n, seed):
     bundle, log = folder / f"{seed}.seam", folder / f"{seed}.log"
     ran = subprocess.run([seam, "record", "--trace", "-o", bundle, "--",
@@ -124,8 +148,7 @@ def kill_programs(folder, n, seed):
         return [f"status {ran.returncode}: {ran.stderr}"], 0
     entries = list(PROGRAM.iter_unpack(log.read_bytes()))
     wrong = [f"program {i} of seed {seed}: {why}"
-             for i, entry in enumerate(entries)
-             if (why := wrong_with_program(bundle, entry))]
+             for i, why in wrong_with_programs(bundle, entries)]
     return wrong, sum(done for e in entries for done in (e[5], e[9]))
 
 
