@@ -4,9 +4,9 @@
  *
  * r10d holds the first word of the function record (seam_xray_word()).  Entry
  * and tail sleds call, exit sleds jump to it in place of their return.  All
- * registers but r10 and r11 are as before; with tail sleds r11 too, which may
- * have the address that the tail call goes to, and the flags.  Nothing is
- * stored below the stack pointer, and its alignment is not relied on.
+ * registers but r10 and r11 are as before, with tail sleds the flags too, and
+ * r11: it may be where the tail call goes to.  Nothing is stored below the
+ * stack pointer, and its alignment is not relied on.
  *
  * Plain ones write the record themselves.  Checked ones call
  * seam_fdr_check_entry() or seam_fdr_check_end(), which decide.
