@@ -56,6 +56,24 @@ MARKED int fibonacci(int x)
 	return r;
 }
 
+#if !defined(__clang__) && !defined(__cplusplus)
+/* gcc passes where the variables are that it shares in a register, r10. */
+UNMARKED static int nested_sum(int n)
+{
+	int sum = 0;
+
+	MARKED void nested(int x)
+	{
+		HIDE();
+		sum += x;
+	}
+
+	for (int i = 0; i < n; i++)
+		nested(i);
+	return sum;
+}
+#endif
+
 #ifdef __cplusplus
 namespace space {
 template <class T, class U> struct box {
@@ -228,6 +246,10 @@ UNMARKED int main(int argc, char **argv)
 	for (int i = 0; i < 10; i++)
 		sum += leaf(i);
 	sum += fibonacci(10);
+#if !defined(__clang__) && !defined(__cplusplus)
+	if (nested_sum(5) != 10)
+		return 1;
+#endif
 #ifdef __clang__
 	for (int i = 0; i < 4; i++)
 		sum += tail_caller(i) + logged(i);

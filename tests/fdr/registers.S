@@ -3,7 +3,7 @@
  * registers.S - through a trampoline with given registers, as a sled goes
  *
  *	void through(struct registers *registers, const char *trampoline,
- *		     uint32_t word, bool is_exit, void *stack)
+ *		     bool is_exit, void *stack)
  *
  * All registers are loaded from @registers (test_fdr_registers.c), which has
  * those after it in the end.  The trampoline runs on @stack.
@@ -15,6 +15,7 @@
 #define X87(n)		(128 + 16 * (n))
 #define MASK(n)		(160 + 2 * (n))
 #define R11		176
+#define R10		184
 #define VECTOR(n)	(192 + 64 * (n))
 
 .macro EACH_GPR macro
@@ -58,12 +59,11 @@ through:
 	movq	%rax, back_at(%rip)
 	leaq	as_entry(%rip), %rax
 	leaq	as_exit(%rip), %r9
-	testl	%ecx, %ecx
+	testl	%edx, %edx
 	cmovnz	%r9, %rax
 	movq	%rax, sled_at(%rip)
 	movq	%rdi, %r11
-	movl	%edx, %r10d
-	movq	%r8, %rsp
+	movq	%rcx, %rsp
 
 	ldmxcsr	MXCSR(%r11)
 	fldt	X87(0)(%r11)
@@ -87,6 +87,7 @@ through:
 2:	pushq	FLAGS(%r11)
 	popfq
 	EACH_GPR LOAD
+	movq	R10(%r11), %r10
 	movq	R11(%r11), %r11
 	jmp	*sled_at(%rip)
 as_entry:
@@ -105,6 +106,7 @@ back:
 	cld
 	movq	after_r11(%rip), %rax
 	movq	%rax, R11(%r11)
+	movq	%r10, R10(%r11)
 	stmxcsr	MXCSR(%r11)
 	fstpt	X87(1)(%r11)
 	fstpt	X87(0)(%r11)

@@ -27,7 +27,7 @@ struct registers {
 	uint64_t gpr[13], flags, mxcsr, sp;
 	uint8_t x87[2][16];
 	uint16_t masks[8];
-	uint64_t r11, unused;
+	uint64_t r11, r10;
 	uint8_t vectors[32][64];
 };
 
@@ -37,7 +37,7 @@ _Static_assert(offsetof(struct registers, r11) == 176, "");
 _Static_assert(offsetof(struct registers, vectors) == 192, "");
 
 extern void through(struct registers *registers, const char *trampoline,
-		    uint32_t word, int is_exit, void *stack);
+		    int is_exit, void *stack);
 
 int has_avx512;
 static _Atomic uint64_t never_read;
@@ -56,22 +56,30 @@ enum {
 	STACK = 16 << 10,
 	FLAGS = 0xcd5,		/* CF PF AF ZF SF DF OF, without DF: below */
 	DIRECTION = 0x400,
-	ROUNDS = 2000,
+	ROUNDS = 2400,
 };
 
 static const struct {
 	const char *name, *code;
-	bool is_exit, keeps_all;	/* the flags and r11 too */
+	bool is_exit;
+	bool keeps_flags, keeps_r10, keeps_r11;
 } trampolines[] = {
-	{ "entry", seam_fdr_entry, false, false },
-	{ "exit", seam_fdr_exit, true, false },
-	{ "tail", seam_fdr_tail, false, true },
-	{ "checked entry", seam_fdr_checked_entry, false, false },
-	{ "checked exit", seam_fdr_checked_exit, true, false },
-	{ "checked tail", seam_fdr_checked_tail, false, true },
+	{ "entry", .code = seam_fdr_entry },
+	{ "exit", .code = seam_fdr_exit, .is_exit = true },
+	{ "tail", .code = seam_fdr_tail, .keeps_flags = true,
+	  .keeps_r11 = true },
+	{ "entry only", .code = seam_fdr_entry_only, .keeps_r10 = true },
+	{ "checked entry", .code = seam_fdr_checked_entry },
+	{ "checked exit", .code = seam_fdr_checked_exit, .is_exit = true },
+	{ "checked tail", .code = seam_fdr_checked_tail, .keeps_flags = true,
+	  .keeps_r11 = true },
+	{ "checked entry only", .code = seam_fdr_checked_entry_only,
+	  .keeps_r10 = true },
 	/* with any number as the address of the data */
-	{ "custom event", seam_fdr_custom_event, false, true },
-	{ "typed event", seam_fdr_typed_event, false, true },
+	{ "custom event", .code = seam_fdr_custom_event, .keeps_flags = true,
+	  .keeps_r10 = true, .keeps_r11 = true },
+	{ "typed event", .code = seam_fdr_typed_event, .keeps_flags = true,
+	  .keeps_r10 = true, .keeps_r11 = true },
 };
 
 enum { N_TRAMPOLINES = sizeof(trampolines) / sizeof(trampolines[0]) };
@@ -127,18 +135,21 @@ static void check(size_t t, enum way way, size_t misalign, size_t *most)
 	static uint8_t stack[STACK + 1024], before[sizeof(stack)];
 	struct registers in, out;
 	uint8_t *sp = stack + STACK - misalign;
-	uint64_t flags = trampolines[t].keeps_all ? FLAGS : 0;
+	uint64_t flags = trampolines[t].keeps_flags ? FLAGS : 0;
+	uint32_t word = seam_xray_word(7, SEAM_XRAY_ENTRY);
 	size_t used = STACK - misalign;
 
 	make_random(&in);
+	*(trampolines[t].keeps_r10 ? &in.r11 : &in.r10) = word;
 	out = in;
 	fill(stack, sizeof(stack));
 	memcpy(before, stack, sizeof(stack));
 	set_way(way);
-	through(&out, trampolines[t].code, seam_xray_word(7, SEAM_XRAY_ENTRY),
-		trampolines[t].is_exit, sp);
+	through(&out, trampolines[t].code, trampolines[t].is_exit, sp);
 	assert_memory_equal(out.gpr, in.gpr, sizeof(in.gpr));
-	if (trampolines[t].keeps_all)
+	if (trampolines[t].keeps_r10)
+		assert_int_equal(out.r10, in.r10);
+	if (trampolines[t].keeps_r11)
 		assert_int_equal(out.r11, in.r11);
 	assert_int_equal(out.flags & (flags | DIRECTION), in.flags & flags);
 	assert_int_equal((uint32_t)out.mxcsr, (uint32_t)in.mxcsr);

@@ -21,11 +21,13 @@ static struct seam_fdr_targets targets_of(uint32_t id)
 {
 	struct seam_fdr_trampolines t = seam_fdr_trampolines(id);
 	bool needs_exit = process->options.min_ns || process->options.depth;
+	bool is_checked = !needs_exit && t.entry == seam_fdr_checked_entry;
 
 	return (struct seam_fdr_targets) {
 		.entry = t.entry, .exit = t.exit, .tail = t.tail,
 		.entry_args = seam_fdr_checked_entry,
-		.entry_only = needs_exit ? seam_fdr_entry : t.entry,
+		.entry_only = is_checked ? seam_fdr_checked_entry_only :
+					   seam_fdr_entry_only,
 		.custom = seam_fdr_custom_event, .typed = seam_fdr_typed_event,
 	};
 }

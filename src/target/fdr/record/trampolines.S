@@ -22,13 +22,19 @@
 .endm
 
 /*
+ * What kinds of sleds need: @keeps is a register that stays as it is, and where
+ * that is r10, the word comes in r11; @has_flags: so do the flags.
+ *
  * r10: word	r11: cursor	rax: tsc	rdx: delta, record
  * rbx: state.at[i]	rcx: rseq, cpu	rsi: self
  */
-.macro PLAIN name, is_tail=0
+.macro PLAIN name, keeps, has_flags=0
 	BEGIN	seam_fdr_\name
-.if \is_tail
-	PUSH	%r11
+.ifnb \keeps
+	PUSH	%\keeps
+.endif
+.ifc \keeps, r10
+	movl	%r11d, %r10d
 .endif
 	PUSH	%rax
 	PUSH	%rdx
@@ -36,7 +42,7 @@
 	PUSH	%rsi
 	PUSH	%rbx
 	.cfi_rel_offset rbx, 0
-.if \is_tail
+.if \has_flags
 	READ_FLAGS
 	PUSH	%rax
 .endif
@@ -60,7 +66,7 @@
 .Lcommit_\name:
 	.cfi_remember_state
 .Lend_\name:
-.if \is_tail
+.if \has_flags
 	POP	%rax
 	WRITE_FLAGS
 .endif
@@ -70,8 +76,8 @@
 	POP	%rcx
 	POP	%rdx
 	POP	%rax
-.if \is_tail
-	POP	%r11
+.ifnb \keeps
+	POP	%\keeps
 .endif
 	ret
 	.cfi_restore_state
@@ -86,7 +92,8 @@
 
 	PLAIN	entry
 	PLAIN	exit
-	PLAIN	tail, is_tail=1
+	PLAIN	tail, keeps=r11, has_flags=1
+	PLAIN	entry_only, keeps=r10
 
 /* Call seam_fdr_record(r10d, NULL, 0); preserves all but rax to rsi and rbx. */
 	.p2align 4
@@ -114,16 +121,25 @@ seam_fdr_slow:
 
 /*
  * Call @check(word, where the return address of the function is, arguments).
- * @return_slot: from the stack pointer at the start to that.
+ * @return_slot: from the stack pointer at the start to that.  @keeps and
+ * @has_flags as above.
  */
-.macro CHECKED name, check, return_slot, is_tail=0
+.macro CHECKED name, check, return_slot, keeps, has_flags=0
 	BEGIN	seam_fdr_checked_\name
 	FRAME
+	.set	pushed, 7 * 8
 	pushq	%rax
-.if \is_tail
+.if \has_flags
+	.set	pushed, pushed + 8
 	READ_FLAGS
 	pushq	%rax
-	pushq	%r11
+.endif
+.ifnb \keeps
+	.set	pushed, pushed + 8
+	pushq	%\keeps
+.endif
+.ifc \keeps, r10
+	movl	%r11d, %r10d
 .endif
 	/* the arguments of an entry, in memory the first of them first */
 	pushq	%r9
@@ -137,19 +153,17 @@ seam_fdr_slow:
 	movq	%rsp, %rdx
 	andq	$-16, %rsp
 	call	\check
-.if \is_tail
-	leaq	-72(%rbp), %rsp
-.else
-	leaq	-56(%rbp), %rsp
-.endif
+	leaq	-pushed(%rbp), %rsp
 	popq	%rdi
 	popq	%rsi
 	popq	%rdx
 	popq	%rcx
 	popq	%r8
 	popq	%r9
-.if \is_tail
-	popq	%r11
+.ifnb \keeps
+	popq	%\keeps
+.endif
+.if \has_flags
 	popq	%rax
 	WRITE_FLAGS
 .endif
@@ -160,7 +174,8 @@ seam_fdr_slow:
 
 	CHECKED	entry, seam_fdr_check_entry, return_slot=8
 	CHECKED	exit, seam_fdr_check_end, return_slot=0
-	CHECKED	tail, seam_fdr_check_end, return_slot=8, is_tail=1
+	CHECKED	tail, seam_fdr_check_end, return_slot=8, keeps=r11, has_flags=1
+	CHECKED	entry_only, seam_fdr_check_entry, return_slot=8, keeps=r10
 
 /* uint64_t seam_fdr_call_saved(uint64_t (*f)(void *), void *argument) */
 	BEGIN	seam_fdr_call_saved

@@ -21,6 +21,12 @@ extern const char seam_fdr_checked_entry[], seam_fdr_checked_exit[],
 	seam_fdr_checked_tail[];
 
 /*
+ * At the entry of gcc's functions: the word is in r11d, and r10 stays too.  It
+ * has the variables of the function that a nested one is in.
+ */
+extern const char seam_fdr_entry_only[], seam_fdr_checked_entry_only[];
+
+/*
  * checked.c.  Built with -mgeneral-regs-only, as all that they call.  @frame:
  * where the return address of the function is, which is its stack pointer at
  * the entry; @arguments: the six integer registers of arguments.

@@ -29,7 +29,7 @@
 struct seam_fdr_targets {
 	const void *entry, *exit, *tail;
 	const void *entry_args;		/* for sleds of xray_log_args */
-	const void *entry_only;		/* of functions without exits */
+	const void *entry_only;		/* of functions without exits; stubs.h */
 	const void *custom, *typed;	/* NULL: such events are not used */
 };
 

@@ -212,8 +212,8 @@ uint64_t seam_fdr_stub_jump(const struct seam_fdr_reach *reach,
 uint64_t seam_fdr_stub_entry(const struct seam_fdr_reach *reach, uint32_t word,
 			     const void *target, uint64_t back)
 {
-	/* mov $word, %r10d; jmp *0(%rip), or call *7(%rip) and jmp back */
-	uint8_t bytes[STUB_BYTES] = { 0x41, 0xba, 0, 0, 0, 0, 0xff, 0x25 };
+	/* mov $word, %r11d; jmp *0(%rip), or call *7(%rip) and jmp back */
+	uint8_t bytes[STUB_BYTES] = { 0x41, 0xbb, 0, 0, 0, 0, 0xff, 0x25 };
 	struct block *block = block_near(reach);
 	uint64_t address = (uint64_t)target;
 	int32_t distance;

@@ -26,7 +26,7 @@ uint64_t seam_fdr_stub_jump(const struct seam_fdr_reach *reach,
 			    const void *target);
 
 /*
- * A stub for one function: sets r10d to @word and jumps to @target, which
+ * A stub for one function: sets r11d to @word and jumps to @target, which
  * returns to its caller.  With @back not 0 it is jumped to: it calls @target,
  * and jumps to @back.  0 as above.
  */
