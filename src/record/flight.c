@@ -134,7 +134,7 @@ static void go_on(struct seam_session *s)
 {
 	if (!s->triggers.taken.n)
 		return;
-	if (seam_session_drain(s, NULL) == 0)
+	if (seam_rounds_drain(s) == 0)
 		seam_trigger_hits_join(&s->triggers);
 	/* twice: a thread may begin to wait in between */
 	skip_gaps(s);

@@ -20,11 +20,9 @@ enum {
 	LONGEST_WAIT_MS = 256,	/* where stacks are copied: stack_plan.h */
 	/* A flood: a ring is above its watermark again within this time. */
 	FLOOD_NS = 20 * 1000 * 1000,
+	DRAIN_NS = 8 * 1000 * 1000,	/* between rounds of long work */
 	KEPT_PART = 4,	/* of --max-size, at most 1/4 is for kept files */
 };
-
-/* How long a snapshot may copy files. */
-#define SNAPSHOT_COPY_NS (2 * SEAM_NS_PER_S)
 
 /* The same as a status of waitpid(). */
 static int wait_status_of(const siginfo_t *info)
@@ -91,6 +89,7 @@ bool seam_rounds_wait(void *session, int fd, int timeout_ms)
 	if (events & SEAM_LOOP_CHILD && !s->result->command_ended &&
 	    check_command(s))
 		s->rounds.must_end = true;
+	s->rounds.wants_snapshot |= (events & SEAM_LOOP_SNAPSHOT) != 0;
 	if (!(events & SEAM_LOOP_SIGNAL))
 		return seam_clock_ns() < s->rounds.wait_end_ns;
 	if (s->result->command_ended)
@@ -98,6 +97,28 @@ bool seam_rounds_wait(void *session, int fd, int timeout_ms)
 	else if (ends_on_signal(s, &signal))
 		s->rounds.must_end = true;
 	return false;
+}
+
+int seam_rounds_drain(struct seam_session *s)
+{
+	int r;
+
+	/* programs may wait to be connected */
+	s->services.is_ready = true;
+	r = seam_session_drain(s, s->rounds.failed ? NULL : &s->rounds.why);
+	s->rounds.failed = s->rounds.failed ? s->rounds.failed : r;
+	s->rounds.drained_ns = seam_clock_ns();
+	return r;
+}
+
+bool seam_rounds_wait_and_drain(struct seam_session *s, int fd,
+				int timeout_ms)
+{
+	bool goes_on = seam_rounds_wait(s, fd, timeout_ms);
+
+	if (seam_clock_ns() - s->rounds.drained_ns < DRAIN_NS)
+		return goes_on;
+	return seam_rounds_drain(s) == 0 && goes_on;
 }
 
 /* Short after side-band records, and never beyond the next due time. */
@@ -162,12 +183,22 @@ static bool reached_limit(struct seam_session *s)
 	return s->result->limit != NULL;
 }
 
+/* @r, or else what failed in the middle of the round. */
+static int failure_of(const struct seam_session *s, int r,
+		      struct seam_err *err)
+{
+	if (r < 0 || !s->rounds.failed)
+		return r;
+	if (err)
+		*err = s->rounds.why;
+	return s->rounds.failed;
+}
+
 /* After a failure the recording goes on.  True: there is one more. */
 static bool make_snapshot(struct seam_session *s)
 {
 	struct seam_err err = { 0 };
 
-	seam_rounds_allow(s, SNAPSHOT_COPY_NS);
 	if (!s->options->overwrite && !s->sources.aux_snapshots) {
 		seam_session_note(s, false, "snapshots need --overwrite, "
 				  "-S or --flight-recorder");
@@ -187,6 +218,8 @@ static bool wants_snapshot(struct seam_session *s, bool requested)
 {
 	uint64_t now_ns = seam_clock_ns();
 
+	requested |= s->rounds.wants_snapshot;
+	s->rounds.wants_snapshot = false;
 	if (s->rounds.snapshot_ns <= now_ns) {
 		s->rounds.snapshot_ns = now_ns + s->options->snapshot_ns;
 		return true;
@@ -299,11 +332,14 @@ int seam_rounds_run(struct seam_session *s, struct seam_err *err)
 			r = take_snapshot(s, err);
 		if (r == 0)
 			r = snapshot_triggers(s, false, err);
+		r = failure_of(s, r, err);
 		ended |= reached_limit(s) || s->rounds.must_end;
 		wait_ms = next_wait_ms(s, wait_ms,
 				       s->drain.n_sideband != n_sideband);
 	}
-	return r == 0 ? snapshot_triggers(s, true, err) : r;
+	if (r == 0)
+		r = snapshot_triggers(s, true, err);
+	return failure_of(s, r, err);
 }
 
 void seam_rounds_wait_for_command(struct seam_session *s)

@@ -50,6 +50,10 @@ struct seam_rounds {
 	unsigned int n_snapshots;
 	uint64_t wait_end_ns;	/* when seam_rounds_wait() gives up */
 	bool must_end;		/* seam_rounds_wait() has found the end */
+	bool wants_snapshot;	/* and a request for a snapshot */
+	uint64_t drained_ns;	/* of seam_rounds_drain(), the last one */
+	int failed;		/* -errno of seam_rounds_drain() */
+	struct seam_err why;
 };
 
 struct seam_session {
@@ -176,6 +180,15 @@ void seam_rounds_allow(struct seam_session *s, uint64_t ns);
  * @session is a struct seam_session.
  */
 bool seam_rounds_wait(void *session, int fd, int timeout_ms);
+
+/*
+ * Drain the rings in the middle of a round, for long work while programs are
+ * recorded; also with seam_rounds_wait(), if they were not drained for some ms.
+ * A failure is one of the round.
+ */
+int seam_rounds_drain(struct seam_session *s);
+bool seam_rounds_wait_and_drain(struct seam_session *s, int fd,
+				int timeout_ms);
 
 /*
  * After the recording: wait until the command has ended, for its exit status.

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 
+/* How long a snapshot may copy files. */
+#define COPY_NS (2 * SEAM_NS_PER_S)
+
 /* Copies of all backward rings, taken at one moment. */
 struct ring_copies {
 	struct seam_ring_snapshot *rings;	/* one for each ring */
@@ -201,6 +204,7 @@ static int write_bundle(struct seam_recording *recording,
 	/* first: programs that have met a trigger wait for it */
 	if (r == 0)
 		seam_flight_copy(s, &recording->bundle);
+	seam_rounds_allow(s, COPY_NS);
 	if (r == 0)
 		r = write_data(recording, s, err);
 	if (r == 0)

@@ -18,8 +18,9 @@
 #define OPEN_NS (5 * SEAM_NS_PER_S)
 /* And logs be joined, at the disk's speed. */
 #define JOIN_NS (3600 * SEAM_NS_PER_S)
-/* And files be read, if all of them are damaged, say. */
+/* And files be read, if all of them are damaged, say; for a snapshot. */
 #define NAMES_NS (120 * SEAM_NS_PER_S)
+#define SNAPSHOT_NAMES_NS (30 * SEAM_NS_PER_S)
 enum { WAIT_MS = 20 };
 
 #define BUILD_HINT "build it with clang -fxray-instrument " \
@@ -139,8 +140,10 @@ void seam_tracing_begin(struct seam_session *s)
 
 void seam_tracing_step(struct seam_session *s)
 {
-	if (s->tracing.is_used)
-		seam_fdr_service_step(&s->tracing.fdr);
+	if (!s->tracing.is_used)
+		return;
+	seam_fdr_service_step(&s->tracing.fdr);
+	seam_address_names_collect(&s->tracing.names);
 }
 
 /* ---- the end ---- */
@@ -151,19 +154,26 @@ static void note(void *context, const char *text)
 }
 
 /* A signal ends what can be left out. */
-static bool goes_on(void *context)
+static bool goes_on(void *context, int fd)
 {
-	return seam_rounds_wait(context, -1, 0);
+	return seam_rounds_wait(context, fd, fd < 0 ? 0 : WAIT_MS);
 }
 
-static void wait_for_images(struct seam_session *s)
+/* A snapshot may take half a minute, and programs go on. */
+static bool goes_on_and_drains(void *context, int fd)
+{
+	return seam_rounds_wait_and_drain(context, fd, fd < 0 ? 0 : WAIT_MS);
+}
+
+static void wait_for_images(struct seam_session *s,
+			    const struct seam_trace_logs_caller *caller)
 {
 	struct seam_trace_functions *known = &s->tracing.fdr.known;
 	int fd = known->helper ? seam_helper_fd(known->helper, true) : -1;
 
 	seam_rounds_allow(s, OPEN_NS);
 	while (seam_trace_functions_collect(known) &&
-	       seam_rounds_wait(s, fd, WAIT_MS))
+	       caller->goes_on(caller->context, fd))
 		;
 }
 
@@ -186,16 +196,18 @@ void seam_tracing_complete(struct seam_session *s,
 			   struct seam_trace_logs *logs,
 			   struct seam_trace_name_counts *counts)
 {
+	bool is_snapshot = logs != &s->tracing.logs;
 	const struct seam_trace_logs_caller caller = {
-		.note = note, .goes_on = goes_on, .context = s,
+		.note = note, .context = s,
+		.goes_on = is_snapshot ? goes_on_and_drains : goes_on,
 	};
 	struct seam_err err = { 0 };
 
-	wait_for_images(s);
+	wait_for_images(s, &caller);
 	seam_tsc_clock_end(&s->tracing.fdr.clock);
 	seam_rounds_allow(s, JOIN_NS);
 	seam_trace_logs_finish(logs, &caller);
-	seam_rounds_allow(s, NAMES_NS);
+	seam_rounds_allow(s, is_snapshot ? SNAPSHOT_NAMES_NS : NAMES_NS);
 	if (seam_trace_names_write(logs, &s->tracing.fdr.known,
 				   &s->tracing.names, &caller, counts,
 				   &err) < 0)

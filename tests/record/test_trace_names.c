@@ -7,12 +7,14 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -296,9 +298,17 @@ static uint32_t named(int fd, int code)
 	uint64_t address = FIRST_ADDRESS;
 	uint32_t n = 0;
 
-	assert_int_equal(seam_address_names_of(&names, fd, &address, 1,
-					       count_names, &n, NULL), code);
+	assert_int_equal(seam_address_names_of(&names,
+			&(struct seam_address_request) {
+				.fd = fd, .addresses = &address, .n = 1,
+				.take = count_names, .context = &n,
+			}, NULL), code);
 	return n;
+}
+
+static struct seam_address_reader *last_reader(void)
+{
+	return &names.readers[names.n - 1];
 }
 
 static void a_file_that_kills_its_reader_costs_its_own_names(void **state)
@@ -308,13 +318,87 @@ static void a_file_that_kills_its_reader_costs_its_own_names(void **state)
 	(void)state;
 	assert_true(SEAM_ADDRESS_NAMES_PROCESSES > 1);
 	for (int i = 1; i < SEAM_ADDRESS_NAMES_PROCESSES; i++) {
-		kill(names.sandboxes[names.n - 1].pid, SIGKILL);
+		kill(last_reader()->sandbox.pid, SIGKILL);
 		assert_int_equal(named(fd, -EIO), 0);
 		assert_int_equal(named(fd, 0), 1);
 	}
-	kill(names.sandboxes[names.n - 1].pid, SIGKILL);
+	kill(last_reader()->sandbox.pid, SIGKILL);
 	assert_int_equal(named(fd, -EIO), 0);
 	assert_int_equal(named(fd, -EIO), 0);
+	close(fd);
+}
+
+/* The caller's patience: so many calls. */
+struct patience {
+	int n_left;
+	uint32_t n_named;
+};
+
+static bool count_patience(void *context, size_t i, const char *name)
+{
+	return count_names(&((struct patience *)context)->n_named, i, name);
+}
+
+static bool be_patient(void *context, int fd)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+
+	poll(&poll_fd, 1, 5);
+	return --((struct patience *)context)->n_left > 0;
+}
+
+/* The names of @fd that come within @n_calls of the caller. */
+static uint32_t named_within(int n_calls, int fd, int code)
+{
+	const uint64_t address = FIRST_ADDRESS;
+	struct patience patience = { .n_left = n_calls };
+	const struct seam_address_request request = {
+		.fd = fd, .addresses = &address, .n = 1,
+		.take = count_patience, .goes_on = be_patient,
+		.context = &patience,
+	};
+
+	assert_int_equal(seam_address_names_of(&names, &request, NULL), code);
+	return patience.n_named;
+}
+
+static void stop(pid_t pid)
+{
+	siginfo_t info;
+
+	kill(pid, SIGSTOP);
+	waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOWAIT);
+}
+
+/* As a file does whose user serves its file system. */
+static void a_file_that_hangs_is_left_out_and_its_reader_comes_back(void **state)
+{
+	int fd = make_file("a", 9);
+	pid_t stopped[SEAM_ADDRESS_NAMES_PROCESSES];
+
+	(void)state;
+	for (int i = 0; i < SEAM_ADDRESS_NAMES_PROCESSES; i++) {
+		assert_int_equal(named_within(9999, fd, 0), 1);
+		stopped[i] = last_reader()->sandbox.pid;
+		stop(stopped[i]);
+		assert_int_equal(named_within(3, fd, -ETIMEDOUT), 0);
+	}
+	/* all are busy: nothing is waited for */
+	assert_int_equal(named_within(1, fd, -ETIMEDOUT), 0);
+	assert_int_equal(named(fd, -ETIMEDOUT), 0);
+	assert_int_equal(names.n, SEAM_ADDRESS_NAMES_PROCESSES);
+	kill(stopped[1], SIGCONT);
+	do
+		seam_address_names_collect(&names);
+	while (last_reader()->is_busy);
+	assert_int_equal(last_reader()->sandbox.pid, stopped[1]);
+	assert_int_equal(named_within(9999, fd, 0), 1);
+	/* those that hang for too long end */
+	for (size_t i = 0; i < names.n; i++)
+		names.readers[i].asked_ns = 1;
+	seam_address_names_collect(&names);
+	assert_int_equal(names.n, 1);
+	assert_int_equal(named_within(9999, fd, 0), 1);
 	close(fd);
 }
 
@@ -333,8 +417,7 @@ static void each_file_has_names_of_its_own(void **state)
 		for (int i = 0; i < 12; i++)
 			assert_int_equal(named(fds[i], 0), 1);
 		assert_int_equal(named(fds[11], 0), 1);
-		seam_address_names_of(&names, bad, &(uint64_t) { 1 }, 1,
-				      count_names, &(uint32_t) { 0 }, NULL);
+		assert_int_equal(named(bad, -EBADMSG), 0);
 		assert_int_equal(names.n, SEAM_ADDRESS_NAMES_PROCESSES);
 	}
 	/* the same file with other bytes */
@@ -345,8 +428,9 @@ static void each_file_has_names_of_its_own(void **state)
 	close(bad);
 }
 
-static bool is_over(void *context)
+static bool is_over(void *context, int fd)
 {
+	(void)fd;
 	++*(int *)context;
 	return false;
 }
@@ -372,6 +456,42 @@ static void files_are_left_out_when_the_caller_wants_an_end(void **state)
 	assert_int_equal(counts.n_functions, 1);
 	assert_int_equal(counts.n_unnamed, 1);
 	assert_int_equal(counts.why.code, -ETIMEDOUT);
+	close(fd);
+}
+
+/* Announces more of the same program, with every wait. */
+static bool announce_more(void *context, int fd)
+{
+	static uint32_t number = 1000;
+	struct seam_trace_program p = program((uint32_t)getpid(), 5);
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+
+	for (int i = 0; i < 50; i++) {
+		announce_image(&p, ++number, NULL);
+		announce_addresses(&p, number, 1);
+	}
+	++*(int *)context;
+	poll(&poll_fd, 1, 1);
+	return true;
+}
+
+static void a_program_may_announce_more_while_its_files_are_read(void **state)
+{
+	struct seam_trace_program p = program((uint32_t)getpid(), 5);
+	struct seam_trace_name_counts counts;
+	int fd = make_file("a", 9), n_calls = 0;
+	const struct seam_trace_logs_caller caller = {
+		.goes_on = announce_more, .context = &n_calls,
+	};
+
+	(void)state;
+	munmap(begin(&p, fd, N_FUNCTIONS), 4096);
+	call(&p, 1, N_FUNCTIONS);
+	assert_int_equal(seam_trace_names_write(&logs, &known, &names, &caller,
+						&counts, NULL), 0);
+	assert_true(n_calls > 3);
+	assert_int_equal(counts.n_functions, N_FUNCTIONS);
+	assert_int_equal(counts.n_unnamed, 0);
 	close(fd);
 }
 
@@ -468,8 +588,10 @@ int main(void)
 		TEST(a_huge_name_is_left_out),
 		TEST(names_of_a_program_take_bounded_memory),
 		TEST(a_file_that_kills_its_reader_costs_its_own_names),
+		TEST(a_file_that_hangs_is_left_out_and_its_reader_comes_back),
 		TEST(each_file_has_names_of_its_own),
 		TEST(files_are_left_out_when_the_caller_wants_an_end),
+		TEST(a_program_may_announce_more_while_its_files_are_read),
 		TEST(ids_of_one_program_cost_no_names_of_another),
 		TEST(a_log_that_cannot_be_begun_is_tried_again),
 		TEST(a_log_stays_as_it_is_where_joining_ends),

@@ -113,8 +113,11 @@ void seam_trace_logs_set_headers(struct seam_trace_logs *logs);
 /* Of the caller that completes logs; all may be NULL. */
 struct seam_trace_logs_caller {
 	void (*note)(void *context, const char *text);	/* for the user */
-	/* Called every few ms.  False: stop what can be left out. */
-	bool (*goes_on)(void *context);
+	/*
+	 * Called every few ms; waits for descriptor @fd for some ms if that is
+	 * not -1.  False: stop what can be left out.
+	 */
+	bool (*goes_on)(void *context, int fd);
 	void *context;
 };
 

@@ -16,6 +16,7 @@
 enum {
 	MAX_FUNCTIONS = 4 << 20,
 	MAX_NAME_BYTES = 64 << 20,
+	STEP = 4096,		/* functions written between two looks */
 };
 
 /* A function that was seen. */
@@ -57,14 +58,26 @@ struct map {
 	struct seam_trace_name_counts *counts;
 };
 
+/* ---- time ---- */
+
+/* @fd: to wait for, or -1. */
+static bool goes_on(struct name_source *source, int fd)
+{
+	const struct seam_trace_logs_caller *caller = source->caller;
+
+	if (!source->is_over && caller && caller->goes_on)
+		source->is_over = !caller->goes_on(caller->context, fd);
+	return !source->is_over;
+}
+
 /* ---- the functions ---- */
 
-static bool add_range(struct map *m, const struct seam_trace_range *range)
+static bool add_range(struct map *m, struct seam_trace_range range)
 {
-	for (uint32_t i = 0; i < range->n; i++) {
+	for (uint32_t i = 0; i < range.n; i++) {
 		const struct seen_function f = {
-			.id = range->first_id + i, .image = range->image,
-			.address = range->addresses[i],
+			.id = range.first_id + i, .image = range.image,
+			.address = range.addresses[i],
 		};
 
 		if (m->functions.n == MAX_FUNCTIONS)
@@ -149,9 +162,14 @@ static int order_by_image(struct map *m)
 
 static int list_functions(struct map *m)
 {
-	for (size_t i = 0; i < m->program->ranges.n; i++)
-		if (!add_range(m, &m->program->ranges.items[i]))
+	const size_t n = m->program->ranges.n;
+
+	/* copies, and so many: the program may announce more meanwhile */
+	for (size_t i = 0; i < n; i++) {
+		goes_on(m->source, -1);
+		if (!add_range(m, m->program->ranges.items[i]))
 			return -ENOMEM;
+	}
 	if (!add_names(m))
 		return -ENOMEM;
 	SEAM_ARRAY_SORT(&m->functions, by_id);
@@ -177,13 +195,11 @@ static bool take_name(void *context, size_t i, const char *name)
 	return request->map->n_name_bytes < MAX_NAME_BYTES;
 }
 
-static bool goes_on(struct name_source *source)
+static bool wait_for_names(void *context, int fd)
 {
-	const struct seam_trace_logs_caller *caller = source->caller;
+	const struct request *request = context;
 
-	if (!source->is_over && caller && caller->goes_on)
-		source->is_over = !caller->goes_on(caller->context);
-	return !source->is_over;
+	return goes_on(request->map->source, fd);
 }
 
 static void keep_why(struct seam_trace_name_counts *counts,
@@ -214,33 +230,45 @@ static size_t list_unnamed(struct map *m, const struct function_order *order,
 	return n;
 }
 
-/* By the file itself, and what is left by its debug file. */
-static void name_image(struct map *m, const struct seam_trace_image *image,
+/* The names in file @fd of @n functions, those of @m whose index is in @of. */
+static void read_names(struct map *m, int fd, const uint64_t *addresses,
+		       const size_t *of, size_t n, struct seam_err *why)
+{
+	struct request context = { .map = m, .of = of };
+	const struct seam_address_request request = {
+		.fd = fd, .addresses = addresses, .n = n, .take = take_name,
+		.goes_on = wait_for_names, .context = &context,
+	};
+
+	seam_address_names_of(m->source->names, &request, why);
+}
+
+/*
+ * By the file itself, and what is left by its debug file.  @image is a copy:
+ * the program may announce more while files are read.
+ */
+static void name_image(struct map *m, struct seam_trace_image image,
 		       const struct function_order *order, size_t n_functions)
 {
-	struct seam_address_names *names = m->source->names;
 	uint64_t *addresses = calloc(n_functions, sizeof(*addresses));
 	size_t *of = calloc(n_functions, sizeof(*of));
-	struct request request = { .map = m, .of = of };
 	struct seam_err why = { 0 };
 	size_t n = addresses && of ? n_functions : 0;
 
 	n = n ? list_unnamed(m, order, n, addresses, of) : 0;
-	if (n && !goes_on(m->source))
-		seam_err_set(&why, -ETIMEDOUT, "it was left out, as the "
-			     "recording was to end");
-	else if (n && image->fd < 0)
-		seam_err_set(&why, image->code, "%s", strerror(-image->code));
+	if (n && !goes_on(m->source, -1))
+		seam_err_set(&why, -ETIMEDOUT, "it was left out, as there was "
+			     "no more time");
+	else if (n && image.fd < 0)
+		seam_err_set(&why, image.code, "%s", strerror(-image.code));
 	else if (n)
-		seam_address_names_of(names, image->fd, addresses, n,
-				      take_name, &request, &why);
+		read_names(m, image.fd, addresses, of, n, &why);
 	if (why.n_causes)
-		keep_why(m->counts, image, &why);
+		keep_why(m->counts, &image, &why);
 	n = n && !m->source->is_over ?
 	    list_unnamed(m, order, n_functions, addresses, of) : 0;
-	if (n && image->debug_fd >= 0)
-		seam_address_names_of(names, image->debug_fd, addresses, n,
-				      take_name, &request, NULL);
+	if (n && image.debug_fd >= 0)
+		read_names(m, image.debug_fd, addresses, of, n, NULL);
 	free(addresses);
 	free(of);
 }
@@ -258,7 +286,7 @@ static void name_images(struct map *m)
 			if (order[at + n].image != order[at].image)
 				break;
 		if (image)
-			name_image(m, image, order + at, n);
+			name_image(m, *image, order + at, n);
 	}
 }
 
@@ -314,12 +342,23 @@ static struct seam_xray_map_function function_at(const void *context, size_t i)
 	};
 }
 
+/* Writing millions of them takes seconds. */
+static struct seam_xray_map_function next_function(const void *context,
+						   size_t i)
+{
+	const struct map *m = context;
+
+	if (i % STEP == 0)
+		goes_on(m->source, -1);
+	return function_at(m, i);
+}
+
 static int write_map(const struct map *m, struct seam_err *err)
 {
 	FILE *out = create(m->log, ".yaml");
 
 	if (out)
-		seam_xray_map_write(out, m->functions.n, function_at, m);
+		seam_xray_map_write(out, m->functions.n, next_function, m);
 	return finish(m->log, out, ".yaml", err);
 }
 

@@ -20,6 +20,9 @@ enum { IPC_FD = 3 };
 /* The kind of the child's first message. */
 enum { HELLO = UINT32_C(0x6f6c6568) };
 
+/* How long a process may take to die: 2 s. */
+enum { WAIT_NS = 1000000, MAX_WAITS = 2000 };
+
 #define CANNOT_START "cannot start a process to read files"
 
 /* Without --max-memory. */
@@ -169,6 +172,24 @@ static void describe(const struct seam_sandbox *sandbox, int status, char *why,
 			 WEXITSTATUS(status));
 }
 
+/*
+ * A process that reads from a file system whose server does not answer (FUSE,
+ * NFS) cannot be killed until it does.  It stays a zombie after that.
+ */
+static void wait_for_end(pid_t pid, int *status)
+{
+	const struct timespec pause = { .tv_nsec = WAIT_NS };
+
+	for (int i = 0; i < MAX_WAITS; i++) {
+		pid_t r = waitpid(pid, status, WNOHANG);
+
+		if (r > 0 || (r < 0 && errno != EINTR))
+			return;
+		nanosleep(&pause, NULL);
+	}
+	*status = SIGKILL;
+}
+
 void seam_sandbox_end(struct seam_sandbox *sandbox, char *why, size_t room)
 {
 	int status = 0;
@@ -178,8 +199,7 @@ void seam_sandbox_end(struct seam_sandbox *sandbox, char *why, size_t room)
 		return;
 	/* Harmless for a process that has ended; ends one that hangs. */
 	kill(sandbox->pid, SIGKILL);
-	while (waitpid(sandbox->pid, &status, 0) < 0 && errno == EINTR)
-		;
+	wait_for_end(sandbox->pid, &status);
 	if (why)
 		describe(sandbox, status, why, room);
 	sandbox->pid = 0;

@@ -3,9 +3,11 @@
 #include "symbol/xray/address_names.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/demangle.h"
 #include "base/file.h"
 #include "symbol/elf/elf_symbols.h"
@@ -14,6 +16,7 @@ enum {
 	NAMES = 1,
 	BATCH = 1024,		/* addresses of a message */
 	KEPT_FILES = 8,		/* whose symbols are not read twice */
+	WAIT_MS = 1000,
 };
 
 /* ---- the child's side ---- */
@@ -125,7 +128,13 @@ static void serve(struct seam_ipc *ipc, void *context)
 	}
 }
 
-/* ---- the parent's side ---- */
+/* ---- the parent's side: processes ---- */
+
+/* In seconds, of a reply that has begun to come: it comes at once. */
+static bool is_stalled(struct seam_ipc *ipc)
+{
+	return ipc->n_waits >= 3;
+}
 
 int seam_address_names_start(struct seam_address_names *names,
 			      struct seam_err *err)
@@ -134,11 +143,12 @@ int seam_address_names_start(struct seam_address_names *names,
 
 	*names = (struct seam_address_names) { 0 };
 	for (int i = 0; i < SEAM_ADDRESS_NAMES_PROCESSES && !r; i++) {
-		struct seam_sandbox *sandbox = &names->sandboxes[i];
+		struct seam_sandbox *sandbox = &names->readers[i].sandbox;
 
 		r = seam_sandbox_start(sandbox, serve, NULL, i ? NULL : err);
 		if (r)
 			break;
+		sandbox->ipc.is_timed_out = is_stalled;
 		/* what timeout(1), say, sends to our group is not for it */
 		setpgid(sandbox->pid, sandbox->pid);
 		names->n++;
@@ -146,9 +156,18 @@ int seam_address_names_start(struct seam_address_names *names,
 	return names->n ? 0 : r;
 }
 
-static struct seam_sandbox *running(struct seam_address_names *names)
+static struct seam_address_reader *running(struct seam_address_names *names)
 {
-	return &names->sandboxes[names->n - 1];
+	return &names->readers[names->n - 1];
+}
+
+/* Make reader @i the one that is running(). */
+static void make_last(struct seam_address_names *names, size_t i)
+{
+	struct seam_address_reader reader = names->readers[i];
+
+	names->readers[i] = *running(names);
+	*running(names) = reader;
 }
 
 /* The process is of no use any more. */
@@ -156,55 +175,147 @@ static int end_lost(struct seam_address_names *names, struct seam_err *err)
 {
 	char why[100];
 
-	seam_sandbox_end(running(names), why, sizeof(why));
+	seam_sandbox_end(&running(names)->sandbox, why, sizeof(why));
 	names->n--;
 	return seam_err_set(err, -EIO, "the process that read it %s", why);
 }
 
-static int request(struct seam_address_names *names, int fd,
-		   const uint64_t *addresses, size_t n)
+static bool can_read(const struct seam_address_reader *reader, int timeout_ms)
 {
-	struct seam_ipc *ipc = &running(names)->ipc;
+	struct pollfd poll_fd = {
+		.fd = reader->sandbox.ipc.fd, .events = POLLIN,
+	};
 
-	seam_ipc_put_u32(ipc, (uint32_t)n);
-	for (size_t i = 0; i < n; i++)
-		seam_ipc_put_u64(ipc, addresses[i]);
-	return seam_ipc_send(ipc, NAMES, fd);
+	return poll(&poll_fd, 1, timeout_ms) > 0;
 }
 
-int seam_address_names_of(struct seam_address_names *names, int fd,
-			   const uint64_t *addresses, size_t n,
-			   bool (*take)(void *context, size_t i,
-					const char *name),
-			   void *context, struct seam_err *err)
+/* The reply to a request that was left out has come. */
+static void drop_reply(struct seam_address_names *names)
 {
 	struct seam_message reply;
 
-	if (!names->n)
-		return seam_err_set(err, -EIO, "no process can read it");
-	for (size_t done = 0, some; done < n; done += some) {
-		int r;
+	if (seam_ipc_receive(&running(names)->sandbox.ipc, &reply)) {
+		end_lost(names, NULL);
+		return;
+	}
+	seam_file_close_fd(reply.fd);
+	running(names)->is_busy = false;
+}
 
-		some = n - done < BATCH ? n - done : BATCH;
-		if (request(names, done ? -1 : fd, addresses + done, some) ||
-		    seam_ipc_receive(&running(names)->ipc, &reply))
-			return end_lost(names, err);
-		seam_file_close_fd(reply.fd);
-		r = seam_ipc_take_err(&reply.body, err);
-		if (r)
-			return r;
-		for (size_t i = 0; i < some; i++) {
-			const char *name = seam_cursor_cstr(&reply.body);
+static bool hangs(const struct seam_address_reader *reader)
+{
+	return seam_clock_ns() - reader->requested_ns > SEAM_ADDRESS_NAMES_HANG_NS;
+}
 
-			if (!take(context, done + i, name ? name : ""))
-				return 0;
+void seam_address_names_collect(struct seam_address_names *names)
+{
+	for (size_t i = names->n; i-- > 0;) {
+		const struct seam_address_reader *reader = &names->readers[i];
+		bool has_replied = reader->is_busy && can_read(reader, 0);
+
+		if (!reader->is_busy || !(has_replied || hangs(reader)))
+			continue;
+		make_last(names, i);
+		if (has_replied)
+			drop_reply(names);
+		else
+			end_lost(names, NULL);
+	}
+}
+
+/* Have one run that is not busy.  False: there is none. */
+static bool choose_reader(struct seam_address_names *names)
+{
+	seam_address_names_collect(names);
+	for (size_t i = names->n; i-- > 0;)
+		if (!names->readers[i].is_busy) {
+			make_last(names, i);
+			return true;
 		}
+	return false;
+}
+
+/* ---- the parent's side: requests ---- */
+
+static int left_out(struct seam_err *err)
+{
+	return seam_err_set(err, -ETIMEDOUT, "reading it took too long");
+}
+
+/* Wait for the reply, or let its process be busy with it. */
+static int wait_for_reply(struct seam_address_names *names,
+			  const struct seam_address_request *request,
+			  uint64_t end_ns, struct seam_err *err)
+{
+	struct seam_address_reader *reader = running(names);
+	int fd = reader->sandbox.ipc.fd;
+
+	while (!can_read(reader, request->goes_on ? 0 : WAIT_MS)) {
+		reader->is_busy = seam_clock_ns() >= end_ns ||
+				  (request->goes_on &&
+				   !request->goes_on(request->context, fd));
+		if (reader->is_busy)
+			return left_out(err);
 	}
 	return 0;
+}
+
+static int send_part(struct seam_address_reader *reader,
+		     const struct seam_address_request *request, size_t first,
+		     size_t n)
+{
+	struct seam_ipc *ipc = &reader->sandbox.ipc;
+
+	reader->requested_ns = seam_clock_ns();
+	seam_ipc_put_u32(ipc, (uint32_t)n);
+	for (size_t i = 0; i < n; i++)
+		seam_ipc_put_u64(ipc, request->addresses[first + i]);
+	return seam_ipc_send(ipc, NAMES, first ? -1 : request->fd);
+}
+
+/* The reply to a request for @n names.  1: take() wants no more. */
+static int take_reply(struct seam_address_names *names,
+		      const struct seam_address_request *request, size_t first,
+		      size_t n, struct seam_err *err)
+{
+	struct seam_message reply;
+	int r;
+
+	if (seam_ipc_receive(&running(names)->sandbox.ipc, &reply))
+		return end_lost(names, err);
+	seam_file_close_fd(reply.fd);
+	r = seam_ipc_take_err(&reply.body, err);
+	for (size_t i = 0; !r && i < n; i++) {
+		const char *name = seam_cursor_cstr(&reply.body);
+
+		r = !request->take(request->context, first + i,
+				   name ? name : "");
+	}
+	return r;
+}
+
+int seam_address_names_of(struct seam_address_names *names,
+			   const struct seam_address_request *request,
+			   struct seam_err *err)
+{
+	uint64_t end_ns = seam_clock_ns() + SEAM_ADDRESS_NAMES_FILE_NS;
+	int r = 0;
+
+	if (!choose_reader(names))
+		return names->n ? left_out(err) :
+		       seam_err_set(err, -EIO, "no process can read it");
+	for (size_t done = 0, n; done < request->n && !r; done += n) {
+		n = request->n - done < BATCH ? request->n - done : BATCH;
+		if (send_part(running(names), request, done, n))
+			return end_lost(names, err);
+		r = wait_for_reply(names, request, end_ns, err) ?:
+		    take_reply(names, request, done, n, err);
+	}
+	return r < 0 ? r : 0;
 }
 
 void seam_address_names_end(struct seam_address_names *names)
 {
 	for (; names->n; names->n--)
-		seam_sandbox_end(running(names), NULL, 0);
+		seam_sandbox_end(&running(names)->sandbox, NULL, 0);
 }
