@@ -11,9 +11,11 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -199,6 +201,74 @@ static uint64_t write_names(struct seam_trace_name_counts *counts)
 }
 
 /* ---- files that are open ---- */
+
+/* What waits for a file system: not to be called by the recorder's thread. */
+static atomic_int n_waits;
+static bool is_watched;
+static pid_t main_thread;
+
+static void watch(bool is_on)
+{
+	main_thread = (pid_t)syscall(SYS_gettid);
+	is_watched = is_on;
+}
+
+static void note_wait(void)
+{
+	n_waits += is_watched && syscall(SYS_gettid) == main_thread;
+}
+
+__attribute__((visibility("default")))
+int fstat64(int fd, struct stat64 *st)
+{
+	note_wait();
+	return fstatat64(fd, "", st, AT_EMPTY_PATH);
+}
+
+__attribute__((visibility("default")))
+int close(int fd)
+{
+	note_wait();
+	return (int)syscall(SYS_close, fd);
+}
+
+/* Of the same file. */
+static int n_descriptors_of(int file)
+{
+	struct stat wanted, st;
+	int n = 0;
+
+	assert_int_equal(fstat(file, &wanted), 0);
+	for (int fd = 0; fd < 1024; fd++)
+		n += fstat(fd, &st) == 0 && st.st_ino == wanted.st_ino &&
+		     st.st_dev == wanted.st_dev;
+	return n;
+}
+
+static void a_file_is_waited_for_in_another_thread_alone(void **state)
+{
+	struct seam_trace_program p[3];
+	int fd = make_file("a", 9);
+	void *mapped = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		p[i] = program((uint32_t)getpid(), 5 + i);
+		announce_image(&p[i], 1, mapped);
+		announce_addresses(&p[i], 1, 1);
+	}
+	watch(true);
+	collect();
+	watch(false);
+	assert_int_equal(known.files.n, 1);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_true(image_of(&p[i])->fd >= 0);
+	assert_int_equal(n_waits, 0);
+	/* of the others no descriptor stays open */
+	assert_int_equal(n_descriptors_of(fd), 2);
+	munmap(mapped, 4096);
+	close(fd);
+}
 
 static void a_file_of_many_programs_is_open_once(void **state)
 {
@@ -582,6 +652,7 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
+		TEST(a_file_is_waited_for_in_another_thread_alone),
 		TEST(a_file_of_many_programs_is_open_once),
 		TEST(a_child_that_has_ended_has_its_parents_files),
 		TEST(images_of_a_program_are_limited_and_found),

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -128,32 +127,24 @@ find_or_make(struct seam_trace_functions *f,
 
 /* ---- files ---- */
 
-int seam_trace_keep_file(struct seam_trace_functions *f, int fd)
+int seam_trace_keep_file(struct seam_trace_functions *f,
+			 struct seam_trace_file *file)
 {
-	struct seam_trace_file file = { .fd = fd };
-	int code = -EMFILE;
-	struct stat st;
-	uint64_t hash;
-	uint32_t i;
+	uint64_t hash = seam_hash_add(seam_hash_u64(file->inode),
+				      file->device);
+	uint32_t i = SEAM_INDEX_FIND(&f->by_inode, hash, k,
+				     f->files.items[k].inode == file->inode &&
+				     f->files.items[k].device == file->device);
 
-	if (fstat(fd, &st) < 0) {
-		code = -errno;
-		close(fd);
-		return code;
-	}
-	file.device = st.st_dev;
-	file.inode = st.st_ino;
-	hash = seam_hash_add(seam_hash_u64(st.st_ino), st.st_dev);
-	i = SEAM_INDEX_FIND(&f->by_inode, hash, k,
-			    f->files.items[k].inode == file.inode &&
-			    f->files.items[k].device == file.device);
-	if (i == SEAM_NONE && f->files.n < SEAM_TRACE_MAX_FILES) {
-		i = SEAM_INDEX_APPEND(&f->by_inode, hash, &f->files, file);
-		code = -ENOMEM;
-	}
-	if (i == SEAM_NONE || f->files.items[i].fd != fd)
-		close(fd);
-	return i == SEAM_NONE ? code : f->files.items[i].fd;
+	if (i != SEAM_NONE)
+		return f->files.items[i].fd;
+	if (f->files.n >= SEAM_TRACE_MAX_FILES)
+		return -EMFILE;
+	i = SEAM_INDEX_APPEND(&f->by_inode, hash, &f->files, *file);
+	if (i == SEAM_NONE)
+		return -ENOMEM;
+	file->fd = -1;
+	return f->files.items[i].fd;
 }
 
 /* ---- what they say ---- */

@@ -122,10 +122,11 @@ struct seam_trace_image *
 seam_trace_find_image(const struct seam_trace_announced *p, uint32_t image);
 
 /*
- * Keep @fd, which is taken over, or the same file that is open already.  A
- * descriptor to borrow; or -errno: -EMFILE where too many are open.
+ * Keep @file: its fd is taken over and set to -1, unless the same file is open
+ * already.  A descriptor to borrow; or -errno: -EMFILE where too many are open.
  */
-int seam_trace_keep_file(struct seam_trace_functions *f, int fd);
+int seam_trace_keep_file(struct seam_trace_functions *f,
+			 struct seam_trace_file *file);
 
 /* Collect what the helper has opened; returns whether it has more to do. */
 bool seam_trace_functions_collect(struct seam_trace_functions *f);

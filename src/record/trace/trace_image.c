@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "record/proc/debug_file.h"
@@ -17,7 +19,7 @@ struct image_job {
 	int32_t pid;
 	uint64_t address;
 	struct seam_file_identity identity;
-	int fd, debug_fd;		/* the result: or -errno */
+	struct seam_trace_file file, debug_file;	/* the result */
 	char announced[];		/* path */
 };
 
@@ -58,6 +60,24 @@ static bool find_mapping(int32_t pid, struct mapping_at *at)
 	return at->path[0];
 }
 
+/* fstat() is here too: a file system may be slow, or not answer. */
+static void identify(struct seam_trace_file *file)
+{
+	struct stat st;
+	int code;
+
+	if (file->fd < 0)
+		return;
+	if (fstat(file->fd, &st) == 0) {
+		file->device = st.st_dev;
+		file->inode = st.st_ino;
+		return;
+	}
+	code = -errno;
+	close(file->fd);
+	file->fd = code;
+}
+
 static void run(struct seam_helper_job *job)
 {
 	struct image_job *j = (struct image_job *)job;
@@ -70,21 +90,72 @@ static void run(struct seam_helper_job *job)
 		j->identity.ino = at.ino;
 		mapping = at.mapping;
 	} else if (!j->identity.build_id_size || j->announced[0] != '/') {
-		j->fd = -ESRCH;
+		j->file.fd = -ESRCH;
 		return;
 	}
-	j->fd = seam_mapped_file_open(&mapping, &j->identity, NULL);
+	j->file.fd = seam_mapped_file_open(&mapping, &j->identity, NULL);
 	seam_helper_progress(job);
-	j->debug_fd = seam_debug_file_open(j->pid, mapping.path, j->fd,
-					   &j->identity);
+	identify(&j->file);
+	j->debug_file.fd = seam_debug_file_open(j->pid, mapping.path,
+						j->file.fd, &j->identity);
+	seam_helper_progress(job);
+	identify(&j->debug_file);
 }
 
-/* Set *@to to a descriptor to borrow instead of *@fd, or -1.  Or -errno. */
-static int keep(struct seam_trace_announced *p, int *fd, int *to)
-{
-	int kept = *fd < 0 ? *fd : seam_trace_keep_file(p->functions, *fd);
+/* ---- descriptors that are not needed ---- */
 
-	*fd = -1;
+struct close_job {
+	struct seam_helper_job job;
+	int fd;
+};
+
+static void run_close(struct seam_helper_job *job)
+{
+	close(((struct close_job *)job)->fd);
+}
+
+static void done_close(struct seam_helper_job *job, void *context)
+{
+	(void)job;
+	(void)context;
+}
+
+static void free_close(struct seam_helper_job *job)
+{
+	free(job);
+}
+
+/*
+ * FUSE's close() waits for the server too.  Where the helper takes no more jobs
+ * of this user, whose files hang, the descriptor stays open.
+ */
+static void close_later(struct seam_helper *helper, uid_t user, int fd)
+{
+	struct close_job *j = fd < 0 ? NULL : calloc(1, sizeof(*j));
+
+	if (!j)
+		return;
+	*j = (struct close_job) {
+		.job = {
+			.run = run_close, .done = done_close,
+			.free = free_close, .user = user,
+		},
+		.fd = fd,
+	};
+	(void)seam_helper_submit(helper, &j->job);
+}
+
+/* ---- in the caller's thread ---- */
+
+/* Set *@to to a descriptor to borrow instead of @file's, or -1.  Or -errno. */
+static int keep(struct seam_trace_announced *p, const struct image_job *j,
+		struct seam_trace_file *file, int *to)
+{
+	int kept = file->fd < 0 ? file->fd :
+		   seam_trace_keep_file(p->functions, file);
+
+	close_later(p->functions->helper, j->job.user, file->fd);
+	file->fd = -1;
 	*to = kept < 0 ? -1 : kept;
 	return kept < 0 ? kept : 0;
 }
@@ -99,8 +170,8 @@ static void done(struct seam_helper_job *job, void *context)
 	if (!image)
 		return;
 	image->is_opening = false;
-	image->code = keep(p, &j->fd, &image->fd);
-	keep(p, &j->debug_fd, &image->debug_fd);
+	image->code = keep(p, j, &j->file, &image->fd);
+	keep(p, j, &j->debug_file, &image->debug_fd);
 }
 
 static void given_up(void *context, uint64_t tag)
@@ -118,8 +189,8 @@ static void free_job(struct seam_helper_job *job)
 {
 	struct image_job *j = (struct image_job *)job;
 
-	seam_file_close_fd(j->fd);
-	seam_file_close_fd(j->debug_fd);
+	seam_file_close_fd(j->file.fd);
+	seam_file_close_fd(j->debug_file.fd);
 	free(j);
 }
 
@@ -139,8 +210,8 @@ int seam_trace_image_open(struct seam_helper *helper,
 			.free = free_job, .context = p, .tag = image->image,
 			.user = seam_helper_user_of((int32_t)p->program.pid),
 		},
-		.pid = (int32_t)p->program.pid, .address = address, .fd = -1,
-		.debug_fd = -1,
+		.pid = (int32_t)p->program.pid, .address = address,
+		.file.fd = -1, .debug_file.fd = -1,
 		.identity.build_id_size = image->build_id_bytes,
 	};
 	memcpy(j->identity.build_id, image->build_id, sizeof(image->build_id));
