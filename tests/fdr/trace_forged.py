@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: MIT
 """What no program with libseam-fdr sends: trace_forged.py SEAM LIBRARY FORGER"""
 import glob
+import json
 import os
 import re
 import resource
 import shutil
 import sys
+import xml.dom.minidom
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
@@ -17,6 +19,9 @@ from record_lib import (FOLDER, SEAM, check, equal, manifest,  # noqa: E402
 shutil.copy(sys.argv[2], FOLDER)    # where 'seam record' finds it
 FORGER = os.path.abspath(sys.argv[3])
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+# and what a terminal or a browser does not show as it is
+HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e"
+                    "\u2066-\u2069\ufffe\uffff]")
 
 
 def forged(*mode, options=("--trace",)):
@@ -85,6 +90,50 @@ def test_names_are_escaped_in_files_and_on_terminals():
             check(not CONTROL.search(text.read()), path)
     with open(types, encoding="utf-8") as text:
         equal(len(text.readlines()), 6)
+
+
+def hostile_names():
+    """Of all characters that mean something somewhere, and of none."""
+    return [bytes(range(1, 128)), bytes(range(128, 256)), b"\xed\xa0\x80",
+            b"\xf4\x90\x80\x80", b"\xc3", b"\xc0\xaf", b"%s%n", b"-->",
+            b"</script><script>x", b"]]>", b"a;b;c 7", b"...", b"---",
+            b"- { id: 1 }", b"# image 1 \"x\"", b"'", b"\\", b"\\\"",
+            b"&amp;<b>", b"{{x}}", b" ", b"~", b"null", b"!tag", b"*x", b"|",
+            b"x" * 255, "\u202e\u2066\u2028\u2029\x85\ufeff\ufffe".encode(),
+            *("".join(chr(c) for c in range(at, at + 60)
+                      if not 0xd800 <= c < 0xe000).encode()
+              for at in (0x80, 0x2000, 0x2040, 0xd7f0, 0xdff0, 0xfec0,
+                         0xfff0, 0x1ffe0, 0x10ffc0))]
+
+
+def test_function_names_are_escaped_in_all_views_and_one_to_all_readers():
+    os.environ["NAMES"] = "\n".join(n.hex() for n in hostile_names())
+    forged("functions")
+    del os.environ["NAMES"]
+    (path,) = glob.glob("t.seam/xray/*.yaml")
+    with open(path, encoding="utf-8") as text:
+        wanted = {int(i): json.loads(name) for i, name in re.findall(
+            '{ id: (\\d+), .* function-name: (".*"), version', text.read())}
+    equal(list(wanted.values()), [
+        "".join("\ufffd" if "\udc80" <= c <= "\udcff" else c
+                for c in name.decode(errors="surrogateescape"))
+        for name in hostile_names()], path)
+    got = json.loads(run(SEAM, "calls", "--json", "t.seam").stdout)
+    equal({f["id"]: f["name"] for f in got["functions"]}, wanted)
+    for command in (("report", "--json"), ("dump", "--json"), ("flamegraph",
+                    "--event=xray", "-o", "-"), ("convert", "--to",
+                    "trace-json"), ("convert", "--to", "xray-yaml")):
+        read = run(SEAM, *command, "t.seam")
+        equal(read.returncode, 0, f"{command}: {read.stderr}")
+        check(not HIDDEN.search(read.stdout + read.stderr), command)
+        if command[0] == "flamegraph":
+            xml.dom.minidom.parseString(read.stdout)
+        if command[-1] == "trace-json":
+            json.loads(read.stdout)
+    (log,) = glob.glob("t.seam/xray/*.xray")
+    llvm = run("llvm-xray", "account", "-instr_map", path, "-format=csv", log)
+    equal(llvm.returncode, 0, llvm.stderr)
+    equal(len(llvm.stdout.splitlines()), 1 + len(wanted))
 
 
 def test_triggers_that_were_not_met_make_a_few_snapshots():

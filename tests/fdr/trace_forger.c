@@ -11,6 +11,7 @@
  *				the same, and a mapping of a path so long that
  *				its end could be taken for another mapping
  *	trace_forger names	control characters, quotes and lines in names
+ *	trace_forger functions	calls of functions with the names $NAMES
  *	trace_forger hits	triggers that were not met, thousands of them
  *	trace_forger claims	claims of other threads, rings without records,
  *				changed control pages
@@ -27,6 +28,7 @@
 #include "chunk_made.h"
 #include "ring/link/link_client.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "wire/xray/trace_service.h"
 #include "wire/xray/xray_functions.h"
 
@@ -226,6 +228,29 @@ static void forge_names(void)
 	send_chunk(chunk.n, chunk.n);
 }
 
+/* Functions without an image, named by $NAMES: lines of hexadecimal digits. */
+static void forge_function_names(void)
+{
+	char *line = getenv("NAMES"), *next;
+	uint8_t buf[1024];
+	uint32_t id = 1;
+
+	begin_chunk();
+	for (; line && *line; line = next, id++) {
+		struct seam_xray_named named = { .number = id };
+		char name[SEAM_XRAY_MAX_NAME] = "";
+		size_t n = strcspn(line, "\n");
+
+		next = line + n + (line[n] != '\0');
+		seam_text_unhex((uint8_t *)name, sizeof(name) - 1, line, n);
+		named.name = name;
+		announce(buf, seam_xray_write_named(buf, sizeof(buf),
+			SEAM_XRAY_ANNOUNCED_NAME, &named));
+		call(id);
+	}
+	send_chunk(chunk.n, chunk.n);
+}
+
 static void wake(long ns)
 {
 	const struct timespec pause = { .tv_nsec = ns };
@@ -318,6 +343,8 @@ int main(int argc, char **argv)
 		forge_long(argv[2], strtoull(argv[3], NULL, 0), argv[4]);
 	else if (strcmp(argv[1], "names") == 0)
 		forge_names();
+	else if (strcmp(argv[1], "functions") == 0)
+		forge_function_names();
 	else if (strcmp(argv[1], "hits") == 0)
 		forge_hits();
 	else if (strcmp(argv[1], "claims") == 0)
