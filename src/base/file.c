@@ -116,7 +116,8 @@ static int open_fd(int dir, const char *path, int flags, bool or_pipe,
 	if (checked < 0 || fstat(checked, &st) < 0) {
 		r = seam_err_set(err, -errno, "%s", strerror(errno));
 	} else if (S_ISLNK(st.st_mode)) {
-		r = seam_err_set(err, -ELOOP, "%s", strerror(ELOOP));
+		r = seam_err_set(err, -ELOOP, "it is %s",
+				 seam_file_kind(st.st_mode));
 	} else if (!S_ISREG(st.st_mode) &&
 		   !(or_pipe && is_pipe(checked, &st))) {
 		r = refuse(st.st_mode, err);
@@ -146,6 +147,22 @@ static int read_pipe(struct seam_file *file, int fd, struct seam_err *err)
 	if (flags >= 0 && flags & O_NONBLOCK)
 		fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
 	return seam_file_read_fd(file, fd, SIZE_MAX, err);
+}
+
+int seam_file_open_part(struct seam_file *file, const char *path,
+			struct seam_err *err)
+{
+	int fd = open_fd(AT_FDCWD, path, O_NOFOLLOW, false, err);
+	struct stat st;
+	int r;
+
+	*file = (struct seam_file) { 0 };
+	if (fd < 0)
+		return fd;
+	r = fstat(fd, &st) < 0 ? seam_err_errno(err, "cannot stat it") :
+	    map(file, fd, (size_t)st.st_size, err);
+	close(fd);
+	return r;
 }
 
 int seam_file_open(struct seam_file *file, const char *path,

@@ -38,6 +38,13 @@ int seam_file_open(struct seam_file *file, const char *path,
 		   struct seam_err *err);
 
 /*
+ * Map a regular file of a folder that others may have made: a link is not
+ * followed (-ELOOP), and nothing is waited for.
+ */
+int seam_file_open_part(struct seam_file *file, const char *path,
+			struct seam_err *err);
+
+/*
  * Open the regular file @path to read, relative to @dir (AT_FDCWD for the
  * current folder), @flags 0 or O_NOFOLLOW.  Returns a descriptor that
  * the caller closes, or -errno as above.

@@ -221,6 +221,28 @@ def test_a_map_beside_a_log_is_no_symbolic_link():
         "elsewhere" not in done.out, done
 
 
+def test_a_log_of_a_recording_is_no_link_and_nothing_is_waited_for():
+    """Also a link to the reader's own standard input, a pipe here."""
+    folder = files(_8_xray=log(8, call(2)), _8_yaml=yaml(["a", "elsewhere"]))
+    os.rename(files(_7_xray=log(7, call(1)), _7_yaml=yaml(["here"])),
+              os.path.join(folder, "xray"))
+    link = os.path.join(folder, "xray", "9.xray")
+    for target in ("../8.xray", "/proc/self/fd/0", "9.xray"):
+        os.symlink(target, link)
+        with subprocess.Popen([SEAM, "report", folder], text=True,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT) as done:
+            try:
+                done.wait(timeout=30)
+            finally:
+                done.kill()
+            said = done.stdout.read()
+        assert done.returncode == 3 and "xray/9.xray is not read: it is a " \
+            "symbolic link" in said, (target, said)
+        assert "here" in said and "elsewhere" not in said, said
+        os.remove(link)
+
+
 def test_notes_of_many_broken_files_are_few():
     data = {f"_{i}_xray": log(i, call(1)) for i in range(1, 31)}
     data |= {f"_{i}_yaml": b"{}" for i in range(1, 31)}

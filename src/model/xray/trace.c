@@ -395,11 +395,14 @@ static int refuse_samples(const char *path, struct seam_err *err)
 			    "XRay log: use 'seam report %s'", path);
 }
 
+typedef int open_file(struct seam_file *file, const char *path,
+		      struct seam_err *err);
+
 static int add_path(struct seam_trace *trace, const char *path,
-		    struct seam_err *err)
+		    open_file *open, struct seam_err *err)
 {
 	struct seam_file file;
-	int r = seam_file_open(&file, path, err);
+	int r = open(&file, path, err);
 
 	if (r)
 		return r;
@@ -460,7 +463,8 @@ int seam_trace_add_bundle(struct seam_trace *trace, const char *bundle,
 		snprintf(path, sizeof(path), "%s/%s", folder,
 			 entries[i]->d_name);
 		if (!r)
-			r = add_path(trace, path, &why);
+			r = add_path(trace, path, seam_file_open_part,
+				     &why);
 		if (r && r != -ENOMEM && unread) {
 			unread(context, entries[i]->d_name, &why);
 			r = 0;
@@ -500,7 +504,7 @@ static int add_folder(struct seam_trace *trace, const char *path,
 int seam_trace_add(struct seam_trace *trace, const char *path,
 		   struct seam_err *err)
 {
-	int r = add_path(trace, path, err);
+	int r = add_path(trace, path, seam_file_open, err);
 
 	if (r == -EISDIR)
 		r = add_folder(trace, path, err);
