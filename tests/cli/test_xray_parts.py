@@ -339,6 +339,15 @@ def check_clock():
         told = json.loads(run("calls", "--json", path).stdout)
         check("and none steps back", set(told["repairs"].values()) == {0},
               told)
+    for i, odd in enumerate((
+            [[base + 1, zero], [base + 2, zero + 2 ** 40]],
+            [[base + 1, zero], [base + 2 ** 50, zero + 1]],
+            [[0, 1], [1, 2 ** 62], [2 ** 62, 2 ** 62 + 1]],
+            [[base, zero], ["x", None], [-1, 2 ** 70], 7, []])):
+        path = bundle(f"odd{i}.seam", log, odd + ties[100:])
+        told = run("calls", path)
+        check("ties that cannot be are none, or give times all the same",
+              told.returncode == 0 and "61" in told.stdout, told)
     others = bundle("others.seam", log, [[t - base, ns] for t, ns in ties])
     off = [a - b for a, b in zip(begins(others), begins(write(
         "alone.xray", log)))]

@@ -9,13 +9,15 @@
 
 __extension__ typedef __int128 i128;
 
-/* The line through @a and @b at @tsc. */
+/* The line through @a and @b at @tsc; from 0 to SEAM_TICKS_MAX_NS. */
 static int64_t line_at(const struct seam_tsc_tie *a,
 		       const struct seam_tsc_tie *b, uint64_t tsc)
 {
-	return (int64_t)a->ns + (int64_t)((i128)((int64_t)tsc -
-		(int64_t)a->tsc) * (i128)(b->ns - a->ns) /
-		(i128)(b->tsc - a->tsc));
+	i128 ns = (i128)a->ns + ((i128)tsc - a->tsc) *
+		  (i128)(b->ns - a->ns) / (i128)(b->tsc - a->tsc);
+
+	return ns < 0 ? 0 : ns > (i128)SEAM_TICKS_MAX_NS ?
+	       (int64_t)SEAM_TICKS_MAX_NS : (int64_t)ns;
 }
 
 static bool is_straight(const struct seam_tsc_tie *ties, size_t from, size_t to)
