@@ -465,7 +465,7 @@ static void a_file_that_hangs_is_left_out_and_its_reader_comes_back(void **state
 	assert_int_equal(named_within(9999, fd, 0), 1);
 	/* those that hang for too long end */
 	for (size_t i = 0; i < names.n; i++)
-		names.readers[i].asked_ns = 1;
+		names.readers[i].requested_ns = 1;
 	seam_address_names_collect(&names);
 	assert_int_equal(names.n, 1);
 	assert_int_equal(named_within(9999, fd, 0), 1);
