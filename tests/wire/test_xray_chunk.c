@@ -61,8 +61,7 @@ static void all_records_of_a_chunk_are_in_its_block(void **state)
 		assert_int_equal(again.n, chunk.n);
 		assert_int_equal(found.pid, 10);
 		assert_int_equal(found.tid, 11);
-		assert_int_equal(found.wall_seconds, 12345678);
-		assert_int_equal(found.wall_microseconds, 901234);
+		assert_int_equal(found.wall_us, 12345678901234);
 		assert_int_equal(found.tsc, 99);
 	}
 }

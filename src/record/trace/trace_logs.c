@@ -220,13 +220,8 @@ static uint64_t wall_us(const struct seam_program_log *log,
 			const struct seam_xray_chunk *found)
 {
 	uint64_t least = log->program.since_ns / 1000;
-	uint64_t most = seam_clock_ns() / 1000, us;
+	uint64_t most = seam_clock_ns() / 1000, us = found->wall_us;
 
-	if (found->wall_seconds < 0 ||
-	    (uint64_t)found->wall_seconds > most / 1000000)
-		return most;
-	us = (uint64_t)found->wall_seconds * 1000000 +
-	     (uint64_t)found->wall_microseconds;
 	return us < least ? least : us < most ? us : most;
 }
 

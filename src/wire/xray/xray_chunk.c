@@ -194,21 +194,25 @@ static bool read_preamble(const uint8_t *at, struct seam_xray_chunk *found)
 		SEAM_XRAY_AT_CPU,
 	};
 	const uint8_t *field = at + 1;
+	int64_t seconds;
+	int32_t microseconds;
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(states); i++)
 		if (classify(at + i * SEAM_XRAY_METADATA_BYTES) != states[i])
 			return false;
 	memcpy(&found->tid, field, sizeof(found->tid));
 	field += SEAM_XRAY_METADATA_BYTES;
-	memcpy(&found->wall_seconds, field, sizeof(found->wall_seconds));
-	memcpy(&found->wall_microseconds, field + sizeof(found->wall_seconds),
-	       sizeof(found->wall_microseconds));
+	memcpy(&seconds, field, sizeof(seconds));
+	memcpy(&microseconds, field + sizeof(seconds), sizeof(microseconds));
+	/* what is no time that can be is the last one */
+	found->wall_us = (uint64_t)seconds >= INT64_MAX / N_MICROSECONDS ?
+			 INT64_MAX : (uint64_t)(seconds * N_MICROSECONDS +
+						microseconds);
 	field += SEAM_XRAY_METADATA_BYTES;
 	memcpy(&found->pid, field, sizeof(found->pid));
 	field += SEAM_XRAY_METADATA_BYTES + sizeof(uint16_t);
 	memcpy(&found->tsc, field, sizeof(found->tsc));
-	return found->wall_microseconds >= 0 &&
-	       found->wall_microseconds < N_MICROSECONDS;
+	return microseconds >= 0 && microseconds < N_MICROSECONDS;
 }
 
 /* Whether the chunk goes on: false at its end, and at an invalid record. */

@@ -70,8 +70,7 @@ struct seam_xray_seen {
 struct seam_xray_chunk {
 	/* of its preamble; not trusted, and 0 where that was invalid */
 	int32_t pid, tid;
-	int64_t wall_seconds;
-	int32_t wall_microseconds;	/* 0 to 999999 */
+	uint64_t wall_us;		/* CLOCK_MONOTONIC, when it began */
 	uint64_t tsc;
 	/* function records and events; arguments are part of their record */
 	uint64_t n_records;

@@ -68,12 +68,6 @@ static const uint8_t *chunk_at(const struct seam_fdr_slot *s, uint64_t position)
 	return s->bytes + (position & (seam_fdr_own.area_bytes - 1));
 }
 
-static uint64_t wall_us(const struct seam_xray_chunk *found)
-{
-	return (uint64_t)found->wall_seconds * 1000000 +
-	       (uint64_t)found->wall_microseconds;
-}
-
 /*
  * The first @size bytes of a chunk, to @log; NULL: that of the process, and
  * where there is none they are lost.
@@ -93,7 +87,7 @@ static void write_chunk(struct seam_fdr_slot *s, const uint8_t *chunk,
 	if (found.n_records && log)
 		r = seam_xray_log_append(log, &(struct seam_xray_log_thread) {
 				.pid = found.pid, .tid = found.tid,
-				.wall_us = wall_us(&found),
+				.wall_us = found.wall_us,
 			}, records, found.n_bytes);
 	seam_fdr_short_unlock(&seam_fdr_slots->log_lock);
 	if (found.n_records || found.bad_bytes)
