@@ -5,6 +5,7 @@
 PROGRAM is unhindered_program.c, built with -fxray-instrument.  It says "done"
 where it came to its end, and each way is first gone without a recorder.
 """
+import collections
 import glob
 import os
 import shutil
@@ -32,21 +33,21 @@ def is_done(result, why=""):
     return result
 
 
-def alone(*words, before=()):
+def alone(*words, before=(), program=PROGRAM):
     """Without us the program gets there."""
-    is_done(run(*before, PROGRAM, *words, timeout=20), "alone:")
+    is_done(run(*before, program, *words, timeout=20), "alone:")
 
 
-def recorded(*words, options=(), before=()):
+def recorded(*words, options=(), before=(), program=PROGRAM):
     shutil.rmtree(BUNDLE, ignore_errors=True)
     return is_done(run(SEAM, "record", "-o", BUNDLE, "--trace", *options, "--",
-                       *before, PROGRAM, *words, timeout=60), options)
+                       *before, program, *words, timeout=60), options)
 
 
-def own(*words, options="", before=()):
+def own(*words, options="", before=(), program=PROGRAM):
     """With a bundle of its own."""
     shutil.rmtree(BUNDLE, ignore_errors=True)
-    return is_done(run(*before, PROGRAM, *words, timeout=60,
+    return is_done(run(*before, program, *words, timeout=60,
                        env={**os.environ, "LD_PRELOAD": LIBRARY,
                             "SEAM_TRACE": f"out={BUNDLE};{options}"}), options)
 
@@ -157,6 +158,43 @@ def test_a_thread_may_begin_while_another_one_loads_a_library():
     alone("loading", library)
     own("loading", library, options="start=0")
     equal(n_calls(), 200)
+
+
+# ---- plugins ----
+
+def plugins():
+    """Of gcc's -finstrument-functions: [path, function]..."""
+    run("gcc", "-O1", "-fno-builtin", "-rdynamic", "-o", "reused",
+        os.path.join(HERE, "reused_memory.c"), "-ldl")
+    words = []
+    for i in range(6):
+        run("gcc", "-finstrument-functions", "-shared", "-fPIC", "-o",
+            f"plugin{i}.so", "-xc", "-",
+            input=f"int plugin{i}(int i) {{ return i + 1; }}")
+        words += [os.path.abspath(f"plugin{i}.so"), f"plugin{i}"]
+    return words
+
+
+def names_of_calls():
+    """{name: entries} of the only log."""
+    (path,) = glob.glob(f"{BUNDLE}/xray/*.xray")
+    names = fdr_log.names(path[:-4] + "yaml")
+    return collections.Counter(
+        names.get(call.function) for thread in fdr_log.Log(path).threads.values()
+        for call in thread.calls if call.kind == fdr_log.ENTRY)
+
+
+def test_plugins_in_memory_that_is_used_again_have_their_own_names():
+    words = plugins()
+    every = {name: 10 for name in words[1::2]}
+    reused = os.path.abspath("reused")
+    alone(*words, program=reused)
+    recorded(*words, program=reused)
+    equal(names_of_calls(), every)
+    recorded(*words, program=reused, options=("--trace=plugin*",))
+    equal(names_of_calls(), every)
+    own(*words, program=reused)
+    equal(names_of_calls(), every)
 
 
 sys.exit(run_tests(globals()))

@@ -243,6 +243,9 @@ bool seam_fdr_take_new(void)
 			has_new = true;
 		}
 	}
+	/* those that it gives ids are announced at once, by their images */
+	if (process->address[0])
+		(void)seam_fdr_announce_new();
 	if (seam_fdr_cyg_select(&process->options, images, take_trigger) < 0)
 		seam_fdr_note("some functions are not recorded: a file has no "
 			      "symbols to select by");

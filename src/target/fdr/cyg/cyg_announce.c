@@ -18,6 +18,7 @@
 /* An image, and the number by which it is announced. */
 struct cyg_image {
 	const struct seam_fdr_image *image;
+	uint64_t serial;	/* its own: the image may be freed */
 	uint32_t number;
 	bool is_announced;
 };
@@ -86,10 +87,11 @@ static struct cyg_image *know(struct seam_fdr_images *images,
 			      const struct seam_fdr_image *image)
 {
 	for (size_t i = 0; i < known.n; i++)
-		if (known.items[i].image == image)
+		if (known.items[i].serial == image->serial)
 			return &known.items[i];
 	return SEAM_ARRAY_ADD(&known, (struct cyg_image) {
-			.image = image, .number = ++images->n_lists }) ?
+			.image = image, .serial = image->serial,
+			.number = ++images->n_lists }) ?
 	       &known.items[known.n - 1] : NULL;
 }
 
@@ -154,6 +156,7 @@ static int publish(struct seam_fdr_images *images)
 {
 	struct cyg_ranges *all = malloc(sizeof(*all) + sizeof(*all->list) *
 					count_segments(images));
+	int r = 0;
 
 	if (!all)
 		return -ENOMEM;
@@ -161,21 +164,21 @@ static int publish(struct seam_fdr_images *images)
 	for (size_t i = 0; i < images->list.n; i++) {
 		const struct seam_fdr_image *image = images->list.items[i];
 		struct cyg_image *c;
-		int r;
 
 		if (!may_call(image))
 			continue;
 		c = know(images, image);
-		r = c ? announce_image(c) : -ENOMEM;
-		if (r) {
+		if (!c) {
 			free(all);
-			return r;
+			return -ENOMEM;
 		}
+		/* where there is no room, its functions may still be met */
+		r = r ? r : announce_image(c);
 		add_ranges(all, c);
 	}
 	/* release: pairs with the acquire in range_of() */
 	atomic_store_explicit(&ranges, keep(all), memory_order_release);
-	return 0;
+	return r;
 }
 
 int seam_fdr_cyg_announce(struct seam_fdr_images *images)

@@ -9,8 +9,8 @@
 #include "target/fdr/select.h"
 #include "target/fdr/sleds/function_names.h"
 
-/* Images that were looked through. */
-static SEAM_ARRAY(const struct seam_fdr_image *) done;
+/* Images that were looked through, by their serials. */
+static SEAM_ARRAY(uint64_t) done;
 
 /* While an image is: what seam_fdr_select() calls has no context. */
 static const uint64_t *addresses;
@@ -70,7 +70,7 @@ static int select_image(const struct seam_fdr_options *options,
 static bool is_done(const struct seam_fdr_image *image)
 {
 	for (size_t i = 0; i < done.n; i++)
-		if (done.items[i] == image)
+		if (done.items[i] == image->serial)
 			return true;
 	return false;
 }
@@ -91,7 +91,7 @@ int seam_fdr_cyg_select(const struct seam_fdr_options *options,
 		if (!image->is_loaded || !image->records_itself ||
 		    is_done(image))
 			continue;
-		if (!SEAM_ARRAY_ADD(&done, image))
+		if (!SEAM_ARRAY_ADD(&done, image->serial))
 			return -ENOMEM;
 		failure = select_image(options, image);
 		r = r ? r : failure;

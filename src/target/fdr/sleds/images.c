@@ -123,11 +123,13 @@ static char *find_path(const struct seam_fdr_image *image)
 static int make_image(struct seam_fdr_image **out,
 		      const struct dl_phdr_info *info)
 {
+	static uint64_t n_made;
 	struct seam_fdr_image *image = calloc(1, sizeof(*image));
 	int r;
 
 	if (!image)
 		return -ENOMEM;
+	image->serial = ++n_made;
 	image->bias = info->dlpi_addr;
 	image->n_headers = info->dlpi_phnum;
 	image->headers = calloc(image->n_headers + 1, sizeof(ElfW(Phdr)));

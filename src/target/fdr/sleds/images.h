@@ -39,6 +39,8 @@ struct seam_fdr_list {
 };
 
 struct seam_fdr_image {
+	/* no other image has it, where an address is used again */
+	uint64_t serial;
 	char *file;			/* what is opened */
 	char *path;			/* as it is announced; NULL: no calls */
 	uint64_t bias;
