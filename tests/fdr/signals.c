@@ -8,7 +8,9 @@
  * had noted.
  * In the end the records must be that, call for call.
  *
- * usage: signals INTERRUPTIONS plain|checked [own|none]
+ * usage: signals INTERRUPTIONS plain|checked|filtered [own|none]
+ *	filtered	checked, with a depth that all calls are within, and
+ *		timed
  *	own	glibc registers no rseq area (GLIBC_TUNABLES), so we do
  *	none	glibc's is there and not used: ours is refused
  */
@@ -16,6 +18,8 @@
 #include "patcher.h"
 #include "source_local.h"
 
+#include "target/fdr/check/checked.h"
+#include "target/fdr/check/triggers.h"
 #include "target/fdr/record/commit.h"
 #include "target/fdr/record/fdr_record.h"
 #include "target/fdr/record/rseq.h"
@@ -318,6 +322,22 @@ HIDDEN static void *run(void *argument)
 	return NULL;
 }
 
+HIDDEN static void filter(void)
+{
+	const struct seam_fdr_options options = {
+		.depth = SEAM_FDR_MAX_DEPTH,
+		.triggers = { { .kind = SEAM_TRIGGER_SLOW,
+				.limit_ns = INT64_MAX } },
+		.n_triggers = 1,
+	};
+	const uint32_t ids[] = { id_leaf, id_recurse, id_outer, id_throws };
+
+	if (seam_fdr_check_init(&options))
+		exit(2);
+	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
+		seam_fdr_trigger_function(0, ids[i]);
+}
+
 HIDDEN int main(int argc, char **argv)
 {
 	const struct sigaction action = {
@@ -340,7 +360,7 @@ HIDDEN int main(int argc, char **argv)
 	seam_fdr_rseq_init(!strcmp(how, "none"));
 	if (seam_fdr_thread_init(&source_local))
 		return 2;
-	patcher_patch(*kind == 'c' ? &patcher_checked : &patcher_plain);
+	patcher_patch(*kind == 'p' ? &patcher_plain : &patcher_checked);
 	library = (const char *)seam_fdr_commit;
 	if (seam_fdr_entry < library)
 		library = seam_fdr_entry;
@@ -356,6 +376,8 @@ HIDDEN int main(int argc, char **argv)
 	id_catches = patcher_id((void *)signals_catches);
 	id_handler = patcher_id((void *)handler);
 	id_inner = patcher_id((void *)inner);
+	if (*kind == 'f')
+		filter();
 	sigaction(SIGUSR1, &action, NULL);
 	for (int i = 0; i < N_THREADS; i++) {
 		threads[i].notes = malloc(MAX_NOTES * sizeof(uint32_t));
