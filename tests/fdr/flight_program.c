@@ -203,6 +203,7 @@ SILENT static int catch(void)
 SILENT static void *run_idle(void *arg)
 {
 	last_words(2);
+	pthread_barrier_wait(&all_run);
 	for (;;)
 		pause();
 	return arg;
@@ -212,8 +213,9 @@ SILENT static int end(const char *how)
 {
 	pthread_t thread;
 
+	pthread_barrier_init(&all_run, NULL, 2);
 	pthread_create(&thread, NULL, run_idle, NULL);
-	usleep(50000);
+	pthread_barrier_wait(&all_run);
 	for (unsigned long n = 0; n < 300000; n += 3)
 		top(n);
 	last_words(1);
