@@ -53,7 +53,9 @@
  *  - A function may be called in a signal handler if its comment says so; the
  *    others neither there nor in a constructor of a library that is loaded by
  *    dlopen().
- *  - The handlers of the program are not replaced, no signal is sent.
+ *  - No signal is sent.  Of signals that are triggers the library has the
+ *    handler, which calls the program's; sigaction() and signal() show the
+ *    program's.
  *  - A program with AT_SECURE (set-user-ID) never records.
  *
  * Functions have ids, from 1 on.  An id is never used for another function.
@@ -63,7 +65,7 @@
  * Costs are CPU time on a machine at 2.6 GHz that reads its time stamp counter
  * in 9 ns; an entry and an exit that are recorded take 18 ns (bench/fdr).
  *
- * Machines: x86-64.  Elsewhere all of this returns -ENOTSUP and does nothing.
+ * Machines: x86-64 Linux 4.14 and later.  There is no library for others.
  *
  * Source: XRay Flight Data Recorder Trace Format, version 1, and LLVM 14's
  * version 5 of it; doc/formats/xray.md.
@@ -110,9 +112,9 @@ enum {
  *
  * Returns 0; -EINVAL: @options is not of that form, or flight= is not as at
  * the first start; -EALREADY: it records already; -EPERM: the program has other
- * rights than its user (AT_SECURE), or a seccomp filter was set; -ENOTSUP:
- * this machine; -EEXIST: out= is something else; -ENOMEM; or -errno of what
- * could not be made.
+ * rights than its user (AT_SECURE), a seccomp filter was set, or valgrind runs
+ * it; -EEXIST: out= is something else; -ENOMEM; or -errno of what could not be
+ * made.
  *
  * Threads: any one, not in a handler.  Uses malloc.  Cost: 1 ms, and the
  * reading of all symbols: with GLOBs, and for a bundle where functions are few.

@@ -5,6 +5,9 @@
  * By GLOBs of names: those of the symbol table, and for people (base/demangle):
  * without the parameters of a C++ function, or with them where the GLOB has a
  * parenthesis.
+ *
+ * Not in a handler: uses malloc, and reads the symbols of files.  Threads: one
+ * at a time.
  */
 #ifndef SEAM_FDR_SELECT_H
 #define SEAM_FDR_SELECT_H

@@ -10,6 +10,9 @@
  * What a function needs decides about its trampolines: the plain ones cost
  * nothing more.  Cost of entry and exit, of two rdtsc (bench/fdr): plain 1.01,
  * min 1.01, args 1.01 to 1.04, depth 1.01, a trigger 1.02, all of them 1.22.
+ *
+ * What trampolines call runs in any thread, in handlers too; the rest is set by
+ * one thread before the first sled is patched.
  */
 #ifndef SEAM_FDR_CHECKED_H
 #define SEAM_FDR_CHECKED_H

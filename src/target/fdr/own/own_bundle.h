@@ -16,6 +16,9 @@
  *
  * Descriptors may be closed by the program: before each use the log's is
  * compared with its file, and opened again by its path.
+ *
+ * Not in a handler: uses malloc.  Threads: one at a time begins or ends; any
+ * other may write meanwhile.
  */
 #ifndef SEAM_FDR_OWN_BUNDLE_H
 #define SEAM_FDR_OWN_BUNDLE_H

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* own_folder.h - the folder of a bundle that the program writes */
+/*
+ * own_folder.h - the folder of a bundle that the program writes
+ *
+ * Not in a handler.
+ */
 #ifndef SEAM_FDR_OWN_FOLDER_H
 #define SEAM_FDR_OWN_FOLDER_H
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * map_memory.h - zeroed memory, which takes room as its pages are used
+ *
+ * Any thread, in handlers too; errno may change.
  */
 #ifndef SEAM_FDR_MAP_MEMORY_H
 #define SEAM_FDR_MAP_MEMORY_H

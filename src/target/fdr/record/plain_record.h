@@ -4,7 +4,8 @@
  *
  * The plain trampoline of entries writes the word that it finds in r10d, so an
  * exit's too, and changes no other register but r11.  Files that use it are
- * compiled with -mno-red-zone, because it is called.
+ * compiled with -mno-red-zone, because it is called.  Any thread, in handlers
+ * too.
  */
 #ifndef SEAM_FDR_PLAIN_RECORD_H
 #define SEAM_FDR_PLAIN_RECORD_H

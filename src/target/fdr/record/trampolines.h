@@ -6,7 +6,8 @@
  * and tail sleds call, exit sleds jump to it in place of their return.  All
  * registers but r10 and r11 are as before, with tail sleds the flags too, and
  * r11: it may be where the tail call goes to.  Nothing is stored below the
- * stack pointer, and its alignment is not relied on.
+ * stack pointer, and its alignment is not relied on.  Any thread runs them, at
+ * any time, in handlers too.
  *
  * Plain ones write the record themselves.  Checked ones call
  * seam_fdr_check_entry() or seam_fdr_check_end(), which decide.

@@ -3,7 +3,8 @@
  * code.h - an image's code in memory: segments, beginnings of functions, nops
  *
  * Addresses are those of this process.  All functions only read, and only what
- * is in a readable segment, so they are safe with any numbers.
+ * is in a readable segment, so they are safe with any numbers.  Any thread, as
+ * long as the image stays loaded.
  */
 #ifndef SEAM_FDR_CODE_H
 #define SEAM_FDR_CODE_H

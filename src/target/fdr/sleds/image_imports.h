@@ -7,6 +7,8 @@
  * procedure linkage table, or, where libc is in the program, directly.  And
  * those of seam/fdr.h and -finstrument-functions: such an image has calls to
  * record, though it has no sleds.
+ *
+ * Not in a handler: uses malloc.  Threads: one at a time.
  */
 #ifndef SEAM_FDR_IMAGE_IMPORTS_H
 #define SEAM_FDR_IMAGE_IMPORTS_H

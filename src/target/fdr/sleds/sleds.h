@@ -20,6 +20,9 @@
  * new one begins where the function's address is not the one before.  So they
  * are counted also where their sleds are refused.
  *
+ * Not in a handler: uses malloc.  Threads: one at a time, while the image stays
+ * loaded.
+ *
  * Source: LLVM 14, X86MCInstLower.cpp, and compiler-rt's
  * xray_interface_internal.h (the map); GCC 12 manual, "Instrumentation
  * Options".
