@@ -3,8 +3,8 @@
  * cyg_select.h - which functions of -finstrument-functions are recorded
  *
  * Names cannot be read where a function is met, so with GLOBs or triggers all
- * functions of an image that calls us are looked through when it is loaded.  Not
- * in a handler: uses malloc.
+ * functions of an image that calls us are looked through when it is loaded.
+ * Not in a handler: uses malloc.
  */
 #ifndef SEAM_FDR_CYG_SELECT_H
 #define SEAM_FDR_CYG_SELECT_H
