@@ -6,8 +6,8 @@
  * into private memory; at the end, in each process, the file PATCH_PROBE.PID
  * has the functions, how often each record was made, and the notes that the
  * recorder's user would have got.  The recorder's side of the link is replaced
- * (--wrap).  With PATCH_PROBE_RAISES there is a SIGURG whenever the list of
- * images is read.
+ * (--wrap).  With PATCH_PROBE_RAISES that signal comes whenever the list of
+ * images is read, where it has a handler.
  */
 #include <errno.h>
 #include <signal.h>
@@ -86,8 +86,13 @@ int __wrap_seam_fdr_images_with(struct seam_fdr_images *images,
 					    bool has_changed, void *context),
 				void *context)
 {
-	if (getenv("PATCH_PROBE_RAISES"))
-		raise(SIGURG);
+	const char *text = getenv("PATCH_PROBE_RAISES");
+	int number = text ? atoi(text) : 0;
+	struct sigaction action;
+
+	if (number && sigaction(number, NULL, &action) == 0 &&
+	    action.sa_handler != SIG_DFL)
+		raise(number);
 	return __real_seam_fdr_images_with(images, work, context);
 }
 

@@ -220,7 +220,7 @@ UNMARKED static void do_word(const char *word)
 	else if (!strcmp(word, "sleep"))
 		pthread_create(&other, NULL, sleeper, NULL);
 	else if (!strcmp(word, "handler"))
-		signal(SIGURG, fork_in_handler);
+		signal(atoi(getenv("PATCH_PROBE_RAISES")), fork_in_handler);
 	else if (!strcmp(word, "forked"))
 		printf("forked %d\n", n_forks > 0);
 	else if (!strcmp(word, "filter"))

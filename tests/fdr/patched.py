@@ -13,6 +13,7 @@ import glob
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -357,14 +358,23 @@ def test_a_forked_child_records_as_itself():
     equal(output.problems + children[0].problems, [])
 
 
-def test_handlers_may_fork_while_libraries_are_patched():
+def check_handler(number):
     library = build_library()
     program = build("program", *CLANG, "-fnoxray-link-deps", *UNRESOLVED)
-    output, _ = trace(program, "handler", *[library] * 20, "forked",
-                      env={"PATCH_PROBE_RAISES": "1"})
+    output, _ = trace(program, "handler", *[library] * 20, "forked", "more",
+                      env={"PATCH_PROBE_RAISES": str(int(number))})
     equal("forked 1\n" in trace.stdout, True, trace.stdout)
     equal(output.calls()["library_leaf"], {ENTRY: 100, EXIT: 100})
+    equal(output.calls()["leaf"], {ENTRY: 114, EXIT: 114})
     equal(output.problems, [])
+
+
+def test_handlers_may_fork_while_libraries_are_patched():
+    check_handler(signal.SIGURG)
+
+
+def test_so_may_those_of_faults_which_are_not_blocked():
+    check_handler(signal.SIGSEGV)
 
 
 def test_sanitized_programs_are_recorded():

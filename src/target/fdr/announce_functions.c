@@ -80,10 +80,11 @@ void seam_fdr_announce_begin_end(void)
 static int try_to_send(const void *payload, size_t size)
 {
 	uint64_t blocked = seam_fdr_block();
-	int r = -EAGAIN;
+	/* a fork in a fault's handler: the ring is the parent's */
+	int r = has_claim ? -EAGAIN : -ENOSPC;
 
 	seam_fdr_short_lock(&lock);
-	if (seam_ring_room(&claim.ring) >= size)
+	if (has_claim && seam_ring_room(&claim.ring) >= size)
 		r = seam_ring_write(&claim.ring, PERF_RECORD_SAMPLE, 0,
 				    payload, size);
 	seam_fdr_short_unlock(&lock);

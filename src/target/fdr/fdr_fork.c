@@ -11,9 +11,12 @@
  */
 #include <pthread.h>
 
+#include "target/fdr/announce_functions.h"
 #include "target/fdr/fdr_process.h"
 #include "target/fdr/record/thread_area.h"
 #include "target/fdr/record/thread_states.h"
+
+static struct seam_fdr_process *const process = &seam_fdr_process;
 
 /*
  * Not after the end for good, when our system calls may kill.  That is set with
@@ -21,26 +24,40 @@
  */
 static void begin_fork(void)
 {
-	if (seam_fdr_process.is_off)
+	if (process->is_off)
 		return;
-	seam_fdr_lock();
-	if (seam_fdr_process.is_off)
+	if (!seam_fdr_lock())
+		process->n_nested_forks++;
+	else if (process->is_off)
 		seam_fdr_unlock();
+}
+
+/* Whether it was a fork in a fault's handler: its thread goes on with it. */
+static bool end_nested(void)
+{
+	if (!process->n_nested_forks)
+		return false;
+	process->n_nested_forks--;
+	return true;
 }
 
 static void end_fork(void)
 {
-	if (!seam_fdr_process.is_off)
+	if (!process->is_off && !end_nested())
 		seam_fdr_unlock();
 }
 
 static void begin_child(void)
 {
-	if (seam_fdr_process.is_off)
+	if (process->is_off)
 		return;
 	/* before a child of its own, by vfork(), records */
 	(void)seam_fdr_states_pid();
 	seam_fdr_thread_begin_child();
+	if (end_nested()) {
+		seam_fdr_announce_begin_child();
+		return;
+	}
 	seam_fdr_fork_begin_child();
 	seam_fdr_unlock();
 }

@@ -16,7 +16,10 @@
 
 struct seam_fdr_process {
 	pthread_mutex_t lock;
-	/* of the thread that has it, before */
+	/* the thread that has it, by a variable of its own; NULL: none */
+	const void *_Atomic owner;
+	uint32_t n_nested_forks;	/* of that thread's */
+	/* of that thread, before */
 	int cancel_state;
 	uint64_t blocked;		/* signals */
 	char address[SEAM_LINK_ADDRESS_BYTES];	/* of the recorder; "": none */
@@ -40,7 +43,12 @@ extern struct seam_fdr_process seam_fdr_process;
 /* ---- start.c ---- */
 
 /* Handlers are blocked meanwhile, and the thread cannot be cancelled. */
-void seam_fdr_lock(void);
+/*
+ * False: this thread has it.  It is in the handler of a fault, which comes
+ * within what has the lock, and does without.
+ */
+__attribute__((warn_unused_result))
+bool seam_fdr_lock(void);
 void seam_fdr_unlock(void);
 
 /* In a forked child, with the lock: it has announced nothing so far. */

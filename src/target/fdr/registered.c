@@ -31,10 +31,10 @@ static struct registry types = { .max = SEAM_FDR_MAX_TYPES };
 static struct registry functions = { .max = SEAM_FDR_MAX_REGISTERED };
 
 /* A child must not find it held by a thread that it does not have. */
-static void lock(void)
+static bool lock(void)
 {
 	(void)seam_fdr_fork_init();
-	seam_fdr_lock();
+	return seam_fdr_lock();
 }
 
 static uint32_t count(struct registry *r)
@@ -73,7 +73,9 @@ uint16_t seam_fdr_type_register(const char *name, bool *is_new)
 {
 	uint32_t type;
 
-	lock();
+	*is_new = false;
+	if (!lock())
+		return 0;
 	type = find(&types, name);
 	*is_new = !type;
 	if (!type)
@@ -92,7 +94,8 @@ uint32_t seam_fdr_function_register(const char *name)
 {
 	uint32_t id;
 
-	lock();
+	if (!lock())
+		return 0;
 	id = count(&functions) < functions.max ?
 	     add(&functions, name, seam_fdr_new_ids(1)) : 0;
 	seam_fdr_unlock();

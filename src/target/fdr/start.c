@@ -16,6 +16,7 @@
 #include "target/fdr/fdr_process.h"
 #include "target/fdr/own/own_bundle.h"
 #include "target/fdr/record/system.h"
+#include "target/fdr/record/thread_area.h"
 #include "target/interpose/preloaded.h"
 #include "wire/xray/trace_service.h"
 
@@ -39,15 +40,29 @@ static bool is_loading;
  * A thread that is cancelled in here would leave it locked, and a handler that
  * forks would wait for its own thread.
  */
-void seam_fdr_lock(void)
+static bool lock_by(int (*lock)(pthread_mutex_t *mutex))
 {
-	uint64_t blocked = seam_fdr_block_handlers();
+	uint64_t blocked;
 	int state;
 
+	if (atomic_load(&process->owner) == &seam_fdr_self)
+		return false;
+	blocked = seam_fdr_block_handlers();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	pthread_mutex_lock(&process->lock);
+	if (lock(&process->lock)) {
+		pthread_setcancelstate(state, &state);
+		seam_fdr_unblock(blocked);
+		return false;
+	}
+	atomic_store(&process->owner, &seam_fdr_self);
 	process->cancel_state = state;
 	process->blocked = blocked;
+	return true;
+}
+
+bool seam_fdr_lock(void)
+{
+	return lock_by(pthread_mutex_lock);
 }
 
 void seam_fdr_unlock(void)
@@ -55,6 +70,7 @@ void seam_fdr_unlock(void)
 	uint64_t blocked = process->blocked;
 	int state = process->cancel_state;
 
+	atomic_store(&process->owner, NULL);
 	pthread_mutex_unlock(&process->lock);
 	pthread_setcancelstate(state, &state);
 	seam_fdr_unblock(blocked);
@@ -161,9 +177,8 @@ void seam_fdr_refresh(void)
 {
 	int saved_errno = errno;
 
-	if (!seam_fdr_wants_loads())
+	if (!seam_fdr_wants_loads() || !seam_fdr_lock())
 		return;
-	seam_fdr_lock();
 	if (process->is_armed)
 		refresh(false);
 	seam_fdr_unlock();
@@ -219,7 +234,8 @@ int seam_fdr_begin(const char *options, char *why, size_t why_bytes)
 	int saved_errno = errno, r;
 
 	why[0] = 0;
-	seam_fdr_lock();
+	if (!seam_fdr_lock())
+		return -EDEADLK;
 	r = arm(options, why, why_bytes);
 	/* ids are given before anything is registered */
 	r = r ?: seam_fdr_images_with(&process->images, NULL, NULL);
@@ -256,7 +272,8 @@ int seam_fdr_end(const char *why)
 
 	if (process->is_off)
 		return 0;
-	seam_fdr_lock();
+	if (!seam_fdr_lock())
+		return -EDEADLK;
 	process->is_armed = false;
 	was_on = atomic_load(&seam_fdr_is_on);
 	if (was_on) {
@@ -282,23 +299,6 @@ int seam_fdr_end(const char *why)
 	return r;
 }
 
-/* exit() may have been called within what has the lock: a fault's handler. */
-static bool try_to_lock(void)
-{
-	uint64_t blocked = seam_fdr_block_handlers();
-	int state;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	if (pthread_mutex_trylock(&process->lock) == 0) {
-		process->cancel_state = state;
-		process->blocked = blocked;
-		return true;
-	}
-	pthread_setcancelstate(state, &state);
-	seam_fdr_unblock(blocked);
-	return false;
-}
-
 void seam_fdr_at_exit(void)
 {
 	int saved_errno = errno;
@@ -306,7 +306,8 @@ void seam_fdr_at_exit(void)
 	if (!process->address[0]) {
 		(void)seam_fdr_end(NULL);
 	} else if (atomic_load(&seam_fdr_is_on) &&
-		   seam_fdr_announce_is_behind() && try_to_lock()) {
+		   seam_fdr_announce_is_behind() &&
+		   lock_by(pthread_mutex_trylock)) {
 		seam_fdr_announce_rest();
 		seam_fdr_unlock();
 	}
@@ -321,7 +322,8 @@ int seam_fdr_with_images(int (*work)(struct seam_fdr_images *images,
 {
 	int saved_errno = errno, r;
 
-	seam_fdr_lock();
+	if (!seam_fdr_lock())
+		return -EDEADLK;
 	r = seam_fdr_images_with(&process->images, work, context);
 	seam_fdr_unlock();
 	errno = saved_errno;
@@ -332,7 +334,8 @@ void seam_fdr_names_changed(void)
 {
 	int saved_errno = errno;
 
-	seam_fdr_lock();
+	if (!seam_fdr_lock())
+		return;
 	if (atomic_load(&seam_fdr_is_on) && process->address[0])
 		(void)seam_fdr_announce_new();
 	seam_fdr_unlock();
@@ -366,9 +369,8 @@ static void load(void)
 		return;
 	if (address && strlen(address) < sizeof(process->address))
 		memcpy(process->address, address, strlen(address) + 1);
-	if (!text)
+	if (!text || !seam_fdr_lock())
 		return;
-	seam_fdr_lock();
 	is_loading = true;
 	r = arm(text, why, sizeof(why));
 	if (r < 0)

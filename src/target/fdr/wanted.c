@@ -322,7 +322,8 @@ static int64_t make_change(struct change change)
 {
 	int saved_errno = errno, r = -ENODATA;
 
-	seam_fdr_lock();
+	if (!seam_fdr_lock())
+		return -EDEADLK;
 	if (atomic_load(&seam_fdr_is_on)) {
 		r = seam_fdr_images_with(&process->images, NULL, NULL);
 		seam_fdr_take_new();
