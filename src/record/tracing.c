@@ -22,6 +22,11 @@
 #define NAMES_NS (120 * SEAM_NS_PER_S)
 #define SNAPSHOT_NAMES_NS (30 * SEAM_NS_PER_S)
 enum { WAIT_MS = 20 };
+/*
+ * A function that was called once takes 8 bytes of records and 300 of names.
+ * So much may be written beside logs that have reached --max-size.
+ */
+enum { LEAST_NAME_BYTES = 64 << 20 };
 
 #define BUILD_HINT "build it with clang -fxray-instrument " \
 		   "-fxray-instruction-threshold=1, or with gcc " \
@@ -192,6 +197,16 @@ static void report_names(const struct seam_session *s,
 			  path, why);
 }
 
+static uint64_t max_name_bytes(const struct seam_session *s)
+{
+	uint64_t max = s->options->max_bytes;
+	uint64_t used = seam_session_bytes(s, &s->recording.data);
+
+	if (!max)
+		return 0;
+	return used + LEAST_NAME_BYTES < max ? max - used : LEAST_NAME_BYTES;
+}
+
 void seam_tracing_complete(struct seam_session *s,
 			   struct seam_trace_logs *logs,
 			   struct seam_trace_name_counts *counts)
@@ -200,6 +215,7 @@ void seam_tracing_complete(struct seam_session *s,
 	const struct seam_trace_logs_caller caller = {
 		.note = note, .context = s,
 		.goes_on = is_snapshot ? goes_on_and_drains : goes_on,
+		.max_name_bytes = max_name_bytes(s),
 	};
 	struct seam_err err = { 0 };
 

@@ -162,5 +162,13 @@ def test_ids_all_over_take_little_memory():
           "memory")
 
 
+def test_names_of_many_functions_are_within_the_limit_of_a_recording():
+    """300 bytes each, for 8 of records."""
+    _, calls = forged("many", options=("--trace", "--max-size=10M"))
+    equal(calls["records"], 409600)
+    (path,) = glob.glob("t.seam/xray/*.yaml")
+    check(8 << 20 < os.path.getsize(path) <= 64 << 20, os.path.getsize(path))
+
+
 if __name__ == "__main__":
     sys.exit(run_tests(globals()))

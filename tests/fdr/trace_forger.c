@@ -15,6 +15,7 @@
  *	trace_forger hits	triggers that were not met, thousands of them
  *	trace_forger claims	claims of other threads, rings without records,
  *				changed control pages
+ *	trace_forger many	calls of as many functions as there are records
  *	trace_forger ids	calls of functions all over the ids
  */
 #include <errno.h>
@@ -323,6 +324,34 @@ static void forge_ids(void)
 	send_chunk(chunk.n, chunk.n);
 }
 
+/* Calls of 400,000 functions: 3 MiB of records. */
+static void forge_many(void)
+{
+	enum { N_RANGES = 100 };
+	static uint8_t buf[SEAM_XRAY_MAX_ANNOUNCEMENT];
+	uint64_t addresses[SEAM_XRAY_MAX_ADDRESSES];
+	uint32_t id = 1, end = 1;
+
+	for (uint32_t i = 0; i < N_RANGES; i++) {
+		for (size_t k = 0; k < SEAM_XRAY_MAX_ADDRESSES; k++)
+			addresses[k] = UINT64_MAX - end - k;
+		announce(buf, seam_xray_write_addresses(buf, sizeof(buf),
+			&(struct seam_xray_addresses) {
+				.first_id = end, .n = SEAM_XRAY_MAX_ADDRESSES,
+				.link_addresses = addresses }));
+		end += SEAM_XRAY_MAX_ADDRESSES;
+		if (i % 16 == 15)
+			wake(100000000);
+	}
+	while (id < end) {
+		begin_chunk();
+		while (id < end &&
+		       chunk_call(&chunk, SEAM_XRAY_ENTRY, id, 1))
+			id++;
+		send_chunk(CHUNK, CHUNK);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *address = getenv(SEAM_LINK_VARIABLE);
@@ -349,6 +378,8 @@ int main(int argc, char **argv)
 		forge_hits();
 	else if (strcmp(argv[1], "claims") == 0)
 		forge_claims();
+	else if (strcmp(argv[1], "many") == 0)
+		forge_many();
 	else if (strcmp(argv[1], "ids") == 0)
 		forge_ids();
 	else

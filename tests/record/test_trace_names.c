@@ -441,7 +441,7 @@ static void stop(pid_t pid)
 }
 
 /* As a file does whose user serves its file system. */
-static void a_file_that_hangs_is_left_out_and_its_reader_comes_back(void **state)
+static void a_file_that_hangs_is_left_out_and_its_reader_stays(void **state)
 {
 	int fd = make_file("a", 9);
 	pid_t stopped[SEAM_ADDRESS_NAMES_PROCESSES];
@@ -527,6 +527,56 @@ static void files_are_left_out_when_the_caller_wants_an_end(void **state)
 	assert_int_equal(counts.n_unnamed, 1);
 	assert_int_equal(counts.why.code, -ETIMEDOUT);
 	close(fd);
+}
+
+static uint64_t size_of(const char *name)
+{
+	struct stat st = { 0 };
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/xray/%s", folder, name);
+	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+/* Each byte of a name is written as six, twice, in both logs. */
+static void names_beside_all_logs_have_a_limit_together(void **state)
+{
+	const struct seam_trace_logs_caller caller = {
+		.max_name_bytes = 1 << 20,
+	};
+	struct seam_trace_name_counts counts;
+	char name[SEAM_XRAY_MAX_NAME];
+	char files[2][2][32];
+	uint64_t bytes = 0;
+
+	(void)state;
+	memset(name, 1, sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	for (uint32_t i = 0; i < 2; i++) {
+		struct seam_trace_program p = program(NO_PROCESS - i, 5 + i);
+
+		for (uint32_t id = 1; id <= 2000; id++)
+			seam_trace_functions_add(&known, &p,
+				&(struct seam_xray_announcement) {
+					.kind = SEAM_XRAY_ANNOUNCED_NAME,
+					.named = { id, name } });
+		for (uint32_t type = 1; type <= 2000; type++)
+			seam_trace_functions_add(&known, &p,
+				&(struct seam_xray_announcement) {
+					.kind = SEAM_XRAY_ANNOUNCED_EVENT_TYPE,
+					.named = { type, name } });
+		announce_addresses(&p, 0, N_FUNCTIONS);
+		call(&p, 1, N_FUNCTIONS);
+		snprintf(files[i][0], 32, "%d.yaml", NO_PROCESS - (int)i);
+		snprintf(files[i][1], 32, "%d.events", NO_PROCESS - (int)i);
+	}
+	assert_int_equal(seam_trace_names_write(&logs, &known, &names, &caller,
+						&counts, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		bytes += size_of(files[i / 2][i % 2]);
+	assert_in_range(bytes, 300 << 10, (1 << 20) + 100);
+	/* those of both programs are the same ones, of no image */
+	assert_true(counts.n_unnamed >= N_FUNCTIONS - 2000);
 }
 
 /* Announces more of the same program, with every wait. */
@@ -659,9 +709,10 @@ int main(void)
 		TEST(a_huge_name_is_left_out),
 		TEST(names_of_a_program_take_bounded_memory),
 		TEST(a_file_that_kills_its_reader_costs_its_own_names),
-		TEST(a_file_that_hangs_is_left_out_and_its_reader_comes_back),
+		TEST(a_file_that_hangs_is_left_out_and_its_reader_stays),
 		TEST(each_file_has_names_of_its_own),
 		TEST(files_are_left_out_when_the_caller_wants_an_end),
+		TEST(names_beside_all_logs_have_a_limit_together),
 		TEST(a_program_may_announce_more_while_its_files_are_read),
 		TEST(ids_of_one_program_cost_no_names_of_another),
 		TEST(a_log_that_cannot_be_begun_is_tried_again),

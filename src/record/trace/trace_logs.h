@@ -118,6 +118,7 @@ struct seam_trace_logs_caller {
 	 * not -1.  False: stop what can be left out.
 	 */
 	bool (*goes_on)(void *context, int fd);
+	uint64_t max_name_bytes;	/* beside all logs; 0: no limit */
 	void *context;
 };
 

@@ -17,6 +17,8 @@ enum {
 	MAX_FUNCTIONS = 4 << 20,
 	MAX_NAME_BYTES = 64 << 20,
 	STEP = 4096,		/* functions written between two looks */
+	FUNCTION_BYTES = 2 * 160,	/* in PID.yaml, without the name */
+	EVENT_BYTES = 9,		/* in PID.events, likewise */
 };
 
 /* A function that was seen. */
@@ -46,6 +48,7 @@ struct name_source {
 	struct seam_address_names *names;
 	const struct seam_trace_logs_caller *caller;
 	bool is_over;
+	uint64_t bytes_left;	/* that may be written */
 };
 
 struct map {
@@ -70,6 +73,28 @@ static bool goes_on(struct name_source *source, int fd)
 	return !source->is_over;
 }
 
+/* ---- room ---- */
+
+/* False: so many @bytes are more than may be written. */
+static bool reserve(struct name_source *source, uint64_t bytes)
+{
+	if (bytes > source->bytes_left)
+		return false;
+	source->bytes_left -= bytes;
+	return true;
+}
+
+/* As what @text is written at most. */
+static uint64_t written_bytes(const char *text)
+{
+	uint64_t n = 0;
+
+	for (; *text; text++)
+		n += *text < ' ' || *text > '~' || *text == '"' ||
+		     *text == '\\' ? 6 : 1;
+	return n;
+}
+
 /* ---- the functions ---- */
 
 static bool add_range(struct map *m, struct seam_trace_range range)
@@ -80,13 +105,24 @@ static bool add_range(struct map *m, struct seam_trace_range range)
 			.address = range.addresses[i],
 		};
 
-		if (m->functions.n == MAX_FUNCTIONS)
+		if (!seam_xray_has_seen(&m->log->seen, f.id))
+			continue;
+		if (m->functions.n == MAX_FUNCTIONS ||
+		    !reserve(m->source, FUNCTION_BYTES))
 			break;
-		if (seam_xray_has_seen(&m->log->seen, f.id) &&
-		    !SEAM_ARRAY_ADD(&m->functions, f))
+		if (!SEAM_ARRAY_ADD(&m->functions, f))
 			return false;
 	}
 	return true;
+}
+
+/* Room for the comments where the functions of @range begin and end. */
+static bool add_image_line(struct map *m, const struct seam_trace_range *range)
+{
+	const struct seam_trace_image *image =
+		seam_trace_find_image(m->program, range->image);
+
+	return !image || reserve(m->source, 2 * written_bytes(image->path));
 }
 
 /* A copy to keep; NULL: there is no room for it, or no memory. */
@@ -94,7 +130,8 @@ static char *keep_name(struct map *m, const char *name)
 {
 	size_t bytes = strlen(name) + 1;
 
-	if (bytes > MAX_NAME_BYTES - m->n_name_bytes) {
+	if (bytes > MAX_NAME_BYTES - m->n_name_bytes ||
+	    !reserve(m->source, 2 * written_bytes(name))) {
 		m->n_name_bytes = MAX_NAME_BYTES;
 		return NULL;
 	}
@@ -111,7 +148,8 @@ static bool add_names(struct map *m)
 			&m->program->names.list.items[i];
 		struct seen_function f = { .id = n->number };
 
-		if (!seam_xray_has_seen(&m->log->seen, f.id))
+		if (!seam_xray_has_seen(&m->log->seen, f.id) ||
+		    !reserve(m->source, FUNCTION_BYTES))
 			continue;
 		f.name = keep_name(m, n->name);
 		if (!SEAM_ARRAY_ADD(&m->functions, f)) {
@@ -167,6 +205,8 @@ static int list_functions(struct map *m)
 	/* copies, and so many: the program may announce more meanwhile */
 	for (size_t i = 0; i < n; i++) {
 		goes_on(m->source, -1);
+		if (!add_image_line(m, &m->program->ranges.items[i]))
+			break;
 		if (!add_range(m, m->program->ranges.items[i]))
 			return -ENOMEM;
 	}
@@ -362,16 +402,18 @@ static int write_map(const struct map *m, struct seam_err *err)
 	return finish(m->log, out, ".yaml", err);
 }
 
-static int write_event_types(const struct seam_program_log *log,
-			     const struct seam_trace_announced *p,
-			     struct seam_err *err)
+static int write_event_types(const struct map *m, struct seam_err *err)
 {
+	const struct seam_program_log *log = m->log;
+	const struct seam_trace_announced *p = m->program;
 	FILE *out;
 
 	if (!p->event_types.list.n)
 		return 0;
 	out = create(log, ".events");
-	for (size_t i = 0; out && i < p->event_types.list.n; i++)
+	for (size_t i = 0; out && i < p->event_types.list.n &&
+	     reserve(m->source, EVENT_BYTES + written_bytes(
+			p->event_types.list.items[i].name)); i++)
 		seam_event_name_write(out,
 				      (uint16_t)p->event_types.list.items[i].number,
 				      p->event_types.list.items[i].name);
@@ -450,7 +492,7 @@ static int write_names(struct map *m, struct function_keys *keys,
 	count_unknown(m->log, m->functions.n, m->counts);
 	if (m->functions.n)
 		r = write_map(m, err);
-	return r < 0 ? r : write_event_types(m->log, m->program, err);
+	return r < 0 ? r : write_event_types(m, err);
 }
 
 int seam_trace_names_write(const struct seam_trace_logs *logs,
@@ -460,7 +502,11 @@ int seam_trace_names_write(const struct seam_trace_logs *logs,
 			   struct seam_trace_name_counts *counts,
 			   struct seam_err *err)
 {
-	struct name_source source = { .names = names, .caller = caller };
+	struct name_source source = {
+		.names = names, .caller = caller,
+		.bytes_left = caller && caller->max_name_bytes ?
+			      caller->max_name_bytes : UINT64_MAX,
+	};
 	struct function_keys keys = { 0 };
 	int first = 0;
 

@@ -20,7 +20,8 @@ struct seam_trace_name_counts {
 
 /*
  * Write the names for each log of @logs.  0 or the first -errno of a write;
- * what has no name is counted in @counts.  Files can take a minute each:
+ * what has no name is counted in @counts: also what is beyond @caller's
+ * max_name_bytes, and not written.  Files can take a minute each:
  * @caller (may be NULL) can have the rest left out between them.
  */
 int seam_trace_names_write(const struct seam_trace_logs *logs,
