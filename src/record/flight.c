@@ -74,20 +74,6 @@ static void copy_running(void *context,
 
 /* ---- triggers ---- */
 
-static void take_hit(struct seam_session *s,
-		     const struct seam_service_stream *stream,
-		     const struct seam_xray_trigger *trigger)
-{
-	const struct seam_trigger_hit hit = {
-		.trigger = trigger->trigger, .number = trigger->number,
-		.pid = stream->pid, .tid = trigger->tid,
-		.function = trigger->function, .signal = trigger->signal,
-		.tsc = trigger->tsc, .ticks = trigger->ticks,
-	};
-
-	seam_trigger_hits_add(&s->triggers, &hit);
-}
-
 static void take_trigger(void *context,
 			 const struct seam_service_stream *stream,
 			 const struct seam_xray_announcement *a)
@@ -95,7 +81,7 @@ static void take_trigger(void *context,
 	struct seam_session *s = context;
 
 	if (a->kind == SEAM_XRAY_ANNOUNCED_TRIGGER)
-		take_hit(s, stream, &a->trigger);
+		seam_trigger_hits_add(&s->triggers, stream->pid, &a->trigger);
 	else if (a->kind == SEAM_XRAY_ANNOUNCED_MATCH)
 		seam_trigger_hits_functions(&s->triggers,
 					    a->match.trigger,
@@ -166,16 +152,17 @@ struct seam_manifest_trigger seam_flight_trigger(const struct seam_session *s,
 						 size_t i)
 {
 	const struct seam_trigger_hit *hit = &s->triggers.taken.items[i];
+	const struct seam_xray_trigger *met = &hit->met;
 	const struct seam_tsc_clock *clock = &s->tracing.fdr.clock;
 	uint64_t hz = seam_tsc_clock_hz(clock);
 
 	return (struct seam_manifest_trigger) {
-		.text = s->options->flight.triggers[hit->trigger],
-		.pid = hit->pid, .tid = hit->tid, .tsc = hit->tsc,
-		.time_ns = seam_tsc_clock_ns(clock, hit->tsc),
-		.duration_ns = hz ? (uint64_t)((__uint128_t)hit->ticks *
+		.text = s->options->flight.triggers[met->trigger],
+		.pid = hit->pid, .tid = met->tid, .tsc = met->tsc,
+		.time_ns = seam_tsc_clock_ns(clock, met->tsc),
+		.duration_ns = hz ? (uint64_t)((__uint128_t)met->ticks *
 					       SEAM_NS_PER_S / hz) : 0,
-		.function = hit->function, .signal = hit->signal,
+		.function = met->function, .signal = met->signal,
 	};
 }
 

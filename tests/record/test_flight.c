@@ -89,11 +89,8 @@ static void resume(void *context, uint32_t pid, uint32_t number)
 
 static void hit(struct seam_trigger_hits *hits, uint32_t pid, uint32_t number)
 {
-	const struct seam_trigger_hit one = {
-		.pid = pid, .number = number, .tid = pid, .tsc = number,
-	};
-
-	seam_trigger_hits_add(hits, &one);
+	seam_trigger_hits_add(hits, pid, &(struct seam_xray_trigger) {
+		.number = number, .tid = pid, .tsc = number });
 }
 
 static void one_snapshot_is_for_all_hits_of_a_process(void **state)
@@ -118,8 +115,8 @@ static void one_snapshot_is_for_all_hits_of_a_process(void **state)
 	assert_int_equal(seam_trigger_hits_due_ns(&hits), due_ns);
 	assert_int_equal(seam_trigger_hits_take(&hits, due_ns - 1), 0);
 	assert_int_equal(seam_trigger_hits_take(&hits, due_ns), 2);
-	assert_int_equal(hits.taken.items[0].number, 1);
-	assert_int_equal(hits.taken.items[1].number, 2);
+	assert_int_equal(hits.taken.items[0].met.number, 1);
+	assert_int_equal(hits.taken.items[1].met.number, 2);
 	assert_int_equal(hits.waiting.n, 1);
 	assert_int_equal(resumed.n, 0);
 	/* one more while the snapshot is made: it gets its own */
@@ -245,12 +242,10 @@ static void a_flood_of_hits_is_bounded_and_counted(void **state)
 		.n_triggers = 3, .max_snapshots = 10,
 		.resume = resume, .context = &resumed,
 	};
-	const struct seam_trigger_hit unknown = {
-		.trigger = 3, .pid = 1,
-	};
+	const struct seam_xray_trigger unknown = { .trigger = 3 };
 
 	(void)state;
-	seam_trigger_hits_add(&hits, &unknown);
+	seam_trigger_hits_add(&hits, 1, &unknown);
 	for (uint32_t i = 1; i <= N; i++)
 		hit(&hits, 1, i);
 	assert_int_equal(hits.n_beyond, N - SEAM_TRIGGER_MAX_HITS);

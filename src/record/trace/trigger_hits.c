@@ -29,32 +29,31 @@ static struct seam_trigger_resumed *resumed_of(struct seam_trigger_hits *hits,
 	return NULL;
 }
 
-/* There is no snapshot for @hit: its program must not wait for one. */
-static void drop(struct seam_trigger_hits *hits,
-		 const struct seam_trigger_hit *hit)
+/* There is no snapshot for this: its program must not wait for one. */
+static void drop(struct seam_trigger_hits *hits, uint32_t pid, uint32_t number)
 {
 	hits->n_beyond++;
 	if (is_over(hits))
-		hits->resume(hits->context, hit->pid, SEAM_TRIGGER_NO_MORE);
-	else if (!is_waiting(hits, hit->pid))
-		hits->resume(hits->context, hit->pid, hit->number);
+		hits->resume(hits->context, pid, SEAM_TRIGGER_NO_MORE);
+	else if (!is_waiting(hits, pid))
+		hits->resume(hits->context, pid, number);
 }
 
-void seam_trigger_hits_add(struct seam_trigger_hits *hits,
-			   const struct seam_trigger_hit *hit)
+void seam_trigger_hits_add(struct seam_trigger_hits *hits, uint32_t pid,
+			   const struct seam_xray_trigger *trigger)
 {
-	const struct seam_trigger_resumed *last = resumed_of(hits, hit->pid);
-	bool has_room = !is_over(hits) && (!last || hit->tsc > last->tsc) &&
+	const struct seam_trigger_resumed *last = resumed_of(hits, pid);
+	const struct seam_trigger_hit hit = {
+		*trigger, pid, seam_clock_ns() + hits->after_ns,
+	};
+	bool has_room = !is_over(hits) && (!last || trigger->tsc > last->tsc) &&
 			hits->waiting.n < SEAM_TRIGGER_MAX_HITS;
 
-	if (hit->trigger >= hits->n_triggers)
+	if (trigger->trigger >= hits->n_triggers)
 		return;
-	hits->counts[hit->trigger].n_hits++;
-	if (has_room && SEAM_ARRAY_ADD(&hits->waiting, *hit))
-		hits->waiting.items[hits->waiting.n - 1].due_ns =
-			seam_clock_ns() + hits->after_ns;
-	else
-		drop(hits, hit);
+	hits->counts[trigger->trigger].n_hits++;
+	if (!has_room || !SEAM_ARRAY_ADD(&hits->waiting, hit))
+		drop(hits, pid, trigger->number);
 }
 
 void seam_trigger_hits_functions(struct seam_trigger_hits *hits,
@@ -119,8 +118,8 @@ static uint32_t last_number(const struct seam_trigger_hits *hits, uint32_t pid)
 
 	for (size_t i = 0; i < hits->taken.n; i++)
 		if (hits->taken.items[i].pid == pid &&
-		    hits->taken.items[i].number > number)
-			number = hits->taken.items[i].number;
+		    hits->taken.items[i].met.number > number)
+			number = hits->taken.items[i].met.number;
 	return number;
 }
 

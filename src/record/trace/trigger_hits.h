@@ -25,6 +25,7 @@
 
 #include "base/array.h"
 #include "wire/xray/trigger_text.h"
+#include "wire/xray/xray_functions.h"
 
 enum {
 	SEAM_TRIGGER_MAX_HITS = 256,	/* waiting; further ones are only counted */
@@ -32,13 +33,8 @@ enum {
 };
 
 struct seam_trigger_hit {
-	uint32_t trigger;	/* index in the options */
-	uint32_t number;	/* in its process */
-	uint32_t pid, tid;
-	uint32_t function;	/* its id; 0: none */
-	uint32_t signal;	/* 0: none */
-	uint64_t tsc;
-	uint64_t ticks;		/* of the call; 0: not known */
+	struct seam_xray_trigger met;	/* trigger: index in the options */
+	uint32_t pid;
 	uint64_t due_ns;	/* of its snapshot; CLOCK_MONOTONIC */
 };
 
@@ -74,9 +70,9 @@ struct seam_trigger_hits {
 	uint64_t n_beyond;
 };
 
-/* @hit->due_ns is set here.  A trigger that does not exist is ignored. */
-void seam_trigger_hits_add(struct seam_trigger_hits *hits,
-			   const struct seam_trigger_hit *hit);
+/* Process @pid has met @trigger; one that does not exist is ignored. */
+void seam_trigger_hits_add(struct seam_trigger_hits *hits, uint32_t pid,
+			   const struct seam_xray_trigger *trigger);
 
 /* A program has @n functions that @trigger is for. */
 void seam_trigger_hits_functions(struct seam_trigger_hits *hits,
