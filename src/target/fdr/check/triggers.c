@@ -140,16 +140,13 @@ static bool may_fire(uint32_t trigger, uint64_t tsc)
 			memory_order_relaxed);
 }
 
-static void fire(struct seam_xray_trigger *t)
+/* Signals are blocked. */
+static void send(struct seam_xray_trigger *t, struct seam_fdr_state *state)
 {
-	struct seam_fdr_state *state;
 	uint8_t payload[64];
 	uint32_t number;
 	size_t bytes;
 
-	if (!may_fire(t->trigger, t->tsc) || !(state = seam_fdr_thread()) ||
-	    !seam_fdr_source->send)
-		return;
 	t->tid = state->tid;
 	t->number = atomic_fetch_add(&n_fired, 1) + 1;
 	number = t->number;
@@ -157,6 +154,24 @@ static void fire(struct seam_xray_trigger *t)
 	/* not where a later one was counted: that one was sent */
 	if (!seam_fdr_source->send(&state->area, payload, bytes))
 		atomic_compare_exchange_strong(&n_fired, &number, number - 1);
+}
+
+/*
+ * A handler that does not return would leave one that is counted and never
+ * sent, and a ring within which a record was begun.
+ */
+static void fire(struct seam_xray_trigger *t)
+{
+	struct seam_fdr_state *state;
+	uint64_t blocked;
+
+	if (!may_fire(t->trigger, t->tsc) || !seam_fdr_source->send)
+		return;
+	blocked = seam_fdr_block();
+	state = seam_fdr_thread();
+	if (state)
+		send(t, state);
+	seam_fdr_unblock(blocked);
 }
 
 static __attribute__((noinline, cold))

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* test_fdr_link.c - what threads send in the recorder's rings */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "target/fdr/check/triggers.h"
+#include "target/fdr/record/rseq.h"
+#include "target/fdr/record/source_link.h"
+#include "target/fdr/record/thread_area.h"
+#include "wire/xray/xray_functions.h"
+
+enum {
+	N_JUMPS = 2000,
+	PAUSE_US = 50,
+	DATA = 1 << 20,
+	TRIGGER_BYTES = 40,
+};
+
+static sigjmp_buf outside;
+static volatile int n_jumps;
+
+static void leave(int signal)
+{
+	(void)signal;
+	n_jumps++;
+	siglongjmp(outside, 1);
+}
+
+static uint8_t *data;
+
+/* A ring that overwrites itself: it always has room. */
+static int setup(void **state)
+{
+	struct seam_ring_memory *m =
+		&seam_fdr_link.memories[SEAM_FDR_SERVICE_CALLS];
+	const struct seam_ring_geometry geometry = {
+		.n_slots = 1, .mode = SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE,
+		.data_bytes = DATA, .aux_bytes = 1 << 18,
+		.aux_free_running = 1,
+	};
+	static const struct seam_fdr_options options = { .is_flight = true };
+	int fd = seam_ring_memory_create(m, &geometry, NULL);
+
+	(void)state;
+	if (fd < 0)
+		return -1;
+	close(fd);
+	m->slots[0].word = seam_ring_word(SEAM_RING_FREE, 0, 0);
+	data = m->rings + SEAM_RING_PAGE;
+	seam_fdr_rseq_init(false);
+	return seam_fdr_thread_init(&seam_fdr_source_link) ||
+	       seam_fdr_triggers_init(&options, 0) || !seam_fdr_thread();
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	seam_ring_memory_fini(
+		&seam_fdr_link.memories[SEAM_FDR_SERVICE_CALLS]);
+	return 0;
+}
+
+/* The number of the newest trigger in the ring, and of those in it. */
+static uint32_t newest(uint64_t *n_sent)
+{
+	const struct seam_ring_control *control =
+		seam_fdr_self.state->area.ring.control;
+	uint64_t head = atomic_load(&control->data_head);
+	struct seam_xray_announcement a;
+
+	*n_sent = atomic_load(&control->program.n_begun);
+	head &= DATA - 1;
+	assert_int_equal(seam_xray_read_announcement((struct seam_bytes) {
+				data + head + sizeof(struct seam_ring_header),
+				TRIGGER_BYTES }, &a), 0);
+	assert_int_equal(a.kind, SEAM_XRAY_ANNOUNCED_TRIGGER);
+	return a.trigger.number;
+}
+
+/*
+ * A trigger is sent from wherever its function was called; one that is counted
+ * and not sent would freeze the flight recorder for good.
+ */
+static void handlers_that_do_not_return_lose_no_trigger(void **state)
+{
+	const struct itimerval often = {
+		{ 0, PAUSE_US }, { 0, PAUSE_US },
+	}, never = { { 0, 0 }, { 0, 0 } };
+	uint64_t n_sent;
+	uint32_t number;
+
+	(void)state;
+	signal(SIGALRM, leave);
+	sigsetjmp(outside, 1);
+	if (n_jumps < N_JUMPS) {
+		setitimer(ITIMER_REAL, &often, NULL);
+		for (;;)
+			seam_fdr_triggers_signal(0, SIGALRM);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	seam_fdr_triggers_signal(0, SIGALRM);
+	number = newest(&n_sent);
+	assert_int_equal(number, n_sent);
+	assert_true(number > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(handlers_that_do_not_return_lose_no_trigger),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
