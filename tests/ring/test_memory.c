@@ -313,6 +313,27 @@ static void verifies_only_threads_that_have_the_memory(void **state)
 	tear_down(&h);
 }
 
+/* As a program does at its end, here between the scan and the check. */
+static void a_ring_closed_before_its_memory_goes_is_not_refuted(void **state)
+{
+	struct seam_ring_claim claim;
+	struct fixture_memory h;
+	struct seam_owner *owner;
+
+	(void)state;
+	set_up(&h, 1);
+	owner = &h.owners.items[0];
+	seam_ring_memory_claim(&h.memory, (uint32_t)getppid(), &claim);
+	seam_owners_scan(&h.owners);
+	assert_int_equal(owner->status, SEAM_OWNER_UNVERIFIED);
+	seam_ring_memory_close(&h.memory, &claim);
+	assert_int_equal(seam_owners_check(&h.owners, true), 0);
+	assert_true(owner->is_ending);
+	assert_false(owner->is_dead);
+	assert_int_equal(owner->status, SEAM_OWNER_UNVERIFIED);
+	tear_down(&h);
+}
+
 static pid_t start_short_child(struct fixture_memory *h, const char *program)
 {
 	struct seam_ring_claim claim;
@@ -710,6 +731,8 @@ int main(void)
 		cmocka_unit_test(frees_a_closed_ring_when_it_is_drained),
 		cmocka_unit_test(drains_what_a_killed_child_has_left),
 		cmocka_unit_test(verifies_only_threads_that_have_the_memory),
+		cmocka_unit_test(
+			a_ring_closed_before_its_memory_goes_is_not_refuted),
 		cmocka_unit_test(
 			a_child_that_ended_before_the_scan_is_not_refuted),
 		cmocka_unit_test(

@@ -212,6 +212,9 @@ static uint32_t verify_again(struct seam_owners *o, uint32_t i,
 
 	if (r == 1)
 		return 0;
+	/* It may have closed the ring, and then unmapped the memory. */
+	if (r == 0 && scan_slot(o, i))
+		return 0;
 	owner->status = r == 0 ? SEAM_OWNER_REFUTED : SEAM_OWNER_UNVERIFIED;
 	if (owner->is_ours)
 		return r == 0 || r == -ESRCH ? set_dead(owner) : 0;
