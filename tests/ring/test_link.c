@@ -663,6 +663,43 @@ static void rings_that_take_long_are_made_in_several_steps(void **state)
 	seam_link_server_close(&s);
 }
 
+static uint32_t n_with_rings(const struct seam_link_server *s)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < s->n_targets; i++)
+		n += s->targets[i]->n_rings > 0;
+	return n;
+}
+
+/* Those that record are drained in between. */
+static void programs_that_connect_at_once_are_answered_in_turn(void **state)
+{
+	enum { N = 16, MOST = 4 };
+	struct seam_link_hello hello = { .services = "numbers" };
+	struct seam_link_server s;
+	int fds[N];
+
+	(void)state;
+	open_slow(&s);
+	for (int i = 0; i < N; i++) {
+		fds[i] = connect_raw(&s);
+		assert_int_equal(seam_link_send(fds[i], SEAM_LINK_HELLO, &hello,
+						NULL, 0, 0), 0);
+	}
+	seam_link_server_step(&s);
+	assert_int_equal(s.n_targets, N);
+	set_clock(SEAM_NS_PER_MS);
+	for (uint32_t n = n_with_rings(&s); n < N; n = n_with_rings(&s)) {
+		seam_link_server_step(&s);
+		assert_in_range(n_with_rings(&s), n + 1, n + MOST);
+	}
+	reading_ns = 0;
+	for (int i = 0; i < N; i++)
+		close(fds[i]);
+	seam_link_server_close(&s);
+}
+
 /* Most programs end when their connection does; then none is needed. */
 static void no_rings_are_made_for_a_program_that_has_just_ended(void **state)
 {
@@ -1128,6 +1165,8 @@ int main(int argc, char **argv)
 			the_more_memory_rings_have_the_fewer_are_kept_free),
 		cmocka_unit_test(
 			rings_that_take_long_are_made_in_several_steps),
+		cmocka_unit_test(
+			programs_that_connect_at_once_are_answered_in_turn),
 		cmocka_unit_test(
 			no_rings_are_made_for_a_program_that_has_just_ended),
 		cmocka_unit_test(a_server_that_cannot_be_opened_reports_why),

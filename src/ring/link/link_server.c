@@ -17,6 +17,8 @@
 enum {
 	MAX_EVENTS = 64,
 	MAX_WAKEUPS = 1024,		/* read at once from one target */
+	/* Making its rings takes longer, so it is one program in a step. */
+	MAX_ANSWERING_NS = 5 * 1000 * 1000,
 };
 
 static int watch(int epoll_fd, int fd, void *target)
@@ -473,25 +475,33 @@ static void drain_wakeups(struct seam_link_server *s)
 	}
 }
 
+static void handle_event(struct seam_link_server *s, void *source)
+{
+	struct seam_link_target *target = source;
+
+	if (source == s)
+		return;		/* wakeups, which are drained before */
+	if (!target) {
+		for (int k = 0; k < MAX_EVENTS && accept_target(s); k++)
+			;
+	} else if (!read_message(s, target)) {
+		disconnect(s, target);
+	}
+}
+
 void seam_link_server_step(struct seam_link_server *s)
 {
 	struct epoll_event events[MAX_EVENTS];
 	int n = epoll_wait(s->epoll_fd, events, MAX_EVENTS, 0);
+	uint64_t until_ns = seam_clock_ns() + MAX_ANSWERING_NS;
 
 	/* A later wakeup is for records that this round may not read. */
 	drain_wakeups(s);
-
+	/* Those that are left are ready in the next step. */
 	for (int i = 0; i < n; i++) {
-		struct seam_link_target *target = events[i].data.ptr;
-
-		if ((void *)target == s)
-			continue;	/* wakeups, which are drained above */
-		if (!target) {
-			for (int k = 0; k < MAX_EVENTS && accept_target(s); k++)
-				;
-		} else if (!read_message(s, target)) {
-			disconnect(s, target);
-		}
+		handle_event(s, events[i].data.ptr);
+		if (seam_clock_ns() >= until_ns)
+			break;
 	}
 	forget_without_hello(s);
 	s->is_behind = !seam_link_rings_keep_free(s);
