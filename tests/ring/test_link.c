@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "ring/link/link_client.h"
 #include "ring/link/link_server.h"
+#include "ring/producer/claim.h"
 
 enum { STRANGER = 65534, OTHER_STRANGER = 65533 };
 
@@ -725,6 +726,29 @@ static void no_rings_are_made_for_a_program_that_has_just_ended(void **state)
 	seam_link_server_close(&s);
 }
 
+/* An agent has no use for its connection once it has the rings. */
+static void a_program_without_a_connection_has_rings_for_threads(void **state)
+{
+	struct seam_link_server s;
+	struct seam_ring_claim claim;
+	struct seam_link_rings *rings;
+	int fd;
+
+	(void)state;
+	serve(&s);
+	assert_int_equal(send_hello(&s, &fd), SEAM_LINK_WELCOME);
+	close(fd);
+	seam_link_server_step(&s);
+	rings = &s.targets[0]->rings[0];
+	for (uint32_t i = 0; i < numbers.n_free; i++)
+		assert_int_equal(seam_ring_memory_claim(
+					&rings->memory, (uint32_t)getpid(),
+					&claim), 0);
+	step_to_end(&s);
+	assert_int_equal(seam_owners_n_free(&rings->owners), numbers.n_free);
+	seam_link_server_close(&s);
+}
+
 /* The first before WELCOME, the rest soon; more where there were too few. */
 static void rings_are_made_ahead_of_the_threads_that_claim_them(void **state)
 {
@@ -1167,6 +1191,8 @@ int main(int argc, char **argv)
 			rings_that_take_long_are_made_in_several_steps),
 		cmocka_unit_test(
 			programs_that_connect_at_once_are_answered_in_turn),
+		cmocka_unit_test(
+			a_program_without_a_connection_has_rings_for_threads),
 		cmocka_unit_test(
 			no_rings_are_made_for_a_program_that_has_just_ended),
 		cmocka_unit_test(a_server_that_cannot_be_opened_reports_why),

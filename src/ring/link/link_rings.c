@@ -113,19 +113,29 @@ static bool make_free(struct seam_link_rings *rings, uint32_t n,
 	return true;
 }
 
+static bool has_just_ended(const struct seam_link_target *target)
+{
+	return target->socket < 0 &&
+	       seam_clock_ns() - target->disconnected_ns < ENDING_NS;
+}
+
 /* Make what @target should have free; false: there was no time for all. */
 static bool fill(const struct seam_link_server *s,
 		 struct seam_link_target *target, uint64_t until_ns,
 		 uint64_t *bytes)
 {
-	/* Children that it may have left have what is free now. */
-	if (target->socket < 0 &&
-	    seam_clock_ns() - target->disconnected_ns < ENDING_NS)
-		return true;
+	bool is_ending = has_just_ended(target);
+
 	for (uint32_t k = 0; k < target->n_rings; k++) {
 		struct seam_link_rings *rings = &target->rings[k];
 		uint32_t n = n_to_keep_free(s, rings->service, *bytes);
 
+		/*
+		 * Children that it may have left have what is free now.  Where
+		 * all were made before WELCOME, threads have claimed the rest.
+		 */
+		if (is_ending && s->services[rings->service].n_first)
+			continue;
 		if (has_plenty(s, *bytes))
 			n += rings->n_more;
 		if (!make_free(rings, n, until_ns, bytes))
