@@ -45,11 +45,11 @@ static char *compose(const struct seam_record_options *options)
 		return NULL;
 	seam_trace_options_list(out, "functions", o->only, o->n_only);
 	seam_trace_options_list(out, "except", o->except, o->n_except);
-	seam_trace_options_time(out, "min", o->min_ns);
-	seam_trace_options_number(out, "depth", o->depth);
-	seam_trace_options_number(out, "args", o->n_arguments);
-	seam_trace_options_number(out, "flight", options->flight.is_used);
-	seam_trace_options_time(out, "after", options->flight.after_ns);
+	seam_trace_options_number(out, "min", o->min_ns, "ns");
+	seam_trace_options_number(out, "depth", o->depth, "");
+	seam_trace_options_number(out, "args", o->n_arguments, "");
+	seam_trace_options_number(out, "flight", options->flight.is_used, "");
+	seam_trace_options_number(out, "after", options->flight.after_ns, "ns");
 	seam_trace_options_triggers(out, options->flight.triggers,
 				    options->flight.n_triggers);
 	if (fclose(out) == 0)

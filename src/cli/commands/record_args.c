@@ -2,6 +2,7 @@
 /* record_args.c - the command in words, and values of options; record_args.h */
 #include "cli/commands/record_args.h"
 
+#include "base/text.h"
 #include "record/perf/compress.h"
 #include "record/proc/targets.h"
 #include "record/services/jit_service.h"
@@ -166,9 +167,10 @@ static const struct seam_option options[] = {
 	       "and [; without one all functions are recorded. GLOB needs the "
 	       "symbols of the program itself; functions of a stripped one "
 	       "are recorded without, and have the names of its separate "
-	       "debug file. A call takes 16 bytes of the log. What a thread records faster than it is "
-	       "written is lost, counted, and reported. Read with 'seam "
-	       "calls' and 'seam report', or llvm-xray."),
+	       "debug file. A call takes 16 bytes of the log. What a thread "
+	       "records faster than it is written is lost, counted, and "
+	       "reported. Read with 'seam calls' and 'seam report', or "
+	       "llvm-xray."),
 	OPTION(trace.except, STRINGS, 0, "no-trace", "GLOB,...",
 	       "do not record calls of these functions"),
 	OPTION(trace.min, STRING, 0, "trace-min", "TIME",
@@ -310,18 +312,13 @@ static int usage(const char *text, const char *value)
 
 static int parse_frequency(const char *text, uint64_t *hz)
 {
-	char *end;
+	const char *end;
 
-	*hz = 0;
-	if (!text)
+	*hz = text ? UINT64_MAX : 0;
+	if (!text || strcmp(text, "max") == 0)
 		return 0;
-	if (strcmp(text, "max") == 0) {
-		*hz = UINT64_MAX;
-		return 0;
-	}
-	errno = 0;
-	*hz = strtoull(text, &end, 10);
-	if (errno || *end || text[0] < '0' || text[0] > '9' || *hz == 0)
+	end = seam_text_number(text, text + strlen(text), 10, hz);
+	if (!end || *end || *hz == 0)
 		return usage("-F takes a number of samples per second, or "
 			     "'max'", text);
 	return 0;

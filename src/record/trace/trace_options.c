@@ -46,14 +46,9 @@ void seam_trace_options_triggers(FILE *out, const char *const *texts, size_t n)
 		fputc(';', out);
 }
 
-void seam_trace_options_number(FILE *out, const char *key, uint64_t value)
+void seam_trace_options_number(FILE *out, const char *key, uint64_t value,
+			       const char *unit)
 {
 	if (value)
-		fprintf(out, "%s=%" PRIu64 ";", key, value);
-}
-
-void seam_trace_options_time(FILE *out, const char *key, uint64_t ns)
-{
-	if (ns)
-		fprintf(out, "%s=%" PRIu64 "ns;", key, ns);
+		fprintf(out, "%s=%" PRIu64 "%s;", key, value, unit);
 }

@@ -21,8 +21,8 @@ void seam_trace_options_list(FILE *out, const char *key,
 /* Write "trigger=TEXT,...;" of @n triggers; nothing if there is none. */
 void seam_trace_options_triggers(FILE *out, const char *const *texts, size_t n);
 
-/* Write "KEY=VALUE;", "KEY=VALUEns;"; nothing for 0. */
-void seam_trace_options_number(FILE *out, const char *key, uint64_t value);
-void seam_trace_options_time(FILE *out, const char *key, uint64_t ns);
+/* Write "KEY=VALUE;" with @unit, "" or "ns", after the value; nothing for 0. */
+void seam_trace_options_number(FILE *out, const char *key, uint64_t value,
+			       const char *unit);
 
 #endif /* SEAM_TRACE_OPTIONS_H */

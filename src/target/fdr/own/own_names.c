@@ -168,31 +168,31 @@ static int put_functions(const char *path, const struct own_names *naming)
 	return finish(out);
 }
 
+/* What was collected, if that did not fail: @r. */
+static int write_collected(const char *path, struct own_names *naming, int r)
+{
+	if (r == 0)
+		r = put_functions(path, naming);
+	free(naming->list.items);
+	seam_arena_fini(&naming->arena);
+	return r;
+}
+
 int seam_fdr_names_write_functions(const char *path)
 {
 	struct own_names naming = { .ids = NULL };
-	int r = collect(&naming);
 
-	if (r == 0)
-		r = put_functions(path, &naming);
-	free(naming.list.items);
-	seam_arena_fini(&naming.arena);
-	return r;
+	return write_collected(path, &naming, collect(&naming));
 }
 
 int seam_fdr_names_write_few(const char *path)
 {
 	struct own_names naming = { .has_unseen = true };
-	int r;
 
 	if (seam_fdr_n_functions() > SEAM_FDR_FEW_FUNCTIONS)
 		return 0;
-	r = seam_fdr_each_function(on_function, &naming);
-	if (r == 0)
-		r = put_functions(path, &naming);
-	free(naming.list.items);
-	seam_arena_fini(&naming.arena);
-	return r;
+	return write_collected(path, &naming, seam_fdr_each_function(
+							on_function, &naming));
 }
 
 int seam_fdr_names_write_types(const char *path)
