@@ -169,22 +169,26 @@ def slow_calls(name, n, how, gap_us, *options):
     return [int(number) for number in said], bundles, result
 
 
-def captured(name, n):
-    """All N slow calls are captured; how late their triggers were.
+def captured_by(name, n, *how):
+    """All N slow calls are captured: each, and how late its trigger was.
 
     Where the machine lets another call wait for so long that it is a trigger
     too, what is next may be left out: then again.
     """
     for attempt in range(5):
-        numbers, bundles, result = slow_calls(f"{name}{attempt}.seam", n,
-                                              "slow", 150000)
+        numbers, bundles, result = slow_calls(f"{name}{attempt}.seam", n, *how)
         try:
-            return [abs(check_slow(bundles, number)[1])
-                    for number in numbers], result
+            return [check_slow(bundles, number) for number in numbers], result
         except AssertionError:
             if len(bundles) == n or attempt == 4:
                 raise
     return None
+
+
+def captured(name, n):
+    """How late the triggers of N slow calls were."""
+    slow, result = captured_by(name, n, "slow", 150000)
+    return [abs(late) for _, late in slow], result
 
 
 def test_a_call_that_is_slow_once_in_100000_is_captured_with_its_subtree():
@@ -196,9 +200,7 @@ def test_a_call_that_is_slow_once_in_100000_is_captured_with_its_subtree():
 
 
 def test_what_follows_a_trigger_is_recorded_for_so_long():
-    numbers, bundles, _ = slow_calls("after.seam", 1, "busy", 500000,
-                                     "--after", "300")
-    slow, _ = check_slow(bundles, numbers[0])
+    ((slow, _),), _ = captured_by("after", 1, "busy", 500000, "--after", "300")
     after = slow.seconds(slow.end, len(slow.calls) - 1)
     # less by what the thread waited for a CPU
     check(after >= 0.2, f"{after} s after its return")
