@@ -534,6 +534,47 @@ static void a_map_that_kills_its_reader_is_an_error(void **state)
 	assert_int_equal(child(), 0);
 }
 
+/* Returns the result of reading "map.yaml". */
+static int read_beside(struct seam_xray_map_reader *reader)
+{
+	struct seam_xray_map map;
+	size_t left = 1 << 20;
+	int r = seam_xray_map_open_beside(&map, reader, build_path("map.yaml"),
+					  &left, NULL);
+
+	if (r == 0) {
+		assert_int_equal(map.functions.n, 1);
+		seam_xray_map_fini(&map);
+	}
+	return r;
+}
+
+static void many_maps_have_one_reader_and_each_its_death(void **state)
+{
+	struct seam_xray_map_reader reader = { 0 };
+
+	(void)state;
+	build_write("map.yaml", "- { id: 1, address: 0x1, function: 0x1, "
+		    "kind: function-enter, function-name: f }\n");
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(read_beside(&reader), 0);
+	assert_int_equal(reader.n_starts, 1);
+	kill(reader.sandbox.pid, SIGKILL);
+	assert_int_equal(read_beside(&reader), -EIO);
+	assert_int_equal(read_beside(&reader), 0);
+	/* forking for each of thousands would take minutes */
+	build_run("cp good map.yaml");
+	assert_int_equal(read_beside(&reader), -ENODATA);
+	evil_map = leave;
+	kill(reader.sandbox.pid, SIGKILL);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(read_beside(&reader), -EIO);
+	evil_map = NULL;
+	assert_in_range(reader.n_starts, 50, 99);
+	seam_xray_map_reader_end(&reader);
+	assert_int_equal(child(), 0);
+}
+
 static void a_reader_that_is_killed_is_replaced_at_any_point(void **state)
 {
 	enum { K = 24 };
@@ -749,6 +790,7 @@ int main(void)
 		cmocka_unit_test(
 			code_that_kills_its_decoder_costs_its_listing_only),
 		cmocka_unit_test(a_map_that_kills_its_reader_is_an_error),
+		cmocka_unit_test(many_maps_have_one_reader_and_each_its_death),
 		cmocka_unit_test(a_reader_can_hand_over_files_alone),
 		cmocka_unit_test(
 			a_file_that_kills_its_reader_costs_its_own_names_only),

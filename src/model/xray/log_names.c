@@ -35,6 +35,7 @@ struct programs {
 	const struct seam_log_notes *notes;
 	size_t n_unread;		/* files */
 	size_t bytes_left, event_bytes_left, steps_left;
+	struct seam_xray_map_reader reader;
 };
 
 static void note(const struct seam_log_notes *notes, const char *fmt, ...)
@@ -237,8 +238,8 @@ static int add_log(struct programs *programs, const char *log)
 	uint32_t program = SEAM_NONE;
 	char path[PATH_MAX];
 	int r = beside(path, log, ".yaml") ?
-		seam_xray_map_open_beside(&map, path, &programs->bytes_left,
-					  &err) :
+		seam_xray_map_open_beside(&map, &programs->reader, path,
+					  &programs->bytes_left, &err) :
 		seam_err_set(&err, -ENOENT, "no name");
 
 	if (r == -ENOMEM)
@@ -259,6 +260,7 @@ static int read_maps(struct programs *programs, const struct seam_trace *trace)
 
 	for (size_t i = 0; !r && i < trace->logs.n; i++)
 		r = add_log(programs, trace->logs.items[i].path);
+	seam_xray_map_reader_end(&programs->reader);
 	return r;
 }
 

@@ -31,6 +31,7 @@
 #include "base/err.h"
 #include "base/strings.h"
 #include "symbol/elf/module.h"
+#include "symbol/sandbox/sandbox.h"
 
 enum seam_xray_sled_kind {
 	SEAM_XRAY_SLED_ENTER,
@@ -73,12 +74,22 @@ struct seam_xray_map {
 int seam_xray_map_open(struct seam_xray_map *map, const char *path,
 		       struct seam_err *err);
 
+/* A process that reads many files.  Zeroed is valid: it is not started. */
+struct seam_xray_map_reader {
+	struct seam_sandbox sandbox;
+	unsigned int n_starts;
+};
+
 /*
- * The same for a file that was found, not named: it is no symbolic link, and
- * has at most *@left bytes, which become fewer by its size.
+ * The same for one of many files that were found, not named: it is no symbolic
+ * link, and has at most *@left bytes, which become fewer by its size.
  */
-int seam_xray_map_open_beside(struct seam_xray_map *map, const char *path,
-			      size_t *left, struct seam_err *err);
+int seam_xray_map_open_beside(struct seam_xray_map *map,
+			      struct seam_xray_map_reader *reader,
+			      const char *path, size_t *left,
+			      struct seam_err *err);
+
+void seam_xray_map_reader_end(struct seam_xray_map_reader *reader);
 
 /* The same from memory, in this process; -EBADMSG when it is neither. */
 int seam_xray_map_read(struct seam_xray_map *map, struct seam_bytes bytes,

@@ -2,20 +2,26 @@
 /*
  * xray_map_open.c - a map's file, read by a sandboxed process
  *
- * libelf, libyaml and the demangler parse the file in a child (sandbox.h) that
- * has its bytes in memory as of the fork.  The reply is checked here and put
- * into a map of our own.
+ * libelf, libyaml and the demangler parse the file in a child (sandbox.h).  It
+ * has the bytes in memory as of the fork; or they are sent to it, where there
+ * may be thousands of files: a fork for each takes as long as all of those that
+ * were read before have mappings.  The reply is checked here and put into a map
+ * of our own.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "symbol/sandbox/sandbox.h"
 #include "symbol/xray/xray_map.h"
 #include "wire/xray/xray.h"
 
-enum { MAP = 1 };
+enum {
+	MAP = 1,
+	/* A larger file is read by a process of its own, and not copied. */
+	MAX_SENT = 1 << 20,
+	MAX_STARTS = 64,	/* of processes that files beside logs killed */
+};
 
 /* -- the child's side --------------------------------------------------- */
 
@@ -32,20 +38,40 @@ static void put_function(struct seam_ipc *ipc, const struct seam_xray_map *map,
 			  seam_strings_get(&map->strings, f->image) : "");
 }
 
-static void read_map(struct seam_ipc *ipc, void *context)
+static int send_map(struct seam_ipc *ipc, struct seam_bytes bytes)
 {
-	const struct seam_file *file = context;
 	struct seam_xray_map map;
 	struct seam_err err = { 0 };
+	int r;
 
-	seam_xray_map_read(&map, file->bytes, &err);
+	seam_xray_map_read(&map, bytes, &err);
 	seam_ipc_put_err(ipc, &err);
 	seam_ipc_put_u32(ipc, map.from_elf);
 	seam_ipc_put_u64(ipc, map.n_sleds);
 	seam_ipc_put_u64(ipc, map.functions.n);
 	for (size_t i = 0; i < map.functions.n; i++)
 		put_function(ipc, &map, &map.functions.items[i]);
-	seam_ipc_send(ipc, MAP, -1);
+	r = seam_ipc_send(ipc, MAP, -1);
+	seam_xray_map_fini(&map);
+	return r;
+}
+
+static void read_map(struct seam_ipc *ipc, void *context)
+{
+	const struct seam_file *file = context;
+
+	send_map(ipc, file->bytes);
+}
+
+static void read_maps(struct seam_ipc *ipc, void *context)
+{
+	struct seam_message request;
+
+	(void)context;
+	while (seam_ipc_receive(ipc, &request) == 0)
+		if (send_map(ipc, (struct seam_bytes) { request.body.base,
+							request.body.size }))
+			return;
 }
 
 /* -- the parent's side -------------------------------------------------- */
@@ -95,35 +121,75 @@ static int take_map(struct seam_xray_map *map, struct seam_cursor *body,
 				"reply") : 0;
 }
 
-static int read_in_sandbox(struct seam_xray_map *map, struct seam_file *file,
-			   struct seam_err *err)
+/* The reply, after @r, of the request.  -EIO: the process has ended. */
+static int receive_map(struct seam_xray_map *map, struct seam_sandbox *sandbox,
+		       int r, struct seam_err *err)
 {
-	struct seam_sandbox reader;
 	struct seam_message reply;
 	char why[100];
-	int r = seam_sandbox_start(&reader, read_map, file, err);
 
-	if (r)
-		return r;
-	r = seam_ipc_receive(&reader.ipc, &reply);
+	if (!r)
+		r = seam_ipc_receive(&sandbox->ipc, &reply);
 	if (r) {
-		seam_sandbox_end(&reader, why, sizeof(why));
+		seam_sandbox_end(sandbox, why, sizeof(why));
 		return seam_err_set(err, -EIO, "the process that read it %s",
 				    why);
 	}
 	seam_file_close_fd(reply.fd);
-	r = take_map(map, &reply.body, err);
-	seam_sandbox_end(&reader, NULL, 0);
+	return take_map(map, &reply.body, err);
+}
+
+static int read_alone(struct seam_xray_map *map, struct seam_file *file,
+		      struct seam_err *err)
+{
+	struct seam_sandbox sandbox;
+	int r = seam_sandbox_start(&sandbox, read_map, file, err);
+
+	if (r)
+		return r;
+	r = receive_map(map, &sandbox, 0, err);
+	seam_sandbox_end(&sandbox, NULL, 0);
 	return r;
 }
 
+/* A file that kills the process costs its own names. */
+static int read_beside(struct seam_xray_map *map,
+		       struct seam_xray_map_reader *reader,
+		       struct seam_bytes bytes, struct seam_err *err)
+{
+	struct seam_ipc *ipc = &reader->sandbox.ipc;
+	int r;
+
+	if (!reader->sandbox.pid && reader->n_starts >= MAX_STARTS)
+		return seam_err_set(err, -EIO, "%d processes that read such "
+				    "files have died", MAX_STARTS);
+	if (!reader->sandbox.pid) {
+		r = seam_sandbox_start(&reader->sandbox, read_maps, NULL, err);
+		if (r)
+			return r;
+		reader->n_starts++;
+	}
+	seam_ipc_put(ipc, bytes.data, bytes.size);
+	return receive_map(map, &reader->sandbox, seam_ipc_send(ipc, MAP, -1),
+			   err);
+}
+
+void seam_xray_map_reader_end(struct seam_xray_map_reader *reader)
+{
+	if (reader->sandbox.pid)
+		seam_sandbox_end(&reader->sandbox, NULL, 0);
+}
+
 /* After @r, of opening the file. */
-static int read_file(struct seam_xray_map *map, const char *path,
+static int read_file(struct seam_xray_map *map,
+		     struct seam_xray_map_reader *reader, const char *path,
 		     struct seam_file *file, int r, struct seam_err *err)
 {
 	*map = (struct seam_xray_map) { 0 };
 	if (!r)
-		r = read_in_sandbox(map, file, err);
+		r = reader && file->bytes.size <= MAX_SENT ?
+		    read_beside(map, reader, file->bytes, err) :
+		    read_alone(map, file, err);
 	seam_file_close(file);
 	if (!r)
 		return 0;
@@ -138,7 +204,7 @@ int seam_xray_map_open(struct seam_xray_map *map, const char *path,
 	struct seam_file file;
 	int r = seam_file_open(&file, path, err);
 
-	return read_file(map, path, &file, r, err);
+	return read_file(map, NULL, path, &file, r, err);
 }
 
 /* Open @path, which is no symbolic link, of at most @max bytes. */
@@ -163,12 +229,14 @@ static int open_limited(struct seam_file *file, const char *path, size_t max,
 			    "the %zu left for maps beside logs", size, max);
 }
 
-int seam_xray_map_open_beside(struct seam_xray_map *map, const char *path,
-			      size_t *left, struct seam_err *err)
+int seam_xray_map_open_beside(struct seam_xray_map *map,
+			      struct seam_xray_map_reader *reader,
+			      const char *path, size_t *left,
+			      struct seam_err *err)
 {
 	struct seam_file file;
 	int r = open_limited(&file, path, *left, err);
 
 	*left -= file.bytes.size;
-	return read_file(map, path, &file, r, err);
+	return read_file(map, reader, path, &file, r, err);
 }
