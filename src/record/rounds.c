@@ -132,7 +132,8 @@ static int next_wait_ms(const struct seam_session *s, int wait_ms,
 
 	if (s->services.server.is_behind)
 		return 0;
-	wait_ms = had_sideband ? SHORTEST_WAIT_MS :
+	/* after a round that was due at once it is 0 */
+	wait_ms = had_sideband || !wait_ms ? SHORTEST_WAIT_MS :
 		  2 * wait_ms < longest_ms ? 2 * wait_ms : longest_ms;
 	if (s->rounds.is_delayed && s->rounds.enable_ns < due_ns)
 		due_ns = s->rounds.enable_ns;

@@ -718,5 +718,16 @@ def test_a_log_that_cannot_be_joined_stays_as_it_is():
         equal(glob.glob(f"{BUNDLE}/xray/*.part"), [])
 
 
+def test_the_recorder_sleeps_while_a_program_does():
+    # also after rounds that followed at once, in which buffers were made
+    shutil.rmtree(BUNDLE, ignore_errors=True)
+    run("strace", "-c", "-e", "trace=epoll_wait", "-o", "calls.txt", SEAM,
+        "record", "-o", BUNDLE, "--trace", "--", PROGRAM, "clocks")
+    with open("calls.txt", encoding="utf-8") as text:
+        (n,) = (int(line.split()[3]) for line in text if
+                line.endswith("epoll_wait\n"))
+    check(n < 1000, f"{n} looks for news in 0.3 s")
+
+
 if __name__ == "__main__":
     sys.exit(run_tests(globals()))
