@@ -343,10 +343,13 @@ def test_a_program_and_a_signal_request_a_snapshot():
 def test_snapshots_come_at_intervals():
     result = record("every.seam", ("--flight-recorder=256K",
                                    "--snapshot-every", "0.1"),
-                    "load", "1", "0.5")
+                    "load", "1", "1")
     bundles = snapshots(result.stderr)
-    check(len(bundles) >= 2, result.stderr)
-    for bundle in bundles:
+    # those that were made before the program's first call have none
+    begun = [bundle for bundle in bundles
+             if glob.glob(f"{bundle}/xray/*.xray")]
+    check(len(begun) > 2 and begun == bundles[-len(begun):], result.stderr)
+    for bundle in begun[1:]:
         log, _ = only_log(bundle)
         check(max(len(thread.calls) for thread in log.threads.values()) > 1000)
 
