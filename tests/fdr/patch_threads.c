@@ -35,21 +35,24 @@ enum {
 __thread uint64_t test_counts[N_WORDS];
 
 extern const char test_count_a[], test_count_b[], test_event[];
+extern const char test_count_entry_a[], test_count_entry_b[];
 
-#define COUNTER(name)							\
+#define COUNTER(name, word)						\
 	".p2align 4\n"							\
 	#name ":\n"							\
 	"	endbr64\n"						\
 	"	pushfq\n"						\
-	"	incq %fs:test_counts@tpoff(,%r10,8)\n"			\
+	"	incq %fs:test_counts@tpoff(,%" #word ",8)\n"		\
 	"	popfq\n"						\
 	"	ret\n"
 
 __asm__(".text\n"
-	COUNTER(test_count_a)
+	COUNTER(test_count_a, r10)
+	COUNTER(test_count_entry_a, r11)
 	/* so far that more than one byte of a call differs */
 	".skip 0x12345\n"
-	COUNTER(test_count_b)
+	COUNTER(test_count_b, r10)
+	COUNTER(test_count_entry_b, r11)
 	"test_event:\n"
 	"	endbr64\n"
 	"	pushfq\n"
@@ -66,7 +69,9 @@ static struct seam_fdr_targets targets_of(uint32_t id)
 	(void)id;
 	return (struct seam_fdr_targets) {
 		.entry = count, .exit = count, .tail = count,
-		.entry_args = count, .entry_only = count,
+		.entry_args = count,
+		.entry_only = is_second ? test_count_entry_b :
+					  test_count_entry_a,
 		.custom = test_event,
 	};
 }
