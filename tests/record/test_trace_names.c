@@ -124,7 +124,8 @@ static struct seam_trace_program program(uint32_t pid, uint64_t since_ns)
 static void announce_image(const struct seam_trace_program *p, uint32_t number,
 			   const void *mapped)
 {
-	seam_trace_functions_add(&known, p, &(struct seam_xray_announcement) {
+	seam_trace_functions_add(&known, p, geteuid(),
+		&(struct seam_xray_announcement) {
 		.kind = SEAM_XRAY_ANNOUNCED_IMAGE,
 		.image = { .image = number, .first_id = 1, .n_functions = 1,
 			   .bias = (uint64_t)(uintptr_t)mapped -
@@ -141,7 +142,7 @@ static void announce_addresses(const struct seam_trace_program *p,
 
 		for (uint32_t i = 0; i < some; i++)
 			addresses[i] = FIRST_ADDRESS + 16 * (first + i - 1);
-		seam_trace_functions_add(&known, p,
+		seam_trace_functions_add(&known, p, geteuid(),
 			&(struct seam_xray_announcement) {
 				.kind = SEAM_XRAY_ANNOUNCED_FUNCTIONS,
 				.addresses = { number, first, some,
@@ -556,12 +557,12 @@ static void names_beside_all_logs_have_a_limit_together(void **state)
 		struct seam_trace_program p = program(NO_PROCESS - i, 5 + i);
 
 		for (uint32_t id = 1; id <= 2000; id++)
-			seam_trace_functions_add(&known, &p,
+			seam_trace_functions_add(&known, &p, geteuid(),
 				&(struct seam_xray_announcement) {
 					.kind = SEAM_XRAY_ANNOUNCED_NAME,
 					.named = { id, name } });
 		for (uint32_t type = 1; type <= 2000; type++)
-			seam_trace_functions_add(&known, &p,
+			seam_trace_functions_add(&known, &p, geteuid(),
 				&(struct seam_xray_announcement) {
 					.kind = SEAM_XRAY_ANNOUNCED_EVENT_TYPE,
 					.named = { type, name } });

@@ -71,7 +71,7 @@ static bool is_debug_file(int fd, int mapped,
 					 has_crc(fd, link->crc);
 }
 
-int seam_debug_file_open(int32_t pid, const char *mapped, int fd,
+int seam_debug_file_open(const struct seam_file_mapping *mapping, int fd,
 			 const struct seam_file_identity *identity)
 {
 	struct seam_debug_link link;
@@ -80,9 +80,12 @@ int seam_debug_file_open(int32_t pid, const char *mapped, int fd,
 	int found = -ENOENT;
 
 	seam_cfi_file_read_link(fd, &link);
-	seam_target_open(&target, pid, NULL);
+	seam_target_open(&target, mapping->pid, NULL);
+	if (mapping->user)
+		seam_target_set_user(&target, *mapping->user);
 	for (size_t i = 0; found < 0 &&
-	     seam_debug_file_path(i, mapped, identity, &link, path); i++) {
+	     seam_debug_file_path(i, mapping->path, identity, &link, path);
+	     i++) {
 		found = seam_target_open_path(&target, path, NULL);
 		if (found >= 0 &&
 		    !is_debug_file(found, fd, identity, &link)) {

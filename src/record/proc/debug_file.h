@@ -28,10 +28,10 @@ bool seam_debug_file_path(size_t i, const char *mapped,
 			  char path[PATH_MAX]);
 
 /*
- * Open the debug file of @fd, which process @pid has mapped from @mapped.  A
- * descriptor, or -ENOENT.  Only in a helper thread.
+ * Open the debug file of @fd, which is mapped as @mapping says.  A descriptor,
+ * or -ENOENT.  Only in a helper thread.
  */
-int seam_debug_file_open(int32_t pid, const char *mapped, int fd,
+int seam_debug_file_open(const struct seam_file_mapping *mapping, int fd,
 			 const struct seam_file_identity *identity);
 
 #endif /* SEAM_DEBUG_FILE_H */

@@ -99,6 +99,8 @@ int seam_mapped_file_open(const struct seam_file_mapping *mapping,
 	int fd;
 
 	seam_target_open(&target, mapping->pid, NULL);
+	if (mapping->user)
+		seam_target_set_user(&target, *mapping->user);
 	fd = open_of(&target, mapping, identity);
 	if (is_protected)
 		*is_protected = fd >= 0 && has_our_mounts(&target) &&

@@ -152,7 +152,8 @@ static bool take_functions(struct seam_service_stream *stream,
 		fdr->counts.n_bad++;
 	else if (a.kind < SEAM_XRAY_ANNOUNCED_TRIGGER ||
 		 a.kind == SEAM_XRAY_ANNOUNCED_NAME)
-		seam_trace_functions_add(&fdr->known, &program, &a);
+		seam_trace_functions_add(&fdr->known, &program, stream->user,
+					 &a);
 	else if (fdr->on_trigger)
 		fdr->on_trigger(fdr->context, stream, &a);
 	return false;

@@ -218,6 +218,7 @@ static void preview_copy(const struct seam_services *s,
 	struct seam_service_stream stream = in->stream;
 
 	stream.since_ns = ring->target->connected_ns;
+	stream.user = ring->target->uid;
 	if (!stream.service &&
 	    !find_owner(s, ring->target, ring->owner, &stream))
 		return;
@@ -260,6 +261,7 @@ static bool begin(const struct seam_services *s,
 	if (in->stream.service)
 		return true;
 	in->stream.since_ns = ring->target->connected_ns;
+	in->stream.user = ring->target->uid;
 	if (!find_owner(s, ring->target, ring->owner, &in->stream))
 		return false;
 	in->stream.service = ring->service;

@@ -41,6 +41,7 @@ struct seam_service_stream {
 	uint32_t pid, tid;	/* the owner */
 	uint64_t since_ns;	/* no record is older: the program connected */
 	uint64_t until_ns;	/* nor younger: the owner's exec; 0: none yet */
+	uid_t user;		/* of the program when it connected */
 	void *state;		/* the service's own */
 };
 

@@ -102,7 +102,7 @@ seam_trace_functions_of(const struct seam_trace_functions *f,
 
 static struct seam_trace_announced *
 find_or_make(struct seam_trace_functions *f,
-	     const struct seam_trace_program *program)
+	     const struct seam_trace_program *program, uid_t user)
 {
 	struct seam_trace_announced *p = find(f, program);
 	uint64_t since_ns = program->since_ns;
@@ -115,6 +115,7 @@ find_or_make(struct seam_trace_functions *f,
 		return NULL;
 	p->functions = f;
 	p->program = *program;
+	p->user = user;
 	i = SEAM_INDEX_APPEND(&f->by_pid, seam_hash_u64(program->pid),
 			      &f->programs, p);
 	if (i == SEAM_NONE)
@@ -304,9 +305,10 @@ static bool add_to(struct seam_trace_functions *f,
 
 void seam_trace_functions_add(struct seam_trace_functions *f,
 			      const struct seam_trace_program *program,
+			      uid_t user,
 			      const struct seam_xray_announcement *a)
 {
-	struct seam_trace_announced *p = find_or_make(f, program);
+	struct seam_trace_announced *p = find_or_make(f, program, user);
 
 	f->n_left_out += !p || !add_to(f, p, a);
 }

@@ -77,6 +77,7 @@ struct seam_trace_functions;
 struct seam_trace_announced {
 	struct seam_trace_functions *functions;	/* that it is one of */
 	struct seam_trace_program program;
+	uid_t user;		/* when it connected, as the kernel says */
 	SEAM_ARRAY(struct seam_trace_image) images;
 	struct seam_index by_image;	/* of images */
 	SEAM_ARRAY(struct seam_trace_range) ranges;
@@ -106,6 +107,7 @@ void seam_trace_functions_init(struct seam_trace_functions *f);
 /* Keep announcements of images, functions, names and event types. */
 void seam_trace_functions_add(struct seam_trace_functions *f,
 			      const struct seam_trace_program *program,
+			      uid_t user,
 			      const struct seam_xray_announcement *a);
 
 /* Process @pid was forked from @parent. */

@@ -17,6 +17,7 @@
 struct image_job {
 	struct seam_helper_job job;	/* tag: the image */
 	int32_t pid;
+	uid_t user;			/* of the program, by its connection */
 	uint64_t address;
 	struct seam_file_identity identity;
 	struct seam_trace_file file, debug_file;	/* the result */
@@ -93,11 +94,12 @@ static void run(struct seam_helper_job *job)
 		j->file.fd = -ESRCH;
 		return;
 	}
+	mapping.user = &j->user;
 	j->file.fd = seam_mapped_file_open(&mapping, &j->identity, NULL);
 	seam_helper_progress(job);
 	identify(&j->file);
-	j->debug_file.fd = seam_debug_file_open(j->pid, mapping.path,
-						j->file.fd, &j->identity);
+	j->debug_file.fd = seam_debug_file_open(&mapping, j->file.fd,
+						&j->identity);
 	seam_helper_progress(job);
 	identify(&j->debug_file);
 }
@@ -208,9 +210,10 @@ int seam_trace_image_open(struct seam_helper *helper,
 		.job = {
 			.run = run, .done = done, .given_up = given_up,
 			.free = free_job, .context = p, .tag = image->image,
-			.user = seam_helper_user_of((int32_t)p->program.pid),
+			.user = p->user,
 		},
-		.pid = (int32_t)p->program.pid, .address = address,
+		.pid = (int32_t)p->program.pid, .user = p->user,
+		.address = address,
 		.file.fd = -1, .debug_file.fd = -1,
 		.identity.build_id_size = image->build_id_bytes,
 	};
