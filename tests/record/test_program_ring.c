@@ -21,6 +21,7 @@ struct fixture {
 	struct seam_ring_claim claim;
 	int n_previews, n_takes, n_ends;
 	uint32_t ended_pid;
+	uid_t user;		/* of the stream that began */
 	int begin_result;
 };
 
@@ -28,7 +29,7 @@ static struct fixture f;
 
 static int begin(struct seam_service_stream *stream)
 {
-	(void)stream;
+	f.user = stream->user;
 	return f.begin_result;
 }
 
@@ -169,6 +170,30 @@ static void what_was_previewed_is_ended_even_if_it_never_began(void **state)
 	assert_int_equal(f.service.n_unowned, 1);
 }
 
+enum { USER = 4711 };
+
+static void the_process_that_connected_has_its_user(void **state)
+{
+	(void)state;
+	f.target.uid = USER;
+	round_with_sample(false);
+	assert_int_equal(f.n_takes, 1);
+	assert_int_equal(f.user, USER);
+}
+
+/* A server's child may have become another user since. */
+static void the_user_of_a_child_is_not_known(void **state)
+{
+	(void)state;
+	f.target.uid = USER;
+	f.target.pid = getppid();
+	seam_task_history_fork(&f.services.history, (uint32_t)getpid(),
+			       (uint32_t)getppid(), seam_clock_ns());
+	round_with_sample(false);
+	assert_int_equal(f.n_takes, 1);
+	assert_int_equal(f.user, (uid_t)-1);
+}
+
 #define ROUNDS(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -177,6 +202,8 @@ int main(void)
 		ROUNDS(a_sample_is_previewed_once_and_taken),
 		ROUNDS(a_sample_of_another_clock_is_not_previewed),
 		ROUNDS(what_was_previewed_is_ended_even_if_it_never_began),
+		ROUNDS(the_process_that_connected_has_its_user),
+		ROUNDS(the_user_of_a_child_is_not_known),
 	};
 
 	return cmocka_run_group_tests_name("program_ring", tests, NULL, NULL);

@@ -116,7 +116,7 @@ int seam_target_open(struct seam_target *target, int32_t pid,
 
 void seam_target_set_user(struct seam_target *target, uid_t uid)
 {
-	if (target->owner.uid != (uid_t)-1)
+	if (target->owner.uid != (uid_t)-1 || uid == (uid_t)-1)
 		return;
 	target->owner.uid = uid;
 	target->gid = NOBODY;

@@ -59,8 +59,8 @@ void seam_target_close(struct seam_target *target);
 
 /*
  * Where seam_target_open() did not find the user of the process: it is @uid, as
- * the kernel has said before.  Files are opened with the rights of that user,
- * and of no group, in our own root.
+ * the kernel has said before; -1: not known either.  Files are opened with
+ * the rights of that user, and of no group, in our own root.
  */
 void seam_target_set_user(struct seam_target *target, uid_t uid);
 

@@ -89,6 +89,8 @@ static bool find_owner(const struct seam_services *s,
 		return false;
 	stream->pid = pid;
 	stream->tid = owner->tid;
+	/* a child may have another one by now */
+	stream->user = pid == (uint32_t)target->pid ? target->uid : (uid_t)-1;
 	stream->until_ns = until_ns;
 	return true;
 }
@@ -218,7 +220,6 @@ static void preview_copy(const struct seam_services *s,
 	struct seam_service_stream stream = in->stream;
 
 	stream.since_ns = ring->target->connected_ns;
-	stream.user = ring->target->uid;
 	if (!stream.service &&
 	    !find_owner(s, ring->target, ring->owner, &stream))
 		return;
@@ -261,7 +262,6 @@ static bool begin(const struct seam_services *s,
 	if (in->stream.service)
 		return true;
 	in->stream.since_ns = ring->target->connected_ns;
-	in->stream.user = ring->target->uid;
 	if (!find_owner(s, ring->target, ring->owner, &in->stream))
 		return false;
 	in->stream.service = ring->service;

@@ -10,8 +10,9 @@
  * runs: the one that it has mapped where the functions are, whatever the
  * announced path says (record/proc/mapped_file.h).  So a program cannot have us
  * read a file that it has not mapped itself.  Of one that has ended, it is the
- * file at the path, if it is readable for all and has the build id.  A file
- * that many processes have is held open once; a forked child's images are its
+ * file at the path, if it has the build id and the user may read it that the
+ * process had when it connected; of a child, if everybody may.  A file that
+ * many processes have is held open once; a forked child's images are its
  * parent's where both announce the same.
  *
  * Threads: one, the recorder's; files are opened in a helper thread.
@@ -77,7 +78,7 @@ struct seam_trace_functions;
 struct seam_trace_announced {
 	struct seam_trace_functions *functions;	/* that it is one of */
 	struct seam_trace_program program;
-	uid_t user;		/* when it connected, as the kernel says */
+	uid_t user;		/* when it connected; -1: not known */
 	SEAM_ARRAY(struct seam_trace_image) images;
 	struct seam_index by_image;	/* of images */
 	SEAM_ARRAY(struct seam_trace_range) ranges;

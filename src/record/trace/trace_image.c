@@ -17,7 +17,6 @@
 struct image_job {
 	struct seam_helper_job job;	/* tag: the image */
 	int32_t pid;
-	uid_t user;			/* of the program, by its connection */
 	uint64_t address;
 	struct seam_file_identity identity;
 	struct seam_trace_file file, debug_file;	/* the result */
@@ -94,7 +93,7 @@ static void run(struct seam_helper_job *job)
 		j->file.fd = -ESRCH;
 		return;
 	}
-	mapping.user = &j->user;
+	mapping.user = &job->user;
 	j->file.fd = seam_mapped_file_open(&mapping, &j->identity, NULL);
 	seam_helper_progress(job);
 	identify(&j->file);
@@ -202,6 +201,7 @@ int seam_trace_image_open(struct seam_helper *helper,
 			  uint64_t address)
 {
 	size_t path_bytes = strlen(image->path) + 1;
+	uid_t user = seam_helper_user_of((int32_t)p->program.pid);
 	struct image_job *j = calloc(1, sizeof(*j) + path_bytes);
 
 	if (!j)
@@ -210,10 +210,9 @@ int seam_trace_image_open(struct seam_helper *helper,
 		.job = {
 			.run = run, .done = done, .given_up = given_up,
 			.free = free_job, .context = p, .tag = image->image,
-			.user = p->user,
+			.user = user == SEAM_HELPER_NO_USER ? p->user : user,
 		},
-		.pid = (int32_t)p->program.pid, .user = p->user,
-		.address = address,
+		.pid = (int32_t)p->program.pid, .address = address,
 		.file.fd = -1, .debug_file.fd = -1,
 		.identity.build_id_size = image->build_id_bytes,
 	};
