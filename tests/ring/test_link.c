@@ -4,7 +4,7 @@
  *
  *	test_link TARGET
  */
-#include "fixture.h"
+#include "link_peer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,21 +25,6 @@
 enum { STRANGER = 65534, OTHER_STRANGER = 65533 };
 
 static const char *target_program;
-
-static const struct seam_link_service numbers = {
-	.name = "numbers", .n_free = 4,
-	.geometry = { .n_slots = 16, .data_bytes = 65536 },
-};
-
-static void serve(struct seam_link_server *s)
-{
-	struct seam_err err;
-
-	if (seam_link_server_open(s, &numbers, 1, &err)) {
-		seam_err_print(stderr, "test_link", &err);
-		fail();
-	}
-}
 
 static pid_t start(const struct seam_link_server *s, const char *n,
 		   const char *how, int stdin_fd)
@@ -270,18 +255,6 @@ static void takes_an_abstract_name_where_the_path_is_too_long(void **state)
 	assert_int_equal(at.sun_path[0], 0);
 }
 
-/* Connect as a stranger would. */
-static int connect_raw(const struct seam_link_server *s)
-{
-	struct sockaddr_un to;
-	int size = seam_link_sockaddr(s->address, &to);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	assert_int_equal(connect(fd, (struct sockaddr *)&to,
-				 (socklen_t)size), 0);
-	return fd;
-}
-
 static uint64_t random_number(uint64_t *seed)
 {
 	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
@@ -501,281 +474,6 @@ static int connect_program(struct seam_link_server *s, int *wakeup_fd)
 	close(m.fds[0]);
 	*wakeup_fd = m.fds[1];
 	return fd;
-}
-
-/* The kind of the answer to a hello that goes with @socket. */
-static uint16_t send_hello(struct seam_link_server *s, int *socket)
-{
-	struct seam_link_hello hello = { .services = "numbers" };
-	struct seam_link_message m;
-
-	*socket = connect_raw(s);
-	assert_int_equal(seam_link_send(*socket, SEAM_LINK_HELLO, &hello, NULL,
-					0, 0), 0);
-	seam_link_server_step(s);
-	seam_link_server_step(s);
-	assert_int_equal(seam_link_receive(*socket, &m, 1000), 1);
-	seam_link_drop_fds(&m);
-	return m.head.kind;
-}
-
-/* Until all rings are made. */
-static void step_to_end(struct seam_link_server *s)
-{
-	do
-		seam_link_server_step(s);
-	while (s->is_behind);
-}
-
-/* Where all may have @max rings, the next program has @n. */
-static void expect_rings(struct seam_link_server *s, size_t max, uint32_t n)
-{
-	const struct seam_link_rings *rings;
-	int fd;
-
-	if (s->n_targets)
-		s->max_bytes = max *
-			s->targets[0]->rings[0].memory.ring_bytes;
-	assert_int_equal(send_hello(s, &fd), SEAM_LINK_WELCOME);
-	step_to_end(s);
-	rings = &s->targets[s->n_targets - 1]->rings[0];
-	assert_int_equal(rings->owners.n_present, n);
-	close(fd);
-}
-
-/* Programs that connect while memory is short get fewer, and some to spare. */
-static void the_more_memory_rings_have_the_fewer_are_kept_free(void **state)
-{
-	const struct seam_link_service eight = {
-		.name = "numbers", .n_free = 8, .geometry = numbers.geometry,
-	};
-	struct seam_link_server s;
-
-	(void)state;
-	assert_int_equal(seam_link_server_open(&s, &eight, 1, NULL), 0);
-	expect_rings(&s, 0, 8);
-	expect_rings(&s, 33, 8);
-	expect_rings(&s, 33, 2);
-	expect_rings(&s, 36, 1);
-	seam_link_server_close(&s);
-}
-
-static void all_rings_have_no_more_than_they_may(void **state)
-{
-	enum { MAX = 8 };
-	struct seam_link_server s;
-	uint64_t ring_bytes = 0;
-	size_t n = 0, n_rings = 0;
-	int fds[MAX + 1];
-
-	(void)state;
-	serve(&s);
-	while (n <= MAX) {
-		uint16_t kind = send_hello(&s, &fds[n++]);
-
-		if (kind != SEAM_LINK_WELCOME) {
-			assert_int_equal(kind, SEAM_LINK_REFUSED);
-			break;
-		}
-		ring_bytes = s.targets[0]->rings[0].memory.ring_bytes;
-		s.max_bytes = MAX * ring_bytes;
-	}
-	for (size_t i = 0; i < s.n_targets; i++)
-		n_rings += s.targets[i]->rings[0].owners.n_present;
-	assert_int_equal(n_rings, MAX);
-	/* The first has what is kept ready, the others one. */
-	assert_int_equal(s.n_targets, 1 + MAX - numbers.n_free);
-	assert_int_equal(s.n_refused, 1);
-	close(fds[--n]);
-	/* Who goes makes room. */
-	seam_link_server_forget(&s, 0);
-	assert_int_equal(send_hello(&s, &fds[n++]), SEAM_LINK_WELCOME);
-	while (n > 0)
-		close(fds[--n]);
-	seam_link_server_close(&s);
-}
-
-/* While this is not 0, each reading of a clock takes so long. */
-static uint64_t reading_ns, clock_ns;
-
-int __real_clock_gettime(clockid_t clock, struct timespec *t);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
-{
-	if (!reading_ns)
-		return __real_clock_gettime(clock, t);
-	clock_ns += reading_ns;
-	*t = (struct timespec) {
-		.tv_sec = (time_t)(clock_ns / SEAM_NS_PER_S),
-		.tv_nsec = (long)(clock_ns % SEAM_NS_PER_S),
-	};
-	return 0;
-}
-
-static void set_clock(uint64_t each_ns)
-{
-	if (!reading_ns)
-		clock_ns = seam_clock_ns();
-	reading_ns = each_ns;
-}
-
-/* A program that has @n rings so far; the clock is the test's. */
-static struct seam_link_rings *connect_to_rings(struct seam_link_server *s,
-						uint32_t n, int *fd)
-{
-	set_clock(SEAM_NS_PER_MS);
-	assert_int_equal(send_hello(s, fd), SEAM_LINK_WELCOME);
-	assert_in_range(s->targets[0]->rings[0].owners.n_present, 1, n - 1);
-	return &s->targets[0]->rings[0];
-}
-
-static void open_slow(struct seam_link_server *s)
-{
-	const struct seam_link_service many = {
-		.name = "numbers", .n_free = 16, .n_first = 1,
-		.geometry = numbers.geometry,
-	};
-
-	assert_int_equal(seam_link_server_open(s, &many, 1, NULL), 0);
-}
-
-/* Each step has an end, however long it takes to make a ring. */
-static void rings_that_take_long_are_made_in_several_steps(void **state)
-{
-	struct seam_link_server s;
-	struct seam_link_rings *rings;
-	int fd;
-
-	(void)state;
-	open_slow(&s);
-	rings = connect_to_rings(&s, 16, &fd);
-	while (rings->owners.n_present < 16) {
-		uint32_t n = rings->owners.n_present;
-
-		assert_true(s.is_behind);
-		seam_link_server_step(&s);
-		assert_in_range(rings->owners.n_present, n + 1, n + 3);
-	}
-	seam_link_server_step(&s);
-	assert_false(s.is_behind);
-	reading_ns = 0;
-	close(fd);
-	seam_link_server_close(&s);
-}
-
-static uint32_t n_with_rings(const struct seam_link_server *s)
-{
-	uint32_t n = 0;
-
-	for (size_t i = 0; i < s->n_targets; i++)
-		n += s->targets[i]->n_rings > 0;
-	return n;
-}
-
-/* Those that record are drained in between. */
-static void programs_that_connect_at_once_are_answered_in_turn(void **state)
-{
-	enum { N = 16, MOST = 4 };
-	struct seam_link_hello hello = { .services = "numbers" };
-	struct seam_link_server s;
-	int fds[N];
-
-	(void)state;
-	open_slow(&s);
-	for (int i = 0; i < N; i++) {
-		fds[i] = connect_raw(&s);
-		assert_int_equal(seam_link_send(fds[i], SEAM_LINK_HELLO, &hello,
-						NULL, 0, 0), 0);
-	}
-	seam_link_server_step(&s);
-	assert_int_equal(s.n_targets, N);
-	set_clock(SEAM_NS_PER_MS);
-	for (uint32_t n = n_with_rings(&s); n < N; n = n_with_rings(&s)) {
-		seam_link_server_step(&s);
-		assert_in_range(n_with_rings(&s), n + 1, n + MOST);
-	}
-	reading_ns = 0;
-	for (int i = 0; i < N; i++)
-		close(fds[i]);
-	seam_link_server_close(&s);
-}
-
-/* Most programs end when their connection does; then none is needed. */
-static void no_rings_are_made_for_a_program_that_has_just_ended(void **state)
-{
-	struct seam_link_server s;
-	struct seam_link_rings *rings;
-	uint32_t n;
-	int fd;
-
-	(void)state;
-	open_slow(&s);
-	rings = connect_to_rings(&s, 16, &fd);
-	n = rings->owners.n_present;
-	close(fd);
-	seam_link_server_step(&s);
-	assert_int_equal(rings->owners.n_present, n);
-	assert_false(s.is_behind);
-	/* it has left a child that goes on */
-	clock_ns += SEAM_NS_PER_S;
-	for (int i = 0; i < 16; i++)
-		seam_link_server_step(&s);
-	assert_int_equal(rings->owners.n_present, 16);
-	reading_ns = 0;
-	seam_link_server_close(&s);
-}
-
-/* An agent has no use for its connection once it has the rings. */
-static void a_program_without_a_connection_has_rings_for_threads(void **state)
-{
-	struct seam_link_server s;
-	struct seam_ring_claim claim;
-	struct seam_link_rings *rings;
-	int fd;
-
-	(void)state;
-	serve(&s);
-	assert_int_equal(send_hello(&s, &fd), SEAM_LINK_WELCOME);
-	close(fd);
-	seam_link_server_step(&s);
-	rings = &s.targets[0]->rings[0];
-	for (uint32_t i = 0; i < numbers.n_free; i++)
-		assert_int_equal(seam_ring_memory_claim(
-					&rings->memory, (uint32_t)getpid(),
-					&claim), 0);
-	step_to_end(&s);
-	assert_int_equal(seam_owners_n_free(&rings->owners), numbers.n_free);
-	seam_link_server_close(&s);
-}
-
-/* The first before WELCOME, the rest soon; more where there were too few. */
-static void rings_are_made_ahead_of_the_threads_that_claim_them(void **state)
-{
-	const struct seam_link_service few = {
-		.name = "numbers", .n_free = 4, .n_first = 1,
-		.geometry = numbers.geometry,
-	};
-	struct seam_link_server s;
-	struct seam_link_rings *rings;
-	int fd;
-
-	(void)state;
-	assert_int_equal(seam_link_server_open(&s, &few, 1, NULL), 0);
-	assert_int_equal(send_hello(&s, &fd), SEAM_LINK_WELCOME);
-	rings = &s.targets[0]->rings[0];
-	step_to_end(&s);
-	assert_int_equal(rings->owners.n_present, 4);
-	/* twice the same count is one shortage */
-	for (uint32_t n = 1; n < 6; n++)
-		for (int twice = 0; twice < 2; twice++) {
-			atomic_store(&rings->memory.head->n_unclaimed, n);
-			step_to_end(&s);
-			assert_int_equal(rings->owners.n_present,
-					 4 + 4 * (n < 3 ? n : 3));
-		}
-	close(fd);
-	seam_link_server_close(&s);
 }
 
 /* From now on there are @n descriptors more, and then none. */
@@ -1182,19 +880,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_program_of_another_user_is_refused),
 		cmocka_unit_test(takes_no_descriptors),
 		cmocka_unit_test(refuses_a_second_hello),
-		cmocka_unit_test(all_rings_have_no_more_than_they_may),
-		cmocka_unit_test(
-			rings_are_made_ahead_of_the_threads_that_claim_them),
-		cmocka_unit_test(
-			the_more_memory_rings_have_the_fewer_are_kept_free),
-		cmocka_unit_test(
-			rings_that_take_long_are_made_in_several_steps),
-		cmocka_unit_test(
-			programs_that_connect_at_once_are_answered_in_turn),
-		cmocka_unit_test(
-			a_program_without_a_connection_has_rings_for_threads),
-		cmocka_unit_test(
-			no_rings_are_made_for_a_program_that_has_just_ended),
 		cmocka_unit_test(a_server_that_cannot_be_opened_reports_why),
 		cmocka_unit_test(
 			a_refusal_for_an_error_of_the_recorder_reports_which),
