@@ -262,9 +262,24 @@ static void report_no_calls(const struct seam_session *s)
 		seam_session_note(s, false, "no calls were recorded: none of a "
 			"function whose name --trace matches; stripped "
 			"programs have no names");
+	else if (s->options->trace.min_ns)
+		seam_session_note(s, false, "no calls were recorded: no "
+			"function that can be was called, or no call took as "
+			"long as --trace-min");
 	else
 		seam_session_note(s, false, "no calls were recorded: no "
 			"function that can be was called");
+}
+
+/* Whether there are none, and nothing else says why. */
+static bool has_no_calls(const struct seam_session *s)
+{
+	const struct seam_tracing *t = &s->tracing;
+
+	/* those of a flight recorder may all be in snapshots */
+	return !t->counts.n_records && !seam_fdr_service_lost(&t->fdr) &&
+	       !t->logs.counts.n_unwritten && !s->services.n_failed &&
+	       !t->counts.n_frozen && !s->rounds.n_snapshots;
 }
 
 void seam_tracing_finish(struct seam_session *s)
@@ -289,9 +304,7 @@ void seam_tracing_finish(struct seam_session *s)
 	result->calls = t->counts;
 	result->calls_bytes = seam_trace_logs_bytes(&t->logs);
 	result->tsc_hz = seam_tsc_clock_hz(&t->fdr.clock);
-	if (!t->counts.n_records && !seam_fdr_service_lost(&t->fdr) &&
-	    !t->logs.counts.n_unwritten && !s->services.n_failed &&
-	    !s->options->flight.is_used)
+	if (has_no_calls(s))
 		report_no_calls(s);
 }
 

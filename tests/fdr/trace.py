@@ -343,6 +343,21 @@ def test_options_reach_the_program():
     finally:
         os.sched_setaffinity(0, cpus)
     equal(sum(received().values()), 0, result.stderr)
+    check("no call took as long as --trace-min" in result.stderr, result.stderr)
+    read = run(SEAM, "calls", BUNDLE)
+    check("nothing was recorded" in read.stderr and
+          "are numbers" not in read.stderr, read.stderr)
+
+
+def test_a_recording_without_calls_is_named_so():
+    result = record(PROGRAM, "calls", "10", options=("--trace=no_such*",))
+    check("whose name --trace matches" in result.stderr, result.stderr)
+    read = run(SEAM, "calls", BUNDLE)
+    equal(read.returncode, 1)
+    check("no call was recorded" in read.stderr, read.stderr)
+    result = record(PROGRAM, "calls", "10",
+                    options=("--flight-recorder=256K", "--trace-min=1s"))
+    check("no call took as long as --trace-min" in result.stderr, result.stderr)
 
 
 # ---- the header ----

@@ -231,22 +231,23 @@ static void note_map(struct programs *programs, const char *log,
 }
 
 /* The map beside one log: 0, also where there is none, or -ENOMEM. */
-static int add_log(struct programs *programs, const char *log)
+static int add_log(struct programs *programs, const struct seam_trace_log *log)
 {
 	struct seam_xray_map map = { 0 };
 	struct seam_err err = { 0 };
 	uint32_t program = SEAM_NONE;
 	char path[PATH_MAX];
-	int r = beside(path, log, ".yaml") ?
+	int r = beside(path, log->path, ".yaml") ?
 		seam_xray_map_open_beside(&map, &programs->reader, path,
 					  &programs->bytes_left, &err) :
 		seam_err_set(&err, -ENOENT, "no name");
 
 	if (r == -ENOMEM)
 		return r;
-	if (r) {
-		note_map(programs, log, &err);
-	} else {
+	/* one that has no block has no names to miss */
+	if (r && (r != -ENOENT || log->index.blocks.n))
+		note_map(programs, log->path, &err);
+	if (!r) {
 		program = find_program(programs, &map);
 		if (program == SEAM_NONE)
 			return -ENOMEM;
@@ -259,7 +260,7 @@ static int read_maps(struct programs *programs, const struct seam_trace *trace)
 	int r = 0;
 
 	for (size_t i = 0; !r && i < trace->logs.n; i++)
-		r = add_log(programs, trace->logs.items[i].path);
+		r = add_log(programs, &trace->logs.items[i]);
 	seam_xray_map_reader_end(&programs->reader);
 	return r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_walk.c - what is below a folder is visited, and nothing else */
+/* test_folder_walk.c - what is below a folder is visited, and nothing else */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
