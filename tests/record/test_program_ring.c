@@ -179,6 +179,8 @@ static void the_process_that_connected_has_its_user(void **state)
 	round_with_sample(false);
 	assert_int_equal(f.n_takes, 1);
 	assert_int_equal(f.user, USER);
+	round_with_sample(true);
+	assert_int_equal(f.n_ends, 1);
 }
 
 /* A server's child may have become another user since. */
@@ -192,6 +194,8 @@ static void the_user_of_a_child_is_not_known(void **state)
 	round_with_sample(false);
 	assert_int_equal(f.n_takes, 1);
 	assert_int_equal(f.user, (uid_t)-1);
+	round_with_sample(true);
+	assert_int_equal(f.n_ends, 1);
 }
 
 #define ROUNDS(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
