@@ -14,7 +14,6 @@
 #include "target/fdr/record/rseq.h"
 #include "target/fdr/record/source_link.h"
 #include "target/fdr/record/thread_area.h"
-#include "target/fdr/record/trampolines.h"
 #include "target/fdr/start.h"
 
 static struct seam_fdr_process *const process = &seam_fdr_process;
@@ -36,7 +35,6 @@ static int begin_source(void)
 		source = &seam_fdr_source_link;
 	}
 	seam_fdr_rseq_init(false);
-	seam_fdr_call_saved_init();
 	return seam_fdr_thread_init(source);
 }
 

@@ -5,11 +5,11 @@
 #include "ring/layout.h"
 #include "ring/producer/local.h"
 #include "ring/producer/wakeup.h"
+#include "target/fdr/record/call_saved.h"
 #include "target/fdr/record/commit.h"
 #include "target/fdr/record/rseq.h"
 #include "target/fdr/record/system.h"
 #include "target/fdr/record/thread_area.h"
-#include "target/fdr/record/trampolines.h"
 
 #include <errno.h>
 #include <time.h>

@@ -2,10 +2,10 @@
 /* thread_area.c - see thread_area.h */
 #include "target/fdr/record/thread_area.h"
 
+#include "target/fdr/record/call_saved.h"
 #include "target/fdr/record/rseq.h"
 #include "target/fdr/record/system.h"
 #include "target/fdr/record/thread_states.h"
-#include "target/fdr/record/trampolines.h"
 
 #include <errno.h>
 #include <pthread.h>

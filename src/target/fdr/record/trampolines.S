@@ -177,35 +177,4 @@ seam_fdr_slow:
 	CHECKED	tail, seam_fdr_check_end, return_slot=8, keeps=r11, has_flags=1
 	CHECKED	entry_only, seam_fdr_check_entry, return_slot=8, keeps=r10
 
-/* uint64_t seam_fdr_call_saved(uint64_t (*f)(void *), void *argument) */
-	BEGIN	seam_fdr_call_saved
-	FRAME
-	movq	%rdi, %r11
-	movq	%rsi, %rdi
-	subq	seam_fdr_saved_bytes(%rip), %rsp
-	andq	$-64, %rsp
-	movl	seam_fdr_saved_mask(%rip), %eax
-	testl	%eax, %eax
-	jz	1f
-	/* xsave writes only a part of its header */
-	xorl	%edx, %edx
-.irp offset, 512, 520, 528, 536, 544, 552, 560, 568
-	movq	%rdx, \offset(%rsp)
-.endr
-	xsave64	(%rsp)
-	call	*%r11
-	movq	%rax, %rcx
-	movl	seam_fdr_saved_mask(%rip), %eax
-	xorl	%edx, %edx
-	xrstor64 (%rsp)
-	jmp	2f
-1:	fxsave64 (%rsp)
-	call	*%r11
-	movq	%rax, %rcx
-	fxrstor64 (%rsp)
-2:	movq	%rcx, %rax
-	movq	%rbp, %rsp
-	RETURN
-	END	seam_fdr_call_saved
-
 	.section .note.GNU-stack, "", @progbits

@@ -36,13 +36,4 @@ void seam_fdr_check_entry(uint32_t word, uint64_t frame,
 			  const uint64_t *arguments);
 void seam_fdr_check_end(uint32_t word, uint64_t frame);
 
-/*
- * Call @f(@argument) with all vector and x87 registers, and errno, saved: it
- * may call libc.  Returns what @f does.  Cost: 0.1 us, and 3 KiB of stack.
- */
-uint64_t seam_fdr_call_saved(uint64_t (*f)(void *), void *argument);
-
-/* Find out how, before the first trampoline runs. */
-void seam_fdr_call_saved_init(void);
-
 #endif /* SEAM_FDR_TRAMPOLINES_H */
