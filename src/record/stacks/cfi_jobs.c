@@ -69,7 +69,7 @@ static bool take_debug_at(struct seam_cfi_job *j, const char *path)
 		.pid = j->mapping.pid, .path = path,
 	};
 	const struct seam_file_identity identity = identity_of(&j->cfi);
-	struct seam_file_version version;
+	struct seam_file_version version = { 0 };
 	struct seam_cfi_file other;
 	bool is_protected;
 	int fd;
