@@ -14,6 +14,7 @@ import io
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -291,6 +292,26 @@ def full():
         same(ran.returncode, 3, view)
         check(f"{wanted['lost']} records of calls were not written" in
               ran.stdout + ran.stderr, ran.stderr)
+
+
+@test("no write of any file past such a limit raises its signal")
+def limited():
+    """Manifest, log, names and a snapshot, each the first that is too large;
+    and what failed is replaced the next time."""
+    for mode, options in (("registered", ""), ("flight", ";flight=1")):
+        for kib in (0, 1, 2, 4, 64, 400):
+            limit = (kib << 10, kib << 10)
+            env = dict(os.environ, SEAM_TRACE=f"out={bundle_of('limited')};"
+                       f"start=0{options}")
+            ran = subprocess.run(
+                [program, mode], env=env, capture_output=True, text=True,
+                cwd=folder, preexec_fn=lambda limit=limit: resource.setrlimit(
+                    resource.RLIMIT_FSIZE, limit))
+            check(ran.returncode in (0, 1), f"{mode}, {kib} KiB: status "
+                  f"{ran.returncode}")
+            check(ran.returncode == 0 or "File too large" in ran.stderr or
+                  "Input/output error" in ran.stderr,
+                  f"{mode}, {kib} KiB: {ran.stderr}")
 
 
 @test("a flight recorder has the newest calls, at a snapshot and at the end")

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -23,6 +24,7 @@
 #include "target/fdr/own/own_manifest.h"
 #include "target/fdr/own/own_names.h"
 #include "target/fdr/record/map_memory.h"
+#include "target/fdr/record/system.h"
 #include "target/fdr/record/thread_states.h"
 #include "wire/xray/xray_join.h"
 
@@ -59,6 +61,42 @@ static struct {
 	bool is_flight;
 	struct seam_tsc_tie start;
 } bundle;
+
+/* ---- the calling thread, while it writes files ---- */
+
+static const uint64_t too_large = UINT64_C(1) << (SIGXFSZ - 1);
+
+struct thread_before {
+	int cancel_state;
+	uint64_t blocked;		/* signals */
+	uint64_t pending;
+};
+
+/*
+ * Files are written by libc, whose functions are cancellation points; and a
+ * write past RLIMIT_FSIZE raises a signal, which would end the program.
+ */
+static struct thread_before begin_writing(void)
+{
+	struct thread_before before = { .pending = 0 };
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before.cancel_state);
+	before.blocked = seam_fdr_block_some(too_large);
+	syscall(SYS_rt_sigpending, &before.pending, sizeof(before.pending));
+	return before;
+}
+
+/* A signal that was pending before stays. */
+static void end_writing(struct thread_before before)
+{
+	const struct timespec now = { 0 };
+
+	if (!(before.pending & too_large))
+		syscall(SYS_rt_sigtimedwait, &too_large, NULL, &now,
+			sizeof(too_large));
+	seam_fdr_unblock(before.blocked);
+	pthread_setcancelstate(before.cancel_state, &before.cancel_state);
+}
 
 /* ---- paths ---- */
 
@@ -228,15 +266,15 @@ static bool check_log(struct own_log *own)
 	return false;
 }
 
-/* A write past the limit would raise SIGXFSZ. */
+/* For a chunk, and the header of a log that is not begun: no SIGXFSZ. */
 static bool has_room(const struct own_log *own)
 {
+	const size_t bytes = SEAM_XRAY_HEADER_BYTES + SEAM_XRAY_CHUNK_BYTES;
 	struct rlimit limit;
 
 	return getrlimit(RLIMIT_FSIZE, &limit) ||
 	       limit.rlim_cur == RLIM_INFINITY ||
-	       seam_xray_log_bytes_with(&own->log, SEAM_XRAY_CHUNK_BYTES) <=
-	       limit.rlim_cur;
+	       seam_xray_log_bytes_with(&own->log, bytes) <= limit.rlim_cur;
 }
 
 /* Better each time, until it is known well enough. */
@@ -258,11 +296,11 @@ static struct seam_xray_log *log_of_process(void)
 {
 	struct own_log *own = process;
 
-	if (!own || own->has_ended || !bundle.path[0])
+	if (!own || own->has_ended || !bundle.path[0] || !has_room(own))
 		return NULL;
 	if (!own->is_open && open_log(own) < 0)
 		return NULL;
-	if (!check_log(own) || !has_room(own))
+	if (!check_log(own))
 		return NULL;
 	set_frequency(own);
 	return &own->log;
@@ -302,6 +340,25 @@ static void begin_process(void *error)
 	*(int *)error = open_log(process);
 }
 
+/*
+ * With a manifest from the beginning: without one only an empty folder can be
+ * replaced by the next bundle.
+ */
+static int make_folder(const char *path, bool is_flight)
+{
+	char logs[MAX_PATH];
+	int r = seam_fdr_folder_make(path);
+
+	if (r)
+		return r;
+	r = seam_fdr_manifest_write(path, &bundle.start, is_flight, NULL);
+	if (r) {
+		make_path(logs, path, "xray", "");
+		rmdir(logs);
+	}
+	return r;
+}
+
 /* In the folder; the program may give up its rights, or its root, later. */
 static int begin_files(bool is_flight)
 {
@@ -311,8 +368,7 @@ static int begin_files(bool is_flight)
 	bundle.is_flight = is_flight;
 	bundle.start = seam_tsc_tie_now();
 	seam_fdr_own_discard();
-	r = seam_fdr_manifest_write(bundle.path, &bundle.start, is_flight,
-				    NULL);
+	r = make_folder(bundle.path, is_flight);
 	if (!r)
 		seam_fdr_own_with_log(begin_process, &error);
 	return r ? r : error;
@@ -320,6 +376,7 @@ static int begin_files(bool is_flight)
 
 int seam_fdr_bundle_begin(const char *path, bool is_flight)
 {
+	struct thread_before before;
 	char name[NAME_MAX + 1];
 	int r;
 
@@ -335,42 +392,28 @@ int seam_fdr_bundle_begin(const char *path, bool is_flight)
 		r = make_process();
 	if (!r)
 		r = set_path(path);
-	if (!r)
-		r = seam_fdr_folder_make(bundle.path);
+	before = begin_writing();
 	if (!r)
 		r = begin_files(is_flight);
+	end_writing(before);
 	if (r)
 		bundle.path[0] = '\0';
 	return r;
 }
 
-/* Files are written by libc, whose functions are cancellation points. */
-static int disable_cancel(void)
-{
-	int state;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	return state;
-}
-
-static void restore_cancel(int state)
-{
-	pthread_setcancelstate(state, &state);
-}
-
 void seam_fdr_bundle_name(void)
 {
 	char path[MAX_PATH], stem[64];
-	int state;
+	struct thread_before before;
 
 	if (!bundle.path[0])
 		return;
-	state = disable_cancel();
+	before = begin_writing();
 	make_stem(stem, sizeof(stem), 1);
 	make_path(path, bundle.path, stem, ".yaml");
 	/* where it cannot be written, seam_fdr_bundle_end() fails too */
 	(void)seam_fdr_names_write_few(path);
-	restore_cancel(state);
+	end_writing(before);
 }
 
 const char *seam_fdr_bundle_path(void)
@@ -428,7 +471,7 @@ static int write_flight(const char *path)
 	struct seam_fdr_own_counts counts = { 0 };
 	char stem[64], name[MAX_PATH];
 	struct seam_xray_log log;
-	int fd, r = seam_fdr_folder_make(path);
+	int fd, r = make_folder(path, true);
 
 	if (r)
 		return r;
@@ -447,15 +490,16 @@ static int write_flight(const char *path)
 
 int seam_fdr_bundle_write(const char *path)
 {
-	int r, state;
+	struct thread_before before;
+	int r;
 
 	if (!bundle.path[0])
 		return -ENOENT;
 	if (bundle.is_flight != !!path)
 		return -EINVAL;
-	state = disable_cancel();
+	before = begin_writing();
 	r = path ? write_flight(path) : seam_fdr_own_write(NULL, NULL);
-	restore_cancel(state);
+	end_writing(before);
 	return r;
 }
 
@@ -505,16 +549,17 @@ static int end_process(struct seam_fdr_own_counts *counts)
 int seam_fdr_bundle_end(void)
 {
 	struct seam_fdr_own_counts counts;
-	int r, s = 0, state;
+	struct thread_before before;
+	int r, s = 0;
 
 	if (!bundle.path[0])
 		return 0;
-	state = disable_cancel();
+	before = begin_writing();
 	r = end_process(&counts);
 	if (bundle.creator == getpid())
 		s = seam_fdr_manifest_write(bundle.path, &bundle.start,
 					    bundle.is_flight, &counts);
 	bundle.path[0] = '\0';
-	restore_cancel(state);
+	end_writing(before);
 	return r ? r : s;
 }
