@@ -5,8 +5,13 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "fdr/sled_image.h"
 #include "target/fdr/sleds/code_write.h"
+#include "target/fdr/sleds/stubs.h"
 
 static struct sled_image image;
 
@@ -219,6 +224,49 @@ static void a_sled_that_others_changed_is_left_alone(void **state)
 		}
 }
 
+static bool is_full;		/* no address is free */
+static size_t n_maps;
+
+/* In front of libc's, for the library's objects. */
+void *mmap(void *start, size_t bytes, int rights, int flags, int fd, off_t at)
+{
+	long r;
+
+	n_maps++;
+	if (is_full) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	r = syscall(SYS_mmap, start, bytes, rights, flags, fd, at);
+	return r == -1 ? MAP_FAILED : (void *)r;
+}
+
+/* A program has as many sleds as you like, and each wants a stub. */
+static void memory_near_an_image_is_looked_for_once(void **state)
+{
+	const struct seam_fdr_reach far = { 1ull << 40, (1ull << 40) + 4096 };
+	const void *target = &is_full;
+	size_t n_once;
+
+	(void)state;
+	is_full = true;
+	n_maps = 0;
+	assert_int_equal(seam_fdr_stub_jump(&far, target), 0);
+	n_once = n_maps;
+	assert_true(n_once > 1000);
+	for (uint32_t i = 1; i < 100; i++) {
+		assert_int_equal(seam_fdr_stub_jump(&far, target), 0);
+		assert_int_equal(seam_fdr_stub_entry(&far, i << 4, target,
+						     0), 0);
+	}
+	assert_int_equal(n_maps, n_once);
+	/* the next time there may be some */
+	is_full = false;
+	assert_int_equal(seam_fdr_stubs_write(), 0);
+	assert_int_not_equal(seam_fdr_stub_jump(&far, target), 0);
+	assert_int_equal(seam_fdr_stubs_write(), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +276,7 @@ int main(void)
 		cmocka_unit_test(a_list_outside_of_the_image_is_not_read),
 		cmocka_unit_test(nops_of_all_sizes_are_known),
 		cmocka_unit_test(a_sled_that_others_changed_is_left_alone),
+		cmocka_unit_test(memory_near_an_image_is_looked_for_once),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

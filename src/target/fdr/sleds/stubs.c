@@ -33,6 +33,8 @@ struct block {
 };
 
 static SEAM_ARRAY(struct block) blocks;
+/* No memory is near it: not looked for again before the next write. */
+static struct seam_fdr_reach without_memory;
 static uint64_t targets[MAX_TARGETS];
 static size_t n_targets;
 
@@ -117,12 +119,17 @@ static struct block *block_near(const struct seam_fdr_reach *reach)
 		    reaches(reach, blocks.items[i].start) &&
 		    reaches(reach, blocks.items[i].start + BLOCK_BYTES))
 			return &blocks.items[i];
+	if (without_memory.low == reach->low &&
+	    without_memory.high == reach->high)
+		return NULL;
 	block.bytes = malloc(BLOCK_BYTES);
 	if (!block.bytes || !SEAM_ARRAY_RESERVE(&blocks, 1))
 		goto fail;
 	block.start = map_near(reach);
-	if (!block.start)
+	if (!block.start) {
+		without_memory = *reach;
 		goto fail;
+	}
 	blocks.items[blocks.n++] = block;
 	return &blocks.items[blocks.n - 1];
 fail:
@@ -169,6 +176,7 @@ int seam_fdr_stubs_write(void)
 {
 	int r = 0;
 
+	without_memory = (struct seam_fdr_reach) { 0, 0 };
 	for (size_t i = 0; i < blocks.n && r == 0; i++)
 		r = write_block(&blocks.items[i]);
 	return r;
