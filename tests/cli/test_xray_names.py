@@ -148,6 +148,18 @@ def test_a_process_and_its_fork_are_one_program():
     assert done.returncode == 0, done
 
 
+def test_it_is_so_where_one_has_calls_of_its_own_making():
+    """They are of no binary, and may have the lowest numbers of a map."""
+    app = [(2, "/bin/app")]
+    path = files(_7_xray=log(7, call(1, call(2))),
+                 _7_yaml=yaml(["request", "shared"], app),
+                 _8_xray=log(8, call(2, call(3))),
+                 _8_yaml=yaml([None, "shared", "child"], app))
+    counts, ids = rows(*logs_of(path))
+    assert counts == {"request": 1, "shared": 2, "child": 1}, counts
+    assert ids == [1, 2, 3], ids
+
+
 def test_programs_of_two_names_are_two_even_if_no_function_says_so():
     path = files(_1_xray=log(1, call(1)),
                  _1_yaml=yaml(["one"], [(1, "/bin/a")]),

@@ -341,10 +341,14 @@ def trigger():
     same(entries["maybe_slow"], 2)
 
 
-def check_registered(bundle, _):
+def check_registered(bundle, said):
     found = {}
     for log, names in logs_of(bundle).values():
         thread, = log.threads.values()
+        # functions with sleds come first, as in the map of the executable
+        check(all((names[call.function] == "leaf") ==
+                  (call.function <= said["functions"])
+                  for call in thread.calls), (names, said))
         found[len(thread.calls)] = [
             (call.kind, names[call.function].strip("'\"").replace("''", "'"),
              call.argument) for call in thread.calls
@@ -366,7 +370,8 @@ def registered():
 @test("under a recorder too, with the names of types of events")
 def registered_recorded():
     bundle, lines = record([program, "registered"], "registered_recorded")
-    check_registered(bundle, {"id": int(lines[0].split(" ")[1])})
+    check_registered(bundle, {key: int(value) for key, value in
+                              (line.split(" ") for line in lines)})
     bundle, _ = record([program, "events"], "events_recorded")
     path, = pathlib.Path(bundle, "xray").glob("*.events")
     same(path.read_text(encoding="utf-8"), '1 "request \\"x\\""\n')

@@ -319,6 +319,7 @@ static void registered(void)
 	uint32_t id = seam_fdr_register_function("request 'é'");
 
 	start();
+	say("functions", (unsigned long)seam_fdr_find("*", NULL, 0));
 	check(seam_fdr_unpatch_functions("leaf") != 1, "unpatch");
 	for (int i = 0; i < 10; i++) {
 		seam_fdr_log_entry(id, arguments, 3);

@@ -96,8 +96,12 @@ void seam_xray_map_sort(struct seam_xray_map *map)
 
 const char *seam_xray_map_program(const struct seam_xray_map *map)
 {
-	return seam_strings_get(&map->strings, map->functions.n ?
-				map->functions.items[0].image : 0);
+	uint32_t image = 0;
+
+	/* one that the program has registered is of no image */
+	for (size_t i = 0; !image && i < map->functions.n; i++)
+		image = map->functions.items[i].image;
+	return seam_strings_get(&map->strings, image);
 }
 
 void seam_xray_map_fini(struct seam_xray_map *map)

@@ -51,6 +51,12 @@ __attribute__((warn_unused_result))
 bool seam_fdr_lock(void);
 void seam_fdr_unlock(void);
 
+/*
+ * With the lock: give ids to functions with sleds, of all that is loaded so
+ * far.  The program may have none of its own before.
+ */
+void seam_fdr_number_functions(void);
+
 /* In a forked child, with the lock: it has announced nothing so far. */
 void seam_fdr_fork_begin_child(void);
 

@@ -96,6 +96,9 @@ uint32_t seam_fdr_function_register(const char *name)
 
 	if (!lock())
 		return 0;
+	/* ids of the executable's functions come first, as in its map */
+	if (!count(&functions))
+		seam_fdr_number_functions();
 	id = count(&functions) < functions.max ?
 	     add(&functions, name, seam_fdr_new_ids(1)) : 0;
 	seam_fdr_unlock();

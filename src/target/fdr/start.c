@@ -205,6 +205,13 @@ static const char *refusal(void)
 						 NULL;
 }
 
+void seam_fdr_number_functions(void)
+{
+	/* without memory they have ids when recording begins */
+	if (!refusal())
+		(void)seam_fdr_images_with(&process->images, NULL, NULL);
+}
+
 static int arm(const char *text, char *why, size_t why_bytes)
 {
 	int r;
