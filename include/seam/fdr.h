@@ -15,7 +15,7 @@
  *
  *	seam calls PROGRAM-PID.seam
  *
- * Link with -lseam-fdr.
+ * Link with -lseam-fdr, or as "pkg-config --cflags --libs seam-fdr" says.
  *
  * Where the records go.  Under "seam record" (the environment has SEAM_LINK)
  * into memory that the recorder holds: they survive SIGKILL.  Otherwise the
@@ -84,7 +84,7 @@ extern "C" {
 
 enum {
 	SEAM_FDR_MAX_EVENT_BYTES = 4096,	/* of an event's data */
-	SEAM_FDR_MAX_LOGGED_ARGUMENTS = 6,
+	SEAM_FDR_MAX_LOGGED_ARGUMENTS = 6
 };
 
 /*

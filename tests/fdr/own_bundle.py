@@ -379,6 +379,38 @@ def registered_recorded():
     same(len(log.events), 14)
 
 
+SMALL = """#include <seam/fdr.h>
+static int leaf(int n) { return n + 1; }
+int main(void)
+{
+	int r = seam_fdr_start(0);
+	int n = leaf(1);
+
+	return r || n != 2 || seam_fdr_stop();
+}
+"""
+
+
+@test("a program in C or C++ is built with the flags of pkg-config")
+def built():
+    beside = pathlib.Path(library).parents[3] / "meson-uninstalled"
+    flags = subprocess.run(
+        ["pkg-config", "--cflags", "--libs", "seam-fdr"],
+        env=dict(os.environ, PKG_CONFIG_PATH=str(beside)),
+        capture_output=True, text=True, check=True).stdout.split()
+    pathlib.Path(folder, "small.c").write_text(SMALL, encoding="utf-8")
+    for compiler, language, standard in (
+            ("gcc", "c", "c99"), ("g++", "c++", "c++98"),
+            ("clang", "c", "c99"), ("clang++", "c++", "c++98")):
+        subprocess.run([compiler, "-x", language, f"-std={standard}",
+                        "-pedantic", "-Wall", "-Wextra", "-Werror",
+                        "-finstrument-functions", "small.c", "-o", "small",
+                        *flags, f"-Wl,-rpath,{os.path.dirname(library)}"],
+                       cwd=folder, check=True)
+        bundle, _ = run(["./small"], "small", ";start=0", preload=False)
+        same(sum(seam_calls(bundle).values()), 1)
+
+
 @test("functions are patched and unpatched by name and id while it records")
 def selected():
     bundle, wanted = run_mode("selected")
