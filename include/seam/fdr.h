@@ -105,8 +105,10 @@ enum {
  *				one, and records nothing after it
  *	after=TIME		but for so long
  *	out=DIR			the bundle; default NAME-PID.seam in the current
- *				folder; replaced if it is one of a program.  Not
- *				used under a recorder
+ *				folder; replaced if it is one of a program.
+ *				While another program writes to it, which may
+ *				have started this one, it is not: both have logs
+ *				in it.  Not used under a recorder
  *
  * Without GLOBs no symbols are needed: stripped programs can be recorded.
  *
@@ -141,9 +143,10 @@ int seam_fdr_stop(void);
  * on.  A full trace: write what was recorded so far to its bundle; @folder is
  * NULL.
  *
- * Returns 0; -EINVAL: a @folder where there can be none, or none; -EEXIST:
- * @folder is something else than a program's bundle; -ENOENT: not recording;
- * -ENOTSUP: under a recorder: use "seam snapshot PID"; or -errno.
+ * Returns 0; -EINVAL: a @folder where there can be none, or none, or that of
+ * the recording itself; -EEXIST: @folder is something else than a program's
+ * bundle; -ENOENT: not recording; -ENOTSUP: under a recorder: use "seam snapshot
+ * PID"; or -errno.
  *
  * Threads: any one, not in a handler; others record meanwhile.  Cost: a copy of
  * what it writes.

@@ -424,7 +424,7 @@ def errors():
     _, wanted = run_mode("errors")
     check(wanted["expected"] > 60000, wanted)
     _, wanted = run_mode("flight_errors", ";flight=1")
-    same(wanted, {"expected": 6})
+    same(wanted, {"expected": 7})
 
 
 @test("options that cannot be used are reported; the program runs on")
@@ -477,6 +477,38 @@ def folders():
     before = sorted(os.listdir(f"{bundle}/xray"))
     run([program, "registered"], "again", ";start=0", 1, preload=False)
     same(sorted(os.listdir(f"{bundle}/xray")), before)
+
+
+@test("a program that is started by a recorded one adds its log")
+def programs():
+    bundle, _ = run_mode("programs")
+    found = {}
+    for path in pathlib.Path(bundle, "xray").glob("*.xray"):
+        names = fdr_log.names(path.with_suffix(".yaml"))
+        found[path.name] = count(fdr_log.Log(path), names)[0]["leaf"]
+    # the one that another took the place of had not written its calls
+    second, = (name for name in found if name.endswith(".2.xray"))
+    same(found.pop(second), 120)
+    same(sorted(found.values()), [0, 7, 120])
+    same(json.loads(pathlib.Path(bundle, "meta.json").read_text())["complete"],
+         True)
+
+
+@test("and replaces the bundle of one that has ended, whoever has its pid now")
+def ended_writer():
+    bundle, _ = run_mode("registered", name="ended")
+    logs = sorted(pathlib.Path(bundle, "xray").glob("*.xray"))
+    with subprocess.Popen(["sleep", "100"]) as later:
+        moved = logs[0].with_name(f"{later.pid}.xray")
+        logs[0].rename(moved)
+        os.utime(moved, (1, 1))
+        run_mode("registered", name="ended")
+        same(len(logs_of(bundle)), 2)
+        # written to since that process began
+        pathlib.Path(bundle, "xray", moved.name).write_bytes(b"")
+        run_mode("registered", name="ended")
+        later.kill()
+    same(len(list(pathlib.Path(bundle, "xray").glob("*.xray"))), 5)
 
 
 def compare_with_own_log(bundle, lines):

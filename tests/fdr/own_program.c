@@ -212,6 +212,29 @@ static void forked(void)
 	say("child", 7);
 }
 
+/* Another program, in its place, with the same SEAM_TRACE. */
+static void other(void)
+{
+	start();
+	node(3);
+	execl("/proc/self/exe", "own_program", "forked", NULL);
+}
+
+/* It starts others. */
+static void programs(void)
+{
+	start();
+	node(100);
+	if (fork() == 0) {
+		execl("/proc/self/exe", "own_program", "other", NULL);
+		_exit(1);
+	}
+	wait(NULL);
+	node(20);
+	check(seam_fdr_stop(), "stop");
+	say("leaf", 120);
+}
+
 /* It ends without a word; @end does. */
 static void ended(const char *end)
 {
@@ -467,6 +490,7 @@ static void flight_errors(void)
 	EXPECT(seam_fdr_snapshot("no/such/folder.seam") == -ENOENT);
 	EXPECT(seam_fdr_snapshot(".") == -EEXIST);
 	EXPECT(seam_fdr_snapshot("flight_1.seam") == 0);
+	EXPECT(seam_fdr_snapshot(seam_fdr_path()) == -EINVAL);
 	EXPECT(seam_fdr_snapshot("flight_1.seam") == 0);
 	EXPECT(seam_fdr_stop() == 0);
 	say("expected", (unsigned long)n_expected);
@@ -480,7 +504,8 @@ int main(int argc, char **argv)
 	} modes[] = {
 		{ "chunks", chunks }, { "threads", threads },
 		{ "events", events }, { "builtins", builtins },
-		{ "forked", forked }, { "closed", closed }, { "full", full },
+		{ "forked", forked }, { "programs", programs },
+		{ "other", other }, { "closed", closed }, { "full", full },
 		{ "jailed", jailed }, { "crowded", crowded },
 		{ "flight", flight }, { "registered", registered },
 		{ "selected", selected }, { "small_stack", small_stack }, { "errors", errors },

@@ -342,12 +342,13 @@ static void begin_process(void *error)
 
 /*
  * With a manifest from the beginning: without one only an empty folder can be
- * replaced by the next bundle.
+ * replaced by the next bundle.  0; 1: joined, the bundle is that of another
+ * program, which writes its manifest; or -errno.
  */
-static int make_folder(const char *path, bool is_flight)
+static int make_folder(const char *path, bool is_flight, bool may_join)
 {
 	char logs[MAX_PATH];
-	int r = seam_fdr_folder_make(path);
+	int r = seam_fdr_folder_make(path, may_join);
 
 	if (r)
 		return r;
@@ -360,22 +361,24 @@ static int make_folder(const char *path, bool is_flight)
 }
 
 /* In the folder; the program may give up its rights, or its root, later. */
-static int begin_files(bool is_flight)
+static int begin_files(bool is_flight, bool may_join)
 {
 	int r, error = 0;
 
-	bundle.creator = getpid();
 	bundle.is_flight = is_flight;
 	bundle.start = seam_tsc_tie_now();
 	seam_fdr_own_discard();
-	r = make_folder(bundle.path, is_flight);
-	if (!r)
+	r = make_folder(bundle.path, is_flight, may_join);
+	bundle.creator = r == 0 ? getpid() : 0;
+	if (r >= 0)
 		seam_fdr_own_with_log(begin_process, &error);
-	return r ? r : error;
+	return r < 0 ? r : error;
 }
 
 int seam_fdr_bundle_begin(const char *path, bool is_flight)
 {
+	/* programs that it starts have its out=; it means its own again */
+	static bool has_begun;
 	struct thread_before before;
 	char name[NAME_MAX + 1];
 	int r;
@@ -394,23 +397,23 @@ int seam_fdr_bundle_begin(const char *path, bool is_flight)
 		r = set_path(path);
 	before = begin_writing();
 	if (!r)
-		r = begin_files(is_flight);
+		r = begin_files(is_flight, !has_begun);
 	end_writing(before);
 	if (r)
 		bundle.path[0] = '\0';
+	has_begun |= !r;
 	return r;
 }
 
 void seam_fdr_bundle_name(void)
 {
-	char path[MAX_PATH], stem[64];
 	struct thread_before before;
+	char path[MAX_PATH];
 
-	if (!bundle.path[0])
+	if (!bundle.path[0] || !process->stem[0])
 		return;
 	before = begin_writing();
-	make_stem(stem, sizeof(stem), 1);
-	make_path(path, bundle.path, stem, ".yaml");
+	make_path(path, bundle.path, process->stem, ".yaml");
 	/* where it cannot be written, seam_fdr_bundle_end() fails too */
 	(void)seam_fdr_names_write_few(path);
 	end_writing(before);
@@ -466,13 +469,25 @@ static int finish_log(const char *folder, const char *stem,
 	return r ? r : s;
 }
 
+/* Whether @path is the bundle itself, whose logs others may be writing. */
+static bool is_bundle(const char *path)
+{
+	struct stat a, b;
+
+	return stat(path, &a) == 0 && stat(bundle.path, &b) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 static int write_flight(const char *path)
 {
 	struct seam_fdr_own_counts counts = { 0 };
 	char stem[64], name[MAX_PATH];
 	struct seam_xray_log log;
-	int fd, r = make_folder(path, true);
+	int fd, r;
 
+	if (is_bundle(path))
+		return -EINVAL;
+	r = make_folder(path, true, false);
 	if (r)
 		return r;
 	fd = create_log(path, stem, sizeof(stem), name);

@@ -30,7 +30,9 @@
  * Create the folder @path, or replace what a bundle of this kind has in it; and
  * set up seam_fdr_source_own, a flight recorder or a full trace.  NULL as
  * @path: NAME-PID.seam in the current folder.  Called again for another bundle
- * after the end of the one before.
+ * after the end of the one before.  The first one is not replaced while another
+ * program writes to it, as the one that started this program with its
+ * SEAM_TRACE: it gets one log more.
  *
  * Returns 0; -EBUSY while there is one; -EEXIST where @path is anything else;
  * -ENAMETOOLONG; or -errno of what failed.

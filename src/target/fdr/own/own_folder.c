@@ -5,27 +5,33 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "ring/link/thread_identity.h"
+
 enum { OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+
+static bool is_numbered(const char *name, const char *suffix)
+{
+	size_t n = strlen(name), end = strlen(suffix);
+
+	return name[0] >= '0' && name[0] <= '9' && n > end &&
+	       strcmp(name + n - end, suffix) == 0;
+}
 
 static bool is_log_file(const char *name)
 {
 	static const char *const suffixes[] = {
 		".xray", ".xray.part", ".yaml", ".events",
 	};
-	size_t n = strlen(name);
 
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-		size_t end = strlen(suffixes[i]);
-
-		if (name[0] >= '0' && name[0] <= '9' && n > end &&
-		    strcmp(name + n - end, suffixes[i]) == 0)
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		if (is_numbered(name, suffixes[i]))
 			return true;
-	}
 	return false;
 }
 
@@ -98,8 +104,35 @@ static int none(int dir, const char *name)
 	return -EEXIST;
 }
 
+/* When the process of @pid began, by the clock of files; 0: it has ended. */
+static uint64_t process_began_ns(uint32_t pid)
+{
+	struct seam_thread_identity identity;
+	uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+
+	if (seam_thread_identify(pid, &identity))
+		return 0;
+	return seam_clock_now(CLOCK_REALTIME) - seam_clock_now(CLOCK_BOOTTIME) +
+	       identity.start_time * tick_ns;
+}
+
+/* 1: a log whose process still runs, and is not a later one of its pid. */
+static int has_writer(int dir, const char *name)
+{
+	/* of the ticks in which both times are measured */
+	const uint64_t error_ns = 20 * 1000 * 1000;
+	struct stat st;
+	uint64_t began;
+
+	if (!is_numbered(name, ".xray") ||
+	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+		return 0;
+	began = process_began_ns((uint32_t)strtoul(name, NULL, 10));
+	return began && began <= seam_clock_of(st.st_mtim) + error_ns;
+}
+
 /* Remove the logs of a bundle; any other folder has to be empty. */
-static int empty(int dir)
+static int empty(int dir, bool may_join)
 {
 	int logs, r = has_manifest(dir) ? each_name(dir, check_top) :
 					  each_name(dir, none);
@@ -110,13 +143,15 @@ static int empty(int dir)
 	if (logs < 0)
 		return errno == ENOENT ? 0 : -EEXIST;
 	r = each_name(logs, check_log);
+	if (!r && may_join)
+		r = each_name(logs, has_writer);
 	if (!r)
 		r = each_name(logs, remove_name);
 	close(logs);
 	return r;
 }
 
-int seam_fdr_folder_make(const char *path)
+int seam_fdr_folder_make(const char *path, bool may_join)
 {
 	bool is_new = mkdir(path, 0700) == 0;
 	int dir, r;
@@ -126,7 +161,7 @@ int seam_fdr_folder_make(const char *path)
 	dir = open(path, OPEN_FOLDER);
 	if (dir < 0)
 		return errno == ENOTDIR || errno == ELOOP ? -EEXIST : -errno;
-	r = is_new ? 0 : empty(dir);
+	r = is_new ? 0 : empty(dir, may_join);
 	if (!r && mkdirat(dir, "xray", 0700) && errno != EEXIST)
 		r = -errno;
 	close(dir);

@@ -7,11 +7,16 @@
 #ifndef SEAM_FDR_OWN_FOLDER_H
 #define SEAM_FDR_OWN_FOLDER_H
 
+#include <stdbool.h>
+
 /*
  * Make @path and its folder xray, or empty what is there, if that is a bundle
  * of calls alone: nothing in it but meta.json and files that own_bundle.h has.
- * Returns 0; -EEXIST for anything else, which is left as it is; or -errno.
+ * With @may_join, one that a running process has a log in is left as it is.
+ *
+ * Returns 0; 1 if it was left for a log more; -EEXIST for anything else, which
+ * is not touched; or -errno.
  */
-int seam_fdr_folder_make(const char *path);
+int seam_fdr_folder_make(const char *path, bool may_join);
 
 #endif /* SEAM_FDR_OWN_FOLDER_H */
