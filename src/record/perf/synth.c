@@ -8,6 +8,7 @@
 #include "record/proc/procfs.h"
 #include "record/proc/target_file.h"
 #include "symbol/elf/build_id.h"
+#include "wire/elf_notes.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,9 +15,6 @@ size_t seam_build_id_read(int fd, uint8_t id[20]);
 /* The same of a file that is mapped at @base of the memory open at @fd. */
 size_t seam_build_id_read_at(int fd, uint64_t base, uint8_t id[20]);
 
-/* The same in @notes, the bytes of a note section or segment. */
-size_t seam_build_id_in_notes(struct seam_bytes notes, uint8_t id[20]);
-
 /*
  * This process's vdso, of up to 64 KiB and with its build id in @id: the kernel
  * gives all processes of 64 bits the same.  Empty where one is missing.

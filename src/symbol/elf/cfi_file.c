@@ -4,8 +4,8 @@
 
 #include "base/cursor.h"
 #include "base/file.h"
-#include "symbol/elf/build_id.h"
 #include "symbol/elf/section_unpack.h"
+#include "wire/elf_notes.h"
 
 #include <errno.h>
 #include <linux/magic.h>

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "symbol/elf/build_id.h"
 #include "symbol/kernel/kallsyms.h"
 #include "symbol/kernel/kernel_cache.h"
 #include "symbol/kernel/kernel_file.h"
+#include "wire/elf_notes.h"
 
 #define KALLSYMS "/proc/kallsyms"
 #define FILE_MAX ((size_t)64 << 20)

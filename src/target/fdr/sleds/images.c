@@ -9,6 +9,7 @@
 
 #include "target/elf/image_file.h"
 #include "target/fdr/sleds/image_imports.h"
+#include "wire/elf_notes.h"
 
 enum {
 	MAX_TRIES = 8,
@@ -49,33 +50,12 @@ static int rights_of(ElfW(Word) flags)
 static void read_build_id(struct seam_fdr_image *image, uint64_t start,
 			  uint64_t bytes)
 {
-	uint64_t at = 0;
-
-	if (bytes > MAX_NOTE_BYTES ||
-	    !seam_fdr_code_segment(&image->code, start, bytes, PROT_READ))
-		return;
-	while (bytes - at >= sizeof(ElfW(Nhdr))) {
-		ElfW(Nhdr) note;
-		uint64_t name, data, rest;
-
-		memcpy(&note, (const void *)(start + at), sizeof(note));
-		name = start + at + sizeof(note);
-		data = name + ((note.n_namesz + 3ull) & ~3ull);
-		rest = start + bytes;
-		if (data > rest || note.n_descsz > rest - data)
-			return;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-		    note.n_descsz <= sizeof(image->build_id) &&
-		    !memcmp((const void *)name, "GNU", 4)) {
-			memcpy(image->build_id, (const void *)data,
-			       note.n_descsz);
-			image->build_id_bytes = (uint8_t)note.n_descsz;
-			return;
-		}
-		at = data + ((note.n_descsz + 3ull) & ~3ull) - start;
-		if (at > bytes)
-			return;
-	}
+	if (bytes <= MAX_NOTE_BYTES &&
+	    seam_fdr_code_segment(&image->code, start, bytes, PROT_READ) &&
+	    !image->build_id_bytes)
+		image->build_id_bytes = (uint8_t)seam_build_id_in_notes(
+			(struct seam_bytes) { (const uint8_t *)start, bytes },
+			image->build_id);
 }
 
 static int read_segments(struct seam_fdr_image *image)

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * elf_notes.h - the build id in notes of ELF
+ *
+ * For the recorder, and for code in traced programs: it allocates nothing.
+ * Source: System V gABI 4.1, "Note Section".
+ */
+#ifndef SEAM_ELF_NOTES_H
+#define SEAM_ELF_NOTES_H
+
+#include "base/base.h"
+
+/*
+ * The GNU build id in @notes, the bytes of a note section or segment.  Returns
+ * its size, 0 for none.
+ */
+size_t seam_build_id_in_notes(struct seam_bytes notes, uint8_t id[20]);
+
+#endif /* SEAM_ELF_NOTES_H */
