@@ -110,7 +110,9 @@ enum {
  *				have started this one, it is not: both have logs
  *				in it.  Not used under a recorder
  *
- * Without GLOBs no symbols are needed: stripped programs can be recorded.
+ * Without GLOBs no symbols are needed: stripped programs can be recorded.  With
+ * them, those of a stripped program are in its separate debug file, which needs
+ * the program's build id.
  *
  * Returns 0; -EINVAL: @options is not of that form, or flight= is not as at
  * the first start; -EALREADY: it records already; -EPERM: the program has other

@@ -260,8 +260,8 @@ static void report_no_calls(const struct seam_session *s)
 			"of another user cannot");
 	else if (s->options->trace.n_only && s->options->trace.only[0][0])
 		seam_session_note(s, false, "no calls were recorded: none of a "
-			"function whose name --trace matches; stripped "
-			"programs have no names");
+			"function whose name --trace matches; of a stripped "
+			"program only the debug file has names");
 	else if (s->options->trace.min_ns)
 		seam_session_note(s, false, "no calls were recorded: no "
 			"function that can be was called, or no call took as "

@@ -33,16 +33,15 @@ int seam_image_file_read(const struct seam_image_file *file, uint64_t at,
 	return 0;
 }
 
-static int open_regular(struct seam_image_file *file, const char *path)
+static int take_regular(struct seam_image_file *file, int fd)
 {
 	struct stat stat;
 
-	/* a path that names a FIFO by now must not stop the program */
-	file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (file->fd < 0)
+	if (fd < 0)
 		return -errno;
+	file->fd = fd;
 	file->is_open = true;
-	if (fstat(file->fd, &stat) < 0)
+	if (fstat(fd, &stat) < 0)
 		return -errno;
 	if (!S_ISREG(stat.st_mode))
 		return -EBADMSG;
@@ -50,9 +49,7 @@ static int open_regular(struct seam_image_file *file, const char *path)
 	return 0;
 }
 
-/* Whether it is the file with @headers. */
-static int check_headers(struct seam_image_file *file,
-			 const ElfW(Phdr) *headers, size_t n)
+static int read_header(struct seam_image_file *file)
 {
 	void *bytes;
 	int r = seam_image_file_read(file, 0, sizeof(file->header), &bytes);
@@ -62,8 +59,19 @@ static int check_headers(struct seam_image_file *file,
 	memcpy(&file->header, bytes, sizeof(file->header));
 	free(bytes);
 	if (memcmp(file->header.e_ident, ELFMAG, SELFMAG) ||
-	    file->header.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    file->header.e_phentsize != sizeof(*headers))
+	    file->header.e_ident[EI_CLASS] != ELFCLASS64)
+		return -EBADMSG;
+	return 0;
+}
+
+/* Whether it is the file with @headers. */
+static int check_headers(struct seam_image_file *file,
+			 const ElfW(Phdr) *headers, size_t n)
+{
+	void *bytes;
+	int r;
+
+	if (file->header.e_phentsize != sizeof(*headers))
 		return -EBADMSG;
 	if (file->header.e_phnum != n)
 		return -ESTALE;
@@ -139,8 +147,23 @@ int seam_image_file_open(struct seam_image_file *file, const char *path,
 	int r;
 
 	*file = (struct seam_image_file) { .fd = -1 };
-	r = open_regular(file, path);
+	/* a path that names a FIFO by now must not stop the program */
+	r = take_regular(file, open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+	r = r ?: read_header(file);
 	r = r ?: check_headers(file, headers, n);
+	r = r ?: read_sections(file);
+	if (r < 0)
+		seam_image_file_close(file);
+	return r;
+}
+
+int seam_image_file_open_fd(struct seam_image_file *file, int fd)
+{
+	int r;
+
+	*file = (struct seam_image_file) { .fd = -1 };
+	r = take_regular(file, fd);
+	r = r ?: read_header(file);
 	r = r ?: read_sections(file);
 	if (r < 0)
 		seam_image_file_close(file);

@@ -5,7 +5,8 @@
  * Its sections, for what is not loaded: names of functions, and where tables
  * are.  A reader of its own, because those of src/symbol are for the recorder
  * and link libelf.  Sizes and counts are checked against the file, and the file
- * against the image: a path may name another file by now.
+ * against the image: a path may name another file by now.  The debug file of an
+ * image is read likewise (image_debug.h).
  *
  * Not in a handler: it opens files and allocates.
  *
@@ -38,6 +39,12 @@ struct seam_image_file {
  */
 int seam_image_file_open(struct seam_image_file *file, const char *path,
 			 const ElfW(Phdr) *headers, size_t n);
+
+/*
+ * The same for the file at @fd, which is taken, on failure too; which file it
+ * is the caller checks.
+ */
+int seam_image_file_open_fd(struct seam_image_file *file, int fd);
 
 /* Valid on a zeroed struct, and again after itself. */
 void seam_image_file_close(struct seam_image_file *file);

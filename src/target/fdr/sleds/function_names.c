@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "target/elf/image_file.h"
+#include "target/elf/image_debug.h"
 
 /* Where a function of the list begins. */
 struct function_start {
@@ -72,6 +72,22 @@ static int put_functions(struct search *s,
 	return r;
 }
 
+/* Of its debug file.  -ENOENT: it has none. */
+static int read_debug_symbols(struct seam_image_symbols *symbols,
+			      const struct seam_fdr_image *image,
+			      const struct seam_image_file *file)
+{
+	struct seam_image_file debug;
+	int r;
+
+	if (!seam_image_debug_open(&debug, file, image->path, image->build_id,
+				   image->build_id_bytes))
+		return -ENOENT;
+	r = seam_image_file_symbols(&debug, SHT_SYMTAB, symbols);
+	seam_image_file_close(&debug);
+	return r;
+}
+
 static int read_symbols(struct search *s, const struct seam_fdr_image *image)
 {
 	struct seam_image_symbols symbols;
@@ -82,8 +98,12 @@ static int read_symbols(struct search *s, const struct seam_fdr_image *image)
 		return r;
 	s->bias = image->bias;
 	r = seam_image_file_symbols(&file, SHT_SYMTAB, &symbols);
-	if (r == -ENOENT)
-		r = seam_image_file_symbols(&file, SHT_DYNSYM, &symbols);
+	if (r == -ENOENT) {
+		r = read_debug_symbols(&symbols, image, &file);
+		if (r < 0)
+			r = seam_image_file_symbols(&file, SHT_DYNSYM,
+						    &symbols);
+	}
 	seam_image_file_close(&file);
 	r = r ?: put_functions(s, &symbols);
 	seam_image_symbols_fini(&symbols);

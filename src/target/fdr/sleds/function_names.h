@@ -2,8 +2,9 @@
 /*
  * function_names.h - the names of functions, by where they begin
  *
- * From .symtab of the image's file, or .dynsym where there is no other, which
- * is read anew for each call: a program has no use for it otherwise.
+ * From .symtab of the image's file; where strip(1) took it away, of its debug
+ * file; or .dynsym where there is no other.  It is read anew for each call: a
+ * program has no use for it otherwise.
  *
  * Not in a handler.
  */
