@@ -220,7 +220,7 @@ static void check_stack(const struct seam_selected *s, size_t i,
 	char text[300] = "";
 
 	for (; stack; stack = s->stacks[stack].parent) {
-		char copy[100];
+		char copy[sizeof(text)];
 
 		snprintf(copy, sizeof(copy), "%s", text);
 		snprintf(text, sizeof(text), "%s%s%s", seam_profile_text(
