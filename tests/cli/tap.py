@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: MIT
 """TAP: functions that keep promises, or checks told as they are made."""
+import signal
+
+# A shell that starts the tests in the background has these ignored, and all
+# that they start would inherit it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 _told = 0
 _failed = 0
