@@ -217,18 +217,21 @@ static void check_stack(const struct seam_selected *s, size_t i,
 			const char *expected)
 {
 	uint32_t stack = seam_selected_stack(s, i);
-	char text[300] = "";
+	char *text = strdup("");
 
 	for (; stack; stack = s->stacks[stack].parent) {
-		char copy[sizeof(text)];
-
-		snprintf(copy, sizeof(copy), "%s", text);
-		snprintf(text, sizeof(text), "%s%s%s", seam_profile_text(
+		const char *name = seam_profile_text(
 			s->profile, s->profile->functions.items[
 			s->profile->frames.items[s->stacks[stack].frame]
-			.function].name), *copy ? " " : "", copy);
+			.function].name);
+		char *inner = text;
+
+		assert_true(asprintf(&text, "%s%s%s", name, *inner ? " " : "",
+				     inner) >= 0);
+		free(inner);
 	}
 	assert_string_equal(text, expected);
+	free(text);
 }
 
 static void callers_are_turned_round_and_callees_begin_with_it(void **state)
