@@ -129,7 +129,7 @@ seam_export_fn seam_write_xray_log;
 #define SEAM_EXPORTER_HELP(name, needs, write, help) help
 
 /* "folded|trace-json|...", and the help of all. */
-#define SEAM_EXPORTER_CHOICES (SEAM_EXPORTERS(SEAM_EXPORTER_CHOICE) + 1)
+#define SEAM_EXPORTER_CHOICES (&SEAM_EXPORTERS(SEAM_EXPORTER_CHOICE)[1])
 #define SEAM_EXPORTERS_HELP SEAM_EXPORTERS(SEAM_EXPORTER_HELP)
 
 /* The exporter called @name, or NULL. */

@@ -347,7 +347,7 @@ static int parse_call_graph(const char *text, struct seam_record_options *out)
 	if (i == SEAM_ARRAY_SIZE(names))
 		return usage("--call-graph takes auto, fp, dwarf or none",
 			     text);
-	out->call_graph = SEAM_CALL_GRAPH_NONE + i;
+	out->call_graph = (enum seam_call_graph)(SEAM_CALL_GRAPH_NONE + i);
 	if (!text[n])
 		return 0;
 	if (out->call_graph < SEAM_CALL_GRAPH_AUTO ||

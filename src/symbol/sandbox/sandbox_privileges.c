@@ -151,7 +151,7 @@ static uint64_t mapped_bytes(void)
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static bool limit(int what, uint64_t most)
+static bool limit(__rlimit_resource_t what, uint64_t most)
 {
 	struct rlimit r;
 

@@ -33,7 +33,7 @@ static bool is_match(const char *glob, const struct forms *forms)
 
 bool seam_fdr_name_is_of(const char *glob, const char *name)
 {
-	struct seam_arena arena = { NULL };
+	struct seam_arena arena = { 0 };
 	const struct forms forms = forms_of(&arena, name);
 	bool is = is_match(glob, &forms);
 
@@ -90,7 +90,7 @@ static int mark(void *context, uint32_t function, const char *name)
 {
 	const struct by_options *by = context;
 	const struct seam_fdr_options *o = by->options;
-	struct seam_arena arena = { NULL };
+	struct seam_arena arena = { 0 };
 	const struct forms forms = forms_of(&arena, name);
 
 	if (is_named(&o->functions, &forms))
@@ -158,7 +158,7 @@ struct by_glob {
 static int mark_glob(void *context, uint32_t function, const char *name)
 {
 	const struct by_glob *by = context;
-	struct seam_arena arena = { NULL };
+	struct seam_arena arena = { 0 };
 	const struct forms forms = forms_of(&arena, name);
 
 	if (is_match(by->glob, &forms))
