@@ -101,9 +101,9 @@ enum {
  *	args=N			with the first N integer arguments, at most 6
  *	flight=1		a flight recorder
  *	trigger=T,...		FUNCTION>TIME, calls:FUNCTION or signal:NAME:
- *				a flight recorder keeps what led up to the first
- *				one, and records nothing after it
- *	after=TIME		but for so long
+ *				a flight recorder, which keeps what led up to
+ *				the first one: each thread records half of its
+ *				memory after it, then nothing
  *	out=DIR			the bundle; default NAME-PID.seam in the current
  *				folder; replaced if it is one of a program.
  *				While another program writes to it, which may

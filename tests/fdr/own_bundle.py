@@ -334,11 +334,15 @@ def flight():
 
 @test("its trigger keeps what led up to a slow call")
 def trigger():
-    bundle, _ = run_mode("flight", ";flight=1;trigger=maybe_slow>10ms",
-                         name="trigger")
+    bundle, _ = run_mode("flight", ";trigger=maybe_slow>10ms", name="trigger")
     log, names = one_log(bundle)
     entries, _ = count(log, names)
     same(entries["maybe_slow"], 2)
+    # what came later than half of the memory was left out, not lost
+    same(seam_calls(bundle)["maybe_slow"], 2)
+    meta = json.loads(pathlib.Path(bundle, "meta.json").read_text())
+    check(meta["calls"]["frozen"] > 1000, meta["calls"])
+    same(meta["calls"]["not_written"], 0)
 
 
 def check_registered(bundle, said):

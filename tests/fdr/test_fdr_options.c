@@ -107,6 +107,8 @@ static void triggers_are_of_three_kinds(void **state)
 	assert_string_equal(options.triggers[5].function, "calls::f");
 	assert_string_equal(options.triggers[6].function, "v<w<int>>");
 	assert_int_equal(options.triggers[6].limit_ns, 2000000000);
+	/* nothing else keeps what led up to one */
+	assert_true(options.is_flight);
 }
 
 static void what_cannot_be_is_refused_with_the_cause(void **state)

@@ -178,6 +178,9 @@ int seam_fdr_options_parse(struct seam_fdr_options *options, const char *text,
 			    SEAM_FDR_MAX_OPTIONS_BYTES);
 	options->text = strdup(text);
 	r = options->text ? parse_all(&p, options->text) : -ENOMEM;
+	/* what led up to a trigger is kept by nothing else */
+	if (options->n_triggers)
+		options->is_flight = true;
 	if (r < 0)
 		seam_fdr_options_fini(options);
 	return r;

@@ -12,8 +12,8 @@
  *	args=N			with the first N integer arguments, at most 6
  *	flight=1		overwrite the oldest instead of stopping
  *	trigger=T,...		FUNCTION>TIME, calls:FUNCTION, signal:NAME;
- *				functions are GLOBs
- *	after=TIME		go on for so long after a trigger
+ *				functions are GLOBs; with flight=1
+ *	after=TIME		the recorder's, of no effect in the program
  *	out=DIR			where a program without a recorder writes
  *	start=0			not before the program itself starts it
  *

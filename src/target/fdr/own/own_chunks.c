@@ -269,8 +269,12 @@ void seam_fdr_own_count(struct seam_fdr_own_counts *counts)
 	counts->n_lost = atomic_load(&seam_fdr_slots->n_lost);
 	counts->n_bad_bytes = atomic_load(&seam_fdr_slots->n_bad_bytes);
 	counts->error = atomic_load(&seam_fdr_slots->error);
-	for (uint32_t i = 0; i < seam_fdr_own.n_slots; i++)
-		counts->n_lost += atomic_load(&seam_fdr_slots->list[i].n_lost);
+	for (uint32_t i = 0; i < seam_fdr_own.n_slots; i++) {
+		const struct seam_fdr_slot *s = &seam_fdr_slots->list[i];
+
+		counts->n_lost += atomic_load(&s->n_lost);
+		counts->n_paused += atomic_load(&s->n_paused);
+	}
 }
 
 void seam_fdr_own_with_log(void (*work)(void *context), void *context)

@@ -13,6 +13,7 @@
 struct seam_fdr_own_counts {
 	uint64_t n_records;	/* written; function records and events */
 	uint64_t n_lost;	/* records: no area, or not written */
+	uint64_t n_paused;	/* records: left out after a trigger */
 	uint64_t n_bad_bytes;	/* in chunks; a defect, or stray stores */
 	int error;		/* -errno of the last write that failed */
 };

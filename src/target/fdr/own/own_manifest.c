@@ -79,6 +79,7 @@ static void set_counts(struct seam_manifest *fields,
 {
 	fields->complete = true;
 	fields->calls.n_records = counts->n_records;
+	fields->calls.n_frozen = counts->n_paused;
 	fields->losses.n_calls_unwritten = counts->n_lost;
 	fields->losses.n_calls_bad_bytes = counts->n_bad_bytes;
 }

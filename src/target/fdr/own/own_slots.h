@@ -28,7 +28,7 @@ enum seam_fdr_slot_state {
 /* A thread's.  Its thread writes, but where @lock says otherwise. */
 struct seam_fdr_slot {
 	_Atomic uint64_t cursor, reserved;
-	_Atomic uint64_t n_lost;
+	_Atomic uint64_t n_lost, n_paused;
 	_Atomic uint32_t state;
 	/* taken by the thread that writes chunks to a log */
 	_Atomic uint32_t lock;

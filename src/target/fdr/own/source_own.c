@@ -106,7 +106,8 @@ static int claim(uint32_t tid, struct seam_fdr_area *area)
 		.bytes = s->bytes, .size = seam_fdr_own.area_bytes,
 		.cursor = &s->cursor, .reserved = &s->reserved,
 		.tail = seam_fdr_own.is_flight ? NULL : &s->tail,
-		.n_lost = &s->n_lost, .held = &s->held,
+		.n_lost = &s->n_lost, .n_paused = &s->n_paused,
+		.held = &s->held,
 		.slot = (uint32_t)(s - seam_fdr_slots->list),
 	};
 	return 0;
