@@ -161,6 +161,14 @@ def test_the_default_goes_on_by_frame_pointers_with_a_line():
         equal(manifest("p.seam").get("stacks"), None)
 
 
+def test_copies_are_not_advised_where_there_can_be_none():
+    record("--overwrite", "-F", "2000", "-o", "o.seam", "./deep", "5",
+           "100000000")
+    equal(re.findall(r"% of stacks are cut: no frame pointers (.*)",
+                     run(SEAM, "report", "o.seam").stdout),
+          ["(needed with --overwrite and --flight-recorder)"])
+
+
 def test_occurrences_have_call_chains_on_request():
     event = "minor-faults/period=1/"
     record("-e", event, "-g", "-o", "o.seam", "./deep", "5", "1000")

@@ -36,11 +36,11 @@ static void stacks_that_were_not_recorded_are_reported(void **state)
 	struct seam_profile p = built();
 
 	(void)state;
-	seam_stack_hint(&p, false);
+	seam_stack_hint(&p, false, false);
 	check_notes(&p, "");
 	p = built();
 	add_times(&p, "f", 1);
-	seam_stack_hint(&p, false);
+	seam_stack_hint(&p, false, false);
 	check_notes(&p, "stacks were not recorded, so each total is a self: "
 		    "'seam record' without --call-graph none records them");
 }
@@ -58,7 +58,7 @@ static void stacks_that_reach_their_beginning_are_whole(void **state)
 	/* threads of the kernel, and what it does before a program runs */
 	add_times(&p, "kthread_[k];worker_[k]", 300);
 	add_times(&p, "", 300);
-	seam_stack_hint(&p, true);
+	seam_stack_hint(&p, true, false);
 	check_notes(&p, "");
 }
 
@@ -73,18 +73,24 @@ static void stacks_that_end_before_are_counted(void **state)
 	add_times(&p, "malloc@/lib/libc.so.6", 10);
 	add_times(&p, "qsort_compare;read_[k]", 10);
 	add_times(&p, "kthread_[k]", 900);
-	seam_stack_hint(&p, true);
+	seam_stack_hint(&p, true, false);
 	check_notes(&p, "40 % of stacks are cut: no frame pointers "
 		    "(seam record --call-graph auto)");
+	/* a copy of the stack cannot be had */
+	p = built();
+	add_times(&p, "f", 100);
+	seam_stack_hint(&p, true, true);
+	check_notes(&p, "100 % of stacks are cut: no frame pointers "
+		    "(needed with --overwrite and --flight-recorder)");
 	p = built();
 	add_times(&p, "_start;main;f", 95);
 	add_times(&p, "f", 5);
-	seam_stack_hint(&p, true);
+	seam_stack_hint(&p, true, false);
 	check_notes(&p, "");
 	/* too few to tell a share of */
 	p = built();
 	add_times(&p, "f", 5);
-	seam_stack_hint(&p, true);
+	seam_stack_hint(&p, true, false);
 	check_notes(&p, "");
 }
 

@@ -380,7 +380,7 @@ static int set_code_ends(struct seam_profile *p)
 /* Note whether stacks were recorded and reach the entry of their thread. */
 static void hint_stacks(struct perf_loader *l)
 {
-	bool has_chains = false, has_samples = false;
+	bool has_chains = false, has_samples = false, is_overwrite = false;
 
 	/* of stacks that were unwound more is known */
 	if ((l->input->manifest &&
@@ -400,9 +400,11 @@ static void hint_stacks(struct perf_loader *l)
 		/* of a tracepoint, stacks may not be wanted */
 		has_samples |= attr->type != PERF_TYPE_TRACEPOINT;
 		has_chains |= (attr->sample_type & PERF_SAMPLE_CALLCHAIN) != 0;
+		is_overwrite |= seam_perf_attr_has(attr,
+				SEAM_PERF_ATTR_WRITE_BACKWARD);
 	}
 	if (has_chains || has_samples)
-		seam_stack_hint(l->profile, has_chains);
+		seam_stack_hint(l->profile, has_chains, is_overwrite);
 }
 
 /* -- all of it ---------------------------------------------------------- */

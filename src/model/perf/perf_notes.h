@@ -41,7 +41,8 @@ void seam_perf_note_guest(struct seam_profile *profile,
 /*
  * Add a note if a sampled recording has no callchains (@has_chains: those of
  * some event have), or if many of them end before the function in which their
- * thread began.
+ * thread began.  @is_overwrite: a ring that overwrites has no copies of stacks,
+ * so nothing but frame pointers would help.
  *
  * Estimator: a callchain by frame pointers counts as complete where its
  * outermost user frame is the code that starts threads and processes, by
@@ -49,6 +50,7 @@ void seam_perf_note_guest(struct seam_profile *profile,
  * (the C library or its loader).  A function that a program calls by itself
  * on a stack of its own (a coroutine) counts as cut though it is complete.
  */
-void seam_stack_hint(struct seam_profile *profile, bool has_chains);
+void seam_stack_hint(struct seam_profile *profile, bool has_chains,
+		     bool is_overwrite);
 
 #endif /* SEAM_PERF_NOTES_H */

@@ -89,7 +89,8 @@ static struct reach *measure(const struct seam_profile *profile)
 	return reach;
 }
 
-static void count_cut(struct seam_profile *profile, const struct reach *reach)
+static void count_cut(struct seam_profile *profile, const struct reach *reach,
+		      bool is_overwrite)
 {
 	const struct seam_samples *s = &profile->samples;
 	uint64_t n_user = 0, n_cut = 0;
@@ -104,11 +105,14 @@ static void count_cut(struct seam_profile *profile, const struct reach *reach)
 	}
 	if (n_user >= MIN_SAMPLES && n_cut * 100 >= n_user * MIN_CUT_PERCENT)
 		seam_profile_note(profile, "%" PRIu64 " %% of stacks are cut: "
-			"no frame pointers (seam record --call-graph auto)",
-			n_cut * 100 / n_user);
+			"no frame pointers (%s)", n_cut * 100 / n_user,
+			is_overwrite ? "needed with --overwrite and "
+				       "--flight-recorder" :
+				       "seam record --call-graph auto");
 }
 
-void seam_stack_hint(struct seam_profile *profile, bool has_chains)
+void seam_stack_hint(struct seam_profile *profile, bool has_chains,
+		     bool is_overwrite)
 {
 	struct reach *reach;
 
@@ -122,6 +126,6 @@ void seam_stack_hint(struct seam_profile *profile, bool has_chains)
 	}
 	reach = measure(profile);
 	if (reach)
-		count_cut(profile, reach);
+		count_cut(profile, reach, is_overwrite);
 	free(reach);
 }
