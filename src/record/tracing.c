@@ -264,11 +264,11 @@ static void report_no_calls(const struct seam_session *s)
 			"program only the debug file has names");
 	else if (s->options->trace.min_ns)
 		seam_session_note(s, false, "no calls were recorded: no "
-			"function that can be was called, or no call took as "
-			"long as --trace-min");
+			"function that can be recorded was called, or no call "
+			"took as long as --trace-min");
 	else
 		seam_session_note(s, false, "no calls were recorded: no "
-			"function that can be was called");
+			"function that can be recorded was called");
 }
 
 /* Whether there are none, and nothing else says why. */

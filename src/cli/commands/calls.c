@@ -64,7 +64,9 @@ static const struct seam_option options[] = {
 	       "graph of it. With logged arguments, and with custom and typed "
 	       "events: the time since the begin of the slow call, and the "
 	       "first bytes of the data. The callee of a tail call is a "
-	       "sibling of its caller, with the caller's name."),
+	       "sibling of its caller, with the caller's name; where the callee "
+	       "is not recorded, a call that follows within a microsecond may "
+	       "have it."),
 	OPTION(min_percent, PERCENT, 0, "min-percent", "PERCENT",
 	       "--stacks omits calls smaller than this (0.1)",
 	       .detail = "Of the slow call. Calls with an event in them are "
