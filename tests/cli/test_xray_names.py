@@ -148,6 +148,30 @@ def test_a_process_and_its_fork_are_one_program():
     assert done.returncode == 0, done
 
 
+def test_names_of_cpp_are_for_people():
+    """A program that records itself writes those of its symbols."""
+    names = ["_ZN3app5LevelD2Ev", "_ZL7computei", "_ZSt3minIiEvv", "_Zbad"]
+    path = files(_7_xray=log(7, b"".join(map(call, range(1, 5)))),
+                 _7_yaml=yaml(names))
+    assert set(rows(*logs_of(path))[0]) == {
+        "app::Level::~Level()", "compute(int)", "void std::min<int>()",
+        "_Zbad"}, rows(*logs_of(path))
+
+
+def test_they_do_not_fill_the_memory():
+    """Of these each has 8,000 bytes for people."""
+    pairs = "St4pairIiiE" + "".join(
+        f"S_IS{i}_S{i}_E" for i in range(7))
+    names = [f"_Z{len(str(i)) + 1}f{i}{pairs}" for i in range(300)]
+    maps = yaml(names)
+    path = files(_7_xray=log(7, b"".join(map(call, range(1, 301)))),
+                 _7_yaml=maps)
+    functions = rows(*logs_of(path))[0]
+    assert len(functions) == 300, len(functions)
+    assert 2 * len(maps) < sum(map(len, functions)) < 9 * len(maps), \
+        (sum(map(len, functions)), len(maps))
+
+
 def test_it_is_so_where_one_has_calls_of_its_own_making():
     """They are of no binary, and may have the lowest numbers of a map."""
     app = [(2, "/bin/app")]

@@ -6,11 +6,15 @@
 #include <stdlib.h>
 #include <yaml.h>
 
+#include "base/demangle.h"
 #include "base/json_read.h"
 #include "base/text.h"
 #include "wire/xray/xray.h"
 
-enum { MAX_IMAGES = 65536 };
+enum {
+	MAX_IMAGES = 65536,
+	MAX_GROWTH = 8,		/* of the file, by names for people */
+};
 
 /* A binary: functions from @first_id on are its own. */
 struct named_image {
@@ -222,6 +226,35 @@ static int read_entries(struct yaml_reader *r, struct seam_bytes bytes)
 	return code;
 }
 
+/*
+ * As the compiler made them: so 'llvm-xray extract' prints names, and so a
+ * program writes its own, which has no process to read them for people.
+ */
+static int demangle_names(struct seam_xray_map *map, size_t bytes_left)
+{
+	struct seam_arena arena = { NULL };
+	int r = 0;
+
+	for (size_t i = 0; !r && i < map->functions.n; i++) {
+		struct seam_xray_mapped *f = &map->functions.items[i];
+		const char *raw = seam_strings_get(&map->strings, f->name);
+		const char *name = seam_demangle_with_parameters(&arena, raw);
+		size_t n = strlen(name);
+
+		if (name == raw)
+			continue;
+		/* a name of a few bytes may become one of 16 KiB */
+		if (n > bytes_left)
+			break;
+		bytes_left -= n;
+		f->name = seam_strings_add(&map->strings, name, n);
+		if (f->name == SEAM_NONE)
+			r = -ENOMEM;
+	}
+	seam_arena_fini(&arena);
+	return r;
+}
+
 int seam_xray_map_read_yaml(struct seam_xray_map *map, struct seam_bytes bytes,
 			    struct seam_err *err)
 {
@@ -230,6 +263,8 @@ int seam_xray_map_read_yaml(struct seam_xray_map *map, struct seam_bytes bytes,
 	int code = read_images(map, &images, bytes) ?
 		   seam_err_no_memory(err) : read_entries(&r, bytes);
 
+	if (!code && demangle_names(map, bytes.size * MAX_GROWTH))
+		code = seam_err_no_memory(err);
 	set_images(map, &images);
 	free(images.items.items);
 	if (!code && map->functions.n == 0)
