@@ -57,9 +57,18 @@ CALLED static void raiser(void)
 	note('-', __func__);
 }
 
+PLAIN static void *load(const char *path)
+{
+	note('+', "begin_library");
+	note('+', "in_library");
+	note('-', "in_library");
+	note('-', "begin_library");
+	return dlopen(path, RTLD_NOW);
+}
+
 PLAIN int main(int argc, char **argv)
 {
-	void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
+	void *library = argc > 1 ? load(argv[1]) : NULL;
 	void (*in_library)(void) = library ?
 		(void (*)(void))dlsym(library, "in_library") : NULL;
 
@@ -73,6 +82,8 @@ PLAIN int main(int argc, char **argv)
 			note('-', "in_library");
 		}
 	}
+	if (library)
+		dlclose(library);
 	printf("thread %d\n", getpid());
 	for (int i = 0; i < n; i++)
 		printf("%c %s\n", events[i].sign, events[i].name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gcc_library.c - a function of a library that is loaded late */
+/* gcc_library.c - a library that is loaded late, and unloaded before the end */
 void in_library(void);
 
 static volatile int sink;
@@ -7,4 +7,11 @@ static volatile int sink;
 void in_library(void)
 {
 	sink++;
+}
+
+/* The first call of both is before dlopen() returns. */
+__attribute__((constructor))
+static void begin_library(void)
+{
+	in_library();
 }

@@ -118,6 +118,20 @@ int seam_fdr_each_function(int (*on_function)(
 
 /* ---- functions by their addresses ---- */
 
+/* What is loaded there; or was, and nothing is now. */
+static const struct seam_fdr_image *
+image_at(const struct seam_fdr_images *images, uint64_t address)
+{
+	const struct seam_fdr_image *found = seam_fdr_images_at(images,
+								address);
+
+	for (size_t i = images->list.n; !found && i > 0; i--)
+		if (seam_fdr_code_segment(&images->list.items[i - 1]->code,
+					  address, 1, 0))
+			found = images->list.items[i - 1];
+	return found;
+}
+
 static int each_of_image(const struct seam_fdr_images *images,
 			 const struct seam_fdr_image *image,
 			 const struct all_functions *all)
@@ -131,7 +145,7 @@ static int each_of_image(const struct seam_fdr_images *images,
 			names.of[i], image->path ?: image->file, false,
 		};
 
-		if (seam_fdr_images_at(images, f.address) == image)
+		if (image_at(images, f.address) == image)
 			r = all->on_function(all->context, &f);
 	}
 	free_names(&names);
@@ -145,9 +159,7 @@ static int each_at_addresses(struct seam_fdr_images *images, bool has_changed,
 
 	(void)has_changed;
 	for (size_t i = 0; r == 0 && i < images->list.n; i++)
-		if (images->list.items[i]->is_loaded)
-			r = each_of_image(images, images->list.items[i],
-					  context);
+		r = each_of_image(images, images->list.items[i], context);
 	return r;
 }
 

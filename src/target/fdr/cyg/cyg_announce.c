@@ -58,8 +58,11 @@ static const struct cyg_range *range_of(uint64_t address)
 	return NULL;
 }
 
-/* Code in no image, as of a JIT, has its absolute address. */
-static int announce(uint64_t address, uint32_t id)
+/*
+ * Code in no image, as of a JIT, has its absolute address; but not where it is
+ * met: a library that calls its constructors is in the table after them.
+ */
+static int announce(uint64_t address, uint32_t id, bool is_met)
 {
 	const struct cyg_range *range = range_of(address);
 	uint64_t link_address = range ? address - range->bias : address;
@@ -68,17 +71,31 @@ static int announce(uint64_t address, uint32_t id)
 		.link_addresses = &link_address,
 	};
 
+	if (!range && is_met) {
+		seam_fdr_announce_set_behind(true);
+		return -EAGAIN;
+	}
 	return seam_fdr_announce_at_once(&a);
 }
 
-static int announce_new(uint32_t i)
+static int announce_function(uint32_t i, bool is_met)
 {
 	uint64_t address;
 	uint32_t id;
 
 	if (!seam_fdr_cyg_function(i, &address, &id))
 		return 0;
-	return announce(address, id);
+	return announce(address, id, is_met);
+}
+
+static int announce_met(uint32_t i)
+{
+	return announce_function(i, true);
+}
+
+static int announce_left(uint32_t i)
+{
+	return announce_function(i, false);
 }
 
 /* ---- images, with the lock of start.c ---- */
@@ -186,7 +203,7 @@ int seam_fdr_cyg_announce(struct seam_fdr_images *images)
 	int r = publish(images);
 
 	if (r == 0)
-		r = seam_fdr_cyg_set_announce(announce_new);
+		r = seam_fdr_cyg_set_announce(announce_met, announce_left);
 	return r;
 }
 

@@ -43,7 +43,7 @@ static struct cyg_function *functions;
 static _Atomic uint32_t *slots;
 static _Atomic uint32_t n_functions;
 static _Atomic bool is_on, is_selective;
-static _Atomic(int (*)(uint32_t i)) announce;
+static _Atomic(int (*)(uint32_t i)) announce_met;
 
 /* ---- address to id ---- */
 
@@ -81,12 +81,11 @@ static bool is_function(uint32_t number, uint64_t address)
 }
 
 /* Without a recorder so far, it is announced the next time. */
-static int announce_one(uint32_t i)
+static int announce_one(uint32_t i, int (*announce)(uint32_t i))
 {
-	int (*f)(uint32_t i) = atomic_load(&announce);
-	int r = f ? f(i) : 0;
+	int r = announce ? announce(i) : 0;
 
-	if (f && r == 0)
+	if (announce && r == 0)
 		atomic_store_explicit(&functions[i].is_announced, true,
 				      memory_order_relaxed);
 	return r;
@@ -108,7 +107,7 @@ static uint32_t fill(_Atomic uint32_t *slot, uint64_t address)
 	/* release: the number's function is whole; acquire: likewise */
 	if (atomic_compare_exchange_strong_explicit(slot, &was, number,
 			memory_order_acq_rel, memory_order_acquire)) {
-		announce_one(number - 1);
+		announce_one(number - 1, atomic_load(&announce_met));
 		return number;
 	}
 	atomic_store_explicit(&functions[number - 1].address, 0,
@@ -224,15 +223,16 @@ uint32_t seam_fdr_cyg_want(uint64_t address)
 	return functions[number - 1].id;
 }
 
-int seam_fdr_cyg_set_announce(int (*f)(uint32_t i))
+int seam_fdr_cyg_set_announce(int (*on_met)(uint32_t i),
+			      int (*on_left)(uint32_t i))
 {
 	uint32_t n = seam_fdr_cyg_count();
 	int r = 0;
 
-	atomic_store(&announce, f);
+	atomic_store(&announce_met, on_met);
 	for (uint32_t i = 0; i < n && r == 0; i++)
 		if (!atomic_load(&functions[i].is_announced))
-			r = announce_one(i);
+			r = announce_one(i, on_left);
 	return r;
 }
 

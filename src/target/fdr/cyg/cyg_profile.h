@@ -31,11 +31,12 @@ void seam_fdr_cyg_want_none(bool is_selective);
 uint32_t seam_fdr_cyg_want(uint64_t address);
 
 /*
- * Call @announce with the index of each function that is new, from where it was
- * met, and now with those before; again with one for which it did not return
- * 0, when this is called the next time.  Returns the last failure.
+ * Call @on_met with the index of each function that is new, from where it was
+ * met; and now @on_left with those before, and those for which they did not
+ * return 0 so far.  Returns the last failure of it.
  */
-int seam_fdr_cyg_set_announce(int (*announce)(uint32_t i));
+int seam_fdr_cyg_set_announce(int (*on_met)(uint32_t i),
+			      int (*on_left)(uint32_t i));
 
 /* Nothing was announced so far, as in a forked child. */
 void seam_fdr_cyg_announce_again(void);
