@@ -5,7 +5,9 @@
  *	flight_program load THREADS SECONDS	calls at full speed
  *	flight_program slow N EVERY US GAP_US	N slow calls, one in EVERY, that
  *						is after a pause
- *	flight_program busy N EVERY US GAP_US	with other calls in the pause
+ *	flight_program busy N EVERY US GAP_US	with other calls in the pause; it
+ *						prints which is the last of the
+ *						first two fifths
  *	flight_program threads N		threads that end, one by one
  *	flight_program rare N EVERY		calls rare(), one in EVERY
  *	flight_program end HOW			abort, segv, exit, _exit, wait
@@ -126,6 +128,22 @@ SILENT static int load(int n_threads, double seconds)
 	return 0;
 }
 
+/* Calls for @gap_us, and the last of the first two fifths. */
+SILENT static unsigned long be_busy(unsigned long number, unsigned long gap_us)
+{
+	unsigned long start = now_ns(), now, last = number;
+
+	while ((now = now_ns()) < start + gap_us * 1000) {
+		if (now < start + gap_us * 400)
+			last = number;
+		handle(number++, 0);
+		spin_ns(100000);
+	}
+	printf("busy %lu\n", last);
+	fflush(stdout);
+	return number;
+}
+
 /* A line for each slow call: its number, and when it returned. */
 SILENT static int slow(unsigned long n, unsigned long every, unsigned long us,
 		       unsigned long gap_us, int is_busy)
@@ -140,9 +158,8 @@ SILENT static int slow(unsigned long n, unsigned long every, unsigned long us,
 		fflush(stdout);
 		if (!is_busy)
 			usleep((useconds_t)gap_us);
-		for (unsigned long end = now_ns() + gap_us * 1000;
-		     is_busy && now_ns() < end; spin_ns(100000))
-			handle(number++, 0);
+		else
+			number = be_busy(number, gap_us);
 	}
 	return 0;
 }
