@@ -129,6 +129,17 @@ static void a_file_that_was_written_to_after_it_was_opened_is_refused(void **s)
 	assert_int_equal(result_after("true"), 0);
 }
 
+static void a_file_that_lost_its_name_after_it_was_opened_is_read(void **state)
+{
+	(void)state;
+	assert_int_equal(result_after("cp -p program kept; rm program"), 0);
+	run_shell("mv kept program");
+	assert_int_equal(result_after("cp -p program new; mv new program"), 0);
+	assert_int_equal(result_after("cp -p program kept; echo >>program; "
+				      "rm program"), -ESTALE);
+	run_shell("mv kept program");
+}
+
 /* Times of files are those of the kernel's last tick. */
 static void another_build_id_at_the_same_time_is_refused(void **state)
 {
@@ -178,6 +189,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 		    a_file_that_was_written_to_after_it_was_opened_is_refused),
+		cmocka_unit_test(
+		    a_file_that_lost_its_name_after_it_was_opened_is_read),
 		cmocka_unit_test(another_build_id_at_the_same_time_is_refused),
 		cmocka_unit_test(a_debug_file_is_of_the_author_of_the_program),
 	};

@@ -29,6 +29,7 @@ static int read_version(int fd, struct seam_file_version *version)
 		.mtime_ns = seam_clock_of(st.st_mtim),
 		.ctime_ns = seam_clock_of(st.st_ctim),
 		.uid = st.st_uid,
+		.n_links = st.st_nlink,
 	};
 	return 0;
 }
@@ -125,6 +126,20 @@ static void find_debug(struct seam_cfi_job *j)
 			break;
 }
 
+/*
+ * A program may remove its file, or an update put another in its place: then
+ * the inode has changed, and not what is in the file.
+ */
+static bool is_as_opened(struct seam_file_version now,
+			 const struct seam_file_version *opened)
+{
+	if (now.n_links < opened->n_links) {
+		now.n_links = opened->n_links;
+		now.ctime_ns = opened->ctime_ns;
+	}
+	return seam_file_version_is(&now, opened);
+}
+
 static void run_read(struct seam_helper_job *job)
 {
 	struct seam_cfi_job *j = (struct seam_cfi_job *)job;
@@ -138,7 +153,7 @@ static void run_read(struct seam_helper_job *job)
 		return;
 	/* what was written to meanwhile is not what the program runs */
 	if (read_version(j->cfi.fd, &now) < 0 ||
-	    !seam_file_version_is(&now, &j->version) ||
+	    !is_as_opened(now, &j->version) ||
 	    (j->identity.build_id_size &&
 	     !seam_mapped_file_is(j->cfi.fd, &j->identity)))
 		r = -ESTALE;

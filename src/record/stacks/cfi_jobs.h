@@ -19,6 +19,7 @@ struct seam_file_version {
 	uint64_t dev, ino, size;
 	uint64_t mtime_ns, ctime_ns;
 	uint64_t uid;			/* of its owner */
+	uint64_t n_links;		/* names in folders */
 };
 
 static inline bool seam_file_version_is(const struct seam_file_version *a,
