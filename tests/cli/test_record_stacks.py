@@ -6,13 +6,14 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
 
-from record_lib import (IS_ROOT, SEAM, as_nobody, check, equal, in_order,
-                        manifest, own_folder_for_nobody, perf, record, run,
-                        run_tests)
+from record_lib import (IS_ROOT, SAMPLE, SEAM, as_nobody, check, equal,
+                        in_order, manifest, own_folder_for_nobody, perf,
+                        record, run, run_tests, types_of)
 from tap import Skip
 
 # Without frame pointers, and with every call a real one.
@@ -416,28 +417,59 @@ def test_callers_learned_after_a_sample_complete_it_in_order_for_perf():
 
 def test_a_frame_larger_than_the_copy_has_callers():
     path = recorded("large", "./code", "large", "1.2")
-    check_complete(path)
+    ended = check_complete(path)
     large = [names for names in ([frame.split()[0] for frame in frames]
                                  for frames in stacks_of(path))
              if "large" in names]
     check(len(large) > 500, str(len(large)))
-    for names in large:
-        i = names.index("large")
-        equal(names[i + 1:i + 3], ["calls_large", "main"])
+    # all but those that are told to be incomplete, as are the first ones of a
+    # recorder that had to wait for a CPU
+    without = [names for names in large if names[names.index("large") + 1:][:2]
+               != ["calls_large", "main"]]
+    n_incomplete = sum(ended.values()) - ended["complete"]
+    check(len(without) <= n_incomplete, f"{without[:1]}: {len(without)} of "
+          f"{len(large)}, and {n_incomplete} are incomplete")
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def record_running(path, program, *options, **more):
+    """For 0.3 s of the program's CPU time, however long these take."""
+    def wait_for(condition, what):
+        for _ in range(6000):
+            if condition():
+                return
+            time.sleep(0.01)
+        raise AssertionError(f"{what}, in a minute")
+
+    wait_for(lambda: cpu_seconds(program.pid) >= 0.05, "it does not run")
+    with subprocess.Popen([SEAM, "record", "-o", path, *options],
+                          stderr=subprocess.PIPE, text=True,
+                          **more) as recorder:
+        try:
+            wait_for(lambda: os.path.exists(f"{path}/meta.json") and
+                     SAMPLE in types_of(path), "no sample")
+            end = cpu_seconds(program.pid) + 0.3
+            wait_for(lambda: cpu_seconds(program.pid) >= end, "no CPU time")
+            recorder.send_signal(signal.SIGINT)
+            _, text = recorder.communicate(timeout=60)
+        finally:
+            recorder.kill()
+            program.kill()
+    # of a whole machine that is busy, records may be lost
+    check(recorder.returncode in (0, 3 if "-a" in options else 0), text)
 
 
 def attached(name, how, *options):
     build()
     path = f"{name}.seam"
-    with subprocess.Popen(["./code", how, "6"]) as program:
-        time.sleep(0.1)
-        result = record("-o", path, *options, *(
-            () if "-a" in options else ("-p", str(program.pid))),
-            "--duration", "0.4")
-        program.kill()
-    # of a whole machine that is busy, records may be lost
-    check(result.returncode in (0, 3 if "-a" in options else 0),
-          result.stderr)
+    with subprocess.Popen(["./code", how, "60"]) as program:
+        record_running(path, program, *options, *(
+            () if "-a" in options else ("-p", str(program.pid))))
     return path
 
 
@@ -446,7 +478,7 @@ def test_a_program_that_ran_before():
                                ("per_thread", "thread",
                                 ("--per-thread", "--call-graph", "auto"))):
         path = attached(name, how, *options)
-        check_complete(path, 97, 10)
+        check_complete(path)
         check_frames(path, ("inner", "middle", "outer"))
 
 
@@ -456,15 +488,12 @@ def test_a_program_without_a_build_id():
                     "code.c", "-ldl"], check=True, stderr=subprocess.DEVNULL)
     for who in (None, as_nobody):
         folder = own_folder_for_nobody()
-        with subprocess.Popen(["./no_id", "plain", "6"],
+        path = f"{folder}/no_id.seam"
+        with subprocess.Popen(["./no_id", "plain", "60"],
                               preexec_fn=who) as program:
-            time.sleep(0.1)
-            path = f"{folder}/no_id.seam"
-            result = record("-o", path, "-p", str(program.pid), "--duration",
-                            "0.4", preexec_fn=who)
-            program.kill()
-        equal(result.returncode, 0, result.stderr)
-        check_complete(path, 97, 10)
+            record_running(path, program, "-p", str(program.pid),
+                           preexec_fn=who)
+        check_complete(path)
         check_frames(path, ("inner", "middle", *CHAIN))
 
 

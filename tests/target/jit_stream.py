@@ -176,11 +176,21 @@ def test_the_rings_of_programs_that_ended_are_freed():
     script = (f"for i in $(seq 60); do {TARGET} load 10; done; "
               "ls -l /proc/$PPID/fd | grep memfd:seam-rings | wc -l")
     result = record("-o", "l.seam", "--", "sh", "-c", script)
-    equal(result.returncode, 0, result.stderr)
     n = int(result.stdout.splitlines()[-1])
     check(n <= 10, f"{n} of 60 programs that ended still have their rings")
+    # On a busy machine one may give up waiting for its ring: it has a file.
+    printed = LINE.findall(result.stdout)
+    equal(len(printed), 60, result.stdout)
+    files = [path for *_, path in printed if path]
+    for path in files:
+        equal(len(names(path)), 10, path)
+        os.remove(path)
+    check(len(files) < 20, f"{len(files)} of 60 programs did not stream")
+    check(result.returncode in (0, 3 if files else 0), result.stderr)
+    n_streams = 60 - len(files)
     counts = manifest("l.seam")["jit"]
-    equal((counts["streams"], counts["records"], counts["lost"]), (60, 600, 0))
+    equal((counts["streams"], counts["records"], counts["lost"]),
+          (n_streams, 10 * n_streams, 0))
 
 
 def test_children_without_a_ring_are_counted():
