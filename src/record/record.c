@@ -147,6 +147,10 @@ static int prepare_command(struct seam_session *s, struct seam_err *err)
 	for (size_t i = 0; i < s->options->n_services; i++)
 		seam_services_add(&s->services, s->options->services[i]);
 	seam_services_open(&s->services, &why);
+	/* the program would make a bundle of its own */
+	if (!s->services.is_open && s->tracing.is_used)
+		return seam_err_set(err, why.code, "cannot record calls "
+				    "(--trace): %s", why.cause[0]);
 	if (!s->services.is_open)
 		seam_session_note(s, true, "JITs write files: %s",
 				  why.cause[0]);

@@ -674,6 +674,20 @@ def test_a_missing_library_is_told_before_anything_runs():
     check(not os.path.exists("ran") and not os.path.exists("alone.seam"))
 
 
+def test_so_is_that_programs_cannot_connect():
+    """Else the program would make a bundle of its own."""
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", "refuse_listen.so", "-xc",
+                    "-"], check=True, text=True,
+                   input="#include <errno.h>\nint listen(int s, int n)"
+                         "{ errno = EACCES; return -1; }\n")
+    result = record("touch", "ran", env={
+        **os.environ, "LD_PRELOAD": os.path.abspath("refuse_listen.so")})
+    equal(result.returncode, 1, result.stderr)
+    check("cannot record calls (--trace): cannot listen at" in result.stderr
+          and "Permission denied" in result.stderr, result.stderr)
+    check(not os.path.exists("ran") and not os.path.exists(BUNDLE))
+
+
 def test_names_of_nothing_are_told_without_a_recorder():
     def told(options):
         shutil.rmtree("own.seam", ignore_errors=True)
