@@ -61,6 +61,19 @@ static void nothing(void)
 {
 }
 
+static uint32_t id_of(void (*function)(void (*)(void)))
+{
+	return patcher_id((const void *)(uintptr_t)function);
+}
+
+/* Those of triggers(). */
+static void mark_functions(void)
+{
+	seam_fdr_trigger_function(1, id_of(calls_chain));
+	seam_fdr_trigger_function(0, id_of(calls_middle));
+	seam_fdr_trigger_function(2, id_of(calls_middle));
+}
+
 static void *run(void *body)
 {
 	((void (*)(void))(uintptr_t)body)();
@@ -76,6 +89,8 @@ static void record(const struct seam_fdr_options *options, void (*body)(void))
 
 	n_sent = 0;
 	assert_int_equal(seam_fdr_check_init(options), 0);
+	if (options->n_triggers)
+		mark_functions();
 	assert_int_equal(pthread_create(&thread, NULL, run,
 					(void *)(uintptr_t)body), 0);
 	pthread_join(thread, NULL);
@@ -86,11 +101,6 @@ static void record(const struct seam_fdr_options *options, void (*body)(void))
 	for (n_log = 0; walk_next(&w, &log_records[n_log]); n_log++)
 		assert_true(n_log + 1 < MAX_LOG);
 	assert_ptr_equal(w.problem, NULL);
-}
-
-static uint32_t id_of(void (*function)(void (*)(void)))
-{
-	return patcher_id((const void *)(uintptr_t)function);
 }
 
 /* The log as a string: each function's letter, exits in lower case. */
@@ -450,10 +460,6 @@ static void a_slow_call_triggers(void **unused)
 	uint32_t id = id_of(calls_middle);
 
 	(void)unused;
-	assert_int_equal(seam_fdr_check_init(&options), 0);
-	seam_fdr_trigger_function(1, id_of(calls_chain));
-	seam_fdr_trigger_function(0, id);
-	seam_fdr_trigger_function(2, id);
 	record(&options, body_slow);
 	assert_string_equal(letters(), "CMLlmc");
 	assert_int_equal(n_sent, 2);
@@ -468,6 +474,19 @@ static void a_slow_call_triggers(void **unused)
 	assert_in_range(t->tsc - t->ticks, log_records[1].tsc,
 			log_records[2].tsc);
 	assert_int_equal(t->number, sent[0].number + 1);
+}
+
+static void another_start_has_triggers_of_its_own(void **unused)
+{
+	const struct seam_fdr_options options = triggers(false);
+
+	(void)unused;
+	record(&options, body_slow);
+	assert_int_equal(seam_fdr_triggers_of(id_of(calls_middle)), 5);
+	/* the same, for other functions */
+	assert_int_equal(seam_fdr_check_init(&options), 0);
+	assert_int_equal(seam_fdr_triggers_of(id_of(calls_middle)), 0);
+	assert_int_equal(seam_fdr_triggers_of(id_of(calls_chain)), 0);
 }
 
 /* Whether a thread whose area has 8 chunks may begin chunk @n. */
@@ -593,6 +612,7 @@ int main(void)
 		cmocka_unit_test(longjmp_does_not_shift_the_depth),
 		cmocka_unit_test(handlers_on_another_stack_are_deeper),
 		cmocka_unit_test(a_slow_call_triggers),
+		cmocka_unit_test(another_start_has_triggers_of_its_own),
 		cmocka_unit_test(
 		a_thread_uses_half_of_its_area_until_a_trigger_is_copied),
 		cmocka_unit_test(

@@ -11,7 +11,11 @@
 
 #include <errno.h>
 
-enum { MAX_PER_S = 1000 };		/* of each trigger */
+enum {
+	MAX_PER_S = 1000,		/* of each trigger */
+	FUNCTIONS_BYTES = SEAM_FDR_MAX_TRIGGER_FUNCTION *
+			  sizeof(*seam_fdr_trigger_functions),
+};
 
 /* Of the process; set before the first sled is patched. */
 static struct {
@@ -63,18 +67,29 @@ static void init_kinds(const struct seam_fdr_options *o, uint64_t ticks_per_s)
 	least_limit = least;
 }
 
+/* Those of a start before; memory that is locked into RAM is not given back. */
+static void forget_functions(void)
+{
+	if (!madvise(seam_fdr_trigger_functions, FUNCTIONS_BYTES,
+		     MADV_DONTNEED))
+		return;
+	for (size_t i = 0; i < SEAM_FDR_MAX_TRIGGER_FUNCTION; i++)
+		/* relaxed: no sled is patched */
+		atomic_store_explicit(&seam_fdr_trigger_functions[i], 0,
+				      memory_order_relaxed);
+}
+
 int seam_fdr_triggers_init(const struct seam_fdr_options *o,
 			   uint64_t ticks_per_s)
 {
 	is_flight = o->is_flight;
 	pause_ticks = ticks_per_s / MAX_PER_S;
 	init_kinds(o, ticks_per_s);
-	if (!o->n_triggers || seam_fdr_trigger_functions)
-		return 0;
-	seam_fdr_trigger_functions =
-		seam_fdr_map(SEAM_FDR_MAX_TRIGGER_FUNCTION *
-			     sizeof(*seam_fdr_trigger_functions));
-	return seam_fdr_trigger_functions ? 0 : -ENOMEM;
+	if (seam_fdr_trigger_functions)
+		forget_functions();
+	else if (o->n_triggers)
+		seam_fdr_trigger_functions = seam_fdr_map(FUNCTIONS_BYTES);
+	return seam_fdr_trigger_functions || !o->n_triggers ? 0 : -ENOMEM;
 }
 
 void seam_fdr_trigger_function(unsigned int trigger, uint32_t function)
