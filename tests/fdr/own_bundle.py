@@ -444,6 +444,17 @@ def reported():
         check(len(ran.stdout.splitlines()) > 1000, "it did not run")
 
 
+@test("that nobody reads the report does not end the program")
+def unread():
+    end, stderr = os.pipe()
+    os.close(end)
+    env = dict(os.environ, SEAM_TRACE="nonsense=1", LD_PRELOAD=library)
+    ran = subprocess.run([jumps, gcc_library], env=env, stderr=stderr,
+                         stdout=subprocess.DEVNULL)
+    os.close(stderr)
+    same(ran.returncode, 0)
+
+
 @test("of a bundle without calls each command says that")
 def without_calls():
     run([jumps, gcc_library], "empty", ";functions=none")

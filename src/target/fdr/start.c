@@ -17,6 +17,7 @@
 #include "target/fdr/own/own_bundle.h"
 #include "target/fdr/record/system.h"
 #include "target/fdr/record/thread_area.h"
+#include "target/fdr/record/write_signals.h"
 #include "target/interpose/preloaded.h"
 #include "wire/xray/trace_service.h"
 
@@ -79,16 +80,20 @@ void seam_fdr_unlock(void)
 void seam_fdr_note(const char *format, ...)
 {
 	char text[SEAM_LINK_NOTE_BYTES];
+	struct seam_fdr_write_signals signals;
 	va_list list;
 
 	va_start(list, format);
 	seam_preloaded_format(text, format, list);
 	va_end(list);
 	/* a program without a message goes on as one with it */
-	if (process->address[0])
+	if (process->address[0]) {
 		(void)seam_link_client_note(process->address, text);
-	else if (is_loading)
+	} else if (is_loading) {
+		signals = seam_fdr_write_signals_block();
 		dprintf(STDERR_FILENO, "seam-fdr: %s\n", text);
+		seam_fdr_write_signals_unblock(signals);
+	}
 }
 
 /* ---- what is loaded ---- */

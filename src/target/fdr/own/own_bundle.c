@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -24,8 +23,8 @@
 #include "target/fdr/own/own_manifest.h"
 #include "target/fdr/own/own_names.h"
 #include "target/fdr/record/map_memory.h"
-#include "target/fdr/record/system.h"
 #include "target/fdr/record/thread_states.h"
+#include "target/fdr/record/write_signals.h"
 #include "wire/xray/xray_join.h"
 
 enum {
@@ -64,37 +63,24 @@ static struct {
 
 /* ---- the calling thread, while it writes files ---- */
 
-static const uint64_t too_large = UINT64_C(1) << (SIGXFSZ - 1);
-
 struct thread_before {
 	int cancel_state;
-	uint64_t blocked;		/* signals */
-	uint64_t pending;
+	struct seam_fdr_write_signals signals;
 };
 
-/*
- * Files are written by libc, whose functions are cancellation points; and a
- * write past RLIMIT_FSIZE raises a signal, which would end the program.
- */
+/* Files are written by libc, whose functions are cancellation points. */
 static struct thread_before begin_writing(void)
 {
-	struct thread_before before = { .pending = 0 };
+	struct thread_before before;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before.cancel_state);
-	before.blocked = seam_fdr_block_some(too_large);
-	syscall(SYS_rt_sigpending, &before.pending, sizeof(before.pending));
+	before.signals = seam_fdr_write_signals_block();
 	return before;
 }
 
-/* A signal that was pending before stays. */
 static void end_writing(struct thread_before before)
 {
-	const struct timespec now = { 0 };
-
-	if (!(before.pending & too_large))
-		syscall(SYS_rt_sigtimedwait, &too_large, NULL, &now,
-			sizeof(too_large));
-	seam_fdr_unblock(before.blocked);
+	seam_fdr_write_signals_unblock(before.signals);
 	pthread_setcancelstate(before.cancel_state, &before.cancel_state);
 }
 
