@@ -17,8 +17,9 @@
  *
  * Link with -lseam-fdr, or as "pkg-config --cflags --libs seam-fdr" says.
  *
- * Where the records go.  Under "seam record" (the environment has SEAM_LINK)
- * into memory that the recorder holds: they survive SIGKILL.  Otherwise the
+ * Where the records go.  Under "seam record --trace" (the environment has
+ * SEAM_LINK) into memory that the recorder holds: they survive SIGKILL.
+ * Otherwise, also where a recorder has no use for calls, the
  * program writes a bundle, a folder that "seam calls", "seam report" and
  * llvm-xray open:
  *

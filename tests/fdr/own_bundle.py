@@ -566,6 +566,17 @@ def clang_calls():
     compare_with_own_log(*run([clang_jumps, gcc_library], "clang"))
 
 
+@test("under a recorder that records no calls it writes its own bundle")
+def not_traced():
+    env = dict(os.environ, SEAM_TRACE=f"out={bundle_of('beside')};start=0")
+    ran = subprocess.run([seam, "record", "-o", bundle_of("sampled"), "--",
+                          program, "selected"], env=env, capture_output=True,
+                         text=True, timeout=100, cwd=folder)
+    same(ran.returncode, 0, ran.stderr)
+    log, names = one_log(bundle_of("beside"))
+    same(count(log, names)[0]["leaf"], 30)
+
+
 def record(words, name):
     bundle = bundle_of(name)
     env = {key: value for key, value in os.environ.items()

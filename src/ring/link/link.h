@@ -86,8 +86,10 @@ struct seam_link_welcome {
 
 struct seam_link_refused {
 	struct seam_link_head head;
-	char reason[SEAM_LINK_MAX_BYTES / 2];	/* for people */
+	char reason[SEAM_LINK_MAX_BYTES / 2];	/* for people; or this: */
 };
+
+#define SEAM_LINK_NO_SERVICE "no service that is recorded here"
 
 struct seam_link_note {
 	struct seam_link_head head;

@@ -71,7 +71,8 @@ static int receive_welcome(struct seam_link_client *c, int timeout_ms)
 		return r ? r : -ECONNRESET;
 	r = -EBADMSG;
 	if (m.head.kind == SEAM_LINK_REFUSED)
-		r = -ECONNREFUSED;
+		r = strcmp(m.refused.reason, SEAM_LINK_NO_SERVICE) ?
+		    -ECONNREFUSED : -ENOPROTOOPT;
 	else if (m.head.kind == SEAM_LINK_WELCOME &&
 		 m.head.version == SEAM_LINK_VERSION)
 		r = accept_welcome(c, &m);

@@ -26,9 +26,10 @@ struct seam_link_client {
 /*
  * Connect to the recorder at @address, and get rings for @services, names
  * with a space between them, all within @timeout_ms.  Returns 0; -EPERM when
- * another user listens there, -ECONNREFUSED when the recorder refused or none
- * listens, -EXDEV when it is of another pid namespace, -ETIMEDOUT, or the
- * failure's errno.  After a failure the struct is valid and holds nothing.
+ * another user listens there, -ENOPROTOOPT when the recorder has none of
+ * @services, -ECONNREFUSED when it refused for another reason or none listens,
+ * -EXDEV when it is of another pid namespace, -ETIMEDOUT, or the failure's
+ * errno.  After a failure the struct is valid and holds nothing.
  */
 int seam_link_client_connect(struct seam_link_client *c, const char *address,
 			     const char *services, int timeout_ms);

@@ -374,7 +374,7 @@ static int prepare_welcome(struct seam_link_server *s,
 	int r = make_all_rings(s, target, names, indices);
 
 	if (r == 0 && target->n_rings == 0) {
-		refuse(s, target->socket, "no service that is recorded here");
+		refuse(s, target->socket, SEAM_LINK_NO_SERVICE);
 		return -ENOENT;
 	}
 	if (r == 0)

@@ -30,9 +30,13 @@ static int begin_source(void)
 		return 0;
 	if (process->address[0]) {
 		r = seam_fdr_link_connect(process->address, CONNECT_MS);
-		if (r < 0)
+		/* it records no calls: as without a recorder */
+		if (r == -ENOPROTOOPT)
+			process->address[0] = '\0';
+		else if (r < 0)
 			return r;
-		source = &seam_fdr_source_link;
+		else
+			source = &seam_fdr_source_link;
 	}
 	seam_fdr_rseq_init(false);
 	return seam_fdr_thread_init(source);
