@@ -378,7 +378,8 @@ static struct seam_xray_map_function function_at(const void *context, size_t i)
 	return (struct seam_xray_map_function) {
 		.id = f->id, .address = f->address,
 		.entries_only = image && image->entries_only,
-		.name = f->name ? f->name : "", .path = image ? image->path : "",
+		.name = f->name ? f->name : "",
+		.path = image ? image->path : "",
 	};
 }
 
@@ -405,18 +406,18 @@ static int write_map(const struct map *m, struct seam_err *err)
 static int write_event_types(const struct map *m, struct seam_err *err)
 {
 	const struct seam_program_log *log = m->log;
-	const struct seam_trace_announced *p = m->program;
+	const struct seam_trace_name *types = m->program->event_types.list.items;
+	size_t n = m->program->event_types.list.n;
 	FILE *out;
 
-	if (!p->event_types.list.n)
+	if (!n)
 		return 0;
 	out = create(log, ".events");
-	for (size_t i = 0; out && i < p->event_types.list.n &&
-	     reserve(m->source, EVENT_BYTES + written_bytes(
-			p->event_types.list.items[i].name)); i++)
-		seam_event_name_write(out,
-				      (uint16_t)p->event_types.list.items[i].number,
-				      p->event_types.list.items[i].name);
+	for (size_t i = 0; out && i < n &&
+	     reserve(m->source, EVENT_BYTES + written_bytes(types[i].name));
+	     i++)
+		seam_event_name_write(out, (uint16_t)types[i].number,
+				      types[i].name);
 	return finish(log, out, ".events", err);
 }
 

@@ -28,7 +28,7 @@
 #include "wire/xray/xray_functions.h"
 
 enum {
-	SEAM_TRIGGER_MAX_HITS = 256,	/* waiting; further ones are only counted */
+	SEAM_TRIGGER_MAX_HITS = 256,	/* waiting; others are only counted */
 	SEAM_TRIGGER_NO_MORE = UINT32_MAX,	/* never wait again */
 };
 

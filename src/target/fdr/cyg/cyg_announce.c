@@ -67,7 +67,8 @@ static int announce(uint64_t address, uint32_t id, bool is_met)
 	const struct cyg_range *range = range_of(address);
 	uint64_t link_address = range ? address - range->bias : address;
 	const struct seam_xray_addresses a = {
-		.image = range ? (uint32_t)range->number : 0, .first_id = id, .n = 1,
+		.image = range ? (uint32_t)range->number : 0,
+		.first_id = id, .n = 1,
 		.link_addresses = &link_address,
 	};
 

@@ -14,7 +14,8 @@ enum { MAX_NAME = 64 };	/* longer ones are not ours */
 
 static bool is_fentry(const struct seam_image_symbols *s, size_t i)
 {
-	return i < s->n && !strcmp(seam_image_symbol_name(s, &s->list[i]), name);
+	return i < s->n &&
+	       !strcmp(seam_image_symbol_name(s, &s->list[i]), name);
 }
 
 static void find_slots(struct seam_fdr_image *image,
