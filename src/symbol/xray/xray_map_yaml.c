@@ -232,7 +232,7 @@ static int read_entries(struct yaml_reader *r, struct seam_bytes bytes)
  */
 static int demangle_names(struct seam_xray_map *map, size_t bytes_left)
 {
-	struct seam_arena arena = { NULL };
+	struct seam_arena arena = { 0 };
 	int r = 0;
 
 	for (size_t i = 0; !r && i < map->functions.n; i++) {
