@@ -308,9 +308,15 @@ void seam_reading_say_losses(const struct seam_opened *opened)
 	seam_reading_say_notes(profile);
 }
 
-/* Those of @all that are calls. */
-static bool say_lost_calls(const struct seam_losses *all)
+/*
+ * Those that are calls, and what is missing at the end.  The end of a program
+ * that has written its own log is no loss of a recorder.
+ */
+static bool say_lost_calls(const struct seam_input *input)
 {
+	const char *unended = input->is_logs ? NULL :
+			      seam_manifest_unended(&input->manifest);
+	const struct seam_losses *all = &input->manifest.losses;
 	struct seam_losses calls = {
 		.n_calls_full = all->n_calls_full,
 		.n_calls_without_ring = all->n_calls_without_ring,
@@ -325,7 +331,9 @@ static bool say_lost_calls(const struct seam_losses *all)
 	for (size_t i = 0; i < SEAM_LOSSES_N_KINDS; i++)
 		if (seam_losses_describe(&calls, i, &line))
 			seam_command_say("%s", line.text);
-	return seam_losses_any(&calls);
+	if (unended)
+		seam_command_say("%s", unended);
+	return unended || seam_losses_any(&calls);
 }
 
 bool seam_reading_say_lost_calls(const char *const *paths, size_t n_paths)
@@ -337,7 +345,7 @@ bool seam_reading_say_lost_calls(const char *const *paths, size_t n_paths)
 		struct seam_input input;
 
 		if (seam_input_open(&input, paths[i], &unused) == 0)
-			has_lost |= say_lost_calls(&input.manifest.losses);
+			has_lost |= say_lost_calls(&input);
 		seam_input_close(&input);
 	}
 	return has_lost;

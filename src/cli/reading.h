@@ -174,7 +174,8 @@ int seam_reading_say_problems(const struct seam_trace *trace,
 
 /*
  * Report on stderr which calls the recorders of bundles among @paths counted as
- * lost.  Returns whether there are any: exit status 3.
+ * lost, and which of them have no end.  Returns whether there are any: exit
+ * status 3.
  */
 bool seam_reading_say_lost_calls(const char *const *paths, size_t n_paths);
 

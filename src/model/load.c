@@ -55,9 +55,8 @@ static void note_manifest(struct seam_profile *profile,
 				  recording->bad_manifest.cause[0]);
 	for (size_t i = 0; i < m->n_left_out; i++)
 		seam_profile_note(profile, "left out: %s", m->left_out[i]);
-	if (m->owner && !m->complete) {
-		seam_profile_note(profile, "the recording was not ended: its "
-			"recorder was killed, or still runs");
+	if (seam_manifest_unended(m)) {
+		seam_profile_note(profile, "%s", seam_manifest_unended(m));
 		seam_profile_lost(profile, "what the rings held at the end",
 				  name, 0, 0);
 	}

@@ -209,6 +209,12 @@ void seam_manifest_trigger_describe(char *buf, size_t cap,
 				    const struct seam_manifest_trigger *trigger,
 				    uint64_t start_ns);
 
+/*
+ * Why a recording has no end, "the recording was not ended: ..."; NULL: it has
+ * one, or @manifest was not read.
+ */
+const char *seam_manifest_unended(const struct seam_manifest *manifest);
+
 /* Valid on a zeroed manifest, and on one that was not read. */
 void seam_manifest_fini(struct seam_manifest *manifest);
 

@@ -250,6 +250,13 @@ void seam_manifest_trigger_describe(char *buf, size_t cap,
 		 (double)after_ns / 1e9);
 }
 
+const char *seam_manifest_unended(const struct seam_manifest *manifest)
+{
+	return !manifest->owner || manifest->complete ? NULL :
+	       "the recording was not ended: its recorder was killed, or "
+	       "still runs";
+}
+
 void seam_manifest_fini(struct seam_manifest *m)
 {
 	if (m->owner) {

@@ -217,6 +217,22 @@ def test_annotate_counts_samples_and_calls():
           shown)
 
 
+def test_calls_says_that_a_recording_was_not_ended():
+    """What the rings held when its recorder was killed is missing."""
+    record(PROGRAM, "calls", "50")
+    path = f"{BUNDLE}/meta.json"
+    with open(path, encoding="utf-8") as file:
+        meta = json.load(file)
+    equal(meta["complete"], True)
+    meta["complete"] = False
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(meta, file)
+    for words in (("calls",), ("convert", "--to=trace-json", "-o", "t.json")):
+        result = run(SEAM, *words, BUNDLE)
+        check("the recording was not ended" in result.stderr, result.stderr)
+        equal(result.returncode, 3, result.stderr)
+
+
 def blocks():
     """{tid: blocks} of the only log, by their heads: it may be large."""
     (path,) = glob.glob(f"{BUNDLE}/xray/*.xray")
