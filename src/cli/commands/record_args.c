@@ -24,8 +24,10 @@ enum { MAX_JIT_RING = 1 << 30 };	/* bytes */
 	"information (.eh_frame, .debug_frame) or frame pointers; the file " \
 	"has ordinary call chains, no copies. A copy has 48, 32, 24, 16 or 8 " \
 	"KiB: as much as rings and frequency allow; auto,SIZE sets it (up " \
-	"to 65528 bytes). Outer frames beyond the copy are taken from " \
-	"other samples of the thread. fp: the kernel follows frame " \
+	"to 65528 bytes). It ends before a page that was never written to, " \
+	"as in a frame of many KiB: a larger one does not help there. Outer " \
+	"frames beyond the copy are taken from other samples of the thread. " \
+	"fp: the kernel follows frame " \
 	"pointers, which most programs do not have. dwarf,SIZE: the copies " \
 	"(8192 bytes) stay in the file, as with perf record; readers unwind " \
 	"them. none: samples have no call chain. Without this option it is " \
