@@ -19,9 +19,8 @@
  *
  * Where the records go.  Under "seam record --trace" (the environment has
  * SEAM_LINK) into memory that the recorder holds: they survive SIGKILL.
- * Otherwise, also where a recorder has no use for calls, the
- * program writes a bundle, a folder that "seam calls", "seam report" and
- * llvm-xray open:
+ * Otherwise the program writes a bundle, a folder that "seam calls", "seam
+ * report" and llvm-xray open:
  *
  *	NAME.seam/xray/PID.xray		FDR log, version 5
  *	NAME.seam/xray/PID.yaml		names of the functions

@@ -366,6 +366,25 @@ def check_registered(bundle, said):
     same(seam_calls(bundle)["request 'é'"], 11)
 
 
+@test("under a recorder that takes no calls it writes its bundle as without")
+def not_traced():
+    bundle = bundle_of("not_traced")
+    for recorded in ("seam record", "its end"):
+        words = [seam, "record", "-o", f"{folder}/samples.seam", "--"]
+        later = [*words, "sh", "-c", "echo $SEAM_LINK"]
+        env = dict(os.environ, SEAM_TRACE=f"out={bundle};start=0")
+        if recorded == "its end":
+            env["SEAM_LINK"] = subprocess.run(
+                later, capture_output=True, text=True,
+                check=True).stdout.strip()
+            words = []
+        ran = subprocess.run([*words, program, "forked"], env=env,
+                             capture_output=True, text=True, timeout=100,
+                             cwd=folder)
+        same(ran.returncode, 0, f"{recorded}: {ran.stderr}")
+        same(seam_calls(bundle)["leaf"], 127, recorded)
+
+
 @test("calls that the program records have their names and arguments")
 def registered():
     check_registered(*run_mode("registered"))
@@ -566,15 +585,15 @@ def clang_calls():
     compare_with_own_log(*run([clang_jumps, gcc_library], "clang"))
 
 
-@test("under a recorder that records no calls it writes its own bundle")
-def not_traced():
-    env = dict(os.environ, SEAM_TRACE=f"out={bundle_of('beside')};start=0")
+@test("and so does one that is preloaded")
+def not_traced_preloaded():
+    env = dict(os.environ, SEAM_TRACE=f"out={bundle_of('beside')}")
     ran = subprocess.run([seam, "record", "-o", bundle_of("sampled"), "--",
-                          program, "selected"], env=env, capture_output=True,
-                         text=True, timeout=100, cwd=folder)
+                          "env", f"LD_PRELOAD={library}", jumps, gcc_library],
+                         env=env, capture_output=True, text=True, timeout=100,
+                         cwd=folder)
     same(ran.returncode, 0, ran.stderr)
-    log, names = one_log(bundle_of("beside"))
-    same(count(log, names)[0]["leaf"], 30)
+    compare_with_own_log(bundle_of("beside"), ran.stdout.splitlines())
 
 
 def record(words, name):

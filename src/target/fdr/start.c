@@ -241,6 +241,20 @@ static int arm(const char *text, char *why, size_t why_bytes)
 	return r;
 }
 
+/* The program begins: a recorder that has ended, or refuses it, is none. */
+static int prepare(char *why, size_t why_bytes)
+{
+	int r = seam_fdr_prepare(why, why_bytes);
+	bool is_absent = r == -ECONNREFUSED || r == -ENOENT;
+
+	/* with an address there is no other way to these, no bundle is made */
+	if (is_absent && process->address[0]) {
+		process->address[0] = '\0';
+		r = seam_fdr_prepare(why, why_bytes);
+	}
+	return r;
+}
+
 int seam_fdr_begin(const char *options, char *why, size_t why_bytes)
 {
 	int saved_errno = errno, r;
@@ -251,7 +265,7 @@ int seam_fdr_begin(const char *options, char *why, size_t why_bytes)
 	r = arm(options, why, why_bytes);
 	/* ids are given before anything is registered */
 	r = r ?: seam_fdr_images_with(&process->images, NULL, NULL);
-	r = r ?: seam_fdr_prepare(why, why_bytes);
+	r = r ?: prepare(why, why_bytes);
 	if (r == 0)
 		refresh(true);
 	else if (r != -EALREADY)
