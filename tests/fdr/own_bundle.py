@@ -292,6 +292,9 @@ def full():
         same(ran.returncode, 3, view)
         check(f"{wanted['lost']} records of calls were not written" in
               ran.stdout + ran.stderr, ran.stderr)
+    # the next bundle has its own counts and errors
+    counts = fdr_log.manifest(f"{folder}/after_full.seam")["calls"]
+    same((counts["records"], counts["not_written"]), (22, 0))
 
 
 @test("no write of any file past such a limit raises its signal")

@@ -299,7 +299,8 @@ static void crowded(void)
 /* The disk is full, so to speak. */
 static void full(void)
 {
-	const struct rlimit limit = { 1 << 20, 1 << 20 };
+	const struct rlimit limit = { 1 << 20, RLIM_INFINITY };
+	const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
 
 	start();
 	setrlimit(RLIMIT_FSIZE, &limit);
@@ -308,6 +309,10 @@ static void full(void)
 	say("stop", (unsigned long)-seam_fdr_stop());
 	say("lost", seam_fdr_lost());
 	say("leaf", MANY);
+	setrlimit(RLIMIT_FSIZE, &none);
+	check(seam_fdr_start("out=after_full.seam"), "start again");
+	node(10);
+	check(seam_fdr_stop(), "stop again");
 }
 
 /* Once slow, and what led up to it. */

@@ -59,6 +59,8 @@ static struct {
 	pid_t creator;
 	bool is_flight;
 	struct seam_tsc_tie start;
+	/* of the bundles before, whose errors they had reported */
+	struct seam_fdr_own_counts before;
 } bundle;
 
 /* ---- the calling thread, while it writes files ---- */
@@ -354,6 +356,7 @@ static int begin_files(bool is_flight, bool may_join)
 	bundle.is_flight = is_flight;
 	bundle.start = seam_tsc_tie_now();
 	seam_fdr_own_discard();
+	seam_fdr_own_count(&bundle.before);
 	r = make_folder(bundle.path, is_flight, may_join);
 	bundle.creator = r == 0 ? getpid() : 0;
 	if (r >= 0)
@@ -547,6 +550,19 @@ static int end_process(struct seam_fdr_own_counts *counts)
 	return r;
 }
 
+static struct seam_fdr_own_counts
+since_begin(const struct seam_fdr_own_counts *counts)
+{
+	const struct seam_fdr_own_counts *before = &bundle.before;
+
+	return (struct seam_fdr_own_counts) {
+		.n_records = counts->n_records - before->n_records,
+		.n_lost = counts->n_lost - before->n_lost,
+		.n_paused = counts->n_paused - before->n_paused,
+		.n_bad_bytes = counts->n_bad_bytes - before->n_bad_bytes,
+	};
+}
+
 int seam_fdr_bundle_end(void)
 {
 	struct seam_fdr_own_counts counts;
@@ -557,6 +573,7 @@ int seam_fdr_bundle_end(void)
 		return 0;
 	before = begin_writing();
 	r = end_process(&counts);
+	counts = since_begin(&counts);
 	if (bundle.creator == getpid())
 		s = seam_fdr_manifest_write(bundle.path, &bundle.start,
 					    bundle.is_flight, &counts);

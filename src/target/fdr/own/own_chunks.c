@@ -248,6 +248,8 @@ void seam_fdr_own_discard(void)
 {
 	uint64_t blocked = seam_fdr_block();
 
+	if (seam_fdr_slots)
+		atomic_store(&seam_fdr_slots->error, 0);
 	for (uint32_t i = 0; seam_fdr_slots && i < seam_fdr_own.n_slots; i++) {
 		struct seam_fdr_slot *s = &seam_fdr_slots->list[i];
 

@@ -15,7 +15,8 @@ struct seam_fdr_own_counts {
 	uint64_t n_lost;	/* records: no area, or not written */
 	uint64_t n_paused;	/* records: left out after a trigger */
 	uint64_t n_bad_bytes;	/* in chunks; a defect, or stray stores */
-	int error;		/* -errno of the last write that failed */
+	/* -errno of the first write that failed, since seam_fdr_own_discard() */
+	int error;
 };
 
 /* Forget what has been recorded so far, as at the start of another log. */
