@@ -212,9 +212,8 @@ def builtins_with_runtime():
     check_builtins("runtime", runtime)
 
 
-@test("a forked child has a log of its own, without its parent's calls")
-def forked():
-    bundle, wanted = run_mode("forked")
+def check_forked(mode):
+    bundle, wanted = run_mode(mode)
     logs = logs_of(bundle)
     same(len(logs), 2)
     by_count = {}
@@ -223,6 +222,16 @@ def forked():
         by_count[count(log, names)[0]["leaf"]] = names
     same(sorted(by_count), sorted([wanted["leaf"], wanted["child"]]))
     same(seam_calls(bundle)["leaf"], wanted["leaf"] + wanted["child"])
+
+
+@test("a forked child has a log of its own, without its parent's calls")
+def forked():
+    check_forked("forked")
+
+
+@test("it ends where another thread had the loader's lock when it was forked")
+def locked():
+    check_forked("locked")
 
 
 def check_ended(mode, status):

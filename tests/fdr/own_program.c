@@ -7,7 +7,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,6 +209,51 @@ static void forked(void)
 	}
 	wait(NULL);
 	node(20);
+	check(seam_fdr_stop(), "stop");
+	say("leaf", 120);
+	say("child", 7);
+}
+
+static sem_t is_held, is_forked;
+
+static int hold(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	(void)info;
+	(void)size;
+	(void)unused;
+	sem_post(&is_held);
+	sem_wait(&is_forked);
+	return 1;
+}
+
+static void *hold_loader(void *unused)
+{
+	dl_iterate_phdr(hold, unused);
+	return NULL;
+}
+
+/* A child finds the loader's list locked, by a thread that it does not have. */
+static void locked(void)
+{
+	pthread_t t;
+	int status;
+
+	sem_init(&is_held, 0, 0);
+	sem_init(&is_forked, 0, 0);
+	start();
+	node(100);
+	pthread_create(&t, NULL, hold_loader, NULL);
+	sem_wait(&is_held);
+	if (fork() == 0) {
+		alarm(50);
+		node(7);
+		exit(0);
+	}
+	wait(&status);
+	sem_post(&is_forked);
+	pthread_join(t, NULL);
+	node(20);
+	check(status, "child");
 	check(seam_fdr_stop(), "stop");
 	say("leaf", 120);
 	say("child", 7);
@@ -509,7 +556,8 @@ int main(int argc, char **argv)
 	} modes[] = {
 		{ "chunks", chunks }, { "threads", threads },
 		{ "events", events }, { "builtins", builtins },
-		{ "forked", forked }, { "programs", programs },
+		{ "forked", forked }, { "locked", locked },
+		{ "programs", programs },
 		{ "other", other }, { "closed", closed }, { "full", full },
 		{ "jailed", jailed }, { "crowded", crowded },
 		{ "flight", flight }, { "registered", registered },

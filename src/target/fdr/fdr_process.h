@@ -34,6 +34,7 @@ struct seam_fdr_process {
 	uint32_t matches_due;		/* a bit for each trigger */
 	_Atomic bool is_off;		/* for good; set with the lock */
 	bool is_ending;			/* nothing is wanted */
+	bool is_child;			/* it was forked */
 	/* functions have ids, and a bundle does not have their names yet */
 	_Atomic bool is_unnamed;
 };

@@ -204,7 +204,7 @@ static const char *refusal(void)
 {
 	if (getauxval(AT_SECURE))
 		return "it has the rights of another user";
-	if (process->is_off)
+	if (process->is_off || process->images.is_final)
 		return "it has ended";
 	return seam_preloaded_is_in_valgrind() ? "it runs under valgrind" :
 						 NULL;
@@ -284,6 +284,8 @@ static int unpatch(struct seam_fdr_images *images, bool has_changed,
 {
 	(void)has_changed;
 	(void)context;
+	if (images->is_final)
+		return 0;
 	seam_fdr_patch_all();
 	for (size_t i = 0; i < images->list.n; i++)
 		for (size_t j = 0; j < images->list.items[i]->n_lists; j++)
@@ -330,6 +332,8 @@ void seam_fdr_at_exit(void)
 	int saved_errno = errno;
 
 	if (!process->address[0]) {
+		/* glibc leaves a child its list locked by another thread */
+		process->images.is_final = process->is_child;
 		(void)seam_fdr_end(NULL);
 	} else if (atomic_load(&seam_fdr_is_on) &&
 		   seam_fdr_announce_is_behind() &&
@@ -372,6 +376,7 @@ void seam_fdr_names_changed(void)
 
 void seam_fdr_fork_begin_child(void)
 {
+	process->is_child = true;
 	seam_fdr_announce_begin_child();
 	/* those it calls later are announced in handlers: all others now */
 	if (process->address[0] && seam_fdr_cyg_count())

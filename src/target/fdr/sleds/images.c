@@ -444,6 +444,8 @@ int seam_fdr_images_with(struct seam_fdr_images *images,
 		.images = images, .work = work, .context = context,
 	};
 
+	if (images->is_final)
+		return work ? work(images, false, context) : 0;
 	for (int i = 0; i < MAX_TRIES; i++) {
 		v.result = 0;
 		v.infos.n = 0;

@@ -69,12 +69,15 @@ struct seam_fdr_images {
 	uint64_t n_adds, n_subs;	/* of the loader, at the last time */
 	uint32_t n_lists;
 	size_t n_unknown;		/* whose file was of no use */
+	/* from now on the list stays, and the loader is not asked */
+	bool is_final;
 };
 
 /*
  * Find what was loaded and unloaded since the last time, and call @work, which
  * may be NULL.  @has_changed says whether anything was; what was unloaded and
- * loaded again has its sleds as the compiler left them.  0; -ENOMEM; -EAGAIN
+ * loaded again has its sleds as the compiler left them.  Where the list is
+ * final, code must not be touched: it may be unloaded.  0; -ENOMEM; -EAGAIN
  * where other threads load libraries all the time; or what @work returns.
  */
 int seam_fdr_images_with(struct seam_fdr_images *images,
