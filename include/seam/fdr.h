@@ -58,7 +58,9 @@
  *    program's.
  *  - A program with AT_SECURE (set-user-ID) never records.
  *
- * Functions have ids, from 1 on.  An id is never used for another function.
+ * Functions have ids, from 1 on.  An id is never used for another function,
+ * but with -finstrument-functions for one of a library that is loaded where
+ * another was unloaded: it has the name of one of both.
  * Those of the executable's XRay instrumentation come first, in the order of
  * its xray_instr_map, so llvm-xray -instr_map=PROGRAM has the same.
  *
