@@ -190,9 +190,10 @@ static void report(const struct seam_session *s)
 	const struct seam_trigger_hits *t = &s->triggers;
 
 	if (t->n_beyond && t->n_snapshots >= t->max_snapshots)
-		seam_session_note(s, false, "%" PRIu64 " triggers were met "
+		seam_session_note(s, false, "%" PRIu64 " trigger%s met "
 				  "after the last of %u snapshots (more: "
 				  "--max-snapshots)", t->n_beyond,
+				  t->n_beyond == 1 ? " was" : "s were",
 				  t->n_snapshots);
 	else if (t->n_beyond && t->n_failed)
 		seam_session_note(s, false, "%" PRIu64 " triggers have no "

@@ -670,6 +670,17 @@ def test_entries_without_room_are_told():
           result.stderr)
 
 
+def test_a_time_limit_on_functions_without_exits_is_told():
+    subprocess.run(["gcc", "-fpatchable-function-entry=16", "-o", "entries",
+                    "-xc", "-"], input=ENTRIES, text=True, check=True)
+    told = "use 'calls:main'"
+    result = record("./entries", options=("--trigger", "main>1s"))
+    equal(result.returncode, 0, result.stderr)
+    equal(result.stderr.count(told), 1, result.stderr)
+    result = record("./entries", options=("--trigger", "calls:main"))
+    equal(result.stderr.count(told), 0, result.stderr)
+
+
 def test_a_static_program_is_told():
     with open("static.c", "w", encoding="ascii") as source:
         source.write("int main(void) { return 0; }\n")

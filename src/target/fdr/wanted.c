@@ -38,6 +38,29 @@ static void take_trigger(unsigned int trigger, uint32_t function)
 	seam_fdr_trigger_function(trigger, function);
 }
 
+/* Of functions that have no exits; a bit for each trigger. */
+static uint32_t slow_without_exits;
+
+static void take_trigger_of_entries(unsigned int trigger, uint32_t function)
+{
+	take_trigger(trigger, function);
+	if (process->options.triggers[trigger].kind == SEAM_TRIGGER_SLOW)
+		slow_without_exits |= UINT32_C(1) << trigger;
+}
+
+static void note_without_exits(const struct seam_fdr_image *image)
+{
+	for (; slow_without_exits;
+	     slow_without_exits &= slow_without_exits - 1) {
+		int i = __builtin_ctz(slow_without_exits);
+		const char *name = process->options.triggers[i].function;
+
+		seam_fdr_note("trigger '%s' with a time is never met in %s: it "
+			      "has entries alone, no exits; use 'calls:%s'",
+			      name, image->path, name);
+	}
+}
+
 /* The same without a recorder. */
 static void note_unmatched(void)
 {
@@ -60,8 +83,14 @@ static void note_unmatched(void)
 static void select_list(const struct seam_fdr_image *image,
 			struct seam_fdr_list *list)
 {
-	int r = seam_fdr_select(&process->options, image, list, take_trigger);
+	int r;
 
+	slow_without_exits = 0;
+	r = seam_fdr_select(&process->options, image, list,
+			    seam_fdr_list_has_entries_only(list) ?
+			    take_trigger_of_entries : take_trigger);
+	if (!list->is_selected)
+		note_without_exits(image);
 	if (!list->is_selected && list->functions.sleds.n_refused)
 		seam_fdr_note("%zu places in %s are not used: they have %s",
 			      list->functions.sleds.n_refused, image->path,
