@@ -270,12 +270,14 @@ def test_threads_that_take_turns_have_few_blocks_at_the_end():
 
 def test_thousands_of_short_threads():
     result = record(PROGRAM, "short", "2000", "3")
-    got, lost = manifest(BUNDLE)["calls"], sum(made(result.stdout).values())
-    lost -= sum(received().values())
+    got, all_made = manifest(BUNDLE)["calls"], sum(made(result.stdout).values())
+    lost = all_made - sum(received().values())
     # they have the rings of those that ended, however slow the recorder is
     equal(got["without_area"], 0, f"{got}")
     equal(lost, got["area_full"], f"{got}")
-    equal(got["threads"], len(next(iter(logs().values()))[0].threads))
+    # a thread that lost all of its records is not in the log
+    absent = got["threads"] - len(next(iter(logs().values()))[0].threads)
+    assert 0 <= absent <= 2000 * lost // all_made, (absent, lost, got)
     equal(got["damaged_bytes"], 0)
     equal(result.returncode, 3 if lost else 0)
 
