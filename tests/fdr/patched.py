@@ -33,7 +33,8 @@ GCC = ["gcc", "-O2", "-fno-optimize-sibling-calls"]
 NAMED = "functions=leaf,fibonacci"
 INSIDE = ("valgrind",)   # its children are not
 FIBONACCI = 177         # calls of fibonacci(10)
-os.chdir(tempfile.mkdtemp(prefix="seam-patched-"))
+FOLDER = tempfile.TemporaryDirectory(prefix="seam-patched-")
+os.chdir(FOLDER.name)
 os.environ["ASAN_OPTIONS"] = "detect_leaks=0"
 
 # function: records by kind; what clang's programs have in each run
@@ -569,4 +570,7 @@ WRAPPED = ["-Wl,--wrap=" + name for name in (
     "seam_link_client_note", "seam_fdr_link_connect", "seam_link_client_claim",
     "seam_fdr_thread_init", "seam_fdr_images_with")]
 
-sys.exit(run(promises(globals())))
+status = run(promises(globals()))
+os.chdir("/")
+FOLDER.cleanup()
+sys.exit(status)
