@@ -37,6 +37,7 @@ static void the_map_of_the_last_of_all_processes_is_copied(void **state)
 
 	(void)state;
 	snprintf(map, sizeof(map), "/tmp/perf-%d.map", getpid());
+	unlink(map);	/* of a process that had this pid before */
 	fd = open(map, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	close(fd);
