@@ -11,8 +11,8 @@ import sys
 import time
 
 from record_lib import (IS_ROOT, SEAM, as_nobody, check, equal, manifest,
-                        own_folder_for_nobody, perf, perf_samples, record,
-                        refused, run, run_tests, samples_told)
+                        own_folder_for_nobody, perf, perf_read, perf_samples,
+                        record, refused, run, run_tests, samples_told)
 from tap import Skip
 
 PINNED_C = r"""
@@ -70,7 +70,7 @@ def build_pinned():
 
 def samples_of(path):
     """(tid, cpu) of each sample, by perf; the tid of the dead is -1."""
-    text = perf("script", "-i", path, "-F", "tid,cpu,ip", "-G")
+    text = perf_read(path, "script", "-F", "tid,cpu,ip", "-G")
     return [(int(tid), int(cpu)) for tid, cpu in
             re.findall(r"^ *(-?\d+) \[(\d+)\]", text, re.M)]
 
@@ -95,7 +95,8 @@ def record_pinned(path, *flags, n=2, seconds="0.3"):
     build_pinned()
     result = record("-o", path, "-F", str(HZ), *flags, "./pinned", seconds,
                     str(n))
-    equal(result.returncode, 0, result.stderr)
+    # other programs of the machine may lose records, or have no proper jitdump
+    check(result.returncode in (0, 3 if "-a" in flags else 0), result.stderr)
     found = samples_of(path)
     equal(len(found), samples_told(result), "perf and the summary:")
     equal(dumped(path), samples_told(result), "dump and the summary:")
@@ -184,7 +185,7 @@ def system_wide(path, *flags):
     check(set(threads) <= {t for t, _ in found} or "-C" in flags,
           "threads are missing")
     # whoever else is sampled has a name, also when it ran before
-    names = perf("script", "-i", path, "-F", "comm", "-G").split("\n")
+    names = perf_read(path, "script", "-F", "comm", "-G").split("\n")
     # but for those that were about to end when we looked for their names
     nameless = sum(1 for name in names if name.strip().startswith(":"))
     check(nameless <= len(names) // 50, f"{nameless} of {len(names)}")
