@@ -14,6 +14,7 @@ import tap
 
 # Everything happens in here.  The program is copied, because the tree may be
 # in a folder that only its owner can enter, and some tests run as nobody.
+os.umask(0o022)
 FOLDER = tempfile.mkdtemp(prefix="seam-cli-")
 os.chmod(FOLDER, 0o755)
 SEAM = shutil.copy(sys.argv[1], FOLDER)
