@@ -540,6 +540,23 @@ def programs():
          True)
 
 
+@test("programs that begin at once all have logs in it")
+def together():
+    for attempt in range(5):
+        bundle = bundle_of(f"together{attempt}")
+        env = dict(os.environ, SEAM_TRACE=f"out={bundle};start=0")
+        started = [subprocess.Popen([program, "together"], env=env,
+                                    cwd=folder, stdin=subprocess.PIPE,
+                                    stdout=subprocess.PIPE, text=True)
+                   for _ in range(20)]
+        for one in started:
+            same(one.stdout.readline(), "started\n")
+        for one in started:
+            one.communicate()
+            same(one.returncode, 0)
+        same(seam_calls(bundle)["leaf"], 20 * 7)
+
+
 @test("and replaces the bundle of one that has ended, whoever has its pid now")
 def ended_writer():
     bundle, _ = run_mode("registered", name="ended")

@@ -259,6 +259,19 @@ static void locked(void)
 	say("child", 7);
 }
 
+/* It ends when it is told to. */
+static void together(void)
+{
+	char byte;
+
+	start();
+	node(7);
+	puts("started");
+	fflush(stdout);
+	check(read(STDIN_FILENO, &byte, 1) == 0 ? 0 : -1, "read");
+	check(seam_fdr_stop(), "stop");
+}
+
 /* Another program, in its place, with the same SEAM_TRACE. */
 static void other(void)
 {
@@ -557,7 +570,7 @@ int main(int argc, char **argv)
 		{ "chunks", chunks }, { "threads", threads },
 		{ "events", events }, { "builtins", builtins },
 		{ "forked", forked }, { "locked", locked },
-		{ "programs", programs },
+		{ "programs", programs }, { "together", together },
 		{ "other", other }, { "closed", closed }, { "full", full },
 		{ "jailed", jailed }, { "crowded", crowded },
 		{ "flight", flight }, { "registered", registered },

@@ -333,10 +333,11 @@ static void begin_process(void *error)
  * replaced by the next bundle.  0; 1: joined, the bundle is that of another
  * program, which writes its manifest; or -errno.
  */
-static int make_folder(const char *path, bool is_flight, bool may_join)
+static int make_folder(int dir, const char *path, bool is_flight,
+		       bool may_join)
 {
 	char logs[MAX_PATH];
-	int r = seam_fdr_folder_make(path, may_join);
+	int r = dir < 0 ? dir : seam_fdr_folder_make(dir, may_join);
 
 	if (r)
 		return r;
@@ -351,16 +352,18 @@ static int make_folder(const char *path, bool is_flight, bool may_join)
 /* In the folder; the program may give up its rights, or its root, later. */
 static int begin_files(bool is_flight, bool may_join)
 {
-	int r, error = 0;
+	int r, error = 0, dir = seam_fdr_folder_open(bundle.path);
 
 	bundle.is_flight = is_flight;
 	bundle.start = seam_tsc_tie_now();
 	seam_fdr_own_discard();
 	seam_fdr_own_count(&bundle.before);
-	r = make_folder(bundle.path, is_flight, may_join);
+	r = make_folder(dir, bundle.path, is_flight, may_join);
 	bundle.creator = r == 0 ? getpid() : 0;
+	/* others see by its log that it writes to the folder */
 	if (r >= 0)
 		seam_fdr_own_with_log(begin_process, &error);
+	seam_fdr_folder_close(dir);
 	return r < 0 ? r : error;
 }
 
@@ -472,11 +475,13 @@ static int write_flight(const char *path)
 	struct seam_fdr_own_counts counts = { 0 };
 	char stem[64], name[MAX_PATH];
 	struct seam_xray_log log;
-	int fd, r;
+	int fd, dir, r;
 
 	if (is_bundle(path))
 		return -EINVAL;
-	r = make_folder(path, true, false);
+	dir = seam_fdr_folder_open(path);
+	r = make_folder(dir, path, true, false);
+	seam_fdr_folder_close(dir);
 	if (r)
 		return r;
 	fd = create_log(path, stem, sizeof(stem), name);

@@ -7,7 +7,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -151,19 +153,50 @@ static int empty(int dir, bool may_join)
 	return r;
 }
 
-int seam_fdr_folder_make(const char *path, bool may_join)
+/*
+ * Programs that begin at the same time make the folder one after another.
+ * Where the lock cannot be had in WAIT_MS, each goes on: a file system may have
+ * none, and a process that stands still may hold it.
+ */
+static void lock(int dir)
 {
-	bool is_new = mkdir(path, 0700) == 0;
-	int dir, r;
+	enum { WAIT_MS = 1000 };
+	const struct timespec ms = { .tv_nsec = 1000000 };
 
-	if (!is_new && errno != EEXIST)
+	for (int i = 0; i < WAIT_MS; i++) {
+		if (flock(dir, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+			return;
+		nanosleep(&ms, NULL);
+	}
+}
+
+int seam_fdr_folder_open(const char *path)
+{
+	int dir;
+
+	if (mkdir(path, 0700) && errno != EEXIST)
 		return -errno;
 	dir = open(path, OPEN_FOLDER);
 	if (dir < 0)
 		return errno == ENOTDIR || errno == ELOOP ? -EEXIST : -errno;
-	r = is_new ? 0 : empty(dir, may_join);
+	lock(dir);
+	return dir;
+}
+
+int seam_fdr_folder_make(int dir, bool may_join)
+{
+	int r = empty(dir, may_join);
+
 	if (!r && mkdirat(dir, "xray", 0700) && errno != EEXIST)
 		r = -errno;
-	close(dir);
 	return r;
+}
+
+void seam_fdr_folder_close(int dir)
+{
+	if (dir < 0)
+		return;
+	/* a child that was forked meanwhile has the lock too */
+	flock(dir, LOCK_UN);
+	close(dir);
 }
