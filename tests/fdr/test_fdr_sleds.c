@@ -241,7 +241,7 @@ void *mmap(void *start, size_t bytes, int rights, int flags, int fd, off_t at)
 	return r == -1 ? MAP_FAILED : (void *)r;
 }
 
-/* A program has as many sleds as you like, and each wants a stub. */
+/* A program may have 100,000 sleds, each with a stub. */
 static void memory_near_an_image_is_looked_for_once(void **state)
 {
 	const struct seam_fdr_reach far = { 1ull << 40, (1ull << 40) + 4096 };

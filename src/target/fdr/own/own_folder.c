@@ -156,7 +156,7 @@ static int empty(int dir, bool may_join)
 /*
  * Programs that begin at the same time make the folder one after another.
  * Where the lock cannot be had in WAIT_MS, each goes on: a file system may have
- * none, and a process that stands still may hold it.
+ * none, and a stopped process may hold it.
  */
 static void lock(int dir)
 {

@@ -69,7 +69,7 @@ struct seam_fdr_images {
 	uint64_t n_adds, n_subs;	/* of the loader, at the last time */
 	uint32_t n_lists;
 	size_t n_unknown;		/* whose file was of no use */
-	/* from now on the list stays, and the loader is not asked */
+	/* the list stays as it is: dl_iterate_phdr() is not called any more */
 	bool is_final;
 };
 
