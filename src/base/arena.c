@@ -8,7 +8,8 @@
 #include "base/memory_limit.h"
 
 #define ALIGN 16
-#define BLOCK_BYTES (64 * 1024)
+
+enum { MIN_BLOCK = 1024, MAX_BLOCK = 64 * 1024 };
 
 struct seam_arena_block {
 	struct seam_arena_block *older;
@@ -18,9 +19,13 @@ struct seam_arena_block {
 
 static int grow(struct seam_arena *arena, size_t size)
 {
-	size_t want = size > BLOCK_BYTES ? size : BLOCK_BYTES;
 	struct seam_arena_block *block;
+	size_t want = arena->total < MAX_BLOCK ? arena->total : MAX_BLOCK;
 
+	if (want < MIN_BLOCK)
+		want = MIN_BLOCK;
+	if (want < size)
+		want = size;
 	if (want > SIZE_MAX - sizeof(*block))
 		return -1;
 	block = calloc(1, sizeof(*block) + want);

@@ -3,8 +3,9 @@
  * arena.h - memory that is freed all at once
  *
  * A loaded recording keeps its strings and small tables here: no free for
- * each, no ownership to track.  Blocks grow from 64 KiB; a request larger
- * than a block gets a block of its own.
+ * each, no ownership to track.  Blocks double from 1 KiB to 64 KiB: a recording
+ * may have an arena for each of 100,000 files.  A request larger than a block
+ * gets a block of its own.
  *
  * Threads: one arena belongs to one thread at a time.
  */

@@ -144,6 +144,19 @@ static void an_arena_gives_zeroed_aligned_memory(void **state)
 	seam_arena_fini(&arena);
 }
 
+/* A report may have an arena for each of 100,000 files. */
+static void an_arena_of_a_few_names_takes_a_few_kilobytes(void **state)
+{
+	struct seam_arena arena = { 0 };
+
+	(void)state;
+	for (size_t used = 0; used < 1 << 20; used += 64) {
+		assert_true(arena.total <= 2 * used + 1024);
+		assert_non_null(seam_arena_alloc(&arena, 64));
+	}
+	seam_arena_fini(&arena);
+}
+
 static void an_index_finds_every_id_it_was_given(void **state)
 {
 	struct seam_index index = { 0 };
@@ -224,6 +237,7 @@ int main(void)
 		cmocka_unit_test(an_array_grows_by_zeroed_elements),
 		cmocka_unit_test(an_array_refuses_a_size_that_overflows),
 		cmocka_unit_test(an_arena_gives_zeroed_aligned_memory),
+		cmocka_unit_test(an_arena_of_a_few_names_takes_a_few_kilobytes),
 		cmocka_unit_test(an_index_finds_every_id_it_was_given),
 		cmocka_unit_test(an_index_survives_equal_hashes),
 		cmocka_unit_test(a_string_has_one_id),
