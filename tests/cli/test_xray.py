@@ -105,6 +105,22 @@ def check_trace_event():
     check(name, not bad, bad)
 
 
+def check_end_events():
+    name = "an end event of trace JSON has the name of the call that it ends"
+    bad = []
+    for trace, path, binary in traces():
+        stacks = collections.defaultdict(list)
+        for e in json.loads(run("convert", "--to", "trace-json", "--map",
+                                binary, path).stdout)["traceEvents"]:
+            stack = stacks[e["pid"], e.get("tid")]
+            if e["ph"] == "B":
+                stack.append(e["name"])
+            elif e["ph"] == "E" and stack.pop() != e.get("name"):
+                bad.append((trace, e))
+                break
+    check(name, not bad, bad)
+
+
 DUMPED = (("Buffer:", "BufferExtents"), ("Thread ID", "NewBuffer"),
           ("Wall Time", "WallClockTime"), ("PID", "Pid"),
           ("CPU", "NewCPUId"), ("TSC Wrap", "TSCWrap"),
@@ -256,6 +272,7 @@ def check_whole():
 with tempfile.TemporaryDirectory() as folder:
     check_yaml()
     check_trace_event()
+    check_end_events()
     check_dump()
     check_round_trip(folder)
     check_llvm_reads(folder)

@@ -164,7 +164,7 @@ def check_time():
                             "25ns,45ns", log).stdout)["traceEvents"]
     calls = [(e["ph"], e.get("name")) for e in events if e["ph"] in "BE"]
     check("trace JSON has the calls that begin in the range",
-          calls == [("B", "#2"), ("E", None), ("B", "#1"), ("E", None)] and
+          calls == [("B", "#2"), ("E", "#2"), ("B", "#1"), ("E", "#1")] and
           [e["args"] for e in events if "args" in e and e["ph"] == "B"] ==
           [{"0": 99}], events)
     events = json.loads(run("convert", "--to", "trace-json", "--time",

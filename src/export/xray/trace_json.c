@@ -2,9 +2,13 @@
 /*
  * trace_json.c - the items of each thread as events; see exporter.h
  *
- * The beginning of a call's event is the same text for every call of one
- * function in one thread.  It is made once and copied; only the time's digits
- * change.
+ * The two events of a call begin with the same text for every call of one
+ * function in one thread.  That text is made once and copied; only the time's
+ * digits change.  Both events have the function's name: speedscope ignores an
+ * end event whose name is not that of the innermost open call.
+ *
+ * Source: "Trace Event Format", "Duration Events"; speedscope 1.25,
+ * src/import/trace-event.ts.
  */
 #include "export/exporter.h"
 
@@ -22,9 +26,10 @@ enum {
 	FORK_PID = 1 << 30,		/* Linux pids are below 2^22 */
 };
 
-struct head {
-	char *text;			/* up to the time; NULL: not made yet */
-	size_t size;
+/* The events of a call up to the time.  NULL: not made yet. */
+struct heads {
+	char *begin, *end;
+	size_t begin_size, end_size;
 };
 
 struct trace_writer {
@@ -34,9 +39,7 @@ struct trace_writer {
 	const struct seam_time_range *range;
 	char *buf;
 	size_t used;
-	SEAM_ARRAY(struct head) heads;	/* by slot, of this stream */
-	char end_head[2 * ROOM];	/* of all end events of this stream */
-	size_t end_size;
+	SEAM_ARRAY(struct heads) heads;	/* by slot, of this stream */
 	uint64_t ms;			/* of the last time */
 	char ms_text[24];		/* its digits */
 	size_t ms_size;
@@ -121,62 +124,75 @@ static void put_head(struct trace_writer *w, const char *text, size_t size)
 	w->is_begin = false;
 }
 
-static void make_head(struct trace_writer *w, struct head *head,
-		      uint32_t function)
+static void make_head(struct trace_writer *w, char phase, const char *name,
+		      char **text, size_t *size)
 {
-	char buf[SEAM_CALL_NAME];
-	FILE *out = open_memstream(&head->text, &head->size);
+	FILE *out = open_memstream(text, size);
 
 	if (!out) {
 		w->error = -ENOMEM;
 		return;
 	}
 	fputs(",\n{\"name\":\"", out);
-	seam_text_put(out, seam_call_name(w->names, function, buf),
-		      SEAM_TEXT_JSON);
-	fprintf(out, "\",\"ph\":\"B\",\"pid\":%" PRId32 ",\"tid\":%" PRId32
-		",\"ts\":", w->pid, w->tid);
+	seam_text_put(out, name, SEAM_TEXT_JSON);
+	fprintf(out, "\",\"ph\":\"%c\",\"pid\":%" PRId32 ",\"tid\":%" PRId32
+		",\"ts\":", phase, w->pid, w->tid);
 	if (fclose(out))
 		w->error = -ENOMEM;
 }
 
-/* Slots number the functions of one stream from 0. */
-static const struct head *find_head(struct trace_writer *w, uint32_t slot,
-				    uint32_t function)
+/* Those of @function; NULL: out of memory. */
+static const struct heads *find_heads(struct trace_writer *w,
+				      struct seam_calls *calls,
+				      uint32_t function)
 {
+	/* slots number the functions of one stream from 0 */
+	uint32_t slot = seam_calls_slot(calls, function);
+	char buf[SEAM_CALL_NAME];
+	struct heads *heads;
+	const char *name;
+
 	if (!SEAM_ARRAY_GROW(&w->heads, (size_t)slot + 1)) {
 		w->error = -ENOMEM;
 		return NULL;
 	}
-	if (!w->heads.items[slot].text)
-		make_head(w, &w->heads.items[slot], function);
-	return w->error ? NULL : &w->heads.items[slot];
+	heads = &w->heads.items[slot];
+	if (!heads->end) {
+		name = seam_call_name(w->names, function, buf);
+		make_head(w, 'B', name, &heads->begin, &heads->begin_size);
+		make_head(w, 'E', name, &heads->end, &heads->end_size);
+	}
+	return w->error ? NULL : heads;
 }
 
 static void put_begin(struct trace_writer *w, struct seam_calls *calls,
 		      const struct seam_item *item)
 {
-	const struct head *head;
+	const struct heads *heads;
 
 	w->is_begin = false;
 	if (!seam_time_range_has(w->range, item->time_ns))
 		return;
-	head = find_head(w, seam_calls_slot(calls, item->function),
-			 item->function);
-	if (!head)
+	heads = find_heads(w, calls, item->function);
+	if (!heads)
 		return;
-	put_head(w, head->text, head->size);
+	put_head(w, heads->begin, heads->begin_size);
 	put_time(w, item->time_ns);
 	put(w, "}", 1);
 	w->is_begin = true;
 	w->n_arguments = 0;
 }
 
-static void put_end(struct trace_writer *w, const struct seam_item *item)
+static void put_end(struct trace_writer *w, struct seam_calls *calls,
+		    const struct seam_item *item)
 {
-	if (!seam_time_range_has(w->range, item->begin_ns))
+	const struct heads *heads =
+		seam_time_range_has(w->range, item->begin_ns) ?
+		find_heads(w, calls, item->function) : NULL;
+
+	if (!heads)
 		return;
-	put_head(w, w->end_head, w->end_size);
+	put_head(w, heads->end, heads->end_size);
 	put_time(w, item->time_ns);
 	put(w, "}", 1);
 }
@@ -289,7 +305,7 @@ static void put_item(struct trace_writer *w, struct seam_calls *calls,
 		put_argument(w, item->value);
 		break;
 	case SEAM_ITEM_END:
-		put_end(w, item);
+		put_end(w, calls, item);
 		break;
 	case SEAM_ITEM_CUSTOM:
 	case SEAM_ITEM_TYPED:
@@ -309,22 +325,16 @@ static void begin_stream(struct trace_writer *w,
 			 const struct seam_trace_stream *stream)
 {
 	char text[4 * ROOM];
-	int n;
 
 	w->pid = stream->pid;
 	w->tid = stream->tid;
-	if (stream->is_fork) {
-		w->pid = (int32_t)((uint32_t)stream->log | FORK_PID);
-		n = snprintf(text, sizeof(text), ",\n{\"name\":\"process_name"
-			     "\",\"ph\":\"M\",\"pid\":%" PRId32
-			     ",\"args\":{\"name\":\"forked from %" PRId32
-			     "\"}}", w->pid, stream->pid);
-		put_head(w, text, (size_t)n);
-	}
-	n = snprintf(w->end_head, sizeof(w->end_head), ",\n{\"ph\":\"E\","
-		     "\"pid\":%" PRId32 ",\"tid\":%" PRId32 ",\"ts\":",
-		     w->pid, w->tid);
-	w->end_size = (size_t)n;
+	if (!stream->is_fork)
+		return;
+	w->pid = (int32_t)((uint32_t)stream->log | FORK_PID);
+	snprintf(text, sizeof(text), ",\n{\"name\":\"process_name\","
+		 "\"ph\":\"M\",\"pid\":%" PRId32 ",\"args\":{\"name\":"
+		 "\"forked from %" PRId32 "\"}}", w->pid, stream->pid);
+	put_head(w, text, strlen(text));
 }
 
 static void put_stream(struct trace_writer *w, const struct seam_trace *trace,
@@ -341,8 +351,10 @@ static void put_stream(struct trace_writer *w, const struct seam_trace *trace,
 	seam_xray_problems_merge(problems, &items.stream.reader.problems);
 	seam_stream_items_close(&items);
 	/* slots are those of one stream */
-	for (size_t i = 0; i < w->heads.n; i++)
-		free(w->heads.items[i].text);
+	for (size_t i = 0; i < w->heads.n; i++) {
+		free(w->heads.items[i].begin);
+		free(w->heads.items[i].end);
+	}
 	w->heads.n = 0;
 }
 
