@@ -79,8 +79,8 @@ static int by_key(const void *a, const void *b, void *sort)
 	if (!r && !x->has_times && !y->has_times && key < SEAM_CALLS_BY_NAME)
 		r = SEAM_COMPARE(y->row->count, x->row->count);
 	if (key == SEAM_CALLS_BY_NAME && !r)
-		r = SEAM_COMPARE(y->values[SEAM_CALLS_BY_SUM],
-				 x->values[SEAM_CALLS_BY_SUM]);
+		r = SEAM_COMPARE(y->values[SEAM_CALLS_BY_TOTAL],
+				 x->values[SEAM_CALLS_BY_TOTAL]);
 	return r ? r : SEAM_COMPARE(x->row->function, y->row->function);
 }
 
@@ -147,11 +147,10 @@ static int select_lines(struct lines *lines,
 	return 0;
 }
 
-/* Whether the table has a column for it: "total" where it is the order. */
+/* Whether the table has a column for it: "sum" where it is the order. */
 static bool has_column(const struct seam_calls_report *report, int value)
 {
-	return value != SEAM_CALLS_BY_TOTAL ||
-	       report->sort == SEAM_CALLS_BY_TOTAL;
+	return value != SEAM_CALLS_BY_SUM || report->sort == SEAM_CALLS_BY_SUM;
 }
 
 static void put_line(const struct seam_calls_report *report,
@@ -235,12 +234,11 @@ static void put_repairs(const struct seam_view *view,
 	char n[SEAM_NUMBER];
 
 	seam_view_style(view, SEAM_STYLE_WARN);
-	for (int i = 0; i < SEAM_N_REPAIRS; i++)
+	for (enum seam_repair i = 0; i < SEAM_N_REPAIRS; i++)
 		if (account->repairs[i])
-			fprintf(view->out, "repaired: %s %s\n",
+			fprintf(view->out, "%s: %s %s\n", seam_repair_what(i),
 				seam_format_count(n, account->repairs[i]),
-				seam_repair_text((enum seam_repair)i,
-						 account->repairs[i]));
+				seam_repair_text(i, account->repairs[i]));
 	for (size_t i = 0; i < problems->n_kept; i++)
 		fprintf(view->out, "lost: %s bytes at %#" PRIx64 ": %s\n",
 			seam_format_count(n, problems->items[i].lost_bytes),
@@ -353,7 +351,7 @@ int seam_calls_json(const struct seam_calls_report *report, FILE *out)
 static void put_vertex(FILE *out, const struct seam_calls_report *report,
 		       const struct seam_account_row *row)
 {
-	char name[SEAM_CALL_NAME], self[SEAM_NUMBER], sum[SEAM_NUMBER];
+	char name[SEAM_CALL_NAME], self[SEAM_NUMBER], total[SEAM_NUMBER];
 	enum seam_unit unit = seam_calls_unit(report);
 
 	fprintf(out, "F%" PRIu32 " [label=\"{", row->function);
@@ -363,15 +361,15 @@ static void put_vertex(FILE *out, const struct seam_calls_report *report,
 		fprintf(out, "|%" PRIu64 " calls}\"];\n", row->count);
 		return;
 	}
-	fprintf(out, "|%" PRIu64 " calls|sum %s|self %s}\"];\n", row->count,
-		seam_format_weight(sum, row->sum_ns, unit),
+	fprintf(out, "|%" PRIu64 " calls|total %s|self %s}\"];\n", row->count,
+		seam_format_weight(total, row->total_ns, unit),
 		seam_format_weight(self, row->self_ns, unit));
 }
 
 void seam_calls_graph(const struct seam_calls_report *report, FILE *out)
 {
 	const struct seam_account *account = report->account;
-	char sum[SEAM_NUMBER];
+	char total[SEAM_NUMBER];
 
 	fputs("digraph calls {\nnode [shape=record];\n", out);
 	for (size_t i = 0; i < account->rows.n; i++)
@@ -387,12 +385,13 @@ void seam_calls_graph(const struct seam_calls_report *report, FILE *out)
 		if (!seam_calls_selects(report, edge->callee) ||
 		    (!is_root && !seam_calls_selects(report, edge->caller)))
 			continue;
+		/* 0: calls within calls of the same function, or no times */
 		fprintf(out, "F%" PRIu32 " -> F%" PRIu32 " [label=\"%" PRIu64
 			" x%s%s\"];\n", is_root ? 0 : edge->caller,
 			edge->callee, edge->count,
-			!has_times(report, edge->callee) ? "" : ", ",
-			!has_times(report, edge->callee) ? "" :
-			seam_format_weight(sum, edge->sum_ns,
+			edge->total_ns ? ", " : "",
+			!edge->total_ns ? "" :
+			seam_format_weight(total, edge->total_ns,
 					   seam_calls_unit(report)));
 	}
 	fputs("}\n", out);

@@ -32,7 +32,7 @@ enum seam_calls_sort {
 
 /* For the option's choices. */
 #define SEAM_CALLS_SORTS \
-	"sum|self|total|count|min|p50|p90|p99|max|name|id"
+	"total|self|sum|count|min|p50|p90|p99|max|name|id"
 
 struct seam_calls_report {
 	const struct seam_account *account;

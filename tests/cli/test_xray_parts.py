@@ -258,8 +258,18 @@ def check_inside():
               text)
     log = write("again.xray", header() + block(5, 6, 1000, "aaAA"))
     head, row = (line.split() for line in run(
-        "calls", "--sort=total", log).stdout.splitlines())
-    check("the order by total times has their column",
+        "calls", log).stdout.splitlines())
+    check("a total counts the time of recursive calls once",
+          head[-4:] == ["max", "total", "self", "function"] and
+          row[-7:] == ["30", "ns", "30", "ns", "30", "ns", "#1"], row)
+    text = run("calls", "--graph", log).stdout
+    check("so do the vertices and edges of a graph",
+          'total 30 ns|self 30 ns' in text and
+          sorted(re.findall('label="(.* x.*)"', text)) ==
+          ["1 x", "1 x, 30 ns"], text)
+    head, row = (line.split() for line in run(
+        "calls", "--sort=sum", log).stdout.splitlines())
+    check("the order by sums has their column",
           head[-4:] == ["sum", "total", "self", "function"] and
           row[-7:] == ["40", "ns", "30", "ns", "30", "ns", "#1"], row)
     log = write("text.xray", header() + block(5, 6, 1000, "a*A").replace(

@@ -466,7 +466,7 @@ def test_no_call_goes_over_what_is_lost():
     (outer,) = (f for f in shown["functions"] if "outer" in f["name"])
     equal(outer["count"], 2)
     text = run(SEAM, "calls", BUNDLE).stdout
-    check(f"repaired: {lost:,} records lost there" in text, text)
+    check(f"lost: {lost:,} records of calls" in text, text)
 
 
 def test_what_is_lost_is_shown_by_other_tools():

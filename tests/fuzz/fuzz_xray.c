@@ -171,7 +171,7 @@ static void add_up(const struct seam_trace *trace, size_t size)
 	for (size_t i = 0; i < account.edges.n; i++) {
 		n += account.edges.items[i].count;
 		if (account.edges.items[i].caller == SEAM_NONE)
-			roots += account.edges.items[i].sum_ns;
+			roots += account.edges.items[i].total_ns;
 	}
 	demand(n == account.n_calls);
 	/* a caller whose entry is missing takes earlier roots' time in */

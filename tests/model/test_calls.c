@@ -793,8 +793,26 @@ static void counts_edges_from_caller_to_callee(void **state)
 		if (e->caller == 1)
 			assert_int_equal(e->count, 2);
 		if (e->caller == 3)
-			assert_int_equal(e->sum_ns, 10);
+			assert_int_equal(e->total_ns, 10);
 	}
+	close_replay(&p);
+}
+
+/* a calls b, b calls a, and a calls itself. */
+static void the_edges_to_a_function_add_up_to_its_total(void **state)
+{
+	struct replay p;
+	uint64_t sums['d'] = { 0 };
+
+	(void)state;
+	open_replay(&p, "abaaAAcCBAbaAB");
+	for (size_t i = 0; i < p.account.edges.n; i++) {
+		const struct seam_account_edge *e = &p.account.edges.items[i];
+
+		sums['a' + e->callee - 1] += e->total_ns;
+	}
+	for (char f = 'a'; f <= 'c'; f++)
+		assert_int_equal(sums[(int)f], row(&p, f)->total_ns);
 	close_replay(&p);
 }
 
@@ -837,6 +855,7 @@ int main(void)
 		cmocka_unit_test(
 			a_limit_of_stacks_leaves_their_time_with_the_callers),
 		cmocka_unit_test(counts_edges_from_caller_to_callee),
+		cmocka_unit_test(the_edges_to_a_function_add_up_to_its_total),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,12 +38,13 @@ static const struct seam_option options[] = {
 	       "has their addresses. A map that contradicts the log is used, "
 	       "with a message. The default is the map beside each log, "
 	       "PID.yaml of PID.xray, as a recording has it."),
-	OPTION(sort, STRING, 's', "sort", "COLUMN", "order of the rows (sum)",
+	OPTION(sort, STRING, 's', "sort", "COLUMN", "order of the rows (total)",
 	       .choices = SEAM_CALLS_SORTS,
-	       .detail = "Names and ids ascend, all else descends. Sum adds up "
-	       "all calls, also those inside one another; total, which is "
-	       "shown with --sort total, counts nested calls of a "
-	       "recursive function once."),
+	       .detail = "Names and ids ascend, all else descends. The total "
+	       "of a function is the time during which at least one call of "
+	       "the function was open in a thread; sum, which is shown with "
+	       "--sort sum, adds up all calls, also recursive ones within "
+	       "others."),
 	OPTION(filter, STRING, 0, "filter", "TEXT",
 	       "functions with TEXT in their name",
 	       .detail = "TEXT with *, ? or [ is a pattern for the whole "
@@ -238,8 +239,8 @@ static int parse_stacks(const struct seam_command *self, const char *text,
 
 static int run(const struct seam_command *self, int argc, char **argv)
 {
-	struct calls_options o = { .sort = "sum", .min_percent = 0.1 };
-	enum seam_calls_sort sort = SEAM_CALLS_BY_SUM;
+	struct calls_options o = { .sort = "total", .min_percent = 0.1 };
+	enum seam_calls_sort sort = SEAM_CALLS_BY_TOTAL;
 	const char *by_default = SEAM_LOAD_DEFAULT;
 	size_t n_slowest, n_paths;
 	int first, status;
@@ -282,7 +283,7 @@ const struct seam_command seam_calls_command = {
 		"or if it has no clock frequency.",
 	.examples =
 		"seam record --trace -- ./app; seam calls\tevery call of ./app\n"
-		"seam calls --map ./app app.xray\tall functions by time\n"
+		"seam calls --map ./app app.xray\tall functions by total time\n"
 		"seam calls --sort p99 --filter 'net_*' --histogram app.xray\t"
 		"how slow the slowest are\n"
 		"seam calls --map ./app --stacks=3 --filter handle app.xray\t"

@@ -204,11 +204,11 @@ static size_t join_stream(struct account_job *job, struct seam_account *account,
 	return i;
 }
 
-static int edge_by_sum(const void *a, const void *b)
+static int edge_by_total(const void *a, const void *b)
 {
 	const struct seam_account_edge *x = a, *y = b;
 
-	return SEAM_COMPARE(y->sum_ns, x->sum_ns) ?:
+	return SEAM_COMPARE(y->total_ns, x->total_ns) ?:
 	       SEAM_COMPARE(x->caller, y->caller) ?:
 	       SEAM_COMPARE(x->callee, y->callee);
 }
@@ -255,7 +255,7 @@ static int take_account(struct seam_account *account, struct seam_sums *sums)
 	}
 	seam_sums_cut_slowest(sums);
 	SEAM_ARRAY_SORT(&account->rows, row_by_sum);
-	SEAM_ARRAY_SORT(&from->edges, edge_by_sum);
+	SEAM_ARRAY_SORT(&from->edges, edge_by_total);
 	account->octaves = from->octaves;
 	account->edges = from->edges;
 	account->slowest = from->slowest;

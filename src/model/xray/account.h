@@ -43,11 +43,14 @@ struct seam_account_row {
 	uint32_t octave[SEAM_HISTOGRAM_OCTAVES];
 };
 
-/* Calls of one function by another; caller SEAM_NONE: a thread's root. */
+/*
+ * Calls of one function by another; caller SEAM_NONE: a thread's root.  The
+ * times of all edges to a function add up to its total.
+ */
 struct seam_account_edge {
 	uint32_t caller, callee;	/* XRay ids */
 	uint64_t count;
-	uint64_t sum_ns;
+	uint64_t total_ns;		/* of outermost calls of callee */
 };
 
 /* A single call. */
@@ -71,7 +74,7 @@ struct seam_account_options {
 struct seam_account {
 	SEAM_ARRAY(struct seam_account_row) rows;	/* by sum, descending */
 	SEAM_ARRAY(struct seam_octave) octaves;
-	SEAM_ARRAY(struct seam_account_edge) edges;	/* by sum, descending */
+	SEAM_ARRAY(struct seam_account_edge) edges;	/* by total, descending */
 	SEAM_ARRAY(struct seam_account_call) slowest;	/* longest first */
 	uint64_t n_calls;
 	uint64_t repairs[SEAM_N_REPAIRS];

@@ -148,7 +148,7 @@ static void add_edge(struct seam_sums *sums,
 
 	if (id != SEAM_NONE) {
 		edges[id].count += added->count;
-		edges[id].sum_ns += added->sum_ns;
+		edges[id].total_ns += added->total_ns;
 	} else if (SEAM_INDEX_APPEND(&sums->edge_index, hash,
 				     &sums->account.edges, *added) ==
 		   SEAM_NONE) {
@@ -204,7 +204,8 @@ static void end_detailed(void *context, struct seam_calls *calls,
 		add_edge(sums, &(struct seam_account_edge) {
 			.caller = calls->calls[calls->n - 1].function,
 			.callee = call->function, .count = 1,
-			.sum_ns = end_ns - call->begin_ns,
+			.total_ns = calls->active.items[call->slot] ? 0 :
+				    end_ns - call->begin_ns,
 		});
 	keep_slowest(sums, &(struct seam_account_call) {
 		.begin_ns = call->begin_ns, .end_ns = end_ns,

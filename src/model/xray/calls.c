@@ -10,33 +10,35 @@
 enum { FIRST_SLOTS = 1 << 8 };
 
 static const struct {
-	const char *name, *one, *many;
+	const char *name, *what, *one, *many;
 } repairs[SEAM_N_REPAIRS] = {
-	[SEAM_REPAIR_EXIT] = { "missing_exit",
+	[SEAM_REPAIR_EXIT] = { "missing_exit", "repaired",
 		"call without an exit (exception, longjmp)",
 		"calls without an exit (exception, longjmp)" },
-	[SEAM_REPAIR_ENTRY] = { "missing_entry",
+	[SEAM_REPAIR_ENTRY] = { "missing_entry", "repaired",
 		"call that began before the log",
 		"calls that began before the log" },
-	[SEAM_REPAIR_STRAY] = { "stray_exit",
-		"exit of no call that was open",
-		"exits of no call that was open" },
-	[SEAM_REPAIR_UNFINISHED] = { "unfinished",
+	[SEAM_REPAIR_STRAY] = { "stray_exit", "ignored",
+		"exit of a function that was not open",
+		"exits of functions that were not open" },
+	[SEAM_REPAIR_UNFINISHED] = { "unfinished", "repaired",
 		"call that was open at the end",
 		"calls that were open at the end" },
-	[SEAM_REPAIR_CUT] = { "cut_off",
+	[SEAM_REPAIR_CUT] = { "cut_off", "repaired",
 		"call that was open where records were lost",
 		"calls that were open where records were lost" },
-	[SEAM_REPAIR_GAPS] = { "gaps", "place where records were lost",
-		"places where records were lost" },
-	[SEAM_REPAIR_LOST] = { "lost_records", "record lost there",
-		"records lost there" },
-	[SEAM_REPAIR_DEPTH] = { "too_deep", "call too deep to be kept",
-		"calls too deep to be kept" },
-	[SEAM_REPAIR_CLOCK] = { "clock", "step back of a thread's clock",
+	[SEAM_REPAIR_GAPS] = { "gaps", "lost", "run of records",
+		"runs of records" },
+	[SEAM_REPAIR_LOST] = { "lost_records", "lost", "record of calls",
+		"records of calls" },
+	[SEAM_REPAIR_DEPTH] = { "too_deep", "lost",
+		"call that was nested too deep",
+		"calls that were nested too deep" },
+	[SEAM_REPAIR_CLOCK] = { "clock", "repaired",
+		"step back of a thread's clock",
 		"steps back of a thread's clock" },
-	[SEAM_REPAIR_EXTENTS] = { "extents", "block of a wrong length",
-		"blocks of a wrong length" },
+	[SEAM_REPAIR_EXTENTS] = { "extents", "repaired",
+		"block of a wrong length", "blocks of a wrong length" },
 };
 
 const char *seam_repair_name(enum seam_repair repair)
@@ -50,6 +52,11 @@ int seam_calls_failed(int error, struct seam_err *err)
 	       seam_err_set(err, error, "the log has more than %d functions",
 			    SEAM_CALLS_MAX_FUNCTIONS) :
 	       seam_err_no_memory(err);
+}
+
+const char *seam_repair_what(enum seam_repair repair)
+{
+	return repairs[repair].what;
 }
 
 const char *seam_repair_text(enum seam_repair repair, uint64_t n)

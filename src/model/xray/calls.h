@@ -43,16 +43,20 @@ enum seam_repair {
 	SEAM_REPAIR_STRAY,		/* stray exit */
 	SEAM_REPAIR_UNFINISHED,
 	SEAM_REPAIR_CUT,		/* open where records were lost */
-	SEAM_REPAIR_GAPS,		/* places where they were */
-	SEAM_REPAIR_LOST,		/* records lost there */
+	SEAM_REPAIR_GAPS,		/* runs of lost records */
+	SEAM_REPAIR_LOST,		/* records in these runs */
 	SEAM_REPAIR_DEPTH,		/* too deep: call left out */
 	SEAM_REPAIR_CLOCK,		/* the TSC stepped back */
 	SEAM_REPAIR_EXTENTS,		/* a block's length was wrong */
 	SEAM_N_REPAIRS,
 };
 
-/* "missing_exit", ...: in JSON; and a description in few words, of @n. */
+/*
+ * "missing_exit", ...: in JSON.  For people, "WHAT: @n TEXT": what became of
+ * @n records or calls ("repaired", "lost"), and a description of them.
+ */
 const char *seam_repair_name(enum seam_repair repair);
+const char *seam_repair_what(enum seam_repair repair);
 const char *seam_repair_text(enum seam_repair repair, uint64_t n);
 
 /* Add @n to the repairs @sum, up to UINT64_MAX: lost records are a claim. */

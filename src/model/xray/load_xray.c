@@ -306,8 +306,9 @@ static void add_notes(struct xray_loader *l)
 	l->calls.repairs[SEAM_REPAIR_EXTENTS] = seam_trace_n_extents(l->trace);
 	for (enum seam_repair i = 0; i < SEAM_N_REPAIRS; i++)
 		if (l->calls.repairs[i])
-			seam_profile_note(l->profile, "repaired: %" PRIu64
-					  " %s", l->calls.repairs[i],
+			seam_profile_note(l->profile, "%s: %" PRIu64 " %s",
+					  seam_repair_what(i),
+					  l->calls.repairs[i],
 					  seam_repair_text(i,
 							l->calls.repairs[i]));
 	for (size_t i = 0; i < l->problems.n_kept; i++)
