@@ -79,6 +79,9 @@ struct picture {
 	enum seam_unit unit;
 	bool *drawn;		/* by node; implies that of its caller */
 	size_t n_small;		/* frames not drawn */
+	bool has_no_lists;	/* of these */
+	uint32_t *name;		/* by node not drawn: its id in names */
+	struct seam_strings names;
 	struct rest *rest;	/* by node: its callees not drawn */
 	uint32_t rows;
 	bool used[N_LOOKS];
@@ -216,7 +219,8 @@ static int lay_out(struct picture *p)
 
 	p->x = calloc(p->tree.n, sizeof(*p->x));
 	p->rest = calloc(p->tree.n, sizeof(*p->rest));
-	if (!p->x || !p->rest)
+	p->name = calloc(p->tree.n, sizeof(*p->name));
+	if (!p->x || !p->rest || !p->name)
 		return -ENOMEM;
 	for (uint32_t i = 0; i != SEAM_NONE;
 	     i = seam_tree_next(&p->tree, i, true)) {
@@ -224,6 +228,10 @@ static int lay_out(struct picture *p)
 
 		if (!p->drawn[i]) {
 			p->n_small++;
+			p->name[i] = seam_strings_put(&p->names,
+						      name_of(p, &nodes[i]));
+			if (p->name[i] == SEAM_NONE)
+				return -ENOMEM;
 			continue;
 		}
 		place_callees(p, i);
@@ -332,6 +340,48 @@ static void put_rect(const struct picture *p, double x, uint32_t y,
 		width - GAP > 0.3 ? width - GAP : 0.3, ROW - 1);
 }
 
+/*
+ * The callees of @id that are not drawn, and what they called, depth-first:
+ * "NAME:WEIGHT,NAME,NAME^2,NAME".  A comma goes down to a callee, "^n," up by
+ * n first.  Numbers are hexadecimal; without a weight, the caller's counts, or
+ * @weight for the first level.
+ */
+static void put_list(const struct picture *p, uint32_t id, uint64_t weight)
+{
+	const struct seam_node *nodes = p->tree.items;
+	uint32_t depth = nodes[id].depth;
+
+	fputs(" data-list=\"", p->out);
+	for (uint32_t i = nodes[id].first_child;
+	     i != SEAM_NONE && nodes[i].depth > nodes[id].depth;
+	     i = seam_tree_next(&p->tree, i, !p->drawn[i])) {
+		uint64_t size = size_of(p, &nodes[i]);
+
+		if (p->drawn[i])
+			continue;
+		if (depth >= nodes[i].depth)
+			fprintf(p->out, "^%x", depth - nodes[i].depth + 1);
+		fprintf(p->out, ",%x", p->name[i]);
+		if (size != (nodes[i].parent == id ? weight :
+			     size_of(p, &nodes[nodes[i].parent])))
+			fprintf(p->out, ":%" PRIx64, size);
+		depth = nodes[i].depth;
+	}
+	fputc('"', p->out);
+}
+
+/* The names to which lists refer, one a line. */
+static void put_names(const struct picture *p)
+{
+	fprintf(p->out, "<metadata id=\"names\" data-cut=\"%d\">",
+		p->has_no_lists);
+	for (uint32_t i = 1; i < p->names.texts.n && !p->has_no_lists; i++) {
+		fputc('\n', p->out);
+		put_name(p->out, seam_strings_get(&p->names, i), NAME_BYTES);
+	}
+	fputs("</metadata>\n", p->out);
+}
+
 /* One dashed frame in place of callees that are too narrow. */
 static void put_rest(const struct picture *p, uint32_t id)
 {
@@ -341,8 +391,10 @@ static void put_rest(const struct picture *p, uint32_t id)
 
 	if (!size)
 		return;
-	fprintf(p->out, "<g class=\"rest\" data-w=\"%" PRIu64 "\"><title>"
-		"%s, not drawn\n", size,
+	fprintf(p->out, "<g class=\"rest\" data-w=\"%" PRIu64 "\"", size);
+	if (!p->has_no_lists)
+		put_list(p, id, size);
+	fprintf(p->out, "><title>%s, not drawn\n",
 		seam_format_amount(n, rest->n, "narrow frame"));
 	put_amount(p, "total ", rest->samples, rest->weight);
 	fputs("</title>", p->out);
@@ -455,7 +507,9 @@ static void put_picture(const struct picture *p)
 			put_frame(p, i);
 		i = seam_tree_next(&p->tree, i, p->drawn[i]);
 	}
-	fprintf(p->out, "</g>\n<script><![CDATA[\n%s]]></script>\n</svg>\n",
+	fputs("</g>\n", p->out);
+	put_names(p);
+	fprintf(p->out, "<script><![CDATA[\n%s]]></script>\n</svg>\n",
 		flamegraph_js);
 }
 
@@ -523,12 +577,18 @@ int seam_flamegraph_write(const struct seam_flamegraph *graph, FILE *out)
 		rc = lay_out(&p);
 	if (!rc)
 		rc = measure_page(&p, &n_bytes);
+	if (!rc && n_bytes > SEAM_FLAMEGRAPH_MAX_BYTES) {
+		p.has_no_lists = true;
+		rc = measure_page(&p, &n_bytes);
+	}
 	if (!rc && n_bytes > SEAM_FLAMEGRAPH_MAX_BYTES)
 		rc = -EFBIG;
 	if (!rc)
 		put_picture(&p);
 	free(p.rest);
 	seam_strings_fini(&p.groups);
+	seam_strings_fini(&p.names);
+	free(p.name);
 	free(p.x);
 	free(p.drawn);
 	free(p.tree.items);

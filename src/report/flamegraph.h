@@ -22,8 +22,10 @@ struct seam_flamegraph {
 	const char *title;
 	bool inverted;		/* root at the top: an icicle graph */
 	/*
-	 * Narrower frames are left out of the file.  The subtitle has their
-	 * number, and one dashed frame replaces those of each caller.
+	 * Narrower frames are not drawn.  The subtitle has their number, and
+	 * one dashed frame replaces those of each caller.  For searches their
+	 * names and weights are in the file, some 8 bytes each, unless it would
+	 * exceed SEAM_FLAMEGRAPH_MAX_BYTES.
 	 * Negative: 0.01, and only the SEAM_FLAMEGRAPH_FRAMES widest.
 	 */
 	double min_percent;

@@ -74,7 +74,8 @@ const frames = elements.filter((e) => !e.classList.contains("rest"))
 		parent: null,
 		children: [],
 		rest: null,		/* element in place of narrow callees */
-		restSize: 0,		/* of callees not in the file */
+		restSize: 0,		/* of callees that are not elements */
+		list: null,		/* those: see listOf() */
 		shown: true,
 		pixels: 0,
 	};
@@ -279,28 +280,76 @@ function stick() {
 	head.setAttribute("transform", "translate(0 " + y + ")");
 }
 
+const names = svg.getElementById("names").textContent.split("\n");
+const isCut = number(svg.getElementById("names"), "cut") === 1;
+
+/* The callees of @frame that are not elements, depth-first. */
+function listOf(frame) {
+	const list = { depth: [], name: [], size: [] };
+	const sizes = [frame.restSize];
+	const text = frame.rest.getAttribute("data-list") || "";
+	let depth = 0;
+
+	for (const [, up, name, size] of
+	     text.matchAll(/(?:\^([^,]+))?,([^,:^]+)(?::([^,^]+))?/g)) {
+		depth += 1 - parseInt(up || "0", 16);
+		sizes[depth] = size ? parseInt(size, 16) : sizes[depth - 1];
+		list.depth.push(depth);
+		list.name.push(parseInt(name, 16));
+		list.size.push(sizes[depth]);
+	}
+	return list;
+}
+
+/* Size of the callees that are not elements; nested ones count once. */
+function matchedInRest(frame, hits) {
+	let sum = 0, outer = Infinity;
+
+	if (!frame.restSize)
+		return 0;
+	frame.list = frame.list || listOf(frame);
+	frame.list.depth.forEach((depth, i) => {
+		if (depth > outer)
+			return;
+		outer = hits[frame.list.name[i]] ? depth : Infinity;
+		sum += outer === depth ? frame.list.size[i] : 0;
+	});
+	return sum;
+}
+
+/* The size of @frame, or of its callees that are not elements. */
+function markFrame(frame, hits) {
+	const hit = pattern !== null && pattern.test(frame.lines[0]);
+	const inRest = pattern !== null && matchedInRest(frame, hits);
+
+	frame.element.classList.toggle("hit", hit);
+	if (frame.rest)
+		frame.rest.classList.toggle("hit", inRest > 0);
+	return hit ? frame.size : inRest;
+}
+
 /* Mark the frames found; their share counts nested ones once. */
 function mark() {
-	let hits = 0, until = -1, matched = 0;
+	const hits = names.map((name) => pattern !== null &&
+		pattern.test(name));
 	const end = zoomed.x + zoomed.size;
+	let found = false, until = -1, matched = 0;
 
 	svg.classList.toggle("searching", pattern !== null);
 	for (const frame of frames) {
-		const hit = pattern !== null && pattern.test(frame.lines[0]);
+		const size = markFrame(frame, hits);
 
-		frame.element.classList.toggle("hit", hit);
-		if (!hit)
-			continue;
-		hits++;
+		found = found || size > 0;
 		if (frame.x < until || frame.depth < zoomed.depth ||
 		    frame.x < zoomed.x || frame.x + frame.size > end)
 			continue;
-		matched += frame.size;
-		until = frame.x + frame.size;
+		matched += size;
+		if (frame.element.classList.contains("hit"))
+			until = frame.x + frame.size;
 	}
 	result.textContent = pattern === null ? "" :
 		(wrong ? "bad regex, taken as text: " : "") +
-		(hits === 0 ? "no match" :
+		(!found ? "no match" : (isCut ? "at least " : "") +
 		(100 * matched / (zoomed.size || 1)).toFixed(2) + " % matched");
 	result.title = wrong;
 }

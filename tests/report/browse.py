@@ -23,9 +23,14 @@ app;main;run(<img src=x onerror=parent.pwned=1> 10
 app;main;run;lex_[k] 10
 """
 
+# Of 40,000 samples, frames of fewer than 4 are not drawn.
+NARROW = "app;main;work 39600\napp;main;deeper 100\n" + "".join(
+    f"app;main;n{i};deep;deep 3\n" for i in range(100))
+
 PAGE = """\
 <!DOCTYPE html><meta charset="utf-8"><body>
 <iframe id="f" src="graph.svg" width="1280" height="600"></iframe>
+<iframe id="n" src="narrow.svg" width="1280" height="600"></iframe>
 <img id="i" src="graph.svg">
 <script>
 const seen = {};
@@ -34,6 +39,23 @@ const pause = () => new Promise((done) => setTimeout(done, 0));
 /* The browser goes to another address when it likes, and says so then. */
 const event = (w, kind) => new Promise((done) =>
 	w.addEventListener(kind, done, { once: true }));
+async function useNarrow() {
+	const w = document.getElementById("n").contentWindow;
+	const d = w.document, input = d.querySelector("input");
+
+	seen.narrow = {};
+	for (const text of ["deep", "^deep$", "^n7$", "work|n1", "none"]) {
+		input.value = text;
+		input.dispatchEvent(new w.Event("input"));
+		await pause();
+		seen.narrow[text] = d.querySelector("output").textContent;
+		seen.narrow[text + " marked"] =
+			d.querySelectorAll(".hit").length;
+	}
+	w.location.hash = "#zoom=4&search=deep";
+	await event(w, "hashchange");
+	seen.narrow.zoomed = d.querySelector("output").textContent;
+}
 async function use() {
 	const w = document.getElementById("f").contentWindow;
 	const d = w.document;
@@ -141,7 +163,7 @@ async function use() {
 	await gone;
 	seen.survived = Math.round(wide("all")) === seen.all;
 }
-window.onload = () => use().catch((e) => { seen.error = String(e); })
+window.onload = () => use().then(useNarrow).catch((e) => { seen.error = String(e); })
 	.then(() => fetch("http://127.0.0.1:PORT/", { method: "POST",
 		mode: "no-cors", body: JSON.stringify(seen) }));
 </script>
@@ -170,6 +192,18 @@ CHECKS = [
      and s["search ^fib$"] == "40.00 % matched"
      and s["search main|fib"] == "100.00 % matched"
      and s["search nothing"] == "no match"),
+    ("a search counts what is too narrow to be drawn, nothing twice",
+     lambda s: s["narrow"]["deep"] == "1.00 % matched"
+     and s["narrow"]["^deep$"] == "0.75 % matched"
+     and s["narrow"]["^n7$"] == "0.01 % matched"
+     and s["narrow"]["work|n1"] == "99.08 % matched"
+     and s["narrow"]["none"] == "no match"),
+    ("a search marks the frame in place of narrow ones",
+     lambda s: s["narrow"]["^deep$ marked"] == 1
+     and s["narrow"]["deep marked"] == 2
+     and s["narrow"]["none marked"] == 0),
+    ("a search counts what is below the zoomed frame",
+     lambda s: s["narrow"]["zoomed"] == "100.00 % matched"),
     ("a broken expression is said to be one, and searched for as text",
      lambda s: s["search ("] == "bad regex, taken as text: 10.00 % matched"),
     ("at 600 pixels the search has room of its own",
@@ -213,10 +247,10 @@ class Listener(http.server.BaseHTTPRequestHandler):
 
 
 def browse(browser, folder, draw):
-    svg = subprocess.run([draw], input=STACKS.encode(), check=True,
-                         stdout=subprocess.PIPE).stdout
-    with open(os.path.join(folder, "graph.svg"), "wb") as out:
-        out.write(svg)
+    for name, stacks in ("graph", STACKS), ("narrow", NARROW):
+        with open(os.path.join(folder, name + ".svg"), "wb") as out:
+            subprocess.run([draw], input=stacks.encode(), check=True,
+                           stdout=out)
     page = os.path.join(folder, "page.html")
     with http.server.HTTPServer(("127.0.0.1", 0), Listener) as server:
         server.seen, server.timeout = {"error": "the page did not run"}, 30

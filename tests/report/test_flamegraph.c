@@ -213,7 +213,6 @@ static void what_is_too_narrow_is_counted(void **state)
 	seam_profile_fini(&p);
 }
 
-/* 8,000 equal stacks of three: more frames than a file may have. */
 /* What main has called and is not drawn is not its own time. */
 static void a_filler_is_where_narrow_frames_were_left_out(void **state)
 {
@@ -243,6 +242,50 @@ static void a_filler_is_where_narrow_frames_were_left_out(void **state)
 	free(svg);
 	svg = drawn(&p, (struct seam_flamegraph) { .min_percent = 0 });
 	assert_null(strstr(svg, "<g class=\"rest\""));
+	free(svg);
+	seam_profile_fini(&p);
+}
+
+/* flamegraph.js reads it: the formats are those of put_list(). */
+static void what_is_too_narrow_is_listed_for_searches(void **state)
+{
+	struct seam_profile p = built();
+	char *svg;
+
+	(void)state;
+	for (unsigned int i = 0; i < 900; i++)
+		built_add(&p, i, "app", "main;wide");
+	for (unsigned int i = 0; i < 20; i++)
+		built_add(&p, i, "app", "main;a<b;c;d");
+	for (unsigned int i = 0; i < 10; i++)
+		built_add(&p, i, "app", "main;a<b;e");
+	built_add(&p, 0, "app", "main;f;c");
+	svg = drawn(&p, (struct seam_flamegraph) { .min_percent = 5 });
+	assert_non_null(strstr(svg, "<g class=\"rest\" data-w=\"31000\""
+		" data-list=\",1:7530,2:4e20,3^2,4:2710^2,5:3e8,2\">"));
+	assert_non_null(strstr(svg, "<metadata id=\"names\" data-cut=\"0\">"
+			       "\na&lt;b\nc\nd\ne\nf</metadata>"));
+	free(svg);
+	seam_profile_fini(&p);
+}
+
+/* A search then says "at least". */
+static void a_page_of_50_mb_has_no_lists(void **state)
+{
+	struct seam_profile p = built();
+	char stack[1001];
+	char *svg;
+
+	(void)state;
+	memset(stack, '&', sizeof(stack));
+	for (unsigned int i = 0; i < 10500; i++) {
+		snprintf(stack + 990, sizeof(stack) - 990, "%010u", i);
+		built_add(&p, i, "app", stack);
+	}
+	svg = drawn(&p, (struct seam_flamegraph) { .min_percent = 1 });
+	assert_non_null(strstr(svg, "<metadata id=\"names\" data-cut=\"1\">"
+			       "</metadata>"));
+	assert_null(strstr(svg, " data-list="));
 	free(svg);
 	seam_profile_fini(&p);
 }
@@ -309,6 +352,7 @@ static void the_unknown_has_a_colour_of_its_own(void **state)
 	seam_profile_fini(&p);
 }
 
+/* 8,000 equal stacks of three: more frames than are drawn. */
 static void a_picture_has_a_bounded_number_of_frames(void **state)
 {
 	struct seam_profile p = built();
@@ -384,6 +428,8 @@ int main(void)
 		cmocka_unit_test(no_name_becomes_markup),
 		cmocka_unit_test(a_name_of_64_kib_is_cut_at_a_character),
 		cmocka_unit_test(what_is_too_narrow_is_counted),
+		cmocka_unit_test(what_is_too_narrow_is_listed_for_searches),
+		cmocka_unit_test(a_page_of_50_mb_has_no_lists),
 		cmocka_unit_test(a_filler_is_where_narrow_frames_were_left_out),
 		cmocka_unit_test(a_page_over_50_mb_is_refused),
 		cmocka_unit_test(the_unknown_has_a_colour_of_its_own),

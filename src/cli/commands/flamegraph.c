@@ -26,11 +26,11 @@ static const struct seam_option options[] = {
 	OPTION(title, STRING, 0, "title", "TEXT",
 	       "title of the picture (the recorded command)"),
 	OPTION(min_percent, PERCENT, 0, "min-percent", "PERCENT",
-	       "leave narrower frames out of the file (0.01)",
-	       .detail = "The default also keeps only the 20,000 widest "
-	       "frames. The picture has the number of omitted frames, and "
-	       "dashed frames in their place. A page larger than 50 MB is "
-	       "refused."),
+	       "do not draw narrower frames (0.01)",
+	       .detail = "The default also draws only the 20,000 widest "
+	       "frames. The picture has the number of frames that are not "
+	       "drawn, and dashed frames in their place; a search counts "
+	       "them nevertheless. A page larger than 50 MB is refused."),
 	SEAM_GROUP_OPTION(struct flamegraph_options, by),
 	SEAM_INPUT_OPTION(struct flamegraph_options, reading),
 	SEAM_READING_OPTIONS(struct flamegraph_options, reading),
