@@ -93,3 +93,50 @@ def walked(path):
             length += struct.unpack_from("<Q", data, pos + 8)[0]
         pos += length
     return counts
+
+
+def script_threads(path):
+    """{(pid, tid): samples} of perf script's output, or None."""
+    text = script_text(path)
+    return collections.Counter(
+        (int(m[1]), int(m[2])) for m in re.finditer(
+            r"^\s*\S.*?\s(-?\d+)/(-?\d+)\s+(?:\[\d+\]\s+)?[\d.]+:\s+"
+            r"(?!PERF_RECORD)", text, re.M)) if text else None
+
+
+ID_BITS = 1 << 1, 1 << 2, 1 << 6, 1 << 9, 1 << 7, 1 << 16
+
+
+def with_losses(path, copy):
+    """Write @copy: @path with a LOST record before each sample, of 2 records
+    each and with the trailer of a thread that was named; False where there
+    is none.  For files of one event in file mode."""
+    with open(path, "rb") as file:
+        data = file.read()
+    attrs, n_attrs, begin, size = struct.unpack_from("<QQQQ", data, 24)
+    attr_size, = struct.unpack_from("<Q", data, 16)
+    if data[:8] != b"PERFILE2" or attr_size == 0 or n_attrs != attr_size \
+            or walked(path) is None:
+        return False
+    sample_type, = struct.unpack_from("<Q", data, attrs + 24)
+    n = sum(8 for bit in ID_BITS if sample_type & bit)
+    pos, trailer, out = begin, None, b""
+    while pos + 8 <= begin + size:
+        kind, _, length = struct.unpack_from("<IHH", data, pos)
+        if kind in (66, 71):            # bytes behind the record
+            return False
+        if kind == 3:
+            trailer = data[pos + length - n:pos + length]
+        if kind == 9 and trailer:
+            out += struct.pack("<IHHQQ", 2, 0, 24 + n, 0, 2) + trailer
+        out += data[pos:pos + length]
+        pos += length
+    tail = bytearray(data[begin + size:])
+    flags = int.from_bytes(data[72:104], "little")
+    for i in range(bin(flags).count("1")):
+        at, = struct.unpack_from("<Q", tail, 16 * i)
+        struct.pack_into("<Q", tail, 16 * i, at + len(out) - size)
+    with open(copy, "wb") as file:
+        file.write(data[:48] + struct.pack("<Q", len(out)) +
+                   data[56:begin] + out + tail)
+    return trailer is not None

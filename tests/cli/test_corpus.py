@@ -67,6 +67,28 @@ def check(name, records, path):
             gave_up or not name.startswith("perf/")), report["samples"]
 
 
+def threads(path):
+    rows = json.loads(run("report", "--json", "--by", "thread",
+                          path).stdout)["rows"]
+    found = collections.Counter()
+    for row in rows:
+        found[row["pid"], row["tid"]] += row["self"]
+    return found
+
+
+def check_threads(path, opened, folder):
+    """Each sample's thread is perf's, also where records were lost."""
+    perf, copy = corpus.script_threads(path), os.path.join(folder, "lost")
+    seam = threads(opened)
+    # perf prints more where it decodes a hardware trace
+    if not perf or sum(perf.values()) != sum(seam.values()):
+        return
+    assert seam == perf, (seam, perf)
+    if corpus.with_losses(opened, copy):
+        assert threads(copy) == perf, ("with losses", threads(copy), perf)
+        assert run("report", copy).returncode == 3
+
+
 def perf_calls(path):
     """[(number, first argument or result)] that perf script printed."""
     return [(int(m[1]), int(m[2], 16)) for m in re.finditer(
@@ -106,7 +128,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for i, (name, records, path) in enumerate(files, 1):
             try:
-                check(name, records, corpus.unpacked(path, folder))
+                opened = corpus.unpacked(path, folder)
+                check(name, records, opened)
+                check_threads(path, opened, folder)
                 print(f"ok {i} - {name} reads as perf reads it", flush=True)
             except (AssertionError, ValueError,
                     subprocess.TimeoutExpired) as why:

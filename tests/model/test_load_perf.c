@@ -17,7 +17,7 @@
 
 #include "../simpleperf_bytes.h"
 #include "base/hash.h"
-#include "model/perf/perf_scan.h"
+#include "model/perf/scan_join.h"
 
 struct loaded {
 	struct bytes file;
@@ -760,7 +760,8 @@ static struct bytes many_samples(size_t n)
 		for (size_t k = 1; k < depth; k++)
 			chain[k] = k % 3 ? 0x400000 + i % 50 * k :
 				   UINT64_C(0x0018000100000009);
-		put_sample(&b, i % 2 ? TEST_ID_2 : TEST_ID_1, 7, 7,
+		put_sample(&b, i % 2 ? TEST_ID_2 : TEST_ID_1,
+			   7 + (int32_t)i / 300 % 3, 7 + (int32_t)i / 70 % 11,
 			   1000 + i, chain, depth);
 		if (i % 100 == 0)
 			put_comm(&b, 7, 7, "thread", false, 1000 + i);
@@ -768,38 +769,82 @@ static struct bytes many_samples(size_t n)
 	return b;
 }
 
+/* The columns of a scan, and what their ids stand for. */
+struct joined {
+	struct seam_samples samples;
+	struct seam_callchains chains;
+	struct seam_tasks tasks;
+	size_t n_sideband;
+};
+
+static struct joined scan(const struct seam_perf_data *d, size_t n_parts)
+{
+	struct seam_perf_scan parts[9];
+	struct joined all = { 0 };
+
+	assert_int_equal(seam_perf_scan(d, d->bytes, d->data_begin,
+					d->data_end, parts, n_parts,
+					SEAM_SCAN_RECORDS), 0);
+	assert_int_equal(seam_scan_join(parts, n_parts, &all.samples,
+					&all.chains, &all.tasks), 0);
+	for (size_t i = 0; i < n_parts; i++) {
+		assert_int_equal(parts[i].error, 0);
+		all.n_sideband += parts[i].sideband.n;
+		seam_perf_scan_fini(&parts[i]);
+	}
+	return all;
+}
+
+static void free_joined(struct joined *all)
+{
+	seam_samples_fini(&all->samples);
+	seam_callchains_fini(&all->chains);
+	seam_tasks_fini(&all->tasks);
+}
+
+static void assert_same_sample(const struct joined *a, const struct joined *b,
+			       size_t i)
+{
+	const struct seam_samples *s = &a->samples, *t = &b->samples;
+	const struct seam_task *x = &a->tasks.keys.items[s->thread[i]],
+			       *y = &b->tasks.keys.items[t->thread[i]];
+	const struct seam_callchain *c = &a->chains.items.items[s->stack[i]],
+				    *d = &b->chains.items.items[t->stack[i]];
+
+	assert_int_equal(s->time_ns[i], t->time_ns[i]);
+	assert_int_equal(s->event[i], t->event[i]);
+	assert_int_equal(s->record[i], t->record[i]);
+	assert_int_equal(x->pid, y->pid);
+	assert_int_equal(x->tid, y->tid);
+	assert_int_equal(c->n, d->n);
+	assert_int_equal(c->pid, d->pid);
+	assert_memory_equal(a->chains.words.items + c->first,
+			    b->chains.words.items + d->first, 8 * c->n);
+}
+
 static void many_parts_give_what_one_gives(void **state)
 {
 	struct bytes data = many_samples(3000), file = make_file(&data);
 	struct seam_perf_data d;
-	struct seam_perf_scan one;
+	struct joined one;
 
 	(void)state;
 	assert_int_equal(seam_perf_data_open(&d, (struct seam_bytes) {
 		file.data, file.size }, NULL), 0);
-	assert_int_equal(seam_perf_scan(&d, d.bytes, d.data_begin, d.data_end,
-					&one, 1,
-					SEAM_SCAN_SAMPLES), 0);
+	one = scan(&d, 1);
 	assert_int_equal(one.samples.n, 3000);
 	for (size_t n = 2; n < 9; n++) {
-		struct seam_perf_scan parts[9];
-		size_t at = 0, n_sideband = 0;
+		struct joined all = scan(&d, n);
 
-		assert_int_equal(seam_perf_scan(&d, d.bytes, d.data_begin,
-						d.data_end, parts, n,
-					SEAM_SCAN_SAMPLES), 0);
-		for (size_t i = 0; i < n; i++) {
-			for (size_t k = 0; k < parts[i].samples.n; k++, at++)
-				assert_int_equal(parts[i].samples.time_ns[k],
-						 one.samples.time_ns[at]);
-			n_sideband += parts[i].sideband.n;
-			assert_int_equal(parts[i].error, 0);
-			seam_perf_scan_fini(&parts[i]);
-		}
-		assert_int_equal(at, 3000);
-		assert_int_equal(n_sideband, one.sideband.n);
+		assert_int_equal(all.samples.n, 3000);
+		for (size_t i = 0; i < 3000; i++)
+			assert_same_sample(&one, &all, i);
+		assert_int_equal(all.tasks.keys.n, one.tasks.keys.n);
+		assert_int_equal(all.chains.items.n, one.chains.items.n);
+		assert_int_equal(all.n_sideband, one.n_sideband);
+		free_joined(&all);
 	}
-	seam_perf_scan_fini(&one);
+	free_joined(&one);
 	seam_perf_data_close(&d);
 	free(data.data);
 	free(file.data);

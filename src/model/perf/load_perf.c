@@ -3,8 +3,8 @@
  * load_perf.c - scan, replay, resolve: a perf.data file into a profile
  *
  * 1. Scan all records into columns (perf_scan.h).
- * 2. Decode the side-band, find JIT code, count losses (sideband.h).
- * 3. Join the parts of the scan (scan_join.h) and replay the side-band.
+ * 2. Join the parts of the scan (scan_join.h).
+ * 3. Decode the side-band, find JIT code, count losses (sideband.h); replay.
  * 4. Unwind copies of stacks (stack_dumps.h).
  * 5. Set the thread, the thread's name and the stack of each sample
  *    (resolver.h).
@@ -441,13 +441,13 @@ static int load(struct perf_loader *l, struct seam_err *err)
 
 	if (r == 0)
 		r = scan_all(l);
-	if (r == 0)
-		r = take_sideband(l);
 	/* Joining adds the task keys to which the replay gives threads. */
 	if (r == 0)
 		r = seam_scan_join(l->scans.items, l->scans.n,
 				   &l->profile->samples, &l->chains,
 				   &l->sideband.tasks);
+	if (r == 0)
+		r = take_sideband(l);
 	if (r == 0)
 		r = seam_sideband_seal(&l->sideband);
 	if (r == 0 && l->symbols)

@@ -2,6 +2,7 @@
 /* scan_join.c - renumber and append; the contract is in scan_join.h */
 #include "model/perf/scan_join.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -83,7 +84,7 @@ static int join_one(const struct scan_join *j, struct seam_perf_scan *scan,
 	return r;
 }
 
-/* The columns and chains of the first scan are moved as they are. */
+/* What the first scan has is moved as it is: its ids become the common ones. */
 int seam_scan_join(struct seam_perf_scan *scans, size_t n,
 		   struct seam_samples *samples,
 		   struct seam_callchains *chains, struct seam_tasks *tasks)
@@ -92,16 +93,14 @@ int seam_scan_join(struct seam_perf_scan *scans, size_t n,
 	uint32_t n_records = 0;
 	int r = 0;
 
+	assert(samples->n == 0 && chains->items.n == 0 && tasks->keys.n == 0);
 	*samples = scans[0].samples;
 	scans[0].samples = (struct seam_samples) { 0 };
 	*chains = scans[0].chains;
 	scans[0].chains = (struct seam_callchains) { 0 };
-	for (size_t i = 0; r == 0 && i < scans[0].tasks.keys.n; i++) {
-		const struct seam_task *task = &scans[0].tasks.keys.items[i];
-
-		if (seam_tasks_key(tasks, task->pid, task->tid) == SEAM_NONE)
-			r = -ENOMEM;
-	}
+	tasks->keys = scans[0].tasks.keys;
+	tasks->key_index = scans[0].tasks.key_index;
+	scans[0].tasks = (struct seam_tasks) { 0 };	/* had only keys */
 	for (size_t i = 1; r == 0 && i < n; i++) {
 		scans[i].first_sample = samples->n;
 		n_records += scans[i - 1].n_sample_records;

@@ -6,8 +6,9 @@
 #include "model/perf/perf_scan.h"
 
 /*
- * Move the samples of @scans to @samples and their callchains to @chains, both
- * empty before, and add their task keys to @tasks.  0 or -ENOMEM.
+ * Move the samples of @scans to @samples, their callchains to @chains, and
+ * their task keys to @tasks, which has no key before: records of the side-band
+ * may use keys only after.  0 or -ENOMEM.
  */
 int seam_scan_join(struct seam_perf_scan *scans, size_t n,
 		   struct seam_samples *samples,
