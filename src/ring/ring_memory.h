@@ -84,14 +84,21 @@ struct seam_ring_memory_head {
 	uint8_t unused[32];
 };
 
-/* One side's view.  Bounds are private and never read back. */
+/*
+ * One side's view.  Bounds are private and never read back.  The recorder maps
+ * all of it; a program, whose addresses may be limited, maps the head and the
+ * slots, and rings as its threads claim them, some at a time: a window.
+ */
 struct seam_ring_memory {
 	struct seam_ring_memory_head *head;	/* NULL: no memory */
 	struct seam_ring_slot *slots;
-	uint8_t *rings;
+	uint8_t *rings;		/* NULL: they are in windows */
+	/* any thread of the program sets one, once; NULL: not mapped so far */
+	uint8_t *_Atomic *windows;
+	uint32_t rings_per_window;
 	struct seam_ring_geometry geometry;
 	uint64_t ring_bytes;	/* from ring to ring */
-	uint64_t bytes;		/* in all */
+	uint64_t bytes;		/* mapped at head */
 };
 
 static inline enum seam_ring_slot_state seam_ring_word_state(uint64_t word)
@@ -131,9 +138,9 @@ int seam_ring_memory_create(struct seam_ring_memory *m,
 			    struct seam_err *err);
 
 /*
- * Map the memory @fd of @geometry, which another process passed: -EBADMSG
- * unless it is sealed and has the right size and head.  @fd may be closed
- * afterwards.
+ * Map the head and slots of the memory @fd of @geometry, which another process
+ * passed: -EBADMSG unless it is sealed and has the right size and head.  @fd
+ * may be closed afterwards.
  */
 int seam_ring_memory_adopt(struct seam_ring_memory *m, int fd,
 			   const struct seam_ring_geometry *geometry);
@@ -141,7 +148,15 @@ int seam_ring_memory_adopt(struct seam_ring_memory *m, int fd,
 /* Valid on a zeroed struct. */
 void seam_ring_memory_fini(struct seam_ring_memory *m);
 
-/* The control page of ring @slot, which is below n_slots. */
+/* Where the program's addresses are limited, windows take less of them. */
+enum { SEAM_RING_LIMIT_SHARE = 8 };
+
+/*
+ * The control page of ring @slot, which is below n_slots.  In a program NULL
+ * where its window cannot be mapped, or all would take more than one
+ * SEAM_RING_LIMIT_SHARE-th of RLIMIT_AS.  No window is locked by mlockall(2).
+ * Safe in a signal handler; errno may change.
+ */
 struct seam_ring_control *seam_ring_memory_control(
 		const struct seam_ring_memory *m, uint32_t slot);
 

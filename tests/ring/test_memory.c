@@ -7,9 +7,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -172,6 +174,77 @@ static void gives_each_claim_a_ring_of_its_own(void **state)
 	seam_ring_memory_lose(&h.memory);
 	assert_int_equal(h.memory.head->n_lost, 1);
 	tear_down(&h);
+}
+
+static size_t n_mapped_bytes(const struct fixture_memory *h)
+{
+	char line[512];
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long start, end, inode;
+	struct stat st;
+	size_t n = 0;
+
+	assert_non_null(maps);
+	assert_int_equal(fstat(h->fd, &st), 0);
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %*s %*s %*s %lu", &start, &end,
+			   &inode) == 3 && inode == st.st_ino)
+			n += end - start;
+	fclose(maps);
+	return n;
+}
+
+/* A claim of @m is ring @slot of the recorder's. */
+static void check_claim(struct fixture_memory *h, struct seam_ring_memory *m,
+			uint32_t slot)
+{
+	struct seam_ring_claim claim;
+
+	assert_int_equal(seam_ring_memory_claim(m, my_tid(), &claim), 0);
+	assert_int_equal(claim.slot, slot);
+	seam_ring_write(&claim.ring, 100 + slot, 0, "", 1);
+	seam_owners_scan(&h->owners);
+	assert_int_equal(drain(&h->owners.items[slot], 100 + slot), 1);
+}
+
+static void a_program_maps_the_rings_that_it_claims(void **state)
+{
+	enum { BIG = 2 << 20, RINGS = 40 };
+	/* of big rings each is alone; of the small ones many come at once */
+	const struct seam_ring_geometry geometries[] = {
+		{ .n_slots = RINGS, .data_bytes = DATA, .aux_bytes = BIG },
+		{ .n_slots = RINGS, .data_bytes = BIG / 16 },
+	};
+	struct seam_ring_memory program;
+	struct fixture_memory h;
+	size_t before, all;
+	int status;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		set_up_as(&h, &geometries[i], RINGS);
+		before = n_mapped_bytes(&h);
+		all = seam_ring_memory_bytes(&geometries[i]);
+		assert_int_equal(seam_ring_memory_adopt(
+					&program, h.fd, &geometries[i]), 0);
+		assert_true(n_mapped_bytes(&h) - before < 16384);
+		check_claim(&h, &program, 0);
+		assert_true(n_mapped_bytes(&h) - before < 5 << 20);
+		check_claim(&h, &program, 1);
+		/* a child, and its parent after others have claimed some */
+		if (fork() == 0) {
+			for (uint32_t k = 2; k < RINGS / 2; k++)
+				check_claim(&h, &program, k);
+			_exit(0);
+		}
+		assert_true(wait(&status) > 0 && status == 0);
+		for (uint32_t k = RINGS / 2; k < RINGS; k++)
+			check_claim(&h, &program, k);
+		assert_true(n_mapped_bytes(&h) - before < all + (5 << 20));
+		seam_ring_memory_fini(&program);
+		assert_int_equal(n_mapped_bytes(&h), before);
+		tear_down(&h);
+	}
 }
 
 static void frees_a_closed_ring_when_it_is_drained(void **state)
@@ -728,6 +801,7 @@ int main(void)
 		cmocka_unit_test(accepts_only_valid_geometries),
 		cmocka_unit_test(maps_nothing_that_could_shrink_under_it),
 		cmocka_unit_test(gives_each_claim_a_ring_of_its_own),
+		cmocka_unit_test(a_program_maps_the_rings_that_it_claims),
 		cmocka_unit_test(frees_a_closed_ring_when_it_is_drained),
 		cmocka_unit_test(drains_what_a_killed_child_has_left),
 		cmocka_unit_test(verifies_only_threads_that_have_the_memory),

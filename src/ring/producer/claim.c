@@ -4,10 +4,10 @@
 
 #include <errno.h>
 
-static void open_ring(struct seam_ring_memory *m, struct seam_ring_claim *c)
+static void open_ring(const struct seam_ring_geometry *geometry, void *ring,
+		      struct seam_ring_claim *c)
 {
-	const struct seam_ring_geometry *geometry = &m->geometry;
-	uint8_t *memory = m->rings + c->slot * m->ring_bytes;
+	uint8_t *memory = ring;
 
 	seam_ring_producer_init(&c->ring, memory, SEAM_RING_PAGE,
 				geometry->data_bytes, geometry->mode);
@@ -23,6 +23,7 @@ int seam_ring_memory_claim(struct seam_ring_memory *m, uint32_t tid,
 			   struct seam_ring_claim *claim)
 {
 	uint32_t n = m->head ? m->geometry.n_slots : 0;
+	bool is_short = false;
 
 	for (uint32_t i = 0; i < n; i++) {
 		/* relaxed: the exchange below decides */
@@ -30,21 +31,29 @@ int seam_ring_memory_claim(struct seam_ring_memory *m, uint32_t tid,
 						     memory_order_relaxed);
 		uint64_t mine = (word & 0xffffff00) |
 				seam_ring_word(SEAM_RING_CLAIMED, 0, tid);
+		void *ring;
 
+		if (seam_ring_word_state(word) != SEAM_RING_FREE)
+			continue;
+		ring = seam_ring_memory_control(m, i);
+		if (!ring) {
+			is_short = true;
+			continue;
+		}
 		/*
 		 * acquire: pairs with the release in set_free(), owners.c:
 		 * the ring is as the recorder prepared it
 		 */
-		if (seam_ring_word_state(word) != SEAM_RING_FREE ||
-		    !atomic_compare_exchange_strong_explicit(
+		if (!atomic_compare_exchange_strong_explicit(
 				&m->slots[i].word, &word, mine,
 				memory_order_acq_rel, memory_order_relaxed))
 			continue;
 		*claim = (struct seam_ring_claim) { .slot = i, .word = mine };
-		open_ring(m, claim);
+		open_ring(&m->geometry, ring, claim);
 		return 0;
 	}
-	if (m->head)
+	/* more rings would help */
+	if (m->head && !is_short)
 		/* relaxed: a count */
 		atomic_fetch_add_explicit(&m->head->n_unclaimed, 1,
 					  memory_order_relaxed);

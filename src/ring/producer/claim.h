@@ -3,7 +3,7 @@
  * claim.h - a thread of the traced program claims a ring
  *
  * Safe in a signal handler: takes no lock, allocates nothing, makes no system
- * call.
+ * call but those that map a ring the first time.
  */
 #ifndef SEAM_RING_CLAIM_H
 #define SEAM_RING_CLAIM_H
@@ -24,7 +24,8 @@ struct seam_ring_claim {
 
 /*
  * Claim a ring for thread @tid, the caller.  Returns 0, or -ENOSPC when all
- * are taken, which is counted.  At most n_slots steps.
+ * are taken, which is counted, or no further one can be mapped.  At most
+ * n_slots steps; errno may change.
  */
 int seam_ring_memory_claim(struct seam_ring_memory *m, uint32_t tid,
 			   struct seam_ring_claim *claim);
