@@ -8,6 +8,7 @@ where it came to its end, and each way is first gone without a recorder.
 import collections
 import glob
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -147,6 +148,30 @@ def test_a_stopped_recorder_stops_no_program_and_has_all_names_later():
     (path,) = glob.glob(f"{BUNDLE}/xray/*.yaml")
     names = list(fdr_log.names(path).values())
     equal((names.count("last"), len(names)), (40, 41), text)
+
+
+# ---- limits ----
+
+def test_a_limit_of_addresses_is_the_programs():
+    for mib in (100, 600, 4700):
+        limited = ("sh", "-c", f'ulimit -v {mib << 10}; exec "$0" "$@"')
+        alone("memory", before=limited)
+        own("memory", before=limited)
+        shutil.rmtree(BUNDLE)
+        result = run(SEAM, "record", "-o", BUNDLE, "--trace", "--", *limited,
+                     PROGRAM, "memory", timeout=60)
+        equal(result.stdout, "done\n", result.stderr)
+        # each of 21 threads has 100 calls; some may have no buffer
+        lost = re.findall(r"(\d+) records of calls were lost", result.stderr)
+        equal(n_calls() + sum(map(int, lost)), 21 * 200, result.stderr)
+        equal((result.returncode, n_calls() >= 200), (3 if lost else 0, True),
+              result.stderr)
+
+
+def test_and_so_is_one_of_locked_memory():
+    alone("locked")
+    recorded("locked")
+    equal(n_calls() >= 200, True)
 
 
 # ---- the loader ----

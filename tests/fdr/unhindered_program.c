@@ -9,6 +9,9 @@
  *			"return"
  *	alone		the same, but only write(2) and exit_group(2) are left
  *	probe		the kernel is asked for filters, and none is installed
+ *	memory		its threads record, and it uses three quarters of its
+ *			RLIMIT_AS
+ *	locked		they record, and its memory is locked
  *	stopped LIBRARY	its recorder is stopped while it loads LIBRARY0 to
  *			LIBRARY39, of many functions each, and calls one of
  *			each; it ends when it has read a line
@@ -36,7 +39,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -341,6 +346,74 @@ PLAIN static void run_reused(const char *folder)
 	puts("done");
 }
 
+/* ---- limited memory ---- */
+
+enum { N_THREADS = 20, LOCKED_BYTES = 64 << 20 };
+
+PLAIN static void *record_and_stay(void *unused)
+{
+	calls(100);
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	return unused;
+}
+
+/* @bytes are there while threads record. */
+PLAIN static void need_memory(size_t bytes)
+{
+	pthread_t threads[N_THREADS];
+	pthread_attr_t attr;
+
+	pthread_barrier_init(&barrier, NULL, N_THREADS + 1);
+	NEED(pthread_attr_init(&attr) == 0);
+	NEED(pthread_attr_setstacksize(&attr, 64 << 10) == 0);
+	calls(100);
+	for (int i = 0; i < N_THREADS; i++)
+		NEED(pthread_create(&threads[i], &attr, record_and_stay,
+				    NULL) == 0);
+	pthread_barrier_wait(&barrier);
+	NEED(mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < N_THREADS; i++)
+		NEED(pthread_join(threads[i], NULL) == 0);
+	puts("done");
+}
+
+PLAIN static void run_memory(void)
+{
+	struct rlimit limit;
+
+	NEED(getrlimit(RLIMIT_AS, &limit) == 0);
+	need_memory(limit.rlim_cur / 4 * 3);
+}
+
+PLAIN static unsigned long locked_kib(void)
+{
+	FILE *status = fopen("/proc/self/status", "r");
+	unsigned long kib = ~0ul;
+	char line[256];
+
+	while (status && fgets(line, sizeof(line), status))
+		sscanf(line, "VmLck: %lu", &kib);
+	if (status)
+		fclose(status);
+	return kib;
+}
+
+/* A user's limit may be less than what a recording has: 8 MiB on Debian 12. */
+PLAIN static void run_locked(void)
+{
+	struct rlimit limit;
+
+	NEED(getrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+	calls(100);
+	NEED(mlockall(geteuid() && limit.rlim_cur < LOCKED_BYTES ?
+		      MCL_FUTURE : MCL_CURRENT | MCL_FUTURE) == 0);
+	NEED(locked_kib() < LOCKED_BYTES >> 10);
+	need_memory(5 << 20);
+}
+
 /* ---- a recorder that is stopped ---- */
 
 PLAIN static void load_and_call(const char *library, int i)
@@ -396,6 +469,10 @@ PLAIN int main(int argc, char **argv)
 		run_alone();
 	else if (strcmp(how, "probe") == 0)
 		run_probe();
+	else if (strcmp(how, "memory") == 0)
+		run_memory();
+	else if (strcmp(how, "locked") == 0)
+		run_locked();
 	else if (strcmp(how, "loading") == 0)
 		run_loading(word);
 	else if (strcmp(how, "descriptors") == 0)

@@ -7,7 +7,6 @@
 #include "target/fdr/check/checked.h"
 #include "target/fdr/check/trigger_signals.h"
 #include "target/fdr/check/triggers.h"
-#include "target/fdr/cyg/cyg_profile.h"
 #include "target/fdr/cyg/cyg_select.h"
 #include "target/fdr/fdr_process.h"
 #include "target/fdr/own/own_bundle.h"
@@ -86,12 +85,6 @@ static int begin_checks(void)
 	return seam_fdr_check_init(&process->options);
 }
 
-static int begin_addresses(void)
-{
-	seam_fdr_cyg_select_none(&process->options);
-	return seam_fdr_cyg_init();
-}
-
 static int begin_bundle(void)
 {
 	return process->address[0] ? 0 :
@@ -108,7 +101,6 @@ int seam_fdr_prepare(char *why, size_t why_bytes)
 	} steps[] = {
 		{ begin_source, "connect to the recorder" },
 		{ begin_checks, "prepare checks" },
-		{ begin_addresses, "prepare for -finstrument-functions" },
 		{ begin_bundle, "make the bundle" },
 	};
 
@@ -121,6 +113,7 @@ int seam_fdr_prepare(char *why, size_t why_bytes)
 			 strerror(-r));
 		return r;
 	}
+	seam_fdr_cyg_select_none(&process->options);
 	process->has_source = true;
 	atomic_store(&process->is_unnamed, true);
 	begin_triggers();

@@ -14,7 +14,6 @@
  */
 #include "target/fdr/cyg/cyg_profile.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -39,13 +38,51 @@ struct cyg_function {
 	_Atomic bool is_announced, is_wanted;
 };
 
-static struct cyg_function *functions;
-static _Atomic uint32_t *slots;
+/* 24 MiB of addresses, for programs that have such functions. */
+struct cyg_tables {
+	struct cyg_function functions[SEAM_FDR_CYG_FUNCTIONS];
+	_Atomic uint32_t slots[N_SLOTS];
+};
+
+static struct cyg_tables *_Atomic tables;
 static _Atomic uint32_t n_functions;
 static _Atomic bool is_on, is_selective;
 static _Atomic(int (*)(uint32_t i)) announce_met;
 
 /* ---- address to id ---- */
+
+/* The tables, made by the first call; NULL: there was no memory. */
+static struct cyg_tables *get_tables(void)
+{
+	static _Atomic bool is_refused;
+	int error = errno;
+	/* acquire: pairs with the release below, of another thread */
+	struct cyg_tables *found = atomic_load_explicit(&tables,
+							memory_order_acquire);
+	struct cyg_tables *mapped;
+
+	if (__builtin_expect(found != NULL, 1) || is_refused)
+		return found;
+	mapped = seam_fdr_map(sizeof(*mapped));
+	if (!mapped) {
+		is_refused = true;
+		errno = error;
+	}
+	if (!mapped || atomic_compare_exchange_strong_explicit(
+				&tables, &found, mapped,
+				memory_order_acq_rel, memory_order_acquire))
+		return mapped;
+	munmap(mapped, sizeof(*mapped));
+	return found;
+}
+
+/* Function @i, which has been counted: the tables are there. */
+static struct cyg_function *function_at(uint32_t i)
+{
+	/* relaxed: by this thread, or by one that published the number */
+	return &atomic_load_explicit(&tables,
+				     memory_order_relaxed)->functions[i];
+}
 
 /* A new number; its function has no slot yet.  0: there are too many. */
 static uint32_t new_number(uint64_t address)
@@ -59,10 +96,10 @@ static uint32_t new_number(uint64_t address)
 				      memory_order_relaxed);
 		return 0;
 	}
-	functions[n].id = seam_fdr_new_ids(1);
-	atomic_store_explicit(&functions[n].address, address,
+	function_at(n)->id = seam_fdr_new_ids(1);
+	atomic_store_explicit(&function_at(n)->address, address,
 			      memory_order_relaxed);
-	return functions[n].id ? n + 1 : 0;
+	return function_at(n)->id ? n + 1 : 0;
 }
 
 static uint32_t first_slot(uint64_t address)
@@ -76,7 +113,7 @@ static uint32_t first_slot(uint64_t address)
 
 static bool is_function(uint32_t number, uint64_t address)
 {
-	return atomic_load_explicit(&functions[number - 1].address,
+	return atomic_load_explicit(&function_at(number - 1)->address,
 				    memory_order_relaxed) == address;
 }
 
@@ -86,14 +123,14 @@ static int announce_one(uint32_t i, int (*announce)(uint32_t i))
 	int r = announce ? announce(i) : 0;
 
 	if (announce && r == 0)
-		atomic_store_explicit(&functions[i].is_announced, true,
+		atomic_store_explicit(&function_at(i)->is_announced, true,
 				      memory_order_relaxed);
 	return r;
 }
 
 static bool is_wanted(uint32_t number)
 {
-	return atomic_load_explicit(&functions[number - 1].is_wanted,
+	return atomic_load_explicit(&function_at(number - 1)->is_wanted,
 				    memory_order_relaxed);
 }
 
@@ -110,7 +147,7 @@ static uint32_t fill(_Atomic uint32_t *slot, uint64_t address)
 		announce_one(number - 1, atomic_load(&announce_met));
 		return number;
 	}
-	atomic_store_explicit(&functions[number - 1].address, 0,
+	atomic_store_explicit(&function_at(number - 1)->address, 0,
 			      memory_order_relaxed);
 	return was;
 }
@@ -122,10 +159,11 @@ static uint32_t fill(_Atomic uint32_t *slot, uint64_t address)
 static uint32_t number_of(uint64_t address, bool may_be_new)
 {
 	uint32_t at = first_slot(address);
+	struct cyg_tables *t = get_tables();
 
-	for (int i = 0; i < MAX_PROBES; i++) {
-		_Atomic uint32_t *slot = &slots[(at + (uint32_t)i) &
-						(N_SLOTS - 1)];
+	for (int i = 0; t && i < MAX_PROBES; i++) {
+		_Atomic uint32_t *slot = &t->slots[(at + (uint32_t)i) &
+						   (N_SLOTS - 1)];
 		/* acquire: pairs with the release in fill() */
 		uint32_t number = atomic_load_explicit(slot,
 						       memory_order_acquire);
@@ -149,7 +187,7 @@ void call(const void *function, enum seam_xray_kind action)
 	bool selective;
 	uint32_t number, word;
 
-	/* acquire: the tables; pairs with the release in begin */
+	/* acquire: the source; pairs with the release in seam_fdr_cyg_set() */
 	if (!atomic_load_explicit(&is_on, memory_order_acquire))
 		return;
 	selective = atomic_load_explicit(&is_selective, memory_order_relaxed);
@@ -160,8 +198,8 @@ void call(const void *function, enum seam_xray_kind action)
 		seam_fdr_source->lose();
 		return;
 	}
-	word = seam_xray_word(functions[number - 1].id, action);
-	if (seam_fdr_is_checked(functions[number - 1].id))
+	word = seam_xray_word(function_at(number - 1)->id, action);
+	if (seam_fdr_is_checked(function_at(number - 1)->id))
 		seam_fdr_check_compiled(word,
 					(uint64_t)__builtin_dwarf_cfa());
 	else
@@ -188,19 +226,9 @@ void __cyg_profile_func_exit(void *function, void *call_site)
 
 /* ---- begin ---- */
 
-int seam_fdr_cyg_init(void)
-{
-	if (!functions)
-		functions = seam_fdr_map(SEAM_FDR_CYG_FUNCTIONS *
-					 sizeof(*functions));
-	if (!slots)
-		slots = seam_fdr_map(N_SLOTS * sizeof(*slots));
-	return functions && slots ? 0 : -ENOMEM;
-}
-
 void seam_fdr_cyg_set(bool on)
 {
-	/* release: the tables; pairs with the acquire in call() */
+	/* release: the source; pairs with the acquire in call() */
 	atomic_store_explicit(&is_on, on, memory_order_release);
 }
 
@@ -209,7 +237,7 @@ void seam_fdr_cyg_want_none(bool selective)
 	uint32_t n = seam_fdr_cyg_count();
 
 	for (uint32_t i = 0; i < n; i++)
-		atomic_store(&functions[i].is_wanted, false);
+		atomic_store(&function_at(i)->is_wanted, false);
 	atomic_store(&is_selective, selective);
 }
 
@@ -219,8 +247,8 @@ uint32_t seam_fdr_cyg_want(uint64_t address)
 
 	if (!number)
 		return 0;
-	atomic_store(&functions[number - 1].is_wanted, true);
-	return functions[number - 1].id;
+	atomic_store(&function_at(number - 1)->is_wanted, true);
+	return function_at(number - 1)->id;
 }
 
 int seam_fdr_cyg_set_announce(int (*on_met)(uint32_t i),
@@ -231,7 +259,7 @@ int seam_fdr_cyg_set_announce(int (*on_met)(uint32_t i),
 
 	atomic_store(&announce_met, on_met);
 	for (uint32_t i = 0; i < n && r == 0; i++)
-		if (!atomic_load(&functions[i].is_announced))
+		if (!atomic_load(&function_at(i)->is_announced))
 			r = announce_one(i, on_left);
 	return r;
 }
@@ -241,7 +269,7 @@ void seam_fdr_cyg_announce_again(void)
 	uint32_t n = seam_fdr_cyg_count();
 
 	for (uint32_t i = 0; i < n; i++)
-		atomic_store(&functions[i].is_announced, false);
+		atomic_store(&function_at(i)->is_announced, false);
 }
 
 uint32_t seam_fdr_cyg_count(void)
@@ -253,7 +281,7 @@ uint32_t seam_fdr_cyg_count(void)
 
 bool seam_fdr_cyg_function(uint32_t i, uint64_t *address, uint32_t *id)
 {
-	*address = atomic_load(&functions[i].address);
-	*id = functions[i].id;
+	*address = atomic_load(&function_at(i)->address);
+	*id = function_at(i)->id;
 	return *address != 0 && *id != 0;
 }

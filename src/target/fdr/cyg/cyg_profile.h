@@ -15,11 +15,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Functions beyond that are not recorded, and their calls count as lost. */
+/*
+ * Functions beyond that are not recorded, and their calls count as lost; all
+ * do where there is no memory for a table of so many.
+ */
 enum { SEAM_FDR_CYG_FUNCTIONS = 1 << 20 };
 
-/* Set up, once; record from now on, or not any more.  0 or -ENOMEM. */
-int seam_fdr_cyg_init(void);
+/* Record from now on, or not any more. */
 void seam_fdr_cyg_set(bool is_on);
 
 /*

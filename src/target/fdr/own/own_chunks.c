@@ -27,6 +27,8 @@
 enum {
 	CHUNK = SEAM_XRAY_CHUNK_BYTES,
 	MAX_SEALS = 1000,
+	/* ids from 1 on: no program has so many functions */
+	MAX_SEEN = 1 << 24,
 };
 
 /* with the lock of the log; the bits are in a child's memory as they were */
@@ -312,12 +314,11 @@ bool seam_fdr_own_has_records(void)
 
 int seam_fdr_chunks_init(void)
 {
-	/* a bit for each id that there can be */
 	if (!seen.bits)
-		seen.bits = seam_fdr_map((SEAM_XRAY_MAX_FUNCTION + 1) / 8);
+		seen.bits = seam_fdr_map(MAX_SEEN / 8);
 	if (!seen.bits)
 		return -ENOMEM;
-	seen.n = SEAM_XRAY_MAX_FUNCTION + 1;
+	seen.n = MAX_SEEN;
 	has_membarrier = syscall(SYS_membarrier,
 			MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0,
 			0) == 0;

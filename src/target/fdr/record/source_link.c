@@ -42,7 +42,7 @@ static void begin_at_chunk(struct seam_fdr_area *area)
  */
 struct idle_rings {
 	_Atomic uint64_t bits[SEAM_RING_MAX_SLOTS / 64];
-	struct seam_fdr_area areas[SEAM_RING_MAX_SLOTS];
+	struct seam_fdr_area areas[];	/* one for each slot */
 };
 
 static struct idle_rings *idle;		/* NULL: each ring is closed */
@@ -201,7 +201,9 @@ int seam_fdr_link_connect(const char *address, int timeout_ms)
 	if (memory()->head && memory()->geometry.aux_bytes >= 2 * CHUNK) {
 		/* what overwrites itself keeps the newest of each thread */
 		if (!memory()->geometry.aux_free_running)
-			idle = seam_fdr_map_per_process(sizeof(*idle));
+			idle = seam_fdr_map_per_process(sizeof(*idle) +
+				memory()->geometry.n_slots *
+				sizeof(*idle->areas));
 		return 0;
 	}
 	seam_link_client_fini(&seam_fdr_link);

@@ -23,10 +23,14 @@ struct memory {
 	_Atomic uint32_t pid;		/* whose it is; 0: not noted yet */
 	/* those that threads of this process have tried to take, or more */
 	_Atomic uint64_t tried[N_WORDS];
-	struct place places[N_STATES];
 };
 
 static struct memory *memory;
+/*
+ * Places for PER_WORD states each, mapped as threads need them; any thread sets
+ * one, once.  In a forked child they have the same addresses, and zeroes.
+ */
+static struct place *_Atomic blocks[N_WORDS];
 /* in a forked child as in its parent, but for seam_fdr_states_begin_child() */
 static _Atomic uint64_t used[N_WORDS];
 
@@ -48,15 +52,39 @@ uint32_t seam_fdr_states_pid(void)
 							 own) ? own : pid;
 }
 
-static struct seam_fdr_state *state_at(unsigned int word, int bit)
+static struct place *load_block(unsigned int i)
 {
-	return &memory->places[word * PER_WORD + (unsigned int)bit].state;
+	/* acquire: pairs with the release in block() */
+	return atomic_load_explicit(&blocks[i], memory_order_acquire);
 }
 
+/* NULL: no memory. */
+static struct place *block(unsigned int i)
+{
+	struct place *found = load_block(i), *mapped;
+
+	if (found)
+		return found;
+	mapped = seam_fdr_map_per_process(PER_WORD * sizeof(*mapped));
+	/* release: pairs with the acquire in load_block() */
+	if (!mapped || atomic_compare_exchange_strong_explicit(
+				&blocks[i], &found, mapped,
+				memory_order_acq_rel, memory_order_acquire))
+		return mapped;
+	munmap(mapped, PER_WORD * sizeof(*mapped));
+	return found;
+}
+
+/* N_STATES: of no block. */
 static size_t number_of(const struct seam_fdr_state *state)
 {
-	return (size_t)((const struct place *)(const void *)state -
-			memory->places);
+	for (unsigned int i = 0; i < N_WORDS; i++) {
+		uintptr_t at = (uintptr_t)state - (uintptr_t)load_block(i);
+
+		if (at < PER_WORD * sizeof(struct place))
+			return i * PER_WORD + at / sizeof(struct place);
+	}
+	return N_STATES;
 }
 
 struct seam_fdr_state *seam_fdr_states_take(void)
@@ -65,8 +93,9 @@ struct seam_fdr_state *seam_fdr_states_take(void)
 		/* relaxed: the exchange decides */
 		uint64_t word = atomic_load_explicit(&used[i],
 						     memory_order_relaxed);
+		struct place *places = ~word ? block(i) : NULL;
 
-		while (~word) {
+		while (places && ~word) {
 			int bit = __builtin_ctzll(~word);
 
 			/* before it is used: else keep_own() takes it away */
@@ -81,7 +110,7 @@ struct seam_fdr_state *seam_fdr_states_take(void)
 					&used[i], &word, word | 1ULL << bit,
 					memory_order_acq_rel,
 					memory_order_relaxed))
-				return state_at(i, bit);
+				return &places[bit].state;
 		}
 	}
 	return NULL;
@@ -151,7 +180,7 @@ bool seam_fdr_states_reap(void (*close)(struct seam_fdr_area *area))
 
 		for (; word; word &= word - 1) {
 			struct seam_fdr_state *state =
-				state_at(i, __builtin_ctzll(word));
+				&load_block(i)[__builtin_ctzll(word)].state;
 
 			if (!take_dead(state))
 				continue;
