@@ -176,7 +176,7 @@ static int refuse_size(struct seam_session *s, const struct seam_event *event,
 	char ring[SEAM_TEXT_SIZE], why[sizeof(s->copies.why)];
 
 	seam_text_size(ring, ring_bytes);
-	if (hz > max_hz)
+	if (max_hz && hz > max_hz)
 		snprintf(why, sizeof(why), "copies of %" PRIu32 " bytes of "
 			 "stack at %" PRIu64 " Hz do not fit rings of %s: "
 			 "-F %" PRIu64 " or larger rings (-m) do", bytes, hz,

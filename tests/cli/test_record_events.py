@@ -487,8 +487,9 @@ def test_auto_takes_what_may_be_locked_and_reports_it():
 
 
 def test_loss_is_reported_per_event_to_the_record():
-    result = record("-m", "1", "-e", "cpu-clock,page-faults,cs", "-F", "max",
-                    "-g", "-o", "l.seam", *starved("./spin 100000000"))
+    result = record("-m", "1", "-e", "cpu-clock,page-faults,cs", "-F",
+                    "20000", "-g", "-o", "l.seam",
+                    *starved("./spin 100000000"))
     check(re.search(r"lost \d+ records \([\d.]+ %\): \d+ because rings were "
                     r"full \(larger ones: -m\)$", result.stderr, re.M),
           result.stderr)
