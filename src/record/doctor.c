@@ -2,9 +2,11 @@
 /* doctor.c - a function for each check, and their table; see doctor.h */
 #include "record/doctor.h"
 
+#include "base/file.h"
 #include "base/text.h"
 #include "record/events/aux_pmu.h"
 #include "record/events/event.h"
+#include "record/events/tracefs.h"
 #include "record/proc/procfs.h"
 #include "record/record.h"
 #include "record/stack_plan.h"
@@ -178,28 +180,27 @@ static void check_aux(struct seam_doctor *check)
 
 static void check_tracepoints(struct seam_doctor *check)
 {
-	static const char path[] =
-		"/sys/kernel/tracing/events/sched/sched_switch/id";
 	struct event_check event = {
 		.attr = { .type = PERF_TYPE_TRACEPOINT, .sample_period = 1,
 			  .sample_type = PERF_SAMPLE_IP, .exclude_hv = 1,
 			  .exclude_callchain_kernel = 1 },
 		.level = -1,
 	};
-	char text[32];
+	int tracefs = seam_tracefs_open(NULL);
+	int id = tracefs < 0 ? tracefs :
+		 seam_tracefs_id(tracefs, "sched", "sched_switch", NULL);
 
-	if (access(path, R_OK) < 0) {
-		bool mounted = errno != ENOENT;
+	seam_file_close_fd(tracefs);
+	if (id < 0) {
+		bool mounted = id != -ENODEV;
 
 		set_verdict(check, SEAM_VERDICT_NO, "tracefs is not %s",
 			    mounted ? "readable" : "mounted");
-		advise(check, mounted ?
-		       "mount -o remount,mode=755 /sys/kernel/tracing" :
+		advise(check, mounted ? SEAM_TRACEFS_REMOUNT :
 		       "mount -t tracefs tracefs /sys/kernel/tracing");
 		return;
 	}
-	event.attr.config = strtoull(seam_procfs_text(path, text,
-						      sizeof(text)), NULL, 10);
+	event.attr.config = (__u64)id;
 	check_event(check, &event);
 }
 

@@ -4,143 +4,84 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "record/proc/procfs.h"
+#include "record/events/tracefs.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 enum { MAX_FORMAT_BYTES = 1 << 20 };
 
-/* Where tracefs is: on its own, or in debugfs as on older systems. */
-static const char *events_folder(void)
+/* What to look for in tracefs: "system:name", both perhaps patterns. */
+struct tracepoint_search {
+	struct seam_event_list *list;
+	int tracefs;
+	const char *name, *modifiers;
+	struct seam_err *err;
+};
+
+typedef int found(const struct tracepoint_search *s, const char *parent,
+		  const char *name);
+
+static int add_tracepoint(const struct tracepoint_search *s, const char *system,
+			  const char *name)
 {
-	static const char *const roots[] = {
-		"/sys/kernel/tracing/events",
-		"/sys/kernel/debug/tracing/events",
-	};
-
-	return access(roots[0], R_OK | X_OK) == 0 ||
-	       access(roots[1], R_OK | X_OK) < 0 ? roots[0] : roots[1];
-}
-
-static int check_tracefs(struct seam_err *err)
-{
-	int code = access(events_folder(), R_OK | X_OK) < 0 ? errno : 0;
-
-	/* other errors recur, with their paths, when files are read */
-	if (code != ENOENT && code != EACCES && code != EPERM)
-		return 0;
-	if (code == ENOENT)
-		return seam_err_set(err, -ENODEV, "tracefs is not mounted: "
-			"'mount -t tracefs tracefs /sys/kernel/tracing'");
-	return seam_err_set(err, -code, "tracefs is not readable: "
-		"'mount -o remount,mode=755 /sys/kernel/tracing'");
-}
-
-static int add_tracepoint(struct seam_event_list *list, const char *system,
-			  const char *name, const char *modifiers,
-			  struct seam_err *err)
-{
-	struct seam_event *event = seam_event_list_push(list);
-	char path[PATH_MAX], text[32];
+	struct seam_event *event = seam_event_list_push(s->list);
+	int id;
 
 	if (!event)
-		return seam_err_no_memory(err);
+		return seam_err_no_memory(s->err);
 	if ((size_t)snprintf(event->name, sizeof(event->name), "%s:%s", system,
 			     name) >= sizeof(event->name))
-		return seam_err_set(err, -ENAMETOOLONG, "the name of "
+		return seam_err_set(s->err, -ENAMETOOLONG, "the name of "
 				    "tracepoint '%s:%s' is too long", system,
 				    name);
 	memcpy(event->kernel_name, event->name, sizeof(event->name));
-	snprintf(path, sizeof(path), "%s/%s/%s/id", events_folder(), system,
-		 name);
-	errno = 0;
-	if (!*seam_procfs_text(path, text, sizeof(text)))
-		return errno && errno != ENOENT ?
-		       seam_err_errno(err, "cannot read '%s'", path) :
-		       seam_err_set(err, -ENOENT, "there is no tracepoint "
-				    "'%s'", event->name);
+	id = seam_tracefs_id(s->tracefs, system, name, s->err);
+	if (id < 0)
+		return id;
 	event->attr.type = PERF_TYPE_TRACEPOINT;
-	event->attr.config = strtoull(text, NULL, 10);
+	event->attr.config = (__u64)id;
 	event->each_time = true;
-	return seam_event_modify(event, modifiers, err);
-}
-
-/* Keep the entries of scandir() that match, and free the others. */
-static int keep_matches(struct dirent **entries, int n, const char *pattern)
-{
-	int kept = 0;
-
-	for (int i = 0; i < n; i++) {
-		const char *name = entries[i]->d_name;
-
-		if (name[0] != '.' && entries[i]->d_type == DT_DIR &&
-		    fnmatch(pattern, name, 0) == 0)
-			entries[kept++] = entries[i];
-		else
-			free(entries[i]);
-	}
-	return kept;
+	return seam_event_modify(event, s->modifiers, s->err);
 }
 
 /*
- * List the names in folder @path that match @pattern.  Returns how many, or
- * -errno; free_names() frees them.  A missing folder has none.
+ * Call @add for each folder of tracefs in @path whose name matches @pattern, in
+ * the order of names.  A missing @path has none.
  */
-static int list_matches(const char *path, const char *pattern,
-			struct dirent ***names, struct seam_err *err)
-{
-	int n = scandir(path, names, NULL, alphasort), code = errno;
-
-	if (n >= 0)
-		return keep_matches(*names, n, pattern);
-	*names = NULL;
-	return code == ENOENT ? 0 :
-	       seam_err_set(err, -code, "cannot list '%s': %s", path,
-			    strerror(code));
-}
-
-static void free_names(struct dirent **names, int n)
-{
-	for (int i = 0; i < n; i++)
-		free(names[i]);
-	free(names);
-}
-
-static int add_matches(struct seam_event_list *list, const char *system,
-		       const char *pattern, const char *modifiers,
-		       struct seam_err *err)
+static int each_match(const struct tracepoint_search *s, const char *path,
+		      const char *pattern, const char *parent, found *add)
 {
 	struct dirent **names;
-	char path[PATH_MAX];
-	int n, r;
+	int n = scandirat(s->tracefs, path, &names, NULL, alphasort), r = 0;
 
-	snprintf(path, sizeof(path), "%s/%s", events_folder(), system);
-	r = n = list_matches(path, pattern, &names, err);
-	for (int i = 0; r >= 0 && i < n; i++)
-		r = add_tracepoint(list, system, names[i]->d_name, modifiers,
-				   err);
-	free_names(names, n);
-	return r < 0 ? r : 0;
+	if (n < 0)
+		return errno == ENOENT ? 0 :
+		       seam_err_errno(s->err, "cannot list '%s' of tracefs",
+				      path);
+	for (int i = 0; i < n; i++) {
+		const char *name = names[i]->d_name;
+
+		if (r == 0 && name[0] != '.' && names[i]->d_type == DT_DIR &&
+		    fnmatch(pattern, name, 0) == 0)
+			r = add(s, parent, name);
+		free(names[i]);
+	}
+	free(names);
+	return r;
 }
 
-static int add_systems(struct seam_event_list *list, const char *system,
-		       const char *pattern, const char *modifiers,
-		       struct seam_err *err)
+static int add_system(const struct tracepoint_search *s, const char *parent,
+		      const char *system)
 {
-	struct dirent **systems;
-	int n = list_matches(events_folder(), system, &systems, err), r = n;
+	char path[PATH_MAX];
 
-	for (int i = 0; r >= 0 && i < n; i++)
-		r = add_matches(list, systems[i]->d_name, pattern, modifiers,
-				err);
-	free_names(systems, n);
-	return r < 0 ? r : 0;
+	snprintf(path, sizeof(path), "%s/%s", parent, system);
+	return each_match(s, path, s->name, system, add_tracepoint);
 }
 
 int seam_tracepoint_add(struct seam_event_list *list, const char *text,
@@ -148,6 +89,9 @@ int seam_tracepoint_add(struct seam_event_list *list, const char *text,
 {
 	char system[SEAM_EVENT_NAME], name[SEAM_EVENT_NAME];
 	char modifiers[16] = "", shown[2 * SEAM_EVENT_NAME];
+	struct tracepoint_search search = {
+		.list = list, .name = name, .modifiers = modifiers, .err = err,
+	};
 	size_t before = list->n;
 	int r;
 
@@ -157,9 +101,11 @@ int seam_tracepoint_add(struct seam_event_list *list, const char *text,
 		   modifiers) < 2)
 		return seam_err_set(err, -EINVAL, "no event is named '%s'; "
 				    "'seam doctor' lists the events", shown);
-	r = check_tracefs(err);
-	if (r == 0)
-		r = add_systems(list, system, name, modifiers, err);
+	search.tracefs = seam_tracefs_open(err);
+	if (search.tracefs < 0)
+		return search.tracefs;
+	r = each_match(&search, "events", system, "events", add_system);
+	close(search.tracefs);
 	if (r == 0 && list->n == before)
 		return seam_err_set(err, -ENOENT, "there is no tracepoint "
 				    "'%s'", shown);
@@ -170,6 +116,7 @@ int seam_tracepoint_add(struct seam_event_list *list, const char *text,
 
 struct tracing_data {
 	SEAM_ARRAY(uint8_t) bytes;
+	int tracefs;
 	int code;		/* 0, or the first -errno */
 	struct seam_err *err;
 };
@@ -200,12 +147,12 @@ static void put_file(struct tracing_data *out, const char *name)
 
 	if (out->code)
 		return;
-	snprintf(path, sizeof(path), "%s/%s", events_folder(), name);
-	r = seam_file_read(&file, AT_FDCWD, path, MAX_FORMAT_BYTES, &why);
+	snprintf(path, sizeof(path), "events/%s", name);
+	r = seam_file_read(&file, out->tracefs, path, MAX_FORMAT_BYTES, &why);
 	if (r < 0) {
 		/* without it no reader can decode the samples */
-		out->code = seam_err_set(out->err, r, "cannot read '%s': %s",
-					 path, why.cause[0]);
+		out->code = seam_err_set(out->err, r, "cannot read '%s' of "
+					 "tracefs: %s", path, why.cause[0]);
 		return;
 	}
 	put_u64(out, file.bytes.size);
@@ -307,6 +254,9 @@ int seam_tracepoint_data(const struct seam_event *events, size_t n,
 	*size = 0;
 	if (n_systems == 0)
 		return 0;
+	out.tracefs = seam_tracefs_open(err);
+	if (out.tracefs < 0)
+		return out.tracefs;
 	put_head(&out);
 	put_u32(&out, n_systems);
 	for (size_t i = 0; i < n; i++)
@@ -315,6 +265,7 @@ int seam_tracepoint_data(const struct seam_event *events, size_t n,
 	put_u32(&out, 0);	/* kallsyms: in kernel.sym.zst */
 	put_u32(&out, 0);	/* formats of trace_printk() */
 	put_u64(&out, 0);	/* names of threads: in COMM records */
+	close(out.tracefs);
 	if (out.code) {
 		free(out.bytes.items);
 		return out.code;

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* tracefs.c - find tracefs, or mount it for ourselves; see tracefs.h */
+#include "record/events/tracefs.h"
+
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+
+static int open_mounted(const char *root)
+{
+	int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), code;
+
+	if (fd < 0)
+		return -errno;
+	if (faccessat(fd, "events", R_OK | X_OK, 0) == 0)
+		return fd;
+	code = -errno;
+	close(fd);
+	return code;
+}
+
+/* A mount without a place in the tree.  By system calls: glibc 2.36 has it. */
+static int mount_detached(void)
+{
+	int context = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
+	int fd = -1;
+
+	if (context >= 0 && syscall(SYS_fsconfig, context,
+				    FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+		fd = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
+	seam_file_close_fd(context);
+	return fd;
+}
+
+static int refuse(int code, struct seam_err *err)
+{
+	return seam_err_set(err, code, "tracefs is not readable: "
+			    "'" SEAM_TRACEFS_REMOUNT "'");
+}
+
+int seam_tracefs_open(struct seam_err *err)
+{
+	int fd = open_mounted("/sys/kernel/tracing"), other;
+
+	if (fd >= 0)
+		return fd;
+	/* as on older systems */
+	other = open_mounted("/sys/kernel/debug/tracing");
+	if (other < 0 && fd == -ENOENT)
+		other = mount_detached();
+	if (other >= 0)
+		return other;
+	if (fd == -ENOENT)
+		return seam_err_set(err, -ENODEV, "tracefs is not mounted: "
+			"'mount -t tracefs tracefs /sys/kernel/tracing'");
+	return refuse(fd, err);
+}
+
+int seam_tracefs_id(int root, const char *system, const char *name,
+		    struct seam_err *err)
+{
+	char path[PATH_MAX], text[32];
+	int fd, code;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "events/%s/%s/id", system, name);
+	fd = openat(root, path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	code = n < 0 ? -errno : -ENOENT;
+	seam_file_close_fd(fd);
+	if (n > 0) {
+		text[n] = '\0';
+		return atoi(text);
+	}
+	return code != -ENOENT ? refuse(code, err) :
+	       seam_err_set(err, code, "there is no tracepoint '%s:%s'",
+			    system, name);
+}
