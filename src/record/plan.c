@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "record/events/aux_pmu.h"
+#include "record/events/event_kinds.h"
 #include "record/proc/targets.h"
 
 #include <errno.h>
@@ -59,6 +60,16 @@ static int check_aux(const struct seam_session *s, struct seam_err *err)
 	return 0;
 }
 
+static int define_probes(struct seam_session *s, struct seam_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < s->events.n; i++)
+		if (s->events.items[i].uprobe)
+			r = seam_uprobe_define(&s->events.items[i], err);
+	return r;
+}
+
 /* @fallback: the event to sample when the options name none. */
 static int list_events(struct seam_session *s, const char *fallback,
 		       struct seam_err *err)
@@ -76,7 +87,9 @@ static int list_events(struct seam_session *s, const char *fallback,
 		r = check_aux(s, err);
 	if (r < 0)
 		return r;
-	r = seam_sampling_set(s, err);
+	r = define_probes(s, err);
+	if (r == 0)
+		r = seam_sampling_set(s, err);
 	if (r < 0)
 		return r;
 	/*

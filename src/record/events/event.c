@@ -3,6 +3,7 @@
 #include "record/events/event.h"
 
 #include "base/text.h"
+#include "record/events/event_kinds.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -238,7 +239,7 @@ struct seam_event *seam_event_list_push(struct seam_event_list *list)
 void seam_event_list_fini(struct seam_event_list *list)
 {
 	for (size_t i = 0; i < list->n; i++)
-		free(list->items[i].probe_path);
+		seam_uprobe_free(list->items[i].uprobe);
 	free(list->items);
 	*list = (struct seam_event_list) { 0 };
 }

@@ -38,8 +38,8 @@ enum {
 
 /* Where the records of an event come from. */
 enum seam_event_origin {
-	SEAM_EVENT_OF_KERNEL,	/* a name, a tracepoint or a breakpoint */
-	SEAM_EVENT_OF_UPROBE,
+	/* a name, a tracepoint, a breakpoint or a probe */
+	SEAM_EVENT_OF_KERNEL,
 	SEAM_EVENT_OF_PMU,	/* written pmu/terms/ */
 	/*
 	 * A program's own ring: the event has an attr and an id in perf.data,
@@ -76,7 +76,7 @@ struct seam_event {
 	struct perf_event_attr attr;
 	enum seam_event_origin origin;
 	uint64_t program_id;	/* SEAM_EVENT_OF_PROGRAM: its id; else 0 */
-	char *probe_path;	/* attr.uprobe_path; owned, or NULL */
+	struct seam_uprobe *uprobe;	/* event_kinds.h; owned, or NULL */
 	bool any_precision;	/* lower precise_ip until it opens */
 	bool each_time;		/* the default period is 1 */
 	bool has_kvm_modifier;	/* G or H was given */

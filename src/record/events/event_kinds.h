@@ -30,10 +30,32 @@ int seam_pmu_event_parse(struct seam_event *event, const char *text,
  * A probe at a function of an ELF file,
  * "uprobe:/path:symbol|0xoffset[%return]".
  * A symbol is looked up in the file's tables, an offset is one in the file.
+ * All functions of that name are probed.
  * -ENOENT: no such symbol, or it lies outside of the file.
  */
 int seam_uprobe_parse(struct seam_event *event, const char *text,
 		      struct seam_err *err);
+
+/* Where a probe is, and what defines it in the kernel. */
+struct seam_uprobe {
+	char *path;		/* absolute; owned */
+	bool is_return;
+	SEAM_ARRAY(uint64_t) places;	/* offsets in the file, no two equal */
+	char name[40];		/* of its event in tracefs; "": none */
+};
+
+/*
+ * Define the probe of @event in tracefs, which needs root, and set attr to that
+ * tracepoint.
+ *
+ * Not an event of PMU "uprobe": the kernel reads attr.uprobe_path again when
+ * such an event is inherited, from the memory of the process that forks, and
+ * the fork fails.  Source: perf_uprobe_init() of Linux 6.18.
+ */
+int seam_uprobe_define(struct seam_event *event, struct seam_err *err);
+
+/* The events are closed: remove the probe from tracefs, and free it. */
+void seam_uprobe_free(struct seam_uprobe *uprobe);
 
 /*
  * Append each tracepoint that matches "system:name[:modifiers]", in the order

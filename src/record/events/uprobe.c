@@ -2,15 +2,29 @@
 /* uprobe.c - "uprobe:/path:where"; see event_kinds.h */
 #include "record/events/event_kinds.h"
 
+#include "base/clock.h"
+#include "base/file.h"
 #include "base/text.h"
-#include "record/events/pmu.h"
+#include "record/events/tracefs.h"
 #include "symbol/elf/elf_symbols.h"
 #include "symbol/sandbox/sandbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+enum {
+	MAX_PLACES = 1024,	/* functions of one name */
+	MAX_TRIES = 100,	/* to remove an event, 1 ms apart */
+};
+
+/* Of all events that recorders define in tracefs. */
+#define SYSTEM "seam"
 
 static const char prefix[] = "uprobe:";
 static const char return_suffix[] = "%return";
@@ -30,7 +44,10 @@ static int offset_of(const struct seam_elf *file, uint64_t addr,
 	return -ENOENT;
 }
 
-/* In the sandbox: find the function @context in the file from @ipc. */
+/*
+ * In the sandbox: send the offset of each function @context of the file from
+ * @ipc.  Static functions of several source files may have one name.
+ */
 static void serve_lookup(struct seam_ipc *ipc, void *context)
 {
 	const char *name = context;
@@ -39,30 +56,39 @@ static void serve_lookup(struct seam_ipc *ipc, void *context)
 	struct seam_arena arena = { 0 };
 	struct seam_message sent;
 	struct seam_err err = { 0 };
-	uint64_t offset = 0;
-	int r = seam_ipc_receive(ipc, &sent), found = -ENOENT;
+	int r = seam_ipc_receive(ipc, &sent);
 
 	if (!r)
 		r = seam_elf_open_at(&file, sent.fd, "", &err);
 	if (!r && seam_elf_symbols(&table, &arena, &file))
 		r = seam_err_no_memory(&err);
-	for (size_t i = 0; !r && found < 0 && i < table.symbols.n; i++) {
-		const struct seam_symbol *s = &table.symbols.items[i];
-
-		if (s->name && strcmp(s->name, name) == 0)
-			found = offset_of(&file, s->start, &offset);
-	}
 	seam_ipc_put_err(ipc, &err);
-	seam_ipc_put_u32(ipc, found == 0);
-	seam_ipc_put_u64(ipc, offset);
+	for (size_t i = 0; !r && i < table.symbols.n; i++) {
+		const struct seam_symbol *s = &table.symbols.items[i];
+		uint64_t offset;
+
+		if (s->name && strcmp(s->name, name) == 0 &&
+		    offset_of(&file, s->start, &offset) == 0)
+			seam_ipc_put_u64(ipc, offset);
+	}
 	seam_ipc_send(ipc, 0, -1);
 }
 
-/*
- * Find function @name in @fd, in a sandbox, and close @fd.  0 and *@found, or
- * -errno.
- */
-static int look_up(int fd, const char *name, bool *found, uint64_t *offset,
+static int add_place(struct seam_uprobe *uprobe, uint64_t offset,
+		     struct seam_err *err)
+{
+	for (size_t i = 0; i < uprobe->places.n; i++)
+		if (uprobe->places.items[i] == offset)
+			return 0;
+	if (uprobe->places.n == MAX_PLACES)
+		return seam_err_set(err, -E2BIG, "more than %d functions have "
+				    "this name", MAX_PLACES);
+	return SEAM_ARRAY_ADD(&uprobe->places, offset) ? 0 :
+	       seam_err_no_memory(err);
+}
+
+/* Add the places of functions @name in @fd, by a sandbox; and close @fd. */
+static int look_up(struct seam_uprobe *uprobe, int fd, const char *name,
 		   struct seam_err *err)
 {
 	struct seam_sandbox reader;
@@ -81,9 +107,11 @@ static int look_up(int fd, const char *name, bool *found, uint64_t *offset,
 				     why);
 		} else {
 			r = seam_ipc_take_err(&answer.body, err);
-			*found = seam_cursor_u32(&answer.body);
-			*offset = seam_cursor_u64(&answer.body);
 		}
+		while (r == 0 && seam_cursor_left(&answer.body) >=
+		       sizeof(uint64_t))
+			r = add_place(uprobe, seam_cursor_u64(&answer.body),
+				      err);
 		seam_sandbox_end(&reader, NULL, 0);
 	}
 	close(fd);
@@ -94,50 +122,44 @@ static int look_up(int fd, const char *name, bool *found, uint64_t *offset,
  * A recorder with uprobes runs as root, so a process without rights reads the
  * file's symbols (sandbox.h).
  */
-static int find_symbol(const char *path, const char *name, uint64_t *offset,
+static int find_symbol(struct seam_uprobe *uprobe, const char *name,
 		       struct seam_err *err)
 {
-	int fd = seam_elf_open_fd(path, err);
-	bool found = false;
-	int r = fd < 0 ? fd : look_up(fd, name, &found, offset, err);
+	int fd = seam_elf_open_fd(uprobe->path, err);
+	int r = fd < 0 ? fd : look_up(uprobe, fd, name, err);
 
 	if (r < 0)
-		return seam_err_add(err, r, "cannot read '%s'", path);
-	return found ? 0 :
-	       seam_err_set(err, -ENOENT, "'%s' has no function '%s'", path,
-			    name);
+		return seam_err_add(err, r, "cannot read '%s'", uprobe->path);
+	return uprobe->places.n ? 0 :
+	       seam_err_set(err, -ENOENT, "'%s' has no function '%s'",
+			    uprobe->path, name);
 }
 
-/* Set the offset in the file: @place is "0xoffset" or a symbol. */
-static int find_place(struct seam_event *event, const char *place,
-		      struct seam_err *err)
+/* Set the offsets in the file: @place is "0xoffset" or a symbol. */
+static int find_places(struct seam_uprobe *uprobe, const char *place,
+		       struct seam_err *err)
 {
 	char *end;
-	uint64_t offset = 0;
-	int r;
+	uint64_t offset;
 
-	if (strncmp(place, "0x", 2) == 0) {
-		event->attr.probe_offset = strtoull(place, &end, 16);
-		return *end ? seam_err_set(err, -EINVAL, "'%s' is not an "
-					   "offset", place) : 0;
-	}
-	r = find_symbol(event->probe_path, place, &offset, err);
-	event->attr.probe_offset = offset;
-	return r;
+	if (strncmp(place, "0x", 2) != 0)
+		return find_symbol(uprobe, place, err);
+	offset = strtoull(place, &end, 16);
+	return *end ? seam_err_set(err, -EINVAL, "'%s' is not an offset",
+				   place) : add_place(uprobe, offset, err);
 }
 
-/* Set @event->probe_path, an absolute path as the kernel requires. */
-static int set_path(struct seam_event *event, const char *path,
+/* Set @uprobe->path, an absolute path as the kernel requires. */
+static int set_path(struct seam_uprobe *uprobe, const char *path,
 		    struct seam_err *err)
 {
 	char shown[2 * SEAM_EVENT_NAME];
 
 	errno = strlen(path) < PATH_MAX ? 0 : ENAMETOOLONG;
 	if (!errno)
-		event->probe_path = *path == '/' ? strdup(path) :
-				    realpath(path, NULL);
-	event->attr.uprobe_path = (uintptr_t)event->probe_path;
-	if (event->probe_path)
+		uprobe->path = *path == '/' ? strdup(path) :
+			       realpath(path, NULL);
+	if (uprobe->path)
 		return 0;
 	return seam_err_errno(err, "cannot read '%s'",
 			      seam_text_copy(shown, sizeof(shown), path,
@@ -160,30 +182,135 @@ int seam_uprobe_parse(struct seam_event *event, const char *text,
 {
 	char copy[PATH_MAX + SEAM_EVENT_NAME], *place;
 	const char *path = copy + strlen(prefix);
-	int type = seam_pmu_type("uprobe"), r;
-	bool returns;
+	struct seam_uprobe *uprobe = calloc(1, sizeof(*uprobe));
+	int r;
 
-	if (type < 0)
-		return seam_err_set(err, type, "this kernel has no uprobes");
+	event->uprobe = uprobe;
+	if (!uprobe)
+		return seam_err_no_memory(err);
 	snprintf(event->name, sizeof(event->name), "%s", text);
 	snprintf(copy, sizeof(copy), "%s", text);
-	returns = cut_return(copy);
-	if (returns) {
-		char bit[64];
-
-		seam_pmu_text("uprobe", "format/retprobe", bit, sizeof(bit));
-		if (seam_pmu_set_bits(&event->attr, bit, 1) < 0)
-			return seam_err_set(err, -ENOENT, "this kernel cannot "
-					    "probe returns");
-	}
+	uprobe->is_return = cut_return(copy);
 	place = strrchr(copy, ':');
 	if (!place || place <= path || !place[1])
 		return seam_err_set(err, -EINVAL, "a probe is written "
 			"uprobe:/path:symbol or uprobe:/path:0xoffset");
 	*place++ = '\0';
-	event->attr.type = (uint32_t)type;
-	event->origin = SEAM_EVENT_OF_UPROBE;
+	event->attr.type = PERF_TYPE_TRACEPOINT;
 	event->each_time = true;
-	r = set_path(event, path, err);
-	return r == 0 ? find_place(event, place, err) : r;
+	r = set_path(uprobe, path, err);
+	return r == 0 ? find_places(uprobe, place, err) : r;
+}
+
+/* ---- in the kernel ---- */
+
+/* Write a line to @fd, uprobe_events of tracefs.  0 or -errno. */
+__attribute__((format(printf, 2, 3)))
+static int command(int fd, const char *fmt, ...)
+{
+	char line[128];
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	return write(fd, line, (size_t)n) < 0 ? -errno : 0;
+}
+
+/* Remove the events of recorders that were killed. */
+static void remove_left(int root, int fd)
+{
+	int in = openat(root, "uprobe_events", O_RDONLY | O_CLOEXEC), pid;
+	FILE *events = in < 0 ? NULL : fdopen(in, "r");
+	char line[256], name[40];
+
+	if (!events) {
+		seam_file_close_fd(in);
+		return;
+	}
+	while (fgets(line, sizeof(line), events))
+		if (sscanf(line, "%*c:" SYSTEM "/%39[a-z0-9_]", name) == 1 &&
+		    sscanf(name, "p%d_", &pid) == 1 &&
+		    kill(pid, 0) < 0 && errno == ESRCH)
+			command(fd, "-:" SYSTEM "/%s\n", name);
+	fclose(events);
+}
+
+/*
+ * By a link to the file: a path with spaces cannot be written.  One event has
+ * all places.
+ */
+static int define(struct seam_event *event, int root, int fd,
+		  struct seam_err *err)
+{
+	struct seam_uprobe *u = event->uprobe;
+	int file = open(u->path, O_PATH | O_CLOEXEC), r = 0, id;
+
+	if (file < 0)
+		return seam_err_errno(err, "cannot read '%s'", u->path);
+	remove_left(root, fd);
+	/* unique: the pid may be that of another in another namespace */
+	snprintf(u->name, sizeof(u->name), "p%d_%" PRIx64, (int)getpid(),
+		 seam_clock_ns());
+	for (size_t i = 0; r == 0 && i < u->places.n; i++)
+		r = command(fd, "%c:" SYSTEM "/%s /proc/self/fd/%d:0x%" PRIx64
+			    "\n", u->is_return ? 'r' : 'p', u->name, file,
+			    u->places.items[i]);
+	close(file);
+	if (r < 0)
+		return seam_err_set(err, r, "cannot probe '%s': %s", u->path,
+				    strerror(-r));
+	id = seam_tracefs_id(root, SYSTEM, u->name, err);
+	event->attr.config = (__u64)id;
+	snprintf(event->kernel_name, sizeof(event->kernel_name), SYSTEM ":%s",
+		 u->name);
+	return id < 0 ? id : 0;
+}
+
+/* Open uprobe_events to write, and tracefs as *@root, for the caller. */
+static int open_events(int *root, struct seam_err *err)
+{
+	int fd;
+
+	*root = seam_tracefs_open(err);
+	if (*root < 0)
+		return seam_err_add(err, *root, "probes need root");
+	fd = openat(*root, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
+	return fd >= 0 ? fd :
+	       seam_err_errno(err, "probes need root: cannot write to "
+			      "'uprobe_events' of tracefs");
+}
+
+int seam_uprobe_define(struct seam_event *event, struct seam_err *err)
+{
+	int root, fd = open_events(&root, err);
+	int r = fd < 0 ? fd : define(event, root, fd, err);
+
+	seam_file_close_fd(fd);
+	seam_file_close_fd(root);
+	return r;
+}
+
+/* Until events that programs inherited are gone, which may be later. */
+static void remove_event(const char *name)
+{
+	int root, fd = open_events(&root, NULL);
+
+	for (int i = 0; fd >= 0 && i < MAX_TRIES &&
+	     command(fd, "-:" SYSTEM "/%s\n", name) == -EBUSY; i++)
+		usleep(1000);
+	seam_file_close_fd(fd);
+	seam_file_close_fd(root);
+}
+
+void seam_uprobe_free(struct seam_uprobe *uprobe)
+{
+	if (!uprobe)
+		return;
+	if (uprobe->name[0])
+		remove_event(uprobe->name);
+	free(uprobe->path);
+	free(uprobe->places.items);
+	free(uprobe);
 }

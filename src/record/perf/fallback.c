@@ -208,9 +208,6 @@ static int forbidden(int code, const struct seam_event *event,
 
 	if (tid > 0 && !may_inspect(tid))
 		return forbidden_process(code, tid, err);
-	if (event->origin == SEAM_EVENT_OF_UPROBE)
-		return seam_err_set(err, code, "no permission for %s: probes "
-			"need CAP_PERFMON", what);
 	if (paranoid > level)
 		return seam_err_set(err, code, "no permission for %s%s at "
 			"kernel.perf_event_paranoid=%ld: it needs CAP_PERFMON, "
