@@ -199,7 +199,6 @@ int seam_existing_write(struct seam_session *s, struct seam_err *err)
 		.id = seam_sources_sideband_id(&s->sources),
 	};
 	struct seam_number_list pids = { 0 };
-	char name[64];
 	int r;
 
 	seam_auxtrace_describe(&s->sources, &synth);
@@ -209,12 +208,10 @@ int seam_existing_write(struct seam_session *s, struct seam_err *err)
 		synth.no_memory = true;
 	if (s->options->cgroups)
 		seam_synth_cgroups(&synth);
-	if (s->child.pid && (seam_plan_is_system_wide(s->options) ||
-			     seam_plan_records_command(s->options))) {
-		/* until its exec(), the command's process has our name */
-		seam_procfs_text("/proc/self/comm", name, sizeof(name));
-		seam_synth_comm(&synth, s->child.pid, s->child.pid, name);
-	}
+	/* until its exec(), the command's process has our name */
+	if (s->child.pid && seam_plan_records_command(s->options))
+		seam_synth_threads(&synth, s->child.pid,
+				   s->options->namespaces);
 	r = seam_data_file_append(&s->recording.data, &synth, err);
 	if (r == 0)
 		r = read_all(s, &pids, err);

@@ -60,6 +60,23 @@ static int check_aux(const struct seam_session *s, struct seam_err *err)
 	return 0;
 }
 
+static bool is_tracepoint(const struct seam_event *event)
+{
+	return event->attr.type == PERF_TYPE_TRACEPOINT;
+}
+
+/* The kernel applies a filter to the fields of tracepoints. */
+static int check_filter(const struct seam_session *s, struct seam_err *err)
+{
+	for (size_t i = 0; i < s->events.n; i++)
+		if (is_tracepoint(&s->events.items[i]))
+			return 0;
+	return !s->options->filter ? 0 :
+	       seam_err_set(err, -EINVAL, "--filter is for tracepoints and "
+			    "probes, such as -e sched:sched_switch: '%s' has "
+			    "no fields", s->events.items[0].name);
+}
+
 static int define_probes(struct seam_session *s, struct seam_err *err)
 {
 	int r = 0;
@@ -85,9 +102,10 @@ static int list_events(struct seam_session *s, const char *fallback,
 	guess_aux(s);
 	if (r == 0)
 		r = check_aux(s, err);
-	if (r < 0)
-		return r;
-	r = define_probes(s, err);
+	if (r == 0)
+		r = check_filter(s, err);
+	if (r == 0)
+		r = define_probes(s, err);
 	if (r == 0)
 		r = seam_sampling_set(s, err);
 	if (r < 0)

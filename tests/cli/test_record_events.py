@@ -105,6 +105,15 @@ def test_a_filter_is_the_kernels():
     check("cannot use filter 'nosuch == 1' for" in bad.stderr, bad.stderr)
 
 
+def test_a_filter_of_events_without_fields_is_refused():
+    result = record("-e", "cpu-clock,page-faults", "--filter", "cpu == 0",
+                    "-o", "g.seam", "true")
+    equal(result.returncode, 1, result.stderr)
+    check("--filter is for tracepoints and probes" in result.stderr and
+          "'cpu-clock' has no fields" in result.stderr, result.stderr)
+    check(not os.path.exists("g.seam/data"), "recorded")
+
+
 def test_a_pattern_takes_all_that_match():
     if not needs_root("-e", "sched:sched_process_*", "true"):
         return
@@ -378,6 +387,17 @@ def test_switches_namespaces_and_cgroups_are_recorded_on_request():
     equal(perf_samples("x.seam"), samples_told(result))
     record("-q", "-o", "y.seam", "./spin", "1000")
     equal(records_of("y.seam", "SWITCH"), 0)
+
+
+def test_namespaces_of_the_command_itself_are_recorded():
+    if not needs_root("--namespaces", "true"):
+        return
+    equal(record("--namespaces", "-o", "c.seam", "true").returncode, 0)
+    told = re.findall(r"NAMESPACES .*pid=(\d+) tid=(\d+) .*?ino=(0x\w+)",
+                      run(SEAM, "dump", "c.seam").stdout)
+    equal(len(told), 1, f"{told}")
+    equal((told[0][0], int(told[0][2], 16)),
+          (told[0][1], os.stat("/proc/self/ns/net").st_ino))
 
 
 def hierarchy():

@@ -62,7 +62,7 @@ static const struct seam_option options[] = {
 	OPTION(record.filter, STRING, 0, "filter", "EXPR",
 	       "record a tracepoint only if EXPR is true, such as 'id == 1'",
 	       .detail = "EXPR uses the fields of the tracepoint's format. The "
-	       "kernel applies it, to all tracepoints of -e."),
+	       "kernel applies it, to all tracepoints and probes of -e."),
 	OPTION(frequency, STRING, 'F', "freq", "HZ",
 	       "samples per second; 'max' is the maximum allowed",
 	       .detail = "The default is 1000 where stacks are copied "

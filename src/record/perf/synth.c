@@ -207,7 +207,7 @@ static void put_namespaces(struct seam_synth *synth, int pid, int tid)
 		put_of(synth, PERF_RECORD_NAMESPACES, 0, &fields, pid, tid);
 }
 
-static void put_threads(struct seam_synth *synth, int pid,
+void seam_synth_threads(struct seam_synth *synth, int pid,
 			bool with_namespaces)
 {
 	struct seam_number_list tids = { 0 };
@@ -317,7 +317,7 @@ void seam_synth_process(struct seam_synth *synth, int pid,
 {
 	struct maps_reader r = { .synth = synth, .memory = -1 };
 
-	put_threads(synth, pid, with_namespaces);
+	seam_synth_threads(synth, pid, with_namespaces);
 	seam_target_open(&r.target, pid, NULL);
 	if (r.target.process >= 0)
 		r.memory = openat(r.target.process, "mem",

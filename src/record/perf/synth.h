@@ -39,11 +39,14 @@ void seam_synth_kernel(struct seam_synth *synth,
 void seam_synth_comm(struct seam_synth *synth, int pid, int tid,
 		     const char *name);
 
+/* The names of the threads of a process and, @with_namespaces, those. */
+void seam_synth_threads(struct seam_synth *synth, int pid,
+			bool with_namespaces);
+
 /*
- * A running process: the names of its threads and, @with_namespaces, their
- * namespaces; its executable mappings (with .data_mappings all of files) with
- * the build ids of their files.  Opens those files (target_file.h), which may
- * block: not for the thread that drains.
+ * A running process: its threads; its executable mappings (with .data_mappings
+ * all of files) with the build ids of their files.  Opens those files
+ * (target_file.h), which may block: not for the thread that drains.
  */
 void seam_synth_process(struct seam_synth *synth, int pid,
 			bool with_namespaces);
