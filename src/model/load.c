@@ -43,6 +43,30 @@ static void add_losses(struct seam_profile *profile,
 				  losses->n_bad_bytes);
 }
 
+/* What a feature that the recorder did without means to a reader. */
+static const char *without(const char *feature)
+{
+	static const char *const texts[][2] = {
+		{ "kernel", "samples of user code only: the user who recorded "
+		  "has no right to samples of the kernel" },
+		{ "build-ids", "no build ids of mapped files: the kernel is "
+		  "older than Linux 5.12" },
+		{ "lost-counts", "no exact count of lost records: the kernel "
+		  "is older than Linux 6.0" },
+		{ "ksymbols", "no names of BPF programs: the kernel is older "
+		  "than Linux 5.1" },
+		{ "ring-space", "rings were smaller than requested: the user "
+		  "who recorded may not lock as much memory" },
+		{ "stack-copies", "stacks by frame pointers only: the recorder "
+		  "had no copies of stacks" },
+	};
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(texts); i++)
+		if (strcmp(feature, texts[i][0]) == 0)
+			return texts[i][1];
+	return feature;
+}
+
 /* Losses and notes that the manifest has, and the data file has not. */
 static void note_manifest(struct seam_profile *profile,
 			  const struct seam_input *recording)
@@ -54,7 +78,7 @@ static void note_manifest(struct seam_profile *profile,
 		seam_profile_note(profile, "meta.json is not used: %s",
 				  recording->bad_manifest.cause[0]);
 	for (size_t i = 0; i < m->n_left_out; i++)
-		seam_profile_note(profile, "left out: %s", m->left_out[i]);
+		seam_profile_note(profile, "%s", without(m->left_out[i]));
 	if (seam_manifest_unended(m)) {
 		seam_profile_note(profile, "%s", seam_manifest_unended(m));
 		seam_profile_lost(profile, "what the rings held at the end",

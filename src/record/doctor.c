@@ -415,7 +415,7 @@ static const struct check {
 		  .branch_sample_type = PERF_SAMPLE_BRANCH_USER |
 					PERF_SAMPLE_BRANCH_ANY },
 		.needs = "a CPU with LBR, BRS or BRBE" } },
-	{ "aux", "hardware traces (AUX area)", .run = check_aux },
+	{ "aux", "hardware traces (AUX buffer)", .run = check_aux },
 	{ "tracepoints", "tracepoints of the kernel",
 	  .run = check_tracepoints },
 	{ "build-ids", "build ids of mapped files", .event = {

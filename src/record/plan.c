@@ -55,7 +55,7 @@ static int check_aux(const struct seam_session *s, struct seam_err *err)
 	}
 	if (!first && (o->aux_snapshots || o->aux_bytes))
 		return seam_err_set(err, -EINVAL, "%s: no event with an AUX "
-			"area is recorded, such as 'intel_pt//'",
+			"buffer is recorded, such as 'intel_pt//'",
 			o->aux_snapshots ? "-S" : "-m");
 	return 0;
 }
@@ -72,9 +72,9 @@ static int check_filter(const struct seam_session *s, struct seam_err *err)
 		if (is_tracepoint(&s->events.items[i]))
 			return 0;
 	return !s->options->filter ? 0 :
-	       seam_err_set(err, -EINVAL, "--filter is for tracepoints and "
-			    "probes, such as -e sched:sched_switch: '%s' has "
-			    "no fields", s->events.items[0].name);
+	       seam_err_set(err, -EINVAL, "--filter needs a tracepoint or a "
+			    "probe, such as -e sched:sched_switch: other "
+			    "events have no fields");
 }
 
 static int define_probes(struct seam_session *s, struct seam_err *err)
@@ -356,12 +356,12 @@ static void report_aux(const struct seam_session *s)
 	if (!seam_sources_has_aux(&s->sources))
 		return;
 	if (had < wanted)
-		seam_session_note(s, false, "AUX areas of %s in place "
+		seam_session_note(s, false, "AUX buffers of %s in place "
 			"of %s: more needs CAP_IPC_LOCK, 'ulimit -l' or "
 			"'sysctl kernel.perf_event_mlock_kb'",
 			seam_text_size(had_text, had),
 			seam_text_size(wanted_text, wanted));
-	seam_session_note(s, true, "AUX areas of %s; times are the "
+	seam_session_note(s, true, "AUX buffers of %s; times are the "
 			  "kernel's own, so JIT code is not resolved by "
 			  "time", seam_text_size(had_text, had));
 }
@@ -382,18 +382,19 @@ static void report_groups(const struct seam_session *s)
 /* With -p, child processes are recorded too. */
 static void report_children(const struct seam_session *s)
 {
+	const struct seam_record_options *o = s->options;
 	const struct seam_number_list *tids = &s->sources.tids;
 	size_t n = 0;
 
-	for (size_t i = 0; s->options->pids.n && i < tids->n; i++)
-		n += seam_targets_process(tids->items[i]) == tids->items[i];
-	/* named threads may be processes too; those are not many */
-	if (n > s->options->pids.n + s->options->tids.n)
-		seam_session_note(s, false, "recording %zu process%s and "
-			"the %zu that %s started (-t: a thread alone)",
-			s->options->pids.n, s->options->pids.n == 1 ? "" :
-			"es", n - s->options->pids.n, s->options->pids.n == 1 ?
-			"it has" : "they have");
+	for (size_t i = 0; o->pids.n && i < tids->n; i++)
+		n += seam_targets_process(tids->items[i]) == tids->items[i] &&
+		     !seam_number_list_has(&o->pids, tids->items[i]) &&
+		     !seam_number_list_has(&o->tids, tids->items[i]);
+	if (n)
+		seam_session_note(s, false, "recording %zu process%s and %zu "
+			"child process%s (-i: without child processes and new "
+			"threads)", o->pids.n, o->pids.n == 1 ? "" : "es", n,
+			n == 1 ? "" : "es");
 }
 
 void seam_plan_report(const struct seam_session *s)

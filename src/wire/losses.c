@@ -107,16 +107,17 @@ static const struct kind {
 	     "CPU came online after the start: not recorded",
 	     "CPUs came online after the start: not recorded", cpu),
 	KIND(n_unseen, NULL,
-	     "thread ended before it could be opened: not sampled",
-	     "threads ended before they could be opened: not sampled", NULL),
+	     "thread ended before its events were opened: not sampled",
+	     "threads ended before their events were opened: not sampled",
+	     NULL),
 	KIND(n_late, NULL,
-	     "thread that came later ran unseen before it was opened",
-	     "threads that came later ran unseen before they were opened",
+	     "thread that started later was not sampled at first",
+	     "threads that started later were not sampled at first",
 	     late_time),
-	KIND(n_truncated, "AUX area full",
-	     "time an AUX area was full: the trace has gaps (larger areas: "
+	KIND(n_truncated, "AUX buffer full",
+	     "time an AUX buffer was full: the trace has gaps (larger ones: "
 	     "-m ,SIZE)",
-	     "times an AUX area was full: the trace has gaps (larger areas: "
+	     "times an AUX buffer was full: the trace has gaps (larger ones: "
 	     "-m ,SIZE)", NULL),
 	KIND(n_partial, NULL, "gap in the trace, as the PMU reports",
 	     "gaps in the trace, as the PMU reports", NULL),

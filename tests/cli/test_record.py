@@ -358,6 +358,9 @@ def test_a_user_without_rights_records_user_code():
     equal(len(shown.stdout.split("\n")) - 1, samples_told(result))
     check(samples_told(result) > 0)
     equal(manifest(path)["left_out"], ["kernel"])
+    noted = run(SEAM, "report", path, preexec_fn=as_nobody)
+    check("samples of user code only: the user who recorded has no right to "
+          "samples of the kernel" in noted.stdout + noted.stderr, noted.stdout)
     kernel = record("-e", "cpu-clock:k", "-o", path, "./spin",
                     preexec_fn=as_nobody)
     equal(kernel.returncode, 1)

@@ -108,7 +108,7 @@ def test_what_finds_its_aux_buffer_full_is_reported_and_goes_on():
             for offset, size, flags, sample_id in data.aux()
             if flags & TRUNCATED]
     check(len(full) >= 100000 // 8192, f"{len(full)} were truncated")
-    check(f"{len(full)} times an AUX area was full" in result.stderr,
+    check(f"{len(full)} times an AUX buffer was full" in result.stderr,
           result.stderr)
     # full: a whole area lies between the end and what had been drained
     drained = {0}
@@ -269,7 +269,7 @@ def test_a_snapshot_does_not_begin_what_is_delayed():
 def test_areas_are_made_smaller_where_the_user_may_not_lock_them():
     result = record("less", "-e", "intel_pt//u", "-m", ",1M", MAX=65536)
     equal(result.returncode, 0, result.stderr)
-    check("AUX areas of 64 KiB in place of 1 MiB" in result.stderr,
+    check("AUX buffers of 64 KiB in place of 1 MiB" in result.stderr,
           result.stderr)
     check_areas("less", cpus(), lambda tid: tid == -1, online())
 
@@ -325,7 +325,7 @@ def refused(*words):
 
 
 def test_what_cannot_be_is_refused_with_the_reason():
-    check("no event with an AUX area" in refused("-S", "-e", "cpu-clock"), "")
+    check("no event with an AUX buffer" in refused("-S", "-e", "cpu-clock"), "")
     check("two kinds" in refused("-e", "intel_pt//", "-e", "cs_etm//"), "")
     check("no sink 'x'" in refused("-e", "cs_etm/@x/"), "")
     check("larger than an AUX buffer" in

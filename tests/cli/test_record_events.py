@@ -109,8 +109,8 @@ def test_a_filter_of_events_without_fields_is_refused():
     result = record("-e", "cpu-clock,page-faults", "--filter", "cpu == 0",
                     "-o", "g.seam", "true")
     equal(result.returncode, 1, result.stderr)
-    check("--filter is for tracepoints and probes" in result.stderr and
-          "'cpu-clock' has no fields" in result.stderr, result.stderr)
+    check("--filter needs a tracepoint or a probe" in result.stderr,
+          result.stderr)
     check(not os.path.exists("g.seam/data"), "recorded")
 
 

@@ -392,7 +392,7 @@ int seam_trace_add_file(struct seam_trace *trace, const char *path,
 static int refuse_samples(const char *path, struct seam_err *err)
 {
 	return seam_err_set(err, -ENOTSUP, "it is a sampled recording, not an "
-			    "XRay log: use 'seam report %s'", path);
+			    "XRay log: 'seam report %s' reads it alone", path);
 }
 
 typedef int open_file(struct seam_file *file, const char *path,

@@ -46,7 +46,7 @@ static int map_aux(const struct seam_sources *s, struct seam_source_ring *ring,
 	if (r == 0)
 		ring->aux_bytes = bytes;
 	return r == -EOPNOTSUPP ?
-	       seam_err_add(err, r, "'%s' writes no AUX area", event->name) : r;
+	       seam_err_add(err, r, "'%s' writes no AUX buffer", event->name) : r;
 }
 
 static int map_all(struct seam_sources *s, const struct ring_kind *kind,

@@ -74,8 +74,8 @@ void seam_preload_decide(struct seam_preload *p, enum seam_layers layers,
 	has_vm = seam_vm_search(&p->search, argv);
 	if (!has_vm && layers == SEAM_LAYERS_AUTO) {
 		if (p->search.has_failed)
-			snprintf(message, room, "no Lua stacks: a file of the "
-				 "command does not answer (--layers=guest)");
+			snprintf(message, room, "no Lua stacks: looking for "
+				 "LuaJIT took more than 1 s (--layers=guest)");
 		return;
 	}
 	if (!seam_preload_find(SEAM_AGENT_LIBRARY, p->library)) {
