@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """seam record: the kinds of events, what samples hold, how it is stored"""
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -258,6 +259,26 @@ def test_a_group_is_read_whole_at_each_sample_of_its_first():
     check("page-faults:" in text and "cpu-clock:" in text, text[:200])
     for bad in ("{a", "{cpu-clock}:", "{cpu-clock,cs}:x"):
         equal(record("-e", bad, "-o", "h.seam", "true").returncode, 1, bad)
+
+
+def test_an_event_of_a_group_samples_with_its_own_period():
+    touch = ("python3", "-c", "bytearray(1 << 24)")
+    result = record("-e", "page-faults/period=4/", "-o", "p.seam", *touch)
+    equal(result.returncode, 0, result.stderr)
+    found = json.loads(run(SEAM, "report", "--json", "p.seam").stdout)
+    event = found["events"][0]
+    check(event["samples"] > 100, event)
+    equal(event["weight"], 4 * event["samples"])
+    # of the first alone 1 sample: an event never counts 2^40
+    result = record("-e", "{cpu-clock/period=1099511627776/,"
+                    "page-faults/period=4/,minor-faults}:S", "-o", "r.seam",
+                    *touch)
+    equal(result.returncode, 0, result.stderr)
+    check(samples_told(result) >= event["samples"] // 2, result.stderr)
+    found = json.loads(run(SEAM, "report", "--json", "r.seam").stdout)
+    for event in found["events"][1:]:
+        check(event["samples"] > 100, event)
+        check(event["weight"] < 8 * event["samples"], event)
 
 
 def attrs(path):

@@ -91,7 +91,7 @@ static void a_breakpoint_has_an_address_a_length_and_a_kind(void **state)
 	}
 }
 
-static void groups_without_s_sample_each_of_their_events(void **state)
+static void a_group_samples_by_its_first_event_or_by_each(void **state)
 {
 	struct seam_event_list list = { 0 };
 
@@ -111,6 +111,19 @@ static void groups_without_s_sample_each_of_their_events(void **state)
 			 0);
 	assert_true(list.items[1].read_by_leader);
 	assert_true(list.items[1].attr.exclude_kernel);
+	seam_event_list_fini(&list);
+	assert_int_equal(seam_event_list_add(&list,
+		"{cpu-clock,cs,faults/period=5/,faults/freq=9/}:S", NULL), 0);
+	for (size_t i = 0; i < 4; i++) {
+		const struct seam_event *event = &list.items[i];
+
+		assert_int_equal(event->leader, 0);
+		assert_int_equal(event->read_by_leader, i == 1);
+		assert_int_equal(!!(event->attr.sample_type &
+				    PERF_SAMPLE_READ), i != 1);
+		assert_int_equal(!!(event->attr.read_format &
+				    PERF_FORMAT_GROUP), i != 1);
+	}
 	seam_event_list_fini(&list);
 }
 
@@ -215,7 +228,7 @@ int main(void)
 		cmocka_unit_test(
 			a_breakpoint_has_an_address_a_length_and_a_kind),
 		cmocka_unit_test(
-			groups_without_s_sample_each_of_their_events),
+			a_group_samples_by_its_first_event_or_by_each),
 		cmocka_unit_test(
 			any_event_takes_a_rate_a_name_and_call_chains),
 		cmocka_unit_test(a_relative_path_of_a_probe_is_made_absolute),

@@ -138,41 +138,44 @@ static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 
 /* -- samples without a fixed layout ------------------------------------- */
 
+/* Counter value @i of a sample: its id, 0 if it has none.  False: no more. */
+static bool counter_at(const struct seam_perf_sample *sample, uint64_t format,
+		       size_t i, uint64_t *id, uint64_t *value)
+{
+	bool is_group = format & PERF_FORMAT_GROUP;
+	bool has_id = format & PERF_FORMAT_ID;
+	size_t each = (size_t)(1 + has_id + !!(format & PERF_FORMAT_LOST));
+	size_t times = (size_t)(!!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) +
+				!!(format & PERF_FORMAT_TOTAL_TIME_RUNNING));
+	/* One value comes before the times, a group's values after them. */
+	size_t at = is_group ? 1 + times + i * each : 0;
+
+	times = is_group ? 0 : times;
+	if (at + each + times > sample->read.n || (!is_group && i > 0))
+		return false;
+	*id = has_id ? seam_perf_u64(&sample->read, at + 1 + times) :
+	      sample->id;
+	*value = seam_perf_u64(&sample->read, at);
+	return true;
+}
+
 /*
  * A sample with counter values becomes a sample of each counter that increased,
  * weighted by the increase, as in perf.
  */
 static void add_read_values(struct seam_perf_scan *scan, uint16_t misc,
 			    uint32_t event, struct seam_perf_core *core,
-			    const struct seam_perf_u64s *read)
+			    const struct seam_perf_sample *sample)
 {
 	uint64_t format = scan->data->events.items[event].attr.read_format;
-	bool is_group = format & PERF_FORMAT_GROUP;
-	size_t at = is_group ? 1 : 0;
-	size_t each = (size_t)(1 + !!(format & PERF_FORMAT_ID) +
-			       !!(format & PERF_FORMAT_LOST));
-	size_t times = (size_t)(!!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) +
-				!!(format & PERF_FORMAT_TOTAL_TIME_RUNNING));
+	uint64_t id, value;
 
-	/* One value comes before the times, a group's values after them. */
-	if (is_group)
-		at += times;
-	for (; at + each + (is_group ? 0 : times) <= read->n; at += each) {
-		size_t id_at = at + 1 + (is_group ? 0 : times);
-		uint64_t id = format & PERF_FORMAT_ID ?
-			      seam_perf_u64(read, id_at) : core->id;
+	for (size_t i = 0; counter_at(sample, format, i, &id, &value); i++) {
 		uint32_t which = seam_perf_data_event(scan->data, id);
 
-		core->period = 0;
-		if (which != SEAM_NONE &&
-		    seam_scan_counters_set(&scan->counters, id,
-					   seam_perf_u64(read, at),
-					   &core->period))
-			scan->error = -ENOMEM;
-		if (core->period)
+		core->period = seam_scan_counters_next(&scan->counters);
+		if (which != SEAM_NONE && core->period)
 			add_sample(scan, misc, which, core);
-		if (!is_group)
-			break;
 	}
 }
 
@@ -272,7 +275,7 @@ static void take_whole_sample(struct seam_perf_scan *scan, uint16_t misc,
 	if (guest == SEAM_GUEST_EVENT_SAMPLES)
 		add_guest(scan, misc, event, &sample, &core);
 	else if (attr->sample_type & PERF_SAMPLE_READ)
-		add_read_values(scan, misc, event, &core, &sample.read);
+		add_read_values(scan, misc, event, &core, &sample);
 	else
 		add_sample(scan, misc, event, &core);
 	if (attr->sample_type & PERF_SAMPLE_STACK_USER &&
@@ -416,6 +419,54 @@ static uint64_t prepare(const struct seam_perf_scan *scan, uint64_t from)
 	return from + WINDOW_BYTES;
 }
 
+static bool has_counters(const struct seam_perf_data *data)
+{
+	for (size_t i = 0; i < data->events.n; i++)
+		if (data->events.items[i].attr.sample_type & PERF_SAMPLE_READ)
+			return true;
+	return false;
+}
+
+/* As add_read_values() goes through them. */
+static void collect_counters(struct seam_perf_scan *scan,
+			     const struct seam_perf_record *record)
+{
+	uint32_t event = event_of(scan, record);
+	const struct seam_perf_event *from = event == SEAM_NONE ? NULL :
+					     &scan->data->events.items[event];
+	struct seam_perf_sample sample;
+	uint64_t id, value;
+
+	if (!from || !(from->attr.sample_type & PERF_SAMPLE_READ) ||
+	    seam_scan_guest_event(from) ||
+	    seam_perf_sample_read(&from->attr, scan->data->endian,
+				  record->payload, &sample))
+		return;
+	for (size_t i = 0; counter_at(&sample, from->attr.read_format, i, &id,
+				      &value); i++)
+		if (seam_scan_counters_add(&scan->counters, id, sample.time,
+					   value))
+			scan->error = -ENOMEM;
+}
+
+/* Before the samples: by how much each has increased its counters. */
+static void scan_counters(struct seam_perf_scan *scan)
+{
+	struct seam_perf_stream stream;
+	struct seam_perf_record record;
+
+	seam_perf_stream_init(&stream, scan->bytes, scan->data->endian,
+			      scan->begin, scan->end, false);
+	stream.limit = scan->limit;
+	while (scan->error == 0 &&
+	       seam_perf_stream_next(&stream, &record, NULL) > 0)
+		if (record.type == PERF_RECORD_SAMPLE)
+			collect_counters(scan, &record);
+	seam_perf_stream_fini(&stream);
+	if (scan->error == 0)
+		scan->error = seam_scan_counters_seal(&scan->counters);
+}
+
 static void scan_part(struct seam_perf_scan *scan,
 		      struct seam_progress *progress)
 {
@@ -424,6 +475,8 @@ static void scan_part(struct seam_perf_scan *scan,
 	uint64_t reported = scan->begin, prepared = scan->begin;
 	int r = 0;
 
+	if (scan->what != SEAM_SCAN_TIMES && has_counters(scan->data))
+		scan_counters(scan);
 	seam_perf_stream_init(&stream, scan->bytes, scan->data->endian,
 			      scan->begin, scan->end, false);
 	stream.limit = scan->limit;
@@ -502,13 +555,11 @@ static bool is_divisible(const struct seam_perf_data *data)
 	 * READ values are differences; without times the order of the file
 	 * is all there is; packed data is one stream.
 	 */
-	for (size_t i = 0; i < data->events.n; i++) {
-		uint64_t has = data->events.items[i].attr.sample_type;
-
-		if (has & PERF_SAMPLE_READ || !(has & PERF_SAMPLE_TIME))
+	for (size_t i = 0; i < data->events.n; i++)
+		if (!(data->events.items[i].attr.sample_type &
+		      PERF_SAMPLE_TIME))
 			return false;
-	}
-	return !data->is_pipe &&
+	return !data->is_pipe && !has_counters(data) &&
 	       data->features[SEAM_PERF_FEATURE_COMPRESSED].size == 0;
 }
 

@@ -82,7 +82,7 @@ struct seam_perf_scan {
 	size_t first_sample;		/* once joined: in all columns */
 	int error;				/* 0, or why it stopped */
 	struct seam_err why;
-	struct seam_scan_counters counters;	/* READ values */
+	struct seam_scan_counters counters;	/* of READ values */
 };
 
 /*

@@ -1,28 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* scan_counters.c - the last value of each counter; see scan_counters.h */
+/* scan_counters.c - differences in the order of time; see scan_counters.h */
 #include "model/perf/scan_counters.h"
 
-#include <errno.h>
-#include <stdlib.h>
+#include "base/radix_sort.h"
 
-#include "base/hash.h"
-
-int seam_scan_counters_set(struct seam_scan_counters *counters, uint64_t id,
-			   uint64_t value, uint64_t *by)
+int seam_scan_counters_add(struct seam_scan_counters *counters, uint64_t id,
+			   uint64_t time_ns, uint64_t value)
 {
-	uint32_t at = SEAM_INDEX_INTERN(&counters->index, seam_hash_u64(id),
-		&counters->items, i, counters->items.items[i].id == id,
-		(struct seam_scan_counter) { .id = id });
+	return SEAM_ARRAY_ADD(&counters->items, (struct seam_scan_counter) {
+			.id = id, .time_ns = time_ns, .value = value,
+			.order = counters->items.n }) ? 0 : -ENOMEM;
+}
 
-	if (at == SEAM_NONE)
-		return -ENOMEM;
-	*by = value - counters->items.items[at].value;
-	counters->items.items[at].value = value;
-	return 0;
+int seam_scan_counters_seal(struct seam_scan_counters *counters)
+{
+	struct seam_scan_counter *all = counters->items.items;
+	int r = SEAM_RADIX_SORT(&counters->items, time_ns);
+
+	/* stable: the values of one counter stay in the order of time */
+	if (r == 0)
+		r = SEAM_RADIX_SORT(&counters->items, id);
+	for (size_t i = counters->items.n; r == 0 && i-- > 1;)
+		if (all[i].id == all[i - 1].id)
+			all[i].value -= all[i - 1].value;
+	return r ? r : SEAM_RADIX_SORT(&counters->items, order);
+}
+
+uint64_t seam_scan_counters_next(struct seam_scan_counters *counters)
+{
+	return counters->next < counters->items.n ?
+	       counters->items.items[counters->next++].value : 0;
 }
 
 void seam_scan_counters_fini(struct seam_scan_counters *counters)
 {
 	free(counters->items.items);
-	seam_index_fini(&counters->index);
 }

@@ -131,19 +131,22 @@ static int add_items(struct seam_event_list *list, char *text,
 
 /*
  * Events from @first on are scheduled together.  With S only the first one
- * samples, and a sample has the counts of all.
+ * samples, and events with a period or a frequency of their own; a sample has
+ * the counts of all.
  */
 static void make_group(struct seam_event_list *list, size_t first, bool reads)
 {
-	struct seam_event *leader = &list->items[first];
-
-	if (reads) {
-		leader->attr.sample_type |= PERF_SAMPLE_READ;
-		leader->attr.read_format |= PERF_FORMAT_GROUP;
-	}
 	for (size_t i = first; i < list->n; i++) {
-		list->items[i].leader = (int)first;
-		list->items[i].read_by_leader = reads && i > first;
+		struct seam_event *event = &list->items[i];
+		bool samples = i == first || event->period ||
+			       event->frequency_hz;
+
+		event->leader = (int)first;
+		event->read_by_leader = reads && !samples;
+		if (reads && samples) {
+			event->attr.sample_type |= PERF_SAMPLE_READ;
+			event->attr.read_format |= PERF_FORMAT_GROUP;
+		}
 	}
 }
 

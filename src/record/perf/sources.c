@@ -137,6 +137,13 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 
 	attr->size = PERF_ATTR_SIZE_VER7;
 	attr->sample_type |= seam_sources_common.sample_type;
+	/*
+	 * The kernel samples each software event if samples have the period.
+	 * Source: perf_swevent_event(), kernel/events/core.c.
+	 */
+	if (attr->type == PERF_TYPE_SOFTWARE && !attr->freq &&
+	    attr->sample_period > 1)
+		attr->sample_type &= ~(uint64_t)PERF_SAMPLE_PERIOD;
 	attr->read_format |= PERF_FORMAT_ID | PERF_FORMAT_LOST;
 	attr->sample_id_all = 1;
 	/* decoders convert the CPU's counter to the kernel's own clock only */
