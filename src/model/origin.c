@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "symbol/elf/build_id.h"
+#include "symbol/kernel/kernel.h"
 
 /*
  * Clocks drift apart by 500 ppm at most (NTP's limit).  A file that changed
@@ -100,19 +101,21 @@ static uint64_t boot_ns(void)
 	return seam_clock_now(CLOCK_REALTIME) - seam_clock_now(CLOCK_BOOTTIME);
 }
 
-size_t seam_origin_vdso(const struct seam_origin *origin,
-			const struct seam_perf_data *data, uint8_t id[20])
+void seam_origin_own_ids(const struct seam_origin *origin,
+			 const struct seam_perf_data *data,
+			 struct seam_origin_ids *ids)
 {
 	const char *release = seam_perf_data_string(data,
 						SEAM_PERF_FEATURE_OSRELEASE);
 	struct utsname own;
-	size_t size = 0;
 
-	if (origin->machine == SEAM_ORIGIN_HERE && release &&
-	    uname(&own) == 0 && strcmp(own.release, release) == 0 &&
-	    origin->end_ns > boot_ns())
-		seam_own_vdso(id, &size);
-	return size;
+	*ids = (struct seam_origin_ids) { 0 };
+	if (origin->machine != SEAM_ORIGIN_HERE || !release ||
+	    uname(&own) < 0 || strcmp(own.release, release) != 0 ||
+	    origin->end_ns <= boot_ns())
+		return;
+	seam_own_vdso(ids->vdso, &ids->vdso_size);
+	ids->kernel_size = seam_kernel_build_id(ids->kernel);
 }
 
 void seam_origin_identify(const struct seam_origin *origin,

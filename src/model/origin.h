@@ -37,13 +37,20 @@ struct seam_origin seam_origin_of(const struct seam_perf_data *data,
 				  const struct seam_manifest *manifest,
 				  uint64_t written_ns);
 
+/* Build ids of this machine's kernel and vdso; their sizes: 0 for none. */
+struct seam_origin_ids {
+	uint8_t kernel[20], vdso[20];
+	size_t kernel_size, vdso_size;
+};
+
 /*
- * The build id of this machine's vdso where the recording, which has none, has
- * the same: it was made here, since the last boot, by this release of the
- * kernel.  Its size, or 0.
+ * Those of this machine where the recording, which may have none, has the same:
+ * it was made here, since the last boot, by this release of the kernel.  That
+ * the kernel is the same has to be confirmed by the address of its text.
  */
-size_t seam_origin_vdso(const struct seam_origin *origin,
-			const struct seam_perf_data *data, uint8_t id[20]);
+void seam_origin_own_ids(const struct seam_origin *origin,
+			 const struct seam_perf_data *data,
+			 struct seam_origin_ids *ids);
 
 /*
  * Set how the file of @module, if it has no build id, is identified today: by

@@ -11,6 +11,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 
 #include "../perf_bytes.h"
 #include "../symbol/build.h"
+#include "symbol/kernel/kernel.h"
 
 static const char program[] =
 	"int hot(int x) { return x * 3; }\n"
@@ -47,17 +49,12 @@ struct recorded {
 	uint64_t written_ns;
 };
 
-/*
- * One sample in hot() of program @name, as it is now.  Of this machine, for
- * all that the file says, or of one called testhost.
- */
-static struct recorded record(const char *name, const char *mapped,
-			      bool is_elsewhere)
+/* One sample in hot() of program @name, as it is now. */
+static struct bytes records_of(const char *name, const char *mapped)
 {
 	uint64_t offset = build_offset(name, build_symbol(name, "hot"));
 	uint64_t chain[] = { (uint64_t)PERF_CONTEXT_USER, 0x400000 + offset };
 	struct bytes b = { .endian = SEAM_LITTLE };
-	struct recorded r;
 	struct stat st;
 	size_t at;
 
@@ -78,6 +75,17 @@ static struct recorded record(const char *name, const char *mapped,
 	put_stamp(&b, 7, 7, 10);
 	end_record(&b, at);
 	put_sample(&b, TEST_ID_1, 7, 7, 20, chain, 2);
+	return b;
+}
+
+/*
+ * A file of @b, which is taken: of this machine, for all that the file says, or
+ * of one called testhost.
+ */
+static struct recorded record_data(struct bytes b, bool is_elsewhere)
+{
+	struct recorded r;
+
 	r.file = is_elsewhere ? make_file(&b) : make_pipe(&b);
 	free(b.data);
 	/* Files have the time of the last tick. */
@@ -85,6 +93,12 @@ static struct recorded record(const char *name, const char *mapped,
 	r.written_ns = now_ns();
 	usleep(20000);
 	return r;
+}
+
+static struct recorded record(const char *name, const char *mapped,
+			      bool is_elsewhere)
+{
+	return record_data(records_of(name, mapped), is_elsewhere);
 }
 
 struct result {
@@ -204,6 +218,98 @@ static void a_file_of_another_machine_is_not_taken_from_here(void **state)
 	free(r.file.data);
 }
 
+/* As 'perf inject -b' writes it, after the first sample in the file. */
+static void put_listed(struct bytes *b, const char *path, uint8_t id)
+{
+	size_t at = begin_record(b, SEAM_PERF_HEADER_BUILD_ID,
+				 PERF_RECORD_MISC_USER);
+
+	put_u32(b, UINT32_MAX);
+	for (size_t i = 0; i < 20; i++)
+		put_n(b, id, 1);
+	put_u32(b, 0);
+	put_name(b, path);
+	end_record(b, at);
+}
+
+static void a_build_id_that_a_record_lists_identifies_the_file(void **state)
+{
+	static const char id[] = "0x4242424242424242424242424242424242424242";
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct recorded r;
+		struct bytes b;
+
+		build(id, "l");
+		b = records_of("l", build_path("l"));
+		put_listed(&b, build_path("l"), i < 2 ? 0x42 : 0x43);
+		r = record_data(b, i % 2);
+		build_run("chmod 0711 l && touch l");
+		if (i < 2)
+			assert_string_equal(load(&r, NULL).name, "hot");
+		else
+			check_changed(&r);
+		free(r.file.data);
+	}
+}
+
+static void put_feature(struct bytes *b, uint64_t feature, const char *text)
+{
+	size_t at = begin_record(b, SEAM_PERF_HEADER_FEATURE, 0);
+
+	put_u64(b, feature);
+	put_feature_string(b, text);
+	end_record(b, at);
+}
+
+/* A sample at the running kernel's @text_addr, of a machine of @host. */
+static struct recorded record_kernel(const char *host, const char *release,
+				     uint64_t text_addr)
+{
+	const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_KERNEL, text_addr };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	size_t at;
+
+	put_feature(&b, SEAM_PERF_FEATURE_HOSTNAME, host);
+	put_feature(&b, SEAM_PERF_FEATURE_OSRELEASE, release);
+	at = begin_record(&b, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL);
+	put_u32(&b, UINT32_MAX);
+	put_u32(&b, 0);
+	put_u64(&b, text_addr);
+	put_u64(&b, 0x1000000);
+	put_u64(&b, text_addr);
+	put_name(&b, "[kernel.kallsyms]_text");
+	put_stamp(&b, -1, 0, 0);
+	end_record(&b, at);
+	put_sample(&b, TEST_ID_1, 7, 7, 20, chain, 2);
+	return record_data(b, false);
+}
+
+/* perf records no build id of the kernel with -z and -B. */
+static void a_kernel_without_a_build_id_is_this_boots_or_unknown(void **state)
+{
+	struct seam_kernel_identity own;
+	struct utsname name;
+
+	(void)state;
+	assert_int_equal(uname(&name), 0);
+	assert_int_equal(seam_kernel_identify(&own, NULL), 0);
+	for (int i = 0; i < 5; i++) {
+		struct recorded r = record_kernel(
+			i == 1 ? "testhost" : name.nodename,
+			i == 2 ? "1.2.3-testing" : name.release,
+			own.text_addr + (i == 3 ? 0x200000 : 0));
+
+		if (i == 4)	/* before this boot */
+			r.written_ns = 1000000000;
+		/* a user without rights sees no addresses */
+		assert_int_equal(load(&r, NULL).name[0] != '[',
+				 i == 0 && own.text_addr);
+		free(r.file.data);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +319,10 @@ int main(void)
 		cmocka_unit_test(a_deleted_file_has_none),
 		cmocka_unit_test(
 			a_file_of_another_machine_is_not_taken_from_here),
+		cmocka_unit_test(
+			a_build_id_that_a_record_lists_identifies_the_file),
+		cmocka_unit_test(
+		      a_kernel_without_a_build_id_is_this_boots_or_unknown),
 	};
 
 	return cmocka_run_group_tests_name("missing", tests, enter,

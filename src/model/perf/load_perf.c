@@ -34,7 +34,7 @@ struct perf_loader {
 	struct seam_sideband sideband;
 	struct seam_resolver resolver;
 	struct seam_embedded embedded;
-	uint8_t vdso_id[20];
+	struct seam_origin_ids own_ids;	/* for what has none */
 	SEAM_ARRAY(struct seam_perf_scan) scans;
 	struct seam_callchains chains;	/* of all scans */
 	struct seam_guest_symbols guest;
@@ -94,6 +94,7 @@ static int read_header(struct perf_loader *l, struct seam_err *err)
 {
 	struct seam_strings *strings = &l->profile->strings;
 	struct seam_profile *p = l->profile;
+	struct seam_kernel kernel = l->input->kernel;
 	char command[4096];
 	int r = add_events(l, err);
 
@@ -106,11 +107,15 @@ static int read_header(struct perf_loader *l, struct seam_err *err)
 		.origin = seam_origin_of(&l->data, l->input->manifest,
 					 l->input->written_ns),
 	};
+	seam_origin_own_ids(&l->sideband.origin, &l->data, &l->own_ids);
 	if (l->sideband.vdso_build_id.size == 0)
 		l->sideband.vdso_build_id = (struct seam_bytes) {
-			l->vdso_id, seam_origin_vdso(&l->sideband.origin,
-						     &l->data, l->vdso_id),
+			l->own_ids.vdso, l->own_ids.vdso_size,
 		};
+	if (!kernel.build_id && !(kernel.boot_id && *kernel.boot_id)) {
+		kernel.build_id = l->own_ids.kernel;
+		kernel.build_id_size = l->own_ids.kernel_size;
+	}
 	p->command = seam_strings_put(strings, seam_perf_data_command(
 				&l->data, command, sizeof(command)));
 	p->bundle = seam_strings_put(strings, l->input->jit.bundle);
@@ -119,7 +124,7 @@ static int read_header(struct perf_loader *l, struct seam_err *err)
 						SEAM_PERF_FEATURE_ARCH));
 	return !l->sideband.jit || p->command == SEAM_NONE ||
 	       p->bundle == SEAM_NONE || p->boot_id == SEAM_NONE ||
-	       seam_sideband_init(&l->sideband, &l->input->kernel) ||
+	       seam_sideband_init(&l->sideband, &kernel) ||
 	       seam_embedded_read(&l->embedded, &l->data, strings) ?
 	       -ENOMEM : 0;
 }
@@ -189,17 +194,32 @@ static void set_times(struct perf_loader *l)
 	l->profile->end_ns = jit->last_ns;
 }
 
+/* Of @scan, the BUILD_ID records or all others. */
+static void take_records(struct seam_sideband *sb, struct seam_perf_scan *scan,
+			 bool build_ids)
+{
+	for (size_t k = 0; k < scan->sideband.n && sb->error == 0; k++) {
+		const struct seam_sideband_record *r = &scan->sideband.items[k];
+		bool is_id = r->record.type == SEAM_PERF_HEADER_BUILD_ID;
+
+		if (is_id == build_ids &&
+		    !(is_id ? seam_sideband_build_id(sb, &r->record) :
+		      seam_sideband_take(sb, r)))
+			scan->n_damaged++;
+	}
+}
+
 static int take_sideband(struct perf_loader *l)
 {
 	struct seam_sideband *sb = &l->sideband;
 
 	set_times(l);
+	for (size_t i = 0; i < l->scans.n; i++)
+		take_records(sb, &l->scans.items[i], true);
 	for (size_t i = 0; i < l->scans.n && sb->error == 0; i++) {
 		struct seam_perf_scan *scan = &l->scans.items[i];
 
-		for (size_t k = 0; k < scan->sideband.n; k++)
-			if (!seam_sideband_take(sb, &scan->sideband.items[k]))
-				scan->n_damaged++;
+		take_records(sb, scan, false);
 		if (l->symbols)
 			seam_perf_note_damage(l->profile, scan);
 	}

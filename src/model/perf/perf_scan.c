@@ -374,6 +374,7 @@ static bool is_wanted(uint32_t type)
 	case PERF_RECORD_KSYMBOL:
 	case PERF_RECORD_AUX:
 	case PERF_RECORD_THROTTLE:
+	case SEAM_PERF_HEADER_BUILD_ID:
 		return true;
 	}
 	return false;

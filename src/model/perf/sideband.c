@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/hash.h"
 #include "model/profile/timeline.h"
 
 #define KERNEL_NAME "[kernel.kallsyms]"
 
-/* A build id that the header lists. */
+/* A build id that the header or a record lists. */
 struct seam_listed_id {
 	uint32_t path;			/* string */
 	uint8_t id[20];
@@ -92,6 +93,7 @@ static bool take_build_id(void *context, const struct seam_perf_build_id *id)
 	struct seam_listed_id listed = {
 		.size = (uint8_t)id->build_id_size,
 	};
+	const struct seam_listed_id *all;
 
 	if (is_of_kvm(id->misc) || is_zero(id->build_id, id->build_id_size))
 		return true;
@@ -101,16 +103,23 @@ static bool take_build_id(void *context, const struct seam_perf_build_id *id)
 	}
 	listed.path = put(sb, id->filename);
 	memcpy(listed.id, id->build_id, listed.size);
-	if (!SEAM_ARRAY_ADD(&sb->build_ids, listed))
+	all = sb->build_ids.items;
+	if (SEAM_INDEX_INTERN(&sb->by_path, seam_hash_u64(listed.path),
+			      &sb->build_ids, i, all[i].path == listed.path,
+			      listed) == SEAM_NONE)
 		sb->error = -ENOMEM;
 	return sb->error == 0;
 }
 
-static int by_path(const void *a, const void *b)
+bool seam_sideband_build_id(struct seam_sideband *sb,
+			    const struct seam_perf_record *record)
 {
-	const struct seam_listed_id *x = a, *y = b;
+	struct seam_perf_build_id id;
 
-	return SEAM_COMPARE(x->path, y->path);
+	if (seam_perf_build_id_read(record, sb->data->endian, &id))
+		return false;
+	take_build_id(sb, &id);
+	return true;
 }
 
 int seam_sideband_init(struct seam_sideband *sb,
@@ -127,7 +136,6 @@ int seam_sideband_init(struct seam_sideband *sb,
 		.module = sb->profile->kernel, .pid = -1,
 	});
 	seam_perf_data_build_ids(sb->data, take_build_id, sb);
-	SEAM_ARRAY_SORT(&sb->build_ids, by_path);
 	return space == SEAM_NONE ? -ENOMEM : sb->error;
 }
 
@@ -175,15 +183,15 @@ static void find_build_id(const struct seam_sideband *sb,
 			  const struct seam_perf_mapping *m,
 			  struct seam_profile_module *module)
 {
-	const struct seam_listed_id key = { .path = module->path };
-	const struct seam_listed_id *listed = sb->build_ids.n == 0 ? NULL :
-		bsearch(&key, sb->build_ids.items, sb->build_ids.n,
-			sizeof(key), by_path);
+	const struct seam_listed_id *all = sb->build_ids.items;
+	uint32_t listed = SEAM_INDEX_FIND(&sb->by_path,
+			seam_hash_u64(module->path), i,
+			all[i].path == module->path);
 
 	if (m->build_id)
 		set_build_id(module, m->build_id, m->build_id_size);
-	else if (listed)
-		set_build_id(module, listed->id, listed->size);
+	else if (listed != SEAM_NONE)
+		set_build_id(module, all[listed].id, all[listed].size);
 	else if (module->kind == SEAM_MODULE_VDSO &&
 		 m->addr >= FIRST_64_BIT_ADDR)
 		set_build_id(module, sb->vdso_build_id.data,
@@ -404,5 +412,6 @@ int seam_sideband_seal(struct seam_sideband *sb)
 void seam_sideband_fini(struct seam_sideband *sb)
 {
 	free(sb->build_ids.items);
+	seam_index_fini(&sb->by_path);
 	seam_tasks_fini(&sb->tasks);
 }

@@ -24,7 +24,8 @@ struct seam_sideband {
 	struct seam_origin origin;
 	struct seam_bytes vdso_build_id;	/* the kernel records none */
 	struct seam_tasks tasks;
-	SEAM_ARRAY(struct seam_listed_id) build_ids;	/* of the header */
+	SEAM_ARRAY(struct seam_listed_id) build_ids;	/* by path */
+	struct seam_index by_path;
 
 	uint64_t n_lost_ring;		/* sum of the LOST records */
 	struct {			/* sums of the AUX records */
@@ -44,7 +45,14 @@ struct seam_sideband {
 int seam_sideband_init(struct seam_sideband *sideband,
 		       const struct seam_kernel *kernel);
 
-/* Take one record.  False when it is damaged. */
+/*
+ * Take the build id of a file from a BUILD_ID record, which may come after the
+ * file's mappings: before all other records.  False when it is damaged.
+ */
+bool seam_sideband_build_id(struct seam_sideband *sideband,
+			    const struct seam_perf_record *record);
+
+/* Take any other record.  False when it is damaged. */
 bool seam_sideband_take(struct seam_sideband *sideband,
 			const struct seam_sideband_record *record);
 

@@ -31,16 +31,17 @@ static void read_boot_id(struct seam_kernel_identity *identity)
 	seam_file_close(&file);
 }
 
-static void read_build_id(struct seam_kernel_identity *identity)
+size_t seam_kernel_build_id(uint8_t id[SEAM_BUILD_ID_MAX])
 {
 	struct seam_file file;
+	size_t size;
 
 	if (seam_file_read(&file, AT_FDCWD, "/sys/kernel/notes", 1 << 20,
 			   NULL))
-		return;
-	identity->build_id_size = seam_build_id_in_notes(file.bytes,
-						identity->build_id);
+		return 0;
+	size = seam_build_id_in_notes(file.bytes, id);
 	seam_file_close(&file);
+	return size;
 }
 
 /*
@@ -76,7 +77,7 @@ int seam_kernel_identify(struct seam_kernel_identity *identity,
 {
 	*identity = (struct seam_kernel_identity) { 0 };
 	read_boot_id(identity);
-	read_build_id(identity);
+	identity->build_id_size = seam_kernel_build_id(identity->build_id);
 	return read_text_addr(identity, err);
 }
 

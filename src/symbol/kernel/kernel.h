@@ -30,6 +30,9 @@ struct seam_kernel_identity {
 	uint64_t text_addr;	/* of _text; 0 when it may not be seen */
 };
 
+/* The build id of the running kernel; returns its size, 0 for none. */
+size_t seam_kernel_build_id(uint8_t id[SEAM_BUILD_ID_MAX]);
+
 /*
  * The running kernel.  Reads /proc/kallsyms only up to _text: some 0.1 ms.
  * Parts that are missing, or hidden from this user, are left empty.  0,

@@ -261,6 +261,24 @@ const char *seam_perf_data_command(const struct seam_perf_data *data,
 	return buf;
 }
 
+int seam_perf_build_id_read(const struct seam_perf_record *record,
+			    enum seam_endian endian,
+			    struct seam_perf_build_id *out)
+{
+	struct seam_cursor c = seam_cursor_over(record->payload, endian);
+	uint8_t size;
+
+	out->misc = record->misc;
+	out->pid = (int32_t)seam_cursor_u32(&c);
+	out->build_id = seam_cursor_bytes(&c, 20);
+	size = seam_cursor_u8(&c);
+	seam_cursor_skip(&c, 3);
+	out->filename = seam_cursor_cstr(&c);
+	/* misc bit 15: the size byte is valid; before, always 20. */
+	out->build_id_size = record->misc & 0x8000 && size < 20 ? size : 20;
+	return c.error ? -EBADMSG : 0;
+}
+
 void seam_perf_data_build_ids(const struct seam_perf_data *data,
 			      bool (*take)(void *context,
 					   const struct seam_perf_build_id *),
@@ -269,28 +287,14 @@ void seam_perf_data_build_ids(const struct seam_perf_data *data,
 	struct seam_bytes bytes = data->features[SEAM_PERF_FEATURE_BUILD_ID];
 	struct seam_perf_stream stream;
 	struct seam_perf_record record;
+	struct seam_perf_build_id entry;
 
 	seam_perf_stream_init(&stream, bytes, data->endian, 0, bytes.size,
 			      true);
-	while (seam_perf_stream_next(&stream, &record, NULL) > 0) {
-		struct seam_cursor c = seam_cursor_over(record.payload,
-							data->endian);
-		struct seam_perf_build_id entry = { .misc = record.misc };
-		uint8_t size;
-
-		entry.pid = (int32_t)seam_cursor_u32(&c);
-		entry.build_id = seam_cursor_bytes(&c, 20);
-		size = seam_cursor_u8(&c);
-		seam_cursor_skip(&c, 3);
-		entry.filename = seam_cursor_cstr(&c);
-		if (c.error)
-			break;
-		/* misc bit 15: the size byte is valid; before, always 20. */
-		entry.build_id_size = record.misc & 0x8000 && size < 20 ?
-				      size : 20;
-		if (!take(context, &entry))
-			break;
-	}
+	while (seam_perf_stream_next(&stream, &record, NULL) > 0 &&
+	       seam_perf_build_id_read(&record, data->endian, &entry) == 0 &&
+	       take(context, &entry))
+		;
 	seam_perf_stream_fini(&stream);
 }
 

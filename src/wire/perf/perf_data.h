@@ -86,7 +86,7 @@ const char *seam_perf_data_string(const struct seam_perf_data *data,
 const char *seam_perf_data_command(const struct seam_perf_data *data,
 				   char *buf, size_t cap);
 
-/* One entry of the BUILD_ID feature. */
+/* One entry of the BUILD_ID feature, or a BUILD_ID record of a pipe. */
 struct seam_perf_build_id {
 	int32_t pid;			/* -1: a file of the host */
 	uint16_t misc;			/* CPU mode in the low 3 bits */
@@ -94,6 +94,11 @@ struct seam_perf_build_id {
 	size_t build_id_size;
 	const char *filename;
 };
+
+/* @out borrows the bytes of @record.  0 or -EBADMSG. */
+int seam_perf_build_id_read(const struct seam_perf_record *record,
+			    enum seam_endian endian,
+			    struct seam_perf_build_id *out);
 
 /*
  * Call @take(@context, entry) for each build id that the file lists, until
