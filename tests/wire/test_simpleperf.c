@@ -135,12 +135,53 @@ static void every_flipped_byte_ends(void **state)
 	}
 }
 
+/* In the order of the events; a tracepoint's id is that of its machine. */
+static void a_tracepoint_is_called_as_meta_info_says(void **state)
+{
+	static const char *const infos[][2] = {
+		{ "cpu-clock,1,0\nsched:sched_switch,2,203\n",
+		  "sched:sched_switch" },
+		{ "cpu-clock,1,0\nsched:sched_switch,2,203",
+		  "sched:sched_switch" },
+		{ "x\na,b:c,2,203", "a,b:c" },
+		{ "cpu-clock,1,0\nsched:sched_switch,2,20", "tracepoint:203" },
+		{ "sched:sched_switch,2,203", "tracepoint:203" },
+		{ "\n,2,203", "tracepoint:203" }, { "", "tracepoint:203" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(infos); i++) {
+		struct bytes b = { .endian = SEAM_LITTLE }, file;
+		struct seam_perf_data d;
+		size_t at = begin_record(&b, SEAM_PERF_HEADER_FEATURE, 0);
+
+		put_u64(&b, SEAM_SIMPLEPERF_META_INFO);
+		put(&b, "clockid\0perf\0event_type_info", 29);
+		put(&b, infos[i][0], strlen(infos[i][0]) + 1);
+		put_n(&b, 0, -b.size & 7);
+		end_record(&b, at);
+		file = make_pipe(&b);
+		/* the second event, and without its EVENT_UPDATE */
+		set_n(&file, 16 + 144 + 8, PERF_TYPE_TRACEPOINT, 4);
+		set_n(&file, 16 + 144 + 16, 203, 8);
+		set_n(&file, 16 + 2 * 144, SEAM_PERF_FINISHED_ROUND, 4);
+		set_n(&file, 16 + 2 * 144 + 40, SEAM_PERF_FINISHED_ROUND, 4);
+		assert_int_equal(seam_perf_data_open(&d, (struct seam_bytes) {
+			file.data, file.size }, NULL), 0);
+		assert_string_equal(d.events.items[1].name, infos[i][1]);
+		seam_perf_data_close(&d);
+		free(file.data);
+		free(b.data);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(files_and_symbols_read_in_both_forms),
 		cmocka_unit_test(a_cut_costs_only_the_entries_that_are_cut),
 		cmocka_unit_test(every_flipped_byte_ends),
+		cmocka_unit_test(a_tracepoint_is_called_as_meta_info_says),
 	};
 
 	return cmocka_run_group_tests_name("simpleperf", tests, NULL, NULL);

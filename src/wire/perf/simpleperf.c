@@ -2,6 +2,10 @@
 /* simpleperf.c - FILE and FILE2, entry by entry; see simpleperf.h */
 #include "wire/perf/simpleperf.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 /* Source: protobuf.dev/programming-guides/encoding, "wire types". */
 enum wire_type {
 	VARINT = 0,
@@ -172,4 +176,31 @@ bool seam_simpleperf_symbol(struct seam_simpleperf_file *file,
 		return true;
 	}
 	return false;
+}
+
+const char *seam_simpleperf_event_lines(struct seam_bytes meta_info)
+{
+	struct seam_cursor c = seam_cursor_over(meta_info, SEAM_LITTLE);
+	const char *key, *value;
+
+	while ((key = seam_cursor_cstr(&c)) && (value = seam_cursor_cstr(&c)))
+		if (strcmp(key, "event_type_info") == 0)
+			return value;
+	return NULL;
+}
+
+struct seam_bytes seam_simpleperf_event_name(const char **lines, uint32_t type,
+					     uint64_t config)
+{
+	size_t n = strcspn(*lines, "\n");
+	struct seam_bytes name = { (const uint8_t *)*lines, n };
+	char end[64];
+	size_t n_end = (size_t)snprintf(end, sizeof(end),
+			",%" PRIu32 ",%" PRIu64, type, config);
+
+	*lines += n + ((*lines)[n] != '\0');
+	if (n < n_end || memcmp(name.data + n - n_end, end, n_end) != 0)
+		return (struct seam_bytes) { 0 };
+	name.size -= n_end;
+	return name;
 }

@@ -21,6 +21,7 @@
 
 enum seam_simpleperf_feature {
 	SEAM_SIMPLEPERF_FILE = 128,
+	SEAM_SIMPLEPERF_META_INFO = 129,
 	SEAM_SIMPLEPERF_FILE2 = 132,
 };
 
@@ -70,5 +71,18 @@ bool seam_simpleperf_next(struct seam_simpleperf_reader *reader,
 /* The next symbol of @file; false at the end, or where it is damaged. */
 bool seam_simpleperf_symbol(struct seam_simpleperf_file *file,
 			    struct seam_simpleperf_symbol *symbol);
+
+/*
+ * The lines "name,type,config" of section META_INFO: one for each event, in the
+ * order of the file.  NULL where it has none.
+ */
+const char *seam_simpleperf_event_lines(struct seam_bytes meta_info);
+
+/*
+ * Take a line from *@lines.  The name in it; empty where the line is not that
+ * of an event of @type and @config.
+ */
+struct seam_bytes seam_simpleperf_event_name(const char **lines, uint32_t type,
+					     uint64_t config);
 
 #endif /* SEAM_SIMPLEPERF_H */
