@@ -144,10 +144,11 @@ static void put_header(FILE *out, const struct seam_trace *trace)
 	const struct seam_xray_header *header =
 		&trace->logs.items[0].index.sections.items[0].header;
 
-	fprintf(out, "---\nheader:\n  version: 1\n  type: 0\n"
+	/* llvm-xray reads YAML of version 1 only, whatever it writes */
+	fprintf(out, "---\nheader:\n  version: 1\n  type: %u\n"
 		"  constant-tsc: %s\n  nonstop-tsc: %s\n"
 		"  cycle-frequency: %" PRIu64 "\nrecords:\n",
-		header->flags & 1 ? "true" : "false",
+		header->log_type, header->flags & 1 ? "true" : "false",
 		header->flags & 2 ? "true" : "false",
 		header->cycle_frequency);
 }
