@@ -345,6 +345,49 @@ static void the_small_table_of_a_stripped_file_is_read(void **state)
 				hidden_offset()).function, "hidden");
 }
 
+static const char assembler[] =
+	"#define F __attribute__((noinline, used))\n"
+	"asm(\".text\\n.globl shared\\n.type shared,@function\\n\"\n"
+	"    \"shared: .skip 64\\nlocal: .skip 200000\\n\"\n"
+	"    \".globl near\\n.type near,@function\\nnear: .skip 64\\n\");\n"
+	"static F int between(int x) { return x * 3; }\n"
+	"asm(\".text\\nlate: .skip 64\\n.globl framed\\n\"\n"
+	"    \".type framed,@function\\nframed: .cfi_startproc\\n\"\n"
+	"    \".skip 9000\\n.cfi_endproc\\nlast: .skip 64\\n\");\n"
+	"int main(int argc, char **argv) { (void)argv; return argc; }\n";
+
+static void a_symbol_without_a_size_has_no_other_functions(void **state)
+{
+	static const struct {
+		const char *symbol;
+		uint64_t offset;
+		const char *full, *bare;
+	} cases[] = {
+		{ "shared", 8, "shared", "shared" },
+		{ "shared", 100000, "local", "none" },
+		{ "near", 8, "near", "near" },
+		{ "between", 0, "between", "none" },
+		{ "late", 8, "late", "none" },
+		{ "framed", 8999, "framed", "framed" },
+		{ "last", 0, "last", "none" },
+		{ "main", 0, "main", "main" },
+	};
+
+	(void)state;
+	build_write("asm.c", assembler);
+	build_run("gcc -O1 -fno-toplevel-reorder -rdynamic -o asm.full asm.c");
+	build_run("objcopy --strip-all asm.full asm.bare");
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++) {
+		uint64_t offset = build_offset("asm.full", build_symbol(
+			"asm.full", cases[i].symbol) + cases[i].offset);
+
+		assert_string_equal(ask(build_path("asm.full"), NULL, 0,
+					offset).function, cases[i].full);
+		assert_string_equal(ask(build_path("asm.bare"), NULL, 0,
+					offset).function, cases[i].bare);
+	}
+}
+
 /* The build id of this process's vdso, read where the kernel says it is. */
 static size_t vdso_id(uint8_t *id)
 {
@@ -522,6 +565,8 @@ int main(void)
 		cmocka_unit_test(a_stripped_file_is_not_its_own_debug_file),
 		cmocka_unit_test(debug_information_alone_places_no_code),
 		cmocka_unit_test(calls_out_of_a_file_are_named_at_plt),
+		cmocka_unit_test(
+			a_symbol_without_a_size_has_no_other_functions),
 		BUILD_TEST_IF(build_has("xz"),
 			the_small_table_of_a_stripped_file_is_read, "no xz"),
 		cmocka_unit_test(

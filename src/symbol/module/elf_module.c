@@ -10,6 +10,9 @@
 #include "symbol/elf/find_elf.h"
 #include "symbol/names/signal_trampoline.h"
 
+/* More than most functions in assembler have. */
+enum { UNSIZED_BYTES = 4096 };
+
 /* -- reading ------------------------------------------------------------ */
 
 /*
@@ -24,9 +27,10 @@ static int read_symbols(struct seam_elf_module *module,
 	size_t n;
 	int r = seam_elf_symbols(table, &module->arena, file);
 
+	module->has_symtab = debug || seam_elf_has_symtab(file);
 	if (!r && debug)
 		r = seam_elf_symbols(table, &module->arena, debug);
-	else if (!r && !seam_elf_has_symtab(file))
+	else if (!r && !module->has_symtab)
 		r = seam_elf_minidebug(table, &module->arena, file);
 	if (!r)
 		r = seam_symtab_sort(table);
@@ -128,11 +132,11 @@ void seam_elf_module_fini(struct seam_elf_module *module)
 /* -- looking up --------------------------------------------------------- */
 
 /*
- * The function at @addr by .eh_frame or .gopclntab.  Their file is opened
- * again for the first address without a symbol: most files have none.
+ * Functions by .eh_frame or .gopclntab.  Their file is opened again for the
+ * first address without a symbol: most files have none.
  */
-static const struct seam_function_range *
-range_at(struct seam_elf_module *module, uint64_t addr)
+static const struct seam_function_ranges *
+ranges_of(struct seam_elf_module *module)
 {
 	struct seam_elf file;
 
@@ -143,25 +147,44 @@ range_at(struct seam_elf_module *module, uint64_t addr)
 		seam_elf_close(&file);
 	}
 	module->has_ranges = true;
-	return seam_function_ranges_find(&module->ranges, addr);
+	return &module->ranges;
+}
+
+static const struct seam_function_range *
+range_at(struct seam_elf_module *module, uint64_t addr)
+{
+	return seam_function_ranges_find(ranges_of(module), addr);
 }
 
 /*
- * The symbol of the function at @addr.  One without a size reaches up to the
- * next symbol; where functions between were stripped, it ends before the
- * first of them.
+ * Where the function of @symbol ends.  One without a size reaches up to the
+ * next symbol, but functions between may have been stripped: it ends where a
+ * range begins or ends.  Code in assembler may have no ranges either: in a file
+ * without the full table it ends after UNSIZED_BYTES.
  */
+static uint64_t end_of(struct seam_elf_module *module,
+		       const struct seam_symbol *symbol)
+{
+	uint64_t end = seam_symtab_end(&module->table, symbol), range_end;
+	const struct seam_function_ranges *ranges;
+
+	if (symbol->end > symbol->start)
+		return end;
+	ranges = ranges_of(module);
+	range_end = seam_function_ranges_next(ranges, symbol->start);
+	if (!module->has_symtab && range_end - symbol->start > UNSIZED_BYTES &&
+	    !seam_function_ranges_find(ranges, symbol->start))
+		range_end = symbol->start + UNSIZED_BYTES;
+	return range_end < end ? range_end : end;
+}
+
 static const struct seam_symbol *symbol_at(struct seam_elf_module *module,
 					   uint64_t addr)
 {
 	const struct seam_symbol *symbol = seam_symtab_find(&module->table,
 							    addr);
-	const struct seam_function_range *range;
 
-	if (!symbol || symbol->end > symbol->start)
-		return symbol;
-	range = range_at(module, addr);
-	return range && range->start > symbol->start ? NULL : symbol;
+	return symbol && addr < end_of(module, symbol) ? symbol : NULL;
 }
 
 /* The name of the function at @addr; NULL: not known. */
@@ -214,7 +237,7 @@ static bool function_at(struct seam_elf_module *module, uint64_t addr,
 
 	if (symbol) {
 		*start = symbol->start;
-		*end = seam_symtab_end(&module->table, symbol);
+		*end = end_of(module, symbol);
 		return true;
 	}
 	range = range_at(module, addr);

@@ -29,6 +29,7 @@ struct seam_elf_module {
 	struct seam_arena arena;	/* names in results */
 	struct seam_segments segments;
 	struct seam_symtab table;
+	bool has_symtab;		/* it has .symtab, of a debug file too */
 	struct seam_dwarf *dwarf;	/* NULL: none */
 	struct seam_function_ranges ranges;
 	bool has_ranges;		/* they were read, if there are any */
