@@ -239,6 +239,8 @@ const char *seam_function_ranges_name(const struct seam_function_ranges *ranges,
 {
 	struct seam_gofunction function;
 
+	if (range->name)
+		return seam_strings_get(&ranges->names, range->name);
 	return range->go != SEAM_NONE &&
 	       seam_gopclntab_function(&ranges->go, range->go, &function) ?
 	       function.name : NULL;
@@ -249,5 +251,6 @@ void seam_function_ranges_fini(struct seam_function_ranges *ranges)
 	free(ranges->items.items);
 	seam_intervals_fini(&ranges->intervals);
 	free(ranges->go_bytes);
+	seam_strings_fini(&ranges->names);
 	*ranges = (struct seam_function_ranges) { 0 };
 }

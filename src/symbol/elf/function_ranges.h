@@ -4,7 +4,7 @@
  *
  * Where the symbol table was stripped, .eh_frame still has the start and end
  * of functions, and Go's .gopclntab their names too.  Where both have an
- * address, Go's table counts.
+ * address, Go's table counts.  name_tables.h finds further names.
  *
  * Ownership: owns its tables, borrows nothing.  Threads: filled by one, then
  * read by any number.
@@ -13,12 +13,14 @@
 #define SEAM_FUNCTION_RANGES_H
 
 #include "base/intervals.h"
+#include "base/strings.h"
 #include "symbol/elf/elf_file.h"
 #include "symbol/elf/gopclntab.h"
 
 struct seam_function_range {
 	uint64_t start, end;		/* addresses, as symbols have them */
 	uint32_t go;			/* index in Go's table, or SEAM_NONE */
+	uint32_t name;			/* id in names; 0: none */
 	bool is_signal_frame;		/* a signal trampoline */
 };
 
@@ -28,6 +30,7 @@ struct seam_function_ranges {
 	struct seam_intervals intervals;	/* ids are indices of items */
 	struct seam_gopclntab go;
 	uint8_t *go_bytes;	/* owned: a copy of the section */
+	struct seam_strings names;
 };
 
 /*

@@ -8,6 +8,7 @@
 
 #include "symbol/elf/elf_symbols.h"
 #include "symbol/elf/find_elf.h"
+#include "symbol/elf/name_tables.h"
 #include "symbol/names/signal_trampoline.h"
 
 /* More than most functions in assembler have. */
@@ -140,10 +141,11 @@ ranges_of(struct seam_elf_module *module)
 {
 	struct seam_elf file;
 
-	/* Without memory there are fewer ranges. */
+	/* Without memory there are fewer ranges, or names. */
 	if (!module->has_ranges &&
 	    !seam_find_elf(&file, module->options, module->file, NULL)) {
-		(void)seam_function_ranges_read(&module->ranges, &file);
+		if (!seam_function_ranges_read(&module->ranges, &file))
+			(void)seam_name_tables_read(&module->ranges, &file);
 		seam_elf_close(&file);
 	}
 	module->has_ranges = true;

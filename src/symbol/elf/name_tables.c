@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: MIT */
+/* name_tables.c - words to rows, rows to tables; see name_tables.h */
+#include "symbol/elf/name_tables.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/radix_sort.h"
+
+enum {
+	NAME_BYTES = 64,	/* of the longest name, with its NUL */
+	SHOWN_BYTES = 2 * NAME_BYTES + 32,
+	LEAST_ROWS = 3,
+	PAIR_BYTES = 16,	/* of a row: luaL_Reg */
+	METHOD_BYTES = 32,	/* PyMethodDef, zend_function_entry */
+	PROPERTY_BYTES = 40,	/* PyGetSetDef */
+};
+
+/* A word of the file's data that is an address. */
+struct word {
+	uint64_t addr, value;
+};
+
+struct row {
+	uint64_t addr;
+	uint64_t range;		/* index of the function */
+	const char *name;	/* in .rodata, as owner */
+	const char *owner;	/* of its table; NULL: none */
+	uint64_t table;		/* address of the first row; 0: in none */
+	uint64_t row_bytes;	/* of it */
+};
+
+struct tables {
+	const struct seam_elf *file;
+	struct seam_function_ranges *ranges;
+	uint64_t text_addr;	/* of .rodata */
+	struct seam_bytes text;
+	SEAM_ARRAY(struct word) words;	/* ascending */
+	SEAM_ARRAY(struct row) rows;
+	SEAM_ARRAY(uint32_t) n_named;	/* functions, by id of the name */
+};
+
+/* -- words -------------------------------------------------------------- */
+
+static const struct {
+	int machine;
+	uint32_t relative, absolute;
+} relocations[] = {
+	{ EM_X86_64, R_X86_64_RELATIVE, R_X86_64_64 },
+	{ EM_AARCH64, R_AARCH64_RELATIVE, R_AARCH64_ABS64 },
+	{ EM_RISCV, R_RISCV_RELATIVE, R_RISCV_64 },
+};
+
+/* The address to which @rela refers; 0: not known. */
+static uint64_t value_of(const struct tables *t, Elf_Data *symbols,
+			 const GElf_Rela *rela)
+{
+	uint32_t type = (uint32_t)GELF_R_TYPE(rela->r_info);
+	size_t i = 0;
+	GElf_Sym symbol;
+
+	while (i < SEAM_ARRAY_SIZE(relocations) &&
+	       relocations[i].machine != t->file->machine)
+		i++;
+	if (i == SEAM_ARRAY_SIZE(relocations))
+		return 0;
+	if (type == relocations[i].relative)
+		return (uint64_t)rela->r_addend;
+	if (type != relocations[i].absolute || !symbols ||
+	    GELF_R_SYM(rela->r_info) > INT32_MAX ||
+	    !gelf_getsym(symbols, (int)GELF_R_SYM(rela->r_info), &symbol) ||
+	    symbol.st_shndx == SHN_UNDEF)
+		return 0;
+	return symbol.st_value + (uint64_t)rela->r_addend;
+}
+
+/* Those of a position-independent file. */
+static int read_relocations(struct tables *t)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = seam_elf_section(t->file, ".rela.dyn", &header);
+	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+	size_t entry = gelf_fsize(t->file->elf, ELF_T_RELA, 1, EV_CURRENT);
+	size_t n = data && data->d_buf && entry ? data->d_size / entry : 0;
+	Elf_Scn *table = n ? elf_getscn(t->file->elf, header.sh_link) : NULL;
+	Elf_Data *symbols = table ? elf_getdata(table, NULL) : NULL;
+
+	for (size_t i = 0; i < n && i <= INT32_MAX; i++) {
+		struct word word;
+		GElf_Rela rela;
+
+		if (!gelf_getrela(data, (int)i, &rela))
+			break;
+		word = (struct word) {
+			rela.r_offset, value_of(t, symbols, &rela)
+		};
+		if (word.value && !SEAM_ARRAY_ADD(&t->words, word))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Those of a file with fixed addresses: what may be one. */
+static int read_words(struct tables *t, const char *name)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = seam_elf_section(t->file, name, &header);
+	Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
+	struct seam_cursor c = seam_cursor_make(data ? data->d_buf : NULL,
+		data && data->d_buf ? data->d_size : 0,
+		seam_elf_endian(t->file));
+
+	for (uint64_t addr = section ? header.sh_addr : 0;
+	     seam_cursor_left(&c) >= 8; addr += 8) {
+		struct word word = { addr, seam_cursor_u64(&c) };
+
+		if (word.value && !SEAM_ARRAY_ADD(&t->words, word))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int find_words(struct tables *t)
+{
+	GElf_Ehdr header;
+	int r;
+
+	if (!gelf_getehdr(t->file->elf, &header) ||
+	    header.e_ident[EI_CLASS] != ELFCLASS64)
+		return 0;
+	if (header.e_type == ET_EXEC) {
+		r = read_words(t, ".data.rel.ro");
+		r = r ? r : read_words(t, ".data");
+	} else {
+		r = read_relocations(t);
+	}
+	return r ? r : SEAM_RADIX_SORT(&t->words, addr);
+}
+
+/* The value of the word at @addr, or 0. */
+static uint64_t word_at(const struct tables *t, uint64_t addr)
+{
+	const struct word *words = t->words.items;
+	size_t at = SEAM_ARRAY_SEARCH(i, t->words.n, words[i].addr < addr);
+
+	return at < t->words.n && words[at].addr == addr ? words[at].value : 0;
+}
+
+/* -- rows and tables ---------------------------------------------------- */
+
+static bool is_in_name(char c, size_t pos, bool dots)
+{
+	return isalpha((unsigned char)c) || c == '_' ||
+	       (pos && (isdigit((unsigned char)c) || (dots && c == '.')));
+}
+
+/* The identifier at @addr, with dots after its first character; or NULL. */
+static const char *name_at(const struct tables *t, uint64_t addr, bool dots)
+{
+	const char *name;
+	size_t n = 0, left;
+
+	if (addr < t->text_addr || addr - t->text_addr >= t->text.size)
+		return NULL;
+	name = (const char *)t->text.data + (addr - t->text_addr);
+	left = t->text.size - (addr - t->text_addr);
+	while (n < left && n < NAME_BYTES && is_in_name(name[n], n, dots))
+		n++;
+	return n >= 2 && n < NAME_BYTES && n < left && !name[n] ? name : NULL;
+}
+
+/* The range that starts at @addr, or SEAM_NONE. */
+static uint32_t range_from(const struct tables *t, uint64_t addr)
+{
+	uint32_t id = seam_intervals_find(&t->ranges->intervals, addr);
+
+	return id != SEAM_NONE && t->ranges->items.items[id].start == addr ?
+	       id : SEAM_NONE;
+}
+
+static int find_rows(struct tables *t)
+{
+	const struct word *words = t->words.items;
+
+	for (size_t i = 1; i < t->words.n; i++) {
+		struct row row = { .addr = words[i - 1].addr };
+
+		if (words[i].addr - row.addr != 8)
+			continue;
+		row.range = range_from(t, words[i].value);
+		row.name = row.range == SEAM_NONE ? NULL :
+			   name_at(t, words[i - 1].value, false);
+		if (row.name && !SEAM_ARRAY_ADD(&t->rows, row))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The bytes at @addr as a number, where no relocation is; 0: not in the file. */
+static uint64_t number_at(const struct tables *t, uint64_t addr)
+{
+	uint8_t bytes[8] = { 0 };
+	struct seam_cursor c = seam_cursor_make(bytes, sizeof(bytes),
+						seam_elf_endian(t->file));
+
+	if (seam_elf_read_at(t->file, addr, bytes, sizeof(bytes), NULL))
+		return 0;
+	return seam_cursor_u64(&c);
+}
+
+/*
+ * Whether the rest of a row of 32 bytes is that of PyMethodDef (flags of
+ * METH_VARARGS 1 to METH_METHOD 0x200) or zend_function_entry (a pointer to the
+ * arguments, and their number).
+ */
+static bool is_method(const struct tables *t, uint64_t addr)
+{
+	uint64_t flags = number_at(t, addr + 16);
+	const struct seam_segment *arguments =
+		seam_segment_at(&t->file->segments, word_at(t, addr + 16));
+
+	return (flags >= 1 && flags <= 0x3ff) ||
+	       (arguments && !arguments->is_executable &&
+		(uint32_t)number_at(t, addr + 24) <= 0xff);
+}
+
+static bool is_function(const struct tables *t, uint64_t addr)
+{
+	return range_from(t, word_at(t, addr)) != SEAM_NONE;
+}
+
+/* Rows from @first on that are at distances of @row_bytes, and methods. */
+static size_t n_rows(const struct tables *t, size_t first, uint64_t row_bytes)
+{
+	const struct row *rows = t->rows.items;
+	size_t i = first;
+
+	do {
+		if (row_bytes == METHOD_BYTES && !is_method(t, rows[i].addr))
+			return i - first;
+		i++;
+	} while (i < t->rows.n && rows[i].addr - rows[i - 1].addr == row_bytes);
+	return i - first;
+}
+
+/*
+ * Whether @n rows are a table.  In one of pairs alone, functions could come
+ * before their names: there must be none before the first, and NULLs at the end.
+ */
+static bool is_table(const struct tables *t, size_t first, size_t n,
+		     uint64_t row_bytes)
+{
+	uint64_t addr = t->rows.items[first].addr;
+	uint64_t end = addr + n * row_bytes;
+
+	if (n < LEAST_ROWS)
+		return false;
+	if (row_bytes == PAIR_BYTES)
+		return !is_function(t, addr - 8) && !word_at(t, end) &&
+		       !word_at(t, end + 8);
+	return row_bytes == METHOD_BYTES || row_bytes == PROPERTY_BYTES;
+}
+
+static void find_tables(struct tables *t)
+{
+	struct row *rows = t->rows.items;
+	size_t n;
+
+	for (size_t i = 0; i + 1 < t->rows.n; i += n) {
+		uint64_t row_bytes = rows[i + 1].addr - rows[i].addr;
+
+		n = n_rows(t, i, row_bytes);
+		if (!is_table(t, i, n, row_bytes)) {
+			/* the last one may begin a table */
+			n = n > 1 ? n - 1 : 1;
+			continue;
+		}
+		for (size_t k = i; k < i + n; k++) {
+			rows[k].table = rows[i].addr;
+			rows[k].row_bytes = row_bytes;
+		}
+	}
+}
+
+/*
+ * The objects of CPython that have tables.  Source: CPython 3.6 to 3.13, struct
+ * PyModuleDef (m_name, m_methods), struct _typeobject (tp_name, tp_methods,
+ * tp_getset); both begin with their reference count.
+ */
+static const struct {
+	uint64_t row_bytes;
+	uint64_t name_pos, table_pos;	/* of pointers in the object */
+} owners[] = {
+	{ METHOD_BYTES, 40, 64 }, { METHOD_BYTES, 24, 232 },
+	{ PROPERTY_BYTES, 24, 248 },
+};
+
+/* The name of the object that points to a table from @addr, or NULL. */
+static const char *owner_by(const struct tables *t, uint64_t addr,
+			    uint64_t row_bytes)
+{
+	const char *name = NULL;
+
+	for (size_t i = 0; !name && i < SEAM_ARRAY_SIZE(owners); i++) {
+		uint64_t object = addr - owners[i].table_pos;
+		uint32_t count = (uint32_t)number_at(t, object);
+
+		/* an immortal object's count has both upper bits */
+		if (owners[i].row_bytes == row_bytes &&
+		    (count == 1 || count >= 3u << 30))
+			name = name_at(t, word_at(t, object +
+						  owners[i].name_pos), true);
+	}
+	return name;
+}
+
+/* The owner of each table, unless several have it. */
+static void find_owners(struct tables *t)
+{
+	struct row *rows = t->rows.items;
+
+	for (size_t i = 0; i < t->words.n; i++) {
+		uint64_t addr = t->words.items[i].value;
+		size_t at = SEAM_ARRAY_SEARCH(k, t->rows.n,
+					      rows[k].addr < addr);
+		const char *owner;
+
+		if (at >= t->rows.n || rows[at].addr != addr ||
+		    rows[at].table != addr)
+			continue;
+		owner = owner_by(t, t->words.items[i].addr,
+				 rows[at].row_bytes);
+		if (owner)
+			rows[at].owner = rows[at].owner &&
+				strcmp(rows[at].owner, owner) ? "" : owner;
+	}
+	for (size_t i = 1; i < t->rows.n; i++)
+		if (rows[i].table && rows[i].table == rows[i - 1].table)
+			rows[i].owner = rows[i - 1].owner;
+}
+
+/* -- names -------------------------------------------------------------- */
+
+static bool is_equal(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/*
+ * One row for the @n of one function: the first of a table; without an owner
+ * where other tables have the same name; of no name where they have another.
+ */
+static struct row join_rows(const struct row *rows, size_t n)
+{
+	struct row row = rows[0];
+
+	for (size_t i = 1; i < n && row.name; i++) {
+		if (rows[i].table == row.table)
+			continue;
+		if (!is_equal(rows[i].name, row.name))
+			row.name = NULL;
+		if (!is_equal(rows[i].owner, row.owner))
+			row.owner = NULL;
+	}
+	return row;
+}
+
+/* Leave the rows of tables, one a function. */
+static int keep_functions(struct tables *t)
+{
+	struct row *rows = t->rows.items;
+	size_t n_kept = 0, n;
+	int r = SEAM_RADIX_SORT(&t->rows, range);
+
+	/* other structures look like tables of properties */
+	for (size_t i = 0; i < t->rows.n; i++)
+		if (rows[i].table && (rows[i].owner ||
+				      rows[i].row_bytes != PROPERTY_BYTES))
+			rows[n_kept++] = rows[i];
+	t->rows.n = n_kept;
+	n_kept = 0;
+	for (size_t i = 0; i < t->rows.n; i += n) {
+		struct row row;
+
+		for (n = 1; i + n < t->rows.n &&
+		     rows[i + n].range == rows[i].range;)
+			n++;
+		row = join_rows(&rows[i], n);
+		if (row.name)
+			rows[n_kept++] = row;
+	}
+	t->rows.n = n_kept;
+	return r;
+}
+
+/*
+ * The name of the function of @row, into @name; with its address where the name
+ * @is_shared, and in tables of pairs: it may be the name of an option.
+ */
+static void put_name(const struct tables *t, const struct row *row,
+		     bool is_shared, char name[SHOWN_BYTES])
+{
+	bool has_owner = row->owner && row->owner[0];
+	int n = snprintf(name, SHOWN_BYTES, "%s%s%s",
+			 has_owner ? row->owner : "", has_owner ? "." : "",
+			 row->name);
+
+	if (is_shared || row->row_bytes == PAIR_BYTES)
+		snprintf(name + n, SHOWN_BYTES - (size_t)n, " (%#" PRIx64 ")",
+			 t->ranges->items.items[row->range].start);
+}
+
+static int give_names(struct tables *t)
+{
+	struct seam_function_range *ranges = t->ranges->items.items;
+	struct seam_strings *names = &t->ranges->names;
+	char name[SHOWN_BYTES];
+
+	for (size_t i = 0; i < t->rows.n; i++) {
+		uint32_t id;
+
+		put_name(t, &t->rows.items[i], false, name);
+		id = seam_strings_put(names, name);
+		if (id == SEAM_NONE ||
+		    !SEAM_ARRAY_GROW(&t->n_named, (size_t)id + 1))
+			return -ENOMEM;
+		t->n_named.items[id]++;
+		ranges[t->rows.items[i].range].name = id;
+	}
+	for (size_t i = 0; i < t->rows.n; i++) {
+		uint32_t *id = &ranges[t->rows.items[i].range].name;
+
+		if (t->n_named.items[*id] == 1)
+			continue;
+		put_name(t, &t->rows.items[i], true, name);
+		*id = seam_strings_put(names, name);
+		if (*id == SEAM_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int read_tables(struct tables *t)
+{
+	int r = find_words(t);
+
+	if (!r)
+		r = find_rows(t);
+	if (r)
+		return r;
+	find_tables(t);
+	find_owners(t);
+	r = keep_functions(t);
+	return r ? r : give_names(t);
+}
+
+int seam_name_tables_read(struct seam_function_ranges *ranges,
+			  const struct seam_elf *file)
+{
+	struct tables t = { .file = file, .ranges = ranges };
+	GElf_Shdr header;
+	Elf_Scn *section = seam_elf_section(file, ".rodata", &header);
+	Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
+	int r;
+
+	if (!data || !data->d_buf)
+		return 0;
+	t.text_addr = header.sh_addr;
+	t.text = (struct seam_bytes) { data->d_buf, data->d_size };
+	r = read_tables(&t);
+	free(t.words.items);
+	free(t.rows.items);
+	free(t.n_named.items);
+	return r;
+}
