@@ -117,7 +117,7 @@ static int submit(struct existing *e, int pid)
 static bool wait_for_jobs(struct existing *e, size_t max)
 {
 	struct seam_helper *helper = e->s->kept_files.helper;
-	int fd = seam_helper_fd(helper, true);
+	int fd = seam_helper_fd(helper);
 	bool goes_on = true;
 
 	while (goes_on && seam_helper_collect(helper) && e->n_waiting > max) {
@@ -125,7 +125,6 @@ static bool wait_for_jobs(struct existing *e, size_t max)
 		if (e->r == 0)
 			e->r = seam_session_drain(e->s, e->err);
 	}
-	seam_helper_fd(helper, false);
 	return goes_on && e->r == 0;
 }
 

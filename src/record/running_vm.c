@@ -117,7 +117,7 @@ int seam_running_vm_find(const struct seam_number_list *pids)
 		submit(helper, pids->items[i], &found);
 	while (!found && seam_clock_ns() < end_ns) {
 		struct pollfd fd = {
-			.fd = seam_helper_fd(helper, true), .events = POLLIN,
+			.fd = seam_helper_fd(helper), .events = POLLIN,
 		};
 
 		if (!seam_helper_collect(helper))

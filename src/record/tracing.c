@@ -174,7 +174,7 @@ static void wait_for_images(struct seam_session *s,
 			    const struct seam_trace_logs_caller *caller)
 {
 	struct seam_trace_functions *known = &s->tracing.fdr.known;
-	int fd = known->helper ? seam_helper_fd(known->helper, true) : -1;
+	int fd = known->helper ? seam_helper_fd(known->helper) : -1;
 
 	seam_rounds_allow(s, OPEN_NS);
 	while (seam_trace_functions_collect(known) &&

@@ -19,6 +19,8 @@ from record_lib import (IS_ROOT, SEAM, as_nobody, check, end_group,
                         own_folder_for_nobody, record, run, run_tests)
 
 HANGING_FILE = os.path.abspath(sys.argv[2])
+STALLING_FS = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                           "stalling_fs.py")
 
 
 def of_root(test):
@@ -339,6 +341,73 @@ def test_samples_that_wait_for_a_slow_file_are_in_order_for_perf():
              run(SEAM, "dump", "--json", "w.seam").stdout.splitlines()]
     check(in_order(lines), "no round was finished")
     equal(manifest("w.seam")["stacks"]["ended"]["not_ready"], 0)
+
+
+# Runs as the program of a file system that stalls, and is recorded.
+BUSY_C = r"""
+#include <stdlib.h>
+#include <time.h>
+int main(int n, char **words)
+{
+	while (clock() < atoi(words[1]) * (CLOCKS_PER_SEC / 1000))
+		;
+	return n < 0;
+}
+"""
+
+# $1: when requests stall, $2: the recorder.  The program is mapped before.
+STALL_SH = r"""
+setpriv --reuid=65534 --regid=65534 --clear-groups stall/file 20000 &
+busy=$!
+until grep -q file /proc/$busy/comm; do sleep 0.01; done
+[ $1 = before ] && touch since
+(sleep 0.4; touch since) &
+"$2" record -q -o t.seam -p $busy --duration 0.8 2>&1 | cat
+kill -9 $busy
+"""
+
+
+def left_behind():
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if f"{SEAM}\0record\0".encode() in file.read():
+                    found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
+def stall(request, when):
+    """The file system of nobody's program does not answer @request any more.
+
+    The recorder ends, and so does the pipe that it wrote to; what it left
+    behind ends with the file system.
+    """
+    if os.path.exists("since"):
+        os.remove("since")
+    done = run("unshare", "--mount", "--propagation=private", sys.executable,
+               "-B", STALLING_FS, "busy", "stall", request, "since", "sh",
+               "-c", STALL_SH, "sh", when, SEAM, timeout=60)
+    check(manifest("t.seam")["complete"], done.stdout + done.stderr)
+    equal(sum(manifest("t.seam")["lost"].values()), 0, done.stdout)
+    deadline = time.monotonic() + 30
+    while left_behind() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    equal(left_behind(), [])
+
+
+@of_root
+def test_a_file_system_that_stops_to_answer_does_not_hold_the_recorder():
+    if not os.path.exists("/dev/fuse"):
+        return
+    os.makedirs("stall")
+    build(".", "busy", BUSY_C)
+    stall("getattr", "before")
+    stall("open", "before")
+    stall("read", "during")
+    stall("flush", "during")
 
 
 sys.exit(run_tests(globals()))

@@ -3,10 +3,13 @@
 #include "record/proc/helper.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -82,7 +85,7 @@ static int submit(struct seam_helper *helper, struct log *log, char letter,
 static void wait_for_all(struct seam_helper *helper)
 {
 	struct pollfd fd = {
-		.fd = seam_helper_fd(helper, true), .events = POLLIN,
+		.fd = seam_helper_fd(helper), .events = POLLIN,
 	};
 
 	while (seam_helper_collect(helper))
@@ -120,11 +123,11 @@ static void one_that_hangs_is_given_up_and_the_next_is_done(void **state)
 	assert_int_equal(log.given_up[0], 'x');
 	/* it ends after all, when nobody waits for it any more */
 	n_freed = 0;
-	seam_helper_free(helper);
 	close(never[1]);
 	while (__atomic_load_n(&n_freed, __ATOMIC_SEQ_CST) == 0)
 		poll(NULL, 0, 1);
 	close(never[0]);
+	seam_helper_free(helper);
 }
 
 static void after_so_many_that_hang_the_rest_is_given_up(void **state)
@@ -141,12 +144,12 @@ static void after_so_many_that_hang_the_rest_is_given_up(void **state)
 	assert_int_equal(log.n_given_up, SEAM_HELPER_MAX_STUCK + 1);
 	assert_int_equal(submit(helper, &log, 'a', -1), -EBUSY);
 	n_freed = 0;
-	seam_helper_free(helper);
 	close(never[1]);
 	while (__atomic_load_n(&n_freed, __ATOMIC_SEQ_CST) <
 	       SEAM_HELPER_MAX_STUCK)
 		poll(NULL, 0, 1);
 	close(never[0]);
+	seam_helper_free(helper);
 }
 
 /* One user with a file system that does not answer. */
@@ -224,11 +227,74 @@ static void no_more_than_so_many_wait(void **state)
 	seam_helper_abandon(helper);
 	assert_int_equal(log.n_given_up, n);
 	assert_false(seam_helper_collect(helper));
-	seam_helper_free(helper);
 	close(never[1]);
 	while (__atomic_load_n(&n_freed, __ATOMIC_SEQ_CST) < n)
 		poll(NULL, 0, 1);
 	close(never[0]);
+	seam_helper_free(helper);
+}
+
+static bool says(int fd, const char *text)
+{
+	char bytes[16] = "";
+	ssize_t n = 0, got;
+
+	while ((got = read(fd, bytes + n, sizeof(bytes) - 1 - (size_t)n)) > 0)
+		n += got;
+	return strcmp(bytes, text) == 0;
+}
+
+/* Where a call hangs, the process that made it is left; here it is killed. */
+static void a_process_ends_although_a_call_hangs(void **state)
+{
+	int never[2], out[2], status;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe(never), 0);
+	assert_int_equal(pipe(out), 0);
+	child = fork();
+	if (child == 0) {
+		struct seam_helper *helper = seam_helper_new(NULL);
+		struct log log = { 0 };
+
+		close(STDOUT_FILENO);
+		dup2(out[1], STDERR_FILENO);
+		close(out[0]);
+		close(out[1]);
+		submit(helper, &log, 'x', never[0]);
+		wait_for_all(helper);
+		if (log.n_given_up == 1)
+			(void)!write(STDERR_FILENO, "ends", 4);
+		seam_helper_free(helper);
+		exit(7);
+	}
+	close(out[1]);
+	/* to the end of the file: nobody has the other end any more */
+	assert_true(says(out[0], "ends"));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	close(out[0]);
+	close(never[0]);
+	close(never[1]);
+}
+
+static void a_descriptor_is_closed_by_the_helper(void **state)
+{
+	struct seam_helper *helper = seam_helper_new(NULL);
+	struct log log = { 0 };
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	submit(helper, &log, 'a', -1);
+	seam_helper_close(helper, getuid(), fds[0]);
+	seam_helper_close(helper, getuid(), -1);
+	wait_for_all(helper);
+	seam_helper_free(helper);
+	assert_int_equal(fcntl(fds[0], F_GETFD), -1);
+	seam_helper_close(NULL, getuid(), fds[1]);
+	assert_int_equal(fcntl(fds[1], F_GETFD), -1);
 }
 
 int main(void)
@@ -243,6 +309,8 @@ int main(void)
 		so_many_users_stop_all_until_their_threads_come_back),
 		cmocka_unit_test(a_user_is_known_by_the_process),
 		cmocka_unit_test(no_more_than_so_many_wait),
+		cmocka_unit_test(a_process_ends_although_a_call_hangs),
+		cmocka_unit_test(a_descriptor_is_closed_by_the_helper),
 	};
 
 	return cmocka_run_group_tests_name("helper", tests, NULL, NULL);

@@ -134,7 +134,7 @@ static void wait_for_files(void)
 	while (seam_cfi_files_collect(&files)) {
 		struct pollfd p = { .events = POLLIN };
 
-		p.fd = seam_helper_fd(files.helper, true);
+		p.fd = seam_helper_fd(files.helper);
 		poll(&p, 1, 1000);
 	}
 }

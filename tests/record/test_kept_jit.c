@@ -16,7 +16,7 @@
 static void finish_jobs(struct seam_helper *helper)
 {
 	struct pollfd ended = {
-		.fd = seam_helper_fd(helper, true), .events = POLLIN,
+		.fd = seam_helper_fd(helper), .events = POLLIN,
 	};
 
 	while (seam_helper_collect(helper))

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -265,8 +266,9 @@ static void a_file_is_waited_for_in_another_thread_alone(void **state)
 	for (uint32_t i = 0; i < 3; i++)
 		assert_true(image_of(&p[i])->fd >= 0);
 	assert_int_equal(n_waits, 0);
-	/* of the others no descriptor stays open */
-	assert_int_equal(n_descriptors_of(fd), 2);
+	/* of the others no descriptor stays open: the helper closes them */
+	while (n_descriptors_of(fd) > 2)
+		sched_yield();
 	munmap(mapped, 4096);
 	close(fd);
 }

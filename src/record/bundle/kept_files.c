@@ -2,7 +2,6 @@
 /* kept_files.c - the list of files, and the order of jobs; see kept_files.h */
 #include "record/bundle/kept_files.h"
 
-#include "base/file.h"
 #include "base/hash.h"
 #include "symbol/elf/build_id.h"
 
@@ -183,14 +182,13 @@ static void copy_vdso(struct seam_kept_files *kept,
 static bool wait_for_jobs(struct seam_kept_files *kept,
 			  const struct seam_kept_destination *to)
 {
-	int fd = seam_helper_fd(kept->helper, true);
+	int fd = seam_helper_fd(kept->helper);
 	bool has_time = true;
 
 	while (has_time && seam_helper_collect(kept->helper))
 		has_time = to->wait(to->context, fd, WAIT_MS);
 	if (!has_time)
 		seam_helper_abandon(kept->helper);
-	seam_helper_fd(kept->helper, false);
 	return has_time;
 }
 
@@ -300,11 +298,12 @@ void seam_kept_files_copy(struct seam_kept_files *kept,
 
 void seam_kept_files_fini(struct seam_kept_files *kept)
 {
-	seam_helper_free(kept->helper);
 	for (size_t i = 0; i < kept->files.n; i++) {
-		seam_file_close_fd(kept->files.items[i].fd);
+		seam_helper_close(kept->helper, kept->files.items[i].user,
+				  kept->files.items[i].fd);
 		free(kept->files.items[i].path);
 	}
+	seam_helper_free(kept->helper);
 	free(kept->files.items);
 	seam_index_fini(&kept->index);
 	seam_kept_jit_fini(&kept->jit);

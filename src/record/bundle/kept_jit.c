@@ -202,7 +202,7 @@ static void copy_run(struct seam_helper_job *job)
 	close(fd);
 }
 
-/* The result of the thread; a snapshot gets copies of its files so far. */
+/* The result of the process; a snapshot gets copies of its files so far. */
 static void finish_maps(struct seam_kept_jit *jit, bool is_snapshot,
 			struct seam_kept_counts *counts)
 {
@@ -213,7 +213,7 @@ static void finish_maps(struct seam_kept_jit *jit, bool is_snapshot,
 		return;
 	}
 	if (!jit->maps)
-		seam_err_set(&err, -EAGAIN, "no thread could be started");
+		seam_err_set(&err, -EAGAIN, "no process could be started");
 	if (!jit->maps ||
 	    seam_perf_map_watch_copy(jit->maps, jit->folder, &err) < 0)
 		counts->n_left_out[SEAM_KEPT_NOT_WRITTEN]++;

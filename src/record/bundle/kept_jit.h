@@ -8,7 +8,7 @@
  * which is held from its first such mapping on, with the rights of its user
  * (target_file.h), and validated as symbol/jit/jit_find.h says.
  *
- * A thread copies maps while they are written (perf_map_watch.h).  Dumps are
+ * A process copies maps while they are written (perf_map_watch.h).  Dumps are
  * copied when the recording ends, because runtimes write to the end: to
  * jit/jit-PID.dump, with the PID of the recording, or jit/jit-PID-PID.dump if
  * the process has streamed another dump, which has that name.

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "record/bundle/perf_map_copy.h"
+#include "record/proc/apart.h"
 #include "record/proc/target_file.h"
 #include "symbol/jit/jit_find.h"
 #include "wire/jit/perf_map_times.h"
@@ -13,8 +14,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -30,7 +29,7 @@ enum {
 
 #define POLL_NS (SEAM_PERF_MAP_WATCH_POLL_MS * SEAM_NS_PER_MS)
 
-/* Only the thread uses it, but for n_bytes. */
+/* Only the process uses it, but for n_bytes. */
 struct watched {
 	int32_t pid;
 	bool is_open;			/* target was opened */
@@ -41,30 +40,25 @@ struct watched {
 	struct seam_perf_map_copy copy;
 	uint64_t try_ns, step_ns;	/* when to open it, and how often */
 	struct seam_err refusal;	/* the last; no causes: none */
-	_Atomic uint64_t n_bytes;	/* the thread writes, any reads */
+	_Atomic uint64_t n_bytes;	/* the process writes, any reads */
 };
 
 struct seam_perf_map_watch {
-	pthread_t thread;
+	pthread_t thread;		/* as of seam_apart_start() */
 	struct seam_bundle bundle;	/* with a descriptor of its own */
-	int folder;			/* the thread's: jit/; -1: not made */
+	int folder;			/* the process's: jit/; -1: not made */
 	int wakeup, inotify;		/* inotify -1: poll */
-	pthread_mutex_t lock;		/* of n_items; the caller adds */
-	size_t n_items;
+	_Atomic size_t n_items;		/* the caller adds */
 	struct watched items[SEAM_PERF_MAP_WATCH_MAX];
 	_Atomic bool shall_end;		/* the caller writes */
 	bool has_ended, is_stuck;	/* the caller's */
-	struct seam_err why;		/* the thread's: the first failure */
+	struct seam_err why;		/* the process's: the first failure */
 };
 
-static size_t count_items(struct seam_perf_map_watch *w)
+static size_t count_items(const struct seam_perf_map_watch *w)
 {
-	size_t n;
-
-	pthread_mutex_lock(&w->lock);
-	n = w->n_items;
-	pthread_mutex_unlock(&w->lock);
-	return n;
+	/* acquire: pairs with the release in seam_perf_map_watch_add() */
+	return atomic_load_explicit(&w->n_items, memory_order_acquire);
 }
 
 static uint64_t bytes_of(const struct watched *item)
@@ -87,7 +81,7 @@ static void name_of(const struct watched *item, char *name)
 	snprintf(name, NAME_BYTES, "perf-%" PRId32 ".map", item->pid);
 }
 
-/* ---- the thread ---- */
+/* ---- the process ---- */
 
 static void add_inotify(struct seam_perf_map_watch *w, struct watched *item)
 {
@@ -205,12 +199,14 @@ static void read_events(struct seam_perf_map_watch *w)
 	}
 }
 
-static void wait_for_events(struct seam_perf_map_watch *w)
+/* False: the recorder was killed. */
+static bool wait_for_events(struct seam_perf_map_watch *w)
 {
 	const struct timespec interval = { .tv_nsec = MIN_INTERVAL_NS };
 	struct pollfd fds[] = {
 		{ .fd = w->wakeup, .events = POLLIN },
 		{ .fd = w->inotify, .events = POLLIN },
+		{ .fd = seam_apart_owner_fd(), .events = POLLIN },
 	};
 	uint64_t next_ns = UINT64_MAX, now_ns;
 	int timeout_ms = SEAM_PERF_MAP_WATCH_POLL_MS;
@@ -226,11 +222,25 @@ static void wait_for_events(struct seam_perf_map_watch *w)
 			     (int)((next_ns - now_ns) / SEAM_NS_PER_MS) : 0;
 	else if (next_ns == UINT64_MAX)
 		timeout_ms = -1;
-	poll(fds, 2, timeout_ms);
+	poll(fds, SEAM_ARRAY_SIZE(fds), timeout_ms);
 	read_events(w);
+	return fds[2].revents == 0;
 }
 
-static void *run(void *context)
+/* Their file systems may not answer: close() may block. */
+static void close_maps(struct seam_perf_map_watch *w)
+{
+	for (size_t i = count_items(w); i-- > 0;) {
+		struct watched *item = &w->items[i];
+
+		if (item->copy.from >= 0)
+			item->refusal = (struct seam_err) { 0 };
+		seam_perf_map_copy_close(&item->copy);
+		seam_target_close(&item->target);
+	}
+}
+
+static void run(void *context)
 {
 	struct seam_perf_map_watch *w = context;
 	bool is_last;
@@ -242,26 +252,11 @@ static void *run(void *context)
 		for (size_t i = count_items(w); i-- > 0;)
 			update(w, &w->items[i], is_last ? UINT64_MAX :
 			       seam_clock_ns());
-		if (!is_last)
-			wait_for_events(w);
-	} while (!is_last);
-	return NULL;
+	} while (!is_last && wait_for_events(w));
+	close_maps(w);
 }
 
 /* ---- the recorder ---- */
-
-/* With all signals blocked: the recorder reads them from a descriptor. */
-static int start_thread(struct seam_perf_map_watch *w)
-{
-	sigset_t all, old;
-	int r;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&w->thread, NULL, run, w);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return r;
-}
 
 static void destroy(struct seam_perf_map_watch *w)
 {
@@ -269,7 +264,6 @@ static void destroy(struct seam_perf_map_watch *w)
 	seam_file_close_fd(w->folder);
 	seam_file_close_fd(w->wakeup);
 	seam_file_close_fd(w->inotify);
-	pthread_mutex_destroy(&w->lock);
 	free(w);
 }
 
@@ -280,13 +274,13 @@ struct seam_perf_map_watch *seam_perf_map_watch_start(
 
 	if (!w)
 		return NULL;
-	pthread_mutex_init(&w->lock, NULL);
 	w->bundle = *bundle;
 	w->folder = -1;
 	w->bundle.dir = fcntl(bundle->dir, F_DUPFD_CLOEXEC, 0);
 	w->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	w->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (w->bundle.dir >= 0 && w->wakeup >= 0 && start_thread(w) == 0)
+	if (w->bundle.dir >= 0 && w->wakeup >= 0 &&
+	    seam_apart_start(&w->thread, run, w) == 0)
 		return w;
 	destroy(w);
 	return NULL;
@@ -301,21 +295,20 @@ static void wake(struct seam_perf_map_watch *w)
 
 bool seam_perf_map_watch_add(struct seam_perf_map_watch *w, int32_t pid)
 {
-	struct watched *item;
+	/* relaxed: only this thread writes it */
+	size_t n = atomic_load_explicit(&w->n_items, memory_order_relaxed);
+	struct watched *item = &w->items[n];
 
-	/* read without the lock: only this thread writes it */
-	if (w->n_items == SEAM_PERF_MAP_WATCH_MAX)
+	if (n == SEAM_PERF_MAP_WATCH_MAX)
 		return false;
-	item = &w->items[w->n_items];
 	*item = (struct watched) {
 		.pid = pid, .inotify_id = -1, .step_ns = FIRST_TRY_NS,
 	};
 	seam_target_init(&item->target);
 	item->target.owner.pid = pid;
 	seam_perf_map_copy_init(&item->copy, SEAM_PERF_MAP_WATCH_MAX_BYTES);
-	pthread_mutex_lock(&w->lock);
-	w->n_items++;
-	pthread_mutex_unlock(&w->lock);
+	/* release: pairs with the acquire in count_items(); the item before */
+	atomic_store_explicit(&w->n_items, n + 1, memory_order_release);
 	wake(w);
 	return true;
 }
@@ -371,6 +364,8 @@ static void join(struct seam_perf_map_watch *w)
 	until.tv_sec += SEAM_PERF_MAP_WATCH_STOP_MS / 1000;
 	w->is_stuck = pthread_timedjoin_np(w->thread, NULL, &until) != 0;
 	w->has_ended = true;
+	if (w->is_stuck)
+		seam_apart_leave();
 }
 
 static void add_result(const struct watched *item,
@@ -382,7 +377,7 @@ static void add_result(const struct watched *item,
 	};
 
 	counts->n_left_out[SEAM_KEPT_NOT_WRITTEN] += item->has_failed;
-	if (item->refusal.n_causes && item->copy.from < 0)
+	if (item->refusal.n_causes)
 		seam_kept_counts_leave_out(counts, item->refusal.code,
 					   &item->refusal);
 	if (item->copy.is_cut)
@@ -401,7 +396,7 @@ void seam_perf_map_watch_stop(struct seam_perf_map_watch *w,
 					 &w->why);
 	for (size_t i = 0; i < w->n_items; i++) {
 		counts->n_copied += bytes_of(&w->items[i]) > 0;
-		/* a thread that is stuck may still write the rest */
+		/* one that is stuck may still write the rest */
 		if (!w->is_stuck)
 			add_result(&w->items[i], counts);
 	}
@@ -415,10 +410,6 @@ void seam_perf_map_watch_free(struct seam_perf_map_watch *w)
 		return;
 	seam_perf_map_watch_stop(w, &counts);
 	if (w->is_stuck)
-		return;		/* its thread still uses it */
-	for (size_t i = 0; i < w->n_items; i++) {
-		seam_perf_map_copy_close(&w->items[i].copy);
-		seam_target_close(&w->items[i].target);
-	}
+		return;		/* it still uses it */
 	destroy(w);
 }

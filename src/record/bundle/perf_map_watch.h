@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf_map_watch.h - a thread that copies perf maps while they are written
+ * perf_map_watch.h - a process that copies perf maps while they are written
  *
  * A perf map has the functions at addresses, but no times; a runtime that frees
  * code uses the address again.  So maps are copied into the recording as they
  * grow, to jit/perf-PID.map with the PID of the recording, and an index beside
  * each has the times of its lines (perf_map_copy.h).
  *
- * A file system of another user may block whatever reads it, so a thread does
- * all of it, and the recording does not wait for one that is blocked.  inotify
- * wakes the thread; without inotify, or while there is no map yet, it polls, at
- * least every SEAM_PERF_MAP_WATCH_POLL_MS.
+ * A file system of another user may block whatever reads it, so all of it is
+ * done apart (record/proc/apart.h), and the recording does not wait for a
+ * process that is blocked.  inotify wakes the process; without inotify, or
+ * while there is no map yet, it polls, at least every
+ * SEAM_PERF_MAP_WATCH_POLL_MS.
  *
  * Nothing here fails a recording.
  *
- * Threads: all calls from one, the recorder's; this module starts another.
+ * Threads: all calls from one, the recorder's.
  */
 #ifndef SEAM_PERF_MAP_WATCH_H
 #define SEAM_PERF_MAP_WATCH_H
@@ -33,7 +34,7 @@ enum {
 
 struct seam_perf_map_watch;
 
-/* Start to copy maps into @bundle.  NULL: no thread could be started. */
+/* Start to copy maps into @bundle.  NULL: it could not be started. */
 struct seam_perf_map_watch *seam_perf_map_watch_start(
 	const struct seam_bundle *bundle);
 
@@ -48,7 +49,7 @@ int seam_perf_map_watch_copy(struct seam_perf_map_watch *watch, int folder,
 			     struct seam_err *err);
 
 /*
- * Copy what there is now, end the thread, and add the result to @counts.  May
+ * Copy what there is now, end the process, and add the result to @counts.  May
  * be called again.
  */
 void seam_perf_map_watch_stop(struct seam_perf_map_watch *watch,

@@ -1,44 +1,73 @@
 /* SPDX-License-Identifier: MIT */
-/* helper.c - a queue, and a thread that is replaced if it hangs; helper.h */
+/*
+ * helper.c - jobs go to a process and back through two pipes; see helper.h
+ *
+ * Pipes of pointers need no lock, which a caller that is killed would not
+ * release.  Only the caller's thread changes the helper and its lists.  A
+ * pointer is in one pipe at most; the state of a job says what comes next:
+ *
+ *	TO_RUN	 -> RUNNING	by the process
+ *	RUNNING	 -> DONE	by the process, which sends it back
+ *	TO_RUN	 -> TO_FREE	by the caller, who gives it up
+ *	TO_RUN	 -> WITHHELD	the same; the process sends it back
+ *	RUNNING	 -> TO_FREE	by the caller, who gives it up with its process
+ *	DONE	 -> TO_FREE	by the caller, after done(), who sends it again
+ *	WITHHELD -> TO_FREE	by the caller, when files of its user answer
+ */
 #include "record/proc/helper.h"
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "record/proc/apart.h"
 #include "record/proc/procfs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { STACK_BYTES = 512 * 1024 };
+enum job_state { TO_RUN, RUNNING, DONE, WITHHELD, TO_FREE };
 
 struct list {
 	struct seam_helper_job *first, *last;
 };
 
-/*
- * All of it under @lock.  Abandoned threads still refer to it, so it has a
- * count of users, and the last one frees it.
- */
-struct seam_helper {
-	pthread_mutex_t lock;
-	pthread_cond_t work;		/* a job is queued, or is_over */
-	struct list queue, done;
-	size_t n_queued;
-	struct seam_helper_job *running;
-	bool has_thread;
-	bool is_over;
-	bool wakes;			/* signal @fd when a job ends */
-	/* of each abandoned thread that still runs */
-	uid_t stuck[SEAM_HELPER_MAX_ALL_STUCK];
-	unsigned int n_stuck;
-	unsigned int n_users;		/* threads and the caller */
-	int fd;
+/* The process writes, the caller reads, but for is_left. */
+struct seam_helper_process {
+	struct seam_helper *helper;
+	pthread_t lender;
+	struct seam_helper_job *job;	/* that it is at */
+	uint64_t progress_ns;		/* 0: it waits for a job */
+	uint64_t limit_ns;
+	uid_t user;
+	int pidfd;			/* -1: not opened yet */
+	bool is_left;			/* the caller: it shall end */
+	bool has_ended;
 };
+
+struct seam_helper {
+	int jobs[2], done[2];		/* pipes of pointers */
+	struct list sent;		/* not collected yet, in order */
+	size_t n_sent;
+	struct list unsent;		/* to be freed: the pipe was full, or */
+					/* files of their user hang */
+	struct seam_helper_process *process;	/* NULL: none yet */
+	struct seam_helper_process *left[SEAM_HELPER_MAX_ALL_STUCK];
+	unsigned int n_left;
+	/*
+	 * Atomic; the caller writes: descriptors stay open, and processes end
+	 * after this one, so that its exit does not close them.
+	 */
+	bool outlives;
+};
+
+#define LOAD(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
+#define STORE(x, value) __atomic_store_n(&(x), value, __ATOMIC_RELEASE)
 
 uid_t seam_helper_user_of(int32_t pid)
 {
@@ -70,6 +99,13 @@ static struct seam_helper_job *pop(struct list *list)
 	return job;
 }
 
+/* False: the other side was first. */
+static bool changes(struct seam_helper_job *job, int from, int to)
+{
+	return __atomic_compare_exchange_n(&job->state, &from, to, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
 struct seam_helper *seam_helper_new(struct seam_err *err)
 {
 	struct seam_helper *helper = calloc(1, sizeof(*helper));
@@ -78,270 +114,404 @@ struct seam_helper *seam_helper_new(struct seam_err *err)
 		seam_err_no_memory(err);
 		return NULL;
 	}
-	helper->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (helper->fd < 0) {
-		seam_err_errno(err, "cannot create an eventfd");
+	if (pipe2(helper->jobs, O_CLOEXEC | O_NONBLOCK) < 0) {
+		seam_err_errno(err, "cannot create a pipe");
 		free(helper);
 		return NULL;
 	}
-	pthread_mutex_init(&helper->lock, NULL);
-	pthread_cond_init(&helper->work, NULL);
-	helper->n_users = 1;
+	if (pipe2(helper->done, O_CLOEXEC | O_NONBLOCK) < 0) {
+		seam_err_errno(err, "cannot create a pipe");
+		close(helper->jobs[0]);
+		close(helper->jobs[1]);
+		free(helper);
+		return NULL;
+	}
 	return helper;
 }
 
-/* With the lock, which this releases; the last user frees the helper. */
-static void leave(struct seam_helper *helper)
-{
-	bool is_last = --helper->n_users == 0;
+/* ---- the process ---- */
 
-	pthread_mutex_unlock(&helper->lock);
-	if (!is_last)
-		return;
-	close(helper->fd);
-	pthread_mutex_destroy(&helper->lock);
-	pthread_cond_destroy(&helper->work);
-	free(helper);
+/* False: the recorder has ended. */
+static bool wait_for(int fd, short events)
+{
+	struct pollfd fds[] = {
+		{ .fd = seam_apart_owner_fd(), .events = POLLIN },
+		{ .fd = fd, .events = events },
+	};
+
+	while (poll(fds, 2, -1) < 0)
+		continue;
+	return fds[0].revents == 0;
 }
 
-/* ---- threads that hang ---- */
+static bool take_pointer(int fd, struct seam_helper_job **job)
+{
+	return read(fd, job, sizeof(*job)) == sizeof(*job);
+}
 
-/* With the lock. */
-static bool is_refused(const struct seam_helper *helper, uid_t user)
+static bool put_pointer(int fd, struct seam_helper_job *job)
+{
+	return write(fd, &job, sizeof(job)) == sizeof(job);
+}
+
+static void send_back(struct seam_helper_process *p,
+		      struct seam_helper_job *job)
+{
+	int fd = p->helper->done[1];
+
+	while (!put_pointer(fd, job) && wait_for(fd, POLLOUT))
+		continue;
+}
+
+static void run_or_free(struct seam_helper_process *p,
+			struct seam_helper_job *job)
+{
+	p->user = job->user;
+	p->limit_ns = job->limit_ns ? job->limit_ns : SEAM_HELPER_LIMIT_NS;
+	STORE(p->job, job);
+	STORE(p->progress_ns, seam_clock_ns());
+	if (changes(job, TO_RUN, RUNNING)) {
+		job->process = p;
+		job->run(job);
+		if (changes(job, RUNNING, DONE))
+			send_back(p, job);
+		else
+			job->free(job);
+	} else if (LOAD(job->state) == WITHHELD) {
+		send_back(p, job);
+	} else {
+		job->free(job);
+	}
+	STORE(p->progress_ns, 0);
+}
+
+static void serve(void *context)
+{
+	struct seam_helper_process *p = context;
+	struct seam_helper *helper = p->helper;
+	struct seam_helper_job *job;
+
+	STORE(p->pidfd, (int)syscall(SYS_pidfd_open, getpid(), 0));
+	while (!LOAD(p->is_left) && wait_for(helper->jobs[0], POLLIN)) {
+		if (!take_pointer(helper->jobs[0], &job))
+			continue;	/* another process has it */
+		if (!job)
+			break;
+		run_or_free(p, job);
+	}
+	while (LOAD(helper->outlives) && wait_for(-1, 0))
+		continue;
+	STORE(p->has_ended, true);
+}
+
+/* ---- the caller: processes ---- */
+
+static int start(struct seam_helper *helper)
+{
+	struct seam_helper_process *p;
+	int r;
+
+	if (helper->process)
+		return 0;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->helper = helper;
+	p->pidfd = -1;
+	r = seam_apart_start(&p->lender, serve, p);
+	if (r == 0)
+		helper->process = p;
+	else
+		free(p);
+	return r;
+}
+
+static void free_process(struct seam_helper_process *p)
+{
+	seam_file_close_fd(p->pidfd);
+	free(p);
+}
+
+/* The abandoned processes that still hang, of @user; *@n_all: of all users. */
+static unsigned int count_left(struct seam_helper *helper, uid_t user)
 {
 	unsigned int n = 0;
 
-	for (unsigned int i = 0; i < helper->n_stuck; i++)
-		n += helper->stuck[i] == user;
-	return n >= SEAM_HELPER_MAX_STUCK ||
-	       helper->n_stuck >= SEAM_HELPER_MAX_ALL_STUCK;
-}
+	for (unsigned int i = 0; i < helper->n_left;) {
+		struct seam_helper_process *p = helper->left[i];
 
-/* With the lock. */
-static void add_stuck(struct seam_helper *helper, uid_t user)
-{
-	if (helper->n_stuck < SEAM_HELPER_MAX_ALL_STUCK)
-		helper->stuck[helper->n_stuck++] = user;
-}
-
-/* With the lock: a thread of @user has come back. */
-static void remove_stuck(struct seam_helper *helper, uid_t user)
-{
-	for (unsigned int i = 0; i < helper->n_stuck; i++) {
-		if (helper->stuck[i] != user)
+		if (LOAD(p->has_ended)) {
+			helper->left[i] = helper->left[--helper->n_left];
+			free_process(p);
 			continue;
-		helper->stuck[i] = helper->stuck[--helper->n_stuck];
-		return;
+		}
+		n += p->user == user;
+		i++;
 	}
+	return n;
 }
 
-/* ---- the thread ---- */
-
-/* With the lock: wait for the next job; NULL: is_over. */
-static struct seam_helper_job *take(struct seam_helper *helper)
+static bool is_refused(struct seam_helper *helper, uid_t user)
 {
+	return count_left(helper, user) >= SEAM_HELPER_MAX_STUCK ||
+	       helper->n_left >= SEAM_HELPER_MAX_ALL_STUCK;
+}
+
+/* The process frees @job; later, if files of its user hang now. */
+static void send_to_free(struct seam_helper *helper,
+			 struct seam_helper_job *job)
+{
+	STORE(job->state, TO_FREE);
+	if (is_refused(helper, job->user) || start(helper) < 0 ||
+	    !put_pointer(helper->jobs[1], job))
+		push(&helper->unsent, job);
+}
+
+static void free_unsent(struct seam_helper *helper)
+{
+	struct list unsent = helper->unsent;
 	struct seam_helper_job *job;
 
-	while (!helper->queue.first && !helper->is_over)
-		pthread_cond_wait(&helper->work, &helper->lock);
-	job = helper->is_over ? NULL : pop(&helper->queue);
-	if (!job)
-		return NULL;
-	helper->n_queued--;
-	helper->running = job;
-	__atomic_store_n(&job->progress_ns, seam_clock_ns(), __ATOMIC_RELAXED);
-	return job;
+	helper->unsent.first = NULL;
+	while ((job = pop(&unsent)))
+		send_to_free(helper, job);
 }
 
-/* With the lock.  False: the job was given up; this thread must end. */
-static bool put(struct seam_helper *helper, struct seam_helper_job *job)
-{
-	static const uint64_t one = 1;
-
-	if (job->is_stuck) {
-		remove_stuck(helper, job->user);
-		job->free(job);
-		return false;
-	}
-	helper->running = NULL;
-	push(&helper->done, job);
-	if (helper->wakes && write(helper->fd, &one, sizeof(one)) < 0)
-		return true;	/* the counter is full: readable already */
-	return true;
-}
-
-static void *serve(void *context)
-{
-	struct seam_helper *helper = context;
-	struct seam_helper_job *job;
-
-	pthread_mutex_lock(&helper->lock);
-	while ((job = take(helper))) {
-		pthread_mutex_unlock(&helper->lock);
-		job->run(job);
-		pthread_mutex_lock(&helper->lock);
-		if (!put(helper, job))
-			break;
-	}
-	leave(helper);
-	return NULL;
-}
-
-/* With the lock.  The thread is detached and has all signals blocked. */
-static int start(struct seam_helper *helper)
-{
-	struct sched_param normal = { 0 };
-	sigset_t all, old;
-	pthread_attr_t attr;
-	pthread_t thread;
-	int r;
-
-	if (helper->has_thread)
-		return 0;
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
-	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
-	pthread_attr_setschedparam(&attr, &normal);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	helper->n_users++;
-	r = pthread_create(&thread, &attr, serve, helper);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	helper->has_thread = r == 0;
-	helper->n_users -= r != 0;
-	return -r;
-}
+/* ---- jobs ---- */
 
 int seam_helper_submit(struct seam_helper *helper,
 		       struct seam_helper_job *job)
 {
-	int r;
+	int r = helper->n_sent >= SEAM_HELPER_MAX_JOBS ||
+		is_refused(helper, job->user) ? -EBUSY : start(helper);
 
-	pthread_mutex_lock(&helper->lock);
-	r = helper->n_queued >= SEAM_HELPER_MAX_JOBS ||
-	    is_refused(helper, job->user) ? -EBUSY : start(helper);
-	if (r == 0) {
-		push(&helper->queue, job);
-		helper->n_queued++;
-		pthread_cond_signal(&helper->work);
+	job->state = TO_RUN;
+	if (r == 0 && !put_pointer(helper->jobs[1], job))
+		r = -EBUSY;
+	if (r < 0) {
+		send_to_free(helper, job);
+		return r;
 	}
-	pthread_mutex_unlock(&helper->lock);
-	if (r < 0)
-		job->free(job);
-	return r;
+	push(&helper->sent, job);
+	helper->n_sent++;
+	return 0;
 }
 
 void seam_helper_progress(struct seam_helper_job *job)
 {
-	/* relaxed: no other data depends on it */
-	__atomic_store_n(&job->progress_ns, seam_clock_ns(), __ATOMIC_RELAXED);
+	if (job->process)
+		STORE(job->process->progress_ns, seam_clock_ns());
 }
 
-static bool is_overdue(const struct seam_helper_job *job)
+/* Take @job from the list of those that were sent. */
+static void forget(struct seam_helper *helper, struct seam_helper_job *job)
 {
-	uint64_t limit_ns = job->limit_ns ? job->limit_ns :
-			    SEAM_HELPER_LIMIT_NS;
+	struct list sent = helper->sent;
+	struct seam_helper_job *other;
 
-	return seam_clock_ns() - __atomic_load_n(&job->progress_ns,
-						 __ATOMIC_RELAXED) > limit_ns;
+	/* nearly always it is the first */
+	helper->sent.first = NULL;
+	while ((other = pop(&sent)) && other != job)
+		push(&helper->sent, other);
+	while ((other = pop(&sent)))
+		push(&helper->sent, other);
+	helper->n_sent--;
 }
 
-/* With the lock: abandon the running job and its thread. */
-static void give_up_running(struct seam_helper *helper)
+/* Take back what has ended, and call done() unless this @is_last. */
+static void take_back(struct seam_helper *helper, bool is_last)
 {
-	struct seam_helper_job *job = helper->running;
-
-	job->is_stuck = true;
-	helper->running = NULL;
-	helper->has_thread = false;
-	add_stuck(helper, job->user);
-	if (job->given_up)
-		job->given_up(job->context, job->tag);
-}
-
-/* With the lock: give up the jobs that no thread will run, or @all. */
-static void give_up_queue(struct seam_helper *helper, bool all)
-{
-	struct list queue = helper->queue;
 	struct seam_helper_job *job;
 
-	helper->queue.first = NULL;
-	while ((job = pop(&queue))) {
-		if (!all && !is_refused(helper, job->user)) {
-			push(&helper->queue, job);
-			continue;
+	while (take_pointer(helper->done[0], &job)) {
+		if (LOAD(job->state) == DONE) {
+			forget(helper, job);
+			if (!is_last)
+				job->done(job, job->context);
 		}
-		helper->n_queued--;
-		if (job->given_up)
-			job->given_up(job->context, job->tag);
-		job->free(job);
+		send_to_free(helper, job);
 	}
+}
+
+/* ---- giving up ---- */
+
+static bool give_up_one(struct seam_helper *helper, struct seam_helper_job *job)
+{
+	void (*given_up)(void *context, uint64_t tag) = job->given_up;
+	void *context = job->context;
+	uint64_t tag = job->tag;
+
+	if (!changes(job, TO_RUN, is_refused(helper, job->user) ? WITHHELD :
+		     TO_FREE) && !changes(job, RUNNING, TO_FREE))
+		return false;		/* DONE */
+	if (given_up)
+		given_up(context, tag);
+	return true;
+}
+
+/* Give up @only, all jobs of users that are refused, or @all. */
+static void give_up(struct seam_helper *helper,
+		    const struct seam_helper_job *only, bool all)
+{
+	struct list sent = helper->sent;
+	struct seam_helper_job *job;
+
+	helper->sent.first = NULL;
+	while ((job = pop(&sent))) {
+		bool is_over = all || job == only ||
+			       (LOAD(job->state) == TO_RUN &&
+				is_refused(helper, job->user));
+
+		if (is_over && give_up_one(helper, job))
+			helper->n_sent--;
+		else
+			push(&helper->sent, job);
+	}
+}
+
+/* Abandon the process, and the job that it is at. */
+static void abandon_process(struct seam_helper *helper)
+{
+	struct seam_helper_process *p = helper->process;
+
+	pthread_detach(p->lender);
+	STORE(p->is_left, true);
+	helper->process = NULL;
+	if (helper->n_left < SEAM_HELPER_MAX_ALL_STUCK)
+		helper->left[helper->n_left++] = p;
+	give_up(helper, LOAD(p->job), false);
+	/* it frees what was given up, and runs what is left */
+	if (start(helper) < 0)
+		give_up(helper, NULL, true);
+}
+
+static bool is_overdue(const struct seam_helper_process *p)
+{
+	uint64_t progress_ns = LOAD(p->progress_ns);
+
+	return progress_ns && seam_clock_ns() - progress_ns > p->limit_ns;
 }
 
 bool seam_helper_collect(struct seam_helper *helper)
 {
-	struct seam_helper_job *job;
-	struct list done;
-	uint64_t count;
-	bool busy;
-
-	pthread_mutex_lock(&helper->lock);
-	if (helper->running && is_overdue(helper->running)) {
-		give_up_running(helper);
-		give_up_queue(helper, false);
-		if (helper->queue.first && start(helper) < 0)
-			give_up_queue(helper, true);
-	}
-	done = helper->done;
-	helper->done.first = NULL;
-	if (helper->wakes && read(helper->fd, &count, sizeof(count)) < 0)
-		count = 0;	/* no job has ended since */
-	pthread_mutex_unlock(&helper->lock);
-	while ((job = pop(&done))) {
-		job->done(job, job->context);
-		job->free(job);
-	}
-	pthread_mutex_lock(&helper->lock);
-	busy = helper->running || helper->queue.first || helper->done.first;
-	pthread_mutex_unlock(&helper->lock);
-	return busy;
+	take_back(helper, false);
+	if (helper->process && is_overdue(helper->process))
+		abandon_process(helper);
+	free_unsent(helper);
+	return helper->sent.first;
 }
 
 void seam_helper_abandon(struct seam_helper *helper)
 {
-	pthread_mutex_lock(&helper->lock);
-	if (helper->running)
-		give_up_running(helper);
-	give_up_queue(helper, true);
-	pthread_mutex_unlock(&helper->lock);
-	seam_helper_collect(helper);
+	take_back(helper, false);
+	if (helper->process && LOAD(helper->process->progress_ns))
+		abandon_process(helper);
+	give_up(helper, NULL, true);
+	take_back(helper, false);
 }
 
-int seam_helper_fd(struct seam_helper *helper, bool wanted)
+int seam_helper_fd(const struct seam_helper *helper)
 {
-	pthread_mutex_lock(&helper->lock);
-	helper->wakes = wanted;
-	pthread_mutex_unlock(&helper->lock);
-	return helper->fd;
+	return helper->done[0];
+}
+
+/* ---- descriptors ---- */
+
+struct close_job {
+	struct seam_helper_job job;
+	int fd;
+};
+
+static void close_and_free(struct seam_helper_job *job)
+{
+	close(((struct close_job *)job)->fd);
+	free(job);
+}
+
+void seam_helper_close(struct seam_helper *helper, uid_t user, int fd)
+{
+	struct close_job *j = fd < 0 || !helper ? NULL : calloc(1, sizeof(*j));
+
+	if (fd >= 0 && !helper)
+		close(fd);
+	if (!j)
+		return;
+	j->fd = fd;
+	j->job.free = close_and_free;
+	j->job.user = user;
+	send_to_free(helper, &j->job);
+}
+
+/* ---- the end ---- */
+
+/* Give up all jobs.  False: the process may still send one back. */
+static bool drop_jobs(struct seam_helper *helper, uint64_t end_ns)
+{
+	struct pollfd done = { .fd = helper->done[0], .events = POLLIN };
+
+	for (struct seam_helper_job *j = helper->sent.first; j; j = j->next)
+		j->given_up = NULL;
+	give_up(helper, NULL, true);
+	take_back(helper, true);
+	while (helper->sent.first && seam_clock_ns() < end_ns) {
+		poll(&done, 1, 1);
+		take_back(helper, true);
+	}
+	free_unsent(helper);
+	return !helper->sent.first && !helper->unsent.first;
+}
+
+/* Whether it has come to its end. */
+static bool join(const struct seam_helper_process *p)
+{
+	uint64_t end_ns = seam_clock_ns() + SEAM_HELPER_LIMIT_NS;
+	struct timespec until = {
+		.tv_sec = (time_t)(end_ns / SEAM_NS_PER_S),
+		.tv_nsec = (long)(end_ns % SEAM_NS_PER_S),
+	};
+
+	return pthread_clockjoin_np(p->lender, NULL, CLOCK_MONOTONIC,
+				    &until) == 0;
+}
+
+/*
+ * End the abandoned processes that a signal can end; the one that waits for
+ * our end holds the descriptors.
+ */
+static void kill_left(const struct seam_helper *helper)
+{
+	for (unsigned int i = 0; i < helper->n_left; i++)
+		syscall(SYS_pidfd_send_signal, LOAD(helper->left[i]->pidfd),
+			SIGKILL, NULL, 0);
 }
 
 void seam_helper_free(struct seam_helper *helper)
 {
-	struct seam_helper_job *job;
+	struct seam_helper_process *p;
+	bool is_empty;
 
 	if (!helper)
 		return;
-	pthread_mutex_lock(&helper->lock);
-	if (helper->running)
-		helper->running->is_stuck = true;
-	while ((job = pop(&helper->queue)))
-		job->free(job);
-	while ((job = pop(&helper->done)))
-		job->free(job);
-	helper->is_over = true;
-	pthread_cond_broadcast(&helper->work);
-	leave(helper);
+	is_empty = drop_jobs(helper, seam_clock_ns() + SEAM_HELPER_LIMIT_NS);
+	p = helper->process;
+	STORE(helper->outlives, !is_empty ||
+	      (count_left(helper, 0), helper->n_left));
+	if (p && put_pointer(helper->jobs[1], NULL) && !helper->outlives &&
+	    join(p)) {
+		free_process(p);
+		p = NULL;
+	}
+	if (p || helper->outlives) {
+		/* processes still use it, and hold descriptors */
+		STORE(helper->outlives, true);
+		if (p)
+			kill_left(helper);
+		seam_apart_leave();
+		return;
+	}
+	close(helper->jobs[0]);
+	close(helper->jobs[1]);
+	close(helper->done[0]);
+	close(helper->done[1]);
+	free(helper);
 }

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * helper.h - a thread for calls that may block
+ * helper.h - a process for calls that may block
  *
- * Opening, reading or even stat() of a file of another user may block for any
- * time, because a program of that user can serve its file system (FUSE).  So
- * the thread that drains the rings does none of these.  It submits jobs; a
- * helper thread runs them in order, one at a time; the first thread collects
- * the results.
+ * Opening, reading, closing or even stat() of a file of another user may block
+ * for any time, because a program of that user can serve its file system
+ * (FUSE).  So the thread that drains the rings does none of these.  It submits
+ * jobs; the helper runs them in order, one at a time, apart (apart.h); the
+ * first thread collects the results.
  *
- * A job without progress for longer than its limit is given up: its thread is
- * abandoned together with the job, and a new thread runs the next one.  While
- * SEAM_HELPER_MAX_STUCK abandoned threads are in files of one user, all further
- * jobs of that user are given up at once; of all users, while
- * SEAM_HELPER_MAX_ALL_STUCK are.  No call waits for an abandoned thread; it
- * ends, and is no longer counted, when its file answers after all.
+ * A job without progress for longer than its limit is given up: its process is
+ * abandoned together with the job, and a new one runs the next job.  While
+ * SEAM_HELPER_MAX_STUCK abandoned processes are in files of one user, all
+ * further jobs of that user are given up at once; of all users, while
+ * SEAM_HELPER_MAX_ALL_STUCK are.  No call waits for an abandoned process; it
+ * ends, and is no longer counted, when its file answers after all.  If that
+ * never happens, it is what the recorder leaves behind.
  *
  * A job is a heap object and owns everything that it uses: no other thread
  * accesses it from seam_helper_submit() until it is collected.
  *
- * Threads: all calls from one thread, except seam_helper_progress().  The
- * helper thread is not real-time, and has all signals blocked.
+ * Threads: all calls from one thread, except seam_helper_progress().
  */
 #ifndef SEAM_HELPER_H
 #define SEAM_HELPER_H
@@ -36,7 +36,7 @@ enum {
 };
 
 struct seam_helper_job {
-	/* In the helper thread.  May block. */
+	/* In the helper.  May block. */
 	void (*run)(struct seam_helper_job *job);
 	/* In the caller's thread, after run(): use the result. */
 	void (*done)(struct seam_helper_job *job, void *context);
@@ -45,7 +45,7 @@ struct seam_helper_job {
 	 * given up.  It must not call the helper.  May be NULL.
 	 */
 	void (*given_up)(void *context, uint64_t tag);
-	/* In either thread: free it and what it owns. */
+	/* In the helper: free it and what it owns.  May block. */
 	void (*free)(struct seam_helper_job *job);
 	void *context;
 	uint64_t tag;
@@ -54,8 +54,8 @@ struct seam_helper_job {
 
 	/* Private to the helper. */
 	struct seam_helper_job *next;
-	uint64_t progress_ns;
-	bool is_stuck;
+	struct seam_helper_process *process;	/* that runs it */
+	int state;		/* atomic */
 };
 
 /* Files of several users, or of one that is not known. */
@@ -71,19 +71,26 @@ uid_t seam_helper_user_of(int32_t pid);
 
 struct seam_helper;
 
-/* Starts no thread yet.  NULL: no memory or descriptor; @err says which. */
+/* Starts no process yet.  NULL: no memory or descriptor; @err says which. */
 struct seam_helper *seam_helper_new(struct seam_err *err);
 
-/* Drop the queue; the thread frees a job that runs.  NULL is ok. */
+/*
+ * Drop the queue, and wait until the helper has freed all jobs, but no longer
+ * than SEAM_HELPER_LIMIT_NS: it frees the rest when this process has ended.
+ * NULL is ok.
+ */
 void seam_helper_free(struct seam_helper *helper);
 
 /*
  * Queue @job, which the helper owns from now on.  -EBUSY: the queue is full,
- * or too many threads hang, of its user or in all; or -errno of starting one.
- * On an error only its free() was called.
+ * or too many processes hang, of its user or in all; or -errno of starting one.
+ * On an error only its free() is called.
  */
 int seam_helper_submit(struct seam_helper *helper,
 		       struct seam_helper_job *job);
+
+/* Close @fd, a file of @user; -1 is ok.  Without a helper at once. */
+void seam_helper_close(struct seam_helper *helper, uid_t user, int fd);
 
 /* In run(): the job makes progress; its limit begins again. */
 void seam_helper_progress(struct seam_helper_job *job);
@@ -99,8 +106,8 @@ void seam_helper_abandon(struct seam_helper *helper);
 
 /*
  * A descriptor for poll() that is readable if a job has ended since the last
- * collect.  It is signalled only while the last call had @wanted.
+ * collect.
  */
-int seam_helper_fd(struct seam_helper *helper, bool wanted);
+int seam_helper_fd(const struct seam_helper *helper);
 
 #endif /* SEAM_HELPER_H */

@@ -23,8 +23,8 @@
  *   - A file under a write lease is refused with -EAGAIN: no wait.
  *
  * The server of a FUSE or network file system can block any call here for
- * ever.  So only a helper thread (record/proc/helper.h) may call these
- * functions, never the one that drains the rings.
+ * ever.  So only a helper (record/proc/helper.h) may call these functions,
+ * never the thread that drains the rings.
  *
  * Threads: any; only the rights of the calling thread are changed, and they are
  * restored on return.

@@ -2,7 +2,6 @@
 /* cfi_files.c - what is mapped, opened and read; see cfi_files.h */
 #include "record/stacks/cfi_files.h"
 
-#include "base/file.h"
 #include "base/hash.h"
 
 #include <errno.h>
@@ -53,9 +52,16 @@ static void read_failed(void *context, uint64_t tag)
 
 	files->n_changes++;
 	files->n_open--;
-	seam_file_close_fd(file->fd);
+	seam_helper_close(files->helper, file->user, file->fd);
 	file->fd = -1;
 	file->state = SEAM_FILE_CFI_FAILED;
+}
+
+static void close_code(const struct seam_cfi_files *files,
+		       struct seam_mapped_file_cfi *file)
+{
+	seam_helper_close(files->helper, file->user, file->cfi.fd);
+	file->cfi.fd = -1;
 }
 
 static void take_rows(struct seam_cfi_files *files,
@@ -72,7 +78,7 @@ static void take_rows(struct seam_cfi_files *files,
 	j->result = -EBADF;		/* moved */
 	/* the descriptor is for bytes of code only; some files have them */
 	if (files->n_open > SEAM_CFI_FILES_MAX_OPEN / 2) {
-		seam_cfi_file_release_fd(&file->cfi);
+		close_code(files, file);
 		files->n_open--;
 	}
 }
@@ -130,15 +136,18 @@ static uint32_t add_file(struct seam_cfi_files *files, struct seam_cfi_job *j)
 	}
 	file->is_protected = j->is_protected;
 	file->version = j->version;
+	file->user = j->job.user;
 	file->fd = j->fd;
 	j->fd = -1;
 	return id;
 }
 
-static void free_file(struct seam_mapped_file_cfi *file)
+static void free_file(const struct seam_cfi_files *files,
+		      struct seam_mapped_file_cfi *file)
 {
-	seam_file_close_fd(file->fd);
+	seam_helper_close(files->helper, file->user, file->fd);
 	if (file->state == SEAM_FILE_CFI_READY) {
+		close_code(files, file);
 		seam_unwind_rows_fini(&file->rows);
 		seam_cfi_file_close(&file->cfi);
 	}
@@ -417,11 +426,11 @@ bool seam_cfi_files_collect(struct seam_cfi_files *files)
 
 void seam_cfi_files_fini(struct seam_cfi_files *files)
 {
-	seam_helper_free(files->helper);
 	for (size_t i = 0; i < files->mappings.n; i++)
 		free(files->mappings.items[i].path);
 	for (size_t i = 0; i < files->files.n; i++)
-		free_file(files->files.items[i]);
+		free_file(files, files->files.items[i]);
+	seam_helper_free(files->helper);
 	free(files->mappings.items);
 	free(files->free.items);
 	free(files->files.items);

@@ -52,6 +52,7 @@ enum seam_file_cfi_state {
 struct seam_mapped_file_cfi {
 	uint8_t state;			/* enum seam_file_cfi_state */
 	bool is_protected;
+	uid_t user;			/* who is accountable for it */
 	int fd;				/* UNREAD: owned */
 	struct seam_file_version version;
 	struct seam_cfi_file cfi;	/* READY, as .rows */

@@ -191,10 +191,14 @@ static void begin_read(struct seam_live_dumps *dumps,
 		       struct seam_live_dump *dump, uint64_t now_ns)
 {
 	struct dump_job *j = malloc(sizeof(*j));
+	char *path = strdup(dump->path);
 
 	dump->due_ns = now_ns + dump->wait_ns;
-	if (!j)
+	if (!j || !path) {
+		free(path);
+		free(j);
 		return;
+	}
 	j->job = (struct seam_helper_job) {
 		.run = run, .done = done, .given_up = given_up,
 		.free = free_job, .context = dumps, .tag = dump->serial,
@@ -205,12 +209,8 @@ static void begin_read(struct seam_live_dumps *dumps,
 	j->pos = dump->pos;
 	j->has_ended = dump->has_ended;
 	j->n = 0;
-	j->path = strdup(dump->path);
+	j->path = path;
 	dump->fd = -1;
-	if (!j->path) {
-		free_job(&j->job);
-		return;
-	}
 	dumps->is_busy = seam_helper_submit(dumps->helper, &j->job) == 0;
 }
 
@@ -232,9 +232,10 @@ void seam_live_dumps_step(struct seam_live_dumps *dumps, uint64_t now_ns)
 		begin_read(dumps, next, now_ns);
 }
 
-static void drop(struct seam_live_dump *dump)
+static void drop(const struct seam_live_dumps *dumps,
+		 struct seam_live_dump *dump)
 {
-	seam_file_close_fd(dump->fd);
+	seam_helper_close(dumps->helper, dump->user, dump->fd);
 	free(dump->path);
 	*dump = (struct seam_live_dump) { .fd = -1, .is_over = true };
 }
@@ -256,7 +257,7 @@ static struct seam_live_dump *new_place(struct seam_live_dumps *dumps)
 	}
 	if (dumps->items.n < SEAM_LIVE_DUMPS_MAX)
 		return SEAM_ARRAY_PUSH(&dumps->items);
-	drop(found);
+	drop(dumps, found);
 	return found;
 }
 
@@ -286,14 +287,14 @@ void seam_live_dumps_add(struct seam_live_dumps *dumps, int32_t pid,
 		.wait_ns = SEAM_LIVE_DUMPS_WAIT_NS,
 	};
 	if (!dump->path)
-		drop(dump);
+		drop(dumps, dump);
 }
 
 void seam_live_dumps_forget(struct seam_live_dumps *dumps, int32_t pid)
 {
 	for (size_t i = 0; i < dumps->items.n; i++)
 		if (dumps->items.items[i].pid == pid)
-			drop(&dumps->items.items[i]);
+			drop(dumps, &dumps->items.items[i]);
 }
 
 void seam_live_dumps_exit(struct seam_live_dumps *dumps, int32_t pid)
@@ -305,9 +306,9 @@ void seam_live_dumps_exit(struct seam_live_dumps *dumps, int32_t pid)
 
 void seam_live_dumps_fini(struct seam_live_dumps *dumps)
 {
-	seam_helper_free(dumps->helper);
 	for (size_t i = 0; i < dumps->items.n; i++)
-		drop(&dumps->items.items[i]);
+		drop(dumps, &dumps->items.items[i]);
+	seam_helper_free(dumps->helper);
 	free(dumps->items.items);
 	*dumps = (struct seam_live_dumps) { 0 };
 }

@@ -501,7 +501,7 @@ bool seam_live_stacks_is_busy(struct seam_live_stacks *stacks, int *fd)
 
 	is_busy = stacks->waiting.n && (is_busy || can_try(stacks));
 	if (stacks->files.helper)
-		*fd = seam_helper_fd(stacks->files.helper, is_busy);
+		*fd = seam_helper_fd(stacks->files.helper);
 	return is_busy;
 }
 

@@ -334,11 +334,12 @@ static void free_program(struct seam_trace_announced *p)
 
 void seam_trace_functions_fini(struct seam_trace_functions *f)
 {
-	seam_helper_free(f->helper);
 	for (size_t i = 0; i < f->programs.n; i++)
 		free_program(f->programs.items[i]);
 	for (size_t i = 0; i < f->files.n; i++)
-		close(f->files.items[i].fd);
+		seam_helper_close(f->helper, SEAM_HELPER_NO_USER,
+				  f->files.items[i].fd);
+	seam_helper_free(f->helper);
 	free(f->programs.items);
 	free(f->forks.items);
 	free(f->files.items);

@@ -103,49 +103,6 @@ static void run(struct seam_helper_job *job)
 	identify(&j->debug_file);
 }
 
-/* ---- descriptors that are not needed ---- */
-
-struct close_job {
-	struct seam_helper_job job;
-	int fd;
-};
-
-static void run_close(struct seam_helper_job *job)
-{
-	close(((struct close_job *)job)->fd);
-}
-
-static void done_close(struct seam_helper_job *job, void *context)
-{
-	(void)job;
-	(void)context;
-}
-
-static void free_close(struct seam_helper_job *job)
-{
-	free(job);
-}
-
-/*
- * FUSE's close() waits for the server too.  Where the helper takes no more jobs
- * of this user, whose files hang, the descriptor stays open.
- */
-static void close_later(struct seam_helper *helper, uid_t user, int fd)
-{
-	struct close_job *j = fd < 0 ? NULL : calloc(1, sizeof(*j));
-
-	if (!j)
-		return;
-	*j = (struct close_job) {
-		.job = {
-			.run = run_close, .done = done_close,
-			.free = free_close, .user = user,
-		},
-		.fd = fd,
-	};
-	(void)seam_helper_submit(helper, &j->job);
-}
-
 /* ---- in the caller's thread ---- */
 
 /* Set *@to to a descriptor to borrow instead of @file's, or -1.  Or -errno. */
@@ -155,7 +112,7 @@ static int keep(struct seam_trace_announced *p, const struct image_job *j,
 	int kept = file->fd < 0 ? file->fd :
 		   seam_trace_keep_file(p->functions, file);
 
-	close_later(p->functions->helper, j->job.user, file->fd);
+	seam_helper_close(p->functions->helper, j->job.user, file->fd);
 	file->fd = -1;
 	*to = kept < 0 ? -1 : kept;
 	return kept < 0 ? kept : 0;
