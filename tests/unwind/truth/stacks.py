@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Recorded stacks beside the truth: programs whose leaf fixes the whole path.
+
+Makes programs (programs.py), records each in several ways, and compares each
+stack with the tree of the stacks that the program can have (truth.py).  A wrong
+frame fails, except behind [joined], where 0.1 % of the joined stacks may be
+wrong; so does a recording that calls more stacks complete than reach their end.
+Programs with a failure are kept, with the commands that build and record them.
+Prints TAP, and a table of the failures by what the frames are.
+"""
+import argparse
+import collections
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import programs
+import truth
+
+# How a program is recorded: the first way each time, then one of the others.
+WAYS = [[], ["--call-graph", "dwarf"], ["-F", "997"],
+        ["--call-graph", "dwarf,16384"], ["attach"],
+        ["--call-graph", "auto,8192"], ["-z"],
+        ["--call-graph", "auto,65528"], ["attach", "--call-graph", "dwarf"]]
+RATE = ["-F", "4000"]
+TIMEOUT = 120
+SHOWN = 3       # wrong stacks of a recording
+
+
+def run(words, **more):
+    return subprocess.run(words, capture_output=True, text=True, check=False,
+                          errors="replace", timeout=TIMEOUT, **more)
+
+
+def must(words, allowed=(0,), **more):
+    done = run(words, **more)
+    if done.returncode not in allowed:
+        raise AssertionError(f"{shlex.join(words)}: status {done.returncode}: "
+                             f"{done.stderr[-1000:]}")
+    return done
+
+
+class Counts:
+    """Stacks by verdict, in all and for each thing that frames are."""
+
+    def __init__(self):
+        self.all = collections.Counter()
+        self.labels = collections.defaultdict(collections.Counter)
+        self.falsely_complete = 0
+
+    def add(self, other):
+        self.all.update(other.all)
+        for label, counter in other.labels.items():
+            self.labels[label].update(counter)
+        self.falsely_complete += other.falsely_complete
+
+    def stacks(self):
+        return sum(n for verdict, n in self.all.items() if verdict != "kernel")
+
+    def joined(self):
+        return sum(n for verdict, n in self.all.items()
+                   if verdict.startswith("joined"))
+
+    def failures(self):
+        """What is wrong, in words; "" if nothing is."""
+        joined_wrong = (self.all["joined wrong"] + self.all["joined half"])
+        wrong = [(self.all["wrong"], "stacks with wrong frames"),
+                 (joined_wrong * (joined_wrong > 0.001 * self.joined()),
+                  "joined stacks that are wrong"),
+                 (self.falsely_complete, "called complete and are not")]
+        return ", ".join(f"{n} {words}" for n, words in wrong if n)
+
+
+def print_table(counts):
+    columns = ["complete", "cut", "wrong", "joined", "joined half",
+               "joined wrong"]
+    print(f"# {'':28}{'stacks':>9}" +
+          "".join(f"{name:>13}" for name in columns) + f"{'wrong at':>10}")
+    rows = sorted(counts.labels.items(), key=lambda item: (
+        -item[1]["wrong at"], item[0]))
+    for label, row in [("all", counts.all)] + rows:
+        total = sum(row[name] for name in columns)
+        print(f"# {label:28}{total:9}" +
+              "".join(f"{row[name]:13}" for name in columns) +
+              (f"{row['wrong at']:10}" if label != "all" else ""))
+    print(f"# stacks without a function of the program: "
+          f"{counts.all['library complete']} complete, "
+          f"{counts.all['library cut']} cut; while an exception's registers "
+          f"are installed: {counts.all['installing']}")
+    print(f"# called complete and are not: {counts.falsely_complete}")
+
+
+def record(seam, program, way, seconds, folder):
+    """The words that recorded, for a person to repeat."""
+    name = f"./{program.name}"
+    output = ["-q", "-o", "recording.seam"]
+    words = [seam, "record", *output,
+             *([] if "-F" in way else RATE),
+             *[word for word in way if word != "attach"]]
+    shutil.rmtree(f"{folder}/recording.seam", ignore_errors=True)
+    if "attach" not in way:
+        words += ["--", name, str(seconds)]
+        must(words, (0, 3), cwd=folder)
+        return words
+    with subprocess.Popen([name, str(seconds), "wait"], cwd=folder,
+                          stdin=subprocess.PIPE) as traced:
+        words += ["-p", str(traced.pid)]
+        # A command that prints a line once the program is recorded, and ends
+        # when its input does.
+        with subprocess.Popen(words + ["--", "sh", "-c", "echo; read x"],
+                              cwd=folder, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL) as recorder:
+            recorder.stdout.readline()
+            traced.stdin.close()
+            traced.wait(TIMEOUT)
+            recorder.stdin.close()
+            recorder.wait(TIMEOUT)
+    return words
+
+
+def compare(seam, program, known, folder):
+    """Counts of a recording, and the stacks that are wrong."""
+    counts, shown = Counts(), []
+    folded = must([seam, "convert", "-q", "--to", "folded", "--no-inline",
+                   "recording.seam"], (0, 3), cwd=folder)
+    for comm, stack, n in truth.read_folded(folded.stdout):
+        if comm != program.name:
+            continue
+        verdict, node = known.judge(stack)
+        counts.all[verdict] += n
+        for label in node.labels(program.labels) if node else []:
+            counts.labels[label][verdict] += n
+        if verdict in ("wrong", "joined half", "joined wrong"):
+            labels = program.labels[node.name] if node else ["leaf"]
+            for label in labels:
+                counts.labels[label]["wrong at"] += n
+            shown.append((n, verdict, node.name if node else "leaf", stack))
+    report = must([seam, "report", "--stats", "--json", "recording.seam"],
+                  (0, 3), cwd=folder)
+    stacks = json.loads(report.stdout)["user_stacks"]
+    reached = sum(counts.all[verdict] for verdict in
+                  ("complete", "wrong", "library complete", "installing"))
+    # A wrong stack may be called complete once: it has failed already.
+    counts.falsely_complete = max(0, stacks["ended"]["complete"] - reached)
+    return counts, sorted(shown, reverse=True, key=lambda one: one[0])
+
+
+def print_wrong(shown):
+    for n, verdict, where, stack in shown[:SHOWN]:
+        text = ";".join(squeeze(stack))
+        print(f"#   {n} {verdict}, the caller of {where}: {text[-900:]}")
+
+
+def squeeze(stack):
+    """Repeated frames as one, with their number."""
+    out = []
+    for name in stack:
+        if out and out[-1][0] == name:
+            out[-1][1] += 1
+        else:
+            out.append([name, 1])
+    return [name if n == 1 else f"{name}*{n}" for name, n in out]
+
+
+def build(program, folder):
+    program.write(folder)
+    for words in program.commands():
+        must(words, cwd=folder)
+
+
+def keep(program, words, folder, place):
+    """Keep what is needed to see a failure again."""
+    os.makedirs(place, exist_ok=True)
+    target = os.path.join(place, program.name)
+    shutil.copytree(folder, target, dirs_exist_ok=True)
+    print(f"#   kept in {target}: (" +
+          "; ".join(shlex.join(command) for command in program.commands()) +
+          f"); {shlex.join(words)}", flush=True)
+
+
+def attempt(arguments, number, total):
+    """One program in some ways.  Returns what is wrong, in words."""
+    program = programs.make(arguments.seed, number)
+    ways = [WAYS[0], WAYS[1 + number % (len(WAYS) - 1)]]
+    failures = []
+    with tempfile.TemporaryDirectory(prefix="seam-truth-") as folder:
+        build(program, folder)
+        known = truth.Truth(program, folder)
+        for way in ways:
+            words = record(arguments.seam, program, way, arguments.seconds,
+                           folder)
+            counts, shown = compare(arguments.seam, program, known, folder)
+            total.add(counts)
+            if counts.failures():
+                failures.append(f"{shlex.join(way) or 'default options'}: "
+                                f"{counts.failures()} of {counts.stacks()}")
+                print(f"# {failures[-1]}")
+                print_wrong(shown)
+                if arguments.keep:
+                    keep(program, words, folder, arguments.keep)
+    return program.about(), "; ".join(failures)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("seam", type=os.path.abspath)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=100000,
+                        help="stacks to compare")
+    parser.add_argument("--program", type=int, help="only this one")
+    parser.add_argument("--seconds", type=float, default=0.5,
+                        help="CPU time of each thread")
+    parser.add_argument("--keep", type=os.path.abspath,
+                        help="a folder for programs that fail")
+    arguments = parser.parse_args()
+    total, number, failed = Counts(), 0, False
+    while total.stacks() < arguments.count:
+        at = arguments.program if arguments.program is not None else number
+        about, failures = attempt(arguments, at, total)
+        number += 1
+        failed |= bool(failures)
+        print(f"{'not ok' if failures else 'ok'} {number} - program {at} of "
+              f"seed {arguments.seed}, {about}: stacks are those of the "
+              "program", flush=True)
+        if arguments.program is not None:
+            break
+    print(f"1..{number}")
+    print(f"# {total.stacks()} stacks: {total.failures() or 'all right'}")
+    print_table(total)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
