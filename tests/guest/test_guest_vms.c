@@ -123,6 +123,37 @@ static void each_wrong_offset_is_refused_with_a_reason(void **state)
 	assert_int_equal(n_wrong, 0);
 }
 
+/* Of callbacks alone there is no table without making one. */
+static void functions_of_the_vm_have_names(void **state)
+{
+	static const char *const names[] = {
+		"ipairs", "ipairs_aux", "coroutine.wrap", "coroutine.wrap_aux",
+		"string.gmatch_aux", "string.gsub", "table.new", "table.clear",
+		"jit.opt.start", "jit.util.funcinfo", "jit.profile.start",
+		"io.method.read", "ffi.new", "ffi.meta.__index",
+	};
+	const struct seam_luajit *lj =
+		&((const struct seam_luajit_object *)proven())->lj;
+	size_t n = SEAM_LUAJIT_MAX_BUILTINS, n_nameless = 0;
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++) {
+		size_t k = 0;
+
+		while (k < n && strcmp(lj->builtins[k], names[i]) != 0)
+			k++;
+		if (k == n)
+			fail_msg("no function is called %s", names[i]);
+	}
+	while (!lj->builtins[n - 1][0])
+		n--;
+	for (size_t k = 2; k < n; k++)
+		if (!lj->builtins[k][0])
+			print_message("# function %zu, after %s\n", k,
+				      lj->builtins[k - 1]), n_nameless++;
+	assert_true(n_nameless <= 2);
+}
+
 static void code_at_the_wrong_place_is_refused(void **state)
 {
 	struct seam_luajit_object object;
@@ -295,6 +326,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			a_library_of_a_plugin_is_found_when_it_is_loaded),
 		cmocka_unit_test(each_wrong_offset_is_refused_with_a_reason),
+		cmocka_unit_test(functions_of_the_vm_have_names),
 		cmocka_unit_test(code_at_the_wrong_place_is_refused),
 		cmocka_unit_test(a_library_without_all_functions_is_refused),
 		cmocka_unit_test(a_library_that_makes_no_state_is_refused),

@@ -267,16 +267,38 @@ static void name_builtins(struct seam_luajit_calibration *c,
 	}
 }
 
-/* Those that no global names: methods of files, operations of the FFI. */
+/*
+ * Those that no library's table names: methods of files, operations of the FFI,
+ * what other functions return, the VM's modules that are loaded on request.
+ */
 static void name_methods(struct seam_luajit_calibration *c)
 {
 	static const char text[] =
-		"local has_ffi, ffi = pcall(require, 'ffi')\n"
+		"local function module(name)\n"
+		"  local is_made, made = pcall(package.preload[name], name)\n"
+		"  return is_made and made or nil\n"
+		"end\n"
 		"local of = debug.getmetatable\n"
-		"local tables = { ['io.method'] = of(io.stdout) }\n"
-		"if has_ffi then\n"
-		"  tables.ffi, tables['ffi.clib'] = ffi, of(ffi.C)\n"
-		"  tables['ffi.meta'] = of(ffi.new('int'))\n"
+		"local tables = {\n"
+		"  [''] = { ipairs_aux = ipairs {} }, table = {},\n"
+		"  string = { gmatch_aux = string.gmatch('', '') },\n"
+		"  coroutine = { wrap_aux = coroutine.wrap(print) },\n"
+		"  ['io.method'] = of(io.stdout), ['jit.opt'] = jit.opt,\n"
+		"  ['jit.util'] = module 'jit.util',\n"
+		"  ['jit.profile'] = module 'jit.profile',\n"
+		"  thread = { exdata = module 'thread.exdata',\n"
+		"             exdata2 = module 'thread.exdata2' },\n"
+		"  ffi = module 'ffi', buffer = module 'string.buffer' }\n"
+		"for key in ('new clear clone isarray isempty nkeys')\n"
+		"           :gmatch '%a+' do\n"
+		"  tables.table[key] = module('table.' .. key)\n"
+		"end\n"
+		"if tables.ffi then\n"
+		"  tables['ffi.clib'] = of(tables.ffi.C)\n"
+		"  tables['ffi.meta'] = of(tables.ffi.new('int'))\n"
+		"end\n"
+		"if tables.buffer then\n"
+		"  tables['buffer.method'] = of(tables.buffer.new())\n"
 		"end\n"
 		"return tables\n";
 	const struct seam_lua_api *api = c->api;
