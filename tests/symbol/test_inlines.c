@@ -67,7 +67,7 @@ static const char cxx_program[] =
 	"	w += by;\n"
 	"	return area(by) + area(w);\n"
 	"}\n"
-	"static inline __attribute__((always_inline)) int twice(Shape &s)\n"
+	"inline __attribute__((always_inline)) int twice(Shape &s)\n"
 	"{ return s.area(2) * 2; }\n"
 	"} }\n"
 	"int main(int argc, char **)\n"
@@ -234,6 +234,72 @@ static size_t resolve_outer(const struct seam_symbols_options *options,
 	return most;
 }
 
+/* gcc gives none of these a linkage name. */
+static const char scoped_program[] =
+	"#define I inline __attribute__((always_inline))\n"
+	"volatile int sink;\n"
+	"static I int top(int x) { return sink + x * 3; }\n"
+	"namespace a {\n"
+	"namespace { I int hidden(int x) { return sink + x * 5; }\n"
+	"struct S { int m(int x); struct T { I int t(int x)\n"
+	"	{ return sink - x; } }; };\n"
+	"I int S::m(int x) { return hidden(x) + T().t(x); } }\n"
+	"static I int local(int x) { return sink + x * 7; }\n"
+	"I int shared(int x) { return sink + x * 9; }\n"
+	"inline namespace v2 { static I int deep(int x)\n"
+	"{ return sink + x * 11; } } }\n"
+	"extern \"C\" __attribute__((noinline)) int outer(int x) {\n"
+	"	a::S s;\n"
+	"	auto call = [](int y) __attribute__((always_inline)) { return sink + y * 13; };\n"
+	"	return top(x) + s.m(x) + a::local(x) + a::shared(x) +\n"
+	"	       a::deep(x) + call(x); }\n"
+	"int main(int argc, char **) { return outer(argc); }\n";
+
+/*
+ * Whether an instruction of outer() is in the inlined function @name, or in one
+ * whose name begins with it, if it ends in ':'.
+ */
+static bool has_inlined(const char *file, const char *name)
+{
+	const struct seam_symbols_options options = { 0 };
+	struct seam_symbols *symbols = seam_symbols_new(&options);
+	const struct seam_module module = { .path = build_path(file) };
+	uint32_t m = seam_symbols_module(symbols, &module);
+	uint64_t base = build_offset(file, build_symbol(file, "outer"));
+	size_t size = strlen(name) + (name[strlen(name) - 1] != ':');
+	bool found = false;
+
+	for (uint64_t i = 0; i < 60; i++) {
+		struct seam_location at[8];
+		size_t n = seam_symbols_resolve(symbols, m, base + i, at, 8);
+
+		for (size_t k = 0; k + 1 < n; k++)
+			found |= strncmp(at[k].function, name, size) == 0;
+	}
+	seam_symbols_free(symbols);
+	return found;
+}
+
+static void inlined_functions_have_their_namespaces_and_types(void **state)
+{
+	static const char *const names[] = {
+		"top", "a::(anonymous namespace)::hidden", "a::local",
+		"a::(anonymous namespace)::S::m", "a::shared", "a::v2::deep",
+		"a::(anonymous namespace)::S::T::t",
+		"outer::",	/* a lambda, without a name in gcc 12 */
+	};
+	static const char *const flags[] = { "-g", "-g -gdwarf-4", "-g -flto" };
+
+	(void)state;
+	build_write("s.cc", scoped_program);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(flags); i++) {
+		build_run("g++ -O2 %s -o scoped s.cc", flags[i]);
+		for (size_t k = 0; k < SEAM_ARRAY_SIZE(names); k++)
+			if (!has_inlined("scoped", names[k]))
+				fail_msg("%s: no %s", flags[i], names[k]);
+	}
+}
+
 static void options_leave_out_inlined_frames_and_lines(void **state)
 {
 	const struct seam_symbols_options all = { 0 };
@@ -360,6 +426,8 @@ int main(void)
 		cmocka_unit_test(chains_are_those_of_addr2line_for_cxx),
 		BUILD_TEST_IF(build_has("clang"),
 			chains_are_those_of_addr2line_for_clang, "no clang"),
+		cmocka_unit_test(
+			inlined_functions_have_their_namespaces_and_types),
 		cmocka_unit_test(options_leave_out_inlined_frames_and_lines),
 		cmocka_unit_test(
 			the_function_stays_when_there_is_no_room_for_all),

@@ -19,17 +19,28 @@
 #include "base/demangle.h"
 #include "base/hash.h"
 #include "base/index.h"
+#include "symbol/dwarf/die_walk.h"
 #include "symbol/dwarf/inlines.h"
+#include "symbol/dwarf/scopes.h"
 #include "symbol/elf/find_elf.h"
 
 /* Calls inlined into each other at one address; compilers reach some 30. */
 enum { MAX_CHAIN = 512 };
+
+/* DIEs of one function: in each unit that inlines it, and its declaration. */
+enum { MAX_ORIGINS = 8 };
 
 /* A compilation unit that was read. */
 struct unit {
 	Dwarf_Die die;
 	Dwarf_Files *files;	/* NULL: none */
 	struct seam_inlines inlines;
+};
+
+/* A unit that has names of functions: of another file, or a part of several. */
+struct named_unit {
+	const void *addr;	/* of its DIE */
+	struct seam_scopes scopes;
 };
 
 struct seam_dwarf {
@@ -43,7 +54,9 @@ struct seam_dwarf {
 	SEAM_ARRAY(Dwarf_Off) offsets;	/* of the DIEs of units */
 	SEAM_ARRAY(struct unit) units;
 	struct seam_index unit_index;	/* by offset of its DIE */
-	uint64_t budget;			/* see seam_inlines_read() */
+	SEAM_ARRAY(struct named_unit) named;
+	struct seam_index named_index;	/* by address of its DIE */
+	uint64_t budget;			/* see seam_die_walk() */
 	const char *problem;		/* literal, or NULL */
 };
 
@@ -161,6 +174,10 @@ void seam_dwarf_close(struct seam_dwarf *d)
 	for (size_t i = 0; i < d->units.n; i++)
 		seam_inlines_fini(&d->units.items[i].inlines);
 	free(d->units.items);
+	for (size_t i = 0; i < d->named.n; i++)
+		seam_scopes_fini(&d->named.items[i].scopes);
+	free(d->named.items);
+	seam_index_fini(&d->named_index);
 	free(d->offsets.items);
 	seam_index_fini(&d->unit_index);
 	seam_intervals_fini(&d->ranges);
@@ -178,13 +195,10 @@ const char *seam_dwarf_problem(const struct seam_dwarf *d)
 
 static bool spend(struct seam_dwarf *d, uint64_t amount)
 {
-	if (d->budget < amount) {
-		d->budget = 0;
-		d->problem = "DWARF repeats itself without end";
-		return false;
-	}
-	d->budget -= amount;
-	return true;
+	if (seam_die_spend(&d->budget, amount))
+		return true;
+	d->problem = "DWARF repeats itself without end";
+	return false;
 }
 
 /* The ranges of one unit into the index of all. */
@@ -196,7 +210,7 @@ static bool add_unit_ranges(struct seam_dwarf *d, Dwarf_Die *die)
 
 	if (id == SEAM_NONE ||
 	    !SEAM_ARRAY_ADD(&d->offsets, dwarf_dieoffset(die)) ||
-	    !spend(d, seam_inlines_cost(die)))
+	    !spend(d, seam_die_cost(die)))
 		return false;
 	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
 		if (!spend(d, 1) ||
@@ -281,6 +295,67 @@ static struct unit *get_unit(struct seam_dwarf *d, uint64_t addr)
 	return &d->units.items[id];
 }
 
+/* The scopes of @unit, the DIE of a unit; NULL without memory. */
+static const struct seam_scopes *get_scopes(struct seam_dwarf *d,
+					    Dwarf_Die *unit)
+{
+	uint64_t hash = seam_hash_u64((uintptr_t)unit->addr);
+	uint32_t id = SEAM_INDEX_FIND(&d->named_index, hash, i,
+				      d->named.items[i].addr == unit->addr);
+
+	if (id == SEAM_NONE) {
+		id = SEAM_INDEX_APPEND(&d->named_index, hash, &d->named,
+			(struct named_unit) { .addr = unit->addr });
+		if (id != SEAM_NONE &&
+		    seam_scopes_read(&d->named.items[id].scopes, unit,
+				     &d->budget) == -E2BIG)
+			spend(d, 1);
+	}
+	return id == SEAM_NONE ? NULL : &d->named.items[id].scopes;
+}
+
+/* C has no scopes around functions, and many units. */
+static bool is_c(Dwarf_Die *unit)
+{
+	switch (dwarf_srclang(unit)) {
+	case DW_LANG_C89:
+	case DW_LANG_C:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case DW_LANG_Mips_Assembler:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The DIE that @die is an instance or the definition of. */
+static bool get_origin(Dwarf_Die *die, Dwarf_Die *origin)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formref_die(dwarf_attr(die, DW_AT_abstract_origin,
+					    &attribute), origin) ||
+	       dwarf_formref_die(dwarf_attr(die, DW_AT_specification,
+					    &attribute), origin);
+}
+
+/* @name, the last part of that of @die, with the parts before it. */
+static const char *qualify(struct seam_dwarf *d, Dwarf_Die die,
+			   const char *name)
+{
+	const struct seam_scopes *scopes;
+	Dwarf_Die origin, unit;
+
+	for (int i = 0; i < MAX_ORIGINS && get_origin(&die, &origin); i++)
+		die = origin;
+	if (!dwarf_diecu(&die, &unit, NULL, NULL) || is_c(&unit))
+		return name;
+	scopes = get_scopes(d, &unit);
+	return scopes ? seam_scopes_qualify(scopes, dwarf_dieoffset(&die),
+					    name, d->arena) : name;
+}
+
 /* libdw bounds the chain of origins and specifications that it follows. */
 static const char *name_of(struct seam_dwarf *d, struct seam_inline *call)
 {
@@ -295,6 +370,8 @@ static const char *name_of(struct seam_dwarf *d, struct seam_inline *call)
 
 		if (text && *text)
 			call->name = seam_demangle(d->arena, text);
+		if (call->name && names[i] == DW_AT_name)
+			call->name = qualify(d, call->die, call->name);
 	}
 	return call->name;
 }

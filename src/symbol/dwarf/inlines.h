@@ -27,16 +27,12 @@ struct seam_inlines {
 };
 
 /*
- * Walk unit @unit.  Each attribute of a DIE and each range costs one of
- * *@budget, and none left ends the walk with -E2BIG: damaged DWARF can name the
- * same bytes over and over.  0, -ENOMEM or -E2BIG; what was read before
- * is kept.
+ * Read @unit.  0, -ENOMEM, or -E2BIG where *@budget was used up, as
+ * seam_die_walk() says; each range costs one too.  What was read before is
+ * kept.
  */
 int seam_inlines_read(struct seam_inlines *inlines, Dwarf_Die *unit,
 		      uint64_t *budget);
-
-/* The cost of reading @die: its attributes, which may take no bytes. */
-uint64_t seam_inlines_cost(Dwarf_Die *die);
 
 void seam_inlines_fini(struct seam_inlines *inlines);
 
