@@ -64,11 +64,15 @@ static void redirect(int fd, int to)
 
 void seam_pager_start(int status)
 {
-	const char *command = pager.pid ? NULL : choose();
+	seam_pager_start_as(pager.pid ? NULL : choose(), status);
+}
+
+void seam_pager_start_as(const char *command, int status)
+{
 	int ends[2];
 	pid_t pid;
 
-	if (!command || pipe2(ends, O_CLOEXEC) < 0)
+	if (!command || pager.pid || pipe2(ends, O_CLOEXEC) < 0)
 		return;
 	fflush(stdout);
 	pid = fork();

@@ -22,6 +22,9 @@
  */
 void seam_pager_start(int status);
 
+/* The same with the shell's @command as the pager; NULL: none. */
+void seam_pager_start_as(const char *command, int status);
+
 /* Flush, and wait until the pager exits.  Nothing without a pager. */
 void seam_pager_finish(void);
 

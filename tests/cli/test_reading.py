@@ -522,6 +522,21 @@ def _():
         **os.environ, "SEAM_PAGER": mark}).stdout
 
 
+@check("a manual page is formatted on a terminal, and is mdoc elsewhere")
+def _():
+    source = run("help", "--man", "report").stdout
+    if not source.startswith('.\\"') and ".Sh NAME" not in source:
+        return source[:200]
+    for words, env in (((), {"PAGER": "cat"}), (("--no-pager",), {})):
+        status, text = on_terminal("help", *words, "--man", "report", **env)
+        text = re.sub(".\b", "", text)     # bold letters, as for printers
+        if status or ".Sh" in text or "SYNOPSIS" not in text:
+            return f"{words}: {status} {text[:200]}"
+    bare = {"PATH": "/nonexistent", "SEAM_PAGER": ""}
+    status, text = on_terminal("help", "--man", "report", **bare)
+    return status == 0 and ".Sh NAME" in text or text[:200]
+
+
 @check("the pager leaves the status, also when it is left early", "recording")
 def _():
     cut = os.path.join(have["folder"], "cut.data")
@@ -567,7 +582,9 @@ def _():
             (["-s", "comm,dso,sym", name], ["--by", "comm,module,symbol",
                                             name]),
             (["--filter", "-n", name], ["--filter=-n", name]),
-            (["--sort", "srcline", name], ["--by", "line", name])):
+            (["--sort", "srcline", name], ["--by", "line", name]),
+            (["--sort", "tid,total", name],
+             ["--by", "thread", "--sort", "total", name])):
         ours, theirs = run("report", *words), run("report", *same)
         if ours.returncode or ours.stdout != theirs.stdout:
             return f"{words}: {ours.stderr}"
@@ -579,6 +596,9 @@ def _():
             (["report", "-n", name], "always shown"),
             (["report", name, "-n"], "always shown"),
             (["report", "-g", "caller"], "--tree"),
+            (["report", "--by", "comm", "--sort", "tid", name],
+             "--by comm and --sort tid both define the rows"),
+            (["report", "--sort", "sym,symbol", name], "each once"),
             (["report", "--percent-limit", "1"], "--min-percent"),
             (["record", "-b", "true"], "perf record")):
         done = run(*words)

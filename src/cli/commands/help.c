@@ -2,6 +2,9 @@
 /* help.c - help from the option tables, and 'seam help' */
 #include "cli/commands/help.h"
 
+#include <limits.h>
+#include <unistd.h>
+
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/perf_equivalents.h"
@@ -144,7 +147,7 @@ void seam_help_overview(FILE *out)
 		fprintf(out, "  %s\n      %s\n", seam_programs[i]->name,
 			seam_programs[i]->summary);
 	fprintf(out, "\n'seam COMMAND --help' lists the options of a command;"
-		"\n'seam help --man COMMAND' prints its manual page.\n");
+		"\n'seam help --man COMMAND' shows its manual page.\n");
 }
 
 const struct seam_command *seam_command_find(const char *name)
@@ -191,13 +194,29 @@ struct help_options {
 
 static const struct seam_option help_options[] = {
 	SEAM_OPTION(struct help_options, man, FLAG, 0, "man", NULL,
-		    "print the manual page, in mdoc",
+		    "show the manual page",
 		    .detail = "Without a COMMAND it is the page of seam "
-		    "itself."),
+		    "itself. Where standard output is no terminal, the page is "
+		    "printed in mdoc, its source."),
 	SEAM_OPTION(struct help_options, completion, STRING, 0,
 		    "completion", "SHELL", "print the completion script",
 		    .choices = "bash|zsh|fish"),
 };
+
+/* What formats mdoc for a terminal; NULL: print it as it is. */
+static const char *find_formatter(void)
+{
+	bool pages = seam_command_pages();
+	char path[PATH_MAX];
+
+	if (!isatty(STDOUT_FILENO))
+		return NULL;
+	if (seam_file_find_program("man", path))
+		return pages ? "man -l -" : "man -P cat -l -";
+	if (seam_file_find_program("mandoc", path))
+		return pages ? "mandoc -a" : "mandoc";
+	return NULL;
+}
 
 static int run(const struct seam_command *self, int argc, char **argv)
 {
@@ -217,6 +236,8 @@ static int run(const struct seam_command *self, int argc, char **argv)
 		if (!command)
 			return seam_command_unknown(argv[first]);
 	}
+	if (options.man)
+		seam_pager_start_as(find_formatter(), SEAM_EXIT_DONE);
 	if (!options.completion)
 		seam_pager_start(SEAM_EXIT_DONE);
 	if (options.completion)
@@ -238,7 +259,7 @@ const struct seam_command seam_help_command = {
 		"its manual page, or a completion script for a shell.",
 	.examples =
 		"seam help report\tthe options of seam report\n"
-		"seam help --man report | man -l -\tits manual page\n"
+		"seam help --man report\tits manual page\n"
 		"source <(seam help --completion bash)\t"
 		"complete commands and options in this shell\n",
 	.options = help_options,

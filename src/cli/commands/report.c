@@ -113,29 +113,36 @@ static bool makes_trees(uint32_t by)
 	       by == SEAM_BY_CPU || by == SEAM_BY_VMSTATE;
 }
 
-/* Convert "comm,dso,sym" to keys of --by.  False: not perf's keys. */
-static bool keys_of_perf(const char *text, char by[64])
+/*
+ * The order in "total,comm,dso,sym", and perf's keys in it as keys of --by.
+ * False: too many.
+ */
+static bool keys_of_perf(const char *text, enum seam_sort *sort, char by[64])
 {
 	static const struct { const char *perf, *name; } keys[] = {
 		{ "comm", "comm" }, { "pid", "process" }, { "tid", "thread" },
 		{ "dso", "module" }, { "sym", "symbol" },
 		{ "symbol", "symbol" }, { "srcline", "line" },
-		{ "cpu", "cpu" },
+		{ "cpu", "cpu" }, { "self", NULL }, { "total", NULL },
 	};
 	size_t used = 0;
 
 	for (by[0] = '\0'; *text; text += *text == ',') {
 		size_t n = strcspn(text, ","), i = 0;
 
-		while (i < SEAM_ARRAY_SIZE(keys) &&
+		while (i + 1 < SEAM_ARRAY_SIZE(keys) &&
 		       (strlen(keys[i].perf) != n ||
 			memcmp(keys[i].perf, text, n) != 0))
 			i++;
-		if (i == SEAM_ARRAY_SIZE(keys) || used > 40)
+		if (used > 40)
 			return false;
-		used += (size_t)snprintf(by + used, 64 - used, "%s%s",
-					 used ? "," : "", keys[i].name);
 		text += n;
+		if (keys[i].name)
+			used += (size_t)snprintf(by + used, 64 - used, "%s%s",
+						 used ? "," : "", keys[i].name);
+		else
+			*sort = keys[i].perf[0] == 't' ? SEAM_SORT_TOTAL :
+				SEAM_SORT_SELF;
 	}
 	return true;
 }
@@ -154,16 +161,15 @@ static int interpret_sort(const struct seam_command *self,
 	if (seam_by_parse(o->by ? o->by : "symbol", &what->by) < 0)
 		return seam_command_misused(self, "--by takes up to four "
 			"keys, each once, not '%s'", o->by);
-	if (!o->sort || strcmp(o->sort, "self") == 0)
+	if (!o->sort)
 		return 0;
-	if (strcmp(o->sort, "total") == 0) {
-		what->sort = SEAM_SORT_TOTAL;
-		return 0;
-	}
-	if (o->by || !keys_of_perf(o->sort, by) ||
-	    seam_by_parse(by, &what->by) < 0)
-		return seam_command_misused(self, "--sort takes self or "
-			"total, not '%s'; --by takes keys", o->sort);
+	if (!keys_of_perf(o->sort, &what->sort, by) ||
+	    (by[0] && !o->by && seam_by_parse(by, &what->by) < 0))
+		return seam_command_misused(self, "--sort takes up to four "
+			"keys, each once, not '%s'", o->sort);
+	if (by[0] && o->by)
+		return seam_command_misused(self, "--by %s and --sort %s both "
+			"define the rows: use --by alone", o->by, o->sort);
 	return 0;
 }
 
