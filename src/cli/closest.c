@@ -2,7 +2,6 @@
 /* closest.c - edit distance over short words; see closest.h */
 #include "cli/closest.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 
 enum { MAX_WORD = 32 };
@@ -60,12 +59,9 @@ void seam_closest_word_try(struct seam_closest_word *best, const char *word,
 static int likeness(const char *word, const char *name)
 {
 	struct seam_closest_word nearest = { 0 };
-	const char *at = strcasestr(name, word);
-	size_t n = strlen(word);
 
-	if (at && n > 1)
-		return (at == name || !isalnum((unsigned char)at[-1])) &&
-		       !isalnum((unsigned char)at[n]) ? 3 : 2;
+	if (word[0] && word[1] && strcasestr(name, word))
+		return strstr(name, "@plt") ? 1 : 2;
 	seam_closest_word_try(&nearest, word, name);
 	return nearest.name != NULL;
 }

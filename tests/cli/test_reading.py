@@ -390,6 +390,26 @@ def _():
             "did you mean '--tree'?" in run("report", "--tre").stderr)
 
 
+@check("a part of a name suggests the function with the most samples",
+       "recording")
+def _():
+    rows = [row for row in json.loads(run(
+        "report", "--json", have["recording"]).stdout)["rows"]
+            if row["symbol"][0] != "["]
+    part = rows[0]["symbol"][1:5]
+    wanted = [row for row in rows if part.lower() in row["symbol"].lower()
+              and "@plt" not in row["symbol"]]
+    told = run("annotate", part, have["recording"]).stderr
+    empty = os.path.join(have["folder"], "empty.seam")
+    run("record", "-q", "-F", "1", "-o", empty, "--", "true")
+    none = run("annotate", "main", empty).stderr
+    if "0 samples over" in run("report", empty).stdout and \
+       "the recording has no samples" not in none:
+        return none
+    return any(f"did you mean '{row['symbol']}'?" in told for row in wanted
+               if row["self"] == wanted[0]["self"]) or told
+
+
 def commands():
     overview = run("--help").stdout.split("Commands:\n")[1]
     return re.findall(r"^  (\w+) ", overview, re.M)

@@ -92,6 +92,8 @@ static int explain(const struct seam_profile *profile, const char *symbol,
 			return seam_err_set(err, -ENOENT, "no sample is in "
 				"it%s", total ? "" : " itself; --total counts "
 				"samples in its callees");
+	if (profile->samples.n == 0)
+		return seam_err_set(err, -ENOENT, "the recording has no samples");
 	if (symbol[0] == '[')
 		return seam_err_set(err, -ENOENT, "no sample is near it");
 	like = seam_closest_function(profile, symbol);
