@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/hash.h"
+#include "base/index.h"
 #include "symbol/elf/build_id.h"
 #include "symbol/kernel/kernel.h"
 
@@ -132,6 +134,41 @@ void seam_origin_identify(const struct seam_origin *origin,
 	module->mapped_ns = to_utc(origin, time_ns);
 }
 
+static uint64_t hash_of(const struct seam_manifest_file *file)
+{
+	return seam_hash_add(seam_hash_bytes(file->path, strlen(file->path),
+					     0), file->ino);
+}
+
+int seam_origin_identify_contents(struct seam_profile *profile,
+				  const struct seam_manifest *manifest)
+{
+	const struct seam_manifest_file *files = manifest->files;
+	struct seam_index index = { 0 };
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < manifest->n_files; i++)
+		r = seam_index_add(&index, hash_of(&files[i]), i);
+	for (size_t i = 0; r == 0 && i < profile->modules.n; i++) {
+		struct seam_profile_module *m = &profile->modules.items[i];
+		const struct seam_manifest_file want = {
+			.path = seam_profile_text(profile, m->path),
+			.ino = m->ino,
+		};
+		uint32_t k = m->kind != SEAM_MODULE_FILE || m->build_id_size ?
+			     SEAM_NONE : SEAM_INDEX_FIND(&index,
+			hash_of(&want), f, files[f].ino == want.ino &&
+			strcmp(files[f].path, want.path) == 0);
+
+		if (k == SEAM_NONE)
+			continue;
+		m->evidence = SEAM_EVIDENCE_CONTENTS;
+		m->content_id = files[k].content_id;
+	}
+	seam_index_fini(&index);
+	return r;
+}
+
 static uint32_t kernel_symbols(const struct seam_profile *profile,
 			       struct seam_symbols *symbols)
 {
@@ -160,6 +197,6 @@ uint32_t seam_origin_symbols(const struct seam_profile *profile, uint32_t id,
 		.build_id_size = m->build_id_size,
 		.evidence = (enum seam_evidence)m->evidence, .ino = m->ino,
 		.ino_generation = m->ino_generation,
-		.mapped_ns = m->mapped_ns,
+		.mapped_ns = m->mapped_ns, .content_id = m->content_id,
 	});
 }

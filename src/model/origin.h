@@ -61,6 +61,13 @@ void seam_origin_identify(const struct seam_origin *origin,
 			  const struct seam_perf_mapping *m, uint64_t time_ns,
 			  struct seam_profile_module *module);
 
+/*
+ * Those modules of @profile without a build id whose contents @manifest
+ * identifies are found by these: on any machine, at any time.  0 or -ENOMEM.
+ */
+int seam_origin_identify_contents(struct seam_profile *profile,
+				  const struct seam_manifest *manifest);
+
 /* Module @id of @profile as one of @symbols; SEAM_NONE: no memory. */
 uint32_t seam_origin_symbols(const struct seam_profile *profile, uint32_t id,
 			     struct seam_symbols *symbols);

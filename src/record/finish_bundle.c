@@ -86,10 +86,6 @@ static void report(const struct seam_session *s, const char *kind,
 
 static void report_hits(const struct seam_session *s)
 {
-	if (s->kept_hits.n_without)
-		seam_session_note(s, false, "%" PRIu64 " mappings with samples "
-			"not copied: their files have no build id",
-			s->kept_hits.n_without);
 	if (s->kept_hits.n_left_out + s->kept_hits.n_unjoined)
 		seam_session_note(s, false, "%" PRIu64 " pages and mappings "
 			"ignored by --keep-files: too many",

@@ -108,6 +108,25 @@ static struct seam_manifest_kept describe_kept(
 	};
 }
 
+/* The mapped files without a build id; NULL: none, or no memory. */
+static struct seam_manifest_file *list_files(const struct seam_kept_files *kept,
+					     size_t *n)
+{
+	struct seam_manifest_file *files = kept->files.n ?
+		calloc(kept->files.n, sizeof(*files)) : NULL;
+
+	*n = 0;
+	for (size_t i = 0; files && i < kept->files.n; i++) {
+		const struct seam_kept_file *file = &kept->files.items[i];
+
+		if (file->content_id)
+			files[(*n)++] = (struct seam_manifest_file) {
+				file->path, file->ino, file->content_id,
+			};
+	}
+	return files;
+}
+
 static struct seam_manifest describe(const struct seam_recording *recording,
 				     const struct seam_session *s)
 {
@@ -188,6 +207,8 @@ int seam_recording_write_manifest(struct seam_recording *recording,
 	struct seam_manifest_event *by_event = calloc(m.n_events,
 						      sizeof(*by_event));
 	const char **events = calloc(m.n_events, sizeof(*events));
+	struct seam_manifest_file *files = list_files(&s->kept_files,
+						      &m.n_files);
 	struct seam_manifest_trigger triggers[SEAM_TRIGGER_MAX_HITS];
 	const char *left_out[sizeof(s->sources.left_out) * 8];
 	struct utsname host;
@@ -205,6 +226,7 @@ int seam_recording_write_manifest(struct seam_recording *recording,
 		m.n_left_out = list_left_out(s, left_out);
 		list_rings(s, rings);
 		m.rings = rings;
+		m.files = files;
 		m.by_event = by_event;
 		m.n_by_event = list_by_event(recording, s, by_event);
 		m.triggers = triggers;
@@ -215,6 +237,7 @@ int seam_recording_write_manifest(struct seam_recording *recording,
 	}
 	free(rings);
 	free(by_event);
+	free(files);
 	free(events);
 	return r;
 }

@@ -149,6 +149,8 @@ static struct seam_module normalize(const struct seam_module *file)
 		m.evidence = SEAM_EVIDENCE_PATH;
 	if (m.evidence != SEAM_EVIDENCE_INODE)
 		m.ino = m.ino_generation = m.mapped_ns = 0;
+	if (m.evidence != SEAM_EVIDENCE_CONTENTS)
+		m.content_id = 0;
 	return m;
 }
 

@@ -317,6 +317,21 @@ static void put_ties(struct seam_json *j, const struct seam_manifest *m)
 	seam_json_close(j);
 }
 
+static void put_files(struct seam_json *j, const struct seam_manifest *m)
+{
+	if (!m->n_files)
+		return;
+	seam_json_open(j, "files", '[');
+	for (size_t i = 0; i < m->n_files; i++) {
+		seam_json_open(j, NULL, '{');
+		seam_json_string(j, "path", m->files[i].path);
+		put_u64(j, "inode", m->files[i].ino);
+		put_addr(j, "contents", m->files[i].content_id);
+		seam_json_close(j);
+	}
+	seam_json_close(j);
+}
+
 static void put_by_event(struct seam_json *j, const struct seam_manifest *m)
 {
 	seam_json_open(j, "lost_by_event", '[');
@@ -363,6 +378,7 @@ static void put_manifest(FILE *out, const struct seam_manifest *m)
 	put_stacks(&j, &m->stacks);
 	put_ties(&j, m);
 	put_triggers(&j, m);
+	put_files(&j, m);
 	put_by_event(&j, m);
 	put_rings(&j, m);
 	seam_json_close(&j);

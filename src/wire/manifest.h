@@ -36,6 +36,7 @@
  *	 "stacks":{"ended":{"complete",...},"frames":{"by_cfi",...},"joined",
  *	           "continued","empty","jvm","dump_bytes",
  *	           "files":[{"path","end","stacks"}]},
+ *	 "files":[{"path","inode","contents":"0x5b1c.."}],
  *	 "triggers":[{"trigger","pid","tid","tsc","time_ns","duration_ns",
  *	              "function","signal"}],
  *	 "lost_by_event":[{"event","samples","lost"}],
@@ -69,6 +70,10 @@
  * program's user, or untrusted; under a lease; not read in time; beyond a limit
  * of size or number; not written; interrupted by a signal.
  *
+ * "files" has the mapped files that have no build id, and a hash of what was in
+ * them when they were mapped (seam_content_id_read() in symbol/elf): elf/ may
+ * have a copy under it.
+ *
  * "triggers" is there in a snapshot that triggers have made (record --trigger):
  * the expression; the thread that met it, and when; how long the call took, if
  * that is what it is about; and the function's id in xray/PID.xray, or the
@@ -91,6 +96,14 @@ enum {
 	SEAM_MANIFEST_BUILD_ID = 20,
 	SEAM_MANIFEST_MAX_TRIGGERS = 256,	/* as many are read */
 	SEAM_MANIFEST_MAX_TIES = 256,		/* likewise */
+	SEAM_MANIFEST_MAX_FILES = 8192,		/* likewise */
+};
+
+/* A mapped file without a build id. */
+struct seam_manifest_file {
+	const char *path;	/* as it was recorded */
+	uint64_t ino;
+	uint64_t content_id;
 };
 
 struct seam_manifest_ring {
@@ -160,6 +173,8 @@ struct seam_manifest {
 	uint64_t duration_ns;
 	const char *const *events;
 	size_t n_events;
+	const struct seam_manifest_file *files;
+	size_t n_files;
 	const char *const *left_out;
 	size_t n_left_out;
 

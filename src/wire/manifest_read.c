@@ -118,6 +118,27 @@ static void read_ties(struct seam_manifest *m, const json_t *array)
 	}
 }
 
+/* Without memory there are none. */
+static void read_files(struct seam_manifest *m, const json_t *array)
+{
+	size_t n = json_array_size(array);
+	struct seam_manifest_file *items;
+
+	if (n > SEAM_MANIFEST_MAX_FILES)
+		n = SEAM_MANIFEST_MAX_FILES;
+	items = n ? calloc(n, sizeof(*items)) : NULL;
+	m->files = items;
+	m->n_files = items ? n : 0;
+	for (size_t i = 0; i < m->n_files; i++) {
+		const json_t *file = json_array_get(array, i);
+
+		items[i].path = text_of(json_object_get(file, "path"));
+		items[i].ino = read_count(file, "inode");
+		items[i].content_id = strtoull(text_of(json_object_get(file,
+			"contents")), NULL, 16);
+	}
+}
+
 static void read_member(struct seam_manifest *m,
 			const struct seam_meta_member *row, const json_t *value)
 {
@@ -216,6 +237,7 @@ int seam_manifest_read(struct seam_manifest *m, struct seam_bytes json,
 	read_members(m, root);
 	read_stacks(&m->stacks, json_object_get(root, "stacks"));
 	read_triggers(m, json_object_get(root, "triggers"));
+	read_files(m, json_object_get(root, "files"));
 	read_ties(m, json_object_get(json_object_get(root, "xray"), "ties"));
 	return 0;
 }
@@ -266,6 +288,7 @@ void seam_manifest_fini(struct seam_manifest *m)
 		free((void *)(uintptr_t)m->left_out);
 		free((void *)(uintptr_t)m->triggers);
 		free((void *)(uintptr_t)m->ties);
+		free((void *)(uintptr_t)m->files);
 	}
 	*m = (struct seam_manifest) { 0 };
 }

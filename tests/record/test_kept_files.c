@@ -87,35 +87,24 @@ static void files_beyond_the_descriptors_are_too_many_not_gone(void **state)
 	seam_kept_files_fini(&kept);
 }
 
-static void only_files_without_a_build_id_are_counted_as_such(void **state)
+/* By build id, and by inode where there is none. */
+static void a_file_has_so_many_paths(void **state)
 {
-	const struct seam_perf_attr attr = {
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID,
-	};
 	struct seam_kept_files kept = { 0 };
-	struct seam_kept_hits hits = { 0 };
-	uint32_t n = SEAM_KEPT_MAX_PATHS + 1;
 	char name[32];
 
 	(void)state;
-	/* one file under so many paths that one is left out, and one more */
-	for (uint32_t i = 0; i <= n; i++) {
-		struct { uint64_t ip; int32_t pid, tid; } sample = {
-			.ip = (i + 1) * PAGE, .pid = PID, .tid = PID,
-		};
+	for (uint32_t i = 0; i <= 2 * SEAM_KEPT_MAX_PATHS + 1; i++) {
 		struct seam_perf_sideband record;
 
-		snprintf(name, sizeof(name), "/no/such/path%u", i);
-		record = mapping(PID, i, name, i < n ? 7 : 0);
+		snprintf(name, sizeof(name), "/no/such/path%u", i / 2);
+		record = mapping(PID, i, name, i % 2 ? 7 : 0);
+		record.mapping.ino = 7;
 		seam_kept_files_sideband(&kept, &record);
-		seam_kept_hits_sideband(&hits, &kept, &record);
-		seam_kept_hits_sample(&hits, &attr, (struct seam_bytes) {
-				      (uint8_t *)&sample, sizeof(sample) });
+		assert_int_equal(seam_kept_files_find(&kept, &record.mapping) !=
+				 NULL, i / 2 < SEAM_KEPT_MAX_PATHS);
 	}
-	seam_kept_hits_mark(&hits, &kept);
-	assert_int_equal(kept.n_too_many, 1);
-	assert_int_equal(hits.n_without, 1);
-	seam_kept_hits_fini(&hits);
+	assert_int_equal(kept.n_too_many, 2);
 	seam_kept_files_fini(&kept);
 }
 
@@ -219,7 +208,7 @@ int main(void)
 			files_beyond_the_descriptors_are_too_many_not_gone,
 			make_folder, drop_folder),
 		cmocka_unit_test(
-			only_files_without_a_build_id_are_counted_as_such),
+			a_file_has_so_many_paths),
 		cmocka_unit_test_setup_teardown(
 			the_copy_of_a_build_id_is_of_a_protected_file,
 			make_folder, drop_folder),

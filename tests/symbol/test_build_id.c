@@ -105,6 +105,95 @@ static void survives_any_flipped_bit(void **state)
 	}
 }
 
+/* ---- without a build id ---- */
+
+static uint64_t content_id(const void *data, size_t size)
+{
+	int fd = memfd_create("elf", MFD_CLOEXEC);
+	uint64_t id;
+
+	assert_int_equal(pwrite(fd, data, size, 0), size);
+	id = seam_content_id_read(fd);
+	close(fd);
+	return id;
+}
+
+static struct small go_file(void)
+{
+	struct small s = small_file();
+
+	s.note.n_type = 4;
+	memcpy(s.name, "Go\0", 4);
+	return s;
+}
+
+static void the_id_of_go_identifies_a_file_alone(void **state)
+{
+	struct { struct small go; char more[100]; } a = { go_file(), "" }, b;
+	uint64_t id = content_id(&a, sizeof(a));
+
+	(void)state;
+	b = a;
+	b.more[50] = 1;
+	b.go.other_value[0] ^= 1;
+	assert_true(content_id(&b, sizeof(b)) == id);
+	assert_true(content_id(&b, sizeof(b) - 1) == id);
+	b.go.id[19] ^= 1;
+	assert_true(content_id(&b, sizeof(b)) != id);
+}
+
+/* A file of 1 MiB whose code is its second quarter. */
+enum { MIB = 1 << 20, CODE = MIB / 4 };
+
+static void size_and_the_ends_of_file_and_code_identify_a_file(void **state)
+{
+	static const size_t known[] = {
+		0, 5000, 65535, CODE, CODE + 65535, 2 * CODE - 65536,
+		2 * CODE - 1, MIB - 65536, MIB - 1,
+	};
+	static const size_t unknown[] = {
+		65536, CODE - 1, CODE + 65536, 2 * CODE - 65537, 2 * CODE,
+		MIB - 65537,
+	};
+	uint8_t *file = calloc(1, MIB);
+	struct small s = small_file();
+	uint64_t id;
+
+	(void)state;
+	s.segments[0].p_flags = PF_X;
+	s.segments[0].p_offset = s.segments[0].p_filesz = CODE;
+	s.segments[1].p_type = PT_NULL;
+	memcpy(file, &s, sizeof(s));
+	id = content_id(file, MIB);
+	assert_true(id != 0);
+	assert_true(content_id(file, MIB - 1) != id);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(known); i++) {
+		file[known[i]] ^= 1;
+		assert_true(content_id(file, MIB) != id);
+		file[known[i]] ^= 1;
+	}
+	/* what is not read: a program that is patched keeps its symbols */
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(unknown); i++)
+		file[unknown[i]] ^= 1;
+	assert_true(content_id(file, MIB) == id);
+	free(file);
+}
+
+static void any_bytes_have_an_id(void **state)
+{
+	struct small s = go_file();
+
+	(void)state;
+	for (size_t n = 0; n <= sizeof(s); n++)
+		assert_true(content_id(&s, n) != 0);
+	for (size_t bit = 0; bit < sizeof(s) * 8; bit++) {
+		((uint8_t *)&s)[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		assert_true(content_id(&s, sizeof(s)) != 0);
+	}
+	assert_true(content_id("", 0) != content_id("a", 1));
+	assert_int_equal(seam_content_id_read(-1), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -113,6 +202,10 @@ int main(void)
 		cmocka_unit_test(
 			takes_no_note_outside_the_segment_of_notes),
 		cmocka_unit_test(survives_any_flipped_bit),
+		cmocka_unit_test(the_id_of_go_identifies_a_file_alone),
+		cmocka_unit_test(
+			size_and_the_ends_of_file_and_code_identify_a_file),
+		cmocka_unit_test(any_bytes_have_an_id),
 	};
 
 	return cmocka_run_group_tests_name("build_id", tests, NULL, NULL);

@@ -20,6 +20,11 @@ static const struct seam_manifest_ring rings[] = {
 	{ .cpu = 3, .size_bytes = 4096, .n_lost = 5 },
 };
 
+static const struct seam_manifest_file files[] = {
+	{ "/usr/bin/go", 15, UINT64_C(0xfedcba9876543210) },
+	{ "a\"b\n", 16, 1 },
+};
+
 static const struct seam_manifest full = {
 	.version = "seam 1", .complete = true,
 	.words = words, .n_words = 4,
@@ -30,6 +35,7 @@ static const struct seam_manifest full = {
 	.start_wall_ns = 1795168229926639405, .start_ns = 17,
 	.duration_ns = 18, .events = events, .n_events = 2,
 	.left_out = left_out, .n_left_out = 1,
+	.files = files, .n_files = 2,
 	.n_samples = 100, .rings = rings, .n_rings = 1,
 	.overwrite = true, .snapshots = true, .kernel_clock = true,
 	.n_area_bytes = 21, .n_jit_streams = 29,
@@ -96,6 +102,12 @@ static void reads_back_what_it_wrote(void **state)
 	assert_true(m.start_wall_ns == full.start_wall_ns);
 	assert_string_equal(m.events[1], "dummy:HG");
 	assert_string_equal(m.left_out[0], "kernel");
+	assert_int_equal(m.n_files, 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_string_equal(m.files[i].path, files[i].path);
+		assert_int_equal(m.files[i].ino, files[i].ino);
+		assert_true(m.files[i].content_id == files[i].content_id);
+	}
 	assert_int_equal(m.losses.n_ring_full, 5);
 	assert_int_equal(m.losses.n_paused, 9);
 	assert_int_equal(m.losses.n_unwritten, 6);

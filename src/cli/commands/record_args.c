@@ -231,7 +231,7 @@ static const struct seam_option options[] = {
 	OPTION(record.keep_files, FLAG, 0, "keep-files", NULL,
 	       "copy the programs and libraries that samples are in",
 	       .detail = "They are copied to elf/ in the recording, by build "
-	       "id, so that it can be read on another machine or after they "
+	       "id or contents, so that it can be read on another machine or after they "
 	       "have changed. Files that were deleted or replaced, or that "
 	       "only a container sees, are always copied."),
 	OPTION(compress, STRING, 'z', "compression-level", "[LEVEL]",

@@ -225,6 +225,9 @@ static int take_sideband(struct perf_loader *l)
 	}
 	if (l->symbols)
 		seam_perf_note_losses(sb, l->input->n_paused);
+	if (sb->error == 0 && l->input->manifest)
+		sb->error = seam_origin_identify_contents(l->profile,
+							l->input->manifest);
 	return sb->error;
 }
 

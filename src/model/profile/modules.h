@@ -37,6 +37,7 @@ struct seam_profile_module {
 	uint8_t build_id[20];
 	uint64_t ino, ino_generation;	/* 0: not recorded */
 	uint64_t mapped_ns;	/* UTC of its first mapping; 0: not known */
+	uint64_t content_id;	/* symbol/elf/build_id.h; 0: not recorded */
 	uint64_t text_addr;	/* of the kernel's _text; 0: not known */
 };
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -34,12 +35,14 @@ static size_t identity_size(const char *path)
 	return sizeof(struct identity) + strlen(path) + 1;
 }
 
-static void identify(struct identity *id, const uint8_t *build_id,
-		     size_t build_id_size, const char *path)
+static void identify(struct identity *id, const struct seam_kept_file *file)
 {
-	id->is = (struct seam_file_identity) { .build_id_size = build_id_size };
-	memcpy(id->is.build_id, build_id, build_id_size);
-	memcpy(id->path, path, strlen(path) + 1);
+	id->is = (struct seam_file_identity) {
+		.build_id_size = file->build_id_size,
+		.content_id = file->content_id, .ino = file->ino,
+	};
+	memcpy(id->is.build_id, file->build_id, file->build_id_size);
+	memcpy(id->path, file->path, strlen(file->path) + 1);
 }
 
 /* The file at that path with that build id, open; or -1. */
@@ -79,6 +82,8 @@ static void open_run(struct seam_helper_job *job)
 
 	o->fd = seam_mapped_file_open(&o->mapping, &o->id.is,
 				      &o->is_protected);
+	if (o->fd >= 0 && !o->id.is.build_id_size)
+		o->id.is.content_id = seam_content_id_read(o->fd);
 	if (o->fd >= 0 && fstat(o->fd, &st) == 0 && !is_at_path(&o->id))
 		o->copy_bytes = (uint64_t)st.st_size;
 }
@@ -93,6 +98,7 @@ static void open_done(struct seam_helper_job *job, void *context)
 	file->code = o->fd < 0 ? o->fd : 0;
 	file->copy_bytes = o->copy_bytes;
 	file->is_protected = o->is_protected;
+	file->content_id = o->id.is.content_id;
 	kept->n_held -= o->fd < 0;
 	o->fd = -1;
 }
@@ -128,7 +134,7 @@ int seam_kept_file_open(struct seam_kept_files *kept,
 		.user = kept->files.items[i].user,
 	};
 	o->fd = -1;
-	identify(&o->id, m->build_id, m->build_id_size, m->filename);
+	identify(&o->id, &kept->files.items[i]);
 	o->mapping = (struct seam_file_mapping) {
 		.pid = m->pid, .begin = m->addr, .end = m->addr + m->len,
 		.path = o->id.path,
@@ -203,7 +209,7 @@ int seam_kept_file_check_paths(struct seam_kept_files *kept)
 			check_free(&c->job);
 			return -ENOMEM;
 		}
-		identify(id, file->build_id, file->build_id_size, file->path);
+		identify(id, file);
 		c->files[c->n].id = id;
 		file->is_at_path = file->is_protected_there = false;
 	}
@@ -291,12 +297,22 @@ static void compare_copy(struct file_copy_job *c, int dir, const char *name)
 	c->is_ambiguous = true;
 }
 
+static void name_of(const struct seam_file_identity *is,
+		    char name[2 * SEAM_KEPT_BUILD_ID + 1])
+{
+	if (is->build_id_size)
+		seam_text_hex(name, is->build_id, is->build_id_size);
+	else
+		snprintf(name, 2 * SEAM_KEPT_BUILD_ID + 1, "%016" PRIx64,
+			 is->content_id);
+}
+
 static void copy_into(struct file_copy_job *c, int dir, uint64_t bytes)
 {
 	char name[2 * SEAM_KEPT_BUILD_ID + 1];
 	int to;
 
-	seam_text_hex(name, c->id.is.build_id, c->id.is.build_id_size);
+	name_of(&c->id.is, name);
 	if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
 		compare_copy(c, dir, name);
 		return;
@@ -396,7 +412,7 @@ int seam_kept_file_copy(struct seam_kept_files *kept, uint32_t i,
 	c->code = file->code;
 	c->is_protected = file->is_protected;
 	c->budget = budget;
-	identify(&c->id, file->build_id, file->build_id_size, file->path);
+	identify(&c->id, file);
 	/* moved: a job that is given up keeps the descriptor */
 	c->fd = file->fd;
 	file->fd = -1;

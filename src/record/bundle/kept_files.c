@@ -25,44 +25,46 @@ seam_kept_files_mapping_of(const struct seam_perf_sideband *record)
 	       record->mapping.prot & PROT_EXEC ? &record->mapping : NULL;
 }
 
-static uint64_t hash_of(const uint8_t *build_id, size_t size)
+/* Files without a build id by their inode. */
+static uint64_t hash_of(const uint8_t *build_id, size_t size, uint64_t ino)
 {
-	return seam_hash_bytes(build_id, size, 0);
+	return size ? seam_hash_bytes(build_id, size, 0) : seam_hash_u64(ino);
 }
 
-/* @n: files with that build id and another path, which are counted. */
-static bool is_file(const struct seam_kept_file *file, const char *path,
-		    const uint8_t *id, size_t size, size_t *n)
+/* @n: files with that identity and another path, which are counted. */
+static bool is_file(const struct seam_kept_file *file,
+		    const struct seam_perf_mapping *m, size_t *n)
 {
-	bool is_same = file->build_id_size == size &&
-		       memcmp(file->build_id, id, size) == 0;
-	bool is_at_path = is_same && strcmp(file->path, path) == 0;
+	bool is_same = file->build_id_size == m->build_id_size &&
+		       (m->build_id_size ?
+			memcmp(file->build_id, m->build_id,
+			       m->build_id_size) == 0 : file->ino == m->ino);
+	bool is_at_path = is_same && strcmp(file->path, m->filename) == 0;
 
 	*n += is_same && !is_at_path;
 	return is_at_path;
 }
 
 static struct seam_kept_file *find(struct seam_kept_files *kept,
-				   const char *path, const uint8_t *id,
-				   size_t size, size_t *n)
+				   const struct seam_perf_mapping *m, size_t *n)
 {
 	struct seam_kept_file *files = kept->files.items;
 	uint32_t i;
 
 	*n = 0;
-	i = SEAM_INDEX_FIND(&kept->index, hash_of(id, size), k,
-			    is_file(&files[k], path, id, size, n));
+	i = SEAM_INDEX_FIND(&kept->index,
+			    hash_of(m->build_id, m->build_id_size, m->ino), k,
+			    is_file(&files[k], m, n));
 	return i == SEAM_NONE ? NULL : &files[i];
 }
 
-struct seam_kept_file *seam_kept_files_find(struct seam_kept_files *kept,
-					    const char *path,
-					    const uint8_t *build_id,
-					    size_t size)
+struct seam_kept_file *
+seam_kept_files_find(struct seam_kept_files *kept,
+		     const struct seam_perf_mapping *m)
 {
 	size_t n;
 
-	return find(kept, path, build_id, size, &n);
+	return find(kept, m, &n);
 }
 
 /* Whether there is room, in general and for this process; reserves it. */
@@ -95,13 +97,14 @@ static bool add_file(struct seam_kept_files *kept,
 {
 	struct seam_kept_file file = {
 		.fd = -1, .build_id_size = (uint8_t)m->build_id_size,
-		.path = strdup(m->filename),
+		.ino = m->ino, .path = strdup(m->filename),
 	};
 
-	memcpy(file.build_id, m->build_id, m->build_id_size);
+	if (m->build_id_size)
+		memcpy(file.build_id, m->build_id, m->build_id_size);
 	if (file.path &&
 	    SEAM_INDEX_APPEND(&kept->index,
-			      hash_of(m->build_id, m->build_id_size),
+			      hash_of(m->build_id, m->build_id_size, m->ino),
 			      &kept->files, file) != SEAM_NONE)
 		return true;
 	free(file.path);
@@ -133,9 +136,9 @@ void seam_kept_files_sideband(struct seam_kept_files *kept,
 		seam_kept_jit_add(&kept->jit, kept->helper, m->pid, path);
 	if (strcmp(path, "[vdso]") == 0 && m->addr >= FIRST_64_BIT_ADDR)
 		kept->has_vdso = true;
-	/* "//anon" and "[heap]" are no files; without a build id none fits */
-	if (path[0] != '/' || path[1] == '/' || m->build_id_size == 0 ||
-	    find(kept, path, m->build_id, m->build_id_size, &n_paths))
+	/* "//anon" and "[heap]" are no files */
+	if (path[0] != '/' || path[1] == '/' ||
+	    (!m->build_id_size && !m->ino) || find(kept, m, &n_paths))
 		return;
 	if (reserve(kept, m, n_paths) && add_file(kept, m))
 		open_last(kept, m);
@@ -197,12 +200,13 @@ static uint64_t rest(uint64_t budget, uint64_t used)
 	return used < budget ? budget - used : 0;
 }
 
-static bool has_build_id(const struct seam_kept_file *file,
-			 const struct seam_kept_file *other)
+static bool is_same(const struct seam_kept_file *file,
+		    const struct seam_kept_file *other)
 {
 	return file->build_id_size == other->build_id_size &&
 	       memcmp(file->build_id, other->build_id,
-		      file->build_id_size) == 0;
+		      file->build_id_size) == 0 &&
+	       (file->build_id_size || file->content_id == other->content_id);
 }
 
 /*
@@ -213,15 +217,16 @@ static uint32_t source_of(const struct seam_kept_files *kept, uint32_t i)
 {
 	const struct seam_kept_file *files = kept->files.items;
 	const struct seam_kept_file *file = &files[i];
-	uint64_t hash = hash_of(file->build_id, file->build_id_size);
+	uint64_t hash = hash_of(file->build_id, file->build_id_size,
+				file->ino);
 	uint32_t found = SEAM_INDEX_FIND(&kept->index, hash, k,
-		has_build_id(&files[k], file) && files[k].fd >= 0 &&
+		is_same(&files[k], file) && files[k].fd >= 0 &&
 		(files[k].is_protected || files[k].is_protected_there));
 
 	if (found != SEAM_NONE)
 		return found;
 	found = SEAM_INDEX_FIND(&kept->index, hash, k, files[k].is_ambiguous &&
-				has_build_id(&files[k], file));
+				is_same(&files[k], file));
 	return found == SEAM_NONE ? i : SEAM_NONE;
 }
 

@@ -8,8 +8,10 @@
  *   1. The side-band names each file that is mapped executable.  When a file
  *	appears for the first time, it is opened the way its process sees it,
  *	and the descriptor is held if the file has the recorded build id.
+ *	Without a build id, the contents of the file identify it from then on
+ *	(symbol/elf/build_id.h), also to readers: the manifest has the list.
  *   2. When the recording ends, the files that are no longer found at their
- *	paths are copied to elf/BUILDID; with --keep-files also those that
+ *	paths are copied to elf/ID; with --keep-files also those that
  *	samples are in (kept_hits.h).  The vdso, which has no file, is copied
  *	from our own memory.  A reader uses the copy for all files with its
  *	build id.  So of several a protected one (mapped_file.h) is copied; if
@@ -60,7 +62,8 @@ struct seam_kept_file {
 	bool is_protected;	/* the open one is */
 	bool is_ambiguous;	/* it differs from a copy with its build id */
 	uint8_t build_id[SEAM_KEPT_BUILD_ID];
-	uint8_t build_id_size;
+	uint8_t build_id_size;	/* 0: none; then these: */
+	uint64_t ino, content_id;	/* 0: not known (yet) */
 	uint64_t copy_bytes;	/* its size, if it was not at its path */
 	char *path;		/* as in the record */
 };
@@ -75,7 +78,7 @@ struct seam_kept_files_counts {
 struct seam_kept_files {
 	struct seam_helper *helper;	/* NULL: could not be started */
 	SEAM_ARRAY(struct seam_kept_file) files;
-	struct seam_index index;	/* of files, by build id */
+	struct seam_index index;	/* of files, by build id or inode */
 	size_t n_name_bytes;
 	size_t n_held;			/* open, or a job will open it */
 	uint16_t of_process[SEAM_KEPT_N_COUNTERS];	/* files; by pid */
@@ -114,11 +117,10 @@ void seam_kept_files_collect(struct seam_kept_files *kept);
 uint64_t seam_kept_files_reserved_bytes(const struct seam_kept_files *kept,
 					uint64_t max);
 
-/* The file at @path with that build id; NULL: not in the list. */
-struct seam_kept_file *seam_kept_files_find(struct seam_kept_files *kept,
-					    const char *path,
-					    const uint8_t *build_id,
-					    size_t size);
+/* The file that is mapped as @m; NULL: not in the list. */
+struct seam_kept_file *
+seam_kept_files_find(struct seam_kept_files *kept,
+		     const struct seam_perf_mapping *m);
 
 /*
  * Copy the files that are not at their paths, and those that were hit.  May be

@@ -44,12 +44,9 @@ void seam_kept_hits_sideband(struct seam_kept_hits *hits,
 		hits->n_left_out++;
 		return;
 	}
-	file = m->build_id_size ?
-	       seam_kept_files_find(kept, m->filename, m->build_id,
-				    m->build_id_size) : NULL;
+	file = seam_kept_files_find(kept, m);
 	*slot = (struct seam_kept_hits_mapping) {
 		.pid = m->pid, .begin = m->addr, .end = m->addr + m->len,
-		.has_build_id = m->build_id_size > 0,
 		.file = file ? (uint32_t)(file - kept->files.items) :
 			SEAM_NONE,
 	};
@@ -102,7 +99,7 @@ static int by_pid(const void *a, const void *b)
 }
 
 /* Mark the files of @pid that @page is in.  False: there is no mapping. */
-static bool mark_of(struct seam_kept_hits *hits, struct seam_kept_files *kept,
+static bool mark_of(const struct seam_kept_hits *hits, struct seam_kept_files *kept,
 		    int32_t pid, uint64_t page, uint64_t *steps)
 {
 	uint64_t begin = page << PAGE_BITS, end = (page + 1) << PAGE_BITS;
@@ -112,19 +109,15 @@ static bool mark_of(struct seam_kept_hits *hits, struct seam_kept_files *kept,
 				     hits->maps.items[k].pid < pid);
 
 	for (; i < hits->maps.n; i++) {
-		struct seam_kept_hits_mapping *m = &hits->maps.items[i];
+		const struct seam_kept_hits_mapping *m = &hits->maps.items[i];
 
 		if (m->pid != pid || ++*steps > MAX_STEPS)
 			break;
 		if (m->begin >= end || m->end <= begin)
 			continue;
 		found = true;
-		if (m->file != SEAM_NONE) {
+		if (m->file != SEAM_NONE)
 			kept->files.items[m->file].is_hit = true;
-		} else if (!m->has_build_id) {
-			hits->n_without++;
-			m->end = m->begin;	/* counted once */
-		}
 	}
 	return found;
 }

@@ -28,7 +28,6 @@ struct seam_kept_hits_fork {
 
 struct seam_kept_hits_mapping {
 	int32_t pid;
-	bool has_build_id;
 	uint32_t file;		/* index in kept_files; SEAM_NONE: not in it */
 	uint64_t begin, end;
 };
@@ -41,7 +40,6 @@ struct seam_kept_hits {
 	SEAM_ARRAY(struct seam_kept_hits_fork) forks;
 	uint64_t n_left_out;	/* pages and mappings beyond the maximum */
 	uint64_t n_unjoined;	/* pages beyond it, when last marked */
-	uint64_t n_without;	/* mappings with samples, but no build id */
 };
 
 /* Process a side-band record, after seam_kept_files_sideband(). */

@@ -23,6 +23,8 @@ bool seam_mapped_file_is(int fd, const struct seam_file_identity *identity)
 		       identity->build_id_size &&
 		       memcmp(found, identity->build_id,
 			      identity->build_id_size) == 0;
+	if (identity->content_id)
+		return seam_content_id_read(fd) == identity->content_id;
 	/* not the device: that of a layered file system is another one */
 	return identity->ino && fstat(fd, &st) == 0 &&
 	       st.st_ino == identity->ino;

@@ -5,7 +5,7 @@
  * As target_file.h says, and only in a helper thread: first the mapping
  * itself, then the recorded path as the process sees it, then the program that
  * it runs.  A file that is not the recorded one, by its build id or, without
- * one, by its inode, is not opened.
+ * one, by its contents or inode, is not opened.
  */
 #ifndef SEAM_MAPPED_FILE_H
 #define SEAM_MAPPED_FILE_H
@@ -20,8 +20,9 @@ enum { SEAM_MAPPED_BUILD_ID = 20 };
 struct seam_file_identity {
 	uint8_t build_id[SEAM_MAPPED_BUILD_ID];
 	size_t build_id_size;	/* 0: not recorded */
-	uint64_t ino;		/* compared where there is no build id; */
-				/* 0: not recorded */
+	/* Compared where there is no build id; 0: not known. */
+	uint64_t content_id;	/* of symbol/elf/build_id.h */
+	uint64_t ino;		/* where there is no content_id either */
 };
 
 /* [begin, end) of process @pid, mapped from the file at @path. */

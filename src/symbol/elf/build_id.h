@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* build_id.h - the build id of an untrusted ELF file */
+/* build_id.h - what identifies an untrusted ELF file */
 #ifndef SEAM_BUILD_ID_H
 #define SEAM_BUILD_ID_H
 
@@ -14,6 +14,14 @@ size_t seam_build_id_read(int fd, uint8_t id[20]);
 
 /* The same of a file that is mapped at @base of the memory open at @fd. */
 size_t seam_build_id_read_at(int fd, uint64_t base, uint8_t id[20]);
+
+/*
+ * What identifies a file without a GNU build id, wherever it is and whatever its
+ * times are: a hash of the build id of the Go tools, or of the file's size, its
+ * first and last bytes and those of its code.  0: it cannot be read.  The
+ * descriptor's position is not touched.  Cost: at most 1 MiB is read.
+ */
+uint64_t seam_content_id_read(int fd);
 
 /*
  * This process's vdso, of up to 64 KiB and with its build id in @id: the kernel

@@ -3,6 +3,7 @@
 #include "symbol/elf/find_elf.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/fs.h>
 #include <stdarg.h>
@@ -222,6 +223,9 @@ static const char *difference(const struct seam_elf *file,
 	uint32_t generation;
 	struct stat st;
 
+	if (module->evidence == SEAM_EVIDENCE_CONTENTS)
+		return seam_content_id_read(file->fd) == module->content_id ?
+		       NULL : "the file at its path has other contents";
 	if (module->evidence != SEAM_EVIDENCE_INODE)
 		return NULL;
 	if (fstat(file->fd, &st) < 0)
@@ -231,33 +235,49 @@ static const char *difference(const struct seam_elf *file,
 	if (module->ino_generation && get_generation(file->fd, &generation) &&
 	    generation != (uint32_t)module->ino_generation)
 		return "another file is in its place";
-	if (module->mapped_ns &&
-	    (seam_clock_of(st.st_mtim) > module->mapped_ns ||
-	     seam_clock_of(st.st_ctim) > module->mapped_ns))
-		return "the file was changed after it was mapped";
+	/* not ctime: a link, another name or mode changes it too */
+	if (module->mapped_ns && seam_clock_of(st.st_mtim) > module->mapped_ns)
+		return "the file was written after it was mapped";
 	return NULL;
 }
 
-/* Without a root.  Without a build id, inode and times identify the file. */
-static bool try_here(struct elf_search *s, const struct seam_module *module,
-		     int size)
+/* What was found is the file of @module; else it is closed. */
+static bool is_module(struct elf_search *s, const struct seam_module *module)
 {
-	const char *why;
+	const char *why = s->id ? NULL : difference(s->found, module);
 
-	if (!s->id && module->evidence == SEAM_EVIDENCE_NONE) {
-		seam_err_set(s->why, -EXDEV, "recorded on another machine, "
-			     "without a build id");
-		return false;
-	}
-	if (!try(s, "%.*s", size, module->path))
-		return false;
-	why = s->id ? NULL : difference(s->found, module);
 	if (!why)
 		return true;
 	s->is_stale = true;
 	seam_err_set(s->why, -ESTALE, "%s", why);
 	seam_elf_close(s->found);
 	return false;
+}
+
+/* Without a root. */
+static bool try_here(struct elf_search *s, const struct seam_module *module,
+		     int size)
+{
+	if (!s->id && module->evidence == SEAM_EVIDENCE_NONE) {
+		seam_err_set(s->why, -EXDEV, "recorded on another machine, "
+			     "without a build id");
+		return false;
+	}
+	return try(s, "%.*s", size, module->path) && is_module(s, module);
+}
+
+/* The copy in the recording, by build id or contents. */
+static bool try_bundle(struct elf_search *s, const struct seam_module *module)
+{
+	const char *bundle = s->options->bundle;
+
+	if (!bundle)
+		return false;
+	if (s->id)
+		return try(s, "%s/elf/%s", bundle, s->id_text);
+	return module->evidence == SEAM_EVIDENCE_CONTENTS &&
+	       try(s, "%s/elf/%016" PRIx64, bundle, module->content_id) &&
+	       is_module(s, module);
 }
 
 /* Under each symfs root, then without a root. */
@@ -282,8 +302,8 @@ static bool try_path(struct elf_search *s, const struct seam_module *module)
 		return true;
 	if (size <= cut || strcmp(module->path + size - cut, DELETED) != 0)
 		return false;
-	/* Another file may be at the path now: only a build id identifies. */
-	if (s->id)
+	/* Another file may be at the path now: an inode is no proof. */
+	if (s->id || module->evidence == SEAM_EVIDENCE_CONTENTS)
 		return try_mapped(s, module, (int)(size - cut));
 	s->is_stale = true;
 	seam_err_set(s->why, -ESTALE, "the file was deleted");
@@ -318,8 +338,7 @@ int seam_find_elf(struct seam_elf *found,
 	if (try_path(&s, module))
 		return 0;
 	is_stale = s.is_stale;
-	if (s.id && options->bundle &&
-	    try(&s, "%s/elf/%s", options->bundle, s.id_text))
+	if (try_bundle(&s, module))
 		return 0;
 	if (!s.id)
 		return is_stale ? -ESTALE : why ? why->code : -ENOENT;

@@ -3,13 +3,16 @@
  * find_elf.h - the file of a module, and the file with its debug information
  *
  * A module is identified by its build id.  Where one was recorded, a file with
- * another one, or none, is not the module.  Otherwise the file at the path is
- * the module if it has the recorded inode and did not change after it
- * was mapped (mtime, and ctime: a replaced file may have the same inode).
+ * another one, or none, is not the module.  Else the recorder has read what
+ * identifies its contents (build_id.h).  Where it could not, and in recordings
+ * of perf, the file at the path is the module if it has the recorded inode and
+ * was not written after it was mapped (mtime; a change of ctime alone, as by
+ * chmod, ln and mv, is no change).
  * Below a SYMFS, which a user named, it is used unchecked.  Paths, in order:
  *
  *	SYMFS/path, path		as mapped
- *	BUNDLE/elf/ID			saved by the recorder: of any author
+ *	BUNDLE/elf/ID			saved by the recorder: of any author;
+ *					ID is the build id, or of the contents
  *	this process's memory		[vdso] with the same build id
  *	~/.debug/.build-id/xx/rest/	perf's cache: elf, vdso
  *	CACHE/ID/executable		debuginfod's cache

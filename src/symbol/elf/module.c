@@ -44,7 +44,8 @@ static bool equal_ids(const uint8_t *a, size_t a_size, const uint8_t *b,
 bool seam_module_equal(const struct seam_module *a, const struct seam_module *b)
 {
 	return !strcmp(a->path, b->path) && a->evidence == b->evidence &&
-	       a->ino == b->ino && a->ino_generation == b->ino_generation &&
+	       a->content_id == b->content_id && a->ino == b->ino &&
+	       a->ino_generation == b->ino_generation &&
 	       equal_ids(a->build_id, a->build_id_size, b->build_id,
 			 b->build_id_size);
 }

@@ -34,6 +34,7 @@ enum seam_evidence {
 	SEAM_EVIDENCE_PATH,	/* its path alone: a user named it */
 	SEAM_EVIDENCE_INODE,	/* recorded here: inode and times, see below */
 	SEAM_EVIDENCE_NONE,	/* recorded elsewhere: no file here is it */
+	SEAM_EVIDENCE_CONTENTS,	/* .content_id */
 };
 
 /* A mapped file, as recorded. */
@@ -44,8 +45,9 @@ struct seam_module {
 	int32_t pid;		/* of a process that mapped it; for notes */
 	enum seam_evidence evidence;	/* of one without a build id */
 	uint64_t ino, ino_generation;	/* 0: not recorded */
-	/* UTC; a file changed after that is another one; 0: not known */
+	/* UTC; a file written after that is another one; 0: not known */
 	uint64_t mapped_ns;
+	uint64_t content_id;	/* as of build_id.h, when it was mapped */
 };
 
 /*

@@ -221,6 +221,7 @@ int seam_symbolizer_reach(struct seam_symbolizer *s,
 	seam_ipc_put_u64(ipc, file->ino);
 	seam_ipc_put_u64(ipc, file->ino_generation);
 	seam_ipc_put_u64(ipc, file->mapped_ns);
+	seam_ipc_put_u64(ipc, file->content_id);
 	seam_ipc_put_u32(ipc, (uint32_t)file->build_id_size);
 	seam_ipc_put(ipc, file->build_id, file->build_id_size);
 	seam_ipc_put_text(ipc, file->path);

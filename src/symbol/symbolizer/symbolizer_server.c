@@ -122,6 +122,7 @@ static struct seam_module take_module(struct seam_cursor *body)
 	file.ino = seam_cursor_u64(body);
 	file.ino_generation = seam_cursor_u64(body);
 	file.mapped_ns = seam_cursor_u64(body);
+	file.content_id = seam_cursor_u64(body);
 	file.build_id_size = seam_cursor_u32(body);
 	file.build_id = file.build_id_size ?
 			seam_cursor_bytes(body, file.build_id_size) : NULL;
