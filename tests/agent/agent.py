@@ -33,6 +33,10 @@ with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as text:
 # All ticks; and no leaks of a program that ends by exec or _exit.
 os.environ["SEAM_AGENT_UNTHROTTLED"] = "1"
 os.environ["ASAN_OPTIONS"] = "detect_leaks=0"
+# Where a tick is a SIGTRAP: see seam_tick_signal().
+HAS_TRAPS = tuple(int(n) for n in
+                  re.findall(r"\d+", os.uname().release)[:2]) >= (6, 15)
+URGENT = {**os.environ, "SEAM_AGENT_SIGURG": "1"}
 
 
 def cpu_ms(output):
@@ -212,13 +216,80 @@ def test_a_chain_of_execs_does_not_die_of_a_signal():
 def test_a_program_keeps_its_own_handlers():
     check_all_sampled(*sampled(PROGRAM, "profiled"))
     # The kernel would merge signals of the program's with ticks.
-    result, guest = sampled(PROGRAM, "handlers")
+    result, guest = sampled(PROGRAM, "handlers", env=URGENT)
     check("handler of SIGURG of its own" in result.stderr, result.stderr)
     check(guest["samples"] < 60, f"{guest}")
+    result, guest = sampled(PROGRAM, "handlers")
+    equal("handler of SIGURG of its own" in result.stderr, not HAS_TRAPS)
 
 
 def test_a_handler_is_not_called_where_its_signal_is_blocked():
     sampled(PROGRAM, "blocked_handler")
+    sampled(PROGRAM, "blocked_handler", env=URGENT)
+
+
+def shown(*command, **more):
+    """What "agent_program shows" prints, without threads' ids and times."""
+    result = subprocess.run(command, capture_output=True, text=True,
+                            check=True, timeout=60, **more)
+    return [line for line in result.stdout.splitlines()
+            if not line.startswith("cpu ")]
+
+
+def test_masks_and_pending_signals_and_dispositions_are_as_without_it():
+    """Also those that programs inherit, which it executes in all ways."""
+    for number in signal.SIGTRAP, signal.SIGURG:
+        words = [PROGRAM, "shows", str(int(number))]
+        alone = shown(*words)
+        check(len(alone) > 60, f"{alone}")
+        for env in None, URGENT:
+            equal(shown(SEAM, "record", "-q", "-F", "5000", "-o", "a.seam",
+                        "--", *words, env=env), alone, f"{number!r}")
+
+
+def test_no_blocking_call_ends_early():
+    result, guest = sampled(PROGRAM, "sleeps", "10000", hz=10000)
+    check(guest["samples"] > 300, f"{guest}")
+    if HAS_TRAPS:
+        check("ended 0 of 10000" in result.stdout, result.stdout)
+
+
+def test_a_breakpoint_is_the_programs():
+    _, guest = sampled(PROGRAM, "traps")
+    check(guest["samples"] > 100, f"{guest}")
+    for how in "default", "blocked", "ignored":
+        alone = subprocess.run([PROGRAM, "traps", how], check=False,
+                               capture_output=True).returncode
+        equal(alone, -signal.SIGTRAP)
+        result = record("-o", "a.seam", "--", PROGRAM, "traps", how)
+        equal(result.returncode, 128 + signal.SIGTRAP, f"{how}")
+
+
+def test_under_a_debugger_no_tick_stops_the_program():
+    _, guest = sampled(PROGRAM, "traced")
+    check(guest["samples"] > 50, f"{guest}")
+
+
+def test_no_tick_is_pending_in_a_program_that_a_handler_executes():
+    for env in None, URGENT:
+        result, _ = sampled(PROGRAM, "executes", hz=10000, env=env)
+        check("unblocked" in result.stdout, result.stdout)
+
+
+def test_a_thread_has_one_mapping_and_threads_have_a_limit():
+    for n, most in (200, 200), (4300, 4096):
+        before, after = (
+            int(re.search(r"mappings (\d+)", run(*prefix, PROGRAM, "many",
+                                                 str(n)).stdout)[1])
+            for prefix in ((), (SEAM, "record", "-q", "-o", "a.seam", "--")))
+        check(after - before <= most + 60, f"{n}: {before}, {after}")
+    # the last of the threads used 20 ms, and had no tick
+    check(manifest("a.seam")["guest"]["without_ring"] >= 15,
+          manifest("a.seam")["guest"])
+
+
+def test_threads_that_end_by_a_system_call_are_forgotten():
+    sampled("timeout", "-s", "KILL", "30", PROGRAM, "exits")
 
 
 def test_errno_and_fp_state_and_mask_are_as_they_were():
@@ -319,15 +390,15 @@ def test_without_a_timer_the_recorder_has_the_samples():
 
 
 def test_a_handler_that_is_replaced_ends_the_sampling():
-    result, guest = sampled(PROGRAM, "replaced")
-    check("end early: it has replaced the handler of SIGURG" in result.stderr,
-          result.stderr)
+    result, guest = sampled(PROGRAM, "replaced", env=URGENT)
+    check("end early: it has replaced the handler of the tick" in
+          result.stderr, result.stderr)
     check(guest["samples"] < 100, f"{guest}")
 
 
 def test_a_handler_before_the_vm_forbids_the_sampling():
     result, guest = sampled(LATE, LIBLUAJIT, "handler",
-                            options=["--layers=guest"])
+                            options=["--layers=guest"], env=URGENT)
     check("Lua stacks are not recorded: it has a handler of SIGURG of its own"
           in result.stderr, result.stderr)
     equal(guest.get("samples", 0), 0)

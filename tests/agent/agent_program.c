@@ -10,13 +10,17 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fenv.h>
 #include <lauxlib.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <lualib.h>
+#include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +29,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -286,7 +292,7 @@ static void clones(void)
 static void execs(void)
 {
 	long n = arguments[0] ? atol(arguments[0]) : 100;
-	char left[32];
+	char left[32], *words[] = { "agent_program", "execs", left, NULL };
 
 	use_cpu(0.002);
 	if (n == 0)
@@ -301,7 +307,25 @@ static void execs(void)
 		}
 		wait_for(child);
 	}
-	execl("/proc/self/exe", "agent_program", "execs", left, (char *)NULL);
+	switch (n % 5) {
+	case 0:
+		execl("/proc/self/exe", "agent_program", "execs", left,
+		      (char *)NULL);
+		break;
+	case 1:
+		execle("/proc/self/exe", "agent_program", "execs", left,
+		       (char *)NULL, environ);
+		break;
+	case 2:
+		execvp("/proc/self/exe", words);
+		break;
+	case 3:
+		execve("/proc/self/exe", words, environ);
+		break;
+	default:
+		fexecve(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), words,
+			environ);
+	}
 	CHECK(false, "exec: %s", strerror(errno));
 }
 
@@ -351,7 +375,7 @@ static void handlers(void)
 	sigaddset(&urgent.sa_mask, SIGUSR1);
 	CHECK(!sigaction(SIGURG, &urgent, NULL), "sigaction");
 	CHECK(!sigaction(SIGURG, NULL, &old) &&
-	      old.sa_sigaction == on_urgent && old.sa_flags == SA_SIGINFO &&
+	      old.sa_sigaction == on_urgent && old.sa_flags & SA_SIGINFO &&
 	      sigismember(&old.sa_mask, SIGUSR1), "another handler");
 	for (int i = 0; i < 100; i++) {
 		raise(SIGURG);
@@ -453,6 +477,389 @@ static void blocked_handler(void)
 	CHECK(n_profiling == 1, "%ld SIGURGs", n_profiling);
 }
 
+/* ---- what the program sees of its signals, on stdout ---- */
+
+static void tell(const char *what, long value)
+{
+	printf("%s %ld\n", what, value);
+	fflush(stdout);
+}
+
+static bool is_shown_blocked(int signal)
+{
+	sigset_t now;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &now);
+	return sigismember(&now, signal) == 1;
+}
+
+static int subject;	/* the signal */
+
+static void *tell_in_thread(void *what)
+{
+	tell(what, is_shown_blocked(subject));
+	return NULL;
+}
+
+static void tell_in_a_thread(const char *what)
+{
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, tell_in_thread,
+			      (void *)(uintptr_t)what), "no thread");
+	pthread_join(thread, NULL);
+}
+
+/* What programs that are executed in all ways inherit. */
+static void tell_in_programs(void)
+{
+	static char *const status[] = {
+		"grep", "-E", "SigBlk|SigIgn|SigPnd", "/proc/self/status", NULL,
+	};
+	char line[256];
+	pid_t child;
+	FILE *pipe;
+
+	child = fork();
+	if (child == 0) {
+		use_cpu(0.005);
+		execlp("grep", "grep", "-E", "SigBlk|SigIgn|SigPnd",
+		       "/proc/self/status", (char *)NULL);
+		_exit(1);
+	}
+	wait_for(child);
+	child = vfork();
+	if (child == 0) {
+		execvp("grep", status);
+		_exit(1);
+	}
+	wait_for(child);
+	CHECK(!posix_spawnp(&child, "grep", NULL, NULL, status, environ),
+	      "posix_spawnp");
+	wait_for(child);
+	CHECK(!system("grep -E 'SigBlk|SigIgn|SigPnd' /proc/self/status"),
+	      "system");
+	pipe = popen("grep -E 'SigBlk|SigIgn|SigPnd' /proc/self/status", "r");
+	while (pipe && fgets(line, sizeof(line), pipe))
+		fputs(line, stdout);
+	CHECK(pipe && !pclose(pipe), "popen");
+	fflush(stdout);
+}
+
+static void set_mask(int how, bool all)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, subject);
+	if (all)
+		sigfillset(&set);
+	pthread_sigmask(how, &set, NULL);
+}
+
+static void block_all(int signal)
+{
+	(void)signal;
+	set_mask(SIG_BLOCK, true);
+}
+
+/* The mask is restored without a call of sigprocmask(). */
+static void tell_restored_masks(void)
+{
+	static ucontext_t context;
+	static sigjmp_buf before;
+	static volatile int round;
+
+	if (!sigsetjmp(before, 1)) {
+		block_all(0);
+		use_cpu(0.01);
+		tell("blocked", is_shown_blocked(subject));
+		siglongjmp(before, 1);
+	}
+	tell("after siglongjmp", is_shown_blocked(subject));
+	tell_in_a_thread("its thread");
+	signal(SIGUSR1, block_all);
+	raise(SIGUSR1);
+	use_cpu(0.01);
+	tell("after a handler that blocks", is_shown_blocked(subject));
+	getcontext(&context);
+	if (round++ == 0) {
+		block_all(0);
+		setcontext(&context);
+	}
+	tell("after setcontext", is_shown_blocked(subject));
+	block_all(0);
+	if (!sigsetjmp(before, 1)) {
+		set_mask(SIG_UNBLOCK, true);
+		siglongjmp(before, 1);
+	}
+	tell("blocked again", is_shown_blocked(subject));
+	tell_in_a_thread("its thread");
+	set_mask(SIG_UNBLOCK, true);
+}
+
+/* Signals of the program's own, to a thread that has them blocked. */
+static void tell_pending(bool all)
+{
+	const struct timespec now = { 0, 0 };
+	struct signalfd_siginfo read_info;
+	sigset_t set, pending;
+	siginfo_t info;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, subject);
+	set_mask(SIG_BLOCK, all);
+	use_cpu(0.01);
+	sigpending(&pending);
+	tell("pending", sigismember(&pending, subject));
+	tell("waited for", sigtimedwait(&set, NULL, &now));
+	raise(subject);
+	sigpending(&pending);
+	tell("pending", sigismember(&pending, subject));
+	memset(&info, 0, sizeof(info));
+	tell("waited for", sigtimedwait(&set, &info, &now));
+	tell("its code", info.si_code);
+	tell("is ours", info.si_pid == getpid());
+	fd = signalfd(-1, &set, SFD_NONBLOCK);
+	kill(getpid(), subject);
+	tell("read", read(fd, &read_info, sizeof(read_info)));
+	use_cpu(0.01);
+	tell("read", read(fd, &read_info, sizeof(read_info)));
+	close(fd);
+	set_mask(SIG_UNBLOCK, true);
+}
+
+static void *wait_for_all(void *unused)
+{
+	sigset_t all;
+	int signal;
+
+	sigfillset(&all);
+	do {
+		CHECK(!sigwait(&all, &signal), "sigwait");
+		tell("a thread waited for", signal);
+	} while (signal != SIGTERM);
+	return unused;
+}
+
+/* All is blocked, and a thread of its own waits for all. */
+static void tell_waited_for(void)
+{
+	pthread_t thread;
+
+	set_mask(SIG_BLOCK, true);
+	CHECK(!pthread_create(&thread, NULL, wait_for_all, NULL), "no thread");
+	use_cpu(0.05);
+	kill(getpid(), subject);
+	usleep(20000);
+	kill(getpid(), SIGTERM);
+	pthread_join(thread, NULL);
+	set_mask(SIG_UNBLOCK, true);
+}
+
+static _Atomic long n_handled, n_wrong;
+
+static void on_subject(int signal, siginfo_t *info, void *context)
+{
+	(void)context;
+	n_handled++;
+	n_wrong += signal != subject || info->si_pid != getpid() ||
+		   !is_shown_blocked(SIGUSR2) || !is_shown_blocked(subject) ||
+		   is_shown_blocked(SIGUSR1);
+}
+
+static void tell_handled(void)
+{
+	struct sigaction action = {
+		.sa_sigaction = on_subject, .sa_flags = SA_SIGINFO,
+	};
+
+	sigaddset(&action.sa_mask, SIGUSR2);
+	CHECK(!sigaction(subject, &action, NULL), "sigaction");
+	for (int i = 0; i < 20; i++) {
+		raise(subject);
+		use_cpu(0.002);
+	}
+	block_all(0);
+	raise(subject);
+	tell("handled", n_handled);
+	sigaction(subject, NULL, &action);
+	tell("flags", action.sa_flags);
+	set_mask(SIG_UNBLOCK, true);
+	tell("handled", n_handled);
+	tell("wrong", n_wrong);
+	action.sa_flags |= (int)SA_RESETHAND;
+	sigaction(subject, &action, NULL);
+	raise(subject);
+	sigaction(subject, NULL, &action);
+	tell("reset", action.sa_handler == SIG_DFL);
+}
+
+/* The same with and without an agent, but for lines with "cpu". */
+static void shows(void)
+{
+	struct sigaction action;
+
+	subject = atoi(arguments[0]);
+	use_cpu(0.02);
+	tell("blocked", is_shown_blocked(subject));
+	tell_restored_masks();
+	for (int all = 0; all < 2; all++) {
+		set_mask(SIG_BLOCK, all);
+		tell_in_programs();
+		set_mask(SIG_UNBLOCK, all);
+		tell_pending(all);
+	}
+	tell_in_programs();
+	tell_waited_for();
+	sigaction(subject, NULL, &action);
+	tell("default", action.sa_handler == SIG_DFL);
+	tell("flags", action.sa_flags);
+	signal(subject, SIG_IGN);
+	raise(subject);
+	use_cpu(0.01);
+	sigaction(subject, NULL, &action);
+	tell("ignored", action.sa_handler == SIG_IGN);
+	tell_in_programs();
+	signal(subject, SIG_DFL);
+	tell_handled();
+}
+
+/* ---- SIGTRAP ---- */
+
+static void on_trap(int signal, siginfo_t *info, void *context)
+{
+	(void)context;
+	n_handled++;
+	n_wrong += signal != SIGTRAP || info->si_code != SI_KERNEL;
+}
+
+/* A breakpoint, without a debugger; with an argument without a handler. */
+static void traps(void)
+{
+	struct sigaction action = {
+		.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO,
+	};
+
+	use_cpu(0.02);
+	if (arguments[0]) {
+		if (!strcmp(arguments[0], "blocked"))
+			block_all(0);
+		if (!strcmp(arguments[0], "ignored"))
+			signal(SIGTRAP, SIG_IGN);
+		__asm__ volatile("int3");
+	}
+	CHECK(!sigaction(SIGTRAP, &action, NULL), "sigaction");
+	for (int i = 0; i < 1000; i++) {
+		__asm__ volatile("int3");
+		use_cpu(seconds / 1000);
+	}
+	CHECK(n_handled == 1000 && !n_wrong, "%ld of 1000 SIGTRAPs, %ld wrong",
+	      n_handled, n_wrong);
+}
+
+/* A debugger of its own: no tick may stop its child. */
+static void traced(void)
+{
+	int status, n_stops = 0;
+	pid_t child = fork();
+
+	if (child == 0) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		execl("/proc/self/exe", "agent_program", "busy", (char *)NULL);
+		_exit(1);
+	}
+	while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+		siginfo_t info;
+
+		ptrace(PTRACE_GETSIGINFO, child, 0, &info);
+		n_stops += WSTOPSIG(status) == SIGTRAP && info.si_code == 6;
+		ptrace(PTRACE_CONT, child, 0, WSTOPSIG(status) == SIGTRAP ?
+		       0 : WSTOPSIG(status));
+	}
+	CHECK(status == 0 && n_stops == 0, "status %#x, %d ticks", status,
+	      n_stops);
+}
+
+/* It executes others with a tick pending: in a handler that blocks all. */
+static void execute_in_handler(int signal)
+{
+	(void)signal;
+	use_cpu(0.003);
+	execl("/no/such/program", "program", (char *)NULL);
+	execv("/proc/self/exe", (char *[]) {
+		"agent_program", "unblocks", NULL });
+}
+
+static void executes(void)
+{
+	struct sigaction action = { .sa_handler = execute_in_handler };
+
+	sigfillset(&action.sa_mask);
+	sigaction(SIGUSR1, &action, NULL);
+	use_cpu(0.01);
+	raise(SIGUSR1);
+}
+
+static void unblocks(void)
+{
+	sigset_t pending;
+
+	sigpending(&pending);
+	CHECK(sigisemptyset(&pending), "a signal is pending");
+	set_mask(SIG_UNBLOCK, true);
+	puts("unblocked");
+}
+
+/* ---- many threads ---- */
+
+static pthread_barrier_t all_begun, may_end;
+
+static void *wait_and_spin(void *is_last)
+{
+	pthread_barrier_wait(&all_begun);
+	pthread_barrier_wait(&may_end);
+	if (is_last)
+		use_cpu(0.02);
+	return NULL;
+}
+
+static long n_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	long n = 0;
+
+	CHECK(maps, "no maps");
+	for (int c; (c = getc(maps)) != EOF; )
+		n += c == '\n';
+	fclose(maps);
+	return n;
+}
+
+/* Threads that wait, but for the last; prints their number and mappings. */
+static void many(void)
+{
+	long n = atol(arguments[0]);
+	pthread_t *all = calloc((size_t)n, sizeof(*all));
+	pthread_attr_t attr;
+
+	use_cpu(0.02);
+	pthread_barrier_init(&all_begun, NULL, (unsigned int)n + 1);
+	pthread_barrier_init(&may_end, NULL, (unsigned int)n + 1);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 48 << 10);
+	for (long i = 0; i < n; i++)
+		CHECK(!pthread_create(&all[i], &attr, wait_and_spin,
+				      i == n - 1 ? all : NULL),
+		      "%ld threads", i);
+	pthread_barrier_wait(&all_begun);
+	tell("mappings", n_mappings());
+	pthread_barrier_wait(&may_end);
+	for (long i = 0; i < n; i++)
+		pthread_join(all[i], NULL);
+}
+
 /* ---- what a handler could change ---- */
 
 static void state(void)
@@ -508,6 +915,29 @@ static void seccomp(void)
 	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0),
 	      "seccomp: %s", strerror(errno));
 	threads();
+}
+
+/*
+ * Threads that end by a system call stay in the agent's list; a filter ends the
+ * ticks of all that are in it.
+ */
+static void *end_by_a_system_call(void *unused)
+{
+	syscall(SYS_exit, 0);
+	return unused;
+}
+
+static void exits(void)
+{
+	pthread_t thread;
+
+	use_cpu(0.02);
+	for (int i = 0; i < 50; i++) {
+		CHECK(!pthread_create(&thread, NULL, end_by_a_system_call,
+				      NULL), "no thread");
+		pthread_join(thread, NULL);
+	}
+	seccomp();
 }
 
 static pthread_barrier_t before_filter, after_filter;
@@ -658,8 +1088,10 @@ static void sleeps(void)
 	long n = arguments[0] ? atol(arguments[0]) : 20000, n_ended = 0;
 	const struct timespec pause = { 0, 20000 };
 
+	use_cpu(0.02);
 	for (long i = 0; i < n; i++)
-		n_ended += nanosleep(&pause, NULL) != 0;
+		n_ended += i % 2 ? nanosleep(&pause, NULL) != 0 :
+			   ppoll(NULL, 0, &pause, NULL) != 0;
 	printf("ended %ld of %ld\n", n_ended, n);
 	busy();
 }
@@ -681,6 +1113,9 @@ static const struct way {
 	{ "no_events", no_events }, { "replaced", replaced },
 	{ "small_signal_stack", small_signal_stack },
 	{ "closed", closed }, { "jailed", jailed },
+	{ "shows", shows }, { "traps", traps }, { "traced", traced },
+	{ "executes", executes }, { "unblocks", unblocks },
+	{ "many", many }, { "exits", exits },
 	{ "descriptors", descriptors }, { "sleeps", sleeps },
 };
 

@@ -2,13 +2,13 @@
 /* fast_tick.c - ten ticks for one: 10 kHz at the shortest interval */
 #include "target/agent/tick.h"
 
-int __real_seam_tick_start(struct seam_tick *tick, int signal,
+int __real_seam_tick_start(struct seam_tick *tick, int32_t tid, int signal,
 			   uint64_t period_ns);
-int __wrap_seam_tick_start(struct seam_tick *tick, int signal,
+int __wrap_seam_tick_start(struct seam_tick *tick, int32_t tid, int signal,
 			   uint64_t period_ns);
 
-int __wrap_seam_tick_start(struct seam_tick *tick, int signal,
+int __wrap_seam_tick_start(struct seam_tick *tick, int32_t tid, int signal,
 			   uint64_t period_ns)
 {
-	return __real_seam_tick_start(tick, signal, period_ns / 10);
+	return __real_seam_tick_start(tick, tid, signal, period_ns / 10);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <lauxlib.h>
@@ -25,19 +26,19 @@ static void (*on_tick_start)(void);	/* in start, when ticks come */
 static atomic_int held_tid;		/* its handler is held at the entry */
 static atomic_bool is_held;
 
-int __real_seam_tick_start(struct seam_tick *tick, int signal,
+int __real_seam_tick_start(struct seam_tick *tick, int32_t tid, int signal,
 			   uint64_t period_ns);
-int __wrap_seam_tick_start(struct seam_tick *tick, int signal,
+int __wrap_seam_tick_start(struct seam_tick *tick, int32_t tid, int signal,
 			   uint64_t period_ns);
 long __real_syscall(long number, long a, long b, long c, long d, long e,
 		    long f);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e,
 		    long f);
 
-int __wrap_seam_tick_start(struct seam_tick *tick, int signal,
+int __wrap_seam_tick_start(struct seam_tick *tick, int32_t tid, int signal,
 			   uint64_t period_ns)
 {
-	int r = __real_seam_tick_start(tick, signal, period_ns);
+	int r = __real_seam_tick_start(tick, tid, signal, period_ns);
 
 	if (on_tick_start)
 		on_tick_start();
@@ -215,6 +216,49 @@ static void a_handler_of_the_last_run_takes_no_sample_of_the_next(void **state)
 	assert_true(count_stream().is_whole);
 }
 
+static sigjmp_buf before_alarm;
+static volatile sig_atomic_t n_jumps;
+
+static void raise_alarm(void)
+{
+	raise(SIGALRM);
+}
+
+static void jump(int signal)
+{
+	(void)signal;
+	n_jumps++;
+	siglongjmp(before_alarm, 1);
+}
+
+/* A signal that comes while a sample is taken: as a timeout may. */
+static void a_handler_that_jumps_away_does_not_hold_a_stop(void **state)
+{
+	int status = -1;
+	struct timespec end;
+	pthread_t thread;
+
+	(void)state;
+	n_jumps = 0;
+	signal(SIGALRM, jump);
+	made_up_guest.on_take = raise_alarm;
+	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
+	sigsetjmp(before_alarm, 1);
+	while (n_jumps < 10)
+		;
+	made_up_guest.on_take = NULL;
+	signal(SIGALRM, SIG_IGN);
+	assert_int_equal(pthread_create(&thread, NULL, stop_it, &status), 0);
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += 10;
+	assert_int_equal(pthread_timedjoin_np(thread, NULL, &end), 0);
+	signal(SIGALRM, SIG_DFL);
+	assert_int_equal(status, 0);
+	assert_true(count_stream().is_whole);
+	/* none of them ended within its sample */
+	assert_int_equal(count_stream().n_samples, n_samples());
+}
+
 static void the_sampled_thread_may_end_before_the_run(void **state)
 {
 	(void)state;
@@ -292,6 +336,7 @@ int main(void)
 		TEST(another_thread_may_stop_it),
 		TEST(calls_during_a_start_fail),
 		TEST(a_handler_of_the_last_run_takes_no_sample_of_the_next),
+		TEST(a_handler_that_jumps_away_does_not_hold_a_stop),
 		TEST(the_sampled_thread_may_end_before_the_run),
 		TEST(a_forked_child_is_idle_and_has_a_run_of_its_own),
 		TEST(a_forked_child_has_no_file_of_the_parents_run),

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "target/interpose/interpose.h"
 #include "target/interpose/preloaded.h"
+#include "target/interpose/signal_front.h"
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_walk.h"
 
@@ -73,15 +74,60 @@ static int connect_to_recorder(void)
 /* Other threads mostly have what the calling one has. */
 static void report_ticks(void)
 {
-	const struct seam_agent_thread *t = seam_agent_self.thread;
+	const struct seam_agent_self *self = seam_agent_self;
 
-	if (!seam_agent_self.is_listed)
+	if (!self || self->is_paused)
 		return;
-	if (!t || !t->is_on)
+	if (self->tick.source == SEAM_TICK_OFF)
 		report("cannot be sampled: no event and no timer");
-	else if (t->tick.source == SEAM_TICK_TIMER)
+	else if (self->tick.source == SEAM_TICK_TIMER)
 		report("sampled by a timer, 250 times a second at most: "
-		       "perf_event_open: %s", strerror(t->tick.refusal));
+		       "perf_event_open: %s", strerror(self->tick.refusal));
+}
+
+static bool take(int signal, siginfo_t *info, ucontext_t *context)
+{
+	(void)signal;
+	return seam_agent_on_signal(info, context);
+}
+
+/*
+ * The kernel keeps one pending signal of a number: one of the program's that
+ * comes with a tick's would be lost, and its handler not called.  A SIGTRAP
+ * that a thread is sent by an event, or by a breakpoint of its own, is handled
+ * before the thread goes on.
+ */
+static void before_handler(int signal)
+{
+	if (signal == SIGURG)
+		seam_agent_end("it has a handler of SIGURG of its own");
+}
+
+static bool has_handler(int signal)
+{
+	struct sigaction action;
+
+	return seam_signal_real(signal, NULL, &action) ||
+	       seam_signal_has_handler(&action);
+}
+
+/*
+ * Which signal the tick has, and our handler for it.  0 or -errno; -EBUSY: the
+ * program has one of its own.
+ */
+static int install_handler(void)
+{
+	static const struct seam_signal_front front = {
+		.take = take, .is_always = true, .defer = seam_agent_mask_defer,
+		/* not SA_ONSTACK: see handler.c */
+		.flags_without = SA_RESTART, .before_handler = before_handler,
+	};
+
+	seam_agent.signal = seam_agent.is_urgent ? SIGURG : seam_tick_signal();
+	if (has_handler(seam_agent.signal))
+		seam_agent.signal = SIGURG;
+	return has_handler(seam_agent.signal) ? -EBUSY :
+	       seam_signal_front_begin(seam_agent.signal, &front);
 }
 
 /* Find VMs, connect, begin to sample all threads. */
@@ -107,7 +153,7 @@ static void begin(void)
 		       "it is in another pid namespace" : strerror(-r));
 	if (r == 0) {
 		seam_agent.table = make_table();
-		r = seam_agent_signals_init();
+		r = install_handler();
 		if (r == -EBUSY)
 			report("Lua stacks are not recorded: it has a handler "
 			       "of SIGURG of its own");
@@ -161,8 +207,8 @@ static void refresh(void *handle)
 	/* 1: images have changed */
 	if (seam_self_refresh() == 1)
 		refresh_guest();
-	if (!seam_agent_signals_are_ours())
-		seam_agent_end("it has replaced the handler of SIGURG");
+	if (!seam_signal_front_is_there(seam_agent.signal))
+		seam_agent_end("it has replaced the handler of the tick");
 }
 
 void seam_agent_refresh(void *handle)
@@ -252,10 +298,11 @@ void seam_agent_begin_child(void)
 {
 	if (!atomic_load(&seam_agent.is_on) || atomic_load(&seam_agent.is_off))
 		return;
+	seam_signal_front_begin_child();
 	seam_agent.table = make_table();
 	seam_guest_announce_all_again();
-	if (seam_agent_self.is_listed)
-		seam_agent_attach();
+	if (seam_agent_self)
+		seam_agent_attach(seam_agent_self);
 }
 
 /* ---- the library is loaded, and unloaded at exit ---- */
@@ -265,16 +312,21 @@ static void load(void)
 {
 	/* Source: secure_getenv(3): NULL for set-user-ID and the like */
 	const char *address = secure_getenv(SEAM_LINK_VARIABLE);
+	struct seam_agent_self *self;
 
 	if (!address || getauxval(AT_SECURE) ||
 	    strlen(address) >= sizeof(seam_agent.address))
 		return;
 	if (seam_agent_threads_init() || seam_agent_fork_init())
 		return;
+	self = calloc(1, sizeof(*self));
+	if (!self)
+		return;
 	seam_agent.is_unthrottled = secure_getenv("SEAM_AGENT_UNTHROTTLED");
 	memcpy(seam_agent.address, address, strlen(address) + 1);
+	seam_agent.is_urgent = secure_getenv("SEAM_AGENT_SIGURG");
 	seam_agent.pid = getpid();
-	seam_agent_thread_begin();
+	seam_agent_thread_begin(self, 0);
 	seam_agent_refresh(NULL);
 }
 

@@ -11,14 +11,15 @@
  *	  agent.c	find VMs, connect, start each thread
  *	thread	the main one, and those of pthread_create()
  *	  threads.c	its list, start and end
- *	  attach.c	memory, rings, tick: system calls only
+ *	  attach.c	tick, memory, end: system calls only
  *	sample	a signal
  *	  handler.c	weigh, walk, write a record, or skip it
  *	  announce.c	names of the functions in it
  *
  * What the program does is left as it is:
  *  - Calls that would show or replace the handler, or block its signal, are
- *    interposed (signals.c).  fork() has handlers of pthread_atfork() (fork.c).
+ *    interposed (interpose/signal_front.h, masks.c), and those that execute a
+ *    program (execs.c).  fork() has handlers of pthread_atfork() (fork.c).
  *  - No thread is added: a program may depend on being single-threaded
  *    (unshare(2), setns(2), pthread_exit() of its last thread), and a forked
  *    child would not have it.  Libraries that the program loads are taken into
@@ -43,13 +44,13 @@
 #include "wire/guest/agent_counts.h"
 #include "wire/guest/guest_encode.h"
 
-/*
- * The signal.  By default it is ignored: a program that executes another, or a
- * child without our handler, does not die of it, as of SIGPROF.
- */
 enum {
-	SEAM_AGENT_SIGNAL = SIGURG,
 	SEAM_AGENT_STACK_BYTES = 64 << 10,	/* of the handler */
+	/*
+	 * Threads with a tick at a time.  Each has a mapping, of which a
+	 * process has 65,530 by default.
+	 */
+	SEAM_AGENT_MAX_TICKS = 4096,
 };
 
 /* The services, in this order in HELLO. */
@@ -62,38 +63,42 @@ enum seam_agent_service {
 #define SEAM_AGENT_SERVICES "guest guest_symtab"
 
 /*
- * Of one thread, while it is sampled; in pages of its own that are zeroes in
- * a forked child.
+ * Of one thread, from its first tick on; in pages of its own that are zeroes
+ * in a forked child.  The stack is below what it must not damage: what
+ * overflows it comes into the bytes of a record, which the recorder checks.
  */
 struct seam_agent_thread {
-	bool is_on;
+	uint8_t bytes[SEAM_GUEST_MAX_BYTES];
+	_Alignas(64) uint8_t stack[SEAM_AGENT_STACK_BYTES];
+	struct seam_tick *tick;		/* NULL: all of it is to be set */
 	bool has_ring;
 	uint32_t tid;
-	struct seam_tick tick;
 	struct seam_ring_claim claims[SEAM_AGENT_N_SERVICES];
 	uint64_t spent_ns;	/* in the handler */
 	uint64_t n_carried;	/* ticks for the next sample's weight */
 	uint64_t n_skipped[SEAM_RING_N_SKIPPED];
 	uint64_t n_unwritten;	/* samples that found no room, in a row */
+	uint64_t record[SEAM_TICK_RECORD_WORDS];	/* the kernel's */
 	struct seam_guest_sample sample;
 	struct seam_guest_symbol symbol;
-	uint8_t bytes[SEAM_GUEST_MAX_BYTES];
-	/* The handler's stack: what overflows it is not used by others. */
-	_Alignas(4096) uint8_t guard[4096];
-	uint8_t stack[SEAM_AGENT_STACK_BYTES];
 };
 
-/* Of one thread, from its start to its end; in its thread-local data. */
+/*
+ * Of one thread, from its start to its end; on the heap, because one that ends
+ * by a system call stays in the list.
+ */
 struct seam_agent_self {
-	struct seam_agent_thread *thread;	/* NULL: not sampled */
-	bool is_attaching;
+	struct seam_tick tick;
+	struct seam_agent_thread *thread;	/* NULL: no tick so far */
+	bool is_paused;		/* it blocks the signal: see masks.c */
+	bool is_refused;	/* there was no room for its tick */
 	/* in the list of threads.c: */
-	bool is_listed;
 	uint32_t tid;
 	struct seam_agent_self *next, *previous;
 };
 
-extern __thread struct seam_agent_self seam_agent_self
+/* NULL: not a thread of ours */
+extern __thread struct seam_agent_self *seam_agent_self
 	__attribute__((tls_model("initial-exec")));
 
 /* Of the process. */
@@ -102,7 +107,9 @@ struct seam_agent {
 	_Atomic bool is_on;	/* connected: threads are sampled */
 	_Atomic bool is_off;	/* for good; no system call from then on */
 	pid_t pid;
+	int signal;		/* of the tick; set before is_on */
 	bool is_unthrottled;	/* SEAM_AGENT_UNTHROTTLED is set: for tests */
+	bool is_urgent;		/* SEAM_AGENT_SIGURG is set */
 	uint32_t table;		/* of the ids; see wire/guest */
 	uint64_t period_ns;
 	struct seam_link_client client;
@@ -113,20 +120,25 @@ extern struct seam_agent seam_agent;
 /* ---- attach.c: in handlers too ---- */
 
 /*
- * Begin to sample the calling thread.  0, or -errno: it is not sampled.  Makes
- * system calls only.
+ * Begin to sample the thread of @self, with the list locked or in that thread.
+ * 0, or -errno: it is not sampled.  Makes system calls only.
  */
-int seam_agent_attach(void);
+int seam_agent_attach(struct seam_agent_self *self);
 
-/* End it; ticks that are left are counted, unless the agent is off. */
-void seam_agent_detach(void);
+/* In the handler: the thread's pages.  NULL: there is no memory. */
+struct seam_agent_thread *seam_agent_thread(struct seam_agent_self *self);
 
 /*
- * Request thread @tid to attach, by the signal; it looks for the request with
- * the second function.
+ * End it, in the thread; ticks that are left are counted, unless the agent is
+ * off.
  */
-void seam_agent_request(uint32_t tid);
-bool seam_agent_is_request(const siginfo_t *info);
+void seam_agent_detach(void);
+
+/* Count the CPU time of a thread that ends, and had no room for a tick. */
+void seam_agent_count_refused(const struct seam_agent_self *self);
+
+/* In a child of fork(). */
+void seam_agent_attach_begin_child(void);
 
 /* ---- handler.c ---- */
 
@@ -172,10 +184,13 @@ void seam_agent_begin_child(void);
 /* The key whose destructor ends a thread.  0 or a negative errno. */
 int seam_agent_threads_init(void);
 
-/* Add the calling thread to the list, and sample it if others are. */
-void seam_agent_thread_begin(void);
+/*
+ * Add the calling thread to the list, by @self, which is the agent's from then
+ * on; sample it if others are.  @shown: seam_agent_mask_shown() of its creator.
+ */
+void seam_agent_thread_begin(struct seam_agent_self *self, uint64_t shown);
 
-/* Request all threads in the list to attach; end the ticks of all of them. */
+/* Begin and end the ticks of all threads in the list. */
 void seam_agent_attach_all(void);
 void seam_agent_abandon_all(void);
 
@@ -198,21 +213,25 @@ int seam_agent_fork_init(void);
  */
 int seam_agent_fork_begin(void);
 
-/* ---- signals.c ---- */
+/* ---- masks.c ---- */
+
+/* A thread begins to be sampled, before its tick.  Sets is_paused. */
+void seam_agent_mask_begin(struct seam_agent_self *self, uint64_t shown);
+
+/* For threads that the calling one creates; a number of masks.c's. */
+uint64_t seam_agent_mask_shown(void);
+
+/* Whether thread @tid of this process blocks the signal. */
+bool seam_agent_mask_of(uint32_t tid);
 
 /*
- * Install the handler.  0 or -errno; -EBUSY: the program has one of its own.
+ * Block the signal where the thread is shown it as blocked; whether it was so.
+ * Unblock it again.
  */
-int seam_agent_signals_init(void);
+bool seam_agent_mask_block(void);
+void seam_agent_mask_unblock(void);
 
-/*
- * Whether the calling thread is shown the signal as blocked.  A thread that it
- * creates inherits that.
- */
-bool seam_agent_shows_blocked(void);
-void seam_agent_show_blocked(bool blocked);
-
-/* Whether it is still there: a system call can replace it. */
-bool seam_agent_signals_are_ours(void);
+/* See seam_signal_front.defer. */
+bool seam_agent_mask_defer(int signal, siginfo_t *info, ucontext_t *context);
 
 #endif /* SEAM_AGENT_H */

@@ -31,7 +31,7 @@ enum {
 
 struct seam_agent seam_agent;
 
-__thread struct seam_agent_self seam_agent_self
+__thread struct seam_agent_self *seam_agent_self
 	__attribute__((tls_model("initial-exec")));
 
 /* ---- counts ---- */
@@ -45,7 +45,7 @@ static void publish(struct seam_agent_thread *t)
 		return;
 	state = &t->claims[SEAM_AGENT_GUEST].ring.control->program;
 	/* relaxed, all: counts of this thread */
-	atomic_store_explicit(&state->n_offered, t->tick.n_due,
+	atomic_store_explicit(&state->n_offered, t->tick->n_due,
 			      memory_order_relaxed);
 	for (int i = 0; i < SEAM_RING_N_SKIPPED; i++)
 		atomic_store_explicit(&state->n_skipped[i], t->n_skipped[i],
@@ -98,9 +98,9 @@ static size_t encode(struct seam_agent_thread *t, uint64_t weight)
 	struct seam_guest_head *head = &t->sample.head;
 	size_t size;
 
-	head->flags = t->tick.source == SEAM_TICK_TIMER ?
+	head->flags = t->tick->source == SEAM_TICK_TIMER ?
 		      SEAM_GUEST_BY_TIMER : 0;
-	if (t->tick.source == SEAM_TICK_PERF_USER)
+	if (t->tick->source == SEAM_TICK_PERF_USER)
 		head->flags |= SEAM_GUEST_NO_KERNEL;
 	/* where no VM is on the stack there is none to name */
 	if (!head->adapter)
@@ -178,7 +178,7 @@ static bool has_ring(struct seam_agent_thread *t)
 static bool is_throttled(const struct seam_agent_thread *t)
 {
 	return !seam_agent.is_unthrottled &&
-	       t->spent_ns > t->tick.n_due * seam_agent.period_ns /
+	       t->spent_ns > t->tick->n_due * seam_agent.period_ns /
 			     THROTTLE_PART;
 }
 
@@ -240,29 +240,20 @@ static void sample_on_a_stack(struct arguments *a)
 		seam_agent_skip(a->thread, SEAM_AGENT_NO_STACK, 1);
 }
 
-bool seam_agent_on_signal(const siginfo_t *info, const ucontext_t *context)
+static void take(struct seam_agent_thread *t, const siginfo_t *info,
+		 const ucontext_t *context)
 {
-	struct seam_agent_thread *t = seam_agent_self.thread;
 	struct seam_tick_taken taken;
 	struct arguments a = { t, context, &taken };
 
-	if (seam_agent_is_request(info)) {
-		seam_agent_attach();
-		return true;
-	}
-	if (!t)
-		return false;
-	/* relaxed: after the end, in a program that may be sandboxed */
-	if (atomic_load_explicit(&seam_agent.is_off, memory_order_relaxed))
-		return seam_tick_is_ours(&t->tick, info);
-	seam_tick_take(&t->tick, info, &taken);
-	if (!taken.is_ours || taken.weight == 0)
-		return taken.is_ours;
+	seam_tick_take(t->tick, info, t->record, &taken);
+	if (taken.weight == 0)
+		return;
 	t->n_carried += taken.weight;
 	if (taken.weight > 1)
 		seam_agent_skip(t, SEAM_AGENT_MERGED, taken.weight - 1);
 	if (!has_ring(t))
-		return true;
+		return;
 	if (is_over(t)) {
 		seam_agent_skip(t, SEAM_AGENT_ENDED, 1);
 		seam_agent_detach();
@@ -270,6 +261,28 @@ bool seam_agent_on_signal(const siginfo_t *info, const ucontext_t *context)
 		seam_agent_skip(t, SEAM_AGENT_THROTTLED, 1);
 	} else {
 		sample_on_a_stack(&a);
+	}
+}
+
+bool seam_agent_on_signal(const siginfo_t *info, const ucontext_t *context)
+{
+	static const struct seam_tick none;
+	struct seam_agent_self *self = seam_agent_self;
+	struct seam_agent_thread *t;
+
+	if (!seam_tick_is_ours(self ? &self->tick : &none, info))
+		return false;
+	/* relaxed: after the end, in a program that may be sandboxed */
+	if (!self || self->tick.source == SEAM_TICK_OFF ||
+	    atomic_load_explicit(&seam_agent.is_off, memory_order_relaxed))
+		return true;
+	t = seam_agent_thread(self);
+	if (t) {
+		take(t, info, context);
+	} else {
+		/* counted when the thread ends */
+		seam_agent_detach();
+		self->is_refused = true;
 	}
 	return true;
 }

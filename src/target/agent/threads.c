@@ -56,12 +56,10 @@ static void add(struct seam_agent_self *self)
 	uint64_t mask = lock_all();
 
 	self->tid = (uint32_t)syscall(SYS_gettid);
-	self->previous = NULL;
 	self->next = first;
 	if (first)
 		first->previous = self;
 	first = self;
-	self->is_listed = true;
 	unlock_all(mask);
 }
 
@@ -75,27 +73,32 @@ static void remove_self(struct seam_agent_self *self)
 		self->previous->next = self->next;
 	else
 		first = self->next;
-	self->is_listed = false;
 	unlock_all(mask);
 }
 
-/* A signal that is still on its way would find nothing that it is of. */
-static void end_thread(void *unused)
+/* From here on no thread attaches this one, and its signal stays blocked. */
+static void end_thread(void *argument)
 {
-	struct seam_agent_self *self = &seam_agent_self;
+	struct seam_agent_self *self = argument;
+	bool is_on = atomic_load(&seam_agent.is_on) &&
+		     !atomic_load(&seam_agent.is_off);
 	sigset_t ours;
 
-	(void)unused;
-	sigemptyset(&ours);
-	sigaddset(&ours, SEAM_AGENT_SIGNAL);
-	SEAM_REAL(pthread_sigmask)(SIG_BLOCK, &ours, NULL);
+	remove_self(self);
+	if (atomic_load(&seam_agent.is_on)) {
+		sigemptyset(&ours);
+		sigaddset(&ours, seam_agent.signal);
+		SEAM_REAL(pthread_sigmask)(SIG_BLOCK, &ours, NULL);
+	}
 	seam_agent_detach();
-	if (self->is_listed)
-		remove_self(self);
-	/* after the agent's end it stays mapped: see seam_agent.is_off */
-	if (self->thread && !atomic_load(&seam_agent.is_off))
-		munmap(self->thread, sizeof(*self->thread));
-	self->thread = NULL;
+	if (is_on) {
+		seam_agent_count_refused(self);
+		/* after the agent's end it stays: a filter may be there */
+		if (self->thread)
+			munmap(self->thread, sizeof(*self->thread));
+	}
+	seam_agent_self = NULL;
+	free(self);
 }
 
 int seam_agent_threads_init(void)
@@ -103,22 +106,27 @@ int seam_agent_threads_init(void)
 	return -pthread_key_create(&key, end_thread);
 }
 
-void seam_agent_thread_begin(void)
+/* Under the lock: another thread may be attaching all of them. */
+static void sample_self(struct seam_agent_self *self, uint64_t shown)
 {
-	struct seam_agent_self *self = &seam_agent_self;
+	uint64_t mask;
 
-	if (atomic_load(&seam_agent.is_off))
-		return;
-	if (!self->is_listed) {
-		add(self);
-		/* not NULL: so that the destructor is called */
-		pthread_setspecific(key, self);
-	}
-	/* in the list before: the one that sets it requests all of them */
-	if (!atomic_load(&seam_agent.is_on))
-		return;
+	seam_agent_mask_begin(self, shown);
 	seam_self_thread_begin();
-	seam_agent_attach();
+	mask = lock_all();
+	seam_agent_attach(self);
+	unlock_all(mask);
+}
+
+void seam_agent_thread_begin(struct seam_agent_self *self, uint64_t shown)
+{
+	seam_agent_self = self;
+	add(self);
+	/* its destructor is called */
+	pthread_setspecific(key, self);
+	/* in the list before: the one that sets it attaches all of them */
+	if (atomic_load(&seam_agent.is_on) && !atomic_load(&seam_agent.is_off))
+		sample_self(self, shown);
 }
 
 void seam_agent_attach_all(void)
@@ -126,11 +134,13 @@ void seam_agent_attach_all(void)
 	uint64_t mask = lock_all();
 
 	for (struct seam_agent_self *s = first; s; s = s->next)
-		if (s != &seam_agent_self)
-			seam_agent_request(s->tid);
+		if (s != seam_agent_self) {
+			s->is_paused = seam_agent_mask_of(s->tid);
+			seam_agent_attach(s);
+		}
 	unlock_all(mask);
-	if (seam_agent_self.is_listed)
-		seam_agent_thread_begin();
+	if (seam_agent_self)
+		sample_self(seam_agent_self, 0);
 }
 
 void seam_agent_abandon_all(void)
@@ -138,17 +148,21 @@ void seam_agent_abandon_all(void)
 	uint64_t mask = lock_all();
 
 	for (struct seam_agent_self *s = first; s; s = s->next)
-		if (s->thread)
-			seam_tick_abandon(&s->thread->tick);
+		seam_tick_abandon(&s->tick);
 	unlock_all(mask);
 }
 
 void seam_agent_threads_begin_child(void)
 {
-	struct seam_agent_self *self = &seam_agent_self;
+	struct seam_agent_self *self = seam_agent_self;
 
 	pthread_mutex_init(&lock, NULL);
-	first = self->is_listed ? self : NULL;
+	first = self;
+	seam_agent_attach_begin_child();
+	if (!self)
+		return;
+	/* the parent's event is not there */
+	self->tick = (struct seam_tick) { .source = SEAM_TICK_OFF };
 	self->next = self->previous = NULL;
 	if (!atomic_load(&seam_agent.is_off))
 		self->tid = (uint32_t)syscall(SYS_gettid);
@@ -159,7 +173,8 @@ void seam_agent_threads_begin_child(void)
 struct start {
 	void *(*function)(void *);
 	void *argument;
-	bool is_blocked;
+	uint64_t shown;
+	struct seam_agent_self *self;
 };
 
 static void *start_thread(void *argument)
@@ -167,28 +182,45 @@ static void *start_thread(void *argument)
 	struct start start = *(struct start *)argument;
 
 	free(argument);
-	seam_agent_show_blocked(start.is_blocked);
-	seam_agent_thread_begin();
+	seam_agent_thread_begin(start.self, start.shown);
 	return start.function(start.argument);
+}
+
+/* NULL: the thread is not sampled. */
+static struct start *make_start(void *(*function)(void *), void *argument)
+{
+	struct start *start = NULL;
+
+	if (seam_agent.address[0] && !atomic_load(&seam_agent.is_off))
+		start = malloc(sizeof(*start));
+	if (!start)
+		return NULL;
+	*start = (struct start) {
+		function, argument, seam_agent_mask_shown(),
+		calloc(1, sizeof(*start->self)),
+	};
+	if (start->self)
+		return start;
+	free(start);
+	return NULL;
 }
 
 SEAM_INTERPOSED
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 		   void *(*function)(void *), void *argument)
 {
-	bool is_blocked = seam_agent_shows_blocked();
-	struct start *start = NULL;
+	struct start *start;
 	int r;
 
 	seam_agent_refresh(NULL);
-	if (seam_agent.address[0] && !atomic_load(&seam_agent.is_off))
-		start = malloc(sizeof(*start));
+	start = make_start(function, argument);
 	if (!start)
 		return SEAM_REAL(pthread_create)(thread, attr, function,
 						 argument);
-	*start = (struct start) { function, argument, is_blocked };
 	r = SEAM_REAL(pthread_create)(thread, attr, start_thread, start);
-	if (r)
+	if (r) {
+		free(start->self);
 		free(start);
+	}
 	return r;
 }

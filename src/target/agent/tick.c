@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,7 +44,17 @@ _Static_assert(sizeof(struct tick_fields) + MAX_CHAIN * 8 <=
 
 /* ---- the event ---- */
 
-static int open_event(uint64_t period_ns, bool with_kernel, bool may_limit)
+/*
+ * siginfo of such a signal.  Source: include/uapi/asm-generic/siginfo.h,
+ * _sigfault._perf; glibc 2.36 has no names for it.
+ */
+enum { CODE_PERF = 6, PERF_DATA_AT = 24 };
+
+/* Its address is the data of all our events. */
+static const char own_data;
+
+static struct perf_event_attr attr_of(int signal, uint64_t period_ns,
+				      bool with_kernel)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -59,32 +70,90 @@ static int open_event(uint64_t period_ns, bool with_kernel, bool may_limit)
 		.write_backward = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
-		.sample_max_stack = may_limit ? SEAM_TICK_MAX_KERNEL : 0,
+		.sample_max_stack = SEAM_TICK_MAX_KERNEL,
 	};
 
-	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1,
-			    PERF_FLAG_FD_CLOEXEC);
+	if (signal == SIGTRAP) {
+		attr.sigtrap = attr.remove_on_exec = 1;
+		attr.sig_data = (uintptr_t)&own_data;
+	}
+	return attr;
 }
 
 /* With kernel.perf_event_max_stack below our limit: that one. */
-static int open_within_limit(uint64_t period_ns, bool with_kernel)
+static int open_event(int32_t tid, struct perf_event_attr *attr)
 {
-	int fd = open_event(period_ns, with_kernel, true);
+	int fd = (int)syscall(SYS_perf_event_open, attr, tid, -1, -1,
+			      PERF_FLAG_FD_CLOEXEC);
 
-	if (fd < 0 && errno == EOVERFLOW)
-		fd = open_event(period_ns, with_kernel, false);
-	return fd;
+	if (fd >= 0 || errno != EOVERFLOW)
+		return fd;
+	attr->sample_max_stack = 0;
+	return (int)syscall(SYS_perf_event_open, attr, tid, -1, -1,
+			    PERF_FLAG_FD_CLOEXEC);
 }
 
-static int send_signals(int fd, int signal)
+/*
+ * From Linux 6.15.  Before 6.11 the signal is sent in the system call that the
+ * tick interrupts, and before 5.18 it kills where it is blocked.  From 6.11
+ * until 6.15 closing an event whose signal is due may wait for ever.  Source:
+ * Linux, c5d93d23a260, 78ed93d72ded, 56799bc03565.
+ */
+static bool is_new_kernel(void)
 {
-	struct f_owner_ex owner = {
-		.type = F_OWNER_TID, .pid = (pid_t)syscall(SYS_gettid),
-	};
+	enum { MAJOR = 6, MINOR = 15 };
+	struct utsname name;
+	int part[2] = { 0, 0 }, i = 0;
 
-	if (fcntl(fd, F_SETSIG, signal) < 0 ||
-	    fcntl(fd, F_SETOWN_EX, &owner) < 0 ||
-	    fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK | O_ASYNC) < 0 ||
+	if (uname(&name))
+		return false;
+	for (const char *p = name.release; i < 2; p++)
+		if (*p >= '0' && *p <= '9' && part[i] < 1000)
+			part[i] = part[i] * 10 + (*p - '0');
+		else if (*p != '.' || ++i == 2)
+			break;
+	return part[0] > MAJOR || (part[0] == MAJOR && part[1] >= MINOR);
+}
+
+/* A debugger stops at each SIGTRAP. */
+static bool is_traced(void)
+{
+	static const char field[] = "\nTracerPid:\t";
+	char text[1024];
+	const char *found;
+	ssize_t n = -1;
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	if (n < 0)
+		return true;
+	text[n] = 0;
+	found = strstr(text, field);
+	return !found || found[sizeof(field) - 1] != '0';
+}
+
+int seam_tick_signal(void)
+{
+	struct perf_event_attr attr = attr_of(SIGTRAP, SEAM_NS_PER_S, false);
+	int fd = is_new_kernel() && !is_traced() ? open_event(0, &attr) : -1;
+
+	if (fd < 0)
+		return SIGURG;
+	close(fd);
+	return SIGTRAP;
+}
+
+static int send_signals(int fd, int32_t tid, int signal)
+{
+	struct f_owner_ex owner = { .type = F_OWNER_TID, .pid = tid };
+
+	if ((signal != SIGTRAP &&
+	     (fcntl(fd, F_SETSIG, signal) < 0 ||
+	      fcntl(fd, F_SETOWN_EX, &owner) < 0 ||
+	      fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK | O_ASYNC) < 0)) ||
 	    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
 		return -errno;
 	return 0;
@@ -99,15 +168,26 @@ static void unmap_ring(struct seam_tick *tick)
 		munmap(ring, RING_BYTES);
 }
 
-static int start_event(struct seam_tick *tick, int signal)
+/*
+ * The clock of a thread's CPU time.  Source: include/linux/posix-timers_types.h,
+ * MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED).
+ */
+static clockid_t clock_of(int32_t tid)
 {
+	return (clockid_t)(~(uint32_t)tid << 3 | 6);
+}
+
+static int start_event(struct seam_tick *tick, int32_t tid, int signal)
+{
+	struct perf_event_attr attr = attr_of(signal, tick->period_ns, true);
 	bool with_kernel = true;
 	void *ring;
-	int fd = open_within_limit(tick->period_ns, true), r;
+	int fd = open_event(tid, &attr), r;
 
 	if (fd < 0 && (errno == EACCES || errno == EPERM)) {
 		with_kernel = false;
-		fd = open_within_limit(tick->period_ns, false);
+		attr = attr_of(signal, tick->period_ns, false);
+		fd = open_event(tid, &attr);
 	}
 	if (fd < 0)
 		return -errno;
@@ -119,8 +199,8 @@ static int start_event(struct seam_tick *tick, int signal)
 	tick->source = with_kernel ? SEAM_TICK_PERF : SEAM_TICK_PERF_USER;
 	if (r == 0) {
 		atomic_store(&tick->ring, ring);
-		tick->base_ns = seam_clock_thread_ns();
-		r = send_signals(fd, signal);
+		tick->base_ns = seam_clock_now(clock_of(tid));
+		r = send_signals(fd, tid, signal);
 	}
 	close(fd);
 	if (r == 0)
@@ -132,13 +212,13 @@ static int start_event(struct seam_tick *tick, int signal)
 
 /* ---- the timer ---- */
 
-static int start_timer(struct seam_tick *tick, int signal)
+static int start_timer(struct seam_tick *tick, int32_t tid, int signal)
 {
 	struct sigevent event = {
 		.sigev_notify = SIGEV_THREAD_ID,
 		.sigev_signo = signal,
 		.sigev_value.sival_ptr = tick,
-		._sigev_un._tid = (pid_t)syscall(SYS_gettid),
+		._sigev_un._tid = tid,
 	};
 	struct timespec period = {
 		.tv_sec = (time_t)(tick->period_ns / SEAM_NS_PER_S),
@@ -147,10 +227,9 @@ static int start_timer(struct seam_tick *tick, int signal)
 	struct itimerspec spec = { period, period };
 
 	/* libc's function allocates */
-	if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event,
-		    &tick->timer) < 0)
+	if (syscall(SYS_timer_create, clock_of(tid), &event, &tick->timer) < 0)
 		return -errno;
-	tick->base_ns = seam_clock_thread_ns();
+	tick->base_ns = seam_clock_now(clock_of(tid));
 	tick->source = SEAM_TICK_TIMER;
 	if (syscall(SYS_timer_settime, tick->timer, 0, &spec, NULL) == 0)
 		return 0;
@@ -158,18 +237,21 @@ static int start_timer(struct seam_tick *tick, int signal)
 	return -errno;
 }
 
-int seam_tick_start(struct seam_tick *tick, int signal, uint64_t period_ns)
+int seam_tick_start(struct seam_tick *tick, int32_t tid, int signal,
+		    uint64_t period_ns)
 {
 	int r;
 
-	*tick = (struct seam_tick) { .fd = -1, .period_ns = period_ns };
+	*tick = (struct seam_tick) {
+		.fd = -1, .period_ns = period_ns, .pid = getpid(),
+	};
 	if (period_ns < SEAM_TICK_MIN_NS)
 		return -EINVAL;
-	r = start_event(tick, signal);
+	r = start_event(tick, tid, signal);
 	if (r == 0)
 		return 0;
 	tick->refusal = -r;
-	return start_timer(tick, signal);
+	return start_timer(tick, tid, signal);
 }
 
 void seam_tick_stop(struct seam_tick *tick)
@@ -208,16 +290,25 @@ void seam_tick_abandon(struct seam_tick *tick)
 
 bool seam_tick_is_ours(const struct seam_tick *tick, const siginfo_t *info)
 {
+	uint64_t data;
+
+	/* any event of ours: the program must not get its signal */
+	if (info->si_signo == SIGTRAP && info->si_code == CODE_PERF) {
+		memcpy(&data, (const char *)info + PERF_DATA_AT, sizeof(data));
+		return data == (uintptr_t)&own_data;
+	}
 	if (!tick->period_ns)
-		return false;		/* never started, or wiped by a fork */
+		return false;		/* never started, or cleared */
 	if (info->si_code == SI_TIMER)
 		return info->si_value.sival_ptr == tick;
+	if (tick->pid != getpid())
+		return false;		/* a copy, of a parent's */
 	/* Source: fs/fcntl.c, send_sigio_to_task(); without memory for it the
 	   signal comes without its siginfo, from pid 0. */
 	if (info->si_code == POLL_IN || info->si_code == POLL_HUP)
 		return info->si_fd == tick->fd;
 	return info->si_code == SI_USER && info->si_pid == 0 &&
-	       tick->source != SEAM_TICK_OFF;
+	       info->si_signo != SIGTRAP && tick->source != SEAM_TICK_OFF;
 }
 
 /* Copy @size bytes at position @at, which may be in two pieces. */
@@ -231,12 +322,11 @@ static void copy(void *out, const uint8_t *data, uint64_t at, size_t size)
 }
 
 /* Copy the newest sample.  False: there is no newer one than the last. */
-static bool read_sample(struct seam_tick *tick)
+static bool read_sample(struct seam_tick *tick, struct tick_fields *sample)
 {
 	const void *ring = atomic_load(&tick->ring);
 	const struct seam_ring_control *control = ring;
 	const uint8_t *data = (const uint8_t *)ring + PAGE;
-	struct tick_fields *sample = (struct tick_fields *)tick->record;
 	uint64_t head;
 	size_t size;
 
@@ -249,7 +339,7 @@ static bool read_sample(struct seam_tick *tick)
 	copy(&sample->header, data, head, sizeof(sample->header));
 	size = sample->header.size;
 	if (sample->header.type != PERF_RECORD_SAMPLE ||
-	    size < sizeof(*sample) || size > sizeof(tick->record))
+	    size < sizeof(*sample) || size > SEAM_TICK_RECORD_WORDS * 8)
 		return false;
 	/* ticks in between are far from filling the page */
 	copy(sample, data, head, size);
@@ -258,11 +348,9 @@ static bool read_sample(struct seam_tick *tick)
 }
 
 /* The part of the callchain after PERF_CONTEXT_KERNEL. */
-static void take_kernel(const struct seam_tick *tick,
+static void take_kernel(const struct tick_fields *sample,
 			struct seam_tick_taken *taken)
 {
-	const struct tick_fields *sample =
-		(const struct tick_fields *)tick->record;
 	size_t n = sample->n_chain;
 
 	if (n < 2 || sample->chain[0] != (uint64_t)PERF_CONTEXT_KERNEL)
@@ -312,10 +400,10 @@ static uint64_t time_of(struct seam_tick *tick,
 }
 
 void seam_tick_take(struct seam_tick *tick, const siginfo_t *info,
+		    uint64_t record[SEAM_TICK_RECORD_WORDS],
 		    struct seam_tick_taken *taken)
 {
-	const struct tick_fields *sample =
-		(const struct tick_fields *)tick->record;
+	struct tick_fields *sample = (struct tick_fields *)record;
 
 	*taken = (struct seam_tick_taken) {
 		.is_ours = seam_tick_is_ours(tick, info),
@@ -328,12 +416,12 @@ void seam_tick_take(struct seam_tick *tick, const siginfo_t *info,
 		taken->cpu = UINT32_MAX;
 		return;
 	}
-	if (!read_sample(tick))
+	if (!read_sample(tick, sample))
 		return;
 	taken->weight = count_up_to(tick, time_of(tick, sample));
 	taken->time_ns = sample->time_ns;
 	taken->cpu = sample->cpu;
-	take_kernel(tick, taken);
+	take_kernel(sample, taken);
 }
 
 uint64_t seam_tick_rest(struct seam_tick *tick)

@@ -2,9 +2,10 @@
 /*
  * tick.h - a thread's own CPU time as a signal
  *
- *	seam_tick_start(&tick, SIGURG, 1000000);	in the thread
+ *
+ *	seam_tick_start(&tick, gettid(), seam_tick_signal(), 1000000);
  *	... in the handler of that signal, on that thread:
- *	seam_tick_take(&tick, info, &taken);
+ *	seam_tick_take(&tick, info, record, &taken);
  *	if (!taken.is_ours)
  *		call the program's handler
  *	else if (taken.weight)
@@ -13,10 +14,21 @@
  *	seam_tick_stop(&tick);				in the thread
  *
  * A tick is due for each period of the thread's CPU time, in user and kernel
- * mode.  Its source is a task-clock perf event of the thread's own, with
- * F_SETSIG: the only timer that runs at 1 to 10 kHz of CPU time, where those of
+ * mode.  Its source is a task-clock perf event of the thread: the only timer
+ * that runs at 1 to 10 kHz of CPU time, where those of
  * timer_create(CLOCK_THREAD_CPUTIME_ID) and setitimer() stop at the kernel's
- * 250 Hz.  Where perf_event_open(2) is refused the source is timer_create().
+ * 250 Hz.
+ *
+ *	signal	how	system calls		blocked, or at exec
+ *	SIGTRAP	sigtrap	none ends early		stays pending; kills a program
+ *						that is executed meanwhile
+ *	SIGURG	F_SETSIG	some end with EINTR	stays pending; is ignored
+ *
+ * With attr.sigtrap the kernel queues the signal as task work, and sends it
+ * when the thread returns to user mode.  The caller has to stop the tick before
+ * an exec: see agent/execs.c.
+ *
+ * Where perf_event_open(2) is refused the source is timer_create().
  *
  * The event's ring overwrites, so the newest sample is always in it; it has the
  * kernel's part of the stack, and the CPU time of the thread.  The weight is
@@ -30,11 +42,10 @@
  *
  * The descriptor of the event is closed at once: the mapping keeps the event,
  * and the program gains no descriptor.  exec ends it, as it ends mappings.  A
- * forked child has no event, and its mapping is gone: clear the struct there
- * before the first signal (madvise(2), MADV_WIPEONFORK, does it).
+ * forked child has no event, and its mapping is gone: clear the struct there.
  *
- * Threads: a struct belongs to one thread and its handlers; but
- * seam_tick_abandon() may be called by any.
+ * Threads: the struct belongs to one thread and its handlers.  Another thread
+ * may start it for that thread, and call seam_tick_abandon().
  */
 #ifndef SEAM_TICK_H
 #define SEAM_TICK_H
@@ -61,6 +72,7 @@ struct seam_tick {
 	uint8_t source;		/* enum seam_tick_source */
 	int refusal;		/* errno of perf_event_open(), or 0 */
 	int fd;			/* number that the signal has; closed */
+	int32_t pid;		/* of the start; a forked child has another */
 	int timer;		/* of the kernel */
 	/* mapping of the event; a thread takes it out to unmap or replace it */
 	_Atomic(void *) ring;
@@ -71,7 +83,6 @@ struct seam_tick {
 	uint64_t n_samples;
 	uint64_t counted_ns;	/* CPU time since, in weights */
 	uint64_t n_due;		/* sum of all weights */
-	uint64_t record[SEAM_TICK_RECORD_WORDS];	/* the newest sample */
 };
 
 struct seam_tick_taken {
@@ -80,8 +91,8 @@ struct seam_tick_taken {
 	uint64_t time_ns;	/* CLOCK_MONOTONIC */
 	uint32_t cpu;
 	/*
-	 * Instruction pointers in the kernel, innermost first, in the struct
-	 * of the tick; none where the tick was in user mode.
+	 * Instruction pointers in the kernel, innermost first, in the caller's
+	 * record; none where the tick was in user mode.
 	 */
 	const uint64_t *kernel;
 	size_t n_kernel;
@@ -89,11 +100,20 @@ struct seam_tick_taken {
 };
 
 /*
- * Begin to send @signal to this thread at each @period_ns of its CPU time, at
- * least SEAM_TICK_MIN_NS.  0; -EINVAL; or the errno of timer_create(), when
- * that is refused as well: the tick stays off.  Makes system calls only.
+ * SIGTRAP where the kernel sends it without ending system calls, and this
+ * process has such events and no debugger; else SIGURG.  Makes system calls
+ * only.
  */
-int seam_tick_start(struct seam_tick *tick, int signal, uint64_t period_ns);
+int seam_tick_signal(void);
+
+/*
+ * Begin to send @signal, one of the two, to thread @tid of this process at each
+ * @period_ns of its CPU time, at least SEAM_TICK_MIN_NS.  0; -EINVAL; or the
+ * errno of timer_create(), when that is refused as well: the tick stays off.
+ * Makes system calls only.
+ */
+int seam_tick_start(struct seam_tick *tick, int32_t tid, int signal,
+		    uint64_t period_ns);
 
 /*
  * End.  A signal may still be pending: is_ours holds for it as before, and
@@ -108,15 +128,20 @@ void seam_tick_stop(struct seam_tick *tick);
  */
 void seam_tick_abandon(struct seam_tick *tick);
 
-/* Whether the signal is of @tick, also after its end.  No system call. */
+/*
+ * Whether the signal is of @tick, or of an event of another tick of this copy
+ * of the file; also after its end.
+ */
 bool seam_tick_is_ours(const struct seam_tick *tick, const siginfo_t *info);
 
 /*
  * In the handler: whether the signal is of @tick, and the ticks since the last
- * call.  No lock, no allocation.  Cost: the copy of one record; with
- * SEAM_TICK_TIMER two calls of clock_gettime().
+ * call.  @record: where the newest sample is copied to.  No lock, no
+ * allocation.  Cost: the copy of one record; with SEAM_TICK_TIMER two calls of
+ * clock_gettime().
  */
 void seam_tick_take(struct seam_tick *tick, const siginfo_t *info,
+		    uint64_t record[SEAM_TICK_RECORD_WORDS],
 		    struct seam_tick_taken *taken);
 
 /*

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,7 +13,11 @@
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_walk.h"
 
-enum { MAX_INTERVAL = INT32_MAX };	/* ms */
+enum {
+	MAX_INTERVAL = INT32_MAX,	/* ms */
+	/* With a real-time priority a loop would keep the handler out. */
+	PAUSE_NS = 20 * 1000,
+};
 
 /* Of the run that is under way, or the last one; its start writes it. */
 static struct {
@@ -33,28 +36,21 @@ static bool is_streamed(const struct luam_sysprof_options *opt)
 
 /* ---- the handler, before the program's ---- */
 
-static bool is_ours(const struct sigaction *action)
+int seam_signal_real(int signal, const struct sigaction *new,
+		     struct sigaction *old)
 {
-	return action->sa_flags & SA_SIGINFO &&
-	       action->sa_sigaction == seam_sysprof_on_signal;
+	return sigaction(signal, new, old);
 }
 
 /* 0, or the negative errno of sigaction(2). */
 static int install_handler(void)
 {
-	struct sigaction now, action = {
-		.sa_sigaction = seam_sysprof_on_signal,
-		.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK,
+	static const struct seam_signal_front front = {
+		.take = seam_sysprof_on_signal, .is_always = true,
+		.flags = SA_RESTART | SA_ONSTACK,
 	};
 
-	if (sigaction(SEAM_SYSPROF_SIGNAL, NULL, &now) < 0)
-		return -errno;
-	if (is_ours(&now))
-		return 0;
-	/* the program's handler runs with the signals blocked that it named */
-	action.sa_mask = now.sa_mask;
-	run->before = now;
-	return sigaction(SEAM_SYSPROF_SIGNAL, &action, NULL) < 0 ? -errno : 0;
+	return seam_signal_front_begin(SEAM_SYSPROF_SIGNAL, &front);
 }
 
 /*
@@ -64,14 +60,11 @@ static int install_handler(void)
  */
 static void remove_handler(void)
 {
-	struct sigaction now;
 	sigset_t blocked;
 
-	if (pthread_sigmask(SIG_SETMASK, NULL, &blocked) ||
-	    sigismember(&blocked, SEAM_SYSPROF_SIGNAL) ||
-	    sigaction(SEAM_SYSPROF_SIGNAL, NULL, &now) < 0 || !is_ours(&now))
-		return;
-	sigaction(SEAM_SYSPROF_SIGNAL, &run->before, NULL);
+	if (pthread_sigmask(SIG_SETMASK, NULL, &blocked) == 0 &&
+	    !sigismember(&blocked, SEAM_SYSPROF_SIGNAL))
+		seam_signal_front_end(SEAM_SYSPROF_SIGNAL);
 }
 
 /* ---- forked children ---- */
@@ -91,6 +84,7 @@ static void become_idle(void)
 	run->written = NULL;
 	current.symbols = (struct seam_native_symbols) { .files.n = 0 };
 	seam_sysprof_loads_forget();
+	seam_signal_front_begin_child();
 	remove_handler();
 	if (state != SEAM_SYSPROF_BUSY && is_streamed(&current.options) &&
 	    current.output.on_child)
@@ -204,7 +198,7 @@ static int begin_ticks(void)
 		return r;
 	if (interval > MAX_INTERVAL)
 		interval = MAX_INTERVAL;
-	r = seam_tick_start(&run->tick, SEAM_SYSPROF_SIGNAL,
+	r = seam_tick_start(&run->tick, run->tid, SEAM_SYSPROF_SIGNAL,
 			    interval * SEAM_NS_PER_MS);
 	/* after the tick: another thread may stop what is running */
 	if (r == 0)
@@ -308,6 +302,7 @@ const char *seam_sysprof_refusal(void)
  */
 static uint64_t end_ticks(void)
 {
+	const struct timespec pause = { 0, PAUSE_NS };
 	uint64_t n_missed;
 
 	if (syscall(SYS_gettid) == run->tid) {
@@ -320,7 +315,7 @@ static uint64_t end_ticks(void)
 	seam_tick_abandon(&run->tick);
 	/* pairs with the handler; see profiler_run.h */
 	while (atomic_load(&run->n_in_handler))
-		sched_yield();
+		syscall(SYS_nanosleep, &pause, NULL);
 	/* a signal may still come, so the handler stays */
 	seam_tick_stop(&run->tick);
 	return 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* profiler_handler.c - from a signal to a sample; see profiler_run.h */
-#include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -113,7 +112,7 @@ static bool take(struct seam_sysprof_run *run, const siginfo_t *info,
 		taken.is_ours = tid == run->tid && is_late(run, info);
 	} else if (tid == run->tid) {
 		run->is_sampling = true;
-		seam_tick_take(&run->tick, info, &taken);
+		seam_tick_take(&run->tick, info, run->record, &taken);
 		if (taken.weight)
 			sample(run, context, taken.weight);
 		run->is_sampling = false;
@@ -122,43 +121,8 @@ static bool take(struct seam_sysprof_run *run, const siginfo_t *info,
 	return taken.is_ours;
 }
 
-static void pass_on(const struct sigaction *action, int signal,
-		    siginfo_t *info, void *context)
+bool seam_sysprof_on_signal(int signal, siginfo_t *info, ucontext_t *context)
 {
-	if (action->sa_flags & SA_SIGINFO)
-		action->sa_sigaction(signal, info, context);
-	else if (action->sa_handler != SIG_DFL &&
-		 action->sa_handler != SIG_IGN)
-		action->sa_handler(signal);
-}
-
-/*
- * A handler that replaced this one and calls it is the program's for the next
- * run, and would be called by its own call.  Such a call has the same @context,
- * deeper in the stack; with an equal @frame it is another signal, after the
- * program's handler left by siglongjmp(3).
- */
-static void pass_on_once(int signal, siginfo_t *info, void *context,
-			 const void *frame)
-{
-	static __thread struct { const void *context, *frame; } passed
-		__attribute__((tls_model("initial-exec")));
-
-	if (passed.context == context && passed.frame != frame)
-		return;
-	passed.context = context;
-	passed.frame = frame;
-	pass_on(&seam_sysprof_run.before, signal, info, context);
-	passed.context = NULL;
-}
-
-void seam_sysprof_on_signal(int signal, siginfo_t *info, void *context)
-{
-	int saved_errno = errno;
-	bool is_ours = take(&seam_sysprof_run, info, context);
-
-	errno = saved_errno;
-	if (!is_ours)
-		pass_on_once(signal, info, context,
-			     __builtin_frame_address(0));
+	(void)signal;
+	return take(&seam_sysprof_run, info, context);
 }

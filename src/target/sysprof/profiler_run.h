@@ -27,9 +27,15 @@
 #include <seam/lmisclib.h>
 
 #include "target/agent/tick.h"
+#include "target/interpose/signal_front.h"
 #include "target/sysprof/stream_events.h"
 
-/* Ignored by default, so a late one, or one after exec, does nothing. */
+/*
+ * Ignored by default, so a late one, or one after exec, does nothing.  Not
+ * SIGTRAP, as the agent has: a library that a script loads is not in front of
+ * exec(3) and sigprocmask(2), and a tick would end a program that is executed,
+ * or be what sigwait(3) returns.
+ */
 enum { SEAM_SYSPROF_SIGNAL = SIGURG };
 
 enum seam_sysprof_state {
@@ -51,7 +57,6 @@ struct seam_sysprof_run {
 	_Atomic uint32_t n_in_handler;	/* threads */
 	bool is_sampling;		/* of the sampled thread alone */
 	/* Written by start, before RUNNING. */
-	struct sigaction before;	/* the signal's, without this run */
 	int32_t pid;
 	_Atomic int32_t tid;		/* the sampled thread */
 	const void *vm;			/* identity */
@@ -59,6 +64,7 @@ struct seam_sysprof_run {
 	luam_Sysprof_backtracer backtracer;
 	/* Written by the handler, read when it is stopped. */
 	struct seam_tick tick;
+	uint64_t record[SEAM_TICK_RECORD_WORDS];	/* the kernel's */
 	uint64_t counts[SEAM_N_VMSTATES];
 	struct seam_sysprof_stream stream;
 	struct seam_guest_sample sample;
@@ -77,7 +83,7 @@ extern struct seam_sysprof_run seam_sysprof_run;
 /* Write late symbols; by the handler, or when it is stopped. */
 void seam_sysprof_write_late(struct seam_sysprof_run *run);
 
-/* The handler, as sigaction(2) has it. */
-void seam_sysprof_on_signal(int signal, siginfo_t *info, void *context);
+/* The handler: see seam_signal_front.take. */
+bool seam_sysprof_on_signal(int signal, siginfo_t *info, ucontext_t *context);
 
 #endif /* SEAM_SYSPROF_PROFILER_RUN_H */

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * execs.c - a program that executes another one
+ *
+ * The new program begins with the calling thread's mask, its pending signals,
+ * and what is ignored.  Those have to be the program's, and no tick may be
+ * pending: SIGTRAP would end the new program.  A tick that is due in the kernel
+ * during execve(2) comes after it, tried on Linux 6.18, so the tick is stopped
+ * before; where the call fails, it goes on.
+ *
+ * Not covered: execve(2) without libc.
+ */
+#include <errno.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "target/agent/agent.h"
+#include "target/interpose/interpose.h"
+#include "target/interpose/signal_front.h"
+
+enum { SET_BYTES = 8 };		/* of the kernel's signal set */
+
+/* What was changed for a call. */
+struct shown {
+	bool is_on, is_blocked, is_ignored, is_stopped;
+};
+
+/* A tick that came while its signal was blocked; the program's stay. */
+static void drop_pending_tick(void)
+{
+	const uint64_t set = UINT64_C(1) << (seam_agent.signal - 1);
+	const struct timespec now = { 0, 0 };
+	siginfo_t info;
+
+	if (syscall(SYS_rt_sigtimedwait, &set, &info, &now, SET_BYTES) > 0 &&
+	    !seam_tick_is_ours(&seam_agent_self->tick, &info))
+		syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(),
+			seam_agent.signal, &info);
+}
+
+/* What the kernel has becomes what the program is shown. */
+static struct shown show(bool will_exec)
+{
+	struct sigaction program = seam_signal_front_program(seam_agent.signal);
+	struct shown s = { .is_on = atomic_load(&seam_agent.is_on) };
+	int saved_errno = errno;
+
+	if (!s.is_on || !seam_agent_self)
+		return (struct shown) { .is_on = false };
+	if (will_exec && seam_agent_is_sampling() &&
+	    seam_agent_is_own_process()) {
+		s.is_stopped = seam_agent_self->tick.source != SEAM_TICK_OFF;
+		seam_agent_detach();
+	}
+	s.is_blocked = seam_agent_mask_block();
+	if (s.is_stopped)
+		drop_pending_tick();
+	s.is_ignored = program.sa_handler == SIG_IGN &&
+		       seam_signal_real(seam_agent.signal, &program, NULL) == 0;
+	errno = saved_errno;
+	return s;
+}
+
+static void hide(const struct shown *s)
+{
+	struct sigaction program = seam_signal_front_program(seam_agent.signal);
+	int saved_errno = errno;
+
+	if (!s->is_on)
+		return;
+	/* not in a child of vfork(), which ends or tries again */
+	if (s->is_ignored && seam_agent_is_own_process())
+		seam_signal_front_set(seam_agent.signal, &program);
+	if (s->is_stopped)
+		seam_agent_attach(seam_agent_self);
+	if (s->is_blocked)
+		seam_agent_mask_unblock();
+	errno = saved_errno;
+}
+
+#define SHOWN(will_exec, call)						\
+	({								\
+		struct shown s_ = show(will_exec);			\
+		__typeof__(call) r_ = call;				\
+		hide(&s_);						\
+		r_;							\
+	})
+
+/* ---- what the program calls ---- */
+
+SEAM_INTERPOSED
+int execve(const char *path, char *const *argv, char *const *envp)
+{
+	return SHOWN(true, SEAM_REAL(execve)(path, argv, envp));
+}
+
+SEAM_INTERPOSED
+int execv(const char *path, char *const *argv)
+{
+	return SHOWN(true, SEAM_REAL(execv)(path, argv));
+}
+
+SEAM_INTERPOSED
+int execvp(const char *file, char *const *argv)
+{
+	return SHOWN(true, SEAM_REAL(execvp)(file, argv));
+}
+
+SEAM_INTERPOSED
+int execvpe(const char *file, char *const *argv, char *const *envp)
+{
+	return SHOWN(true, SEAM_REAL(execvpe)(file, argv, envp));
+}
+
+SEAM_INTERPOSED
+int fexecve(int fd, char *const *argv, char *const *envp)
+{
+	return SHOWN(true, SEAM_REAL(fexecve)(fd, argv, envp));
+}
+
+SEAM_INTERPOSED
+int execveat(int fd, const char *path, char *const *argv, char *const *envp,
+	     int flags)
+{
+	return SHOWN(true, SEAM_REAL(execveat)(fd, path, argv, envp, flags));
+}
+
+/* The arguments of a call with a list; they are counted in a copy. */
+#define COUNT(list, n)							\
+	do {								\
+		va_list copy_;						\
+									\
+		va_copy(copy_, list);					\
+		for (n = 1; va_arg(copy_, char *); n++)			\
+			;						\
+		va_end(copy_);						\
+	} while (0)
+
+#define TAKE(list, first, argv, n)					\
+	do {								\
+		argv[0] = (char *)(uintptr_t)first;			\
+		for (size_t i_ = 1; i_ <= n; i_++)			\
+			argv[i_] = va_arg(list, char *);		\
+	} while (0)
+
+SEAM_INTERPOSED
+int execl(const char *path, const char *first, ...)
+{
+	va_list list;
+	size_t n = 0;
+
+	va_start(list, first);
+	COUNT(list, n);
+	char *argv[n + 1];
+	TAKE(list, first, argv, n);
+	va_end(list);
+	return execv(path, argv);
+}
+
+SEAM_INTERPOSED
+int execlp(const char *file, const char *first, ...)
+{
+	va_list list;
+	size_t n = 0;
+
+	va_start(list, first);
+	COUNT(list, n);
+	char *argv[n + 1];
+	TAKE(list, first, argv, n);
+	va_end(list);
+	return execvp(file, argv);
+}
+
+SEAM_INTERPOSED
+int execle(const char *path, const char *first, ...)
+{
+	char *const *envp;
+	va_list list;
+	size_t n = 0;
+
+	va_start(list, first);
+	COUNT(list, n);
+	char *argv[n + 1];
+	TAKE(list, first, argv, n);
+	envp = va_arg(list, char *const *);
+	va_end(list);
+	return execve(path, argv, envp);
+}
+
+SEAM_INTERPOSED
+int posix_spawn(pid_t *pid, const char *path,
+		const posix_spawn_file_actions_t *actions,
+		const posix_spawnattr_t *attr, char *const *argv,
+		char *const *envp)
+{
+	return SHOWN(false, SEAM_REAL(posix_spawn)(pid, path, actions, attr,
+						   argv, envp));
+}
+
+SEAM_INTERPOSED
+int posix_spawnp(pid_t *pid, const char *file,
+		 const posix_spawn_file_actions_t *actions,
+		 const posix_spawnattr_t *attr, char *const *argv,
+		 char *const *envp)
+{
+	return SHOWN(false, SEAM_REAL(posix_spawnp)(pid, file, actions, attr,
+						    argv, envp));
+}
+
+SEAM_INTERPOSED
+int system(const char *command)
+{
+	return SHOWN(false, SEAM_REAL(system)(command));
+}
+
+SEAM_INTERPOSED
+FILE *popen(const char *command, const char *mode)
+{
+	return SHOWN(false, SEAM_REAL(popen)(command, mode));
+}
