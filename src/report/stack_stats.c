@@ -142,16 +142,16 @@ static void put_guest(const struct seam_view *view,
 		      const struct seam_guest_counts *counts)
 {
 	uint64_t n = seam_guest_counts_total(counts);
-	char count[SEAM_NUMBER], share[SEAM_NUMBER], ticks[SEAM_NUMBER];
+	char count[SEAM_NUMBER], share[SEAM_NUMBER], all[SEAM_NUMBER];
 
 	put_heading(view, "VM stacks", n);
 	put_guest_ends(view, counts->n_guest, SEAM_GUEST_N_ENDS, guest_text);
 	put_heading(view, "native stacks below them", n);
 	put_guest_ends(view, counts->n_host, SEAM_STACK_N_ENDS, host_text);
-	fprintf(view->out, "\n%s complete in both (%s), of %s ticks",
+	fprintf(view->out, "\n%s complete in both (%s), of %s samples",
 		seam_format_count(count, counts->n_complete),
 		seam_format_percent(share, counts->n_complete, n),
-		seam_format_count(ticks, counts->n_ticks));
+		seam_format_count(all, n));
 	if (counts->n_bad)
 		fprintf(view->out, "; %s records damaged",
 			seam_format_count(count, counts->n_bad));
