@@ -438,6 +438,19 @@ static void a_program_that_sets_its_title_keeps_its_vm(void **state)
 	assert_int_equal(n_detached, 0);
 }
 
+/* The last test: what was added stays. */
+static void the_table_of_adapters_has_an_end(void **state)
+{
+	int n = 0;
+
+	(void)state;
+	while (n < 100 && seam_guest_add_vm(&toy_vm) == 0)
+		n++;
+	/* LuaJIT's, the toy of the tests before, and these */
+	assert_int_equal(n, 8 - 2);
+	assert_int_equal(seam_guest_add_vm(&toy_vm), -ENOSPC);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -451,6 +464,7 @@ int main(int argc, char **argv)
 			frames_without_a_place_are_those_of_the_last_segment),
 		cmocka_unit_test(functions_that_get_no_id_leave_a_mark),
 		cmocka_unit_test(a_program_that_sets_its_title_keeps_its_vm),
+		cmocka_unit_test(the_table_of_adapters_has_an_end),
 	};
 
 	(void)argc;

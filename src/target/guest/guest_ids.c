@@ -10,6 +10,8 @@ enum {
 	SLOTS = 4 * SEAM_GUEST_MAX_SYMBOLS,	/* a power of two */
 	MAX_STEPS = 64,
 	MAX_NAMINGS = 8,	/* attempts to name a nameless function */
+	BLOCK = 512,		/* symbols that are mapped at once */
+	N_BLOCKS = SEAM_GUEST_MAX_SYMBOLS / BLOCK + 1,
 };
 
 enum entry_state { ENTRY_FREE, ENTRY_BUSY, ENTRY_READY };
@@ -28,10 +30,41 @@ struct table {
 	_Atomic uint32_t generation;	/* of announcements, from 1 on */
 	_Atomic uint32_t slots[SLOTS];	/* ids; 0: free */
 	struct entry entries[SEAM_GUEST_MAX_SYMBOLS + 1];
-	struct seam_guest_symbol symbols[SEAM_GUEST_MAX_SYMBOLS + 1];
+	/* 83 MB of texts, if there were so many: as ids need them */
+	struct seam_guest_symbol *_Atomic blocks[N_BLOCKS];
 };
 
 static _Atomic(struct table *) table;
+
+static void *map_zeroes(size_t size)
+{
+	void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return pages == MAP_FAILED ? NULL : pages;
+}
+
+/* Those of the block of @id, mapped now if need be.  NULL: no memory. */
+static struct seam_guest_symbol *block_of(struct table *t, uint32_t id)
+{
+	struct seam_guest_symbol *_Atomic *place = &t->blocks[id / BLOCK];
+	struct seam_guest_symbol *block = atomic_load(place), *pages;
+	const size_t size = BLOCK * sizeof(*block);
+
+	if (block)
+		return block;
+	pages = map_zeroes(size);
+	if (!pages || atomic_compare_exchange_strong(place, &block, pages))
+		return pages;
+	munmap(pages, size);
+	return block;
+}
+
+/* Of an id that was given. */
+static struct seam_guest_symbol *symbol_of(struct table *t, uint32_t id)
+{
+	return atomic_load(&t->blocks[id / BLOCK]) + id % BLOCK;
+}
 
 int seam_guest_ids_init(void)
 {
@@ -39,9 +72,8 @@ int seam_guest_ids_init(void)
 
 	if (atomic_load(&table))
 		return 0;
-	pages = mmap(NULL, sizeof(*pages), PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (pages == MAP_FAILED)
+	pages = map_zeroes(sizeof(*pages));
+	if (!pages)
 		return -ENOMEM;
 	atomic_store(&pages->generation, 1);
 	if (!atomic_compare_exchange_strong(&table, &none, pages))
@@ -124,6 +156,20 @@ static void set_symbol(struct seam_guest_symbol *symbol, uint32_t id,
 	set_name(symbol, text);
 }
 
+/* Whether there is a slot for @key, and room for the texts of a new id. */
+static bool has_room(struct table *t, const struct seam_guest_key *key)
+{
+	uint32_t slot = first_slot(key), n = atomic_load(&t->n);
+
+	if (n >= SEAM_GUEST_MAX_SYMBOLS || !block_of(t, n + 1))
+		return false;
+	for (int i = 0; i < MAX_STEPS; i++, slot = (slot + 1) % SLOTS)
+		if (!atomic_load_explicit(&t->slots[slot],
+					  memory_order_relaxed))
+			return true;
+	return false;
+}
+
 uint32_t seam_guest_ids_add(const struct seam_guest_key *key,
 			    const struct seam_guest_text *text)
 {
@@ -131,14 +177,15 @@ uint32_t seam_guest_ids_add(const struct seam_guest_key *key,
 	uint32_t slot = first_slot(key), id;
 	struct entry *entry;
 
-	if (!t || atomic_load(&t->n) >= SEAM_GUEST_MAX_SYMBOLS)
+	/* an id without a slot would be another one in each sample */
+	if (!t || !has_room(t, key))
 		return 0;
 	id = atomic_fetch_add(&t->n, 1) + 1;
-	if (id > SEAM_GUEST_MAX_SYMBOLS)
+	if (id > SEAM_GUEST_MAX_SYMBOLS || !block_of(t, id))
 		return 0;
 	entry = &t->entries[id];
 	entry->key = *key;
-	set_symbol(&t->symbols[id], id, key, text);
+	set_symbol(symbol_of(t, id), id, key, text);
 	atomic_store_explicit(&entry->is_named, text->n_name != 0,
 			      memory_order_relaxed);
 	atomic_store(&entry->state, ENTRY_READY);
@@ -163,7 +210,7 @@ void seam_guest_ids_rename(uint32_t id, const struct seam_guest_text *text)
 	    !atomic_compare_exchange_strong(&entry->state, &ready, ENTRY_BUSY))
 		return;
 	if (!atomic_load(&entry->is_named)) {
-		set_name(&t->symbols[id], text);
+		set_name(symbol_of(t, id), text);
 		atomic_store(&entry->is_named, true);
 		atomic_store(&entry->announced, 0);
 	}
@@ -194,7 +241,7 @@ int seam_guest_describe(uint32_t id, struct seam_guest_symbol *symbol)
 	was_named = atomic_load(&entry->is_named);
 	if (atomic_load(&entry->state) != ENTRY_READY)
 		return -EAGAIN;
-	memcpy(symbol, &t->symbols[id], sizeof(*symbol));
+	memcpy(symbol, symbol_of(t, id), sizeof(*symbol));
 	atomic_thread_fence(memory_order_acquire);
 	/* the name may have been written meanwhile, wholly or in part */
 	return atomic_load(&entry->state) == ENTRY_READY &&

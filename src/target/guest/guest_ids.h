@@ -25,7 +25,7 @@ uint32_t seam_guest_ids_find(const struct seam_guest_key *key);
 /* Whether it has no name of its own, and another attempt is worth it. */
 bool seam_guest_ids_is_nameless(uint32_t id);
 
-/* A new id; 0 where the table is full. */
+/* A new id; 0 where there is no room for it. */
 uint32_t seam_guest_ids_add(const struct seam_guest_key *key,
 			    const struct seam_guest_text *text);
 

@@ -261,12 +261,11 @@ void seam_guest_note_end(struct seam_guest_walk *walk, enum seam_guest_end end)
 void seam_guest_end_segment(struct seam_guest_walk *walk, unsigned int end)
 {
 	struct seam_guest_head *head = &walk->sample->head;
-
-	struct seam_guest_segment *segment =
-		&walk->sample->segments[head->n_segments - 1];
+	struct seam_guest_segment *segment;
 
 	if (head->n_segments == 0)
 		return;
+	segment = &walk->sample->segments[head->n_segments - 1];
 	if (segment->end == SEAM_GUEST_COMPLETE)
 		segment->end = (uint16_t)end;
 	seam_guest_note_end(walk, (enum seam_guest_end)end);

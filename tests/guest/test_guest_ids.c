@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* test_guest_ids.c - the table of functions' ids, where it is full */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* for first_slot(): keys of one slot cannot be found from outside */
+#include "target/guest/guest_ids.c"
+
+static const struct seam_guest_text text = { .n_name = 1, .name = "f" };
+
+/* Another key whose first slot is @slot. */
+static struct seam_guest_key next_key_of_slot(uint32_t slot)
+{
+	static struct seam_guest_key key = { .adapter = 1 };
+
+	do
+		key.address++;
+	while (first_slot(&key) != slot);
+	return key;
+}
+
+static long mapped_pages(void)
+{
+	FILE *statm = fopen("/proc/self/statm", "r");
+	long n = 0;
+
+	assert_non_null(statm);
+	assert_int_equal(fscanf(statm, "%ld", &n), 1);
+	fclose(statm);
+	return n;
+}
+
+static void a_program_with_few_functions_has_few_pages_for_them(void **state)
+{
+	const struct seam_guest_key key = { .address = 4096, .adapter = 1 };
+	long before = mapped_pages();
+
+	(void)state;
+	assert_int_equal(seam_guest_ids_init(), 0);
+	assert_int_not_equal(seam_guest_ids_add(&key, &text), 0);
+	assert_in_range(mapped_pages() - before, 1, 2048);
+}
+
+static void a_function_without_a_slot_uses_no_id(void **state)
+{
+	uint32_t n = seam_guest_n_symbols();
+	struct seam_guest_key key;
+
+	(void)state;
+	for (int i = 0; i < MAX_STEPS; i++) {
+		key = next_key_of_slot(1000);
+		assert_int_not_equal(seam_guest_ids_add(&key, &text), 0);
+		assert_int_not_equal(seam_guest_ids_find(&key), 0);
+	}
+	assert_int_equal(seam_guest_n_symbols(), n + MAX_STEPS);
+	key = next_key_of_slot(1000);
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(seam_guest_ids_find(&key), 0);
+		assert_int_equal(seam_guest_ids_add(&key, &text), 0);
+	}
+	assert_int_equal(seam_guest_n_symbols(), n + MAX_STEPS);
+}
+
+static void each_id_has_its_own_symbol_up_to_the_last(void **state)
+{
+	struct seam_guest_key key = { .adapter = 2, .check = { 1 } };
+	static struct seam_guest_symbol symbol;
+	uint32_t id, n = 0;
+
+	(void)state;
+	for (uint64_t i = 0; seam_guest_n_symbols() < SEAM_GUEST_MAX_SYMBOLS;
+	     i++) {
+		key.address = i << 12;
+		id = seam_guest_ids_add(&key, &text);
+		if (!id)
+			continue;
+		n++;
+		assert_int_equal(seam_guest_ids_find(&key), id);
+		assert_int_equal(seam_guest_describe(id, &symbol), 0);
+		assert_int_equal(symbol.id, id);
+		assert_int_equal(symbol.address, i << 12);
+	}
+	assert_true(n > SEAM_GUEST_MAX_SYMBOLS / 2);
+	key.address = 1;
+	assert_int_equal(seam_guest_ids_add(&key, &text), 0);
+	assert_int_equal(seam_guest_describe(SEAM_GUEST_MAX_SYMBOLS + 1,
+					     &symbol), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_program_with_few_functions_has_few_pages_for_them),
+		cmocka_unit_test(a_function_without_a_slot_uses_no_id),
+		cmocka_unit_test(each_id_has_its_own_symbol_up_to_the_last),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
