@@ -11,3 +11,18 @@ double late_function(volatile double *x)
 		sum += *x * i;
 	return sum;
 }
+
+/* In a stripped file neither has a symbol. */
+static __attribute__((noinline)) int named(int n)
+{
+	return n * 3 + 1;
+}
+
+static __attribute__((noinline)) int nameless(int n)
+{
+	return n * 5 + 2;
+}
+
+extern int (*const late_statics[])(int)
+	__attribute__((visibility("default")));
+int (*const late_statics[])(int) = { named, nameless };

@@ -168,12 +168,57 @@ static void a_file_has_no_symbols_outside_of_it(void **state)
 	dlclose(library);
 }
 
+/* The symbol at or below each address, the last one of several. */
+static struct {
+	uint64_t of[2], addr[2];
+	bool is_named[2];
+} nearest;
+
+static void find_nearest(void *context, uint64_t addr, const char *name,
+			 size_t n)
+{
+	(void)context;
+	for (int i = 0; i < 2; i++)
+		if (addr <= nearest.of[i] && addr >= nearest.addr[i]) {
+			nearest.addr[i] = addr;
+			nearest.is_named[i] = n == 5 &&
+					      !memcmp(name, "named", n);
+		}
+}
+
+static void a_name_without_a_size_is_not_its_neighbours(void **state)
+{
+	void *library = dlopen(getenv("STRIPPED_LIBRARY"), RTLD_NOW);
+	struct seam_native_symbols symbols = { 0 };
+	struct seam_native_name name = { .name = "named" };
+	struct seam_native_names names = { { 0 } };
+	void **statics;
+
+	(void)state;
+	assert_non_null(library);
+	statics = dlsym(library, "late_statics");
+	assert_non_null(statics);
+	name.addr = (uint64_t)statics[0];
+	assert_true(SEAM_ARRAY_ADD(&names.list, name));
+	nearest.of[0] = (uint64_t)statics[0] + 1;
+	nearest.of[1] = (uint64_t)statics[1] + 1;
+	assert_true(nearest.of[0] < nearest.of[1]);
+	assert_int_equal(seam_native_symbols_put(&symbols, &names, find_nearest,
+						 NULL), 1);
+	assert_true(nearest.is_named[0]);
+	assert_false(nearest.is_named[1]);
+	free(names.list.items);
+	seam_native_symbols_fini(&symbols);
+	dlclose(library);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(loaded_files_have_their_symbols),
 		TEST(a_file_that_is_loaded_again_is_listed_again),
 		TEST(a_file_has_no_symbols_outside_of_it),
+		TEST(a_name_without_a_size_is_not_its_neighbours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,6 +66,51 @@ static int take_symbols(struct seam_elf_functions *functions,
 	return r;
 }
 
+/* The section called @name; it is kept in @bytes. */
+static struct seam_bytes take_section(const struct seam_image_file *file,
+				      const char *name, void **bytes,
+				      uint64_t *addr)
+{
+	for (size_t i = 0; i < file->n_sections; i++) {
+		const ElfW(Shdr) *s = &file->sections[i];
+
+		if (strcmp(seam_image_file_section_name(file, s), name) ||
+		    s->sh_type == SHT_NOBITS ||
+		    seam_image_file_read(file, s->sh_offset, s->sh_size, bytes))
+			continue;
+		*addr = s->sh_addr;
+		return (struct seam_bytes) { *bytes, s->sh_size };
+	}
+	return (struct seam_bytes) { NULL, 0 };
+}
+
+/* For functions without a size; most files have some. */
+static void take_frame(struct seam_elf_functions *functions,
+		       const struct seam_image_file *file)
+{
+	struct seam_eh_frame *frame = &functions->frame;
+
+	frame->header = take_section(file, ".eh_frame_hdr",
+				     &functions->frame_bytes[0],
+				     &frame->header_addr);
+	frame->entries = take_section(file, ".eh_frame",
+				      &functions->frame_bytes[1],
+				      &frame->entries_addr);
+	frame->endian = SEAM_LITTLE;
+	frame->address_bytes = 8;
+	frame->ends_at_terminator = true;
+}
+
+uint64_t seam_elf_functions_end(const struct seam_elf_functions *functions,
+				uint64_t addr)
+{
+	struct seam_eh_fde fde = { 0 };
+
+	return functions->frame.header.size && functions->frame.entries.size &&
+	       seam_eh_frame_find(&functions->frame, addr, &fde) == 1 ?
+	       fde.end : 0;
+}
+
 int seam_elf_functions_read(struct seam_elf_functions *functions,
 			    const char *path, const ElfW(Phdr) *headers,
 			    size_t n)
@@ -81,9 +126,11 @@ int seam_elf_functions_read(struct seam_elf_functions *functions,
 	if (r == -ENOENT)
 		r = seam_image_file_symbols(&file, SHT_DYNSYM, &symbols);
 	r = r ?: take_symbols(functions, &symbols);
+	take_frame(functions, &file);
 	seam_image_symbols_fini(&symbols);
 	seam_image_file_close(&file);
-	if (r < 0)
+	/* the end of a function is known without a symbol too */
+	if (r < 0 && r != -ENOENT)
 		seam_elf_functions_fini(functions);
 	return r;
 }
@@ -92,5 +139,7 @@ void seam_elf_functions_fini(struct seam_elf_functions *functions)
 {
 	free(functions->list.items);
 	free(functions->names);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(functions->frame_bytes); i++)
+		free(functions->frame_bytes[i]);
 	*functions = (struct seam_elf_functions) { .names = NULL };
 }

@@ -14,6 +14,7 @@
 #include <link.h>
 
 #include "base/array.h"
+#include "wire/eh_frame.h"
 
 struct seam_elf_function {
 	uint64_t addr;		/* in the file's addresses */
@@ -26,6 +27,8 @@ struct seam_elf_function {
 struct seam_elf_functions {
 	SEAM_ARRAY(struct seam_elf_function) list; /* ascending, no two equal */
 	char *names;		/* NUL-terminated */
+	void *frame_bytes[2];		/* .eh_frame_hdr, .eh_frame */
+	struct seam_eh_frame frame;
 };
 
 /*
@@ -37,6 +40,13 @@ struct seam_elf_functions {
 int seam_elf_functions_read(struct seam_elf_functions *functions,
 			    const char *path, const ElfW(Phdr) *headers,
 			    size_t n);
+
+/*
+ * Where the code of the function at @addr ends, by the file's .eh_frame; 0: not
+ * known.
+ */
+uint64_t seam_elf_functions_end(const struct seam_elf_functions *functions,
+				uint64_t addr);
 
 void seam_elf_functions_fini(struct seam_elf_functions *functions);
 

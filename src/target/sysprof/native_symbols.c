@@ -154,6 +154,15 @@ static void put_file(const struct symbol_output *out, uint64_t addr)
 	put_name(out, addr, slash ? slash + 1 : "[vdso]");
 }
 
+/* Bytes of a function: by its symbol, or by .eh_frame; 0: not known. */
+static uint64_t size_of(const struct symbol_output *out, uint64_t addr,
+			uint64_t size)
+{
+	uint64_t end = size ? 0 : seam_elf_functions_end(&out->functions, addr);
+
+	return end > addr ? end - addr : size;
+}
+
 static void put_functions(const struct symbol_output *out)
 {
 	const struct seam_elf_functions *functions = &out->functions;
@@ -161,14 +170,15 @@ static void put_functions(const struct symbol_output *out)
 
 	for (size_t i = 0; i < functions->list.n; i++) {
 		const struct seam_elf_function *f = &functions->list.items[i];
-		uint64_t end = f->addr + f->size;
+		uint64_t bytes = size_of(out, f->addr, f->size);
+		uint64_t end = f->addr + bytes;
 		bool is_last = i + 1 == functions->list.n;
 
 		/* the table is not the loader's, so it may have any address */
 		if (bias + f->addr < out->file->start || f->addr >= size)
 			continue;
 		put_name(out, bias + f->addr, functions->names + f->name);
-		if (f->size && f->size < size - f->addr &&
+		if (bytes && bytes < size - f->addr &&
 		    (is_last || (f[1].addr > end &&
 				 f[1].addr - end > MAX_PADDING)))
 			put_file(out, bias + end);
@@ -187,19 +197,31 @@ static bool is_covered(const struct symbol_output *out, uint64_t addr)
 			 at - list[after - 1].addr < list[after - 1].size);
 }
 
+/* Whether one of the names begins at @addr. */
+static bool is_name(const struct symbol_output *out, uint64_t addr)
+{
+	for (size_t i = 0; i < out->names->list.n; i++)
+		if (out->names->list.items[i].addr == addr)
+			return true;
+	return false;
+}
+
 static void put_names(const struct symbol_output *out)
 {
 	for (size_t i = 0; out->names && i < out->names->list.n; i++) {
 		const struct seam_native_name *name =
 			&out->names->list.items[i];
+		uint64_t bias = out->file->bias, end;
 
 		if (name->addr < out->file->start ||
 		    name->addr >= out->file->end ||
 		    is_covered(out, name->addr))
 			continue;
 		put_name(out, name->addr, name->name);
-		if (name->size && !is_covered(out, name->addr + name->size))
-			put_file(out, name->addr + name->size);
+		end = name->addr + size_of(out, name->addr - bias, name->size);
+		if (end > name->addr && end < out->file->end &&
+		    !is_covered(out, end) && !is_name(out, end))
+			put_file(out, end);
 	}
 }
 
