@@ -404,6 +404,14 @@ def test_a_handler_before_the_vm_forbids_the_sampling():
     equal(guest.get("samples", 0), 0)
 
 
+def test_calls_that_a_filter_traps_are_the_programs_in_a_handler_too():
+    for env in None, URGENT:
+        result, guest = sampled(LATE, LIBLUAJIT, "filter",
+                                options=["--layers=guest"], env=env)
+        equal(len(re.findall("^cpu", result.stdout, re.M)), 2)
+        check(guest["samples"] > 100, f"{guest}")
+
+
 def test_ticks_on_a_small_signal_stack_are_counted():
     result, guest = sampled(PROGRAM, "small_signal_stack")
     check(guest["no_stack"] >= (100 if SEES_KERNEL else 5) and

@@ -2,21 +2,28 @@
 /*
  * agent_late.c - a program that loads LuaJIT when its threads run
  *
- *	agent_late LIBRARY [HANDLER]
+ *	agent_late LIBRARY [handler|filter]
  *
  * One thread uses CPU time in C from the start; the first one loads LIBRARY
  * and runs Lua.  Prints "cpu TID NANOSECONDS" for both, of the time since the
- * library was loaded.  With a second argument it handles SIGURG before.
+ * library was loaded.  With "handler" it handles SIGURG before.  With "filter"
+ * a filter, inherited, traps the clock of CPU time, and a handler of SIGSYS
+ * answers by its other number.
  */
 #include <dlfcn.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static _Atomic bool is_loaded;
@@ -53,6 +60,43 @@ static void on_urgent(int signal)
 	(void)signal;
 }
 
+static void answer(int signal, siginfo_t *info, void *context)
+{
+	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	(void)signal;
+	(void)info;
+	/* the same clock, by another number: of thread 0, the caller */
+	clock_gettime((clockid_t)(~0U << 3 | 6), (void *)registers[REG_RSI]);
+	registers[REG_RAX] = 0;
+}
+
+static int filter(char **argv)
+{
+	struct sock_filter traps[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clock_gettime, 0, 3),
+		/* the low half of the first argument */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 16),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CLOCK_THREAD_CPUTIME_ID, 0,
+			 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { 6, traps };
+	struct sigaction action = {
+		/* a tick comes in this handler too */
+		.sa_sigaction = answer, .sa_flags = SA_SIGINFO | SA_NODEFER,
+	};
+
+	if (getenv("HAS_FILTER"))
+		return sigaction(SIGSYS, &action, NULL);
+	setenv("HAS_FILTER", "1", 1);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+	return execv("/proc/self/exe", argv);
+}
+
 int main(int argc, char **argv)
 {
 	void *(*newstate)(void);
@@ -62,9 +106,11 @@ int main(int argc, char **argv)
 	pthread_t thread;
 	long since;
 
+	if (argc > 2 && !strcmp(argv[2], "filter") && filter(argv))
+		return 6;
 	if (argc < 2 || pthread_create(&thread, NULL, spin, NULL))
 		return 2;
-	if (argc > 2)
+	if (argc > 2 && !strcmp(argv[2], "handler"))
 		signal(SIGURG, on_urgent);
 	/* some look for an error in this way, though the call succeeded */
 	library = dlopen("libm.so.6", RTLD_NOW);
