@@ -8,11 +8,12 @@
  * had noted.
  * In the end the records must be that, call for call.
  *
- * usage: signals INTERRUPTIONS plain|checked|filtered [own|none]
+ * usage: signals INTERRUPTIONS plain|checked|filtered [own|none|failed]
  *	filtered	checked, with a depth that all calls are within, and
  *		timed
  *	own	glibc registers no rseq area (GLIBC_TUNABLES), so we do
  *	none	glibc's is there and not used: ours is refused
+ *	failed	glibc's is used, and is not that of these threads
  */
 #include "area_walk.h"
 #include "patcher.h"
@@ -31,6 +32,8 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/rseq.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -175,6 +178,15 @@ SHOWN void inner(void)
 	__asm__ volatile("");
 }
 
+HIDDEN static void arm(struct thread *t, bool on)
+{
+	const struct itimerspec spec = {
+		{ 0, on ? PERIOD_NS : 0 }, { 0, on ? PERIOD_NS : 0 },
+	};
+
+	timer_settime(t->timer, 0, &spec, NULL);
+}
+
 SHOWN void handler(int signal, siginfo_t *info, void *context)
 {
 	const ucontext_t *u = context;
@@ -185,6 +197,9 @@ SHOWN void handler(int signal, siginfo_t *info, void *context)
 	(void)info;
 	t->at[t->n_handlers++] = t->n_notes;
 	t->n_inside += ip >= library && ip < &etext;
+	/* on a machine that is slow there is one after the other */
+	if (t->n_handlers == MAX_HANDLERS - 64)
+		arm(t, false);
 	inner();
 }
 
@@ -256,15 +271,6 @@ HIDDEN static void check(struct thread *t, const struct walk *from)
 	t->n_checked += n;
 }
 
-HIDDEN static void arm(struct thread *t, bool on)
-{
-	const struct itimerspec spec = {
-		{ 0, on ? PERIOD_NS : 0 }, { 0, on ? PERIOD_NS : 0 },
-	};
-
-	timer_settime(t->timer, 0, &spec, NULL);
-}
-
 HIDDEN static void block(bool on)
 {
 	sigset_t set;
@@ -272,6 +278,18 @@ HIDDEN static void block(bool on)
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	pthread_sigmask(on ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
+static bool unregisters;
+
+/* As where the kernel refused what glibc registered for others. */
+HIDDEN static void unregister(void)
+{
+	uint8_t *area = (uint8_t *)__builtin_thread_pointer() + __rseq_offset;
+
+	if (unregisters && syscall(SYS_rseq, area, 32, RSEQ_FLAG_UNREGISTER,
+				   RSEQ_SIG))
+		die("unregister", (uint64_t)errno, 0);
 }
 
 /* Nothing is recorded while the area is read and begins anew. */
@@ -282,16 +300,17 @@ HIDDEN static void *run(void *argument)
 		.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1,
 	};
 
+	unregister();
 	me = t;
 	event._sigev_un._tid = (int)seam_fdr_syscall4(SYS_gettid, 0, 0, 0, 0);
 	block(true);
 	if (timer_create(CLOCK_MONOTONIC, &event, &t->timer))
 		die("timer_create", (uint64_t)errno, 0);
-	arm(t, true);
 	while (n_interrupted < wanted) {
 		struct seam_fdr_area *area;
 		struct walk w;
 
+		arm(t, true);
 		t->n_notes = t->n_handlers = t->n_inside = 0;
 		if (!seam_fdr_thread())
 			die("no area", 0, 0);
@@ -355,6 +374,7 @@ HIDDEN int main(int argc, char **argv)
 		execv("/proc/self/exe", argv);
 	}
 
+	unregisters = !strcmp(how, "failed");
 	printf("1..1\n");
 	local_bytes = AREA;
 	seam_fdr_rseq_init(!strcmp(how, "none"));

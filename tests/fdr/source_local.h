@@ -27,7 +27,6 @@ static uint64_t local_bytes = 64 * SEAM_XRAY_CHUNK_BYTES;
 static bool local_free_running;
 
 static _Atomic(struct local_area *) local_areas;	/* newest first */
-static _Atomic uint64_t local_n_lost;
 
 /* The bytes of @area. */
 static inline const uint8_t *local_bytes_of(const struct local_area *area)
@@ -67,14 +66,8 @@ static void local_close(struct seam_fdr_area *area)
 	(void)area;
 }
 
-static void local_lose(void)
-{
-	/* relaxed: a count */
-	atomic_fetch_add_explicit(&local_n_lost, 1, memory_order_relaxed);
-}
-
 static const struct seam_fdr_source source_local = {
-	.claim = local_claim, .close = local_close, .lose = local_lose,
+	.claim = local_claim, .close = local_close,
 };
 
 #endif /* SOURCE_LOCAL_H */

@@ -252,14 +252,10 @@ static void close_area(struct seam_fdr_area *area)
 	source_local.close(area);
 }
 
-static void lose(void)
-{
-}
-
 int main(void)
 {
 	static const struct seam_fdr_source source = {
-		.claim = claim, .close = close_area, .lose = lose,
+		.claim = claim, .close = close_area,
 	};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(registers_and_stack_stay),

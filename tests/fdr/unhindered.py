@@ -28,9 +28,10 @@ __attribute__((constructor)) static void begin(void) { while_loading(); }
 """
 
 
-def is_done(result, why=""):
-    equal((result.returncode, result.stdout), (0, "done\n"),
-          f"{why} {result.stderr}")
+def is_done(result, why="", may_lose=False):
+    """Status 3: records were lost."""
+    status = 0 if may_lose and result.returncode == 3 else result.returncode
+    equal((status, result.stdout), (0, "done\n"), f"{why} {result.stderr}")
     return result
 
 
@@ -39,10 +40,11 @@ def alone(*words, before=(), program=PROGRAM):
     is_done(run(*before, program, *words, timeout=20), "alone:")
 
 
-def recorded(*words, options=(), before=(), program=PROGRAM):
+def recorded(*words, options=(), before=(), program=PROGRAM, may_lose=False):
     shutil.rmtree(BUNDLE, ignore_errors=True)
     return is_done(run(SEAM, "record", "-o", BUNDLE, "--trace", *options, "--",
-                       *before, program, *words, timeout=60), options)
+                       *before, program, *words, timeout=60), options,
+                   may_lose)
 
 
 def own(*words, options="", before=(), program=PROGRAM):
@@ -157,10 +159,7 @@ def test_a_limit_of_addresses_is_the_programs():
         limited = ("sh", "-c", f'ulimit -v {mib << 10}; exec "$0" "$@"')
         alone("memory", before=limited)
         own("memory", before=limited)
-        shutil.rmtree(BUNDLE)
-        result = run(SEAM, "record", "-o", BUNDLE, "--trace", "--", *limited,
-                     PROGRAM, "memory", timeout=60)
-        equal(result.stdout, "done\n", result.stderr)
+        result = recorded("memory", before=limited, may_lose=True)
         # each of 21 threads has 100 calls; some may have no buffer
         lost = re.findall(r"(\d+) records of calls were lost", result.stderr)
         equal(n_calls() + sum(map(int, lost)), 21 * 200, result.stderr)
@@ -172,6 +171,43 @@ def test_and_so_is_one_of_locked_memory():
     alone("locked")
     recorded("locked")
     equal(n_calls() >= 200, True)
+
+
+# ---- libc's functions that are others' ----
+
+CLOBBER = r"""
+#define CLEAR __asm__ volatile("pxor %%xmm0, %%xmm0; pxor %%xmm1, %%xmm1" \
+                               ::: "xmm0", "xmm1")
+long syscall(long number, ...);
+int fstat64(int fd, void *st)
+{ long r = syscall(5, fd, st); CLEAR; return r < 0 ? -1 : 0; }
+long sendto(int fd, const void *p, unsigned long n, int flags, const void *to,
+            unsigned to_bytes)
+{ long r = syscall(44, fd, p, n, flags, to, to_bytes); CLEAR; return r; }
+"""
+
+
+def test_results_stay_where_preloaded_functions_use_vector_registers():
+    run("cc", "-O1", "-shared", "-fPIC", "-o", "clobber.so", "-xc", "-",
+        input=CLOBBER)
+    preload = ("sh", "-c", 'LD_PRELOAD="$PWD/clobber.so:$LD_PRELOAD" '
+                           'exec "$0" "$@"')
+    alone("results", before=preload)
+    recorded("results", before=preload)
+    recorded("results", before=preload, may_lose=True,
+             options=("--flight-recorder", "--trigger=calls:twice",
+                      "--trigger=twice>1ns"))
+
+
+def test_a_program_with_a_memcpy_of_its_own_ends():
+    run("clang", "-O1", "-fxray-instrument", "-fxray-instruction-threshold=99",
+        "-rdynamic", "-o", "own_memcpy", os.path.join(HERE, "own_memcpy.c"))
+    program = os.path.abspath("own_memcpy")
+    alone(program=program)
+    recorded(program=program)
+    for options in ("", "flight=1", "min=1us"):
+        own(program=program, options=options)
+        equal(n_calls() > 100, True, options)
 
 
 # ---- the loader ----

@@ -12,6 +12,7 @@
  *	memory		its threads record, and it uses three quarters of its
  *			RLIMIT_AS
  *	locked		they record, and its memory is locked
+ *	results		of many calls on doubles are right
  *	stopped LIBRARY	its recorder is stopped while it loads LIBRARY0 to
  *			LIBRARY39, of many functions each, and calls one of
  *			each; it ends when it has read a line
@@ -346,6 +347,20 @@ PLAIN static void run_reused(const char *folder)
 	puts("done");
 }
 
+/* ---- vector registers ---- */
+
+TRACED double twice(double x)
+{
+	return x + x;
+}
+
+PLAIN static void run_results(void)
+{
+	for (int i = 0; i < 1000000; i++)
+		NEED(twice(i) == 2.0 * i);
+	puts("done");
+}
+
 /* ---- limited memory ---- */
 
 enum { N_THREADS = 20, LOCKED_BYTES = 64 << 20 };
@@ -469,6 +484,8 @@ PLAIN int main(int argc, char **argv)
 		run_alone();
 	else if (strcmp(how, "probe") == 0)
 		run_probe();
+	else if (strcmp(how, "results") == 0)
+		run_results();
 	else if (strcmp(how, "memory") == 0)
 		run_memory();
 	else if (strcmp(how, "locked") == 0)

@@ -127,13 +127,21 @@ void seam_fdr_check_compiled(uint32_t word, uint64_t frame)
 
 /* ---- at the start ---- */
 
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	seam_fdr_clock(&now);
+	return (uint64_t)now.tv_sec * SEAM_NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
 /* To 0.1 %: two readings of both clocks. */
 static uint64_t measure_ticks_per_s(void)
 {
-	uint64_t begin_ns = seam_clock_ns(), begin = seam_fdr_tsc(), ns;
+	uint64_t begin_ns = clock_ns(), begin = seam_fdr_tsc(), ns;
 
 	do
-		ns = seam_clock_ns() - begin_ns;
+		ns = clock_ns() - begin_ns;
 	while (ns < SEAM_NS_PER_MS);
 	return (seam_fdr_tsc() - begin) * SEAM_NS_PER_S / ns;
 }

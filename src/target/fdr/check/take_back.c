@@ -122,16 +122,13 @@ static bool try_once(struct seam_fdr_state *state, uint32_t function,
 	};
 	struct seam_fdr_put put = {
 		.state = state, .cursor = cursor, .cpu = seam_fdr_rseq_cpu(),
-		.state_cpu = last->cpu,
+		.state_cpu = last->cpu, .held = state->area.held,
 	};
 
 	w.now = seam_fdr_tsc();
 	while (walk_back(&w))
 		;
-	/* relaxed: a hint; the count in the cursor is what is relied on */
-	if (!w.to || (state->area.held &&
-		      atomic_load_explicit(state->area.held,
-					   memory_order_relaxed)))
+	if (!w.to)
 		return false;
 	put.end = w.to + SEAM_RING_AUX_REWOUND;
 	put.tsc = w.to_tsc;
@@ -150,7 +147,6 @@ bool seam_fdr_take_back(uint32_t function, uint64_t max_ticks)
 	if (seam_fdr_rseq_is_active())
 		return try_once(state, function, max_ticks);
 	blocked = seam_fdr_block();
-	seam_fdr_rseq_set_cpu(seam_fdr_tsc_cpu());
 	done = try_once(state, function, max_ticks);
 	seam_fdr_unblock(blocked);
 	return done;

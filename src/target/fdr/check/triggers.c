@@ -5,11 +5,13 @@
 #include "base/clock.h"
 #include "target/fdr/record/fdr_record.h"
 #include "target/fdr/record/map_memory.h"
+#include "target/fdr/record/saved.h"
 #include "target/fdr/record/system.h"
 #include "target/fdr/record/thread_area.h"
 #include "wire/xray/xray_functions.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 
 enum {
 	MAX_PER_S = 1000,		/* of each trigger */
@@ -70,8 +72,8 @@ static void init_kinds(const struct seam_fdr_options *o, uint64_t ticks_per_s)
 /* Those of a start before; memory that is locked into RAM is not given back. */
 static void forget_functions(void)
 {
-	if (!madvise(seam_fdr_trigger_functions, FUNCTIONS_BYTES,
-		     MADV_DONTNEED))
+	if (seam_fdr_syscall4(SYS_madvise, (long)seam_fdr_trigger_functions,
+			      FUNCTIONS_BYTES, MADV_DONTNEED, 0) == 0)
 		return;
 	for (size_t i = 0; i < SEAM_FDR_MAX_TRIGGER_FUNCTION; i++)
 		/* relaxed: no sled is patched */
@@ -143,7 +145,7 @@ bool seam_fdr_may_begin_chunk(struct seam_fdr_state *state, uint64_t at)
 
 /* ---- fire ---- */
 
-/* One that fires all the time gives no more snapshots than some. */
+/* Rate-limit each trigger to MAX_PER_S. */
 static bool may_fire(uint32_t trigger, uint64_t tsc)
 {
 	_Atomic uint64_t *next = &triggers[trigger].next_tsc;
@@ -158,16 +160,12 @@ static bool may_fire(uint32_t trigger, uint64_t tsc)
 /* Signals are blocked. */
 static void send(struct seam_xray_trigger *t, struct seam_fdr_state *state)
 {
-	uint8_t payload[64];
-	uint32_t number;
-	size_t bytes;
+	uint32_t number = atomic_fetch_add(&n_fired, 1) + 1;
 
 	t->tid = state->tid;
-	t->number = atomic_fetch_add(&n_fired, 1) + 1;
-	number = t->number;
-	bytes = seam_xray_write_trigger(payload, sizeof(payload), t);
-	/* not where a later one was counted: that one was sent */
-	if (!seam_fdr_source->send(&state->area, payload, bytes))
+	t->number = number;
+	/* undo the count only if no later trigger has taken a number */
+	if (!seam_fdr_call_saved(seam_fdr_send_trigger, t))
 		atomic_compare_exchange_strong(&n_fired, &number, number - 1);
 }
 
@@ -180,7 +178,7 @@ static void fire(struct seam_xray_trigger *t)
 	struct seam_fdr_state *state;
 	uint64_t blocked;
 
-	if (!may_fire(t->trigger, t->tsc) || !seam_fdr_source->send)
+	if (!may_fire(t->trigger, t->tsc))
 		return;
 	blocked = seam_fdr_block();
 	state = seam_fdr_thread();

@@ -55,7 +55,6 @@ static _Atomic(int (*)(uint32_t i)) announce_met;
 static struct cyg_tables *get_tables(void)
 {
 	static _Atomic bool is_refused;
-	int error = errno;
 	/* acquire: pairs with the release below, of another thread */
 	struct cyg_tables *found = atomic_load_explicit(&tables,
 							memory_order_acquire);
@@ -64,15 +63,12 @@ static struct cyg_tables *get_tables(void)
 	if (__builtin_expect(found != NULL, 1) || is_refused)
 		return found;
 	mapped = seam_fdr_map(sizeof(*mapped));
-	if (!mapped) {
-		is_refused = true;
-		errno = error;
-	}
+	is_refused = !mapped;
 	if (!mapped || atomic_compare_exchange_strong_explicit(
 				&tables, &found, mapped,
 				memory_order_acq_rel, memory_order_acquire))
 		return mapped;
-	munmap(mapped, sizeof(*mapped));
+	seam_fdr_unmap(mapped, sizeof(*mapped));
 	return found;
 }
 
@@ -195,7 +191,9 @@ void call(const void *function, enum seam_xray_kind action)
 	if (selective && (!number || !is_wanted(number)))
 		return;
 	if (!number) {
-		seam_fdr_source->lose();
+		/* relaxed: a count */
+		atomic_fetch_add_explicit(seam_fdr_n_lost, 1,
+					  memory_order_relaxed);
 		return;
 	}
 	word = seam_xray_word(function_at(number - 1)->id, action);

@@ -23,6 +23,7 @@
 #include "target/fdr/record/map_memory.h"
 #include "target/fdr/record/short_lock.h"
 #include "target/fdr/record/system.h"
+#include "target/fdr/record/thread_area.h"
 
 enum {
 	CHUNK = SEAM_XRAY_CHUNK_BYTES,
@@ -34,6 +35,21 @@ enum {
 /* with the lock of the log; the bits are in a child's memory as they were */
 static struct seam_xray_seen seen;
 static bool has_membarrier;
+
+/* Around all that has a lock.  What was blocked, for end_write(). */
+static uint64_t begin_write(void)
+{
+	uint64_t blocked = seam_fdr_block();
+
+	seam_fdr_n_in_source++;
+	return blocked;
+}
+
+static void end_write(uint64_t blocked)
+{
+	seam_fdr_n_in_source--;
+	seam_fdr_unblock(blocked);
+}
 
 /* ---- chunks to a log ---- */
 
@@ -127,7 +143,7 @@ static void write_up_to(struct seam_fdr_slot *s, uint64_t end,
 void seam_fdr_chunks_write(struct seam_fdr_slot *s, bool and_rest)
 {
 	struct seam_fdr_own_counts counts = { 0 };
-	uint64_t end;
+	uint64_t blocked = begin_write(), end;
 
 	seam_fdr_short_lock(&s->lock);
 	end = seam_fdr_slot_position(s);
@@ -136,6 +152,7 @@ void seam_fdr_chunks_write(struct seam_fdr_slot *s, bool and_rest)
 	write_up_to(s, end, NULL, &counts);
 	seam_fdr_short_unlock(&s->lock);
 	count_own(&counts);
+	end_write(blocked);
 }
 
 /* ---- on request ---- */
@@ -234,11 +251,11 @@ int seam_fdr_own_write(struct seam_xray_log *log,
 	buffer = seam_fdr_map(CHUNK);
 	if (!buffer)
 		return -ENOMEM;
-	blocked = seam_fdr_block();
+	blocked = begin_write();
 	for (uint32_t i = 0; i < seam_fdr_own.n_slots; i++)
 		write_slot(&seam_fdr_slots->list[i], log, buffer, &now);
-	seam_fdr_unblock(blocked);
-	munmap(buffer, CHUNK);
+	end_write(blocked);
+	seam_fdr_unmap(buffer, CHUNK);
 	if (counts)
 		*counts = now;
 	else
@@ -248,7 +265,7 @@ int seam_fdr_own_write(struct seam_xray_log *log,
 
 void seam_fdr_own_discard(void)
 {
-	uint64_t blocked = seam_fdr_block();
+	uint64_t blocked = begin_write();
 
 	if (seam_fdr_slots)
 		atomic_store(&seam_fdr_slots->error, 0);
@@ -261,7 +278,7 @@ void seam_fdr_own_discard(void)
 				       ~(uint64_t)(CHUNK - 1));
 		seam_fdr_short_unlock(&s->lock);
 	}
-	seam_fdr_unblock(blocked);
+	end_write(blocked);
 }
 
 void seam_fdr_own_count(struct seam_fdr_own_counts *counts)
@@ -287,11 +304,11 @@ void seam_fdr_own_with_log(void (*work)(void *context), void *context)
 
 	if (!seam_fdr_slots)
 		return;
-	blocked = seam_fdr_block();
+	blocked = begin_write();
 	seam_fdr_short_lock(&seam_fdr_slots->log_lock);
 	work(context);
 	seam_fdr_short_unlock(&seam_fdr_slots->log_lock);
-	seam_fdr_unblock(blocked);
+	end_write(blocked);
 }
 
 bool seam_fdr_own_has_seen(uint32_t function)

@@ -75,7 +75,7 @@ int seam_fdr_chunks_init(void);
 /*
  * Write the whole chunks of @slot to the process' log; @and_rest: the one that
  * its thread was filling too, which has ended.  Without a log they are lost.
- * By the thread of the slot, with signals blocked.
+ * By the thread of the slot.
  */
 void seam_fdr_chunks_write(struct seam_fdr_slot *slot, bool and_rest);
 

@@ -84,11 +84,11 @@ static struct seam_fdr_slot *take_ended(void)
 
 static int claim(uint32_t tid, struct seam_fdr_area *area)
 {
-	struct seam_fdr_slot *s = seam_fdr_slots ? take_free() : NULL;
+	struct seam_fdr_slot *s = NULL;
 
 	(void)tid;
-	if (seam_fdr_slots && !s)
-		s = take_ended();
+	if (seam_fdr_slots)
+		s = take_free() ?: take_ended();
 	if (!s)
 		return -ENOSPC;
 	if (!has_memory(s)) {
@@ -107,7 +107,7 @@ static int claim(uint32_t tid, struct seam_fdr_area *area)
 		.cursor = &s->cursor, .reserved = &s->reserved,
 		.tail = seam_fdr_own.is_flight ? NULL : &s->tail,
 		.n_lost = &s->n_lost, .n_paused = &s->n_paused,
-		.held = &s->held,
+		.held = &s->held, .makes_room = !seam_fdr_own.is_flight,
 		.slot = (uint32_t)(s - seam_fdr_slots->list),
 	};
 	return 0;
@@ -116,13 +116,7 @@ static int claim(uint32_t tid, struct seam_fdr_area *area)
 /* The area is full: its thread writes it.  Signals are not blocked. */
 static bool make_room(struct seam_fdr_area *area)
 {
-	uint64_t blocked;
-
-	if (seam_fdr_own.is_flight)
-		return false;
-	blocked = seam_fdr_block();
 	seam_fdr_chunks_write(&seam_fdr_slots->list[area->slot], false);
-	seam_fdr_unblock(blocked);
 	/* or another thread has written them */
 	return true;
 }
@@ -139,14 +133,6 @@ static void close_slot(struct seam_fdr_area *area)
 					 SEAM_FDR_SLOT_FREE);
 }
 
-static void lose(void)
-{
-	/* relaxed: a count */
-	if (seam_fdr_slots)
-		atomic_fetch_add_explicit(&seam_fdr_slots->n_lost, 1,
-					  memory_order_relaxed);
-}
-
 /*
  * A trigger's record.  No recorder takes it; but what led up to it is to be
  * kept, so a flight recorder is frozen until its end.
@@ -160,7 +146,7 @@ static bool send(struct seam_fdr_area *area, const void *payload, size_t bytes)
 }
 
 const struct seam_fdr_source seam_fdr_source_own = {
-	.claim = claim, .close = close_slot, .lose = lose,
+	.claim = claim, .close = close_slot,
 	.make_room = make_room, .send = send,
 };
 
@@ -179,7 +165,8 @@ int seam_fdr_own_begin(bool is_flight, struct seam_xray_log *(*log)(void))
 		seam_fdr_slots =
 			seam_fdr_map_per_process(sizeof(*seam_fdr_slots));
 	if (!seam_fdr_slots)
-		return -errno;
+		return -ENOMEM;
+	seam_fdr_n_lost = &seam_fdr_slots->n_lost;
 	own->is_flight = is_flight;
 	own->log = log;
 	own->area_bytes = is_flight ? SEAM_FDR_OWN_FLIGHT_BYTES :

@@ -31,7 +31,7 @@ enum {
 
 /*
  * Set up, before the first sled is patched; again only while nothing is
- * patched, and with the same @is_flight.  Returns 0; -EINVAL; -ENOMEM; -ENOSYS
+ * patched, and with the same @is_flight.  Returns 0; -EINVAL; -ENOMEM, also
  * before Linux 4.14.
  *
  * @log returns the log of the calling process; NULL: nothing can be written

@@ -30,8 +30,14 @@ seam_fdr_commit:
 	movq	PUT_CURSOR(%r8), %r9
 	cmpq	%r9, (%rax)
 	jne	.Lfail_commit
+	/* after a membarrier of the thread that has set it, as all of this */
+	movq	PUT_HELD(%r8), %rax
+	testq	%rax, %rax
+	jz	0f
+	cmpl	$0, (%rax)
+	jne	.Lfail_commit
 
-	movq	%r9, %rdi
+0:	movq	%r9, %rdi
 	andq	%fs:SELF_MASK(%rdx), %rdi
 	addq	%fs:SELF_AREA(%rdx), %rdi
 	movq	PUT_WORDS(%r8), %rsi

@@ -27,11 +27,13 @@ struct seam_fdr_put {
 	uint64_t tsc;
 	uint32_t cpu;			/* where the caller runs */
 	uint32_t state_cpu;
+	/* where @end goes back: not 0: the area is copied; NULL: never */
+	const _Atomic uint32_t *held;
 };
 
 /*
  * False: the thread was interrupted or has moved since the caller looked at
- * the cursor and the CPU.  Nothing has changed but memory after the cursor, and
+ * the cursor and the CPU, or the area is held.  Nothing has changed but memory after the cursor, and
  * the caller builds its record again.
  */
 bool seam_fdr_commit(const struct seam_fdr_put *put);

@@ -44,6 +44,7 @@
 #define PUT_TSC		64
 #define PUT_CPU		72
 #define PUT_STATE_CPU	76
+#define PUT_HELD	80
 
 /* Of chunks, records and cursors (wire/xray/xray_chunk.h, ring/layout.h). */
 #define CHUNK		0x10000

@@ -4,22 +4,17 @@
 
 #include "ring/layout.h"
 #include "ring/producer/local.h"
-#include "ring/producer/wakeup.h"
-#include "target/fdr/record/call_saved.h"
 #include "target/fdr/record/commit.h"
 #include "target/fdr/record/rseq.h"
+#include "target/fdr/record/saved.h"
 #include "target/fdr/record/system.h"
 #include "target/fdr/record/thread_area.h"
-
-#include <errno.h>
-#include <time.h>
 
 enum {
 	CHUNK = SEAM_XRAY_CHUNK_BYTES,
 	MAX_WORDS = SEAM_XRAY_MAX_CALL_BYTES / 8,
 	PREAMBLE_WORDS = SEAM_XRAY_PREAMBLE_BYTES / 8,
 	MARK_WORDS = 3,
-	MAX_NESTED = 4,		/* calls of libc */
 };
 
 _Static_assert(CHUNK == 1 << 16, "trampolines.S tests the low 16 bits");
@@ -46,6 +41,7 @@ struct thread_now {
 	struct seam_fdr_state *state;
 	uint64_t cursor, tsc;
 	uint32_t cpu;
+	uint32_t rseq_cpu;	/* not one where nothing restarts */
 	bool restarts;		/* rseq works */
 };
 
@@ -59,12 +55,8 @@ static void read_now(struct thread_now *now, struct seam_fdr_state *state)
 	now->state = state;
 	now->cursor = load_cursor(state);
 	now->restarts = seam_fdr_rseq_is_active();
-	if (now->restarts) {
-		now->cpu = seam_fdr_rseq_cpu();
-	} else {
-		now->cpu = seam_fdr_tsc_cpu();
-		seam_fdr_rseq_set_cpu(now->cpu);
-	}
+	now->rseq_cpu = seam_fdr_rseq_cpu();
+	now->cpu = now->restarts ? now->rseq_cpu : seam_fdr_tsc_cpu();
 	now->tsc = seam_fdr_tsc();
 }
 
@@ -77,7 +69,7 @@ static struct seam_fdr_put put_of(const struct thread_now *now, uint64_t end)
 {
 	return (struct seam_fdr_put) {
 		.state = now->state, .cursor = now->cursor, .end = end,
-		.tsc = now->tsc, .cpu = now->cpu,
+		.tsc = now->tsc, .cpu = now->rseq_cpu,
 		.state_cpu = now->restarts ? now->cpu ^ SEAM_FDR_CPU : 0,
 	};
 }
@@ -141,42 +133,7 @@ static void wake(struct seam_fdr_state *state, uint64_t at)
 	if (!area->wakeup || at - area->wakeup_at < area->size / 4)
 		return;
 	area->wakeup_at = at;
-	seam_ring_wakeup_send(area->wakeup);
-}
-
-static uint64_t make_room(void *area)
-{
-	int error = errno;
-	bool done = seam_fdr_source->make_room(area);
-
-	errno = error;
-	return done;
-}
-
-/*
- * What seems to be libc's may be the program's own, with sleds, and come back
- * here: clock_gettime() for one.  So the depth is bounded.  A handler may have
- * jumped out of a call before.
- */
-static bool enter_libc(struct seam_fdr_state *state)
-{
-	uint64_t frame = (uintptr_t)__builtin_frame_address(0);
-
-	if (frame >= state->libc_frame)
-		state->n_libc = 0;
-	if (state->n_libc == MAX_NESTED)
-		return false;
-	if (state->n_libc++ == 0)
-		state->libc_frame = frame;
-	return true;
-}
-
-static void leave_libc(struct seam_fdr_state *state)
-{
-	if (state->n_libc)
-		state->n_libc--;
-	if (state->n_libc == 0)
-		state->libc_frame = 0;
+	(void)seam_fdr_call_saved(seam_fdr_wake, area);
 }
 
 static void put_preamble(uint64_t *words, const struct thread_now *now,
@@ -227,21 +184,19 @@ static size_t put_mark(uint64_t *words, const struct thread_now *now)
 }
 
 /* At the start of a chunk, with room for it. */
-static uint64_t begin_chunk(void *argument)
+static void begin_chunk(struct seam_fdr_state *state)
 {
-	struct seam_fdr_state *state = argument;
 	uint64_t words[PREAMBLE_WORDS + MARK_WORDS];
-	int error = errno;
 	struct timespec time;
 	struct seam_fdr_put put;
 	struct thread_now now;
 	size_t n_mark;
 
-	clock_gettime(CLOCK_MONOTONIC, &time);
+	seam_fdr_clock(&time);
 	note_mark(state);
 	read_now(&now, state);
 	if (now.cursor % CHUNK)
-		return AGAIN;
+		return;
 	reserve(&state->area, position(now.cursor) + CHUNK);
 	put_preamble(words, &now, &time);
 	n_mark = put_mark(words + PREAMBLE_WORDS, &now);
@@ -256,8 +211,6 @@ static uint64_t begin_chunk(void *argument)
 		note_mark(state);
 		wake(state, position(now.cursor));
 	}
-	errno = error;
-	return AGAIN;
 }
 
 /* Zeroes to the end of the chunk. */
@@ -308,15 +261,17 @@ static size_t build(const struct thread_now *now, const struct item *item,
 	return n;
 }
 
-/* At the start of a chunk; @outcome is that of find_room(). */
-static enum outcome prepare(struct seam_fdr_state *state, enum outcome outcome)
+/* At the start of a chunk, at @cursor. */
+static enum outcome prepare(struct seam_fdr_state *state, uint64_t cursor)
 {
+	enum outcome outcome = find_room(state, position(cursor));
+
 	if (outcome == DONE)
-		outcome = (enum outcome)seam_fdr_call_saved(begin_chunk, state);
-	else if (seam_fdr_call_saved(make_room, &state->area))
-		outcome = AGAIN;
-	leave_libc(state);
-	return outcome;
+		begin_chunk(state);
+	else if (outcome == PAUSED || !state->area.makes_room ||
+		 !seam_fdr_call_saved(seam_fdr_make_room, &state->area))
+		return outcome;
+	return AGAIN;
 }
 
 static enum outcome try(struct seam_fdr_state *state, const struct item *item)
@@ -326,14 +281,8 @@ static enum outcome try(struct seam_fdr_state *state, const struct item *item)
 	struct thread_now now;
 
 	read_now(&now, state);
-	if (now.cursor % CHUNK == 0) {
-		enum outcome outcome = find_room(state, position(now.cursor));
-
-		if (outcome == PAUSED ||
-		    (outcome == LOST && !seam_fdr_source->make_room))
-			return outcome;
-		return enter_libc(state) ? prepare(state, outcome) : LOST;
-	}
+	if (now.cursor % CHUNK == 0)
+		return prepare(state, now.cursor);
 	put = put_of(&now, 0);
 	put.words = words;
 	put.n_words = build(&now, item, words);
@@ -359,9 +308,23 @@ static void lose(struct seam_fdr_state *state, enum outcome why)
 		seam_local_add(&state->gaps.n_lost, 1);
 		seam_local_add(why == PAUSED && state->area.n_paused ?
 			       state->area.n_paused : state->area.n_lost, 1);
-	} else if (seam_fdr_source) {
-		seam_fdr_source->lose();
+	} else if (seam_fdr_n_lost) {
+		/* relaxed: a count, of any thread */
+		atomic_fetch_add_explicit(seam_fdr_n_lost, 1,
+					  memory_order_relaxed);
 	}
+}
+
+struct seam_fdr_state *seam_fdr_thread(void)
+{
+	struct seam_fdr_state *state = seam_fdr_self.state;
+
+	if (state->has_area)
+		return state;
+	if (state->tid && seam_fdr_tsc() < state->retry_tsc)
+		return NULL;
+	return seam_fdr_call_saved(seam_fdr_begin_thread, NULL) ?
+	       seam_fdr_self.state : NULL;
 }
 
 static void record(const struct item *item)

@@ -68,8 +68,6 @@ struct seam_fdr_state {
 	struct seam_fdr_gaps gaps;
 	uint32_t follows;		/* a trigger that freezes: its number */
 	uint64_t follows_from;		/* the first position after it */
-	uint64_t libc_frame;		/* of the outermost call of libc */
-	uint32_t n_libc;		/* such calls inside one another */
 	struct seam_fdr_filter filter;
 };
 

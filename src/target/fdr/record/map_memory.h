@@ -2,35 +2,44 @@
 /*
  * map_memory.h - zeroed memory, which takes room as its pages are used
  *
- * Any thread, in handlers too; errno may change.
+ * Any thread, in trampolines and handlers too; errno is kept.
  */
 #ifndef SEAM_FDR_MAP_MEMORY_H
 #define SEAM_FDR_MAP_MEMORY_H
 
-#include <errno.h>
 #include <stddef.h>
 #include <sys/mman.h>
 
-/* Page-aligned; NULL: there is none.  Freed by munmap(2). */
+#include "target/fdr/record/system.h"
+
+static inline void seam_fdr_unmap(void *p, size_t bytes)
+{
+	seam_fdr_syscall4(SYS_munmap, (long)p, (long)bytes, 0, 0);
+}
+
+/* Page-aligned; NULL: there is none. */
 static inline void *seam_fdr_map(size_t bytes)
 {
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	long p = seam_fdr_syscall6(SYS_mmap, 0, (long)bytes,
+				   PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+				   -1, 0);
 
-	return p == MAP_FAILED ? NULL : p;
+	/* an address, or -errno */
+	return p < 0 ? NULL : (void *)p;
 }
 
 /*
- * Memory that a forked child finds zeroed again.  NULL, with errno: ENOMEM, or
- * ENOSYS before Linux 4.14.
+ * Memory that a forked child finds zeroed again.  NULL: there is none, or the
+ * kernel is older than 4.14.
  */
 static inline void *seam_fdr_map_per_process(size_t bytes)
 {
 	void *p = seam_fdr_map(bytes);
 
-	if (p && madvise(p, bytes, MADV_WIPEONFORK)) {
-		munmap(p, bytes);
-		errno = ENOSYS;
+	if (p && seam_fdr_syscall4(SYS_madvise, (long)p, (long)bytes,
+				   MADV_WIPEONFORK, 0)) {
+		seam_fdr_unmap(p, bytes);
 		p = NULL;
 	}
 	return p;

@@ -30,9 +30,6 @@ static __thread struct own own
 	.cpu_id = (uint32_t)RSEQ_CPU_ID_UNINITIALIZED,
 };
 
-static __thread bool registered
-	__attribute__((tls_model("initial-exec")));
-
 ptrdiff_t seam_fdr_rseq_offset;
 static bool is_own;
 
@@ -58,26 +55,18 @@ static struct own *in_use(void)
 
 bool seam_fdr_rseq_register(void)
 {
-	if (!is_own || registered)
-		return true;
-	if (seam_fdr_syscall4(SYS_rseq, (long)&own, OWN_BYTES, 0,
-			      RSEQ_SIGNATURE) < 0)
-		return false;
-	registered = true;
-	return true;
+	return seam_fdr_rseq_is_active() ||
+	       (is_own && seam_fdr_syscall4(SYS_rseq, (long)&own, OWN_BYTES, 0,
+					    RSEQ_SIGNATURE) == 0);
 }
 
 bool seam_fdr_rseq_is_active(void)
 {
-	return !is_own || registered;
+	/* the kernel sets it when it registers the thread; below 0: it did not */
+	return (int32_t)seam_fdr_rseq_cpu() >= 0;
 }
 
 uint32_t seam_fdr_rseq_cpu(void)
 {
 	return *(volatile uint32_t *)&in_use()->cpu_id;
-}
-
-void seam_fdr_rseq_set_cpu(uint32_t cpu)
-{
-	in_use()->cpu_id = cpu;
 }

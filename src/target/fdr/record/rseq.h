@@ -29,10 +29,10 @@ bool seam_fdr_rseq_register(void);
 /* Whether sequences of this thread are restarted. */
 bool seam_fdr_rseq_is_active(void);
 
-/* The CPU that this thread is on, by its struct rseq. */
+/*
+ * The CPU that this thread is on, by its struct rseq; where nothing restarts, a
+ * number that no CPU has.
+ */
 uint32_t seam_fdr_rseq_cpu(void);
-
-/* Where nothing restarts: what seam_fdr_rseq_cpu() shall be. */
-void seam_fdr_rseq_set_cpu(uint32_t cpu);
 
 #endif /* SEAM_FDR_RSEQ_H */

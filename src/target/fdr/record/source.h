@@ -6,8 +6,9 @@
  * rings (source_link.c), or memory of the program's own (own/source_own.c).
  *
  * A thread claims an area at its first record and closes it when it ends.
- * Both are called with all signals blocked and vector registers saved, so they
- * may call libc, but take no lock that another thread may hold at a fork.
+ * Trampolines come here by saved.h only: with vector registers saved, so a
+ * source may call libc.  It takes no lock that another thread may hold at a
+ * fork.
  */
 #ifndef SEAM_FDR_SOURCE_H
 #define SEAM_FDR_SOURCE_H
@@ -26,6 +27,7 @@ struct seam_fdr_area {
 	_Atomic uint64_t *n_lost;	/* records, for want of room */
 	/* those that began no chunk after a trigger; NULL: @n_lost */
 	_Atomic uint64_t *n_paused;
+	bool makes_room;		/* the source has make_room() */
 	const struct seam_ring_wakeup *wakeup;	/* NULL: no recorder */
 	uint64_t wakeup_at;		/* a position the recorder has seen */
 	uint32_t slot;			/* the source's own */
@@ -34,12 +36,13 @@ struct seam_fdr_area {
 };
 
 struct seam_fdr_source {
-	/* 0 with @area for thread @tid, the caller; or -ENOSPC */
+	/*
+	 * 0 with @area for thread @tid, the caller; or -ENOSPC.  All signals
+	 * are blocked, also in close().
+	 */
 	int (*claim)(uint32_t tid, struct seam_fdr_area *area);
 	/* the thread writes no further record */
 	void (*close)(struct seam_fdr_area *area);
-	/* count a record of a thread that has no area; from any context */
-	void (*lose)(void);
 	/*
 	 * Send @bytes of @payload with the area, which the caller has, and wake
 	 * the recorder; from any context.  NULL: there is no recorder.
@@ -47,11 +50,17 @@ struct seam_fdr_source {
 	bool (*send)(struct seam_fdr_area *area, const void *payload,
 		     size_t bytes);
 	/*
-	 * NULL, or called where an area with a tail has no room for a chunk:
-	 * true: there may be some now.  Vector registers are saved.
+	 * Called where an area with makes_room has no room for a chunk: true:
+	 * there may be some now.
 	 */
 	bool (*make_room)(struct seam_fdr_area *area);
 };
+
+/*
+ * Where records of threads without an area are counted, from any context; set
+ * by the source.  NULL: they are not.
+ */
+extern _Atomic uint64_t *seam_fdr_n_lost;
 
 extern const struct seam_fdr_source seam_fdr_source_link;
 

@@ -178,11 +178,6 @@ static void close_ring(struct seam_fdr_area *area)
 		seam_ring_wakeup_send(&seam_fdr_link.wakeup);
 }
 
-static void lose(void)
-{
-	seam_ring_memory_lose(memory());
-}
-
 static bool send(struct seam_fdr_area *area, const void *payload, size_t bytes)
 {
 	if (seam_ring_write(&area->ring, PERF_RECORD_SAMPLE, 0, payload, bytes))
@@ -204,6 +199,7 @@ int seam_fdr_link_connect(const char *address, int timeout_ms)
 			idle = seam_fdr_map_per_process(sizeof(*idle) +
 				memory()->geometry.n_slots *
 				sizeof(*idle->areas));
+		seam_fdr_n_lost = &memory()->head->n_lost;
 		return 0;
 	}
 	seam_link_client_fini(&seam_fdr_link);
@@ -211,5 +207,5 @@ int seam_fdr_link_connect(const char *address, int timeout_ms)
 }
 
 const struct seam_fdr_source seam_fdr_source_link = {
-	.claim = claim_ring, .close = close_ring, .lose = lose, .send = send,
+	.claim = claim_ring, .close = close_ring, .send = send,
 };

@@ -2,14 +2,13 @@
 /* thread_area.c - see thread_area.h */
 #include "target/fdr/record/thread_area.h"
 
-#include "target/fdr/record/call_saved.h"
 #include "target/fdr/record/rseq.h"
+#include "target/fdr/record/saved.h"
 #include "target/fdr/record/system.h"
 #include "target/fdr/record/thread_states.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <time.h>
 
 enum {
 	RETRY_TICKS = 1 << 24,		/* some milliseconds */
@@ -29,7 +28,11 @@ static uint64_t no_area;
 __thread struct seam_fdr_self seam_fdr_self
 	__attribute__((tls_model("initial-exec"))) = NO_AREA;
 
+__thread uint32_t seam_fdr_n_in_source
+	__attribute__((tls_model("initial-exec")));
+
 const struct seam_fdr_source *seam_fdr_source;
+_Atomic uint64_t *seam_fdr_n_lost;
 
 _Atomic bool seam_fdr_is_quiet;
 
@@ -90,25 +93,16 @@ static bool reap(void)
 }
 
 /*
- * The thread that has the caller's thread-local memory.  In a child of vfork()
- * that is its parent's, by the thread's clock.
- * Source: Linux, include/linux/posix-timers_types.h, CPUCLOCK_PID
+ * The caller's own, used or wiped by a fork, or a new one.  NULL: none is left;
+ * or it is a child of vfork(), whose thread-local memory is its parent's.
  */
-static uint32_t thread_id(uint32_t pid)
-{
-	clockid_t clock;
-
-	if ((uint32_t)seam_fdr_syscall4(SYS_getpid, 0, 0, 0, 0) != pid &&
-	    pthread_getcpuclockid(pthread_self(), &clock) == 0)
-		return ~(uint32_t)(clock >> 3);
-	return (uint32_t)seam_fdr_syscall4(SYS_gettid, 0, 0, 0, 0);
-}
-
-/* The caller's own, used or wiped by a fork, or a new one; NULL: none left. */
 static struct seam_fdr_state *own_state(void)
 {
 	struct seam_fdr_state *state = seam_fdr_self.state;
+	uint32_t pid = seam_fdr_states_pid();
 
+	if ((uint32_t)seam_fdr_syscall4(SYS_getpid, 0, 0, 0, 0) != pid)
+		return NULL;
 	if (state == &no_state)
 		state = seam_fdr_states_take();
 	if (!state && reap())
@@ -119,8 +113,8 @@ static struct seam_fdr_state *own_state(void)
 		seam_fdr_states_begin_child(state);
 	/* in a child its parent's area must not be written any more */
 	seam_fdr_self = (struct seam_fdr_self) NO_AREA;
-	state->pid = seam_fdr_states_pid();
-	state->tid = thread_id(state->pid);
+	state->pid = pid;
+	state->tid = (uint32_t)seam_fdr_syscall4(SYS_gettid, 0, 0, 0, 0);
 	seam_fdr_self.state = state;
 	return state;
 }
@@ -144,18 +138,21 @@ static bool claim_area(struct seam_fdr_state *state)
 	return true;
 }
 
-static uint64_t begin_thread(void *unused)
+uint64_t seam_fdr_begin_thread(void *unused)
 {
 	int error = errno;
 	uint64_t blocked = seam_fdr_block();
-	struct seam_fdr_state *state = own_state();
+	struct seam_fdr_state *state = NULL;
 	bool done = false;
 
 	(void)unused;
+	if (seam_fdr_n_in_source++ == 0 && seam_fdr_source)
+		state = own_state();
 	if (state) {
 		seam_fdr_rseq_register();
 		done = state->has_area || claim_area(state);
 	}
+	seam_fdr_n_in_source--;
 	seam_fdr_unblock(blocked);
 	errno = error;
 	return done;
@@ -170,28 +167,17 @@ void seam_fdr_thread_begin_child(void)
 	seam_fdr_unblock(blocked);
 }
 
-struct seam_fdr_state *seam_fdr_thread(void)
-{
-	struct seam_fdr_state *state = seam_fdr_self.state;
-
-	if (state->has_area)
-		return state;
-	if (!seam_fdr_source || (state->tid &&
-				 seam_fdr_tsc() < state->retry_tsc))
-		return NULL;
-	return seam_fdr_call_saved(begin_thread, NULL) ? seam_fdr_self.state :
-							 NULL;
-}
-
 void seam_fdr_thread_end(void)
 {
 	uint64_t blocked = seam_fdr_block();
 	struct seam_fdr_state *state = seam_fdr_self.state;
 
 	if (state != &no_state) {
+		seam_fdr_self = (struct seam_fdr_self) NO_AREA;
+		seam_fdr_n_in_source++;
 		if (state->has_area)
 			seam_fdr_source->close(&state->area);
-		seam_fdr_self = (struct seam_fdr_self) NO_AREA;
+		seam_fdr_n_in_source--;
 		seam_fdr_states_give(state);
 	}
 	seam_fdr_unblock(blocked);

@@ -17,8 +17,16 @@ int seam_fdr_thread_init(const struct seam_fdr_source *source);
 extern const struct seam_fdr_source *seam_fdr_source;
 
 /*
+ * Not 0 while the thread is in the source, with signals blocked.  What that
+ * calls may be the program's own, with sleds: such a record gets no new area,
+ * and no room by waiting for a lock that its thread has.
+ */
+extern __thread uint32_t seam_fdr_n_in_source
+	__attribute__((tls_model("initial-exec")));
+
+/*
  * The caller's state, with an area.  NULL: there is none, and the caller counts
- * its record with seam_fdr_source->lose().  From any context.
+ * its record in seam_fdr_n_lost.  From any context; in fdr_record.c.
  */
 struct seam_fdr_state *seam_fdr_thread(void);
 

@@ -38,7 +38,7 @@ int seam_fdr_states_init(void)
 {
 	memory = seam_fdr_map_per_process(sizeof(*memory));
 	if (!memory)
-		return -errno;
+		return -ENOMEM;
 	(void)seam_fdr_states_pid();
 	return 0;
 }
@@ -71,7 +71,7 @@ static struct place *block(unsigned int i)
 				&blocks[i], &found, mapped,
 				memory_order_acq_rel, memory_order_acquire))
 		return mapped;
-	munmap(mapped, PER_WORD * sizeof(*mapped));
+	seam_fdr_unmap(mapped, PER_WORD * sizeof(*mapped));
 	return found;
 }
 

@@ -12,7 +12,7 @@
 
 #include "target/fdr/record/fdr_thread.h"
 
-/* 0 or -errno: a kernel before 4.14 cannot do it. */
+/* 0 or -ENOMEM, also of a kernel before 4.14, which cannot do it. */
 int seam_fdr_states_init(void);
 
 /*
