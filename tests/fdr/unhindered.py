@@ -87,6 +87,16 @@ def test_a_question_for_filters_ends_no_recording():
     equal(n_calls(), 400)
 
 
+def test_filters_of_a_vfork_child_and_those_that_are_refused_end_nothing():
+    for how, n in (("elsewhere", 400), ("refused", 600)):
+        alone(how)
+        for options in ((), ("--flight-recorder",)):
+            recorded(how, options=options)
+            equal(n_calls(), n, how)
+        own(how)
+        equal(n_calls(), n, how)
+
+
 # ---- descriptors ----
 
 def check_descriptors(how, limit):
@@ -193,7 +203,7 @@ def test_results_stay_where_preloaded_functions_use_vector_registers():
     preload = ("sh", "-c", 'LD_PRELOAD="$PWD/clobber.so:$LD_PRELOAD" '
                            'exec "$0" "$@"')
     alone("results", before=preload)
-    recorded("results", before=preload)
+    recorded("results", before=preload, may_lose=True)
     recorded("results", before=preload, may_lose=True,
              options=("--flight-recorder", "--trigger=calls:twice",
                       "--trigger=twice>1ns"))

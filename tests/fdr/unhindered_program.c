@@ -9,6 +9,8 @@
  *			"return"
  *	alone		the same, but only write(2) and exit_group(2) are left
  *	probe		the kernel is asked for filters, and none is installed
+ *	elsewhere	a child of vfork() installs a filter for itself
+ *	refused		the kernel refuses its filters
  *	memory		its threads record, and it uses three quarters of its
  *			RLIMIT_AS
  *	locked		they record, and its memory is locked
@@ -166,6 +168,38 @@ PLAIN static void run_probe(void)
 	errno = 0;
 	NEED(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL) == -1 &&
 	     errno == EFAULT);
+	calls(100);
+	puts("done");
+}
+
+PLAIN static void run_elsewhere(void)
+{
+	int status;
+	pid_t child;
+
+	calls(100);
+	child = vfork();
+	if (child == 0) {
+		enter_sandbox(needed, 2, SECCOMP_RET_ALLOW,
+			      SECCOMP_RET_KILL_PROCESS);
+		_exit(0);
+	}
+	NEED(waitpid(child, &status, 0) == child && status == 0);
+	calls(100);
+	puts("done");
+}
+
+PLAIN static void run_refused(void)
+{
+	struct sock_filter code = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL);
+	struct sock_fprog program = { 0, &code };
+
+	calls(100);
+	NEED(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == -1 &&
+	     errno == EINVAL);
+	calls(100);
+	NEED(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, ~0u, &program) ==
+	     -1 && errno == EINVAL);
 	calls(100);
 	puts("done");
 }
@@ -490,6 +524,10 @@ PLAIN int main(int argc, char **argv)
 		run_memory();
 	else if (strcmp(how, "locked") == 0)
 		run_locked();
+	else if (strcmp(how, "elsewhere") == 0)
+		run_elsewhere();
+	else if (strcmp(how, "refused") == 0)
+		run_refused();
 	else if (strcmp(how, "loading") == 0)
 		run_loading(word);
 	else if (strcmp(how, "descriptors") == 0)

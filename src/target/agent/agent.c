@@ -257,6 +257,16 @@ void seam_interpose_loads(void *handle)
 	seam_agent_refresh(handle);
 }
 
+bool seam_interpose_is_own_process(void)
+{
+	return seam_agent_is_own_process();
+}
+
+/* Ticks that were abandoned do not begin again. */
+void seam_interpose_filter_refused(void)
+{
+}
+
 void seam_interpose_before_filter(void)
 {
 	seam_agent_end("it installs a seccomp filter");

@@ -5,6 +5,8 @@
  * In the shared library only: a program that is linked with all of it has no
  * libc after us to call.
  */
+#include "target/fdr/record/system.h"
+#include "target/fdr/record/thread_states.h"
 #include "target/fdr/start.h"
 #include "target/interpose/interpose.h"
 
@@ -19,7 +21,18 @@ void seam_interpose_loads(void *handle)
 	seam_fdr_refresh();
 }
 
+bool seam_interpose_is_own_process(void)
+{
+	return seam_fdr_states_pid() ==
+	       (uint32_t)seam_fdr_syscall4(SYS_getpid, 0, 0, 0, 0);
+}
+
 void seam_interpose_before_filter(void)
 {
 	seam_fdr_end("it installs a seccomp filter");
+}
+
+void seam_interpose_filter_refused(void)
+{
+	seam_fdr_resume();
 }

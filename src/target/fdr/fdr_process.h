@@ -32,7 +32,8 @@ struct seam_fdr_process {
 	bool has_noted_unknown, has_noted_behind;
 	uint32_t n_matches[SEAM_TRIGGER_MAX];	/* not announced */
 	uint32_t matches_due;		/* a bit for each trigger */
-	_Atomic bool is_off;		/* for good; set with the lock */
+	_Atomic bool is_off;		/* for good; changed with the lock */
+	bool is_stopped;		/* with that, and was armed before */
 	bool is_ending;			/* nothing is wanted */
 	bool is_child;			/* it was forked */
 	/* functions have ids, and a bundle does not have their names yet */

@@ -89,7 +89,8 @@ static int begin_bundle(void)
 {
 	return process->address[0] ? 0 :
 	       seam_fdr_bundle_begin(process->options.out,
-				     process->options.is_flight);
+				     process->options.is_flight,
+				     process->is_stopped);
 }
 
 /* Connect, and all else that only a program with calls to record needs. */

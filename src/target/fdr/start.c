@@ -71,6 +71,9 @@ void seam_fdr_unlock(void)
 	uint64_t blocked = process->blocked;
 	int state = process->cancel_state;
 
+	/* a fork that began while it was off has it not */
+	if (atomic_load(&process->owner) != &seam_fdr_self)
+		return;
 	atomic_store(&process->owner, NULL);
 	pthread_mutex_unlock(&process->lock);
 	pthread_setcancelstate(state, &state);
@@ -302,6 +305,7 @@ int seam_fdr_end(const char *why)
 		return 0;
 	if (!seam_fdr_lock())
 		return -EDEADLK;
+	process->is_stopped = why && process->is_armed;
 	process->is_armed = false;
 	was_on = atomic_load(&seam_fdr_is_on);
 	if (was_on) {
@@ -325,6 +329,23 @@ int seam_fdr_end(const char *why)
 		seam_fdr_is_quiet = true;
 	errno = saved_errno;
 	return r;
+}
+
+void seam_fdr_resume(void)
+{
+	int saved_errno = errno;
+
+	if (!process->is_stopped || !seam_fdr_lock())
+		return;
+	process->is_off = false;
+	seam_fdr_is_quiet = false;
+	process->is_armed = true;
+	seam_fdr_note("recording of calls goes on: there is no filter");
+	(void)refresh(true);
+	process->is_stopped = false;
+	seam_fdr_unlock();
+	name_bundle();
+	errno = saved_errno;
 }
 
 void seam_fdr_at_exit(void)

@@ -45,6 +45,9 @@ int seam_fdr_begin(const char *options, char *why, size_t why_bytes);
  */
 int seam_fdr_end(const char *why);
 
+/* What seam_fdr_end() has ended with a @why goes on: that did not come true. */
+void seam_fdr_resume(void);
+
 /* The process ends: complete what can be. */
 void seam_fdr_at_exit(void);
 

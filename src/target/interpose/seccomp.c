@@ -28,15 +28,22 @@ SEAM_INTERPOSED
 int prctl(int option, ...)
 {
 	unsigned long a[4];
+	bool is_filter;
 	va_list list;
+	int r;
 
 	va_start(list, option);
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(list, unsigned long);
 	va_end(list);
-	if (option == PR_SET_SECCOMP && installs(a[0], a[1]))
+	is_filter = option == PR_SET_SECCOMP && installs(a[0], a[1]) &&
+		    seam_interpose_is_own_process();
+	if (is_filter)
 		seam_interpose_before_filter();
-	return SEAM_REAL(prctl)(option, a[0], a[1], a[2], a[3]);
+	r = SEAM_REAL(prctl)(option, a[0], a[1], a[2], a[3]);
+	if (is_filter && r < 0)
+		seam_interpose_filter_refused();
+	return r;
 }
 
 static bool installs_filter(long number, const long *a)
@@ -62,11 +69,14 @@ long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(list, long);
 	va_end(list);
-	if (installs_filter(number, a)) {
+	if (installs_filter(number, a) && seam_interpose_is_own_process()) {
 		seam_interpose_before_filter();
 		/* another library of ours may have to know as well */
-		return SEAM_REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4],
-					  a[5]);
+		r = SEAM_REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4],
+				       a[5]);
+		if (r < 0)
+			seam_interpose_filter_refused();
+		return r;
 	}
 	r10 = a[3];
 	r8 = a[4];

@@ -367,9 +367,12 @@ static int begin_files(bool is_flight, bool may_join)
 	return r < 0 ? r : error;
 }
 
-int seam_fdr_bundle_begin(const char *path, bool is_flight)
+int seam_fdr_bundle_begin(const char *path, bool is_flight, bool goes_on)
 {
-	/* programs that it starts have its out=; it means its own again */
+	/*
+	 * Programs that it starts have its out=; it means its own again.
+	 * What goes on after it was stopped has one log more.
+	 */
 	static bool has_begun;
 	struct thread_before before;
 	char name[NAME_MAX + 1];
@@ -389,7 +392,7 @@ int seam_fdr_bundle_begin(const char *path, bool is_flight)
 		r = set_path(path);
 	before = begin_writing();
 	if (!r)
-		r = begin_files(is_flight, !has_begun);
+		r = begin_files(is_flight, !has_begun || goes_on);
 	end_writing(before);
 	if (r)
 		bundle.path[0] = '\0';

@@ -32,12 +32,12 @@
  * @path: NAME-PID.seam in the current folder.  Called again for another bundle
  * after the end of the one before.  The first one is not replaced while another
  * program writes to it, as the one that started this program with its
- * SEAM_TRACE: it gets one log more.
+ * SEAM_TRACE: it gets one log more.  So does one that @goes_on.
  *
  * Returns 0; -EBUSY while there is one; -EEXIST where @path is anything else;
  * -ENAMETOOLONG; or -errno of what failed.
  */
-int seam_fdr_bundle_begin(const char *path, bool is_flight);
+int seam_fdr_bundle_begin(const char *path, bool is_flight, bool goes_on);
 
 /* Functions have ids: write the names of few, before any is called. */
 void seam_fdr_bundle_name(void);
