@@ -127,10 +127,13 @@ __asm__(".pushsection .text\n"
 	"stub_exit: jmp *2f(%rip)\n"
 	".popsection\n"
 	".pushsection .data.rel.ro, \"aw\"\n"
-	"1: .quad seam_fdr_entry\n"
-	"2: .quad seam_fdr_exit\n"
+	"1: .quad seam_fdr_sled_entry\n"
+	"2: .quad seam_fdr_sled_exit\n"
 	".popsection\n");
 extern const char stub_entry[], stub_exit[];
+static const struct patcher_code patcher_used = {
+	seam_fdr_sled_entry, seam_fdr_sled_exit, seam_fdr_sled_tail,
+};
 
 /*
  * Stands for a time that all calls reach: two readings of the TSC in a row
@@ -163,18 +166,15 @@ HIDDEN static void measure_checks(struct thing *things)
 {
 	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++) {
 		uint32_t id = patcher_id((const void *)leaf);
-		struct seam_fdr_trampolines t;
-
 		if (seam_fdr_check_init(&checks[i].options))
 			exit(1);
 		if (checks[i].options.min_ns == KEEP_ALL)
 			seam_fdr_min_ticks = 1;
 		if (checks[i].options.n_triggers)
 			seam_fdr_trigger_function(0, id);
-		t = seam_fdr_trampolines(id);
-		patcher_patch(&(struct patcher_code) {
-			t.entry, t.exit, t.tail,
-		});
+		/* as where they are patched: with a trigger, to those */
+		patcher_patch(checks[i].options.n_triggers ?
+			      &patcher_checked : &patcher_used);
 		things[2].name = checks[i].name;
 		measure(things, 3);
 	}
@@ -205,10 +205,10 @@ HIDDEN int main(void)
 #ifdef SEAM
 	measure(unpatched, 2);
 	start(true);
-	patcher_patch(&patcher_plain);
+	patcher_patch(&patcher_used);
 	measure(patched, 3);
 	patcher_patch(&(struct patcher_code) {
-		stub_entry, stub_exit, seam_fdr_tail,
+		stub_entry, stub_exit, seam_fdr_sled_tail,
 	});
 	patched[2].name = "stubs";
 	measure(patched, 3);

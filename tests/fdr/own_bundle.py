@@ -446,6 +446,53 @@ def built():
         same(sum(seam_calls(bundle).values()), 1)
 
 
+# A profiler of the program's own, which counts calls.
+FENTRY = """volatile unsigned n;
+__asm__(".text; .globl __fentry__; .type __fentry__, @function;"
+	"__fentry__: pushq %rax; movq n@GOTPCREL(%rip), %rax; incl (%rax);"
+	"popq %rax; ret; .size __fentry__, . - __fentry__");
+"""
+COUNTED = """#include <seam/fdr.h>
+#define PLAIN __attribute__((no_instrument_function, noinline))
+extern volatile unsigned n;
+__attribute__((noinline)) void counted(void) { __asm__ volatile(""); }
+PLAIN static unsigned calls(void)
+{
+	unsigned before = n;
+
+	for (int i = 0; i < 5; i++)
+		counted();
+	return n - before;
+}
+PLAIN int main(void)
+{
+	unsigned before = calls(), bad = 0;
+
+	for (int i = 0; i < 3; i++) {
+		bad |= seam_fdr_start(0) != 0;
+		calls();
+		bad |= seam_fdr_stop() != 0 || calls() != 5;
+	}
+	return bad || before != 5;
+}
+"""
+
+
+@test("calls of the program's own __fentry__() are put back at the end")
+def fentry():
+    pathlib.Path(folder, "counted.c").write_text(COUNTED, encoding="utf-8")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", "libfentry.so", "-xc",
+                    "-"], input=FENTRY, text=True, cwd=folder, check=True)
+    subprocess.run(["gcc", "-O1", "-pg", "-mfentry", "-fno-pie", "-no-pie",
+                    "counted.c", "-o", "counted", "./libfentry.so", library,
+                    "-I",
+                    pathlib.Path(__file__).parents[2] / "include",
+                    f"-Wl,-rpath,{os.path.dirname(library)}"],
+                   cwd=folder, check=True)
+    bundle, _ = run(["./counted"], "counted", ";start=0", preload=False)
+    same(count(*one_log(bundle))[0]["counted"], 5)
+
+
 @test("functions are patched and unpatched by name and id while it records")
 def selected():
     bundle, wanted = run_mode("selected")
@@ -523,6 +570,38 @@ def folders():
     before = sorted(os.listdir(f"{bundle}/xray"))
     run([program, "registered"], "again", ";start=0", 1, preload=False)
     same(sorted(os.listdir(f"{bundle}/xray")), before)
+
+
+PADDED = {f"padded_{i}": 1 for i in (0, 1, 2, 3, 5, 7)}
+# What a start with these options has of a call of padded(): {name: entries}.
+OF_PADDED = {"": {"padded": 1, "leaf": 6, **PADDED}, ";depth=1": {"padded": 1},
+             ";min=1000s": {}, ";args=1": {"padded": 1, "leaf": 6, **PADDED},
+             ";depth=2;min=1us": None}
+
+
+def check_second(first, second, wanted):
+    os.environ["SECOND"] = f"out={bundle_of('second')}{second}"
+    shutil.rmtree(bundle_of("second"), ignore_errors=True)
+    run_mode("again", first, name="first")
+    for log, names in logs_of(bundle_of("second")).values():
+        entries, exits = count(log, names)
+        same(entries, exits, f"{first} then {second}")
+        if wanted is not None:
+            same(dict(entries), wanted, f"{first} then {second}")
+        kinds = {call.kind for thread in log.threads.values()
+                 for call in thread.calls}
+        same(fdr_log.ENTRY_ARGS in kinds, second == ";args=1", second)
+
+
+@test("a second start has its own options in all functions")
+def again():
+    for first in OF_PADDED:
+        for second, wanted in OF_PADDED.items():
+            check_second(first, second, wanted)
+    for first in ("", ";depth=1", ";trigger=leaf>1000s"):
+        for second in ("", ";trigger=padded*>1000s"):
+            check_second(";flight=1" + first, ";flight=1" + second,
+                         OF_PADDED[""])
 
 
 @test("a program that is started by a recorded one adds its log")

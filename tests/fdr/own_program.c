@@ -41,6 +41,31 @@ CALLED static void node(unsigned int n)
 		leaf(i);
 }
 
+/* Their sleds are at all places in a word of 8. */
+#define PADDED(name, bytes)						\
+	CALLED static void name(void)					\
+	{								\
+		__asm__ volatile(".skip " #bytes ", 0x90");		\
+		leaf(0);						\
+	}
+
+PADDED(padded_0, 0)
+PADDED(padded_1, 1)
+PADDED(padded_2, 2)
+PADDED(padded_3, 3)
+PADDED(padded_5, 5)
+PADDED(padded_7, 7)
+
+CALLED static void padded(void)
+{
+	padded_0();
+	padded_1();
+	padded_2();
+	padded_3();
+	padded_5();
+	padded_7();
+}
+
 static void say(const char *name, unsigned long count)
 {
 	printf("%s %lu\n", name, count);
@@ -278,6 +303,17 @@ static void other(void)
 	start();
 	node(3);
 	execl("/proc/self/exe", "own_program", "forked", NULL);
+}
+
+/* The second start, into SECOND, has options of its own. */
+static void again(void)
+{
+	start();
+	padded();
+	check(seam_fdr_stop(), "seam_fdr_stop");
+	check(seam_fdr_start(getenv("SECOND")), "seam_fdr_start");
+	padded();
+	check(seam_fdr_stop(), "seam_fdr_stop");
 }
 
 /* It starts others. */
@@ -571,7 +607,7 @@ int main(int argc, char **argv)
 		{ "events", events }, { "builtins", builtins },
 		{ "forked", forked }, { "locked", locked },
 		{ "programs", programs }, { "together", together },
-		{ "other", other }, { "closed", closed }, { "full", full },
+		{ "again", again }, { "other", other }, { "closed", closed }, { "full", full },
 		{ "jailed", jailed }, { "crowded", crowded },
 		{ "flight", flight }, { "registered", registered },
 		{ "selected", selected }, { "small_stack", small_stack }, { "errors", errors },

@@ -19,15 +19,15 @@ static struct seam_fdr_process *const process = &seam_fdr_process;
 
 static struct seam_fdr_targets targets_of(uint32_t id)
 {
-	struct seam_fdr_trampolines t = seam_fdr_trampolines(id);
-	bool needs_exit = process->options.min_ns || process->options.depth;
-	bool is_checked = !needs_exit && t.entry == seam_fdr_checked_entry;
+	bool is_checked = seam_fdr_triggers_of(id);
 
 	return (struct seam_fdr_targets) {
-		.entry = t.entry, .exit = t.exit, .tail = t.tail,
+		.entry = is_checked ? seam_fdr_checked_entry :
+				      seam_fdr_sled_entry,
+		.exit = is_checked ? seam_fdr_checked_exit : seam_fdr_sled_exit,
+		.tail = is_checked ? seam_fdr_checked_tail : seam_fdr_sled_tail,
 		.entry_args = seam_fdr_checked_entry,
-		.entry_only = is_checked ? seam_fdr_checked_entry_only :
-					   seam_fdr_entry_only,
+		.entry_only = seam_fdr_sled_entry_only,
 		.custom = seam_fdr_custom_event, .typed = seam_fdr_typed_event,
 	};
 }

@@ -14,6 +14,9 @@
 /* Of the process; set before the first sled is patched. */
 uint64_t seam_fdr_min_ticks;
 static uint32_t max_depth, n_arguments;
+struct seam_fdr_trampolines seam_fdr_used = {
+	seam_fdr_entry, seam_fdr_exit, seam_fdr_tail, seam_fdr_entry_only,
+};
 
 /* ---- in trampolines ---- */
 
@@ -151,6 +154,25 @@ static bool has_time(const struct seam_fdr_options *o)
 	return o->min_ns || o->n_triggers;
 }
 
+/* Functions without exits have nothing that a min= or depth= is for. */
+static void use_trampolines(const struct seam_fdr_options *o)
+{
+	static bool is_again;
+	bool all = o->depth || (o->n_triggers && is_again);
+	bool entry = all || o->n_arguments, end = all || o->min_ns;
+	bool entry_only = (o->n_arguments || o->n_triggers) && !o->min_ns &&
+			  !o->depth;
+
+	seam_fdr_used = (struct seam_fdr_trampolines) {
+		.entry = entry ? seam_fdr_checked_entry : seam_fdr_entry,
+		.exit = end ? seam_fdr_checked_exit : seam_fdr_exit,
+		.tail = all ? seam_fdr_checked_tail : seam_fdr_tail,
+		.entry_only = entry_only ? seam_fdr_checked_entry_only :
+					   seam_fdr_entry_only,
+	};
+	is_again = true;
+}
+
 int seam_fdr_check_init(const struct seam_fdr_options *o)
 {
 	uint64_t ticks_per_s = has_time(o) ? measure_ticks_per_s() : 0;
@@ -159,6 +181,7 @@ int seam_fdr_check_init(const struct seam_fdr_options *o)
 	max_depth = o->depth;
 	n_arguments = o->n_arguments < SEAM_XRAY_MAX_ARGUMENTS ?
 		      o->n_arguments : SEAM_XRAY_MAX_ARGUMENTS;
+	use_trampolines(o);
 	return seam_fdr_triggers_init(o, ticks_per_s);
 }
 
@@ -166,17 +189,4 @@ bool seam_fdr_is_checked(uint32_t function)
 {
 	return max_depth || seam_fdr_min_ticks ||
 	       seam_fdr_triggers_of(function);
-}
-
-struct seam_fdr_trampolines seam_fdr_trampolines(uint32_t function)
-{
-	bool all = max_depth || seam_fdr_triggers_of(function);
-	bool entry = all || n_arguments;
-	bool end = all || seam_fdr_min_ticks;
-
-	return (struct seam_fdr_trampolines) {
-		.entry = entry ? seam_fdr_checked_entry : seam_fdr_entry,
-		.exit = end ? seam_fdr_checked_exit : seam_fdr_exit,
-		.tail = all ? seam_fdr_checked_tail : seam_fdr_tail,
-	};
 }

@@ -7,8 +7,9 @@
  *	args	an entry has the first integer arguments with it
  *	trigger	some functions are of interest to triggers.h
  *
- * What a function needs decides about its trampolines: the plain ones cost
- * nothing more.  Cost of entry and exit, of two rdtsc (bench/fdr): plain 1.01,
+ * What is asked for decides about the trampolines: the plain ones cost nothing
+ * more.  Those of a function with a trigger are the checked ones; at a later
+ * start, when it may have been patched before, those of all functions are.  Cost of entry and exit, of two rdtsc (bench/fdr): plain 1.01,
  * min 1.01, args 1.01 to 1.04, depth 1.01, a trigger 1.02, all of them 1.22.
  *
  * What trampolines call runs in any thread, in handlers too; the rest is set by
@@ -20,18 +21,10 @@
 #include "target/fdr/options.h"
 
 /*
- * Prepare for @options, before the first sled is patched.  Takes 1 ms where a
- * TIME is in the options.  0 or -errno.
+ * Prepare for @options, and set seam_fdr_used, while no sled is patched.  Takes
+ * 1 ms where a TIME is in the options.  0 or -errno.
  */
 int seam_fdr_check_init(const struct seam_fdr_options *options);
-
-struct seam_fdr_trampolines { const char *entry, *exit, *tail; };
-
-/*
- * Those that @function is patched to.  Triggers of the function come first:
- * seam_fdr_trigger_function().
- */
-struct seam_fdr_trampolines seam_fdr_trampolines(uint32_t function);
 
 /*
  * For calls without a sled, of -finstrument-functions: whether there is a check

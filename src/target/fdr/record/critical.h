@@ -46,6 +46,12 @@
 #define PUT_STATE_CPU	76
 #define PUT_HELD	80
 
+/* In struct seam_fdr_trampolines. */
+#define USED_ENTRY	0
+#define USED_EXIT	8
+#define USED_TAIL	16
+#define USED_ENTRY_ONLY	24
+
 /* Of chunks, records and cursors (wire/xray/xray_chunk.h, ring/layout.h). */
 #define CHUNK		0x10000
 #define PREAMBLE	64

@@ -4,6 +4,7 @@
 
 #include "ring/layout.h"
 #include "target/fdr/record/commit.h"
+#include "target/fdr/record/trampolines.h"
 #include "wire/xray/xray_chunk.h"
 
 #define CHECK(number, value) _Static_assert((number) == (value), #number)
@@ -36,6 +37,11 @@ MEMBER(PUT_TSC, put, tsc);
 MEMBER(PUT_CPU, put, cpu);
 MEMBER(PUT_STATE_CPU, put, state_cpu);
 MEMBER(PUT_HELD, put, held);
+
+MEMBER(USED_ENTRY, trampolines, entry);
+MEMBER(USED_EXIT, trampolines, exit);
+MEMBER(USED_TAIL, trampolines, tail);
+MEMBER(USED_ENTRY_ONLY, trampolines, entry_only);
 
 CHECK(CHUNK, SEAM_XRAY_CHUNK_BYTES);
 CHECK(PREAMBLE, SEAM_XRAY_PREAMBLE_BYTES);

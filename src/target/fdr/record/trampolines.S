@@ -177,4 +177,16 @@ seam_fdr_slow:
 	CHECKED	tail, seam_fdr_check_end, return_slot=8, keeps=r11, has_flags=1
 	CHECKED	entry_only, seam_fdr_check_entry, return_slot=8, keeps=r10
 
+/* What most sleds call: to the ones in use. */
+.macro SLED name, at
+	BEGIN	seam_fdr_sled_\name
+	jmp	*(seam_fdr_used + \at)(%rip)
+	END	seam_fdr_sled_\name
+.endm
+
+	SLED	entry, USED_ENTRY
+	SLED	exit, USED_EXIT
+	SLED	tail, USED_TAIL
+	SLED	entry_only, USED_ENTRY_ONLY
+
 	.section .note.GNU-stack, "", @progbits

@@ -10,7 +10,9 @@
  * any time, in handlers too.
  *
  * Plain ones write the record themselves.  Checked ones call
- * seam_fdr_check_entry() or seam_fdr_check_end(), which decide.
+ * seam_fdr_check_entry() or seam_fdr_check_end(), which decide.  What a sled
+ * calls never changes, because a thread may be inside the sled: it is the jump
+ * of its kind, seam_fdr_sled_*, to what seam_fdr_used has.
  */
 #ifndef SEAM_FDR_TRAMPOLINES_H
 #define SEAM_FDR_TRAMPOLINES_H
@@ -26,6 +28,17 @@ extern const char seam_fdr_checked_entry[], seam_fdr_checked_exit[],
  * has the variables of the function that a nested one is in.
  */
 extern const char seam_fdr_entry_only[], seam_fdr_checked_entry_only[];
+
+extern const char seam_fdr_sled_entry[], seam_fdr_sled_exit[],
+	seam_fdr_sled_tail[], seam_fdr_sled_entry_only[];
+
+struct seam_fdr_trampolines {
+	const char *entry, *exit, *tail, *entry_only;
+};
+
+/* Of the process; set before the first sled is patched, by checked.c. */
+extern struct seam_fdr_trampolines seam_fdr_used
+	__attribute__((visibility("hidden")));
 
 /*
  * checked.c.  Built with -mgeneral-regs-only, as all that they call.  @frame:

@@ -73,7 +73,7 @@ void seam_fdr_write(struct seam_fdr_write *w, uint64_t address,
  * The kernel copies 8 aligned bytes at once, and two perhaps one by one
  * (Linux, arch/x86/lib/memcpy_64.S).
  */
-void seam_fdr_write_word(struct seam_fdr_write *w, uint64_t address,
+static void write_word(struct seam_fdr_write *w, uint64_t address,
 			 uint64_t word)
 {
 	if (w->memory >= 0)
@@ -99,36 +99,25 @@ void seam_fdr_write_head(struct seam_fdr_write *w, uint64_t address,
 	/* the other bytes are instructions too; one thread at a time writes */
 	memcpy(&word, (const void *)aligned, sizeof(word));
 	memcpy((uint8_t *)&word + (address - aligned), head, 2);
-	seam_fdr_write_word(w, aligned, word);
+	write_word(w, aligned, word);
 }
 
-/*
- * Without the system call: taking rights from a page interrupts the CPUs that
- * run threads of this process, and the return from an interrupt is serializing.
- */
-static void interrupt_all(void)
+static bool sync_core(void)
 {
-	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return syscall(SYS_membarrier,
+		       MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) == 0;
+}
 
-	if (page == MAP_FAILED)
-		return;
-	*(volatile uint8_t *)page = 1;
-	mprotect(page, PAGE, PROT_READ);
-	munmap(page, PAGE);
+bool seam_fdr_write_can_sync(void)
+{
+	/* a forked child has to register anew */
+	return sync_core() ||
+	       (syscall(SYS_membarrier,
+			MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE,
+			0, 0) == 0 && sync_core());
 }
 
 void seam_fdr_write_sync(void)
 {
-	/* a forked child has to register anew */
-	if (syscall(SYS_membarrier,
-		    MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) == 0)
-		return;
-	if (syscall(SYS_membarrier,
-		    MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0,
-		    0) == 0 &&
-	    syscall(SYS_membarrier,
-		    MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) == 0)
-		return;
-	interrupt_all();
+	(void)seam_fdr_write_can_sync();
 }

@@ -44,15 +44,17 @@ void seam_fdr_write(struct seam_fdr_write *w, uint64_t address,
 		    const void *from, size_t bytes);
 
 /*
- * Write two bytes at once, which are in one aligned word of 8; and such a word.
- * A thread executes the old or the new ones.
+ * Write two bytes at once, which are in one aligned word of 8.  A thread
+ * executes the old or the new ones.
  */
 void seam_fdr_write_head(struct seam_fdr_write *w, uint64_t address,
 			 const uint8_t head[2]);
-void seam_fdr_write_word(struct seam_fdr_write *w, uint64_t address,
-			 uint64_t word);
 
-/* From here on all threads execute what was written before. */
+/*
+ * From here on all threads execute what was written before.  Whether that can
+ * be had, where there are others: by membarrier(2), since Linux 4.16.
+ */
 void seam_fdr_write_sync(void);
+bool seam_fdr_write_can_sync(void);
 
 #endif /* SEAM_FDR_CODE_WRITE_H */

@@ -234,7 +234,9 @@ enum patch_step {
 	WRITE_TAIL,
 	WRITE_HEAD,
 	DONE,
-	CHANGE_TARGET,	/* of one in use */
+	RESTORE_TAIL,	/* the program's call of __fentry__; then its head */
+	RESTORE_HEAD,
+	RESTORED,
 };
 
 /* What the sled is to call, as near as it has to be; 0: nothing is near. */
@@ -257,24 +259,11 @@ static uint64_t near_target(struct patch_run *run,
 	return *stub;
 }
 
-/*
- * In use, but calls another one of ours.  It is changed where that is one
- * aligned word; else it stays, because a thread may be just before the call.
- */
-static void change_target(struct patch_run *run,
-			  const struct seam_fdr_sled *sled)
+static bool calls_fentry(const struct seam_fdr_sled *sled)
 {
-	uint64_t at = sled->address + 7, aligned = at & ~UINT64_C(7);
-	uint64_t target, word;
-
-	if (is_event(sled) || is_entry_stub(sled) || at - aligned > 4)
-		return;
-	target = near_target(run, sled);
-	if (!target || target == relative_at(at))
-		return;
-	memcpy(&word, (const void *)aligned, sizeof(word));
-	put_relative((uint8_t *)&word + (at - aligned), at + 4, target);
-	seam_fdr_write_word(&run->write, aligned, word);
+	/* or call *SLOT(%rip), 6 bytes; all else is nops */
+	return sled->kind == SEAM_FDR_SLED_CALL &&
+	       (sled->original[0] == OPCODE_CALL || sled->original[0] == 0xff);
 }
 
 static bool makes_jump(const struct seam_fdr_sled *sled)
@@ -317,30 +306,26 @@ static enum patch_step begin_sled(struct patch_run *run,
 		run->patched->n_refused++;
 	} else if (state == FREE && is_wanted) {
 		return first_step(run, sled);
-	} else if (state == IN_USE && is_wanted) {
-		/* makes the stub, if there is none yet */
-		return near_target(run, sled) ? CHANGE_TARGET : NOTHING;
-	} else if (state == IN_USE) {
+	} else if (state == IN_USE && !is_wanted) {
 		free_head(sled, head);
 		seam_fdr_write_head(&run->write, sled->address, head);
 		run->patched->n_unpatched++;
+		return calls_fentry(sled) ? RESTORE_TAIL : NOTHING;
 	}
 	return NOTHING;
 }
 
 /*
- * Unless its tail is there from before: then a thread may be in it, and another
- * target is written as above, where it can be.
+ * Unless its tail is there from before: a thread may be in it, so what it calls
+ * stays, which is the same or, of a function that had a trigger, does as well.
  */
 static void write_tail(struct patch_run *run, const struct seam_fdr_sled *sled)
 {
 	struct form form = form_of(run, sled, near_target(run, sled));
 	uint64_t at = sled->address + (uint64_t)(int64_t)form.tail_at;
 
-	if (form.n_tail == 9 && !memcmp((const void *)at, form.tail, 5) &&
-	    seam_fdr_stub_is_ours(relative_at(at + 5)))
-		change_target(run, sled);
-	else
+	if (form.n_tail != 9 || memcmp((const void *)at, form.tail, 5) ||
+	    !seam_fdr_stub_is_ours(relative_at(at + 5)))
 		seam_fdr_write(&run->write, at, form.tail, form.n_tail);
 }
 
@@ -353,11 +338,30 @@ static void write_head(struct patch_run *run, const struct seam_fdr_sled *sled)
 	run->patched->n_patched++;
 }
 
+static void take_step_of(struct patch_run *run,
+			 const struct seam_fdr_sled *sled, enum patch_step step)
+{
+	uint8_t head[2];
+
+	if (step == MAKE_JUMP) {
+		free_head(sled, head);
+		seam_fdr_write_head(&run->write, sled->address, head);
+	} else if (step == WRITE_TAIL) {
+		write_tail(run, sled);
+	} else if (step == WRITE_HEAD) {
+		write_head(run, sled);
+	} else if (step == RESTORE_TAIL) {
+		seam_fdr_write(&run->write, sled->address + 2,
+			       sled->original + 2, sled->bytes - 2u);
+	} else {
+		seam_fdr_write_head(&run->write, sled->address, sled->original);
+	}
+}
+
 /* Take @step of all sleds that are at it, and sync.  Their next one. */
 static void take_step(struct patch_run *run, enum patch_step step)
 {
 	const struct seam_fdr_sleds *sleds = &run->functions->sleds;
-	uint8_t head[2];
 	bool is_taken = false;
 
 	for (size_t i = 0; i < sleds->list.n; i++) {
@@ -366,16 +370,7 @@ static void take_step(struct patch_run *run, enum patch_step step)
 		if (run->steps[i] != step)
 			continue;
 		is_taken = true;
-		if (step == MAKE_JUMP) {
-			free_head(sled, head);
-			seam_fdr_write_head(&run->write, sled->address, head);
-		} else if (step == WRITE_TAIL) {
-			write_tail(run, sled);
-		} else if (step == WRITE_HEAD) {
-			write_head(run, sled);
-		} else {
-			change_target(run, sled);
-		}
+		take_step_of(run, sled, step);
 		run->steps[i]++;
 	}
 	if (is_taken)
@@ -446,12 +441,14 @@ static int patch_sleds(struct patch_run *run)
 						    &sleds->list.items[i]);
 	r = seam_fdr_stubs_write();
 	if (r == 0) {
-		take_step(run, CHANGE_TARGET);
 		take_step(run, MAKE_JUMP);
 		take_step(run, WRITE_TAIL);
 		take_step(run, WRITE_HEAD);
 	}
+	/* of those that are not used any more, all heads are written */
 	seam_fdr_write_sync();
+	take_step(run, RESTORE_TAIL);
+	take_step(run, RESTORE_HEAD);
 	return r;
 }
 
@@ -469,6 +466,9 @@ int seam_fdr_patch(struct seam_fdr_functions *functions,
 
 	if (!sleds->list.n)
 		return 0;
+	if (functions->is_wanted && !seam_fdr_write_can_sync() &&
+	    count_threads())
+		return -ENOTSUP;
 	run.steps = calloc(sleds->list.n, 1);
 	if (!run.steps)
 		return -ENOMEM;

@@ -13,8 +13,10 @@
  *	eb 0f ... e8	66 90 ... e8 REL	event: do not jump over the call
  *	eb 03 ...	e8 REL			gcc: call the function's stub
  *	66 90		eb f9			gcc: jump to before the function
+ *	e8 FENTRY	e8 REL			gcc: likewise, after the jump
  *
- * gcc's nops first become the jump.  Where they are several instructions, only
+ * gcc's nops, or its call of __fentry__, first become the jump; the call is put
+ * back by the same steps.  Where they are several instructions, only
  * while the process has one thread: another one might be between them.
  *
  * What is in use is seen from the bytes, and nothing is written to a sled whose
@@ -50,8 +52,10 @@ struct seam_fdr_patched {
 
 /*
  * Have the sleds of @functions in use that are wanted, and no others.
- * @targets_of gives what they call, for an id.  0, -ENOMEM, or the errno of
- * the refusal to write to code.  Adds to @patched.
+ * @targets_of gives what they call, for an id: a sled that was in use before
+ * goes on with what it called then.  0; -ENOMEM; -ENOTSUP: there are other
+ * threads, and the kernel cannot have them see new code; or the errno of the
+ * refusal to write to code.  Adds to @patched.
  *
  * Threads: one at a time; the image stays loaded meanwhile.
  */
