@@ -8,6 +8,7 @@
 
 static const char *const names[] = {
 	[SEAM_BY_SYMBOL] = "symbol", [SEAM_BY_MODULE] = "module",
+	[SEAM_BY_ADDRESS] = "address",
 	[SEAM_BY_LINE] = "line", [SEAM_BY_COMM] = "comm",
 	[SEAM_BY_THREAD] = "thread", [SEAM_BY_PROCESS] = "process",
 	[SEAM_BY_CPU] = "cpu", [SEAM_BY_VMSTATE] = "vmstate",
@@ -116,6 +117,20 @@ static const char *line_text(const struct seam_rows *table,
 	return buf;
 }
 
+/* With the function's name, unless that is a column too. */
+static const char *address_text(const struct seam_rows *table,
+				const struct seam_row_code *code, char *buf)
+{
+	const struct seam_profile *profile = table->profile;
+	const char *name = seam_profile_text(profile, profile->functions.items[
+						      code->function].name);
+	bool alone = !seam_by_has(table->by, SEAM_BY_SYMBOL);
+
+	snprintf(buf, SEAM_ROW_TEXT, "0x%" PRIx64 "%s%.*s", code->addr,
+		 alone ? " " : "", alone ? SEAM_ROW_TEXT - 32 : 0, name);
+	return buf;
+}
+
 static const char *code_text(const struct seam_rows *table,
 			     const struct seam_row *row, enum seam_by key,
 			     char *buf)
@@ -128,6 +143,8 @@ static const char *code_text(const struct seam_rows *table,
 		return "[no stack]";
 	if (key == SEAM_BY_LINE)
 		return line_text(table, code, buf);
+	if (key == SEAM_BY_ADDRESS)
+		return address_text(table, code, buf);
 	if (key == SEAM_BY_SYMBOL)
 		return seam_profile_text(profile, profile->functions.items[
 						  code->function].name);

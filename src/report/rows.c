@@ -29,7 +29,8 @@ static struct seam_row_code code_of(const struct seam_rows *table,
 	uint32_t by = table->by;
 	bool lines = seam_by_has(by, SEAM_BY_LINE);
 	bool has_line = lines && frame->file && frame->line;
-	bool symbols = seam_by_has(by, SEAM_BY_SYMBOL) ||
+	bool addresses = seam_by_has(by, SEAM_BY_ADDRESS);
+	bool symbols = seam_by_has(by, SEAM_BY_SYMBOL) || addresses ||
 		       (lines && !has_line);
 
 	return (struct seam_row_code) {
@@ -39,6 +40,7 @@ static struct seam_row_code code_of(const struct seam_rows *table,
 			  .module : SEAM_NONE,
 		.file = has_line ? frame->file : 0,
 		.line = has_line ? frame->line : 0,
+		.addr = addresses ? frame->addr : 0,
 	};
 }
 

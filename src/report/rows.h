@@ -17,6 +17,7 @@
 enum seam_by {
 	SEAM_BY_SYMBOL = 1,
 	SEAM_BY_MODULE,
+	SEAM_BY_ADDRESS,	/* of the function's code */
 	SEAM_BY_LINE,		/* of source; else the function */
 	SEAM_BY_COMM,		/* the thread's name at the sample */
 	SEAM_BY_THREAD,
@@ -55,6 +56,7 @@ static inline bool seam_by_is_code(uint32_t by)
 {
 	return seam_by_has(by, SEAM_BY_SYMBOL) ||
 	       seam_by_has(by, SEAM_BY_MODULE) ||
+	       seam_by_has(by, SEAM_BY_ADDRESS) ||
 	       seam_by_has(by, SEAM_BY_LINE);
 }
 
@@ -79,6 +81,7 @@ struct seam_row_code {
 	uint32_t module;
 	uint32_t file;		/* string; 0: the function has no lines */
 	uint32_t line;
+	uint64_t addr;		/* 0 where the key is not used */
 };
 
 struct seam_row {

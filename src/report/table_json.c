@@ -18,8 +18,15 @@ static void put_code(const struct seam_rows *table, const struct seam_row *row,
 		seam_json_string(j, "file", seam_profile_text(table->profile,
 						code ? code->file : 0));
 		seam_json_u64(j, "line", code ? code->line : 0);
-		if (with_symbol || (code && code->file))
+		if (with_symbol || seam_by_has(table->by, SEAM_BY_ADDRESS) ||
+		    (code && code->file))
 			return;		/* else the row is a function */
+		key = SEAM_BY_SYMBOL;
+	}
+	if (key == SEAM_BY_ADDRESS) {
+		seam_json_u64(j, "address", code ? code->addr : 0);
+		if (with_symbol)
+			return;
 		key = SEAM_BY_SYMBOL;
 	}
 	if (key == SEAM_BY_MODULE) {

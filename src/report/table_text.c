@@ -66,7 +66,8 @@ static void add_column(struct table_layout *l, enum seam_by key,
 	*c = (struct column) {
 		.key = key, .heading = heading, .width = strlen(heading),
 		.has_layer = key == SEAM_BY_SYMBOL,
-		.part = key == SEAM_BY_SYMBOL || key == SEAM_BY_LINE ? 2 : 1,
+		.part = key == SEAM_BY_SYMBOL || key == SEAM_BY_ADDRESS ||
+			key == SEAM_BY_LINE ? 2 : 1,
 	};
 }
 
@@ -74,6 +75,7 @@ static void list_columns(struct table_layout *l)
 {
 	static const char *const headings[] = {
 		[SEAM_BY_SYMBOL] = "SYMBOL", [SEAM_BY_MODULE] = "MODULE",
+		[SEAM_BY_ADDRESS] = "ADDRESS",
 		[SEAM_BY_LINE] = "LINE", [SEAM_BY_COMM] = "COMM",
 		[SEAM_BY_THREAD] = "THREAD", [SEAM_BY_PROCESS] = "PROCESS",
 		[SEAM_BY_CPU] = "CPU", [SEAM_BY_VMSTATE] = "VM STATE",
@@ -83,7 +85,9 @@ static void list_columns(struct table_layout *l)
 	for (size_t i = 0; seam_by_key(by, i); i++)
 		add_column(l, seam_by_key(by, i),
 			   headings[seam_by_key(by, i)]);
-	if (seam_by_has(by, SEAM_BY_SYMBOL) && !seam_by_has(by, SEAM_BY_MODULE))
+	if ((seam_by_has(by, SEAM_BY_SYMBOL) ||
+	     seam_by_has(by, SEAM_BY_ADDRESS)) &&
+	    !seam_by_has(by, SEAM_BY_MODULE))
 		add_column(l, SEAM_BY_MODULE, "MODULE");
 	if (by == SEAM_BY_THREAD || by == SEAM_BY_PROCESS)
 		l->number = (enum seam_by)by;

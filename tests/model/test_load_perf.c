@@ -441,10 +441,53 @@ static void layers_follow_the_context_of_an_address(void **state)
 	}
 	assert_int_equal(s, 0);
 	assert_string_equal(stack_text(&l, 0),
-		"[kernel.kallsyms+0xffffffff81000010] [anon+0x7000] "
+		"[kernel.kallsyms+0xffffffff81000010] [jit] "
 		"[vm+0x1100]");
 	/* No COMM at all: called by its number, as perf does. */
 	assert_string_equal(comm_of(&l, 0), ":7");
+	unload(&l);
+	free(b.data);
+}
+
+/* Memory of a JIT may be inherited: its mapping is the parent's. */
+static void code_without_a_name_is_one_function_of_its_process(void **state)
+{
+	static const uint64_t chains[][3] = {
+		{ USER, 0x7010, 0x401100 }, { USER, 0x7020, 0x401100 },
+		{ USER, 0x9030, 0x401100 },
+	};
+	static const char *const modules[] = { "[jit vm 7]", "[jit vm 8]" };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	const struct seam_profile *p;
+	struct loaded l;
+
+	(void)state;
+	put_comm(&b, 7, 7, "vm", true, 1);
+	put_mmap2(&b, 7, 0x400000, 0x4000, 0, "/bin/vm", 1);
+	put_mmap2(&b, 7, 0x7000, 0x1000, 0, "//anon", 2);
+	put_mmap2(&b, 7, 0x9000, 0x1000, 0, "[anon:code]", 2);
+	put_task(&b, PERF_RECORD_FORK, 8, 7, 8, 7, 3);
+	for (size_t i = 0; i < 6; i++)
+		put_sample(&b, TEST_ID_1, 7 + (int32_t)i / 3,
+			   7 + (int32_t)i / 3, 10 + i,
+			   chains[i % 3], 3);
+	load(&l, &b, false);
+	p = &l.profile;
+	for (size_t i = 0; i < 6; i++) {
+		const struct seam_frame *f = &p->frames.items[p->stacks.items[
+			p->samples.stack[i]].frame];
+		const struct seam_function *function =
+			&p->functions.items[f->function];
+
+		assert_string_equal(stack_text(&l, i), "[jit] [vm+0x1100]");
+		assert_string_equal(seam_profile_path(p, function->module),
+				    modules[i / 3]);
+		assert_int_equal(f->function, p->frames.items[p->stacks.items[
+			p->samples.stack[i / 3 * 3]].frame].function);
+		assert_int_equal(function->layer, SEAM_LAYER_JIT);
+		assert_false(function->is_named);
+		assert_int_equal(f->addr, chains[i % 3][1]);
+	}
 	unload(&l);
 	free(b.data);
 }
@@ -993,6 +1036,8 @@ int main(void)
 		cmocka_unit_test(names_that_the_recording_brings_are_used),
 		cmocka_unit_test(the_leaf_is_where_the_sample_was),
 		cmocka_unit_test(layers_follow_the_context_of_an_address),
+		cmocka_unit_test(
+			code_without_a_name_is_one_function_of_its_process),
 		cmocka_unit_test(
 			the_users_leaf_is_in_the_machines_own_register),
 		cmocka_unit_test(a_guests_kernel_is_not_the_hosts),

@@ -350,6 +350,22 @@ static void a_state_of_a_vm_is_a_row_and_so_is_none(void **state)
 	seam_profile_fini(&p);
 }
 
+/* Of one function, in whichever file it is, each address that was sampled. */
+static void an_address_is_a_row(void **state)
+{
+	struct seam_profile p = built();
+
+	(void)state;
+	built_add(&p, 0, "app", "f;g");
+	built_add(&p, 1, "app", "f;h");
+	for (size_t i = 0; i < p.frames.n; i++)
+		p.frames.items[i].addr = 0x10 + i / 2;
+	check_keys(&p, "address", "0x10 g 1/1 0x11 h 1/1 0x10 f 0/2");
+	check_keys(&p, "symbol,address",
+		   "g|0x10 1/1 h|0x11 1/1 f|0x10 0/2");
+	seam_profile_fini(&p);
+}
+
 static void what_is_no_list_of_keys_is_refused(void **state)
 {
 	static const char *const bad[] = {
@@ -369,6 +385,7 @@ int main(void)
 		cmocka_unit_test(
 			several_keys_make_a_row_of_what_they_have_in_common),
 		cmocka_unit_test(a_line_is_a_row_and_so_is_a_function_without),
+		cmocka_unit_test(an_address_is_a_row),
 		cmocka_unit_test(a_cpu_is_a_row_in_the_order_of_numbers),
 		cmocka_unit_test(a_state_of_a_vm_is_a_row_and_so_is_none),
 		cmocka_unit_test(what_is_no_list_of_keys_is_refused),

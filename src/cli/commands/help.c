@@ -23,6 +23,10 @@ void seam_help_wrap(FILE *out, const char *text, int indent, int column)
 	while (*text) {
 		int n = (int)strcspn(text, " \n");
 
+		/* a list of choices that is longer than a line */
+		while (n > WIDTH - indent && memchr(text, '|', (size_t)n - 1))
+			for (n--; text[n - 1] != '|'; n--)
+				;
 		if (begun && column + 1 + n > WIDTH) {
 			fprintf(out, "\n%*s", indent, "");
 			column = indent;
@@ -33,7 +37,7 @@ void seam_help_wrap(FILE *out, const char *text, int indent, int column)
 					  text);
 			begun = true;
 		}
-		text += n + (text[n] != '\0');
+		text += n + (text[n] == ' ' || text[n] == '\n');
 	}
 	fputc('\n', out);
 }

@@ -40,10 +40,13 @@ static const struct seam_option options[] = {
 	       .detail = "Likewise; for a recursive function it starts at the "
 	       "outermost call."),
 	OPTION(by, SET, 0, "by", "WHAT", "keys that define a row (symbol)",
-	       .choices = "symbol|module|line|comm|thread|process|cpu|vmstate",
+	       .choices = "symbol|module|address|line|comm|thread|process|cpu|"
+	       "vmstate",
 	       .detail = "With several keys, such as comm,symbol, a row has "
 	       "the samples that agree in all of them. comm is the thread's "
-	       "name at the sample: threads of one name are merged. line is a "
+	       "name at the sample: threads of one name are merged. address is "
+	       "that of the code: in its file, or of JIT code in memory, where "
+	       "code without names is otherwise one row, [jit]. line is a "
 	       "line of source; a function without lines is one row. vmstate "
 	       "is what a VM did at the sample: INTERP, LFUNC, FFUNC, CFUNC, "
 	       "GC, EXIT, RECORD, OPT, ASM or TRACE, none where there is no "

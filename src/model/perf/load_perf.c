@@ -269,19 +269,20 @@ static uint16_t event_of(const struct perf_loader *l, uint16_t event)
 }
 
 static uint32_t stack_of(struct perf_loader *l, struct seam_callchain *chain,
-			 uint32_t space, uint64_t time_ns)
+			 const struct seam_task_at *at, uint64_t time_ns)
 {
 	struct seam_resolver_where where = {
-		.pid = chain->pid, .space = space, .time_ns = time_ns,
+		.pid = chain->pid, .space = at->space, .time_ns = time_ns,
+		.process = l->profile->threads.items[at->thread].process,
 	};
 
-	if (chain->space == space && time_ns >= chain->from_ns &&
+	if (chain->space == at->space && time_ns >= chain->from_ns &&
 	    time_ns < chain->to_ns)
 		return chain->stack;
 	chain->stack = seam_resolver_stack(&l->resolver,
 			l->chains.words.items + chain->first, chain->n,
 			&where);
-	chain->space = space;
+	chain->space = at->space;
 	chain->from_ns = where.from_ns;
 	chain->to_ns = where.to_ns;
 	return chain->stack;
@@ -304,7 +305,7 @@ static int resolve_samples(struct perf_loader *l)
 		if (!seam_samples_set_comm(l->profile, i, at.name))
 			return -ENOMEM;
 		s->stack[i] = stack_of(l, &l->chains.items.items[s->stack[i]],
-				       at.space, s->time_ns[i]);
+				       &at, s->time_ns[i]);
 		if (s->stack[i] == SEAM_NONE)
 			return -ENOMEM;
 		s->event[i] = event_of(l, s->event[i]);

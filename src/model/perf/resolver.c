@@ -25,6 +25,7 @@ struct seam_place {
 	uint32_t key;		/* see key_of(); SEAM_NONE: not mapped */
 	bool is_call;		/* a return address: looked up a byte earlier */
 	bool is_trampoline;	/* of a signal: no return address after all */
+	uint32_t process;	/* of its first sample */
 	uint64_t pos;		/* in the file; an address for the kernel */
 	size_t first;		/* in frames */
 	uint32_t n;
@@ -48,6 +49,7 @@ void seam_resolver_fini(struct seam_resolver *resolver)
 {
 	seam_expected_fini(&resolver->expected);
 	free(resolver->files.items);
+	free(resolver->nameless.items);
 	free(resolver->code_objects);
 	free(resolver->places.items);
 	free(resolver->frames.items);
@@ -224,6 +226,28 @@ static bool find_start(struct seam_resolver *r, const struct seam_mapping *m,
 	return true;
 }
 
+/* The module of all code without names in @process: "[jit node 1234]". */
+static uint32_t nameless_module(struct seam_resolver *r, uint32_t process)
+{
+	const struct seam_process *p = &r->profile->processes.items[process];
+	char path[64];
+	uint32_t *module = SEAM_ARRAY_GROW(&r->nameless, (size_t)process + 1) ?
+			   &r->nameless.items[process] : NULL;
+
+	if (!module)
+		return SEAM_NONE;
+	snprintf(path, sizeof(path), "[jit %.40s %" PRId32 "]",
+		 seam_profile_text(r->profile, p->name), p->pid);
+	if (*module == 0)
+		*module = 1 + seam_profile_module(r->profile,
+			&(struct seam_profile_module) {
+				.path = seam_strings_put(&r->profile->strings,
+							 path),
+				.kind = SEAM_MODULE_ANON, .pid = p->pid,
+			});
+	return *module - 1;
+}
+
 /* The frame of a place without a symbol. */
 static int add_nameless(struct seam_resolver *r, const struct seam_mapping *m,
 			const struct seam_place *place, uint64_t pos,
@@ -231,6 +255,12 @@ static int add_nameless(struct seam_resolver *r, const struct seam_mapping *m,
 {
 	uint64_t start = pos, shown = place->pos;
 
+	if (m && is_kind(r, m, SEAM_MODULE_ANON)) {
+		function.name = seam_strings_put(&r->profile->strings, "[jit]");
+		function.module = nameless_module(r, place->process);
+		return function.module == SEAM_NONE ? -ENOMEM :
+		       add_frame(r, function, frame);
+	}
 	if (find_start(r, m, &start))
 		shown = start;
 	else
@@ -272,9 +302,13 @@ static int resolve_place(struct seam_resolver *r, const struct seam_mapping *m,
 	return error;
 }
 
-/* Keys of places: of modules bit 31 is set, of JIT code bit 30. */
+/*
+ * Keys of places: of modules bit 31 is set, of JIT code bit 30, of processes
+ * for code without names bit 29.
+ */
 #define MODULE_KEY (UINT32_C(1) << 31)
 #define JIT_KEY (UINT32_C(1) << 30)
+#define PROCESS_KEY (UINT32_C(1) << 29)
 
 /* A flag in the position of a place in JIT code, which is smaller. */
 #define AMBIGUOUS (UINT64_C(1) << 63)
@@ -283,13 +317,16 @@ static int resolve_place(struct seam_resolver *r, const struct seam_mapping *m,
  * All mappings of a module share its places: a file mapped by thousands of
  * processes is looked up once.  Where the mapping matters, it is the key.
  */
-static uint32_t key_of(const struct seam_resolver *r, uint32_t mapping)
+static uint32_t key_of(const struct seam_resolver *r, uint32_t mapping,
+		       uint32_t process)
 {
 	const struct seam_mapping *m;
 
 	if (mapping == SEAM_NONE)
 		return SEAM_NONE;
 	m = &r->profile->mappings.items[mapping];
+	if (is_kind(r, m, SEAM_MODULE_ANON) && !r->embedded)
+		return process | PROCESS_KEY;
 	if (m->function || is_kind(r, m, SEAM_MODULE_ANON) ||
 	    (r->embedded && seam_embedded_by_addr(r->embedded,
 						  module_of(r, m)->path)))
@@ -320,12 +357,14 @@ static struct seam_place *place_for(struct seam_resolver *r, uint32_t key,
 
 static const struct seam_place *find_place(struct seam_resolver *r,
 					   uint32_t mapping, uint64_t pos,
-					   bool is_call)
+					   bool is_call, uint32_t process)
 {
 	bool is_new;
-	struct seam_place *place = place_for(r, key_of(r, mapping), pos,
-					     is_call, &is_new);
+	struct seam_place *place = place_for(r, key_of(r, mapping, process),
+					     pos, is_call, &is_new);
 
+	if (is_new)
+		place->process = process;
 	if (is_new && resolve_place(r, mapping == SEAM_NONE ? NULL :
 				    &r->profile->mappings.items[mapping],
 				    place))
@@ -503,10 +542,11 @@ place_at(struct seam_resolver *r, enum context context, uint64_t addr,
 		return jit_place(r, &code, is_call);
 	if (!m)
 		return find_place(r, context == IN_KERNEL ? KERNEL_MAPPING :
-				  SEAM_NONE, addr, is_call);
+				  SEAM_NONE, addr, is_call, where->process);
 	m = use_mapping(r, vma);
 	return find_place(r, vma->mapping, is_file(r, m) ?
-			  addr - vma->begin + m->pgoff : addr, is_call);
+			  addr - vma->begin + m->pgoff : addr, is_call,
+			  where->process);
 }
 
 /*

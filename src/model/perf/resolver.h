@@ -15,6 +15,8 @@
  * is the last instruction.  A signal's trampoline, and the address after it in
  * the chain, are no return addresses and are looked up as they are.
  *
+ * Code that a JIT has not named is one function of its process, "[jit]".
+ *
  * Frames of a VM's guest stand between the addresses of a merged chain
  * (guest_merge.h).
  */
@@ -38,7 +40,8 @@ struct seam_resolver {
 	struct seam_guest_symbols *guest;	/* may be empty */
 	const struct seam_spaces *spaces;	/* of processes */
 	const struct seam_spaces *kernel;	/* one space: number 0 */
-	uint32_t jit_module;
+	uint32_t jit_module;		/* of code with names */
+	SEAM_ARRAY(uint32_t) nameless;	/* by process: of code without, + 1 */
 	bool all_unknown;		/* keep runs of unknown callers */
 	struct seam_expected expected;	/* may be empty */
 	SEAM_ARRAY(uint32_t) files;	/* by module: of symbols, + 1; or 0 */
@@ -63,6 +66,7 @@ void seam_resolver_fini(struct seam_resolver *resolver);
 /* The process and the time of a chain. */
 struct seam_resolver_where {
 	int32_t pid;
+	uint32_t process;		/* of the profile */
 	uint32_t space;
 	uint64_t time_ns;
 	uint64_t from_ns, to_ns;	/* out: the stack holds in [from, to) */
