@@ -85,6 +85,17 @@ def test_perf_shows_the_machine_of_the_recording():
         check(word in text, f"'{word}' is not in: {text}")
 
 
+def test_the_header_has_the_times_of_the_first_and_the_last_sample():
+    # rings of two CPUs, which are drained one after the other
+    equal(record("-e", "cpu-clock,page-faults", "-o", "times.seam",
+                 "./spin").returncode, 0)
+    text = perf("report", "-i", "times.seam", "--header-only")
+    told = re.findall(r"time of (?:first|last) sample : ([\d.]+)", text)
+    times = [float(t.rstrip(":")) for t in perf(
+        "script", "-i", "times.seam", "-F", "time", "-G").split()]
+    equal([float(t) for t in told], [min(times), max(times)])
+
+
 def test_reads_its_own_recording_to_the_last_record():
     told = samples_told(record("-g", "-o", "a.seam", "./spin"))
     dump = run(SEAM, "dump", "a.seam")

@@ -35,6 +35,22 @@ static struct seam_sysprof_buffer begin(bool with_vm)
 	return b;
 }
 
+/* Each sample counts once, for the only event. */
+static void expect_event(const struct seam_profile *p)
+{
+	assert_int_equal(p->events.n, 1);
+	assert_string_equal(seam_profile_text(p, p->events.items[0].name),
+			    "sysprof");
+	assert_int_equal(p->events.items[0].unit, SEAM_UNIT_COUNT);
+	assert_int_equal(p->events.items[0].n_samples, p->samples.n);
+	assert_int_equal(p->events.items[0].n_lost, 0);
+	for (size_t i = 0; i < p->samples.n; i++) {
+		assert_int_equal(p->samples.event[i], 0);
+		assert_int_equal(seam_samples_weight(&p->samples, i), 1);
+		assert_int_equal(seam_samples_count(&p->samples, i), 1);
+	}
+}
+
 static struct seam_profile load_as(struct seam_sysprof_buffer *b,
 				   bool as_parser)
 {
@@ -47,6 +63,7 @@ static struct seam_profile load_as(struct seam_sysprof_buffer *b,
 	assert_int_equal(seam_profile_init(&p), 0);
 	if (seam_load_sysprof(&p, &file, as_parser, &err))
 		fail_msg("%s", err.cause[0]);
+	expect_event(&p);
 	return p;
 }
 

@@ -363,24 +363,29 @@ static void every_cut_and_every_flip_of_a_go_table_ends(void **state)
 	}
 }
 
+/* File "table": functions of 0x40 bytes from @addr on. */
+static void write_go(uint64_t addr)
+{
+	struct bytes b = make_go(0xfffffff1, 8, SEAM_LITTLE);
+	FILE *out = fopen(build_path("table"), "w");
+
+	set_n(&b, 24, addr, 8);
+	assert_non_null(out);
+	assert_int_equal(fwrite(b.data, 1, b.size, out), b.size);
+	fclose(out);
+	free(b.data);
+}
+
 /* A stripped program with such a table, by its section. */
 static void a_stripped_go_program_has_names(void **state)
 {
 	struct seam_location at[4];
 	struct seam_symbols *s;
-	struct bytes b;
-	FILE *out;
 	uint32_t m;
 	uint64_t one = build_symbol("full", "one");
 
 	(void)state;
-	b = make_go(0xfffffff1, 8, SEAM_LITTLE);
-	set_n(&b, 24, one, 8);
-	out = fopen(build_path("table"), "w");
-	assert_non_null(out);
-	assert_int_equal(fwrite(b.data, 1, b.size, out), b.size);
-	fclose(out);
-	free(b.data);
+	write_go(one);
 	build_run("objcopy --add-section .gopclntab=table bare go");
 	s = open_module("go", &m);
 	assert_int_equal(seam_symbols_resolve(s, m, build_offset("full", one) +
@@ -388,6 +393,40 @@ static void a_stripped_go_program_has_names(void **state)
 	assert_string_equal(at[0].function, "main.main");
 	assert_true(seam_symbols_is_trampoline(s, m, build_offset("full", one)
 					       + 0x40));
+	seam_symbols_free(s);
+}
+
+/*
+ * The address is 0 in the file: a relocation has it, one of many, and it is not
+ * that of .text.
+ */
+static void a_position_independent_go_program_has_names(void **state)
+{
+	struct seam_location at[4];
+	struct seam_symbols *s;
+	uint64_t one;
+	uint32_t m;
+
+	(void)state;
+	write_go(0);
+	build_write("table.s",
+		    ".section .data.rel,\"aw\"\n.quad main, two, main, two\n"
+		    ".section .gopclntab,\"aw\"\n.incbin \"table\", 0, 24\n"
+		    ".quad one\n.incbin \"table\", 32\n"
+		    ".section .data.rel.ro,\"aw\"\n.quad two, main, two\n"
+		    ".section .note.GNU-stack,\"\"\n");
+	build_write("pie.c", "int two(int x) { return x * 5; }\n"
+		    "int one(int x) { return x * 3; }\n"
+		    "int main(int n, char **v) { (void)v; return one(n); }\n");
+	build_run("gcc -O1 -fno-reorder-functions -falign-functions=64 -pie "
+		  "-fPIE -Wl,--build-id -o pie pie.c table.s");
+	build_run("objcopy --strip-all --update-section .gopclntab=table pie "
+		  "bare_pie");
+	one = build_symbol("pie", "one");
+	s = open_module("bare_pie", &m);
+	assert_int_equal(seam_symbols_resolve(s, m, build_offset("pie", one) +
+					      1, at, 4), 1);
+	assert_string_equal(at[0].function, "main.main");
 	seam_symbols_free(s);
 }
 
@@ -405,6 +444,7 @@ int main(void)
 		cmocka_unit_test(a_go_table_of_every_version_has_names),
 		cmocka_unit_test(every_cut_and_every_flip_of_a_go_table_ends),
 		cmocka_unit_test(a_stripped_go_program_has_names),
+		cmocka_unit_test(a_position_independent_go_program_has_names),
 	};
 
 	return cmocka_run_group_tests_name("function_ranges", tests, enter,

@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "target/jit/lock.h"
+#include "target/jit/writer.h"
 #include "wire/jit/perf_map.h"
 
 #include "jit_written.h"
@@ -493,6 +494,39 @@ static void a_stale_file_is_replaced_and_a_used_one_is_not(void **state)
 	assert_int_equal(seam_jitdump_open(&dump, &options), -ENOENT);
 }
 
+/* The longest path is used; a longer one is not, and nothing is after it. */
+static void a_path_that_is_too_long_is_refused(void **state)
+{
+	static struct {
+		struct seam_writer_file file;
+		char after[64];
+	} f;
+	static char where[2 * SEAM_WRITER_PATH_BYTES];
+
+	(void)state;
+	for (size_t more = 0; more < 40; more++) {
+		/* "/jit-7.dump" has 11 bytes, and a path its NUL */
+		size_t size = SEAM_WRITER_PATH_BYTES - 12 + more;
+		int r;
+
+		memset(where, '/', size);
+		memcpy(where, folder, strlen(folder));
+		where[size] = '\0';
+		memset(&f, 'x', sizeof(f));
+		r = seam_writer_create_file(&f.file, SEAM_JITDUMP_FORMAT_DUMP,
+					    7, where);
+		assert_int_equal(r, more ? -ENAMETOOLONG : 0);
+		if (r == 0) {
+			assert_int_equal(strlen(f.file.path),
+					 SEAM_WRITER_PATH_BYTES - 1);
+			seam_writer_close_file(&f.file);
+			assert_int_equal(unlink(f.file.path), 0);
+		}
+		for (size_t i = 0; i < sizeof(f.after); i++)
+			assert_int_equal(f.after[i], 'x');
+	}
+}
+
 static void the_marker_is_mapped_executable_and_stays(void **state)
 {
 	struct seam_jitdump *dump = open_dump();
@@ -639,6 +673,7 @@ int main(void)
 		TEST(an_open_that_fails_leaves_nothing),
 		TEST(a_reused_descriptor_is_not_written_to),
 		TEST(a_stale_file_is_replaced_and_a_used_one_is_not),
+		TEST(a_path_that_is_too_long_is_refused),
 		TEST(the_marker_is_mapped_executable_and_stays),
 		TEST(code_larger_than_the_buffer_is_written_whole),
 		TEST(buffered_records_are_written_by_flush_and_close),

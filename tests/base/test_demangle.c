@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* test_demangle.c - the promises of demangle.h */
+#include "base/demangle.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/*
+ * A name of Rust with @size bytes, of an identifier of @n.  libiberty's own
+ * limit for C++ is lower.
+ */
+static char *name_of(size_t size, size_t n)
+{
+	static const char end[] = "17h0123456789abcdefE";
+	char *name = malloc(size + 1);
+	size_t used;
+
+	assert_non_null(name);
+	used = (size_t)snprintf(name, size + 1, "_ZN%zu", n);
+	memset(name + used, 'a', n);
+	memcpy(name + used + n, end, sizeof(end));
+	assert_int_equal(strlen(name), size);
+	return name;
+}
+
+static void names_of_each_language_are_readable(void **state)
+{
+	static const char *const names[][2] = {
+		{ "_ZN2ns1fEi", "ns::f" },
+		{ "_RNvC4test1f", "test::f" },
+		{ "_D4test1fFiZi", "test.f(int)" },
+		{ "_ZN2ns1fEi@plt", "ns::f@plt" },
+	}, *const as_they_are[] = { "main", "_start", "_Z", "_Dmain_", "", "_" };
+	struct seam_arena arena = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		assert_true(seam_is_mangled(names[i][0]));
+		assert_string_equal(seam_demangle(&arena, names[i][0]),
+				    names[i][1]);
+	}
+	for (size_t i = 0; i < 6; i++)
+		assert_ptr_equal(seam_demangle(&arena, as_they_are[i]),
+				 as_they_are[i]);
+	assert_string_equal(seam_demangle_with_parameters(&arena,
+							  "_ZN2ns1fEi"),
+			    "ns::f(int)");
+	seam_arena_fini(&arena);
+}
+
+static void a_name_beyond_the_limit_stays_mangled(void **state)
+{
+	struct seam_arena arena = { 0 };
+
+	(void)state;
+	for (size_t more = 0; more < 2; more++) {
+		size_t size = SEAM_DEMANGLE_MAX + more, n = size - 28;
+		char *name = name_of(size, n);
+		const char *readable = seam_demangle(&arena, name);
+
+		if (more)
+			assert_ptr_equal(readable, name);
+		else
+			assert_int_equal(strspn(readable, "a"), n);
+		free(name);
+	}
+	seam_arena_fini(&arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_of_each_language_are_readable),
+		cmocka_unit_test(a_name_beyond_the_limit_stays_mangled),
+	};
+
+	return cmocka_run_group_tests_name("demangle", tests, NULL, NULL);
+}
