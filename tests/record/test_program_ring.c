@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_program_ring.c - what a service is called with, and that it is ended */
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -19,6 +20,10 @@ struct fixture {
 	struct seam_link_target target;
 	struct seam_program_ring ring;
 	struct seam_ring_claim claim;
+	uint32_t tid;		/* of the thread that has the ring */
+	pthread_t thread;
+	int pipe[2];		/* the thread ends when it is closed */
+	uint8_t taken[64];	/* the last record */
 	int n_previews, n_takes, n_ends;
 	uint32_t ended_pid;
 	uid_t user;		/* of the stream that began */
@@ -36,9 +41,10 @@ static int begin(struct seam_service_stream *stream)
 static bool take(struct seam_service_stream *stream, uint8_t *record,
 		 size_t size)
 {
-	(void)stream;
-	(void)record;
-	(void)size;
+	assert_int_equal(stream->pid, getpid());
+	assert_int_equal(stream->tid, f.tid);
+	assert_true(size <= sizeof(f.taken));
+	memcpy(f.taken, record, size);
 	f.n_takes++;
 	return true;
 }
@@ -80,8 +86,7 @@ static void open_ring(void)
 					  rings->fd, NULL), 0);
 	assert_int_equal(seam_owners_prepare(&rings->owners, 1, NULL), 0);
 	assert_int_equal(seam_ring_memory_claim(&rings->memory,
-						(uint32_t)gettid(), &f.claim),
-			 0);
+						f.tid, &f.claim), 0);
 	assert_int_equal(seam_owners_scan(&rings->owners), 1);
 	f.ring = (struct seam_program_ring) {
 		.target = &f.target, .rings = rings, .service = &f.service,
@@ -89,11 +94,41 @@ static void open_ring(void)
 	};
 }
 
+static void *wait(void *tid)
+{
+	uint32_t own = (uint32_t)gettid();
+	char byte;
+
+	assert_int_equal(write(*(int *)tid, &own, sizeof(own)), sizeof(own));
+	return read(f.pipe[0], &byte, 1) == 0 ? NULL : &f;
+}
+
+/* The ring is that of another thread than the process's first. */
+static void start_thread(void)
+{
+	int told[2];
+
+	assert_int_equal(pipe(f.pipe), 0);
+	assert_int_equal(pipe(told), 0);
+	assert_int_equal(pthread_create(&f.thread, NULL, wait, &told[1]), 0);
+	assert_int_equal(read(told[0], &f.tid, sizeof(f.tid)), sizeof(f.tid));
+	close(told[0]);
+	close(told[1]);
+}
+
+static void end_thread(void)
+{
+	close(f.pipe[1]);
+	assert_int_equal(pthread_join(f.thread, NULL), 0);
+	close(f.pipe[0]);
+}
+
 static int setup(void **state)
 {
 	(void)state;
 	f = (struct fixture) {
 		.service = {
+			.event_id = 0x7357,
 			.event = "seam:test", .sample_type = PERF_SAMPLE_TIME |
 			PERF_SAMPLE_TID | PERF_SAMPLE_IDENTIFIER,
 			.begin = begin, .take = take, .preview = preview,
@@ -103,6 +138,7 @@ static int setup(void **state)
 	f.services.record = malloc(SEAM_PROGRAM_RING_RECORD_BYTES);
 	assert_non_null(f.services.record);
 	assert_int_equal(seam_task_history_init(&f.services.history, NULL), 0);
+	start_thread();
 	open_ring();
 	return 0;
 }
@@ -112,6 +148,7 @@ static int teardown(void **state)
 	struct seam_link_rings *rings = &f.target.rings[0];
 
 	(void)state;
+	end_thread();
 	seam_owners_fini(&rings->owners);
 	seam_ring_memory_fini(&rings->memory);
 	close(rings->fd);
@@ -122,7 +159,9 @@ static int teardown(void **state)
 /* The program writes a sample, and the recorder has a round. */
 static void round_with_sample(bool is_last)
 {
-	const uint64_t fields[] = { 0, 0, seam_clock_ns() };
+	/* id, pid and tid, and time: not its own */
+	const uint64_t fields[] = { 1, UINT64_C(0x100000001),
+				    seam_clock_ns() };
 
 	assert_int_equal(seam_ring_write(&f.claim.ring, PERF_RECORD_SAMPLE, 0,
 					 fields, sizeof(fields)), 0);
@@ -141,6 +180,28 @@ static void a_sample_is_previewed_once_and_taken(void **state)
 	round_with_sample(true);
 	assert_int_equal(f.n_ends, 1);
 	assert_int_equal(f.ended_pid, getpid());
+}
+
+/* Whatever the program has written into it. */
+static void a_sample_is_of_its_rings_event_process_and_thread(void **state)
+{
+	const uint8_t *fields = f.taken + sizeof(struct seam_ring_header);
+	uint32_t ids[2];
+	uint64_t id;
+
+	(void)state;
+	assert_int_not_equal(f.tid, getpid());
+	round_with_sample(false);
+	memcpy(&id, fields, sizeof(id));
+	memcpy(ids, fields + sizeof(id), sizeof(ids));
+	assert_int_equal(id, f.service.event_id);
+	assert_int_equal(ids[0], getpid());
+	assert_int_equal(ids[1], f.tid);
+	/* and so it is written */
+	assert_int_equal(f.services.round.bytes.n, 32);
+	assert_memory_equal(f.services.round.bytes.items, f.taken, 32);
+	round_with_sample(true);
+	assert_int_equal(f.n_ends, 1);
 }
 
 /* What it superseded would be missing. */
@@ -204,6 +265,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ROUNDS(a_sample_is_previewed_once_and_taken),
+		ROUNDS(a_sample_is_of_its_rings_event_process_and_thread),
 		ROUNDS(a_sample_of_another_clock_is_not_previewed),
 		ROUNDS(what_was_previewed_is_ended_even_if_it_never_began),
 		ROUNDS(the_process_that_connected_has_its_user),
