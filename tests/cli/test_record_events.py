@@ -245,6 +245,9 @@ def test_a_watched_address_is_seen_at_each_write():
     equal(manifest("b.seam")["samples"], 300)
     shown = perf("script", "-i", "b.seam", "-F", "addr,sym")
     check(address[2:] in shown, shown[:200])
+    many = record(*("-e", "mem:0x1000/4:w") * 20, "-o", "b.seam", "true")
+    check(many.returncode == 1 and "no hardware breakpoint is free" in
+          many.stderr, many.stderr)
 
 
 def test_a_group_is_read_whole_at_each_sample_of_its_first():

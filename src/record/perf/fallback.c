@@ -242,6 +242,9 @@ int seam_fallback_refusal(int code, const struct seam_event *event, int tid,
 	case EACCES:
 	case EPERM:
 		return forbidden(code, event, what, tid, err);
+	case ENOSPC:
+		return seam_err_set(err, code, "no hardware breakpoint is "
+			"free for %s: a CPU has few, x86 four", what);
 	case EMFILE:
 		getrlimit(RLIMIT_NOFILE, &limit);
 		return seam_err_set(err, code, "%s needs more than "
