@@ -9,19 +9,6 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 
-static int open_mounted(const char *root)
-{
-	int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), code;
-
-	if (fd < 0)
-		return -errno;
-	if (faccessat(fd, "events", R_OK | X_OK, 0) == 0)
-		return fd;
-	code = -errno;
-	close(fd);
-	return code;
-}
-
 /* A mount without a place in the tree.  By system calls: glibc 2.36 has it. */
 static int mount_detached(void)
 {
@@ -43,20 +30,19 @@ static int refuse(int code, struct seam_err *err)
 
 int seam_tracefs_open(struct seam_err *err)
 {
-	int fd = open_mounted("/sys/kernel/tracing"), other;
+	int fd = open("/sys/kernel/tracing", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int code;
 
-	if (fd >= 0)
+	if (fd >= 0 && faccessat(fd, "events", R_OK | X_OK, 0) == 0)
 		return fd;
-	/* as on older systems */
-	other = open_mounted("/sys/kernel/debug/tracing");
-	if (other < 0 && fd == -ENOENT)
-		other = mount_detached();
-	if (other >= 0)
-		return other;
-	if (fd == -ENOENT)
-		return seam_err_set(err, -ENODEV, "tracefs is not mounted: "
-			"'mount -t tracefs tracefs /sys/kernel/tracing'");
-	return refuse(fd, err);
+	code = -errno;
+	seam_file_close_fd(fd);
+	if (code != -ENOENT)
+		return refuse(code, err);
+	fd = mount_detached();
+	return fd >= 0 ? fd :
+	       seam_err_set(err, -ENODEV, "tracefs is not mounted: "
+			    "'mount -t tracefs tracefs /sys/kernel/tracing'");
 }
 
 int seam_tracefs_id(int root, const char *system, const char *name,
