@@ -192,12 +192,9 @@ static void check_tracepoints(struct seam_doctor *check)
 
 	seam_file_close_fd(tracefs);
 	if (id < 0) {
-		bool mounted = id != -ENODEV;
-
-		set_verdict(check, SEAM_VERDICT_NO, "tracefs is not %s",
-			    mounted ? "readable" : "mounted");
-		advise(check, mounted ? SEAM_TRACEFS_REMOUNT :
-		       "mount -t tracefs tracefs /sys/kernel/tracing");
+		set_verdict(check, SEAM_VERDICT_NO, "cannot read tracefs: %s",
+			    strerror(-id));
+		advise(check, "%s", seam_tracefs_remedy(id));
 		return;
 	}
 	event.attr.config = (__u64)id;

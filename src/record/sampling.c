@@ -407,7 +407,7 @@ static void report_copies(const struct seam_session *s,
 		return;
 	else if (mode && requested(s, event) == SEAM_CALL_GRAPH_DEFAULT)
 		seam_session_note(s, false, "stacks of '%s' by frame pointers "
-				  "only: %s", event->name, mode);
+				  "only, because of %s", event->name, mode);
 	else
 		seam_session_note(s, true, "stacks of '%s' by frame pointers",
 				  event->name);

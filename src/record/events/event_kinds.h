@@ -60,8 +60,8 @@ void seam_uprobe_free(struct seam_uprobe *uprobe);
 /*
  * Append each tracepoint that matches "system:name[:modifiers]", in the order
  * of their names: a pattern stands for several events, so this takes the
- * list.  -ENOENT: none matches; -EACCES, -ENODEV: tracefs cannot be read, and
- * the message says how to change that.
+ * list.  -ENOENT: none matches, or tracefs is not mounted; -EACCES: tracefs
+ * cannot be read.  The message says how to change that.
  */
 int seam_tracepoint_add(struct seam_event_list *list, const char *text,
 			struct seam_err *err);

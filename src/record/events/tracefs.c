@@ -22,10 +22,18 @@ static int mount_detached(void)
 	return fd;
 }
 
+const char *seam_tracefs_remedy(int code)
+{
+	return code == -ENOENT ? "mount -t tracefs -o gid=GROUP,mode=750 "
+	       "tracefs /sys/kernel/tracing" :
+	       "mount -o remount,gid=GROUP,mode=750 /sys/kernel/tracing";
+}
+
 static int refuse(int code, struct seam_err *err)
 {
-	return seam_err_set(err, code, "tracefs is not readable: "
-			    "'" SEAM_TRACEFS_REMOUNT "'");
+	return seam_err_set(err, code, "tracefs is not %s: '%s'",
+			    code == -ENOENT ? "mounted" : "readable",
+			    seam_tracefs_remedy(code));
 }
 
 int seam_tracefs_open(struct seam_err *err)
@@ -37,12 +45,8 @@ int seam_tracefs_open(struct seam_err *err)
 		return fd;
 	code = -errno;
 	seam_file_close_fd(fd);
-	if (code != -ENOENT)
-		return refuse(code, err);
-	fd = mount_detached();
-	return fd >= 0 ? fd :
-	       seam_err_set(err, -ENODEV, "tracefs is not mounted: "
-			    "'mount -t tracefs tracefs /sys/kernel/tracing'");
+	fd = code == -ENOENT ? mount_detached() : -1;
+	return fd >= 0 ? fd : refuse(code, err);
 }
 
 int seam_tracefs_id(int root, const char *system, const char *name,

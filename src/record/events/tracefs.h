@@ -13,10 +13,13 @@
 
 /*
  * Open the root of tracefs, a descriptor (O_PATH) that the caller closes; files
- * are opened relative to it.  -ENODEV: not mounted, and this user may not mount
+ * are opened relative to it.  -ENOENT: not mounted, and this user may not mount
  * it; -EACCES, -EPERM: this user may not read it.  The message has the remedy.
  */
 int seam_tracefs_open(struct seam_err *err);
+
+/* The command that lets a group of users read it, after error @code. */
+const char *seam_tracefs_remedy(int code);
 
 /*
  * The id of event @name of @system, for perf_event_open().  -ENOENT: there is
@@ -24,9 +27,5 @@ int seam_tracefs_open(struct seam_err *err);
  */
 int seam_tracefs_id(int root, const char *system, const char *name,
 		    struct seam_err *err);
-
-/* What lets a group of users read tracefs, also files that are root's alone. */
-#define SEAM_TRACEFS_REMOUNT						\
-	"mount -o remount,gid=GROUP,mode=750 /sys/kernel/tracing"
 
 #endif /* SEAM_TRACEFS_H */
