@@ -6,7 +6,7 @@
  * there are none outside the file; and all of it ends in time.
  *
  * Seeds: the program of test_damage.c, built by gcc and clang with DWARF 3
- * to 5, compressed, and stripped.
+ * to 5, compressed, and stripped; that of test_name_tables.c, stripped.
  */
 #include "../symbol/probe.h"
 
