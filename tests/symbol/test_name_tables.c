@@ -27,13 +27,15 @@ static const char program[] =
 	"F(z_trim) F(z_push) F(z_join) F(l_sin) F(l_cos) F(l_tan)\n"
 	"F(r_one) F(r_two) F(r_three) F(r_four) F(i_one) F(i_two) F(i_three)\n"
 	"F(v_one) F(v_two) F(v_three) F(v_code) F(o_both) F(few_a) F(few_b)\n"
+	"F(a_free) F(ab_hash) F(ab_other) F(no_init)\n"
 	"struct method { const char *name; function *f; int flags;\n"
 	"	const char *doc; };\n"
 	"struct property { const char *name; function *get, *set;\n"
 	"	const char *doc; void *closure; };\n"
 	"struct type { long count; void *type; long size; const char *name;\n"
-	"	long fill[25]; struct method *methods; void *members;\n"
-	"	struct property *properties; };\n"
+	"	function *slots[25]; struct method *methods; void *members;\n"
+	"	struct property *properties; void *base, *dict;\n"
+	"	function *more[8]; };\n"
 	"struct module { long count; void *base[4]; const char *name, *doc;\n"
 	"	long size; struct method *methods; };\n"
 	"struct method a_methods[] = { { \"append\", a_append, 8, \"text\" },\n"
@@ -51,9 +53,14 @@ static const char program[] =
 	"struct property a_properties[] = { { \"size\", a_size, a_set, 0, 0 },\n"
 	"	{ \"mode\", a_mode, 0, \"text\", 0 }, { \"eof\", a_eof }, { 0 } };\n"
 	"struct type a = { .count = 1, .name = \"io.A\",\n"
-	"	.methods = a_methods, .properties = a_properties };\n"
+	"	.methods = a_methods, .properties = a_properties,\n"
+	"	.slots = { [2] = a_free, [7] = ab_other, [11] = ab_hash,\n"
+	"	[12] = a_append }, .more = { [6] = a_free } };\n"
 	"struct type b = { .count = 0xffffffff, .name = \"Box\",\n"
-	"	.methods = b_methods };\n"
+	"	.methods = b_methods, .slots = { [11] = ab_hash,\n"
+	"	[13] = ab_other } };\n"
+	"struct type bare = { .count = 1, .name = \"io.None\",\n"
+	"	.more = { [3] = no_init } };\n"
 	"struct { const char *names[26]; struct method *methods; } no_type =\n"
 	"	{ { \"wrong\", \"wrong\", \"wrong\", \"wrong\" }, c_methods };\n"
 	"struct module m = { .count = 1, .name = \"posix\",\n"
@@ -86,6 +93,11 @@ static const struct {
 	{ "a_append", "io.A.append" }, { "a_pop", "io.A.pop" },
 	{ "a_close", "io.A.close" }, { "a_size", "io.A.size" },
 	{ "a_mode", "io.A.mode" }, { "a_eof", "io.A.eof" }, { "a_set", NULL },
+	{ "a_free", "io.A.tp_dealloc" },
+	/* in the same slot of two types, and in two slots */
+	{ "ab_hash", "tp_hash" }, { "ab_other", NULL },
+	/* a type without methods may be something else */
+	{ "no_init", NULL },
 	{ "b_read", "Box.read" }, { "b_close", "Box.close" },
 	/* of several names in one table the first */
 	{ "m_both", "close" },
@@ -240,7 +252,7 @@ static void a_damaged_byte_or_a_cut_does_no_harm(void **state)
 	assert_int_equal(seam_file_read(&file, AT_FDCWD, build_path("bare"),
 					1 << 20, NULL), 0);
 	size = file.bytes.size;
-	assert_int_equal(count_names(file.bytes), 18);
+	assert_int_equal(count_names(file.bytes), 20);
 	for (size_t i = 0; i < size; i++) {
 		/* of the exact size, for the sanitizer */
 		copy = malloc(i + 1);

@@ -29,7 +29,7 @@ struct row {
 	const char *name;	/* in .rodata, as owner */
 	const char *owner;	/* of its table; NULL: none */
 	uint64_t table;		/* address of the first row; 0: in none */
-	uint64_t row_bytes;	/* of it */
+	uint64_t row_bytes;	/* of it; 0: a slot of a type */
 };
 
 struct tables {
@@ -39,6 +39,7 @@ struct tables {
 	struct seam_bytes text;
 	SEAM_ARRAY(struct word) words;	/* ascending */
 	SEAM_ARRAY(struct row) rows;
+	SEAM_ARRAY(struct row) slots;	/* of types: not in order */
 	SEAM_ARRAY(uint32_t) n_named;	/* functions, by id of the name */
 };
 
@@ -292,53 +293,84 @@ static void find_tables(struct tables *t)
 static const struct {
 	uint64_t row_bytes;
 	uint64_t name_pos, table_pos;	/* of pointers in the object */
+	bool is_type;
 } owners[] = {
-	{ METHOD_BYTES, 40, 64 }, { METHOD_BYTES, 24, 232 },
-	{ PROPERTY_BYTES, 24, 248 },
+	{ METHOD_BYTES, 40, 64, false }, { METHOD_BYTES, 24, 232, true },
+	{ PROPERTY_BYTES, 24, 248, true },
 };
 
-/* The name of the object that points to a table from @addr, or NULL. */
-static const char *owner_by(const struct tables *t, uint64_t addr,
-			    uint64_t row_bytes)
+/* Functions of struct _typeobject, by their position in bytes. */
+static const struct {
+	uint64_t pos;
+	const char *name;
+} slots[] = {
+	{ 48, "tp_dealloc" }, { 64, "tp_getattr" }, { 72, "tp_setattr" },
+	{ 88, "tp_repr" }, { 120, "tp_hash" }, { 128, "tp_call" },
+	{ 136, "tp_str" }, { 144, "tp_getattro" }, { 152, "tp_setattro" },
+	{ 184, "tp_traverse" }, { 192, "tp_clear" }, { 200, "tp_richcompare" },
+	{ 216, "tp_iter" }, { 224, "tp_iternext" }, { 272, "tp_descr_get" },
+	{ 280, "tp_descr_set" }, { 296, "tp_init" }, { 304, "tp_alloc" },
+	{ 312, "tp_new" }, { 320, "tp_free" },
+};
+
+static int add_slots(struct tables *t, uint64_t object, const char *owner)
 {
-	const char *name = NULL;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(slots); i++) {
+		struct row row = {
+			.range = range_from(t, word_at(t, object +
+						       slots[i].pos)),
+			.name = slots[i].name, .owner = owner, .table = object,
+		};
 
-	for (size_t i = 0; !name && i < SEAM_ARRAY_SIZE(owners); i++) {
-		uint64_t object = addr - owners[i].table_pos;
-		uint32_t count = (uint32_t)number_at(t, object);
-
-		/* an immortal object's count has both upper bits */
-		if (owners[i].row_bytes == row_bytes &&
-		    (count == 1 || count >= 3u << 30))
-			name = name_at(t, word_at(t, object +
-						  owners[i].name_pos), true);
+		if (row.range != SEAM_NONE && !SEAM_ARRAY_ADD(&t->slots, row))
+			return -ENOMEM;
 	}
-	return name;
+	return 0;
 }
 
-/* The owner of each table, unless several have it. */
-static void find_owners(struct tables *t)
+/*
+ * The name of the object that points to a table from @addr, into *@owner; not
+ * changed if there is none.  0 or -ENOMEM.
+ */
+static int find_owner(struct tables *t, uint64_t addr, uint64_t row_bytes,
+		      const char **owner)
+{
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(owners); i++) {
+		uint64_t object = addr - owners[i].table_pos;
+		uint32_t count = (uint32_t)number_at(t, object);
+		const char *name = name_at(t, word_at(t, object +
+						owners[i].name_pos), true);
+
+		/* an immortal object's count has both upper bits */
+		if (!name || owners[i].row_bytes != row_bytes ||
+		    (count != 1 && count < 3u << 30))
+			continue;
+		*owner = *owner && strcmp(*owner, name) ? "" : name;
+		return owners[i].is_type ? add_slots(t, object, name) : 0;
+	}
+	return 0;
+}
+
+/* The owner of each table, "" if there are several; slots of these. */
+static int find_owners(struct tables *t)
 {
 	struct row *rows = t->rows.items;
+	int r = 0;
 
-	for (size_t i = 0; i < t->words.n; i++) {
+	for (size_t i = 0; !r && i < t->words.n; i++) {
 		uint64_t addr = t->words.items[i].value;
 		size_t at = SEAM_ARRAY_SEARCH(k, t->rows.n,
 					      rows[k].addr < addr);
-		const char *owner;
 
-		if (at >= t->rows.n || rows[at].addr != addr ||
-		    rows[at].table != addr)
-			continue;
-		owner = owner_by(t, t->words.items[i].addr,
-				 rows[at].row_bytes);
-		if (owner)
-			rows[at].owner = rows[at].owner &&
-				strcmp(rows[at].owner, owner) ? "" : owner;
+		if (at < t->rows.n && rows[at].addr == addr &&
+		    rows[at].table == addr)
+			r = find_owner(t, t->words.items[i].addr,
+				       rows[at].row_bytes, &rows[at].owner);
 	}
 	for (size_t i = 1; i < t->rows.n; i++)
 		if (rows[i].table && rows[i].table == rows[i - 1].table)
 			rows[i].owner = rows[i - 1].owner;
+	return r;
 }
 
 /* -- names -------------------------------------------------------------- */
@@ -349,15 +381,17 @@ static bool is_equal(const char *a, const char *b)
 }
 
 /*
- * One row for the @n of one function: the first of a table; without an owner
- * where other tables have the same name; of no name where they have another.
+ * One row for the @n of one function, slots last: the first of a table; without
+ * an owner where other tables have the same name; of no name where they have
+ * another.
  */
 static struct row join_rows(const struct row *rows, size_t n)
 {
 	struct row row = rows[0];
 
 	for (size_t i = 1; i < n && row.name; i++) {
-		if (rows[i].table == row.table)
+		if (rows[i].table == row.table ||
+		    (row.row_bytes && !rows[i].row_bytes))
 			continue;
 		if (!is_equal(rows[i].name, row.name))
 			row.name = NULL;
@@ -370,10 +404,15 @@ static struct row join_rows(const struct row *rows, size_t n)
 /* Leave the rows of tables, one a function. */
 static int keep_functions(struct tables *t)
 {
-	struct row *rows = t->rows.items;
+	struct row *rows;
 	size_t n_kept = 0, n;
-	int r = SEAM_RADIX_SORT(&t->rows, range);
+	int r;
 
+	if (t->slots.n && !SEAM_ARRAY_EXTEND(&t->rows, t->slots.items,
+					     t->slots.n))
+		return -ENOMEM;
+	r = SEAM_RADIX_SORT(&t->rows, range);
+	rows = t->rows.items;
 	/* other structures look like tables of properties */
 	for (size_t i = 0; i < t->rows.n; i++)
 		if (rows[i].table && (rows[i].owner ||
@@ -451,8 +490,9 @@ static int read_tables(struct tables *t)
 	if (r)
 		return r;
 	find_tables(t);
-	find_owners(t);
-	r = keep_functions(t);
+	r = find_owners(t);
+	if (!r)
+		r = keep_functions(t);
 	return r ? r : give_names(t);
 }
 
@@ -472,6 +512,7 @@ int seam_name_tables_read(struct seam_function_ranges *ranges,
 	r = read_tables(&t);
 	free(t.words.items);
 	free(t.rows.items);
+	free(t.slots.items);
 	free(t.n_named.items);
 	return r;
 }

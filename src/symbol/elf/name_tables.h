@@ -5,7 +5,7 @@
  * Interpreters find functions by tables whose rows begin with a pointer to a
  * name and a pointer to its function: PyMethodDef and PyGetSetDef of CPython,
  * zend_function_entry of PHP, luaL_Reg of Lua and other tables of such pairs.
- * strip does not remove them: a sixth of the functions of Debian's python3 is in
+ * strip does not remove them: a fifth of the functions of Debian's python3 is in
  * one.
  *
  * A row is a word that is relocated to an identifier in .rodata and a word that
@@ -14,10 +14,11 @@
  * with a name before a function of something else.
  *
  * Methods of CPython have the name of their type or module before them:
- * "list.append".  Where two functions would have one name, each has its address
- * after the name: "close (0x5aeed0)".  So have those of pairs alone, as names
- * of options may have functions too.  A function that tables name differently
- * has no name.
+ * "list.append"; functions of these types that are in no table are named after
+ * their slot: "list.tp_dealloc".  Where two functions would have one name, each
+ * has its address after the name: "close (0x5aeed0)".  So have those of pairs
+ * alone, as names of options may have functions too.  A function that tables
+ * name differently has no name.
  */
 #ifndef SEAM_NAME_TABLES_H
 #define SEAM_NAME_TABLES_H
