@@ -21,8 +21,8 @@ typedef int seam_die_visit(void *context, Dwarf_Die *die, uint32_t *enclosing);
 
 /*
  * Walk the DIEs below @unit.  Each of their attributes costs one of *@budget,
- * and none left ends the walk with -E2BIG: damaged DWARF can name the same bytes
- * over and over.  0, -E2BIG, or what @visit returned.
+ * and none left ends the walk with -E2BIG: damaged DWARF can name the same
+ * bytes over and over.  0, -E2BIG, or what @visit returned.
  */
 int seam_die_walk(Dwarf_Die *unit, uint64_t *budget, seam_die_visit *visit,
 		  void *context);

@@ -19,7 +19,8 @@ struct inlines_reader {
 	uint64_t *budget;
 };
 
-static int add_ranges(struct inlines_reader *reader, Dwarf_Die *die, uint32_t id)
+static int add_ranges(struct inlines_reader *reader, Dwarf_Die *die,
+		      uint32_t id)
 {
 	Dwarf_Addr base, start, end;
 	ptrdiff_t at = 0;
@@ -44,8 +45,8 @@ static bool has_code(Dwarf_Die *die)
  * Add the function or call @die.  *@call is the enclosing call, and then that
  * of its children.  1: enter it; 0: step over it.
  */
-static int take_call(struct inlines_reader *reader, Dwarf_Die *die, bool is_inlined,
-		     uint32_t *call)
+static int take_call(struct inlines_reader *reader, Dwarf_Die *die,
+		     bool is_inlined, uint32_t *call)
 {
 	uint32_t id = (uint32_t)reader->inlines->calls.n;
 	int r;

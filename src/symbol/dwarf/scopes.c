@@ -11,7 +11,7 @@
 #include "symbol/dwarf/die_walk.h"
 
 enum {
-	MAX_SCOPES = 16,	/* around one function; outer ones are left out */
+	MAX_SCOPES = 16,	/* around a function; outer ones are left out */
 	MAX_NAME = 1024,
 };
 

@@ -26,15 +26,15 @@ struct seam_scopes {
 };
 
 /*
- * Read @unit.  0, -ENOMEM, or -E2BIG as seam_die_walk(); what was read before is
- * kept.
+ * Read @unit.  0, -ENOMEM, or -E2BIG as seam_die_walk(); what was read before
+ * is kept.
  */
 int seam_scopes_read(struct seam_scopes *scopes, Dwarf_Die *unit,
 		     uint64_t *budget);
 
 /*
- * "a::(anonymous namespace)::B::name" for the function at @die, in @arena; @name
- * where nothing is around it.
+ * "a::(anonymous namespace)::B::name" for the function at @die, in @arena;
+ * @name where nothing is around it.
  */
 const char *seam_scopes_qualify(const struct seam_scopes *scopes,
 				Dwarf_Off die, const char *name,

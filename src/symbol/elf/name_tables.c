@@ -199,7 +199,7 @@ static int find_rows(struct tables *t)
 	return 0;
 }
 
-/* The bytes at @addr as a number, where no relocation is; 0: not in the file. */
+/* The number at @addr, where no relocation is; 0: not in the file. */
 static uint64_t number_at(const struct tables *t, uint64_t addr)
 {
 	uint8_t bytes[8] = { 0 };
@@ -248,7 +248,8 @@ static size_t n_rows(const struct tables *t, size_t first, uint64_t row_bytes)
 
 /*
  * Whether @n rows are a table.  In one of pairs alone, functions could come
- * before their names: there must be none before the first, and NULLs at the end.
+ * before their names: there must be none before the first, and NULLs after the
+ * last.
  */
 static bool is_table(const struct tables *t, size_t first, size_t n,
 		     uint64_t row_bytes)
