@@ -404,6 +404,19 @@ def test_a_handler_before_the_vm_forbids_the_sampling():
     equal(guest.get("samples", 0), 0)
 
 
+def test_a_program_that_handles_sigtrap_is_sampled_by_the_other_signal():
+    check_all_sampled(*sampled(LATE, LIBLUAJIT, "trap",
+                               options=["--layers=guest"]))
+
+
+def test_a_program_that_begins_with_all_signals_blocked_is_sampled():
+    _, guest = sampled(
+        sys.executable, "-c", "import os, signal, sys; signal.pthread_sigmask("
+        "signal.SIG_BLOCK, range(1, 65)); os.execv(sys.argv[1], sys.argv[1:])",
+        PROGRAM, "busy", options=["--layers=guest"])
+    check(guest["samples"] > (150 if SEES_KERNEL else 60), f"{guest}")
+
+
 def test_calls_that_a_filter_traps_are_the_programs_in_a_handler_too():
     for env in None, URGENT:
         result, guest = sampled(LATE, LIBLUAJIT, "filter",

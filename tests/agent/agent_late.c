@@ -2,13 +2,14 @@
 /*
  * agent_late.c - a program that loads LuaJIT when its threads run
  *
- *	agent_late LIBRARY [handler|filter]
+ *	agent_late LIBRARY [handler|trap|filter]
  *
  * One thread uses CPU time in C from the start; the first one loads LIBRARY
  * and runs Lua.  Prints "cpu TID NANOSECONDS" for both, of the time since the
- * library was loaded.  With "handler" it handles SIGURG before.  With "filter"
- * a filter, inherited, traps the clock of CPU time, and a handler of SIGSYS
- * answers by its other number.
+ * library was loaded.  With "handler" it handles SIGURG before, with "trap"
+ * SIGTRAP, of which it sends itself 10.  With "filter" a filter, inherited,
+ * traps the clock of CPU time, and a handler of SIGSYS answers by its other
+ * number.
  */
 #include <dlfcn.h>
 #include <linux/filter.h>
@@ -58,6 +59,14 @@ static void *spin(void *unused)
 static void on_urgent(int signal)
 {
 	(void)signal;
+}
+
+static _Atomic int n_traps;
+
+static void on_trap(int signal)
+{
+	(void)signal;
+	n_traps++;
 }
 
 static void answer(int signal, siginfo_t *info, void *context)
@@ -112,6 +121,8 @@ int main(int argc, char **argv)
 		return 2;
 	if (argc > 2 && !strcmp(argv[2], "handler"))
 		signal(SIGURG, on_urgent);
+	if (argc > 2 && !strcmp(argv[2], "trap"))
+		signal(SIGTRAP, on_trap);
 	/* some look for an error in this way, though the call succeeded */
 	library = dlopen("libm.so.6", RTLD_NOW);
 	if (!library || dlerror() || dlclose(library) || dlerror())
@@ -132,5 +143,10 @@ int main(int argc, char **argv)
 			return 4;
 	report(since);
 	pthread_join(thread, NULL);
+	if (argc > 2 && !strcmp(argv[2], "trap")) {
+		for (int i = 0; i < 10; i++)
+			raise(SIGTRAP);
+		return n_traps != 10;
+	}
 	return 0;
 }

@@ -307,7 +307,7 @@ static void execs(void)
 		}
 		wait_for(child);
 	}
-	switch (n % 5) {
+	switch (n % 6) {
 	case 0:
 		execl("/proc/self/exe", "agent_program", "execs", left,
 		      (char *)NULL);
@@ -321,6 +321,9 @@ static void execs(void)
 		break;
 	case 3:
 		execve("/proc/self/exe", words, environ);
+		break;
+	case 4:
+		syscall(SYS_execve, "/proc/self/exe", words, environ);
 		break;
 	default:
 		fexecve(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), words,

@@ -8,7 +8,7 @@
  * during execve(2) comes after it, tried on Linux 6.18, so the tick is stopped
  * before; where the call fails, it goes on.
  *
- * Not covered: execve(2) without libc.
+ * Not covered: execve(2) without libc; syscall(3) comes here (seccomp.c).
  */
 #include <errno.h>
 #include <spawn.h>
@@ -92,71 +92,67 @@ static void hide(const struct shown *s)
 
 /* ---- what the program calls ---- */
 
-SEAM_INTERPOSED
-int execve(const char *path, char *const *argv, char *const *envp)
-{
-	return SHOWN(true, SEAM_REAL(execve)(path, argv, envp));
-}
+/* @arguments are those of @parameters. */
+#define INTERPOSE(type, name, will_exec, parameters, arguments)		\
+	SEAM_INTERPOSED							\
+	type name parameters						\
+	{								\
+		return SHOWN(will_exec, SEAM_REAL(name) arguments);	\
+	}
 
-SEAM_INTERPOSED
-int execv(const char *path, char *const *argv)
-{
-	return SHOWN(true, SEAM_REAL(execv)(path, argv));
-}
+INTERPOSE(int, execve, true,
+	  (const char *path, char *const *argv, char *const *envp),
+	  (path, argv, envp))
+INTERPOSE(int, execv, true, (const char *path, char *const *argv),
+	  (path, argv))
+INTERPOSE(int, execvp, true, (const char *file, char *const *argv),
+	  (file, argv))
+INTERPOSE(int, execvpe, true,
+	  (const char *file, char *const *argv, char *const *envp),
+	  (file, argv, envp))
+INTERPOSE(int, fexecve, true, (int fd, char *const *argv, char *const *envp),
+	  (fd, argv, envp))
+INTERPOSE(int, execveat, true,
+	  (int fd, const char *path, char *const *argv, char *const *envp,
+	   int flags), (fd, path, argv, envp, flags))
+INTERPOSE(int, posix_spawn, false,
+	  (pid_t *pid, const char *path,
+	   const posix_spawn_file_actions_t *actions,
+	   const posix_spawnattr_t *attr, char *const *argv, char *const *envp),
+	  (pid, path, actions, attr, argv, envp))
+INTERPOSE(int, posix_spawnp, false,
+	  (pid_t *pid, const char *file,
+	   const posix_spawn_file_actions_t *actions,
+	   const posix_spawnattr_t *attr, char *const *argv, char *const *envp),
+	  (pid, file, actions, attr, argv, envp))
+INTERPOSE(int, system, false, (const char *command), (command))
+INTERPOSE(FILE *, popen, false, (const char *command, const char *mode),
+	  (command, mode))
 
-SEAM_INTERPOSED
-int execvp(const char *file, char *const *argv)
-{
-	return SHOWN(true, SEAM_REAL(execvp)(file, argv));
-}
-
-SEAM_INTERPOSED
-int execvpe(const char *file, char *const *argv, char *const *envp)
-{
-	return SHOWN(true, SEAM_REAL(execvpe)(file, argv, envp));
-}
-
-SEAM_INTERPOSED
-int fexecve(int fd, char *const *argv, char *const *envp)
-{
-	return SHOWN(true, SEAM_REAL(fexecve)(fd, argv, envp));
-}
-
-SEAM_INTERPOSED
-int execveat(int fd, const char *path, char *const *argv, char *const *envp,
-	     int flags)
-{
-	return SHOWN(true, SEAM_REAL(execveat)(fd, path, argv, envp, flags));
-}
-
-/* The arguments of a call with a list; they are counted in a copy. */
-#define COUNT(list, n)							\
-	do {								\
-		va_list copy_;						\
+/*
+ * The arguments of a call with a list, up to its NULL, as argv[]; the list is
+ * read twice, because their number is that of the array.
+ */
+#define TAKE_ARGUMENTS(list, first)					\
+	va_list copy_;							\
+	size_t n_ = 1;							\
 									\
-		va_copy(copy_, list);					\
-		for (n = 1; va_arg(copy_, char *); n++)			\
-			;						\
-		va_end(copy_);						\
-	} while (0)
-
-#define TAKE(list, first, argv, n)					\
-	do {								\
-		argv[0] = (char *)(uintptr_t)first;			\
-		for (size_t i_ = 1; i_ <= n; i_++)			\
-			argv[i_] = va_arg(list, char *);		\
-	} while (0)
+	va_start(list, first);						\
+	va_copy(copy_, list);						\
+	while (va_arg(copy_, char *))					\
+		n_++;							\
+	va_end(copy_);							\
+	char *argv[n_ + 1];						\
+	argv[0] = (char *)(uintptr_t)first;				\
+	for (size_t i_ = 1; i_ <= n_; i_++)				\
+		argv[i_] = va_arg(list, char *)
 
 SEAM_INTERPOSED
 int execl(const char *path, const char *first, ...)
 {
 	va_list list;
-	size_t n = 0;
 
-	va_start(list, first);
-	COUNT(list, n);
-	char *argv[n + 1];
-	TAKE(list, first, argv, n);
+	TAKE_ARGUMENTS(list, first);
 	va_end(list);
 	return execv(path, argv);
 }
@@ -165,12 +161,8 @@ SEAM_INTERPOSED
 int execlp(const char *file, const char *first, ...)
 {
 	va_list list;
-	size_t n = 0;
 
-	va_start(list, first);
-	COUNT(list, n);
-	char *argv[n + 1];
-	TAKE(list, first, argv, n);
+	TAKE_ARGUMENTS(list, first);
 	va_end(list);
 	return execvp(file, argv);
 }
@@ -180,45 +172,9 @@ int execle(const char *path, const char *first, ...)
 {
 	char *const *envp;
 	va_list list;
-	size_t n = 0;
 
-	va_start(list, first);
-	COUNT(list, n);
-	char *argv[n + 1];
-	TAKE(list, first, argv, n);
+	TAKE_ARGUMENTS(list, first);
 	envp = va_arg(list, char *const *);
 	va_end(list);
 	return execve(path, argv, envp);
-}
-
-SEAM_INTERPOSED
-int posix_spawn(pid_t *pid, const char *path,
-		const posix_spawn_file_actions_t *actions,
-		const posix_spawnattr_t *attr, char *const *argv,
-		char *const *envp)
-{
-	return SHOWN(false, SEAM_REAL(posix_spawn)(pid, path, actions, attr,
-						   argv, envp));
-}
-
-SEAM_INTERPOSED
-int posix_spawnp(pid_t *pid, const char *file,
-		 const posix_spawn_file_actions_t *actions,
-		 const posix_spawnattr_t *attr, char *const *argv,
-		 char *const *envp)
-{
-	return SHOWN(false, SEAM_REAL(posix_spawnp)(pid, file, actions, attr,
-						    argv, envp));
-}
-
-SEAM_INTERPOSED
-int system(const char *command)
-{
-	return SHOWN(false, SEAM_REAL(system)(command));
-}
-
-SEAM_INTERPOSED
-FILE *popen(const char *command, const char *mode)
-{
-	return SHOWN(false, SEAM_REAL(popen)(command, mode));
 }

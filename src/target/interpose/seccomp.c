@@ -78,6 +78,12 @@ long syscall(long number, ...)
 			seam_interpose_filter_refused();
 		return r;
 	}
+	/* libc's functions are where a library of ours is in front */
+	if (number == SYS_execve)
+		return execve((char *)a[0], (char **)a[1], (char **)a[2]);
+	if (number == SYS_execveat)
+		return execveat((int)a[0], (char *)a[1], (char **)a[2],
+				(char **)a[3], (int)a[4]);
 	r10 = a[3];
 	r8 = a[4];
 	r9 = a[5];
