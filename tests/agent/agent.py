@@ -409,6 +409,15 @@ def test_a_program_that_handles_sigtrap_is_sampled_by_the_other_signal():
                                options=["--layers=guest"]))
 
 
+def test_a_thread_that_blocked_all_before_is_sampled_when_it_unblocks():
+    for env in None, URGENT:
+        _, guest = sampled(LATE, LIBLUAJIT, "blocked",
+                           options=["--layers=guest"], env=env)
+        # 300 of the first thread; at most 150 of the other
+        check(guest["samples"] > (380 if SEES_KERNEL else 150), f"{guest}")
+        check(guest["ticks"] < 480, f"{guest}")
+
+
 def test_a_program_that_begins_with_all_signals_blocked_is_sampled():
     _, guest = sampled(
         sys.executable, "-c", "import os, signal, sys; signal.pthread_sigmask("

@@ -2,14 +2,15 @@
 /*
  * agent_late.c - a program that loads LuaJIT when its threads run
  *
- *	agent_late LIBRARY [handler|trap|filter]
+ *	agent_late LIBRARY [handler|trap|blocked|filter]
  *
  * One thread uses CPU time in C from the start; the first one loads LIBRARY
  * and runs Lua.  Prints "cpu TID NANOSECONDS" for both, of the time since the
  * library was loaded.  With "handler" it handles SIGURG before, with "trap"
- * SIGTRAP, of which it sends itself 10.  With "filter" a filter, inherited,
- * traps the clock of CPU time, and a handler of SIGSYS answers by its other
- * number.
+ * SIGTRAP, of which it sends itself 10.  With "blocked" the other thread blocks
+ * all signals, and none is pending; it unblocks them when half of its time is
+ * over.  With "filter" a filter, inherited, traps the clock of CPU time, and a
+ * handler of SIGSYS answers by its other number.
  */
 #include <dlfcn.h>
 #include <linux/filter.h>
@@ -43,17 +44,31 @@ static void report(long since)
 	fflush(stdout);
 }
 
-static void *spin(void *unused)
+static void spin_until(long end)
 {
+	while (cpu_ns() < end)
+		;
+}
+
+static void *spin(void *is_blocked)
+{
+	sigset_t all, pending;
 	long since;
 
+	sigfillset(&all);
+	if (is_blocked)
+		pthread_sigmask(SIG_BLOCK, &all, NULL);
 	while (!is_loaded)
 		;
 	since = cpu_ns();
-	while (cpu_ns() - since < 300000000)
-		;
+	spin_until(since + 150000000);
+	sigpending(&pending);
+	if (!sigisemptyset(&pending))
+		_exit(7);
+	pthread_sigmask(SIG_UNBLOCK, &all, NULL);
+	spin_until(since + 300000000);
 	report(since);
-	return unused;
+	return NULL;
 }
 
 static void on_urgent(int signal)
@@ -117,7 +132,9 @@ int main(int argc, char **argv)
 
 	if (argc > 2 && !strcmp(argv[2], "filter") && filter(argv))
 		return 6;
-	if (argc < 2 || pthread_create(&thread, NULL, spin, NULL))
+	if (argc < 2 ||
+	    pthread_create(&thread, NULL, spin, argc > 2 &&
+			   !strcmp(argv[2], "blocked") ? argv : NULL))
 		return 2;
 	if (argc > 2 && !strcmp(argv[2], "handler"))
 		signal(SIGURG, on_urgent);
