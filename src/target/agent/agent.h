@@ -231,6 +231,12 @@ bool seam_agent_mask_of(uint32_t tid);
 bool seam_agent_mask_block(void);
 void seam_agent_mask_unblock(void);
 
+/*
+ * After the tick of the calling thread was stopped, with its signal blocked:
+ * what is pending of it is no tick.
+ */
+void seam_agent_drop_tick(void);
+
 /* See seam_signal_front.defer. */
 bool seam_agent_mask_defer(int signal, siginfo_t *info, ucontext_t *context);
 

@@ -14,33 +14,16 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "target/agent/agent.h"
 #include "target/interpose/interpose.h"
 #include "target/interpose/signal_front.h"
 
-enum { SET_BYTES = 8 };		/* of the kernel's signal set */
-
 /* What was changed for a call. */
 struct shown {
 	bool is_on, is_blocked, is_ignored, is_stopped;
 };
-
-/* A tick that came while its signal was blocked; the program's stay. */
-static void drop_pending_tick(void)
-{
-	const uint64_t set = UINT64_C(1) << (seam_agent.signal - 1);
-	const struct timespec now = { 0, 0 };
-	siginfo_t info;
-
-	if (syscall(SYS_rt_sigtimedwait, &set, &info, &now, SET_BYTES) > 0 &&
-	    !seam_tick_is_ours(&seam_agent_self->tick, &info))
-		syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(),
-			seam_agent.signal, &info);
-}
 
 /* What the kernel has becomes what the program is shown. */
 static struct shown show(bool will_exec)
@@ -58,7 +41,7 @@ static struct shown show(bool will_exec)
 	}
 	s.is_blocked = seam_agent_mask_block();
 	if (s.is_stopped)
-		drop_pending_tick();
+		seam_agent_drop_tick();
 	s.is_ignored = program.sa_handler == SIG_IGN &&
 		       seam_signal_real(seam_agent.signal, &program, NULL) == 0;
 	errno = saved_errno;

@@ -14,7 +14,8 @@
  * A signal of the program's own, while it is shown as blocked, becomes blocked
  * and pending, as it would be; the thread has no tick until it unblocks it.
  *
- * Not covered: system calls without libc; sigblock(3), sighold(3).
+ * Not covered: system calls without libc; sigblock(3), sighold(3); a handler of
+ * another signal whose sa_mask has this one, where a tick may be pending.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +116,18 @@ bool seam_agent_mask_of(uint32_t tid)
 	return blocked & own_bit();
 }
 
+void seam_agent_drop_tick(void)
+{
+	const uint64_t set = own_bit();
+	const struct timespec now = { 0, 0 };
+	siginfo_t info;
+
+	if (syscall(SYS_rt_sigtimedwait, &set, &info, &now, SET_BYTES) > 0 &&
+	    !seam_tick_is_ours(&seam_agent_self->tick, &info))
+		syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(),
+			seam_agent.signal, &info);
+}
+
 bool seam_agent_mask_defer(int signal, siginfo_t *info, ucontext_t *context)
 {
 	if (!is_shown(word_of(&context->uc_sigmask)))
@@ -122,6 +135,8 @@ bool seam_agent_mask_defer(int signal, siginfo_t *info, ucontext_t *context)
 	if (seam_agent_self) {
 		seam_agent_detach();
 		seam_agent_self->is_paused = true;
+		/* one of this handler's time: a second one has no place */
+		seam_agent_drop_tick();
 	}
 	/* blocked when the handler returns; it is blocked in the handler */
 	sigaddset(&context->uc_sigmask, signal);
