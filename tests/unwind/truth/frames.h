@@ -41,8 +41,8 @@ struct path {
 
 static volatile int checking;
 static double seconds;
-static __thread code *trap_next;
-static __thread long trap_n;
+static __thread code *volatile trap_next, *volatile fault_next;
+static __thread volatile long trap_n, fault_n;
 
 /* Print the addresses of the callers, the innermost first. */
 static __attribute__((noinline)) void point(int id)
@@ -87,6 +87,21 @@ static void use_other_stack(void *at, size_t size)
 	stack.ss_sp = at;
 	stack.ss_size = size;
 	if (sigaltstack(&stack, 0))
+		abort();
+}
+
+/* Send SIGRTMIN to this thread again and again, wherever it is. */
+static void tick(void)
+{
+	struct sigevent event;
+	struct itimerspec each = { { 0, 700000 }, { 0, 700000 } };
+	timer_t timer;
+	memset(&event, 0, sizeof(event));
+	event.sigev_notify = SIGEV_THREAD_ID;
+	event.sigev_signo = SIGRTMIN;
+	event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) ||
+	    timer_settime(timer, 0, &each, 0))
 		abort();
 }
 

@@ -38,6 +38,7 @@ class Program:
     cpp: bool
     source: str = ""
     library: str = ""
+    ticks: str = ""     # a timer's handler: "" for none, or its flags
     # [name, ...] of each point, the outermost first
     points: list = dataclasses.field(default_factory=list)
     # (caller, function) of functions that are called besides
@@ -318,6 +319,19 @@ class Maker:
         self.program.calls_libraries.add(name)
         return name, [name, "H_trap"]
 
+    def step_fault(self, prefix, following):
+        """A handler of a function's first instruction."""
+        name, first = f"{prefix}_calls", f"{prefix}_fault"
+        self.plain(first, "fault handler",
+                   f"void {first}(void);\n__asm__(\".text\\n"
+                   f".globl {first}\\n.type {first}, @function\\n"
+                   f".p2align 4\\n{first}:\\n.cfi_startproc\\nud2\\nret\\n"
+                   f".cfi_endproc\\n.size {first}, .-{first}\\n\");")
+        self.function(name, "fault handler", f"fault_next = {following};"
+                      f" fault_n = n; {first}();")
+        self.program.calls_libraries.add(first)
+        return name, [name, first, "H_fault"]
+
     def step_library(self, prefix, following):
         name, inner = f"{prefix}_library", f"L{prefix}"
         label, declare, use = self.locals()
@@ -410,7 +424,7 @@ class Maker:
         rng = self.rng
         kinds = ["call", "call", "rbp", "recursion", "shared", "shared",
                  "mutual", "qsort", "longjmp", "handler", "other_stack",
-                 "jump_out", "trap", "library", "tail", "coroutine"]
+                 "jump_out", "trap", "fault", "library", "tail", "coroutine"]
         if self.program.cpp:
             kinds += ["catch", "destructor"] * 2
         path, on_other = [], False
@@ -421,9 +435,10 @@ class Maker:
                 kind = "call"
             # The kernel begins another stack anew where a coroutine is on
             # neither, and handlers below would be overwritten.
-            if kind in ("other_stack", "coroutine", "jump_out") and on_other:
+            if (kind in ("other_stack", "fault", "coroutine", "jump_out") and
+                    on_other):
                 kind = "call"
-            on_other |= kind == "other_stack"
+            on_other |= kind in ("other_stack", "fault")
             path.append(kind)
         return path
 
@@ -464,15 +479,20 @@ class Maker:
             self.program.labels[caller] = ("root", "none")
         run = ("if (checking) RUN({0}_paths, {0}_each);"
                " else RUN({0}_paths, {0}_order);")
+        tick = "if (!checking) tick();\n\t" if self.program.ticks else ""
         others = [caller for caller in threads if caller != "main"]
         for caller in others:
             out.append(
                 f"FRAME void *{caller}(void *stack)\n{{\n"
-                f"\tuse_other_stack(stack, {OTHER_STACK});\n\t"
+                f"\tuse_other_stack(stack, {OTHER_STACK});\n\t{tick}"
                 f"{run.format(caller)}\n\treturn 0;\n}}\n")
         lines = "\n\t".join(self.handlers)
         out.append(f"static void set_up(void)\n{{\n\t{lines}\n"
-                   "\thandle(SIGTRAP, H_trap, SA_NODEFER);\n}\n")
+                   "\thandle(SIGTRAP, H_trap, SA_NODEFER);\n"
+                   "\thandle(SIGILL, (void (*)(int))H_fault,"
+                   " SA_SIGINFO | SA_NODEFER | SA_ONSTACK);\n"
+                   f"\thandle(SIGRTMIN, A_tick, {self.program.ticks or 0});"
+                   "\n}\n")
         begin = "".join(
             f"\tpthread_create(&thread[{i}], 0, {caller}, malloc("
             f"{OTHER_STACK}));\n\tif (checking) pthread_join(thread[{i}], 0);"
@@ -484,7 +504,7 @@ class Maker:
             "\tchecking = argv[1][0] == 'c';\n\tseconds = atof(argv[1]);\n"
             "\tset_up();\n"
             f"\tuse_other_stack(other_stack, {OTHER_STACK});\n"
-            "\tif (argc > 2)\n\t\tgetchar();\n" + begin +
+            "\tif (argc > 2)\n\t\tgetchar();\n" + begin + f"\t{tick}"
             f"\t{run.format('main')}\n"
             "\tif (checking) print_maps();\n"
             f"\tfor (int i = 0; !checking && i < {len(others)}; i++)\n"
@@ -506,7 +526,8 @@ def make(seed, number):
         name=f"s{seed}n{number}", compiler=rng.choice(["gcc", "clang"]),
         level=rng.choice(["-O0", "-O1", "-O2", "-O3"]),
         kind=rng.choice(["pie"] + list(KINDS)),
-        frame_pointers=rng.random() < 0.3, cpp=rng.random() < 0.4)
+        frame_pointers=rng.random() < 0.3, cpp=rng.random() < 0.4,
+        ticks=rng.choice(["", "", "SA_RESTART", "SA_RESTART | SA_ONSTACK"]))
     maker = Maker(rng, program)
     begin = '#include "frames.h"\n'
     if program.cpp:
@@ -517,6 +538,13 @@ def make(seed, number):
     maker.plain("H_trap", "trap handler",
                 "FRAME void H_trap(int s)\n{\n\tcode *next = trap_next;\n"
                 "\tnext(trap_n);\n\tKEEP;\n}")
+    maker.plain("H_fault", "fault handler",
+                "FRAME void H_fault(int s, siginfo_t *info, void *at)\n{\n"
+                "\tcode *next = fault_next;\n\tnext(fault_n);\n"
+                "\t((ucontext_t *)at)->uc_mcontext.gregs[REG_RIP] += 2;\n"
+                "\tKEEP;\n}")
+    maker.plain("A_tick", "timer's handler", "FRAME void A_tick(int s)\n{\n"
+                "\tfor (volatile long i = 0; i < 20000; i++);\n}")
     program.labels["L_small"] = ("plt", "none")
     threads = {"main": []}
     for i in range(rng.choice([0, 0, 1, 2])):

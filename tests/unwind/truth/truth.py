@@ -13,7 +13,8 @@ import re
 import subprocess
 
 JOINED = "[joined]"
-OWN = re.compile(r"(main|TH\d+|H_trap|L_small|R\d+_shared|L?T\d+_\w+)"
+OWN = re.compile(r"(main|TH\d+|H_trap|H_fault|A_tick|L_small|R\d+_shared"
+                 r"|L?T\d+_\w+)"
                  r"(?:(?:\.(?:cold|part|constprop|isra)(?:\.\d+)?)*"
                  r"| \[clone .*\]|::~\1(?:\(\))?)?")
 # The outermost frame of main(), of a thread and of a coroutine.
@@ -21,14 +22,18 @@ ENDS = [(re.compile(r"main"), re.compile(r"_start")),
         (re.compile(r"TH\d+"), re.compile(r"(__GI_)?(__)?clone3?(@@.*)?")),
         (re.compile(r"T\d+_\d+_body"),
          re.compile(r"__start_context(@@.*)?|.*coroutine.*"
-                    r"|\[libc\.so.*\]"))]
+                    r"|\[.*\+0x[0-9a-f]+\]"))]
 # While libgcc installs the registers of a landing pad, the places where its own
 # frame saved the caller's hold the landing pad's: no unwinder can tell.
 INSTALLS = re.compile(r"_Unwind_(Resume|RaiseException|Resume_or_Rethrow)"
                       r"(@@.*)?")
+# The kernel changes one register after another as a handler begins and ends.
+CHANGES = re.compile(r"(arch_do_signal.*|.*sys_rt_sigreturn)_\[k\]")
 # A coroutine is entered by a return to its function's first byte, which as a
 # return address is of the function before.
 SWITCHES = re.compile(r"(__)?(swap|set)context(@@.*)?")
+# A timer's handler, and what it returns to.
+TICK, RETURNS = "A_tick", re.compile(r"(__GI_)?(__)?restore_rt")
 LINE = re.compile(r"(.*) (\d+)")
 
 
@@ -53,13 +58,6 @@ class Node:
         self.depth = len(self.run)
         self.run.append(self)
 
-    def labels(self, labels):
-        """What the frames from here on are, for a table."""
-        found, node = set(), self
-        while node:
-            found.update(labels[node.name])
-            node = node.parent
-        return found
 
 
 class Symbols:
@@ -92,6 +90,10 @@ class Symbols:
             self.names.append(name)
 
     def own_name(self, address):
+        """Of a return address, or of where a signal interrupted a function."""
+        at = bisect.bisect_left(self.starts, address)
+        if self.starts[at:at + 1] != [address]:
+            address -= 1
         at = bisect.bisect(self.starts, address) - 1
         return own_name(self.names[at]) if at >= 0 else None
 
@@ -118,7 +120,7 @@ class Truth:
                 _, number, *addresses = line.split()
                 seen.add(int(number))
                 self.add(program.points[int(number)],
-                         [symbols.own_name(int(a, 16) - 1)
+                         [symbols.own_name(int(a, 16))
                           for a in addresses])
         if seen != set(range(len(program.points))):
             raise AssertionError(f"points that were not reached: {seen}")
@@ -154,13 +156,18 @@ class Truth:
         node, or None.  Library frames alone are "cut".
         """
         own = [own_name(name) for name in frames]
+        if own[:1] == [TICK]:   # anywhere in the program
+            if len(frames) > 1 and not RETURNS.fullmatch(frames[1]):
+                return "wrong", None
+            return self.match(frames[2:])
         at = 0
         while at < len(own) and own[at] is None:
             at += 1
         if at == len(own):
             return "cut", None
         nodes = self.by_name.get(own[at], [])
-        if at > 0 and own[at] not in self.program.calls_libraries:
+        if at > 0 and own[at] not in self.program.calls_libraries and not (
+                self.program.ticks and RETURNS.fullmatch(frames[at - 1])):
             return "wrong", None
         if not nodes:
             return "wrong", None
@@ -198,6 +205,16 @@ class Truth:
                 return "cut", node
         return "wrong", next(iter(nodes))
 
+    def labels(self, stack):
+        """What the frames of a path are, by its innermost function."""
+        found = {"timer's handler"} if TICK in stack else set()
+        own = [name for name in map(own_name, stack) if name and name != TICK]
+        node = self.by_name.get(own[-1], [None])[0] if own else None
+        while node:
+            found.update(self.program.labels[node.name])
+            node = node.parent
+        return found
+
     def judge(self, stack):
         """What a folded stack is, the outermost frame first.
 
@@ -205,51 +222,78 @@ class Truth:
         "complete", "cut" or "wrong"; "joined", "joined half" or "joined
         wrong" where frames of other samples are in it; "library complete" or
         "library cut" where no function of the program is in it; "kernel" where
-        no user frame is; "installing": see INSTALLS.
+        no user frame is; "excused" where the call frame information is wrong.
         """
         frames = [name for name in reversed(stack)
                   if not name.endswith("_[k]")]
         if not frames:
             return "kernel", None
-        read = (frames[:frames.index(JOINED)] if JOINED in frames
-                else frames)
-        if (len(frames) == 3 and SWITCHES.fullmatch(frames[0]) and
+        is_joined = JOINED in frames
+        read = without_pending_ticks(
+            frames[:frames.index(JOINED)] if is_joined else frames)
+        frames = without_pending_ticks([name for name in frames
+                                        if name != JOINED])
+        if SWITCHES.fullmatch(frames[0]) and (
+                len(frames) == 2 or len(frames) == 3 and
                 ENDS[2][1].fullmatch(frames[2])):
-            return "library complete", None
+            return self.judge_library(frames), None
         found, node = self.match(read)
         if found == "wrong":
-            return ("installing" if self.is_installing(read) else
-                    "wrong"), node
-        if len(read) == len(frames):
+            return "excused" if (any(map(CHANGES.fullmatch, stack)) or
+                                 self.is_excused(read)) else "wrong", node
+        if not is_joined:
             if node is None:
                 return self.judge_library(frames), None
             return {"root": "complete"}.get(found, found), node
-        found, node = self.match([name for name in frames if name != JOINED])
+        found, node = self.match(frames)
+        if node is None and self.judge_library(frames) == "library complete":
+            found = "root"
         return {"root": "joined", "cut": "joined half",
                 "wrong": "joined wrong"}[found], node
 
-    def is_installing(self, frames):
-        """libgcc leaves frames for a landing pad; none is of another path."""
+    def is_excused(self, frames):
+        """Rules that are wrong skip callers; none is of another path.
+
+        See INSTALLS.  gcc's rules for a realigned function still read the
+        caller's %rbp from where %rbp points to when the function has popped
+        it, in the last two instructions.
+        """
         own = [own_name(name) for name in frames]
         first = next(i for i, name in enumerate(own) if name)
-        if not first or not INSTALLS.fullmatch(frames[first - 1]):
+        kind = self.program.labels.get(own[first], ("", ""))[1]
+        if not (INSTALLS.fullmatch(frames[first - 1]) if first else
+                self.program.compiler == "gcc" and "aligned" in kind):
             return False
         for node in self.by_name.get(own[first], []):
-            left = [name for name in own if name]
-            while node and left:
-                if left[0] == node.name:
-                    left.pop(0)
+            path = set()
+            while node:
+                path.add(node.name)
+                path.update(name for name, _ in node.children)
                 node = node.parent
-            if not left:
+            if path.issuperset(filter(None, own)):
                 return True
         return False
 
     @staticmethod
     def judge_library(frames):
         """No function of the program: it begins, ends, or is cut there."""
-        if any(end.fullmatch(frames[-1]) for _, end in ENDS):
+        if frames[-1] == "_dl_start_user" or any(end.fullmatch(frames[-1])
+                                                 for _, end in ENDS):
             return "library complete"
         return "library cut"
+
+
+def without_pending_ticks(frames):
+    """Without handlers that another signal interrupted before they began."""
+    found = []
+    for name in frames:
+        if (found[-1:] == [TICK] and len(found) > 1 and
+                RETURNS.fullmatch(name) and RETURNS.fullmatch(found[-2])):
+            del found[-2:]
+        found.append(name)
+    if (len(found) > 1 and found[-1] == TICK and RETURNS.fullmatch(found[-2])):
+        del found[-1]
+    return found
 
 
 def read_folded(text):
