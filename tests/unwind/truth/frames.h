@@ -90,7 +90,11 @@ static void use_other_stack(void *at, size_t size)
 		abort();
 }
 
-/* Send SIGRTMIN to this thread again and again, wherever it is. */
+/*
+ * Send SIGRTMAX to this thread again and again, wherever it is.  Of signals
+ * that are pending together the kernel begins the handler of the largest one
+ * last, so no other handler begins on this handler's stack.
+ */
 static void tick(void)
 {
 	struct sigevent event;
@@ -98,7 +102,7 @@ static void tick(void)
 	timer_t timer;
 	memset(&event, 0, sizeof(event));
 	event.sigev_notify = SIGEV_THREAD_ID;
-	event.sigev_signo = SIGRTMIN;
+	event.sigev_signo = SIGRTMAX;
 	event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
 	if (timer_create(CLOCK_MONOTONIC, &event, &timer) ||
 	    timer_settime(timer, 0, &each, 0))

@@ -491,7 +491,7 @@ class Maker:
                    "\thandle(SIGTRAP, H_trap, SA_NODEFER);\n"
                    "\thandle(SIGILL, (void (*)(int))H_fault,"
                    " SA_SIGINFO | SA_NODEFER | SA_ONSTACK);\n"
-                   f"\thandle(SIGRTMIN, A_tick, {self.program.ticks or 0});"
+                   f"\thandle(SIGRTMAX, A_tick, {self.program.ticks or 0});"
                    "\n}\n")
         begin = "".join(
             f"\tpthread_create(&thread[{i}], 0, {caller}, malloc("

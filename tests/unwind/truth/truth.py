@@ -229,10 +229,8 @@ class Truth:
         if not frames:
             return "kernel", None
         is_joined = JOINED in frames
-        read = without_pending_ticks(
-            frames[:frames.index(JOINED)] if is_joined else frames)
-        frames = without_pending_ticks([name for name in frames
-                                        if name != JOINED])
+        read = frames[:frames.index(JOINED)] if is_joined else frames
+        frames = [name for name in frames if name != JOINED]
         if SWITCHES.fullmatch(frames[0]) and (
                 len(frames) == 2 or len(frames) == 3 and
                 ENDS[2][1].fullmatch(frames[2])):
@@ -281,19 +279,6 @@ class Truth:
                                                  for _, end in ENDS):
             return "library complete"
         return "library cut"
-
-
-def without_pending_ticks(frames):
-    """Without handlers that another signal interrupted before they began."""
-    found = []
-    for name in frames:
-        if (found[-1:] == [TICK] and len(found) > 1 and
-                RETURNS.fullmatch(name) and RETURNS.fullmatch(found[-2])):
-            del found[-2:]
-        found.append(name)
-    if (len(found) > 1 and found[-1] == TICK and RETURNS.fullmatch(found[-2])):
-        del found[-1]
-    return found
 
 
 def read_folded(text):
