@@ -222,7 +222,7 @@ class Truth:
         "complete", "cut" or "wrong"; "joined", "joined half" or "joined
         wrong" where frames of other samples are in it; "library complete" or
         "library cut" where no function of the program is in it; "kernel" where
-        no user frame is; "excused" where the call frame information is wrong.
+        no user frame is; an excuse() in place of "wrong".
         """
         frames = [name for name in reversed(stack)
                   if not name.endswith("_[k]")]
@@ -237,8 +237,7 @@ class Truth:
             return self.judge_library(frames), None
         found, node = self.match(read)
         if found == "wrong":
-            return "excused" if (any(map(CHANGES.fullmatch, stack)) or
-                                 self.is_excused(read)) else "wrong", node
+            return self.excuse(read, stack), node
         if not is_joined:
             if node is None:
                 return self.judge_library(frames), None
@@ -249,20 +248,33 @@ class Truth:
         return {"root": "joined", "cut": "joined half",
                 "wrong": "joined wrong"}[found], node
 
-    def is_excused(self, frames):
-        """Rules that are wrong skip callers; none is of another path.
+    def excuse(self, frames, stack):
+        """Why no unwinder can be right about @frames, or "wrong".
 
-        See INSTALLS.  gcc's rules for a realigned function still read the
-        caller's %rbp from where %rbp points to when the function has popped
-        it, in the last two instructions.
+        "installing": see INSTALLS; callers are missing.  "rare": the kernel
+        changes registers; or the function is one that gcc realigned, in its
+        last two instructions, where gcc's rules still read the caller's %rbp
+        from where %rbp points to, though the function has popped it.
         """
+        if any(map(CHANGES.fullmatch, stack)):
+            return "rare"
+        if frames[0] == TICK:
+            frames = frames[2:]
         own = [own_name(name) for name in frames]
-        first = next(i for i, name in enumerate(own) if name)
-        kind = self.program.labels.get(own[first], ("", ""))[1]
-        if not (INSTALLS.fullmatch(frames[first - 1]) if first else
-                self.program.compiler == "gcc" and "aligned" in kind):
-            return False
-        for node in self.by_name.get(own[first], []):
+        first = next((i for i, name in enumerate(own) if name), None)
+        if first is None or not self.is_one_path(own):
+            return "wrong"
+        if first:
+            return ("installing" if INSTALLS.fullmatch(frames[first - 1])
+                    else "wrong")
+        kind = self.program.labels[own[0]][1]
+        return ("rare" if self.program.compiler == "gcc" and "aligned" in kind
+                else "wrong")
+
+    def is_one_path(self, own):
+        """All are of the path of the innermost one."""
+        first = next(name for name in own if name)
+        for node in self.by_name.get(first, []):
             path = set()
             while node:
                 path.add(node.name)
