@@ -73,6 +73,20 @@ static void takes_the_reason_from_errno(void **state)
 	assert_string_equal(err.cause[0], "out of memory");
 }
 
+static void makes_one_line_of_all_causes(void **state)
+{
+	struct seam_err err = { 0 };
+	char text[SEAM_ERR_TEXT] = "before";
+
+	(void)state;
+	seam_err_text(&err, text);
+	assert_string_equal(text, "");
+	seam_err_set(&err, -EIO, "root");
+	seam_err_add(&err, -EIO, "context");
+	seam_err_text(&err, text);
+	assert_string_equal(text, "context: root");
+}
+
 static void accepts_no_error_object(void **state)
 {
 	(void)state;
@@ -87,6 +101,7 @@ int main(void)
 		cmocka_unit_test(keeps_the_root_cause_when_full),
 		cmocka_unit_test(cuts_long_text),
 		cmocka_unit_test(takes_the_reason_from_errno),
+		cmocka_unit_test(makes_one_line_of_all_causes),
 		cmocka_unit_test(accepts_no_error_object),
 	};
 
