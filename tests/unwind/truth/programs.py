@@ -24,6 +24,10 @@ DEPTHS = [(5, 100), (20, 4000), (60, 1000), (90, 700), (400, 160),
           (30, 3000), (1500, 48)]
 KINDS = {"pie": ["-fPIE", "-pie"], "no-pie": ["-no-pie"],
          "static": ["-static"], "static-pie": ["-fPIE", "-static-pie"]}
+# What changes prologues, calls and PLTs besides.
+OPTIONS = ["", "", "", "-fcf-protection", "-fno-plt", "-Wl,-z,now", "-Os",
+           "-fstack-clash-protection", "-fstack-protector-all",
+           "-mno-red-zone", "-march=native"]
 LEAVES = ["spin", "spin", "spin", "vdso", "plt", "libc", "system call"]
 
 
@@ -38,6 +42,7 @@ class Program:
     cpp: bool
     source: str = ""
     library: str = ""
+    option: str = ""    # of the compiler
     ticks: str = ""     # a timer's handler: "" for none, or its flags
     # [name, ...] of each point, the outermost first
     points: list = dataclasses.field(default_factory=list)
@@ -49,7 +54,7 @@ class Program:
     labels: dict = dataclasses.field(default_factory=dict)
 
     def flags(self):
-        return [self.level, "-g0", "-w", "-fno-builtin", "-pthread",
+        return [self.level, *self.option.split(), "-g0", "-w", "-fno-builtin", "-pthread",
                 "-fno-omit-frame-pointer" if self.frame_pointers else
                 "-fomit-frame-pointer", f"-I{HERE}"]
 
@@ -75,9 +80,10 @@ class Program:
                 out.write(text)
 
     def about(self):
-        return " ".join([self.compiler, "C++" if self.cpp else "C",
-                         self.level, self.kind, "frame pointers" if
-                         self.frame_pointers else "no frame pointers"])
+        words = [self.compiler, "C++" if self.cpp else "C", self.level,
+                 self.option, self.kind, "frame pointers" if
+                 self.frame_pointers else "no frame pointers"]
+        return " ".join(filter(None, words))
 
 
 class Maker:
@@ -559,4 +565,5 @@ def make(seed, number):
     maker.main(threads)
     program.source = begin + "".join(maker.text) + end
     program.library = begin + "".join(maker.library) + end
+    program.option = rng.choice(OPTIONS)
     return program
