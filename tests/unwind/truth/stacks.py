@@ -51,7 +51,8 @@ class Counts:
     def __init__(self):
         self.all = collections.Counter()
         self.labels = collections.defaultdict(collections.Counter)
-        self.falsely_complete = 0
+        self.falsely_complete = 0       # by "report --stats"
+        self.miscounted = 0             # joined ones there, and here
         self.programs = 0
 
     def add(self, other):
@@ -59,6 +60,7 @@ class Counts:
         for label, counter in other.labels.items():
             self.labels[label].update(counter)
         self.falsely_complete += other.falsely_complete
+        self.miscounted += other.miscounted
 
     def stacks(self):
         return sum(n for verdict, n in self.all.items() if verdict != "kernel")
@@ -73,6 +75,7 @@ class Counts:
     def has_failed(self):
         """Whatever is wrong but joined stacks, which few may be."""
         return (self.all["wrong"] or self.falsely_complete or
+                self.miscounted or
                 self.all["installing"] > 0.03 * self.stacks() or
                 self.all["rare"] > 3 + 0.001 * self.stacks())
 
@@ -82,6 +85,7 @@ class Counts:
                  (self.joined_wrongly(), f"of {self.joined()} joined stacks "
                   "wrong"),
                  (self.falsely_complete, "called complete and are not"),
+                 (self.miscounted, "joined stacks more or fewer counted"),
                  ((self.all["installing"] + self.all["rare"]) *
                   bool(self.has_failed()), "excused")]
         return ", ".join(f"{n} {words}" for n, words in wrong if n)
@@ -139,7 +143,9 @@ def compare(seam, program, known, recording, folder):
     counts, shown = Counts(), []
     folded = must([seam, "convert", "-q", "--to", "folded", "--no-inline",
                    recording], (0, 3), cwd=folder)
+    joined = 0
     for comm, stack, n in truth.read_folded(folded.stdout):
+        joined += n * (truth.JOINED in stack)
         if comm != program.name:        # the recorder's own, before the exec
             counts.all[known.judge_library(stack[::-1])] += n
             continue
@@ -154,12 +160,13 @@ def compare(seam, program, known, recording, folder):
             shown.append((n, verdict, node.name if node else "leaf", stack))
     report = must([seam, "report", "--stats", "--json", recording],
                   (0, 3), cwd=folder)
-    stacks = json.loads(report.stdout)["user_stacks"]
+    ended = json.loads(report.stdout)["user_stacks"]["ended"]
     reached = sum(counts.all[verdict] for verdict in
                   ("complete", "wrong", "library complete", "installing",
                    "rare"))
     # A wrong stack may be called complete once: it has failed already.
-    counts.falsely_complete = max(0, stacks["ended"]["complete"] - reached)
+    counts.falsely_complete = max(0, ended["complete"] - reached)
+    counts.miscounted = abs(ended.get("joined", 0) - joined)
     return counts, sorted(shown, reverse=True, key=lambda one: one[0])
 
 

@@ -21,8 +21,7 @@ OWN = re.compile(r"(main|TH\d+|H_trap|H_fault|A_tick|L_small|R\d+_shared"
 ENDS = [(re.compile(r"main"), re.compile(r"_start")),
         (re.compile(r"TH\d+"), re.compile(r"(__GI_)?(__)?clone3?(@@.*)?")),
         (re.compile(r"T\d+_\d+_body"),
-         re.compile(r"__start_context(@@.*)?|.*coroutine.*"
-                    r"|\[.*\+0x[0-9a-f]+\]"))]
+         re.compile(r"__start_context(@@.*)?|.*coroutine.*"))]
 # While libgcc installs the registers of a landing pad, the places where its own
 # frame saved the caller's hold the landing pad's: no unwinder can tell.
 INSTALLS = re.compile(r"_Unwind_(Resume|RaiseException|Resume_or_Rethrow)"
