@@ -54,7 +54,8 @@ class Program:
     labels: dict = dataclasses.field(default_factory=dict)
 
     def flags(self):
-        return [self.level, *self.option.split(), "-g0", "-w", "-fno-builtin", "-pthread",
+        return [self.level, *self.option.split(), "-g0", "-w",
+                "-fno-builtin", "-pthread",
                 "-fno-omit-frame-pointer" if self.frame_pointers else
                 "-fomit-frame-pointer", f"-I{HERE}"]
 
@@ -331,7 +332,7 @@ class Maker:
         self.plain(first, "fault handler",
                    f"void {first}(void);\n__asm__(\".text\\n"
                    f".globl {first}\\n.type {first}, @function\\n"
-                   f".p2align 4\\n{first}:\\n.cfi_startproc\\nud2\\nret\\n"
+                   f"{first}:\\n.cfi_startproc\\nud2\\nret\\n"
                    f".cfi_endproc\\n.size {first}, .-{first}\\n\");")
         self.function(name, "fault handler", f"fault_next = {following};"
                       f" fault_n = n; {first}();")
@@ -546,7 +547,10 @@ def make(seed, number):
                 "\tnext(trap_n);\n\tKEEP;\n}")
     maker.plain("H_fault", "fault handler",
                 "FRAME void H_fault(int s, siginfo_t *info, void *at)\n{\n"
-                "\tcode *next = fault_next;\n\tnext(fault_n);\n"
+                "\tstatic __thread int is_second;\n"
+                "\tcode *next = fault_next;\n\tis_second ^= 1;\n"
+                "\tif (is_second)\n\t\treturn;\t/* to the same fault */\n"
+                "\tnext(fault_n);\n"
                 "\t((ucontext_t *)at)->uc_mcontext.gregs[REG_RIP] += 2;\n"
                 "\tKEEP;\n}")
     maker.plain("A_tick", "timer's handler", "FRAME void A_tick(int s)\n{\n"
