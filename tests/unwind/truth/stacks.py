@@ -19,15 +19,16 @@ import subprocess
 import sys
 import tempfile
 
-import programs
-import truth
+sys.dont_write_bytecode = True
+import programs  # noqa: E402
+import truth  # noqa: E402
 
 # How a program is recorded: the first way each time, then one of the others.
 WAYS = [[], ["--call-graph", "dwarf"], ["-F", "997"],
         ["--call-graph", "dwarf,16384"], ["attach"],
         ["--call-graph", "auto,8192"], ["-z"],
         ["--call-graph", "auto,65528"], ["attach", "--call-graph", "dwarf"]]
-RATE = ["-F", "4000"]
+RATE = 4000
 TIMEOUT = 120
 SHOWN = 3       # wrong stacks of a recording
 
@@ -35,6 +36,13 @@ SHOWN = 3       # wrong stacks of a recording
 def run(words, **more):
     return subprocess.run(words, capture_output=True, text=True, check=False,
                           errors="replace", timeout=TIMEOUT, **more)
+
+
+def rate():
+    """Samples a second, as far as the kernel allows them."""
+    with open("/proc/sys/kernel/perf_event_max_sample_rate",
+              encoding="ascii") as text:
+        return min(RATE, int(text.read()))
 
 
 def must(words, allowed=(0,), **more):
@@ -115,7 +123,7 @@ def record(seam, program, way, seconds, output, folder):
     """The words that recorded, for a person to repeat."""
     name = f"./{program.name}"
     words = [seam, "record", "-q", "-o", output,
-             *([] if "-F" in way else RATE),
+             *([] if "-F" in way else ["-F", str(rate())]),
              *[word for word in way if word != "attach"]]
     if "attach" not in way:
         words += ["--", name, str(seconds)]
