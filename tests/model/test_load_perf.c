@@ -177,6 +177,26 @@ static void a_fork_has_its_parents_memory_and_a_reused_pid_has_not(
 	free(b.data);
 }
 
+/* As recorders report threads that were there before them. */
+static void a_fork_of_itself_is_no_new_thread(void **state)
+{
+	static const uint64_t chain[] = { USER, 0x401100 };
+	struct bytes b = { .endian = SEAM_LITTLE };
+	struct loaded l;
+
+	(void)state;
+	put_comm(&b, 7, 9, "pool", false, 10);
+	put_sample(&b, TEST_ID_1, 7, 9, 15, chain, 2);
+	put_task(&b, PERF_RECORD_FORK, 7, 7, 9, 9, 20);
+	put_sample(&b, TEST_ID_1, 7, 9, 25, chain, 2);
+	load(&l, &b, false);
+	assert_int_equal(l.profile.samples.thread[0],
+			 l.profile.samples.thread[1]);
+	assert_string_equal(comm_of(&l, 1), "pool");
+	unload(&l);
+	free(b.data);
+}
+
 /* Its EXIT was lost: the FORK alone tells that pid 8 is somebody else. */
 static void a_pid_is_used_again_though_nobody_saw_its_end(void **state)
 {
@@ -1029,6 +1049,7 @@ int main(void)
 		cmocka_unit_test(of_one_time_the_later_record_holds),
 		cmocka_unit_test(
 		a_fork_has_its_parents_memory_and_a_reused_pid_has_not),
+		cmocka_unit_test(a_fork_of_itself_is_no_new_thread),
 		cmocka_unit_test(a_pid_is_used_again_though_nobody_saw_its_end),
 		cmocka_unit_test(a_process_ends_with_its_last_thread),
 		cmocka_unit_test(

@@ -314,6 +314,39 @@ static void a_build_id_that_a_record_lists_identifies_the_file(void **state)
 	}
 }
 
+static void a_damaged_build_id_is_a_loss_and_nothing_else(void **state)
+{
+	struct seam_file file = { 0 };
+	struct seam_symbols *symbols;
+	struct recorded r;
+	struct seam_profile p;
+	struct bytes b;
+
+	(void)state;
+	build("none", "n");
+	b = records_of("n", build_path("n"));
+	put_listed(&b, build_path("n"), 0);	/* simpleperf's: none */
+	r = record_data(b, false);
+	assert_string_equal(load(&r, NULL).name, "hot");
+	free(r.file.data);
+	b = records_of("n", build_path("n"));
+	put_u32(&b, SEAM_PERF_HEADER_BUILD_ID);
+	put_u16(&b, 0);
+	put_u16(&b, 16);
+	put_u64(&b, 0);
+	r = record_data(b, false);
+	file.bytes = (struct seam_bytes) { r.file.data, r.file.size };
+	symbols = seam_symbols_new(&(struct seam_symbols_options) { 0 });
+	assert_int_equal(seam_profile_init(&p), 0);
+	assert_int_equal(seam_load_perf(&p, &(struct seam_perf_input) {
+		.data = &file }, symbols, NULL), 0);
+	assert_int_equal(p.samples.n, 1);
+	assert_int_equal(seam_profile_n_lost(&p), 1);
+	seam_profile_fini(&p);
+	seam_symbols_free(symbols);
+	free(r.file.data);
+}
+
 static void put_feature(struct bytes *b, uint64_t feature, const char *text)
 {
 	size_t at = begin_record(b, SEAM_PERF_HEADER_FEATURE, 0);
@@ -384,6 +417,8 @@ int main(void)
 			a_file_of_another_machine_is_not_taken_from_here),
 		cmocka_unit_test(
 			a_build_id_that_a_record_lists_identifies_the_file),
+		cmocka_unit_test(
+			a_damaged_build_id_is_a_loss_and_nothing_else),
 		cmocka_unit_test(
 		      a_kernel_without_a_build_id_is_this_boots_or_unknown),
 	};
