@@ -38,6 +38,9 @@ static void add_losses(struct seam_profile *profile,
 	if (losses->n_unwritten)
 		seam_profile_lost(profile, "not written", name,
 				  losses->n_unwritten, 0);
+	if (losses->n_over_share)
+		seam_profile_lost(profile, "mappings beyond their user's share",
+				  name, losses->n_over_share, 0);
 	if (losses->n_bad_bytes)
 		seam_profile_lost(profile, "damaged in the ring", name, 0,
 				  losses->n_bad_bytes);

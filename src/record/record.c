@@ -191,11 +191,14 @@ static int prepare(struct seam_session *s, struct seam_err *err)
 
 /* ---- begin ---- */
 
-static void read_sideband(void *context,
-			  const struct seam_perf_sideband *record)
+static bool read_sideband(void *context,
+			  const struct seam_perf_sideband *record, size_t size)
 {
 	struct seam_session *s = context;
 
+	if (!seam_user_shares_take(&s->shares, record, size,
+				   s->drain.begin_ns))
+		return false;
 	seam_session_track_files(s, record, true);
 	seam_services_see(&s->services, record);
 	if (record->type == PERF_RECORD_COMM &&
@@ -211,6 +214,7 @@ static void read_sideband(void *context,
 		seam_new_threads_read(&s->new_threads, record);
 	if (!seam_sources_is_system_wide(&s->sources))
 		seam_stopped_read(&s->stopped, record);
+	return true;
 }
 
 static void copy_programs(void *context, bool is_last)

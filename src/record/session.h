@@ -17,6 +17,7 @@
 #include "record/perf/drain.h"
 #include "record/perf/new_threads.h"
 #include "record/perf/stopped.h"
+#include "record/proc/user_share.h"
 #include "record/proc/child.h"
 #include "record/record.h"
 #include "record/sched.h"
@@ -86,6 +87,7 @@ struct seam_session {
 	/* Readers of the side-band. */
 	struct seam_kept_files kept_files;	/* for all bundles */
 	struct seam_kept_hits kept_hits;	/* with --keep-files */
+	struct seam_user_shares shares;		/* of the mappings */
 	int kernel_fd;		/* the last copy of its symbols; 0: none */
 	uint64_t kernel_modules; /* hash of those loaded then; 0: unknown */
 	struct seam_services services;	/* rings of programs */

@@ -143,7 +143,8 @@ bool seam_losses_any(const struct seam_losses *losses)
 		if (kinds[i].cause && count_of(losses, &kinds[i]))
 			return true;
 	return losses->n_ring_full || losses->n_paused ||
-	       losses->n_unwritten || losses->n_bad_bytes;
+	       losses->n_unwritten || losses->n_over_share ||
+	       losses->n_bad_bytes;
 }
 
 bool seam_losses_describe(const struct seam_losses *losses, size_t i,

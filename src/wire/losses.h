@@ -16,6 +16,7 @@ struct seam_losses {
 	uint64_t n_ring_full;	/* no space in a ring */
 	uint64_t n_paused;	/* a ring was paused for a snapshot */
 	uint64_t n_unwritten;	/* drained from a ring, but not in the file */
+	uint64_t n_over_share;	/* mappings beyond the share of their user */
 	uint64_t n_bad_bytes;	/* bytes in a ring that are not records */
 	uint64_t n_throttled;	/* times that the kernel throttled sampling */
 	/* AUX records with one of these flags. */

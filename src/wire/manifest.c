@@ -47,6 +47,7 @@ const struct seam_meta_member seam_meta_members[] = {
 	MEMBER("lost", "ring_full", COUNT, losses.n_ring_full),
 	MEMBER("lost", "paused", COUNT, losses.n_paused),
 	MEMBER("lost", "not_written", COUNT, losses.n_unwritten),
+	MEMBER("lost", "over_share", COUNT, losses.n_over_share),
 	MEMBER("lost", "damaged_bytes", COUNT, losses.n_bad_bytes),
 	OPTIONAL("areas", "bytes", n_area_bytes),
 	OPTIONAL("areas", "truncated", losses.n_truncated),

@@ -255,7 +255,7 @@ def test_a_lease_does_not_stop_the_drain():
 
 
 @of_root
-def test_a_file_that_many_names_lead_to_takes_little_memory():
+def test_a_file_that_many_names_lead_to_takes_little_memory_and_disk():
     folder = own_folder_for_nobody()
     build(folder, "maps", MAPS_C)
     path, _ = library(folder, "renamed.so")
@@ -267,6 +267,11 @@ def test_a_file_that_many_names_lead_to_takes_little_memory():
     check(result.returncode in (0, 3), result.stderr)
     check(max(before, after) < 100 << 10, f"{after} KiB at most")
     check(told("r.seam")["too_many"] > 100, result.stderr)
+    # a share of 16 MiB at once and 1 MiB a second; before some 100 a second
+    check(all_bytes("r.seam") < 40 << 20, f"{all_bytes('r.seam')} bytes")
+    left_out = manifest("r.seam")["lost"]["over_share"]
+    equal(f"{left_out} because one user maps too many files" in result.stderr,
+          left_out > 0, result.stderr)
 
 
 def start_beside_a_file_that_hangs(since):

@@ -584,32 +584,34 @@ static void at_the_end_waiting_samples_are_written_as_they_are(void **state)
 	assert_int_equal(read_out(0, &sample), stacks.out.n);
 }
 
-static void one_process_cannot_map_more_files_than_its_share(void **state)
+static void one_user_cannot_map_more_files_than_its_share(void **state)
 {
-	struct seam_perf_mapping m = { .pid = 7, .prot = PROT_EXEC, .len = 9 };
+	/* no process, so of no user that is known */
+	enum { NOBODYS = INT32_MAX - 8 };
+	struct seam_perf_mapping m = { .pid = NOBODYS, .prot = PROT_EXEC, .len = 9 };
 	uint32_t id = 0;
 	char path[64];
 
 	(void)state;
 	m.filename = path;
-	for (int i = 0; i < SEAM_CFI_FILES_MAX_OF_PROCESS + 5; i++) {
+	for (int i = 0; i < SEAM_SHARE_FILES + 5; i++) {
+		m.pid = NOBODYS - i;
 		snprintf(path, sizeof(path), "/nowhere/%d", i);
 		id = seam_cfi_files_add(&stacks.files, &m, false, SEAM_NONE);
 	}
 	assert_int_equal(id, SEAM_NONE);
-	assert_int_equal(stacks.files.mappings.n,
-			 SEAM_CFI_FILES_MAX_OF_PROCESS);
+	assert_int_equal(stacks.files.mappings.n, SEAM_SHARE_FILES);
 	assert_int_equal(stacks.files.n_left_out, 5);
 	/* the same file beside it is no further one */
 	snprintf(path, sizeof(path), "/nowhere/0");
 	assert_int_equal(seam_cfi_files_add(&stacks.files, &m, false, 0), 0);
 	snprintf(path, sizeof(path), "/nowhere/else");
-	m.pid = 8;
+	m.pid = getpid();
 	id = seam_cfi_files_add(&stacks.files, &m, false, 0);
-	assert_int_equal(id, SEAM_CFI_FILES_MAX_OF_PROCESS);
+	assert_int_equal(id, SEAM_SHARE_FILES);
 	/* what is mapped no more leaves its place, once nothing uses it */
 	seam_cfi_files_use(&stacks.files, 0, -1);
-	m.pid = 7;
+	m.pid = NOBODYS;
 	assert_int_equal(seam_cfi_files_add(&stacks.files, &m, false,
 					    SEAM_NONE), SEAM_NONE);
 	seam_cfi_files_use(&stacks.files, 0, -1);
@@ -767,7 +769,7 @@ int main(void)
 		T(a_file_is_read_for_its_rules),
 		T(a_file_that_changes_while_it_is_read_is_not_used),
 		T(at_the_end_waiting_samples_are_written_as_they_are),
-		T(one_process_cannot_map_more_files_than_its_share),
+		T(one_user_cannot_map_more_files_than_its_share),
 		T(a_protected_file_is_opened_once_for_all_processes),
 		T(any_other_file_is_opened_for_each_and_read_once),
 		T(memory_of_waiting_samples_is_bounded),

@@ -52,7 +52,8 @@ static void add_cause(char *why, size_t cap, uint64_t n, const char *cause)
 static void report_losses(const struct seam_record_result *r)
 {
 	const struct seam_losses *l = &r->losses;
-	uint64_t lost = l->n_ring_full + l->n_paused + l->n_unwritten;
+	uint64_t lost = l->n_ring_full + l->n_paused + l->n_unwritten +
+			l->n_over_share;
 	char why[200] = "";
 
 	if (!lost)
@@ -60,6 +61,8 @@ static void report_losses(const struct seam_record_result *r)
 	add_cause(why, sizeof(why), l->n_ring_full,
 		  "because rings were full (larger ones: -m)");
 	add_cause(why, sizeof(why), l->n_unwritten, "because of failed writes");
+	add_cause(why, sizeof(why), l->n_over_share,
+		  "because one user maps too many files");
 	add_cause(why, sizeof(why), l->n_paused, "while snapshots were copied");
 	seam_command_say("lost %" PRIu64 " record%s (%.2f %%): %s", lost,
 		plural(lost),

@@ -126,7 +126,6 @@ int seam_kept_file_open(struct seam_kept_files *kept,
 
 	if (!o)
 		return -ENOMEM;
-	kept->files.items[i].user = seam_helper_user_of(m->pid);
 	o->job = (struct seam_helper_job) {
 		.run = open_run, .done = open_done,
 		.given_up = open_given_up, .free = open_free,

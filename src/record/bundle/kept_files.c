@@ -67,19 +67,16 @@ seam_kept_files_find(struct seam_kept_files *kept,
 	return find(kept, m, &n);
 }
 
-/* Whether there is room, in general and for this process; reserves it. */
+/* Whether there is room, in general and for this user; reserves it. */
 static bool reserve(struct seam_kept_files *kept,
-		    const struct seam_perf_mapping *m, size_t n_paths)
+		    const struct seam_perf_mapping *m, uid_t user)
 {
-	uint16_t *n = &kept->of_process[(uint32_t)m->pid %
-					SEAM_KEPT_N_COUNTERS];
 	size_t length = strlen(m->filename) + 1;
 
-	if (n_paths >= SEAM_KEPT_MAX_PATHS || *n >= SEAM_KEPT_MAX_OF_PROCESS ||
-	    kept->files.n >= SEAM_KEPT_MAX_FILES ||
-	    kept->n_name_bytes + length > SEAM_KEPT_MAX_NAME_BYTES)
+	if (kept->files.n >= SEAM_KEPT_MAX_FILES ||
+	    kept->n_name_bytes + length > SEAM_KEPT_MAX_NAME_BYTES ||
+	    !seam_user_share_take_file(kept->of_user, user))
 		return false;
-	++*n;
 	kept->n_name_bytes += length;
 	return true;
 }
@@ -93,10 +90,10 @@ static bool has_helper(struct seam_kept_files *kept)
 
 /* False: out of memory. */
 static bool add_file(struct seam_kept_files *kept,
-		     const struct seam_perf_mapping *m)
+		     const struct seam_perf_mapping *m, uid_t user)
 {
 	struct seam_kept_file file = {
-		.fd = -1, .build_id_size = (uint8_t)m->build_id_size,
+		.fd = -1, .user = user, .build_id_size = (uint8_t)m->build_id_size,
 		.ino = m->ino, .path = strdup(m->filename),
 	};
 
@@ -129,6 +126,7 @@ void seam_kept_files_sideband(struct seam_kept_files *kept,
 	const struct seam_perf_mapping *m = seam_kept_files_mapping_of(record);
 	const char *path = m ? m->filename : NULL;
 	size_t n_paths;
+	uid_t user;
 
 	if (!m)
 		return;
@@ -140,7 +138,10 @@ void seam_kept_files_sideband(struct seam_kept_files *kept,
 	if (path[0] != '/' || path[1] == '/' ||
 	    (!m->build_id_size && !m->ino) || find(kept, m, &n_paths))
 		return;
-	if (reserve(kept, m, n_paths) && add_file(kept, m))
+	user = n_paths < SEAM_KEPT_MAX_PATHS ? seam_helper_user_of(m->pid) :
+					       SEAM_HELPER_NO_USER;
+	if (n_paths < SEAM_KEPT_MAX_PATHS && reserve(kept, m, user) &&
+	    add_file(kept, m, user))
 		open_last(kept, m);
 	else
 		kept->n_too_many++;

@@ -36,16 +36,15 @@
 #include "record/bundle/kept_counts.h"
 #include "record/bundle/kept_jit.h"
 #include "record/proc/helper.h"
+#include "record/proc/user_share.h"
 #include "wire/perf/perf_sideband.h"
 
 enum {
 	SEAM_KEPT_BUILD_ID = 20,
 	SEAM_KEPT_MAX_FILES = 8192,
-	SEAM_KEPT_MAX_OF_PROCESS = 1024,
 	SEAM_KEPT_MAX_PATHS = 16,	/* of one build id */
 	SEAM_KEPT_MAX_NAME_BYTES = 8 << 20,
 	SEAM_KEPT_MAX_HELD = 1024,	/* descriptors */
-	SEAM_KEPT_N_COUNTERS = 4096,
 };
 
 /* Of one file, and of all of elf/. */
@@ -81,7 +80,7 @@ struct seam_kept_files {
 	struct seam_index index;	/* of files, by build id or inode */
 	size_t n_name_bytes;
 	size_t n_held;			/* open, or a job will open it */
-	uint16_t of_process[SEAM_KEPT_N_COUNTERS];	/* files; by pid */
+	uint16_t of_user[SEAM_SHARE_USERS + 1];	/* files; by share */
 	struct seam_kept_jit jit;
 	bool has_vdso;			/* a 64-bit process mapped it */
 	uint8_t vdso_build_id[SEAM_KEPT_BUILD_ID];

@@ -135,16 +135,22 @@ static void count_aux(struct seam_drain *d, struct seam_source_ring *ring,
 		ring->is_stopped = true;
 }
 
-static void read_sideband(struct seam_drain *d, const void *header)
+/* False: beyond the share of its user. */
+static bool read_sideband(struct seam_drain *d, const void *bytes,
+			  const struct seam_ring_header *header)
 {
 	struct seam_perf_sideband record;
 
 	d->n_sideband++;
-	if (d->on_sideband && seam_sources_read_sideband(header, &record))
-		d->on_sideband(d->context, &record);
+	if (!d->on_sideband || !seam_sources_read_sideband(bytes, &record) ||
+	    d->on_sideband(d->context, &record, header->size))
+		return true;
+	d->file->losses.n_over_share++;
+	d->file->n_records--;
+	return false;
 }
 
-void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
+bool seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 		      const struct seam_ring_span *span, size_t pos,
 		      const struct seam_ring_header *header)
 {
@@ -158,24 +164,24 @@ void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 				     event_of(d, u64_at(span, pos + d->id_pos)),
 				     seam_ring_bytes(span, pos, header->size,
 						     d->scratch));
-		return;
+		return true;
 	case PERF_RECORD_LOST:
 		if (header->size >= LOST_POS + sizeof(uint64_t))
 			ring->n_lost += u64_at(span, pos + LOST_POS);
 		/* lost records may have reported a full AUX buffer */
 		ring->is_stopped = true;
-		return;
+		return true;
 	case PERF_RECORD_AUX:
 		count_aux(d, ring, seam_ring_bytes(span, pos, header->size,
 						   d->scratch));
-		return;
+		return true;
 	case PERF_RECORD_THROTTLE:
 		d->file->losses.n_throttled++;
-		return;
+		return true;
 	}
-	if (ring->use == SEAM_RING_OF_SIDEBAND)
-		read_sideband(d, seam_ring_bytes(span, pos, header->size,
-						 d->scratch));
+	return ring->use != SEAM_RING_OF_SIDEBAND ||
+	       read_sideband(d, seam_ring_bytes(span, pos, header->size,
+						d->scratch), header);
 }
 
 static bool is_superseded(const struct seam_drain *d,
@@ -246,8 +252,9 @@ static void note_fullest(struct seam_drain *d,
 }
 
 /*
- * Count the records of @span and copy those that are not superseded.  Returns
- * the bytes of whole records.  Without memory all of them are lost.
+ * Count the records of @span and copy those that are not superseded or beyond
+ * a share.  Returns the bytes of whole records.  Without memory all of them are
+ * lost.
  */
 static size_t walk_and_copy(struct seam_drain *d, struct seam_source_ring *ring,
 			    const struct seam_ring_span *span)
@@ -256,9 +263,9 @@ static size_t walk_and_copy(struct seam_drain *d, struct seam_source_ring *ring,
 	size_t pos = 0;
 
 	for (; seam_ring_record(span, pos, &header); pos += header.size) {
-		if (is_superseded(d, span, pos, &header))
+		if (is_superseded(d, span, pos, &header) ||
+		    !seam_drain_count(d, ring, span, pos, &header))
 			continue;
-		seam_drain_count(d, ring, span, pos, &header);
 		if (!SEAM_ARRAY_EXTEND(&d->kept, (const uint8_t *)
 				       seam_ring_bytes(span, pos, header.size,
 						       d->scratch),
@@ -285,7 +292,8 @@ static size_t gather_as_they_are(struct seam_drain *d)
 		if (ring->is_backward ||
 		    seam_ring_peek(&ring->ring, span) == 0)
 			continue;
-		if (d->is_superseded && ring->use == SEAM_RING_OF_SAMPLES) {
+		if (ring->use == SEAM_RING_OF_SIDEBAND ||
+		    (d->is_superseded && ring->use == SEAM_RING_OF_SAMPLES)) {
 			good = walk_and_copy(d, ring, span);
 		} else {
 			good = walk(d, ring, span);
@@ -319,7 +327,7 @@ static void peek_in_order(struct seam_drain *d)
 	}
 }
 
-/* A record out of a ring of samples: a sample, or one between them. */
+/* A sample, with its stack, or another record. */
 static void rewrite(struct seam_drain *d, const struct seam_ring_span *span,
 		    size_t pos, const struct seam_ring_header *header)
 {
@@ -331,6 +339,13 @@ static void rewrite(struct seam_drain *d, const struct seam_ring_span *span,
 					pos + d->id_pos)), record);
 	else
 		seam_live_stacks_copy(d->stacks, record);
+}
+
+/* Records of other rings are written as they are. */
+static bool is_rewritten(const struct seam_source_ring *ring)
+{
+	return ring->use == SEAM_RING_OF_SAMPLES ||
+	       ring->use == SEAM_RING_OF_SIDEBAND;
 }
 
 /* All records of @from were taken, or those before the time of the merge. */
@@ -347,7 +362,7 @@ static size_t end_ring(struct seam_drain *d, size_t n,
 					       from->pos;
 	ring->n_bytes += from->pos;
 	note_fullest(d, ring, from->pos, max);
-	if (ring->use != SEAM_RING_OF_SAMPLES)
+	if (!is_rewritten(ring))
 		return add_span(d, n, span, from->pos);
 	/* all of it was copied: the kernel can use the space at once */
 	seam_ring_advance(&ring->ring, span);
@@ -372,8 +387,8 @@ static size_t gather_unwound(struct seam_drain *d)
 		if (ring->use == SEAM_RING_OF_SAMPLES &&
 		    is_superseded(d, &from->span, pos, &header))
 			continue;
-		seam_drain_count(d, ring, &from->span, pos, &header);
-		if (ring->use == SEAM_RING_OF_SAMPLES)
+		if (seam_drain_count(d, ring, &from->span, pos, &header) &&
+		    is_rewritten(ring))
 			rewrite(d, &from->span, pos, &header);
 	}
 	seam_live_stacks_end_round(d->stacks, d->is_last);

@@ -31,11 +31,13 @@ struct seam_drain {
 	struct seam_sources *sources;	/* borrowed */
 	struct seam_data_file *file;	/* borrowed */
 	/*
-	 * Called with each side-band record, in the ring's order, before it is
-	 * written.  May be NULL.
+	 * Called with each side-band record of @size bytes, in the ring's order,
+	 * before it is written.  False: it is left out, and counted as beyond
+	 * its user's share.  May be NULL.
 	 */
-	void (*on_sideband)(void *context,
-			    const struct seam_perf_sideband *record);
+	bool (*on_sideband)(void *context,
+			    const struct seam_perf_sideband *record,
+			    size_t size);
 	/* The same for samples, in one piece, with the index of their event. */
 	void (*on_sample)(void *context, uint32_t event, const void *record);
 	struct seam_live_stacks *stacks;	/* borrowed; may be NULL */
@@ -54,7 +56,7 @@ struct seam_drain {
 			      uint64_t time_ns);
 	void *context;
 
-	SEAM_ARRAY(uint8_t) kept;	/* records of rings with such samples */
+	SEAM_ARRAY(uint8_t) kept;	/* records of rings that lose some */
 	struct seam_record_merge merge;	/* with stacks */
 	struct iovec *pieces;		/* two for each live ring, and three */
 	struct seam_ring_span *spans;	/* one for each live ring */
@@ -86,8 +88,11 @@ void seam_drain_fini(struct seam_drain *d);
  */
 ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err);
 
-/* Count a record of @ring; for rings that no round drains. */
-void seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
+/*
+ * Count a record of @ring; also for rings that no round drains.  False: it is
+ * not to be written.
+ */
+bool seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 		      const struct seam_ring_span *span, size_t pos,
 		      const struct seam_ring_header *header);
 

@@ -183,11 +183,6 @@ static uint32_t find(const struct seam_cfi_files *files,
 			       is_same(&files->mappings.items[i], id, path));
 }
 
-static uint16_t *counter_of(struct seam_cfi_files *files, int32_t pid)
-{
-	return &files->of_process[(uint32_t)pid % SEAM_CFI_FILES_COUNTERS];
-}
-
 /* Free the slot if nothing uses it. */
 static void release(struct seam_cfi_files *files, uint32_t id)
 {
@@ -196,7 +191,7 @@ static void release(struct seam_cfi_files *files, uint32_t id)
 	if (m->n_users || m->is_for_all ||
 	    m->state == SEAM_CFI_MAPPING_OPENING)
 		return;
-	--*counter_of(files, m->mapping.pid);
+	files->of_user[seam_user_share_of(m->user)]--;
 	free(m->path);
 	*m = (struct seam_cfi_mapping) { .state = SEAM_CFI_MAPPING_FREE };
 	(void)SEAM_ARRAY_ADD(&files->free, id);
@@ -359,18 +354,19 @@ static uint32_t add_mapping(struct seam_cfi_files *files,
 			    const struct seam_perf_mapping *m,
 			    const struct seam_file_identity *identity)
 {
-	uint16_t *n = counter_of(files, m->pid);
-	char *path = *n < SEAM_CFI_FILES_MAX_OF_PROCESS ? strdup(m->filename) :
-							  NULL;
+	uid_t user = seam_helper_user_of(m->pid);
+	bool has_room = seam_user_share_take_file(files->of_user, user);
+	char *path = has_room ? strdup(m->filename) : NULL;
 	uint32_t id = path ? new_slot(files) : SEAM_NONE;
 
 	if (id == SEAM_NONE) {
+		files->of_user[seam_user_share_of(user)] -= has_room;
 		free(path);
 		return id;
 	}
-	++*n;
 	files->mappings.items[id] = (struct seam_cfi_mapping) {
 		.state = SEAM_CFI_MAPPING_CLOSED, .path = path, .n_users = 1,
+		.user = user,
 		.is_jvm = ends_in(path, "/libjvm.so"), .identity = *identity,
 		.mapping = { .pid = m->pid, .begin = m->addr,
 			     .end = m->addr + m->len },

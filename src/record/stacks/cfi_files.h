@@ -26,6 +26,7 @@
 
 #include "base/array.h"
 #include "base/index.h"
+#include "record/proc/user_share.h"
 #include "record/stacks/cfi_jobs.h"
 #include "wire/perf/perf_sideband.h"
 
@@ -33,8 +34,6 @@ enum {
 	SEAM_CFI_FILES_MAX = 8192,	/* that differ */
 	/* Files as processes map them now; protected ones count once. */
 	SEAM_CFI_FILES_MAX_MAPPED = 65536,
-	SEAM_CFI_FILES_MAX_OF_PROCESS = 1024,
-	SEAM_CFI_FILES_COUNTERS = 4096,
 	SEAM_CFI_FILES_MAX_OPEN = 512,	/* descriptors */
 };
 
@@ -73,6 +72,7 @@ struct seam_cfi_mapping {
 	bool is_for_all;		/* found by identity from now on */
 	bool is_wanted;			/* a sample is in it */
 	bool is_jvm;			/* libjvm.so */
+	uid_t user;			/* who was the first to use it */
 	uint32_t n_users;		/* see seam_cfi_files_use() */
 	uint32_t file;			/* OPEN: of .files */
 	char *path;			/* as it was recorded; owned */
@@ -88,8 +88,8 @@ struct seam_cfi_files {
 	struct seam_index for_all;	/* of mappings, by identity */
 	SEAM_ARRAY(struct seam_mapped_file_cfi *) files;
 	struct seam_index by_version;	/* of files */
-	/* Slots that a process was the first to use; by pid. */
-	uint16_t of_process[SEAM_CFI_FILES_COUNTERS];
+	/* Slots that a user's processes were the first to use; by share. */
+	uint16_t of_user[SEAM_SHARE_USERS + 1];
 	size_t n_open;			/* descriptors, or jobs for one */
 	uint64_t n_bytes;
 	uint64_t n_changes;		/* jobs that ended */
