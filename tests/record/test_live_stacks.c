@@ -532,13 +532,14 @@ int __wrap_fstat64(int fd, struct stat *st)
 	return result;
 }
 
+static const struct made_sample without_caller = {
+	.abi = 2, .pc = JIT + 0x100, .sp = STACK, .bp = 8,
+	.stack = jit_stack, .n_stack = 5, .has_dump = true,
+};
+
 /* How the file of this program is after it was read for a sample. */
 static enum seam_file_cfi_state read_own_file(void)
 {
-	static const struct made_sample without_caller = {
-		.abi = 2, .pc = JIT + 0x100, .sp = STACK, .bp = 8,
-		.stack = jit_stack, .n_stack = 5, .has_dump = true,
-	};
 	char path[256];
 	struct stat st;
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -567,6 +568,18 @@ static void a_file_that_changes_while_it_is_read_is_not_used(void **state)
 	assert_int_equal(read_own_file(), SEAM_FILE_CFI_FAILED);
 	is_changing = false;
 	assert_int_equal(counts.n_ended[SEAM_STACK_NO_FILE], 1);
+}
+
+/* Code of a JIT in a memfd, which has a path and is no file. */
+static void memory_with_a_path_is_code_without_rules(void **state)
+{
+	(void)state;
+	map(JIT, JIT_END, "/memfd:jit (deleted)", 12345);
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make(&without_caller));
+	wait_for_files();
+	assert_int_equal(counts.n_ended[SEAM_STACK_NO_FILE], 0);
+	assert_int_equal(counts.n_ended[SEAM_STACK_WITHOUT_CFI], 1);
 }
 
 static void at_the_end_waiting_samples_are_written_as_they_are(void **state)
@@ -768,6 +781,7 @@ int main(void)
 		T(a_sample_waits_for_its_file_with_the_mappings_it_had),
 		T(a_file_is_read_for_its_rules),
 		T(a_file_that_changes_while_it_is_read_is_not_used),
+		T(memory_with_a_path_is_code_without_rules),
 		T(at_the_end_waiting_samples_are_written_as_they_are),
 		T(one_user_cannot_map_more_files_than_its_share),
 		T(a_protected_file_is_opened_once_for_all_processes),

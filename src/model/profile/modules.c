@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "model/profile/profile.h"
+#include "wire/perf/perf_sideband.h"
 
 static bool is_same(const struct seam_profile_module *a,
 		    const struct seam_profile_module *b)
@@ -58,22 +59,12 @@ uint32_t seam_profile_module(struct seam_profile *profile,
 	       SEAM_NONE : id;
 }
 
-/* Source: the kernel's names of mappings, fs/proc/task_mmu.c, and perf's. */
 enum seam_module_kind seam_module_kind_of(const char *filename)
 {
-	static const char *const anonymous[] = {
-		"//anon", "[anon", "/anon_hugepage", "[heap]", "[stack",
-		"/dev/zero", "/memfd:", "/SYSV", "anon_inode:",
-	};
-
 	if (strncmp(filename, "[vdso]", strlen("[vdso]")) == 0)
 		return SEAM_MODULE_VDSO;
-	if (filename[0] == '\0')
-		return SEAM_MODULE_ANON;
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(anonymous); i++)
-		if (strncmp(filename, anonymous[i], strlen(anonymous[i])) == 0)
-			return SEAM_MODULE_ANON;
-	return SEAM_MODULE_FILE;
+	return filename[0] == '\0' || seam_perf_mapping_is_memory(filename) ?
+	       SEAM_MODULE_ANON : SEAM_MODULE_FILE;
 }
 
 const char *seam_module_name(const char *path, size_t *size)

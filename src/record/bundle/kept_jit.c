@@ -3,6 +3,7 @@
 #include "record/bundle/kept_jit.h"
 
 #include "base/file.h"
+#include "wire/perf/perf_sideband.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,19 +17,11 @@ static const char part[] = SEAM_BUNDLE_PART;
 /* A copy of half a gigabyte is one step without progress. */
 #define COPY_LIMIT_NS (30 * SEAM_HELPER_LIMIT_NS)
 
-static bool is_anonymous(const char *path)
-{
-	return strcmp(path, "//anon") == 0 ||
-	       strncmp(path, "[anon", 5) == 0 ||
-	       strncmp(path, "/memfd:", 7) == 0 ||
-	       strncmp(path, "/dev/zero", 9) == 0;
-}
-
 bool seam_kept_jit_is_runtime(const char *path)
 {
 	int32_t inner_pid;
 
-	return is_anonymous(path) || seam_jit_marker(path, &inner_pid);
+	return seam_perf_mapping_is_memory(path) || seam_jit_marker(path, &inner_pid);
 }
 
 /* ---- open ---- */

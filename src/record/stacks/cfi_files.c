@@ -367,6 +367,7 @@ static uint32_t add_mapping(struct seam_cfi_files *files,
 	files->mappings.items[id] = (struct seam_cfi_mapping) {
 		.state = SEAM_CFI_MAPPING_CLOSED, .path = path, .n_users = 1,
 		.user = user,
+		.is_memory = seam_perf_mapping_is_memory(path),
 		.is_jvm = ends_in(path, "/libjvm.so"), .identity = *identity,
 		.mapping = { .pid = m->pid, .begin = m->addr,
 			     .end = m->addr + m->len },

@@ -72,6 +72,7 @@ struct seam_cfi_mapping {
 	bool is_for_all;		/* found by identity from now on */
 	bool is_wanted;			/* a sample is in it */
 	bool is_jvm;			/* libjvm.so */
+	bool is_memory;			/* as of a memfd; it may hold a file */
 	uid_t user;			/* who was the first to use it */
 	uint32_t n_users;		/* see seam_cfi_files_use() */
 	uint32_t file;			/* OPEN: of .files */

@@ -39,7 +39,9 @@ file_at(struct seam_sample_code *c, const struct seam_process_mapping *m,
 					  addr - m->begin + m->offset,
 					  file_addr) ? file : NULL;
 	c->is_pending |= is_pending;
-	c->no_file = is_pending ? SEAM_STACK_NOT_READY : SEAM_STACK_NO_FILE;
+	c->no_file = is_pending ? SEAM_STACK_NOT_READY :
+		     c->files->mappings.items[m->file].is_memory ?
+		     SEAM_STACK_WITHOUT_CFI : SEAM_STACK_NO_FILE;
 	return NULL;
 }
 

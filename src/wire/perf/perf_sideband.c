@@ -227,3 +227,16 @@ size_t seam_perf_sideband_write(const struct seam_perf_attr *attr,
 			SEAM_PERF_HEADER_BYTES);
 	return size;
 }
+
+bool seam_perf_mapping_is_memory(const char *filename)
+{
+	static const char *const names[] = {
+		"//anon", "[anon", "/anon_hugepage", "[heap]", "[stack",
+		"/dev/zero", "/memfd:", "/SYSV", "anon_inode:",
+	};
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++)
+		if (strncmp(filename, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}

@@ -64,6 +64,13 @@ struct seam_perf_sideband {
 /* Whether a record of @type ends in the trailer of sample_id_all. */
 bool seam_perf_record_has_sample_id(uint32_t type);
 
+/*
+ * Whether a mapping with this name is of memory, which code of a JIT may be in,
+ * and not of a file on a disk.
+ * Source: names of the kernel, fs/proc/task_mmu.c, and of perf.
+ */
+bool seam_perf_mapping_is_memory(const char *filename);
+
 /* Bytes of the trailer under @attr; 0 without sample_id_all. */
 size_t seam_perf_sample_id_bytes(const struct seam_perf_attr *attr);
 
