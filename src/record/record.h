@@ -155,6 +155,7 @@ struct seam_record_result {
 	struct seam_stack_counts stacks;
 	struct seam_agent_counts guest;
 	bool has_calls;		/* of --trace */
+	bool has_no_calls;	/* and none was recorded, or lost */
 	struct seam_manifest_calls calls;
 	uint64_t calls_bytes;	/* of all logs */
 	uint64_t tsc_hz;	/* measured; 0: not known */

@@ -278,9 +278,8 @@ static void report_unknown_triggers(struct seam_session *s, bool at_end)
 
 	while ((i = seam_trigger_hits_unknown(&s->triggers, seam_clock_ns(),
 					      at_end)) >= 0)
-		seam_session_note(s, false, "trigger '%s': no function that "
-				  "can be recorded has this name%s",
-				  o->triggers[i], at_end ? "" : " so far");
+		seam_session_note(s, false, "trigger '%s': "
+				  SEAM_TRIGGER_NO_FUNCTION, o->triggers[i]);
 }
 
 static bool has_due_trigger(const struct seam_session *s, uint64_t now_ns)

@@ -260,8 +260,9 @@ static void report_no_calls(const struct seam_session *s)
 			"of another user cannot");
 	else if (s->options->trace.n_only && s->options->trace.only[0][0])
 		seam_session_note(s, false, "no calls were recorded: none of a "
-			"function whose name --trace matches; of a stripped "
-			"program only the debug file has names");
+			"function whose name --trace matches; it may be "
+			"inlined, and of a stripped program only the debug "
+			"file has names");
 	else if (s->options->trace.min_ns)
 		seam_session_note(s, false, "no calls were recorded: no "
 			"function that can be recorded was called, or no call "
@@ -304,7 +305,8 @@ void seam_tracing_finish(struct seam_session *s)
 	result->calls = t->counts;
 	result->calls_bytes = seam_trace_logs_bytes(&t->logs);
 	result->tsc_hz = seam_tsc_clock_hz(&t->fdr.clock);
-	if (has_no_calls(s))
+	result->has_no_calls = has_no_calls(s);
+	if (result->has_no_calls)
 		report_no_calls(s);
 }
 

@@ -239,7 +239,8 @@ static void summarize(const char *output, bool has_command,
 static int exit_status(const struct seam_record_options *what,
 		       const struct seam_record_result *r)
 {
-	bool lossy = seam_losses_any(&r->losses) || r->cut_short || r->skipped;
+	bool lossy = seam_losses_any(&r->losses) || r->cut_short ||
+		     r->skipped || r->has_no_calls;
 	int status = SEAM_EXIT_DONE;
 
 	if (what->command && !r->command_ended && !r->stopped_command)

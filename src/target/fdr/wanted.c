@@ -68,13 +68,11 @@ static void note_unmatched(void)
 
 	for (size_t i = 0; i < o->functions.list.n; i++)
 		if (!seam_fdr_glob_is_used(i))
-			seam_fdr_note("'%s': no function that can be recorded "
-				      "has this name so far",
+			seam_fdr_note("'%s': " SEAM_TRIGGER_NO_FUNCTION,
 				      o->functions.list.items[i]);
 	for (uint32_t i = 0; i < o->n_triggers; i++) {
 		if (o->triggers[i].function && !process->n_matches[i])
-			seam_fdr_note("trigger '%s': no function that can be "
-				      "recorded has this name so far",
+			seam_fdr_note("trigger '%s': " SEAM_TRIGGER_NO_FUNCTION,
 				      o->triggers[i].function);
 		process->n_matches[i] = 0;
 	}

@@ -26,6 +26,12 @@ enum seam_trigger_kind {
 	SEAM_TRIGGER_SIGNAL,
 };
 
+/* Why a name, of a trigger or to record, is of nothing. */
+#define SEAM_TRIGGER_NO_FUNCTION					\
+	"no function that can be recorded has this name: it may be "	\
+	"inlined, shorter than -fxray-instruction-threshold= asks, or "	\
+	"in no file that was loaded"
+
 struct seam_trigger {
 	enum seam_trigger_kind kind;
 	const char *function;		/* in the text; NULL: a signal */
