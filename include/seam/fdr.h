@@ -46,6 +46,8 @@
  * same bundle; it has none of its parent's records.  A child that runs another
  * program, or ends by _exit(), loses what it has not written, see above.
  *
+ * Arguments are not NULL, but where it is said: there is no check.
+ *
  * Promises to the program:
  *  - Recording changes no register, flag or errno that a function or the
  *    program can see, and allocates nothing by malloc.  Calls of this header
@@ -107,26 +109,36 @@ enum {
  *				the first one: each thread records half of its
  *				memory after it, then nothing
  *	out=DIR			the bundle; default NAME-PID.seam in the current
- *				folder; replaced if it is one of a program.
- *				While another program writes to it, which may
- *				have started this one, it is not: both have logs
- *				in it.  Not used under a recorder
+ *				folder.  One of a program that is there is
+ *				replaced: its logs are removed.  While another
+ *				program writes to it, which may have started
+ *				this one, it is not: both have logs in it.  Not
+ *				used under a recorder
  *
  * Without GLOBs no symbols are needed: stripped programs can be recorded.  With
  * them, those of a stripped program are in its separate debug file, which needs
  * the program's build id.
  *
+ * A later start, after seam_fdr_stop(), may have other options: all but
+ * flight=, which triggers set too.  A start with triggers then costs all
+ * functions what min= does.
+ *
+ * seam_fdr_start_why() also writes the cause of a failure as a line to @why, of
+ * @why_bytes: for -EINVAL the part of @options that is wrong.
+ *
  * Returns 0; -EINVAL: @options is not of that form, or flight= is not as at
  * the first start; -EALREADY: it records already; -EPERM: the program has other
  * rights than its user (AT_SECURE), a seccomp filter was set, or valgrind runs
- * it; -EEXIST: out= is something else; -ENOMEM; or -errno of what could not be
- * made.
+ * it; -EEXIST: out= is not a program's bundle; -ENOMEM; or -errno of what could
+ * not be made.
  *
  * Threads: any one, not in a handler.  Uses malloc.  Cost: 1 ms, and the
  * reading of all symbols: with GLOBs, and for a bundle where functions are few.
  */
 SEAM_FDR_PUBLIC
 int seam_fdr_start(const char *options);
+SEAM_FDR_PUBLIC
+int seam_fdr_start_why(const char *options, char *why, size_t why_bytes);
 
 /*
  * Unpatch all functions, write what is there, and, without a recorder, the
@@ -147,10 +159,10 @@ int seam_fdr_stop(void);
  * on.  A full trace: write what was recorded so far to its bundle; @folder is
  * NULL.
  *
- * Returns 0; -EINVAL: a @folder where there can be none, or none, or that of
- * the recording itself; -EEXIST: @folder is something else than a program's
- * bundle; -ENOENT: not recording; -ENOTSUP: under a recorder: use "seam snapshot
- * PID"; or -errno.
+ * Returns 0; -EINVAL: @folder given for a full trace, missing for a flight
+ * recorder, or the recording's own; -EEXIST: @folder is not a program's
+ * bundle; -ENOENT: not recording; -ENOTSUP: under a recorder: use
+ * "seam snapshot PID"; or -errno.
  *
  * Threads: any one, not in a handler; others record meanwhile.  Cost: a copy of
  * what it writes.
@@ -173,7 +185,7 @@ uint64_t seam_fdr_lost(void);
 /* -- which functions ------------------------------------------------------- */
 
 /*
- * Patch, or unpatch, the functions that @glob has the name of, in all images
+ * Patch, or unpatch, the functions whose names match @glob, in all images
  * that are loaded, while threads run in them.  From then on, until then, their
  * calls are recorded; of a call that has begun before only the exit is, or only
  * the entry.  Not for -finstrument-functions.
@@ -196,8 +208,9 @@ SEAM_FDR_PUBLIC
 int seam_fdr_unpatch_id(uint32_t id);
 
 /*
- * The ids of functions that @glob has the name of, ascending, at most @n.
- * Returns how many there are, which may be more; or -errno as above.
+ * The ids of functions whose names match @glob, ascending, at most @n; @ids may
+ * be NULL where @n is 0.  Returns how many there are, which may be more; or
+ * -errno as above, -EAGAIN also after seam_fdr_stop().
  */
 SEAM_FDR_PUBLIC
 int64_t seam_fdr_find(const char *glob, uint32_t *ids, size_t n);
@@ -247,8 +260,8 @@ uint32_t seam_fdr_register_function(const char *name);
 
 /*
  * Record the entry into @id, with @n arguments, at most
- * SEAM_FDR_MAX_LOGGED_ARGUMENTS; the exit.  Entries and exits of a thread nest
- * with those of its functions.
+ * SEAM_FDR_MAX_LOGGED_ARGUMENTS, NULL where @n is 0; the exit.  Entries and
+ * exits of a thread nest with those of its functions.
  *
  * Any thread, in handlers too.  Do nothing while nothing is recorded.  Cost:
  * 10 ns each; an entry with arguments 15 ns.

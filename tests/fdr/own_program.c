@@ -561,12 +561,14 @@ static void expect_while_on(void)
 /* Every error that the header names, as far as a program can make it. */
 static void errors(void)
 {
-	char file[] = "file.seam";
+	char file[] = "file.seam", why[64];
 	int fd = open(file, O_CREAT | O_WRONLY, 0600);
 
 	expect_before();
 	EXPECT(seam_fdr_start("nonsense=1") == -EINVAL);
 	EXPECT(seam_fdr_start("min=five") == -EINVAL);
+	EXPECT(seam_fdr_start_why("min=five", why, sizeof(why)) == -EINVAL &&
+	       strstr(why, "min=five: not a time"));
 	EXPECT(seam_fdr_start("out=file.seam") == -EEXIST);
 	EXPECT(seam_fdr_start("out=no/such/folder.seam") == -ENOENT);
 	EXPECT(seam_fdr_path()[0] == 0);

@@ -34,13 +34,18 @@ static bool has_recorder(void)
 
 /* ---- begin and end ---- */
 
+int seam_fdr_start_why(const char *options, char *why, size_t why_bytes)
+{
+	if (!options)
+		options = secure_getenv(SEAM_TRACE_VARIABLE);
+	return seam_fdr_begin(options ? options : "", why, why_bytes);
+}
+
 int seam_fdr_start(const char *options)
 {
 	char why[256];
 
-	if (!options)
-		options = secure_getenv(SEAM_TRACE_VARIABLE);
-	return seam_fdr_begin(options ? options : "", why, sizeof(why));
+	return seam_fdr_start_why(options, why, sizeof(why));
 }
 
 int seam_fdr_stop(void)

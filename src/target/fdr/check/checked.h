@@ -9,8 +9,9 @@
  *
  * What is asked for decides about the trampolines: the plain ones cost nothing
  * more.  Those of a function with a trigger are the checked ones; at a later
- * start, when it may have been patched before, those of all functions are.  Cost of entry and exit, of two rdtsc (bench/fdr): plain 1.01,
- * min 1.01, args 1.01 to 1.04, depth 1.01, a trigger 1.02, all of them 1.22.
+ * start, when it may have been patched before, those of all functions are.
+ * Cost of entry and exit, of two rdtsc (bench/fdr): plain 1.01, min 1.01, args
+ * 1.01 to 1.04, depth 1.01, a trigger 1.02, all of them 1.22.
  *
  * What trampolines call runs in any thread, in handlers too; the rest is set by
  * one thread before the first sled is patched.

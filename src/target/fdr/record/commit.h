@@ -33,8 +33,8 @@ struct seam_fdr_put {
 
 /*
  * False: the thread was interrupted or has moved since the caller looked at
- * the cursor and the CPU, or the area is held.  Nothing has changed but memory after the cursor, and
- * the caller builds its record again.
+ * the cursor and the CPU, or the area is held.  Nothing has changed but memory
+ * after the cursor, and the caller builds its record again.
  */
 bool seam_fdr_commit(const struct seam_fdr_put *put);
 
