@@ -68,7 +68,8 @@ def test_no_system_call_of_ours_kills_a_sandboxed_program():
         alone("sandbox", end)
         for options in ((), ("--flight-recorder",), ("--trace-min=1us",),
                         ("--flight-recorder", "--trigger=signal:USR1")):
-            recorded("sandbox", end, options=options)
+            # perhaps no call took so long: status 3
+            recorded("sandbox", end, options=options, may_lose=True)
         own("sandbox", end)
         own("sandbox", end, options="flight=1")
 
@@ -179,7 +180,7 @@ def test_a_limit_of_addresses_is_the_programs():
 
 def test_and_so_is_one_of_locked_memory():
     alone("locked")
-    recorded("locked")
+    recorded("locked", may_lose=True)
     equal(n_calls() >= 200, True)
 
 
