@@ -191,7 +191,7 @@ def test_how_a_probe_is_written_is_reported():
     name = os.path.relpath(path)
     for event, wanted in (
             (f"uprobe:./{name}:nosuch",
-             f"'{path}' has no function 'nosuch'"),
+             f"cannot probe './{name}': it has no function 'nosuch'"),
             ("uprobe:./nope:x", "'./nope': No such file"),
             ("uprobe:/nope:x", "'/nope': No such file"),
             ("uprobe:/:x", "'/': not a regular file"),

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -160,10 +161,11 @@ static void any_event_takes_a_rate_a_name_and_call_chains(void **state)
 	}
 }
 
-static void a_relative_path_of_a_probe_is_made_absolute(void **state)
+static void a_probe_is_of_the_file_that_its_path_led_to(void **state)
 {
 	struct seam_event_list list = { 0 };
 	struct seam_err err = { 0 };
+	struct stat opened, st;
 	char here[4096];
 
 	(void)state;
@@ -171,8 +173,10 @@ static void a_relative_path_of_a_probe_is_made_absolute(void **state)
 	assert_int_equal(chdir("/bin"), 0);
 	assert_int_equal(seam_event_list_add(&list, "uprobe:true:0x1000",
 					     &err), 0);
-	assert_int_equal(list.items[0].uprobe->path[0], '/');
 	assert_int_equal(chdir(here), 0);
+	assert_int_equal(fstat(list.items[0].uprobe->fd, &opened), 0);
+	assert_int_equal(stat("/bin/true", &st), 0);
+	assert_int_equal(opened.st_ino, st.st_ino);
 	seam_event_list_fini(&list);
 }
 
@@ -231,7 +235,7 @@ int main(void)
 			a_group_samples_by_its_first_event_or_by_each),
 		cmocka_unit_test(
 			any_event_takes_a_rate_a_name_and_call_chains),
-		cmocka_unit_test(a_relative_path_of_a_probe_is_made_absolute),
+		cmocka_unit_test(a_probe_is_of_the_file_that_its_path_led_to),
 		cmocka_unit_test(terms_set_the_bits_that_their_format_names),
 		cmocka_unit_test(lists_of_targets_are_read_and_compared),
 	};

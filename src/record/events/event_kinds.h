@@ -38,7 +38,7 @@ int seam_uprobe_parse(struct seam_event *event, const char *text,
 
 /* Where a probe is, and what defines it in the kernel. */
 struct seam_uprobe {
-	char *path;		/* absolute; owned */
+	int fd;			/* of the file; owned */
 	bool is_return;
 	SEAM_ARRAY(uint64_t) places;	/* offsets in the file, no two equal */
 	char name[40];		/* of its event in tracefs; "": none */

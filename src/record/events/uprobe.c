@@ -84,9 +84,12 @@ static int add_place(struct seam_uprobe *uprobe, uint64_t offset,
 	       seam_err_no_memory(err);
 }
 
-/* Add the places of functions @name in @fd, by a sandbox; and close @fd. */
-static int look_up(struct seam_uprobe *uprobe, int fd, const char *name,
-		   struct seam_err *err)
+/*
+ * Add the places of functions @name.  A recorder with uprobes runs as root, so
+ * a process without rights reads the file's symbols (sandbox.h).
+ */
+static int find_symbol(struct seam_uprobe *uprobe, const char *name,
+		       struct seam_err *err)
 {
 	struct seam_sandbox reader;
 	struct seam_message answer;
@@ -95,7 +98,7 @@ static int look_up(struct seam_uprobe *uprobe, int fd, const char *name,
 				   (void *)(uintptr_t)name, err);
 
 	if (r == 0) {
-		r = seam_ipc_send(&reader.ipc, 0, fd);
+		r = seam_ipc_send(&reader.ipc, 0, uprobe->fd);
 		if (!r)
 			r = seam_ipc_receive(&reader.ipc, &answer);
 		if (r) {
@@ -111,25 +114,8 @@ static int look_up(struct seam_uprobe *uprobe, int fd, const char *name,
 				      err);
 		seam_sandbox_end(&reader, NULL, 0);
 	}
-	close(fd);
-	return r;
-}
-
-/*
- * A recorder with uprobes runs as root, so a process without rights reads the
- * file's symbols (sandbox.h).
- */
-static int find_symbol(struct seam_uprobe *uprobe, const char *name,
-		       struct seam_err *err)
-{
-	int fd = seam_elf_open_fd(uprobe->path, err);
-	int r = fd < 0 ? fd : look_up(uprobe, fd, name, err);
-
-	if (r < 0)
-		return seam_err_add(err, r, "cannot read '%s'", uprobe->path);
-	return uprobe->places.n ? 0 :
-	       seam_err_set(err, -ENOENT, "'%s' has no function '%s'",
-			    uprobe->path, name);
+	return r < 0 || uprobe->places.n ? r :
+	       seam_err_set(err, -ENOENT, "it has no function '%s'", name);
 }
 
 /* Set the offsets in the file: @place is "0xoffset" or a symbol. */
@@ -146,23 +132,6 @@ static int find_places(struct seam_uprobe *uprobe, const char *place,
 				   place) : add_place(uprobe, offset, err);
 }
 
-/* Set @uprobe->path, an absolute path as the kernel requires. */
-static int set_path(struct seam_uprobe *uprobe, const char *path,
-		    struct seam_err *err)
-{
-	char shown[2 * SEAM_EVENT_NAME];
-
-	errno = strlen(path) < PATH_MAX ? 0 : ENAMETOOLONG;
-	if (!errno)
-		uprobe->path = *path == '/' ? strdup(path) :
-			       realpath(path, NULL);
-	if (uprobe->path)
-		return 0;
-	return seam_err_errno(err, "cannot read '%s'",
-			      seam_text_copy(shown, sizeof(shown), path,
-					     SEAM_TEXT_TERMINAL));
-}
-
 /* Cut "%return" off.  True when it was there. */
 static bool cut_return(char *text)
 {
@@ -177,14 +146,16 @@ static bool cut_return(char *text)
 int seam_uprobe_parse(struct seam_event *event, const char *text,
 		      struct seam_err *err)
 {
-	char copy[PATH_MAX + SEAM_EVENT_NAME], *place;
+	char copy[PATH_MAX + SEAM_EVENT_NAME], shown[2 * SEAM_EVENT_NAME];
 	const char *path = copy + strlen(prefix);
 	struct seam_uprobe *uprobe = calloc(1, sizeof(*uprobe));
+	char *place;
 	int r;
 
 	event->uprobe = uprobe;
 	if (!uprobe)
 		return seam_err_no_memory(err);
+	uprobe->fd = -1;
 	snprintf(event->name, sizeof(event->name), "%s", text);
 	snprintf(copy, sizeof(copy), "%s", text);
 	uprobe->is_return = cut_return(copy);
@@ -195,8 +166,13 @@ int seam_uprobe_parse(struct seam_event *event, const char *text,
 	*place++ = '\0';
 	event->attr.type = PERF_TYPE_TRACEPOINT;
 	event->each_time = true;
-	r = set_path(uprobe, path, err);
-	return r == 0 ? find_places(uprobe, place, err) : r;
+	uprobe->fd = r = seam_elf_open_fd(path, err);
+	if (r >= 0)
+		r = find_places(uprobe, place, err);
+	return r >= 0 ? 0 :
+	       seam_err_add(err, r, "cannot probe '%s'",
+			    seam_text_copy(shown, sizeof(shown), path,
+					   SEAM_TEXT_TERMINAL));
 }
 
 /* ---- in the kernel ---- */
@@ -235,29 +211,26 @@ static void remove_left(int root, int fd)
 }
 
 /*
- * By a link to the file: a path with spaces cannot be written.  One event has
- * all places.
+ * By a link to the file that was read: its path may lead to another file now,
+ * and one with spaces cannot be written.  One event has all places.
  */
 static int define(struct seam_event *event, int root, int fd,
 		  struct seam_err *err)
 {
 	struct seam_uprobe *u = event->uprobe;
-	int file = open(u->path, O_PATH | O_CLOEXEC), r = 0, id;
+	int r = 0, id;
 
-	if (file < 0)
-		return seam_err_errno(err, "cannot read '%s'", u->path);
 	remove_left(root, fd);
 	/* unique: the pid may be that of another in another namespace */
 	snprintf(u->name, sizeof(u->name), "p%d_%" PRIx64, (int)getpid(),
 		 seam_clock_ns());
 	for (size_t i = 0; r == 0 && i < u->places.n; i++)
 		r = command(fd, "%c:" SYSTEM "/%s /proc/self/fd/%d:0x%" PRIx64
-			    "\n", u->is_return ? 'r' : 'p', u->name, file,
+			    "\n", u->is_return ? 'r' : 'p', u->name, u->fd,
 			    u->places.items[i]);
-	close(file);
 	if (r < 0)
-		return seam_err_set(err, r, "cannot probe '%s': %s", u->path,
-				    strerror(-r));
+		return seam_err_set(err, r, "cannot define '%s': %s",
+				    event->name, strerror(-r));
 	id = seam_tracefs_id(root, SYSTEM, u->name, err);
 	event->attr.config = (__u64)id;
 	snprintf(event->kernel_name, sizeof(event->kernel_name), SYSTEM ":%s",
@@ -306,7 +279,7 @@ void seam_uprobe_free(struct seam_uprobe *uprobe)
 		return;
 	if (uprobe->name[0])
 		remove_event(uprobe->name);
-	free(uprobe->path);
+	seam_file_close_fd(uprobe->fd);
 	free(uprobe->places.items);
 	free(uprobe);
 }
