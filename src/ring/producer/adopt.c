@@ -232,7 +232,8 @@ void seam_ring_memory_fini(struct seam_ring_memory *m)
 		if (m->windows[w])
 			munmap(m->windows[w], window_bytes(m));
 	if (m->windows)
-		munmap((void *)m->windows, n_windows(m) * sizeof(*m->windows));
+		munmap((void *)(uintptr_t)m->windows,
+		       n_windows(m) * sizeof(*m->windows));
 	if (m->head)
 		munmap(m->head, m->bytes);
 	*m = (struct seam_ring_memory) { 0 };
