@@ -4,7 +4,7 @@
  *
  * By the program and the libraries that it has mapped as code.  They may be of
  * any user: they are opened as record/proc/target_file.h says, with the rights
- * of the process's user, in a helper thread.
+ * of the process's user, in a helper.
  *
  * Bounded: the first 64 processes, 64 files of each.
  * Cost: 0.1 ms a mapped file; one second at most, also where a file system

@@ -19,7 +19,7 @@
  *   3. Dumps and maps of JITs are copied to jit/ (kept_jit.h).
  *
  * Files of other processes are opened as target_file.h says, in a helper
- * thread (helper.h): a file system of another user may block.  Limits bound
+ * (helper.h): a file system of another user may block.  Limits bound
  * what a hostile program can make a recorder hold and copy.  What is left out
  * is counted by cause (kept_counts.h).
  *

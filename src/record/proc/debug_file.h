@@ -29,7 +29,7 @@ bool seam_debug_file_path(size_t i, const char *mapped,
 
 /*
  * Open the debug file of @fd, which is mapped as @mapping says.  A descriptor,
- * or -ENOENT.  Only in a helper thread.
+ * or -ENOENT.  Only in a helper.
  */
 int seam_debug_file_open(const struct seam_file_mapping *mapping, int fd,
 			 const struct seam_file_identity *identity);

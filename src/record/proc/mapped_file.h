@@ -2,7 +2,7 @@
 /*
  * mapped_file.h - open the file that a process has mapped, and no other
  *
- * As target_file.h says, and only in a helper thread: first the mapping
+ * As target_file.h says, and only in a helper: first the mapping
  * itself, then the recorded path as the process sees it, then the program that
  * it runs.  A file that is not the recorded one, by its build id or, without
  * one, by its contents or inode, is not opened.

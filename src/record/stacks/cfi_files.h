@@ -3,7 +3,7 @@
  * cfi_files.h - the call frame information of mapped files
  *
  * A file is opened when it is mapped, before it may be deleted, and read when
- * the first sample is in it; both in a helper thread, because both may block.
+ * the first sample is in it; both in a helper, because both may block.
  * Until then a sample waits (waiting_samples.h).  The vdso, which has no file,
  * is read from our memory.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cfi_jobs.c - what the helper thread does; see cfi_jobs.h */
+/* cfi_jobs.c - what the helper does; see cfi_jobs.h */
 #include "record/stacks/cfi_jobs.h"
 
 #include "base/clock.h"

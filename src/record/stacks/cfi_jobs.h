@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cfi_jobs.h - open and read mapped files, in a helper thread
+ * cfi_jobs.h - open and read mapped files, in a helper
  *
  * The jobs of cfi_files.h, which queues them and takes their results.
  *

@@ -15,7 +15,7 @@
  * many processes have is held open once; a forked child's images are its
  * parent's where both announce the same.
  *
- * Threads: one, the recorder's; files are opened in a helper thread.
+ * Threads: one, the recorder's; files are opened in a helper.
  */
 #ifndef SEAM_TRACE_FUNCTIONS_H
 #define SEAM_TRACE_FUNCTIONS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trace_image.h - open the file of an announced image, in a helper thread */
+/* trace_image.h - open the file of an announced image, in a helper */
 #ifndef SEAM_TRACE_IMAGE_H
 #define SEAM_TRACE_IMAGE_H
 
