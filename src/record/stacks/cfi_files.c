@@ -29,6 +29,7 @@ static bool submit(struct seam_cfi_files *files, struct seam_cfi_job *j,
 		   void (*given_up)(void *context, uint64_t tag), uint64_t tag)
 {
 	struct seam_err err = { .code = j ? 0 : -ENOMEM };
+	int r;
 
 	if (j && !files->helper)
 		files->helper = seam_helper_new(&err);
@@ -39,8 +40,11 @@ static bool submit(struct seam_cfi_files *files, struct seam_cfi_job *j,
 	j->job.given_up = given_up;
 	j->job.context = files;
 	j->job.tag = tag;
-	if (files->helper)
-		return seam_helper_submit(files->helper, &j->job) == 0;
+	if (files->helper) {
+		r = seam_helper_submit(files->helper, &j->job);
+		note_shortage(files, r);
+		return r == 0;
+	}
 	j->job.free(&j->job);
 	return false;
 }
