@@ -27,6 +27,7 @@ seam_reading_load_options(const struct seam_reading *reading)
 		.n_jit = reading->jit.n,
 		.map = reading->map,
 		.time = reading->time,
+		.no_joins = reading->no_joins,
 		.like_parser = reading->like_parser,
 	};
 }

@@ -24,6 +24,7 @@ struct seam_reading {
 	struct seam_option_list symfs;
 	struct seam_option_list jit;
 	bool no_inline;
+	bool no_joins;
 	bool debuginfod;
 	const char *map;
 	const char *time;
@@ -64,6 +65,13 @@ struct seam_reading {
 		    .detail = "The default is all events, one after "	\
 		    "another, for reports, and the first one with "	\
 		    "samples for a flame graph or a folded file."),	\
+	SEAM_OPTION(type, member.no_joins, FLAG, 0, "no-joins",		\
+		    NULL, "leave cut stacks as they were recorded",	\
+		    .detail = "A stack that is deeper than its copy, or " \
+		    "that a signal left for another one, gets callers "	\
+		    "that other samples of its thread have at the same " \
+		    "addresses, after a frame '[joined]', if all of "	\
+		    "these agree as far as the entry of the thread."),	\
 	SEAM_SYMBOL_OPTIONS(type, member)
 
 /* -i, as in perf. */

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "model/input.h"
 #include "model/perf/load_perf.h"
+#include "model/profile/stack_ends.h"
 #include "model/sysprof/load_sysprof.h"
 #include "model/xray/load_xray.h"
 #include "wire/perf/perf_data.h"
@@ -70,6 +71,20 @@ static const char *without(const char *feature)
 	return feature;
 }
 
+/* Samples with ends are counted for what is selected: see stack_ends.h. */
+static void take_stack_counts(struct seam_profile *profile,
+			      const struct seam_stack_counts *recorded)
+{
+	const struct seam_stack_counts beside = {
+		.n_kernel_cut = recorded->n_kernel_cut,
+		.dump_bytes = recorded->dump_bytes,
+	};
+
+	seam_stack_counts_merge(&profile->stack_counts, profile->samples.end ?
+				&beside : recorded);
+	seam_stack_counts_sort(&profile->stack_counts);
+}
+
 /* Losses and notes that the manifest has, and the data file has not. */
 static void note_manifest(struct seam_profile *profile,
 			  const struct seam_input *recording)
@@ -88,30 +103,22 @@ static void note_manifest(struct seam_profile *profile,
 				  name, 0, 0);
 	}
 	add_losses(profile, &m->losses, name);
-	seam_stack_counts_merge(&profile->stack_counts, &m->stacks);
+	take_stack_counts(profile, &m->stacks);
 }
 
-/* Why many stacks are incomplete, and how many were put together. */
+/* Why many stacks are incomplete. */
 static void note_stacks(struct seam_profile *profile)
 {
-	struct seam_stack_counts *counts = &profile->stack_counts, all;
+	struct seam_stack_counts all;
 	char text[600];
 
-	seam_stack_counts_sort(counts);
+	if (seam_stack_ends_count(profile, NULL, &all))
+		return;
 	/* those of an agent are of this recording too */
-	all = *counts;
 	for (size_t i = 0; i < SEAM_STACK_N_ENDS; i++)
 		all.n_ended[i] += profile->guest_counts.n_host[i];
 	if (seam_stack_counts_advise(&all, text, sizeof(text)))
 		seam_profile_note(profile, "%s", text);
-	if (counts->n_joined)
-		seam_profile_detail(profile, "outer frames of %" PRIu64
-			" stacks are those of other samples of their threads",
-			counts->n_joined);
-	if (counts->n_continued)
-		seam_profile_detail(profile, "outer frames of %" PRIu64
-			" stacks are the kernel's, by frame pointers",
-			counts->n_continued);
 }
 
 /* A note for each file on which the process that read it ended. */
@@ -160,6 +167,7 @@ static int load_perf(struct seam_profile *profile,
 		.n_paused = m->losses.n_paused,
 		.manifest = m, .written_ns = recording->written_ns,
 		.by_record = options->by_record,
+		.no_joins = options->no_joins,
 		.vdso_build_id = { m->vdso_build_id, m->vdso_build_id_size },
 	};
 	int r;

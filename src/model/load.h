@@ -27,6 +27,7 @@ struct seam_load_options {
 	 * callchain has a frame: for printing records with names.
 	 */
 	bool by_record;
+	bool no_joins;			/* stacks that were cut remain so */
 	bool no_logs;			/* no XRay logs of a bundle */
 	bool like_parser;		/* sysprof: stacks as LuaJIT's parser */
 	const char *map;		/* an XRay log's program; NULL: none */

@@ -58,13 +58,13 @@ int seam_report_tree_text(const struct seam_report *report,
 int seam_report_tree_json(const struct seam_report *report, FILE *out);
 
 /*
- * How user stacks were unwound: the share of complete ones, the reasons of the
- * others by file, and how frames were found; of the whole recording, without
- * regard to what is selected.  As text, and as "seam.stats/1".
+ * How user stacks were unwound: the share of complete ones, of those that other
+ * samples completed, and the reasons of the others by file.  As text, and as
+ * "seam.stats/2".  0 or -ENOMEM.
  */
-void seam_report_stats_text(const struct seam_report *report,
-			    const struct seam_view *view);
-void seam_report_stats_json(const struct seam_report *report, FILE *out);
+int seam_report_stats_text(const struct seam_report *report,
+			   const struct seam_view *view);
+int seam_report_stats_json(const struct seam_report *report, FILE *out);
 
 enum { SEAM_REPORT_DEPTH = 240 };
 

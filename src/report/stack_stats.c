@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/text.h"
+#include "model/profile/stack_ends.h"
 #include "report/report.h"
 #include "report/summary.h"
 
@@ -16,15 +17,6 @@ static void put_line(const struct seam_view *view, size_t depth, uint64_t n,
 	fprintf(view->out, "%*s%12s  %7s  %s", (int)(depth * INDENT), "",
 		seam_format_count(count, n),
 		seam_format_percent(share, n, whole), text);
-}
-
-static void put_part(const struct seam_view *view, uint64_t n, uint64_t whole,
-		     const char *text)
-{
-	if (!n)
-		return;
-	put_line(view, 1, n, whole, text);
-	fputc('\n', view->out);
 }
 
 /* The files in which stacks ended early for @end. */
@@ -58,12 +50,6 @@ static void put_ends(const struct seam_view *view,
 			fprintf(view->out, " (%" PRIu64 " bytes)",
 				counts->dump_bytes);
 		fputc('\n', view->out);
-		if (i == SEAM_STACK_COMPLETE) {
-			put_part(view, counts->n_joined, whole,
-				 "with outer frames of other samples");
-			put_part(view, counts->n_continued, whole,
-				 "with outer frames of the kernel's chain");
-		}
 		put_files(view, counts, i, whole);
 	}
 }
@@ -84,18 +70,10 @@ static void put_counts(const struct seam_view *view,
 		       const struct seam_stack_counts *counts)
 {
 	uint64_t n_stacks = seam_stack_counts_total(counts);
-	uint64_t n_frames = seam_stack_counts_frames(counts);
 	char count[SEAM_NUMBER];
 
 	put_heading(view, "user stacks", n_stacks);
 	put_ends(view, counts);
-	put_heading(view, "their frames", n_frames);
-	for (unsigned int i = 0; i < SEAM_STACK_N_QUALITIES; i++)
-		if (counts->n_frames[i]) {
-			put_line(view, 0, counts->n_frames[i], n_frames,
-				 seam_stack_quality_text(i));
-			fputc('\n', view->out);
-		}
 	if (counts->n_empty)
 		fprintf(view->out, "\n%s sample%s had no user stack\n",
 			seam_format_count(count, counts->n_empty),
@@ -158,22 +136,27 @@ static void put_guest(const struct seam_view *view,
 	fputc('\n', view->out);
 }
 
-void seam_report_stats_text(const struct seam_report *report,
-			    const struct seam_view *view)
+int seam_report_stats_text(const struct seam_report *report,
+			   const struct seam_view *view)
 {
-	const struct seam_stack_counts *counts =
-		&report->profile->stack_counts;
 	const struct seam_guest_counts *guest = &report->profile->guest_counts;
+	struct seam_stack_counts counts;
+	int r = seam_stack_ends_count(report->profile, report->selected,
+				      &counts);
 
+	if (r)
+		return r;
 	seam_summary_head(report, view);
 	if (seam_guest_counts_total(guest))
 		put_guest(view, guest);
-	if (seam_stack_counts_exist(counts))
-		put_counts(view, counts);
+	if (seam_stack_counts_exist(&counts))
+		put_counts(view, &counts);
 	else if (!seam_guest_counts_total(guest))
-		fputs("\nNo user stacks were unwound: there are no counts.\n",
-		      view->out);
+		fputs("\nThe samples have no user stacks, or stacks by frame "
+		      "pointers, of which no one knows whether callers are "
+		      "missing.\n", view->out);
 	seam_summary_tail(report, view);
+	return 0;
 }
 
 static void put_files_json(struct seam_json *j,
@@ -201,14 +184,6 @@ static void put_counts_json(struct seam_json *j,
 	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++)
 		seam_json_u64(j, seam_stack_end_key(i), counts->n_ended[i]);
 	seam_json_close(j);
-	seam_json_open(j, "frames", '{');
-	for (unsigned int i = 0; i < SEAM_STACK_N_QUALITIES; i++)
-		seam_json_u64(j, seam_stack_quality_key(i),
-			      counts->n_frames[i]);
-	seam_json_close(j);
-	seam_json_u64(j, "joined", counts->n_joined);
-	seam_json_u64(j, "joined_later", counts->n_joined_later);
-	seam_json_u64(j, "continued", counts->n_continued);
 	seam_json_u64(j, "empty", counts->n_empty);
 	seam_json_u64(j, "of_32_bit", counts->n_32_bit);
 	seam_json_u64(j, "kernel_cut", counts->n_kernel_cut);
@@ -233,18 +208,24 @@ static void put_guest_json(struct seam_json *j,
 	seam_json_close(j);
 }
 
-void seam_report_stats_json(const struct seam_report *report, FILE *out)
+int seam_report_stats_json(const struct seam_report *report, FILE *out)
 {
 	struct seam_json j = seam_json_make(out, false);
+	struct seam_stack_counts counts;
+	int r = seam_stack_ends_count(report->profile, report->selected,
+				      &counts);
 
+	if (r)
+		return r;
 	seam_json_open(&j, NULL, '{');
-	seam_json_string(&j, "schema", "seam.stats/1");
+	seam_json_string(&j, "schema", "seam.stats/2");
 	seam_summary_json(report, &j, seam_profile_n_samples(report->profile));
 	seam_json_open(&j, "user_stacks", '{');
-	put_counts_json(&j, &report->profile->stack_counts);
+	put_counts_json(&j, &counts);
 	seam_json_close(&j);
 	seam_json_open(&j, "guest_stacks", '{');
 	put_guest_json(&j, &report->profile->guest_counts);
 	seam_json_close(&j);
 	seam_json_close(&j);
+	return 0;
 }

@@ -217,9 +217,6 @@ static void put_members(struct seam_json *j, const struct seam_manifest *m)
 const struct seam_meta_number seam_meta_stacks[] = {
 #define STACKS(name, member) \
 	{ name, offsetof(struct seam_stack_counts, member) }
-	STACKS("joined", n_joined),
-	STACKS("joined_later", n_joined_later),
-	STACKS("continued", n_continued),
 	STACKS("empty", n_empty),
 	STACKS("of_32_bit", n_32_bit),
 	STACKS("kernel_cut", n_kernel_cut),
@@ -254,10 +251,6 @@ static void put_stacks(struct seam_json *j,
 	seam_json_open(j, "ended", '{');
 	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++)
 		put_u64(j, seam_stack_end_key(i), stacks->n_ended[i]);
-	seam_json_close(j);
-	seam_json_open(j, "frames", '{');
-	for (unsigned int i = 0; i < SEAM_STACK_N_QUALITIES; i++)
-		put_u64(j, seam_stack_quality_key(i), stacks->n_frames[i]);
 	seam_json_close(j);
 	for (const struct seam_meta_number *row = seam_meta_stacks;
 	     row->name; row++)

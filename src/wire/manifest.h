@@ -34,8 +34,7 @@
  *	         "leased","stuck","too_large","too_many","not_written",
  *	         "interrupted"},
  *	 "late":{"threads","ns","longest_ns","unseen_threads"},
- *	 "stacks":{"ended":{"complete",...},"frames":{"by_cfi",...},"joined",
- *	           "continued","empty","jvm","dump_bytes",
+ *	 "stacks":{"ended":{"complete",...},"empty","jvm","dump_bytes",
  *	           "files":[{"path","end","stacks"}]},
  *	 "files":[{"path","inode","contents":"0x5b1c.."}],
  *	 "triggers":[{"trigger","pid","tid","tsc","time_ns","duration_ns",
@@ -63,8 +62,8 @@
  * CLOCK_MONOTONIC were read at once: what the ticks of xray/ mean.
  *
  * "stacks" is there where user stacks were unwound while recording: how they
- * ended, how their frames were found, and the files in which most ended early
- * (stack_counts.h).
+ * ended, and the files in which most ended early (stack_counts.h).  Samples
+ * with RAW data about the walk say so each; readers count these.
  *
  * "kept" counts files copied to elf/ and jit/ (dumps and maps), and files that
  * were not copied, by cause: gone before they were opened; not readable for the

@@ -48,18 +48,22 @@ static void read_numbers(void *record, const struct seam_meta_number *row,
 			read_count(object, row->name);
 }
 
-/* Ends of a later version are ignored. */
+/*
+ * Ends of a later version are ignored.  Recordings of earlier ones have "joined"
+ * stacks beside "ended", where these count as complete.
+ */
 static void read_stacks(struct seam_stack_counts *stacks, const json_t *object)
 {
 	const json_t *ended = json_object_get(object, "ended");
-	const json_t *frames = json_object_get(object, "frames");
 	const json_t *files = json_object_get(object, "files");
+	uint64_t n_joined = read_count(object, "joined");
+	uint64_t *complete = &stacks->n_ended[SEAM_STACK_COMPLETE];
 
 	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++)
 		stacks->n_ended[i] = read_count(ended, seam_stack_end_key(i));
-	for (unsigned int i = 0; i < SEAM_STACK_N_QUALITIES; i++)
-		stacks->n_frames[i] =
-			read_count(frames, seam_stack_quality_key(i));
+	n_joined = n_joined < *complete ? n_joined : *complete;
+	*complete -= n_joined;
+	stacks->n_ended[SEAM_STACK_JOINED] += n_joined;
 	read_numbers(stacks, seam_meta_stacks, object);
 	for (size_t i = 0; i < json_array_size(files) &&
 	     i < SEAM_STACK_MAX_MODULES; i++) {

@@ -16,12 +16,11 @@ static const struct end {
 } ends[SEAM_STACK_N_ENDS] = {
 	[SEAM_STACK_COMPLETE] = { "complete", "complete", "" },
 	[SEAM_STACK_TRUNCATED] = {
-		"truncated", "deeper than the copy of the stack",
-		" (a larger one: --call-graph auto,SIZE)" },
+		"truncated", "deeper than the copy of the stack", "" },
 	[SEAM_STACK_WITHOUT_CFI] = {
-		"without_cfi", "code without call frame information",
-		" (build it with -fno-omit-frame-pointer or "
-		"-fasynchronous-unwind-tables)" },
+		"without_cfi",
+		"code without call frame information and frame pointers",
+		" (for C and C++: -fasynchronous-unwind-tables)" },
 	[SEAM_STACK_BROKEN_CFI] = {
 		"broken_cfi", "invalid call frame information", "" },
 	[SEAM_STACK_NO_FILE] = {
@@ -37,15 +36,14 @@ static const struct end {
 	[SEAM_STACK_NO_PROGRESS] = {
 		"no_progress", "frame not above the one it called", "" },
 	[SEAM_STACK_TOO_DEEP] = { "too_deep", "too many frames", "" },
-};
-
-static const char *const qualities[SEAM_STACK_N_QUALITIES][2] = {
-	[SEAM_STACK_BY_REGISTERS] = { "by_registers", "innermost" },
-	[SEAM_STACK_BY_CFI] = { "by_cfi", "by call frame information" },
-	[SEAM_STACK_BY_FRAME_POINTER] = {
-		"by_frame_pointer", "by frame pointer" },
-	[SEAM_STACK_BY_JOIN] = { "by_join", "of other samples" },
-	[SEAM_STACK_BY_KERNEL] = { "by_kernel", "of the kernel's chain" },
+	[SEAM_STACK_OTHER_STACK] = {
+		"other_stack", "signal handler on another stack", "" },
+	[SEAM_STACK_BEYOND] = {
+		"beyond", "a frame ends above the 64 KiB that the kernel "
+		"copies", "" },
+	[SEAM_STACK_JOINED] = {
+		"joined", "with outer frames of other samples, after [joined]",
+		"" },
 };
 
 const char *seam_stack_end_key(enum seam_stack_end end)
@@ -65,16 +63,6 @@ enum seam_stack_end seam_stack_end_parse(const char *key)
 	while (end < SEAM_STACK_N_ENDS && strcmp(ends[end].key, key) != 0)
 		end++;
 	return (enum seam_stack_end)end;
-}
-
-const char *seam_stack_quality_key(enum seam_stack_quality quality)
-{
-	return qualities[quality][0];
-}
-
-const char *seam_stack_quality_text(enum seam_stack_quality quality)
-{
-	return qualities[quality][1];
 }
 
 /* The end of a path that is too long: it has the file's name. */
@@ -123,8 +111,12 @@ void seam_stack_counts_add_module(struct seam_stack_counts *counts,
 void seam_stack_counts_add(struct seam_stack_counts *counts,
 			   enum seam_stack_end end, const char *path)
 {
-	counts->n_ended[end]++;
-	if (path && end != SEAM_STACK_COMPLETE && end != SEAM_STACK_TRUNCATED)
+	if (end < SEAM_STACK_N_ENDS)
+		counts->n_ended[end]++;
+	counts->n_empty += end == SEAM_STACK_ABSENT;
+	counts->n_32_bit += end == SEAM_STACK_OF_32_BIT;
+	if (path && end != SEAM_STACK_COMPLETE && end < SEAM_STACK_JOINED &&
+	    !seam_stack_end_is_cut(end))
 		seam_stack_counts_add_module(counts, end, path, 1);
 }
 
@@ -133,11 +125,6 @@ void seam_stack_counts_merge(struct seam_stack_counts *counts,
 {
 	for (size_t i = 0; i < SEAM_STACK_N_ENDS; i++)
 		counts->n_ended[i] += from->n_ended[i];
-	for (size_t i = 0; i < SEAM_STACK_N_QUALITIES; i++)
-		counts->n_frames[i] += from->n_frames[i];
-	counts->n_joined += from->n_joined;
-	counts->n_joined_later += from->n_joined_later;
-	counts->n_continued += from->n_continued;
 	counts->n_empty += from->n_empty;
 	counts->n_32_bit += from->n_32_bit;
 	counts->n_kernel_cut += from->n_kernel_cut;
@@ -165,21 +152,15 @@ bool seam_stack_counts_exist(const struct seam_stack_counts *counts)
 	       counts->n_32_bit;
 }
 
-double seam_stack_counts_percent(const struct seam_stack_counts *counts)
+static double share(uint64_t n, uint64_t whole)
 {
-	uint64_t n = seam_stack_counts_total(counts);
-
-	return n ? 100.0 * (double)counts->n_ended[SEAM_STACK_COMPLETE] /
-		   (double)n : 0;
+	return whole ? 100.0 * (double)n / (double)whole : 0;
 }
 
-uint64_t seam_stack_counts_frames(const struct seam_stack_counts *counts)
+double seam_stack_counts_percent(const struct seam_stack_counts *counts)
 {
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < SEAM_STACK_N_QUALITIES; i++)
-		n += counts->n_frames[i];
-	return n;
+	return share(counts->n_ended[SEAM_STACK_COMPLETE],
+		     seam_stack_counts_total(counts));
 }
 
 /* Equal numbers in the order of their names, for a stable output. */
@@ -198,12 +179,12 @@ void seam_stack_counts_sort(struct seam_stack_counts *counts)
 	      compare);
 }
 
-/* The end of most incomplete stacks. */
+/* The end of most stacks of which outer frames are not even joined. */
 static enum seam_stack_end worst_end(const struct seam_stack_counts *counts)
 {
 	unsigned int worst = SEAM_STACK_COMPLETE + 1;
 
-	for (unsigned int i = worst + 1; i < SEAM_STACK_N_ENDS; i++)
+	for (unsigned int i = worst + 1; i < SEAM_STACK_JOINED; i++)
 		if (counts->n_ended[i] > counts->n_ended[worst])
 			worst = i;
 	return (enum seam_stack_end)worst;
@@ -225,16 +206,28 @@ static const char *worst_path(const struct seam_stack_counts *counts,
 	return path;
 }
 
+/* What to do about most stacks that end by @end, most of them in @path. */
+static const char *advice_for(const struct seam_stack_counts *counts,
+			      enum seam_stack_end end, const char *path)
+{
+	if (end == SEAM_STACK_WITHOUT_CFI && *path == '[')
+		return " (some JITs have an option that keeps frame pointers)";
+	if (end != SEAM_STACK_TRUNCATED)
+		return ends[end].advice;
+	return counts->dump_bytes && counts->dump_bytes < SEAM_STACK_MAX_COPY ?
+	       " (a larger one: --call-graph auto,SIZE)" : "";
+}
+
 bool seam_stack_counts_advise(const struct seam_stack_counts *counts,
 			      char *text, size_t cap)
 {
 	enum seam_stack_end worst = worst_end(counts);
 	uint64_t total = seam_stack_counts_total(counts);
 	double percent = seam_stack_counts_percent(counts);
+	double joined = share(counts->n_ended[SEAM_STACK_JOINED], total);
+	double of_32_bit = share(counts->n_32_bit, total + counts->n_32_bit);
 	const char *path = worst_path(counts, worst);
-	double of_32_bit = counts->n_32_bit ? 100.0 *
-		(double)counts->n_32_bit / (double)(total + counts->n_32_bit) :
-		0;
+	char more[48] = "";
 
 	if (of_32_bit > 100 - ENOUGH_PERCENT) {
 		snprintf(text, cap, "%.1f %% of the user stacks are of 32-bit "
@@ -242,7 +235,7 @@ bool seam_stack_counts_advise(const struct seam_stack_counts *counts,
 			 "-fno-omit-frame-pointer)", of_32_bit);
 		return true;
 	}
-	if (total == 0 || percent >= ENOUGH_PERCENT)
+	if (total == 0 || percent + joined >= ENOUGH_PERCENT)
 		return false;
 	if (counts->n_jvm >
 	    (total - counts->n_ended[SEAM_STACK_COMPLETE]) / 2) {
@@ -251,10 +244,13 @@ bool seam_stack_counts_advise(const struct seam_stack_counts *counts,
 			 "(java -XX:+PreserveFramePointer)", percent);
 		return true;
 	}
-	snprintf(text, cap, "%.1f %% of the user stacks are complete; %.1f %% "
-		 "end early: %s%s%s%s", percent,
-		 100.0 * (double)counts->n_ended[worst] / (double)total,
-		 ends[worst].text, *path ? ", most in " : "", path,
-		 ends[worst].advice);
+	if (joined > 0)
+		snprintf(more, sizeof(more), ", %.1f %% more after [joined]",
+			 joined);
+	snprintf(text, cap, "%.1f %% of the user stacks are complete%s; "
+		 "%.1f %% end early: %s%s%s%s", percent, more,
+		 share(counts->n_ended[worst], total), ends[worst].text,
+		 *path ? ", most in " : "", path,
+		 advice_for(counts, worst, path));
 	return true;
 }

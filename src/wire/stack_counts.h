@@ -14,9 +14,10 @@
 #include "base/base.h"
 
 /*
- * How a user stack ended.  All but the first: its outer frames are missing.
- * The numbers are in guest records (doc/formats/guest.md): values are
- * appended, none is used again.
+ * How a user stack ended.  Complete: each of its frames was read from this very
+ * sample, and nothing called the outermost.  All others: outer frames are
+ * missing.  The numbers are in guest records and in RAW data (doc/formats,
+ * guest.md and unwound.md): values are appended, none is used again.
  */
 enum seam_stack_end {
 	SEAM_STACK_COMPLETE,		/* at the entry of program or thread */
@@ -31,22 +32,24 @@ enum seam_stack_end {
 	SEAM_STACK_LOST_REGISTER,	/* CFI needs a value that is lost */
 	SEAM_STACK_NO_PROGRESS,		/* the next frame is not above */
 	SEAM_STACK_TOO_DEEP,		/* more frames than there is room for */
+	SEAM_STACK_OTHER_STACK,		/* of a signal: what it interrupted */
+					/* is on a stack that was not copied */
+	SEAM_STACK_BEYOND,		/* a frame ends above what the kernel */
+					/* can copy */
+	SEAM_STACK_JOINED,		/* by a reader: with outer frames of */
+					/* other samples, as far as the entry */
 	SEAM_STACK_N_ENDS,
-};
-
-/* How a frame was found. */
-enum seam_stack_quality {
-	SEAM_STACK_BY_REGISTERS,	/* the innermost */
-	SEAM_STACK_BY_CFI,
-	SEAM_STACK_BY_FRAME_POINTER,
-	SEAM_STACK_BY_JOIN,		/* of another sample's stack */
-	SEAM_STACK_BY_KERNEL,		/* of the kernel's own user chain */
-	SEAM_STACK_N_QUALITIES,
+	/* Samples whose stack was not unwound; these are no ends. */
+	SEAM_STACK_OF_32_BIT = 253,	/* by frame pointers, by the kernel */
+	SEAM_STACK_ABSENT = 254,	/* no user stack */
+	SEAM_STACK_UNTOLD = 255,	/* not known */
 };
 
 enum {
 	SEAM_STACK_MAX_MODULES = 32,
 	SEAM_STACK_PATH = 232,
+	/* Source: Linux, kernel/events/core.c: a sample's size has 16 bits. */
+	SEAM_STACK_MAX_COPY = 65528,
 };
 
 /* Stacks that ended early in one file, for one reason. */
@@ -59,15 +62,9 @@ struct seam_stack_module {
 /* Zeroed is valid and empty. */
 struct seam_stack_counts {
 	uint64_t n_ended[SEAM_STACK_N_ENDS];
-	/* Of the complete ones, those whose outer frames came from */
-	uint64_t n_joined;	/* other samples of the thread */
-	/* Of those, callers that were learned after the sample: it waited. */
-	uint64_t n_joined_later;
-	uint64_t n_continued;	/* the kernel's chain of frame pointers */
 	uint64_t n_empty;	/* samples without user stack; not in n_ended */
 	/* Of 32-bit tasks: by frame pointers, as the kernel has them; nor is */
 	uint64_t n_32_bit;	/* this in n_ended */
-	uint64_t n_frames[SEAM_STACK_N_QUALITIES];
 	/*
 	 * Samples whose kernel part has as many frames as the kernel allows
 	 * (kernel.perf_event_max_stack): its outer ones may be missing.
@@ -83,6 +80,13 @@ struct seam_stack_counts {
 	uint64_t n_modules;
 };
 
+/* Whether only the outer part of the stack was not there to be read. */
+static inline bool seam_stack_end_is_cut(uint8_t end)
+{
+	return end == SEAM_STACK_TRUNCATED || end == SEAM_STACK_OTHER_STACK ||
+	       end == SEAM_STACK_BEYOND;
+}
+
 /* A name for JSON: "complete", "without_cfi". */
 const char *seam_stack_end_key(enum seam_stack_end end);
 
@@ -91,10 +95,6 @@ const char *seam_stack_end_text(enum seam_stack_end end);
 
 /* The end of that key; SEAM_STACK_N_ENDS: unknown. */
 enum seam_stack_end seam_stack_end_parse(const char *key);
-
-/* A name for JSON, and for people: "by_cfi", "call frame information". */
-const char *seam_stack_quality_key(enum seam_stack_quality quality);
-const char *seam_stack_quality_text(enum seam_stack_quality quality);
 
 /*
  * Count a stack that ended so.  @path: of the file of its outermost frame, or
@@ -119,9 +119,6 @@ bool seam_stack_counts_exist(const struct seam_stack_counts *counts);
 uint64_t seam_stack_counts_total(const struct seam_stack_counts *counts);
 double seam_stack_counts_percent(const struct seam_stack_counts *counts);
 
-/* How many frames there are in all of them. */
-uint64_t seam_stack_counts_frames(const struct seam_stack_counts *counts);
-
 /*
  * Order the files: most stacks first.  Files are told apart by their reason
  * too.
@@ -130,7 +127,8 @@ void seam_stack_counts_sort(struct seam_stack_counts *counts);
 
 /*
  * Why stacks are incomplete and what to do about it, in one line; names in it
- * are not escaped.  False: at least 90 % are complete, or there are none.
+ * are not escaped.  False: at least 90 % are complete or joined, or there are
+ * none.
  */
 bool seam_stack_counts_advise(const struct seam_stack_counts *counts,
 			      char *text, size_t cap);

@@ -389,46 +389,72 @@ def test_many_short_programs():
           manifest(path)["samples"], "a sample without user stack:")
 
 
-def test_stacks_deeper_than_the_copy_are_joined():
+def stats(path, *options):
+    return json.loads(run(SEAM, "report", "--stats", "--json", *options,
+                          path).stdout)["user_stacks"]
+
+
+def test_stacks_deeper_than_the_copy_are_joined_by_readers():
     path = recorded("deep", "./code", "deep", "1.2")
-    check(counts(path)["joined"] > 0, str(counts(path)))
-    # frames of a recursion are all there, however a stack was found
+    # as they were recorded, and for perf
+    told, left = counts(path)["ended"], stats(path, "--no-joins")["ended"]
+    check(told["truncated"] > 20, str(told))
+    equal(told, left)
+    depths = (11, 81, 151, 221)
     for frames in stacks_of(path):
         names = [frame.split()[0] for frame in frames]
-        if names[-1:] == ["_start"] and "outer" in names:
-            check(names.count("deep") in (11, 81, 151, 221), str(names))
+        check(names[-1] not in ROOTS or "outer" not in names or
+              names.count("deep") in depths, str(names))
+    ended = stats(path)["ended"]
+    check(ended["joined"] > 0 and ended["complete"] == told["complete"],
+          f"{ended} {told}")
+    n_joined = 0
+    for stack, n in folded(path).items():
+        names = stack.split(";")
+        if "[joined]" not in names:
+            continue
+        n_joined += n
+        # frames of a recursion are all there
+        check(names[1] in ROOTS and "outer" not in names or
+              names.count("deep") in depths, stack)
+    equal(n_joined, ended["joined"])
+    for view in (("report",), ("report", "--tree"),
+                 ("report", "--json", "--top", "0"), ("flamegraph", "-o", "-")):
+        check("[joined]" in run(SEAM, *view, path).stdout, str(view))
+        check("[joined]" not in run(SEAM, *view, "--no-joins", path).stdout,
+              str(view))
 
 
-def test_callers_learned_after_a_sample_complete_it_in_order_for_perf():
-    # one program's samples are held for some rounds, the other's are not
+def test_a_recorder_that_is_killed_has_written_its_cut_samples():
     path = recorded("falling", "sh", "-c", "./code plain 0.6 & "
                     "./code 'deepest first' 1.2; wait")
-    check(counts(path)["joined_later"] > 0, str(counts(path)))
     lines = [json.loads(line) for line in
              run(SEAM, "dump", "--json", path).stdout.splitlines()]
     check(in_order(lines), "no round was finished")
     equal(sum(line["type"] == "SAMPLE" for line in lines),
           manifest(path)["samples"])
-    for frames in stacks_of(path):
-        names = [frame.split()[0] for frame in frames]
-        if names[-1:] == ["_start"] and "deep" in names:
-            check(names.count("deep") in (11, 81, 151, 221), str(names))
+    with subprocess.Popen([SEAM, "record", "-q", "-o", "gone.seam", "--",
+                           "./code", "deepest first", "60"]) as recorder:
+        # as the recording of a killed recorder is found, once it has samples
+        while not (found := glob.glob(".seam-*-*/data") +
+                   glob.glob("gone.seam/data")) or \
+                os.path.getsize(found[0]) < 1 << 18:
+            time.sleep(0.05)
+        recorder.kill()
+    folder = os.path.dirname(found[0])
+    ended = stats(folder)["ended"]
+    check(ended["truncated"] + ended["joined"] > 100, str(ended))
+    text = run(SEAM, "report", folder).stdout
+    check("no frame pointers" not in text, text)
 
 
-def test_a_frame_larger_than_the_copy_has_callers():
+def test_a_frame_larger_than_the_copy_is_told():
     path = recorded("large", "./code", "large", "1.2")
-    ended = check_complete(path)
-    large = [names for names in ([frame.split()[0] for frame in frames]
-                                 for frames in stacks_of(path))
-             if "large" in names]
-    check(len(large) > 500, str(len(large)))
-    # all but those that are told to be incomplete, as are the first ones of a
-    # recorder that had to wait for a CPU
-    without = [names for names in large if names[names.index("large") + 1:][:2]
-               != ["calls_large", "main"]]
-    n_incomplete = sum(ended.values()) - ended["complete"]
-    check(len(without) <= n_incomplete, f"{without[:1]}: {len(without)} of "
-          f"{len(large)}, and {n_incomplete} are incomplete")
+    ended = counts(path)["ended"]
+    check(ended["beyond"] > 500, str(ended))
+    told = run(SEAM, "report", path).stdout
+    check("above the 64 KiB that the kernel copies" in told and
+          "--call-graph" not in told, told)
 
 
 def cpu_seconds(pid):

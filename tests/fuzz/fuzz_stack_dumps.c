@@ -8,11 +8,11 @@
  * stack, or any number.
  *
  * Oracle: the reader of recordings, which walks batches on all cores, and the
- * unwinder of the recorder, which takes one sample after the other, holds
- * those that are cut, and has files, maps and a cache of its own, give the same
- * frames and the same counts; and no frame but the innermost is outside of
- * known code.  The recorder's table of hidden callers, which the reader does
- * not have, is kept empty.
+ * unwinder of the recorder, which takes one sample after the other and has
+ * files, maps and a cache of its own, give the same frames, the same ends and
+ * the same places of frames; and no frame but the innermost is outside of known
+ * code.  The recorder's samples are then loaded as a recording of their own:
+ * stacks are joined as those that the reader unwound.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -25,6 +25,7 @@
 
 #include "../perf_bytes.h"
 #include "model/load.h"
+#include "model/profile/stack_ends.h"
 #include "record/stacks/live_stacks.h"
 #include "wire/perf/perf_registers.h"
 
@@ -313,7 +314,6 @@ static void unwind_live(const struct bytes *records)
 {
 	memset(&live_counts, 0, sizeof(live_counts));
 	live_counts.dump_bytes = DUMP;
-	seam_stack_joins_fini(&live.joins);
 	seam_live_stacks_begin_round(&live, false);
 	for (size_t at = 0; at < records->size;) {
 		struct seam_perf_header header;
@@ -321,10 +321,8 @@ static void unwind_live(const struct bytes *records)
 		memcpy(&header, records->data + at, sizeof(header));
 		if (header.type == PERF_RECORD_SAMPLE)
 			seam_live_stacks_sample(&live, 0, records->data + at);
-		seam_hidden_callers_fini(&live.hidden);
 		at += header.size;
 	}
-	seam_live_stacks_end_round(&live, true);
 }
 
 /* Have the file read: with a sample in it. */
@@ -391,56 +389,76 @@ static void compare_stack(const struct seam_profile *p, size_t i,
 	check(!stack || n == 0);
 }
 
-/* The sample of @time that the recorder wrote; those it held are last. */
-static void find_sample(uint64_t time, struct seam_perf_sample *sample)
+/* The next sample that the recorder wrote. */
+static void take_sample(size_t *at, struct seam_perf_sample *sample)
 {
-	struct seam_perf_attr attr = { .sample_type = TEST_SAMPLE_TYPE };
-	size_t at = 0;
+	struct seam_perf_attr attr = {
+		.sample_type = TEST_SAMPLE_TYPE | PERF_SAMPLE_RAW,
+	};
+	struct seam_perf_header header;
 
-	do {
-		struct seam_perf_header header;
-
-		check(at + sizeof(header) <= live.out.n);
-		memcpy(&header, live.out.items + at, sizeof(header));
-		check(seam_perf_sample_read(&attr, SEAM_NATIVE,
-			seam_perf_record_at(live.out.items + at).payload,
-			sample) == 0);
-		at += header.size;
-	} while (sample->time != time);
+	check(*at + sizeof(header) <= live.out.n);
+	memcpy(&header, live.out.items + *at, sizeof(header));
+	check(seam_perf_sample_read(&attr, SEAM_NATIVE,
+		seam_perf_record_at(live.out.items + *at).payload, sample) ==
+	      0);
+	*at += header.size;
 }
 
 static void compare(const struct seam_profile *p)
 {
-	const struct seam_stack_counts *a = &p->stack_counts, *b = &live_counts;
 	struct seam_perf_sample sample;
+	struct seam_stack_counts counts;
+	size_t at = 0;
 
 	for (size_t i = 0; i < p->samples.n; i++) {
-		find_sample(p->samples.time_ns[i], &sample);
+		take_sample(&at, &sample);
+		check(sample.time == p->samples.time_ns[i]);
 		compare_stack(p, i, &sample);
 	}
-	check(live.cut.n == 0 && live.waiting.n == 0);
-	check(memcmp(a->n_ended, b->n_ended, sizeof(a->n_ended)) == 0);
-	check(memcmp(a->n_frames, b->n_frames, sizeof(a->n_frames)) == 0);
-	check(a->n_joined == b->n_joined && a->n_empty == b->n_empty &&
-	      a->n_joined_later == b->n_joined_later &&
-	      a->n_32_bit == b->n_32_bit &&
-	      a->n_continued == b->n_continued &&
-	      a->n_kernel_cut == b->n_kernel_cut);
+	check(live.waiting.n == 0);
+	check(seam_stack_ends_count(p, NULL, &counts) == 0);
+	check(memcmp(counts.n_ended, live_counts.n_ended,
+		     sizeof(counts.n_ended)) == 0);
+	check(counts.n_empty == live_counts.n_empty &&
+	      counts.n_32_bit == live_counts.n_32_bit &&
+	      counts.n_kernel_cut == live_counts.n_kernel_cut);
+}
+
+/* Both have joined the same stacks, in the same way. */
+static void compare_joined(const struct seam_profile *p,
+			   const struct seam_profile *of_live)
+{
+	check(p->samples.n == of_live->samples.n);
+	for (size_t i = 0; i < p->samples.n; i++) {
+		uint32_t a = p->samples.stack[i], b = of_live->samples.stack[i];
+
+		check(p->samples.end[i] == of_live->samples.end[i]);
+		for (; a && b; a = p->stacks.items[a].parent,
+			       b = of_live->stacks.items[b].parent)
+			check(p->frames.items[p->stacks.items[a].frame].addr ==
+			      of_live->frames.items[
+				of_live->stacks.items[b].frame].addr);
+		check(!a && !b);
+	}
 }
 
 /* As the reader finds it, in a file of memory. */
-static void load(struct seam_profile *p, const struct bytes *records)
+static void load(struct seam_profile *p, const struct bytes *records,
+		 uint64_t more, bool is_plain)
 {
 	const struct seam_load_options options = {
-		.symbols.no_lines = true, .by_record = true,
+		.symbols.no_lines = true, .by_record = is_plain,
 	};
 	struct bytes file = make_file(records);
 	int fd = memfd_create("perf.data", MFD_CLOEXEC);
 	char name[64];
 
-	set_n(&file, 120 + 24, TEST_SAMPLE_TYPE | SAMPLES, 8);
-	set_n(&file, 120 + 80, SEAM_PERF_X86_64_MASK, 8);
-	set_n(&file, 120 + 88, DUMP, 4);
+	set_n(&file, 120 + 24, TEST_SAMPLE_TYPE | more, 8);
+	if (more == SAMPLES) {
+		set_n(&file, 120 + 80, SEAM_PERF_X86_64_MASK, 8);
+		set_n(&file, 120 + 88, DUMP, 4);
+	}
 	check(fd >= 0 && write(fd, file.data, file.size) ==
 			 (ssize_t)file.size);
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
@@ -463,7 +481,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct bytes records = { .endian = SEAM_LITTLE };
-	struct seam_profile p;
+	struct bytes unwound = { .endian = SEAM_LITTLE };
+	struct seam_profile p, of_live;
 	size_t n;
 
 	input = data;
@@ -471,13 +490,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	n = 1 + next() % MAX_SAMPLES;
 	put_mapping(&records, FILE_ADDR, FILE_BYTES, path, true);
 	put_mapping(&records, ANON_ADDR, ANON_BYTES, "//anon", false);
+	put(&unwound, records.data, records.size);
 	for (size_t i = 0; i < n; i++)
 		put_dump_sample(&records, 1000 + i);
-	load(&p, &records);
+	load(&p, &records, SAMPLES, true);
 	check(p.samples.n == n);
 	unwind_live(&records);
 	compare(&p);
 	seam_profile_fini(&p);
+	put(&unwound, live.out.items, live.out.n);
+	load(&p, &records, SAMPLES, false);
+	load(&of_live, &unwound, PERF_SAMPLE_RAW, false);
+	compare_joined(&p, &of_live);
+	seam_profile_fini(&p);
+	seam_profile_fini(&of_live);
 	free(records.data);
+	free(unwound.data);
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "model/load.h"
+#include "model/profile/stack_ends.h"
 
 static void print_frame(const struct seam_profile *p, uint32_t id)
 {
@@ -40,7 +41,7 @@ int main(int argc, char **argv)
 		.jit = (const char *const *)&argv[3], .n_jit = argc > 3,
 		.symbols.no_lines = true,
 	};
-	const struct seam_stack_counts *counts;
+	struct seam_stack_counts counts;
 	struct seam_err err = { 0 };
 	struct seam_profile p;
 
@@ -57,16 +58,17 @@ int main(int argc, char **argv)
 		       p.samples.time_ns[i]);
 		print_stack(&p, p.samples.stack[i]);
 	}
-	counts = &p.stack_counts;
+	if (seam_stack_ends_count(&p, NULL, &counts))
+		return 1;
 	for (int i = 0; i < SEAM_STACK_N_ENDS; i++)
 		fprintf(stderr, "%s %" PRIu64 "\n",
 			seam_stack_end_key((enum seam_stack_end)i),
-			counts->n_ended[i]);
-	for (size_t i = 0; i < counts->n_modules; i++)
+			counts.n_ended[i]);
+	for (size_t i = 0; i < counts.n_modules; i++)
 		fprintf(stderr, "module %s %s %" PRIu64 "\n",
-			counts->modules[i].path, seam_stack_end_key(
-			(enum seam_stack_end)counts->modules[i].end),
-			counts->modules[i].n);
+			counts.modules[i].path, seam_stack_end_key(
+			(enum seam_stack_end)counts.modules[i].end),
+			counts.modules[i].n);
 	seam_profile_fini(&p);
 	return 0;
 }

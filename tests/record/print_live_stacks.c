@@ -91,6 +91,7 @@ static void print(void *context, uint32_t event, const void *header)
 	(void)event;
 	attr.sample_type &= ~(uint64_t)(PERF_SAMPLE_REGS_USER |
 					PERF_SAMPLE_STACK_USER);
+	attr.sample_type |= PERF_SAMPLE_RAW;
 	if (seam_perf_sample_read(&attr, data.endian, record.payload, &sample))
 		abort();
 	printf("%" PRId32 " %" PRIu64 "\n", sample.tid, sample.time);
@@ -148,7 +149,6 @@ int main(int argc, char **argv)
 		return 1;
 	stacks.on_sample = print;
 	stacks.context = &attr;
-	stacks.hold_ns = 0;		/* in the order of the recording */
 	for (size_t i = 0; i < items.n; i++)
 		if (items.items[i].is_sample)
 			take_sample(&items.items[i],

@@ -17,6 +17,7 @@
 
 #include "record/stacks/live_stacks.h"
 #include "wire/perf/perf_registers.h"
+#include "wire/perf/unwound.h"
 
 enum {
 	TID = 101,
@@ -49,7 +50,6 @@ static int set_up(void **state)
 	assert_int_equal(seam_live_stacks_init(&stacks, &attr, 1, MAX_CHAIN,
 					       &counts, NULL), 0);
 	assert_true(stacks.is_used);
-	stacks.hold_ns = 0;			/* test_cut_samples.c */
 	return 0;
 }
 
@@ -80,6 +80,7 @@ struct made_sample {
 	const uint64_t *user;		/* the kernel's chain */
 	size_t n_user;
 	size_t n_kernel;	/* not 0: so many, and no user's part */
+	bool has_no_raw;
 };
 
 static const void *make(const struct made_sample *s)
@@ -102,7 +103,8 @@ static const void *make(const struct made_sample *s)
 		word((uint64_t)PERF_CONTEXT_USER);
 	for (size_t i = 0; i < s->n_user; i++)
 		word(s->user[i]);
-	word(4 | UINT64_C(0x55) << 32);		/* raw: size, 4 bytes */
+	if (!s->has_no_raw)
+		word(4 | UINT64_C(0x55) << 32);	/* size, 4 bytes */
 	word(s->abi);
 	for (int i = 0; s->abi && i < 17; i++)
 		word(i == 6 ? s->bp : i == 7 ? s->sp : i == 8 ? s->pc : 0);
@@ -115,6 +117,14 @@ static const void *make(const struct made_sample *s)
 	header.size = (uint16_t)(8 * n_words);
 	memcpy(record, &header, sizeof(header));
 	return record;
+}
+
+static const void *make_without_raw(const struct made_sample *s)
+{
+	struct made_sample like = *s;
+
+	like.has_no_raw = true;
+	return make(&like);
 }
 
 static void map(uint64_t begin, uint64_t end, const char *path, uint64_t ino)
@@ -130,7 +140,7 @@ static void map(uint64_t begin, uint64_t end, const char *path, uint64_t ino)
 }
 
 /* The sample at @pos of the buffer, which has neither registers nor stack. */
-static size_t read_out(size_t pos, struct seam_perf_sample *out)
+static size_t read_any(size_t pos, struct seam_perf_sample *out)
 {
 	struct seam_perf_attr file = attr;
 	struct seam_perf_header header;
@@ -147,10 +157,18 @@ static size_t read_out(size_t pos, struct seam_perf_sample *out)
 	assert_int_equal(out->tid, TID);
 	assert_int_equal(out->time, 1234);
 	assert_int_equal(out->cgroup, 77);
-	assert_int_equal(out->raw.size, 4);
-	assert_int_equal(out->raw.data[0], 0x55);
 	assert_int_equal(out->at.rest + 8 + sizeof(header), header.size);
 	return pos + header.size;
+}
+
+/* One with RAW data of its own, which are as they were. */
+static size_t read_out(size_t pos, struct seam_perf_sample *out)
+{
+	size_t end = read_any(pos, out);
+
+	assert_int_equal(out->raw.size, 4);
+	assert_int_equal(out->raw.data[0], 0x55);
+	return end;
 }
 
 static void expect_chain(const uint64_t *user, size_t n)
@@ -168,7 +186,7 @@ static void expect_chain(const uint64_t *user, size_t n)
 				 user[i]);
 }
 
-/* Three frames of JIT code by frame pointers, the outermost the root. */
+/* Two frames of JIT code by frame pointers, and no more. */
 static const uint64_t jit_stack[] = {
 	STACK + 24, JIT + 0x200, 0,		/* of the innermost */
 	0, 0,
@@ -202,9 +220,9 @@ static void the_user_part_is_unwound_and_all_else_kept(void **state)
 	seam_live_stacks_begin_round(&stacks, false);
 	seam_live_stacks_sample(&stacks, 0, make(&jit));
 	expect_chain(user, 2);
-	assert_int_equal(counts.n_ended[SEAM_STACK_COMPLETE], 1);
-	assert_int_equal(counts.n_frames[SEAM_STACK_BY_FRAME_POINTER], 1);
-	assert_int_equal(stacks.waiting.n + stacks.cut.n, 0);
+	/* that frame pointers end in 0 makes no root */
+	assert_int_equal(counts.n_ended[SEAM_STACK_WITHOUT_CFI], 1);
+	assert_int_equal(stacks.waiting.n, 0);
 }
 
 static void a_task_without_64_bit_registers_keeps_the_kernels_chain(void **s)
@@ -220,19 +238,76 @@ static void a_task_without_64_bit_registers_keeps_the_kernels_chain(void **s)
 		seam_live_stacks_sample(&stacks, 0, make(&sample));
 		expect_chain(user, 3);
 	}
-	/* within exec: registers of 0, or of a stack that is gone */
+	/* within exec: registers of 0 */
 	sample.abi = 2;
-	for (int i = 0; i < 2; i++) {
-		seam_live_stacks_begin_round(&stacks, false);
-		seam_live_stacks_sample(&stacks, 0, make(&sample));
-		expect_chain(user, 3);
-		sample.pc = JIT;
-		sample.sp = STACK;
-		sample.has_dump = false;
-	}
-	assert_int_equal(counts.n_empty, 3);
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make(&sample));
+	expect_chain(user, 3);
+	assert_int_equal(counts.n_empty, 2);
 	assert_int_equal(counts.n_32_bit, 1);
 	assert_int_equal(seam_stack_counts_total(&counts), 0);
+}
+
+/* In a page fault of a stack that grows: the kernel's chain skips callers. */
+static void a_stack_that_cannot_be_copied_has_one_frame(void **state)
+{
+	static const uint64_t user[] = { JIT + 0x100, JIT + 0x200 };
+	struct made_sample sample = jit;
+
+	(void)state;
+	map(JIT, JIT_END, "//anon", 0);
+	sample.n_stack = 0;
+	sample.user = user;
+	sample.n_user = 2;
+	for (int i = 0; i < 2; i++) {
+		sample.has_dump = i;
+		seam_live_stacks_begin_round(&stacks, false);
+		seam_live_stacks_sample(&stacks, 0, make(&sample));
+		expect_chain(user, 1);
+	}
+	assert_int_equal(counts.n_ended[SEAM_STACK_UNREADABLE], 2);
+}
+
+/* What a reader needs to join other samples: the places of frames. */
+static void a_sample_without_raw_data_tells_how_it_was_unwound(void **state)
+{
+	static const struct {
+		size_t n_stack;
+		uint64_t n_cfas, cfas[2];
+		enum seam_stack_end end;
+	} cases[] = {
+		{ 2, 2, { STACK + 16, STACK + 40 }, SEAM_STACK_TRUNCATED },
+		{ 5, 1, { STACK + 16 }, SEAM_STACK_WITHOUT_CFI },
+	};
+	struct seam_unwound unwound;
+	struct seam_perf_sample out;
+	struct made_sample sample = jit;
+
+	(void)state;
+	stacks.attrs[0].sample_type &= ~(uint64_t)PERF_SAMPLE_RAW;
+	map(JIT, JIT_END, "//anon", 0);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++) {
+		sample.n_stack = cases[i].n_stack;
+		seam_live_stacks_begin_round(&stacks, false);
+		seam_live_stacks_sample(&stacks, 0, make_without_raw(&sample));
+		assert_int_equal(read_any(0, &out), stacks.out.n);
+		assert_int_equal(out.cgroup, 77);
+		assert_int_equal(seam_unwound_read(out.raw, &unwound), 0);
+		assert_int_equal(unwound.end, cases[i].end);
+		assert_int_equal(unwound.n_frames, 2);
+		assert_int_equal(unwound.n_cfas, cases[i].n_cfas);
+		for (size_t k = 0; k < unwound.n_cfas; k++)
+			assert_int_equal(seam_unwound_next(&unwound),
+					 cases[i].cfas[k]);
+	}
+	/* samples without a stack tell so */
+	sample = (struct made_sample) { .abi = 1 };
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make_without_raw(&sample));
+	read_any(0, &out);
+	assert_int_equal(seam_unwound_read(out.raw, &unwound), 0);
+	assert_int_equal(unwound.end, SEAM_STACK_OF_32_BIT);
+	assert_int_equal(unwound.n_frames, 0);
 }
 
 static void the_kernels_chain_goes_on_where_the_copy_ends(void **state)
@@ -250,9 +325,8 @@ static void the_kernels_chain_goes_on_where_the_copy_ends(void **state)
 	seam_live_stacks_begin_round(&stacks, false);
 	seam_live_stacks_sample(&stacks, 0, make(&sample));
 	expect_chain(user, 4);
-	assert_int_equal(counts.n_continued, 1);
-	assert_int_equal(counts.n_ended[SEAM_STACK_COMPLETE], 1);
-	assert_int_equal(counts.n_frames[SEAM_STACK_BY_KERNEL], 2);
+	/* not to a root, as far as is known */
+	assert_int_equal(counts.n_ended[SEAM_STACK_TRUNCATED], 1);
 }
 
 static void a_chain_that_the_kernel_cut_is_no_complete_stack(void **state)
@@ -291,7 +365,7 @@ static void a_kernel_part_that_the_kernel_cut_is_counted(void **state)
 		assert_int_equal(out.callchain.n, n + 4);
 		assert_int_equal(counts.n_kernel_cut, n == MAX_CHAIN);
 	}
-	assert_int_equal(counts.n_ended[SEAM_STACK_COMPLETE], 2);
+	assert_int_equal(counts.n_ended[SEAM_STACK_WITHOUT_CFI], 2);
 }
 
 static void a_word_that_is_no_address_ends_the_kernels_chain(void **state)
@@ -328,7 +402,6 @@ static void what_is_no_code_ends_the_kernels_chain(void **state)
 	seam_live_stacks_sample(&stacks, 0, make(&sample));
 	expect_chain(user, 3);
 	assert_int_equal(counts.n_ended[SEAM_STACK_TRUNCATED], 1);
-	assert_int_equal(counts.n_frames[SEAM_STACK_BY_KERNEL], 1);
 }
 
 static void a_process_without_mappings_has_one_frame(void **state)
@@ -504,13 +577,13 @@ static void a_sample_waits_for_its_file_with_the_mappings_it_had(void **state)
 	seam_live_stacks_begin_round(&stacks, false);
 	seam_live_stacks_sample(&stacks, 0, make(&jit));
 	assert_int_equal(stacks.out.n, 0);
-	assert_int_equal(stacks.waiting.n + stacks.cut.n, 1);
+	assert_int_equal(stacks.waiting.n, 1);
 	/* without the unused part of its dump */
 	assert_true(stacks.waiting.n_bytes < DUMP);
 	/* later the process maps something else there */
 	map(JIT + 0x200, JIT_END, "//anon", 0);
 	wait_for_files();
-	assert_int_equal(stacks.waiting.n + stacks.cut.n, 0);
+	assert_int_equal(stacks.waiting.n, 0);
 	assert_int_equal(read_out(0, &sample), stacks.out.n);
 	assert_int_equal(seam_perf_u64(&sample.callchain, 3), user[0]);
 	assert_int_equal(seam_stack_counts_total(&counts), 1);
@@ -593,7 +666,7 @@ static void at_the_end_waiting_samples_are_written_as_they_are(void **state)
 	seam_live_stacks_begin_round(&stacks, false);
 	seam_live_stacks_sample(&stacks, 0, make(&jit));
 	seam_live_stacks_begin_round(&stacks, true);
-	assert_int_equal(stacks.waiting.n + stacks.cut.n, 0);
+	assert_int_equal(stacks.waiting.n, 0);
 	assert_int_equal(read_out(0, &sample), stacks.out.n);
 }
 
@@ -701,9 +774,9 @@ static void memory_of_waiting_samples_is_bounded(void **state)
 	}
 	assert_true(stacks.waiting.n_bytes <= SEAM_LIVE_WAITING_BYTES);
 	assert_true(n > 10000);
-	assert_int_equal(stacks.waiting.n + stacks.cut.n, n - 1);
+	assert_int_equal(stacks.waiting.n, n - 1);
 	wait_for_files();
-	assert_int_equal(stacks.waiting.n + stacks.cut.n, 0);
+	assert_int_equal(stacks.waiting.n, 0);
 	assert_int_equal(seam_stack_counts_total(&counts), n);
 }
 
@@ -715,7 +788,7 @@ static void a_process_that_ran_before_is_waited_for(void **state)
 	stacks.is_starting = true;
 	seam_live_stacks_begin_round(&stacks, false);
 	seam_live_stacks_sample(&stacks, 0, make(&jit));
-	assert_int_equal(stacks.waiting.n + stacks.cut.n, 1);
+	assert_int_equal(stacks.waiting.n, 1);
 	map(JIT, JIT_END, "//anon", 0);
 	stacks.is_starting = false;
 	seam_live_stacks_begin_round(&stacks, false);
@@ -766,6 +839,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(the_user_part_is_unwound_and_all_else_kept),
 		T(a_task_without_64_bit_registers_keeps_the_kernels_chain),
+		T(a_stack_that_cannot_be_copied_has_one_frame),
+		T(a_sample_without_raw_data_tells_how_it_was_unwound),
 		T(the_kernels_chain_goes_on_where_the_copy_ends),
 		T(a_chain_that_the_kernel_cut_is_no_complete_stack),
 		T(a_kernel_part_that_the_kernel_cut_is_counted),

@@ -99,6 +99,12 @@ static inline bool find_code(void *context, uint64_t addr,
 	return true;
 }
 
+static inline bool is_mapped_code(uint64_t addr)
+{
+	return module_at(addr) ||
+	       (addr >= jit_code.start && addr < jit_code.end);
+}
+
 /* What is before @addr may be a sanitizer's red zone. */
 __attribute__((no_sanitize_address))
 static inline size_t code_before(void *context, uint64_t addr, uint8_t *bytes)
@@ -107,6 +113,9 @@ static inline size_t code_before(void *context, uint64_t addr, uint8_t *bytes)
 		(const void *)(uintptr_t)(addr - SEAM_UNWIND_CALL_BYTES);
 
 	(void)context;
+	if (!is_mapped_code(addr - 1) ||
+	    !is_mapped_code(addr - SEAM_UNWIND_CALL_BYTES))
+		return 0;
 	for (int i = 0; i < SEAM_UNWIND_CALL_BYTES; i++)
 		bytes[i] = code[i];
 	return SEAM_UNWIND_CALL_BYTES;

@@ -7,83 +7,13 @@
 
 #include <cmocka.h>
 
-/* Where @chain goes on after a walk over @pcs that ended by @end. */
-static size_t rest_after(const uint64_t *pcs, size_t n_pcs,
-			 enum seam_unwind_end end, const uint64_t *chain,
-			 size_t n)
-{
-	struct seam_unwind_frame frames[16] = { 0 };
-	struct seam_unwind_stack stack = {
-		.frames = frames, .max = 16, .n = n_pcs, .end = (uint8_t)end,
-	};
-
-	for (size_t i = 0; i < n_pcs; i++)
-		frames[i].pc = pcs[i];
-	return seam_unwind_kernel_rest(&stack, chain, n);
-}
-
-static void the_chain_goes_on_after_the_last_return_address(void **state)
-{
-	static const uint64_t pcs[] = { 1, 2, 3 };
-	static const uint64_t chain[] = { 1, 3, 4, 5 };
-
-	(void)state;
-	assert_int_equal(rest_after(pcs, 3, SEAM_UNWIND_TRUNCATED, chain, 4),
-			 2);
-	assert_int_equal(rest_after(pcs, 3, SEAM_UNWIND_WITHOUT_CFI, chain, 4),
-			 2);
-	assert_int_equal(rest_after(pcs, 3, SEAM_UNWIND_UNREADABLE, chain, 4),
-			 2);
-}
-
-static void a_walk_that_is_complete_needs_no_more(void **state)
-{
-	static const uint64_t pcs[] = { 1, 2 };
-	static const uint64_t chain[] = { 1, 2, 3 };
-
-	(void)state;
-	assert_int_equal(rest_after(pcs, 2, SEAM_UNWIND_ROOT, chain, 3), 3);
-	assert_int_equal(rest_after(pcs, 2, SEAM_UNWIND_TOO_DEEP, chain, 3),
-			 3);
-	/* the last address is no code: its caller was not found either */
-	assert_int_equal(rest_after(pcs, 2, SEAM_UNWIND_NO_MAPPING, chain, 3),
-			 3);
-}
-
-static void a_chain_that_has_not_the_address_adds_nothing(void **state)
-{
-	static const uint64_t pcs[] = { 1, 2 };
-	static const uint64_t chain[] = { 1, 3, 4 };
-
-	(void)state;
-	assert_int_equal(rest_after(pcs, 2, SEAM_UNWIND_TRUNCATED, chain, 3),
-			 3);
-	assert_int_equal(rest_after(pcs, 2, SEAM_UNWIND_TRUNCATED, chain, 0),
-			 0);
-	assert_int_equal(rest_after(pcs, 0, SEAM_UNWIND_TRUNCATED, chain, 3),
-			 3);
-}
-
-static void a_recursion_goes_on_at_its_depth(void **state)
-{
-	static const uint64_t pcs[] = { 1, 7, 7, 7 };
-	static const uint64_t chain[] = { 1, 7, 7, 7, 7, 7, 9 };
-	static const uint64_t other[] = { 5, 6, 7, 7, 7, 7, 9 };
-
-	(void)state;
-	assert_int_equal(rest_after(pcs, 4, SEAM_UNWIND_TRUNCATED, chain, 7),
-			 4);
-	/* of equal ones, the innermost */
-	assert_int_equal(rest_after(pcs, 4, SEAM_UNWIND_TRUNCATED, other, 7),
-			 5);
-}
-
 /*
- * Addresses from 100 on: code without CFI; from 200 on: with CFI, and a caller;
- * from 300 on: with CFI, and a root; from 400 on: an entry; others: no code.
+ * Addresses from 100 on: code without CFI; from 200 on: with CFI, and a frame
+ * pointer; from 300 on: with CFI, and a root; from 400 on: an entry; from 500 on:
+ * with CFI, and no frame pointer; others: no code.
  */
 static struct seam_unwind_rules rules;
-static uint16_t called, root;
+static uint16_t called, root, without;
 
 static bool find(void *context, uint64_t addr, struct seam_unwind_code *code)
 {
@@ -91,17 +21,18 @@ static bool find(void *context, uint64_t addr, struct seam_unwind_code *code)
 	*code = (struct seam_unwind_code) {
 		.rules = addr / 100 == 1 ? NULL : &rules,
 		.id = addr / 100 == 2 ? called : addr / 100 == 3 ? root :
-		      SEAM_UNWIND_NO_CFI,
+		      addr / 100 == 5 ? without : SEAM_UNWIND_NO_CFI,
 		.is_entry = addr / 100 == 4,
 	};
-	return addr >= 100 && addr < 500;
+	return addr >= 100 && addr < 600;
 }
 
-static uint16_t intern(enum seam_unwind_how of_return_address)
+static uint16_t intern(uint8_t cfa_column, int32_t cfa_value,
+		       enum seam_unwind_how of_return_address)
 {
 	struct seam_unwind_row row = {
 		.cfa_how = SEAM_UNWIND_CFA_REGISTER,
-		.cfa_column = SEAM_X86_64_RSP, .cfa_value = 8,
+		.cfa_column = cfa_column, .cfa_value = cfa_value,
 		.columns = UINT64_C(1) << SEAM_X86_64_RIP,
 	};
 
@@ -110,13 +41,31 @@ static uint16_t intern(enum seam_unwind_how of_return_address)
 	return (uint16_t)seam_unwind_rules_intern(&rules, &row);
 }
 
-/* A nop before 270, a call whose last byte is one before 280. */
+static int set_up(void **state)
+{
+	(void)state;
+	called = intern(SEAM_X86_64_RBP, 16, SEAM_UNWIND_AT_CFA);
+	root = intern(SEAM_X86_64_RSP, 8, SEAM_UNWIND_UNDEFINED);
+	without = intern(SEAM_X86_64_RSP, 16, SEAM_UNWIND_AT_CFA);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	seam_unwind_rules_fini(&rules);
+	return 0;
+}
+
+/* "nop; call" before and at 270: an address that runtime.goexit() has. */
 static size_t code_before(void *context, uint64_t addr, uint8_t *bytes)
 {
 	(void)context;
-	memset(bytes, addr == 270 || addr == 280 ? 0x90 : 0,
-	       SEAM_UNWIND_CALL_BYTES);
-	bytes[2] = addr == 280 ? 0xe8 : 0;
+	memset(bytes, 0, SEAM_UNWIND_CALL_BYTES);
+	if (addr == 270)
+		bytes[6] = 0x90;
+	if (addr == 271)
+		memcpy(bytes + 5, (uint8_t[]) { 0x90, 0xe8 }, 2);
 	return SEAM_UNWIND_CALL_BYTES;
 }
 
@@ -124,16 +73,141 @@ static const struct seam_unwind_space space = {
 	.find = find, .code_before = code_before,
 };
 
-static struct seam_unwind_rest follow(const uint64_t *chain, size_t n,
-				      bool is_cut)
+enum { STACK = 0x7000, SP = STACK + 16, MAX = 8 };
+
+/* Frame records from STACK on, each 32 bytes above the one before. */
+static uint64_t words[64];
+
+static void put_records(const uint64_t *chain, size_t n)
 {
-	struct seam_unwind_frame frames[] = { { .pc = 1 }, { .pc = 150 } };
-	struct seam_unwind_stack stack = {
-		.frames = frames, .max = 2, .n = 2,
-		.end = SEAM_UNWIND_TRUNCATED,
+	memset(words, 0, sizeof(words));
+	for (size_t i = 1; i < n; i++) {
+		words[4 * (i - 1)] = STACK + 32 * i;
+		words[4 * (i - 1) + 1] = chain[i];
+	}
+}
+
+/* Where the frame of chain[@i] is, once its callee has returned. */
+static uint64_t sp_of(size_t i)
+{
+	return STACK + 32 * (i - 1) + 16;
+}
+
+/* A walk that found frames @pcs, which are those of the chain's first @n. */
+struct walked {
+	struct seam_unwind_frame frames[MAX];
+	struct seam_unwind_stack stack;
+};
+
+static void walked(struct walked *w, const uint64_t *pcs, size_t n,
+		   enum seam_unwind_end end)
+{
+	*w = (struct walked) { .stack = {
+		.frames = w->frames, .max = MAX, .n = n, .end = (uint8_t)end,
+	} };
+	for (size_t i = 0; i < n; i++)
+		w->frames[i] = (struct seam_unwind_frame) {
+			.pc = pcs[i], .sp = i ? sp_of(i) : STACK - 64,
+		};
+}
+
+static struct seam_unwind_rest go_on(struct walked *w, const uint64_t *chain,
+				     size_t n)
+{
+	const struct seam_unwind_chain user = { .user = chain, .n_user = n };
+	const struct seam_unwind_registers start = {
+		.value = { [SEAM_X86_64_RBP] = STACK },
+		.known = ~UINT64_C(0),
+	};
+	const struct seam_unwind_memory memory = {
+		.stack = (const uint8_t *)words, .stack_addr = STACK,
+		/* the copy: so much that the walk has its last frame */
+		.stack_bytes = sizeof(words),
 	};
 
-	return seam_unwind_kernel_follow(&space, &stack, chain, n, is_cut);
+	return seam_unwind_kernel_follow(&space, &memory, &start, &user,
+					 &w->stack);
+}
+
+static struct seam_unwind_rest after(const uint64_t *pcs, size_t n_pcs,
+				     enum seam_unwind_end end,
+				     const uint64_t *chain, size_t n)
+{
+	struct walked w;
+
+	put_records(chain, n);
+	walked(&w, pcs, n_pcs, end);
+	return go_on(&w, chain, n);
+}
+
+static void the_chain_goes_on_after_the_last_return_address(void **state)
+{
+	static const uint64_t chain[] = { 210, 220, 230, 240, 250 };
+	static const enum seam_unwind_end ends[] = {
+		SEAM_UNWIND_TRUNCATED, SEAM_UNWIND_WITHOUT_CFI,
+		SEAM_UNWIND_UNREADABLE, SEAM_UNWIND_UNKNOWN_REGISTER,
+		SEAM_UNWIND_BROKEN_CFI,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(ends); i++) {
+		struct seam_unwind_rest rest = after(chain, 3, ends[i], chain,
+						     5);
+
+		assert_int_equal(rest.first, 3);
+		assert_int_equal(rest.n, 2);
+		assert_false(rest.is_whole);
+	}
+}
+
+static void a_walk_that_is_not_cut_needs_no_more(void **state)
+{
+	static const uint64_t chain[] = { 210, 220, 230 };
+	static const enum seam_unwind_end ends[] = {
+		SEAM_UNWIND_ROOT, SEAM_UNWIND_TOO_DEEP, SEAM_UNWIND_NO_MAPPING,
+		SEAM_UNWIND_OTHER_STACK, SEAM_UNWIND_NO_PROGRESS,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(ends); i++)
+		assert_int_equal(after(chain, 2, ends[i], chain, 3).n, 0);
+}
+
+/* As after a handler on an alternate stack, whose callers are in the chain. */
+static void an_equal_address_at_another_place_is_another_frame(void **state)
+{
+	static const uint64_t pcs[] = { 210, 240, 250, 220 };
+	static const uint64_t chain[] = { 210, 220, 230, 240, 250 };
+	static const uint64_t recursion[] = { 210, 220, 220, 220, 220, 230 };
+	struct seam_unwind_rest rest;
+	struct walked w;
+
+	(void)state;
+	assert_int_equal(after(pcs, 4, SEAM_UNWIND_TRUNCATED, chain, 5).n, 0);
+	rest = after(recursion, 3, SEAM_UNWIND_TRUNCATED, recursion, 6);
+	assert_int_equal(rest.first, 3);
+	assert_int_equal(rest.n, 3);
+	/* a function without a frame pointer is not in the chain */
+	put_records(chain, 5);
+	walked(&w, chain, 3, SEAM_UNWIND_TRUNCATED);
+	w.frames[2].sp += 8;
+	assert_int_equal(go_on(&w, chain, 5).n, 0);
+	/* nor is the chain that of these frame pointers */
+	walked(&w, chain, 3, SEAM_UNWIND_TRUNCATED);
+	words[1]++;
+	assert_int_equal(go_on(&w, chain, 5).n, 0);
+}
+
+static void a_frame_without_frame_pointer_ends_the_chain(void **state)
+{
+	static const uint64_t last[] = { 210, 220, 510, 240 };
+	static const uint64_t beyond[] = { 210, 220, 230, 510, 250, 310 };
+
+	(void)state;
+	/* the kernel skips its caller */
+	assert_int_equal(after(last, 3, SEAM_UNWIND_TRUNCATED, last, 4).n, 0);
+	assert_int_equal(after(beyond, 3, SEAM_UNWIND_TRUNCATED, beyond, 6).n,
+			 1);
 }
 
 static void a_chain_is_whole_if_it_ends_at_a_root(void **state)
@@ -142,81 +216,70 @@ static void a_chain_is_whole_if_it_ends_at_a_root(void **state)
 		uint64_t last;
 		bool is_whole;
 	} ends[] = {
-		{ 180, true }, { 250, false }, { 350, true }, { 450, true },
+		/* that code has no CFI does not make it a root */
+		{ 180, false }, { 250, false }, { 350, true }, { 450, true },
 		/* the call may be the last instruction of its function */
-		{ 400, true }, { 300, false },
-		/* nothing returns to a place after a nop */
-		{ 270, true }, { 280, false },
+		{ 500, true }, { 400, true }, { 300, false },
+		{ 270, true }, { 271, false },
 	};
 
 	(void)state;
-	called = intern(SEAM_UNWIND_AT_CFA);
-	root = intern(SEAM_UNWIND_UNDEFINED);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(ends); i++) {
-		const uint64_t chain[] = { 1, 150, 260, ends[i].last };
-		struct seam_unwind_rest rest = follow(chain, 4, false);
+		const uint64_t chain[] = { 210, 150, 260, ends[i].last, 240 };
+		struct seam_unwind_rest rest =
+			after(chain, 2, SEAM_UNWIND_TRUNCATED, chain, 5);
 
 		assert_int_equal(rest.first, 2);
-		assert_int_equal(rest.n, 2);
 		assert_int_equal(rest.is_whole, ends[i].is_whole);
-		assert_false(follow(chain, 4, true).is_whole);
+		assert_int_equal(rest.n, ends[i].is_whole ? 2 : 3);
 	}
-	seam_unwind_rules_fini(&rules);
 }
 
 static void what_a_walk_out_of_code_found_last_is_left_out(void **state)
 {
-	static const uint64_t chain[] = { 1, 150, 260, 350 };
-	struct seam_unwind_frame frames[] = {
-		{ .pc = 1 }, { .pc = 150 }, { .pc = 222 }, { .pc = 223 },
-	};
-	struct seam_unwind_stack stack = {
-		.frames = frames, .max = 4, .end = SEAM_UNWIND_NO_MAPPING,
-	};
-	struct seam_unwind_rest rest;
+	static const uint64_t chain[] = { 210, 150, 260, 350 };
+	static const uint64_t pcs[] = { 210, 150, 222, 223 };
+	struct walked w;
 
 	(void)state;
-	called = intern(SEAM_UNWIND_AT_CFA);
-	root = intern(SEAM_UNWIND_UNDEFINED);
-	for (stack.n = 2; stack.n <= 3; stack.n++) {
-		size_t n = stack.n;
+	put_records(chain, 4);
+	for (size_t n = 2; n <= 3; n++) {
+		struct seam_unwind_rest rest;
 
-		rest = seam_unwind_kernel_follow(&space, &stack, chain, 4,
-						 false);
+		walked(&w, pcs, n, SEAM_UNWIND_NO_MAPPING);
+		rest = go_on(&w, chain, 4);
 		assert_true(rest.is_whole);
-		assert_int_equal(stack.n, 2);
+		assert_int_equal(w.stack.n, 2);
 		assert_int_equal(rest.first, 2);
 		assert_int_equal(rest.n, 2);
 		/* not by a chain that leads nowhere */
-		stack.n = n;
-		rest = seam_unwind_kernel_follow(&space, &stack, chain, 3,
-						 false);
-		assert_int_equal(rest.n, 0);
-		assert_int_equal(stack.n, n);
+		walked(&w, pcs, n, SEAM_UNWIND_NO_MAPPING);
+		assert_int_equal(go_on(&w, chain, 3).n, 0);
+		assert_int_equal(w.stack.n, n);
 	}
 	/* two false frames are too many */
-	stack.n = 4;
-	rest = seam_unwind_kernel_follow(&space, &stack, chain, 4, false);
-	assert_int_equal(rest.n, 0);
-	assert_int_equal(stack.n, 4);
-	seam_unwind_rules_fini(&rules);
+	walked(&w, pcs, 4, SEAM_UNWIND_NO_MAPPING);
+	assert_int_equal(go_on(&w, chain, 4).n, 0);
+	assert_int_equal(w.stack.n, 4);
 }
 
 static void a_chain_goes_on_through_code_only(void **state)
 {
-	static const uint64_t chain[] = { 1, 150, 160, 5, 170 };
-	static const uint64_t nothing[] = { 1, 150, 5, 170 };
-	struct seam_unwind_rest rest = follow(chain, 5, false);
+	static const uint64_t chain[] = { 210, 150, 160, 5, 170 };
+	static const uint64_t nothing[] = { 210, 150, 5, 170 };
 
 	(void)state;
-	assert_int_equal(rest.first, 2);
-	assert_int_equal(rest.n, 1);
-	assert_false(rest.is_whole);
-	rest = follow(nothing, 4, false);
-	assert_int_equal(rest.n, 0);
-	assert_false(rest.is_whole);
-	assert_int_equal(follow(chain, 2, false).n, 0);
-	assert_int_equal(follow(chain, 0, false).n, 0);
+	assert_int_equal(after(chain, 2, SEAM_UNWIND_TRUNCATED, chain, 5).n,
+			 1);
+	assert_int_equal(after(nothing, 2, SEAM_UNWIND_TRUNCATED, nothing,
+			       4).n, 0);
+	assert_int_equal(after(chain, 2, SEAM_UNWIND_TRUNCATED, chain, 2).n,
+			 0);
+	assert_int_equal(after(chain, 2, SEAM_UNWIND_TRUNCATED, chain, 0).n,
+			 0);
+	/* nothing is known of the frame of the innermost function */
+	assert_int_equal(after(chain, 1, SEAM_UNWIND_TRUNCATED, chain, 5).n,
+			 0);
 }
 
 int main(void)
@@ -224,15 +287,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			the_chain_goes_on_after_the_last_return_address),
-		cmocka_unit_test(a_walk_that_is_complete_needs_no_more),
+		cmocka_unit_test(a_walk_that_is_not_cut_needs_no_more),
 		cmocka_unit_test(
-			a_chain_that_has_not_the_address_adds_nothing),
-		cmocka_unit_test(a_recursion_goes_on_at_its_depth),
+			an_equal_address_at_another_place_is_another_frame),
+		cmocka_unit_test(
+			a_frame_without_frame_pointer_ends_the_chain),
 		cmocka_unit_test(a_chain_is_whole_if_it_ends_at_a_root),
 		cmocka_unit_test(
 			what_a_walk_out_of_code_found_last_is_left_out),
 		cmocka_unit_test(a_chain_goes_on_through_code_only),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

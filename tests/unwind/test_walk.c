@@ -324,11 +324,20 @@ static bool find_entry(void *context, uint64_t addr,
 	return addr == *(const uint64_t *)context;
 }
 
+static size_t no_code_before(void *context, uint64_t addr, uint8_t *bytes)
+{
+	(void)context;
+	(void)addr;
+	(void)bytes;
+	return 0;
+}
+
 static void an_entry_point_without_cfi_is_a_root(void **state)
 {
 	uint64_t entry = 0x401000;
 	const struct seam_unwind_space space = {
-		.find = find_entry, .context = &entry,
+		.find = find_entry, .code_before = no_code_before,
+		.context = &entry,
 	};
 	struct seam_unwind_registers regs = {
 		.value[SEAM_X86_64_RIP] = entry, .known = UINT64_MAX,
@@ -372,7 +381,8 @@ static void code_at_the_entry_point_that_has_cfi_is_unwound(void **state)
 	};
 	struct seam_unwind_rules rules = { 0 };
 	const struct seam_unwind_space space = {
-		.find = find_with_rule, .context = &rules,
+		.find = find_with_rule, .code_before = no_code_before,
+		.context = &rules,
 	};
 	struct seam_unwind_registers regs = {
 		.value = { [SEAM_X86_64_RIP] = 0x401000,
@@ -523,6 +533,225 @@ static void any_registers_and_any_stack_end(void **state)
 	}
 }
 
+/* --- where stacks begin, and where they only seem to --- */
+
+/*
+ * Code from 0x1000 on, 64 bytes of each kind, with a "call" before 0x1008 of
+ * each but the last two; words of the stack from 0x8000 on.
+ */
+enum {
+	CALLER = 0x1000,	/* CFA = rsp + 16 */
+	SIGNAL = 0x1040,	/* the kernel's frame: registers at rsp + 8 */
+	RAISE = 0x1080,		/* saves rax and rdx, as an eh_return */
+	PLAIN = 0x10c0,		/* without CFI */
+	CONTEXT = 0x1100,	/* __start_context(), likewise */
+	GOEXIT = 0x1140,	/* likewise */
+	CODE_END = 0x1180,
+	RETURN = 8,
+	STACK = 0x8000,
+};
+
+static struct {
+	struct seam_unwind_rules rules;
+	uint16_t ids[3];
+	uint8_t code[CODE_END - CALLER];
+	uint64_t words[32];
+} made;
+
+static uint16_t made_rule(uint64_t columns, bool is_signal)
+{
+	struct seam_unwind_row row = {
+		.cfa_how = SEAM_UNWIND_CFA_REGISTER,
+		.cfa_column = SEAM_X86_64_RSP, .cfa_value = 16,
+		.columns = columns, .is_signal_frame = is_signal,
+	};
+
+	for (uint8_t i = 0; i < SEAM_X86_64_COLUMNS; i++) {
+		row.how[i] = columns >> i & 1 ? SEAM_UNWIND_AT_CFA :
+			     SEAM_UNWIND_SAME;
+		/* of the signal frame: rsp is in its first word */
+		row.value[i] = i == SEAM_X86_64_RSP ? -16 : -8;
+	}
+	return (uint16_t)seam_unwind_rules_intern(&made.rules, &row);
+}
+
+static bool find_made(void *context, uint64_t addr,
+		      struct seam_unwind_code *code)
+{
+	size_t kind = (addr - CALLER) / 64;
+
+	(void)context;
+	*code = (struct seam_unwind_code) {
+		.rules = &made.rules,
+		.id = kind < 3 ? made.ids[kind] : SEAM_UNWIND_NO_CFI,
+	};
+	return addr >= CALLER && addr < CODE_END;
+}
+
+static size_t made_code_before(void *context, uint64_t addr, uint8_t *bytes)
+{
+	(void)context;
+	if (addr < CALLER + SEAM_UNWIND_CALL_BYTES || addr > CODE_END)
+		return 0;
+	memcpy(bytes, made.code + (addr - CALLER) - SEAM_UNWIND_CALL_BYTES,
+	       SEAM_UNWIND_CALL_BYTES);
+	return SEAM_UNWIND_CALL_BYTES;
+}
+
+static void make_code(void)
+{
+	static const uint8_t start_context[] = {
+		0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff,
+		0x74, 0x08, 0xe8, 0, 0, 0, 0,
+	};
+	const uint64_t rip = UINT64_C(1) << SEAM_X86_64_RIP;
+
+	memset(&made, 0, sizeof(made));
+	made.ids[0] = made_rule(rip, false);
+	made.ids[1] = made_rule(rip | UINT64_C(1) << SEAM_X86_64_RSP, true);
+	made.ids[2] = made_rule(rip | 0xf00b | UINT64_C(1) << SEAM_X86_64_RBP,
+				false);
+	for (size_t i = 0; i < 4; i++)
+		made.code[64 * i + RETURN - 5] = 0xe8;
+	memcpy(made.code + (CONTEXT - CALLER), start_context,
+	       sizeof(start_context));
+	memcpy(made.code + (GOEXIT - CALLER) + 7, "\x90\xe8", 2);
+}
+
+/* Walk over @n words from the code at @pc. */
+static void walk_made(uint64_t pc, const uint64_t *words, size_t n)
+{
+	const struct seam_unwind_space space = {
+		.find = find_made, .code_before = made_code_before,
+	};
+	const struct seam_unwind_memory memory = {
+		.stack = (const uint8_t *)made.words, .stack_addr = STACK,
+		.stack_bytes = 8 * n,
+	};
+	struct seam_unwind_registers regs = {
+		.value = { [SEAM_X86_64_RIP] = pc, [SEAM_X86_64_RSP] = STACK,
+			   [SEAM_X86_64_RBP] = STACK + 32 },
+		.known = UINT64_MAX,
+	};
+
+	memcpy(made.words, words, 8 * n);
+	stack.max = MAX_FRAMES;
+	seam_unwind_walk(&space, &memory, &regs, &stack);
+}
+
+static void a_return_address_of_zero_is_no_root(void **state)
+{
+	static const uint64_t zero[] = { 0, 0, 0, 0, 0, 0, 0, 0 };
+	static const uint64_t plain[] = { 0, PLAIN + RETURN, 0, 0, 0, 0 };
+
+	(void)state;
+	make_code();
+	walk_made(CALLER + RETURN, zero, 8);
+	assert_int_equal(stack.n, 1);
+	assert_int_equal(stack.end, SEAM_UNWIND_NO_MAPPING);
+	/* nor is a frame pointer of zero */
+	walk_made(CALLER + RETURN, plain, 6);
+	assert_int_equal(stack.n, 2);
+	assert_int_equal(stack.end, SEAM_UNWIND_WITHOUT_CFI);
+	seam_unwind_rules_fini(&made.rules);
+}
+
+static void a_coroutine_begins_where_nothing_called(void **state)
+{
+	/* the frame pointer leads on, past the caller: it is not followed */
+	uint64_t words[] = {
+		0, CONTEXT, 0, 0, STACK + 48, CALLER + RETURN, 0,
+		CALLER + RETURN, 0, 0,
+	};
+	static const struct {
+		uint64_t pc;
+		enum seam_unwind_end end;
+	} cases[] = {
+		{ CONTEXT, SEAM_UNWIND_ROOT },		/* makecontext()'s */
+		{ CONTEXT + 17, SEAM_UNWIND_ROOT },	/* it calls */
+		{ GOEXIT + 8, SEAM_UNWIND_ROOT },
+		{ GOEXIT + 20, SEAM_UNWIND_WITHOUT_CFI },
+	};
+
+	(void)state;
+	make_code();
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++) {
+		words[1] = cases[i].pc;
+		walk_made(CALLER + RETURN, words, SEAM_ARRAY_SIZE(words));
+		/* the call that is in it can only be left so */
+		assert_int_equal(stack.frames[1].pc, cases[i].pc);
+		if (cases[i].pc == CONTEXT + 17)
+			continue;
+		assert_int_equal(stack.n, 2);
+		assert_int_equal(stack.end, cases[i].end);
+	}
+	seam_unwind_rules_fini(&made.rules);
+}
+
+static void what_a_signal_interrupted_may_be_on_another_stack(void **state)
+{
+	static const uint64_t same[] = {
+		STACK + 0x100, CALLER + RETURN, 0, 0,
+	};
+	static const uint64_t other[] = {
+		0x900000, CALLER + RETURN, 0, 0,
+	};
+	static const uint64_t below[] = {
+		STACK - 0x1000, CALLER + RETURN, 0, 0,
+	};
+
+	(void)state;
+	make_code();
+	walk_made(SIGNAL + RETURN, same, 4);
+	assert_int_equal(stack.n, 2);
+	assert_int_equal(stack.end, SEAM_UNWIND_TRUNCATED);
+	assert_int_equal(stack.end_cfa, STACK + 0x110);
+	walk_made(SIGNAL + RETURN, other, 4);
+	assert_int_equal(stack.n, 2);
+	assert_true(stack.frames[1].is_interrupted);
+	assert_int_equal(stack.end, SEAM_UNWIND_OTHER_STACK);
+	assert_int_equal(stack.end_cfa, 0x900010);
+	walk_made(SIGNAL + RETURN, below, 4);
+	assert_int_equal(stack.end, SEAM_UNWIND_OTHER_STACK);
+	seam_unwind_rules_fini(&made.rules);
+}
+
+static void an_overwritten_return_address_ends_the_stack(void **state)
+{
+	static const uint64_t called[] = { 0, CALLER + RETURN, 0, 0 };
+	static const uint64_t handler[] = { 0, CALLER + 32, 0, 0 };
+
+	(void)state;
+	make_code();
+	walk_made(RAISE + RETURN, called, 4);
+	assert_int_equal(stack.n, 2);
+	/* to a place after no call: a landing pad */
+	walk_made(RAISE + RETURN, handler, 4);
+	assert_int_equal(stack.n, 1);
+	assert_int_equal(stack.end, SEAM_UNWIND_UNKNOWN_REGISTER);
+	/* which only functions that save rax and rdx do */
+	walk_made(CALLER + RETURN, handler, 4);
+	assert_int_equal(stack.n, 2);
+	seam_unwind_rules_fini(&made.rules);
+}
+
+static void a_system_call_may_be_the_last_instruction(void **state)
+{
+	static const uint64_t words[] = { STACK + 0x100, CALLER + RETURN, 0 };
+
+	(void)state;
+	make_code();
+	/* the address after RAISE's last byte is in code without CFI */
+	memcpy(made.code + (PLAIN - CALLER) - 2, "\x0f\x05", 2);
+	walk_made(PLAIN, words, 3);
+	assert_int_equal(stack.n, 2);
+	assert_int_equal(stack.frames[1].pc, CALLER + RETURN);
+	memset(made.code + (PLAIN - CALLER) - 2, 0, 2);
+	walk_made(PLAIN, words, 3);
+	assert_int_equal(stack.n, 1);
+	seam_unwind_rules_fini(&made.rules);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -537,6 +766,12 @@ int main(void)
 		cmocka_unit_test(code_at_the_entry_point_that_has_cfi_is_unwound),
 		cmocka_unit_test(a_signal_frame_needs_no_cfi_of_its_trampoline),
 		cmocka_unit_test(any_registers_and_any_stack_end),
+		cmocka_unit_test(a_return_address_of_zero_is_no_root),
+		cmocka_unit_test(a_coroutine_begins_where_nothing_called),
+		cmocka_unit_test(
+			what_a_signal_interrupted_may_be_on_another_stack),
+		cmocka_unit_test(an_overwritten_return_address_ends_the_stack),
+		cmocka_unit_test(a_system_call_may_be_the_last_instruction),
 	};
 
 	return cmocka_run_group_tests_name("walk", tests, load_modules,

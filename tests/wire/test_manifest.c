@@ -50,10 +50,9 @@ static const struct seam_manifest full = {
 	},
 	.kept = { 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52 },
 	.stacks = {
-		.n_ended = { 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71 },
-		.n_frames = { 72, 73, 74, 75, 76 }, .n_joined = 77,
-		.n_continued = 78, .n_empty = 79, .n_jvm = 80,
-		.n_joined_later = 81, .n_kernel_cut = 82, .n_32_bit = 83,
+		.n_ended = { 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72,
+			     73, 74 },
+		.n_empty = 79, .n_jvm = 80, .n_kernel_cut = 82, .n_32_bit = 83,
 		.dump_bytes = 32768, .n_modules = 2, .modules = {
 			{ 50, SEAM_STACK_WITHOUT_CFI, "/lib/a" },
 			{ 13, SEAM_STACK_UNREADABLE, "/lib/a" },

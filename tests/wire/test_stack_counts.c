@@ -10,19 +10,13 @@
 
 #include <cmocka.h>
 
-static void each_end_and_quality_has_a_key_of_its_own(void **state)
+static void each_end_has_a_key_of_its_own(void **state)
 {
 	(void)state;
 	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++) {
 		assert_true(*seam_stack_end_text(i));
 		assert_int_equal(seam_stack_end_parse(seam_stack_end_key(i)),
 				 i);
-	}
-	for (unsigned int i = 0; i < SEAM_STACK_N_QUALITIES; i++) {
-		assert_true(*seam_stack_quality_text(i));
-		for (unsigned int k = 0; k < i; k++)
-			assert_string_not_equal(seam_stack_quality_key(i),
-						seam_stack_quality_key(k));
 	}
 	assert_int_equal(seam_stack_end_parse("other"), SEAM_STACK_N_ENDS);
 }
@@ -33,7 +27,15 @@ static void files_are_told_apart_by_reason_and_ordered(void **state)
 
 	(void)state;
 	seam_stack_counts_add(c, SEAM_STACK_COMPLETE, "/a");
+	/* these are no fault of the file */
 	seam_stack_counts_add(c, SEAM_STACK_TRUNCATED, "/a");
+	seam_stack_counts_add(c, SEAM_STACK_OTHER_STACK, "/a");
+	seam_stack_counts_add(c, SEAM_STACK_BEYOND, "/a");
+	seam_stack_counts_add(c, SEAM_STACK_JOINED, "/a");
+	/* and these are no stacks */
+	seam_stack_counts_add(c, SEAM_STACK_ABSENT, NULL);
+	seam_stack_counts_add(c, SEAM_STACK_OF_32_BIT, NULL);
+	seam_stack_counts_add(c, SEAM_STACK_UNTOLD, NULL);
 	seam_stack_counts_add(c, SEAM_STACK_UNREADABLE, NULL);
 	seam_stack_counts_add(c, SEAM_STACK_WITHOUT_CFI, "/a");
 	seam_stack_counts_add(c, SEAM_STACK_BROKEN_CFI, "/a");
@@ -43,7 +45,9 @@ static void files_are_told_apart_by_reason_and_ordered(void **state)
 	assert_int_equal(c->modules[0].end, SEAM_STACK_BROKEN_CFI);
 	assert_int_equal(c->modules[0].n, 2);
 	assert_int_equal(c->modules[1].n, 1);
-	assert_int_equal(seam_stack_counts_total(c), 6);
+	assert_int_equal(seam_stack_counts_total(c), 9);
+	assert_int_equal(c->n_empty, 1);
+	assert_int_equal(c->n_32_bit, 1);
 	free(c);
 }
 
@@ -88,10 +92,8 @@ static void merging_adds_every_count(void **state)
 {
 	struct seam_stack_counts *sum = calloc(1, sizeof(*sum));
 	struct seam_stack_counts from = {
-		.n_ended = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 },
-		.n_frames = { 12, 13, 14, 15, 16 }, .n_joined = 17,
-		.n_continued = 18, .n_empty = 19, .n_jvm = 20,
-		.n_kernel_cut = 22, .n_32_bit = 23, .n_joined_later = 24,
+		.n_ended = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14 },
+		.n_empty = 19, .n_jvm = 20, .n_kernel_cut = 22, .n_32_bit = 23,
 		.dump_bytes = 21, .n_modules = 1,
 		.modules = { { 3, SEAM_STACK_NO_FILE, "/a" } },
 	};
@@ -100,8 +102,7 @@ static void merging_adds_every_count(void **state)
 	seam_stack_counts_merge(sum, &from);
 	assert_memory_equal(sum, &from, sizeof(from));
 	seam_stack_counts_merge(sum, &from);
-	assert_int_equal(seam_stack_counts_total(sum), 132);
-	assert_int_equal(seam_stack_counts_frames(sum), 140);
+	assert_int_equal(seam_stack_counts_total(sum), 210);
 	assert_int_equal(sum->modules[0].n, 6);
 	assert_int_equal(sum->dump_bytes, 21);
 	free(sum);
@@ -134,11 +135,29 @@ static void advice_names_the_option_the_file_or_the_jvm(void **state)
 	c.n_ended[SEAM_STACK_TRUNCATED] = 30;
 	assert_string_equal(advice(&c), "75.0 % of the user stacks are "
 		"complete; 25.0 % end early: deeper than the copy of the "
+		"stack");
+	c.dump_bytes = 49152;
+	assert_string_equal(advice(&c), "75.0 % of the user stacks are "
+		"complete; 25.0 % end early: deeper than the copy of the "
 		"stack (a larger one: --call-graph auto,SIZE)");
+	/* the kernel makes none that is larger */
+	c.dump_bytes = SEAM_STACK_MAX_COPY;
+	assert_null(strstr(advice(&c), "larger"));
+	c.n_ended[SEAM_STACK_BEYOND] = 40;
+	assert_null(strstr(advice(&c), "--call-graph"));
+	c.n_ended[SEAM_STACK_BEYOND] = 0;
 	seam_stack_counts_add_module(&c, SEAM_STACK_WITHOUT_CFI, "/l/x", 60);
 	c.n_ended[SEAM_STACK_WITHOUT_CFI] = 60;
 	assert_non_null(strstr(advice(&c), "50.0 % of the user stacks"));
 	assert_non_null(strstr(advice(&c), "most in /l/x"));
+	/* an option for a compiler is of no use for the code of a JIT */
+	seam_stack_counts_add_module(&c, SEAM_STACK_WITHOUT_CFI, "[jit]", 70);
+	assert_non_null(strstr(advice(&c), "most in [jit]"));
+	assert_null(strstr(advice(&c), "-f"));
+	c.n_ended[SEAM_STACK_JOINED] = 100;
+	assert_non_null(strstr(advice(&c), "32.1 % of the user stacks are "
+			       "complete, 35.7 % more after [joined]; "));
+	c.n_ended[SEAM_STACK_JOINED] = 0;
 	c.n_jvm = 80;
 	assert_non_null(strstr(advice(&c), "-XX:+PreserveFramePointer"));
 }
@@ -146,7 +165,7 @@ static void advice_names_the_option_the_file_or_the_jvm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_end_and_quality_has_a_key_of_its_own),
+		cmocka_unit_test(each_end_has_a_key_of_its_own),
 		cmocka_unit_test(files_are_told_apart_by_reason_and_ordered),
 		cmocka_unit_test(the_worst_file_stays_in_a_full_list),
 		cmocka_unit_test(a_long_path_keeps_the_name_of_the_file),

@@ -91,7 +91,7 @@ static void report_aux(const char *output,
 			 "%s/data", size, r->aux_event, output);
 }
 
-/* Why many stacks are incomplete; how many were put together. */
+/* Why many stacks are incomplete. */
 static void report_stacks(const struct seam_stack_counts *stacks,
 			  const struct seam_agent_counts *guest)
 {
@@ -106,12 +106,9 @@ static void report_stacks(const struct seam_stack_counts *stacks,
 		seam_command_say("%s", text);
 	if (!seam_command_verbose() || !seam_stack_counts_total(stacks))
 		return;
-	seam_command_say("%.2f %% of %" PRIu64 " user stacks are complete; "
-			 "outer frames of %" PRIu64 " are those of other "
-			 "samples, of %" PRIu64 " the kernel's",
+	seam_command_say("%.2f %% of %" PRIu64 " user stacks are complete",
 			 seam_stack_counts_percent(stacks),
-			 seam_stack_counts_total(stacks), stacks->n_joined,
-			 stacks->n_continued);
+			 seam_stack_counts_total(stacks));
 }
 
 /* Samples of agents: how many have Lua stacks, and what is missing. */

@@ -94,13 +94,9 @@ static int print(const struct seam_report *report,
 					seam_command_colors(STDOUT_FILENO));
 
 	seam_pager_start(status);
-	if (o->stats) {
-		if (o->json)
-			seam_report_stats_json(report, stdout);
-		else
-			seam_report_stats_text(report, &view);
-		return 0;
-	}
+	if (o->stats)
+		return o->json ? seam_report_stats_json(report, stdout) :
+		       seam_report_stats_text(report, &view);
 	if (o->json)
 		return o->tree ? seam_report_tree_json(report, stdout) :
 		       seam_report_json(report, stdout);

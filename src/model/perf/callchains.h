@@ -8,7 +8,8 @@
  *
  * A chain is a run of u64 as the kernel writes it, context markers included
  * (PERF_CONTEXT_*), leaf first.  The process belongs to its identity: equal
- * addresses of two processes are two chains.
+ * addresses of two processes are two chains.  Return addresses after the marker
+ * SEAM_CALLCHAIN_JOINED are those of other samples (stack_joins.h).
  */
 #ifndef SEAM_CALLCHAINS_H
 #define SEAM_CALLCHAINS_H
@@ -16,6 +17,9 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/index.h"
+
+/* A marker of ours, as those of guest_merge.h. */
+#define SEAM_CALLCHAIN_JOINED ((uint64_t)-3002)
 
 struct seam_callchain {
 	size_t first;		/* in words */

@@ -6,8 +6,8 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
-#include "unwind/walk/count.h"
 #include "unwind/walk/precise.h"
+#include "unwind/walk/result.h"
 #include "wire/perf/perf_registers.h"
 
 #define USER ((uint64_t)PERF_CONTEXT_USER)
@@ -32,81 +32,37 @@ static struct recorded recorded_chain(const struct seam_stack_dumps *dumps,
 	};
 }
 
-/* -- counts ------------------------------------------------------------- */
+/* -- how it ended ------------------------------------------------------- */
 
-/* A stack ended early in JIT code (@i 0) or in module @i - 1. */
-static void count_early(struct seam_dump_walk *w, size_t i,
-			enum seam_stack_end end)
+static enum seam_stack_end end_of(struct seam_dump_walk *w,
+				  const struct seam_unwind_stack *stack,
+				  const struct recorded *c)
 {
-	size_t at = i * SEAM_STACK_N_ENDS + end;
+	const struct seam_unwind_frame *last = &stack->frames[stack->n - 1];
+	enum seam_stack_end end = seam_unwind_stack_end(stack,
+							c->rest.is_whole);
 
-	if (SEAM_ARRAY_GROW(&w->early, at + 1))
-		w->early.items[at]++;
-	else
+	if (end != SEAM_STACK_COMPLETE && !seam_stack_end_is_cut(end) &&
+	    seam_code_space_at(&w->space, last->pc - !last->is_interrupted)
+		->kind == SEAM_CODE_MISSING)
+		return SEAM_STACK_NO_FILE;
+	return end;
+}
+
+/* Keep what is known of the walk over @stack; SEAM_STACK_ABSENT: of none. */
+static void describe(struct seam_dump_walk *w, struct seam_dump_job *job,
+		     const struct seam_unwind_stack *stack,
+		     enum seam_stack_end end)
+{
+	size_t n = seam_unwind_write(stack, end, w->cfas, w->raw);
+	const size_t head = sizeof(uint32_t);
+	const char *copy = seam_arena_text(&w->kept,
+					   (const char *)w->raw + head,
+					   n - head);
+
+	if (!copy)
 		w->error = -ENOMEM;
-}
-
-/* Where the outermost frame that is known is. */
-static const struct seam_code_at *
-end_of(struct seam_dump_walk *w, const struct seam_unwind_stack *stack)
-{
-	const struct seam_unwind_frame *frame = &stack->frames[stack->n - 1];
-
-	return seam_code_space_at(&w->space,
-				  frame->pc - !frame->is_interrupted);
-}
-
-static bool is_jvm(const struct seam_dump_walk *w)
-{
-	size_t i = SEAM_ARRAY_SEARCH(k, w->n_jvms,
-				     w->jvms[k] < w->space.pid);
-
-	return i < w->n_jvms && w->jvms[i] == w->space.pid;
-}
-
-static void count_stack(struct seam_dump_walk *w,
-			const struct seam_unwind_stack *stack,
-			const struct recorded *c, size_t n_joined)
-{
-	enum seam_stack_end end = seam_unwind_counted_end(
-		(enum seam_unwind_end)stack->end);
-	const struct seam_code_at *at;
-
-	w->counts.n_frames[SEAM_STACK_BY_JOIN] += n_joined;
-	w->counts.n_frames[SEAM_STACK_BY_KERNEL] += n_joined ? 0 : c->rest.n;
-	w->counts.n_joined += n_joined > 0;
-	w->counts.n_continued += c->rest.is_whole;
-	if (n_joined || c->rest.is_whole)
-		end = SEAM_STACK_COMPLETE;
-	if (end != SEAM_STACK_COMPLETE && end != SEAM_STACK_TRUNCATED) {
-		at = end_of(w, stack);
-		if (at->kind == SEAM_CODE_MISSING)
-			end = SEAM_STACK_NO_FILE;
-		if (at->kind != SEAM_CODE_NONE)
-			count_early(w, at->kind == SEAM_CODE_JIT ? 0 :
-				    (size_t)at->id + 1, end);
-	}
-	w->counts.n_ended[end]++;
-	if (end != SEAM_STACK_COMPLETE && is_jvm(w))
-		w->counts.n_jvm++;
-}
-
-void seam_dump_walk_count(const struct seam_dump_walk *w,
-			  struct seam_stack_counts *counts)
-{
-	const struct seam_profile *p = w->dumps->profile;
-
-	seam_stack_counts_merge(counts, &w->counts);
-	for (size_t i = 0; i < w->early.n; i++) {
-		size_t module = i / SEAM_STACK_N_ENDS;
-
-		if (w->early.items[i])
-			seam_stack_counts_add_module(counts,
-				(enum seam_stack_end)(i % SEAM_STACK_N_ENDS),
-				module ? seam_profile_path(p,
-						(uint32_t)module - 1) :
-				"[jit]", w->early.items[i]);
-	}
+	job->raw = (struct seam_bytes) { (const uint8_t *)copy, n - head };
 }
 
 /* -- callchains --------------------------------------------------------- */
@@ -179,37 +135,8 @@ static void walk(struct seam_dump_walk *w, const struct seam_dump_job *job,
 		.frames = w->frames, .max = SEAM_DUMP_MAX_FRAMES,
 	};
 	seam_unwind_walk_sample(&space, &memory, regs, job->misc, stack);
-	c->rest = seam_unwind_kernel_follow(&space, stack, c->chain.user,
-		c->chain.n_user,
-		seam_unwind_chain_is_cut(&c->chain, max_chain_of(w, job)));
-}
-
-/* Count the stack, of which @n_joined frames are of others; its chain. */
-static void finish(struct seam_dump_walk *w, struct seam_dump_job *job,
-		   const struct seam_unwind_stack *stack, struct recorded *c,
-		   size_t n_joined)
-{
-	count_stack(w, stack, c, n_joined);
-	if (n_joined)
-		c->rest.n = 0;
-	job->chain = add_chain(w, job->pid, stack, c);
-	if (job->chain == SEAM_NONE)
-		w->error = -ENOMEM;
-}
-
-/* Keep the frames for seam_dump_walk_join().  False: there is no room. */
-static bool keep(struct seam_dump_walk *w, struct seam_dump_job *job,
-		 const struct seam_unwind_stack *stack)
-{
-	size_t first = w->kept.n;
-
-	if (first + stack->n > SEAM_DUMP_MAX_KEPT ||
-	    !SEAM_ARRAY_EXTEND(&w->kept, stack->frames, stack->n))
-		return false;
-	job->first_frame = (uint32_t)first;
-	job->n_frames = (uint32_t)stack->n;
-	job->end = stack->end;
-	return true;
+	c->rest = seam_unwind_kernel_follow(&space, &memory, regs, &c->chain,
+					    stack);
 }
 
 static void count_kernel_cut(struct seam_dump_walk *w,
@@ -221,8 +148,7 @@ static void count_kernel_cut(struct seam_dump_walk *w,
 
 static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,
 		       const struct seam_perf_sample *sample,
-		       const struct seam_unwind_registers *regs,
-		       size_t copy_bytes)
+		       const struct seam_unwind_registers *regs)
 {
 	struct recorded c = recorded_chain(w->dumps, job->sample);
 	struct seam_unwind_stack stack;
@@ -237,70 +163,10 @@ static void take_stack(struct seam_dump_walk *w, struct seam_dump_job *job,
 		return;
 	count_kernel_cut(w, job);
 	job->is_done = true;
-	job->pid = sample->pid;
-	job->tid = sample->tid;
-	job->rest = c.rest;
-	seam_unwind_count_frames(&w->counts, &stack);
-	job->is_cut = seam_stack_joins_want(&stack, copy_bytes) &&
-		      keep(w, job, &stack) &&
-		      stack.end == SEAM_UNWIND_TRUNCATED && !c.rest.is_whole;
-	if (!job->is_cut)
-		finish(w, job, &stack, &c, 0);
-}
-
-/* The stack of @job, in the walker's frames. */
-static struct seam_unwind_stack kept_stack(struct seam_dump_walk *w,
-					   const struct seam_dump_job *job)
-{
-	memcpy(w->frames, w->kept.items + job->first_frame,
-	       job->n_frames * sizeof(*w->frames));
-	return (struct seam_unwind_stack) {
-		.frames = w->frames, .max = SEAM_DUMP_MAX_FRAMES,
-		.n = job->n_frames, .end = job->end,
-	};
-}
-
-static void complete(struct seam_dump_walk *w, struct seam_dump_job *job,
-		     struct seam_stack_joins *joins, bool is_last_try,
-		     struct seam_unwind_stack *stack)
-{
-	size_t n = seam_stack_joins_complete(joins, job->tid, is_last_try,
-					     stack);
-	struct recorded c;
-
-	if (n == 0 && !is_last_try)
-		return;
-	w->counts.n_joined_later += is_last_try && n > 0;
-	c = recorded_chain(w->dumps, job->sample);
-	c.rest = job->rest;
-	enter(w, job->sample, job->pid);
-	finish(w, job, stack, &c, n);
-	job->is_cut = false;
-}
-
-void seam_dump_walk_join(struct seam_dump_walk *w, struct seam_dump_job *job,
-			 struct seam_stack_joins *joins)
-{
-	struct seam_unwind_stack stack;
-
-	if (!job->n_frames)
-		return;
-	stack = kept_stack(w, job);
-	seam_stack_joins_learn(joins, job->tid, &stack);
-	if (job->is_cut)
-		complete(w, job, joins, false, &stack);
-}
-
-void seam_dump_walk_join_again(struct seam_dump_walk *w,
-			       struct seam_dump_job *job,
-			       struct seam_stack_joins *joins)
-{
-	struct seam_unwind_stack stack;
-
-	if (!job->is_cut)
-		return;
-	stack = kept_stack(w, job);
-	complete(w, job, joins, true, &stack);
+	describe(w, job, &stack, end_of(w, &stack, &c));
+	job->chain = add_chain(w, sample->pid, &stack, &c);
+	if (job->chain == SEAM_NONE)
+		w->error = -ENOMEM;
 }
 
 void seam_dump_walk_job(struct seam_dump_walk *w, struct seam_dump_job *job)
@@ -312,21 +178,18 @@ void seam_dump_walk_job(struct seam_dump_walk *w, struct seam_dump_job *job)
 	struct seam_perf_sample sample = { .time = 0 };
 
 	job->chain = w->space.needed = SEAM_NONE;
-	job->n_frames = 0;
-	job->is_cut = false;
 	if (seam_perf_sample_read(attr, data->endian, job->payload, &sample) ==
-	    0 && sample.user_stack.size &&
-	    seam_perf_registers_x86_64(&sample.user_regs, regs.value,
-				       &regs.known)) {
+	    0 && seam_perf_registers_x86_64(&sample.user_regs, regs.value,
+					    &regs.known) &&
+	    regs.value[SEAM_X86_64_RSP]) {
 		if (attr->sample_stack_user > w->counts.dump_bytes)
 			w->counts.dump_bytes = attr->sample_stack_user;
-		take_stack(w, job, &sample, &regs, attr->sample_stack_user);
+		take_stack(w, job, &sample, &regs);
 		return;
 	}
-	if (sample.user_regs.abi == PERF_SAMPLE_REGS_ABI_32)
-		w->counts.n_32_bit++;
-	else
-		w->counts.n_empty++;
+	describe(w, job, &(struct seam_unwind_stack) { .n = 0 },
+		 sample.user_regs.abi == PERF_SAMPLE_REGS_ABI_32 ?
+		 SEAM_STACK_OF_32_BIT : SEAM_STACK_ABSENT);
 	count_kernel_cut(w, job);
 	job->is_done = true;
 }
@@ -336,7 +199,6 @@ void seam_dump_walk_fini(struct seam_dump_walk *w)
 	seam_code_space_fini(&w->space);
 	seam_callchains_fini(&w->chains);
 	free(w->common.items);
-	free(w->early.items);
 	free(w->words.items);
-	free(w->kept.items);
+	seam_arena_fini(&w->kept);
 }

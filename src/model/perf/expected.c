@@ -27,7 +27,8 @@ static size_t collect_chain(const uint64_t *words, size_t n_words,
 
 	for (size_t i = 0; i < n_words; i++) {
 		if (!is_user(words[i])) {
-			is_call = words[i] == SEAM_GUEST_CALLER;
+			is_call = words[i] == SEAM_GUEST_CALLER ||
+				  words[i] == SEAM_CALLCHAIN_JOINED;
 			is_guest = words[i] == SEAM_GUEST_FRAMES;
 		} else if (!is_guest) {
 			if (words[i] > 0)

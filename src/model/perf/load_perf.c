@@ -6,7 +6,8 @@
  * 2. Join the parts of the scan (scan_join.h).
  * 3. Decode the side-band, find JIT code, count losses (sideband.h); replay.
  * 4. Unwind copies of stacks (stack_dumps.h).
- * 5. Set the thread, the thread's name and the stack of each sample
+ * 5. Join stacks that were cut with those of other samples (stack_joins.h).
+ * 6. Set the thread, the thread's name and the stack of each sample
  *    (resolver.h).
  */
 #include "model/perf/load_perf.h"
@@ -37,6 +38,7 @@ struct perf_loader {
 	struct seam_origin_ids own_ids;	/* for what has none */
 	SEAM_ARRAY(struct seam_perf_scan) scans;
 	struct seam_callchains chains;	/* of all scans */
+	struct seam_stack_walks walks;	/* likewise; they borrow from scans */
 	struct seam_guest_symbols guest;
 	uint32_t guest_clock;	/* event of seam:guest; SEAM_NONE: itself */
 };
@@ -317,6 +319,25 @@ static int resolve_samples(struct perf_loader *l)
 	return 0;
 }
 
+/* What the recorder knew of the walks over stacks, with common numbers. */
+static int take_walks(struct perf_loader *l)
+{
+	l->walks = l->scans.items[0].walks;
+	l->scans.items[0].walks = (struct seam_stack_walks) { 0 };
+	for (size_t i = 1; i < l->scans.n; i++) {
+		const struct seam_perf_scan *scan = &l->scans.items[i];
+		size_t first = l->walks.n;
+
+		if (!SEAM_ARRAY_EXTEND(&l->walks, scan->walks.items,
+				       scan->walks.n))
+			return -ENOMEM;
+		for (size_t k = first; k < l->walks.n; k++)
+			l->walks.items[k].sample +=
+				(uint32_t)scan->first_sample;
+	}
+	return 0;
+}
+
 /* Copies of stacks become callchains. */
 static int unwind(struct perf_loader *l)
 {
@@ -326,7 +347,7 @@ static int unwind(struct perf_loader *l)
 		.n_scans = l->scans.n, .tasks = &l->sideband.tasks,
 		.jit = seam_jit_code_count(code) ? code : NULL,
 		.symbols = l->symbols, .profile = l->profile,
-		.chains = &l->chains,
+		.chains = &l->chains, .walks = &l->walks,
 	};
 
 	if (!seam_stack_dumps_exist(&dumps))
@@ -337,6 +358,19 @@ static int unwind(struct perf_loader *l)
 			  "not unwound: their samples show the innermost "
 			  "user function");
 	return 0;
+}
+
+/* Stacks that were cut get the callers that others of their thread have. */
+static int join_stacks(struct perf_loader *l)
+{
+	struct seam_jit_code *code = l->sideband.jit->code;
+	bool has_code = seam_jit_code_count(code) > 0;
+
+	if (has_code && l->walks.n && seam_jit_code_index(code))
+		return -ENOMEM;
+	return seam_stack_joins(l->profile, &l->chains, &l->sideband.tasks,
+				has_code ? code : NULL, &l->walks,
+				!l->input->no_joins && !l->input->by_record);
 }
 
 /* A thread that no record names gets its number as a name, as in perf. */
@@ -410,7 +444,8 @@ static void hint_stacks(struct perf_loader *l)
 	if ((l->input->manifest &&
 	     (seam_stack_counts_total(&l->input->manifest->stacks) ||
 	      l->input->manifest->stacks.n_32_bit)) ||
-	    seam_guest_counts_total(&l->profile->guest_counts))
+	    seam_guest_counts_total(&l->profile->guest_counts) ||
+	    l->walks.n)
 		return;
 	for (size_t i = 0; i < l->scans.n; i++)
 		if (l->scans.items[i].dumps.n)
@@ -435,8 +470,12 @@ static void hint_stacks(struct perf_loader *l)
 
 static int load_samples(struct perf_loader *l)
 {
-	int r = unwind(l);
+	int r = take_walks(l);
 
+	if (r == 0)
+		r = unwind(l);
+	if (r == 0)
+		r = join_stacks(l);
 	if (r == 0)
 		r = take_guest(l);
 	if (r == 0)
@@ -501,6 +540,7 @@ int seam_load_perf(struct seam_profile *profile,
 	for (size_t i = 0; i < l.scans.n; i++)
 		seam_perf_scan_fini(&l.scans.items[i]);
 	free(l.scans.items);
+	free(l.walks.items);
 	seam_callchains_fini(&l.chains);
 	seam_resolver_fini(&l.resolver);
 	seam_guest_symbols_fini(&l.guest);

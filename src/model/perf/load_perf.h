@@ -16,7 +16,7 @@ struct seam_perf_input {
 	struct seam_kernel kernel;		/* from the manifest */
 	struct seam_bytes vdso_build_id;	/* the kernel records none */
 	struct seam_jit_places jit;		/* where dumps and maps are */
-	bool by_record;				/* as in load.h */
+	bool by_record, no_joins;		/* as in load.h */
 	const struct seam_manifest *manifest;	/* NULL, or zeroed: none */
 	uint64_t written_ns;	/* UTC of the last change of data */
 	uint64_t n_paused;	/* records lost while a snapshot was copied */

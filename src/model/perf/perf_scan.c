@@ -11,6 +11,7 @@
 #include "base/workers.h"
 #include "wire/perf/perf_registers.h"
 #include "wire/perf/perf_stream.h"
+#include "wire/perf/unwound.h"
 
 /* A part smaller than this is not worth a thread. */
 #define MIN_PART_BYTES ((uint64_t)4 << 20)
@@ -104,6 +105,23 @@ static void note_time(struct seam_perf_scan *scan, uint64_t time_ns)
 		scan->last_ns = time_ns;
 }
 
+/* The next sample has RAW data; of the recorder's own, they are kept. */
+static void add_walk(struct seam_perf_scan *scan, struct seam_bytes raw)
+{
+	uint8_t end;
+
+	if (scan->what != SEAM_SCAN_SAMPLES || !seam_unwound_is(raw, &end))
+		return;
+	if (scan->is_packed)
+		raw.data = (const uint8_t *)seam_arena_text(&scan->arena,
+				(const char *)raw.data, raw.size);
+	if (!raw.data || !SEAM_ARRAY_ADD(&scan->walks,
+					 (struct seam_stack_walk) {
+			.raw = raw.data, .raw_bytes = (uint32_t)raw.size,
+			.sample = (uint32_t)scan->samples.n }))
+		scan->error = -ENOMEM;
+}
+
 static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 		       uint32_t event, const struct seam_perf_core *core)
 {
@@ -133,6 +151,7 @@ static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 	s->cpu[s->n] = core->cpu < UINT16_MAX ? (uint16_t)core->cpu :
 		       UINT16_MAX;
 	s->event[s->n] = (uint16_t)event;
+	add_walk(scan, core->raw);
 	note_time(scan, s->time_ns[s->n++]);
 }
 
@@ -271,6 +290,7 @@ static void take_whole_sample(struct seam_perf_scan *scan, uint16_t misc,
 		.period = sample.period, .pid = sample.pid, .tid = sample.tid,
 		.cpu = sample.cpu, .chain = (const uint8_t *)chain,
 		.n_chain = copy_chain(scan->data, &sample, chain),
+		.raw = sample.raw,
 	};
 	if (guest == SEAM_GUEST_EVENT_SAMPLES)
 		add_guest(scan, misc, event, &sample, &core);
@@ -661,6 +681,7 @@ void seam_perf_scan_fini(struct seam_perf_scan *scan)
 	seam_arena_fini(&scan->arena);
 	free(scan->sideband.items);
 	free(scan->dumps.items);
+	free(scan->walks.items);
 	seam_scan_guest_fini(&scan->guest);
 	seam_scan_counters_fini(&scan->counters);
 	*scan = (struct seam_perf_scan) { 0 };

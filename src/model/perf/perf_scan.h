@@ -20,6 +20,7 @@
 #include "model/perf/callchains.h"
 #include "model/perf/scan_counters.h"
 #include "model/perf/scan_guest.h"
+#include "model/perf/stack_joins.h"
 #include "model/perf/tasks.h"
 #include "model/profile/profile.h"
 #include "wire/perf/perf_data.h"
@@ -78,6 +79,7 @@ struct seam_perf_scan {
 	uint64_t n_damaged;			/* samples that do not parse */
 	uint64_t n_unknown;			/* records of no known event */
 	SEAM_ARRAY(struct seam_stack_dump) dumps;
+	struct seam_stack_walks walks;		/* samples by their columns */
 	struct seam_scan_guest guest;
 	size_t first_sample;		/* once joined: in all columns */
 	int error;				/* 0, or why it stopped */

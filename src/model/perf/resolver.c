@@ -573,6 +573,21 @@ static int push_frames(struct seam_resolver *r, const struct seam_place *place)
 	return 0;
 }
 
+/* The frame between those of the sample and those of others. */
+static int push_joined(struct seam_resolver *r)
+{
+	uint32_t id = seam_profile_function(r->profile,
+		&(struct seam_function) {
+			.name = seam_strings_put(&r->profile->strings,
+						 "[joined]"),
+			.layer = SEAM_LAYER_NATIVE, .is_named = true,
+		});
+
+	id = id == SEAM_NONE ? id : seam_profile_frame(r->profile,
+		&(struct seam_frame) { .function = id, .code = SEAM_NONE });
+	return id != SEAM_NONE && SEAM_ARRAY_ADD(&r->chain, id) ? 0 : -ENOMEM;
+}
+
 /* A C function of the guest is shown as all code of the host is. */
 static int push_guest(struct seam_resolver *r, uint32_t table, uint64_t word,
 		      struct seam_resolver_where *where)
@@ -622,7 +637,10 @@ uint32_t seam_resolver_stack(struct seam_resolver *r, const uint64_t *chain,
 					  &where->to_ns);
 	r->chain.n = 0;
 	for (size_t i = 0; i < n; i++) {
-		if (chain[i] >= (uint64_t)PERF_CONTEXT_MAX) {
+		if (chain[i] == SEAM_CALLCHAIN_JOINED) {
+			if (push_joined(r))
+				return SEAM_NONE;
+		} else if (chain[i] >= (uint64_t)PERF_CONTEXT_MAX) {
 			state.context = context_of(chain[i]);
 			state.is_call = chain[i] == SEAM_GUEST_CALLER;
 			if (chain[i] == CONTEXT_USER_DEFERRED)

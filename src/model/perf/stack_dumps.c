@@ -32,8 +32,6 @@ struct dump_batches {
 	SEAM_ARRAY(struct seam_dump_job) jobs;
 	struct seam_arena unpacked;	/* payloads of jobs */
 	size_t n_unpacked;		/* bytes */
-	SEAM_ARRAY(int32_t) jvms;	/* processes, sorted */
-	struct seam_stack_joins joins;
 	struct seam_progress progress;
 };
 
@@ -83,13 +81,25 @@ static int open_needed(struct dump_batches *b)
 	return n;
 }
 
-/* The chain of walker @w becomes a common one, that of the sample. */
+/*
+ * The chain of walker @w becomes a common one, that of the sample; what is known
+ * of the walk is kept as long as the scans are.
+ */
 static int set_chain(const struct seam_stack_dumps *dumps,
 		     struct seam_dump_walk *w, const struct seam_dump_job *job)
 {
 	const struct seam_callchain *c;
+	const char *raw = seam_arena_text(&dumps->scans[0].arena,
+					  (const char *)job->raw.data,
+					  job->raw.size);
 	uint32_t *id;
 
+	if (!raw || !SEAM_ARRAY_ADD(dumps->walks, (struct seam_stack_walk) {
+			.raw = (const uint8_t *)raw,
+			.raw_bytes = (uint32_t)job->raw.size,
+			.sample = job->sample,
+		}))
+		return -ENOMEM;
 	if (job->chain == SEAM_NONE)
 		return 0;
 	if (!SEAM_ARRAY_GROW(&w->common, w->chains.items.n))
@@ -103,11 +113,7 @@ static int set_chain(const struct seam_stack_dumps *dumps,
 	return *id ? 0 : -ENOMEM;
 }
 
-typedef void join_job(struct seam_dump_walk *walk, struct seam_dump_job *job,
-		      struct seam_stack_joins *joins);
-
-/* Join each stack of the batch, in the order of samples. */
-static int join_all(struct dump_batches *b, join_job *join)
+static int take_results(struct dump_batches *b)
 {
 	int r = 0;
 
@@ -115,27 +121,9 @@ static int join_all(struct dump_batches *b, join_job *join)
 		struct seam_dump_walk *w = &b->walks[walker];
 
 		for (size_t i = first_job(b, walker);
-		     r == 0 && i < first_job(b, walker + 1); i++) {
-			join(w, &b->jobs.items[i], &b->joins);
-			r = w->error;
-		}
-	}
-	return r;
-}
-
-static int take_results(struct dump_batches *b)
-{
-	int r = join_all(b, seam_dump_walk_join);
-
-	if (r == 0)
-		r = join_all(b, seam_dump_walk_join_again);
-	for (size_t walker = 0; walker < b->n_walks; walker++) {
-		struct seam_dump_walk *w = &b->walks[walker];
-
-		for (size_t i = first_job(b, walker);
 		     r == 0 && i < first_job(b, walker + 1); i++)
 			r = set_chain(b->dumps, w, &b->jobs.items[i]);
-		w->kept.n = 0;
+		seam_arena_fini(&w->kept);
 	}
 	return r;
 }
@@ -230,45 +218,18 @@ static int take_scan(struct dump_batches *b, const struct seam_perf_scan *scan)
 
 /* -- the result --------------------------------------------------------- */
 
-static int by_number(const void *a, const void *b)
-{
-	const int32_t *x = a, *y = b;
-
-	return SEAM_COMPARE(*x, *y);
-}
-
-/* Stacks that end early in a JVM have a remedy of their own. */
-static int find_jvms(struct dump_batches *b)
-{
-	const struct seam_profile *p = b->dumps->profile;
-
-	for (size_t i = 0; i < p->mappings.n; i++) {
-		const struct seam_mapping *m = &p->mappings.items[i];
-
-		if (strcmp(basename(seam_profile_path(p, m->module)),
-			   "libjvm.so") == 0 &&
-		    !SEAM_ARRAY_ADD(&b->jvms, m->pid))
-			return -ENOMEM;
-	}
-	SEAM_ARRAY_SORT(&b->jvms, by_number);
-	return 0;
-}
-
 static int init(struct dump_batches *b)
 {
 	const struct seam_stack_dumps *d = b->dumps;
-	int r = find_jvms(b);
 
 	b->n_walks = seam_workers_count();
 	b->files.profile = d->profile;
 	b->files.symbols = d->symbols;
 	b->walks = calloc(b->n_walks, sizeof(*b->walks));
-	if (r || !b->walks)
+	if (!b->walks)
 		return -ENOMEM;
 	for (size_t i = 0; i < b->n_walks; i++) {
 		b->walks[i].dumps = d;
-		b->walks[i].jvms = b->jvms.items;
-		b->walks[i].n_jvms = b->jvms.n;
 		b->walks[i].at.key = SEAM_NONE;
 		b->walks[i].space = (struct seam_code_space) {
 			.profile = d->profile, .spaces = &d->tasks->spaces,
@@ -286,8 +247,6 @@ static void fini(struct dump_batches *b)
 	seam_code_files_fini(&b->files);
 	seam_arena_fini(&b->unpacked);
 	free(b->jobs.items);
-	free(b->jvms.items);
-	seam_stack_joins_fini(&b->joins);
 }
 
 static size_t count(const struct seam_stack_dumps *dumps)
@@ -325,8 +284,8 @@ int seam_stack_dumps_unwind(const struct seam_stack_dumps *dumps)
 		r = run_batch(&b);
 	seam_progress_end(&b.progress);
 	for (size_t i = 0; r == 0 && i < b.n_walks; i++)
-		seam_dump_walk_count(&b.walks[i],
-				     &dumps->profile->stack_counts);
+		seam_stack_counts_merge(&dumps->profile->stack_counts,
+					&b.walks[i].counts);
 	fini(&b);
 	return r;
 }

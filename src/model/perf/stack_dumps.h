@@ -6,8 +6,9 @@
  * top of the user stack.  They are unwound when all mappings are known, before
  * addresses are resolved; from then on they are callchains as all others: the
  * kernel's part as recorded, then the frames of the stack, and where the copy
- * ends early the rest of the kernel's own user chain, if the sample has one, or
- * frames that other samples of the thread had (unwind/walk/stack_joins.h).
+ * ends early the rest of the kernel's own user chain, if the sample has one.
+ * What a callchain cannot express is kept for stack_joins.h, in the form in
+ * which the recorder writes it for stacks that it has unwound.
  *
  * Samples are taken in batches, each unwound on all cores.  A walk that comes
  * to a file that was not opened yet stops its thread, and is repeated when the
@@ -24,6 +25,7 @@
 #define SEAM_STACK_DUMPS_H
 
 #include "model/perf/perf_scan.h"
+#include "model/perf/stack_joins.h"
 #include "symbol/jit/jit_code.h"
 #include "symbol/symbols.h"
 
@@ -38,6 +40,7 @@ struct seam_stack_dumps {
 	/* the stack of a sample is a chain, its thread a task key */
 	struct seam_profile *profile;
 	struct seam_callchains *chains;
+	struct seam_stack_walks *walks;	/* of all samples; added to */
 };
 
 /* Whether there are samples to unwind, and they are of this architecture. */
@@ -45,8 +48,9 @@ bool seam_stack_dumps_exist(const struct seam_stack_dumps *dumps);
 bool seam_stack_dumps_supported(const struct seam_stack_dumps *dumps);
 
 /*
- * Unwind all of them: set the chains of their samples, and add to the
- * profile's stack_counts.  0 or -ENOMEM.
+ * Unwind all of them: set the chains of their samples, add their walks, which
+ * borrow from the scans, and what the walks do not have to the profile's
+ * stack_counts.  0 or -ENOMEM.
  */
 int seam_stack_dumps_unwind(const struct seam_stack_dumps *dumps);
 

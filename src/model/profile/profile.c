@@ -44,7 +44,7 @@ static const struct {
 	COLUMN(event),
 	/* these exist only where needed */
 	COLUMN(weight), COLUMN(count), COLUMN(comm), COLUMN(vmstate),
-	COLUMN(record),
+	COLUMN(record), COLUMN(end),
 };
 
 enum { N_CONSTANT_COLUMNS = 5 };
@@ -72,6 +72,9 @@ bool seam_samples_reserve(struct seam_samples *s, size_t extra)
 		*column = moved;
 		if (column == (void **)&s->vmstate)
 			memset(s->vmstate + s->cap, SEAM_VMSTATE_NONE,
+			       cap - s->cap);
+		if (column == (void **)&s->end)
+			memset(s->end + s->cap, SEAM_STACK_UNTOLD,
 			       cap - s->cap);
 	}
 	s->cap = cap;
@@ -114,6 +117,19 @@ bool seam_samples_set_vmstate(struct seam_samples *s, size_t i,
 		memset(s->vmstate, SEAM_VMSTATE_NONE, s->cap);
 	}
 	s->vmstate[i] = (uint8_t)state;
+	return true;
+}
+
+bool seam_samples_set_end(struct seam_samples *s, size_t i,
+			  enum seam_stack_end end)
+{
+	if (!s->end) {
+		s->end = malloc(s->cap);
+		if (!s->end)
+			return false;
+		memset(s->end, SEAM_STACK_UNTOLD, s->cap);
+	}
+	s->end[i] = (uint8_t)end;
 	return true;
 }
 

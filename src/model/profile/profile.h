@@ -119,6 +119,8 @@ struct seam_samples {
 	uint64_t *count;	/* NULL: each is one */
 	uint32_t *comm;		/* string; NULL: all are their thread's name */
 	uint8_t *vmstate;	/* enum seam_vmstate; NULL: no sample has one */
+	uint8_t *end;		/* enum seam_stack_end; NULL: no stack was */
+				/* unwound, as far as is known */
 	/* number of its SAMPLE record; NULL: not loaded by_record */
 	uint32_t *record;
 };
@@ -184,7 +186,11 @@ struct seam_profile {
 	SEAM_ARRAY(struct seam_track) tracks;
 	SEAM_ARRAY(struct seam_profile_mark) marks;
 	SEAM_ARRAY(struct seam_owned) owned;
-	struct seam_stack_counts stack_counts;	/* where they were unwound */
+	/*
+	 * Of user stacks that were unwound.  With samples.end, which has how
+	 * each ended, no more than is not in samples.
+	 */
+	struct seam_stack_counts stack_counts;
 	struct seam_guest_counts guest_counts;	/* samples with guest records */
 	uint64_t start_ns, end_ns;	/* first and last time of the data */
 	bool has_other_clock;		/* times are not CLOCK_MONOTONIC */
@@ -240,6 +246,10 @@ bool seam_samples_set_record(struct seam_samples *samples, size_t i,
  */
 bool seam_samples_set_vmstate(struct seam_samples *samples, size_t i,
 			      enum seam_vmstate state);
+
+/* Set how the user stack of sample @i, of n, ended.  False: no memory. */
+bool seam_samples_set_end(struct seam_samples *samples, size_t i,
+			  enum seam_stack_end end);
 
 /* For the functions below: the first value that differs needs a column. */
 bool seam_samples_split_weight(struct seam_samples *samples, size_t i,

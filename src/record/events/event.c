@@ -223,6 +223,8 @@ struct perf_event_attr seam_event_file_attr(const struct seam_event *event)
 						PERF_SAMPLE_STACK_USER);
 		attr.sample_regs_user = 0;
 		attr.sample_stack_user = 0;
+		/* how the stack was unwound (wire/perf/unwound.h) */
+		attr.sample_type |= PERF_SAMPLE_RAW;
 	}
 	return attr;
 }

@@ -391,7 +391,6 @@ static size_t gather_unwound(struct seam_drain *d)
 		    is_rewritten(ring))
 			rewrite(d, &from->span, pos, &header);
 	}
-	seam_live_stacks_end_round(d->stacks, d->is_last);
 	for (size_t i = 0; i < d->merge.rings.n; i++)
 		n = end_ring(d, n, &d->merge.rings.items[i], &max);
 	d->file->losses.n_unwritten += d->stacks->n_dropped;

@@ -14,10 +14,9 @@
  *	waiting_samples).
  *	The code of a JIT has the rules that it was announced with (live_jit).
  *   3. Where the walk ends early, the kernel's own user chain of the same
- *	sample goes on, or frames that other samples of the thread had
- *	(stack_joins).  If none had them yet, the sample is held for a quarter
- *	of a second: later ones may.
- *   4. The records to be written are in one buffer.
+ *	sample may go on (kernel_chain).  Nothing comes from other samples.
+ *   4. The record becomes RAW data about the walk (wire/perf/unwound.h), if
+ *	its event has no RAW data of its own, and is written to a buffer.
  *
  * A sample without registers (within an exec), or of a 32-bit task, keeps the
  * kernel's user chain.
@@ -29,28 +28,18 @@
 #define SEAM_LIVE_STACKS_H
 
 #include "record/stacks/cfi_files.h"
-#include "record/stacks/hidden_callers.h"
 #include "record/stacks/live_dumps.h"
+#include "record/stacks/live_jit.h"
 #include "record/stacks/process_maps.h"
-#include "unwind/walk/stack_joins.h"
 #include "record/stacks/waiting_samples.h"
 #include "unwind/walk/walk.h"
 #include "wire/stack_counts.h"
 
 enum {
 	SEAM_LIVE_MAX_FRAMES = 4096,	/* of a user stack */
-	/* Of samples that wait for files, and of those that are held. */
 	SEAM_LIVE_WAITING_BYTES = 16 << 20,
-	SEAM_LIVE_CUT_BYTES = 8 << 20,
 	SEAM_LIVE_IS_JVM = 1,		/* flag of a mapping: libjvm.so */
 };
-
-/*
- * How long samples with cut stacks are held.  Of those whose callers are
- * learned in the next 5 s, this has 90 % and more; a killed recorder loses
- * what it holds.
- */
-#define SEAM_LIVE_HOLD_NS UINT64_C(250000000)
 
 /* Zeroed is valid: not used. */
 struct seam_live_stacks {
@@ -69,14 +58,11 @@ struct seam_live_stacks {
 	struct seam_cfi_files files;
 	struct seam_live_jit jit;	/* filled by the caller too */
 	struct seam_live_dumps dumps;	/* read if the caller sets .jit */
-	struct seam_stack_joins joins;
-	struct seam_hidden_callers hidden;
 	struct seam_waiting_samples waiting;	/* for files */
-	struct seam_waiting_samples cut;	/* for their callers */
-	uint64_t hold_ns;		/* 0: they are written as they are */
-	uint64_t round_ns;		/* when this round began */
 	uint64_t n_tried;		/* files.n_changes at the last try */
 	struct seam_unwind_frame *frames;
+	uint64_t *cfas;			/* of a stack's frames */
+	uint8_t *raw;			/* of a sample */
 	SEAM_ARRAY(uint8_t) out;	/* records of this round */
 	uint64_t n_dropped;		/* records; out of memory */
 };
@@ -107,12 +93,6 @@ void seam_live_stacks_begin_round(struct seam_live_stacks *stacks, bool all);
 /* Unwind the sample of event @event at @record, which is in one piece. */
 void seam_live_stacks_sample(struct seam_live_stacks *stacks, uint32_t event,
 			     const void *record);
-
-/*
- * After the samples of a round: append those that were held and have callers
- * now, or were held long enough.  With @all, all of them.
- */
-void seam_live_stacks_end_round(struct seam_live_stacks *stacks, bool all);
 
 /* Append another record, in its place among the samples. */
 void seam_live_stacks_copy(struct seam_live_stacks *stacks,

@@ -12,11 +12,13 @@ struct parts {
 	uint64_t n;		/* words of the chain */
 	size_t after;		/* place of what follows the old chain */
 	size_t between, rest;	/* bytes from there on, without the dump */
+	size_t raw;
 };
 
 static size_t size_of(const struct parts *p)
 {
-	return p->before + sizeof(p->n) + 8 * p->n + p->between + p->rest;
+	return p->before + sizeof(p->n) + 8 * p->n + p->raw + p->between +
+	       p->rest;
 }
 
 static struct parts parts_of(const struct seam_sample_chain *chain)
@@ -28,6 +30,7 @@ static struct parts parts_of(const struct seam_sample_chain *chain)
 		.n = chain->stack ? chain->n_before + 1 + chain->stack->n :
 		     sample->callchain.n,
 		.after = sample->at.callchain + 8 + 8 * sample->callchain.n,
+		.raw = chain->raw.size,
 	};
 
 	memcpy(&header, chain->record, sizeof(header));
@@ -80,6 +83,8 @@ void seam_sample_chain_write(const struct seam_sample_chain *chain,
 		to = put_frames(to, chain, p.n);
 	else
 		to = put(to, chain->sample->callchain.data, 8 * p.n);
+	if (p.raw)
+		to = put(to, chain->raw.data, p.raw);
 	to = put(to, payload + p.after, p.between);
 	put(to, payload + chain->sample->at.rest, p.rest);
 }

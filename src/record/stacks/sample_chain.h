@@ -3,8 +3,8 @@
  * sample_chain.h - a sample with another callchain
  *
  * The record of a sample, without its registers and its copy of the stack,
- * the user part of its callchain replaced by the frames of a walk.  All else
- * is as the kernel wrote it.
+ * the user part of its callchain replaced by the frames of a walk, with RAW
+ * data about the walk.  All else is as the kernel wrote it.
  *
  * Threads: nothing is shared.
  */
@@ -20,6 +20,8 @@ struct seam_sample_chain {
 	/* The new user part; NULL: the chain stays as it is. */
 	const struct seam_unwind_stack *stack;
 	size_t n_before;	/* words of the chain before the user part */
+	/* RAW data with its size before it; empty: the sample's own, if any. */
+	struct seam_bytes raw;
 };
 
 /* The size of the new record; outer frames beyond 64 KiB are left out. */

@@ -32,34 +32,4 @@ struct seam_sample_code {
 /* @code as a walk takes it, which ends early when a file is not read yet. */
 struct seam_unwind_space seam_sample_code_space(struct seam_sample_code *code);
 
-enum {
-	SEAM_FOUND_CALLS = 256,
-	/* Of code, in a round: 3 ms.  Callers beyond are not found. */
-	SEAM_FOUND_CALLS_BYTES = 4 << 20,
-};
-
-/* Several calls, or code that cannot be read, or too much of it. */
-#define SEAM_CALL_UNKNOWN UINT64_MAX
-
-/* Calls that were looked for.  Zeroed is valid and empty. */
-struct seam_found_calls {
-	struct {
-		const struct seam_mapped_file_cfi *file;	/* NULL: free */
-		uint64_t caller, callee;	/* functions */
-		uint64_t after;			/* an address; 0: none */
-	} items[SEAM_FOUND_CALLS];
-	size_t n_bytes;			/* read in this round; the caller's */
-};
-
-/*
- * The return address in the function at @caller, after its call of the function
- * at @callee: both are addresses of instructions.  0 where it has none, but by
- * a register, or from file to file; or SEAM_CALL_UNKNOWN.
- * Cost: a pass over the bytes of the caller, which are read; of the same
- * functions again, two searches.
- */
-uint64_t seam_sample_code_call(struct seam_sample_code *code,
-			       struct seam_found_calls *calls,
-			       uint64_t caller, uint64_t callee);
-
 #endif /* SEAM_SAMPLE_CODE_H */

@@ -13,11 +13,11 @@ struct cut {
 };
 
 static struct cut cut_of(const struct seam_perf_sample *sample,
-			 size_t record_bytes, size_t used)
+			 size_t record_bytes)
 {
 	return (struct cut) {
 		.dump_pos = SEAM_PERF_HEADER_BYTES + sample->at.user_stack,
-		.dump_bytes = (used + 7) & ~(size_t)7,
+		.dump_bytes = (sample->user_stack.size + 7) & ~(size_t)7,
 		.rest_pos = SEAM_PERF_HEADER_BYTES + sample->at.rest,
 		.rest_bytes = record_bytes - SEAM_PERF_HEADER_BYTES -
 			      sample->at.rest,
@@ -56,35 +56,31 @@ static size_t record_bytes(const struct cut *cut)
 }
 
 bool seam_waiting_samples_add(struct seam_waiting_samples *waiting,
-			      const struct seam_waiting_sample *like,
+			      struct seam_process_map *map, uint32_t event,
 			      const void *record,
 			      const struct seam_perf_sample *sample,
 			      size_t max_bytes)
 {
-	size_t frame_bytes = like->stack.n * sizeof(*like->stack.frames);
 	size_t bytes, words;
 	struct seam_waiting_sample *one;
 	struct seam_perf_header header;
 	struct cut cut;
 
 	memcpy(&header, record, sizeof(header));
-	cut = cut_of(sample, header.size,
-		     frame_bytes ? 0 : sample->user_stack.size);
+	cut = cut_of(sample, header.size);
 	bytes = record_bytes(&cut);
 	words = (bytes + 7) / 8;
-	if (waiting->n_bytes + 8 * words + frame_bytes > max_bytes)
+	if (waiting->n_bytes + 8 * words > max_bytes)
 		return false;
-	one = malloc(sizeof(*one) + 8 * words + frame_bytes);
+	one = malloc(sizeof(*one) + 8 * words);
 	if (!one)
 		return false;
-	*one = *like;
-	one->time = sample->time;
-	one->bytes = 8 * words + frame_bytes;
-	seam_process_map_get(one->map);
+	*one = (struct seam_waiting_sample) {
+		.map = map, .event = event, .time = sample->time,
+		.bytes = 8 * words,
+	};
+	seam_process_map_get(map);
 	copy((uint8_t *)one->record, record, &cut, bytes, sample);
-	one->stack.frames = (void *)(one->record + words);
-	if (frame_bytes)
-		memcpy(one->stack.frames, like->stack.frames, frame_bytes);
 	seam_waiting_samples_put(waiting, one);
 	return true;
 }

@@ -2,15 +2,9 @@
 /*
  * waiting_samples.h - samples that cannot be written yet
  *
- * A sample is copied, so that its ring can be drained, and holds the mappings
- * of its moment.  There are two kinds:
- *
- *   - One whose file has not been read yet (cfi_files.h) keeps the used part
- *     of its dump.
- *   - One whose stack is deeper than its copy, whose callers are not known yet
- *     (stack_joins.h), keeps the frames of the walk and no dump.
- *
- * A list has a limit of bytes, which is the caller's.
+ * A sample in a file that has not been read yet (cfi_files.h) is copied, with
+ * the used part of its dump, so that its ring can be drained.  It holds the
+ * mappings of its moment.
  *
  * Threads: one.
  */
@@ -18,7 +12,6 @@
 #define SEAM_WAITING_SAMPLES_H
 
 #include "record/stacks/process_maps.h"
-#include "unwind/walk/kernel_chain.h"
 #include "wire/perf/perf_sample.h"
 
 struct seam_waiting_sample {
@@ -27,11 +20,6 @@ struct seam_waiting_sample {
 	struct seam_process_map *map;
 	uint32_t event;
 	uint64_t time;			/* of the sample */
-	uint64_t since_ns, next_ns;	/* the caller's: held, tried again */
-	/* The frames of a stack that was cut; .n 0: it was not walked yet. */
-	struct seam_unwind_stack stack;
-	struct seam_unwind_rest rest;	/* of the kernel's chain, as .stack */
-	uint64_t place;			/* of the frame that comes next, or 0 */
 	size_t bytes;			/* of all that was copied */
 	uint64_t record[];		/* a SAMPLE with its header */
 };
@@ -43,12 +31,12 @@ struct seam_waiting_samples {
 };
 
 /*
- * Hold a copy of the sample at @record, read as @sample, with the members up to
- * .place as in @like; its map is used, its frames are copied.  False, and
- * nothing was done: it would be more than @max_bytes, or no memory.
+ * Hold a copy of the sample of @event at @record, read as @sample, and use its
+ * @map.  False, and nothing was done: it would be more than @max_bytes, or no
+ * memory.
  */
 bool seam_waiting_samples_add(struct seam_waiting_samples *waiting,
-			      const struct seam_waiting_sample *like,
+			      struct seam_process_map *map, uint32_t event,
 			      const void *record,
 			      const struct seam_perf_sample *sample,
 			      size_t max_bytes);

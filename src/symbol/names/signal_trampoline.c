@@ -7,7 +7,7 @@ static const char *const names[] = {
 	"__kernel_sigreturn", "__vdso_rt_sigreturn", "__kernel_sigtramp_rt64",
 	"__kernel_sigtramp_rt32", "__default_rt_sa_restorer",
 	"__default_sa_restorer", "runtime.sigreturn",
-	"runtime.sigreturn__sigaction",
+	"runtime.sigreturn__sigaction", "__start_context",
 };
 
 bool seam_signal_trampoline_is_name(const char *name)

@@ -4,7 +4,8 @@
  *
  * A handler's return address is that of a few instructions which call
  * sigreturn(2).  There is no call before them, so this one return address of a
- * callchain is looked up without subtracting a byte.
+ * callchain is looked up without subtracting a byte.  So is that of glibc's
+ * coroutines, which makecontext() sets.
  */
 #ifndef SEAM_SIGNAL_TRAMPOLINE_H
 #define SEAM_SIGNAL_TRAMPOLINE_H

@@ -186,6 +186,7 @@ seam_unwind_step(const struct seam_unwind_rules *rules, uint16_t id,
 	const struct seam_unwind_rule *rule;
 	enum seam_unwind_end end;
 
+	regs->cfa = 0;
 	if (id == SEAM_UNWIND_NO_CFI)
 		return SEAM_UNWIND_WITHOUT_CFI;
 	if (id == SEAM_UNWIND_BAD_CFI)
@@ -202,6 +203,7 @@ seam_unwind_step(const struct seam_unwind_rules *rules, uint16_t id,
 			return SEAM_UNWIND_NO_PROGRESS;
 		known &= PRESERVED;
 	}
+	regs->cfa = cfa;
 	known &= ~pc_bit;
 	known |= UINT64_C(1) << SEAM_X86_64_RSP;
 	values[SEAM_X86_64_RSP] = cfa;
@@ -210,8 +212,6 @@ seam_unwind_step(const struct seam_unwind_rules *rules, uint16_t id,
 		return end;
 	if (!(known & pc_bit))
 		return SEAM_UNWIND_BROKEN_CFI;
-	if (values[SEAM_X86_64_RIP] == 0)
-		return SEAM_UNWIND_ROOT;
 	/* equal only where it may stay */
 	if (!rule->is_signal_frame &&
 	    values[SEAM_X86_64_RSP] < regs->value[SEAM_X86_64_RSP])

@@ -22,6 +22,7 @@
 struct seam_unwind_registers {
 	uint64_t value[SEAM_UNWIND_COLUMNS];
 	uint64_t known;
+	uint64_t cfa;	/* found by the last step; 0: it found none */
 };
 
 /*
@@ -51,11 +52,14 @@ enum seam_unwind_end {
 	SEAM_UNWIND_TRUNCATED,		/* the copy of the stack ends before */
 	SEAM_UNWIND_NO_MAPPING,		/* nothing executable is mapped there */
 	SEAM_UNWIND_TOO_DEEP,		/* more frames than there is room for */
+	SEAM_UNWIND_OTHER_STACK,	/* a signal came on another stack */
 };
 
 /*
  * Step from the frame that @regs describes to its caller's, by rule @id.
- * Unless the result is SEAM_UNWIND_CALLER, @regs is as it was.
+ * Unless the result is SEAM_UNWIND_CALLER, @regs is as it was, but for .cfa.
+ * SEAM_UNWIND_ROOT: the rules have the return address undefined.  An address of
+ * 0 is a caller like any other.
  */
 enum seam_unwind_end
 seam_unwind_step(const struct seam_unwind_rules *rules, uint16_t id,

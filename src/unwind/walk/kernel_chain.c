@@ -4,17 +4,11 @@
 
 #include <linux/perf_event.h>
 
-enum {
-	/* Frames: a hostile recursion would take its length squared. */
-	MAX_COMPARED = 256,
-	NOP = 0x90,
-	MAX_FALSE = 1,		/* frames before one that is in no code */
-};
+enum { MAX_FALSE = 1 };		/* frames before one that is in no code */
 
 struct seam_unwind_chain seam_unwind_chain_of(const uint64_t *words, size_t n)
 {
 	struct seam_unwind_chain c = { .words = words };
-	size_t i;
 
 	while (c.n_kernel < n &&
 	       words[c.n_kernel] != (uint64_t)PERF_CONTEXT_USER)
@@ -22,19 +16,86 @@ struct seam_unwind_chain seam_unwind_chain_of(const uint64_t *words, size_t n)
 	if (c.n_kernel == n)
 		return c;
 	c.user = words + c.n_kernel + 1;
-	for (i = c.n_kernel + 1; i < n && words[i] < (uint64_t)PERF_CONTEXT_MAX;
-	     i++)
+	for (size_t i = c.n_kernel + 1;
+	     i < n && words[i] < (uint64_t)PERF_CONTEXT_MAX; i++)
 		c.n_user++;
-	c.has_more = i < n;
 	return c;
 }
 
-bool seam_unwind_chain_is_cut(const struct seam_unwind_chain *chain,
-			      size_t max)
+/*
+ * The index in @chain of the frame @last: the kernel read its return address at
+ * the same place.  n_user: frame pointers do not lead there.
+ */
+static size_t place_of(const struct seam_unwind_frame *last,
+		       const struct seam_unwind_memory *memory,
+		       const struct seam_unwind_registers *start,
+		       const struct seam_unwind_chain *chain)
 {
-	size_t n = chain->n_kernel - (chain->n_kernel > 0) + chain->n_user;
+	uint64_t fp = start->value[SEAM_X86_64_RBP], saved, pc;
 
-	return chain->has_more || n >= max;
+	for (size_t i = 1; i < chain->n_user; i++, fp = saved) {
+		if (!seam_unwind_read(memory, fp, &saved) ||
+		    !seam_unwind_read(memory, fp + 8, &pc) ||
+		    pc != chain->user[i])
+			break;
+		if (fp + 16 == last->sp)
+			return pc == last->pc ? i : chain->n_user;
+	}
+	return chain->n_user;
+}
+
+static bool has_cfi(const struct seam_unwind_code *code)
+{
+	return code->rules && code->id > SEAM_UNWIND_BAD_CFI;
+}
+
+/*
+ * Whether the frame pointer of the code is that of its frame, as far as is
+ * known of code without rules.
+ */
+static bool keeps_frame_pointer(const struct seam_unwind_code *code)
+{
+	const struct seam_unwind_rule *rule = !has_cfi(code) ? NULL :
+		&code->rules->rules.items[code->id];
+
+	return !rule || (rule->cfa_how == SEAM_UNWIND_CFA_REGISTER &&
+			 rule->cfa_column == SEAM_X86_64_RBP &&
+			 rule->cfa_value == 16);
+}
+
+/* Whether nothing called the code before @pc. */
+static bool is_root(const struct seam_unwind_space *space,
+		    const struct seam_unwind_code *code, uint64_t pc)
+{
+	const struct seam_unwind_memory nothing = { .stack = NULL };
+	struct seam_unwind_registers regs = { .known = ~UINT64_C(0) };
+
+	if (code->is_entry || seam_unwind_is_stack_entry(space, pc))
+		return true;
+	/* a root's rules say so without a look at the stack */
+	return has_cfi(code) && seam_unwind_step(code->rules, code->id,
+						 &nothing, &regs) ==
+				SEAM_UNWIND_ROOT;
+}
+
+/* The frames of @chain from @first on, whose caller must keep the pointer. */
+static struct seam_unwind_rest follow(const struct seam_unwind_space *space,
+				      const struct seam_unwind_chain *chain,
+				      size_t first)
+{
+	struct seam_unwind_rest rest = { .first = first };
+	struct seam_unwind_code code = { .rules = NULL };
+	size_t i = first - 1;		/* the walk's last frame */
+
+	while (space->find(space->context, chain->user[i] - 1, &code) &&
+	       keeps_frame_pointer(&code) && ++i < chain->n_user &&
+	       space->find(space->context, chain->user[i] - 1, &code)) {
+		rest.n++;
+		rest.is_whole = is_root(space, &code, chain->user[i]);
+		if (rest.is_whole)
+			break;
+	}
+	return rest;
 }
 
 /* Whether the last frame is right, and only its caller was not found. */
@@ -46,108 +107,36 @@ static bool is_cut(const struct seam_unwind_stack *stack)
 	case SEAM_UNWIND_UNKNOWN_REGISTER:
 	case SEAM_UNWIND_WITHOUT_CFI:
 	case SEAM_UNWIND_BROKEN_CFI:
-		return stack->n > 0;
+		return true;
 	default:
 		return false;
 	}
 }
 
-/* How many frames are equal, from the last one and @chain[@at] inwards. */
-static size_t equal_frames(const struct seam_unwind_stack *stack,
-			   const uint64_t *chain, size_t at)
-{
-	size_t n = 0;
-
-	while (n < stack->n && n <= at && n < MAX_COMPARED &&
-	       stack->frames[stack->n - 1 - n].pc == chain[at - n])
-		n++;
-	return n;
-}
-
-size_t seam_unwind_kernel_rest(const struct seam_unwind_stack *stack,
-			       const uint64_t *chain, size_t n)
-{
-	size_t most = 0, rest = n;
-
-	if (!is_cut(stack))
-		return n;
-	for (size_t i = 0; i < n && most < stack->n; i++) {
-		size_t equal = equal_frames(stack, chain, i);
-
-		if (equal > most) {
-			most = equal;
-			rest = i + 1;
-		}
-	}
-	return rest;
-}
-
-/*
- * Whether @pc is a return address that was made up: after a nop, not a call.
- * Source: Go, runtime/asm_amd64.s, goexit, "The top-most function running on a
- * goroutine returns to goexit+PCQuantum".
- */
-static bool is_after_nop(const struct seam_unwind_space *space, uint64_t pc)
-{
-	uint8_t bytes[SEAM_UNWIND_CALL_BYTES];
-	const uint8_t *end = bytes + sizeof(bytes);
-	size_t n = space->code_before(space->context, pc, bytes);
-
-	return n > 0 && end[-1] == NOP && !seam_unwind_is_call(end, n);
-}
-
-/* Whether nothing called the code before @pc, as far as is known of it. */
-static bool may_be_root(const struct seam_unwind_space *space, uint64_t pc)
-{
-	const struct seam_unwind_memory nothing = { .stack = NULL };
-	struct seam_unwind_registers regs = { .known = ~UINT64_C(0) };
-	struct seam_unwind_code code = { .rules = NULL };
-
-	if (!space->find(space->context, pc - 1, &code))
-		return false;
-	if (code.is_entry || !code.rules || code.id == SEAM_UNWIND_NO_CFI ||
-	    is_after_nop(space, pc))
-		return true;
-	/* a root's rules say so without a look at the stack */
-	return seam_unwind_step(code.rules, code.id, &nothing, &regs) ==
-	       SEAM_UNWIND_ROOT;
-}
-
-static struct seam_unwind_rest
-follow(const struct seam_unwind_space *space,
-       const struct seam_unwind_stack *stack, const uint64_t *chain, size_t n,
-       bool is_cut)
-{
-	size_t first = seam_unwind_kernel_rest(stack, chain, n), i = first;
-	struct seam_unwind_code code = { .rules = NULL };
-
-	while (i < n && space->find(space->context, chain[i] - 1, &code))
-		i++;
-	return (struct seam_unwind_rest) {
-		.first = first, .n = i - first,
-		.is_whole = i > first && i == n && !is_cut &&
-			    may_be_root(space, chain[n - 1]),
-	};
-}
-
 struct seam_unwind_rest
 seam_unwind_kernel_follow(const struct seam_unwind_space *space,
-			  struct seam_unwind_stack *stack,
-			  const uint64_t *chain, size_t n, bool is_cut)
+			  const struct seam_unwind_memory *memory,
+			  const struct seam_unwind_registers *start,
+			  const struct seam_unwind_chain *chain,
+			  struct seam_unwind_stack *stack)
 {
-	struct seam_unwind_stack inner = *stack;
+	bool is_false = stack->end == SEAM_UNWIND_NO_MAPPING;
+	struct seam_unwind_rest rest = { .n = 0 };
+	size_t n = stack->n;
 
-	if (stack->end != SEAM_UNWIND_NO_MAPPING)
-		return follow(space, stack, chain, n, is_cut);
-	inner.end = SEAM_UNWIND_UNREADABLE;
-	for (size_t i = 0; i <= MAX_FALSE && inner.n > 1; i++, inner.n--) {
-		struct seam_unwind_rest rest = follow(space, &inner, chain, n,
-						      is_cut);
+	if (!is_false && !is_cut(stack))
+		return rest;
+	for (size_t i = 0; i <= (is_false ? MAX_FALSE : 0) && n > 1; i++, n--) {
+		size_t at = place_of(&stack->frames[n - 1], memory, start,
+				     chain);
 
-		if (rest.is_whole) {
-			stack->n = inner.n;
-			return rest;
-		}
+		if (at < chain->n_user)
+			rest = follow(space, chain, at + 1);
+		if (rest.is_whole || !is_false)
+			break;
+		rest.n = 0;
 	}
-	return (struct seam_unwind_rest) { .n = 0 };
+	if (rest.is_whole)
+		stack->n = n;
+	return rest;
 }

@@ -3,6 +3,12 @@
 #include "unwind/walk/walk.h"
 
 /*
+ * A signal frame and what it interrupted are not further apart on one stack:
+ * the red zone, and the vector registers, of which AMX has 8 KiB.
+ */
+enum { MAX_SIGNAL_FRAME = 32768 };
+
+/*
  * The length of "call r/m64" (ff /2) from its ModRM byte on: a base register
  * with SIB byte and displacement.
  */
@@ -49,6 +55,33 @@ static bool is_after_call(const struct seam_unwind_space *space, uint64_t pc)
 	return n == 0 || seam_unwind_is_call(bytes + sizeof(bytes), n);
 }
 
+/* Whether the bytes before @end are the @n, at most 7, at @code. */
+static bool is_code(const struct seam_unwind_space *space, uint64_t end,
+		    const uint8_t *code, size_t n)
+{
+	uint8_t bytes[SEAM_UNWIND_CALL_BYTES];
+
+	return space->code_before(space->context, end, bytes) >= n &&
+	       memcmp(bytes + sizeof(bytes) - n, code, n) == 0;
+}
+
+bool seam_unwind_is_stack_entry(const struct seam_unwind_space *space,
+				uint64_t pc)
+{
+	/* mov %rbx, %rsp; mov (%rsp), %rdi; after "endbr64" in some builds */
+	static const uint8_t start_context[] = {
+		0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24,
+	};
+	static const uint8_t goexit[] = { 0x90, 0xe8 };
+	enum { ENDBR = 4, CALL_END = 17 };
+
+	return is_code(space, pc + 7, start_context, 7) ||
+	       is_code(space, pc + 7 + ENDBR, start_context, 7) ||
+	       is_code(space, pc + 7 - CALL_END, start_context, 7) ||
+	       (is_code(space, pc + 1, goexit, 2) &&
+		!is_after_call(space, pc));
+}
+
 /*
  * Whether the code is "mov $15, %eax; syscall", or the same with %rax: the
  * end of a signal handler, above which the kernel's frame is.  Its first words
@@ -62,16 +95,13 @@ static bool is_sigreturn(const struct seam_unwind_space *space,
 	static const uint8_t of_rax[] = { 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
 	uint64_t sp = regs->value[SEAM_X86_64_RSP], flags, link;
 	uint64_t pc = regs->value[SEAM_X86_64_RIP];
-	uint8_t bytes[SEAM_UNWIND_CALL_BYTES];
 
 	if (!seam_unwind_read(memory, sp, &flags) || flags > 7 ||
 	    !seam_unwind_read(memory, sp + 8, &link) || link)
 		return false;
 	/* of the second the last 7 bytes of 9 */
-	return (space->code_before(space->context, pc + 7, bytes) == 7 &&
-		memcmp(bytes, of_eax, 7) == 0) ||
-	       (space->code_before(space->context, pc + 9, bytes) == 7 &&
-		memcmp(bytes, of_rax, 7) == 0);
+	return is_code(space, pc + 7, of_eax, 7) ||
+	       is_code(space, pc + 9, of_rax, 7);
 }
 
 /*
@@ -116,11 +146,10 @@ step_by_frame_pointer(const struct seam_unwind_space *space,
 	if (!seam_unwind_has(regs, SEAM_X86_64_RBP) || rbp & 7 ||
 	    rbp < regs->value[SEAM_X86_64_RSP])
 		return SEAM_UNWIND_WITHOUT_CFI;
+	regs->cfa = rbp + 16;
 	if (!seam_unwind_read(memory, rbp, &saved) ||
 	    !seam_unwind_read(memory, rbp + 8, &pc))
 		return seam_unwind_unreadable(memory, rbp + 8);
-	if (pc == 0 && saved == 0)
-		return SEAM_UNWIND_ROOT;
 	/* the saved value is the caller's, which may not be a pointer */
 	if (!space->find(space->context, pc - 1, &code) ||
 	    !is_after_call(space, pc))
@@ -144,6 +173,35 @@ static bool is_signal_frame(const struct seam_unwind_code *code)
 {
 	return code->rules && code->id > SEAM_UNWIND_BAD_CFI &&
 	       code->rules->rules.items[code->id].is_signal_frame;
+}
+
+/*
+ * Whether the code is of a function that leaves by __builtin_eh_return(), as
+ * _Unwind_RaiseException(): only those save rax and rdx.  It overwrites its
+ * return address, by that of a handler, before its CFA changes.
+ */
+static bool is_eh_return(const struct seam_unwind_code *code)
+{
+	enum { PRESERVED = 7 };	/* the return address, rbx, rbp, r12 to r15 */
+	const struct seam_unwind_rule *rule =
+		&code->rules->rules.items[code->id];
+
+	return rule->n_saved > PRESERVED && !rule->is_signal_frame;
+}
+
+/* A step by call frame information. */
+static enum seam_unwind_end step_by_cfi(const struct seam_unwind_space *space,
+					const struct seam_unwind_memory *memory,
+					const struct seam_unwind_code *code,
+					struct seam_unwind_registers *regs)
+{
+	enum seam_unwind_end end = seam_unwind_step(code->rules, code->id,
+						    memory, regs);
+
+	if (end == SEAM_UNWIND_CALLER && is_eh_return(code) &&
+	    !is_after_call(space, regs->value[SEAM_X86_64_RIP]))
+		return SEAM_UNWIND_UNKNOWN_REGISTER;
+	return end;
 }
 
 /* A step by the adapter of a virtual machine. */
@@ -172,8 +230,10 @@ leave_frame(const struct seam_unwind_space *space,
 	    struct seam_unwind_registers *regs, struct seam_unwind_frame *at)
 {
 	enum seam_unwind_end end = SEAM_UNWIND_WITHOUT_CFI;
-	uint8_t quality = at->quality;
+	bool is_checked = at->is_interrupted ||
+			  at->quality == SEAM_UNWIND_BY_FRAME_POINTER;
 
+	regs->cfa = 0;
 	if (code->is_entry && !has_cfi(code))
 		return SEAM_UNWIND_ROOT;
 	at->is_interrupted = false;
@@ -185,18 +245,57 @@ leave_frame(const struct seam_unwind_space *space,
 	at->is_interrupted = is_signal_frame(code);
 	at->quality = SEAM_UNWIND_BY_CFI;
 	if (code->rules)
-		end = seam_unwind_step(code->rules, code->id, memory, regs);
+		end = step_by_cfi(space, memory, code, regs);
 	if (end != SEAM_UNWIND_WITHOUT_CFI)
 		return end;
 	if (is_sigreturn(space, memory, regs)) {
 		at->is_interrupted = true;
 		return step_over_signal(memory, regs);
 	}
+	/* nothing is known of the frame of code that did not call */
+	if (!is_checked && !is_after_call(space, regs->value[SEAM_X86_64_RIP]))
+		return seam_unwind_is_stack_entry(space,
+				regs->value[SEAM_X86_64_RIP]) ?
+		       SEAM_UNWIND_ROOT : SEAM_UNWIND_WITHOUT_CFI;
 	at->quality = SEAM_UNWIND_BY_FRAME_POINTER;
-	if (quality == SEAM_UNWIND_BY_FRAME_POINTER &&
-	    regs->value[SEAM_X86_64_RBP] == 0)
-		return SEAM_UNWIND_ROOT;
 	return step_by_frame_pointer(space, memory, regs);
+}
+
+/*
+ * The code of a frame at @pc; false where nothing is mapped.  A return address
+ * may be the first after its function, and so may the address after a system
+ * call, as in __restore_rt().
+ */
+static bool find_code(const struct seam_unwind_space *space, uint64_t pc,
+		      bool is_interrupted, struct seam_unwind_code *code)
+{
+	static const uint8_t syscall[] = { 0x0f, 0x05 };
+
+	if (!space->find(space->context, pc - !is_interrupted, code))
+		return false;
+	return !is_interrupted || has_cfi(code) ||
+	       !is_code(space, pc, syscall, sizeof(syscall)) ||
+	       space->find(space->context, pc - 1, code);
+}
+
+/*
+ * Remove a last frame that is in no code: data was taken for its return
+ * address.  The frame before it may be a root, whose rules do not say so.
+ */
+static void drop_last(const struct seam_unwind_space *space,
+		      struct seam_unwind_stack *stack)
+{
+	if (stack->n < 2)
+		return;
+	stack->n--;
+	if (seam_unwind_is_stack_entry(space, stack->frames[stack->n - 1].pc))
+		stack->end = SEAM_UNWIND_ROOT;
+}
+
+/* Whether @from, a signal's frame, and @to are on different stacks. */
+static bool leaves_stack(uint64_t from, const struct seam_unwind_frame *to)
+{
+	return to->is_interrupted && to->sp - from > MAX_SIGNAL_FRAME;
 }
 
 void seam_unwind_walk(const struct seam_unwind_space *space,
@@ -205,15 +304,20 @@ void seam_unwind_walk(const struct seam_unwind_space *space,
 		      struct seam_unwind_stack *stack)
 {
 	struct seam_unwind_registers regs = *start;
-	struct seam_unwind_frame next = { .is_interrupted = true };
+	struct seam_unwind_frame next = {
+		.is_interrupted = true, .sp = regs.value[SEAM_X86_64_RSP],
+	};
 	enum seam_unwind_end end = SEAM_UNWIND_CALLER;
+	bool is_other = false;
 
 	for (stack->n = 0; end == SEAM_UNWIND_CALLER; ) {
 		struct seam_unwind_code code = { .rules = NULL };
 		struct seam_unwind_frame *frame;
+		uint64_t from = next.sp;
 
 		next.pc = regs.value[SEAM_X86_64_RIP];
 		next.sp = regs.value[SEAM_X86_64_RSP];
+		is_other |= leaves_stack(from, &next);
 		stack->end_pc = next.pc;
 		if (stack->n == stack->max) {
 			end = SEAM_UNWIND_TOO_DEEP;
@@ -225,13 +329,16 @@ void seam_unwind_walk(const struct seam_unwind_space *space,
 		frame->sp = next.sp;
 		frame->quality = next.quality;
 		frame->is_interrupted = next.is_interrupted;
-		/* a return address may be the first after its function */
-		end = space->find(space->context,
-				  next.pc - !next.is_interrupted, &code) ?
+		end = find_code(space, next.pc, next.is_interrupted, &code) ?
 		      leave_frame(space, memory, &code, &regs, &next) :
 		      SEAM_UNWIND_NO_MAPPING;
 	}
-	/* what follows data that was taken for a return address is no frame */
-	stack->n -= end == SEAM_UNWIND_NO_MAPPING && stack->n > 1;
+	if (is_other && (end == SEAM_UNWIND_TRUNCATED ||
+			 end == SEAM_UNWIND_UNREADABLE))
+		end = SEAM_UNWIND_OTHER_STACK;
 	stack->end = (uint8_t)end;
+	stack->end_cfa = end == SEAM_UNWIND_TRUNCATED ||
+			 end == SEAM_UNWIND_OTHER_STACK ? regs.cfa : 0;
+	if (end == SEAM_UNWIND_NO_MAPPING)
+		drop_last(space, stack);
 }

@@ -15,6 +15,12 @@
  * The caller provides mappings, rules and code: from the side-band while
  * recording, from a recording, or from the process itself.
  *
+ * A stack reaches its root (SEAM_UNWIND_ROOT) only at code that nothing called:
+ * its rules have the return address undefined, as those of _start() and
+ * clone(); or it is a file's entry point, or where a coroutine begins.  A
+ * return address or a frame pointer of 0 is no root: wrong rules lead to such
+ * words too.
+ *
  * Cost: a look-up and a step a frame, at most @max of each; no allocation, so
  * it may run in a signal handler where the callbacks may.
  * Threads: nothing is shared.
@@ -93,6 +99,8 @@ struct seam_unwind_stack {
 	 * caller, which is no frame.
 	 */
 	uint64_t end_pc;
+	/* Of the last frame, whose caller could not be read; 0: not known. */
+	uint64_t end_cfa;
 };
 
 /* Walk from the frame that @regs describes.  @stack is filled anew. */
@@ -100,6 +108,18 @@ void seam_unwind_walk(const struct seam_unwind_space *space,
 		      const struct seam_unwind_memory *memory,
 		      const struct seam_unwind_registers *regs,
 		      struct seam_unwind_stack *stack);
+
+/*
+ * Whether @pc is no return address of a call, but one that was put on a new
+ * stack, where the function returns that runs on it: glibc's __start_context(),
+ * Go's runtime.goexit().  A call in __start_context() counts as well.
+ *
+ * Source: glibc, sysdeps/unix/sysv/linux/x86_64/__start_context.S; Go,
+ * runtime/asm_amd64.s, "The top-most function running on a goroutine returns
+ * to goexit+PCQuantum".
+ */
+bool seam_unwind_is_stack_entry(const struct seam_unwind_space *space,
+				uint64_t pc);
 
 /*
  * Whether the @n bytes that end at @end may be, or end in, a call

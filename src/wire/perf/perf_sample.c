@@ -231,5 +231,6 @@ struct seam_perf_layout seam_perf_layout_make(const struct seam_perf_attr *attr,
 	 */
 	l.is_usable = !probe.swap && !(attr->sample_type &
 		(PERF_SAMPLE_READ | PERF_SAMPLE_REGS_USER));
+	l.has_raw = attr->sample_type & PERF_SAMPLE_RAW;
 	return l;
 }

@@ -89,6 +89,7 @@ struct seam_perf_core {
 	uint32_t cpu;
 	const uint8_t *chain;	/* n_chain u64 of this machine's order */
 	size_t n_chain;
+	struct seam_bytes raw;
 };
 
 /* Where these fields lie; UINT16_MAX for a field that is not there. */
@@ -96,6 +97,7 @@ struct seam_perf_layout {
 	uint16_t id, ip, tid, time, cpu, period, chain;
 	uint16_t fixed_bytes;	/* all that is before the callchain */
 	bool is_usable;		/* false: use seam_perf_sample_read() */
+	bool has_raw;		/* after the callchain */
 };
 
 struct seam_perf_layout seam_perf_layout_make(const struct seam_perf_attr *attr,
@@ -121,6 +123,19 @@ static inline uint32_t seam_perf_layout_u32(const uint8_t *p, uint16_t pos)
 	return v;
 }
 
+/* Read RAW data at @pos.  False when the record does not hold them. */
+static inline bool seam_perf_layout_raw(struct seam_bytes payload, size_t pos,
+					struct seam_bytes *raw)
+{
+	uint32_t size;
+
+	if (payload.size - pos < sizeof(size))
+		return false;
+	memcpy(&size, payload.data + pos, sizeof(size));
+	*raw = (struct seam_bytes) { payload.data + pos + sizeof(size), size };
+	return size <= payload.size - pos - sizeof(size);
+}
+
 /* False when the record does not fit the layout. */
 static inline bool seam_perf_layout_read(const struct seam_perf_layout *layout,
 					 struct seam_bytes payload,
@@ -140,14 +155,19 @@ static inline bool seam_perf_layout_read(const struct seam_perf_layout *layout,
 	out->tid = (int32_t)seam_perf_layout_u32(p + 4, layout->tid);
 	out->chain = NULL;
 	out->n_chain = 0;
+	out->raw = (struct seam_bytes) { 0 };
 	if (layout->chain == UINT16_MAX)
-		return true;
+		return !layout->has_raw ||
+		       seam_perf_layout_raw(payload, layout->fixed_bytes,
+					    &out->raw);
 	n_chain = seam_perf_layout_u64(p, layout->chain, 0);
 	if (n_chain > (payload.size - layout->fixed_bytes) / 8)
 		return false;
 	out->chain = p + layout->fixed_bytes;
 	out->n_chain = (size_t)n_chain;
-	return true;
+	return !layout->has_raw ||
+	       seam_perf_layout_raw(payload, layout->fixed_bytes + 8 *
+				    out->n_chain, &out->raw);
 }
 
 #endif /* SEAM_PERF_SAMPLE_H */

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT */
+/* test_stack_joins.c - cut stacks get callers that no other sample denies */
+#include "model/perf/stack_joins.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "../perf_bytes.h"
+#include "model/perf/load_perf.h"
+#include "model/profile/stack_ends.h"
+#include "wire/perf/unwound.h"
+
+enum { PID = 7, CODE = 0x400000, STACK = 0x7f0000 };
+
+#define USER ((uint64_t)PERF_CONTEXT_USER)
+
+/* -- samples ------------------------------------------------------------ */
+
+static struct bytes data;
+static uint64_t now;
+
+/*
+ * Add a sample of thread @tid.  @frames has a letter for each frame, leaf
+ * first; that of letter F at place i of the stack from its outer end has the
+ * CFA 16 * i below STACK: equal outer ends are at equal places.  The outermost
+ * @n_hidden are not in the sample.
+ */
+static void sample_of(int32_t tid, const char *frames, size_t n_hidden,
+		      enum seam_stack_end end)
+{
+	uint64_t chain[64] = { USER }, cfas[64];
+	uint8_t raw[SEAM_UNWOUND_MAX_BYTES];
+	size_t n = strlen(frames), n_cfas = 0, at, shown = n - n_hidden;
+
+	for (size_t i = 0; i < shown; i++)
+		chain[1 + i] = CODE + 0x100 * (uint64_t)frames[i] + 1;
+	for (size_t i = 0; i < shown && i + 1 < n; i++)
+		cfas[n_cfas++] = STACK - 16 * (uint64_t)(n - i);
+	at = begin_record(&data, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+	put_u64(&data, TEST_ID_1);
+	put_u64(&data, chain[1]);
+	put_u32(&data, PID);
+	put_u32(&data, (uint32_t)tid);
+	put_u64(&data, ++now);
+	put_u64(&data, 1);
+	put_u64(&data, 250000);
+	put_u64(&data, 1 + shown);
+	for (size_t i = 0; i < 1 + shown; i++)
+		put_u64(&data, chain[i]);
+	put(&data, raw, seam_unwound_write(raw, (uint8_t)end, shown, cfas,
+					   n_cfas));
+	end_record(&data, at);
+}
+
+static void whole(const char *frames)
+{
+	sample_of(PID, frames, 0, SEAM_STACK_COMPLETE);
+}
+
+/* Of @frames only @n were copied. */
+static void cut(const char *frames, size_t n)
+{
+	sample_of(PID, frames, strlen(frames) - n, SEAM_STACK_TRUNCATED);
+}
+
+static void map(const char *name)
+{
+	put_mmap2(&data, PID, CODE, 0x100000, 0, name, ++now);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	data = (struct bytes) { .endian = SEAM_LITTLE };
+	now = 1;
+	put_comm(&data, PID, PID, "test", true, 1);
+	map("/nowhere/a");
+	return 0;
+}
+
+/* -- their stacks ------------------------------------------------------- */
+
+struct loaded {
+	struct bytes file;
+	struct seam_profile profile;
+};
+
+static void load_as(struct loaded *l, bool no_joins)
+{
+	struct seam_symbols *symbols =
+		seam_symbols_new(&(struct seam_symbols_options) { 0 });
+	struct seam_file file = { 0 };
+
+	l->file = make_file(&data);
+	for (size_t i = 0; i < 2; i++)
+		set_n(&l->file, 120 + 144 * i + 24,
+		      TEST_SAMPLE_TYPE | PERF_SAMPLE_RAW, 8);
+	file.bytes = (struct seam_bytes) { l->file.data, l->file.size };
+	free(data.data);
+	seam_profile_init(&l->profile);
+	assert_int_equal(seam_load_perf(&l->profile, &(struct seam_perf_input) {
+		.data = &file, .no_joins = no_joins }, symbols, NULL), 0);
+	seam_symbols_free(symbols);
+}
+
+static void load(struct loaded *l)
+{
+	load_as(l, false);
+}
+
+static void unload(struct loaded *l)
+{
+	seam_profile_fini(&l->profile);
+	free(l->file.data);
+}
+
+/* The letters of sample @i, "|" for the frame [joined]. */
+static const char *letters(const struct loaded *l, size_t i)
+{
+	static char text[64];
+	const struct seam_profile *p = &l->profile;
+	size_t n = 0;
+
+	for (uint32_t s = p->samples.stack[i]; s; s = p->stacks.items[s].parent)
+	{
+		const struct seam_frame *f =
+			&p->frames.items[p->stacks.items[s].frame];
+		const char *name = seam_profile_text(p,
+			p->functions.items[f->function].name);
+
+		text[n++] = strcmp(name, "[joined]") == 0 ? '|' :
+			    (char)(f->addr >> 8);
+	}
+	text[n] = '\0';
+	return text;
+}
+
+static uint64_t ended(const struct loaded *l, enum seam_stack_end end)
+{
+	struct seam_stack_counts counts;
+
+	assert_int_equal(seam_stack_ends_count(&l->profile, NULL, &counts), 0);
+	return counts.n_ended[end];
+}
+
+/* Whether the last sample of those added is @expected. */
+static void expect_last(const char *expected)
+{
+	struct loaded l;
+
+	load(&l);
+	assert_string_equal(letters(&l, l.profile.samples.n - 1), expected);
+	unload(&l);
+}
+
+/* -- tests -------------------------------------------------------------- */
+
+static void a_cut_stack_goes_on_to_the_root(void **state)
+{
+	struct loaded l;
+
+	(void)state;
+	whole("lCBA");
+	cut("ldCBA", 3);
+	whole("mCBA");
+	load(&l);
+	assert_string_equal(letters(&l, 0), "lCBA");
+	assert_string_equal(letters(&l, 1), "ldC|BA");
+	/* which is not complete */
+	assert_int_equal(ended(&l, SEAM_STACK_COMPLETE), 2);
+	assert_int_equal(ended(&l, SEAM_STACK_JOINED), 1);
+	assert_int_equal(ended(&l, SEAM_STACK_TRUNCATED), 0);
+	unload(&l);
+}
+
+static void it_stays_cut_on_request(void **state)
+{
+	struct loaded l;
+
+	(void)state;
+	whole("lCBA");
+	whole("mCBA");
+	cut("ldCBA", 3);
+	load_as(&l, true);
+	assert_string_equal(letters(&l, 2), "ldC");
+	assert_int_equal(ended(&l, SEAM_STACK_JOINED), 0);
+	assert_int_equal(ended(&l, SEAM_STACK_TRUNCATED), 1);
+	unload(&l);
+}
+
+static void one_sample_is_no_evidence(void **state)
+{
+	(void)state;
+	whole("lCBA");
+	cut("ldCBA", 3);
+	expect_last("ldC");
+}
+
+/* Of two callers of a recursion, which one it was is not known. */
+static void a_second_caller_forbids_the_first(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		whole("lRRBA");
+	whole("lRRCA");
+	cut("lRRRBA", 3);
+	expect_last("lRR");
+}
+
+/* Wherever in the recording it is, and if that sample is cut too. */
+static void a_cut_stack_can_be_the_one_that_forbids(void **state)
+{
+	struct loaded l;
+
+	(void)state;
+	cut("lRRBA", 4);
+	for (int i = 0; i < 100; i++)
+		whole("lRRCA");
+	cut("lRRRCA", 4);
+	load(&l);
+	assert_string_equal(letters(&l, 101), "lRRR");
+	unload(&l);
+}
+
+static void cut_stacks_are_evidence_too(void **state)
+{
+	(void)state;
+	whole("lBA");
+	whole("lBA");
+	cut("lDCBA", 4);
+	cut("mDCBA", 4);
+	cut("lEDCBA", 3);
+	expect_last("lED|CBA");
+}
+
+/* Never half: it ends at the entry of the thread, or where it was cut. */
+static void a_gap_on_the_way_leaves_the_stack_cut(void **state)
+{
+	(void)state;
+	cut("lDCBA", 4);
+	cut("mDCBA", 4);
+	cut("lEDCBA", 3);
+	expect_last("lED");
+}
+
+static void another_place_is_another_frame(void **state)
+{
+	(void)state;
+	whole("lCBA");
+	whole("mCBA");
+	/* C at another depth */
+	cut("lCXBA", 2);
+	expect_last("lC");
+}
+
+static void threads_have_nothing_in_common(void **state)
+{
+	(void)state;
+	whole("lCBA");
+	whole("mCBA");
+	sample_of(PID + 1, "ldCBA", 2, SEAM_STACK_TRUNCATED);
+	expect_last("ldC");
+}
+
+static void another_program_begins_anew(void **state)
+{
+	struct loaded l;
+
+	(void)state;
+	whole("lCBA");
+	whole("mCBA");
+	put_comm(&data, PID, PID, "next", true, ++now);
+	map("/nowhere/a");
+	cut("ldCBA", 3);
+	load(&l);
+	assert_string_equal(letters(&l, 2), "ldC");
+	unload(&l);
+}
+
+static void another_mapping_at_the_address_begins_anew(void **state)
+{
+	struct loaded l;
+
+	(void)state;
+	whole("lCBA");
+	whole("mCBA");
+	cut("ldCBA", 3);
+	map("/nowhere/b");
+	/* other callers there are no contradiction */
+	whole("lCXA");
+	cut("ldCBA", 3);
+	load(&l);
+	assert_string_equal(letters(&l, 2), "ldC|BA");
+	assert_string_equal(letters(&l, 4), "ldC");
+	unload(&l);
+}
+
+/* What a signal interrupted has a CFA, and an address that is no return. */
+static void a_stack_that_a_signal_left_is_joined(void **state)
+{
+	(void)state;
+	whole("CBA");
+	whole("CBA");
+	sample_of(PID, "lhCBA", 2, SEAM_STACK_OTHER_STACK);
+	expect_last("lhC|BA");
+}
+
+static void other_ends_are_not_joined(void **state)
+{
+	(void)state;
+	whole("lCBA");
+	whole("mCBA");
+	sample_of(PID, "ldCBA", 2, SEAM_STACK_WITHOUT_CFI);
+	expect_last("ldC");
+}
+
+/* Hostile: callers in a circle. */
+static void a_circle_of_callers_ends(void **state)
+{
+	struct loaded l;
+	uint64_t chain[] = { USER, CODE + 0x4301, CODE + 0x4201,
+			     CODE + 0x4301, CODE + 0x4201 };
+	const uint64_t cfas[] = { STACK, STACK + 16, STACK, STACK + 16 };
+	uint8_t raw[SEAM_UNWOUND_MAX_BYTES];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		size_t at = begin_record(&data, PERF_RECORD_SAMPLE,
+					 PERF_RECORD_MISC_USER);
+
+		put_u64(&data, TEST_ID_1);
+		put_u64(&data, chain[1]);
+		put_u32(&data, PID);
+		put_u32(&data, PID);
+		put_u64(&data, ++now);
+		put_u64(&data, 1);
+		put_u64(&data, 250000);
+		put_u64(&data, 5);
+		for (size_t k = 0; k < 5; k++)
+			put_u64(&data, chain[k]);
+		put(&data, raw, seam_unwound_write(raw, SEAM_STACK_TRUNCATED,
+						   4, cfas, 4));
+		end_record(&data, at);
+	}
+	load(&l);
+	assert_string_equal(letters(&l, 2), "CBCB");
+	unload(&l);
+}
+
+/* RAW data of more frames than there are, or that break the format. */
+static void a_record_that_does_not_fit_its_chain_is_not_used(void **state)
+{
+	static const uint8_t bad[] = {
+		12, 0, 0, 0, 'S', 'u', 1, SEAM_STACK_TRUNCATED,
+		3, 200, 0x80, 0x80, 0, 0, 0, 0,
+	};
+	struct loaded l;
+
+	(void)state;
+	whole("lCBA");
+	whole("mCBA");
+	for (int i = 0; i < 2; i++) {
+		const uint64_t chain[] = { USER, CODE + 0x6c01 };
+		const uint64_t cfas[] = { STACK - 80, STACK - 64, STACK - 48 };
+		uint8_t raw[SEAM_UNWOUND_MAX_BYTES];
+		size_t at = begin_record(&data, PERF_RECORD_SAMPLE,
+					 PERF_RECORD_MISC_USER);
+
+		put_u64(&data, TEST_ID_1);
+		put_u64(&data, chain[1]);
+		put_u32(&data, PID);
+		put_u32(&data, PID);
+		put_u64(&data, ++now);
+		put_u64(&data, 1);
+		put_u64(&data, 250000);
+		put_u64(&data, 2);
+		put_u64(&data, chain[0]);
+		put_u64(&data, chain[1]);
+		if (i)
+			put(&data, bad, sizeof(bad));
+		else
+			put(&data, raw, seam_unwound_write(raw,
+				SEAM_STACK_TRUNCATED, 3, cfas, 3));
+		end_record(&data, at);
+	}
+	load(&l);
+	assert_string_equal(letters(&l, 2), "l");
+	assert_string_equal(letters(&l, 3), "l");
+	assert_int_equal(ended(&l, SEAM_STACK_TRUNCATED), 2);
+	unload(&l);
+}
+
+/* The counts are those of what is selected. */
+static void ends_are_counted_for_the_selection(void **state)
+{
+	struct seam_selection selection;
+	struct seam_selected selected;
+	struct seam_stack_counts counts;
+	struct loaded l;
+
+	(void)state;
+	whole("lCBA");
+	whole("lCBA");
+	sample_of(PID + 1, "lCBA", 2, SEAM_STACK_WITHOUT_CFI);
+	sample_of(PID + 1, "l", 0, SEAM_STACK_ABSENT);
+	load(&l);
+	seam_selection_init(&selection);
+	selection.thread = "8";
+	assert_int_equal(seam_selected_init(&selected, &l.profile, &selection,
+					    NULL), 0);
+	assert_int_equal(seam_stack_ends_count(&l.profile, &selected, &counts),
+			 0);
+	assert_int_equal(counts.n_ended[SEAM_STACK_COMPLETE], 0);
+	assert_int_equal(counts.n_ended[SEAM_STACK_WITHOUT_CFI], 1);
+	assert_int_equal(counts.n_empty, 1);
+	assert_int_equal(counts.n_modules, 1);
+	assert_string_equal(counts.modules[0].path, "/nowhere/a");
+	assert_int_equal(ended(&l, SEAM_STACK_COMPLETE), 2);
+	seam_selected_fini(&selected);
+	unload(&l);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup(name, set_up)
+	const struct CMUnitTest tests[] = {
+		T(a_cut_stack_goes_on_to_the_root),
+		T(it_stays_cut_on_request),
+		T(one_sample_is_no_evidence),
+		T(a_second_caller_forbids_the_first),
+		T(a_cut_stack_can_be_the_one_that_forbids),
+		T(cut_stacks_are_evidence_too),
+		T(a_gap_on_the_way_leaves_the_stack_cut),
+		T(another_place_is_another_frame),
+		T(threads_have_nothing_in_common),
+		T(another_program_begins_anew),
+		T(another_mapping_at_the_address_begins_anew),
+		T(a_stack_that_a_signal_left_is_joined),
+		T(other_ends_are_not_joined),
+		T(a_circle_of_callers_ends),
+		T(a_record_that_does_not_fit_its_chain_is_not_used),
+		T(ends_are_counted_for_the_selection),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
