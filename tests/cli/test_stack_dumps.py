@@ -302,14 +302,18 @@ def test_c_with_signals_alloca_qsort_threads_and_the_vdso():
 
 def test_a_handler_on_another_stack_leads_to_what_it_interrupted():
     """The copy is of the handler's stack alone: there the stack ends."""
-    loaded = Loaded(record("other.data", build("other", C_PROGRAM), "500",
-                           "on another stack"))
-    cut = [[name for _, _, name in s] for s in loaded.all()
-           if s and s[-1][2] not in ROOTS]
-    assert len(cut) > 0 and loaded.ends["unreadable"] == len(cut), \
-        (loaded.ends, cut)
+    data = record("other.data", build("other", C_PROGRAM), "500",
+                  "on another stack")
+    loaded = Loaded(data)
+    cut = [names for names in ([name for _, _, name in stack]
+                               for stack in loaded.all())
+           if names[-1] not in ROOTS or "[joined]" in names]
+    assert len(cut) > 0 and len(cut) == \
+        loaded.ends["other_stack"] + loaded.ends["joined"], (loaded.ends, cut)
     for names in cut:
-        assert names[-1] != "__restore_rt" and "__restore_rt" in names, names
+        interrupted = names[names.index("__restore_rt") + 1:]
+        # what is interrupted was read; callers are those of other samples
+        assert interrupted[1:2] in ([], ["[joined]"]), names
 
 
 def test_a_static_program():
@@ -481,10 +485,10 @@ def test_the_recorder_finds_the_same_frames():
         for key, stacks in live.items():
             for recorder, reader in zip(stacks, loaded.samples[key]):
                 n_all += 1
-                # one may have learned the rest of a cut stack before
-                n = min(len(recorder), len(reader))
-                if reader[-1][2] not in ROOTS or n < len(reader):
-                    recorder, reader = recorder[:n], reader[:n]
+                # the reader joins those that the recorder writes as cut
+                known = [frame[2] for frame in reader]
+                if "[joined]" in known:
+                    reader = reader[:known.index("[joined]")]
                 assert len(recorder) == len(reader) and all(
                     a[1] == b[1] and 0 <= a[0] - b[0] <= 1
                     for a, b in zip(recorder, reader)), (ends, recorder, reader)
@@ -517,14 +521,19 @@ def test_stacks_that_the_copy_cuts_are_joined_with_others_of_the_thread():
     with_copies_of(1024, data, "short.data")
     whole, cut = Loaded(data).all(), Loaded("short.data")
     pairs = list(zip(whole, cut.all()))
-    joined = [(a, b) for a, b in pairs if b[-1][2] in ROOTS and len(b) > 15]
-    wrong = [(a, b) for a, b in joined if a != b]
-    short = [(a, b) for a, b in pairs if b[-1][2] not in ROOTS and
-             a[:len(b)] != b]
-    done = run(SEAM, "report", "--stats", "short.data")
-    n = int(re.search(r"([\d,]+) .* with outer frames of other samples",
-                      done.stdout)[1].replace(",", ""))
-    assert len(pairs) > 200 and n > 10 and joined, (len(pairs), done.stdout)
+    names = [[frame[2] for frame in stack] for _, stack in pairs]
+    joined = [(a, b) for (a, b), known in zip(pairs, names)
+              if "[joined]" in known]
+    # frames that are the sample's own are right, and the others likely
+    wrong = [(a, b) for a, b in joined
+             if a != [frame for frame in b if frame[2] != "[joined]"]]
+    own = [stack[:known.index("[joined]")] if "[joined]" in known else stack
+           for (_, stack), known in zip(pairs, names)]
+    short = [(a, b) for (a, _), b in zip(pairs, own) if a[:len(b)] != b]
+    done = run(SEAM, "report", "--stats", "--json", "short.data")
+    ended = json.loads(done.stdout)["user_stacks"]["ended"]
+    assert len(pairs) > 200 and len(joined) > 10, (len(pairs), done.stdout)
+    assert ended["joined"] == len(joined), (ended, len(joined))
     assert len(wrong) <= 0.003 * len(pairs) + 1 and not short, (wrong, short)
 
 

@@ -199,6 +199,21 @@ static void one_sample_is_no_evidence(void **state)
 	expect_last("ldC");
 }
 
+/* As a recursion has, at one place or another. */
+static void code_with_several_callers_needs_more_samples(void **state)
+{
+	(void)state;
+	for (int i = 1; i < SEAM_STACK_JOIN_MORE_SAMPLES; i++)
+		whole("lRRBA");
+	cut("lRRRBA", 3);
+	expect_last("lRR");
+	set_up(NULL);
+	for (int i = 0; i < SEAM_STACK_JOIN_MORE_SAMPLES; i++)
+		whole("lRRBA");
+	cut("lRRRBA", 3);
+	expect_last("lRR|RBA");
+}
+
 /* Of two callers of a recursion, which one it was is not known. */
 static void a_second_caller_forbids_the_first(void **state)
 {
@@ -430,6 +445,7 @@ int main(void)
 		T(a_cut_stack_goes_on_to_the_root),
 		T(it_stays_cut_on_request),
 		T(one_sample_is_no_evidence),
+		T(code_with_several_callers_needs_more_samples),
 		T(a_second_caller_forbids_the_first),
 		T(a_cut_stack_can_be_the_one_that_forbids),
 		T(cut_stacks_are_evidence_too),

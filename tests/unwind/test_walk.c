@@ -735,6 +735,33 @@ static void an_overwritten_return_address_ends_the_stack(void **state)
 	seam_unwind_rules_fini(&made.rules);
 }
 
+/* Of a static program: without rules, and without a frame. */
+static void a_stub_that_jumps_has_no_frame(void **state)
+{
+	/* the frame pointer would skip the caller */
+	static const uint64_t words[] = {
+		CALLER + RETURN, 0, CALLER + RETURN + 1, 0,
+		STACK + 128, CALLER + RETURN,
+	};
+	static const char *const stubs[] = {
+		"\xff\x25", "\xf2\xff\x25", "\xf3\x0f\x1e\xfa\xff\x25",
+		"\xf3\x0f\x1e\xfa\xf2\xff\x25",
+	};
+
+	(void)state;
+	make_code();
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(stubs); i++) {
+		memset(made.code + (PLAIN - CALLER) + 16, 0, 16);
+		memcpy(made.code + (PLAIN - CALLER) + 16, stubs[i],
+		       strlen(stubs[i]));
+		walk_made(PLAIN + 16, words, 6);
+		assert_true(stack.n > 2);
+		assert_int_equal(stack.frames[1].pc, CALLER + RETURN);
+		assert_int_equal(stack.frames[1].sp, STACK + 8);
+	}
+	seam_unwind_rules_fini(&made.rules);
+}
+
 static void a_system_call_may_be_the_last_instruction(void **state)
 {
 	static const uint64_t words[] = { STACK + 0x100, CALLER + RETURN, 0 };
@@ -771,6 +798,7 @@ int main(void)
 		cmocka_unit_test(
 			what_a_signal_interrupted_may_be_on_another_stack),
 		cmocka_unit_test(an_overwritten_return_address_ends_the_stack),
+		cmocka_unit_test(a_stub_that_jumps_has_no_frame),
 		cmocka_unit_test(a_system_call_may_be_the_last_instruction),
 	};
 

@@ -26,6 +26,13 @@ struct edge {
 	bool is_forbidden;
 };
 
+/* A return address in one process, and whether it has several callers. */
+struct call_site {
+	uint64_t pc, code, caller;
+	uint32_t space;
+	bool has_several;
+};
+
 /* All samples with one stack, while the code at its addresses is the same. */
 struct distinct {
 	const struct seam_stack_walk *walk;	/* the first */
@@ -49,6 +56,8 @@ struct stack_joins {
 	struct seam_index stack_index;
 	SEAM_ARRAY(struct edge) edges;
 	struct seam_index edge_index;
+	SEAM_ARRAY(struct call_site) sites;
+	struct seam_index site_index;
 	SEAM_ARRAY(uint64_t) words;	/* of a joined chain */
 	struct place frames[SEAM_STACK_JOIN_FRAMES];	/* of one stack */
 	size_t n;
@@ -191,6 +200,40 @@ static int add_stack(struct stack_joins *j, struct seam_stack_walk *walk)
 
 /* ---- the table ---- */
 
+static struct call_site *find_site(const struct stack_joins *j, uint32_t space,
+				   const struct place *at, uint64_t hash)
+{
+	const struct call_site *s = j->sites.items;
+	uint32_t id = SEAM_INDEX_FIND(&j->site_index, hash, i,
+		s[i].space == space && s[i].pc == at->pc &&
+		s[i].code == at->code);
+
+	return id == SEAM_NONE ? NULL : &j->sites.items[id];
+}
+
+static uint64_t site_hash(uint32_t space, const struct place *at)
+{
+	return seam_hash_add(at->pc, at->code << 32 | space);
+}
+
+/* A frame at @at was called from @caller. */
+static int add_site(struct stack_joins *j, uint32_t space,
+		    const struct place *at, uint64_t caller)
+{
+	uint64_t hash = site_hash(space, at);
+	struct call_site *site = find_site(j, space, at, hash);
+
+	if (site) {
+		site->has_several |= site->caller != caller;
+		return 0;
+	}
+	return SEAM_INDEX_APPEND(&j->site_index, hash, &j->sites,
+				 (struct call_site) {
+					.pc = at->pc, .code = at->code,
+					.caller = caller, .space = space }) ==
+	       SEAM_NONE ? -ENOMEM : 0;
+}
+
 static uint64_t hash_of(uint32_t thread, const struct place *from)
 {
 	return seam_hash_add(seam_hash_add(from->pc, from->cfa),
@@ -233,13 +276,30 @@ static int learn(struct stack_joins *j, const struct distinct *d)
 	int r = 0;
 
 	read_frames(j, d);
-	for (size_t i = 0; r == 0 && i + 1 < j->n; i++)
+	for (size_t i = 0; r == 0 && i + 1 < j->n; i++) {
 		r = add_edge(j, d->thread, &j->frames[i], &j->frames[i + 1],
 			     d->n);
+		if (r == 0)
+			r = add_site(j, d->space, &j->frames[i],
+				     j->frames[i + 1].pc);
+	}
 	return r;
 }
 
 /* ---- joining ---- */
+
+/* Whether enough samples have the caller of @e, and none has another. */
+static bool is_known(const struct stack_joins *j, const struct distinct *d,
+		     const struct edge *e)
+{
+	const struct call_site *site = find_site(j, d->space, &e->from,
+						 site_hash(d->space,
+							   &e->from));
+
+	return !e->is_forbidden && e->n >= (site && site->has_several ?
+					    SEAM_STACK_JOIN_MORE_SAMPLES :
+					    SEAM_STACK_JOIN_SAMPLES);
+}
 
 /* Append the callers of j->frames' last one to j->words.  To the root? */
 static bool follow(struct stack_joins *j, const struct distinct *d)
@@ -249,7 +309,7 @@ static bool follow(struct stack_joins *j, const struct distinct *d)
 	for (size_t i = 0; at.cfa && i < SEAM_STACK_JOIN_FRAMES; i++) {
 		const struct edge *e = find_edge(j, d->thread, &at);
 
-		if (!e || e->is_forbidden || e->n < SEAM_STACK_JOIN_SAMPLES ||
+		if (!e || !is_known(j, d, e) ||
 		    !SEAM_ARRAY_ADD(&j->words, e->to.pc))
 			return false;
 		at = place_of(j, d, e->to.pc, e->to.cfa);
@@ -378,6 +438,8 @@ int seam_stack_joins(struct seam_profile *profile,
 	seam_index_fini(&j->stack_index);
 	free(j->edges.items);
 	seam_index_fini(&j->edge_index);
+	free(j->sites.items);
+	seam_index_fini(&j->site_index);
 	free(j->words.items);
 	free(j);
 	return r;

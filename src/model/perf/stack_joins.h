@@ -15,7 +15,8 @@
  *   - A second caller that any sample of the recording has for an entry forbids
  *     the entry.
  *   - A caller that fewer than SEAM_STACK_JOIN_SAMPLES samples have is not
- *     used.
+ *     used; of code that is called from several places of the process, wherever
+ *     its frames are, as a recursion, SEAM_STACK_JOIN_MORE_SAMPLES.
  *   - Joined frames stand after the marker SEAM_CALLCHAIN_JOINED, which every
  *     view shows, and the stack does not count as complete.
  *
@@ -41,6 +42,8 @@
 
 enum {
 	SEAM_STACK_JOIN_SAMPLES = 2,	/* that agree */
+	/* Of two callers in turn, one in 4096 would not have been seen. */
+	SEAM_STACK_JOIN_MORE_SAMPLES = 12,
 	SEAM_STACK_JOIN_FRAMES = 4096,	/* of a stack */
 };
 

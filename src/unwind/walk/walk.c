@@ -132,6 +132,37 @@ step_over_signal(const struct seam_unwind_memory *memory,
 }
 
 /*
+ * Whether the code at @pc is "jmp *x(%rip)", with "endbr64" or "bnd" before it or
+ * not: a stub that has no frame.  Linkers write no rules for those of static
+ * programs (.iplt).
+ */
+static bool is_stub(const struct seam_unwind_space *space, uint64_t pc)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const uint8_t jump[] = { 0xff, 0x25 }, bnd[] = { 0xf2 };
+
+	if (is_code(space, pc + sizeof(endbr), endbr, sizeof(endbr)))
+		pc += sizeof(endbr);
+	if (is_code(space, pc + sizeof(bnd), bnd, sizeof(bnd)))
+		pc += sizeof(bnd);
+	return is_code(space, pc + sizeof(jump), jump, sizeof(jump));
+}
+
+/* From code that has pushed nothing to its caller. */
+static enum seam_unwind_end
+step_over_stub(const struct seam_unwind_memory *memory,
+	       struct seam_unwind_registers *regs)
+{
+	uint64_t sp = regs->value[SEAM_X86_64_RSP];
+
+	regs->cfa = sp + 8;
+	if (!seam_unwind_read(memory, sp, &regs->value[SEAM_X86_64_RIP]))
+		return seam_unwind_unreadable(memory, sp);
+	regs->value[SEAM_X86_64_RSP] = sp + 8;
+	return SEAM_UNWIND_CALLER;
+}
+
+/*
  * Code without call frame information, taken to keep rbp as its frame
  * pointer: [rbp] is the caller's, [rbp + 8] the return address.
  */
@@ -230,7 +261,8 @@ leave_frame(const struct seam_unwind_space *space,
 	    struct seam_unwind_registers *regs, struct seam_unwind_frame *at)
 {
 	enum seam_unwind_end end = SEAM_UNWIND_WITHOUT_CFI;
-	bool is_checked = at->is_interrupted ||
+	bool at_interrupted = at->is_interrupted;
+	bool is_checked = at_interrupted ||
 			  at->quality == SEAM_UNWIND_BY_FRAME_POINTER;
 
 	regs->cfa = 0;
@@ -252,6 +284,8 @@ leave_frame(const struct seam_unwind_space *space,
 		at->is_interrupted = true;
 		return step_over_signal(memory, regs);
 	}
+	if (at_interrupted && is_stub(space, regs->value[SEAM_X86_64_RIP]))
+		return step_over_stub(memory, regs);
 	/* nothing is known of the frame of code that did not call */
 	if (!is_checked && !is_after_call(space, regs->value[SEAM_X86_64_RIP]))
 		return seam_unwind_is_stack_entry(space,
