@@ -90,7 +90,6 @@ def test_stacks_without_frame_pointers_are_complete_by_default():
     check("CALLCHAIN" in kinds and not set(COPIES) & set(kinds), kinds)
     counts = stats("d.seam")
     check(counts["stacks"] > 50 and counts["percent"] > 95, counts)
-    check(counts["frames"]["by_cfi"] > counts["stacks"], counts)
     equal(manifest("d.seam")["stacks"]["ended"], counts["ended"])
     leaf = [names for names in stacks("d.seam") if names[0] == "leaf"]
     check(len(leaf) > 20, f"{len(leaf)}")
@@ -100,7 +99,6 @@ def test_stacks_without_frame_pointers_are_complete_by_default():
     table = run(SEAM, "report", "--stats", "d.seam").stdout
     check(re.search(r"\nuser stacks: [\d,]+\n +[\d,]+ +[\d.]+%  complete\n",
                     table), table)
-    check("by call frame information" in table, table)
 
 
 def test_each_way_opens_what_it_says():
@@ -195,8 +193,10 @@ def test_the_summary_says_why_stacks_are_incomplete():
     notes = run(SEAM, "report", "s.seam").stdout
     check("note: " in notes and "deeper than the copy" in notes, notes[-500:])
     result = record("-o", "s.seam", "./bare", COUNT)
-    check(re.search(r"code without call frame information, most in \S*/bare ",
-                    result.stderr), result.stderr)
+    check(re.search(r"code without call frame information and frame pointers, "
+                    r"most in \S*/bare \(for C and C\+\+: "
+                    r"-fasynchronous-unwind-tables\)", result.stderr),
+          result.stderr)
     files = stats("s.seam")["files"]
     check(files[0]["path"].endswith("/bare"), files)
 

@@ -208,6 +208,13 @@ static void no_flag_is_advised_that_is_in_use(void **state)
 	check_notes(&p, "the JIT's dump of 'node' (process 7) has no names for "
 		    "100 % of its samples in JIT code: it had not written all "
 		    "of it when the recording ended");
+	/* the options are in the command already */
+	p = of_process("php8.2", "main;x_[j]");
+	forget_names(&p);
+	p.command = seam_strings_put(&p.strings, "seam record -- php -d "
+		"opcache.enable_cli=1 -d opcache.jit_debug=0x20 a.php");
+	seam_jit_hint(&p, &(struct seam_jit_sources) { 0 });
+	check_notes(&p, "");
 	/* it has ended, so what it had to say is there */
 	p = of_process("node", "main;x_[j]");
 	p.processes.items[0].end_ns = 100;

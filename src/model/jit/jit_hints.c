@@ -38,6 +38,26 @@ static const char *flag_of(const char *name)
 	return NULL;
 }
 
+/* Whether the recorded command has the options of @how already. */
+static bool has_options(const struct seam_profile *profile, const char *how)
+{
+	const char *command = seam_profile_text(profile, profile->command);
+	char word[64];
+	bool has = false;
+
+	for (size_t n; *how; how += n + (how[n] == ' ')) {
+		n = strcspn(how, " ");
+		snprintf(word, sizeof(word), "%.*s", (int)n, how);
+		if (!strchr(word, '=') && strncmp(word, "-X", 2) != 0 &&
+		    strncmp(word, "--", 2) != 0)
+			continue;
+		if (!strstr(command, word))
+			return false;
+		has = true;
+	}
+	return has;
+}
+
 enum { LUAJIT = -1 };	/* in the place of Python's version */
 
 /* Samples of one process. */
@@ -171,7 +191,7 @@ static void hint(struct seam_profile *profile,
 	if (hint_luajit(profile, c, name) || !c->n_nameless || seam_jit_sources_lack(sources, p->pid))
 		return;
 	if (!announced && !c->has_names) {
-		if (flag_of(name))
+		if (flag_of(name) && !has_options(profile, flag_of(name)))
 			seam_profile_note(profile, "code compiled by '%s' has "
 					  "no names; record it with: %s",
 					  name, flag_of(name));

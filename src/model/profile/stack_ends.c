@@ -47,9 +47,11 @@ static void count(const struct stack_ends *e, size_t i)
 	const struct seam_profile *p = e->profile;
 	enum seam_stack_end end = (enum seam_stack_end)p->samples.end[i];
 	uint32_t module = e->modules[p->samples.stack[i]];
+	uint8_t kind = p->modules.items[module].kind;
 
-	seam_stack_counts_add(e->counts, end, module ?
-			      seam_profile_path(p, module) : NULL);
+	seam_stack_counts_add(e->counts, end, module == 0 ? NULL :
+			      kind == SEAM_MODULE_ANON ? "[jit]" :
+			      seam_profile_path(p, module));
 	if (end != SEAM_STACK_COMPLETE && end < SEAM_STACK_JOINED)
 		e->counts->n_jvm += e->is_jvm[p->threads.items[
 			p->samples.thread[i]].process];

@@ -381,11 +381,15 @@ static uint32_t add_mapping(struct seam_cfi_files *files,
 	return id;
 }
 
-/* "//anon", "[heap]" and the like are no files; nor is a 32-bit vdso ours. */
+/*
+ * "//anon", "[heap]" and the like are no files; nor is "/dev/zero (deleted)",
+ * shared memory.  A 32-bit vdso is not ours.
+ */
 static bool is_file(const struct seam_perf_mapping *m)
 {
 	return strcmp(m->filename, vdso) == 0 ? m->addr >= FIRST_64_BIT_ADDR :
-	       m->filename[0] == '/' && m->filename[1] != '/';
+	       m->filename[0] == '/' && m->filename[1] != '/' &&
+	       strncmp(m->filename, "/dev/", strlen("/dev/")) != 0;
 }
 
 uint32_t seam_cfi_files_add(struct seam_cfi_files *files,
