@@ -49,8 +49,8 @@ static void read_numbers(void *record, const struct seam_meta_number *row,
 }
 
 /*
- * Ends of a later version are ignored.  Recordings of earlier ones have "joined"
- * stacks beside "ended", where these count as complete.
+ * Ends of a later version are ignored.  Recordings of earlier ones have
+ * "joined" stacks beside "ended", where these count as complete.
  */
 static void read_stacks(struct seam_stack_counts *stacks, const json_t *object)
 {

@@ -4,8 +4,9 @@
  *
  * The first byte picks: the input is a whole file, or it is put into a good
  * one, in either byte order and either mode.  Oracles: a walk makes progress
- * and stays inside; the fast reader of samples agrees with the whole one; a
- * scan in three parts gives what a scan in one gives.
+ * and stays inside; the fast reader of samples agrees with the whole one; RAW
+ * data about a walk are written as they were read; a scan in three parts gives
+ * what a scan in one gives.
  */
 #include <stdlib.h>
 
@@ -13,6 +14,7 @@
 #include "model/perf/perf_scan.h"
 #include "wire/perf/perf_print.h"
 #include "wire/perf/perf_stream.h"
+#include "wire/perf/unwound.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 
@@ -20,6 +22,27 @@ static void check(bool holds)
 {
 	if (!holds)
 		abort();
+}
+
+/* A record that is read can be read to its end, and is written again. */
+static void check_unwound(struct seam_bytes raw)
+{
+	static uint64_t cfas[65536];
+	static uint8_t again[SEAM_UNWOUND_MAX_BYTES];
+	struct seam_unwound a, b;
+	size_t n;
+
+	if (seam_unwound_read(raw, &a) || a.n_cfas > 1000)
+		return;
+	for (uint64_t i = 0; i < a.n_cfas; i++)
+		cfas[i] = seam_unwound_next(&a);
+	check(a.cfas.error == 0);
+	n = seam_unwound_write(again, a.end, a.n_frames, cfas, a.n_cfas);
+	check(seam_unwound_read((struct seam_bytes) { again + 4, n - 4 },
+				&b) == 0);
+	check(b.n_frames == a.n_frames && b.n_cfas == a.n_cfas);
+	for (uint64_t i = 0; i < b.n_cfas; i++)
+		check(seam_unwound_next(&b) == cfas[i]);
 }
 
 static void check_sample(const struct seam_perf_data *data,
@@ -37,7 +60,9 @@ static void check_sample(const struct seam_perf_data *data,
 			continue;
 		check(core.ip == whole.ip && core.time == whole.time &&
 		      core.pid == whole.pid && core.tid == whole.tid &&
-		      core.n_chain == whole.callchain.n);
+		      core.n_chain == whole.callchain.n &&
+		      core.raw.size == whole.raw.size);
+		check_unwound(whole.raw);
 	}
 }
 

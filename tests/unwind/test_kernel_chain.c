@@ -9,8 +9,8 @@
 
 /*
  * Addresses from 100 on: code without CFI; from 200 on: with CFI, and a frame
- * pointer; from 300 on: with CFI, and a root; from 400 on: an entry; from 500 on:
- * with CFI, and no frame pointer; others: no code.
+ * pointer; from 300 on: with CFI, and a root; from 400 on: an entry; from 500
+ * on: with CFI, and no frame pointer; others: no code.
  */
 static struct seam_unwind_rules rules;
 static uint16_t called, root, without;

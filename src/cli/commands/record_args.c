@@ -25,9 +25,9 @@ enum { MAX_JIT_RING = 1 << 30 };	/* bytes */
 	"has ordinary call chains, no copies. A copy has 48, 32, 24, 16 or 8 " \
 	"KiB: as much as rings and frequency allow; auto,SIZE sets it (up " \
 	"to 65528 bytes). It ends before a page that was never written to, " \
-	"as in a frame of many KiB: a larger one does not help there. Callers " \
-	"beyond the copy are added when the recording is read, from other "	\
-	"samples of the thread, and marked. "				\
+	"as in a frame of many KiB: a larger one does not help there. " \
+	"Callers beyond the copy are those of other samples, which readers " \
+	"add and mark (--no-joins). "					\
 	"fp: the kernel follows frame " \
 	"pointers, which most programs do not have. dwarf,SIZE: the copies " \
 	"(8192 bytes) stay in the file, as with perf record; readers unwind " \

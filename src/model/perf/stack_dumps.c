@@ -82,8 +82,8 @@ static int open_needed(struct dump_batches *b)
 }
 
 /*
- * The chain of walker @w becomes a common one, that of the sample; what is known
- * of the walk is kept as long as the scans are.
+ * The chain of walker @w becomes a common one, that of the sample; what is
+ * known of the walk is kept as long as the scans are.
  */
 static int set_chain(const struct seam_stack_dumps *dumps,
 		     struct seam_dump_walk *w, const struct seam_dump_job *job)

@@ -13,14 +13,14 @@
 #define IS_JIT (UINT64_C(1) << 32)
 
 /* A frame: its address, what code is there, its CFA. */
-struct place {
+struct at_cfa {
 	uint64_t pc, code;
 	uint64_t cfa;		/* 0: it is the root */
 };
 
 /* From a frame to its caller, in one thread. */
 struct edge {
-	struct place from, to;
+	struct at_cfa from, to;
 	uint32_t thread;
 	uint32_t n;		/* samples, up to UINT32_MAX */
 	bool is_forbidden;
@@ -59,7 +59,7 @@ struct stack_joins {
 	SEAM_ARRAY(struct call_site) sites;
 	struct seam_index site_index;
 	SEAM_ARRAY(uint64_t) words;	/* of a joined chain */
-	struct place frames[SEAM_STACK_JOIN_FRAMES];	/* of one stack */
+	struct at_cfa frames[SEAM_STACK_JOIN_FRAMES];	/* of one stack */
 	size_t n;
 };
 
@@ -81,13 +81,13 @@ static uint64_t code_at(const struct stack_joins *j, const struct distinct *d,
 	return vma ? (uint64_t)(vma - j->tasks->spaces.vmas.items) : SEAM_NONE;
 }
 
-static struct place place_of(const struct stack_joins *j,
+static struct at_cfa place_of(const struct stack_joins *j,
 			     const struct distinct *d, uint64_t pc,
 			     uint64_t cfa)
 {
 	uint64_t from_ns, to_ns;
 
-	return (struct place) {
+	return (struct at_cfa) {
 		.pc = pc, .cfa = cfa,
 		.code = code_at(j, d, pc - 1, &from_ns, &to_ns),
 	};
@@ -201,7 +201,7 @@ static int add_stack(struct stack_joins *j, struct seam_stack_walk *walk)
 /* ---- the table ---- */
 
 static struct call_site *find_site(const struct stack_joins *j, uint32_t space,
-				   const struct place *at, uint64_t hash)
+				   const struct at_cfa *at, uint64_t hash)
 {
 	const struct call_site *s = j->sites.items;
 	uint32_t id = SEAM_INDEX_FIND(&j->site_index, hash, i,
@@ -211,14 +211,14 @@ static struct call_site *find_site(const struct stack_joins *j, uint32_t space,
 	return id == SEAM_NONE ? NULL : &j->sites.items[id];
 }
 
-static uint64_t site_hash(uint32_t space, const struct place *at)
+static uint64_t site_hash(uint32_t space, const struct at_cfa *at)
 {
 	return seam_hash_add(at->pc, at->code << 32 | space);
 }
 
 /* A frame at @at was called from @caller. */
 static int add_site(struct stack_joins *j, uint32_t space,
-		    const struct place *at, uint64_t caller)
+		    const struct at_cfa *at, uint64_t caller)
 {
 	uint64_t hash = site_hash(space, at);
 	struct call_site *site = find_site(j, space, at, hash);
@@ -234,14 +234,14 @@ static int add_site(struct stack_joins *j, uint32_t space,
 	       SEAM_NONE ? -ENOMEM : 0;
 }
 
-static uint64_t hash_of(uint32_t thread, const struct place *from)
+static uint64_t hash_of(uint32_t thread, const struct at_cfa *from)
 {
 	return seam_hash_add(seam_hash_add(from->pc, from->cfa),
 			     from->code << 32 | thread);
 }
 
 static struct edge *find_edge(const struct stack_joins *j, uint32_t thread,
-			      const struct place *from)
+			      const struct at_cfa *from)
 {
 	const struct edge *e = j->edges.items;
 	uint32_t id = SEAM_INDEX_FIND(&j->edge_index, hash_of(thread, from), i,
@@ -253,7 +253,7 @@ static struct edge *find_edge(const struct stack_joins *j, uint32_t thread,
 
 /* @n samples have @to as the caller of @from. */
 static int add_edge(struct stack_joins *j, uint32_t thread,
-		    const struct place *from, const struct place *to,
+		    const struct at_cfa *from, const struct at_cfa *to,
 		    uint32_t n)
 {
 	struct edge *e = find_edge(j, thread, from);
@@ -304,7 +304,7 @@ static bool is_known(const struct stack_joins *j, const struct distinct *d,
 /* Append the callers of j->frames' last one to j->words.  To the root? */
 static bool follow(struct stack_joins *j, const struct distinct *d)
 {
-	struct place at = j->frames[j->n - 1];
+	struct at_cfa at = j->frames[j->n - 1];
 
 	for (size_t i = 0; at.cfa && i < SEAM_STACK_JOIN_FRAMES; i++) {
 		const struct edge *e = find_edge(j, d->thread, &at);
