@@ -133,8 +133,8 @@ step_over_signal(const struct seam_unwind_memory *memory,
 
 /*
  * Whether the code at @pc is "jmp *x(%rip)", with or without "endbr64" and
- * "bnd" before it: a stub that has no frame.  Linkers write no rules for those of
- * static programs (.iplt).
+ * "bnd" before it: a stub that has no frame.  Linkers write no rules for those
+ * of static programs (.iplt).
  */
 static bool is_stub(const struct seam_unwind_space *space, uint64_t pc)
 {
