@@ -193,6 +193,27 @@ static size_t find_names(struct seam_resolver *r, const struct seam_mapping *m,
 	return n > 0 ? n : find_embedded(r, m, pos, out);
 }
 
+/*
+ * Where the innermost address of a sample is looked up: a byte before the end of
+ * a function whose last instruction is a system call, as a signal's trampoline.
+ */
+static uint64_t innermost_pos(struct seam_resolver *r, uint32_t file,
+			      struct seam_place *place)
+{
+	enum { MAX_TRAMPOLINE = 16 };	/* bytes */
+	uint64_t pos = place->pos;
+	struct seam_extent e = { 0 };
+
+	if (!seam_symbols_extent(r->symbols, file, pos, &e))
+		return pos;
+	if (e.size == 0 && seam_symbols_extent(r->symbols, file, pos - 1, &e) &&
+	    e.size)
+		pos--;
+	place->is_trampoline = e.size && e.size <= MAX_TRAMPOLINE &&
+		seam_symbols_is_trampoline(r->symbols, file, e.offset);
+	return place->is_trampoline ? pos : place->pos;
+}
+
 /* Where a place is looked up: at the call, if it is a return address. */
 static uint64_t lookup_pos(struct seam_resolver *r,
 			   const struct seam_mapping *m,
@@ -200,9 +221,11 @@ static uint64_t lookup_pos(struct seam_resolver *r,
 {
 	uint32_t file;
 
-	if (!place->is_call || place->pos == 0)
+	file = place->pos && is_file(r, m) ? file_of(r, m->module) : SEAM_NONE;
+	if (place->pos == 0 || (!place->is_call && file == SEAM_NONE))
 		return place->pos;
-	file = is_file(r, m) ? file_of(r, m->module) : SEAM_NONE;
+	if (!place->is_call)
+		return innermost_pos(r, file, place);
 	place->is_trampoline = file != SEAM_NONE &&
 		seam_symbols_is_trampoline(r->symbols, file, place->pos);
 	return place->is_trampoline ? place->pos : place->pos - 1;
