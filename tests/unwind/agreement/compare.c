@@ -360,8 +360,9 @@ static bool libdw_leaves_the_mappings(const struct seam_unwind_stack *ours,
 }
 
 /*
- * The jump of a static program's PLT to an IFUNC has no rules: ours ends.
- * libdw takes the caller's rbp for a frame pointer, whatever it is.
+ * The jump of a static program's PLT to an IFUNC has no rules, and no frame:
+ * the caller's address is on top of the stack.  libdw takes the caller's rbp for
+ * a frame pointer, whatever it is.
  */
 static bool libdw_follows_rbp_of_a_plt(const struct seam_unwind_stack *ours,
 				       const struct theirs *theirs, size_t i)
@@ -371,7 +372,7 @@ static bool libdw_follows_rbp_of_a_plt(const struct seam_unwind_stack *ours,
 	uint8_t bytes[2];
 
 	(void)theirs;
-	return ours->end == SEAM_UNWIND_WITHOUT_CFI && ours->n == 1 &&
+	return ours->end == SEAM_UNWIND_ROOT && ours->n > 1 &&
 	       i == 1 && find(NULL, frames[0].pc, &code) && code.rules &&
 	       code.id == SEAM_UNWIND_NO_CFI &&
 	       pread(process.memory, bytes, sizeof(bytes),
@@ -422,8 +423,9 @@ static size_t compare(void)
 	size_t i = 0;
 
 	walk(process.registers, &ours);
-	/* libdw has a caller that is in no mapping as a frame */
-	if (ours.end == SEAM_UNWIND_NO_MAPPING && ours.n < MAX_FRAMES)
+	/* libdw has a caller that is in no mapping as a frame, but not at 0 */
+	if (ours.end == SEAM_UNWIND_NO_MAPPING && ours.end_pc &&
+	    ours.n < MAX_FRAMES)
 		frames[ours.n++].pc = ours.end_pc;
 	unwind_by_libdw(&theirs);
 	counts.n_stacks++;
