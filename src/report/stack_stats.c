@@ -152,9 +152,9 @@ int seam_report_stats_text(const struct seam_report *report,
 	if (seam_stack_counts_exist(&counts))
 		put_counts(view, &counts);
 	else if (!seam_guest_counts_total(guest))
-		fputs("\nThe samples have no user stacks, or stacks by frame "
-		      "pointers, of which no one knows whether callers are "
-		      "missing.\n", view->out);
+		fputs("\nNo counts: the recording has no user stacks, or has "
+		      "them by frame pointers, where missing callers cannot "
+		      "be seen.\n", view->out);
 	seam_summary_tail(report, view);
 	return 0;
 }
