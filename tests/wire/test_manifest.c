@@ -275,6 +275,21 @@ static void takes_no_build_id_that_is_too_long(void **state)
 	seam_manifest_fini(&m);
 }
 
+/* When "complete" had those that the recorder had joined. */
+static void joined_stacks_of_earlier_recordings_are_not_complete(void **state)
+{
+	struct seam_manifest m;
+
+	(void)state;
+	assert_int_equal(read_text("{\"schema\":\"seam.bundle/1\",\"stacks\":"
+		"{\"ended\":{\"complete\":10,\"truncated\":3},"
+		"\"joined\":4}}", &m), 0);
+	assert_int_equal(m.stacks.n_ended[SEAM_STACK_COMPLETE], 6);
+	assert_int_equal(m.stacks.n_ended[SEAM_STACK_JOINED], 4);
+	assert_int_equal(m.stacks.n_ended[SEAM_STACK_TRUNCATED], 3);
+	seam_manifest_fini(&m);
+}
+
 static void refuses_other_schemas(void **state)
 {
 	struct seam_manifest m;
@@ -300,6 +315,8 @@ int main(void)
 		cmocka_unit_test(survives_any_flipped_byte),
 		cmocka_unit_test(takes_what_is_missing_or_odd_as_nothing),
 		cmocka_unit_test(takes_no_build_id_that_is_too_long),
+		cmocka_unit_test(
+			joined_stacks_of_earlier_recordings_are_not_complete),
 		cmocka_unit_test(refuses_other_schemas),
 	};
 
