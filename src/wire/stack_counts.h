@@ -42,7 +42,7 @@ enum seam_stack_end {
 	/* Samples whose stack was not unwound; these are no ends. */
 	SEAM_STACK_OF_32_BIT = 253,	/* by frame pointers, by the kernel */
 	SEAM_STACK_ABSENT = 254,	/* no user stack */
-	SEAM_STACK_UNTOLD = 255,	/* not known */
+	SEAM_STACK_UNREPORTED = 255,	/* not known */
 };
 
 enum {

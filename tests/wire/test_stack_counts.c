@@ -35,7 +35,7 @@ static void files_are_told_apart_by_reason_and_ordered(void **state)
 	/* and these are no stacks */
 	seam_stack_counts_add(c, SEAM_STACK_ABSENT, NULL);
 	seam_stack_counts_add(c, SEAM_STACK_OF_32_BIT, NULL);
-	seam_stack_counts_add(c, SEAM_STACK_UNTOLD, NULL);
+	seam_stack_counts_add(c, SEAM_STACK_UNREPORTED, NULL);
 	seam_stack_counts_add(c, SEAM_STACK_UNREADABLE, NULL);
 	seam_stack_counts_add(c, SEAM_STACK_WITHOUT_CFI, "/a");
 	seam_stack_counts_add(c, SEAM_STACK_BROKEN_CFI, "/a");

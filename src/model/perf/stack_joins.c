@@ -360,7 +360,7 @@ static int set_ends(struct stack_joins *j, size_t *n_cut)
 			continue;
 		if (end >= SEAM_STACK_JOINED && end != SEAM_STACK_ABSENT &&
 		    end != SEAM_STACK_OF_32_BIT)
-			end = SEAM_STACK_UNTOLD;
+			end = SEAM_STACK_UNREPORTED;
 		if (!seam_samples_set_end(s, w->sample,
 					  (enum seam_stack_end)end))
 			return -ENOMEM;

@@ -74,7 +74,7 @@ bool seam_samples_reserve(struct seam_samples *s, size_t extra)
 			memset(s->vmstate + s->cap, SEAM_VMSTATE_NONE,
 			       cap - s->cap);
 		if (column == (void **)&s->end)
-			memset(s->end + s->cap, SEAM_STACK_UNTOLD,
+			memset(s->end + s->cap, SEAM_STACK_UNREPORTED,
 			       cap - s->cap);
 	}
 	s->cap = cap;
@@ -127,7 +127,7 @@ bool seam_samples_set_end(struct seam_samples *s, size_t i,
 		s->end = malloc(s->cap);
 		if (!s->end)
 			return false;
-		memset(s->end, SEAM_STACK_UNTOLD, s->cap);
+		memset(s->end, SEAM_STACK_UNREPORTED, s->cap);
 	}
 	s->end[i] = (uint8_t)end;
 	return true;
