@@ -250,7 +250,7 @@ static bool says(int fd, const char *text)
  */
 static bool is_child;
 
-int __lsan_is_turned_off(void);
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)
 {
 	return is_child;
