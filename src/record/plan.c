@@ -232,6 +232,7 @@ static int open_sources(struct seam_session *s, const char *fallback,
 	if (r < 0)
 		return r;
 	s->sources = (struct seam_sources) {
+		.may_be_sparse = s->preload.is_used,
 		.events = s->events.items,
 		.n_events = s->events.n,
 		.sideband = s->events.n - 1,

@@ -201,6 +201,7 @@ static bool read_sideband(void *context,
 		return false;
 	seam_session_track_files(s, record, true);
 	seam_services_see(&s->services, record);
+	seam_sparse_see(&s->sparse, record);
 	if (record->type == PERF_RECORD_COMM &&
 	    record->misc & PERF_RECORD_MISC_COMM_EXEC)
 		seam_guest_service_exec(&s->guest, (uint32_t)record->comm.pid,
@@ -240,13 +241,15 @@ static struct seam_bytes take_programs(void *context, bool is_last)
 }
 
 /* Samples of other events have no weight in common with the agents'. */
-static bool is_superseded(void *context, uint32_t event, uint32_t tid,
-			  uint64_t time_ns)
+static bool is_superseded(void *context, uint64_t id, uint32_t event,
+			  uint32_t tid, uint64_t time_ns)
 {
 	struct seam_session *s = context;
+	bool is_one = seam_event_is_cpu_time(&s->events.items[event]) &&
+		      seam_guest_service_supersedes(&s->guest, tid, time_ns);
 
-	return seam_event_is_cpu_time(&s->events.items[event]) &&
-	       seam_guest_service_supersedes(&s->guest, tid, time_ns);
+	seam_sparse_sample(&s->sparse, id, is_one);
+	return is_one;
 }
 
 static void read_sample(void *context, uint32_t event, const void *record)
@@ -305,6 +308,8 @@ static void connect_readers(struct seam_session *s)
 	s->services.is_unordered = s->options->overwrite;
 	s->new_threads.sources = &s->sources;
 	s->new_threads.file = &s->recording.data;
+	s->sparse.sources = s->preload.is_used ? &s->sources : NULL;
+	s->sparse.file = &s->recording.data;
 }
 
 static void set_start(struct seam_session *s)

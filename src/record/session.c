@@ -55,6 +55,21 @@ void seam_session_cut_short(struct seam_session *s)
 		seam_existing_write(s, NULL);
 }
 
+static ssize_t drain_round(struct seam_session *s, struct seam_err *err)
+{
+	ssize_t r = seam_drain_round(&s->drain, err);
+
+	seam_sparse_check(&s->sparse);
+	if (r >= 0 && !s->drain.is_last && s->child.pid &&
+	    s->guest.first_pid == (uint32_t)s->child.pid &&
+	    seam_sparse_open(&s->sparse)) {
+		/* every fork before has its record now */
+		r = seam_drain_round(&s->drain, err);
+		seam_sparse_begin(&s->sparse);
+	}
+	return r;
+}
+
 int seam_session_drain(struct seam_session *s, struct seam_err *err)
 {
 	ssize_t r;
@@ -64,7 +79,7 @@ int seam_session_drain(struct seam_session *s, struct seam_err *err)
 		seam_services_close(&s->services);
 		return 0;
 	}
-	r = seam_drain_round(&s->drain, err);
+	r = drain_round(s, err);
 	if (r >= 0)
 		r = seam_new_threads_update(&s->new_threads, err);
 	if (r >= 0)

@@ -16,6 +16,7 @@
 #include "record/recording.h"
 #include "record/perf/drain.h"
 #include "record/perf/new_threads.h"
+#include "record/perf/sparse.h"
 #include "record/perf/stopped.h"
 #include "record/proc/user_share.h"
 #include "record/proc/child.h"
@@ -98,6 +99,7 @@ struct seam_session {
 	struct seam_flight flight;
 	struct seam_trigger_hits triggers;
 	struct seam_new_threads new_threads;
+	struct seam_sparse sparse;
 	struct seam_stopped stopped;
 };
 

@@ -32,7 +32,8 @@ static int describe_events(struct seam_data_file *file,
 			   const struct seam_sources *sources,
 			   struct seam_err *err)
 {
-	size_t later = sources->per_thread ? SEAM_SOURCES_MAX_THREADS : 0;
+	size_t later = sources->per_thread ? SEAM_SOURCES_MAX_THREADS :
+		       sources->may_be_sparse ? 3 * sources->list.n : 0;
 	int r = alloc_events(file, sources->n_events, err);
 
 	for (size_t e = 0; r == 0 && e < file->n_events; e++) {

@@ -188,12 +188,14 @@ static bool is_superseded(const struct seam_drain *d,
 			  const struct seam_ring_span *span, size_t pos,
 			  const struct seam_ring_header *header)
 {
+	uint64_t id;
+
 	if (!d->is_superseded || header->type != PERF_RECORD_SAMPLE ||
 	    header->size < d->time_pos + sizeof(uint64_t))
 		return false;
+	id = u64_at(span, pos + d->id_pos);
 	/* tid is the upper half */
-	return d->is_superseded(d->context,
-				event_of(d, u64_at(span, pos + d->id_pos)),
+	return d->is_superseded(d->context, id, event_of(d, id),
 				(uint32_t)(u64_at(span, pos + d->tid_pos) >>
 					   32),
 				u64_at(span, pos + d->time_pos));

@@ -52,8 +52,8 @@ struct seam_drain {
 	 * Whether a sample of the kernel's is dropped, because another source
 	 * has one of the same thread and time.  May be NULL.
 	 */
-	bool (*is_superseded)(void *context, uint32_t event, uint32_t tid,
-			      uint64_t time_ns);
+	bool (*is_superseded)(void *context, uint64_t id, uint32_t event,
+			      uint32_t tid, uint64_t time_ns);
 	void *context;
 
 	SEAM_ARRAY(uint8_t) kept;	/* records of rings that lose some */

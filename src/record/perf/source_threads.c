@@ -35,7 +35,7 @@ void seam_sources_stop_thread(struct seam_sources *s, int tid)
 	}
 }
 
-static void end_source(struct seam_sources *s, size_t i)
+void seam_sources_end(struct seam_sources *s, size_t i)
 {
 	struct seam_source *source = &s->list.items[i];
 	struct seam_source_ring *ring = &s->rings.items[source->ring];
@@ -70,7 +70,7 @@ void seam_sources_end_thread(struct seam_sources *s, int tid)
 	if (!thread)
 		return;
 	for (size_t i = 0; i < thread->n_sources; i++)
-		end_source(s, thread->first_source + i);
+		seam_sources_end(s, thread->first_source + i);
 	remove_live(s, thread->first_ring, thread->n_rings);
 	thread->has_ended = true;
 }

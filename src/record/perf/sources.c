@@ -482,10 +482,7 @@ static void close_from(struct seam_sources *s, size_t first, size_t ring)
 	s->rings.n = ring;
 }
 
-/*
- * Leave descriptors for the files of bundles and for programs that connect.
- */
-static int check_spare_fds(const struct seam_sources *s, struct seam_err *err)
+int seam_sources_check_fds(const struct seam_sources *s, struct seam_err *err)
 {
 	struct rlimit limit;
 	rlim_t last = s->list.n ? (rlim_t)s->list.items[s->list.n - 1].fd : 0;
@@ -511,7 +508,7 @@ int seam_sources_add_thread(struct seam_sources *s, int tid,
 				    "%d threads", SEAM_SOURCES_MAX_THREADS);
 	r = open_own_rings(s, tid, &thread, err);
 	if (r == 0)
-		r = check_spare_fds(s, err);
+		r = seam_sources_check_fds(s, err);
 	if (r == 0)
 		r = seam_sources_map(s, first, &sizes, err);
 	if (r == 0)

@@ -99,6 +99,7 @@ struct seam_sources {
 	bool delayed;		/* only the side-band is enabled */
 	bool is_sampling;	/* samples are enabled; set by the caller */
 	bool no_inherit;	/* children are not recorded */
+	bool may_be_sparse;	/* later sources replace some; see sparse.h */
 	bool aux_snapshots;	/* AUX buffers overwrite; copied on request */
 	size_t ring_bytes;	/* requested, then mapped; a power of two */
 	size_t aux_bytes;	/* the same for AUX buffers */
@@ -161,6 +162,15 @@ int seam_sources_add_thread(struct seam_sources *s, int tid,
  * and memory.  The counts stay.
  */
 void seam_sources_end_thread(struct seam_sources *s, int tid);
+
+/* Close source @i; its counts stay, and so does a ring of another source. */
+void seam_sources_end(struct seam_sources *s, size_t i);
+
+/*
+ * -EMFILE: the last source has a descriptor that files of the bundle or
+ * programs that connect need.
+ */
+int seam_sources_check_fds(const struct seam_sources *s, struct seam_err *err);
 
 /*
  * Start and stop.  Not needed at the start with on_exec.  While delayed is

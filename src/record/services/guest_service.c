@@ -299,6 +299,7 @@ static void preview(struct seam_service *service,
 		    struct seam_service_stream *stream, const uint8_t *record,
 		    size_t size)
 {
+	struct seam_guest_service *g = service->context;
 	struct seam_guest_stream *s = stream->state;
 	uint64_t now_ns = seam_clock_ns();
 	struct sample sample;
@@ -309,12 +310,12 @@ static void preview(struct seam_service *service,
 	time_ns = sample.fields.time_ns;
 	time_ns = time_ns < now_ns ? time_ns : now_ns;
 	time_ns = time_ns > stream->since_ns ? time_ns : stream->since_ns;
-	if (!may_weigh(service->context, stream, time_ns,
-		       sample.reader.head.n_ticks))
+	if (!may_weigh(g, stream, time_ns, sample.reader.head.n_ticks))
 		return;
 	if (!s)
-		s = stream->state = add(service->context, stream->tid,
-					time_ns);
+		s = stream->state = add(g, stream->tid, time_ns);
+	if (!g->first_pid)
+		g->first_pid = stream->pid;
 	if (s && time_ns > s->last_ns)
 		s->last_ns = time_ns;
 }

@@ -11,8 +11,8 @@
  * the period of this recording.  Weights that are more than the time since the
  * program connected make a record invalid.
  *
- * The recorder samples the same threads, because it cannot leave them out: its
- * events are of all threads of a CPU.  Of two samples of CPU time for one
+ * The recorder samples the same threads, if less often (perf/sparse.h), because
+ * it cannot leave them out: children inherit its events.  Of two samples of CPU time for one
  * moment the recorder's is dropped, and counted as superseded.  A thread whose
  * agent is silent is the recorder's again.
  *
@@ -49,6 +49,7 @@ struct seam_guest_service {
 	struct seam_service guest, symtab;
 	uint64_t period_ns;
 	struct seam_agent_counts counts;
+	uint32_t first_pid;	/* sampled by its agent; 0: none so far */
 	uint64_t n_bad_bytes;	/* of records that are no agent's */
 	/* Owned; ended ones too, for samples that come late. */
 	SEAM_ARRAY(struct seam_guest_stream *) streams;
