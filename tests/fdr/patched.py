@@ -318,7 +318,7 @@ def test_entries_of_several_nops_want_a_single_thread():
         output, _ = trace(program, "sleep", library,
                           options="functions=library_leaf")
         equal(output.calls(), {"library_leaf": {ENTRY: n}} if n else {})
-        equal(["several nops" in note for note in output.notes],
+        equal(["while there are threads" in note for note in output.notes],
               [] if n else [True], output.notes)
 
 
@@ -449,6 +449,8 @@ def test_refused_write_and_execute_goes_through_memory():
                    source=os.path.join(HERE, "refuse_writable_code.c"))
     program = build("program", *CLANG, "-fnoxray-link-deps", *UNRESOLVED)
     gcc = build("gcc_program", *GCC, "-fpatchable-function-entry=5")
+    library = build("libgcc.so", *GCC, "-fPIC", "-shared", "-pg", "-mfentry",
+                    source=LIBRARY)
     for how in ("filter", "mdwe"):
         output, _ = trace(program, "thread", launcher=(helper, how))
         if output is None:
@@ -457,6 +459,12 @@ def test_refused_write_and_execute_goes_through_memory():
         output, _ = trace(gcc, launcher=(helper, how),
                           options=NAMED)
         check_calls(output, GCC_CALLS, how)
+        # two bytes differ, and are not written at once
+        output, _ = trace(gcc, "sleep", library, launcher=(helper, how),
+                          options="functions=library_leaf")
+        equal(output.calls(), {})
+        equal(["while there are threads" in note for note in output.notes],
+              [True], output.notes)
 
 
 def test_under_valgrind_nothing_is_recorded():

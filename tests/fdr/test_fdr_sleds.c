@@ -251,11 +251,11 @@ static void memory_near_an_image_is_looked_for_once(void **state)
 	(void)state;
 	is_full = true;
 	n_maps = 0;
-	assert_int_equal(seam_fdr_stub_jump(&far, target), 0);
+	assert_int_equal(seam_fdr_stub_jump(&far, target, false), 0);
 	n_once = n_maps;
 	assert_true(n_once > 1000);
 	for (uint32_t i = 1; i < 100; i++) {
-		assert_int_equal(seam_fdr_stub_jump(&far, target), 0);
+		assert_int_equal(seam_fdr_stub_jump(&far, target, false), 0);
 		assert_int_equal(seam_fdr_stub_entry(&far, i << 4, target,
 						     0), 0);
 	}
@@ -263,7 +263,7 @@ static void memory_near_an_image_is_looked_for_once(void **state)
 	/* the next time there may be some */
 	is_full = false;
 	assert_int_equal(seam_fdr_stubs_write(), 0);
-	assert_int_not_equal(seam_fdr_stub_jump(&far, target), 0);
+	assert_int_not_equal(seam_fdr_stub_jump(&far, target, false), 0);
 	assert_int_equal(seam_fdr_stubs_write(), 0);
 }
 

@@ -131,8 +131,8 @@ static void note_patched(struct seam_fdr_image *image,
 		seam_fdr_note("%zu places in %s are left as they are: changed "
 			      "by others", p->n_refused, image->path);
 	if (p->n_divided)
-		seam_fdr_note("%zu functions of %s are not recorded: they "
-			      "begin with several nops, and there are threads",
+		seam_fdr_note("%zu places in %s are left as they are: their "
+			      "code cannot be changed while there are threads",
 			      p->n_divided, image->path);
 	if (p->n_far)
 		seam_fdr_note("%zu places in %s are left as they are: no "

@@ -69,23 +69,9 @@ void seam_fdr_write(struct seam_fdr_write *w, uint64_t address,
 		memcpy((void *)address, from, bytes);
 }
 
-/*
- * The kernel copies 8 aligned bytes at once, and two perhaps one by one
- * (Linux, arch/x86/lib/memcpy_64.S).
- */
-static void write_word(struct seam_fdr_write *w, uint64_t address,
-			 uint64_t word)
-{
-	if (w->memory >= 0)
-		write_through(w, address, &word, sizeof(word));
-	else
-		__atomic_store_n((uint64_t *)address, word, __ATOMIC_RELEASE);
-}
-
 void seam_fdr_write_head(struct seam_fdr_write *w, uint64_t address,
 			 const uint8_t head[2])
 {
-	uint64_t aligned = address & ~UINT64_C(7), word;
 	uint16_t value;
 
 	memcpy(&value, head, sizeof(value));
@@ -96,10 +82,8 @@ void seam_fdr_write_head(struct seam_fdr_write *w, uint64_t address,
 				 : "r" (value) : "memory");
 		return;
 	}
-	/* the other bytes are instructions too; one thread at a time writes */
-	memcpy(&word, (const void *)aligned, sizeof(word));
-	memcpy((uint8_t *)&word + (address - aligned), head, 2);
-	write_word(w, aligned, word);
+	seam_fdr_write(w, address, head, 1);
+	seam_fdr_write(w, address + 1, head + 1, 1);
 }
 
 static bool sync_core(void)

@@ -11,7 +11,9 @@
  *
  * Pages are writable and executable in between, and then as they were.  Where
  * the system refuses that (W^X: SELinux, PR_SET_MDWE), the bytes go through
- * /proc/self/mem, which pages need not be writable for.
+ * /proc/self/mem, which pages need not be writable for.  The kernel may copy
+ * these one by one (rep movsb, which is interrupted where the CPU has executed
+ * the line that it writes to), so threads may see some of them before others.
  *
  * Source: Intel SDM, volume 3, 9.1.3 "Handling Self- and Cross-Modifying
  * Code"; membarrier(2).
@@ -44,8 +46,8 @@ void seam_fdr_write(struct seam_fdr_write *w, uint64_t address,
 		    const void *from, size_t bytes);
 
 /*
- * Write two bytes at once, which are in one aligned word of 8.  A thread
- * executes the old or the new ones.
+ * Write two bytes, which are in one aligned word of 8.  A thread executes the
+ * old or the new ones; or, through /proc/self/mem, perhaps one of each.
  */
 void seam_fdr_write_head(struct seam_fdr_write *w, uint64_t address,
 			 const uint8_t head[2]);

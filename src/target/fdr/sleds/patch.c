@@ -10,7 +10,10 @@
 #include "target/fdr/sleds/stubs.h"
 #include "wire/xray/xray_chunk.h"
 
-enum { OPCODE_CALL = 0xe8, OPCODE_JUMP = 0xe9 };
+enum { OPCODE_CALL = 0xe8, OPCODE_JUMP = 0xe9, MOV_R10D = 0xba };
+
+/* Of the process, by its first patch: whether code is not writable. */
+static bool has_begun, by_one_byte;
 
 enum state { OTHER, FREE, IN_USE };
 
@@ -92,6 +95,13 @@ static bool is_event(const struct seam_fdr_sled *sled)
 	       sled->kind == SEAM_FDR_SLED_TYPED;
 }
 
+static bool calls_with_word(const struct seam_fdr_sled *sled)
+{
+	return sled->kind == SEAM_FDR_SLED_ENTRY ||
+	       sled->kind == SEAM_FDR_SLED_ENTRY_ARGS ||
+	       sled->kind == SEAM_FDR_SLED_TAIL;
+}
+
 static bool is_entry_stub(const struct seam_fdr_sled *sled)
 {
 	return sled->kind == SEAM_FDR_SLED_CALL ||
@@ -105,18 +115,20 @@ static uint32_t word_of(const struct patch_run *run,
 			      action_of(sled->kind));
 }
 
-/* mov $word, %r10d; call or jmp @target */
+/* mov $word, %r10d, or a jump over the word; call or jmp @target */
 static struct form sled_form(const struct patch_run *run,
 			     const struct seam_fdr_sled *sled, uint64_t target)
 {
 	struct form form = {
-		.head = { 0x41, 0xba }, .n_tail = 9, .tail_at = 2,
+		.head = { 0x41, MOV_R10D }, .n_tail = 9, .tail_at = 2,
 	};
 	uint32_t word = word_of(run, sled);
 
 	memcpy(form.tail, &word, sizeof(word));
 	form.tail[4] = sled->kind == SEAM_FDR_SLED_EXIT ? OPCODE_JUMP :
 							  OPCODE_CALL;
+	if (by_one_byte && calls_with_word(sled))
+		memcpy(form.head, "\xeb\x04", 2);
 	put_relative(form.tail + 5, sled->address + SEAM_FDR_SLED_BYTES,
 		     target);
 	return form;
@@ -126,7 +138,7 @@ static struct form event_form(const struct seam_fdr_sled *sled, uint64_t target)
 {
 	uint8_t call = (uint8_t)seam_fdr_event_call(sled->kind);
 	struct form form = {
-		.head = { 0x66, 0x90 }, .n_tail = 4,
+		.head = { 0xeb, 0 }, .n_tail = 4,
 		.tail_at = (int8_t)(call + 1),
 	};
 
@@ -186,9 +198,13 @@ static void free_head(const struct seam_fdr_sled *sled, uint8_t head[2])
 {
 	head[0] = 0xeb;
 	head[1] = (uint8_t)(sled->bytes - 2);
-	if (sled->kind == SEAM_FDR_SLED_EXIT ||
-	    (sled->kind == SEAM_FDR_SLED_PREFIX && !sled->is_divided))
+	if (sled->kind == SEAM_FDR_SLED_EXIT) {
+		/* the ret; what is after it is not executed */
+		head[0] = sled->original[0];
+		head[1] = MOV_R10D;
+	} else if (sled->kind == SEAM_FDR_SLED_PREFIX && !sled->is_divided) {
 		memcpy(head, sled->original, 2);
+	}
 }
 
 /* ---- what a sled is now ---- */
@@ -249,7 +265,8 @@ static uint64_t near_target(struct patch_run *run,
 	uint64_t *stub;
 
 	if (!is_entry_stub(sled))
-		return seam_fdr_stub_jump(&run->reach, target);
+		return seam_fdr_stub_jump(&run->reach, target,
+					  by_one_byte && calls_with_word(sled));
 	stub = &run->functions->stubs[sled->function];
 	if (!*stub)
 		*stub = seam_fdr_stub_entry(
@@ -272,18 +289,27 @@ static bool makes_jump(const struct seam_fdr_sled *sled)
 	       *(const uint8_t *)sled->address != 0xeb;
 }
 
+/* Whether another thread could see one byte of its head without the other. */
+static bool has_split_head(const struct patch_run *run,
+			   const struct seam_fdr_sled *sled)
+{
+	return run->write.memory >= 0 && run->has_threads &&
+	       (is_entry_stub(sled) ||
+		(calls_with_word(sled) && !by_one_byte));
+}
+
 /* Not in use yet, and wanted. */
 static enum patch_step first_step(struct patch_run *run,
 				  const struct seam_fdr_sled *sled)
 {
-	bool is_divided = sled->is_divided &&
+	bool is_divided = sled->is_divided && run->has_threads &&
 			  *(const uint8_t *)sled->address != 0xeb;
 	uint32_t id = run->functions->first_id + sled->function;
 	struct seam_fdr_targets targets = run->targets_of(id);
 
 	if (!target_of(&targets, sled->kind))
 		return NOTHING;
-	if (is_divided && run->has_threads) {
+	if (is_divided || has_split_head(run, sled)) {
 		run->patched->n_divided++;
 		return NOTHING;
 	}
@@ -306,6 +332,8 @@ static enum patch_step begin_sled(struct patch_run *run,
 		run->patched->n_refused++;
 	} else if (state == FREE && is_wanted) {
 		return first_step(run, sled);
+	} else if (state == IN_USE && !is_wanted && has_split_head(run, sled)) {
+		run->patched->n_divided++;
 	} else if (state == IN_USE && !is_wanted) {
 		free_head(sled, head);
 		seam_fdr_write_head(&run->write, sled->address, head);
@@ -324,6 +352,9 @@ static void write_tail(struct patch_run *run, const struct seam_fdr_sled *sled)
 	struct form form = form_of(run, sled, near_target(run, sled));
 	uint64_t at = sled->address + (uint64_t)(int64_t)form.tail_at;
 
+	if (sled->kind == SEAM_FDR_SLED_EXIT)
+		seam_fdr_write(&run->write, sled->address + 1, form.head + 1,
+			       1);
 	if (form.n_tail != 9 || memcmp((const void *)at, form.tail, 5) ||
 	    !seam_fdr_stub_is_ours(relative_at(at + 5)))
 		seam_fdr_write(&run->write, at, form.tail, form.n_tail);
@@ -473,8 +504,12 @@ int seam_fdr_patch(struct seam_fdr_functions *functions,
 	if (!run.steps)
 		return -ENOMEM;
 	set_reach(&run);
-	run.has_threads = has_divided(sleds) && count_threads();
 	r = begin_write(&run);
+	if (r == 0 && !has_begun)
+		by_one_byte = run.write.memory >= 0;
+	has_begun = has_begun || r == 0;
+	run.has_threads = (has_divided(sleds) || run.write.memory >= 0) &&
+			  count_threads();
 	if (r == 0) {
 		r = patch_sleds(&run);
 		e = seam_fdr_write_end(&run.write);

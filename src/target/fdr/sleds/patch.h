@@ -9,8 +9,9 @@
  *
  *	free		in use
  *	eb 09 ...	41 ba WORD e8 REL	entry, tail: call the trampoline
+ *			eb 04 WORD e8 REL	the same by one byte
  *	c3 ...		41 ba WORD e9 REL	exit: the trampoline returns
- *	eb 0f ... e8	66 90 ... e8 REL	event: do not jump over the call
+ *	eb 0f ... e8	eb 00 ... e8 REL	event: do not jump over the call
  *	eb 03 ...	e8 REL			gcc: call the function's stub
  *	66 90		eb f9			gcc: jump to before the function
  *	e8 FENTRY	e8 REL			gcc: likewise, after the jump
@@ -18,6 +19,13 @@
  * gcc's nops, or its call of __fentry__, first become the jump; the call is put
  * back by the same steps.  Where they are several instructions, only
  * while the process has one thread: another one might be between them.
+ *
+ * Where code is not writable (code_write.h), threads may see one of two bytes
+ * without the other.  So one byte of XRay's sleds is changed, and the stub that
+ * they call loads the word, which costs more where many functions are called in
+ * turn; gcc's sleds are changed only while the process has one thread.  The
+ * first patch chooses the form for the life of the process: if writing is
+ * refused later, sleds with a mov are changed as gcc's.
  *
  * What is in use is seen from the bytes, and nothing is written to a sled whose
  * bytes are neither of both.
@@ -46,7 +54,7 @@ struct seam_fdr_functions {
 struct seam_fdr_patched {
 	size_t n_patched, n_unpatched;
 	size_t n_refused;	/* bytes of neither form */
-	size_t n_divided;	/* while there are other threads */
+	size_t n_divided;	/* left as they are: there are other threads */
 	size_t n_far;		/* no memory near enough for a stub */
 };
 

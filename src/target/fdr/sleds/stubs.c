@@ -29,7 +29,7 @@ struct block {
 	uint64_t start;
 	uint32_t n_used, n_written;		/* bytes */
 	uint8_t *bytes;				/* a copy, to write from */
-	uint64_t jumps[MAX_TARGETS];		/* in the order of targets */
+	uint64_t jumps[2][MAX_TARGETS];		/* in the order of targets */
 };
 
 static SEAM_ARRAY(struct block) blocks;
@@ -194,27 +194,34 @@ static size_t number_of(uint64_t target)
 }
 
 uint64_t seam_fdr_stub_jump(const struct seam_fdr_reach *reach,
-			    const void *target)
+			    const void *target, bool loads_word)
 {
-	uint8_t bytes[STUB_BYTES] = { 0xff, 0x25 };	/* jmp *0(%rip) */
+	/* mov (%rsp), %r10; mov -9(%r10), %r10d; jmp *0(%rip) */
+	static const uint8_t code[] = { 0x4c, 0x8b, 0x14, 0x24, 0x45, 0x8b,
+					0x52, 0xf7, 0xff, 0x25, 0, 0, 0, 0 };
+	const size_t skip = loads_word ? 0 : 8;
+	uint8_t bytes[STUB_BYTES] = { 0 };
 	uint64_t address = (uint64_t)target;
 	size_t number = number_of(address);
 	struct block *block;
 
 	if (number == MAX_TARGETS)
 		return 0;
-	if (reaches(reach, address))
+	if (!loads_word && reaches(reach, address))
 		return address;
-	for (size_t i = 0; i < blocks.n; i++)
-		if (blocks.items[i].jumps[number] &&
-		    reaches(reach, blocks.items[i].jumps[number]))
-			return blocks.items[i].jumps[number];
+	for (size_t i = 0; i < blocks.n; i++) {
+		uint64_t jump = blocks.items[i].jumps[loads_word][number];
+
+		if (jump && reaches(reach, jump))
+			return jump;
+	}
 	block = block_near(reach);
 	if (!block)
 		return 0;
-	memcpy(bytes + 6, &address, sizeof(address));
-	block->jumps[number] = add_stub(block, bytes);
-	return block->jumps[number];
+	memcpy(bytes, code + skip, sizeof(code) - skip);
+	memcpy(bytes + sizeof(code) - skip, &address, sizeof(address));
+	block->jumps[loads_word][number] = add_stub(block, bytes);
+	return block->jumps[loads_word][number];
 }
 
 uint64_t seam_fdr_stub_entry(const struct seam_fdr_reach *reach, uint32_t word,

@@ -20,10 +20,12 @@ struct seam_fdr_reach {
 
 /*
  * An address that goes to @target, and that all of @reach can call: @target
- * itself, or a stub, the same one for each call.  0: no memory is near.
+ * itself, or a stub, the same one for each call.  With @loads_word it is a stub
+ * that first sets r10d to the 4 bytes in front of the call instruction, which
+ * has 5 bytes.  0: no memory is near.
  */
 uint64_t seam_fdr_stub_jump(const struct seam_fdr_reach *reach,
-			    const void *target);
+			    const void *target, bool loads_word);
 
 /*
  * A stub for one function: sets r11d to @word and jumps to @target, which
