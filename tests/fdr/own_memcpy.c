@@ -6,6 +6,7 @@
  */
 #include <stddef.h>
 #include <stdio.h>
+#include <time.h>
 
 #define TRACED __attribute__((noinline, xray_always_instrument))
 
@@ -34,6 +35,11 @@ TRACED void leaf(void)
 	__asm__ volatile("");
 }
 
+TRACED void sleep_1_ms(void)
+{
+	nanosleep(&(struct timespec) { 0, 1000000 }, NULL);
+}
+
 __attribute__((xray_never_instrument))
 int main(void)
 {
@@ -45,6 +51,7 @@ int main(void)
 	}
 	for (int i = 0; i < 100000; i++)
 		leaf();
+	sleep_1_ms();
 	puts("done");
 	return 0;
 }
