@@ -541,6 +541,7 @@ static void any_registers_and_any_stack_end(void **state)
  */
 enum {
 	CALLER = 0x1000,	/* CFA = rsp + 16 */
+	CODE = CALLER - SEAM_UNWIND_CALL_BYTES,
 	SIGNAL = 0x1040,	/* the kernel's frame: registers at rsp + 8 */
 	RAISE = 0x1080,		/* saves rax and rdx, as an eh_return */
 	PLAIN = 0x10c0,		/* without CFI */
@@ -549,12 +550,13 @@ enum {
 	CODE_END = 0x1180,
 	RETURN = 8,
 	STACK = 0x8000,
+	RCX = 2,		/* a column; its value is STACK + 24 */
 };
 
 static struct {
 	struct seam_unwind_rules rules;
 	uint16_t ids[3];
-	uint8_t code[CODE_END - CALLER];
+	uint8_t code[CODE_END - CODE];	/* zeros before CALLER */
 	uint64_t words[32];
 } made;
 
@@ -591,10 +593,9 @@ static bool find_made(void *context, uint64_t addr,
 static size_t made_code_before(void *context, uint64_t addr, uint8_t *bytes)
 {
 	(void)context;
-	if (addr < CALLER + SEAM_UNWIND_CALL_BYTES || addr > CODE_END)
+	if (addr < CALLER || addr > CODE_END)
 		return 0;
-	memcpy(bytes, made.code + (addr - CALLER) - SEAM_UNWIND_CALL_BYTES,
-	       SEAM_UNWIND_CALL_BYTES);
+	memcpy(bytes, made.code + (addr - CALLER), SEAM_UNWIND_CALL_BYTES);
 	return SEAM_UNWIND_CALL_BYTES;
 }
 
@@ -612,10 +613,10 @@ static void make_code(void)
 	made.ids[2] = made_rule(rip | 0xf00b | UINT64_C(1) << SEAM_X86_64_RBP,
 				false);
 	for (size_t i = 0; i < 4; i++)
-		made.code[64 * i + RETURN - 5] = 0xe8;
-	memcpy(made.code + (CONTEXT - CALLER), start_context,
+		made.code[CALLER - CODE + 64 * i + RETURN - 5] = 0xe8;
+	memcpy(made.code + (CONTEXT - CODE), start_context,
 	       sizeof(start_context));
-	memcpy(made.code + (GOEXIT - CALLER) + 7, "\x90\xe8", 2);
+	memcpy(made.code + (GOEXIT - CODE) + 7, "\x90\xe8", 2);
 }
 
 /* Walk over @n words from the code at @pc. */
@@ -630,7 +631,8 @@ static void walk_made(uint64_t pc, const uint64_t *words, size_t n)
 	};
 	struct seam_unwind_registers regs = {
 		.value = { [SEAM_X86_64_RIP] = pc, [SEAM_X86_64_RSP] = STACK,
-			   [SEAM_X86_64_RBP] = STACK + 32 },
+			   [SEAM_X86_64_RBP] = STACK + 32,
+			   [RCX] = STACK + 24 },
 		.known = UINT64_MAX,
 	};
 
@@ -716,22 +718,67 @@ static void what_a_signal_interrupted_may_be_on_another_stack(void **state)
 	seam_unwind_rules_fini(&made.rules);
 }
 
-static void an_overwritten_return_address_ends_the_stack(void **state)
+/*
+ * RAISE as the last instructions of _Unwind_RaiseException() in libgcc: rcx is
+ * where the return address was put, and all but the return address is restored.
+ */
+static void make_end_of_raise(void)
 {
-	static const uint64_t called[] = { 0, CALLER + RETURN, 0, 0 };
-	static const uint64_t handler[] = { 0, CALLER + 32, 0, 0 };
+	static const uint8_t columns[] = { 0, 1, SEAM_X86_64_RBX, 12, 13, 14,
+					   15, SEAM_X86_64_RIP };
+	struct seam_unwind_row row = {
+		.cfa_how = SEAM_UNWIND_CFA_REGISTER, .cfa_column = RCX,
+		.cfa_value = 8,
+	};
+
+	for (size_t i = 0; i < sizeof(columns); i++) {
+		row.columns |= UINT64_C(1) << columns[i];
+		row.how[columns[i]] = SEAM_UNWIND_AT_CFA;
+		row.value[columns[i]] = -8;
+	}
+	made.ids[2] = (uint16_t)seam_unwind_rules_intern(&made.rules, &row);
+}
+
+static void assert_landing_pad(uint64_t pad, uint64_t sp)
+{
+	assert_int_equal(stack.n, 3);
+	/* readers look for the code before a return address */
+	assert_int_equal(stack.frames[1].pc, pad + 1);
+	assert_int_equal(stack.frames[1].sp, sp);
+	assert_int_equal(stack.frames[2].pc, PLAIN + RETURN);
+	assert_int_equal(stack.frames[2].sp, sp + 16);
+}
+
+static void an_exception_goes_on_at_its_landing_pad(void **state)
+{
+	/* the landing pad's frame is that of CALLER */
+	uint64_t raise[] = { 0, 0, 0, PLAIN + RETURN, 0, 0 };
+	uint64_t end[] = { 0, 0, 0, 0, 0, PLAIN + RETURN, 0, 0 };
+	static const uint64_t pads[] = {
+		CALLER + 32,		/* after no call */
+		CALLER,			/* the first byte with these rules */
+		CALLER + RETURN,	/* after a call */
+	};
 
 	(void)state;
 	make_code();
-	walk_made(RAISE + RETURN, called, 4);
-	assert_int_equal(stack.n, 2);
-	/* to a place after no call: a landing pad */
-	walk_made(RAISE + RETURN, handler, 4);
-	assert_int_equal(stack.n, 1);
-	assert_int_equal(stack.end, SEAM_UNWIND_UNKNOWN_REGISTER);
-	/* which only functions that save rax and rdx do */
-	walk_made(CALLER + RETURN, handler, 4);
-	assert_int_equal(stack.n, 2);
+	raise[1] = CALLER + RETURN;
+	walk_made(RAISE + RETURN, raise, 6);
+	assert_int_equal(stack.frames[1].pc, CALLER + RETURN);
+	for (size_t i = 0; i < 2; i++) {
+		raise[1] = pads[i];
+		walk_made(RAISE + RETURN, raise, 6);
+		assert_landing_pad(pads[i], STACK + 16);
+	}
+	/* other functions return to where they were called */
+	walk_made(CALLER + RETURN, raise, 6);
+	assert_int_equal(stack.frames[1].pc, CALLER);
+	make_end_of_raise();
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(pads); i++) {
+		end[3] = pads[i];
+		walk_made(RAISE + RETURN, end, 8);
+		assert_landing_pad(pads[i], STACK + 32);
+	}
 	seam_unwind_rules_fini(&made.rules);
 }
 
@@ -751,8 +798,8 @@ static void a_stub_that_jumps_has_no_frame(void **state)
 	(void)state;
 	make_code();
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(stubs); i++) {
-		memset(made.code + (PLAIN - CALLER) + 16, 0, 16);
-		memcpy(made.code + (PLAIN - CALLER) + 16, stubs[i],
+		memset(made.code + (PLAIN - CODE) + 16, 0, 16);
+		memcpy(made.code + (PLAIN - CODE) + 16, stubs[i],
 		       strlen(stubs[i]));
 		walk_made(PLAIN + 16, words, 6);
 		assert_true(stack.n > 2);
@@ -769,11 +816,11 @@ static void a_system_call_may_be_the_last_instruction(void **state)
 	(void)state;
 	make_code();
 	/* the address after RAISE's last byte is in code without CFI */
-	memcpy(made.code + (PLAIN - CALLER) - 2, "\x0f\x05", 2);
+	memcpy(made.code + (PLAIN - CODE) - 2, "\x0f\x05", 2);
 	walk_made(PLAIN, words, 3);
 	assert_int_equal(stack.n, 2);
 	assert_int_equal(stack.frames[1].pc, CALLER + RETURN);
-	memset(made.code + (PLAIN - CALLER) - 2, 0, 2);
+	memset(made.code + (PLAIN - CODE) - 2, 0, 2);
 	walk_made(PLAIN, words, 3);
 	assert_int_equal(stack.n, 1);
 	seam_unwind_rules_fini(&made.rules);
@@ -797,7 +844,7 @@ int main(void)
 		cmocka_unit_test(a_coroutine_begins_where_nothing_called),
 		cmocka_unit_test(
 			what_a_signal_interrupted_may_be_on_another_stack),
-		cmocka_unit_test(an_overwritten_return_address_ends_the_stack),
+		cmocka_unit_test(an_exception_goes_on_at_its_landing_pad),
 		cmocka_unit_test(a_stub_that_jumps_has_no_frame),
 		cmocka_unit_test(a_system_call_may_be_the_last_instruction),
 	};

@@ -207,20 +207,37 @@ static bool is_signal_frame(const struct seam_unwind_code *code)
 }
 
 /*
- * Whether the code is of a function that leaves by __builtin_eh_return(), as
- * _Unwind_RaiseException(): only those save rax and rdx.  It overwrites its
- * return address, by that of a handler, before its CFA changes.
+ * Whether the return address @pc of a frame in @code is a landing pad.  Only
+ * functions that leave by __builtin_eh_return(), as _Unwind_RaiseException(),
+ * save rax and rdx: they overwrite their return address, and at their end rbp
+ * is the landing pad's.
  */
-static bool is_eh_return(const struct seam_unwind_code *code)
+static bool is_landing_pad(const struct seam_unwind_space *space,
+			   const struct seam_unwind_code *code, uint64_t pc)
 {
-	enum { PRESERVED = 7 };	/* the return address, rbx, rbp, r12 to r15 */
+	/* rax, rdx, rbx, r12 to r15, and the return address */
+	const uint64_t all = 0xf00b | UINT64_C(1) << SEAM_X86_64_RIP;
+	const uint64_t rbp = UINT64_C(1) << SEAM_X86_64_RBP;
+	enum { N_ALL = 8 };
 	const struct seam_unwind_rule *rule =
 		&code->rules->rules.items[code->id];
+	const struct seam_unwind_saved *saved =
+		code->rules->saved.items + rule->first_saved;
+	uint64_t columns = 0;
 
-	return rule->n_saved > PRESERVED && !rule->is_signal_frame;
+	if (rule->n_saved < N_ALL)
+		return false;
+	for (size_t i = 0; i < rule->n_saved; i++)
+		columns |= UINT64_C(1) << saved[i].column;
+	return columns == all ||
+	       (columns == (all | rbp) && !is_after_call(space, pc));
 }
 
-/* A step by call frame information. */
+/*
+ * A step by call frame information.  Readers look for the call before a return
+ * address; a landing pad may be the first instruction of its function, so its
+ * frame has the address after the landing pad's first byte.
+ */
 static enum seam_unwind_end step_by_cfi(const struct seam_unwind_space *space,
 					const struct seam_unwind_memory *memory,
 					const struct seam_unwind_code *code,
@@ -229,9 +246,9 @@ static enum seam_unwind_end step_by_cfi(const struct seam_unwind_space *space,
 	enum seam_unwind_end end = seam_unwind_step(code->rules, code->id,
 						    memory, regs);
 
-	if (end == SEAM_UNWIND_CALLER && is_eh_return(code) &&
-	    !is_after_call(space, regs->value[SEAM_X86_64_RIP]))
-		return SEAM_UNWIND_UNKNOWN_REGISTER;
+	if (end == SEAM_UNWIND_CALLER &&
+	    is_landing_pad(space, code, regs->value[SEAM_X86_64_RIP]))
+		regs->value[SEAM_X86_64_RIP]++;
 	return end;
 }
 

@@ -82,8 +82,11 @@ enum seam_unwind_quality {
 };
 
 struct seam_unwind_frame {
-	uint64_t pc;			/* a return address, but for the */
-					/* first and interrupted frames */
+	/*
+	 * A return address, but for the first and interrupted frames; where an
+	 * exception goes on, the address after its landing pad's first byte.
+	 */
+	uint64_t pc;
 	uint64_t sp;			/* the stack pointer in this frame */
 	uint8_t quality;		/* enum seam_unwind_quality */
 	bool is_interrupted;		/* pc is where a signal came */

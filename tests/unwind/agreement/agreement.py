@@ -44,11 +44,13 @@ SYSTEM = [
     ("gdb", "-batch", "-ex", "info functions main", "/bin/ls"),
     ("ls", "-laR", "/usr/share/doc/bash"),
 ]
-# For each cause of a difference a program, and how it is linked.
+# For each cause of a difference a program, and how it is built.
 CAUSES = {
-    "libdw ends at the resolver": ("resolver.cc", ["-Wl,-z,lazy"]),
-    "libdw goes on where nothing is mapped": ("resume.cc", ["-Wl,-z,now"]),
-    "libdw follows the rbp of a PLT": ("plt.cc", ["-static"]),
+    "libdw ends at the resolver": ("resolver.cc", ["g++", "-Wl,-z,lazy"]),
+    "libdw goes on where nothing is mapped": ("resume.cc",
+                                              ["g++", "-Wl,-z,now"]),
+    "libdw follows the rbp of a PLT": ("plt.cc", ["g++", "-static"]),
+    "libdw looks before a landing pad": ("pad.cc", ["clang++", "-Wl,-z,now"]),
 }
 CAUSE = r"^(\d+) (libdw .*|ours .*)$"
 KINDS = {"pie": ["-pie", "-fPIE"], "nopie": ["-no-pie"], "static": ["-static"]}
@@ -72,9 +74,9 @@ def build(folder, compiler, level, kind):
 
 def has_cause(one, folder, cause):
     """Stacks of the cause's program differ, all of them by it."""
-    source, flags = CAUSES[cause]
+    source, (compiler, *flags) = CAUSES[cause]
     program = f"{folder}/{source[:-3]}"
-    done = run(["g++", "-O2", "-g0", "-fomit-frame-pointer", *flags, "-o",
+    done = run([compiler, "-O2", "-g0", "-fomit-frame-pointer", *flags, "-o",
                 program, f"{HERE}/{source}"])
     if done.returncode == 0:
         environment = {name: value for name, value in os.environ.items()

@@ -380,6 +380,50 @@ static bool libdw_follows_rbp_of_a_plt(const struct seam_unwind_stack *ours,
 	       memcmp(bytes, jump, sizeof(jump)) == 0;
 }
 
+/*
+ * Whether the caller of frame @i may be the landing pad of an exception: the
+ * function saves rax and rdx, which only __builtin_eh_return() needs.
+ */
+static bool may_throw(size_t i)
+{
+	const struct seam_unwind_saved *saved;
+	const struct seam_unwind_rule *rule;
+	struct seam_unwind_code code = { .rules = NULL };
+	unsigned int n = 0;
+
+	if (!find(NULL, frames[i].pc - (i > 0), &code) || !code.rules ||
+	    code.id <= SEAM_UNWIND_BAD_CFI)
+		return false;
+	rule = &code.rules->rules.items[code.id];
+	saved = code.rules->saved.items + rule->first_saved;
+	for (size_t k = 0; k < rule->n_saved; k++)
+		n += saved[k].column < 2;
+	return n == 2 && !rule->is_signal_frame;
+}
+
+/* Ours has the address after a landing pad's first byte. */
+static bool is_landing_pad(const struct theirs *theirs, size_t i)
+{
+	return i > 0 && frames[i].pc == theirs->pc[i] + 1 && may_throw(i - 1);
+}
+
+/*
+ * libdw looks for the rules of a landing pad where those of a call would be,
+ * in the instruction before, which may be the last one of the function.
+ */
+static bool libdw_looks_before_a_pad(const struct seam_unwind_stack *ours,
+				     const struct theirs *theirs, size_t i)
+{
+	struct seam_unwind_code at = { .rules = NULL };
+	struct seam_unwind_code before = { .rules = NULL };
+
+	return ours->end == SEAM_UNWIND_ROOT && i > 1 &&
+	       is_landing_pad(theirs, i - 1) &&
+	       find(NULL, theirs->pc[i - 1], &at) &&
+	       (!find(NULL, theirs->pc[i - 1] - 1, &before) ||
+		before.rules != at.rules || before.id != at.id);
+}
+
 /* Why stacks differ from frame @i on; agreement.py has a program for each. */
 static const struct cause {
 	const char *name;
@@ -389,6 +433,7 @@ static const struct cause {
 	{ "libdw ends at the resolver", libdw_ends_at_resolver },
 	{ "libdw goes on where nothing is mapped", libdw_leaves_the_mappings },
 	{ "libdw follows the rbp of a PLT", libdw_follows_rbp_of_a_plt },
+	{ "libdw looks before a landing pad", libdw_looks_before_a_pad },
 	{ NULL, NULL },
 };
 
@@ -431,7 +476,8 @@ static size_t compare(void)
 	counts.n_stacks++;
 	counts.n_frames += ours.n;
 	counts.n_complete += ours.end == SEAM_UNWIND_ROOT;
-	while (i < ours.n && i < theirs.n && frames[i].pc == theirs.pc[i])
+	while (i < ours.n && i < theirs.n &&
+	       (frames[i].pc == theirs.pc[i] || is_landing_pad(&theirs, i)))
 		i++;
 	if (i == ours.n && i == theirs.n)
 		return ours.n;
