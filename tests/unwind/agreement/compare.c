@@ -356,7 +356,7 @@ static bool libdw_leaves_the_mappings(const struct seam_unwind_stack *ours,
 				      const struct theirs *theirs, size_t i)
 {
 	return ours->end == SEAM_UNWIND_NO_MAPPING && i == ours->n &&
-	       theirs->n > i;
+	       theirs->n > i && !mapping_at(theirs->pc[i - 1] - 1);
 }
 
 /*
@@ -369,6 +369,7 @@ static bool libdw_follows_rbp_of_a_plt(const struct seam_unwind_stack *ours,
 {
 	static const uint8_t jump[] = { 0xff, 0x25 };	/* jmp *n(%rip) */
 	struct seam_unwind_code code = { .rules = NULL };
+	uint64_t top;
 	uint8_t bytes[2];
 
 	(void)theirs;
@@ -377,7 +378,8 @@ static bool libdw_follows_rbp_of_a_plt(const struct seam_unwind_stack *ours,
 	       code.id == SEAM_UNWIND_NO_CFI &&
 	       pread(process.memory, bytes, sizeof(bytes),
 		     (off_t)frames[0].pc) == sizeof(bytes) &&
-	       memcmp(bytes, jump, sizeof(jump)) == 0;
+	       memcmp(bytes, jump, sizeof(jump)) == 0 &&
+	       read_word(NULL, frames[0].sp, &top) && frames[1].pc == top;
 }
 
 /*
@@ -424,7 +426,10 @@ static bool libdw_looks_before_a_pad(const struct seam_unwind_stack *ours,
 		before.rules != at.rules || before.id != at.id);
 }
 
-/* Why stacks differ from frame @i on; agreement.py has a program for each. */
+/*
+ * Why stacks differ from frame @i on, with the evidence of each cause in the
+ * stack itself; agreement.py has a program for each.
+ */
 static const struct cause {
 	const char *name;
 	bool (*applies)(const struct seam_unwind_stack *ours,
