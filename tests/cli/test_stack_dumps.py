@@ -151,10 +151,18 @@ int main(int argc, char **argv)
 """
 
 
-def run(*words, **more):
-    return subprocess.run(words, check=True, text=True, errors="replace",
+def run(*words, allowed=(0,), **more):
+    done = subprocess.run(words, check=False, text=True, errors="replace",
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           timeout=120, **more)
+    assert done.returncode in allowed, (words, done.returncode, done.stderr)
+    return done
+
+
+def report(data, *options):
+    """Status 3: on a busy machine perf loses samples."""
+    return json.loads(run(SEAM, "report", "--json", *options, data,
+                          allowed=(0, 3)).stdout)
 
 
 def build(name, source, *flags):
@@ -402,9 +410,9 @@ def test_a_file_that_was_replaced_ends_the_stack():
     # those in the dynamic linker, before the program began
     assert loaded.ends["complete"] < 5 < loaded.ends["no_file"], loaded.ends
     assert (program, "no_file") in loaded.modules, loaded.modules
-    report = json.loads(run(SEAM, "report", "--json", data).stdout)
+    notes = report(data)["notes"]
     assert any("not here, or of another build" in note
-               for note in report["notes"]), report["notes"]
+               for note in notes), notes
 
 
 def test_any_number_of_cores_gives_the_same():
@@ -530,9 +538,8 @@ def test_stacks_that_the_copy_cuts_are_joined_with_others_of_the_thread():
     own = [stack[:known.index("[joined]")] if "[joined]" in known else stack
            for (_, stack), known in zip(pairs, names)]
     short = [(a, b) for (a, _), b in zip(pairs, own) if a[:len(b)] != b]
-    done = run(SEAM, "report", "--stats", "--json", "short.data")
-    ended = json.loads(done.stdout)["user_stacks"]["ended"]
-    assert len(pairs) > 200 and len(joined) > 10, (len(pairs), done.stdout)
+    ended = report("short.data", "--stats")["user_stacks"]["ended"]
+    assert len(pairs) > 200 and len(joined) > 10, (len(pairs), ended)
     assert ended["joined"] == len(joined), (ended, len(joined))
     assert len(wrong) <= 0.003 * len(pairs) + 1 and not short, (wrong, short)
 
