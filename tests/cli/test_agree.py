@@ -40,14 +40,22 @@ def run(*arguments, **more):
                           errors="replace", timeout=300, **more)
 
 
-def perf_leaves(bundle):
-    done = run("perf", "report", "-i", bundle, "--no-children", "-g", "none",
-               "--stdio", "-F", "sample,sym", "-t", ";",
-               "--percent-limit", "0")
+def oracle(*words):
+    """What perf prints, without a warning but that samples were lost."""
+    done = run("perf", *words)
     assert done.returncode == 0, done.stderr
-    assert not done.stderr.strip(), f"perf warns: {done.stderr}"
+    warned = re.sub(r"Warning:\nProcessed .* lost .*!\n\n"
+                    r"(Check IO/CPU overload!\n)?", "", done.stderr)
+    assert not warned.strip(), f"perf warns: {done.stderr}"
+    return done.stdout
+
+
+def perf_leaves(bundle):
+    text = oracle("report", "-i", bundle, "--no-children", "-g", "none",
+                  "--stdio", "-F", "sample,sym", "-t", ";",
+                  "--percent-limit", "0")
     leaves = collections.Counter()
-    for line in done.stdout.splitlines():
+    for line in text.splitlines():
         match = re.match(r"\s*(\d+)\s*;\[(.)\]\s+(.*?)\s*$", line)
         if match:
             name = re.sub(r"^0x[0-9a-f]+$", "+0x", match[3])
@@ -57,7 +65,7 @@ def perf_leaves(bundle):
 
 def seam_leaves(bundle):
     done = run(SEAM, "report", "--json", "--no-inline", bundle)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, 3), done.stderr
     leaves = collections.Counter()
     for row in json.loads(done.stdout)["rows"]:
         # perf has a row for each address, Seam one for each function.
@@ -85,9 +93,9 @@ def check(name, command, folder):
     bundle = f"{folder}/{name}.seam"
     done = run(SEAM, "record", "-g", "-F", "10000", "-o", bundle, "--",
                *command, input=C_SOURCE)
-    assert done.returncode == 0, done.stderr
-    script = run("perf", "script", "-i", bundle, "-F", "ip")
-    assert script.returncode == 0 and not script.stderr.strip(), script.stderr
+    assert done.returncode == 0 or done.returncode == 3 and \
+        "because rings were full" in done.stderr, done.stderr
+    oracle("script", "-i", bundle, "-F", "ip")
     perf, seam = perf_leaves(bundle), seam_leaves(bundle)
     total = sum(perf.values())
     assert total >= 1000, f"only {total} samples"
