@@ -208,7 +208,7 @@ def check_complete(path, percent=97, least=20):
     ended = counts(path)["ended"]
     total = sum(ended.values())
     check(total >= least, f"{total} stacks only")
-    check(ended["complete"] >= total * percent / 100, str(ended))
+    check(ended["complete"] >= total * percent / 100, f"{path}: {ended}")
     return ended
 
 
@@ -694,14 +694,19 @@ def check_report_has_the_frames(path):
 
 
 def test_debians_programs_are_complete_with_the_frames_of_perf_script():
+    """A start on a busy machine may be 5 of 150 samples, in page faults in
+    _init(), which has no call frame information; of all programs it is little.
+    """
     make_repo()
+    ends = collections.Counter()
     for name, words in DEBIANS.items():
         check(shutil.which(words[0]), f"no {words[0]}")
         path = recorded(f"debian-{name}", *words)
-        check_complete(path)
+        ends.update(check_complete(path, percent=94))
         check_perf_has_the_frames(path)
         check_report_has_the_frames(path)
         shutil.rmtree(path)
+    check(ends["complete"] >= 0.99 * sum(ends.values()), str(ends))
 
 
 def test_files_of_a_hostile_program_are_not_opened():
