@@ -372,7 +372,7 @@ static void keep_first(int *r, int next)
 		*r = next;
 }
 
-/* What agents have to report: the first of them. */
+/* What agents have to report: the last of them, which may correct another. */
 static void report_note(const struct seam_session *s)
 {
 	char text[SEAM_LINK_NOTE_BYTES], others[64] = "";

@@ -355,6 +355,15 @@ def test_a_sandbox_ends_the_sampling_and_not_the_program():
           f"the samples weigh {weights} ns: {result.stdout}")
 
 
+def test_a_filter_that_is_refused_does_not_end_the_sampling():
+    result, guest = sampled(PROGRAM, "refused")
+    # a thread that has used more tells once more
+    cpu_ns = sum(int(ns) for ns in dict(
+        re.findall(r"^cpu (\d+) (\d+)$", result.stdout, re.M)).values())
+    check(guest["ticks_due"] >= 0.9 * cpu_ns / 1e6, f"{guest}")
+    check(guest["samples"] >= 0.9 * guest["ticks_due"], f"{guest}")
+
+
 def test_no_system_call_is_made_in_a_sandbox():
     result, guest = sampled(PROGRAM, "sandbox")
     check("done" in result.stdout, result.stdout)

@@ -920,6 +920,18 @@ static void seccomp(void)
 	threads();
 }
 
+/* A filter of no instructions: the kernel refuses it. */
+static void refused(void)
+{
+	struct sock_fprog filter = { 0, NULL };
+
+	busy();
+	CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) < 0,
+	      "it is not refused");
+	use_cpu(0.2);
+	threads();
+}
+
 /*
  * Threads that end by a system call stay in the agent's list; a filter ends the
  * ticks of all that are in it.
@@ -1112,7 +1124,8 @@ static const struct way {
 	{ "execs", execs }, { "profiled", profiled },
 	{ "handlers", handlers }, { "blocked_handler", blocked_handler },
 	{ "state", state },
-	{ "seccomp", seccomp }, { "sandbox", sandbox }, { "vforks", vforks },
+	{ "seccomp", seccomp }, { "refused", refused },
+	{ "sandbox", sandbox }, { "vforks", vforks },
 	{ "no_events", no_events }, { "replaced", replaced },
 	{ "small_signal_stack", small_signal_stack },
 	{ "closed", closed }, { "jailed", jailed },

@@ -59,7 +59,7 @@ struct seam_services {
 	uint64_t n_failed;		/* programs refused for our errors */
 	struct seam_err why;		/* the first of these */
 	uint64_t n_notes;		/* of programs, for the user */
-	char note[SEAM_LINK_NOTE_BYTES];	/* the first; not trusted */
+	char note[SEAM_LINK_NOTE_BYTES];	/* the last; not trusted */
 };
 
 /*

@@ -432,8 +432,10 @@ static bool read_message(struct seam_link_server *s,
 	if (m.head.kind == SEAM_LINK_HELLO)
 		stays = answer_hello(s, target, &m);
 	else if (m.head.kind == SEAM_LINK_NOTE &&
-		 m.head.version == SEAM_LINK_VERSION && s->n_notes++ == 0)
+		 m.head.version == SEAM_LINK_VERSION) {
+		s->n_notes++;
 		memcpy(s->note, m.note.text, sizeof(s->note));
+	}
 	seam_link_drop_fds(&m);
 	return stays;
 }

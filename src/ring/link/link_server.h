@@ -84,7 +84,7 @@ struct seam_link_server {
 	uint64_t n_failed;		/* refused for an error of ours */
 	struct seam_err why;		/* the first of these */
 	uint64_t n_notes;
-	char note[SEAM_LINK_NOTE_BYTES];	/* the first; not trusted */
+	char note[SEAM_LINK_NOTE_BYTES];	/* the last; not trusted */
 };
 
 /*

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -262,14 +263,35 @@ bool seam_interpose_is_own_process(void)
 	return seam_agent_is_own_process();
 }
 
-/* Ticks that were abandoned do not begin again. */
-void seam_interpose_filter_refused(void)
-{
-}
+static _Atomic bool has_ended_for_filter;
 
 void seam_interpose_before_filter(void)
 {
+	bool was_off = atomic_load(&seam_agent.is_off);
+
 	seam_agent_end("it installs a seccomp filter");
+	atomic_store(&has_ended_for_filter,
+		     !was_off && atomic_load(&seam_agent.is_off));
+}
+
+/*
+ * The ticks of other threads, which may be in their handler, were abandoned
+ * and do not begin again: the recorder samples those.
+ */
+void seam_interpose_filter_refused(void)
+{
+	int saved_errno = errno;
+
+	if (!atomic_exchange(&has_ended_for_filter, false))
+		return;
+	atomic_store(&seam_agent.is_off, false);
+	if (atomic_load(&seam_agent.is_on)) {
+		report("Lua stacks go on in thread %d: there is no filter",
+		       (int)syscall(SYS_gettid));
+		if (seam_agent_self)
+			seam_agent_attach(seam_agent_self);
+	}
+	errno = saved_errno;
 }
 
 bool seam_agent_is_own_process(void)

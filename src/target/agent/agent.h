@@ -26,7 +26,8 @@
  *    account where it loads them: dlopen() and dlclose() are interposed
  *    (interpose/loader.c).
  *  - A program that installs a seccomp filter is no longer sampled: the filter
- *    may kill it for a system call of ours (interpose/seccomp.c).
+ *    may kill it for a system call of ours (interpose/seccomp.c).  If the kernel
+ *    refuses the filter, the thread is sampled again, and those that follow.
  *
  * The files are two groups.  attach.c, handler.c, announce.c and tick.c run in
  * signal handlers, and tools/check-target checks what they call; all others run
