@@ -20,7 +20,7 @@ from tap import Skip
 SEAM = os.path.abspath(sys.argv[1])
 
 JS = """function fib(n){return n<2?n:fib(n-1)+fib(n-2)}
-let s=0; for(let i=0;i<12;i++) s+=fib(30); console.log(s);"""
+let s=0; for(let i=0;i<60;i++) s+=fib(30); console.log(s);"""
 PHP = """<?php
 function fib($n){ return $n<2 ? $n : fib($n-1)+fib($n-2); }
 for($i=0;$i<6;$i++) $s=fib(30); echo $s;"""
