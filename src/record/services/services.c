@@ -207,7 +207,8 @@ static bool is_over(const struct seam_services *s,
 		    is_running(target, pid))
 			return false;
 	}
-	return true;
+	/* a process may have claimed a ring, and ended, since the first look */
+	return seam_link_target_is_over(target);
 }
 
 /* Items of threads that found no ring: the count is of the whole program. */
