@@ -159,9 +159,9 @@ static void end_thread(void)
 	syscall(SYS_exit, 0);
 }
 
-static void *walk_and_end(void *unused)
+static void *walk_and_end(void *tid)
 {
-	(void)unused;
+	*(long *)tid = syscall(SYS_gettid);
 	walk_and(end_thread);
 	return NULL;
 }
@@ -169,10 +169,14 @@ static void *walk_and_end(void *unused)
 static void a_thread_that_died_in_a_walk_holds_nothing(void **state)
 {
 	pthread_t thread;
+	long tid;
 
 	(void)state;
-	assert_int_equal(pthread_create(&thread, NULL, walk_and_end, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, walk_and_end, &tid), 0);
 	pthread_join(thread, NULL);
+	/* the kernel tells that it has ended before its id is free */
+	while (syscall(SYS_tgkill, getpid(), tid, 0) == 0)
+		sched_yield();
 	assert_true(is_quiet());
 }
 
