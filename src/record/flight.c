@@ -126,6 +126,8 @@ static void go_on(struct seam_session *s)
 	skip_gaps(s);
 	seam_trigger_hits_resume(&s->triggers, seam_tsc_now());
 	skip_gaps(s);
+	/* what they met since the last drain */
+	seam_rounds_drain(s);
 }
 
 /* ---- from begin to end ---- */

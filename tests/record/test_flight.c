@@ -154,8 +154,9 @@ static void what_is_met_until_the_copy_is_in_the_same_snapshot(void **state)
 	seam_trigger_hits_resume(&hits, 100);
 	assert_int_equal(resumed.number[1], 2);
 	assert_int_equal(resumed.number[2], 0);
-	/* before the program was resumed, and sent later: its call is not there */
+	/* met before the program was resumed, and sent later */
 	hit(&hits, 1, 3);
+	assert_int_equal(hits.taken.n, 3);
 	assert_int_equal(hits.waiting.n, 1);
 	assert_int_equal(resumed.number[1], 3);
 	/* and once more: what came after the first time is there no more */

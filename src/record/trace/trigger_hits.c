@@ -39,20 +39,57 @@ static void drop(struct seam_trigger_hits *hits, uint32_t pid, uint32_t number)
 		hits->resume(hits->context, pid, number);
 }
 
+/* The last number of process @pid that is taken. */
+static uint32_t last_number(const struct seam_trigger_hits *hits, uint32_t pid)
+{
+	uint32_t number = 0;
+
+	for (size_t i = 0; i < hits->taken.n; i++)
+		if (hits->taken.items[i].pid == pid &&
+		    hits->taken.items[i].met.number > number)
+			number = hits->taken.items[i].met.number;
+	return number;
+}
+
+/*
+ * Met before its process was resumed, and sent later: it belongs to the
+ * snapshot that is being written.
+ */
+static bool add_late(struct seam_trigger_hits *hits,
+		     const struct seam_trigger_hit *hit)
+{
+	if (!last_number(hits, hit->pid) ||
+	    hits->taken.n >= SEAM_TRIGGER_MAX_HITS ||
+	    !SEAM_ARRAY_ADD(&hits->taken, *hit))
+		return false;
+	hits->resume(hits->context, hit->pid, hit->met.number);
+	return true;
+}
+
+static bool add(struct seam_trigger_hits *hits,
+		const struct seam_trigger_hit *hit)
+{
+	const struct seam_trigger_resumed *last = resumed_of(hits, hit->pid);
+
+	if (is_over(hits))
+		return false;
+	if (last && hit->met.tsc <= last->tsc)
+		return add_late(hits, hit);
+	return hits->waiting.n < SEAM_TRIGGER_MAX_HITS &&
+	       SEAM_ARRAY_ADD(&hits->waiting, *hit);
+}
+
 void seam_trigger_hits_add(struct seam_trigger_hits *hits, uint32_t pid,
 			   const struct seam_xray_trigger *trigger)
 {
-	const struct seam_trigger_resumed *last = resumed_of(hits, pid);
 	const struct seam_trigger_hit hit = {
 		*trigger, pid, seam_clock_ns() + hits->after_ns,
 	};
-	bool has_room = !is_over(hits) && (!last || trigger->tsc > last->tsc) &&
-			hits->waiting.n < SEAM_TRIGGER_MAX_HITS;
 
 	if (trigger->trigger >= hits->n_triggers)
 		return;
 	hits->counts[trigger->trigger].n_hits++;
-	if (!has_room || !SEAM_ARRAY_ADD(&hits->waiting, hit))
+	if (!add(hits, &hit))
 		drop(hits, pid, trigger->number);
 }
 
@@ -109,18 +146,6 @@ size_t seam_trigger_hits_take(struct seam_trigger_hits *hits, uint64_t now_ns)
 			hits->waiting.items[n_left++] = hits->waiting.items[i];
 	hits->waiting.n = n_left;
 	return hits->taken.n;
-}
-
-/* The last number of process @pid that is taken. */
-static uint32_t last_number(const struct seam_trigger_hits *hits, uint32_t pid)
-{
-	uint32_t number = 0;
-
-	for (size_t i = 0; i < hits->taken.n; i++)
-		if (hits->taken.items[i].pid == pid &&
-		    hits->taken.items[i].met.number > number)
-			number = hits->taken.items[i].met.number;
-	return number;
 }
 
 static void note_resumed(struct seam_trigger_hits *hits, uint32_t pid,

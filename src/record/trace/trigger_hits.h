@@ -87,14 +87,15 @@ uint64_t seam_trigger_hits_due_ns(const struct seam_trigger_hits *hits);
  */
 size_t seam_trigger_hits_take(struct seam_trigger_hits *hits, uint64_t now_ns);
 
-/*
- * The calls of hits->taken are copied, and it is @tsc.  Hits from before that
- * which arrive later are of calls that were left out: they are only counted.
- */
-void seam_trigger_hits_resume(struct seam_trigger_hits *hits, uint64_t tsc);
-
 /* Hits of the same processes, met during the copy: in the same snapshot. */
 void seam_trigger_hits_join(struct seam_trigger_hits *hits);
+
+/*
+ * The calls of hits->taken are copied, and it is @tsc.  Hits from before that
+ * which arrive later join them until seam_trigger_hits_done(); after it they
+ * are only counted.
+ */
+void seam_trigger_hits_resume(struct seam_trigger_hits *hits, uint64_t tsc);
 
 /* Their snapshot is complete, or could not be made. */
 void seam_trigger_hits_done(struct seam_trigger_hits *hits, bool has_snapshot);
