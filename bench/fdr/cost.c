@@ -31,11 +31,11 @@ enum { ROUNDS = 21, CALLS = 100000 };
 #endif
 
 #ifdef SEAM
-#include "target/fdr/check/checked.h"
-#include "target/fdr/check/put.h"
-#include "target/fdr/check/triggers.h"
-#include "target/fdr/record/rseq.h"
-#include "target/fdr/record/thread_area.h"
+#include "traced/fdr/check/checked.h"
+#include "traced/fdr/check/put.h"
+#include "traced/fdr/check/triggers.h"
+#include "traced/fdr/record/rseq.h"
+#include "traced/fdr/record/thread_area.h"
 #include "tests/fdr/patcher.h"
 #include "tests/fdr/source_local.h"
 #endif

@@ -18,7 +18,7 @@
  *
  * From a trigger on, until it is copied, each thread of its program uses half
  * of its buffer at most, and leaves out what does not fit
- * (target/fdr/check/triggers.h).  So a snapshot for a trigger has the newest
+ * (traced/fdr/check/triggers.h).  So a snapshot for a trigger has the newest
  * SIZE / 2 - 1 chunk of what came before it, or more, however late it is; and
  * what came after it, up to SIZE / 2.  Where calls were left out later copies
  * begin, so none shows calls of before and after as if they were nested.

@@ -9,8 +9,8 @@
 #include "patcher.h"
 #include "source_local.h"
 
-#include "target/fdr/record/rseq.h"
-#include "target/fdr/record/thread_area.h"
+#include "traced/fdr/record/rseq.h"
+#include "traced/fdr/record/thread_area.h"
 
 #include <pthread.h>
 #include <sys/syscall.h>

@@ -16,10 +16,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "target/fdr/record/source_link.h"
-#include "target/fdr/record/thread_area.h"
-#include "target/fdr/sleds/function_names.h"
-#include "target/fdr/start.h"
+#include "traced/fdr/record/source_link.h"
+#include "traced/fdr/record/thread_area.h"
+#include "traced/fdr/sleds/function_names.h"
+#include "traced/fdr/start.h"
 
 #include "area_walk.h"
 #include "source_local.h"

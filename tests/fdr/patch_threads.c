@@ -25,7 +25,7 @@
 #include <sys/time.h>
 
 #include "fdr/patch_calls.h"
-#include "target/fdr/sleds/images.h"
+#include "traced/fdr/sleds/images.h"
 #include "wire/xray/xray_chunk.h"
 
 #ifndef PR_SET_MDWE

@@ -9,7 +9,7 @@
 #ifndef SEAM_TESTS_FDR_PATCHER_H
 #define SEAM_TESTS_FDR_PATCHER_H
 
-#include "target/fdr/record/trampolines.h"
+#include "traced/fdr/record/trampolines.h"
 #include "wire/xray/xray_chunk.h"
 
 #include <stdio.h>

@@ -20,9 +20,9 @@
 #include "source_local.h"
 
 #include "ring/layout.h"
-#include "target/fdr/check/checked.h"
-#include "target/fdr/record/rseq.h"
-#include "target/fdr/record/thread_area.h"
+#include "traced/fdr/check/checked.h"
+#include "traced/fdr/record/rseq.h"
+#include "traced/fdr/record/thread_area.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -16,13 +16,13 @@
 #include "source_local.h"
 
 #include "ring/producer/local.h"
-#include "target/fdr/check/checked.h"
-#include "target/fdr/check/put.h"
-#include "target/fdr/check/take_back.h"
-#include "target/fdr/check/triggers.h"
-#include "target/fdr/record/fdr_record.h"
-#include "target/fdr/record/rseq.h"
-#include "target/fdr/record/thread_area.h"
+#include "traced/fdr/check/checked.h"
+#include "traced/fdr/check/put.h"
+#include "traced/fdr/check/take_back.h"
+#include "traced/fdr/check/triggers.h"
+#include "traced/fdr/record/fdr_record.h"
+#include "traced/fdr/record/rseq.h"
+#include "traced/fdr/record/thread_area.h"
 
 #include <signal.h>
 #include <unistd.h>

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/fdr/sleds/patch.h"
+#include "traced/fdr/sleds/patch.h"
 
 enum {
 	IMAGE_PAGE = 4096,

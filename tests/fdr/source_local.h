@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "target/fdr/record/source.h"
+#include "traced/fdr/record/source.h"
 #include "wire/xray/xray_chunk.h"
 
 enum { LOCAL_HEAD_BYTES = 4096 };	/* a page before the area's bytes */

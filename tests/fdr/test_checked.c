@@ -14,13 +14,13 @@
 #include "fdr/patcher.h"
 #include "fdr/source_local.h"
 
-#include "target/fdr/check/checked.h"
-#include "target/fdr/check/put.h"
-#include "target/fdr/check/triggers.h"
-#include "target/fdr/record/fdr_record.h"
-#include "target/fdr/record/rseq.h"
-#include "target/fdr/record/system.h"
-#include "target/fdr/record/thread_area.h"
+#include "traced/fdr/check/checked.h"
+#include "traced/fdr/check/put.h"
+#include "traced/fdr/check/triggers.h"
+#include "traced/fdr/record/fdr_record.h"
+#include "traced/fdr/record/rseq.h"
+#include "traced/fdr/record/system.h"
+#include "traced/fdr/record/thread_area.h"
 #include "wire/xray/xray_functions.h"
 
 #include <signal.h>

@@ -9,10 +9,10 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "target/fdr/check/triggers.h"
-#include "target/fdr/record/rseq.h"
-#include "target/fdr/record/source_link.h"
-#include "target/fdr/record/thread_area.h"
+#include "traced/fdr/check/triggers.h"
+#include "traced/fdr/record/rseq.h"
+#include "traced/fdr/record/source_link.h"
+#include "traced/fdr/record/thread_area.h"
 #include "wire/xray/xray_functions.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "target/fdr/options.h"
+#include "traced/fdr/options.h"
 
 static struct seam_fdr_options options;
 static char why[128];

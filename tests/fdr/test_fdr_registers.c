@@ -8,11 +8,11 @@
  */
 #include "fdr/source_local.h"
 
-#include "target/fdr/record/events.h"
-#include "target/fdr/record/fdr_record.h"
-#include "target/fdr/record/rseq.h"
-#include "target/fdr/record/thread_area.h"
-#include "target/fdr/record/trampolines.h"
+#include "traced/fdr/record/events.h"
+#include "traced/fdr/record/fdr_record.h"
+#include "traced/fdr/record/rseq.h"
+#include "traced/fdr/record/thread_area.h"
+#include "traced/fdr/record/trampolines.h"
 
 #include <cpuid.h>
 #include <setjmp.h>

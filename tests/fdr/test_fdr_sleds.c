@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "fdr/sled_image.h"
-#include "target/fdr/sleds/code_write.h"
-#include "target/fdr/sleds/stubs.h"
+#include "traced/fdr/sleds/code_write.h"
+#include "traced/fdr/sleds/stubs.h"
 
 static struct sled_image image;
 

@@ -12,11 +12,11 @@
 #include "area_walk.h"
 #include "patcher.h"
 
-#include "target/fdr/record/fdr_record.h"
-#include "target/fdr/record/rseq.h"
-#include "target/fdr/record/system.h"
-#include "target/fdr/record/thread_area.h"
-#include "target/fdr/record/thread_states.h"
+#include "traced/fdr/record/fdr_record.h"
+#include "traced/fdr/record/rseq.h"
+#include "traced/fdr/record/system.h"
+#include "traced/fdr/record/thread_area.h"
+#include "traced/fdr/record/thread_states.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-#include "target/jit/writer.h"
+#include "traced/jit/writer.h"
 #include "wire/jit/jitdump.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

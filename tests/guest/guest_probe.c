@@ -29,8 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "target/guest/guest_vms.h"
-#include "target/guest/luajit/luajit.h"
+#include "traced/guest/guest_vms.h"
+#include "traced/guest/luajit/luajit.h"
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_walk.h"
 

@@ -9,8 +9,8 @@
 
 #include <pthread.h>
 
-#include "target/guest/guest_vms.h"
-#include "target/guest/luajit/luajit_vm.h"
+#include "traced/guest/guest_vms.h"
+#include "traced/guest/luajit/luajit_vm.h"
 
 extern const char *library_path;
 extern void *library;		/* since load_library() */

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "target/guest/guest_sample.h"
+#include "traced/guest/guest_sample.h"
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_walk.h"
 #include "wire/guest/guest_decode.h"

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 /* for first_slot(): keys of one slot cannot be found from outside */
-#include "target/guest/guest_ids.c"
+#include "traced/guest/guest_ids.c"
 
 static const struct seam_guest_text text = { .n_name = 1, .name = "f" };
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "guest_run.h"
-#include "target/guest/guest_ids.h"
+#include "traced/guest/guest_ids.h"
 #include "unwind/in_process/self_images.h"
 
 /* --- several VMs, in several threads --- */

@@ -27,8 +27,8 @@
 
 #include <cmocka.h>
 
-#include "target/guest/guest_sample.h"
-#include "target/guest/luajit/lua_api.h"
+#include "traced/guest/guest_sample.h"
+#include "traced/guest/luajit/lua_api.h"
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_walk.h"
 

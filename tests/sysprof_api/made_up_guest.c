@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "target/sysprof/vm_code.h"
+#include "traced/sysprof/vm_code.h"
 #include "unwind/in_process/self_walk.h"
 
 struct made_up_guest made_up_guest;

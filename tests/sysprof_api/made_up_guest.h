@@ -2,7 +2,7 @@
 /*
  * made_up_guest.h - guest samples without a VM, for tests of the stream
  *
- * In the place of target/guest: the host's stack is real, the guest's is what
+ * In the place of traced/guest: the host's stack is real, the guest's is what
  * the test set.
  */
 #ifndef MADE_UP_GUEST_H
@@ -10,7 +10,7 @@
 
 #include <seam/lmisclib.h>
 
-#include "target/guest/guest_sample.h"
+#include "traced/guest/guest_sample.h"
 
 /* A function; its id is its index and 1. */
 struct made_up_function {

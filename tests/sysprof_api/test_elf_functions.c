@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "target/sysprof/elf_functions.h"
+#include "traced/sysprof/elf_functions.h"
 
 static struct {
 	uint8_t *bytes;

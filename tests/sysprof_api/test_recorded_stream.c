@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "made_up_guest.h"
-#include "target/sysprof/stream_events.h"
+#include "traced/sysprof/stream_events.h"
 #include "wire/sysprof/sysprof.h"
 
 enum { MAX_BYTES = 1 << 16, MAX_ITEMS = 64, FRAMES = 8 };

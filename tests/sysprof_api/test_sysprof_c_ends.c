@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "sysprof_run.h"
-#include "target/agent/tick.h"
+#include "traced/agent/tick.h"
 
 /* ---- moments between the profiler's steps ---- */
 

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "sysprof_run.h"
-#include "target/sysprof/native_symbols.h"
+#include "traced/sysprof/native_symbols.h"
 #include "wire/sysprof/sysprof.h"
 
 static bool is_named(const char *name, uint64_t addr, bool is_event)

@@ -36,7 +36,7 @@ bool seam_preload_find(const char *name, char library[PATH_MAX])
 {
 	static const char *const places[] = {
 		/* of the program: beside it, built, installed */
-		"", "src/target/agent/", "src/target/fdr/",
+		"", "src/traced/agent/", "src/traced/fdr/",
 		"../" SEAM_LIBDIR "/",
 	};
 	char self[PATH_MAX];

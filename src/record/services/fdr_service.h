@@ -3,7 +3,7 @@
  * fdr_service.h - the calls that traced programs record, and their functions
  *
  * The two services of wire/xray/trace_service.h; calls go to xray/PID.xray.
- * The program's side is target/fdr.
+ * The program's side is traced/fdr.
  *
  * Memory: each ring has 4 MiB, charged to the recorder while a thread has it or
  * it is free for the next one; of each program 16 are free.  All rings of a

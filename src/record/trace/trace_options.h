@@ -2,7 +2,7 @@
 /*
  * trace_options.h - what to record, for the programs: SEAM_TRACE
  *
- * seam-fdr(3) has the variable's form; target/fdr/options.h reads it.
+ * seam-fdr(3) has the variable's form; traced/fdr/options.h reads it.
  */
 #ifndef SEAM_TRACE_OPTIONS_H
 #define SEAM_TRACE_OPTIONS_H

@@ -5,7 +5,7 @@
  * A program that meets a trigger sends a hit at once, with a number that grows
  * from 1.  Until the recorder has copied its calls ("resume"), --after later,
  * each of its threads uses half of its memory at most
- * (target/fdr/check/triggers.h).
+ * (traced/fdr/check/triggers.h).
  *
  *	seam_trigger_hits_add()		for each hit that arrives
  *	seam_trigger_hits_due_ns()	when the next snapshot is due

@@ -12,7 +12,7 @@
  * A group begins with a FIRST chunk and ends with a LAST one; its chunks are
  * consecutive.  A group without its LAST, because the writer died, is dropped.
  *
- * The writer is src/target/jit/stream.c, the reader
+ * The writer is src/traced/jit/stream.c, the reader
  * src/record/services/jit_stream.c.
  */
 #ifndef SEAM_RING_JIT_CHUNK_H

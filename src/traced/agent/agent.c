@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/* agent.c - begin and end in a process; see agent.h */
+#include "traced/agent/agent.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "traced/interpose/interpose.h"
+#include "traced/interpose/preloaded.h"
+#include "traced/interpose/signal_front.h"
+#include "unwind/in_process/self_images.h"
+#include "unwind/in_process/self_walk.h"
+
+enum {
+	CONNECT_MS = 1000,	/* for the recorder to answer */
+	DEFAULT_PERIOD_NS = 1000 * 1000,
+	PAUSE_NS = 50 * 1000,
+	MAX_PAUSES = 20000,	/* one second, of a fork */
+};
+
+/* One thread at a time refreshes; others leave it to the next. */
+static _Atomic bool is_busy;
+
+/* ---- messages for the recorder's user ---- */
+
+__attribute__((format(printf, 1, 2)))
+static void report(const char *format, ...)
+{
+	char text[SEAM_LINK_NOTE_BYTES];
+	va_list list;
+
+	va_start(list, format);
+	seam_preloaded_format(text, format, list);
+	va_end(list);
+	/* a program without a message goes on as one with it */
+	(void)seam_link_client_note(seam_agent.address, text);
+}
+
+/* ---- begin ---- */
+
+/* A number that no other process of this pid has had: see wire/guest. */
+static uint32_t make_table(void)
+{
+	return (uint32_t)(seam_clock_ns() >> 10) | 1;
+}
+
+static int connect_to_recorder(void)
+{
+	struct seam_link_client *c = &seam_agent.client;
+	int r = seam_link_client_connect(c, seam_agent.address,
+					 SEAM_AGENT_SERVICES, CONNECT_MS);
+
+	if (r)
+		return r;
+	/* programs close what they did not open; rings need no socket */
+	seam_link_client_disconnect(c);
+	for (int i = 0; i < SEAM_AGENT_N_SERVICES; i++)
+		if (!c->memories[i].head)
+			r = -ENOENT;
+	seam_agent.period_ns = c->parameters[SEAM_AGENT_GUEST];
+	if (seam_agent.period_ns < SEAM_TICK_MIN_NS)
+		seam_agent.period_ns = DEFAULT_PERIOD_NS;
+	if (r)
+		seam_link_client_fini(c);
+	return r;
+}
+
+/* Other threads mostly have what the calling one has. */
+static void report_ticks(void)
+{
+	const struct seam_agent_self *self = seam_agent_self;
+
+	if (!self || self->is_paused)
+		return;
+	if (self->tick.source == SEAM_TICK_OFF)
+		report("cannot be sampled: no event and no timer");
+	else if (self->tick.source == SEAM_TICK_TIMER)
+		report("sampled by a timer, 250 times a second at most: "
+		       "perf_event_open: %s", strerror(self->tick.refusal));
+}
+
+static bool take(int signal, siginfo_t *info, ucontext_t *context)
+{
+	(void)signal;
+	return seam_agent_on_signal(info, context);
+}
+
+/*
+ * The kernel keeps one pending signal of a number: one of the program's that
+ * comes with a tick's would be lost, and its handler not called.  A SIGTRAP
+ * that a thread is sent by an event, or by a breakpoint of its own, is handled
+ * before the thread goes on.
+ */
+static void before_handler(int signal)
+{
+	if (signal == SIGURG)
+		seam_agent_end("it has a handler of SIGURG of its own");
+}
+
+static bool has_handler(int signal)
+{
+	struct sigaction action;
+
+	return seam_signal_real(signal, NULL, &action) ||
+	       seam_signal_has_handler(&action);
+}
+
+/*
+ * Which signal the tick has, and our handler for it.  0 or -errno; -EBUSY: the
+ * program has one of its own.
+ */
+static int install_handler(void)
+{
+	static const struct seam_signal_front front = {
+		.take = take, .is_always = true, .defer = seam_agent_mask_defer,
+		/* not SA_ONSTACK: see handler.c */
+		.flags_without = SA_RESTART, .before_handler = before_handler,
+	};
+
+	seam_agent.signal = seam_agent.is_urgent ? SIGURG : seam_tick_signal();
+	if (has_handler(seam_agent.signal))
+		seam_agent.signal = SIGURG;
+	return has_handler(seam_agent.signal) ? -EBUSY :
+	       seam_signal_front_begin(seam_agent.signal, &front);
+}
+
+/* Find VMs, connect, begin to sample all threads. */
+static void begin(void)
+{
+	static bool has_fork_handlers;
+	int r = seam_self_init();
+
+	if (r == 0 && !has_fork_handlers) {
+		r = seam_agent_fork_begin();
+		has_fork_handlers = r == 0;
+	}
+	if (r == 0)
+		r = seam_guest_init();
+	if (r == -ENOENT)
+		return;
+	if (r == -ENOTSUP)
+		report("Lua stacks are not recorded: %s", seam_guest_refusal());
+	else if (r < 0)
+		report("Lua stacks are not recorded: %s", strerror(-r));
+	else if ((r = connect_to_recorder()) < 0)
+		report("Lua stacks are not recorded: %s", r == -EXDEV ?
+		       "it is in another pid namespace" : strerror(-r));
+	if (r == 0) {
+		seam_agent.table = make_table();
+		r = install_handler();
+		if (r == -EBUSY)
+			report("Lua stacks are not recorded: it has a handler "
+			       "of SIGURG of its own");
+		if (r < 0)
+			seam_link_client_fini(&seam_agent.client);
+	}
+	if (r < 0) {
+		atomic_store(&seam_agent.is_off, true);
+		return;
+	}
+	/* the adapter has seen functions in its own proof */
+	seam_guest_announce_all_again();
+	atomic_store(&seam_agent.is_on, true);
+	seam_agent_attach_all();
+	report_ticks();
+}
+
+/* A symbol that LuaJIT alone exports; loading a library is rare. */
+static bool has_vm(void *handle)
+{
+	return dlsym(handle ? handle : RTLD_DEFAULT, "luaJIT_setmode");
+}
+
+/* A VM that is new was proven, and its functions have ids since. */
+static void refresh_guest(void)
+{
+	uint32_t n_before = seam_guest_n_symbols();
+
+	seam_guest_refresh();
+	if (seam_guest_n_symbols() != n_before)
+		seam_guest_announce_all_again();
+}
+
+static void begin_or_refuse(void)
+{
+	if (!seam_preloaded_is_in_valgrind()) {
+		begin();
+		return;
+	}
+	report("Lua stacks are not recorded: it runs under valgrind");
+	atomic_store(&seam_agent.is_off, true);
+}
+
+static void refresh(void *handle)
+{
+	if (!atomic_load(&seam_agent.is_on)) {
+		if (has_vm(handle))
+			begin_or_refuse();
+		return;
+	}
+	/* 1: images have changed */
+	if (seam_self_refresh() == 1)
+		refresh_guest();
+	if (!seam_signal_front_is_there(seam_agent.signal))
+		seam_agent_end("it has replaced the handler of the tick");
+}
+
+void seam_agent_refresh(void *handle)
+{
+	int saved_errno = errno;
+	bool was_busy = false;
+
+	if (!seam_agent.address[0] || atomic_load(&seam_agent.is_off))
+		return;
+	if (!atomic_compare_exchange_strong(&is_busy, &was_busy, true))
+		return;
+	refresh(handle);
+	atomic_store(&is_busy, false);
+	/* symbols that were not found are no error of the program's calls */
+	(void)dlerror();
+	errno = saved_errno;
+}
+
+/* ---- end ---- */
+
+void seam_agent_end(const char *why)
+{
+	int saved_errno = errno;
+
+	if (!seam_agent.address[0] || atomic_load(&seam_agent.is_off) ||
+	    !seam_agent_is_own_process())
+		return;
+	if (atomic_load(&seam_agent.is_on))
+		report("Lua stacks end early: %s", why);
+	/* while it may make system calls */
+	seam_agent_detach();
+	atomic_store(&seam_agent.is_off, true);
+	seam_agent_abandon_all();
+	errno = saved_errno;
+}
+
+/* ---- what loader.c and seccomp.c call ---- */
+
+bool seam_interpose_wants_loads(void)
+{
+	return seam_agent.address[0];
+}
+
+void seam_interpose_loads(void *handle)
+{
+	seam_agent_refresh(handle);
+}
+
+bool seam_interpose_is_own_process(void)
+{
+	return seam_agent_is_own_process();
+}
+
+static _Atomic bool has_ended_for_filter;
+
+void seam_interpose_before_filter(void)
+{
+	bool was_off = atomic_load(&seam_agent.is_off);
+
+	seam_agent_end("it installs a seccomp filter");
+	atomic_store(&has_ended_for_filter,
+		     !was_off && atomic_load(&seam_agent.is_off));
+}
+
+/*
+ * The ticks of other threads, which may be in their handler, were abandoned
+ * and do not begin again: the recorder samples those.
+ */
+void seam_interpose_filter_refused(void)
+{
+	int saved_errno = errno;
+
+	if (!atomic_exchange(&has_ended_for_filter, false))
+		return;
+	atomic_store(&seam_agent.is_off, false);
+	if (atomic_load(&seam_agent.is_on)) {
+		report("Lua stacks go on in thread %d: there is no filter",
+		       (int)syscall(SYS_gettid));
+		if (seam_agent_self)
+			seam_agent_attach(seam_agent_self);
+	}
+	errno = saved_errno;
+}
+
+bool seam_agent_is_own_process(void)
+{
+	return getpid() == seam_agent.pid;
+}
+
+int seam_agent_is_sampling(void)
+{
+	return atomic_load(&seam_agent.is_on) &&
+	       !atomic_load(&seam_agent.is_off);
+}
+
+/* ---- fork ---- */
+
+bool seam_agent_hold(void)
+{
+	const struct timespec pause = { 0, PAUSE_NS };
+
+	for (int i = 0; i < MAX_PAUSES; i++) {
+		bool was_busy = false;
+
+		if (atomic_compare_exchange_strong(&is_busy, &was_busy, true))
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+void seam_agent_release(void)
+{
+	atomic_store(&is_busy, false);
+}
+
+void seam_agent_begin_child(void)
+{
+	if (!atomic_load(&seam_agent.is_on) || atomic_load(&seam_agent.is_off))
+		return;
+	seam_signal_front_begin_child();
+	seam_agent.table = make_table();
+	seam_guest_announce_all_again();
+	if (seam_agent_self)
+		seam_agent_attach(seam_agent_self);
+}
+
+/* ---- the library is loaded, and unloaded at exit ---- */
+
+__attribute__((constructor))
+static void load(void)
+{
+	/* Source: secure_getenv(3): NULL for set-user-ID and the like */
+	const char *address = secure_getenv(SEAM_LINK_VARIABLE);
+	struct seam_agent_self *self;
+
+	if (!address || getauxval(AT_SECURE) ||
+	    strlen(address) >= sizeof(seam_agent.address))
+		return;
+	if (seam_agent_threads_init() || seam_agent_fork_init())
+		return;
+	self = calloc(1, sizeof(*self));
+	if (!self)
+		return;
+	seam_agent.is_unthrottled = secure_getenv("SEAM_AGENT_UNTHROTTLED");
+	memcpy(seam_agent.address, address, strlen(address) + 1);
+	seam_agent.is_urgent = secure_getenv("SEAM_AGENT_SIGURG");
+	seam_agent.pid = getpid();
+	seam_agent_thread_begin(self, 0);
+	seam_agent_refresh(NULL);
+}
+
+__attribute__((destructor))
+static void unload(void)
+{
+	seam_agent_detach();
+}

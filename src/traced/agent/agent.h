@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * agent.h - libseam-agent: samples of a program with a virtual machine
+ *
+ * A library that "seam record" preloads (LD_PRELOAD).  Without a recorder's
+ * address in the environment, or with the rights of another user (AT_SECURE),
+ * it does nothing.  Until the program loads a VM, it connects to no recorder,
+ * and sends no signal.
+ *
+ *	process	constructor, or dlopen() of a VM's library
+ *	  agent.c	find VMs, connect, start each thread
+ *	thread	the main one, and those of pthread_create()
+ *	  threads.c	its list, start and end
+ *	  attach.c	tick, memory, end: system calls only
+ *	sample	a signal
+ *	  handler.c	weigh, walk, write a record, or skip it
+ *	  announce.c	names of the functions in it
+ *
+ * What the program does is left as it is:
+ *  - Calls that would show or replace the handler, or block its signal, are
+ *    interposed (interpose/signal_front.h, masks.c), and those that execute a
+ *    program (execs.c).  fork() has handlers of pthread_atfork() (fork.c).
+ *  - No thread is added: a program may depend on being single-threaded
+ *    (unshare(2), setns(2), pthread_exit() of its last thread), and a forked
+ *    child would not have it.  Libraries that the program loads are taken into
+ *    account where it loads them: dlopen() and dlclose() are interposed
+ *    (interpose/loader.c).
+ *  - A program that installs a seccomp filter is no longer sampled: the filter
+ *    may kill it for a system call of ours (interpose/seccomp.c).  If the kernel
+ *    refuses the filter, the thread is sampled again, and those that follow.
+ *
+ * The files are two groups.  attach.c, handler.c, announce.c and tick.c run in
+ * signal handlers, and tools/check-traced checks what they call; all others run
+ * in calls that the program makes, and may use libc.
+ */
+#ifndef SEAM_AGENT_H
+#define SEAM_AGENT_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include "ring/link/link_client.h"
+#include "traced/agent/tick.h"
+#include "traced/guest/guest_sample.h"
+#include "wire/guest/agent_counts.h"
+#include "wire/guest/guest_encode.h"
+
+enum {
+	SEAM_AGENT_STACK_BYTES = 64 << 10,	/* of the handler */
+	/*
+	 * Threads with a tick at a time.  Each has a mapping, of which a
+	 * process has 65,530 by default.
+	 */
+	SEAM_AGENT_MAX_TICKS = 4096,
+};
+
+/* The services, in this order in HELLO. */
+enum seam_agent_service {
+	SEAM_AGENT_GUEST,
+	SEAM_AGENT_SYMTAB,
+	SEAM_AGENT_N_SERVICES,
+};
+
+#define SEAM_AGENT_SERVICES "guest guest_symtab"
+
+/*
+ * Of one thread, from its first tick on; in pages of its own that are zeroes
+ * in a forked child.  The stack is below what it must not damage: what
+ * overflows it comes into the bytes of a record, which the recorder checks.
+ */
+struct seam_agent_thread {
+	uint8_t bytes[SEAM_GUEST_MAX_BYTES];
+	_Alignas(64) uint8_t stack[SEAM_AGENT_STACK_BYTES];
+	struct seam_tick *tick;		/* NULL: all of it is to be set */
+	bool has_ring;
+	uint32_t tid;
+	struct seam_ring_claim claims[SEAM_AGENT_N_SERVICES];
+	uint64_t spent_ns;	/* in the handler */
+	uint64_t n_carried;	/* ticks for the next sample's weight */
+	uint64_t n_skipped[SEAM_RING_N_SKIPPED];
+	uint64_t n_unwritten;	/* samples that found no room, in a row */
+	uint64_t record[SEAM_TICK_RECORD_WORDS];	/* the kernel's */
+	struct seam_guest_sample sample;
+	struct seam_guest_symbol symbol;
+};
+
+/*
+ * Of one thread, from its start to its end; on the heap, because one that ends
+ * by a system call stays in the list.
+ */
+struct seam_agent_self {
+	struct seam_tick tick;
+	struct seam_agent_thread *thread;	/* NULL: no tick so far */
+	bool is_paused;		/* it blocks the signal: see masks.c */
+	bool is_refused;	/* there was no room for its tick */
+	/* in the list of threads.c: */
+	uint32_t tid;
+	struct seam_agent_self *next, *previous;
+};
+
+/* NULL: not a thread of ours */
+extern __thread struct seam_agent_self *seam_agent_self
+	__attribute__((tls_model("initial-exec")));
+
+/* Of the process. */
+struct seam_agent {
+	char address[SEAM_LINK_ADDRESS_BYTES];	/* of the recorder; "": none */
+	_Atomic bool is_on;	/* connected: threads are sampled */
+	_Atomic bool is_off;	/* for good; no system call from then on */
+	pid_t pid;
+	int signal;		/* of the tick; set before is_on */
+	bool is_unthrottled;	/* SEAM_AGENT_UNTHROTTLED is set: for tests */
+	bool is_urgent;		/* SEAM_AGENT_SIGURG is set */
+	uint32_t table;		/* of the ids; see wire/guest */
+	uint64_t period_ns;
+	struct seam_link_client client;
+};
+
+extern struct seam_agent seam_agent;
+
+/* ---- attach.c: in handlers too ---- */
+
+/*
+ * Begin to sample the thread of @self, with the list locked or in that thread.
+ * 0, or -errno: it is not sampled.  Makes system calls only.
+ */
+int seam_agent_attach(struct seam_agent_self *self);
+
+/* In the handler: the thread's pages.  NULL: there is no memory. */
+struct seam_agent_thread *seam_agent_thread(struct seam_agent_self *self);
+
+/*
+ * End it, in the thread; ticks that are left are counted, unless the agent is
+ * off.
+ */
+void seam_agent_detach(void);
+
+/* Count the CPU time of a thread that ends, and had no room for a tick. */
+void seam_agent_count_refused(const struct seam_agent_self *self);
+
+/* In a child of fork(). */
+void seam_agent_attach_begin_child(void);
+
+/* ---- handler.c ---- */
+
+/*
+ * The signal came.  False: it is not of our tick, but the program's.
+ */
+bool seam_agent_on_signal(const siginfo_t *info, const ucontext_t *context);
+
+/* ---- agent.c ---- */
+
+/*
+ * A library was loaded, @handle, or NULL: some were loaded or unloaded.  Find
+ * VMs in them; the first one begins all.  Keeps errno.
+ */
+void seam_agent_refresh(void *handle);
+
+/* End for good, in all threads, and report @why to the recorder's user. */
+void seam_agent_end(const char *why);
+
+/*
+ * Whether the caller is in the process that is sampled.  A child of vfork() has
+ * its memory, and one of clone(2) may have a copy of it.
+ */
+bool seam_agent_is_own_process(void);
+
+/*
+ * Whether threads of this process are sampled: 1 or 0.  Exported, for other
+ * profilers in the process: dlsym(RTLD_DEFAULT, "seam_agent_is_sampling").
+ */
+__attribute__((visibility("default")))
+int seam_agent_is_sampling(void);
+
+/*
+ * For fork.c: no refresh runs between these two; what a child begins with.
+ * False: one still runs after a second, and there is nothing to release.
+ */
+bool seam_agent_hold(void);
+void seam_agent_release(void);
+void seam_agent_begin_child(void);
+
+/* ---- threads.c ---- */
+
+/* The key whose destructor ends a thread.  0 or a negative errno. */
+int seam_agent_threads_init(void);
+
+/*
+ * Add the calling thread to the list, by @self, which is the agent's from then
+ * on; sample it if others are.  @shown: seam_agent_mask_shown() of its creator.
+ */
+void seam_agent_thread_begin(struct seam_agent_self *self, uint64_t shown);
+
+/* Begin and end the ticks of all threads in the list. */
+void seam_agent_attach_all(void);
+void seam_agent_abandon_all(void);
+
+/*
+ * For fork.c: the list does not change; in a child it has the caller only, and
+ * is not locked.
+ */
+void seam_agent_threads_lock(void);
+void seam_agent_threads_unlock(void);
+void seam_agent_threads_begin_child(void);
+
+/* ---- fork.c ---- */
+
+/* At load.  0 or a negative errno. */
+int seam_agent_fork_init(void);
+
+/*
+ * When threads are to be sampled; after seam_self_init(), whose own handler has
+ * to come later in a fork: it stops a refresh, and ours waits for one.
+ */
+int seam_agent_fork_begin(void);
+
+/* ---- masks.c ---- */
+
+/* A thread begins to be sampled, before its tick.  Sets is_paused. */
+void seam_agent_mask_begin(struct seam_agent_self *self, uint64_t shown);
+
+/* For threads that the calling one creates; a number of masks.c's. */
+uint64_t seam_agent_mask_shown(void);
+
+/* Whether thread @tid of this process blocks the signal. */
+bool seam_agent_mask_of(uint32_t tid);
+
+/*
+ * Block the signal where the thread is shown it as blocked; whether it was so.
+ * Unblock it again.
+ */
+bool seam_agent_mask_block(void);
+void seam_agent_mask_unblock(void);
+
+/*
+ * After the tick of the calling thread was stopped, with its signal blocked:
+ * what is pending of it is no tick.
+ */
+void seam_agent_drop_tick(void);
+
+/* See seam_signal_front.defer. */
+bool seam_agent_mask_defer(int signal, siginfo_t *info, ucontext_t *context);
+
+#endif /* SEAM_AGENT_H */

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * handler.c - from the signal to a record in the ring
+ *
+ * Most of it runs on a stack of the agent's own, because the interrupted one
+ * may be a coroutine's of a few KiB.  All signals are blocked meanwhile, so no
+ * handler of the program is on that stack.  On an alternate signal stack the
+ * handler stays: the kernel would begin the next signal at its top, over our
+ * frame.
+ */
+#include "traced/agent/agent.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "traced/agent/handler.h"
+#include "unwind/in_process/self_memory.h"
+
+enum {
+	/* Of an alternate stack, below the handler's first frame. */
+	MIN_ALTERNATE_BYTES = 16 << 10,
+	/*
+	 * Of the CPU time of a thread at most 1/8 is the handler's, without the
+	 * signal itself.
+	 */
+	THROTTLE_PART = 8,
+	/* No record fits for so long: nobody reads the ring any more. */
+	MAX_UNWRITTEN = 1 << 16,
+	RAW_BYTES_AT = sizeof(uint32_t),
+};
+
+struct seam_agent seam_agent;
+
+__thread struct seam_agent_self *seam_agent_self
+	__attribute__((tls_model("initial-exec")));
+
+/* ---- counts ---- */
+
+/* Where the recorder finds it, whatever becomes of this thread. */
+static void publish(struct seam_agent_thread *t)
+{
+	struct seam_ring_state *state;
+
+	if (!t->has_ring)
+		return;
+	state = &t->claims[SEAM_AGENT_GUEST].ring.control->program;
+	/* relaxed, all: counts of this thread */
+	atomic_store_explicit(&state->n_offered, t->tick->n_due,
+			      memory_order_relaxed);
+	for (int i = 0; i < SEAM_RING_N_SKIPPED; i++)
+		atomic_store_explicit(&state->n_skipped[i], t->n_skipped[i],
+				      memory_order_relaxed);
+}
+
+/* @n ticks have no sample of their own; the next one has their weight. */
+void seam_agent_skip(struct seam_agent_thread *t, enum seam_agent_skip why,
+		     uint64_t n)
+{
+	t->n_skipped[why] += n;
+	publish(t);
+}
+
+/* ---- the record ---- */
+
+/*
+ * The numbers of a callchain: kernel and user part, each after its context.
+ * Source: perf_event_open(2), PERF_SAMPLE_CALLCHAIN.
+ */
+static size_t count_chain(const struct seam_agent_thread *t,
+			  const struct seam_tick_taken *taken)
+{
+	return (taken->n_kernel ? taken->n_kernel + 1 : 0) +
+	       1 + t->sample.stack.n;
+}
+
+static void put64(struct seam_ring_writer *w, uint64_t value)
+{
+	seam_ring_put(w, &value, sizeof(value));
+}
+
+static void put_chain(struct seam_ring_writer *w,
+		      const struct seam_agent_thread *t,
+		      const struct seam_tick_taken *taken)
+{
+	put64(w, count_chain(t, taken));
+	if (taken->n_kernel) {
+		put64(w, (uint64_t)PERF_CONTEXT_KERNEL);
+		seam_ring_put(w, taken->kernel, taken->n_kernel * 8);
+	}
+	put64(w, (uint64_t)PERF_CONTEXT_USER);
+	for (size_t i = 0; i < t->sample.stack.n; i++)
+		put64(w, t->sample.host[i].pc);
+}
+
+/* The guest record, made in t->bytes.  Its size, padded; 0: it does not fit. */
+static size_t encode(struct seam_agent_thread *t, uint64_t weight)
+{
+	struct seam_guest_head *head = &t->sample.head;
+	size_t size;
+
+	head->flags = t->tick->source == SEAM_TICK_TIMER ?
+		      SEAM_GUEST_BY_TIMER : 0;
+	if (t->tick->source == SEAM_TICK_PERF_USER)
+		head->flags |= SEAM_GUEST_NO_KERNEL;
+	/* where no VM is on the stack there is none to name */
+	if (!head->adapter)
+		head->adapter = SEAM_GUEST_LUAJIT;
+	head->table = seam_agent.table;
+	head->n_ticks = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
+	size = seam_guest_encode_sample(t->bytes, sizeof(t->bytes) - 8, head,
+					t->sample.segments, t->sample.frames);
+	/* its size is before it, and a record is a multiple of 8 */
+	for (; size && (size + RAW_BYTES_AT) % 8; size++)
+		t->bytes[size] = 0;
+	return size;
+}
+
+/* Whether the record is in the ring; the ring has counted it if not. */
+static bool write_sample(struct seam_agent_thread *t, uint64_t weight,
+			 const struct seam_tick_taken *taken)
+{
+	struct seam_ring_producer *ring = &t->claims[SEAM_AGENT_GUEST].ring;
+	size_t size = encode(t, weight);
+	const uint32_t raw_bytes = (uint32_t)size;
+	const struct seam_agent_fixed fixed = {
+		.ip = t->sample.host[0].pc, .time_ns = taken->time_ns,
+		.cpu = taken->cpu, .period = weight * seam_agent.period_ns,
+	};
+	struct seam_ring_writer w;
+
+	if (seam_ring_begin(ring, &w, PERF_RECORD_SAMPLE, 0, sizeof(fixed) +
+			    8 + 8 * count_chain(t, taken) + RAW_BYTES_AT +
+			    size))
+		return false;
+	seam_ring_put(&w, &fixed, sizeof(fixed));
+	put_chain(&w, t, taken);
+	seam_ring_put(&w, &raw_bytes, sizeof(raw_bytes));
+	seam_ring_put(&w, t->bytes, size);
+	seam_ring_end(&w);
+	return true;
+}
+
+/* ---- whether there is a sample ---- */
+
+/* The recorder paused the ring for good, or took it away, or is gone. */
+static bool is_over(const struct seam_agent_thread *t)
+{
+	const struct seam_ring_memory *m =
+		&seam_agent.client.memories[SEAM_AGENT_GUEST];
+	const struct seam_ring_claim *claim = &t->claims[SEAM_AGENT_GUEST];
+
+	/* relaxed: a request */
+	return !seam_ring_memory_is_held(m, claim) ||
+	       t->n_unwritten > MAX_UNWRITTEN ||
+	       (claim->ring.mode == SEAM_RING_FORWARD &&
+		atomic_load_explicit(&claim->ring.control->program.paused,
+				     memory_order_relaxed));
+}
+
+/* Threads that start faster than the recorder makes rings try again. */
+static bool has_ring(struct seam_agent_thread *t)
+{
+	struct seam_link_client *c = &seam_agent.client;
+
+	if (t->has_ring)
+		return true;
+	for (uint32_t i = 0; i < SEAM_AGENT_N_SERVICES; i++)
+		if (!t->claims[i].word &&
+		    seam_link_client_claim(c, i, t->tid, &t->claims[i])) {
+			seam_ring_memory_lose(&c->memories[SEAM_AGENT_GUEST]);
+			seam_ring_wakeup_send(&c->wakeup);
+			return false;
+		}
+	t->has_ring = true;
+	return true;
+}
+
+static bool is_throttled(const struct seam_agent_thread *t)
+{
+	return !seam_agent.is_unthrottled &&
+	       t->spent_ns > t->tick->n_due * seam_agent.period_ns /
+			     THROTTLE_PART;
+}
+
+/* ---- the sample ---- */
+
+struct arguments {
+	struct seam_agent_thread *thread;
+	const ucontext_t *context;
+	const struct seam_tick_taken *taken;
+};
+
+static void sample(void *argument)
+{
+	const struct arguments *a = argument;
+	struct seam_agent_thread *t = a->thread;
+	/* by the monotonic clock, a preemption would seem its cost */
+	uint64_t begin_ns = seam_clock_thread_ns(), weight = t->n_carried;
+
+	seam_guest_take(a->context, &t->sample);
+	/* names first: they are there when the sample is read */
+	seam_agent_announce(t);
+	if (write_sample(t, weight, a->taken)) {
+		t->n_carried = t->n_unwritten = 0;
+	} else {
+		t->n_unwritten++;
+	}
+	t->spent_ns += seam_clock_thread_ns() - begin_ns;
+	publish(t);
+}
+
+/* Call @function(@argument) on the stack that ends at @top. */
+static void call_on(void *top, void (*function)(void *), void *argument)
+{
+	__asm__ volatile("movq %%rsp, %%rbx\n\t"
+			 "movq %[top], %%rsp\n\t"
+			 "callq *%[function]\n\t"
+			 "movq %%rbx, %%rsp"
+			 : [top] "+r" (top), [function] "+r" (function),
+			   "+D" (argument)
+			 : : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9",
+			   "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3",
+			   "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+			   "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
+			   "xmm15", "memory", "cc");
+}
+
+static void sample_on_a_stack(struct arguments *a)
+{
+	const stack_t *alternate = &a->context->uc_stack;
+	uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+	uint64_t low = (uint64_t)(uintptr_t)alternate->ss_sp;
+
+	if (alternate->ss_flags & SS_DISABLE || here < low ||
+	    here >= low + alternate->ss_size)
+		call_on(a->thread->stack + sizeof(a->thread->stack), sample, a);
+	else if (here - low >= MIN_ALTERNATE_BYTES)
+		sample(a);
+	else
+		seam_agent_skip(a->thread, SEAM_AGENT_NO_STACK, 1);
+}
+
+static void take(struct seam_agent_thread *t, const siginfo_t *info,
+		 const ucontext_t *context)
+{
+	struct seam_tick_taken taken;
+	struct arguments a = { t, context, &taken };
+
+	seam_tick_take(t->tick, info, t->record, &taken);
+	if (taken.weight == 0)
+		return;
+	t->n_carried += taken.weight;
+	if (taken.weight > 1)
+		seam_agent_skip(t, SEAM_AGENT_MERGED, taken.weight - 1);
+	if (!has_ring(t))
+		return;
+	if (is_over(t)) {
+		seam_agent_skip(t, SEAM_AGENT_ENDED, 1);
+		seam_agent_detach();
+	} else if (is_throttled(t)) {
+		seam_agent_skip(t, SEAM_AGENT_THROTTLED, 1);
+	} else {
+		sample_on_a_stack(&a);
+	}
+}
+
+bool seam_agent_on_signal(const siginfo_t *info, const ucontext_t *context)
+{
+	static const struct seam_tick none;
+	struct seam_agent_self *self = seam_agent_self;
+	struct seam_agent_thread *t;
+
+	if (!seam_tick_is_ours(self ? &self->tick : &none, info))
+		return false;
+	/* relaxed: after the end, in a program that may be sandboxed */
+	if (!self || self->tick.source == SEAM_TICK_OFF ||
+	    atomic_load_explicit(&seam_agent.is_off, memory_order_relaxed))
+		return true;
+	t = seam_agent_thread(self);
+	if (t) {
+		take(t, info, context);
+	} else {
+		/* counted when the thread ends */
+		seam_agent_detach();
+		self->is_refused = true;
+	}
+	return true;
+}

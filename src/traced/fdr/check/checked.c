@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* checked.c - see checked.h */
+#include "traced/fdr/check/checked.h"
+
+#include "base/clock.h"
+#include "traced/fdr/check/put.h"
+#include "traced/fdr/check/take_back.h"
+#include "traced/fdr/check/triggers.h"
+#include "traced/fdr/record/fdr_record.h"
+#include "traced/fdr/record/system.h"
+#include "traced/fdr/record/thread_area.h"
+#include "traced/fdr/record/trampolines.h"
+
+/* Of the process; set before the first sled is patched. */
+uint64_t seam_fdr_min_ticks;
+static uint32_t max_depth, n_arguments;
+struct seam_fdr_trampolines seam_fdr_used = {
+	seam_fdr_entry, seam_fdr_exit, seam_fdr_tail, seam_fdr_entry_only,
+};
+
+/* ---- in trampolines ---- */
+
+static uint32_t action_of(uint32_t word)
+{
+	return word >> 1 & 7;
+}
+
+static __attribute__((noinline, cold))
+uint64_t put_slowly(uint32_t word, const uint64_t *arguments, uint32_t n)
+{
+	seam_fdr_record(word, arguments, n);
+	return seam_fdr_tsc();
+}
+
+/* Record, and return the time. */
+static inline uint64_t put(uint32_t word, const uint64_t *arguments, uint32_t n)
+{
+	uint64_t tsc = seam_fdr_put_call(word, arguments, n);
+
+	return tsc ? tsc : put_slowly(word, arguments, n);
+}
+
+/* NULL: the thread has no area, and its records are counted. */
+static struct seam_fdr_filter *filter(void)
+{
+	struct seam_fdr_state *state = seam_fdr_self.state;
+
+	if (!state->tid)
+		state = seam_fdr_thread();
+	return state ? &state->filter : NULL;
+}
+
+/* @is_inlined: its caller may have this frame. */
+static inline bool is_too_deep(uint64_t frame, bool is_inlined)
+{
+	struct seam_fdr_filter *f = max_depth ? filter() : NULL;
+
+	return f && !seam_fdr_depth_enter(f, frame, is_inlined, max_depth);
+}
+
+static inline uint64_t put_entry(uint32_t word, const uint64_t *arguments)
+{
+	uint32_t n = n_arguments;
+
+	/* a function with xray_log_args(1) */
+	if (n == 0 && action_of(word) == SEAM_XRAY_ENTRY_ARGS)
+		n = 1;
+	if (n)
+		word |= SEAM_XRAY_ENTRY_ARGS << 1;
+	return put(word, arguments, n);
+}
+
+/* @arguments: NULL: not known. */
+static inline void enter(uint32_t word, uint64_t frame, bool is_inlined,
+			 const uint64_t *arguments)
+{
+	uint32_t function = word >> 4;
+	unsigned int triggers = seam_fdr_triggers_of(function);
+	uint64_t tsc = 0;
+
+	if (!is_too_deep(frame, is_inlined))
+		tsc = arguments ? put_entry(word, arguments) :
+				  put(word, NULL, 0);
+	if (triggers)
+		seam_fdr_triggers_enter(triggers, function, frame,
+					tsc ? tsc : seam_fdr_tsc());
+}
+
+/* Record the exit, or take the entry back.  The time, where it is known. */
+static inline uint64_t put_end(uint32_t word)
+{
+	uint64_t tsc;
+
+	/* a tail exit is taken back with the call that it goes on to */
+	if (!seam_fdr_min_ticks || action_of(word) != SEAM_XRAY_EXIT)
+		return put(word, NULL, 0);
+	tsc = seam_fdr_put_end(word, n_arguments);
+	if (tsc == 0 && !seam_fdr_take_back(word >> 4, seam_fdr_min_ticks))
+		return put(word, NULL, 0);
+	return tsc == SEAM_FDR_TAKEN_BACK ? 0 : tsc;
+}
+
+void seam_fdr_check_entry(uint32_t word, uint64_t frame,
+			  const uint64_t *arguments)
+{
+	enter(word, frame, false, arguments);
+}
+
+void seam_fdr_check_end(uint32_t word, uint64_t frame)
+{
+	uint32_t function = word >> 4;
+	unsigned int triggers = seam_fdr_triggers_of(function);
+	struct seam_fdr_filter *f = max_depth ? filter() : NULL;
+	uint64_t tsc = 0;
+
+	if (!f || seam_fdr_depth_leave(f, frame))
+		tsc = put_end(word);
+	if (triggers)
+		seam_fdr_triggers_leave(triggers, function, frame,
+					tsc ? tsc : seam_fdr_tsc());
+}
+
+void seam_fdr_check_compiled(uint32_t word, uint64_t frame)
+{
+	if (action_of(word) == SEAM_XRAY_ENTRY)
+		enter(word, frame, true, NULL);
+	else
+		seam_fdr_check_end(word, frame);
+}
+
+/* ---- at the start ---- */
+
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	seam_fdr_clock(&now);
+	return (uint64_t)now.tv_sec * SEAM_NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/* To 0.1 %: two readings of both clocks. */
+static uint64_t measure_ticks_per_s(void)
+{
+	uint64_t begin_ns = clock_ns(), begin = seam_fdr_tsc(), ns;
+
+	do
+		ns = clock_ns() - begin_ns;
+	while (ns < SEAM_NS_PER_MS);
+	return (seam_fdr_tsc() - begin) * SEAM_NS_PER_S / ns;
+}
+
+static bool has_time(const struct seam_fdr_options *o)
+{
+	return o->min_ns || o->n_triggers;
+}
+
+/* Functions without exits have nothing that a min= or depth= is for. */
+static void use_trampolines(const struct seam_fdr_options *o)
+{
+	static bool is_again;
+	bool all = o->depth || (o->n_triggers && is_again);
+	bool entry = all || o->n_arguments, end = all || o->min_ns;
+	bool entry_only = (o->n_arguments || o->n_triggers) && !o->min_ns &&
+			  !o->depth;
+
+	seam_fdr_used = (struct seam_fdr_trampolines) {
+		.entry = entry ? seam_fdr_checked_entry : seam_fdr_entry,
+		.exit = end ? seam_fdr_checked_exit : seam_fdr_exit,
+		.tail = all ? seam_fdr_checked_tail : seam_fdr_tail,
+		.entry_only = entry_only ? seam_fdr_checked_entry_only :
+					   seam_fdr_entry_only,
+	};
+	is_again = true;
+}
+
+int seam_fdr_check_init(const struct seam_fdr_options *o)
+{
+	uint64_t ticks_per_s = has_time(o) ? measure_ticks_per_s() : 0;
+
+	seam_fdr_min_ticks = seam_fdr_ticks_of(o->min_ns, ticks_per_s);
+	max_depth = o->depth;
+	n_arguments = o->n_arguments < SEAM_XRAY_MAX_ARGUMENTS ?
+		      o->n_arguments : SEAM_XRAY_MAX_ARGUMENTS;
+	use_trampolines(o);
+	return seam_fdr_triggers_init(o, ticks_per_s);
+}
+
+bool seam_fdr_is_checked(uint32_t function)
+{
+	return max_depth || seam_fdr_min_ticks ||
+	       seam_fdr_triggers_of(function);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fdr_thread.h - what a thread needs to record its calls
+ *
+ * Three places:
+ *
+ *	seam_fdr_self	thread-local: where the area and the state are
+ *	state		a page that a forked child finds zeroed
+ *	area, cursor	memory that the recorder holds (wire/xray/xray_chunk.h)
+ *
+ * The cursor is the only thing that a record changes for good, and storing it
+ * is the last step: that step, and all before it, are a restartable sequence
+ * (rseq(2)).  A signal, or another thread on this CPU, in between makes the
+ * thread begin again, with the records of the handler before its own.  What it
+ * stored before the cursor is not used: the record is after the cursor,
+ * and the state is kept twice.  state.at[i] is of a cursor with i =
+ * (cursor / 8) % 2, and a commit moves the cursor by an odd number of words, so
+ * it writes the one that is not in use.
+ *
+ * Restarted too is whatever moves the cursor without a record: it may set
+ * state.at[i] of the new cursor to what the other one has.
+ *
+ * In a forked child the state is zeroes, and cpu 0 is no CPU: its first record
+ * takes the slow path, which finds that it has no area of its own.  The same
+ * holds for a thread that has recorded nothing yet.
+ */
+#ifndef SEAM_FDR_THREAD_H
+#define SEAM_FDR_THREAD_H
+
+#include "traced/fdr/record/filter.h"
+#include "traced/fdr/record/source.h"
+
+#include <stddef.h>
+
+enum {
+	/* cpu is the CPU's number XOR this; 0: none */
+	SEAM_FDR_CPU = 1 << 30,
+};
+
+/* As of the last record before the cursor. */
+struct seam_fdr_at {
+	uint64_t tsc;
+	uint32_t cpu;
+	uint32_t unused;
+};
+
+/*
+ * Records that were left out, and how many of them marks in the log have (type
+ * SEAM_XRAY_LOST).  A mark is committed with the preamble of its chunk, and
+ * noted as written after that: what a handler finds in between is in @mark_at.
+ */
+struct seam_fdr_gaps {
+	_Atomic uint64_t n_lost, n_marked;
+	/* the last try to write a mark: its chunk, and n_lost at that time */
+	_Atomic uint64_t mark_at, mark_n_lost;
+};
+
+struct seam_fdr_state {
+	struct seam_fdr_at at[2];
+	/* only the slow path uses what follows; fdr_record.c, checked.c */
+	uint32_t tid, pid;		/* of its thread; 0: free, or a fork's */
+	uint32_t cpu;			/* the same where rseq is refused */
+	bool has_area;			/* false: none was free */
+	uint64_t retry_tsc;		/* when to look for one again */
+	uint64_t event_end;		/* cursor after the last event */
+	uint64_t entry_end;		/* and call with metadata before it */
+	struct seam_fdr_area area;
+	struct seam_fdr_gaps gaps;
+	uint32_t follows;		/* a trigger that freezes: its number */
+	uint64_t follows_from;		/* the first position after it */
+	struct seam_fdr_filter filter;
+};
+
+struct seam_fdr_self {
+	_Atomic uint64_t *cursor;
+	uint8_t *area;
+	uint64_t mask;			/* bytes of the area - 1 */
+	struct seam_fdr_state *state;
+};
+
+/* At most 128 bytes of initial-exec TLS: the library may be dlopen'ed. */
+extern __thread struct seam_fdr_self seam_fdr_self
+	__attribute__((tls_model("initial-exec")));
+
+#endif /* SEAM_FDR_THREAD_H */

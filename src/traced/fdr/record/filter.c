@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * filter.c - see filter.h
+ *
+ * A handler between two steps here puts on top of n and takes off again.  So a
+ * number is raised before the new place is filled, and what was read is used
+ * only after it was stored.  All accesses are relaxed: there is one thread.
+ */
+#include "traced/fdr/record/filter.h"
+
+#include "traced/fdr/record/alternate_stack.h"
+
+__thread struct seam_fdr_alternate_stack seam_fdr_alternate_stack
+	__attribute__((tls_model("initial-exec")));
+
+static uint32_t load(const _Atomic uint32_t *word)
+{
+	return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static void store(_Atomic uint32_t *word, uint32_t value)
+{
+	atomic_store_explicit(word, value, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static uint64_t frame_of(const struct seam_fdr_filter *f, uint32_t i)
+{
+	return atomic_load_explicit(&f->open[i], memory_order_relaxed);
+}
+
+/* Whether the call at @open is over, now that there is one at @frame. */
+static bool is_gone(uint64_t open, uint64_t frame)
+{
+	bool is_alternate = seam_fdr_is_alternate_stack(open);
+
+	if (is_alternate != seam_fdr_is_alternate_stack(frame))
+		return is_alternate;
+	return open <= frame;
+}
+
+bool seam_fdr_depth_enter(struct seam_fdr_filter *f, uint64_t frame,
+			  bool is_inlined, uint32_t max_depth)
+{
+	uint32_t n = load(&f->n_open);
+
+	while (n > 0 && is_gone(frame_of(f, n - 1), frame - is_inlined))
+		n--;
+	if (n >= max_depth) {
+		store(&f->n_open, n);
+		return false;
+	}
+	/* again where a handler took a place that was not filled for gone */
+	do {
+		store(&f->n_open, n + 1);
+		atomic_store_explicit(&f->open[n], frame, memory_order_relaxed);
+		atomic_signal_fence(memory_order_seq_cst);
+	} while (load(&f->n_open) != n + 1);
+	return true;
+}
+
+bool seam_fdr_depth_leave(struct seam_fdr_filter *f, uint64_t frame)
+{
+	uint32_t n = load(&f->n_open);
+	bool found = false;
+
+	/* most often */
+	if (n > 0 && frame_of(f, n - 1) == frame) {
+		store(&f->n_open, n - 1);
+		return true;
+	}
+	while (n > 0 && !found && is_gone(frame_of(f, n - 1), frame))
+		found = frame_of(f, --n) == frame;
+	store(&f->n_open, n);
+	return found;
+}
+
+/* The place of a timed call; n: there is none. */
+static uint32_t find(const struct seam_fdr_filter *f, uint32_t n,
+		     uint64_t frame, uint32_t function)
+{
+	for (uint32_t i = n; i > 0; i--)
+		if (f->timed[i - 1].frame == frame &&
+		    f->timed[i - 1].function == function)
+			return i - 1;
+	return n;
+}
+
+static uint32_t oldest(const struct seam_fdr_filter *f)
+{
+	uint32_t first = 0;
+
+	for (uint32_t i = 1; i < SEAM_FDR_MAX_TIMED; i++)
+		if (f->timed[i].tsc < f->timed[first].tsc)
+			first = i;
+	return first;
+}
+
+void seam_fdr_timed_enter(struct seam_fdr_filter *f, uint64_t frame,
+			  uint32_t function, uint64_t tsc)
+{
+	uint32_t n = load(&f->n_timed);
+	/* one that is there was left without an exit */
+	uint32_t i = find(f, n, frame, function);
+
+	if (i == SEAM_FDR_MAX_TIMED)
+		i = oldest(f);
+	else if (i == n)
+		store(&f->n_timed, n + 1);
+	f->timed[i] = (struct seam_fdr_timed) {
+		.frame = frame, .tsc = tsc, .function = function,
+	};
+}
+
+uint64_t seam_fdr_timed_leave(struct seam_fdr_filter *f, uint64_t frame,
+			      uint32_t function)
+{
+	uint32_t n = load(&f->n_timed), i = find(f, n, frame, function);
+	uint64_t tsc;
+
+	if (i == n)
+		return 0;
+	tsc = f->timed[i].tsc;
+	if (i != n - 1)
+		f->timed[i] = f->timed[n - 1];
+	store(&f->n_timed, n - 1);
+	return tsc;
+}

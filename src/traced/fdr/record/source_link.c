@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* source_link.c - see source_link.h */
+#include "traced/fdr/record/source_link.h"
+
+#include "ring/producer/local.h"
+#include "traced/fdr/record/map_memory.h"
+#include "traced/fdr/record/system.h"
+#include "traced/fdr/record/thread_states.h"
+#include "wire/xray/trace_service.h"
+#include "wire/xray/xray_chunk.h"
+
+#include <errno.h>
+
+enum {
+	CHUNK = SEAM_XRAY_CHUNK_BYTES,
+	REFUSED = 1,		/* in area->word: counted as without a ring */
+};
+
+struct seam_link_client seam_fdr_link = { .socket = -1, .wakeup_fd = -1 };
+
+static struct seam_ring_memory *memory(void)
+{
+	return &seam_fdr_link.memories[SEAM_FDR_SERVICE_CALLS];
+}
+
+/* The ring's last owner may have ended within a chunk, which ends here. */
+static void begin_at_chunk(struct seam_fdr_area *area)
+{
+	uint64_t at = seam_local_load(area->cursor);
+
+	for (; at % CHUNK; at++)
+		area->bytes[at & (area->size - 1)] = 0;
+	seam_local_store(area->reserved, at & SEAM_RING_AUX_POSITION);
+	/* release: B in ring/producer/aux_producer.c */
+	atomic_store_explicit(area->cursor, at, memory_order_release);
+}
+
+/*
+ * Rings of this process whose threads have ended, for its next threads: their
+ * chunks begin with their own ids.  The recorder, which may be slow, frees none
+ * of them before the process ends.  Zeroed in a forked child.
+ */
+struct idle_rings {
+	_Atomic uint64_t bits[SEAM_RING_MAX_SLOTS / 64];
+	struct seam_fdr_area areas[];	/* one for each slot */
+};
+
+static struct idle_rings *idle;		/* NULL: each ring is closed */
+
+static bool is_held(const struct seam_fdr_area *area)
+{
+	const struct seam_ring_claim claim = {
+		.slot = area->slot, .word = area->word,
+	};
+
+	return seam_ring_memory_is_held(memory(), &claim);
+}
+
+/* Bytes that the recorder has not read. */
+static uint64_t unread(const struct seam_fdr_area *area)
+{
+	uint64_t at = seam_local_load(area->cursor) & SEAM_RING_AUX_POSITION;
+
+	/* relaxed: a hint */
+	return at - atomic_load_explicit(area->tail, memory_order_relaxed);
+}
+
+static void put_idle(const struct seam_fdr_area *area)
+{
+	idle->areas[area->slot] = *area;
+	/* release: pairs with the acquire in take_slot() */
+	atomic_fetch_or_explicit(&idle->bits[area->slot / 64],
+				 UINT64_C(1) << area->slot % 64,
+				 memory_order_release);
+}
+
+/* Ring @slot, if it is idle and at most @most bytes of it are unread. */
+static bool take_slot(uint32_t slot, uint64_t most, struct seam_fdr_area *area)
+{
+	uint64_t bit = UINT64_C(1) << slot % 64;
+	struct seam_fdr_area found;
+
+	/* acquire: pairs with the release in put_idle() */
+	if (!(atomic_fetch_and_explicit(&idle->bits[slot / 64], ~bit,
+					memory_order_acquire) & bit))
+		return false;
+	found = idle->areas[slot];
+	if (!is_held(&found))
+		return false;
+	if (unread(&found) > most) {
+		put_idle(&found);
+		return false;
+	}
+	*area = found;
+	return true;
+}
+
+static bool take_idle(uint64_t most, struct seam_fdr_area *area)
+{
+	for (uint32_t i = 0; idle && i < SEAM_RING_MAX_SLOTS / 64; i++) {
+		/* relaxed: a hint */
+		uint64_t bits = atomic_load_explicit(&idle->bits[i],
+						     memory_order_relaxed);
+
+		for (; bits; bits &= bits - 1)
+			if (take_slot(i * 64 + (uint32_t)__builtin_ctzll(bits),
+				      most, area))
+				return true;
+	}
+	return false;
+}
+
+/* For @owner, a thread, or a process that has longer use of it. */
+static int take_free(uint32_t owner, struct seam_fdr_area *area)
+{
+	struct seam_ring_control *control;
+	_Atomic uint64_t *skipped;
+	struct seam_ring_claim claim;
+	int r;
+
+	/* a thread that tries again is counted once */
+	if (area->word == REFUSED && !seam_ring_memory_has_free(memory()))
+		return -ENOSPC;
+	r = seam_link_client_claim(&seam_fdr_link, SEAM_FDR_SERVICE_CALLS,
+				   owner, &claim);
+	/* the recorder prepares another */
+	seam_ring_wakeup_send(&seam_fdr_link.wakeup);
+	if (r < 0) {
+		area->word = REFUSED;
+		return -ENOSPC;
+	}
+	control = claim.ring.control;
+	skipped = control->program.n_skipped;
+	*area = (struct seam_fdr_area) {
+		.bytes = claim.aux.buffer, .size = claim.aux.size,
+		.cursor = &control->aux_head,
+		.reserved = &control->program.aux_head,
+		.tail = claim.aux.free_running ? NULL : &control->aux_tail,
+		.n_lost = &skipped[SEAM_TRACE_SKIPPED_FULL],
+		.held = &control->program.aux_held,
+		.n_paused = &skipped[SEAM_TRACE_SKIPPED_FROZEN],
+		.wakeup = &seam_fdr_link.wakeup,
+		.wakeup_at = seam_local_load(&control->aux_head),
+		.slot = claim.slot, .word = claim.word, .ring = claim.ring,
+	};
+	return 0;
+}
+
+static int claim_ring(uint32_t tid, struct seam_fdr_area *area)
+{
+	if (idle)
+		tid = seam_fdr_states_pid();
+	/* where the recorder is slow, rather another ring than a full one */
+	if (!take_idle(memory()->geometry.aux_bytes / 2, area) &&
+	    (seam_ring_memory_has_free(memory()) ||
+	     !take_idle(UINT64_MAX, area)) &&
+	    take_free(tid, area))
+		return -ENOSPC;
+	begin_at_chunk(area);
+	/* threads that have had it */
+	seam_local_add(&area->ring.control->program.n_offered, 1);
+	return 0;
+}
+
+static void close_ring(struct seam_fdr_area *area)
+{
+	const struct seam_ring_claim claim = {
+		.slot = area->slot, .word = area->word,
+	};
+
+	if (idle) {
+		put_idle(area);
+		return;
+	}
+	seam_ring_memory_close(memory(), &claim);
+	/* for the next thread */
+	if (seam_fdr_may_call_system())
+		seam_ring_wakeup_send(&seam_fdr_link.wakeup);
+}
+
+static bool send(struct seam_fdr_area *area, const void *payload, size_t bytes)
+{
+	if (seam_ring_write(&area->ring, PERF_RECORD_SAMPLE, 0, payload, bytes))
+		return false;
+	seam_ring_wakeup_send(area->wakeup);
+	return true;
+}
+
+int seam_fdr_link_connect(const char *address, int timeout_ms)
+{
+	int r = seam_link_client_connect(&seam_fdr_link, address,
+					 SEAM_TRACE_SERVICES, timeout_ms);
+
+	if (r < 0)
+		return r;
+	if (memory()->head && memory()->geometry.aux_bytes >= 2 * CHUNK) {
+		/* what overwrites itself keeps the newest of each thread */
+		if (!memory()->geometry.aux_free_running)
+			idle = seam_fdr_map_per_process(sizeof(*idle) +
+				memory()->geometry.n_slots *
+				sizeof(*idle->areas));
+		seam_fdr_n_lost = &memory()->head->n_lost;
+		return 0;
+	}
+	seam_link_client_fini(&seam_fdr_link);
+	return -ENOPROTOOPT;
+}
+
+const struct seam_fdr_source seam_fdr_source_link = {
+	.claim = claim_ring, .close = close_ring, .send = send,
+};

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * function_names.h - the names of functions, by where they begin
+ *
+ * From .symtab of the image's file; where strip(1) took it away, of its debug
+ * file; or .dynsym where there is no other.  It is read anew for each call: a
+ * program has no use for it otherwise.
+ *
+ * Not in a handler.
+ */
+#ifndef SEAM_FDR_FUNCTION_NAMES_H
+#define SEAM_FDR_FUNCTION_NAMES_H
+
+#include "traced/fdr/sleds/images.h"
+
+/*
+ * Call @on_name for each name of each function of @image that begins at one of
+ * the @n @addresses: @function is the index there, @name the symbol's.  Ends at
+ * the first call that does not return 0, with that.  Else 0; -ENOENT where the
+ * file has no symbols; -ENOMEM; or as seam_fdr_image_open().
+ */
+int seam_fdr_names_each(const struct seam_fdr_image *image,
+			const uint64_t *addresses, size_t n,
+			int (*on_name)(void *context, uint32_t function,
+				       const char *name),
+			void *context);
+
+struct seam_fdr_addresses {
+	uint64_t *items;
+	size_t n, cap;
+};
+
+/*
+ * Where the functions of @image begin, in the order of its symbols, some more
+ * than once; the caller frees the items.  0; or as above.
+ */
+int seam_fdr_names_addresses(const struct seam_fdr_image *image,
+			     struct seam_fdr_addresses *addresses);
+
+#endif /* SEAM_FDR_FUNCTION_NAMES_H */

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: MIT */
+/* images.c - loaded images and their functions; see images.h */
+#include "traced/fdr/sleds/images.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "traced/elf/image_file.h"
+#include "traced/fdr/sleds/image_imports.h"
+#include "wire/elf_notes.h"
+
+enum {
+	MAX_TRIES = 8,
+	MAX_NOTE_BYTES = 1 << 16,
+	MAX_PATH = 4096,
+};
+
+/* ---- one image ---- */
+
+static void free_functions(struct seam_fdr_functions *functions)
+{
+	seam_fdr_sleds_fini(&functions->sleds);
+	free(functions->is_wanted);
+	free(functions->stubs);
+	*functions = (struct seam_fdr_functions) { .first_id = 0 };
+}
+
+static void free_image(struct seam_fdr_image *image)
+{
+	if (!image)
+		return;
+	for (size_t i = 0; i < image->n_lists; i++)
+		free_functions(&image->lists[i].functions);
+	seam_fdr_code_fini(&image->code);
+	free(image->path);
+	free(image->file);
+	free(image->headers);
+	free(image);
+}
+
+static int rights_of(ElfW(Word) flags)
+{
+	return (flags & PF_R ? PROT_READ : 0) |
+	       (flags & PF_W ? PROT_WRITE : 0) |
+	       (flags & PF_X ? PROT_EXEC : 0);
+}
+
+static void read_build_id(struct seam_fdr_image *image, uint64_t start,
+			  uint64_t bytes)
+{
+	if (bytes <= MAX_NOTE_BYTES &&
+	    seam_fdr_code_segment(&image->code, start, bytes, PROT_READ) &&
+	    !image->build_id_bytes)
+		image->build_id_bytes = (uint8_t)seam_build_id_in_notes(
+			(struct seam_bytes) { (const uint8_t *)start, bytes },
+			image->build_id);
+}
+
+static int read_segments(struct seam_fdr_image *image)
+{
+	for (size_t i = 0; i < image->n_headers; i++) {
+		const ElfW(Phdr) *h = &image->headers[i];
+		uint64_t start = image->bias + h->p_vaddr;
+		struct seam_fdr_segment segment = {
+			start, start + h->p_memsz, rights_of(h->p_flags),
+		};
+
+		if (h->p_type == PT_LOAD && segment.end >= segment.start &&
+		    !SEAM_ARRAY_ADD(&image->code.segments, segment))
+			return -ENOMEM;
+		if (h->p_type == PT_GNU_EH_FRAME)
+			image->code.eh_frame_header = start;
+	}
+	for (size_t i = 0; i < image->n_headers; i++)
+		if (image->headers[i].p_type == PT_NOTE)
+			read_build_id(image, image->bias +
+					     image->headers[i].p_vaddr,
+				      image->headers[i].p_memsz);
+	return 0;
+}
+
+/* The executable's is in /proc, whatever has become of its name. */
+static const char *file_of(const char *name)
+{
+	return name[0] ? name : "/proc/self/exe";
+}
+
+/* As others find the file; it takes some system calls. */
+static char *find_path(const struct seam_fdr_image *image)
+{
+	char path[MAX_PATH];
+	ssize_t n;
+
+	if (strcmp(image->file, file_of("")))
+		return realpath(image->file, NULL) ?: strdup(image->file);
+	n = readlink(image->file, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = 0;
+	return strdup(path);
+}
+
+static int make_image(struct seam_fdr_image **out,
+		      const struct dl_phdr_info *info)
+{
+	static uint64_t n_made;
+	struct seam_fdr_image *image = calloc(1, sizeof(*image));
+	int r;
+
+	if (!image)
+		return -ENOMEM;
+	image->serial = ++n_made;
+	image->bias = info->dlpi_addr;
+	image->n_headers = info->dlpi_phnum;
+	image->headers = calloc(image->n_headers + 1, sizeof(ElfW(Phdr)));
+	image->file = strdup(file_of(info->dlpi_name));
+	r = image->headers && image->file ? 0 : -ENOMEM;
+	if (r == 0) {
+		memcpy(image->headers, info->dlpi_phdr,
+		       image->n_headers * sizeof(ElfW(Phdr)));
+		r = read_segments(image);
+	}
+	if (r < 0)
+		free_image(image);
+	else
+		*out = image;
+	return r;
+}
+
+int seam_fdr_image_open(const struct seam_fdr_image *image,
+			struct seam_image_file *file)
+{
+	return seam_image_file_open(file, image->file, image->headers,
+				    image->n_headers);
+}
+
+/* ---- its lists ---- */
+
+static int add_list(struct seam_fdr_image *image, enum seam_fdr_list_kind kind,
+		    uint64_t start, uint64_t bytes)
+{
+	struct seam_fdr_list *list = &image->lists[image->n_lists];
+	struct seam_fdr_functions *f = &list->functions;
+	size_t n;
+	int r;
+
+	*list = (struct seam_fdr_list) { .kind = kind };
+	r = seam_fdr_sleds_read(&f->sleds, kind, &image->code, start, bytes);
+	n = f->sleds.functions.n;
+	if (r < 0 || n == 0) {
+		free_functions(f);
+		return r;
+	}
+	image->n_lists++;
+	f->is_wanted = calloc(n, sizeof(*f->is_wanted));
+	f->stubs = calloc(n, sizeof(*f->stubs));
+	return f->is_wanted && f->stubs ? 0 : -ENOMEM;
+}
+
+static const ElfW(Shdr) *find_section(const struct seam_image_file *file,
+				      const char *name)
+{
+	for (size_t i = 0; i < file->n_sections; i++)
+		if ((file->sections[i].sh_flags & SHF_ALLOC) &&
+		    file->sections[i].sh_type != SHT_NOBITS &&
+		    !strcmp(seam_image_file_section_name(
+					file, &file->sections[i]), name))
+			return &file->sections[i];
+	return NULL;
+}
+
+static int read_lists(struct seam_fdr_image *image,
+		      const struct seam_image_file *file)
+{
+	static const char *const names[SEAM_FDR_N_LISTS] = {
+		[SEAM_FDR_LIST_XRAY] = "xray_instr_map",
+		[SEAM_FDR_LIST_PATCHABLE] = "__patchable_function_entries",
+		[SEAM_FDR_LIST_MCOUNT] = "__mcount_loc",
+	};
+	int r = 0;
+
+	seam_fdr_find_imports(image, file);
+	for (int i = 0; i < SEAM_FDR_N_LISTS && r == 0; i++) {
+		const ElfW(Shdr) *s = names[i] ? find_section(file, names[i]) :
+						 NULL;
+
+		if (s)
+			r = add_list(image, (enum seam_fdr_list_kind)i,
+				     image->bias + s->sh_addr, s->sh_size);
+		else if (!names[i])
+			r = add_list(image, (enum seam_fdr_list_kind)i, 0, 0);
+	}
+	return r;
+}
+
+/* Also of an image whose file is of no use: it is not looked at again. */
+static int find_lists(struct seam_fdr_images *images,
+		      struct seam_fdr_image *image)
+{
+	struct seam_image_file file;
+	int r;
+
+	/* it has no sleds, and most processes have no other library of ours */
+	if (strcmp(image->file, file_of("")) &&
+	    seam_fdr_code_segment(&image->code, (uint64_t)find_lists, 1, 0))
+		return 0;
+	r = seam_fdr_image_open(image, &file);
+	if (r == 0) {
+		if (!file.n_sections)
+			images->n_unknown++;
+		r = read_lists(image, &file);
+		seam_image_file_close(&file);
+		if (r == 0 && (image->n_lists || image->records_itself)) {
+			image->path = find_path(image);
+			r = image->path ? 0 : -ENOMEM;
+		}
+	} else if (r != -ENOMEM) {
+		images->n_unknown++;
+		r = 0;
+	}
+	return r;
+}
+
+/* ---- ids ---- */
+
+static bool is_same_list(const struct seam_fdr_image *a,
+			 const struct seam_fdr_list *x,
+			 const struct seam_fdr_image *b,
+			 const struct seam_fdr_list *y)
+{
+	const struct seam_fdr_sleds *s = &x->functions.sleds;
+	const struct seam_fdr_sleds *t = &y->functions.sleds;
+
+	if (x->kind != y->kind || s->functions.n != t->functions.n)
+		return false;
+	for (size_t i = 0; i < s->functions.n; i++)
+		if (s->functions.items[i] - a->bias !=
+		    t->functions.items[i] - b->bias)
+			return false;
+	return true;
+}
+
+static bool is_same_file(const struct seam_fdr_image *a,
+			 const struct seam_fdr_image *b)
+{
+	bool is_same = !strcmp(a->file, b->file) && a->n_lists == b->n_lists &&
+		       a->n_headers == b->n_headers &&
+		       a->build_id_bytes == b->build_id_bytes &&
+		       !memcmp(a->build_id, b->build_id, a->build_id_bytes) &&
+		       !memcmp(a->headers, b->headers,
+			       a->n_headers * sizeof(*a->headers));
+
+	for (size_t i = 0; is_same && i < a->n_lists; i++)
+		is_same = is_same_list(a, &a->lists[i], b, &b->lists[i]);
+	return is_same;
+}
+
+/*
+ * It was loaded before: it has its ids back, and what was selected.  Its stubs
+ * too where it is at the same address; else they may be out of reach.
+ */
+static void take_over(struct seam_fdr_image *image,
+		      struct seam_fdr_image *before)
+{
+	for (size_t i = 0; i < image->n_lists; i++) {
+		struct seam_fdr_list *list = &image->lists[i];
+		struct seam_fdr_list *old = &before->lists[i];
+		bool *is_wanted = list->functions.is_wanted;
+		uint64_t *stubs = list->functions.stubs;
+
+		list->number = old->number;
+		list->is_selected = old->is_selected;
+		list->n_announced = old->n_announced;
+		list->functions.first_id = old->functions.first_id;
+		list->functions.is_wanted = old->functions.is_wanted;
+		old->functions.is_wanted = is_wanted;
+		if (image->bias == before->bias) {
+			list->functions.stubs = old->functions.stubs;
+			old->functions.stubs = stubs;
+		}
+	}
+}
+
+/* Where it does not fit into the ids, it has no functions. */
+static void give_ids(struct seam_fdr_images *images,
+		     struct seam_fdr_image *image)
+{
+	for (size_t i = 0; i < image->n_lists; i++) {
+		struct seam_fdr_list *list = &image->lists[i];
+		size_t n = list->functions.sleds.functions.n;
+
+		list->functions.first_id = seam_fdr_new_ids((uint32_t)n);
+		if (!list->functions.first_id) {
+			while (image->n_lists > i)
+				free_functions(&image->lists
+					       [--image->n_lists].functions);
+			images->n_unknown++;
+			return;
+		}
+		list->number = ++images->n_lists;
+	}
+}
+
+/* ---- what is loaded ---- */
+
+static bool is_it(const struct seam_fdr_image *image,
+		  const struct dl_phdr_info *info)
+{
+	return image->is_loaded && image->bias == info->dlpi_addr &&
+	       image->n_headers == info->dlpi_phnum &&
+	       !strcmp(image->file, file_of(info->dlpi_name)) &&
+	       !memcmp(image->headers, info->dlpi_phdr,
+		       image->n_headers * sizeof(*image->headers));
+}
+
+static int add_image(struct seam_fdr_images *images,
+		     const struct dl_phdr_info *info)
+{
+	struct seam_fdr_image *image = NULL;
+	int r = make_image(&image, info);
+
+	r = r ?: find_lists(images, image);
+	if (r == 0 && !SEAM_ARRAY_RESERVE(&images->list, 1))
+		r = -ENOMEM;
+	if (r < 0) {
+		free_image(image);
+		return r;
+	}
+	image->is_loaded = image->is_seen = true;
+	for (size_t i = 0; i < images->list.n; i++) {
+		struct seam_fdr_image *before = images->list.items[i];
+
+		if (before->is_loaded || !is_same_file(image, before))
+			continue;
+		take_over(image, before);
+		free_image(before);
+		images->list.items[i] = image;
+		return 0;
+	}
+	give_ids(images, image);
+	images->list.items[images->list.n++] = image;
+	return 0;
+}
+
+/* ---- under the loader's lock ---- */
+
+struct image_visit {
+	struct seam_fdr_images *images;
+	SEAM_ARRAY(struct dl_phdr_info) infos;	/* all, as of the first time */
+	int (*work)(struct seam_fdr_images *images, bool has_changed,
+		    void *context);
+	void *context;
+	int result;
+};
+
+static bool has_changed(const struct seam_fdr_images *images,
+			const struct dl_phdr_info *info)
+{
+	return images->n_adds != info->dlpi_adds ||
+	       images->n_subs != info->dlpi_subs;
+}
+
+static struct seam_fdr_image *image_of(const struct seam_fdr_images *images,
+				       const struct dl_phdr_info *info)
+{
+	for (size_t i = 0; i < images->list.n; i++)
+		if (is_it(images->list.items[i], info))
+			return images->list.items[i];
+	return NULL;
+}
+
+/* First those that have gone, whose ids are free for the same file. */
+static int refresh(struct image_visit *v, const struct dl_phdr_info *now)
+{
+	struct seam_fdr_images *images = v->images;
+	int r = 0;
+
+	for (size_t i = 0; i < images->list.n; i++)
+		images->list.items[i]->is_seen = false;
+	for (size_t i = 0; i < v->infos.n; i++) {
+		struct seam_fdr_image *image = image_of(images,
+							&v->infos.items[i]);
+
+		if (image)
+			image->is_seen = true;
+	}
+	for (size_t i = 0; i < images->list.n; i++)
+		images->list.items[i]->is_loaded =
+			images->list.items[i]->is_seen;
+	for (size_t i = 0; i < v->infos.n && r == 0; i++) {
+		const struct dl_phdr_info *info = &v->infos.items[i];
+
+		/* without a slash it is the kernel's vdso */
+		if ((!info->dlpi_name[0] || strchr(info->dlpi_name, '/')) &&
+		    !image_of(images, info))
+			r = add_image(images, info);
+	}
+	if (r == 0) {
+		images->n_adds = now->dlpi_adds;
+		images->n_subs = now->dlpi_subs;
+	}
+	return r;
+}
+
+/* Called for each image: make a copy of what the loader says. */
+static int copy_info(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct image_visit *v = context;
+
+	(void)size;
+	if (!v->infos.n && !has_changed(v->images, info))
+		return 1;
+	if (SEAM_ARRAY_ADD(&v->infos, *info))
+		return 0;
+	v->result = -ENOMEM;
+	return 1;
+}
+
+/* Called once: nothing is loaded or unloaded until it returns. */
+static int work_locked(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct image_visit *v = context;
+	bool changed = has_changed(v->images, info);
+
+	(void)size;
+	if (changed && (!v->infos.n ||
+			v->infos.items[0].dlpi_adds != info->dlpi_adds ||
+			v->infos.items[0].dlpi_subs != info->dlpi_subs)) {
+		v->result = -EAGAIN;
+		return 1;
+	}
+	v->result = changed ? refresh(v, info) : 0;
+	if (v->result == 0 && v->work)
+		v->result = v->work(v->images, changed, v->context);
+	return 1;
+}
+
+int seam_fdr_images_with(struct seam_fdr_images *images,
+			 int (*work)(struct seam_fdr_images *images,
+				     bool has_changed, void *context),
+			 void *context)
+{
+	struct image_visit v = {
+		.images = images, .work = work, .context = context,
+	};
+
+	if (images->is_final)
+		return work ? work(images, false, context) : 0;
+	for (int i = 0; i < MAX_TRIES; i++) {
+		v.result = 0;
+		v.infos.n = 0;
+		dl_iterate_phdr(copy_info, &v);
+		if (v.result == 0)
+			dl_iterate_phdr(work_locked, &v);
+		if (v.result != -EAGAIN)
+			break;
+	}
+	free(v.infos.items);
+	return v.result;
+}
+
+struct seam_fdr_list *seam_fdr_images_find(struct seam_fdr_images *images,
+					   uint32_t id,
+					   struct seam_fdr_image **image)
+{
+	for (size_t i = 0; i < images->list.n; i++) {
+		*image = images->list.items[i];
+		for (size_t j = 0; j < (*image)->n_lists; j++) {
+			struct seam_fdr_list *list = &(*image)->lists[j];
+			struct seam_fdr_functions *f = &list->functions;
+
+			if (id >= f->first_id &&
+			    id - f->first_id < f->sleds.functions.n)
+				return list;
+		}
+	}
+	return NULL;
+}
+
+struct seam_fdr_image *
+seam_fdr_images_at(const struct seam_fdr_images *images, uint64_t address)
+{
+	for (size_t i = 0; i < images->list.n; i++)
+		if (images->list.items[i]->is_loaded &&
+		    seam_fdr_code_segment(&images->list.items[i]->code, address,
+					  1, 0))
+			return images->list.items[i];
+	return NULL;
+}

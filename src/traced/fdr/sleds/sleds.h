@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sleds.h - the places in an image's code that its compiler left for us
+ *
+ * Compilers list them in sections that are loaded with the program, and they
+ * are read there, because the loader has relocated them:
+ *
+ *	xray_instr_map			clang -fxray-instrument
+ *	__patchable_function_entries	-fpatchable-function-entry
+ *	__mcount_loc			-mfentry -mnop-mcount -mrecord-mcount
+ *
+ * Calls of -mfentry are in no list; they are where functions begin, and these
+ * are in the header of .eh_frame.
+ *
+ * A list may be damaged, or hostile.  A sled is accepted only where all of it
+ * is in a readable and executable segment of the image, overlaps no other, and
+ * has the bytes that a compiler puts there, or that we have put there.
+ *
+ * The functions of a list are numbered from 0 in its order; as in llvm-xray a
+ * new one begins where the function's address is not the one before.  So they
+ * are counted also where their sleds are refused.
+ *
+ * Not in a handler: uses malloc.  Threads: one at a time, while the image stays
+ * loaded.
+ *
+ * Source: LLVM 14, X86MCInstLower.cpp, and compiler-rt's
+ * xray_interface_internal.h (the map); GCC 12 manual, "Instrumentation
+ * Options".
+ */
+#ifndef SEAM_FDR_SLEDS_H
+#define SEAM_FDR_SLEDS_H
+
+#include "traced/fdr/sleds/code.h"
+
+/* The first six as in the instrumentation map. */
+enum seam_fdr_sled_kind {
+	SEAM_FDR_SLED_ENTRY,
+	SEAM_FDR_SLED_EXIT,
+	SEAM_FDR_SLED_TAIL,
+	SEAM_FDR_SLED_ENTRY_ARGS,
+	SEAM_FDR_SLED_CUSTOM,
+	SEAM_FDR_SLED_TYPED,
+	/* room for a call of the function's own stub */
+	SEAM_FDR_SLED_CALL,
+	/* room for a jump of 2 bytes to 5 bytes before the function */
+	SEAM_FDR_SLED_PREFIX,
+};
+
+enum {
+	SEAM_FDR_SLED_BYTES = 11,	/* of the first four kinds */
+	SEAM_FDR_CUSTOM_BYTES = 17,	/* in maps of version 1 and 2 */
+	SEAM_FDR_TYPED_BYTES = 22,	/* and custom ones in version 0 */
+	SEAM_FDR_PREFIX_BYTES = 5,	/* before the function */
+	SEAM_FDR_MAX_CALL_BYTES = 16,
+};
+
+struct seam_fdr_sled {
+	uint64_t address;
+	uint32_t function;	/* in the list */
+	uint8_t kind;		/* enum seam_fdr_sled_kind */
+	uint8_t bytes;
+	uint8_t original[8];	/* its first bytes, from the compiler */
+	/* of several instructions: a thread may be between them */
+	bool is_divided;
+};
+
+enum seam_fdr_list_kind {
+	SEAM_FDR_LIST_XRAY,
+	SEAM_FDR_LIST_PATCHABLE,
+	SEAM_FDR_LIST_MCOUNT,
+	SEAM_FDR_LIST_FENTRY,	/* no section: the functions' beginnings */
+	SEAM_FDR_N_LISTS,
+};
+
+/* Zeroed is valid and empty. */
+struct seam_fdr_sleds {
+	/* ascending by address */
+	SEAM_ARRAY(struct seam_fdr_sled) list;
+	SEAM_ARRAY(uint64_t) functions;		/* their addresses */
+	size_t n_refused;
+};
+
+/*
+ * Read the list of @kind that is loaded at @start, @bytes of it, all in a
+ * readable segment of @code; a FENTRY list has neither.  0 or -ENOMEM.
+ */
+int seam_fdr_sleds_read(struct seam_fdr_sleds *sleds,
+			enum seam_fdr_list_kind kind,
+			const struct seam_fdr_code *code, uint64_t start,
+			uint64_t bytes);
+
+/*
+ * Whether the bytes at @sled are still, or again, those of a sled that is
+ * not in use: it jumps over itself, or is a nop, or calls __fentry__.
+ */
+bool seam_fdr_sled_is_free(const struct seam_fdr_code *code,
+			   const struct seam_fdr_sled *sled);
+
+/* Of an event's sled: where its call instruction is, from its start. */
+static inline unsigned int seam_fdr_event_call(uint8_t kind)
+{
+	return kind == SEAM_FDR_SLED_TYPED ? 14 : 10;
+}
+
+void seam_fdr_sleds_fini(struct seam_fdr_sleds *sleds);
+
+#endif /* SEAM_FDR_SLEDS_H */

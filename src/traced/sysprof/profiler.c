@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/* profiler.c - start, stop, and a fork in between; see profiler.h */
+#include "traced/sysprof/profiler.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "traced/sysprof/loads.h"
+#include "traced/sysprof/other_profilers.h"
+#include "unwind/in_process/self_images.h"
+#include "unwind/in_process/self_walk.h"
+
+enum {
+	MAX_INTERVAL = INT32_MAX,	/* ms */
+	/* With a real-time priority a loop would keep the handler out. */
+	PAUSE_NS = 20 * 1000,
+};
+
+/* Of the run that is under way, or the last one; its start writes it. */
+static struct {
+	struct luam_sysprof_options options;
+	struct seam_sysprof_output output;
+	struct seam_native_symbols symbols;
+} current;
+
+static struct seam_sysprof_run *const run = &seam_sysprof_run;
+static const char *refusal;
+
+static bool is_streamed(const struct luam_sysprof_options *opt)
+{
+	return opt->mode != LUAM_SYSPROF_DEFAULT;
+}
+
+/* ---- the handler, before the program's ---- */
+
+int seam_signal_real(int signal, const struct sigaction *new,
+		     struct sigaction *old)
+{
+	return sigaction(signal, new, old);
+}
+
+/* 0, or the negative errno of sigaction(2). */
+static int install_handler(void)
+{
+	static const struct seam_signal_front front = {
+		.take = seam_sysprof_on_signal, .is_always = true,
+		.flags = SA_RESTART | SA_ONSTACK,
+	};
+
+	return seam_signal_front_begin(SEAM_SYSPROF_SIGNAL, &front);
+}
+
+/*
+ * Put back what was there, unless the program installed another since; or the
+ * signal is blocked in this thread, because then one may be pending.  In the
+ * sampled thread, after its tick was stopped.
+ */
+static void remove_handler(void)
+{
+	sigset_t blocked;
+
+	if (pthread_sigmask(SIG_SETMASK, NULL, &blocked) == 0 &&
+	    !sigismember(&blocked, SEAM_SYSPROF_SIGNAL))
+		seam_signal_front_end(SEAM_SYSPROF_SIGNAL);
+}
+
+/* ---- forked children ---- */
+
+/*
+ * In a child, whose parent's profiler ran.  Its threads are gone, but for the
+ * one that forked, and its tick is not inherited.
+ */
+static void become_idle(void)
+{
+	uint32_t state = atomic_load(&run->state);
+
+	run->tick = (struct seam_tick) { .fd = -1 };
+	run->tid = 0;
+	/* never freed: other threads may have been changing it in the parent */
+	atomic_store(&run->late, NULL);
+	run->written = NULL;
+	current.symbols = (struct seam_native_symbols) { .files.n = 0 };
+	seam_sysprof_loads_forget();
+	seam_signal_front_begin_child();
+	remove_handler();
+	if (state != SEAM_SYSPROF_BUSY && is_streamed(&current.options) &&
+	    current.output.on_child)
+		current.output.on_child(current.options.ctx);
+	atomic_store(&run->n_in_handler, 0);
+	run->is_sampling = false;
+	atomic_store(&run->state, SEAM_SYSPROF_IDLE);
+}
+
+static void on_fork(void)
+{
+	if (atomic_load(&run->state) != SEAM_SYSPROF_IDLE)
+		become_idle();
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, on_fork);
+}
+
+/* A child that was made past fork()'s handlers is noticed here. */
+static uint32_t state_now(void)
+{
+	uint32_t state = atomic_load(&run->state);
+
+	if (state == SEAM_SYSPROF_IDLE || run->pid == getpid())
+		return state;
+	become_idle();
+	return SEAM_SYSPROF_IDLE;
+}
+
+/* ---- start ---- */
+
+static bool is_valid(const struct luam_sysprof_options *opt,
+		     const struct seam_sysprof_output *output)
+{
+	if (!opt || opt->mode < LUAM_SYSPROF_DEFAULT ||
+	    opt->mode > LUAM_SYSPROF_CALLGRAPH || !opt->interval)
+		return false;
+	return !is_streamed(opt) ||
+	       (opt->buf && opt->len && output->writer && output->on_stop);
+}
+
+/* Find VMs and images.  0, or a negative errno. */
+static int prepare_walks(void)
+{
+	static bool is_prepared;
+	int r = is_prepared ? 0 : seam_self_init();
+
+	if (r < 0)
+		return r;
+	seam_self_refresh();
+	/* without the bounds of the stack, walks take longer and still work */
+	seam_self_thread_begin();
+	r = is_prepared ? seam_guest_refresh() : seam_guest_init();
+	if (r == -ENOENT)
+		refusal = "no LuaJIT whose symbols can be found";
+	else if (r < 0 && *seam_guest_refusal())
+		refusal = seam_guest_refusal();
+	is_prepared = r >= 0;
+	return r == -ENOENT ? -ENOTSUP : r < 0 ? r : 0;
+}
+
+static void put_native(void *context, uint64_t addr, const char *name,
+		       size_t n)
+{
+	struct seam_sysprof_stream *stream = context;
+
+	seam_sysprof_stream_native(&stream->out, false, addr, name, n);
+}
+
+static void put_symbols(struct seam_sysprof_stream *stream)
+{
+	struct seam_native_names names = { .list = { .items = NULL } };
+
+	if (current.output.add_names)
+		current.output.add_names(current.output.names_vm, &names);
+	seam_native_symbols_fini(&current.symbols);
+	seam_native_symbols_put(&current.symbols, &names, put_native, stream);
+	free(names.list.items);
+}
+
+/* Begin the stream.  0, or the negative errno of opening or writing it. */
+static int begin_stream(void)
+{
+	const struct luam_sysprof_options *opt = &current.options;
+	struct seam_sysprof_stream *stream = &run->stream;
+	struct seam_sysprof_out out = {
+		.writer = current.output.writer, .ctx = opt->ctx,
+		.data = opt->buf, .size = opt->len,
+		.enough = current.output.enough,
+	};
+	int r = current.output.open ? current.output.open(opt->ctx) : 0;
+
+	if (r < 0)
+		return r;
+	seam_sysprof_stream_begin(stream, &out);
+	put_symbols(stream);
+	seam_sysprof_stream_end_symbols(stream);
+	/* if the start fails, on_stop is called with the writer's last one */
+	current.options.buf = stream->out.data;
+	return stream->out.is_halted ? -stream->out.saved_errno : 0;
+}
+
+static int begin_ticks(void)
+{
+	uint64_t interval = current.options.interval;
+	int r = install_handler();
+
+	if (r < 0)
+		return r;
+	if (interval > MAX_INTERVAL)
+		interval = MAX_INTERVAL;
+	r = seam_tick_start(&run->tick, run->tid, SEAM_SYSPROF_SIGNAL,
+			    interval * SEAM_NS_PER_MS);
+	/* after the tick: another thread may stop what is running */
+	if (r == 0)
+		atomic_store(&run->state, SEAM_SYSPROF_RUNNING);
+	else
+		remove_handler();
+	return r;
+}
+
+static void begin_run(const void *vm, luam_Sysprof_backtracer backtracer)
+{
+	run->vm = vm;
+	run->mode = (uint8_t)current.options.mode;
+	run->backtracer = backtracer;
+	run->tid = (int32_t)syscall(SYS_gettid);
+	run->n_unmapped = seam_self_n_unmapped();
+	memset(run->counts, 0, sizeof(run->counts));
+}
+
+/* Start what was validated; the state is BUSY.  0, or a negative errno. */
+static int start(const void *vm, luam_Sysprof_backtracer backtracer)
+{
+	bool has_stream = is_streamed(&current.options);
+	int r = prepare_walks();
+
+	r = r ?: has_stream ? begin_stream() : 0;
+	if (r < 0)
+		return r;
+	begin_run(vm, backtracer);
+	seam_sysprof_loads_begin(run, has_stream ? &current.symbols : NULL);
+	r = begin_ticks();
+	if (r < 0)
+		seam_sysprof_loads_end();
+	return r;
+}
+
+static int status_of(int r)
+{
+	if (r == 0)
+		return PROFILE_SUCCESS;
+	errno = -r;
+	return r == -ENOMEM ? PROFILE_ERRMEM : PROFILE_ERRIO;
+}
+
+/* With the state BUSY, and this process's.  @buf: the last one in use. */
+static int start_validated(const void *vm,
+			   const struct luam_sysprof_options *opt,
+			   const struct seam_sysprof_output *output,
+			   luam_Sysprof_backtracer backtracer, uint8_t **buf)
+{
+	int r;
+
+	if (!is_valid(opt, output))
+		return PROFILE_ERRUSE;
+	if (seam_other_profiler_runs())
+		return PROFILE_ERRRUN;
+	current.options = *opt;
+	current.output = *output;
+	r = start(vm, backtracer);
+	*buf = current.options.buf;
+	return status_of(r);
+}
+
+int seam_sysprof_start(const void *vm, const struct luam_sysprof_options *opt,
+		       const struct seam_sysprof_output *output,
+		       luam_Sysprof_backtracer backtracer)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	uint32_t idle = SEAM_SYSPROF_IDLE;
+	uint8_t *buf = opt ? opt->buf : NULL;
+	int status = PROFILE_ERRRUN, saved_errno;
+
+	refusal = NULL;
+	pthread_once(&once, watch_forks);
+	if (state_now() == SEAM_SYSPROF_IDLE &&
+	    atomic_compare_exchange_strong(&run->state, &idle,
+					   SEAM_SYSPROF_BUSY)) {
+		run->pid = getpid();
+		status = start_validated(vm, opt, output, backtracer, &buf);
+		if (status != PROFILE_SUCCESS)
+			atomic_store(&run->state, SEAM_SYSPROF_IDLE);
+	}
+	saved_errno = errno;
+	if (status != PROFILE_SUCCESS && output->on_stop)
+		output->on_stop(opt ? opt->ctx : NULL, buf);
+	errno = saved_errno;
+	return status;
+}
+
+const char *seam_sysprof_refusal(void)
+{
+	return refusal;
+}
+
+/* ---- stop ---- */
+
+/*
+ * End the ticks; no handler samples after it.  Returns the ticks that are in no
+ * sample, because the program blocked the signal or replaced the handler; 0 in
+ * another thread, which cannot read them.
+ */
+static uint64_t end_ticks(void)
+{
+	const struct timespec pause = { 0, PAUSE_NS };
+	uint64_t n_missed;
+
+	if (syscall(SYS_gettid) == run->tid) {
+		n_missed = seam_tick_rest(&run->tick);
+		seam_tick_stop(&run->tick);
+		remove_handler();
+		/* one is due at any time */
+		return n_missed > 1 ? n_missed : 0;
+	}
+	seam_tick_abandon(&run->tick);
+	/* pairs with the handler; see profiler_run.h */
+	while (atomic_load(&run->n_in_handler))
+		syscall(SYS_nanosleep, &pause, NULL);
+	/* a signal may still come, so the handler stays */
+	seam_tick_stop(&run->tick);
+	return 0;
+}
+
+static void free_late(struct seam_sysprof_late *late)
+{
+	while (late) {
+		struct seam_sysprof_late *next = late->next;
+
+		free(late);
+		late = next;
+	}
+}
+
+/* 0, or the errno of the writer or on_stop. */
+static int end_stream(uint64_t n_missed)
+{
+	struct seam_sysprof_out *out = &run->stream.out;
+	int error = 0;
+
+	if (!out->is_halted) {
+		seam_sysprof_loads_push(run, &current.symbols);
+		seam_sysprof_write_late(run);
+		seam_sysprof_stream_missed(&run->stream, n_missed);
+		seam_sysprof_stream_end(&run->stream);
+	}
+	free_late(atomic_exchange(&run->late, NULL));
+	free_late(run->written);
+	run->written = NULL;
+	seam_native_symbols_fini(&current.symbols);
+	errno = 0;
+	if (current.output.on_stop(current.options.ctx, out->data))
+		error = errno ? errno : EIO;
+	return out->is_halted ? out->saved_errno : error;
+}
+
+int seam_sysprof_stop(const void *vm)
+{
+	uint32_t state = state_now();
+	uint64_t n_missed;
+	int saved_errno = errno, error = 0;
+
+	if (state != SEAM_SYSPROF_RUNNING && state != SEAM_SYSPROF_HALTED)
+		return PROFILE_ERRRUN;
+	if ((vm && vm != run->vm) ||
+	    (syscall(SYS_gettid) == run->tid && run->is_sampling))
+		return PROFILE_ERRUSE;
+	while (!atomic_compare_exchange_weak(&run->state, &state,
+					     SEAM_SYSPROF_BUSY))
+		if (state != SEAM_SYSPROF_RUNNING &&
+		    state != SEAM_SYSPROF_HALTED)
+			return PROFILE_ERRRUN;
+	n_missed = end_ticks();
+	if (state == SEAM_SYSPROF_RUNNING)
+		run->counts[SEAM_VMSTATE_INTERP] += n_missed;
+	seam_sysprof_loads_end();
+	if (is_streamed(&current.options))
+		error = end_stream(n_missed);
+	atomic_store(&run->state, SEAM_SYSPROF_IDLE);
+	errno = error ? error : saved_errno;
+	return error ? PROFILE_ERRIO : PROFILE_SUCCESS;
+}
+
+__attribute__((destructor)) static void stop_at_exit(void)
+{
+	if (state_now() != SEAM_SYSPROF_IDLE && current.output.ends_at_exit)
+		seam_sysprof_stop(NULL);
+}
+
+/* ---- what it did ---- */
+
+bool seam_sysprof_is_idle(void)
+{
+	return state_now() == SEAM_SYSPROF_IDLE;
+}
+
+int seam_sysprof_count(struct luam_sysprof_counters *counters)
+{
+	uint64_t *counts, n = 0;
+
+	if (!counters || !seam_sysprof_is_idle())
+		return PROFILE_ERRUSE;
+	/* the order of the members is that of the states */
+	counts = &counters->vmst_interp;
+	for (size_t i = 0; i < SEAM_N_VMSTATES; i++)
+		n += counts[i] = run->counts[i];
+	counters->samples = n;
+	return PROFILE_SUCCESS;
+}

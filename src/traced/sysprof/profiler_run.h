@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * profiler_run.h - the one profiler of a process, and its handler
+ *
+ * All of it is one static object, which a handler finds at once.  Start and
+ * stop change it while no handler uses it.
+ *
+ *	stop				handler
+ *	state = BUSY		(A)	n_in_handler++		(C)
+ *	while (n_in_handler)	(B)	if (state == RUNNING &&	(D)
+ *		yield			    tid == own)
+ *	use the rest				sample
+ *					n_in_handler--
+ *
+ * A before B and C before D, all sequentially consistent: a stop that finds
+ * no handler in (B) is seen by the next one (D).  A stop in the sampled thread
+ * does not wait, because other threads' handlers do not sample.  A thread of
+ * an earlier run may be anywhere in its handler, so (D) checks both after (C).
+ */
+#ifndef SEAM_SYSPROF_PROFILER_RUN_H
+#define SEAM_SYSPROF_PROFILER_RUN_H
+
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#include <seam/lmisclib.h>
+
+#include "traced/agent/tick.h"
+#include "traced/interpose/signal_front.h"
+#include "traced/sysprof/stream_events.h"
+
+/*
+ * Ignored by default, so a late one, or one after exec, does nothing.  Not
+ * SIGTRAP, as the agent has: a library that a script loads is not in front of
+ * exec(3) and sigprocmask(2), and a tick would end a program that is executed,
+ * or be what sigwait(3) returns.
+ */
+enum { SEAM_SYSPROF_SIGNAL = SIGURG };
+
+enum seam_sysprof_state {
+	SEAM_SYSPROF_IDLE,
+	SEAM_SYSPROF_BUSY,	/* a start or stop has it, and no other may */
+	SEAM_SYSPROF_RUNNING,
+	SEAM_SYSPROF_HALTED,	/* the writer failed; until it is stopped */
+};
+
+/* Symbols that became known while samples are written; see loads.h. */
+struct seam_sysprof_late {
+	struct seam_sysprof_late *next;
+	size_t n;
+	uint8_t bytes[];	/* events of the stream */
+};
+
+struct seam_sysprof_run {
+	_Atomic uint32_t state;		/* enum seam_sysprof_state */
+	_Atomic uint32_t n_in_handler;	/* threads */
+	bool is_sampling;		/* of the sampled thread alone */
+	/* Written by start, before RUNNING. */
+	int32_t pid;
+	_Atomic int32_t tid;		/* the sampled thread */
+	const void *vm;			/* identity */
+	uint8_t mode;			/* enum luam_sysprof_mode */
+	luam_Sysprof_backtracer backtracer;
+	/* Written by the handler, read when it is stopped. */
+	struct seam_tick tick;
+	uint64_t record[SEAM_TICK_RECORD_WORDS];	/* the kernel's */
+	uint64_t counts[SEAM_N_VMSTATES];
+	struct seam_sysprof_stream stream;
+	struct seam_guest_sample sample;
+	struct seam_sysprof_host host;
+	uint64_t n_unmapped;	/* seam_self_n_unmapped(), last sample */
+	/* A post wakes the thread of loads.h; is_woken: it was posted. */
+	sem_t wake;
+	atomic_bool is_woken;
+	/* Pushed by that thread, taken by the handler. */
+	struct seam_sysprof_late *_Atomic late;
+	struct seam_sysprof_late *written;	/* the handler's, to be freed */
+};
+
+extern struct seam_sysprof_run seam_sysprof_run;
+
+/* Write late symbols; by the handler, or when it is stopped. */
+void seam_sysprof_write_late(struct seam_sysprof_run *run);
+
+/* The handler: see seam_signal_front.take. */
+bool seam_sysprof_on_signal(int signal, siginfo_t *info, ucontext_t *context);
+
+#endif /* SEAM_SYSPROF_PROFILER_RUN_H */

@@ -1,0 +1,685 @@
+/* SPDX-License-Identifier: MIT */
+/* test_jit_writer.c - what is written, and the promises to the program */
+#include <seam/jitdump.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "traced/jit/lock.h"
+#include "traced/jit/writer.h"
+#include "wire/jit/perf_map.h"
+
+#include "jit_written.h"
+
+static void what_is_loaded_is_read_back(void **state)
+{
+	static const struct seam_jitdump_line lines[] = {
+		{ .offset = 0, .line = 7, .column = 3, .file = "a.lua" },
+		{ .offset = 2, .line = 8 },
+		{ .offset = 4, .line = 1, .file = "b.lua" },
+	};
+	static const struct seam_jitdump_unwinding unwinding = {
+		.eh_frame = bytes, .eh_frame_size = 1,
+		.eh_frame_hdr = bytes, .eh_frame_hdr_size = 4,
+		.mapped_size = 8,
+	};
+	struct seam_jitdump_code codes[] = {
+		{ .name = "f", .bytes = bytes, .size = 5, .addr = 0x1000,
+		  .lines = lines, .n_lines = 3, .unwinding = &unwinding },
+		{ .name = "nothing", .addr = 0x2000 },
+		{ .bytes = bytes, .size = 1 },
+	};
+	struct seam_jitdump *dump = open_dump();
+	struct seam_jitdump_debug_entry entry;
+	struct seam_jitdump_lines walk;
+	struct seam_jitdump_record rec;
+	struct reading r;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(seam_jitdump_load(dump, codes, 3), 0);
+	assert_int_equal(stat(seam_jitdump_path(dump), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	read_path(&r, seam_jitdump_path(dump));
+	assert_int_equal(r.reader.header.pid, getpid());
+	assert_int_equal(r.reader.header.version, 1);
+	rec = next(&r, SEAM_JITDUMP_DEBUG_INFO);
+	assert_int_equal(rec.debug_info.code_addr, 0x1000);
+	walk = seam_jitdump_lines_make(&rec.debug_info, r.reader.endian);
+	assert_true(seam_jitdump_line(&walk, &entry));
+	assert_int_equal(entry.code_addr, 0x1000);
+	assert_int_equal(entry.discrim, 3);
+	assert_true(seam_jitdump_line(&walk, &entry));
+	assert_string_equal(entry.name, "a.lua");
+	assert_int_equal(entry.code_addr, 0x1002);
+	assert_true(seam_jitdump_line(&walk, &entry));
+	assert_string_equal(entry.name, "b.lua");
+	assert_false(seam_jitdump_line(&walk, &entry));
+	rec = next(&r, SEAM_JITDUMP_UNWINDING_INFO);
+	assert_int_equal(rec.unwinding_info.unwinding_data.size, 5);
+	assert_int_equal(rec.unwinding_info.mapped_size, 8);
+	rec = next(&r, SEAM_JITDUMP_LOAD);
+	assert_string_equal(rec.load.name, "f");
+	assert_int_equal(rec.load.vma, 0x1000);
+	assert_int_equal(rec.load.code_index, codes[0].id);
+	assert_memory_equal(rec.load.code.data, bytes, 5);
+	rec = next(&r, SEAM_JITDUMP_LOAD);
+	assert_int_equal(rec.load.code_size, 0);
+	rec = next(&r, SEAM_JITDUMP_LOAD);
+	assert_string_equal(rec.load.name, "");
+	assert_int_equal(rec.load.code_addr, (uintptr_t)bytes);
+	read_end(&r);
+	seam_jitdump_close(dump);
+}
+
+/* Each record, written again from its table, is the same bytes. */
+static void the_layout_by_hand_equals_that_of_the_tables(void **state)
+{
+	static const struct seam_jitdump_line line = { 1, 2, 3, "file.lua" };
+	static const struct seam_jitdump_unwinding unwinding = {
+		bytes, 1, bytes, 4, 0 };
+	struct seam_jitdump_code code = {
+		.name = "f", .bytes = bytes, .size = 5, .lines = &line,
+		.n_lines = 1, .unwinding = &unwinding,
+	};
+	struct seam_jitdump *dump = open_dump();
+	struct seam_jitdump_record rec;
+	uint8_t again[256];
+	struct reading r;
+	size_t n = 0, size;
+
+	(void)state;
+	assert_int_equal(seam_jitdump_load(dump, &code, 1), 0);
+	assert_int_equal(seam_jitdump_move(dump, code.id, 0x9999), 0);
+	read_path(&r, seam_jitdump_path(dump));
+	size = seam_wire_write(&seam_jitdump_header_table, &r.reader.header,
+			       r.reader.endian, again, sizeof(again));
+	assert_int_equal(size, r.reader.header.total_size);
+	assert_memory_equal(again, r.file.bytes.data, size);
+	for (; seam_jitdump_next(&r.reader, &rec); n++) {
+		size = seam_wire_write(seam_jitdump_table(rec.id), &rec.prefix,
+				       r.reader.endian, again, sizeof(again));
+		assert_int_equal(size, rec.prefix.total_size);
+		assert_memory_equal(again, r.file.bytes.data + rec.pos, size);
+	}
+	assert_int_equal(n, 4);
+	read_end(&r);
+	seam_jitdump_close(dump);
+}
+
+static void moves_close_and_unload(void **state)
+{
+	struct seam_jitdump *dump = open_dump();
+	uint64_t id = load(dump, "f", 0x1000);
+	char path[128];
+	struct seam_jitdump_record rec;
+	struct reading r;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s", seam_jitdump_path(dump));
+	assert_int_equal(seam_jitdump_move(dump, id, 0x2000), 0);
+	assert_int_equal(seam_jitdump_move(dump, id, 0x3000), 0);
+	assert_int_equal(seam_jitdump_unload(dump, id), 0);
+	assert_int_equal(seam_jitdump_unload(dump, id), -ENOENT);
+	assert_int_equal(seam_jitdump_move(dump, id, 1), -ENOENT);
+	assert_int_equal(seam_jitdump_move(dump, 99, 1), -ENOENT);
+	assert_int_equal(seam_jitdump_move(dump, 0, 1), -ENOENT);
+	seam_jitdump_close(dump);
+	read_path(&r, path);
+	next(&r, SEAM_JITDUMP_LOAD);
+	rec = next(&r, SEAM_JITDUMP_MOVE);
+	assert_int_equal(rec.move.old_code_addr, 0x1000);
+	assert_int_equal(rec.move.new_code_addr, 0x2000);
+	assert_int_equal(rec.move.code_size, sizeof(bytes));
+	rec = next(&r, SEAM_JITDUMP_MOVE);
+	assert_int_equal(rec.move.old_code_addr, 0x2000);
+	assert_int_equal(rec.move.code_index, id);
+	next(&r, SEAM_JITDUMP_CLOSE);
+	read_end(&r);
+}
+
+/* ---- threads and signals ---- */
+
+enum { N_THREADS = 4, N_CALLS = 500 };
+
+static void *load_many(void *context)
+{
+	for (int i = 0; i < N_CALLS; i++)
+		load(context, "threaded", 0x1000);
+	return NULL;
+}
+
+static void threads_do_not_mix_their_records(void **state)
+{
+	struct seam_jitdump *dump = open_dump();
+	bool seen[N_THREADS * N_CALLS + 1] = { false };
+	pthread_t threads[N_THREADS];
+	uint64_t last_ns = 0;
+	struct reading r;
+
+	(void)state;
+	for (int i = 0; i < N_THREADS; i++)
+		pthread_create(&threads[i], NULL, load_many, dump);
+	for (int i = 0; i < N_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(seam_jitdump_lost(dump), 0);
+	read_path(&r, seam_jitdump_path(dump));
+	for (int i = 0; i < N_THREADS * N_CALLS; i++) {
+		struct seam_jitdump_record rec = next(&r, SEAM_JITDUMP_LOAD);
+
+		assert_true(rec.load.code_index <= N_THREADS * N_CALLS);
+		assert_false(seen[rec.load.code_index]);
+		seen[rec.load.code_index] = true;
+		assert_true(rec.load.timestamp >= last_ns);
+		last_ns = rec.load.timestamp;
+	}
+	read_end(&r);
+	seam_jitdump_close(dump);
+}
+
+static struct seam_jitdump *handler_dump;
+static volatile uint64_t n_handler_calls;
+static volatile int worst_result;
+
+static void call_from_handler(int signal)
+{
+	struct seam_jitdump_code code = { .name = "handler", .addr = 1 };
+	int r = seam_jitdump_load(handler_dump, &code, 1);
+
+	(void)signal;
+	n_handler_calls++;
+	if (r && r != -EDEADLK)
+		worst_result = r;
+}
+
+static void a_handler_never_waits_for_its_own_thread(void **state)
+{
+	struct sigaction action = { .sa_handler = call_from_handler };
+	struct itimerval timer = { { 0, 300 }, { 0, 300 } }, off = { 0 };
+	uint64_t n = 0;
+	struct reading r;
+
+	(void)state;
+	/* As if interrupted in the middle of a call. */
+	handler_dump = open_dump();
+	assert_int_equal(seam_lock_acquire(&handler_dump->lock), 0);
+	call_from_handler(0);
+	assert_int_equal(seam_jitdump_lost(handler_dump), 1);
+	seam_lock_release(&handler_dump->lock);
+	seam_jitdump_close(handler_dump);
+	assert_int_equal(worst_result, 0);
+
+	handler_dump = open_dump();
+	n_handler_calls = 0;
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	for (; n < 3000; n++)
+		load(handler_dump, "loop", 0x2000);
+	setitimer(ITIMER_REAL, &off, NULL);
+	assert_int_equal(worst_result, 0);
+	n += n_handler_calls;
+	read_path(&r, seam_jitdump_path(handler_dump));
+	for (n -= seam_jitdump_lost(handler_dump); n; n--)
+		next(&r, SEAM_JITDUMP_LOAD);
+	read_end(&r);
+	seam_jitdump_close(handler_dump);
+}
+
+/* ---- trouble ---- */
+
+static struct rlimit no_limit;
+
+/*
+ * From now on there is room for @size_bytes only, in a small file system over
+ * the folder; or, for a user who may not mount, for half as many in each file.
+ * Returns the error of a write that does not fit.
+ */
+static int leave_room_for(rlim_t size_bytes)
+{
+	struct rlimit limit;
+	char size[32];
+
+	getrlimit(RLIMIT_FSIZE, &no_limit);
+	limit = no_limit;
+	limit.rlim_cur = size_bytes / 2;
+	snprintf(size, sizeof(size), "size=%lu", (unsigned long)size_bytes);
+	if (mount("none", folder, "tmpfs", 0, size) == 0)
+		return -ENOSPC;
+	assert_int_equal(errno, EPERM);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	return -EFBIG;
+}
+
+/* The marker of a dump is still mapped from the file system. */
+static void give_room_back(void)
+{
+	setrlimit(RLIMIT_FSIZE, &no_limit);
+	if (umount2(folder, MNT_DETACH))
+		assert_int_not_equal(geteuid(), 0);
+}
+
+static void a_full_disk_costs_records_and_nothing_else(void **state)
+{
+	enum { N = 4000 };
+	struct seam_jitdump *dump;
+	uint64_t n, lost;
+	char path[128];
+	FILE *ballast;
+
+	(void)state;
+	leave_room_for(256 * 1024);
+	dump = open_dump();
+	snprintf(path, sizeof(path), "%s/ballast", folder);
+	ballast = fopen(path, "w");
+	for (int i = 0; i < 100 * 1024; i++)
+		fputc(0, ballast);
+	fclose(ballast);
+	errno = 4711;
+	for (int i = 0; i < N; i++)
+		load(dump, "f", 0x1000);
+	assert_int_equal(errno, 4711);
+	lost = seam_jitdump_lost(dump);
+	count_loads(seam_jitdump_path(dump), &n);
+	assert_true(lost > 0);
+	assert_int_equal(n + lost, N);
+	/* Room comes back. */
+	unlink(path);
+	setrlimit(RLIMIT_FSIZE, &no_limit);
+	load(dump, "f", 0x1000);
+	count_loads(seam_jitdump_path(dump), &n);
+	assert_int_equal(seam_jitdump_lost(dump), lost);
+	assert_int_equal(n + lost, N + 1);
+	seam_jitdump_close(dump);
+	give_room_back();
+}
+
+static void a_limit_on_file_sizes_raises_no_signal(void **state)
+{
+	struct rlimit old, limit;
+	struct seam_jitdump *dump = open_dump();
+	uint64_t n;
+
+	(void)state;
+	getrlimit(RLIMIT_FSIZE, &old);
+	limit = old;
+	limit.rlim_cur = 8192;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	for (int i = 0; i < 400; i++)
+		load(dump, "f", 0x1000);
+	setrlimit(RLIMIT_FSIZE, &old);
+	count_loads(seam_jitdump_path(dump), &n);
+	assert_true(n > 50 && seam_jitdump_lost(dump) > 50);
+	assert_int_equal(n + seam_jitdump_lost(dump), 400);
+	seam_jitdump_close(dump);
+}
+
+/*
+ * Half of the next write(2) reaches the file, whose size is its limit then:
+ * another thread has just set that.
+ */
+static bool is_write_cut;
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+
+long __wrap_syscall(long number, ...)
+{
+	struct rlimit limit;
+	long a[6];
+	va_list args;
+
+	va_start(args, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(args, long);
+	va_end(args);
+	if (number != SYS_write || !is_write_cut)
+		return __real_syscall(number, a[0], a[1], a[2], a[3], a[4],
+				      a[5]);
+	is_write_cut = false;
+	a[2] = __real_syscall(number, a[0], a[1], a[2] / 2);
+	getrlimit(RLIMIT_FSIZE, &limit);
+	limit.rlim_cur = (rlim_t)lseek((int)a[0], 0, SEEK_END);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	return a[2];
+}
+
+static void a_write_that_a_limit_cut_leaves_whole_records(void **state)
+{
+	struct seam_jitdump *dump = open_dump();
+	struct rlimit old;
+	uint64_t n;
+
+	(void)state;
+	getrlimit(RLIMIT_FSIZE, &old);
+	load(dump, "before", 0x1000);
+	is_write_cut = true;
+	load(dump, "cut", 0x2000);
+	assert_int_equal(seam_jitdump_lost(dump), 1);
+	count_loads(seam_jitdump_path(dump), &n);
+	assert_int_equal(n, 1);
+	setrlimit(RLIMIT_FSIZE, &old);
+	load(dump, "after", 0x3000);
+	count_loads(seam_jitdump_path(dump), &n);
+	assert_int_equal(n, 2);
+	assert_int_equal(seam_jitdump_lost(dump), 1);
+	seam_jitdump_close(dump);
+}
+
+static bool ftruncate_fails;
+
+int __real_ftruncate64(int fd, off_t size);
+int __wrap_ftruncate64(int fd, off_t size);
+
+int __wrap_ftruncate64(int fd, off_t size)
+{
+	if (!ftruncate_fails)
+		return __real_ftruncate64(fd, size);
+	errno = EIO;
+	return -1;
+}
+
+static void a_file_that_cannot_be_truncated_is_closed(void **state)
+{
+	uint8_t *large = calloc(1, 200 * 1024);
+	struct seam_jitdump_code code = {
+		.bytes = large,
+		.size = 200 * 1024,
+	};
+	struct seam_jitdump *dump;
+	int fd, full;
+
+	(void)state;
+	full = leave_room_for(64 * 1024);
+	dump = open_dump();
+	fd = dump->out->file.fd;
+	ftruncate_fails = true;
+	assert_int_equal(seam_jitdump_load(dump, &code, 1), full);
+	ftruncate_fails = false;
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+	assert_int_equal(seam_jitdump_load(dump, &code, 1), -EBADF);
+	assert_int_equal(seam_jitdump_lost(dump), 2);
+	seam_jitdump_close(dump);
+	give_room_back();
+	free(large);
+}
+
+static void an_open_that_fails_leaves_nothing(void **state)
+{
+	struct seam_jitdump_options options = { .folder = folder };
+	struct rlimit old, limit;
+	struct seam_jitdump *dump;
+	char command[256];
+	int before = dup(0);
+
+	(void)state;
+	close(before);
+	getrlimit(RLIMIT_FSIZE, &old);
+	limit = old;
+	limit.rlim_cur = 10;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	assert_int_equal(seam_jitdump_open(&dump, &options), -EFBIG);
+	setrlimit(RLIMIT_FSIZE, &old);
+	assert_null(dump);
+	snprintf(command, sizeof(command),
+		 "! grep -q '%s' /proc/%d/maps && "
+		 "test $(ls %s | wc -l) = 0",
+		 folder, getpid(), folder);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(dup(0), before);
+	close(before);
+}
+
+/* Our descriptor may refer to another file by now. */
+static void a_reused_descriptor_is_not_written_to(void **state)
+{
+	struct seam_jitdump *dump = open_dump();
+	int fd = dump->out->file.fd, other;
+	char path[128];
+	struct stat st;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/precious", folder);
+	close(fd);
+	other = open(path, O_RDWR | O_CREAT, 0600);
+	assert_int_equal(other, fd);
+	load(dump, "f", 0x1000);
+	assert_int_equal(seam_jitdump_lost(dump), 1);
+	seam_jitdump_close(dump);
+	assert_int_equal(fstat(other, &st), 0);
+	assert_int_equal(st.st_size, 0);
+	close(other);
+}
+
+static void a_stale_file_is_replaced_and_a_used_one_is_not(void **state)
+{
+	struct seam_jitdump_options options = { .folder = folder };
+	struct seam_jitdump *dump, *second;
+	char path[128], victim[128];
+	struct reading r;
+	struct stat st;
+
+	(void)state;
+	snprintf(victim, sizeof(victim), "%s/victim", folder);
+	snprintf(path, sizeof(path), "%s/jit-%d.dump", folder, getpid());
+	close(open(victim, O_CREAT | O_WRONLY, 0600));
+	assert_int_equal(symlink(victim, path), 0);
+	dump = open_dump();
+	assert_int_equal(stat(victim, &st), 0);
+	assert_int_equal(st.st_size, 0);
+	assert_int_equal(seam_jitdump_open(&second, &options), -EEXIST);
+	assert_null(second);
+	load(dump, "f", 0x1000);
+	read_path(&r, path);
+	next(&r, SEAM_JITDUMP_LOAD);
+	read_end(&r);
+	seam_jitdump_close(dump);
+	dump = open_dump();	/* over our own, closed one */
+	seam_jitdump_close(dump);
+	options.folder = "/nowhere";
+	assert_int_equal(seam_jitdump_open(&dump, &options), -ENOENT);
+}
+
+/* The longest path is used; a longer one is not, and nothing is after it. */
+static void a_path_that_is_too_long_is_refused(void **state)
+{
+	static struct {
+		struct seam_writer_file file;
+		char after[64];
+	} f;
+	static char where[2 * SEAM_WRITER_PATH_BYTES];
+
+	(void)state;
+	for (size_t more = 0; more < 40; more++) {
+		/* "/jit-7.dump" has 11 bytes, and a path its NUL */
+		size_t size = SEAM_WRITER_PATH_BYTES - 12 + more;
+		int r;
+
+		memset(where, '/', size);
+		memcpy(where, folder, strlen(folder));
+		where[size] = '\0';
+		memset(&f, 'x', sizeof(f));
+		r = seam_writer_create_file(&f.file, SEAM_JITDUMP_FORMAT_DUMP,
+					    7, where);
+		assert_int_equal(r, more ? -ENAMETOOLONG : 0);
+		if (r == 0) {
+			assert_int_equal(strlen(f.file.path),
+					 SEAM_WRITER_PATH_BYTES - 1);
+			seam_writer_close_file(&f.file);
+			assert_int_equal(unlink(f.file.path), 0);
+		}
+		for (size_t i = 0; i < sizeof(f.after); i++)
+			assert_int_equal(f.after[i], 'x');
+	}
+}
+
+static void the_marker_is_mapped_executable_and_stays(void **state)
+{
+	struct seam_jitdump *dump = open_dump();
+	char command[256];
+
+	(void)state;
+	snprintf(command, sizeof(command),
+		 "grep -q 'r-xp.*%s/jit-%d.dump' /proc/%d/maps", folder,
+		 getpid(), getpid());
+	assert_int_equal(system(command), 0);
+	seam_jitdump_close(dump);
+	assert_int_equal(system(command), 0);
+}
+
+static void code_larger_than_the_buffer_is_written_whole(void **state)
+{
+	size_t size = 3 * SEAM_WRITER_BUFFER_BYTES + 5;
+	uint8_t *large = calloc(1, size);
+	struct seam_jitdump_code codes[] = {
+		{ .name = "small", .bytes = large, .size = 10 },
+		{ .name = "large", .bytes = large, .size = size },
+		{ .name = "small", .bytes = large, .size = 10 },
+		{ .name = "none", .bytes = large, .size = UINT64_C(1) << 33 },
+	};
+	struct seam_jitdump *dump = open_dump();
+	struct seam_jitdump_record rec;
+	struct reading r;
+
+	(void)state;
+	assert_int_equal(seam_jitdump_load(dump, codes, 4), -EFBIG);
+	assert_int_equal(seam_jitdump_lost(dump), 1);
+	read_path(&r, seam_jitdump_path(dump));
+	next(&r, SEAM_JITDUMP_LOAD);
+	rec = next(&r, SEAM_JITDUMP_LOAD);
+	assert_int_equal(rec.load.code.size, size);
+	next(&r, SEAM_JITDUMP_LOAD);
+	read_end(&r);
+	seam_jitdump_close(dump);
+	free(large);
+}
+
+static void buffered_records_are_written_by_flush_and_close(void **state)
+{
+	struct seam_jitdump *dump = open_as(SEAM_JITDUMP_FORMAT_DUMP, 1);
+	char path[128];
+	struct reading r;
+	uint64_t n;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s", seam_jitdump_path(dump));
+	load(dump, "f", 0x1000);
+	count_loads(path, &n);
+	assert_int_equal(n, 0);
+	assert_int_equal(seam_jitdump_flush(dump), 0);
+	count_loads(path, &n);
+	assert_int_equal(n, 1);
+	load(dump, "g", 0x2000);
+	seam_jitdump_close(dump);
+	read_path(&r, path);
+	next(&r, SEAM_JITDUMP_LOAD);
+	next(&r, SEAM_JITDUMP_LOAD);
+	next(&r, SEAM_JITDUMP_CLOSE);
+	read_end(&r);
+}
+
+/* ---- maps ---- */
+
+static void expect_entry(struct seam_perf_map_reader *r, uint64_t addr,
+			 const char *name)
+{
+	struct seam_perf_map_entry entry;
+
+	assert_true(seam_perf_map_next(r, &entry));
+	assert_int_equal(entry.start_addr, addr);
+	assert_int_equal(entry.size, sizeof(bytes));
+	assert_int_equal(entry.name.size, strlen(name));
+	assert_memory_equal(entry.name.data, name, strlen(name));
+}
+
+static void a_map_has_a_line_for_each_place(void **state)
+{
+	struct seam_jitdump *dump = open_as(SEAM_JITDUMP_FORMAT_MAP, 0);
+	struct seam_jitdump_code nothing = { .name = "nothing", .addr = 1 };
+	struct seam_perf_map_reader r;
+	struct seam_perf_map_entry entry;
+	struct seam_file file;
+	char path[256];
+	uint64_t id;
+
+	(void)state;
+	id = load(dump, "a name\nof two lines", 0xf);
+	assert_int_equal(seam_jitdump_load(dump, &nothing, 1), 0);
+	assert_int_equal(seam_jitdump_move(dump, id, 0x123456789abcdef0), 0);
+	assert_int_equal(seam_jitdump_move(dump, nothing.id, 5), 0);
+	in_child(call_once, dump);
+	assert_int_equal(seam_file_open(&file, seam_jitdump_path(dump), NULL),
+			 0);
+	r = seam_perf_map_begin(file.bytes);
+	expect_entry(&r, 0xf, "a name of two lines");
+	expect_entry(&r, 0x123456789abcdef0, "a name of two lines");
+	assert_false(seam_perf_map_next(&r, &entry));
+	assert_int_equal(r.n_bad, 0);
+	seam_file_close(&file);
+	find_child_file(path, sizeof(path));
+	assert_non_null(strstr(path, "/perf-"));
+	assert_int_equal(seam_file_open(&file, path, NULL), 0);
+	r = seam_perf_map_begin(file.bytes);
+	expect_entry(&r, 0x123456789abcdef0, "a name of two lines");
+	expect_entry(&r, 0x7000, "own");
+	assert_false(seam_perf_map_next(&r, &entry));
+	seam_file_close(&file);
+	assert_int_equal(seam_jitdump_lost(dump), 0);
+	seam_jitdump_close(dump);
+}
+
+static void no_dump_is_a_dump_that_does_nothing(void **state)
+{
+	struct seam_jitdump_code code = { .name = "f" };
+
+	(void)state;
+	assert_int_equal(seam_jitdump_load(NULL, &code, 1), 0);
+	assert_int_equal(seam_jitdump_move(NULL, 1, 1), 0);
+	assert_int_equal(seam_jitdump_unload(NULL, 1), 0);
+	assert_int_equal(seam_jitdump_flush(NULL), 0);
+	assert_int_equal(seam_jitdump_lost(NULL), 0);
+	assert_string_equal(seam_jitdump_path(NULL), "");
+	seam_jitdump_close(NULL);
+}
+
+int main(void)
+{
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_loaded_is_read_back),
+		TEST(the_layout_by_hand_equals_that_of_the_tables),
+		TEST(moves_close_and_unload),
+		TEST(threads_do_not_mix_their_records),
+		TEST(a_handler_never_waits_for_its_own_thread),
+		TEST(a_full_disk_costs_records_and_nothing_else),
+		TEST(a_limit_on_file_sizes_raises_no_signal),
+		TEST(a_write_that_a_limit_cut_leaves_whole_records),
+		TEST(a_file_that_cannot_be_truncated_is_closed),
+		TEST(an_open_that_fails_leaves_nothing),
+		TEST(a_reused_descriptor_is_not_written_to),
+		TEST(a_stale_file_is_replaced_and_a_used_one_is_not),
+		TEST(a_path_that_is_too_long_is_refused),
+		TEST(the_marker_is_mapped_executable_and_stays),
+		TEST(code_larger_than_the_buffer_is_written_whole),
+		TEST(buffered_records_are_written_by_flush_and_close),
+		TEST(a_map_has_a_line_for_each_place),
+		TEST(no_dump_is_a_dump_that_does_nothing),
+	};
+
+	return cmocka_run_group_tests_name("jit_writer", tests, NULL, NULL);
+}
