@@ -88,7 +88,8 @@ def test_the_rfcs_program_is_one_flame_graph_of_both_languages():
     assert 9500 <= n <= 10600, n
     in_c = total(stacks, "main", work, "c_payload")
     in_lua = total(stacks, "main", work, at("rfc.lua", "lua_payload(n)"))
-    assert in_c + in_lua >= 0.985 * n, (in_c, in_lua, n)
+    # the rest reads the clock: more where the machine is busy
+    assert in_c + in_lua >= 0.96 * n, (in_c, in_lua, n)
     share = float(output.split()[1])
     assert abs(in_c / n - share) <= 0.02, (in_c / n, share)
     # both stacks are complete
