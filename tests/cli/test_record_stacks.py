@@ -596,7 +596,7 @@ def test_an_ordinary_user_and_compressed_data():
 
 
 MARKS = 0xfffffffffffff000       # of contexts: PERF_CONTEXT_MAX and above
-# The programs that README's table of stacks begins with.
+# The programs that the table in doc/guide/stacks.md begins with.
 DEBIANS = {
     "python3": ("/usr/bin/python3", "-c", "import json\nfor i in range(8000):"
                 " json.loads(json.dumps([{'a': i}] * 20))"),
