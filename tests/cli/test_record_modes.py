@@ -295,7 +295,8 @@ def test_a_command_beside_a_process_reports_how_long_and_is_not_recorded():
             watched = max(wanted) if flags == ("-t",) else spin.pid
             result = record("-o", f"h{i}.seam", *flags, str(watched), "--",
                             "./spin", "100000000", timeout=60)
-            equal(result.returncode, 0, result.stderr)
+            # 3: on a busy machine samples may be lost
+            check(result.returncode in (0, 3), result.stderr)
             check(spin.poll() is None, "the process was ended")
             found = {t for t, _ in samples_of(f"h{i}.seam")}
         finally:
