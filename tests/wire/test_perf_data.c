@@ -98,17 +98,17 @@ static void reads_events_in_both_byte_orders_and_modes(void **state)
 	}
 }
 
-#define FEATURES_AT 72	/* of the header.  Source: perf.data-file-format.txt */
+enum { FLAGS_AT = 72 };	/* in the header.  Source: perf.data-file-format.txt */
 
 /* The string of @feature in a file whose feature bits are @flags; or "". */
-static void expect_string(uint64_t flags, enum seam_perf_feature feature,
-			  const char *text)
+static void expect_feature(uint64_t flags, enum seam_perf_feature feature,
+			   const char *text)
 {
 	struct bytes file = make(SEAM_BIG, false);
 	struct seam_perf_data data;
 	const char *found;
 
-	set_n(&file, FEATURES_AT, flags, 8);
+	set_n(&file, FLAGS_AT, flags, 8);
 	assert_int_equal(seam_perf_data_open(&data,
 		(struct seam_bytes) { file.data, file.size }, NULL), 0);
 	found = seam_perf_data_string(&data, feature);
@@ -123,11 +123,11 @@ static void feature_bits_of_the_other_byte_order_are_put_in_order(void **state)
 	uint64_t hostname = UINT64_C(1) << SEAM_PERF_FEATURE_HOSTNAME;
 
 	(void)state;
-	expect_string(hostname, SEAM_PERF_FEATURE_HOSTNAME, "testhost");
-	expect_string(hostname << 32, SEAM_PERF_FEATURE_HOSTNAME, "testhost");
+	expect_feature(hostname, SEAM_PERF_FEATURE_HOSTNAME, "testhost");
+	expect_feature(hostname << 32, SEAM_PERF_FEATURE_HOSTNAME, "testhost");
 	/* neither order: the only feature that such a perf wrote */
-	expect_string(UINT64_C(1) << 40, SEAM_PERF_FEATURE_HOSTNAME, "");
-	expect_string(UINT64_C(1) << 40, SEAM_PERF_FEATURE_BUILD_ID,
+	expect_feature(UINT64_C(1) << 40, SEAM_PERF_FEATURE_HOSTNAME, "");
+	expect_feature(UINT64_C(1) << 40, SEAM_PERF_FEATURE_BUILD_ID,
 		      "testhost");
 }
 
