@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-enum { N_BYTES = 48, N_RANGES = 40, N_EVENTS = 60 };
+/* More bounds of ranges than a word has bits. */
+enum { N_BYTES = 300, N_RANGES = 200, N_EVENTS = 300 };
 
 struct event {
 	uint32_t range;
@@ -23,28 +24,45 @@ static uint32_t next_random(uint32_t *state)
 	return *state >> 8;
 }
 
-/* The slow way: an owner for each byte, all events up to @time. */
-static uint32_t replay(const struct seam_code_range *ranges,
-		       const struct event *events, size_t n, uint64_t addr,
-		       uint64_t time)
+/* The slow way: an owner for each byte, SEAM_NONE: none. */
+static void replay(uint32_t *owner, const struct seam_code_range *ranges,
+		   const struct event *event)
 {
-	uint32_t owner[N_BYTES];
+	const struct seam_code_range *r = &ranges[event->range];
 
-	memset(owner, 0xff, sizeof(owner));
-	for (size_t i = 0; i < n && events[i].time <= time; i++) {
-		const struct seam_code_range *r = &ranges[events[i].range];
-
-		for (uint64_t a = r->start_addr; a < r->end_addr; a++) {
-			if (!events[i].is_removed)
-				owner[a] = events[i].range;
-			else if (owner[a] == events[i].range)
-				owner[a] = SEAM_NONE;	/* for good */
-		}
+	for (uint64_t a = r->start_addr; a < r->end_addr; a++) {
+		if (!event->is_removed)
+			owner[a] = event->range;
+		else if (owner[a] == event->range)
+			owner[a] = SEAM_NONE;	/* for good */
 	}
+}
+
+/* A range that has lost its first byte is not found. */
+static uint32_t owner_of(const uint32_t *owner,
+			 const struct seam_code_range *ranges, uint64_t addr)
+{
 	if (addr >= N_BYTES || owner[addr] == SEAM_NONE ||
 	    owner[ranges[owner[addr]].start_addr] != owner[addr])
 		return SEAM_NONE;
 	return owner[addr];
+}
+
+static void check_all(const struct seam_code_map *map,
+		      const struct seam_code_range *ranges,
+		      const struct event *events, uint64_t end)
+{
+	uint32_t owner[N_BYTES];
+	size_t i = 0;
+
+	memset(owner, 0xff, sizeof(owner));
+	for (uint64_t t = 0; t <= end; t++) {
+		while (i < N_EVENTS && events[i].time <= t)
+			replay(owner, ranges, &events[i++]);
+		for (uint64_t a = 0; a < N_BYTES + 2; a++)
+			assert_int_equal(seam_code_map_find(map, a, t),
+					 owner_of(owner, ranges, a));
+	}
 }
 
 static void random_programs_agree_with_a_replay(void **state)
@@ -78,11 +96,7 @@ static void random_programs_agree_with_a_replay(void **state)
 					&map, events[i].range, time), 0);
 		}
 		assert_int_equal(seam_code_map_seal(&map), 0);
-		for (uint64_t t = 0; t <= time + 1; t++)
-			for (uint64_t a = 0; a < N_BYTES + 2; a++)
-				assert_int_equal(
-					seam_code_map_find(&map, a, t),
-					replay(ranges, events, N_EVENTS, a, t));
+		check_all(&map, ranges, events, time + 1);
 		seam_code_map_fini(&map);
 	}
 }
