@@ -310,31 +310,29 @@ void seam_reading_say_losses(const struct seam_opened *opened)
 }
 
 /*
- * Those that are calls, and what is missing at the end.  The end of a program
- * that has written its own log is no loss of a recorder.
+ * Losses of calls, and what is missing at the end.  The end of a program that
+ * has written its own log is no loss of a recorder.
  */
 static bool say_lost_calls(const struct seam_input *input)
 {
 	const char *unended = input->is_logs ? NULL :
 			      seam_manifest_unended(&input->manifest);
-	const struct seam_losses *all = &input->manifest.losses;
-	struct seam_losses calls = {
-		.n_calls_full = all->n_calls_full,
-		.n_calls_without_ring = all->n_calls_without_ring,
-		.n_calls_unwritten = all->n_calls_unwritten,
-		.n_calls_bad_bytes = all->n_calls_bad_bytes,
-		.n_calls_bad = all->n_calls_bad,
-		.n_calls_unowned = all->n_calls_unowned,
-		.n_calls_refused = all->n_calls_refused,
-	};
-	struct seam_losses_line line;
+	const struct seam_counts *counts = &input->manifest.counts;
+	char line[SEAM_COUNT_LINE];
+	bool is_lossy = unended;
 
-	for (size_t i = 0; i < SEAM_LOSSES_N_KINDS; i++)
-		if (seam_losses_describe(&calls, i, &line))
-			seam_command_say("%s", line.text);
+	for (size_t i = 0; i < SEAM_N_COUNTS; i++) {
+		const struct seam_count_row *row = &seam_count_rows[i];
+
+		if (!seam_count_is_of(row, "calls") ||
+		    !seam_counts_describe(counts, i, line))
+			continue;
+		seam_command_say("%s", line);
+		is_lossy |= row->cause != NULL;
+	}
 	if (unended)
 		seam_command_say("%s", unended);
-	return unended || seam_losses_any(&calls);
+	return is_lossy;
 }
 
 bool seam_reading_say_lost_calls(const char *const *paths, size_t n_paths)

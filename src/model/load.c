@@ -22,29 +22,26 @@
 
 /*
  * Losses that the manifest has, and the data file has not.  How many samples
- * they cost is unknown, so none are counted.
+ * they cost is not known, but where what was lost are records or bytes.
  */
 static void add_losses(struct seam_profile *profile,
-		       const struct seam_losses *losses, uint32_t name)
+		       const struct seam_counts *counts, uint32_t name)
 {
-	struct seam_losses_line line;
+	char line[SEAM_COUNT_LINE];
 
-	for (size_t i = 0; i < SEAM_LOSSES_N_BESIDE_DATA; i++) {
-		if (!seam_losses_describe(losses, i, &line))
+	for (size_t i = 0; i < SEAM_N_COUNTS; i++) {
+		const struct seam_count_row *row = &seam_count_rows[i];
+		uint64_t n = counts->n[i];
+
+		if (!n || row->is_in_data)
 			continue;
-		if (line.cause)
-			seam_profile_lost(profile, line.cause, name, 0, 0);
-		seam_profile_note(profile, "%s", line.text);
+		if (row->cause)
+			seam_profile_lost(profile, row->cause, name,
+				row->amount == SEAM_COUNT_IS_RECORDS ? n : 0,
+				row->amount == SEAM_COUNT_IS_BYTES ? n : 0);
+		if (!row->amount && seam_counts_describe(counts, i, line))
+			seam_profile_note(profile, "%s", line);
 	}
-	if (losses->n_unwritten)
-		seam_profile_lost(profile, "not written", name,
-				  losses->n_unwritten, 0);
-	if (losses->n_over_share)
-		seam_profile_lost(profile, "mappings beyond their user's share",
-				  name, losses->n_over_share, 0);
-	if (losses->n_bad_bytes)
-		seam_profile_lost(profile, "damaged in the ring", name, 0,
-				  losses->n_bad_bytes);
 }
 
 /* What a feature that the recorder did without means to a reader. */
@@ -102,7 +99,7 @@ static void note_manifest(struct seam_profile *profile,
 		seam_profile_lost(profile, "what the rings held at the end",
 				  name, 0, 0);
 	}
-	add_losses(profile, &m->losses, name);
+	add_losses(profile, &m->counts, name);
 	take_stack_counts(profile, &m->stacks);
 }
 
@@ -164,7 +161,7 @@ static int load_perf(struct seam_profile *profile,
 			.recording = recording->folder ? NULL :
 				     recording->path,
 		},
-		.n_paused = m->losses.n_paused,
+		.n_paused = m->counts.n[SEAM_COUNT_PAUSED],
 		.manifest = m, .written_ns = recording->written_ns,
 		.by_record = options->by_record,
 		.no_joins = options->no_joins,

@@ -11,21 +11,6 @@
 
 #define KERNEL_SYMBOLS "kernel.sym.zst"
 
-/* Messages, after the number of files and their kind. */
-static const char *const messages[SEAM_KEPT_N_CAUSES] = {
-	[SEAM_KEPT_GONE] = "were gone before they could be copied: names may "
-			   "be missing",
-	[SEAM_KEPT_REFUSED] = "rejected as untrusted, or unreadable for the "
-			      "user of their program",
-	[SEAM_KEPT_LEASED] = "not copied: another process has a lease on them",
-	[SEAM_KEPT_TIMED_OUT] = "not copied: reading them took too long",
-	[SEAM_KEPT_TOO_LARGE] = "not copied: too large",
-	[SEAM_KEPT_TOO_MANY] = "not copied: too many",
-	[SEAM_KEPT_NOT_WRITTEN] = "not copied: cannot write them into the "
-				  "recording",
-	[SEAM_KEPT_INTERRUPTED] = "not copied: interrupted by a signal",
-};
-
 /* Link the last copy.  False: no copy, other modules, another file system. */
 static bool link_kernel(const struct seam_session *s, int dir)
 {
@@ -78,7 +63,8 @@ static void report(const struct seam_session *s, const char *kind,
 		if (counts->n_left_out[i])
 			seam_session_note(s, false, "%" PRIu64 " %s %s%s%s",
 					  counts->n_left_out[i], kind,
-					  messages[i],
+					  seam_count_rows[SEAM_COUNT_KEPT_GONE +
+							  i].many,
 					  has_why ? ": " : "",
 					  has_why ? counts->why.cause[0] : "");
 	}

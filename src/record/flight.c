@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "record/session.h"
+#include "wire/manifest.h"
 
 /* ---- calls ---- */
 

@@ -390,10 +390,11 @@ static void report_note(const struct seam_session *s)
 /* A VM was found or asked for, and there is nothing of it: say so. */
 static void report_no_agent(const struct seam_session *s)
 {
-	const struct seam_agent_counts *g = &s->guest.counts;
+	const uint64_t *n = s->guest.counts.n;
 
-	if (s->preload.is_used && !g->n_processes && !g->n_samples &&
-	    !g->n_bad && !s->services.n_notes)
+	if (s->preload.is_used && !n[SEAM_COUNT_GUEST_PROCESSES] &&
+	    !n[SEAM_COUNT_GUEST_SAMPLES] && !n[SEAM_COUNT_GUEST_BAD] &&
+	    !s->services.n_notes)
 		seam_session_note(s, false, "no Lua stacks: no program ran "
 			"LuaJIT for long enough to be sampled, or its agent "
 			"could not connect, as one of another user cannot");
@@ -402,13 +403,12 @@ static void report_no_agent(const struct seam_session *s)
 static void finish_services(struct seam_session *s)
 {
 	seam_services_close(&s->services);
-	seam_jit_service_losses(&s->jit, true, &s->recording.data.losses);
 	report_note(s);
 	seam_guest_service_finish(&s->guest);
 	seam_tracing_finish(s);
-	s->result->guest = s->guest.counts;
 	report_no_agent(s);
-	s->recording.data.losses.n_bad_bytes += s->guest.n_bad_bytes;
+	s->recording.data.losses.n[SEAM_COUNT_BAD_BYTES] +=
+		s->guest.n_bad_bytes;
 	if (s->services.n_failed)
 		seam_session_note(s, false, "%" PRIu64 " programs got no "
 			"ring, so JITs write files: %s",
@@ -537,8 +537,7 @@ static int fill_result(struct seam_session *s, struct seam_err *err)
 	const struct seam_data_file *data = &s->recording.data;
 
 	result->n_samples = data->counts.n_samples - n_names(s);
-	result->aux_bytes = data->counts.n_aux_bytes;
-	result->losses = data->losses;
+	result->counts = seam_recording_counts(&s->recording, s);
 	result->stacks = data->stacks;
 	result->duration_ns = s->recording.duration_ns;
 	result->skipped = s->recording.skipped;

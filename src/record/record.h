@@ -17,9 +17,7 @@
 #include "record/events/event.h"
 #include "record/preload/preload.h"
 #include "record/proc/procfs.h"
-#include "wire/guest/agent_counts.h"
-#include "wire/losses.h"
-#include "wire/manifest.h"
+#include "wire/counts.h"
 #include "wire/stack_counts.h"
 
 enum {
@@ -150,13 +148,10 @@ struct seam_record_result {
 
 	uint64_t n_samples;
 	const char *aux_event;	/* name of the one with AUX data; or NULL */
-	uint64_t aux_bytes;	/* AUX data in the file */
-	struct seam_losses losses;
+	struct seam_counts counts;
 	struct seam_stack_counts stacks;
-	struct seam_agent_counts guest;
 	bool has_calls;		/* of --trace */
 	bool has_no_calls;	/* and none was recorded, or lost */
-	struct seam_manifest_calls calls;
 	uint64_t calls_bytes;	/* of all logs */
 	uint64_t tsc_hz;	/* measured; 0: not known */
 	/* Without the side-band's; owned, or NULL. */

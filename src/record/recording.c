@@ -86,26 +86,31 @@ static size_t list_triggers(const struct seam_recording *recording,
 	return n;
 }
 
-static struct seam_manifest_kept describe_kept(
-	const struct seam_kept_files_counts *counts)
-{
-	struct seam_kept_counts sum = counts->files;
+_Static_assert(SEAM_COUNT_KEPT_INTERRUPTED - SEAM_COUNT_KEPT_GONE ==
+	       SEAM_KEPT_INTERRUPTED - SEAM_KEPT_GONE, "in one order");
 
-	seam_kept_counts_add(&sum, &counts->jit);
-	return (struct seam_manifest_kept) {
-		.n_files = counts->files.n_copied,
-		.n_file_bytes = counts->files.n_bytes,
-		.n_dumps = counts->jit.n_copied,
-		.n_dump_bytes = counts->jit.n_bytes,
-		.n_missed = sum.n_left_out[SEAM_KEPT_GONE],
-		.n_refused = sum.n_left_out[SEAM_KEPT_REFUSED],
-		.n_leased = sum.n_left_out[SEAM_KEPT_LEASED],
-		.n_stuck = sum.n_left_out[SEAM_KEPT_TIMED_OUT],
-		.n_too_large = sum.n_left_out[SEAM_KEPT_TOO_LARGE],
-		.n_too_many = sum.n_left_out[SEAM_KEPT_TOO_MANY],
-		.n_unwritten = sum.n_left_out[SEAM_KEPT_NOT_WRITTEN],
-		.n_interrupted = sum.n_left_out[SEAM_KEPT_INTERRUPTED],
-	};
+static void count_kept(uint64_t *n, const struct seam_kept_files_counts *kept)
+{
+	n[SEAM_COUNT_KEPT_FILES] = kept->files.n_copied;
+	n[SEAM_COUNT_KEPT_FILE_BYTES] = kept->files.n_bytes;
+	n[SEAM_COUNT_KEPT_DUMPS] = kept->jit.n_copied;
+	n[SEAM_COUNT_KEPT_DUMP_BYTES] = kept->jit.n_bytes;
+	for (size_t i = 0; i < SEAM_KEPT_N_CAUSES; i++)
+		n[SEAM_COUNT_KEPT_GONE + i] = kept->files.n_left_out[i] +
+					      kept->jit.n_left_out[i];
+}
+
+struct seam_counts seam_recording_counts(const struct seam_recording *recording,
+					 const struct seam_session *s)
+{
+	struct seam_counts counts = recording->data.losses;
+
+	counts.n[SEAM_COUNT_AUX_BYTES] = recording->data.counts.n_aux_bytes;
+	count_kept(counts.n, &recording->kept);
+	seam_jit_service_count(&s->jit, &counts);
+	seam_counts_add(&counts, &s->guest.counts);
+	seam_counts_add(&counts, &s->tracing.fdr.counts);
+	return counts;
 }
 
 /* The mapped files without a build id; NULL: none, or no memory. */
@@ -146,16 +151,11 @@ static struct seam_manifest describe(const struct seam_recording *recording,
 		.duration_ns = recording->duration_ns,
 		.n_events = s->events.n,
 		.n_samples = recording->data.counts.n_samples,
-		.losses = recording->data.losses,
+		.counts = seam_recording_counts(recording, s),
 		.stacks = recording->data.stacks,
-		.guest = s->guest.counts,
-		.calls = s->tracing.counts,
 		.ties = s->tracing.fdr.clock.ties,
 		.n_ties = s->tracing.is_used ? s->tracing.fdr.clock.n : 0,
-		.n_area_bytes = recording->data.counts.n_aux_bytes,
 		.n_rings = s->sources.rings.n,
-		.n_jit_streams = s->jit.dumps.n_streams,
-		.kept = describe_kept(&recording->kept),
 	};
 
 	memcpy(m.kernel_build_id, s->kernel.build_id,

@@ -45,6 +45,10 @@ int seam_recording_write_features(struct seam_recording *recording,
 				  const struct seam_session *s,
 				  struct seam_err *err);
 
+/* What was recorded and lost so far: of this file, and of programs. */
+struct seam_counts seam_recording_counts(const struct seam_recording *recording,
+					 const struct seam_session *s);
+
 /*
  * Copy the files that symbols will be looked up in: the kernel's symbols,
  * which change with a reboot, and files that cannot be found by path later.

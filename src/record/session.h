@@ -36,7 +36,6 @@ struct seam_tracing {
 	struct seam_fdr_service fdr;
 	struct seam_trace_logs logs;	/* of the recording */
 	struct seam_address_names names;	/* a process that reads files */
-	struct seam_manifest_calls counts;	/* at the end */
 	char *options;			/* value of SEAM_TRACE; owned */
 	char *old_options;		/* of the environment; owned */
 };

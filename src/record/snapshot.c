@@ -178,7 +178,6 @@ static int write_data(struct seam_recording *recording, struct seam_session *s,
 	int r = fd < 0 ? fd : seam_data_file_copy(&recording->data, fd,
 						  &s->recording.data, err);
 
-	seam_jit_service_losses(&s->jit, false, &recording->data.losses);
 	if (r == 0)
 		r = seam_snapshot_append(s, &recording->data, err);
 	if (r == 0 && s->sources.aux_snapshots) {

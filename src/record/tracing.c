@@ -233,27 +233,28 @@ void seam_tracing_complete(struct seam_session *s,
 		note(s, logs->why.cause[0]);
 }
 
-static void count_losses(const struct seam_session *s,
-			 struct seam_losses *losses)
+/* Complete the counts, after the logs. */
+static void count(struct seam_session *s,
+		  const struct seam_trace_name_counts *names)
 {
 	const struct seam_tracing *t = &s->tracing;
+	uint64_t *n = s->tracing.fdr.counts.n;
 
-	losses->n_calls_refused = s->services.n_failed;
-	losses->n_calls_full = t->fdr.counts.n_full;
-	losses->n_calls_without_ring = t->fdr.calls.n_without_ring;
-	losses->n_calls_unwritten = t->logs.counts.n_unwritten;
-	losses->n_calls_bad_bytes = t->logs.counts.n_bad_bytes;
-	losses->n_calls_unowned = t->fdr.calls.n_unowned;
-	losses->n_calls_bad = t->fdr.counts.n_bad + t->fdr.calls.n_bad +
-			      t->fdr.functions.n_bad +
-			      t->fdr.known.n_left_out;
+	n[SEAM_COUNT_CALLS_RECORDS] = t->logs.counts.n_records;
+	n[SEAM_COUNT_CALLS_FUNCTIONS] = names->n_functions;
+	n[SEAM_COUNT_CALLS_UNNAMED] = names->n_unnamed;
+	n[SEAM_COUNT_CALLS_REFUSED] = s->services.n_failed;
+	n[SEAM_COUNT_CALLS_WITHOUT_RING] = t->fdr.calls.n_without_ring;
+	n[SEAM_COUNT_CALLS_UNWRITTEN] = t->logs.counts.n_unwritten;
+	n[SEAM_COUNT_CALLS_BAD_BYTES] = t->logs.counts.n_bad_bytes;
+	n[SEAM_COUNT_CALLS_UNOWNED] = t->fdr.calls.n_unowned;
+	n[SEAM_COUNT_CALLS_BAD] += t->fdr.calls.n_bad + t->fdr.functions.n_bad +
+				   t->fdr.known.n_left_out;
 }
 
 static void report_no_calls(const struct seam_session *s)
 {
-	const struct seam_fdr_counts *counts = &s->tracing.fdr.counts;
-
-	if (!counts->n_processes)
+	if (!s->tracing.fdr.counts.n[SEAM_COUNT_CALLS_PROCESSES])
 		seam_session_note(s, false, "no calls were recorded: no "
 			"program with instrumented functions ran, or it could "
 			"not load " SEAM_FDR_LIBRARY ", or not connect, as one "
@@ -275,12 +276,14 @@ static void report_no_calls(const struct seam_session *s)
 /* Whether there are none, and nothing else says why. */
 static bool has_no_calls(const struct seam_session *s)
 {
-	const struct seam_tracing *t = &s->tracing;
+	const uint64_t *n = s->tracing.fdr.counts.n;
 
 	/* those of a flight recorder may all be in snapshots */
-	return !t->counts.n_records && !seam_fdr_service_lost(&t->fdr) &&
-	       !t->logs.counts.n_unwritten && !s->services.n_failed &&
-	       !t->counts.n_frozen && !s->rounds.n_snapshots;
+	return !n[SEAM_COUNT_CALLS_RECORDS] && !n[SEAM_COUNT_CALLS_FULL] &&
+	       !n[SEAM_COUNT_CALLS_WITHOUT_RING] &&
+	       !n[SEAM_COUNT_CALLS_UNWRITTEN] &&
+	       !n[SEAM_COUNT_CALLS_REFUSED] && !n[SEAM_COUNT_CALLS_FROZEN] &&
+	       !s->rounds.n_snapshots;
 }
 
 void seam_tracing_finish(struct seam_session *s)
@@ -293,16 +296,8 @@ void seam_tracing_finish(struct seam_session *s)
 		return;
 	seam_flight_finish(s);
 	seam_tracing_complete(s, &t->logs, &names);
-	count_losses(s, &s->recording.data.losses);
-	t->counts = (struct seam_manifest_calls) {
-		.n_records = t->logs.counts.n_records,
-		.n_processes = t->fdr.counts.n_processes,
-		.n_threads = t->fdr.counts.n_threads,
-		.n_functions = names.n_functions, .n_unnamed = names.n_unnamed,
-		.n_frozen = t->fdr.counts.n_frozen,
-	};
+	count(s, &names);
 	result->has_calls = true;
-	result->calls = t->counts;
 	result->calls_bytes = seam_trace_logs_bytes(&t->logs);
 	result->tsc_hz = seam_tsc_clock_hz(&t->fdr.clock);
 	result->has_no_calls = has_no_calls(s);

@@ -14,15 +14,12 @@
 
 const struct seam_meta_member seam_meta_members[] = {
 #define MEMBER(section, name, type, member) \
-	{ section, name, SEAM_META_##type, true, \
+	{ section, name, SEAM_META_##type, \
 	  offsetof(struct seam_manifest, member), 0 }
 #define SIZED(section, name, type, member, n_member) \
-	{ section, name, SEAM_META_##type, true, \
+	{ section, name, SEAM_META_##type, \
 	  offsetof(struct seam_manifest, member), \
 	  offsetof(struct seam_manifest, n_member) }
-#define OPTIONAL(section, name, member) \
-	{ section, name, SEAM_META_COUNT, false, \
-	  offsetof(struct seam_manifest, member), 0 }
 	MEMBER(NULL, "version", TEXT, version),
 	MEMBER(NULL, "complete", FLAG, complete),
 	MEMBER(NULL, "overwrite", FLAG, overwrite),
@@ -43,91 +40,14 @@ const struct seam_meta_member seam_meta_members[] = {
 	SIZED(NULL, "events", STRINGS, events, n_events),
 	SIZED(NULL, "left_out", STRINGS, left_out, n_left_out),
 	MEMBER(NULL, "samples", COUNT, n_samples),
-	MEMBER(NULL, "throttled", COUNT, losses.n_throttled),
-	MEMBER("lost", "ring_full", COUNT, losses.n_ring_full),
-	MEMBER("lost", "paused", COUNT, losses.n_paused),
-	MEMBER("lost", "not_written", COUNT, losses.n_unwritten),
-	MEMBER("lost", "over_share", COUNT, losses.n_over_share),
-	MEMBER("lost", "damaged_bytes", COUNT, losses.n_bad_bytes),
-	OPTIONAL("areas", "bytes", n_area_bytes),
-	OPTIONAL("areas", "truncated", losses.n_truncated),
-	OPTIONAL("areas", "partial", losses.n_partial),
-	OPTIONAL("areas", "collision", losses.n_collision),
-	OPTIONAL("jit", "streams", n_jit_streams),
-	OPTIONAL("jit", "records", losses.n_jit),
-	OPTIONAL("jit", "lost", losses.n_jit_lost),
-	OPTIONAL("jit", "refused_groups", losses.n_jit_bad),
-	OPTIONAL("jit", "refused_rings", losses.n_jit_unowned),
-	OPTIONAL("calls", "records", calls.n_records),
-	OPTIONAL("calls", "processes", calls.n_processes),
-	OPTIONAL("calls", "threads", calls.n_threads),
-	OPTIONAL("calls", "functions", calls.n_functions),
-	OPTIONAL("calls", "unnamed", calls.n_unnamed),
-	OPTIONAL("calls", "frozen", calls.n_frozen),
-	OPTIONAL("calls", "area_full", losses.n_calls_full),
-	OPTIONAL("calls", "without_area", losses.n_calls_without_ring),
-	OPTIONAL("calls", "not_written", losses.n_calls_unwritten),
-	OPTIONAL("calls", "damaged_bytes", losses.n_calls_bad_bytes),
-	OPTIONAL("calls", "refused", losses.n_calls_bad),
-	OPTIONAL("calls", "refused_areas", losses.n_calls_unowned),
-	OPTIONAL("calls", "refused_programs", losses.n_calls_refused),
-	OPTIONAL("guest", "processes", guest.n_processes),
-	OPTIONAL("guest", "samples", guest.n_samples),
-	OPTIONAL("guest", "with_guest", guest.n_guest),
-	OPTIONAL("guest", "incomplete", guest.n_incomplete),
-	OPTIONAL("guest", "symbols", guest.n_symbols),
-	OPTIONAL("guest", "refused", guest.n_bad),
-	OPTIONAL("guest", "lost", guest.n_lost),
-	OPTIONAL("guest", "without_ring", guest.n_without_ring),
-	OPTIONAL("guest", "ticks", guest.n_ticks),
-	OPTIONAL("guest", "ticks_due", guest.n_due),
-	OPTIONAL("guest", "merged", guest.n_merged),
-	OPTIONAL("guest", "throttled", guest.n_throttled),
-	OPTIONAL("guest", "no_stack", guest.n_no_stack),
-	OPTIONAL("guest", "ended", guest.n_ended),
-	OPTIONAL("guest", "superseded", guest.n_superseded),
-	OPTIONAL("not_recorded", "threads", losses.n_refused),
-	OPTIONAL("not_recorded", "programs", losses.n_stopped),
-	OPTIONAL("not_recorded", "cpus", losses.n_cpus_back),
-	OPTIONAL("not_recorded", "cpu_ns", losses.cpu_ns),
-	OPTIONAL("not_recorded", "new_cpus", losses.n_cpus_new),
-	OPTIONAL("kept", "files", kept.n_files),
-	OPTIONAL("kept", "file_bytes", kept.n_file_bytes),
-	OPTIONAL("kept", "dumps", kept.n_dumps),
-	OPTIONAL("kept", "dump_bytes", kept.n_dump_bytes),
-	OPTIONAL("kept", "missed", kept.n_missed),
-	OPTIONAL("kept", "refused", kept.n_refused),
-	OPTIONAL("kept", "leased", kept.n_leased),
-	OPTIONAL("kept", "stuck", kept.n_stuck),
-	OPTIONAL("kept", "too_large", kept.n_too_large),
-	OPTIONAL("kept", "too_many", kept.n_too_many),
-	OPTIONAL("kept", "not_written", kept.n_unwritten),
-	OPTIONAL("kept", "interrupted", kept.n_interrupted),
-	OPTIONAL("late", "threads", losses.n_late),
-	OPTIONAL("late", "ns", losses.late_ns),
-	OPTIONAL("late", "longest_ns", losses.longest_late_ns),
-	OPTIONAL("late", "unseen_threads", losses.n_unseen),
 	{ 0 }
 #undef MEMBER
 #undef SIZED
-#undef OPTIONAL
 };
 
 static uint64_t number_of(const void *record, size_t offset)
 {
 	return *(const uint64_t *)((const char *)record + offset);
-}
-
-/* The first row after @row that is not a member of the same object. */
-static const struct seam_meta_member *
-end_of_section(const struct seam_meta_member *row)
-{
-	const struct seam_meta_member *end = row + 1;
-
-	while (row->section && end->section &&
-	       strcmp(end->section, row->section) == 0)
-		end++;
-	return end;
 }
 
 /* JSON readers have int64_t, and one number beyond fails the whole file. */
@@ -185,33 +105,57 @@ static void put_member(struct seam_json *j, const struct seam_meta_member *row,
 	}
 }
 
-static bool is_written(const struct seam_meta_member *row,
-		       const struct seam_meta_member *end,
-		       const struct seam_manifest *m)
+/* Close the object @from and open @to; NULL: none. */
+static void change_section(struct seam_json *j, const char *from,
+			   const char *to)
 {
-	for (; row < end; row++)
-		if (row->always || number_of(m, row->offset))
-			return true;
-	return false;
+	if (from && to && strcmp(from, to) == 0)
+		return;
+	if (from)
+		seam_json_close(j);
+	if (to)
+		seam_json_open(j, to, '{');
 }
 
 static void put_members(struct seam_json *j, const struct seam_manifest *m)
 {
-	const struct seam_meta_member *row = seam_meta_members, *end;
+	const struct seam_meta_member *row = seam_meta_members;
+	const char *section = NULL;
 
-	for (; row->name; row = end) {
-		const char *section = row->section;
-
-		end = end_of_section(row);
-		if (!is_written(row, end, m))
-			continue;
-		if (section)
-			seam_json_open(j, section, '{');
-		for (; row < end; row++)
-			put_member(j, row, m);
-		if (section)
-			seam_json_close(j);
+	for (; row->name; row++) {
+		change_section(j, section, row->section);
+		section = row->section;
+		put_member(j, row, m);
 	}
+	change_section(j, section, NULL);
+}
+
+/* Whether anything of @section was counted, or is always written. */
+static bool has_counts(const struct seam_counts *counts, const char *section)
+{
+	if (!section)
+		return true;
+	for (size_t i = 0; i < SEAM_N_COUNTS; i++)
+		if ((counts->n[i] || seam_count_rows[i].is_always_written) &&
+		    seam_count_is_of(&seam_count_rows[i], section))
+			return true;
+	return false;
+}
+
+static void put_counts(struct seam_json *j, const struct seam_counts *counts)
+{
+	const char *section = NULL;
+
+	for (size_t i = 0; i < SEAM_N_COUNTS; i++) {
+		const struct seam_count_row *row = &seam_count_rows[i];
+
+		if (!has_counts(counts, row->section))
+			continue;
+		change_section(j, section, row->section);
+		section = row->section;
+		put_u64(j, row->key, counts->n[i]);
+	}
+	change_section(j, section, NULL);
 }
 
 const struct seam_meta_number seam_meta_stacks[] = {
@@ -369,6 +313,7 @@ static void put_manifest(FILE *out, const struct seam_manifest *m)
 	seam_json_open(&j, NULL, '{');
 	seam_json_string(&j, "schema", SEAM_META_SCHEMA);
 	put_members(&j, m);
+	put_counts(&j, &m->counts);
 	put_stacks(&j, &m->stacks);
 	put_ties(&j, m);
 	put_triggers(&j, m);

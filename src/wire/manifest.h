@@ -16,24 +16,10 @@
  *	 "clock":"CLOCK_MONOTONIC",
  *	 "start":{"wall_ns","monotonic_ns"}, "duration_ns",
  *	 "events":["cpu-clock","dummy:HG"], "left_out":["kernel"],
- *	 "samples", "throttled",
- *	 "lost":{"ring_full","paused","not_written","over_share",
- *	         "damaged_bytes"},
- *	 "areas":{"bytes","truncated","partial","collision"},
- *	 "jit":{"streams","records","lost","refused_groups","refused_rings"},
- *	 "guest":{"processes","samples","with_guest","incomplete","symbols",
- *	          "refused","lost","without_ring","ticks","ticks_due","merged",
- *	          "throttled","no_stack","ended","superseded"},
- *	 "calls":{"records","processes","threads","functions","unnamed",
- *	          "frozen","area_full","without_area","not_written",
- *	          "damaged_bytes","refused","refused_areas",
- *	          "refused_programs"},
+ *	 "samples", and each count of wire/counts.h: "throttled",
+ *	 "lost":{...}, "areas":{...}, "jit":{...}, "guest":{...}, "calls":{...},
+ *	 "not_recorded":{...}, "kept":{...}, "late":{...},
  *	 "xray":{"ties":[[tsc,monotonic_ns],...]},
- *	 "not_recorded":{"threads","programs","cpus","cpu_ns","new_cpus"},
- *	 "kept":{"files","file_bytes","dumps","dump_bytes","missed","refused",
- *	         "leased","stuck","too_large","too_many","not_written",
- *	         "interrupted"},
- *	 "late":{"threads","ns","longest_ns","unseen_threads"},
  *	 "stacks":{"ended":{"complete",...},"empty","jvm","dump_bytes",
  *	           "files":[{"path","end","stacks"}]},
  *	 "files":[{"path","inode","contents":"0x5b1c.."}],
@@ -44,31 +30,18 @@
  *	           "area_bytes","records","drained_bytes","lost"}]}
  *
  * The clock is "perf", the kernel's own, where there are AUX buffers ("areas").
- * A ring has a cpu, a tid, or both.  "jit" counts JITs that streamed their code
- * into the recording, and its records: pieces of code and moves, which are
- * recorded or lost.  "late" is for per-thread recordings: threads that ran
- * before their events were opened.  "not_recorded" counts threads whose events
- * could not be opened, programs whose events the kernel stopped because they
- * run with another user's rights, CPUs that went offline and came back (cpu_ns:
- * the longest time from then to the end), and CPUs that came online later.
+ * A ring has a cpu, a tid, or both.
  *
- * "guest" is there where programs had an agent: its samples and why ticks have
- * none (agent_counts.h); the recorder's own samples of those threads, which
- * were dropped, are "superseded".
- *
- * "calls" is there where programs recorded theirs (record --trace): records in
- * xray/, of which a call has two, the functions in them, and what was lost, by
- * cause.  "xray" has moments at which the processors' time stamp counter and
- * CLOCK_MONOTONIC were read at once: what the ticks of xray/ mean.
+ * Of the counts "lost" and "throttled" are always there, the others where
+ * anything was counted: "areas" with AUX buffers, "jit" with JITs that streamed
+ * their code, "guest" where programs had an agent, "calls" where programs
+ * recorded theirs (record --trace), "late" in per-thread recordings.  "xray"
+ * has moments at which the processors' time stamp counter and CLOCK_MONOTONIC
+ * were read at once: what the ticks of xray/ mean.
  *
  * "stacks" is there where user stacks were unwound while recording: how they
  * ended, and the files in which most ended early (stack_counts.h).  Samples
- * with RAW data about the walk say so each; readers count these.
- *
- * "kept" counts files copied to elf/ and jit/ (dumps and maps), and files that
- * were not copied, by cause: gone before they were opened; not readable for the
- * program's user, or untrusted; under a lease; not read in time; beyond a limit
- * of size or number; not written; interrupted by a signal.
+ * with RAW data about the walk have it each; readers count these.
  *
  * "files" has the mapped files that have no build id, and a hash of what was in
  * them when they were mapped (seam_content_id_read() in symbol/elf): elf/ may
@@ -88,8 +61,7 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "base/tsc.h"
-#include "wire/guest/agent_counts.h"
-#include "wire/losses.h"
+#include "wire/counts.h"
 #include "wire/stack_counts.h"
 
 enum {
@@ -123,14 +95,6 @@ struct seam_manifest_event {
 	uint64_t n_lost;
 };
 
-/* Files that were copied, and those that were not, by cause. */
-struct seam_manifest_kept {
-	uint64_t n_files, n_file_bytes;
-	uint64_t n_dumps, n_dump_bytes;
-	uint64_t n_missed, n_refused, n_leased, n_stuck;
-	uint64_t n_too_large, n_too_many, n_unwritten, n_interrupted;
-};
-
 struct seam_manifest_trigger {
 	const char *text;	/* as the user gave it */
 	uint64_t pid, tid;
@@ -139,14 +103,6 @@ struct seam_manifest_trigger {
 	uint64_t duration_ns;	/* of the call; 0: not known */
 	uint64_t function;	/* its id; 0: none */
 	uint64_t signal;	/* 0: none */
-};
-
-/* Of traced programs: calls and events, two records a call. */
-struct seam_manifest_calls {
-	uint64_t n_records, n_processes, n_threads;
-	uint64_t n_functions;	/* seen */
-	uint64_t n_unnamed;	/* of these, without a symbol */
-	uint64_t n_frozen;	/* records left out after a trigger */
 };
 
 struct seam_manifest {
@@ -179,13 +135,8 @@ struct seam_manifest {
 	size_t n_left_out;
 
 	uint64_t n_samples;
-	struct seam_losses losses;
-	uint64_t n_area_bytes;	/* of AUX data */
-	uint64_t n_jit_streams;	/* JITs that streamed code */
-	struct seam_manifest_kept kept;
+	struct seam_counts counts;
 	struct seam_stack_counts stacks;
-	struct seam_agent_counts guest;
-	struct seam_manifest_calls calls;
 	const struct seam_manifest_trigger *triggers;	/* of this snapshot */
 	size_t n_triggers;
 	const struct seam_tsc_tie *ties;	/* ascending */

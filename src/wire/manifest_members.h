@@ -26,7 +26,6 @@ struct seam_meta_member {
 	const char *section;	/* NULL: a member of the manifest itself */
 	const char *name;
 	enum seam_meta_type type;
-	bool always;
 	size_t offset;
 	size_t n_offset;	/* of the size or number */
 };
@@ -38,9 +37,9 @@ struct seam_meta_number {
 };
 
 /*
- * All that is written and read back, in the order of the file; each table ends
- * with a name of NULL.  Successive rows of one section are one object.  It is
- * omitted when all of its members are 0, unless one of them is @always written.
+ * All that is written and read back beside the counts (counts.h), in the order
+ * of the file; each table ends with a name of NULL.  Successive rows of one
+ * section are one object.
  */
 extern const struct seam_meta_member seam_meta_members[];
 

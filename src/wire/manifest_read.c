@@ -188,6 +188,16 @@ static void read_members(struct seam_manifest *m, const json_t *root)
 	}
 }
 
+static void read_counts(struct seam_counts *counts, const json_t *root)
+{
+	for (size_t i = 0; i < SEAM_N_COUNTS; i++) {
+		const struct seam_count_row *row = &seam_count_rows[i];
+
+		counts->n[i] = read_count(row->section ?
+			json_object_get(root, row->section) : root, row->key);
+	}
+}
+
 static const char *schema_of(const json_t *root)
 {
 	return text_of(json_object_get(root, "schema"));
@@ -239,6 +249,7 @@ int seam_manifest_read(struct seam_manifest *m, struct seam_bytes json,
 	}
 	m->owner = root;
 	read_members(m, root);
+	read_counts(&m->counts, root);
 	read_stacks(&m->stacks, json_object_get(root, "stacks"));
 	read_triggers(m, json_object_get(root, "triggers"));
 	read_files(m, json_object_get(root, "files"));

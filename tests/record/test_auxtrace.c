@@ -183,7 +183,7 @@ static void the_file_has_each_byte_of_the_aux_buffer_in_its_order(void **state)
 		assert_true(seam_auxtrace_drain(&p.file, ring_of(&p), 0,
 						true, NULL) >= 0);
 		assert_int_equal(check_file(&p, &first), wanted);
-		assert_int_equal(p.file.losses.n_truncated, 0);
+		assert_int_equal(p.file.losses.n[SEAM_COUNT_AUX_TRUNCATED], 0);
 		close_pmu(&p);
 	}
 }
@@ -197,10 +197,10 @@ static void counts_truncation_exactly_when_the_buffer_is_full(void **state)
 	open_pmu(&p, 0, -1, 0, false);
 	assert_int_equal(emit(&p, AREA), AREA);
 	assert_true(seam_drain_round(&p.drain, NULL) > 0);
-	assert_int_equal(p.file.losses.n_truncated, 0);
+	assert_int_equal(p.file.losses.n[SEAM_COUNT_AUX_TRUNCATED], 0);
 	assert_int_equal(emit(&p, AREA + 8), AREA);
 	assert_true(seam_drain_round(&p.drain, NULL) > 0);
-	assert_int_equal(p.file.losses.n_truncated, 1);
+	assert_int_equal(p.file.losses.n[SEAM_COUNT_AUX_TRUNCATED], 1);
 	assert_int_equal(check_file(&p, &first), 2 * AREA);
 	close_pmu(&p);
 }
@@ -231,15 +231,15 @@ static void a_snapshot_is_the_newest_bytes_and_moves_no_tail(void **state)
 static void what_aux_records_say_is_counted(void **state)
 {
 	static const uint64_t flags[] = { 0, 1, 2, 4, 8, 15 };
-	struct seam_losses losses = { 0 };
+	struct seam_counts losses = { 0 };
 
 	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(flags); i++)
 		seam_auxtrace_count(&losses, &(struct seam_perf_aux) {
 			.flags = flags[i] });
-	assert_int_equal(losses.n_truncated, 2);
-	assert_int_equal(losses.n_partial, 2);
-	assert_int_equal(losses.n_collision, 2);
+	assert_int_equal(losses.n[SEAM_COUNT_AUX_TRUNCATED], 2);
+	assert_int_equal(losses.n[SEAM_COUNT_AUX_PARTIAL], 2);
+	assert_int_equal(losses.n[SEAM_COUNT_AUX_COLLISION], 2);
 }
 
 int main(void)

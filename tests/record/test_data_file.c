@@ -81,7 +81,7 @@ static void a_copy_goes_on_by_itself(void **state)
 	begin(&file);
 	append(&file, "first");
 	file.counts.n_samples = file.by_event[SAMPLED].n_samples = 5;
-	file.losses.n_throttled = 2;
+	file.losses.n[SEAM_COUNT_THROTTLED] = 2;
 	slot = SEAM_ARRAY_PUSH(&file.auxtraces);
 	*slot = (struct seam_auxtrace_entry) { 512, 48 };
 	assert_int_equal(seam_data_file_copy(&copy,
@@ -100,7 +100,7 @@ static void a_copy_goes_on_by_itself(void **state)
 	assert_int_equal(file.counts.n_samples, 5);
 	assert_int_equal(file.by_event[SAMPLED].n_samples, 5);
 	assert_int_equal(file.events[SAMPLED].ids[0], 7);
-	assert_int_equal(copy.losses.n_throttled, 2);
+	assert_int_equal(copy.losses.n[SEAM_COUNT_THROTTLED], 2);
 	assert_int_equal(copy.auxtraces.items[0].offset, 512);
 	seam_data_file_fini(&file);
 	seam_data_file_fini(&copy);
@@ -121,10 +121,10 @@ static void what_is_reverted_counts_as_not_written(void **state)
 	seam_data_file_revert(&file);
 	assert_int_equal(file.counts.n_samples, 4);
 	assert_int_equal(file.by_event[SAMPLED].n_samples, 4);
-	assert_int_equal(file.losses.n_unwritten, 3);
+	assert_int_equal(file.losses.n[SEAM_COUNT_UNWRITTEN], 3);
 	seam_data_file_removed(&file);
 	assert_int_equal(file.counts.n_samples, 0);
-	assert_int_equal(file.losses.n_unwritten, 13);
+	assert_int_equal(file.losses.n[SEAM_COUNT_UNWRITTEN], 13);
 	seam_data_file_fini(&file);
 }
 
@@ -139,8 +139,10 @@ static void a_loss_is_of_a_full_ring_or_of_a_pause(void **state)
 		ring.is_backward = backward;
 		assert_int_equal(seam_data_file_write_losses(&file, &sources,
 				 false, NULL), 0);
-		assert_int_equal(file.losses.n_paused, backward ? 6 : 0);
-		assert_int_equal(file.losses.n_ring_full, backward ? 0 : 6);
+		assert_int_equal(file.losses.n[SEAM_COUNT_PAUSED],
+				 backward ? 6 : 0);
+		assert_int_equal(file.losses.n[SEAM_COUNT_RING_FULL],
+				 backward ? 0 : 6);
 		assert_int_equal(file.by_event[SAMPLED].n_lost, 6);
 		assert_int_equal(file.writer.data_bytes,
 				 8 + 8 + 32);

@@ -152,8 +152,8 @@ static void calls_are_in_the_log_of_their_process(void **state)
 	seam_trace_logs_finish(&logs, &(struct seam_trace_logs_caller) {
 		.note = NULL });
 	assert_int_equal(logs.counts.n_records, n);
-	assert_int_equal(fdr.counts.n_full, 8);
-	assert_int_equal(fdr.counts.n_threads, 2);
+	assert_int_equal(fdr.counts.n[SEAM_COUNT_CALLS_FULL], 8);
+	assert_int_equal(fdr.counts.n[SEAM_COUNT_CALLS_THREADS], 2);
 	file = read_log("4711.xray", &index);
 	assert_int_equal(file.bytes.size, seam_trace_logs_bytes(&logs));
 	assert_int_equal(index.blocks.n, 6);
@@ -259,11 +259,11 @@ static void what_is_not_announced_rightly_is_counted(void **state)
 	memcpy(record, &header, sizeof(header));
 	fdr.functions.take(&a, (uint8_t *)record, sizeof(record));
 	fdr.calls.take(&a, (uint8_t *)record, sizeof(record));
-	assert_int_equal(fdr.counts.n_bad, 2);
+	assert_int_equal(fdr.counts.n[SEAM_COUNT_CALLS_BAD], 2);
 	header.type = PERF_RECORD_LOST;
 	memcpy(record, &header, sizeof(header));
 	fdr.functions.take(&a, (uint8_t *)record, sizeof(record));
-	assert_int_equal(fdr.counts.n_bad, 2);
+	assert_int_equal(fdr.counts.n[SEAM_COUNT_CALLS_BAD], 2);
 	end(&a, 0);
 }
 

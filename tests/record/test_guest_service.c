@@ -138,9 +138,9 @@ static void the_recorder_sets_period_and_mode(void **state)
 	memcpy(&ip, b.bytes + 16, sizeof(ip));
 	assert_int_equal(header.misc, PERF_RECORD_MISC_KERNEL);
 	assert_int_equal(ip, UINT64_C(0xffffffff81000010));
-	assert_int_equal(g->counts.n_samples, 1);
-	assert_int_equal(g->counts.n_guest, 1);
-	assert_int_equal(g->counts.n_ticks, 3);
+	assert_int_equal(g->counts.n[SEAM_COUNT_GUEST_SAMPLES], 1);
+	assert_int_equal(g->counts.n[SEAM_COUNT_GUEST_WITH_GUEST], 1);
+	assert_int_equal(g->counts.n[SEAM_COUNT_GUEST_TICKS], 3);
 	destroy(g);
 }
 
@@ -157,7 +157,7 @@ static void refuses_a_record_that_is_cut_anywhere(void **state)
 		b.size = size;
 		assert_false(take(g, &b));
 	}
-	assert_int_equal(g->counts.n_samples, 0);
+	assert_int_equal(g->counts.n[SEAM_COUNT_GUEST_SAMPLES], 0);
 	destroy(g);
 }
 
@@ -205,7 +205,7 @@ static uint64_t ticks_of(bool overwrite, uint32_t n_first, uint64_t samples)
 		g->guest.preview(&g->guest, &stream, b.bytes, b.size);
 		g->guest.take(&stream, b.bytes, b.size);
 	}
-	n = g->counts.n_ticks;
+	n = g->counts.n[SEAM_COUNT_GUEST_TICKS];
 	destroy(g);
 	return n;
 }
@@ -253,7 +253,7 @@ static void only_samples_of_an_agents_time_are_superseded(void **state)
 	stream.service = &g->guest;
 	g->guest.end(&stream, &none);
 	assert_true(seam_guest_service_supersedes(g, TID, 150 * MS));
-	assert_int_equal(g->counts.n_superseded, 5);
+	assert_int_equal(g->counts.n[SEAM_COUNT_GUEST_SUPERSEDED], 5);
 	destroy(g);
 }
 

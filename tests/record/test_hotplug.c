@@ -41,10 +41,10 @@ int __wrap_seam_procfs_cpus(struct seam_number_list *cpus,
 }
 
 /* Ten seconds of all CPUs, each enabled and disabled a little later. */
-static struct seam_losses count(uint64_t late_ns)
+static struct seam_counts count(uint64_t late_ns)
 {
 	struct seam_sources s = { 0 };
-	struct seam_losses losses = { 0 };
+	struct seam_counts losses = { 0 };
 
 	for (int i = 0; i < N; i++) {
 		*SEAM_ARRAY_PUSH(&s.cpus) = i;
@@ -74,61 +74,64 @@ static void set_online(size_t n)
 
 static void all_were_there(void **state)
 {
-	struct seam_losses l;
+	struct seam_counts l;
 
 	(void)state;
 	set_online(N);
 	l = count(0);
-	assert_int_equal(l.n_cpus_back + l.n_cpus_new, 0);
+	assert_int_equal(l.n[SEAM_COUNT_CPUS_BACK], 0);
+	assert_int_equal(l.n[SEAM_COUNT_CPUS_NEW], 0);
 	/* the kernel's clock is slower than ours, on all of them */
 	for (size_t i = 0; i < N; i++)
 		enabled_ns[i] -= SECOND / 100;
 	l = count(0);
-	assert_int_equal(l.n_cpus_back + l.n_cpus_new, 0);
+	assert_int_equal(l.n[SEAM_COUNT_CPUS_BACK], 0);
+	assert_int_equal(l.n[SEAM_COUNT_CPUS_NEW], 0);
 	/* 40 ms from one to the next: a virtual machine was not running */
 	set_online(N);
 	for (size_t i = 0; i < N; i++)
 		enabled_ns[i] -= i * SECOND / 25;
 	l = count(SECOND / 25);
-	assert_int_equal(l.n_cpus_back + l.n_cpus_new, 0);
+	assert_int_equal(l.n[SEAM_COUNT_CPUS_BACK], 0);
+	assert_int_equal(l.n[SEAM_COUNT_CPUS_NEW], 0);
 }
 
 static void one_that_came_back_is_lost_from_when_it_went(void **state)
 {
-	struct seam_losses l;
+	struct seam_counts l;
 
 	(void)state;
 	set_online(N);
 	enabled_ns[2] = 4 * SECOND;
 	enabled_ns[3] = 10 * SECOND - SECOND / 100;
 	l = count(0);
-	assert_int_equal(l.n_cpus_back, 2);
+	assert_int_equal(l.n[SEAM_COUNT_CPUS_BACK], 2);
 	assert_int_equal(l.first_cpu, 2);
-	assert_int_equal(l.cpu_ns, 6 * SECOND);
+	assert_int_equal(l.n[SEAM_COUNT_CPU_NS], 6 * SECOND);
 }
 
 static void one_that_stayed_away_had_nothing_to_lose(void **state)
 {
-	struct seam_losses l;
+	struct seam_counts l;
 
 	(void)state;
 	set_online(N - 1);
 	enabled_ns[3] = 4 * SECOND;
 	l = count(0);
-	assert_int_equal(l.n_cpus_back, 0);
-	assert_int_equal(l.n_cpus_new, 0);
+	assert_int_equal(l.n[SEAM_COUNT_CPUS_BACK], 0);
+	assert_int_equal(l.n[SEAM_COUNT_CPUS_NEW], 0);
 }
 
 static void one_that_is_new_has_no_events(void **state)
 {
-	struct seam_losses l;
+	struct seam_counts l;
 
 	(void)state;
 	set_online(N + 2);
 	l = count(0);
-	assert_int_equal(l.n_cpus_new, 2);
+	assert_int_equal(l.n[SEAM_COUNT_CPUS_NEW], 2);
 	assert_int_equal(l.first_cpu, N);
-	assert_int_equal(l.n_cpus_back, 0);
+	assert_int_equal(l.n[SEAM_COUNT_CPUS_BACK], 0);
 }
 
 int main(void)

@@ -15,7 +15,7 @@ enum { FORK = PERF_RECORD_FORK, EXIT = PERF_RECORD_EXIT };
 /* No threads have these ids. */
 enum { MISSING = 0x7ffffff0, MISSING_TOO };
 
-static struct seam_losses update(const struct seam_perf_sideband *records,
+static struct seam_counts update(const struct seam_perf_sideband *records,
 				 size_t n)
 {
 	struct seam_data_file file = { .fd = -1 };
@@ -46,12 +46,12 @@ static void a_life_is_known_though_its_exit_is_read_first(void **state)
 	static const struct seam_perf_sideband tasks[] = {
 		TASK(EXIT, MISSING, 300), TASK(FORK, MISSING, 100),
 	};
-	struct seam_losses losses = update(tasks, 2);
+	struct seam_counts losses = update(tasks, 2);
 
 	(void)state;
-	assert_int_equal(losses.n_unseen, 1);
-	assert_int_equal(losses.late_ns, 200);
-	assert_int_equal(losses.longest_late_ns, 200);
+	assert_int_equal(losses.n[SEAM_COUNT_THREADS_UNSEEN], 1);
+	assert_int_equal(losses.n[SEAM_COUNT_LATE_NS], 200);
+	assert_int_equal(losses.n[SEAM_COUNT_LONGEST_LATE_NS], 200);
 }
 
 static void the_exit_of_an_earlier_thread_with_that_id_is_not_used(
@@ -62,12 +62,12 @@ static void the_exit_of_an_earlier_thread_with_that_id_is_not_used(
 		TASK(EXIT, MISSING, 400), TASK(FORK, MISSING_TOO, 450),
 		TASK(EXIT, MISSING_TOO, 460),
 	};
-	struct seam_losses losses = update(tasks, 5);
+	struct seam_counts losses = update(tasks, 5);
 
 	(void)state;
-	assert_int_equal(losses.n_unseen, 2);
-	assert_int_equal(losses.late_ns, 400 + 10);
-	assert_int_equal(losses.longest_late_ns, 400);
+	assert_int_equal(losses.n[SEAM_COUNT_THREADS_UNSEEN], 2);
+	assert_int_equal(losses.n[SEAM_COUNT_LATE_NS], 400 + 10);
+	assert_int_equal(losses.n[SEAM_COUNT_LONGEST_LATE_NS], 400);
 }
 
 int main(void)

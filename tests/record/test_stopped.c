@@ -37,27 +37,27 @@ enum { EXEC = PERF_RECORD_COMM, MAP = PERF_RECORD_MMAP2,
 
 static void counts(struct seam_stopped *s, uint64_t n)
 {
-	struct seam_losses losses = { 0 };
+	struct seam_counts losses = { 0 };
 
 	seam_stopped_round(s, false, &losses);
 	seam_stopped_round(s, false, &losses);
-	assert_int_equal(losses.n_stopped, n);
+	assert_int_equal(losses.n[SEAM_COUNT_PROGRAMS_STOPPED], n);
 	seam_stopped_fini(s);
 }
 
 /* A round in which nothing can be counted yet. */
 static void round_of(struct seam_stopped *s)
 {
-	struct seam_losses losses = { 0 };
+	struct seam_counts losses = { 0 };
 
 	seam_stopped_round(s, false, &losses);
-	assert_int_equal(losses.n_stopped, 0);
+	assert_int_equal(losses.n[SEAM_COUNT_PROGRAMS_STOPPED], 0);
 }
 
 static void an_end_right_after_exec_is_counted(void **state)
 {
 	struct seam_stopped s = { 0 };
-	struct seam_losses losses = { 0 };
+	struct seam_counts losses = { 0 };
 
 	(void)state;
 	see(&s, EXEC, 7, 100);
@@ -66,7 +66,7 @@ static void an_end_right_after_exec_is_counted(void **state)
 	see(&s, END, 7, 210);
 	seam_stopped_round(&s, true, &losses);
 	assert_string_equal(losses.stopped, "su");
-	assert_int_equal(losses.n_stopped, 1);
+	assert_int_equal(losses.n[SEAM_COUNT_PROGRAMS_STOPPED], 1);
 	counts(&s, 0);
 }
 

@@ -39,31 +39,18 @@ static void print_size(char *buf, size_t cap, uint64_t bytes)
 		snprintf(buf, cap, "%.1f MiB", (double)bytes / (1 << 20));
 }
 
-static void add_cause(char *why, size_t cap, uint64_t n, const char *cause)
-{
-	size_t used = strlen(why);
-
-	if (n)
-		snprintf(why + used, cap - used, "%s%" PRIu64 " %s",
-			 used ? ", " : "", n, cause);
-}
-
 /* By cause, and by event if there are several. */
 static void report_losses(const struct seam_record_result *r)
 {
-	const struct seam_losses *l = &r->losses;
-	uint64_t lost = l->n_ring_full + l->n_paused + l->n_unwritten +
-			l->n_over_share;
-	char why[200] = "";
+	uint64_t lost = 0;
+	char why[300];
 
+	for (size_t i = 0; i < SEAM_N_COUNTS; i++)
+		if (seam_count_rows[i].amount == SEAM_COUNT_IS_RECORDS)
+			lost += r->counts.n[i];
 	if (!lost)
 		return;
-	add_cause(why, sizeof(why), l->n_ring_full,
-		  "because rings were full (larger ones: -m)");
-	add_cause(why, sizeof(why), l->n_unwritten, "because of failed writes");
-	add_cause(why, sizeof(why), l->n_over_share,
-		  "because one user maps too many files");
-	add_cause(why, sizeof(why), l->n_paused, "while snapshots were copied");
+	seam_counts_list(&r->counts, "lost", why, sizeof(why));
 	seam_command_say("lost %" PRIu64 " record%s (%.2f %%): %s", lost,
 		plural(lost),
 		100.0 * (double)lost / (double)(lost + r->n_samples), why);
@@ -86,22 +73,22 @@ static void report_aux(const char *output,
 
 	if (!r->aux_event)
 		return;
-	print_size(size, sizeof(size), r->aux_bytes);
+	print_size(size, sizeof(size), r->counts.n[SEAM_COUNT_AUX_BYTES]);
 	seam_command_say("%s of '%s'; next: perf script --itrace=i1us -i "
 			 "%s/data", size, r->aux_event, output);
 }
 
 /* Why many stacks are incomplete. */
-static void report_stacks(const struct seam_stack_counts *stacks,
-			  const struct seam_agent_counts *guest)
+static void report_stacks(const struct seam_record_result *r)
 {
+	const struct seam_stack_counts *stacks = &r->stacks;
 	struct seam_stack_counts all = *stacks;
 	char text[600];
 
 	/* those of an agent are of this recording too */
-	if (guest->n_samples > guest->n_incomplete)
-		all.n_ended[SEAM_STACK_COMPLETE] +=
-			guest->n_samples - guest->n_incomplete;
+	all.n_ended[SEAM_STACK_COMPLETE] +=
+		r->counts.n[SEAM_COUNT_GUEST_SAMPLES] -
+		r->counts.n[SEAM_COUNT_GUEST_INCOMPLETE];
 	if (seam_stack_counts_advise(&all, text, sizeof(text)))
 		seam_command_say("%s", text);
 	if (!seam_command_verbose() || !seam_stack_counts_total(stacks))
@@ -112,51 +99,51 @@ static void report_stacks(const struct seam_stack_counts *stacks,
 }
 
 /* Samples of agents: how many have Lua stacks, and what is missing. */
-static void report_guest(const struct seam_agent_counts *g)
+static void report_guest(const struct seam_counts *counts)
 {
-	char why[300] = "";
+	const uint64_t *n = counts->n;
+	char why[300];
 
-	if (!g->n_samples && !g->n_bad)
+	if (!n[SEAM_COUNT_GUEST_SAMPLES] && !n[SEAM_COUNT_GUEST_BAD])
 		return;
-	add_cause(why, sizeof(why), g->n_lost, "because rings were full");
-	add_cause(why, sizeof(why), g->n_bad, "because they are invalid");
-	add_cause(why, sizeof(why), g->n_throttled,
-		  "because sampling took too much time");
-	add_cause(why, sizeof(why), g->n_no_stack,
-		  "because signal stacks are small");
-	add_cause(why, sizeof(why), g->n_without_ring,
-		  "of threads without a ring");
+	seam_counts_list(counts, "guest", why, sizeof(why));
 	seam_command_say("%" PRIu64 " sample%s with Lua stacks, of %" PRIu64
-			 " by libseam-agent%s%s", g->n_guest,
-			 plural(g->n_guest), g->n_samples,
+			 " by libseam-agent%s%s",
+			 n[SEAM_COUNT_GUEST_WITH_GUEST],
+			 plural(n[SEAM_COUNT_GUEST_WITH_GUEST]),
+			 n[SEAM_COUNT_GUEST_SAMPLES],
 			 why[0] ? "; skipped: " : "", why);
 	if (!seam_command_verbose())
 		return;
 	seam_command_say("%" PRIu64 " ticks of CPU time were due, %" PRIu64
 			 " are in samples; %" PRIu64 " were merged; %" PRIu64
-			 " samples of the recorder are superseded", g->n_due,
-			 g->n_ticks, g->n_merged, g->n_superseded);
+			 " samples of the recorder are superseded",
+			 n[SEAM_COUNT_GUEST_DUE], n[SEAM_COUNT_GUEST_TICKS],
+			 n[SEAM_COUNT_GUEST_MERGED],
+			 n[SEAM_COUNT_GUEST_SUPERSEDED]);
 }
 
 /* Of --trace; @place is the operand for the next command, "" or " NAME". */
 static void report_calls(const struct seam_record_result *r, const char *place)
 {
-	const struct seam_manifest_calls *calls = &r->calls;
+	uint64_t n_records = r->counts.n[SEAM_COUNT_CALLS_RECORDS];
+	uint64_t n_functions = r->counts.n[SEAM_COUNT_CALLS_FUNCTIONS];
+	uint64_t n_unnamed = r->counts.n[SEAM_COUNT_CALLS_UNNAMED];
+	uint64_t n_threads = r->counts.n[SEAM_COUNT_CALLS_THREADS];
 	char size[32], unnamed[64] = "";
 
-	if (!calls->n_records)
+	if (!n_records)
 		return;
 	print_size(size, sizeof(size), r->calls_bytes);
-	if (calls->n_unnamed)
+	if (n_unnamed)
 		snprintf(unnamed, sizeof(unnamed), " (%" PRIu64 " without a "
-			 "name)", calls->n_unnamed);
+			 "name)", n_unnamed);
 	seam_command_say("%" PRIu64 " record%s of calls of %" PRIu64
 			 " function%s%s, %" PRIu64 " thread%s, %s in xray; "
-			 "next: seam calls%s", calls->n_records,
-			 plural(calls->n_records), calls->n_functions,
-			 plural(calls->n_functions), unnamed, calls->n_threads,
-			 plural(calls->n_threads), size, place);
-	if (calls->n_unnamed > calls->n_functions / 2)
+			 "next: seam calls%s", n_records, plural(n_records),
+			 n_functions, plural(n_functions), unnamed, n_threads,
+			 plural(n_threads), size, place);
+	if (n_unnamed > n_functions / 2)
 		seam_command_say("names of a stripped program's functions, "
 				 "from a copy with symbols: seam calls --map "
 				 "COPY%s", place);
@@ -165,23 +152,25 @@ static void report_calls(const struct seam_record_result *r, const char *place)
 				 (double)r->tsc_hz / 1e6);
 }
 
-static void report_frozen(const struct seam_manifest_calls *calls)
+static void report_frozen(const struct seam_counts *counts)
 {
-	if (calls->n_frozen)
+	uint64_t n = counts->n[SEAM_COUNT_CALLS_FROZEN];
+
+	if (n)
 		seam_command_say("%" PRIu64 " record%s of calls left out while "
-				 "a trigger's were copied%s", calls->n_frozen,
-				 plural(calls->n_frozen), calls->n_records ? "" :
+				 "a trigger's were copied%s", n, plural(n),
+				 counts->n[SEAM_COUNT_CALLS_RECORDS] ? "" :
 				 ": none came after the last snapshot");
 }
 
 /* A line for each other kind of loss. */
-static void report_other_losses(const struct seam_losses *losses)
+static void report_other_losses(const struct seam_counts *counts)
 {
-	struct seam_losses_line line;
+	char line[SEAM_COUNT_LINE];
 
-	for (size_t i = 0; i < SEAM_LOSSES_N_KINDS; i++)
-		if (seam_losses_describe(losses, i, &line))
-			seam_command_say("%s", line.text);
+	for (size_t i = 0; i < SEAM_N_COUNTS; i++)
+		if (seam_counts_describe(counts, i, line))
+			seam_command_say("%s", line);
 }
 
 /* Where the recording was moved to, as a relative path if below here. */
@@ -220,13 +209,13 @@ static void summarize(const char *output, bool has_command,
 				 has_command ? "; COMMAND continues" : "");
 	report_aux(output, r);
 	report_losses(r);
-	report_stacks(&r->stacks, &r->guest);
-	report_guest(&r->guest);
+	report_stacks(r);
+	report_guest(&r->counts);
 	if (r->has_calls) {
 		report_calls(r, operand);
-		report_frozen(&r->calls);
+		report_frozen(&r->counts);
 	}
-	report_other_losses(&r->losses);
+	report_other_losses(&r->counts);
 }
 
 /*
@@ -236,7 +225,7 @@ static void summarize(const char *output, bool has_command,
 static int exit_status(const struct seam_record_options *what,
 		       const struct seam_record_result *r)
 {
-	bool lossy = seam_losses_any(&r->losses) || r->cut_short ||
+	bool lossy = seam_counts_any_lost(&r->counts) || r->cut_short ||
 		     r->skipped || r->has_no_calls;
 	int status = SEAM_EXIT_DONE;
 

@@ -491,7 +491,7 @@ static int add_folder(struct seam_trace *trace, const char *path,
 	if (r || trace->logs.n > n_logs)
 		return r;
 	r = seam_input_open(&recording, path, &why);
-	if (r == 0 && recording.manifest.calls.n_processes)
+	if (r == 0 && recording.manifest.counts.n[SEAM_COUNT_CALLS_PROCESSES])
 		r = seam_err_set(err, -ENOTSUP, "no call was recorded; its "
 				 "samples: 'seam report %s'", path);
 	else if (r == 0 && seam_perf_data_is(recording.data.bytes))

@@ -17,12 +17,14 @@ struct auxtrace {
 
 _Static_assert(sizeof(struct auxtrace) == 48, "as in perf's util/event.h");
 
-void seam_auxtrace_count(struct seam_losses *losses,
+void seam_auxtrace_count(struct seam_counts *losses,
 			 const struct seam_perf_aux *record)
 {
-	losses->n_truncated += !!(record->flags & PERF_AUX_FLAG_TRUNCATED);
-	losses->n_partial += !!(record->flags & PERF_AUX_FLAG_PARTIAL);
-	losses->n_collision += !!(record->flags & PERF_AUX_FLAG_COLLISION);
+	uint64_t flags = record->flags, *n = losses->n;
+
+	n[SEAM_COUNT_AUX_TRUNCATED] += !!(flags & PERF_AUX_FLAG_TRUNCATED);
+	n[SEAM_COUNT_AUX_PARTIAL] += !!(flags & PERF_AUX_FLAG_PARTIAL);
+	n[SEAM_COUNT_AUX_COLLISION] += !!(flags & PERF_AUX_FLAG_COLLISION);
 }
 
 /* Append @span, which begins at @offset of the AUX data. */

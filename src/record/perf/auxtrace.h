@@ -17,7 +17,7 @@
 #include "record/perf/data_file.h"
 
 /* Count the losses in an AUX record. */
-void seam_auxtrace_count(struct seam_losses *losses,
+void seam_auxtrace_count(struct seam_counts *losses,
 			 const struct seam_perf_aux *record);
 
 /*

@@ -178,18 +178,20 @@ void seam_data_file_mark(struct seam_data_file *file)
 
 void seam_data_file_revert(struct seam_data_file *file)
 {
-	file->losses.n_unwritten += file->n_records - file->n_records_before;
+	file->losses.n[SEAM_COUNT_UNWRITTEN] += file->n_records -
+						file->n_records_before;
 	file->counts = file->before;
 	memcpy(file->by_event, file->by_event_before,
 	       file->n_events * sizeof(*file->by_event));
 }
 
 /* LOST records are all there is where the kernel keeps no counts. */
-static void count_lost_records(struct seam_losses *losses,
+static void count_lost_records(struct seam_counts *losses,
 			       const struct seam_sources *sources)
 {
 	for (size_t i = 0; i < sources->rings.n; i++)
-		losses->n_ring_full += sources->rings.items[i].n_lost;
+		losses->n[SEAM_COUNT_RING_FULL] +=
+			sources->rings.items[i].n_lost;
 }
 
 /*
@@ -215,9 +217,9 @@ int seam_data_file_write_losses(struct seam_data_file *file,
 			continue;
 		/* a ring that overwrites is never full */
 		if (ring->is_backward)
-			file->losses.n_paused += lost;
+			file->losses.n[SEAM_COUNT_PAUSED] += lost;
 		else
-			file->losses.n_ring_full += lost;
+			file->losses.n[SEAM_COUNT_RING_FULL] += lost;
 		file->by_event[source->event].n_lost += lost;
 		seam_synth_lost(&synth, source->id, (uint32_t)ring->cpu,
 				now_ns, lost);
@@ -239,8 +241,9 @@ bool seam_data_file_salvage(struct seam_data_file *file,
 			   ftruncate(file->fd, 0) == 0 &&
 			   write_head(file, sources, NULL) == 0;
 
-	file->losses.n_unwritten = file->n_records < left.n_records ? 0 :
-				   file->n_records - left.n_records;
+	file->losses.n[SEAM_COUNT_UNWRITTEN] =
+		file->n_records < left.n_records ? 0 :
+		file->n_records - left.n_records;
 	file->counts = (struct seam_data_file_counts) {
 		.n_samples = left.n_samples,
 		.n_aux_bytes = file->counts.n_aux_bytes,
@@ -255,7 +258,7 @@ bool seam_data_file_salvage(struct seam_data_file *file,
 
 void seam_data_file_removed(struct seam_data_file *file)
 {
-	file->losses.n_unwritten = file->n_records;
+	file->losses.n[SEAM_COUNT_UNWRITTEN] = file->n_records;
 	file->counts = (struct seam_data_file_counts) {
 		.n_aux_bytes = file->counts.n_aux_bytes,
 	};

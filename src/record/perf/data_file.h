@@ -14,7 +14,7 @@
 #include "record/perf/compress.h"
 #include "record/perf/sources.h"
 #include "record/perf/synth.h"
-#include "wire/losses.h"
+#include "wire/counts.h"
 #include "wire/stack_counts.h"
 #include "wire/perf/perf_writer.h"
 
@@ -31,7 +31,7 @@ struct seam_data_file {
 	size_t n_events;
 	struct seam_compress compress;	/* of the rounds; off by default */
 	SEAM_ARRAY(struct seam_auxtrace_entry) auxtraces;
-	struct seam_losses losses;
+	struct seam_counts losses;
 	struct seam_stack_counts stacks;	/* unwound while draining */
 
 	uint64_t n_records;		/* drained, of all kinds */

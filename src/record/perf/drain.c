@@ -145,7 +145,7 @@ static bool read_sideband(struct seam_drain *d, const void *bytes,
 	if (!d->on_sideband || !seam_sources_read_sideband(bytes, &record) ||
 	    d->on_sideband(d->context, &record, header->size))
 		return true;
-	d->file->losses.n_over_share++;
+	d->file->losses.n[SEAM_COUNT_OVER_SHARE]++;
 	d->file->n_records--;
 	return false;
 }
@@ -176,7 +176,7 @@ bool seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 						   d->scratch));
 		return true;
 	case PERF_RECORD_THROTTLE:
-		d->file->losses.n_throttled++;
+		d->file->losses.n[SEAM_COUNT_THROTTLED]++;
 		return true;
 	}
 	return ring->use != SEAM_RING_OF_SIDEBAND ||
@@ -212,7 +212,8 @@ static size_t walk(struct seam_drain *d, struct seam_source_ring *ring,
 		seam_drain_count(d, ring, span, pos, &header);
 		pos += header.size;
 	}
-	d->file->losses.n_bad_bytes += seam_ring_span_bytes(span) - pos;
+	d->file->losses.n[SEAM_COUNT_BAD_BYTES] +=
+		seam_ring_span_bytes(span) - pos;
 	ring->n_bytes += pos;
 	return pos;
 }
@@ -272,9 +273,10 @@ static size_t walk_and_copy(struct seam_drain *d, struct seam_source_ring *ring,
 				       seam_ring_bytes(span, pos, header.size,
 						       d->scratch),
 				       header.size))
-			d->file->losses.n_unwritten++;
+			d->file->losses.n[SEAM_COUNT_UNWRITTEN]++;
 	}
-	d->file->losses.n_bad_bytes += seam_ring_span_bytes(span) - pos;
+	d->file->losses.n[SEAM_COUNT_BAD_BYTES] +=
+		seam_ring_span_bytes(span) - pos;
 	ring->n_bytes += pos;
 	return pos;
 }
@@ -360,8 +362,8 @@ static size_t end_ring(struct seam_drain *d, size_t n,
 	if (from->is_cut)
 		span->end = ring->ring.tail + from->pos;
 	else
-		d->file->losses.n_bad_bytes += seam_ring_span_bytes(span) -
-					       from->pos;
+		d->file->losses.n[SEAM_COUNT_BAD_BYTES] +=
+			seam_ring_span_bytes(span) - from->pos;
 	ring->n_bytes += from->pos;
 	note_fullest(d, ring, from->pos, max);
 	if (!is_rewritten(ring))
@@ -395,7 +397,7 @@ static size_t gather_unwound(struct seam_drain *d)
 	}
 	for (size_t i = 0; i < d->merge.rings.n; i++)
 		n = end_ring(d, n, &d->merge.rings.items[i], &max);
-	d->file->losses.n_unwritten += d->stacks->n_dropped;
+	d->file->losses.n[SEAM_COUNT_UNWRITTEN] += d->stacks->n_dropped;
 	d->stacks->n_dropped = 0;
 	return add_piece(d, n, d->stacks->out.items, d->stacks->out.n);
 }
@@ -513,7 +515,7 @@ void seam_drain_drop_waiting(struct seam_drain *d)
 
 	while (d->stacks && (event = seam_live_stacks_drop(d->stacks)) !=
 			    SEAM_NONE) {
-		d->file->losses.n_unwritten++;
+		d->file->losses.n[SEAM_COUNT_UNWRITTEN]++;
 		d->file->counts.n_samples--;
 		d->file->by_event[event].n_samples--;
 	}

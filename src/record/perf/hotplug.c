@@ -43,7 +43,7 @@ static int64_t least_missing_ns(const struct seam_sources *s)
 /* CPUs whose events ended, though they are online. */
 static void count_back(const struct seam_sources *s,
 		       const struct seam_number_list *online,
-		       struct seam_losses *losses)
+		       struct seam_counts *counts)
 {
 	int64_t least = least_missing_ns(s);
 
@@ -54,26 +54,30 @@ static void count_back(const struct seam_sources *s,
 		if (missing == INT64_MAX || missing - least < MIN_MISSING_NS ||
 		    !seam_number_list_has(online, cpu))
 			continue;
-		if (losses->n_cpus_back++ == 0)
-			losses->first_cpu = cpu;
-		if ((uint64_t)(missing - least) > losses->cpu_ns)
-			losses->cpu_ns = (uint64_t)(missing - least);
+		counts->n[SEAM_COUNT_CPUS_BACK]++;
+		if (!counts->first_cpu)
+			counts->first_cpu = cpu;
+		missing -= least;
+		if ((uint64_t)missing > counts->n[SEAM_COUNT_CPU_NS])
+			counts->n[SEAM_COUNT_CPU_NS] = (uint64_t)missing;
 	}
 }
 
 void seam_hotplug_count(const struct seam_sources *s,
-			struct seam_losses *losses)
+			struct seam_counts *counts)
 {
 	struct seam_number_list online = { 0 };
 
 	if (seam_procfs_cpus(&online, NULL) == 0)
-		count_back(s, &online, losses);
+		count_back(s, &online, counts);
 	else
 		online.n = 0;
 	/* with a list of CPUs from the user, a new one is not missing */
 	for (size_t i = 0; !s->sampled.n && i < online.n; i++)
-		if (!seam_number_list_has(&s->cpus, online.items[i]) &&
-		    losses->n_cpus_new++ + losses->n_cpus_back == 0)
-			losses->first_cpu = online.items[i];
+		if (!seam_number_list_has(&s->cpus, online.items[i])) {
+			counts->n[SEAM_COUNT_CPUS_NEW]++;
+			if (!counts->first_cpu)
+				counts->first_cpu = online.items[i];
+		}
 	free(online.items);
 }

@@ -14,10 +14,10 @@
 #define SEAM_HOTPLUG_H
 
 #include "record/perf/sources.h"
-#include "wire/losses.h"
+#include "wire/counts.h"
 
-/* Set the counts of CPUs in @losses, after seam_sources_disable(). */
+/* Set the counts of CPUs in @counts, after seam_sources_disable(). */
 void seam_hotplug_count(const struct seam_sources *sources,
-			struct seam_losses *losses);
+			struct seam_counts *counts);
 
 #endif /* SEAM_HOTPLUG_H */

@@ -10,9 +10,9 @@
 
 static void count_refused(struct seam_new_threads *threads, const char *why)
 {
-	struct seam_losses *losses = &threads->file->losses;
+	struct seam_counts *losses = &threads->file->losses;
 
-	if (losses->n_refused++ == 0)
+	if (losses->n[SEAM_COUNT_THREADS_REFUSED]++ == 0)
 		snprintf(losses->refusal, sizeof(losses->refusal), "%.*s",
 			 (int)sizeof(losses->refusal) - 1, why);
 }
@@ -35,13 +35,13 @@ void seam_new_threads_read(struct seam_new_threads *threads,
 static void count_late(struct seam_new_threads *threads, uint64_t from_ns,
 		       uint64_t to_ns)
 {
-	struct seam_losses *losses = &threads->file->losses;
+	struct seam_counts *losses = &threads->file->losses;
 
 	if (to_ns <= from_ns || seam_sources_has_aux(threads->sources))
 		return;
-	losses->late_ns += to_ns - from_ns;
-	if (to_ns - from_ns > losses->longest_late_ns)
-		losses->longest_late_ns = to_ns - from_ns;
+	losses->n[SEAM_COUNT_LATE_NS] += to_ns - from_ns;
+	if (to_ns - from_ns > losses->n[SEAM_COUNT_LONGEST_LATE_NS])
+		losses->n[SEAM_COUNT_LONGEST_LATE_NS] = to_ns - from_ns;
 }
 
 /* Whether the file has room for the ids of the sources from @first on. */
@@ -97,19 +97,19 @@ static int open_thread(struct seam_new_threads *threads,
 		       const struct seam_thread_change *fork,
 		       uint64_t exit_ns, struct seam_err *err)
 {
-	struct seam_losses *losses = &threads->file->losses;
+	struct seam_counts *losses = &threads->file->losses;
 	size_t first = threads->sources->list.n;
 	struct seam_err why = { 0 };
 	int r;
 
 	if (exit_ns) {
-		losses->n_unseen++;
+		losses->n[SEAM_COUNT_THREADS_UNSEEN]++;
 		count_late(threads, fork->time_ns, exit_ns);
 		return 0;
 	}
 	r = seam_sources_add_thread(threads->sources, fork->tid, &why);
 	if (r == -ESRCH) {
-		losses->n_unseen++;
+		losses->n[SEAM_COUNT_THREADS_UNSEEN]++;
 		return 0;
 	}
 	if (r == 0 && !has_room(threads, first)) {
@@ -121,7 +121,7 @@ static int open_thread(struct seam_new_threads *threads,
 		count_refused(threads, why.cause[0]);
 		return 0;
 	}
-	losses->n_late++;
+	losses->n[SEAM_COUNT_THREADS_LATE]++;
 	count_late(threads, fork->time_ns, seam_clock_ns());
 	return write_ids(threads, first, err);
 }

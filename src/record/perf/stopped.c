@@ -62,7 +62,7 @@ void seam_stopped_read(struct seam_stopped *stopped,
 /* Count the task if nothing was mapped between its exec() and @exit. */
 static void check_exit(const struct seam_stopped *stopped,
 		       const struct seam_stopped_exit *exit,
-		       struct seam_losses *losses)
+		       struct seam_counts *losses)
 {
 	const struct seam_stopped_task *task =
 		&stopped->tasks[exit->pid % N_TASKS];
@@ -70,12 +70,12 @@ static void check_exit(const struct seam_stopped *stopped,
 	if (task->pid != exit->pid || !task->exec_ns ||
 	    task->exec_ns > exit->ns || task->mapped_ns >= task->exec_ns)
 		return;
-	if (losses->n_stopped++ == 0)
+	if (losses->n[SEAM_COUNT_PROGRAMS_STOPPED]++ == 0)
 		memcpy(losses->stopped, task->name, sizeof(task->name));
 }
 
 void seam_stopped_round(struct seam_stopped *stopped, bool is_last,
-			struct seam_losses *losses)
+			struct seam_counts *losses)
 {
 	size_t n = is_last ? stopped->exits.n : stopped->n_old;
 

@@ -19,7 +19,7 @@
 #define SEAM_STOPPED_H
 
 #include "base/array.h"
-#include "wire/losses.h"
+#include "wire/counts.h"
 #include "wire/perf/perf_sideband.h"
 
 struct seam_stopped_task;
@@ -41,7 +41,7 @@ void seam_stopped_read(struct seam_stopped *stopped,
  * After each round: count into @losses.  @is_last: no more records follow.
  */
 void seam_stopped_round(struct seam_stopped *stopped, bool is_last,
-			struct seam_losses *losses);
+			struct seam_counts *losses);
 
 void seam_stopped_fini(struct seam_stopped *stopped);
 

@@ -43,7 +43,7 @@ static int begin_calls(struct seam_service_stream *stream)
 	struct seam_fdr_service *fdr = stream->service->context;
 	struct seam_trace_program program = seam_fdr_service_program(stream);
 
-	fdr->counts.n_threads++;
+	fdr->counts.n[SEAM_COUNT_CALLS_THREADS]++;
 	/* without a log its calls are counted as not written */
 	if (fdr->logs)
 		stream->state = seam_trace_logs_enter(fdr->logs, &program);
@@ -77,7 +77,7 @@ static bool take_trigger(struct seam_service_stream *stream, uint8_t *record,
 	if (r == -ENOENT)
 		return false;
 	if (r < 0 || a.kind != SEAM_XRAY_ANNOUNCED_TRIGGER)
-		fdr->counts.n_bad++;
+		fdr->counts.n[SEAM_COUNT_CALLS_BAD]++;
 	else if (fdr->on_trigger)
 		fdr->on_trigger(fdr->context, stream, &a);
 	return false;
@@ -119,11 +119,13 @@ static void end_calls(struct seam_service_stream *stream,
 		      const struct seam_owner_counts *counts)
 {
 	struct seam_fdr_service *fdr = stream->service->context;
+	uint64_t *n = fdr->counts.n;
 
 	/* of the threads that had the ring, one is counted */
-	fdr->counts.n_threads += other_threads(stream, counts);
-	fdr->counts.n_full += counts->n_skipped[SEAM_TRACE_SKIPPED_FULL];
-	fdr->counts.n_frozen += counts->n_skipped[SEAM_TRACE_SKIPPED_FROZEN];
+	n[SEAM_COUNT_CALLS_THREADS] += other_threads(stream, counts);
+	n[SEAM_COUNT_CALLS_FULL] += counts->n_skipped[SEAM_TRACE_SKIPPED_FULL];
+	n[SEAM_COUNT_CALLS_FROZEN] +=
+		counts->n_skipped[SEAM_TRACE_SKIPPED_FROZEN];
 	if (stream->state)
 		seam_trace_logs_leave(stream->state);
 }
@@ -134,7 +136,7 @@ static int begin_functions(struct seam_service_stream *stream)
 {
 	struct seam_fdr_service *fdr = stream->service->context;
 
-	fdr->counts.n_processes++;
+	fdr->counts.n[SEAM_COUNT_CALLS_PROCESSES]++;
 	return 0;
 }
 
@@ -149,7 +151,7 @@ static bool take_functions(struct seam_service_stream *stream,
 	if (r == -ENOENT)
 		return false;
 	if (r < 0)
-		fdr->counts.n_bad++;
+		fdr->counts.n[SEAM_COUNT_CALLS_BAD]++;
 	else if (a.kind < SEAM_XRAY_ANNOUNCED_TRIGGER ||
 		 a.kind == SEAM_XRAY_ANNOUNCED_NAME)
 		seam_trace_functions_add(&fdr->known, &program, stream->user,
@@ -211,11 +213,6 @@ void seam_fdr_service_init(struct seam_fdr_service *fdr, uint64_t flight_bytes)
 	fdr->functions.context = fdr->calls.context = fdr;
 	seam_trace_functions_init(&fdr->known);
 	seam_tsc_clock_begin(&fdr->clock);
-}
-
-uint64_t seam_fdr_service_lost(const struct seam_fdr_service *fdr)
-{
-	return fdr->counts.n_full + fdr->calls.n_without_ring;
 }
 
 void seam_fdr_service_step(struct seam_fdr_service *fdr)

@@ -17,23 +17,15 @@
 #include "record/services/service.h"
 #include "record/trace/trace_functions.h"
 #include "record/trace/trace_logs.h"
+#include "wire/counts.h"
 #include "wire/xray/trace_service.h"
 #include "wire/xray/xray_functions.h"
-
-/* Of calls and events, by the programs' counts where they are lost. */
-struct seam_fdr_counts {
-	uint64_t n_processes;	/* that sent functions */
-	uint64_t n_threads;	/* that sent calls */
-	uint64_t n_full;	/* records lost: areas were full */
-	uint64_t n_frozen;	/* records left out after a trigger */
-	uint64_t n_bad;		/* announcements and triggers: invalid */
-};
 
 struct seam_fdr_service {
 	struct seam_service functions, calls;	/* to be added in this order */
 	struct seam_trace_functions known;
 	struct seam_tsc_clock clock;
-	struct seam_fdr_counts counts;
+	struct seam_counts counts;	/* "calls", as far as known here */
 	uint64_t headers_ns;	/* when the logs' headers were last written */
 
 	/* The caller's, set before the first round: */
@@ -66,9 +58,6 @@ seam_fdr_service_program(const struct seam_service_stream *stream)
 		.pid = stream->pid, .since_ns = stream->since_ns,
 	};
 }
-
-/* All that was lost, by the programs' counts. */
-uint64_t seam_fdr_service_lost(const struct seam_fdr_service *fdr);
 
 /* Once a round. */
 void seam_fdr_service_step(struct seam_fdr_service *fdr);

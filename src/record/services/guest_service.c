@@ -89,7 +89,7 @@ static int begin(struct seam_service_stream *stream)
 {
 	struct seam_guest_service *g = stream->service->context;
 
-	g->counts.n_processes += stream->pid == stream->tid;
+	g->counts.n[SEAM_COUNT_GUEST_PROCESSES] += stream->pid == stream->tid;
 	return 0;
 }
 
@@ -98,12 +98,14 @@ static void end(struct seam_service_stream *stream,
 {
 	struct seam_guest_service *g = stream->service->context;
 	struct seam_guest_stream *s = stream->state;
+	uint64_t *n = g->counts.n;
 
-	g->counts.n_due += counts->n_offered;
-	g->counts.n_merged += counts->n_skipped[SEAM_AGENT_MERGED];
-	g->counts.n_throttled += counts->n_skipped[SEAM_AGENT_THROTTLED];
-	g->counts.n_no_stack += counts->n_skipped[SEAM_AGENT_NO_STACK];
-	g->counts.n_ended += counts->n_skipped[SEAM_AGENT_ENDED];
+	n[SEAM_COUNT_GUEST_DUE] += counts->n_offered;
+	n[SEAM_COUNT_GUEST_MERGED] += counts->n_skipped[SEAM_AGENT_MERGED];
+	n[SEAM_COUNT_GUEST_THROTTLED] +=
+		counts->n_skipped[SEAM_AGENT_THROTTLED];
+	n[SEAM_COUNT_GUEST_NO_STACK] += counts->n_skipped[SEAM_AGENT_NO_STACK];
+	n[SEAM_COUNT_GUEST_ENDED] += counts->n_skipped[SEAM_AGENT_ENDED];
 	if (!s)
 		return;
 	if (s->until_ns == UINT64_MAX)
@@ -147,7 +149,7 @@ bool seam_guest_service_supersedes(struct seam_guest_service *g, uint32_t tid,
 				     g->streams.items[k]->tid == tid &&
 				     covers(g, g->streams.items[k], time_ns));
 
-	g->counts.n_superseded += i != SEAM_NONE;
+	g->counts.n[SEAM_COUNT_GUEST_SUPERSEDED] += i != SEAM_NONE;
 	return i != SEAM_NONE;
 }
 
@@ -208,14 +210,15 @@ static void count_sample(struct seam_guest_service *g,
 			 struct seam_guest_reader *reader)
 {
 	struct seam_guest_part part;
+	uint64_t *n = g->counts.n;
 	bool has_frames = false;
 
 	while (seam_guest_next_part(reader, &part))
 		has_frames |= part.segment.n_frames > 0;
-	g->counts.n_samples++;
-	g->counts.n_guest += has_frames;
-	g->counts.n_ticks += reader->head.n_ticks;
-	g->counts.n_incomplete += !seam_guest_is_whole(&reader->head);
+	n[SEAM_COUNT_GUEST_SAMPLES]++;
+	n[SEAM_COUNT_GUEST_WITH_GUEST] += has_frames;
+	n[SEAM_COUNT_GUEST_TICKS] += reader->head.n_ticks;
+	n[SEAM_COUNT_GUEST_INCOMPLETE] += !seam_guest_is_whole(&reader->head);
 }
 
 /* A record that was checked. */
@@ -332,7 +335,7 @@ static bool take_symbol(struct seam_service_stream *stream, uint8_t *record,
 		g->n_bad_bytes += size;
 		return false;
 	}
-	g->counts.n_symbols++;
+	g->counts.n[SEAM_COUNT_GUEST_SYMBOLS]++;
 	return true;
 }
 
@@ -390,9 +393,9 @@ void seam_guest_service_set_period(struct seam_guest_service *g,
 
 void seam_guest_service_finish(struct seam_guest_service *g)
 {
-	g->counts.n_bad = g->guest.n_bad + g->symtab.n_bad;
-	g->counts.n_lost = g->guest.n_lost;
-	g->counts.n_without_ring = g->guest.n_without_ring;
+	g->counts.n[SEAM_COUNT_GUEST_BAD] = g->guest.n_bad + g->symtab.n_bad;
+	g->counts.n[SEAM_COUNT_GUEST_LOST] = g->guest.n_lost;
+	g->counts.n[SEAM_COUNT_GUEST_WITHOUT_RING] = g->guest.n_without_ring;
 }
 
 void seam_guest_service_fini(struct seam_guest_service *g)

@@ -24,7 +24,7 @@
 #include "base/array.h"
 #include "base/index.h"
 #include "record/services/service.h"
-#include "wire/guest/agent_counts.h"
+#include "wire/counts.h"
 
 #define SEAM_GUEST_SERVICE "guest"
 #define SEAM_GUEST_SYMTAB_SERVICE "guest_symtab"
@@ -48,7 +48,7 @@ struct seam_guest_stream {
 struct seam_guest_service {
 	struct seam_service guest, symtab;
 	uint64_t period_ns;
-	struct seam_agent_counts counts;
+	struct seam_counts counts;	/* "guest" */
 	uint32_t first_pid;	/* sampled by its agent; 0: none so far */
 	uint64_t n_bad_bytes;	/* of records that are no agent's */
 	/* Owned; ended ones too, for samples that come late. */

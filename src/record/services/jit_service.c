@@ -124,19 +124,19 @@ int seam_jit_service_copy(const struct seam_jit_service *jit,
 	return r;
 }
 
-void seam_jit_service_losses(const struct seam_jit_service *jit, bool is_closed,
-			     struct seam_losses *losses)
+void seam_jit_service_count(const struct seam_jit_service *jit,
+			    struct seam_counts *counts)
 {
 	const struct seam_jit_dumps *d = &jit->dumps;
 	const struct seam_service *service = &jit->service;
 
-	losses->n_jit = d->n_written;
-	losses->n_jit_bad = d->n_bad + service->n_bad;
-	losses->n_jit_unowned = service->n_unowned;
-	if (is_closed)
-		losses->n_jit_lost =
-			d->n_offered - d->n_taken + d->n_unwritten +
-			service->n_unowned_offered + service->n_without_ring;
+	counts->n[SEAM_COUNT_JIT_STREAMS] += d->n_streams;
+	counts->n[SEAM_COUNT_JIT_RECORDS] += d->n_written;
+	counts->n[SEAM_COUNT_JIT_LOST] +=
+		d->n_offered - d->n_taken + d->n_unwritten +
+		service->n_unowned_offered + service->n_without_ring;
+	counts->n[SEAM_COUNT_JIT_BAD] += d->n_bad + service->n_bad;
+	counts->n[SEAM_COUNT_JIT_UNOWNED] += service->n_unowned;
 }
 
 void seam_jit_service_fini(struct seam_jit_service *jit)

@@ -13,7 +13,7 @@
 #include "record/bundle/bundle.h"
 #include "record/services/jit_stream.h"
 #include "record/services/service.h"
-#include "wire/losses.h"
+#include "wire/counts.h"
 
 enum { SEAM_RECORD_JIT_RING_BYTES = 1 << 20 };
 
@@ -38,9 +38,9 @@ int seam_jit_service_copy(const struct seam_jit_service *jit,
 			  const struct seam_bundle *bundle,
 			  struct seam_err *err);
 
-/* Set the counts of JIT code in @losses; those lost only when @is_closed. */
-void seam_jit_service_losses(const struct seam_jit_service *jit, bool is_closed,
-			     struct seam_losses *losses);
+/* Add the counts of JIT code so far to @counts. */
+void seam_jit_service_count(const struct seam_jit_service *jit,
+			    struct seam_counts *counts);
 
 /* Close the dumps; the counts stay.  Valid on a zeroed struct. */
 void seam_jit_service_fini(struct seam_jit_service *jit);

@@ -42,7 +42,6 @@
 #include "ring/link/link_client.h"
 #include "traced/agent/tick.h"
 #include "traced/guest/guest_sample.h"
-#include "wire/guest/agent_counts.h"
 #include "wire/guest/guest_encode.h"
 
 enum {

@@ -78,10 +78,10 @@ static void set_counts(struct seam_manifest *fields,
 		       const struct seam_fdr_own_counts *counts)
 {
 	fields->complete = true;
-	fields->calls.n_records = counts->n_records;
-	fields->calls.n_frozen = counts->n_paused;
-	fields->losses.n_calls_unwritten = counts->n_lost;
-	fields->losses.n_calls_bad_bytes = counts->n_bad_bytes;
+	fields->counts.n[SEAM_COUNT_CALLS_RECORDS] = counts->n_records;
+	fields->counts.n[SEAM_COUNT_CALLS_FROZEN] = counts->n_paused;
+	fields->counts.n[SEAM_COUNT_CALLS_UNWRITTEN] = counts->n_lost;
+	fields->counts.n[SEAM_COUNT_CALLS_BAD_BYTES] = counts->n_bad_bytes;
 }
 
 /* In the place of the one before at once: it may be read at any time. */

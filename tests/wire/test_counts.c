@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* test_counts.c - no count is forgotten on its way to the reader */
+#include "wire/counts.h"
+
+#include "wire/manifest.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static size_t describe_all(const struct seam_counts *counts, char *line)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < SEAM_N_COUNTS; i++)
+		n += seam_counts_describe(counts, i, line);
+	return n;
+}
+
+static void each_loss_has_words(void **state)
+{
+	char line[SEAM_COUNT_LINE], list[SEAM_COUNT_LINE];
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_N_COUNTS; i++) {
+		const struct seam_count_row *row = &seam_count_rows[i];
+		struct seam_counts counts = { 0 };
+
+		counts.n[i] = 77;
+		assert_non_null(row->key);
+		assert_int_equal(seam_counts_any_lost(&counts),
+				 row->cause != NULL);
+		assert_true(row->many || !row->cause);
+		assert_int_equal(describe_all(&counts, line),
+				 row->one != NULL);
+		if (row->section) {
+			seam_counts_list(&counts, row->section, list,
+					 sizeof(list));
+			assert_int_equal(list[0] != '\0',
+					 row->many && !row->one);
+		}
+		if (row->many)
+			assert_int_equal(strncmp(row->one ? line : list, "77 ",
+						 3), 0);
+	}
+}
+
+static void each_count_is_read_back_from_a_manifest(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < SEAM_N_COUNTS; i++) {
+		struct seam_manifest m = { 0 }, again;
+		char text[8192];
+		ssize_t n;
+		int fd = memfd_create("meta", MFD_CLOEXEC);
+
+		m.counts.n[i] = 77;
+		assert_int_equal(seam_manifest_write(fd, &m, NULL), 0);
+		n = pread(fd, text, sizeof(text), 0);
+		assert_true(n > 0);
+		assert_int_equal(seam_manifest_read(&again,
+				 (struct seam_bytes) { (uint8_t *)text,
+				 (size_t)n }, NULL), 0);
+		assert_memory_equal(&again.counts, &m.counts,
+				    sizeof(m.counts));
+		seam_manifest_fini(&again);
+		close(fd);
+	}
+}
+
+static void counts_of_a_section_are_a_list(void **state)
+{
+	struct seam_counts counts = { 0 };
+	char list[200];
+
+	(void)state;
+	seam_counts_list(&counts, "lost", list, sizeof(list));
+	assert_string_equal(list, "");
+	counts.n[SEAM_COUNT_PAUSED] = 2;
+	counts.n[SEAM_COUNT_RING_FULL] = 5;
+	counts.n[SEAM_COUNT_GUEST_LOST] = 7;
+	seam_counts_list(&counts, "lost", list, sizeof(list));
+	assert_string_equal(list, "5 because rings were full (larger ones: "
+			    "-m), 2 while snapshots were copied");
+	seam_counts_list(&counts, "lost", list, 10);
+	assert_string_equal(list, "5 because");
+}
+
+static void examples_are_named_where_they_are_known(void **state)
+{
+	struct seam_counts counts = {
+		.n[SEAM_COUNT_PROGRAMS_STOPPED] = 1, .stopped = "su",
+	};
+	char line[SEAM_COUNT_LINE];
+
+	(void)state;
+	assert_int_equal(describe_all(&counts, line), 1);
+	assert_non_null(strstr(line, "1 program ran"));
+	assert_non_null(strstr(line, "('su' is one)"));
+	counts.n[SEAM_COUNT_PROGRAMS_STOPPED] = 2;
+	counts.stopped[0] = '\0';
+	assert_int_equal(describe_all(&counts, line), 1);
+	assert_non_null(strstr(line, "2 programs ran"));
+	assert_null(strstr(line, "is one"));
+}
+
+static void the_longest_texts_fit(void **state)
+{
+	struct seam_counts counts;
+	char line[SEAM_COUNT_LINE];
+
+	(void)state;
+	memset(&counts, 0xff, sizeof(counts));
+	memset(counts.refusal, 'x', sizeof(counts.refusal) - 1);
+	counts.refusal[sizeof(counts.refusal) - 1] = '\0';
+	counts.stopped[sizeof(counts.stopped) - 1] = '\0';
+	for (size_t i = 0; i < SEAM_N_COUNTS; i++)
+		if (seam_counts_describe(&counts, i, line))
+			assert_true(strlen(line) < sizeof(line) - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_loss_has_words),
+		cmocka_unit_test(each_count_is_read_back_from_a_manifest),
+		cmocka_unit_test(counts_of_a_section_are_a_list),
+		cmocka_unit_test(examples_are_named_where_they_are_known),
+		cmocka_unit_test(the_longest_texts_fit),
+	};
+
+	return cmocka_run_group_tests_name("counts", tests, NULL, NULL);
+}
