@@ -19,6 +19,7 @@ enum {
 /* Only the recorder's thread uses it. */
 struct existing {
 	struct seam_session *s;
+	int (*drain)(struct seam_session *s);
 	uint64_t n_bytes;
 	size_t n_waiting;
 	uint64_t n_stuck;	/* processes */
@@ -121,9 +122,8 @@ static bool wait_for_jobs(struct existing *e, size_t max)
 	bool goes_on = true;
 
 	while (goes_on && seam_helper_collect(helper) && e->n_waiting > max) {
-		goes_on = seam_rounds_wait(e->s, fd, WAIT_MS);
-		if (e->r == 0)
-			e->r = seam_session_drain(e->s, e->err);
+		goes_on = seam_session_wait(e->s, fd, WAIT_MS) &&
+			  e->drain(e->s) == 0;
 	}
 	return goes_on && e->r == 0;
 }
@@ -145,9 +145,10 @@ static void report(const struct existing *e)
 }
 
 static int read_all(struct seam_session *s,
+		    int (*drain)(struct seam_session *s),
 		    const struct seam_number_list *pids, struct seam_err *err)
 {
-	struct existing e = { .s = s, .err = err };
+	struct existing e = { .s = s, .drain = drain, .err = err };
 	bool goes_on = true;
 
 	if (!pids->n)
@@ -192,7 +193,9 @@ static int list_processes(const struct seam_session *s,
 	return 0;
 }
 
-int seam_existing_write(struct seam_session *s, struct seam_err *err)
+int seam_existing_write(struct seam_session *s,
+			int (*drain)(struct seam_session *s),
+			struct seam_err *err)
 {
 	struct seam_synth synth = {
 		.id = seam_sources_sideband_id(&s->sources),
@@ -213,7 +216,7 @@ int seam_existing_write(struct seam_session *s, struct seam_err *err)
 				   s->options->namespaces);
 	r = seam_data_file_append(&s->recording.data, &synth, err);
 	if (r == 0)
-		r = read_all(s, &pids, err);
+		r = read_all(s, drain, &pids, err);
 	free(pids.items);
 	seam_synth_end(&synth);
 	return r == 0 ? seam_data_file_append(&s->recording.data, &synth, err) :

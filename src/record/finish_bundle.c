@@ -103,7 +103,7 @@ void seam_recording_add_files(struct seam_recording *recording,
 		.bundle = &recording->bundle,
 		.is_snapshot = recording->is_snapshot,
 		.budget_bytes = budget(recording, s),
-		.wait = seam_rounds_wait, .context = s,
+		.wait = seam_session_wait, .context = s,
 	};
 	const struct seam_kept_files_counts *kept = &recording->kept;
 

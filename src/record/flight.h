@@ -26,38 +26,21 @@
 #ifndef SEAM_FLIGHT_H
 #define SEAM_FLIGHT_H
 
-#include "base/err.h"
-#include "record/bundle/bundle.h"
-#include "record/trace/ended_threads.h"
-#include "record/trace/trace_logs.h"
+#include "record/tracing.h"
 
-struct seam_manifest_trigger;
-struct seam_session;
-
-struct seam_flight {
-	struct seam_ended_threads ended;
-	struct seam_trace_logs *snapshot;	/* being made; NULL: none */
-};
-
-/* Connect it with the services of @s, which are not open yet. */
-void seam_flight_begin(struct seam_session *s);
+struct seam_flight_options;
 
 /*
- * Write the newest calls of all threads to xray/ of a snapshot's @bundle, and
- * resume the programs of the triggers that it is for.
+ * Have the services of @t, which are not added yet, keep the newest calls, and
+ * make snapshots for triggers.
  */
-void seam_flight_copy(struct seam_session *s, const struct seam_bundle *bundle);
+void seam_flight_init(struct seam_tracing *t,
+		      const struct seam_flight_options *options);
 
-/*
- * Trigger @i of those that the snapshot which is being made is for.  Its times
- * are right once its logs are complete.
- */
-struct seam_manifest_trigger seam_flight_trigger(const struct seam_session *s,
-						 size_t i);
+/* Add the triggers of the snapshot which is being made to its manifest. */
+void seam_flight_describe(struct seam_tracing *t, struct seam_manifest *m);
 
-/* The services are closed: write what is kept to the recording's logs. */
-void seam_flight_finish(struct seam_session *s);
-
-void seam_flight_fini(struct seam_flight *flight);
+/* The rings are closed: write what is kept to the recording's logs. */
+void seam_flight_finish(struct seam_tracing *t);
 
 #endif /* SEAM_FLIGHT_H */

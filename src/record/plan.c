@@ -232,7 +232,7 @@ static int open_sources(struct seam_session *s, const char *fallback,
 	if (r < 0)
 		return r;
 	s->sources = (struct seam_sources) {
-		.may_be_sparse = s->preload.is_used,
+		.may_be_sparse = seam_services_superseder(&s->services),
 		.events = s->events.items,
 		.n_events = s->events.n,
 		.sideband = s->events.n - 1,
@@ -308,8 +308,9 @@ static uint64_t period_ns(const struct perf_event_attr *attr)
 {
 	if (attr->freq)
 		return SEAM_NS_PER_S / attr->sample_freq;
+	/* how long so many cycles take is not known */
 	return attr->type == PERF_TYPE_SOFTWARE ? attr->sample_period :
-						  SEAM_GUEST_DEFAULT_NS;
+						  SEAM_NS_PER_MS;
 }
 
 bool seam_plan_clock(struct seam_session *s, struct seam_plan_clock *clock)
@@ -335,8 +336,8 @@ int seam_plan_open(struct seam_session *s, struct seam_err *err)
 	 * cycles where the machine has them, else cpu-clock; agents' samples
 	 * have weights in ns, which no other event has
 	 */
-	int r = open_all(s, s->preload.is_used ? "cpu-clock" : "cycles:P",
-			 err);
+	int r = open_all(s, seam_services_superseder(&s->services) ?
+			 "cpu-clock" : "cycles:P", err);
 
 	if (r == -ENOENT && s->options->n_events == 0) {
 		*err = (struct seam_err) { 0 };

@@ -14,13 +14,12 @@
 #include "record/record.h"
 
 #include "base/clock.h"
-#include "base/text.h"
 #include "record/perf/auxtrace.h"
 #include "record/perf/hotplug.h"
 #include "record/plan.h"
 #include "record/existing.h"
-#include "record/running_vm.h"
-#include "record/session.h"
+#include "record/programs.h"
+#include "record/rounds.h"
 #include "record/snapshot.h"
 
 #include <errno.h>
@@ -62,121 +61,13 @@ static int watch(struct seam_session *s, struct seam_err *err)
 	return r;
 }
 
-/*
- * Why there are no Lua stacks: an option that agents cannot follow.  NULL:
- * there is none.
- */
-static const char *without_agents(const struct seam_record_options *o,
-				  const struct seam_plan_clock *clock)
-{
-	/* rings that overwrite are not drained: all would be sampled twice */
-	if (o->overwrite)
-		return "with --overwrite";
-	/* an agent samples its thread on all CPUs */
-	if (o->cpus.n)
-		return "with -C";
-	/* and is in all that the command starts */
-	if (o->no_inherit)
-		return "with -i";
-	/* the clock of AUX data is not the program's */
-	if (clock->has_aux)
-		return "with AUX data";
-	/* most ticks would be skipped: a signal alone takes 10 to 30 us */
-	if (clock->period_ns && clock->period_ns < SEAM_GUEST_MIN_NS)
-		return "at more than 10000 Hz";
-	/* who asks for other events did not ask for samples of time */
-	if (!clock->period_ns && o->layers != SEAM_LAYERS_GUEST)
-		return "without an event of CPU time, such as cpu-clock, or "
-		       "--layers=guest";
-	return NULL;
-}
-
-/* Decide whether the command gets an agent, and have its services. */
-static void prepare_guest(struct seam_session *s)
-{
-	struct seam_plan_clock clock = { 0 };
-	const char *why = NULL;
-	char message[512];
-
-	seam_preload_decide(&s->preload, s->options->layers,
-			    s->options->command, message, sizeof(message));
-	if (s->preload.is_used && !seam_plan_clock(s, &clock)) {
-		s->preload.is_used = false;
-		return;
-	}
-	if (s->preload.is_used)
-		why = without_agents(s->options, &clock);
-	if (why) {
-		s->preload.is_used = false;
-		snprintf(message, sizeof(message), "no Lua stacks %s", why);
-	}
-	if (message[0])
-		seam_session_note(s, false, "%s", message);
-	if (!s->preload.is_used)
-		return;
-	seam_guest_service_init(&s->guest);
-	if (clock.period_ns)
-		seam_guest_service_set_period(&s->guest, clock.period_ns);
-	seam_services_add(&s->services, &s->guest.guest);
-	seam_services_add(&s->services, &s->guest.symtab);
-}
-
-/* Processes that run already have no agent: how they can have one. */
-static void report_running(const struct seam_session *s)
-{
-	int pid = s->options->layers == SEAM_LAYERS_AUTO ?
-		  seam_running_vm_find(&s->options->pids) : 0;
-
-	if (pid)
-		seam_session_note(s, false, "process %d has LuaJIT: for Lua "
-			"stacks start it with 'seam record -- COMMAND'", pid);
-}
-
-/* Fork the command, with the socket of the link in its environment. */
-static int prepare_command(struct seam_session *s, struct seam_err *err)
-{
-	struct seam_err why = { 0 };
-	int r;
-
-	seam_jit_service_init(&s->jit, s->options->jit_ring_bytes);
-	seam_services_add(&s->services, &s->jit.service);
-	prepare_guest(s);
-	r = seam_tracing_prepare(s, err);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < s->options->n_services; i++)
-		seam_services_add(&s->services, s->options->services[i]);
-	seam_services_open(&s->services, &why);
-	/* the program would make a bundle of its own */
-	if (!s->services.is_open && s->tracing.is_used)
-		return seam_err_set(err, why.code, "cannot record calls "
-				    "(--trace): %s", why.cause[0]);
-	if (!s->services.is_open)
-		seam_session_note(s, true, "JITs write files: %s",
-				  why.cause[0]);
-	seam_preload_set(&s->preload);
-	seam_tracing_set(&s->tracing);
-	r = seam_child_prepare(&s->child, s->options->command,
-			       &s->loop.old_mask, err);
-	seam_tracing_restore(&s->tracing);
-	seam_preload_restore(&s->preload);
-	seam_services_forked(&s->services);
-	return r == 0 && s->services.is_open ?
-	       seam_loop_add_link(&s->loop, s->services.server.epoll_fd, err) :
-	       r;
-}
-
 static int prepare(struct seam_session *s, struct seam_err *err)
 {
 	int r = seam_loop_init(&s->loop, err);
 
-	report_running(s);
+	seam_programs_report_running(s);
 	if (r == 0 && s->options->command)
-		r = prepare_command(s, err);
-	else if (s->options->layers == SEAM_LAYERS_GUEST)
-		seam_session_note(s, false, "no Lua stacks: a process that "
-				  "runs cannot have libseam-agent.so; start it "
-				  "as COMMAND");
+		r = seam_programs_fork_command(s, err);
 	/* from here on the command inherits nothing */
 	seam_loop_take_signals();
 	raise_descriptors();
@@ -202,15 +93,6 @@ static bool read_sideband(void *context,
 	seam_session_track_files(s, record, true);
 	seam_services_see(&s->services, record);
 	seam_sparse_see(&s->sparse, record);
-	if (record->type == PERF_RECORD_COMM &&
-	    record->misc & PERF_RECORD_MISC_COMM_EXEC)
-		seam_guest_service_exec(&s->guest, (uint32_t)record->comm.pid,
-					record->sample_id.time);
-	if (record->type == PERF_RECORD_FORK && s->tracing.is_used &&
-	    record->task.pid == record->task.tid)
-		seam_trace_functions_fork(&s->tracing.fdr.known,
-					  (uint32_t)record->task.pid,
-					  (uint32_t)record->task.ppid);
 	if (s->sources.per_thread && !s->sources.no_inherit)
 		seam_new_threads_read(&s->new_threads, record);
 	if (!seam_sources_is_system_wide(&s->sources))
@@ -225,14 +107,6 @@ static void copy_programs(void *context, bool is_last)
 	seam_services_copy(&s->services, is_last);
 }
 
-/* Code of a JIT, for stacks that are unwound. */
-static void read_code(void *context, uint32_t pid, struct seam_bytes group)
-{
-	struct seam_session *s = context;
-
-	seam_live_jit_add(&s->stacks.jit, (int32_t)pid, group);
-}
-
 static struct seam_bytes take_programs(void *context, bool is_last)
 {
 	struct seam_session *s = context;
@@ -245,8 +119,9 @@ static bool is_superseded(void *context, uint64_t id, uint32_t event,
 			  uint32_t tid, uint64_t time_ns)
 {
 	struct seam_session *s = context;
+	struct seam_service *service = seam_services_superseder(&s->services);
 	bool is_one = seam_event_is_cpu_time(&s->events.items[event]) &&
-		      seam_guest_service_supersedes(&s->guest, tid, time_ns);
+		      service->supersedes(service, tid, time_ns);
 
 	seam_sparse_sample(&s->sparse, id, is_one);
 	return is_one;
@@ -281,17 +156,16 @@ static int init_stacks(struct seam_session *s, struct seam_err *err)
 	s->stacks.context = s;
 	s->drain.stacks = s->stacks.is_used ? &s->stacks : NULL;
 	/* without a common clock no code can be found by its time */
-	if (s->drain.stacks && !s->services.other_clock) {
+	if (s->drain.stacks && !s->services.other_clock)
 		s->stacks.dumps.jit = &s->stacks.jit;
-		s->jit.dumps.on_code = read_code;
-		s->jit.dumps.context = s;
-	}
 	return r;
 }
 
 /* Connect the readers of records with each other. */
 static void connect_readers(struct seam_session *s)
 {
+	bool may_supersede = seam_services_superseder(&s->services);
+
 	s->drain.sources = &s->sources;
 	s->drain.file = &s->recording.data;
 	s->drain.on_sideband = read_sideband;
@@ -300,15 +174,14 @@ static void connect_readers(struct seam_session *s)
 	s->kept_files.jit.bundle = &s->recording.bundle;
 	s->drain.copy_programs = copy_programs;
 	s->drain.take_programs = take_programs;
-	s->drain.is_superseded = s->preload.is_used ? is_superseded : NULL;
-	s->jit.bundle = &s->recording.bundle;
-	seam_tracing_begin(s);
-	s->jit.sideband_id = seam_sources_sideband_id(&s->sources);
+	s->drain.is_superseded = may_supersede ? is_superseded : NULL;
+	seam_services_start(&s->services, &s->recording.bundle,
+			    seam_sources_sideband_id(&s->sources));
 	s->services.other_clock = seam_sources_has_aux(&s->sources);
 	s->services.is_unordered = s->options->overwrite;
 	s->new_threads.sources = &s->sources;
 	s->new_threads.file = &s->recording.data;
-	s->sparse.sources = s->preload.is_used ? &s->sources : NULL;
+	s->sparse.sources = may_supersede ? &s->sources : NULL;
 	s->sparse.file = &s->recording.data;
 }
 
@@ -338,7 +211,9 @@ static int begin_data(struct seam_session *s, struct seam_err *err)
 	if (r == 0 && !seam_plan_records_command(s->options))
 		seam_sources_enable(&s->sources);
 	if (r == 0)
-		r = seam_existing_write(s, err);
+		r = seam_existing_write(s, seam_rounds_drain, err);
+	if (r == 0)
+		r = seam_rounds_failure(s, err);
 	return r == 0 ? seam_bundle_publish(&s->recording.bundle, "data", err) :
 	       r;
 }
@@ -372,49 +247,6 @@ static void keep_first(int *r, int next)
 		*r = next;
 }
 
-/* What agents have to report: the last of them, which may correct another. */
-static void report_note(const struct seam_session *s)
-{
-	char text[SEAM_LINK_NOTE_BYTES], others[64] = "";
-
-	if (!s->services.n_notes)
-		return;
-	seam_text_copy(text, sizeof(text), s->services.note,
-		       SEAM_TEXT_TERMINAL);
-	if (s->services.n_notes > 1)
-		snprintf(others, sizeof(others), "; %" PRIu64 " more messages "
-			 "of programs", s->services.n_notes - 1);
-	seam_session_note(s, false, "%s%s", text, others);
-}
-
-/* A VM was found or asked for, and there is nothing of it: say so. */
-static void report_no_agent(const struct seam_session *s)
-{
-	const uint64_t *n = s->guest.counts.n;
-
-	if (s->preload.is_used && !n[SEAM_COUNT_GUEST_PROCESSES] &&
-	    !n[SEAM_COUNT_GUEST_SAMPLES] && !n[SEAM_COUNT_GUEST_BAD] &&
-	    !s->services.n_notes)
-		seam_session_note(s, false, "no Lua stacks: no program ran "
-			"LuaJIT for long enough to be sampled, or its agent "
-			"could not connect, as one of another user cannot");
-}
-
-static void finish_services(struct seam_session *s)
-{
-	seam_services_close(&s->services);
-	report_note(s);
-	seam_guest_service_finish(&s->guest);
-	seam_tracing_finish(s);
-	report_no_agent(s);
-	s->recording.data.losses.n[SEAM_COUNT_BAD_BYTES] +=
-		s->guest.n_bad_bytes;
-	if (s->services.n_failed)
-		seam_session_note(s, false, "%" PRIu64 " programs got no "
-			"ring, so JITs write files: %s",
-			s->services.n_failed, s->services.why.cause[0]);
-}
-
 /* Set was_moved and was_removed.  -ENOENT: it was removed. */
 static int check_place(struct seam_session *s, struct seam_err *err)
 {
@@ -445,10 +277,10 @@ static void finish_stacks(struct seam_session *s)
 
 	if (!s->drain.stacks || s->result->cut_short)
 		return;
-	seam_session_drain(s, NULL);
+	seam_rounds_drain(s);
 	while (goes_on && seam_live_stacks_is_busy(&s->stacks, &fd)) {
-		goes_on = seam_rounds_wait(s, fd, WAIT_MS);
-		seam_session_drain(s, NULL);
+		goes_on = seam_session_wait(s, fd, WAIT_MS);
+		seam_rounds_drain(s);
 	}
 }
 
@@ -475,12 +307,13 @@ static int finish_data(struct seam_session *s, int r, struct seam_err *err)
 {
 	struct seam_data_file *data = &s->recording.data;
 
-	seam_rounds_allow(s, MAX_COPY_NS);
+	seam_session_allow(s, MAX_COPY_NS);
 	finish_stacks(s);
 	report_stacks(s);
 	s->drain.is_last = true;
-	keep_first(&r, seam_session_drain(s, r < 0 ? NULL : err));
-	finish_services(s);
+	seam_rounds_drain(s);
+	keep_first(&r, seam_rounds_failure(s, r < 0 ? NULL : err));
+	seam_programs_finish(s);
 	if (s->options->overwrite && !s->result->cut_short)
 		keep_first(&r, seam_snapshot_append(s, data,
 						    r < 0 ? NULL : err));
@@ -492,7 +325,7 @@ static int finish_data(struct seam_session *s, int r, struct seam_err *err)
 						   s->result->cut_short,
 						   r < 0 ? NULL : err));
 	if (data->writer.was_cut)
-		seam_session_cut_short(s);
+		seam_rounds_cut_short(s);
 	return r;
 }
 
@@ -520,15 +353,16 @@ static int list_events(struct seam_session *s, struct seam_err *err)
 	return 0;
 }
 
-/* Records of seam:guest_symtab, which are samples to a reader only. */
+/* Samples that are names for others. */
 static uint64_t n_names(const struct seam_session *s)
 {
-	uint64_t id = s->guest.symtab.event_id;
+	uint64_t n = 0;
 
-	for (size_t i = 0; id && i < s->events.n; i++)
-		if (s->events.items[i].program_id == id)
-			return s->recording.data.by_event[i].n_samples;
-	return 0;
+	for (size_t i = 0; i < s->events.n; i++)
+		if (seam_services_is_name(&s->services,
+					  s->events.items[i].program_id))
+			n += s->recording.data.by_event[i].n_samples;
+	return n;
 }
 
 static int fill_result(struct seam_session *s, struct seam_err *err)
@@ -537,7 +371,7 @@ static int fill_result(struct seam_session *s, struct seam_err *err)
 	const struct seam_data_file *data = &s->recording.data;
 
 	result->n_samples = data->counts.n_samples - n_names(s);
-	result->counts = seam_recording_counts(&s->recording, s);
+	result->counts = seam_recording_describe(&s->recording, s).counts;
 	result->stacks = data->stacks;
 	result->duration_ns = s->recording.duration_ns;
 	result->skipped = s->recording.skipped;
@@ -564,6 +398,31 @@ static int finish(struct seam_session *s, int r, struct seam_err *err)
 	return r;
 }
 
+/*
+ * After the recording: wait until the command has ended, for its exit status.
+ * A command that is not recorded itself, with -p or -t, is terminated.
+ */
+static void wait_for_command(struct seam_session *s)
+{
+	struct seam_loop_signal signal;
+
+	if (s->child.pid && !s->result->command_ended && !s->result->limit &&
+	    !s->result->signal && !seam_plan_is_system_wide(s->options) &&
+	    !seam_plan_records_command(s->options)) {
+		s->result->stopped_command = true;
+		kill(s->child.pid, SIGTERM);
+	}
+	while (s->child.pid && !s->result->command_ended &&
+	       !s->result->signal) {
+		unsigned int events = seam_loop_wait(&s->loop, -1, &signal);
+
+		if (events & SEAM_LOOP_CHILD && seam_session_check_command(s))
+			return;
+		if (events & SEAM_LOOP_SIGNAL)
+			seam_session_ends_on(s, &signal);
+	}
+}
+
 static void fini(struct seam_session *s)
 {
 	seam_drain_fini(&s->drain);
@@ -572,12 +431,7 @@ static void fini(struct seam_session *s)
 	seam_kept_hits_fini(&s->kept_hits);
 	if (s->kernel_fd > 0)
 		close(s->kernel_fd);
-	seam_services_fini(&s->services);
-	seam_jit_service_fini(&s->jit);
-	seam_guest_service_fini(&s->guest);
-	seam_tracing_fini(&s->tracing);
-	seam_flight_fini(&s->flight);
-	seam_trigger_hits_fini(&s->triggers);
+	seam_programs_fini(s);
 	seam_new_threads_fini(&s->new_threads);
 	seam_stopped_fini(&s->stopped);
 	seam_sched_fini(&s->rounds.sched);
@@ -599,7 +453,7 @@ int seam_record(const struct seam_record_options *options,
 
 	*result = (struct seam_record_result) { 0 };
 	seam_recording_init(&s.recording);
-	seam_rounds_allow(&s, MAX_COPY_NS);
+	seam_session_allow(&s, MAX_COPY_NS);
 	r = prepare(&s, err);
 	if (r == 0)
 		r = begin(&s, err);
@@ -613,7 +467,7 @@ int seam_record(const struct seam_record_options *options,
 		r = finish(&s, seam_rounds_run(&s, err), err);
 		/* last: removing a large file takes time */
 		seam_bundle_settle(&s.recording.bundle);
-		seam_rounds_wait_for_command(&s);
+		wait_for_command(&s);
 	} else if (s.recording.bundle.dir >= 0) {
 		seam_bundle_remove(&s.recording.bundle);
 	}

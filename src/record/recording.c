@@ -74,18 +74,6 @@ static size_t list_by_event(const struct seam_recording *recording,
 	return n;
 }
 
-/* What a snapshot was made for.  Returns how many; none of the recording. */
-static size_t list_triggers(const struct seam_recording *recording,
-			    const struct seam_session *s,
-			    struct seam_manifest_trigger *out)
-{
-	size_t n = recording->is_snapshot ? s->triggers.taken.n : 0;
-
-	for (size_t i = 0; i < n; i++)
-		out[i] = seam_flight_trigger(s, i);
-	return n;
-}
-
 _Static_assert(SEAM_COUNT_KEPT_INTERRUPTED - SEAM_COUNT_KEPT_GONE ==
 	       SEAM_KEPT_INTERRUPTED - SEAM_KEPT_GONE, "in one order");
 
@@ -98,19 +86,6 @@ static void count_kept(uint64_t *n, const struct seam_kept_files_counts *kept)
 	for (size_t i = 0; i < SEAM_KEPT_N_CAUSES; i++)
 		n[SEAM_COUNT_KEPT_GONE + i] = kept->files.n_left_out[i] +
 					      kept->jit.n_left_out[i];
-}
-
-struct seam_counts seam_recording_counts(const struct seam_recording *recording,
-					 const struct seam_session *s)
-{
-	struct seam_counts counts = recording->data.losses;
-
-	counts.n[SEAM_COUNT_AUX_BYTES] = recording->data.counts.n_aux_bytes;
-	count_kept(counts.n, &recording->kept);
-	seam_jit_service_count(&s->jit, &counts);
-	seam_counts_add(&counts, &s->guest.counts);
-	seam_counts_add(&counts, &s->tracing.fdr.counts);
-	return counts;
 }
 
 /* The mapped files without a build id; NULL: none, or no memory. */
@@ -132,8 +107,8 @@ static struct seam_manifest_file *list_files(const struct seam_kept_files *kept,
 	return files;
 }
 
-static struct seam_manifest describe(const struct seam_recording *recording,
-				     const struct seam_session *s)
+struct seam_manifest seam_recording_describe(
+	const struct seam_recording *recording, const struct seam_session *s)
 {
 	struct seam_manifest m = {
 		.version = "seam " SEAM_VERSION,
@@ -151,10 +126,8 @@ static struct seam_manifest describe(const struct seam_recording *recording,
 		.duration_ns = recording->duration_ns,
 		.n_events = s->events.n,
 		.n_samples = recording->data.counts.n_samples,
-		.counts = seam_recording_counts(recording, s),
+		.counts = recording->data.losses,
 		.stacks = recording->data.stacks,
-		.ties = s->tracing.fdr.clock.ties,
-		.n_ties = s->tracing.is_used ? s->tracing.fdr.clock.n : 0,
 		.n_rings = s->sources.rings.n,
 	};
 
@@ -162,6 +135,9 @@ static struct seam_manifest describe(const struct seam_recording *recording,
 	       sizeof(m.kernel_build_id));
 	memcpy(m.vdso_build_id, s->kept_files.vdso_build_id,
 	       sizeof(m.vdso_build_id));
+	m.counts.n[SEAM_COUNT_AUX_BYTES] = recording->data.counts.n_aux_bytes;
+	count_kept(m.counts.n, &recording->kept);
+	seam_services_describe(&s->services, &m, recording->is_snapshot);
 	return m;
 }
 
@@ -169,9 +145,9 @@ int seam_recording_reserve_manifest(struct seam_recording *recording,
 				    const struct seam_session *s,
 				    struct seam_err *err)
 {
-	size_t bytes = MANIFEST_BYTES +
-		       MANIFEST_RING_BYTES * s->sources.rings.n +
-		       MANIFEST_TRIGGER_BYTES * s->triggers.taken.n;
+	struct seam_manifest m = seam_recording_describe(recording, s);
+	size_t bytes = MANIFEST_BYTES + MANIFEST_RING_BYTES * m.n_rings +
+		       MANIFEST_TRIGGER_BYTES * m.n_triggers;
 	int fd = seam_bundle_file(&recording->bundle, "meta.json", err);
 
 	recording->meta = fd;
@@ -202,14 +178,13 @@ int seam_recording_write_manifest(struct seam_recording *recording,
 				  const struct seam_session *s,
 				  bool is_complete, struct seam_err *err)
 {
-	struct seam_manifest m = describe(recording, s);
+	struct seam_manifest m = seam_recording_describe(recording, s);
 	struct seam_manifest_ring *rings = calloc(m.n_rings, sizeof(*rings));
 	struct seam_manifest_event *by_event = calloc(m.n_events,
 						      sizeof(*by_event));
 	const char **events = calloc(m.n_events, sizeof(*events));
 	struct seam_manifest_file *files = list_files(&s->kept_files,
 						      &m.n_files);
-	struct seam_manifest_trigger triggers[SEAM_TRIGGER_MAX_HITS];
 	const char *left_out[sizeof(s->sources.left_out) * 8];
 	struct utsname host;
 	int r = -ENOMEM;
@@ -229,8 +204,6 @@ int seam_recording_write_manifest(struct seam_recording *recording,
 		m.files = files;
 		m.by_event = by_event;
 		m.n_by_event = list_by_event(recording, s, by_event);
-		m.triggers = triggers;
-		m.n_triggers = list_triggers(recording, s, triggers);
 		r = put_manifest(recording, &m, err);
 	} else {
 		seam_err_no_memory(err);

@@ -12,6 +12,7 @@
 #include "record/bundle/bundle.h"
 #include "record/bundle/kept_files.h"
 #include "record/perf/data_file.h"
+#include "wire/manifest.h"
 
 struct seam_session;
 
@@ -45,9 +46,9 @@ int seam_recording_write_features(struct seam_recording *recording,
 				  const struct seam_session *s,
 				  struct seam_err *err);
 
-/* What was recorded and lost so far: of this file, and of programs. */
-struct seam_counts seam_recording_counts(const struct seam_recording *recording,
-					 const struct seam_session *s);
+/* The manifest so far, without its lists; counts are of programs too. */
+struct seam_manifest seam_recording_describe(
+	const struct seam_recording *recording, const struct seam_session *s);
 
 /*
  * Copy the files that symbols will be looked up in: the kernel's symbols,

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* rounds.c - signals, limits, snapshots, CPU; see session.h */
-#include "record/session.h"
+/* rounds.c - drain, limits, snapshots, CPU; see rounds.h */
+#include "record/rounds.h"
 
 #include "base/clock.h"
-#include "record/plan.h"
+#include "record/existing.h"
 #include "record/snapshot.h"
 #include "record/stack_plan.h"
-
-#include <errno.h>
-#include <sys/wait.h>
 
 /*
  * The longest time between two rounds: a killed recorder loses at most the
@@ -24,79 +21,68 @@ enum {
 	KEPT_PART = 4,	/* of --max-size, at most 1/4 is for kept files */
 };
 
-/* The same as a status of waitpid(). */
-static int wait_status_of(const siginfo_t *info)
+/* ---- drain ---- */
+
+void seam_rounds_cut_short(struct seam_session *s)
 {
-	return info->si_code == CLD_EXITED ? W_EXITCODE(info->si_status, 0) :
-	       info->si_status |
-	       (info->si_code == CLD_DUMPED ? WCOREFLAG : 0);
+	s->result->cut_short = true;
+	seam_drain_drop_waiting(&s->drain);
+	seam_sources_disable(&s->sources);
+	/* truncated by another process */
+	if (s->recording.data.writer.was_cut &&
+	    seam_data_file_salvage(&s->recording.data, &s->sources))
+		seam_existing_write(s, seam_rounds_drain, NULL);
 }
 
-/*
- * True when the command has ended.  It stays a zombie to the end of the
- * recording: its files are opened with the rights of its owner in /proc.
- */
-static bool check_command(struct seam_session *s)
+/* Whether the command's own process is sampled by its agent. */
+static bool is_superseded(const struct seam_session *s)
 {
-	siginfo_t info = { 0 };
-	int r;
+	const struct seam_service *service =
+		seam_services_superseder(&s->services);
 
-	if (!s->child.pid)
-		return false;
-	do
-		r = waitid(P_PID, (id_t)s->child.pid, &info,
-			   WEXITED | WNOHANG | WNOWAIT);
-	while (r < 0 && errno == EINTR);
-	if (r == 0 && info.si_pid == 0)
-		return false;
-	/* -ECHILD: it was reaped elsewhere, and its status is unknown */
-	s->result->command_ended = true;
-	s->result->wait_status = r == 0 ? wait_status_of(&info) : 0;
-	return true;
+	return service && s->child.pid &&
+	       service->first_pid == (uint32_t)s->child.pid;
 }
 
-/*
- * True when the signal ends the recording.  The first signal is for the
- * command: the terminal has sent it there too, or we do, and the recording ends
- * when the command does.  A second one ends the recording at once.  So does the
- * first if it was ignored at our start: the command ignores it too.
- */
-static bool ends_on_signal(struct seam_session *s,
-			   const struct seam_loop_signal *signal)
+static ssize_t drain_once(struct seam_session *s, struct seam_err *err)
 {
-	bool first = s->result->signal == 0;
+	ssize_t r = seam_drain_round(&s->drain, err);
 
-	s->result->signal = signal->number;
-	if (!s->child.pid)
-		return true;
-	if (!signal->from_terminal)
-		kill(s->child.pid, signal->number);
-	return !first || signal->was_ignored;
+	seam_sparse_check(&s->sparse);
+	if (r >= 0 && !s->drain.is_last && is_superseded(s) &&
+	    seam_sparse_open(&s->sparse)) {
+		/* every fork before has its record now */
+		r = seam_drain_round(&s->drain, err);
+		seam_sparse_begin(&s->sparse);
+	}
+	return r;
 }
 
-void seam_rounds_allow(struct seam_session *s, uint64_t ns)
+/* One round of draining.  After a failure the recording is cut short. */
+static int drain(struct seam_session *s)
 {
-	s->rounds.wait_end_ns = seam_clock_ns() + ns;
-}
+	struct seam_err why = { 0 };
+	ssize_t r;
 
-bool seam_rounds_wait(void *session, int fd, int timeout_ms)
-{
-	struct seam_session *s = session;
-	struct seam_loop_signal signal;
-	unsigned int events = seam_loop_wait_for(&s->loop, fd, timeout_ms,
-					       &signal);
-
-	if (events & SEAM_LOOP_CHILD && !s->result->command_ended &&
-	    check_command(s))
-		s->rounds.must_end = true;
-	s->rounds.wants_snapshot |= (events & SEAM_LOOP_SNAPSHOT) != 0;
-	if (!(events & SEAM_LOOP_SIGNAL))
-		return seam_clock_ns() < s->rounds.wait_end_ns;
-	if (s->result->command_ended)
-		s->result->signal = signal.number;
-	else if (ends_on_signal(s, &signal))
-		s->rounds.must_end = true;
-	return false;
+	if (s->result->cut_short) {
+		seam_drain_discard(&s->drain);
+		seam_services_close(&s->services);
+		return 0;
+	}
+	r = drain_once(s, &why);
+	if (r >= 0)
+		r = seam_new_threads_update(&s->new_threads, &why);
+	if (r >= 0)
+		r = seam_session_watch(s, &why);
+	seam_stopped_round(&s->stopped, s->drain.is_last,
+			   &s->recording.data.losses);
+	seam_kept_files_collect(&s->kept_files);
+	if (r >= 0)
+		return 0;
+	s->rounds.failed = (int)r;
+	s->rounds.why = why;
+	seam_rounds_cut_short(s);
+	return (int)r;
 }
 
 int seam_rounds_drain(struct seam_session *s)
@@ -105,8 +91,7 @@ int seam_rounds_drain(struct seam_session *s)
 
 	/* programs may wait to be connected */
 	s->services.is_ready = true;
-	r = seam_session_drain(s, s->rounds.failed ? NULL : &s->rounds.why);
-	s->rounds.failed = s->rounds.failed ? s->rounds.failed : r;
+	r = drain(s);
 	s->rounds.drained_ns = seam_clock_ns();
 	return r;
 }
@@ -114,12 +99,21 @@ int seam_rounds_drain(struct seam_session *s)
 bool seam_rounds_wait_and_drain(struct seam_session *s, int fd,
 				int timeout_ms)
 {
-	bool goes_on = seam_rounds_wait(s, fd, timeout_ms);
+	bool goes_on = seam_session_wait(s, fd, timeout_ms);
 
 	if (seam_clock_ns() - s->rounds.drained_ns < DRAIN_NS)
 		return goes_on;
 	return seam_rounds_drain(s) == 0 && goes_on;
 }
+
+int seam_rounds_failure(const struct seam_session *s, struct seam_err *err)
+{
+	if (s->rounds.failed && err)
+		*err = s->rounds.why;
+	return s->rounds.failed;
+}
+
+/* ---- limits ---- */
 
 /* Short after side-band records, and never beyond the next due time. */
 static int next_wait_ms(const struct seam_session *s, int wait_ms,
@@ -139,8 +133,8 @@ static int next_wait_ms(const struct seam_session *s, int wait_ms,
 		due_ns = s->rounds.enable_ns;
 	if (s->rounds.snapshot_ns < due_ns)
 		due_ns = s->rounds.snapshot_ns;
-	if (seam_trigger_hits_due_ns(&s->triggers) < due_ns)
-		due_ns = seam_trigger_hits_due_ns(&s->triggers);
+	if (seam_services_due_ns(&s->services) < due_ns)
+		due_ns = seam_services_due_ns(&s->services);
 	if (due_ns <= now_ns)
 		return 0;
 	due_ns = (due_ns - now_ns + SEAM_NS_PER_MS - 1) / SEAM_NS_PER_MS;
@@ -156,7 +150,8 @@ static void set_times(struct seam_session *s)
 	s->rounds.is_delayed = s->sources.delayed;
 	s->sources.is_sampling = !s->rounds.is_delayed;
 	s->rounds.enable_ns = now_ns + o->delay_ms * SEAM_NS_PER_MS;
-	s->guest.guest.from_ns = o->delay_ms ? s->rounds.enable_ns : 0;
+	seam_services_set_from(&s->services,
+			       o->delay_ms ? s->rounds.enable_ns : 0);
 	s->rounds.end_ns = o->duration_ns ? now_ns + o->duration_ns :
 			   UINT64_MAX;
 	s->rounds.snapshot_ns = o->snapshot_ns ? now_ns + o->snapshot_ns :
@@ -184,19 +179,9 @@ static bool reached_limit(struct seam_session *s)
 	return s->result->limit != NULL;
 }
 
-/* @r, or else what failed in the middle of the round. */
-static int failure_of(const struct seam_session *s, int r,
-		      struct seam_err *err)
-{
-	if (r < 0 || !s->rounds.failed)
-		return r;
-	if (err)
-		*err = s->rounds.why;
-	return s->rounds.failed;
-}
+/* ---- snapshots ---- */
 
-/* After a failure the recording goes on.  True: there is one more. */
-static bool make_snapshot(struct seam_session *s)
+bool seam_rounds_snapshot(struct seam_session *s)
 {
 	struct seam_err err = { 0 };
 
@@ -232,9 +217,9 @@ static bool wants_snapshot(struct seam_session *s, bool requested)
 static bool ends_on(struct seam_session *s, unsigned int events,
 		    const struct seam_loop_signal *signal)
 {
-	return (events & SEAM_LOOP_CHILD && check_command(s)) ||
+	return (events & SEAM_LOOP_CHILD && seam_session_check_command(s)) ||
 	       events & SEAM_LOOP_EXITS ||
-	       (events & SEAM_LOOP_SIGNAL && ends_on_signal(s, signal));
+	       (events & SEAM_LOOP_SIGNAL && seam_session_ends_on(s, signal));
 }
 
 /* Run on the CPU of a flood, until no ring causes a wakeup any more. */
@@ -261,51 +246,10 @@ static bool is_over(const struct seam_session *s)
 }
 
 /* Drain first, for the records that programs have written by now. */
-static int take_snapshot(struct seam_session *s, struct seam_err *err)
+static void take_snapshot(struct seam_session *s)
 {
-	int r = s->services.server.n_targets ? seam_session_drain(s, err) : 0;
-
-	if (r == 0)
-		make_snapshot(s);
-	return r;
-}
-
-/* A trigger that no function is for, once known; at the end the others. */
-static void report_unknown_triggers(struct seam_session *s, bool at_end)
-{
-	const struct seam_flight_options *o = &s->options->flight;
-	int i;
-
-	while ((i = seam_trigger_hits_unknown(&s->triggers, seam_clock_ns(),
-					      at_end)) >= 0)
-		seam_session_note(s, false, "trigger '%s': "
-				  SEAM_TRIGGER_NO_FUNCTION, o->triggers[i]);
-}
-
-static bool has_due_trigger(const struct seam_session *s, uint64_t now_ns)
-{
-	return s->triggers.waiting.n &&
-	       seam_trigger_hits_due_ns(&s->triggers) <= now_ns;
-}
-
-/*
- * If a snapshot for triggers is due.  At the end of the recording it is: also
- * for what programs met before they ended, while the last one was made.
- */
-static int snapshot_triggers(struct seam_session *s, bool at_end,
-			     struct seam_err *err)
-{
-	uint64_t now_ns = at_end ? UINT64_MAX : seam_clock_ns();
-	int r;
-
-	report_unknown_triggers(s, at_end);
-	if (!has_due_trigger(s, now_ns) && !(at_end && s->triggers.n_triggers))
-		return 0;
-	/* also for the triggers that were met meanwhile */
-	r = seam_session_drain(s, err);
-	if (r == 0 && seam_trigger_hits_take(&s->triggers, now_ns))
-		seam_trigger_hits_done(&s->triggers, make_snapshot(s));
-	return r;
+	if (!s->services.server.n_targets || drain(s) == 0)
+		seam_rounds_snapshot(s);
 }
 
 int seam_rounds_run(struct seam_session *s, struct seam_err *err)
@@ -313,52 +257,27 @@ int seam_rounds_run(struct seam_session *s, struct seam_err *err)
 	struct seam_loop_signal signal;
 	int wait_ms = SHORTEST_WAIT_MS;
 	bool ended = is_over(s) || s->rounds.must_end;
-	int r = 0;
 
 	set_times(s);
 	while (!ended) {
 		unsigned int events = seam_loop_wait(&s->loop, wait_ms,
 						     &signal);
 		uint64_t n_sideband = s->drain.n_sideband;
-		int failed;
 
 		ended = ends_on(s, events, &signal);
 		s->services.is_ready |= (events & SEAM_LOOP_LINK) != 0;
-		failed = seam_session_drain(s, err);
+		drain(s);
 		choose_cpu(s, events);
-		if (failed < 0)
-			r = failed;
-		if (wants_snapshot(s, events & SEAM_LOOP_SNAPSHOT) && r == 0)
-			r = take_snapshot(s, err);
-		if (r == 0)
-			r = snapshot_triggers(s, false, err);
-		r = failure_of(s, r, err);
+		if (wants_snapshot(s, events & SEAM_LOOP_SNAPSHOT) &&
+		    !s->rounds.failed)
+			take_snapshot(s);
+		if (!s->rounds.failed)
+			seam_services_after_round(&s->services, false);
 		ended |= reached_limit(s) || s->rounds.must_end;
 		wait_ms = next_wait_ms(s, wait_ms,
 				       s->drain.n_sideband != n_sideband);
 	}
-	if (r == 0)
-		r = snapshot_triggers(s, true, err);
-	return failure_of(s, r, err);
-}
-
-void seam_rounds_wait_for_command(struct seam_session *s)
-{
-	struct seam_loop_signal signal;
-
-	if (s->child.pid && !s->result->command_ended && !s->result->limit &&
-	    !s->result->signal && !seam_plan_is_system_wide(s->options) &&
-	    !seam_plan_records_command(s->options)) {
-		s->result->stopped_command = true;
-		kill(s->child.pid, SIGTERM);
-	}
-	while (s->child.pid && !s->result->command_ended &&
-	       !s->result->signal) {
-		unsigned int events = seam_loop_wait(&s->loop, -1, &signal);
-
-		if (events & SEAM_LOOP_CHILD && check_command(s))
-			return;
-		if (events & SEAM_LOOP_SIGNAL)
-			ends_on_signal(s, &signal);
-	}
+	if (!s->rounds.failed)
+		seam_services_after_round(&s->services, true);
+	return seam_rounds_failure(s, err);
 }

@@ -2,9 +2,11 @@
 /* session.c - steps that all stages of a recording share; see session.h */
 #include "record/session.h"
 
-#include "record/existing.h"
+#include "base/clock.h"
 
+#include <errno.h>
 #include <stdarg.h>
+#include <sys/wait.h>
 
 void seam_session_note(const struct seam_session *s, bool verbose,
 		       const char *fmt, ...)
@@ -44,64 +46,78 @@ void seam_session_track_files(struct seam_session *s,
 		seam_kept_hits_sideband(&s->kept_hits, &s->kept_files, record);
 }
 
-void seam_session_cut_short(struct seam_session *s)
-{
-	s->result->cut_short = true;
-	seam_drain_drop_waiting(&s->drain);
-	seam_sources_disable(&s->sources);
-	/* truncated by another process */
-	if (s->recording.data.writer.was_cut &&
-	    seam_data_file_salvage(&s->recording.data, &s->sources))
-		seam_existing_write(s, NULL);
-}
-
-static ssize_t drain_round(struct seam_session *s, struct seam_err *err)
-{
-	ssize_t r = seam_drain_round(&s->drain, err);
-
-	seam_sparse_check(&s->sparse);
-	if (r >= 0 && !s->drain.is_last && s->child.pid &&
-	    s->guest.first_pid == (uint32_t)s->child.pid &&
-	    seam_sparse_open(&s->sparse)) {
-		/* every fork before has its record now */
-		r = seam_drain_round(&s->drain, err);
-		seam_sparse_begin(&s->sparse);
-	}
-	return r;
-}
-
-int seam_session_drain(struct seam_session *s, struct seam_err *err)
-{
-	ssize_t r;
-
-	if (s->result->cut_short) {
-		seam_drain_discard(&s->drain);
-		seam_services_close(&s->services);
-		return 0;
-	}
-	r = drain_round(s, err);
-	if (r >= 0)
-		r = seam_new_threads_update(&s->new_threads, err);
-	if (r >= 0)
-		r = seam_session_watch(s, err);
-	seam_stopped_round(&s->stopped, s->drain.is_last,
-			   &s->recording.data.losses);
-	seam_kept_files_collect(&s->kept_files);
-	seam_tracing_step(s);
-	if (r >= 0)
-		return 0;
-	seam_session_cut_short(s);
-	return (int)r;
-}
-
 uint64_t seam_session_bytes(const struct seam_session *s,
 			    const struct seam_data_file *file)
 {
-	uint64_t bytes = file->writer.data_offset + file->writer.data_bytes +
-			 seam_trace_logs_bytes(&s->tracing.logs);
+	return file->writer.data_offset + file->writer.data_bytes +
+	       seam_services_bytes(&s->services);
+}
 
-	for (size_t i = 0; i < s->jit.dumps.files.n; i++)
-		bytes += s->jit.dumps.files.items[i].n_bytes +
-			 s->jit.dumps.files.items[i].pending.n;
-	return bytes;
+/* The same as a status of waitpid(). */
+static int wait_status_of(const siginfo_t *info)
+{
+	return info->si_code == CLD_EXITED ? W_EXITCODE(info->si_status, 0) :
+	       info->si_status |
+	       (info->si_code == CLD_DUMPED ? WCOREFLAG : 0);
+}
+
+/*
+ * The command stays a zombie to the end of the recording: its files are opened
+ * with the rights of its owner in /proc.
+ */
+bool seam_session_check_command(struct seam_session *s)
+{
+	siginfo_t info = { 0 };
+	int r;
+
+	if (!s->child.pid)
+		return false;
+	do
+		r = waitid(P_PID, (id_t)s->child.pid, &info,
+			   WEXITED | WNOHANG | WNOWAIT);
+	while (r < 0 && errno == EINTR);
+	if (r == 0 && info.si_pid == 0)
+		return false;
+	/* -ECHILD: it was reaped elsewhere, and its status is unknown */
+	s->result->command_ended = true;
+	s->result->wait_status = r == 0 ? wait_status_of(&info) : 0;
+	return true;
+}
+
+bool seam_session_ends_on(struct seam_session *s,
+			  const struct seam_loop_signal *signal)
+{
+	bool first = s->result->signal == 0;
+
+	s->result->signal = signal->number;
+	if (!s->child.pid)
+		return true;
+	if (!signal->from_terminal)
+		kill(s->child.pid, signal->number);
+	return !first || signal->was_ignored;
+}
+
+void seam_session_allow(struct seam_session *s, uint64_t ns)
+{
+	s->rounds.wait_end_ns = seam_clock_ns() + ns;
+}
+
+bool seam_session_wait(void *session, int fd, int timeout_ms)
+{
+	struct seam_session *s = session;
+	struct seam_loop_signal signal;
+	unsigned int events = seam_loop_wait_for(&s->loop, fd, timeout_ms,
+					       &signal);
+
+	if (events & SEAM_LOOP_CHILD && !s->result->command_ended &&
+	    seam_session_check_command(s))
+		s->rounds.must_end = true;
+	s->rounds.wants_snapshot |= (events & SEAM_LOOP_SNAPSHOT) != 0;
+	if (!(events & SEAM_LOOP_SIGNAL))
+		return seam_clock_ns() < s->rounds.wait_end_ns;
+	if (s->result->command_ended)
+		s->result->signal = signal.number;
+	else if (seam_session_ends_on(s, &signal))
+		s->rounds.must_end = true;
+	return false;
 }

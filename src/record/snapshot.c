@@ -202,12 +202,11 @@ static int write_bundle(struct seam_recording *recording,
 
 	/* first: programs that have met a trigger wait for it */
 	if (r == 0)
-		seam_flight_copy(s, &recording->bundle);
-	seam_rounds_allow(s, COPY_NS);
+		r = seam_services_copy_to(&s->services, &recording->bundle,
+					  err);
+	seam_session_allow(s, COPY_NS);
 	if (r == 0)
 		r = write_data(recording, s, err);
-	if (r == 0)
-		r = seam_jit_service_copy(&s->jit, &recording->bundle, err);
 	if (r == 0) {
 		seam_recording_add_files(recording, s);
 		r = seam_recording_reserve_manifest(recording, s, err);
@@ -220,15 +219,15 @@ static int write_bundle(struct seam_recording *recording,
 /* Where it is, and which trigger it is for. */
 static void report(const struct seam_session *s, const char *name)
 {
-	size_t n = s->triggers.taken.n;
 	char why[400] = "", others[32] = "";
-	struct seam_manifest_trigger first;
+	struct seam_manifest m = { 0 };
+	size_t n;
 
-	if (n) {
-		first = seam_flight_trigger(s, 0);
-		seam_manifest_trigger_describe(why, sizeof(why), &first,
+	seam_services_describe(&s->services, &m, true);
+	n = m.n_triggers;
+	if (n)
+		seam_manifest_trigger_describe(why, sizeof(why), m.triggers,
 					       s->start_ns);
-	}
 	if (n > 1)
 		snprintf(others, sizeof(others), "; %zu more", n - 1);
 	seam_session_note(s, false, "snapshot in '%s'%s%s%s%s", name,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tracing.c - what --trace needs, from the start to the end; session.h */
-#include "record/session.h"
+/* tracing.c - what --trace needs, from the start to the end; see tracing.h */
+#include "record/tracing.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,7 +10,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "record/flight.h"
 #include "record/preload/elf_sleds.h"
+#include "record/preload/preload.h"
+#include "record/rounds.h"
 #include "record/trace/trace_options.h"
 #include "wire/xray/trace_service.h"
 
@@ -78,77 +81,122 @@ static void report_command(const struct seam_session *s)
 			"recorded", shown);
 }
 
-int seam_tracing_prepare(struct seam_session *s, struct seam_err *err)
+static struct seam_tracing *tracing_of(const struct seam_service *service)
 {
-	const struct seam_record_options *o = s->options;
-	struct seam_tracing *t = &s->tracing;
-	struct seam_err why = { 0 };
-	int r;
+	const struct seam_fdr_service *fdr = service->context;
 
-	if (!o->trace.is_used && !o->flight.is_used)
-		return 0;
-	if (!seam_tsc_is_there())
-		return seam_err_set(err, -ENOTSUP, "--trace records calls on "
-				    "x86-64 only");
-	r = seam_preload_add_fdr(&s->preload, o->command, err);
+	return fdr->context;
+}
+
+static void start(struct seam_service *service,
+		  const struct seam_bundle *bundle, uint64_t sideband_id)
+{
+	struct seam_tracing *t = tracing_of(service);
+
+	(void)sideband_id;
+	seam_trace_logs_init(&t->logs, bundle, &t->fdr.clock);
+	t->fdr.logs = &t->logs;
+}
+
+static void finish_round(struct seam_service *service, struct seam_synth *round)
+{
+	struct seam_tracing *t = tracing_of(service);
+
+	(void)round;
+	seam_fdr_service_step(&t->fdr);
+	seam_address_names_collect(&t->names);
+}
+
+static uint64_t n_bytes(const struct seam_service *service)
+{
+	return seam_trace_logs_bytes(&tracing_of(service)->logs);
+}
+
+static void finish(struct seam_service *service);
+
+static void describe(struct seam_service *service, struct seam_manifest *m,
+		     bool is_snapshot)
+{
+	struct seam_tracing *t = tracing_of(service);
+
+	seam_counts_add(&m->counts, &t->fdr.counts);
+	m->ties = t->fdr.clock.ties;
+	m->n_ties = t->fdr.clock.n;
+	if (is_snapshot)
+		seam_flight_describe(t, m);
+}
+
+static int prepare(struct seam_tracing *t, struct seam_preload *preload,
+		   struct seam_err *err)
+{
+	const struct seam_record_options *o = t->s->options;
+	struct seam_err why = { 0 };
+	int r = seam_preload_add_fdr(preload, o->command, err);
+
 	if (r < 0)
 		return seam_err_add(err, r, "cannot record calls (--trace)");
 	t->options = compose(o);
 	if (!t->options)
 		return seam_err_no_memory(err);
-	report_command(s);
+	report_command(t->s);
 	if (seam_address_names_start(&t->names, &why) < 0)
-		seam_session_note(s, false, "functions will have no names: %s",
-				  why.cause[0]);
+		seam_session_note(t->s, false, "functions will have no names: "
+				  "%s", why.cause[0]);
 	seam_fdr_service_init(&t->fdr, o->flight.is_used ? o->flight.bytes :
 					0);
-	seam_services_add(&s->services, &t->fdr.functions);
-	seam_services_add(&s->services, &t->fdr.calls);
-	seam_flight_begin(s);
-	t->is_used = true;
+	t->fdr.context = t;
+	t->fdr.calls.start = start;
+	t->fdr.calls.finish_round = finish_round;
+	t->fdr.calls.n_bytes = n_bytes;
+	t->fdr.calls.finish = finish;
+	t->fdr.calls.describe = describe;
+	if (o->flight.is_used)
+		seam_flight_init(t, &o->flight);
+	seam_services_add(&t->s->services, &t->fdr.functions);
+	seam_services_add(&t->s->services, &t->fdr.calls);
 	return 0;
+}
+
+int seam_tracing_new(struct seam_tracing **made, struct seam_session *s,
+		     struct seam_preload *preload, struct seam_err *err)
+{
+	struct seam_tracing *t;
+	int r;
+
+	*made = NULL;
+	if (!s->options->trace.is_used && !s->options->flight.is_used)
+		return 0;
+	if (!seam_tsc_is_there())
+		return seam_err_set(err, -ENOTSUP, "--trace records calls on "
+				    "x86-64 only");
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return seam_err_no_memory(err);
+	t->s = s;
+	r = prepare(t, preload, err);
+	if (r < 0)
+		seam_tracing_free(t);
+	else
+		*made = t;
+	return r;
 }
 
 void seam_tracing_set(struct seam_tracing *t)
 {
 	const char *old = getenv(SEAM_TRACE_VARIABLE);
 
-	if (!t->is_used)
-		return;
 	t->old_options = old ? strdup(old) : NULL;
 	setenv(SEAM_TRACE_VARIABLE, t->options, 1);
 }
 
 void seam_tracing_restore(struct seam_tracing *t)
 {
-	if (!t->is_used)
-		return;
 	if (t->old_options)
 		setenv(SEAM_TRACE_VARIABLE, t->old_options, 1);
 	else
 		unsetenv(SEAM_TRACE_VARIABLE);
 	free(t->old_options);
 	t->old_options = NULL;
-}
-
-/* ---- while it runs ---- */
-
-void seam_tracing_begin(struct seam_session *s)
-{
-	struct seam_tracing *t = &s->tracing;
-
-	if (!t->is_used)
-		return;
-	seam_trace_logs_init(&t->logs, &s->recording.bundle, &t->fdr.clock);
-	t->fdr.logs = &t->logs;
-}
-
-void seam_tracing_step(struct seam_session *s)
-{
-	if (!s->tracing.is_used)
-		return;
-	seam_fdr_service_step(&s->tracing.fdr);
-	seam_address_names_collect(&s->tracing.names);
 }
 
 /* ---- the end ---- */
@@ -161,7 +209,7 @@ static void note(void *context, const char *text)
 /* A signal ends what can be left out. */
 static bool goes_on(void *context, int fd)
 {
-	return seam_rounds_wait(context, fd, fd < 0 ? 0 : WAIT_MS);
+	return seam_session_wait(context, fd, fd < 0 ? 0 : WAIT_MS);
 }
 
 /* A snapshot may take half a minute, and programs go on. */
@@ -170,13 +218,13 @@ static bool goes_on_and_drains(void *context, int fd)
 	return seam_rounds_wait_and_drain(context, fd, fd < 0 ? 0 : WAIT_MS);
 }
 
-static void wait_for_images(struct seam_session *s,
+static void wait_for_images(struct seam_tracing *t,
 			    const struct seam_trace_logs_caller *caller)
 {
-	struct seam_trace_functions *known = &s->tracing.fdr.known;
+	struct seam_trace_functions *known = &t->fdr.known;
 	int fd = known->helper ? seam_helper_fd(known->helper) : -1;
 
-	seam_rounds_allow(s, OPEN_NS);
+	seam_session_allow(t->s, OPEN_NS);
 	while (seam_trace_functions_collect(known) &&
 	       caller->goes_on(caller->context, fd))
 		;
@@ -207,43 +255,41 @@ static uint64_t max_name_bytes(const struct seam_session *s)
 	return used + LEAST_NAME_BYTES < max ? max - used : LEAST_NAME_BYTES;
 }
 
-void seam_tracing_complete(struct seam_session *s,
+void seam_tracing_complete(struct seam_tracing *t,
 			   struct seam_trace_logs *logs,
 			   struct seam_trace_name_counts *counts)
 {
-	bool is_snapshot = logs != &s->tracing.logs;
+	bool is_snapshot = logs != &t->logs;
 	const struct seam_trace_logs_caller caller = {
-		.note = note, .context = s,
+		.note = note, .context = t->s,
 		.goes_on = is_snapshot ? goes_on_and_drains : goes_on,
-		.max_name_bytes = max_name_bytes(s),
+		.max_name_bytes = max_name_bytes(t->s),
 	};
 	struct seam_err err = { 0 };
 
-	wait_for_images(s, &caller);
-	seam_tsc_clock_end(&s->tracing.fdr.clock);
-	seam_rounds_allow(s, JOIN_NS);
+	wait_for_images(t, &caller);
+	seam_tsc_clock_end(&t->fdr.clock);
+	seam_session_allow(t->s, JOIN_NS);
 	seam_trace_logs_finish(logs, &caller);
-	seam_rounds_allow(s, is_snapshot ? SNAPSHOT_NAMES_NS : NAMES_NS);
-	if (seam_trace_names_write(logs, &s->tracing.fdr.known,
-				   &s->tracing.names, &caller, counts,
-				   &err) < 0)
-		note(s, err.cause[0]);
-	report_names(s, counts);
+	seam_session_allow(t->s, is_snapshot ? SNAPSHOT_NAMES_NS : NAMES_NS);
+	if (seam_trace_names_write(logs, &t->fdr.known, &t->names, &caller,
+				   counts, &err) < 0)
+		note(t->s, err.cause[0]);
+	report_names(t->s, counts);
 	if (logs->why.n_causes)
-		note(s, logs->why.cause[0]);
+		note(t->s, logs->why.cause[0]);
 }
 
 /* Complete the counts, after the logs. */
-static void count(struct seam_session *s,
+static void count(struct seam_tracing *t,
 		  const struct seam_trace_name_counts *names)
 {
-	const struct seam_tracing *t = &s->tracing;
-	uint64_t *n = s->tracing.fdr.counts.n;
+	uint64_t *n = t->fdr.counts.n;
 
 	n[SEAM_COUNT_CALLS_RECORDS] = t->logs.counts.n_records;
 	n[SEAM_COUNT_CALLS_FUNCTIONS] = names->n_functions;
 	n[SEAM_COUNT_CALLS_UNNAMED] = names->n_unnamed;
-	n[SEAM_COUNT_CALLS_REFUSED] = s->services.n_failed;
+	n[SEAM_COUNT_CALLS_REFUSED] = t->s->services.n_failed;
 	n[SEAM_COUNT_CALLS_WITHOUT_RING] = t->fdr.calls.n_without_ring;
 	n[SEAM_COUNT_CALLS_UNWRITTEN] = t->logs.counts.n_unwritten;
 	n[SEAM_COUNT_CALLS_BAD_BYTES] = t->logs.counts.n_bad_bytes;
@@ -252,64 +298,67 @@ static void count(struct seam_session *s,
 				   t->fdr.known.n_left_out;
 }
 
-static void report_no_calls(const struct seam_session *s)
+static const char *why_no_calls(const struct seam_tracing *t)
 {
-	if (!s->tracing.fdr.counts.n[SEAM_COUNT_CALLS_PROCESSES])
-		seam_session_note(s, false, "no calls were recorded: no "
-			"program with instrumented functions ran, or it could "
-			"not load " SEAM_FDR_LIBRARY ", or not connect, as one "
-			"of another user cannot");
-	else if (s->options->trace.n_only && s->options->trace.only[0][0])
-		seam_session_note(s, false, "no calls were recorded: none of a "
-			"function whose name --trace matches; it may be "
-			"inlined, and of a stripped program only the debug "
-			"file has names");
-	else if (s->options->trace.min_ns)
-		seam_session_note(s, false, "no calls were recorded: no "
-			"function that can be recorded was called, or no call "
-			"took as long as --trace-min");
-	else
-		seam_session_note(s, false, "no calls were recorded: no "
-			"function that can be recorded was called");
+	const struct seam_trace_options *o = &t->s->options->trace;
+
+	if (!t->fdr.counts.n[SEAM_COUNT_CALLS_PROCESSES])
+		return "no program with instrumented functions ran, or it "
+		       "could not load " SEAM_FDR_LIBRARY ", or not connect, "
+		       "as one of another user cannot";
+	if (o->n_only && o->only[0][0])
+		return "none of a function whose name --trace matches; it may "
+		       "be inlined, and of a stripped program only the debug "
+		       "file has names";
+	if (o->min_ns)
+		return "no function that can be recorded was called, or no "
+		       "call took as long as --trace-min";
+	return "no function that can be recorded was called";
 }
 
 /* Whether there are none, and nothing else says why. */
-static bool has_no_calls(const struct seam_session *s)
+static bool has_no_calls(const struct seam_tracing *t)
 {
-	const uint64_t *n = s->tracing.fdr.counts.n;
+	const uint64_t *n = t->fdr.counts.n;
 
 	/* those of a flight recorder may all be in snapshots */
 	return !n[SEAM_COUNT_CALLS_RECORDS] && !n[SEAM_COUNT_CALLS_FULL] &&
 	       !n[SEAM_COUNT_CALLS_WITHOUT_RING] &&
 	       !n[SEAM_COUNT_CALLS_UNWRITTEN] &&
 	       !n[SEAM_COUNT_CALLS_REFUSED] && !n[SEAM_COUNT_CALLS_FROZEN] &&
-	       !s->rounds.n_snapshots;
+	       !t->s->rounds.n_snapshots;
 }
 
-void seam_tracing_finish(struct seam_session *s)
+/* The rings are closed: complete the logs, and count. */
+static void finish(struct seam_service *service)
 {
-	struct seam_record_result *result = s->result;
+	struct seam_tracing *t = tracing_of(service);
+	struct seam_record_result *result = t->s->result;
 	struct seam_trace_name_counts names;
-	struct seam_tracing *t = &s->tracing;
 
-	if (!t->is_used)
-		return;
-	seam_flight_finish(s);
-	seam_tracing_complete(s, &t->logs, &names);
-	count(s, &names);
+	if (t->s->options->flight.is_used)
+		seam_flight_finish(t);
+	seam_tracing_complete(t, &t->logs, &names);
+	count(t, &names);
 	result->has_calls = true;
 	result->calls_bytes = seam_trace_logs_bytes(&t->logs);
 	result->tsc_hz = seam_tsc_clock_hz(&t->fdr.clock);
-	result->has_no_calls = has_no_calls(s);
+	result->has_no_calls = has_no_calls(t);
 	if (result->has_no_calls)
-		report_no_calls(s);
+		seam_session_note(t->s, false, "no calls were recorded: %s",
+				  why_no_calls(t));
 }
 
-void seam_tracing_fini(struct seam_tracing *t)
+void seam_tracing_free(struct seam_tracing *t)
 {
+	if (!t)
+		return;
 	seam_address_names_end(&t->names);
 	seam_trace_logs_fini(&t->logs);
 	seam_fdr_service_fini(&t->fdr);
+	seam_ended_threads_fini(&t->ended);
+	seam_trigger_hits_fini(&t->triggers);
 	free(t->options);
 	free(t->old_options);
+	free(t);
 }

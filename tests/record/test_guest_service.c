@@ -14,6 +14,7 @@
 #include "record/services/guest_service.h"
 #include "wire/guest/guest_decode.h"
 #include "wire/guest/guest_encode.h"
+#include "wire/perf/perf_sideband.h"
 #include "wire/perf/perf_sample.h"
 
 enum {
@@ -224,12 +225,22 @@ static void weights_are_not_more_than_the_time_that_has_passed(void **state)
 	assert_int_equal(ticks_of(true, UINT32_MAX, 2), 3);
 }
 
+static bool supersedes(struct seam_guest_service *g, uint32_t tid,
+		       uint64_t time_ns)
+{
+	return g->guest.supersedes(&g->guest, tid, time_ns);
+}
+
 static void only_samples_of_an_agents_time_are_superseded(void **state)
 {
 	enum { MS = 1000000, TID = 42, SILENT_MS = 20 + 8 };
 	struct seam_guest_service *g = make();
 	struct seam_service_stream stream = { .pid = TID, .tid = TID };
 	const struct seam_owner_counts none = { 0 };
+	const struct seam_perf_sideband exec = {
+		.type = PERF_RECORD_COMM, .misc = PERF_RECORD_MISC_COMM_EXEC,
+		.comm.pid = TID, .sample_id.time = 190 * MS,
+	};
 
 	(void)state;
 	for (uint64_t ms = 100; ms <= 200; ms++) {
@@ -237,22 +248,20 @@ static void only_samples_of_an_agents_time_are_superseded(void **state)
 
 		g->guest.preview(&g->guest, &stream, b.bytes, b.size);
 	}
-	assert_false(seam_guest_service_supersedes(g, TID, 98 * MS));
-	assert_true(seam_guest_service_supersedes(g, TID, 100 * MS));
-	assert_true(seam_guest_service_supersedes(g, TID, 150 * MS));
-	assert_false(seam_guest_service_supersedes(g, TID + 1, 150 * MS));
+	assert_false(supersedes(g, TID, 98 * MS));
+	assert_true(supersedes(g, TID, 100 * MS));
+	assert_true(supersedes(g, TID, 150 * MS));
+	assert_false(supersedes(g, TID + 1, 150 * MS));
 	/* the newest are not here yet; but for long it is silent */
-	assert_true(seam_guest_service_supersedes(g, TID, (200 + SILENT_MS) *
-						  (uint64_t)MS));
-	assert_false(seam_guest_service_supersedes(g, TID, (201 + SILENT_MS) *
-						   (uint64_t)MS));
+	assert_true(supersedes(g, TID, (200 + SILENT_MS) * (uint64_t)MS));
+	assert_false(supersedes(g, TID, (201 + SILENT_MS) * (uint64_t)MS));
 	/* another program from there on, until it has an agent */
-	seam_guest_service_exec(g, TID, 190 * MS);
-	assert_true(seam_guest_service_supersedes(g, TID, 190 * MS));
-	assert_false(seam_guest_service_supersedes(g, TID, 191 * MS));
+	g->guest.sideband(&g->guest, &exec);
+	assert_true(supersedes(g, TID, 190 * MS));
+	assert_false(supersedes(g, TID, 191 * MS));
 	stream.service = &g->guest;
 	g->guest.end(&stream, &none);
-	assert_true(seam_guest_service_supersedes(g, TID, 150 * MS));
+	assert_true(supersedes(g, TID, 150 * MS));
 	assert_int_equal(g->counts.n[SEAM_COUNT_GUEST_SUPERSEDED], 5);
 	destroy(g);
 }
@@ -274,14 +283,14 @@ static void an_invalid_record_supersedes_nothing(void **state)
 		g->guest.preview(&g->guest, &stream, b.bytes, size);
 	memset(b.bytes + TICKS_AT, 0xff, 4);
 	g->guest.preview(&g->guest, &stream, b.bytes, b.size);
-	assert_false(seam_guest_service_supersedes(g, TID, at_ns));
+	assert_false(supersedes(g, TID, at_ns));
 	/* nor does a time that has not come, or is before it connected */
 	b = build(UINT64_MAX);
 	g->guest.preview(&g->guest, &stream, b.bytes, b.size);
 	b = build(0);
 	g->guest.preview(&g->guest, &stream, b.bytes, b.size);
-	assert_false(seam_guest_service_supersedes(g, TID, at_ns));
-	assert_false(seam_guest_service_supersedes(g, TID, UINT64_MAX / 2));
+	assert_false(supersedes(g, TID, at_ns));
+	assert_false(supersedes(g, TID, UINT64_MAX / 2));
 	destroy(g);
 }
 
@@ -298,10 +307,10 @@ static void a_stream_that_never_began_ends_and_supersedes_no_more(void **state)
 		struct built b = build(100 * MS);
 
 		g->guest.preview(&g->guest, &stream, b.bytes, b.size);
-		assert_true(seam_guest_service_supersedes(g, i, 100 * MS));
+		assert_true(supersedes(g, i, 100 * MS));
 		stream.service = &g->guest;
 		g->guest.end(&stream, &none);
-		assert_false(seam_guest_service_supersedes(g, i, 100 * MS));
+		assert_false(supersedes(g, i, 100 * MS));
 	}
 	/* nor is each of them kept */
 	assert_true(g->streams.n < N / 2);
@@ -316,7 +325,7 @@ static void what_is_refused_is_damage(void **state)
 	(void)state;
 	b.bytes[b.size - 1] = 1;
 	assert_false(take(g, &b));
-	assert_int_equal(g->n_bad_bytes, b.size);
+	assert_int_equal(g->counts.n[SEAM_COUNT_BAD_BYTES], b.size);
 	destroy(g);
 }
 

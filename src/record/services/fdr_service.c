@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "wire/perf/perf_sideband.h"
 
 enum {
 	MAX_THREADS = SEAM_RING_MAX_SLOTS,	/* of a program and its forks */
@@ -161,6 +162,19 @@ static bool take_functions(struct seam_service_stream *stream,
 	return false;
 }
 
+/* A child has its parent's functions. */
+static void sideband(struct seam_service *service,
+		     const struct seam_perf_sideband *record)
+{
+	struct seam_fdr_service *fdr = service->context;
+
+	if (record->type == PERF_RECORD_FORK &&
+	    record->task.pid == record->task.tid)
+		seam_trace_functions_fork(&fdr->known,
+					  (uint32_t)record->task.pid,
+					  (uint32_t)record->task.ppid);
+}
+
 /* ---- the services ---- */
 
 static uint64_t clamp(uint64_t n, uint64_t min, uint64_t max)
@@ -208,6 +222,7 @@ void seam_fdr_service_init(struct seam_fdr_service *fdr, uint64_t flight_bytes)
 			},
 		},
 		.begin = begin_functions, .take = take_functions,
+		.sideband = sideband,
 	};
 	fdr->calls = calls_service(flight_bytes);
 	fdr->functions.context = fdr->calls.context = fdr;

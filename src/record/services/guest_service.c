@@ -9,6 +9,8 @@
 #include "base/hash.h"
 #include "wire/guest/guest_counts.h"
 #include "wire/guest/guest_decode.h"
+#include "wire/manifest.h"
+#include "wire/perf/perf_sideband.h"
 
 enum {
 	MAX_THREADS = 512,	/* of one program at a time, with its forks */
@@ -117,9 +119,17 @@ static void end(struct seam_service_stream *stream,
 	g->n_ended++;
 }
 
-void seam_guest_service_exec(struct seam_guest_service *g, uint32_t pid,
-			     uint64_t time_ns)
+/* The agent of a process is gone when it executes another program. */
+static void sideband(struct seam_service *service,
+		     const struct seam_perf_sideband *record)
 {
+	struct seam_guest_service *g = service->context;
+	uint32_t pid = (uint32_t)record->comm.pid;
+	uint64_t time_ns = record->sample_id.time;
+
+	if (record->type != PERF_RECORD_COMM ||
+	    !(record->misc & PERF_RECORD_MISC_COMM_EXEC))
+		return;
 	for (size_t i = 0; i < g->streams.n; i++) {
 		struct seam_guest_stream *s = g->streams.items[i];
 
@@ -142,9 +152,10 @@ static bool covers(const struct seam_guest_service *g,
 			  SILENT_PERIODS * g->period_ns;
 }
 
-bool seam_guest_service_supersedes(struct seam_guest_service *g, uint32_t tid,
-				   uint64_t time_ns)
+static bool supersedes(struct seam_service *service, uint32_t tid,
+		       uint64_t time_ns)
 {
+	struct seam_guest_service *g = service->context;
 	uint32_t i = SEAM_INDEX_FIND(&g->by_tid, seam_hash_u64(tid), k,
 				     g->streams.items[k]->tid == tid &&
 				     covers(g, g->streams.items[k], time_ns));
@@ -289,7 +300,7 @@ static bool take_sample(struct seam_service_stream *stream, uint8_t *record,
 	struct seam_guest_service *g = stream->service->context;
 	bool is_valid = take_checked(stream, record, size);
 
-	g->n_bad_bytes += is_valid ? 0 : size;
+	g->counts.n[SEAM_COUNT_BAD_BYTES] += is_valid ? 0 : size;
 	return is_valid;
 }
 
@@ -317,8 +328,8 @@ static void preview(struct seam_service *service,
 		return;
 	if (!s)
 		s = stream->state = add(g, stream->tid, time_ns);
-	if (!g->first_pid)
-		g->first_pid = stream->pid;
+	if (!service->first_pid)
+		service->first_pid = stream->pid;
 	if (s && time_ns > s->last_ns)
 		s->last_ns = time_ns;
 }
@@ -332,7 +343,7 @@ static bool take_symbol(struct seam_service_stream *stream, uint8_t *record,
 
 	if (!find_raw(record, size, sizeof(struct guest_fields), &raw) ||
 	    seam_guest_read_symbol(raw, &symbol, NULL)) {
-		g->n_bad_bytes += size;
+		g->counts.n[SEAM_COUNT_BAD_BYTES] += size;
 		return false;
 	}
 	g->counts.n[SEAM_COUNT_GUEST_SYMBOLS]++;
@@ -340,6 +351,19 @@ static bool take_symbol(struct seam_service_stream *stream, uint8_t *record,
 }
 
 /* ---- the service ---- */
+
+static void describe(struct seam_service *service, struct seam_manifest *m,
+		     bool is_snapshot)
+{
+	struct seam_guest_service *g = service->context;
+	uint64_t *n = g->counts.n;
+
+	(void)is_snapshot;
+	n[SEAM_COUNT_GUEST_BAD] = g->guest.n_bad + g->symtab.n_bad;
+	n[SEAM_COUNT_GUEST_LOST] = g->guest.n_lost;
+	n[SEAM_COUNT_GUEST_WITHOUT_RING] = g->guest.n_without_ring;
+	seam_counts_add(&m->counts, &g->counts);
+}
 
 void seam_guest_service_init(struct seam_guest_service *g)
 {
@@ -355,6 +379,8 @@ void seam_guest_service_init(struct seam_guest_service *g)
 			.context = g,
 			.preview = preview,
 			.begin = begin, .take = take_sample, .end = end,
+			.sideband = sideband, .supersedes = supersedes,
+			.describe = describe,
 		},
 		.symtab = {
 			.link = {
@@ -366,7 +392,7 @@ void seam_guest_service_init(struct seam_guest_service *g)
 				},
 			},
 			.event = SEAM_GUEST_SYMTAB_EVENT,
-			.sample_type = FIXED_TYPE,
+			.sample_type = FIXED_TYPE, .has_names = true,
 			.context = g, .take = take_symbol,
 		},
 	};
@@ -389,13 +415,6 @@ void seam_guest_service_set_period(struct seam_guest_service *g,
 	       geometry->data_bytes * period_ns <
 	       (uint64_t)RING_BYTES * SEAM_GUEST_DEFAULT_NS)
 		geometry->data_bytes *= 2;
-}
-
-void seam_guest_service_finish(struct seam_guest_service *g)
-{
-	g->counts.n[SEAM_COUNT_GUEST_BAD] = g->guest.n_bad + g->symtab.n_bad;
-	g->counts.n[SEAM_COUNT_GUEST_LOST] = g->guest.n_lost;
-	g->counts.n[SEAM_COUNT_GUEST_WITHOUT_RING] = g->guest.n_without_ring;
 }
 
 void seam_guest_service_fini(struct seam_guest_service *g)

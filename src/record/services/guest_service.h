@@ -12,8 +12,8 @@
  * program connected make a record invalid.
  *
  * The recorder samples the same threads, if less often (perf/sparse.h), because
- * it cannot leave them out: children inherit its events.  Of two samples of CPU time for one
- * moment the recorder's is dropped, and counted as superseded.  A thread whose
+ * it cannot leave them out: children inherit its events.  Of two samples of CPU
+ * time for one moment the recorder's is dropped, and counted as superseded.  A thread whose
  * agent is silent is the recorder's again.
  *
  * Threads: one, the recorder's.
@@ -48,9 +48,7 @@ struct seam_guest_stream {
 struct seam_guest_service {
 	struct seam_service guest, symtab;
 	uint64_t period_ns;
-	struct seam_counts counts;	/* "guest" */
-	uint32_t first_pid;	/* sampled by its agent; 0: none so far */
-	uint64_t n_bad_bytes;	/* of records that are no agent's */
+	struct seam_counts counts;	/* "guest", and invalid bytes */
 	/* Owned; ended ones too, for samples that come late. */
 	SEAM_ARRAY(struct seam_guest_stream *) streams;
 	struct seam_index by_tid;	/* of streams; a tid may have several */
@@ -66,20 +64,6 @@ void seam_guest_service_init(struct seam_guest_service *g);
  */
 void seam_guest_service_set_period(struct seam_guest_service *g,
 				   uint64_t period_ns);
-
-/*
- * Whether the recorder's own sample of CPU time, of thread @tid at @time_ns,
- * is one too many.  Counts it then.
- */
-bool seam_guest_service_supersedes(struct seam_guest_service *g, uint32_t tid,
-				   uint64_t time_ns);
-
-/* Process @pid executes another program: its agent is gone. */
-void seam_guest_service_exec(struct seam_guest_service *g, uint32_t pid,
-			     uint64_t time_ns);
-
-/* Complete the counts, after the last round. */
-void seam_guest_service_finish(struct seam_guest_service *g);
 
 /* Valid on a zeroed struct. */
 void seam_guest_service_fini(struct seam_guest_service *g);

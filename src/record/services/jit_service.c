@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "wire/manifest.h"
 
 enum {
 	MAX_PROCESSES = 128,	/* of one program at a time; it and its forks */
@@ -89,6 +90,59 @@ static void finish_round(struct seam_service *service, struct seam_synth *round)
 	}
 }
 
+/* ---- the recording ---- */
+
+static void start(struct seam_service *service,
+		  const struct seam_bundle *bundle, uint64_t sideband_id)
+{
+	struct seam_jit_service *jit = service->context;
+
+	jit->bundle = bundle;
+	jit->sideband_id = sideband_id;
+}
+
+static uint64_t n_bytes(const struct seam_service *service)
+{
+	const struct seam_jit_service *jit = service->context;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < jit->dumps.files.n; i++)
+		bytes += jit->dumps.files.items[i].n_bytes +
+			 jit->dumps.files.items[i].pending.n;
+	return bytes;
+}
+
+static int copy(struct seam_service *service, const struct seam_bundle *bundle,
+		struct seam_err *err)
+{
+	const struct seam_jit_service *jit = service->context;
+	int folder, r;
+
+	if (!jit->dumps.files.n)
+		return 0;
+	folder = seam_bundle_folder(bundle, "jit", err);
+	r = folder < 0 ? folder : seam_jit_dumps_copy(&jit->dumps, folder, err);
+	seam_file_close_fd(folder);
+	return r;
+}
+
+static void describe(struct seam_service *service, struct seam_manifest *m,
+		     bool is_snapshot)
+{
+	const struct seam_jit_service *jit = service->context;
+	const struct seam_jit_dumps *d = &jit->dumps;
+	uint64_t *n = m->counts.n;
+
+	(void)is_snapshot;
+	n[SEAM_COUNT_JIT_STREAMS] = d->n_streams;
+	n[SEAM_COUNT_JIT_RECORDS] = d->n_written;
+	n[SEAM_COUNT_JIT_LOST] = d->n_offered - d->n_taken + d->n_unwritten +
+				 service->n_unowned_offered +
+				 service->n_without_ring;
+	n[SEAM_COUNT_JIT_BAD] = d->n_bad + service->n_bad;
+	n[SEAM_COUNT_JIT_UNOWNED] = service->n_unowned;
+}
+
 void seam_jit_service_init(struct seam_jit_service *jit, size_t ring_bytes)
 {
 	*jit = (struct seam_jit_service) {
@@ -104,39 +158,11 @@ void seam_jit_service_init(struct seam_jit_service *jit, size_t ring_bytes)
 				},
 			},
 			.begin = begin, .take = take, .end = end,
-			.preview = preview,
-			.finish_round = finish_round, .context = jit,
+			.preview = preview, .finish_round = finish_round,
+			.start = start, .n_bytes = n_bytes, .copy = copy,
+			.describe = describe, .context = jit,
 		},
 	};
-}
-
-int seam_jit_service_copy(const struct seam_jit_service *jit,
-			  const struct seam_bundle *bundle,
-			  struct seam_err *err)
-{
-	int folder, r;
-
-	if (!jit->dumps.files.n)
-		return 0;
-	folder = seam_bundle_folder(bundle, "jit", err);
-	r = folder < 0 ? folder : seam_jit_dumps_copy(&jit->dumps, folder, err);
-	seam_file_close_fd(folder);
-	return r;
-}
-
-void seam_jit_service_count(const struct seam_jit_service *jit,
-			    struct seam_counts *counts)
-{
-	const struct seam_jit_dumps *d = &jit->dumps;
-	const struct seam_service *service = &jit->service;
-
-	counts->n[SEAM_COUNT_JIT_STREAMS] += d->n_streams;
-	counts->n[SEAM_COUNT_JIT_RECORDS] += d->n_written;
-	counts->n[SEAM_COUNT_JIT_LOST] +=
-		d->n_offered - d->n_taken + d->n_unwritten +
-		service->n_unowned_offered + service->n_without_ring;
-	counts->n[SEAM_COUNT_JIT_BAD] += d->n_bad + service->n_bad;
-	counts->n[SEAM_COUNT_JIT_UNOWNED] += service->n_unowned;
 }
 
 void seam_jit_service_fini(struct seam_jit_service *jit)

@@ -13,34 +13,24 @@
 #include "record/bundle/bundle.h"
 #include "record/services/jit_stream.h"
 #include "record/services/service.h"
-#include "wire/counts.h"
 
 enum { SEAM_RECORD_JIT_RING_BYTES = 1 << 20 };
 
 struct seam_jit_service {
 	struct seam_service service;
 	struct seam_jit_dumps dumps;
-	/*
-	 * The caller's, set before the first round; also dumps.on_code, which
-	 * is called with code as soon as it was copied: before the samples of
-	 * the round are, but for groups of several chunks.  These bytes were
-	 * not checked.
-	 */
-	const struct seam_bundle *bundle;
+	const struct seam_bundle *bundle;	/* borrowed */
 	uint64_t sideband_id;		/* of the records that name dumps */
 };
 
-/* With rings of @ring_bytes, a power of two.  @jit must stay where it is. */
+/*
+ * With rings of @ring_bytes, a power of two.  @jit must stay where it is.
+ *
+ * The caller may set dumps.on_code then, which is called with code as soon as
+ * it was copied: before the samples of the round are, but for groups of several
+ * chunks.  These bytes were not checked.
+ */
 void seam_jit_service_init(struct seam_jit_service *jit, size_t ring_bytes);
-
-/* Copy the dumps as they are into the jit/ of another bundle.  0 or -errno. */
-int seam_jit_service_copy(const struct seam_jit_service *jit,
-			  const struct seam_bundle *bundle,
-			  struct seam_err *err);
-
-/* Add the counts of JIT code so far to @counts. */
-void seam_jit_service_count(const struct seam_jit_service *jit,
-			    struct seam_counts *counts);
 
 /* Close the dumps; the counts stay.  Valid on a zeroed struct. */
 void seam_jit_service_fini(struct seam_jit_service *jit);

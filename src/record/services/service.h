@@ -23,6 +23,10 @@
  * A service without an event keeps its data elsewhere, and gets each record
  * as the program wrote it.
  *
+ * Beside its rings a service takes part in the recording: start, sideband,
+ * after_round, copy, finish, describe below.  The recorder knows services by
+ * these functions only; programs.c has the list of its own.
+ *
  * tests/services/counter_service.c is a whole service to copy from.
  *
  * Threads: one, the recorder's.  No function may block.
@@ -33,6 +37,9 @@
 #include "record/perf/synth.h"
 #include "ring/link/link_server.h"
 
+struct seam_bundle;
+struct seam_manifest;
+struct seam_perf_sideband;
 struct seam_service;
 
 /* One ring, from the first record of its owner to the last. */
@@ -51,7 +58,7 @@ struct seam_service {
 	struct seam_link_service link;	/* its name, and its rings' geometry */
 	const char *event;		/* name of its event; NULL: none */
 	uint64_t sample_type;		/* of the event */
-	uint64_t from_ns;		/* older samples are not wanted */
+	bool has_names;			/* its samples are names for others */
 	void *context;			/* the service's own */
 	/*
 	 * take_aux() and snapshot_aux() get bytes from a position that is a
@@ -116,8 +123,53 @@ struct seam_service {
 	void (*finish_round)(struct seam_service *service,
 			     struct seam_synth *round);
 
+	/* ---- the recording; each may be NULL ---- */
+
+	/* There is a bundle, and @sideband_id for records of the recorder. */
+	void (*start)(struct seam_service *service,
+		      const struct seam_bundle *bundle, uint64_t sideband_id);
+
+	/* A record of the side-band, between the two halves of a round. */
+	void (*sideband)(struct seam_service *service,
+			 const struct seam_perf_sideband *record);
+
+	/*
+	 * Whether the recorder's own sample of CPU time, of thread @tid at
+	 * @time_ns, is one too many: a program has sent one.  For one service
+	 * of a recording; it sets first_pid.
+	 */
+	bool (*supersedes)(struct seam_service *service, uint32_t tid,
+			   uint64_t time_ns);
+	uint32_t first_pid;		/* that sent samples; 0: none so far */
+
+	/*
+	 * After each round, when all was written, and @at_end of the recording:
+	 * here a service may make a snapshot.  Called again at due_ns(), a
+	 * CLOCK_MONOTONIC time (UINT64_MAX: not).
+	 */
+	void (*after_round)(struct seam_service *service, bool at_end);
+	uint64_t (*due_ns)(const struct seam_service *service);
+
+	/* The size of its files in the bundle so far. */
+	uint64_t (*n_bytes)(const struct seam_service *service);
+
+	/* A snapshot's bundle: copy the files, as they are now. */
+	int (*copy)(struct seam_service *service,
+		    const struct seam_bundle *bundle, struct seam_err *err);
+
+	/* The rings are closed: complete the files, report to the user. */
+	void (*finish)(struct seam_service *service);
+
+	/*
+	 * Add counts and more to the manifest of the recording or of a
+	 * snapshot.  Its pointers are valid until the next call.
+	 */
+	void (*describe)(struct seam_service *service, struct seam_manifest *m,
+			 bool is_snapshot);
+
 	/* Set by the recorder: */
 	uint64_t event_id;
+	uint64_t from_ns;		/* older samples are not wanted */
 
 	/* Counted by the recorder: */
 	uint64_t n_samples;		/* handed on for "data" */

@@ -166,6 +166,9 @@ static void handle_exec(struct seam_services *s, uint32_t pid, uint64_t time_ns)
 void seam_services_see(struct seam_services *s,
 		       const struct seam_perf_sideband *record)
 {
+	for (size_t i = 0; i < s->n; i++)
+		if (s->items[i]->sideband)
+			s->items[i]->sideband(s->items[i], record);
 	if (!s->is_open)
 		return;
 	if (record->type == PERF_RECORD_FORK ||
@@ -472,6 +475,97 @@ struct seam_ring_control *seam_services_control(
 	}
 	return NULL;
 }
+
+/* ---- all services ---- */
+
+void seam_services_start(struct seam_services *s,
+			 const struct seam_bundle *bundle,
+			 uint64_t sideband_id)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->items[i]->start)
+			s->items[i]->start(s->items[i], bundle, sideband_id);
+}
+
+struct seam_service *seam_services_superseder(const struct seam_services *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->items[i]->supersedes)
+			return s->items[i];
+	return NULL;
+}
+
+bool seam_services_is_name(const struct seam_services *s, uint64_t id)
+{
+	for (size_t i = 0; id && i < s->n; i++)
+		if (s->items[i]->event_id == id)
+			return s->items[i]->has_names;
+	return false;
+}
+
+void seam_services_set_from(struct seam_services *s, uint64_t ns)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (!s->items[i]->has_names)
+			s->items[i]->from_ns = ns;
+}
+
+void seam_services_after_round(struct seam_services *s, bool at_end)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->items[i]->after_round)
+			s->items[i]->after_round(s->items[i], at_end);
+}
+
+uint64_t seam_services_due_ns(const struct seam_services *s)
+{
+	uint64_t due_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->items[i]->due_ns && s->items[i]->due_ns(s->items[i]) <
+					   due_ns)
+			due_ns = s->items[i]->due_ns(s->items[i]);
+	return due_ns;
+}
+
+uint64_t seam_services_bytes(const struct seam_services *s)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->items[i]->n_bytes)
+			bytes += s->items[i]->n_bytes(s->items[i]);
+	return bytes;
+}
+
+int seam_services_copy_to(struct seam_services *s,
+			  const struct seam_bundle *bundle,
+			  struct seam_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < s->n; i++)
+		if (s->items[i]->copy)
+			r = s->items[i]->copy(s->items[i], bundle, err);
+	return r;
+}
+
+void seam_services_finish(struct seam_services *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->items[i]->finish)
+			s->items[i]->finish(s->items[i]);
+}
+
+void seam_services_describe(const struct seam_services *s,
+			    struct seam_manifest *m, bool is_snapshot)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->items[i]->describe)
+			s->items[i]->describe(s->items[i], m, is_snapshot);
+}
+
+/* ---- the end ---- */
 
 void seam_services_close(struct seam_services *s)
 {

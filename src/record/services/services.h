@@ -76,7 +76,10 @@ void seam_services_add(struct seam_services *s, struct seam_service *service);
 void seam_services_open(struct seam_services *s, struct seam_err *why);
 void seam_services_forked(struct seam_services *s);
 
-/* A record of the side-band; between the two halves of a round. */
+/*
+ * A record of the side-band, between the two halves of a round: for the owners
+ * of rings, and for the services.
+ */
 void seam_services_see(struct seam_services *s,
 		       const struct seam_perf_sideband *record);
 
@@ -113,6 +116,36 @@ void seam_services_skip_gaps(struct seam_services *s,
 struct seam_ring_control *seam_services_control(
 		const struct seam_services *s,
 		const struct seam_service *service, uint32_t pid);
+
+/* ---- what service.h has of the recording, of all services ---- */
+
+void seam_services_start(struct seam_services *s,
+			 const struct seam_bundle *bundle,
+			 uint64_t sideband_id);
+
+/* The service that supersedes samples of the recorder; NULL: none. */
+struct seam_service *seam_services_superseder(const struct seam_services *s);
+
+/* Whether samples of event @id, of a service, are names for others. */
+bool seam_services_is_name(const struct seam_services *s, uint64_t id);
+
+/* No samples from before @ns; names of them are wanted. */
+void seam_services_set_from(struct seam_services *s, uint64_t ns);
+
+void seam_services_after_round(struct seam_services *s, bool at_end);
+
+/* The first of all; UINT64_MAX: none. */
+uint64_t seam_services_due_ns(const struct seam_services *s);
+
+uint64_t seam_services_bytes(const struct seam_services *s);
+
+/* In the order in which they were added.  The first -errno ends it. */
+int seam_services_copy_to(struct seam_services *s,
+			  const struct seam_bundle *bundle,
+			  struct seam_err *err);
+void seam_services_finish(struct seam_services *s);
+void seam_services_describe(const struct seam_services *s,
+			    struct seam_manifest *m, bool is_snapshot);
 
 /* Stop listening; what is still in the rings is dropped.  May be repeated. */
 void seam_services_close(struct seam_services *s);
