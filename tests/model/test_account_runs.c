@@ -2,7 +2,7 @@
 /*
  * test_account_runs.c - calls ended in runs are the calls ended one by one
  *
- * The loop without jumps (calls_run.h) leaves off wherever a log is not as it
+ * The loop without jumps (stream_calls.c) leaves off wherever a log is not as it
  * should be, and what goes on there must take everything up as it was left.
  * Lives of threads are made at random in every kind of log, with every repair
  * and every kind of record in between, and also damaged; each is accounted
@@ -17,34 +17,27 @@ static const struct troubles all = {
 	.others = 4,
 };
 
-/* Both ways, whole and in parts; returns how many calls ended in runs. */
+/* Both ways; returns how many calls ended in runs. */
 static uint64_t both_ways(struct seam_bytes bytes, uint64_t *n_calls)
 {
-	static const size_t part_blocks[] = { 0, 1 };
-	uint64_t n_in_runs = 0;
+	struct seam_account_options options = { .n_slowest = 0 };
+	struct seam_account runs, singly;
 	struct seam_trace trace;
+	uint64_t n_in_runs;
 
 	if (seam_trace_from_bytes(&trace, bytes, NULL))
 		return 0;
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(part_blocks); i++) {
-		struct seam_account_options options = {
-			.part_blocks = part_blocks[i],
-		};
-		struct seam_account runs, singly;
-
-		assert_int_equal(seam_account_build(&runs, &trace, &options,
-						    NULL), 0);
-		options.n_slowest = 1;
-		assert_int_equal(seam_account_build(&singly, &trace, &options,
-						    NULL), 0);
-		assert_int_equal(singly.n_in_runs, 0);
-		singly.slowest.n = 0;
-		assert_same(&runs, &singly);
-		n_in_runs += runs.n_in_runs;
-		*n_calls += runs.n_calls;
-		seam_account_fini(&runs);
-		seam_account_fini(&singly);
-	}
+	assert_int_equal(seam_account_build(&runs, &trace, &options, NULL), 0);
+	options.n_slowest = 1;
+	assert_int_equal(seam_account_build(&singly, &trace, &options, NULL),
+			 0);
+	assert_int_equal(singly.n_in_runs, 0);
+	singly.slowest.n = 0;
+	assert_same(&runs, &singly);
+	n_in_runs = runs.n_in_runs;
+	*n_calls += runs.n_calls;
+	seam_account_fini(&runs);
+	seam_account_fini(&singly);
 	seam_trace_close(&trace);
 	return n_in_runs;
 }
@@ -255,8 +248,8 @@ static void agrees_where_calls_are_too_deep(void **state)
 		made_call(&made, SEAM_XRAY_EXIT, 1 + i % 3, 100);
 	made_end(&made, 0, 0);
 	assert_true(both_ways((struct seam_bytes) { made.data, made.size },
-			      &n_calls) > SEAM_CALLS_MAX_DEPTH);
-	assert_int_equal(n_calls, 2 * (SEAM_CALLS_MAX_DEPTH - 1));
+			      &n_calls) > SEAM_CALLS_MAX_DEPTH / 2);
+	assert_int_equal(n_calls, SEAM_CALLS_MAX_DEPTH - 1);
 	made_free(&made);
 }
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -252,6 +253,34 @@ static void ignores_an_exit_of_no_open_call(void **state)
 	assert_int_equal(n_repairs(&p), 3);
 	assert_paths(&p, "b1 bc1 bca1 bcab1");
 	close_replay(&p);
+}
+
+/* a's own exit comes too late to be seen, but what a calls goes on. */
+static void ignores_an_exit_of_no_open_call_far_from_any_other(void **state)
+{
+	static const size_t n_calls[] = { 31, 32, 40, 5000 };
+
+	(void)state;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(n_calls); i++) {
+		char *life = NULL;
+		size_t size;
+		FILE *f = open_memstream(&life, &size);
+		struct replay p;
+
+		assert_non_null(f);
+		fputs("aC", f);
+		for (size_t k = 0; k < n_calls[i]; k++)
+			fputs("bB", f);
+		fputs("A", f);
+		fclose(f);
+		open_replay(&p, life);
+		assert_int_equal(p.account.repairs[SEAM_REPAIR_STRAY], 1);
+		assert_int_equal(n_repairs(&p), 1);
+		assert_int_equal(row(&p, 'a')->count, 1);
+		assert_int_equal(row(&p, 'b')->count, n_calls[i]);
+		close_replay(&p);
+		free(life);
+	}
 }
 
 /* Nothing that is open has an exit later: all of it ended there. */
@@ -828,6 +857,8 @@ int main(void)
 		cmocka_unit_test(ends_calls_that_an_exception_left),
 		cmocka_unit_test(finds_callers_that_began_before_the_log),
 		cmocka_unit_test(ignores_an_exit_of_no_open_call),
+		cmocka_unit_test(
+			ignores_an_exit_of_no_open_call_far_from_any_other),
 		cmocka_unit_test(
 			ends_what_is_open_with_a_call_from_before_the_log),
 		cmocka_unit_test(ends_open_calls_with_the_log),

@@ -214,8 +214,8 @@ static void assert_paths(const struct truth *truth,
 static void try_lives(const struct chances *chances)
 {
 	static const struct seam_account_options ways[] = {
-		{ .edges = true }, { .n_slowest = 0 }, { .part_blocks = 1 },
-		{ .n_slowest = 3, .part_blocks = 2 },
+		{ .edges = true }, { .n_slowest = 0 },
+		{ .n_slowest = 3 },
 	};
 
 	for (uint64_t seed = 1; seed <= 150; seed++) {

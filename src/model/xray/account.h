@@ -62,8 +62,6 @@ struct seam_account_call {
 
 struct seam_account_options {
 	bool edges;
-	size_t part_blocks;		/* blocks of a part of a stream; 0: by
-					 * the stream's size */
 	size_t n_slowest;		/* single calls to list; 0 to 4096 */
 	/* Selects the functions of these; NULL: all. */
 	bool (*wanted)(void *context, uint32_t function);
@@ -80,9 +78,7 @@ struct seam_account {
 	uint64_t repairs[SEAM_N_REPAIRS];
 	struct seam_xray_problems problems;
 	bool in_ticks;			/* "ns" are ticks: no frequency */
-	size_t n_parts;			/* of streams that were divided */
-	size_t n_again;			/* of these, counted a second time */
-	uint64_t n_in_runs;		/* calls that ended in calls_run.h */
+	uint64_t n_in_runs;		/* calls that ended in runs */
 };
 
 /* 0, or -ENOMEM.  Cost: about 4 ns a record. */

@@ -7,7 +7,10 @@
 
 #include "base/hash.h"
 
-enum { FIRST_SLOTS = 1 << 8 };
+enum {
+	FIRST_SLOTS = 1 << 8,
+	NEARBY = 64,			/* events to look ahead */
+};
 
 static const struct {
 	const char *name, *what, *one, *many;
@@ -145,7 +148,6 @@ void seam_calls_begin(struct seam_calls *calls)
 	calls->start_ns = calls->last_ns = calls->before_ns = 0;
 	calls->too_deep = 0;
 	calls->unseen.n = 0;
-	calls->has_looked = false;
 	if (calls->cap || seam_calls_grow(calls))
 		calls->calls[calls->n++] = (struct seam_call) {
 			.function = SEAM_NONE, .slot = SEAM_NONE,
@@ -160,9 +162,7 @@ void seam_calls_fini(struct seam_calls *calls)
 	free(calls->active.items);
 	free(calls->unseen.items);
 	free(calls->later.items);
-	free(calls->not_stray.items);
 	free(calls->strays.items);
-	seam_calls_free_follower(calls);
 	*calls = (struct seam_calls) { 0 };
 }
 
@@ -242,7 +242,6 @@ static void begin_again(struct seam_calls *calls, uint64_t ns)
 	calls->calls[0].tail = 0;
 	calls->start_ns = ns;
 	calls->too_deep = 0;
-	calls->has_looked = false;
 	if (calls->is_first_pass && !SEAM_ARRAY_ADD(&calls->unseen, SEAM_NONE))
 		calls->error = -ENOMEM;
 }
@@ -254,11 +253,6 @@ void seam_calls_cut(struct seam_calls *calls,
 {
 	uint64_t ns = time_before(calls, batch, event);
 
-	/* in a thread's middle, not all open calls are known */
-	if (sink->outer) {
-		calls->error = -EAGAIN;
-		return;
-	}
 	calls->repairs[SEAM_REPAIR_GAPS]++;
 	seam_repairs_add(&calls->repairs[SEAM_REPAIR_LOST],
 			 seam_xray_n_lost(&batch->payloads[event->function]));
@@ -323,32 +317,109 @@ static void leave(struct seam_calls *calls, const struct seam_xray_event *event,
 		calls->calls[calls->n - 1].tail = event->function + 1;
 }
 
-int seam_odd_exit_compare(const void *a, const void *b)
-{
-	const struct seam_odd_exit *x = a, *y = b;
+/* What follows an exit. */
+struct lookahead {
+	struct seam_calls *calls;
+	bool wants_open;	/* look for the exit of an open call only */
+	size_t n_seen;
+	size_t n;		/* calls entered since, and not left */
+	uint32_t entered[NEARBY];
+	uint32_t function;	/* of the exit that was found; SEAM_NONE */
+};
 
-	return SEAM_COMPARE(x->ns, y->ns) ?:
-	       SEAM_COMPARE(x->function, y->function);
+/* Reads on after the batch that is fed. */
+struct ahead {
+	struct seam_trace_reader reader;
+	struct seam_xray_batch batch;
+};
+
+/* The exit of @function: whether the search ends with it. */
+static bool is_last(struct lookahead *l, uint32_t function)
+{
+	uint32_t slot;
+
+	for (size_t i = l->n; i-- > 0;) {
+		if (l->entered[i] == function) {
+			l->n = i;
+			return false;
+		}
+		/* an exception: any exit could follow */
+		if (!l->wants_open)
+			return true;
+	}
+	slot = seam_calls_slot(l->calls, function);
+	if (l->wants_open && (slot == SEAM_NONE ||
+			      l->calls->active.items[slot] == 0))
+		return false;
+	l->function = function;
+	return true;
 }
 
-/* Whether @event, of no open call, comes before an exit of an open one. */
-static bool is_followed(struct seam_calls *calls,
-			const struct seam_xray_event *event)
+/* Look at events of @batch from @i on.  True: the search is over. */
+static bool look_at(struct lookahead *l, const struct seam_xray_batch *batch,
+		    size_t i)
 {
-	struct seam_odd_exit exit = { event->tsc, event->function };
+	for (; i < batch->n && l->n_seen < NEARBY; i++, l->n_seen++) {
+		const struct seam_xray_event *event = &batch->events[i];
+
+		if (seam_calls_is_gap(batch, event))
+			return true;
+		if (event->kind == SEAM_XRAY_ENTRY ||
+		    event->kind == SEAM_XRAY_ENTRY_ARGS)
+			l->entered[l->n++] = event->function;
+		else if (event->kind <= SEAM_XRAY_TAIL_EXIT &&
+			 is_last(l, event->function))
+			return true;
+	}
+	return l->n_seen == NEARBY;
+}
+
+/*
+ * The function of the next exit, among NEARBY records, that ends no call begun
+ * after @event; with @wants_open, of the next that ends a call that is open.
+ * SEAM_NONE: there is none; *@is_over: the search ended before NEARBY records.
+ * Cost: the decoding of these records.
+ */
+static uint32_t next_exit(struct seam_calls *calls,
+			  const struct seam_xray_event *event, bool wants_open,
+			  bool *is_over)
+{
+	struct lookahead l = {
+		.calls = calls, .wants_open = wants_open, .function = SEAM_NONE,
+	};
+	size_t i = (size_t)(event - calls->batch->events) + 1, n_shadow;
+	bool done = look_at(&l, calls->batch, i);
+	struct ahead *ahead = NULL;
+
+	if (!done) {
+		ahead = malloc(sizeof(*ahead));
+		if (ahead)
+			ahead->reader = *calls->reader;
+		else
+			calls->error = -ENOMEM;
+	}
+	while (!done && ahead &&
+	       seam_trace_next(&ahead->reader, &ahead->batch, &n_shadow))
+		done = look_at(&l, &ahead->batch, 0);
+	free(ahead);
+	*is_over = l.n_seen < NEARBY;
+	return l.function;
+}
+
+/*
+ * Whether @event, of no open call, is stray.  Else all open calls have ended:
+ * what ends many calls by mistake does more harm than what ends none, so it is
+ * stray where the records nearby do not tell.
+ */
+static bool is_stray(struct seam_calls *calls,
+		     const struct seam_xray_event *event)
+{
+	bool is_over;
 
 	if (calls->n <= 1 || !calls->reader)
 		return false;
-	if (!calls->has_looked) {
-		int r = seam_calls_find_strays(calls, event);
-
-		if (r)
-			calls->error = r;
-		calls->has_looked = !r;
-	}
-	return calls->not_stray.n == 0 ||
-	       !bsearch(&exit, calls->not_stray.items, calls->not_stray.n,
-			sizeof(exit), seam_odd_exit_compare);
+	return next_exit(calls, event, true, &is_over) != SEAM_NONE ||
+	       !is_over;
 }
 
 static void ignore_stray(struct seam_calls *calls,
@@ -356,7 +427,7 @@ static void ignore_stray(struct seam_calls *calls,
 {
 	calls->repairs[SEAM_REPAIR_STRAY]++;
 	if (calls->is_first_pass &&
-	    !SEAM_ARRAY_ADD(&calls->strays, (struct seam_odd_exit) {
+	    !SEAM_ARRAY_ADD(&calls->strays, (struct seam_unmatched_exit) {
 		event->tsc, event->function }))
 		calls->error = -ENOMEM;
 }
@@ -368,7 +439,7 @@ static void ignore_stray(struct seam_calls *calls,
 static bool was_stray(struct seam_calls *calls,
 		      const struct seam_xray_event *event)
 {
-	const struct seam_odd_exit *next;
+	const struct seam_unmatched_exit *next;
 
 	if (calls->is_first_pass || calls->next_stray >= calls->strays.n)
 		return false;
@@ -384,17 +455,14 @@ static void repair_unknown(struct seam_calls *calls,
 			   const struct seam_xray_event *event,
 			   const struct seam_calls_sink *sink, void *context)
 {
-	bool is_stray = made_a_tail_call(calls, event->function);
+	bool is_ignored = made_a_tail_call(calls, event->function) ||
+			  is_stray(calls, event);
 
-	if (!is_stray && !sink->outer)
-		is_stray = is_followed(calls, event);
 	if (calls->error)
 		return;
-	if (is_stray)
+	if (is_ignored)
 		ignore_stray(calls, event);
-	if (sink->outer)
-		sink->outer(context, calls, event, is_stray);
-	else if (!is_stray)
+	else
 		end_unseen(calls, event->function, event->tsc, sink, context);
 }
 
@@ -409,13 +477,14 @@ static bool is_early(struct seam_calls *calls,
 	const struct seam_call *top = &calls->calls[calls->n - 1];
 	size_t i = calls->n - 1, lowest = calls->n > 64 ? calls->n - 64 : 1;
 	uint32_t above = 0;
+	bool is_over;
 
 	if (!calls->reader)
 		return false;
 	for (; i >= lowest && calls->calls[i].function != event->function; i--)
 		above += calls->calls[i].function == top->function;
 	return i >= lowest && above == calls->active.items[top->slot] &&
-	       seam_calls_next_exit(calls, event) == top->function;
+	       next_exit(calls, event, false, &is_over) == top->function;
 }
 
 void seam_calls_repair(struct seam_calls *calls,
@@ -444,11 +513,7 @@ void seam_calls_repair(struct seam_calls *calls,
 		return;
 	}
 	if (is_early(calls, event)) {
-		/* in a thread's middle, not all open calls are known */
-		if (sink->outer)
-			calls->error = -EAGAIN;
-		else
-			ignore_stray(calls, event);
+		ignore_stray(calls, event);
 		return;
 	}
 	while (calls->calls[calls->n - 1].function != function) {

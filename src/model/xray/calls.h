@@ -9,11 +9,13 @@
  *                   end at the next exit of a caller
  *   entry missing   a call began before the log does (a flight data recorder's
  *                   ring): it begins at the log's start
- *   stray exit      ignored.  It is of no open call, and an exit of an open
- *                   call follows; or of a call under the top one, and the top
- *                   one's own exit follows (stray_exits.c); or of a function
- *                   that wrote a tail exit already, because the jump was
- *                   conditional and not taken
+ *   stray exit      ignored.  It is of a function that wrote a tail exit
+ *                   already, because the jump was conditional and not taken;
+ *                   or of no open call while others are open; or of a call
+ *                   under the top one, and the top one's own exit follows.
+ *                   The next 64 records are read: an exit of no open call is
+ *                   no stray one, but has its entry missing, where the log
+ *                   ends among them without an exit of an open call
  *   unfinished      calls open at the end of the log end there
  *   entries only    of functions whose exits are not recorded, each call ends
  *                   where it begins (SEAM_TRACE_ENTRY_ONLY); not counted
@@ -27,7 +29,7 @@
  *
  * The hot path is inline and the sink's functions are known at compile time
  * where the sink is a constant: accounting costs no call through a pointer.
- * calls_run.h is a faster path for records that need no repair.
+ * stream_calls.c has a faster path for records that need no repair.
  *
  * Threads: one object belongs to one thread at a time.
  */
@@ -102,7 +104,7 @@ struct seam_call {
 };
 
 /* An exit that ends no open call. */
-struct seam_odd_exit {
+struct seam_unmatched_exit {
 	uint64_t ns;
 	uint32_t function;		/* XRay id */
 };
@@ -132,11 +134,8 @@ struct seam_calls {
 	size_t next_later;
 	struct seam_trace_reader *reader;	/* NULL: no looking ahead */
 	const struct seam_xray_batch *batch;	/* the one fed last */
-	SEAM_ARRAY(struct seam_odd_exit) not_stray;	/* sorted */
-	bool has_looked;		/* not_stray is valid */
-	struct seam_calls_follower *follower;	/* what looked; owned */
 	/* stray exits in order, found by a first pass for a second one */
-	SEAM_ARRAY(struct seam_odd_exit) strays;
+	SEAM_ARRAY(struct seam_unmatched_exit) strays;
 	bool is_first_pass;
 	size_t next_stray;		/* in strays, of the second pass */
 	int error;			/* 0, -ENOMEM, or -EOVERFLOW: too many
@@ -171,15 +170,6 @@ struct seam_calls_sink {
 	void (*event)(void *context, struct seam_calls *calls,
 		      const struct seam_xray_batch *batch,
 		      const struct seam_xray_event *event);
-	/*
-	 * For sinks of a part that is not its stream's first: the exit @event
-	 * is of no call that is open here, but perhaps of one that is open
-	 * before the part.  @is_stray: it was ignored as a stray exit; else
-	 * nothing was done.  NULL: no events come before, so that the entry is
-	 * missing.
-	 */
-	void (*outer)(void *context, struct seam_calls *calls,
-		      const struct seam_xray_event *event, bool is_stray);
 	/*
 	 * For sinks to which struct seam_ended_call is enough: @ended calls
 	 * in place of an end() for each, where the log allows it.  NULL: end()
@@ -216,28 +206,6 @@ bool seam_calls_reserve(struct seam_calls *calls, size_t n);
 
 /* The same for one call, which is counted as left out when it is too deep. */
 bool seam_calls_grow(struct seam_calls *calls);
-
-/* For qsort() and bsearch(): by time, then by function. */
-int seam_odd_exit_compare(const void *a, const void *b);
-
-/*
- * Look ahead from @event, an exit of no open call, of the batch that is fed:
- * set not_stray to those of such exits, from it on, that are not stray.  0 or
- * -ENOMEM.  Cost: about 10 ns for each record left in the stream, and 24 bytes
- * for each exit of no open call.
- */
-int seam_calls_find_strays(struct seam_calls *calls,
-			   const struct seam_xray_event *event);
-
-void seam_calls_free_follower(struct seam_calls *calls);
-
-/*
- * The function of the next exit that ends no call begun after @event, of the
- * batch that is fed; SEAM_NONE: there is none nearby.  Cost: the decoding of at
- * most 64 records.
- */
-uint32_t seam_calls_next_exit(struct seam_calls *calls,
-			      const struct seam_xray_event *event);
 
 /* Whether @event, of @batch, is the mark of lost records. */
 static inline bool seam_calls_is_gap(const struct seam_xray_batch *batch,

@@ -10,7 +10,7 @@
 #ifndef SEAM_STREAM_CALLS_H
 #define SEAM_STREAM_CALLS_H
 
-#include "model/xray/calls_run.h"
+#include "model/xray/calls.h"
 #include "model/xray/trace.h"
 
 /*

@@ -152,14 +152,13 @@ struct seam_trace_reader {
 	const struct seam_trace_clock *times;
 	const struct seam_ticks *clock;	/* of times, and how long it holds */
 	uint64_t clock_ticks;
-	size_t next_block, end_block;	/* of the stream */
+	size_t next_block;		/* of the stream */
 	bool in_block;
 	bool takes_runs;		/* seam_trace_run() has been called */
 	bool raw;			/* TSCs, of events in the range only */
 	bool in_range;			/* the last call or event is */
 	uint64_t n_shadow;		/* of this block, still to come */
 	uint64_t last_ns;
-	uint64_t first_ns;		/* of the first event; UINT64_MAX */
 	uint64_t shift_ns;		/* added since the clock stepped back */
 	uint64_t n_steps;		/* how often it did */
 	struct seam_xray_block_reader block;
@@ -188,14 +187,6 @@ int seam_trace_select(struct seam_trace *trace, const char *text,
 
 void seam_trace_read(struct seam_trace_reader *reader,
 		     const struct seam_trace *trace, size_t stream);
-
-/*
- * Read blocks [@first, @first + @n) of the stream; the event before them was at
- * @last_ns.
- */
-void seam_trace_read_part(struct seam_trace_reader *reader,
-			  const struct seam_trace *trace, size_t stream,
-			  size_t first, size_t n, uint64_t last_ns);
 
 /*
  * The next events of the stream, their tsc converted to nanoseconds that never

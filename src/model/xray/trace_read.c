@@ -88,20 +88,7 @@ void seam_trace_read(struct seam_trace_reader *reader,
 	reader->times = &trace->clocks.items[reader->stream->clock];
 	reader->clock = &reader->times->ticks;
 	reader->ids = &trace->logs.items[reader->stream->log].ids;
-	reader->end_block = reader->stream->n_blocks;
 	reader->last_ns = seam_trace_start_ns(trace, stream);
-	reader->first_ns = UINT64_MAX;
-}
-
-void seam_trace_read_part(struct seam_trace_reader *reader,
-			  const struct seam_trace *trace, size_t stream,
-			  size_t first, size_t n, uint64_t last_ns)
-{
-	seam_trace_read(reader, trace, stream);
-	assert(first <= reader->end_block && n <= reader->end_block - first);
-	reader->next_block = first;
-	reader->end_block = first + n;
-	reader->last_ns = last_ns;
 }
 
 static bool open_block(struct seam_trace_reader *reader)
@@ -109,7 +96,7 @@ static bool open_block(struct seam_trace_reader *reader)
 	const struct seam_trace_stream *stream = reader->stream;
 	const struct seam_trace_block *b;
 
-	if (reader->next_block == reader->end_block)
+	if (reader->next_block == stream->n_blocks)
 		return false;
 	b = &reader->trace->blocks.items[stream->first_block +
 					 reader->next_block++];
@@ -152,8 +139,6 @@ static void convert_times(struct seam_trace_reader *reader,
 			reader->n_steps++;
 		}
 		event->tsc = last = ns;
-		if (__builtin_expect(reader->first_ns == UINT64_MAX, 0))
-			reader->first_ns = ns;
 	}
 	reader->last_ns = last;
 	reader->shift_ns = shift;
@@ -302,9 +287,6 @@ void seam_trace_run_take(struct seam_trace_reader *reader,
 			 const struct seam_trace_run *run, size_t n)
 {
 	const struct seam_ticks *clock = run->clock;
-
-	/* a block's first event comes in the batch with its preamble */
-	assert(reader->first_ns != UINT64_MAX);
 
 	reader->last_ns = run->origin_ns +
 			  seam_ticks_scale(clock, run->ticks, false);
