@@ -2,7 +2,7 @@
 /*
  * output_folder.h - a folder that a command creates, and removes if it fails
  *
- * Only noted files are removed: the file of another program stays, and then
+ * Only files that it made are removed: the file of another program stays, and then
  * the folder too.
  */
 #ifndef SEAM_OUTPUT_FOLDER_H
@@ -23,20 +23,21 @@ int seam_output_folder_begin(struct seam_output_folder *made, const char *path,
 			     struct seam_err *err);
 
 /*
- * Create file @name in the folder, mode 0600, and note it.  A descriptor to
+ * Create file @name in the folder, mode 0600.  A descriptor to
  * write to, or -errno.
  */
 int seam_output_folder_create(struct seam_output_folder *made,
 			      const char *name, struct seam_err *err);
 
 /*
- * Note that we created @name, a path below the folder.  0, or -ENOMEM after
- * removing it.
+ * Copy the regular files of folder @from and of its subfolders to @to, except
+ * the file @but at the top.  Links are neither followed nor copied.  0 or
+ * -errno.
  */
-int seam_output_folder_note(struct seam_output_folder *made, const char *name,
-			    struct seam_err *err);
+int seam_output_folder_copy(struct seam_output_folder *to, const char *from,
+			    const char *but, struct seam_err *err);
 
-/* Remove all noted files, then the folder if it is empty. */
+/* Remove all files that were made, then the folder if it is empty. */
 void seam_output_folder_undo(struct seam_output_folder *made);
 
 /* Keep all files; free the list. */

@@ -17,7 +17,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/commands/inject_code.h"
+#include "cli/output_folder.h"
+#include "export/inject/inject_code.h"
 #include "folder.h"
 #include "model/annotate/annotation.h"
 #include "model/input.h"
@@ -109,16 +110,23 @@ static int annotate_once(size_t *n_instructions)
 	return r;
 }
 
+static int create(void *context, const char *name, struct seam_err *err)
+{
+	return seam_output_folder_create(context, name, err);
+}
+
 static int inject_once(size_t *n_functions)
 {
 	struct seam_profile profile;
-	struct seam_inject_code code = { .profile = &profile };
+	struct seam_output_folder out;
+	struct seam_inject_code code = {
+		.profile = &profile, .create = create, .context = &out,
+	};
 	struct seam_input opened = { 0 };
 	struct seam_perf_input input = {
 		.data = &opened.data, .jit.recording = recording,
 	};
 	char path[4200];
-	struct seam_output_folder out;
 	int r;
 
 	snprintf(path, sizeof(path), "%s/out", folder);
@@ -129,7 +137,7 @@ static int inject_once(size_t *n_functions)
 	if (r == 0)
 		r = seam_load_perf(&profile, &input, NULL, NULL);
 	if (r == 0)
-		r = seam_inject_code_make(&code, &out, path, NULL);
+		r = seam_inject_code_make(&code, path, NULL);
 	*n_functions = code.functions.n;
 	seam_inject_code_fini(&code);
 	seam_input_close(&opened);

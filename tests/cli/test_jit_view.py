@@ -452,22 +452,12 @@ def test_an_inject_that_fails_leaves_no_folder():
     assert done.returncode == 1 and os.listdir("there") == ["mine"]
 
 
-def test_perf_has_the_lines_and_annotates():
+def test_perf_annotates_what_was_injected():
     record()
     if not HAS_PERF:
         raise Skip("no perf")
     if not os.path.exists("out.seam"):
         inject("r.seam", "out.seam")
-    script = run("perf", "script", "-i", "out.seam", "-F", "ip,sym,srcline")
-    found = set(re.findall(r"(\w+\.bf:\d+)", script.stdout))
-    if not found and "addr2line" in script.stderr:
-        raise Skip("perf has no addr2line")
-    ours = {f"{f['file']}:{f['line']}" for line in
-            seam("dump", "--json", "--symbols", "r.seam").stdout.splitlines()
-            if json.loads(line)["type"] == "SAMPLE"
-            for f in json.loads(line)["callchain"] if f.get("layer") == "jit"
-            and f.get("line")}
-    assert found == ours, (found, ours)
     done = run("perf", "annotate", "--stdio", "-i", "out.seam", "countdown")
     if shutil.which("objdump"):
         assert done.returncode == 0 and "push" in done.stdout, done.stderr

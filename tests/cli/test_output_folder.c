@@ -34,20 +34,33 @@ static int tear_down(void **state)
 	return system(command);
 }
 
-static void put_file(const struct seam_output_folder *made, const char *name)
+static void put_file(const char *name)
 {
-	close(openat(made->folder, name, O_WRONLY | O_CREAT | O_EXCL, 0600));
+	char at[256];
+
+	snprintf(at, sizeof(at), "%s/%s", folder, name);
+	close(open(at, O_WRONLY | O_CREAT | O_EXCL, 0600));
 }
 
+/* out/ with a file of its own, and copies of from/b and from/b/c. */
 static void begin(struct seam_output_folder *made)
 {
+	char from[128], b[160];
+	int fd;
+
+	snprintf(from, sizeof(from), "%s/from", folder);
+	snprintf(b, sizeof(b), "%s/b", from);
+	mkdir(from, 0700);
+	mkdir(b, 0700);
+	put_file("from/b/c");
+	put_file("from/not");
 	assert_int_equal(seam_output_folder_begin(made, path, NULL), 0);
-	put_file(made, "a");
-	assert_int_equal(seam_output_folder_note(made, "a", NULL), 0);
-	mkdirat(made->folder, "b", 0700);
-	assert_int_equal(seam_output_folder_note(made, "b", NULL), 0);
-	put_file(made, "b/c");
-	assert_int_equal(seam_output_folder_note(made, "b/c", NULL), 0);
+	fd = seam_output_folder_create(made, "a", NULL);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(seam_output_folder_copy(made, from, "not", NULL), 0);
+	assert_int_equal(faccessat(made->folder, "b/c", F_OK, 0), 0);
+	assert_int_equal(faccessat(made->folder, "not", F_OK, 0), -1);
 }
 
 static void all_that_was_made_is_undone(void **state)
@@ -68,7 +81,7 @@ static void what_others_made_stays(void **state)
 
 	(void)state;
 	begin(&made);
-	put_file(&made, "b/theirs");
+	put_file("out/b/theirs");
 	seam_output_folder_undo(&made);
 	snprintf(theirs, sizeof(theirs), "%s/b/theirs", path);
 	assert_int_equal(access(theirs, F_OK), 0);

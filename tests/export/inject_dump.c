@@ -4,8 +4,11 @@
  *
  * Usage: inject_dump DUMP OUT.  Prints "INDEX OFFSET" of each function.
  */
+#include <elf.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "export/inject/inject.h"
@@ -15,19 +18,9 @@ static struct seam_inject_function convert(struct seam_jit_code *jit,
 					   uint32_t i)
 {
 	const struct seam_jit_object *o = seam_jit_code_object(jit, i);
-	const struct seam_jit_line *rows;
-	size_t n = seam_jit_code_lines(jit, i, &rows);
-	struct seam_inject_line *lines = calloc(n + 1, sizeof(*lines));
 
-	for (size_t l = 0; lines && l < n; l++)
-		lines[l] = (struct seam_inject_line) {
-			.offset = rows[l].addr - o->start_addr,
-			.line = rows[l].line, .column = rows[l].column,
-			.file = rows[l].file,
-		};
 	return (struct seam_inject_function) {
 		.name = o->name, .size = o->size, .code = o->code,
-		.lines = lines, .n_lines = lines ? n : 0,
 		.eh_frame = o->eh_frame,
 		.eh_frame_offset = o->eh_frame_offset,
 	};
@@ -38,9 +31,9 @@ int main(int argc, char **argv)
 	struct seam_jit_code_options options = { .pid = 1 };
 	struct seam_jit_code *jit = seam_jit_code_new();
 	struct seam_inject_function *functions;
-	struct seam_inject_file elf;
+	uint64_t n_bad_tables = 0;
 	struct seam_file dump;
-	FILE *out;
+	int fd;
 	size_t n;
 
 	if (argc != 3 || seam_file_open(&dump, argv[1], NULL) ||
@@ -50,15 +43,15 @@ int main(int argc, char **argv)
 	functions = calloc(n, sizeof(*functions));
 	for (uint32_t i = 0; i < n; i++)
 		functions[i] = convert(jit, i);
-	if (seam_inject_elf(&elf, functions, n, 62, NULL) ||
-	    !(out = fopen(argv[2], "w")))
+	fd = open(argv[2], O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	if (fd < 0 || seam_inject_elf(fd, functions, n, EM_X86_64,
+				      &n_bad_tables, NULL))
 		return 1;
-	fwrite(elf.bytes, elf.n, 1, out);
-	fclose(out);
+	close(fd);
 	for (uint32_t i = 0; i < n; i++)
 		printf("%" PRIu64 " %" PRIu64 "\n",
 		       seam_jit_code_object(jit, i)->code_index,
 		       functions[i].file_offset);
-	fprintf(stderr, "%" PRIu64 " tables left out\n", elf.n_bad_tables);
+	fprintf(stderr, "%" PRIu64 " tables left out\n", n_bad_tables);
 	return 0;
 }

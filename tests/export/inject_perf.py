@@ -4,7 +4,7 @@
 
 A recording of the example JIT goes through perf inject --jit.  Then its
 mappings are turned to the one file that Seam makes of the same dump, and perf
-script must say the same names and lines as before.
+script must say the same names as before.
 
 Usage: inject_perf.py JIT INJECT_DUMP.  Prints TAP.
 """
@@ -18,7 +18,6 @@ import tempfile
 
 jit, inject_dump = map(os.path.abspath, sys.argv[1:])
 NAMES = ["perf names the functions of one file as those of many",
-         "perf finds the source lines that it finds in many",
          "perf annotates a function of it"]
 MMAP2 = 10
 
@@ -59,19 +58,10 @@ def redirect(path, offsets):
     return n
 
 
-def frames(path, *fields):
+def frames(path):
     """What perf says of each frame in JIT code."""
-    text = run("perf", "script", "-i", path, "-F",
-               ",".join(("ip", "sym") + fields)).stdout
-    return re.findall(r"^\s+[0-9a-f]+ ((?:triangle|countdown).*)$"
-                      if not fields else r"\b(\w+\.bf:\d+)", text, re.M)
-
-
-def is_within(some, all_of_them):
-    """In the same order.  perf inject ends each table where its last line
-    begins, so its files have no lines for the last instructions."""
-    rest = iter(all_of_them)
-    return all(any(a == b for b in rest) for a in some)
+    text = run("perf", "script", "-i", path, "-F", "ip,sym").stdout
+    return re.findall(r"^\s+[0-9a-f]+ ((?:triangle|countdown).*)$", text, re.M)
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -85,7 +75,7 @@ with tempfile.TemporaryDirectory() as folder:
     if r.returncode or not dumps:
         skip("perf may not record, or no x86-64")
     run("perf", "inject", "--jit", "-i", "perf.data", "-o", "out.data")
-    many = frames("out.data"), frames("out.data", "srcline")
+    many = frames("out.data")
 
     pid = re.search(r"\d+", dumps[0])[0]
     for name in os.listdir(folder):
@@ -96,17 +86,14 @@ with tempfile.TemporaryDirectory() as folder:
     offsets = {int(a): int(b) for a, b in
                (line.split() for line in made.stdout.splitlines())}
     n = redirect("out.data", offsets)
-    one = frames("out.data"), frames("out.data", "srcline")
+    one = frames("out.data")
     annotated = run("perf", "annotate", "--stdio", "-i", "out.data",
                     "countdown")
 
-    results = [n > 0 and len(many[0]) > 0 and many[0] == one[0],
-               is_within(many[1], one[1]) and
-               (not many[1] or "countdown.bf:3" in one[1]),
+    results = [n > 0 and len(many) > 0 and many == one,
                "push" in annotated.stdout or "addr2line" in annotated.stderr
                or "objdump" in annotated.stderr]
-    why = [f"{n} mappings: {many[0][:3]} {one[0][:3]}",
-           f"{many[1]} {one[1]}", annotated.stderr[:500]]
+    why = [f"{n} mappings: {many[:3]} {one[:3]}", annotated.stderr[:500]]
     for i, (name, good) in enumerate(zip(NAMES, results)):
         print(f"{'ok' if good else 'not ok'} {i + 1} - {name}")
         if not good:

@@ -3,13 +3,15 @@
 #include "export/inject/inject.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
-#include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <gelf.h>
 
@@ -23,30 +25,17 @@ static const uint8_t frame[] = {
 
 static const uint8_t code[64] = { 0xf3, 0x0f, 0x1e, 0xfa, 0xc3 };
 
-static const struct seam_inject_line lines_f[] = {
-	{ .offset = 0, .line = 10, .column = 2, .file = "/src/a.js" },
-	{ .offset = 4, .line = 300, .file = "/src/a.js" },
-	{ .offset = 8, .line = 7, .file = "/src/b.js" },
-	{ .offset = 99, .line = 1, .file = "/src/not.js" },
-};
-
-static const struct seam_inject_line lines_g[] = {
-	{ .offset = 3, .line = 5, .file = "/src/b.js" },
-};
-
 enum { F, EMPTY, G, H, N };
 
 static void make(struct seam_inject_function *functions)
 {
 	functions[F] = (struct seam_inject_function) {
 		.name = "f", .size = 11, .code = { code, 11 },
-		.lines = lines_f, .n_lines = 4,
 		.eh_frame = { frame, sizeof(frame) }, .eh_frame_offset = 16,
 	};
 	functions[EMPTY] = (struct seam_inject_function) { .name = "empty" };
 	functions[G] = (struct seam_inject_function) {
 		.name = "g", .size = 64, .code = { code, 64 },
-		.lines = lines_g, .n_lines = 1,
 	};
 	functions[H] = (struct seam_inject_function) {
 		.name = "of a map, without code", .size = 5000,
@@ -57,28 +46,34 @@ static void make(struct seam_inject_function *functions)
 
 struct opened {
 	struct seam_inject_function functions[N];
-	struct seam_inject_file file;
+	uint64_t n_bad_tables;
+	int fd;
 	Elf *elf;
-	Dwarf *dwarf;
 };
+
+static void open_made(struct opened *o, struct seam_inject_function *functions,
+		      size_t n, unsigned int machine)
+{
+	o->n_bad_tables = 0;
+	o->fd = memfd_create("inject", 0);
+	assert_true(o->fd >= 0);
+	assert_int_equal(seam_inject_elf(o->fd, functions, n, machine,
+					 &o->n_bad_tables, NULL), 0);
+	elf_version(EV_CURRENT);
+	o->elf = elf_begin(o->fd, ELF_C_READ_MMAP, NULL);
+	assert_non_null(o->elf);
+}
 
 static void open_file(struct opened *o)
 {
 	make(o->functions);
-	assert_int_equal(seam_inject_elf(&o->file, o->functions, N, EM_X86_64,
-					 NULL), 0);
-	elf_version(EV_CURRENT);
-	o->elf = elf_memory((char *)o->file.bytes, o->file.n);
-	assert_non_null(o->elf);
-	o->dwarf = dwarf_begin_elf(o->elf, DWARF_C_READ, NULL);
-	assert_non_null(o->dwarf);
+	open_made(o, o->functions, N, EM_X86_64);
 }
 
 static void close_file(struct opened *o)
 {
-	dwarf_end(o->dwarf);
 	elf_end(o->elf);
-	seam_inject_fini(&o->file);
+	close(o->fd);
 }
 
 static Elf_Scn *section(Elf *elf, uint32_t type, GElf_Shdr *header)
@@ -114,51 +109,13 @@ static void symbols_and_code_are_at_their_offsets(void **state)
 		assert_int_equal(symbol.st_size, f->size);
 		assert_int_equal(f->file_offset % 16, 0);
 		if (f->code.size)
-			assert_memory_equal(o.file.bytes + f->file_offset,
-					    f->code.data, f->size);
+			assert_memory_equal(elf_rawfile(o.elf, NULL) +
+					    f->file_offset, f->code.data,
+					    f->size);
 	}
 	section(o.elf, SHT_PROGBITS, &header);	/* .text is the first */
 	assert_int_equal(header.sh_addr, header.sh_offset);
 	assert_int_equal(header.sh_offset, 0x80);
-	close_file(&o);
-}
-
-static void expect_line(struct opened *o, uint64_t addr, const char *file,
-			int line)
-{
-	Dwarf_Die unit;
-	Dwarf_Line *row;
-	int n = 0;
-
-	assert_non_null(dwarf_addrdie(o->dwarf, addr, &unit));
-	row = dwarf_getsrc_die(&unit, addr);
-	if (!file) {
-		assert_null(row);
-		return;
-	}
-	assert_non_null(row);
-	assert_int_equal(dwarf_lineno(row, &n), 0);
-	assert_int_equal(n, line);
-	assert_string_equal(dwarf_linesrc(row, NULL, NULL), file);
-}
-
-static void lines_are_those_of_their_function(void **state)
-{
-	struct opened o;
-	uint64_t f, g;
-
-	(void)state;
-	open_file(&o);
-	f = o.functions[F].file_offset;
-	g = o.functions[G].file_offset;
-	expect_line(&o, f, "/src/a.js", 10);
-	expect_line(&o, f + 3, "/src/a.js", 10);
-	expect_line(&o, f + 4, "/src/a.js", 300);
-	expect_line(&o, f + 10, "/src/b.js", 7);
-	expect_line(&o, f + 11, NULL, 0);
-	expect_line(&o, g + 2, NULL, 0);
-	expect_line(&o, g + 63, "/src/b.js", 5);
-	expect_line(&o, o.functions[H].file_offset, NULL, 0);
 	close_file(&o);
 }
 
@@ -182,28 +139,26 @@ static void frames_cover_their_function_and_no_other(void **state)
 	free(found);
 	assert_int_not_equal(dwarf_cfi_addrframe(
 		cfi, o.functions[G].file_offset, &found), 0);
-	assert_int_equal(o.file.n_bad_tables, 1);
+	assert_int_equal(o.n_bad_tables, 1);
 	dwarf_cfi_end(cfi);
 	close_file(&o);
 }
 
 static void damaged_tables_are_left_out(void **state)
 {
-	struct seam_inject_file file;
-
 	(void)state;
 	for (size_t i = 0; i < 8 * sizeof(frame); i++) {
 		struct seam_inject_function functions[N];
 		uint8_t *copy = malloc(sizeof(frame));
+		struct opened o;
 
 		make(functions);
 		memcpy(copy, frame, sizeof(frame));
 		copy[i / 8] ^= (uint8_t)(1u << i % 8);
 		functions[F].eh_frame.data = copy;
-		assert_int_equal(seam_inject_elf(&file, functions, N,
-						 EM_X86_64, NULL), 0);
-		assert_true(file.n_bad_tables <= 2);
-		seam_inject_fini(&file);
+		open_made(&o, functions, N, EM_X86_64);
+		assert_true(o.n_bad_tables <= 2);
+		close_file(&o);
 		free(copy);
 	}
 }
@@ -211,20 +166,30 @@ static void damaged_tables_are_left_out(void **state)
 static void a_file_of_nothing_is_a_file(void **state)
 {
 	struct seam_inject_function huge = { .name = "x", .size = UINT64_MAX };
-	struct seam_inject_file file;
-	Elf *elf;
+	uint64_t n_bad_tables = 0;
+	struct opened o;
 	size_t n = 0;
 
 	(void)state;
-	assert_int_equal(seam_inject_elf(&file, NULL, 0, EM_AARCH64, NULL), 0);
-	elf_version(EV_CURRENT);
-	elf = elf_memory((char *)file.bytes, file.n);
-	assert_int_equal(elf_getshdrnum(elf, &n), 0);
+	open_made(&o, NULL, 0, EM_AARCH64);
+	assert_int_equal(elf_getshdrnum(o.elf, &n), 0);
 	assert_true(n > 5);
-	elf_end(elf);
-	seam_inject_fini(&file);
-	assert_int_equal(seam_inject_elf(&file, &huge, 1, EM_X86_64, NULL),
-			 -EOVERFLOW);
+	assert_int_equal(seam_inject_elf(o.fd, &huge, 1, EM_X86_64,
+					 &n_bad_tables, NULL), -EOVERFLOW);
+	close_file(&o);
+}
+
+static void an_error_of_writing_is_reported(void **state)
+{
+	struct seam_inject_function functions[N];
+	uint64_t n_bad_tables = 0;
+	int fd = open("/dev/full", O_WRONLY);
+
+	(void)state;
+	make(functions);
+	assert_true(seam_inject_elf(fd, functions, N, EM_X86_64,
+				    &n_bad_tables, NULL) < 0);
+	close(fd);
 }
 
 /* The 20 bytes behind the note's head and "GNU". */
@@ -245,12 +210,9 @@ static void other_names_make_another_build_id(void **state)
 	open_file(&a);
 	make(b.functions);
 	b.functions[G].name = "h";
-	assert_int_equal(seam_inject_elf(&b.file, b.functions, N, EM_X86_64,
-					 NULL), 0);
-	b.elf = elf_memory((char *)b.file.bytes, b.file.n);
+	open_made(&b, b.functions, N, EM_X86_64);
 	assert_memory_not_equal(build_id(a.elf), build_id(b.elf), 20);
-	elf_end(b.elf);
-	seam_inject_fini(&b.file);
+	close_file(&b);
 	/* and equal files are one */
 	open_file(&b);
 	assert_memory_equal(build_id(a.elf), build_id(b.elf), 20);
@@ -263,10 +225,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(other_names_make_another_build_id),
 		cmocka_unit_test(symbols_and_code_are_at_their_offsets),
-		cmocka_unit_test(lines_are_those_of_their_function),
 		cmocka_unit_test(frames_cover_their_function_and_no_other),
 		cmocka_unit_test(damaged_tables_are_left_out),
 		cmocka_unit_test(a_file_of_nothing_is_a_file),
+		cmocka_unit_test(an_error_of_writing_is_reported),
 	};
 
 	return cmocka_run_group_tests_name("inject", tests, NULL, NULL);

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/commands/inject_code.h"
-#include "cli/copy_folder.h"
+#include "cli/output_folder.h"
 #include "cli/reading.h"
+#include "export/inject/inject_code.h"
 #include "model/input.h"
 #include "model/load.h"
 #include "model/perf/load_perf.h"
@@ -80,6 +80,13 @@ static int read_code(struct injection *in, struct seam_err *err)
 	return seam_load_perf(&in->profile, &input, NULL, err);
 }
 
+static int create_file(void *context, const char *name, struct seam_err *err)
+{
+	struct injection *in = context;
+
+	return seam_output_folder_create(&in->made, name, err);
+}
+
 static int write_data(struct injection *in, struct seam_perf_rewrite *rewrite,
 		      struct seam_err *err)
 {
@@ -140,11 +147,10 @@ static int make(struct injection *in, struct seam_err *err)
 	if (r == 0)
 		r = open_output(in, err);
 	if (r == 0)
-		r = seam_inject_code_make(&in->code, &in->made,
-			in->folder_path, err);
+		r = seam_inject_code_make(&in->code, in->folder_path, err);
 	if (r == 0 && in->recording.folder)
-		r = seam_copy_folder(in->recording.folder, &in->made, "data",
-				     err);
+		r = seam_output_folder_copy(&in->made, in->recording.folder,
+					    "data", err);
 	if (r < 0)
 		return r;
 	rewrite.added = in->code.added.items;
@@ -160,7 +166,8 @@ static int inject(const char *path, const struct inject_options *settings)
 {
 	struct injection in = {
 		.settings = settings, .path = path,
-		.code.profile = &in.profile,
+		.code = { .profile = &in.profile, .create = create_file,
+			  .context = &in },
 	};
 	struct seam_err err = { 0 };
 	int r = seam_input_open(&in.recording, path, &err);
@@ -218,9 +225,9 @@ const struct seam_command seam_inject_command = {
 	.summary = "convert a recording with JIT code for perf",
 	.synopsis = "[options] -o DIR [FILE]",
 	.description =
-		"Makes a recording that plain perf shows with the names, "
-		"source lines and machine code of just-in-time compilers. "
-		"Seam's own commands do not need it.\n\n"
+		"Makes a recording that plain perf shows with the names "
+		"and the machine code of just-in-time compilers, without "
+		"source lines. Seam's own commands do not need it.\n\n"
 		"FILE is a recording of seam or a perf.data file; its jitdumps "
 		"and perf maps are found as for seam report. The code of a "
 		"process becomes one ELF file with a symbol for each function, "

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* inject.c - an ELF file in one pass over its sections; see inject.h */
+/*
+ * inject.c - the sections of an ELF file, written by libelf; see inject.h
+ *
+ * The layout is ours and not libelf's: addresses of the file are offsets.
+ */
 #include "export/inject/inject.h"
 
-#include <elf.h>
+#include <dwarf.h>
 #include <errno.h>
+#include <gelf.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+#include "base/cursor.h"
 #include "base/hash.h"
-#include "export/inject/inject_tables.h"
 
 enum {
 	TEXT_OFFSET = 0x80,
@@ -15,9 +21,11 @@ enum {
 	BUILD_ID_BYTES = 20,
 };
 
+_Static_assert(sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr) <= TEXT_OFFSET,
+	       "headers come before the code");
+
 enum {
-	NONE, TEXT, EH_FRAME, EH_FRAME_HDR, BUILD_ID, SYMTAB, STRTAB,
-	DEBUG_ABBREV, DEBUG_INFO, DEBUG_ARANGES, DEBUG_LINE, SHSTRTAB,
+	NONE, TEXT, EH_FRAME, EH_FRAME_HDR, BUILD_ID, SYMTAB, STRTAB, SHSTRTAB,
 	N_SECTIONS,
 };
 
@@ -26,100 +34,288 @@ static const struct {
 	uint32_t type;
 	uint64_t flags;
 	uint64_t align;
-	uint32_t link;
+	uint32_t link, info;
 	uint64_t entry_size;
 } sections[N_SECTIONS] = {
-	[NONE] = { "", SHT_NULL, 0, 0, 0, 0 },
 	[TEXT] = { ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
-		   CODE_ALIGN, 0, 0 },
-	[EH_FRAME] = { ".eh_frame", SHT_PROGBITS, SHF_ALLOC, 8, 0, 0 },
-	[EH_FRAME_HDR] = { ".eh_frame_hdr", SHT_PROGBITS, SHF_ALLOC, 4, 0, 0 },
-	[BUILD_ID] = { ".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, 4, 0, 0 },
-	[SYMTAB] = { ".symtab", SHT_SYMTAB, 0, 8, STRTAB, sizeof(Elf64_Sym) },
-	[STRTAB] = { ".strtab", SHT_STRTAB, 0, 1, 0, 0 },
-	[DEBUG_ABBREV] = { ".debug_abbrev", SHT_PROGBITS, 0, 1, 0, 0 },
-	[DEBUG_INFO] = { ".debug_info", SHT_PROGBITS, 0, 1, 0, 0 },
-	[DEBUG_ARANGES] = { ".debug_aranges", SHT_PROGBITS, 0, 1, 0, 0 },
-	[DEBUG_LINE] = { ".debug_line", SHT_PROGBITS, 0, 1, 0, 0 },
-	[SHSTRTAB] = { ".shstrtab", SHT_STRTAB, 0, 1, 0, 0 },
+		   CODE_ALIGN, 0, 0, 0 },
+	[EH_FRAME] = { ".eh_frame", SHT_PROGBITS, SHF_ALLOC, 8, 0, 0, 0 },
+	[EH_FRAME_HDR] = { ".eh_frame_hdr", SHT_PROGBITS, SHF_ALLOC, 4, 0, 0,
+			   0 },
+	[BUILD_ID] = { ".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, 4, 0, 0, 0 },
+	/* info: the first global symbol */
+	[SYMTAB] = { ".symtab", SHT_SYMTAB, 0, 8, STRTAB, 1,
+		     sizeof(Elf64_Sym) },
+	[STRTAB] = { ".strtab", SHT_STRTAB, 0, 1, 0, 0, 0 },
+	[SHSTRTAB] = { ".shstrtab", SHT_STRTAB, 0, 1, 0, 0, 0 },
 };
 
-/* The file under construction: @parts are appended to @out. */
-struct elf_building {
-	struct seam_inject_buffer out;
-	struct seam_inject_buffer parts[N_SECTIONS];
-	Elf64_Shdr headers[N_SECTIONS];
-	struct seam_inject_function *functions;
-	size_t n;
-	struct seam_inject_fdes fdes;
-	uint64_t n_bad_tables;
+/* Bytes under construction.  A failure is sticky. */
+struct buffer {
+	SEAM_ARRAY(uint8_t) data;
+	bool is_out_of_memory;
 };
+
+static void put(struct buffer *b, const void *bytes, size_t size)
+{
+	b->is_out_of_memory = b->is_out_of_memory ||
+			      !SEAM_ARRAY_EXTEND(&b->data, bytes, size);
+}
+
+static void put_u8(struct buffer *b, uint8_t v)
+{
+	put(b, &v, sizeof(v));
+}
+
+static void put_u32(struct buffer *b, uint32_t v)
+{
+	put(b, &v, sizeof(v));
+}
+
+static void put_string(struct buffer *b, const char *s)
+{
+	put(b, s, strlen(s) + 1);
+}
 
 static uint64_t align_up(uint64_t v, uint64_t align)
 {
 	return (v + align - 1) / align * align;
 }
 
-/* Append a section's part to the file. */
-static void place(struct elf_building *b, int section)
+static void align(struct buffer *b, size_t to)
 {
-	struct seam_inject_buffer *part = &b->parts[section];
-	Elf64_Shdr *header = &b->headers[section];
-	bool is_loaded = sections[section].flags & SHF_ALLOC;
-
-	seam_inject_align(&b->out, (size_t)sections[section].align);
-	*header = (Elf64_Shdr) {
-		.sh_name = (Elf64_Word)b->parts[SHSTRTAB].data.n,
-		.sh_type = sections[section].type,
-		.sh_flags = sections[section].flags,
-		.sh_addr = is_loaded ? b->out.data.n : 0,
-		.sh_offset = b->out.data.n,
-		.sh_link = sections[section].link,
-		.sh_addralign = sections[section].align,
-		.sh_entsize = sections[section].entry_size,
-	};
-	seam_inject_string(&b->parts[SHSTRTAB], sections[section].name);
-	/* After the line above: .shstrtab, the last one, has its own name. */
-	header->sh_size = part->data.n;
-	seam_inject_put(&b->out, part->data.items, part->data.n);
-	b->out.is_out_of_memory |= part->is_out_of_memory;
+	while (!b->is_out_of_memory && b->data.n % to)
+		put_u8(b, 0);
 }
 
-static void put_zeros(struct seam_inject_buffer *out, uint64_t n)
+/* -- unwinding tables -------------------------------------------------- */
+
+struct fde {
+	uint64_t code_addr, fde_addr;
+};
+
+struct fdes {
+	SEAM_ARRAY(struct fde) list;
+};
+
+enum { RELATIVE = DW_EH_PE_pcrel | DW_EH_PE_sdata4 };
+
+/* Whether the FDEs of a CIE have relative addresses of 4 bytes. */
+static bool is_relative(struct seam_cursor cie)
 {
-	static const uint8_t zeros[4096];
+	uint8_t version = seam_cursor_u8(&cie);
+	const char *augmentation = seam_cursor_cstr(&cie);
 
-	for (; n && !out->is_out_of_memory; ) {
-		size_t some = n < sizeof(zeros) ? (size_t)n : sizeof(zeros);
+	if (cie.error || *augmentation != 'z')
+		return false;
+	seam_cursor_uleb128(&cie);	/* alignment of code, of data */
+	seam_cursor_sleb128(&cie);
+	if (version == 1)
+		seam_cursor_u8(&cie);	/* register of the return address */
+	else
+		seam_cursor_uleb128(&cie);
+	seam_cursor_uleb128(&cie);	/* bytes of augmentation data */
+	for (const char *a = augmentation + 1; *a && !cie.error; a++) {
+		uint8_t encoding = *a == 'S' || *a == 'B' ? 0 :
+				   seam_cursor_u8(&cie);
 
-		seam_inject_put(out, zeros, some);
-		n -= some;
+		if (*a == 'R')
+			return !cie.error && encoding == RELATIVE;
+		if (*a != 'L' && *a != 'S' && *a != 'B')
+			return false;
+	}
+	return false;
+}
+
+/* One table, and its copy in the file. */
+struct frames {
+	const struct seam_inject_function *function;
+	struct buffer *frame;	/* the section */
+	struct fdes *fdes;
+	uint8_t *copy;			/* in the section */
+	uint64_t addr;			/* of the copy, in the file */
+};
+
+/*
+ * Relocate the FDE at @entry, with its address at @field of the table, to the
+ * code in the file.  False when it covers other code than the function's.
+ */
+static bool move_fde(struct frames *f, struct seam_cursor body, size_t entry,
+		     size_t field)
+{
+	int64_t was = (int32_t)seam_cursor_u32(&body);
+	uint32_t size = seam_cursor_u32(&body);
+	/* Offset in the code; the field was at eh_frame_offset + field. */
+	int64_t in_code = (int64_t)(f->function->eh_frame_offset +
+				    field) + was;
+	int64_t target = (int64_t)f->function->file_offset + in_code;
+	int64_t relative = target - (int64_t)(f->addr + field);
+	int32_t narrow = (int32_t)relative;
+	struct fde fde = { (uint64_t)target, f->addr + entry };
+
+	if (body.error || in_code < 0 ||
+	    (uint64_t)in_code + size > f->function->size || narrow != relative)
+		return false;
+	if (!SEAM_ARRAY_ADD(&f->fdes->list, fde))
+		f->frame->is_out_of_memory = true;
+	memcpy(f->copy + field, &narrow, sizeof(narrow));
+	return true;
+}
+
+/*
+ * Relocate all FDEs of one function's table.  False when it has an unknown
+ * entry, and then *@size is not set.  Else *@size is the table's size without
+ * a terminator.
+ */
+static bool move_table(struct frames *f, size_t *size)
+{
+	struct seam_bytes table = f->function->eh_frame;
+	struct seam_cursor c = seam_cursor_over(table, SEAM_NATIVE);
+	bool has_relative = false;
+
+	for (*size = 0; seam_cursor_left(&c) >= 4; *size = c.pos) {
+		size_t entry = c.pos;
+		uint32_t length = seam_cursor_u32(&c);
+		struct seam_cursor body;
+		uint32_t id;
+
+		if (!length)
+			return true;
+		body = seam_cursor_split(&c, length);
+		id = seam_cursor_u32(&body);
+		if (body.error)
+			return false;
+		if (!id)
+			has_relative = is_relative(body);
+		else if (!has_relative || !move_fde(f, body, entry, entry + 8))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * .eh_frame at @frame_addr of the file, and in @fdes the entries that
+ * .eh_frame_hdr lists.  Tables that cannot be copied are counted in @n_bad.
+ */
+static void put_frames(struct buffer *frame, struct fdes *fdes,
+		       const struct seam_inject_function *functions, size_t n,
+		       uint64_t frame_addr, uint64_t *n_bad)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct frames f = {
+			.function = &functions[i], .frame = frame,
+			.fdes = fdes,
+			.addr = frame_addr + frame->data.n,
+		};
+		size_t start = frame->data.n, n_fdes = fdes->list.n, size;
+
+		if (!functions[i].eh_frame.size)
+			continue;
+		put(frame, functions[i].eh_frame.data,
+				functions[i].eh_frame.size);
+		if (frame->is_out_of_memory)
+			return;
+		f.copy = frame->data.items + start;
+		if (move_table(&f, &size)) {
+			frame->data.n = start + size;
+			align(frame, 4);
+			continue;
+		}
+		/* Remove the table and its FDEs. */
+		frame->data.n = start;
+		fdes->list.n = n_fdes;
+		++*n_bad;
+	}
+	put_u32(frame, 0);		/* terminator */
+}
+
+static int compare_fdes(const void *a, const void *b)
+{
+	const struct fde *x = a, *y = b;
+
+	return SEAM_COMPARE(x->code_addr, y->code_addr);
+}
+
+/* .eh_frame_hdr at @header_addr.  Sorts @fdes. */
+static void put_frame_header(struct buffer *header, struct fdes *fdes,
+			     uint64_t header_addr, uint64_t frame_addr)
+{
+	size_t n = fdes->list.n;
+
+	SEAM_ARRAY_SORT(&fdes->list, compare_fdes);
+	put_u8(header, 1);		/* version */
+	put_u8(header, RELATIVE);	/* encoding of eh_frame_ptr, */
+	put_u8(header, DW_EH_PE_udata4);	/* of fde_count, */
+	/* of the table */
+	put_u8(header, DW_EH_PE_datarel | DW_EH_PE_sdata4);
+	put_u32(header, (uint32_t)(frame_addr - (header_addr + 4)));
+	put_u32(header, (uint32_t)n);
+	for (size_t i = 0; i < n; i++) {
+		const struct fde *fde = &fdes->list.items[i];
+
+		put_u32(header,
+				(uint32_t)(fde->code_addr - header_addr));
+		put_u32(header,
+				(uint32_t)(fde->fde_addr - header_addr));
 	}
 }
 
-static void put_code(struct elf_building *b)
+/* -- sections ------------------------------------------------------------ */
+
+/* The file under construction. */
+struct elf_building {
+	struct buffer parts[N_SECTIONS];	/* the sections' contents */
+	uint64_t offsets[N_SECTIONS];
+	uint64_t end;			/* of the sections so far */
+	struct fdes fdes;
+	uint64_t n_bad_tables;
+};
+
+/* Where @section begins: after those that are complete. */
+static uint64_t place(struct elf_building *b, int section)
 {
-	struct seam_inject_buffer *text = &b->parts[TEXT];
+	b->offsets[section] = align_up(b->end, sections[section].align);
+	return b->offsets[section];
+}
 
-	for (size_t i = 0; i < b->n; i++) {
-		struct seam_inject_function *f = &b->functions[i];
+static void complete(struct elf_building *b, int section)
+{
+	b->end = b->offsets[section] + b->parts[section].data.n;
+}
 
-		seam_inject_align(text, CODE_ALIGN);
-		f->file_offset = TEXT_OFFSET + text->data.n;
-		if (f->code.size == f->size)
-			seam_inject_put(text, f->code.data, f->code.size);
-		else
-			put_zeros(text, f->size);
+/* Code without bytes is zeros. */
+static void put_code(struct elf_building *b,
+		     struct seam_inject_function *functions, size_t n)
+{
+	struct buffer *text = &b->parts[TEXT];
+
+	for (size_t i = 0; i < n; i++) {
+		struct seam_inject_function *f = &functions[i];
+		size_t at;
+
+		align(text, CODE_ALIGN);
+		at = text->data.n;
+		f->file_offset = TEXT_OFFSET + at;
+		if (text->is_out_of_memory ||
+		    !SEAM_ARRAY_RESERVE(&text->data, f->size)) {
+			text->is_out_of_memory = true;
+			return;
+		}
+		if (f->size && f->code.size == f->size)
+			memcpy(text->data.items + at, f->code.data, f->size);
+		else if (f->size)
+			memset(text->data.items + at, 0, f->size);
+		text->data.n += f->size;
 	}
 }
 
-static void put_symbols(struct elf_building *b)
+static void put_symbols(struct elf_building *b,
+			const struct seam_inject_function *functions, size_t n)
 {
-	seam_inject_u8(&b->parts[STRTAB], 0);
-	seam_inject_put(&b->parts[SYMTAB], &(Elf64_Sym) { 0 },
-			sizeof(Elf64_Sym));
-	for (size_t i = 0; i < b->n; i++) {
-		const struct seam_inject_function *f = &b->functions[i];
+	put_u8(&b->parts[STRTAB], 0);
+	put(&b->parts[SYMTAB], &(Elf64_Sym) { 0 }, sizeof(Elf64_Sym));
+	for (size_t i = 0; i < n; i++) {
+		const struct seam_inject_function *f = &functions[i];
 		Elf64_Sym symbol = {
 			.st_name = (Elf64_Word)b->parts[STRTAB].data.n,
 			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
@@ -128,129 +324,164 @@ static void put_symbols(struct elf_building *b)
 			.st_size = f->size,
 		};
 
-		seam_inject_string(&b->parts[STRTAB], f->name);
-		seam_inject_put(&b->parts[SYMTAB], &symbol, sizeof(symbol));
+		put_string(&b->parts[STRTAB], f->name);
+		put(&b->parts[SYMTAB], &symbol, sizeof(symbol));
 	}
 }
 
 /* A hash of the contents: equal files have equal build ids. */
 static void put_build_id(struct elf_building *b)
 {
-	struct seam_inject_buffer *note = &b->parts[BUILD_ID];
+	static const int hashed[] = { TEXT, EH_FRAME, SYMTAB, STRTAB };
+	struct buffer *note = &b->parts[BUILD_ID];
 	uint64_t id[3];
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(id); i++) {
-		id[i] = seam_hash_stable(b->out.data.items, b->out.data.n, i);
-		id[i] = seam_hash_stable(b->parts[STRTAB].data.items,
-					 b->parts[STRTAB].data.n, id[i]);
+		id[i] = i;
+		for (size_t s = 0; s < SEAM_ARRAY_SIZE(hashed); s++)
+			id[i] = seam_hash_stable(b->parts[hashed[s]].data.items,
+						 b->parts[hashed[s]].data.n,
+						 id[i]);
 	}
-	seam_inject_u32(note, sizeof("GNU"));
-	seam_inject_u32(note, BUILD_ID_BYTES);
-	seam_inject_u32(note, NT_GNU_BUILD_ID);
-	seam_inject_string(note, "GNU");
-	seam_inject_put(note, id, BUILD_ID_BYTES);
+	put_u32(note, sizeof("GNU"));
+	put_u32(note, BUILD_ID_BYTES);
+	put_u32(note, NT_GNU_BUILD_ID);
+	put_string(note, "GNU");
+	put(note, id, BUILD_ID_BYTES);
 }
 
-static void put_headers(struct elf_building *b, uint32_t elf_machine)
+static void build(struct elf_building *b,
+		  struct seam_inject_function *functions, size_t n)
 {
-	Elf64_Ehdr header = {
-		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64,
-			     __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ?
-			     ELFDATA2LSB : ELFDATA2MSB, EV_CURRENT },
-		.e_type = ET_DYN, .e_machine = (Elf64_Half)elf_machine,
-		.e_version = EV_CURRENT, .e_phoff = sizeof(Elf64_Ehdr),
-		.e_ehsize = sizeof(Elf64_Ehdr),
-		.e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1,
-		.e_shentsize = sizeof(Elf64_Shdr), .e_shnum = N_SECTIONS,
-		.e_shstrndx = SHSTRTAB,
-	};
-	const Elf64_Shdr *last = &b->headers[BUILD_ID];
-	Elf64_Phdr load = {
-		.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_align = 0x1000,
-		.p_filesz = last->sh_offset + last->sh_size,
-		.p_memsz = last->sh_offset + last->sh_size,
-	};
-
-	seam_inject_align(&b->out, 8);
-	header.e_shoff = b->out.data.n;
-	seam_inject_put(&b->out, b->headers, sizeof(b->headers));
-	if (b->out.is_out_of_memory)
-		return;
-	memcpy(b->out.data.items, &header, sizeof(header));
-	memcpy(b->out.data.items + sizeof(header), &load, sizeof(load));
-}
-
-static void build(struct elf_building *b, uint32_t elf_machine)
-{
-	uint64_t frame_addr;
-
-	put_zeros(&b->out, TEXT_OFFSET);
-	seam_inject_string(&b->parts[SHSTRTAB], "");
-	put_code(b);
+	b->end = TEXT_OFFSET;
 	place(b, TEXT);
-	frame_addr = align_up(b->out.data.n, sections[EH_FRAME].align);
-	seam_inject_frames(&b->parts[EH_FRAME], &b->fdes, b->functions, b->n,
-			   frame_addr, &b->n_bad_tables);
-	place(b, EH_FRAME);
-	seam_inject_frame_header(&b->parts[EH_FRAME_HDR], &b->fdes,
-				 align_up(b->out.data.n, 4), frame_addr);
-	place(b, EH_FRAME_HDR);
-	put_symbols(b);
+	put_code(b, functions, n);
+	complete(b, TEXT);
+	put_frames(&b->parts[EH_FRAME], &b->fdes, functions, n,
+		   place(b, EH_FRAME), &b->n_bad_tables);
+	complete(b, EH_FRAME);
+	put_frame_header(&b->parts[EH_FRAME_HDR], &b->fdes,
+			 place(b, EH_FRAME_HDR), b->offsets[EH_FRAME]);
+	complete(b, EH_FRAME_HDR);
+	put_symbols(b, functions, n);
 	put_build_id(b);
-	place(b, BUILD_ID);
-	place(b, SYMTAB);
-	b->headers[SYMTAB].sh_info = 1;		/* the first global symbol */
-	place(b, STRTAB);
-	seam_inject_debug(&b->parts[DEBUG_ABBREV], &b->parts[DEBUG_INFO],
-			  &b->parts[DEBUG_ARANGES], &b->parts[DEBUG_LINE],
-			  b->functions, b->n, TEXT_OFFSET,
-			  TEXT_OFFSET + b->parts[TEXT].data.n);
-	for (int i = DEBUG_ABBREV; i < N_SECTIONS; i++)
+	put_u8(&b->parts[SHSTRTAB], 0);
+	for (int i = TEXT; i < N_SECTIONS; i++)
+		put_string(&b->parts[SHSTRTAB], sections[i].name);
+	for (int i = BUILD_ID; i < N_SECTIONS; i++) {
 		place(b, i);
-	put_headers(b, elf_machine);
+		complete(b, i);
+	}
 }
 
-int seam_inject_elf(struct seam_inject_file *file,
-		    struct seam_inject_function *functions, size_t n,
-		    uint32_t elf_machine, struct seam_err *err)
+/* -- the file ------------------------------------------------------------ */
+
+static bool add_section(Elf *elf, struct elf_building *b, int section,
+			uint32_t name)
 {
-	struct elf_building *b = calloc(1, sizeof(*b));
-	uint64_t total = 0;
+	struct buffer *part = &b->parts[section];
+	bool is_loaded = sections[section].flags & SHF_ALLOC;
+	Elf_Scn *scn = elf_newscn(elf);
+	Elf_Data *data = scn ? elf_newdata(scn) : NULL;
+	GElf_Shdr header = {
+		.sh_name = name, .sh_type = sections[section].type,
+		.sh_flags = sections[section].flags,
+		.sh_addr = is_loaded ? b->offsets[section] : 0,
+		.sh_offset = b->offsets[section], .sh_size = part->data.n,
+		.sh_link = sections[section].link,
+		.sh_info = sections[section].info,
+		.sh_addralign = sections[section].align,
+		.sh_entsize = sections[section].entry_size,
+	};
+
+	if (!data)
+		return false;
+	/* ELF_T_BYTE: the numbers are in this machine's order already */
+	data->d_buf = part->data.items;
+	data->d_size = part->data.n;
+	data->d_align = sections[section].align;
+	return gelf_update_shdr(scn, &header);
+}
+
+static bool write_elf(Elf *elf, struct elf_building *b, uint32_t elf_machine)
+{
+	uint64_t loaded = b->offsets[BUILD_ID] + b->parts[BUILD_ID].data.n;
+	GElf_Phdr load = {
+		.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_align = 0x1000,
+		.p_filesz = loaded, .p_memsz = loaded,
+	};
+	uint32_t name = 1;
+	GElf_Ehdr header;
+
+	if (!gelf_newehdr(elf, ELFCLASS64) || !gelf_newphdr(elf, 1) ||
+	    !gelf_getehdr(elf, &header))
+		return false;
+	header.e_ident[EI_DATA] =
+		__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB :
+							    ELFDATA2MSB;
+	header.e_type = ET_DYN;
+	header.e_machine = (GElf_Half)elf_machine;
+	header.e_version = EV_CURRENT;
+	header.e_phoff = sizeof(Elf64_Ehdr);
+	header.e_shoff = align_up(b->end, 8);
+	header.e_shstrndx = SHSTRTAB;
+	elf_flagelf(elf, ELF_C_SET, ELF_F_LAYOUT);
+	for (int i = TEXT; i < N_SECTIONS; i++) {
+		if (!add_section(elf, b, i, name))
+			return false;
+		name += (uint32_t)strlen(sections[i].name) + 1;
+	}
+	return gelf_update_ehdr(elf, &header) &&
+	       gelf_update_phdr(elf, 0, &load) &&
+	       elf_update(elf, ELF_C_WRITE) >= 0;
+}
+
+static int write_file(int fd, struct elf_building *b, uint32_t elf_machine,
+		      struct seam_err *err)
+{
+	Elf *elf;
 	int r = 0;
 
-	*file = (struct seam_inject_file) { 0 };
+	elf_version(EV_CURRENT);
+	errno = 0;
+	elf = elf_begin(fd, ELF_C_WRITE, NULL);
+	if (!elf || !write_elf(elf, b, elf_machine)) {
+		r = errno ? -errno : -EIO;
+		seam_err_set(err, r, "cannot write an ELF file: %s",
+			     errno ? strerror(errno) : elf_errmsg(-1));
+	}
+	elf_end(elf);
+	return r;
+}
+
+static bool is_out_of_memory(const struct elf_building *b)
+{
+	for (int i = 0; i < N_SECTIONS; i++)
+		if (b->parts[i].is_out_of_memory)
+			return true;
+	return false;
+}
+
+int seam_inject_elf(int fd, struct seam_inject_function *functions, size_t n,
+		    uint32_t elf_machine, uint64_t *n_bad_tables,
+		    struct seam_err *err)
+{
+	struct elf_building b = { .end = 0 };
+	uint64_t total = 0;
+	int r;
+
 	for (size_t i = 0; i < n; i++)
 		if (__builtin_add_overflow(total, functions[i].size, &total))
 			total = UINT64_MAX;
 	if (total > UINT32_MAX / 2)
-		r = seam_err_set(err, -EOVERFLOW, "too much code for one file");
-	else if (!b)
-		r = seam_err_no_memory(err);
-	if (r)
-		goto out;
-	b->functions = functions;
-	b->n = n;
-	build(b, elf_machine);
-	if (b->out.is_out_of_memory) {
-		free(b->out.data.items);
-		r = seam_err_no_memory(err);
-	} else {
-		*file = (struct seam_inject_file) {
-			.bytes = b->out.data.items, .n = b->out.data.n,
-			.cap = b->out.data.cap,
-			.n_bad_tables = b->n_bad_tables,
-		};
-	}
+		return seam_err_set(err, -EOVERFLOW,
+				    "too much code for one file");
+	build(&b, functions, n);
+	r = is_out_of_memory(&b) ? seam_err_no_memory(err) :
+	    write_file(fd, &b, elf_machine, err);
+	*n_bad_tables += b.n_bad_tables;
 	for (int i = 0; i < N_SECTIONS; i++)
-		free(b->parts[i].data.items);
-	free(b->fdes.list.items);
-out:
-	free(b);
+		free(b.parts[i].data.items);
+	free(b.fdes.list.items);
 	return r;
-}
-
-void seam_inject_fini(struct seam_inject_file *file)
-{
-	free(file->bytes);
-	*file = (struct seam_inject_file) { 0 };
 }

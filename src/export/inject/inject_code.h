@@ -7,7 +7,6 @@
 #define SEAM_INJECT_CODE_H
 
 #include "base/arena.h"
-#include "cli/output_folder.h"
 #include "export/inject/inject.h"
 #include "export/inject/perf_rewrite.h"
 #include "model/jit/jit_sources.h"
@@ -29,9 +28,12 @@ struct seam_inject_range {
 	uint64_t reach;		/* maximum of end_addr up to this one */
 };
 
-/* Zeroed except for the profile is valid and empty. */
+/* Zeroed except for the first three is valid and empty. */
 struct seam_inject_code {
 	const struct seam_profile *profile;	/* with its JIT code */
+	/* Create file @name: a descriptor to write to, or -errno. */
+	int (*create)(void *context, const char *name, struct seam_err *err);
+	void *context;
 	struct seam_jit_placements placements;
 	struct seam_arena arena;
 	SEAM_ARRAY(struct seam_inject_function) functions;
@@ -43,11 +45,10 @@ struct seam_inject_code {
 };
 
 /*
- * Make the files of all JIT code of code->profile in the folder @made, with
- * the absolute path @path, and the mappings.  0 or -errno.
+ * Make the files of all JIT code of code->profile, which create() makes in the
+ * folder with the absolute path @path, and the mappings.  0 or -errno.
  */
-int seam_inject_code_make(struct seam_inject_code *code,
-			  struct seam_output_folder *made, const char *path,
+int seam_inject_code_make(struct seam_inject_code *code, const char *path,
 			  struct seam_err *err);
 
 void seam_inject_code_fini(struct seam_inject_code *code);

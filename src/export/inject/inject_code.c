@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* inject_code.c - objects to files, placements to mappings; inject_code.h */
-#include "cli/commands/inject_code.h"
+#include "export/inject/inject_code.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -17,30 +16,6 @@
 enum { MAX_ANCESTORS = 64 };
 
 /* -- functions ---------------------------------------------------------- */
-
-static int convert_lines(struct seam_inject_code *code, uint32_t object,
-			 struct seam_inject_function *function)
-{
-	struct seam_jit_code *jit = code->profile->jit->code;
-	const struct seam_jit_line *rows;
-	size_t n = seam_jit_code_lines(jit, object, &rows);
-	uint64_t start = seam_jit_code_object(jit, object)->start_addr;
-	struct seam_inject_line *lines;
-
-	if (n == 0)
-		return 0;
-	lines = seam_arena_alloc(&code->arena, n * sizeof(*lines));
-	if (!lines)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		lines[i] = (struct seam_inject_line) {
-			.offset = rows[i].addr - start, .line = rows[i].line,
-			.column = rows[i].column, .file = rows[i].file,
-		};
-	function->lines = lines;
-	function->n_lines = n;
-	return 0;
-}
 
 static int add_function(struct seam_inject_code *code, uint32_t object)
 {
@@ -57,22 +32,23 @@ static int add_function(struct seam_inject_code *code, uint32_t object)
 		}))
 		return -ENOMEM;
 	code->function_of[object] = (uint32_t)n;
-	return convert_lines(code, object, &code->functions.items[n]);
+	return 0;
 }
 
 /* -- files -------------------------------------------------------------- */
 
-static int write_file(struct seam_inject_process *process,
-		      struct seam_output_folder *made,
-		      const struct seam_inject_file *elf, struct seam_err *err)
+static int make_file(struct seam_inject_code *code,
+		     struct seam_inject_process *process, uint32_t elf_machine,
+		     struct seam_err *err)
 {
 	const char *name = basename(process->path);
-	int r, fd = seam_output_folder_create(made, name, err);
+	int r, fd = code->create(code->context, name, err);
 	struct stat st = { 0 };
 
 	if (fd < 0)
 		return fd;
-	r = seam_file_write_at(fd, elf->bytes, elf->n, 0, name, err);
+	r = seam_inject_elf(fd, code->functions.items + process->first,
+			    process->n, elf_machine, &code->n_bad_tables, err);
 	if (r == 0 && fstat(fd, &st))
 		r = seam_err_errno(err, "cannot read '%s'", name);
 	if (close(fd) && r == 0)
@@ -80,22 +56,6 @@ static int write_file(struct seam_inject_process *process,
 	process->maj = major(st.st_dev);
 	process->min = minor(st.st_dev);
 	process->ino = st.st_ino;
-	return r;
-}
-
-static int make_file(struct seam_inject_code *code,
-		     struct seam_inject_process *process,
-		     struct seam_output_folder *made, uint32_t elf_machine,
-		     struct seam_err *err)
-{
-	struct seam_inject_file elf;
-	int r = seam_inject_elf(&elf, code->functions.items + process->first,
-				process->n, elf_machine, err);
-
-	if (r == 0)
-		r = write_file(process, made, &elf, err);
-	code->n_bad_tables += elf.n_bad_tables;
-	seam_inject_fini(&elf);
 	return r;
 }
 
@@ -272,8 +232,7 @@ static int make_mappings(struct seam_inject_code *code, struct seam_err *err)
 	return 0;
 }
 
-int seam_inject_code_make(struct seam_inject_code *code,
-			  struct seam_output_folder *made, const char *path,
+int seam_inject_code_make(struct seam_inject_code *code, const char *path,
 			  struct seam_err *err)
 {
 	size_t n = seam_jit_code_count(code->profile->jit->code);
@@ -291,7 +250,7 @@ int seam_inject_code_make(struct seam_inject_code *code,
 		struct seam_inject_process *p = &code->processes.items[i];
 
 		seal_ranges(code, p);
-		r = make_file(code, p, made, machine_of(code, p->pid), err);
+		r = make_file(code, p, machine_of(code, p->pid), err);
 	}
 	return r ? r : make_mappings(code, err);
 }
