@@ -14,7 +14,8 @@ static const char *const names[] = {
 	[SEAM_BY_CPU] = "cpu", [SEAM_BY_VMSTATE] = "vmstate",
 };
 
-const char *seam_by_name(enum seam_by by)
+/* "symbol", "module", ...; NULL for other values. */
+static const char *by_name(enum seam_by by)
 {
 	return by < SEAM_ARRAY_SIZE(names) ? names[by] : NULL;
 }
@@ -66,7 +67,7 @@ const char *seam_by_names(uint32_t by, char buf[SEAM_BY_NAMES])
 	for (size_t i = 0; seam_by_key(by, i); i++)
 		used += (size_t)snprintf(buf + used, SEAM_BY_NAMES - used,
 					 "%s%s", i ? "," : "",
-					 seam_by_name(seam_by_key(by, i)));
+					 by_name(seam_by_key(by, i)));
 	return buf;
 }
 

@@ -28,9 +28,6 @@ enum seam_by {
 
 enum { SEAM_MAX_KEYS = 4 };
 
-/* "symbol", "module", ...; NULL for other values. */
-const char *seam_by_name(enum seam_by by);
-
 /*
  * Several keys in one number, four bits each, the first one lowest; one key
  * is its own number.  seam_by_key() returns key @i, 0 after the last.

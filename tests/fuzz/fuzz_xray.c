@@ -89,7 +89,7 @@ static void both_ways_agree(const struct seam_xray_index *index,
 		}
 	} while (!err && batch.n);
 	demand(n_slow == n_fast && slow == fast);
-	demand(seam_xray_block_offset(&b) == end);
+	demand(b.fdr.c.pos == end);
 }
 
 static bool count_kinds(const struct seam_trace *trace,

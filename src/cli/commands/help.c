@@ -16,7 +16,8 @@ enum {
 	HELP_COLUMN = 28,	/* start of the text of an option */
 };
 
-void seam_help_wrap(FILE *out, const char *text, int indent, int column)
+/* Print @text from @column on, broken at spaces before column 80. */
+static void wrap(FILE *out, const char *text, int indent, int column)
 {
 	bool begun = false;
 
@@ -78,7 +79,7 @@ static void print_option(FILE *out, const struct seam_option *option)
 	snprintf(text, sizeof(text), "%s%s%s", option->help,
 		 option->choices ? ": " : "",
 		 option->choices ? option->choices : "");
-	seam_help_wrap(out, text, HELP_COLUMN, HELP_COLUMN);
+	wrap(out, text, HELP_COLUMN, HELP_COLUMN);
 }
 
 static void print_options(FILE *out, const struct seam_command *command)
@@ -105,7 +106,7 @@ static void print_paragraphs(FILE *out, const char *text)
 
 		snprintf(paragraph, sizeof(paragraph), "%.*s", (int)n, text);
 		fputc('\n', out);
-		seam_help_wrap(out, paragraph, 0, 0);
+		wrap(out, paragraph, 0, 0);
 		text = end ? end + 2 : NULL;
 	}
 }

@@ -31,7 +31,4 @@ const struct seam_command *seam_command_find_program(const char *path);
 /* Print that there is no command @name.  Returns SEAM_EXIT_USAGE. */
 int seam_command_unknown(const char *name);
 
-/* Print @text from @column on, broken at spaces before column 80. */
-void seam_help_wrap(FILE *out, const char *text, int indent, int column);
-
 #endif /* SEAM_HELP_H */

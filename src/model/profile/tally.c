@@ -45,9 +45,14 @@ int32_t seam_group_number(const struct seam_profile *profile,
 	       group == SEAM_GROUP_CPU && id != UINT16_MAX ? (int32_t)id : -1;
 }
 
-const char *seam_group_name(const struct seam_profile *profile,
-			    enum seam_group group, uint32_t id,
-			    char buf[SEAM_GROUP_NAME])
+/*
+ * The name of group @id: "name", "name TID", "name PID", or "all" for
+ * SEAM_GROUP_NONE; the number is not repeated where the name ends with it.
+ * Returns the profile's text or @buf.
+ */
+static const char *group_name(const struct seam_profile *profile,
+			      enum seam_group group, uint32_t id,
+			      char buf[SEAM_GROUP_NAME])
 {
 	const char *name = seam_group_text(profile, group, id);
 	size_t size = strlen(name), digits;
@@ -238,7 +243,7 @@ int seam_tallies_name(struct seam_tallies *tallies,
 		struct seam_tally *tally = &tallies->items[i];
 
 		if (i == 0 || tally->group != last)
-			name = put(context, seam_group_name(profile, group,
+			name = put(context, group_name(profile, group,
 						tally->group, buf));
 		if (name == SEAM_NONE)
 			return -ENOMEM;

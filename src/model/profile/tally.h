@@ -20,18 +20,12 @@ enum seam_group {
 	SEAM_GROUP_VMSTATE,	/* SEAM_VMSTATE_NONE: not known, or no VM */
 };
 
-enum { SEAM_GROUP_NAME = 256 };
+enum { SEAM_GROUP_NAME = 256 };	/* room for a name, and its end */
 
 /*
- * The name of group @id: "name", "name TID", "name PID", or "all" for
- * SEAM_GROUP_NONE; the number is not repeated where the name ends with it.
- * Returns the profile's text or @buf.
+ * The name of group @id without its number: "CPU" of a CPU; "none" for no VM
+ * state.
  */
-const char *seam_group_name(const struct seam_profile *profile,
-			    enum seam_group group, uint32_t id,
-			    char buf[SEAM_GROUP_NAME]);
-
-/* The same without the number: "CPU" of a CPU; "none" for no VM state. */
 const char *seam_group_text(const struct seam_profile *profile,
 			    enum seam_group group, uint32_t id);
 

@@ -24,8 +24,9 @@ static const char *const note_texts[SEAM_JIT_N_NOTES] = {
 	[SEAM_JIT_INDEX_TWICE] = "loads with a code index used before",
 };
 
-struct seam_jit_process *seam_jit_process_find(const struct seam_jit_code *jit,
-					       int32_t pid)
+/* NULL when there is none. */
+static struct seam_jit_process *find_process(const struct seam_jit_code *jit,
+					     int32_t pid)
 {
 	uint32_t id;
 
@@ -40,7 +41,7 @@ struct seam_jit_process *seam_jit_process_find(const struct seam_jit_code *jit,
 struct seam_jit_process *seam_jit_process_make(struct seam_jit_code *jit,
 					       int32_t pid)
 {
-	struct seam_jit_process *process = seam_jit_process_find(jit, pid);
+	struct seam_jit_process *process = find_process(jit, pid);
 
 	if (!process) {
 		uint32_t id = SEAM_INDEX_APPEND(&jit->pids,
@@ -172,7 +173,7 @@ static struct jit_ancestor ancestor_at(const struct seam_jit_code *jit,
 				       uint32_t order)
 {
 	const struct seam_jit_process *process =
-		seam_jit_process_find(jit, pid);
+		find_process(jit, pid);
 
 	return (struct jit_ancestor) {
 		.jit = jit, .process = process, .time_ns = time_ns,
@@ -389,7 +390,7 @@ void seam_jit_code_stable_span(struct seam_jit_code *jit, int32_t pid,
 	*from_ns = 0;
 	*to_ns = UINT64_MAX;
 	process = seam_jit_code_index(jit) ? NULL :
-		  seam_jit_process_find(jit, pid);
+		  find_process(jit, pid);
 	if (!process)
 		return;
 	narrow(jit, &process->layers[SEAM_JIT_DUMPS], false, time_ns, from_ns,

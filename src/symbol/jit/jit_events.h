@@ -100,10 +100,6 @@ struct seam_jit_code {
 	bool is_indexed;
 };
 
-/* NULL when there is none. */
-struct seam_jit_process *seam_jit_process_find(const struct seam_jit_code *jit,
-					       int32_t pid);
-
 /* The process, made if it is new, to be indexed again; NULL: no memory. */
 struct seam_jit_process *seam_jit_process_make(struct seam_jit_code *jit,
 					       int32_t pid);

@@ -28,6 +28,9 @@ enum {
 /* One thread at a time refreshes; others leave it to the next. */
 static _Atomic bool is_busy;
 
+/* End for good, in all threads, and report @why to the recorder's user. */
+static void end_all(const char *why);
+
 /* ---- messages for the recorder's user ---- */
 
 __attribute__((format(printf, 1, 2)))
@@ -101,7 +104,7 @@ static bool take(int signal, siginfo_t *info, ucontext_t *context)
 static void before_handler(int signal)
 {
 	if (signal == SIGURG)
-		seam_agent_end("it has a handler of SIGURG of its own");
+		end_all("it has a handler of SIGURG of its own");
 }
 
 static bool has_handler(int signal)
@@ -209,7 +212,7 @@ static void refresh(void *handle)
 	if (seam_self_refresh() == 1)
 		refresh_guest();
 	if (!seam_signal_front_is_there(seam_agent.signal))
-		seam_agent_end("it has replaced the handler of the tick");
+		end_all("it has replaced the handler of the tick");
 }
 
 void seam_agent_refresh(void *handle)
@@ -230,7 +233,7 @@ void seam_agent_refresh(void *handle)
 
 /* ---- end ---- */
 
-void seam_agent_end(const char *why)
+static void end_all(const char *why)
 {
 	int saved_errno = errno;
 
@@ -269,7 +272,7 @@ void seam_interpose_before_filter(void)
 {
 	bool was_off = atomic_load(&seam_agent.is_off);
 
-	seam_agent_end("it installs a seccomp filter");
+	end_all("it installs a seccomp filter");
 	atomic_store(&has_ended_for_filter,
 		     !was_off && atomic_load(&seam_agent.is_off));
 }

@@ -155,9 +155,6 @@ bool seam_agent_on_signal(const siginfo_t *info, const ucontext_t *context);
  */
 void seam_agent_refresh(void *handle);
 
-/* End for good, in all threads, and report @why to the recorder's user. */
-void seam_agent_end(const char *why);
-
 /*
  * Whether the caller is in the process that is sampled.  A child of vfork() has
  * its memory, and one of clone(2) may have a copy of it.

@@ -571,8 +571,3 @@ int seam_xray_block_next(struct seam_xray_block_reader *reader,
 			       reader->fdr.format->endian, batch);
 	return 0;
 }
-
-size_t seam_xray_block_offset(const struct seam_xray_block_reader *reader)
-{
-	return is_basic(reader) ? reader->offset : reader->fdr.c.pos;
-}

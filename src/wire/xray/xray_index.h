@@ -73,7 +73,4 @@ void seam_xray_block_open(struct seam_xray_block_reader *reader,
 int seam_xray_block_next(struct seam_xray_block_reader *reader,
 			 struct seam_xray_batch *batch);
 
-/* Where the next batch begins, in the file. */
-size_t seam_xray_block_offset(const struct seam_xray_block_reader *reader);
-
 #endif /* SEAM_XRAY_INDEX_H */
