@@ -8,7 +8,7 @@
 
 #include "cli/closest.h"
 #include "model/input.h"
-#include "model/xray/log_names.h"
+#include "model/xray/call_names.h"
 
 struct seam_load_options
 seam_reading_load_options(const struct seam_reading *reading)

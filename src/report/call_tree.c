@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * call_tree.c - which nodes a call tree shows, and in which order
+ * call_tree.c - which nodes a call tree shows, in which order, as text and JSON
  *
  * Nodes that are not shown are first unlinked from their parents' lists, so
  * that next_sibling and first_child give the last or only node that is drawn.
  */
-#include "report/call_tree.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
-const char *seam_call_tree_name(const struct seam_call_tree *tree,
-				const struct seam_node *node)
+#include "base/text.h"
+#include "report/elide.h"
+#include "report/report.h"
+#include "report/summary.h"
+
+struct call_tree {
+	const struct seam_profile *profile;
+	struct seam_tree tree;
+	enum seam_group group;	/* of the roots; NONE: functions */
+	bool by_weight;		/* false: all weights are 0 */
+	uint64_t whole;		/* 100 %, in weight or samples */
+	size_t n_hidden;	/* nodes cut by --min-percent and --filter */
+};
+
+/* Name of a node: of its function, or of the group of a root. */
+static const char *name_of(const struct call_tree *tree,
+			   const struct seam_node *node)
 {
 	const struct seam_profile *profile = tree->profile;
 
@@ -21,7 +34,7 @@ const char *seam_call_tree_name(const struct seam_call_tree *tree,
 					 node->key >> 1].name);
 }
 
-static uint64_t measure(const struct seam_call_tree *tree,
+static uint64_t measure(const struct call_tree *tree,
 			const struct seam_node *node)
 {
 	return tree->by_weight ? node->weight : node->samples;
@@ -30,30 +43,30 @@ static uint64_t measure(const struct seam_call_tree *tree,
 static int by_size(const struct seam_node *a, const struct seam_node *b,
 		   void *context)
 {
-	const struct seam_call_tree *tree = context;
+	const struct call_tree *tree = context;
 
 	return SEAM_COMPARE(measure(tree, b), measure(tree, a)) ?:
-	       strcmp(seam_call_tree_name(tree, a),
-		      seam_call_tree_name(tree, b)) ?:
+	       strcmp(name_of(tree, a),
+		      name_of(tree, b)) ?:
 	       SEAM_COMPARE(a->key, b->key);
 }
 
 /* Nodes that match, their descendants and their ancestors. */
-static void mark_matches(const struct seam_call_tree *tree,
+static void mark_matches(const struct call_tree *tree,
 			 const struct seam_report *report, bool *shown)
 {
 	const struct seam_node *nodes = tree->tree.items;
 
 	for (size_t i = 1; i < tree->tree.n; i++)
 		shown[i] = shown[nodes[i].parent] ||
-			   strcasestr(seam_call_tree_name(tree, &nodes[i]),
+			   strcasestr(name_of(tree, &nodes[i]),
 				      report->filter);
 	for (size_t i = tree->tree.n; i-- > 1;)
 		if (shown[i])
 			shown[nodes[i].parent] = true;
 }
 
-static void cut(struct seam_call_tree *tree, const bool *shown)
+static void cut(struct call_tree *tree, const bool *shown)
 {
 	struct seam_node *nodes = tree->tree.items;
 
@@ -71,7 +84,7 @@ static void cut(struct seam_call_tree *tree, const bool *shown)
 	}
 }
 
-static int hide_small(struct seam_call_tree *tree,
+static int hide_small(struct call_tree *tree,
 		      const struct seam_report *report)
 {
 	double least = report->min_percent / 100 * (double)tree->whole;
@@ -95,13 +108,20 @@ static int hide_small(struct seam_call_tree *tree,
 	return 0;
 }
 
-int seam_call_tree_make(struct seam_call_tree *tree,
-			const struct seam_report *report, uint32_t event)
+static void fini_tree(struct call_tree *tree)
+{
+	free(tree->tree.items);
+	*tree = (struct call_tree) { 0 };
+}
+
+/* 0 or -ENOMEM; an event without samples gives a tree without nodes. */
+static int make_tree(struct call_tree *tree,
+		     const struct seam_report *report, uint32_t event)
 {
 	struct seam_tallies tallies;
 	int rc;
 
-	*tree = (struct seam_call_tree) {
+	*tree = (struct call_tree) {
 		.profile = report->profile,
 		.group = seam_by_group(seam_by_key(report->by, 0)),
 	};
@@ -121,12 +141,366 @@ int seam_call_tree_make(struct seam_call_tree *tree,
 	if (!rc)
 		rc = hide_small(tree, report);
 	if (rc)
-		seam_call_tree_fini(tree);
+		fini_tree(tree);
 	return rc;
 }
 
-void seam_call_tree_fini(struct seam_call_tree *tree)
+/* -- as text ------------------------------------------------------------ */
+
+enum {
+	FIGURES = 20,		/* columns of total, self and gaps */
+	LEAST = 26,		/* of a name and its suffix */
+	NUMBER = 12,		/* " (4194304)" */
+	INLINED = 10,		/* " (inlined)" */
+};
+
+/* The lines to the left of a node: one for each branch above it. */
+struct drawing {
+	const struct seam_report *report;
+	const struct seam_view *view;
+	const struct call_tree *tree;
+	SEAM_ARRAY(bool) rails;		/* true: siblings follow below */
+	SEAM_ARRAY(uint32_t) steps;	/* number of rails, by depth - 1 */
+	const char **shown;	/* names by node, on a terminal; or NULL */
+	struct seam_arena arena;
+};
+
+static const char *rail(const struct drawing *d, bool open)
 {
-	free(tree->tree.items);
-	*tree = (struct seam_call_tree) { 0 };
+	if (!open)
+		return "   ";
+	return d->view->unicode ? "│  " : "|  ";
+}
+
+static const char *branch(const struct drawing *d, bool open)
+{
+	if (d->view->unicode)
+		return open ? "├─ " : "└─ ";
+	return open ? "|- " : "`- ";
+}
+
+/* Draw the lines before @node; returns the columns used, 0 without memory. */
+static size_t put_rails(struct drawing *d, const struct seam_node *node)
+{
+	const struct seam_node *nodes = d->tree->tree.items;
+	bool open = node->next_sibling != SEAM_NONE;
+	bool has_siblings = open ||
+			    &nodes[nodes[node->parent].first_child] != node;
+
+	d->steps.n = node->depth - 1;
+	d->rails.n = d->steps.n ? d->steps.items[d->steps.n - 1] : 0;
+	for (size_t i = 0; i < d->rails.n; i++)
+		fputs(rail(d, d->rails.items[i]), d->view->out);
+	if (has_siblings) {
+		fputs(branch(d, open), d->view->out);
+		if (!SEAM_ARRAY_ADD(&d->rails, open))
+			return 0;
+	}
+	return SEAM_ARRAY_ADD(&d->steps, (uint32_t)d->rails.n) ?
+	       3 * d->rails.n + 1 : 0;
+}
+
+/* " (4711)" of a thread or process, or the number of a CPU. */
+static void put_number(const struct drawing *d, const struct seam_node *node)
+{
+	enum seam_group group = d->tree->group;
+	int32_t number = seam_group_number(d->report->profile, group,
+					   node->key);
+
+	if (group == SEAM_GROUP_CPU && number < 0)
+		fputs(" unknown", d->view->out);
+	else if (group != SEAM_GROUP_COMM && group != SEAM_GROUP_VMSTATE)
+		fprintf(d->view->out, group == SEAM_GROUP_CPU ? " %d" : " (%d)",
+			number);
+}
+
+static bool is_inlined(const struct seam_node *node)
+{
+	return !node->is_group && node->key & 1;
+}
+
+/*
+ * The names of the children of @parent, cut to at most @left columns so that
+ * they stay distinct.
+ */
+static int fit_children(struct drawing *d, const struct seam_node *parent,
+			size_t left)
+{
+	const struct seam_node *nodes = d->tree->tree.items;
+	SEAM_ARRAY(const char *) texts = { 0 };
+	size_t suffix = nodes[parent->first_child].is_group ? NUMBER : 0;
+	int rc = 0;
+
+	for (uint32_t c = parent->first_child; c != SEAM_NONE && !rc;
+	     c = nodes[c].next_sibling) {
+		const char *text = seam_elide_escape(&d->arena,
+				name_of(d->tree, &nodes[c]));
+
+		if (is_inlined(&nodes[c]) && !suffix)
+			suffix = INLINED;
+		if (!text || !SEAM_ARRAY_ADD(&texts, text))
+			rc = -ENOMEM;
+	}
+	if (!rc)
+		rc = seam_elide_all(&d->arena, texts.items, texts.n,
+				    left - suffix, d->view->unicode);
+	texts.n = 0;
+	for (uint32_t c = parent->first_child; c != SEAM_NONE && !rc;
+	     c = nodes[c].next_sibling)
+		d->shown[c] = texts.items[texts.n++];
+	free(texts.items);
+	return rc;
+}
+
+static void put_name(const struct drawing *d, const struct seam_node *node)
+{
+	const struct seam_profile *profile = d->report->profile;
+	const struct seam_view *view = d->view;
+
+	if (node->is_group)
+		seam_view_style(view, SEAM_STYLE_BOLD);
+	else
+		seam_view_style(view, SEAM_STYLE_LAYER +
+				profile->functions.items[node->key >> 1].layer);
+	if (d->shown)
+		fputs(d->shown[node - d->tree->tree.items], view->out);
+	else
+		seam_view_text(view, SEAM_STYLE_PLAIN,
+			       name_of(d->tree, node));
+	if (node->is_group)
+		put_number(d, node);
+	seam_view_style(view, SEAM_STYLE_PLAIN);
+	if (is_inlined(node))
+		seam_view_print(view, SEAM_STYLE_DIM, " (inlined)");
+	fputc('\n', view->out);
+}
+
+/* Columns for a name, where the rails take @used. */
+static size_t room_for_name(const struct seam_view *view, size_t used)
+{
+	return view->width > FIGURES + used + LEAST ?
+	       view->width - FIGURES - used : LEAST;
+}
+
+static int put_node(struct drawing *d, const struct seam_node *node)
+{
+	bool by_weight = d->tree->by_weight;
+	char total[SEAM_NUMBER], self[SEAM_NUMBER];
+	const struct seam_node *parent;
+	size_t used;
+
+	fprintf(d->view->out, "%8s  %8s  ",
+		seam_format_percent(total, by_weight ? node->weight :
+				    node->samples, d->tree->whole),
+		seam_format_percent(self, by_weight ? node->self_weight :
+				    node->self_samples, d->tree->whole));
+	used = put_rails(d, node);
+	if (!used)
+		return -ENOMEM;
+	parent = &d->tree->tree.items[node->parent];
+	if (d->shown && &d->tree->tree.items[parent->first_child] == node) {
+		int rc = fit_children(d, parent,
+				      room_for_name(d->view, used - 1));
+
+		if (rc)
+			return rc;
+	}
+	put_name(d, node);
+	return 0;
+}
+
+/* Samples without a stack have no root; below a thread they are its self. */
+static void put_stackless(const struct drawing *d)
+{
+	const struct seam_node *root = &d->tree->tree.items[0];
+	char share[SEAM_NUMBER];
+
+	if (root->self_samples == 0)
+		return;
+	seam_format_percent(share, d->tree->by_weight ? root->self_weight :
+			    root->self_samples, d->tree->whole);
+	fprintf(d->view->out, "%8s  %8s  [no stack]\n", share, share);
+}
+
+static void put_foot(const struct drawing *d)
+{
+	char n[SEAM_NUMBER];
+
+	if (!d->tree->n_hidden)
+		return;
+	seam_view_print(d->view, SEAM_STYLE_DIM, "%s not shown; "
+			"--min-percent 0 shows all sizes\n",
+			seam_format_amount(n, d->tree->n_hidden,
+					   "smaller or filtered node"));
+}
+
+static int put_tree(struct drawing *d)
+{
+	const struct seam_tree *tree = &d->tree->tree;
+	bool is_inverted = d->report->selected->callers_of != SEAM_NONE;
+	int rc = 0;
+
+	if (d->report->filter && d->tree->n_hidden + 1 == tree->n) {
+		seam_summary_unmatched(d->report, d->view);
+		goto foot;
+	}
+	/* in an inverted stack, the leaf is where the thread began */
+	seam_view_print(d->view, SEAM_STYLE_DIM, "%8s  %8s  %s\n", "TOTAL",
+			is_inverted ? "BEGINS" : "SELF",
+			is_inverted ? "CALLERS" : "CALLS");
+	for (uint32_t i = seam_tree_next(tree, 0, true);
+	     i != SEAM_NONE && !rc; i = seam_tree_next(tree, i, true))
+		rc = put_node(d, &tree->items[i]);
+	put_stackless(d);
+foot:
+	put_foot(d);
+	free(d->rails.items);
+	free(d->steps.items);
+	return rc;
+}
+
+/* 1 when the event has samples and was drawn. */
+static int put_event(const struct seam_report *report,
+		     const struct seam_view *view, uint32_t event)
+{
+	struct call_tree tree;
+	struct drawing d = { .report = report, .view = view, .tree = &tree };
+	int rc = make_tree(&tree, report, event);
+
+	if (rc || tree.tree.n == 0)
+		return rc;
+	if (view->width) {
+		d.shown = calloc(tree.tree.n, sizeof(*d.shown));
+		if (!d.shown) {
+			fini_tree(&tree);
+			return -ENOMEM;
+		}
+	}
+	seam_summary_event(report, view, event, tree.tree.items[0].samples,
+			   tree.tree.items[0].weight);
+	rc = put_tree(&d);
+	free(d.shown);
+	seam_arena_fini(&d.arena);
+	fini_tree(&tree);
+	return rc ? rc : 1;
+}
+
+int seam_report_tree_text(const struct seam_report *report,
+			  const struct seam_view *view)
+{
+	return seam_summary_frame(report, view, put_event);
+}
+
+/* -- as JSON ------------------------------------------------------------ */
+
+static void put_function(const struct seam_profile *profile, uint32_t key,
+			 struct seam_json *j)
+{
+	const struct seam_function *f = &profile->functions.items[key >> 1];
+
+	seam_json_string(j, "layer",
+			 seam_layer_name((enum seam_layer)f->layer));
+	seam_json_string(j, "symbol", seam_profile_text(profile, f->name));
+	seam_json_string(j, "module", seam_profile_path(profile, f->module));
+	if (key & 1)
+		seam_json_bool(j, "inlined", true);
+}
+
+/* Opens the node's object; the caller closes it after its children. */
+static void open_node(const struct call_tree *tree,
+		      const struct seam_node *node, struct seam_json *j)
+{
+	seam_json_open(j, NULL, '{');
+	if (node->is_group)
+		seam_summary_task_json(tree->profile, j, tree->group,
+				       node->key, false);
+	else
+		put_function(tree->profile, node->key, j);
+	seam_json_u64(j, "self", node->self_samples);
+	seam_json_u64(j, "total", node->samples);
+	seam_json_u64(j, "self_weight", node->self_weight);
+	seam_json_u64(j, "total_weight", node->weight);
+	if (node->depth >= SEAM_REPORT_DEPTH && node->first_child != SEAM_NONE)
+		seam_json_bool(j, "cut", true);
+}
+
+/*
+ * Depth-first without recursion: a node with children opens its array, and
+ * the step to a node of lesser depth closes the arrays between.
+ */
+static void put_nodes(const struct call_tree *tree, struct seam_json *j)
+{
+	const struct seam_node *nodes = tree->tree.items;
+	uint32_t depth = 1, i = seam_tree_next(&tree->tree, 0, true);
+
+	while (i != SEAM_NONE) {
+		bool into = nodes[i].depth < SEAM_REPORT_DEPTH &&
+			    nodes[i].first_child != SEAM_NONE;
+		uint32_t next = seam_tree_next(&tree->tree, i, into);
+
+		open_node(tree, &nodes[i], j);
+		depth = nodes[i].depth;
+		if (into)
+			seam_json_open(j, "children", '[');
+		else
+			seam_json_close(j);
+		for (; depth > (next == SEAM_NONE ? 1 : nodes[next].depth);
+		     depth--) {
+			seam_json_close(j);
+			seam_json_close(j);
+		}
+		i = next;
+	}
+}
+
+static int put_event_json(const struct seam_report *report, struct seam_json *j,
+			  uint32_t event)
+{
+	struct call_tree tree;
+	int rc = make_tree(&tree, report, event);
+
+	if (rc || tree.tree.n == 0)
+		return rc;
+	seam_json_open(j, NULL, '{');
+	seam_summary_event_json(report, j, event, tree.tree.items[0].samples,
+				tree.tree.items[0].weight);
+	seam_json_u64(j, "hidden", tree.n_hidden);
+	seam_json_u64(j, "stackless", tree.tree.items[0].self_samples);
+	seam_json_open(j, "tree", '[');
+	put_nodes(&tree, j);
+	seam_json_close(j);
+	seam_json_close(j);
+	fini_tree(&tree);
+	return 0;
+}
+
+int seam_report_tree_json(const struct seam_report *report, FILE *out)
+{
+	const struct seam_selected *s = report->selected;
+	char names[SEAM_BY_NAMES];
+	struct seam_json j = seam_json_make(out, false);
+	struct seam_tallies all;
+	int rc = seam_tallies_make(&all, report->selected, SEAM_NONE,
+				   SEAM_GROUP_NONE);
+
+	if (rc)
+		return rc;
+	free(all.items);
+	seam_json_open(&j, NULL, '{');
+	seam_json_string(&j, "schema", "seam.tree/1");
+	seam_summary_json(report, &j, all.samples);
+	seam_json_string(&j, "by", seam_by_names(report->by ? report->by :
+						  SEAM_BY_SYMBOL, names));
+	if (s->callers_of != SEAM_NONE)
+		seam_json_string(&j, "callers_of",
+				 seam_profile_text(s->profile, s->callers_of));
+	if (s->callees_of != SEAM_NONE)
+		seam_json_string(&j, "callees_of",
+				 seam_profile_text(s->profile, s->callees_of));
+	seam_json_open(&j, "events", '[');
+	for (uint32_t e = 0; e < report->profile->events.n && !rc; e++)
+		rc = put_event_json(report, &j, e);
+	seam_json_close(&j);
+	seam_json_close(&j);
+	return rc;
 }

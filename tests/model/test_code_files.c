@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_code_files.c - the promises of code_files.h */
-#include "model/perf/code_files.h"
+/* test_code_files.c - the promises of code_space.h about files */
+#include "model/perf/code_space.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

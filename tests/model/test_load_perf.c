@@ -17,7 +17,7 @@
 
 #include "../simpleperf_bytes.h"
 #include "base/hash.h"
-#include "model/perf/scan_join.h"
+#include "model/perf/perf_scan.h"
 
 struct loaded {
 	struct bytes file;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_ticks.c - the promises of ticks.h */
-#include "model/xray/ticks.h"
+/* test_ticks.c - the promises of trace_clock.h about ticks */
+#include "model/xray/trace_clock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

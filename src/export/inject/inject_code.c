@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/radix_sort.h"
-#include "model/profile/modules.h"
+#include "model/profile/profile.h"
 
 /* Pids are reused: a chain of parents may have a cycle. */
 enum { MAX_ANCESTORS = 64 };

@@ -6,14 +6,60 @@
  * 2. Find the body that each place is in, and its offset there.
  * 3. Read each body's code, decode it, and add counts and lines.
  */
-#include "model/annotate/annotation_parts.h"
+#include "model/annotate/annotation.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/index.h"
+#include "model/jit/jit_sources.h"
 #include "model/origin.h"
+#include "symbol/code/disassembly.h"
+#include "symbol/jit/jit_placements.h"
+
+/* Shown before and after a lone address. */
+enum { WINDOW_BYTES = 64 };
+
+/* A place in a body and its counts. */
+struct place_hit {
+	uint32_t body;
+	uint64_t offset;
+	uint64_t samples, weight;
+	size_t last;			/* the last sample counted here, + 1 */
+};
+
+/* Where the code of a body comes from. */
+struct code_source {
+	uint32_t file;			/* module of symbols; SEAM_NONE */
+	uint64_t offset;		/* in the file */
+	uint32_t object;		/* JIT: code object; SEAM_NONE */
+	uint32_t chunk;			/* guest: string, its path; 0 */
+	struct seam_machine machine;
+};
+
+struct annotating {
+	struct seam_annotation *to;
+	const struct seam_selected *selected;
+	const struct seam_profile *profile;
+	const struct seam_annotation_options *options;
+	struct seam_symbols *symbols;
+	struct seam_jit_placements placements;	/* read when first needed */
+	const char *symbol;		/* a function's name in the profile */
+	bool *wanted;			/* by function */
+	uint32_t *hit_of;		/* by frame: its hit, + 1 */
+	uint32_t *files;		/* by module: of symbols, + 1; or 0 */
+	SEAM_ARRAY(struct code_source) sources;	/* by body */
+	SEAM_ARRAY(struct place_hit) hits;
+	struct seam_index hit_index;
+	struct {			/* of "[module+0x1234]" */
+		char module[256];
+		char function[300];	/* around it: a name made of bounds */
+		uint64_t pos;
+		bool is_requested;
+	} window;
+};
 
 enum {
 	MAX_CODE_BYTES = 64 << 20,	/* larger functions are rejected */
@@ -21,6 +67,12 @@ enum {
 };
 
 /* -- which functions ---------------------------------------------------- */
+
+/* A copy that lives as long as the annotation; NULL: no memory. */
+static const char *copy_text(struct annotating *a, const char *text)
+{
+	return seam_arena_text(&a->to->arena, text, strlen(text));
+}
 
 static bool is_called(const char *path, const char *name)
 {
@@ -30,7 +82,7 @@ static bool is_called(const char *path, const char *name)
 	return strlen(name) == size && memcmp(module, name, size) == 0;
 }
 
-static void parse_window(struct seam_annotating *a)
+static void parse_window(struct annotating *a)
 {
 	const char *symbol = a->symbol;
 	size_t size = strlen(symbol);
@@ -49,16 +101,16 @@ static void parse_window(struct seam_annotating *a)
 	a->window.is_requested = true;
 }
 
-static bool is_near(const struct seam_annotating *a, uint64_t pos)
+static bool is_near(const struct annotating *a, uint64_t pos)
 {
-	uint64_t low = a->window.pos < SEAM_WINDOW_BYTES ? 0 :
-		       a->window.pos - SEAM_WINDOW_BYTES;
+	uint64_t low = a->window.pos < WINDOW_BYTES ? 0 :
+		       a->window.pos - WINDOW_BYTES;
 
-	return pos >= low && pos - low < 2 * SEAM_WINDOW_BYTES;
+	return pos >= low && pos - low < 2 * WINDOW_BYTES;
 }
 
 /* The module of symbols for a module of the profile; SEAM_NONE: no memory. */
-static uint32_t file_of(struct seam_annotating *a, uint32_t module)
+static uint32_t file_of(struct annotating *a, uint32_t module)
 {
 	if (a->files[module] == 0)
 		a->files[module] = 1 + seam_origin_symbols(a->profile, module,
@@ -70,7 +122,7 @@ static uint32_t file_of(struct seam_annotating *a, uint32_t module)
  * The requested address may be in a function of which only the bounds are
  * known: then the whole function is annotated, under its name in the profile.
  */
-static void widen_window(struct seam_annotating *a)
+static void widen_window(struct annotating *a)
 {
 	const struct seam_profile *p = a->profile;
 	struct seam_extent extent = { 0 };
@@ -94,7 +146,7 @@ static void widen_window(struct seam_annotating *a)
 }
 
 /* By name; for a window, the unnamed functions of its module. */
-static int choose_functions(struct seam_annotating *a)
+static int choose_functions(struct annotating *a)
 {
 	const struct seam_profile *p = a->profile;
 
@@ -117,7 +169,7 @@ static int choose_functions(struct seam_annotating *a)
 	return 0;
 }
 
-static bool is_wanted(const struct seam_annotating *a,
+static bool is_wanted(const struct annotating *a,
 		      const struct seam_frame *frame)
 {
 	return a->wanted[frame->function] &&
@@ -127,11 +179,11 @@ static bool is_wanted(const struct seam_annotating *a,
 /* -- bodies ------------------------------------------------------------- */
 
 /* The body with this source, added as @body if there is none. */
-static uint32_t body_of(struct seam_annotating *a, struct seam_annotated body,
-			struct seam_code_source source)
+static uint32_t body_of(struct annotating *a, struct seam_annotated body,
+			struct code_source source)
 {
 	for (uint32_t i = 0; i < a->sources.n; i++) {
-		const struct seam_code_source *s = &a->sources.items[i];
+		const struct code_source *s = &a->sources.items[i];
 
 		if (s->file == source.file && s->offset == source.offset &&
 		    s->object == source.object && s->chunk == source.chunk)
@@ -146,7 +198,7 @@ static uint32_t body_of(struct seam_annotating *a, struct seam_annotated body,
 }
 
 /* All places of JIT object @object.  False: no memory. */
-static bool add_places(struct seam_annotating *a, struct seam_annotated *body,
+static bool add_places(struct annotating *a, struct seam_annotated *body,
 		       uint32_t object)
 {
 	if (a->placements.list.n == 0 &&
@@ -166,7 +218,7 @@ static bool add_places(struct seam_annotating *a, struct seam_annotated *body,
 	return true;
 }
 
-static uint32_t jit_body(struct seam_annotating *a,
+static uint32_t jit_body(struct annotating *a,
 			 const struct seam_function *f, uint32_t code)
 {
 	const struct seam_profile *p = a->profile;
@@ -181,7 +233,7 @@ static uint32_t jit_body(struct seam_annotating *a,
 		.size = c->code ? c->size : 0, .code = c->code,
 		.loaded_ns = c->from_ns,
 		.problem = c->code ? NULL : "a perf map has no machine code",
-	}, (struct seam_code_source) {
+	}, (struct code_source) {
 		.file = SEAM_NONE, .object = code,
 		.machine = {
 			.elf_machine = o->elf_machine ? o->elf_machine :
@@ -197,7 +249,7 @@ static uint32_t jit_body(struct seam_annotating *a,
 }
 
 /* A function without code: its samples are counted all the same. */
-static uint32_t bare_body(struct seam_annotating *a,
+static uint32_t bare_body(struct annotating *a,
 			  const struct seam_function *f, uint32_t file,
 			  const char *problem)
 {
@@ -205,13 +257,13 @@ static uint32_t bare_body(struct seam_annotating *a,
 		.symbol = seam_profile_text(a->profile, f->name),
 		.module = seam_profile_path(a->profile, f->module),
 		.layer = f->layer, .problem = problem,
-	}, (struct seam_code_source) {
+	}, (struct code_source) {
 		.file = file, .offset = f->name, .object = SEAM_NONE,
 	});
 }
 
 /* A function of a VM's guest; without the path of its chunk, no lines. */
-static uint32_t source_body(struct seam_annotating *a,
+static uint32_t source_body(struct annotating *a,
 			    const struct seam_function *f,
 			    const struct seam_frame *at, uint64_t *line)
 {
@@ -222,22 +274,22 @@ static uint32_t source_body(struct seam_annotating *a,
 		.symbol = seam_profile_text(a->profile, f->name),
 		.module = seam_profile_path(a->profile, f->module),
 		.layer = f->layer, .is_source = true,
-	}, (struct seam_code_source) {
+	}, (struct code_source) {
 		.file = SEAM_NONE, .offset = f->name, .object = SEAM_NONE,
 		.chunk = at->file,
 	});
 }
 
-static const char *problem_of(struct seam_annotating *a, uint32_t file)
+static const char *problem_of(struct annotating *a, uint32_t file)
 {
 	const char *problem = seam_symbols_problem(a->symbols, file);
 
-	return problem ? seam_annotating_text(a, problem) :
+	return problem ? copy_text(a, problem) :
 	       "its file is not known";
 }
 
 /* The body at @addr of @module; *@offset is where in it. */
-static uint32_t file_body(struct seam_annotating *a,
+static uint32_t file_body(struct annotating *a,
 			  const struct seam_function *f, uint32_t module,
 			  uint64_t addr, uint64_t *offset)
 {
@@ -250,13 +302,13 @@ static uint32_t file_body(struct seam_annotating *a,
 	if (!seam_symbols_extent(a->symbols, file, addr, &extent))
 		return bare_body(a, f, file, problem_of(a, file));
 	if (a->window.is_requested) {
-		uint64_t before = a->window.pos < SEAM_WINDOW_BYTES ?
-				  a->window.pos : SEAM_WINDOW_BYTES;
+		uint64_t before = a->window.pos < WINDOW_BYTES ?
+				  a->window.pos : WINDOW_BYTES;
 
 		extent.addr = extent.addr - extent.offset + a->window.pos -
 			      before;
 		extent.offset = a->window.pos - before;
-		extent.size = before + SEAM_WINDOW_BYTES;
+		extent.size = before + WINDOW_BYTES;
 	}
 	if (extent.size == 0 || extent.size > MAX_CODE_BYTES)
 		return bare_body(a, f, file, "its end is not known");
@@ -266,36 +318,36 @@ static uint32_t file_body(struct seam_annotating *a,
 			  seam_profile_text(a->profile, f->name),
 		.module = seam_profile_path(a->profile, f->module),
 		.layer = f->layer, .addr = extent.addr, .size = extent.size,
-	}, (struct seam_code_source) {
+	}, (struct code_source) {
 		.file = file, .offset = extent.offset, .object = SEAM_NONE,
 	});
 }
 
 /* -- counting ----------------------------------------------------------- */
 
-static struct seam_place_hit *hit_at(struct seam_annotating *a, uint32_t body,
-				     uint64_t offset)
+static struct place_hit *hit_at(struct annotating *a, uint32_t body,
+				uint64_t offset)
 {
 	uint32_t id = body == SEAM_NONE ? SEAM_NONE :
 		SEAM_INDEX_INTERN(&a->hit_index, seam_hash_add(offset, body),
 			&a->hits, i, a->hits.items[i].body == body &&
 			a->hits.items[i].offset == offset,
-			(struct seam_place_hit) {
+			(struct place_hit) {
 				.body = body, .offset = offset });
 
 	return id == SEAM_NONE ? NULL : &a->hits.items[id];
 }
 
 /* The hit of @frame, which is not inlined.  NULL: no memory. */
-static struct seam_place_hit *find_hit(struct seam_annotating *a,
-				       uint32_t frame)
+static struct place_hit *find_hit(struct annotating *a,
+				  uint32_t frame)
 {
 	const struct seam_profile *p = a->profile;
 	const struct seam_frame *at = &p->frames.items[frame];
 	const struct seam_function *f = &p->functions.items[at->function];
 	uint64_t offset = 0;
 	uint32_t body;
-	struct seam_place_hit *hit;
+	struct place_hit *hit;
 
 	if (a->hit_of[frame])
 		return &a->hits.items[a->hit_of[frame] - 1];
@@ -340,7 +392,7 @@ static struct seam_annotated_place *place_of(struct seam_annotated *body,
  * Count sample @i where the code was at its time: in its own process, else
  * where its parent had it when it forked, and so on.
  */
-static void count_place(struct seam_annotating *a,
+static void count_place(struct annotating *a,
 			struct seam_annotated *body, size_t i)
 {
 	const struct seam_profile *p = a->profile;
@@ -365,9 +417,9 @@ static void count_place(struct seam_annotating *a,
 	place->weight += seam_samples_weight(&p->samples, i);
 }
 
-static int count_hit(struct seam_annotating *a, uint32_t frame, size_t i)
+static int count_hit(struct annotating *a, uint32_t frame, size_t i)
 {
-	struct seam_place_hit *hit = find_hit(a, frame);
+	struct place_hit *hit = find_hit(a, frame);
 
 	if (!hit)
 		return -ENOMEM;
@@ -384,7 +436,7 @@ static int count_hit(struct seam_annotating *a, uint32_t frame, size_t i)
  * From the leaf up, place by place: inlined frames and the function that
  * contains them.  A place counts if any of its frames is wanted.
  */
-static int count_sample(struct seam_annotating *a, size_t i)
+static int count_sample(struct annotating *a, size_t i)
 {
 	uint32_t stack = seam_selected_stack(a->selected, i);
 	bool is_here = false;
@@ -420,7 +472,7 @@ static bool is_better(const struct seam_profile_event *event,
 }
 
 /* The event to count: the selected one, or the one with most samples. */
-static uint32_t choose_event(const struct seam_annotating *a)
+static uint32_t choose_event(const struct annotating *a)
 {
 	const struct seam_profile_event *events = a->profile->events.items;
 	uint32_t event = seam_selected_event(a->selected), best = SEAM_NONE;
@@ -434,7 +486,7 @@ static uint32_t choose_event(const struct seam_annotating *a)
 	return best == SEAM_NONE ? 0 : best;
 }
 
-static int count(struct seam_annotating *a)
+static int count(struct annotating *a)
 {
 	const struct seam_samples *s = &a->profile->samples;
 	int r = 0;
@@ -452,7 +504,7 @@ static int count(struct seam_annotating *a)
 		r = count_sample(a, i);
 	}
 	for (size_t i = 0; i < a->hits.n; i++) {
-		const struct seam_place_hit *hit = &a->hits.items[i];
+		const struct place_hit *hit = &a->hits.items[i];
 
 		a->to->bodies.items[hit->body].samples += hit->samples;
 		a->to->bodies.items[hit->body].weight += hit->weight;
@@ -460,9 +512,244 @@ static int count(struct seam_annotating *a)
 	return r;
 }
 
+/* -- code --------------------------------------------------------------- */
+
+enum {
+	MAX_INLINED = 64,
+	MAX_LINES = 4096,	/* of source between the first and the last */
+};
+
+static int read_code(struct annotating *a, struct seam_annotated *body,
+		     struct code_source *source)
+{
+	struct seam_err why = { 0 };
+	uint8_t *code;
+	int r;
+
+	if (body->problem || body->code)
+		return 0;
+	code = seam_arena_alloc(&a->to->arena, (size_t)body->size + 1);
+	if (!code)
+		return -ENOMEM;
+	r = seam_symbols_code(a->symbols, source->file, source->offset, code,
+			      (size_t)body->size, &source->machine, &why);
+	body->code = code;
+	if (r < 0) {
+		body->size = 0;
+		body->problem = copy_text(a,
+					why.cause[why.n_causes - 1]);
+	}
+	return r == -ENOMEM || (r < 0 && !body->problem) ? -ENOMEM : 0;
+}
+
+struct decoding {
+	struct annotating *a;
+	struct seam_annotated *body;
+};
+
+static int add_instruction(void *context, const struct seam_instruction *one)
+{
+	struct decoding *to = context;
+	struct seam_annotated_instruction added = {
+		.offset = one->addr - to->body->addr,
+		.size = (uint32_t)one->size,
+		.text = copy_text(to->a, one->text),
+	};
+
+	return added.text && SEAM_ARRAY_ADD(&to->body->instructions, added) ?
+	       0 : -ENOMEM;
+}
+
+static int decode(struct annotating *a, struct seam_annotated *body,
+		  const struct seam_machine *machine)
+{
+	struct decoding to = { a, body };
+	struct seam_code_block code = {
+		.machine = *machine, .addr = body->addr,
+		.bytes = { body->code, (size_t)body->size },
+	};
+	struct seam_err why = { 0 };
+	int r;
+
+	/* The requested address is this far from the end. */
+	if (a->window.is_requested && body->size > WINDOW_BYTES)
+		code.middle = (size_t)body->size - WINDOW_BYTES;
+	r = seam_symbols_disassemble(a->symbols, &code, add_instruction, &to,
+				     &why);
+	if (r == 0 || r == -ENOMEM)
+		return r;
+	body->instructions.n = 0;
+	body->problem = copy_text(a, why.cause[0]);
+	return body->problem ? 0 : -ENOMEM;
+}
+
+/* Lines of JIT code hold from one row to the next. */
+static void put_jit_lines(struct annotating *a,
+			  struct seam_annotated *body, uint32_t code)
+{
+	const struct seam_profile *p = a->profile;
+	const struct seam_jit_line *rows;
+	size_t n = seam_jit_code_lines(p->jit->code,
+			p->code_objects.items[code].object, &rows);
+	size_t row = 0;
+
+	for (size_t i = 0; i < body->instructions.n; i++) {
+		struct seam_annotated_instruction *at =
+			&body->instructions.items[i];
+
+		while (row < n && rows[row].addr <= body->addr + at->offset)
+			row++;
+		if (row == 0 || rows[row - 1].line == 0)
+			continue;
+		at->line = rows[row - 1].line;
+		at->file = rows[row - 1].file;
+	}
+}
+
+/* The innermost line, copied: its strings live as long as the symbols. */
+static int put_file_lines(struct annotating *a,
+			  struct seam_annotated *body,
+			  const struct code_source *source)
+{
+	const char *last = NULL, *copied = NULL;
+
+	for (size_t i = 0; i < body->instructions.n; i++)
+		seam_symbols_expect(a->symbols, source->file,
+				    source->offset +
+				    body->instructions.items[i].offset);
+	for (size_t i = 0; i < body->instructions.n; i++) {
+		struct seam_annotated_instruction *at =
+			&body->instructions.items[i];
+		struct seam_location found[MAX_INLINED];
+		size_t n = seam_symbols_resolve(a->symbols, source->file,
+						source->offset + at->offset,
+						found, MAX_INLINED);
+
+		if (n == 0 || !found[0].file || found[0].line == 0)
+			continue;
+		if (!last || strcmp(last, found[0].file)) {
+			last = found[0].file;
+			copied = copy_text(a, last);
+			if (!copied)
+				return -ENOMEM;
+		}
+		at->file = copied;
+		at->line = found[0].line;
+	}
+	return 0;
+}
+
+static int by_line(const void *a, const void *b)
+{
+	const struct seam_annotated_instruction *x = a, *y = b;
+
+	return SEAM_COMPARE(x->offset, y->offset);
+}
+
+static int add_line(struct seam_annotated *body, const char *file,
+		    uint64_t line)
+{
+	return SEAM_ARRAY_ADD(&body->instructions,
+			      (struct seam_annotated_instruction) {
+		.offset = line, .size = 1, .line = (uint32_t)line,
+		.file = file, .text = "",
+	}) ? 0 : -ENOMEM;
+}
+
+/* Lines that ran, and those between them unless they are very many. */
+static int make_lines(struct annotating *a, uint32_t i)
+{
+	struct seam_annotated *body = &a->to->bodies.items[i];
+	const char *file = seam_profile_text(a->profile,
+					     a->sources.items[i].chunk);
+	uint64_t first = UINT64_MAX, last = 0;
+	int r = 0;
+
+	for (size_t k = 0; k < a->hits.n && r == 0; k++) {
+		uint64_t line = a->hits.items[k].offset;
+
+		if (a->hits.items[k].body != i || line == 0)
+			continue;
+		r = add_line(body, file, line);
+		first = line < first ? line : first;
+		last = line > last ? line : last;
+	}
+	if (r == 0 && last > first && last - first < MAX_LINES) {
+		body->instructions.n = 0;
+		for (uint64_t line = first; line <= last && r == 0; line++)
+			r = add_line(body, file, line);
+	}
+	SEAM_ARRAY_SORT(&body->instructions, by_line);
+	return r;
+}
+
+/* A hit counts for its instruction, at whichever byte of it. */
+static void put_hits(struct annotating *a)
+{
+	for (size_t i = 0; i < a->hits.n; i++) {
+		const struct place_hit *hit = &a->hits.items[i];
+		struct seam_annotated *body =
+			&a->to->bodies.items[hit->body];
+		struct seam_annotated_instruction *items =
+			body->instructions.items, *at;
+		size_t after = SEAM_ARRAY_SEARCH(k, body->instructions.n,
+					items[k].offset <= hit->offset);
+
+		at = after ? &items[after - 1] : NULL;
+		if (!at || hit->offset - at->offset >= at->size) {
+			body->n_outside += hit->samples;
+			continue;
+		}
+		at->samples += hit->samples;
+		at->weight += hit->weight;
+	}
+}
+
+static int make_body(struct annotating *a, uint32_t i)
+{
+	struct seam_annotated *body = &a->to->bodies.items[i];
+	struct code_source *source = &a->sources.items[i];
+	int r;
+
+	if (body->is_source)
+		return make_lines(a, i);
+	r = read_code(a, body, source);
+	if (r == 0 && !body->problem)
+		r = decode(a, body, &source->machine);
+	if (r < 0 || body->problem)
+		return r;
+	if (source->object != SEAM_NONE)
+		put_jit_lines(a, body, source->object);
+	else
+		r = put_file_lines(a, body, source);
+	return r;
+}
+
+static int hotter(const void *a, const void *b)
+{
+	const struct seam_annotated *x = a, *y = b;
+
+	return SEAM_COMPARE(y->weight, x->weight) ?:
+	       SEAM_COMPARE(x->addr, y->addr);
+}
+
+/* Read, decode and count all bodies, and sort them.  0 or -ENOMEM. */
+static int fill_bodies(struct annotating *a)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < a->to->bodies.n && r == 0; i++)
+		r = make_body(a, i);
+	if (r == 0)
+		put_hits(a);
+	if (r == 0)
+		SEAM_ARRAY_SORT(&a->to->bodies, hotter);
+	return r;
+}
+
 /* -- all ---------------------------------------------------------------- */
 
-static int annotate(struct seam_annotating *a)
+static int annotate(struct annotating *a)
 {
 	int r;
 
@@ -472,7 +759,7 @@ static int annotate(struct seam_annotating *a)
 	r = choose_functions(a);
 	if (r == 0)
 		r = count(a);
-	return r ? r : seam_annotating_bodies(a);
+	return r ? r : fill_bodies(a);
 }
 
 int seam_annotate(struct seam_annotation *annotation,
@@ -480,7 +767,7 @@ int seam_annotate(struct seam_annotation *annotation,
 		  const struct seam_annotation_options *options,
 		  struct seam_err *err)
 {
-	struct seam_annotating a = {
+	struct annotating a = {
 		.to = annotation, .selected = selected,
 		.profile = selected->profile,
 		.options = options, .symbol = options->symbol,

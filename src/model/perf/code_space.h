@@ -3,9 +3,8 @@
  * code_space.h - the code of a recording, as a walk over a stack needs it
  *
  * Joins what was mapped (spaces.h) and the code of JITs (jit_code.h) at the
- * time of a sample with the call frame information of files (code_files.h) and
- * of JITDUMP's UNWINDING_INFO records.  JIT code has precedence, as in
- * resolver.h.
+ * time of a sample with the call frame information of files and of JITDUMP's
+ * UNWINDING_INFO records.  JIT code has precedence, as in resolver.h.
  *
  * A walk that comes to a file that was not opened yet, or needs its debug file,
  * ends there: .needed is its module.  The walk is repeated when it is open.
@@ -16,12 +15,50 @@
 #ifndef SEAM_CODE_SPACE_H
 #define SEAM_CODE_SPACE_H
 
-#include "model/perf/code_files.h"
 #include "model/perf/spaces.h"
+#include "model/profile/profile.h"
+#include "symbol/elf/cfi_file.h"
 #include "symbol/jit/jit_code.h"
+#include "symbol/symbols.h"
 #include "unwind/compile/cfi_rows.h"
 #include "unwind/compile/code_rows.h"
 #include "unwind/walk/walk.h"
+
+/* Code of more files is not read: a step by frame pointer is not checked. */
+enum { SEAM_CODE_FILES_MAX_OPEN = 256 };
+
+struct seam_code_file {
+	bool is_found;			/* else no file here is the module */
+	struct seam_cfi_file main;
+	/* Its separate debug file, or closed: */
+	struct seam_cfi_file debug;
+	bool is_debug_tried;
+};
+
+/* Zeroed with profile and symbols set, it is ready. */
+struct seam_code_files {
+	const struct seam_profile *profile;
+	struct seam_symbols *symbols;
+	size_t n_open;			/* descriptors */
+	/* by module of the profile; NULL: not opened yet */
+	SEAM_ARRAY(struct seam_code_file *) items;
+};
+
+/* The file of @module; NULL where it was not opened yet. */
+static inline const struct seam_code_file *
+seam_code_files_get(const struct seam_code_files *files, uint32_t module)
+{
+	return module < files->items.n ? files->items.items[module] : NULL;
+}
+
+/*
+ * Search and open the file of @module, or its debug file, which few addresses
+ * need (@is_debug), unless that was done.  0 or -ENOMEM.
+ */
+int seam_code_files_open(struct seam_code_files *files, uint32_t module,
+			 bool is_debug);
+
+void seam_code_files_fini(struct seam_code_files *files);
 
 /* Where code is. */
 enum seam_code_kind {

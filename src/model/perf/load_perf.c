@@ -3,7 +3,7 @@
  * load_perf.c - scan, replay, resolve: a perf.data file into a profile
  *
  * 1. Scan all records into columns (perf_scan.h).
- * 2. Join the parts of the scan (scan_join.h).
+ * 2. Join the parts of the scan (seam_scan_join()).
  * 3. Decode the side-band, find JIT code, count losses (sideband.h); replay.
  * 4. Unwind copies of stacks (stack_dumps.h).
  * 5. Join stacks that were cut with those of other samples (stack_joins.h).
@@ -22,8 +22,8 @@
 #include "base/progress.h"
 #include "model/jit/jit_hints.h"
 #include "model/perf/perf_notes.h"
+#include "model/perf/perf_scan.h"
 #include "model/perf/resolver.h"
-#include "model/perf/scan_join.h"
 #include "model/perf/stack_dumps.h"
 #include "symbol/jit/jit_placements.h"
 

@@ -2,16 +2,159 @@
 /* perf_scan.c - records to columns, on all cores; see perf_scan.h */
 #include "model/perf/perf_scan.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
 #include "base/file.h"
 #include "base/progress.h"
+#include "base/radix_sort.h"
 #include "base/workers.h"
 #include "wire/perf/perf_registers.h"
 #include "wire/perf/perf_stream.h"
 #include "wire/perf/unwound.h"
+
+/* -- records of VMs ----------------------------------------------------- */
+
+/*
+ * Samples with guest records, while a file is scanned
+ *
+ * Two events hold what an agent in a traced program wrote
+ * (doc/formats/guest.md): samples of seam:guest become samples whose
+ * callchain has the guest's frames, those of seam:guest_symtab are collected
+ * and are no samples.
+ */
+
+enum seam_guest_event
+seam_scan_guest_event(const struct seam_perf_event *event)
+{
+	const struct seam_perf_attr *attr = &event->attr;
+
+	if (attr->type != PERF_TYPE_SOFTWARE ||
+	    attr->config != PERF_COUNT_SW_BPF_OUTPUT ||
+	    !(attr->sample_type & PERF_SAMPLE_RAW))
+		return SEAM_GUEST_EVENT_NONE;
+	return seam_guest_event_of(event->name);
+}
+
+uint32_t seam_scan_guest_clock(const struct seam_perf_data *data)
+{
+	for (uint32_t i = 0; i < data->events.n; i++)
+		if (seam_perf_attr_is_clock(&data->events.items[i].attr))
+			return i;
+	return SEAM_NONE;
+}
+
+static void fini_guest(struct seam_scan_guest *guest)
+{
+	free(guest->symbols.items);
+	free(guest->words.items);
+}
+
+/*
+ * Merge the guest record of @sample into @core's chain, words of this machine's
+ * order; the result is valid until the next call.  A record that breaks the
+ * format, or does not fit the chain, is counted, and the chain stays as it is.
+ * *@vmstate is set in each case.  0 or -ENOMEM.
+ */
+static int merge_guest(struct seam_scan_guest *guest,
+		       const struct seam_perf_sample *sample,
+		       struct seam_perf_core *core, uint8_t *vmstate)
+{
+	struct seam_guest_reader reader;
+	int r = seam_guest_read_sample(sample->raw, &reader, NULL);
+
+	*vmstate = r ? SEAM_VMSTATE_NONE : reader.head.vmstate;
+	if (r == 0 && core->n_chain)
+		r = seam_guest_merge(reader, (const uint64_t *)(const void *)
+				     core->chain, core->n_chain,
+				     &guest->words);
+	if (r == -ENOMEM)
+		return r;
+	if (r) {
+		guest->counts.n_bad++;
+		return 0;
+	}
+	seam_guest_counts_add(&guest->counts, &reader.head);
+	if (core->n_chain) {
+		core->chain = (const uint8_t *)guest->words.items;
+		core->n_chain = guest->words.n;
+		/* the leaf may be a guest's frame, which has no address */
+		core->ip = 0;
+	}
+	return 0;
+}
+
+/*
+ * Collect the symbol record of @sample; @arena: for a copy, NULL where the
+ * bytes stay.  0 or -ENOMEM.
+ */
+static int add_guest_symbol(struct seam_scan_guest *guest,
+			    const struct seam_perf_sample *sample,
+			    struct seam_arena *arena)
+{
+	struct seam_bytes raw = sample->raw;
+
+	if (arena && raw.size) {
+		raw.data = (const uint8_t *)seam_arena_text(arena,
+				(const char *)raw.data, raw.size);
+		if (!raw.data)
+			return -ENOMEM;
+	}
+	return SEAM_ARRAY_ADD(&guest->symbols, (struct seam_guest_record) {
+			sample->pid, raw }) ? 0 : -ENOMEM;
+}
+
+/* -- counters ----------------------------------------------------------- */
+
+/*
+ * By how much counters increased between samples
+ *
+ * Samples with PERF_SAMPLE_READ have the values of counters, by id; what a
+ * sample counts is the difference to the one before in time, which may come
+ * later in the file: a recorder that unwinds stacks writes a sample when its
+ * stack is known.  So all values are collected first.
+ */
+
+/* Add the next value of the file.  0 or -ENOMEM. */
+static int add_counter(struct seam_scan_counters *counters, uint64_t id,
+		       uint64_t time_ns, uint64_t value)
+{
+	return SEAM_ARRAY_ADD(&counters->items, (struct seam_scan_counter) {
+			.id = id, .time_ns = time_ns, .value = value,
+			.order = counters->items.n }) ? 0 : -ENOMEM;
+}
+
+/*
+ * After the last value: make increases of them.  Each counter began at 0.
+ * Values of equal time are in the order of the file.  0 or -ENOMEM.
+ */
+static int seal_counters(struct seam_scan_counters *counters)
+{
+	struct seam_scan_counter *all = counters->items.items;
+	int r = SEAM_RADIX_SORT(&counters->items, time_ns);
+
+	/* stable: the values of one counter stay in the order of time */
+	if (r == 0)
+		r = SEAM_RADIX_SORT(&counters->items, id);
+	for (size_t i = counters->items.n; r == 0 && i-- > 1;)
+		if (all[i].id == all[i - 1].id)
+			all[i].value -= all[i - 1].value;
+	return r ? r : SEAM_RADIX_SORT(&counters->items, order);
+}
+
+/* The next increase, in the order of the file; 0 after the last. */
+static uint64_t next_counter(struct seam_scan_counters *counters)
+{
+	return counters->next < counters->items.n ?
+	       counters->items.items[counters->next++].value : 0;
+}
+
+static void fini_counters(struct seam_scan_counters *counters)
+{
+	free(counters->items.items);
+}
 
 /* A part smaller than this is not worth a thread. */
 #define MIN_PART_BYTES ((uint64_t)4 << 20)
@@ -192,7 +335,7 @@ static void add_read_values(struct seam_perf_scan *scan, uint16_t misc,
 	for (size_t i = 0; counter_at(sample, format, i, &id, &value); i++) {
 		uint32_t which = seam_perf_data_event(scan->data, id);
 
-		core->period = seam_scan_counters_next(&scan->counters);
+		core->period = next_counter(&scan->counters);
 		if (which != SEAM_NONE && core->period)
 			add_sample(scan, misc, which, core);
 	}
@@ -249,7 +392,7 @@ static void add_guest(struct seam_perf_scan *scan, uint16_t misc,
 
 	/* Records with names have a frame for each address, and no others. */
 	if (scan->what != SEAM_SCAN_RECORDS &&
-	    seam_scan_guest_merge(&scan->guest, sample, core, &vmstate))
+	    merge_guest(&scan->guest, sample, core, &vmstate))
 		scan->error = -ENOMEM;
 	add_sample(scan, misc, event, core);
 	if (s->n > i && vmstate != SEAM_VMSTATE_NONE &&
@@ -274,9 +417,9 @@ static void take_whole_sample(struct seam_perf_scan *scan, uint16_t misc,
 		return;
 	}
 	if (guest == SEAM_GUEST_EVENT_SYMBOLS) {
-		if (seam_scan_guest_symbol(&scan->guest, &sample,
-					   scan->is_packed ? &scan->arena :
-					   NULL))
+		if (add_guest_symbol(&scan->guest, &sample,
+				     scan->is_packed ? &scan->arena :
+				     NULL))
 			scan->error = -ENOMEM;
 		return;
 	}
@@ -465,8 +608,8 @@ static void collect_counters(struct seam_perf_scan *scan,
 		return;
 	for (size_t i = 0; counter_at(&sample, from->attr.read_format, i, &id,
 				      &value); i++)
-		if (seam_scan_counters_add(&scan->counters, id, sample.time,
-					   value))
+		if (add_counter(&scan->counters, id, sample.time,
+				value))
 			scan->error = -ENOMEM;
 }
 
@@ -485,7 +628,7 @@ static void scan_counters(struct seam_perf_scan *scan)
 			collect_counters(scan, &record);
 	seam_perf_stream_fini(&stream);
 	if (scan->error == 0)
-		scan->error = seam_scan_counters_seal(&scan->counters);
+		scan->error = seal_counters(&scan->counters);
 }
 
 static void scan_part(struct seam_perf_scan *scan,
@@ -682,7 +825,112 @@ void seam_perf_scan_fini(struct seam_perf_scan *scan)
 	free(scan->sideband.items);
 	free(scan->dumps.items);
 	free(scan->walks.items);
-	seam_scan_guest_fini(&scan->guest);
-	seam_scan_counters_fini(&scan->counters);
+	fini_guest(&scan->guest);
+	fini_counters(&scan->counters);
 	*scan = (struct seam_perf_scan) { 0 };
+}
+
+/* -- joins -------------------------------------------------------------- */
+
+struct scan_join {
+	struct seam_samples *samples;
+	struct seam_callchains *chains;
+	struct seam_tasks *tasks;
+};
+
+/* Map the ids of one scan to common ones.  0 or -ENOMEM. */
+static int renumber(const struct scan_join *j,
+		    const struct seam_perf_scan *scan, uint32_t **keys,
+		    uint32_t **chains)
+{
+	*keys = malloc((scan->tasks.keys.n + 1) * sizeof(**keys));
+	*chains = malloc((scan->chains.items.n + 1) * sizeof(**chains));
+	if (!*keys || !*chains)
+		return -ENOMEM;
+	for (size_t i = 0; i < scan->tasks.keys.n; i++) {
+		const struct seam_task *task = &scan->tasks.keys.items[i];
+
+		(*keys)[i] = seam_tasks_key(j->tasks, task->pid, task->tid);
+		if ((*keys)[i] == SEAM_NONE)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < scan->chains.items.n; i++) {
+		const struct seam_callchain *c = &scan->chains.items.items[i];
+
+		(*chains)[i] = seam_callchains_add(j->chains, c->pid,
+				scan->chains.words.items + c->first, c->n);
+		if ((*chains)[i] == SEAM_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* @n_records: how many SAMPLE records are before those of @from. */
+static bool append(struct seam_samples *to, const struct seam_samples *from,
+		   const uint32_t *keys, const uint32_t *chains,
+		   uint32_t n_records)
+{
+	size_t n = from->n;
+
+	memcpy(to->time_ns + to->n, from->time_ns, n * sizeof(*to->time_ns));
+	memcpy(to->cpu + to->n, from->cpu, n * sizeof(*to->cpu));
+	memcpy(to->event + to->n, from->event, n * sizeof(*to->event));
+	for (size_t i = 0; i < n; i++) {
+		to->thread[to->n + i] = keys[from->thread[i]];
+		to->stack[to->n + i] = chains[from->stack[i]];
+		if (!seam_samples_set_weight(to, to->n + i,
+					     seam_samples_weight(from, i)) ||
+		    (from->record &&
+		     !seam_samples_set_record(to, to->n + i,
+					      n_records + from->record[i])))
+			return false;
+		if (from->vmstate && !seam_samples_set_vmstate(to, to->n + i,
+				(enum seam_vmstate)from->vmstate[i]))
+			return false;
+	}
+	to->n += n;
+	return true;
+}
+
+static int join_one(const struct scan_join *j, struct seam_perf_scan *scan,
+		    uint32_t n_records)
+{
+	uint32_t *keys = NULL, *chains = NULL;
+	int r = renumber(j, scan, &keys, &chains);
+
+	if (r == 0 && scan->samples.n &&
+	    (!seam_samples_reserve(j->samples, scan->samples.n) ||
+	     !append(j->samples, &scan->samples, keys, chains,
+		     n_records)))
+		r = -ENOMEM;
+	free(keys);
+	free(chains);
+	seam_samples_fini(&scan->samples);
+	seam_callchains_fini(&scan->chains);
+	return r;
+}
+
+/* What the first scan has is moved as it is: its ids become the common ones. */
+int seam_scan_join(struct seam_perf_scan *scans, size_t n,
+		   struct seam_samples *samples,
+		   struct seam_callchains *chains, struct seam_tasks *tasks)
+{
+	const struct scan_join j = { samples, chains, tasks };
+	uint32_t n_records = 0;
+	int r = 0;
+
+	assert(samples->n == 0 && chains->items.n == 0 && tasks->keys.n == 0);
+	*samples = scans[0].samples;
+	scans[0].samples = (struct seam_samples) { 0 };
+	*chains = scans[0].chains;
+	scans[0].chains = (struct seam_callchains) { 0 };
+	tasks->keys = scans[0].tasks.keys;
+	tasks->key_index = scans[0].tasks.key_index;
+	scans[0].tasks = (struct seam_tasks) { 0 };	/* had only keys */
+	for (size_t i = 1; r == 0 && i < n; i++) {
+		scans[i].first_sample = samples->n;
+		n_records += scans[i - 1].n_sample_records;
+		r = join_one(&j, &scans[i], n_records);
+	}
+	return r;
 }

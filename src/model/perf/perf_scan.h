@@ -17,13 +17,49 @@
 #define SEAM_PERF_SCAN_H
 
 #include "base/arena.h"
+#include "base/array.h"
+#include "model/guest/guest_merge.h"
 #include "model/perf/callchains.h"
-#include "model/perf/scan_counters.h"
-#include "model/perf/scan_guest.h"
 #include "model/perf/stack_joins.h"
 #include "model/perf/tasks.h"
 #include "model/profile/profile.h"
+#include "wire/guest/guest_counts.h"
 #include "wire/perf/perf_data.h"
+#include "wire/perf/perf_sample.h"
+
+/* What @event is, by its attr and its name. */
+enum seam_guest_event
+seam_scan_guest_event(const struct seam_perf_event *event);
+
+/*
+ * The event that counts the same as seam:guest, the CPU time of a thread: that
+ * of a clock.  SEAM_NONE when @data has none.
+ */
+uint32_t seam_scan_guest_clock(const struct seam_perf_data *data);
+
+/* A symbol record, still to be decoded. */
+struct seam_guest_record {
+	int32_t pid;
+	struct seam_bytes raw;	/* in the file, or in the scan's arena */
+};
+
+/* What one scan took of both events.  Zeroed is valid and empty. */
+struct seam_scan_guest {
+	SEAM_ARRAY(struct seam_guest_record) symbols;
+	struct seam_guest_counts counts;
+	struct seam_guest_words words;		/* scratch: a merged chain */
+};
+
+struct seam_scan_counter {
+	uint64_t id, time_ns, value;
+	uint64_t order;		/* in the file */
+};
+
+/* Zeroed is valid and empty. */
+struct seam_scan_counters {
+	SEAM_ARRAY(struct seam_scan_counter) items;
+	size_t next;
+};
 
 /* A record of the side-band, which is decoded later (sideband.h). */
 struct seam_sideband_record {
@@ -104,5 +140,14 @@ int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
 		   size_t n, enum seam_scan_what what);
 
 void seam_perf_scan_fini(struct seam_perf_scan *scan);
+
+/*
+ * Move the samples of @scans to @samples, their callchains to @chains, and
+ * their task keys to @tasks, which has no key before: records of the side-band
+ * may use keys only after.  0 or -ENOMEM.
+ */
+int seam_scan_join(struct seam_perf_scan *scans, size_t n,
+		   struct seam_samples *samples,
+		   struct seam_callchains *chains, struct seam_tasks *tasks);
 
 #endif /* SEAM_PERF_SCAN_H */

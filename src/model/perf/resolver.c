@@ -7,9 +7,106 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
+#include "base/radix_sort.h"
 #include "model/guest/guest_merge.h"
 #include "model/origin.h"
 #include "symbol/names/java_name.h"
+
+/* -- symbols to expect -------------------------------------------------- */
+
+/*
+ * The addresses that will be looked up in a file, in advance
+ *
+ * Files are read by another process, and a look-up costs a message there and
+ * one back.  All addresses of a recording are known before the first is
+ * resolved; those in a mapping are sent with the first look-up in its file.
+ * Which process had the file mapped there is not checked: an address too many
+ * costs a look-up and nothing else.
+ */
+
+#define MAX_WORDS ((size_t)4 << 20)
+
+/* Kernel addresses and context markers are in the upper half. */
+static bool is_user(uint64_t word)
+{
+	return word >> 63 == 0;
+}
+
+/*
+ * After a marker comes the address that ran, then return addresses; the frames
+ * of a VM's guest are no addresses.
+ */
+static size_t collect_chain(const uint64_t *words, size_t n_words,
+			    struct seam_radix_item *items)
+{
+	bool is_call = false, is_guest = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_words; i++) {
+		if (!is_user(words[i])) {
+			is_call = words[i] == SEAM_GUEST_CALLER ||
+				  words[i] == SEAM_CALLCHAIN_JOINED;
+			is_guest = words[i] == SEAM_GUEST_FRAMES;
+		} else if (!is_guest) {
+			if (words[i] > 0)
+				items[n++].key = words[i] - is_call;
+			is_call = true;
+		}
+	}
+	return n;
+}
+
+static size_t collect(const struct seam_callchains *chains,
+		      struct seam_radix_item *items)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < chains->items.n; i++)
+		n += collect_chain(chains->words.items +
+				   chains->items.items[i].first,
+				   chains->items.items[i].n, items + n);
+	return n;
+}
+
+void seam_expected_make(struct seam_expected *expected,
+			const struct seam_callchains *chains)
+{
+	size_t n = chains->words.n;
+	struct seam_radix_item *items = n && n <= MAX_WORDS ?
+		calloc(n, sizeof(*items)) : NULL;
+
+	if (!items)
+		return;
+	n = collect(chains, items);
+	if (n && !seam_radix_sort(items, n) &&
+	    SEAM_ARRAY_RESERVE(&expected->addrs, n))
+		for (size_t i = 0; i < n; i++)
+			if (i == 0 || items[i].key != items[i - 1].key)
+				expected->addrs.items[expected->addrs.n++] =
+					items[i].key;
+	free(items);
+}
+
+/*
+ * Announce the addresses in [@begin, @end), where @module is mapped from offset
+ * @pgoff on.
+ */
+static void announce_expected(const struct seam_expected *expected,
+			      struct seam_symbols *symbols, uint32_t module,
+			      uint64_t begin, uint64_t end, uint64_t pgoff)
+{
+	const uint64_t *addrs = expected->addrs.items;
+	size_t at = SEAM_ARRAY_SEARCH(i, expected->addrs.n, addrs[i] < begin);
+
+	for (; at < expected->addrs.n && addrs[at] < end; at++)
+		seam_symbols_expect(symbols, module, addrs[at] - begin + pgoff);
+}
+
+static void fini_expected(struct seam_expected *expected)
+{
+	free(expected->addrs.items);
+	*expected = (struct seam_expected) { 0 };
+}
 
 /* Functions at one address: itself and the calls inlined into it. */
 #define MAX_INLINED 64
@@ -47,7 +144,7 @@ int seam_resolver_init(struct seam_resolver *r)
 
 void seam_resolver_fini(struct seam_resolver *resolver)
 {
-	seam_expected_fini(&resolver->expected);
+	fini_expected(&resolver->expected);
 	free(resolver->files.items);
 	free(resolver->nameless.items);
 	free(resolver->code_objects);
@@ -194,8 +291,8 @@ static size_t find_names(struct seam_resolver *r, const struct seam_mapping *m,
 }
 
 /*
- * Where the innermost address of a sample is looked up: a byte before the end of
- * a function whose last instruction is a system call, as a signal's trampoline.
+ * Where the innermost address of a sample is looked up: a byte before the end
+ * of a function whose last instruction is a system call, as a signal's trampoline.
  */
 static uint64_t innermost_pos(struct seam_resolver *r, uint32_t file,
 			      struct seam_place *place)
@@ -540,8 +637,8 @@ static const struct seam_mapping *use_mapping(struct seam_resolver *r,
 	file = is_file(r, m) && r->expected.addrs.n ? file_of(r, m->module) :
 	       SEAM_NONE;
 	if (file != SEAM_NONE)
-		seam_expected_announce(&r->expected, r->symbols, file,
-				       vma->begin, vma->end, m->pgoff);
+		announce_expected(&r->expected, r->symbols, file,
+				  vma->begin, vma->end, m->pgoff);
 	return m;
 }
 

@@ -27,10 +27,22 @@
 #include "model/jit/jit_sources.h"
 #include "model/perf/callchains.h"
 #include "model/perf/embedded.h"
-#include "model/perf/expected.h"
 #include "model/perf/spaces.h"
 #include "model/profile/profile.h"
 #include "symbol/symbols.h"
+
+/* Zeroed is valid and empty. */
+struct seam_expected {
+	SEAM_ARRAY(uint64_t) addrs;	/* sorted, each once */
+};
+
+/*
+ * The user addresses of @chains, as they are looked up: return addresses one
+ * byte earlier.  None when there are more than 4 million or memory runs out,
+ * which costs time only.
+ */
+void seam_expected_make(struct seam_expected *expected,
+			const struct seam_callchains *chains);
 
 struct seam_resolver {
 	struct seam_profile *profile;

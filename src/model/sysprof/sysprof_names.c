@@ -7,6 +7,278 @@
 
 #include "base/hash.h"
 
+/* -- fast functions ----------------------------------------------------- */
+
+/*
+ * Names of a VM's fast functions, from its symbols
+ *
+ * A sysprof stream has the number of a fast function (ffid), which depends on
+ * the build of the VM: on the libraries in it, of which OpenResty and Tarantool
+ * have more, and on their version.  The stream does not name the build, but it
+ * has the VM's symbols: a fast function is lj_ff_NAME or lj_cf_NAME.  Numbers
+ * are given in the order in which the libraries define their functions, and
+ * that order is the same in all known builds; so the symbols that are there, in
+ * that order, are the numbers.  A stripped VM has none of them, and an unknown
+ * function would shift all others: then no ffid has a name.
+ *
+ * Source: LuaJIT, host/buildvm_lib.c, and jit/vmdef.lua as it made them: 2.1 of
+ * 2022-03 and v2.1 head, OpenResty's luajit2, Tarantool's fork.
+ */
+
+/* All functions of the known builds, in the order in which they get numbers. */
+static const char *const order[] = {
+	"assert", "type", "next", "pairs", "ipairs_aux", "ipairs",
+	"getmetatable", "setmetatable", "getfenv", "setfenv", "rawget",
+	"rawset", "rawequal", "unpack", "select", "tonumber", "tostring",
+	"error", "pcall", "xpcall", "loadfile", "load", "loadstring",
+	"dofile", "gcinfo", "collectgarbage", "newproxy", "print",
+	"coroutine.status", "coroutine.running", "coroutine.isyieldable",
+	"coroutine.create", "coroutine.yield", "coroutine.resume",
+	"coroutine.wrap_aux", "coroutine.wrap", "thread.exdata",
+	"thread.exdata2", "math.abs", "math.floor", "math.ceil", "math.sqrt",
+	"math.log10", "math.exp", "math.sin", "math.cos", "math.tan",
+	"math.asin", "math.acos", "math.atan", "math.sinh", "math.cosh",
+	"math.tanh", "math.frexp", "math.modf", "math.log", "math.atan2",
+	"math.pow", "math.fmod", "math.ldexp", "math.min", "math.max",
+	"math.random", "math.randomseed", "bit.tobit", "bit.bnot",
+	"bit.bswap", "bit.lshift", "bit.rshift", "bit.arshift", "bit.rol",
+	"bit.ror", "bit.band", "bit.bor", "bit.bxor", "bit.tohex",
+	"string.byte", "string.char", "string.sub", "string.rep",
+	"string.reverse", "string.lower", "string.upper", "string.dump",
+	"string.find", "string.match", "string.gmatch_aux", "string.gmatch",
+	"string.gsub", "string.format", "table.maxn", "table.insert",
+	"table.concat", "table.clone", "table.isarray", "table.nkeys",
+	"table.isempty", "table.sort", "table.new", "table.clear",
+	"io.method.close", "io.method.read", "io.method.write",
+	"io.method.flush", "io.method.seek", "io.method.setvbuf",
+	"io.method.lines", "io.method.__gc", "io.method.__tostring",
+	"io.open", "io.popen", "io.tmpfile", "io.close", "io.read",
+	"io.write", "io.flush", "io.input", "io.output", "io.lines",
+	"io.type", "os.execute", "os.remove", "os.rename", "os.tmpname",
+	"os.getenv", "os.exit", "os.clock", "os.date", "os.time",
+	"os.difftime", "os.setlocale", "debug.getregistry",
+	"debug.getmetatable", "debug.setmetatable", "debug.getfenv",
+	"debug.setfenv", "debug.getinfo", "debug.getlocal", "debug.setlocal",
+	"debug.getupvalue", "debug.setupvalue", "debug.upvalueid",
+	"debug.upvaluejoin", "debug.sethook", "debug.gethook", "debug.debug",
+	"debug.traceback", "jit.on", "jit.off", "jit.flush", "jit.status",
+	"jit.security", "jit.attach", "jit.prngstate", "jit.util.funcinfo",
+	"jit.util.funcbc", "jit.util.funck", "jit.util.funcuvname",
+	"jit.util.traceinfo", "jit.util.traceir", "jit.util.tracek",
+	"jit.util.tracesnap", "jit.util.tracemc", "jit.util.traceexitstub",
+	"jit.util.ircalladdr", "jit.opt.start", "jit.profile.start",
+	"jit.profile.stop", "jit.profile.dumpstack", "ffi.meta.__index",
+	"ffi.meta.__newindex", "ffi.meta.__eq", "ffi.meta.__len",
+	"ffi.meta.__lt", "ffi.meta.__le", "ffi.meta.__concat",
+	"ffi.meta.__call", "ffi.meta.__add", "ffi.meta.__sub",
+	"ffi.meta.__mul", "ffi.meta.__div", "ffi.meta.__mod",
+	"ffi.meta.__pow", "ffi.meta.__unm", "ffi.meta.__tostring",
+	"ffi.meta.__pairs", "ffi.meta.__ipairs", "ffi.clib.__index",
+	"ffi.clib.__newindex", "ffi.clib.__gc", "ffi.callback.free",
+	"ffi.callback.set", "ffi.cdef", "ffi.new", "ffi.cast", "ffi.typeof",
+	"ffi.typeinfo", "ffi.istype", "ffi.sizeof", "ffi.alignof",
+	"ffi.offsetof", "ffi.errno", "ffi.string", "ffi.copy", "ffi.fill",
+	"ffi.abi", "ffi.metatype", "ffi.gc", "ffi.load", "buffer.method.free",
+	"buffer.method.reset", "buffer.method.skip", "buffer.method.set",
+	"buffer.method.put", "buffer.method.putf", "buffer.method.get",
+	"buffer.method.putcdata", "buffer.method.reserve",
+	"buffer.method.commit", "buffer.method.ref", "buffer.method.encode",
+	"buffer.method.decode", "buffer.method.__gc",
+	"buffer.method.__tostring", "buffer.method.__len", "buffer.new",
+	"buffer.encode", "buffer.decode", "misc.getmetrics",
+	"misc.sysprof.start", "misc.sysprof.stop", "misc.sysprof.report",
+	"misc.memprof.start", "misc.memprof.stop",
+};
+
+_Static_assert(SEAM_ARRAY_SIZE(order) <= SEAM_FAST_FUNCTIONS_MAX,
+	       "one flag for each function");
+
+enum { FIRST_ID = 2 };		/* 0 is a Lua function, 1 any C function */
+
+/* Functions of every build: without them the symbols are only some. */
+static const char *const always[] = {
+	"assert", "select", "tostring", "print", "string.byte",
+	"string.format", "table.concat", "os.clock",
+};
+
+bool seam_fast_functions_is(const char *name, const char *symbol)
+{
+	if (strncmp(symbol, "lj_cf_", 6) != 0)
+		return false;
+	for (symbol += 6; *name && (*name == *symbol ||
+				    (*name == '.' && *symbol == '_')); name++)
+		symbol++;
+	return !*name && !*symbol;
+}
+
+/* The place of the function in the order; SEAM_ARRAY_SIZE(order): none. */
+static size_t find_symbol(const char *symbol)
+{
+	size_t i = 0;
+
+	while (i < SEAM_ARRAY_SIZE(order) &&
+	       !seam_fast_functions_is(order[i], symbol))
+		i++;
+	return i;
+}
+
+/* The functions of package, although lj_cf_*, are no fast functions. */
+/* Take note of a symbol of the stream, of any kind. */
+static void note_fast(struct seam_fast_functions *f,
+		      const char *symbol, size_t size)
+{
+	char name[64];
+	size_t i;
+
+	if (size < 6 || size >= sizeof(name) ||
+	    (memcmp(symbol, "lj_ff_", 6) != 0 &&
+	     memcmp(symbol, "lj_cf_", 6) != 0))
+		return;
+	snprintf(name, sizeof(name), "lj_cf_%.*s", (int)size - 6, symbol + 6);
+	if (strncmp(name, "lj_cf_package_", 14) == 0)
+		return;
+	i = find_symbol(name);
+	f->is_made = false;
+	if (i < SEAM_ARRAY_SIZE(order)) {
+		f->has[i] = true;
+		f->is_c[i] |= symbol[3] == 'c';
+	} else {
+		f->has_unknown = true;
+	}
+}
+
+static bool is_whole(const struct seam_fast_functions *f)
+{
+	for (size_t a = 0, i = 0; a < SEAM_ARRAY_SIZE(always); a++) {
+		while (strcmp(order[i], always[a]) != 0)
+			i++;
+		if (!f->has[i])
+			return false;
+	}
+	return !f->has_unknown;
+}
+
+static void make(struct seam_fast_functions *f)
+{
+	f->n_ids = 0;
+	f->is_made = true;
+	if (!is_whole(f))
+		return;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(order); i++)
+		if (f->has[i])
+			f->by_id[f->n_ids++] = (uint16_t)i;
+}
+
+/*
+ * "string.gsub", or NULL: not known.  *@in_c: it is a C function, which the
+ * host's stack has as well.
+ */
+static const char *name_of_fast(struct seam_fast_functions *f,
+				uint64_t ffid, bool *in_c)
+{
+	size_t i;
+
+	*in_c = false;
+	if (!f->is_made)
+		make(f);
+	if (ffid < FIRST_ID || ffid - FIRST_ID >= f->n_ids)
+		return NULL;
+	i = f->by_id[ffid - FIRST_ID];
+	*in_c = f->is_c[i];
+	return order[i];
+}
+
+/* -- C functions -------------------------------------------------------- */
+
+/*
+ * The C functions of a sysprof stream, by address
+ *
+ * A stream has the addresses of functions, but neither their sizes nor the
+ * files that they are in, and it may add functions between any two samples.  So
+ * they are sorted runs, of which a new one is merged with those before it while
+ * they are no larger.  Adding costs O(log n) a function and a look-up; looking
+ * one up costs O(log^2 n).
+ */
+
+static size_t run_end(const struct seam_c_functions *f, size_t run)
+{
+	return run + 1 < f->runs.n ? f->runs.items[run + 1] : f->items.n;
+}
+
+const struct seam_c_function *
+seam_c_functions_find(const struct seam_c_functions *f, uint64_t addr)
+{
+	const struct seam_c_function *items = f->items.items, *best = NULL;
+
+	for (size_t run = 0; run < f->runs.n; run++) {
+		size_t begin = f->runs.items[run];
+		size_t n = SEAM_ARRAY_SEARCH(i, run_end(f, run) - begin,
+					     items[begin + i].addr <= addr);
+
+		/* of equal ones that of the later run, which was added later */
+		if (n && (!best || items[begin + n - 1].addr >= best->addr))
+			best = &items[begin + n - 1];
+	}
+	return best;
+}
+
+/* Merge the last two runs; a later function replaces one before it. */
+static int merge(struct seam_c_functions *f)
+{
+	size_t begin = f->runs.items[f->runs.n - 2];
+	size_t a = begin, b = f->runs.items[f->runs.n - 1], middle = b;
+	size_t end = f->items.n;
+	const struct seam_c_function *items = f->items.items;
+
+	f->merged.n = 0;
+	if (!SEAM_ARRAY_RESERVE(&f->merged, end - begin))
+		return -ENOMEM;
+	while (a < middle || b < end) {
+		bool is_later = a == middle ||
+				(b < end && items[b].addr <= items[a].addr);
+
+		if (is_later && a < middle && items[a].addr == items[b].addr)
+			a++;
+		f->merged.items[f->merged.n++] =
+			is_later ? items[b++] : items[a++];
+	}
+	memcpy(f->items.items + begin, f->merged.items,
+	       f->merged.n * sizeof(*items));
+	f->items.n = begin + f->merged.n;
+	f->runs.n--;
+	return 0;
+}
+
+int seam_c_functions_add(struct seam_c_functions *f, uint64_t addr,
+			 uint32_t name)
+{
+	const struct seam_c_function *known = seam_c_functions_find(f, addr);
+
+	if (known && known->addr == addr && known->name == name)
+		return 0;
+	if (!SEAM_ARRAY_RESERVE(&f->runs, 1) ||
+	    !SEAM_ARRAY_ADD(&f->items, (struct seam_c_function) { addr, name }))
+		return -ENOMEM;
+	f->runs.items[f->runs.n++] = f->items.n - 1;
+	while (f->runs.n > 1) {
+		size_t last = f->runs.items[f->runs.n - 1];
+		size_t before = last - f->runs.items[f->runs.n - 2];
+
+		if (before > f->items.n - last)
+			break;
+		if (merge(f))
+			return -ENOMEM;
+	}
+	return 1;
+}
+
+void seam_c_functions_fini(struct seam_c_functions *f)
+{
+	free(f->items.items);
+	free(f->runs.items);
+	free(f->merged.items);
+}
+
 /*
  * No function is larger: the interpreter loops of CPython and Lua, the largest
  * that are common, have 50 KiB.
@@ -24,7 +296,7 @@ void seam_sysprof_names_fini(struct seam_sysprof_names *n)
 	seam_index_fini(&n->index);
 }
 
-/* -- symbols ------------------------------------------------------------- */
+/* -- symbols ------------------------------------------------------------ */
 
 /* The next look-ups find what is true now. */
 static void change(struct seam_sysprof_names *n)
@@ -69,7 +341,7 @@ static int add_cfunc(struct seam_sysprof_names *n,
 
 	if (r <= 0)
 		return r;
-	seam_fast_functions_note(&n->fast, text, cfunc->name.size);
+	note_fast(&n->fast, text, cfunc->name.size);
 	change(n);
 	return 0;
 }
@@ -103,7 +375,7 @@ int seam_sysprof_names_add(struct seam_sysprof_names *n,
 	}
 }
 
-/* -- frames -------------------------------------------------------------- */
+/* -- frames ------------------------------------------------------------- */
 
 static const char *text_of(const struct seam_sysprof_names *n, uint32_t string)
 {
@@ -245,7 +517,7 @@ static struct seam_sysprof_place name_fast(struct seam_sysprof_names *n,
 					   uint64_t ffid)
 {
 	bool in_c;
-	const char *name = seam_fast_functions_name(&n->fast, ffid, &in_c);
+	const char *name = name_of_fast(&n->fast, ffid, &in_c);
 	char text[32];
 
 	snprintf(text, sizeof(text), "ffid %" PRIu64, ffid);
@@ -282,7 +554,7 @@ name_trace(struct seam_sysprof_names *n, const struct seam_sysprof_trace *trace)
 	};
 }
 
-/* -- meanings ------------------------------------------------------------ */
+/* -- meanings ----------------------------------------------------------- */
 
 /* The meaning of (@a, @b), made if it is new; it is outdated then. */
 static struct seam_sysprof_meaning *find(struct seam_sysprof_names *n,

@@ -11,10 +11,55 @@
 #ifndef SEAM_SYSPROF_NAMES_H
 #define SEAM_SYSPROF_NAMES_H
 
+#include "base/array.h"
 #include "model/guest/guest_names.h"
-#include "model/sysprof/c_functions.h"
-#include "model/sysprof/fast_functions.h"
 #include "wire/sysprof/sysprof.h"
+
+enum { SEAM_FAST_FUNCTIONS_MAX = 320 };
+
+/* Zeroed is valid: no symbol was seen. */
+struct seam_fast_functions {
+	bool has[SEAM_FAST_FUNCTIONS_MAX];	/* by place in the order */
+	bool is_c[SEAM_FAST_FUNCTIONS_MAX];	/* it is a C function */
+	uint16_t by_id[SEAM_FAST_FUNCTIONS_MAX];
+	size_t n_ids;
+	bool has_unknown;	/* a function of no known build */
+	bool is_made;		/* by_id is */
+};
+
+/*
+ * Whether C function @symbol is that of the fast function called @name:
+ * "lj_cf_string_gsub" of "string.gsub".
+ */
+bool seam_fast_functions_is(const char *name, const char *symbol);
+
+struct seam_c_function {
+	uint64_t addr;
+	uint32_t name;		/* string */
+};
+
+/* Zeroed is valid and empty. */
+struct seam_c_functions {
+	SEAM_ARRAY(struct seam_c_function) items;	/* the runs */
+	SEAM_ARRAY(size_t) runs;			/* where each begins */
+	SEAM_ARRAY(struct seam_c_function) merged;
+};
+
+/*
+ * Add a function; of those with one address the last one counts.  1 where it
+ * was not there with this name, 0, or -ENOMEM.
+ */
+int seam_c_functions_add(struct seam_c_functions *functions, uint64_t addr,
+			 uint32_t name);
+
+/*
+ * The function that begins last at or before @addr, or NULL; borrowed until
+ * the next add.
+ */
+const struct seam_c_function *
+seam_c_functions_find(const struct seam_c_functions *functions, uint64_t addr);
+
+void seam_c_functions_fini(struct seam_c_functions *functions);
 
 /* What a C function is for the joint of host and Lua frames. */
 enum seam_sysprof_role {

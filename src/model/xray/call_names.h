@@ -13,6 +13,25 @@
 #include "model/xray/trace.h"
 #include "symbol/xray/xray_map.h"
 
+/* What could not be read, and which logs have no map; both for a message. */
+struct seam_log_notes {
+	void (*note)(void *context, const char *text);
+	void *context;
+};
+
+/*
+ * Find the names of the functions and events of @trace, which has all of its
+ * logs and is not read yet: @names from the map @path for all logs; where it is
+ * NULL, from the map beside each log.  A file beside a log that cannot be read
+ * is noted, and the log has no names.
+ *
+ * 0, -ENOMEM, or the reason why @path cannot be read.  Not to be called while
+ * other threads run.
+ */
+int seam_log_names_open(struct seam_xray_map *names, struct seam_trace *trace,
+			const char *path, const struct seam_log_notes *notes,
+			struct seam_err *err);
+
 enum { SEAM_CALL_NAME = 24 };
 
 /*

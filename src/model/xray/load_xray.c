@@ -6,11 +6,181 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/pair_map.h"
+#include "model/profile/profile.h"
 #include "model/xray/call_names.h"
 #include "model/xray/call_paths.h"
-#include "model/xray/log_names.h"
 #include "model/xray/stream_items.h"
-#include "model/xray/stream_threads.h"
+#include "model/xray/trace.h"
+
+/* -- threads ------------------------------------------------------------ */
+
+/*
+ * Map streams of a trace to threads of a profile
+ *
+ * A thread that the profile has already, from another input, is found by its
+ * pid and tid, and by the time where a number was used twice.  Others are
+ * added: streams of equal ids are one thread, but a forked child that writes
+ * its parent's ids is another one.
+ */
+
+struct seam_stream_threads {
+	struct seam_profile *profile;
+	uint32_t *known;		/* threads of other inputs, sorted by
+					 * tid and start */
+	size_t n_known;
+	struct seam_pair_map processes;	/* by pid, and by is_fork */
+	struct seam_pair_map threads;	/* added: by process and tid */
+};
+
+/* Threads of one tid to look at: a hostile recording may have a million. */
+enum { NEARBY = 64 };
+
+static int by_tid(const void *a, const void *b, void *context)
+{
+	const struct seam_profile *profile = context;
+	const struct seam_thread *x =
+		&profile->threads.items[*(const uint32_t *)a];
+	const struct seam_thread *y =
+		&profile->threads.items[*(const uint32_t *)b];
+
+	return SEAM_COMPARE(x->tid, y->tid) ?:
+	       SEAM_COMPARE(x->start_ns, y->start_ns);
+}
+
+/* 0 or -ENOMEM; to be freed in either case.  @profile outlives @threads. */
+static int init_threads(struct seam_stream_threads *threads,
+			struct seam_profile *profile)
+{
+	size_t n = profile->threads.n;
+
+	*threads = (struct seam_stream_threads) {
+		.profile = profile, .n_known = n,
+		.known = malloc((n + 1) * sizeof(*threads->known)),
+	};
+	if (!threads->known)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		threads->known[i] = (uint32_t)i;
+	qsort_r(threads->known, n, sizeof(*threads->known), by_tid, profile);
+	for (size_t i = 0; i < profile->processes.n; i++) {
+		int32_t pid = profile->processes.items[i].pid;
+
+		/* 0 is the idle process, and in a log no pid at all */
+		if (pid && seam_pair_map_put(&threads->processes, (uint32_t)pid,
+					     false, (uint32_t)i))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void fini_threads(struct seam_stream_threads *threads)
+{
+	free(threads->known);
+	seam_pair_map_fini(&threads->processes);
+	seam_pair_map_fini(&threads->threads);
+}
+
+/* The first known thread after those of @tid that started by @ns. */
+static size_t find_place(const struct seam_stream_threads *t, int32_t tid,
+			 uint64_t ns)
+{
+	const struct seam_thread *threads = t->profile->threads.items;
+
+	return SEAM_ARRAY_SEARCH(i, t->n_known,
+		threads[t->known[i]].tid < tid ||
+		(threads[t->known[i]].tid == tid &&
+		 threads[t->known[i]].start_ns <= ns));
+}
+
+/* How long before the start or after the end of @thread @ns is. */
+static uint64_t distance(const struct seam_thread *thread, uint64_t ns)
+{
+	return ns < thread->start_ns ? thread->start_ns - ns :
+	       ns > thread->end_ns ? ns - thread->end_ns : 0;
+}
+
+/*
+ * The known thread of these ids that existed at @ns, or the closest in time;
+ * SEAM_NONE: there is none.  Pid 0: the log does not have it.
+ */
+static uint32_t find_known(const struct seam_stream_threads *t, int32_t pid,
+			   int32_t tid, uint64_t ns)
+{
+	const struct seam_profile *p = t->profile;
+	size_t place = find_place(t, tid, ns);
+	size_t from = place > NEARBY ? place - NEARBY : 0;
+	uint32_t found = SEAM_NONE;
+
+	for (size_t i = from; i < t->n_known && i < place + NEARBY; i++) {
+		const struct seam_thread *thread =
+			&p->threads.items[t->known[i]];
+
+		if (thread->tid != tid ||
+		    (pid && p->processes.items[thread->process].pid != pid))
+			continue;
+		if (found == SEAM_NONE || distance(thread, ns) <
+		    distance(&p->threads.items[found], ns))
+			found = t->known[i];
+	}
+	return found;
+}
+
+/* The last process of these ids, added if there is none. */
+static uint32_t find_process(struct seam_stream_threads *t, int32_t pid,
+			     bool is_fork)
+{
+	struct seam_profile *profile = t->profile;
+	uint32_t *known = seam_pair_map_find(&t->processes, (uint32_t)pid,
+					     is_fork);
+	uint32_t name, id = (uint32_t)profile->processes.n;
+
+	if (known)
+		return *known;
+	name = seam_strings_put(&profile->strings, is_fork ? "forked" : "");
+	if (name == SEAM_NONE ||
+	    !SEAM_ARRAY_ADD(&profile->processes, (struct seam_process) {
+		.pid = pid, .name = name, .end_ns = UINT64_MAX,
+		.parent = SEAM_NONE }))
+		return SEAM_NONE;
+	return seam_pair_map_put(&t->processes, (uint32_t)pid, is_fork, id) ?
+	       SEAM_NONE : id;
+}
+
+static uint32_t add_thread(struct seam_stream_threads *t,
+			   const struct seam_trace_stream *stream)
+{
+	struct seam_profile *profile = t->profile;
+	uint32_t process = find_process(t, stream->pid, stream->is_fork);
+	uint32_t *known = seam_pair_map_find(&t->threads, process,
+					     (uint32_t)stream->tid);
+	uint32_t name, id = (uint32_t)profile->threads.n;
+	char text[32];
+
+	if (process == SEAM_NONE || known)
+		return known ? *known : SEAM_NONE;
+	snprintf(text, sizeof(text), "%s %" PRId32, stream->is_fork ?
+		 "forked from" : "thread", stream->tid);
+	name = seam_strings_put(&profile->strings, text);
+	if (name == SEAM_NONE ||
+	    !SEAM_ARRAY_ADD(&profile->threads, (struct seam_thread) {
+		.process = process, .tid = stream->tid, .name = name,
+		.end_ns = UINT64_MAX }))
+		return SEAM_NONE;
+	return seam_pair_map_put(&t->threads, process, (uint32_t)stream->tid,
+				 id) ? SEAM_NONE : id;
+}
+
+/* The thread of @stream, whose first record is at @ns; SEAM_NONE: no memory. */
+static uint32_t find_thread(struct seam_stream_threads *threads,
+			    const struct seam_trace_stream *stream,
+			    uint64_t ns)
+{
+	uint32_t known = stream->is_fork ? SEAM_NONE :
+			 find_known(threads, stream->pid, stream->tid, ns);
+
+	return known != SEAM_NONE ? known : add_thread(threads, stream);
+}
 
 /* The source of the tracks, which the profile owns. */
 struct track_source {
@@ -270,7 +440,7 @@ static int load_stream(struct xray_loader *l, size_t stream)
 	struct seam_call_paths paths = {
 		.max = n < SEAM_CALL_PATHS_MAX ? SEAM_CALL_PATHS_MAX - n : 1,
 	};
-	uint32_t thread = seam_stream_thread(&l->threads,
+	uint32_t thread = find_thread(&l->threads,
 			&l->trace->streams.items[stream],
 			seam_trace_start_ns(l->trace, stream));
 	int r = thread == SEAM_NONE ? -ENOMEM : add_track(l, stream, thread);
@@ -373,7 +543,7 @@ static int load_streams(struct xray_loader *l, const char *map)
 
 	l->module = map ? add_module(l, map) : 0;
 	r = l->module == SEAM_NONE || make_source(l) || add_event(l) ||
-	    add_span(l) || seam_stream_threads_init(&l->threads, l->profile) ?
+	    add_span(l) || init_threads(&l->threads, l->profile) ?
 	    -ENOMEM : 0;
 	for (size_t i = 0; !r && i < l->trace->streams.n; i++)
 		r = load_stream(l, i);
@@ -406,6 +576,6 @@ int seam_load_xray(struct seam_profile *profile, struct seam_trace *trace,
 	seam_calls_fini(&l.calls);
 	seam_xray_map_fini(&l.names);
 	seam_pair_map_fini(&l.images);
-	seam_stream_threads_fini(&l.threads);
+	fini_threads(&l.threads);
 	return r;
 }

@@ -29,7 +29,7 @@ bool seam_load_xray_refuses(struct seam_bytes bytes, struct seam_err *err);
  * Add to @profile what lies in the range of @trace: calls that begin in it,
  * times as far as they are in it.  @trace must stay open as long as timelines
  * of @profile are read.  @map is the instrumented program or its map as YAML;
- * NULL for the maps beside the logs (log_names.h), without which functions are
+ * NULL for the maps beside the logs (call_names.h), without which functions are
  * numbers.  @symbols, where not NULL, adds files and lines.  0, -ENOMEM, or the
  * reason why @map cannot be read.
  */

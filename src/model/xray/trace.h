@@ -24,7 +24,7 @@
 /*
  * The functions of one log in the numbering of all logs.  Programs number their
  * functions from 1 on, each its own; logs of one program have the same numbers.
- * Zeroed: the numbers of the log (log_names.h sets others).
+ * Zeroed: the numbers of the log (call_names.h sets others).
  */
 struct seam_trace_ids {
 	uint32_t n;			/* ids below it become first + id */
@@ -80,7 +80,7 @@ struct seam_trace {
 	size_t n_tied_logs;
 	bool in_ticks;			/* a log has no frequency */
 	/* a bit for each function of which only entries are recorded, by the
-	 * numbers of all logs (log_names.h); NULL: there is none */
+	 * numbers of all logs (call_names.h); NULL: there is none */
 	uint64_t *entries_only;
 	uint32_t n_entries_only;	/* bits */
 	/*

@@ -47,7 +47,7 @@ struct seam_xray_mapped {
 	uint32_t id;
 	uint8_t kinds;		/* bit 1 << kind of each of its sleds */
 	uint32_t log_id;	/* in the log, where ids are those of several
-				 * programs (model/xray/log_names.h) */
+				 * programs (model/xray/call_names.h) */
 	uint32_t name, file;	/* strings; 0 when not known */
 	uint32_t image;		/* likewise: the path of its binary */
 	uint32_t line;
