@@ -27,22 +27,22 @@
  *    closed descriptor or a missing folder lose records (seam_jitdump_lost()),
  *    and the file stays readable.  No signal is raised, SIGXFSZ included.
  *    errno is as it was.
- *  - Any thread may call at any time.  Calls for one dump exclude each other
- *    for the time of a write(2).  A call from a signal handler that interrupted
- *    another one on the same thread fails with -EDEADLK; one that cannot lock
- *    the dump within a second fails with -EBUSY.
- *  - A thread may die in a call, or a longjmp() may leave it.  After a death
- *    the next call continues after the last whole record.  A thread that lives
- *    and never returns to its call makes one other wait for a second; from
- *    then on calls fail at once (-EBUSY) until it does.
+ *  - Any thread, and any signal handler, may call at any time.  Calls for one
+ *    dump exclude each other for the time of a write(2).
+ *  - Signals and cancellation of the thread wait for the end of a call; only
+ *    SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and SIGSYS do not.  Where the
+ *    handler of a fault (of memory that was passed) does not return to its
+ *    call, another call waits for a second; from then on calls fail at once
+ *    (-EBUSY) until the handler returns.
  *  - A forked child may call too.  Its first call makes a dump of its own, with
  *    all code that was loaded and not unloaded.  A child that never calls
  *    costs nothing and leaves no file.
  *  - No memory of malloc is used, no thread is made, no handler installed.
  *
- * Memory: 64 KiB for each dump, and 32 to 64 bytes for each piece of code (an
- * array that doubles); names and code are not kept in memory where there is a
- * file.
+ * Memory: the records of loaded code stay in memory, for children to inherit;
+ * those of unloaded code are freed.  So a JIT that never unloads needs as much
+ * memory as its dump has bytes, rounded up to 64 for each piece, and 32 to 64
+ * bytes for each piece (an array that doubles).
  *
  * Streaming: under "seam record" no file is made.  seam_jitdump_open() finds
  * the recorder by the environment variable SEAM_LINK, and records go into a
@@ -56,9 +56,6 @@
  *    dump are lost, and the recording has their number: loaded = recorded +
  *    lost, exactly.  With 64 MiB in the queue, further records are lost at
  *    once (-ENOBUFS).
- *  - Records of loaded code stay in memory, for children to inherit; those of
- *    unloaded code are freed.  So a JIT that never unloads needs as much
- *    memory as the file would have bytes, rounded up to 64 for each piece.
  *  - When the recording ends before the program, calls return -EPIPE, count
  *    as lost, and cost next to nothing.
  *  - The process has one more descriptor, close-on-exec, and does not need it
@@ -175,12 +172,12 @@ int seam_jitdump_open(struct seam_jitdump **dump,
  * Returns 0; or -errno when records were lost, those of this call and, if
  * buffered, earlier ones, or what a child should have inherited: -ENOSPC,
  * -EFBIG (limit on file sizes), -EBADF (somebody closed the descriptor), -EPIPE
- * (the recording has ended), -EDEADLK, -EBUSY, -ENOMEM.  Ids are valid all the
- * same, 0 excepted.
+ * (the recording has ended), -EBUSY, -ENOMEM.  Ids are valid all the same, 0
+ * excepted.
  *
- * Cost: one write(2) a call, however many pieces, or none if buffered (1.6 us
- * on ext4), and 0.1 us for a piece of 64 bytes; streamed, no system call and
- * 0.2 us.
+ * Cost: 0.3 us a call, however many pieces, to block and restore signals; one
+ * writev(2), or none if buffered; and 0.2 us for a piece of 64 bytes.
+ * Streamed, 0.2 us for a piece and no further system call.
  */
 SEAM_JITDUMP_PUBLIC
 int seam_jitdump_load(struct seam_jitdump *dump,
@@ -196,7 +193,7 @@ int seam_jitdump_move(struct seam_jitdump *dump, uint64_t id,
 
 /*
  * Code @id is gone.  The formats have no record for that; but a child that is
- * forked later does not inherit it.  Returns 0 or -ENOENT, -EDEADLK, -EBUSY.
+ * forked later does not inherit it.  Returns 0, -ENOENT or -EBUSY.
  */
 SEAM_JITDUMP_PUBLIC
 int seam_jitdump_unload(struct seam_jitdump *dump, uint64_t id);

@@ -3,9 +3,9 @@
  * fuzz_jit_writer.c - bytes as a piece of code with name, lines and tables
  *
  * Oracle: what the writer lays out by hand, the reader reads as what went in,
- * in exactly the bytes that the writer had asked for; also after a child has
- * adopted the records at another address.  The bytes as they are, which are no
- * records, are adopted or refused.
+ * in exactly the bytes that the writer had asked for; also as a child lays the
+ * records out again, at another address.  The bytes as they are, which are no
+ * records, are copied within their size.
  */
 #include <seam/jitdump.h>
 
@@ -79,19 +79,20 @@ static void check(struct seam_jitdump_reader *reader,
 	must(!seam_jitdump_next(reader, &record) && !reader->tail_bytes);
 }
 
-static void adopt(const uint8_t *data, size_t size)
+/* @size bytes of records once more, at @addr; the caller frees them. */
+static uint8_t *again(const struct seam_jitdump *dump, const uint8_t *bytes,
+		      size_t size, uint64_t addr)
 {
 	uint8_t *copy = malloc(size);
 
-	memcpy(copy, data, size);
-	must(seam_writer_adopt(copy, size, 0x1000) ==
-	     seam_writer_is_whole(data, size));
-	free(copy);
+	must(seam_writer_put_again(dump, copy, bytes, size, addr) == size);
+	return copy;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct seam_jitdump dump;
+	static struct seam_writer_own own;
+	static struct seam_jitdump dump = { .own = &own };
 	struct seam_cursor c = seam_cursor_make(data, size, SEAM_LITTLE);
 	struct seam_jitdump_line lines[MAX_LINES];
 	struct seam_jitdump_unwinding unwinding = {
@@ -102,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					  .lines = lines };
 	struct seam_jitdump_reader reader;
 	char *texts[MAX_LINES + 1];
-	uint8_t *buf;
+	uint8_t *buf, *copy;
 	size_t most, n;
 
 	code.addr = seam_cursor_u64(&c);
@@ -125,12 +126,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				 buf, n + most }, NULL));
 	check(&reader, &code);
 	code.addr += size;
-	must(seam_writer_adopt(buf + n, most, code.addr));
+	copy = again(&dump, buf + n, most, code.addr);
+	memcpy(buf + n, copy, most);
+	free(copy);
 	must(!seam_jitdump_begin(&reader, (struct seam_bytes) {
 				 buf, n + most }, NULL));
 	check(&reader, &code);
 	free(buf);
-	adopt(data, size);
+	free(again(&dump, data, size, 0x1000));
 	for (size_t i = 0; i <= code.n_lines; i++)
 		free(texts[i]);
 	return 0;

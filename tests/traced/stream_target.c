@@ -9,10 +9,10 @@
  *	flood N		load N and close, while the recorder, our parent, is
  *			stopped
  *	flood-kill N	the same, and die in place of closing
- *	flood-overwrite N	overwrite the queue, and load one more
  *	fork N		load N, unload the first, move the second; a child
  *			that closed all descriptors loads one and exits
  *	many N		N children, each of which loads one and exits at once
+ *	busy-many N	the same, while a thread loads one after another
  *	exec N		load N, and become "load N"
  *	reopen N	load N, close, open, load N
  *	churn N		load and unload N, in all more than fits anywhere
@@ -23,7 +23,6 @@
  *	closed-ring N	load N, find the ring closed, load N
  *	two-dumps N	run "streamed" N times, and "filed", which is in a dump
  *			of its own in the folder where we are
- *	dead N		load N; a thread dies in a call; load N
  *	big N		load one of N bytes and a small one, and see them off
  *	hold N		load N, print, wait for a line, load N more
  *	hostile N	get a ring, and fill it with rubbish N times
@@ -122,20 +121,6 @@ static void run_flood(struct seam_jitdump *dump, int is_killed)
 	exit(0);
 }
 
-/* A program that has overwritten the queue, and goes on. */
-static void run_overwrite(struct seam_jitdump *dump)
-{
-	struct seam_stream_block *block = dump->stream.head;
-
-	for (; block; block = block->next)
-		memset(block->bytes, 0, block->size);
-	load(dump, "late", 1);
-	print(dump);
-	kill(getppid(), SIGCONT);
-	seam_jitdump_close(dump);
-	exit(0);
-}
-
 static void run_many(struct seam_jitdump *dump, uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++)
@@ -146,6 +131,26 @@ static void run_many(struct seam_jitdump *dump, uint64_t n)
 	while (wait(NULL) > 0)
 		;
 	print(dump);
+}
+
+static atomic_bool is_over;
+
+static void *load_until_over(void *dump)
+{
+	for (uint64_t i = 0; !is_over; i = (i + 1) % 1000)
+		seam_jitdump_unload(dump, load(dump, "busy", i));
+	return NULL;
+}
+
+static void run_busy_many(struct seam_jitdump *dump, uint64_t n)
+{
+	pthread_t thread;
+
+	load(dump, "stays", 0);
+	pthread_create(&thread, NULL, load_until_over, dump);
+	run_many(dump, n);
+	is_over = true;
+	pthread_join(thread, NULL);
 }
 
 static void run_churn(struct seam_jitdump *dump, uint64_t n)
@@ -200,8 +205,8 @@ static void run_no_memory(struct seam_jitdump *dump, uint64_t n)
 static void run_closed_ring(struct seam_jitdump *dump, uint64_t n)
 {
 	load_all(dump, n);
-	seam_ring_memory_close(&dump->stream.client.memories[0],
-			       &dump->stream.claim);
+	seam_ring_memory_close(&dump->client.memories[0],
+			       &dump->own->claim);
 	load_all(dump, n);
 	print(dump);
 }
@@ -252,29 +257,6 @@ static void run_two_dumps(struct seam_jitdump *dump, uint64_t n)
 	print(dump);
 	print(second);
 	seam_jitdump_close(second);
-}
-
-/* The thread has begun a record in the ring, and ends. */
-static void *die_in_a_call(void *context)
-{
-	struct seam_jitdump *dump = context;
-	struct seam_ring_writer w;
-
-	seam_lock_acquire(&dump->lock);
-	seam_ring_begin(&dump->stream.claim.ring, &w, PERF_RECORD_SAMPLE, 0,
-			256);
-	return NULL;
-}
-
-static void run_dead(struct seam_jitdump *dump, uint64_t n)
-{
-	pthread_t thread;
-
-	load_all(dump, n);
-	pthread_create(&thread, NULL, die_in_a_call, dump);
-	pthread_join(thread, NULL);
-	load_all(dump, n);
-	print(dump);
 }
 
 static void run_big(struct seam_jitdump *dump, uint64_t n)
@@ -354,6 +336,8 @@ int main(int argc, char **argv)
 		run_fork(dump, n);
 	else if (!strcmp(mode, "many"))
 		run_many(dump, n);
+	else if (!strcmp(mode, "busy-many"))
+		run_busy_many(dump, n);
 	else if (!strcmp(mode, "churn"))
 		run_churn(dump, n);
 	else if (!strcmp(mode, "keep"))
@@ -364,16 +348,12 @@ int main(int argc, char **argv)
 		run_closed_ring(dump, n);
 	else if (!strcmp(mode, "two-dumps"))
 		run_two_dumps(dump, n);
-	else if (!strcmp(mode, "dead"))
-		run_dead(dump, n);
 	else if (!strcmp(mode, "big"))
 		run_big(dump, n);
 	else
 		load_all(dump, n);
 	if (!strcmp(mode, "load") || !strcmp(mode, "kill"))
 		print(dump);
-	if (!strcmp(mode, "flood-overwrite"))
-		run_overwrite(dump);
 	if (!strncmp(mode, "flood", 5))
 		run_flood(dump, !strcmp(mode, "flood-kill"));
 	if (!strcmp(mode, "hold")) {

@@ -35,27 +35,6 @@ static int call_once_more(struct seam_jitdump *dump)
 	return seam_jitdump_flush(dump);
 }
 
-/* Another file has the name of the parent's by now. */
-static int replace_and_call(struct seam_jitdump *dump)
-{
-	char path[sizeof(dump->out->file.path)], aside[sizeof(path) + 8];
-	char command[5 * sizeof(path)];
-
-	memcpy(path, dump->out->file.path, sizeof(path));
-	snprintf(aside, sizeof(aside), "%s.aside", path);
-	snprintf(command, sizeof(command),
-		 "mv '%s' '%s'; "
-		 "tr a-z A-Z <'%s' >'%s'",
-		 path, aside, aside, path);
-	if (system(command))
-		return 1;
-	for (int fd = 3; fd < 100; fd++)
-		close(fd);
-	load(dump, "own", 0x7000);
-	snprintf(command, sizeof(command), "mv '%s' '%s'", aside, path);
-	return seam_jitdump_lost(dump) != 1 || system(command);
-}
-
 static void expect_inherited(int (*work)(struct seam_jitdump *),
 			     int is_buffered)
 {
@@ -135,22 +114,6 @@ static void a_daemon_that_closed_all_inherits_too(void **state)
 	expect_inherited(close_everything_and_call, 0);
 }
 
-static void a_file_that_replaced_the_parents_is_not_read(void **state)
-{
-	struct seam_jitdump *dump = open_dump();
-	char path[256];
-	struct reading r;
-
-	(void)state;
-	load(dump, "parents", 0x1000);
-	in_child(replace_and_call, dump);
-	find_child_file(path, sizeof(path));
-	read_path(&r, path);
-	assert_string_equal(next(&r, SEAM_JITDUMP_LOAD).load.name, "own");
-	read_end(&r);
-	seam_jitdump_close(dump);
-}
-
 static int do_nothing(struct seam_jitdump *dump)
 {
 	return seam_jitdump_path(dump) == NULL;
@@ -175,8 +138,6 @@ static void a_child_that_makes_no_code_leaves_no_file(void **state)
  * Another thread may fork at any moment.  The growing table of code is met
  * where its memory changes: all calls of Seam's go through these.
  */
-void *__real_mremap(void *p, size_t size, size_t bigger, int flags, ...);
-void *__wrap_mremap(void *p, size_t size, size_t bigger, int flags, ...);
 int __real_munmap(void *p, size_t size);
 int __wrap_munmap(void *p, size_t size);
 
@@ -193,13 +154,6 @@ static void fork_here(void)
 	n_forked++;
 	in_child(call_in_a_crash, dump);
 	forked_dump = dump;
-}
-
-void *__wrap_mremap(void *p, size_t size, size_t bigger, int flags, ...)
-{
-	p = __real_mremap(p, size, bigger, flags);
-	fork_here();
-	return p;
 }
 
 int __wrap_munmap(void *p, size_t size)
@@ -360,7 +314,6 @@ int main(void)
 		TEST(a_child_writes_a_dump_of_its_own),
 		TEST(a_child_inherits_what_is_still_buffered),
 		TEST(a_daemon_that_closed_all_inherits_too),
-		TEST(a_file_that_replaced_the_parents_is_not_read),
 		TEST(a_child_that_makes_no_code_leaves_no_file),
 		TEST(a_child_born_while_memory_grows_has_all_code),
 		TEST(a_fork_in_the_middle_of_a_call_is_survived),

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* dump_file.c - the file of a dump: its folder, its name and its marker */
+/*
+ * dump_file.c - the file of a dump: its folder, its name, its marker, its records
+ *
+ * The queue is written with as few calls as can be.  Where a write fails, the
+ * part of it that reached the file is truncated again, and the queue is lost.
+ * There may be room again later, so the next call tries again.
+ */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "traced/jit/writer.h"
@@ -118,6 +126,7 @@ void seam_writer_close_file(struct seam_writer_file *file)
 {
 	void *marker = file->marker;
 
+	/* First: what unmaps it again in a child unmaps another mapping. */
 	file->marker = NULL;
 	seam_writer_barrier();
 	if (marker)
@@ -147,8 +156,7 @@ int seam_writer_create_file(struct seam_writer_file *file,
 		r = map_marker(file);
 	if (r) {
 		unlink(file->path);
-		close(file->fd);
-		file->fd = -1;
+		seam_writer_close_file(file);
 	}
 	return r;
 }
@@ -156,8 +164,8 @@ int seam_writer_create_file(struct seam_writer_file *file,
 /* @folder outlives the caller's string: it is where a child's file goes. */
 static int try_folder(struct seam_jitdump *dump, const char *folder)
 {
-	int r = seam_writer_create_file(&dump->out->file, dump->format,
-					dump->out->pid, folder);
+	int r = seam_writer_create_file(&dump->file, dump->format,
+					dump->own->pid, folder);
 
 	if (!r)
 		dump->folder[append(dump->folder, 0, folder)] = '\0';
@@ -183,5 +191,98 @@ int seam_writer_choose_file(struct seam_jitdump *dump, const char *folder)
 		if (!r || r == -EEXIST)
 			return r;
 	}
+	return r;
+}
+
+/* ---- records ---- */
+
+/*
+ * A write past the limit on file sizes raised SIGXFSZ, which is blocked here.
+ * Remove it: it would end the program.
+ */
+static void take_signal(void)
+{
+	uint64_t set = UINT64_C(1) << (SIGXFSZ - 1);
+	struct timespec no_time = { 0 };
+
+	syscall(SYS_rt_sigtimedwait, &set, NULL, &no_time, sizeof(set));
+}
+
+static int write_parts(int fd, struct iovec *part, size_t n)
+{
+	while (n) {
+		ssize_t done = writev(fd, part, (int)n);
+
+		if (done < 0 && errno == EFBIG) {
+			take_signal();
+			return -EFBIG;
+		}
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done < 0 ? -errno : -EIO;
+		for (; n && (size_t)done >= part->iov_len; part++, n--)
+			done -= (ssize_t)part->iov_len;
+		if (n) {
+			part->iov_base = (uint8_t *)part->iov_base + done;
+			part->iov_len -= (size_t)done;
+		}
+	}
+	return 0;
+}
+
+static int write_queue(struct seam_jitdump *dump)
+{
+	struct seam_writer_block *block;
+
+	while ((block = dump->own->head)) {
+		size_t n = 0, size = 0;
+		int r;
+
+		for (; block && n < SEAM_WRITER_N_PARTS; block = block->next) {
+			dump->parts[n++] = (struct iovec) {
+				block->bytes, block->size,
+			};
+			size += block->size;
+		}
+		r = write_parts(dump->file.fd, dump->parts, n);
+		if (r)
+			return r;
+		dump->file.size += size;
+		while (n--)
+			seam_writer_pop(dump);
+	}
+	return 0;
+}
+
+/*
+ * Truncate the file after its last whole record.  Where that fails the file is
+ * closed, and nothing more is added to it.
+ */
+static void truncate_file(struct seam_writer_file *file)
+{
+	if (!seam_writer_owns_fd(file) ||
+	    !ftruncate(file->fd, (off_t)file->size))
+		return;
+	close(file->fd);
+	file->fd = -1;
+}
+
+int seam_writer_write(struct seam_jitdump *dump)
+{
+	struct seam_writer_file *file = &dump->file;
+	int r;
+
+	if (!dump->own->head)
+		return 0;
+	/* The program may have closed it; the descriptor may be any file. */
+	r = seam_writer_owns_fd(file) ? write_queue(dump) : -EBADF;
+	if (!r)
+		return 0;
+	truncate_file(file);
+	seam_writer_lose_queue(dump);
+	/* No record can be read without the header: it is queued again. */
+	if (!file->size && file->fd >= 0 && r != -EBADF)
+		seam_writer_add_header(dump);
 	return r;
 }

@@ -106,8 +106,9 @@ static size_t put_line(uint8_t *to, const struct seam_jitdump_code *code,
 	return (size_t)(p - to);
 }
 
-size_t seam_writer_put_line_at(uint8_t *to, const uint8_t *line, size_t size,
-			       uint64_t addr)
+/* @line with another address. */
+static size_t put_line_at(uint8_t *to, const uint8_t *line, size_t size,
+			  uint64_t addr)
 {
 	const uint8_t *rest = memchr(line, ' ', size);
 	uint8_t *p = put_hex(to, addr);
@@ -209,8 +210,8 @@ size_t seam_writer_put_code(const struct seam_jitdump *dump, uint8_t *to,
 		p = put_unwinding(p, code, now);
 	p = put_prefix(p, SEAM_JITDUMP_LOAD,
 		       LOAD_BYTES + name + (size_t)code->size, now);
-	p = put_u32(p, (uint32_t)seam_lock_pid());
-	p = put_u32(p, (uint32_t)seam_lock_tid());
+	p = put_u32(p, (uint32_t)dump->own->pid);
+	p = put_u32(p, (uint32_t)dump->own->tid);
 	p = put_u64(p, addr);
 	p = put_u64(p, addr);
 	p = put_u64(p, code->size);
@@ -231,20 +232,21 @@ size_t seam_writer_put_header(const struct seam_jitdump *dump, uint8_t *to)
 	p = put_u32(p, SEAM_JITDUMP_HEADER_BYTES);
 	p = put_u32(p, MACHINE);
 	p = put_u32(p, 0);
-	p = put_u32(p, (uint32_t)seam_lock_pid());
+	p = put_u32(p, (uint32_t)dump->own->pid);
 	p = put_u64(p, seam_clock_ns());
 	p = put_u64(p, 0);
 	return (size_t)(p - to);
 }
 
-size_t seam_writer_put_move(uint8_t *to, const struct seam_writer_entry *from,
-			    uint64_t id, uint64_t new_addr)
+size_t seam_writer_put_move(const struct seam_jitdump *dump, uint8_t *to,
+			    const struct seam_writer_entry *from, uint64_t id,
+			    uint64_t new_addr)
 {
 	uint8_t *p = put_prefix(to, SEAM_JITDUMP_MOVE, MOVE_BYTES,
 				seam_clock_ns());
 
-	p = put_u32(p, (uint32_t)seam_lock_pid());
-	p = put_u32(p, (uint32_t)seam_lock_tid());
+	p = put_u32(p, (uint32_t)dump->own->pid);
+	p = put_u32(p, (uint32_t)dump->own->tid);
 	p = put_u64(p, new_addr);
 	p = put_u64(p, from->addr);
 	p = put_u64(p, new_addr);
@@ -277,49 +279,33 @@ static void shift_lines(uint8_t *record, size_t size, uint64_t addr)
 	}
 }
 
-/* The fixed part of a record, as far as it is accessed here. */
-static size_t least_bytes(uint32_t id)
-{
-	return id == SEAM_JITDUMP_LOAD ? LOAD_BYTES :
-	       id == SEAM_JITDUMP_DEBUG_INFO ? DEBUG_BYTES :
-	       SEAM_JITDUMP_PREFIX_BYTES;
-}
-
-bool seam_writer_is_whole(const uint8_t *bytes, size_t size)
-{
-	size_t record_size;
-
-	for (; size; bytes += record_size, size -= record_size) {
-		if (size < SEAM_JITDUMP_PREFIX_BYTES)
-			return false;
-		record_size = seam_u32_at(bytes + 4);
-		if (record_size < least_bytes(seam_u32_at(bytes)) ||
-		    record_size > size)
-			return false;
-	}
-	return true;
-}
-
-bool seam_writer_adopt(uint8_t *records, size_t size, uint64_t addr)
+size_t seam_writer_put_again(const struct seam_jitdump *dump, uint8_t *to,
+			     const uint8_t *from, size_t size, uint64_t addr)
 {
 	uint64_t now = seam_clock_ns();
+	uint8_t *record = to, *end = to + size;
 	size_t record_size;
 
-	if (!seam_writer_is_whole(records, size))
-		return false;
-	for (; size; records += record_size, size -= record_size) {
-		uint32_t id = seam_u32_at(records);
+	if (dump->format == SEAM_JITDUMP_FORMAT_MAP)
+		return put_line_at(to, from, size, addr);
+	memcpy(to, from, size);
+	for (; end - record >= LOAD_BYTES; record += record_size) {
+		uint32_t id = seam_u32_at(record);
 
-		record_size = seam_u32_at(records + 4);
-		put_u64(records + 8, now);
+		record_size = seam_u32_at(record + 4);
+		/* The program can write over it. */
+		if (record_size < DEBUG_BYTES ||
+		    record_size > (size_t)(end - record))
+			break;
+		put_u64(record + 8, now);
 		if (id == SEAM_JITDUMP_DEBUG_INFO)
-			shift_lines(records, record_size, addr);
+			shift_lines(record, record_size, addr);
 		if (id == SEAM_JITDUMP_LOAD) {
-			put_u32(records + 16, (uint32_t)seam_lock_pid());
-			put_u32(records + 20, (uint32_t)seam_lock_tid());
-			put_u64(records + 24, addr);
-			put_u64(records + 32, addr);
+			put_u32(record + 16, (uint32_t)dump->own->pid);
+			put_u32(record + 20, (uint32_t)dump->own->tid);
+			put_u64(record + 24, addr);
+			put_u64(record + 32, addr);
 		}
 	}
-	return true;
+	return size;
 }

@@ -2,29 +2,75 @@
 /*
  * writer.h - inside struct seam_jitdump
  *
- * api.c holds the public functions and records.c lays records out.  From there
- * they go to a file: dump_file.c creates it and maps its marker, output.c
- * buffers records and writes them.  Or they go to a recorder: stream.c queues
- * them for a ring.  entries.c is the table of all code, inherit.c gives a
- * forked child its own output with the code that is loaded.
+ *	api.c		the public functions, and one call at a time
+ *	records.c	the layout of records
+ *	memory.c	blocks of records, and the table of all code
+ *	queue.c		records on their way out; what a forked child inherits
+ *	dump_file.c	out to a file
+ *	stream.c	or out to a recorder, through a ring
  *
- * All members but the lock and the counters belong to the thread that holds
- * the lock.  Another thread may fork while it does, and it may die; so each
- * store leaves memory in a state that a child, or the next thread, can use:
- * what refers to data is stored after the data (seam_writer_barrier()).
+ * The truth is in memory: an entry of the table refers to the block with the
+ * records of its code.  The file, or the ring, has copies.  A child that is
+ * forked, at any moment of another thread's call, uses only the table and the
+ * blocks that it refers to; the rest is in memory that the kernel zeroes in a
+ * child (struct seam_writer_own).  So three stores have an order: a block is
+ * complete before an entry refers to it; no entry refers to a block that is
+ * freed; a larger table is complete before it is the table
+ * (seam_writer_barrier()).  See doc/design/jit-writer.md.
+ *
+ * All members but the counters belong to the thread whose call it is.
  */
 #ifndef SEAM_TRACED_WRITER_H
 #define SEAM_TRACED_WRITER_H
 
 #include <seam/jitdump.h>
 
-#include "base/base.h"
-#include "traced/jit/lock.h"
-#include "traced/jit/stream.h"
+#include <stdatomic.h>
+#include <sys/uio.h>
+
+#include "ring/link/link_client.h"
 
 enum {
-	SEAM_WRITER_BUFFER_BYTES = 64 * 1024,
+	SEAM_WRITER_BUFFER_BYTES = 64 * 1024,	/* then a file is written */
+	SEAM_WRITER_MAX_QUEUED = 64 << 20,	/* bytes, for a ring */
 	SEAM_WRITER_PATH_BYTES = 4096,
+	SEAM_WRITER_N_SIZES = 257,		/* of small blocks */
+	SEAM_WRITER_N_PARTS = 512,		/* blocks in a write */
+};
+
+/* The records of one call for one piece of code, or another record. */
+struct seam_writer_block {
+	struct seam_writer_block *next;	/* in the queue, or in a free list */
+	uint64_t id;		/* of the code whose entry refers to it; or 0 */
+	uint32_t size;		/* bytes of records */
+	uint32_t n_sent;	/* of these, in the ring */
+	uint32_t cap;		/* bytes of the block, this struct included */
+	uint8_t n;		/* 1: a piece of code or a move; 0: neither */
+	bool is_queued;
+	uint8_t bytes[];
+};
+
+/* The memory of all blocks.  Zeroed: empty. */
+struct seam_writer_memory {
+	struct seam_writer_chunk *chunks;
+	struct seam_writer_block *free[SEAM_WRITER_N_SIZES];
+};
+
+/*
+ * A piece of code.  Without a block (its records were lost) no child inherits
+ * it, but it can be moved and unloaded.
+ */
+struct seam_writer_entry {
+	struct seam_writer_block *block;
+	uint64_t addr;			/* current, in this process */
+	uint64_t code_size;
+	bool is_loaded;			/* and not unloaded */
+};
+
+/* Entry i has id i + 1. */
+struct seam_writer_entries {
+	struct seam_writer_entry *items;
+	size_t n, cap;
 };
 
 struct seam_writer_identity {
@@ -41,57 +87,34 @@ struct seam_writer_file {
 	char path[SEAM_WRITER_PATH_BYTES];
 };
 
-/* Records that are not in the file yet. */
-struct seam_writer_buffer {
-	uint8_t *bytes;
-	size_t used, cap;
-	uint64_t n;		/* pieces of code and moves among them */
-	uint64_t pos;		/* of the first byte, in the file */
-};
-
-/*
- * A piece of code, and its records.  Without records (they were lost) no child
- * inherits it, but it can be moved and unloaded.
- */
-struct seam_writer_entry {
-	union {
-		uint64_t pos;			/* in the file */
-		struct seam_stream_block *block;	/* of a stream */
-	} records;
-	uint64_t addr;			/* current, in this process */
-	uint64_t code_size;
-	uint32_t size;			/* bytes of records; 0: none */
-	bool is_loaded;			/* and not unloaded */
-};
-
-/* Entry i has id i + 1. */
-struct seam_writer_entries {
-	struct seam_writer_entry *items;
-	size_t n, cap;
-};
-
-/*
- * The code of one process and the file that has it; without a file for a
- * stream.  Positions of entries are in that file, also of bytes that are
- * still in the buffer.
- */
-struct seam_writer_output {
-	int32_t pid;
-	struct seam_writer_file file;
-	struct seam_writer_buffer buffer;
-	struct seam_writer_entries entries;
+/* What belongs to one process: zeros in a forked child. */
+struct seam_writer_own {
+	_Atomic uint32_t lock;		/* 0: free, 1: held, 2: waited for */
+	_Atomic uint32_t is_stuck;	/* a wait timed out: do not wait */
+	int32_t pid;			/* 0: of a child without a dump */
+	int32_t tid;			/* of the thread whose call it is */
+	struct seam_writer_block *head, *tail;	/* the queue */
+	size_t n_queued;		/* bytes in it */
+	/* ---- of a stream */
+	bool has_ring;
+	struct seam_ring_claim claim;
+	/* Pieces of code and moves so far.  Any thread adds. */
+	_Atomic uint64_t n_offered;
+	uint64_t n_announced;	/* of these, in the ring's control page */
 };
 
 struct seam_jitdump {
-	struct seam_lock lock;
+	struct seam_writer_own *own;
 	_Atomic uint64_t n_lost;	/* any thread adds and reads */
 	enum seam_jitdump_format format;
 	bool is_buffered;
-	struct seam_writer_output *out;	/* one of outputs */
-	/* In a child while it copies the code from there: the other one. */
-	struct seam_writer_output *parent;
-	struct seam_writer_output outputs[2];
-	struct seam_writer_stream stream;
+	bool is_streamed;		/* to a recorder, not to a file */
+	bool is_over;			/* nothing more is streamed */
+	struct seam_writer_entries entries;
+	struct seam_writer_memory memory;
+	struct seam_link_client client;	/* of a stream */
+	struct seam_writer_file file;
+	struct iovec parts[SEAM_WRITER_N_PARTS];
 	char folder[SEAM_WRITER_PATH_BYTES];	/* of the file */
 };
 
@@ -105,18 +128,17 @@ static inline void seam_writer_barrier(void)
 	atomic_thread_fence(memory_order_release);
 }
 
-/* ---- entries.c ---- */
+/* ---- memory.c ---- */
 
 /* @size zeroed bytes in whole pages, not from malloc; or NULL. */
 void *seam_writer_map(size_t size);
 void seam_writer_unmap(void *p, size_t size);
 
-/*
- * Replace the mapped array *@array, which may be NULL, by a larger copy.  False
- * without memory, and then it is unchanged.  At any moment it is either of
- * them; after mremap() a child would have neither for a moment.
- */
-bool seam_writer_grow(void *array, size_t size, size_t new_size);
+/* A block for @size bytes; NULL without memory. */
+struct seam_writer_block *seam_writer_alloc(struct seam_writer_memory *m,
+					    size_t size);
+void seam_writer_free(struct seam_writer_memory *m,
+		      struct seam_writer_block *block);
 
 /* Add code at @addr, without records.  Returns its id; 0 without memory. */
 uint64_t seam_writer_add_entry(struct seam_writer_entries *entries,
@@ -126,9 +148,54 @@ uint64_t seam_writer_add_entry(struct seam_writer_entries *entries,
 struct seam_writer_entry *seam_writer_find_entry(
 		const struct seam_writer_entries *entries, uint64_t id);
 
-/* Entries whose records are at @pos of the file or later have none any more. */
-void seam_writer_drop_records(struct seam_writer_entries *entries,
-			      uint64_t pos);
+/*
+ * Free all blocks, of the queue too.  Small ones are not stored to: a child
+ * shares their pages.
+ */
+void seam_writer_free_blocks(struct seam_jitdump *dump);
+
+/* ---- queue.c ---- */
+
+/*
+ * A block with room for @size bytes of records; NULL with *@error set.
+ * Nothing changes until it is committed.
+ */
+struct seam_writer_block *seam_writer_reserve(struct seam_jitdump *dump,
+					      size_t size, int *error);
+
+/*
+ * The first @size bytes of @block are the records of code @id, or, if that is
+ * 0, another record.  @n: how many pieces of code or moves that is, 0 or 1.
+ * Returns 0; or why records, perhaps earlier ones, were lost.
+ */
+int seam_writer_commit(struct seam_jitdump *dump,
+		       struct seam_writer_block *block, size_t size, uint8_t n,
+		       uint64_t id);
+
+/* Remove the first block of the queue, which is written. */
+void seam_writer_pop(struct seam_jitdump *dump);
+
+/* All records of the queue are lost, for @error.  Returns their number. */
+uint64_t seam_writer_lose_queue(struct seam_jitdump *dump);
+
+/* Count @n pieces of code or moves as lost.  Returns @error. */
+int seam_writer_lose(struct seam_jitdump *dump, uint64_t n, int error);
+
+/* Queue the header of a dump. */
+int seam_writer_add_header(struct seam_jitdump *dump);
+
+/* Write or send the queue.  What fails is counted as lost. */
+int seam_writer_flush(struct seam_jitdump *dump);
+
+/* Code is unloaded: free its records, once they are written. */
+void seam_writer_unload(struct seam_jitdump *dump,
+			struct seam_writer_entry *entry);
+
+/*
+ * In a forked child: an output of its own, with all code that is loaded.
+ * Returns 0, or why some of it was lost, which is counted.
+ */
+int seam_writer_inherit(struct seam_jitdump *dump);
 
 /* ---- dump_file.c ---- */
 
@@ -152,37 +219,25 @@ void seam_writer_close_file(struct seam_writer_file *file);
 /* Whether the descriptor still is the file that was opened. */
 bool seam_writer_owns_fd(const struct seam_writer_file *file);
 
-/* ---- output.c ---- */
+/*
+ * Write the queue: whole records, or none of them.  Signals are blocked: a
+ * limit on file sizes raises one.
+ */
+int seam_writer_write(struct seam_jitdump *dump);
+
+/* ---- stream.c ---- */
 
 /*
- * Room for @size bytes of records, after those that are buffered or queued;
- * NULL with *@error set.  Nothing changes until they are committed.
+ * Connect to the recorder at @address and claim a ring.  Returns 0, or -errno
+ * and @dump unchanged: use a file then.
  */
-uint8_t *seam_writer_reserve(struct seam_jitdump *dump, size_t size,
-			     int *error);
+int seam_stream_open(struct seam_jitdump *dump, const char *address);
 
-/*
- * The @size bytes that were laid out in the reserved room are the records of
- * @entry, or, if NULL, a record of another kind.  @n: how many pieces of code
- * or moves that is, 0 or 1.
- */
-void seam_writer_commit(struct seam_jitdump *dump, size_t size, uint64_t n,
-			struct seam_writer_entry *entry);
+/* Send what the ring has room for; a full ring never makes a call wait. */
+int seam_stream_send(struct seam_jitdump *dump);
 
-/* Reserve, lay out and commit the header of a dump. */
-int seam_writer_add_header(struct seam_jitdump *dump);
-
-/* Write all that is buffered or queued.  What fails is counted as lost. */
-int seam_writer_flush(struct seam_jitdump *dump);
-
-/* Count @n pieces of code or moves as lost.  Returns @error. */
-int seam_writer_lose(struct seam_jitdump *dump, uint64_t n, int error);
-
-/*
- * After a call that stopped in the middle because its thread died: keep the
- * records that are whole, so that @dump can be written to again.
- */
-void seam_writer_repair(struct seam_jitdump *dump);
+/* Close the ring.  Queued records are lost, and the recorder counts them. */
+void seam_stream_close(struct seam_jitdump *dump);
 
 /* ---- records.c ---- */
 
@@ -195,56 +250,21 @@ size_t seam_writer_put_header(const struct seam_jitdump *dump, uint8_t *to);
 size_t seam_writer_put_code(const struct seam_jitdump *dump, uint8_t *to,
 			    const struct seam_jitdump_code *code, uint64_t id,
 			    uint64_t addr);
-size_t seam_writer_put_move(uint8_t *to, const struct seam_writer_entry *from,
-			    uint64_t id, uint64_t new_addr);
+size_t seam_writer_put_move(const struct seam_jitdump *dump, uint8_t *to,
+			    const struct seam_writer_entry *from, uint64_t id,
+			    uint64_t new_addr);
 size_t seam_writer_put_close(uint8_t *to);
 
 /* Bytes that are enough for a header, a move or a close. */
 enum { SEAM_WRITER_SMALL = 64 };
 
 /*
- * The line of a map that is @line, with another address.  @to has room for
- * @size + SEAM_WRITER_MAX_HEX.
+ * The @size bytes of records at @from once more at @to: of code at @addr, of
+ * this process, now.  @to has room for @size + SEAM_WRITER_MAX_HEX.
  */
-size_t seam_writer_put_line_at(uint8_t *to, const uint8_t *line, size_t size,
-			       uint64_t addr);
+size_t seam_writer_put_again(const struct seam_jitdump *dump, uint8_t *to,
+			     const uint8_t *from, size_t size, uint64_t addr);
 
-enum { SEAM_WRITER_MAX_HEX = 16 };	/* digits of an address */
-
-/*
- * Whether @bytes are records, and no header, whose sizes make up @size.  They
- * were laid out here; but others can write to the file, and the program to its
- * memory.
- */
-bool seam_writer_is_whole(const uint8_t *bytes, size_t size);
-
-/*
- * Make the records of a parent's piece of code those of this process, at
- * @addr and now.  False when seam_writer_is_whole() is.
- */
-bool seam_writer_adopt(uint8_t *records, size_t size, uint64_t addr);
-
-/* ---- inherit.c ---- */
-
-/*
- * Add the records of @from, which @out has, once more: of this process, now, at
- * @addr.  They become those of @entry unless it is NULL.  Not for a stream.
- */
-int seam_writer_copy(struct seam_jitdump *dump,
-		     const struct seam_writer_output *out,
-		     const struct seam_writer_entry *from, uint64_t addr,
-		     struct seam_writer_entry *entry);
-
-/*
- * Free the memory of @out.  It is forgotten before it is unmapped, after which
- * the program can map its addresses.
- */
-void seam_writer_release(struct seam_writer_output *out);
-
-/*
- * In a forked child: an output of its own, with all code that is loaded.
- * Returns 0, or why some of it was lost, which is counted.
- */
-int seam_writer_inherit(struct seam_jitdump *dump);
+enum { SEAM_WRITER_MAX_HEX = 16 };	/* digits of an address in a map */
 
 #endif /* SEAM_TRACED_WRITER_H */
