@@ -154,24 +154,6 @@ static void a_tail_that_cannot_be_makes_it_full(void **state)
 	}
 }
 
-static void forgets_a_writer_that_was_left(void **state)
-{
-	struct seam_ring_writer w;
-	struct fixture f;
-
-	(void)state;
-	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
-	put_record(&f, 8, 64, 1);
-	seam_ring_begin(&f.out, &w, 9, 0, 100);
-	put_record(&f, 10, 64, 1);
-	seam_ring_recover(&f.out);
-	put_record(&f, 11, 64, 1);
-	assert_int_equal(take_record(&f, record), 8);
-	assert_int_equal(take_record(&f, record), 11);
-	assert_int_equal(take_record(&f, record), 0);
-	close_fixture(&f);
-}
-
 /* A wakeup as the recorder makes it: [0] is its end, [1] the program's. */
 static void make_wakeup(int ends[2])
 {
@@ -298,7 +280,6 @@ int main(void)
 		cmocka_unit_test(
 			publishes_for_those_inside_a_writer_that_failed),
 		cmocka_unit_test(a_tail_that_cannot_be_makes_it_full),
-		cmocka_unit_test(forgets_a_writer_that_was_left),
 		cmocka_unit_test(wakes_once_for_each_watermark),
 		cmocka_unit_test(
 			never_wakes_through_a_file_that_took_its_place),

@@ -36,21 +36,8 @@ enum {
 	LOST_BYTES = sizeof(struct seam_ring_header) + 2 * sizeof(uint64_t),
 };
 
-void seam_ring_producer_init(struct seam_ring_producer *p, void *memory,
-			     size_t page_bytes, size_t data_bytes,
-			     enum seam_ring_mode mode)
-{
-	*p = (struct seam_ring_producer) {
-		.control = memory,
-		.data = (uint8_t *)memory + page_bytes,
-		.size = data_bytes,
-		.watermark = data_bytes / 2,
-		.mode = mode,
-	};
-	seam_ring_recover(p);
-}
-
-void seam_ring_recover(struct seam_ring_producer *p)
+/* Begin after the last record that was published. */
+static void begin_at_head(struct seam_ring_producer *p)
 {
 	struct seam_ring_state *state = &p->control->program;
 	/* relaxed: only this thread writes it, and is not writing */
@@ -62,6 +49,20 @@ void seam_ring_recover(struct seam_ring_producer *p)
 	seam_local_store(&state->wakeup_head, head);
 	/* relaxed: no handler of ours is active */
 	atomic_store_explicit(&state->nest, 0, memory_order_relaxed);
+}
+
+void seam_ring_producer_init(struct seam_ring_producer *p, void *memory,
+			     size_t page_bytes, size_t data_bytes,
+			     enum seam_ring_mode mode)
+{
+	*p = (struct seam_ring_producer) {
+		.control = memory,
+		.data = (uint8_t *)memory + page_bytes,
+		.size = data_bytes,
+		.watermark = data_bytes / 2,
+		.mode = mode,
+	};
+	begin_at_head(p);
 }
 
 static uint32_t nest_of(const struct seam_ring_state *state)

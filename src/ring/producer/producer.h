@@ -18,9 +18,8 @@
  * blocks.  A record that does not fit is counted by its cause, and a LOST
  * record reports it as soon as there is room for one.
  *
- * Each seam_ring_begin() that succeeds needs its seam_ring_end().  Code that
- * leaves a writer by longjmp() calls seam_ring_recover(); until then nothing
- * further becomes visible.
+ * Each seam_ring_begin() that succeeds needs its seam_ring_end(): after a writer
+ * was left by longjmp() nothing further becomes visible.
  */
 #ifndef SEAM_RING_PRODUCER_H
 #define SEAM_RING_PRODUCER_H
@@ -94,13 +93,5 @@ void seam_ring_end(struct seam_ring_writer *w);
 /* A whole record.  Returns as seam_ring_begin(). */
 int seam_ring_write(struct seam_ring_producer *p, uint32_t type,
 		    uint16_t misc, const void *payload, size_t bytes);
-
-/*
- * Forget writers that will never end.  Only where none can be active: for the
- * next owner of a dead thread's ring, or in a child after fork() when the ring
- * is in private memory.  A ring of the recorder is shared: a child would reset
- * its parent's, so it claims a ring of its own.
- */
-void seam_ring_recover(struct seam_ring_producer *p);
 
 #endif /* SEAM_RING_PRODUCER_H */
