@@ -55,9 +55,7 @@
  *  - A function may be called in a signal handler if its comment says so; the
  *    others neither there nor in a constructor of a library that is loaded by
  *    dlopen().
- *  - No signal is sent.  Of signals that are triggers the library has the
- *    handler, which calls the program's; sigaction() and signal() show the
- *    program's.
+ *  - No signal is sent, and no handler of signals is installed.
  *  - A program with AT_SECURE (set-user-ID) never records.
  *
  * Functions have ids, from 1 on.  An id is never used for another function,
@@ -104,10 +102,10 @@ enum {
  *	depth=N			forget calls below N others
  *	args=N			with the first N integer arguments, at most 6
  *	flight=1		a flight recorder
- *	trigger=T,...		FUNCTION>TIME, calls:FUNCTION or signal:NAME:
- *				a flight recorder, which keeps what led up to
- *				the first one: each thread records half of its
- *				memory after it, then nothing
+ *	trigger=T,...		FUNCTION>TIME or calls:FUNCTION: a flight
+ *				recorder, which keeps what led up to the first
+ *				one: each thread records half of its memory
+ *				after it, then nothing
  *	out=DIR			the bundle; default NAME-PID.seam in the current
  *				folder.  One of a program that is there is
  *				replaced: its logs are removed.  While another

@@ -214,7 +214,7 @@ static struct seam_manifest_trigger describe(const struct seam_tracing *t,
 		.time_ns = seam_tsc_clock_ns(clock, met->tsc),
 		.duration_ns = hz ? (uint64_t)((__uint128_t)met->ticks *
 					       SEAM_NS_PER_S / hz) : 0,
-		.function = met->function, .signal = met->signal,
+		.function = met->function,
 	};
 }
 

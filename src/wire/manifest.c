@@ -212,7 +212,6 @@ const struct seam_meta_number seam_meta_triggers[] = {
 	TRIGGER("time_ns", time_ns),
 	TRIGGER("duration_ns", duration_ns),
 	TRIGGER("function", function),
-	TRIGGER("signal", signal),
 	{ 0 }
 #undef TRIGGER
 };

@@ -24,7 +24,7 @@
  *	           "files":[{"path","end","stacks"}]},
  *	 "files":[{"path","inode","contents":"0x5b1c.."}],
  *	 "triggers":[{"trigger","pid","tid","tsc","time_ns","duration_ns",
- *	              "function","signal"}],
+ *	              "function"}],
  *	 "lost_by_event":[{"event","samples","lost"}],
  *	 "rings":[{"cpu","tid","kind":"samples"|"sideband"|"area","bytes",
  *	           "area_bytes","records","drained_bytes","lost"}]}
@@ -102,7 +102,6 @@ struct seam_manifest_trigger {
 	uint64_t time_ns;	/* and by CLOCK_MONOTONIC */
 	uint64_t duration_ns;	/* of the call; 0: not known */
 	uint64_t function;	/* its id; 0: none */
-	uint64_t signal;	/* 0: none */
 };
 
 struct seam_manifest {

@@ -11,7 +11,6 @@
  *	flight_program threads N		threads that end, one by one
  *	flight_program rare N EVERY		calls rare(), one in EVERY
  *	flight_program end HOW			abort, segv, exit, _exit, wait
- *	flight_program catch			a signal that it handles
  *
  * The first argument of each recorded call is its number in the thread.  Built
  * with -fxray-instrument; functions that are not recorded are 'never' ones.
@@ -198,25 +197,6 @@ SILENT static int short_threads(unsigned long n)
 	return 0;
 }
 
-static volatile sig_atomic_t n_caught;
-
-SILENT static void on_signal(int number)
-{
-	(void)number;
-	n_caught++;
-}
-
-SILENT static int catch(void)
-{
-	signal(SIGUSR1, on_signal);
-	for (unsigned long n = 0; n < 100000; n++)
-		handle(n, 0);
-	raise(SIGUSR1);
-	for (unsigned long n = 0; n < 1000; n++)
-		handle(n, 0);
-	return n_caught != 1;
-}
-
 SILENT static void *run_idle(void *arg)
 {
 	last_words(2);
@@ -264,7 +244,5 @@ SILENT int main(int argc, char **argv)
 		return call_rare(n[0], n[1]);
 	if (strcmp(what, "threads") == 0)
 		return short_threads(n[0]);
-	if (strcmp(what, "catch") == 0)
-		return catch();
 	return strcmp(what, "end") == 0 && argc > 2 ? end(argv[2]) : 2;
 }

@@ -12,6 +12,7 @@
 #include "traced/fdr/check/triggers.h"
 #include "traced/fdr/record/rseq.h"
 #include "traced/fdr/record/source_link.h"
+#include "traced/fdr/record/system.h"
 #include "traced/fdr/record/thread_area.h"
 #include "wire/xray/xray_functions.h"
 
@@ -44,7 +45,10 @@ static int setup(void **state)
 		.data_bytes = DATA, .aux_bytes = 1 << 18,
 		.aux_free_running = 1,
 	};
-	static const struct seam_fdr_options options = { .is_flight = true };
+	static const struct seam_fdr_options options = {
+		.is_flight = true, .n_triggers = 1,
+		.triggers = { { .kind = SEAM_TRIGGER_CALLS } },
+	};
 	int fd = seam_ring_memory_create(m, &geometry, NULL);
 
 	(void)state;
@@ -83,6 +87,12 @@ static uint32_t newest(uint64_t *n_sent)
 	return a.trigger.number;
 }
 
+/* Of a function that is trigger 0. */
+static void call(void)
+{
+	seam_fdr_triggers_enter(1, 1, 0, seam_fdr_tsc());
+}
+
 /*
  * A trigger is sent from wherever its function was called; one that is counted
  * and not sent would freeze the flight recorder for good.
@@ -101,10 +111,10 @@ static void handlers_that_do_not_return_lose_no_trigger(void **state)
 	if (n_jumps < N_JUMPS) {
 		setitimer(ITIMER_REAL, &often, NULL);
 		for (;;)
-			seam_fdr_triggers_signal(0, SIGALRM);
+			call();
 	}
 	setitimer(ITIMER_REAL, &never, NULL);
-	seam_fdr_triggers_signal(0, SIGALRM);
+	call();
 	number = newest(&n_sent);
 	assert_int_equal(number, n_sent);
 	assert_true(number > 0);

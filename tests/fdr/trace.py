@@ -737,7 +737,6 @@ def test_names_of_nothing_are_told_without_a_recorder():
     equal(told("functions=leaf,step,l*f"), [])
     equal(told("functions=leef,step,nosuch*;trigger=calls:stop,leaf>1s"),
           ["'leef'", "'nosuch*'", "trigger 'stop'"])
-    equal(told("trigger=signal:USR1"), [])
 
 
 def test_misuse_is_told():

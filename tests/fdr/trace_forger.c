@@ -273,7 +273,6 @@ static void forge_hits(void)
 				.tsc = (uint64_t)chunk_random(&seed) << 32,
 				.ticks = UINT64_MAX / (1 + i % 9),
 				.function = chunk_random(&seed) % 99,
-				.signal = chunk_random(&seed),
 			}));
 		announce(buf, seam_xray_write_match(buf, sizeof(buf),
 			&(struct seam_xray_match) {

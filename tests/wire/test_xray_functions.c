@@ -41,7 +41,7 @@ static size_t write_kind(int kind)
 		return seam_xray_write_trigger(buf, sizeof(room),
 			&(struct seam_xray_trigger) {
 				.trigger = 1, .tid = 2, .number = 3, .tsc = 4,
-				.ticks = 5, .function = 6, .signal = 7 });
+				.ticks = 5, .function = 6 });
 	case SEAM_XRAY_ANNOUNCED_NAME:
 		return seam_xray_write_named(buf, sizeof(room), kind,
 			&(struct seam_xray_named) { 9, "fib" });
@@ -103,7 +103,6 @@ static void reads_what_was_written(void **state)
 	assert_int_equal(a.trigger.tsc, 4);
 	assert_int_equal(a.trigger.ticks, 5);
 	assert_int_equal(a.trigger.function, 6);
-	assert_int_equal(a.trigger.signal, 7);
 	bytes.size = write_kind(SEAM_XRAY_ANNOUNCED_NAME);
 	assert_int_equal(seam_xray_read_announcement(bytes, &a), 0);
 	assert_int_equal(a.named.number, 9);

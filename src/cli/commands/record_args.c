@@ -208,8 +208,7 @@ static const struct seam_option options[] = {
 	       "take a snapshot when EXPR happens; may be repeated",
 	       .detail = "'FUNCTION>TIME': a call took longer than TIME, such "
 	       "as 10ms, 500us or 2s; nothing else of the function is "
-	       "changed. 'calls:FUNCTION': it was called. 'signal:NAME': the "
-	       "program received the signal, such as SEGV. FUNCTION is a "
+	       "changed. 'calls:FUNCTION': it was called. FUNCTION is a "
 	       "name, or a pattern with *, ? and [. Implies "
 	       "--flight-recorder. What led up to the trigger cannot be "
 	       "overwritten before it is copied: until then a thread uses half "

@@ -122,7 +122,7 @@ static bool has_handler(int signal)
 static int install_handler(void)
 {
 	static const struct seam_signal_front front = {
-		.take = take, .is_always = true, .defer = seam_agent_mask_defer,
+		.take = take, .defer = seam_agent_mask_defer,
 		/* not SA_ONSTACK: see handler.c */
 		.flags_without = SA_RESTART, .before_handler = before_handler,
 	};

@@ -77,7 +77,6 @@ int seam_fdr_prepare(char *why, size_t why_bytes);
 
 /* Triggers: what the recorder has copied; again in a forked child. */
 void seam_fdr_resume_triggers(void);
-void seam_fdr_end_triggers(void);
 
 /* ---- wanted.c ---- */
 

@@ -11,8 +11,8 @@
  *				most 256
  *	args=N			with the first N integer arguments, at most 6
  *	flight=1		overwrite the oldest instead of stopping
- *	trigger=T,...		FUNCTION>TIME, calls:FUNCTION, signal:NAME;
- *				functions are GLOBs; with flight=1
+ *	trigger=T,...		FUNCTION>TIME, calls:FUNCTION; functions are
+ *				GLOBs; with flight=1
  *	after=TIME		the recorder's, of no effect in the program
  *	out=DIR			where a program without a recorder writes
  *	start=0			not before the program itself starts it

@@ -5,7 +5,6 @@
 
 #include "traced/fdr/announce_functions.h"
 #include "traced/fdr/check/checked.h"
-#include "traced/fdr/check/trigger_signals.h"
 #include "traced/fdr/check/triggers.h"
 #include "traced/fdr/cyg/cyg_select.h"
 #include "traced/fdr/fdr_process.h"
@@ -57,29 +56,6 @@ void seam_fdr_resume_triggers(void)
 	seam_fdr_triggers_resume_at(&control->program.n_resumed);
 }
 
-/* A static program has no handlers in front of its own. */
-extern __typeof__(seam_fdr_trigger_signals_init) seam_fdr_trigger_signals_init
-	__attribute__((weak));
-extern __typeof__(seam_fdr_trigger_signals_fini) seam_fdr_trigger_signals_fini
-	__attribute__((weak));
-
-static void begin_triggers(void)
-{
-	int r = 0;
-
-	if (seam_fdr_trigger_signals_init)
-		r = seam_fdr_trigger_signals_init(&process->options);
-	if (r < 0)
-		seam_fdr_note("signals do not trigger: %s", strerror(-r));
-	seam_fdr_resume_triggers();
-}
-
-void seam_fdr_end_triggers(void)
-{
-	if (seam_fdr_trigger_signals_fini)
-		seam_fdr_trigger_signals_fini();
-}
-
 static int begin_checks(void)
 {
 	return seam_fdr_check_init(&process->options);
@@ -117,7 +93,7 @@ int seam_fdr_prepare(char *why, size_t why_bytes)
 	seam_fdr_cyg_select_none(&process->options);
 	process->has_source = true;
 	atomic_store(&process->is_unnamed, true);
-	begin_triggers();
+	seam_fdr_resume_triggers();
 	atomic_store(&seam_fdr_is_on, true);
 	return 0;
 }

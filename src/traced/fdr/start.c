@@ -315,7 +315,6 @@ int seam_fdr_end(const char *why)
 		process->is_ending = false;
 		seam_fdr_announce_rest();
 		atomic_store(&seam_fdr_is_on, false);
-		seam_fdr_end_triggers();
 		if (why)
 			seam_fdr_note("recording of calls ends: %s", why);
 	}

@@ -193,7 +193,7 @@ static bool is_ours(const struct sigaction *action)
 
 /* What the kernel is to do, that the program may have @action. */
 static struct sigaction action_for(const struct seam_signal_front *front,
-				   int signal, const struct sigaction *action)
+				   const struct sigaction *action)
 {
 	static const int faults[] = {
 		SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS,
@@ -203,9 +203,6 @@ static struct sigaction action_for(const struct seam_signal_front *front,
 		.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | front->flags,
 	};
 
-	if (!front->is_always && !has_handler &&
-	    (action->sa_handler == SIG_IGN || is_harmless(signal)))
-		return *action;
 	/* without SA_RESETHAND, or the kernel would not call us again */
 	ours.sa_flags |= has_handler ?
 		action->sa_flags & (SA_ONSTACK | SA_RESTART | SA_NOCLDSTOP |
@@ -224,7 +221,7 @@ static int set_locked(struct watched_signal *w, int signal,
 	struct sigaction ours;
 
 	w->actions[next % N_ACTIONS] = *action;
-	ours = action_for(atomic_load(&w->front), signal, action);
+	ours = action_for(atomic_load(&w->front), action);
 	if (seam_signal_real(signal, &ours, NULL))
 		return -1;
 	atomic_store(&w->n_actions, next);

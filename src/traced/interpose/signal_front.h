@@ -7,9 +7,9 @@
  *		   else the program's handler, as the kernel would call it:
  *		   its mask, SA_RESETHAND, SA_NODEFER; or the default action
  *
- * One table for each library that has this file: the agent's tick, sysprof's
- * tick, triggers of libseam-fdr.  The program's own action is a copy here; a
- * library whose sigaction() is in front of libc's shows and sets that copy
+ * One table for each library that has this file, for the tick of its sampler:
+ * the agent's and sysprof's.  The program's own action is a copy here; a library
+ * whose sigaction() is in front of libc's shows and sets that copy
  * (signal_calls.c).
  *
  * No handler of the program runs inside take(), so none can leave it by
@@ -30,8 +30,6 @@ struct seam_signal_front {
 	 * In the handler, errno is saved.  True: the signal is ours alone.
 	 */
 	bool (*take)(int signal, siginfo_t *info, ucontext_t *context);
-	/* Ours also where the program's action is to do nothing. */
-	bool is_always;
 	int flags;		/* of sigaction(2), always */
 	int flags_without;	/* where the program has no handler */
 	/*

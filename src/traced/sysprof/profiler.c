@@ -46,7 +46,7 @@ int seam_signal_real(int signal, const struct sigaction *new,
 static int install_handler(void)
 {
 	static const struct seam_signal_front front = {
-		.take = seam_sysprof_on_signal, .is_always = true,
+		.take = seam_sysprof_on_signal,
 		.flags = SA_RESTART | SA_ONSTACK,
 	};
 

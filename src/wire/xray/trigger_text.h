@@ -4,14 +4,12 @@
  *
  *	FUNCTION>TIME	a call of the function took longer than TIME
  *	calls:FUNCTION	the function was called
- *	signal:NAME	the program received the signal: SEGV, SIGSEGV or 11
  *
  * FUNCTION is a whole name, as it is in the symbol table or demangled, or a
  * GLOB of names, as for fnmatch(3).  The last '>' is in front of TIME, so C++
  * names may have others; "calls::f" is f of the namespace "calls".
  *
- * SIGKILL and SIGSTOP are none.  The recorder checks these, and the program
- * acts on them (SEAM_TRACE).
+ * The recorder checks these, and the program acts on them (SEAM_TRACE).
  */
 #ifndef SEAM_TRIGGER_TEXT_H
 #define SEAM_TRIGGER_TEXT_H
@@ -23,7 +21,6 @@ enum { SEAM_TRIGGER_MAX = 16 };		/* as many as a program takes */
 enum seam_trigger_kind {
 	SEAM_TRIGGER_SLOW,		/* a call took longer than limit_ns */
 	SEAM_TRIGGER_CALLS,		/* any call */
-	SEAM_TRIGGER_SIGNAL,
 };
 
 /* Why a name, of a trigger or to record, is of nothing. */
@@ -34,10 +31,9 @@ enum seam_trigger_kind {
 
 struct seam_trigger {
 	enum seam_trigger_kind kind;
-	const char *function;		/* in the text; NULL: a signal */
+	const char *function;		/* in the text */
 	size_t function_bytes;
 	uint64_t limit_ns;
-	int signal;
 };
 
 /* Parse @text, which @trigger points into.  NULL, or why it is no trigger. */

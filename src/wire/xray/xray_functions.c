@@ -26,7 +26,7 @@ struct named_head {
 struct trigger_bytes {
 	uint32_t kind, trigger, tid, number;
 	uint64_t tsc, ticks;
-	uint32_t function, signal;
+	uint32_t function, unused;
 };
 
 struct match_bytes {
@@ -146,7 +146,6 @@ size_t seam_xray_write_trigger(uint8_t *buf, size_t cap,
 		.trigger = trigger->trigger, .tid = trigger->tid,
 		.number = trigger->number, .tsc = trigger->tsc,
 		.ticks = trigger->ticks, .function = trigger->function,
-		.signal = trigger->signal,
 	};
 
 	return put_bytes(buf, cap, &bytes, sizeof(bytes));
@@ -249,9 +248,8 @@ static bool read_trigger(struct seam_bytes bytes,
 	*trigger = (struct seam_xray_trigger) {
 		.trigger = in.trigger, .tid = in.tid, .number = in.number,
 		.tsc = in.tsc, .ticks = in.ticks, .function = in.function,
-		.signal = in.signal,
 	};
-	return in.function <= SEAM_XRAY_MAX_FUNCTION;
+	return in.function <= SEAM_XRAY_MAX_FUNCTION && !in.unused;
 }
 
 static bool read_match(struct seam_bytes bytes, struct seam_xray_match *match)

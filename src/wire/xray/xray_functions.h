@@ -72,8 +72,7 @@ struct seam_xray_trigger {
 	uint32_t number;		/* 1 for the process' first */
 	uint64_t tsc;			/* when it was met */
 	uint64_t ticks;			/* of the call; 0: it has no length */
-	uint32_t function;		/* 0: a signal */
-	uint32_t signal;		/* 0: a function */
+	uint32_t function;
 };
 
 /* Functions that were found for a trigger, besides those announced before. */

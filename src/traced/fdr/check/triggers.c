@@ -231,10 +231,3 @@ void seam_fdr_triggers_leave(unsigned int of, uint32_t function,
 	if (__builtin_expect(begin && tsc - begin > least_limit, 0))
 		fire_slow(of & are_slow, function, tsc, tsc - begin);
 }
-
-void seam_fdr_triggers_signal(unsigned int trigger, int signal)
-{
-	fire(&(struct seam_xray_trigger) {
-		.trigger = trigger, .tsc = seam_fdr_tsc(),
-		.signal = (uint32_t)signal });
-}

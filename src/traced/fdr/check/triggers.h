@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * triggers.h - a call or a signal after which the recorder takes a snapshot
+ * triggers.h - a call after which the recorder takes a snapshot
  *
  *	thread					recorder
  *	a trigger is met
@@ -75,8 +75,5 @@ void seam_fdr_triggers_enter(unsigned int triggers, uint32_t function,
 			     uint64_t frame, uint64_t tsc);
 void seam_fdr_triggers_leave(unsigned int triggers, uint32_t function,
 			     uint64_t frame, uint64_t tsc);
-
-/* Signal @signal came; from its handler.  Keeps errno. */
-void seam_fdr_triggers_signal(unsigned int trigger, int signal);
 
 #endif /* SEAM_FDR_TRIGGERS_H */
