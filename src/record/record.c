@@ -468,8 +468,8 @@ int seam_record(const struct seam_record_options *options,
 		/* last: removing a large file takes time */
 		seam_bundle_settle(&s.recording.bundle);
 		wait_for_command(&s);
-	} else if (s.recording.bundle.dir >= 0) {
-		seam_bundle_remove(&s.recording.bundle);
+	} else {
+		seam_recording_remove(&s.recording);
 	}
 	fini(&s);
 	return r;

@@ -215,10 +215,23 @@ int seam_recording_write_manifest(struct seam_recording *recording,
 	return r;
 }
 
-void seam_recording_fini(struct seam_recording *recording)
+static void close_files(struct seam_recording *recording)
 {
 	seam_data_file_fini(&recording->data);
 	seam_file_close_fd(recording->meta);
 	recording->meta = -1;
+}
+
+void seam_recording_remove(struct seam_recording *recording)
+{
+	/* first: a folder is opened, when there may be no descriptor left */
+	close_files(recording);
+	if (recording->bundle.dir >= 0)
+		seam_bundle_remove(&recording->bundle);
+}
+
+void seam_recording_fini(struct seam_recording *recording)
+{
+	close_files(recording);
 	seam_bundle_close(&recording->bundle);
 }

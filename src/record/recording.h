@@ -59,4 +59,7 @@ void seam_recording_add_files(struct seam_recording *recording,
 
 void seam_recording_fini(struct seam_recording *recording);
 
+/* A recording that failed: close its files and remove its bundle. */
+void seam_recording_remove(struct seam_recording *recording);
+
 #endif /* SEAM_RECORDING_H */

@@ -250,8 +250,7 @@ int seam_snapshot_make(struct seam_session *s, unsigned int n,
 		seam_bundle_settle(&recording.bundle);
 		report(s, name);
 	} else {
-		if (recording.bundle.dir >= 0)
-			seam_bundle_remove(&recording.bundle);
+		seam_recording_remove(&recording);
 		seam_err_add(err, r, "no snapshot in '%s'", name);
 	}
 	seam_recording_fini(&recording);

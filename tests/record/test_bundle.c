@@ -7,9 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -301,95 +299,12 @@ static void a_recording_that_came_to_nothing_leaves_no_trace(void **state)
 	assert_int_equal(access("a.old", F_OK), -1);
 }
 
-/* A recorder that was killed before its bundle had its name: its PID. */
-static pid_t leave_a_bundle(const char *content, bool has_manifest)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		struct seam_bundle bundle;
-		int fd;
-
-		if (seam_bundle_create(&bundle, "gone.seam", NULL) < 0)
-			_exit(1);
-		fd = seam_bundle_file(&bundle, "data", NULL);
-		if (write(fd, content, strlen(content)) < 0)
-			_exit(1);
-		if (has_manifest)
-			put_manifest(&bundle, "{\"schema\":\"seam.bundle/1\"}");
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	return pid;
-}
-
-static void name_left(char name[64], pid_t pid)
-{
-	snprintf(name, 64, ".seam-%d-0", pid);
-	assert_int_equal(access(name, F_OK), 0);
-}
-
-static void begin_and_drop(const char *path)
-{
-	struct seam_bundle bundle;
-
-	assert_int_equal(seam_bundle_create(&bundle, path, NULL), 0);
-	seam_bundle_remove(&bundle);
-}
-
-static void what_a_killed_recorder_left_is_removed(void **state)
-{
-	(void)state;
-	for (int i = 0; i < 3; i++) {
-		char name[64];
-
-		name_left(name, leave_a_bundle(i ? "PERFILE2 and on" : "",
-					       i == 2));
-		begin_and_drop("b.seam");
-		assert_int_equal(access(name, F_OK), -1);
-	}
-}
-
-static void what_may_not_have_been_left_stays(void **state)
-{
-	char names[5][64], path[384];
-	int fd;
-
-	(void)state;
-	for (int i = 0; i < 5; i++) {
-		name_left(names[i], leave_a_bundle(i ? "PERFILE2" : "text",
-						   i == 2));
-		snprintf(path, sizeof(path), "%s/notes", names[i]);
-		if (i == 1 || i == 2)
-			put(path, "mine");
-		else if (i == 3)
-			assert_int_equal(chmod(names[i], 0755), 0);
-	}
-	fd = open(names[4], O_RDONLY | O_DIRECTORY);
-	assert_int_equal(flock(fd, LOCK_EX), 0);
-	begin_and_drop("b.seam");
-	for (int i = 0; i < 5; i++)
-		assert_int_equal(access(names[i], F_OK), 0);
-	close(fd);
-
-	/* one whose recorder runs, and one that is no folder of its own */
-	snprintf(path, sizeof(path), ".seam-%d-7", getppid());
-	assert_int_equal(mkdir(path, 0700), 0);
-	assert_int_equal(rename(names[4], "elsewhere"), 0);
-	assert_int_equal(symlink("elsewhere", names[4]), 0);
-	begin_and_drop("b.seam");
-	assert_int_equal(access(path, F_OK), 0);
-	assert_int_equal(access("elsewhere/data.part", F_OK), 0);
-}
-
 #define IN_A_FOLDER(test)                                                      \
 	cmocka_unit_test_setup_teardown(test, enter, drop_folder)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_A_FOLDER(what_a_killed_recorder_left_is_removed),
-		IN_A_FOLDER(what_may_not_have_been_left_stays),
 		IN_A_FOLDER(is_for_its_owner_alone),
 		IN_A_FOLDER(keeps_the_one_before_as_old),
 		IN_A_FOLDER(leaves_alone_what_is_no_bundle),

@@ -3,6 +3,7 @@
 #include "record/bundle/bundle.h"
 
 #include "base/file.h"
+#include "base/folder_walk.h"
 #include "base/text.h"
 #include "wire/manifest.h"
 
@@ -17,8 +18,7 @@
 enum {
 	OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
 	MAX_MANIFEST_BYTES = 16 << 20,
-	/* Names that are tried for a new folder. */
-	MAX_TRIES = 100,
+	MAX_DEPTH = 8,			/* a bundle's files are at 2 */
 };
 
 static bool ends_with(const char *name, const char *suffix)
@@ -235,7 +235,11 @@ static int check_manifest(int dir, const char *path, struct seam_err *err)
 	return r < 0 ? cannot("read 'meta.json' of", path, -r, err) : 0;
 }
 
-int seam_bundle_check(int dir, const char *path, struct seam_err *err)
+/*
+ * Check that folder @dir, at @path, is a recording with a manifest and no
+ * other files: 0; -EEXIST: it is not; or the -errno of reading it.
+ */
+static int check_recording(int dir, const char *path, struct seam_err *err)
 {
 	struct visit visit = { .one = check_entry };
 	struct stat st;
@@ -269,7 +273,7 @@ static int open_old(const char *path, struct seam_err *err)
 		return refuse(path, "it is not a folder", "", err);
 	if (dir < 0)
 		return cannot("open", path, code, err);
-	r = seam_bundle_check(dir, path, err);
+	r = check_recording(dir, path, err);
 	if (r == 0)
 		return dir;
 	close(dir);
@@ -290,7 +294,7 @@ static int remove_bundle(const char *path, struct seam_err *err)
 	return r < 0 ? cannot("remove the older recording", path, -r, err) : 0;
 }
 
-/* PATH.old or PATH.older. */
+/* NAME.old or NAME.older. */
 struct old_name {
 	char path[sizeof(((struct seam_bundle *)NULL)->path) + 8];
 };
@@ -337,7 +341,7 @@ static void move_back(struct seam_bundle *bundle)
 	bundle->moved = bundle->moved_old = false;
 }
 
-/* Rename existing recordings to PATH.old and PATH.older. */
+/* Rename existing recordings to NAME.old and NAME.older. */
 static int rename_old(struct seam_bundle *bundle, struct seam_err *err)
 {
 	struct old_name old = old_name(bundle, "old");
@@ -362,78 +366,37 @@ static int rename_old(struct seam_bundle *bundle, struct seam_err *err)
 	return r;
 }
 
-/*
- * Whether this user owns the folder.  On a file system where all files have
- * the same owner, a file that we create has that owner too.
- */
-static bool is_ours(int dir, const struct stat *folder)
-{
-	static const char name[] = "owner.part";
-	struct stat st;
-	bool same;
-	int fd;
-
-	if (folder->st_uid == geteuid())
-		return true;
-	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
-		    O_CLOEXEC, 0600);
-	if (fd < 0)
-		return false;
-	same = fstat(fd, &st) == 0 && st.st_uid == folder->st_uid;
-	close(fd);
-	unlinkat(dir, name, 0);
-	return same;
-}
-
 /* Open the folder just made, and not one that has replaced it. */
-static int open_made(const struct seam_bundle *bundle)
+static int open_made(const struct seam_bundle *bundle, struct seam_err *err)
 {
 	int dir = open(bundle->made, OPEN_FOLDER);
 	struct stat st;
 
-	/* not its mode: some file systems have none */
-	if (dir >= 0 && fstat(dir, &st) == 0 && is_ours(dir, &st))
+	if (dir >= 0 && fstat(dir, &st) == 0 && st.st_uid == geteuid())
 		return dir;
 	if (dir < 0)
-		return -errno;
+		return cannot("open folder", bundle->made, errno, err);
 	close(dir);
-	return -EACCES;
+	return seam_err_set(err, -EACCES, "cannot record into '%s': the folder "
+			    "made for it belongs to user %u", bundle->path,
+			    st.st_uid);
 }
 
-/* Create .seam-PID-N in the parent folder of the bundle's path. */
-static int make_folder(struct seam_bundle *bundle)
+/* Make .seam-PID-XXXXXX in the parent folder of the bundle's path. */
+static int make(struct seam_bundle *bundle, struct seam_err *err)
 {
 	const char *slash = strrchr(bundle->path, '/');
 	int folder = slash ? (int)(slash + 1 - bundle->path) : 0;
 
-	for (int i = 0; i < MAX_TRIES; i++) {
-		snprintf(bundle->made, sizeof(bundle->made), "%.*s.seam-%d-%d",
-			 folder, bundle->path, getpid(), i);
-		if (mkdir(bundle->made, 0700) == 0)
-			return 0;
-		if (errno != EEXIST)
-			break;
-	}
-	return -errno;
-}
-
-static int make(struct seam_bundle *bundle, struct seam_err *err)
-{
-	int r = make_folder(bundle);
-
-	if (r < 0)
-		return cannot("create folder", bundle->path, -r, err);
-	bundle->dir = open_made(bundle);
-	if (bundle->dir >= 0) {
-		seam_bundle_claim(bundle->dir);
-		r = fcntl(bundle->dir, F_DUPFD_CLOEXEC, 1);
-		bundle->spare = r > 0 ? r : 0;
+	snprintf(bundle->made, sizeof(bundle->made), "%.*s.seam-%d-XXXXXX",
+		 folder, bundle->path, getpid());
+	if (!mkdtemp(bundle->made))
+		return cannot("create folder", bundle->path, errno, err);
+	bundle->dir = open_made(bundle, err);
+	if (bundle->dir >= 0)
 		return 0;
-	}
-	r = bundle->dir;
-	bundle->dir = -1;
 	rmdir(bundle->made);
-	return cannot("open folder", bundle->path, -r, err);
+	return bundle->dir;
 }
 
 static int set_path(struct seam_bundle *bundle, const char *path,
@@ -463,8 +426,6 @@ int seam_bundle_create(struct seam_bundle *bundle, const char *path,
 		r = exists(bundle->path, err);
 	if (r > 0)
 		r = exists(old_name(bundle, "old").path, err);
-	if (r >= 0)
-		seam_bundle_clear_left(bundle->path);
 	return r < 0 ? r : make(bundle, err);
 }
 
@@ -492,7 +453,6 @@ static bool is_at(const struct stat *ours, const char *path)
 enum seam_bundle_place seam_bundle_find(const struct seam_bundle *bundle,
 					char *where, size_t cap)
 {
-	struct old_name old = old_name(bundle, "old");
 	struct stat ours;
 	char link[64];
 	ssize_t n;
@@ -502,11 +462,8 @@ enum seam_bundle_place seam_bundle_find(const struct seam_bundle *bundle,
 	if (ours.st_nlink == 0)
 		return SEAM_BUNDLE_REMOVED;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", bundle->dir);
-	n = is_at(&ours, old.path) ? 0 : readlink(link, where, cap - 1);
-	if (n > 0)
-		where[n] = '\0';
-	else
-		snprintf(where, cap, "%s", old.path);
+	n = readlink(link, where, cap - 1);
+	where[n > 0 ? n : 0] = '\0';
 	return SEAM_BUNDLE_MOVED;
 }
 
@@ -570,23 +527,6 @@ int seam_bundle_folder(const struct seam_bundle *bundle, const char *name,
 	return fd;
 }
 
-/* By name, so that it works even if the folder cannot be listed. */
-void seam_bundle_empty(int dir)
-{
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(entries); i++) {
-		struct visit visit = { .one = remove_entry };
-
-		remove_entry(dir, entries[i].name, &visit);
-	}
-}
-
-static void close_spare(struct seam_bundle *bundle)
-{
-	if (bundle->spare > 0)
-		close(bundle->spare);
-	bundle->spare = 0;
-}
-
 void seam_bundle_remove(struct seam_bundle *bundle)
 {
 	/* older recordings get their names back even if this fails */
@@ -594,16 +534,37 @@ void seam_bundle_remove(struct seam_bundle *bundle)
 		bundle->placed = false;
 	if (!bundle->placed)
 		move_back(bundle);
-	/* a folder in it is opened, when there may be no descriptor left */
-	close_spare(bundle);
-	seam_bundle_empty(bundle->dir);
+	/* by name: it works even if the folder cannot be listed */
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(entries); i++) {
+		struct visit visit = { .one = remove_entry };
+
+		remove_entry(bundle->dir, entries[i].name, &visit);
+	}
 	rmdir(bundle->placed ? bundle->path : bundle->made);
 	seam_bundle_close(bundle);
 }
 
 void seam_bundle_close(struct seam_bundle *bundle)
 {
-	close_spare(bundle);
 	seam_file_close_fd(bundle->dir);
 	bundle->dir = -1;
+}
+
+/* ---- sizes ---- */
+
+static int add_size(void *context, const struct seam_walk_entry *entry)
+{
+	uint64_t *sum = context;
+
+	if (S_ISREG(entry->st.st_mode))
+		*sum += (uint64_t)entry->st.st_size;
+	return SEAM_WALK_ON;
+}
+
+uint64_t seam_bundle_bytes(const struct seam_bundle *bundle)
+{
+	uint64_t sum = 0;
+
+	seam_walk(bundle->dir, MAX_DEPTH, add_size, &sum);
+	return sum;
 }

@@ -7,9 +7,10 @@
  * never followed, and files are created with O_EXCL.  So another user who can
  * write to the parent folder cannot redirect us.
  *
- * The folder is created as .seam-PID-N, and seam_bundle_place() renames it to
- * the name that the user gave when it holds a recording.  If anything fails
- * before that, an older recording of that name is unchanged.
+ * The folder is created as .seam-PID-XXXXXX, and seam_bundle_place() renames it
+ * to the name that the user gave when it holds a recording.  If anything fails
+ * before that, an older recording of that name is unchanged.  The folder of a
+ * recorder that was killed before that stays.
  *
  * A file is written as NAME.part, and seam_bundle_publish() renames it when it
  * is complete ("data": when perf can open it).
@@ -28,12 +29,11 @@
 
 struct seam_bundle {
 	int dir;		/* of the bundle; -1: none */
-	int spare;		/* for its removal without one more; 0: none */
 	bool placed;		/* renamed to path */
 	bool moved;		/* an older recording is PATH.old now */
 	bool moved_old;		/* and the former PATH.old is PATH.older */
 	char path[4096];	/* as the user gave it */
-	char made[4096 + 32];	/* .seam-PID-N: its path until then */
+	char made[4096 + 32];	/* its path until then */
 };
 
 /* Where a bundle is after it was written. */
@@ -53,8 +53,9 @@ int seam_bundle_create(struct seam_bundle *bundle, const char *path,
 
 /*
  * Rename it to its path.  An existing recording is renamed to PATH.old, and an
- * existing PATH.old to PATH.older until seam_bundle_settle().  On an error all
- * have their former names.
+ * existing PATH.old to PATH.older until seam_bundle_settle(), so that a command
+ * that cannot be started costs neither.  On an error all have their former
+ * names.
  */
 int seam_bundle_place(struct seam_bundle *bundle, struct seam_err *err);
 
@@ -94,32 +95,5 @@ void seam_bundle_remove(struct seam_bundle *bundle);
 
 /* Close its descriptor; the files stay. */
 void seam_bundle_close(struct seam_bundle *bundle);
-
-/* ---- folders that killed recorders have left ---- */
-
-/*
- * A recorder that is killed before seam_bundle_place() leaves a folder
- * .seam-PID-N.  seam_bundle_clear_left() removes those beside @path that this
- * user owns with mode 0700, if process PID does not exist, no recorder has it
- * locked (also in another PID namespace), and it has a manifest written by Seam
- * or only the files that are written before the manifest.  Reads a bounded
- * number of names; ignores errors.
- */
-void seam_bundle_clear_left(const char *path);
-
-/*
- * Lock the folder @dir that this recorder has made, until @dir is closed.  On a
- * file system without locks, only the PID in its name protects it.
- */
-void seam_bundle_claim(int dir);
-
-/*
- * Check that folder @dir, at @path, is a recording with a manifest and no
- * other files: 0; -EEXIST: it is not; or the -errno of reading it.
- */
-int seam_bundle_check(int dir, const char *path, struct seam_err *err);
-
-/* Remove the entries of a recording from @dir. */
-void seam_bundle_empty(int dir);
 
 #endif /* SEAM_BUNDLE_H */

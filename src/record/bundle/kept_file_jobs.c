@@ -407,7 +407,6 @@ int seam_kept_file_copy(struct seam_kept_files *kept, uint32_t i,
 	c->kept = kept;
 	c->bundle = *bundle;
 	c->bundle.dir = fcntl(bundle->dir, F_DUPFD_CLOEXEC, 0);
-	c->bundle.spare = 0;
 	c->code = file->code;
 	c->is_protected = file->is_protected;
 	c->budget = budget;
