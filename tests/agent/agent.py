@@ -361,7 +361,9 @@ def test_a_filter_that_is_refused_does_not_end_the_sampling():
     cpu_ns = sum(int(ns) for ns in dict(
         re.findall(r"^cpu (\d+) (\d+)$", result.stdout, re.M)).values())
     check(guest["ticks_due"] >= 0.9 * cpu_ns / 1e6, f"{guest}")
-    check(guest["samples"] >= 0.9 * guest["ticks_due"], f"{guest}")
+    # merged: those of an ordinary user in the kernel
+    check(guest["samples"] + guest["merged"] >= 0.9 * guest["ticks_due"],
+          f"{guest}")
 
 
 def test_no_system_call_is_made_in_a_sandbox():
