@@ -50,6 +50,19 @@ static void what_was_written_is_read(void **state)
 	free(text);
 }
 
+/* Other writers escape what seam_event_name_write() copies. */
+static void escapes_of_a_string_become_utf_8(void **state)
+{
+	static const char text[] = "\"\\u0041\\u00fc\\u07ff\\u0800\\u20ac\\uFFFF\"";
+	char name[32];
+
+	(void)state;
+	assert_true(seam_json_unquote(name, sizeof(name), (struct seam_bytes) {
+			(const uint8_t *)text, sizeof(text) - 1 }));
+	assert_string_equal(name, "A\xc3\xbc\xdf\xbf\xe0\xa0\x80\xe2\x82\xac"
+			    "\xef\xbf\xbf");
+}
+
 /* Read the first @size bytes from memory of that size, for ASan. */
 static size_t count_right(const char *text, size_t size)
 {
@@ -148,6 +161,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_written_is_read),
+		cmocka_unit_test(escapes_of_a_string_become_utf_8),
 		cmocka_unit_test(a_cut_file_has_the_lines_before_the_cut),
 		cmocka_unit_test(a_flipped_bit_changes_no_other_line_before_it),
 		cmocka_unit_test(json_is_one_object_or_array),

@@ -37,22 +37,18 @@ static void put_id_index(struct bytes *b)
 	end_record(b, at);
 }
 
-/* The lines of a file with these records, as JSON; free() them. */
-static char *print(enum seam_endian endian)
+/* The lines of a file with the records of @b, as JSON; free() them. */
+static char *print_records(struct bytes *b, uint64_t sample_type)
 {
-	const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_USER, 0x5001 };
-	struct bytes b = { .endian = endian }, made;
+	struct bytes made = make_file(b);
 	struct seam_perf_data data;
 	uint64_t n_damaged = 0;
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
-	put_sample(&b, TEST_ID_1, PID, TID, 40, chain,
-		   SEAM_ARRAY_SIZE(chain));
-	put_namespaces(&b);
-	put_id_index(&b);
-	made = make_file(&b);
+	for (size_t at = 120; at <= 120 + 144; at += 144)
+		set_n(&made, at + 24, sample_type, 8);	/* of an attr */
 	assert_int_equal(seam_perf_data_open(&data, (struct seam_bytes) {
 		made.data, made.size }, NULL), 0);
 	assert_int_equal(seam_perf_print(out, &data, data.bytes,
@@ -62,8 +58,20 @@ static char *print(enum seam_endian endian)
 	fclose(out);
 	seam_perf_data_close(&data);
 	free(made.data);
-	free(b.data);
+	free(b->data);
 	return text;
+}
+
+static char *print(enum seam_endian endian)
+{
+	const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_USER, 0x5001 };
+	struct bytes b = { .endian = endian };
+
+	put_sample(&b, TEST_ID_1, PID, TID, 40, chain,
+		   SEAM_ARRAY_SIZE(chain));
+	put_namespaces(&b);
+	put_id_index(&b);
+	return print_records(&b, TEST_SAMPLE_TYPE);
 }
 
 static const char lines[] =
@@ -89,11 +97,36 @@ static void prints_the_fields_of_the_event_and_whole_lists(void **state)
 	free(big);
 }
 
+static void prints_the_stream_of_a_record(void **state)
+{
+	struct bytes b = { .endian = SEAM_LITTLE };
+	size_t at = begin_record(&b, PERF_RECORD_COMM, 0);
+	char *text;
+
+	(void)state;
+	put_u32(&b, PID);
+	put_u32(&b, TID);
+	put_name(&b, "worker");
+	put_u32(&b, PID);
+	put_u32(&b, TID);
+	put_u64(&b, 60);	/* time */
+	put_u64(&b, 77);	/* stream id */
+	put_u64(&b, 3);		/* CPU */
+	put_u64(&b, TEST_ID_1);
+	end_record(&b, at);
+	text = print_records(&b, TEST_SAMPLE_TYPE | PERF_SAMPLE_STREAM_ID);
+	assert_non_null(strstr(text, "\"sample_id\":{\"pid\":7,\"tid\":8,"
+			       "\"time\":60,\"id\":4097,\"stream_id\":77,"
+			       "\"cpu\":3}"));
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			prints_the_fields_of_the_event_and_whole_lists),
+		cmocka_unit_test(prints_the_stream_of_a_record),
 	};
 
 	return cmocka_run_group_tests_name("perf_print", tests, NULL, NULL);
