@@ -294,10 +294,28 @@ static void a_forked_process_runs_code_where_its_parent_had_it(void **state)
 	seam_profile_fini(&p);
 }
 
+/* Without a build id a file is its inode, which may be used again. */
+static void an_inode_that_is_used_again_is_another_module(void **state)
+{
+	struct seam_profile p;
+	struct seam_profile_module m = { .ino = 5, .ino_generation = 1 };
+	uint32_t first;
+
+	(void)state;
+	assert_int_equal(seam_profile_init(&p), 0);
+	m.path = seam_strings_put(&p.strings, "/lib/x.so");
+	first = seam_profile_module(&p, &m);
+	assert_int_equal(seam_profile_module(&p, &m), first);
+	m.ino_generation = 2;
+	assert_int_not_equal(seam_profile_module(&p, &m), first);
+	seam_profile_fini(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_build_of_a_file_is_a_module_and_one_row),
+		cmocka_unit_test(an_inode_that_is_used_again_is_another_module),
 		cmocka_unit_test(
 			a_used_mapping_turns_an_offset_into_an_address),
 		cmocka_unit_test(code_objects_say_what_code_was_where_and_when),
