@@ -21,7 +21,6 @@ seam_reading_load_options(const struct seam_reading *reading)
 			/* Inlined functions come from DWARF as lines do. */
 			.no_lines = reading->no_inline && !reading->lines,
 			.debuginfod = reading->debuginfod,
-			.isolated = true,
 		},
 		.jit = reading->jit.items,
 		.n_jit = reading->jit.n,
@@ -184,13 +183,21 @@ int seam_reading_open_logs(struct seam_trace *trace,
 			   const char *const *paths, size_t n_paths)
 {
 	const struct seam_log_notes notes = { say_note, NULL };
+	struct seam_symbols_options how =
+		seam_reading_load_options(reading).symbols;
 	struct seam_err err = { 0 };
+	struct seam_symbols *symbols;
 	uint64_t start_ns, end_ns;
-	int r = seam_trace_open(trace, paths, n_paths, &err);
+	int r;
 
+	how.no_lines = true;
+	symbols = seam_symbols_new(&how);
+	r = symbols ? seam_trace_open(trace, paths, n_paths, &err) :
+	    seam_err_no_memory(&err);
 	if (!r)
-		r = seam_log_names_open(names, trace, reading->map, &notes,
-					&err);
+		r = seam_log_names_open(names, trace, reading->map, symbols,
+					&notes, &err);
+	seam_symbols_free(symbols);
 	if (r)
 		return seam_command_failed(&err);
 	r = reading->time ? seam_trace_select(trace, reading->time, &err) : 0;

@@ -268,6 +268,8 @@ static int load_trace(struct seam_profile *profile, struct seam_trace *trace,
 	if (select_time(trace, profile, options->time))
 		return seam_err_no_memory(err);
 	how.no_inline = true;
+	/* of maps beside logs only names are read */
+	how.no_lines |= !options->map;
 	symbols = seam_symbols_new(&how);
 	if (!symbols)
 		return seam_err_no_memory(err);

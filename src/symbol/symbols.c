@@ -2,21 +2,24 @@
 /*
  * symbols.c - the modules of a recording; the contract is in symbols.h
  *
- * A module is a kernel, a file that this process reads (elf_module.h), or a
- * file that a sandboxed process reads (symbolizer.h).
+ * A module is a kernel, or a file that a sandboxed process reads
+ * (symbolizer.h).
  */
 #include "symbol/symbols.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/array.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/index.h"
 #include "symbol/code/kernel_code.h"
 #include "symbol/kernel/kernel.h"
-#include "symbol/module/elf_module.h"
 #include "symbol/symbolizer/symbolizer.h"
 
 struct module {
@@ -30,9 +33,8 @@ struct module {
 	struct seam_arena arena;	/* names in results */
 	char problem[SEAM_ERR_TEXT];	/* "" when there is none */
 
-	struct seam_elf_module elf;	/* a file, read here */
-	struct seam_symbolizer_module sandboxed;	/* or there */
-	bool is_open;			/* sandboxed: it was read */
+	struct seam_symbolizer_module elf;	/* a file */
+	bool is_open;			/* it was read */
 };
 
 struct seam_symbols {
@@ -41,7 +43,7 @@ struct seam_symbols {
 	/* Pointers: a module stays where it is while others are added. */
 	SEAM_ARRAY(struct module *) modules;
 	struct seam_index index;	/* of modules, by path and build id */
-	struct seam_symbolizer *symbolizer; /* NULL: files are read here */
+	struct seam_symbolizer *symbolizer;	/* reads files */
 	/* Disassembles; NULL: no code was disassembled yet. */
 	struct seam_symbolizer *disassembler;
 };
@@ -74,21 +76,17 @@ seam_symbols_new(const struct seam_symbols_options *options)
 
 	if (!symbols)
 		return NULL;
-	if (copy_options(symbols, options)) {
-		if (options->isolated)
-			symbols->symbolizer =
-				seam_symbolizer_new(&symbols->options);
-		if (!options->isolated || symbols->symbolizer)
-			return symbols;
-	}
+	if (copy_options(symbols, options))
+		symbols->symbolizer = seam_symbolizer_new(&symbols->options);
+	if (symbols->symbolizer)
+		return symbols;
 	seam_symbols_free(symbols);
 	return NULL;
 }
 
 static void free_module(struct module *module)
 {
-	seam_elf_module_fini(&module->elf);
-	seam_symbolizer_module_fini(&module->sandboxed);
+	seam_symbolizer_module_fini(&module->elf);
 	seam_kernel_close(&module->kernel_symbols);
 	seam_arena_fini(&module->arena);
 	free(module);
@@ -116,8 +114,7 @@ static uint32_t add_module(struct seam_symbols *symbols, struct module *module,
 	uint32_t id = SEAM_INDEX_APPEND(&symbols->index, hash,
 					&symbols->modules, module);
 
-	module->elf.options = &symbols->options;
-	module->elf.file = module->sandboxed.file = &module->file;
+	module->elf.file = &module->file;
 	if (id == SEAM_NONE)
 		free_module(module);
 	return id;
@@ -215,10 +212,9 @@ static struct module *open_module(struct seam_symbols *symbols, uint32_t id)
 				     symbols->options.bundle, &module->kernel,
 				     &err))
 			seam_err_text(&err, module->problem);
-	} else if (!module->is_kernel && symbols->symbolizer &&
-		   !module->is_open) {
+	} else if (!module->is_kernel && !module->is_open) {
 		module->is_open = true;
-		seam_symbolizer_open(symbols->symbolizer, &module->sandboxed);
+		seam_symbolizer_open(symbols->symbolizer, &module->elf);
 	}
 	return module;
 }
@@ -252,10 +248,8 @@ size_t seam_symbols_resolve(struct seam_symbols *symbols, uint32_t id,
 		return 0;
 	if (module->is_kernel)
 		return resolve_kernel(module, addr, out);
-	return symbols->symbolizer ?
-	       seam_symbolizer_resolve(symbols->symbolizer,
-				       &module->sandboxed, addr, out, cap) :
-	       seam_elf_module_resolve(&module->elf, addr, out, cap);
+	return seam_symbolizer_resolve(symbols->symbolizer, &module->elf, addr,
+				       out, cap);
 }
 
 /* Symbols of the kernel have no size: each ends where the next begins. */
@@ -282,10 +276,8 @@ bool seam_symbols_extent(struct seam_symbols *symbols, uint32_t id,
 		return false;
 	if (module->is_kernel)
 		return kernel_extent(module, addr, out);
-	return symbols->symbolizer ?
-	       seam_symbolizer_extent(symbols->symbolizer, &module->sandboxed,
-				      addr, out) :
-	       seam_elf_module_extent(&module->elf, addr, out);
+	return seam_symbolizer_extent(symbols->symbolizer, &module->elf, addr,
+				      out);
 }
 
 bool seam_symbols_is_trampoline(struct seam_symbols *symbols, uint32_t id,
@@ -293,44 +285,98 @@ bool seam_symbols_is_trampoline(struct seam_symbols *symbols, uint32_t id,
 {
 	struct module *module = open_module(symbols, id);
 
-	if (!module || module->is_kernel)
-		return false;
-	return symbols->symbolizer ?
-	       seam_symbolizer_is_trampoline(symbols->symbolizer,
-					     &module->sandboxed, addr) :
-	       seam_elf_module_is_trampoline(&module->elf, addr);
+	return module && !module->is_kernel &&
+	       seam_symbolizer_is_trampoline(symbols->symbolizer, &module->elf,
+					     addr);
 }
 
 void seam_symbols_expect(struct seam_symbols *symbols, uint32_t id,
 			 uint64_t addr)
 {
-	if (symbols->symbolizer && id < symbols->modules.n)
-		seam_symbolizer_expect(&symbols->modules.items[id]->sandboxed,
-				       addr);
+	if (id < symbols->modules.n)
+		seam_symbolizer_expect(&symbols->modules.items[id]->elf, addr);
 }
 
-bool seam_symbols_expects(const struct seam_symbols *symbols)
+int seam_symbols_names(struct seam_symbols *symbols, uint32_t id,
+		       const struct seam_named_addresses *names)
 {
-	return symbols->symbolizer;
+	struct module *module = open_module(symbols, id);
+
+	return !module || module->is_kernel ? 0 :
+	       seam_symbolizer_names(symbols->symbolizer, &module->elf, names);
+}
+
+/* -- instrumentation maps ----------------------------------------------- */
+
+/* The process maps a regular file; a pipe is read here. */
+static int read_map(struct seam_symbols *symbols, struct seam_xray_map *map,
+		    const char *path, struct seam_err *err)
+{
+	struct seam_file file;
+	int fd = seam_file_open_fd(AT_FDCWD, path, 0, NULL);
+	int r;
+
+	if (fd >= 0) {
+		r = seam_symbolizer_map(symbols->symbolizer, map, fd,
+					(struct seam_bytes) { 0 }, err);
+		close(fd);
+		return r;
+	}
+	r = seam_file_open(&file, path, err);
+	if (!r)
+		r = seam_symbolizer_map(symbols->symbolizer, map, -1,
+					file.bytes, err);
+	seam_file_close(&file);
+	return r;
+}
+
+/* A file that was found, not named: no symbolic link, of @left bytes at most. */
+static int read_map_beside(struct seam_symbols *symbols,
+			   struct seam_xray_map *map, const char *path,
+			   uint64_t *left, struct seam_err *err)
+{
+	int r, fd = seam_file_open_fd(AT_FDCWD, path, O_NOFOLLOW, err);
+	struct stat st = { 0 };
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		r = seam_err_errno(err, "cannot read its size");
+	else if ((uint64_t)st.st_size > *left)
+		r = seam_err_set(err, -EFBIG, "with %lld bytes, it is larger "
+				 "than the %llu left for maps beside logs",
+				 (long long)st.st_size,
+				 (unsigned long long)*left);
+	else
+		r = seam_symbolizer_map(symbols->symbolizer, map, fd,
+					(struct seam_bytes) { 0 }, err);
+	if (r != -EFBIG)
+		*left -= (uint64_t)st.st_size;
+	close(fd);
+	return r;
+}
+
+int seam_symbols_read_map(struct seam_symbols *symbols,
+			  struct seam_xray_map *map, const char *path,
+			  uint64_t *left, struct seam_err *err)
+{
+	int r;
+
+	*map = (struct seam_xray_map) { 0 };
+	r = left ? read_map_beside(symbols, map, path, left, err) :
+	    read_map(symbols, map, path, err);
+	return r ? seam_err_add(err, r, "cannot read instrumentation map '%s'",
+				path) : 0;
 }
 
 /* -- code --------------------------------------------------------------- */
-
-static int read_vmlinux(void *context, const struct seam_vmlinux_query *query,
-			uint8_t *buf, struct seam_vmlinux_answer *out,
-			struct seam_err *err)
-{
-	(void)context;
-	return seam_vmlinux_code(query, buf, out, err);
-}
 
 int seam_symbols_code(struct seam_symbols *symbols, uint32_t id, uint64_t addr,
 		      uint8_t *buf, size_t size, struct seam_machine *machine,
 		      struct seam_err *err)
 {
 	const struct seam_vmlinux_reader reader = {
-		.read = symbols->symbolizer ? seam_symbolizer_vmlinux_code :
-			read_vmlinux,
+		.read = seam_symbolizer_vmlinux_code,
 		.context = symbols->symbolizer,
 	};
 	struct module *module;
@@ -342,11 +388,8 @@ int seam_symbols_code(struct seam_symbols *symbols, uint32_t id, uint64_t addr,
 		return seam_kernel_code(&symbols->options, &reader,
 					&module->kernel, addr, buf, size,
 					machine, err);
-	return symbols->symbolizer ?
-	       seam_symbolizer_code(symbols->symbolizer, &module->sandboxed,
-				    addr, buf, size, machine, err) :
-	       seam_elf_module_code(&module->elf, addr, buf, size, machine,
-				    err);
+	return seam_symbolizer_code(symbols->symbolizer, &module->elf, addr,
+				    buf, size, machine, err);
 }
 
 int seam_symbols_open(struct seam_symbols *symbols, uint32_t id, bool is_debug,
@@ -356,11 +399,8 @@ int seam_symbols_open(struct seam_symbols *symbols, uint32_t id, bool is_debug,
 
 	if (!module || module->is_kernel)
 		return seam_err_set(err, -EINVAL, "there is no such module");
-	return symbols->symbolizer ?
-	       seam_symbolizer_open_file(symbols->symbolizer,
-					 &module->sandboxed, is_debug, file,
-					 err) :
-	       seam_elf_module_open(&module->elf, is_debug, file, err);
+	return seam_symbolizer_open_file(symbols->symbolizer, &module->elf,
+					 is_debug, file, err);
 }
 
 int seam_symbols_disassemble(struct seam_symbols *symbols,
@@ -370,8 +410,6 @@ int seam_symbols_disassemble(struct seam_symbols *symbols,
 {
 	int r;
 
-	if (!symbols->symbolizer)
-		return seam_disassembly_walk(code, add, context, err);
 	/*
 	 * The library is loaded before the fork: a sandboxed process can open
 	 * nothing.  The one that reads files was started without it.
@@ -395,15 +433,11 @@ static const struct module *get_module(const struct seam_symbols *symbols,
 	return id < symbols->modules.n ? symbols->modules.items[id] : NULL;
 }
 
-/* Only one of the two was filled. */
 int seam_symbols_missing(const struct seam_symbols *symbols, uint32_t id)
 {
 	const struct module *module = get_module(symbols, id);
 
-	if (!module)
-		return 0;
-	return module->elf.missing ? module->elf.missing :
-	       module->sandboxed.missing;
+	return module ? module->elf.missing : 0;
 }
 
 const char *seam_symbols_problem(const struct seam_symbols *symbols,
@@ -414,24 +448,20 @@ const char *seam_symbols_problem(const struct seam_symbols *symbols,
 
 	if (!module)
 		return NULL;
-	problem = module->is_kernel ? module->problem :
-		  symbols->symbolizer ? module->sandboxed.problem :
-		  seam_elf_module_problem(&module->elf);
-	return problem && *problem ? problem : NULL;
+	problem = module->is_kernel ? module->problem : module->elf.problem;
+	return *problem ? problem : NULL;
 }
 
 const char *seam_symbols_lost(const struct seam_symbols *symbols, uint32_t id)
 {
 	const struct module *module = get_module(symbols, id);
 
-	return module && module->sandboxed.lost[0] ? module->sandboxed.lost :
-	       NULL;
+	return module && module->elf.lost[0] ? module->elf.lost : NULL;
 }
 
 const char *seam_symbols_unprotected(const struct seam_symbols *symbols)
 {
-	return symbols->symbolizer ?
-	       seam_symbolizer_unprotected(symbols->symbolizer) : NULL;
+	return seam_symbolizer_unprotected(symbols->symbolizer);
 }
 
 const char *seam_symbols_path(const struct seam_symbols *symbols, uint32_t id)

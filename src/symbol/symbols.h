@@ -8,9 +8,11 @@
  * Nothing is read until the first address of a module is looked up.  Results
  * are not cached: look each distinct address up once.
  *
- * Threads: different modules may be resolved from different threads at the
- * same time, one module from one thread at a time; seam_symbols_module() from
- * one thread and not during a resolve.
+ * Files are read by a sandboxed process (symbol/sandbox/sandbox.h), which is
+ * started with the object.
+ *
+ * Threads: one at a time.  No other thread may run when an object is made, nor
+ * when its process has died and is replaced.
  */
 #ifndef SEAM_SYMBOLS_H
 #define SEAM_SYMBOLS_H
@@ -18,9 +20,11 @@
 #include "base/err.h"
 #include "symbol/code/disassembly.h"
 #include "symbol/elf/module.h"
+#include "symbol/xray/xray_map.h"
 
 struct seam_symbols;
 
+/* NULL: no memory.  Cost: a fork, 1 ms. */
 struct seam_symbols *
 seam_symbols_new(const struct seam_symbols_options *options);
 void seam_symbols_free(struct seam_symbols *symbols);
@@ -49,13 +53,30 @@ size_t seam_symbols_resolve(struct seam_symbols *symbols, uint32_t module,
 			    size_t cap);
 
 /*
- * Of an isolated object: @addr of @module will be looked up, with the largest
- * @cap in use.  The results of all expected addresses come with the first;
- * objects that are not isolated ignore the call.
+ * @addr of @module will be looked up, with the largest @cap in use.  The
+ * results of all expected addresses come with the first.
  */
 void seam_symbols_expect(struct seam_symbols *symbols, uint32_t module,
 			 uint64_t addr);
-bool seam_symbols_expects(const struct seam_symbols *symbols);
+
+/*
+ * The names of the functions of a file that begin at the addresses of @names.
+ * 0, also where some have none or the file cannot be read (see
+ * seam_symbols_problem()); or -ENOMEM.  Cost: two messages a thousand.
+ */
+int seam_symbols_names(struct seam_symbols *symbols, uint32_t module,
+		       const struct seam_named_addresses *names);
+
+/*
+ * Read the instrumentation map in @path: an ELF file of 64 bits, linked or not,
+ * or YAML.  @left, if that is not NULL: the path was found, not named by a
+ * user; the file is no symbolic link then, and has at most *@left bytes, which
+ * become fewer by its size.  0, and @map is the caller's; as
+ * seam_xray_map_read(); or -EIO when the process that reads it died.
+ */
+int seam_symbols_read_map(struct seam_symbols *symbols,
+			  struct seam_xray_map *map, const char *path,
+			  uint64_t *left, struct seam_err *err);
 
 /*
  * The extent of the function at @addr of a file: of its symbol, or of its
@@ -107,8 +128,8 @@ const char *seam_symbols_problem(const struct seam_symbols *symbols,
 				 uint32_t module);
 
 /*
- * Of an isolated object: why the process that read @module died, NULL when it
- * did not; and which protections that process is without, NULL when none.
+ * Why the process that read @module died, NULL when it did not; and which
+ * protections that process is without, NULL when none.
  */
 const char *seam_symbols_lost(const struct seam_symbols *symbols,
 			      uint32_t module);
@@ -120,8 +141,8 @@ const char *seam_symbols_path(const struct seam_symbols *symbols,
 			      uint32_t module);
 
 /*
- * Disassemble @code: as seam_disassembly_walk(), in a sandbox of its own where
- * @symbols is isolated.  -EIO when the code killed that process.
+ * Disassemble @code: as seam_disassembly_walk(), in a sandbox of its own.  -EIO
+ * when the code killed that process.
  */
 int seam_symbols_disassemble(struct seam_symbols *symbols,
 			     const struct seam_code_block *code,

@@ -968,6 +968,8 @@ static void damage_stops_all_parts_at_the_same_place(void **state)
 static void a_profile_comes_out_of_any_cut(void **state)
 {
 	static const uint64_t chain[] = { USER, 0x401100, 0x401200 };
+	struct seam_symbols *symbols = seam_symbols_new(
+		&(struct seam_symbols_options) { 0 });
 	struct bytes b = { .endian = SEAM_LITTLE }, file;
 
 	(void)state;
@@ -978,8 +980,6 @@ static void a_profile_comes_out_of_any_cut(void **state)
 	file = make_file(&b);
 	for (size_t size = 0; size < file.size; size++) {
 		struct seam_file cut = { .bytes = exact(file.data, size) };
-		struct seam_symbols *symbols = seam_symbols_new(
-			&(struct seam_symbols_options) { 0 });
 		struct seam_profile profile;
 		int r;
 
@@ -990,9 +990,9 @@ static void a_profile_comes_out_of_any_cut(void **state)
 		for (size_t i = 0; i < profile.samples.n; i++)
 			assert_int_equal(profile.samples.time_ns[i], 200 + i);
 		seam_profile_fini(&profile);
-		seam_symbols_free(symbols);
 		free_exact(cut.bytes);
 	}
+	seam_symbols_free(symbols);
 	free(b.data);
 	free(file.data);
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "symbol/symbols.h"
+#include "symbol/module/elf_module.h"
 
 /* Addresses asked for: densely where small files have code, then all over. */
 enum { CAP = 12, STEP = 16, DENSE = 256, SPARSE = 32 };
@@ -47,28 +47,26 @@ static void add_answer(struct answers *a, const struct seam_location *at,
 static struct answers ask(const char *path, size_t size)
 {
 	const struct seam_symbols_options options = { 0 };
-	struct seam_symbols *symbols = seam_symbols_new(&options);
-	const struct seam_module module = { .path = path };
+	const struct seam_module file = { .path = path };
+	struct seam_elf_module module = { .options = &options, .file = &file };
 	struct answers answers = { 0 };
 	struct seam_location at[CAP];
-	uint32_t m = seam_symbols_module(symbols, &module);
 	const char *problem;
 
 	for (size_t i = 0; i < DENSE + SPARSE; i++) {
 		uint64_t offset = i < DENSE ? i * STEP :
 				  size * (i - DENSE) / SPARSE;
 
-		add_answer(&answers, at, seam_symbols_resolve(symbols, m,
-							      offset, at,
-							      CAP));
+		add_answer(&answers, at, seam_elf_module_resolve(&module,
+						offset, at, CAP));
 	}
 	/* Outside the file is no code. */
-	if (seam_symbols_resolve(symbols, m, UINT64_MAX, at, CAP))
+	if (seam_elf_module_resolve(&module, UINT64_MAX, at, CAP))
 		abort();
-	problem = seam_symbols_problem(symbols, m);
+	problem = seam_elf_module_problem(&module);
 	if (answers.n_named == 0 && problem)
 		answers.hash = add_text(answers.hash, problem);
-	seam_symbols_free(symbols);
+	seam_elf_module_fini(&module);
 	return answers;
 }
 

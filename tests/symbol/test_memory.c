@@ -6,7 +6,7 @@
  * memory.  A module then has fewer answers, or none with a reason, and
  * nothing leaks: AddressSanitizer looks.
  */
-#include "symbol/symbols.h"
+#include "symbol/module/elf_module.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,28 +23,29 @@ static const char program[] =
 	"{ return far(x) * 3; }\n"
 	"int outer(int x) { return leaf(x) + leaf(x + 1); }\n";
 
-/* Everything once: files, names, inlined calls, a stripped file, a kernel. */
+/* Everything once: files, names, inlined calls, a stripped file. */
 static size_t resolve_all(const char *const *paths, size_t n_paths)
 {
 	const struct seam_symbols_options options = { .bundle = "b" };
-	const struct seam_kernel kernel = { .boot_id = "none" };
-	struct seam_symbols *symbols = seam_symbols_new(&options);
 	struct seam_location at[8];
 	size_t n_named = 0;
 
-	if (!symbols)
-		return 0;
 	for (size_t i = 0; i < n_paths; i++) {
-		struct seam_module module = { .path = paths[i] };
-		uint32_t m = seam_symbols_module(symbols, &module);
+		const struct seam_module file = { .path = paths[i] };
+		struct seam_elf_module module = {
+			.options = &options, .file = &file,
+		};
+		struct seam_arena arena = { 0 };
 
-		for (uint64_t offset = 0; offset < 4096; offset += 8)
-			n_named += seam_symbols_resolve(symbols, m, offset,
-							at, 8);
+		for (uint64_t offset = 0; offset < 4096; offset += 8) {
+			n_named += seam_elf_module_resolve(&module, offset,
+							   at, 8);
+			n_named += seam_elf_module_name(&module, offset,
+							&arena) != NULL;
+		}
+		seam_arena_fini(&arena);
+		seam_elf_module_fini(&module);
 	}
-	seam_symbols_resolve(symbols, seam_symbols_kernel(symbols, &kernel),
-			     0xffffffff81000000, at, 8);
-	seam_symbols_free(symbols);
 	return n_named;
 }
 

@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "base/workers.h"
 #include "build.h"
 #include "symbol/elf/elf_file.h"
 
@@ -457,50 +456,6 @@ static void equal_modules_are_one(void **state)
 	seam_symbols_free(NULL);
 }
 
-struct crowd {
-	struct seam_symbols *symbols;
-	uint32_t modules[6];
-	uint64_t offset;
-	size_t n_right;
-};
-
-static void resolve_one(void *context, size_t task)
-{
-	struct crowd *crowd = context;
-	struct seam_location at[8];
-
-	for (int i = 0; i < 50; i++) {
-		size_t n = seam_symbols_resolve(crowd->symbols,
-			crowd->modules[task], crowd->offset, at, 8);
-
-		if (n == 1 && strcmp(at[0].function, "hidden") == 0)
-			__atomic_fetch_add(&crowd->n_right, 1,
-					   __ATOMIC_RELAXED);
-	}
-}
-
-static void modules_are_resolved_from_several_threads(void **state)
-{
-	const struct seam_symbols_options options = { 0 };
-	struct crowd crowd = {
-		.symbols = seam_symbols_new(&options),
-		.offset = hidden_offset(),
-	};
-
-	(void)state;
-	for (int i = 0; i < 6; i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "copy%d", i);
-		build_run("cp full %s", name);
-		crowd.modules[i] = seam_symbols_module(crowd.symbols,
-			&(struct seam_module) { .path = build_path(name) });
-	}
-	seam_workers_run(6, resolve_one, &crowd);
-	assert_int_equal(crowd.n_right, 300);
-	seam_symbols_free(crowd.symbols);
-}
-
 static void servers_are_asked_only_when_wanted_and_named(void **state)
 {
 	const struct seam_symbols_options options = { .debuginfod = true };
@@ -572,7 +527,6 @@ int main(void)
 		cmocka_unit_test(
 			the_vdso_of_this_kernel_is_known_by_its_build_id),
 		cmocka_unit_test(equal_modules_are_one),
-		cmocka_unit_test(modules_are_resolved_from_several_threads),
 		cmocka_unit_test(servers_are_asked_only_when_wanted_and_named),
 		BUILD_TEST_IF(has_debuginfod(), servers_bring_what_is_missing,
 			      "no libdebuginfod"),

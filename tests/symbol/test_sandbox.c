@@ -28,6 +28,7 @@
 
 #include "build.h"
 #include "symbol/code/disassembly.h"
+#include "symbol/module/elf_module.h"
 #include "symbol/symbolizer/symbolizer_protocol.h"
 #include "symbol/symbols.h"
 #include "symbol/xray/xray_map.h"
@@ -108,10 +109,8 @@ static int enter(void **state)
 
 static struct seam_symbols *begin(void)
 {
-	static const struct seam_symbols_options options = {
-		.isolated = true,
-	};
-	struct seam_symbols *symbols = seam_symbols_new(&options);
+	struct seam_symbols *symbols = seam_symbols_new(
+		&(struct seam_symbols_options) { 0 });
 
 	assert_non_null(symbols);
 	return symbols;
@@ -170,8 +169,26 @@ static pid_t child(void)
 
 /* -- the same answers --------------------------------------------------- */
 
+/* The same file, read here. */
+struct here {
+	struct seam_symbols_options options;
+	struct seam_module file;
+	struct seam_elf_module module;
+	char path[5000];
+};
+
+static struct seam_elf_module *read_here(struct here *here, const char *name)
+{
+	memset(here, 0, sizeof(*here));
+	snprintf(here->path, sizeof(here->path), "%s/%s", folder, name);
+	here->file.path = here->path;
+	here->module.options = &here->options;
+	here->module.file = &here->file;
+	return &here->module;
+}
+
 static void assert_opens_alike(struct seam_symbols *a, uint32_t in_a,
-			       struct seam_symbols *b, uint32_t in_b)
+			       struct seam_elf_module *b)
 {
 	for (int is_debug = 0; is_debug < 2; is_debug++) {
 		struct seam_module_file x = { .fd = -1 }, y = { .fd = -1 };
@@ -179,8 +196,8 @@ static void assert_opens_alike(struct seam_symbols *a, uint32_t in_a,
 		struct stat of_x, of_y;
 		int r = seam_symbols_open(a, in_a, is_debug, &x, &err);
 
-		assert_int_equal(r, seam_symbols_open(b, in_b, is_debug, &y,
-						      &err));
+		assert_int_equal(r, seam_elf_module_open(b, is_debug, &y,
+							 &err));
 		if (r)
 			continue;
 		assert_int_equal(fstat(x.fd, &of_x), 0);
@@ -191,63 +208,116 @@ static void assert_opens_alike(struct seam_symbols *a, uint32_t in_a,
 	}
 }
 
+static void assert_resolves_alike(struct seam_symbols *a, uint32_t in_a,
+				  struct seam_elf_module *b, uint64_t pos)
+{
+	struct seam_location x[8], y[8];
+	size_t n = seam_symbols_resolve(a, in_a, pos, x, 8);
+	struct seam_extent e_a = { 0 }, e_b = { 0 };
+
+	assert_int_equal(seam_symbols_extent(a, in_a, pos, &e_a),
+			 seam_elf_module_extent(b, pos, &e_b));
+	assert_memory_equal(&e_a, &e_b, sizeof(e_a));
+	assert_int_equal(seam_symbols_is_trampoline(a, in_a, pos),
+			 seam_elf_module_is_trampoline(b, pos));
+	assert_int_equal(n, seam_elf_module_resolve(b, pos, y, 8));
+	for (size_t k = 0; k < n; k++) {
+		assert_string_equal(x[k].function ? x[k].function : "-",
+				    y[k].function ? y[k].function : "-");
+		assert_string_equal(x[k].file ? x[k].file : "-",
+				    y[k].file ? y[k].file : "-");
+		assert_int_equal(x[k].line, y[k].line);
+		assert_int_equal(x[k].is_inlined, y[k].is_inlined);
+	}
+}
+
 static void answers_are_those_of_reading_it_here(void **state)
 {
-	static const struct seam_symbols_options here = { 0 };
-	struct seam_symbols *a = begin(), *b = seam_symbols_new(&here);
 	static const char *const names[] = { "good", "bare", "none", "p.c" };
+	struct seam_symbols *a = begin();
+	struct here here;
 
 	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++) {
 		uint32_t in_a = module_of(a, names[i]);
-		uint32_t in_b = module_of(b, names[i]);
+		struct seam_elf_module *b = read_here(&here, names[i]);
 		uint8_t code_a[64] = { 0 }, code_b[64] = { 0 };
 		struct seam_machine m_a = { 0 }, m_b = { 0 };
 		struct seam_err err_a = { 0 }, err_b = { 0 };
 
-		for (uint64_t pos = 0; pos < 0x1800; pos++) {
-			struct seam_location x[8], y[8];
-			size_t n = seam_symbols_resolve(a, in_a, pos, x, 8);
-			struct seam_extent e_a = { 0 }, e_b = { 0 };
-
-			assert_int_equal(
-				seam_symbols_extent(a, in_a, pos, &e_a),
-				seam_symbols_extent(b, in_b, pos, &e_b));
-			assert_memory_equal(&e_a, &e_b, sizeof(e_a));
-			assert_int_equal(
-				seam_symbols_is_trampoline(a, in_a, pos),
-				seam_symbols_is_trampoline(b, in_b, pos));
-			assert_int_equal(n, seam_symbols_resolve(b, in_b, pos,
-								 y, 8));
-			for (size_t k = 0; k < n; k++) {
-				assert_string_equal(
-					x[k].function ? x[k].function : "-",
-					y[k].function ? y[k].function : "-");
-				assert_string_equal(x[k].file ? x[k].file : "-",
-						    y[k].file ? y[k].file : "-");
-				assert_int_equal(x[k].line, y[k].line);
-				assert_int_equal(x[k].is_inlined,
-						 y[k].is_inlined);
-			}
-		}
+		for (uint64_t pos = 0; pos < 0x1800; pos++)
+			assert_resolves_alike(a, in_a, b, pos);
 		assert_int_equal(seam_symbols_code(a, in_a, 0x1000, code_a, 64,
 						   &m_a, &err_a),
-				 seam_symbols_code(b, in_b, 0x1000, code_b, 64,
-						   &m_b, &err_b));
+				 seam_elf_module_code(b, 0x1000, code_b, 64,
+						      &m_b, &err_b));
 		assert_memory_equal(code_a, code_b, 64);
-		assert_opens_alike(a, in_a, b, in_b);
-		assert_int_equal(seam_symbols_missing(a, in_a),
-				 seam_symbols_missing(b, in_b));
+		assert_opens_alike(a, in_a, b);
+		assert_int_equal(seam_symbols_missing(a, in_a), b->missing);
 		assert_int_equal(m_a.elf_machine, m_b.elf_machine);
 		assert_int_equal(m_a.is_64, m_b.is_64);
 		assert_int_equal(!seam_symbols_problem(a, in_a),
-				 !seam_symbols_problem(b, in_b));
+				 !seam_elf_module_problem(b));
 		if (seam_symbols_problem(a, in_a))
 			assert_string_equal(seam_symbols_problem(a, in_a),
-					    seam_symbols_problem(b, in_b));
+					    seam_elf_module_problem(b));
+		seam_elf_module_fini(b);
 	}
 	seam_symbols_free(a);
-	seam_symbols_free(b);
+}
+
+/* ---- names of functions ---- */
+
+/* Names of functions that begin at addresses, by index. */
+struct named {
+	size_t n;
+	char text[3000][40];
+};
+
+static int take_name(void *context, size_t i, const char *name)
+{
+	struct named *named = context;
+
+	named->n++;
+	snprintf(named->text[i], sizeof(named->text[i]), "%s", name);
+	return 0;
+}
+
+/* Also inside of functions and outside of the file; several messages. */
+static void functions_have_names_where_they_begin(void **state)
+{
+	struct seam_symbols *symbols = begin();
+	uint64_t work = build_symbol("good", "work"), addresses[3000];
+	static struct named named;
+	const struct seam_named_addresses names = {
+		.addresses = addresses, .n = 3000, .take = take_name,
+		.context = &named,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 3000; i++)
+		addresses[i] = work + i - 1500;
+	addresses[0] = UINT64_MAX;
+	assert_int_equal(seam_symbols_names(symbols,
+			module_of(symbols, "good"), &names), 0);
+	assert_string_equal(named.text[1500], "work");
+	assert_string_equal(named.text[1501], "");
+	assert_true(named.n >= 2 && named.n < 30);
+	named.n = 0;
+	assert_int_equal(seam_symbols_names(symbols,
+			module_of(symbols, "none"), &names), 0);
+	assert_int_equal(seam_symbols_names(symbols, 99, &names), 0);
+	assert_int_equal(named.n, 0);
+	/* a process that was killed costs the names of one file */
+	kill(child(), SIGKILL);
+	assert_int_equal(seam_symbols_names(symbols,
+			module_of(symbols, "good"), &names), 0);
+	assert_int_equal(named.n, 0);
+	assert_non_null(seam_symbols_lost(symbols, module_of(symbols, "good")));
+	assert_int_equal(seam_symbols_names(symbols,
+			module_of(symbols, "other"), &names), 0);
+	assert_string_equal(named.text[1500], "work");
+	seam_symbols_free(symbols);
 }
 
 struct listing {
@@ -278,10 +348,11 @@ static const struct seam_code_block block = {
 /* A file is opened again for those without a name, amid an answer. */
 static void expected_places_come_with_the_first(void **state)
 {
-	static const struct seam_symbols_options here = { 0 };
-	struct seam_symbols *a = begin(), *b = seam_symbols_new(&here);
-	uint32_t in_a = module_of(a, "good"), in_b = module_of(b, "good");
-	struct seam_location x[8], y[8];
+	struct seam_symbols *a = begin();
+	struct here here;
+	struct seam_elf_module *b = read_here(&here, "good");
+	uint32_t in_a = module_of(a, "good");
+	struct seam_location x[8];
 	enum { N = 0x400 };	/* of headers: without a name */
 
 	(void)state;
@@ -290,23 +361,16 @@ static void expected_places_come_with_the_first(void **state)
 	assert_int_equal(seam_symbols_resolve(a, in_a, build_offset("good",
 		build_symbol("good", "main")), x, 8), 1);
 	assert_string_equal(x[0].function, "main");
-	for (uint64_t pos = 0; pos < N; pos++) {
-		size_t n = seam_symbols_resolve(a, in_a, pos, x, 8);
-
-		assert_int_equal(n, seam_symbols_resolve(b, in_b, pos, y, 8));
-		if (n && x[n - 1].function)
-			assert_string_equal(x[n - 1].function,
-					    y[n - 1].function);
-	}
+	for (uint64_t pos = 0; pos < N; pos++)
+		assert_resolves_alike(a, in_a, b, pos);
 	assert_null(seam_symbols_lost(a, in_a));
+	seam_elf_module_fini(b);
 	seam_symbols_free(a);
-	seam_symbols_free(b);
 }
 
 static void instructions_are_those_of_decoding_them_here(void **state)
 {
-	static const struct seam_symbols_options here = { 0 };
-	struct seam_symbols *a = begin(), *b = seam_symbols_new(&here);
+	struct seam_symbols *a = begin();
 	struct seam_code_block code = block;
 	struct seam_err err = { 0 };
 
@@ -317,8 +381,8 @@ static void instructions_are_those_of_decoding_them_here(void **state)
 		code.middle = middle;
 		assert_int_equal(seam_symbols_disassemble(a, &code, list, &x,
 							  &err), 0);
-		assert_int_equal(seam_symbols_disassemble(b, &code, list, &y,
-							  &err), 0);
+		assert_int_equal(seam_disassembly_walk(&code, list, &y, &err),
+				 0);
 		assert_true(x.n > 0);
 		assert_memory_equal(&x, &y, sizeof(x));
 	}
@@ -327,46 +391,41 @@ static void instructions_are_those_of_decoding_them_here(void **state)
 			 -ENOTSUP);
 	assert_non_null(strstr(err.cause[0], "machine 75"));
 	seam_symbols_free(a);
-	seam_symbols_free(b);
 }
 
-static void a_kernels_code_is_that_of_reading_it_here(void **state)
+static void a_kernels_code_is_read(void **state)
 {
 	static const uint8_t id[] = { 0x12, 0x34, 0x56, 0x78 };
 	const char *root = build_path("k");
-	struct seam_symbols_options options = {
+	const struct seam_symbols_options options = {
 		.symfs = &root, .n_symfs = 1,
 	};
 	struct seam_kernel kernel = {
 		.build_id = id, .build_id_size = sizeof(id),
 		.text_addr = 0xffffffff81000000,
 	};
+	struct seam_symbols *symbols;
+	struct seam_machine machine = { 0 };
+	struct seam_err err = { 0 };
+	uint8_t code[4] = { 0 };
+	uint32_t m;
 
 	(void)state;
 	build_write("k.s", ".globl _start, _text\n.text\n_text: _start:\n"
 		    ".byte 1, 2, 3, 4, 5, 6, 7, 8\n");
 	build_run("mkdir -p k && gcc -nostdlib -static "
 		  "-Wl,--build-id=0x12345678 -o k/vmlinux k.s");
-	for (int isolated = 0; isolated < 2; isolated++) {
-		struct seam_symbols *symbols;
-		struct seam_machine machine = { 0 };
-		struct seam_err err = { 0 };
-		uint8_t code[4] = { 0 };
-		uint32_t m;
-
-		options.isolated = isolated;
-		symbols = seam_symbols_new(&options);
-		m = seam_symbols_kernel(symbols, &kernel);
-		assert_int_equal(seam_symbols_code(symbols, m,
-			kernel.text_addr + 2, code, 4, &machine, &err), 0);
-		assert_memory_equal(code, "\3\4\5\6", 4);
-		assert_true(machine.elf_machine && machine.is_64);
-		assert_int_equal(seam_symbols_code(symbols, m,
-			kernel.text_addr + (1 << 20), code, 4, &machine,
-			&err), -ENOENT);
-		assert_non_null(strstr(err.cause[0], "made at run time"));
-		seam_symbols_free(symbols);
-	}
+	symbols = seam_symbols_new(&options);
+	m = seam_symbols_kernel(symbols, &kernel);
+	assert_int_equal(seam_symbols_code(symbols, m, kernel.text_addr + 2,
+					   code, 4, &machine, &err), 0);
+	assert_memory_equal(code, "\3\4\5\6", 4);
+	assert_true(machine.elf_machine && machine.is_64);
+	assert_int_equal(seam_symbols_code(symbols, m,
+			kernel.text_addr + (1 << 20), code, 4, &machine, &err),
+			 -ENOENT);
+	assert_non_null(strstr(err.cause[0], "made at run time"));
+	seam_symbols_free(symbols);
 }
 
 /* -- deaths ------------------------------------------------------------- */
@@ -517,62 +576,65 @@ static void code_that_kills_its_decoder_costs_its_listing_only(void **state)
 	seam_symbols_free(symbols);
 }
 
-static void a_map_that_kills_its_reader_is_an_error(void **state)
+/* The result of reading @name, which was found and not named. */
+static int read_map(struct seam_symbols *symbols, const char *name,
+		    struct seam_err *err)
 {
 	struct seam_xray_map map;
-	struct seam_err err = { 0 };
-
-	(void)state;
-	evil_map = crash;
-	assert_int_equal(seam_xray_map_open(&map, build_path("good"), &err),
-			 -EIO);
-	assert_non_null(strstr(err.cause[0], "the process that read it "
-			       "was killed by signal"));
-	evil_map = NULL;
-	assert_int_equal(seam_xray_map_open(&map, build_path("good"), &err),
-			 -ENODATA);
-	assert_int_equal(child(), 0);
-}
-
-/* Returns the result of reading "map.yaml". */
-static int read_beside(struct seam_xray_map_reader *reader)
-{
-	struct seam_xray_map map;
-	size_t left = 1 << 20;
-	int r = seam_xray_map_open_beside(&map, reader, build_path("map.yaml"),
-					  &left, NULL);
+	uint64_t left = 1 << 20;
+	int r = seam_symbols_read_map(symbols, &map, build_path(name), &left,
+				      err);
 
 	if (r == 0) {
 		assert_int_equal(map.functions.n, 1);
+		assert_in_range(left, (1 << 20) - 200, (1 << 20) - 1);
 		seam_xray_map_fini(&map);
 	}
 	return r;
 }
 
-static void many_maps_have_one_reader_and_each_its_death(void **state)
+static void a_map_that_kills_its_reader_is_an_error(void **state)
 {
-	struct seam_xray_map_reader reader = { 0 };
+	struct seam_symbols *symbols = begin();
+	struct seam_err err = { 0 };
 
 	(void)state;
 	build_write("map.yaml", "- { id: 1, address: 0x1, function: 0x1, "
 		    "kind: function-enter, function-name: f }\n");
 	for (int i = 0; i < 100; i++)
-		assert_int_equal(read_beside(&reader), 0);
-	assert_int_equal(reader.n_starts, 1);
-	kill(reader.sandbox.pid, SIGKILL);
-	assert_int_equal(read_beside(&reader), -EIO);
-	assert_int_equal(read_beside(&reader), 0);
-	/* forking for each of thousands would take minutes */
-	build_run("cp good map.yaml");
-	assert_int_equal(read_beside(&reader), -ENODATA);
+		assert_int_equal(read_map(symbols, "map.yaml", &err), 0);
+	kill(child(), SIGKILL);
+	assert_int_equal(read_map(symbols, "map.yaml", &err), -EIO);
+	assert_non_null(strstr(err.cause[0], "the process that read it "
+			       "was killed by signal"));
+	assert_int_equal(read_map(symbols, "map.yaml", &err), 0);
+	assert_int_equal(read_map(symbols, "good", &err), -ENODATA);
 	evil_map = leave;
-	kill(reader.sandbox.pid, SIGKILL);
-	for (int i = 0; i < 100; i++)
-		assert_int_equal(read_beside(&reader), -EIO);
-	evil_map = NULL;
-	assert_in_range(reader.n_starts, 50, 99);
-	seam_xray_map_reader_end(&reader);
+	kill(child(), SIGKILL);
+	/* a fork for each of thousands would take minutes */
+	for (int i = 0; i < 200; i++)
+		assert_int_equal(read_map(symbols, "good", &err), -EIO);
 	assert_int_equal(child(), 0);
+	evil_map = NULL;
+	seam_symbols_free(symbols);
+}
+
+static void a_map_that_was_found_is_no_link_and_not_too_large(void **state)
+{
+	struct seam_symbols *symbols = begin();
+	struct seam_xray_map map;
+	uint64_t left = 10;
+
+	(void)state;
+	build_run("ln -sf map.yaml link.yaml");
+	assert_int_equal(read_map(symbols, "link.yaml", NULL), -ELOOP);
+	assert_int_equal(seam_symbols_read_map(symbols, &map,
+			build_path("map.yaml"), &left, NULL), -EFBIG);
+	assert_int_equal(left, 10);
+	assert_int_equal(seam_symbols_read_map(symbols, &map,
+			build_path("link.yaml"), NULL, NULL), 0);
+	seam_xray_map_fini(&map);
+	seam_symbols_free(symbols);
 }
 
 static void a_reader_that_is_killed_is_replaced_at_any_point(void **state)
@@ -786,11 +848,13 @@ int main(void)
 		cmocka_unit_test(answers_are_those_of_reading_it_here),
 		cmocka_unit_test(expected_places_come_with_the_first),
 		cmocka_unit_test(instructions_are_those_of_decoding_them_here),
-		cmocka_unit_test(a_kernels_code_is_that_of_reading_it_here),
+		cmocka_unit_test(a_kernels_code_is_read),
+		cmocka_unit_test(functions_have_names_where_they_begin),
 		cmocka_unit_test(
 			code_that_kills_its_decoder_costs_its_listing_only),
 		cmocka_unit_test(a_map_that_kills_its_reader_is_an_error),
-		cmocka_unit_test(many_maps_have_one_reader_and_each_its_death),
+		cmocka_unit_test(
+			a_map_that_was_found_is_no_link_and_not_too_large),
 		cmocka_unit_test(a_reader_can_hand_over_files_alone),
 		cmocka_unit_test(
 			a_file_that_kills_its_reader_costs_its_own_names_only),

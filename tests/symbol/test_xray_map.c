@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "symbol/symbols.h"
 
 int xray_alpha(int x);
 int xray_beta(int x);
@@ -113,6 +114,8 @@ static void assert_is_ours(const struct seam_xray_map *map)
 
 static void reads_every_version_from_a_pie(void **state)
 {
+	struct seam_symbols *symbols = seam_symbols_new(
+		&(struct seam_symbols_options) { 0 });
 	struct seam_xray_map map;
 	struct seam_err err = { 0 };
 
@@ -120,9 +123,11 @@ static void reads_every_version_from_a_pie(void **state)
 	assert_int_equal(
 		xray_alpha(xray_beta(xray_gamma(xray_bomb(xray_delta(1))))),
 		16);
-	assert_int_equal(seam_xray_map_open(&map, "/proc/self/exe", &err), 0);
+	assert_int_equal(seam_symbols_read_map(symbols, &map, "/proc/self/exe",
+					       NULL, &err), 0);
 	assert_is_ours(&map);
 	seam_xray_map_fini(&map);
+	seam_symbols_free(symbols);
 }
 
 /* Where the section stands in a file. */
@@ -229,6 +234,43 @@ static void reads_the_yaml_of_llvm_xray(void **state)
 	seam_xray_map_fini(&map);
 }
 
+static const char *text_of(const struct seam_xray_map *map, uint32_t string)
+{
+	return string ? seam_strings_get(&map->strings, string) : "-";
+}
+
+/* A comment that is none of ours names no binary. */
+static void functions_are_of_the_binary_named_before_their_id(void **state)
+{
+	static const char *const want[][2] = {
+		{ "-", "-" }, { "/a \"b\"", "00ff12" }, { "/lib/c", "-" },
+		{ "/lib/c", "-" }, { "/d", "0123456789abcdef0123456789abcdef"
+		  "01234567" },
+	};
+	struct seam_xray_map map;
+
+	(void)state;
+	assert_int_equal(read_text(&map,
+		"# image 2 \"/a \\\"b\\\"\" 00ff12\n# image 3 \"/lib/c\"\n"
+		"# image 4 \"/x\" 0123456789abcdef0123456789abcdef012345678\n"
+		"# image 4 \"/x\"00\n# image 4 /x\n# image 4 \"\n# image 4 \n"
+		"# image 5 \"/d\" 0123456789abcdef0123456789abcdef01234567\n---\n"
+		"- { id: 1, function: 1, kind: function-enter }\n"
+		"- { id: 2, function: 1, kind: function-enter }\n"
+		"- { id: 3, function: 1, kind: function-enter }\n"
+		"- { id: 4, function: 1, kind: function-enter }\n"
+		"- { id: 5, function: 1, kind: function-enter }\n", NULL), 0);
+	assert_int_equal(map.functions.n, 5);
+	for (uint32_t i = 0; i < 5; i++) {
+		assert_string_equal(text_of(&map, map.functions.items[i].image),
+				    want[i][0]);
+		assert_string_equal(text_of(&map,
+					    map.functions.items[i].build_id),
+				    want[i][1]);
+	}
+	seam_xray_map_fini(&map);
+}
+
 static void refuses_what_is_no_map_and_reports_why(void **state)
 {
 	static const struct {
@@ -330,6 +372,8 @@ int main(void)
 		cmocka_unit_test(takes_absolute_addresses_from_the_relocations),
 		cmocka_unit_test(survives_damage_everywhere),
 		cmocka_unit_test(reads_the_yaml_of_llvm_xray),
+		cmocka_unit_test(
+			functions_are_of_the_binary_named_before_their_id),
 		cmocka_unit_test(refuses_what_is_no_map_and_reports_why),
 		cmocka_unit_test(yaml_cut_anywhere_is_read_or_refused),
 		cmocka_unit_test(yaml_without_memory_is_refused_with_a_cause),

@@ -127,20 +127,25 @@ static int dump_log(const struct seam_input *recording,
 		    struct seam_err *err)
 {
 	const char *map = settings->reading.map;
+	struct seam_symbols_options how =
+		seam_reading_load_options(&settings->reading).symbols;
 	struct log_names names = { 0 };
 	const struct seam_xray_namer namer = {
 		function_name, event_name, &names,
 	};
+	struct seam_symbols *symbols;
 	int r = 0;
 
+	how.no_lines = true;
+	symbols = seam_symbols_new(&how);
+	if (!symbols)
+		return seam_err_no_memory(err);
 	/* standard input is read already; damage is printed below */
-	if (strcmp(recording->path, "-") != 0 &&
-	    seam_trace_open(&names.trace, &recording->path, 1, NULL) == 0)
-		seam_log_names_open(&names.map, &names.trace, NULL, NULL, NULL);
-	if (map) {
-		seam_xray_map_fini(&names.map);
-		r = seam_xray_map_open(&names.map, map, err);
-	}
+	if (strcmp(recording->path, "-") != 0)
+		seam_trace_open(&names.trace, &recording->path, 1, NULL);
+	r = seam_log_names_open(&names.map, &names.trace, map, symbols, NULL,
+				err);
+	seam_symbols_free(symbols);
 	if (!r)
 		r = seam_xray_print(stdout, recording->data.bytes, form,
 				    &namer, n_damaged, err);

@@ -296,8 +296,7 @@ static int resolve_samples(struct perf_loader *l)
 	struct seam_task_at at = { .key = SEAM_NONE };
 	struct seam_progress progress;
 
-	if (seam_symbols_expects(l->resolver.symbols))
-		seam_expected_make(&l->resolver.expected, &l->chains);
+	seam_expected_make(&l->resolver.expected, &l->chains);
 	seam_progress_begin(&progress, "resolving", s->n);
 	for (size_t i = 0; i < s->n; i++) {
 		if (!seam_task_at_holds(&at, s->thread[i], s->time_ns[i]))

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
+#include "model/input.h"
 
 const char *seam_call_name(const struct seam_xray_map *names,
 			   uint32_t function, char buf[SEAM_CALL_NAME])
@@ -135,6 +136,7 @@ enum {
 struct program {
 	struct seam_xray_map map;
 	uint32_t first, n_ids;
+	const char *log;		/* its first one */
 };
 
 struct programs {
@@ -144,8 +146,9 @@ struct programs {
 	const char *unmapped;		/* the first of them */
 	const struct seam_log_notes *notes;
 	size_t n_unread;		/* files */
-	size_t bytes_left, event_bytes_left, steps_left;
-	struct seam_xray_map_reader reader;
+	uint64_t bytes_left;
+	size_t event_bytes_left, steps_left;
+	struct seam_symbols *symbols;
 };
 
 static void note(const struct seam_log_notes *notes, const char *fmt, ...)
@@ -230,15 +233,22 @@ static bool is_same_text(struct programs *programs, const char *x,
 	return take_steps(programs, 1 + n / 32) && strcmp(x, y) == 0;
 }
 
+/* String @x of one map and @y of the other, of which 0 may stand for any. */
+static bool are_same(struct programs *programs, const struct seam_xray_map *a,
+		     uint32_t x, const struct seam_xray_map *b, uint32_t y)
+{
+	return !x || !y || is_same_text(programs,
+					seam_strings_get(&a->strings, x),
+					seam_strings_get(&b->strings, y));
+}
+
 /* Whether @x and @y can be the same function; either may have no name. */
 static bool agree(struct programs *programs, const struct seam_xray_map *a,
 		  const struct seam_xray_mapped *x,
 		  const struct seam_xray_map *b,
 		  const struct seam_xray_mapped *y)
 {
-	return x->addr == y->addr && (!x->name || !y->name ||
-	       is_same_text(programs, seam_strings_get(&a->strings, x->name),
-			    seam_strings_get(&b->strings, y->name)));
+	return x->addr == y->addr && are_same(programs, a, x->name, b, y->name);
 }
 
 /* Whether no function of one map contradicts the other: both are by id. */
@@ -250,6 +260,7 @@ static bool is_same_program(struct programs *programs,
 	const struct seam_xray_mapped *y = b->functions.items;
 	const struct seam_xray_mapped *x_end = x + a->functions.n;
 	const struct seam_xray_mapped *y_end = y + b->functions.n;
+	uint32_t image_x = SEAM_NONE, image_y = SEAM_NONE;
 
 	if (!is_same_text(programs, seam_xray_map_program(a),
 			  seam_xray_map_program(b)))
@@ -258,6 +269,16 @@ static bool is_same_program(struct programs *programs,
 		if (!take_steps(programs, 1) ||
 		    (x->id == y->id && !agree(programs, a, x, b, y)))
 			return false;
+		/* those of a binary come one after another */
+		if (x->id == y->id &&
+		    (x->image != image_x || y->image != image_y) &&
+		    !(are_same(programs, a, x->image, b, y->image) &&
+		      are_same(programs, a, x->build_id, b, y->build_id)))
+			return false;
+		if (x->id == y->id) {
+			image_x = x->image;
+			image_y = y->image;
+		}
 		if (x->id <= y->id)
 			x++;
 		else
@@ -271,14 +292,18 @@ static int copy_function(struct seam_xray_map *to,
 			 const struct seam_xray_map *from,
 			 struct seam_xray_mapped f, uint32_t first)
 {
-	const char *name = seam_strings_get(&from->strings, f.name);
-	const char *image = seam_strings_get(&from->strings, f.image);
+	uint32_t *const strings[] = { &f.name, &f.image, &f.build_id };
 
-	f.name = f.name ? seam_strings_put(&to->strings, name) : 0;
-	f.image = f.image ? seam_strings_put(&to->strings, image) : 0;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(strings); i++) {
+		const char *text = seam_strings_get(&from->strings, *strings[i]);
+
+		*strings[i] = *strings[i] ?
+			      seam_strings_put(&to->strings, text) : 0;
+		if (*strings[i] == SEAM_NONE)
+			return -ENOMEM;
+	}
 	f.id += first;
-	return f.name != SEAM_NONE && f.image != SEAM_NONE &&
-	       SEAM_ARRAY_ADD(&to->functions, f) ? 0 : -ENOMEM;
+	return SEAM_ARRAY_ADD(&to->functions, f) ? 0 : -ENOMEM;
 }
 
 /* Add to @to what @from has more; both are of one program. */
@@ -302,9 +327,9 @@ static int join(struct seam_xray_map *to, const struct seam_xray_map *from)
 	return r;
 }
 
-/* The program of @map, which is taken over. */
+/* The program of @map beside @log; the map is taken over. */
 static uint32_t find_program(struct programs *programs,
-			     struct seam_xray_map *map)
+			     struct seam_xray_map *map, const char *log)
 {
 	struct program *program;
 	int r;
@@ -322,7 +347,7 @@ static uint32_t find_program(struct programs *programs,
 		seam_xray_map_fini(map);
 		return SEAM_NONE;
 	}
-	*program = (struct program) { .map = *map };
+	*program = (struct program) { .map = *map, .log = log };
 	return (uint32_t)programs->items.n - 1;
 }
 
@@ -347,9 +372,9 @@ static int add_log(struct programs *programs, const struct seam_trace_log *log)
 	struct seam_err err = { 0 };
 	uint32_t program = SEAM_NONE;
 	char path[PATH_MAX];
-	int r = beside(path, log->path, ".yaml") ?
-		seam_xray_map_open_beside(&map, &programs->reader, path,
-					  &programs->bytes_left, &err) :
+	int r = programs->symbols && beside(path, log->path, ".yaml") ?
+		seam_symbols_read_map(programs->symbols, &map, path,
+				      &programs->bytes_left, &err) :
 		seam_err_set(&err, -ENOENT, "no name");
 
 	if (r == -ENOMEM)
@@ -358,11 +383,186 @@ static int add_log(struct programs *programs, const struct seam_trace_log *log)
 	if (r && (r != -ENOENT || log->index.blocks.n))
 		note_map(programs, log->path, &err);
 	if (!r) {
-		program = find_program(programs, &map);
+		program = find_program(programs, &map, log->path);
 		if (program == SEAM_NONE)
 			return -ENOMEM;
 	}
 	return SEAM_ARRAY_ADD(&programs->of_log, program) ? 0 : -ENOMEM;
+}
+
+/* -- names of functions -------------------------------------------------- */
+
+/* Functions of one binary, one after another. */
+struct binary {
+	struct seam_xray_map *map;
+	struct seam_xray_mapped *functions;
+	size_t n, n_unnamed;
+	uint64_t *addresses;		/* of the unnamed ones ... */
+	struct seam_xray_mapped **of;	/* ... and the functions */
+	uint8_t build_id[SEAM_BUILD_ID_MAX];
+};
+
+static int take_name(void *context, size_t i, const char *name)
+{
+	struct binary *binary = context;
+	uint32_t id = seam_strings_put(&binary->map->strings, name);
+
+	if (id == SEAM_NONE)
+		return -ENOMEM;
+	binary->of[i]->name = id;
+	binary->n_unnamed--;
+	return 0;
+}
+
+/* Those of @binary without a name.  0 or -ENOMEM. */
+static int list_unnamed(struct binary *binary)
+{
+	binary->addresses = calloc(binary->n, sizeof(*binary->addresses));
+	binary->of = calloc(binary->n, sizeof(struct seam_xray_mapped *));
+	if (!binary->addresses || !binary->of)
+		return -ENOMEM;
+	for (size_t i = 0; i < binary->n; i++) {
+		if (binary->functions[i].name)
+			continue;
+		binary->addresses[binary->n_unnamed] = binary->functions[i].addr;
+		binary->of[binary->n_unnamed++] = &binary->functions[i];
+	}
+	return 0;
+}
+
+/* "DIR/NAME.seam" of "DIR/NAME.seam/xray/77.xray"; false: it is in none. */
+static bool bundle_of(char bundle[PATH_MAX], const char *log)
+{
+	const char *name = seam_file_name(log);
+	size_t n = (size_t)(name - log), in = strlen("/xray/");
+
+	if (n <= in || n >= PATH_MAX || memcmp(name - in, "/xray/", in) != 0)
+		return false;
+	snprintf(bundle, PATH_MAX, "%.*s", (int)(n - in), log);
+	return true;
+}
+
+/*
+ * The contents of the file at @path that has no build id, as the recorder of
+ * @bundle has read them; 0: not known, or of several files.
+ */
+static uint64_t content_id_of(const char *bundle, const char *path)
+{
+	struct seam_manifest manifest = { 0 };
+	struct seam_file file = { 0 };
+	char name[PATH_MAX + 16];
+	uint64_t id = 0;
+
+	snprintf(name, sizeof(name), "%s/meta.json", bundle);
+	if (seam_file_read(&file, AT_FDCWD, name, SEAM_INPUT_MAX_MANIFEST,
+			   NULL) == 0 &&
+	    seam_manifest_read(&manifest, file.bytes, NULL) == 0)
+		for (size_t i = 0; i < manifest.n_files; i++) {
+			uint64_t is = manifest.files[i].content_id;
+
+			if (strcmp(manifest.files[i].path, path) != 0)
+				continue;
+			if (id && id != is) {
+				id = 0;
+				break;
+			}
+			id = is;
+		}
+	seam_manifest_fini(&manifest);
+	seam_file_close(&file);
+	return id;
+}
+
+/* What identifies the file of @binary. */
+static struct seam_module module_of(struct binary *binary, const char *bundle)
+{
+	const struct seam_strings *strings = &binary->map->strings;
+	const struct seam_xray_mapped *f = binary->functions;
+	const char *id = seam_strings_get(strings, f->build_id);
+	struct seam_module module = {
+		.path = seam_strings_get(strings, f->image), .bundle = bundle,
+	};
+
+	if (f->build_id)
+		module.build_id_size = seam_text_unhex(binary->build_id,
+					sizeof(binary->build_id), id, strlen(id));
+	module.build_id = binary->build_id;
+	if (!module.build_id_size && bundle)
+		module.content_id = content_id_of(bundle, module.path);
+	module.evidence = module.content_id ? SEAM_EVIDENCE_CONTENTS :
+			  SEAM_EVIDENCE_NONE;
+	return module;
+}
+
+/* Why most functions of @binary have no name. */
+static void note_unnamed(struct programs *programs, const struct binary *binary,
+			 const char *path, const char *problem)
+{
+	char shown[256], why[256], text[600];
+
+	if (binary->n_unnamed <= binary->n / 2)
+		return;
+	seam_text_copy(shown, sizeof(shown), path, SEAM_TEXT_TERMINAL);
+	/* the process that reads files may send anything */
+	seam_text_copy(why, sizeof(why), problem ? problem :
+		       "its symbol table has none; --map COPY, if a copy has "
+		       "symbols", SEAM_TEXT_TERMINAL);
+	snprintf(text, sizeof(text), "%zu functions of '%s' have no names: %s",
+		 binary->n_unnamed, shown, why);
+	note_unread(programs, text);
+}
+
+static int name_binary(struct programs *programs, struct binary *binary,
+		       const char *bundle)
+{
+	struct seam_named_addresses names = {
+		.take = take_name, .context = binary,
+	};
+	const char *problem = "neither its build id nor its contents are known";
+	struct seam_module module;
+	uint32_t id;
+	int r = list_unnamed(binary);
+
+	if (r || !binary->n_unnamed)
+		return r;
+	module = module_of(binary, bundle);
+	names.addresses = binary->addresses;
+	names.n = binary->n_unnamed;
+	if (module.build_id_size || module.content_id) {
+		id = seam_symbols_module(programs->symbols, &module);
+		if (id == SEAM_NONE)
+			return -ENOMEM;
+		r = seam_symbols_names(programs->symbols, id, &names);
+		problem = seam_symbols_problem(programs->symbols, id);
+	}
+	if (!r)
+		note_unnamed(programs, binary, module.path, problem);
+	return r;
+}
+
+/* Name the functions of @map, which is beside @log; "": a user named it. */
+static int name_functions(struct programs *programs, struct seam_xray_map *map,
+			  const char *log)
+{
+	struct seam_xray_mapped *f = map->functions.items;
+	char bundle[PATH_MAX];
+	const char *in = bundle_of(bundle, log) ? bundle : NULL;
+	int r = 0;
+
+	for (size_t at = 0, n; !r && at < map->functions.n; at += n) {
+		struct binary binary = { .map = map, .functions = f + at };
+
+		for (n = 1; at + n < map->functions.n; n++)
+			if (f[at + n].image != f[at].image ||
+			    f[at + n].build_id != f[at].build_id)
+				break;
+		binary.n = n;
+		if (f[at].image)
+			r = name_binary(programs, &binary, in);
+		free(binary.addresses);
+		free(binary.of);
+	}
+	return r;
 }
 
 static int read_maps(struct programs *programs, const struct seam_trace *trace)
@@ -371,7 +571,9 @@ static int read_maps(struct programs *programs, const struct seam_trace *trace)
 
 	for (size_t i = 0; !r && i < trace->logs.n; i++)
 		r = add_log(programs, &trace->logs.items[i]);
-	seam_xray_map_reader_end(&programs->reader);
+	for (size_t i = 0; !r && i < programs->items.n; i++)
+		r = name_functions(programs, &programs->items.items[i].map,
+				   programs->items.items[i].log);
 	return r;
 }
 
@@ -487,13 +689,29 @@ static int set_entries_only(struct seam_trace *trace,
 	return 0;
 }
 
+/* The map that a user has named. */
+static int open_named(struct programs *programs, struct seam_xray_map *names,
+		      const char *path, struct seam_err *err)
+{
+	int r = seam_symbols_read_map(programs->symbols, names, path, NULL,
+				      err);
+
+	if (!r && name_functions(programs, names, "")) {
+		seam_xray_map_fini(names);
+		r = seam_err_no_memory(err);
+	}
+	return r;
+}
+
 int seam_log_names_open(struct seam_xray_map *names, struct seam_trace *trace,
-			const char *path, const struct seam_log_notes *notes,
+			const char *path, struct seam_symbols *symbols,
+			const struct seam_log_notes *notes,
 			struct seam_err *err)
 {
 	struct programs programs = {
 		.notes = notes, .bytes_left = MAX_MAP_BYTES,
 		.event_bytes_left = MAX_EVENT_BYTES, .steps_left = MAX_STEPS,
+		.symbols = symbols,
 	};
 	int r;
 
@@ -501,7 +719,7 @@ int seam_log_names_open(struct seam_xray_map *names, struct seam_trace *trace,
 	for (size_t i = 0; i < trace->logs.n; i++)
 		read_events(&programs, &trace->logs.items[i]);
 	if (path)
-		return seam_xray_map_open(names, path, err);
+		return open_named(&programs, names, path, err);
 	r = read_maps(&programs, trace);
 	if (!r)
 		r = number(names, trace, &programs);

@@ -2,8 +2,10 @@
 /*
  * call_names.h - the names of the functions in an XRay log
  *
- * From an instrumentation map, if there is one.  A function without a name in
- * it is its address, "0x401136"; a function that is not in it is "#7".  A log
+ * From an instrumentation map, if there is one.  A recorder's map has no names:
+ * they are read from the binaries that it names, or from their copies in the
+ * recording.  A function without a name is its address, "0x401136"; a function
+ * that is not in the map is "#7".  A log
  * does not name its program, so a map that a user chose may be another
  * program's: it is checked against the log.
  */
@@ -11,7 +13,7 @@
 #define SEAM_CALL_NAMES_H
 
 #include "model/xray/trace.h"
-#include "symbol/xray/xray_map.h"
+#include "symbol/symbols.h"
 
 /* What could not be read, and which logs have no map; both for a message. */
 struct seam_log_notes {
@@ -22,14 +24,16 @@ struct seam_log_notes {
 /*
  * Find the names of the functions and events of @trace, which has all of its
  * logs and is not read yet: @names from the map @path for all logs; where it is
- * NULL, from the map beside each log.  A file beside a log that cannot be read
- * is noted, and the log has no names.
+ * NULL, from the map beside each log.  Maps and binaries are read by @symbols;
+ * NULL: there are no maps beside logs.  A file that cannot be read is noted, and
+ * its functions have no names.
  *
  * 0, -ENOMEM, or the reason why @path cannot be read.  Not to be called while
  * other threads run.
  */
 int seam_log_names_open(struct seam_xray_map *names, struct seam_trace *trace,
-			const char *path, const struct seam_log_notes *notes,
+			const char *path, struct seam_symbols *symbols,
+			const struct seam_log_notes *notes,
 			struct seam_err *err);
 
 enum { SEAM_CALL_NAME = 24 };

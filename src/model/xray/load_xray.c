@@ -201,7 +201,7 @@ struct xray_loader {
 	uint32_t event;			/* of the profile */
 	uint32_t module;		/* the file of --map; 0: none */
 	struct seam_pair_map images;	/* modules by string of names */
-	struct seam_symbols *symbols;	/* NULL: no files and lines */
+	struct seam_symbols *symbols;	/* NULL: there are no maps */
 	uint32_t file;			/* the same of symbols */
 };
 
@@ -311,11 +311,12 @@ static int load_names(struct xray_loader *l, const char *map,
 	const struct seam_log_notes notes = { add_note, l };
 	struct seam_module module = { .path = map };
 	char doubt[256];
-	int rc = seam_log_names_open(&l->names, l->trace, map, &notes, err);
+	int rc = seam_log_names_open(&l->names, l->trace, map, l->symbols,
+				     &notes, err);
 
 	if (rc || !map)
 		return rc;
-	if (l->symbols && l->names.from_elf) {
+	if (l->names.from_elf) {
 		l->file = seam_symbols_module(l->symbols, &module);
 		for (size_t i = 0; l->file != SEAM_NONE &&
 		     i < l->names.functions.n; i++)

@@ -30,8 +30,9 @@ bool seam_load_xray_refuses(struct seam_bytes bytes, struct seam_err *err);
  * times as far as they are in it.  @trace must stay open as long as timelines
  * of @profile are read.  @map is the instrumented program or its map as YAML;
  * NULL for the maps beside the logs (call_names.h), without which functions are
- * numbers.  @symbols, where not NULL, adds files and lines.  0, -ENOMEM, or the
- * reason why @map cannot be read.
+ * numbers.  @symbols reads maps and binaries, and adds files and lines where
+ * @map is the program; it may be NULL where there are no maps.  0, -ENOMEM, or
+ * the reason why @map cannot be read.
  */
 int seam_load_xray(struct seam_profile *profile, struct seam_trace *trace,
 		   const char *map, struct seam_symbols *symbols,

@@ -266,10 +266,16 @@ static bool try_here(struct elf_search *s, const struct seam_module *module,
 	return try(s, "%.*s", size, module->path) && is_module(s, module);
 }
 
+static const char *bundle_of(const struct seam_symbols_options *options,
+			     const struct seam_module *module)
+{
+	return module->bundle ? module->bundle : options->bundle;
+}
+
 /* The copy in the recording, by build id or contents. */
 static bool try_bundle(struct elf_search *s, const struct seam_module *module)
 {
-	const char *bundle = s->options->bundle;
+	const char *bundle = bundle_of(s->options, module);
 
 	if (!bundle)
 		return false;
@@ -391,9 +397,10 @@ int seam_find_debuginfo(struct seam_elf *found,
 {
 	struct elf_search s = search_for(found, options, file->build_id,
 					 file->build_id_size, why);
+	const char *bundle = bundle_of(options, module);
 
-	if (s.id && options->bundle &&
-	    try(&s, "%s/elf/%s.debug", options->bundle, s.id_text))
+	if (s.id && bundle &&
+	    try(&s, "%s/elf/%s.debug", bundle, s.id_text))
 		return 0;
 	if (s.id && (try_debug_root(&s) || try_perf_cache(&s, "debug") ||
 		     try_debuginfod_cache(&s, "debuginfo")))

@@ -22,6 +22,7 @@ int seam_module_copy(struct seam_arena *arena, struct seam_module *to,
 {
 	*to = *from;
 	return seam_arena_copy(arena, &to->path, from->path) &&
+	       seam_arena_copy(arena, &to->bundle, from->bundle) &&
 	       copy_id(arena, &to->build_id, &to->build_id_size,
 		       from->build_id, from->build_id_size) ? 0 : -ENOMEM;
 }

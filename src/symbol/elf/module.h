@@ -21,12 +21,6 @@ struct seam_symbols_options {
 	bool no_inline;		/* no inlined frames */
 	bool no_lines;		/* no source lines, no inlined frames: fast */
 	bool debuginfod;	/* query servers, not the local cache only */
-	/*
-	 * Files are read by a sandboxed process (symbol/sandbox/sandbox.h),
-	 * started at once.  Then one thread at a time for all modules, and no
-	 * other thread may run while the symbols object is created.
-	 */
-	bool isolated;
 };
 
 /* How the mapped file is identified where no build id was recorded. */
@@ -48,6 +42,8 @@ struct seam_module {
 	/* UTC; a file written after that is another one; 0: not known */
 	uint64_t mapped_ns;
 	uint64_t content_id;	/* as of build_id.h, when it was mapped */
+	/* the recording that it is of; NULL: that of the options */
+	const char *bundle;
 };
 
 /*
@@ -76,6 +72,19 @@ struct seam_location {
 	const char *file;	/* NULL when not known */
 	uint32_t line;
 	bool is_inlined;
+};
+
+/* Request for the names of functions that begin at given addresses. */
+struct seam_named_addresses {
+	const uint64_t *addresses;	/* as linked */
+	size_t n;
+	/*
+	 * Called for each address that has a name, in order: the name as
+	 * 'llvm-xray' shows it, demangled, with parameters; valid for the call,
+	 * and not trusted.  0 or -ENOMEM, which ends the request.
+	 */
+	int (*take)(void *context, size_t i, const char *name);
+	void *context;
 };
 
 /* Where a function's machine code is. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/demangle.h"
 #include "symbol/elf/elf_symbols.h"
 #include "symbol/elf/find_elf.h"
 #include "symbol/elf/name_tables.h"
@@ -228,6 +229,19 @@ size_t seam_elf_module_resolve(struct seam_elf_module *module, uint64_t offset,
 	if (name)
 		out[n - 1].function = name;
 	return n;
+}
+
+const char *seam_elf_module_name(struct seam_elf_module *module, uint64_t addr,
+				 struct seam_arena *arena)
+{
+	const struct seam_symbol *symbol;
+
+	seam_elf_module_read(module);
+	symbol = seam_symtab_find(&module->table, addr);
+	/* many symbols may share one name of any length */
+	return symbol && symbol->start == addr &&
+	       strnlen(symbol->name, SEAM_DEMANGLE_MAX) < SEAM_DEMANGLE_MAX ?
+	       seam_demangle_with_parameters(arena, symbol->name) : NULL;
 }
 
 /* The function at @addr: the extent of its symbol, or its range. */

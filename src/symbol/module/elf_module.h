@@ -46,6 +46,14 @@ bool seam_elf_module_read(struct seam_elf_module *module);
 /* As the functions of symbols.h for one module. */
 size_t seam_elf_module_resolve(struct seam_elf_module *module, uint64_t offset,
 			       struct seam_location *out, size_t cap);
+/*
+ * The name of the function that begins at @addr, as linked, in @arena: as in
+ * struct seam_named_addresses.  NULL: none does, or its name has
+ * SEAM_DEMANGLE_MAX bytes or more.
+ */
+const char *seam_elf_module_name(struct seam_elf_module *module, uint64_t addr,
+				 struct seam_arena *arena);
+
 bool seam_elf_module_extent(struct seam_elf_module *module, uint64_t offset,
 			    struct seam_extent *out);
 bool seam_elf_module_is_trampoline(struct seam_elf_module *module,

@@ -5,7 +5,7 @@
  * One process (sandbox.h) reads the files of one struct seam_symbols.  Its
  * tables stay there; this side sends offsets, up to a thousand of one file in
  * a message, and receives names, lines and extents.  The same process reads
- * and disassembles machine code.
+ * instrumentation maps, and reads and disassembles machine code.
  *
  * When the process dies, the file that it was reading is not read again.  The
  * next request starts another process, which reads again what it needs.
@@ -20,6 +20,7 @@
 #include "symbol/code/disassembly.h"
 #include "symbol/code/vmlinux_code.h"
 #include "symbol/elf/module.h"
+#include "symbol/xray/xray_map.h"
 
 struct seam_symbolizer;
 
@@ -86,6 +87,23 @@ bool seam_symbolizer_extent(struct seam_symbolizer *symbolizer,
 bool seam_symbolizer_is_trampoline(struct seam_symbolizer *symbolizer,
 				   struct seam_symbolizer_module *module,
 				   uint64_t offset);
+
+/*
+ * The names of functions in @module, which is open; see symbols.h.  0, or
+ * -ENOMEM.
+ */
+int seam_symbolizer_names(struct seam_symbolizer *symbolizer,
+			  struct seam_symbolizer_module *module,
+			  const struct seam_named_addresses *names);
+
+/*
+ * Read a map from regular file @fd, or where it is -1 from @bytes.  0, and
+ * @map is the caller's; or as seam_xray_map_read(), and -EIO when the process
+ * died.
+ */
+int seam_symbolizer_map(struct seam_symbolizer *symbolizer,
+			struct seam_xray_map *map, int fd,
+			struct seam_bytes bytes, struct seam_err *err);
 
 /* As seam_symbols_code(). */
 int seam_symbolizer_code(struct seam_symbolizer *symbolizer,

@@ -15,6 +15,8 @@
 enum seam_symbolizer_kind {
 	SEAM_SYMBOLIZER_MODULE = 1,	/* -> DONE: id, problem */
 	SEAM_SYMBOLIZER_RESOLVE,	/* -> DONE: a result for each offset */
+	SEAM_SYMBOLIZER_NAMES,		/* -> DONE: a name for each address */
+	SEAM_SYMBOLIZER_MAP,		/* -> DONE: error, functions */
 	SEAM_SYMBOLIZER_CODE,		/* -> DONE: error, machine, bytes */
 	SEAM_SYMBOLIZER_OPEN,	/* -> DONE: error, descriptor or bytes */
 	SEAM_SYMBOLIZER_DISASSEMBLE,	/* -> DONE: instructions, error */
@@ -39,53 +41,20 @@ enum seam_symbolizer_location_flag {
 
 enum {
 	SEAM_SYMBOLIZER_LOCATIONS = 256, /* of an offset, at most */
-	SEAM_SYMBOLIZER_BATCH = 1024,	/* offsets of a request, at most */
+	SEAM_SYMBOLIZER_BATCH = 1024,	/* places of a request, at most */
 	SEAM_SYMBOLIZER_PATHS = 1024,	/* of a kernel's files, at most */
 };
 
+/* Both sides send and receive a machine; they are in symbolizer.c. */
 void seam_symbolizer_put_machine(struct seam_ipc *ipc,
 				 const struct seam_machine *machine);
 void seam_symbolizer_take_machine(struct seam_cursor *body,
 				  struct seam_machine *machine);
 
 /*
- * The sandboxed side: serve requests until the parent closes.  @context: a
- * struct seam_symbols_options.
+ * The sandboxed side, symbolizer_server.c: serve requests until the parent
+ * closes.  @context: a struct seam_symbols_options.
  */
 void seam_symbolizer_serve(struct seam_ipc *ipc, void *context);
-
-/* -- the parent's side -------------------------------------------------- */
-
-struct seam_symbolizer {
-	const struct seam_symbols_options *options;
-	struct seam_sandbox sandbox;
-	unsigned int n_processes;	/* started so far */
-	unsigned int refused;		/* of the first one */
-	struct seam_strings strings;	/* in results */
-};
-
-/* Start a process unless one runs.  0 or -errno. */
-int seam_symbolizer_start(struct seam_symbolizer *symbolizer,
-			  struct seam_err *err);
-
-/* The same, and have it read @module unless that was done.  0 or -errno. */
-int seam_symbolizer_reach(struct seam_symbolizer *symbolizer,
-			  struct seam_symbolizer_module *module,
-			  struct seam_err *err);
-
-/*
- * Send what was put, serve files meanwhile, and receive the reply.  A
- * descriptor of SEAM_SYMBOLIZER_OPEN's reply is the caller's to close.
- */
-int seam_symbolizer_request(struct seam_symbolizer *symbolizer,
-			    enum seam_symbolizer_kind kind,
-			    struct seam_message *reply);
-
-/*
- * After failure @r of a request: end the process.  -EIO, with the reason in
- * @err and in @lost, which has SEAM_SYMBOLIZER_LOST bytes.
- */
-int seam_symbolizer_fail(struct seam_symbolizer *symbolizer, char *lost, int r,
-			 struct seam_err *err);
 
 #endif /* SEAM_SYMBOLIZER_PROTOCOL_H */

@@ -7,6 +7,8 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "symbol/elf/file_broker.h"
@@ -127,6 +129,9 @@ static struct seam_module take_module(struct seam_cursor *body)
 	file.build_id = file.build_id_size ?
 			seam_cursor_bytes(body, file.build_id_size) : NULL;
 	file.path = seam_cursor_cstr(body);
+	file.bundle = seam_cursor_cstr(body);
+	if (file.bundle && !*file.bundle)
+		file.bundle = NULL;
 	return file;
 }
 
@@ -217,6 +222,60 @@ static void reply_resolve(struct seam_cursor *body)
 	/* reading a unit may find what is missing */
 	seam_ipc_put_text(parent, module ? seam_elf_module_problem(module) :
 			  NULL);
+}
+
+/* The names for people are needed until they are sent. */
+static void reply_names(struct seam_cursor *body)
+{
+	struct seam_elf_module *module = module_of(body);
+	struct seam_arena arena = { 0 };
+
+	while (module && !body->error && seam_cursor_left(body) >= 8)
+		seam_ipc_put_text(parent, seam_elf_module_name(module,
+					seam_cursor_u64(body), &arena));
+	seam_arena_fini(&arena);
+}
+
+static void put_function(const struct seam_xray_map *map,
+			 const struct seam_xray_mapped *f)
+{
+	const uint32_t strings[] = { f->name, f->image, f->build_id };
+
+	seam_ipc_put_u32(parent, f->id);
+	seam_ipc_put_u32(parent, f->kinds);
+	seam_ipc_put_u64(parent, f->addr);
+	seam_ipc_put_u64(parent, f->file_offset);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(strings); i++)
+		seam_ipc_put_text(parent, strings[i] ?
+			seam_strings_get(&map->strings, strings[i]) : NULL);
+}
+
+/* From the file @fd, or where it is -1 from the request itself. */
+static void reply_map(struct seam_cursor *body, int fd)
+{
+	struct seam_bytes bytes = { body->base, body->size };
+	struct seam_xray_map map = { 0 };
+	struct seam_err err = { 0 };
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		bytes = (struct seam_bytes) { NULL, (size_t)st.st_size };
+	if (fd >= 0 && bytes.size)
+		bytes.data = mmap(NULL, bytes.size, PROT_READ, MAP_PRIVATE, fd,
+				  0);
+	if ((const void *)bytes.data == MAP_FAILED)
+		seam_err_errno(&err, "cannot map %zu bytes", bytes.size);
+	else
+		seam_xray_map_read(&map, bytes, &err);
+	seam_ipc_put_err(parent, &err);
+	seam_ipc_put_u32(parent, map.from_elf);
+	seam_ipc_put_u64(parent, map.n_sleds);
+	seam_ipc_put_u64(parent, map.functions.n);
+	for (size_t i = 0; i < map.functions.n; i++)
+		put_function(&map, &map.functions.items[i]);
+	seam_xray_map_fini(&map);
+	if (fd >= 0 && (const void *)bytes.data != MAP_FAILED)
+		munmap((void *)(uintptr_t)bytes.data, bytes.size);
 }
 
 static void reply_code(struct seam_cursor *body)
@@ -350,6 +409,12 @@ static void reply(const struct seam_symbols_options *options,
 	case SEAM_SYMBOLIZER_RESOLVE:
 		reply_resolve(&request->body);
 		break;
+	case SEAM_SYMBOLIZER_NAMES:
+		reply_names(&request->body);
+		break;
+	case SEAM_SYMBOLIZER_MAP:
+		reply_map(&request->body, request->fd);
+		break;
 	case SEAM_SYMBOLIZER_CODE:
 		reply_code(&request->body);
 		break;
@@ -374,9 +439,9 @@ void seam_symbolizer_serve(struct seam_ipc *ipc, void *context)
 	files = (struct seam_ipc) { .fd = ipc->fd };
 	seam_file_broker = &broker;
 	while (seam_ipc_receive(ipc, &request) == 0) {
+		reply(context, &request);
 		if (request.fd >= 0)
 			close(request.fd);
-		reply(context, &request);
 		r = seam_ipc_send(ipc, SEAM_SYMBOLIZER_DONE, reply_fd);
 		if (reply_fd >= 0)
 			close(reply_fd);

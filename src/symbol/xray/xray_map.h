@@ -8,15 +8,17 @@
  * the next.  Maps come from the program itself (ELF) or as the YAML that
  * 'llvm-xray extract' prints.
  *
- * Names come from the map file's symbol table; seam_xray_map_resolve() puts
- * better ones in their place, with files and lines.
+ * Names come from the map file's symbol table, or are in the YAML;
+ * seam_xray_map_resolve() puts better ones in their place, with files and
+ * lines.
  *
  * Seam's own YAML has the binaries of the functions in comments, which begin
- * the file, a line for each: the first id of its functions and, as a JSON
- * string, its path.
+ * the file, a line for each: the first id of its functions, its path as a JSON
+ * string, and its build id where it has one.  Functions in a binary that has
+ * one have no names there; seam_symbols_name_map() finds them.
  *
- *	# image 1 "/usr/bin/app"
- *	# image 812 "/usr/lib/libapp.so"
+ *	# image 1 "/usr/bin/app" 5f0b27a1c8d94e3356708192a3b4c5d6e7f80912
+ *	# image 812 "/usr/lib/libapp.so" 98fe0c11
  *
  * There, a function without a sled for its exit is one of which only entries
  * are recorded; in other maps it may be one that does not return.
@@ -31,7 +33,6 @@
 #include "base/err.h"
 #include "base/strings.h"
 #include "symbol/elf/module.h"
-#include "symbol/sandbox/sandbox.h"
 
 enum seam_xray_sled_kind {
 	SEAM_XRAY_SLED_ENTER,
@@ -50,6 +51,7 @@ struct seam_xray_mapped {
 				 * programs (model/xray/call_names.h) */
 	uint32_t name, file;	/* strings; 0 when not known */
 	uint32_t image;		/* likewise: the path of its binary */
+	uint32_t build_id;	/* likewise: of its binary, in hexadecimal */
 	uint32_t line;
 	uint64_t addr;		/* as linked */
 	uint64_t file_offset;	/* of addr, in an ELF file; else 0 */
@@ -66,32 +68,11 @@ struct seam_xray_map {
 };
 
 /*
- * Read the map in @path: an ELF file of 64 bits, linked or not, or YAML.
- * -ENODATA when the file has no map, -ENOTSUP for a kind of file or version
- * that is not read, -EBADMSG for damage, -EIO when the sandboxed process
- * that reads it (sandbox.h) died.  Not to be called while other threads run.
+ * Read a map: an ELF file of 64 bits, linked or not, or YAML.  -ENODATA when
+ * the file has no map, -ENOTSUP for a kind of file or version that is not read,
+ * -EBADMSG for damage.  The libraries that parse it are not trusted: outside of
+ * tests, see seam_symbols_read_map() in symbols.h.
  */
-int seam_xray_map_open(struct seam_xray_map *map, const char *path,
-		       struct seam_err *err);
-
-/* A process that reads many files.  Zeroed is valid: it is not started. */
-struct seam_xray_map_reader {
-	struct seam_sandbox sandbox;
-	unsigned int n_starts;
-};
-
-/*
- * The same for one of many files that were found, not named: it is no symbolic
- * link, and has at most *@left bytes, which become fewer by its size.
- */
-int seam_xray_map_open_beside(struct seam_xray_map *map,
-			      struct seam_xray_map_reader *reader,
-			      const char *path, size_t *left,
-			      struct seam_err *err);
-
-void seam_xray_map_reader_end(struct seam_xray_map_reader *reader);
-
-/* The same from memory, in this process; -EBADMSG when it is neither. */
 int seam_xray_map_read(struct seam_xray_map *map, struct seam_bytes bytes,
 		       struct seam_err *err);
 
@@ -125,20 +106,5 @@ int seam_xray_map_resolve(struct seam_xray_map *map,
 					    struct seam_location *out,
 					    size_t cap),
 			  void *context);
-
-/* For the readers of both forms: one sled, in the map's order. */
-struct seam_xray_sled {
-	uint32_t id;		/* 0: count the changes of function */
-	uint64_t function;
-	uint8_t kind;
-	const char *name;	/* NULL: not known */
-};
-
-int seam_xray_map_add(struct seam_xray_map *map,
-		      const struct seam_xray_sled *sled);
-int seam_xray_map_read_elf(struct seam_xray_map *map, struct seam_bytes bytes,
-			   struct seam_err *err);
-int seam_xray_map_read_yaml(struct seam_xray_map *map, struct seam_bytes bytes,
-			    struct seam_err *err);
 
 #endif /* SEAM_XRAY_MAP_H */
