@@ -185,7 +185,6 @@ static int copy(struct seam_service *service, const struct seam_bundle *bundle,
 		struct seam_err *err)
 {
 	struct seam_tracing *t = tracing_of(service);
-	struct seam_trace_name_counts names;
 	struct seam_trace_logs logs;
 
 	(void)err;
@@ -196,7 +195,7 @@ static int copy(struct seam_service *service, const struct seam_bundle *bundle,
 	/* before go_on(), in which threads end that were just copied */
 	write_ended(&t->ended, &logs);
 	go_on(t);
-	seam_tracing_complete(t, &logs, &names);
+	seam_tracing_complete(t, &logs);
 	seam_trace_logs_fini(&logs);
 	return 0;
 }

@@ -17,19 +17,13 @@
 #include "record/trace/trace_options.h"
 #include "wire/xray/trace_service.h"
 
-/* How long files of programs may be opened after the recording. */
-#define OPEN_NS (5 * SEAM_NS_PER_S)
-/* And logs be joined, at the disk's speed. */
+/* How long logs may be joined, at the disk's speed. */
 #define JOIN_NS (3600 * SEAM_NS_PER_S)
-/* And files be read, if all of them are damaged, say; for a snapshot. */
-#define NAMES_NS (120 * SEAM_NS_PER_S)
-#define SNAPSHOT_NAMES_NS (30 * SEAM_NS_PER_S)
-enum { WAIT_MS = 20 };
 /*
- * A function that was called once takes 8 bytes of records and 300 of names.
+ * A function that was called once takes 8 bytes of records and 200 of a map.
  * So much may be written beside logs that have reached --max-size.
  */
-enum { LEAST_NAME_BYTES = 64 << 20 };
+enum { LEAST_MAP_BYTES = 64 << 20 };
 
 #define BUILD_HINT "build it with clang -fxray-instrument " \
 		   "-fxray-instruction-threshold=1, or with gcc " \
@@ -104,7 +98,6 @@ static void finish_round(struct seam_service *service, struct seam_synth *round)
 
 	(void)round;
 	seam_fdr_service_step(&t->fdr);
-	seam_address_names_collect(&t->names);
 }
 
 static uint64_t n_bytes(const struct seam_service *service)
@@ -130,7 +123,6 @@ static int prepare(struct seam_tracing *t, struct seam_preload *preload,
 		   struct seam_err *err)
 {
 	const struct seam_record_options *o = t->s->options;
-	struct seam_err why = { 0 };
 	int r = seam_preload_add_fdr(preload, o->command, err);
 
 	if (r < 0)
@@ -139,9 +131,6 @@ static int prepare(struct seam_tracing *t, struct seam_preload *preload,
 	if (!t->options)
 		return seam_err_no_memory(err);
 	report_command(t->s);
-	if (seam_address_names_start(&t->names, &why) < 0)
-		seam_session_note(t->s, false, "functions will have no names: "
-				  "%s", why.cause[0]);
 	seam_fdr_service_init(&t->fdr, o->flight.is_used ? o->flight.bytes :
 					0);
 	t->fdr.context = t;
@@ -207,88 +196,56 @@ static void note(void *context, const char *text)
 }
 
 /* A signal ends what can be left out. */
-static bool goes_on(void *context, int fd)
+static bool goes_on(void *context)
 {
-	return seam_session_wait(context, fd, fd < 0 ? 0 : WAIT_MS);
+	return seam_session_wait(context, -1, 0);
 }
 
-/* A snapshot may take half a minute, and programs go on. */
-static bool goes_on_and_drains(void *context, int fd)
+/* Programs go on while a snapshot is written. */
+static bool goes_on_and_drains(void *context)
 {
-	return seam_rounds_wait_and_drain(context, fd, fd < 0 ? 0 : WAIT_MS);
+	return seam_rounds_wait_and_drain(context, -1, 0);
 }
 
-static void wait_for_images(struct seam_tracing *t,
-			    const struct seam_trace_logs_caller *caller)
-{
-	struct seam_trace_functions *known = &t->fdr.known;
-	int fd = known->helper ? seam_helper_fd(known->helper) : -1;
-
-	seam_session_allow(t->s, OPEN_NS);
-	while (seam_trace_functions_collect(known) &&
-	       caller->goes_on(caller->context, fd))
-		;
-}
-
-static void report_names(const struct seam_session *s,
-			 const struct seam_trace_name_counts *counts)
-{
-	char path[256], why[256];
-
-	if (!counts->why.n_causes)
-		return;
-	seam_text_copy(path, sizeof(path), counts->path, SEAM_TEXT_TERMINAL);
-	/* the process that reads files may say anything */
-	seam_text_copy(why, sizeof(why), counts->why.cause[0],
-		       SEAM_TEXT_TERMINAL);
-	seam_session_note(s, false, "functions of '%s' have no names: %s",
-			  path, why);
-}
-
-static uint64_t max_name_bytes(const struct seam_session *s)
+static uint64_t max_map_bytes(const struct seam_session *s)
 {
 	uint64_t max = s->options->max_bytes;
 	uint64_t used = seam_session_bytes(s, &s->recording.data);
 
 	if (!max)
 		return 0;
-	return used + LEAST_NAME_BYTES < max ? max - used : LEAST_NAME_BYTES;
+	return used + LEAST_MAP_BYTES < max ? max - used : LEAST_MAP_BYTES;
 }
 
-void seam_tracing_complete(struct seam_tracing *t,
-			   struct seam_trace_logs *logs,
-			   struct seam_trace_name_counts *counts)
+uint64_t seam_tracing_complete(struct seam_tracing *t,
+			       struct seam_trace_logs *logs)
 {
-	bool is_snapshot = logs != &t->logs;
 	const struct seam_trace_logs_caller caller = {
 		.note = note, .context = t->s,
-		.goes_on = is_snapshot ? goes_on_and_drains : goes_on,
-		.max_name_bytes = max_name_bytes(t->s),
+		.goes_on = logs == &t->logs ? goes_on : goes_on_and_drains,
 	};
 	struct seam_err err = { 0 };
+	uint64_t n_functions;
 
-	wait_for_images(t, &caller);
 	seam_tsc_clock_end(&t->fdr.clock);
 	seam_session_allow(t->s, JOIN_NS);
 	seam_trace_logs_finish(logs, &caller);
-	seam_session_allow(t->s, is_snapshot ? SNAPSHOT_NAMES_NS : NAMES_NS);
-	if (seam_trace_names_write(logs, &t->fdr.known, &t->names, &caller,
-				   counts, &err) < 0)
+	if (seam_trace_functions_write(&t->fdr.known, logs,
+				       max_map_bytes(t->s), &n_functions,
+				       &err) < 0)
 		note(t->s, err.cause[0]);
-	report_names(t->s, counts);
 	if (logs->why.n_causes)
 		note(t->s, logs->why.cause[0]);
+	return n_functions;
 }
 
 /* Complete the counts, after the logs. */
-static void count(struct seam_tracing *t,
-		  const struct seam_trace_name_counts *names)
+static void count(struct seam_tracing *t, uint64_t n_functions)
 {
 	uint64_t *n = t->fdr.counts.n;
 
 	n[SEAM_COUNT_CALLS_RECORDS] = t->logs.counts.n_records;
-	n[SEAM_COUNT_CALLS_FUNCTIONS] = names->n_functions;
-	n[SEAM_COUNT_CALLS_UNNAMED] = names->n_unnamed;
+	n[SEAM_COUNT_CALLS_FUNCTIONS] = n_functions;
 	n[SEAM_COUNT_CALLS_REFUSED] = t->s->services.n_failed;
 	n[SEAM_COUNT_CALLS_WITHOUT_RING] = t->fdr.calls.n_without_ring;
 	n[SEAM_COUNT_CALLS_UNWRITTEN] = t->logs.counts.n_unwritten;
@@ -334,12 +291,10 @@ static void finish(struct seam_service *service)
 {
 	struct seam_tracing *t = tracing_of(service);
 	struct seam_record_result *result = t->s->result;
-	struct seam_trace_name_counts names;
 
 	if (t->s->options->flight.is_used)
 		seam_flight_finish(t);
-	seam_tracing_complete(t, &t->logs, &names);
-	count(t, &names);
+	count(t, seam_tracing_complete(t, &t->logs));
 	result->has_calls = true;
 	result->calls_bytes = seam_trace_logs_bytes(&t->logs);
 	result->tsc_hz = seam_tsc_clock_hz(&t->fdr.clock);
@@ -353,7 +308,6 @@ void seam_tracing_free(struct seam_tracing *t)
 {
 	if (!t)
 		return;
-	seam_address_names_end(&t->names);
 	seam_trace_logs_fini(&t->logs);
 	seam_fdr_service_fini(&t->fdr);
 	seam_ended_threads_fini(&t->ended);

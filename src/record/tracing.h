@@ -11,7 +11,6 @@
 
 #include "record/services/fdr_service.h"
 #include "record/trace/ended_threads.h"
-#include "record/trace/trace_names.h"
 #include "record/trace/trigger_hits.h"
 #include "wire/manifest.h"
 
@@ -22,7 +21,6 @@ struct seam_tracing {
 	struct seam_session *s;
 	struct seam_fdr_service fdr;
 	struct seam_trace_logs logs;	/* of the recording */
-	struct seam_address_names names;	/* a process that reads files */
 	char *options;			/* value of SEAM_TRACE; owned */
 	char *old_options;		/* of the environment; owned */
 
@@ -46,12 +44,12 @@ void seam_tracing_set(struct seam_tracing *tracing);
 void seam_tracing_restore(struct seam_tracing *tracing);
 
 /*
- * Complete @logs, of the recording or of a snapshot, in whose bundle the names
- * are written too.  The first failure is reported to the user.
+ * Complete @logs, of the recording or of a snapshot, in whose bundle the maps
+ * are written too.  The first failure is reported to the user.  How many
+ * functions they have.
  */
-void seam_tracing_complete(struct seam_tracing *tracing,
-			   struct seam_trace_logs *logs,
-			   struct seam_trace_name_counts *counts);
+uint64_t seam_tracing_complete(struct seam_tracing *tracing,
+			       struct seam_trace_logs *logs);
 
 /* May be NULL. */
 void seam_tracing_free(struct seam_tracing *tracing);

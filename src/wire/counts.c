@@ -68,7 +68,6 @@ const struct seam_count_row seam_count_rows[SEAM_N_COUNTS] = {
 	NUMBER(CALLS_PROCESSES, "calls", "processes"),
 	NUMBER(CALLS_THREADS, "calls", "threads"),
 	NUMBER(CALLS_FUNCTIONS, "calls", "functions"),
-	NUMBER(CALLS_UNNAMED, "calls", "unnamed"),
 	NUMBER(CALLS_FROZEN, "calls", "frozen"),
 	ROW(CALLS_FULL, "calls", "area_full",
 	    .cause = "calls not recorded",

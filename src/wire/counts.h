@@ -26,7 +26,6 @@ enum seam_count {
 	SEAM_COUNT_CALLS_PROCESSES,
 	SEAM_COUNT_CALLS_THREADS,
 	SEAM_COUNT_CALLS_FUNCTIONS,	/* seen */
-	SEAM_COUNT_CALLS_UNNAMED,	/* of these, without a symbol */
 	SEAM_COUNT_CALLS_FROZEN,	/* records left out after a trigger */
 	SEAM_COUNT_CALLS_FULL,		/* records: the buffer was full */
 	SEAM_COUNT_CALLS_WITHOUT_RING,	/* records of threads without one */

@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import struct
+import subprocess
 
 ENTRY, EXIT, TAIL, ENTRY_ARGS = range(4)
 (NEW_BUFFER, END, CPU, WRAP, WALL, CUSTOM, ARGUMENT, EXTENTS, TYPED,
@@ -94,17 +95,42 @@ class Log:
             raise AssertionError(f"a record goes over the block's end {end}")
 
 
-def names(path):
-    """{id: name} of an instrumentation map as YAML, each sled on a line."""
+def symbols(path):
+    """{address: name} of the functions of a binary, by nm."""
     found = {}
+    shown = subprocess.run(["nm", "-C", "--defined-only", path],
+                           capture_output=True, text=True, check=False)
+    for line in shown.stdout.splitlines():
+        address, kind, name = line.split(" ", 2)
+        if kind in "tTwW":
+            found.setdefault(int(address, 16), name)
+    return found
+
+
+def names(path):
+    """{id: name} of an instrumentation map as YAML, each sled on a line.
+
+    Those that the map has not are of the binary that it names.
+    """
+    found, binaries = {}, []
     with open(path, encoding="utf-8") as lines:
         for line in lines:
-            if "function-name:" not in line:
+            if line.startswith("# image "):
+                first, binary = line[8:].split(" ", 1)
+                binary = json.loads(binary[:binary.rindex('"') + 1])
+                binaries.append((int(first), symbols(binary)))
+            if not line.startswith("- {"):
                 continue
             fields = dict(field.strip(" {}\n-").split(": ", 1)
                           for field in line.split(", ") if ": " in field)
-            name = fields["function-name"].strip("'\"")
-            found[int(fields["id"])] = name
+            number = int(fields["id"])
+            name = fields.get("function-name", "").strip("'\"")
+            for first, of_binary in binaries:
+                if not name and first <= number:
+                    found[number] = of_binary.get(int(fields["address"], 16),
+                                                  "")
+            if name or number not in found:
+                found[number] = name
     return found
 
 

@@ -8,7 +8,6 @@ With --measure N: how many of N slow calls were captured, and how late.
 import functools
 import glob
 import os
-import pathlib
 import re
 import shutil
 import signal
@@ -368,54 +367,6 @@ def test_snapshots_come_at_intervals():
     for bundle in begun[1:]:
         log, _ = only_log(bundle)
         check(max(len(thread.calls) for thread in log.threads.values()) > 1000)
-
-
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as text:
-        return [int(child) for child in text.read().split()]
-
-
-def name_readers(recorder):
-    """The recorder's processes that read programs' files: in own groups."""
-    name = os.path.basename(SEAM)
-    return [pid for pid in children(recorder)
-            if os.getpgid(pid) == pid and
-            pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == name]
-
-
-def test_programs_are_recorded_while_a_snapshot_waits_for_files():
-    """A program may serve the file itself, and not answer."""
-    n = 24      # more than have rings that are ready
-    with subprocess.Popen(
-            [SEAM, "record", "-o", "hang.seam", "--flight-recorder=256K",
-             "--", "sh", "-c", f"{PROGRAM} end wait & read line; "
-             f"for i in {' '.join(map(str, range(n)))}; do {PROGRAM} "
-             "threads 1; done; echo done; read line; kill $!"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True) as process:
-        equal(process.stdout.readline().strip(), "running")
-        readers = name_readers(process.pid)
-        check(readers, "no process reads files")
-        for pid in readers:
-            os.kill(pid, signal.SIGSTOP)
-        process.send_signal(signal.SIGUSR2)
-        for _ in range(2000):
-            if glob.glob(f".seam-{process.pid}-*/xray/*.xray"):
-                break
-            time.sleep(0.01)
-        process.stdin.write("\n")
-        process.stdin.flush()
-        equal(process.stdout.readline().strip(), "done")
-        check(not os.path.exists("hang.1.seam"), "nothing was waited for")
-        for pid in readers:
-            os.kill(pid, signal.SIGCONT)
-        _, said = process.communicate("\n", timeout=60)
-    # samples may be lost while the rings are copied
-    check("no buffer" not in said, said)
-    equal(len(logs("hang.seam")), n + 1, said)
-    for log, ids in logs("hang.seam").values():
-        check("last_words" in ids and log.threads, "names")
-    only_log("hang.1.seam")
 
 
 # ---- ends ----

@@ -21,6 +21,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import fdr_log                                       # noqa: E402
+
 PER_RECORDING = 500
 AFTER = 200000  # calls of each thread after its recorder's end
 THREADS = 2
@@ -77,12 +80,6 @@ def records_of(path):
     return found
 
 
-def names_of(path):
-    return {int(number): name for number, name in
-            re.findall(r'id: (\d+),.*function-name: "(\w+)"',
-                       path.read_text())}
-
-
 def wrong_with(records, names, begun, done):
     """What is wrong with a thread's records; None: nothing."""
     at = 0
@@ -107,7 +104,7 @@ def wrong_with_program(log, entry):
     try:
         found = records_of(log)
         # none where no call was recorded
-        names = names_of(log.with_suffix(".yaml")) if any(found.values()) \
+        names = fdr_log.names(log.with_suffix(".yaml")) if any(found.values()) \
             else {}
     except (ValueError, OSError, struct.error) as error:
         return str(error)

@@ -159,8 +159,8 @@ def test_functions_with_entries_alone_have_no_times():
 def test_every_call_is_in_the_log_with_its_name():
     result = record(PROGRAM, "calls", "5000")
     calls = check_whole(result)
-    equal([calls[key] for key in ("processes", "threads", "functions",
-                                  "unnamed")], [1, 1, 2, 0])
+    equal([calls[key] for key in ("processes", "threads", "functions")],
+          [1, 1, 2])
     check(f"{calls['records']} records of calls of 2 functions, 1 thread" in
           result.stderr, result.stderr)
     shown = run(SEAM, "calls", BUNDLE).stdout
@@ -611,27 +611,15 @@ def test_an_ordinary_user_records():
         BUNDLE = old
 
 
-def has_open(recorder, path):
-    found = []
-    for name in os.listdir(f"/proc/{recorder.pid}/fd"):
-        with contextlib.suppress(FileNotFoundError):
-            found.append(os.readlink(f"/proc/{recorder.pid}/fd/{name}"))
-    return os.path.abspath(path) in found
+def shown_names():
+    """As readers show them, sorted; and what they say about others."""
+    shown = run(SEAM, "calls", "--json", BUNDLE)
+    return sorted(f["name"] for f in json.loads(shown.stdout)["functions"]), \
+        shown.stderr
 
 
-def names_of(bare, debug):
-    """Its functions, of a process that runs until its file is open."""
-    process = forever(program=bare)
-    wait_for(lambda: has_open(process, debug))
-    wait_for_bytes(1 << 16)
-    os.kill(fdr_log.program_of(process, bare), signal.SIGKILL)
-    text = process.communicate(timeout=60)[1]
-    return sorted({name for _, names in logs().values()
-                   for name in names.values()}), text
-
-
-def names_of_stripped(folder, debug, *options):
-    """Which functions have names; debug is beside a copy without symbols."""
+def strip(folder, debug, *options):
+    """A copy without symbols in @folder, with its debug file beside it."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(os.path.join(folder, os.path.dirname(debug)))
     debug = os.path.join(folder, debug)
@@ -640,23 +628,58 @@ def names_of_stripped(folder, debug, *options):
                   ["--strip-all", *options, f"--add-gnu-debuglink={debug}",
                    PROGRAM, bare]):
         subprocess.run(["objcopy", *words], check=True)
-    return names_of(bare, debug)[0]
+    return bare
+
+
+def names_of(bare):
+    record(bare, "calls", "100")
+    return shown_names()
 
 
 def test_names_of_a_stripped_program_are_those_of_its_debug_file():
-    equal(names_of_stripped("beside", "bare.debug"), ["leaf", "step"])
-    equal(names_of_stripped("below", ".debug/bare"), ["leaf", "step"])
+    named = (["leaf", "step"], "")
+    equal(names_of(strip("beside", "bare.debug")), named)
+    equal(names_of(strip("below", ".debug/bare")), named)
     # without a build id it is the one with that CRC
-    bare = ("--remove-section", ".note.gnu.build-id")
-    equal(names_of_stripped("crc", "bare.debug", *bare), ["leaf", "step"])
+    bare = strip("crc", "bare.debug", "--remove-section",
+                 ".note.gnu.build-id")
+    equal(names_of(bare), named)
     with open("crc/bare.debug", "ab") as other:
         other.write(b"x")
-    found, text = names_of("crc/bare", "crc/bare")
-    equal(found, [""])
-    check("of 2 functions (2 without a name)" in text, text)
-    check("seam calls --map COPY t.seam" in text, text)
+    found, text = names_of(bare)
+    check([name[:2] for name in found] == ["0x", "0x"], found)
+    check("2 functions of '" in text and "the CRC of" in text, text)
+    os.unlink("crc/bare.debug")
+    check("--map COPY, if a copy has symbols" in names_of(bare)[1], bare)
     told = run(SEAM, "calls", "--map", PROGRAM, BUNDLE).stdout
     check(" step" in told and " leaf" in told, told)
+
+
+def test_names_are_those_of_files_that_are_gone():
+    """Deleted or replaced while it runs; with and without a build id."""
+    for options in ([], ["--remove-section", ".note.gnu.build-id"]):
+        for other in (None, shutil.which("sleep")):
+            subprocess.run(["objcopy", *options, PROGRAM, "gone"], check=True)
+            process = forever(program="./gone")
+            wait_for_bytes(1 << 16)
+            program = fdr_log.program_of(process, "gone")
+            os.unlink("gone")
+            if other:
+                shutil.copy(other, "gone")
+            os.kill(program, signal.SIGKILL)
+            process.communicate(timeout=60)
+            equal(shown_names(), (["leaf", "step"], ""), f"{options} {other}")
+
+
+def test_so_are_those_of_a_file_system_of_its_own():
+    words = ["unshare", "-rm", "sh", "-ec",
+             'mount -t tmpfs none "$1"; cp "$2" "$1/app"; "$1/app" calls 1000',
+             "sh", FOLDER + "/own", PROGRAM]
+    os.makedirs("own", exist_ok=True)
+    result = record(*words)
+    if result.returncode:
+        raise Skip(f"no file system of its own: {result.stderr[:200]}")
+    equal(shown_names(), (["leaf", "step"], ""), result.stderr)
 
 
 def test_a_program_without_sleds_is_told_how_to_be_built():

@@ -7,9 +7,6 @@
  *	trace_forger shadow PATH ADDRESS
  *				a call of a function of a file that it has not
  *				mapped
- *	trace_forger long PATH ADDRESS INODE
- *				the same, and a mapping of a path so long that
- *				its end could be taken for another mapping
  *	trace_forger names	control characters, quotes and lines in names
  *	trace_forger functions	calls of functions with the names $NAMES
  *	trace_forger hits	triggers that were not met, thousands of them
@@ -153,59 +150,6 @@ static void forge_shadow(const char *path, uint64_t address)
 	begin_chunk();
 	call(1);
 	send_chunk(chunk.n, chunk.n);
-}
-
-static void enter(const char *name)
-{
-	if ((mkdir(name, 0700) && errno != EEXIST) || chdir(name))
-		exit(4);
-}
-
-/*
- * Map a file of our own.  Its line of /proc/PID/maps has @line after as many
- * bytes as a reader has room for: PATH_MAX and 128, one of them for the end.
- */
-static void map_long_path(char *line)
-{
-	enum { PATH_AT = 73, ROOM = PATH_MAX + 127 };
-	char cwd[PATH_MAX], name[NAME_MAX], *part = strsep(&line, "/");
-	int left = ROOM - PATH_AT - 1, fd;
-
-	left -= (int)strlen(getcwd(cwd, sizeof(cwd)) ? cwd : "");
-	memset(cwd, 'x', sizeof(cwd));
-	for (; left > 150; left -= 101) {
-		snprintf(name, sizeof(name), "%.100s", cwd);
-		enter(name);
-	}
-	snprintf(name, sizeof(name), "%.*s%s", left, cwd, part);
-	enter(name);
-	for (part = strsep(&line, "/"); line; part = strsep(&line, "/"))
-		enter(part);
-	fd = open(part, O_CREAT | O_RDWR, 0600);
-	if (fd < 0 || ftruncate(fd, 4096) ||
-	    mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED)
-		exit(4);
-}
-
-static void forge_long(const char *path, uint64_t address, const char *inode)
-{
-	const struct seam_xray_image image = {
-		.image = 1, .first_id = 1, .n_functions = 1, .path = "/image",
-		.bias = 0x10010 - address,
-	};
-	char line[PATH_MAX];
-	uint8_t buf[64];
-
-	snprintf(line, sizeof(line), "10000-20000 r 0 0 %s %s", inode, path);
-	map_long_path(line);
-	announce(buf, seam_xray_write_image(buf, sizeof(buf), &image));
-	announce_address(1, 1, address);
-	begin_chunk();
-	call(1);
-	send_chunk(chunk.n, chunk.n);
-	/* until the recorder has looked */
-	(void)seam_ring_wakeup_send(&client.wakeup);
-	nanosleep(&(struct timespec) { .tv_nsec = 300000000 }, NULL);
 }
 
 static void forge_names(void)
@@ -367,8 +311,6 @@ int main(int argc, char **argv)
 		forge_garbage();
 	else if (strcmp(argv[1], "shadow") == 0 && argc == 4)
 		forge_shadow(argv[2], strtoull(argv[3], NULL, 0));
-	else if (strcmp(argv[1], "long") == 0 && argc == 5)
-		forge_long(argv[2], strtoull(argv[3], NULL, 0), argv[4]);
 	else if (strcmp(argv[1], "names") == 0)
 		forge_names();
 	else if (strcmp(argv[1], "functions") == 0)

@@ -2,11 +2,9 @@
 /*
  * test_fdr_service.c - calls of programs, from their rings to the files
  *
- * The rings are made up, their bytes are chunk_made.h's.  What the functions
- * are named is checked on this test itself, which has itself mapped.
+ * The rings are made up, their bytes are chunk_made.h's.
  */
 #include <fcntl.h>
-#include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/stat.h>
@@ -18,7 +16,6 @@
 #include "chunk_made.h"
 #include "folder.h"
 #include "record/services/fdr_service.h"
-#include "record/trace/trace_names.h"
 #include "wire/xray/xray_index.h"
 
 enum { PID = 4711 };
@@ -27,12 +24,6 @@ static struct seam_bundle bundle = { .dir = -1 };
 static struct seam_fdr_service fdr;
 static struct seam_trace_logs logs;
 static struct chunk chunk;
-
-void a_function_to_find(void);
-void a_function_to_find(void)
-{
-	__asm__ volatile("");
-}
 
 static int set_up(void **state)
 {
@@ -267,28 +258,35 @@ static void what_is_not_announced_rightly_is_counted(void **state)
 	end(&a, 0);
 }
 
-/* ---- names ---- */
+/* ---- maps ---- */
 
-static int find_bias(struct dl_phdr_info *info, size_t size, void *bias)
-{
-	(void)size;
-	*(uint64_t *)bias = info->dlpi_addr;
-	return 1;		/* the first is the program */
-}
-
-static void announce_this_test(uint32_t pid, uint64_t bias)
+static void announce_image(uint32_t pid)
 {
 	const struct seam_xray_image image = {
-		.image = 1, .first_id = 5, .n_functions = 1, .bias = bias,
-		.path = "/does/not/matter\x1b\"",
+		.image = 1, .first_id = 5, .n_functions = 1, .bias = 0x7000,
+		.path = "/a/path\x1b\"", .build_id = { 0x98, 0xfe, 0x0c },
+		.build_id_bytes = 3,
 	};
 	uint8_t buf[128];
 
 	announce(pid, 5, buf, seam_xray_write_image(buf, sizeof(buf), &image));
-	announce_address(pid, 5, 1, 5,
-			 (uint64_t)(uintptr_t)a_function_to_find - bias);
+	announce_address(pid, 5, 1, 5, 0x1130);
 	announce_address(pid, 5, 0, 6, 0x1000);
 	announce_address(pid, 5, 0, 8, 0x2000);		/* not called */
+}
+
+static uint64_t write_maps(void)
+{
+	uint64_t n_functions;
+
+	assert_int_equal(seam_trace_functions_write(&fdr.known, &logs, 0,
+						    &n_functions, NULL), 0);
+	return n_functions;
+}
+
+static bool has(struct seam_file file, const char *text)
+{
+	return memmem(file.bytes.data, file.bytes.size, text, strlen(text));
 }
 
 static void call_5_and_6(uint32_t pid)
@@ -303,86 +301,93 @@ static void call_5_and_6(uint32_t pid)
 	end(&stream, 0);
 }
 
-static void check_map(uint32_t pid)
+static struct seam_file read_map(uint32_t pid)
 {
 	struct seam_file file;
 	char path[128];
 
 	snprintf(path, sizeof(path), "%s/xray/%u.yaml", folder, pid);
 	assert_int_equal(seam_file_open(&file, path, NULL), 0);
-	assert_non_null(memmem(file.bytes.data, file.bytes.size,
-			       "# image 5 \"/does/not/matter\\u001b\\\"\"",
-			       34));
-	assert_non_null(memmem(file.bytes.data, file.bytes.size,
-			       "\"a_function_to_find\"", 20));
-	assert_null(memmem(file.bytes.data, file.bytes.size, "id: 7", 5));
-	assert_null(memmem(file.bytes.data, file.bytes.size, "id: 8", 5));
-	seam_file_close(&file);
+	return file;
 }
 
 /* Its own, and that of a child that has announced nothing. */
-static void functions_that_were_seen_have_names(void **state)
+static void functions_that_were_seen_have_file_build_id_and_address(
+		void **state)
 {
-	struct seam_address_names names = { 0 };
-	struct seam_trace_name_counts counts;
-	uint32_t pid = (uint32_t)getpid();
-	uint64_t bias = 0;
+	(void)state;
+	announce_image(PID);
+	call_5_and_6(PID);
+	call_5_and_6(PID + 1);
+	/* of both processes; what is not announced is each one's own */
+	assert_int_equal(write_maps(), 2 + 2);
+	for (uint32_t pid = PID; pid <= PID + 1; pid++) {
+		struct seam_file file = read_map(pid);
+
+		assert_true(has(file, "# image 5 \"/a/path\\u001b\\\"\" "
+				"98fe0c\n# image 6 \"\"\n---\n- { id: 5, "
+				"address: 0x1130, function: 0x1130, kind: "
+				"function-enter"));
+		assert_true(has(file, "- { id: 6, address: 0x1000"));
+		assert_false(has(file, "id: 7"));
+		assert_false(has(file, "id: 8"));
+		seam_file_close(&file);
+	}
+}
+
+static void a_registered_function_has_its_name_in_the_map(void **state)
+{
+	struct seam_file file;
+	uint8_t buf[64];
 
 	(void)state;
-	assert_int_equal(seam_address_names_start(&names, NULL), 0);
-	dl_iterate_phdr(find_bias, &bias);
-	announce_this_test(pid, bias);
-	call_5_and_6(pid);
-	call_5_and_6(pid + 1);
-	while (seam_trace_functions_collect(&fdr.known))
-		usleep(1000);
-	assert_int_equal(seam_trace_names_write(&logs, &fdr.known, &names, NULL,
-						&counts, NULL), 0);
-	/* of both processes; what is not announced is each one's own */
-	assert_int_equal(counts.n_functions, 2 + 2);
-	assert_int_equal(counts.n_unnamed, 1 + 2);
-	assert_int_equal(counts.why.n_causes, 0);
-	check_map(pid);
-	check_map(pid + 1);
-	seam_address_names_end(&names);
+	announce(PID, 5, buf, seam_xray_write_named(buf, sizeof(buf),
+		SEAM_XRAY_ANNOUNCED_NAME,
+		&(struct seam_xray_named) { 5, "a \"b\"" }));
+	call_5_and_6(PID);
+	write_maps();
+	file = read_map(PID);
+	assert_true(has(file, "---\n- { id: 5, address: 0x0, function: 0x0, "
+			"kind: function-enter, always-instrument: true, "
+			"function-name: \"a \\\"b\\\"\", version: 2 }\n"));
+	seam_file_close(&file);
 }
 
 /* Its parent's, or what its nearest ancestor with some has. */
 static void a_forked_child_has_its_parents_functions(void **state)
 {
-	const struct seam_trace_functions *known = &fdr.known;
-	struct seam_trace_program p = { .since_ns = 5 };
-	static const uint32_t wanted[] = { 10, 10, 12, 12, 12, 10 };
+	static const uint32_t wanted[] = { 1, 1, 2, 2, 2, 1 };
 
 	(void)state;
-	announce_address(10, 5, 0, 1, 0x1000);
+	announce_address(10, 5, 0, 5, 0x1000);
 	seam_trace_functions_fork(&fdr.known, 11, 10);
 	seam_trace_functions_fork(&fdr.known, 12, 11);
-	announce_address(12, 5, 0, 1, 0x2000);
+	announce_address(12, 5, 0, 5, 0x2000);
 	seam_trace_functions_fork(&fdr.known, 13, 12);
-	seam_trace_functions_fork(&fdr.known, 14, 13);
-	/* 15 is not known, as when its record was lost */
-	for (p.pid = 10; p.pid < 16; p.pid++)
-		assert_int_equal(seam_trace_functions_of(known, &p)
-					 ->program.pid, wanted[p.pid - 10]);
 	/* the same id again and again: its last fork counts */
 	for (uint32_t i = 0; i < 70000; i++)
-		seam_trace_functions_fork(&fdr.known, 11, 12);
-	p.pid = 11;
-	assert_int_equal(seam_trace_functions_of(known, &p)->program.pid, 12);
-	assert_int_equal(known->forks.n, 4);
-	p.since_ns = 6;
-	assert_null(seam_trace_functions_of(known, &p));
+		seam_trace_functions_fork(&fdr.known, 14, 11);
+	seam_trace_functions_fork(&fdr.known, 14, 13);
+	assert_int_equal(fdr.known.forks.n, 4);
 	/* processes in a circle, by ids that were used again */
-	seam_trace_functions_fork(&fdr.known, 10, 14);
-	p.pid = 14;
-	assert_null(seam_trace_functions_of(known, &p));
+	seam_trace_functions_fork(&fdr.known, 20, 21);
+	seam_trace_functions_fork(&fdr.known, 21, 20);
+	/* 15 is not known, as when its record was lost */
+	for (uint32_t pid = 10; pid < 16; pid++)
+		call_5_and_6(pid);
+	write_maps();
+	for (uint32_t i = 0; i < 6; i++) {
+		struct seam_file file = read_map(10 + i);
+		char text[32];
+
+		snprintf(text, sizeof(text), "address: %#x", wanted[i] << 12);
+		assert_true(has(file, text));
+		seam_file_close(&file);
+	}
 }
 
 static void event_types_have_names(void **state)
 {
-	struct seam_address_names names = { 0 };
-	struct seam_trace_name_counts counts;
 	struct seam_file file;
 	uint8_t buf[64];
 	char path[128];
@@ -392,8 +397,7 @@ static void event_types_have_names(void **state)
 		SEAM_XRAY_ANNOUNCED_EVENT_TYPE,
 		&(struct seam_xray_named) { 9, "a \"b\"" }));
 	call_5_and_6(PID);
-	assert_int_equal(seam_trace_names_write(&logs, &fdr.known, &names, NULL,
-						&counts, NULL), 0);
+	write_maps();
 	snprintf(path, sizeof(path), "%s/xray/4711.events", folder);
 	assert_int_equal(seam_file_open(&file, path, NULL), 0);
 	assert_int_equal(file.bytes.size, 12);
@@ -449,7 +453,8 @@ int main(void)
 		TEST(damage_costs_what_is_after_it),
 		TEST(what_cannot_be_written_is_counted),
 		TEST(what_is_not_announced_rightly_is_counted),
-		TEST(functions_that_were_seen_have_names),
+		TEST(functions_that_were_seen_have_file_build_id_and_address),
+		TEST(a_registered_function_has_its_name_in_the_map),
 		TEST(a_forked_child_has_its_parents_functions),
 		TEST(event_types_have_names),
 		cmocka_unit_test(ties_stay_spread_and_in_order),

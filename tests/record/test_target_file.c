@@ -396,45 +396,6 @@ static void of_a_process_that_ended_only_public_files_are_opened(void **state)
 	seam_target_close(&target);
 }
 
-/* A short program in a folder of its user's, who is known by other means. */
-static void of_a_process_that_ended_its_users_files_are_opened(void **state)
-{
-	struct program p = start(nothing, NULL);
-	struct seam_target target;
-
-	(void)state;
-	end(&p);
-	put(path, "private", "text", 0600);
-	assert_int_equal(chmod(folder, 0700), 0);
-	assert_int_equal(seam_target_open(&target, p.pid, NULL), -ESRCH);
-	seam_target_set_user(&target, geteuid());
-	is_text(seam_target_open_path(&target, path, NULL), "text");
-	seam_target_close(&target);
-	seam_target_open(&target, p.pid, NULL);
-	seam_target_set_user(&target, OTHER);
-	if (geteuid() == 0)
-		assert_true(seam_target_open_path(&target, path, NULL) < 0);
-	seam_target_close(&target);
-}
-
-/* What is known of a living process is not changed. */
-static void a_process_has_the_user_that_it_has(void **state)
-{
-	struct program p = start(geteuid() ? nothing : become_other, NULL);
-	struct seam_target target;
-
-	(void)state;
-	put(path, "private", "text", 0600);
-	assert_int_equal(seam_target_open(&target, p.pid, NULL), 0);
-	seam_target_set_user(&target, geteuid());
-	if (geteuid() == 0)
-		assert_true(seam_target_open_path(&target, path, NULL) < 0);
-	else
-		is_text(seam_target_open_path(&target, path, NULL), "text");
-	seam_target_close(&target);
-	end(&p);
-}
-
 static int make_public_folder(void **state)
 {
 	return make_folder(state) || chmod(folder, 0755);
@@ -458,8 +419,6 @@ int main(void)
 		TEST(a_program_is_opened_after_it_was_deleted),
 		TEST(a_number_that_was_used_again_is_another_process),
 		TEST(of_a_process_that_ended_only_public_files_are_opened),
-		TEST(of_a_process_that_ended_its_users_files_are_opened),
-		TEST(a_process_has_the_user_that_it_has),
 	};
 
 	return cmocka_run_group_tests_name("target_file", tests, NULL, NULL);

@@ -128,25 +128,17 @@ static void report_calls(const struct seam_record_result *r, const char *place)
 {
 	uint64_t n_records = r->counts.n[SEAM_COUNT_CALLS_RECORDS];
 	uint64_t n_functions = r->counts.n[SEAM_COUNT_CALLS_FUNCTIONS];
-	uint64_t n_unnamed = r->counts.n[SEAM_COUNT_CALLS_UNNAMED];
 	uint64_t n_threads = r->counts.n[SEAM_COUNT_CALLS_THREADS];
-	char size[32], unnamed[64] = "";
+	char size[32];
 
 	if (!n_records)
 		return;
 	print_size(size, sizeof(size), r->calls_bytes);
-	if (n_unnamed)
-		snprintf(unnamed, sizeof(unnamed), " (%" PRIu64 " without a "
-			 "name)", n_unnamed);
 	seam_command_say("%" PRIu64 " record%s of calls of %" PRIu64
-			 " function%s%s, %" PRIu64 " thread%s, %s in xray; "
+			 " function%s, %" PRIu64 " thread%s, %s in xray; "
 			 "next: seam calls%s", n_records, plural(n_records),
-			 n_functions, plural(n_functions), unnamed, n_threads,
+			 n_functions, plural(n_functions), n_threads,
 			 plural(n_threads), size, place);
-	if (n_unnamed > n_functions / 2)
-		seam_command_say("names of a stripped program's functions, "
-				 "from a copy with symbols: seam calls --map "
-				 "COPY%s", place);
 	if (seam_command_verbose())
 		seam_command_say("the time stamp counter runs at %.6f MHz",
 				 (double)r->tsc_hz / 1e6);

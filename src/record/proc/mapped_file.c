@@ -52,11 +52,8 @@ static int open_of(const struct seam_target *target,
 {
 	int fd, code;
 
-	/* the mapping itself is that file, whatever is recorded of it */
-	fd = seam_target_open_mapping(target, m->begin, m->end, NULL);
-	if (fd >= 0 && !identity->build_id_size && !identity->ino)
-		return fd;
-	fd = if_identical(fd, identity);
+	fd = if_identical(seam_target_open_mapping(target, m->begin, m->end,
+						   NULL), identity);
 	if (fd >= 0)
 		return fd;
 	code = fd;
@@ -101,8 +98,6 @@ int seam_mapped_file_open(const struct seam_file_mapping *mapping,
 	int fd;
 
 	seam_target_open(&target, mapping->pid, NULL);
-	if (mapping->user)
-		seam_target_set_user(&target, *mapping->user);
 	fd = open_of(&target, mapping, identity);
 	if (is_protected)
 		*is_protected = fd >= 0 && has_our_mounts(&target) &&

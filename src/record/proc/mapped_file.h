@@ -10,8 +10,6 @@
 #ifndef SEAM_MAPPED_FILE_H
 #define SEAM_MAPPED_FILE_H
 
-#include <sys/types.h>
-
 #include "base/base.h"
 
 enum { SEAM_MAPPED_BUILD_ID = 20 };
@@ -30,8 +28,6 @@ struct seam_file_mapping {
 	int32_t pid;
 	uint64_t begin, end;
 	const char *path;	/* as in the record */
-	const uid_t *user;	/* of a process that may have ended; NULL: */
-				/* not known */
 };
 
 /*

@@ -114,15 +114,6 @@ int seam_target_open(struct seam_target *target, int32_t pid,
 	return r == -ENOENT ? -ESRCH : r;
 }
 
-void seam_target_set_user(struct seam_target *target, uid_t uid)
-{
-	if (target->owner.uid != (uid_t)-1 || uid == (uid_t)-1)
-		return;
-	target->owner.uid = uid;
-	target->gid = NOBODY;
-	target->n_groups = 0;
-}
-
 void seam_target_close(struct seam_target *target)
 {
 	seam_jit_owner_fini(&target->owner);

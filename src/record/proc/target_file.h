@@ -57,13 +57,6 @@ int seam_target_open(struct seam_target *target, int32_t pid,
 		     struct seam_err *err);
 void seam_target_close(struct seam_target *target);
 
-/*
- * Where seam_target_open() did not find the user of the process: it is @uid, as
- * the kernel has said before; -1: not known either.  Files are opened with
- * the rights of that user, and of no group, in our own root.
- */
-void seam_target_set_user(struct seam_target *target, uid_t uid);
-
 /* Empty, and valid for seam_target_close(). */
 void seam_target_init(struct seam_target *target);
 

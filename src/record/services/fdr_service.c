@@ -155,8 +155,7 @@ static bool take_functions(struct seam_service_stream *stream,
 		fdr->counts.n[SEAM_COUNT_CALLS_BAD]++;
 	else if (a.kind < SEAM_XRAY_ANNOUNCED_TRIGGER ||
 		 a.kind == SEAM_XRAY_ANNOUNCED_NAME)
-		seam_trace_functions_add(&fdr->known, &program, stream->user,
-					 &a);
+		seam_trace_functions_add(&fdr->known, &program, &a);
 	else if (fdr->on_trigger)
 		fdr->on_trigger(fdr->context, stream, &a);
 	return false;
@@ -226,7 +225,6 @@ void seam_fdr_service_init(struct seam_fdr_service *fdr, uint64_t flight_bytes)
 	};
 	fdr->calls = calls_service(flight_bytes);
 	fdr->functions.context = fdr->calls.context = fdr;
-	seam_trace_functions_init(&fdr->known);
 	seam_tsc_clock_begin(&fdr->clock);
 }
 
@@ -235,7 +233,6 @@ void seam_fdr_service_step(struct seam_fdr_service *fdr)
 	uint64_t now_ns = seam_clock_ns();
 
 	seam_tsc_clock_step(&fdr->clock);
-	seam_trace_functions_collect(&fdr->known);
 	if (!fdr->logs || now_ns - fdr->headers_ns < SEAM_NS_PER_S)
 		return;
 	fdr->headers_ns = now_ns;

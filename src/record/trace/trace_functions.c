@@ -1,22 +1,56 @@
 /* SPDX-License-Identifier: MIT */
-/* trace_functions.c - keep announcements, open images; trace_functions.h */
+/* trace_functions.c - keep announcements, write maps; see trace_functions.h */
 #include "record/trace/trace_functions.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "record/trace/trace_image.h"
+#include "base/text.h"
+#include "wire/xray/event_names.h"
+#include "wire/xray/xray_map_write.h"
 
-enum { MAX_ANCESTORS = 16 };
+enum {
+	MAX_ANCESTORS = 16,
+	MAX_EVENT_TYPES = 4096,		/* of a program */
+	MAX_FUNCTIONS = 4 << 20,	/* in a map */
+};
 
-void seam_trace_functions_init(struct seam_trace_functions *f)
-{
-	*f = (struct seam_trace_functions) {
-		.helper = seam_helper_new(NULL),
-	};
-}
+/* An image; the code that is in none is of image 0. */
+struct announced_image {
+	uint32_t image;
+	char *path;		/* owned; not trusted */
+	bool entries_only;	/* exits are not recorded */
+	char build_id[2 * SEAM_XRAY_BUILD_ID_BYTES + 1];
+};
+
+/* Addresses of functions with ids in a row. */
+struct announced_range {
+	uint32_t image;
+	uint32_t first_id, n;
+	uint64_t *addresses;	/* owned */
+};
+
+struct announced_name {
+	uint32_t number;	/* of a type; the id of a function */
+	char *name;		/* owned; not trusted */
+};
+
+struct announced_names {
+	SEAM_ARRAY(struct announced_name) list;
+};
+
+/* All that one program has announced. */
+struct seam_trace_announced {
+	struct seam_trace_program program;
+	SEAM_ARRAY(struct announced_image) images;
+	struct seam_index by_image;	/* of images */
+	SEAM_ARRAY(struct announced_range) ranges;
+	struct announced_names event_types;	/* the last of a type counts */
+	struct announced_names names;		/* of functions in no image */
+};
 
 /* ---- programs ---- */
 
@@ -74,13 +108,13 @@ void seam_trace_functions_fork(struct seam_trace_functions *f, uint32_t pid,
 								   parent });
 }
 
-/* What the nearest process has that @program was forked from. */
+/* What @program has, or the nearest process that it was forked from. */
 static const struct seam_trace_announced *
-find_ancestor(const struct seam_trace_functions *f,
-	      const struct seam_trace_program *program)
+find_any(const struct seam_trace_functions *f,
+	 const struct seam_trace_program *program)
 {
 	struct seam_trace_program p = *program;
-	const struct seam_trace_announced *found = NULL;
+	const struct seam_trace_announced *found = find(f, &p);
 	const struct seam_trace_fork *fork = find_fork(f, p.pid);
 
 	for (int n = 0; !found && fork && n < MAX_ANCESTORS; n++) {
@@ -91,18 +125,9 @@ find_ancestor(const struct seam_trace_functions *f,
 	return found ? found : find_first(f, p.since_ns);
 }
 
-const struct seam_trace_announced *
-seam_trace_functions_of(const struct seam_trace_functions *f,
-			const struct seam_trace_program *program)
-{
-	const struct seam_trace_announced *own = find(f, program);
-
-	return own ? own : find_ancestor(f, program);
-}
-
 static struct seam_trace_announced *
 find_or_make(struct seam_trace_functions *f,
-	     const struct seam_trace_program *program, uid_t user)
+	     const struct seam_trace_program *program)
 {
 	struct seam_trace_announced *p = find(f, program);
 	uint64_t since_ns = program->since_ns;
@@ -113,9 +138,7 @@ find_or_make(struct seam_trace_functions *f,
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
-	p->functions = f;
 	p->program = *program;
-	p->user = user;
 	i = SEAM_INDEX_APPEND(&f->by_pid, seam_hash_u64(program->pid),
 			      &f->programs, p);
 	if (i == SEAM_NONE)
@@ -126,29 +149,7 @@ find_or_make(struct seam_trace_functions *f,
 	return i == SEAM_NONE ? NULL : p;
 }
 
-/* ---- files ---- */
-
-int seam_trace_keep_file(struct seam_trace_functions *f,
-			 struct seam_trace_file *file)
-{
-	uint64_t hash = seam_hash_add(seam_hash_u64(file->inode),
-				      file->device);
-	uint32_t i = SEAM_INDEX_FIND(&f->by_inode, hash, k,
-				     f->files.items[k].inode == file->inode &&
-				     f->files.items[k].device == file->device);
-
-	if (i != SEAM_NONE)
-		return f->files.items[i].fd;
-	if (f->files.n >= SEAM_TRACE_MAX_FILES)
-		return -EMFILE;
-	i = SEAM_INDEX_APPEND(&f->by_inode, hash, &f->files, *file);
-	if (i == SEAM_NONE)
-		return -ENOMEM;
-	file->fd = -1;
-	return f->files.items[i].fd;
-}
-
-/* ---- what they say ---- */
+/* ---- what they announce ---- */
 
 /* Whether @bytes more may be kept; they are counted then. */
 static bool has_room(struct seam_trace_functions *f, size_t bytes)
@@ -159,8 +160,8 @@ static bool has_room(struct seam_trace_functions *f, size_t bytes)
 	return true;
 }
 
-struct seam_trace_image *
-seam_trace_find_image(const struct seam_trace_announced *p, uint32_t image)
+static struct announced_image *find_image(const struct seam_trace_announced *p,
+					  uint32_t image)
 {
 	uint32_t i = SEAM_INDEX_FIND(&p->by_image, seam_hash_u64(image), k,
 				     p->images.items[k].image == image);
@@ -168,34 +169,19 @@ seam_trace_find_image(const struct seam_trace_announced *p, uint32_t image)
 	return i == SEAM_NONE ? NULL : &p->images.items[i];
 }
 
-static bool is_same_image(const struct seam_trace_image *a,
-			  const struct seam_trace_image *b)
-{
-	return a->first_id == b->first_id &&
-	       a->n_functions == b->n_functions && a->bias == b->bias &&
-	       a->build_id_bytes == b->build_id_bytes &&
-	       a->entries_only == b->entries_only &&
-	       memcmp(a->build_id, b->build_id, sizeof(a->build_id)) == 0 &&
-	       strcmp(a->path, b->path) == 0;
-}
-
 static bool add_image(struct seam_trace_functions *f,
 		      struct seam_trace_announced *p,
 		      const struct seam_xray_image *image)
 {
-	struct seam_trace_image kept = {
-		.image = image->image, .first_id = image->first_id,
-		.n_functions = image->n_functions, .bias = image->bias,
-		.fd = -1, .debug_fd = -1, .code = -ENOENT,
-		.build_id_bytes = image->build_id_bytes,
-		.entries_only = image->entries_only,
+	struct announced_image kept = {
+		.image = image->image, .entries_only = image->entries_only,
 	};
 
-	if (seam_trace_find_image(p, image->image) ||
+	if (find_image(p, image->image) ||
 	    p->images.n >= SEAM_TRACE_MAX_IMAGES ||
 	    !has_room(f, sizeof(kept) + strlen(image->path) + 1))
 		return false;
-	memcpy(kept.build_id, image->build_id, sizeof(kept.build_id));
+	seam_text_hex(kept.build_id, image->build_id, image->build_id_bytes);
 	kept.path = strdup(image->path);
 	if (kept.path &&
 	    SEAM_INDEX_APPEND(&p->by_image, seam_hash_u64(kept.image),
@@ -205,46 +191,12 @@ static bool add_image(struct seam_trace_functions *f,
 	return false;
 }
 
-/* A forked child has its parent's images, and may end soon. */
-static bool take_from_parent(struct seam_trace_functions *f,
-			     const struct seam_trace_announced *p,
-			     struct seam_trace_image *image)
-{
-	const struct seam_trace_announced *parent =
-		find_ancestor(f, &p->program);
-	const struct seam_trace_image *same = parent && parent != p ?
-		seam_trace_find_image(parent, image->image) : NULL;
-
-	if (!same || same->fd < 0 || !is_same_image(same, image))
-		return false;
-	image->fd = same->fd;
-	image->debug_fd = same->debug_fd;
-	image->code = 0;
-	return true;
-}
-
-/* The first address of an image says which mapping is its. */
-static void open_image(struct seam_trace_functions *f,
-		       struct seam_trace_announced *p,
-		       const struct seam_trace_range *range)
-{
-	struct seam_trace_image *image = seam_trace_find_image(p, range->image);
-
-	if (!image || image->is_opening || image->fd >= 0 || !f->helper ||
-	    take_from_parent(f, p, image))
-		return;
-	image->is_opening = true;
-	if (seam_trace_image_open(f->helper, p, image,
-				  image->bias + range->addresses[0]) < 0)
-		image->is_opening = false;
-}
-
 static bool add_range(struct seam_trace_functions *f,
 		      struct seam_trace_announced *p,
 		      const struct seam_xray_addresses *a)
 {
 	size_t bytes = a->n * sizeof(*a->link_addresses);
-	struct seam_trace_range range = {
+	struct announced_range range = {
 		.image = a->image, .first_id = a->first_id, .n = a->n,
 	};
 
@@ -256,15 +208,14 @@ static bool add_range(struct seam_trace_functions *f,
 		return false;
 	}
 	memcpy(range.addresses, a->link_addresses, bytes);
-	open_image(f, p, &range);
 	return true;
 }
 
 static bool add_name(struct seam_trace_functions *f,
-		     struct seam_trace_names *names, size_t max,
+		     struct announced_names *names, size_t max,
 		     const struct seam_xray_named *named)
 {
-	struct seam_trace_name kept = { .number = named->number };
+	struct announced_name kept = { .number = named->number };
 
 	if (names->list.n >= max ||
 	    !has_room(f, sizeof(kept) + strlen(named->name) + 1))
@@ -276,7 +227,7 @@ static bool add_name(struct seam_trace_functions *f,
 	return false;
 }
 
-static void free_names(struct seam_trace_names *names)
+static void free_names(struct announced_names *names)
 {
 	for (size_t i = 0; i < names->list.n; i++)
 		free(names->list.items[i].name);
@@ -293,7 +244,7 @@ static bool add_to(struct seam_trace_functions *f,
 	case SEAM_XRAY_ANNOUNCED_FUNCTIONS:
 		return add_range(f, p, &a->addresses);
 	case SEAM_XRAY_ANNOUNCED_EVENT_TYPE:
-		return add_name(f, &p->event_types, SEAM_TRACE_MAX_EVENT_TYPES,
+		return add_name(f, &p->event_types, MAX_EVENT_TYPES,
 				&a->named);
 	case SEAM_XRAY_ANNOUNCED_NAME:
 		/* their number is limited by their bytes alone */
@@ -305,18 +256,227 @@ static bool add_to(struct seam_trace_functions *f,
 
 void seam_trace_functions_add(struct seam_trace_functions *f,
 			      const struct seam_trace_program *program,
-			      uid_t user,
 			      const struct seam_xray_announcement *a)
 {
-	struct seam_trace_announced *p = find_or_make(f, program, user);
+	struct seam_trace_announced *p = find_or_make(f, program);
 
 	f->n_left_out += !p || !add_to(f, p, a);
 }
 
-bool seam_trace_functions_collect(struct seam_trace_functions *f)
+/* ---- maps ---- */
+
+/* The map of one log. */
+struct log_map {
+	const struct seam_program_log *log;
+	const struct seam_trace_announced *program;
+	SEAM_ARRAY(struct seam_xray_map_function) functions;	/* by id */
+};
+
+/* Without memory there are fewer. */
+static void take_function(struct log_map *m,
+			  const struct seam_xray_map_function *f)
 {
-	return f->helper && seam_helper_collect(f->helper);
+	if (seam_xray_has_seen(&m->log->seen, f->id) &&
+	    m->functions.n < MAX_FUNCTIONS)
+		(void)SEAM_ARRAY_ADD(&m->functions, *f);
 }
+
+static void take_range(struct log_map *m, const struct announced_range *range)
+{
+	const struct announced_image *image = find_image(m->program,
+							 range->image);
+	struct seam_xray_map_function f = {
+		.name = "", .path = image ? image->path : "",
+		.build_id = image ? image->build_id : "",
+		.entries_only = image && image->entries_only,
+	};
+
+	for (uint32_t i = 0; i < range->n; i++) {
+		f.id = range->first_id + i;
+		f.address = range->addresses[i];
+		take_function(m, &f);
+	}
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct seam_xray_map_function *x = a, *y = b;
+
+	return SEAM_COMPARE(x->id, y->id);
+}
+
+static void list_functions(struct log_map *m)
+{
+	const struct seam_trace_announced *p = m->program;
+	struct seam_xray_map_function *f;
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->ranges.n; i++)
+		take_range(m, &p->ranges.items[i]);
+	for (size_t i = 0; i < p->names.list.n; i++)
+		take_function(m, &(struct seam_xray_map_function) {
+			.id = p->names.list.items[i].number, .path = "",
+			.build_id = "", .name = p->names.list.items[i].name });
+	SEAM_ARRAY_SORT(&m->functions, by_id);
+	/* an id that was announced twice */
+	f = m->functions.items;
+	for (size_t i = 0; i < m->functions.n; i++)
+		if (n == 0 || f[n - 1].id != f[i].id)
+			f[n++] = f[i];
+	m->functions.n = n;
+}
+
+/* ---- files ---- */
+
+static FILE *create(const struct seam_program_log *log, const char *suffix)
+{
+	char name[2 * SEAM_TRACE_NAME_BYTES];
+	FILE *out;
+	int fd;
+
+	snprintf(name, sizeof(name), "%s%s", log->name, suffix);
+	fd = openat(log->logs->folder, name, O_WRONLY | O_CREAT | O_EXCL |
+		    O_NOFOLLOW | O_CLOEXEC, 0600);
+	out = fd < 0 ? NULL : fdopen(fd, "w");
+	if (fd >= 0 && !out)
+		close(fd);
+	return out;
+}
+
+/*
+ * Close @out, NULL if it could not be created, and take its size from @left.  A
+ * part of a file goes.
+ */
+static int finish(const struct seam_program_log *log, FILE *out,
+		  const char *suffix, uint64_t *left, struct seam_err *err)
+{
+	char name[2 * SEAM_TRACE_NAME_BYTES];
+	uint64_t size = out ? (uint64_t)ftello(out) : 0;
+	bool is_bad = !out || ferror(out);
+	int code = errno;
+
+	*left -= size < *left ? size : *left;
+	if (out && fclose(out)) {
+		is_bad = true;
+		code = errno;
+	}
+	if (!is_bad)
+		return 0;
+	snprintf(name, sizeof(name), "%s%s", log->name, suffix);
+	if (out)
+		unlinkat(log->logs->folder, name, 0);
+	return seam_err_set(err, code ? -code : -EIO, "cannot write xray/%s: "
+			    "%s", name, strerror(code ? code : EIO));
+}
+
+static int write_map(const struct log_map *m, uint64_t *left,
+		     struct seam_err *err)
+{
+	FILE *out = m->functions.n ? create(m->log, ".yaml") : NULL;
+
+	if (!m->functions.n)
+		return 0;
+	if (out)
+		seam_xray_map_write(out, m->functions.items, m->functions.n,
+				    *left);
+	return finish(m->log, out, ".yaml", left, err);
+}
+
+static int write_event_types(const struct log_map *m, uint64_t *left,
+			     struct seam_err *err)
+{
+	const struct announced_name *types = m->program->event_types.list.items;
+	size_t n = m->program->event_types.list.n;
+	FILE *out = n ? create(m->log, ".events") : NULL;
+
+	if (!n)
+		return 0;
+	for (size_t i = 0; out && i < n && (uint64_t)ftello(out) < *left; i++)
+		seam_event_name_write(out, (uint16_t)types[i].number,
+				      types[i].name);
+	return finish(m->log, out, ".events", left, err);
+}
+
+/* ---- counts ---- */
+
+struct function_keys {
+	SEAM_ARRAY(uint64_t) list;	/* equal ones are one function */
+};
+
+/* Without memory they are not counted. */
+static void add_keys(struct function_keys *keys, const struct log_map *m)
+{
+	for (size_t i = 0; i < m->functions.n; i++) {
+		const struct seam_xray_map_function *f =
+			&m->functions.items[i];
+		/* those that are in no image have a name, or an address */
+		const char *text = f->path[0] ? f->path : f->name;
+
+		(void)SEAM_ARRAY_ADD(&keys->list, seam_hash_bytes(text,
+						strlen(text), f->address));
+	}
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return SEAM_COMPARE(*x, *y);
+}
+
+static uint64_t count_distinct(struct function_keys *keys)
+{
+	uint64_t n = 0;
+
+	SEAM_ARRAY_SORT(&keys->list, by_key);
+	for (size_t i = 0; i < keys->list.n; i++)
+		n += i == 0 || keys->list.items[i - 1] != keys->list.items[i];
+	free(keys->list.items);
+	return n;
+}
+
+/* Functions in @log that are in no map: their announcements were lost. */
+static uint64_t count_unknown(const struct seam_program_log *log,
+			      size_t n_known)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < log->seen.n / 64; i++)
+		n += (uint64_t)__builtin_popcountll(log->seen.bits[i]);
+	return n > n_known ? n - n_known : 0;
+}
+
+int seam_trace_functions_write(const struct seam_trace_functions *f,
+			       const struct seam_trace_logs *logs,
+			       uint64_t max_bytes, uint64_t *n_functions,
+			       struct seam_err *err)
+{
+	uint64_t left = max_bytes ? max_bytes : UINT64_MAX;
+	struct function_keys keys = { 0 };
+	int first = 0;
+
+	*n_functions = 0;
+	for (size_t i = 0; i < logs->items.n; i++) {
+		struct log_map m = { .log = logs->items.items[i] };
+		int r = 0;
+
+		m.program = find_any(f, &m.log->program);
+		if (m.program) {
+			list_functions(&m);
+			add_keys(&keys, &m);
+			r = write_map(&m, &left, first ? NULL : err);
+			first = first ? first : r;
+			r = write_event_types(&m, &left, first ? NULL : err);
+			first = first ? first : r;
+		}
+		*n_functions += count_unknown(m.log, m.functions.n);
+		free(m.functions.items);
+	}
+	*n_functions += count_distinct(&keys);
+	return first;
+}
+
+/* ---- the end ---- */
 
 static void free_program(struct seam_trace_announced *p)
 {
@@ -336,16 +496,10 @@ void seam_trace_functions_fini(struct seam_trace_functions *f)
 {
 	for (size_t i = 0; i < f->programs.n; i++)
 		free_program(f->programs.items[i]);
-	for (size_t i = 0; i < f->files.n; i++)
-		seam_helper_close(f->helper, SEAM_HELPER_NO_USER,
-				  f->files.items[i].fd);
-	seam_helper_free(f->helper);
 	free(f->programs.items);
 	free(f->forks.items);
-	free(f->files.items);
 	seam_index_fini(&f->by_pid);
 	seam_index_fini(&f->by_child);
 	seam_index_fini(&f->by_since);
-	seam_index_fini(&f->by_inode);
 	*f = (struct seam_trace_functions) { 0 };
 }

@@ -315,7 +315,7 @@ static bool goes_on(void *context, uint64_t bytes)
 	if (j->since_step < STEP_BYTES || !j->caller->goes_on)
 		return true;
 	j->since_step = 0;
-	return j->caller->goes_on(j->caller->context, -1);
+	return j->caller->goes_on(j->caller->context);
 }
 
 /* 1: PID.xray.part is the log, joined; 0: it needs none; or -errno. */

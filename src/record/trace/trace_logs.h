@@ -11,9 +11,7 @@
  * Each chunk that a traced thread has filled is appended at once, so the logs
  * are valid while they grow and when the recorder is killed.  At the end a log
  * in which a thread has many blocks is written again, as llvm-xray needs it,
- * and the functions that were seen get their names: xray/PID.yaml, an
- * instrumentation map as 'llvm-xray extract' writes it, and
- * xray/PID.events, names of event types.
+ * and what its ids mean is written beside it (trace_functions.h).
  *
  * A process that executes another program has another log, PID.2.xray: its ids
  * mean other functions.
@@ -113,12 +111,8 @@ void seam_trace_logs_set_headers(struct seam_trace_logs *logs);
 /* Of the caller that completes logs; all may be NULL. */
 struct seam_trace_logs_caller {
 	void (*note)(void *context, const char *text);	/* for the user */
-	/*
-	 * Called every few ms; waits for descriptor @fd for some ms if that is
-	 * not -1.  False: stop what can be left out.
-	 */
-	bool (*goes_on)(void *context, int fd);
-	uint64_t max_name_bytes;	/* beside all logs; 0: no limit */
+	/* Called every few ms.  False: leave out the rest. */
+	bool (*goes_on)(void *context);
 	void *context;
 };
 

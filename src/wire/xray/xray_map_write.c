@@ -6,6 +6,9 @@
 
 #include "base/text.h"
 
+/* For the longest line of an image or entry: a path of 4 KiB, escaped. */
+enum { ROOM = 32 << 10 };
+
 /* A string of JSON is one of YAML too. */
 static void put_quoted(FILE *out, const char *text)
 {
@@ -14,45 +17,61 @@ static void put_quoted(FILE *out, const char *text)
 	fputc('"', out);
 }
 
-static void put_image(FILE *out, uint32_t first_id, const char *path)
+static void put_image(FILE *out, const struct seam_xray_map_function *f)
 {
-	fprintf(out, "# image %" PRIu32 " ", first_id);
-	put_quoted(out, path);
-	fputc('\n', out);
+	fprintf(out, "# image %" PRIu32 " ", f->id);
+	put_quoted(out, f->path);
+	fprintf(out, f->build_id[0] ? " %s\n" : "%s\n", f->build_id);
 }
 
 static void put_sled(FILE *out, const struct seam_xray_map_function *f,
 		     const char *kind)
 {
 	fprintf(out, "- { id: %" PRIu32 ", address: 0x%" PRIx64 ", function: "
-		"0x%" PRIx64 ", kind: %s, always-instrument: true, "
-		"function-name: ", f->id, f->address, f->address, kind);
-	put_quoted(out, f->name);
-	fputs(", version: 2 }\n", out);
+		"0x%" PRIx64 ", kind: %s, always-instrument: true, ", f->id,
+		f->address, f->address, kind);
+	if (f->name[0]) {
+		fputs("function-name: ", out);
+		put_quoted(out, f->name);
+		fputs(", ", out);
+	}
+	fputs("version: 2 }\n", out);
 }
 
-void seam_xray_map_write(FILE *out, size_t n,
-			 struct seam_xray_map_function (*function_at)(
-					const void *context, size_t i),
-			 const void *context)
+/* Whether the image of function @i is another one than that before. */
+static bool has_other_image(const struct seam_xray_map_function *functions,
+			    size_t i)
 {
-	const char *path = "";
+	const struct seam_xray_map_function *f = &functions[i];
 
+	return strcmp(f->path, i ? f[-1].path : "") != 0 ||
+	       strcmp(f->build_id, i ? f[-1].build_id : "") != 0;
+}
+
+static bool is_full(FILE *out, uint64_t max_bytes)
+{
+	return max_bytes < ROOM || (uint64_t)ftello(out) > max_bytes - ROOM;
+}
+
+void seam_xray_map_write(FILE *out,
+			 const struct seam_xray_map_function *functions,
+			 size_t n, uint64_t max_bytes)
+{
+	/* images may have ids that are not in a row */
 	for (size_t i = 0; i < n; i++) {
-		const struct seam_xray_map_function f = function_at(context, i);
-
-		/* images may have ids that are not in a row */
-		if (strcmp(f.path, path) != 0)
-			put_image(out, f.id, f.path);
-		path = f.path;
+		if (!has_other_image(functions, i))
+			continue;
+		/* functions without their image would be in another one */
+		if (is_full(out, max_bytes))
+			n = 0;
+		else
+			put_image(out, &functions[i]);
 	}
 	fputs("---\n", out);
-	for (size_t i = 0; i < n; i++) {
-		const struct seam_xray_map_function f = function_at(context, i);
-
-		put_sled(out, &f, "function-enter");
-		if (!f.entries_only)
-			put_sled(out, &f, "function-exit");
+	for (size_t i = 0; i < n && !is_full(out, max_bytes); i++) {
+		put_sled(out, &functions[i], "function-enter");
+		if (!functions[i].entries_only)
+			put_sled(out, &functions[i], "function-exit");
 	}
 	fputs("...\n", out);
 }

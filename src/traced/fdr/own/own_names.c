@@ -47,7 +47,7 @@ static int add(struct own_names *naming, const struct seam_fdr_function *f)
 {
 	struct seam_xray_map_function named = {
 		.id = f->id, .address = f->link_address, .name = "",
-		.path = "", .entries_only = f->entries_only,
+		.path = "", .build_id = "", .entries_only = f->entries_only,
 	};
 
 	if (!naming->has_unseen && !seam_fdr_own_has_seen(f->id))
@@ -149,13 +149,6 @@ static int finish(FILE *out)
 	return !is_bad ? 0 : errno ? -errno : -EIO;
 }
 
-static struct seam_xray_map_function function_at(const void *context, size_t i)
-{
-	const struct own_names *naming = context;
-
-	return naming->list.items[i];
-}
-
 static int put_functions(const char *path, const struct own_names *naming)
 {
 	FILE *out;
@@ -164,7 +157,8 @@ static int put_functions(const char *path, const struct own_names *naming)
 		return 0;
 	out = create(path);
 	if (out)
-		seam_xray_map_write(out, naming->list.n, function_at, naming);
+		seam_xray_map_write(out, naming->list.items, naming->list.n,
+				    UINT64_MAX);
 	return finish(out);
 }
 
