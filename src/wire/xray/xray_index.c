@@ -5,14 +5,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* All walks together read at most this many times the file. */
-#define WALK_BUDGET 4
-
 /* A length beyond this is damage, and no measure of what is missing. */
 #define MAX_BLOCK_BYTES (UINT64_C(1) << 40)
 
 /* A block of version 1 is at least NewBuffer, WallClockTime, NewCPUId. */
 #define MIN_BLOCK_BYTES (3 * SEAM_XRAY_METADATA_BYTES)
+
+/* As many zeroes are no records, wherever they end. */
+#define MAX_PADDING 4096
 
 /* Seconds beyond this are damage; 2^33 s is 272 years. */
 #define MAX_SECONDS (INT64_C(1) << 33)
@@ -27,8 +27,6 @@ struct index_builder {
 	struct seam_bytes file;
 	const struct seam_xray_section *section;
 	uint32_t section_id;
-	uint64_t walk_left;		/* bytes */
-	struct seam_xray_batch *batch;	/* what walks decode into */
 };
 
 static bool has_marker(const struct index_builder *b,
@@ -42,11 +40,12 @@ static bool has_marker(const struct index_builder *b,
 }
 
 /*
- * Three markers at distances of 16: function records that look so by chance
- * are rare.  A file may end inside.
+ * How many of a block's first three markers, at distances of 16 bytes, are at
+ * @at.  Function records that look like all three by chance are rare.  A file
+ * may end inside.
  */
-static bool is_block(const struct index_builder *b,
-		     const struct seam_xray_format *format, size_t at)
+static unsigned int n_markers(const struct index_builder *b,
+			      const struct seam_xray_format *format, size_t at)
 {
 	static const enum seam_xray_state first[] = {
 		SEAM_XRAY_AT_BUFFER, SEAM_XRAY_AT_WALL, SEAM_XRAY_AT_CPU,
@@ -56,14 +55,18 @@ static bool is_block(const struct index_builder *b,
 	};
 	const enum seam_xray_state *marks = format->version == 1 ?
 					    first : later;
+	unsigned int n = 0;
 
-	if (at >= b->file.size)
-		return false;
 	for (size_t i = 0; i < 3; i++)
-		if (!has_marker(b, format, at + i * SEAM_XRAY_METADATA_BYTES,
-				marks[i]))
-			return false;
-	return true;
+		n += has_marker(b, format, at + i * SEAM_XRAY_METADATA_BYTES,
+				marks[i]);
+	return n;
+}
+
+static bool is_block(const struct index_builder *b,
+		     const struct seam_xray_format *format, size_t at)
+{
+	return at < b->file.size && n_markers(b, format, at) == 3;
 }
 
 /* Stricter than the format, so that other records rarely match. */
@@ -148,28 +151,6 @@ static size_t next_boundary(const struct index_builder *b, size_t from)
 	       at - SEAM_XRAY_HEADER_BYTES : at;
 }
 
-/*
- * The first header in [@from, @to] that is followed by a block, or the end of
- * the file.  A walk may have read a header as records.
- */
-static size_t first_header(const struct index_builder *b, size_t from,
-			   size_t to)
-{
-	size_t at = from;
-
-	while (at <= to) {
-		size_t block = next_block(b, at + SEAM_XRAY_HEADER_BYTES);
-
-		if (block == b->file.size)
-			break;
-		at = block - SEAM_XRAY_HEADER_BYTES;
-		if (at <= to && is_header(b, at))
-			return at;
-		at++;
-	}
-	return b->file.size;
-}
-
 /* @problem costs the bytes [@begin, @end), also where the file lacks them. */
 static void add_problem(struct index_builder *b,
 			const struct seam_xray_problem *problem, size_t begin,
@@ -184,71 +165,28 @@ static void add_problem(struct index_builder *b,
 }
 
 /*
- * Decode from where @reader is to @limit, which is not before it.  Returns 0
- * at a clean end, or why the reader stopped where it is.
+ * Whether zeroes follow, up to the next block or MAX_PADDING of them.  They
+ * would parse as entries of function 0, which no program has.
  */
-static int walk(struct index_builder *b, struct seam_xray_reader *reader,
-		size_t limit)
-{
-	struct seam_cursor c = seam_cursor_make(b->file.data, limit,
-						reader->format->endian);
-	size_t begin = reader->c.pos;
-	int err;
-
-	seam_cursor_skip(&c, begin);
-	reader->c = c;
-	reader->cut = true;
-	do
-		err = seam_xray_decode(reader, b->batch);
-	while (!err && b->batch->n > 0 &&
-	       reader->c.pos - begin < b->walk_left);
-	b->walk_left -= reader->c.pos - begin < b->walk_left ?
-			reader->c.pos - begin : b->walk_left;
-	if (reader->state == SEAM_XRAY_AT_END)
-		reader->state = SEAM_XRAY_AT_EXIT;
-	return err;
-}
-
-/* Zeroes parse as entries of function 0, which no program has. */
 static bool is_padding(const struct index_builder *b, size_t at)
 {
-	static const uint8_t zeroes[4];
+	size_t left = b->file.size - at;
+	size_t end = at + (left < MAX_PADDING ? left : MAX_PADDING);
 
-	return b->file.size - at >= sizeof(zeroes) &&
-	       memcmp(b->file.data + at, zeroes, sizeof(zeroes)) == 0;
+	while (at < end && b->file.data[at] == 0)
+		at++;
+	return at == end || is_boundary(b, at);
 }
 
-/* The end of a block whose extents are wrong, by its records. */
-static size_t walk_to_end(struct index_builder *b,
-			  struct seam_xray_reader reader, size_t extents_end)
+/*
+ * Whether a block whose extents end at @at ends there: another one follows, of
+ * whose markers one may be damaged, or another log, or what is unused.
+ */
+static bool may_end(const struct index_builder *b, size_t at)
 {
-	size_t size = b->file.size, body = reader.c.pos, header;
-	size_t limit = extents_end < size ? extents_end : size;
-	bool clean = false;
-	int err;
-
-	if (limit >= reader.c.pos) {
-		err = walk(b, &reader, limit);
-		clean = err == 0;
-		header = first_header(b, body, err == -ENODATA &&
-				      limit == size ? size : reader.c.pos);
-		if (header < size)
-			return header;
-		if (err == -EBADMSG)
-			return next_boundary(b, reader.c.pos);
-		if (limit == size || (clean && is_padding(b, limit)))
-			return limit;
-	}
-	err = walk(b, &reader, size);
-	/* the header may be in what the last record took as its data */
-	header = first_header(b, body, err == -ENODATA ? size : reader.c.pos);
-	if (header < size)
-		return header;
-	if (err == 0 || err == -ENODATA)
-		return size;
-	if (clean && !is_boundary(b, reader.c.pos))
-		return limit;
-	return next_boundary(b, reader.c.pos);
+	return is_boundary(b, at) || is_padding(b, at) ||
+	       (b->file.size - at >= MIN_BLOCK_BYTES &&
+		n_markers(b, &b->section->format, at) == 2);
 }
 
 static uint64_t wall_ns(const struct seam_xray_wall *wall)
@@ -363,14 +301,8 @@ static size_t add_block(struct index_builder *b, size_t at)
 	}
 	block.end = extents_end < b->file.size ? extents_end : b->file.size;
 	block.cut = extents_end > b->file.size;
-	if (block.cut || block.end < reader.c.pos ||
-	    !is_boundary(b, block.end)) {
-		block.end = format->version == 1 ?
-			    next_boundary(b, reader.c.pos) :
-			    b->walk_left ? walk_to_end(b, reader, extents_end) :
-			    block.end;
-		if (block.end < reader.c.pos)
-			block.end = reader.c.pos;
+	if (block.cut || block.end < reader.c.pos || !may_end(b, block.end)) {
+		block.end = next_boundary(b, reader.c.pos);
 		set_cut(b, &block, extents_end);
 		/* of version 1, the file may lack what was unused */
 		if (block.end != extents_end && !block.missing_bytes &&
@@ -515,19 +447,14 @@ int seam_xray_index_build(struct seam_xray_index *index,
 {
 	struct index_builder b = {
 		.index = index, .file = file,
-		.walk_left = WALK_BUDGET * (uint64_t)file.size,
-		.batch = malloc(sizeof(*b.batch)),
 	};
 	size_t at = 0;
 	int r;
 
 	*index = (struct seam_xray_index) { .file = file };
-	if (!b.batch)
-		return seam_err_no_memory(err);
 	do
 		r = read_section(&b, &at, err);
 	while (!r && at < file.size);
-	free(b.batch);
 	if (r)
 		seam_xray_index_fini(index);
 	return r;

@@ -7,8 +7,8 @@
  *
  * A block's end is given by its extents, if the file ends there or another
  * block begins there.  Otherwise the extents are wrong (a writer counted them
- * too short, the length is damaged, the file was cut), and the end is found by
- * walking the records.  Where that is the file's end, the remaining length is
+ * too short, the length is damaged, the file was cut), and the block ends where
+ * the next one begins, or with the file: then the remaining length is
  * missing_bytes of the block.  Several logs in one file are sections.
  */
 #ifndef SEAM_XRAY_INDEX_H
