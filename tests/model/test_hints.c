@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_hints.c - one line where a recording could have told more */
-#include "model/jit/jit_hints.h"
+#include "model/jit/jit_sources.h"
 #include "model/perf/perf_notes.h"
 
 #include <setjmp.h>

@@ -17,7 +17,6 @@
 #include "../sysprof_made.h"
 #include "built.h"
 #include "export/exporter.h"
-#include "model/sysprof/joined_stack.h"
 
 /* Something of every kind. */
 static struct seam_sysprof_buffer a_stream(void)

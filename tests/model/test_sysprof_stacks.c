@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "../sysprof_made.h"
-#include "model/sysprof/joined_stack.h"
 
 /* Functions of 0x100 bytes; the VM has symbols, from 0x5000 on. */
 static const struct { uint64_t addr; const char *name; } symbols[] = {

@@ -21,7 +21,7 @@
 #include "ring/link/jit_chunk.h"
 #include "wire/jit/jitdump.h"
 #include "wire/jit/perf_map.h"
-#include "wire/xray/xray_basic.h"
+#include "wire/xray/xray_decode.h"
 #include "wire/xray/xray_fdr.h"
 
 static const char *root;

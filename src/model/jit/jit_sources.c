@@ -104,7 +104,8 @@ static int add(struct seam_jit_sources *sources, int32_t pid,
 	return r == -ENOMEM || r == 0 ? -ENOMEM : 0;
 }
 
-bool seam_jit_sources_lack(struct seam_jit_sources *sources, int32_t pid)
+/* Whether @pid announced a dump that was not found. */
+static bool lacks_files(struct seam_jit_sources *sources, int32_t pid)
 {
 	const uint32_t *is_absent = seam_pair_map_find(&sources->announced,
 						       (uint32_t)pid, 0);
@@ -112,7 +113,8 @@ bool seam_jit_sources_lack(struct seam_jit_sources *sources, int32_t pid)
 	return is_absent && *is_absent;
 }
 
-bool seam_jit_sources_announced(struct seam_jit_sources *sources, int32_t pid)
+/* Whether @pid announced a dump, found or not. */
+static bool is_announced(struct seam_jit_sources *sources, int32_t pid)
 {
 	return seam_pair_map_find(&sources->announced, (uint32_t)pid, 0);
 }
@@ -178,7 +180,7 @@ int seam_jit_sources_mapped(struct seam_jit_sources *sources, int32_t pid,
 	if (!seam_jit_marker(path, &owner.inner_pid) ||
 	    !is_new(sources, pid, path))
 		return 0;
-	if (!seam_jit_sources_announced(sources, pid) &&
+	if (!is_announced(sources, pid) &&
 	    seam_pair_map_put(&sources->announced, (uint32_t)pid, 0, false))
 		return -ENOMEM;
 	r = find(sources, &sources->places, &owner, SEAM_JIT_DUMP, path);
@@ -213,4 +215,254 @@ int seam_jit_sources_seal(struct seam_jit_sources *sources)
 		return -ENOMEM;
 	seam_jit_code_notes(sources->code, note, sources->profile);
 	return 0;
+}
+
+/* -- hints -------------------------------------------------------------- */
+
+/*
+ * By the name of the process, which is that of its thread or its file.
+ * Source: the runtimes' own manuals; tried with those in Debian 12.
+ */
+static const struct {
+	const char *name;	/* what the name begins with */
+	const char *how;
+} runtimes[] = {
+	{ "node", "node --perf-prof --interpreted-frames-native-stack" },
+	{ "deno", "deno run --v8-flags=--perf-prof" },
+	{ "bun", "BUN_JSC_useJITDump=1 bun" },
+	{ "beam.smp", "erl +JPperf true" },
+	{ "erts_", "erl +JPperf true" },
+	{ "php", "php -d opcache.enable_cli=1 -d opcache.jit_debug=0x20" },
+	{ "ruby", "ruby --yjit --yjit-perf (3.3 and later)" },
+	{ "java", "java -XX:+UnlockDiagnosticVMOptions "
+	  "-XX:+PreserveFramePointer -XX:+DumpPerfMapAtExit" },
+	{ "dotnet", "DOTNET_PerfMapEnabled=1 dotnet" },
+	{ "mono", "mono --jitmap" },
+	{ "lli", "lli -jit-kind=mcjit, built with LLVM_USE_PERF" },
+	{ "postgres", "jit_profiling_support=on in postgresql.conf" },
+	{ "julia", "ENABLE_JITPROFILING=1 julia" },
+};
+
+static const char *flag_of(const char *name)
+{
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(runtimes); i++)
+		if (strncmp(name, runtimes[i].name,
+			    strlen(runtimes[i].name)) == 0)
+			return runtimes[i].how;
+	return NULL;
+}
+
+/* Whether the recorded command has the options of @how already. */
+static bool has_options(const struct seam_profile *profile, const char *how)
+{
+	const char *command = seam_profile_text(profile, profile->command);
+	char word[64];
+	bool has = false;
+
+	for (size_t n; *how; how += n + (how[n] == ' ')) {
+		n = strcspn(how, " ");
+		snprintf(word, sizeof(word), "%.*s", (int)n, how);
+		if (!strchr(word, '=') && strncmp(word, "-X", 2) != 0 &&
+		    strncmp(word, "--", 2) != 0)
+			continue;
+		if (!strstr(command, word))
+			return false;
+		has = true;
+	}
+	return has;
+}
+
+enum { LUAJIT = -1 };	/* in the place of Python's version */
+
+/* Samples of one process. */
+struct count {
+	uint64_t n;
+	uint64_t n_jit;		/* in JIT code */
+	uint64_t n_nameless;	/* ... without a name */
+	uint64_t n_python;	/* in Python's interpreter */
+	uint64_t n_luajit;	/* in LuaJIT's */
+	int minor;		/* Python 3.MINOR */
+	bool has_names;		/* some JIT code has a name */
+};
+
+/* "python3.11", "libpython3.12.so.1.0": 11, 12; else 0. */
+static int python_minor(const char *module)
+{
+	const char *at = basename(module);
+
+	if (strncmp(at, "lib", strlen("lib")) == 0)
+		at += strlen("lib");
+	if (strncmp(at, "python3.", strlen("python3.")) != 0)
+		return 0;
+	return atoi(at + strlen("python3."));
+}
+
+static bool is_luajit(const char *module)
+{
+	const char *at = basename(module);
+
+	at += strncmp(at, "lib", strlen("lib")) == 0 ? strlen("lib") : 0;
+	return strncmp(at, "luajit", strlen("luajit")) == 0;
+}
+
+/* Python's version, or LUAJIT, by function: samples are many, functions few. */
+static int *interpreters(const struct seam_profile *profile)
+{
+	int *minors = calloc(profile->functions.n + 1, sizeof(*minors));
+
+	for (size_t i = 0; minors && i < profile->functions.n; i++) {
+		const struct seam_function *f = &profile->functions.items[i];
+
+		const char *module = seam_profile_path(profile, f->module);
+
+		if (f->layer == SEAM_LAYER_NATIVE)
+			minors[i] = is_luajit(module) ? LUAJIT :
+				    python_minor(module);
+	}
+	return minors;
+}
+
+static void count_sample(const struct seam_profile *profile,
+			 const int *minors, uint32_t stack, struct count *c)
+{
+	const struct seam_function *f;
+	int minor;
+
+	c->n++;
+	if (stack == 0)
+		return;
+	f = seam_profile_leaf(profile, stack);
+	minor = minors[f - profile->functions.items];
+	if (f->layer == SEAM_LAYER_JIT) {
+		c->n_jit++;
+		c->n_nameless += !f->is_named;
+		c->has_names |= f->is_named;
+		return;
+	}
+	c->n_luajit += minor == LUAJIT;
+	c->n_python += minor > 0;
+	c->minor = minor > 0 ? minor : c->minor;
+}
+
+/* Names of -X perf trampolines: in stacks, but rarely the leaf of one. */
+static bool has_python_names(const struct seam_profile *profile)
+{
+	for (size_t i = 0; i < profile->functions.n; i++)
+		if (strncmp(seam_profile_text(profile, profile->functions
+				.items[i].name), "py::", 4) == 0)
+			return true;
+	return false;
+}
+
+/* Source: What's New in Python 3.12, "perf profiler"; python(1). */
+static void hint_python(struct seam_profile *profile, const struct count *c)
+{
+	/* below a fifth of its samples, the interpreter matters little */
+	if (c->n_python * 5 < c->n || c->n_python < 10 ||
+	    has_python_names(profile))
+		return;
+	if (c->minor >= 12)
+		seam_profile_note(profile, "Python's functions have names "
+				  "with: -g and python3 -X perf");
+	else
+		seam_profile_note(profile, "Python 3.%d does not report the "
+				  "names of its functions; 3.12 and later "
+				  "do: python3 -X perf", c->minor);
+}
+
+static bool has_guest_layer(const struct seam_profile *profile)
+{
+	for (size_t i = 0; i < profile->functions.n; i++)
+		if (profile->functions.items[i].layer == SEAM_LAYER_GUEST)
+			return true;
+	return false;
+}
+
+/* No agent was in it: it ran before, or was started by what we do not read. */
+static bool hint_luajit(struct seam_profile *profile, const struct count *c,
+			const char *name)
+{
+	bool is_its_code = c->n_luajit || is_luajit(name);
+	uint64_t n = is_its_code ? c->n_luajit + c->n_nameless : 0;
+
+	if (n * 5 < c->n || n < 10 || has_guest_layer(profile))
+		return false;
+	seam_profile_note(profile, "'%s' runs LuaJIT without Lua stacks; a "
+			  "program has them if it is started by: seam record "
+			  "--layers=guest -- COMMAND", name);
+	return true;
+}
+
+static void hint(struct seam_profile *profile,
+		 struct seam_jit_sources *sources, uint32_t process,
+		 const struct count *c)
+{
+	const struct seam_process *p = &profile->processes.items[process];
+	const char *name = seam_profile_text(profile, p->name);
+	bool announced = is_announced(sources, p->pid);
+
+	hint_python(profile, c);
+	if (hint_luajit(profile, c, name) || !c->n_nameless ||
+	    lacks_files(sources, p->pid))
+		return;
+	if (!announced && !c->has_names) {
+		if (flag_of(name) && !has_options(profile, flag_of(name)))
+			seam_profile_note(profile, "code compiled by '%s' has "
+					  "no names; record it with: %s",
+					  name, flag_of(name));
+		return;
+	}
+	/* a twentieth: some code has no name in any runtime */
+	if (c->n_nameless * 20 >= c->n_jit)
+		seam_profile_note(profile, "the %s of '%s' (process %" PRId32
+			") has no names for %" PRIu64 " %% of its samples in "
+			"JIT code%s", announced ? "JIT's dump" : "perf map",
+			name, p->pid, c->n_nameless * 100 / c->n_jit,
+			p->end_ns == UINT64_MAX ? ": it had not written all "
+			"of it when the recording ended" : "");
+}
+
+/* Samples with an ambiguous function, wherever it is in the stack. */
+static void note_reuse(struct seam_profile *profile)
+{
+	const struct seam_samples *s = &profile->samples;
+	bool *has, any = false;
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < profile->functions.n; i++)
+		any |= profile->functions.items[i].is_ambiguous;
+	if (!any)
+		return;
+	has = calloc(profile->stacks.n + 1, sizeof(*has));
+	/* A stack comes after its parent. */
+	for (size_t i = 1; has && i < profile->stacks.n; i++)
+		has[i] = has[profile->stacks.items[i].parent] ||
+			 seam_profile_leaf(profile, (uint32_t)i)->is_ambiguous;
+	for (size_t i = 0; has && i < s->n; i++)
+		n += has[s->stack[i]];
+	if (n)
+		seam_profile_note(profile, "%" PRIu64 " samples at addresses "
+				  "that a perf map names more than once, "
+				  "without times: the last name is shown, "
+				  "marked [address reused]", n);
+	free(has);
+}
+
+void seam_jit_hint(struct seam_profile *profile,
+		   struct seam_jit_sources *sources)
+{
+	const struct seam_samples *s = &profile->samples;
+	struct count *counts = calloc(profile->processes.n + 1,
+				      sizeof(*counts));
+	int *minors = interpreters(profile);
+
+	note_reuse(profile);
+	for (size_t i = 0; counts && minors && i < s->n; i++)
+		count_sample(profile, minors, s->stack[i],
+			     &counts[profile->threads.items[
+					s->thread[i]].process]);
+	for (size_t i = 0; counts && minors && i < profile->processes.n; i++)
+		hint(profile, sources, (uint32_t)i, &counts[i]);
+	free(counts);
+	free(minors);
 }

@@ -18,6 +18,15 @@
 #include "symbol/jit/jit_code.h"
 #include "symbol/jit/jit_find.h"
 
+/*
+ * Add a note for each process of a known runtime that has samples in JIT code
+ * without a name: the flag that makes the runtime write names.  A process that
+ * announced a dump had that flag.  Another note counts samples whose name may
+ * be wrong, because a perf map without times has several for the address.
+ */
+void seam_jit_hint(struct seam_profile *profile,
+		   struct seam_jit_sources *sources);
+
 /* A dump or map that was read. */
 struct seam_jit_source_file {
 	struct seam_file file;
@@ -55,12 +64,6 @@ int seam_jit_sources_mapped(struct seam_jit_sources *sources, int32_t pid,
 
 /* Process @pid has executable memory without a file: add its perf map. */
 int seam_jit_sources_anonymous(struct seam_jit_sources *sources, int32_t pid);
-
-/* Whether @pid announced a dump that was not found. */
-bool seam_jit_sources_lack(struct seam_jit_sources *sources, int32_t pid);
-
-/* Whether @pid announced a dump, found or not. */
-bool seam_jit_sources_announced(struct seam_jit_sources *sources, int32_t pid);
 
 /* After the last source: sort the code and add its notes.  0 or -ENOMEM. */
 int seam_jit_sources_seal(struct seam_jit_sources *sources);

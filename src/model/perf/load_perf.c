@@ -20,7 +20,7 @@
 #include <time.h>
 
 #include "base/progress.h"
-#include "model/jit/jit_hints.h"
+#include "model/jit/jit_sources.h"
 #include "model/perf/perf_notes.h"
 #include "model/perf/perf_scan.h"
 #include "model/perf/resolver.h"

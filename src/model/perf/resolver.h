@@ -23,13 +23,31 @@
 #ifndef SEAM_RESOLVER_H
 #define SEAM_RESOLVER_H
 
-#include "model/guest/guest_symbols.h"
+#include "base/arena.h"
+#include "base/strings.h"
+#include "model/guest/guest_names.h"
 #include "model/jit/jit_sources.h"
 #include "model/perf/callchains.h"
-#include "model/perf/embedded.h"
 #include "model/perf/spaces.h"
 #include "model/profile/profile.h"
+#include "symbol/elf/symtab.h"
 #include "symbol/symbols.h"
+#include "wire/perf/perf_data.h"
+
+/* Zeroed is valid and empty. */
+struct seam_embedded {
+	SEAM_ARRAY(struct seam_embedded_file) files;	/* by path */
+	struct seam_arena arena;			/* names */
+};
+
+/*
+ * Read the tables of @data; paths become ids of @strings.  Damaged ones are
+ * skipped.  0 or -ENOMEM.  Cost: a sort of all symbols.
+ */
+int seam_embedded_read(struct seam_embedded *embedded,
+		       const struct seam_perf_data *data,
+		       struct seam_strings *strings);
+void seam_embedded_fini(struct seam_embedded *embedded);
 
 /* Zeroed is valid and empty. */
 struct seam_expected {

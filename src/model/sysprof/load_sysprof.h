@@ -2,7 +2,7 @@
 /*
  * load_sysprof.h - a stream of LuaJIT's sysprof into a profile
  *
- * Each sample has its VM state and one stack, joined of two (joined_stack.h).
+ * Each sample has its VM state and one stack, joined of two.
  * The stream has no times, no threads and no interval: all times are 0, each
  * sample weighs one, and all are of one thread, "luajit".
  *
@@ -14,6 +14,25 @@
 
 #include "base/file.h"
 #include "model/profile/profile.h"
+#include "model/sysprof/sysprof_names.h"
+
+/* Zeroed is valid and empty. */
+struct seam_joined_stack {
+	SEAM_ARRAY(uint32_t) frames;	/* of the profile, leaf first */
+	SEAM_ARRAY(struct seam_sysprof_place) host, lua;
+	uint64_t n_left_out;		/* Lua frames that as_parser lost */
+};
+
+/*
+ * Join the stacks of @sample into frames.  @version: of the profile.  0 or
+ * -ENOMEM.
+ */
+int seam_joined_stack_make(struct seam_joined_stack *stack,
+			   struct seam_sysprof_names *names,
+			   const struct seam_sysprof_item *sample,
+			   unsigned int version);
+
+void seam_joined_stack_fini(struct seam_joined_stack *stack);
 
 /* The stream that a profile was made from, for exports of the same. */
 struct seam_sysprof_source {

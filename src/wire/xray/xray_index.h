@@ -14,7 +14,6 @@
 #ifndef SEAM_XRAY_INDEX_H
 #define SEAM_XRAY_INDEX_H
 
-#include "wire/xray/xray_basic.h"
 #include "wire/xray/xray_decode.h"
 
 /* One log: a header and the blocks up to the next header. */
