@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "record/plan.h"
 #include "record/preload/preload.h"
-#include "record/running_vm.h"
 #include "record/services/guest_service.h"
 #include "record/services/jit_service.h"
 #include "record/tracing.h"
@@ -83,12 +82,6 @@ static void add_guest(struct seam_session *s, struct seam_programs *p)
 
 void seam_programs_report_running(const struct seam_session *s)
 {
-	int pid = s->options->layers == SEAM_LAYERS_AUTO ?
-		  seam_running_vm_find(&s->options->pids) : 0;
-
-	if (pid)
-		seam_session_note(s, false, "process %d has LuaJIT: for Lua "
-			"stacks start it with 'seam record -- COMMAND'", pid);
 	if (!s->options->command && s->options->layers == SEAM_LAYERS_GUEST)
 		seam_session_note(s, false, "no Lua stacks: a process that "
 				  "runs cannot have libseam-agent.so; start it "

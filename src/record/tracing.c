@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "record/flight.h"
-#include "record/preload/elf_sleds.h"
+#include "record/preload/program_file.h"
 #include "record/preload/preload.h"
 #include "record/rounds.h"
 #include "record/trace/trace_options.h"
@@ -58,18 +58,18 @@ static char *compose(const struct seam_record_options *options)
 /* A command that is a script or a wrapper may start one that has calls. */
 static void report_command(const struct seam_session *s)
 {
+	struct seam_program_file file;
 	char path[PATH_MAX], shown[256];
-	enum seam_elf_sleds sleds = SEAM_SLEDS_NOT_READ;
 
-	snprintf(path, sizeof(path), "%s", s->options->command[0]);
-	if (seam_file_find_program(s->options->command[0], path))
-		sleds = seam_elf_sleds_read(path);
+	if (!seam_file_find_program(s->options->command[0], path) ||
+	    !seam_program_file_read(&file, path))
+		return;
 	seam_text_copy(shown, sizeof(shown), path, SEAM_TEXT_TERMINAL);
-	if (sleds == SEAM_SLEDS_STATIC)
+	if (!file.is_dynamic)
 		seam_session_note(s, false, "--trace: '%s' is linked "
 			"statically, so " SEAM_FDR_LIBRARY " cannot be loaded "
 			"into it: link it dynamically", shown);
-	else if (sleds == SEAM_SLEDS_NONE)
+	else if (!file.has_calls)
 		seam_session_note(s, false, "--trace: '%s' has no instrumented "
 			"function: " BUILD_HINT "; what it loads and starts is "
 			"recorded", shown);
@@ -123,7 +123,7 @@ static int prepare(struct seam_tracing *t, struct seam_preload *preload,
 		   struct seam_err *err)
 {
 	const struct seam_record_options *o = t->s->options;
-	int r = seam_preload_add_fdr(preload, o->command, err);
+	int r = seam_preload_add_fdr(preload, err);
 
 	if (r < 0)
 		return seam_err_add(err, r, "cannot record calls (--trace)");

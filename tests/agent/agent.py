@@ -221,7 +221,8 @@ def test_a_forked_child_goes_on_under_its_own_pid():
 
 
 def test_a_handler_may_fork_while_the_program_forks():
-    sampled("timeout", "20", PROGRAM, "forks_in_handlers")
+    sampled("timeout", "20", PROGRAM, "forks_in_handlers",
+            options=["--layers=guest"])
 
 
 def test_a_child_without_the_agent_is_not_disturbed():
@@ -335,7 +336,8 @@ def test_a_program_with_an_agent_has_some_megabytes_of_addresses_more():
 
 
 def test_threads_that_end_by_a_system_call_are_forgotten():
-    sampled("timeout", "-s", "KILL", "30", PROGRAM, "exits")
+    sampled("timeout", "-s", "KILL", "30", PROGRAM, "exits",
+            options=["--layers=guest"])
 
 
 def test_errno_and_fp_state_and_mask_are_as_they_were():
@@ -428,7 +430,7 @@ NO_EVENTS = ("env", "-u", "LD_PRELOAD", f"AGENT={AGENT}", PROGRAM, "no_events")
 
 
 def test_without_events_a_timer_is_used_and_reported():
-    result, guest = sampled(*NO_EVENTS)
+    result, guest = sampled(*NO_EVENTS, options=["--layers=guest"])
     check("sampled by a timer, 250 times a second at most: perf_event_open: "
           "Function not implemented" in result.stderr, result.stderr)
     due = cpu_ms(result.stdout)
@@ -439,7 +441,8 @@ def test_without_events_a_timer_is_used_and_reported():
 
 
 def test_without_a_timer_the_recorder_has_the_samples():
-    result, guest = sampled(*NO_EVENTS, "timers")
+    result, guest = sampled(*NO_EVENTS, "timers",
+                            options=["--layers=guest"])
     check("cannot be sampled: no event and no timer" in result.stderr,
           result.stderr)
     equal(guest.get("samples", 0), 0)
@@ -502,21 +505,21 @@ def test_ticks_on_a_small_signal_stack_are_counted():
     check(guest["ticks"] + guest["ended"] == guest["ticks_due"], f"{guest}")
 
 
-def test_asan_stays_first():
+def test_programs_with_asan_are_sampled():
     result, guest = sampled(ASAN, "threads")
     check_all_sampled(result, guest, share=0.85)
-    result, guest = sampled("sh", "-c", f"{ASAN} busy")
+    result, guest = sampled("sh", "-c", f"{ASAN} busy",
+                            options=["--layers=guest"])
     check_all_sampled(result, guest, share=0.85)
 
 
 def test_programs_with_asan_start_where_the_agent_is_for_others():
     shell = f"{PROGRAM} busy && {ASAN} busy"
-    for words, options in ((("sh", "-c", shell), ()),
-                           (("./asan",), ["--layers=guest"])):
+    for words in (("sh", "-c", shell), ("./asan",)):
         subprocess.run(["cc", "-fsanitize=address", "-o", "asan", "-xc", "-"],
                        input="int main(void) { return 0; }", text=True,
                        check=True)
-        result, _ = sampled(*words, options=options)
+        result, _ = sampled(*words, options=["--layers=guest"])
         check("ASan runtime" not in result.stderr, result.stderr)
 
 
@@ -552,7 +555,7 @@ def test_a_program_without_a_vm_is_left_alone():
 def test_an_agent_that_cannot_connect_is_reported():
     said = set()
     for n in range(3, 9):
-        result = record("-o", "a.seam", "--", "sh", "-c",
+        result = record("--layers=guest", "-o", "a.seam", "--", "sh", "-c",
                         f"ulimit -n {n}; exec {LUAJIT} spin.lua")
         said |= set(re.findall("Lua stacks are not recorded: .*|no Lua stacks"
                                "|[1-9][0-9]* samples with Lua stacks",
@@ -564,8 +567,8 @@ def test_an_agent_that_cannot_connect_is_reported():
 def test_nor_one_of_another_user():
     if not IS_ROOT:
         raise Skip("another user needs root")
-    result = record("-o", "a.seam", "--", "setpriv", "--reuid", "65534",
-                    "--clear-groups", LUAJIT, "-v")
+    result = record("--layers=guest", "-o", "a.seam", "--", "setpriv",
+                    "--reuid", "65534", "--clear-groups", LUAJIT, "-v")
     check("as one of another user cannot" in result.stderr, result.stderr)
 
 
@@ -573,7 +576,8 @@ def test_nor_one_in_another_pid_namespace():
     words = ["unshare", "-p", "-f", "--mount-proc"]
     if subprocess.run([*words, "true"], check=False).returncode:
         raise Skip("a pid namespace needs root")
-    result = record("-o", "a.seam", "--", *words, LUAJIT, "spin.lua")
+    result = record("--layers=guest", "-o", "a.seam", "--", *words, LUAJIT,
+                    "spin.lua")
     check("not recorded: it is in another pid namespace" in result.stderr,
           result.stderr)
 
@@ -581,7 +585,8 @@ def test_nor_one_in_another_pid_namespace():
 def test_a_program_in_valgrind_has_no_agent_and_no_noise():
     if not shutil.which("valgrind"):
         raise Skip("no valgrind")
-    result = record("-o", "a.seam", "--", "valgrind", "-q", LUAJIT, "-v")
+    result = record("--layers=guest", "-o", "a.seam", "--", "valgrind", "-q",
+                    LUAJIT, "-v")
     check("not recorded: it runs under valgrind" in result.stderr and
           "sigprocmask" not in result.stderr, result.stderr)
 
@@ -595,32 +600,37 @@ def test_a_running_process_cannot_be_forced_to_have_an_agent():
           in result.stderr, result.stderr)
 
 
-def test_the_vm_is_found_behind_wrappers_and_in_scripts():
-    with open("app", "w", encoding="ascii") as app:
-        app.write(f"#!/usr/bin/env luajit\nprint(1)\n")
-    with open("start", "w", encoding="ascii") as start:
-        start.write("#!/bin/sh\nexec ./app\n")
-    with open("plain", "w", encoding="ascii") as plain:
-        plain.write("true\nluajit -v\n")
-    with open("comment", "w", encoding="ascii") as comment:
-        comment.write("true\n# luajit -v\n")
-    shutil.copy("app", "data")
-    os.chmod("app", 0o755)
-    os.chmod("start", 0o755)
+def test_the_vm_is_found_by_its_name_in_a_library_and_in_a_script():
+    for name, line in (("app", "#!/usr/bin/env luajit"),
+                       ("direct", f"#!{LUAJIT}"), ("start", "#!/bin/sh")):
+        with open(name, "w", encoding="ascii") as script:
+            script.write(f"{line}\n")
+        os.chmod(name, 0o755)
+    subprocess.run(["cc", "-shared", "-o", "libmiddle.so",
+                    "-Wl,--no-as-needed", LIBLUAJIT], check=True)
+    subprocess.run(["cc", "-o", "linked_far", "-xc", "-", "-L.",
+                    "-Wl,--no-as-needed,-rpath,$ORIGIN", "-lmiddle"],
+                   input="int main(void) { return 0; }", text=True, check=True)
     folder = os.path.dirname(LUAJIT)
     path = {**os.environ, "PATH": folder + ":" + os.environ["PATH"]}
-    for words in ((LUAJIT, "-v"), ("env", "luajit", "-v"),
-                  ("nice", "-n", "1", "luajit", "-v"),
-                  ("sh", "-c", "true; luajit -v"), ("./app",),
-                  ("./start",), ("env", "./start"),
-                  ("sh", "plain"), ("nice", "sh", "-e", "./plain")):
+    for words in (("luajit", "-v"), (LUAJIT, "-v"), ("./app",), ("./direct",),
+                  ("./linked_far",)):
         result = record("-o", "a.seam", "--", *words, env=path)
         check(PRELOADED in result.stderr, f"{words}: {result.stderr}")
-    os.chmod("data", 0o644)
-    for words in (("true",), ("sh", "-c", "true"), ("echo", "luajittery"),
-                  ("cat", "plain"), ("sh", "comment"), ("echo", "./data")):
+    for words in (("true",), ("./start",), ("sh", "-c", "luajit -v")):
         result = record("-o", "a.seam", "--", *words, env=path)
         check(PRELOADED not in result.stderr, f"{words}: {result.stderr}")
+
+
+def test_of_a_vm_that_was_not_found_the_report_says_how_to_record_it():
+    record("-o", "a.seam", "--", "nice", LUAJIT, "-joff", "-e",
+           "for i = 1, 3e7 do local s = i % 7 end")
+    result = run(SEAM, "report", "a.seam")
+    check("runs LuaJIT without Lua stacks" in result.stdout + result.stderr and
+          "--layers=guest" in result.stdout + result.stderr, result.stdout)
+
+
+def test_options_without_lua_stacks_say_so():
     for option, value in ("--overwrite", ()), ("-C", ("0",)), ("-i", ()):
         result = record(option, *value, "-o", "a.seam", "--", LUAJIT, "-v")
         check(f"no Lua stacks with {option}" in result.stderr, result.stderr)
@@ -630,64 +640,15 @@ def test_the_vm_is_found_behind_wrappers_and_in_scripts():
     equal(record("--layers=lua", "true").returncode, 2)
 
 
-def test_nginx_has_an_agent_if_a_lua_module_is_loaded():
-    shutil.copy("/bin/true", "nginx")
+def test_nginx_has_an_agent_if_its_lua_module_is_installed():
+    os.makedirs("sbin", exist_ok=True)
     os.makedirs("modules", exist_ok=True)
-    for module, has in ("ngx_http_lua_module", True), ("ngx_mail", False):
-        with open("modules/a.conf", "w", encoding="ascii") as conf:
-            conf.write(f"load_module modules/{module}.so;\n")
-        with open("nginx.conf", "w", encoding="ascii") as conf:
-            conf.write(f"user www-data;\ninclude {FOLDER}/modules/*.conf;\n")
-        result = record("-o", "a.seam", "--", "./nginx", "-c", "nginx.conf")
+    shutil.copy("/bin/true", "sbin/nginx")
+    for has in False, True:
+        if has:
+            shutil.copy("/bin/true", "modules/ngx_http_lua_module.so")
+        result = record("-o", "a.seam", "--", "sbin/nginx")
         equal(PRELOADED in result.stderr, has, result.stderr)
-    os.mkfifo("pipe.conf")
-    pipe = os.open("pipe.conf", os.O_RDWR)
-    os.write(pipe, b"load_module modules/ngx_http_lua_module.so;\n")
-    result = record("-o", "a.seam", "--", "./nginx", "-c", "pipe.conf")
-    os.close(pipe)
-    check(PRELOADED not in result.stderr, "only files are read")
-
-
-def test_of_a_running_process_it_says_how_to_get_lua_stacks():
-    for command, has in ((LUAJIT, "-e", "io.read()"), True), (("cat",), False):
-        with subprocess.Popen(command, stdin=subprocess.PIPE) as program:
-            result = record("-o", "a.seam", "-p", str(program.pid), "--",
-                            "true")
-            program.stdin.close()
-        equal("seam record -- COMMAND" in result.stderr, has, result.stderr)
-
-
-def test_a_running_process_is_known_by_what_it_has_mapped():
-    """Also a library that it does not need, but has loaded."""
-    late = subprocess.Popen(
-        [sys.executable, "-c", "import ctypes, sys; ctypes.CDLL("
-         "'libluajit-5.1.so.2'); print(flush=True); sys.stdin.read()"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    late.stdout.readline()
-    result = record("-o", "a.seam", "-p", str(late.pid), "--", "true")
-    late.communicate()
-    check(f"process {late.pid} has LuaJIT" in result.stderr, result.stderr)
-
-
-def test_of_a_running_process_no_file_is_read_that_its_user_may_not():
-    if not IS_ROOT:
-        raise Skip("another user needs root")
-    folder = tempfile.mkdtemp(dir="/tmp")
-    os.chmod(folder, 0o755)
-    shutil.copy(LUAJIT, folder)
-    for mode, has in (0o755, True), (0o711, False):
-        os.chmod(f"{folder}/luajit", mode)
-        with subprocess.Popen(
-                [f"{folder}/luajit", "-e", "print(1) io.stdout:flush() "
-                 "io.read()"], user=65534, group=65534, extra_groups=[],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
-            program.stdout.readline()
-            result = record("-o", "a.seam", "-p", str(program.pid), "--",
-                            "true")
-            program.stdin.close()
-        equal(f"process {program.pid} has LuaJIT" in result.stderr, has,
-              f"{mode:o}: {result.stderr}")
-    shutil.rmtree(folder)
 
 
 def test_a_library_of_another_user_is_not_preloaded():
@@ -722,7 +683,8 @@ def test_what_the_user_preloads_stays():
 
 def test_a_killed_recorder_does_not_disturb_the_program():
     recorder = subprocess.Popen(
-        [SEAM, "record", "-F", "10000", "-o", "k.seam", "--", "sh", "-c",
+        [SEAM, "record", "-F", "10000", "--layers=guest", "-o", "k.seam",
+         "--", "sh", "-c",
          f"{PROGRAM} rounds 4; echo status $?"],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     # a thread was sampled; others run, and some are to begin

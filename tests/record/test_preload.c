@@ -11,18 +11,10 @@
 
 #define AGENT "/a/libseam-agent.so"
 #define FDR "/a/libseam-fdr.so"
-#define ASAN "/lib/libasan.so.8"
 
-/* For a command, which may need @asan before all other libraries. */
-static struct seam_preload preload_for(const char *asan, bool is_command)
+static struct seam_preload with_agent(void)
 {
-	struct seam_preload p = {
-		.is_used = true, .library = AGENT,
-		.search.is_command = is_command,
-	};
-
-	snprintf(p.search.asan, sizeof(p.search.asan), "%s", asan);
-	return p;
+	return (struct seam_preload) { .is_used = true, .library = AGENT };
 }
 
 static void put(const char *name, const char *value)
@@ -54,7 +46,7 @@ static void expect_preload(struct seam_preload p, const char *before,
 
 static void the_agent_is_before_what_the_user_preloads(void **state)
 {
-	struct seam_preload p = preload_for("", true);
+	struct seam_preload p = with_agent();
 
 	(void)state;
 	expect_preload(p, NULL, AGENT);
@@ -66,42 +58,23 @@ static void the_agent_is_before_what_the_user_preloads(void **state)
 /* --trace: with an agent, and without. */
 static void libseam_fdr_is_preloaded_as_well(void **state)
 {
-	struct seam_preload p = preload_for(ASAN, true);
+	struct seam_preload p = with_agent();
 
 	(void)state;
 	p.has_fdr = true;
 	snprintf(p.fdr, sizeof(p.fdr), "%s", FDR);
-	expect_preload(p, NULL, ASAN ":" AGENT ":" FDR);
-	expect_preload(p, "/x.so", ASAN ":" AGENT ":" FDR ":/x.so");
+	expect_preload(p, NULL, AGENT ":" FDR);
+	expect_preload(p, "/x.so", AGENT ":" FDR ":/x.so");
 	p.is_used = false;
-	expect_preload(p, ASAN ":/x.so", ASAN ":" FDR ":/x.so");
-	p.search.asan[0] = '\0';
 	expect_preload(p, NULL, FDR);
 	expect_preload(p, "/x.so", FDR ":/x.so");
 	p.has_fdr = false;
 	expect_preload(p, "/x.so", "/x.so");
 }
 
-static void asan_is_before_the_agent(void **state)
-{
-	struct seam_preload needed = preload_for(ASAN, true);
-	struct seam_preload none = preload_for("", true);
-
-	(void)state;
-	expect_preload(needed, NULL, ASAN ":" AGENT);
-	expect_preload(needed, "/x.so", ASAN ":" AGENT ":/x.so");
-	/* the user's own is not there twice */
-	expect_preload(needed, ASAN, ASAN ":" AGENT);
-	expect_preload(needed, ASAN ":/x.so", ASAN ":" AGENT ":/x.so");
-	expect_preload(none, "libclang_rt.asan-x86_64.so /x.so",
-		       "libclang_rt.asan-x86_64.so:" AGENT ":/x.so");
-	/* the command is a wrapper without AddressSanitizer */
-	expect_preload(preload_for(ASAN, false), "/x.so", AGENT ":/x.so");
-}
-
 static void expect_asan_options(const char *before, const char *during)
 {
-	struct seam_preload p = preload_for("", true);
+	struct seam_preload p = with_agent();
 
 	put("ASAN_OPTIONS", before);
 	seam_preload_set(&p);
@@ -121,7 +94,7 @@ static void options_of_asan_are_added_to(void **state)
 
 static void without_an_agent_the_environment_stays(void **state)
 {
-	struct seam_preload p = preload_for(ASAN, true);
+	struct seam_preload p = with_agent();
 
 	(void)state;
 	p.is_used = false;
@@ -135,7 +108,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_agent_is_before_what_the_user_preloads),
 		cmocka_unit_test(libseam_fdr_is_preloaded_as_well),
-		cmocka_unit_test(asan_is_before_the_agent),
 		cmocka_unit_test(options_of_asan_are_added_to),
 		cmocka_unit_test(without_an_agent_the_environment_stays),
 	};

@@ -3,11 +3,123 @@
 #include "record/preload/preload.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/text.h"
+#include "record/preload/program_file.h"
+
+enum { MAX_LIBRARIES = 64 };	/* of one program */
+
+/* ---- the VM of a command ---- */
+
+/* Paths that were seen, so that each library is read once. */
+struct libraries {
+	size_t n;
+	char paths[MAX_LIBRARIES][PATH_MAX];
+	struct seam_program_file file;	/* the one that is read */
+};
+
+static void add_library(struct libraries *all, const char *path)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (strcmp(all->paths[i], path) == 0)
+			return;
+	if (all->n < MAX_LIBRARIES)
+		snprintf(all->paths[all->n++], PATH_MAX, "%s", path);
+}
+
+/* Whether the library number @i needs a LuaJIT; add those that it needs. */
+static bool needs_luajit(struct libraries *all, size_t i, char found[PATH_MAX])
+{
+	const struct seam_program_file *file = &all->file;
+	char library[PATH_MAX];
+
+	for (size_t k = 0; k < file->n_needed; k++) {
+		if (!seam_program_file_find(file, all->paths[i],
+					    file->needed[k], library))
+			continue;
+		if (strncmp(file->needed[k], "libluajit", 9) == 0) {
+			memcpy(found, library, PATH_MAX);
+			return true;
+		}
+		add_library(all, library);
+	}
+	return false;
+}
+
+/* The file at @path or a library that it needs; breadth first. */
+static bool has_vm(const char *path, char found[PATH_MAX])
+{
+	struct libraries *all = calloc(1, sizeof(*all));
+	bool has = false;
+
+	if (all && seam_program_file_read(&all->file, path)) {
+		add_library(all, path);
+		has = all->file.has_luajit;
+		if (has)
+			snprintf(found, PATH_MAX, "%s", path);
+		else
+			has = needs_luajit(all, 0, found);
+		for (size_t i = 1; !has && i < all->n; i++)
+			has = seam_program_file_read_needed(&all->file,
+							    all->paths[i]) &&
+			      needs_luajit(all, i, found);
+	}
+	free(all);
+	return has;
+}
+
+/* Where the module is, from the folder of the program. */
+static bool is_nginx_with_lua(const char *path, char found[PATH_MAX])
+{
+	static const char *const folders[] = {
+		"../lib/nginx/modules", "../lib64/nginx/modules",
+		"../modules",
+	};
+	const char *name = seam_file_name(path);
+
+	for (size_t i = 0; strcmp(name, "nginx") == 0 &&
+	     i < SEAM_ARRAY_SIZE(folders); i++)
+		if (snprintf(found, PATH_MAX, "%.*s%s/ngx_http_lua_module.so",
+			     (int)(name - path), path, folders[i]) <
+		    PATH_MAX && access(found, R_OK) == 0)
+			return true;
+	return false;
+}
+
+/* The program that the #! line of @path names, also by env. */
+static bool find_interpreter(const char *path, char program[PATH_MAX])
+{
+	int fd = seam_file_open_fd(AT_FDCWD, path, 0, NULL);
+	char line[512] = "", *left = line + 2, *word;
+	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+
+	seam_file_close_fd(fd);
+	if (n < 2 || line[0] != '#' || line[1] != '!')
+		return false;
+	line[strcspn(line, "\n")] = '\0';
+	while ((word = strsep(&left, " \t\r")))
+		if (word[0] && word[0] != '-' && !strchr(word, '=') &&
+		    strcmp(seam_file_name(word), "env") != 0)
+			return seam_file_find_program(word, program);
+	return false;
+}
+
+/* The file with the VM that the command @argv runs is in @found. */
+static bool find_vm(char *const *argv, char found[PATH_MAX])
+{
+	char path[PATH_MAX], program[PATH_MAX];
+
+	return seam_file_find_program(argv[0], path) &&
+	       (has_vm(path, found) || is_nginx_with_lua(path, found) ||
+		(find_interpreter(path, program) && has_vm(program, found)));
+}
+
+/* ---- our libraries ---- */
 
 /*
  * Whether nobody but root, @owner and the user can have put it there: the
@@ -64,20 +176,16 @@ bool seam_preload_find(const char *name, char library[PATH_MAX])
 void seam_preload_decide(struct seam_preload *p, enum seam_layers layers,
 			 char **argv, char *message, size_t room)
 {
-	char found[256];
+	char found[PATH_MAX], shown[256];
 	bool has_vm;
 
 	*p = (struct seam_preload) { .is_used = false };
 	message[0] = '\0';
 	if (layers == SEAM_LAYERS_NATIVE)
 		return;
-	has_vm = seam_vm_search(&p->search, argv);
-	if (!has_vm && layers == SEAM_LAYERS_AUTO) {
-		if (p->search.has_failed)
-			snprintf(message, room, "no Lua stacks: looking for "
-				 "LuaJIT took more than 1 s (--layers=guest)");
+	has_vm = find_vm(argv, found);
+	if (!has_vm && layers == SEAM_LAYERS_AUTO)
 		return;
-	}
 	if (!seam_preload_find(SEAM_AGENT_LIBRARY, p->library)) {
 		snprintf(message, room, "no Lua stacks: cannot find "
 			 SEAM_AGENT_LIBRARY);
@@ -92,15 +200,13 @@ void seam_preload_decide(struct seam_preload *p, enum seam_layers layers,
 	p->is_used = true;
 	if (!has_vm)
 		return;
-	seam_text_copy(found, sizeof(found), p->search.found,
-		       SEAM_TEXT_TERMINAL);
+	seam_text_copy(shown, sizeof(shown), found, SEAM_TEXT_TERMINAL);
 	snprintf(message, room, "Lua stacks by " SEAM_AGENT_LIBRARY
 		 ", preloaded for LuaJIT in '%s' (--layers=native: without)",
-		 found);
+		 shown);
 }
 
-int seam_preload_add_fdr(struct seam_preload *p, char **argv,
-			 struct seam_err *err)
+int seam_preload_add_fdr(struct seam_preload *p, struct seam_err *err)
 {
 	if (!seam_preload_find(SEAM_FDR_LIBRARY, p->fdr))
 		return seam_err_set(err, -ENOENT, "cannot find "
@@ -110,25 +216,11 @@ int seam_preload_add_fdr(struct seam_preload *p, char **argv,
 	if (strpbrk(p->fdr, ": "))
 		return seam_err_set(err, -EINVAL, "the path of "
 				    SEAM_FDR_LIBRARY " has a space or a colon");
-	/* for AddressSanitizer's library */
-	if (!p->search.n_files)
-		seam_vm_search(&p->search, argv);
 	p->has_fdr = true;
 	return 0;
 }
 
 /* ---- the environment ---- */
-
-static bool is_asan(const char *item)
-{
-	size_t n = strcspn(item, ": ");
-	const char *name = item;
-
-	for (size_t i = 0; i < n; i++)
-		name = item[i] == '/' ? item + i + 1 : name;
-	return strncmp(name, "libasan.so", 10) == 0 ||
-	       strncmp(name, "libclang_rt.asan", 16) == 0;
-}
 
 static void set(const char *name, const char *value)
 {
@@ -138,37 +230,25 @@ static void set(const char *name, const char *value)
 		unsetenv(name);
 }
 
-/* The items of @users that have to be before ours. */
-static size_t leading_asan(const char *users)
-{
-	return is_asan(users) ? strcspn(users, ": ") : 0;
-}
-
 static void set_preload(const struct seam_preload *p)
 {
 	const char *users = p->old_preload ? p->old_preload : "";
 	const char *agent = p->is_used ? p->library : "";
 	const char *fdr = p->has_fdr ? p->fdr : "";
-	size_t leading = leading_asan(users), n;
-	const char *asan = p->search.is_command && !leading ?
-			   p->search.asan : "";
-	char *value;
+	size_t n = strlen(users) + strlen(agent) + strlen(fdr) + 3;
+	char *value = malloc(n);
 
-	n = strlen(users) + strlen(asan) + strlen(agent) + strlen(fdr) + 5;
-	value = malloc(n);
 	if (!value)
 		return;
-	snprintf(value, n, "%.*s%s%s%s%s%s%s%s", (int)leading, users,
-		 leading ? ":" : asan, asan[0] ? ":" : "", agent,
-		 agent[0] && fdr[0] ? ":" : "", fdr, users[leading] ? ":" : "",
-		 users + leading + (leading && users[leading]));
+	snprintf(value, n, "%s%s%s%s%s", agent, agent[0] && fdr[0] ? ":" : "",
+		 fdr, users[0] ? ":" : "", users);
 	setenv("LD_PRELOAD", value, 1);
 	free(value);
 }
 
 /*
- * Any program that the command starts may have AddressSanitizer, which ends it
- * at once where another library is first, unless its check is off.
+ * The command, or a program that it starts, may have AddressSanitizer, which
+ * ends it at once where another library is first, unless its check is off.
  */
 static void set_asan(const struct seam_preload *p)
 {

@@ -5,9 +5,8 @@
  *	libseam-agent	samples guest stacks (--layers)
  *	libseam-fdr	records calls (--trace)
  *
- * They are in LD_PRELOAD, of the command and of all that it starts: in
- * front of what the user has there, but after AddressSanitizer's library where
- * the command needs that.  Other programs with AddressSanitizer start because
+ * They are in LD_PRELOAD, of the command and of all that it starts, in front of
+ * what the user has there.  Programs with AddressSanitizer start because
  * ASAN_OPTIONS turns off its check of the order of libraries.
  */
 #ifndef SEAM_PRELOAD_H
@@ -15,10 +14,21 @@
 
 #include <limits.h>
 
+#include "base/base.h"
 #include "base/err.h"
-#include "record/preload/vm_search.h"
 
-/* Which layers are recorded by an agent: --layers. */
+/*
+ * Which layers are recorded by an agent: --layers.  Whether a command has a VM
+ * is decided before it starts, from its file:
+ *
+ *	an ELF file	it exports LuaJIT's API, or needs a libluajit, directly
+ *			or by another library
+ *	a script	the interpreter of its #! line does
+ *	nginx		its module for Lua is installed
+ *
+ * A program that is started otherwise, or that loads the VM later, is not
+ * found: the report says that it ran LuaJIT, and how to record it.
+ */
 enum seam_layers {
 	SEAM_LAYERS_AUTO,	/* the guest's where a VM is found */
 	SEAM_LAYERS_GUEST,	/* in any case */
@@ -30,7 +40,6 @@ struct seam_preload {
 	bool has_fdr;
 	char library[PATH_MAX];		/* the agent */
 	char fdr[PATH_MAX];
-	struct seam_vm_search search;
 	char *old_preload, *old_asan;	/* of the environment; owned */
 };
 
@@ -45,11 +54,10 @@ struct seam_preload {
 bool seam_preload_find(const char *name, char library[PATH_MAX]);
 
 /*
- * Have libseam-fdr, for command @argv; after seam_preload_decide().  0; or
- * -ENOENT or -EINVAL with the cause.
+ * Have libseam-fdr; after seam_preload_decide().  0; or -ENOENT or -EINVAL with
+ * the cause.
  */
-int seam_preload_add_fdr(struct seam_preload *preload, char **argv,
-			 struct seam_err *err);
+int seam_preload_add_fdr(struct seam_preload *preload, struct seam_err *err);
 
 /*
  * Decide for command @argv.  @message, of @room bytes, is one line for the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_elf_needs.c - libraries, the search for them, and LuaJIT's symbol
+ * test_program_file.c - libraries, the search for them, symbols
  *
  * This program exports what only LuaJIT does.
  */
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "folder.h"
-#include "record/preload/elf_needs.h"
+#include "record/preload/program_file.h"
 
 __attribute__((visibility("default"))) void luaJIT_setmode(void);
 
@@ -26,12 +26,12 @@ void luaJIT_setmode(void)
 {
 }
 
-static struct seam_elf_needs needs;
+static struct seam_program_file program;
 
 static bool needs_library(const char *name)
 {
-	for (size_t i = 0; i < needs.n; i++)
-		if (strncmp(needs.names[i], name, strlen(name)) == 0)
+	for (size_t i = 0; i < program.n_needed; i++)
+		if (strncmp(program.needed[i], name, strlen(name)) == 0)
 			return true;
 	return false;
 }
@@ -39,8 +39,9 @@ static bool needs_library(const char *name)
 static void a_program_that_exports_luajit_has_it(void **state)
 {
 	(void)state;
-	assert_true(seam_elf_needs_read(&needs, "/proc/self/exe"));
-	assert_true(needs.has_luajit);
+	assert_true(seam_program_file_read(&program, "/proc/self/exe"));
+	assert_true(program.is_dynamic);
+	assert_true(program.has_luajit);
 	assert_true(needs_library("libc.so"));
 	assert_true(needs_library("libcmocka.so"));
 }
@@ -51,22 +52,22 @@ static void libraries_without_it_do_not(void **state)
 
 	(void)state;
 	assert_true(dladdr((void *)(uintptr_t)strtol, &info));
-	assert_true(seam_elf_needs_read(&needs, info.dli_fname));
-	assert_false(needs.has_luajit);
+	assert_true(seam_program_file_read(&program, info.dli_fname));
+	assert_false(program.has_luajit);
 	assert_true(dladdr((void *)(uintptr_t)_cmocka_run_group_tests, &info));
-	assert_true(seam_elf_needs_read(&needs, info.dli_fname));
-	assert_false(needs.has_luajit);
+	assert_true(seam_program_file_read(&program, info.dli_fname));
+	assert_false(program.has_luajit);
 	assert_true(needs_library("libc.so"));
 }
 
 static void what_is_no_program_is_refused(void **state)
 {
 	(void)state;
-	assert_false(seam_elf_needs_read(&needs, "/proc/self/maps"));
-	assert_false(seam_elf_needs_read(&needs, "/nowhere"));
+	assert_false(seam_program_file_read(&program, "/proc/self/maps"));
+	assert_false(seam_program_file_read(&program, "/nowhere"));
 }
 
-/* Compile @code, without .gnu.hash: all symbols are read.  The file. */
+/* Compile @code; the file. */
 static const char *make_library(const char *code)
 {
 	static char path[96];
@@ -74,7 +75,7 @@ static const char *make_library(const char *code)
 
 	snprintf(path, sizeof(path), "%s/library.so", folder);
 	snprintf(command, sizeof(command), "echo '%s' | gcc -shared -fPIC "
-		 "-nostdlib -Wl,--hash-style=sysv -o %s -xc -", code, path);
+		 "-nostdlib -o %s -xc -", code, path);
 	assert_int_equal(system(command), 0);
 	return path;
 }
@@ -82,13 +83,30 @@ static const char *make_library(const char *code)
 static void only_a_definition_counts(void **state)
 {
 	(void)state;
-	assert_true(seam_elf_needs_read(&needs, make_library(
+	assert_true(seam_program_file_read(&program, make_library(
 		"void luaJIT_setmode(void) { }")));
-	assert_true(needs.has_luajit);
-	assert_true(seam_elf_needs_read(&needs, make_library(
+	assert_true(program.has_luajit);
+	assert_true(seam_program_file_read(&program, make_library(
 		"void luaJIT_setmode(void);"
 		"void f(void) { luaJIT_setmode(); }")));
-	assert_false(needs.has_luajit);
+	assert_false(program.has_luajit);
+}
+
+static void instrumentation_is_seen_by_its_hooks(void **state)
+{
+	(void)state;
+	assert_true(seam_program_file_read(&program, make_library(
+		"void f(void) { }")));
+	assert_false(program.has_calls);
+	assert_true(seam_program_file_read(&program, make_library(
+		"void __cyg_profile_func_enter(void);"
+		"void f(void) { __cyg_profile_func_enter(); }")));
+	assert_true(program.has_calls);
+	assert_true(seam_program_file_read(&program, make_library(
+		"__attribute__((patchable_function_entry(5)))"
+		"void f(void) { }")));
+	assert_true(program.has_calls);
+	assert_false(program.is_dynamic);
 }
 
 static void files_of_another_machine_are_refused(void **state)
@@ -102,46 +120,7 @@ static void files_of_another_machine_are_refused(void **state)
 			       SEEK_SET), 0);
 	assert_int_equal(fputc(EM_AARCH64, file), EM_AARCH64);
 	assert_int_equal(fclose(file), 0);
-	assert_false(seam_elf_needs_read(&needs, path));
-}
-
-/* A library whose section of @type, or all, is said to have a terabyte. */
-static bool has_luajit_with_huge(uint32_t type)
-{
-	const char *path = make_library("void luaJIT_setmode(void) { }");
-	const Elf64_Xword huge = UINT64_C(1) << 40;
-	FILE *file = fopen(path, "r+");
-	Elf64_Ehdr header;
-	Elf64_Shdr section;
-	long at;
-
-	assert_non_null(file);
-	assert_int_equal(fread(&header, sizeof(header), 1, file), 1);
-	at = (long)header.e_shoff;
-	do {
-		assert_int_equal(fseek(file, at, SEEK_SET), 0);
-		assert_int_equal(fread(&section, sizeof(section), 1, file), 1);
-		at += (long)sizeof(section);
-	} while (section.sh_type != type);
-	section.sh_size = type == SHT_NULL ? UINT32_MAX : huge;
-	assert_int_equal(fseek(file, at - (long)sizeof(section), SEEK_SET), 0);
-	assert_int_equal(fwrite(&section, sizeof(section), 1, file), 1);
-	header.e_shnum = type == SHT_NULL ? 0 : header.e_shnum;
-	rewind(file);
-	assert_int_equal(fwrite(&header, sizeof(header), 1, file), 1);
-	assert_int_equal(fclose(file), 0);
-	assert_int_equal(truncate(path, 2 * (off_t)huge), 0);
-	return seam_elf_needs_read(&needs, path) && needs.has_luajit;
-}
-
-/* A file of terabytes takes no place on a disk. */
-static void a_file_of_terabytes_takes_no_memory(void **state)
-{
-	(void)state;
-	assert_false(has_luajit_with_huge(SHT_NULL));
-	assert_false(has_luajit_with_huge(SHT_DYNSYM));
-	assert_false(has_luajit_with_huge(SHT_STRTAB));
-	assert_true(has_luajit_with_huge(SHT_DYNAMIC));
+	assert_false(seam_program_file_read(&program, path));
 }
 
 static void add_file(const char *name)
@@ -159,15 +138,14 @@ static void add_file(const char *name)
 static void expect_found(const char *paths, const char *name,
 			 const char *expected)
 {
-	char program[96], found[256], wanted[256];
+	char path[96], found[PATH_MAX], wanted[256];
 	bool is_found;
 
-	snprintf(program, sizeof(program), "%s/bin/program", folder);
+	snprintf(path, sizeof(path), "%s/bin/program", folder);
 	snprintf(wanted, sizeof(wanted), "%s%s", folder,
 		 expected ? expected : "");
-	snprintf(needs.paths, sizeof(needs.paths), "%s", paths);
-	is_found = seam_elf_needs_find(&needs, program, name, found,
-				       sizeof(found));
+	snprintf(program.paths, sizeof(program.paths), "%s", paths);
+	is_found = seam_program_file_find(&program, path, name, found);
 	assert_int_equal(is_found, expected != NULL);
 	if (expected)
 		assert_string_equal(found, wanted);
@@ -210,8 +188,8 @@ int main(void)
 		cmocka_unit_test(libraries_without_it_do_not),
 		cmocka_unit_test(what_is_no_program_is_refused),
 		cmocka_unit_test(only_a_definition_counts),
+		cmocka_unit_test(instrumentation_is_seen_by_its_hooks),
 		cmocka_unit_test(files_of_another_machine_are_refused),
-		cmocka_unit_test(a_file_of_terabytes_takes_no_memory),
 		cmocka_unit_test(libraries_are_found_as_ld_so_finds_them),
 	};
 
