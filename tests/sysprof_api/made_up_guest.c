@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "traced/sysprof/vm_code.h"
+#include "traced/sysprof/lua_side.h"
 #include "unwind/in_process/self_walk.h"
 
 struct made_up_guest made_up_guest;

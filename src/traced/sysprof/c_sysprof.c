@@ -5,8 +5,7 @@
  * The profiler has to stop before the VM is freed: an object in the registry
  * has a finalizer that stops it, which lua_close() calls.
  */
-#include "traced/sysprof/lua_symbols.h"
-#include "traced/sysprof/start_in_vm.h"
+#include "traced/sysprof/lua_side.h"
 
 #define REGISTRY_KEY	"seam.sysprof"
 

@@ -1,9 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* lua_symbols.c - walk the VM's libraries; see lua_symbols.h */
+/*
+ * lua_symbols.c - names of a stripped VM's functions, from its tables
+ *
+ * A stripped LuaJIT has symbols of its C API alone.  Readers of a stream need
+ * more: where the interpreter is, because the stacks of C and Lua join there;
+ * the C functions of libraries, where they leave Lua again; and which fast
+ * functions there are, because a stream has only their numbers.  Their symbols
+ * in a VM that is not stripped are lj_vm_*, lj_cf_LIBRARY_NAME and
+ * lj_ff_LIBRARY_NAME, and so these are called.  C functions of other modules
+ * are called MODULE.NAME.
+ *
+ * The names are from package.loaded, and from jit.vmdef where that is
+ * installed; native_symbols.h uses those that no symbol of a file covers.
+ */
 #include <lauxlib.h>
 
-#include "traced/sysprof/lua_symbols.h"
-#include "traced/sysprof/vm_code.h"
+#include "traced/sysprof/lua_side.h"
 
 enum { MAX_FAST_FUNCTIONS = 256 };	/* their numbers have 8 bits */
 

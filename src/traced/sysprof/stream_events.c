@@ -2,10 +2,80 @@
 /* stream_events.c - write the stream's records; see stream_events.h */
 #include "traced/sysprof/stream_events.h"
 
+#include <errno.h>
+
 #include "wire/sysprof/sysprof.h"
+#include "wire/wire.h"
 
 /* After the host's stack, in the place of an address. */
 enum { HOST_END = 0 };
+
+/* ---- bytes ---- */
+
+void seam_sysprof_out_flush(struct seam_sysprof_out *out)
+{
+	const void *data = out->data;
+	size_t n = out->used;
+
+	if (out->is_halted || n == 0)
+		return;
+	out->used = 0;
+	errno = 0;
+	if (out->writer(&data, n, out->ctx) < n || !data) {
+		/* a writer that fails without an errno still is an error */
+		out->saved_errno = errno ?: EIO;
+		out->is_halted = true;
+	}
+	out->data = (uint8_t *)(uintptr_t)data;
+}
+
+/* A record ends here. */
+static void end_record(struct seam_sysprof_out *out)
+{
+	if (out->used >= out->enough)
+		seam_sysprof_out_flush(out);
+}
+
+void seam_sysprof_out_bytes(struct seam_sysprof_out *out, const void *bytes,
+			    size_t n)
+{
+	const uint8_t *from = bytes;
+
+	while (n && !out->is_halted) {
+		size_t room = out->size - out->used;
+		size_t part = n < room ? n : room;
+
+		memcpy(out->data + out->used, from, part);
+		out->used += part;
+		from += part;
+		n -= part;
+		if (out->used == out->size)
+			seam_sysprof_out_flush(out);
+	}
+}
+
+static void put_byte(struct seam_sysprof_out *out, uint8_t byte)
+{
+	seam_sysprof_out_bytes(out, &byte, 1);
+}
+
+/* ULEB128 of minimal length. */
+static void put_uleb(struct seam_sysprof_out *out, uint64_t value)
+{
+	uint8_t bytes[SEAM_ULEB_BYTES];
+
+	seam_sysprof_out_bytes(out, bytes, seam_wire_put_uleb(bytes, value));
+}
+
+/* A length as ULEB128, and the bytes. */
+static void put_string(struct seam_sysprof_out *out, const void *bytes,
+		       size_t n)
+{
+	put_uleb(out, n);
+	seam_sysprof_out_bytes(out, bytes, n);
+}
+
+/* ---- records ---- */
 
 static void put_prologue(struct seam_sysprof_out *out, char kind,
 			 uint8_t version)
@@ -26,15 +96,15 @@ void seam_sysprof_stream_begin(struct seam_sysprof_stream *stream,
 void seam_sysprof_stream_native(struct seam_sysprof_out *out, bool is_event,
 				uint64_t addr, const char *name, size_t n)
 {
-	seam_sysprof_out_byte(out, is_event ? SEAM_SYSPROF_EVENT_CFUNC :
-					      SEAM_SYSPROF_SYMTAB_CFUNC);
-	seam_sysprof_out_uleb(out, addr);
-	seam_sysprof_out_string(out, name, n);
+	put_byte(out, is_event ? SEAM_SYSPROF_EVENT_CFUNC :
+				 SEAM_SYSPROF_SYMTAB_CFUNC);
+	put_uleb(out, addr);
+	put_string(out, name, n);
 }
 
 void seam_sysprof_stream_end_symbols(struct seam_sysprof_stream *stream)
 {
-	seam_sysprof_out_byte(&stream->out, SEAM_SYSPROF_FINAL);
+	put_byte(&stream->out, SEAM_SYSPROF_FINAL);
 	put_prologue(&stream->out, 'p', SEAM_SYSPROF_VERSION);
 }
 
@@ -48,10 +118,10 @@ static void announce_function(struct seam_sysprof_stream *stream, uint32_t id)
 	if (id > SEAM_GUEST_MAX_SYMBOLS || stream->has_function[id] ||
 	    seam_guest_describe(id, &stream->symbol))
 		return;
-	seam_sysprof_out_byte(&stream->out, SEAM_SYSPROF_EVENT_LFUNC);
-	seam_sysprof_out_uleb(&stream->out, id);
-	seam_sysprof_out_string(&stream->out, symbol->chunk, symbol->n_chunk);
-	seam_sysprof_out_uleb(&stream->out, symbol->line);
+	put_byte(&stream->out, SEAM_SYSPROF_EVENT_LFUNC);
+	put_uleb(&stream->out, id);
+	put_string(&stream->out, symbol->chunk, symbol->n_chunk);
+	put_uleb(&stream->out, symbol->line);
 	stream->has_function[id] = true;
 }
 
@@ -81,10 +151,10 @@ static uint32_t announce_trace(struct seam_sysprof_stream *stream,
 	line = stream->symbol.line;
 	announce_function(stream, start);
 	if (number < SEAM_SYSPROF_MAX_TRACES && stream->traces[number] != id) {
-		seam_sysprof_out_byte(out, SEAM_SYSPROF_EVENT_TRACE);
-		seam_sysprof_out_uleb(out, number);
-		seam_sysprof_out_uleb(out, start);
-		seam_sysprof_out_uleb(out, line);
+		put_byte(out, SEAM_SYSPROF_EVENT_TRACE);
+		put_uleb(out, number);
+		put_uleb(out, start);
+		put_uleb(out, line);
 		stream->traces[number] = id;
 	}
 	return start;
@@ -108,17 +178,17 @@ static void put_frame(struct seam_sysprof_out *out,
 
 	switch (seam_guest_frame_kind(sample->frames[i])) {
 	case SEAM_GUEST_FRAME_GUEST:
-		seam_sysprof_out_byte(out, SEAM_SYSPROF_LFUNC);
-		seam_sysprof_out_uleb(out, sample->frames[i].id);
-		seam_sysprof_out_uleb(out, origin->first_line);
+		put_byte(out, SEAM_SYSPROF_LFUNC);
+		put_uleb(out, sample->frames[i].id);
+		put_uleb(out, origin->first_line);
 		break;
 	case SEAM_GUEST_FRAME_C:
-		seam_sysprof_out_byte(out, SEAM_SYSPROF_CFUNC);
-		seam_sysprof_out_uleb(out, origin->address);
+		put_byte(out, SEAM_SYSPROF_CFUNC);
+		put_uleb(out, origin->address);
 		break;
 	case SEAM_GUEST_FRAME_BUILTIN:
-		seam_sysprof_out_byte(out, SEAM_SYSPROF_FFUNC);
-		seam_sysprof_out_uleb(out, origin->address);
+		put_byte(out, SEAM_SYSPROF_FFUNC);
+		put_uleb(out, origin->address);
 		break;
 	default:	/* traces below others, and marks: not of this format */
 		break;
@@ -129,15 +199,15 @@ static void put_sample(struct seam_sysprof_out *out, enum seam_vmstate state,
 		       const struct seam_guest_sample *sample, size_t n,
 		       const struct seam_sysprof_host *host, size_t n_host)
 {
-	seam_sysprof_out_byte(out, (uint8_t)state);
+	put_byte(out, (uint8_t)state);
 	if (seam_vmstate_has_stack(state)) {
 		for (size_t i = 0; i < n; i++)
 			put_frame(out, sample, i);
-		seam_sysprof_out_byte(out, SEAM_SYSPROF_FRAMES_END);
+		put_byte(out, SEAM_SYSPROF_FRAMES_END);
 	}
 	for (size_t i = 0; i < n_host; i++)
-		seam_sysprof_out_uleb(out, host->pcs[i]);
-	seam_sysprof_out_byte(out, HOST_END);
+		put_uleb(out, host->pcs[i]);
+	put_byte(out, HOST_END);
 }
 
 static void put_trace(struct seam_sysprof_stream *stream,
@@ -153,10 +223,10 @@ static void put_trace(struct seam_sysprof_stream *stream,
 	if (start && !seam_guest_describe(start, &stream->symbol))
 		line = stream->symbol.line;
 	for (; n_ticks && !out->is_halted; n_ticks--) {
-		seam_sysprof_out_byte(out, SEAM_VMSTATE_TRACE);
-		seam_sysprof_out_uleb(out, sample->trace);
-		seam_sysprof_out_uleb(out, start);
-		seam_sysprof_out_uleb(out, line);
+		put_byte(out, SEAM_VMSTATE_TRACE);
+		put_uleb(out, sample->trace);
+		put_uleb(out, start);
+		put_uleb(out, line);
 	}
 }
 
@@ -181,15 +251,15 @@ void seam_sysprof_stream_sample(struct seam_sysprof_stream *stream,
 			put_sample(&stream->out, state, sample, n, host,
 				   n_host);
 	}
-	seam_sysprof_out_end_record(&stream->out);
+	end_record(&stream->out);
 }
 
 void seam_sysprof_stream_missed(struct seam_sysprof_stream *stream,
 				uint64_t n)
 {
 	for (; n && !stream->out.is_halted; n--) {
-		seam_sysprof_out_byte(&stream->out, SEAM_VMSTATE_INTERP);
-		seam_sysprof_out_byte(&stream->out, HOST_END);
+		put_byte(&stream->out, SEAM_VMSTATE_INTERP);
+		put_byte(&stream->out, HOST_END);
 	}
 }
 
@@ -202,6 +272,6 @@ seam_sysprof_state_of(const struct seam_guest_sample *sample)
 
 void seam_sysprof_stream_end(struct seam_sysprof_stream *stream)
 {
-	seam_sysprof_out_byte(&stream->out, SEAM_SYSPROF_EPILOGUE);
+	put_byte(&stream->out, SEAM_SYSPROF_EPILOGUE);
 	seam_sysprof_out_flush(&stream->out);
 }

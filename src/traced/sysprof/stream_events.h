@@ -10,7 +10,11 @@
  * A Lua function's sym-addr is its id, which is never used for another one,
  * where an address is used again after garbage collection.
  *
- * seam_sysprof_stream_sample() runs in a signal handler.
+ * Bytes are collected in a buffer.  A full one goes to the writer, in the
+ * handler that filled it, as in the original.  Failure is sticky: after it,
+ * what is put is dropped.
+ *
+ * seam_sysprof_stream_sample() and what it calls run in a signal handler.
  * Threads: one at a time; see profiler_run.h.
  */
 #ifndef SEAM_SYSPROF_STREAM_EVENTS_H
@@ -19,7 +23,30 @@
 #include <seam/lmisclib.h>
 
 #include "traced/guest/guest_sample.h"
-#include "traced/sysprof/stream_out.h"
+
+/* ---- bytes ---- */
+
+struct seam_sysprof_out {
+	luam_Sysprof_writer writer;
+	void *ctx;		/* the writer's */
+	uint8_t *data;		/* NULL after the writer ended the stream */
+	size_t size, used;	/* bytes */
+	/*
+	 * At the end of a record, so many bytes are written although there is
+	 * room: what a crash leaves ends with a whole record.
+	 */
+	size_t enough;
+	bool is_halted;		/* the writer failed, or ended the stream */
+	int saved_errno;	/* at that moment */
+};
+
+/* Write what is in the buffer. */
+void seam_sysprof_out_flush(struct seam_sysprof_out *out);
+
+void seam_sysprof_out_bytes(struct seam_sysprof_out *out, const void *bytes,
+			    size_t n);
+
+/* ---- records ---- */
 
 enum { SEAM_SYSPROF_MAX_TRACES = 65536 };	/* numbers have 16 bits */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* vm_code.c - the adapter's findings; see vm_code.h */
-#include "traced/sysprof/vm_code.h"
+/* vm_code.c - where the interpreters of this process are; see lua_side.h */
+#include "traced/sysprof/lua_side.h"
 
 #include "traced/guest/guest_vms.h"
 #include "traced/guest/luajit/luajit_vm.h"
