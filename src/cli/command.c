@@ -16,10 +16,7 @@
 #include "base/memory_limit.h"
 #include "base/progress.h"
 #include "base/text.h"
-#include "cli/commands/help.h"
-#include "cli/perf_equivalents.h"
-#include "cli/closest.h"
-#include "cli/pager.h"
+#include "cli/hints.h"
 
 /* Set by the parser before anything runs, read afterwards. */
 static struct common {
@@ -212,18 +209,6 @@ static int unknown_letter(const struct parser *p, char letter)
 	return MISUSED(p, "unknown option '%s'", word);
 }
 
-bool seam_command_is_choice(const char *choices, const char *word, size_t size)
-{
-	for (const char *c = choices; *c; c += *c == '|') {
-		size_t n = strcspn(c, "|");
-
-		if (n == size && memcmp(c, word, n) == 0)
-			return true;
-		c += n;
-	}
-	return false;
-}
-
 static int check_choice(const struct parser *p,
 			const struct seam_option *option, const char *value)
 {
@@ -236,7 +221,7 @@ static int check_choice(const struct parser *p,
 	for (;;) {
 		size_t n = strcspn(word, several ? "," : "");
 
-		if (!seam_command_is_choice(option->choices, word, n))
+		if (!seam_word_is_among(option->choices, word, n))
 			return MISUSED(p, "option '%s' takes %s%s, not '%s'",
 				       shown(option, name),
 				       several ? "some of " : "",
@@ -491,11 +476,12 @@ int seam_command_parse(const struct seam_command *command, int argc,
 		seam_progress_silence();
 	if (command->reads)
 		seam_memory_limit(common.max_memory);
-	if (!common.help)
-		return 0;
-	seam_pager_start(SEAM_EXIT_DONE);
-	seam_help_print(stdout, command);
-	return 1;
+	return common.help;
+}
+
+bool seam_command_wants_help(void)
+{
+	return common.help;
 }
 
 int seam_command_failed(const struct seam_err *err)

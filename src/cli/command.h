@@ -113,13 +113,14 @@ seam_command_common(const struct seam_command *command, size_t i);
  * Operands are moved after the options; *@first is the index of the first.
  *
  * Returns 0; or -EINVAL after a message about wrong usage: the command returns
- * SEAM_EXIT_USAGE; or 1 after --help was printed: it returns SEAM_EXIT_DONE.
+ * SEAM_EXIT_USAGE; or 1 with --help: it returns SEAM_EXIT_DONE, and main()
+ * prints the help.
  */
 int seam_command_parse(const struct seam_command *command, int argc,
 		       char **argv, void *into, int *first);
 
-/* Whether @size bytes at @word are one of @choices, "a|b|c". */
-bool seam_command_is_choice(const char *choices, const char *word, size_t size);
+/* Whether --help was given. */
+bool seam_command_wants_help(void);
 
 /* "65536", "64K", "512M", "2G" to bytes; false for all else, and for 0. */
 bool seam_command_size(const char *text, uint64_t *size, bool *has_unit);

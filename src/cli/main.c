@@ -154,6 +154,18 @@ static int finish(int status)
 	return SEAM_EXIT_FAILED;
 }
 
+static int run_command(const struct seam_command *command, int argc,
+		       char **argv)
+{
+	int status = command->run(command, argc, argv);
+
+	if (!seam_command_wants_help())
+		return status;
+	seam_pager_start(SEAM_EXIT_DONE);
+	seam_help_print(stdout, command);
+	return SEAM_EXIT_DONE;
+}
+
 static int run(int argc, char **argv)
 {
 	const struct seam_command *program = argc < 1 ? NULL :
@@ -163,7 +175,7 @@ static int run(int argc, char **argv)
 
 	if (program) {
 		handle_closed_pipes(false);
-		return program->run(program, argc, argv);
+		return run_command(program, argc, argv);
 	}
 	handle_closed_pipes(command && command->takes_command);
 	if (argc < 2) {
@@ -180,7 +192,7 @@ static int run(int argc, char **argv)
 	}
 	if (!command)
 		return seam_command_unknown(argv[1]);
-	return command->run(command, argc - 1, argv + 1);
+	return run_command(command, argc - 1, argv + 1);
 }
 
 int main(int argc, char **argv)

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
-#include "cli/closest.h"
+#include "cli/hints.h"
 #include "model/input.h"
 #include "model/xray/call_names.h"
 

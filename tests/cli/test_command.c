@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "cli/commands/help.h"
-#include "cli/closest.h"
+#include "cli/hints.h"
 
 struct options {
 	bool tree;

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* annotate.c - 'seam annotate': machine code with its samples */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/closest.h"
+#include "base/array.h"
+#include "base/file.h"
+#include "cli/hints.h"
 #include "cli/pager.h"
 #include "cli/reading.h"
-#include "cli/source_text.h"
 #include "report/annotate.h"
 
 struct annotate_options {
@@ -36,6 +40,121 @@ static const struct seam_option options[] = {
 	SEAM_READING_OPTIONS(struct annotate_options, reading),
 };
 
+/*
+ * ---- source files
+ *
+ * Names of files come from debug information and from VMs.  They are not
+ * trusted: only regular files of at most 16 MiB are read, in --symfs first, and
+ * a name that is a symbolic link is not followed.
+ */
+
+enum { MAX_SOURCE_BYTES = 16 << 20 };
+
+struct source_file {
+	char *path;
+	struct seam_file file;		/* empty: not found */
+	SEAM_ARRAY(uint32_t) starts;	/* of lines */
+};
+
+/* Zeroed is valid and empty. */
+struct sources {
+	const struct seam_option_list *symfs;	/* borrowed; NULL: none */
+	SEAM_ARRAY(struct source_file) files;
+	char line[512];			/* the last one returned */
+};
+
+static void open_source(const struct sources *sources,
+			struct source_file *source)
+{
+	size_t n = sources->symfs ? sources->symfs->n : 0;
+	char path[PATH_MAX];
+	int r = -1;
+
+	for (size_t i = 0; i < n && r < 0; i++) {
+		snprintf(path, sizeof(path), "%s/%s",
+			 sources->symfs->items[i], source->path);
+		r = seam_file_read(&source->file, AT_FDCWD, path,
+				   MAX_SOURCE_BYTES, NULL);
+	}
+	if (r < 0)
+		r = seam_file_read(&source->file, AT_FDCWD, source->path,
+				   MAX_SOURCE_BYTES, NULL);
+	if (r < 0)
+		source->file = (struct seam_file) { 0 };
+}
+
+static void find_lines(struct source_file *source)
+{
+	struct seam_bytes bytes = source->file.bytes;
+	bool is_start = true;
+
+	for (size_t i = 0; i < bytes.size; i++) {
+		uint32_t *slot = is_start ? SEAM_ARRAY_PUSH(&source->starts) :
+				 NULL;
+
+		if (slot)
+			*slot = (uint32_t)i;
+		is_start = bytes.data[i] == '\n';
+	}
+}
+
+static struct source_file *find(struct sources *sources, const char *path)
+{
+	struct source_file *slot;
+
+	for (size_t i = 0; i < sources->files.n; i++)
+		if (strcmp(sources->files.items[i].path, path) == 0)
+			return &sources->files.items[i];
+	slot = SEAM_ARRAY_PUSH(&sources->files);
+	if (!slot)
+		return NULL;
+	*slot = (struct source_file) { .path = strdup(path) };
+	if (!slot->path) {
+		sources->files.n--;
+		return NULL;
+	}
+	open_source(sources, slot);
+	find_lines(slot);
+	return slot;
+}
+
+/* Line @line (from 1) of @path, cut at 511 bytes; NULL: there is none. */
+static const char *source_line(void *context, const char *path, uint32_t line)
+{
+	struct sources *sources = context;
+	struct source_file *source = *path ? find(sources, path) : NULL;
+	const char *text;
+	size_t left, n;
+
+	if (!source || line == 0 || line > source->starts.n)
+		return NULL;
+	text = (const char *)source->file.bytes.data +
+	       source->starts.items[line - 1];
+	left = source->file.bytes.size - source->starts.items[line - 1];
+	for (n = 0; n < left && text[n] != '\n' && text[n] != '\r'; n++)
+		;
+	if (n >= sizeof(sources->line))
+		n = sizeof(sources->line) - 1;
+	/* A tab would be shown as an escape. */
+	for (size_t i = 0; i < n; i++)
+		sources->line[i] = text[i] == '\t' ? ' ' : text[i];
+	sources->line[n] = '\0';
+	return sources->line;
+}
+
+static void free_sources(struct sources *sources)
+{
+	for (size_t i = 0; i < sources->files.n; i++) {
+		free(sources->files.items[i].path);
+		free(sources->files.items[i].starts.items);
+		seam_file_close(&sources->files.items[i].file);
+	}
+	free(sources->files.items);
+	*sources = (struct sources) { 0 };
+}
+
+/* ---- the command ---- */
+
 static void print(const struct seam_annotation *annotation,
 		  const struct seam_opened *opened,
 		  const struct annotate_options *settings, const char *symbol,
@@ -45,11 +164,11 @@ static void print(const struct seam_annotation *annotation,
 		.profile = &opened->profile, .selected = &opened->selected,
 		.path = opened->path, .details = seam_command_verbose(),
 	};
-	struct seam_source_text sources = { .symfs = &settings->reading.symfs };
+	struct sources sources = { .symfs = &settings->reading.symfs };
 	struct seam_annotate_view what = {
 		.report = &report, .annotation = annotation,
 		.symbol = symbol, .no_source = settings->no_source,
-		.only_hot = settings->hot, .source = seam_source_text_line,
+		.only_hot = settings->hot, .source = source_line,
 		.context = &sources,
 	};
 	struct seam_view view = seam_view_make(stdout,
@@ -61,7 +180,7 @@ static void print(const struct seam_annotation *annotation,
 		return;
 	}
 	seam_annotate_text(&what, &view);
-	seam_source_text_fini(&sources);
+	free_sources(&sources);
 }
 
 /* Failed without any code; lossy with code missing. */

@@ -19,9 +19,6 @@ void seam_help_overview(FILE *out);
 /* A man page in mdoc for @command; for NULL the one of seam itself. */
 void seam_man_print(FILE *out, const struct seam_command *command);
 
-/* A completion script; @shell is "bash", "zsh" or "fish". */
-void seam_completion_print(FILE *out, const char *shell);
-
 /* The command @name, or NULL. */
 const struct seam_command *seam_command_find(const char *name);
 

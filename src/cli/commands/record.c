@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* record.c - 'seam record': record, print a summary, exit status */
+/*
+ * record.c - 'seam record': record, print a summary, exit status; and 'seam
+ * snapshot'
+ */
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands/record_args.h"
 #include "record/record.h"
+#include "record/snapshot_client.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -291,3 +296,41 @@ int seam_record_run(const struct seam_command *self, int argc, char **argv)
 	seam_record_args_fini(&args);
 	return r;
 }
+
+/* ---- 'seam snapshot': request a snapshot from a recorder ---- */
+
+static int run_snapshot(const struct seam_command *self, int argc, char **argv)
+{
+	char path[PATH_MAX + 16];
+	struct seam_err err = { 0 };
+	int first, r = seam_command_parse(self, argc, argv, NULL, &first);
+
+	if (r != 0)
+		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (argc - first > 1)
+		return seam_command_misused(self, "one recorder at a time");
+	r = seam_snapshot_request(first < argc ? argv[first] : "recording.seam",
+				  path, sizeof(path), &err);
+	if (r < 0)
+		return seam_command_failed(&err);
+	seam_text_put(stdout, path, SEAM_TEXT_TERMINAL);
+	putchar('\n');
+	return SEAM_EXIT_DONE;
+}
+
+const struct seam_command seam_snapshot_command = {
+	.name = "snapshot",
+	.summary = "request a snapshot from a flight recorder",
+	.synopsis = "[PID|NAME.seam]",
+	.description =
+		"Requests a snapshot from 'seam record' with --overwrite, -S "
+		"or --flight-recorder. The recorder is selected by its process "
+		"id, by that of a process that it has started, or by its "
+		"recording (recording.seam). Waits until the snapshot is "
+		"complete and prints its name. The recording continues.",
+	.examples =
+		"seam snapshot\tof recording.seam in this folder\n"
+		"seam report \"$(seam snapshot app.seam)\"\tthe newest "
+		"samples\n",
+	.run = run_snapshot,
+};

@@ -2,18 +2,25 @@
 /* record_args.c - the command in words, and values of options; record_args.h */
 #include "cli/commands/record_args.h"
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "record/perf/compress.h"
 #include "record/proc/targets.h"
 #include "record/services/jit_service.h"
 #include "record/stack_plan.h"
+#include "wire/xray/trigger_text.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MAX_JIT_RING = 1 << 30 };	/* bytes */
+enum {
+	MAX_JIT_RING = 1 << 30,	/* bytes */
+	DEFAULT_SNAPSHOTS = 10,
+	MAX_ARGUMENTS = 6,	/* in registers; System V ABI, 3.2.3 */
+	MAX_DEPTH = 256,	/* as many as a program takes */
+};
 
 #define OPTION(...) SEAM_OPTION(struct seam_record_args, __VA_ARGS__)
 #define HEADING(text) { .help = (text), .kind = SEAM_OPTION_HEADING }
@@ -496,6 +503,146 @@ static int parse_targets(const struct seam_record_args *o,
 	return 0;
 }
 
+/* ---- the flight recorder of calls ---- */
+
+/* Why the options are refused; NULL: they are not. */
+static const char *problem_of_flight(const struct seam_flight_args *args,
+				           const struct seam_record_options *out)
+{
+	if (args->after_ms && !args->triggers.n)
+		return "--after needs --trigger";
+	if (args->max_snapshots && !args->triggers.n)
+		return "--max-snapshots needs --trigger";
+	if (args->after_ms > SEAM_FLIGHT_MAX_AFTER_MS)
+		return "--after takes at most 60000 milliseconds";
+	if (args->triggers.n > SEAM_TRIGGER_MAX)
+		return "too many triggers: 16 at most";
+	if (!out->command)
+		return "--flight-recorder needs a COMMAND: a process that runs "
+		       "already cannot have libseam-fdr.so";
+	if (out->per_thread)
+		return "--per-thread and --flight-recorder cannot be combined";
+	return NULL;
+}
+
+/* A power of two within the limits. */
+static bool parse_flight_size(const char *text, uint64_t *bytes)
+{
+	uint64_t wanted;
+	bool has_unit;
+
+	*bytes = SEAM_FLIGHT_BYTES;
+	if (!text || !*text)
+		return true;
+	if (!seam_command_size(text, &wanted, &has_unit) ||
+	    wanted > SEAM_FLIGHT_MAX_BYTES)
+		return false;
+	*bytes = SEAM_FLIGHT_MIN_BYTES;
+	while (*bytes < wanted)
+		*bytes *= 2;
+	if (*bytes != wanted)
+		seam_command_say("--flight-recorder rounded up to a power of "
+				 "two: %ju KiB", (uintmax_t)*bytes / 1024);
+	return true;
+}
+
+static int check_triggers(const struct seam_option_list *triggers)
+{
+	struct seam_trigger trigger;
+
+	for (size_t i = 0; i < triggers->n; i++) {
+		const char *text = triggers->items[i];
+		const char *cause = seam_trigger_parse(text, &trigger);
+
+		if (!cause)
+			continue;
+		seam_command_misused(&seam_record_command,
+				     "'%s' is no trigger: %s", text, cause);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/*
+ * Complete @out->flight, which borrows from @args, and what it implies.
+ * -EINVAL after a message on stderr.
+ */
+static int check_flight(const struct seam_flight_args *args,
+			struct seam_record_options *out)
+{
+	struct seam_flight_options *flight = &out->flight;
+	const char *problem;
+
+	flight->is_used = args->size || args->triggers.n;
+	if (!flight->is_used && !args->after_ms && !args->max_snapshots)
+		return 0;
+	problem = problem_of_flight(args, out);
+	if (!problem && !parse_flight_size(args->size, &flight->bytes))
+		problem = "--flight-recorder takes a size such as 4M, up to 1G";
+	if (problem) {
+		seam_command_misused(&seam_record_command, "%s", problem);
+		return -EINVAL;
+	}
+	flight->triggers = args->triggers.items;
+	flight->n_triggers = args->triggers.n;
+	flight->after_ns = args->after_ms * SEAM_NS_PER_MS;
+	flight->max_snapshots = args->max_snapshots ?
+				(unsigned int)args->max_snapshots :
+				DEFAULT_SNAPSHOTS;
+	out->overwrite = true;
+	return check_triggers(&args->triggers);
+}
+
+/* ---- calls (--trace) ---- */
+
+static const char *problem_of_trace(const struct seam_trace_args *args,
+				          const struct seam_record_options *out)
+{
+	const struct seam_trace_options *trace = &out->trace;
+
+	if (!trace->is_used && !out->flight.is_used)
+		return args->except.n || args->min || args->depth ||
+		       args->n_arguments ?
+		       "--no-trace, --trace-min, --trace-depth and "
+		       "--trace-args need --trace or --flight-recorder" : NULL;
+	if (!out->command)
+		return "--trace needs a COMMAND: a process that runs already "
+		       "cannot have libseam-fdr.so";
+	if (out->pids.n || out->tids.n)
+		return "--trace cannot be combined with -p and -t: it is for "
+		       "what COMMAND runs";
+	if (args->n_arguments > MAX_ARGUMENTS)
+		return "--trace-args takes a number from 1 to 6";
+	if (args->depth > MAX_DEPTH)
+		return "--trace-depth takes a number from 1 to 256";
+	return NULL;
+}
+
+/* Complete @out->trace, as check_flight(). */
+static int check_trace(const struct seam_trace_args *args,
+		       struct seam_record_options *out)
+{
+	struct seam_trace_options *trace = &out->trace;
+	const char *problem;
+
+	trace->is_used = args->only.n > 0;
+	trace->only = args->only.items;
+	trace->n_only = args->only.n;
+	trace->except = args->except.items;
+	trace->n_except = args->except.n;
+	trace->depth = (unsigned int)args->depth;
+	trace->n_arguments = (unsigned int)args->n_arguments;
+	problem = problem_of_trace(args, out);
+	if (!problem && args->min && !seam_text_ns(args->min, &trace->min_ns))
+		problem = "--trace-min takes a time such as 5us";
+	if (!problem)
+		return 0;
+	seam_command_misused(&seam_record_command, "%s", problem);
+	return -EINVAL;
+}
+
+/* ---- all of them ---- */
+
 /* Why the options cannot be combined; NULL: they can. */
 static const char *contradiction(const struct seam_record_args *a)
 {
@@ -540,10 +687,10 @@ int seam_record_args_check(struct seam_record_args *a, char **command)
 		return -EINVAL;
 	}
 	o->layers = layers_of(a->layers);
-	if (seam_flight_args_check(&seam_record_command, &a->flight, o) < 0 ||
+	if (check_flight(&a->flight, o) < 0 ||
 	    parse_call_graph(a->call_graph, o) < 0 ||
 	    parse_targets(a, o) < 0 ||
-	    seam_trace_args_check(&seam_record_command, &a->trace, o) < 0 ||
+	    check_trace(&a->trace, o) < 0 ||
 	    parse_frequency(a->frequency, &o->frequency_hz) < 0 ||
 	    parse_level(a->compress, &o->compress_level) < 0 ||
 	    parse_duration(a->duration, "--duration takes a number of seconds",

@@ -8,9 +8,24 @@
 #ifndef SEAM_RECORD_ARGS_H
 #define SEAM_RECORD_ARGS_H
 
-#include "cli/commands/flight_args.h"
-#include "cli/commands/trace_args.h"
+#include "cli/command.h"
 #include "record/record.h"
+
+/* The calls of programs.  NULL or 0: not given. */
+struct seam_trace_args {
+	struct seam_option_list only;	/* "" where it has no value */
+	struct seam_option_list except;
+	const char *min;
+	uint64_t depth, n_arguments;
+};
+
+/* The flight recorder of calls.  NULL or 0: not given. */
+struct seam_flight_args {
+	const char *size;		/* "" where it has no value */
+	struct seam_option_list triggers;
+	uint64_t after_ms;
+	uint64_t max_snapshots;
+};
 
 /* The parser fills both parts; NULL, 0 or false: not given. */
 struct seam_record_args {

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* closest.h - suggest a word, or a function, for one that is not known */
-#ifndef SEAM_CLOSEST_H
-#define SEAM_CLOSEST_H
+/*
+ * hints.h - suggestions for a word that is not known
+ *
+ * The nearest name, and what Seam has in place of a command or an option of
+ * perf.
+ */
+#ifndef SEAM_HINTS_H
+#define SEAM_HINTS_H
 
 #include "model/profile/profile.h"
 
@@ -27,4 +32,18 @@ void seam_closest_word_try(struct seam_closest_word *best, const char *word,
 const char *seam_closest_function(const struct seam_profile *profile,
 				  const char *word);
 
-#endif /* SEAM_CLOSEST_H */
+/* Whether @size bytes at @word are one of @words, "a|b|c". */
+bool seam_word_is_among(const char *words, const char *word, size_t size);
+
+/* What to use in place of perf's command @name; NULL: not known. */
+const char *seam_perf_equivalent_command(const char *name);
+
+/*
+ * What to use in place of @option ("-F", "--fields") of perf's command
+ * @command; NULL: not known.  For an option that has a number in Seam only,
+ * the meaning of the number.
+ */
+const char *seam_perf_equivalent_option(const char *command,
+					const char *option);
+
+#endif /* SEAM_HINTS_H */
