@@ -104,19 +104,10 @@ static void report_no_agent(const struct seam_session *s)
 
 /* ---- JITs ---- */
 
-/* Code of a JIT, for stacks that are unwound. */
-static void read_code(void *context, uint32_t pid, struct seam_bytes group)
-{
-	struct seam_session *s = context;
-
-	if (s->stacks.dumps.jit)
-		seam_live_jit_add(&s->stacks.jit, (int32_t)pid, group);
-}
-
 static void add_jit(struct seam_session *s, struct seam_jit_service *jit)
 {
 	seam_jit_service_init(jit, s->options->jit_ring_bytes);
-	jit->dumps.on_code = read_code;
+	jit->dumps.on_code = seam_session_take_code;
 	jit->dumps.context = s;
 	seam_services_add(&s->services, &jit->service);
 }

@@ -155,9 +155,8 @@ static int init_stacks(struct seam_session *s, struct seam_err *err)
 	s->stacks.on_sample = s->drain.on_sample;
 	s->stacks.context = s;
 	s->drain.stacks = s->stacks.is_used ? &s->stacks : NULL;
-	/* without a common clock no code can be found by its time */
-	if (s->drain.stacks && !s->services.other_clock)
-		s->stacks.dumps.jit = &s->stacks.jit;
+	if (s->drain.stacks)
+		s->kept_files.follow.on_code = seam_session_take_code;
 	return r;
 }
 
@@ -171,7 +170,9 @@ static void connect_readers(struct seam_session *s)
 	s->drain.on_sideband = read_sideband;
 	s->drain.on_sample = s->options->keep_files ? read_sample : NULL;
 	s->drain.context = s;
-	s->kept_files.jit.bundle = &s->recording.bundle;
+	s->kept_files.follow.bundle = &s->recording.bundle;
+	s->kept_files.follow.max_bytes = s->options->max_bytes;
+	s->kept_files.follow.context = s;
 	s->drain.copy_programs = copy_programs;
 	s->drain.take_programs = take_programs;
 	s->drain.is_superseded = may_supersede ? is_superseded : NULL;

@@ -69,6 +69,8 @@ static int drain(struct seam_session *s)
 		seam_services_close(&s->services);
 		return 0;
 	}
+	/* first: code of JITs, for the samples of this round */
+	seam_kept_files_collect(&s->kept_files);
 	r = drain_once(s, &why);
 	if (r >= 0)
 		r = seam_new_threads_update(&s->new_threads, &why);
@@ -76,7 +78,6 @@ static int drain(struct seam_session *s)
 		r = seam_session_watch(s, &why);
 	seam_stopped_round(&s->stopped, s->drain.is_last,
 			   &s->recording.data.losses);
-	seam_kept_files_collect(&s->kept_files);
 	if (r >= 0)
 		return 0;
 	s->rounds.failed = (int)r;
@@ -174,7 +175,7 @@ static bool reached_limit(struct seam_session *s)
 		s->result->limit = "--duration";
 	else if (max_bytes &&
 		 seam_session_bytes(s, &s->recording.data) +
-		 seam_perf_map_watch_bytes(s->kept_files.jit.maps) >= max_bytes)
+		 seam_follow_bytes(&s->kept_files.follow) >= max_bytes)
 		s->result->limit = "--max-size";
 	return s->result->limit != NULL;
 }

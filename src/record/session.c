@@ -35,6 +35,16 @@ int seam_session_watch(struct seam_session *s, struct seam_err *err)
 	return r;
 }
 
+void seam_session_take_code(void *context, uint32_t pid,
+			    struct seam_bytes group)
+{
+	struct seam_session *s = context;
+
+	/* without a common clock no code can be found by its time */
+	if (s->drain.stacks && !s->services.other_clock)
+		seam_live_jit_add(&s->stacks.jit, (int32_t)pid, group);
+}
+
 void seam_session_track_files(struct seam_session *s,
 			      const struct seam_perf_sideband *record,
 			      bool is_new)

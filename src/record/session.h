@@ -100,6 +100,13 @@ void seam_session_track_files(struct seam_session *s,
 			      const struct seam_perf_sideband *record,
 			      bool is_new);
 
+/*
+ * Code of a JIT in process @pid, for stacks that are unwound: whole JITDUMP
+ * records.  @context is the session.
+ */
+void seam_session_take_code(void *context, uint32_t pid,
+			    struct seam_bytes group);
+
 /* The size of @file so far, and of the files of services. */
 uint64_t seam_session_bytes(const struct seam_session *s,
 			    const struct seam_data_file *file);

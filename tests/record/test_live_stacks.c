@@ -795,27 +795,6 @@ static void a_process_that_ran_before_is_waited_for(void **state)
 	expect_chain(user, 2);
 }
 
-static void a_new_process_does_not_go_on_with_the_dump_of_an_old_one(void **s)
-{
-	const struct seam_perf_sideband fork = {
-		.type = PERF_RECORD_FORK,
-		.task = { .pid = pid, .ppid = pid + 1, .tid = pid },
-	};
-	const struct seam_perf_sideband thread = {
-		.type = PERF_RECORD_FORK,
-		.task = { .pid = pid, .ppid = pid, .tid = pid + 2 },
-	};
-
-	(void)s;
-	stacks.dumps.jit = &stacks.jit;
-	map(JIT, JIT_END, "/nowhere/jit-7.dump", 1);
-	assert_int_equal(stacks.dumps.items.n, 1);
-	seam_live_stacks_sideband(&stacks, &thread, true);
-	assert_non_null(stacks.dumps.items.items[0].path);
-	seam_live_stacks_sideband(&stacks, &fork, true);
-	assert_null(stacks.dumps.items.items[0].path);
-}
-
 static int set_up_folder(void **state)
 {
 	(void)state;
@@ -863,7 +842,6 @@ int main(void)
 		T(any_other_file_is_opened_for_each_and_read_once),
 		T(memory_of_waiting_samples_is_bounded),
 		T(a_process_that_ran_before_is_waited_for),
-		T(a_new_process_does_not_go_on_with_the_dump_of_an_old_one),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_folder, remove_folder);

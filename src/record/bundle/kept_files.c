@@ -128,10 +128,9 @@ void seam_kept_files_sideband(struct seam_kept_files *kept,
 	size_t n_paths;
 	uid_t user;
 
+	seam_follow_sideband(&kept->follow, record);
 	if (!m)
 		return;
-	if (seam_kept_jit_is_runtime(path) && has_helper(kept))
-		seam_kept_jit_add(&kept->jit, kept->helper, m->pid, path);
 	if (strcmp(path, "[vdso]") == 0 && m->addr >= FIRST_64_BIT_ADDR)
 		kept->has_vdso = true;
 	/* "//anon" and "[heap]" are no files */
@@ -151,6 +150,7 @@ void seam_kept_files_collect(struct seam_kept_files *kept)
 {
 	if (kept->helper)
 		seam_helper_collect(kept->helper);
+	seam_follow_step(&kept->follow);
 }
 
 uint64_t seam_kept_files_reserved_bytes(const struct seam_kept_files *kept,
@@ -268,24 +268,6 @@ static void copy_files(struct seam_kept_files *kept,
 		seam_kept_file_remove_part(to->bundle);
 }
 
-static bool copy_jit(struct seam_kept_files *kept,
-		     const struct seam_kept_destination *to, bool has_time,
-		     struct seam_kept_counts *counts)
-{
-	seam_kept_jit_begin(&kept->jit, to->bundle, counts);
-	for (size_t i = 0; i < kept->jit.runtimes.n; i++)
-		if (!has_time)
-			counts->n_left_out[SEAM_KEPT_INTERRUPTED] +=
-				kept->jit.runtimes.items[i].marker != NULL;
-		else if (seam_kept_jit_copy(&kept->jit, kept->helper, i,
-					    rest(to->budget_bytes,
-						 counts->n_bytes),
-					    counts) == 0)
-			has_time = wait_for_jobs(kept, to);
-	seam_kept_jit_end(&kept->jit, to->bundle, to->is_snapshot, counts);
-	return has_time;
-}
-
 void seam_kept_files_copy(struct seam_kept_files *kept,
 			  const struct seam_kept_destination *to,
 			  struct seam_kept_files_counts *counts)
@@ -297,7 +279,7 @@ void seam_kept_files_copy(struct seam_kept_files *kept,
 	};
 	if (kept->has_vdso)
 		copy_vdso(kept, to->bundle, &counts->files);
-	has_time = copy_jit(kept, to, has_time, &counts->jit);
+	seam_follow_copy(&kept->follow, to, &counts->jit);
 	copy_files(kept, to, rest(to->budget_bytes, counts->jit.n_bytes),
 		   has_time, &counts->files);
 }
@@ -312,6 +294,6 @@ void seam_kept_files_fini(struct seam_kept_files *kept)
 	seam_helper_free(kept->helper);
 	free(kept->files.items);
 	seam_index_fini(&kept->index);
-	seam_kept_jit_fini(&kept->jit);
+	seam_follow_fini(&kept->follow);
 	*kept = (struct seam_kept_files) { 0 };
 }

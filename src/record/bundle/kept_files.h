@@ -16,7 +16,7 @@
  *	from our own memory.  A reader uses the copy for all files with its
  *	build id.  So of several a protected one (mapped_file.h) is copied; if
  *	there is none and they differ, none is.
- *   3. Dumps and maps of JITs are copied to jit/ (kept_jit.h).
+ *   3. Dumps and maps of JITs are copied to jit/ as they grow (follow.h).
  *
  * Files of other processes are opened as target_file.h says, in a helper
  * (helper.h): a file system of another user may block.  Limits bound
@@ -33,8 +33,8 @@
 #include "base/array.h"
 #include "base/index.h"
 #include "record/bundle/bundle.h"
+#include "record/bundle/follow.h"
 #include "record/bundle/kept_counts.h"
-#include "record/bundle/kept_jit.h"
 #include "record/proc/helper.h"
 #include "record/proc/user_share.h"
 #include "wire/perf/perf_sideband.h"
@@ -81,7 +81,7 @@ struct seam_kept_files {
 	size_t n_name_bytes;
 	size_t n_held;			/* open, or a job will open it */
 	uint16_t of_user[SEAM_SHARE_USERS + 1];	/* files; by share */
-	struct seam_kept_jit jit;
+	struct seam_follow follow;
 	bool has_vdso;			/* a 64-bit process mapped it */
 	uint8_t vdso_build_id[SEAM_KEPT_BUILD_ID];
 	size_t vdso_build_id_size;	/* 0: not copied */
@@ -106,7 +106,7 @@ seam_kept_files_mapping_of(const struct seam_perf_sideband *record);
 void seam_kept_files_sideband(struct seam_kept_files *kept,
 			      const struct seam_perf_sideband *record);
 
-/* Collect the results of the helper.  Once a round; never blocks. */
+/* Collect the results of the helpers.  Once a round; never blocks. */
 void seam_kept_files_collect(struct seam_kept_files *kept);
 
 /*

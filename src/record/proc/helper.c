@@ -303,6 +303,13 @@ void seam_helper_progress(struct seam_helper_job *job)
 		STORE(job->process->progress_ns, seam_clock_ns());
 }
 
+void seam_helper_set_user(struct seam_helper_job *job, uid_t user)
+{
+	if (job->process)
+		job->process->user = user;
+	seam_helper_progress(job);
+}
+
 /* Take @job from the list of those that were sent. */
 static void forget(struct seam_helper *helper, struct seam_helper_job *job)
 {

@@ -19,7 +19,7 @@
  * A job is a heap object and owns everything that it uses: no other thread
  * accesses it from seam_helper_submit() until it is collected.
  *
- * Threads: all calls from one thread, except seam_helper_progress().
+ * Threads: all calls from one thread, except those in run().
  */
 #ifndef SEAM_HELPER_H
 #define SEAM_HELPER_H
@@ -94,6 +94,9 @@ void seam_helper_close(struct seam_helper *helper, uid_t user, int fd);
 
 /* In run(): the job makes progress; its limit begins again. */
 void seam_helper_progress(struct seam_helper_job *job);
+
+/* In run(): the job uses files of @user from now on; and makes progress. */
+void seam_helper_set_user(struct seam_helper_job *job, uid_t user);
 
 /*
  * Call done() and given_up() of the jobs that have ended, and free them.

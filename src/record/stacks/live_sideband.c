@@ -28,7 +28,6 @@ static void add_mapping(struct seam_live_stacks *stacks,
 
 	if (!(m->prot & PROT_EXEC))
 		return;
-	seam_live_dumps_add(&stacks->dumps, m->pid, m->filename);
 	mapping.file = seam_cfi_files_add(&stacks->files, m, is_new,
 					  file_near(stacks, m->pid, m->addr));
 	if (mapping.file != SEAM_NONE &&
@@ -42,16 +41,6 @@ static void exec(struct seam_live_stacks *stacks, int32_t pid, uint64_t time_ns)
 {
 	seam_process_maps_exec(&stacks->maps, pid);
 	seam_live_jit_exec(&stacks->jit, pid, time_ns);
-	seam_live_dumps_forget(&stacks->dumps, pid);
-}
-
-/* Its number may be that of a process that has ended. */
-static void begin_process(struct seam_live_stacks *stacks,
-			  const struct seam_perf_sideband *record)
-{
-	seam_live_jit_fork(&stacks->jit, record->task.pid, record->task.ppid,
-			   record->sample_id.time);
-	seam_live_dumps_forget(&stacks->dumps, record->task.pid);
 }
 
 void seam_live_stacks_sideband(struct seam_live_stacks *stacks,
@@ -71,11 +60,12 @@ void seam_live_stacks_sideband(struct seam_live_stacks *stacks,
 		seam_process_maps_fork(&stacks->maps, record->task.pid,
 				       record->task.ppid);
 		if (record->task.pid != record->task.ppid)
-			begin_process(stacks, record);
+			seam_live_jit_fork(&stacks->jit, record->task.pid,
+					   record->task.ppid,
+					   record->sample_id.time);
 		return;
 	case PERF_RECORD_EXIT:
-		if (seam_process_maps_exit(&stacks->maps, record->task.pid))
-			seam_live_dumps_exit(&stacks->dumps, record->task.pid);
+		seam_process_maps_exit(&stacks->maps, record->task.pid);
 		return;
 	}
 }

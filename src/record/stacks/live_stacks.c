@@ -291,7 +291,6 @@ void seam_live_stacks_begin_round(struct seam_live_stacks *stacks, bool all)
 {
 	stacks->out.n = 0;
 	seam_cfi_files_collect(&stacks->files);
-	seam_live_dumps_step(&stacks->dumps, seam_clock_ns());
 	if (all || can_try(stacks))
 		try_again(stacks, all);
 	stacks->n_tried = stacks->files.n_changes + !stacks->is_starting;
@@ -361,7 +360,6 @@ void seam_live_stacks_fini(struct seam_live_stacks *stacks)
 		;
 	seam_process_maps_fini(&stacks->maps);
 	seam_cfi_files_fini(&stacks->files);
-	seam_live_dumps_fini(&stacks->dumps);
 	seam_live_jit_fini(&stacks->jit);
 	free(stacks->attrs);
 	free(stacks->frames);

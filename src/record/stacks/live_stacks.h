@@ -28,7 +28,6 @@
 #define SEAM_LIVE_STACKS_H
 
 #include "record/stacks/cfi_files.h"
-#include "record/stacks/live_dumps.h"
 #include "record/stacks/live_jit.h"
 #include "record/stacks/process_maps.h"
 #include "record/stacks/waiting_samples.h"
@@ -57,7 +56,6 @@ struct seam_live_stacks {
 	struct seam_process_maps maps;
 	struct seam_cfi_files files;
 	struct seam_live_jit jit;	/* filled by the caller too */
-	struct seam_live_dumps dumps;	/* read if the caller sets .jit */
 	struct seam_waiting_samples waiting;	/* for files */
 	uint64_t n_tried;		/* files.n_changes at the last try */
 	struct seam_unwind_frame *frames;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* perf_map_copy.c - read what is new, find its time; see perf_map_copy.h */
-#include "record/bundle/perf_map_copy.h"
+/* growing_copy.c - read what is new, find its time; see growing_copy.h */
+#include "record/bundle/growing_copy.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -19,11 +19,12 @@ enum {
 	WAKE_NS = 1000 * 1000,
 };
 
-void seam_perf_map_copy_init(struct seam_perf_map_copy *copy,
-			     uint64_t max_bytes)
+void seam_growing_copy_init(struct seam_growing_copy *copy,
+			    enum seam_jit_kind kind, uint64_t max_bytes)
 {
-	*copy = (struct seam_perf_map_copy) {
-		.from = -1, .to = -1, .times = -1, .max_bytes = max_bytes,
+	*copy = (struct seam_growing_copy) {
+		.kind = kind, .from = -1, .to = -1, .times = -1,
+		.max_bytes = max_bytes,
 	};
 }
 
@@ -33,27 +34,38 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-void seam_perf_map_copy_close(struct seam_perf_map_copy *copy)
+void seam_growing_copy_close_source(struct seam_growing_copy *copy)
+{
+	close_fd(&copy->from);
+}
+
+void seam_growing_copy_close(struct seam_growing_copy *copy)
 {
 	close_fd(&copy->from);
 	close_fd(&copy->to);
 	close_fd(&copy->times);
 }
 
-static void restart(struct seam_perf_map_copy *copy)
+/* Read the file from its beginning; a dump is copied from its beginning too. */
+static void restart(struct seam_growing_copy *copy)
 {
 	copy->pos = 0;
 	copy->n_tail = 0;
+	if (copy->kind == SEAM_JIT_MAP || !copy->n_bytes)
+		return;
+	copy->n_bytes = 0;
+	copy->n_restarts++;
+	copy->is_over |= ftruncate(copy->to, 0) != 0;
 }
 
-void seam_perf_map_copy_set_source(struct seam_perf_map_copy *copy, int fd)
+void seam_growing_copy_set_source(struct seam_growing_copy *copy, int fd)
 {
 	close_fd(&copy->from);
 	copy->from = fd;
 	restart(copy);
 }
 
-bool seam_perf_map_copy_is_other_file(const struct seam_perf_map_copy *copy,
+bool seam_growing_copy_is_other_file(const struct seam_growing_copy *copy,
 				      int fd)
 {
 	struct stat was, is;
@@ -96,7 +108,7 @@ static uint64_t tick_ns(void)
  * mtime is that of the last write, at most a tick early.  Within that tick, an
  * update that inotify caused follows the write within WAKE_NS.
  */
-static uint64_t written_from(const struct seam_perf_map_copy *copy,
+static uint64_t written_from(const struct seam_growing_copy *copy,
 			     const uint8_t *bytes, size_t n, uint64_t to_ns)
 {
 	const uint8_t *end = memchr(bytes, '\n', n);
@@ -139,33 +151,34 @@ static int create(int folder, const char *name, const char *suffix,
 	return fd < 0 ? seam_err_errno(err, "cannot create '%s'", path) : fd;
 }
 
-static int make_files(struct seam_perf_map_copy *copy, int folder,
+static int make_files(struct seam_growing_copy *copy, int folder,
 		      const char *name, struct seam_err *err)
 {
 	if (copy->to < 0)
 		copy->to = create(folder, name, "", err);
-	if (copy->to >= 0 && copy->times < 0)
+	if (copy->to < 0 || copy->kind == SEAM_JIT_DUMP)
+		return copy->to < 0 ? copy->to : 0;
+	if (copy->times < 0)
 		copy->times = create(folder, name, SEAM_PERF_MAP_TIMES_SUFFIX,
 				     err);
-	return copy->to < 0 ? copy->to : copy->times < 0 ? copy->times : 0;
+	return copy->times < 0 ? copy->times : 0;
 }
 
 /* The mark is written first: readers ignore one beyond the map's end. */
-static int append(struct seam_perf_map_copy *copy, const uint8_t *bytes,
-		  size_t n, uint64_t to_ns, struct seam_err *err)
+static int append_mark(struct seam_growing_copy *copy, const uint8_t *bytes,
+		       size_t n, uint64_t to_ns, struct seam_err *err)
 {
-	struct seam_perf_map_mark mark = {
-		.offset = copy->n_bytes, .to_ns = to_ns,
-		.from_ns = written_from(copy, bytes, n, to_ns),
-	};
 	/* a map that is read again begins on a new line */
 	bool is_cut_line = copy->pos == 0 && copy->n_bytes &&
 			   copy->last != '\n';
+	struct seam_perf_map_mark mark = {
+		.offset = copy->n_bytes + is_cut_line, .to_ns = to_ns,
+		.from_ns = written_from(copy, bytes, n, to_ns),
+	};
 	char line[SEAM_PERF_MAP_MARK_BYTES];
 	off_t at = lseek(copy->times, 0, SEEK_END);
 	int r;
 
-	mark.offset += is_cut_line;
 	copy->marked_ns = mark.from_ns;
 	r = seam_file_write_at(copy->times, line,
 			       seam_perf_map_mark_put(line, &mark),
@@ -174,35 +187,55 @@ static int append(struct seam_perf_map_copy *copy, const uint8_t *bytes,
 	if (r == 0 && is_cut_line)
 		r = seam_file_write_at(copy->to, "\n", 1, copy->n_bytes++,
 				       "perf map", err);
+	return r;
+}
+
+static int append(struct seam_growing_copy *copy, const uint8_t *bytes,
+		  size_t n, struct seam_err *err)
+{
+	bool is_map = copy->kind == SEAM_JIT_MAP;
+	int r = is_map ? append_mark(copy, bytes, n, seam_clock_ns(), err) : 0;
+
 	if (r == 0)
 		r = seam_file_write_at(copy->to, bytes, n, copy->n_bytes,
-				       "perf map", err);
+				       is_map ? "perf map" : "jitdump", err);
 	if (r == 0) {
 		copy->n_bytes += n;
 		copy->last = (char)bytes[n - 1];
 	} else if (ftruncate(copy->to, (off_t)copy->n_bytes)) {
-		/* part of a line stays: readers skip it */
+		/* part of a line or record stays: readers skip it */
 	}
 	return r;
 }
 
-static void remember_tail(struct seam_perf_map_copy *copy, const uint8_t *bytes,
+static void remember_tail(struct seam_growing_copy *copy, const uint8_t *bytes,
 			  size_t n)
 {
 	copy->n_tail = n < sizeof(copy->tail) ? n : sizeof(copy->tail);
 	memcpy(copy->tail, bytes + n - copy->n_tail, copy->n_tail);
 }
 
+/* A runtime writes to the end: what is beyond a hole was not written. */
+static size_t before_hole(const struct seam_growing_copy *copy, size_t max)
+{
+	off_t hole = copy->kind == SEAM_JIT_MAP ? -1 :
+		     lseek(copy->from, (off_t)copy->pos, SEEK_HOLE);
+	uint64_t left = hole < 0 ? max : (uint64_t)hole - copy->pos;
+
+	return left < max ? (size_t)left : max;
+}
+
 /*
  * Read the last bytes once more, and the new ones after them: if the last are
- * different, the map was written again.  Returns the number of new bytes, at
+ * different, the file was written again.  Returns the number of new bytes, at
  * @bytes + @copy->n_tail.
  */
-static ssize_t read_on(struct seam_perf_map_copy *copy, uint8_t *bytes,
+static ssize_t read_on(struct seam_growing_copy *copy, uint8_t *bytes,
 		       size_t max)
 {
 	for (int i = 0; i < 2; i++) {
-		ssize_t n = pread(copy->from, bytes, copy->n_tail + max,
+		size_t new = before_hole(copy, max);
+		ssize_t n = pread(copy->from, bytes, copy->n_tail + new,
 				  (off_t)(copy->pos - copy->n_tail));
 
 		if (n < 0)
@@ -215,11 +248,12 @@ static ssize_t read_on(struct seam_perf_map_copy *copy, uint8_t *bytes,
 	return 0;
 }
 
-/* How many of @n bytes are copied: up to a zero byte, or to max_bytes. */
-static size_t limit(struct seam_perf_map_copy *copy, const uint8_t *bytes,
+/* How many of @n bytes are copied: up to a map's zero byte, or max_bytes. */
+static size_t limit(struct seam_growing_copy *copy, const uint8_t *bytes,
 		    size_t n)
 {
-	const uint8_t *zero = memchr(bytes, 0, n);
+	const uint8_t *zero = copy->kind == SEAM_JIT_MAP ?
+			      memchr(bytes, 0, n) : NULL;
 	size_t taken = zero ? (size_t)(zero - bytes) : n;
 	uint64_t left = copy->n_bytes < copy->max_bytes ?
 			copy->max_bytes - copy->n_bytes : 0;
@@ -228,15 +262,15 @@ static size_t limit(struct seam_perf_map_copy *copy, const uint8_t *bytes,
 		taken = (size_t)left;
 		copy->is_cut = true;
 	}
-	copy->is_over = taken < n;
+	copy->is_over |= taken < n;
 	return taken;
 }
 
 /* Copy one piece.  1: there may be more; 0: there is none; -errno. */
-static int copy_piece(struct seam_perf_map_copy *copy, int folder,
+static int copy_piece(struct seam_growing_copy *copy, int folder,
 		      const char *name, size_t max, struct seam_err *err)
 {
-	uint8_t bytes[SEAM_PERF_MAP_COPY_TAIL + CHUNK_BYTES];
+	uint8_t bytes[SEAM_GROWING_COPY_TAIL + CHUNK_BYTES];
 	uint64_t before_ns = seam_clock_ns();
 	ssize_t got = read_on(copy, bytes, max < CHUNK_BYTES ? max :
 			      CHUNK_BYTES);
@@ -244,7 +278,7 @@ static int copy_piece(struct seam_perf_map_copy *copy, int folder,
 	int r;
 
 	if (got <= 0) {
-		/* an error is not the end of the map */
+		/* an error is not the end of the file */
 		if (got == 0)
 			copy->checked_ns = before_ns;
 		return 0;
@@ -252,14 +286,14 @@ static int copy_piece(struct seam_perf_map_copy *copy, int folder,
 	n = limit(copy, bytes + tail, (size_t)got);
 	r = n ? make_files(copy, folder, name, err) : 0;
 	if (r == 0 && n)
-		r = append(copy, bytes + tail, n, seam_clock_ns(), err);
+		r = append(copy, bytes + tail, n, err);
 	copy->pos += (size_t)got;
 	remember_tail(copy, bytes, tail + (size_t)got);
 	copy->is_over |= r < 0;
 	return r < 0 ? r : !copy->is_over;
 }
 
-ssize_t seam_perf_map_copy_update(struct seam_perf_map_copy *copy, int folder,
+ssize_t seam_growing_copy_update(struct seam_growing_copy *copy, int folder,
 				  const char *name, size_t max,
 				  struct seam_err *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_perf_map_copy.c - a map is copied as it grows, each line with its time */
-#include "record/bundle/perf_map_copy.h"
+/* test_growing_copy.c - maps are copied as they grow, with times; dumps too */
+#include "record/bundle/growing_copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,23 +21,28 @@
 enum { MAX_BYTES = 1 << 20 };
 
 struct following {
-	struct seam_perf_map_copy copy;
+	struct seam_growing_copy copy;
 	int folder, map;		/* the map's descriptor writes */
 	char path[96];
 };
 
-static void begin(struct following *f)
+static void begin_kind(struct following *f, enum seam_jit_kind kind)
 {
 	snprintf(f->path, sizeof(f->path), "%s/map", folder);
 	f->map = open(f->path, O_WRONLY | O_CREAT | O_APPEND, 0600);
 	f->folder = open(folder, O_RDONLY | O_DIRECTORY);
-	seam_perf_map_copy_init(&f->copy, MAX_BYTES);
-	seam_perf_map_copy_set_source(&f->copy, open(f->path, O_RDONLY));
+	seam_growing_copy_init(&f->copy, kind, MAX_BYTES);
+	seam_growing_copy_set_source(&f->copy, open(f->path, O_RDONLY));
+}
+
+static void begin(struct following *f)
+{
+	begin_kind(f, SEAM_JIT_MAP);
 }
 
 static void end(struct following *f)
 {
-	seam_perf_map_copy_close(&f->copy);
+	seam_growing_copy_close(&f->copy);
 	close(f->map);
 	close(f->folder);
 }
@@ -49,7 +54,7 @@ static void put(struct following *f, const char *text)
 
 static ssize_t look(struct following *f)
 {
-	return seam_perf_map_copy_update(&f->copy, f->folder, "copy", 1 << 20,
+	return seam_growing_copy_update(&f->copy, f->folder, "copy", 1 << 20,
 					 NULL);
 }
 
@@ -141,7 +146,7 @@ static void a_map_that_begins_anew_is_copied_after_the_old(void **state)
 	close(f.map);
 	f.map = open(f.path, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	put(&f, "4000 1 d\n");
-	seam_perf_map_copy_set_source(&f.copy, open(f.path, O_RDONLY));
+	seam_growing_copy_set_source(&f.copy, open(f.path, O_RDONLY));
 	look(&f);
 	expect_file("copy", "1000 1 a\n99\n2000 1 b\n3000 1 c\n4000 1 d\n");
 	read_marks(marks, 4, offsets);
@@ -192,6 +197,30 @@ static void a_map_of_zeros_or_without_end_is_bounded(void **state)
 	end(&f);
 }
 
+static void a_dump_that_begins_anew_is_copied_anew(void **state)
+{
+	struct following f;
+
+	(void)state;
+	begin_kind(&f, SEAM_JIT_DUMP);
+	put(&f, "header and records");
+	look(&f);
+	put(&f, ", more");
+	look(&f);
+	expect_file("copy", "header and records, more");
+	assert_int_equal(f.copy.n_restarts, 0);
+	assert_int_equal(ftruncate(f.map, 0), 0);
+	put(&f, "header");
+	look(&f);
+	expect_file("copy", "header");
+	assert_int_equal(f.copy.n_restarts, 1);
+	/* nothing is there where a hole ends */
+	assert_int_equal(ftruncate(f.map, 1 << 19), 0);
+	look(&f);
+	assert_true(f.copy.n_bytes <= 4096);
+	end(&f);
+}
+
 static void a_copy_that_cannot_be_written_ends(void **state)
 {
 	struct rlimit old, limit;
@@ -222,6 +251,7 @@ int main(void)
 		TEST(what_comes_is_appended_with_its_time),
 		TEST(a_map_that_begins_anew_is_copied_after_the_old),
 		TEST(a_map_of_zeros_or_without_end_is_bounded),
+		TEST(a_dump_that_begins_anew_is_copied_anew),
 		TEST(a_copy_that_cannot_be_written_ends),
 	};
 
