@@ -25,6 +25,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -396,6 +397,29 @@ static void of_a_process_that_ended_only_public_files_are_opened(void **state)
 	seam_target_close(&target);
 }
 
+static void a_process_has_a_start_and_a_root(void **state)
+{
+	struct program p = start(nothing, NULL);
+	struct seam_target target;
+	struct timespec now;
+
+	(void)state;
+	clock_gettime(CLOCK_REALTIME, &now);
+	assert_int_equal(seam_target_open(&target, p.pid, NULL), 0);
+	assert_int_equal(target.inner_pid, p.pid);
+	assert_int_equal(target.uid, geteuid());
+	assert_true(target.root >= 0);
+	/* within a minute of now, on the same clock */
+	assert_true(target.start_ns / 1000000000 + 60 > (uint64_t)now.tv_sec);
+	assert_true(target.start_ns / 1000000000 < (uint64_t)now.tv_sec + 60);
+	seam_target_close(&target);
+	end(&p);
+	assert_int_equal(seam_target_open(&target, p.pid, NULL), -ESRCH);
+	assert_int_equal(target.pid, p.pid);
+	assert_int_equal(target.process, -1);
+	seam_target_close(&target);
+}
+
 static int make_public_folder(void **state)
 {
 	return make_folder(state) || chmod(folder, 0755);
@@ -419,6 +443,7 @@ int main(void)
 		TEST(a_program_is_opened_after_it_was_deleted),
 		TEST(a_number_that_was_used_again_is_another_process),
 		TEST(of_a_process_that_ended_only_public_files_are_opened),
+		TEST(a_process_has_a_start_and_a_root),
 	};
 
 	return cmocka_run_group_tests_name("target_file", tests, NULL, NULL);

@@ -49,7 +49,7 @@ static const char *plant(const char *name)
 static struct seam_jit_owner owner(void)
 {
 	return (struct seam_jit_owner) {
-		.pid = PID, .inner_pid = PID, .uid = getuid(), .root = -1,
+		.pid = PID, .inner_pid = PID, .uid = getuid(),
 	};
 }
 
@@ -243,55 +243,6 @@ static void a_copy_ends_at_the_first_hole(void **state)
 	close(dir);
 }
 
-static int read_owner(struct seam_jit_owner *owner, pid_t pid)
-{
-	char path[32];
-	int process, r;
-
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	r = seam_jit_owner_read_at(owner, process, pid, NULL);
-	if (process >= 0)
-		close(process);
-	return r;
-}
-
-/* Of a child process, while it runs and after it has ended. */
-static void the_owner_is_read_from_proc(void **state)
-{
-	struct seam_jit_owner who;
-	struct timespec now;
-	int fds[2], status;
-	pid_t pid;
-
-	(void)state;
-	clock_gettime(CLOCK_REALTIME, &now);
-	assert_int_equal(pipe(fds), 0);
-	pid = fork();
-	if (!pid) {
-		char c;
-
-		close(fds[1]);
-		_exit(read(fds[0], &c, 1) != 0);
-	}
-	assert_int_equal(read_owner(&who, pid), 0);
-	assert_int_equal(who.inner_pid, pid);
-	assert_int_equal(who.uid, geteuid());
-	assert_true(who.root >= 0);
-	/* within a minute of now, on the same clock */
-	assert_true(who.start_ns / 1000000000 + 60 > (uint64_t)now.tv_sec);
-	assert_true(who.start_ns / 1000000000 < (uint64_t)now.tv_sec + 60);
-	who.inner_pid = PID;
-	who.start_ns = 0;
-	assert_int_equal(try_open(&who, plant("jit-42.dump"), NULL), 0);
-	seam_jit_owner_fini(&who);
-	close(fds[0]);
-	close(fds[1]);
-	waitpid(pid, &status, 0);
-	assert_int_equal(read_owner(&who, pid), -ESRCH);
-	assert_int_equal(who.root, -1);
-}
-
 static void places_are_searched_in_their_order(void **state)
 {
 	struct seam_jit_owner who = owner();
@@ -370,7 +321,6 @@ int main(void)
 		TEST(a_dump_of_another_process_is_refused),
 		TEST(ten_gigabytes_of_nothing_are_refused),
 		TEST(a_copy_ends_at_the_first_hole),
-		TEST(the_owner_is_read_from_proc),
 		TEST(places_are_searched_in_their_order),
 		TEST(all_refusals_are_reported),
 	};

@@ -167,7 +167,6 @@ static struct seam_jit_owner owner_of(int32_t pid, int32_t inner_pid)
 {
 	return (struct seam_jit_owner) {
 		.pid = pid, .inner_pid = inner_pid, .uid = (uid_t)-1,
-		.root = -1,
 	};
 }
 

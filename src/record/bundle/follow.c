@@ -183,26 +183,31 @@ static void copy_more(struct seam_follower *f, struct followed *item)
 /* Open and validate the file.  -ENOENT: there is none. */
 static int open_file(const struct seam_follower *f, struct followed *item)
 {
-	struct seam_jit_owner *owner = &item->target.owner;
+	struct seam_target *target = &item->target;
 	struct seam_err *why = &item->refusal;
 	char map[64];
 	const char *path = item->kind == SEAM_JIT_DUMP ? item->path : map;
+	struct seam_jit_owner owner;
 	int fd;
 
 	/* of a process that has ended, files are looked for in our root */
 	if (!item->is_open)
-		seam_target_open(&item->target, item->pid, NULL);
+		seam_target_open(target, item->pid, NULL);
 	item->is_open = true;
-	if (!owner->inner_pid)
-		owner->inner_pid = item->inner_pid;
+	owner = (struct seam_jit_owner) {
+		.pid = item->pid, .uid = target->uid,
+		.inner_pid = target->inner_pid ? target->inner_pid :
+			     item->inner_pid,
+		.start_ns = target->start_ns,
+	};
 	*why = (struct seam_err) { 0 };
 	snprintf(map, sizeof(map), "/tmp/perf-%" PRId32 ".map",
-		 owner->inner_pid ? owner->inner_pid : item->pid);
-	fd = seam_target_open_path(&item->target, path, why);
+		 owner.inner_pid ? owner.inner_pid : item->pid);
+	fd = seam_target_open_path(target, path, why);
 	if (fd == -ENOENT || fd == -ENOTDIR)
 		*why = (struct seam_err) { 0 };
-	return fd < 0 ? fd : seam_jit_check(owner, item->kind, path, fd,
-					    f->max_bytes < SEAM_JIT_MAX_BYTES ?
+	return fd < 0 ? fd : seam_jit_check(&owner, item->kind, path,
+					    fd, f->max_bytes < SEAM_JIT_MAX_BYTES ?
 					    f->max_bytes : SEAM_JIT_MAX_BYTES,
 					    why);
 }
@@ -522,7 +527,6 @@ static bool add(struct seam_follow *follow, int32_t pid, int32_t inner_pid,
 	item->step_ns = FIRST_TRY_NS;
 	memcpy(item->path, path, bytes);
 	seam_target_init(&item->target);
-	item->target.owner.pid = pid;
 	seam_growing_copy_init(&item->copy, item->kind, f->max_bytes);
 	f->items[f->n_items] = item;
 	/* pairs with the loads of the job: the item before */

@@ -272,7 +272,7 @@ static size_t build_id_of(const struct maps_reader *r,
 static void put_mapping(struct maps_reader *r,
 			const struct seam_procfs_mapping *m)
 {
-	int pid = r->target.owner.pid;
+	int pid = r->target.pid;
 	struct seam_perf_mmap2 mapping = {
 		.pid = pid, .tid = pid, .addr = m->begin,
 		.len = m->end - m->begin, .pgoff = m->offset,

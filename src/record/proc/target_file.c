@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 
 enum {
@@ -22,6 +23,7 @@ enum {
 	PATH_BYTES = 4096,
 	/* A user without files.  Source: kernel.overflowuid of Linux. */
 	NOBODY = 65534,
+	OPEN_ROOT = O_PATH | O_DIRECTORY | O_CLOEXEC,
 };
 
 /* File systems that show kernel state and hold no data. */
@@ -38,7 +40,7 @@ static const uint64_t kernel_file_systems[] = {
 void seam_target_init(struct seam_target *target)
 {
 	*target = (struct seam_target) {
-		.owner = { .uid = (uid_t)-1, .root = -1 }, .process = -1,
+		.uid = (uid_t)-1, .root = -1, .process = -1,
 	};
 }
 
@@ -65,60 +67,122 @@ static void read_groups(struct seam_target *target, const char *status)
 	}
 }
 
-static bool read_status(struct seam_target *target)
+/* The last number of line @key of a /proc status file. */
+static bool last_number(const char *status, const char *key, int64_t *value)
 {
-	char *text = malloc(STATUS_BYTES);
-	int fd = openat(target->process, "status", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 || !text ? -1 : read(fd, text, STATUS_BYTES - 1);
+	const char *line = strstr(status, key), *end;
+	char *after;
 
-	if (n > 0) {
-		text[n] = '\0';
-		read_groups(target, text);
+	if (!line)
+		return false;
+	line += strlen(key);
+	end = line + strcspn(line, "\n");
+	for (bool any = false; ; any = true) {
+		int64_t v = strtoll(line, &after, 10);
+
+		if (after == line || after > end)
+			return any;
+		*value = v;
+		line = after;
 	}
+}
+
+/* Ticks since boot, the 20th field after the name in parentheses. */
+static bool start_ticks(const char *stat, uint64_t *ticks)
+{
+	const char *s = strrchr(stat, ')');
+
+	for (int i = 0; s && i < 20; i++) {
+		s = strchr(s, ' ');
+		s = s ? s + 1 : NULL;
+	}
+	if (s)
+		*ticks = strtoull(s, NULL, 10);
+	return s != NULL;
+}
+
+static uint64_t utc_of_ticks(uint64_t ticks)
+{
+	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t since_boot = ticks / hz * SEAM_NS_PER_S +
+			      ticks % hz * (SEAM_NS_PER_S / hz);
+
+	return seam_clock_now(CLOCK_REALTIME) -
+	       seam_clock_now(CLOCK_BOOTTIME) + since_boot;
+}
+
+/* A file of /proc/PID as text. */
+static bool read_text(int process, const char *name, char *buf, size_t cap)
+{
+	int fd = openat(process, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, cap - 1);
+
 	seam_file_close_fd(fd);
-	free(text);
+	buf[n > 0 ? n : 0] = '\0';
 	return n > 0;
 }
 
-/* The process has ended, or may not be accessed: use our root, as nobody. */
-static void use_our_root(struct seam_target *target, int32_t pid)
+/* False: it has ended, or may not be accessed. */
+static bool read_process(struct seam_target *target)
 {
-	seam_jit_owner_fini(&target->owner);
-	seam_file_close_fd(target->process);
-	seam_target_init(target);
-	target->owner.pid = pid;
-	target->owner.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char text[STATUS_BYTES];
+	int64_t inner = target->pid, uid = -1;
+	uint64_t ticks = 0;
+
+	/* all through one descriptor: it is one process, or none any more */
+	if (target->process < 0 ||
+	    !read_text(target->process, "stat", text, sizeof(text)) ||
+	    !start_ticks(text, &ticks) ||
+	    !read_text(target->process, "status", text, sizeof(text)) ||
+	    !last_number(text, "\nUid:", &uid))
+		return false;
+	last_number(text, "\nNSpid:", &inner);
+	read_groups(target, text);
+	target->inner_pid = (int32_t)inner;
+	target->uid = (uid_t)uid;
+	target->start_ns = utc_of_ticks(ticks);
+	return true;
+}
+
+/* -ESRCH: it has ended.  A zombie has a user and no root: its root is ours. */
+static int open_process(struct seam_target *target)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%" PRId32, target->pid);
+	target->process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (!read_process(target))
+		return -ESRCH;
+	target->root = openat(target->process, "root", OPEN_ROOT);
+	if (target->root < 0 && errno == ENOENT)
+		target->root = open("/", OPEN_ROOT);
+	return target->root < 0 ? -errno : 0;
 }
 
 int seam_target_open(struct seam_target *target, int32_t pid,
 		     struct seam_err *err)
 {
-	char path[64];
 	int r;
 
 	seam_target_init(target);
-	snprintf(path, sizeof(path), "/proc/%" PRId32, pid);
-	target->process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	r = seam_jit_owner_read_at(&target->owner, target->process, pid, err);
-	if (r == -ENOENT && target->owner.uid != (uid_t)-1) {
-		/* a zombie: its user is known, its root is not: use ours */
-		target->owner.root = open("/", O_PATH | O_DIRECTORY |
-					  O_CLOEXEC);
-		r = target->owner.root < 0 ? -errno : 0;
-	}
-	if (r == 0 && !read_status(target))
-		r = seam_err_set(err, -ESRCH, "cannot read process %" PRId32
-				 ": %s", pid, strerror(ESRCH));
-	if (r < 0)
-		use_our_root(target, pid);
-	return r == -ENOENT ? -ESRCH : r;
+	target->pid = pid;
+	r = open_process(target);
+	if (r == 0)
+		return 0;
+	/* its files are looked for in our root, as nobody */
+	seam_target_close(target);
+	seam_target_init(target);
+	target->pid = pid;
+	target->root = open("/", OPEN_ROOT);
+	return seam_err_set(err, r, "cannot read process %" PRId32 ": %s", pid,
+			    strerror(-r));
 }
 
 void seam_target_close(struct seam_target *target)
 {
-	seam_jit_owner_fini(&target->owner);
+	seam_file_close_fd(target->root);
 	seam_file_close_fd(target->process);
-	target->process = -1;
+	target->root = target->process = -1;
 }
 
 /* ---- its user's rights ---- */
@@ -132,8 +196,8 @@ struct rights {
 
 static uid_t user_of(const struct seam_target *target)
 {
-	return target->owner.uid == (uid_t)-1 ?
-	       (geteuid() ? geteuid() : NOBODY) : target->owner.uid;
+	return target->uid == (uid_t)-1 ?
+	       (geteuid() ? geteuid() : NOBODY) : target->uid;
 }
 
 /*
@@ -266,7 +330,7 @@ static int find(const struct seam_target *target, const struct rights *rights,
 		return -1;
 	}
 	snprintf(folder, sizeof(folder), "%.*s/", (int)(slash - path), path);
-	dir = resolve(target->owner.root, folder, O_DIRECTORY,
+	dir = resolve(target->root, folder, O_DIRECTORY,
 		      RESOLVE_IN_ROOT | (no_links ? RESOLVE_NO_SYMLINKS : 0));
 	if (dir < 0)
 		return -1;

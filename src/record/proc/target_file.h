@@ -34,15 +34,19 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "symbol/jit/jit_find.h"
+
+#include <sys/types.h>
 
 enum { SEAM_TARGET_MAX_GROUPS = 64 };
 
 /* A process, by descriptors.  Zeroed is not valid; see _init(). */
 struct seam_target {
-	/* Its pid, user, start and root folder. */
-	struct seam_jit_owner owner;
+	int32_t pid;		/* as the recording numbers it */
+	int32_t inner_pid;	/* as the process sees itself; 0: not known */
+	uid_t uid;		/* (uid_t)-1: not known */
+	uint64_t start_ns;	/* UTC; 0: not known */
 	int process;		/* its folder in /proc; -1: it has ended */
+	int root;		/* its root folder; -1: none */
 	gid_t gid;
 	gid_t groups[SEAM_TARGET_MAX_GROUPS];
 	size_t n_groups;

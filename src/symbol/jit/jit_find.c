@@ -19,7 +19,6 @@
 enum {
 	PATH_BYTES = 4096,
 	NAME_BYTES = 64,
-	STATUS_BYTES = 64 * 1024,	/* with thousands of groups */
 	MAX_TIMES_BYTES = 256 << 20,	/* a mark a millisecond for an hour */
 	/*
 	 * File times come from a clock that is read once a tick, process
@@ -62,98 +61,6 @@ bool seam_jit_marker(const char *path, int32_t *inner_pid)
 			return false;
 	}
 	return strcmp(s, ".dump") == 0;
-}
-
-/* ---- the process ---- */
-
-/* The last number of line @key of a /proc status file. */
-static bool last_number(const char *status, const char *key, int64_t *value)
-{
-	const char *line = strstr(status, key), *end;
-	char *after;
-
-	if (!line)
-		return false;
-	line += strlen(key);
-	end = line + strcspn(line, "\n");
-	for (bool any = false; ; any = true) {
-		int64_t v = strtoll(line, &after, 10);
-
-		if (after == line || after > end)
-			return any;
-		*value = v;
-		line = after;
-	}
-}
-
-/* Ticks since boot, the 20th field after the name in parentheses. */
-static bool start_ticks(const char *stat, uint64_t *ticks)
-{
-	const char *s = strrchr(stat, ')');
-
-	for (int i = 0; s && i < 20; i++) {
-		s = strchr(s, ' ');
-		s = s ? s + 1 : NULL;
-	}
-	if (s)
-		*ticks = strtoull(s, NULL, 10);
-	return s != NULL;
-}
-
-static uint64_t utc_of_ticks(uint64_t ticks)
-{
-	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
-	uint64_t since_boot = ticks / hz * SEAM_NS_PER_S +
-			      ticks % hz * (SEAM_NS_PER_S / hz);
-
-	return seam_clock_now(CLOCK_REALTIME) -
-	       seam_clock_now(CLOCK_BOOTTIME) + since_boot;
-}
-
-/* A file of /proc/PID as text. */
-static bool read_text(int process, const char *name, char *buf, size_t cap)
-{
-	int fd = openat(process, name, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, buf, cap - 1);
-
-	seam_file_close_fd(fd);
-	buf[n > 0 ? n : 0] = '\0';
-	return n > 0;
-}
-
-int seam_jit_owner_read_at(struct seam_jit_owner *owner, int process,
-			   int32_t pid, struct seam_err *err)
-{
-	char text[STATUS_BYTES];
-	int64_t inner = pid, uid = -1;
-	uint64_t ticks = 0;
-	int r = -ESRCH;
-
-	*owner = (struct seam_jit_owner) {
-		.pid = pid, .uid = (uid_t)-1, .root = -1,
-	};
-	/* All through one descriptor: it is one process, or none any more. */
-	if (process < 0 || !read_text(process, "stat", text, sizeof(text)) ||
-	    !start_ticks(text, &ticks) ||
-	    !read_text(process, "status", text, sizeof(text)) ||
-	    !last_number(text, "\nUid:", &uid))
-		goto out;
-	last_number(text, "\nNSpid:", &inner);
-	owner->inner_pid = (int32_t)inner;
-	owner->uid = (uid_t)uid;
-	owner->start_ns = utc_of_ticks(ticks);
-	owner->root = openat(process, "root",
-			     O_PATH | O_DIRECTORY | O_CLOEXEC);
-	r = owner->root < 0 ? -errno : 0;
-out:
-	return r ? seam_err_set(err, r, "cannot read process %d: %s", pid,
-				strerror(-r)) : 0;
-}
-
-void seam_jit_owner_fini(struct seam_jit_owner *owner)
-{
-	seam_file_close_fd(owner->root);
-	owner->root = -1;
 }
 
 /* ---- checking a file ---- */

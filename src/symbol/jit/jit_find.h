@@ -52,18 +52,7 @@ struct seam_jit_owner {
 	int32_t inner_pid;	/* as the process sees itself; 0: not known */
 	uid_t uid;		/* (uid_t)-1: not known, then ours */
 	uint64_t start_ns;	/* UTC; 0: not known, then no file is too old */
-	int root;		/* its root folder; -1: ours */
 };
-
-/*
- * Process @pid as the owner of files; its folder in /proc is open as @process,
- * which may be -1.  seam_jit_owner_fini() closes its root.  -ESRCH when it has
- * ended; then @owner has the pid alone and is valid: its files are searched in
- * our own root.  -ENOENT for a zombie: all but the root is known.
- */
-int seam_jit_owner_read_at(struct seam_jit_owner *owner, int process,
-			   int32_t pid, struct seam_err *err);
-void seam_jit_owner_fini(struct seam_jit_owner *owner);
 
 /*
  * Check @fd, a file that process @owner named @path, as opened for it.  It must
