@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "record/bundle/growing_copy.h"
 #include "record/bundle/kept_files.h"
-#include "record/proc/apart.h"
 #include "record/proc/helper.h"
 #include "record/proc/target_file.h"
 #include "wire/jit/jitdump.h"
@@ -295,7 +294,7 @@ static bool wait_for_events(struct seam_follower *f)
 	struct pollfd fds[] = {
 		{ .fd = f->wakeup, .events = POLLIN },
 		{ .fd = f->inotify, .events = POLLIN },
-		{ .fd = seam_apart_owner_fd(), .events = POLLIN },
+		{ .fd = seam_helper_owner_fd(), .events = POLLIN },
 	};
 	int timeout_ms = SEAM_FOLLOW_STUCK_MS / 4;	/* it is not stuck */
 	uint64_t next_ns, now_ns;

@@ -25,7 +25,7 @@
  *
  * Nothing here fails a recording.
  *
- * Threads: one, the recorder's; the helper has the jobs of kept_file_jobs.c.
+ * Threads: one, the recorder's; the helper runs jobs that own what they use.
  */
 #ifndef SEAM_KEPT_FILES_H
 #define SEAM_KEPT_FILES_H
@@ -130,35 +130,5 @@ void seam_kept_files_copy(struct seam_kept_files *kept,
 			  struct seam_kept_files_counts *counts);
 
 void seam_kept_files_fini(struct seam_kept_files *kept);
-
-/*
- * ---- kept_file_jobs.c, for kept_files.c ----
- *
- * Jobs of the helper, whose results arrive in seam_kept_files_collect().  Each
- * function returns 0, or -ENOMEM or -EBUSY if the job was not queued.
- */
-
-/* Open file @i of @kept, mapped as @m, as the process of @m sees it. */
-int seam_kept_file_open(struct seam_kept_files *kept,
-			const struct seam_perf_mapping *m, uint32_t i);
-
-/* Set is_at_path and is_protected_there of all files, in one job. */
-int seam_kept_file_check_paths(struct seam_kept_files *kept);
-
-/*
- * Copy file @i into @bundle, from its path if that one is protected and the
- * open one is not.  The result is added to @counts; a larger file than
- * @budget is left out.
- */
-int seam_kept_file_copy(struct seam_kept_files *kept, uint32_t i,
-			const struct seam_bundle *bundle, uint64_t budget,
-			struct seam_kept_counts *counts);
-
-/* In this thread: write @bytes of memory to elf/@id.  0 or -errno. */
-int seam_kept_file_write(const struct seam_bundle *bundle, const uint8_t *id,
-			 size_t id_size, const void *image, size_t bytes);
-
-/* Remove the unfinished file of a copy that was given up. */
-void seam_kept_file_remove_part(const struct seam_bundle *bundle);
 
 #endif /* SEAM_KEPT_FILES_H */

@@ -18,18 +18,127 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "record/proc/apart.h"
 #include "record/proc/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+enum {
+	STACK_BYTES = 512 * 1024,	/* of the process */
+	LENDER_BYTES = STACK_BYTES + 64 * 1024,
+};
+
+/* ---- a process apart ---- */
+
+struct apart {
+	void (*run)(void *context);
+	void *context;
+};
+
+static int owner_fd = -1;	/* written once, before the first start */
+
+int seam_helper_owner_fd(void)
+{
+	return owner_fd;
+}
+
+static void close_standard(void)
+{
+	fflush(NULL);
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		close(fd);
+}
+
+/*
+ * This process leaves one behind, which holds its descriptors: at the exit,
+ * close standard input, output and error, whose readers wait for their end.
+ */
+static void leave_behind(void)
+{
+	static bool is_registered;
+
+	is_registered = is_registered || atexit(close_standard) == 0;
+}
+
+static int run_apart(void *context)
+{
+	const struct apart *a = context;
+
+	a->run(a->context);
+	return 0;
+}
+
+/* Where no process can be made, the thread does the work itself. */
+static void *lend(void *context)
+{
+	_Alignas(16) char stack[STACK_BYTES];
+	pid_t pid = clone(run_apart, stack + sizeof(stack),
+			  CLONE_VM | CLONE_FILES | CLONE_FS, context);
+
+	if (pid < 0)
+		run_apart(context);
+	while (pid >= 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		continue;
+	free(context);
+	return NULL;
+}
+
+static int start_lender(pthread_t *thread, struct apart *a)
+{
+	struct sched_param normal = { 0 };
+	sigset_t all, old;
+	pthread_attr_t attr;
+	int r;
+
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
+	pthread_attr_setschedparam(&attr, &normal);
+	pthread_attr_setstacksize(&attr, LENDER_BYTES);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(thread, &attr, lend, a);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return -r;
+}
+
+/*
+ * Start @run(@context) with all signals blocked and not real-time.  @thread
+ * ends when it has returned, and is to be joined or detached.  0 or -errno.
+ */
+static int start_apart(pthread_t *thread, void (*run)(void *context),
+		       void *context)
+{
+	struct apart *a;
+	int r;
+
+	if (owner_fd < 0)
+		owner_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (owner_fd < 0)
+		return -errno;
+	a = malloc(sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	*a = (struct apart) { run, context };
+	r = start_lender(thread, a);
+	if (r < 0)
+		free(a);
+	return r;
+}
+
+/* ---- jobs and processes ---- */
 
 enum job_state { TO_RUN, RUNNING, DONE, WITHHELD, TO_FREE };
 
@@ -135,7 +244,7 @@ struct seam_helper *seam_helper_new(struct seam_err *err)
 static bool wait_for(int fd, short events)
 {
 	struct pollfd fds[] = {
-		{ .fd = seam_apart_owner_fd(), .events = POLLIN },
+		{ .fd = seam_helper_owner_fd(), .events = POLLIN },
 		{ .fd = fd, .events = events },
 	};
 
@@ -218,7 +327,7 @@ static int start(struct seam_helper *helper)
 		return -ENOMEM;
 	p->helper = helper;
 	p->pidfd = -1;
-	r = seam_apart_start(&p->lender, serve, p);
+	r = start_apart(&p->lender, serve, p);
 	if (r == 0)
 		helper->process = p;
 	else
@@ -513,7 +622,7 @@ void seam_helper_free(struct seam_helper *helper)
 		STORE(helper->outlives, true);
 		if (p)
 			kill_left(helper);
-		seam_apart_leave();
+		leave_behind();
 		return;
 	}
 	close(helper->jobs[0]);

@@ -5,8 +5,15 @@
  * Opening, reading, closing or even stat() of a file of another user may block
  * for any time, because a program of that user can serve its file system
  * (FUSE).  So the thread that drains the rings does none of these.  It submits
- * jobs; the helper runs them in order, one at a time, apart (apart.h); the
- * first thread collects the results.
+ * jobs; the helper runs them in order, one at a time; the first thread collects
+ * the results.
+ *
+ * Such a call may hang in the kernel where no signal ends it, and a process
+ * cannot be reaped before each of its threads has returned.  So a helper is a
+ * process of its own, which shares memory and descriptors with this one as a
+ * thread does (clone(2): CLONE_VM, CLONE_FILES): when it hangs, this process
+ * exits without it.  A thread of this process lends its thread-local storage
+ * and a part of its stack, so locks, malloc() and errno work.
  *
  * A job without progress for longer than its limit is given up: its process is
  * abandoned together with the job, and a new one runs the next job.  While
@@ -94,6 +101,12 @@ void seam_helper_close(struct seam_helper *helper, uid_t user, int fd);
 
 /* In run(): the job makes progress; its limit begins again. */
 void seam_helper_progress(struct seam_helper_job *job);
+
+/*
+ * In run(), for poll(): readable when the process that started the helper has
+ * ended; a lock that it held is never released.
+ */
+int seam_helper_owner_fd(void);
 
 /* In run(): the job uses files of @user from now on; and makes progress. */
 void seam_helper_set_user(struct seam_helper_job *job, uid_t user);
