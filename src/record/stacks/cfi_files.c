@@ -2,17 +2,259 @@
 /* cfi_files.c - what is mapped, opened and read; see cfi_files.h */
 #include "record/stacks/cfi_files.h"
 
+#include "base/clock.h"
+#include "base/file.h"
 #include "base/hash.h"
+#include "record/proc/debug_file.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <link.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Reading .eh_frame from a slow disk takes longer than opening a file. */
+#define READ_LIMIT_NS (4 * SEAM_HELPER_LIMIT_NS)
 
 /* A vdso below this belongs to a 32-bit process and is not ours. */
 #define FIRST_64_BIT_ADDR (UINT64_C(1) << 32)
 
 static const char vdso[] = "[vdso]";
+
+/* A file as a process maps it, to be opened or read. */
+struct cfi_job {
+	struct seam_helper_job job;
+	struct seam_file_identity identity;
+	struct seam_file_mapping mapping;	/* .path is the job's */
+	struct seam_file_version version;
+	bool is_protected;			/* see mapped_file.h */
+	int fd;
+	/* Of one that reads: */
+	int result;			/* 0 or -errno; 0: of the following */
+	struct seam_cfi_file cfi;
+	struct seam_unwind_rows rows;
+	char path[];
+};
+
+static bool is_version(const struct seam_file_version *a,
+		       const struct seam_file_version *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;	/* no padding */
+}
+
+/* ---- jobs: open ---- */
+
+static int read_version(int fd, struct seam_file_version *version)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	*version = (struct seam_file_version) {
+		.dev = st.st_dev, .ino = st.st_ino,
+		.size = (uint64_t)st.st_size,
+		.mtime_ns = seam_clock_of(st.st_mtim),
+		.ctime_ns = seam_clock_of(st.st_ctim),
+		.uid = st.st_uid,
+		.n_links = st.st_nlink,
+	};
+	return 0;
+}
+
+static void run_open(struct seam_helper_job *job)
+{
+	struct cfi_job *j = (struct cfi_job *)job;
+	int r;
+
+	j->fd = seam_mapped_file_open(&j->mapping, &j->identity,
+				      &j->is_protected);
+	r = j->fd < 0 ? 0 : read_version(j->fd, &j->version);
+	if (r < 0) {
+		close(j->fd);
+		j->fd = r;
+	}
+}
+
+/* ---- jobs: read ---- */
+
+static struct seam_file_identity identity_of(const struct seam_cfi_file *file)
+{
+	struct seam_file_identity identity = {
+		.build_id_size = file->build_id_size,
+	};
+
+	memcpy(identity.build_id, file->build_id, identity.build_id_size);
+	return identity;
+}
+
+/*
+ * Take .debug_frame of the debug file at @path, as the process sees it.  All
+ * that map the main file will use it, so its author is to be the same.
+ */
+static bool take_debug_at(struct cfi_job *j, const char *path)
+{
+	const struct seam_file_mapping mapping = {
+		.pid = j->mapping.pid, .path = path,
+	};
+	const struct seam_file_identity identity = identity_of(&j->cfi);
+	struct seam_file_version version = { 0 };
+	struct seam_cfi_file other;
+	bool is_protected;
+	int fd;
+
+	fd = seam_mapped_file_open(&mapping, &identity, &is_protected);
+	seam_helper_progress(&j->job);
+	if (fd >= 0 && !is_protected &&
+	    (j->is_protected || read_version(fd, &version) < 0 ||
+	     version.uid != j->version.uid)) {
+		close(fd);
+		return false;
+	}
+	return fd >= 0 && seam_cfi_file_open(&other, fd, NULL) == 0 &&
+	       seam_cfi_file_take_debug(&j->cfi, &other);
+}
+
+/*
+ * Whether nearly all code has .eh_frame, by PLACES addresses of each segment.
+ * Most files are so, and need no further file.
+ */
+static bool is_covered(const struct seam_cfi_file *file)
+{
+	enum { PLACES = 64 };
+	struct seam_eh_fde fde = { 0 };
+	unsigned int n = 0, n_without = 0;
+
+	for (size_t i = 0; i < file->segments.n; i++) {
+		const struct seam_segment *s = &file->segments.items[i];
+
+		for (uint64_t k = 0; s->is_executable && k < PLACES; k++, n++)
+			n_without += seam_eh_frame_find(&file->eh, s->addr +
+				s->size / PLACES * k, &fde) != 1;
+	}
+	return n_without <= n / 4;
+}
+
+/*
+ * A program without .eh_frame may have its rules in a separate debug file:
+ * by its build id, or as .gnu_debuglink names it, in the places of gdb.
+ */
+static void find_debug(struct cfi_job *j)
+{
+	const struct seam_cfi_file *file = &j->cfi;
+	const struct seam_file_identity identity = identity_of(file);
+	char path[PATH_MAX];
+
+	if (file->debug.entries.size || file->build_id_size < 2 ||
+	    is_covered(file))
+		return;
+	for (size_t i = 0; seam_debug_file_path(i, j->path, &identity,
+						&file->debug_link, path); i++)
+		if (take_debug_at(j, path))
+			break;
+}
+
+/*
+ * A program may remove its file, or an update put another in its place: then
+ * the inode has changed, and not what is in the file.
+ */
+static bool is_as_opened(struct seam_file_version now,
+			 const struct seam_file_version *opened)
+{
+	if (now.n_links < opened->n_links) {
+		now.n_links = opened->n_links;
+		now.ctime_ns = opened->ctime_ns;
+	}
+	return is_version(&now, opened);
+}
+
+static void run_read(struct seam_helper_job *job)
+{
+	struct cfi_job *j = (struct cfi_job *)job;
+	struct seam_file_version now = { 0 };
+	int r = seam_cfi_file_open(&j->cfi, j->fd, NULL);
+
+	j->fd = -1;
+	seam_helper_progress(job);
+	j->result = r;
+	if (r < 0)
+		return;
+	/* what was written to meanwhile is not what the program runs */
+	if (read_version(j->cfi.fd, &now) < 0 ||
+	    !is_as_opened(now, &j->version) ||
+	    (j->identity.build_id_size &&
+	     !seam_mapped_file_is(j->cfi.fd, &j->identity)))
+		r = -ESTALE;
+	if (r == 0)
+		find_debug(j);
+	if (r == 0)
+		r = seam_unwind_rows_init(&j->rows, &j->cfi.eh,
+					  &j->cfi.debug);
+	if (r < 0)
+		seam_cfi_file_close(&j->cfi);
+	j->result = r;
+}
+
+static void free_job(struct seam_helper_job *job)
+{
+	struct cfi_job *j = (struct cfi_job *)job;
+
+	seam_file_close_fd(j->fd);
+	if (j->result == 0) {
+		seam_unwind_rows_fini(&j->rows);
+		seam_cfi_file_close(&j->cfi);
+	}
+	free(j);
+}
+
+/* ---- new jobs ---- */
+
+/*
+ * A job, whose .done, .given_up, .context and .tag the caller sets, or NULL.
+ * @mapping and its path are copied.  It opens the file: the result is .fd or
+ * -errno, .version and .is_protected.
+ */
+static struct cfi_job *new_open_job(const struct seam_file_identity *identity,
+				    const struct seam_file_mapping *mapping)
+{
+	size_t path_bytes = strlen(mapping->path) + 1;
+	struct cfi_job *j = calloc(1, sizeof(*j) + path_bytes);
+
+	if (!j)
+		return NULL;
+	memcpy(j->path, mapping->path, path_bytes);
+	j->identity = *identity;
+	j->mapping = *mapping;
+	j->mapping.path = j->path;
+	j->job.run = run_open;
+	j->job.free = free_job;
+	j->job.limit_ns = READ_LIMIT_NS;
+	j->job.user = seam_helper_user_of(mapping->pid);
+	j->fd = -1;
+	j->result = -EBADF;		/* nothing was read yet */
+	return j;
+}
+
+/*
+ * The same, but it reads what is open as @fd, and is of @version.  @fd is
+ * taken, unless there is no memory.
+ */
+static struct cfi_job *new_read_job(const struct seam_file_identity *identity,
+				    const struct seam_file_mapping *mapping,
+				    const struct seam_file_version *version,
+				    bool is_protected, int fd)
+{
+	struct cfi_job *j = new_open_job(identity, mapping);
+
+	if (!j)
+		return NULL;
+	j->job.run = run_read;
+	j->version = *version;
+	j->is_protected = is_protected;
+	j->fd = fd;
+	return j;
+}
 
 /* ---- one file ---- */
 
@@ -24,7 +266,7 @@ static void note_shortage(struct seam_cfi_files *files, int error)
 }
 
 /* @j may be NULL: out of memory.  False: it will not run. */
-static bool submit(struct seam_cfi_files *files, struct seam_cfi_job *j,
+static bool submit(struct seam_cfi_files *files, struct cfi_job *j,
 		   void (*done)(struct seam_helper_job *job, void *context),
 		   void (*given_up)(void *context, uint64_t tag), uint64_t tag)
 {
@@ -70,7 +312,7 @@ static void close_code(const struct seam_cfi_files *files,
 
 static void take_rows(struct seam_cfi_files *files,
 		      struct seam_mapped_file_cfi *file,
-		      struct seam_cfi_job *j)
+		      struct cfi_job *j)
 {
 	files->n_changes++;
 	files->n_bytes += j->cfi.n_owned_bytes +
@@ -89,7 +331,7 @@ static void take_rows(struct seam_cfi_files *files,
 
 static void done_reading(struct seam_helper_job *job, void *context)
 {
-	struct seam_cfi_job *j = (struct seam_cfi_job *)job;
+	struct cfi_job *j = (struct cfi_job *)job;
 	struct seam_cfi_files *files = context;
 
 	note_shortage(files, j->result);
@@ -105,11 +347,11 @@ static void read_file(struct seam_cfi_files *files,
 {
 	struct seam_mapped_file_cfi *file = files->files.items[m->file];
 	struct seam_file_mapping mapping = m->mapping;
-	struct seam_cfi_job *j;
+	struct cfi_job *j;
 
 	mapping.path = m->path;
-	j = seam_cfi_read_job_new(&m->identity, &mapping, &file->version,
-				  file->is_protected, file->fd);
+	j = new_read_job(&m->identity, &mapping, &file->version,
+			 file->is_protected, file->fd);
 	if (j) {
 		file->fd = -1;
 		file->state = SEAM_FILE_CFI_READING;
@@ -119,13 +361,12 @@ static void read_file(struct seam_cfi_files *files,
 }
 
 /* The id of the file that @j has opened, known or new; SEAM_NONE: no room. */
-static uint32_t add_file(struct seam_cfi_files *files, struct seam_cfi_job *j)
+static uint32_t add_file(struct seam_cfi_files *files, struct cfi_job *j)
 {
 	uint64_t hash = seam_hash_bytes(&j->version, sizeof(j->version), 0);
 	struct seam_mapped_file_cfi *file;
 	uint32_t id = SEAM_INDEX_FIND(&files->by_version, hash, k,
-		seam_file_version_is(&files->files.items[k]->version,
-				     &j->version));
+		is_version(&files->files.items[k]->version, &j->version));
 
 	if (id != SEAM_NONE)
 		return id;
@@ -244,7 +485,7 @@ static void want_file(struct seam_cfi_files *files, struct seam_cfi_mapping *m)
 
 static void done_opening(struct seam_helper_job *job, void *context)
 {
-	struct seam_cfi_job *j = (struct seam_cfi_job *)job;
+	struct cfi_job *j = (struct cfi_job *)job;
 	struct seam_cfi_files *files = context;
 	struct seam_cfi_mapping *m = &files->mappings.items[job->tag];
 
@@ -269,10 +510,10 @@ static void open_file(struct seam_cfi_files *files, uint32_t id)
 {
 	struct seam_cfi_mapping *m = &files->mappings.items[id];
 	struct seam_file_mapping mapping = m->mapping;
-	struct seam_cfi_job *j;
+	struct cfi_job *j;
 
 	mapping.path = m->path;
-	j = seam_cfi_open_job_new(&m->identity, &mapping);
+	j = new_open_job(&m->identity, &mapping);
 	m->state = SEAM_CFI_MAPPING_OPENING;
 	files->n_open++;
 	if (!submit(files, j, done_opening, open_failed, id))
@@ -329,7 +570,7 @@ static int read_vdso(struct seam_mapped_file_cfi *file)
 static void add_vdso(struct seam_cfi_files *files, uint32_t id)
 {
 	struct seam_cfi_mapping *m = &files->mappings.items[id];
-	struct seam_cfi_job none = { .fd = -1, .is_protected = true };
+	struct cfi_job none = { .fd = -1, .is_protected = true };
 	struct seam_mapped_file_cfi *file;
 
 	m->file = add_file(files, &none);

@@ -26,8 +26,11 @@
 
 #include "base/array.h"
 #include "base/index.h"
+#include "record/proc/helper.h"
+#include "record/proc/mapped_file.h"
 #include "record/proc/user_share.h"
-#include "record/stacks/cfi_jobs.h"
+#include "symbol/elf/cfi_file.h"
+#include "unwind/compile/cfi_rows.h"
 #include "wire/perf/perf_sideband.h"
 
 enum {
@@ -39,6 +42,14 @@ enum {
 
 /* Of sections in memory. */
 #define SEAM_CFI_FILES_MAX_BYTES (UINT64_C(512) << 20)
+
+/* A file on a disk at a moment. */
+struct seam_file_version {
+	uint64_t dev, ino, size;
+	uint64_t mtime_ns, ctime_ns;
+	uint64_t uid;			/* of its owner */
+	uint64_t n_links;		/* names in folders */
+};
 
 enum seam_file_cfi_state {
 	SEAM_FILE_CFI_UNREAD,

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_cfi_jobs.c - a file is read for its rules if it is still the one that
+ * test_cfi_files.c - a file is read for its rules if it is still the one that
  * was opened, and takes those of a debug file of the same author only
  */
-#include "record/stacks/cfi_jobs.h"
+#include "record/stacks/cfi_files.h"
 
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@
 
 #include "symbol/elf/build_id.h"
 
-static char folder[] = "/tmp/cfi_jobs_XXXXXX";
+static char folder[] = "/tmp/cfi_files_XXXXXX";
 static char path[64], debug_path[64];
 
 static void run_shell(const char *command)
@@ -67,105 +66,102 @@ static struct seam_file_identity own_identity(void)
 	return identity;
 }
 
-static struct seam_file_mapping mapping_of_program(void)
-{
-	return (struct seam_file_mapping) { .pid = getpid(), .path = path };
-}
-
-static struct seam_cfi_job *open_program(void)
+/* Open the program as one that this process maps; its id in @files. */
+static uint32_t open_program(struct seam_cfi_files *files)
 {
 	struct seam_file_identity identity = own_identity();
-	struct seam_file_mapping mapping = mapping_of_program();
-	struct seam_cfi_job *job = seam_cfi_open_job_new(&identity, &mapping);
+	const struct seam_perf_mapping mapping = {
+		.pid = getpid(), .addr = 0x1000, .len = 0x1000,
+		.filename = path, .build_id = identity.build_id,
+		.build_id_size = identity.build_id_size,
+	};
+	uint32_t id = seam_cfi_files_add(files, &mapping, true, SEAM_NONE);
 
-	assert_non_null(job);
-	job->job.run(&job->job);
-	assert_true(job->fd >= 0);
-	return job;
+	assert_int_not_equal(id, SEAM_NONE);
+	while (seam_cfi_files_collect(files))
+		usleep(100);
+	assert_int_equal(files->mappings.items[id].state,
+			 SEAM_CFI_MAPPING_OPEN);
+	return id;
 }
 
-/* Read what @opened has open, as @identity; frees it. */
-static struct seam_cfi_job *
-read_program(struct seam_cfi_job *opened,
-	     const struct seam_file_identity *identity)
+/* NULL: it was refused. */
+static struct seam_mapped_file_cfi *read_program(struct seam_cfi_files *files,
+						 uint32_t id)
 {
-	struct seam_file_mapping mapping = mapping_of_program();
-	struct seam_cfi_job *job = seam_cfi_read_job_new(identity,
-		&mapping, &opened->version, opened->is_protected, opened->fd);
+	struct seam_mapped_file_cfi *file;
+	bool is_pending = true;
 
-	assert_non_null(job);
-	opened->fd = -1;
-	opened->job.free(&opened->job);
-	job->job.run(&job->job);
-	return job;
+	for (;;) {
+		file = seam_cfi_files_want(files, id, &is_pending);
+		if (!is_pending)
+			return file;
+		while (seam_cfi_files_collect(files))
+			usleep(100);
+	}
 }
 
-/* What comes of it after @command has run on the file that is open. */
-static int result_after(const char *command)
+/* Whether it is read after @command has run on the file that is open. */
+static bool is_read_after(const char *command)
 {
-	struct seam_file_identity identity = own_identity();
-	struct seam_cfi_job *opened = open_program();
-	struct seam_cfi_job *job;
-	int result;
+	struct seam_cfi_files files = { 0 };
+	uint32_t id = open_program(&files);
+	bool is_read;
 
 	run_shell(command);
-	job = read_program(opened, &identity);
-	result = job->result;
-	job->job.free(&job->job);
-	return result;
+	is_read = read_program(&files, id);
+	seam_cfi_files_fini(&files);
+	return is_read;
 }
 
 static void a_file_that_was_written_to_after_it_was_opened_is_refused(void **s)
 {
 	(void)s;
-	assert_int_equal(result_after("true"), 0);
-	assert_int_equal(result_after("cp program same; cat same >program"),
-			 -ESTALE);
-	assert_int_equal(result_after("touch -d 2001-01-01 program"), -ESTALE);
-	assert_int_equal(result_after("echo >>program"), -ESTALE);
-	assert_int_equal(result_after("chmod 700 program"), -ESTALE);
-	assert_int_equal(result_after("cp same program; chmod 755 program"),
-			 -ESTALE);
-	assert_int_equal(result_after("true"), 0);
+	assert_true(is_read_after("true"));
+	assert_false(is_read_after("cp program same; cat same >program"));
+	assert_false(is_read_after("touch -d 2001-01-01 program"));
+	assert_false(is_read_after("echo >>program"));
+	assert_false(is_read_after("chmod 700 program"));
+	assert_false(is_read_after("cp same program; chmod 755 program"));
+	assert_true(is_read_after("true"));
 }
 
 static void a_file_that_lost_its_name_after_it_was_opened_is_read(void **state)
 {
 	(void)state;
-	assert_int_equal(result_after("cp -p program kept; rm program"), 0);
+	assert_true(is_read_after("cp -p program kept; rm program"));
 	run_shell("mv kept program");
-	assert_int_equal(result_after("cp -p program new; mv new program"), 0);
-	assert_int_equal(result_after("cp -p program kept; echo >>program; "
-				      "rm program"), -ESTALE);
+	assert_true(is_read_after("cp -p program new; mv new program"));
+	assert_false(is_read_after("cp -p program kept; echo >>program; "
+				   "rm program"));
 	run_shell("mv kept program");
 }
 
 /* Times of files are those of the kernel's last tick. */
 static void another_build_id_at_the_same_time_is_refused(void **state)
 {
-	struct seam_file_identity identity = own_identity();
-	struct seam_cfi_job *job;
+	struct seam_cfi_files files = { 0 };
+	uint32_t id = open_program(&files);
 
 	(void)state;
-	identity.build_id[0] ^= 1;
-	job = read_program(open_program(), &identity);
-	assert_int_equal(job->result, -ESTALE);
-	job->job.free(&job->job);
+	files.mappings.items[id].identity.build_id[0] ^= 1;
+	assert_null(read_program(&files, id));
+	seam_cfi_files_fini(&files);
 }
 
 /* Whether the debug file's rules are used when these are the authors. */
 static bool takes_debug(uid_t program, uid_t debug)
 {
-	struct seam_file_identity identity = own_identity();
-	struct seam_cfi_job *job;
+	struct seam_cfi_files files = { 0 };
+	const struct seam_mapped_file_cfi *file;
 	bool takes;
 
 	assert_int_equal(chown(path, program, (gid_t)-1), 0);
 	assert_int_equal(chown(debug_path, debug, (gid_t)-1), 0);
-	job = read_program(open_program(), &identity);
-	assert_int_equal(job->result, 0);
-	takes = job->cfi.debug.entries.size > 0;
-	job->job.free(&job->job);
+	file = read_program(&files, open_program(&files));
+	assert_non_null(file);
+	takes = file->cfi.debug.entries.size > 0;
+	seam_cfi_files_fini(&files);
 	return takes;
 }
 
@@ -195,6 +191,6 @@ int main(void)
 		cmocka_unit_test(a_debug_file_is_of_the_author_of_the_program),
 	};
 
-	return cmocka_run_group_tests_name("cfi_jobs", tests, build_program,
+	return cmocka_run_group_tests_name("cfi_files", tests, build_program,
 					   remove_program);
 }
