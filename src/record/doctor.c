@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "record/events/aux_pmu.h"
+#include "record/events/pmu.h"
 #include "record/events/event.h"
 #include "record/events/tracefs.h"
 #include "record/proc/procfs.h"

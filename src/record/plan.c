@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "record/events/aux_pmu.h"
+#include "record/events/pmu.h"
 #include "record/events/event_kinds.h"
 #include "record/proc/targets.h"
 
@@ -82,8 +82,8 @@ static int define_probes(struct seam_session *s, struct seam_err *err)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < s->events.n; i++)
-		if (s->events.items[i].uprobe)
-			r = seam_uprobe_define(&s->events.items[i], err);
+		if (s->events.items[i].probe)
+			r = seam_probe_define(&s->events.items[i], err);
 	return r;
 }
 

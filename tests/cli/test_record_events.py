@@ -167,11 +167,11 @@ def test_a_probe_fires_at_each_call_and_each_return():
     path = build_calls()
     if not needs_root("-e", f"uprobe:{path}:called", path, "500"):
         return
-    for where in ("called", "called%return"):
-        result = record("-e", f"uprobe:{path}:{where}", "-g", "-o", "u.seam",
-                        path, "500")
-        equal(whole(result, "u.seam"), 500, where)
-        equal(perf_samples("u.seam"), 500, where)
+    for event in (f"uprobe:{path}:called", f"uprobe:{path}:called%return",
+                  f"uretprobe:{path}:called"):
+        result = record("-e", event, "-g", "-o", "u.seam", path, "500")
+        equal(whole(result, "u.seam"), 500, event)
+        equal(perf_samples("u.seam"), 500, event)
     once = record("-e", f"uprobe:{path}:main", "-o", "u.seam", path, "5")
     check("seam: 1 sample in " in once.stderr and
           "; next: seam report u.seam" in once.stderr, once.stderr)
@@ -196,13 +196,32 @@ def test_how_a_probe_is_written_is_reported():
             ("uprobe:/nope:x", "'/nope': No such file"),
             ("uprobe:/:x", "'/': not a regular file"),
             (f"uprobe:{path}", "written uprobe:/path:symbol"),
-            (f"uretprobe:{path}:called", f"'uprobe:{path}:called%return'"),
-            ("kprobe:do_exit", "only of files: uprobe:/path:symbol"),
-            ("kretprobe:do_exit", "only of files: uprobe:/path:symbol")):
+            ("kprobe:do exit", "written kprobe:function"),
+            ("kretprobe:do_exit+4", "kretprobe:function")):
         result = record("-e", event, "-o", "u.seam", "true")
         equal(result.returncode, 1, event)
         told = result.stderr.replace("\n  caused by: ", ": ")
         check(wanted in told, f"{event}: {told}")
+
+
+def test_a_probe_of_the_kernel_fires_or_the_reason_is_reported():
+    path = build_calls()
+    event = "kprobe:do_sys_openat2"
+    if not needs_root("-e", event, path, "5"):
+        return
+    if not os.path.exists("/sys/bus/event_source/devices/kprobe"):
+        for kind in ("kprobe", "kretprobe"):
+            result = record("-e", f"{kind}:do_sys_openat2", "-o", "k.seam",
+                            path, "5")
+            equal(result.returncode, 1)
+            check("CONFIG_KPROBE_EVENTS" in result.stderr, result.stderr)
+        return
+    for event in ("kprobe:do_sys_openat2", "kretprobe:do_sys_openat2"):
+        result = record("-e", event, "-o", "k.seam", "cat", "/dev/null")
+        check(whole(result, "k.seam") > 0, event)
+    bad = record("-e", "kprobe:no_such_function", "-o", "k.seam", path, "5")
+    equal(bad.returncode, 1)
+    check("has no function 'no_such_function'" in bad.stderr, bad.stderr)
 
 
 def test_the_probe_that_the_help_shows_is_hit():

@@ -3,15 +3,19 @@
 #include "record/events/event_list.h"
 #include "record/events/event_kinds.h"
 #include "record/events/pmu.h"
+#include "record/events/tracefs.h"
 #include "record/proc/targets.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,7 +48,10 @@ static void what_is_no_list_is_refused(void **state)
 	static const char *const bad[] = {
 		"", ",", "cs,", ",cs", "{cs,faults}:x", "{cs,faults}u", "{cs",
 		"{}:S", "cs:x", "mem:", "mem:zz", "mem:0x10/3", "mem:0x10/16",
-		"mem:0x10:q", "mem:0x10:", "mem:0x10:rw:q", "mem:0x10:rw:", "uprobe:", "uprobe:relative:main",
+		"mem:0x10:q", "mem:0x10:", "mem:0x10:rw:q", "mem:0x10:rw:",
+		"uprobe:", "uprobe:relative:main", "kprobe:", "kprobe:+1",
+		"kprobe:a+", "kprobe:a+x", "kprobe:a b", "kprobe:a/b",
+		"kretprobe:a+8", "kprobe:a+8%return", "kretprobe:",
 		"uprobe:/bin/true:", "nosuchpmu/x/", "/", "a/b", "../x/",
 		"cs/", "cs/period=0/", "cs/period=x/", "cs/period/",
 		"cs/freq=/", "cs/name=/", "cs/call-graph=maybe/",
@@ -174,10 +181,98 @@ static void a_probe_is_of_the_file_that_its_path_led_to(void **state)
 	assert_int_equal(seam_event_list_add(&list, "uprobe:true:0x1000",
 					     &err), 0);
 	assert_int_equal(chdir(here), 0);
-	assert_int_equal(fstat(list.items[0].uprobe->fd, &opened), 0);
+	assert_int_equal(fstat(list.items[0].probe->fd, &opened), 0);
 	assert_int_equal(stat("/bin/true", &st), 0);
 	assert_int_equal(opened.st_ino, st.st_ino);
 	seam_event_list_fini(&list);
+}
+
+/* A folder in the place of tracefs, as far as kprobes need it; -1: tracefs. */
+static int tracefs = -1;
+
+int __real_seam_tracefs_open(struct seam_err *err);
+int __wrap_seam_tracefs_open(struct seam_err *err);
+int __real_seam_tracefs_id(int root, const char *system, const char *name,
+			   struct seam_err *err);
+int __wrap_seam_tracefs_id(int root, const char *system, const char *name,
+			   struct seam_err *err);
+
+int __wrap_seam_tracefs_open(struct seam_err *err)
+{
+	return tracefs < 0 ? __real_seam_tracefs_open(err) : dup(tracefs);
+}
+
+int __wrap_seam_tracefs_id(int root, const char *system, const char *name,
+			   struct seam_err *err)
+{
+	return tracefs < 0 ? __real_seam_tracefs_id(root, system, name, err) :
+	       4711;
+}
+
+/* The probe that @text defines: what is written, without the name. */
+static void defines(const char *text, char type, const char *place)
+{
+	struct seam_event_list list = { 0 };
+	char line[300], wanted[300];
+	FILE *file;
+
+	assert_int_equal(seam_event_list_add(&list, text, NULL), 0);
+	assert_int_equal(list.n, 1);
+	close(openat(tracefs, "kprobe_events", O_CREAT | O_TRUNC | O_WRONLY,
+		     0600));
+	assert_int_equal(seam_probe_define(&list.items[0], NULL), 0);
+	assert_int_equal(list.items[0].attr.type, PERF_TYPE_TRACEPOINT);
+	assert_int_equal(list.items[0].attr.config, 4711);
+	file = fdopen(openat(tracefs, "kprobe_events", O_RDONLY), "r");
+	assert_non_null(fgets(line, sizeof(line), file));
+	snprintf(wanted, sizeof(wanted), "%c:seam/%s %s\n", type,
+		 list.items[0].probe->name, place);
+	assert_string_equal(line, wanted);
+	/* the end removes it */
+	snprintf(wanted, sizeof(wanted), "-:seam/%s\n",
+		 list.items[0].probe->name);
+	seam_event_list_fini(&list);
+	assert_non_null(fgets(line, sizeof(line), file));
+	assert_string_equal(line, wanted);
+	fclose(file);
+}
+
+static void probes_of_the_kernel_are_defined_as_tracefs_takes_them(
+	void **state)
+{
+	char folder[] = "/tmp/seam-probes-XXXXXX";
+	struct seam_event_list list = { 0 };
+	struct seam_err err = { 0 };
+	struct rlimit old;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	tracefs = open(folder, O_PATH | O_DIRECTORY);
+	assert_int_equal(seam_event_list_add(&list, "kprobe:f", NULL), 0);
+	assert_int_equal(seam_probe_define(&list.items[0], &err), -ENOTSUP);
+	assert_non_null(strstr(err.cause[0], "CONFIG_KPROBE_EVENTS"));
+	defines("kprobe:do_sys_openat2", 'p', "do_sys_openat2");
+	defines("kprobe:do_sys_openat2+0x1f", 'p', "do_sys_openat2+0x1f");
+	defines("kprobe:ext4:f.isra.0+8", 'p', "ext4:f.isra.0+8");
+	defines("kretprobe:do_sys_openat2", 'r', "do_sys_openat2");
+	defines("kprobe:do_sys_openat2%return", 'r', "do_sys_openat2");
+	err = (struct seam_err) { 0 };
+	seam_event_list_fini(&list);
+	assert_int_equal(seam_event_list_add(&list, "kprobe:no_such_fn", NULL),
+			 0);
+	/* each write fails */
+	getrlimit(RLIMIT_FSIZE, &old);
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &(struct rlimit) { 0, old.rlim_max });
+	assert_int_equal(seam_probe_define(&list.items[0], &err), -ENOENT);
+	setrlimit(RLIMIT_FSIZE, &old);
+	assert_non_null(strstr(err.cause[0], "has no function 'no_such_fn'"));
+	assert_non_null(strstr(err.cause[1], "define 'kprobe:no_such_fn'"));
+	seam_event_list_fini(&list);
+	unlinkat(tracefs, "kprobe_events", 0);
+	close(tracefs);
+	tracefs = -1;
+	rmdir(folder);
 }
 
 static void terms_set_the_bits_that_their_format_names(void **state)
@@ -236,6 +331,8 @@ int main(void)
 		cmocka_unit_test(
 			any_event_takes_a_rate_a_name_and_call_chains),
 		cmocka_unit_test(a_probe_is_of_the_file_that_its_path_led_to),
+		cmocka_unit_test(
+			probes_of_the_kernel_are_defined_as_tracefs_takes_them),
 		cmocka_unit_test(terms_set_the_bits_that_their_format_names),
 		cmocka_unit_test(lists_of_targets_are_read_and_compared),
 	};

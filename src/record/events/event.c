@@ -241,7 +241,7 @@ struct seam_event *seam_event_list_push(struct seam_event_list *list)
 void seam_event_list_fini(struct seam_event_list *list)
 {
 	for (size_t i = 0; i < list->n; i++)
-		seam_uprobe_free(list->items[i].uprobe);
+		seam_probe_free(list->items[i].probe);
 	free(list->items);
 	*list = (struct seam_event_list) { 0 };
 }

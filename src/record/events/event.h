@@ -76,7 +76,7 @@ struct seam_event {
 	struct perf_event_attr attr;
 	enum seam_event_origin origin;
 	uint64_t program_id;	/* SEAM_EVENT_OF_PROGRAM: its id; else 0 */
-	struct seam_uprobe *uprobe;	/* event_kinds.h; owned, or NULL */
+	struct seam_probe *probe;	/* event_kinds.h; owned, or NULL */
 	bool any_precision;	/* lower precise_ip until it opens */
 	bool each_time;		/* the default period is 1 */
 	bool has_kvm_modifier;	/* G or H was given */

@@ -11,24 +11,17 @@
 #include "record/events/event.h"
 
 /*
- * A hardware breakpoint, "mem:ADDR[/LEN][:rwx[:modifiers]]"; without letters
- * both reads and writes, of 4 bytes unless LEN is 1, 2 or 8.
- */
-int seam_breakpoint_parse(struct seam_event *event, const char *text,
-			  struct seam_err *err);
-
-/*
  * An event of any PMU of the kernel, "pmu/term=value,term,name/modifiers".
  * -ENOENT: no such PMU; -EINVAL: it has no such term or event.  If the PMU
  * writes an AUX buffer, aux_kind is set, and the terms begin with its defaults;
- * see aux_pmu.h.
+ * see pmu.h.
  */
 int seam_pmu_event_parse(struct seam_event *event, const char *text,
 			 struct seam_err *err);
 
 /*
  * A probe at a function of an ELF file,
- * "uprobe:/path:symbol|0xoffset[%return]".
+ * "uprobe:/path:symbol|0xoffset[%return]"; "uretprobe:" is the same as %return.
  * A symbol is looked up in the file's tables, an offset is one in the file.
  * All functions of that name are probed.
  * -ENOENT: no such symbol, or it lies outside of the file.
@@ -36,26 +29,36 @@ int seam_pmu_event_parse(struct seam_event *event, const char *text,
 int seam_uprobe_parse(struct seam_event *event, const char *text,
 		      struct seam_err *err);
 
+/*
+ * A probe at a function of the kernel or of a module,
+ * "kprobe:[module:]function[+offset]", or at its return,
+ * "kretprobe:[module:]function".  Only the kernel knows which functions it can
+ * probe: seam_probe_define() fails for others.
+ */
+int seam_kprobe_parse(struct seam_event *event, const char *text,
+		      struct seam_err *err);
+
 /* Where a probe is, and what defines it in the kernel. */
-struct seam_uprobe {
-	int fd;			/* of the file; owned */
+struct seam_probe {
+	char function[SEAM_EVENT_NAME];	/* of the kernel, with its offset; */
+	int fd;			/* or "": a file's descriptor, owned, and */
+	SEAM_ARRAY(uint64_t) places;	/* offsets in it, no two equal */
 	bool is_return;
-	SEAM_ARRAY(uint64_t) places;	/* offsets in the file, no two equal */
 	char name[40];		/* of its event in tracefs; "": none */
 };
 
 /*
  * Define the probe of @event in tracefs, which needs root, and set attr to that
- * tracepoint.
+ * tracepoint.  -ENOTSUP: the kernel has no probes of this kind.
  *
  * Not an event of PMU "uprobe": the kernel reads attr.uprobe_path again when
  * such an event is inherited, from the memory of the process that forks, and
  * the fork fails.  Source: perf_uprobe_init() of Linux 6.18.
  */
-int seam_uprobe_define(struct seam_event *event, struct seam_err *err);
+int seam_probe_define(struct seam_event *event, struct seam_err *err);
 
 /* The events are closed: remove the probe from tracefs, and free it. */
-void seam_uprobe_free(struct seam_uprobe *uprobe);
+void seam_probe_free(struct seam_probe *probe);
 
 /*
  * Append each tracepoint that matches "system:name[:modifiers]", in the order

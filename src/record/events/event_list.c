@@ -2,16 +2,106 @@
 /* event_list.c - commas, braces, slashes, the kind of each event */
 #include "record/events/event_list.h"
 
+#include <errno.h>
+#include <linux/hw_breakpoint.h>
+#include <stdlib.h>
+
 #include "base/text.h"
 #include "record/events/event_kinds.h"
 #include "record/events/event_term.h"
 
-#include <errno.h>
-#include <stdlib.h>
+/* ---- mem:ADDR[/LEN][:rwx[:u]] ---- */
 
-static bool begins_with(const char *text, const char *prefix)
+static int malformed(const char *text, struct seam_err *err)
 {
-	return strncmp(text, prefix, strlen(prefix)) == 0;
+	char shown[2 * SEAM_EVENT_NAME];
+
+	seam_text_copy(shown, sizeof(shown), text, SEAM_TEXT_TERMINAL);
+	return seam_err_set(err, -EINVAL, "a breakpoint is written "
+			    "mem:ADDR[/LEN][:rwx[:u]], and not '%s'", shown);
+}
+
+/* The type of "rw", which ends at a colon.  0: an unknown letter, or none. */
+static uint32_t access_of(const char *letters)
+{
+	uint32_t type = 0;
+
+	for (; *letters && *letters != ':'; letters++)
+		switch (*letters) {
+		case 'r': type |= HW_BREAKPOINT_R; break;
+		case 'w': type |= HW_BREAKPOINT_W; break;
+		case 'x': type |= HW_BREAKPOINT_X; break;
+		default: return 0;
+		}
+	return type;
+}
+
+/*
+ * A hardware breakpoint; without letters both reads and writes, of 4 bytes
+ * unless LEN is 1, 2 or 8.
+ */
+static int parse_breakpoint(struct seam_event *event, const char *text,
+			    struct seam_err *err)
+{
+	char *end;
+
+	snprintf(event->name, sizeof(event->name), "%s", text);
+	event->each_time = true;
+	event->attr.type = PERF_TYPE_BREAKPOINT;
+	event->attr.sample_type = PERF_SAMPLE_ADDR;
+	event->attr.bp_type = HW_BREAKPOINT_RW;
+	event->attr.bp_len = HW_BREAKPOINT_LEN_4;
+	errno = 0;
+	event->attr.bp_addr = strtoull(text + strlen("mem:"), &end, 0);
+	if (errno || end == text + strlen("mem:"))
+		return malformed(text, err);
+	if (*end == '/')
+		event->attr.bp_len = strtoull(end + 1, &end, 10);
+	if (*end == ':') {
+		event->attr.bp_type = access_of(end + 1);
+		end += 1 + strcspn(end + 1, ":");
+	}
+	if (*end == ':' && end[1]) {
+		if (seam_event_modify(event, end + 1, err) < 0)
+			return -EINVAL;
+		end += strlen(end);
+	}
+	/* Source: perf_event_open(2): the length of a breakpoint on code */
+	if (event->attr.bp_type == HW_BREAKPOINT_X)
+		event->attr.bp_len = sizeof(long);
+	if (*end || !event->attr.bp_type || !event->attr.bp_len ||
+	    event->attr.bp_len > 8 ||
+	    event->attr.bp_len & (event->attr.bp_len - 1))
+		return malformed(text, err);
+	return 0;
+}
+
+/* ---- kinds ---- */
+
+/*
+ * Events that a prefix tells from others; commas and slashes after it have no
+ * other meaning.  A new kind is a row here.
+ */
+static const struct event_kind {
+	const char *prefix;
+	int (*parse)(struct seam_event *event, const char *text,
+		     struct seam_err *err);
+} kinds[] = {
+	{ "uprobe:", seam_uprobe_parse },
+	{ "uretprobe:", seam_uprobe_parse },
+	{ "kprobe:", seam_kprobe_parse },
+	{ "kretprobe:", seam_kprobe_parse },
+	{ "mem:", parse_breakpoint },
+};
+
+/* NULL: an event of a PMU, a tracepoint or a name. */
+static const struct event_kind *kind_of(const char *text)
+{
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(kinds); i++)
+		if (strncmp(text, kinds[i].prefix, strlen(kinds[i].prefix)) ==
+		    0)
+			return &kinds[i];
+	return NULL;
 }
 
 /* Append an event, which @parse fills in from @text. */
@@ -68,21 +158,12 @@ static int add_with_terms(struct seam_event_list *list, const char *text,
 static int add_one(struct seam_event_list *list, const char *text,
 		   struct seam_err *err)
 {
+	const struct event_kind *kind = kind_of(text);
 	const char *colon = strchr(text, ':');
 	size_t n = strcspn(text, "/");
 
-	if (begins_with(text, "uretprobe:"))
-		return seam_err_set(err, -EINVAL, "the return of a function "
-				    "is written 'uprobe:%s%%return'",
-				    strchr(text, ':') + 1);
-	if (begins_with(text, "kprobe:") || begins_with(text, "kretprobe:"))
-		return seam_err_set(err, -ENOTSUP, "probes of the kernel's "
-			"functions are not supported, only of files: "
-			"uprobe:/path:symbol");
-	if (begins_with(text, "uprobe:"))
-		return add_event(list, text, seam_uprobe_parse, err);
-	if (begins_with(text, "mem:"))
-		return add_event(list, text, seam_breakpoint_parse, err);
+	if (kind)
+		return add_event(list, text, kind->parse, err);
 	if (text[n] && is_plain(text, n))
 		return add_with_terms(list, text, err);
 	if (text[n])
@@ -95,15 +176,12 @@ static int add_one(struct seam_event_list *list, const char *text,
 /* Bytes of the first item: up to its comma, or to the end. */
 static size_t item_length(const char *text)
 {
-	bool in_slashes = false;
+	bool in_slashes = false, has_terms = text[0] != '{' && !kind_of(text);
 	size_t n = 0;
 
 	/* commas between slashes divide the terms of one event */
 	for (; text[n] && (text[n] != ',' || in_slashes); n++)
-		if (text[n] == '/' && text[0] != '{' &&
-		    !begins_with(text, "uprobe:") &&
-		    !begins_with(text, "uretprobe:") &&
-		    !begins_with(text, "mem:"))
+		if (text[n] == '/' && has_terms)
 			in_slashes = !in_slashes;
 	return n;
 }

@@ -10,13 +10,15 @@
  *	cycles/period=1000,name=x/u	terms of one event; event_term.h
  *	uprobe:/usr/bin/x:main		a function of a file, by symbol ...
  *	uprobe:/usr/bin/x:0x1130%return	... or offset in the file; its return
+ *	kprobe:do_sys_openat2		a function of the kernel, or +offset
+ *	kretprobe:do_sys_openat2	its return
  *	mem:0x601020/4:rw:u		an address that is read or written
  *	intel_pt/tsc=1,cyc=0/u		any PMU of the kernel; see pmu.h
  *
  * Tracepoints are found in tracefs, PMUs in /sys/bus/event_source/devices.
  *
  * Source: perf-list(1) and perf-record(1) of Linux 6.1 for the grammar of
- * all but uprobe:, which perf defines with a command (perf probe).
+ * all but probes, which perf defines with a command (perf probe).
  */
 #ifndef SEAM_EVENT_LIST_H
 #define SEAM_EVENT_LIST_H

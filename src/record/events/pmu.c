@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* pmu.c - files of a PMU in sysfs, and bits of its attr; see pmu.h */
+/* pmu.c - terms of a PMU to an attr; AUX buffers and their decoders; pmu.h */
 #include "record/events/pmu.h"
-
-#include "record/proc/procfs.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 
-const char *seam_pmu_text(const char *pmu, const char *path, char *buf,
+#include "base/text.h"
+#include "record/events/event_kinds.h"
+#include "record/events/event_term.h"
+#include "record/proc/procfs.h"
+
+/* ---- the description in sysfs ---- */
+
+static const char *pmu_text(const char *pmu, const char *path, char *buf,
 			  size_t cap)
 {
 	char whole[PATH_MAX];
@@ -17,30 +22,30 @@ const char *seam_pmu_text(const char *pmu, const char *path, char *buf,
 	return seam_procfs_text(whole, buf, cap);
 }
 
-bool seam_pmu_has(const char *pmu, const char *path)
+static bool pmu_has(const char *pmu, const char *path)
 {
 	char text[1024];
 
-	return *seam_pmu_text(pmu, path, text, sizeof(text));
+	return *pmu_text(pmu, path, text, sizeof(text));
 }
 
-uint64_t seam_pmu_number(const char *pmu, const char *path, int base,
+static uint64_t pmu_number(const char *pmu, const char *path, int base,
 			 uint64_t otherwise)
 {
 	char text[64], *end;
 	uint64_t value;
 
-	value = strtoull(seam_pmu_text(pmu, path, text, sizeof(text)), &end,
+	value = strtoull(pmu_text(pmu, path, text, sizeof(text)), &end,
 			 base);
 	return end == text ? otherwise : value;
 }
 
-int seam_pmu_type(const char *name)
+static int pmu_type(const char *name)
 {
 	char text[32];
 
 	if (!*name || strchr(name, '/') || name[0] == '.' ||
-	    !*seam_pmu_text(name, "type", text, sizeof(text)))
+	    !*pmu_text(name, "type", text, sizeof(text)))
 		return -ENOENT;
 	return atoi(text);
 }
@@ -80,4 +85,478 @@ int seam_pmu_set_bits(struct perf_event_attr *attr, const char *format,
 	if (r < 0)
 		return -EINVAL;
 	return value ? -EOVERFLOW : 0;
+}
+
+/* ---- AUX buffers ---- */
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
+enum {
+	PT_PERIOD = 3,		/* of MTC and PSB packets, as perf's */
+	SPE_INTERVAL = 4096,	/* if the driver has no min_interval */
+	CPUID_TSC = 0x15,	/* Source: Intel SDM, CPUID leaf 15H */
+};
+
+enum seam_aux_kind seam_aux_pmu_kind(const char *name)
+{
+	static const struct {
+		const char *prefix;
+		enum seam_aux_kind kind;
+	} table[] = {
+		{ "intel_pt", SEAM_AUX_INTEL_PT },
+		{ "intel_bts", SEAM_AUX_INTEL_BTS },
+		{ "cs_etm", SEAM_AUX_CS_ETM },
+		{ "arm_spe", SEAM_AUX_ARM_SPE },
+		{ "hisi_ptt", SEAM_AUX_HISI_PTT },
+	};
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(table); i++)
+		if (strncmp(name, table[i].prefix,
+			    strlen(table[i].prefix)) == 0)
+			return table[i].kind;
+	return SEAM_AUX_NONE;
+}
+
+/* --- defaults --- */
+
+/* The highest bit of @mask up to @wanted, or else its lowest bit. */
+static int choose(uint64_t mask, int wanted)
+{
+	uint64_t low = mask & ((UINT64_C(2) << wanted) - 1);
+
+	if (low)
+		return 63 - __builtin_clzll(low);
+	return mask ? __builtin_ctzll(mask) : -1;
+}
+
+static void add_term(char *terms, size_t cap, const char *term, int value)
+{
+	size_t n = strlen(terms);
+
+	snprintf(terms + n, cap - n, "%s%s=%d", n ? "," : "", term, value);
+}
+
+static void default_pt(const char *pmu, char *terms, size_t cap)
+{
+	uint64_t mtc = pmu_number(pmu, "caps/mtc", 10, 1) ?
+		       pmu_number(pmu, "caps/mtc_periods", 16, 0) : 0;
+	uint64_t psb = pmu_number(pmu, "caps/psb_cyc", 10, 1) ?
+		       pmu_number(pmu, "caps/psb_periods", 16, 0) : 0;
+
+	add_term(terms, cap, "tsc", 1);
+	if (mtc) {
+		add_term(terms, cap, "mtc", 1);
+		add_term(terms, cap, "mtc_period", choose(mtc, PT_PERIOD));
+	}
+	if (mtc && psb)
+		add_term(terms, cap, "psb_period", choose(psb, PT_PERIOD));
+	if (pmu_has(pmu, "format/pt") &&
+	    pmu_has(pmu, "format/branch")) {
+		add_term(terms, cap, "pt", 1);
+		add_term(terms, cap, "branch", 1);
+	}
+}
+
+/* Without these the trace has neither threads nor times. */
+static void default_etm(const char *pmu, char *terms, size_t cap)
+{
+	if (pmu_has(pmu, "format/contextid"))
+		add_term(terms, cap, "contextid", 1);
+	if (pmu_has(pmu, "format/timestamp"))
+		add_term(terms, cap, "timestamp", 1);
+}
+
+static void set_aux_defaults(struct seam_event *event, const char *pmu,
+			   char *terms, size_t cap)
+{
+	terms[0] = '\0';
+	event->attr.sample_period = 1;
+	switch (event->aux_kind) {
+	case SEAM_AUX_INTEL_PT:
+		default_pt(pmu, terms, cap);
+		break;
+	case SEAM_AUX_CS_ETM:
+		default_etm(pmu, terms, cap);
+		break;
+	case SEAM_AUX_ARM_SPE:
+		event->attr.sample_period =
+			pmu_number(pmu, "caps/min_interval", 10,
+					SPE_INTERVAL);
+		if (pmu_has(pmu, "format/ts_enable"))
+			add_term(terms, cap, "ts_enable", 1);
+		break;
+	default:
+		break;
+	}
+}
+
+/* --- the clock --- */
+
+/*
+ * The kernel may write the page at any time; it increments the lock before and
+ * after.  Source: struct perf_event_mmap_page, linux/perf_event.h.
+ */
+struct seam_aux_clock seam_aux_clock_read(const void *control_page)
+{
+	enum { MAX_TRIES = 1000 };
+	const volatile struct perf_event_mmap_page *page = control_page;
+	struct seam_aux_clock clock = { 0 };
+
+	for (int i = 0; i < MAX_TRIES; i++) {
+		uint32_t lock = page->lock;
+
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		clock = (struct seam_aux_clock) {
+			.is_known = page->cap_user_time_zero &&
+				    page->time_mult,
+			.shift = page->time_shift,
+			.mult = page->time_mult,
+			.zero = page->time_zero,
+		};
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (page->lock == lock && !(lock & 1))
+			return clock;
+	}
+	return (struct seam_aux_clock) { 0 };
+}
+
+/* --- AUXTRACE_INFO --- */
+
+static void put(struct seam_aux_words *words, uint64_t word)
+{
+	words->no_memory |= !SEAM_ARRAY_ADD(&words->list, word);
+}
+
+static void put_clock(struct seam_aux_words *words,
+		      const struct seam_aux_clock *clock)
+{
+	put(words, clock->is_known ? clock->shift : 0);
+	put(words, clock->is_known ? clock->mult : 0);
+	put(words, clock->is_known ? clock->zero : 0);
+	put(words, clock->is_known);
+}
+
+/* attr.config with @term set to @value; 0: no such term. */
+static uint64_t config_bits(const char *pmu, const char *term, uint64_t value)
+{
+	struct perf_event_attr attr = { 0 };
+	char format[1024], path[128];
+
+	snprintf(path, sizeof(path), "format/%s", term);
+	pmu_text(pmu, path, format, sizeof(format));
+	seam_pmu_set_bits(&attr, format, value);
+	return attr.config;
+}
+
+/*
+ * Which context switches the file has: none, SWITCH records of the traced
+ * threads, or SWITCH_CPU_WIDE records of all threads.  Source: values 0, 2 and
+ * 3 of have_sched_switch in intel-pt.c.
+ */
+static uint64_t switches(const struct seam_aux_facts *facts, uint64_t tsc)
+{
+	if (!(facts->event->attr.config & tsc) || !facts->by_cpu)
+		return 0;
+	return facts->system_wide ? 3 : 2;
+}
+
+/* The ratio of the TSC to the core crystal clock. */
+static void put_ratio(struct seam_aux_words *words)
+{
+	unsigned int denominator = 0, numerator = 0;
+#if defined(__x86_64__) || defined(__i386__)
+	unsigned int ecx, edx;
+
+	__get_cpuid(CPUID_TSC, &denominator, &numerator, &ecx, &edx);
+#endif
+	put(words, numerator);
+	put(words, denominator);
+}
+
+static void put_pt(struct seam_aux_words *words, const char *pmu,
+		   const struct seam_aux_facts *facts)
+{
+	uint64_t tsc = config_bits(pmu, "tsc", 1);
+
+	put(words, facts->event->attr.type);
+	put_clock(words, &facts->clock);
+	put(words, tsc);
+	put(words, config_bits(pmu, "noretcomp", 1));
+	put(words, switches(facts, tsc));
+	put(words, facts->snapshot_mode);
+	put(words, facts->by_cpu);
+	put(words, config_bits(pmu, "mtc", 1));
+	put(words, config_bits(pmu, "mtc_period", UINT64_MAX));
+	put_ratio(words);
+	put(words, config_bits(pmu, "cyc", 1));
+	put(words, pmu_number(pmu, "max_nonturbo_ratio", 10, 0));
+	put(words, 0);		/* bytes of an address filter */
+	put(words, pmu_number(pmu, "caps/event_trace", 10, 0));
+}
+
+static void put_bts(struct seam_aux_words *words,
+		    const struct seam_aux_facts *facts)
+{
+	put(words, facts->event->attr.type);
+	put_clock(words, &facts->clock);
+	put(words, facts->snapshot_mode);
+}
+
+/* A register from the driver's file, in hexadecimal; 0: no such file. */
+static uint64_t etm_register(const char *pmu, int cpu, const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "cpu%d/%s", cpu, name);
+	return pmu_number(pmu, path, 16, 0);
+}
+
+/*
+ * Convert options of the event to the value of TRCCONFIGR.
+ * Source: ETM_OPT_* and ETM4_CFG_BIT_*, linux/coresight-pmu.h.
+ */
+static uint64_t etm4_config(uint64_t options)
+{
+	static const struct { uint8_t option; uint64_t config; } table[] = {
+		{ 8, 1 << 3 },			/* branch broadcast */
+		{ 12, 1 << 4 },			/* cycle counts */
+		{ 14, 1 << 6 },			/* context id */
+		{ 15, 1 << 7 | 1 << 15 },	/* of the virtual machine */
+		{ 28, 1 << 11 },		/* timestamps */
+		{ 29, 1 << 12 },		/* return stack */
+	};
+	uint64_t config = 0;
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(table); i++)
+		if (options >> table[i].option & 1)
+			config |= table[i].config;
+	return config;
+}
+
+/* The trace id of a CPU, as kernels before 6.2 assign it. */
+static uint64_t etm_id(int cpu)
+{
+	return 0x10 + 2 * (uint64_t)cpu;
+}
+
+static bool is_ete(uint64_t devarch)
+{
+	/* Source: Arm ETE, TRCDEVARCH: ARCHVER 5, ARCHPART 0xa13 */
+	return (devarch & 0xffff) == 0x5a13;
+}
+
+static void put_etm4(struct seam_aux_words *words, const char *pmu, int cpu,
+		     uint64_t options)
+{
+	static const char *const registers[] = {
+		"trcidr/trcidr0", "trcidr/trcidr1", "trcidr/trcidr2",
+		"trcidr/trcidr8", "mgmt/trcauthstatus",
+	};
+	uint64_t devarch = etm_register(pmu, cpu, "mgmt/trcdevarch");
+	bool ete = is_ete(devarch);
+
+	put(words, ete ? 0x5050505050505050 : 0x4040404040404040);
+	put(words, (uint64_t)cpu);
+	put(words, 2 + SEAM_ARRAY_SIZE(registers) + ete);
+	put(words, etm4_config(options));
+	put(words, etm_id(cpu));
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(registers); i++)
+		put(words, etm_register(pmu, cpu, registers[i]));
+	if (ete)
+		put(words, devarch);
+}
+
+static void put_etm3(struct seam_aux_words *words, const char *pmu, int cpu,
+		     uint64_t options)
+{
+	put(words, 0x3030303030303030);
+	put(words, (uint64_t)cpu);
+	put(words, 4);		/* words that follow */
+	put(words, options);
+	put(words, etm_id(cpu));
+	put(words, etm_register(pmu, cpu, "mgmt/etmccer"));
+	put(words, etm_register(pmu, cpu, "mgmt/etmidr"));
+}
+
+static void put_etm(struct seam_aux_words *words, const char *pmu,
+		    const struct seam_aux_facts *facts)
+{
+	enum { VERSION = 1 };	/* with a count of words for each CPU */
+	uint64_t options = facts->event->attr.config;
+	size_t n = facts->cpus->n;
+
+	put(words, VERSION);
+	put(words, (uint64_t)facts->event->attr.type << 32 | n);
+	put(words, facts->snapshot_mode);
+	for (size_t i = 0; i < n; i++) {
+		int cpu = facts->cpus->items[i];
+
+		if (etm_register(pmu, cpu, "trcidr/trcidr0"))
+			put_etm4(words, pmu, cpu, options);
+		else
+			put_etm3(words, pmu, cpu, options);
+	}
+}
+
+void seam_aux_pmu_info(const struct seam_aux_facts *facts,
+		       struct seam_aux_words *words)
+{
+	const char *pmu = facts->event->kernel_name;
+
+	switch (facts->event->aux_kind) {
+	case SEAM_AUX_INTEL_PT:
+		put_pt(words, pmu, facts);
+		break;
+	case SEAM_AUX_INTEL_BTS:
+		put_bts(words, facts);
+		break;
+	case SEAM_AUX_CS_ETM:
+		put_etm(words, pmu, facts);
+		break;
+	case SEAM_AUX_ARM_SPE:
+		put(words, facts->event->attr.type);
+		put(words, facts->by_cpu);
+		break;
+	case SEAM_AUX_HISI_PTT:
+		put(words, facts->event->attr.type);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- the event ---- */
+
+/* An event's name stands for terms, which may name another event. */
+enum { MAX_NESTED = 2 };
+
+static const char *read_text(const char *pmu, const char *folder,
+			     const char *name, char *buf, size_t cap)
+{
+	char path[SEAM_EVENT_NAME + 16];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return pmu_text(pmu, path, buf, cap);
+}
+
+static int set_terms(struct seam_event *event, const char *pmu, char *terms,
+		     int depth, struct seam_err *err);
+
+/* The sink of a CoreSight trace; sysfs has its hash in hexadecimal. */
+static int set_sink(struct seam_event *event, const char *pmu,
+		    const char *sink, struct seam_err *err)
+{
+	char text[64];
+
+	if (!*read_text(pmu, "sinks", sink, text, sizeof(text)))
+		return seam_err_set(err, -EINVAL, "PMU '%s' has no sink '%s'; "
+			"see " SEAM_PMU_DEVICES "/%s/sinks", pmu, sink, pmu);
+	event->attr.config2 = (event->attr.config2 & ~(uint64_t)UINT32_MAX) |
+			      (uint32_t)strtoull(text, NULL, 16);
+	return 0;
+}
+
+/* The bits that @term sets, as in sysfs.  False: it is not such a term. */
+static bool find_format(const char *pmu, const char *term, char *format,
+			size_t cap)
+{
+	if (*read_text(pmu, "format", term, format, cap))
+		return true;
+	snprintf(format, cap, "%s:0-63", term);
+	return strcmp(term, "config") == 0 || strcmp(term, "config1") == 0 ||
+	       strcmp(term, "config2") == 0;
+}
+
+/* "term=value"; "term" stands for 1. */
+static int set_bits(struct seam_event *event, const char *pmu,
+		    const char *format, const char *term, const char *value,
+		    struct seam_err *err)
+{
+	char *end = "";
+	uint64_t v = value ? strtoull(value, &end, 0) : 1;
+	int r;
+
+	if (value && (end == value || *end))
+		return seam_err_set(err, -EINVAL, "PMU '%s': '%s' takes a "
+				    "number", pmu, term);
+	r = seam_pmu_set_bits(&event->attr, format, v);
+	if (r == -EOVERFLOW)
+		return seam_err_set(err, -EINVAL, "PMU '%s': the value of "
+				    "'%s' has too many bits", pmu, term);
+	return r < 0 ? seam_err_set(err, -EINVAL, "PMU '%s': cannot read the "
+				    "format of '%s'", pmu, term) : 0;
+}
+
+/* A term of the PMU, a term of any event, a sink, or an event's name. */
+static int set_term(struct seam_event *event, const char *pmu, char *term,
+		    int depth, struct seam_err *err)
+{
+	char text[1024], *value = strchr(term, '=');
+
+	if (value)
+		*value++ = '\0';
+	if (find_format(pmu, term, text, sizeof(text)))
+		return set_bits(event, pmu, text, term, value, err);
+	if (seam_event_term_is(term))
+		return seam_event_term_set(event, term, value, err);
+	if (term[0] == '@' && !value)
+		return set_sink(event, pmu, term + 1, err);
+	if (!value && depth < MAX_NESTED &&
+	    *read_text(pmu, "events", term, text, sizeof(text)))
+		return set_terms(event, pmu, text, depth + 1, err);
+	return seam_err_set(err, -EINVAL, "PMU '%s' has no term or event "
+			    "'%s'", pmu, term);
+}
+
+static int set_terms(struct seam_event *event, const char *pmu, char *terms,
+		     int depth, struct seam_err *err)
+{
+	char *rest, *term = strtok_r(terms, ",", &rest);
+	int r = 0;
+
+	for (; r == 0 && term; term = strtok_r(NULL, ",", &rest))
+		r = strchr(term, '/') || term[0] == '.' ?
+		    seam_err_set(err, -EINVAL, "PMU '%s' has no term '%s'",
+				 pmu, term) :
+		    set_term(event, pmu, term, depth, err);
+	return r;
+}
+
+int seam_pmu_event_parse(struct seam_event *event, const char *text,
+			 struct seam_err *err)
+{
+	char copy[SEAM_EVENT_NAME], defaults[256], *terms, *modifiers;
+	int type, r;
+
+	seam_text_copy(event->name, sizeof(event->name), text,
+		       SEAM_TEXT_TERMINAL);
+	memcpy(copy, event->name, sizeof(copy));
+	terms = strchr(copy, '/');
+	modifiers = strrchr(copy, '/');
+	if (!terms || modifiers == terms)
+		return seam_err_set(err, -EINVAL, "an event of a PMU is "
+				    "written pmu/terms/, and not '%s'",
+				    event->name);
+	*terms++ = '\0';
+	*modifiers++ = '\0';
+	snprintf(event->kernel_name, sizeof(event->kernel_name), "%s", copy);
+	type = pmu_type(copy);
+	if (type < 0)
+		return seam_err_set(err, type, "this kernel has no PMU '%s'; "
+				    "see " SEAM_PMU_DEVICES, copy);
+	event->attr.type = (uint32_t)type;
+	event->origin = SEAM_EVENT_OF_PMU;
+	event->aux_kind = seam_aux_pmu_kind(copy);
+	if (event->aux_kind) {
+		set_aux_defaults(event, copy, defaults, sizeof(defaults));
+		set_terms(event, copy, defaults, 0, NULL);
+	}
+	r = set_terms(event, copy, terms, 0, err);
+	if (r == 0)
+		r = seam_event_terms_check(event, err);
+	if (r == 0 && *modifiers == ':')
+		modifiers++;
+	return r == 0 ? seam_event_modify(event, modifiers, err) : r;
 }

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pmu.h - the description of a PMU in sysfs
+ * pmu.h - the description of a PMU in sysfs, and AUXTRACE_INFO for decoders
  *
  *	/sys/bus/event_source/devices/PMU/type		attr.type
  *	.../format/TERM		"config:0-7,32-35": the bits that TERM sets
  *	.../events/NAME		terms that stand for "PMU/NAME/"
  *	.../sinks/NAME		the value of config2 for the term "@NAME",
  *				the sink of a CoreSight trace
+ *
+ * The bytes in an AUX buffer cannot be decoded alone: a decoder needs the
+ * parameters of the clock, the packets that were enabled and the registers of
+ * the trace unit.  perf's decoders read these from one record at the head of
+ * the file, AUXTRACE_INFO, whose words differ from PMU to PMU.
+ *
+ * Source: tools/perf/util/intel-pt.h, intel-bts.h, cs-etm.h, arm-spe.h,
+ * hisi-ptt.h and auxtrace.h of Linux 6.1; values from
+ * /sys/bus/event_source/devices.
  */
 #ifndef SEAM_PMU_H
 #define SEAM_PMU_H
 
-#include <linux/perf_event.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "record/events/event_kinds.h"
+#include "record/proc/procfs.h"
 
 #define SEAM_PMU_DEVICES "/sys/bus/event_source/devices"
 
@@ -26,18 +33,43 @@
 int seam_pmu_set_bits(struct perf_event_attr *attr, const char *format,
 		      uint64_t value);
 
-/* attr.type of the events of PMU @name, or -ENOENT. */
-int seam_pmu_type(const char *name);
+/* The decoder for PMU @name; SEAM_AUX_NONE: not in the table. */
+enum seam_aux_kind seam_aux_pmu_kind(const char *name);
 
-/* The text of file @path in the folder of @pmu; "" when there is none. */
-const char *seam_pmu_text(const char *pmu, const char *path, char *buf,
-			  size_t cap);
+/*
+ * Conversion of the CPU's counter to ns of the kernel's clock.
+ * Source: linux/perf_event.h, cap_user_time_zero.
+ */
+struct seam_aux_clock {
+	bool is_known;
+	uint16_t shift;
+	uint32_t mult;
+	uint64_t zero;		/* ns */
+};
 
-/* Whether that file has any text. */
-bool seam_pmu_has(const char *pmu, const char *path);
+/* Read it from the control page of a ring whose event has no clockid. */
+struct seam_aux_clock seam_aux_clock_read(const void *control_page);
 
-/* The number in that file, to @base; @otherwise if there is none. */
-uint64_t seam_pmu_number(const char *pmu, const char *path, int base,
-			 uint64_t otherwise);
+/* What AUXTRACE_INFO is made from.  Everything is borrowed. */
+struct seam_aux_facts {
+	const struct seam_event *event;
+	const struct seam_number_list *cpus;	/* that are traced */
+	struct seam_aux_clock clock;
+	bool snapshot_mode;	/* the newest bytes are copied on request */
+	bool by_cpu;		/* a buffer for each CPU, not each thread */
+	bool system_wide;
+};
+
+struct seam_aux_words {
+	SEAM_ARRAY(uint64_t) list;
+	bool no_memory;
+};
+
+/*
+ * Append the words that follow the type in AUXTRACE_INFO to @words; none for
+ * a kind that has no decoder.
+ */
+void seam_aux_pmu_info(const struct seam_aux_facts *facts,
+		       struct seam_aux_words *words);
 
 #endif /* SEAM_PMU_H */

@@ -3,7 +3,7 @@
 #include "record/perf/auxtrace.h"
 
 #include "base/clock.h"
-#include "record/events/aux_pmu.h"
+#include "record/events/pmu.h"
 #include "wire/perf/perf_record.h"
 
 #include <errno.h>
