@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* recording.c - begin perf.data, write the manifest; see recording.h */
+/* recording.c - what is in a bundle: manifest, features, files; recording.h */
 #include "record/recording.h"
-
-#include "base/file.h"
-#include "record/session.h"
-#include "wire/manifest.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "base/file.h"
+#include "record/session.h"
+#include "symbol/kernel/kernel_cache.h"
+#include "wire/manifest.h"
 
 /* Bytes reserved for a manifest: in all, and more for each ring and trigger. */
 enum {
@@ -234,4 +237,263 @@ void seam_recording_fini(struct seam_recording *recording)
 {
 	close_files(recording);
 	seam_bundle_close(&recording->bundle);
+}
+
+/* ---- features of perf.data: host, CPUs, events, clock ---- */
+
+enum { MAX_PMUS = 128 };
+
+static void add_host(struct seam_perf_features *f)
+{
+	struct utsname host;
+
+	if (uname(&host) < 0)
+		return;
+	seam_perf_features_string(f, SEAM_PERF_FEATURE_HOSTNAME,
+				  host.nodename);
+	seam_perf_features_string(f, SEAM_PERF_FEATURE_OSRELEASE,
+				  host.release);
+	seam_perf_features_string(f, SEAM_PERF_FEATURE_VERSION,
+				  "seam " SEAM_VERSION);
+	seam_perf_features_string(f, SEAM_PERF_FEATURE_ARCH, host.machine);
+}
+
+static void add_cpus(struct seam_perf_features *f, uint32_t n_online)
+{
+	/* perf's order: available, online */
+	uint32_t n[2] = { (uint32_t)sysconf(_SC_NPROCESSORS_CONF), n_online };
+	enum { NAME, VENDOR, FAMILY, MODEL, STEPPING, N_VALUES };
+	struct seam_procfs_value cpu[N_VALUES] = {
+		[NAME].key = "model name", [VENDOR].key = "vendor_id",
+		[FAMILY].key = "cpu family", [MODEL].key = "model",
+		[STEPPING].key = "stepping",
+	};
+	char text[4 * sizeof(cpu[0].text)];
+	uint64_t kb;
+
+	seam_procfs_values("/proc/cpuinfo", cpu, N_VALUES);
+	seam_perf_features_data(f, SEAM_PERF_FEATURE_NRCPUS, n, 2 * sizeof(*n));
+	seam_perf_features_string(f, SEAM_PERF_FEATURE_CPUDESC,
+				  cpu[NAME].text);
+	/* perf's form on x86: vendor,family,model,stepping */
+	snprintf(text, sizeof(text), "%s,%s,%s,%s", cpu[VENDOR].text,
+		 cpu[FAMILY].text, cpu[MODEL].text, cpu[STEPPING].text);
+	if (cpu[VENDOR].text[0])
+		seam_perf_features_string(f, SEAM_PERF_FEATURE_CPUID, text);
+	kb = strtoull(seam_procfs_value("/proc/meminfo", "MemTotal", text,
+					sizeof(text)), NULL, 10);
+	seam_perf_features_data(f, SEAM_PERF_FEATURE_TOTAL_MEM, &kb,
+				sizeof(kb));
+}
+
+/* Version, kind (zstd), level, ratio, bytes of an unpacked record. */
+static void add_compression(struct seam_perf_features *f,
+			    const struct seam_compress *c)
+{
+	uint32_t values[5] = {
+		1, 1, (uint32_t)c->level,
+		(uint32_t)(c->n_out ? c->n_in / c->n_out : 1),
+		SEAM_COMPRESS_CHUNK_BYTES,
+	};
+
+	if (c->level)
+		seam_perf_features_data(f, SEAM_PERF_FEATURE_COMPRESSED,
+					values, sizeof(values));
+}
+
+static void add_clock(struct seam_perf_features *f,
+		      const struct seam_session *s,
+		      const struct seam_compress *compress)
+{
+	bool is_monotonic = !seam_sources_has_aux(&s->sources);
+	struct timespec resolution = { 0 };
+	uint64_t ns;
+
+	clock_getres(CLOCK_MONOTONIC, &resolution);
+	ns = (uint64_t)resolution.tv_nsec;
+	if (is_monotonic)
+		seam_perf_features_data(f, SEAM_PERF_FEATURE_CLOCKID, &ns,
+					sizeof(ns));
+	add_compression(f, compress);	/* in the order of the bits */
+	if (is_monotonic)
+		seam_perf_features_clock(f, CLOCK_MONOTONIC, s->start_wall_ns,
+					 s->start_ns);
+}
+
+/* Consecutive events with one leader are a group. */
+static void add_groups(struct seam_perf_features *f,
+		       const struct seam_sources *sources)
+{
+	struct seam_perf_group *groups = calloc(sources->n_events,
+						sizeof(*groups));
+	size_t n = 0;
+
+	for (size_t i = 0; groups && i < sources->n_events; i++) {
+		int leader = sources->events[i].leader;
+
+		if (leader == (int)i)
+			groups[n++] = (struct seam_perf_group) {
+				.leader = (uint32_t)i, .n_members = 1,
+			};
+		else if (leader >= 0)
+			groups[n - 1].n_members++;
+	}
+	f->no_memory |= !groups;
+	seam_perf_features_groups(f, groups, n);
+	free(groups);
+}
+
+static void add_all(struct seam_perf_features *f, const struct seam_session *s,
+		    const struct seam_data_file *file)
+{
+	const uint64_t times[] = { file->counts.first_ns,
+				   file->counts.last_ns };
+	struct seam_perf_pmu pmus[MAX_PMUS];
+
+	if (s->kernel.text_addr)
+		seam_perf_features_build_id(f, "[kernel.kallsyms]",
+			(struct seam_bytes) { s->kernel.build_id,
+					      s->kernel.build_id_size });
+	add_host(f);
+	add_cpus(f, (uint32_t)s->sources.cpus.n);
+	seam_perf_features_cmdline(f, s->options->words,
+				   s->options->n_words);
+	seam_perf_features_events(f, file->events, file->n_events);
+	seam_perf_features_pmus(f, pmus, seam_procfs_pmus(pmus, MAX_PMUS));
+	add_groups(f, &s->sources);
+	if (file->auxtraces.n)
+		seam_perf_features_auxtrace(f, &file->auxtraces.items->offset,
+					    file->auxtraces.n);
+	if (file->counts.last_ns)
+		seam_perf_features_data(f, SEAM_PERF_FEATURE_SAMPLE_TIME,
+					times, sizeof(times));
+	add_clock(f, s, &file->compress);
+}
+
+int seam_recording_write_features(struct seam_recording *recording,
+				  const struct seam_session *s,
+				  struct seam_err *err)
+{
+	struct seam_perf_features features = { 0 };
+	int r;
+
+	add_all(&features, s, &recording->data);
+	r = seam_perf_writer_finish(&recording->data.writer, &features, err);
+	seam_perf_features_fini(&features);
+	return r;
+}
+
+/* ---- files for symbols ---- */
+
+#define KERNEL_SYMBOLS "kernel.sym.zst"
+
+/* Link the last copy.  False: no copy, other modules, another file system. */
+static bool link_kernel(const struct seam_session *s, int dir)
+{
+	char path[32];
+
+	if (s->kernel_fd <= 0 || !s->kernel_modules ||
+	    s->kernel_modules != seam_kernel_modules())
+		return false;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->kernel_fd);
+	return linkat(AT_FDCWD, path, dir, KERNEL_SYMBOLS,
+		      AT_SYMLINK_FOLLOW) == 0;
+}
+
+/*
+ * Each snapshot has the symbols of the kernel: all but the first are links to
+ * one file, as long as no module is loaded or unloaded.
+ */
+static void copy_kernel(struct seam_recording *recording,
+			struct seam_session *s)
+{
+	int dir = recording->bundle.dir, r;
+	struct seam_err err = { 0 };
+	uint64_t modules;
+
+	if (link_kernel(s, dir))
+		return;
+	modules = seam_kernel_modules();
+	r = seam_kernel_capture(dir, KERNEL_SYMBOLS, &err);
+	if (r == 0) {
+		if (s->kernel_fd > 0)
+			close(s->kernel_fd);
+		s->kernel_fd = openat(dir, KERNEL_SYMBOLS, O_RDONLY |
+				      O_NOFOLLOW | O_CLOEXEC);
+		s->kernel_modules = modules;
+		return;
+	}
+	seam_session_note(s, false, "the kernel's symbols were not copied: %s",
+			  err.cause[0]);
+	/* what this user may not read is not counted as skipped */
+	recording->skipped |= r != -EACCES && r != -EPERM;
+}
+
+/* One line for each cause; the first error is in the line of its cause. */
+static void report(const struct seam_session *s, const char *kind,
+		   const struct seam_kept_counts *counts)
+{
+	for (size_t i = 0; i < SEAM_KEPT_N_CAUSES; i++) {
+		bool has_why = counts->why.n_causes && i == counts->why_cause;
+
+		if (counts->n_left_out[i])
+			seam_session_note(s, false, "%" PRIu64 " %s %s%s%s",
+					  counts->n_left_out[i], kind,
+					  seam_count_rows[SEAM_COUNT_KEPT_GONE +
+							  i].many,
+					  has_why ? ": " : "",
+					  has_why ? counts->why.cause[0] : "");
+	}
+}
+
+static void report_hits(const struct seam_session *s)
+{
+	if (s->kept_hits.n_left_out + s->kept_hits.n_unjoined)
+		seam_session_note(s, false, "%" PRIu64 " pages and mappings "
+			"ignored by --keep-files: too many",
+			s->kept_hits.n_left_out + s->kept_hits.n_unjoined);
+}
+
+/* The bytes of --max-size that are left for files beside "data". */
+static uint64_t budget(const struct seam_recording *recording,
+		       const struct seam_session *s)
+{
+	uint64_t max = s->options->max_bytes, used;
+
+	if (!max)
+		return UINT64_MAX;
+	used = seam_session_bytes(s, &recording->data);
+	return used < max ? max - used : 0;
+}
+
+static bool is_incomplete(const struct seam_kept_counts *counts)
+{
+	return counts->n_left_out[SEAM_KEPT_NOT_WRITTEN] ||
+	       counts->n_left_out[SEAM_KEPT_INTERRUPTED];
+}
+
+void seam_recording_add_files(struct seam_recording *recording,
+			      struct seam_session *s)
+{
+	const struct seam_kept_destination to = {
+		.bundle = &recording->bundle,
+		.is_snapshot = recording->is_snapshot,
+		.budget_bytes = budget(recording, s),
+		.wait = seam_session_wait, .context = s,
+	};
+	const struct seam_kept_files_counts *kept = &recording->kept;
+
+	if (recording->data.counts.n_kernel_samples)
+		copy_kernel(recording, s);
+	if (s->options->keep_files)
+		seam_kept_hits_mark(&s->kept_hits, &s->kept_files);
+	seam_kept_files_copy(&s->kept_files, &to, &recording->kept);
+	if (kept->files.n_copied)
+		seam_session_note(s, true, "%" PRIu64 " mapped files copied",
+				  kept->files.n_copied);
+	report(s, "mapped files", &kept->files);
+	report_hits(s);
+	report(s, "jitdumps or perf maps", &kept->jit);
+	recording->skipped |= is_incomplete(&kept->files) ||
+			      is_incomplete(&kept->jit);
 }

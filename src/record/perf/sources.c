@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sources.c - open, enable, count; see sources.h */
+/* sources.c - open, map, enable, count; see sources.h */
 #include "record/perf/sources.h"
-
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/hash.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +9,10 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/hash.h"
 
 enum {
 	/*
@@ -423,6 +423,156 @@ static int open_all(struct seam_sources *s, struct seam_err *err)
 	return r;
 }
 
+/* ---- rings ---- */
+
+/* Bytes of each ring and AUX buffer, powers of two: requested, then mapped. */
+struct ring_sizes {
+	size_t samples, aux;
+};
+
+/* Rings, or their AUX buffers, that are mapped in one size. */
+struct ring_kind {
+	enum seam_ring_use use;
+	bool is_aux;
+	size_t *bytes;		/* requested, then mapped */
+};
+
+/* The ring of @kind that source @i writes to, or NULL. */
+static struct seam_source_ring *ring_of(struct seam_sources *s, size_t i,
+					const struct ring_kind *kind)
+{
+	struct seam_source_ring *ring =
+		&s->rings.items[s->list.items[i].ring];
+
+	return ring->use == kind->use ? ring : NULL;
+}
+
+static int map_ring(struct seam_source_ring *ring, int fd, size_t bytes,
+		    struct seam_err *err)
+{
+	int r = seam_ring_map(&ring->ring, fd, bytes, ring->is_backward, err);
+
+	if (r == 0) {
+		ring->fd = fd;
+		ring->size_bytes = bytes;
+	}
+	return r;
+}
+
+/* The event that owns the ring has the buffer.  Source: perf_mmap(). */
+static int map_aux(const struct seam_sources *s, struct seam_source_ring *ring,
+		   const struct seam_event *event, size_t bytes,
+		   struct seam_err *err)
+{
+	int r = seam_ring_aux_map(&ring->aux, &ring->ring, ring->fd, bytes,
+				  s->aux_snapshots, err);
+
+	if (r == 0)
+		ring->aux_bytes = bytes;
+	return r == -EOPNOTSUPP ? seam_err_add(err, r, "'%s' writes no AUX "
+					       "buffer", event->name) : r;
+}
+
+static int map_all(struct seam_sources *s, const struct ring_kind *kind,
+		   size_t first, struct seam_err *err)
+{
+	int r = 0;
+
+	for (size_t i = first; r == 0 && i < s->list.n; i++) {
+		struct seam_source_ring *ring = ring_of(s, i, kind);
+		const struct seam_source *source = &s->list.items[i];
+
+		if (!ring ||
+		    (kind->is_aux ? ring->aux.size > 0 : ring->fd >= 0))
+			continue;
+		r = kind->is_aux ? map_aux(s, ring, &s->events[source->event],
+					   *kind->bytes, err) :
+		    map_ring(ring, source->fd, *kind->bytes, err);
+	}
+	return r;
+}
+
+static void unmap_all(struct seam_sources *s, const struct ring_kind *kind,
+		      size_t first)
+{
+	for (size_t i = first; i < s->list.n; i++) {
+		struct seam_source_ring *ring = ring_of(s, i, kind);
+
+		if (ring && kind->is_aux) {
+			seam_ring_aux_fini(&ring->aux);
+		} else if (ring) {
+			seam_ring_fini(&ring->ring);
+			ring->fd = -1;
+		}
+	}
+}
+
+static int map_largest(struct seam_sources *s, const struct ring_kind *kind,
+		       size_t first, struct seam_err *err)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), wanted = *kind->bytes;
+	int r;
+
+	for (;; *kind->bytes /= 2) {
+		r = map_all(s, kind, first, err);
+		if ((r != -EPERM && r != -ENOMEM) || *kind->bytes / 2 < page)
+			break;
+		unmap_all(s, kind, first);
+	}
+	if (*kind->bytes < wanted)
+		s->left_out |= SEAM_LEFT_OUT_RING_SPACE;
+	if (r == -EPERM)
+		return seam_err_add(err, r, "this user may not lock memory "
+			"for one page a ring: see kernel.perf_event_mlock_kb "
+			"and 'ulimit -l'");
+	return r;
+}
+
+static int share_rings(struct seam_sources *s, size_t first,
+		       struct seam_err *err)
+{
+	for (size_t i = first; i < s->list.n; i++) {
+		int fd = s->list.items[i].fd;
+		const struct seam_source_ring *ring =
+			&s->rings.items[s->list.items[i].ring];
+
+		if (fd != ring->fd &&
+		    ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)
+			return seam_err_errno(err, "cannot share the ring of "
+					      "cpu %d", ring->cpu);
+	}
+	return 0;
+}
+
+/*
+ * Map the rings of the sources from index @first on that are not mapped yet:
+ * all of one kind in one size, halved until that much memory can be had.  And
+ * redirect sources that own no ring to the ring of their CPU or thread.
+ * -EPERM: the user may not lock even one page a ring; -EOPNOTSUPP: an event has
+ * no AUX buffer, though its aux_kind is set.
+ */
+static int map_rings(struct seam_sources *s, size_t first,
+		     struct ring_sizes *sizes, struct seam_err *err)
+{
+	size_t small[2] = {
+		SEAM_SOURCES_SMALL_RING_BYTES, SEAM_SOURCES_SMALL_RING_BYTES,
+	};
+	/* the small ones first: the samples get what is left */
+	const struct ring_kind kinds[] = {
+		{ SEAM_RING_OF_SIDEBAND, false, &small[0] },
+		{ SEAM_RING_OF_AUX, false, &small[1] },
+		{ SEAM_RING_OF_AUX, true, &sizes->aux },
+		{ SEAM_RING_OF_SAMPLES, false, &sizes->samples },
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < SEAM_ARRAY_SIZE(kinds); i++)
+		r = map_largest(s, &kinds[i], first, err);
+	return r == 0 ? share_rings(s, first, err) : r;
+}
+
+/* ---- open, start, stop ---- */
+
 /* Add the rings from @first on, which are mapped, to the live ones. */
 static int add_live(struct seam_sources *s, size_t first, struct seam_err *err)
 {
@@ -435,7 +585,7 @@ static int add_live(struct seam_sources *s, size_t first, struct seam_err *err)
 
 int seam_sources_open(struct seam_sources *s, struct seam_err *err)
 {
-	struct seam_ring_sizes sizes = {
+	struct ring_sizes sizes = {
 		.samples = s->ring_bytes, .aux = s->aux_bytes,
 	};
 	int r = add_shared_rings(s, err);
@@ -443,7 +593,7 @@ int seam_sources_open(struct seam_sources *s, struct seam_err *err)
 	if (r == 0)
 		r = open_all(s, err);
 	if (r == 0)
-		r = seam_sources_map(s, 0, &sizes, err);
+		r = map_rings(s, 0, &sizes, err);
 	if (r == 0)
 		r = add_live(s, 0, err);
 	s->ring_bytes = sizes.samples;
@@ -498,7 +648,7 @@ int seam_sources_add_thread(struct seam_sources *s, int tid,
 {
 	size_t first = s->list.n, ring = s->rings.n, threads = s->threads.n;
 	struct seam_source_thread thread;
-	struct seam_ring_sizes sizes = {
+	struct ring_sizes sizes = {
 		.samples = s->ring_bytes, .aux = s->aux_bytes,
 	};
 	int r;
@@ -510,7 +660,7 @@ int seam_sources_add_thread(struct seam_sources *s, int tid,
 	if (r == 0)
 		r = seam_sources_check_fds(s, err);
 	if (r == 0)
-		r = seam_sources_map(s, first, &sizes, err);
+		r = map_rings(s, first, &sizes, err);
 	if (r == 0)
 		r = remember_thread(s, &thread, err);
 	if (r == 0)
@@ -620,4 +770,69 @@ void seam_sources_fini(struct seam_sources *s)
 	free(s->sampled.items);
 	free(s->tids.items);
 	*s = (struct seam_sources) { 0 };
+}
+
+/* ---- threads ---- */
+
+struct seam_source_thread *seam_sources_thread(const struct seam_sources *s,
+					       int tid)
+{
+	/* ids are reused; at most one thread of an id is running */
+	uint32_t i = SEAM_INDEX_FIND(&s->by_tid, seam_hash_u64((uint32_t)tid),
+				     k, s->threads.items[k].tid == tid &&
+				     !s->threads.items[k].has_ended);
+
+	return i == SEAM_NONE ? NULL : &s->threads.items[i];
+}
+
+void seam_sources_stop_thread(struct seam_sources *s, int tid)
+{
+	const struct seam_source_thread *thread = seam_sources_thread(s, tid);
+
+	for (size_t i = 0; thread && i < thread->n_sources; i++) {
+		int fd = s->list.items[thread->first_source + i].fd;
+
+		if (fd >= 0)
+			ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+	}
+}
+
+void seam_sources_end(struct seam_sources *s, size_t i)
+{
+	struct seam_source *source = &s->list.items[i];
+	struct seam_source_ring *ring = &s->rings.items[source->ring];
+
+	if (source->fd < 0)
+		return;
+	source->n_lost = seam_sources_lost(s, i);
+	if (ring->fd == source->fd) {
+		seam_ring_aux_fini(&ring->aux);
+		seam_ring_fini(&ring->ring);
+		ring->fd = -1;
+	}
+	close(source->fd);
+	source->fd = -1;
+}
+
+/* Remove @n rings from index @first on from the mapped ones. */
+static void remove_live(struct seam_sources *s, uint32_t first, uint32_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->live.n; i++)
+		if (s->live.items[i] - first >= n)
+			s->live.items[kept++] = s->live.items[i];
+	s->live.n = kept;
+}
+
+void seam_sources_end_thread(struct seam_sources *s, int tid)
+{
+	struct seam_source_thread *thread = seam_sources_thread(s, tid);
+
+	if (!thread)
+		return;
+	for (size_t i = 0; i < thread->n_sources; i++)
+		seam_sources_end(s, thread->first_source + i);
+	remove_live(s, thread->first_ring, thread->n_rings);
+	thread->has_ended = true;
 }

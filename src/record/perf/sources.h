@@ -211,23 +211,6 @@ uint64_t seam_sources_lost(const struct seam_sources *s, size_t i);
 bool seam_sources_enabled_ns(const struct seam_sources *s, size_t i,
 			     uint64_t *ns);
 
-/* ---- map_rings.c, for sources.c ---- */
-
-/* Bytes of each ring and AUX buffer, powers of two: requested, then mapped. */
-struct seam_ring_sizes {
-	size_t samples, aux;
-};
-
-/*
- * Map the rings of the sources from index @first on that are not mapped yet:
- * all of one kind in one size, halved until that much memory can be had.  And
- * redirect sources that own no ring to the ring of their CPU or thread.
- * -EPERM: the user may not lock even one page a ring; -EOPNOTSUPP: an event has
- * no AUX buffer, though its aux_kind is set.
- */
-int seam_sources_map(struct seam_sources *s, size_t first,
-		     struct seam_ring_sizes *sizes, struct seam_err *err);
-
 /* Valid on zeroed sources, and again after itself. */
 void seam_sources_fini(struct seam_sources *s);
 
