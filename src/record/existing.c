@@ -6,6 +6,7 @@
 #include "record/perf/synth.h"
 #include "record/plan.h"
 #include "record/proc/targets.h"
+#include "record/rounds.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,7 +20,6 @@ enum {
 /* Only the recorder's thread uses it. */
 struct existing {
 	struct seam_session *s;
-	int (*drain)(struct seam_session *s);
 	uint64_t n_bytes;
 	size_t n_waiting;
 	uint64_t n_stuck;	/* processes */
@@ -123,7 +123,7 @@ static bool wait_for_jobs(struct existing *e, size_t max)
 
 	while (goes_on && seam_helper_collect(helper) && e->n_waiting > max) {
 		goes_on = seam_session_wait(e->s, fd, WAIT_MS) &&
-			  e->drain(e->s) == 0;
+			  seam_rounds_drain(e->s) == 0;
 	}
 	return goes_on && e->r == 0;
 }
@@ -145,10 +145,9 @@ static void report(const struct existing *e)
 }
 
 static int read_all(struct seam_session *s,
-		    int (*drain)(struct seam_session *s),
 		    const struct seam_number_list *pids, struct seam_err *err)
 {
-	struct existing e = { .s = s, .drain = drain, .err = err };
+	struct existing e = { .s = s, .err = err };
 	bool goes_on = true;
 
 	if (!pids->n)
@@ -193,9 +192,7 @@ static int list_processes(const struct seam_session *s,
 	return 0;
 }
 
-int seam_existing_write(struct seam_session *s,
-			int (*drain)(struct seam_session *s),
-			struct seam_err *err)
+int seam_existing_write(struct seam_session *s, struct seam_err *err)
 {
 	struct seam_synth synth = {
 		.id = seam_sources_sideband_id(&s->sources),
@@ -216,7 +213,7 @@ int seam_existing_write(struct seam_session *s,
 				   s->options->namespaces);
 	r = seam_data_file_append(&s->recording.data, &synth, err);
 	if (r == 0)
-		r = read_all(s, drain, &pids, err);
+		r = read_all(s, &pids, err);
 	free(pids.items);
 	seam_synth_end(&synth);
 	return r == 0 ? seam_data_file_append(&s->recording.data, &synth, err) :

@@ -18,12 +18,10 @@
 
 /*
  * Append the records of the kernel, and of those processes to be sampled that
- * run already; @drain the rings meanwhile (seam_rounds_drain()).  0, or -errno
- * of a write, of memory or of the helper; what was left out is reported to the
- * user.  A failure of @drain is the recording's, and ends the work.
+ * run already.  0, or -errno of a write, of memory or of the helper; what was
+ * left out is reported to the user.  A drain that fails ends the work; see
+ * seam_rounds_failure().
  */
-int seam_existing_write(struct seam_session *s,
-			int (*drain)(struct seam_session *s),
-			struct seam_err *err);
+int seam_existing_write(struct seam_session *s, struct seam_err *err);
 
 #endif /* SEAM_EXISTING_H */

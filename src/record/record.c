@@ -212,7 +212,7 @@ static int begin_data(struct seam_session *s, struct seam_err *err)
 	if (r == 0 && !seam_plan_records_command(s->options))
 		seam_sources_enable(&s->sources);
 	if (r == 0)
-		r = seam_existing_write(s, seam_rounds_drain, err);
+		r = seam_existing_write(s, err);
 	if (r == 0)
 		r = seam_rounds_failure(s, err);
 	return r == 0 ? seam_bundle_publish(&s->recording.bundle, "data", err) :
@@ -264,7 +264,7 @@ static int check_place(struct seam_session *s, struct seam_err *err)
 	if (!result->was_removed)
 		return 0;
 	result->cut_short = true;
-	seam_data_file_removed(&s->recording.data);
+	seam_data_file_lost(&s->recording.data);
 	return seam_err_set(err, -ENOENT, "'%s' was removed while it was "
 			    "written", place == SEAM_BUNDLE_REMOVED ?
 			    s->recording.bundle.path : "data");

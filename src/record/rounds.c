@@ -3,7 +3,6 @@
 #include "record/rounds.h"
 
 #include "base/clock.h"
-#include "record/existing.h"
 #include "record/snapshot.h"
 #include "record/stack_plan.h"
 
@@ -28,10 +27,8 @@ void seam_rounds_cut_short(struct seam_session *s)
 	s->result->cut_short = true;
 	seam_drain_drop_waiting(&s->drain);
 	seam_sources_disable(&s->sources);
-	/* truncated by another process */
-	if (s->recording.data.writer.was_cut &&
-	    seam_data_file_salvage(&s->recording.data, &s->sources))
-		seam_existing_write(s, seam_rounds_drain, NULL);
+	if (s->recording.data.writer.was_cut)
+		seam_data_file_lost(&s->recording.data);
 }
 
 /* Whether the command's own process is sampled by its agent. */

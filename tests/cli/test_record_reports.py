@@ -337,11 +337,11 @@ int main(int n, char **words)
         equal(result.returncode, 3, result.stderr)
         check("by another process" in result.stderr, result.stderr)
         check("lost" in result.stderr, result.stderr)
-        dump = run(SEAM, "dump", "c.seam")
-        check(dump.returncode in (0, 3), dump.stderr)
-        equal(samples_told(result), dump.stdout.count(" SAMPLE "), size)
-        told_in_every_view("c.seam", "not written")
-        perf("script", "-i", "c.seam", silent=False)
+        equal(samples_told(result), 0, size)
+        check(manifest("c.seam")["lost"]["not_written"] > 0, size)
+        # its header is left, and whole records after it
+        if size not in ("0", "100"):
+            told_in_every_view("c.seam", "not written")
 
 
 def test_the_socket_of_a_killed_recorder_goes_with_the_next():

@@ -122,7 +122,7 @@ static void what_is_reverted_counts_as_not_written(void **state)
 	assert_int_equal(file.counts.n_samples, 4);
 	assert_int_equal(file.by_event[SAMPLED].n_samples, 4);
 	assert_int_equal(file.losses.n[SEAM_COUNT_UNWRITTEN], 3);
-	seam_data_file_removed(&file);
+	seam_data_file_lost(&file);
 	assert_int_equal(file.counts.n_samples, 0);
 	assert_int_equal(file.losses.n[SEAM_COUNT_UNWRITTEN], 13);
 	seam_data_file_fini(&file);

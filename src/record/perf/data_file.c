@@ -232,33 +232,11 @@ int seam_data_file_write_losses(struct seam_data_file *file,
 	return 0;
 }
 
-bool seam_data_file_salvage(struct seam_data_file *file,
-			    const struct seam_sources *sources)
-{
-	struct seam_perf_writer_left left;
-	bool begun_again = seam_perf_writer_salvage(&file->writer, &left,
-						    NULL) == -ENODATA &&
-			   ftruncate(file->fd, 0) == 0 &&
-			   write_head(file, sources, NULL) == 0;
-
-	file->losses.n[SEAM_COUNT_UNWRITTEN] =
-		file->n_records < left.n_records ? 0 :
-		file->n_records - left.n_records;
-	file->counts = (struct seam_data_file_counts) {
-		.n_samples = left.n_samples,
-		.n_aux_bytes = file->counts.n_aux_bytes,
-	};
-	for (size_t e = 0; e < file->n_events; e++)
-		file->by_event[e].n_samples = 0;
-	/* what is left is not counted by event; a single event has all */
-	if (file->n_events <= 2)
-		file->by_event[0].n_samples = left.n_samples;
-	return begun_again;
-}
-
-void seam_data_file_removed(struct seam_data_file *file)
+void seam_data_file_lost(struct seam_data_file *file)
 {
 	file->losses.n[SEAM_COUNT_UNWRITTEN] = file->n_records;
+	for (size_t e = 0; e < file->n_events; e++)
+		file->by_event[e].n_samples = 0;
 	file->counts = (struct seam_data_file_counts) {
 		.n_aux_bytes = file->counts.n_aux_bytes,
 	};

@@ -86,15 +86,10 @@ int seam_data_file_write_losses(struct seam_data_file *file,
 				bool is_closed, struct seam_err *err);
 
 /*
- * Another process truncated the file (writer.was_cut): keep the records that
- * are left, and count the others as not written.  True: the header was lost
- * too, and the file was begun again without a record.
+ * Count everything drained so far as not written: another process removed the
+ * file, or truncated it (writer.was_cut).
  */
-bool seam_data_file_salvage(struct seam_data_file *file,
-			    const struct seam_sources *sources);
-
-/* Count everything drained so far as not written: the file was removed. */
-void seam_data_file_removed(struct seam_data_file *file);
+void seam_data_file_lost(struct seam_data_file *file);
 
 void seam_data_file_fini(struct seam_data_file *file);
 

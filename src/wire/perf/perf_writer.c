@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 enum {
-	WINDOW_BYTES = 64 * 1024,	/* of the file, read at once */
 	DATA_AT = offsetof(struct seam_perf_file_header, data),
 	DATA_SIZE_AT = offsetof(struct seam_perf_file_header, data.size),
 	FEATURES_AT = offsetof(struct seam_perf_file_header, features),
@@ -292,53 +291,6 @@ int seam_perf_writer_append(struct seam_perf_writer *w, struct iovec *pieces,
 		return cut_after_data(w, r, err);
 	w->data_bytes = data_bytes;
 	return 0;
-}
-
-/* The bytes of whole records from @pos to @end of the file. */
-static uint64_t walk(const struct seam_perf_writer *w, uint64_t pos,
-		     uint64_t end, struct seam_perf_writer_left *left)
-{
-	static uint8_t window[WINDOW_BYTES];
-	uint64_t begin = pos, at = 0;
-	ssize_t n = 0;
-
-	for (;;) {
-		struct perf_event_header header;
-
-		if (pos < at || pos + sizeof(header) > at + (uint64_t)n) {
-			at = pos;
-			n = pread(w->fd, window, sizeof(window), (off_t)at);
-			if (n < (ssize_t)sizeof(header))
-				break;
-		}
-		memcpy(&header, window + (pos - at), sizeof(header));
-		if (header.size < sizeof(header) || pos + header.size > end)
-			break;
-		pos += header.size;
-		left->n_records++;
-		left->n_samples += header.type == PERF_RECORD_SAMPLE;
-	}
-	return pos - begin;
-}
-
-int seam_perf_writer_salvage(struct seam_perf_writer *w,
-			     struct seam_perf_writer_left *left,
-			     struct seam_err *err)
-{
-	struct stat st;
-	uint64_t size, end = w->data_offset + w->data_bytes;
-
-	*left = (struct seam_perf_writer_left) { 0 };
-	if (fstat(w->fd, &st) < 0)
-		return seam_err_errno(err, "cannot read '%s'", w->name);
-	size = (uint64_t)st.st_size < end ? (uint64_t)st.st_size : end;
-	if (size < w->data_offset)
-		return -ENODATA;
-	w->data_bytes = walk(w, w->data_offset, size, left);
-	w->was_cut = false;
-	cut_after_data(w, 0, NULL);
-	return seam_file_write_at(w->fd, &w->data_bytes, sizeof(w->data_bytes),
-				  DATA_SIZE_AT, w->name, err);
 }
 
 /*

@@ -50,11 +50,6 @@ struct seam_perf_writer {
 	bool was_cut;		/* another process made the file shorter */
 };
 
-/* The records left in a file that was cut. */
-struct seam_perf_writer_left {
-	uint64_t n_records, n_samples;
-};
-
 /*
  * Write the header and @events at the start of the empty file @fd, which
  * stays the caller's, as @events do.  0 or -errno.
@@ -85,15 +80,6 @@ int seam_perf_writer_add_id(struct seam_perf_writer *w, size_t event,
  */
 int seam_perf_writer_append(struct seam_perf_writer *w, struct iovec *pieces,
 			    size_t n, struct seam_err *err);
-
-/*
- * After was_cut: end the file after the last whole record that is left.  It is
- * then as valid as before.  -ENODATA: its header is lost; begin it again.
- * Cost: reads the file once.
- */
-int seam_perf_writer_salvage(struct seam_perf_writer *w,
-			     struct seam_perf_writer_left *left,
-			     struct seam_err *err);
 
 /* The end of the file: of its data and the table of features after it. */
 uint64_t seam_perf_writer_end(const struct seam_perf_writer *w);
