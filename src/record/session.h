@@ -11,7 +11,7 @@
 #define SEAM_SESSION_H
 
 #include "record/bundle/kept_hits.h"
-#include "record/events/event_list.h"
+#include "record/events/event_kinds.h"
 #include "record/loop.h"
 #include "record/recording.h"
 #include "record/perf/drain.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* test_event_list.c - lists, groups, and terms of PMUs */
-#include "record/events/event_list.h"
 #include "record/events/event_kinds.h"
 #include "record/events/pmu.h"
 #include "record/events/tracefs.h"

@@ -4,8 +4,8 @@
  *
  * Each kind of event (event_kinds.h) fills a struct seam_event from text; this
  * file has the events that perf names.  A name is one of the table in event.c
- * or "rNNN", a raw event of the CPU in hexadecimal; event_list.h has the syntax
- * of all kinds.  Modifiers follow a colon:
+ * or "rNNN", a raw event of the CPU in hexadecimal; event_kinds.h has the
+ * syntax of all kinds.  Modifiers follow a colon:
  *
  *	u k h	count only in user space, in the kernel, in the hypervisor
  *	G H	count in guests of KVM, on the host
@@ -138,5 +138,39 @@ const char *seam_event_name(size_t i);
 
 /* "hardware", "software" or "cache": the type of event @i of the table. */
 const char *seam_event_kind(size_t i);
+
+/*
+ * ---- terms of any event, between slashes: event/period=1000/ ----
+ *
+ *	period=N	a sample every N occurrences
+ *	freq=HZ		samples per second
+ *	name=TEXT	the event's name in reports
+ *	call-graph=HOW	auto, fp or dwarf; "no": no call chains
+ *	max-stack=N	maximum number of frames in a call chain
+ *	no-inherit	only the threads that are named, not their children
+ *
+ * A term overrides, for its event, the option that is for all events.
+ * Source: perf-record(1) of Linux 6.1, "-e".
+ */
+
+/* Whether @term is the name of one of them. */
+bool seam_event_term_is(const char *term);
+
+/*
+ * Apply one such term; @value NULL: it has none.  -EINVAL: an invalid value.
+ */
+int seam_event_term_set(struct seam_event *event, const char *term,
+			const char *value, struct seam_err *err);
+
+/*
+ * Apply the list @terms ("period=1,name=x"), which is overwritten, to @n
+ * events.  -EINVAL also for terms that contradict each other.
+ */
+int seam_event_terms_set(struct seam_event *events, size_t n, char *terms,
+			 struct seam_err *err);
+
+/* -EINVAL when the terms of @event contradict each other. */
+int seam_event_terms_check(const struct seam_event *event,
+			   struct seam_err *err);
 
 #endif /* SEAM_EVENT_H */

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* event_list.c - commas, braces, slashes, the kind of each event */
-#include "record/events/event_list.h"
+#include "record/events/event_kinds.h"
 
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "record/events/event_kinds.h"
-#include "record/events/event_term.h"
 
 /* ---- mem:ADDR[/LEN][:rwx[:u]] ---- */
 

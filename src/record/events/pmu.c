@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 #include "record/events/event_kinds.h"
-#include "record/events/event_term.h"
 #include "record/proc/procfs.h"
 
 /* ---- the description in sysfs ---- */
