@@ -15,12 +15,10 @@
 /* How long a snapshot may copy files. */
 #define COPY_NS (2 * SEAM_NS_PER_S)
 
-/* Copies of all backward rings, taken at one moment. */
-struct ring_copies {
-	struct seam_ring_snapshot *rings;	/* one for each ring */
-	struct iovec *ordered;	/* the records, oldest first; owned */
-	struct iovec *pieces;	/* for the writer, which modifies them */
-	size_t n;
+/* Records for the file, oldest first. */
+struct records {
+	uint8_t *items;
+	size_t n, cap;
 };
 
 static bool is_copied(const struct seam_source_ring *ring)
@@ -36,69 +34,33 @@ static void pause_all(const struct seam_sources *sources, unsigned int pause)
 			      PERF_EVENT_IOC_PAUSE_OUTPUT, pause);
 }
 
-static void copies_fini(struct ring_copies *c)
-{
-	for (size_t i = 0; i < c->n; i++) {
-		if (c->rings)
-			seam_ring_snapshot_fini(&c->rings[i]);
-		if (c->ordered)
-			free(c->ordered[i].iov_base);
-	}
-	free(c->rings);
-	free(c->ordered);
-	free(c->pieces);
-}
-
-/* All memory first: the rings are paused only for the copies. */
-static int copies_init(struct ring_copies *c,
-		       const struct seam_sources *sources,
-		       struct seam_err *err)
-{
-	int r = 0;
-
-	c->n = sources->rings.n;
-	c->rings = calloc(c->n, sizeof(*c->rings));
-	c->ordered = calloc(c->n, sizeof(*c->ordered));
-	c->pieces = calloc(c->n, sizeof(*c->pieces));
-	if (!c->rings || !c->ordered || !c->pieces)
-		return seam_err_no_memory(err);
-	for (size_t i = 0; r == 0 && i < c->n; i++) {
-		const struct seam_source_ring *ring = &sources->rings.items[i];
-
-		if (!is_copied(ring))
-			continue;
-		r = seam_ring_snapshot_init(&c->rings[i], ring->size_bytes,
-					    err);
-		c->ordered[i].iov_base = malloc(ring->size_bytes);
-		if (!c->ordered[i].iov_base)
-			r = seam_err_no_memory(err);
-	}
-	return r;
-}
-
-static void copy_rings(struct ring_copies *c, struct seam_sources *sources)
+/* Copies of all backward rings, taken at one moment. */
+static void copy_rings(struct seam_ring_snapshot *copies,
+		       struct seam_sources *sources)
 {
 	pause_all(sources, 1);
-	for (size_t i = 0; i < c->n; i++)
+	for (size_t i = 0; i < sources->rings.n; i++)
 		if (is_copied(&sources->rings.items[i]))
 			seam_ring_snapshot(&sources->rings.items[i].ring,
-					   &c->rings[i], false);
+					   &copies[i], false);
 	pause_all(sources, 0);
 }
 
 /*
- * Reverse the order, from newest first to oldest first: @ordered is filled from
- * its end.  The counts of the ring become those of its current contents.
+ * Append the records of @span, which are newest first, to @out, oldest first.
+ * The counts of the ring become those of its current contents.
  */
-static void put_in_order(struct seam_drain *drain,
-			 struct seam_source_ring *ring,
-			 const struct seam_ring_span *span,
-			 struct iovec *ordered)
+static int put_in_order(struct seam_drain *drain, struct seam_source_ring *ring,
+			const struct seam_ring_span *span, struct records *out,
+			struct seam_err *err)
 {
 	size_t bytes = seam_ring_span_bytes(span), pos = 0, at = bytes;
-	uint8_t *base = ordered->iov_base;
 	struct seam_ring_header header;
+	uint8_t *base;
 
+	if (!SEAM_ARRAY_RESERVE(out, bytes + 1))
+		return seam_err_no_memory(err);
+	base = out->items + out->n;
 	ring->n_records = ring->n_bytes = ring->n_lost = 0;
 	while (seam_ring_record(span, pos, &header) && header.size <= at) {
 		uint8_t *to = base + (at - header.size);
@@ -112,48 +74,72 @@ static void put_in_order(struct seam_drain *drain,
 		pos += header.size;
 	}
 	memmove(base, base + at, bytes - at);
-	ordered->iov_len = bytes - at;
+	out->n += bytes - at;
+	return 0;
 }
 
 /* Append the records of programs' rings that overwrite, and count them. */
-static int append_programs(struct seam_session *s, struct seam_drain *drain,
-			   struct seam_err *err)
+static int put_programs(struct seam_session *s, struct seam_drain *drain,
+			struct records *out, struct seam_err *err)
 {
 	struct seam_bytes records = seam_services_snapshot(&s->services);
 	struct seam_source_ring programs = { .use = SEAM_RING_OF_SAMPLES };
 	const struct seam_ring_span span = {
 		.part = { records.data }, .size = { records.size },
 	};
-	struct iovec piece = { (void *)(uintptr_t)records.data, records.size };
 	struct seam_ring_header header;
 
 	for (size_t pos = 0; seam_ring_record(&span, pos, &header);
 	     pos += header.size)
 		seam_drain_count(drain, &programs, &span, pos, &header);
-	return seam_perf_writer_append(&drain->file->writer, &piece, 1, err);
+	return SEAM_ARRAY_EXTEND(out, records.data, records.size) ? 0 :
+	       seam_err_no_memory(err);
+}
+
+/* All memory of copies first: the rings are paused only for them. */
+static int append(struct seam_session *s, struct seam_drain *drain,
+		  struct seam_ring_snapshot *copies, struct seam_err *err)
+{
+	struct seam_sources *sources = &s->sources;
+	struct records out = { 0 };
+	struct iovec piece;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sources->rings.n; i++)
+		if (is_copied(&sources->rings.items[i]))
+			r = seam_ring_snapshot_init(&copies[i],
+				sources->rings.items[i].size_bytes, err);
+	if (r == 0)
+		copy_rings(copies, sources);
+	for (size_t i = 0; r == 0 && i < sources->rings.n; i++)
+		if (is_copied(&sources->rings.items[i]))
+			r = put_in_order(drain, &sources->rings.items[i],
+					 &copies[i].span, &out, err);
+	if (r == 0)
+		r = put_programs(s, drain, &out, err);
+	piece = (struct iovec) { out.items, out.n };
+	if (r == 0)
+		r = seam_perf_writer_append(&drain->file->writer, &piece, 1,
+					    err);
+	free(out.items);
+	return r;
 }
 
 int seam_snapshot_append(struct seam_session *s, struct seam_data_file *file,
 			 struct seam_err *err)
 {
+	size_t n = s->sources.rings.n;
+	struct seam_ring_snapshot *copies = calloc(n, sizeof(*copies));
 	struct seam_drain drain = s->drain;
-	struct ring_copies c = { 0 };
-	int r = copies_init(&c, &s->sources, err);
+	int r;
 
+	if (!copies)
+		return seam_err_no_memory(err);
 	drain.file = file;
-	if (r == 0)
-		copy_rings(&c, &s->sources);
-	for (size_t i = 0; r == 0 && i < c.n; i++)
-		if (is_copied(&s->sources.rings.items[i]))
-			put_in_order(&drain, &s->sources.rings.items[i],
-				     &c.rings[i].span, &c.ordered[i]);
-	if (r == 0) {
-		memcpy(c.pieces, c.ordered, c.n * sizeof(*c.pieces));
-		r = seam_perf_writer_append(&file->writer, c.pieces, c.n, err);
-	}
-	if (r == 0)
-		r = append_programs(s, &drain, err);
-	copies_fini(&c);
+	r = append(s, &drain, copies, err);
+	for (size_t i = 0; i < n; i++)
+		seam_ring_snapshot_fini(&copies[i]);
+	free(copies);
 	return r;
 }
 
