@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "ring/consumer.h"
-#include "ring/producer/aux_producer.h"
+#include "ring/producer/producer.h"
 
 enum { PAGE = 4096, DATA = 1 << 18, RECORDS = 500000, MAX_ROUNDS = 1001 };
 
@@ -92,25 +92,6 @@ static double refused(void)
 	return (double)(seam_clock_ns() - begin) / RECORDS;
 }
 
-static double aux_64(void)
-{
-	static _Alignas(64) uint8_t area[1 << 16];
-	static const uint8_t bytes[64];
-	struct seam_ring_aux_producer aux;
-	struct seam_ring_aux_chunk chunk;
-	uint64_t begin;
-
-	start(SEAM_RING_FORWARD);
-	seam_ring_aux_producer_init(&aux, &out, area, sizeof(area), true);
-	begin = seam_clock_ns();
-	for (int i = 0; i < RECORDS; i++) {
-		seam_ring_aux_begin(&aux, &chunk);
-		seam_ring_aux_put(&chunk, bytes, sizeof(bytes));
-		seam_ring_aux_end(&chunk, 0);
-	}
-	return (double)(seam_clock_ns() - begin) / RECORDS;
-}
-
 /* Look at each record of a full ring, as a drain does; copy it or not. */
 static double drain(bool copy)
 {
@@ -182,7 +163,6 @@ int main(int argc, char **argv)
 		{ "record, 64 bytes, backward", "ns", backward_64 },
 		{ "two records, one inside the other", "ns", nested_16 },
 		{ "record that finds the ring full", "ns", refused },
-		{ "AUX chunk, 64 bytes, free-running", "ns", aux_64 },
 		{ "drain in place, 72-byte records", "MB/s", drain_in_place },
 		{ "drain by copy, 72-byte records", "MB/s", drain_copies },
 	};

@@ -43,8 +43,8 @@ enum { SEAM_RING_N_SKIPPED = 4 };	/* causes of a service */
  * it, and the recorder after the producer's death.  Offsets in the page:
  *
  *	 512  head	    608  n_begun		704  aux_head
- *	 520  wakeup_head   616  n_lost[4]		728  aux_n_lost_bytes
- *	 528  nest	    648  n_lost_unreported	736  aux_nest, aux_flags
+ *	 520  wakeup_head   616  n_lost[4]
+ *	 528  nest	    648  n_lost_unreported
  *	 576  paused	    656  n_wakeups
  *	 580  n_resumed	    664  n_offered
  *	 584  aux_held	    672  n_skipped[4]
@@ -75,11 +75,7 @@ struct seam_ring_state {
 	_Atomic uint64_t n_skipped[SEAM_RING_N_SKIPPED];
 	/* 704: the AUX buffer */
 	_Atomic uint64_t aux_head;	/* reserved up to here */
-	uint8_t unused_3[16];
-	_Atomic uint64_t aux_n_lost_bytes;
-	_Atomic uint32_t aux_nest;	/* 1 while there is a writer */
-	_Atomic uint32_t aux_flags;	/* SEAM_RING_AUX_*; aux_producer.h */
-	uint8_t unused_4[24];
+	uint8_t unused_3[56];
 };
 
 /*

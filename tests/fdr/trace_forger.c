@@ -85,8 +85,7 @@ static void send_chunk(size_t n, uint64_t ahead)
 	uint64_t head = atomic_load(&control->aux_head);
 
 	for (size_t i = 0; i < n; i++)
-		claims[CALLS].aux.buffer[(head + i) &
-					 (claims[CALLS].aux.size - 1)] =
+		claims[CALLS].aux[(head + i) & (claims[CALLS].aux_bytes - 1)] =
 			chunk.bytes[i];
 	atomic_store(&control->aux_head, head + ahead);
 }

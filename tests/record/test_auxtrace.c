@@ -3,7 +3,7 @@
 #include "record/perf/auxtrace.h"
 
 #include "record/perf/drain.h"
-#include "ring/producer/aux_producer.h"
+#include "../ring/aux_writer.h"
 #include "wire/perf/perf_record.h"
 
 #include <setjmp.h>
@@ -20,7 +20,7 @@ enum { PAGE = 4096, DATA = 8192, AREA = 4096, MAX = 1 << 20 };
 struct pmu {
 	uint8_t *memory, *area;
 	struct seam_ring_producer ring;
-	struct seam_ring_aux_producer out;
+	struct aux_writer out;
 	struct seam_event events[2];
 	struct seam_sources sources;
 	struct seam_data_file file;
@@ -48,8 +48,7 @@ static void open_pmu(struct pmu *p, int cpu, int tid, uint64_t start,
 	atomic_store(&control->aux_tail, start);
 	seam_ring_producer_init(&p->ring, p->memory, PAGE, DATA,
 				SEAM_RING_FORWARD);
-	seam_ring_aux_producer_init(&p->out, &p->ring, p->area, AREA,
-				    free_running);
+	aux_writer_init(&p->out, &p->ring, p->area, AREA, free_running);
 	ring = SEAM_ARRAY_PUSH(&p->sources.rings);
 	*ring = (struct seam_source_ring) {
 		.cpu = cpu, .tid = tid, .fd = -1,
@@ -81,17 +80,12 @@ static void close_pmu(struct pmu *p)
 
 static size_t emit(struct pmu *p, size_t n)
 {
-	struct seam_ring_aux_chunk chunk;
 	uint8_t bytes[2 * AREA];
-	size_t taken;
 
 	assert_true(n <= sizeof(bytes));
-	assert_int_equal(seam_ring_aux_begin(&p->out, &chunk), 0);
 	for (size_t i = 0; i < n; i++)
-		bytes[i] = byte_at(chunk.pos + i);
-	taken = seam_ring_aux_put(&chunk, bytes, n);
-	seam_ring_aux_end(&chunk, 0);
-	return taken;
+		bytes[i] = byte_at(p->out.pos + i);
+	return aux_write(&p->out, bytes, n);
 }
 
 static struct seam_source_ring *ring_of(struct pmu *p)

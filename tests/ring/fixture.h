@@ -9,9 +9,10 @@
 
 #include <cmocka.h>
 
+#include "aux_writer.h"
 #include "ring/aux.h"
 #include "ring/backward.h"
-#include "ring/producer/aux_producer.h"
+#include "ring/producer/producer.h"
 
 enum { PAGE = 4096, DATA = 4096, AREA = 4096 };
 
@@ -22,7 +23,7 @@ struct fixture {
 	struct seam_ring_state *state;
 	struct seam_ring_producer out;
 	struct seam_ring in;
-	struct seam_ring_aux_producer aux_out;
+	struct aux_writer aux_out;
 	struct seam_ring_aux aux_in;
 };
 
@@ -41,8 +42,7 @@ static inline void open_fixture(struct fixture *f, enum seam_ring_mode mode,
 	atomic_store(&f->control->aux_tail, start);
 	seam_ring_producer_init(&f->out, f->memory, PAGE, DATA, mode);
 	seam_ring_attach(&f->in, f->memory, PAGE, DATA);
-	seam_ring_aux_producer_init(&f->aux_out, &f->out, f->area, AREA,
-				    free_running);
+	aux_writer_init(&f->aux_out, &f->out, f->area, AREA, free_running);
 	seam_ring_aux_attach(&f->aux_in, f->control, f->area, AREA);
 }
 

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "ring/aux.h"
-#include "ring/producer/aux_producer.h"
+#include "aux_writer.h"
 #include "test_points.h"
 
 enum {
@@ -36,7 +36,7 @@ struct stage {
 
 static struct stage *stage;
 static struct seam_ring_producer ring;
-static struct seam_ring_aux_producer aux;
+static struct aux_writer aux;
 static uint64_t n_nested;
 
 enum { TYPE_OUTER = 1, TYPE_NESTED = 20 };
@@ -73,14 +73,11 @@ static void nest(void)
 
 static void put_bytes(void)
 {
-	struct seam_ring_aux_chunk chunk;
 	uint8_t bytes[97];
 
-	seam_ring_aux_begin(&aux, &chunk);
 	for (size_t i = 0; i < sizeof(bytes); i++)
-		bytes[i] = byte_at(chunk.pos + i);
-	seam_ring_aux_put(&chunk, bytes, sizeof(bytes));
-	seam_ring_aux_end(&chunk, 0);
+		bytes[i] = byte_at(aux.pos + i);
+	aux_write(&aux, bytes, sizeof(bytes));
 }
 
 static void produce(uint64_t steps_to_live)
@@ -156,7 +153,7 @@ static bool try_once(uint64_t *x)
 	n_nested = 0;
 	seam_ring_producer_init(&ring, stage->memory, PAGE, DATA,
 				SEAM_RING_FORWARD);
-	seam_ring_aux_producer_init(&aux, &ring, stage->area, AREA, true);
+	aux_writer_init(&aux, &ring, stage->area, AREA, true);
 	seam_ring_attach(&in, stage->memory, PAGE, DATA);
 	pid = fork();
 	if (pid == 0)

@@ -46,7 +46,7 @@ static uint64_t put(uint64_t cursor)
 	struct seam_ring_state *state = &run.control.program;
 
 	if (cursor % CHUNK == 0)
-		/* release: before the words; see aux_producer.c */
+		/* release: before the words; E in doc/design/ring.md */
 		atomic_store(&state->aux_head,
 			     (cursor & SEAM_RING_AUX_POSITION) + CHUNK);
 	*(volatile uint64_t *)&run.area[cursor % AREA / 8] =

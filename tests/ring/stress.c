@@ -21,7 +21,7 @@
 #endif
 #include "ring/aux.h"
 #include "ring/backward.h"
-#include "ring/producer/aux_producer.h"
+#include "aux_writer.h"
 
 enum { PAGE = 4096, DATA = 16384, AREA = 8192 };
 
@@ -254,19 +254,16 @@ static uint8_t byte_at(uint64_t pos)
 
 static void *produce_aux(void *arg)
 {
-	struct seam_ring_aux_producer *aux = arg;
-	struct seam_ring_aux_chunk chunk;
+	struct aux_writer *aux = arg;
 	uint8_t bytes[512];
 
 	set_points(0x1234567, false);
 	for (uint64_t i = 0; i < run.n_wanted; i++) {
 		size_t n = 1 + i % sizeof(bytes);
 
-		seam_ring_aux_begin(aux, &chunk);
 		for (size_t k = 0; k < n; k++)
-			bytes[k] = byte_at(chunk.pos + k);
-		seam_ring_aux_put(&chunk, bytes, n);
-		seam_ring_aux_end(&chunk, 0);
+			bytes[k] = byte_at(aux->pos + k);
+		aux_write(aux, bytes, n);
 	}
 	set_points(0, false);
 	/* release: pairs with the acquire in the consumers */
@@ -307,7 +304,7 @@ static uint64_t look_at_aux(struct seam_ring_aux *aux,
 static void aux(uint64_t n, uint64_t start, bool free_running,
 		const char *where)
 {
-	struct seam_ring_aux_producer producer;
+	struct aux_writer producer;
 	struct seam_ring_aux_snapshot shot;
 	struct seam_ring_aux consumer;
 	struct seen seen = { 0 };
@@ -320,8 +317,8 @@ static void aux(uint64_t n, uint64_t start, bool free_running,
 	seam_ring_producer_init(&run.producer, run.memory, PAGE, DATA,
 				SEAM_RING_FORWARD);
 	seam_ring_attach(&ring, run.memory, PAGE, DATA);
-	seam_ring_aux_producer_init(&producer, &run.producer, run.area, AREA,
-				    free_running);
+	aux_writer_init(&producer, &run.producer, run.area, AREA,
+			free_running);
 	seam_ring_aux_attach(&consumer, ring.control, run.area, AREA);
 	seam_ring_aux_snapshot_init(&shot, &consumer, NULL);
 	pthread_create(&thread, NULL, produce_aux, &producer);

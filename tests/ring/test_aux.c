@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_aux.c - the promises of ring/aux.h and ring/producer/aux_producer.h */
+/* test_aux.c - the promises of ring/aux.h */
 #include "fixture.h"
 
 #include <errno.h>
@@ -19,15 +19,12 @@ static uint8_t byte_at(uint64_t pos)
 /* One chunk of @n bytes; how many of them were taken. */
 static size_t put_chunk(struct fixture *f, size_t n)
 {
-	struct seam_ring_aux_chunk chunk;
 	uint8_t *bytes = malloc(n + 1);
 	size_t taken;
 
-	assert_int_equal(seam_ring_aux_begin(&f->aux_out, &chunk), 0);
 	for (size_t i = 0; i < n; i++)
-		bytes[i] = byte_at(chunk.pos + i);
-	taken = seam_ring_aux_put(&chunk, bytes, n);
-	seam_ring_aux_end(&chunk, 0);
+		bytes[i] = byte_at(f->aux_out.pos + i);
+	taken = aux_write(&f->aux_out, bytes, n);
 	free(bytes);
 	return taken;
 }
@@ -74,69 +71,6 @@ static void drains_what_was_written_byte_for_byte(void **state)
 		}
 		close_fixture(&f);
 	}
-}
-
-static void reports_truncated_exactly_when_full(void **state)
-{
-	struct fixture f;
-
-	(void)state;
-	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
-	assert_int_equal(put_chunk(&f, AREA - 10), AREA - 10);
-	expect_record(&f, 0, AREA - 10, 0);
-	assert_int_equal(put_chunk(&f, 10), 10);	/* just fits */
-	expect_record(&f, AREA - 10, 10, 0);
-	assert_int_equal(put_chunk(&f, 1), 0);
-	expect_record(&f, AREA, 0, PERF_AUX_FLAG_TRUNCATED);
-	assert_int_equal(put_chunk(&f, 5), 0);		/* said already */
-	assert_int_equal(take_record(&f, record), 0);
-	assert_int_equal(f.state->aux_n_lost_bytes, 6);
-	expect_bytes(&f, 0, AREA);
-	assert_int_equal(put_chunk(&f, AREA + 3), AREA);
-	expect_record(&f, AREA, AREA, PERF_AUX_FLAG_TRUNCATED);
-	expect_bytes(&f, AREA, AREA);
-	assert_int_equal(put_chunk(&f, 1), 1);
-	expect_record(&f, 2 * AREA, 1, 0);
-	close_fixture(&f);
-}
-
-static void marks_a_collision_and_a_gap_that_the_caller_found(void **state)
-{
-	struct seam_ring_aux_chunk chunk, second;
-	struct fixture f;
-
-	(void)state;
-	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
-	f.aux_out.format = 0x100;
-	assert_int_equal(seam_ring_aux_begin(&f.aux_out, &chunk), 0);
-	assert_int_equal(seam_ring_aux_begin(&f.aux_out, &second), -EBUSY);
-	seam_ring_aux_put(&chunk, "x", 1);
-	seam_ring_aux_end(&chunk, PERF_AUX_FLAG_PARTIAL);
-	expect_record(&f, 0, 1, PERF_AUX_FLAG_COLLISION |
-		      PERF_AUX_FLAG_PARTIAL | 0x100);
-	put_chunk(&f, 1);
-	expect_record(&f, 1, 1, 0x100);
-	put_chunk(&f, 0);	/* nothing to say */
-	assert_int_equal(take_record(&f, record), 0);
-	close_fixture(&f);
-}
-
-static void a_record_that_is_lost_makes_the_next_one_partial(void **state)
-{
-	struct fixture f;
-
-	(void)state;
-	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
-	while (put_record(&f, 9, 32, 0) == 0)
-		;
-	put_chunk(&f, 100);
-	while (take_record(&f, record))
-		;
-	put_chunk(&f, 100);
-	assert_int_equal(take_record(&f, record), PERF_RECORD_LOST);
-	expect_record(&f, 100, 100, PERF_AUX_FLAG_PARTIAL);
-	expect_bytes(&f, 0, 200);
-	close_fixture(&f);
 }
 
 static void expect_snapshot(struct fixture *f, uint64_t head, size_t n)
@@ -381,11 +315,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(drains_what_was_written_byte_for_byte),
-		cmocka_unit_test(reports_truncated_exactly_when_full),
-		cmocka_unit_test(
-			marks_a_collision_and_a_gap_that_the_caller_found),
-		cmocka_unit_test(
-			a_record_that_is_lost_makes_the_next_one_partial),
 		cmocka_unit_test(
 			a_snapshot_is_the_last_bytes_up_to_a_whole_aux_buffer),
 		cmocka_unit_test(leaves_out_what_is_being_written_over),

@@ -250,8 +250,8 @@ static void a_program_maps_the_rings_that_it_claims(void **state)
 static void frees_a_closed_ring_when_it_is_drained(void **state)
 {
 	struct seam_ring_claim claim, next;
-	struct seam_ring_aux_chunk chunk;
 	struct seam_ring_aux_snapshot shot;
+	struct aux_writer aux;
 	struct seam_owner_counts counts;
 	struct seam_owner *owner;
 	struct fixture_memory h;
@@ -262,9 +262,8 @@ static void frees_a_closed_ring_when_it_is_drained(void **state)
 	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
 	for (int i = 0; i < 1000; i++)
 		seam_ring_write(&claim.ring, 9, 0, "", 1);
-	seam_ring_aux_begin(&claim.aux, &chunk);
-	seam_ring_aux_put(&chunk, "secret", 6);
-	seam_ring_aux_end(&chunk, 0);
+	aux_writer_init(&aux, &claim.ring, claim.aux, claim.aux_bytes, true);
+	aux_write(&aux, "secret", 6);
 	seam_ring_memory_close(&h.memory, &claim);
 	assert_int_equal(seam_owners_scan(&h.owners), 1);
 	assert_true(owner->is_ending);
@@ -615,29 +614,6 @@ static void a_verification_ends_with_the_ownership(void **state)
 	tear_down(&h);
 }
 
-static void lost_bytes_of_an_aux_buffer_are_counted(void **state)
-{
-	static uint8_t bytes[65536];
-	struct seam_owner_counts counts;
-	struct seam_ring_claim claim;
-	struct seam_ring_geometry small = geometry;
-	struct fixture_memory h;
-	struct seam_ring_aux_chunk chunk;
-
-	(void)state;
-	small.aux_free_running = 0;
-	set_up_as(&h, &small, 1);
-	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
-	seam_owners_scan(&h.owners);
-	seam_ring_aux_begin(&claim.aux, &chunk);
-	seam_ring_aux_put(&chunk, bytes, sizeof(bytes));
-	seam_ring_aux_end(&chunk, 0);
-	seam_owners_counts(&h.owners, 0, &counts);
-	assert_int_equal(counts.aux_lost_bytes,
-			 sizeof(bytes) - geometry.aux_bytes);
-	tear_down(&h);
-}
-
 /* The next owner of a ring that was full writes less than its size. */
 static void an_overwriting_ring_has_only_its_owners_records(void **state)
 {
@@ -816,7 +792,6 @@ int main(void)
 		cmocka_unit_test(
 			a_thread_id_that_is_used_again_is_another_thread),
 		cmocka_unit_test(a_verification_ends_with_the_ownership),
-		cmocka_unit_test(lost_bytes_of_an_aux_buffer_are_counted),
 		cmocka_unit_test(
 			an_overwriting_ring_has_only_its_owners_records),
 		cmocka_unit_test(a_thread_name_cannot_imitate_its_state),

@@ -32,6 +32,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../ring/aux_writer.h"
 #include "base/clock.h"
 #include "counter.h"
 #include "ring/link/link_client.h"
@@ -143,18 +144,17 @@ static void count_unseen(uint32_t n)
 /* Numbers as records and as AUX data. */
 static void count_latest(void)
 {
-	struct seam_ring_aux_chunk chunk;
 	struct seam_ring_claim claim;
+	struct aux_writer aux;
 
 	if (seam_link_client_claim(&client, 0, (uint32_t)getpid(), &claim))
 		exit(1);
+	aux_writer_init(&aux, &claim.ring, claim.aux, claim.aux_bytes,
+			is_how("latest"));
 	for (uint64_t i = 0; i < n_numbers; i++) {
 		seam_ring_write(&claim.ring, PERF_RECORD_SAMPLE, 0, &i,
 				sizeof(i));
-		if (seam_ring_aux_begin(&claim.aux, &chunk))
-			exit(1);
-		seam_ring_aux_put(&chunk, &i, sizeof(i));
-		seam_ring_aux_end(&chunk, 0);
+		aux_write(&aux, &i, sizeof(i));
 	}
 	seam_ring_memory_close(&client.memories[0], &claim);
 }

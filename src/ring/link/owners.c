@@ -284,8 +284,6 @@ void seam_owners_counts(const struct seam_owners *o, uint32_t i,
 		counts->n_skipped[k] =
 			atomic_load_explicit(&state->n_skipped[k],
 					     memory_order_relaxed);
-	counts->aux_lost_bytes = atomic_load_explicit(&state->aux_n_lost_bytes,
-						      memory_order_relaxed);
 }
 
 /* The next owner begins where reading stopped, with counts of 0. */

@@ -62,7 +62,6 @@ struct seam_owner_counts {
 	uint64_t n_offered;	/* items produced; 0: it counts records */
 	uint64_t n_skipped[SEAM_RING_N_SKIPPED];
 	uint64_t n_lost[SEAM_RING_N_LOSSES];
-	uint64_t aux_lost_bytes;
 };
 
 struct seam_owners {

@@ -2,21 +2,27 @@
 /* claim.c - take a free slot by compare-and-swap; see claim.h */
 #include "ring/producer/claim.h"
 
+#include "ring/producer/local.h"
+
 #include <errno.h>
 
 static void open_ring(const struct seam_ring_geometry *geometry, void *ring,
 		      struct seam_ring_claim *c)
 {
+	struct seam_ring_control *control = ring;
 	uint8_t *memory = ring;
 
 	seam_ring_producer_init(&c->ring, memory, SEAM_RING_PAGE,
 				geometry->data_bytes, geometry->mode);
 	if (geometry->watermark)
 		c->ring.watermark = geometry->watermark;
-	seam_ring_aux_producer_init(
-		&c->aux, &c->ring,
-		memory + SEAM_RING_PAGE + geometry->data_bytes,
-		geometry->aux_bytes, geometry->aux_free_running);
+	if (!geometry->aux_bytes)
+		return;
+	c->aux = memory + SEAM_RING_PAGE + geometry->data_bytes;
+	c->aux_bytes = geometry->aux_bytes;
+	/* nothing is reserved beyond the last owner's bytes */
+	seam_local_store(&control->program.aux_head,
+			 seam_local_load(&control->aux_head));
 }
 
 int seam_ring_memory_claim(struct seam_ring_memory *m, uint32_t tid,

@@ -8,7 +8,7 @@
 #ifndef SEAM_RING_CLAIM_H
 #define SEAM_RING_CLAIM_H
 
-#include "ring/producer/aux_producer.h"
+#include "ring/producer/producer.h"
 #include "ring/ring_memory.h"
 
 /*
@@ -19,7 +19,8 @@ struct seam_ring_claim {
 	uint32_t slot;
 	uint64_t word;		/* of the slot, while the claim holds */
 	struct seam_ring_producer ring;
-	struct seam_ring_aux_producer aux;	/* size 0: no AUX buffer */
+	uint8_t *aux;		/* the AUX buffer; NULL: none */
+	uint64_t aux_bytes;	/* of it, a power of two */
 };
 
 /*

@@ -103,7 +103,7 @@ static enum outcome find_room(struct seam_fdr_state *state, uint64_t at)
 	if (!seam_fdr_may_begin_chunk(state, at))
 		return PAUSED;
 	/*
-	 * acquire: A in ring/producer/aux_producer.c; an invalid tail leaves
+	 * acquire: A of doc/design/ring.md; an invalid tail leaves
 	 * no room
 	 */
 	if (area->tail &&
@@ -122,7 +122,7 @@ static void reserve(struct seam_fdr_area *area, uint64_t end)
 		before = seam_local_load(area->reserved);
 	while (before < end &&
 	       !seam_local_replace(area->reserved, before, end));
-	/* E in ring/producer/aux_producer.c */
+	/* E of doc/design/ring.md */
 	atomic_thread_fence(memory_order_release);
 }
 

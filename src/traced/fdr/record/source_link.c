@@ -31,7 +31,7 @@ static void begin_at_chunk(struct seam_fdr_area *area)
 	for (; at % CHUNK; at++)
 		area->bytes[at & (area->size - 1)] = 0;
 	seam_local_store(area->reserved, at & SEAM_RING_AUX_POSITION);
-	/* release: B in ring/producer/aux_producer.c */
+	/* release: B of doc/design/ring.md */
 	atomic_store_explicit(area->cursor, at, memory_order_release);
 }
 
@@ -132,10 +132,11 @@ static int take_free(uint32_t owner, struct seam_fdr_area *area)
 	control = claim.ring.control;
 	skipped = control->program.n_skipped;
 	*area = (struct seam_fdr_area) {
-		.bytes = claim.aux.buffer, .size = claim.aux.size,
+		.bytes = claim.aux, .size = claim.aux_bytes,
 		.cursor = &control->aux_head,
 		.reserved = &control->program.aux_head,
-		.tail = claim.aux.free_running ? NULL : &control->aux_tail,
+		.tail = memory()->geometry.aux_free_running ? NULL :
+			&control->aux_tail,
 		.n_lost = &skipped[SEAM_TRACE_SKIPPED_FULL],
 		.held = &control->program.aux_held,
 		.n_paused = &skipped[SEAM_TRACE_SKIPPED_FROZEN],
