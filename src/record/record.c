@@ -107,6 +107,20 @@ static void copy_programs(void *context, bool is_last)
 	seam_services_copy(&s->services, is_last);
 }
 
+static void see_task(void *context, const struct seam_perf_sideband *record)
+{
+	struct seam_session *s = context;
+
+	seam_services_see_task(&s->services, record);
+}
+
+static void learn_owners(void *context, bool is_last)
+{
+	struct seam_session *s = context;
+
+	seam_services_learn(&s->services, is_last);
+}
+
 static struct seam_bytes take_programs(void *context, bool is_last)
 {
 	struct seam_session *s = context;
@@ -174,6 +188,8 @@ static void connect_readers(struct seam_session *s)
 	s->kept_files.follow.max_bytes = s->options->max_bytes;
 	s->kept_files.follow.context = s;
 	s->drain.copy_programs = copy_programs;
+	s->drain.see_task = see_task;
+	s->drain.learn_owners = learn_owners;
 	s->drain.take_programs = take_programs;
 	s->drain.is_superseded = may_supersede ? is_superseded : NULL;
 	seam_services_start(&s->services, &s->recording.bundle,

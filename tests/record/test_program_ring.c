@@ -70,6 +70,14 @@ static void end(struct seam_service_stream *stream,
 	f.n_ends++;
 }
 
+static void connect_as(pid_t pid)
+{
+	seam_tree_process_unref(f.target.process);
+	f.target.pid = pid;
+	f.target.process = seam_task_tree_get(&f.services.tree, (uint32_t)pid,
+					      UINT64_MAX);
+}
+
 static void open_ring(void)
 {
 	static const struct seam_ring_geometry geometry = {
@@ -77,7 +85,7 @@ static void open_ring(void)
 	};
 	struct seam_link_rings *rings = &f.target.rings[0];
 
-	f.target.pid = getpid();
+	connect_as(getpid());
 	f.target.connected_ns = f.target.rings_ns = seam_clock_ns();
 	f.target.n_rings = 1;
 	rings->fd = seam_ring_memory_create(&rings->memory, &geometry, NULL);
@@ -123,6 +131,18 @@ static void end_thread(void)
 	close(f.pipe[0]);
 }
 
+/* The kernel records that @pid began @tid, of process @child. */
+static void see_fork(pid_t child, pid_t tid, pid_t pid)
+{
+	const struct seam_perf_sideband record = {
+		.type = PERF_RECORD_FORK, .sample_id.time = seam_clock_ns(),
+		.task = { .pid = child, .tid = tid, .ppid = pid },
+	};
+
+	seam_task_tree_see(&f.services.tree, &record, record.sample_id.time);
+	seam_task_tree_apply(&f.services.tree, UINT64_MAX);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -137,9 +157,9 @@ static int setup(void **state)
 	};
 	f.services.record = malloc(SEAM_PROGRAM_RING_RECORD_BYTES);
 	assert_non_null(f.services.record);
-	assert_int_equal(seam_task_history_init(&f.services.history, NULL), 0);
 	start_thread();
 	open_ring();
+	see_fork(getpid(), (pid_t)f.tid, getpid());
 	return 0;
 }
 
@@ -152,6 +172,7 @@ static int teardown(void **state)
 	seam_owners_fini(&rings->owners);
 	seam_ring_memory_fini(&rings->memory);
 	close(rings->fd);
+	seam_tree_process_unref(f.target.process);
 	seam_services_fini(&f.services);
 	return 0;
 }
@@ -166,6 +187,7 @@ static void round_with_sample(bool is_last)
 	assert_int_equal(seam_ring_write(&f.claim.ring, PERF_RECORD_SAMPLE, 0,
 					 fields, sizeof(fields)), 0);
 	seam_program_ring_copy(&f.services, &f.ring, is_last);
+	seam_program_ring_preview(&f.services, &f.ring, is_last);
 	f.services.round_ns = seam_clock_ns();
 	seam_program_ring_take(&f.services, &f.ring, is_last);
 }
@@ -249,9 +271,9 @@ static void the_user_of_a_child_is_not_known(void **state)
 {
 	(void)state;
 	f.target.uid = USER;
-	f.target.pid = getppid();
-	seam_task_history_fork(&f.services.history, (uint32_t)getpid(),
-			       (uint32_t)getppid(), seam_clock_ns());
+	connect_as(getppid());
+	see_fork(getpid(), getpid(), getppid());
+	see_fork(getpid(), (pid_t)f.tid, getpid());
 	round_with_sample(false);
 	assert_int_equal(f.n_takes, 1);
 	assert_int_equal(f.user, (uid_t)-1);

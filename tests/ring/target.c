@@ -2,11 +2,11 @@
 /*
  * target.c - a program as a recorder meets it, for the tests
  *
- *	target ADDRESS N [leave|fork|kill|exec]
+ *	target ADDRESS N [leave|fork|kill]
  *
  * Connects to the recorder at ADDRESS, writes N numbered records, and then
  * disconnects; continues in a forked child that has closed every descriptor;
- * kills itself; or executes another program, which waits.
+ * or kills itself.
  * Exit 0, or 1 when any of that failed.
  */
 #include <signal.h>
@@ -54,8 +54,6 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(how, "kill"))
 		raise(SIGKILL);
-	if (!strcmp(how, "exec"))
-		execl("/bin/cat", "cat", (char *)NULL);
 	seam_link_client_fini(&c);
 	return 0;
 }

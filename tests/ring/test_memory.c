@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "ring/link/owners.h"
-#include "ring/link/thread_identity.h"
 #include "ring/link/set_owner.h"
 #include "ring/producer/claim.h"
 
@@ -267,7 +266,6 @@ static void frees_a_closed_ring_when_it_is_drained(void **state)
 	seam_ring_memory_close(&h.memory, &claim);
 	assert_int_equal(seam_owners_scan(&h.owners), 1);
 	assert_true(owner->is_ending);
-	assert_false(owner->is_dead);
 	seam_owners_counts(&h.owners, 0, &counts);
 	assert_int_equal(counts.n_begun, drain(owner, 9));
 	assert_int_equal(counts.n_begun +
@@ -293,277 +291,6 @@ static void frees_a_closed_ring_when_it_is_drained(void **state)
 	tear_down(&h);
 }
 
-/* A child that claims a ring, writes a record, and waits. */
-static pid_t start_child(struct fixture_memory *h)
-{
-	struct seam_ring_claim claim;
-	int pipes[2];
-	char c;
-	pid_t pid;
-
-	assert_int_equal(pipe(pipes), 0);
-	pid = fork();
-	if (pid == 0) {
-		if (seam_ring_memory_claim(&h->memory, my_tid(), &claim) ||
-		    seam_ring_write(&claim.ring, 9, 0, "", 1) ||
-		    write(pipes[1], "", 1) != 1)
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	assert_int_equal(read(pipes[0], &c, 1), 1);
-	close(pipes[0]);
-	close(pipes[1]);
-	return pid;
-}
-
-static void drains_what_a_killed_child_has_left(void **state)
-{
-	struct seam_owner *owner;
-	struct fixture_memory h;
-	pid_t pid;
-
-	(void)state;
-	set_up(&h, 2);
-	owner = &h.owners.items[0];
-	pid = start_child(&h);
-	assert_int_equal(seam_owners_scan(&h.owners), 1);
-	assert_int_equal(owner->status, SEAM_OWNER_VERIFIED);
-	assert_int_equal(owner->pid, pid);
-	assert_int_equal(owner->tid, pid);
-	assert_int_equal(seam_owners_check(&h.owners, true), 0);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	assert_int_equal(seam_owners_check(&h.owners, false), 1);
-	assert_true(owner->is_dead);
-	assert_int_equal(drain(owner, 9), 1);
-	seam_owners_release(&h.owners, 0);
-	assert_int_equal(seam_owners_prepare(&h.owners, 2, NULL), 0);
-	assert_int_equal(h.owners.n_present, 2);
-	tear_down(&h);
-}
-
-static void verifies_only_threads_that_have_the_memory(void **state)
-{
-	struct seam_ring_claim claim;
-	struct fixture_memory h;
-	pid_t dead = fork();
-
-	(void)state;
-	if (dead == 0)
-		_exit(0);
-	waitpid(dead, NULL, 0);
-	set_up(&h, 4);
-	seam_ring_memory_claim(&h.memory, (uint32_t)getppid(), &claim);
-	seam_ring_memory_claim(&h.memory, (uint32_t)dead, &claim);
-	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
-	seam_owners_scan(&h.owners);
-	assert_int_equal(h.owners.items[0].status, SEAM_OWNER_UNVERIFIED);
-	assert_int_equal(h.owners.items[0].pid, 0);
-	assert_false(h.owners.items[0].is_ending);
-	assert_int_equal(seam_owners_check(&h.owners, false), 2);
-	assert_int_equal(h.owners.items[0].status, SEAM_OWNER_REFUTED);
-	assert_int_equal(h.owners.items[0].pid, 0);
-	assert_true(h.owners.items[0].is_ending);
-	assert_true(h.owners.items[1].is_dead);
-	assert_int_equal(h.owners.items[1].status, SEAM_OWNER_UNVERIFIED);
-	assert_int_equal(h.owners.items[1].pid, 0);
-	assert_int_equal(h.owners.items[2].status, SEAM_OWNER_VERIFIED);
-	assert_int_equal(h.owners.items[2].pid, getpid());
-
-	assert_int_equal(seam_thread_has_mapped(my_tid(), h.owners.device,
-						h.owners.inode), 1);
-	assert_int_equal(seam_thread_has_mapped(my_tid(), h.owners.device,
-						h.owners.inode + 1000000),
-			 0);
-	assert_int_equal(seam_thread_has_mapped(my_tid(), h.owners.device + 1,
-						h.owners.inode),
-			 0);
-	assert_int_equal(seam_thread_has_mapped((uint32_t)dead, h.owners.device,
-						h.owners.inode),
-			 -ESRCH);
-	tear_down(&h);
-}
-
-/* As a program does at its end, here between the scan and the check. */
-static void a_ring_closed_before_its_memory_goes_is_not_refuted(void **state)
-{
-	struct seam_ring_claim claim;
-	struct fixture_memory h;
-	struct seam_owner *owner;
-
-	(void)state;
-	set_up(&h, 1);
-	owner = &h.owners.items[0];
-	seam_ring_memory_claim(&h.memory, (uint32_t)getppid(), &claim);
-	seam_owners_scan(&h.owners);
-	assert_int_equal(owner->status, SEAM_OWNER_UNVERIFIED);
-	seam_ring_memory_close(&h.memory, &claim);
-	assert_int_equal(seam_owners_check(&h.owners, true), 0);
-	assert_true(owner->is_ending);
-	assert_false(owner->is_dead);
-	assert_int_equal(owner->status, SEAM_OWNER_UNVERIFIED);
-	tear_down(&h);
-}
-
-static pid_t start_short_child(struct fixture_memory *h, const char *program)
-{
-	struct seam_ring_claim claim;
-	pid_t pid = fork();
-
-	if (pid)
-		return pid;
-	if (seam_ring_memory_claim(&h->memory, my_tid(), &claim) == 0 &&
-	    seam_ring_write(&claim.ring, 9, 0, "", 1) == 0 && program)
-		execl(program, program, (char *)NULL);
-	_exit(0);
-}
-
-static void a_child_that_ended_before_the_scan_is_not_refuted(void **state)
-{
-	struct seam_owner *owner;
-	struct fixture_memory h;
-	siginfo_t info;
-	pid_t pid;
-
-	(void)state;
-	set_up(&h, 1);
-	owner = &h.owners.items[0];
-	pid = start_short_child(&h, NULL);
-	/* a zombie: its maps can be read, and are empty */
-	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-	assert_int_equal(seam_thread_has_mapped((uint32_t)pid, h.owners.device,
-						h.owners.inode),
-			 -ESRCH);
-	assert_int_equal(seam_owners_scan(&h.owners), 1);
-	assert_int_equal(owner->status, SEAM_OWNER_UNVERIFIED);
-	assert_int_equal(seam_owners_check(&h.owners, false), 1);
-	assert_int_equal(owner->status, SEAM_OWNER_UNVERIFIED);
-	assert_true(owner->is_dead);
-	assert_int_equal(drain(owner, 9), 1);
-	seam_owners_release(&h.owners, 0);
-	waitpid(pid, NULL, 0);
-	tear_down(&h);
-}
-
-static void a_child_that_became_another_program_leaves_its_ring(void **state)
-{
-	struct seam_owner *owner;
-	int pipes[2], saved = dup(0);
-	struct fixture_memory h;
-	pid_t pid;
-
-	(void)state;
-	set_up(&h, 1);
-	owner = &h.owners.items[0];
-	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
-	dup2(pipes[0], 0);
-	pid = start_short_child(&h, "/bin/cat");
-	dup2(saved, 0);
-	while (seam_thread_has_mapped((uint32_t)pid, h.owners.device,
-				      h.owners.inode) != 0)
-		usleep(100);
-	assert_int_equal(seam_owners_scan(&h.owners), 1);
-	assert_int_equal(owner->status, SEAM_OWNER_UNVERIFIED);
-	assert_false(owner->is_ending);
-	assert_int_equal(seam_owners_check(&h.owners, false), 1);
-	assert_true(owner->is_dead);
-	assert_int_equal(drain(owner, 9), 1);
-	close(pipes[0]);
-	close(pipes[1]);
-	close(saved);
-	waitpid(pid, NULL, 0);
-	tear_down(&h);
-}
-
-static void no_thread_is_dead_for_lack_of_descriptors(void **state)
-{
-	struct seam_owner *known, *unknown;
-	struct rlimit old, none;
-	struct fixture_memory h;
-	pid_t pids[2];
-
-	(void)state;
-	set_up(&h, 2);
-	known = &h.owners.items[0];
-	unknown = &h.owners.items[1];
-	getrlimit(RLIMIT_NOFILE, &old);
-	none = old;
-	none.rlim_cur = 0;
-	pids[0] = start_child(&h);
-	seam_owners_scan(&h.owners);
-	assert_int_equal(known->status, SEAM_OWNER_VERIFIED);
-	pids[1] = start_child(&h);
-
-	setrlimit(RLIMIT_NOFILE, &none);
-	seam_owners_scan(&h.owners);
-	assert_int_equal(seam_owners_check(&h.owners, true), 0);
-	setrlimit(RLIMIT_NOFILE, &old);
-	assert_false(known->is_ending);
-	assert_false(unknown->is_ending);
-	assert_int_equal(unknown->status, SEAM_OWNER_UNVERIFIED);
-
-	/* As soon as we can look again we know. */
-	assert_int_equal(seam_owners_check(&h.owners, true), 0);
-	assert_int_equal(unknown->status, SEAM_OWNER_VERIFIED);
-	assert_int_equal(unknown->pid, pids[1]);
-	for (int i = 0; i < 2; i++) {
-		kill(pids[i], SIGKILL);
-		waitpid(pids[i], NULL, 0);
-	}
-	assert_int_equal(seam_owners_check(&h.owners, true), 2);
-	tear_down(&h);
-}
-
-static void finds_a_thread_of_another_pid_namespace(void **state)
-{
-	struct seam_owner *owner;
-	struct fixture_memory h;
-	pid_t outer, inner;
-	int pipes[2], status;
-
-	(void)state;
-	set_up(&h, 1);
-	owner = &h.owners.items[0];
-	assert_int_equal(pipe(pipes), 0);
-	outer = fork();
-	if (outer == 0) {
-		if (unshare(CLONE_NEWPID) &&
-		    unshare(CLONE_NEWUSER | CLONE_NEWPID))
-			_exit(errno == EPERM ? 77 : 1);
-		inner = start_child(&h); /* which calls itself 1 */
-		if (write(pipes[1], &inner, sizeof(inner)) != sizeof(inner))
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	close(pipes[1]);
-	if (read(pipes[0], &inner, sizeof(inner)) != sizeof(inner)) {
-		waitpid(outer, &status, 0);
-		assert_int_equal(WEXITSTATUS(status), 77);
-		close(pipes[0]);
-		tear_down(&h);
-		return; /* no namespaces, so nobody is misled by them */
-	}
-	seam_owners_scan(&h.owners);
-	assert_int_equal(owner->tid, 1);
-	assert_int_equal(owner->status, SEAM_OWNER_UNVERIFIED);
-	assert_false(owner->is_ending);
-	assert_int_equal(seam_owners_check(&h.owners, true), 0);
-	assert_int_equal(owner->status, SEAM_OWNER_VERIFIED);
-	assert_int_equal(owner->pid, inner);
-	assert_int_equal(owner->tid, inner);
-	assert_int_equal(seam_owners_check(&h.owners, true), 0);
-	kill(inner, SIGKILL);
-	while (seam_owners_check(&h.owners, true) == 0)
-		usleep(100);
-	assert_int_equal(drain(owner, 9), 1);
-	kill(outer, SIGKILL);
-	waitpid(outer, NULL, 0);
-	close(pipes[0]);
-	tear_down(&h);
-}
-
 /* A memory of one ring, which this thread claims. */
 static void claim_one(struct fixture_memory *h)
 {
@@ -572,46 +299,6 @@ static void claim_one(struct fixture_memory *h)
 	set_up(h, 1);
 	seam_ring_memory_claim(&h->memory, my_tid(), &claim);
 	seam_owners_scan(&h->owners);
-}
-
-static void a_thread_id_that_is_used_again_is_another_thread(void **state)
-{
-	struct fixture_memory h;
-
-	(void)state;
-	claim_one(&h);
-	assert_int_equal(seam_owners_check(&h.owners, true), 0);
-	h.owners.items[0].start_time--;	/* as the first one's was */
-	assert_int_equal(seam_owners_check(&h.owners, true), 1);
-	assert_true(h.owners.items[0].is_dead);
-	tear_down(&h);
-	/* begun in the same tick, but in another process */
-	claim_one(&h);
-	h.owners.items[0].pid++;
-	assert_int_equal(seam_owners_check(&h.owners, true), 1);
-	tear_down(&h);
-}
-
-static void a_verification_ends_with_the_ownership(void **state)
-{
-	struct seam_ring_claim claim;
-	struct fixture_memory h;
-
-	(void)state;
-	set_up(&h, 2);
-	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
-	seam_owners_scan(&h.owners);
-	assert_int_equal(h.owners.items[0].status, SEAM_OWNER_VERIFIED);
-	/* it has executed another program, without the memory */
-	seam_ring_memory_close(&h.memory, &claim);
-	seam_owners_scan(&h.owners);
-	h.owners.inode += 1000000;
-	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
-	seam_owners_scan(&h.owners);
-	assert_int_equal(h.owners.items[1].status, SEAM_OWNER_UNVERIFIED);
-	assert_int_equal(seam_owners_check(&h.owners, false), 1);
-	assert_int_equal(h.owners.items[1].status, SEAM_OWNER_REFUTED);
-	tear_down(&h);
 }
 
 /* The next owner of a ring that was full writes less than its size. */
@@ -640,64 +327,6 @@ static void an_overwriting_ring_has_only_its_owners_records(void **state)
 	}
 	assert_int_equal(shot.span.size[0], 3 * 64);
 	seam_ring_snapshot_fini(&shot);
-	tear_down(&h);
-}
-
-/* /proc/TID/stat has the name as it is, line ends included. */
-static void a_thread_name_cannot_imitate_its_state(void **state)
-{
-	struct seam_thread_identity before, after;
-	char name[16];
-	int r;
-
-	(void)state;
-	prctl(PR_GET_NAME, name);
-	assert_int_equal(seam_thread_identify(my_tid(), &before), 0);
-	prctl(PR_SET_NAME, "a) Z 1\n");
-	r = seam_thread_identify(my_tid(), &after);
-	prctl(PR_SET_NAME, name);
-	assert_int_equal(r, 0);
-	assert_int_equal(after.start_time, before.start_time);
-}
-
-/* Claims a ring when the process's first thread is gone. */
-static void *claim_late(void *arg)
-{
-	struct fixture_memory *h = arg;
-	struct seam_ring_claim claim;
-
-	/* In proc(5) a first thread that has ended is a zombie. */
-	while (seam_thread_has_mapped((uint32_t)getpid(), h->owners.device,
-				      h->owners.inode) == 1)
-		usleep(100);
-	seam_ring_memory_claim(&h->memory, my_tid(), &claim);
-	for (;;)
-		pause();
-	return NULL;
-}
-
-static void verifies_a_thread_that_outlived_the_first(void **state)
-{
-	struct fixture_memory h;
-	pthread_t thread;
-	pid_t pid;
-
-	(void)state;
-	set_up(&h, 1);
-	pid = fork();
-	if (pid == 0) {
-		pthread_create(&thread, NULL, claim_late, &h);
-		syscall(SYS_exit, 0);	/* this thread alone */
-	}
-	while (seam_owners_scan(&h.owners) == 0)
-		usleep(100);
-	assert_int_equal(h.owners.items[0].status, SEAM_OWNER_VERIFIED);
-	assert_int_equal(h.owners.items[0].pid, pid);
-	assert_true(h.owners.items[0].tid != (uint32_t)pid);
-	assert_int_equal(seam_owners_check(&h.owners, true), 0);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	assert_int_equal(seam_owners_check(&h.owners, true), 1);
 	tear_down(&h);
 }
 
@@ -779,23 +408,8 @@ int main(void)
 		cmocka_unit_test(gives_each_claim_a_ring_of_its_own),
 		cmocka_unit_test(a_program_maps_the_rings_that_it_claims),
 		cmocka_unit_test(frees_a_closed_ring_when_it_is_drained),
-		cmocka_unit_test(drains_what_a_killed_child_has_left),
-		cmocka_unit_test(verifies_only_threads_that_have_the_memory),
-		cmocka_unit_test(
-			a_ring_closed_before_its_memory_goes_is_not_refuted),
-		cmocka_unit_test(
-			a_child_that_ended_before_the_scan_is_not_refuted),
-		cmocka_unit_test(
-			a_child_that_became_another_program_leaves_its_ring),
-		cmocka_unit_test(no_thread_is_dead_for_lack_of_descriptors),
-		cmocka_unit_test(finds_a_thread_of_another_pid_namespace),
-		cmocka_unit_test(
-			a_thread_id_that_is_used_again_is_another_thread),
-		cmocka_unit_test(a_verification_ends_with_the_ownership),
 		cmocka_unit_test(
 			an_overwriting_ring_has_only_its_owners_records),
-		cmocka_unit_test(a_thread_name_cannot_imitate_its_state),
-		cmocka_unit_test(verifies_a_thread_that_outlived_the_first),
 		cmocka_unit_test(an_owner_never_becomes_another),
 		cmocka_unit_test(writes_the_identity_into_each_sample),
 	};

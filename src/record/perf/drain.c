@@ -135,15 +135,26 @@ static void count_aux(struct seam_drain *d, struct seam_source_ring *ring,
 		ring->is_stopped = true;
 }
 
-/* False: beyond the share of its user. */
+static bool is_of_task(const struct seam_ring_header *header)
+{
+	return header->type == PERF_RECORD_FORK ||
+	       header->type == PERF_RECORD_EXIT ||
+	       (header->type == PERF_RECORD_COMM &&
+		header->misc & PERF_RECORD_MISC_COMM_EXEC);
+}
+
+/* @is_seen: see_task() had it.  False: beyond the share of its user. */
 static bool read_sideband(struct seam_drain *d, const void *bytes,
-			  const struct seam_ring_header *header)
+			  const struct seam_ring_header *header, bool is_seen)
 {
 	struct seam_perf_sideband record;
 
 	d->n_sideband++;
-	if (!d->on_sideband || !seam_sources_read_sideband(bytes, &record) ||
-	    d->on_sideband(d->context, &record, header->size))
+	if (!d->on_sideband || !seam_sources_read_sideband(bytes, &record))
+		return true;
+	if (!is_seen && d->see_task && is_of_task(header))
+		d->see_task(d->context, &record);
+	if (d->on_sideband(d->context, &record, header->size))
 		return true;
 	d->file->losses.n[SEAM_COUNT_OVER_SHARE]++;
 	d->file->n_records--;
@@ -154,6 +165,8 @@ bool seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 		      const struct seam_ring_span *span, size_t pos,
 		      const struct seam_ring_header *header)
 {
+	uint64_t position;
+
 	ring->n_records++;
 	d->file->n_records++;
 	switch (header->type) {
@@ -179,9 +192,11 @@ bool seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 		d->file->losses.n[SEAM_COUNT_THROTTLED]++;
 		return true;
 	}
+	position = span->end - seam_ring_span_bytes(span) + pos;
 	return ring->use != SEAM_RING_OF_SIDEBAND ||
 	       read_sideband(d, seam_ring_bytes(span, pos, header->size,
-						d->scratch), header);
+						d->scratch), header,
+			     (int64_t)(position - ring->tasks_read) < 0);
 }
 
 static bool is_superseded(const struct seam_drain *d,
@@ -451,6 +466,38 @@ static int drain_aux(struct seam_drain *d, struct seam_err *err)
 	return r;
 }
 
+/* ---- programs ---- */
+
+/* The records of tasks in @ring that were not read before. */
+static void read_tasks(struct seam_drain *d, struct seam_source_ring *ring)
+{
+	struct seam_perf_sideband record;
+	struct seam_ring_header header;
+	struct seam_ring_span span;
+	uint64_t tail;
+	size_t n = seam_ring_peek(&ring->ring, &span), pos;
+
+	tail = span.end - n;
+	/* later ones may have been read with all others */
+	pos = ring->tasks_read - tail <= n ? ring->tasks_read - tail : 0;
+	for (; seam_ring_record(&span, pos, &header); pos += header.size)
+		if (is_of_task(&header) &&
+		    seam_sources_read_sideband(
+			    seam_ring_bytes(&span, pos, header.size,
+					    d->scratch), &record))
+			d->see_task(d->context, &record);
+	ring->tasks_read = tail + pos;
+}
+
+/* Whose the rings of programs are. */
+static void learn_owners(struct seam_drain *d)
+{
+	for (size_t i = 0; i < d->sources->live.n; i++)
+		if (live_ring(d, i)->use == SEAM_RING_OF_SIDEBAND)
+			read_tasks(d, live_ring(d, i));
+	d->learn_owners(d->context, d->is_last);
+}
+
 /* The records of programs, counted and in one piece. */
 static size_t gather_programs(struct seam_drain *d, size_t n)
 {
@@ -485,8 +532,10 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 
 	seam_data_file_mark(file);
 	d->begin_ns = seam_clock_ns();
-	if (d->copy_programs)
+	if (d->copy_programs) {
 		d->copy_programs(d->context, d->is_last);
+		learn_owners(d);
+	}
 	n = gather_programs(d, gather(d));
 	if (n > 0 && file->compress.stream) {
 		r = seam_compress_batch(&file->compress, d->pieces, n, err);

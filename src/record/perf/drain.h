@@ -43,10 +43,16 @@ struct seam_drain {
 	struct seam_live_stacks *stacks;	/* borrowed; may be NULL */
 	/*
 	 * The rings of programs.  The first copies what they hold, before the
-	 * kernel's rings are read; the second, after on_sideband() was called,
-	 * returns the records of this round.  Both NULL: there are none.
+	 * kernel's rings are read; the last, after on_sideband() was called,
+	 * returns the records of this round.  In between, before any record is
+	 * written, see_task() gets those of forks, execs and exits, each once,
+	 * in the order of each ring; then learn_owners() is called.  All NULL:
+	 * there are none.
 	 */
 	void (*copy_programs)(void *context, bool is_last);
+	void (*see_task)(void *context,
+			 const struct seam_perf_sideband *record);
+	void (*learn_owners)(void *context, bool is_last);
 	struct seam_bytes (*take_programs)(void *context, bool is_last);
 	/*
 	 * Whether a sample of the kernel's is dropped, because another source

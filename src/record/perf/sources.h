@@ -80,6 +80,7 @@ struct seam_source_ring {
 	bool is_stopped;	/* its AUX buffer was full: enable it again */
 	/* Of its data and of its AUX buffer; kept when it is unmapped. */
 	size_t size_bytes, aux_bytes;
+	uint64_t tasks_read;	/* of the side-band: up to this position */
 	uint64_t n_records;
 	uint64_t n_bytes;
 	uint64_t n_lost;	/* by the LOST records in it */

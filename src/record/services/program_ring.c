@@ -12,19 +12,18 @@
 enum {
 	/* A thread counts no item in less: a refusal takes twice that. */
 	ITEM_NS = 1,
-	/* Rounds in which the side-band can still name the owner of a ring. */
+	/* Rounds for the owner of a complete copy to be found. */
 	MAX_ROUNDS = 3,
-	EXEC_S = 10,		/* from the loss of the memory to its record */
 };
 
 struct input {
-	struct seam_service_stream stream;	/* pid 0: owner not known */
+	struct seam_service_stream stream;	/* pid 0: it has not begun */
+	struct seam_tree_process *process;	/* the owner's; NULL: unknown */
 	SEAM_ARRAY(uint8_t) records;	/* copied and not used, whole */
 	SEAM_ARRAY(uint8_t) aux;	/* likewise */
 	bool is_previewed;		/* these records were */
 	bool is_complete;		/* nothing will follow the copy */
 	uint32_t n_rounds;		/* since then without an owner */
-	uint64_t complete_ns;		/* the first of these; 0: none */
 	uint64_t n_copied;		/* records that the program began */
 	uint64_t n_reported;		/* losses written so far */
 	uint64_t n_gaps;		/* items skipped before aux.first */
@@ -41,58 +40,50 @@ uint64_t seam_program_ring_limit(const struct seam_link_target *target,
 
 /* ---- the owner ---- */
 
-/*
- * The process that owns the ring by /proc or by the side-band, and until when
- * (0: still).  0: none.
- */
-static uint32_t find_process(const struct seam_services *s,
-			     const struct seam_link_target *target,
-			     const struct seam_owner *owner, uint64_t *until_ns)
-{
-	const struct seam_ring_holder holder = {
-		.pid = (uint32_t)target->pid, .since_ns = target->rings_ns,
-		.until_ns = target->until_ns,
-	};
-
-	if (owner->status != SEAM_OWNER_VERIFIED)
-		return seam_task_history_find(&s->history, &holder, owner->tid,
-					      until_ns);
-	if (!seam_task_history_has_rings(&s->history, &holder, owner->pid,
-					 until_ns))
-		*until_ns = 0;
-	return owner->pid;
-}
-
-bool seam_program_ring_is_known(const struct seam_services *s,
-				const struct seam_link_target *target,
-				const struct seam_owner *owner)
-{
-	uint64_t until_ns;
-
-	return find_process(s, target, owner, &until_ns) != 0;
-}
-
-/*
- * The process and thread that own the ring, and until when (0: still).  A
- * living process that does not have the memory is no owner, whatever it
- * descends from, unless it had the memory until an exec.
- */
-static bool find_owner(const struct seam_services *s,
-		       const struct seam_link_target *target,
-		       const struct seam_owner *owner,
+/* The owner of a ring, if it is known by now. */
+static bool find_owner(struct seam_services *s,
+		       const struct seam_program_ring *ring,
 		       struct seam_service_stream *stream)
 {
-	uint64_t until_ns = 0;
-	uint32_t pid = find_process(s, target, owner, &until_ns);
+	const struct seam_link_target *target = ring->target;
+	struct input *in = ring->owner->input;
 
-	if (!pid || (owner->status == SEAM_OWNER_REFUTED && !until_ns))
+	if (!in->process && target->process)
+		in->process = seam_task_tree_owner(
+			&s->tree, ring->owner->tid, target->process,
+			seam_services_since(s, target));
+	if (!in->process)
 		return false;
-	stream->pid = pid;
-	stream->tid = owner->tid;
+	stream->pid = in->process->pid;
+	stream->tid = ring->owner->tid;
+	stream->since_ns = target->connected_ns;
 	/* a child may have another one by now */
-	stream->user = pid == (uint32_t)target->pid ? target->uid : (uid_t)-1;
-	stream->until_ns = until_ns;
+	stream->user = stream->pid == (uint32_t)target->pid ? target->uid :
+		       (uid_t)-1;
 	return true;
+}
+
+/* Whether nothing will follow what the ring holds. */
+static bool is_ending(const struct seam_services *s,
+		      const struct seam_program_ring *ring)
+{
+	const struct input *in = ring->owner->input;
+
+	return ring->owner->is_ending || ring->target->is_over ||
+	       (in->process &&
+		seam_task_tree_has_ended(&s->tree, in->process,
+					 ring->owner->tid));
+}
+
+void seam_program_ring_check(struct seam_services *s,
+			     const struct seam_program_ring *ring,
+			     bool is_last)
+{
+	const struct input *in = ring->owner->input;
+
+	(void)is_last;
+	if (in && in->process)
+		seam_task_tree_check(&s->tree, in->process);
 }
 
 /* ---- copy ---- */
@@ -213,20 +204,6 @@ static void preview(const struct seam_services *s, struct seam_service *service,
 	}
 }
 
-/* Before begin(), if the owner is known by now: for that, keep the state. */
-static void preview_copy(const struct seam_services *s,
-			 const struct seam_program_ring *ring, struct input *in)
-{
-	struct seam_service_stream stream = in->stream;
-
-	stream.since_ns = ring->target->connected_ns;
-	if (!stream.service &&
-	    !find_owner(s, ring->target, ring->owner, &stream))
-		return;
-	preview(s, ring->service, in, &stream);
-	in->stream.state = stream.state;
-}
-
 void seam_program_ring_copy(struct seam_services *s,
 			    const struct seam_program_ring *ring, bool is_last)
 {
@@ -240,7 +217,7 @@ void seam_program_ring_copy(struct seam_services *s,
 	if (!in || in->is_complete || in->records.n || in->aux.n)
 		return;
 	/* Before the copy: a record that came before the end is in it. */
-	in->is_complete = owner->is_ending || is_last;
+	in->is_complete = is_last || is_ending(s, ring);
 	if (!(g->mode & SEAM_RING_OVERWRITE))
 		copy_records(s, ring, in);
 	else if (in->is_complete)
@@ -249,20 +226,36 @@ void seam_program_ring_copy(struct seam_services *s,
 		copy_aux(ring, in);
 	else if (g->aux_bytes && g->aux_free_running && in->is_complete)
 		copy_free_running(ring, in);
-	preview_copy(s, ring, in);
+}
+
+/* Before begin(), if the owner is known by now: for that, keep the state. */
+void seam_program_ring_preview(struct seam_services *s,
+			       const struct seam_program_ring *ring,
+			       bool is_last)
+{
+	struct input *in = ring->owner->input;
+	struct seam_service_stream stream;
+
+	(void)is_last;
+	if (!in)
+		return;
+	stream = in->stream;
+	if (!stream.service && !find_owner(s, ring, &stream))
+		return;
+	preview(s, ring->service, in, &stream);
+	in->stream.state = stream.state;
 }
 
 /* ---- begin ---- */
 
-static bool begin(const struct seam_services *s,
+static bool begin(struct seam_services *s,
 		  const struct seam_program_ring *ring)
 {
 	struct input *in = ring->owner->input;
 
 	if (in->stream.service)
 		return true;
-	in->stream.since_ns = ring->target->connected_ns;
-	if (!find_owner(s, ring->target, ring->owner, &in->stream))
+	if (!find_owner(s, ring, &in->stream))
 		return false;
 	in->stream.service = ring->service;
 	if (!ring->service->begin || ring->service->begin(&in->stream) == 0)
@@ -270,18 +263,6 @@ static bool begin(const struct seam_services *s,
 	in->stream.service = NULL;
 	in->stream.pid = 0;
 	return false;
-}
-
-void seam_program_rings_end_process(struct seam_owners *owners, uint32_t pid,
-				    uint64_t time_ns)
-{
-	for (uint32_t i = 0; i < owners->n_present; i++) {
-		struct input *in = owners->items[i].input;
-
-		if (in && in->stream.pid == pid &&
-		    (!in->stream.until_ns || time_ns <= in->stream.until_ns))
-			in->stream.until_ns = time_ns - 1;
-	}
 }
 
 /* ---- use ---- */
@@ -529,30 +510,12 @@ static void end(struct seam_services *s, const struct seam_program_ring *ring)
 		end_previewed(service, in);
 	}
 	if (in) {
+		seam_tree_process_unref(in->process);
 		free(in->records.items);
 		free(in->aux.items);
 		free(in);
 	}
 	seam_owners_release(&ring->rings->owners, ring->i);
-}
-
-/*
- * Whether the side-band can still name the owner of a complete copy.  In an
- * exec the memory goes, and the connection is closed, before the record of it
- * is written; in between the process may have lost its CPU for long.
- */
-static bool may_get_owner(const struct seam_services *s,
-			  const struct seam_program_ring *ring,
-			  struct input *in)
-{
-	uint64_t now_ns = seam_clock_ns();
-
-	if (in->n_rounds++ == 0)
-		in->complete_ns = now_ns;
-	return in->n_rounds < MAX_ROUNDS ||
-	       (ring->owner->status == SEAM_OWNER_REFUTED &&
-		now_ns - in->complete_ns < EXEC_S * SEAM_NS_PER_S &&
-		seam_program_ring_is_known(s, ring->target, ring->owner));
 }
 
 void seam_program_ring_take(struct seam_services *s,
@@ -563,6 +526,8 @@ void seam_program_ring_take(struct seam_services *s,
 	struct seam_owner_counts counts;
 
 	if (in && begin(s, ring)) {
+		if (in->process->has_executed)
+			in->stream.until_ns = in->process->end_ns - 1;
 		take_records(s, in);
 		if (has_aux_units(ring->service))
 			take_units(s, ring, in);
@@ -570,7 +535,7 @@ void seam_program_ring_take(struct seam_services *s,
 		if (!in->is_complete)
 			report_losses(s, in, ring->target, &counts);
 	} else if (in && in->is_complete && !is_last) {
-		is_over = !may_get_owner(s, ring, in);
+		is_over = ++in->n_rounds == MAX_ROUNDS;
 	}
 	if (is_over)
 		end(s, ring);

@@ -21,17 +21,14 @@ struct seam_program_ring {
 	struct seam_service *service;
 };
 
-/*
- * Whether by the side-band the thread that claims a ring of @target is, or was,
- * of a process that has its memory.
- */
-bool seam_program_ring_is_known(const struct seam_services *s,
-				const struct seam_link_target *target,
-				const struct seam_owner *owner);
-
 /* Copy what @ring holds, unless an earlier copy is still to be used. */
 void seam_program_ring_copy(struct seam_services *s,
 			    const struct seam_program_ring *ring, bool is_last);
+
+/* Find the owner of @ring, and hand a new copy to preview(). */
+void seam_program_ring_preview(struct seam_services *s,
+			       const struct seam_program_ring *ring,
+			       bool is_last);
 
 /*
  * Hand the copy to the service, if the owner is known.  Ends the input of an
@@ -61,13 +58,14 @@ void seam_program_ring_snapshot_aux(struct seam_services *s,
 void seam_program_ring_skip_gap(const struct seam_program_ring *ring,
 				unsigned int cause);
 
-/* Whether process @pid is known as the owner. */
+/* Whether process @pid is the owner. */
 bool seam_program_ring_is_of(const struct seam_program_ring *ring,
 			     uint32_t pid);
 
-/* From @time_ns on, process @pid is no longer the owner of its rings. */
-void seam_program_rings_end_process(struct seam_owners *owners, uint32_t pid,
-				    uint64_t time_ns);
+/* Ask the kernel whether the owner still exists. */
+void seam_program_ring_check(struct seam_services *s,
+			     const struct seam_program_ring *ring,
+			     bool is_last);
 
 /*
  * @n, or the most that @n_threads of a program, running at once, can have

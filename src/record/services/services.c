@@ -3,7 +3,6 @@
 #include "record/services/services.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -14,9 +13,6 @@
 enum {
 	MAX_RING_BYTES = 256 << 20,	/* of all programs; or so many rings: */
 	MIN_RINGS = 8,
-	/* Rounds without progress: EXIT comes before the end in /proc. */
-	N_CHECKS = 2,
-	N_LAST_CHECKS = 16,	/* of a program that has disconnected */
 };
 
 void seam_services_add(struct seam_services *s, struct seam_service *service)
@@ -56,9 +52,7 @@ static int open_server(struct seam_services *s, struct seam_err *why)
 	s->unit = malloc(unit);
 	if (!s->record || !s->unit)
 		return seam_err_no_memory(why);
-	r = seam_task_history_init(&s->history, why);
-	if (r == 0)
-		r = seam_link_server_open(&s->server, services, s->n, why);
+	r = seam_link_server_open(&s->server, services, s->n, why);
 	if (r == 0 && setenv(SEAM_LINK_VARIABLE, s->server.address, 1))
 		r = seam_err_errno(why, "cannot set " SEAM_LINK_VARIABLE);
 	return r;
@@ -83,136 +77,15 @@ void seam_services_forked(struct seam_services *s)
 		unsetenv(SEAM_LINK_VARIABLE);
 }
 
-/* ---- the side-band ---- */
-
-/* Look for dead owners in the next rounds, until nothing changes any more. */
-static void begin_checks(struct seam_link_target *target)
-{
-	target->n_checks = target->socket < 0 ? N_LAST_CHECKS : N_CHECKS;
-}
-
-/* The connection ends with its process, unless a child has it too. */
-static void note_disconnected(struct seam_link_target *target)
-{
-	if (target->socket < 0 && !target->is_disconnected) {
-		target->is_disconnected = true;
-		begin_checks(target);
-	}
-}
-
-/* A process has ended: so may have the targets that it descends from. */
-static void handle_exit(struct seam_services *s, uint32_t pid)
-{
-	for (size_t i = 0; i < s->server.n_targets; i++) {
-		struct seam_link_target *target = s->server.targets[i];
-
-		if (seam_task_history_descends(&s->history, pid,
-					       (uint32_t)target->pid))
-			begin_checks(target);
-	}
-}
-
-/* From @time_ns on process @pid is another process, or another program. */
-static void end_process(struct seam_services *s, uint32_t pid, uint64_t time_ns)
-{
-	for (size_t i = 0; i < s->server.n_targets; i++) {
-		struct seam_link_target *target = s->server.targets[i];
-
-		if (!target->n_rings || time_ns <= target->rings_ns)
-			continue;
-		if ((uint32_t)target->pid == pid &&
-		    (!target->until_ns || time_ns <= target->until_ns))
-			target->until_ns = time_ns - 1;
-		for (uint32_t k = 0; k < target->n_rings; k++)
-			seam_program_rings_end_process(&target->rings[k].owners,
-						       pid, time_ns);
-	}
-}
-
-/* The time of @record, by CLOCK_MONOTONIC. */
-static uint64_t time_of(const struct seam_services *s,
-			const struct seam_perf_sideband *record)
-{
-	/* A little late: records since then count as from before it. */
-	return s->other_clock ? seam_clock_ns() : record->sample_id.time;
-}
-
-static void handle_task(struct seam_services *s,
-			const struct seam_perf_sideband *record)
-{
-	uint32_t pid = (uint32_t)record->task.pid;
-	uint32_t tid = (uint32_t)record->task.tid;
-	uint64_t time_ns = time_of(s, record);
-
-	if (pid != tid) {
-		if (s->server.n_targets)
-			seam_task_history_thread(&s->history, tid, pid,
-						 time_ns);
-	} else if (record->type == PERF_RECORD_EXIT) {
-		handle_exit(s, pid);
-	} else {
-		end_process(s, pid, time_ns);
-		seam_task_history_fork(&s->history, pid,
-				       (uint32_t)record->task.ppid, time_ns);
-	}
-}
-
-static void handle_exec(struct seam_services *s, uint32_t pid, uint64_t time_ns)
-{
-	end_process(s, pid, time_ns);
-	seam_task_history_exec(&s->history, pid, time_ns);
-}
-
 void seam_services_see(struct seam_services *s,
 		       const struct seam_perf_sideband *record)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (s->items[i]->sideband)
 			s->items[i]->sideband(s->items[i], record);
-	if (!s->is_open)
-		return;
-	if (record->type == PERF_RECORD_FORK ||
-	    record->type == PERF_RECORD_EXIT)
-		handle_task(s, record);
-	if (record->type == PERF_RECORD_COMM &&
-	    record->misc & PERF_RECORD_MISC_COMM_EXEC)
-		handle_exec(s, (uint32_t)record->comm.pid, time_of(s, record));
 }
 
-/* ---- targets that have ended ---- */
-
-static bool is_running(const struct seam_link_target *target, uint32_t pid)
-{
-	struct seam_thread_identity id;
-	const struct seam_owners *o = &target->rings[0].owners;
-
-	/* 0: it has executed another program.  Not known: it may be. */
-	return seam_thread_identify(pid, &id) != -ESRCH &&
-	       seam_thread_has_mapped(pid, o->device, o->inode) != 0;
-}
-
-/* Whether no process can claim a ring of @target any more. */
-static bool is_over(const struct seam_services *s,
-		    struct seam_link_target *target)
-{
-	const struct seam_task_history *h = &s->history;
-
-	if (!seam_link_target_is_over(target) ||
-	    is_running(target, (uint32_t)target->pid))
-		return false;
-	for (size_t i = h->processes.n; i-- > 0;) {
-		uint32_t pid = h->processes.items[i].pid;
-
-		if (seam_task_history_is_before(&h->processes.items[i],
-						target->rings_ns))
-			break;
-		if (seam_task_history_descends(h, pid, (uint32_t)target->pid) &&
-		    is_running(target, pid))
-			return false;
-	}
-	/* a process may have claimed a ring, and ended, since the first look */
-	return seam_link_target_is_over(target);
-}
+/* ---- programs that have ended ---- */
 
 /* Items of threads that found no ring: the count is of the whole program. */
 static void count_without_ring(struct seam_services *s,
@@ -240,46 +113,21 @@ static void count_without_ring(struct seam_services *s,
 	}
 }
 
-static void forget(struct seam_services *s, size_t i)
-{
-	count_without_ring(s, s->server.targets[i]);
-	seam_link_server_forget(&s->server, i);
-}
-
-/* The side-band has the ids of our pid namespace. */
-static void find_known(const struct seam_services *s,
-		       const struct seam_link_target *target,
-		       struct seam_owners *o)
-{
-	for (uint32_t i = 0; i < o->n_present; i++) {
-		struct seam_owner *owner = &o->items[i];
-
-		if (owner->word && owner->status != SEAM_OWNER_VERIFIED)
-			owner->is_ours |= seam_program_ring_is_known(s, target,
-								     owner);
-	}
-}
-
-static void check_owners(const struct seam_services *s,
-			 struct seam_link_target *target, bool maps)
+/*
+ * Whether all rings of a program that is over have been read.  Its last process
+ * may have claimed one since the scan, where its end was learned later.
+ */
+static bool is_read(struct seam_link_target *target)
 {
 	for (uint32_t k = 0; k < target->n_rings; k++) {
-		find_known(s, target, &target->rings[k].owners);
-		seam_owners_check(&target->rings[k].owners, maps);
-	}
-}
+		struct seam_owners *o = &target->rings[k].owners;
 
-/* Whether the next round drains, and releases, a ring of @target. */
-static bool has_ending_owner(const struct seam_link_target *target)
-{
-	for (uint32_t k = 0; k < target->n_rings; k++) {
-		const struct seam_owners *o = &target->rings[k].owners;
-
+		seam_owners_scan(o);
 		for (uint32_t i = 0; i < o->n_present; i++)
-			if (o->items[i].word && o->items[i].is_ending)
-				return true;
+			if (o->items[i].word)
+				return false;
 	}
-	return false;
+	return true;
 }
 
 /* After the rings are drained.  Their memory is large, and more may connect. */
@@ -288,33 +136,15 @@ static void forget_ended(struct seam_services *s)
 	for (size_t i = s->server.n_targets; i-- > 0;) {
 		struct seam_link_target *target = s->server.targets[i];
 
-		if (!target->n_rings || !target->n_checks)
+		if (!target->is_over)
 			continue;
-		if (is_over(s, target))
-			forget(s, i);
-		else if (!has_ending_owner(target))
-			target->n_checks--;
-	}
-}
-
-/* Once a second: it reads files of /proc. */
-static void check_all(struct seam_services *s)
-{
-	uint64_t now_ns = seam_clock_ns();
-
-	if (now_ns - s->checked_ns < SEAM_NS_PER_S)
-		return;
-	s->checked_ns = now_ns;
-	for (size_t i = s->server.n_targets; i-- > 0;) {
-		struct seam_link_target *target = s->server.targets[i];
-
-		if (!target->n_rings)
+		/* the next round can read the rest, and give the memory back */
+		s->server.is_behind = true;
+		if (!is_read(target))
 			continue;
-		check_owners(s, target, false);
-		if (is_over(s, target))
-			forget(s, i);
-		else if (has_ending_owner(target) && !target->n_checks)
-			begin_checks(target);
+		count_without_ring(s, target);
+		seam_tree_process_unref(target->process);
+		seam_link_server_forget(&s->server, i);
 	}
 }
 
@@ -357,8 +187,22 @@ static void each_ring(struct seam_services *s, visit_ring *visit, bool is_last)
 	}
 }
 
+/* Once a second: of processes whose end was not recorded. */
+static void check_all(struct seam_services *s)
+{
+	if (s->begin_ns - s->checked_ns < SEAM_NS_PER_S)
+		return;
+	s->checked_ns = s->begin_ns;
+	each_ring(s, seam_program_ring_check, false);
+	for (size_t i = 0; i < s->server.n_targets; i++)
+		if (s->server.targets[i]->process)
+			seam_task_tree_check(&s->tree,
+					 s->server.targets[i]->process);
+}
+
 void seam_services_copy(struct seam_services *s, bool is_last)
 {
+	s->begin_ns = seam_clock_ns();
 	if (!s->is_open || (!s->is_ready && !s->server.n_targets))
 		return;
 	s->is_ready = false;
@@ -366,15 +210,46 @@ void seam_services_copy(struct seam_services *s, bool is_last)
 	for (size_t i = 0; i < s->server.n_targets; i++) {
 		struct seam_link_target *target = s->server.targets[i];
 
-		note_disconnected(target);
 		if (is_last)
 			stop_rings(target);
-		else if (target->n_checks)
-			check_owners(s, target, true);
 		for (uint32_t k = 0; is_last && k < target->n_rings; k++)
 			seam_owners_scan(&target->rings[k].owners);
 	}
 	each_ring(s, seam_program_ring_copy, is_last);
+}
+
+void seam_services_see_task(struct seam_services *s,
+			    const struct seam_perf_sideband *record)
+{
+	if (s->is_open)
+		seam_task_tree_see(&s->tree, record, s->other_clock ?
+			       seam_clock_ns() : record->sample_id.time);
+}
+
+void seam_services_learn(struct seam_services *s, bool is_last)
+{
+	/* of another clock it is not known how far all records have come */
+	uint64_t until_ns = is_last || s->other_clock ? UINT64_MAX :
+			    s->begin_ns;
+
+	if (!s->is_open)
+		return;
+	seam_task_tree_apply(&s->tree, until_ns);
+	check_all(s);
+	for (size_t i = 0; i < s->server.n_targets; i++) {
+		struct seam_link_target *target = s->server.targets[i];
+
+		if (!target->n_rings || target->rings_ns > until_ns)
+			continue;
+		if (!target->process)
+			target->process = seam_task_tree_get(
+				&s->tree, (uint32_t)target->pid,
+				s->other_clock ? UINT64_MAX : target->rings_ns);
+		target->is_over =
+			target->process &&
+			!seam_tree_process_has_memory(target->process);
+	}
+	each_ring(s, seam_program_ring_preview, is_last);
 }
 
 struct seam_bytes seam_services_take(struct seam_services *s, bool is_last)
@@ -386,10 +261,8 @@ struct seam_bytes seam_services_take(struct seam_services *s, bool is_last)
 	for (size_t i = 0; i < s->n; i++)
 		if (s->items[i]->finish_round)
 			s->items[i]->finish_round(s->items[i], &s->round);
-	if (!is_last) {
+	if (!is_last)
 		forget_ended(s);
-		check_all(s);
-	}
 	for (size_t i = 0; is_last && i < s->server.n_targets; i++)
 		count_without_ring(s, s->server.targets[i]);
 	s->floor_ns = s->round_ns;
@@ -573,10 +446,13 @@ void seam_services_close(struct seam_services *s)
 		return;
 	/* Without effect after the last round. */
 	seam_services_copy(s, true);
+	seam_services_learn(s, true);
 	seam_services_take(s, true);
 	/* Rings that became free, for children to come. */
-	for (size_t i = 0; i < s->server.n_targets; i++)
+	for (size_t i = 0; i < s->server.n_targets; i++) {
 		stop_rings(s->server.targets[i]);
+		seam_tree_process_unref(s->server.targets[i]->process);
+	}
 	s->n_failed = s->server.n_failed;
 	s->why = s->server.why;
 	s->n_notes = s->server.n_notes;
@@ -588,7 +464,7 @@ void seam_services_close(struct seam_services *s)
 void seam_services_fini(struct seam_services *s)
 {
 	seam_services_close(s);
-	seam_task_history_fini(&s->history);
+	seam_task_tree_fini(&s->tree);
 	seam_synth_fini(&s->round);
 	free(s->record);
 	free(s->unit);

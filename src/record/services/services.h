@@ -6,27 +6,22 @@
  * environment (SEAM_LINK).  A program that has a service's other side in it
  * connects there and gets rings; service.h defines a service.
  *
- * A round of the drain (record/perf/drain.h) has two halves here:
+ * A round of the drain (record/perf/drain.h) has three parts here:
  *
  *	seam_services_copy()	copy the records out of the programs' rings
+ *	... records of tasks are read: seam_services_see_task() ...
+ *	seam_services_learn()	find the owners of the rings
  *	... the kernel's rings are read, and with them the side-band ...
- *	seam_services_take()	resolve owners, hand the copies to the services
+ *	seam_services_take()	hand the copies to the services
  *
  * So each fork, exec and exit that happened before a record was copied is known
  * when the record is used, and a round's records of programs are older than
  * the kernel's of the round after it.
  *
- * The owner of a ring is
- *
- *  - the thread that claims it, if /proc shows that its process has the
- *    memory mapped (owners.h);
- *  - of a thread that /proc does not show, or no longer: the thread, if by the
- *    side-band it was one of the process that connected, or of one that was
- *    forked from it since, with no exec between (task_history.h).
- *
- * An exec ends the ownership: later records count as from before it, when the
- * process was still the one that had the memory.  A ring without an owner is
- * dropped and counted.
+ * The owner of a ring is the thread that claims it, if by the kernel's records
+ * its process is the one that connected, or was forked from it since, with no
+ * exec between (task_tree.h).  An exec ends the ownership.  A ring without an
+ * owner is dropped and counted.
  *
  * Counts of a program are bounded by what it can produce in its time.
  *
@@ -36,8 +31,7 @@
 #define SEAM_SERVICES_H
 
 #include "record/services/service.h"
-#include "record/services/task_history.h"
-#include "wire/perf/perf_sideband.h"
+#include "record/services/task_tree.h"
 
 struct seam_services {
 	bool is_open;
@@ -47,11 +41,12 @@ struct seam_services {
 	struct seam_link_server server;
 	struct seam_service *items[SEAM_LINK_MAX_SERVICES];
 	size_t n;
-	struct seam_task_history history;
+	struct seam_task_tree tree;
 	struct seam_synth round;	/* records of this round */
 	/* the ends of the round before, and of the one before that */
 	uint64_t round_ns, floor_ns;
-	uint64_t checked_ns;		/* when /proc was last read */
+	uint64_t begin_ns;		/* of this round, before the copies */
+	uint64_t checked_ns;		/* when processes were last checked */
 	uint8_t *record;		/* room for one */
 	uint8_t *unit;			/* room for the largest aux_unit */
 
@@ -76,19 +71,21 @@ void seam_services_add(struct seam_services *s, struct seam_service *service);
 void seam_services_open(struct seam_services *s, struct seam_err *why);
 void seam_services_forked(struct seam_services *s);
 
-/*
- * A record of the side-band, between the two halves of a round: for the owners
- * of rings, and for the services.
- */
+/* A record of the side-band, for the services; between learn() and take(). */
 void seam_services_see(struct seam_services *s,
 		       const struct seam_perf_sideband *record);
 
+/* A record of a task, for the owners of rings: each once, before learn(). */
+void seam_services_see_task(struct seam_services *s,
+			    const struct seam_perf_sideband *record);
+
 /*
- * The two halves of a round.  In the last one the rings are stopped first, and
+ * The parts of a round.  In the last one the rings are stopped first, and
  * nothing is left in them.  The records that seam_services_take() returns are
- * valid until the next round.  Cost without a program: none.
+ * valid until the next round.  Cost without a program: none but for the tasks.
  */
 void seam_services_copy(struct seam_services *s, bool is_last);
+void seam_services_learn(struct seam_services *s, bool is_last);
 struct seam_bytes seam_services_take(struct seam_services *s, bool is_last);
 
 /*
@@ -146,6 +143,17 @@ int seam_services_copy_to(struct seam_services *s,
 void seam_services_finish(struct seam_services *s);
 void seam_services_describe(const struct seam_services *s,
 			    struct seam_manifest *m, bool is_snapshot);
+
+/*
+ * Processes that were forked later have the memory of @target.  (The times of
+ * another clock are those at which records are read.)
+ */
+static inline uint64_t
+seam_services_since(const struct seam_services *s,
+		    const struct seam_link_target *target)
+{
+	return s->other_clock ? 0 : target->rings_ns;
+}
 
 /* Stop listening; what is still in the rings is dropped.  May be repeated. */
 void seam_services_close(struct seam_services *s);

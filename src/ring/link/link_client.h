@@ -4,9 +4,8 @@
  *
  * Used once, at load; later only producer/claim.h, which needs no descriptor.
  * The wakeup's descriptor stays open, close-on-exec, and so does the socket
- * until seam_link_client_disconnect(): the end of the connection shows the
- * recorder at once that the program has ended or executed another.  Without
- * it the recorder finds that out from /proc, within a second.
+ * until seam_link_client_disconnect(): the end of the connection wakes the
+ * recorder when the program has ended or executed another.
  */
 #ifndef SEAM_RING_LINK_CLIENT_H
 #define SEAM_RING_LINK_CLIENT_H

@@ -508,19 +508,3 @@ void seam_link_server_step(struct seam_link_server *s)
 	forget_without_hello(s);
 	s->is_behind = !seam_link_rings_keep_free(s);
 }
-
-bool seam_link_target_is_over(struct seam_link_target *target)
-{
-	if (target->socket >= 0)
-		return false;
-	for (uint32_t k = 0; k < target->n_rings; k++) {
-		struct seam_owners *o = &target->rings[k].owners;
-
-		seam_owners_scan(o);
-		seam_owners_check(o, true);
-		for (uint32_t i = 0; i < o->n_present; i++)
-			if (o->items[i].word)
-				return false;
-	}
-	return true;
-}

@@ -64,9 +64,8 @@ struct seam_link_target {
 	int wakeup_fd;			/* our end */
 	struct seam_link_rings rings[SEAM_LINK_MAX_SERVICES];
 	uint32_t n_rings;		/* 0: no HELLO so far */
-	uint64_t until_ns;		/* the caller's; 0 at first */
-	uint32_t n_checks;		/* the caller's; 0 at first */
-	bool is_disconnected;		/* the caller's: seen; false at first */
+	void *process;			/* the caller's; NULL at first */
+	bool is_over;			/* the caller's; false at first */
 };
 
 struct seam_link_server {
@@ -112,13 +111,6 @@ void seam_link_server_close(struct seam_link_server *s);
  * wakeups.  To be called before the rings are drained, not after.
  */
 void seam_link_server_step(struct seam_link_server *s);
-
-/*
- * Whether the connection has ended and no living thread owns a ring of
- * @target; rings of dead ones are marked as ending.  A forked child that has
- * not claimed a ring is not seen.
- */
-bool seam_link_target_is_over(struct seam_link_target *target);
 
 /* Free target @i: later ones move up. */
 void seam_link_server_forget(struct seam_link_server *s, size_t i);

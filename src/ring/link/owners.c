@@ -1,34 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* owners.c - claims, checks in /proc, deaths; see owners.h */
+/* owners.c - slots get pages, are claimed and become free; see owners.h */
 #include "ring/link/owners.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 int seam_owners_init(struct seam_owners *o,
 		     const struct seam_ring_memory *memory, int fd,
 		     struct seam_err *err)
 {
-	struct stat st;
-
 	*o = (struct seam_owners) { .memory = memory, .fd = fd };
-	if (fstat(fd, &st))
-		return seam_err_errno(err, "cannot stat rings");
-	o->device = st.st_dev;
-	o->inode = st.st_ino;
 	o->items = calloc(memory->geometry.n_slots, sizeof(*o->items));
-	o->claims = calloc(memory->geometry.n_slots, sizeof(*o->claims));
-	if (!o->items || !o->claims)
-		return seam_err_no_memory(err);
-	return 0;
+	return o->items ? 0 : seam_err_no_memory(err);
 }
 
 void seam_owners_fini(struct seam_owners *o)
 {
 	free(o->items);
-	free(o->claims);
 	*o = (struct seam_owners) { 0 };
 }
 
@@ -95,40 +84,6 @@ int seam_owners_prepare(struct seam_owners *o, uint32_t n_free,
 	return 0;
 }
 
-static void set_verified(struct seam_owner *owner, uint32_t tid,
-			 const struct seam_thread_identity *id)
-{
-	owner->status = SEAM_OWNER_VERIFIED;
-	owner->tid = tid;
-	owner->pid = id->pid;
-	owner->start_time = id->start_time;
-}
-
-/*
- * Verify @owner in our pid namespace.  Returns 1; 0 when the thread of that id
- * has not the memory; -ESRCH when there is none; or another negative errno.
- * That another thread of the process was verified proves nothing: there may
- * have been an exec since.
- */
-static int verify(const struct seam_owners *o, struct seam_owner *owner)
-{
-	struct seam_thread_identity id, after;
-	int r = seam_thread_identify(owner->tid, &id);
-
-	if (r < 0)
-		return r;
-	r = seam_thread_has_mapped(owner->tid, o->device, o->inode);
-	/* Was the mapping that of the thread which was identified? */
-	if (r == 1 &&
-	    (seam_thread_identify(owner->tid, &after) < 0 ||
-	     after.start_time != id.start_time || after.pid != id.pid))
-		r = -EAGAIN;
-	if (r == 1)
-		set_verified(owner, owner->tid, &id);
-	/* The thread is exiting, or is the first, which others outlived. */
-	return r == -ESRCH ? -EAGAIN : r;
-}
-
 static void begin_owner(struct seam_owners *o, uint32_t i, uint64_t word)
 {
 	const struct seam_ring_geometry *geometry = &o->memory->geometry;
@@ -137,11 +92,8 @@ static void begin_owner(struct seam_owners *o, uint32_t i, uint64_t word)
 		seam_ring_memory_control(o->memory, i);
 
 	*owner = (struct seam_owner) {
-		.tid = seam_ring_word_tid(word),
-		.status = SEAM_OWNER_UNVERIFIED,
+		.word = word, .tid = seam_ring_word_tid(word),
 	};
-	verify(o, owner);
-	owner->word = word;
 	seam_ring_attach(&owner->ring, control, SEAM_RING_PAGE,
 			 geometry->data_bytes);
 	if (geometry->aux_bytes)
@@ -177,92 +129,6 @@ uint32_t seam_owners_scan(struct seam_owners *o)
 
 	for (uint32_t i = 0; i < o->n_present; i++)
 		n += scan_slot(o, i);
-	return n;
-}
-
-/* Whether a verified owner lives; so it does while that cannot be read. */
-static bool is_alive(const struct seam_owners *o,
-		     const struct seam_owner *owner, bool maps)
-{
-	struct seam_thread_identity id;
-	int r = seam_thread_identify(owner->tid, &id);
-
-	if (r < 0)
-		return r != -ESRCH;
-	return id.start_time == owner->start_time && id.pid == owner->pid &&
-	       (!maps ||
-		seam_thread_has_mapped(owner->tid, o->device, o->inode) != 0);
-}
-
-static uint32_t set_dead(struct seam_owner *owner)
-{
-	owner->is_ending = owner->is_dead = true;
-	return 1;
-}
-
-/*
- * Verify owner @i again; where it may be of another namespace, what fails is
- * added to @claims.  Returns how many have died.
- */
-static uint32_t verify_again(struct seam_owners *o, uint32_t i,
-			     struct seam_thread_claims *claims)
-{
-	struct seam_owner *owner = &o->items[i];
-	int r = verify(o, owner);
-
-	if (r == 1)
-		return 0;
-	/* It may have closed the ring, and then unmapped the memory. */
-	if (r == 0 && scan_slot(o, i))
-		return 0;
-	owner->status = r == 0 ? SEAM_OWNER_REFUTED : SEAM_OWNER_UNVERIFIED;
-	if (owner->is_ours)
-		return r == 0 || r == -ESRCH ? set_dead(owner) : 0;
-	claims->items[claims->n++] = (struct seam_thread_claim) {
-		.index = i,
-		.own_tid = owner->tid,
-		.found = r == -ESRCH ? 0 : r,
-	};
-	return 0;
-}
-
-/* The claimer is found in another namespace, or dead, or it is not known. */
-static uint32_t resolve(struct seam_owner *owner,
-		       const struct seam_thread_claim *claim)
-{
-	if (claim->found == 0)
-		return set_dead(owner);
-	if (claim->found == 1)
-		set_verified(owner, claim->tid, &claim->id);
-	else
-		owner->status = SEAM_OWNER_UNVERIFIED;
-	return 0;
-}
-
-uint32_t seam_owners_check(struct seam_owners *o, bool maps)
-{
-	struct seam_thread_claims claims = {
-		.items = o->claims,
-		.device = o->device,
-		.inode = o->inode,
-	};
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < o->n_present; i++) {
-		struct seam_owner *owner = &o->items[i];
-
-		if (!owner->word || owner->is_ending)
-			continue;
-		if (owner->status != SEAM_OWNER_VERIFIED)
-			n += verify_again(o, i, &claims);
-		else if (!is_alive(o, owner, maps))
-			n += set_dead(owner);
-	}
-	if (claims.n)
-		seam_threads_find_below(&claims);
-	for (size_t k = 0; k < claims.n; k++)
-		n += resolve(&o->items[claims.items[k].index],
-			     &claims.items[k]);
 	return n;
 }
 

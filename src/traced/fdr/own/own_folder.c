@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -13,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "ring/link/thread_identity.h"
 
 enum { OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
@@ -106,16 +106,50 @@ static int none(int dir, const char *name)
 	return -EEXIST;
 }
 
+/* Field @n of /proc/PID/stat, from the 3rd on; "" where it is missing. */
+static const char *field_at(const char *text, int n)
+{
+	/* The 2nd, the name in parentheses, may hold any character. */
+	const char *p = strrchr(text, ')');
+
+	for (int field = 2; p && field < n; field++)
+		p = strchr(p + 1, ' ');
+	return p ? p + 1 : "";
+}
+
+/*
+ * When process @pid began, in ticks since boot; 0: it has ended, or is a zombie
+ * without other threads.  Source: proc(5), fields 3, 20 and 22.
+ */
+static uint64_t start_ticks(uint32_t pid)
+{
+	char path[32], text[1024];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	text[n > 0 ? n : 0] = '\0';
+	if (*field_at(text, 3) == 'Z' && strtoul(field_at(text, 20), NULL, 10)
+					 <= 1)
+		return 0;
+	return strtoull(field_at(text, 22), NULL, 10);
+}
+
 /* When the process of @pid began, by the clock of files; 0: it has ended. */
 static uint64_t process_began_ns(uint32_t pid)
 {
-	struct seam_thread_identity identity;
 	uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t ticks = start_ticks(pid);
 
-	if (seam_thread_identify(pid, &identity))
+	if (!ticks)
 		return 0;
 	return seam_clock_now(CLOCK_REALTIME) - seam_clock_now(CLOCK_BOOTTIME) +
-	       identity.start_time * tick_ns;
+	       ticks * tick_ns;
 }
 
 /* 1: a log whose process still runs, and is not a later one of its pid. */
