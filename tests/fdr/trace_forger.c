@@ -32,7 +32,7 @@
 
 enum { CALLS, FUNCTIONS, N_SERVICES, CHUNK = SEAM_XRAY_CHUNK_BYTES };
 
-static struct seam_link_client client = { .socket = -1, .wakeup_fd = -1 };
+static struct seam_link_client client = { .wakeup_fd = -1 };
 static struct seam_ring_claim claims[N_SERVICES];
 static struct chunk chunk;
 static uint64_t seed = 1;

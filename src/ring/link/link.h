@@ -10,8 +10,7 @@
  *	                            <-- WELCOME  geometry + memfd, wakeup
  *	                            <-- WELCOME  of the next service
  *	                            <-- or REFUSED  reason
- *	...
- *	end of the connection
+ *	both close the connection
  *
  * A service is one kind of data that a program sends, by name: "jit".  HELLO
  * lists the services of the program; for each that the recorder has there is
@@ -54,7 +53,7 @@ enum {
 
 #define SEAM_LINK_MAGIC UINT32_C(0x6d616573)	/* "seam" */
 
-/* A receiver ignores other kinds. */
+/* A connection with another kind is closed. */
 enum seam_link_kind {
 	SEAM_LINK_HELLO = 1,
 	SEAM_LINK_WELCOME,

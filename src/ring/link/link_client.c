@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define NOT_CONNECTED .socket = -1, .wakeup_fd = -1, .wakeup.fd = -1
+#define NOT_CONNECTED .wakeup_fd = -1, .wakeup.fd = -1
 
 static int check_peer(int socket)
 {
@@ -62,10 +62,11 @@ static int accept_welcome(struct seam_link_client *c,
 }
 
 /* Returns how many more WELCOMEs follow, or -errno. */
-static int receive_welcome(struct seam_link_client *c, int timeout_ms)
+static int receive_welcome(struct seam_link_client *c, int socket,
+			   int timeout_ms)
 {
 	struct seam_link_message m;
-	int r = seam_link_receive(c->socket, &m, timeout_ms);
+	int r = seam_link_receive(socket, &m, timeout_ms);
 
 	if (r <= 0)
 		return r ? r : -ECONNRESET;
@@ -82,7 +83,6 @@ static int receive_welcome(struct seam_link_client *c, int timeout_ms)
 
 void seam_link_client_fini(struct seam_link_client *c)
 {
-	seam_link_client_disconnect(c);
 	/* The program may have closed it and reused the number. */
 	if (seam_ring_wakeup_is_intact(&c->wakeup))
 		close(c->wakeup_fd);
@@ -91,7 +91,8 @@ void seam_link_client_fini(struct seam_link_client *c)
 	*c = (struct seam_link_client) { NOT_CONNECTED };
 }
 
-static int receive_welcomes(struct seam_link_client *c, int timeout_ms)
+static int receive_welcomes(struct seam_link_client *c, int socket,
+			    int timeout_ms)
 {
 	uint64_t end = seam_clock_ns() + (uint64_t)timeout_ms * SEAM_NS_PER_MS;
 	int r = 1;
@@ -100,7 +101,7 @@ static int receive_welcomes(struct seam_link_client *c, int timeout_ms)
 		uint64_t now = seam_clock_ns(),
 			 left = end > now ? end - now : 0;
 
-		r = receive_welcome(c, (int)(left / SEAM_NS_PER_MS));
+		r = receive_welcome(c, socket, (int)(left / SEAM_NS_PER_MS));
 	}
 	return r > 0 ? -EBADMSG : r;
 }
@@ -123,28 +124,20 @@ int seam_link_client_note(const char *address, const char *text)
 int seam_link_client_connect(struct seam_link_client *c, const char *address,
 			     const char *services, int timeout_ms)
 {
-	int r;
+	int socket = seam_link_connect(address), r;
 
 	*c = (struct seam_link_client) { NOT_CONNECTED };
-	r = seam_link_connect(address);
-	if (r < 0)
-		return r;
-	c->socket = seam_high_fd(r);
-	r = check_peer(c->socket);
+	if (socket < 0)
+		return socket;
+	r = check_peer(socket);
 	if (r == 0)
-		r = send_hello(c->socket, services);
+		r = send_hello(socket, services);
 	if (r == 0)
-		r = receive_welcomes(c, timeout_ms);
+		r = receive_welcomes(c, socket, timeout_ms);
+	close(socket);
 	if (r < 0)
 		seam_link_client_fini(c);
 	return r;
-}
-
-void seam_link_client_disconnect(struct seam_link_client *c)
-{
-	if (c->socket >= 0)
-		close(c->socket);
-	c->socket = -1;
 }
 
 int seam_link_client_claim(struct seam_link_client *c, uint32_t i, uint32_t tid,

@@ -3,9 +3,7 @@
  * link_client.h - the program's end of the link
  *
  * Used once, at load; later only producer/claim.h, which needs no descriptor.
- * The wakeup's descriptor stays open, close-on-exec, and so does the socket
- * until seam_link_client_disconnect(): the end of the connection wakes the
- * recorder when the program has ended or executed another.
+ * Only the wakeup's descriptor stays open, close-on-exec.
  */
 #ifndef SEAM_RING_LINK_CLIENT_H
 #define SEAM_RING_LINK_CLIENT_H
@@ -14,8 +12,7 @@
 #include "ring/producer/claim.h"
 
 struct seam_link_client {
-	int socket;			/* -1: not connected */
-	int wakeup_fd;
+	int wakeup_fd;			/* -1: not connected */
 	struct seam_ring_wakeup wakeup;
 	/* in the order of the services; head NULL: the recorder lacks it */
 	struct seam_ring_memory memories[SEAM_LINK_MAX_SERVICES];
@@ -39,9 +36,6 @@ int seam_link_client_connect(struct seam_link_client *c, const char *address,
  */
 int seam_link_client_note(const char *address, const char *text);
 
-/* Close the socket, for programs that count or close their descriptors. */
-void seam_link_client_disconnect(struct seam_link_client *c);
-
 /*
  * Claim a ring of service @i for thread @tid, the caller, ready to write.  As
  * seam_ring_memory_claim(); safe in a signal handler and in a forked child.
@@ -49,7 +43,7 @@ void seam_link_client_disconnect(struct seam_link_client *c);
 int seam_link_client_claim(struct seam_link_client *c, uint32_t i, uint32_t tid,
 			   struct seam_ring_claim *claim);
 
-/* Disconnect, and unmap the rings. */
+/* Close the wakeup, and unmap the rings. */
 void seam_link_client_fini(struct seam_link_client *c);
 
 #endif /* SEAM_RING_LINK_CLIENT_H */

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* link_server.c - accept, answer HELLO, disconnect; see link_server.h */
+/*
+ * link_server.c - listen, make rings, answer HELLO; see link_server.h
+ *
+ * A killed recorder leaves its socket, which in /tmp would stay until the next
+ * boot: the next recorder removes it.
+ */
 #include "ring/link/link_server.h"
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "ring/link/link_rings.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -19,7 +27,110 @@ enum {
 	MAX_WAKEUPS = 1024,		/* read at once from one target */
 	/* Making its rings takes longer, so it is one program in a step. */
 	MAX_ANSWERING_NS = 5 * 1000 * 1000,
+	MAKING_NS = 2 * 1000 * 1000,	/* in one step, beyond one ring each */
+	MAX_NAMES = 1000,	/* read at once; the next recorder continues */
+	RANDOM_DIGITS = 16,
 };
+
+/* ---- the socket in the file system ---- */
+
+/* Our folder below @parent, made now or before, with no access for others. */
+static bool make_folder(char *path, size_t room, const char *parent)
+{
+	struct stat st;
+	int n = snprintf(path, room, "%s/seam-%u", parent, (unsigned)geteuid());
+
+	if (n < 0 || (size_t)n >= room)
+		return false;
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return false;
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+	       st.st_uid == geteuid() && (st.st_mode & 077) == 0;
+}
+
+/*
+ * A path that cannot be guessed or shadowed, in the user's run-time folder or
+ * in /tmp; an abstract name where neither can be had.
+ */
+static void choose_address(char *address, size_t room)
+{
+	const char *run = getenv("XDG_RUNTIME_DIR");
+	char folder[SEAM_LINK_ADDRESS_BYTES];
+	uint64_t random = 0;
+	int n = -1;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		random = seam_clock_ns();
+	if ((run && run[0] == '/' &&
+	     make_folder(folder, sizeof(folder), run)) ||
+	    make_folder(folder, sizeof(folder), "/tmp"))
+		n = snprintf(address, room, "%s/%d-%016jx", folder, getpid(),
+			     (uintmax_t)random);
+	if (n < 0 || (size_t)n >= room)
+		snprintf(address, room, "@seam-%d-%016jx", getpid(),
+			 (uintmax_t)random);
+}
+
+/* The pid of the recorder that made socket @name, "PID-RANDOM"; or 0. */
+static pid_t recorder_of(const char *name)
+{
+	size_t digits = strspn(name, "0123456789");
+
+	if (digits == 0 || digits > 9 || name[digits] != '-' ||
+	    strspn(name + digits + 1, "0123456789abcdef") != RANDOM_DIGITS ||
+	    name[digits + 1 + RANDOM_DIGITS])
+		return 0;
+	return atoi(name);
+}
+
+/*
+ * Whether no process listens at @address.  A recorder that does not listen yet
+ * refuses too, but its pid is alive; one of another pid namespace listens.
+ */
+static bool is_refused(const char *address)
+{
+	int fd = seam_link_connect(address);
+
+	seam_file_close_fd(fd);
+	return fd == -ECONNREFUSED;
+}
+
+static void remove_if_stale(int dir, const char *folder, const char *name)
+{
+	char address[SEAM_LINK_ADDRESS_BYTES];
+	pid_t pid = recorder_of(name);
+	int n;
+
+	if (!pid || kill(pid, 0) == 0 || errno != ESRCH)
+		return;
+	n = snprintf(address, sizeof(address), "%s/%s", folder, name);
+	if (n > 0 && (size_t)n < sizeof(address) && is_refused(address))
+		unlinkat(dir, name, 0);
+}
+
+/*
+ * Remove the sockets of killed recorders from the folder that @address is in.
+ * Cost: reading the folder.
+ */
+static void remove_stale(const char *address)
+{
+	char folder[SEAM_LINK_ADDRESS_BYTES];
+	const char *slash = strrchr(address, '/');
+	struct dirent *e;
+	DIR *names;
+
+	if (address[0] != '/' || !slash)
+		return;
+	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - address),
+		 address);
+	names = opendir(folder);
+	for (int i = 0; names && i < MAX_NAMES && (e = readdir(names)); i++)
+		remove_if_stale(dirfd(names), folder, e->d_name);
+	if (names)
+		closedir(names);
+}
+
+/* ---- open and close ---- */
 
 static int watch(int epoll_fd, int fd, void *target)
 {
@@ -100,8 +211,8 @@ int seam_link_server_open(struct seam_link_server *s,
 		return seam_err_set(err, r,
 				    "cannot make a socket for programs: %s",
 				    strerror(-r));
-	seam_link_choose_address(s->address, sizeof(s->address));
-	seam_link_remove_stale(s->address);
+	choose_address(s->address, sizeof(s->address));
+	remove_stale(s->address);
 	/* Also of connections that are still in the accept queue. */
 	refuse_descriptors(s->socket);
 	r = listen_at(s);
@@ -124,7 +235,6 @@ static void disconnect(struct seam_link_server *s,
 	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, target->socket, NULL);
 	close(target->socket);
 	target->socket = -1;
-	target->disconnected_ns = seam_clock_ns();
 }
 
 static void free_target(struct seam_link_server *s,
@@ -168,6 +278,160 @@ void seam_link_server_close(struct seam_link_server *s)
 		unlink(s->address);
 	*s = (struct seam_link_server) { 0 };
 }
+
+/*
+ * ---- rings ----
+ *
+ * Making a ring takes a millisecond, for its pages: 16 of 4 MiB take longer
+ * than most programs of a build run.  So a step makes one for each target that
+ * has none free, and of the others as many as a few milliseconds allow: rings
+ * of programs and children that have ended meanwhile are free before more are
+ * made, and a program that connects does not wait for those of others.
+ */
+
+static uint64_t bytes_of(const struct seam_link_rings *rings)
+{
+	return rings->owners.n_present * rings->memory.ring_bytes;
+}
+
+static uint64_t bytes_of_all(const struct seam_link_server *s)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < s->n_targets; i++)
+		for (uint32_t k = 0; k < s->targets[i]->n_rings; k++)
+			bytes += bytes_of(&s->targets[i]->rings[k]);
+	return bytes;
+}
+
+static bool has_plenty(const struct seam_link_server *s, uint64_t bytes)
+{
+	return bytes < s->max_bytes / 4;
+}
+
+/* How many rings of @service to keep free, where all rings have @bytes. */
+static uint32_t n_to_keep_free(const struct seam_link_server *s,
+			       uint32_t service, uint64_t bytes)
+{
+	uint32_t n_free = s->services[service].n_free;
+
+	if (has_plenty(s, bytes))
+		return n_free;
+	if (bytes < s->max_bytes / 2 && n_free >= 4)
+		return n_free / 4;
+	return bytes < s->max_bytes ? 1 : 0;
+}
+
+/* Of @n rings, how many a program waits for. */
+static uint32_t n_first(const struct seam_link_server *s, uint32_t service,
+			uint32_t n)
+{
+	uint32_t first = s->services[service].n_first;
+
+	return first && first < n ? first : n;
+}
+
+/* Make rings of @service for @target, as its next.  -EDQUOT: at max_bytes. */
+static int make_rings(const struct seam_link_server *s,
+		      struct seam_link_target *target, uint32_t service)
+{
+	struct seam_link_rings *rings = &target->rings[target->n_rings];
+	uint32_t n = n_first(s, service, n_to_keep_free(s, service,
+							bytes_of_all(s)));
+	/* No system call here returns that: it is our own limit. */
+	int r = n ? seam_ring_memory_create(&rings->memory,
+					    &s->services[service].geometry,
+					    NULL) : -EDQUOT;
+
+	if (r < 0)
+		return r;
+	rings->service = service;
+	rings->fd = r;
+	target->n_rings++;
+	r = seam_owners_init(&rings->owners, &rings->memory, rings->fd, NULL);
+	return r < 0 ? r : seam_owners_prepare(&rings->owners, n, NULL);
+}
+
+/* Threads that begin faster than rings are made: keep more for the next. */
+static void note_unclaimed(const struct seam_link_server *s,
+			   struct seam_link_rings *rings)
+{
+	uint32_t n_free = s->services[rings->service].n_free;
+	/* relaxed: a count, and the program's */
+	uint64_t n = atomic_load_explicit(&rings->memory.head->n_unclaimed,
+					  memory_order_relaxed);
+
+	if (n == rings->n_unclaimed)
+		return;
+	rings->n_unclaimed = n;
+	if (rings->n_more < 3 * n_free)
+		rings->n_more += n_free;
+}
+
+/*
+ * Make rings until @n are free, one at least, and no other after @until_ns; add
+ * their bytes to @bytes.  False: there was no time for all.  Where there is no
+ * memory, threads without a ring are counted.
+ */
+static bool make_free(struct seam_link_rings *rings, uint32_t n,
+		      uint64_t until_ns, uint64_t *bytes)
+{
+	struct seam_owners *o = &rings->owners;
+
+	for (uint32_t k = seam_owners_n_free(o); k < n; k++) {
+		uint32_t n_present = o->n_present;
+
+		if (seam_owners_prepare(o, k + 1, NULL) < 0 ||
+		    o->n_present == n_present)
+			break;
+		*bytes += rings->memory.ring_bytes;
+		if (seam_clock_ns() >= until_ns)
+			return k + 1 == n;
+	}
+	return true;
+}
+
+/* Make what @target should have free; false: there was no time for all. */
+static bool fill(const struct seam_link_server *s,
+		 struct seam_link_target *target, uint64_t until_ns,
+		 uint64_t *bytes)
+{
+	for (uint32_t k = 0; k < target->n_rings; k++) {
+		struct seam_link_rings *rings = &target->rings[k];
+		uint32_t n = n_to_keep_free(s, rings->service, *bytes);
+
+		if (has_plenty(s, *bytes))
+			n += rings->n_more;
+		if (!make_free(rings, n, until_ns, bytes))
+			return false;
+	}
+	return true;
+}
+
+/* Find claims, and make rings.  False: more are to be made, in a next step. */
+static bool keep_free(const struct seam_link_server *s)
+{
+	uint64_t bytes = bytes_of_all(s), until_ns;
+	bool is_done = true;
+
+	for (size_t i = 0; i < s->n_targets; i++)
+		for (uint32_t k = 0; k < s->targets[i]->n_rings; k++) {
+			struct seam_link_rings *rings =
+				&s->targets[i]->rings[k];
+
+			seam_owners_scan(&rings->owners);
+			note_unclaimed(s, rings);
+			make_free(rings, bytes < s->max_bytes, UINT64_MAX,
+				  &bytes);
+		}
+	until_ns = seam_clock_ns() + MAKING_NS;
+	for (size_t i = 0; is_done && i < s->n_targets; i++)
+		is_done = s->targets[i]->is_over ||
+			  fill(s, s->targets[i], until_ns, &bytes);
+	return is_done;
+}
+
+/* ---- connections ---- */
 
 /*
  * Before it is closed: a HELLO that was not read would reset the connection,
@@ -358,7 +622,7 @@ static int make_all_rings(struct seam_link_server *s,
 		if (service < s->n_services && !is_made[service]) {
 			is_made[service] = true;
 			indices[target->n_rings] = i;
-			r = seam_link_rings_make(s, target, service);
+			r = make_rings(s, target, service);
 		}
 		names += strcspn(names, " ");
 		names += *names == ' ';
@@ -387,23 +651,21 @@ static int prepare_welcome(struct seam_link_server *s,
 	return r;
 }
 
-/* False: disconnect. */
-static bool answer_hello(struct seam_link_server *s,
+static void answer_hello(struct seam_link_server *s,
 			 struct seam_link_target *target,
 			 const struct seam_link_message *m)
 {
 	uint32_t indices[SEAM_LINK_MAX_SERVICES];
 	int wakeup, r = 0;
 
-	if (target->n_rings || m->head.version != SEAM_LINK_VERSION) {
-		refuse(s, target->socket, target->n_rings ? "a second HELLO" :
-		       "another version of the agent");
-		return false;
+	if (m->head.version != SEAM_LINK_VERSION) {
+		refuse(s, target->socket, "another version of the agent");
+		return;
 	}
 	wakeup = prepare_welcome(s, target, m->hello.services, indices);
 	if (wakeup < 0) {
 		target->n_rings = 0;
-		return false;
+		return;
 	}
 	target->rings_ns = seam_clock_ns();
 	for (uint32_t i = 0; r == 0 && i < target->n_rings; i++)
@@ -412,32 +674,28 @@ static bool answer_hello(struct seam_link_server *s,
 	/* it has its own limit for the time that it waits */
 	if (r < 0)
 		fail(s, -1, "a program gave up waiting", r);
-	return r == 0;
 }
 
-/* Read one message.  False: disconnect. */
-static bool read_message(struct seam_link_server *s,
+/* Read the one message of a connection, and close it. */
+static void read_message(struct seam_link_server *s,
 			 struct seam_link_target *target)
 {
 	struct seam_link_message m;
-	bool stays = true;
 	int r = seam_link_receive(target->socket, &m, 0);
 
 	if (r == -EAGAIN || r == -EINTR)
-		return true;
-	if (r <= 0) {
-		s->n_refused += r < 0;
-		return false;
-	}
-	if (m.head.kind == SEAM_LINK_HELLO)
-		stays = answer_hello(s, target, &m);
-	else if (m.head.kind == SEAM_LINK_NOTE &&
-		 m.head.version == SEAM_LINK_VERSION) {
+		return;
+	if (r > 0 && m.head.kind == SEAM_LINK_HELLO) {
+		answer_hello(s, target, &m);
+	} else if (r > 0 && m.head.kind == SEAM_LINK_NOTE &&
+		   m.head.version == SEAM_LINK_VERSION) {
 		s->n_notes++;
 		memcpy(s->note, m.note.text, sizeof(s->note));
 	}
-	seam_link_drop_fds(&m);
-	return stays;
+	if (r > 0)
+		seam_link_drop_fds(&m);
+	s->n_refused += r < 0;
+	disconnect(s, target);
 }
 
 /* Targets that are disconnected or too late, and have no rings. */
@@ -486,8 +744,8 @@ static void handle_event(struct seam_link_server *s, void *source)
 	if (!target) {
 		for (int k = 0; k < MAX_EVENTS && accept_target(s); k++)
 			;
-	} else if (!read_message(s, target)) {
-		disconnect(s, target);
+	} else {
+		read_message(s, target);
 	}
 }
 
@@ -506,5 +764,5 @@ void seam_link_server_step(struct seam_link_server *s)
 			break;
 	}
 	forget_without_hello(s);
-	s->is_behind = !seam_link_rings_keep_free(s);
+	s->is_behind = !keep_free(s);
 }

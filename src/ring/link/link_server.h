@@ -10,9 +10,8 @@
  *		for each s.targets[i]->rings[k]: its owners, see owners.h
  *
  * A target is one connection, and the rings that were made after its HELLO.
- * It outlives the connection: forked children continue in the rings, and what
- * a killed program left is still to be read.  The caller ends it with
- * seam_link_server_forget().
+ * The connection is closed after WELCOME; the rings stay for the threads and
+ * the forked children of the program until seam_link_server_forget().
  *
  * Rings have all their pages before a thread claims them.  In each target
  * n_free rings of a service are kept free, n_first of them when it connects and
@@ -55,17 +54,16 @@ struct seam_link_rings {
 };
 
 struct seam_link_target {
-	int socket;			/* -1: the connection has ended */
+	int socket;			/* -1: its message was read */
 	pid_t pid;			/* by SO_PEERCRED */
 	uid_t uid;
 	uint64_t connected_ns;		/* CLOCK_MONOTONIC */
-	uint64_t disconnected_ns;	/* valid if the connection has ended */
 	uint64_t rings_ns;		/* no process had the rings before */
 	int wakeup_fd;			/* our end */
 	struct seam_link_rings rings[SEAM_LINK_MAX_SERVICES];
 	uint32_t n_rings;		/* 0: no HELLO so far */
 	void *process;			/* the caller's; NULL at first */
-	bool is_over;			/* the caller's; false at first */
+	bool is_over;			/* set by the caller: no more rings */
 };
 
 struct seam_link_server {
@@ -85,18 +83,6 @@ struct seam_link_server {
 	uint64_t n_notes;
 	char note[SEAM_LINK_NOTE_BYTES];	/* the last; not trusted */
 };
-
-/*
- * A path that cannot be guessed or shadowed, in the user's run-time folder or
- * in /tmp; an abstract name where neither can be had.
- */
-void seam_link_choose_address(char *address, size_t room);
-
-/*
- * Remove the sockets of killed recorders from the folder that @address is in.
- * Cost: reading the folder.
- */
-void seam_link_remove_stale(const char *address);
 
 /* Listen for targets; offer @n @services, at most SEAM_LINK_MAX_SERVICES. */
 int seam_link_server_open(struct seam_link_server *s,

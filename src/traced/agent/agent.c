@@ -62,8 +62,6 @@ static int connect_to_recorder(void)
 
 	if (r)
 		return r;
-	/* programs close what they did not open; rings need no socket */
-	seam_link_client_disconnect(c);
 	for (int i = 0; i < SEAM_AGENT_N_SERVICES; i++)
 		if (!c->memories[i].head)
 			r = -ENOENT;

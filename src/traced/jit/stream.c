@@ -40,8 +40,6 @@ int seam_stream_open(struct seam_jitdump *dump, const char *address)
 				     CONNECT_MS);
 	if (r)
 		return r;
-	/* Programs close what they did not open; the ring needs no socket. */
-	seam_link_client_disconnect(&dump->client);
 	r = claim_ring(dump);
 	if (r)
 		seam_link_client_fini(&dump->client);

@@ -16,7 +16,7 @@ enum {
 	REFUSED = 1,		/* in area->word: counted as without a ring */
 };
 
-struct seam_link_client seam_fdr_link = { .socket = -1, .wakeup_fd = -1 };
+struct seam_link_client seam_fdr_link = { .wakeup_fd = -1 };
 
 static struct seam_ring_memory *memory(void)
 {
