@@ -20,7 +20,6 @@
 #include "base/clock.h"
 #include "ring/backward.h"
 #include "ring/link/owners.h"
-#include "ring/link/set_owner.h"
 #include "ring/producer/claim.h"
 
 static const struct seam_ring_geometry geometry = {

@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* test_memory.c - the promises of ring/ring_memory.h, owners.h and set_owner.h */
+/* test_memory.c - the promises of ring/ring_memory.h and owners.h */
 #include "fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "ring/link/owners.h"
-#include "ring/link/set_owner.h"
 #include "ring/producer/claim.h"
 
 static const struct seam_ring_geometry geometry = {

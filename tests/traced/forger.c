@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "ring/link/jit_chunk.h"
+#include "wire/jit/jit_chunk.h"
 #include "ring/link/link_client.h"
 #include "wire/jit/jitdump.h"
 

@@ -18,7 +18,7 @@
 
 #include "base/file.h"
 #include "ring/layout.h"
-#include "ring/link/jit_chunk.h"
+#include "wire/jit/jit_chunk.h"
 #include "wire/jit/jitdump.h"
 #include "wire/jit/perf_map.h"
 #include "wire/xray/xray_decode.h"

@@ -3,7 +3,7 @@
  * jit_service.h - service "jit": the code of JITs becomes jit/jit-PID.dump
  *
  * A program with libseam-jitdump writes into its rings what it would otherwise
- * write to a file (ring/link/jit_chunk.h); jit_stream.h makes dumps of it.
+ * write to a file (wire/jit/jit_chunk.h); jit_stream.h makes dumps of it.
  * Each dump is named in the recording by a record as of a mapping of its file,
  * which is how every reader of perf.data finds one.
  */

@@ -25,7 +25,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
-#include "ring/link/jit_chunk.h"
+#include "wire/jit/jit_chunk.h"
 #include "wire/jit/jitdump.h"
 
 /* A dump that is being written. */

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "ring/backward.h"
 #include "ring/bytes.h"
-#include "ring/link/set_owner.h"
+#include "ring/link/owners.h"
 
 enum {
 	/* A thread counts no item in less: a refusal takes twice that. */

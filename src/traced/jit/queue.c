@@ -8,7 +8,7 @@
  */
 #include <errno.h>
 
-#include "ring/link/jit_chunk.h"
+#include "wire/jit/jit_chunk.h"
 #include "traced/jit/writer.h"
 
 int seam_writer_lose(struct seam_jitdump *dump, uint64_t n, int error)

@@ -2,12 +2,12 @@
 /*
  * stream.c - records to a recorder, through a ring, in place of a file
  *
- * The records of a block are a group (ring/link/jit_chunk.h).  Each call sends
+ * The records of a block are a group (wire/jit/jit_chunk.h).  Each call sends
  * as much of the queue as the ring has room for.
  */
 #include <errno.h>
 
-#include "ring/link/jit_chunk.h"
+#include "wire/jit/jit_chunk.h"
 #include "traced/jit/writer.h"
 
 enum { CONNECT_MS = 1000 };	/* for the recorder to answer */

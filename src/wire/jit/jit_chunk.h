@@ -15,8 +15,8 @@
  * The writer is src/traced/jit/stream.c, the reader
  * src/record/services/jit_stream.c.
  */
-#ifndef SEAM_RING_JIT_CHUNK_H
-#define SEAM_RING_JIT_CHUNK_H
+#ifndef SEAM_WIRE_JIT_CHUNK_H
+#define SEAM_WIRE_JIT_CHUNK_H
 
 #include "base/base.h"
 
@@ -34,4 +34,4 @@ struct seam_jit_chunk {
 	uint32_t size;
 };
 
-#endif /* SEAM_RING_JIT_CHUNK_H */
+#endif /* SEAM_WIRE_JIT_CHUNK_H */
