@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_task_tree.c - whose a thread is, and which process has the memory */
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -263,6 +264,46 @@ static void an_end_that_was_not_recorded_is_found(void **state)
 	seam_tree_process_unref(own);
 }
 
+static void *stay(void *pipes)
+{
+	uint32_t tid = (uint32_t)gettid();
+	char c;
+
+	assert_int_equal(write(((int *)pipes)[1], &tid, sizeof(tid)),
+			 sizeof(tid));
+	return read(((int *)pipes)[2], &c, 1) == 0 ? NULL : pipes;
+}
+
+static void so_is_a_thread_of_a_known_process(void **state)
+{
+	struct seam_tree_process *own, *owner;
+	pthread_t thread;
+	int pipes[4];
+	uint32_t tid;
+
+	(void)state;
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(pipe(pipes + 2), 0);
+	assert_int_equal(pthread_create(&thread, NULL, stay, pipes), 0);
+	assert_int_equal(read(pipes[0], &tid, sizeof(tid)), sizeof(tid));
+	seam_task_tree_ask(&tree, tid);	/* of no known process */
+	own = seam_task_tree_get(&tree, (uint32_t)getpid(), 1);
+	assert_null(seam_task_tree_owner(&tree, tid, own, 1));
+	seam_task_tree_ask(&tree, tid);
+	owner = seam_task_tree_owner(&tree, tid, own, 1);
+	assert_ptr_equal(owner, own);
+	assert_int_equal(own->n_threads, 2);
+	/* the recorder, or another process */
+	seam_task_tree_ask(&tree, (uint32_t)getppid());
+	assert_null(seam_task_tree_owner(&tree, (uint32_t)getppid(), own, 1));
+	close(pipes[3]);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	for (int i = 0; i < 3; i++)
+		close(pipes[i]);
+	seam_tree_process_unref(owner);
+	seam_tree_process_unref(own);
+}
+
 /* A recording of weeks has as many tasks as ids, again and again. */
 static void tasks_that_ended_take_no_memory(void **state)
 {
@@ -324,6 +365,7 @@ int main(void)
 		TREE(a_process_ends_with_its_last_thread),
 		TREE(the_memory_goes_with_the_last_process_that_has_it),
 		TREE(an_end_that_was_not_recorded_is_found),
+		TREE(so_is_a_thread_of_a_known_process),
 		TREE(tasks_that_ended_take_no_memory),
 		TREE(numbers_that_are_no_ids_have_no_effect),
 	};

@@ -23,7 +23,8 @@ struct input {
 	SEAM_ARRAY(uint8_t) aux;	/* likewise */
 	bool is_previewed;		/* these records were */
 	bool is_complete;		/* nothing will follow the copy */
-	uint32_t n_rounds;		/* since then without an owner */
+	uint32_t n_unknown;		/* rounds without an owner */
+	uint32_t n_rounds;		/* of these, since it is complete */
 	uint64_t n_copied;		/* records that the program began */
 	uint64_t n_reported;		/* losses written so far */
 	uint64_t n_gaps;		/* items skipped before aux.first */
@@ -84,6 +85,8 @@ void seam_program_ring_check(struct seam_services *s,
 	(void)is_last;
 	if (in && in->process)
 		seam_task_tree_check(&s->tree, in->process);
+	else if (in)
+		seam_task_tree_ask(&s->tree, ring->owner->tid);
 }
 
 /* ---- copy ---- */
@@ -240,8 +243,12 @@ void seam_program_ring_preview(struct seam_services *s,
 	if (!in)
 		return;
 	stream = in->stream;
-	if (!stream.service && !find_owner(s, ring, &stream))
+	if (!stream.service && !find_owner(s, ring, &stream)) {
+		/* in the first round it may be too early for its record */
+		if (++in->n_unknown == 2)
+			seam_task_tree_ask(&s->tree, ring->owner->tid);
 		return;
+	}
 	preview(s, ring->service, in, &stream);
 	in->stream.state = stream.state;
 }

@@ -62,7 +62,7 @@ void seam_program_ring_skip_gap(const struct seam_program_ring *ring,
 bool seam_program_ring_is_of(const struct seam_program_ring *ring,
 			     uint32_t pid);
 
-/* Ask the kernel whether the owner still exists. */
+/* Ask the kernel for what the side-band may have lost: the owner, or its end. */
 void seam_program_ring_check(struct seam_services *s,
 			     const struct seam_program_ring *ring,
 			     bool is_last);

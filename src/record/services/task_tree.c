@@ -172,6 +172,15 @@ static struct seam_tree_process *get_process(struct seam_task_tree *t,
 	return add_process(t, pid, 0);
 }
 
+static void add_thread(struct seam_task_tree *t, uint32_t tid,
+		       struct seam_tree_process *process, uint64_t time_ns)
+{
+	if (!tid || tid >= SEAM_TASK_TREE_MAX_ID)
+		return;
+	process->n_threads++;
+	set_thread(t, tid, process, time_ns);
+}
+
 /* ---- records ---- */
 
 static void apply_fork(struct seam_task_tree *t,
@@ -186,10 +195,8 @@ static void apply_fork(struct seam_task_tree *t,
 		return;
 	}
 	process = get_process(t, e->pid);
-	if (!process || !e->tid || e->tid >= SEAM_TASK_TREE_MAX_ID)
-		return;
-	process->n_threads++;
-	set_thread(t, e->tid, process, e->time_ns);
+	if (process)
+		add_thread(t, e->tid, process, e->time_ns);
 }
 
 /* The process begins anew; its other threads have ended. */
@@ -345,6 +352,33 @@ bool seam_task_tree_has_ended(const struct seam_task_tree *t,
 	if (process->end_ns || tid == process->pid)
 		return process->end_ns;
 	return !thread || thread->process != process || thread->has_ended;
+}
+
+/* The process of thread @tid; 0: the thread has ended, or is not shown. */
+static uint32_t read_pid(uint32_t tid)
+{
+	char path[32], line[256];
+	uint32_t pid = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", tid);
+	f = fopen(path, "re");
+	while (f && !pid && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Tgid: %u", &pid) != 1)
+			pid = 0;
+	if (f)
+		fclose(f);
+	return pid;
+}
+
+void seam_task_tree_ask(struct seam_task_tree *t, uint32_t tid)
+{
+	uint32_t pid = find(t, tid) ? 0 : read_pid(tid);
+	const struct tree_thread *first = find(t, pid);
+
+	if (first && pid != tid && first->process->pid == pid &&
+	    !first->process->end_ns)
+		add_thread(t, tid, first->process, seam_clock_ns());
 }
 
 void seam_task_tree_check(struct seam_task_tree *t,

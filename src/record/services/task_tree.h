@@ -102,7 +102,12 @@ bool seam_task_tree_has_ended(const struct seam_task_tree *t,
 			      const struct seam_tree_process *process,
 			      uint32_t tid);
 
-/* End @process if the kernel knows it no more: the record was lost. */
+/*
+ * Where the record of a fork or an end may have been lost: thread @tid is one
+ * of a process that is known, by /proc/TID/status, if it lives; @process ends
+ * if the kernel knows it no more.
+ */
+void seam_task_tree_ask(struct seam_task_tree *t, uint32_t tid);
 void seam_task_tree_check(struct seam_task_tree *t,
 			  struct seam_tree_process *process);
 
