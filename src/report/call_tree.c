@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "report/elide.h"
 #include "report/report.h"
 #include "report/summary.h"
+#include "report/view.h"
 
 struct call_tree {
 	const struct seam_profile *profile;

@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "report/elide.h"
 #include "report/report.h"
 #include "report/summary.h"
+#include "report/view.h"
 
 enum {
 	FIGURES = 31,		/* columns of self, total, samples and gaps */

@@ -7,6 +7,7 @@
 #ifndef SEAM_VIEW_H
 #define SEAM_VIEW_H
 
+#include "base/arena.h"
 #include "model/profile/profile.h"
 
 struct seam_view {
@@ -64,5 +65,35 @@ void seam_view_cell(const struct seam_view *view, const char *text,
  */
 void seam_view_bar(const struct seam_view *view, uint64_t part, uint64_t whole,
 		   size_t columns);
+
+/* @text escaped for a terminal; see base/text.h.  NULL: out of memory. */
+const char *seam_elide_escape(struct seam_arena *arena, const char *text);
+
+/* Columns that the UTF-8 @text takes. */
+size_t seam_elide_columns(const char *text);
+
+/*
+ * @text cut in its middle to at most @columns (4 or more), with an ellipsis,
+ * "…" where @unicode and ".." elsewhere; @text itself where it fits.  NULL
+ * when memory ran out.
+ */
+const char *seam_elide(struct seam_arena *arena, const char *text,
+		       size_t columns, bool unicode);
+
+/*
+ * The same for all @n @texts of a column, in place: equal texts stay equal,
+ * and distinct ones stay distinct.  A text may stay longer than @columns
+ * to stay distinct.  0 or -ENOMEM.
+ *
+ * Cost: O(n log n) comparisons for each of at most 10 rounds.
+ */
+int seam_elide_all(struct seam_arena *arena, const char **texts, size_t n,
+		   size_t columns, bool unicode);
+
+/*
+ * Shorten paths, in place: the file's name, with as many folders before it as
+ * make it distinct.  0 or -ENOMEM.
+ */
+int seam_elide_paths(struct seam_arena *arena, const char **paths, size_t n);
 
 #endif /* SEAM_VIEW_H */

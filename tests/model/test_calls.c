@@ -11,8 +11,8 @@
 
 #include "../wire/xray_made.h"
 #include "account_row.h"
-#include "model/xray/call_paths.h"
 #include "model/xray/slow_calls.h"
+#include "model/xray/stream_calls.h"
 
 /*
  * A thread's life as text: "a" enters function a, "A" leaves it, "!a" leaves

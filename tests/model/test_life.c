@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "account_row.h"
-#include "model/xray/call_paths.h"
+#include "model/xray/stream_calls.h"
 #include "xray_life.h"
 
 enum { N_FUNCTIONS = 16, N_STEPS = 120 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_elide.c - names fit their column, and no two read alike */
-#include "report/elide.h"
 #include "report/report.h"
+#include "report/view.h"
 
 #include <locale.h>
 #include <setjmp.h>

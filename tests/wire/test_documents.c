@@ -21,8 +21,8 @@
 #include "wire/jit/jit_chunk.h"
 #include "wire/jit/jitdump.h"
 #include "wire/jit/perf_map.h"
-#include "wire/xray/xray_decode.h"
 #include "wire/xray/xray_fdr.h"
+#include "wire/xray/xray_index.h"
 
 static const char *root;
 

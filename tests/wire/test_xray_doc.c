@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "wire/xray/xray_decode.h"
+#include "wire/xray/xray_index.h"
 #include "wire_doc.h"
 
 static const char *page_path;

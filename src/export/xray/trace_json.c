@@ -18,7 +18,7 @@
 
 #include "base/json_read.h"
 #include "base/text.h"
-#include "model/xray/stream_items.h"
+#include "model/xray/stream_calls.h"
 
 enum {
 	BUFFER_BYTES = 1 << 20,

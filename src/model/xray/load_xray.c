@@ -9,8 +9,7 @@
 #include "base/pair_map.h"
 #include "model/profile/profile.h"
 #include "model/xray/call_names.h"
-#include "model/xray/call_paths.h"
-#include "model/xray/stream_items.h"
+#include "model/xray/stream_calls.h"
 #include "model/xray/trace.h"
 
 /* -- threads ------------------------------------------------------------ */

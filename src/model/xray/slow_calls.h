@@ -13,7 +13,7 @@
 #define SEAM_SLOW_CALLS_H
 
 #include "model/xray/account.h"
-#include "model/xray/call_paths.h"
+#include "model/xray/stream_calls.h"
 
 enum { SEAM_SLOW_EVENTS = 1000 };	/* kept of one slow call */
 

@@ -19,6 +19,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
+
 static const struct seam_calls_sink no_sink = { 0 };
 
 void seam_stream_follow(struct seam_calls *calls,
@@ -228,9 +230,14 @@ void seam_stream_end(struct seam_calls *calls, bool follows)
 	calls->batch = NULL;
 }
 
-int seam_stream_open(struct seam_stream *s, struct seam_calls *calls,
-		     const struct seam_trace *trace, size_t stream,
-		     const struct seam_calls_sink *sink, void *context)
+/*
+ * Open stream @stream of @trace: both outlive @s.  Calls that began before
+ * the log go to @sink at once.  0, or calls->error; to be closed in either
+ * case.
+ */
+static int open_stream(struct seam_stream *s, struct seam_calls *calls,
+		       const struct seam_trace *trace, size_t stream,
+		       const struct seam_calls_sink *sink, void *context)
 {
 	uint64_t start_ns = seam_trace_start_ns(trace, stream);
 
@@ -249,8 +256,12 @@ int seam_stream_open(struct seam_stream *s, struct seam_calls *calls,
 	return calls->error;
 }
 
-bool seam_stream_next(struct seam_stream *s,
-		      const struct seam_calls_sink *sink, void *context)
+/*
+ * The next batch into @sink; false after the last one, whose open calls have
+ * ended then, or when calls->error is set.
+ */
+static bool next_batch(struct seam_stream *s,
+		       const struct seam_calls_sink *sink, void *context)
 {
 	if (!s->calls->reader)
 		return false;
@@ -262,7 +273,7 @@ bool seam_stream_next(struct seam_stream *s,
 	return false;
 }
 
-void seam_stream_close(struct seam_stream *s)
+static void close_stream(struct seam_stream *s)
 {
 	s->calls->strays.n = 0;
 	s->calls->later.n = s->calls->next_later = 0;
@@ -277,10 +288,213 @@ int seam_stream_calls(struct seam_calls *calls, const struct seam_trace *trace,
 {
 	struct seam_stream s;
 
-	if (!seam_stream_open(&s, calls, trace, stream, sink, context))
-		while (seam_stream_next(&s, sink, context))
+	if (!open_stream(&s, calls, trace, stream, sink, context))
+		while (next_batch(&s, sink, context))
 			;
 	seam_xray_problems_merge(problems, &s.reader.problems);
-	seam_stream_close(&s);
+	close_stream(&s);
 	return calls->error;
+}
+
+/* -- as items ----------------------------------------------------------- */
+
+static struct seam_item *push_item(struct seam_stream_items *items,
+				   enum seam_item_kind kind, uint64_t time_ns)
+{
+	/* a call whose entry is missing begins at the log's start */
+	if (time_ns < items->last_ns)
+		time_ns = items->last_ns;
+	items->last_ns = time_ns;
+	if (SEAM_ARRAY_ADD(&items->items, (struct seam_item) {
+		.time_ns = time_ns, .kind = kind, .function = SEAM_NONE }))
+		return &items->items.items[items->items.n - 1];
+	items->calls.error = -ENOMEM;
+	return NULL;
+}
+
+static void begin_item(void *context, struct seam_calls *calls)
+{
+	const struct seam_call *call = &calls->calls[calls->n - 1];
+	struct seam_item *item = push_item(context, SEAM_ITEM_BEGIN,
+					   call->begin_ns);
+
+	if (item)
+		item->function = call->function;
+}
+
+static void end_item(void *context, struct seam_calls *calls,
+		     const struct seam_call *call, uint64_t end_ns)
+{
+	struct seam_item *item = push_item(context, SEAM_ITEM_END, end_ns);
+
+	(void)calls;
+	if (!item)
+		return;
+	item->function = call->function;
+	item->begin_ns = call->begin_ns;
+}
+
+static void event_item(void *context, struct seam_calls *calls,
+		       const struct seam_xray_batch *batch,
+		       const struct seam_xray_event *event)
+{
+	const struct seam_xray_payload *payload;
+	struct seam_stream_items *items = context;
+	struct seam_item *item;
+
+	if (event->kind == SEAM_XRAY_ARGUMENT) {
+		item = push_item(context, SEAM_ITEM_ARGUMENT,
+				 calls->calls[calls->n - 1].begin_ns);
+		if (item)
+			item->value = event->tsc;
+		return;
+	}
+	payload = &batch->payloads[event->function];
+	if (seam_calls_is_gap(batch, event)) {
+		item = push_item(items, SEAM_ITEM_LOSS, items->last_ns);
+		if (item)
+			item->value = seam_xray_n_lost(payload);
+		return;
+	}
+	item = push_item(context, event->kind == SEAM_XRAY_TYPED ?
+			 SEAM_ITEM_TYPED : SEAM_ITEM_CUSTOM, event->tsc);
+	if (!item)
+		return;
+	item->type = payload->type;
+	item->data = payload->data;
+}
+
+static const struct seam_calls_sink item_sink = {
+	.begin = begin_item, .end = end_item, .event = event_item,
+};
+
+int seam_stream_items_open(struct seam_stream_items *items,
+			   const struct seam_trace *trace, size_t stream)
+{
+	*items = (struct seam_stream_items) { 0 };
+	return open_stream(&items->stream, &items->calls, trace, stream,
+			   &item_sink, items);
+}
+
+/* Read another batch.  False at the end, or with calls.error. */
+bool seam_stream_items_fill(struct seam_stream_items *items)
+{
+	const struct seam_xray_problems *problems =
+		&items->stream.reader.problems;
+
+	items->at = items->items.n = 0;
+	while (!items->is_over && !items->calls.error &&
+	       items->items.n == 0) {
+		items->is_over = !next_batch(&items->stream, &item_sink,
+					     items);
+		if (problems->n > items->n_problems)
+			push_item(items, SEAM_ITEM_LOSS, items->calls.last_ns);
+		items->n_problems = problems->n;
+	}
+	return items->items.n > 0 && !items->calls.error;
+}
+
+void seam_stream_items_close(struct seam_stream_items *items)
+{
+	close_stream(&items->stream);
+	seam_calls_fini(&items->calls);
+	free(items->items.items);
+	*items = (struct seam_stream_items) { 0 };
+}
+
+/* -- as a tree ---------------------------------------------------------- */
+
+static int make_root(struct seam_call_paths *tree)
+{
+	return tree->nodes.n == 0 &&
+	       !SEAM_ARRAY_ADD(&tree->nodes, (struct seam_call_path) {
+			.parent = SEAM_NONE, .function = SEAM_NONE }) ?
+	       -ENOMEM : 0;
+}
+
+uint32_t seam_call_paths_child(struct seam_call_paths *tree, uint32_t parent,
+			       uint32_t function)
+{
+	uint64_t hash = seam_hash_u64((uint64_t)parent << 32 | function);
+	const struct seam_call_path *nodes = tree->nodes.items;
+	uint32_t id = SEAM_INDEX_FIND(&tree->index, hash, i,
+				      nodes[i].parent == parent &&
+				      nodes[i].function == function);
+
+	if (id != SEAM_NONE || parent == SEAM_NONE)
+		return id;
+	if (make_root(tree))
+		return 0;
+	if (tree->max && tree->nodes.n > tree->max)
+		return SEAM_NONE;
+	id = SEAM_INDEX_APPEND(&tree->index, hash, &tree->nodes,
+			       (struct seam_call_path) {
+				.parent = parent, .function = function });
+	return id == SEAM_NONE ? 0 : id;
+}
+
+struct paths_pass {
+	struct seam_call_paths *tree;
+	const struct seam_time_range *range;
+};
+
+static void begin_node(void *context, struct seam_calls *calls)
+{
+	struct seam_call *call = &calls->calls[calls->n - 1];
+	struct paths_pass *pass = context;
+	size_t n = pass->tree->nodes.n;
+
+	call->user = seam_call_paths_child(pass->tree, call[-1].user,
+					   call->function);
+	if (call->user == 0)
+		calls->error = -ENOMEM;
+	else if (pass->tree->nodes.n > n)
+		pass->tree->nodes.items[n].first_ns = call->begin_ns;
+}
+
+static void end_node(void *context, struct seam_calls *calls,
+		     const struct seam_call *call, uint64_t end_ns)
+{
+	struct paths_pass *pass = context;
+	struct seam_call_path *nodes = pass->tree->nodes.items, *node;
+	uint64_t ns = seam_time_range_clip(pass->range, call->begin_ns, end_ns);
+
+	(void)calls;
+	if (call->user == 0)	/* memory ran out where it began */
+		return;
+	if (call->user == SEAM_NONE) {
+		pass->tree->n_left_out++;
+		return;
+	}
+	node = &nodes[call->user];
+	node->count += seam_time_range_has(pass->range, call->begin_ns);
+	node->total_ns += ns;
+	/* each callee, which ended before, has subtracted its time */
+	node->self_ns += ns;
+	if (node->parent != 0)
+		nodes[node->parent].self_ns -= ns;
+}
+
+static const struct seam_calls_sink tree_sink = {
+	.begin = begin_node, .end = end_node,
+};
+
+int seam_call_paths_add(struct seam_call_paths *tree,
+			const struct seam_trace *trace, size_t stream,
+			struct seam_calls *calls,
+			struct seam_xray_problems *problems)
+{
+	struct paths_pass pass = { .tree = tree, .range = &trace->range };
+
+	if (make_root(tree))
+		return -ENOMEM;
+	return seam_stream_calls(calls, trace, stream, &tree_sink, &pass,
+				 problems);
+}
+
+void seam_call_paths_fini(struct seam_call_paths *tree)
+{
+	seam_index_fini(&tree->index);
+	free(tree->nodes.items);
+	*tree = (struct seam_call_paths) { 0 };
 }

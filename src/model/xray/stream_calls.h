@@ -10,7 +10,10 @@
 #ifndef SEAM_STREAM_CALLS_H
 #define SEAM_STREAM_CALLS_H
 
+#include "base/index.h"
+#include "model/profile/timeline.h"
 #include "model/xray/calls.h"
+#include "model/xray/stream_calls.h"
 #include "model/xray/trace.h"
 
 /*
@@ -96,28 +99,96 @@ struct seam_stream {
 };
 
 /*
- * Open stream @stream of @trace: both outlive @s.  Calls that began before
- * the log go to @sink at once.  0, or calls->error; to be closed in either
- * case.
- */
-int seam_stream_open(struct seam_stream *s, struct seam_calls *calls,
-		     const struct seam_trace *trace, size_t stream,
-		     const struct seam_calls_sink *sink, void *context);
-
-/*
- * The next batch into @sink; false after the last one, whose open calls have
- * ended then, or when calls->error is set.
- */
-bool seam_stream_next(struct seam_stream *s,
-		      const struct seam_calls_sink *sink, void *context);
-void seam_stream_close(struct seam_stream *s);
-
-/*
  * Open, read and close the stream.  Problems of the log are added to @problems.
  * 0, -ENOMEM, or the calls->error that a sink has set.
  */
 int seam_stream_calls(struct seam_calls *calls, const struct seam_trace *trace,
 		      size_t stream, const struct seam_calls_sink *sink,
 		      void *context, struct seam_xray_problems *problems);
+
+/*
+ * The calls and events of one thread of a trace, one by one
+ *
+ * An iterator over what goes to a sink: entries, arguments,
+ * exits and events as struct seam_item, whose functions are XRay ids.  It
+ * holds the items of one batch of events.
+ */
+
+/* Not to be moved or copied while it is open. */
+struct seam_stream_items {
+	struct seam_calls calls;	/* repairs; its error ends the items */
+	struct seam_stream stream;	/* its reader has the problems */
+	SEAM_ARRAY(struct seam_item) items;	/* of the last batch */
+	size_t at;			/* the next of these */
+	uint64_t last_ns;		/* no later item is earlier */
+	uint64_t n_problems;		/* for which there is a LOSS item */
+	bool is_over;			/* no batch follows */
+};
+
+/* 0 or -errno; to be closed in either case.  @trace outlives @items. */
+int seam_stream_items_open(struct seam_stream_items *items,
+			   const struct seam_trace *trace, size_t stream);
+void seam_stream_items_close(struct seam_stream_items *items);
+
+/* Read another batch.  False at the end, or with calls.error. */
+bool seam_stream_items_fill(struct seam_stream_items *items);
+
+/* The next item, valid until the call after it; NULL where that is false. */
+static inline const struct seam_item *
+seam_stream_items_next(struct seam_stream_items *items)
+{
+	return items->at < items->items.n || seam_stream_items_fill(items) ?
+	       &items->items.items[items->at++] : NULL;
+}
+
+/*
+ * All calls of a thread as one tree of stacks, exactly
+ *
+ * A node is a function as called along one path.  Its time is the sum of
+ * the calls that took this path, so that a flame graph's widths are measured
+ * and not sampled.  Size: the program's distinct stacks, not its calls.
+ *
+ * A hostile log can have a new stack for each call, at 8 bytes a call, so the
+ * number of nodes has a limit.  A call whose stack would exceed it is not in
+ * the tree: its time counts as its caller's.
+ */
+
+struct seam_call_path {
+	uint32_t parent;	/* node; SEAM_NONE for node 0 */
+	uint32_t function;	/* XRay id; SEAM_NONE for node 0 */
+	uint64_t first_ns;	/* when the first of the calls began */
+	uint64_t count;		/* calls that began in the trace's range */
+	uint64_t total_ns;	/* with callees, as far as in the range */
+	uint64_t self_ns;	/* without callees */
+};
+
+enum { SEAM_CALL_PATHS_MAX = 1 << 21 };	/* of a whole log */
+
+/* Zeroed is valid; node 0 is above all roots; parents come first. */
+struct seam_call_paths {
+	SEAM_ARRAY(struct seam_call_path) nodes;
+	struct seam_index index;
+	size_t max;		/* nodes, node 0 apart; 0: no limit */
+	uint64_t n_left_out;	/* calls whose stack exceeded max */
+};
+
+/*
+ * Add the calls of stream @stream of @trace.  @calls is scratch space that
+ * collects the repairs.  0 or -ENOMEM.  Cost: about 20 ns a call.
+ */
+int seam_call_paths_add(struct seam_call_paths *tree,
+			const struct seam_trace *trace, size_t stream,
+			struct seam_calls *calls,
+			struct seam_xray_problems *problems);
+
+/*
+ * The node of @function called from node @parent, new if need be; makes node
+ * 0 in an empty tree.  SEAM_NONE if that would exceed max, or @parent is that;
+ * 0 when memory ran out.
+ */
+uint32_t seam_call_paths_child(struct seam_call_paths *tree, uint32_t parent,
+			       uint32_t function);
+
+void seam_call_paths_fini(struct seam_call_paths *tree);
 
 #endif /* SEAM_STREAM_CALLS_H */

@@ -8,7 +8,7 @@
  * grammar: one table with a row for each legal pair.
  *
  * seam_xray_next() reads every record through its table.  It serves dumps,
- * conversions and tests; xray_decode.h is the fast way through function
+ * conversions and tests; seam_xray_decode() is the fast way through function
  * records and must agree with it.
  *
  * Bytes after the fields of a metadata record are the writer's stack, not
