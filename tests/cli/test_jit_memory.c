@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "cli/output_folder.h"
-#include "export/inject/inject_code.h"
+#include "export/inject/inject.h"
 #include "folder.h"
 #include "model/annotate/annotation.h"
 #include "model/input.h"

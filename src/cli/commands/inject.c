@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/output_folder.h"
 #include "cli/reading.h"
-#include "export/inject/inject_code.h"
+#include "export/inject/inject.h"
 #include "model/input.h"
 #include "model/load.h"
 #include "model/perf/load_perf.h"
