@@ -360,18 +360,6 @@ static void take_debug_link(struct seam_cfi_file *file,
 		link->name[0] = '\0';
 }
 
-void seam_cfi_file_read_link(int fd, struct seam_debug_link *link)
-{
-	struct seam_cfi_file file = { .fd = fd };
-	struct found_sections found = { 0 };
-	struct elf_headers headers;
-
-	if (read_elf_header(&file, &headers, NULL) == 0 &&
-	    find_sections(&file, &headers, &found) == 0)
-		take_debug_link(&file, &found.link);
-	*link = file.debug_link;
-}
-
 /* --- opening --- */
 
 static int read_all(struct seam_cfi_file *file, struct seam_err *err)

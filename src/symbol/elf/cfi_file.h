@@ -89,9 +89,6 @@ int seam_cfi_file_open(struct seam_cfi_file *file, int fd,
 int seam_cfi_file_open_image(struct seam_cfi_file *file,
 			     struct seam_bytes image, struct seam_err *err);
 
-/* The debug link alone of the file at @fd, which stays the caller's. */
-void seam_cfi_file_read_link(int fd, struct seam_debug_link *link);
-
 /*
  * Move .debug_frame of @other, the debug file of @file by its build id, to
  * @file, which has none; close @other.  Whether there was one.

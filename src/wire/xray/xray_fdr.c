@@ -288,7 +288,7 @@ static int read_body(struct seam_xray_reader *r,
 	struct seam_cursor c;
 
 	if (size > seam_cursor_left(&r->c))
-		return fail_short(r, offset, states[record->state].name);
+		return fail_short(r, offset, seam_xray_state_name(record->state));
 	if (!is_function) {
 		seam_cursor_skip(&r->c, 1);
 		size--;
@@ -320,9 +320,9 @@ static int at_end(struct seam_xray_reader *r)
 	if (r->cut)
 		return fail(r, -ENODATA, r->c.pos,
 			    "the file ends inside a block, after %s",
-			    states[r->state].name);
+			    seam_xray_state_name(r->state));
 	return fail(r, -EBADMSG, r->c.pos, "end of block may not follow %s",
-		    states[r->state].name);
+		    seam_xray_state_name(r->state));
 }
 
 int seam_xray_next(struct seam_xray_reader *r, struct seam_xray_record *record)
@@ -340,10 +340,11 @@ int seam_xray_next(struct seam_xray_reader *r, struct seam_xray_record *record)
 	if (to == SEAM_XRAY_N_STATES)
 		return fail(r, -EBADMSG, offset,
 			    "unknown record, first byte %#x, after %s",
-			    r->c.base[offset], states[r->state].name);
+			    r->c.base[offset], seam_xray_state_name(r->state));
 	if (!seam_xray_may_follow(r->format, r->state, to))
 		return fail(r, -EBADMSG, offset, "%s may not follow %s",
-			    states[to].name, states[r->state].name);
+			    seam_xray_state_name(to),
+			    seam_xray_state_name(r->state));
 	*record = (struct seam_xray_record) { .offset = offset, .state = to };
 	err = read_body(r, record, offset);
 	if (err) {
