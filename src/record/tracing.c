@@ -14,7 +14,6 @@
 #include "record/preload/program_file.h"
 #include "record/preload/preload.h"
 #include "record/rounds.h"
-#include "record/trace/trace_options.h"
 #include "wire/xray/trace_service.h"
 
 /* How long logs may be joined, at the disk's speed. */
@@ -31,6 +30,59 @@ enum { LEAST_MAP_BYTES = 64 << 20 };
 
 /* ---- before the command ---- */
 
+/* Separators in it, and a backslash at its end, are part of the text. */
+static void put_escaped(FILE *out, const char *text, const char *separators)
+{
+	for (; *text; text++) {
+		if (strchr(separators, *text) || (*text == '\\' && !text[1]))
+			fputc('\\', out);
+		fputc(*text, out);
+		/* what the user has escaped stays so */
+		if (*text == '\\' && text[1])
+			fputc(*++text, out);
+	}
+}
+
+static void put_list(FILE *out, const char *key, const char *const *lists,
+		     size_t n)
+{
+	bool is_first = true;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!lists[i][0])
+			continue;
+		if (is_first)
+			fprintf(out, "%s=", key);
+		else
+			fputc(',', out);
+		is_first = false;
+		put_escaped(out, lists[i], ";");
+	}
+	if (!is_first)
+		fputc(';', out);
+}
+
+static void put_triggers(FILE *out, const char *const *texts, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		fputs(i > 0 ? "," : "trigger=", out);
+		put_escaped(out, texts[i], ",;");
+	}
+	if (n)
+		fputc(';', out);
+}
+
+static void put_number(FILE *out, const char *key, uint64_t value,
+		       const char *unit)
+{
+	if (value)
+		fprintf(out, "%s=%" PRIu64 "%s;", key, value, unit);
+}
+
+/*
+ * The value of SEAM_TRACE, which tells programs what to record: "KEY=VALUE;"
+ * again and again.  seam-fdr(3) has its form; traced/fdr/options.h reads it.
+ */
 static char *compose(const struct seam_record_options *options)
 {
 	const struct seam_trace_options *o = &options->trace;
@@ -40,15 +92,14 @@ static char *compose(const struct seam_record_options *options)
 
 	if (!out)
 		return NULL;
-	seam_trace_options_list(out, "functions", o->only, o->n_only);
-	seam_trace_options_list(out, "except", o->except, o->n_except);
-	seam_trace_options_number(out, "min", o->min_ns, "ns");
-	seam_trace_options_number(out, "depth", o->depth, "");
-	seam_trace_options_number(out, "args", o->n_arguments, "");
-	seam_trace_options_number(out, "flight", options->flight.is_used, "");
-	seam_trace_options_number(out, "after", options->flight.after_ns, "ns");
-	seam_trace_options_triggers(out, options->flight.triggers,
-				    options->flight.n_triggers);
+	put_list(out, "functions", o->only, o->n_only);
+	put_list(out, "except", o->except, o->n_except);
+	put_number(out, "min", o->min_ns, "ns");
+	put_number(out, "depth", o->depth, "");
+	put_number(out, "args", o->n_arguments, "");
+	put_number(out, "flight", options->flight.is_used, "");
+	put_number(out, "after", options->flight.after_ns, "ns");
+	put_triggers(out, options->flight.triggers, options->flight.n_triggers);
 	if (fclose(out) == 0)
 		return text;
 	free(text);

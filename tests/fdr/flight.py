@@ -104,6 +104,15 @@ def snapshots(text):
 
 # ---- triggers ----
 
+def test_what_separates_triggers_is_escaped_in_them():
+    texts = ("f<int, char>>1ms", "calls:a;b", "calls:c\\,d", "calls:e\\")
+    options = [word for text in texts for word in ("--trigger", text)]
+    result = run(SEAM, "record", "-o", "escaped.seam", "--flight-recorder",
+                 *options, "--", "env")
+    check("trigger=f<int\\, char>>1ms,calls:a\\;b,calls:c\\,d,calls:e\\\\;\n" in
+          result.stdout, result.stdout + result.stderr)
+
+
 # On a busy machine a call that is not slow may take 30 ms, and be a trigger.
 LIMIT_MS, SLOW_US = (200, 300000) if "--measure" in sys.argv else (30, 50000)
 SLOW = ("--flight-recorder=1M", "--trigger", f"handle>{LIMIT_MS}ms",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_flight.c - triggers, their snapshots, and calls of ended threads */
 #include "record/trace/ended_threads.h"
-#include "record/trace/trace_options.h"
 #include "record/trace/trigger_hits.h"
 
 #include <errno.h>
@@ -50,23 +49,6 @@ static void refuses_all_others_with_a_cause(void **state)
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(invalid); i++)
 		if (!seam_trigger_parse(invalid[i], &trigger))
 			fail_msg("'%s' is taken", invalid[i]);
-}
-
-static void escapes_what_separates_them(void **state)
-{
-	static const char *const texts[] = {
-		"f<int, char>>1ms", "calls:a;b", "calls:c\\,d", "calls:e\\",
-	};
-	char *text = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
-
-	(void)state;
-	seam_trace_options_triggers(out, texts, SEAM_ARRAY_SIZE(texts));
-	fclose(out);
-	assert_string_equal(text, "trigger=f<int\\, char>>1ms,calls:a\\;b,"
-			    "calls:c\\,d,calls:e\\\\;");
-	free(text);
 }
 
 /* ---- hits ---- */
@@ -357,7 +339,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(accepts_the_expressions_of_the_help),
 		cmocka_unit_test(refuses_all_others_with_a_cause),
-		cmocka_unit_test(escapes_what_separates_them),
 		cmocka_unit_test(
 			one_snapshot_is_for_all_hits_of_a_process),
 		cmocka_unit_test(

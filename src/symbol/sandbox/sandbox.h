@@ -60,7 +60,4 @@ void seam_sandbox_end(struct seam_sandbox *sandbox, char *why, size_t room);
 /* Which protections are not in force, as a list; NULL: all are. */
 const char *seam_sandbox_missing(const struct seam_sandbox *sandbox);
 
-/* In the child: drop privileges.  Returns what was refused. */
-unsigned int seam_sandbox_drop_privileges(uint64_t memory_bytes);
-
 #endif /* SEAM_SANDBOX_H */

@@ -584,7 +584,6 @@ static int take_map(struct seam_xray_map *map, struct seam_cursor *body)
 	int r = 0;
 
 	map->from_elf = seam_cursor_u32(body);
-	map->n_sleds = seam_cursor_u64(body);
 	n = seam_cursor_u64(body);
 	for (uint64_t i = 0; i < n && !r; i++)
 		r = take_function(map, body);

@@ -269,7 +269,6 @@ static void reply_map(struct seam_cursor *body, int fd)
 		seam_xray_map_read(&map, bytes, &err);
 	seam_ipc_put_err(parent, &err);
 	seam_ipc_put_u32(parent, map.from_elf);
-	seam_ipc_put_u64(parent, map.n_sleds);
 	seam_ipc_put_u64(parent, map.functions.n);
 	for (size_t i = 0; i < map.functions.n; i++)
 		put_function(&map, &map.functions.items[i]);

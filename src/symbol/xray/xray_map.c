@@ -49,7 +49,6 @@ static int add_sled(struct seam_xray_map *map, const struct map_sled *sled)
 			return -ENOMEM;
 	}
 	f->kinds |= (uint8_t)(1u << sled->kind);
-	map->n_sleds++;
 	return 0;
 }
 

@@ -61,7 +61,6 @@ struct seam_xray_mapped {
 struct seam_xray_map {
 	SEAM_ARRAY(struct seam_xray_mapped) functions;	/* by id, ascending */
 	struct seam_strings strings;
-	size_t n_sleds;
 	uint32_t others;	/* of several programs: from this id on, no
 				 * function has a name; 0: of one program */
 	bool from_elf;
