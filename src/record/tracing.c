@@ -126,6 +126,14 @@ static void report_command(const struct seam_session *s)
 			"recorded", shown);
 }
 
+/* --keep-files: the file that has these functions. */
+static void keep_file(void *context, uint32_t pid, uint64_t address)
+{
+	struct seam_session *s = context;
+
+	seam_kept_hits_address(&s->kept_hits, (int32_t)pid, address);
+}
+
 static struct seam_tracing *tracing_of(const struct seam_service *service)
 {
 	const struct seam_fdr_service *fdr = service->context;
@@ -185,6 +193,8 @@ static int prepare(struct seam_tracing *t, struct seam_preload *preload,
 	seam_fdr_service_init(&t->fdr, o->flight.is_used ? o->flight.bytes :
 					0);
 	t->fdr.context = t;
+	t->fdr.known.found = o->keep_files ? keep_file : NULL;
+	t->fdr.known.context = t->s;
 	t->fdr.calls.start = start;
 	t->fdr.calls.finish_round = finish_round;
 	t->fdr.calls.n_bytes = n_bytes;

@@ -671,6 +671,17 @@ def test_names_are_those_of_files_that_are_gone():
             equal(shown_names(), (["leaf", "step"], ""), f"{options} {other}")
 
 
+def test_kept_files_have_names_after_they_have_changed():
+    shutil.copy(PROGRAM, "kept")
+    for options in (("--trace",), ("--trace", "--keep-files")):
+        record("./kept", "calls", "1000", options=options)
+        os.rename("kept", "moved")
+        found, text = shown_names()
+        os.rename("moved", "kept")
+        check("have no names: file not found" in text if len(options) == 1
+              else (found, text) == (["leaf", "step"], ""), f"{found} {text}")
+
+
 def test_so_are_those_of_a_file_system_of_its_own():
     words = ["unshare", "-rm", "sh", "-ec",
              'mount -t tmpfs none "$1"; cp "$2" "$1/app"; "$1/app" calls 1000',

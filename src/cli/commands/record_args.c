@@ -236,7 +236,7 @@ static const struct seam_option options[] = {
 	       "is replaced: only a folder that has a 'meta.json' written by "
 	       "Seam and no file that a recording does not have."),
 	OPTION(record.keep_files, FLAG, 0, "keep-files", NULL,
-	       "copy the programs and libraries that samples are in",
+	       "copy the programs and libraries that samples or calls are in",
 	       .detail = "They are copied to elf/ in the recording, by build "
 	       "id or contents, so that it can be read on another machine or after they "
 	       "have changed. Files that were deleted or replaced, or that "

@@ -52,8 +52,10 @@ void seam_kept_hits_sideband(struct seam_kept_hits *hits,
 	};
 }
 
-static void add_page(struct seam_kept_hits *hits, int32_t pid, uint64_t page)
+void seam_kept_hits_address(struct seam_kept_hits *hits, int32_t pid,
+			    uint64_t addr)
 {
+	uint64_t page = addr >> PAGE_BITS;
 	uint64_t hash = seam_hash_u64(page ^ (uint64_t)(uint32_t)pid << 40);
 	const struct seam_kept_hits_page found = { .pid = pid, .page = page };
 
@@ -82,12 +84,12 @@ void seam_kept_hits_sample(struct seam_kept_hits *hits,
 	if (seam_perf_sample_read(attr, SEAM_NATIVE, payload, &sample) < 0)
 		return;
 	if (is_user(sample.ip))
-		add_page(hits, sample.pid, sample.ip >> PAGE_BITS);
+		seam_kept_hits_address(hits, sample.pid, sample.ip);
 	for (size_t i = 0; i < sample.callchain.n; i++) {
 		uint64_t addr = seam_perf_u64(&sample.callchain, i);
 
 		if (is_user(addr))
-			add_page(hits, sample.pid, addr >> PAGE_BITS);
+			seam_kept_hits_address(hits, sample.pid, addr);
 	}
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kept_hits.h - the mapped files that samples are in, for --keep-files
+ * kept_hits.h - the mapped files that samples and calls are in (--keep-files)
  *
  * Collects the mappings of each process and the pages of addresses in its
- * samples and call chains, and joins the two at the end.  Times are ignored,
+ * samples, call chains and traced functions, and joins the two at the end.  Times are ignored,
  * and the mappings of a process also count for its children: this may copy
  * files that no sample is in, but misses none.
  *
@@ -52,7 +52,11 @@ void seam_kept_hits_sample(struct seam_kept_hits *hits,
 			   const struct seam_perf_attr *attr,
 			   struct seam_bytes payload);
 
-/* Set is_hit of the files of @kept that samples are in. */
+/* Process an address of a function of process @pid whose calls are recorded. */
+void seam_kept_hits_address(struct seam_kept_hits *hits, int32_t pid,
+			    uint64_t addr);
+
+/* Set is_hit of the files of @kept that samples and functions are in. */
 void seam_kept_hits_mark(struct seam_kept_hits *hits,
 			 struct seam_kept_files *kept);
 

@@ -22,6 +22,7 @@ enum {
 struct announced_image {
 	uint32_t image;
 	char *path;		/* owned; not trusted */
+	uint64_t bias;		/* load address - link address; not trusted */
 	bool entries_only;	/* exits are not recorded */
 	char build_id[2 * SEAM_XRAY_BUILD_ID_BYTES + 1];
 };
@@ -174,7 +175,8 @@ static bool add_image(struct seam_trace_functions *f,
 		      const struct seam_xray_image *image)
 {
 	struct announced_image kept = {
-		.image = image->image, .entries_only = image->entries_only,
+		.image = image->image, .bias = image->bias,
+		.entries_only = image->entries_only,
 	};
 
 	if (find_image(p, image->image) ||
@@ -196,6 +198,7 @@ static bool add_range(struct seam_trace_functions *f,
 		      const struct seam_xray_addresses *a)
 {
 	size_t bytes = a->n * sizeof(*a->link_addresses);
+	const struct announced_image *image = find_image(p, a->image);
 	struct announced_range range = {
 		.image = a->image, .first_id = a->first_id, .n = a->n,
 	};
@@ -208,6 +211,9 @@ static bool add_range(struct seam_trace_functions *f,
 		return false;
 	}
 	memcpy(range.addresses, a->link_addresses, bytes);
+	if (image && f->found)
+		f->found(f->context, p->program.pid,
+			 image->bias + range.addresses[0]);
 	return true;
 }
 

@@ -43,6 +43,12 @@ struct seam_trace_functions {
 	struct seam_index by_child;	/* of forks */
 	uint64_t n_bytes;
 	uint64_t n_left_out;		/* announcements, beyond the limits */
+	/*
+	 * Set by the caller, or NULL: process @pid says that it has functions
+	 * at @address and after it, in the mapping of a file.
+	 */
+	void (*found)(void *context, uint32_t pid, uint64_t address);
+	void *context;
 };
 
 /* Keep announcements of images, functions, names and event types. */
