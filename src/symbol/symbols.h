@@ -53,8 +53,8 @@ size_t seam_symbols_resolve(struct seam_symbols *symbols, uint32_t module,
 			    size_t cap);
 
 /*
- * @addr of @module will be looked up, with the largest @cap in use.  The
- * results of all expected addresses come with the first.
+ * @addr of @module will be looked up.  The results of all expected addresses
+ * come with the first.
  */
 void seam_symbols_expect(struct seam_symbols *symbols, uint32_t module,
 			 uint64_t addr);

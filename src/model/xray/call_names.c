@@ -130,6 +130,7 @@ enum {
 	MAX_EVENT_BYTES = 256 << 20,	/* likewise */
 	/* steps to find logs of one program; others have numbers of their own */
 	MAX_STEPS = 1 << 27,
+	BINARY_STEPS = 1 << 12,	/* of these for a binary that is searched */
 	MAX_NOTES = 8,		/* of files that cannot be read */
 };
 
@@ -149,6 +150,8 @@ struct programs {
 	uint64_t bytes_left;
 	size_t event_bytes_left, steps_left;
 	struct seam_symbols *symbols;
+	char bundle[PATH_MAX];		/* whose manifest was read last */
+	struct seam_manifest manifest;	/* "": none */
 };
 
 static void note(const struct seam_log_notes *notes, const char *fmt, ...)
@@ -442,39 +445,50 @@ static bool bundle_of(char bundle[PATH_MAX], const char *log)
 	return true;
 }
 
+static void read_manifest(struct programs *programs, const char *bundle)
+{
+	struct seam_file file = { 0 };
+	char path[PATH_MAX + 16];
+
+	if (strcmp(programs->bundle, bundle) == 0)
+		return;
+	seam_manifest_fini(&programs->manifest);
+	snprintf(programs->bundle, sizeof(programs->bundle), "%s", bundle);
+	snprintf(path, sizeof(path), "%s/meta.json", bundle);
+	if (seam_file_read(&file, AT_FDCWD, path, SEAM_INPUT_MAX_MANIFEST,
+			   NULL) == 0)
+		seam_manifest_read(&programs->manifest, file.bytes, NULL);
+	seam_file_close(&file);
+}
+
 /*
  * The contents of the file at @path that has no build id, as the recorder of
  * @bundle has read them; 0: not known, or of several files.
  */
-static uint64_t content_id_of(const char *bundle, const char *path)
+static uint64_t content_id_of(struct programs *programs, const char *bundle,
+			      const char *path)
 {
-	struct seam_manifest manifest = { 0 };
-	struct seam_file file = { 0 };
-	char name[PATH_MAX + 16];
+	const struct seam_manifest *manifest = &programs->manifest;
 	uint64_t id = 0;
 
-	snprintf(name, sizeof(name), "%s/meta.json", bundle);
-	if (seam_file_read(&file, AT_FDCWD, name, SEAM_INPUT_MAX_MANIFEST,
-			   NULL) == 0 &&
-	    seam_manifest_read(&manifest, file.bytes, NULL) == 0)
-		for (size_t i = 0; i < manifest.n_files; i++) {
-			uint64_t is = manifest.files[i].content_id;
+	read_manifest(programs, bundle);
+	if (!take_steps(programs, manifest->n_files))
+		return 0;
+	for (size_t i = 0; i < manifest->n_files; i++) {
+		uint64_t is = manifest->files[i].content_id;
 
-			if (strcmp(manifest.files[i].path, path) != 0)
-				continue;
-			if (id && id != is) {
-				id = 0;
-				break;
-			}
-			id = is;
-		}
-	seam_manifest_fini(&manifest);
-	seam_file_close(&file);
+		if (strcmp(manifest->files[i].path, path) != 0)
+			continue;
+		if (id && id != is)
+			return 0;
+		id = is;
+	}
 	return id;
 }
 
 /* What identifies the file of @binary. */
-static struct seam_module module_of(struct binary *binary, const char *bundle)
+static struct seam_module module_of(struct programs *programs,
+				    struct binary *binary, const char *bundle)
 {
 	const struct seam_strings *strings = &binary->map->strings;
 	const struct seam_xray_mapped *f = binary->functions;
@@ -488,7 +502,8 @@ static struct seam_module module_of(struct binary *binary, const char *bundle)
 					sizeof(binary->build_id), id, strlen(id));
 	module.build_id = binary->build_id;
 	if (!module.build_id_size && bundle)
-		module.content_id = content_id_of(bundle, module.path);
+		module.content_id = content_id_of(programs, bundle,
+						  module.path);
 	module.evidence = module.content_id ? SEAM_EVIDENCE_CONTENTS :
 			  SEAM_EVIDENCE_NONE;
 	return module;
@@ -523,9 +538,9 @@ static int name_binary(struct programs *programs, struct binary *binary,
 	uint32_t id;
 	int r = list_unnamed(binary);
 
-	if (r || !binary->n_unnamed)
+	if (r || !binary->n_unnamed || !take_steps(programs, BINARY_STEPS))
 		return r;
-	module = module_of(binary, bundle);
+	module = module_of(programs, binary, bundle);
 	names.addresses = binary->addresses;
 	names.n = binary->n_unnamed;
 	if (module.build_id_size || module.content_id) {
@@ -540,13 +555,13 @@ static int name_binary(struct programs *programs, struct binary *binary,
 	return r;
 }
 
-/* Name the functions of @map, which is beside @log; "": a user named it. */
+/* Name the functions of @map, which is beside the log @path, or there itself. */
 static int name_functions(struct programs *programs, struct seam_xray_map *map,
-			  const char *log)
+			  const char *path)
 {
 	struct seam_xray_mapped *f = map->functions.items;
 	char bundle[PATH_MAX];
-	const char *in = bundle_of(bundle, log) ? bundle : NULL;
+	const char *in = bundle_of(bundle, path) ? bundle : NULL;
 	int r = 0;
 
 	for (size_t at = 0, n; !r && at < map->functions.n; at += n) {
@@ -639,6 +654,7 @@ static void fini_programs(struct programs *programs)
 		seam_xray_map_fini(&programs->items.items[i].map);
 	free(programs->items.items);
 	free(programs->of_log.items);
+	seam_manifest_fini(&programs->manifest);
 }
 
 /* How to get the names that are not there. */
@@ -696,10 +712,11 @@ static int open_named(struct programs *programs, struct seam_xray_map *names,
 	int r = seam_symbols_read_map(programs->symbols, names, path, NULL,
 				      err);
 
-	if (!r && name_functions(programs, names, "")) {
+	if (!r && name_functions(programs, names, path)) {
 		seam_xray_map_fini(names);
 		r = seam_err_no_memory(err);
 	}
+	fini_programs(programs);
 	return r;
 }
 

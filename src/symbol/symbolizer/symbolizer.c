@@ -267,9 +267,6 @@ void seam_symbolizer_open(struct seam_symbolizer *s,
 
 /* ---- names and extents of offsets ---- */
 
-/* Inlined calls at an offset, where no request has set a number. */
-enum { USUAL_CAP = 64 };
-
 void seam_symbolizer_expect(struct seam_symbolizer_module *module,
 			    uint64_t offset)
 {
@@ -339,18 +336,18 @@ static int take_extent(struct seam_cursor *body, uint64_t offset,
 
 static int take_result(struct seam_symbolizer *s,
 		       struct seam_symbolizer_module *module, uint64_t offset,
-		       struct seam_cursor *body, uint32_t cap)
+		       struct seam_cursor *body)
 {
 	struct seam_symbolizer_result *result =
 		SEAM_ARRAY_PUSH(&module->results);
 	uint32_t flags = seam_cursor_u32(body), n = seam_cursor_u32(body);
-	int r = body->error ? body->error : n > cap ? -EBADMSG : 0;
+	int r = body->error ? body->error :
+		n > SEAM_SYMBOLIZER_LOCATIONS ? -EBADMSG : 0;
 
 	if (!result)
 		return -ENOMEM;
 	*result = (struct seam_symbolizer_result) {
-		.offset = offset, .cap = cap, .n = n,
-		.first = module->locations.n,
+		.offset = offset, .n = n, .first = module->locations.n,
 		.is_mapped = flags & SEAM_SYMBOLIZER_MAPPED,
 		.before_trampoline = flags & SEAM_SYMBOLIZER_BEFORE_TRAMPOLINE,
 	};
@@ -363,18 +360,15 @@ static int take_result(struct seam_symbolizer *s,
 		module->results.n--;
 		return r;
 	}
-	return seam_index_add(&module->index, seam_hash_add(offset, cap),
+	return seam_index_add(&module->index, seam_hash_u64(offset),
 			      (uint32_t)(module->results.n - 1));
 }
 
 static const struct seam_symbolizer_result *
-find_result(const struct seam_symbolizer_module *module, uint64_t offset,
-	    uint32_t cap)
+find_result(const struct seam_symbolizer_module *module, uint64_t offset)
 {
-	uint32_t id = SEAM_INDEX_FIND(&module->index,
-		seam_hash_add(offset, cap), i,
-		module->results.items[i].offset == offset &&
-		module->results.items[i].cap == cap);
+	uint32_t id = SEAM_INDEX_FIND(&module->index, seam_hash_u64(offset), i,
+				module->results.items[i].offset == offset);
 
 	return id == SEAM_NONE ? NULL : &module->results.items[id];
 }
@@ -383,7 +377,7 @@ find_result(const struct seam_symbolizer_module *module, uint64_t offset,
 
 /* @offset and some of what is expected, into @batch; how many. */
 static size_t fill_batch(struct seam_symbolizer_module *module, uint64_t offset,
-			 uint32_t cap, uint64_t batch[SEAM_SYMBOLIZER_BATCH])
+			 uint64_t batch[SEAM_SYMBOLIZER_BATCH])
 {
 	size_t n = 0;
 
@@ -391,7 +385,7 @@ static size_t fill_batch(struct seam_symbolizer_module *module, uint64_t offset,
 	while (module->expected.n > 0 && n < SEAM_SYMBOLIZER_BATCH) {
 		batch[n] = module->expected.items[--module->expected.n];
 		/* other processes have the same file at the same place */
-		if (batch[n] != offset && !find_result(module, batch[n], cap))
+		if (batch[n] != offset && !find_result(module, batch[n]))
 			n++;
 	}
 	return n;
@@ -399,7 +393,7 @@ static size_t fill_batch(struct seam_symbolizer_module *module, uint64_t offset,
 
 static int request_batch(struct seam_symbolizer *s,
 			 struct seam_symbolizer_module *module,
-			 const uint64_t *batch, size_t n, uint32_t cap)
+			 const uint64_t *batch, size_t n)
 {
 	struct seam_ipc *ipc = &s->sandbox.ipc;
 	struct seam_message reply;
@@ -407,11 +401,10 @@ static int request_batch(struct seam_symbolizer *s,
 	int r;
 
 	seam_ipc_put_u32(ipc, module->id);
-	seam_ipc_put_u32(ipc, cap);
 	seam_ipc_put(ipc, batch, n * sizeof(*batch));
 	r = request(s, SEAM_SYMBOLIZER_RESOLVE, -1, &reply);
 	for (size_t i = 0; !r && i < n; i++)
-		r = take_result(s, module, batch[i], &reply.body, cap);
+		r = take_result(s, module, batch[i], &reply.body);
 	problem = r ? "" : seam_cursor_cstr(&reply.body);
 	if (!r && reply.body.error)
 		return -EBADMSG;
@@ -438,33 +431,21 @@ static void give_up(struct seam_symbolizer *s,
 /* The result for @offset, received earlier or now; NULL: none. */
 static const struct seam_symbolizer_result *
 result_at(struct seam_symbolizer *s, struct seam_symbolizer_module *module,
-	  uint64_t offset, size_t wanted)
+	  uint64_t offset)
 {
-	const struct seam_symbolizer_result *known;
+	const struct seam_symbolizer_result *known = find_result(module,
+								 offset);
 	uint64_t batch[SEAM_SYMBOLIZER_BATCH];
-	uint32_t cap = wanted > SEAM_SYMBOLIZER_LOCATIONS ?
-		       SEAM_SYMBOLIZER_LOCATIONS : (uint32_t)wanted;
-	size_t n;
 	int r;
 
-	known = find_result(module, offset, cap);
 	if (known || !is_reachable(s, module))
 		return known;
-	if (cap > module->cap)
-		module->cap = cap;
-	n = fill_batch(module, offset, cap, batch);
-	r = request_batch(s, module, batch, n, cap);
+	r = request_batch(s, module, batch, fill_batch(module, offset, batch));
 	if (r) {
 		give_up(s, module, r);
 		return NULL;
 	}
-	return find_result(module, offset, cap);
-}
-
-/* A result with this number is most likely there already. */
-static size_t any_cap(const struct seam_symbolizer_module *module)
-{
-	return module->cap ? module->cap : USUAL_CAP;
+	return find_result(module, offset);
 }
 
 size_t seam_symbolizer_resolve(struct seam_symbolizer *s,
@@ -472,14 +453,18 @@ size_t seam_symbolizer_resolve(struct seam_symbolizer *s,
 			       uint64_t offset, struct seam_location *out,
 			       size_t cap)
 {
-	const struct seam_symbolizer_result *result =
-		result_at(s, module, offset, cap);
+	const struct seam_symbolizer_result *result = result_at(s, module,
+								offset);
+	const struct seam_location *at;
+	size_t n = !result ? 0 : result->n < cap ? result->n : cap;
 
-	if (!result || result->n == 0)
+	if (n == 0)
 		return 0;
-	memcpy(out, module->locations.items + result->first,
-	       result->n * sizeof(*out));
-	return result->n;
+	at = module->locations.items + result->first;
+	memcpy(out, at, n * sizeof(*out));
+	/* the function itself, whatever there is no room for */
+	out[n - 1] = at[result->n - 1];
+	return n;
 }
 
 bool seam_symbolizer_is_trampoline(struct seam_symbolizer *s,
@@ -487,8 +472,7 @@ bool seam_symbolizer_is_trampoline(struct seam_symbolizer *s,
 				   uint64_t offset)
 {
 	const struct seam_symbolizer_result *result =
-		offset == 0 ? NULL : result_at(s, module, offset - 1,
-					       any_cap(module));
+		offset == 0 ? NULL : result_at(s, module, offset - 1);
 
 	return result && result->before_trampoline;
 }
@@ -497,8 +481,8 @@ bool seam_symbolizer_extent(struct seam_symbolizer *s,
 			    struct seam_symbolizer_module *module,
 			    uint64_t offset, struct seam_extent *out)
 {
-	const struct seam_symbolizer_result *result =
-		result_at(s, module, offset, any_cap(module));
+	const struct seam_symbolizer_result *result = result_at(s, module,
+								offset);
 
 	if (!result || !result->is_mapped)
 		return false;

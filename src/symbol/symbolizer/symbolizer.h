@@ -30,7 +30,7 @@ enum { SEAM_SYMBOLIZER_LOST = 160 };
 struct seam_symbolizer_result {
 	uint64_t offset;		/* in the file */
 	size_t first;			/* of locations */
-	uint32_t n, cap;		/* cap: of the request */
+	uint32_t n;
 	bool is_mapped;
 	bool before_trampoline;	/* see seam_symbolizer_is_trampoline() */
 	struct seam_extent extent;
@@ -41,7 +41,6 @@ struct seam_symbolizer_module {
 	const struct seam_module *file;	/* borrowed */
 	unsigned int process;	/* which process has it; 0: none */
 	uint32_t id;		/* its number there */
-	uint32_t cap;		/* the largest requested */
 	bool is_readable;	/* it has code, and perhaps names */
 	int missing;		/* see seam_symbols_missing() */
 	char lost[SEAM_SYMBOLIZER_LOST]; /* why its reader died, or "" */

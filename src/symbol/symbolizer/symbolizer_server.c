@@ -189,12 +189,12 @@ static void put_location(const struct seam_location *at)
 	seam_ipc_put_text(parent, at->file);
 }
 
-static void put_result(struct seam_elf_module *module, uint64_t offset,
-		       size_t cap)
+static void put_result(struct seam_elf_module *module, uint64_t offset)
 {
 	struct seam_location at[SEAM_SYMBOLIZER_LOCATIONS];
 	struct seam_extent extent = { 0 };
-	size_t n = cap ? seam_elf_module_resolve(module, offset, at, cap) : 0;
+	size_t n = seam_elf_module_resolve(module, offset, at,
+					   SEAM_SYMBOLIZER_LOCATIONS);
 	uint32_t flags = 0;
 
 	if (seam_elf_module_extent(module, offset, &extent))
@@ -213,12 +213,9 @@ static void put_result(struct seam_elf_module *module, uint64_t offset,
 static void reply_resolve(struct seam_cursor *body)
 {
 	struct seam_elf_module *module = module_of(body);
-	size_t cap = seam_cursor_u32(body);
 
-	if (cap > SEAM_SYMBOLIZER_LOCATIONS)
-		cap = SEAM_SYMBOLIZER_LOCATIONS;
 	while (module && !body->error && seam_cursor_left(body) >= 8)
-		put_result(module, seam_cursor_u64(body), cap);
+		put_result(module, seam_cursor_u64(body));
 	/* reading a unit may find what is missing */
 	seam_ipc_put_text(parent, module ? seam_elf_module_problem(module) :
 			  NULL);
