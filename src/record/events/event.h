@@ -130,9 +130,6 @@ int seam_event_parse(struct seam_event *event, const char *text,
 int seam_event_modify(struct seam_event *event, const char *modifiers,
 		      struct seam_err *err);
 
-/* Whether the @size bytes at @name are a name of the table or a raw event. */
-bool seam_event_is_named(const char *name, size_t size);
-
 /* The name of event @i of the table, for lists; NULL after the last. */
 const char *seam_event_name(size_t i);
 
@@ -161,13 +158,6 @@ bool seam_event_term_is(const char *term);
  */
 int seam_event_term_set(struct seam_event *event, const char *term,
 			const char *value, struct seam_err *err);
-
-/*
- * Apply the list @terms ("period=1,name=x"), which is overwritten, to @n
- * events.  -EINVAL also for terms that contradict each other.
- */
-int seam_event_terms_set(struct seam_event *events, size_t n, char *terms,
-			 struct seam_err *err);
 
 /* -EINVAL when the terms of @event contradict each other. */
 int seam_event_terms_check(const struct seam_event *event,

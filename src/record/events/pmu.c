@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pmu.c - terms of a PMU to an attr; AUX buffers and their decoders; pmu.h */
+/* pmu.c - terms of a PMU to an attr, and which PMUs write AUX; see pmu.h */
 #include "record/events/pmu.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 /* ---- the description in sysfs ---- */
 
-static const char *pmu_text(const char *pmu, const char *path, char *buf,
+const char *seam_pmu_text(const char *pmu, const char *path, char *buf,
 			  size_t cap)
 {
 	char whole[PATH_MAX];
@@ -25,16 +25,16 @@ static bool pmu_has(const char *pmu, const char *path)
 {
 	char text[1024];
 
-	return *pmu_text(pmu, path, text, sizeof(text));
+	return *seam_pmu_text(pmu, path, text, sizeof(text));
 }
 
-static uint64_t pmu_number(const char *pmu, const char *path, int base,
+uint64_t seam_pmu_number(const char *pmu, const char *path, int base,
 			 uint64_t otherwise)
 {
 	char text[64], *end;
 	uint64_t value;
 
-	value = strtoull(pmu_text(pmu, path, text, sizeof(text)), &end,
+	value = strtoull(seam_pmu_text(pmu, path, text, sizeof(text)), &end,
 			 base);
 	return end == text ? otherwise : value;
 }
@@ -44,7 +44,7 @@ static int pmu_type(const char *name)
 	char text[32];
 
 	if (!*name || strchr(name, '/') || name[0] == '.' ||
-	    !*pmu_text(name, "type", text, sizeof(text)))
+	    !*seam_pmu_text(name, "type", text, sizeof(text)))
 		return -ENOENT;
 	return atoi(text);
 }
@@ -88,14 +88,9 @@ int seam_pmu_set_bits(struct perf_event_attr *attr, const char *format,
 
 /* ---- AUX buffers ---- */
 
-#if defined(__x86_64__) || defined(__i386__)
-#include <cpuid.h>
-#endif
-
 enum {
 	PT_PERIOD = 3,		/* of MTC and PSB packets, as perf's */
 	SPE_INTERVAL = 4096,	/* if the driver has no min_interval */
-	CPUID_TSC = 0x15,	/* Source: Intel SDM, CPUID leaf 15H */
 };
 
 enum seam_aux_kind seam_aux_pmu_kind(const char *name)
@@ -139,10 +134,10 @@ static void add_term(char *terms, size_t cap, const char *term, int value)
 
 static void default_pt(const char *pmu, char *terms, size_t cap)
 {
-	uint64_t mtc = pmu_number(pmu, "caps/mtc", 10, 1) ?
-		       pmu_number(pmu, "caps/mtc_periods", 16, 0) : 0;
-	uint64_t psb = pmu_number(pmu, "caps/psb_cyc", 10, 1) ?
-		       pmu_number(pmu, "caps/psb_periods", 16, 0) : 0;
+	uint64_t mtc = seam_pmu_number(pmu, "caps/mtc", 10, 1) ?
+		       seam_pmu_number(pmu, "caps/mtc_periods", 16, 0) : 0;
+	uint64_t psb = seam_pmu_number(pmu, "caps/psb_cyc", 10, 1) ?
+		       seam_pmu_number(pmu, "caps/psb_periods", 16, 0) : 0;
 
 	add_term(terms, cap, "tsc", 1);
 	if (mtc) {
@@ -181,245 +176,10 @@ static void set_aux_defaults(struct seam_event *event, const char *pmu,
 		break;
 	case SEAM_AUX_ARM_SPE:
 		event->attr.sample_period =
-			pmu_number(pmu, "caps/min_interval", 10,
+			seam_pmu_number(pmu, "caps/min_interval", 10,
 					SPE_INTERVAL);
 		if (pmu_has(pmu, "format/ts_enable"))
 			add_term(terms, cap, "ts_enable", 1);
-		break;
-	default:
-		break;
-	}
-}
-
-/* --- the clock --- */
-
-/*
- * The kernel may write the page at any time; it increments the lock before and
- * after.  Source: struct perf_event_mmap_page, linux/perf_event.h.
- */
-struct seam_aux_clock seam_aux_clock_read(const void *control_page)
-{
-	enum { MAX_TRIES = 1000 };
-	const volatile struct perf_event_mmap_page *page = control_page;
-	struct seam_aux_clock clock = { 0 };
-
-	for (int i = 0; i < MAX_TRIES; i++) {
-		uint32_t lock = page->lock;
-
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		clock = (struct seam_aux_clock) {
-			.is_known = page->cap_user_time_zero &&
-				    page->time_mult,
-			.shift = page->time_shift,
-			.mult = page->time_mult,
-			.zero = page->time_zero,
-		};
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (page->lock == lock && !(lock & 1))
-			return clock;
-	}
-	return (struct seam_aux_clock) { 0 };
-}
-
-/* --- AUXTRACE_INFO --- */
-
-static void put(struct seam_aux_words *words, uint64_t word)
-{
-	words->no_memory |= !SEAM_ARRAY_ADD(&words->list, word);
-}
-
-static void put_clock(struct seam_aux_words *words,
-		      const struct seam_aux_clock *clock)
-{
-	put(words, clock->is_known ? clock->shift : 0);
-	put(words, clock->is_known ? clock->mult : 0);
-	put(words, clock->is_known ? clock->zero : 0);
-	put(words, clock->is_known);
-}
-
-/* attr.config with @term set to @value; 0: no such term. */
-static uint64_t config_bits(const char *pmu, const char *term, uint64_t value)
-{
-	struct perf_event_attr attr = { 0 };
-	char format[1024], path[128];
-
-	snprintf(path, sizeof(path), "format/%s", term);
-	pmu_text(pmu, path, format, sizeof(format));
-	seam_pmu_set_bits(&attr, format, value);
-	return attr.config;
-}
-
-/*
- * Which context switches the file has: none, SWITCH records of the traced
- * threads, or SWITCH_CPU_WIDE records of all threads.  Source: values 0, 2 and
- * 3 of have_sched_switch in intel-pt.c.
- */
-static uint64_t switches(const struct seam_aux_facts *facts, uint64_t tsc)
-{
-	if (!(facts->event->attr.config & tsc) || !facts->by_cpu)
-		return 0;
-	return facts->system_wide ? 3 : 2;
-}
-
-/* The ratio of the TSC to the core crystal clock. */
-static void put_ratio(struct seam_aux_words *words)
-{
-	unsigned int denominator = 0, numerator = 0;
-#if defined(__x86_64__) || defined(__i386__)
-	unsigned int ecx, edx;
-
-	__get_cpuid(CPUID_TSC, &denominator, &numerator, &ecx, &edx);
-#endif
-	put(words, numerator);
-	put(words, denominator);
-}
-
-static void put_pt(struct seam_aux_words *words, const char *pmu,
-		   const struct seam_aux_facts *facts)
-{
-	uint64_t tsc = config_bits(pmu, "tsc", 1);
-
-	put(words, facts->event->attr.type);
-	put_clock(words, &facts->clock);
-	put(words, tsc);
-	put(words, config_bits(pmu, "noretcomp", 1));
-	put(words, switches(facts, tsc));
-	put(words, facts->snapshot_mode);
-	put(words, facts->by_cpu);
-	put(words, config_bits(pmu, "mtc", 1));
-	put(words, config_bits(pmu, "mtc_period", UINT64_MAX));
-	put_ratio(words);
-	put(words, config_bits(pmu, "cyc", 1));
-	put(words, pmu_number(pmu, "max_nonturbo_ratio", 10, 0));
-	put(words, 0);		/* bytes of an address filter */
-	put(words, pmu_number(pmu, "caps/event_trace", 10, 0));
-}
-
-static void put_bts(struct seam_aux_words *words,
-		    const struct seam_aux_facts *facts)
-{
-	put(words, facts->event->attr.type);
-	put_clock(words, &facts->clock);
-	put(words, facts->snapshot_mode);
-}
-
-/* A register from the driver's file, in hexadecimal; 0: no such file. */
-static uint64_t etm_register(const char *pmu, int cpu, const char *name)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "cpu%d/%s", cpu, name);
-	return pmu_number(pmu, path, 16, 0);
-}
-
-/*
- * Convert options of the event to the value of TRCCONFIGR.
- * Source: ETM_OPT_* and ETM4_CFG_BIT_*, linux/coresight-pmu.h.
- */
-static uint64_t etm4_config(uint64_t options)
-{
-	static const struct { uint8_t option; uint64_t config; } table[] = {
-		{ 8, 1 << 3 },			/* branch broadcast */
-		{ 12, 1 << 4 },			/* cycle counts */
-		{ 14, 1 << 6 },			/* context id */
-		{ 15, 1 << 7 | 1 << 15 },	/* of the virtual machine */
-		{ 28, 1 << 11 },		/* timestamps */
-		{ 29, 1 << 12 },		/* return stack */
-	};
-	uint64_t config = 0;
-
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(table); i++)
-		if (options >> table[i].option & 1)
-			config |= table[i].config;
-	return config;
-}
-
-/* The trace id of a CPU, as kernels before 6.2 assign it. */
-static uint64_t etm_id(int cpu)
-{
-	return 0x10 + 2 * (uint64_t)cpu;
-}
-
-static bool is_ete(uint64_t devarch)
-{
-	/* Source: Arm ETE, TRCDEVARCH: ARCHVER 5, ARCHPART 0xa13 */
-	return (devarch & 0xffff) == 0x5a13;
-}
-
-static void put_etm4(struct seam_aux_words *words, const char *pmu, int cpu,
-		     uint64_t options)
-{
-	static const char *const registers[] = {
-		"trcidr/trcidr0", "trcidr/trcidr1", "trcidr/trcidr2",
-		"trcidr/trcidr8", "mgmt/trcauthstatus",
-	};
-	uint64_t devarch = etm_register(pmu, cpu, "mgmt/trcdevarch");
-	bool ete = is_ete(devarch);
-
-	put(words, ete ? 0x5050505050505050 : 0x4040404040404040);
-	put(words, (uint64_t)cpu);
-	put(words, 2 + SEAM_ARRAY_SIZE(registers) + ete);
-	put(words, etm4_config(options));
-	put(words, etm_id(cpu));
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(registers); i++)
-		put(words, etm_register(pmu, cpu, registers[i]));
-	if (ete)
-		put(words, devarch);
-}
-
-static void put_etm3(struct seam_aux_words *words, const char *pmu, int cpu,
-		     uint64_t options)
-{
-	put(words, 0x3030303030303030);
-	put(words, (uint64_t)cpu);
-	put(words, 4);		/* words that follow */
-	put(words, options);
-	put(words, etm_id(cpu));
-	put(words, etm_register(pmu, cpu, "mgmt/etmccer"));
-	put(words, etm_register(pmu, cpu, "mgmt/etmidr"));
-}
-
-static void put_etm(struct seam_aux_words *words, const char *pmu,
-		    const struct seam_aux_facts *facts)
-{
-	enum { VERSION = 1 };	/* with a count of words for each CPU */
-	uint64_t options = facts->event->attr.config;
-	size_t n = facts->cpus->n;
-
-	put(words, VERSION);
-	put(words, (uint64_t)facts->event->attr.type << 32 | n);
-	put(words, facts->snapshot_mode);
-	for (size_t i = 0; i < n; i++) {
-		int cpu = facts->cpus->items[i];
-
-		if (etm_register(pmu, cpu, "trcidr/trcidr0"))
-			put_etm4(words, pmu, cpu, options);
-		else
-			put_etm3(words, pmu, cpu, options);
-	}
-}
-
-void seam_aux_pmu_info(const struct seam_aux_facts *facts,
-		       struct seam_aux_words *words)
-{
-	const char *pmu = facts->event->kernel_name;
-
-	switch (facts->event->aux_kind) {
-	case SEAM_AUX_INTEL_PT:
-		put_pt(words, pmu, facts);
-		break;
-	case SEAM_AUX_INTEL_BTS:
-		put_bts(words, facts);
-		break;
-	case SEAM_AUX_CS_ETM:
-		put_etm(words, pmu, facts);
-		break;
-	case SEAM_AUX_ARM_SPE:
-		put(words, facts->event->attr.type);
-		put(words, facts->by_cpu);
-		break;
-	case SEAM_AUX_HISI_PTT:
-		put(words, facts->event->attr.type);
 		break;
 	default:
 		break;
@@ -437,7 +197,7 @@ static const char *read_text(const char *pmu, const char *folder,
 	char path[SEAM_EVENT_NAME + 16];
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	return pmu_text(pmu, path, buf, cap);
+	return seam_pmu_text(pmu, path, buf, cap);
 }
 
 static int set_terms(struct seam_event *event, const char *pmu, char *terms,

@@ -9,6 +9,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
+enum { CPUID_TSC = 0x15 };	/* Source: Intel SDM, CPUID leaf 15H */
+
 /* PERF_RECORD_AUXTRACE; its AUX data follow it. */
 struct auxtrace {
 	struct seam_perf_header header;
@@ -126,6 +132,275 @@ ssize_t seam_auxtrace_snapshot(struct seam_data_file *file,
 	return r < 0 ? r : (ssize_t)bytes;
 }
 
+/* ---- AUXTRACE_INFO ---- */
+
+/*
+ * The bytes in an AUX buffer cannot be decoded alone: a decoder needs the
+ * parameters of the clock, the packets that were enabled and the registers of
+ * the trace unit.  perf's decoders read these from one record at the head of
+ * the file, AUXTRACE_INFO, whose words differ from PMU to PMU.
+ *
+ * Source: tools/perf/util/intel-pt.h, intel-bts.h, cs-etm.h, arm-spe.h,
+ * hisi-ptt.h and auxtrace.h of Linux 6.1.
+ */
+
+/*
+ * Conversion of the CPU's counter to ns of the kernel's clock.
+ * Source: linux/perf_event.h, cap_user_time_zero.
+ */
+struct aux_clock {
+	bool is_known;
+	uint16_t shift;
+	uint32_t mult;
+	uint64_t zero;		/* ns */
+};
+
+/* What AUXTRACE_INFO is made from.  Everything is borrowed. */
+struct aux_facts {
+	const struct seam_event *event;
+	const struct seam_number_list *cpus;	/* that are traced */
+	struct aux_clock clock;
+	bool snapshot_mode;	/* the newest bytes are copied on request */
+	bool by_cpu;		/* a buffer for each CPU, not each thread */
+	bool system_wide;
+};
+
+struct aux_words {
+	SEAM_ARRAY(uint64_t) list;
+	bool no_memory;
+};
+
+/*
+ * The kernel may write the page at any time; it increments the lock before and
+ * after.  Source: struct perf_event_mmap_page, linux/perf_event.h.
+ */
+static struct aux_clock read_clock_of(const void *control_page)
+{
+	enum { MAX_TRIES = 1000 };
+	const volatile struct perf_event_mmap_page *page = control_page;
+	struct aux_clock clock = { 0 };
+
+	for (int i = 0; i < MAX_TRIES; i++) {
+		uint32_t lock = page->lock;
+
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		clock = (struct aux_clock) {
+			.is_known = page->cap_user_time_zero &&
+				    page->time_mult,
+			.shift = page->time_shift,
+			.mult = page->time_mult,
+			.zero = page->time_zero,
+		};
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (page->lock == lock && !(lock & 1))
+			return clock;
+	}
+	return (struct aux_clock) { 0 };
+}
+
+static void put(struct aux_words *words, uint64_t word)
+{
+	words->no_memory |= !SEAM_ARRAY_ADD(&words->list, word);
+}
+
+static void put_clock(struct aux_words *words,
+		      const struct aux_clock *clock)
+{
+	put(words, clock->is_known ? clock->shift : 0);
+	put(words, clock->is_known ? clock->mult : 0);
+	put(words, clock->is_known ? clock->zero : 0);
+	put(words, clock->is_known);
+}
+
+/* attr.config with @term set to @value; 0: no such term. */
+static uint64_t config_bits(const char *pmu, const char *term, uint64_t value)
+{
+	struct perf_event_attr attr = { 0 };
+	char format[1024], path[128];
+
+	snprintf(path, sizeof(path), "format/%s", term);
+	seam_pmu_text(pmu, path, format, sizeof(format));
+	seam_pmu_set_bits(&attr, format, value);
+	return attr.config;
+}
+
+/*
+ * Which context switches the file has: none, SWITCH records of the traced
+ * threads, or SWITCH_CPU_WIDE records of all threads.  Source: values 0, 2 and
+ * 3 of have_sched_switch in intel-pt.c.
+ */
+static uint64_t switches(const struct aux_facts *facts, uint64_t tsc)
+{
+	if (!(facts->event->attr.config & tsc) || !facts->by_cpu)
+		return 0;
+	return facts->system_wide ? 3 : 2;
+}
+
+/* The ratio of the TSC to the core crystal clock. */
+static void put_ratio(struct aux_words *words)
+{
+	unsigned int denominator = 0, numerator = 0;
+#if defined(__x86_64__) || defined(__i386__)
+	unsigned int ecx, edx;
+
+	__get_cpuid(CPUID_TSC, &denominator, &numerator, &ecx, &edx);
+#endif
+	put(words, numerator);
+	put(words, denominator);
+}
+
+static void put_pt(struct aux_words *words, const char *pmu,
+		   const struct aux_facts *facts)
+{
+	uint64_t tsc = config_bits(pmu, "tsc", 1);
+
+	put(words, facts->event->attr.type);
+	put_clock(words, &facts->clock);
+	put(words, tsc);
+	put(words, config_bits(pmu, "noretcomp", 1));
+	put(words, switches(facts, tsc));
+	put(words, facts->snapshot_mode);
+	put(words, facts->by_cpu);
+	put(words, config_bits(pmu, "mtc", 1));
+	put(words, config_bits(pmu, "mtc_period", UINT64_MAX));
+	put_ratio(words);
+	put(words, config_bits(pmu, "cyc", 1));
+	put(words, seam_pmu_number(pmu, "max_nonturbo_ratio", 10, 0));
+	put(words, 0);		/* bytes of an address filter */
+	put(words, seam_pmu_number(pmu, "caps/event_trace", 10, 0));
+}
+
+static void put_bts(struct aux_words *words,
+		    const struct aux_facts *facts)
+{
+	put(words, facts->event->attr.type);
+	put_clock(words, &facts->clock);
+	put(words, facts->snapshot_mode);
+}
+
+/* A register from the driver's file, in hexadecimal; 0: no such file. */
+static uint64_t etm_register(const char *pmu, int cpu, const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "cpu%d/%s", cpu, name);
+	return seam_pmu_number(pmu, path, 16, 0);
+}
+
+/*
+ * Convert options of the event to the value of TRCCONFIGR.
+ * Source: ETM_OPT_* and ETM4_CFG_BIT_*, linux/coresight-pmu.h.
+ */
+static uint64_t etm4_config(uint64_t options)
+{
+	static const struct { uint8_t option; uint64_t config; } table[] = {
+		{ 8, 1 << 3 },			/* branch broadcast */
+		{ 12, 1 << 4 },			/* cycle counts */
+		{ 14, 1 << 6 },			/* context id */
+		{ 15, 1 << 7 | 1 << 15 },	/* of the virtual machine */
+		{ 28, 1 << 11 },		/* timestamps */
+		{ 29, 1 << 12 },		/* return stack */
+	};
+	uint64_t config = 0;
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(table); i++)
+		if (options >> table[i].option & 1)
+			config |= table[i].config;
+	return config;
+}
+
+/* The trace id of a CPU, as kernels before 6.2 assign it. */
+static uint64_t etm_id(int cpu)
+{
+	return 0x10 + 2 * (uint64_t)cpu;
+}
+
+static bool is_ete(uint64_t devarch)
+{
+	/* Source: Arm ETE, TRCDEVARCH: ARCHVER 5, ARCHPART 0xa13 */
+	return (devarch & 0xffff) == 0x5a13;
+}
+
+static void put_etm4(struct aux_words *words, const char *pmu, int cpu,
+		     uint64_t options)
+{
+	static const char *const registers[] = {
+		"trcidr/trcidr0", "trcidr/trcidr1", "trcidr/trcidr2",
+		"trcidr/trcidr8", "mgmt/trcauthstatus",
+	};
+	uint64_t devarch = etm_register(pmu, cpu, "mgmt/trcdevarch");
+	bool ete = is_ete(devarch);
+
+	put(words, ete ? 0x5050505050505050 : 0x4040404040404040);
+	put(words, (uint64_t)cpu);
+	put(words, 2 + SEAM_ARRAY_SIZE(registers) + ete);
+	put(words, etm4_config(options));
+	put(words, etm_id(cpu));
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(registers); i++)
+		put(words, etm_register(pmu, cpu, registers[i]));
+	if (ete)
+		put(words, devarch);
+}
+
+static void put_etm3(struct aux_words *words, const char *pmu, int cpu,
+		     uint64_t options)
+{
+	put(words, 0x3030303030303030);
+	put(words, (uint64_t)cpu);
+	put(words, 4);		/* words that follow */
+	put(words, options);
+	put(words, etm_id(cpu));
+	put(words, etm_register(pmu, cpu, "mgmt/etmccer"));
+	put(words, etm_register(pmu, cpu, "mgmt/etmidr"));
+}
+
+static void put_etm(struct aux_words *words, const char *pmu,
+		    const struct aux_facts *facts)
+{
+	enum { VERSION = 1 };	/* with a count of words for each CPU */
+	uint64_t options = facts->event->attr.config;
+	size_t n = facts->cpus->n;
+
+	put(words, VERSION);
+	put(words, (uint64_t)facts->event->attr.type << 32 | n);
+	put(words, facts->snapshot_mode);
+	for (size_t i = 0; i < n; i++) {
+		int cpu = facts->cpus->items[i];
+
+		if (etm_register(pmu, cpu, "trcidr/trcidr0"))
+			put_etm4(words, pmu, cpu, options);
+		else
+			put_etm3(words, pmu, cpu, options);
+	}
+}
+
+/* Append the words of the kind; none for one that has no decoder. */
+static void put_words(struct aux_words *words, const struct aux_facts *facts)
+{
+	const char *pmu = facts->event->kernel_name;
+
+	switch (facts->event->aux_kind) {
+	case SEAM_AUX_INTEL_PT:
+		put_pt(words, pmu, facts);
+		break;
+	case SEAM_AUX_INTEL_BTS:
+		put_bts(words, facts);
+		break;
+	case SEAM_AUX_CS_ETM:
+		put_etm(words, pmu, facts);
+		break;
+	case SEAM_AUX_ARM_SPE:
+		put(words, facts->event->attr.type);
+		put(words, facts->by_cpu);
+		break;
+	case SEAM_AUX_HISI_PTT:
+		put(words, facts->event->attr.type);
+		break;
+	default:
+		break;
+	}
+}
+
 static const struct seam_event *first_event(const struct seam_sources *s)
 {
 	for (size_t e = 0; e < s->n_events; e++)
@@ -135,20 +410,20 @@ static const struct seam_event *first_event(const struct seam_sources *s)
 }
 
 /* All events with AUX buffers use the kernel's clock: any ring has it. */
-static struct seam_aux_clock read_clock(const struct seam_sources *s)
+static struct aux_clock read_clock(const struct seam_sources *s)
 {
 	for (size_t i = 0; i < s->rings.n; i++)
 		if (s->rings.items[i].aux.size)
-			return seam_aux_clock_read(
+			return read_clock_of(
 				s->rings.items[i].ring.control);
-	return (struct seam_aux_clock) { 0 };
+	return (struct aux_clock) { 0 };
 }
 
 void seam_auxtrace_describe(const struct seam_sources *s,
 			    struct seam_synth *synth)
 {
-	struct seam_aux_words words = { 0 };
-	struct seam_aux_facts facts = {
+	struct aux_words words = { 0 };
+	struct aux_facts facts = {
 		.event = first_event(s),
 		.cpus = s->sampled.n ? &s->sampled : &s->cpus,
 		.clock = read_clock(s),
@@ -170,7 +445,7 @@ void seam_auxtrace_describe(const struct seam_sources *s,
 	if (facts.event->aux_kind != SEAM_AUX_UNKNOWN) {
 		words.no_memory = !SEAM_ARRAY_ADD(&words.list,
 						  facts.event->aux_kind);
-		seam_aux_pmu_info(&facts, &words);
+		put_words(&words, &facts);
 		seam_synth_words(synth, SEAM_PERF_AUXTRACE_INFO,
 				 words.list.items, words.list.n);
 	}
