@@ -10,10 +10,13 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "record/flight.h"
 #include "record/preload/program_file.h"
 #include "record/preload/preload.h"
 #include "record/rounds.h"
+#include "record/services/fdr_service.h"
+#include "record/trace/ended_threads.h"
+#include "record/trace/trigger_hits.h"
+#include "wire/manifest.h"
 #include "wire/xray/trace_service.h"
 
 /* How long logs may be joined, at the disk's speed. */
@@ -27,6 +30,20 @@ enum { LEAST_MAP_BYTES = 64 << 20 };
 #define BUILD_HINT "build it with clang -fxray-instrument " \
 		   "-fxray-instruction-threshold=1, or with gcc " \
 		   "-finstrument-functions"
+
+struct seam_tracing {
+	struct seam_session *s;
+	struct seam_fdr_service fdr;
+	struct seam_trace_logs logs;	/* of the recording */
+	char *options;			/* value of SEAM_TRACE; owned */
+	char *old_options;		/* of the environment; owned */
+
+	/* Of a flight recorder. */
+	struct seam_ended_threads ended;
+	struct seam_trace_logs *snapshot;	/* being made; NULL: none */
+	struct seam_trigger_hits triggers;
+	struct seam_manifest_trigger described[SEAM_TRIGGER_MAX_HITS];
+};
 
 /* ---- before the command ---- */
 
@@ -126,130 +143,7 @@ static void report_command(const struct seam_session *s)
 			"recorded", shown);
 }
 
-/* --keep-files: the file that has these functions. */
-static void keep_file(void *context, uint32_t pid, uint64_t address)
-{
-	struct seam_session *s = context;
-
-	seam_kept_hits_address(&s->kept_hits, (int32_t)pid, address);
-}
-
-static struct seam_tracing *tracing_of(const struct seam_service *service)
-{
-	const struct seam_fdr_service *fdr = service->context;
-
-	return fdr->context;
-}
-
-static void start(struct seam_service *service,
-		  const struct seam_bundle *bundle, uint64_t sideband_id)
-{
-	struct seam_tracing *t = tracing_of(service);
-
-	(void)sideband_id;
-	seam_trace_logs_init(&t->logs, bundle, &t->fdr.clock);
-	t->fdr.logs = &t->logs;
-}
-
-static void finish_round(struct seam_service *service, struct seam_synth *round)
-{
-	struct seam_tracing *t = tracing_of(service);
-
-	(void)round;
-	seam_fdr_service_step(&t->fdr);
-}
-
-static uint64_t n_bytes(const struct seam_service *service)
-{
-	return seam_trace_logs_bytes(&tracing_of(service)->logs);
-}
-
-static void finish(struct seam_service *service);
-
-static void describe(struct seam_service *service, struct seam_manifest *m,
-		     bool is_snapshot)
-{
-	struct seam_tracing *t = tracing_of(service);
-
-	seam_counts_add(&m->counts, &t->fdr.counts);
-	m->ties = t->fdr.clock.ties;
-	m->n_ties = t->fdr.clock.n;
-	if (is_snapshot)
-		seam_flight_describe(t, m);
-}
-
-static int prepare(struct seam_tracing *t, struct seam_preload *preload,
-		   struct seam_err *err)
-{
-	const struct seam_record_options *o = t->s->options;
-	int r = seam_preload_add_fdr(preload, err);
-
-	if (r < 0)
-		return seam_err_add(err, r, "cannot record calls (--trace)");
-	t->options = compose(o);
-	if (!t->options)
-		return seam_err_no_memory(err);
-	report_command(t->s);
-	seam_fdr_service_init(&t->fdr, o->flight.is_used ? o->flight.bytes :
-					0);
-	t->fdr.context = t;
-	t->fdr.known.found = o->keep_files ? keep_file : NULL;
-	t->fdr.known.context = t->s;
-	t->fdr.calls.start = start;
-	t->fdr.calls.finish_round = finish_round;
-	t->fdr.calls.n_bytes = n_bytes;
-	t->fdr.calls.finish = finish;
-	t->fdr.calls.describe = describe;
-	if (o->flight.is_used)
-		seam_flight_init(t, &o->flight);
-	seam_services_add(&t->s->services, &t->fdr.functions);
-	seam_services_add(&t->s->services, &t->fdr.calls);
-	return 0;
-}
-
-int seam_tracing_new(struct seam_tracing **made, struct seam_session *s,
-		     struct seam_preload *preload, struct seam_err *err)
-{
-	struct seam_tracing *t;
-	int r;
-
-	*made = NULL;
-	if (!s->options->trace.is_used && !s->options->flight.is_used)
-		return 0;
-	if (!seam_tsc_is_there())
-		return seam_err_set(err, -ENOTSUP, "--trace records calls on "
-				    "x86-64 only");
-	t = calloc(1, sizeof(*t));
-	if (!t)
-		return seam_err_no_memory(err);
-	t->s = s;
-	r = prepare(t, preload, err);
-	if (r < 0)
-		seam_tracing_free(t);
-	else
-		*made = t;
-	return r;
-}
-
-void seam_tracing_set(struct seam_tracing *t)
-{
-	const char *old = getenv(SEAM_TRACE_VARIABLE);
-
-	t->old_options = old ? strdup(old) : NULL;
-	setenv(SEAM_TRACE_VARIABLE, t->options, 1);
-}
-
-void seam_tracing_restore(struct seam_tracing *t)
-{
-	if (t->old_options)
-		setenv(SEAM_TRACE_VARIABLE, t->old_options, 1);
-	else
-		unsetenv(SEAM_TRACE_VARIABLE);
-	free(t->old_options);
-	t->old_options = NULL;
-}
-
-/* ---- the end ---- */
+/* ---- logs ---- */
 
 static void note(void *context, const char *text)
 {
@@ -278,8 +172,12 @@ static uint64_t max_map_bytes(const struct seam_session *s)
 	return used + LEAST_MAP_BYTES < max ? max - used : LEAST_MAP_BYTES;
 }
 
-uint64_t seam_tracing_complete(struct seam_tracing *t,
-			       struct seam_trace_logs *logs)
+/*
+ * Complete @logs, of the recording or of a snapshot, in whose bundle the map
+ * of functions is written too.  Returns how many functions it has.  The first
+ * failure is reported to the user.
+ */
+static uint64_t complete(struct seam_tracing *t, struct seam_trace_logs *logs)
 {
 	const struct seam_trace_logs_caller caller = {
 		.note = note, .context = t->s,
@@ -298,6 +196,303 @@ uint64_t seam_tracing_complete(struct seam_tracing *t,
 	if (logs->why.n_causes)
 		note(t->s, logs->why.cause[0]);
 	return n_functions;
+}
+
+static struct seam_tracing *tracing_of(const struct seam_service *service)
+{
+	const struct seam_fdr_service *fdr = service->context;
+
+	return fdr->context;
+}
+
+/* ---- the flight recorder: calls ---- */
+
+static void write_area(struct seam_trace_logs *logs,
+		       const struct seam_trace_program *program, uint32_t tid,
+		       struct seam_bytes area)
+{
+	struct seam_program_log *log;
+
+	if (!area.size)
+		return;
+	log = seam_trace_logs_enter(logs, program);
+	for (size_t at = 0; at < area.size; at += SEAM_XRAY_CHUNK_BYTES) {
+		size_t left = area.size - at;
+		size_t size = left < SEAM_XRAY_CHUNK_BYTES ? left :
+			      SEAM_XRAY_CHUNK_BYTES;
+
+		if (log)
+			seam_trace_logs_add(log, tid, area.data + at, size);
+		else
+			seam_trace_logs_drop(logs, area.data + at, size);
+	}
+	if (log)
+		seam_trace_logs_leave(log);
+}
+
+static void write_ended(const struct seam_ended_threads *ended,
+			struct seam_trace_logs *logs)
+{
+	for (size_t i = 0; i < seam_ended_threads_n(ended); i++) {
+		const struct seam_ended_thread *thread =
+			seam_ended_threads_at(ended, i);
+		const struct seam_trace_program program = {
+			.pid = thread->pid, .since_ns = thread->since_ns,
+		};
+
+		write_area(logs, &program, thread->tid, (struct seam_bytes) {
+				thread->bytes, thread->size });
+	}
+}
+
+/* A thread ends: these are its newest calls. */
+static void keep_ended(void *context, const struct seam_service_stream *stream,
+		       const uint8_t *bytes, size_t size)
+{
+	struct seam_tracing *t = context;
+	const struct seam_ended_thread thread = {
+		.pid = stream->pid, .tid = stream->tid,
+		.since_ns = stream->since_ns, .size = size,
+	};
+
+	seam_ended_threads_add(&t->ended, &thread, bytes);
+}
+
+static void copy_running(void *context,
+			 const struct seam_service_stream *stream,
+			 const uint8_t *bytes, size_t size)
+{
+	struct seam_tracing *t = context;
+	struct seam_trace_program program = seam_fdr_service_program(stream);
+
+	if (t->snapshot)
+		write_area(t->snapshot, &program, stream->tid,
+			   (struct seam_bytes) { bytes, size });
+}
+
+/* ---- triggers ---- */
+
+static void take_trigger(void *context,
+			 const struct seam_service_stream *stream,
+			 const struct seam_xray_announcement *a)
+{
+	struct seam_tracing *t = context;
+
+	if (a->kind == SEAM_XRAY_ANNOUNCED_TRIGGER)
+		seam_trigger_hits_add(&t->triggers, stream->pid, &a->trigger);
+	else if (a->kind == SEAM_XRAY_ANNOUNCED_MATCH)
+		seam_trigger_hits_functions(&t->triggers, a->match.trigger,
+					    a->match.n_functions);
+}
+
+/* A process that has ended, or runs another program, has no such ring. */
+static void resume(void *context, uint32_t pid, uint32_t number)
+{
+	struct seam_tracing *t = context;
+	struct seam_ring_control *control =
+		seam_services_control(&t->s->services, &t->fdr.functions, pid);
+
+	/* release: the copy comes before what the program overwrites now */
+	if (control)
+		atomic_store_explicit(&control->program.n_resumed, number,
+				      memory_order_release);
+}
+
+/*
+ * A thread that waits has recorded nothing since: what was before that is in
+ * the snapshot just made, and not in later ones, which would show calls of both
+ * times as if they were nested.
+ */
+static void skip_gaps(struct seam_tracing *t)
+{
+	for (size_t i = 0; i < t->triggers.taken.n; i++)
+		seam_services_skip_gaps(&t->s->services, &t->fdr.calls,
+					t->triggers.taken.items[i].pid,
+					SEAM_TRACE_SKIPPED_FROZEN);
+}
+
+/* Resume the programs; what they met until then is in this snapshot. */
+static void go_on(struct seam_tracing *t)
+{
+	if (!t->triggers.taken.n)
+		return;
+	if (seam_rounds_drain(t->s) == 0)
+		seam_trigger_hits_join(&t->triggers);
+	/* twice: a thread may begin to wait in between */
+	skip_gaps(t);
+	seam_trigger_hits_resume(&t->triggers, seam_tsc_now());
+	skip_gaps(t);
+	/* what they met since the last drain */
+	seam_rounds_drain(t->s);
+}
+
+/* ---- snapshots ---- */
+
+static uint64_t due_ns(const struct seam_service *service)
+{
+	return seam_trigger_hits_due_ns(&tracing_of(service)->triggers);
+}
+
+/* A trigger that no function is for, once known; at the end the others. */
+static void report_unknown(struct seam_tracing *t, bool at_end)
+{
+	const struct seam_session *s = t->s;
+	int i;
+
+	while ((i = seam_trigger_hits_unknown(&t->triggers, seam_clock_ns(),
+					      at_end)) >= 0)
+		seam_session_note(s, false, "trigger '%s': "
+				  SEAM_TRIGGER_NO_FUNCTION,
+				  s->options->flight.triggers[i]);
+}
+
+/*
+ * Make a snapshot for triggers if one is due.  At the end of the recording it
+ * is: also for what programs met before they ended, while the last one was
+ * made.
+ */
+static void after_round(struct seam_service *service, bool at_end)
+{
+	struct seam_tracing *t = tracing_of(service);
+	uint64_t now_ns = at_end ? UINT64_MAX : seam_clock_ns();
+	bool is_due = t->triggers.waiting.n &&
+		      seam_trigger_hits_due_ns(&t->triggers) <= now_ns;
+
+	report_unknown(t, at_end);
+	if (!is_due && !(at_end && t->triggers.n_triggers))
+		return;
+	/* also for the triggers that were met meanwhile */
+	if (seam_rounds_drain(t->s) == 0 &&
+	    seam_trigger_hits_take(&t->triggers, now_ns))
+		seam_trigger_hits_done(&t->triggers,
+				       seam_rounds_snapshot(t->s));
+}
+
+/*
+ * The newest calls of all threads go to xray/ of a snapshot; then the programs
+ * of the triggers that it is for are resumed.
+ */
+static int copy(struct seam_service *service, const struct seam_bundle *bundle,
+		struct seam_err *err)
+{
+	struct seam_tracing *t = tracing_of(service);
+	struct seam_trace_logs logs;
+
+	(void)err;
+	seam_trace_logs_init(&logs, bundle, &t->fdr.clock);
+	t->snapshot = &logs;
+	seam_services_snapshot_aux(&t->s->services);
+	t->snapshot = NULL;
+	/* before go_on(), in which threads end that were just copied */
+	write_ended(&t->ended, &logs);
+	go_on(t);
+	complete(t, &logs);
+	seam_trace_logs_fini(&logs);
+	return 0;
+}
+
+static struct seam_manifest_trigger
+describe_hit(const struct seam_tracing *t, const struct seam_trigger_hit *hit)
+{
+	const struct seam_xray_trigger *met = &hit->met;
+	const struct seam_tsc_clock *clock = &t->fdr.clock;
+	uint64_t hz = seam_tsc_clock_hz(clock);
+
+	return (struct seam_manifest_trigger) {
+		.text = t->s->options->flight.triggers[met->trigger],
+		.pid = hit->pid, .tid = met->tid, .tsc = met->tsc,
+		.time_ns = seam_tsc_clock_ns(clock, met->tsc),
+		.duration_ns = hz ? (uint64_t)((__uint128_t)met->ticks *
+					       SEAM_NS_PER_S / hz) : 0,
+		.function = met->function,
+	};
+}
+
+/* Add the triggers of the snapshot which is being made to its manifest. */
+static void describe_triggers(struct seam_tracing *t, struct seam_manifest *m)
+{
+	m->triggers = t->described;
+	m->n_triggers = t->triggers.taken.n;
+	for (size_t i = 0; i < m->n_triggers; i++)
+		t->described[i] = describe_hit(t, &t->triggers.taken.items[i]);
+}
+
+/* Keep the newest calls, and make snapshots for triggers. */
+static void init_flight(struct seam_tracing *t,
+			const struct seam_flight_options *o)
+{
+	t->ended.max_bytes = SEAM_ENDED_THREADS_BYTES;
+	t->triggers.n_triggers = o->n_triggers;
+	t->triggers.after_ns = o->after_ns;
+	t->triggers.max_snapshots = o->max_snapshots;
+	t->triggers.resume = resume;
+	t->triggers.context = t;
+	t->fdr.on_trigger = take_trigger;
+	t->fdr.on_end = keep_ended;
+	t->fdr.on_snapshot = copy_running;
+	t->fdr.calls.after_round = after_round;
+	t->fdr.calls.due_ns = due_ns;
+	t->fdr.calls.copy = copy;
+}
+
+/* Write what is kept to the recording's logs. */
+static void finish_flight(struct seam_tracing *t)
+{
+	const struct seam_trigger_hits *hits = &t->triggers;
+
+	write_ended(&t->ended, &t->logs);
+	if (hits->n_beyond && hits->n_snapshots >= hits->max_snapshots)
+		seam_session_note(t->s, false, "%" PRIu64 " trigger%s met "
+				  "after the last of %u snapshots (more: "
+				  "--max-snapshots)", hits->n_beyond,
+				  hits->n_beyond == 1 ? " was" : "s were",
+				  hits->n_snapshots);
+	else if (hits->n_beyond && hits->n_failed)
+		seam_session_note(t->s, false, "%" PRIu64 " triggers have no "
+				  "snapshot, as the last %u failed",
+				  hits->n_beyond, hits->n_failed);
+	if (t->ended.n_dropped)
+		seam_session_note(t->s, false, "the calls of %" PRIu64
+				  " threads that ended early were not kept: "
+				  "beyond %d MiB", t->ended.n_dropped,
+				  SEAM_ENDED_THREADS_BYTES >> 20);
+}
+
+/* ---- the services ---- */
+
+static void start(struct seam_service *service,
+		  const struct seam_bundle *bundle, uint64_t sideband_id)
+{
+	struct seam_tracing *t = tracing_of(service);
+
+	(void)sideband_id;
+	seam_trace_logs_init(&t->logs, bundle, &t->fdr.clock);
+	t->fdr.logs = &t->logs;
+}
+
+static void finish_round(struct seam_service *service, struct seam_synth *round)
+{
+	struct seam_tracing *t = tracing_of(service);
+
+	(void)round;
+	seam_fdr_service_step(&t->fdr);
+}
+
+static uint64_t n_bytes(const struct seam_service *service)
+{
+	return seam_trace_logs_bytes(&tracing_of(service)->logs);
+}
+
+static void describe(struct seam_service *service, struct seam_manifest *m,
+		     bool is_snapshot)
+{
+	struct seam_tracing *t = tracing_of(service);
+
+	seam_counts_add(&m->counts, &t->fdr.counts);
+	m->ties = t->fdr.clock.ties;
+	m->n_ties = t->fdr.clock.n;
+	if (is_snapshot)
+		describe_triggers(t, m);
 }
 
 /* Complete the counts, after the logs. */
@@ -354,8 +549,8 @@ static void finish(struct seam_service *service)
 	struct seam_record_result *result = t->s->result;
 
 	if (t->s->options->flight.is_used)
-		seam_flight_finish(t);
-	count(t, seam_tracing_complete(t, &t->logs));
+		finish_flight(t);
+	count(t, complete(t, &t->logs));
 	result->has_calls = true;
 	result->calls_bytes = seam_trace_logs_bytes(&t->logs);
 	result->tsc_hz = seam_tsc_clock_hz(&t->fdr.clock);
@@ -363,6 +558,85 @@ static void finish(struct seam_service *service)
 	if (result->has_no_calls)
 		seam_session_note(t->s, false, "no calls were recorded: %s",
 				  why_no_calls(t));
+}
+
+/* --keep-files: the file that has these functions. */
+static void keep_file(void *context, uint32_t pid, uint64_t address)
+{
+	struct seam_session *s = context;
+
+	seam_kept_hits_address(&s->kept_hits, (int32_t)pid, address);
+}
+
+static int prepare(struct seam_tracing *t, struct seam_preload *preload,
+		   struct seam_err *err)
+{
+	const struct seam_record_options *o = t->s->options;
+	int r = seam_preload_add_fdr(preload, err);
+
+	if (r < 0)
+		return seam_err_add(err, r, "cannot record calls (--trace)");
+	t->options = compose(o);
+	if (!t->options)
+		return seam_err_no_memory(err);
+	report_command(t->s);
+	seam_fdr_service_init(&t->fdr, o->flight.is_used ? o->flight.bytes :
+					0);
+	t->fdr.context = t;
+	t->fdr.known.found = o->keep_files ? keep_file : NULL;
+	t->fdr.known.context = t->s;
+	t->fdr.calls.start = start;
+	t->fdr.calls.finish_round = finish_round;
+	t->fdr.calls.n_bytes = n_bytes;
+	t->fdr.calls.finish = finish;
+	t->fdr.calls.describe = describe;
+	if (o->flight.is_used)
+		init_flight(t, &o->flight);
+	seam_services_add(&t->s->services, &t->fdr.functions);
+	seam_services_add(&t->s->services, &t->fdr.calls);
+	return 0;
+}
+
+int seam_tracing_new(struct seam_tracing **made, struct seam_session *s,
+		     struct seam_preload *preload, struct seam_err *err)
+{
+	struct seam_tracing *t;
+	int r;
+
+	*made = NULL;
+	if (!s->options->trace.is_used && !s->options->flight.is_used)
+		return 0;
+	if (!seam_tsc_is_there())
+		return seam_err_set(err, -ENOTSUP, "--trace records calls on "
+				    "x86-64 only");
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return seam_err_no_memory(err);
+	t->s = s;
+	r = prepare(t, preload, err);
+	if (r < 0)
+		seam_tracing_free(t);
+	else
+		*made = t;
+	return r;
+}
+
+void seam_tracing_set(struct seam_tracing *t)
+{
+	const char *old = getenv(SEAM_TRACE_VARIABLE);
+
+	t->old_options = old ? strdup(old) : NULL;
+	setenv(SEAM_TRACE_VARIABLE, t->options, 1);
+}
+
+void seam_tracing_restore(struct seam_tracing *t)
+{
+	if (t->old_options)
+		setenv(SEAM_TRACE_VARIABLE, t->old_options, 1);
+	else
+		unsetenv(SEAM_TRACE_VARIABLE);
+	free(t->old_options);
+	t->old_options = NULL;
 }
 
 void seam_tracing_free(struct seam_tracing *t)

@@ -3,33 +3,38 @@
  * tracing.h - the calls of instrumented programs (--trace)
  *
  * What fdr_service.h takes from programs becomes xray/ of the recording, and
- * of each snapshot of a flight recorder (flight.h).  tracing.c and flight.c
- * give the service its part in the recording (service.h).
+ * of each snapshot of a flight recorder: newest calls, and their snapshots.
+ *
+ * With --flight-recorder each thread's calls are in a buffer of its own that
+ * overwrites itself, in memory that the recorder holds.  They are written only
+ * to a snapshot, and to the recording itself at its end:
+ *
+ *	of a thread that runs	copied while it goes on (ring/aux.h)
+ *	of one that has ended	copied at its end, kept in memory with a limit
+ *				(record/trace/ended_threads.h)
+ *
+ * A snapshot has the newest chunks of each thread up to the moment of its copy;
+ * threads are copied one after another.  A thread writes into the oldest of its
+ * chunks meanwhile, so a buffer of SIZE bytes gives between SIZE - 2 chunks and
+ * SIZE - 1 chunk (64 KiB each), and less where the copy takes longer than the
+ * thread needs for a chunk.
+ *
+ * From a trigger on, until it is copied, each thread of its program uses half
+ * of its buffer at most, and leaves out what does not fit
+ * (traced/fdr/check/triggers.h).  So a snapshot for a trigger has the newest
+ * SIZE / 2 - 1 chunk of what came before it, or more, however late it is; and
+ * what came after it, up to SIZE / 2.  Where calls were left out later copies
+ * begin, so none shows calls of before and after as if they were nested.
  */
 #ifndef SEAM_TRACING_H
 #define SEAM_TRACING_H
 
-#include "record/services/fdr_service.h"
-#include "record/trace/ended_threads.h"
-#include "record/trace/trigger_hits.h"
-#include "wire/manifest.h"
+#include "base/err.h"
 
 struct seam_preload;
 struct seam_session;
 
-struct seam_tracing {
-	struct seam_session *s;
-	struct seam_fdr_service fdr;
-	struct seam_trace_logs logs;	/* of the recording */
-	char *options;			/* value of SEAM_TRACE; owned */
-	char *old_options;		/* of the environment; owned */
-
-	/* Of a flight recorder. */
-	struct seam_ended_threads ended;
-	struct seam_trace_logs *snapshot;	/* being made; NULL: none */
-	struct seam_trigger_hits triggers;
-	struct seam_manifest_trigger described[SEAM_TRIGGER_MAX_HITS];
-};
+struct seam_tracing;
 
 /*
  * Before the command is forked, and before any thread: add the services, and
@@ -42,14 +47,6 @@ int seam_tracing_new(struct seam_tracing **made, struct seam_session *s,
 /* Change the environment, which the command inherits; and change it back. */
 void seam_tracing_set(struct seam_tracing *tracing);
 void seam_tracing_restore(struct seam_tracing *tracing);
-
-/*
- * Complete @logs, of the recording or of a snapshot, in whose bundle the maps
- * are written too.  The first failure is reported to the user.  How many
- * functions they have.
- */
-uint64_t seam_tracing_complete(struct seam_tracing *tracing,
-			       struct seam_trace_logs *logs);
 
 /* May be NULL. */
 void seam_tracing_free(struct seam_tracing *tracing);
