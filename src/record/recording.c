@@ -440,7 +440,7 @@ static void report(const struct seam_session *s, const char *kind,
 			seam_session_note(s, false, "%" PRIu64 " %s %s%s%s",
 					  counts->n_left_out[i], kind,
 					  seam_count_rows[SEAM_COUNT_KEPT_GONE +
-							  i].many,
+							  i].part,
 					  has_why ? ": " : "",
 					  has_why ? counts->why.cause[0] : "");
 	}

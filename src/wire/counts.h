@@ -121,10 +121,10 @@ struct seam_count_row {
 	       SEAM_COUNT_IS_BYTES } amount;
 	bool is_in_data;	/* readers of perf.data find it there */
 	/*
-	 * One line after the count, for 1 and for more.  Where @one is NULL
-	 * @many is part of a line with other counts of the section.
+	 * The words after the count: a line of its own, in which * is the s of
+	 * a plural, or a part of the line of its section.
 	 */
-	const char *one, *many;
+	const char *line, *part;
 	/* More about it, appended to the line.  NULL: nothing. */
 	void (*put_detail)(const struct seam_counts *counts, char *text,
 			   size_t cap);

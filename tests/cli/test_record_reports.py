@@ -302,11 +302,11 @@ def test_threads_for_which_descriptors_do_not_suffice_are_reported():
                     preexec_fn=lambda: resource.setrlimit(
                         resource.RLIMIT_NOFILE, (120, 120)))
     equal(result.returncode, 3, result.stderr)
-    check("threads were not sampled: cannot open the events: Too many open "
+    check("threads not sampled: cannot open the events: Too many open "
           "files" in result.stderr, result.stderr)
     check("ended before" not in result.stderr, result.stderr)
     check(manifest("t.seam")["not_recorded"]["threads"] > 10)
-    told_in_every_view("t.seam", "threads were not sampled")
+    told_in_every_view("t.seam", "threads not sampled")
 
 
 def test_a_recording_that_its_program_cut_is_reported():

@@ -299,7 +299,7 @@ def full():
         ran = subprocess.run([seam, view, bundle], capture_output=True,
                              text=True, check=False)
         same(ran.returncode, 3, view)
-        check(f"{wanted['lost']} records of calls were not written" in
+        check(f"{wanted['lost']} records of calls not written" in
               ran.stdout + ran.stderr, ran.stderr)
     # the next bundle has its own counts and errors
     counts = fdr_log.manifest(f"{folder}/after_full.seam")["calls"]

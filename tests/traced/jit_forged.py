@@ -56,7 +56,7 @@ def test_nor_through_a_ring_that_was_its_own_before():
 def test_impossible_counts_are_reported_as_claims_and_bounded():
     result = record("-o", "count.seam", "--", FORGER, "count")
     equal(result.returncode, 3, result.stderr)
-    lost = re.search(r"(\d+) pieces of JIT code were lost, as the programs "
+    lost = re.search(r"(\d+) pieces of JIT code lost, as the programs "
                      r"count them; 1 were received", result.stderr)
     check(lost, result.stderr)
     # A second of a piece in 1 ns, on all CPUs; a slow machine has a minute.

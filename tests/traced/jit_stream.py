@@ -131,11 +131,11 @@ def test_a_flood_through_a_tiny_ring_is_counted_exactly():
         equal(len(loads), counts["records"])
         # In order, and the end is missing: nothing was lost in between.
         equal(loads, [f"f_{pid}_{i}" for i in range(len(loads))])
-        check(f"{counts['lost']} pieces of JIT code were lost" in
+        check(f"{counts['lost']} pieces of JIT code lost" in
               result.stderr, result.stderr)
         report = run(SEAM, "report", name)
         equal(report.returncode, 3, report.stdout)
-        check(f"{counts['lost']} pieces of JIT code were lost" in
+        check(f"{counts['lost']} pieces of JIT code lost" in
               report.stdout + report.stderr, report.stdout + report.stderr)
 
 
