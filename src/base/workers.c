@@ -2,9 +2,10 @@
 /* workers.c - threads that take task numbers from one counter */
 #include "base/workers.h"
 
-#include "base/cpu_mask.h"
+#include "base/base.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #define MAX_WORKERS 64
@@ -22,12 +23,10 @@ struct pool {
 
 unsigned int seam_workers_count(void)
 {
-	struct seam_cpu_mask mask = { 0 };
-	int n = 1;
+	cpu_set_t set[8];	/* the kernel refuses one of 1024 CPUs */
+	int n = sched_getaffinity(0, sizeof(set), set) < 0 ? 1 :
+		CPU_COUNT_S(sizeof(set), set);
 
-	if (seam_cpu_mask_get(&mask) == 0)
-		n = CPU_COUNT_S(mask.bytes, mask.set);
-	seam_cpu_mask_fini(&mask);
 	return n < 1 ? 1 : n > MAX_WORKERS ? MAX_WORKERS : (unsigned int)n;
 }
 

@@ -674,7 +674,6 @@ static void fini(struct seam_session *s)
 	seam_programs_fini(s);
 	seam_new_threads_fini(&s->new_threads);
 	seam_stopped_fini(&s->stopped);
-	seam_sched_fini(&s->rounds.sched);
 	seam_sources_fini(&s->sources);
 	seam_child_close(&s->child);
 	seam_recording_fini(&s->recording);

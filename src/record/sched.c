@@ -46,31 +46,28 @@ void seam_sched_request(void)
 static void move_back(struct seam_sched *sched)
 {
 	if (sched->is_moved)
-		sched_setaffinity(0, sched->usual.bytes, sched->usual.set);
+		sched_setaffinity(0, sizeof(sched->usual), sched->usual);
 	sched->is_moved = false;
 }
 
 void seam_sched_move(struct seam_sched *sched, int cpu)
 {
+	const size_t bytes = sizeof(sched->usual);
+	cpu_set_t one[SEAM_ARRAY_SIZE(sched->usual)];
+
 	if (cpu < 0)
 		move_back(sched);
 	if (cpu < 0 || (sched->is_moved && sched->cpu == cpu))
 		return;
-	if (!sched->is_moved) {
-		/* the user may have changed it since the last move */
-		seam_cpu_mask_fini(&sched->usual);
-		if (seam_cpu_mask_get(&sched->usual) < 0)
-			return;
-	}
-	if (!CPU_ISSET_S((size_t)cpu, sched->usual.bytes, sched->usual.set))
+	/* the user may have changed it since the last move */
+	if (!sched->is_moved && sched_getaffinity(0, bytes, sched->usual) < 0)
 		return;
-	sched->is_moved = seam_cpu_mask_set_one(cpu) == 0 || sched->is_moved;
+	if (!CPU_ISSET_S((size_t)cpu, bytes, sched->usual))
+		return;
+	CPU_ZERO_S(bytes, one);
+	CPU_SET_S((size_t)cpu, bytes, one);
+	sched->is_moved |= sched_setaffinity(0, bytes, one) == 0;
 	sched->cpu = cpu;
-}
-
-void seam_sched_fini(struct seam_sched *sched)
-{
-	seam_cpu_mask_fini(&sched->usual);
 }
 
 int seam_sched_realtime(int priority, struct seam_err *err)

@@ -3,8 +3,10 @@
 #ifndef SEAM_SCHED_H
 #define SEAM_SCHED_H
 
-#include "base/cpu_mask.h"
+#include "base/base.h"
 #include "base/err.h"
+
+#include <sched.h>
 
 /*
  * Request a short time slice, which needs no privilege: such a thread runs
@@ -27,7 +29,7 @@ int seam_sched_realtime(int priority, struct seam_err *err);
 struct seam_sched {
 	bool is_moved;
 	int cpu;		/* where it was moved to */
-	struct seam_cpu_mask usual;	/* its CPUs before */
+	cpu_set_t usual[8];	/* its CPUs before: of up to 8192 */
 };
 
 /*
@@ -38,8 +40,5 @@ struct seam_sched {
  * longer than a ring takes to fill.  Errors are ignored.
  */
 void seam_sched_move(struct seam_sched *sched, int cpu);
-
-/* Valid on a zeroed one. */
-void seam_sched_fini(struct seam_sched *sched);
 
 #endif /* SEAM_SCHED_H */
