@@ -209,9 +209,6 @@ static int check_copies(struct seam_session *s, const struct seam_event *event,
 	if (!seam_stack_plan_is_supported())
 		return refuse_copies(s, event, "stacks are copied on x86-64 "
 				     "only (--call-graph fp)", err);
-	if (s->sources.left_out & SEAM_LEFT_OUT_STACK_COPIES)
-		return refuse_copies(s, event, "this kernel does not copy "
-				     "user stacks (--call-graph fp)", err);
 	if (s->options->overwrite &&
 	    call_graph_of(s, event) == SEAM_CALL_GRAPH_AUTO)
 		return refuse_copies(s, event, "rings of --overwrite are not "

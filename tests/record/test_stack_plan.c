@@ -2,7 +2,6 @@
 /* test_stack_plan.c - copies of stacks that fit their rings */
 #include "record/stack_plan.h"
 
-#include "record/perf/fallback.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -82,27 +81,6 @@ static void live_unwinding_keeps_copies_from_the_file(void **state)
 	}
 }
 
-/* ENOSYS is what an architecture without copies returns. */
-static void a_kernel_without_copies_is_noted_and_samples_without(void **state)
-{
-	struct seam_event events[2];
-	unsigned int left_out = 0;
-
-	(void)state;
-	for (size_t i = 0; i < 2; i++) {
-		seam_event_init(&events[i]);
-		seam_stack_plan_apply(&events[i], SEAM_CALL_GRAPH_AUTO, 8192);
-	}
-	assert_true(seam_fallback(events, 2, &events[1], ENOSYS, &left_out));
-	assert_int_equal(left_out, SEAM_LEFT_OUT_STACK_COPIES);
-	for (size_t i = 0; i < 2; i++) {
-		assert_int_equal(events[i].attr.sample_type,
-				 PERF_SAMPLE_CALLCHAIN);
-		assert_false(events[i].is_unwound);
-	}
-	assert_false(seam_fallback(events, 2, &events[1], ENOSYS, &left_out));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -111,8 +89,6 @@ int main(void)
 			no_copy_where_a_ring_is_too_small_or_the_rate_too_high),
 		cmocka_unit_test(an_unknown_rate_gets_the_smallest_copy),
 		cmocka_unit_test(the_frequency_that_would_fit_does),
-		cmocka_unit_test(
-			a_kernel_without_copies_is_noted_and_samples_without),
 		cmocka_unit_test(live_unwinding_keeps_copies_from_the_file),
 	};
 

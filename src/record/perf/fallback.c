@@ -75,22 +75,6 @@ static bool leave_ksymbols_out(const struct refused *r)
 	return had;
 }
 
-/* The kernel of another architecture may have none. */
-static bool leave_stack_copies_out(const struct refused *r)
-{
-	const uint64_t copies = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-
-	if (!(r->event->attr.sample_type & copies))
-		return false;
-	for (size_t i = 0; i < r->n; i++) {
-		r->events[i].attr.sample_type &= ~copies;
-		r->events[i].attr.sample_regs_user = 0;
-		r->events[i].attr.sample_stack_user = 0;
-		r->events[i].is_unwound = false;
-	}
-	return true;
-}
-
 /* Tried in this order: the newest feature of the kernel first. */
 static const struct step {
 	int code, other_code;	/* errno of the kernel */
@@ -105,7 +89,6 @@ static const struct step {
 	{ EINVAL, 0, SEAM_LEFT_OUT_LOST_COUNTS, leave_lost_counts_out },
 	{ EINVAL, E2BIG, SEAM_LEFT_OUT_BUILD_IDS, leave_build_ids_out },
 	{ EINVAL, E2BIG, SEAM_LEFT_OUT_KSYMBOLS, leave_ksymbols_out },
-	{ ENOSYS, EINVAL, SEAM_LEFT_OUT_STACK_COPIES, leave_stack_copies_out },
 };
 
 const char *seam_left_out_name(int bit_index)
