@@ -449,25 +449,6 @@ static void report_sampling(const struct seam_session *s)
 
 /* ---- events, threads and CPUs ---- */
 
-/*
- * With -S or a size of AUX buffers, but no event known to have one: all events
- * of PMUs have one, without a decoder.
- */
-static void guess_aux(const struct seam_session *s)
-{
-	const struct seam_record_options *o = s->options;
-
-	for (size_t i = 0; i < s->events.n; i++)
-		if (s->events.items[i].aux_kind)
-			return;
-	if (!o->aux_snapshots && !o->aux_bytes)
-		return;
-	for (size_t i = 0; i < s->events.n; i++)
-		if (s->events.items[i].origin == SEAM_EVENT_OF_PMU &&
-		    s->events.items[i].attr.type >= PERF_TYPE_MAX)
-			s->events.items[i].aux_kind = SEAM_AUX_UNKNOWN;
-}
-
 /* AUXTRACE_INFO describes one kind, for perf's decoders. */
 static int check_aux(const struct seam_session *s, struct seam_err *err)
 {
@@ -531,7 +512,6 @@ static int list_events(struct seam_session *s, const char *fallback,
 		r = seam_event_list_add(&s->events, o->events[i], err);
 	if (r == 0 && o->n_events == 0)
 		r = seam_event_list_add(&s->events, fallback, err);
-	guess_aux(s);
 	if (r == 0)
 		r = check_aux(s, err);
 	if (r == 0)

@@ -56,7 +56,6 @@ enum seam_aux_kind {
 	SEAM_AUX_CS_ETM = 3,	/* Arm CoreSight */
 	SEAM_AUX_ARM_SPE = 4,
 	SEAM_AUX_HISI_PTT = 6,
-	SEAM_AUX_UNKNOWN = 255,	/* perf has no decoder */
 };
 
 /* How the call chains of samples are recorded. */

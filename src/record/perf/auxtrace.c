@@ -442,13 +442,10 @@ void seam_auxtrace_describe(const struct seam_sources *s,
 		seam_synth_words(synth, SEAM_PERF_TIME_CONV, conversion,
 				 SEAM_ARRAY_SIZE(conversion));
 	}
-	if (facts.event->aux_kind != SEAM_AUX_UNKNOWN) {
-		words.no_memory = !SEAM_ARRAY_ADD(&words.list,
-						  facts.event->aux_kind);
-		put_words(&words, &facts);
-		seam_synth_words(synth, SEAM_PERF_AUXTRACE_INFO,
-				 words.list.items, words.list.n);
-	}
+	put(&words, facts.event->aux_kind);
+	put_words(&words, &facts);
+	seam_synth_words(synth, SEAM_PERF_AUXTRACE_INFO, words.list.items,
+			 words.list.n);
 	synth->no_memory |= words.no_memory;
 	free(words.list.items);
 }
