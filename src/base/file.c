@@ -322,3 +322,22 @@ bool seam_file_find_program(const char *name, char path[PATH_MAX])
 	}
 	return false;
 }
+
+bool seam_file_interpreter(const char *path, char name[PATH_MAX])
+{
+	int fd = seam_file_open_fd(AT_FDCWD, path, 0, NULL);
+	char line[256] = "", *left = line + 2, *word;
+	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+
+	seam_file_close_fd(fd);
+	if (n < 2 || line[0] != '#' || line[1] != '!')
+		return false;
+	line[strcspn(line, "\n")] = '\0';
+	while ((word = strsep(&left, " \t\r")))
+		if (word[0] && word[0] != '-' && !strchr(word, '=') &&
+		    strcmp(seam_file_name(word), "env") != 0) {
+			snprintf(name, PATH_MAX, "%s", word);
+			return true;
+		}
+	return false;
+}

@@ -133,6 +133,12 @@ static inline const char *seam_file_name(const char *path)
 /* The executable file that @name is for execvp(3).  False: there is none. */
 bool seam_file_find_program(const char *name, char path[PATH_MAX]);
 
+/*
+ * The program that the #! line of the script at @path names, or its operand
+ * where that is env(1).  False: no script.
+ */
+bool seam_file_interpreter(const char *path, char name[PATH_MAX]);
+
 /* "a folder", "a fifo", ...: for messages about other than regular files. */
 const char *seam_file_kind(mode_t mode);
 

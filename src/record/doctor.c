@@ -497,54 +497,24 @@ static int find(char path[PATH_MAX], const char *name, struct seam_err *err)
 	return 0;
 }
 
-/*
- * The program that runs the script which begins with @line, of "#!": the
- * operand of env(1).  False: it is no script.
- */
-static bool interpreter(char *line, char name[PATH_MAX])
-{
-	char *rest, *word;
-
-	if (strncmp(line, "#!", 2) != 0)
-		return false;
-	line[strcspn(line, "\n")] = '\0';
-	word = strtok_r(line + 2, " \t", &rest);
-	if (word && strlen(word) > 4 &&
-	    strcmp(word + strlen(word) - 4, "/env") == 0) {
-		word = strtok_r(NULL, " \t", &rest);
-		while (word && (word[0] == '-' || strchr(word, '=')))
-			word = strtok_r(NULL, " \t", &rest);
-	}
-	snprintf(name, PATH_MAX, "%s", word ? word : "");
-	return word != NULL;
-}
-
 /* The file that @name runs.  A descriptor, or -errno. */
 static int open_program(struct seam_doctor_program *p, const char *name,
 			struct seam_err *err)
 {
-	char next[PATH_MAX], line[256];
+	char interpreter[PATH_MAX];
+	int fd, r = find(p->path, name, err);
 
-	snprintf(next, sizeof(next), "%s", name);
-	for (int i = 0; i < MAX_INTERPRETERS; i++) {
-		int r = find(p->path, next, err), fd;
-		ssize_t n;
-
-		if (r < 0)
-			return r;
-		fd = seam_elf_open_fd(p->path, err);
-		if (fd < 0)
-			return seam_err_add(err, fd, "cannot read '%s'",
-					    p->path);
-		n = pread(fd, line, sizeof(line) - 1, 0);
-		line[n > 0 ? n : 0] = '\0';
-		if (!interpreter(line, next))
-			return fd;
-		close(fd);
+	for (int i = 0; r == 0 && i < MAX_INTERPRETERS &&
+	     seam_file_interpreter(p->path, interpreter); i++) {
 		if (i == 0)
 			snprintf(p->script, sizeof(p->script), "%s", p->path);
+		r = find(p->path, interpreter, err);
 	}
-	return seam_err_set(err, -ELOOP, "too many interpreters");
+	if (r < 0)
+		return r;
+	fd = seam_elf_open_fd(p->path, err);
+	return fd < 0 ? seam_err_add(err, fd, "cannot read '%s'", p->path) :
+	       fd;
 }
 
 /* ---- what it has ---- */

@@ -3,7 +3,6 @@
 #include "record/preload/preload.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -91,32 +90,16 @@ static bool is_nginx_with_lua(const char *path, char found[PATH_MAX])
 	return false;
 }
 
-/* The program that the #! line of @path names, also by env. */
-static bool find_interpreter(const char *path, char program[PATH_MAX])
-{
-	int fd = seam_file_open_fd(AT_FDCWD, path, 0, NULL);
-	char line[512] = "", *left = line + 2, *word;
-	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
-
-	seam_file_close_fd(fd);
-	if (n < 2 || line[0] != '#' || line[1] != '!')
-		return false;
-	line[strcspn(line, "\n")] = '\0';
-	while ((word = strsep(&left, " \t\r")))
-		if (word[0] && word[0] != '-' && !strchr(word, '=') &&
-		    strcmp(seam_file_name(word), "env") != 0)
-			return seam_file_find_program(word, program);
-	return false;
-}
-
 /* The file with the VM that the command @argv runs is in @found. */
 static bool find_vm(char *const *argv, char found[PATH_MAX])
 {
-	char path[PATH_MAX], program[PATH_MAX];
+	char path[PATH_MAX], name[PATH_MAX], program[PATH_MAX];
 
 	return seam_file_find_program(argv[0], path) &&
 	       (has_vm(path, found) || is_nginx_with_lua(path, found) ||
-		(find_interpreter(path, program) && has_vm(program, found)));
+		(seam_file_interpreter(path, name) &&
+		 seam_file_find_program(name, program) &&
+		 has_vm(program, found)));
 }
 
 /* ---- our libraries ---- */
