@@ -19,9 +19,7 @@
 #include "base/demangle.h"
 #include "base/hash.h"
 #include "base/index.h"
-#include "symbol/dwarf/die_walk.h"
-#include "symbol/dwarf/inlines.h"
-#include "symbol/dwarf/scopes.h"
+#include "symbol/dwarf/dies.h"
 #include "symbol/elf/find_elf.h"
 
 /* Calls inlined into each other at one address; compilers reach some 30. */
@@ -56,7 +54,7 @@ struct seam_dwarf {
 	struct seam_index unit_index;	/* by offset of its DIE */
 	SEAM_ARRAY(struct named_unit) named;
 	struct seam_index named_index;	/* by address of its DIE */
-	uint64_t budget;			/* see seam_die_walk() */
+	uint64_t budget;			/* see dies.h */
 	const char *problem;		/* literal, or NULL */
 };
 

@@ -3,14 +3,14 @@
  * jit_events.h - the members of struct seam_jit_code
  *
  * jit_add.c turns records into objects (what was compiled) and events (where
- * it was put, when) of each process.  jit_replay.c sorts the events of a
- * process by time and replays them into its code map, one range an event.
- * Moves are matched with their loads there, because the match depends on the
- * order.  jit_code.c looks addresses up, jit_placements.c lists them.  Maps are
+ * it was put, when) of each process.  jit_code.c sorts the events of a process
+ * by time, replays them into its code map, one range an event, and looks
+ * addresses up.  Moves are matched with their loads in the replay, because the
+ * match depends on the order.  jit_placements.c lists all addresses.  Maps are
  * a layer of their own below the dumps; without times, all their events are of
  * time 0.
  *
- * Private to these four files.
+ * Private to these three files.
  */
 #ifndef SEAM_JIT_EVENTS_H
 #define SEAM_JIT_EVENTS_H
@@ -103,8 +103,5 @@ struct seam_jit_code {
 /* The process, made if it is new, to be indexed again; NULL: no memory. */
 struct seam_jit_process *seam_jit_process_make(struct seam_jit_code *jit,
 					       int32_t pid);
-
-/* Sort and replay one layer into its map.  0 or -ENOMEM. */
-int seam_jit_replay(struct seam_jit_code *jit, struct seam_jit_layer *layer);
 
 #endif /* SEAM_JIT_EVENTS_H */
