@@ -216,33 +216,6 @@ static void ten_gigabytes_of_nothing_are_refused(void **state)
 	expect_refusal(&who, path, -EFBIG, "10737418240 bytes");
 }
 
-static void a_copy_ends_at_the_first_hole(void **state)
-{
-	struct seam_jit_owner who = owner();
-	const char *path = plant("jit-42.dump");
-	int dir = open(folder, O_RDONLY | O_DIRECTORY);
-	struct stat st;
-	int fd;
-
-	(void)state;
-	assert_int_equal(truncate(path, 900 << 20), 0);
-	fd = seam_jit_check(&who, SEAM_JIT_DUMP, path,
-			    open(path, O_RDONLY | O_CLOEXEC), 1 << 30, NULL);
-	assert_true(fd >= 0);
-	assert_int_equal(symlink("/etc/passwd", in("copy")), 0);
-	assert_int_equal(seam_jit_copy(fd, dir, "copy", 1 << 30, NULL), 0);
-	assert_int_equal(lstat(in("copy"), &st), 0);
-	assert_true(S_ISREG(st.st_mode));
-	assert_int_equal(st.st_mode & 07777, 0600);
-	assert_true(st.st_size >= 114 && st.st_size <= 1 << 20);
-	/* ... and at the cap. */
-	assert_int_equal(seam_jit_copy(fd, dir, "copy", 50, NULL), 0);
-	assert_int_equal(lstat(in("copy"), &st), 0);
-	assert_int_equal(st.st_size, 50);
-	close(fd);
-	close(dir);
-}
-
 static void places_are_searched_in_their_order(void **state)
 {
 	struct seam_jit_owner who = owner();
@@ -320,7 +293,6 @@ int main(void)
 		TEST(links_fifos_and_folders_are_refused),
 		TEST(a_dump_of_another_process_is_refused),
 		TEST(ten_gigabytes_of_nothing_are_refused),
-		TEST(a_copy_ends_at_the_first_hole),
 		TEST(places_are_searched_in_their_order),
 		TEST(all_refusals_are_reported),
 	};

@@ -527,6 +527,22 @@ int seam_bundle_folder(const struct seam_bundle *bundle, const char *name,
 	return fd;
 }
 
+int seam_bundle_copy(int from, int folder, const char *name,
+		     uint64_t max_bytes, struct seam_err *err)
+{
+	int to = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL |
+			O_NOFOLLOW | O_CLOEXEC, 0600);
+	int r;
+
+	if (to < 0)
+		return seam_err_errno(err, "cannot create '%s'", name);
+	r = seam_file_copy(from, to, max_bytes, name, err);
+	close(to);
+	if (r < 0)
+		unlinkat(folder, name, 0);
+	return r;
+}
+
 void seam_bundle_remove(struct seam_bundle *bundle)
 {
 	/* older recordings get their names back even if this fails */

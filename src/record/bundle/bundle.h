@@ -78,6 +78,13 @@ int seam_bundle_folder(const struct seam_bundle *bundle, const char *name,
 		       struct seam_err *err);
 
 /*
+ * Copy at most @max_bytes of @from, a file of this recorder, to a new file @name
+ * in @folder, mode 0600.  0 or -errno, and then no file is left.
+ */
+int seam_bundle_copy(int from, int folder, const char *name,
+		     uint64_t max_bytes, struct seam_err *err);
+
+/*
  * The sum of the sizes of all files in it and in its folders; files that
  * cannot be read count as 0.
  */

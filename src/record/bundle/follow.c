@@ -725,12 +725,13 @@ static int copy_file(const struct followed *item, int folder,
 
 	last_name(item, folder, name);
 	/* the index is copied last: readers ignore marks beyond the map's end */
-	r = seam_jit_copy(item->copy.to, folder, name, bytes_of(item), err);
+	r = seam_bundle_copy(item->copy.to, folder, name, bytes_of(item), err);
 	if (r < 0 || item->kind == SEAM_JIT_DUMP)
 		return r;
 	snprintf(times, sizeof(times), "%s%s", name,
 		 SEAM_PERF_MAP_TIMES_SUFFIX);
-	return seam_jit_copy(item->copy.times, folder, times, UINT64_MAX, err);
+	return seam_bundle_copy(item->copy.times, folder, times, UINT64_MAX,
+				err);
 }
 
 static void copy_into_snapshot(const struct seam_follower *f,

@@ -519,20 +519,6 @@ seam_kept_files_find(struct seam_kept_files *kept,
 	return find(kept, m, &n);
 }
 
-/* Whether there is room, in general and for this user; reserves it. */
-static bool reserve(struct seam_kept_files *kept,
-		    const struct seam_perf_mapping *m, uid_t user)
-{
-	size_t length = strlen(m->filename) + 1;
-
-	if (kept->files.n >= SEAM_KEPT_MAX_FILES ||
-	    kept->n_name_bytes + length > SEAM_KEPT_MAX_NAME_BYTES ||
-	    !seam_user_share_take_file(kept->of_user, user))
-		return false;
-	kept->n_name_bytes += length;
-	return true;
-}
-
 static bool has_helper(struct seam_kept_files *kept)
 {
 	if (!kept->helper)
@@ -591,7 +577,9 @@ void seam_kept_files_sideband(struct seam_kept_files *kept,
 		return;
 	user = n_paths < SEAM_KEPT_MAX_PATHS ? seam_helper_user_of(m->pid) :
 					       SEAM_HELPER_NO_USER;
-	if (n_paths < SEAM_KEPT_MAX_PATHS && reserve(kept, m, user) &&
+	if (n_paths < SEAM_KEPT_MAX_PATHS &&
+	    kept->files.n < SEAM_KEPT_MAX_FILES &&
+	    seam_user_share_take_file(kept->of_user, user) &&
 	    add_file(kept, m, user))
 		open_last(kept, m);
 	else

@@ -43,7 +43,6 @@ enum {
 	SEAM_KEPT_BUILD_ID = 20,
 	SEAM_KEPT_MAX_FILES = 8192,
 	SEAM_KEPT_MAX_PATHS = 16,	/* of one build id */
-	SEAM_KEPT_MAX_NAME_BYTES = 8 << 20,
 	SEAM_KEPT_MAX_HELD = 1024,	/* descriptors */
 };
 
@@ -78,7 +77,6 @@ struct seam_kept_files {
 	struct seam_helper *helper;	/* NULL: could not be started */
 	SEAM_ARRAY(struct seam_kept_file) files;
 	struct seam_index index;	/* of files, by build id or inode */
-	size_t n_name_bytes;
 	size_t n_held;			/* open, or a job will open it */
 	uint16_t of_user[SEAM_SHARE_USERS + 1];	/* files; by share */
 	struct seam_follow follow;

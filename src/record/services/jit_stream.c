@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "record/bundle/bundle.h"
 #include "symbol/jit/jit_find.h"
 
 /* Offsets of the fields that are overwritten. */
@@ -153,7 +154,8 @@ int seam_jit_dumps_copy(const struct seam_jit_dumps *dumps, int folder,
 		if (file->fd < 0)
 			continue;
 		snprintf(name, sizeof(name), "jit-%" PRIu32 ".dump", file->pid);
-		r = seam_jit_copy(file->fd, folder, name, file->n_bytes, err);
+		r = seam_bundle_copy(file->fd, folder, name, file->n_bytes,
+				     err);
 	}
 	return r;
 }

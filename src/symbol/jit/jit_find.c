@@ -206,29 +206,6 @@ int seam_jit_check(const struct seam_jit_owner *owner, enum seam_jit_kind kind,
 	return check_open_file(&c, fd, err);
 }
 
-/* ---- copying ---- */
-
-int seam_jit_copy(int fd, int folder, const char *name, uint64_t max_bytes,
-		  struct seam_err *err)
-{
-	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	off_t end = lseek(fd, 0, SEEK_HOLE);
-	int to = openat(folder, name, flags, 0600);
-	int r;
-
-	if (to < 0 && errno == EEXIST && !unlinkat(folder, name, 0))
-		to = openat(folder, name, flags, 0600);
-	if (to < 0)
-		return seam_err_errno(err, "cannot create '%s'", name);
-	/* No hole is reported where a file system does not know them. */
-	r = seam_file_copy(fd, to, end >= 0 && (uint64_t)end < max_bytes ?
-			   (uint64_t)end : max_bytes, name, err);
-	close(to);
-	if (r)
-		unlinkat(folder, name, 0);
-	return r;
-}
-
 /* ---- searching ---- */
 
 struct jit_search {

@@ -65,15 +65,6 @@ int seam_jit_check(const struct seam_jit_owner *owner, enum seam_jit_kind kind,
 		   const char *path, int fd, uint64_t max_bytes,
 		   struct seam_err *err);
 
-/*
- * Copy the file that seam_jit_check() returned to a new file @name in @folder,
- * mode 0600; an older one of the name is replaced.  Ends at the first hole:
- * neither format has zeros in it, so no data follows.  Returns 0 or
- * -errno, and then no file is left.
- */
-int seam_jit_copy(int fd, int folder, const char *name, uint64_t max_bytes,
-		  struct seam_err *err);
-
 /* Where to search, in this order; NULL and 0: not there. */
 struct seam_jit_places {
 	const char *const *paths;	/* --jit: files, or folders of files */
