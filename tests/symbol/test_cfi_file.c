@@ -192,7 +192,7 @@ static void debug_frame_is_taken_from_the_debug_file_of_a_program(void **state)
 	build_run("strip -o bare q && objcopy --add-gnu-debuglink=q.debug "
 		  "bare linked");
 	assert_int_equal(open_path(&file, "linked"), 0);
-	assert_string_equal(file.debug_link.name, "q.debug");
+	assert_string_equal(file.debug_link, "q.debug");
 	assert_int_equal(file.debug.entries.size, 0);
 	bytes = file.n_owned_bytes;
 	/* of another program */
@@ -415,7 +415,7 @@ static void the_name_of_a_debug_file_is_a_name(void **state)
 		build_run("%s >link && objcopy --add-section "
 			  ".gnu_debuglink=link p named", commands[i]);
 		assert_int_equal(open_path(&file, "named"), 0);
-		assert_string_equal(file.debug_link.name, i ? "" : "q.debug");
+		assert_string_equal(file.debug_link, i ? "" : "q.debug");
 		seam_cfi_file_close(&file);
 	}
 	build_run("rm link named");

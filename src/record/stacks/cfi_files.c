@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "record/proc/debug_file.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -137,22 +137,47 @@ static bool is_covered(const struct seam_cfi_file *file)
 }
 
 /*
- * A program without .eh_frame may have its rules in a separate debug file:
- * by its build id, or as .gnu_debuglink names it, in the places of gdb.
+ * The @i-th path to try for the debug file of the file that was mapped from
+ * @mapped: by its build id; by the name in .gnu_debuglink beside the file, in
+ * .debug/ beside it, and below /usr/lib/debug.  False: there are no more.
+ * Source: gdb's manual, "Debugging Information in Separate Files".
  */
+static bool debug_path(const struct seam_cfi_file *file, const char *mapped,
+		       unsigned int i, char path[PATH_MAX])
+{
+	static const char debug_root[] = "/usr/lib/debug";
+	static const struct {
+		const char *root, *folder;
+	} places[] = { { "", "" }, { "", "/.debug" }, { debug_root, "" } };
+	const char *base = strrchr(mapped, '/');
+	char id[2 * SEAM_MAPPED_BUILD_ID + 1];
+
+	if (i == 0) {
+		seam_text_hex(id, file->build_id, file->build_id_size);
+		snprintf(path, PATH_MAX, "%s/.build-id/%.2s/%s.debug",
+			 debug_root, id, id + 2);
+		return true;
+	}
+	if (i > SEAM_ARRAY_SIZE(places) || !file->debug_link[0] || !base)
+		return false;
+	snprintf(path, PATH_MAX, "%s%.*s%s/%s", places[i - 1].root,
+		 (int)(base - mapped), mapped, places[i - 1].folder,
+		 file->debug_link);
+	return true;
+}
+
+/* A program without .eh_frame may have its rules in a separate debug file. */
 static void find_debug(struct cfi_job *j)
 {
 	const struct seam_cfi_file *file = &j->cfi;
-	const struct seam_file_identity identity = identity_of(file);
 	char path[PATH_MAX];
 
 	if (file->debug.entries.size || file->build_id_size < 2 ||
 	    is_covered(file))
 		return;
-	for (size_t i = 0; seam_debug_file_path(i, j->path, &identity,
-						&file->debug_link, path); i++)
-		if (take_debug_at(j, path))
-			break;
+	for (unsigned int i = 0; debug_path(file, j->path, i, path) &&
+				 !take_debug_at(j, path); i++)
+		continue;
 }
 
 /*

@@ -345,19 +345,13 @@ static int take_debug_frame(struct seam_cfi_file *file,
 static void take_debug_link(struct seam_cfi_file *file,
 			    const Elf64_Shdr *section)
 {
-	struct seam_debug_link *link = &file->debug_link;
-	size_t size = section->sh_size < sizeof(link->name) - 1 ?
-		      section->sh_size : sizeof(link->name) - 1;
-	size_t at;
+	char *name = file->debug_link;
+	size_t max = sizeof(file->debug_link) - 1;
+	size_t size = section->sh_size < max ? section->sh_size : max;
 
-	if (read_at(file, section->sh_offset, link->name, size) < 0 ||
-	    strlen(link->name) == size || strchr(link->name, '/'))
-		link->name[0] = '\0';
-	at = (strlen(link->name) + sizeof(link->crc)) & ~(size_t)3;
-	if (at + sizeof(link->crc) > section->sh_size ||
-	    read_at(file, section->sh_offset + at, &link->crc,
-		    sizeof(link->crc)) < 0)
-		link->name[0] = '\0';
+	if (read_at(file, section->sh_offset, name, size) < 0 ||
+	    strlen(name) == size || strchr(name, '/'))
+		name[0] = '\0';
 }
 
 /* --- opening --- */

@@ -46,12 +46,6 @@ struct seam_cfi_code {
 	} slots[SEAM_CFI_CODE_SLOTS];
 };
 
-/* What .gnu_debuglink says of a file's separate debug file. */
-struct seam_debug_link {
-	char name[SEAM_CFI_MAX_LINK];	/* without a folder; "": has none */
-	uint32_t crc;			/* zlib's, of the whole debug file */
-};
-
 /* Zeroed is valid and closed, but for @fd. */
 struct seam_cfi_file {
 	/* .eh_frame and .debug_frame; without entries: it has none */
@@ -62,7 +56,8 @@ struct seam_cfi_file {
 	struct seam_segments segments;
 	uint8_t build_id[SEAM_BUILD_ID_MAX];
 	size_t build_id_size;		/* 0: has none */
-	struct seam_debug_link debug_link;
+	/* the name in .gnu_debuglink, without a folder; "": none */
+	char debug_link[SEAM_CFI_MAX_LINK];
 
 	int fd;				/* -1: an image */
 	bool may_block;			/* reading from the file system may */
