@@ -545,6 +545,7 @@ static int add_services(struct seam_session *s, struct seam_err *err)
 		seam_event_init_program(event, service->event, i);
 		event->attr.sample_type = service->sample_type;
 		event->attr.sample_period = 1;
+		event->has_names = service->has_names;
 		service->event_id = event->program_id;
 	}
 	return 0;

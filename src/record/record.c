@@ -599,8 +599,7 @@ static uint64_t n_names(const struct seam_session *s)
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < s->events.n; i++)
-		if (seam_services_is_name(&s->services,
-					  s->events.items[i].program_id))
+		if (s->events.items[i].has_names)
 			n += s->recording.data.by_event[i].n_samples;
 	return n;
 }

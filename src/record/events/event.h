@@ -75,6 +75,7 @@ struct seam_event {
 	struct perf_event_attr attr;
 	enum seam_event_origin origin;
 	uint64_t program_id;	/* SEAM_EVENT_OF_PROGRAM: its id; else 0 */
+	bool has_names;		/* its samples are names for others */
 	struct seam_probe *probe;	/* event_kinds.h; owned, or NULL */
 	bool any_precision;	/* lower precise_ip until it opens */
 	bool each_time;		/* the default period is 1 */

@@ -368,14 +368,6 @@ struct seam_service *seam_services_superseder(const struct seam_services *s)
 	return NULL;
 }
 
-bool seam_services_is_name(const struct seam_services *s, uint64_t id)
-{
-	for (size_t i = 0; id && i < s->n; i++)
-		if (s->items[i]->event_id == id)
-			return s->items[i]->has_names;
-	return false;
-}
-
 void seam_services_set_from(struct seam_services *s, uint64_t ns)
 {
 	for (size_t i = 0; i < s->n; i++)

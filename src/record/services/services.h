@@ -123,9 +123,6 @@ void seam_services_start(struct seam_services *s,
 /* The service that supersedes samples of the recorder; NULL: none. */
 struct seam_service *seam_services_superseder(const struct seam_services *s);
 
-/* Whether samples of event @id, of a service, are names for others. */
-bool seam_services_is_name(const struct seam_services *s, uint64_t id);
-
 /* No samples from before @ns; names of them are wanted. */
 void seam_services_set_from(struct seam_services *s, uint64_t ns);
 
