@@ -330,7 +330,7 @@ static int read_map(struct seam_symbols *symbols, struct seam_xray_map *map,
 	return r;
 }
 
-/* A file that was found, not named: no symbolic link, of @left bytes at most. */
+/* A file that was found, not named: no link, and of @left bytes at most. */
 static int read_map_beside(struct seam_symbols *symbols,
 			   struct seam_xray_map *map, const char *path,
 			   uint64_t *left, struct seam_err *err)

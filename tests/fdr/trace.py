@@ -678,7 +678,7 @@ def test_kept_files_have_names_after_they_have_changed():
         os.rename("kept", "moved")
         found, text = shown_names()
         os.rename("moved", "kept")
-        check("have no names: file not found" in text if len(options) == 1
+        check("without a name: file not found" in text if len(options) == 1
               else (found, text) == (["leaf", "step"], ""), f"{found} {text}")
 
 

@@ -66,7 +66,7 @@ def nothing_is_named(*mode):
     shown = run(SEAM, "calls", "--json", "t.seam")
     (function,) = json.loads(shown.stdout)["functions"]
     check(function["name"].startswith("0x"), function)
-    check("1 functions of '" in shown.stderr and "neither its build id nor "
+    check("1 function of '" in shown.stderr and "neither its build id nor "
           "its contents are known" in shown.stderr, shown.stderr)
 
 

@@ -298,7 +298,8 @@ static int copy_function(struct seam_xray_map *to,
 	uint32_t *const strings[] = { &f.name, &f.image, &f.build_id };
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(strings); i++) {
-		const char *text = seam_strings_get(&from->strings, *strings[i]);
+		const char *text = seam_strings_get(&from->strings,
+						    *strings[i]);
 
 		*strings[i] = *strings[i] ?
 			      seam_strings_put(&to->strings, text) : 0;
@@ -425,10 +426,12 @@ static int list_unnamed(struct binary *binary)
 	if (!binary->addresses || !binary->of)
 		return -ENOMEM;
 	for (size_t i = 0; i < binary->n; i++) {
-		if (binary->functions[i].name)
+		struct seam_xray_mapped *f = &binary->functions[i];
+
+		if (f->name)
 			continue;
-		binary->addresses[binary->n_unnamed] = binary->functions[i].addr;
-		binary->of[binary->n_unnamed++] = &binary->functions[i];
+		binary->addresses[binary->n_unnamed] = f->addr;
+		binary->of[binary->n_unnamed++] = f;
 	}
 	return 0;
 }
@@ -492,15 +495,15 @@ static struct seam_module module_of(struct programs *programs,
 {
 	const struct seam_strings *strings = &binary->map->strings;
 	const struct seam_xray_mapped *f = binary->functions;
-	const char *id = seam_strings_get(strings, f->build_id);
+	const char *id = f->build_id ? seam_strings_get(strings, f->build_id) :
+			 "";
 	struct seam_module module = {
 		.path = seam_strings_get(strings, f->image), .bundle = bundle,
+		.build_id = binary->build_id,
 	};
 
-	if (f->build_id)
-		module.build_id_size = seam_text_unhex(binary->build_id,
-					sizeof(binary->build_id), id, strlen(id));
-	module.build_id = binary->build_id;
+	module.build_id_size = seam_text_unhex(binary->build_id,
+				sizeof(binary->build_id), id, strlen(id));
 	if (!module.build_id_size && bundle)
 		module.content_id = content_id_of(programs, bundle,
 						  module.path);
@@ -522,8 +525,9 @@ static void note_unnamed(struct programs *programs, const struct binary *binary,
 	seam_text_copy(why, sizeof(why), problem ? problem :
 		       "its symbol table has none; --map COPY, if a copy has "
 		       "symbols", SEAM_TEXT_TERMINAL);
-	snprintf(text, sizeof(text), "%zu functions of '%s' have no names: %s",
-		 binary->n_unnamed, shown, why);
+	snprintf(text, sizeof(text), "%zu function%s of '%s' without a name: "
+		 "%s", binary->n_unnamed, binary->n_unnamed == 1 ? "" : "s",
+		 shown, why);
 	note_unread(programs, text);
 }
 
@@ -555,7 +559,7 @@ static int name_binary(struct programs *programs, struct binary *binary,
 	return r;
 }
 
-/* Name the functions of @map, which is beside the log @path, or there itself. */
+/* Name the functions of @map, which is beside log @path, or is @path. */
 static int name_functions(struct programs *programs, struct seam_xray_map *map,
 			  const char *path)
 {

@@ -25,8 +25,8 @@ struct seam_log_notes {
  * Find the names of the functions and events of @trace, which has all of its
  * logs and is not read yet: @names from the map @path for all logs; where it is
  * NULL, from the map beside each log.  Maps and binaries are read by @symbols;
- * NULL: there are no maps beside logs.  A file that cannot be read is noted, and
- * its functions have no names.
+ * NULL: there are no maps beside logs.  A file that cannot be read is noted,
+ * and its functions have no names.
  *
  * 0, -ENOMEM, or the reason why @path cannot be read.  Not to be called while
  * other threads run.

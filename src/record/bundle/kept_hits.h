@@ -3,9 +3,9 @@
  * kept_hits.h - the mapped files that samples and calls are in (--keep-files)
  *
  * Collects the mappings of each process and the pages of addresses in its
- * samples, call chains and traced functions, and joins the two at the end.  Times are ignored,
- * and the mappings of a process also count for its children: this may copy
- * files that no sample is in, but misses none.
+ * samples, call chains and traced functions, and joins the two at the end.
+ * Times are ignored, and the mappings of a process also count for its children:
+ * this may copy files that no sample is in, but misses none.
  *
  * Threads: one.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace_functions.h - what the ids in a log mean: xray/PID.yaml, xray/PID.events
+ * trace_functions.h - what ids in a log mean: xray/PID.yaml, xray/PID.events
  *
  * Programs announce their functions (wire/xray/xray_functions.h).  What they
  * announce is kept until the end; then a map is written beside each log, of the
