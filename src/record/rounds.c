@@ -94,10 +94,9 @@ int seam_rounds_drain(struct seam_session *s)
 	return r;
 }
 
-bool seam_rounds_wait_and_drain(struct seam_session *s, int fd,
-				int timeout_ms)
+bool seam_rounds_wait_and_drain(struct seam_session *s)
 {
-	bool goes_on = seam_session_wait(s, fd, timeout_ms);
+	bool goes_on = seam_session_wait(s, -1, 0);
 
 	if (seam_clock_ns() - s->rounds.drained_ns < DRAIN_NS)
 		return goes_on;

@@ -24,9 +24,11 @@ int seam_rounds_run(struct seam_session *s, struct seam_err *err);
  */
 int seam_rounds_drain(struct seam_session *s);
 
-/* The same with seam_session_wait(), if they were not drained for some ms. */
-bool seam_rounds_wait_and_drain(struct seam_session *s, int fd,
-				int timeout_ms);
+/*
+ * The same if they were not drained for some ms, and read signals without
+ * waiting.  False: stop, as seam_session_wait() says.
+ */
+bool seam_rounds_wait_and_drain(struct seam_session *s);
 
 /* -errno of the drain that failed, with its cause in @err; 0: none has. */
 int seam_rounds_failure(const struct seam_session *s, struct seam_err *err);

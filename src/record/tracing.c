@@ -159,7 +159,7 @@ static bool goes_on(void *context)
 /* Programs go on while a snapshot is written. */
 static bool goes_on_and_drains(void *context)
 {
-	return seam_rounds_wait_and_drain(context, -1, 0);
+	return seam_rounds_wait_and_drain(context);
 }
 
 static uint64_t max_map_bytes(const struct seam_session *s)

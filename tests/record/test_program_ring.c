@@ -26,7 +26,6 @@ struct fixture {
 	uint8_t taken[64];	/* the last record */
 	int n_previews, n_takes, n_ends;
 	uint32_t ended_pid;
-	uid_t user;		/* of the stream that began */
 	int begin_result;
 };
 
@@ -34,7 +33,7 @@ static struct fixture f;
 
 static int begin(struct seam_service_stream *stream)
 {
-	f.user = stream->user;
+	(void)stream;
 	return f.begin_result;
 }
 
@@ -253,34 +252,6 @@ static void what_was_previewed_is_ended_even_if_it_never_began(void **state)
 	assert_int_equal(f.service.n_unowned, 1);
 }
 
-enum { USER = 4711 };
-
-static void the_process_that_connected_has_its_user(void **state)
-{
-	(void)state;
-	f.target.uid = USER;
-	round_with_sample(false);
-	assert_int_equal(f.n_takes, 1);
-	assert_int_equal(f.user, USER);
-	round_with_sample(true);
-	assert_int_equal(f.n_ends, 1);
-}
-
-/* A server's child may have become another user since. */
-static void the_user_of_a_child_is_not_known(void **state)
-{
-	(void)state;
-	f.target.uid = USER;
-	connect_as(getppid());
-	see_fork(getpid(), getpid(), getppid());
-	see_fork(getpid(), (pid_t)f.tid, getpid());
-	round_with_sample(false);
-	assert_int_equal(f.n_takes, 1);
-	assert_int_equal(f.user, (uid_t)-1);
-	round_with_sample(true);
-	assert_int_equal(f.n_ends, 1);
-}
-
 #define ROUNDS(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -290,8 +261,6 @@ int main(void)
 		ROUNDS(a_sample_is_of_its_rings_event_process_and_thread),
 		ROUNDS(a_sample_of_another_clock_is_not_previewed),
 		ROUNDS(what_was_previewed_is_ended_even_if_it_never_began),
-		ROUNDS(the_process_that_connected_has_its_user),
-		ROUNDS(the_user_of_a_child_is_not_known),
 	};
 
 	return cmocka_run_group_tests_name("program_ring", tests, NULL, NULL);

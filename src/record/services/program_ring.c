@@ -58,9 +58,6 @@ static bool find_owner(struct seam_services *s,
 	stream->pid = in->process->pid;
 	stream->tid = ring->owner->tid;
 	stream->since_ns = target->connected_ns;
-	/* a child may have another one by now */
-	stream->user = stream->pid == (uint32_t)target->pid ? target->uid :
-		       (uid_t)-1;
 	return true;
 }
 

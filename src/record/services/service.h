@@ -48,8 +48,6 @@ struct seam_service_stream {
 	uint32_t pid, tid;	/* the owner */
 	uint64_t since_ns;	/* no record is older: the program connected */
 	uint64_t until_ns;	/* nor younger: the owner's exec; 0: none yet */
-	uid_t user;		/* of the process when it connected, as the */
-				/* kernel says; -1: of a child, not known */
 	void *state;		/* the service's own */
 };
 
