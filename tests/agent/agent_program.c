@@ -633,6 +633,8 @@ static void tell_pending(bool all)
 	set_mask(SIG_UNBLOCK, true);
 }
 
+static _Atomic int n_waited_for;
+
 static void *wait_for_all(void *unused)
 {
 	sigset_t all;
@@ -642,6 +644,7 @@ static void *wait_for_all(void *unused)
 	do {
 		CHECK(!sigwait(&all, &signal), "sigwait");
 		tell("a thread waited for", signal);
+		n_waited_for++;
 	} while (signal != SIGTERM);
 	return unused;
 }
@@ -655,7 +658,9 @@ static void tell_waited_for(void)
 	CHECK(!pthread_create(&thread, NULL, wait_for_all, NULL), "no thread");
 	use_cpu(0.05);
 	kill(getpid(), subject);
-	usleep(20000);
+	/* with both pending it would take the lower number first */
+	while (!n_waited_for)
+		usleep(1000);
 	kill(getpid(), SIGTERM);
 	pthread_join(thread, NULL);
 	set_mask(SIG_UNBLOCK, true);
