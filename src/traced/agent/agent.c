@@ -4,6 +4,8 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -132,6 +134,137 @@ static int install_handler(void)
 	       seam_signal_front_begin(seam_agent.signal, &front);
 }
 
+/*
+ * ---- fork: what it copies, and what the child begins with
+ *
+ * Signals are blocked meanwhile.  The kernel restarts a fork that a signal
+ * interrupts, and one of a large process could take longer than a period for
+ * ever; ticks that are due have their weight in the next sample.  And a handler
+ * of the program may fork as well, or install a handler of our signal: it would
+ * wait for locks that its own thread has.
+ *
+ * The child has no event and no ring of its parent's.  It attaches here, for
+ * children that go on without exec; one that executes another program loses
+ * some 50 us.  vfork() and posix_spawn() do not come here, and a child of
+ * clone(2) itself is not sampled.
+ */
+
+/*
+ * No refresh runs from here on until release().  False: one still runs after a
+ * second, and there is nothing to release.
+ */
+static bool hold(void)
+{
+	const struct timespec pause = { 0, PAUSE_NS };
+
+	for (int i = 0; i < MAX_PAUSES; i++) {
+		bool was_busy = false;
+
+		if (atomic_compare_exchange_strong(&is_busy, &was_busy, true))
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+static void release(void)
+{
+	atomic_store(&is_busy, false);
+}
+
+static void sample_child(void)
+{
+	if (!atomic_load(&seam_agent.is_on) || atomic_load(&seam_agent.is_off))
+		return;
+	seam_signal_front_begin_child();
+	seam_agent.table = make_table();
+	seam_guest_announce_all_again();
+	if (seam_agent_self)
+		seam_agent_attach(seam_agent_self);
+}
+
+enum { SET_BYTES = 8 };		/* of the kernel's signal set */
+
+/* Of the thread that forks; one at a time has the locks. */
+static uint64_t old_mask;
+static bool is_held;
+
+static uint64_t bit_of(int signal)
+{
+	return UINT64_C(1) << (signal - 1);
+}
+
+/*
+ * All but faults, which may come in handlers of pthread_atfork(), and libc's
+ * own two, of pthread_cancel() and setuid().
+ */
+static uint64_t blocked_in_fork(void)
+{
+	return ~(bit_of(SIGSEGV) | bit_of(SIGBUS) | bit_of(SIGILL) |
+		 bit_of(SIGFPE) | bit_of(SIGTRAP) | bit_of(SIGSYS) |
+		 bit_of(32) | bit_of(33));
+}
+
+static void before_fork(void)
+{
+	const uint64_t signals = blocked_in_fork();
+	uint64_t before;
+	bool held;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &signals, &before, SET_BYTES);
+	held = hold();
+	seam_agent_threads_lock();
+	is_held = held;
+	old_mask = before;
+}
+
+static void restore(uint64_t mask)
+{
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, SET_BYTES);
+}
+
+static void after_fork(void)
+{
+	uint64_t mask = old_mask;
+	bool held = is_held;
+
+	seam_agent_threads_unlock();
+	if (held)
+		release();
+	restore(mask);
+}
+
+static void begin_child(void)
+{
+	uint64_t mask = old_mask;
+
+	/* the other handler of the child has run before */
+	sample_child();
+	restore(mask);
+}
+
+/*
+ * The list has threads that the child does not have, and one of those may have
+ * held a lock.
+ */
+static void begin_child_unsampled(void)
+{
+	seam_agent.pid = getpid();
+	seam_agent_threads_begin_child();
+	release();
+}
+
+/*
+ * When threads are to be sampled; after seam_self_init(), whose own handler has
+ * to come later in a fork: it stops a refresh, and ours waits for one.
+ */
+static int watch_forks(void)
+{
+	return -pthread_atfork(before_fork, after_fork, begin_child);
+}
+
+/* ---- begin in a process ---- */
+
 /* Find VMs, connect, begin to sample all threads. */
 static void begin(void)
 {
@@ -139,7 +272,7 @@ static void begin(void)
 	int r = seam_self_init();
 
 	if (r == 0 && !has_fork_handlers) {
-		r = seam_agent_fork_begin();
+		r = watch_forks();
 		has_fork_handlers = r == 0;
 	}
 	if (r == 0)
@@ -306,38 +439,6 @@ int seam_agent_is_sampling(void)
 	       !atomic_load(&seam_agent.is_off);
 }
 
-/* ---- fork ---- */
-
-bool seam_agent_hold(void)
-{
-	const struct timespec pause = { 0, PAUSE_NS };
-
-	for (int i = 0; i < MAX_PAUSES; i++) {
-		bool was_busy = false;
-
-		if (atomic_compare_exchange_strong(&is_busy, &was_busy, true))
-			return true;
-		nanosleep(&pause, NULL);
-	}
-	return false;
-}
-
-void seam_agent_release(void)
-{
-	atomic_store(&is_busy, false);
-}
-
-void seam_agent_begin_child(void)
-{
-	if (!atomic_load(&seam_agent.is_on) || atomic_load(&seam_agent.is_off))
-		return;
-	seam_signal_front_begin_child();
-	seam_agent.table = make_table();
-	seam_guest_announce_all_again();
-	if (seam_agent_self)
-		seam_agent_attach(seam_agent_self);
-}
-
 /* ---- the library is loaded, and unloaded at exit ---- */
 
 __attribute__((constructor))
@@ -350,7 +451,8 @@ static void load(void)
 	if (!address || getauxval(AT_SECURE) ||
 	    strlen(address) >= sizeof(seam_agent.address))
 		return;
-	if (seam_agent_threads_init() || seam_agent_fork_init())
+	if (seam_agent_threads_init() ||
+	    pthread_atfork(NULL, NULL, begin_child_unsampled))
 		return;
 	self = calloc(1, sizeof(*self));
 	if (!self)

@@ -11,15 +11,14 @@
  *	  agent.c	find VMs, connect, start each thread
  *	thread	the main one, and those of pthread_create()
  *	  threads.c	its list, start and end
- *	  attach.c	tick, memory, end: system calls only
+ *	  handler.c	tick, memory, end: system calls only
  *	sample	a signal
- *	  handler.c	weigh, walk, write a record, or skip it
- *	  announce.c	names of the functions in it
+ *	  handler.c	weigh, walk, write a record and names, or skip it
  *
  * What the program does is left as it is:
  *  - Calls that would show or replace the handler, or block its signal, are
  *    interposed (interpose/signal_front.h, masks.c), and those that execute a
- *    program (execs.c).  fork() has handlers of pthread_atfork() (fork.c).
+ *    program (execs.c).  fork() has handlers of pthread_atfork().
  *  - No thread is added: a program may depend on being single-threaded
  *    (unshare(2), setns(2), pthread_exit() of its last thread), and a forked
  *    child would not have it.  Libraries that the program loads are taken into
@@ -29,9 +28,9 @@
  *    may kill it for a system call of ours (interpose/seccomp.c).  If the kernel
  *    refuses the filter, the thread is sampled again, and those that follow.
  *
- * The files are two groups.  attach.c, handler.c, announce.c and tick.c run in
- * signal handlers, and tools/check-traced checks what they call; all others run
- * in calls that the program makes, and may use libc.
+ * The files are two groups.  handler.c and tick.c run in signal handlers, and
+ * tools/check-traced checks what they call; all others run in calls that the
+ * program makes, and may use libc.
  */
 #ifndef SEAM_AGENT_H
 #define SEAM_AGENT_H
@@ -117,16 +116,13 @@ struct seam_agent {
 
 extern struct seam_agent seam_agent;
 
-/* ---- attach.c: in handlers too ---- */
+/* ---- handler.c ---- */
 
 /*
  * Begin to sample the thread of @self, with the list locked or in that thread.
  * 0, or -errno: it is not sampled.  Makes system calls only.
  */
 int seam_agent_attach(struct seam_agent_self *self);
-
-/* In the handler: the thread's pages.  NULL: there is no memory. */
-struct seam_agent_thread *seam_agent_thread(struct seam_agent_self *self);
 
 /*
  * End it, in the thread; ticks that are left are counted, unless the agent is
@@ -139,8 +135,6 @@ void seam_agent_count_refused(const struct seam_agent_self *self);
 
 /* In a child of fork(). */
 void seam_agent_attach_begin_child(void);
-
-/* ---- handler.c ---- */
 
 /*
  * The signal came.  False: it is not of our tick, but the program's.
@@ -168,14 +162,6 @@ bool seam_agent_is_own_process(void);
 __attribute__((visibility("default")))
 int seam_agent_is_sampling(void);
 
-/*
- * For fork.c: no refresh runs between these two; what a child begins with.
- * False: one still runs after a second, and there is nothing to release.
- */
-bool seam_agent_hold(void);
-void seam_agent_release(void);
-void seam_agent_begin_child(void);
-
 /* ---- threads.c ---- */
 
 /* The key whose destructor ends a thread.  0 or a negative errno. */
@@ -192,23 +178,12 @@ void seam_agent_attach_all(void);
 void seam_agent_abandon_all(void);
 
 /*
- * For fork.c: the list does not change; in a child it has the caller only, and
+ * For a fork: the list does not change; in a child it has the caller only, and
  * is not locked.
  */
 void seam_agent_threads_lock(void);
 void seam_agent_threads_unlock(void);
 void seam_agent_threads_begin_child(void);
-
-/* ---- fork.c ---- */
-
-/* At load.  0 or a negative errno. */
-int seam_agent_fork_init(void);
-
-/*
- * When threads are to be sampled; after seam_self_init(), whose own handler has
- * to come later in a fork: it stops a refresh, and ours waits for one.
- */
-int seam_agent_fork_begin(void);
 
 /* ---- masks.c ---- */
 

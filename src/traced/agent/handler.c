@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * handler.c - from the signal to a record in the ring
+ * handler.c - begin and end to sample a thread, and from the signal to a record
+ * in the ring
+ *
+ * A thread has one mapping, of its tick, and a second one from its first tick
+ * on: most threads of a program with thousands use no CPU time.
  *
  * Most of it runs on a stack of the agent's own, because the interrupted one
  * may be a coroutine's of a few KiB.  All signals are blocked meanwhile, so no
@@ -11,9 +15,9 @@
 #include "traced/agent/agent.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
-#include "traced/agent/handler.h"
 #include "unwind/in_process/self_memory.h"
 
 enum {
@@ -27,6 +31,15 @@ enum {
 	/* No record fits for so long: nobody reads the ring any more. */
 	MAX_UNWRITTEN = 1 << 16,
 	RAW_BYTES_AT = sizeof(uint32_t),
+};
+
+/* The start of a record.  Source: perf_event_open(2), PERF_RECORD_SAMPLE. */
+struct fixed_part {
+	uint64_t id, ip;
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	uint32_t cpu, reserved;
+	uint64_t period;
 };
 
 struct seam_agent seam_agent;
@@ -53,11 +66,101 @@ static void publish(struct seam_agent_thread *t)
 }
 
 /* @n ticks have no sample of their own; the next one has their weight. */
-void seam_agent_skip(struct seam_agent_thread *t, enum seam_agent_skip why,
-		     uint64_t n)
+static void skip(struct seam_agent_thread *t, enum seam_agent_skip why,
+		 uint64_t n)
 {
 	t->n_skipped[why] += n;
 	publish(t);
+}
+
+/* ---- a thread ---- */
+
+static _Atomic uint32_t n_ticks;	/* threads */
+
+int seam_agent_attach(struct seam_agent_self *self)
+{
+	int r = -ENOSPC;
+
+	/* relaxed: a thread that begins late is not sampled long */
+	if (atomic_load_explicit(&seam_agent.is_off, memory_order_relaxed))
+		return -EPIPE;
+	if (self->tick.source != SEAM_TICK_OFF || self->is_paused)
+		return 0;
+	if (atomic_fetch_add(&n_ticks, 1) < SEAM_AGENT_MAX_TICKS)
+		r = seam_tick_start(&self->tick, (int32_t)self->tid,
+				    seam_agent.signal, seam_agent.period_ns);
+	if (r < 0)
+		atomic_fetch_sub(&n_ticks, 1);
+	self->is_refused = r < 0;
+	return r;
+}
+
+/* The thread's pages.  NULL: there is no memory. */
+static struct seam_agent_thread *pages_of(struct seam_agent_self *self)
+{
+	struct seam_agent_thread *t = self->thread;
+
+	if (!t) {
+		t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (t == MAP_FAILED)
+			return NULL;
+		if (madvise(t, sizeof(*t), MADV_WIPEONFORK)) {
+			munmap(t, sizeof(*t));
+			return NULL;
+		}
+		self->thread = t;
+	}
+	if (!t->tick) {
+		t->tid = self->tid;
+		t->spent_ns = t->n_carried = t->n_unwritten = 0;
+		memset(t->n_skipped, 0, sizeof(t->n_skipped));
+		t->tick = &self->tick;
+	}
+	return t;
+}
+
+void seam_agent_detach(void)
+{
+	struct seam_agent_self *self = seam_agent_self;
+	struct seam_agent_thread *t = self ? self->thread : NULL;
+	struct seam_link_client *c = &seam_agent.client;
+
+	/* a seccomp filter may be there; the recorder sees the thread's end */
+	if (!self || self->tick.source == SEAM_TICK_OFF ||
+	    atomic_load_explicit(&seam_agent.is_off, memory_order_relaxed))
+		return;
+	if (t && t->tick)
+		skip(t, SEAM_AGENT_ENDED, seam_tick_rest(&self->tick));
+	seam_tick_stop(&self->tick);
+	atomic_fetch_sub(&n_ticks, 1);
+	if (!t || !t->tick)
+		return;
+	for (uint32_t i = 0; i < SEAM_AGENT_N_SERVICES; i++) {
+		if (t->claims[i].word)
+			seam_ring_memory_close(&c->memories[i], &t->claims[i]);
+		t->claims[i].word = 0;
+	}
+	t->has_ring = false;
+	t->tick = NULL;
+}
+
+void seam_agent_count_refused(const struct seam_agent_self *self)
+{
+	struct seam_ring_memory_head *head =
+		seam_agent.client.memories[SEAM_AGENT_GUEST].head;
+
+	/* relaxed: a count */
+	if (self->is_refused && head)
+		atomic_fetch_add_explicit(&head->n_lost,
+					  seam_clock_thread_ns() /
+					  seam_agent.period_ns,
+					  memory_order_relaxed);
+}
+
+void seam_agent_attach_begin_child(void)
+{
+	atomic_store(&n_ticks, 0);
 }
 
 /* ---- the record ---- */
@@ -122,7 +225,7 @@ static bool write_sample(struct seam_agent_thread *t, uint64_t weight,
 	struct seam_ring_producer *ring = &t->claims[SEAM_AGENT_GUEST].ring;
 	size_t size = encode(t, weight);
 	const uint32_t raw_bytes = (uint32_t)size;
-	const struct seam_agent_fixed fixed = {
+	const struct fixed_part fixed = {
 		.ip = t->sample.host[0].pc, .time_ns = taken->time_ns,
 		.cpu = taken->cpu, .period = weight * seam_agent.period_ns,
 	};
@@ -138,6 +241,47 @@ static bool write_sample(struct seam_agent_thread *t, uint64_t weight,
 	seam_ring_put(&w, t->bytes, size);
 	seam_ring_end(&w);
 	return true;
+}
+
+/* ---- names ---- */
+
+/* False: there is no room; the ring has counted it. */
+static bool write_symbol(struct seam_agent_thread *t)
+{
+	struct seam_ring_producer *ring = &t->claims[SEAM_AGENT_SYMTAB].ring;
+	uint32_t size = (uint32_t)seam_guest_encode_symbol(t->bytes,
+							   &t->symbol);
+	/* with its size before it, a multiple of 8 */
+	uint32_t raw_bytes = size + (size % 8 == 4 ? 0 : 4);
+	const struct fixed_part fixed = {
+		.time_ns = seam_clock_ns(), .period = 1,
+	};
+	struct seam_ring_writer w;
+
+	memset(t->bytes + size, 0, raw_bytes - size);
+	if (seam_ring_begin(ring, &w, PERF_RECORD_SAMPLE, 0,
+			    sizeof(fixed) + sizeof(raw_bytes) + raw_bytes))
+		return false;
+	seam_ring_put(&w, &fixed, sizeof(fixed));
+	seam_ring_put(&w, &raw_bytes, sizeof(raw_bytes));
+	seam_ring_put(&w, t->bytes, raw_bytes);
+	seam_ring_end(&w);
+	return true;
+}
+
+/* Write the names of functions that the sample has for the first time. */
+static void announce(struct seam_agent_thread *t)
+{
+	const struct seam_guest_sample *sample = &t->sample;
+
+	for (size_t i = 0; i < sample->n_fresh; i++) {
+		int r = seam_guest_describe(sample->fresh[i], &t->symbol);
+
+		t->symbol.adapter = sample->head.adapter;
+		t->symbol.table = seam_agent.table;
+		if (r == -EAGAIN || (r == 0 && !write_symbol(t)))
+			seam_guest_announce_again(sample->fresh[i]);
+	}
 }
 
 /* ---- whether there is a sample ---- */
@@ -199,7 +343,7 @@ static void sample(void *argument)
 
 	seam_guest_take(a->context, &t->sample);
 	/* names first: they are there when the sample is read */
-	seam_agent_announce(t);
+	announce(t);
 	if (write_sample(t, weight, a->taken)) {
 		t->n_carried = t->n_unwritten = 0;
 	} else {
@@ -237,7 +381,7 @@ static void sample_on_a_stack(struct arguments *a)
 	else if (here - low >= MIN_ALTERNATE_BYTES)
 		sample(a);
 	else
-		seam_agent_skip(a->thread, SEAM_AGENT_NO_STACK, 1);
+		skip(a->thread, SEAM_AGENT_NO_STACK, 1);
 }
 
 static void take(struct seam_agent_thread *t, const siginfo_t *info,
@@ -251,14 +395,14 @@ static void take(struct seam_agent_thread *t, const siginfo_t *info,
 		return;
 	t->n_carried += taken.weight;
 	if (taken.weight > 1)
-		seam_agent_skip(t, SEAM_AGENT_MERGED, taken.weight - 1);
+		skip(t, SEAM_AGENT_MERGED, taken.weight - 1);
 	if (!has_ring(t))
 		return;
 	if (is_over(t)) {
-		seam_agent_skip(t, SEAM_AGENT_ENDED, 1);
+		skip(t, SEAM_AGENT_ENDED, 1);
 		seam_agent_detach();
 	} else if (is_throttled(t)) {
-		seam_agent_skip(t, SEAM_AGENT_THROTTLED, 1);
+		skip(t, SEAM_AGENT_THROTTLED, 1);
 	} else {
 		sample_on_a_stack(&a);
 	}
@@ -276,7 +420,7 @@ bool seam_agent_on_signal(const siginfo_t *info, const ucontext_t *context)
 	if (!self || self->tick.source == SEAM_TICK_OFF ||
 	    atomic_load_explicit(&seam_agent.is_off, memory_order_relaxed))
 		return true;
-	t = seam_agent_thread(self);
+	t = pages_of(self);
 	if (t) {
 		take(t, info, context);
 	} else {
