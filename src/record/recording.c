@@ -448,10 +448,10 @@ static void report(const struct seam_session *s, const char *kind,
 
 static void report_hits(const struct seam_session *s)
 {
-	if (s->kept_hits.n_left_out + s->kept_hits.n_unjoined)
+	if (s->kept_hits.n_left_out)
 		seam_session_note(s, false, "%" PRIu64 " pages and mappings "
 			"ignored by --keep-files: too many",
-			s->kept_hits.n_left_out + s->kept_hits.n_unjoined);
+			s->kept_hits.n_left_out);
 }
 
 /* The bytes of --max-size that are left for files beside "data". */

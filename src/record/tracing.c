@@ -561,11 +561,11 @@ static void finish(struct seam_service *service)
 }
 
 /* --keep-files: the file that has these functions. */
-static void keep_file(void *context, uint32_t pid, uint64_t address)
+static void keep_file(void *context, uint64_t address)
 {
 	struct seam_session *s = context;
 
-	seam_kept_hits_address(&s->kept_hits, (int32_t)pid, address);
+	seam_kept_hits_address(&s->kept_hits, address);
 }
 
 static int prepare(struct seam_tracing *t, struct seam_preload *preload,

@@ -199,14 +199,47 @@ static void of_others_that_differ_none_is_copied(void **state)
 	assert_int_equal(counts.n_left_out[SEAM_KEPT_REFUSED], 0);
 }
 
+static void files_are_hit_by_the_pages_of_samples(void **state)
+{
+	const struct seam_perf_attr attr = { .sample_type = PERF_SAMPLE_IP };
+	/* in page 3, at the end of page 5, in the kernel */
+	static const uint64_t ips[] = {
+		3 * PAGE + 7, 6 * PAGE - 1, 3 * PAGE + 9, UINT64_MAX - 8 * PAGE,
+	};
+	struct seam_kept_files kept = { 0 };
+	struct seam_kept_hits hits = { 0 };
+	char name[32];
+
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++) {
+		struct seam_perf_sideband record;
+
+		snprintf(name, sizeof(name), "/no/such/file%u", i);
+		record = mapping(PID, i, name, i + 1);
+		seam_kept_files_sideband(&kept, &record);
+		seam_kept_hits_sideband(&hits, &kept, &record);
+	}
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(ips); i++)
+		seam_kept_hits_sample(&hits, &attr, (struct seam_bytes) {
+			(const uint8_t *)&ips[i], sizeof(ips[i]) });
+	assert_int_equal(hits.pages.n, 2);
+	seam_kept_hits_mark(&hits, &kept);
+	/* file i is in page i + 1 */
+	for (uint32_t i = 0; i < 8; i++)
+		assert_int_equal(kept.files.items[i].is_hit, i == 2 || i == 4);
+	assert_int_equal(hits.n_left_out, 0);
+	seam_kept_hits_fini(&hits);
+	seam_kept_files_fini(&kept);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			files_beyond_the_descriptors_are_too_many_not_gone,
 			make_folder, drop_folder),
-		cmocka_unit_test(
-			a_file_has_so_many_paths),
+		cmocka_unit_test(a_file_has_so_many_paths),
+		cmocka_unit_test(files_are_hit_by_the_pages_of_samples),
 		cmocka_unit_test_setup_teardown(
 			the_copy_of_a_build_id_is_of_a_protected_file,
 			make_folder, drop_folder),

@@ -212,8 +212,7 @@ static bool add_range(struct seam_trace_functions *f,
 	}
 	memcpy(range.addresses, a->link_addresses, bytes);
 	if (image && f->found)
-		f->found(f->context, p->program.pid,
-			 image->bias + range.addresses[0]);
+		f->found(f->context, image->bias + range.addresses[0]);
 	return true;
 }
 

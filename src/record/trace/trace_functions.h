@@ -44,10 +44,10 @@ struct seam_trace_functions {
 	uint64_t n_bytes;
 	uint64_t n_left_out;		/* announcements, beyond the limits */
 	/*
-	 * Set by the caller, or NULL: process @pid says that it has functions
-	 * at @address and after it, in the mapping of a file.
+	 * Set by the caller, or NULL: a process says that it has functions at
+	 * @address and after it, in the mapping of a file.
 	 */
-	void (*found)(void *context, uint32_t pid, uint64_t address);
+	void (*found)(void *context, uint64_t address);
 	void *context;
 };
 
