@@ -408,12 +408,6 @@ static const struct check {
 		{ CYCLES, USER_CODE, .sample_type = PERF_SAMPLE_IP,
 		  .precise_ip = 1 },
 		.needs = "a CPU with PEBS, IBS or SPE" } },
-	{ "branch-stacks", "branch stacks", .event = {
-		{ CYCLES, USER_CODE,
-		  .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_BRANCH_STACK,
-		  .branch_sample_type = PERF_SAMPLE_BRANCH_USER |
-					PERF_SAMPLE_BRANCH_ANY },
-		.needs = "a CPU with LBR, BRS or BRBE" } },
 	{ "aux", "hardware traces (AUX buffer)", .run = check_aux },
 	{ "tracepoints", "tracepoints of the kernel",
 	  .run = check_tracepoints },
