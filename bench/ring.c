@@ -19,46 +19,47 @@ static uint8_t *memory;
 static struct seam_ring_producer out;
 static struct seam_ring in;
 
-static void start(enum seam_ring_mode mode)
+static void start(void)
 {
 	memset(memory, 0, PAGE + DATA);
-	seam_ring_producer_init(&out, memory, PAGE, DATA, mode);
+	seam_ring_producer_init(&out, memory, PAGE, DATA);
 	seam_ring_attach(&in, memory, PAGE, DATA);
 }
 
 /* Each function returns ns for one, or bytes per us. */
 
-static double write_records(enum seam_ring_mode mode, size_t payload)
+/* A consumer that has nothing else to do. */
+static void drain_now(int i)
+{
+	if (i % 1000 == 0)
+		/* relaxed: of this thread */
+		atomic_store_explicit(&in.control->data_tail,
+				      out.control->data_head,
+				      memory_order_relaxed);
+}
+
+static double write_records(size_t payload)
 {
 	static const uint8_t bytes[64];
 	uint64_t begin;
 
-	start(mode);
+	start();
 	begin = seam_clock_ns();
 	for (int i = 0; i < RECORDS; i++) {
 		seam_ring_write(&out, PERF_RECORD_SAMPLE, 0, bytes, payload);
-		if (!(mode & SEAM_RING_OVERWRITE) && i % 1000 == 0)
-			/* relaxed: a consumer that has nothing else to do */
-			atomic_store_explicit(&in.control->data_tail,
-					      out.control->data_head,
-					      memory_order_relaxed);
+		drain_now(i);
 	}
 	return (double)(seam_clock_ns() - begin) / RECORDS;
 }
 
 static double forward_16(void)
 {
-	return write_records(SEAM_RING_FORWARD, 16);
+	return write_records(16);
 }
 
 static double forward_64(void)
 {
-	return write_records(SEAM_RING_FORWARD, 64);
-}
-
-static double backward_64(void)
-{
-	return write_records(SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE, 64);
+	return write_records(64);
 }
 
 static double nested_16(void)
@@ -67,9 +68,10 @@ static double nested_16(void)
 	struct seam_ring_writer w;
 	uint64_t begin;
 
-	start(SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE);
+	start();
 	begin = seam_clock_ns();
 	for (int i = 0; i < RECORDS / 2; i++) {
+		drain_now(i);
 		seam_ring_begin(&out, &w, PERF_RECORD_SAMPLE, 0, 16);
 		seam_ring_write(&out, PERF_RECORD_SAMPLE, 0, bytes, 16);
 		seam_ring_put(&w, bytes, 16);
@@ -83,7 +85,7 @@ static double refused(void)
 	static const uint8_t bytes[16];
 	uint64_t begin;
 
-	start(SEAM_RING_FORWARD);
+	start();
 	while (seam_ring_write(&out, PERF_RECORD_SAMPLE, 0, bytes, 16) == 0)
 		;
 	begin = seam_clock_ns();
@@ -101,7 +103,7 @@ static double drain(bool copy)
 	struct seam_ring_span span;
 	uint64_t ns = 0, n_bytes = 0;
 
-	start(SEAM_RING_FORWARD);
+	start();
 	for (int i = 0; i < 50; i++) {
 		uint64_t begin;
 		size_t pos = 0;
@@ -160,7 +162,6 @@ int main(int argc, char **argv)
 	} rows[] = {
 		{ "record, 16 bytes", "ns", forward_16 },
 		{ "record, 64 bytes", "ns", forward_64 },
-		{ "record, 64 bytes, backward", "ns", backward_64 },
 		{ "two records, one inside the other", "ns", nested_16 },
 		{ "record that finds the ring full", "ns", refused },
 		{ "drain in place, 72-byte records", "MB/s", drain_in_place },

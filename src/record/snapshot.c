@@ -42,7 +42,7 @@ static void copy_rings(struct seam_ring_snapshot *copies,
 	for (size_t i = 0; i < sources->rings.n; i++)
 		if (is_copied(&sources->rings.items[i]))
 			seam_ring_snapshot(&sources->rings.items[i].ring,
-					   &copies[i], false);
+					   &copies[i]);
 	pause_all(sources, 0);
 }
 
@@ -78,24 +78,6 @@ static int put_in_order(struct seam_drain *drain, struct seam_source_ring *ring,
 	return 0;
 }
 
-/* Append the records of programs' rings that overwrite, and count them. */
-static int put_programs(struct seam_session *s, struct seam_drain *drain,
-			struct records *out, struct seam_err *err)
-{
-	struct seam_bytes records = seam_services_snapshot(&s->services);
-	struct seam_source_ring programs = { .use = SEAM_RING_OF_SAMPLES };
-	const struct seam_ring_span span = {
-		.part = { records.data }, .size = { records.size },
-	};
-	struct seam_ring_header header;
-
-	for (size_t pos = 0; seam_ring_record(&span, pos, &header);
-	     pos += header.size)
-		seam_drain_count(drain, &programs, &span, pos, &header);
-	return SEAM_ARRAY_EXTEND(out, records.data, records.size) ? 0 :
-	       seam_err_no_memory(err);
-}
-
 /* All memory of copies first: the rings are paused only for them. */
 static int append(struct seam_session *s, struct seam_drain *drain,
 		  struct seam_ring_snapshot *copies, struct seam_err *err)
@@ -115,8 +97,6 @@ static int append(struct seam_session *s, struct seam_drain *drain,
 		if (is_copied(&sources->rings.items[i]))
 			r = put_in_order(drain, &sources->rings.items[i],
 					 &copies[i].span, &out, err);
-	if (r == 0)
-		r = put_programs(s, drain, &out, err);
 	piece = (struct iovec) { out.items, out.n };
 	if (r == 0)
 		r = seam_perf_writer_append(&drain->file->writer, &piece, 1,

@@ -4,7 +4,7 @@
  *
  *	seam_ring_snapshot_init(&snapshot, data_bytes, err);
  *	... PERF_EVENT_IOC_PAUSE_OUTPUT 1 ...
- *	seam_ring_snapshot(&ring, &snapshot, false);
+ *	seam_ring_snapshot(&ring, &snapshot);
  *	... resume ...
  *	while (seam_ring_record(&snapshot.span, pos, &header))
  *		pos += header.size;
@@ -14,10 +14,7 @@
  * end has been overwritten.  A snapshot is a private copy of all whole
  * records, newest first.
  *
- * A kernel ring must be paused.  A program's need not be, and pausing is only
- * a request there, since a writer may be in the middle of a record: its
- * reservation is read after the copy, and the bytes that it may have
- * overwritten meanwhile are dropped, the oldest records first.
+ * Only the kernel's rings overwrite; they must be paused.
  */
 #ifndef SEAM_RING_BACKWARD_H
 #define SEAM_RING_BACKWARD_H
@@ -38,15 +35,10 @@ int seam_ring_snapshot_init(struct seam_ring_snapshot *snapshot,
 void seam_ring_snapshot_fini(struct seam_ring_snapshot *snapshot);
 
 /*
- * Copy @ring, the kernel's or that @of_a_program, whose producer need not stop.
- * Returns the bytes of whole records, 0 when there are none or @snapshot has no
- * room for the ring.
+ * Copy @ring.  Returns the bytes of whole records, 0 when there are none or
+ * @snapshot has no room for the ring.
  */
 size_t seam_ring_snapshot(struct seam_ring *ring,
-			  struct seam_ring_snapshot *snapshot,
-			  bool of_a_program);
-
-/* Request a program to refuse records, which it counts, or to resume. */
-void seam_ring_pause(struct seam_ring_control *control, bool pause);
+			  struct seam_ring_snapshot *snapshot);
 
 #endif /* SEAM_RING_BACKWARD_H */

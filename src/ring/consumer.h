@@ -88,6 +88,15 @@ bool seam_ring_copy(const struct seam_ring_span *span, size_t pos,
 void seam_ring_advance(struct seam_ring *ring,
 		       const struct seam_ring_span *span);
 
+/* Request a program to refuse records, which it counts, or to resume. */
+static inline void seam_ring_pause(struct seam_ring_control *control,
+				   bool pause)
+{
+	/* relaxed: a request */
+	atomic_store_explicit(&control->program.paused, pause,
+			      memory_order_relaxed);
+}
+
 /* The bytes between two positions of @data, of @size, a power of two. */
 static inline struct seam_ring_span
 seam_ring_span_make(const uint8_t *data, uint64_t size, uint64_t tail,

@@ -19,13 +19,6 @@
 #include <linux/perf_event.h>
 #include <stdatomic.h>
 
-/* How a producer fills the data. */
-enum seam_ring_mode {
-	SEAM_RING_FORWARD = 0,
-	SEAM_RING_BACKWARD = 1,		/* the head goes down */
-	SEAM_RING_OVERWRITE = 2,	/* never full: the oldest is lost */
-};
-
 /* Why a producer in user space could not deliver a record. */
 enum seam_ring_loss {
 	SEAM_RING_LOST_FULL,	/* the consumer was too slow */

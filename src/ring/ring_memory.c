@@ -40,7 +40,7 @@ int seam_ring_memory_create(struct seam_ring_memory *m,
 	*m = (struct seam_ring_memory) { 0 };
 	if (!seam_ring_geometry_is_valid(geometry))
 		return seam_err_set(err, -EINVAL,
-				    "invalid sizes or mode of rings");
+				    "invalid sizes of rings");
 	fd = make_file(seam_ring_memory_bytes(geometry),
 		       seam_ring_memory_rings_at(geometry));
 	if (fd < 0)

@@ -51,14 +51,13 @@ enum {
 
 #define SEAM_RING_MEMORY_MAGIC UINT64_C(0x676e69726d616573)	/* "seamring" */
 
-/* Sizes and mode: the same for each ring of a memory. */
+/* Sizes: the same for each ring of a memory. */
 struct seam_ring_geometry {
 	uint32_t n_slots;	/* 1 to SEAM_RING_MAX_SLOTS */
-	uint32_t mode;		/* FORWARD, or BACKWARD and OVERWRITE */
+	uint32_t aux_free_running;	/* 0 or 1 */
 	uint64_t data_bytes;	/* power of two, a page to 1 GiB */
 	uint64_t aux_bytes;	/* the same, or 0: no AUX buffer */
-	uint32_t aux_free_running;	/* 0 or 1 */
-	uint32_t watermark;	/* bytes between wakeups; 0: half */
+	uint64_t watermark;	/* bytes between wakeups; 0: half */
 };
 
 enum seam_ring_slot_state {

@@ -76,8 +76,7 @@ int __wrap_seam_link_client_claim(struct seam_link_client *c, uint32_t i,
 	(void)tid;
 	if (ring == MAP_FAILED)
 		return -ENOSPC;
-	seam_ring_producer_init(&claim->ring, ring, PAGE, RING_BYTES,
-				SEAM_RING_FORWARD);
+	seam_ring_producer_init(&claim->ring, ring, PAGE, RING_BYTES);
 	return 0;
 }
 

@@ -41,7 +41,7 @@ static int setup(void **state)
 	struct seam_ring_memory *m =
 		&seam_fdr_link.memories[SEAM_FDR_SERVICE_CALLS];
 	const struct seam_ring_geometry geometry = {
-		.n_slots = 1, .mode = SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE,
+		.n_slots = 1,
 		.data_bytes = DATA, .aux_bytes = 1 << 18,
 		.aux_free_running = 1,
 	};

@@ -46,8 +46,7 @@ static void open_pmu(struct pmu *p, int cpu, int tid, uint64_t start,
 	control = (void *)p->memory;
 	atomic_store(&control->aux_head, start);
 	atomic_store(&control->aux_tail, start);
-	seam_ring_producer_init(&p->ring, p->memory, PAGE, DATA,
-				SEAM_RING_FORWARD);
+	seam_ring_producer_init(&p->ring, p->memory, PAGE, DATA);
 	aux_writer_init(&p->out, &p->ring, p->area, AREA, free_running);
 	ring = SEAM_ARRAY_PUSH(&p->sources.rings);
 	*ring = (struct seam_source_ring) {

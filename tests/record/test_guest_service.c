@@ -188,7 +188,7 @@ static void a_changed_bit_is_refused_or_can_be_read(void **state)
 }
 
 /* Samples with weight 3, of which the first has @n_first. */
-static uint64_t ticks_of(bool overwrite, uint32_t n_first, uint64_t samples)
+static uint64_t ticks_of(uint32_t n_first, uint64_t samples)
 {
 	struct seam_guest_service *g = make();
 	struct seam_service_stream stream = {
@@ -197,7 +197,6 @@ static uint64_t ticks_of(bool overwrite, uint32_t n_first, uint64_t samples)
 	};
 	uint64_t n;
 
-	g->guest.link.geometry.mode = overwrite ? SEAM_RING_OVERWRITE : 0;
 	for (uint64_t i = 0; i < samples; i++) {
 		struct built b = build(UINT64_C(2000) * PERIOD_NS);
 
@@ -215,14 +214,11 @@ static uint64_t ticks_of(bool overwrite, uint32_t n_first, uint64_t samples)
 static void weights_are_not_more_than_the_time_that_has_passed(void **state)
 {
 	(void)state;
-	assert_int_equal(ticks_of(false, 1000, 1), 1000);
-	assert_int_equal(ticks_of(false, UINT32_MAX, 1), 0);
-	assert_int_equal(ticks_of(false, UINT32_MAX, 10), 27);
-	assert_in_range(ticks_of(false, 3, 5000), 990, 1100);
-	assert_in_range(ticks_of(false, 1000, 5000), 1000, 1100);
-	/* of a ring that overwrites, a snapshot has the same samples again */
-	assert_int_equal(ticks_of(true, 3, 5000), 15000);
-	assert_int_equal(ticks_of(true, UINT32_MAX, 2), 3);
+	assert_int_equal(ticks_of(1000, 1), 1000);
+	assert_int_equal(ticks_of(UINT32_MAX, 1), 0);
+	assert_int_equal(ticks_of(UINT32_MAX, 10), 27);
+	assert_in_range(ticks_of(3, 5000), 990, 1100);
+	assert_in_range(ticks_of(1000, 5000), 1000, 1100);
 }
 
 static bool supersedes(struct seam_guest_service *g, uint32_t tid,

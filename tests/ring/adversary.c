@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "ring/backward.h"
 #include "ring/link/owners.h"
 #include "ring/producer/claim.h"
 
@@ -204,19 +203,6 @@ static void read_aux(struct seam_owner *owner)
 	seen.n_snapshots++;
 }
 
-static void take_snapshot(struct seam_owner *owner)
-{
-	struct seam_ring_snapshot shot;
-	struct seam_ring_header header;
-
-	seam_ring_snapshot_init(&shot, geometry.data_bytes, NULL);
-	seam_ring_snapshot(&owner->ring, &shot, true);
-	for (size_t pos = 0; seam_ring_record(&shot.span, pos, &header);
-	     pos += header.size)
-		seen.n_torn += header.size == 0;
-	seam_ring_snapshot_fini(&shot);
-}
-
 /* All rings once. */
 static void serve(struct seam_owners *t)
 {
@@ -230,7 +216,6 @@ static void serve(struct seam_owners *t)
 			continue;
 		drain(owner);
 		read_aux(owner);
-		take_snapshot(owner);
 		seam_owners_counts(t, i, &counts);
 		if (owner->is_ending)
 			seam_owners_release(t, i);

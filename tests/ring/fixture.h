@@ -27,8 +27,8 @@ struct fixture {
 	struct seam_ring_aux aux_in;
 };
 
-static inline void open_fixture(struct fixture *f, enum seam_ring_mode mode,
-				uint64_t start, bool free_running)
+static inline void open_fixture(struct fixture *f, uint64_t start,
+				bool free_running)
 {
 	f->memory = aligned_alloc(PAGE, PAGE + DATA);
 	f->area = aligned_alloc(PAGE, AREA);
@@ -40,7 +40,7 @@ static inline void open_fixture(struct fixture *f, enum seam_ring_mode mode,
 	atomic_store(&f->control->data_tail, start);
 	atomic_store(&f->control->aux_head, start);
 	atomic_store(&f->control->aux_tail, start);
-	seam_ring_producer_init(&f->out, f->memory, PAGE, DATA, mode);
+	seam_ring_producer_init(&f->out, f->memory, PAGE, DATA);
 	seam_ring_attach(&f->in, f->memory, PAGE, DATA);
 	aux_writer_init(&f->aux_out, &f->out, f->area, AREA, free_running);
 	seam_ring_aux_attach(&f->aux_in, f->control, f->area, AREA);

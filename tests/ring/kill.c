@@ -151,8 +151,7 @@ static bool try_once(uint64_t *x)
 	memset((void *)stage, 0, sizeof(*stage));
 	memset(&seen, 0, sizeof(seen));
 	n_nested = 0;
-	seam_ring_producer_init(&ring, stage->memory, PAGE, DATA,
-				SEAM_RING_FORWARD);
+	seam_ring_producer_init(&ring, stage->memory, PAGE, DATA);
 	aux_writer_init(&aux, &ring, stage->area, AREA, true);
 	seam_ring_attach(&in, stage->memory, PAGE, DATA);
 	pid = fork();

@@ -20,7 +20,6 @@
 #include "test_points.h"
 #endif
 #include "ring/aux.h"
-#include "ring/backward.h"
 #include "aux_writer.h"
 
 enum { PAGE = 4096, DATA = 16384, AREA = 8192 };
@@ -181,8 +180,7 @@ static void forward(uint64_t n, uint64_t start, const char *where)
 
 	start_at(start);
 	run.n_wanted = n;
-	seam_ring_producer_init(&run.producer, run.memory, PAGE, DATA,
-				SEAM_RING_FORWARD);
+	seam_ring_producer_init(&run.producer, run.memory, PAGE, DATA);
 	seam_ring_attach(&ring, run.memory, PAGE, DATA);
 	pthread_create(&thread, NULL, produce, NULL);
 	set_points(0x7654321, false);
@@ -204,45 +202,6 @@ static void forward(uint64_t n, uint64_t start, const char *where)
 	       own->n_begun == seen.n, "produced = delivered + lost", where);
 	report(seen.lost + own->n_lost_unreported == lost,
 	       "LOST records tell what was lost", where);
-}
-
-/* Snapshots of a ring that is being overwritten hold whole records only. */
-static void overwrite(uint64_t n, uint64_t start, const char *where)
-{
-	struct seam_ring_snapshot shot;
-	struct seam_ring_header header;
-	struct seen seen = { 0 };
-	struct seam_ring ring;
-	pthread_t thread;
-	bool done;
-
-	start_at(start);
-	run.n_wanted = n;
-	seam_ring_producer_init(&run.producer, run.memory, PAGE, DATA,
-				SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE);
-	seam_ring_attach(&ring, run.memory, PAGE, DATA);
-	seam_ring_snapshot_init(&shot, DATA, NULL);
-	pthread_create(&thread, NULL, produce, NULL);
-	set_points(0x7654321, false);
-	do {
-		/* acquire: pairs with the release in produce() */
-		done = atomic_load_explicit(&run.is_done,
-					    memory_order_acquire);
-		seam_ring_snapshot(&ring, &shot, true);
-		for (size_t pos = 0; seam_ring_record(&shot.span, pos,
-						      &header);
-		     pos += header.size) {
-			seen.next[0] = 0;
-			look(&seen, &header, shot.copy + pos);
-		}
-	} while (!done);
-	set_points(0, false);
-	pthread_join(thread, NULL);
-	report(seen.bad == 0 && seen.n > 0,
-	       "snapshots of a running writer hold whole records", where);
-	report(shot.span.size[0] > DATA - 256,
-	       "the last snapshot is full of records", where);
-	seam_ring_snapshot_fini(&shot);
 }
 
 /* The byte at a position follows from the position. */
@@ -314,8 +273,7 @@ static void aux(uint64_t n, uint64_t start, bool free_running,
 
 	start_at(start);
 	run.n_wanted = n;
-	seam_ring_producer_init(&run.producer, run.memory, PAGE, DATA,
-				SEAM_RING_FORWARD);
+	seam_ring_producer_init(&run.producer, run.memory, PAGE, DATA);
 	seam_ring_attach(&ring, run.memory, PAGE, DATA);
 	aux_writer_init(&producer, &run.producer, run.area, AREA,
 			free_running);
@@ -355,8 +313,6 @@ int main(int argc, char **argv)
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(starts); i++) {
 		forward(n / 3, starts[i].start, starts[i].where);
-		/* goes down, over the same border */
-		overwrite(n / 20, starts[i].start + 2048, starts[i].where);
 		aux(n / 100, starts[i].start, false, starts[i].where);
 		aux(n / 100, starts[i].start, true, starts[i].where);
 	}

@@ -59,7 +59,7 @@ static void drains_what_was_written_byte_for_byte(void **state)
 		uint64_t pos = starts[s];
 		struct fixture f;
 
-		open_fixture(&f, SEAM_RING_FORWARD, starts[s] & ~7ull, false);
+		open_fixture(&f, starts[s] & ~7ull, false);
 		pos &= ~7ull;
 		for (size_t n = 1; n < 300; n += 7) {
 			assert_int_equal(put_chunk(&f, n), n);
@@ -98,7 +98,7 @@ static void a_snapshot_is_the_last_bytes_up_to_a_whole_aux_buffer(void **state)
 			size_t n = sizes[i];
 			struct fixture f;
 
-			open_fixture(&f, SEAM_RING_FORWARD, starts[s], true);
+			open_fixture(&f, starts[s], true);
 			assert_int_equal(put_chunk(&f, n), n);
 			expect_snapshot(&f, starts[s] + n,
 					n < AREA ? n : AREA);
@@ -116,7 +116,7 @@ static void leaves_out_what_is_being_written_over(void **state)
 	struct fixture f;
 
 	(void)state;
-	open_fixture(&f, SEAM_RING_FORWARD, 0, true);
+	open_fixture(&f, 0, true);
 	put_chunk(&f, 2 * AREA);
 	seam_ring_aux_snapshot_init(&shot, &f.aux_in, NULL);
 	atomic_store(&f.state->aux_head, 2 * AREA + 1000);
@@ -139,7 +139,7 @@ static void shows_nothing_of_an_earlier_owner(void **state)
 	struct fixture f;
 
 	(void)state;
-	open_fixture(&f, SEAM_RING_FORWARD, 0, true);
+	open_fixture(&f, 0, true);
 	put_chunk(&f, 3000);
 	expect_snapshot(&f, 3000, 3000);
 	f.aux_in.first = f.aux_in.last_head;
@@ -166,7 +166,7 @@ static void finds_the_wrap_of_a_head_that_never_passes_the_size(void **state)
 		size_t n = cases[i].written;
 		struct fixture f;
 
-		open_fixture(&f, SEAM_RING_FORWARD, 0, true);
+		open_fixture(&f, 0, true);
 		put_chunk(&f, n);
 		atomic_store(&f.control->aux_head, n % AREA);
 		seam_ring_aux_snapshot_init(&shot, &f.aux_in, NULL);
@@ -190,7 +190,7 @@ static void positions_of_such_a_head_grow_from_snapshot_to_snapshot(
 	struct fixture f;
 
 	(void)state;
-	open_fixture(&f, SEAM_RING_FORWARD, 0, true);
+	open_fixture(&f, 0, true);
 	seam_ring_aux_snapshot_init(&shot, &f.aux_in, NULL);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(heads); i++) {
 		atomic_store(&f.control->aux_head, heads[i]);
@@ -214,7 +214,7 @@ static void survives_heads_that_cannot_be(void **state)
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(heads); i++) {
 		struct fixture f;
 
-		open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+		open_fixture(&f, 0, false);
 		atomic_store(&f.control->aux_head, heads[i]);
 		assert_int_equal(seam_ring_aux_peek(&f.aux_in, &span), 0);
 		assert_int_equal(f.aux_in.n_resyncs, 1);

@@ -611,7 +611,6 @@ static const struct seam_link_service odd = {
 	.name = "odd", .n_free = 1, .parameter = 4711,
 	.geometry = {
 		.n_slots = 3, .data_bytes = 8192,
-		.mode = SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE,
 		.aux_bytes = 16384, .aux_free_running = 1, .watermark = 5,
 	},
 };

@@ -78,9 +78,6 @@ static void accepts_only_valid_geometries(void **state)
 		{ .n_slots = 1, .data_bytes = 3 * 4096 },
 		{ .n_slots = 1, .data_bytes = UINT64_C(1) << 31 },
 		{ .n_slots = 1, .data_bytes = DATA, .aux_bytes = 8 },
-		{ .n_slots = 1, .data_bytes = DATA, .mode = 4 },
-		{ .n_slots = 1, .data_bytes = DATA, .mode = 1 },
-		{ .n_slots = 1, .data_bytes = DATA, .mode = 2 },
 		{ .n_slots = 1, .data_bytes = DATA, .watermark = DATA },
 		{ .n_slots = 1, .data_bytes = DATA, .aux_free_running = 2 },
 	};
@@ -295,35 +292,6 @@ static void claim_one(struct fixture_memory *h)
 	seam_owners_scan(&h->owners);
 }
 
-/* The next owner of a ring that was full writes less than its size. */
-static void an_overwriting_ring_has_only_its_owners_records(void **state)
-{
-	static const uint32_t n_written[] = { 2 * DATA / 64, 3 };
-	struct seam_ring_geometry backward = geometry;
-	struct seam_ring_snapshot shot;
-	struct seam_ring_claim claim;
-	struct fixture_memory h;
-	uint8_t payload[56] = { 0 };
-
-	(void)state;
-	backward.mode = SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE;
-	set_up_as(&h, &backward, 1);
-	seam_ring_snapshot_init(&shot, DATA, NULL);
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(n_written); i++) {
-		seam_ring_memory_claim(&h.memory, my_tid(), &claim);
-		for (uint32_t n = 0; n < n_written[i]; n++)
-			seam_ring_write(&claim.ring, PERF_RECORD_SAMPLE, 0,
-					payload, sizeof(payload));
-		seam_ring_memory_close(&h.memory, &claim);
-		seam_owners_scan(&h.owners);
-		seam_ring_snapshot(&h.owners.items[0].ring, &shot, true);
-		seam_owners_release(&h.owners, 0);
-	}
-	assert_int_equal(shot.span.size[0], 3 * 64);
-	seam_ring_snapshot_fini(&shot);
-	tear_down(&h);
-}
-
 static void an_owner_never_becomes_another(void **state)
 {
 	struct fixture_memory h;
@@ -402,8 +370,6 @@ int main(void)
 		cmocka_unit_test(gives_each_claim_a_ring_of_its_own),
 		cmocka_unit_test(a_program_maps_the_rings_that_it_claims),
 		cmocka_unit_test(frees_a_closed_ring_when_it_is_drained),
-		cmocka_unit_test(
-			an_overwriting_ring_has_only_its_owners_records),
 		cmocka_unit_test(an_owner_never_becomes_another),
 		cmocka_unit_test(writes_the_identity_into_each_sample),
 	};

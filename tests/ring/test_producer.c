@@ -15,7 +15,7 @@ static void pads_a_payload_with_zeros(void **state)
 	struct fixture f;
 
 	(void)state;
-	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+	open_fixture(&f, 0, false);
 	memset(f.memory + PAGE, 0xff, DATA);
 	for (size_t n = 0; n < 40; n++) {
 		uint8_t bytes[40];
@@ -38,7 +38,7 @@ static void puts_in_pieces_of_any_size(void **state)
 	uint8_t bytes[100];
 
 	(void)state;
-	open_fixture(&f, SEAM_RING_FORWARD, DATA - 40, false);
+	open_fixture(&f, DATA - 40, false);
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(i * 7);
 	assert_int_equal(seam_ring_begin(&f.out, &w, 9, 0, 100), 0);
@@ -58,7 +58,7 @@ static void refuses_when_full_and_reports_it_when_there_is_room(void **state)
 	int n = 0, lost;
 
 	(void)state;
-	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+	open_fixture(&f, 0, false);
 	f.out.id = 77;
 	while (put_record(&f, 9, 64, 1) == 0)
 		n++;
@@ -89,7 +89,7 @@ static void counts_what_is_too_big_as_such(void **state)
 	struct fixture f;
 
 	(void)state;
-	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+	open_fixture(&f, 0, false);
 	assert_int_equal(put_record(&f, 9, DATA, 1), -EMSGSIZE);
 	assert_int_equal(seam_ring_begin(&f.out, &w, 9, 0, 65528), -EMSGSIZE);
 	assert_int_equal(seam_ring_begin(&f.out, &w, 9, 0, SIZE_MAX),
@@ -108,7 +108,7 @@ static void shows_nested_records_when_the_outermost_ends(void **state)
 	struct fixture f;
 
 	(void)state;
-	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+	open_fixture(&f, 0, false);
 	for (uint32_t i = 0; i < SEAM_RING_MAX_NESTED; i++)
 		assert_int_equal(seam_ring_begin(&f.out, &w[i], 100 + i, 0,
 						 8), 0);
@@ -129,7 +129,7 @@ static void publishes_for_those_inside_a_writer_that_failed(void **state)
 	struct fixture f;
 
 	(void)state;
-	open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+	open_fixture(&f, 0, false);
 	assert_int_equal(seam_ring_begin(&f.out, &w, 9, 0, DATA / 2), 0);
 	assert_int_equal(put_record(&f, 9, DATA / 2, 0), -ENOBUFS);
 	assert_int_equal(take_record(&f, record), 0);
@@ -147,7 +147,7 @@ static void a_tail_that_cannot_be_makes_it_full(void **state)
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(tails); i++) {
 		struct fixture f;
 
-		open_fixture(&f, SEAM_RING_FORWARD, 0, false);
+		open_fixture(&f, 0, false);
 		atomic_store(&f.control->data_tail, tails[i]);
 		assert_int_equal(put_record(&f, 9, 64, 1), -ENOBUFS);
 		close_fixture(&f);
@@ -174,30 +174,24 @@ static size_t count_wakeups(int fd)
 
 static void wakes_once_for_each_watermark(void **state)
 {
-	static const enum seam_ring_mode modes[] = {
-		SEAM_RING_FORWARD, SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE,
-	};
 	struct seam_ring_wakeup wakeup;
+	struct fixture f;
 	int ends[2];
 
 	(void)state;
 	make_wakeup(ends);
 	seam_ring_wakeup_init(&wakeup, ends[1]);
-	for (size_t m = 0; m < SEAM_ARRAY_SIZE(modes); m++) {
-		struct fixture f;
-
-		open_fixture(&f, modes[m], 0, false);
-		f.out.wakeup = &wakeup;
-		f.out.watermark = 128;
-		for (int i = 1; i <= 30; i++) {
-			errno = 4711;
-			put_record(&f, 9, 64, 1);
-			assert_int_equal(errno, 4711);
-			assert_int_equal(count_wakeups(ends[0]), i % 3 == 0);
-		}
-		assert_int_equal(f.state->n_wakeups, 10);
-		close_fixture(&f);
+	open_fixture(&f, 0, false);
+	f.out.wakeup = &wakeup;
+	f.out.watermark = 128;
+	for (int i = 1; i <= 30; i++) {
+		errno = 4711;
+		put_record(&f, 9, 64, 1);
+		assert_int_equal(errno, 4711);
+		assert_int_equal(count_wakeups(ends[0]), i % 3 == 0);
 	}
+	assert_int_equal(f.state->n_wakeups, 10);
+	close_fixture(&f);
 	close(ends[0]);
 	close(ends[1]);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * latest_service.c - a service whose rings keep the newest data only
+ * latest_service.c - a service whose AUX buffers keep the newest data only
  *
- * The ring runs backward and overwrites, and so does its AUX buffer: a program
- * that runs for days costs the recorder nothing until it ends.  The service
- * has no event; it prints what was left.
+ * The AUX buffer overwrites itself: a program that runs for days costs the
+ * recorder nothing until it ends.  The service has no event; it prints what
+ * was left.
  */
 #include "record/services/service.h"
 
@@ -77,8 +77,6 @@ void latest_service_init(struct seam_service *service, bool free_running)
 				.n_slots = 4,
 				.data_bytes = free_running ? 4096 : 16384,
 				.aux_bytes = 4096,
-				.mode = free_running ? SEAM_RING_BACKWARD |
-					SEAM_RING_OVERWRITE : 0,
 				.aux_free_running = free_running,
 			},
 		},

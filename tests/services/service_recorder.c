@@ -4,8 +4,7 @@
  *
  *	service_recorder OUTPUT RING_BYTES COMMAND...
  *
- * Prints what the services counted.  With OVERWRITE in the environment only the
- * newest samples are kept, also those of "counter".
+ * Prints what the services counted.
  */
 #include <stdlib.h>
 
@@ -32,11 +31,6 @@ int main(int argc, char **argv)
 	if (argc < 4)
 		return 2;
 	counter_service_init(&all[0], strtoul(argv[2], NULL, 10));
-	if (getenv("OVERWRITE")) {
-		options.overwrite = true;
-		all[0].link.geometry.mode = SEAM_RING_BACKWARD |
-					    SEAM_RING_OVERWRITE;
-	}
 	latest_service_init(&all[1], true);
 	latest_service_init(&all[2], false);
 	if (seam_record(&options, &result, &err)) {

@@ -281,8 +281,7 @@ static bool take_checked(struct seam_service_stream *stream, uint8_t *record,
 	if (!read_sample(record, size, &sample) ||
 	    !may_weigh(g, stream, fields->time_ns, sample.reader.head.n_ticks))
 		return false;
-	/* an overwritten ring is read again by each snapshot */
-	if (s && !(g->guest.link.geometry.mode & SEAM_RING_OVERWRITE))
+	if (s)
 		s->n_ticks += sample.reader.head.n_ticks;
 	fields->period = sample.reader.head.n_ticks * g->period_ns;
 	if (sample.kernel) {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "ring/backward.h"
 #include "ring/bytes.h"
 #include "ring/link/owners.h"
 
@@ -112,28 +111,6 @@ static void copy_records(struct seam_services *s,
 	seam_ring_advance(&owner->ring, &span);
 }
 
-/* A ring that overwrites: once, when its owner has ended.  Oldest first. */
-static void copy_overwritten(struct seam_services *s,
-			     const struct seam_program_ring *ring,
-			     struct input *in)
-{
-	struct seam_owner *owner = ring->owner;
-	struct seam_ring_snapshot snapshot;
-	struct seam_ring_header header;
-	SEAM_ARRAY(size_t) at = { 0 };
-
-	if (seam_ring_snapshot_init(&snapshot, owner->ring.size, NULL) == 0)
-		seam_ring_snapshot(&owner->ring, &snapshot, true);
-	for (size_t pos = 0; seam_ring_record(&snapshot.span, pos, &header);
-	     pos += header.size)
-		(void)SEAM_ARRAY_ADD(&at, pos);
-	while (at.n > 0 && seam_ring_copy(&snapshot.span, at.items[--at.n],
-					  &header, s->record))
-		append(s, ring->service, in, &header);
-	free(at.items);
-	seam_ring_snapshot_fini(&snapshot);
-}
-
 static void append_aux(struct seam_service *service, struct input *in,
 		       const uint8_t *bytes, size_t size)
 {
@@ -218,10 +195,7 @@ void seam_program_ring_copy(struct seam_services *s,
 		return;
 	/* Before the copy: a record that came before the end is in it. */
 	in->is_complete = is_last || is_ending(s, ring);
-	if (!(g->mode & SEAM_RING_OVERWRITE))
-		copy_records(s, ring, in);
-	else if (in->is_complete)
-		copy_overwritten(s, ring, in);
+	copy_records(s, ring, in);
 	if (g->aux_bytes && !g->aux_free_running && !ring->service->aux_unit)
 		copy_aux(ring, in);
 	else if (g->aux_bytes && g->aux_free_running && in->is_complete)
@@ -370,21 +344,6 @@ static void take_units(struct seam_services *s,
 	}
 }
 
-/* The records of a ring that overwrites, which still has them afterwards. */
-static void snapshot_records(struct seam_services *s,
-			     const struct seam_program_ring *ring)
-{
-	struct seam_service *service = ring->service;
-	const struct input *in = ring->owner->input;
-	struct input now = { .stream = in->stream };
-	uint64_t n_samples = service->n_samples, n_bad = service->n_bad;
-
-	copy_overwritten(s, ring, &now);
-	take_records(s, &now);
-	service->n_samples = n_samples;
-	service->n_bad = n_bad;
-}
-
 static void snapshot_aux(const struct seam_program_ring *ring)
 {
 	struct input *in = ring->owner->input, now = { 0 };
@@ -394,18 +353,6 @@ static void snapshot_aux(const struct seam_program_ring *ring)
 		ring->service->snapshot_aux(&in->stream, now.aux.items,
 					    now.aux.n);
 	free(now.aux.items);
-}
-
-void seam_program_ring_snapshot(struct seam_services *s,
-				const struct seam_program_ring *ring,
-				bool is_last)
-{
-	struct seam_service *service = ring->service;
-
-	(void)is_last;
-	if (service->event && ring->owner->input && begin(s, ring) &&
-	    service->link.geometry.mode & SEAM_RING_OVERWRITE)
-		snapshot_records(s, ring);
 }
 
 void seam_program_ring_snapshot_aux(struct seam_services *s,
@@ -450,14 +397,13 @@ bool seam_program_ring_is_of(const struct seam_program_ring *ring, uint32_t pid)
 
 /* Records lost so far, and at the end those that were begun and never ended. */
 static uint64_t count_lost(const struct input *in,
-			   const struct seam_owner_counts *counts,
-			   bool overwrites)
+			   const struct seam_owner_counts *counts)
 {
 	uint64_t n = 0;
 
 	for (int i = 0; i < SEAM_RING_N_LOSSES; i++)
 		n += counts->n_lost[i];
-	if (in->is_complete && !overwrites && counts->n_begun > in->n_copied)
+	if (in->is_complete && counts->n_begun > in->n_copied)
 		n += counts->n_begun - in->n_copied;
 	return n;
 }
@@ -468,9 +414,8 @@ static void report_losses(struct seam_services *s, struct input *in,
 			  const struct seam_owner_counts *counts)
 {
 	struct seam_service *service = in->stream.service;
-	bool overwrites = service->link.geometry.mode & SEAM_RING_OVERWRITE;
-	uint64_t n = seam_program_ring_limit(
-		target, count_lost(in, counts, overwrites), 1);
+	uint64_t n = seam_program_ring_limit(target, count_lost(in, counts),
+					     1);
 
 	if (!service->event || n <= in->n_reported)
 		return;

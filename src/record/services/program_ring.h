@@ -38,14 +38,8 @@ void seam_program_ring_take(struct seam_services *s,
 			    const struct seam_program_ring *ring, bool is_last);
 
 /*
- * Hand what @ring holds now to the service, for a snapshot: only of rings that
- * overwrite, of services with an event.  The ring keeps its records.
+ * Hand what is in a free-running AUX buffer now to the service, for a snapshot.
  */
-void seam_program_ring_snapshot(struct seam_services *s,
-				const struct seam_program_ring *ring,
-				bool is_last);
-
-/* The same for free-running AUX buffers. */
 void seam_program_ring_snapshot_aux(struct seam_services *s,
 				    const struct seam_program_ring *ring,
 				    bool is_last);

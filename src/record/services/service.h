@@ -76,7 +76,6 @@ struct seam_service {
 	/*
 	 * @record is a private copy of @size bytes, header included.  True: it
 	 * is valid, write it into "data" (only of a service with an event).
-	 * The records of a ring that overwrites come for each snapshot too.
 	 */
 	bool (*take)(struct seam_service_stream *stream, uint8_t *record,
 		     size_t size);

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "record/services/program_ring.h"
-#include "ring/backward.h"
 
 enum {
 	MAX_RING_BYTES = 256 << 20,	/* of all programs; or so many rings: */
@@ -267,14 +266,6 @@ struct seam_bytes seam_services_take(struct seam_services *s, bool is_last)
 		count_without_ring(s, s->server.targets[i]);
 	s->floor_ns = s->round_ns;
 	s->round_ns = seam_clock_ns();
-	return (struct seam_bytes) { s->round.bytes.items, s->round.bytes.n };
-}
-
-struct seam_bytes seam_services_snapshot(struct seam_services *s)
-{
-	s->round.bytes.n = 0;
-	if (s->is_open)
-		each_ring(s, seam_program_ring_snapshot, false);
 	return (struct seam_bytes) { s->round.bytes.items, s->round.bytes.n };
 }
 

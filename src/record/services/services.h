@@ -89,12 +89,6 @@ void seam_services_learn(struct seam_services *s, bool is_last);
 struct seam_bytes seam_services_take(struct seam_services *s, bool is_last);
 
 /*
- * The samples that are now in rings which overwrite, for a snapshot's file.
- * Valid until the next round.
- */
-struct seam_bytes seam_services_snapshot(struct seam_services *s);
-
-/*
  * Hand what is now in free-running AUX buffers to their services' snapshot_aux,
  * a copy of one thread after another; the threads go on.
  */

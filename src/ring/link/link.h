@@ -39,7 +39,7 @@
 #include <sys/types.h>
 
 enum {
-	SEAM_LINK_VERSION = 3,
+	SEAM_LINK_VERSION = 4,
 	SEAM_LINK_MAX_BYTES = 512,	/* of a message */
 	SEAM_LINK_MAX_FDS = 4,		/* with a message */
 	SEAM_LINK_ADDRESS_BYTES = 108,	/* Source: unix(7), sun_path */

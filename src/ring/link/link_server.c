@@ -201,8 +201,8 @@ int seam_link_server_open(struct seam_link_server *s,
 	memcpy(s->services, services, n * sizeof(*services));
 	for (size_t i = 0; i < n; i++)
 		if (!seam_ring_geometry_is_valid(&services[i].geometry))
-			return seam_err_set(err, -EINVAL, "invalid sizes or "
-					    "mode of rings");
+			return seam_err_set(err, -EINVAL,
+					    "invalid sizes of rings");
 	s->targets = calloc(SEAM_LINK_MAX_TARGETS, sizeof(*s->targets));
 	if (!s->targets)
 		return seam_err_no_memory(err);

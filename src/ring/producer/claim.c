@@ -34,8 +34,6 @@ bool seam_ring_geometry_is_valid(const struct seam_ring_geometry *geometry)
 {
 	return geometry->n_slots > 0 &&
 	       geometry->n_slots <= SEAM_RING_MAX_SLOTS &&
-	       (geometry->mode == SEAM_RING_FORWARD ||
-		geometry->mode == (SEAM_RING_BACKWARD | SEAM_RING_OVERWRITE)) &&
 	       is_size(geometry->data_bytes) &&
 	       geometry->aux_free_running <= 1 &&
 	       (geometry->aux_bytes == 0 || is_size(geometry->aux_bytes)) &&
@@ -250,7 +248,7 @@ static void open_ring(const struct seam_ring_geometry *geometry, void *ring,
 	uint8_t *memory = ring;
 
 	seam_ring_producer_init(&c->ring, memory, SEAM_RING_PAGE,
-				geometry->data_bytes, geometry->mode);
+				geometry->data_bytes);
 	if (geometry->watermark)
 		c->ring.watermark = geometry->watermark;
 	if (!geometry->aux_bytes)

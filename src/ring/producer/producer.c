@@ -6,18 +6,14 @@
  *
  *	load data_tail                  load data_head
  *	   A  (load-acquire)               C  (load-acquire)
- *	reserve                         load the record
- *	   E  (release fence)              F  (acquire fence)
- *	store the record                load reserve   (overwrite only)
+ *	store the record                load the record
  *	   B  (store-release)              D  (store-release)
  *	store data_head                 store data_tail
  *
  * B pairs with C: a consumer that sees the head sees the records before it.
  * A pairs with D: a producer that sees the tail may overwrite the bytes before
  * it.  The kernel uses a control dependency for A (no store before the branch
- * that allows it); C11 has none, and an acquire costs no more on x86.  E pairs
- * with F: a consumer that sees a byte of a new record sees that its place was
- * reserved, so the reader of an overwritten ring knows which bytes to drop.
+ * that allows it); C11 has none, and an acquire costs no more on x86.
  *
  * tests/model has a Spin model of each pair, which fails with any one off.
  *
@@ -52,15 +48,13 @@ static void begin_at_head(struct seam_ring_producer *p)
 }
 
 void seam_ring_producer_init(struct seam_ring_producer *p, void *memory,
-			     size_t page_bytes, size_t data_bytes,
-			     enum seam_ring_mode mode)
+			     size_t page_bytes, size_t data_bytes)
 {
 	*p = (struct seam_ring_producer) {
 		.control = memory,
 		.data = (uint8_t *)memory + page_bytes,
 		.size = data_bytes,
 		.watermark = data_bytes / 2,
-		.mode = mode,
 	};
 	begin_at_head(p);
 }
@@ -95,8 +89,7 @@ static void send_wakeup(struct seam_ring_producer *p, uint64_t head)
 	struct seam_ring_state *state = &p->control->program;
 	uint64_t last = seam_local_load(&state->wakeup_head);
 	/* Negative where a handler has published, and woken, after us. */
-	int64_t filled = (int64_t)(p->mode & SEAM_RING_BACKWARD ?
-				   last - head : head - last);
+	int64_t filled = (int64_t)(head - last);
 
 	if (!p->wakeup || filled <= (int64_t)p->watermark)
 		return;
@@ -142,15 +135,13 @@ static bool has_room(const struct seam_ring_producer *p, uint64_t head,
 {
 	uint64_t tail, used;
 
-	if (p->mode & SEAM_RING_OVERWRITE)
-		return true;
 	/*
 	 * acquire: A, pairs with D; our stores come after its loads.  An
 	 * invalid tail only makes the ring look full.
 	 */
 	tail = atomic_load_explicit(&p->control->data_tail,
 				    memory_order_acquire);
-	used = p->mode & SEAM_RING_BACKWARD ? tail - head : head - tail;
+	used = head - tail;
 	/* 8 bytes stay free, as in the kernel. */
 	return used <= p->size - 8 && size <= p->size - 8 - used;
 }
@@ -165,9 +156,7 @@ size_t seam_ring_room(const struct seam_ring_producer *p)
 	/* acquire: A, as in has_room() */
 	tail = atomic_load_explicit(&p->control->data_tail,
 				    memory_order_acquire);
-	used = p->mode & SEAM_RING_BACKWARD ? tail - head : head - tail;
-	if (p->mode & SEAM_RING_OVERWRITE)
-		used = 0;
+	used = head - tail;
 	if (used > p->size || p->size - used < beside)
 		return 0;
 	used = p->size - used - beside;
@@ -178,20 +167,16 @@ size_t seam_ring_room(const struct seam_ring_producer *p)
 static int reserve(struct seam_ring_producer *p, uint64_t size, uint64_t *pos)
 {
 	struct seam_ring_state *state = &p->control->program;
-	bool backward = p->mode & SEAM_RING_BACKWARD;
 
 	for (int i = 0; i < MAX_TRIES; i++) {
 		uint64_t head = seam_local_load(&state->head);
-		uint64_t next = backward ? head - size : head + size;
 
 		if (!has_room(p, head, size))
 			return -ENOBUFS;
 		seam_ring_test_point();
-		if (!seam_local_replace(&state->head, head, next))
+		if (!seam_local_replace(&state->head, head, head + size))
 			continue;
-		*pos = backward ? next : head;
-		/* E: pairs with F; our stores come after the reservation */
-		atomic_thread_fence(memory_order_release);
+		*pos = head;
 		return 0;
 	}
 	return -EBUSY;

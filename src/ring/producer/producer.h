@@ -42,7 +42,6 @@ struct seam_ring_producer {
 	uint64_t size;			/* bytes of data, a power of two */
 	uint64_t watermark;		/* bytes between wakeups */
 	const struct seam_ring_wakeup *wakeup;	/* NULL: none */
-	enum seam_ring_mode mode;
 	uint64_t id;			/* of the event, in LOST records */
 };
 
@@ -60,8 +59,7 @@ struct seam_ring_writer {
  * other fields, @wakeup included, before the first record.
  */
 void seam_ring_producer_init(struct seam_ring_producer *p, void *memory,
-			     size_t page_bytes, size_t data_bytes,
-			     enum seam_ring_mode mode);
+			     size_t page_bytes, size_t data_bytes);
 
 /*
  * Bytes of payload that a record begun now could have, a multiple of 8.  A

@@ -296,9 +296,8 @@ static bool is_over(const struct seam_agent_thread *t)
 	/* relaxed: a request */
 	return !seam_ring_memory_is_held(m, claim) ||
 	       t->n_unwritten > MAX_UNWRITTEN ||
-	       (claim->ring.mode == SEAM_RING_FORWARD &&
-		atomic_load_explicit(&claim->ring.control->program.paused,
-				     memory_order_relaxed));
+	       atomic_load_explicit(&claim->ring.control->program.paused,
+				    memory_order_relaxed);
 }
 
 /* Threads that start faster than the recorder makes rings try again. */

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * backward.pml - a ring that overwrites, and snapshots of it
+ * free_running.pml - an AUX buffer that overwrites itself, and copies of it
  *
  * The writer never waits.  The reader copies the whole ring from the head
  * on and then asks how far the writer has reserved: what that may have
- * overwritten is dropped.  (That positions go down in such a ring is only a
- * sign; here they go up from 1, and record n has the value n.)
+ * overwritten is dropped.  Chunk n has the value n, from 1.
  *
  *	B	writer: data stores before the head store
  *	C	reader: head load before data loads
  *	E	writer: the reservation before data stores
  *	F	reader: data loads before the load of the reservation
  *
- * As in forward.pml stores drain in any order, and loads may be early.  The
- * AUX area in free-running mode follows the same protocol.
+ * As in forward.pml stores drain in any order, and loads may be early.
  */
 #ifndef B
 #define B 1
