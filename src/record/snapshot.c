@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "record/perf/auxtrace.h"
 #include "record/session.h"
-#include "ring/backward.h"
+#include "ring/consumer.h"
 #include "wire/manifest.h"
 
 #include <errno.h>

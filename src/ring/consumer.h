@@ -43,7 +43,7 @@ struct seam_ring_span {
 /*
  * Map the ring of perf event @fd with @data_bytes (a power of two, at least
  * a page) of data.  @overwrite, for an event with write_backward: a read-only
- * mapping makes the kernel overwrite; see backward.h; there is no tail to
+ * mapping makes the kernel overwrite; see below; there is no tail to
  * advance.  -EPERM: more memory than this user may lock.
  */
 int seam_ring_map(struct seam_ring *ring, int fd, size_t data_bytes,
@@ -116,5 +116,39 @@ static inline size_t seam_ring_span_bytes(const struct seam_ring_span *span)
 {
 	return span->size[0] + span->size[1];
 }
+
+/*
+ * A copy of a ring that the kernel overwrites:
+ *
+ *	seam_ring_snapshot_init(&snapshot, data_bytes, err);
+ *	... PERF_EVENT_IOC_PAUSE_OUTPUT 1 ...
+ *	seam_ring_snapshot(&ring, &snapshot);
+ *	... resume ...
+ *	while (seam_ring_record(&snapshot.span, pos, &header))
+ *		pos += header.size;
+ *
+ * The kernel goes from high positions to low ones: the newest record begins at
+ * the head, and older ones follow at growing positions, up to the one whose end
+ * has been overwritten.
+ */
+struct seam_ring_snapshot {
+	uint8_t *copy;			/* owned; room for the ring's data */
+	size_t room;			/* bytes */
+	struct seam_ring_span span;	/* whole records, newest first */
+};
+
+/* Allocate memory for snapshots of a ring with @data_bytes.  -ENOMEM. */
+int seam_ring_snapshot_init(struct seam_ring_snapshot *snapshot,
+			    size_t data_bytes, struct seam_err *err);
+
+/* Valid on a zeroed struct. */
+void seam_ring_snapshot_fini(struct seam_ring_snapshot *snapshot);
+
+/*
+ * Copy @ring.  Returns the bytes of whole records, 0 when there are none or
+ * @snapshot has no room for the ring.
+ */
+size_t seam_ring_snapshot(struct seam_ring *ring,
+			  struct seam_ring_snapshot *snapshot);
 
 #endif /* SEAM_RING_CONSUMER_H */

@@ -12,7 +12,7 @@
 
 #include "base/cursor.h"
 #include "ring/aux.h"
-#include "ring/backward.h"
+#include "ring/consumer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 

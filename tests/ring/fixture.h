@@ -11,7 +11,7 @@
 
 #include "aux_writer.h"
 #include "ring/aux.h"
-#include "ring/backward.h"
+#include "ring/consumer.h"
 #include "ring/producer/producer.h"
 
 enum { PAGE = 4096, DATA = 4096, AREA = 4096 };

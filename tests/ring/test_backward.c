@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_backward.c - the promises of ring/backward.h, and the kernel's ring */
+/* test_backward.c - copies of rings that the kernel overwrites: consumer.h */
 #include "fixture.h"
 
 #include <errno.h>

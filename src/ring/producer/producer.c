@@ -253,7 +253,7 @@ int seam_ring_begin(struct seam_ring_producer *p, struct seam_ring_writer *w,
 	/* It must also fit after a LOST record, or it never will. */
 	if (size > p->size - 8 - LOST_BYTES)
 		return lose(p, SEAM_RING_LOST_BIG, -EMSGSIZE);
-	/* relaxed: pausing is a request; see backward.h */
+	/* relaxed: pausing is a request */
 	if (atomic_load_explicit(&state->paused, memory_order_relaxed))
 		return lose(p, SEAM_RING_LOST_PAUSED, -EAGAIN);
 	if (nest >= SEAM_RING_MAX_NESTED)

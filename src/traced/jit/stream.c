@@ -118,7 +118,7 @@ static void announce_offered(struct seam_jitdump *dump)
 /* Whether the recorder paused the ring: then the recording ends. */
 static bool is_paused(const struct seam_writer_own *own)
 {
-	/* relaxed: pausing is a request; see ring/backward.h */
+	/* relaxed: pausing is a request; see ring/consumer.h */
 	return atomic_load_explicit(&own->claim.ring.control->program.paused,
 				    memory_order_relaxed);
 }
