@@ -411,7 +411,7 @@ static void connect_readers(struct seam_session *s)
 	s->kept_files.follow.max_bytes = s->options->max_bytes;
 	s->kept_files.follow.context = s;
 	s->drain.copy_programs = copy_programs;
-	s->drain.see_task = see_task;
+	s->drain.see_task = s->services.is_open ? see_task : NULL;
 	s->drain.learn_owners = learn_owners;
 	s->drain.take_programs = take_programs;
 	s->drain.is_superseded = may_supersede ? is_superseded : NULL;

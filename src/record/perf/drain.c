@@ -492,7 +492,7 @@ static void read_tasks(struct seam_drain *d, struct seam_source_ring *ring)
 /* Whose the rings of programs are. */
 static void learn_owners(struct seam_drain *d)
 {
-	for (size_t i = 0; i < d->sources->live.n; i++)
+	for (size_t i = 0; d->see_task && i < d->sources->live.n; i++)
 		if (live_ring(d, i)->use == SEAM_RING_OF_SIDEBAND)
 			read_tasks(d, live_ring(d, i));
 	d->learn_owners(d->context, d->is_last);

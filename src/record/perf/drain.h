@@ -47,7 +47,7 @@ struct seam_drain {
 	 * returns the records of this round.  In between, before any record is
 	 * written, see_task() gets those of forks, execs and exits, each once,
 	 * in the order of each ring; then learn_owners() is called.  All NULL:
-	 * there are none.
+	 * there are none; see_task alone: no program can connect.
 	 */
 	void (*copy_programs)(void *context, bool is_last);
 	void (*see_task)(void *context,

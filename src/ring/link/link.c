@@ -176,11 +176,6 @@ int seam_link_peer(int socket, pid_t *pid, uid_t *uid)
 	return 0;
 }
 
-bool seam_link_may_connect(uid_t peer)
-{
-	return geteuid() == 0 || peer == 0 || peer == geteuid();
-}
-
 int seam_link_sockaddr(const char *address, struct sockaddr_un *out)
 {
 	size_t n = strlen(address);

@@ -132,9 +132,6 @@ void seam_link_drop_fds(struct seam_link_message *m);
 /* The process at the other end, by SO_PEERCRED.  0 or -errno. */
 int seam_link_peer(int socket, pid_t *pid, uid_t *uid);
 
-/* Whether user @peer may be at the other end. */
-bool seam_link_may_connect(uid_t peer);
-
 struct sockaddr_un;
 
 /* "@name" or a path as a socket address: its length, or -ENAMETOOLONG. */
