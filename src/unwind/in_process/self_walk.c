@@ -4,7 +4,6 @@
 
 #include <errno.h>
 
-#include "unwind/in_process/self_adapters.h"
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_readers.h"
 
@@ -13,6 +12,55 @@
  * goes on for 100 bytes, where it calls constructors.
  */
 enum { MAX_ENTRY_BYTES = 256 };
+
+/* ---- virtual machines in this process ---- */
+
+/*
+ * The thread that adds or removes an adapter writes; handlers read.  All
+ * sequentially consistent, as self_readers.h says for the images.
+ */
+static _Atomic(const struct seam_self_adapter *)
+	adapters[SEAM_SELF_MAX_ADAPTERS];
+
+/*
+ * The adapter that has the code at @pc, or NULL; whether an image has it.  In
+ * a handler.
+ */
+static const struct seam_unwind_adapter *find_adapter(uint64_t pc,
+						      bool is_in_image)
+{
+	for (size_t i = 0; i < SEAM_SELF_MAX_ADAPTERS; i++) {
+		const struct seam_self_adapter *a = atomic_load(&adapters[i]);
+
+		if (a && a->has_code(a->adapter.context, pc, is_in_image))
+			return &a->adapter;
+	}
+	return NULL;
+}
+
+int seam_self_add_adapter(const struct seam_self_adapter *adapter)
+{
+	for (size_t i = 0; i < SEAM_SELF_MAX_ADAPTERS; i++) {
+		const struct seam_self_adapter *none = NULL;
+
+		if (atomic_compare_exchange_strong(&adapters[i], &none,
+						   adapter))
+			return 0;
+	}
+	return -ENOSPC;
+}
+
+int seam_self_remove_adapter(const struct seam_self_adapter *adapter)
+{
+	for (size_t i = 0; i < SEAM_SELF_MAX_ADAPTERS; i++) {
+		const struct seam_self_adapter *same = adapter;
+
+		atomic_compare_exchange_strong(&adapters[i], &same, NULL);
+	}
+	return seam_self_unused(seam_self_retire()) ? 0 : -EBUSY;
+}
+
+/* ---- a walk ---- */
 
 struct walking {
 	struct seam_self_visit visit;
@@ -58,7 +106,7 @@ static bool find_code(void *context, uint64_t addr,
 	const struct seam_self_image *image = find_image(w, addr);
 
 	if (w->visit.is_announced)
-		code->adapter = seam_self_find_adapter(addr, image != NULL);
+		code->adapter = find_adapter(addr, image != NULL);
 	if (!image)
 		return code->adapter != NULL;
 	if (image->table) {
