@@ -17,34 +17,33 @@
  *
  * Link with -lseam-fdr, or as "pkg-config --cflags --libs seam-fdr" says.
  *
- * Where the records go.  Under "seam record --trace" (the environment has
- * SEAM_LINK) into memory that the recorder holds: they survive SIGKILL.
- * Otherwise the program writes a bundle, a folder that "seam calls", "seam
- * report" and llvm-xray open:
+ * Where the records go.  A full trace has a recorder, whose memory they are
+ * written to, so they survive SIGKILL: "seam record --trace" (the environment
+ * has SEAM_LINK), or one that the library starts: "seam", beside the library or
+ * in PATH.  It writes a bundle, a folder that "seam calls", "seam report" and
+ * llvm-xray open:
  *
  *	NAME.seam/xray/PID.xray		FDR log, version 5
  *	NAME.seam/xray/PID.yaml		names of the functions
  *	NAME.seam/xray/PID.events	names of the types of events
  *	NAME.seam/meta.json
  *
- * Full trace: all calls, until stop.  Without a recorder no thread is made for
- * that: a thread that has filled 128 KiB, some 16000 calls, writes them
- * itself, which takes it 50 to 100 us; threads wait for each other there.  What
- * cannot be written, on a full disk or past RLIMIT_FSIZE, is lost and counted;
- * no signal is raised.
- * Flight recorder ("flight=1"): each thread's newest calls, in memory of a
- * fixed size; nothing is written before seam_fdr_snapshot() or seam_fdr_stop().
+ * What the recorder is too slow for is lost and counted: no thread waits.
+ * A flight recorder ("flight=1") keeps each thread's newest calls in memory of
+ * the program of a fixed size.  "seam" is started when they are written: by
+ * seam_fdr_snapshot(), seam_fdr_stop() and exit().
  *
- * At the end.  exit() and return from main() stop the recording as
- * seam_fdr_stop() does.  Without a recorder, _exit(), a crash and SIGKILL lose
- * what a thread has not written, 128 KiB at most (a flight recorder:
- * everything); the log is readable up to there.  Its function names are there
- * for programs with up to 16384 functions with sleds; others are named with
- * "seam calls --map PROGRAM".
+ * The recorder that the library starts is no child that wait() finds, and has
+ * none of the program's descriptors.  It ends when the bundle is complete.
+ *
+ * At the end.  exit() and return from main() complete the bundle, unless a
+ * child still records.  After _exit(), a crash and SIGKILL the recorder
+ * completes it; a flight recorder loses everything.
  *
  * fork().  A child records too, under its own pid, into a log of its own in the
- * same bundle; it has none of its parent's records.  A child that runs another
- * program, or ends by _exit(), loses what it has not written, see above.
+ * same bundle; it has none of its parent's records.  That of a flight recorder
+ * is in a bundle of its own, NAME-PID.seam, and lost where the child runs
+ * another program or ends by _exit().
  *
  * Arguments are not NULL, but where it is said: there is no check.
  *
@@ -107,11 +106,8 @@ enum {
  *				one: each thread records half of its memory
  *				after it, then nothing
  *	out=DIR			the bundle; default NAME-PID.seam in the current
- *				folder.  One of a program that is there is
- *				replaced: its logs are removed.  While another
- *				program writes to it, which may have started
- *				this one, it is not: both have logs in it.  Not
- *				used under a recorder
+ *				folder.  One that is there becomes DIR.old.  Not
+ *				used under "seam record --trace"
  *
  * Without GLOBs no symbols are needed: stripped programs can be recorded.  With
  * them, those of a stripped program are in its separate debug file, which needs
@@ -127,11 +123,13 @@ enum {
  * Returns 0; -EINVAL: @options is not of that form, or flight= is not as at
  * the first start; -EALREADY: it records already; -EPERM: the program has other
  * rights than its user (AT_SECURE), a seccomp filter was set, or valgrind runs
- * it; -EEXIST: out= is not a program's bundle; -ENOMEM; or -errno of what could
- * not be made.
+ * it; -EEXIST: out= is not a bundle (of a flight recorder seam_fdr_stop() says
+ * so); -ENOENT: there is no "seam", or no folder for out=; -EBUSY: another thread is in seam_fdr_stop();
+ * -ETIMEDOUT: the recorder does not answer; -ENOMEM; or -errno of what could not
+ * be made.
  *
- * Threads: any one, not in a handler.  Uses malloc.  Cost: 1 ms, and the
- * reading of all symbols: with GLOBs, and for a bundle where functions are few.
+ * Threads: any one, not in a handler.  Uses malloc.  Cost: 1 ms, 30 ms to start
+ * a recorder, and with GLOBs the reading of all symbols.
  */
 SEAM_FDR_PUBLIC
 int seam_fdr_start(const char *options);
@@ -139,43 +137,44 @@ SEAM_FDR_PUBLIC
 int seam_fdr_start_why(const char *options, char *why, size_t why_bytes);
 
 /*
- * Unpatch all functions, write what is there, and, without a recorder, the
- * names.  Calls that other threads are in have no exit.  May be followed by
- * another start.
+ * Unpatch all functions and complete the bundle.  Calls that other threads are
+ * in have no exit.  Also ends the recording of children that have the same
+ * recorder; a child's stop ends its own alone.  May be followed by another
+ * start.
  *
- * Returns 0, also where nothing is recorded; or the first -errno of what could
- * not be written: what was written is a valid log all the same.
+ * Returns 0, also where nothing is recorded; -EBADF: the program has closed the
+ * library's descriptor, so the bundle is complete after its end; -EPIPE: the
+ * recorder has ended; -ETIMEDOUT: it goes on after 60 s; or the first -errno of
+ * what could not be written: what was written is a valid log all the same.
  *
- * Threads: any one, not in a handler.  Cost: a copy of the log, if more than
- * one thread recorded.
+ * Threads: any one, not in a handler.  Cost: 50 ms at least, and a copy of the
+ * log, if more than one thread recorded.
  */
 SEAM_FDR_PUBLIC
 int seam_fdr_stop(void);
 
 /*
  * A flight recorder: write what it has now to the new bundle @folder, and go
- * on.  A full trace: write what was recorded so far to its bundle; @folder is
- * NULL.
+ * on.  One that is there becomes FOLDER.old.
  *
- * Returns 0; -EINVAL: @folder given for a full trace, missing for a flight
- * recorder, or the recording's own; -EEXIST: @folder is not a program's
- * bundle; -ENOENT: not recording; -ENOTSUP: under a recorder: use
- * "seam snapshot PID"; or -errno.
+ * Returns 0; -EINVAL: @folder is NULL, or the recording's own; -EEXIST: @folder
+ * is not a bundle; -ENOENT: not recording; -ENOTSUP: there is a
+ * recorder: under "seam record" use "seam snapshot PID", and a full trace is in
+ * its bundle; -EBUSY: another thread writes; or -errno.
  *
- * Threads: any one, not in a handler; others record meanwhile.  Cost: a copy of
- * what it writes.
+ * Threads: any one, not in a handler; others record meanwhile.  Cost: 100 ms,
+ * and a copy of what it writes.
  */
 SEAM_FDR_PUBLIC
 int seam_fdr_snapshot(const char *folder);
 
-/* The bundle's absolute path; "": not recording, or under a recorder. */
+/* The bundle's absolute path; "": not recording, or under "seam record". */
 SEAM_FDR_PUBLIC
 const char *seam_fdr_path(void);
 
 /*
- * Records that were lost so far, since the library was loaded, for want of
- * memory or because they could not be written.  0 under a recorder, which has
- * these counts.  Any thread, in handlers too.
+ * Records that a flight recorder has lost so far, since the library was loaded,
+ * for want of memory.  0 with a recorder, which has these counts.  Any thread, in handlers too.
  */
 SEAM_FDR_PUBLIC
 uint64_t seam_fdr_lost(void);

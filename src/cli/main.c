@@ -17,11 +17,14 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/guard.h"
 #include "base/memory_limit.h"
 #include "cli/command.h"
 #include "cli/commands/help.h"
 #include "cli/pager.h"
+#include "record/program_recorder.h"
+#include "wire/xray/trace_service.h"
 
 const struct seam_command *const seam_commands[] = {
 	&seam_record_command,
@@ -173,6 +176,11 @@ static int run(int argc, char **argv)
 	const struct seam_command *command = argc < 2 ? NULL :
 					     seam_command_find(argv[1]);
 
+	if (argc >= 2 &&
+	    strcmp(seam_file_name(argv[0]), SEAM_TRACE_RECORDER) == 0)
+		return seam_program_recorder_run(SEAM_TRACE_RECORDER_FD,
+						 argv[1], argv[2]) ?
+		       SEAM_EXIT_FAILED : SEAM_EXIT_DONE;
 	if (program) {
 		handle_closed_pipes(false);
 		return run_command(program, argc, argv);

@@ -495,22 +495,6 @@ static void describe(struct seam_service *service, struct seam_manifest *m,
 		describe_triggers(t, m);
 }
 
-/* Complete the counts, after the logs. */
-static void count(struct seam_tracing *t, uint64_t n_functions)
-{
-	uint64_t *n = t->fdr.counts.n;
-
-	n[SEAM_COUNT_CALLS_RECORDS] = t->logs.counts.n_records;
-	n[SEAM_COUNT_CALLS_FUNCTIONS] = n_functions;
-	n[SEAM_COUNT_CALLS_REFUSED] = t->s->services.n_failed;
-	n[SEAM_COUNT_CALLS_WITHOUT_RING] = t->fdr.calls.n_without_ring;
-	n[SEAM_COUNT_CALLS_UNWRITTEN] = t->logs.counts.n_unwritten;
-	n[SEAM_COUNT_CALLS_BAD_BYTES] = t->logs.counts.n_bad_bytes;
-	n[SEAM_COUNT_CALLS_UNOWNED] = t->fdr.calls.n_unowned;
-	n[SEAM_COUNT_CALLS_BAD] += t->fdr.calls.n_bad + t->fdr.functions.n_bad +
-				   t->fdr.known.n_left_out;
-}
-
 static const char *why_no_calls(const struct seam_tracing *t)
 {
 	const struct seam_trace_options *o = &t->s->options->trace;
@@ -550,7 +534,8 @@ static void finish(struct seam_service *service)
 
 	if (t->s->options->flight.is_used)
 		finish_flight(t);
-	count(t, complete(t, &t->logs));
+	seam_fdr_service_count(&t->fdr, &t->logs, &t->s->services,
+			       complete(t, &t->logs));
 	result->has_calls = true;
 	result->calls_bytes = seam_trace_logs_bytes(&t->logs);
 	result->tsc_hz = seam_tsc_clock_hz(&t->fdr.clock);

@@ -147,6 +147,12 @@ int seam_ring_memory_adopt(struct seam_ring_memory *m, int fd,
 /* Valid on a zeroed struct. */
 void seam_ring_memory_fini(struct seam_ring_memory *m);
 
+/*
+ * The program's: give the memory up, and have zeroes at its addresses, for
+ * threads that keep them.  @m stays valid: no ring of it can be claimed.
+ */
+void seam_ring_memory_abandon(struct seam_ring_memory *m);
+
 /* Where the program's addresses are limited, windows take less of them. */
 enum { SEAM_RING_LIMIT_SHARE = 8 };
 

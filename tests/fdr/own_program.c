@@ -88,37 +88,18 @@ static void start(void)
 	check(r == -EALREADY ? 0 : r, "start");
 }
 
-/* One thread, as many chunks as it asks for. */
+/* One thread. */
 static void chunks(void)
 {
 	start();
-	for (unsigned int i = 0; i < CHUNKS; i++) {
+	for (unsigned int i = 0; i < CHUNKS; i++)
 		node(i % 5);
-		check(seam_fdr_snapshot(NULL), "snapshot");
-	}
 	check(seam_fdr_stop(), "stop");
 	say("node", CHUNKS);
 	say("leaf", CHUNKS / 5 * (0 + 1 + 2 + 3 + 4));
 }
 
-static pthread_barrier_t barrier;
-
 static void *run(void *unused)
-{
-	(void)unused;
-	for (int i = 0; i < MANY / 10; i++) {
-		node(10);
-		if (i % 100 != 99)
-			continue;
-		/* it writes what the others have, while they go on */
-		check(seam_fdr_snapshot(NULL), "snapshot");
-		if (i % 200 == 199)
-			pthread_barrier_wait(&barrier);
-	}
-	return NULL;
-}
-
-static void *run_alone(void *unused)
 {
 	(void)unused;
 	for (int i = 0; i < MANY / 10; i++)
@@ -130,7 +111,6 @@ static void threads(void)
 {
 	pthread_t t[N_THREADS];
 
-	pthread_barrier_init(&barrier, NULL, N_THREADS);
 	start();
 	for (int i = 0; i < N_THREADS; i++)
 		pthread_create(&t[i], NULL, run, NULL);
@@ -141,17 +121,15 @@ static void threads(void)
 	say("node", (unsigned long)N_THREADS * MANY / 10);
 }
 
-/* It is the one that opens the log, and writes all of its chunks. */
 static void small_stack(void)
 {
 	pthread_attr_t attr;
 	pthread_t t;
 
 	start();
-	pthread_barrier_init(&barrier, NULL, 1);
 	pthread_attr_init(&attr);
 	check(-pthread_attr_setstacksize(&attr, 16384), "stack size");
-	check(-pthread_create(&t, &attr, run_alone, NULL), "create");
+	check(-pthread_create(&t, &attr, run, NULL), "create");
 	pthread_join(t, NULL);
 	check(seam_fdr_stop(), "stop");
 	say("leaf", MANY);
@@ -284,19 +262,6 @@ static void locked(void)
 	say("child", 7);
 }
 
-/* It ends when it is told to. */
-static void together(void)
-{
-	char byte;
-
-	start();
-	node(7);
-	puts("started");
-	fflush(stdout);
-	check(read(STDIN_FILENO, &byte, 1) == 0 ? 0 : -1, "read");
-	check(seam_fdr_stop(), "stop");
-}
-
 /* Another program, in its place, with the same SEAM_TRACE. */
 static void other(void)
 {
@@ -357,7 +322,7 @@ static void closed(void)
 		exit(1);
 	for (int i = 0; i < MANY / 20; i++)
 		node(10);
-	check(seam_fdr_stop(), "stop");
+	check(seam_fdr_stop() == -EBADF ? 0 : -1, "stop");
 	say("leaf", MANY);
 }
 
@@ -376,8 +341,10 @@ static void jailed(void)
 /* One that uses all of its descriptors. */
 static void crowded(void)
 {
-	const struct rlimit limit = { 16, 16 };
+	struct rlimit limit;
 
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = 16;
 	setrlimit(RLIMIT_NOFILE, &limit);
 	start();
 	say("first", (unsigned long)dup(0));
@@ -390,25 +357,6 @@ static void crowded(void)
 		close(fd);
 	check(seam_fdr_stop(), "stop");
 	say("leaf", MANY);
-}
-
-/* The disk is full, so to speak. */
-static void full(void)
-{
-	const struct rlimit limit = { 1 << 20, RLIM_INFINITY };
-	const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
-
-	start();
-	setrlimit(RLIMIT_FSIZE, &limit);
-	for (int i = 0; i < MANY / 10; i++)
-		node(10);
-	say("stop", (unsigned long)-seam_fdr_stop());
-	say("lost", seam_fdr_lost());
-	say("leaf", MANY);
-	setrlimit(RLIMIT_FSIZE, &none);
-	check(seam_fdr_start("out=after_full.seam"), "start again");
-	node(10);
-	check(seam_fdr_stop(), "stop again");
 }
 
 /* Once slow, and what led up to it. */
@@ -544,8 +492,8 @@ static void expect_while_on(void)
 
 	EXPECT(seam_fdr_start("") == -EALREADY);
 	EXPECT(seam_fdr_path()[0] == '/');
-	EXPECT(seam_fdr_snapshot("x.seam") == -EINVAL);
-	EXPECT(seam_fdr_snapshot(NULL) == 0);
+	EXPECT(seam_fdr_snapshot("x.seam") == -ENOTSUP);
+	EXPECT(seam_fdr_snapshot(NULL) == -ENOTSUP);
 	EXPECT(seam_fdr_find("leaf", ids, 4) == 1 && ids[0] && !ids[1]);
 	EXPECT(seam_fdr_find("*", ids, 2) > 4 && ids[1] > ids[0]);
 	EXPECT(seam_fdr_find("no_such", ids, 4) == -ENOENT);
@@ -608,8 +556,8 @@ int main(int argc, char **argv)
 		{ "chunks", chunks }, { "threads", threads },
 		{ "events", events }, { "builtins", builtins },
 		{ "forked", forked }, { "locked", locked },
-		{ "programs", programs }, { "together", together },
-		{ "again", again }, { "other", other }, { "closed", closed }, { "full", full },
+		{ "programs", programs },
+		{ "again", again }, { "other", other }, { "closed", closed },
 		{ "jailed", jailed }, { "crowded", crowded },
 		{ "flight", flight }, { "registered", registered },
 		{ "selected", selected }, { "small_stack", small_stack }, { "errors", errors },

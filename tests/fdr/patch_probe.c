@@ -18,6 +18,7 @@
 
 #include "traced/fdr/record/source_link.h"
 #include "traced/fdr/record/thread_area.h"
+#include "traced/fdr/fdr_process.h"
 #include "traced/fdr/sleds/function_names.h"
 #include "traced/fdr/start.h"
 
@@ -219,7 +220,10 @@ static void put_all(void)
 		return;
 	seam_fdr_end(NULL);
 	fputs(notes, o.file);
-	seam_fdr_with_images(put_images, &o);
+	if (seam_fdr_lock()) {
+		seam_fdr_images_with(&seam_fdr_process.images, put_images, &o);
+		seam_fdr_unlock();
+	}
 	put_announced(o.file);
 	put_rights(o.file);
 	for (const struct local_area *a =

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "fdr/sled_image.h"
-#include "traced/fdr/sleds/code_write.h"
+#include "traced/fdr/sleds/code.h"
 #include "traced/fdr/sleds/stubs.h"
 
 static struct sled_image image;

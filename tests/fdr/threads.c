@@ -16,7 +16,6 @@
 #include "traced/fdr/record/rseq.h"
 #include "traced/fdr/record/system.h"
 #include "traced/fdr/record/thread_area.h"
-#include "traced/fdr/record/thread_states.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -22,8 +22,6 @@
  *			not its own ("loop", "range", "from", or "none"), opens
  *			files and sockets until all numbers are used, and goes
  *			on, as does a child of it: nobody writes to what it has
- *	reused FOLDER	its log in FOLDER is removed, all is closed, and a file
- *			of its own gets the log's descriptor, and inode
  *	loading LIBRARY	its constructor, which has the loader's lock, waits for
  *			a thread that begins to record
  *
@@ -32,7 +30,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -338,49 +335,6 @@ PLAIN static void run_descriptors(const char *how)
 	puts("done");
 }
 
-/* The descriptor of the only log in @folder; 0: there is none. */
-PLAIN static int take_log(const char *folder, struct stat *log)
-{
-	char path[4096];
-	struct stat st;
-	glob_t found;
-	int fd = MAX_FD;
-
-	snprintf(path, sizeof(path), "%s/xray/*.xray", folder);
-	if (glob(path, 0, NULL, &found) || stat(found.gl_pathv[0], log))
-		return 0;
-	while (--fd && (fstat(fd, &st) || st.st_ino != log->st_ino ||
-			st.st_dev != log->st_dev))
-		continue;
-	unlink(found.gl_pathv[0]);
-	globfree(&found);
-	return fd;
-}
-
-PLAIN static void run_reused(const char *folder)
-{
-	struct stat log, st = { .st_ino = 0 };
-	char path[64];
-	int fd, number;
-
-	calls(20000);
-	number = take_log(folder, &log);
-	close_all("loop");
-	/* one of some, on ext4 the first; not on each file system */
-	for (int i = 0; i < 100 && number && st.st_ino != log.st_ino; i++) {
-		snprintf(path, sizeof(path), "theirs.%d", i);
-		fd = open(path, O_CREAT | O_RDWR, 0600);
-		NEED(fstat(fd, &st) == 0);
-	}
-	if (number && st.st_ino == log.st_ino) {
-		NEED(dup2(fd, number) == number);
-		fprintf(stderr, "reused\n");
-	}
-	work_on();
-	NEED(!number || (fstat(fd, &st) == 0 && st.st_size == 0));
-	puts("done");
-}
-
 /* ---- vector registers ---- */
 
 TRACED double twice(double x)
@@ -532,8 +486,6 @@ PLAIN int main(int argc, char **argv)
 		run_loading(word);
 	else if (strcmp(how, "descriptors") == 0)
 		run_descriptors(word);
-	else if (strcmp(how, "reused") == 0)
-		run_reused(word);
 	else if (strcmp(how, "stopped") == 0)
 		run_stopped(word);
 	else

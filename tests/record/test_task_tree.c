@@ -347,8 +347,31 @@ static void numbers_that_are_no_ids_have_no_effect(void **state)
 		expect(none[i], 0, 0);
 		expect(21, 0, 0);
 		assert_null(seam_task_tree_get(&tree, none[i], 300));
+		assert_null(seam_task_tree_believe(&tree, none[i], connected));
 	}
 	assert_int_equal(connected->end_ns, 0);
+}
+
+/* Where there are no records of tasks. */
+static void a_believed_process_has_the_memory_until_its_end(void **state)
+{
+	struct seam_tree_process *child =
+		seam_task_tree_believe(&tree, 20, connected);
+	struct seam_tree_process *same =
+		seam_task_tree_believe(&tree, 20, connected);
+
+	(void)state;
+	assert_non_null(child);
+	assert_ptr_equal(same, child);
+	expect(20, 20, 0);
+	see_exit(CONNECTED, CONNECTED, 200);
+	apply_all();
+	assert_true(seam_tree_process_has_memory(connected));
+	see_exit(20, 20, UINT64_MAX - 1);
+	apply_all();
+	assert_false(seam_tree_process_has_memory(connected));
+	seam_tree_process_unref(child);
+	seam_tree_process_unref(same);
 }
 
 #define TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -367,6 +390,7 @@ int main(void)
 		TREE(an_end_that_was_not_recorded_is_found),
 		TREE(so_is_a_thread_of_a_known_process),
 		TREE(tasks_that_ended_take_no_memory),
+		TREE(a_believed_process_has_the_memory_until_its_end),
 		TREE(numbers_that_are_no_ids_have_no_effect),
 	};
 

@@ -239,6 +239,24 @@ void seam_fdr_service_step(struct seam_fdr_service *fdr)
 	seam_trace_logs_set_headers(fdr->logs);
 }
 
+void seam_fdr_service_count(struct seam_fdr_service *fdr,
+			    const struct seam_trace_logs *logs,
+			    const struct seam_services *services,
+			    uint64_t n_functions)
+{
+	uint64_t *n = fdr->counts.n;
+
+	n[SEAM_COUNT_CALLS_RECORDS] = logs->counts.n_records;
+	n[SEAM_COUNT_CALLS_FUNCTIONS] = n_functions;
+	n[SEAM_COUNT_CALLS_REFUSED] = services->n_failed;
+	n[SEAM_COUNT_CALLS_WITHOUT_RING] = fdr->calls.n_without_ring;
+	n[SEAM_COUNT_CALLS_UNWRITTEN] = logs->counts.n_unwritten;
+	n[SEAM_COUNT_CALLS_BAD_BYTES] = logs->counts.n_bad_bytes;
+	n[SEAM_COUNT_CALLS_UNOWNED] = fdr->calls.n_unowned;
+	n[SEAM_COUNT_CALLS_BAD] += fdr->calls.n_bad + fdr->functions.n_bad +
+				   fdr->known.n_left_out;
+}
+
 void seam_fdr_service_fini(struct seam_fdr_service *fdr)
 {
 	seam_trace_functions_fini(&fdr->known);

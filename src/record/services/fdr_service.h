@@ -14,7 +14,7 @@
 #ifndef SEAM_FDR_SERVICE_H
 #define SEAM_FDR_SERVICE_H
 
-#include "record/services/service.h"
+#include "record/services/services.h"
 #include "record/trace/trace_functions.h"
 #include "record/trace/trace_logs.h"
 #include "wire/counts.h"
@@ -61,6 +61,12 @@ seam_fdr_service_program(const struct seam_service_stream *stream)
 
 /* Once a round. */
 void seam_fdr_service_step(struct seam_fdr_service *fdr);
+
+/* Complete the counts, after the logs; their functions are @n_functions. */
+void seam_fdr_service_count(struct seam_fdr_service *fdr,
+			    const struct seam_trace_logs *logs,
+			    const struct seam_services *services,
+			    uint64_t n_functions);
 
 /* Valid on a zeroed struct. */
 void seam_fdr_service_fini(struct seam_fdr_service *fdr);

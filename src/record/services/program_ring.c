@@ -52,6 +52,9 @@ static bool find_owner(struct seam_services *s,
 		in->process = seam_task_tree_owner(
 			&s->tree, ring->owner->tid, target->process,
 			seam_services_since(s, target));
+	if (!in->process && target->process && s->believes_claims)
+		in->process = seam_task_tree_believe(
+			&s->tree, ring->owner->tid, target->process);
 	if (!in->process)
 		return false;
 	stream->pid = in->process->pid;

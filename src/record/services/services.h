@@ -38,6 +38,12 @@ struct seam_services {
 	bool is_ready;			/* the caller's: a socket is readable */
 	bool other_clock;		/* the caller's: "data" has another */
 	bool is_unordered;		/* the caller's: no FINISHED_ROUND */
+	/*
+	 * The caller's: a claim of which nothing is known is believed, as of
+	 * the process with its number.  There is no side-band, and whoever has
+	 * the rings is one program and its children.
+	 */
+	bool believes_claims;
 	struct seam_link_server server;
 	struct seam_service *items[SEAM_LINK_MAX_SERVICES];
 	size_t n;

@@ -403,3 +403,19 @@ void seam_task_tree_fini(struct seam_task_tree *t)
 	free(t->ended.items);
 	*t = (struct seam_task_tree) { 0 };
 }
+
+struct seam_tree_process *
+seam_task_tree_believe(struct seam_task_tree *t, uint32_t pid,
+		       struct seam_tree_process *parent)
+{
+	const struct tree_thread *first = find(t, pid);
+	struct seam_tree_process *process;
+
+	if (first && first->process->pid == pid && !first->process->end_ns)
+		return ref(first->process);
+	process = add_process(t, pid, seam_clock_ns());
+	if (!process)
+		return NULL;
+	set_parent(process, parent);
+	return ref(process);
+}

@@ -86,6 +86,15 @@ struct seam_tree_process *seam_task_tree_get(struct seam_task_tree *t,
 					     uint32_t pid, uint64_t time_ns);
 
 /*
+ * Process @pid, with a reference for the caller, where there are no records of
+ * tasks: one that is not known was forked from @parent just now.  NULL: no
+ * memory.
+ */
+struct seam_tree_process *
+seam_task_tree_believe(struct seam_task_tree *t, uint32_t pid,
+		       struct seam_tree_process *parent);
+
+/*
  * The process of thread @tid that has or had the memory which @connected got at
  * @since_ns, with a reference for the caller; NULL: none is known.
  */

@@ -239,6 +239,21 @@ void seam_ring_memory_fini(struct seam_ring_memory *m)
 	*m = (struct seam_ring_memory) { 0 };
 }
 
+static void empty(void *p, size_t bytes)
+{
+	mmap(p, bytes, PROT_READ | PROT_WRITE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+void seam_ring_memory_abandon(struct seam_ring_memory *m)
+{
+	if (m->head)
+		empty(m->head, m->bytes);
+	for (uint32_t w = 0; m->windows && w < n_windows(m); w++)
+		if (m->windows[w])
+			empty(m->windows[w], window_bytes(m));
+}
+
 /* ---- claims ---- */
 
 static void open_ring(const struct seam_ring_geometry *geometry, void *ring,

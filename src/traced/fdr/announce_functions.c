@@ -4,19 +4,22 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "traced/fdr/record/short_lock.h"
 #include "traced/fdr/record/source_link.h"
 #include "traced/fdr/record/system.h"
+#include "traced/fdr/record/thread_area.h"
 
 enum {
 	PAUSE_NS = 500 * 1000,
 	MAX_WAIT_NS = 10 * 1000 * 1000,	/* of a process, in all */
+	LOCK_YIELDS = 100,
+	LOCK_PAUSE_NS = 20 * 1000,
 };
 
 static struct seam_ring_claim claim;
@@ -38,7 +41,7 @@ int seam_fdr_announce_claim(void)
 	if (has_claim)
 		return 0;
 	r = seam_link_client_claim(&seam_fdr_link, SEAM_FDR_SERVICE_FUNCTIONS,
-				   (uint32_t)syscall(SYS_gettid), &claim);
+				   seam_fdr_states_pid(), &claim);
 	has_claim = r == 0;
 	return r;
 }
@@ -48,7 +51,7 @@ struct seam_ring_control *seam_fdr_announce_control(void)
 	return has_claim ? claim.ring.control : NULL;
 }
 
-void seam_fdr_announce_begin_child(void)
+void seam_fdr_announce_begin_anew(void)
 {
 	is_child = is_child || has_claim;
 	has_claim = false;
@@ -74,6 +77,26 @@ void seam_fdr_announce_begin_end(void)
 }
 
 /*
+ * Not a mutex of libc: a handler takes it too, with all signals blocked, and in
+ * a forked child it is set to 0.  It is held for one write.  A waiter sleeps
+ * soon: one of a real-time priority would keep the holder from its CPU.
+ */
+static void take_lock(void)
+{
+	const struct timespec pause = { 0, LOCK_PAUSE_NS };
+	uint32_t zero = 0;
+
+	for (int i = 0; !atomic_compare_exchange_weak(&lock, &zero, 1); i++) {
+		zero = 0;
+		/* nanosleep() is where a thread may be cancelled */
+		if (i < LOCK_YIELDS)
+			sched_yield();
+		else
+			syscall(SYS_nanosleep, &pause, NULL);
+	}
+}
+
+/*
  * Write a record, if there is room now.  Signals are blocked while this thread
  * has the lock, so a handler waits only for other threads, and not for long.
  */
@@ -83,11 +106,11 @@ static int try_to_send(const void *payload, size_t size)
 	/* a fork in a fault's handler: the ring is the parent's */
 	int r = has_claim ? -EAGAIN : -ENOSPC;
 
-	seam_fdr_short_lock(&lock);
+	take_lock();
 	if (has_claim && seam_ring_room(&claim.ring) >= size)
 		r = seam_ring_write(&claim.ring, PERF_RECORD_SAMPLE, 0,
 				    payload, size);
-	seam_fdr_short_unlock(&lock);
+	atomic_store(&lock, 0);
 	seam_fdr_unblock(blocked);
 	return r;
 }

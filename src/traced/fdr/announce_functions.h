@@ -51,8 +51,8 @@ int seam_fdr_announce_image(const struct seam_fdr_image *image,
 			    uint32_t number);
 int seam_fdr_announce_at_once(const struct seam_xray_addresses *addresses);
 
-/* In a forked child: the ring is the parent's. */
-void seam_fdr_announce_begin_child(void);
+/* In a forked child, or after a link: there is no ring, and nothing known. */
+void seam_fdr_announce_begin_anew(void);
 
 /*
  * Whether something was left for the next time; seam_fdr_announce_at_once()

@@ -6,12 +6,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "traced/fdr/all_functions.h"
-#include "traced/fdr/own/own_bundle.h"
+#include "traced/fdr/flight/flight_areas.h"
+#include "traced/fdr/flight/flight_bundle.h"
 #include "traced/fdr/record/fdr_record.h"
-#include "traced/fdr/record/plain_record.h"
+#include "traced/fdr/recorder.h"
 #include "traced/fdr/registered.h"
-#include "traced/fdr/select.h"
 #include "traced/fdr/start.h"
 #include "wire/xray/trace_service.h"
 
@@ -24,12 +23,6 @@ static bool is_on(void)
 {
 	/* relaxed: areas are ready before, and stay after it */
 	return atomic_load_explicit(&seam_fdr_is_on, memory_order_relaxed);
-}
-
-/* Whether a recorder takes the records. */
-static bool has_recorder(void)
-{
-	return is_on() && !seam_fdr_bundle_path()[0];
 }
 
 /* ---- begin and end ---- */
@@ -59,22 +52,22 @@ int seam_fdr_snapshot(const char *folder)
 
 	if (!is_on())
 		return -ENOENT;
-	r = has_recorder() ? -ENOTSUP : seam_fdr_bundle_write(folder);
+	r = seam_fdr_flight_path()[0] ? seam_fdr_flight_snapshot(folder) :
+					-ENOTSUP;
 	errno = saved_errno;
 	return r;
 }
 
 const char *seam_fdr_path(void)
 {
-	return seam_fdr_bundle_path();
+	const char *path = seam_fdr_flight_path();
+
+	return path[0] ? path : seam_fdr_recorder_path();
 }
 
 uint64_t seam_fdr_lost(void)
 {
-	struct seam_fdr_own_counts counts;
-
-	seam_fdr_own_count(&counts);
-	return counts.n_lost;
+	return seam_fdr_flight_lost();
 }
 
 /* ---- which functions ---- */
@@ -113,33 +106,14 @@ int seam_fdr_unpatch_id(uint32_t id)
 	return set_wanted_id(id, false);
 }
 
-struct glob_search {
-	const char *glob;
-	uint32_t *ids;
-	size_t room, n;
-};
-
-static int compare_name(void *context, const struct seam_fdr_function *f)
-{
-	struct glob_search *search = context;
-
-	if (!f->name || !seam_fdr_name_is_of(search->glob, f->name))
-		return 0;
-	if (search->n < search->room)
-		search->ids[search->n] = f->id;
-	search->n++;
-	return 0;
-}
-
 int64_t seam_fdr_find(const char *glob, uint32_t *ids, size_t n)
 {
-	struct glob_search search = { .glob = glob, .ids = ids, .room = n };
-	int r;
+	int64_t found;
 
 	if (!is_on())
 		return -EAGAIN;
-	r = seam_fdr_each_function(compare_name, &search);
-	return r < 0 ? r : search.n ? (int64_t)search.n : -ENOENT;
+	found = seam_fdr_find_functions(glob, ids, n);
+	return found ? found : -ENOENT;
 }
 
 /* ---- events ---- */

@@ -6,7 +6,7 @@
  * libc after us to call.
  */
 #include "traced/fdr/record/system.h"
-#include "traced/fdr/record/thread_states.h"
+#include "traced/fdr/record/thread_area.h"
 #include "traced/fdr/start.h"
 #include "traced/interpose/interpose.h"
 

@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 
+#include "base/tsc.h"
 #include "ring/link/link.h"
 #include "traced/fdr/options.h"
 #include "traced/fdr/sleds/images.h"
@@ -36,18 +37,18 @@ struct seam_fdr_process {
 	bool is_stopped;		/* with that, and was armed before */
 	bool is_ending;			/* nothing is wanted */
 	bool is_child;			/* it was forked */
-	/* functions have ids, and a bundle does not have their names yet */
-	_Atomic bool is_unnamed;
+	pid_t pid;			/* in a fork's handler: the parent's */
+	_Atomic bool is_completing;	/* a thread waits for the bundle */
 };
 
 extern struct seam_fdr_process seam_fdr_process;
 
 /* ---- start.c ---- */
 
-/* Handlers are blocked meanwhile, and the thread cannot be cancelled. */
 /*
- * False: this thread has it.  It is in the handler of a fault, which comes
- * within what has the lock, and does without.
+ * Handlers are blocked meanwhile, and the thread cannot be cancelled.  False
+ * when this thread already holds the lock: a fault handler has interrupted the
+ * holder, and the caller proceeds without the lock.
  */
 __attribute__((warn_unused_result))
 bool seam_fdr_lock(void);
@@ -59,26 +60,25 @@ void seam_fdr_unlock(void);
  */
 void seam_fdr_number_functions(void);
 
-/* In a forked child, with the lock: it has announced nothing so far. */
-void seam_fdr_fork_begin_child(void);
-
-/* ---- fdr_fork.c ---- */
+/*
+ * Whether 'seam record' takes the calls: then it reports to its user, and
+ * completes the bundle.
+ */
+bool seam_fdr_is_recorded(void);
 
 /* Install the handlers of forks, once.  0 or -errno. */
 int seam_fdr_fork_init(void);
 
-/* ---- prepare.c ---- */
-
 /*
- * Connect, or begin a bundle, and all else that only a program with calls to
- * record needs.  0; or -errno, with the cause in @why.
+ * For a moment, while threads record elsewhere: start a recorder for a bundle
+ * at @path, of what was recorded @since, connect, and announce all functions;
+ * seam_fdr_recorder_stop() ends it.  0 or -errno, with the cause in @why.
  */
-int seam_fdr_prepare(char *why, size_t why_bytes);
+int seam_fdr_connect_recorder(const char *path,
+			      const struct seam_tsc_tie *since, char *why,
+			      size_t why_bytes);
 
-/* Triggers: what the recorder has copied; again in a forked child. */
-void seam_fdr_resume_triggers(void);
-
-/* ---- wanted.c ---- */
+/* ---- select.c ---- */
 
 /*
  * Select and announce the functions that are new in the list; whether there
@@ -96,7 +96,7 @@ int seam_fdr_announce_new(void);
 void seam_fdr_announce_rest(void);
 
 /*
- * Have the sleds in use that are wanted, and no others, in all images; within
+ * Patch exactly the selected functions of all images; within
  * seam_fdr_images_with().
  */
 void seam_fdr_patch_all(void);

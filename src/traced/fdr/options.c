@@ -5,10 +5,13 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "traced/fdr/record/filter.h"
 #include "wire/xray/xray_chunk.h"
+
+enum { ROOM_FOR_FILES = 64 };	/* in a path, after the bundle's */
 
 struct options_text {
 	struct seam_fdr_options *options;
@@ -192,4 +195,28 @@ void seam_fdr_options_fini(struct seam_fdr_options *options)
 	free(options->except.list.items);
 	free(options->text);
 	*options = (struct seam_fdr_options) { .is_started = true };
+}
+
+int seam_fdr_bundle_path(const char *out, char path[PATH_MAX])
+{
+	char folder[PATH_MAX] = "", name[NAME_MAX + 1];
+	size_t n;
+
+	if (!out) {
+		snprintf(name, sizeof(name), "%.200s-%d.seam",
+			 program_invocation_short_name, getpid());
+		out = name;
+	}
+	if (out[0] != '/' && !getcwd(folder, sizeof(folder)))
+		return -errno;
+	n = strlen(out);
+	if (n == 0)
+		return -EINVAL;
+	while (n > 1 && out[n - 1] == '/')
+		n--;
+	if (strlen(folder) + n + ROOM_FOR_FILES >= PATH_MAX)
+		return -ENAMETOOLONG;
+	snprintf(path, PATH_MAX, "%s%s%.*s", folder, folder[0] ? "/" : "",
+		 (int)n, out);
+	return 0;
 }

@@ -14,7 +14,7 @@
  *	trigger=T,...		FUNCTION>TIME, calls:FUNCTION; functions are
  *				GLOBs; with flight=1
  *	after=TIME		the recorder's, of no effect in the program
- *	out=DIR			where a program without a recorder writes
+ *	out=DIR			the bundle, without 'seam record'
  *	start=0			not before the program itself starts it
  *
  * GLOBs are those of fnmatch(3), of whole names, as the symbol table has them
@@ -23,6 +23,8 @@
  */
 #ifndef SEAM_FDR_OPTIONS_H
 #define SEAM_FDR_OPTIONS_H
+
+#include <limits.h>
 
 #include "base/array.h"
 #include "wire/xray/trigger_text.h"
@@ -58,5 +60,12 @@ int seam_fdr_options_parse(struct seam_fdr_options *options, const char *text,
 			   char *why, size_t why_bytes);
 
 void seam_fdr_options_fini(struct seam_fdr_options *options);
+
+/*
+ * The absolute path of the bundle @out, without a slash at its end and with
+ * room for the names of its files; NULL: NAME-PID.seam in the current folder.
+ * 0; -EINVAL; -ENAMETOOLONG; or -errno of getcwd(3).
+ */
+int seam_fdr_bundle_path(const char *out, char path[PATH_MAX]);
 
 #endif /* SEAM_FDR_OPTIONS_H */

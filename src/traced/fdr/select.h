@@ -17,7 +17,7 @@
 
 /*
  * Set which functions of @list are wanted by @options, and call @on_trigger
- * with each id that a trigger has the name of; such functions are wanted too.
+ * with each id whose name matches a trigger; such functions are wanted too.
  * Without GLOBs no names are needed.  0; or the failure of
  * seam_fdr_names_each(): then no function is wanted.
  */
@@ -26,21 +26,7 @@ int seam_fdr_select(const struct seam_fdr_options *options,
 		    struct seam_fdr_list *list,
 		    void (*on_trigger)(unsigned int trigger, uint32_t id));
 
-/*
- * Set those that @glob has the name of to @is_wanted.  How many there are, or a
- * failure as above.
- */
-int64_t seam_fdr_select_glob(const char *glob, bool is_wanted,
-			     const struct seam_fdr_image *image,
-			     struct seam_fdr_list *list);
-
-/* Whether GLOB @i of options->functions has had the name of a function. */
-bool seam_fdr_glob_is_used(size_t i);
-
 /* Whether names are needed for that at all. */
 bool seam_fdr_needs_names(const struct seam_fdr_options *options);
-
-/* Whether @glob has the name of a function whose symbol is @name. */
-bool seam_fdr_name_is_of(const char *glob, const char *name);
 
 #endif /* SEAM_FDR_SELECT_H */

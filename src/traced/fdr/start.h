@@ -62,20 +62,18 @@ void seam_fdr_refresh(void);
 bool seam_fdr_wants_loads(void);
 
 /*
- * Record, or not, the functions of a name that @glob is of, or the one with
- * this id; also while threads run.  The number of functions; -ENODATA where
+ * Record, or not, the functions whose names match @glob, or the one with this
+ * id; also while threads run.  The number of functions; -ENODATA where
  * recording has not begun; or the failure's errno.
  */
 int64_t seam_fdr_set_wanted(const char *glob, bool is_wanted);
 int64_t seam_fdr_set_wanted_id(uint32_t id, bool is_wanted);
 
 /*
- * seam_fdr_images_with() for the images of this process, also after the end and
- * in a forked child.  @work must not call anything of this header.
+ * The ids of functions with sleds whose names match @glob, ascending: how many
+ * there are, of which @ids gets the first @n; or -errno.
  */
-int seam_fdr_with_images(int (*work)(struct seam_fdr_images *images,
-				     bool has_changed, void *context),
-			 void *context);
+int64_t seam_fdr_find_functions(const char *glob, uint32_t *ids, size_t n);
 
 /* A type of events or a function was registered: the recorder gets its name. */
 void seam_fdr_names_changed(void);

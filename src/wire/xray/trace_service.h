@@ -14,6 +14,8 @@
 #ifndef SEAM_TRACE_SERVICE_H
 #define SEAM_TRACE_SERVICE_H
 
+#include <stdint.h>
+
 #define SEAM_TRACE_VARIABLE "SEAM_TRACE"
 
 #define SEAM_TRACE_CALLS "fdr"
@@ -24,6 +26,33 @@
 enum seam_trace_skip {
 	SEAM_TRACE_SKIPPED_FULL,	/* the AUX buffer had no room */
 	SEAM_TRACE_SKIPPED_FROZEN,	/* a trigger had frozen the recording */
+};
+
+/*
+ * The recorder that a program starts for itself (doc/design/standalone.md): the
+ * file seam, with this name as argv[0] and the path of the bundle as argv[1]; of
+ * a flight recorder a tie of its start as argv[2], "TSC:NS".
+ * Descriptor 3 is its end of a pair of sockets of packets.  It sends a reply
+ * when it listens, with the address of the link, and one to each request.
+ */
+#define SEAM_TRACE_RECORDER "seam-fdr-recorder"
+
+enum { SEAM_TRACE_RECORDER_FD = 3 };
+
+enum seam_trace_request_kind {
+	SEAM_TRACE_STOP = 1,		/* complete the bundle */
+	SEAM_TRACE_EXIT,		/* unless another process records */
+	SEAM_TRACE_FORKED,		/* the sender was; it gets no reply */
+};
+
+struct seam_trace_request {
+	uint32_t kind;
+	int32_t pid, parent;
+};
+
+struct seam_trace_reply {
+	int32_t code;			/* 0 or -errno */
+	char text[256];			/* the address; or the cause */
 };
 
 #endif /* SEAM_TRACE_SERVICE_H */

@@ -5,9 +5,6 @@
  * llvm-xray sorts the blocks of a thread wrongly where there are more
  * (SEAM_XRAY_LOG_BLOCKS).  Blocks of a thread are joined in their order: the
  * first one's preamble stays, of the others what follows Pid.
- *
- * Runs in the recorder, and in a traced program that writes its own log: no
- * heap, no stdio.
  */
 #ifndef SEAM_XRAY_JOIN_H
 #define SEAM_XRAY_JOIN_H

@@ -17,8 +17,7 @@
  * SEAM_XRAY_LOG_BLOCKS.  A thread alone stays below, as its blocks grow with
  * the log, up to 128 GiB; for others see xray_join.h.
  *
- * The writer calls pwrite() and ftruncate() alone, and holds no memory: it may
- * run in a traced program.  Threads: one at a time.
+ * The writer holds no memory.  Threads: one at a time.
  */
 #ifndef SEAM_XRAY_LOG_FILE_H
 #define SEAM_XRAY_LOG_FILE_H
@@ -61,13 +60,6 @@ int seam_xray_log_begin(struct seam_xray_log *log, int fd,
 int seam_xray_log_append(struct seam_xray_log *log,
 			 const struct seam_xray_log_thread *thread,
 			 const uint8_t *body, size_t size);
-
-/* Bytes that the log will have with @size bytes more. */
-static inline uint64_t seam_xray_log_bytes_with(const struct seam_xray_log *log,
-						size_t size)
-{
-	return log->bytes + SEAM_XRAY_LOG_HEAD_BYTES + size;
-}
 
 /* Write the header again.  0 or -errno. */
 int seam_xray_log_set_header(struct seam_xray_log *log,

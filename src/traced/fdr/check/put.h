@@ -3,11 +3,15 @@
  * put.h - what most checked calls need, as one restartable sequence
  *
  * The plain trampolines' sequence, with arguments, or with a decision at the
- * end of a call.  Where anything is not as in most calls, both do nothing, and
- * the caller goes through fdr_record.h.
+ * end of a call.  At the start of a chunk, on another CPU, and where the ticks
+ * since the last record have more than 32 bits, both do nothing, and the caller
+ * goes through fdr_record.h.
  */
 #ifndef SEAM_FDR_PUT_H
 #define SEAM_FDR_PUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "traced/fdr/record/fdr_thread.h"
 
@@ -30,5 +34,27 @@ uint64_t seam_fdr_put_end(uint32_t word, uint32_t n_arguments);
 
 /* put.S has it */
 _Static_assert(SEAM_FDR_TAKEN_BACK == 1, "");
+
+/*
+ * ---- the end of a short call: neither its entry nor its exit stays ----
+ *
+ * The thread's last record is its entry, or all since then is calls that ended
+ * in tail calls, which have nothing left in the log either: those go with it.
+ *
+ *	E(f)				f ends
+ *	E(f) E(g) T(g)			f ends: g went on to what is not traced
+ *	E(g) T(g) E(f)			f ends, to which g went on
+ *
+ * Taking back is a new cursor, before these records: with a higher count in its
+ * upper bits, for a recorder that copies the area (ring/layout.h).  It goes
+ * neither across metadata nor over the start of a chunk; a call so divided
+ * stays in the log.
+ */
+
+/*
+ * A call of @function ends: take it back if it began less than @max_ticks ago.
+ * False: all stays as it is.  From any context.
+ */
+bool seam_fdr_take_back(uint32_t function, uint64_t max_ticks);
 
 #endif /* SEAM_FDR_PUT_H */

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "traced/fdr/record/fdr_record.h"
-#include "traced/fdr/record/map_memory.h"
 #include "traced/fdr/record/saved.h"
 #include "traced/fdr/record/system.h"
 #include "traced/fdr/record/thread_area.h"
@@ -132,7 +131,7 @@ static bool has_room_to_follow(struct seam_fdr_state *state, uint32_t oldest,
 
 bool seam_fdr_may_begin_chunk(struct seam_fdr_state *state, uint64_t at)
 {
-	/* relaxed: a thread that began a chunk just before is none of ours */
+	/* relaxed: a chunk begun before the trigger need not be stopped */
 	uint32_t fired = atomic_load_explicit(&n_fired, memory_order_relaxed);
 	uint32_t done;
 

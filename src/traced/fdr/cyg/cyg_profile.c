@@ -18,8 +18,8 @@
 #include <stddef.h>
 
 #include "traced/fdr/check/checked.h"
-#include "traced/fdr/record/map_memory.h"
-#include "traced/fdr/record/plain_record.h"
+#include "traced/fdr/record/system.h"
+#include "traced/fdr/record/fdr_record.h"
 #include "traced/fdr/record/thread_area.h"
 #include "traced/fdr/sleds/ids.h"
 #include "wire/xray/xray_chunk.h"

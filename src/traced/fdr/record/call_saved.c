@@ -5,7 +5,7 @@
  * Source: Intel SDM, volume 1, chapter 13, for XSAVE and its components, and
  * volume 2, CPUID, leaf 0xd.
  */
-#include "traced/fdr/record/call_saved.h"
+#include "traced/fdr/record/saved.h"
 
 #include <cpuid.h>
 #include <stdbool.h>

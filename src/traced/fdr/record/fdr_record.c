@@ -268,10 +268,7 @@ static enum outcome prepare(struct seam_fdr_state *state, uint64_t cursor)
 
 	if (outcome == DONE)
 		begin_chunk(state);
-	else if (outcome == PAUSED || !state->area.makes_room ||
-		 !seam_fdr_call_saved(seam_fdr_make_room, &state->area))
-		return outcome;
-	return AGAIN;
+	return outcome == DONE ? AGAIN : outcome;
 }
 
 static enum outcome try(struct seam_fdr_state *state, const struct item *item)
@@ -319,9 +316,9 @@ struct seam_fdr_state *seam_fdr_thread(void)
 {
 	struct seam_fdr_state *state = seam_fdr_self.state;
 
-	if (state->has_area)
+	if (seam_fdr_has_area(state))
 		return state;
-	if (state->tid && seam_fdr_tsc() < state->retry_tsc)
+	if (state->tid && !state->has_area && seam_fdr_tsc() < state->retry_tsc)
 		return NULL;
 	return seam_fdr_call_saved(seam_fdr_begin_thread, NULL) ?
 	       seam_fdr_self.state : NULL;

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 
+#include "traced/fdr/record/trampolines.h"
 #include "wire/xray/xray_chunk.h"
 
 /*
@@ -34,5 +35,22 @@ struct seam_fdr_state;
  * a trigger and its copy.  Defined in check/triggers.c.
  */
 bool seam_fdr_may_begin_chunk(struct seam_fdr_state *state, uint64_t at);
+
+/*
+ * ---- a function record without a sled, by the way of sleds ----
+ *
+ * The plain trampoline of entries writes the word that it finds in r10d, so an
+ * exit's too, and changes no other register but r11.  Files that use it are
+ * compiled with -mno-red-zone, because it is called.  Any thread, in handlers
+ * too.
+ */
+
+static inline void seam_fdr_record_plain(uint32_t word)
+{
+	register uint32_t r10 __asm__("r10") = word;
+
+	__asm__ volatile("call seam_fdr_entry"
+			 : "+r" (r10) : : "r11", "cc", "memory");
+}
 
 #endif /* SEAM_FDR_RECORD_H */

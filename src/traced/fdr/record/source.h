@@ -3,7 +3,8 @@
  * source.h - where threads get the memory from that they record into
  *
  * One source is in use, from before the first sled is patched: the recorder's
- * rings (source_link.c), or memory of the program's own (own/source_own.c).
+ * rings (source_link.c), or memory of the program's own (own/source_own.c): a
+ * flight recorder.
  *
  * A thread claims an area at its first record and closes it when it ends.
  * Trampolines come here by saved.h only: with vector registers saved, so a
@@ -18,7 +19,10 @@
 /* Memory of one thread; wire/xray/xray_chunk.h says what is in it. */
 struct seam_fdr_area {
 	uint8_t *bytes;
-	/* not 0: take nothing back, the recorder copies; NULL: never */
+	/*
+	 * Not 0 while the area is copied: no record is taken back.  NULL: the
+	 * area is never copied.
+	 */
 	const _Atomic uint32_t *held;
 	uint64_t size;			/* a power of two, 2 chunks or more */
 	_Atomic uint64_t *cursor;	/* at the start of a chunk */
@@ -27,9 +31,9 @@ struct seam_fdr_area {
 	_Atomic uint64_t *n_lost;	/* records, for want of room */
 	/* those that began no chunk after a trigger; NULL: @n_lost */
 	_Atomic uint64_t *n_paused;
-	bool makes_room;		/* the source has make_room() */
 	const struct seam_ring_wakeup *wakeup;	/* NULL: no recorder */
 	uint64_t wakeup_at;		/* a position the recorder has seen */
+	uint32_t connection;		/* seam_fdr_connection when claimed */
 	uint32_t slot;			/* the source's own */
 	uint64_t word;			/* likewise */
 	struct seam_ring_producer ring;	/* likewise: for other records */
@@ -49,11 +53,6 @@ struct seam_fdr_source {
 	 */
 	bool (*send)(struct seam_fdr_area *area, const void *payload,
 		     size_t bytes);
-	/*
-	 * Called where an area with makes_room has no room for a chunk: true:
-	 * there may be some now.
-	 */
-	bool (*make_room)(struct seam_fdr_area *area);
 };
 
 /*
@@ -61,6 +60,9 @@ struct seam_fdr_source {
  * by the source.  NULL: they are not.
  */
 extern _Atomic uint64_t *seam_fdr_n_lost;
+
+/* Areas that were claimed with another number are not used any more. */
+extern _Atomic uint32_t seam_fdr_connection;
 
 extern const struct seam_fdr_source seam_fdr_source_link;
 

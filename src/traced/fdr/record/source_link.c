@@ -3,13 +3,13 @@
 #include "traced/fdr/record/source_link.h"
 
 #include "ring/producer/local.h"
-#include "traced/fdr/record/map_memory.h"
 #include "traced/fdr/record/system.h"
-#include "traced/fdr/record/thread_states.h"
+#include "traced/fdr/record/thread_area.h"
 #include "wire/xray/trace_service.h"
 #include "wire/xray/xray_chunk.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 enum {
 	CHUNK = SEAM_XRAY_CHUNK_BYTES,
@@ -42,7 +42,7 @@ static void begin_at_chunk(struct seam_fdr_area *area)
  */
 struct idle_rings {
 	_Atomic uint64_t bits[SEAM_RING_MAX_SLOTS / 64];
-	struct seam_fdr_area areas[];	/* one for each slot */
+	struct seam_fdr_area areas[SEAM_RING_MAX_SLOTS];
 };
 
 static struct idle_rings *idle;		/* NULL: each ring is closed */
@@ -149,6 +149,8 @@ static int take_free(uint32_t owner, struct seam_fdr_area *area)
 
 static int claim_ring(uint32_t tid, struct seam_fdr_area *area)
 {
+	if (!memory()->head)
+		return -ENOSPC;
 	if (idle)
 		tid = seam_fdr_states_pid();
 	/* where the recorder is slow, rather another ring than a full one */
@@ -187,6 +189,15 @@ static bool send(struct seam_fdr_area *area, const void *payload, size_t bytes)
 	return true;
 }
 
+/* Those of a connection before are none. */
+static void prepare_idle(void)
+{
+	if (!idle)
+		idle = seam_fdr_map_per_process(sizeof(*idle));
+	for (size_t i = 0; idle && i < SEAM_RING_MAX_SLOTS / 64; i++)
+		atomic_store(&idle->bits[i], 0);
+}
+
 int seam_fdr_link_connect(const char *address, int timeout_ms)
 {
 	int r = seam_link_client_connect(&seam_fdr_link, address,
@@ -197,14 +208,24 @@ int seam_fdr_link_connect(const char *address, int timeout_ms)
 	if (memory()->head && memory()->geometry.aux_bytes >= 2 * CHUNK) {
 		/* what overwrites itself keeps the newest of each thread */
 		if (!memory()->geometry.aux_free_running)
-			idle = seam_fdr_map_per_process(sizeof(*idle) +
-				memory()->geometry.n_slots *
-				sizeof(*idle->areas));
+			prepare_idle();
 		seam_fdr_n_lost = &memory()->head->n_lost;
 		return 0;
 	}
 	seam_link_client_fini(&seam_fdr_link);
 	return -ENOPROTOOPT;
+}
+
+void seam_fdr_link_leave(void)
+{
+	for (int i = 0; i < SEAM_LINK_MAX_SERVICES; i++)
+		seam_ring_memory_abandon(&seam_fdr_link.memories[i]);
+	/* relaxed: the zeroes bring threads to where it is read */
+	atomic_fetch_add_explicit(&seam_fdr_connection, 1,
+				  memory_order_relaxed);
+	if (seam_ring_wakeup_is_intact(&seam_fdr_link.wakeup))
+		close(seam_fdr_link.wakeup_fd);
+	seam_fdr_link.wakeup.fd = seam_fdr_link.wakeup_fd = -1;
 }
 
 const struct seam_fdr_source seam_fdr_source_link = {

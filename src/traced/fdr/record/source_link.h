@@ -27,4 +27,11 @@ extern struct seam_link_client seam_fdr_link;
  */
 int seam_fdr_link_connect(const char *address, int timeout_ms);
 
+/*
+ * End the connection, while no sled is patched; seam_fdr_link_connect() may
+ * follow.  Threads find zeroes at the addresses of their rings, and claim anew
+ * (thread_area.c).
+ */
+void seam_fdr_link_leave(void);
+
 #endif /* SEAM_FDR_SOURCE_LINK_H */

@@ -11,7 +11,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -24,7 +26,7 @@ extern _Atomic bool seam_fdr_is_quiet;
 
 static inline bool seam_fdr_may_call_system(void)
 {
-	/* relaxed: what a thread is in just now, it ends */
+	/* relaxed: calls in progress may finish */
 	return !atomic_load_explicit(&seam_fdr_is_quiet, memory_order_relaxed);
 }
 
@@ -122,5 +124,84 @@ static inline void seam_fdr_unblock(uint64_t before)
 }
 
 #endif
+
+/*
+ * ---- zeroed memory, which takes room as its pages are used ----
+ *
+ * Any thread, in trampolines and handlers too; errno is kept.
+ */
+
+static inline void seam_fdr_unmap(void *p, size_t bytes)
+{
+	seam_fdr_syscall4(SYS_munmap, (long)p, (long)bytes, 0, 0);
+}
+
+/* Page-aligned; NULL: there is none. */
+static inline void *seam_fdr_map(size_t bytes)
+{
+	long p = seam_fdr_syscall6(SYS_mmap, 0, (long)bytes,
+				   PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+				   -1, 0);
+
+	/* an address, or -errno */
+	return p < 0 ? NULL : (void *)p;
+}
+
+/*
+ * Memory that a forked child finds zeroed again.  NULL: there is none, or the
+ * kernel is older than 4.14.
+ */
+static inline void *seam_fdr_map_per_process(size_t bytes)
+{
+	void *p = seam_fdr_map(bytes);
+
+	if (p && seam_fdr_syscall4(SYS_madvise, (long)p, (long)bytes,
+				   MADV_WIPEONFORK, 0)) {
+		seam_fdr_unmap(p, bytes);
+		p = NULL;
+	}
+	return p;
+}
+
+/*
+ * ---- a write of ours that fails raises no signal ----
+ *
+ * A write past RLIMIT_FSIZE raises SIGXFSZ, and one to a pipe that nobody reads
+ * SIGPIPE: the program would end, for files that are not its own.  Of the
+ * calling thread, for some writes; errno may change.
+ */
+
+#define SEAM_FDR_WRITE_SIGNALS \
+	(UINT64_C(1) << (SIGXFSZ - 1) | UINT64_C(1) << (SIGPIPE - 1))
+
+struct seam_fdr_write_signals {
+	uint64_t blocked;		/* before */
+	uint64_t pending;
+};
+
+static inline struct seam_fdr_write_signals seam_fdr_write_signals_block(void)
+{
+	struct seam_fdr_write_signals s = {
+		.blocked = seam_fdr_block_some(SEAM_FDR_WRITE_SIGNALS),
+	};
+
+	seam_fdr_syscall4(SYS_rt_sigpending, (long)&s.pending,
+			  sizeof(s.pending), 0, 0);
+	return s;
+}
+
+/* One that was pending before stays. */
+static inline void
+seam_fdr_write_signals_unblock(struct seam_fdr_write_signals s)
+{
+	const uint64_t taken = SEAM_FDR_WRITE_SIGNALS & ~s.pending;
+	const struct timespec now = { 0, 0 };
+
+	while (seam_fdr_syscall4(SYS_rt_sigtimedwait, (long)&taken, 0,
+				 (long)&now, sizeof(taken)) > 0)
+		;
+	seam_fdr_unblock(s.blocked);
+}
 
 #endif /* SEAM_FDR_SYSTEM_H */

@@ -18,11 +18,22 @@ extern const struct seam_fdr_source *seam_fdr_source;
 
 /*
  * Not 0 while the thread is in the source, with signals blocked.  What that
- * calls may be the program's own, with sleds: such a record gets no new area,
- * and no room by waiting for a lock that its thread has.
+ * calls may be the program's own, with sleds: such a record gets no new area.
  */
 extern __thread uint32_t seam_fdr_n_in_source
 	__attribute__((tls_model("initial-exec")));
+
+static inline bool seam_fdr_is_connected(const struct seam_fdr_area *area)
+{
+	/* relaxed: see seam_fdr_link_leave() */
+	return !area->wakeup || area->connection ==
+	       atomic_load_explicit(&seam_fdr_connection, memory_order_relaxed);
+}
+
+static inline bool seam_fdr_has_area(const struct seam_fdr_state *state)
+{
+	return state->has_area && seam_fdr_is_connected(&state->area);
+}
 
 /*
  * The caller's state, with an area.  NULL: there is none, and the caller counts
@@ -41,5 +52,21 @@ void seam_fdr_thread_end(void);
  * not here.  Where libc does not know of the fork, its first record does this.
  */
 void seam_fdr_thread_begin_child(void);
+
+/*
+ * ---- the states of all threads ----
+ *
+ * They are in memory that a forked child finds zeroed.
+ */
+
+/*
+ * The process whose memory this is: in a child of vfork() its parent.  From any
+ * context.  Where libc does not know of a fork, this is called in the child
+ * before it calls vfork(); else that child is taken for it.
+ */
+uint32_t seam_fdr_states_pid(void);
+
+/* A zeroed state; NULL: 16384 threads have one. */
+struct seam_fdr_state *seam_fdr_states_take(void);
 
 #endif /* SEAM_FDR_THREAD_AREA_H */

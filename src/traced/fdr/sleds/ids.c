@@ -8,15 +8,10 @@
 
 static _Atomic uint32_t n_ids;
 
-uint32_t seam_fdr_n_ids(void)
-{
-	/* relaxed, here and below: a number, by which nothing is ordered */
-	return atomic_load_explicit(&n_ids, memory_order_relaxed);
-}
-
 uint32_t seam_fdr_new_ids(uint32_t n)
 {
-	uint32_t before = seam_fdr_n_ids();
+	/* relaxed, all: a number, by which nothing is ordered */
+	uint32_t before = atomic_load_explicit(&n_ids, memory_order_relaxed);
 
 	do {
 		if (n > SEAM_XRAY_MAX_FUNCTION - before)

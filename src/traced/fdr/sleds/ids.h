@@ -16,7 +16,4 @@
  */
 uint32_t seam_fdr_new_ids(uint32_t n);
 
-/* How many ids have been given: they are 1 to that. */
-uint32_t seam_fdr_n_ids(void);
-
 #endif /* SEAM_FDR_IDS_H */

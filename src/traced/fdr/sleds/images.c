@@ -281,7 +281,7 @@ static void take_over(struct seam_fdr_image *image,
 	}
 }
 
-/* Where it does not fit into the ids, it has no functions. */
+/* If the ids are exhausted, the image is not recorded. */
 static void give_ids(struct seam_fdr_images *images,
 		     struct seam_fdr_image *image)
 {

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "traced/fdr/sleds/code_write.h"
+#include "traced/fdr/sleds/code.h"
 #include "traced/fdr/sleds/stubs.h"
 #include "wire/xray/xray_chunk.h"
 
@@ -209,7 +209,7 @@ static void free_head(const struct seam_fdr_sled *sled, uint8_t head[2])
 
 /* ---- what a sled is now ---- */
 
-/* A sled in use calls one of ours; where it is one with a word, its own. */
+/* A patched sled calls a trampoline; kinds with a function word call a stub. */
 static bool is_in_use(const struct patch_run *run,
 		      const struct seam_fdr_sled *sled)
 {

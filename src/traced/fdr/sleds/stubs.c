@@ -7,7 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "traced/fdr/sleds/code_write.h"
+#include "traced/fdr/sleds/code.h"
 
 #ifndef PR_SET_VMA
 #define PR_SET_VMA 0x53564d41

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/* program_recorder.c - begin, rounds, finish; see program_recorder.h */
+#include "record/program_recorder.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "record/bundle/bundle.h"
+#include "record/services/fdr_service.h"
+#include "record/services/services.h"
+#include "wire/manifest_process.h"
+
+enum {
+	WAIT_MS = 256,		/* between rounds without a wakeup */
+	CHECK_NS = 1000 * 1000 * 1000,	/* between looks at processes */
+	FIRST_MS = 10000,	/* until the program connects */
+};
+
+/* A process that has rings, or may have: there are no records of its exec. */
+struct watched_process {
+	pid_t pid;
+	dev_t device;			/* of what it executes */
+	ino_t inode;
+};
+
+struct program_recorder {
+	int control;			/* -1: the program has closed it */
+	struct seam_bundle bundle;
+	struct seam_manifest_process program;
+	struct seam_services services;
+	struct seam_fdr_service fdr;
+	struct seam_trace_logs logs;
+	SEAM_ARRAY(struct watched_process) processes;
+	uint64_t checked_ns;
+	bool has_target;		/* a program has connected */
+	bool is_flight;			/* it writes what it has kept */
+};
+
+static volatile sig_atomic_t must_end;
+
+static void end_soon(int signal)
+{
+	(void)signal;
+	must_end = 1;
+}
+
+/* What the program blocked; and a write to a full disk is only an error. */
+static void set_signals(void)
+{
+	const struct sigaction end = { .sa_handler = end_soon };
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+	sigset_t none;
+
+	sigaction(SIGTERM, &end, NULL);
+	sigaction(SIGINT, &end, NULL);
+	sigaction(SIGPIPE, &ignore, NULL);
+	sigaction(SIGXFSZ, &ignore, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* The program's soft limits are for the program. */
+static void raise_limits(void)
+{
+	static const int resources[] = { RLIMIT_NOFILE, RLIMIT_FSIZE };
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(resources); i++) {
+		struct rlimit limit;
+
+		if (getrlimit(resources[i], &limit))
+			continue;
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(resources[i], &limit);
+	}
+}
+
+static void reply(const struct program_recorder *p, int code, const char *text)
+{
+	struct seam_trace_reply message = { .code = code };
+
+	snprintf(message.text, sizeof(message.text), "%.255s", text);
+	/* a program that has ended needs none */
+	(void)send(p->control, &message, sizeof(message), MSG_NOSIGNAL);
+}
+
+/* ---- begin ---- */
+
+/* The process at the other end of the socket pair made it. */
+static pid_t starter_of(int control)
+{
+	struct ucred peer = { .pid = 0 };
+	socklen_t size = sizeof(peer);
+
+	getsockopt(control, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+	return peer.pid;
+}
+
+static int write_manifest(struct program_recorder *p, struct seam_manifest *m)
+{
+	return seam_manifest_process_write(&p->program, p->bundle.dir, m);
+}
+
+/* "TSC:NS": ticks of the calls are older than this process. */
+static void set_since(struct program_recorder *p, const char *text)
+{
+	struct seam_tsc_tie *first = &p->fdr.clock.ties[0];
+	char *end;
+
+	if (!text)
+		return;
+	p->is_flight = true;
+	first->tsc = strtoull(text, &end, 10);
+	first->ns = strtoull(*end ? end + 1 : end, NULL, 10);
+}
+
+static int begin(struct program_recorder *p, const char *path,
+		 const char *since, struct seam_err *err)
+{
+	struct seam_manifest m = { .overwrite = since != NULL };
+	int r, xray;
+
+	seam_fdr_service_init(&p->fdr, 0);
+	set_since(p, since);
+	p->services.believes_claims = true;
+	seam_services_add(&p->services, &p->fdr.functions);
+	seam_services_add(&p->services, &p->fdr.calls);
+	r = seam_bundle_create(&p->bundle, path, err);
+	if (r < 0)
+		return r;
+	/* by it a bundle of calls is known */
+	xray = seam_bundle_folder(&p->bundle, "xray", err);
+	if (xray < 0)
+		return xray;
+	close(xray);
+	seam_manifest_process_init(&p->program, starter_of(p->control));
+	p->program.start = p->fdr.clock.ties[0];
+	seam_trace_logs_init(&p->logs, &p->bundle, &p->fdr.clock);
+	p->fdr.logs = &p->logs;
+	seam_services_open(&p->services, err);
+	if (!p->services.is_open)
+		return err->code ? err->code : -ENOMEM;
+	seam_services_forked(&p->services);
+	r = write_manifest(p, &m);
+	if (r)
+		return seam_err_set(err, r, "cannot write 'meta.json': %s",
+				    strerror(-r));
+	return seam_bundle_place(&p->bundle, err);
+}
+
+/* ---- rounds ---- */
+
+/* What @pid executes; false: it is no process, or a zombie. */
+static bool find_executable(pid_t pid, struct watched_process *found)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	if (stat(path, &st) && errno == ENOENT)
+		return false;
+	*found = (struct watched_process) { pid, st.st_dev, st.st_ino };
+	return true;
+}
+
+static void watch(struct program_recorder *p, pid_t pid)
+{
+	struct watched_process found;
+
+	for (size_t i = 0; i < p->processes.n; i++)
+		if (p->processes.items[i].pid == pid)
+			return;
+	if (find_executable(pid, &found))
+		(void)SEAM_ARRAY_ADD(&p->processes, found);
+}
+
+static void see_task(struct program_recorder *p, uint32_t type, pid_t pid,
+		     pid_t parent)
+{
+	struct seam_perf_sideband record = {
+		.type = type, .sample_id.time = seam_clock_ns(),
+	};
+
+	if (type == PERF_RECORD_COMM) {
+		record.misc = PERF_RECORD_MISC_COMM_EXEC;
+		record.comm.pid = pid;
+	} else {
+		record.task.pid = record.task.tid = pid;
+		record.task.ppid = parent;
+	}
+	seam_services_see_task(&p->services, &record);
+}
+
+/* The records of ends and execs that there are not. */
+static void check_processes(struct program_recorder *p)
+{
+	size_t n = 0;
+
+	p->checked_ns = seam_clock_ns();
+	for (size_t i = 0; i < p->processes.n; i++) {
+		struct watched_process was = p->processes.items[i], is;
+
+		if (!find_executable(was.pid, &is))
+			see_task(p, PERF_RECORD_EXIT, was.pid, 0);
+		else if (is.device != was.device || is.inode != was.inode)
+			see_task(p, PERF_RECORD_COMM, was.pid, 0);
+		else
+			p->processes.items[n++] = was;
+	}
+	p->processes.n = n;
+}
+
+static void drain(struct program_recorder *p)
+{
+	const struct seam_link_server *server = &p->services.server;
+
+	/* programs may wait to be connected */
+	p->services.is_ready = true;
+	seam_services_copy(&p->services, false);
+	for (size_t i = 0; i < server->n_targets; i++)
+		watch(p, server->targets[i]->pid);
+	if (seam_clock_ns() - p->checked_ns > CHECK_NS)
+		check_processes(p);
+	seam_services_learn(&p->services, false);
+	seam_services_take(&p->services, false);
+	seam_fdr_service_step(&p->fdr);
+	p->has_target |= server->n_targets > 0;
+}
+
+/* Whether a process other than @starter may have rings. */
+static bool has_others(struct program_recorder *p, pid_t starter)
+{
+	check_processes(p);
+	drain(p);
+	for (size_t i = 0; i < p->processes.n; i++)
+		if (p->processes.items[i].pid != starter)
+			return true;
+	return false;
+}
+
+/* Whether @request ends the recording. */
+static bool take_request(struct program_recorder *p,
+			 const struct seam_trace_request *request)
+{
+	if (request->kind == SEAM_TRACE_FORKED) {
+		see_task(p, PERF_RECORD_FORK, request->pid, request->parent);
+		seam_trace_functions_fork(&p->fdr.known, (uint32_t)request->pid,
+					  (uint32_t)request->parent);
+		watch(p, request->pid);
+	}
+	if (request->kind != SEAM_TRACE_EXIT)
+		return request->kind == SEAM_TRACE_STOP;
+	if (!has_others(p, request->pid))
+		return true;
+	reply(p, 0, "");
+	return false;
+}
+
+/* All that wait.  True: one ends the recording. */
+static bool take_requests(struct program_recorder *p)
+{
+	struct seam_trace_request request;
+	ssize_t n;
+
+	while ((n = recv(p->control, &request, sizeof(request),
+			 MSG_DONTWAIT)) == (ssize_t)sizeof(request))
+		if (take_request(p, &request))
+			return true;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	/* the program has closed its end */
+	close(p->control);
+	p->control = -1;
+	return false;
+}
+
+static void run(struct program_recorder *p)
+{
+	const uint64_t begin_ns = seam_clock_ns();
+	bool ends = false;
+
+	while (!ends && !must_end) {
+		struct pollfd fds[] = {
+			{ p->services.server.epoll_fd, POLLIN, 0 },
+			{ p->control, POLLIN, 0 },
+		};
+		bool is_new = !p->has_target &&
+			      seam_clock_ns() - begin_ns <
+			      FIRST_MS * SEAM_NS_PER_MS;
+
+		poll(fds, 2, p->services.server.is_behind ? 0 : WAIT_MS);
+		/* forks before what the children record */
+		if (fds[1].revents)
+			ends = take_requests(p);
+		drain(p);
+		/* it is over, or never came */
+		if (!is_new && !p->services.server.n_targets)
+			ends = true;
+	}
+}
+
+/* ---- finish ---- */
+
+static bool goes_on(void *unused)
+{
+	(void)unused;
+	return !must_end;
+}
+
+static int finish(struct program_recorder *p)
+{
+	const struct seam_trace_logs_caller caller = { .goes_on = goes_on };
+	struct seam_manifest m = {
+		.complete = true, .overwrite = p->is_flight,
+	};
+	uint64_t n_functions;
+	int r, s;
+
+	/* with the last round */
+	seam_services_close(&p->services);
+	seam_tsc_clock_end(&p->fdr.clock);
+	seam_trace_logs_finish(&p->logs, &caller);
+	r = seam_trace_functions_write(&p->fdr.known, &p->logs, 0,
+				       &n_functions, NULL);
+	seam_fdr_service_count(&p->fdr, &p->logs, &p->services, n_functions);
+	m.counts = p->fdr.counts;
+	m.ties = p->fdr.clock.ties;
+	m.n_ties = p->fdr.clock.n;
+	s = write_manifest(p, &m);
+	seam_bundle_settle(&p->bundle);
+	r = p->logs.why.code ? p->logs.why.code : r;
+	return r ? r : s;
+}
+
+static void fini(struct program_recorder *p)
+{
+	seam_services_fini(&p->services);
+	seam_trace_logs_fini(&p->logs);
+	seam_fdr_service_fini(&p->fdr);
+	seam_manifest_process_fini(&p->program);
+	free(p->processes.items);
+	seam_bundle_close(&p->bundle);
+	close(p->control);
+}
+
+int seam_program_recorder_run(int control, const char *path, const char *since)
+{
+	struct program_recorder p = {
+		.control = control, .bundle.dir = -1,
+	};
+	struct seam_err err = { 0 };
+	int r;
+
+	set_signals();
+	raise_limits();
+	closefrom(control + 1);
+	if (chdir("/"))
+		return -errno;
+	r = begin(&p, path, since, &err);
+	reply(&p, r, r ? err.cause[0] : p.services.server.address);
+	if (r == 0)
+		run(&p);
+	if (r == 0 && p.has_target) {
+		r = finish(&p);
+		reply(&p, r, "");
+	} else if (p.bundle.dir >= 0) {
+		seam_bundle_remove(&p.bundle);
+	}
+	fini(&p);
+	return r;
+}
