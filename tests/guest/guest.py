@@ -61,7 +61,8 @@ def check(seed, jit, rounds, least):
     sampled, alone, f = stress(seed, jit, rounds)
     assert sampled == alone, f"{sampled!r} is not {alone!r}"
     assert f["samples"] >= least, f
-    assert incomplete(f, "guest") <= most(0.002 * f["samples"]), f
+    # and those before and after Lua runs, more where the machine is busy
+    assert incomplete(f, "guest") <= most(0.005 * f["samples"]), f
     assert incomplete(f, "host") <= most(0.001 * f["samples"]), f
     # one of a small number of calls is no share
     assert f["wrong"] <= max(1, f["edges"] / 200000), f
