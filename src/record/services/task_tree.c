@@ -396,9 +396,12 @@ void seam_task_tree_check(struct seam_task_tree *t,
 
 void seam_task_tree_fini(struct seam_task_tree *t)
 {
-	for (uint32_t tid = 0; tid < SEAM_TASK_TREE_MAX_ID; tid++)
-		if (find(t, tid))
-			forget(t, tid);
+	for (uint32_t page = 0; page < SEAM_ARRAY_SIZE(t->pages); page++)
+		/* the page goes with its last thread */
+		for (uint32_t i = 0; t->pages[page] &&
+		     i < SEAM_TASK_TREE_PAGE; i++)
+			if (find(t, page * SEAM_TASK_TREE_PAGE + i))
+				forget(t, page * SEAM_TASK_TREE_PAGE + i);
 	free(t->events.items);
 	free(t->ended.items);
 	*t = (struct seam_task_tree) { 0 };
