@@ -655,6 +655,13 @@ def test_names_of_a_stripped_program_are_those_of_its_debug_file():
     check(" step" in told and " leaf" in told, told)
 
 
+def wait_until_open(process, name):
+    """Until the recorder has the file: a busy one has it late."""
+    path, folder = os.path.realpath(name), f"/proc/{process.pid}/fd"
+    wait_for(lambda: any(os.path.realpath(f"{folder}/{fd}") == path
+                         for fd in os.listdir(folder)))
+
+
 def test_names_are_those_of_files_that_are_gone():
     """Deleted or replaced while it runs; with and without a build id."""
     for options in ([], ["--remove-section", ".note.gnu.build-id"]):
@@ -663,6 +670,7 @@ def test_names_are_those_of_files_that_are_gone():
             process = forever(program="./gone")
             wait_for_bytes(1 << 16)
             program = fdr_log.program_of(process, "gone")
+            wait_until_open(process, "gone")
             os.unlink("gone")
             if other:
                 shutil.copy(other, "gone")
