@@ -157,11 +157,14 @@ static int begin(struct program_recorder *p, const char *path,
 
 /* ---- rounds ---- */
 
-/* What @pid executes; false: it is no process, or a zombie. */
+/*
+ * What @pid executes, zeros where that is not for us; false: it is no process,
+ * or a zombie.
+ */
 static bool find_executable(pid_t pid, struct watched_process *found)
 {
 	char path[32];
-	struct stat st;
+	struct stat st = { 0 };
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	if (stat(path, &st) && errno == ENOENT)
