@@ -68,14 +68,13 @@ static void one_record(struct seam_xray_writer *w, struct thread *t,
 	uint32_t callee = next_callee(t);
 
 	t->tsc += 40 + (r & 63) + ((r >> 8 & 7) == 0 ? r >> 40 & 0xffff : 0);
-	if (callee) {
+	if (callee)
 		t->stack[t->depth++] = (struct frame) { .function = callee };
-		seam_xray_writer_call(w, SEAM_XRAY_ENTRY, callee, t->tsc, cpu);
-	} else {
-		seam_xray_writer_call(w, SEAM_XRAY_EXIT,
-				      t->stack[--t->depth].function, t->tsc,
-				      cpu);
-	}
+	seam_xray_writer_put(w, &(struct seam_xray_event) {
+		.kind = callee ? SEAM_XRAY_ENTRY : SEAM_XRAY_EXIT,
+		.function = callee ? callee : t->stack[--t->depth].function,
+		.tsc = t->tsc, .cpu = cpu,
+	}, NULL);
 }
 
 static int write_log(FILE *out, uint64_t n_blocks, unsigned int n_threads,

@@ -17,8 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "traced/guest/guest_memory.h"
-#include "traced/guest/guest_sample.h"
+#include "traced/guest/guest_adapter.h"
 #include "traced/guest/luajit/lua_api.h"
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_walk.h"
@@ -213,7 +212,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "guest_handler: %s\n", seam_guest_refusal());
 		return 1;
 	}
-	printf("a sample of %s, in a handler\n", seam_guest_vms());
+	printf("a sample of %s, in a handler\n", seam_guest_slots[0].name);
 	printf("  %-46s %8.1f ms\n", "found, calibrated and proven",
 	       (double)(now_ns() - start) / 1e6);
 	measure_samples();

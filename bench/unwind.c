@@ -310,7 +310,7 @@ static void measure_table(const char *path)
 		uint64_t start = now_ns();
 		double ms;
 
-		if (seam_unwind_table_build(&table, &file.eh) < 0)
+		if (seam_unwind_table_build(&table, &file.eh, NULL) < 0)
 			exit(1);
 		ms = (double)(now_ns() - start) / 1e6;
 		best = run == 0 || ms < best ? ms : best;
@@ -319,7 +319,9 @@ static void measure_table(const char *path)
 	}
 	printf("  %-46s %8.2f ms a MiB of %.2f MiB; %.2f times its size, "
 	       "%zu rules\n", strrchr(path, '/') + 1, best / mib, mib,
-	       (double)seam_unwind_table_bytes(&table) /
+	       (double)(table.n * (sizeof(*table.starts) +
+				   sizeof(*table.ids)) +
+			table.n_blocks * sizeof(*table.blocks)) /
 	       (double)file.eh.entries.size, table.rules.rules.n);
 	seam_unwind_table_fini(&table);
 	seam_cfi_file_close(&file);

@@ -34,8 +34,8 @@ enum { ROUNDS = 21, CALLS = 100000 };
 #include "traced/fdr/check/checked.h"
 #include "traced/fdr/check/put.h"
 #include "traced/fdr/check/triggers.h"
+#include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/rseq.h"
-#include "traced/fdr/record/thread_area.h"
 #include "tests/fdr/patcher.h"
 #include "tests/fdr/source_local.h"
 #endif

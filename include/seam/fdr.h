@@ -4,10 +4,9 @@
  *
  * For programs built with "clang -fxray-instrument", with gcc's or clang's
  * -finstrument-functions, or, entries only, with -fpatchable-function-entry or
- * -mfentry.
- * Their functions are recorded exactly, each entry and exit with its time, at
- * the cost of reading the time stamp counter.  "seam record --trace" does so
- * without a change of the program; with this header it decides itself:
+ * -mfentry.  Each entry and exit of their functions is recorded with its time,
+ * at the cost of reading the time stamp counter.  "seam record --trace" records
+ * without a change of the program; with this header the program decides:
  *
  *	seam_fdr_start("functions=handle_*;min=5us");
  *	...
@@ -17,10 +16,10 @@
  *
  * Link with -lseam-fdr, or as "pkg-config --cflags --libs seam-fdr" says.
  *
- * Where the records go.  A full trace has a recorder, whose memory they are
- * written to, so they survive SIGKILL: "seam record --trace" (the environment
- * has SEAM_LINK), or one that the library starts: "seam", beside the library or
- * in PATH.  It writes a bundle, a folder that "seam calls", "seam report" and
+ * Where the records go.  A full trace has a recorder, in whose memory records
+ * survive SIGKILL: "seam record --trace" (the environment has SEAM_LINK), or a
+ * recorder that the library starts: "seam", beside the library or in PATH.  The
+ * recorder writes a bundle, a folder that "seam calls", "seam report" and
  * llvm-xray open:
  *
  *	NAME.seam/xray/PID.xray		FDR log, version 5
@@ -28,24 +27,24 @@
  *	NAME.seam/xray/PID.events	names of the types of events
  *	NAME.seam/meta.json
  *
- * What the recorder is too slow for is lost and counted: no thread waits.
- * A flight recorder ("flight=1") keeps each thread's newest calls in memory of
- * the program of a fixed size.  "seam" is started when they are written: by
- * seam_fdr_snapshot(), seam_fdr_stop() and exit().
+ * Records that the recorder is too slow for are lost and counted: no thread
+ * waits.  A flight recorder ("flight=1") keeps each thread's newest calls in
+ * memory of the program of a fixed size.  "seam" is started when these calls
+ * are written: by seam_fdr_snapshot(), seam_fdr_stop() and exit().
  *
- * The recorder that the library starts is no child that wait() finds, and has
- * none of the program's descriptors.  It ends when the bundle is complete.
+ * wait() does not find the recorder that the library starts; the recorder has
+ * no descriptor of the program, and ends when the bundle is complete.
  *
  * At the end.  exit() and return from main() complete the bundle, unless a
  * child still records.  After _exit(), a crash and SIGKILL the recorder
  * completes it; a flight recorder loses everything.
  *
- * fork().  A child records too, under its own pid, into a log of its own in the
- * same bundle; it has none of its parent's records.  That of a flight recorder
- * is in a bundle of its own, NAME-PID.seam, and lost where the child runs
+ * fork().  A child records too, under its own pid, into a log of its own in its
+ * parent's bundle, without its parent's records.  A child of a flight recorder
+ * has a bundle of its own, NAME-PID.seam, which is lost where the child runs
  * another program or ends by _exit().
  *
- * Arguments are not NULL, but where it is said: there is no check.
+ * Arguments are not NULL, except where a comment says so: there is no check.
  *
  * Promises to the program:
  *  - Recording changes no register, flag or errno that a function or the
@@ -57,11 +56,11 @@
  *  - No signal is sent, and no handler of signals is installed.
  *  - A program with AT_SECURE (set-user-ID) never records.
  *
- * Functions have ids, from 1 on.  An id is never used for another function,
- * but with -finstrument-functions for one of a library that is loaded where
- * another was unloaded: it has the name of one of both.
- * Those of the executable's XRay instrumentation come first, in the order of
- * its xray_instr_map, so llvm-xray -instr_map=PROGRAM has the same.
+ * Functions have ids, from 1 on.  An id is never used for another function.
+ * Exception: with -finstrument-functions, for a function of a library that is
+ * loaded where another library was unloaded; the name is of either function.
+ * Functions of the executable's XRay instrumentation come first, in the order
+ * of its xray_instr_map, so llvm-xray -instr_map=PROGRAM has these ids.
  *
  * Costs are CPU time on a machine at 2.6 GHz that reads its time stamp counter
  * in 9 ns; an entry and an exit that are recorded take 18 ns (bench/fdr).
@@ -110,23 +109,23 @@ enum {
  *				used under "seam record --trace"
  *
  * Without GLOBs no symbols are needed: stripped programs can be recorded.  With
- * them, those of a stripped program are in its separate debug file, which needs
- * the program's build id.
+ * GLOBs, the symbols of a stripped program are in its separate debug file,
+ * which needs the program's build id.
  *
  * A later start, after seam_fdr_stop(), may have other options: all but
- * flight=, which triggers set too.  A start with triggers then costs all
- * functions what min= does.
+ * flight=, which triggers set too.  After a later start with triggers all
+ * functions cost as with min=.
  *
  * seam_fdr_start_why() also writes the cause of a failure as a line to @why, of
  * @why_bytes: for -EINVAL the part of @options that is wrong.
  *
- * Returns 0; -EINVAL: @options is not of that form, or flight= is not as at
- * the first start; -EALREADY: it records already; -EPERM: the program has other
+ * Returns 0; -EINVAL: @options is not of that form, or flight= is not as at the
+ * first start; -EALREADY: recording has begun; -EPERM: the program has other
  * rights than its user (AT_SECURE), a seccomp filter was set, or valgrind runs
  * it; -EEXIST: out= is not a bundle (of a flight recorder seam_fdr_stop() says
- * so); -ENOENT: there is no "seam", or no folder for out=; -EBUSY: another thread is in seam_fdr_stop();
- * -ETIMEDOUT: the recorder does not answer; -ENOMEM; or -errno of what could not
- * be made.
+ * so); -ENOENT: there is no "seam", or no folder for out=; -EBUSY: another
+ * thread is in seam_fdr_stop(); -ETIMEDOUT: the recorder does not answer;
+ * -ENOMEM; or -errno of the file that could not be made.
  *
  * Threads: any one, not in a handler.  Uses malloc.  Cost: 1 ms, 30 ms to start
  * a recorder, and with GLOBs the reading of all symbols.
@@ -143,9 +142,9 @@ int seam_fdr_start_why(const char *options, char *why, size_t why_bytes);
  * start.
  *
  * Returns 0, also where nothing is recorded; -EBADF: the program has closed the
- * library's descriptor, so the bundle is complete after its end; -EPIPE: the
- * recorder has ended; -ETIMEDOUT: it goes on after 60 s; or the first -errno of
- * what could not be written: what was written is a valid log all the same.
+ * library's descriptor, so the bundle is complete after the program's end;
+ * -EPIPE: the recorder has ended; -ETIMEDOUT: the recorder goes on after 60 s;
+ * or the first -errno of a write: the log is valid up to there.
  *
  * Threads: any one, not in a handler.  Cost: 50 ms at least, and a copy of the
  * log, if more than one thread recorded.
@@ -154,16 +153,16 @@ SEAM_FDR_PUBLIC
 int seam_fdr_stop(void);
 
 /*
- * A flight recorder: write what it has now to the new bundle @folder, and go
- * on.  One that is there becomes FOLDER.old.
+ * A flight recorder: write the newest calls to the new bundle @folder, and go
+ * on.  A bundle that is there becomes FOLDER.old.
  *
  * Returns 0; -EINVAL: @folder is NULL, or the recording's own; -EEXIST: @folder
- * is not a bundle; -ENOENT: not recording; -ENOTSUP: there is a
- * recorder: under "seam record" use "seam snapshot PID", and a full trace is in
- * its bundle; -EBUSY: another thread writes; or -errno.
+ * is not a bundle; -ENOENT: not recording; -ENOTSUP: there is a recorder (under
+ * "seam record" use "seam snapshot PID"); -EBUSY: another thread writes; or
+ * -errno.
  *
  * Threads: any one, not in a handler; others record meanwhile.  Cost: 100 ms,
- * and a copy of what it writes.
+ * and a copy of the calls.
  */
 SEAM_FDR_PUBLIC
 int seam_fdr_snapshot(const char *folder);
@@ -173,8 +172,9 @@ SEAM_FDR_PUBLIC
 const char *seam_fdr_path(void);
 
 /*
- * Records that a flight recorder has lost so far, since the library was loaded,
- * for want of memory.  0 with a recorder, which has these counts.  Any thread, in handlers too.
+ * Records that a flight recorder has lost, since the library was loaded, for
+ * want of memory.  With a recorder 0: its bundle has the count.  Any thread, in
+ * handlers too.
  */
 SEAM_FDR_PUBLIC
 uint64_t seam_fdr_lost(void);
@@ -182,14 +182,12 @@ uint64_t seam_fdr_lost(void);
 /* -- which functions ------------------------------------------------------- */
 
 /*
- * Patch, or unpatch, the functions whose names match @glob, in all images
- * that are loaded, while threads run in them.  From then on, until then, their
- * calls are recorded; of a call that has begun before only the exit is, or only
- * the entry.  Not for -finstrument-functions.
+ * Patch, or unpatch, the functions whose names match @glob, in all images that
+ * are loaded, while threads run in them.  Of a call that has begun before, only
+ * the exit is recorded, or only the entry.  Not for -finstrument-functions.
  *
- * Returns the number of functions with such a name; -ENOENT: there are none
- * with a sled; -EAGAIN: recording is not set up; -ENOMEM, -EACCES: the code
- * cannot be changed.
+ * Returns the number of functions with such a name; -ENOENT: no such function
+ * has a sled; -EAGAIN: not recording; -ENOMEM.
  *
  * Threads: any one, not in a handler.  Uses malloc, reads all symbols.
  */
@@ -198,16 +196,16 @@ int64_t seam_fdr_patch_functions(const char *glob);
 SEAM_FDR_PUBLIC
 int64_t seam_fdr_unpatch_functions(const char *glob);
 
-/* The same for one function.  0; or as above.  Cost: 6 us. */
+/* Likewise the function with an id.  0; or as above.  Cost: 6 us. */
 SEAM_FDR_PUBLIC
 int seam_fdr_patch_id(uint32_t id);
 SEAM_FDR_PUBLIC
 int seam_fdr_unpatch_id(uint32_t id);
 
 /*
- * The ids of functions whose names match @glob, ascending, at most @n; @ids may
- * be NULL where @n is 0.  Returns how many there are, which may be more; or
- * -errno as above, -EAGAIN also after seam_fdr_stop().
+ * The ids of functions of loaded images whose names match @glob, ascending, at
+ * most @n; @ids may be NULL where @n is 0.  Returns the number of functions,
+ * which may be more; or -errno as above, -EAGAIN also after seam_fdr_stop().
  */
 SEAM_FDR_PUBLIC
 int64_t seam_fdr_find(const char *glob, uint32_t *ids, size_t n);
@@ -215,8 +213,8 @@ int64_t seam_fdr_find(const char *glob, uint32_t *ids, size_t n);
 /* -- events ---------------------------------------------------------------- */
 
 /*
- * Record @bytes at @data, with the time.  __xray_customevent() of clang does
- * the same.  More than SEAM_FDR_MAX_EVENT_BYTES are cut.
+ * Record @bytes at @data, with the time, as clang's __xray_customevent() does.
+ * At most SEAM_FDR_MAX_EVENT_BYTES are recorded.
  *
  * Any thread, in handlers too.  Does nothing while nothing is recorded.  Cost:
  * 20 ns, and a copy; the builtin 150 ns, because its address is checked.
@@ -225,15 +223,15 @@ SEAM_FDR_PUBLIC
 void seam_fdr_log_event(const void *data, size_t bytes);
 
 /*
- * Record @bytes at @data as an event of @type; data that is text should be
- * JSON, views then show its members.  __xray_typedevent() does the same.
+ * Record @bytes at @data as an event of @type, as __xray_typedevent() does.  Of
+ * text in JSON views show the members.
  */
 SEAM_FDR_PUBLIC
 void seam_fdr_log_typed(uint16_t type, const void *data, size_t bytes);
 
 /*
- * The number of the type @name, of which at most 255 bytes are used: the same
- * for the same name, from 1 on.  Views show the name.
+ * The number of the type @name, from 1 on; at most 255 bytes of the name are
+ * used, which views show.
  *
  * Returns -ENOSPC after 1024 types, -EINVAL where @name is empty.  Threads: any
  * one, not in a handler.
@@ -244,12 +242,11 @@ int seam_fdr_register_type(const char *name);
 /* -- calls that the program records itself --------------------------------- */
 
 /*
- * An id for something that is no function of the compiler's: a request, a
- * function of an interpreter, code made at run time.  Each call of this
- * function gives a new id, so call it once for each name.  At most 255 bytes
- * of @name are used.
+ * A new id for something that the compiler does not know: a request, a function
+ * of an interpreter, code made at run time.  At most 255 bytes of @name are
+ * used.
  *
- * Returns the id; 0: there are no more (65536).  Threads: any one, not in a
+ * Returns the id; 0: all 65536 are used.  Threads: any one, not in a
  * handler.  Uses malloc.
  */
 SEAM_FDR_PUBLIC

@@ -2,7 +2,7 @@
 /*
  * seam/jitdump.h - names for profilers of code that is made at run time
  *
- * A just-in-time compiler calls this when it has made, moved or freed code.
+ * A just-in-time compiler calls it when code was made, moved or freed.
  * The library writes a JITDUMP file (or a perf map), or sends the same records
  * to "seam record".  With these a profiler names that code, shows its source
  * lines and its instructions, and finds the code of an address at a time:
@@ -19,52 +19,14 @@
  *	seam_jitdump_move(dump, code.id, new_addr);
  *	seam_jitdump_unload(dump, code.id);	when its memory is free again
  *
- * Every function accepts a dump of NULL and then does nothing, so a JIT needs
- * no "if profiling" of its own.
+ * seam-jitdump(3) has the promises to the program, what a forked child
+ * inherits, and how records reach a recorder.  Every function accepts a dump of
+ * NULL and then does nothing, so a JIT needs no "if profiling" of its own.
  *
- * Promises to the program it runs in:
- *  - Failure changes nothing but a counter: a full disk, a size limit, a
- *    closed descriptor or a missing folder lose records (seam_jitdump_lost()),
- *    and the file stays readable.  No signal is raised, SIGXFSZ included.
- *    errno is as it was.
- *  - Any thread, and any signal handler, may call at any time.  Calls for one
- *    dump exclude each other for the time of a write(2).
- *  - Signals and cancellation of the thread wait for the end of a call; only
- *    SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and SIGSYS do not.  Where the
- *    handler of a fault (of memory that was passed) does not return to its
- *    call, another call waits for a second; from then on calls fail at once
- *    (-EBUSY) until the handler returns.
- *  - A forked child may call too.  Its first call makes a dump of its own, with
- *    all code that was loaded and not unloaded.  A child that never calls
- *    costs nothing and leaves no file.
- *  - No memory of malloc is used, no thread is made, no handler installed.
- *
- * Memory: the records of loaded code stay in memory, for children to inherit;
- * those of unloaded code are freed.  So a JIT that never unloads needs as much
- * memory as its dump has bytes, rounded up to 64 for each piece, and 32 to 64
- * bytes for each piece (an array that doubles).
- *
- * Streaming: under "seam record" no file is made.  seam_jitdump_open() finds
- * the recorder by the environment variable SEAM_LINK, and records go into a
- * ring in shared memory; they survive the program's SIGKILL there.  A file is
- * made as usual where that cannot be used: no such variable, no recorder at
- * that address, one of another user or pid namespace, no answer within a
- * second; also with options.folder, and for a perf map.
- *  - A ring that is full never makes a call wait.  Records are queued in this
- *    process's memory, and later calls send them in their order and with their
- *    own times.  Records that are queued when the process ends or closes the
- *    dump are lost, and the recording has their number: loaded = recorded +
- *    lost, exactly.  With 64 MiB in the queue, further records are lost at
- *    once (-ENOBUFS).
- *  - When the recording ends before the program, calls return -EPIPE, count
- *    as lost, and cost next to nothing.
- *  - The process has one more descriptor, close-on-exec, and does not need it
- *    if it is closed.  Other programs do not use SEAM_LINK.
- *
- * The file is jit-PID.dump, mode 0600, PID as the process sees itself.  One
- * page of it stays mapped, executable, until the process ends: that mapping is
- * what profilers find the file by, so open the dump before any code runs.
- * Record with "seam record", or "perf record -k mono" and "perf inject --jit".
+ * Threads: any thread, and any signal handler, may call at any time.  Calls for
+ * one dump exclude each other for the time of a write(2); signals and
+ * cancellation of the thread wait for the end of a call, but for SIGSEGV,
+ * SIGBUS, SIGFPE, SIGILL, SIGTRAP and SIGSYS.  errno is as it was.
  *
  * Source: JITDUMP specification version 2 and jit-interface.txt (Linux,
  * tools/perf/Documentation).
@@ -109,8 +71,8 @@ struct seam_jitdump_options {
 	 * 0: the records of a call are in the file when it returns.
 	 * Else they are buffered until 64 KiB are full, or until
 	 * seam_jitdump_flush() or seam_jitdump_close(): a program that is
-	 * killed, or ends without close, loses what is buffered.  Nothing
-	 * else writes it, so flush when compilation pauses.  A stream is
+	 * killed, or ends without close, loses buffered records.  No other
+	 * call writes them, so flush when compilation pauses.  A stream is
 	 * never buffered.
 	 */
 	int is_buffered;
@@ -154,7 +116,7 @@ struct seam_jitdump_code {
 
 /*
  * Make the file and map its marker.  A file of that name of an earlier process
- * is removed; one that is in use is not.
+ * is removed, unless the file is in use.
  *
  * Returns 0 and *@dump, for seam_jitdump_close(); or, with *@dump NULL, -EEXIST
  * when this process has that file open already (share the one dump), or
@@ -166,8 +128,8 @@ int seam_jitdump_open(struct seam_jitdump **dump,
 
 /*
  * Code was made: @n pieces at @codes, whose ids are set.  Nothing of @codes is
- * used after the call.  Call it before the code can run; what is sampled
- * before has no name.
+ * used after the call.  Call before the code can run: earlier samples of the
+ * code have no name.
  *
  * Returns 0; or -errno when records were lost, those of this call and, if
  * buffered, earlier ones, or what a child should have inherited: -ENOSPC,
@@ -199,7 +161,7 @@ SEAM_JITDUMP_PUBLIC
 int seam_jitdump_unload(struct seam_jitdump *dump, uint64_t id);
 
 /*
- * Write what is buffered.  In a forked child: make the child's dump now, not
+ * Write buffered records.  In a forked child: make the child's dump now, not
  * with its first load.  Returns as seam_jitdump_load(); -ENOBUFS where the
  * recorder's ring is full and records are still queued.
  */

@@ -12,12 +12,6 @@
 #include <errno.h>
 #include <string.h>
 
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define HOST_ENDIAN SEAM_LITTLE
-#else
-#define HOST_ENDIAN SEAM_BIG
-#endif
-
 /* An address for empty windows: NULL + 0 is undefined and breaks memchr(). */
 static const uint8_t empty_window;
 
@@ -29,7 +23,7 @@ struct seam_cursor seam_cursor_make(const void *data, size_t size,
 	return (struct seam_cursor) {
 		.base = data ? data : &empty_window,
 		.size = size,
-		.swap = endian != HOST_ENDIAN,
+		.swap = endian != SEAM_NATIVE,
 	};
 }
 
@@ -98,11 +92,11 @@ uint64_t seam_cursor_u64(struct seam_cursor *c)
 }
 
 /*
- * Both LEB128 readers collect 7 bits at a time.  Bits 0..62 come from nine
- * groups; the tenth (shift 63) has room for one bit more.  Every group after
- * that, and the rest of the tenth, must be pure padding.
+ * 7 bits at a time.  Bits 0..62 come from nine groups; the tenth (shift 63) has
+ * room for one bit more, the sign.  Every group after the tenth, and its other
+ * bits, must be pure padding.
  */
-uint64_t seam_cursor_uleb128(struct seam_cursor *c)
+static inline uint64_t take_leb128(struct seam_cursor *c, bool is_signed)
 {
 	size_t start = c->pos;
 	unsigned int shift = 0;
@@ -111,65 +105,46 @@ uint64_t seam_cursor_uleb128(struct seam_cursor *c)
 
 	if (c->error)
 		return 0;
+	/* most numbers are one byte */
+	if (c->pos < c->size && c->base[c->pos] < 0x80) {
+		byte = c->base[c->pos++];
+		return is_signed && byte & 0x40 ? byte | ~UINT64_C(0x7f) : byte;
+	}
 	do {
-		uint64_t bits;
+		uint64_t bits, last, padding;
 
 		byte = seam_cursor_u8(c);
 		bits = byte & 0x7f;
-		if (shift > 63 ? bits != 0 : (bits << shift) >> shift != bits) {
-			seam_cursor_fail(c, -EOVERFLOW, start);
-			break;
-		}
-		if (shift <= 63) {
+		if (shift < 63) {
 			value |= bits << shift;
 			shift += 7;
+			continue;
 		}
-	} while (byte & 0x80);
+		last = shift == 63 ? bits & 1 : value >> 63;
+		padding = is_signed ? last * 0x7f : shift == 63 ? last : 0;
+		if (bits != padding)
+			seam_cursor_fail(c, -EOVERFLOW, start);
+		value |= last << 63;
+		shift = 70;
+	} while (byte & 0x80 && !c->error);
 
 	if (c->error) {
 		c->error_pos = start;
 		return 0;
 	}
+	if (is_signed && shift < 64 && (byte & 0x40))
+		value |= ~UINT64_C(0) << shift;
 	return value;
+}
+
+uint64_t seam_cursor_uleb128(struct seam_cursor *c)
+{
+	return take_leb128(c, false);
 }
 
 int64_t seam_cursor_sleb128(struct seam_cursor *c)
 {
-	size_t start = c->pos;
-	unsigned int shift = 0;
-	uint64_t value = 0;
-	uint8_t byte;
-
-	if (c->error)
-		return 0;
-	do {
-		uint64_t bits;
-
-		byte = seam_cursor_u8(c);
-		bits = byte & 0x7f;
-		if (shift >= 63) {
-			/* Bit 63, the sign, is bit 0 of group ten. */
-			uint64_t sign = shift == 63 ? bits & 1 : value >> 63;
-
-			if (bits != (sign ? 0x7f : 0)) {
-				seam_cursor_fail(c, -EOVERFLOW, start);
-				break;
-			}
-			value |= sign << 63;
-			shift = 70;
-			continue;
-		}
-		value |= bits << shift;
-		shift += 7;
-	} while (byte & 0x80);
-
-	if (c->error) {
-		c->error_pos = start;
-		return 0;
-	}
-	if (shift < 64 && (byte & 0x40))
-		value |= ~UINT64_C(0) << shift;
-	return (int64_t)value;
+	return (int64_t)take_leb128(c, true);
 }
 
 const uint8_t *seam_cursor_bytes(struct seam_cursor *c, size_t n)

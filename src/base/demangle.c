@@ -62,28 +62,22 @@ static bool print(struct output *output, const char *name, int options)
 	return true;
 }
 
-static const char *demangle_d(struct seam_arena *arena, const char *name)
-{
-	char *text = strlen(name) <= D_MAX ?
-		     dlang_demangle(name, DMGL_NO_OPTS) : NULL;
-	const char *copy = text && strlen(text) <= SEAM_DEMANGLE_MAX ?
-			   seam_arena_text(arena, text, strlen(text)) : NULL;
-
-	free(text);
-	return copy ? copy : name;
-}
-
 static const char *demangle(struct seam_arena *arena, const char *name,
 			    int options)
 {
 	struct output output;
 	const char *copy = NULL;
+	char *text;
 
 	if (!seam_is_mangled(name) || strlen(name) > SEAM_DEMANGLE_MAX)
 		return name;
-	if (name[1] == 'D')
-		return demangle_d(arena, name);
-	if (print(&output, name, options) && output.size > 0)
+	if (name[1] == 'D') {
+		text = strlen(name) <= D_MAX ?
+		       dlang_demangle(name, DMGL_NO_OPTS) : NULL;
+		if (text && strlen(text) <= SEAM_DEMANGLE_MAX)
+			copy = seam_arena_text(arena, text, strlen(text));
+		free(text);
+	} else if (print(&output, name, options) && output.size > 0)
 		copy = seam_arena_text(arena, output.text, output.size);
 	return copy ? copy : name;
 }

@@ -7,30 +7,28 @@
 #include <stdarg.h>
 #include <string.h>
 
-__attribute__((format(printf, 2, 0)))
-static void push(struct seam_err *err, const char *fmt, va_list args)
+__attribute__((format(printf, 3, 0)))
+static void push(struct seam_err *err, int code, const char *fmt, va_list args)
 {
-	int slot = err->n_causes;
+	int last = SEAM_ERR_CAUSES - 1;
 
-	if (slot == SEAM_ERR_CAUSES)
-		slot--;
-	else
-		err->n_causes++;
-	vsnprintf(err->cause[slot], SEAM_ERR_TEXT, fmt, args);
+	assert(code < 0);
+	if (!err)
+		return;
+	err->code = code;
+	vsnprintf(err->cause[err->n_causes < last ? err->n_causes : last],
+		  SEAM_ERR_TEXT, fmt, args);
+	err->n_causes += err->n_causes < SEAM_ERR_CAUSES;
 }
 
 int seam_err_set(struct seam_err *err, int code, const char *fmt, ...)
 {
 	va_list args;
 
-	assert(code < 0);
-	if (!err)
-		return code;
-
-	err->code = code;
-	err->n_causes = 0;
+	if (err)
+		err->n_causes = 0;
 	va_start(args, fmt);
-	push(err, fmt, args);
+	push(err, code, fmt, args);
 	va_end(args);
 	return code;
 }
@@ -58,13 +56,8 @@ int seam_err_add(struct seam_err *err, int code, const char *fmt, ...)
 {
 	va_list args;
 
-	assert(code < 0);
-	if (!err)
-		return code;
-
-	err->code = code;
 	va_start(args, fmt);
-	push(err, fmt, args);
+	push(err, code, fmt, args);
 	va_end(args);
 	return code;
 }

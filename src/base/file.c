@@ -86,19 +86,10 @@ const char *seam_file_kind(mode_t mode)
 
 static int refuse(mode_t mode, struct seam_err *err)
 {
-	if (S_ISDIR(mode))
-		return seam_err_set(err, -EISDIR, "%s", strerror(EISDIR));
-	return seam_err_set(err, -EINVAL, "it is %s, not a regular file",
+	return S_ISDIR(mode) ?
+	       seam_err_set(err, -EISDIR, "%s", strerror(EISDIR)) :
+	       seam_err_set(err, -EINVAL, "it is %s, not a regular file",
 			    seam_file_kind(mode));
-}
-
-/* A pipe without a name, as a shell's <(command): it has a writer already. */
-static bool is_pipe(int fd, const struct stat *st)
-{
-	struct statfs fs;
-
-	return S_ISFIFO(st->st_mode) && fstatfs(fd, &fs) == 0 &&
-	       fs.f_type == PIPEFS_MAGIC;
 }
 
 /*
@@ -110,6 +101,7 @@ static int open_fd(int dir, const char *path, int flags, bool or_pipe,
 {
 	int fd, checked = openat(dir, path, O_PATH | O_CLOEXEC | flags);
 	char link[32];
+	struct statfs fs;
 	struct stat st;
 	int r;
 
@@ -118,8 +110,10 @@ static int open_fd(int dir, const char *path, int flags, bool or_pipe,
 	} else if (S_ISLNK(st.st_mode)) {
 		r = seam_err_set(err, -ELOOP, "it is %s",
 				 seam_file_kind(st.st_mode));
+	/* a pipe without a name, as a shell's <(command), has a writer */
 	} else if (!S_ISREG(st.st_mode) &&
-		   !(or_pipe && is_pipe(checked, &st))) {
+		   !(or_pipe && S_ISFIFO(st.st_mode) &&
+		     fstatfs(checked, &fs) == 0 && fs.f_type == PIPEFS_MAGIC)) {
 		r = refuse(st.st_mode, err);
 	} else {
 		/* The same file, even if @path was replaced since. */
@@ -139,56 +133,52 @@ int seam_file_open_fd(int dir, const char *path, int flags,
 	return open_fd(dir, path, flags, false, err);
 }
 
-/* A pipe may be empty for a while: wait for its writer. */
-static int read_pipe(struct seam_file *file, int fd, struct seam_err *err)
+/* Map the regular file @fd or read a pipe to its end, and close @fd. */
+static int open_bytes(struct seam_file *file, int fd, bool or_socket,
+		      struct seam_err *err)
 {
-	int flags = fcntl(fd, F_GETFL);
+	struct stat st;
+	int r, flags;
 
-	if (flags >= 0 && flags & O_NONBLOCK)
-		fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
-	return seam_file_read_fd(file, fd, SIZE_MAX, err);
+	*file = (struct seam_file) { 0 };
+	if (fstat(fd, &st) < 0) {
+		r = seam_err_set(err, -errno, "%s", strerror(errno));
+	} else if (S_ISREG(st.st_mode)) {
+		r = map(file, fd, (size_t)st.st_size, err);
+	} else if (S_ISFIFO(st.st_mode) || (or_socket && S_ISSOCK(st.st_mode))) {
+		/* a pipe may be empty for a while: wait for its writer */
+		flags = fcntl(fd, F_GETFL);
+		if (flags >= 0 && flags & O_NONBLOCK)
+			fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+		r = seam_file_read_fd(file, fd, SIZE_MAX, err);
+	} else {
+		r = refuse(st.st_mode, err);
+	}
+	close(fd);
+	return r;
 }
 
 int seam_file_open_part(struct seam_file *file, const char *path,
 			struct seam_err *err)
 {
 	int fd = open_fd(AT_FDCWD, path, O_NOFOLLOW, false, err);
-	struct stat st;
-	int r;
 
 	*file = (struct seam_file) { 0 };
-	if (fd < 0)
-		return fd;
-	r = fstat(fd, &st) < 0 ? seam_err_errno(err, "cannot stat it") :
-	    map(file, fd, (size_t)st.st_size, err);
-	close(fd);
-	return r;
+	return fd < 0 ? fd : open_bytes(file, fd, false, err);
 }
 
 int seam_file_open(struct seam_file *file, const char *path,
 		   struct seam_err *err)
 {
-	bool standard_input = strcmp(path, "-") == 0;
-	int fd = standard_input ? dup(STDIN_FILENO) :
+	bool is_input = strcmp(path, "-") == 0;
+	int fd = is_input ? dup(STDIN_FILENO) :
 		 open_fd(AT_FDCWD, path, 0, true, err);
-	struct stat st;
-	int r;
 
 	*file = (struct seam_file) { 0 };
-	if (fd < 0 && !standard_input)
-		return fd;
-	if (fd < 0 || fstat(fd, &st) < 0)
-		r = seam_err_set(err, -errno, "%s", strerror(errno));
-	else if (S_ISREG(st.st_mode))
-		r = map(file, fd, (size_t)st.st_size, err);
-	else if (S_ISFIFO(st.st_mode) ||
-		 (standard_input && S_ISSOCK(st.st_mode)))
-		r = read_pipe(file, fd, err);
-	else
-		r = refuse(st.st_mode, err);
-	if (fd >= 0)
-		close(fd);
-	return r;
+	if (fd < 0)
+		return is_input ? seam_err_set(err, -errno, "%s",
+					       strerror(errno)) : fd;
+	return open_bytes(file, fd, is_input, err);
 }
 
 int seam_file_read(struct seam_file *file, int dir, const char *path,

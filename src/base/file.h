@@ -3,12 +3,9 @@
  * file.h - whole files: mapped to read, written until done
  *
  * A mapped file that another process shortens raises SIGBUS in its reader;
- * base/guard.h handles that.  Files that others may still change are
- * read into memory (seam_file_read), and only recordings that the user named
- * are mapped.
- *
- * Only regular files are opened by name: a FIFO would block the caller, a
- * device may act or never end.
+ * base/guard.h handles that.  Files that others may still change are read into
+ * memory (seam_file_read).  Only regular files are opened by name: a FIFO would
+ * block the caller, a device may act or never end.
  */
 #ifndef SEAM_FILE_H
 #define SEAM_FILE_H
@@ -28,11 +25,9 @@ struct seam_file {
 };
 
 /*
- * Open @path, "-" for standard input, and make all of its bytes available.
- * A regular file is mapped; standard input and a pipe without a name
- * (<(command) of a shell) are read to their end.  Returns 0, or -errno with
- * the reason in @err: a folder
- * gives -EISDIR, a FIFO, a socket or a device -EINVAL.
+ * Map the file @path; read standard input ("-") and a pipe without a name
+ * (<(command) of a shell) to their end.  A folder gives -EISDIR; a FIFO, a
+ * socket or a device -EINVAL.
  */
 int seam_file_open(struct seam_file *file, const char *path,
 		   struct seam_err *err);

@@ -31,24 +31,10 @@ static void note_failure(struct folder_walk *w, int error)
 		w->failed = -error;
 }
 
+/* Closes @dir; -1: it could not be opened.  @size: of its path, in w->path. */
 static int walk_folder(struct folder_walk *w, int dir, size_t size,
 		       unsigned int depth);
 
-static int enter(struct folder_walk *w, const struct seam_walk_entry *entry,
-		 size_t size)
-{
-	int r, dir = openat(entry->folder, entry->name, OPEN_FOLDER);
-
-	if (dir < 0) {
-		note_failure(w, errno);
-		return 0;
-	}
-	r = walk_folder(w, dir, size, entry->depth);
-	close(dir);
-	return r;
-}
-
-/* @size: of the path of @dir, in w->path. */
 static int visit_entry(struct folder_walk *w, int dir, const char *name,
 		       size_t size, unsigned int depth)
 {
@@ -66,23 +52,24 @@ static int visit_entry(struct folder_walk *w, int dir, const char *name,
 		return 0;
 	}
 	r = w->visit(w->context, &entry);
-	if (r != SEAM_WALK_ON)
+	if (r != SEAM_WALK_ON || !S_ISDIR(entry.st.st_mode) ||
+	    depth >= w->max_depth)
 		return r == SEAM_WALK_SKIP ? 0 : r;
-	return S_ISDIR(entry.st.st_mode) && depth < w->max_depth ?
-	       enter(w, &entry, size + (size_t)n) : 0;
+	return walk_folder(w, openat(dir, name, OPEN_FOLDER),
+			   size + (size_t)n, depth);
 }
 
 static int walk_folder(struct folder_walk *w, int dir, size_t size,
 		       unsigned int depth)
 {
-	int r = 0, copy = openat(dir, ".", OPEN_FOLDER);
-	DIR *names = copy < 0 ? NULL : fdopendir(copy);
+	DIR *names = dir < 0 ? NULL : fdopendir(dir);
 	const struct dirent *e;
+	int r = 0;
 
 	if (!names) {
 		note_failure(w, errno);
-		if (copy >= 0)
-			close(copy);
+		if (dir >= 0)
+			close(dir);
 		return 0;
 	}
 	while (r == 0 && (errno = 0, e = readdir(names)))
@@ -100,7 +87,7 @@ int seam_walk(int dir, unsigned int max_depth, seam_walk_visit *visit,
 	struct folder_walk w = {
 		.visit = visit, .context = context, .max_depth = max_depth,
 	};
-	int r = walk_folder(&w, dir, 0, 0);
+	int r = walk_folder(&w, openat(dir, ".", OPEN_FOLDER), 0, 0);
 
 	return r ? r : w.failed;
 }

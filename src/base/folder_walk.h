@@ -29,7 +29,7 @@ typedef int seam_walk_visit(void *context, const struct seam_walk_entry *entry);
  * deeper than @max_depth are visited and not entered.  What disappears
  * meanwhile is left out, as is a path longer than PATH_MAX.  Returns what a
  * visit returned that ended the walk; else the first -errno of what cannot be
- * read, after all the rest; else 0.  Uses two descriptors for each level.
+ * read, after all the rest; else 0.  Uses a descriptor for each level.
  */
 int seam_walk(int dir, unsigned int max_depth, seam_walk_visit *visit,
 	      void *context);

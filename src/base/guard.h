@@ -3,16 +3,9 @@
  * guard.h - a mapped file that shrinks while it is read
  *
  * Reading a mapping beyond the end of its file raises SIGBUS, as does a disk
- * that cannot be read.  The handler maps zeros over the rest of that
- * mapping, and the reader goes on: each of our readers accepts any bytes,
- * zeros too.  The data read is then not that of the file, so the
- * program checks seam_guard_tripped() at the end and reports it.
- *
- * One handler for the process instead of a longjmp() out of each reader: the
- * fault may be in any thread, with locks held and data half built.
- *
- * System calls that are passed such memory fail with EFAULT and raise no
- * signal.
+ * that cannot be read, in any thread.  The handler maps zeros over the rest of
+ * that mapping, and the reader goes on: each of our readers accepts any bytes.
+ * The program checks seam_guard_tripped() at the end and reports it.
  */
 #ifndef SEAM_GUARD_H
 #define SEAM_GUARD_H

@@ -2,25 +2,20 @@
 /*
  * hash.h - hashes for tables that live in memory only
  *
- * Names, addresses and ids come from the author of a recording, and a set of
- * them with one hash would turn every look-up into a search.  So hashes
- * depend on a random key of the process, and no set of inputs chosen before
- * the key is known collides more often than chance, which is proved or well
- * examined for both functions in use:
+ * Names, addresses and ids come from the author of a recording, so hashes
+ * depend on a random key of the process: no set of inputs chosen before the key
+ * is known collides more often than chance.
  *
- *   strings, numbers   SipHash-1-3, a pseudo-random function.  Source:
- *                      Aumasson, Bernstein, "SipHash: a fast short-input
- *                      PRF", INDOCRYPT 2012; with 1 and 3 rounds as in the
- *                      tables of Rust, Ruby and Python
+ *   strings, numbers   SipHash-1-3.  Source: Aumasson, Bernstein, "SipHash: a
+ *                      fast short-input PRF", INDOCRYPT 2012
  *   callchains         NH, then SipHash-1-3 of its 128 bits: two chains
  *                      collide in NH with a probability of at most 2^-64.
  *                      Source: Black et al., "UMAC: Fast and Secure Message
  *                      Authentication", CRYPTO 1999, theorem 4.2
  *
- * Products of the data with itself (folded multiplication, as in wyhash)
- * have no such bound: equal lanes cancel one another under any key.
- *
- * Output must not depend on the key: it uses seam_hash_stable().
+ * Folded multiplication (as in wyhash) has no such bound: equal lanes cancel one
+ * another under any key.  Output must not depend on the key: it uses
+ * seam_hash_stable().
  */
 #ifndef SEAM_HASH_H
 #define SEAM_HASH_H

@@ -67,15 +67,6 @@ static int close_until(struct sweep *sweep, uint64_t addr)
 	return 0;
 }
 
-static int open_range(struct sweep *sweep, uint32_t index)
-{
-	const struct seam_interval *range = &sweep->out->ranges.items[index];
-
-	return !close_until(sweep, range->start) &&
-	       !emit(sweep->out, range->start, range->id) &&
-	       SEAM_ARRAY_ADD(&sweep->open, index) ? 0 : -ENOMEM;
-}
-
 int seam_intervals_cut(struct seam_intervals *intervals)
 {
 	size_t n = intervals->ranges.n;
@@ -89,8 +80,15 @@ int seam_intervals_cut(struct seam_intervals *intervals)
 		};
 	if (!r)
 		r = seam_radix_sort(order, n);
-	for (size_t i = 0; !r && i < n; i++)
-		r = open_range(&sweep, order[i].id);
+	for (size_t i = 0; !r && i < n; i++) {
+		const struct seam_interval *range =
+			&intervals->ranges.items[order[i].id];
+
+		if (close_until(&sweep, range->start) ||
+		    emit(intervals, range->start, range->id) ||
+		    !SEAM_ARRAY_ADD(&sweep.open, order[i].id))
+			r = -ENOMEM;
+	}
 	if (!r)
 		r = close_until(&sweep, UINT64_MAX);
 	free(sweep.open.items);

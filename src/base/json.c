@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,18 +15,13 @@ struct seam_json seam_json_make(FILE *out, bool pretty)
 	return (struct seam_json) { .out = out, .pretty = pretty };
 }
 
-static void new_line(struct seam_json *j)
-{
-	if (j->pretty && j->depth > 0)
-		fprintf(j->out, "\n%*s", 2 * j->depth, "");
-}
-
 static void begin(struct seam_json *j, const char *key)
 {
 	if (j->begun[j->depth] && j->depth > 0)
 		fputc(',', j->out);
 	j->begun[j->depth] = true;
-	new_line(j);
+	if (j->pretty && j->depth > 0)
+		fprintf(j->out, "\n%*s", 2 * j->depth, "");
 	if (key)
 		fprintf(j->out, "\"%s\":%s", key, j->pretty ? " " : "");
 }
@@ -106,4 +102,29 @@ void seam_json_hex(struct seam_json *j, const char *key, struct seam_bytes v)
 	for (size_t i = 0; i < v.size; i++)
 		fprintf(j->out, "%02x", v.data[i]);
 	fputc('"', j->out);
+}
+
+bool seam_json_check(struct seam_bytes text)
+{
+	json_t *value = json_loadb((const char *)text.data, text.size,
+				   JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL,
+				   NULL);
+	bool is_json = value;
+
+	json_decref(value);
+	return is_json;
+}
+
+bool seam_json_unquote(char *buf, size_t cap, struct seam_bytes text)
+{
+	json_t *value = json_loadb((const char *)text.data, text.size,
+				   JSON_DECODE_ANY, NULL);
+	size_t n = json_string_length(value);
+	bool fits = json_is_string(value) && n < cap &&
+		    text.data[0] == '"' && text.data[text.size - 1] == '"';
+
+	if (fits)
+		memcpy(buf, json_string_value(value), n + 1);
+	json_decref(value);
+	return fits;
 }

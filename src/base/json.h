@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * json.h - JSON written as it is produced
+ * json.h - JSON written as it is produced; strings and data of others read
  *
  * A writer keeps only the open brackets, so a dump of a billion records needs
  * no tree in memory.  It writes commas, quotes and escapes; keys are literals
@@ -49,5 +49,17 @@ void seam_json_bool(struct seam_json *j, const char *key, bool v);
 void seam_json_string(struct seam_json *j, const char *key, const char *v);
 /* Bytes as a string of hexadecimal digits. */
 void seam_json_hex(struct seam_json *j, const char *key, struct seam_bytes v);
+
+/*
+ * Whether @text of others is one object or array (RFC 8259), and can be part of
+ * a JSON document as it is.
+ */
+bool seam_json_check(struct seam_bytes text);
+
+/*
+ * The characters of the JSON string @text, quotes included, into @buf, with a
+ * NUL.  False: @text is not a string, has a NUL, or needs more than @cap bytes.
+ */
+bool seam_json_unquote(char *buf, size_t cap, struct seam_bytes text);
 
 #endif /* SEAM_JSON_H */

@@ -9,22 +9,13 @@
 /* Any thread writes, the printer reads; orders nothing else. */
 static atomic_bool ran_out;
 
-static uint64_t default_limit(void)
-{
-	long pages = sysconf(_SC_PHYS_PAGES);
-	long size = sysconf(_SC_PAGESIZE);
-
-	if (pages <= 0 || size <= 0)
-		return UINT64_MAX;
-	return (uint64_t)pages * (uint64_t)size / 4 * 3;
-}
-
 void seam_memory_limit(uint64_t bytes)
 {
 	struct rlimit limit;
 
 	if (bytes == 0)
-		bytes = default_limit();
+		bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+			(uint64_t)sysconf(_SC_PAGESIZE) / 4 * 3;
 	/* AddressSanitizer reserves terabytes, which count as data */
 	if (SEAM_IS_SANITIZED || getrlimit(RLIMIT_DATA, &limit) ||
 	    bytes >= limit.rlim_cur)

@@ -7,9 +7,8 @@
  * can reclaim their pages.  Allocations beyond it fail, which all code here
  * handles.
  *
- * Some failures lose no more than a name or a line and are not passed up.
- * So a failed allocation of base's containers is also remembered, and the
- * program reports at the end that its output is incomplete.
+ * Some failures lose no more than a name and are not passed up: a failed
+ * allocation of base's containers is also remembered, for a report at the end.
  */
 #ifndef SEAM_MEMORY_LIMIT_H
 #define SEAM_MEMORY_LIMIT_H

@@ -20,23 +20,19 @@ void seam_progress_silence(void)
 	silent = true;
 }
 
-static bool is_shown(void)
-{
-	const char *term = getenv("TERM");
-
-	return !silent && isatty(STDERR_FILENO) && term &&
-	       strcmp(term, "dumb") != 0;
-}
-
 void seam_progress_begin(struct seam_progress *p, const char *verb,
 			 uint64_t total)
 {
+	const char *term = getenv("TERM");
+	bool is_shown = !silent && isatty(STDERR_FILENO) && term &&
+			strcmp(term, "dumb") != 0;
+
 	p->verb = verb;
 	p->total = total;
 	atomic_init(&p->done, 0);
 	atomic_init(&p->drawn, false);
 	atomic_init(&p->next_draw_ns,
-		    is_shown() ? seam_clock_ns() + FIRST_DRAW_NS :
+		    is_shown ? seam_clock_ns() + FIRST_DRAW_NS :
 		    UINT64_MAX);
 }
 

@@ -32,15 +32,6 @@ static size_t utf8_length(const unsigned char *s, uint32_t *code)
 	return n;
 }
 
-static bool is_unsafe(uint32_t code)
-{
-	return code < 0x20 || (code >= 0x7f && code < 0xa0) ||
-	       (code >= 0x202a && code <= 0x202e) ||
-	       (code >= 0x2066 && code <= 0x2069) ||
-	       code == 0x2028 || code == 0x2029 ||
-	       code == 0xfffe || code == 0xffff;
-}
-
 static const char *replacement(unsigned char c, enum seam_text_form form)
 {
 	switch (form) {
@@ -63,19 +54,6 @@ static const char *replacement(unsigned char c, enum seam_text_form form)
 	return NULL;
 }
 
-/* The escape of @code, a byte or a character. */
-static void put_escape(char *buf, size_t cap, uint32_t code,
-		       enum seam_text_form form)
-{
-	/* In DOT, a visible backslash is written as two. */
-	const char *backslash = form == SEAM_TEXT_DOT ? "\\\\" : "\\";
-
-	if (form == SEAM_TEXT_JSON || code > 0xff)
-		snprintf(buf, cap, "%su%04x", backslash, code);
-	else
-		snprintf(buf, cap, "%sx%02x", backslash, code);
-}
-
 /*
  * The next character of *@s in @form: at most 11 bytes into @buf.  A byte
  * that is not UTF-8 becomes U+FFFD in JSON, which must be valid Unicode.
@@ -86,16 +64,24 @@ static void next(const char **s, char buf[12], enum seam_text_form form)
 	const char *other = replacement(*p, form);
 	uint32_t code = 0;
 	size_t n = utf8_length(p, &code);
+	bool is_unsafe = !n || code < 0x20 || (code >= 0x7f && code < 0xa0) ||
+			 (code >= 0x202a && code <= 0x202e) ||
+			 (code >= 0x2066 && code <= 0x2069) ||
+			 code == 0x2028 || code == 0x2029 ||
+			 code == 0xfffe || code == 0xffff;
 
 	*s += n ? n : 1;
 	if (other) {
 		snprintf(buf, 12, "%s", other);
-	} else if (n && !is_unsafe(code)) {
+	} else if (!is_unsafe) {
 		memcpy(buf, p, n);
 		buf[n] = '\0';
 	} else {
-		put_escape(buf, 12, n ? code :
-			   form == SEAM_TEXT_JSON ? 0xfffd : *p, form);
+		code = n ? code : form == SEAM_TEXT_JSON ? 0xfffd : *p;
+		/* in DOT, a visible backslash is written as two */
+		snprintf(buf, 12, form == SEAM_TEXT_JSON || code > 0xff ?
+			 "%su%04x" : "%sx%02x",
+			 form == SEAM_TEXT_DOT ? "\\\\" : "\\", code);
 	}
 }
 

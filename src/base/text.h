@@ -34,6 +34,14 @@ static inline bool seam_text_is_printable(uint8_t byte)
 	return byte >= 0x20 && byte < 0x7f;
 }
 
+static inline bool seam_text_are_printable(struct seam_bytes bytes)
+{
+	for (size_t i = 0; i < bytes.size; i++)
+		if (!seam_text_is_printable(bytes.data[i]))
+			return false;
+	return true;
+}
+
 /* Write @text in @form to @out. */
 void seam_text_put(FILE *out, const char *text, enum seam_text_form form);
 

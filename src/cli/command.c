@@ -102,38 +102,34 @@ int seam_command_misused(const struct seam_command *command,
 	return SEAM_EXIT_USAGE;
 }
 
-/* "--name" or "-c", for messages. */
-static const char *shown(const struct seam_option *option, char buf[64])
+/* Print "option '--name'" and a reason.  Returns SEAM_EXIT_USAGE. */
+__attribute__((format(printf, 3, 4)))
+static int refuse(const struct parser *p, const struct seam_option *option,
+		  const char *fmt, ...)
 {
-	if (option->name)
-		snprintf(buf, 64, "--%s", option->name);
-	else
-		snprintf(buf, 64, "-%c", option->letter);
-	return buf;
-}
+	const char letter[2] = { option->letter, '\0' };
+	char reason[SEAM_ERR_TEXT];
+	va_list args;
 
-/* As an errno. */
-#define MISUSED(p, ...) \
-	(seam_command_misused((p)->command, __VA_ARGS__), -EINVAL)
-
-static bool is_named(const struct seam_option *option, const char *name,
-		     size_t size)
-{
-	return option->kind != SEAM_OPTION_HEADING && option->name &&
-	       strlen(option->name) == size &&
-	       memcmp(option->name, name, size) == 0;
+	va_start(args, fmt);
+	vsnprintf(reason, sizeof(reason), fmt, args);
+	va_end(args);
+	return seam_command_misused(p->command, "option '%s%s'%s",
+				    option->name ? "--" : "-",
+				    option->name ? option->name : letter,
+				    reason);
 }
 
 static const struct seam_option *
 find_in(const struct seam_option *options, size_t n, char letter,
 	const char *name, size_t size)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (letter ? options[i].letter == letter &&
-			     options[i].kind != SEAM_OPTION_HEADING :
-			     is_named(&options[i], name, size))
+	for (size_t i = 0; i < n; i++)
+		if (options[i].kind != SEAM_OPTION_HEADING &&
+		    (letter ? options[i].letter == letter : options[i].name &&
+		     strlen(options[i].name) == size &&
+		     memcmp(options[i].name, name, size) == 0))
 			return &options[i];
-	}
 	return NULL;
 }
 
@@ -170,43 +166,29 @@ static struct match find(const struct parser *p, char letter, const char *name,
 	return m;
 }
 
-static int unknown_name(const struct parser *p, const char *name, size_t size)
+/* @word: "--name" or "-c". */
+static int unknown(const struct parser *p, const char *word)
 {
 	const struct seam_command *command = p->command;
 	struct seam_closest_word near = { 0 };
-	const char *instead;
-	char word[64], whole[66];
+	const char *instead = seam_perf_equivalent_option(command->name, word);
+	bool is_name = word[1] == '-';
 
-	snprintf(word, sizeof(word), "%.*s", (int)size, name);
-	snprintf(whole, sizeof(whole), "--%s", word);
-	instead = seam_perf_equivalent_option(command->name, whole);
 	if (instead)
-		return MISUSED(p, "there is no option '%s': %s", whole,
-			       instead);
-	for (size_t i = 0; i < command->n_options; i++)
+		return seam_command_misused(command, "there is no option "
+					    "'%s': %s", word, instead);
+	for (size_t i = 0; i < command->n_options && is_name; i++)
 		if (command->options[i].name)
-			seam_closest_word_try(&near, word,
+			seam_closest_word_try(&near, word + 2,
 					      command->options[i].name);
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(common_options); i++)
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(common_options) && is_name; i++)
 		if (has_common(command, &common_options[i]))
-			seam_closest_word_try(&near, word,
+			seam_closest_word_try(&near, word + 2,
 					      common_options[i].name);
-	if (near.name)
-		return MISUSED(p, "unknown option '--%s'; "
-			       "did you mean '--%s'?", word, near.name);
-	return MISUSED(p, "unknown option '--%s'", word);
-}
-
-static int unknown_letter(const struct parser *p, char letter)
-{
-	char word[3] = { '-', letter, '\0' };
-	const char *instead = seam_perf_equivalent_option(p->command->name,
-							  word);
-
-	if (instead)
-		return MISUSED(p, "there is no option '%s': %s", word,
-			       instead);
-	return MISUSED(p, "unknown option '%s'", word);
+	return seam_command_misused(command, "unknown option '%s'%s%s%s", word,
+				    near.name ? "; did you mean '--" : "",
+				    near.name ? near.name : "",
+				    near.name ? "'?" : "");
 }
 
 static int check_choice(const struct parser *p,
@@ -214,7 +196,6 @@ static int check_choice(const struct parser *p,
 {
 	bool several = option->kind == SEAM_OPTION_SET;
 	const char *word = value;
-	char name[64];
 
 	if (!option->choices)
 		return 0;
@@ -222,10 +203,9 @@ static int check_choice(const struct parser *p,
 		size_t n = strcspn(word, several ? "," : "");
 
 		if (!seam_word_is_among(option->choices, word, n))
-			return MISUSED(p, "option '%s' takes %s%s, not '%s'",
-				       shown(option, name),
-				       several ? "some of " : "",
-				       option->choices, value);
+			return refuse(p, option, " takes %s%s, not '%s'",
+				      several ? "some of " : "",
+				      option->choices, value);
 		if (!word[n])
 			return 0;
 		word += n + 1;
@@ -254,22 +234,18 @@ static int store_u64(const struct parser *p, const struct seam_option *option,
 	const char *digits = hex ? value + 2 : value;
 	size_t n = strspn(digits, hex ? "0123456789abcdefABCDEF" :
 				  "0123456789");
-	char name[64];
+	const char *meant = meant_in_perf(p, option);
 
 	if (n == 0 || digits[n])
-		return meant_in_perf(p, option) ?
-		       MISUSED(p, "%s", meant_in_perf(p, option)) :
-		       MISUSED(p, "option '%s' takes a number, not '%s'",
-			       shown(option, name), value);
+		return meant ? seam_command_misused(p->command, "%s", meant) :
+		       refuse(p, option, " takes a number, not '%s'", value);
 	errno = 0;
 	*member = strtoull(digits, NULL, hex ? 16 : 10);
 	if (errno)
-		return MISUSED(p, "option '%s': %s is too large",
-			       shown(option, name), value);
+		return refuse(p, option, ": %s is too large", value);
 	if (*member < option->least)
-		return MISUSED(p, "option '%s' takes a number from %llu, not "
-			       "'%s'", shown(option, name),
-			       (unsigned long long)option->least, value);
+		return refuse(p, option, " takes a number from %llu, not '%s'",
+			      (unsigned long long)option->least, value);
 	return 0;
 }
 
@@ -289,89 +265,68 @@ bool seam_command_size(const char *text, uint64_t *size, bool *has_unit)
 	return true;
 }
 
-static int store_size(const struct parser *p, const struct seam_option *option,
-		      const char *value, uint64_t *member)
-{
-	bool has_unit;
-	char name[64];
-
-	if (seam_command_size(value, member, &has_unit))
-		return 0;
-	return MISUSED(p, "option '%s' takes a size such as 512M or 2G, not "
-		       "'%s'", shown(option, name), value);
-}
-
 /* Digits with or without a point; no sign, no exponent, no "nan". */
-static int store_percent(const struct parser *p,
-			 const struct seam_option *option, const char *value,
-			 double *member)
+static bool is_percent(const char *value, double *percent)
 {
 	char *end = NULL;
-	char name[64];
-	double percent = strtod(value, &end);
 
-	if (end == value || *end || value[strspn(value, "0123456789.")] ||
-	    percent > 100)
-		return MISUSED(p, "option '%s' takes a percentage, not '%s'",
-			       shown(option, name), value);
-	*member = percent;
-	return 0;
+	*percent = strtod(value, &end);
+	return end != value && !*end &&
+	       !value[strspn(value, "0123456789.")] && *percent <= 100;
 }
 
 static int store(const struct parser *p, struct match m, const char *value)
 {
 	const struct seam_option *option = m.option;
 	void *member = (char *)m.into + option->offset;
-	struct seam_option_list *list;
-	char name[64];
-	int rc;
+	struct seam_option_list *list = member;
+	bool has_unit;
+	int status;
 
 	if (option->kind == SEAM_OPTION_FLAG) {
 		*(bool *)member = true;
 		return 0;
 	}
-	if (!value && option->kind != SEAM_OPTION_STRINGS) {
-		*(const char **)member = "";
-		return 0;
-	}
 	if (!value)	/* optional, and not given */
 		value = "";
-	rc = check_choice(p, option, value);
-	if (rc)
-		return rc;
-	if (option->kind == SEAM_OPTION_U64)
+	else if ((status = check_choice(p, option, value)))
+		return status;
+	switch (option->kind) {
+	case SEAM_OPTION_U64:
 		return store_u64(p, option, value, member);
-	if (option->kind == SEAM_OPTION_SIZE)
-		return store_size(p, option, value, member);
-	if (option->kind == SEAM_OPTION_PERCENT)
-		return store_percent(p, option, value, member);
-	if (option->kind != SEAM_OPTION_STRINGS) {
+	case SEAM_OPTION_SIZE:
+		return seam_command_size(value, member, &has_unit) ? 0 :
+		       refuse(p, option, " takes a size such as 512M or 2G, "
+			      "not '%s'", value);
+	case SEAM_OPTION_PERCENT:
+		return is_percent(value, member) ? 0 :
+		       refuse(p, option, " takes a percentage, not '%s'",
+			      value);
+	case SEAM_OPTION_STRINGS:
+		if (list->n == SEAM_OPTION_LIST)
+			return refuse(p, option, " given more than %d times",
+				      SEAM_OPTION_LIST);
+		list->items[list->n++] = value;
+		return 0;
+	default:
 		*(const char **)member = value;
 		return 0;
 	}
-	list = member;
-	if (list->n == SEAM_OPTION_LIST)
-		return MISUSED(p, "option '%s' given more than %d times",
-			       shown(option, name), SEAM_OPTION_LIST);
-	list->items[list->n++] = value;
-	return 0;
 }
 
 /* Take the next word as the value, if the option requires one. */
 static int next_value(struct parser *p, const struct seam_option *option,
 		      const char **value)
 {
-	char name[64];
+	const char *meant = meant_in_perf(p, option);
 
 	*value = NULL;
 	if (!option->value || option->value[0] == '[')
 		return 0;
-	if (p->at + 1 >= p->argc && meant_in_perf(p, option))
-		return MISUSED(p, "%s", meant_in_perf(p, option));
 	if (p->at + 1 >= p->argc)
-		return MISUSED(p, "option '%s' needs a value: %s",
-			       shown(option, name), option->choices ?
-			       option->choices : option->value);
+		return meant ? seam_command_misused(p->command, "%s", meant) :
+		       refuse(p, option, " needs a value: %s", option->choices ?
+			      option->choices : option->value);
 	*value = p->argv[p->at + 1];
 	p->used = 2;
 	return 0;
@@ -384,15 +339,18 @@ static int parse_long(struct parser *p)
 	size_t size = strcspn(name, "=");
 	struct match m = find(p, 0, name, size);
 	const char *value = name + size + 1;
-	int rc = 0;
+	char word[66];
+	int status = 0;
 
-	if (!m.option)
-		return unknown_name(p, name, size);
+	if (!m.option) {
+		snprintf(word, sizeof(word), "--%.*s", (int)size, name);
+		return unknown(p, word);
+	}
 	if (name[size] != '=')
-		rc = next_value(p, m.option, &value);
+		status = next_value(p, m.option, &value);
 	else if (!m.option->value)
-		rc = MISUSED(p, "option '--%s' takes no value", m.option->name);
-	return rc ? rc : store(p, m, value);
+		status = refuse(p, m.option, " takes no value");
+	return status ? status : store(p, m, value);
 }
 
 /* "-a", "-abc", "-F99", "-F 99": letters up to the first that has a value. */
@@ -400,17 +358,18 @@ static int parse_letters(struct parser *p)
 {
 	for (const char *c = p->argv[p->at] + 1; *c; c++) {
 		struct match m = find(p, *c, NULL, 0);
+		const char word[3] = { '-', *c, '\0' };
 		const char *value = c + 1;
-		int rc = 0;
+		int status = 0;
 
 		if (!m.option)
-			return unknown_letter(p, *c);
+			return unknown(p, word);
 		if (!m.option->value || !*value)
-			rc = next_value(p, m.option, &value);
-		if (!rc)
-			rc = store(p, m, value);
-		if (rc || m.option->value)
-			return rc;
+			status = next_value(p, m.option, &value);
+		if (!status)
+			status = store(p, m, value);
+		if (status || m.option->value)
+			return status;
 	}
 	return 0;
 }
@@ -433,7 +392,7 @@ static int bring_forward(struct parser *p, int first)
 
 static int parse_words(struct parser *p, int *first)
 {
-	int rc;
+	int status;
 
 	*first = 1;
 	for (p->at = 1; p->at < p->argc; p->at += p->used) {
@@ -449,12 +408,12 @@ static int parse_words(struct parser *p, int *first)
 			*first = bring_forward(p, *first);
 			return 0;
 		}
-		rc = word[1] == '-' ? parse_long(p) : parse_letters(p);
-		if (rc)
-			return rc;
+		status = word[1] == '-' ? parse_long(p) : parse_letters(p);
+		if (status)
+			return status;
 		*first = bring_forward(p, *first);
 		if (common.help)
-			return 0;
+			return SEAM_EXIT_HELP;
 	}
 	return 0;
 }
@@ -465,23 +424,18 @@ int seam_command_parse(const struct seam_command *command, int argc,
 	struct parser p = {
 		.command = command, .into = into, .argv = argv, .argc = argc,
 	};
-	int rc;
+	int status;
 
 	common = (struct common) { .color = "auto" };
 	program = command->is_program ? command->name : "seam";
-	rc = parse_words(&p, first);
-	if (rc)
-		return rc;
+	status = parse_words(&p, first);
+	if (status)
+		return status;
 	if (common.quiet)
 		seam_progress_silence();
 	if (command->reads)
 		seam_memory_limit(common.max_memory);
-	return common.help;
-}
-
-bool seam_command_wants_help(void)
-{
-	return common.help;
+	return 0;
 }
 
 int seam_command_failed(const struct seam_err *err)

@@ -13,6 +13,7 @@
 
 /* Exit status of every command; 'record' returns that of its COMMAND. */
 enum seam_exit {
+	SEAM_EXIT_HELP = -1,	/* main() prints the help of the command: 0 */
 	SEAM_EXIT_DONE = 0,
 	SEAM_EXIT_FAILED = 1,
 	SEAM_EXIT_USAGE = 2,
@@ -65,6 +66,7 @@ struct seam_command {
 	const char *summary;	/* "record a program", for 'seam help' */
 	const char *synopsis;	/* "[options] [--] COMMAND [ARG...]" */
 	const char *description;/* paragraphs separated by blank lines */
+	const char *limits;	/* for the man page only; NULL: none */
 	const char *examples;	/* "command line\ttext\n" lines */
 	const struct seam_option *options;
 	size_t n_options;
@@ -112,15 +114,11 @@ seam_command_common(const struct seam_command *command, size_t i);
  * and operands may mix, unless takes_command; "--" ends options.
  * Operands are moved after the options; *@first is the index of the first.
  *
- * Returns 0; or -EINVAL after a message about wrong usage: the command returns
- * SEAM_EXIT_USAGE; or 1 with --help: it returns SEAM_EXIT_DONE, and main()
- * prints the help.
+ * Returns 0, or what the command returns: SEAM_EXIT_USAGE after a message about
+ * wrong usage, SEAM_EXIT_HELP with --help.
  */
 int seam_command_parse(const struct seam_command *command, int argc,
 		       char **argv, void *into, int *first);
-
-/* Whether --help was given. */
-bool seam_command_wants_help(void);
 
 /* "65536", "64K", "512M", "2G" to bytes; false for all else, and for 0. */
 bool seam_command_size(const char *text, uint64_t *size, bool *has_unit);

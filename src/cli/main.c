@@ -23,7 +23,7 @@
 #include "cli/command.h"
 #include "cli/commands/help.h"
 #include "cli/pager.h"
-#include "record/program_recorder.h"
+#include "record/record.h"
 #include "wire/xray/trace_service.h"
 
 const struct seam_command *const seam_commands[] = {
@@ -162,7 +162,7 @@ static int run_command(const struct seam_command *command, int argc,
 {
 	int status = command->run(command, argc, argv);
 
-	if (!seam_command_wants_help())
+	if (status != SEAM_EXIT_HELP)
 		return status;
 	seam_pager_start(SEAM_EXIT_DONE);
 	seam_help_print(stdout, command);

@@ -8,7 +8,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int fail(const struct seam_output *output, const char *verb,
+/* Must not be copied while it is open. */
+struct output_file {
+	FILE *file;
+	int fd;			/* of the file, unless that is stdout */
+	int code;		/* errno of the first write that failed, or 0 */
+	const char *path;	/* borrowed */
+	char *temporary;	/* path until the rename; NULL: none */
+};
+
+static int fail(const struct output_file *output, const char *verb,
 		struct seam_err *err)
 {
 	int code = output->code ? -output->code : errno ? -errno : -EIO;
@@ -23,7 +32,7 @@ static int fail(const struct seam_output *output, const char *verb,
  */
 static ssize_t put(void *cookie, const char *data, size_t size)
 {
-	struct seam_output *output = cookie;
+	struct output_file *output = cookie;
 	size_t done = 0;
 
 	while (done < size) {
@@ -42,7 +51,7 @@ static ssize_t put(void *cookie, const char *data, size_t size)
 
 static int shut(void *cookie)
 {
-	struct seam_output *output = cookie;
+	struct output_file *output = cookie;
 
 	if (close(output->fd) == 0)
 		return 0;
@@ -51,7 +60,7 @@ static int shut(void *cookie)
 }
 
 /* Takes @fd over; closes it on failure. */
-static void open_stream(struct seam_output *output, int fd)
+static void open_stream(struct output_file *output, int fd)
 {
 	const cookie_io_functions_t calls = { .write = put, .close = shut };
 
@@ -71,92 +80,70 @@ static bool is_replaceable(const char *path)
 	return S_ISREG(st.st_mode);
 }
 
-/* The mode of a file created by open(); mkstemp() makes it 0600. */
-static mode_t usual_mode(void)
+static void open_temporary(struct output_file *output)
 {
 	mode_t mask = umask(0);
+	int fd = -1;
 
 	umask(mask);
-	return 0666 & ~mask;
-}
-
-static int open_temporary(struct seam_output *output)
-{
-	int fd;
-
-	if (asprintf(&output->temporary, "%s.XXXXXX", output->path) < 0) {
+	if (asprintf(&output->temporary, "%s.XXXXXX", output->path) < 0)
 		output->temporary = NULL;
-		return -1;
-	}
-	fd = mkostemp(output->temporary, O_CLOEXEC);
+	else
+		fd = mkostemp(output->temporary, O_CLOEXEC);
 	if (fd < 0) {
 		free(output->temporary);
 		output->temporary = NULL;
-		return -1;
-	}
-	if (fchmod(fd, usual_mode()) == 0)
+	} else if (fchmod(fd, 0666 & ~mask) == 0) {	/* as open() */
 		open_stream(output, fd);
-	else
+	} else {
 		close(fd);
-	return output->file ? 0 : -1;
+	}
 }
 
-int seam_output_open(struct seam_output *output, const char *path,
-		     struct seam_err *err)
+/* 0, or -errno with the reason. */
+static int open_output(struct output_file *output, struct seam_err *err)
 {
-	*output = (struct seam_output) { .path = path };
 	errno = 0;
-	if (strcmp(path, "-") == 0)
+	if (strcmp(output->path, "-") == 0)
 		output->file = stdout;
-	else if (!is_replaceable(path))
-		open_stream(output, open(path, O_WRONLY | O_CREAT | O_TRUNC |
-					 O_CLOEXEC, 0666));
+	else if (!is_replaceable(output->path))
+		open_stream(output, open(output->path, O_WRONLY | O_CREAT |
+					 O_TRUNC | O_CLOEXEC, 0666));
 	else
 		open_temporary(output);
-	if (output->file)
-		return 0;
-	fail(output, "write", err);
-	if (output->temporary)
-		unlink(output->temporary);
-	free(output->temporary);
-	return err ? err->code : -EIO;
+	return output->file ? 0 : fail(output, "write", err);
 }
 
-int seam_output_close(struct seam_output *output, bool keep,
-		      struct seam_err *err)
+/* 0, or -errno with the reason when not all was written. */
+static int close_stream(struct output_file *output, struct seam_err *err)
 {
-	bool failed;
-	int rc = 0;
+	int r = 0;
 
-	if (output->file == stdout)
-		return 0;
 	errno = 0;
-	failed = fflush(output->file) != 0 || ferror(output->file);
-	if (failed)
-		rc = fail(output, "write", err);
-	if (fclose(output->file) && !rc)
-		rc = fail(output, "write", err);
-	if (output->temporary) {
-		if (!rc && keep && rename(output->temporary, output->path))
-			rc = fail(output, "replace", err);
-		if (rc || !keep)
-			unlink(output->temporary);
-	}
-	free(output->temporary);
-	output->temporary = NULL;
-	return rc;
+	if (fflush(output->file) != 0 || ferror(output->file))
+		r = fail(output, "write", err);
+	if (fclose(output->file) && !r)
+		r = fail(output, "write", err);
+	return r;
 }
 
 int seam_export_file(const char *path, const struct seam_exporter *exporter,
 		     struct seam_export *export, struct seam_err *err)
 {
-	struct seam_output output;
-	int r = seam_output_open(&output, path, err), closed;
+	struct output_file output = { .path = path };
+	int r = open_output(&output, err), closed = 0;
 
-	if (r)
-		return r;
-	export->out = output.file;
-	r = exporter->write(export, err);
-	closed = seam_output_close(&output, r == 0, r ? NULL : err);
-	return r ? r : closed;
+	if (!r) {
+		export->out = output.file;
+		r = exporter->write(export, err);
+		if (output.file != stdout)
+			closed = close_stream(&output, r ? NULL : err);
+		r = r ? r : closed;
+	}
+	if (!r && output.temporary && rename(output.temporary, path))
+		r = fail(&output, "replace", err);
+	if (r && output.temporary)
+		unlink(output.temporary);
+	free(output.temporary);
+	return r;
 }

@@ -120,8 +120,6 @@ bool seam_pager_runs(void)
 
 int seam_pager_left(void)
 {
-	if (!pager.pid)
-		return SEAM_EXIT_DONE;
 	end();
 	return pager.status;
 }

@@ -32,8 +32,8 @@ void seam_pager_finish(void);
 bool seam_pager_runs(void);
 
 /*
- * The pager closed its end of the pipe: wait until it exits.  Returns the exit
- * status; 0 without a pager.  A signal handler may call it.
+ * The pager, which runs, closed its end of the pipe: wait until it exits.
+ * Returns the exit status.  A signal handler may call it.
  */
 int seam_pager_left(void);
 

@@ -7,8 +7,10 @@
 #include <sys/stat.h>
 
 #include "cli/hints.h"
+#include "cli/output_file.h"
 #include "model/input.h"
 #include "model/xray/call_names.h"
+#include "report/rows.h"
 
 struct seam_load_options
 seam_reading_load_options(const struct seam_reading *reading)
@@ -92,26 +94,14 @@ static void say_length(const char *time, uint64_t start_ns, uint64_t end_ns)
 				 ms < 1000 ? "ms" : "s");
 }
 
-/* Add the most similar function to the message. */
-static void suggest(const struct seam_opened *opened,
-		    const struct seam_reading *reading, struct seam_err *err)
-{
-	const char *word = reading->callers_of ? reading->callers_of :
-			   reading->callees_of;
-	const char *like = seam_closest_function(&opened->profile, word);
-	size_t used = strlen(err->cause[0]);
-
-	if (like)
-		snprintf(err->cause[0] + used, SEAM_ERR_TEXT - used,
-			 "; did you mean '%.200s'?", like);
-}
-
 /* A malformed --time or --layer is wrong usage; an absent thread a failure. */
 static int select_part(struct seam_opened *opened,
 		       const struct seam_reading *reading)
 {
 	struct seam_selection *selection = &opened->selection;
 	struct seam_err err = { 0 };
+	const char *like = NULL;
+	size_t used;
 	int rc = 0;
 
 	seam_selection_init(selection);
@@ -135,7 +125,14 @@ static int select_part(struct seam_opened *opened,
 	rc = seam_selected_init(&opened->selected, &opened->profile, selection,
 				&err);
 	if (rc == -ENOENT)
-		suggest(opened, reading, &err);
+		like = seam_closest_function(&opened->profile,
+					     reading->callers_of ?
+					     reading->callers_of :
+					     reading->callees_of);
+	used = strlen(err.cause[0]);
+	if (like)
+		snprintf(err.cause[0] + used, SEAM_ERR_TEXT - used,
+			 "; did you mean '%.200s'?", like);
 	return rc ? seam_command_failed(&err) : SEAM_EXIT_DONE;
 }
 
@@ -316,6 +313,21 @@ void seam_reading_say_losses(const struct seam_opened *opened)
 	seam_reading_say_notes(profile);
 }
 
+int seam_reading_export(const struct seam_opened *opened, const char *path,
+			const struct seam_exporter *exporter,
+			struct seam_export *export)
+{
+	struct seam_err err = { 0 };
+	uint64_t n_skipped = 0;
+
+	export->selected = &opened->selected;
+	export->n_skipped = &n_skipped;
+	if (seam_export_file(path, exporter, export, &err))
+		return seam_command_failed(&err);
+	seam_reading_say_losses(opened);
+	return n_skipped ? SEAM_EXIT_LOSSY : seam_reading_status(opened);
+}
+
 /*
  * Losses of calls, and what is missing at the end.  The end of a program that
  * has written its own log is no loss of a recorder.
@@ -377,16 +389,8 @@ int seam_reading_say_problems(const struct seam_trace *trace,
 
 enum seam_group seam_reading_group(const char *by)
 {
-	switch (by[0]) {
-	case 't':
-		return SEAM_GROUP_THREAD;
-	case 'p':
-		return SEAM_GROUP_PROCESS;
-	case 'v':
-		return SEAM_GROUP_VMSTATE;
-	case 'a':
-		return SEAM_GROUP_NONE;
-	default:
-		return SEAM_GROUP_COMM;
-	}
+	uint32_t key;
+
+	return seam_by_parse(by, &key) ? SEAM_GROUP_NONE :
+	       seam_by_group((enum seam_by)key);
 }

@@ -14,6 +14,7 @@
 #define SEAM_READING_H
 
 #include "cli/command.h"
+#include "export/exporter.h"
 #include "model/load.h"
 #include "model/profile/selection.h"
 #include "model/profile/tally.h"
@@ -189,6 +190,14 @@ bool seam_reading_say_lost_calls(const char *const *paths, size_t n_paths);
 
 /* Print the notes on stderr, with --verbose the details too. */
 void seam_reading_say_notes(const struct seam_profile *profile);
+
+/*
+ * Write the selection with @exporter to @path, then print losses and notes.
+ * Returns the exit status: also LOSSY if the format cannot hold some samples.
+ */
+int seam_reading_export(const struct seam_opened *opened, const char *path,
+			const struct seam_exporter *exporter,
+			struct seam_export *export);
 
 /* Print losses and notes on stderr, for outputs that cannot have them. */
 void seam_reading_say_losses(const struct seam_opened *opened);

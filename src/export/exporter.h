@@ -27,9 +27,7 @@ struct seam_export {
 	bool by_weight;
 	bool no_root;			/* folded: no frame of the group */
 	const char *root_prefix;	/* folded: before its name; or NULL */
-	const char *title;		/* of a picture */
-	bool inverted;
-	double min_percent;
+	const void *picture;		/* of a writer outside of src/export */
 	/* Print a line about what the format cannot hold; NULL: do not. */
 	void (*say)(const char *fmt, ...);
 	uint64_t *n_skipped;	/* set to the samples left out; or NULL */

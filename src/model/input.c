@@ -14,22 +14,30 @@
 
 enum { MAX_TRIGGER_LINES = 3 };
 
-/* A folder made by perf has no manifest, which is no error. */
-static void read_manifest(struct seam_input *input)
+int seam_input_manifest(struct seam_manifest *manifest, const char *folder,
+			struct seam_err *err)
 {
-	struct seam_err why = { 0 };
 	struct seam_file json;
 	char path[PATH_MAX];
 	int r;
 
-	snprintf(path, sizeof(path), "%s/meta.json", input->folder);
-	r = seam_file_read(&json, AT_FDCWD, path, SEAM_INPUT_MAX_MANIFEST,
-			   &why);
+	*manifest = (struct seam_manifest) { 0 };
+	snprintf(path, sizeof(path), "%s/meta.json", folder);
+	r = seam_file_read(&json, AT_FDCWD, path, SEAM_INPUT_MAX_MANIFEST, err);
 	if (r == 0)
-		r = seam_manifest_read(&input->manifest, json.bytes, &why);
+		r = seam_manifest_read(manifest, json.bytes, err);
+	seam_file_close(&json);
+	return r;
+}
+
+/* A folder made by perf has no manifest, which is no error. */
+static void read_manifest(struct seam_input *input)
+{
+	struct seam_err why = { 0 };
+	int r = seam_input_manifest(&input->manifest, input->folder, &why);
+
 	if (r < 0 && r != -ENOENT)
 		input->bad_manifest = why;
-	seam_file_close(&json);
 }
 
 static int open_parts(struct seam_input *input, const char *folder,
@@ -67,15 +75,25 @@ static int is_log(const struct dirent *entry)
 	return n > end && strcmp(entry->d_name + n - end, ".xray") == 0;
 }
 
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+int seam_input_logs(const char *folder, struct dirent ***entries)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/xray", folder);
+	return scandir(path, entries, is_log, by_name);
+}
+
 /* How many there are in @folder; -1: there is no place for them. */
 static int count_logs(const char *folder)
 {
 	struct dirent **entries = NULL;
-	char path[PATH_MAX];
-	int n;
+	int n = seam_input_logs(folder, &entries);
 
-	snprintf(path, sizeof(path), "%s/xray", folder);
-	n = scandir(path, &entries, is_log, NULL);
 	for (int i = 0; i < n; i++)
 		free(entries[i]);
 	free(entries);
@@ -104,22 +122,10 @@ static int open_folder(struct seam_input *input, const char *folder,
 	return r;
 }
 
-/* When data was last changed; standard input counts as written now. */
-static void note_time(struct seam_input *input)
-{
-	char data[PATH_MAX];
-	struct stat st;
-
-	snprintf(data, sizeof(data), "%s%s", input->path,
-		 input->is_logs ? "/xray" : input->folder ? "/data" : "");
-	input->written_ns =
-		strcmp(input->path, "-") != 0 && stat(data, &st) == 0 ?
-		seam_clock_of(st.st_mtim) : seam_clock_now(CLOCK_REALTIME);
-}
-
 int seam_input_open(struct seam_input *input, const char *path,
 		    struct seam_err *err)
 {
+	char data[PATH_MAX];
 	struct stat st;
 	int r;
 
@@ -131,7 +137,12 @@ int seam_input_open(struct seam_input *input, const char *path,
 		r = open_folder(input, path, err);
 	else
 		r = seam_file_open(&input->data, path, err);
-	note_time(input);
+	snprintf(data, sizeof(data), "%s%s", path, input->is_logs ? "/xray" :
+		 input->folder ? "/data" : "");
+	/* standard input counts as written now */
+	input->written_ns = strcmp(path, "-") != 0 && stat(data, &st) == 0 ?
+			    seam_clock_of(st.st_mtim) :
+			    seam_clock_now(CLOCK_REALTIME);
 	return r;
 }
 

@@ -51,4 +51,18 @@ void seam_input_close(struct seam_input *input);
 bool seam_input_trigger(const struct seam_input *input, size_t i,
 			char text[SEAM_INPUT_TRIGGER]);
 
+/*
+ * Read the manifest of the bundle @folder.  0; or -errno, -ENOENT where it has
+ * none, and @manifest is zeroed or to be freed as after 0.
+ */
+int seam_input_manifest(struct seam_manifest *manifest, const char *folder,
+			struct seam_err *err);
+
+/*
+ * The XRay logs of the bundle @folder, xray/PID.xray, by their names: as
+ * scandir(3) returns them.
+ */
+struct dirent;
+int seam_input_logs(const char *folder, struct dirent ***entries);
+
 #endif /* SEAM_INPUT_H */

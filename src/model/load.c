@@ -68,25 +68,15 @@ static const char *without(const char *feature)
 	return feature;
 }
 
-/* Samples with ends are counted for what is selected: see stack_ends.h. */
-static void take_stack_counts(struct seam_profile *profile,
-			      const struct seam_stack_counts *recorded)
-{
-	const struct seam_stack_counts beside = {
-		.n_kernel_cut = recorded->n_kernel_cut,
-		.dump_bytes = recorded->dump_bytes,
-	};
-
-	seam_stack_counts_merge(&profile->stack_counts, profile->samples.end ?
-				&beside : recorded);
-	seam_stack_counts_sort(&profile->stack_counts);
-}
-
 /* Losses and notes that the manifest has, and the data file has not. */
 static void note_manifest(struct seam_profile *profile,
 			  const struct seam_input *recording)
 {
 	const struct seam_manifest *m = &recording->manifest;
+	const struct seam_stack_counts beside = {
+		.n_kernel_cut = m->stacks.n_kernel_cut,
+		.dump_bytes = m->stacks.dump_bytes,
+	};
 	uint32_t name = seam_strings_put(&profile->strings, "recording");
 
 	if (recording->bad_manifest.code)
@@ -100,7 +90,10 @@ static void note_manifest(struct seam_profile *profile,
 				  name, 0, 0);
 	}
 	add_losses(profile, &m->counts, name);
-	take_stack_counts(profile, &m->stacks);
+	/* samples with ends are counted when selected: see stack_ends.h */
+	seam_stack_counts_merge(&profile->stack_counts, profile->samples.end ?
+				&beside : &m->stacks);
+	seam_stack_counts_sort(&profile->stack_counts);
 }
 
 /* Why many stacks are incomplete. */
@@ -222,39 +215,6 @@ static void align(struct seam_profile *profile, struct seam_trace *trace)
 				profile->start_ns);
 }
 
-/*
- * Logs from @start to @end that have no time in common with the samples, which
- * may be few: not those of one short run.
- */
-static void note_gap(struct seam_profile *profile, uint64_t start, uint64_t end)
-{
-	uint64_t gap = start > profile->end_ns ? start - profile->end_ns :
-		       end < profile->start_ns ? profile->start_ns - end : 0;
-
-	if (gap >= SEAM_NS_PER_S)
-		seam_profile_note(profile, "the XRay logs and the samples have "
-				  "no time in common: %.3f s lie between them",
-				  (double)gap / 1e9);
-}
-
-/* Set the range to the part @text of the time of all inputs; NULL: all. */
-static int select_time(struct seam_trace *trace, struct seam_profile *profile,
-		       const char *text)
-{
-	uint64_t start, end;
-
-	if (seam_trace_span(trace, &start, &end))
-		return -ENOMEM;
-	if (profile->samples.n) {
-		note_gap(profile, start, end);
-		start = start < profile->start_ns ? start : profile->start_ns;
-		end = end > profile->end_ns ? end : profile->end_ns;
-	}
-	if (text)
-		seam_time_range_parse(&trace->range, text, start, end, NULL);
-	return 0;
-}
-
 /* Add the calls of @trace, which is arranged. */
 static int load_trace(struct seam_profile *profile, struct seam_trace *trace,
 		      const struct seam_load_options *options,
@@ -262,11 +222,26 @@ static int load_trace(struct seam_profile *profile, struct seam_trace *trace,
 {
 	struct seam_symbols_options how = options->symbols;
 	struct seam_symbols *symbols;
+	uint64_t start, end, gap;
 	int r;
 
 	align(profile, trace);
-	if (select_time(trace, profile, options->time))
+	if (seam_trace_span(trace, &start, &end))
 		return seam_err_no_memory(err);
+	if (profile->samples.n) {
+		/* samples may be few: not those of one short run */
+		gap = start > profile->end_ns ? start - profile->end_ns :
+		      end < profile->start_ns ? profile->start_ns - end : 0;
+		if (gap >= SEAM_NS_PER_S)
+			seam_profile_note(profile, "the XRay logs and the "
+				"samples have no time in common: %.3f s lie "
+				"between them", (double)gap / 1e9);
+		start = start < profile->start_ns ? start : profile->start_ns;
+		end = end > profile->end_ns ? end : profile->end_ns;
+	}
+	if (options->time)
+		seam_time_range_parse(&trace->range, options->time, start, end,
+				      NULL);
 	how.no_inline = true;
 	/* of maps beside logs only names are read */
 	how.no_lines |= !options->map;
@@ -331,22 +306,11 @@ static int load_logs(struct seam_profile *profile, const char *bundle,
 
 /* -- all inputs --------------------------------------------------------- */
 
-static int refuse(struct seam_bytes bytes, struct seam_err *err)
-{
-	size_t n = bytes.size < 8 ? bytes.size : 8;
-	char hex[2 * 8 + 1];
-
-	if (!n)
-		return seam_err_set(err, -EBADMSG, "the file is empty");
-	return seam_err_set(err, -EBADMSG, "not a recording that Seam knows: "
-			    "it begins, at byte 0, with %s",
-			    seam_text_hex(hex, bytes.data, n));
-}
-
 static int load(struct seam_profile *profile, struct seam_input *recording,
 		const struct seam_load_options *options, struct seam_err *err)
 {
 	struct seam_bytes bytes = recording->data.bytes;
+	char hex[2 * 8 + 1];
 	int r;
 
 	if (recording->is_logs)
@@ -359,27 +323,23 @@ static int load(struct seam_profile *profile, struct seam_input *recording,
 					 options->like_parser, err);
 	if (!seam_perf_data_is(bytes) && seam_load_xray_refuses(bytes, err))
 		return -ENOTSUP;
+	if (!bytes.size)
+		return seam_err_set(err, -EBADMSG, "the file is empty");
 	if (!seam_perf_data_is(bytes))
-		return refuse(bytes, err);
+		return seam_err_set(err, -EBADMSG, "not a recording that Seam "
+			"knows: it begins, at byte 0, with %s",
+			seam_text_hex(hex, bytes.data,
+				      bytes.size < 8 ? bytes.size : 8));
 	r = load_perf(profile, recording, options, err);
 	if (!r && recording->folder && !options->no_logs)
 		r = load_logs(profile, recording->folder, options, err);
 	return r;
 }
 
-/* Why a snapshot was made. */
-static void note_triggers(struct seam_profile *profile,
-			  const struct seam_input *recording)
-{
-	char text[SEAM_INPUT_TRIGGER];
-
-	for (size_t i = 0; seam_input_trigger(recording, i, text); i++)
-		seam_profile_note(profile, "%s", text);
-}
-
 int seam_load(struct seam_profile *profile, const char *path,
 	      const struct seam_load_options *options, struct seam_err *err)
 {
+	char trigger[SEAM_INPUT_TRIGGER];
 	struct seam_input recording;
 	int r = seam_input_open(&recording, path, err);
 
@@ -387,7 +347,10 @@ int seam_load(struct seam_profile *profile, const char *path,
 		r = load(profile, &recording, options, err);
 		note_manifest(profile, &recording);
 		note_stacks(profile);
-		note_triggers(profile, &recording);
+		/* why a snapshot was made */
+		for (size_t i = 0; seam_input_trigger(&recording, i, trigger);
+		     i++)
+			seam_profile_note(profile, "%s", trigger);
 	}
 	seam_input_close(&recording);
 	return r;

@@ -2,15 +2,11 @@
 /*
  * load.h - a recording of any kind into a profile
  *
- * Reads a bundle (NAME.seam), or a single file of a kind that bundles hold,
- * written by any tool.  The format is detected from the bytes, not the name.
- *
- * A bundle has several inputs: its samples (data), the code of JITs (jit/)
- * and XRay logs (xray/PID.xray).  All go into one profile.  Threads of equal
- * pid and tid are one thread.  Times are those of CLOCK_MONOTONIC, to which a
- * log is tied by its wall time records; a log without them, or samples of
- * another clock, cannot be aligned: such calls begin where the samples do,
- * and a note says so.
+ * Reads a bundle, or a file of a kind that bundles hold, written by any tool: the
+ * format is detected from the bytes.  Samples (data), code of JITs (jit/) and
+ * XRay logs (xray/) go into one profile; threads of equal pid and tid are one.
+ * Logs without wall times, or samples of another clock, cannot be aligned: such
+ * calls begin where the samples do, and a note says so.
  */
 #ifndef SEAM_LOAD_H
 #define SEAM_LOAD_H

@@ -2,12 +2,9 @@
 /* origin.c - machine and clock of a recording; see origin.h */
 #include "model/origin.h"
 
-#include <fcntl.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/index.h"
 #include "symbol/elf/build_id.h"
@@ -20,30 +17,17 @@
 #define DRIFT_DIVISOR 2000
 #define CLOCK_STEP_NS 1000000u
 
-static bool is_this_boot(const char *boot_id)
-{
-	struct seam_file file = { 0 };
-	size_t size = strlen(boot_id);
-	bool same;
-
-	if (size == 0 ||
-	    seam_file_read(&file, AT_FDCWD, "/proc/sys/kernel/random/boot_id",
-			   256, NULL))
-		return false;
-	same = file.bytes.size >= size &&
-	       memcmp(file.bytes.data, boot_id, size) == 0;
-	seam_file_close(&file);
-	return same;
-}
-
 static enum seam_origin_machine
 find_machine(const struct seam_perf_data *data,
 	     const struct seam_manifest *manifest)
 {
 	const char *host = manifest ? manifest->host : NULL;
+	char boot_id[SEAM_BOOT_ID_TEXT];
 	struct utsname own;
 
-	if (manifest && manifest->boot_id && is_this_boot(manifest->boot_id))
+	seam_kernel_boot_id(boot_id);
+	if (manifest && manifest->boot_id && boot_id[0] &&
+	    strcmp(manifest->boot_id, boot_id) == 0)
 		return SEAM_ORIGIN_HERE;
 	if (!host || !*host)
 		host = seam_perf_data_string(data, SEAM_PERF_FEATURE_HOSTNAME);
@@ -53,35 +37,27 @@ find_machine(const struct seam_perf_data *data,
 	       SEAM_ORIGIN_ELSEWHERE;
 }
 
-/* From the bundle's manifest, or the feature that perf writes with -k. */
-static void find_clock(struct seam_origin *origin,
-		       const struct seam_perf_data *data,
-		       const struct seam_manifest *manifest)
-{
-	struct seam_bytes bytes = data->features[SEAM_PERF_FEATURE_CLOCK_DATA];
-	struct seam_cursor c = seam_cursor_over(bytes, data->endian);
-
-	if (manifest && manifest->start_wall_ns && !manifest->kernel_clock) {
-		origin->wall_ns = manifest->start_wall_ns;
-		origin->clock_ns = manifest->start_ns;
-		origin->has_clock = true;
-		return;
-	}
-	seam_cursor_skip(&c, 8);	/* version, clock */
-	origin->wall_ns = seam_cursor_u64(&c);
-	origin->clock_ns = seam_cursor_u64(&c);
-	origin->has_clock = !c.error;
-}
-
 struct seam_origin seam_origin_of(const struct seam_perf_data *data,
 				  const struct seam_manifest *manifest,
 				  uint64_t written_ns)
 {
+	struct seam_bytes bytes = data->features[SEAM_PERF_FEATURE_CLOCK_DATA];
+	struct seam_cursor c = seam_cursor_over(bytes, data->endian);
 	struct seam_origin origin = {
 		.machine = find_machine(data, manifest), .end_ns = written_ns,
 	};
 
-	find_clock(&origin, data, manifest);
+	if (manifest && manifest->start_wall_ns && !manifest->kernel_clock) {
+		origin.wall_ns = manifest->start_wall_ns;
+		origin.clock_ns = manifest->start_ns;
+		origin.has_clock = true;
+		return origin;
+	}
+	/* the feature that perf writes with -k: version, clock, two times */
+	seam_cursor_skip(&c, 8);
+	origin.wall_ns = seam_cursor_u64(&c);
+	origin.clock_ns = seam_cursor_u64(&c);
+	origin.has_clock = !c.error;
 	return origin;
 }
 
@@ -97,12 +73,6 @@ static uint64_t to_utc(const struct seam_origin *origin, uint64_t time_ns)
 	return origin->end_ns && utc > origin->end_ns ? origin->end_ns : utc;
 }
 
-/* UTC when this machine was booted. */
-static uint64_t boot_ns(void)
-{
-	return seam_clock_now(CLOCK_REALTIME) - seam_clock_now(CLOCK_BOOTTIME);
-}
-
 void seam_origin_own_ids(const struct seam_origin *origin,
 			 const struct seam_perf_data *data,
 			 struct seam_origin_ids *ids)
@@ -114,7 +84,9 @@ void seam_origin_own_ids(const struct seam_origin *origin,
 	*ids = (struct seam_origin_ids) { 0 };
 	if (origin->machine != SEAM_ORIGIN_HERE || !release ||
 	    uname(&own) < 0 || strcmp(own.release, release) != 0 ||
-	    origin->end_ns <= boot_ns())
+	    /* before this boot */
+	    origin->end_ns <= seam_clock_now(CLOCK_REALTIME) -
+			      seam_clock_now(CLOCK_BOOTTIME))
 		return;
 	seam_own_vdso(ids->vdso, &ids->vdso_size);
 	ids->kernel_size = seam_kernel_build_id(ids->kernel);
@@ -169,28 +141,21 @@ int seam_origin_identify_contents(struct seam_profile *profile,
 	return r;
 }
 
-static uint32_t kernel_symbols(const struct seam_profile *profile,
-			       struct seam_symbols *symbols)
-{
-	const struct seam_profile_module *m =
-		&profile->modules.items[profile->kernel];
-
-	return seam_symbols_kernel(symbols, &(struct seam_kernel) {
-		.boot_id = seam_profile_text(profile, profile->boot_id),
-		.build_id = m->build_id_size ? m->build_id : NULL,
-		.build_id_size = m->build_id_size,
-		.text_addr = m->text_addr,
-	});
-}
-
 uint32_t seam_origin_symbols(const struct seam_profile *profile, uint32_t id,
 			     struct seam_symbols *symbols)
 {
 	const struct seam_profile_module *m = &profile->modules.items[id];
 
 	if (m->kind == SEAM_MODULE_KERNEL ||
-	    m->kind == SEAM_MODULE_KERNEL_MODULE)
-		return kernel_symbols(profile, symbols);
+	    m->kind == SEAM_MODULE_KERNEL_MODULE) {
+		m = &profile->modules.items[profile->kernel];
+		return seam_symbols_kernel(symbols, &(struct seam_kernel) {
+			.boot_id = seam_profile_text(profile, profile->boot_id),
+			.build_id = m->build_id_size ? m->build_id : NULL,
+			.build_id_size = m->build_id_size,
+			.text_addr = m->text_addr,
+		});
+	}
 	return seam_symbols_module(symbols, &(struct seam_module) {
 		.path = seam_profile_text(profile, m->path), .pid = m->pid,
 		.build_id = m->build_id_size ? m->build_id : NULL,

@@ -15,9 +15,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "record/events/event.h"
-#include "record/events/pmu.h"
-#include "record/events/tracefs.h"
+#include "record/events/event_kinds.h"
 #include "record/proc/procfs.h"
 #include "record/record.h"
 #include "record/stack_plan.h"
@@ -47,19 +45,12 @@ static int open_event(const struct perf_event_attr *of, int pid, int cpu)
 }
 
 /* 0 when it opens, else -errno. */
-static int try_event_of(const struct perf_event_attr *attr, int pid, int cpu)
+static int try_event(const struct perf_event_attr *attr, int pid, int cpu)
 {
 	int fd = open_event(attr, pid, cpu);
 
-	if (fd < 0)
-		return fd;
-	close(fd);
-	return 0;
-}
-
-static int try_event(const struct perf_event_attr *attr)
-{
-	return try_event_of(attr, OWN_THREAD, EVERY_CPU);
+	seam_file_close_fd(fd);
+	return fd < 0 ? fd : 0;
 }
 
 /* Members of an event of all code, by a clock or by the cycles of the CPU. */
@@ -97,24 +88,6 @@ static void advise(struct seam_doctor *check, const char *fmt, ...)
 	va_end(args);
 }
 
-/* The event needs a perf_event_paranoid of at most @level. */
-static void refuse_permission(struct seam_doctor *check, int r, int level)
-{
-	long paranoid = seam_procfs_sysctl("perf_event_paranoid", 2);
-
-	set_verdict(check, SEAM_VERDICT_NO,
-		    "%s (kernel.perf_event_paranoid=%ld)", strerror(-r),
-		    paranoid);
-	if (r == -ENOSYS)
-		advise(check, "a kernel with CONFIG_PERF_EVENTS=y");
-	else if (paranoid > level)
-		advise(check, "sysctl kernel.perf_event_paranoid=%d, or "
-		       "CAP_PERFMON", level);
-	else
-		advise(check, "a seccomp profile (of the container?) that "
-		       "allows perf_event_open");
-}
-
 /* An event that may be refused, and why. */
 struct event_check {
 	struct perf_event_attr attr;
@@ -127,19 +100,32 @@ struct event_check {
 static void check_event(struct seam_doctor *check,
 			const struct event_check *event)
 {
-	int r = event->of_all ? try_event_of(&event->attr, EVERY_THREAD, 0) :
-		try_event(&event->attr);
+	int r = event->of_all ? try_event(&event->attr, EVERY_THREAD, 0) :
+		try_event(&event->attr, OWN_THREAD, EVERY_CPU);
+	long paranoid = seam_procfs_sysctl("perf_event_paranoid", 2);
 
-	if (r < 0 && !event->needs) {
-		refuse_permission(check, r, event->level);
+	set_verdict(check, r == 0 ? SEAM_VERDICT_YES : SEAM_VERDICT_NO, "%s",
+		    "");
+	if (r == 0)
+		return;
+	if (event->needs) {
+		set_verdict(check, SEAM_VERDICT_NO, "%s", r == -ENOENT ||
+			    r == -EOPNOTSUPP || r == -ENODEV ?
+			    "this machine has none" : strerror(-r));
+		advise(check, "%s", event->needs);
 		return;
 	}
-	set_verdict(check, r == 0 ? SEAM_VERDICT_YES : SEAM_VERDICT_NO, "%s",
-		    r == 0 ? "" :
-		    r == -ENOENT || r == -EOPNOTSUPP || r == -ENODEV ?
-		    "this machine has none" : strerror(-r));
-	if (r < 0)
-		advise(check, "%s", event->needs);
+	set_verdict(check, SEAM_VERDICT_NO,
+		    "%s (kernel.perf_event_paranoid=%ld)", strerror(-r),
+		    paranoid);
+	if (r == -ENOSYS)
+		advise(check, "a kernel with CONFIG_PERF_EVENTS=y");
+	else if (paranoid > event->level)
+		advise(check, "sysctl kernel.perf_event_paranoid=%d, or "
+		       "CAP_PERFMON", event->level);
+	else
+		advise(check, "a seccomp profile (of the container?) that "
+		       "allows perf_event_open");
 }
 
 static void check_kernel_names(struct seam_doctor *check)
@@ -170,14 +156,14 @@ static void check_aux(struct seam_doctor *check)
 	struct seam_perf_pmu pmus[128];
 	size_t n = seam_procfs_pmus(pmus, SEAM_ARRAY_SIZE(pmus));
 
-	for (size_t i = 0; i < n; i++)
+	set_verdict(check, SEAM_VERDICT_NO, "no such PMU");
+	advise(check, "a CPU with Intel PT, CoreSight or SPE");
+	for (size_t i = n; i-- > 0; )
 		if (seam_aux_pmu_kind(pmus[i].name)) {
 			set_verdict(check, SEAM_VERDICT_YES, "%s",
 				    pmus[i].name);
-			return;
+			advise(check, "%s", "");
 		}
-	set_verdict(check, SEAM_VERDICT_NO, "no such PMU");
-	advise(check, "a CPU with Intel PT, CoreSight or SPE");
 }
 
 static void check_tracepoints(struct seam_doctor *check)
@@ -225,62 +211,66 @@ static bool map_all(const struct seam_number_list *cpus, size_t bytes)
 	return ok;
 }
 
-static void check_ring_space(struct seam_doctor *check)
+/* The largest ring, of @most bytes or less, that can be mapped on all CPUs. */
+static size_t largest_ring(size_t most, size_t least, size_t *n_cpus)
 {
 	struct seam_number_list cpus = { 0 };
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t bytes = SEAM_RECORD_RING_BYTES;
-	char size[SEAM_TEXT_SIZE];
 
 	seam_procfs_cpus(&cpus, NULL);
-	while (bytes > page && !map_all(&cpus, bytes))
-		bytes /= 2;
+	while (most > least && !map_all(&cpus, most))
+		most /= 2;
+	*n_cpus = cpus.n;
+	free(cpus.items);
+	return most;
+}
+
+static void check_ring_space(struct seam_doctor *check)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), n;
+	size_t bytes = largest_ring(SEAM_RECORD_RING_BYTES, page, &n);
+	char size[SEAM_TEXT_SIZE];
+
 	set_verdict(check, bytes == SEAM_RECORD_RING_BYTES ? SEAM_VERDICT_YES :
 		    bytes > page ? SEAM_VERDICT_LIMITED : SEAM_VERDICT_NO,
 		    "rings of %s on %zu CPU%s (kernel.perf_event_mlock_kb=%ld)",
-		    seam_text_size(size, bytes), cpus.n, cpus.n == 1 ? "" : "s",
+		    seam_text_size(size, bytes), n, n == 1 ? "" : "s",
 		    seam_procfs_sysctl("perf_event_mlock_kb", 516));
 	if (check->verdict != SEAM_VERDICT_YES)
 		advise(check, "sysctl kernel.perf_event_mlock_kb=%d, a higher "
 		       "'ulimit -l', or CAP_IPC_LOCK",
 		       (SEAM_RECORD_RING_BYTES + 128 * 1024) / 1024 + 8);
-	free(cpus.items);
 }
 
 /* Copies of stacks, which "seam record" unwinds. */
 static void check_stacks(struct seam_doctor *check)
 {
 	struct seam_event event = { .attr = user_clock };
-	struct seam_number_list cpus = { 0 };
 	struct rlimit limit = { 0 };
-	size_t bytes = SEAM_STACK_PLAN_MAX_RING_BYTES;
 	char ring[SEAM_TEXT_SIZE];
+	size_t bytes, n;
 	uint32_t copy;
 	int r;
 
 	seam_stack_plan_apply(&event, SEAM_CALL_GRAPH_AUTO,
 			      SEAM_STACK_PLAN_DWARF_BYTES);
-	r = try_event(&event.attr);
+	r = try_event(&event.attr, OWN_THREAD, EVERY_CPU);
 	if (r < 0) {
 		set_verdict(check, SEAM_VERDICT_NO, "the kernel does not copy "
 			    "user stacks: %s", strerror(-r));
 		return;
 	}
-	seam_procfs_cpus(&cpus, NULL);
 	getrlimit(RLIMIT_MEMLOCK, &limit);
-	while (bytes > SEAM_STACK_PLAN_DWARF_BYTES && !map_all(&cpus, bytes))
-		bytes /= 2;
+	bytes = largest_ring(SEAM_STACK_PLAN_MAX_RING_BYTES,
+			     SEAM_STACK_PLAN_DWARF_BYTES, &n);
 	copy = seam_stack_plan_bytes(bytes, SEAM_STACK_PLAN_HZ);
 	set_verdict(check, copy >= SMALL_COPY ? SEAM_VERDICT_YES : copy ?
 		    SEAM_VERDICT_LIMITED : SEAM_VERDICT_NO,
 		    "copies of %u KiB at %d Hz, by rings of %s on %zu CPU%s",
 		    copy / 1024, SEAM_STACK_PLAN_HZ,
-		    seam_text_size(ring, bytes), cpus.n,
-		    cpus.n == 1 ? "" : "s");
+		    seam_text_size(ring, bytes), n, n == 1 ? "" : "s");
 	if (copy < SMALL_COPY)
 		advise(check, "a higher 'ulimit -l' (it is %lu KiB), or "
 		       "CAP_IPC_LOCK", (unsigned long)limit.rlim_cur / 1024);
-	free(cpus.items);
 }
 
 static void check_rate(struct seam_doctor *check)
@@ -347,42 +337,38 @@ static void check_isolation(struct seam_doctor *check)
 	seam_sandbox_end(&sandbox, NULL, 0);
 }
 
-/* The agent that 'seam record' preloads into programs with LuaJIT. */
-static void check_agent(struct seam_doctor *check)
+static void check_library(struct seam_doctor *check, const char *name)
 {
 	char library[PATH_MAX];
 
-	if (seam_preload_find(SEAM_AGENT_LIBRARY, library)) {
+	if (seam_preload_find(name, library)) {
 		set_verdict(check, SEAM_VERDICT_YES, "%s", library);
 		return;
 	}
-	set_verdict(check, SEAM_VERDICT_NO, "libseam-agent.so was not found");
-	advise(check, "libseam-agent.so beside the program, or installed");
+	set_verdict(check, SEAM_VERDICT_NO, "%s was not found", name);
+	advise(check, "%s beside the program, or installed", name);
+}
+
+/* The agent that 'seam record' preloads into programs with LuaJIT. */
+static void check_agent(struct seam_doctor *check)
+{
+	check_library(check, SEAM_AGENT_LIBRARY);
 }
 
 /* What 'seam record --trace' preloads into all programs. */
 static void check_calls(struct seam_doctor *check)
 {
-	char library[PATH_MAX];
-
+	check_library(check, SEAM_FDR_LIBRARY);
 	if (!seam_tsc_is_there()) {
 		set_verdict(check, SEAM_VERDICT_NO, "this machine is not "
 			    "x86-64");
-		return;
+		advise(check, "%s", "");
+	} else if (check->verdict == SEAM_VERDICT_YES && seam_tsc_flags() !=
+		   (SEAM_TSC_CONSTANT | SEAM_TSC_NONSTOP)) {
+		set_verdict(check, SEAM_VERDICT_LIMITED, "the time stamp "
+			    "counter does not run at one rate: durations may "
+			    "be wrong");
 	}
-	if (!seam_preload_find(SEAM_FDR_LIBRARY, library)) {
-		set_verdict(check, SEAM_VERDICT_NO,
-			    SEAM_FDR_LIBRARY " was not found");
-		advise(check, SEAM_FDR_LIBRARY " beside the program, or "
-		       "installed");
-		return;
-	}
-	if (seam_tsc_flags() == (SEAM_TSC_CONSTANT | SEAM_TSC_NONSTOP)) {
-		set_verdict(check, SEAM_VERDICT_YES, "%s", library);
-		return;
-	}
-	set_verdict(check, SEAM_VERDICT_LIMITED, "the time stamp counter does "
-		    "not run at one rate: durations may be wrong");
 }
 
 /* Without the first nothing can be recorded. */
@@ -431,12 +417,9 @@ static const struct check {
 
 const char *seam_verdict_name(enum seam_verdict verdict)
 {
-	switch (verdict) {
-	case SEAM_VERDICT_YES: return "yes";
-	case SEAM_VERDICT_LIMITED: return "limited";
-	case SEAM_VERDICT_NO: break;
-	}
-	return "no";
+	static const char *const names[] = { "yes", "limited", "no" };
+
+	return names[verdict];
 }
 
 size_t seam_doctor_count(void)
@@ -464,7 +447,7 @@ bool seam_doctor_event(size_t i)
 	if (seam_event_parse(&event, name, NULL) < 0)
 		return false;
 	event.attr.exclude_kernel = event.attr.exclude_hv = 1;
-	return try_event(&event.attr) == 0;
+	return try_event(&event.attr, OWN_THREAD, EVERY_CPU) == 0;
 }
 
 /* ---- how the stacks of a program can be recorded ---- */
@@ -478,16 +461,14 @@ enum {
 	MAX_INTERPRETERS = 4,	/* of interpreters that are scripts */
 };
 
-/* ---- the file ---- */
-
 /* A name without a slash is searched in PATH. */
 static int find(char path[PATH_MAX], const char *name, struct seam_err *err)
 {
-	if (strchr(name, '/'))
-		snprintf(path, PATH_MAX, "%s", name);
-	else if (!seam_file_find_program(name, path))
+	if (!strchr(name, '/') && !seam_file_find_program(name, path))
 		return seam_err_set(err, -ENOENT, "no program '%s' in PATH",
 				    name);
+	if (strchr(name, '/'))
+		snprintf(path, PATH_MAX, "%s", name);
 	return 0;
 }
 
@@ -511,19 +492,16 @@ static int open_program(struct seam_doctor_program *p, const char *name,
 	       fd;
 }
 
-/* ---- what it has ---- */
-
 /* Visit every @stride-th function of @eh that has a frame. */
 static uint64_t visit(const struct seam_cfi_file *file, size_t stride,
 		      uint64_t *n_looked_at, uint64_t *n_framed)
 {
 	struct seam_eh_fde fde = { 0 };
-	uint64_t n_bad = 0, n = 0;
+	uint64_t n = 0;
 	size_t at = 0;
 	int r;
 
-	while ((r = seam_eh_frame_entry(&file->eh, at, &fde, &at,
-					&n_bad)) >= 0) {
+	while ((r = seam_eh_frame_entry(&file->eh, at, &fde, &at)) >= 0) {
 		uint8_t code[CODE_BYTES];
 		size_t skip;
 
@@ -543,18 +521,6 @@ static uint64_t visit(const struct seam_cfi_file *file, size_t stride,
 	return n;
 }
 
-static void look_at_functions(struct seam_doctor_program *p,
-			      const struct seam_cfi_file *file)
-{
-	uint64_t n_looked_at = 0, n_framed = 0;
-
-	p->n_functions = visit(file, SIZE_MAX, &n_looked_at, &n_framed);
-	n_looked_at = n_framed = 0;
-	visit(file, p->n_functions / LOOKED_AT + 1, &n_looked_at, &n_framed);
-	p->frame_pointer_percent = n_looked_at ?
-		(int)(100 * n_framed / n_looked_at) : -1;
-}
-
 /* Whether @text is in the bytes from @offset on, at a multiple of @align. */
 static bool has_text(const struct seam_cfi_file *file, uint64_t offset,
 		     const char *text, size_t align)
@@ -570,31 +536,8 @@ static bool has_text(const struct seam_cfi_file *file, uint64_t offset,
 	return (ssize_t)(at + size) <= n;
 }
 
-/* Source: debug/buildinfo of Go 1.22: at the start of the data segment. */
-static bool is_go(const struct seam_cfi_file *file)
-{
-	for (size_t i = 0; i < file->segments.n; i++)
-		if (!file->segments.items[i].is_executable &&
-		    has_text(file, file->segments.items[i].offset,
-			     "\xff Go buildinf:", 16))
-			return true;
-	return false;
-}
-
-/* A launcher, or the JVM itself. */
-static bool is_jvm(const struct seam_doctor_program *p,
-		   const struct seam_cfi_file *file)
-{
-	return strcmp(seam_file_name(p->path), "libjvm.so") == 0 ||
-	       has_text(file, 0, "libjli.so", 1);
-}
-
-/* ---- the verdict ---- */
-
 static void decide(struct seam_doctor_program *p)
 {
-	bool has_frames = p->frame_pointer_percent >= FRAME_POINTER_PERCENT;
-
 	p->needs = SEAM_CALL_GRAPH_AUTO;
 	if (p->is_jvm) {
 		p->why = "compiled Java code has no frame pointers: start it "
@@ -602,7 +545,7 @@ static void decide(struct seam_doctor_program *p)
 	} else if (p->is_go) {
 		p->why = "Go has frame pointers, but C code that it calls has "
 			 "not; fp is enough for Go alone";
-	} else if (has_frames) {
+	} else if (p->frame_pointer_percent >= FRAME_POINTER_PERCENT) {
 		p->why = "libraries may have no frame pointers; fp is enough "
 			 "for code of the file itself";
 	} else if (p->cfi_bytes) {
@@ -612,23 +555,20 @@ static void decide(struct seam_doctor_program *p)
 		p->needs = SEAM_CALL_GRAPH_NONE;
 		p->why = "neither call frame information nor known frame "
 			 "pointers: its stacks end early";
+		return;
 	}
-}
-
-/* Source: measurements of "./dev bench stacks"; perf's copies. */
-static void estimate(struct seam_doctor_program *p)
-{
-	if (p->needs == SEAM_CALL_GRAPH_AUTO)
-		snprintf(p->cost, sizeof(p->cost), "auto: 10 to 25 us of the "
-			 "recorder and 150 to 400 bytes a sample, 1 to 3 %% "
-			 "of a CPU at %d Hz; fp: 1 us; dwarf: %d bytes",
-			 SEAM_STACK_PLAN_HZ, SEAM_STACK_PLAN_DWARF_BYTES);
+	/* Source: measurements of "./dev bench stacks"; perf's copies. */
+	snprintf(p->cost, sizeof(p->cost), "auto: 10 to 25 us of the recorder "
+		 "and 150 to 400 bytes a sample, 1 to 3 %% of a CPU at %d Hz; "
+		 "fp: 1 us; dwarf: %d bytes", SEAM_STACK_PLAN_HZ,
+		 SEAM_STACK_PLAN_DWARF_BYTES);
 }
 
 int seam_doctor_program(struct seam_doctor_program *program, const char *name,
 			struct seam_err *err)
 {
 	struct seam_cfi_file file = { .fd = -1 };
+	uint64_t n_looked_at = 0, n_framed = 0;
 	int fd, r;
 
 	*program = (struct seam_doctor_program) { 0 };
@@ -639,11 +579,22 @@ int seam_doctor_program(struct seam_doctor_program *program, const char *name,
 	if (r < 0)
 		return seam_err_add(err, r, "cannot read '%s'", program->path);
 	program->cfi_bytes = file.eh.entries.size + file.debug.entries.size;
-	look_at_functions(program, &file);
-	program->is_go = is_go(&file);
-	program->is_jvm = is_jvm(program, &file);
+	program->n_functions = visit(&file, SIZE_MAX, &n_looked_at, &n_framed);
+	n_looked_at = n_framed = 0;
+	visit(&file, program->n_functions / LOOKED_AT + 1, &n_looked_at,
+	      &n_framed);
+	program->frame_pointer_percent = n_looked_at ?
+		(int)(100 * n_framed / n_looked_at) : -1;
+	/* Source: debug/buildinfo of Go 1.22: where the data segment begins */
+	for (size_t i = 0; i < file.segments.n; i++)
+		program->is_go |= !file.segments.items[i].is_executable &&
+			has_text(&file, file.segments.items[i].offset,
+				 "\xff Go buildinf:", 16);
+	/* a launcher, or the JVM itself */
+	program->is_jvm = strcmp(seam_file_name(program->path),
+				 "libjvm.so") == 0 ||
+			  has_text(&file, 0, "libjli.so", 1);
 	decide(program);
-	estimate(program);
 	seam_cfi_file_close(&file);
 	return 0;
 }

@@ -40,7 +40,7 @@ void seam_doctor_run(size_t i, struct seam_doctor *check);
 bool seam_doctor_event(size_t i);
 
 /*
- * ---- doctor_program.c: how the stacks of a program can be recorded ----
+ * ---- how the stacks of a program can be recorded ----
  *
  * Reads a program or a library as the recorder reads files that are mapped
  * (cfi_file.h): bounded, without running it.

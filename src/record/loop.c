@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loop.c - epoll over rings, links, pidfds and a signalfd; see loop.h */
+/* loop.c - epoll over rings, links, pidfds and a signalfd; CPU; see loop.h */
 #include "record/loop.h"
 
 #include "base/clock.h"
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -45,7 +46,7 @@ static bool is_ignored(int number)
 	       action.sa_handler == SIG_IGN;
 }
 
-static int add(struct seam_loop *loop, int fd, struct seam_err *err)
+int seam_loop_add_fd(struct seam_loop *loop, int fd, struct seam_err *err)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
 
@@ -71,7 +72,7 @@ int seam_loop_init(struct seam_loop *loop, struct seam_err *err)
 	loop->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (loop->epoll < 0 || loop->signals < 0)
 		return seam_err_errno(err, "cannot wait for signals");
-	return add(loop, loop->signals, err);
+	return seam_loop_add_fd(loop, loop->signals, err);
 }
 
 void seam_loop_take_signals(void)
@@ -82,18 +83,8 @@ void seam_loop_take_signals(void)
 	signal(SIGXFSZ, SIG_IGN);
 }
 
-int seam_loop_add_ring(struct seam_loop *loop, int fd, struct seam_err *err)
-{
-	return add(loop, fd, err);
-}
-
-int seam_loop_add_link(struct seam_loop *loop, int fd, struct seam_err *err)
-{
-	loop->link = fd;
-	return add(loop, fd, err);
-}
-
-static int open_pidfd(int id, bool is_thread)
+int seam_loop_add_process(struct seam_loop *loop, int id, bool is_thread,
+			  struct seam_err *err)
 {
 	int fd = (int)syscall(SYS_pidfd_open, id, is_thread ? PIDFD_THREAD : 0);
 
@@ -103,14 +94,6 @@ static int open_pidfd(int id, bool is_thread)
 		errno = ESRCH;
 		fd = pid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 	}
-	return fd;
-}
-
-int seam_loop_add_process(struct seam_loop *loop, int id, bool is_thread,
-			  struct seam_err *err)
-{
-	int fd = open_pidfd(id, is_thread);
-
 	/* it has ended since its events were opened */
 	if (fd < 0 && errno == ESRCH)
 		return 0;
@@ -120,20 +103,7 @@ int seam_loop_add_process(struct seam_loop *loop, int id, bool is_thread,
 		close(fd);
 		return seam_err_no_memory(err);
 	}
-	return add(loop, fd, err);
-}
-
-/* True: @fd was a pidfd, and its process has ended; it is closed. */
-static bool ends_process(struct seam_loop *loop, int fd)
-{
-	for (size_t i = 0; i < loop->processes.n; i++)
-		if (loop->processes.items[i] == fd) {
-			close(fd);
-			loop->processes.items[i] = loop->processes.items[
-				--loop->processes.n];
-			return true;
-		}
-	return false;
+	return seam_loop_add_fd(loop, fd, err);
 }
 
 /*
@@ -191,17 +161,25 @@ unsigned int seam_loop_wait(struct seam_loop *loop, int timeout_ms,
 
 	for (int i = 0; i < n; i++) {
 		int fd = events[i].data.fd;
+		size_t k;
 
 		if (fd == loop->signals) {
 			found |= read_signals(loop, out);
 			continue;
 		}
-		if (ends_process(loop, fd)) {
-			found |= loop->processes.n ? 0 : SEAM_LOOP_EXITS;
-			continue;
-		}
 		if (fd == loop->link) {
 			found |= SEAM_LOOP_LINK;
+			continue;
+		}
+		for (k = 0; k < loop->processes.n; k++)
+			if (loop->processes.items[k] == fd)
+				break;
+		if (k < loop->processes.n) {
+			/* a pidfd: its process has ended */
+			close(fd);
+			loop->processes.items[k] =
+				loop->processes.items[--loop->processes.n];
+			found |= loop->processes.n ? 0 : SEAM_LOOP_EXITS;
 			continue;
 		}
 		found |= SEAM_LOOP_RINGS;
@@ -224,27 +202,89 @@ unsigned int seam_loop_wait_for(struct seam_loop *loop, int fd,
 	       read_signals(loop, out) : 0;
 }
 
-/*
- * After timeout(1), or ^C pressed twice, a second signal is pending.  It must
- * not kill us before the summary is printed.
- */
-static void drop_pending_signals(struct seam_loop *loop)
-{
-	struct signalfd_siginfo info;
-
-	while (read(loop->signals, &info, sizeof(info)) == sizeof(info))
-		;
-}
-
 void seam_loop_fini(struct seam_loop *loop)
 {
+	struct seam_loop_signal last;
+
 	seam_file_close_fd(loop->epoll);
-	if (loop->signals >= 0) {
-		drop_pending_signals(loop);
-		close(loop->signals);
-	}
+	/*
+	 * After timeout(1), or ^C pressed twice, a second signal is pending.
+	 * It must not kill us before the summary is printed.
+	 */
+	if (loop->signals >= 0)
+		read_signals(loop, &last);
+	seam_file_close_fd(loop->signals);
 	for (size_t i = 0; i < loop->processes.n; i++)
 		close(loop->processes.items[i]);
 	free(loop->processes.items);
 	sigprocmask(SIG_SETMASK, &loop->old_mask, NULL);
+}
+
+/* ---- where and when the recorder runs ---- */
+
+/* The minimum of the kernel. */
+#define SLICE_NS UINT64_C(100000)
+
+/* About 28 times the weight of nice 0; the maximum is -20. */
+enum { NICE = -15 };
+
+/* Source: struct sched_attr of linux/sched/types.h, version 0. */
+struct attr {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+void seam_sched_request(void)
+{
+	struct attr attr;
+	int32_t nice_now;
+
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) < 0 ||
+	    attr.policy != 0 /* SCHED_OTHER */)
+		return;
+	nice_now = attr.nice;
+	attr.runtime = SLICE_NS;
+	attr.nice = nice_now < NICE ? nice_now : NICE;
+	if (syscall(SYS_sched_setattr, 0, &attr, 0) == 0)
+		return;
+	/* without the privilege: the slice alone */
+	attr.nice = nice_now;
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+void seam_sched_move(struct seam_sched *sched, int cpu)
+{
+	const size_t bytes = sizeof(sched->usual);
+	cpu_set_t one[SEAM_ARRAY_SIZE(sched->usual)];
+
+	if (cpu < 0 && sched->is_moved)
+		sched_setaffinity(0, bytes, sched->usual);
+	sched->is_moved &= cpu >= 0;
+	if (cpu < 0 || (sched->is_moved && sched->cpu == cpu))
+		return;
+	/* the user may have changed it since the last move */
+	if (!sched->is_moved && sched_getaffinity(0, bytes, sched->usual) < 0)
+		return;
+	if (!CPU_ISSET_S((size_t)cpu, bytes, sched->usual))
+		return;
+	CPU_ZERO_S(bytes, one);
+	CPU_SET_S((size_t)cpu, bytes, one);
+	sched->is_moved |= sched_setaffinity(0, bytes, one) == 0;
+	sched->cpu = cpu;
+}
+
+int seam_sched_realtime(int priority, struct seam_err *err)
+{
+	struct sched_param param = { .sched_priority = priority };
+
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK,
+			       &param) == 0)
+		return 0;
+	return seam_err_set(err, -errno, "cannot set real-time priority %d: "
+			    "%s%s", priority, strerror(errno), errno == EPERM ?
+			    " (it needs CAP_SYS_NICE)" : "");
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plan.c - rates, call chains, rings; events, threads and CPUs; see plan.h
+ * plan.c - rates, call chains, rings; events, threads and CPUs; see session.h
  *
  * Frequency, call chains and rings depend on each other: copies of stacks need
  * a ring that lasts until the recorder runs (stack_plan.h), and how large a
  * ring may be is known once it is mapped.  So the events are described for the
  * largest rings, opened, and described again for what was granted.
  */
-#include "record/plan.h"
+#include "record/session.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "record/events/event_kinds.h"
-#include "record/events/pmu.h"
 #include "record/proc/targets.h"
 #include "record/stack_plan.h"
 
@@ -84,40 +83,28 @@ static enum seam_call_graph requested(const struct seam_session *s,
 }
 
 /*
- * Stacks are copied for events of a known frequency, or on request, to rings
- * that are drained and of a known size: that of a later thread may be a page.
+ * By default stacks are copied for events of a known frequency, or on request,
+ * to rings that are drained and of a known size: that of a later thread may be
+ * a page.  Each occurrence of a tracepoint or a probe has no call chain unless
+ * one was requested.
  */
-static bool may_copy(const struct seam_session *s,
-		     const struct seam_event *event)
-{
-	const struct seam_record_options *o = s->options;
-
-	return !s->copies.by_frame_pointers && !o->overwrite &&
-	       !o->per_thread && (has_frequency(o, event) || o->callchains) &&
-	       seam_stack_plan_is_supported();
-}
-
-/* Each occurrence of a tracepoint or a probe: no call chains unless asked. */
-static bool is_each_time(const struct seam_record_options *o,
-			 const struct seam_event *event)
-{
-	uint64_t period = event->period ? event->period : o->period;
-
-	return event->each_time && !event->frequency_hz && period <= 1;
-}
-
 static enum seam_call_graph call_graph_of(const struct seam_session *s,
 					  const struct seam_event *event)
 {
+	const struct seam_record_options *o = s->options;
 	enum seam_call_graph how = requested(s, event);
+	uint64_t period = event->period ? event->period : o->period;
 
 	if (!is_sampled(event))
 		return SEAM_CALL_GRAPH_NONE;
 	if (how != SEAM_CALL_GRAPH_DEFAULT)
 		return how;
-	if (is_each_time(s->options, event) && !s->options->callchains)
+	if (event->each_time && !event->frequency_hz && period <= 1 &&
+	    !o->callchains)
 		return SEAM_CALL_GRAPH_NONE;
-	return may_copy(s, event) ? SEAM_CALL_GRAPH_AUTO : SEAM_CALL_GRAPH_FP;
+	return !s->copies.by_frame_pointers && !o->overwrite &&
+	       !o->per_thread && (has_frequency(o, event) || o->callchains) ?
+	       SEAM_CALL_GRAPH_AUTO : SEAM_CALL_GRAPH_FP;
 }
 
 static bool is_copied(const struct seam_session *s,
@@ -165,22 +152,12 @@ static uint32_t copy_bytes(const struct seam_session *s,
 }
 
 /*
- * @event's stacks cannot be copied.  -EINVAL where that was requested; else
- * -EAGAIN, and call chains are those of frame pointers from now on.
+ * 0; or @event's stacks cannot be copied to rings of @ring_bytes: -EINVAL where
+ * copies were requested; else -EAGAIN, and call chains are those of frame
+ * pointers from now on.
  */
-static int refuse_copies(struct seam_session *s,
-			 const struct seam_event *event, const char *why,
-			 struct seam_err *err)
-{
-	if (requested(s, event) != SEAM_CALL_GRAPH_DEFAULT)
-		return seam_err_set(err, -EINVAL, "%s", why);
-	s->copies.by_frame_pointers = true;
-	snprintf(s->copies.why, sizeof(s->copies.why), "%s", why);
-	return -EAGAIN;
-}
-
-static int refuse_size(struct seam_session *s, const struct seam_event *event,
-		       size_t ring_bytes, struct seam_err *err)
+static int check_copies(struct seam_session *s, const struct seam_event *event,
+			size_t ring_bytes, struct seam_err *err)
 {
 	uint32_t bytes = s->options->stack_bytes ? s->options->stack_bytes :
 			 SEAM_STACK_PLAN_DWARF_BYTES;
@@ -188,8 +165,19 @@ static int refuse_size(struct seam_session *s, const struct seam_event *event,
 	uint64_t max_hz = seam_stack_plan_max_hz(ring_bytes, bytes);
 	char ring[SEAM_TEXT_SIZE], why[sizeof(s->copies.why)];
 
+	if (!is_copied(s, event))
+		return 0;
 	seam_text_size(ring, ring_bytes);
-	if (max_hz && hz > max_hz)
+	if (!seam_stack_plan_is_supported())
+		snprintf(why, sizeof(why), "stacks are copied on x86-64 only "
+			 "(--call-graph fp)");
+	else if (s->options->overwrite &&
+		 call_graph_of(s, event) == SEAM_CALL_GRAPH_AUTO)
+		snprintf(why, sizeof(why), "rings of --overwrite are not "
+			 "unwound (--call-graph fp or dwarf)");
+	else if (copy_bytes(s, event, ring_bytes))
+		return 0;
+	else if (max_hz && hz > max_hz)
 		snprintf(why, sizeof(why), "copies of %" PRIu32 " bytes of "
 			 "stack at %" PRIu64 " Hz do not fit rings of %s: "
 			 "-F %" PRIu64 " or larger rings (-m) do", bytes, hz,
@@ -197,24 +185,11 @@ static int refuse_size(struct seam_session *s, const struct seam_event *event,
 	else
 		snprintf(why, sizeof(why), "copies of %" PRIu32 " bytes of "
 			 "stack do not fit rings of %s (-m)", bytes, ring);
-	return refuse_copies(s, event, why, err);
-}
-
-/* 0; or as refuse_copies(). */
-static int check_copies(struct seam_session *s, const struct seam_event *event,
-			size_t ring_bytes, struct seam_err *err)
-{
-	if (!is_copied(s, event))
-		return 0;
-	if (!seam_stack_plan_is_supported())
-		return refuse_copies(s, event, "stacks are copied on x86-64 "
-				     "only (--call-graph fp)", err);
-	if (s->options->overwrite &&
-	    call_graph_of(s, event) == SEAM_CALL_GRAPH_AUTO)
-		return refuse_copies(s, event, "rings of --overwrite are not "
-			"unwound (--call-graph fp or dwarf)", err);
-	return copy_bytes(s, event, ring_bytes) ? 0 :
-	       refuse_size(s, event, ring_bytes, err);
+	if (requested(s, event) != SEAM_CALL_GRAPH_DEFAULT)
+		return seam_err_set(err, -EINVAL, "%s", why);
+	s->copies.by_frame_pointers = true;
+	memcpy(s->copies.why, why, sizeof(why));
+	return -EAGAIN;
 }
 
 /* ---- rings ---- */
@@ -250,14 +225,6 @@ static size_t ring_bytes_for(const struct seam_session *s)
 
 /* ---- contents ---- */
 
-/* Whether samples have raw data. */
-static bool has_raw(const struct perf_event_attr *attr)
-{
-	return attr->type == PERF_TYPE_TRACEPOINT ||
-	       (attr->type == PERF_TYPE_SOFTWARE &&
-		attr->config == PERF_COUNT_SW_BPF_OUTPUT);
-}
-
 static void set_contents(const struct seam_session *s,
 			 struct seam_event *event)
 {
@@ -267,9 +234,10 @@ static void set_contents(const struct seam_session *s,
 	if (event->aux_kind || event->origin == SEAM_EVENT_OF_PROGRAM)
 		return;		/* its contents are AUX data, or raw */
 	seam_stack_plan_apply(event, call_graph_of(s, event),
-			      copy_bytes(s, event,
-					 ring_bytes_for(s)));
-	if (has_raw(attr))
+			      copy_bytes(s, event, ring_bytes_for(s)));
+	if (attr->type == PERF_TYPE_TRACEPOINT ||
+	    (attr->type == PERF_TYPE_SOFTWARE &&
+	     attr->config == PERF_COUNT_SW_BPF_OUTPUT))
 		attr->sample_type |= PERF_SAMPLE_RAW;
 	if (o->data_addresses)
 		attr->sample_type |= PERF_SAMPLE_ADDR |
@@ -278,59 +246,37 @@ static void set_contents(const struct seam_session *s,
 		attr->sample_type |= PERF_SAMPLE_CGROUP;
 }
 
-/* Rates, and whether copies fit at them.  As check_copies(). */
-static int set_rates(struct seam_session *s, struct seam_err *err)
-{
-	const struct seam_record_options *o = s->options;
-	int r = 0;
-
-	s->frequency_hz = allowed_hz(o->frequency_hz ? o->frequency_hz :
-				     has_copies(s) ? SEAM_STACK_PLAN_HZ :
-				     SEAM_RECORD_FREQUENCY_HZ);
-	for (size_t i = 0; i < s->events.n; i++)
-		set_rate(s, &s->events.items[i]);
-	for (size_t i = 0; r == 0 && i < s->events.n; i++)
-		r = check_copies(s, &s->events.items[i],
-				 ring_bytes_for(s), err);
-	return r;
-}
-
 /*
  * Set rate and contents of the samples of all events, which are as they were
  * parsed.  -EINVAL: the call chains that the options request do not fit.
  */
 static int set_sampling(struct seam_session *s, struct seam_err *err)
 {
+	struct seam_event *events = s->events.items;
+	size_t n = s->events.n;
 	int r;
 
-	do
-		r = set_rates(s, err);
-	while (r == -EAGAIN);
+	do {
+		s->frequency_hz = allowed_hz(s->options->frequency_hz ?
+			s->options->frequency_hz : has_copies(s) ?
+			SEAM_STACK_PLAN_HZ : SEAM_RECORD_FREQUENCY_HZ);
+		for (size_t i = 0; i < n; i++)
+			set_rate(s, &events[i]);
+		r = 0;
+		for (size_t i = 0; r == 0 && i < n; i++)
+			r = check_copies(s, &events[i], ring_bytes_for(s),
+					 err);
+	} while (r == -EAGAIN);
 	s->copies.bytes = 0;
-	for (size_t i = 0; r == 0 && i < s->events.n; i++) {
-		struct seam_event *event = &s->events.items[i];
-
-		set_contents(s, event);
-		if (event->attr.sample_stack_user > s->copies.bytes)
-			s->copies.bytes = event->attr.sample_stack_user;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		set_contents(s, &events[i]);
+		if (events[i].attr.sample_stack_user > s->copies.bytes)
+			s->copies.bytes = events[i].attr.sample_stack_user;
 	}
 	return r;
 }
 
 /* ---- what was granted ---- */
-
-/* Whether all copies have the size that suits the rings that were mapped. */
-static bool copies_suit(const struct seam_session *s)
-{
-	for (size_t i = 0; i < s->events.n; i++) {
-		const struct seam_event *event = &s->events.items[i];
-
-		if (is_copied(s, event) && event->attr.sample_stack_user !=
-		    copy_bytes(s, event, s->sources.ring_bytes))
-			return false;
-	}
-	return true;
-}
 
 /*
  * The sources are open.  -EAGAIN: their rings are too small for what the
@@ -344,11 +290,15 @@ static int check_sampling(struct seam_session *s, struct seam_err *err)
 	int r = 0;
 
 	s->copies.was_limited |= was_limited;
-	for (size_t i = 0; r == 0 && i < s->events.n; i++)
-		r = check_copies(s, &s->events.items[i],
-				 s->sources.ring_bytes, err);
-	if (r == 0 && !copies_suit(s))
-		r = -EAGAIN;
+	for (size_t i = 0; r == 0 && i < s->events.n; i++) {
+		const struct seam_event *event = &s->events.items[i];
+
+		r = check_copies(s, event, s->sources.ring_bytes, err);
+		if (r == 0 && is_copied(s, event) &&
+		    event->attr.sample_stack_user !=
+		    copy_bytes(s, event, s->sources.ring_bytes))
+			r = -EAGAIN;
+	}
 	s->copies.ring_bytes = s->sources.ring_bytes;
 	/* larger rings than by default were tried for the copies */
 	s->sources.left_out &= ~(unsigned int)SEAM_LEFT_OUT_RING_SPACE;
@@ -358,16 +308,6 @@ static int check_sampling(struct seam_session *s, struct seam_err *err)
 	if (s->copies.by_frame_pointers)
 		s->sources.left_out |= SEAM_LEFT_OUT_STACK_COPIES;
 	return r;
-}
-
-/* Whether copies of stacks stay in the file (SEAM_CALL_GRAPH_DWARF). */
-static bool keeps_copies(const struct seam_session *s)
-{
-	for (size_t i = 0; i < s->events.n; i++)
-		if (call_graph_of(s, &s->events.items[i]) ==
-		    SEAM_CALL_GRAPH_DWARF)
-			return true;
-	return false;
 }
 
 /* ---- report ---- */
@@ -394,21 +334,21 @@ static void report_frequencies(const struct seam_session *s)
 static void report_rings(const struct seam_session *s)
 {
 	const struct seam_record_options *o = s->options;
+	bool is_less = s->sources.left_out & SEAM_LEFT_OUT_RING_SPACE;
 	char had[SEAM_TEXT_SIZE], wanted[SEAM_TEXT_SIZE];
 
 	seam_text_size(had, s->sources.ring_bytes);
+	seam_text_size(wanted, o->ring_bytes ? o->ring_bytes :
+		       SEAM_RECORD_RING_BYTES);
 	if (o->ring_auto)
-		seam_session_note(s, false, "rings of %s%s", had,
-			s->sources.left_out & SEAM_LEFT_OUT_RING_SPACE ?
+		seam_session_note(s, false, "rings of %s%s", had, is_less ?
 			", the most that may be locked (CAP_IPC_LOCK, "
 			"'ulimit -l', kernel.perf_event_mlock_kb)" : "");
-	else if (s->sources.left_out & SEAM_LEFT_OUT_RING_SPACE)
+	else if (is_less)
 		seam_session_note(s, false, "rings of %s in place of "
 			"%s: more needs CAP_IPC_LOCK, 'ulimit -l' or "
 			"'sysctl kernel.perf_event_mlock_kb' (it is %ld)",
-			had, seam_text_size(wanted, o->ring_bytes ?
-					    o->ring_bytes :
-					    SEAM_RECORD_RING_BYTES),
+			had, wanted,
 			seam_procfs_sysctl("perf_event_mlock_kb", 516));
 }
 
@@ -435,29 +375,22 @@ static void report_copies(const struct seam_session *s,
 				  event->name);
 }
 
-static void report_sampling(const struct seam_session *s)
-{
-	report_frequencies(s);
-	report_rings(s);
-	if (s->copies.by_frame_pointers)
-		seam_session_note(s, false, "stacks by frame pointers only: "
-				  "%s", s->copies.why);
-	for (size_t i = 0; i < s->events.n; i++)
-		if (i != s->sources.sideband)
-			report_copies(s, &s->events.items[i]);
-}
-
 /* ---- events, threads and CPUs ---- */
 
-/* AUXTRACE_INFO describes one kind, for perf's decoders. */
-static int check_aux(const struct seam_session *s, struct seam_err *err)
+/*
+ * AUXTRACE_INFO describes one kind, for perf's decoders.  The kernel applies a
+ * filter to the fields of tracepoints.
+ */
+static int check_events(const struct seam_session *s, struct seam_err *err)
 {
 	const struct seam_record_options *o = s->options;
 	const struct seam_event *first = NULL;
+	bool has_fields = false;
 
 	for (size_t i = 0; i < s->events.n; i++) {
 		const struct seam_event *event = &s->events.items[i];
 
+		has_fields |= event->attr.type == PERF_TYPE_TRACEPOINT;
 		if (!event->aux_kind)
 			continue;
 		if (first && first->aux_kind != event->aux_kind)
@@ -470,34 +403,10 @@ static int check_aux(const struct seam_session *s, struct seam_err *err)
 		return seam_err_set(err, -EINVAL, "%s: no event with an AUX "
 			"buffer is recorded, such as 'intel_pt//'",
 			o->aux_snapshots ? "-S" : "-m");
-	return 0;
-}
-
-static bool is_tracepoint(const struct seam_event *event)
-{
-	return event->attr.type == PERF_TYPE_TRACEPOINT;
-}
-
-/* The kernel applies a filter to the fields of tracepoints. */
-static int check_filter(const struct seam_session *s, struct seam_err *err)
-{
-	for (size_t i = 0; i < s->events.n; i++)
-		if (is_tracepoint(&s->events.items[i]))
-			return 0;
-	return !s->options->filter ? 0 :
+	return has_fields || !o->filter ? 0 :
 	       seam_err_set(err, -EINVAL, "--filter needs a tracepoint or a "
 			    "probe, such as -e sched:sched_switch: other "
 			    "events have no fields");
-}
-
-static int define_probes(struct seam_session *s, struct seam_err *err)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < s->events.n; i++)
-		if (s->events.items[i].probe)
-			r = seam_probe_define(&s->events.items[i], err);
-	return r;
 }
 
 /* @fallback: the event to sample when the options name none. */
@@ -513,29 +422,36 @@ static int list_events(struct seam_session *s, const char *fallback,
 	if (r == 0 && o->n_events == 0)
 		r = seam_event_list_add(&s->events, fallback, err);
 	if (r == 0)
-		r = check_aux(s, err);
-	if (r == 0)
-		r = check_filter(s, err);
-	if (r == 0)
-		r = define_probes(s, err);
+		r = check_events(s, err);
+	for (size_t i = 0; r == 0 && i < s->events.n; i++)
+		if (s->events.items[i].probe)
+			r = seam_probe_define(&s->events.items[i], err);
 	if (r == 0)
 		r = set_sampling(s, err);
-	if (r < 0)
-		return r;
 	/*
 	 * In the rings of samples: so many SWITCH records would cause losses
 	 * in the side-band.
 	 */
-	s->events.items[0].attr.context_switch = o->switch_events;
-	return 0;
+	if (r == 0)
+		s->events.items[0].attr.context_switch = o->switch_events;
+	return r;
 }
 
-/* Add the events whose samples programs write. */
-static int add_services(struct seam_session *s, struct seam_err *err)
+/*
+ * Add the events whose samples programs write, and the side-band's event, last
+ * as in files of perf.
+ */
+static int add_own_events(struct seam_session *s, struct seam_err *err)
 {
+	const struct seam_record_options *o = s->options;
+	struct seam_event *event;
+	bool keeps_copies = false;
+
+	for (size_t i = 0; i < s->events.n; i++)
+		keeps_copies |= call_graph_of(s, &s->events.items[i]) ==
+				SEAM_CALL_GRAPH_DWARF;
 	for (uint32_t i = 0; i < s->services.n; i++) {
 		struct seam_service *service = s->services.items[i];
-		struct seam_event *event;
 
 		if (!service->event)
 			continue;
@@ -548,23 +464,14 @@ static int add_services(struct seam_session *s, struct seam_err *err)
 		event->has_names = service->has_names;
 		service->event_id = event->program_id;
 	}
-	return 0;
-}
-
-/* Add the side-band's event, last as in files of perf. */
-static int add_sideband(struct seam_session *s, struct seam_err *err)
-{
-	const struct seam_record_options *o = s->options;
-	struct seam_event *event = seam_event_list_push(&s->events);
-
+	event = seam_event_list_push(&s->events);
 	if (!event)
 		return seam_err_no_memory(err);
 	seam_sources_sideband(event);
 	event->attr.namespaces = o->namespaces;
 	event->attr.cgroup = o->cgroups;
 	/* perf's unwinders read .eh_frame by mappings that are not code */
-	event->attr.mmap_data = o->data_addresses ||
-				keeps_copies(s);
+	event->attr.mmap_data = o->data_addresses || keeps_copies;
 	return 0;
 }
 
@@ -597,24 +504,6 @@ static int list_threads(struct seam_session *s,
 	return SEAM_ARRAY_ADD(tids, tid) ? 0 : seam_err_no_memory(err);
 }
 
-/* The CPUs to sample, all of which must be online. */
-static int list_cpus(struct seam_session *s, struct seam_err *err)
-{
-	const struct seam_number_list *wanted = &s->options->cpus;
-	int r = seam_procfs_cpus(&s->sources.cpus, err);
-
-	for (size_t i = 0; r == 0 && i < wanted->n; i++) {
-		int cpu = wanted->items[i];
-
-		if (!seam_number_list_has(&s->sources.cpus, cpu))
-			return seam_err_set(err, -ENODEV, "cpu %d is not "
-					    "online", cpu);
-		if (!SEAM_ARRAY_ADD(&s->sources.sampled, cpu))
-			return seam_err_no_memory(err);
-	}
-	return r;
-}
-
 /* Large enough for the requested snapshot, a power of two. */
 static size_t aux_bytes(const struct seam_record_options *o)
 {
@@ -639,9 +528,7 @@ static int open_sources(struct seam_session *s, const char *fallback,
 	for (size_t e = 0; r == 0 && e < s->events.n; e++)
 		has_aux |= s->events.items[e].aux_kind != 0;
 	if (r == 0)
-		r = add_services(s, err);
-	if (r == 0)
-		r = add_sideband(s, err);
+		r = add_own_events(s, err);
 	if (r < 0)
 		return r;
 	s->sources = (struct seam_sources) {
@@ -661,7 +548,16 @@ static int open_sources(struct seam_session *s, const char *fallback,
 		.filter = o->filter,
 		.no_inherit = o->no_inherit,
 	};
-	r = list_cpus(s, err);
+	r = seam_procfs_cpus(&s->sources.cpus, err);
+	for (size_t i = 0; r == 0 && i < o->cpus.n; i++) {
+		int cpu = o->cpus.items[i];
+
+		if (!seam_number_list_has(&s->sources.cpus, cpu))
+			r = seam_err_set(err, -ENODEV, "cpu %d is not online",
+					 cpu);
+		else if (!SEAM_ARRAY_ADD(&s->sources.sampled, cpu))
+			r = seam_err_no_memory(err);
+	}
 	if (r == 0)
 		r = list_threads(s, &s->sources.tids, err);
 	if (r == 0)
@@ -717,28 +613,24 @@ static int open_all(struct seam_session *s, const char *fallback,
 	return r;
 }
 
-static uint64_t period_ns(const struct perf_event_attr *attr)
-{
-	if (attr->freq)
-		return SEAM_NS_PER_S / attr->sample_freq;
-	/* how long so many cycles take is not known */
-	return attr->type == PERF_TYPE_SOFTWARE ? attr->sample_period :
-						  SEAM_NS_PER_MS;
-}
-
-bool seam_plan_clock(struct seam_session *s, struct seam_plan_clock *clock)
+bool seam_plan_clock(struct seam_session *s, uint64_t *period_ns, bool *has_aux)
 {
 	struct seam_err refusal = { 0 };
 
-	*clock = (struct seam_plan_clock) { 0 };
+	*period_ns = 0;
+	*has_aux = false;
 	if (list_events(s, "cpu-clock", &refusal) < 0)
 		return false;
 	for (size_t i = 0; i < s->events.n; i++) {
 		const struct seam_event *event = &s->events.items[i];
+		const struct perf_event_attr *attr = &event->attr;
 
-		clock->has_aux |= event->aux_kind != 0;
-		if (!clock->period_ns && seam_event_is_cpu_time(event))
-			clock->period_ns = period_ns(&event->attr);
+		*has_aux |= event->aux_kind != 0;
+		if (!*period_ns && seam_event_is_cpu_time(event))
+			*period_ns = attr->freq ?
+				SEAM_NS_PER_S / attr->sample_freq :
+				attr->type == PERF_TYPE_SOFTWARE ?
+				attr->sample_period : SEAM_NS_PER_MS;
 	}
 	return true;
 }
@@ -781,40 +673,13 @@ static void report_aux(const struct seam_session *s)
 			  "time", seam_text_size(had_text, had));
 }
 
-static void report_groups(const struct seam_session *s)
-{
-	if (seam_plan_is_system_wide(s->options) || s->options->per_thread)
-		return;
-	for (size_t i = 0; i < s->events.n; i++)
-		if (s->events.items[i].read_by_leader) {
-			seam_session_note(s, false, "groups are not "
-				"inherited: threads that start later are "
-				"sampled with --per-thread or -a");
-			return;
-		}
-}
-
-/* With -p, child processes are recorded too. */
-static void report_children(const struct seam_session *s)
+void seam_plan_report(const struct seam_session *s)
 {
 	const struct seam_record_options *o = s->options;
 	const struct seam_number_list *tids = &s->sources.tids;
-	size_t n = 0;
-
-	for (size_t i = 0; o->pids.n && i < tids->n; i++)
-		n += seam_targets_process(tids->items[i]) == tids->items[i] &&
-		     !seam_number_list_has(&o->pids, tids->items[i]) &&
-		     !seam_number_list_has(&o->tids, tids->items[i]);
-	if (n)
-		seam_session_note(s, false, "recording %zu process%s and %zu "
-			"child process%s (-i: without child processes and new "
-			"threads)", o->pids.n, o->pids.n == 1 ? "" : "es", n,
-			n == 1 ? "" : "es");
-}
-
-void seam_plan_report(const struct seam_session *s)
-{
 	unsigned int out = s->sources.left_out;
+	bool has_counts = false;
+	size_t n = 0;
 
 	if (out & SEAM_LEFT_OUT_KERNEL)
 		seam_session_note(s, false, "user code only: samples of the "
@@ -827,8 +692,30 @@ void seam_plan_report(const struct seam_session *s)
 	if (out & SEAM_LEFT_OUT_LOST_COUNTS)
 		seam_session_note(s, true, "no exact count of lost records: "
 			"it needs Linux 6.0");
-	report_children(s);
-	report_sampling(s);
+	/* with -p, child processes are recorded too */
+	for (size_t i = 0; o->pids.n && i < tids->n; i++)
+		n += seam_targets_process(tids->items[i]) == tids->items[i] &&
+		     !seam_number_list_has(&o->pids, tids->items[i]) &&
+		     !seam_number_list_has(&o->tids, tids->items[i]);
+	if (n)
+		seam_session_note(s, false, "recording %zu process%s and %zu "
+			"child process%s (-i: without child processes and new "
+			"threads)", o->pids.n, o->pids.n == 1 ? "" : "es", n,
+			n == 1 ? "" : "es");
+	report_frequencies(s);
+	report_rings(s);
+	if (s->copies.by_frame_pointers)
+		seam_session_note(s, false, "stacks by frame pointers only: "
+				  "%s", s->copies.why);
+	for (size_t i = 0; i < s->events.n; i++)
+		if (i != s->sources.sideband)
+			report_copies(s, &s->events.items[i]);
 	report_aux(s);
-	report_groups(s);
+	for (size_t i = 0; i < s->events.n; i++)
+		has_counts |= s->events.items[i].read_by_leader;
+	if (has_counts && !seam_plan_is_system_wide(s->options) &&
+	    !s->options->per_thread)
+		seam_session_note(s, false, "groups are not inherited: threads "
+			"that start later are sampled with --per-thread or "
+			"-a");
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* program_recorder.c - begin, rounds, finish; see program_recorder.h */
-#include "record/program_recorder.h"
+/* program_recorder.c - begin, rounds, finish; see record.h */
+#include "record/record.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,13 +11,16 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "record/bundle/bundle.h"
 #include "record/services/fdr_service.h"
 #include "record/services/services.h"
-#include "wire/manifest_process.h"
+#include "symbol/kernel/kernel.h"
+#include "wire/manifest.h"
 
 enum {
 	WAIT_MS = 256,		/* between rounds without a wakeup */
@@ -34,7 +38,9 @@ struct watched_process {
 struct program_recorder {
 	int control;			/* -1: the program has closed it */
 	struct seam_bundle bundle;
-	struct seam_manifest_process program;
+	struct seam_file command;	/* of the program: words with a NUL each */
+	SEAM_ARRAY(const char *) words;
+	struct seam_tsc_tie start;
 	struct seam_services services;
 	struct seam_fdr_service fdr;
 	struct seam_trace_logs logs;
@@ -52,11 +58,16 @@ static void end_soon(int signal)
 	must_end = 1;
 }
 
-/* What the program blocked; and a write to a full disk is only an error. */
-static void set_signals(void)
+/*
+ * What the program blocked is not blocked here, a write to a full disk is only
+ * an error, and the program's soft limits are for the program.
+ */
+static void set_signals_and_limits(void)
 {
+	static const int resources[] = { RLIMIT_NOFILE, RLIMIT_FSIZE };
 	const struct sigaction end = { .sa_handler = end_soon };
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct rlimit limit;
 	sigset_t none;
 
 	sigaction(SIGTERM, &end, NULL);
@@ -65,16 +76,7 @@ static void set_signals(void)
 	sigaction(SIGXFSZ, &ignore, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* The program's soft limits are for the program. */
-static void raise_limits(void)
-{
-	static const int resources[] = { RLIMIT_NOFILE, RLIMIT_FSIZE };
-
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(resources); i++) {
-		struct rlimit limit;
-
 		if (getrlimit(resources[i], &limit))
 			continue;
 		limit.rlim_cur = limit.rlim_max;
@@ -93,42 +95,80 @@ static void reply(const struct program_recorder *p, int code, const char *text)
 
 /* ---- begin ---- */
 
-/* The process at the other end of the socket pair made it. */
-static pid_t starter_of(int control)
+/* Without a command or memory the manifest has none. */
+static void read_command(struct program_recorder *p, pid_t pid)
 {
-	struct ucred peer = { .pid = 0 };
-	socklen_t size = sizeof(peer);
+	struct seam_bytes *all = &p->command.bytes;
+	char path[64];
 
-	getsockopt(control, SOL_SOCKET, SO_PEERCRED, &peer, &size);
-	return peer.pid;
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	if (seam_file_read(&p->command, AT_FDCWD, path, 1 << 20, NULL))
+		return;
+	for (size_t at = 0; at < all->size;) {
+		const char *word = (const char *)all->data + at;
+		size_t n = strnlen(word, all->size - at);
+
+		if (at + n == all->size || !SEAM_ARRAY_ADD(&p->words, word))
+			break;
+		at += n + 1;
+	}
 }
 
+/* Write meta.json in the place of the one before. */
 static int write_manifest(struct program_recorder *p, struct seam_manifest *m)
 {
-	return seam_manifest_process_write(&p->program, p->bundle.dir, m);
-}
+	const struct seam_tsc_tie ties[] = { p->start, seam_tsc_tie_now() };
+	char boot_id[SEAM_BOOT_ID_TEXT];
+	struct utsname host = { 0 };
+	int dir = p->bundle.dir, r;
+	int fd = openat(dir, "meta.json.part", O_WRONLY | O_CREAT | O_TRUNC |
+			O_CLOEXEC | O_NOFOLLOW, 0600);
 
-/* "TSC:NS": ticks of the calls are older than this process. */
-static void set_since(struct program_recorder *p, const char *text)
-{
-	struct seam_tsc_tie *first = &p->fdr.clock.ties[0];
-	char *end;
-
-	if (!text)
-		return;
-	p->is_flight = true;
-	first->tsc = strtoull(text, &end, 10);
-	first->ns = strtoull(*end ? end + 1 : end, NULL, 10);
+	if (fd < 0)
+		return -errno;
+	seam_kernel_boot_id(boot_id);
+	(void)uname(&host);
+	m->version = "seam " SEAM_VERSION;
+	m->words = p->words.items;
+	m->n_words = p->words.n;
+	m->host = host.nodename;
+	m->release = host.release;
+	m->arch = host.machine;
+	m->boot_id = boot_id;
+	if (!m->n_ties) {
+		m->ties = ties;
+		m->n_ties = SEAM_ARRAY_SIZE(ties);
+	}
+	m->start_ns = p->start.ns;
+	m->duration_ns = ties[1].ns - p->start.ns;
+	m->start_wall_ns = seam_clock_now(CLOCK_REALTIME) - m->duration_ns;
+	r = seam_manifest_write(fd, m, NULL);
+	if (close(fd) && !r)
+		r = -errno;
+	if (!r && renameat(dir, "meta.json.part", dir, "meta.json"))
+		r = -errno;
+	if (r)
+		unlinkat(dir, "meta.json.part", 0);
+	return r;
 }
 
 static int begin(struct program_recorder *p, const char *path,
 		 const char *since, struct seam_err *err)
 {
 	struct seam_manifest m = { .overwrite = since != NULL };
+	struct seam_tsc_tie *first = &p->fdr.clock.ties[0];
+	struct ucred starter = { .pid = 0 };
+	socklen_t size = sizeof(starter);
+	char *end;
 	int r, xray;
 
 	seam_fdr_service_init(&p->fdr, 0);
-	set_since(p, since);
+	p->is_flight = since != NULL;
+	/* ticks of the calls are older than this process */
+	if (since) {
+		first->tsc = strtoull(since, &end, 10);
+		first->ns = strtoull(*end ? end + 1 : end, NULL, 10);
+	}
 	p->services.believes_claims = true;
 	seam_services_add(&p->services, &p->fdr.functions);
 	seam_services_add(&p->services, &p->fdr.calls);
@@ -140,14 +180,15 @@ static int begin(struct program_recorder *p, const char *path,
 	if (xray < 0)
 		return xray;
 	close(xray);
-	seam_manifest_process_init(&p->program, starter_of(p->control));
-	p->program.start = p->fdr.clock.ties[0];
+	/* the process at the other end of the socket pair made the pair */
+	getsockopt(p->control, SOL_SOCKET, SO_PEERCRED, &starter, &size);
+	read_command(p, starter.pid);
+	p->start = *first;
 	seam_trace_logs_init(&p->logs, &p->bundle, &p->fdr.clock);
 	p->fdr.logs = &p->logs;
 	seam_services_open(&p->services, err);
 	if (!p->services.is_open)
 		return err->code ? err->code : -ENOMEM;
-	seam_services_forked(&p->services);
 	r = write_manifest(p, &m);
 	if (r)
 		return seam_err_set(err, r, "cannot write 'meta.json': %s",
@@ -231,21 +272,10 @@ static void drain(struct program_recorder *p)
 		watch(p, server->targets[i]->pid);
 	if (seam_clock_ns() - p->checked_ns > CHECK_NS)
 		check_processes(p);
-	seam_services_learn(&p->services, false);
-	seam_services_take(&p->services, false);
+	seam_services_learn(&p->services);
+	seam_services_take(&p->services);
 	seam_fdr_service_step(&p->fdr);
 	p->has_target |= server->n_targets > 0;
-}
-
-/* Whether a process other than @starter may have rings. */
-static bool has_others(struct program_recorder *p, pid_t starter)
-{
-	check_processes(p);
-	drain(p);
-	for (size_t i = 0; i < p->processes.n; i++)
-		if (p->processes.items[i].pid != starter)
-			return true;
-	return false;
 }
 
 /* Whether @request ends the recording. */
@@ -260,34 +290,23 @@ static bool take_request(struct program_recorder *p,
 	}
 	if (request->kind != SEAM_TRACE_EXIT)
 		return request->kind == SEAM_TRACE_STOP;
-	if (!has_others(p, request->pid))
-		return true;
-	reply(p, 0, "");
-	return false;
-}
-
-/* All that wait.  True: one ends the recording. */
-static bool take_requests(struct program_recorder *p)
-{
-	struct seam_trace_request request;
-	ssize_t n;
-
-	while ((n = recv(p->control, &request, sizeof(request),
-			 MSG_DONTWAIT)) == (ssize_t)sizeof(request))
-		if (take_request(p, &request))
-			return true;
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return false;
-	/* the program has closed its end */
-	close(p->control);
-	p->control = -1;
-	return false;
+	check_processes(p);
+	drain(p);
+	/* another process may have rings */
+	for (size_t i = 0; i < p->processes.n; i++)
+		if (p->processes.items[i].pid != request->pid) {
+			reply(p, 0, "");
+			return false;
+		}
+	return true;
 }
 
 static void run(struct program_recorder *p)
 {
 	const uint64_t begin_ns = seam_clock_ns();
+	struct seam_trace_request request;
 	bool ends = false;
+	ssize_t n = 0;
 
 	while (!ends && !must_end) {
 		struct pollfd fds[] = {
@@ -300,8 +319,16 @@ static void run(struct program_recorder *p)
 
 		poll(fds, 2, p->services.server.is_behind ? 0 : WAIT_MS);
 		/* forks before what the children record */
-		if (fds[1].revents)
-			ends = take_requests(p);
+		while (fds[1].revents && !ends &&
+		       (n = recv(p->control, &request, sizeof(request),
+				 MSG_DONTWAIT)) == (ssize_t)sizeof(request))
+			ends = take_request(p, &request);
+		if (fds[1].revents && !ends &&
+		    (n >= 0 || (errno != EAGAIN && errno != EINTR))) {
+			/* the program has closed its end */
+			close(p->control);
+			p->control = -1;
+		}
 		drain(p);
 		/* it is over, or never came */
 		if (!is_new && !p->services.server.n_targets)
@@ -342,17 +369,6 @@ static int finish(struct program_recorder *p)
 	return r ? r : s;
 }
 
-static void fini(struct program_recorder *p)
-{
-	seam_services_fini(&p->services);
-	seam_trace_logs_fini(&p->logs);
-	seam_fdr_service_fini(&p->fdr);
-	seam_manifest_process_fini(&p->program);
-	free(p->processes.items);
-	seam_bundle_close(&p->bundle);
-	close(p->control);
-}
-
 int seam_program_recorder_run(int control, const char *path, const char *since)
 {
 	struct program_recorder p = {
@@ -361,8 +377,7 @@ int seam_program_recorder_run(int control, const char *path, const char *since)
 	struct seam_err err = { 0 };
 	int r;
 
-	set_signals();
-	raise_limits();
+	set_signals_and_limits();
 	closefrom(control + 1);
 	if (chdir("/"))
 		return -errno;
@@ -376,6 +391,13 @@ int seam_program_recorder_run(int control, const char *path, const char *since)
 	} else if (p.bundle.dir >= 0) {
 		seam_bundle_remove(&p.bundle);
 	}
-	fini(&p);
+	seam_services_fini(&p.services);
+	seam_trace_logs_fini(&p.logs);
+	seam_fdr_service_fini(&p.fdr);
+	seam_file_close(&p.command);
+	free(p.words.items);
+	free(p.processes.items);
+	seam_bundle_close(&p.bundle);
+	close(p.control);
 	return r;
 }

@@ -15,13 +15,9 @@
 
 #include "base/clock.h"
 #include "record/perf/auxtrace.h"
-#include "record/perf/hotplug.h"
 #include "record/perf/synth.h"
-#include "record/plan.h"
 #include "record/proc/targets.h"
-#include "record/programs.h"
-#include "record/rounds.h"
-#include "record/snapshot.h"
+#include "record/session.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -37,53 +33,42 @@ enum {
 
 /* How long files may be copied, or /proc be read at the start. */
 #define MAX_COPY_NS (60 * SEAM_NS_PER_S)
-/* Bytes of records of all processes that ran before; others are left out. */
-#define MAX_EXISTING_BYTES (UINT64_C(256) << 20)
 
 /* ---- prepare ---- */
 
-/* As many descriptors as permitted; the command keeps its limit. */
-static void raise_descriptors(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-static int watch(struct seam_session *s, struct seam_err *err)
+static int prepare(struct seam_session *s, struct seam_err *err)
 {
 	const struct seam_number_list *pids = &s->options->pids;
 	const struct seam_number_list *tids = &s->options->tids;
-	int r = seam_session_watch(s, err);
-
-	for (size_t i = 0; r == 0 && i < pids->n; i++)
-		r = seam_loop_add_process(&s->loop, pids->items[i], false,
-					  err);
-	for (size_t i = 0; r == 0 && i < tids->n; i++)
-		r = seam_loop_add_process(&s->loop, tids->items[i], true, err);
-	return r;
-}
-
-static int prepare(struct seam_session *s, struct seam_err *err)
-{
 	int r = seam_loop_init(&s->loop, err);
+	struct rlimit limit;
 
-	seam_programs_report_running(s);
+	if (!s->options->command && s->options->layers == SEAM_LAYERS_GUEST)
+		seam_session_note(s, false, "no Lua stacks: a process that "
+				  "runs cannot have libseam-agent.so; start it "
+				  "as COMMAND");
 	if (r == 0 && s->options->command)
 		r = seam_programs_fork_command(s, err);
 	/* from here on the command inherits nothing */
 	seam_loop_take_signals();
-	raise_descriptors();
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
 	if (!s->options->realtime)
 		seam_sched_request();
 	else if (r == 0)
 		r = seam_sched_realtime(s->options->realtime, err);
 	if (r == 0)
 		r = seam_plan_open(s, err);
-	return r == 0 ? watch(s, err) : r;
+	if (r == 0)
+		r = seam_session_watch(s, err);
+	for (size_t i = 0; r == 0 && i < pids->n; i++)
+		r = seam_loop_add_process(&s->loop, pids->items[i], false,
+					  err);
+	for (size_t i = 0; r == 0 && i < tids->n; i++)
+		r = seam_loop_add_process(&s->loop, tids->items[i], true, err);
+	return r;
 }
 
 /* ---- processes that ran before ---- */
@@ -99,10 +84,8 @@ static int prepare(struct seam_session *s, struct seam_err *err)
 /* Only the recorder's thread uses it. */
 struct existing {
 	struct seam_session *s;
-	uint64_t n_bytes;
 	size_t n_waiting;
 	uint64_t n_stuck;	/* processes */
-	uint64_t n_too_large;	/* processes, beyond MAX_EXISTING_BYTES */
 	uint64_t n_left_out;	/* mappings of the others */
 	int r;			/* -errno of the first write that failed */
 	struct seam_err *err;
@@ -122,34 +105,24 @@ static void read_run(struct seam_helper_job *job)
 	seam_synth_process(&r->synth, r->pid, r->namespaces);
 }
 
-static void track_files(struct seam_session *s, const struct seam_synth *synth)
+static void read_done(struct seam_helper_job *job, void *context)
 {
+	struct seam_synth *synth = &((struct read_job *)job)->synth;
+	struct existing *e = context;
+
+	e->n_waiting--;
+	e->n_left_out += synth->n_left_out;
 	for (size_t pos = 0; pos < synth->bytes.n;) {
 		const uint8_t *at = synth->bytes.items + pos;
 		struct seam_perf_sideband record;
 
 		if (seam_sources_read_sideband(at, &record))
-			seam_session_track_files(s, &record, false);
+			seam_session_track_files(e->s, &record, false);
 		pos += SEAM_PERF_HEADER_BYTES +
 		       seam_perf_record_at(at).payload.size;
 	}
-}
-
-static void read_done(struct seam_helper_job *job, void *context)
-{
-	struct read_job *r = (struct read_job *)job;
-	struct existing *e = context;
-
-	e->n_waiting--;
-	if (e->n_bytes + r->synth.bytes.n > MAX_EXISTING_BYTES) {
-		e->n_too_large++;
-		return;
-	}
-	e->n_left_out += r->synth.n_left_out;
-	e->n_bytes += r->synth.bytes.n;
-	track_files(e->s, &r->synth);
 	if (e->r == 0)
-		e->r = seam_data_file_append(&e->s->recording.data, &r->synth,
+		e->r = seam_data_file_append(&e->s->recording.data, synth,
 					     e->err);
 }
 
@@ -207,22 +180,6 @@ static bool wait_for_jobs(struct existing *e, size_t max)
 	return goes_on && e->r == 0;
 }
 
-static void report_existing(const struct existing *e)
-{
-	if (e->n_stuck)
-		seam_session_note(e->s, false, "%" PRIu64 " processes that "
-			"ran before were not recorded: reading /proc took too "
-			"long; symbols may be missing", e->n_stuck);
-	if (e->n_too_large)
-		seam_session_note(e->s, false, "%" PRIu64 " processes that "
-			"ran before were not recorded: all have too many "
-			"mappings; symbols may be missing", e->n_too_large);
-	if (e->n_left_out)
-		seam_session_note(e->s, false, "%" PRIu64 " mappings of "
-			"processes that ran before were left out: too many",
-			e->n_left_out);
-}
-
 static int read_all(struct seam_session *s,
 		    const struct seam_number_list *pids, struct seam_err *err)
 {
@@ -247,28 +204,15 @@ static int read_all(struct seam_session *s,
 		seam_helper_abandon(s->kept_files.helper);
 	s->drain.unordered = false;
 	s->stacks.is_starting = false;
-	report_existing(&e);
+	if (e.n_stuck)
+		seam_session_note(s, false, "%" PRIu64 " processes that "
+			"ran before were not recorded: reading /proc took too "
+			"long; symbols may be missing", e.n_stuck);
+	if (e.n_left_out)
+		seam_session_note(s, false, "%" PRIu64 " mappings of "
+			"processes that ran before were left out: too many",
+			e.n_left_out);
 	return e.r;
-}
-
-/* The processes that ran before and may be sampled. */
-static int list_processes(const struct seam_session *s,
-			  struct seam_number_list *pids)
-{
-	const struct seam_number_list *tids = &s->sources.tids;
-
-	if (seam_plan_is_system_wide(s->options))
-		return seam_procfs_processes(pids);
-	if (seam_plan_records_command(s->options))
-		return 0;
-	for (size_t i = 0; i < tids->n; i++) {
-		int pid = seam_targets_process(tids->items[i]);
-
-		if (pid && !seam_number_list_has(pids, pid) &&
-		    seam_number_list_add(pids, pid) < 0)
-			return -ENOMEM;
-	}
-	return 0;
 }
 
 /*
@@ -280,14 +224,24 @@ static int write_existing(struct seam_session *s, struct seam_err *err)
 	struct seam_synth synth = {
 		.id = seam_sources_sideband_id(&s->sources),
 	};
+	bool is_attached = !seam_plan_is_system_wide(s->options) &&
+			   !seam_plan_records_command(s->options);
+	const struct seam_number_list *tids = &s->sources.tids;
 	struct seam_number_list pids = { 0 };
 	int r;
 
 	seam_auxtrace_describe(&s->sources, &synth);
-	if (!(s->sources.left_out & SEAM_LEFT_OUT_KERNEL))
+	if (!(s->sources.left_out & SEAM_LEFT_OUT_KERNEL) &&
+	    s->kernel.text_addr)
 		seam_synth_kernel(&synth, &s->kernel);
-	if (list_processes(s, &pids) < 0)
-		synth.no_memory = true;
+	if (seam_plan_is_system_wide(s->options))
+		synth.no_memory |= seam_procfs_processes(&pids) < 0;
+	for (size_t i = 0; is_attached && i < tids->n; i++) {
+		int pid = seam_targets_process(tids->items[i]);
+
+		if (pid && !seam_number_list_has(&pids, pid))
+			synth.no_memory |= seam_number_list_add(&pids, pid) < 0;
+	}
 	if (s->options->cgroups)
 		seam_synth_cgroups(&synth);
 	/* until its exec(), the command's process has our name */
@@ -305,148 +259,39 @@ static int write_existing(struct seam_session *s, struct seam_err *err)
 
 /* ---- begin ---- */
 
-static bool read_sideband(void *context,
-			  const struct seam_perf_sideband *record, size_t size)
+/* "data" up to the first record from a ring; the bundle gets its name last. */
+static int begin(struct seam_session *s, struct seam_err *err)
 {
-	struct seam_session *s = context;
+	struct seam_recording *recording = &s->recording;
+	int r = seam_bundle_create(&recording->bundle, s->options->output,
+				   err), fd;
 
-	if (!seam_user_shares_take(&s->shares, record, size,
-				   s->drain.begin_ns))
-		return false;
-	seam_session_track_files(s, record, true);
-	seam_services_see(&s->services, record);
-	seam_sparse_see(&s->sparse, record);
-	if (s->sources.per_thread && !s->sources.no_inherit)
-		seam_new_threads_read(&s->new_threads, record);
-	if (!seam_sources_is_system_wide(&s->sources))
-		seam_stopped_read(&s->stopped, record);
-	return true;
-}
-
-static void copy_programs(void *context, bool is_last)
-{
-	struct seam_session *s = context;
-
-	seam_services_copy(&s->services, is_last);
-}
-
-static void see_task(void *context, const struct seam_perf_sideband *record)
-{
-	struct seam_session *s = context;
-
-	seam_services_see_task(&s->services, record);
-}
-
-static void learn_owners(void *context, bool is_last)
-{
-	struct seam_session *s = context;
-
-	seam_services_learn(&s->services, is_last);
-}
-
-static struct seam_bytes take_programs(void *context, bool is_last)
-{
-	struct seam_session *s = context;
-
-	return seam_services_take(&s->services, is_last);
-}
-
-/* Samples of other events have no weight in common with the agents'. */
-static bool is_superseded(void *context, uint64_t id, uint32_t event,
-			  uint32_t tid, uint64_t time_ns)
-{
-	struct seam_session *s = context;
-	struct seam_service *service = seam_services_superseder(&s->services);
-	bool is_one = seam_event_is_cpu_time(&s->events.items[event]) &&
-		      service->supersedes(service, tid, time_ns);
-
-	seam_sparse_sample(&s->sparse, id, is_one);
-	return is_one;
-}
-
-static void read_sample(void *context, uint32_t event, const void *record)
-{
-	struct seam_session *s = context;
-
-	seam_kept_hits_sample(&s->kept_hits,
-			      &s->recording.data.events[event].attr,
-			      seam_perf_record_at(record).payload);
-}
-
-/* Of events whose samples are unwound while they are drained. */
-static int init_stacks(struct seam_session *s, struct seam_err *err)
-{
-	long max_chain = seam_procfs_sysctl("perf_event_max_stack", 127);
-	struct seam_perf_attr *attrs = calloc(s->events.n, sizeof(*attrs));
-	int r;
-
-	if (!attrs)
-		return seam_err_no_memory(err);
-	for (size_t e = 0; e < s->events.n; e++)
-		if (s->events.items[e].is_unwound)
-			attrs[e] = seam_perf_attr_of(&s->events.items[e].attr);
-	r = seam_live_stacks_init(&s->stacks, attrs, s->events.n,
-				  (size_t)max_chain, &s->recording.data.stacks,
-				  err);
-	free(attrs);
-	s->stacks.on_sample = s->drain.on_sample;
-	s->stacks.context = s;
-	s->drain.stacks = s->stacks.is_used ? &s->stacks : NULL;
-	if (s->drain.stacks)
-		s->kept_files.follow.on_code = seam_session_take_code;
-	return r;
-}
-
-/* Connect the readers of records with each other. */
-static void connect_readers(struct seam_session *s)
-{
-	bool may_supersede = seam_services_superseder(&s->services);
-
-	s->drain.sources = &s->sources;
-	s->drain.file = &s->recording.data;
-	s->drain.on_sideband = read_sideband;
-	s->drain.on_sample = s->options->keep_files ? read_sample : NULL;
-	s->drain.context = s;
-	s->kept_files.follow.bundle = &s->recording.bundle;
+	if (r < 0)
+		return r;
+	seam_kernel_identify(&s->kernel, NULL);
+	s->start_wall_ns = seam_clock_now(CLOCK_REALTIME);
+	s->start_ns = seam_clock_ns();
+	fd = seam_bundle_file(&recording->bundle, "data", err);
+	recording->data.compress.level = s->options->compress_level;
+	r = fd < 0 ? fd : seam_data_file_begin(&recording->data, fd,
+					       &s->sources, err);
+	s->kept_files.keeps_hits = s->options->keep_files;
+	s->kept_files.follow.bundle = &recording->bundle;
 	s->kept_files.follow.max_bytes = s->options->max_bytes;
 	s->kept_files.follow.context = s;
-	s->drain.copy_programs = copy_programs;
-	s->drain.see_task = s->services.is_open ? see_task : NULL;
-	s->drain.learn_owners = learn_owners;
-	s->drain.take_programs = take_programs;
-	s->drain.is_superseded = may_supersede ? is_superseded : NULL;
-	seam_services_start(&s->services, &s->recording.bundle,
+	s->kept_files.keeps_hits = s->options->keep_files;
+	seam_services_start(&s->services, &recording->bundle,
 			    seam_sources_sideband_id(&s->sources));
 	s->services.other_clock = seam_sources_has_aux(&s->sources);
 	s->services.is_unordered = s->options->overwrite;
 	s->new_threads.sources = &s->sources;
-	s->new_threads.file = &s->recording.data;
-	s->sparse.sources = may_supersede ? &s->sources : NULL;
-	s->sparse.file = &s->recording.data;
-}
-
-static void set_start(struct seam_session *s)
-{
-	s->start_wall_ns = seam_clock_now(CLOCK_REALTIME);
-	s->start_ns = seam_clock_ns();
-}
-
-/* Write "data" up to the first record from a ring. */
-static int begin_data(struct seam_session *s, struct seam_err *err)
-{
-	int fd = seam_bundle_file(&s->recording.bundle, "data", err);
-	int r = fd < 0 ? fd : seam_data_file_begin(&s->recording.data, fd,
-						   &s->sources, err);
-
-	connect_readers(s);
-	s->recording.data.stacks.dump_bytes = s->copies.bytes;
+	s->new_threads.file = &recording->data;
+	s->sparse.sources = seam_services_superseder(&s->services) ?
+			    &s->sources : NULL;
+	s->sparse.file = &recording->data;
+	recording->data.stacks.dump_bytes = s->copies.bytes;
 	if (r == 0)
-		r = seam_drain_init(&s->drain, err);
-	if (r == 0)
-		r = init_stacks(s, err);
-	if (r == 0 && s->options->compress_level)
-		r = seam_compress_init(&s->recording.data.compress,
-				       s->options->compress_level, err);
+		r = seam_drain_init(s, err);
 	/* the rings fill while /proc is read: nothing is missed in between */
 	if (r == 0 && !seam_plan_records_command(s->options))
 		seam_sources_enable(&s->sources);
@@ -454,28 +299,11 @@ static int begin_data(struct seam_session *s, struct seam_err *err)
 		r = write_existing(s, err);
 	if (r == 0)
 		r = seam_rounds_failure(s, err);
-	return r == 0 ? seam_bundle_publish(&s->recording.bundle, "data", err) :
-	       r;
-}
-
-/* The bundle gets its name last, when all of this has succeeded. */
-static int begin(struct seam_session *s, struct seam_err *err)
-{
-	int r = seam_bundle_create(&s->recording.bundle, s->options->output,
-				   err);
-
-	if (r < 0)
-		return r;
-	seam_kernel_identify(&s->kernel, NULL);
-	set_start(s);
-	r = begin_data(s, err);
 	if (r == 0)
-		r = seam_recording_reserve_manifest(&s->recording, s, err);
+		r = seam_bundle_publish(&recording->bundle, "data", err);
 	if (r == 0)
-		r = seam_recording_write_manifest(&s->recording, s, false, err);
-	if (r == 0)
-		r = seam_recording_reserve_manifest(&s->recording, s, err);
-	return r == 0 ? seam_bundle_place(&s->recording.bundle, err) : r;
+		r = seam_recording_write_manifest(recording, s, false, err);
+	return r == 0 ? seam_bundle_place(&recording->bundle, err) : r;
 }
 
 /* ---- finish ---- */
@@ -487,48 +315,22 @@ static void keep_first(int *r, int next)
 		*r = next;
 }
 
-/* Set was_moved and was_removed.  -ENOENT: it was removed. */
-static int check_place(struct seam_session *s, struct seam_err *err)
-{
-	struct seam_record_result *result = s->result;
-	enum seam_bundle_place place = seam_bundle_find(&s->recording.bundle,
-							result->place,
-							sizeof(result->place));
-	struct stat st;
-
-	result->was_moved = place == SEAM_BUNDLE_MOVED;
-	result->was_removed = place == SEAM_BUNDLE_REMOVED ||
-			      (fstat(s->recording.data.fd, &st) == 0 &&
-			       st.st_nlink == 0);
-	if (!result->was_removed)
-		return 0;
-	result->cut_short = true;
-	seam_data_file_lost(&s->recording.data);
-	return seam_err_set(err, -ENOENT, "'%s' was removed while it was "
-			    "written", place == SEAM_BUNDLE_REMOVED ?
-			    s->recording.bundle.path : "data");
-}
-
-/* Wait for the files that samples wait for. */
+/*
+ * Wait for the files that samples wait for; then report why stacks end early,
+ * where the cause is here and not in the files.
+ */
 static void finish_stacks(struct seam_session *s)
 {
-	bool goes_on = true;
+	const struct seam_cfi_files *files = &s->stacks.files;
+	bool goes_on = s->drain.stacks && !s->result->cut_short;
 	int fd = -1;
 
-	if (!s->drain.stacks || s->result->cut_short)
-		return;
-	seam_rounds_drain(s);
+	if (goes_on)
+		seam_rounds_drain(s);
 	while (goes_on && seam_live_stacks_is_busy(&s->stacks, &fd)) {
 		goes_on = seam_session_wait(s, fd, WAIT_MS);
 		seam_rounds_drain(s);
 	}
-}
-
-/* Why stacks end early that has its cause here, not in the files. */
-static void report_stacks(const struct seam_session *s)
-{
-	const struct seam_cfi_files *files = &s->stacks.files;
-
 	if (files->shortage)
 		seam_session_note(s, false, "files for stacks could not be "
 			"opened: %s%s", strerror(-files->shortage),
@@ -549,7 +351,6 @@ static int finish_data(struct seam_session *s, int r, struct seam_err *err)
 
 	seam_session_allow(s, MAX_COPY_NS);
 	finish_stacks(s);
-	report_stacks(s);
 	s->drain.is_last = true;
 	seam_rounds_drain(s);
 	keep_first(&r, seam_rounds_failure(s, r < 0 ? NULL : err));
@@ -569,71 +370,73 @@ static int finish_data(struct seam_session *s, int r, struct seam_err *err)
 	return r;
 }
 
-static int list_events(struct seam_session *s, struct seam_err *err)
-{
-	struct seam_record_result *result = s->result;
-
-	result->events = calloc(s->events.n, sizeof(*result->events));
-	if (!result->events)
-		return seam_err_no_memory(err);
-	for (size_t i = 0; i < s->events.n; i++) {
-		struct seam_record_event *event =
-			&result->events[result->n_events];
-
-		if (i == s->sources.sideband)
-			continue;
-		snprintf(event->name, sizeof(event->name), "%s",
-			 s->events.items[i].name);
-		event->n_samples = s->recording.data.by_event[i].n_samples;
-		event->n_lost = s->recording.data.by_event[i].n_lost;
-		if (s->events.items[i].aux_kind)
-			result->aux_event = event->name;
-		result->n_events++;
-	}
-	return 0;
-}
-
-/* Samples that are names for others. */
-static uint64_t n_names(const struct seam_session *s)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < s->events.n; i++)
-		if (s->events.items[i].has_names)
-			n += s->recording.data.by_event[i].n_samples;
-	return n;
-}
-
 static int fill_result(struct seam_session *s, struct seam_err *err)
 {
 	struct seam_record_result *result = s->result;
 	const struct seam_data_file *data = &s->recording.data;
 
-	result->n_samples = data->counts.n_samples - n_names(s);
+	result->n_samples = data->counts.n_samples;
 	result->counts = seam_recording_describe(&s->recording, s).counts;
 	result->stacks = data->stacks;
 	result->duration_ns = s->recording.duration_ns;
 	result->skipped = s->recording.skipped;
 	result->bundle_bytes = seam_bundle_bytes(&s->recording.bundle);
-	return list_events(s, err);
+	result->events = calloc(s->events.n, sizeof(*result->events));
+	if (!result->events)
+		return seam_err_no_memory(err);
+	for (size_t i = 0; i < s->events.n; i++) {
+		const struct seam_event *from = &s->events.items[i];
+		struct seam_record_event *event =
+			&result->events[result->n_events];
+
+		if (i == s->sources.sideband)
+			continue;
+		snprintf(event->name, sizeof(event->name), "%s", from->name);
+		event->n_samples = data->by_event[i].n_samples;
+		event->n_lost = data->by_event[i].n_lost;
+		if (from->aux_kind)
+			result->aux_event = event->name;
+		/* samples that are names for others */
+		if (from->has_names)
+			result->n_samples -= event->n_samples;
+		result->n_events++;
+	}
+	return 0;
 }
 
 static int finish(struct seam_session *s, int r, struct seam_err *err)
 {
+	struct seam_record_result *result = s->result;
+	enum seam_bundle_place place;
+	struct stat st;
+
 	seam_sources_disable(&s->sources);
-	seam_hotplug_count(&s->sources, &s->recording.data.losses);
+	seam_data_file_count_cpus(&s->recording.data, &s->sources);
 	r = finish_data(s, r, err);
-	keep_first(&r, check_place(s, r < 0 ? NULL : err));
-	if (!s->result->was_removed)
+	place = seam_bundle_find(&s->recording.bundle, result->place,
+				 sizeof(result->place));
+	result->was_moved = place == SEAM_BUNDLE_MOVED;
+	result->was_removed = place == SEAM_BUNDLE_REMOVED ||
+			      (fstat(s->recording.data.fd, &st) == 0 &&
+			       st.st_nlink == 0);
+	if (result->was_removed) {
+		result->cut_short = true;
+		seam_data_file_lost(&s->recording.data);
+		keep_first(&r, seam_err_set(r < 0 ? NULL : err, -ENOENT,
+			"'%s' was removed while it was written",
+			place == SEAM_BUNDLE_REMOVED ?
+			s->recording.bundle.path : "data"));
+	}
+	if (!result->was_removed)
 		keep_first(&r, seam_recording_write_features(&s->recording,
 			s, r < 0 ? NULL : err));
-	if (!s->result->cut_short)
+	if (!result->cut_short)
 		seam_recording_add_files(&s->recording, s);
-	if (!s->result->was_removed)
+	if (!result->was_removed)
 		keep_first(&r, seam_recording_write_manifest(&s->recording, s,
 			true, r < 0 ? NULL : err));
 	keep_first(&r, fill_result(s, r < 0 ? NULL : err));
-	s->result->cut_short |= r < 0;
+	result->cut_short |= r < 0;
 	return r;
 }
 
@@ -667,7 +470,6 @@ static void fini(struct seam_session *s)
 	seam_drain_fini(&s->drain);
 	seam_live_stacks_fini(&s->stacks);
 	seam_kept_files_fini(&s->kept_files);
-	seam_kept_hits_fini(&s->kept_hits);
 	if (s->kernel_fd > 0)
 		close(s->kernel_fd);
 	seam_programs_fini(s);
@@ -685,7 +487,7 @@ int seam_record(const struct seam_record_options *options,
 {
 	struct seam_session s = {
 		.options = options, .result = result,
-		.child = { .go = -1, .failure = -1 },
+		.child.socket = -1,
 	};
 	int r;
 

@@ -172,4 +172,39 @@ int seam_record(const struct seam_record_options *options,
 /* Valid on a zeroed one. */
 void seam_record_result_fini(struct seam_record_result *result);
 
+/*
+ * ---- snapshot_client.c: request a snapshot from a running recorder ----
+ *
+ * A recorder is recognized by the file that it writes, NAME.seam/data, and by
+ * SIGUSR2 in its mask of blocked signals.  No other process is sent the signal,
+ * which would kill it.
+ */
+
+/*
+ * Request a snapshot from the recorder with process id @name, or of that
+ * process if a recorder has started it, or from the one that writes the
+ * recording @name, and wait for it; its path is copied to @path.
+ * -ESRCH: no such recorder; -EINVAL: it makes no snapshots; -ETIMEDOUT: none
+ * was made in 30 s.
+ */
+int seam_snapshot_request(const char *name, char *path, size_t cap,
+			  struct seam_err *err);
+
+/*
+ * ---- program_recorder.c: the recorder of a program that has started it ----
+ *
+ * For seam_fdr_start() in a program that no recorder runs: it takes the calls
+ * of that program, of its forked children, and of programs that connect to the
+ * same link, and writes them to a bundle.  It has no perf events, so it needs
+ * no rights.  doc/design/standalone.md has the protocol.
+ */
+
+/*
+ * Record to a bundle at @path until the program requests the end, on the socket
+ * @control, or is over.  @since NULL, or the tie "TSC:NS" of when the calls of
+ * a flight recorder began.  Returns 0 or the first -errno of the bundle, which
+ * the program is told, too.  Threads: one recording a process.
+ */
+int seam_program_recorder_run(int control, const char *path, const char *since);
+
 #endif /* SEAM_RECORD_H */

@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* recording.c - what is in a bundle: manifest, features, files; recording.h */
+/* recording.c - what is in a bundle, and snapshots; see recording.h */
 #include "record/recording.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
+#include "record/perf/auxtrace.h"
 #include "record/session.h"
-#include "symbol/kernel/kernel_cache.h"
+#include "ring/consumer.h"
+#include "symbol/kernel/kernel.h"
 #include "wire/manifest.h"
+
+/* How long a snapshot may copy files. */
+#define COPY_NS (2 * SEAM_NS_PER_S)
 
 /* Bytes reserved for a manifest: in all, and more for each ring and trigger. */
 enum {
@@ -29,19 +36,15 @@ void seam_recording_init(struct seam_recording *recording)
 	};
 }
 
-static size_t list_left_out(const struct seam_session *s, const char **names)
-{
-	size_t n = 0;
-
-	for (int i = 0; seam_left_out_name(i); i++)
-		if (s->sources.left_out >> i & 1)
-			names[n++] = seam_left_out_name(i);
-	return n;
-}
-
 static void list_rings(const struct seam_session *s,
 		       struct seam_manifest_ring *out)
 {
+	static const char *const uses[] = {
+		[SEAM_RING_OF_SIDEBAND] = "sideband",
+		[SEAM_RING_OF_SAMPLES] = "samples",
+		[SEAM_RING_OF_AUX] = "area",
+	};
+
 	for (size_t i = 0; i < s->sources.rings.n; i++) {
 		const struct seam_source_ring *ring =
 			&s->sources.rings.items[i];
@@ -49,7 +52,7 @@ static void list_rings(const struct seam_session *s,
 		out[i] = (struct seam_manifest_ring) {
 			.cpu = ring->cpu,
 			.tid = ring->tid,
-			.kind = seam_ring_use_name(ring->use),
+			.kind = uses[ring->use],
 			.area_bytes = ring->aux_bytes,
 			.size_bytes = ring->size_bytes,
 			.n_records = ring->n_records,
@@ -59,37 +62,8 @@ static void list_rings(const struct seam_session *s,
 	}
 }
 
-/* All events but the side-band's.  Returns how many. */
-static size_t list_by_event(const struct seam_recording *recording,
-			    const struct seam_session *s,
-			    struct seam_manifest_event *out)
-{
-	const struct seam_data_file_event *counts = recording->data.by_event;
-	size_t n = 0;
-
-	for (size_t e = 0; e < s->events.n; e++)
-		if (e != s->sources.sideband)
-			out[n++] = (struct seam_manifest_event) {
-				.name = s->events.items[e].name,
-				.n_samples = counts[e].n_samples,
-				.n_lost = counts[e].n_lost,
-			};
-	return n;
-}
-
 _Static_assert(SEAM_COUNT_KEPT_INTERRUPTED - SEAM_COUNT_KEPT_GONE ==
 	       SEAM_KEPT_INTERRUPTED - SEAM_KEPT_GONE, "in one order");
-
-static void count_kept(uint64_t *n, const struct seam_kept_files_counts *kept)
-{
-	n[SEAM_COUNT_KEPT_FILES] = kept->files.n_copied;
-	n[SEAM_COUNT_KEPT_FILE_BYTES] = kept->files.n_bytes;
-	n[SEAM_COUNT_KEPT_DUMPS] = kept->jit.n_copied;
-	n[SEAM_COUNT_KEPT_DUMP_BYTES] = kept->jit.n_bytes;
-	for (size_t i = 0; i < SEAM_KEPT_N_CAUSES; i++)
-		n[SEAM_COUNT_KEPT_GONE + i] = kept->files.n_left_out[i] +
-					      kept->jit.n_left_out[i];
-}
 
 /* The mapped files without a build id; NULL: none, or no memory. */
 static struct seam_manifest_file *list_files(const struct seam_kept_files *kept,
@@ -102,9 +76,9 @@ static struct seam_manifest_file *list_files(const struct seam_kept_files *kept,
 	for (size_t i = 0; files && i < kept->files.n; i++) {
 		const struct seam_kept_file *file = &kept->files.items[i];
 
-		if (file->content_id)
+		if (file->is.content_id)
 			files[(*n)++] = (struct seam_manifest_file) {
-				file->path, file->ino, file->content_id,
+				file->path, file->is.ino, file->is.content_id,
 			};
 	}
 	return files;
@@ -133,24 +107,30 @@ struct seam_manifest seam_recording_describe(
 		.stacks = recording->data.stacks,
 		.n_rings = s->sources.rings.n,
 	};
+	const struct seam_kept_files_counts *kept = &recording->kept;
+	uint64_t *n = m.counts.n;
 
 	memcpy(m.kernel_build_id, s->kernel.build_id,
 	       sizeof(m.kernel_build_id));
 	memcpy(m.vdso_build_id, s->kept_files.vdso_build_id,
 	       sizeof(m.vdso_build_id));
-	m.counts.n[SEAM_COUNT_AUX_BYTES] = recording->data.counts.n_aux_bytes;
-	count_kept(m.counts.n, &recording->kept);
+	n[SEAM_COUNT_AUX_BYTES] = recording->data.counts.n_aux_bytes;
+	n[SEAM_COUNT_KEPT_FILES] = kept->files.n_copied;
+	n[SEAM_COUNT_KEPT_FILE_BYTES] = kept->files.n_bytes;
+	n[SEAM_COUNT_KEPT_DUMPS] = kept->jit.n_copied;
+	n[SEAM_COUNT_KEPT_DUMP_BYTES] = kept->jit.n_bytes;
+	for (size_t i = 0; i < SEAM_KEPT_N_CAUSES; i++)
+		n[SEAM_COUNT_KEPT_GONE + i] = kept->files.n_left_out[i] +
+					      kept->jit.n_left_out[i];
 	seam_services_describe(&s->services, &m, recording->is_snapshot);
 	return m;
 }
 
-int seam_recording_reserve_manifest(struct seam_recording *recording,
-				    const struct seam_session *s,
-				    struct seam_err *err)
+static int reserve_manifest(struct seam_recording *recording,
+			    const struct seam_manifest *m, struct seam_err *err)
 {
-	struct seam_manifest m = seam_recording_describe(recording, s);
-	size_t bytes = MANIFEST_BYTES + MANIFEST_RING_BYTES * m.n_rings +
-		       MANIFEST_TRIGGER_BYTES * m.n_triggers;
+	size_t bytes = MANIFEST_BYTES + MANIFEST_RING_BYTES * m->n_rings +
+		       MANIFEST_TRIGGER_BYTES * m->n_triggers;
 	int fd = seam_bundle_file(&recording->bundle, "meta.json", err);
 
 	recording->meta = fd;
@@ -163,18 +143,22 @@ int seam_recording_reserve_manifest(struct seam_recording *recording,
 	return 0;
 }
 
+/* Write @m, and reserve the space of the next one. */
 static int put_manifest(struct seam_recording *recording,
 			const struct seam_manifest *m, struct seam_err *err)
 {
-	int r = seam_manifest_write(recording->meta, m, err);
+	int r = recording->meta < 0 ? reserve_manifest(recording, m, err) : 0;
 
-	close(recording->meta);
-	recording->meta = -1;
 	if (r == 0)
-		return seam_bundle_publish(&recording->bundle, "meta.json",
-					   err);
-	seam_bundle_drop(&recording->bundle, "meta.json");
-	return r;
+		r = seam_manifest_write(recording->meta, m, err);
+	seam_file_close_fd(recording->meta);
+	recording->meta = -1;
+	if (r < 0) {
+		seam_bundle_drop(&recording->bundle, "meta.json");
+		return r;
+	}
+	r = seam_bundle_publish(&recording->bundle, "meta.json", err);
+	return r == 0 && !m->complete ? reserve_manifest(recording, m, err) : r;
 }
 
 int seam_recording_write_manifest(struct seam_recording *recording,
@@ -188,6 +172,7 @@ int seam_recording_write_manifest(struct seam_recording *recording,
 	const char **events = calloc(m.n_events, sizeof(*events));
 	struct seam_manifest_file *files = list_files(&s->kept_files,
 						      &m.n_files);
+	const struct seam_data_file_event *counts = recording->data.by_event;
 	const char *left_out[sizeof(s->sources.left_out) * 8];
 	struct utsname host;
 	int r = -ENOMEM;
@@ -197,16 +182,27 @@ int seam_recording_write_manifest(struct seam_recording *recording,
 		m.host = host.nodename;
 		m.release = host.release;
 		m.arch = host.machine;
-		for (size_t i = 0; i < m.n_events; i++)
+		for (size_t i = 0; i < m.n_events; i++) {
 			events[i] = s->events.items[i].name;
+			if (i == s->sources.sideband)
+				continue;
+			by_event[m.n_by_event++] =
+				(struct seam_manifest_event) {
+				.name = events[i],
+				.n_samples = counts[i].n_samples,
+				.n_lost = counts[i].n_lost,
+			};
+		}
 		m.events = events;
 		m.left_out = left_out;
-		m.n_left_out = list_left_out(s, left_out);
+		for (int i = 0; seam_left_out_name(i); i++)
+			if (s->sources.left_out >> i & 1)
+				left_out[m.n_left_out++] =
+					seam_left_out_name(i);
 		list_rings(s, rings);
 		m.rings = rings;
 		m.files = files;
 		m.by_event = by_event;
-		m.n_by_event = list_by_event(recording, s, by_event);
 		r = put_manifest(recording, &m, err);
 	} else {
 		seam_err_no_memory(err);
@@ -218,24 +214,22 @@ int seam_recording_write_manifest(struct seam_recording *recording,
 	return r;
 }
 
-static void close_files(struct seam_recording *recording)
+void seam_recording_remove(struct seam_recording *recording)
 {
+	int dir = recording->bundle.dir;
+
+	/* first: a folder is opened, when there may be no descriptor left */
 	seam_data_file_fini(&recording->data);
 	seam_file_close_fd(recording->meta);
 	recording->meta = -1;
-}
-
-void seam_recording_remove(struct seam_recording *recording)
-{
-	/* first: a folder is opened, when there may be no descriptor left */
-	close_files(recording);
-	if (recording->bundle.dir >= 0)
+	if (dir >= 0)
 		seam_bundle_remove(&recording->bundle);
 }
 
 void seam_recording_fini(struct seam_recording *recording)
 {
-	close_files(recording);
+	seam_data_file_fini(&recording->data);
+	seam_file_close_fd(recording->meta);
 	seam_bundle_close(&recording->bundle);
 }
 
@@ -243,22 +237,8 @@ void seam_recording_fini(struct seam_recording *recording)
 
 enum { MAX_PMUS = 128 };
 
-static void add_host(struct seam_perf_features *f)
-{
-	struct utsname host;
-
-	if (uname(&host) < 0)
-		return;
-	seam_perf_features_string(f, SEAM_PERF_FEATURE_HOSTNAME,
-				  host.nodename);
-	seam_perf_features_string(f, SEAM_PERF_FEATURE_OSRELEASE,
-				  host.release);
-	seam_perf_features_string(f, SEAM_PERF_FEATURE_VERSION,
-				  "seam " SEAM_VERSION);
-	seam_perf_features_string(f, SEAM_PERF_FEATURE_ARCH, host.machine);
-}
-
-static void add_cpus(struct seam_perf_features *f, uint32_t n_online)
+/* The machine, its kernel and its CPUs. */
+static void add_host(struct seam_perf_features *f, uint32_t n_online)
 {
 	/* perf's order: available, online */
 	uint32_t n[2] = { (uint32_t)sysconf(_SC_NPROCESSORS_CONF), n_online };
@@ -269,8 +249,19 @@ static void add_cpus(struct seam_perf_features *f, uint32_t n_online)
 		[STEPPING].key = "stepping",
 	};
 	char text[4 * sizeof(cpu[0].text)];
+	struct utsname host;
 	uint64_t kb;
 
+	if (uname(&host) == 0) {
+		seam_perf_features_string(f, SEAM_PERF_FEATURE_HOSTNAME,
+					  host.nodename);
+		seam_perf_features_string(f, SEAM_PERF_FEATURE_OSRELEASE,
+					  host.release);
+		seam_perf_features_string(f, SEAM_PERF_FEATURE_VERSION,
+					  "seam " SEAM_VERSION);
+		seam_perf_features_string(f, SEAM_PERF_FEATURE_ARCH,
+					  host.machine);
+	}
 	seam_procfs_values("/proc/cpuinfo", cpu, N_VALUES);
 	seam_perf_features_data(f, SEAM_PERF_FEATURE_NRCPUS, n, 2 * sizeof(*n));
 	seam_perf_features_string(f, SEAM_PERF_FEATURE_CPUDESC,
@@ -284,40 +275,6 @@ static void add_cpus(struct seam_perf_features *f, uint32_t n_online)
 					sizeof(text)), NULL, 10);
 	seam_perf_features_data(f, SEAM_PERF_FEATURE_TOTAL_MEM, &kb,
 				sizeof(kb));
-}
-
-/* Version, kind (zstd), level, ratio, bytes of an unpacked record. */
-static void add_compression(struct seam_perf_features *f,
-			    const struct seam_compress *c)
-{
-	uint32_t values[5] = {
-		1, 1, (uint32_t)c->level,
-		(uint32_t)(c->n_out ? c->n_in / c->n_out : 1),
-		SEAM_COMPRESS_CHUNK_BYTES,
-	};
-
-	if (c->level)
-		seam_perf_features_data(f, SEAM_PERF_FEATURE_COMPRESSED,
-					values, sizeof(values));
-}
-
-static void add_clock(struct seam_perf_features *f,
-		      const struct seam_session *s,
-		      const struct seam_compress *compress)
-{
-	bool is_monotonic = !seam_sources_has_aux(&s->sources);
-	struct timespec resolution = { 0 };
-	uint64_t ns;
-
-	clock_getres(CLOCK_MONOTONIC, &resolution);
-	ns = (uint64_t)resolution.tv_nsec;
-	if (is_monotonic)
-		seam_perf_features_data(f, SEAM_PERF_FEATURE_CLOCKID, &ns,
-					sizeof(ns));
-	add_compression(f, compress);	/* in the order of the bits */
-	if (is_monotonic)
-		seam_perf_features_clock(f, CLOCK_MONOTONIC, s->start_wall_ns,
-					 s->start_ns);
 }
 
 /* Consecutive events with one leader are a group. */
@@ -343,62 +300,62 @@ static void add_groups(struct seam_perf_features *f,
 	free(groups);
 }
 
-static void add_all(struct seam_perf_features *f, const struct seam_session *s,
-		    const struct seam_data_file *file)
-{
-	const uint64_t times[] = { file->counts.first_ns,
-				   file->counts.last_ns };
-	struct seam_perf_pmu pmus[MAX_PMUS];
-
-	if (s->kernel.text_addr)
-		seam_perf_features_build_id(f, "[kernel.kallsyms]",
-			(struct seam_bytes) { s->kernel.build_id,
-					      s->kernel.build_id_size });
-	add_host(f);
-	add_cpus(f, (uint32_t)s->sources.cpus.n);
-	seam_perf_features_cmdline(f, s->options->words,
-				   s->options->n_words);
-	seam_perf_features_events(f, file->events, file->n_events);
-	seam_perf_features_pmus(f, pmus, seam_procfs_pmus(pmus, MAX_PMUS));
-	add_groups(f, &s->sources);
-	if (file->auxtraces.n)
-		seam_perf_features_auxtrace(f, &file->auxtraces.items->offset,
-					    file->auxtraces.n);
-	if (file->counts.last_ns)
-		seam_perf_features_data(f, SEAM_PERF_FEATURE_SAMPLE_TIME,
-					times, sizeof(times));
-	add_clock(f, s, &file->compress);
-}
-
 int seam_recording_write_features(struct seam_recording *recording,
 				  const struct seam_session *s,
 				  struct seam_err *err)
 {
-	struct seam_perf_features features = { 0 };
+	const struct seam_data_file *file = &recording->data;
+	const struct seam_compress *c = &file->compress;
+	const uint64_t times[] = { file->counts.first_ns,
+				   file->counts.last_ns };
+	/* version, kind (zstd), level, ratio, bytes of an unpacked record */
+	const uint32_t compression[] = {
+		1, 1, (uint32_t)c->level,
+		(uint32_t)(c->n_out ? c->n_in / c->n_out : 1),
+		SEAM_COMPRESS_CHUNK_BYTES,
+	};
+	bool is_monotonic = !seam_sources_has_aux(&s->sources);
+	struct seam_perf_features f = { 0 };
+	struct seam_perf_pmu pmus[MAX_PMUS];
+	struct timespec resolution = { 0 };
+	uint64_t resolution_ns;
 	int r;
 
-	add_all(&features, s, &recording->data);
-	r = seam_perf_writer_finish(&recording->data.writer, &features, err);
-	seam_perf_features_fini(&features);
+	/* in the order of the bits */
+	if (s->kernel.text_addr)
+		seam_perf_features_build_id(&f, "[kernel.kallsyms]",
+			(struct seam_bytes) { s->kernel.build_id,
+					      s->kernel.build_id_size });
+	add_host(&f, (uint32_t)s->sources.cpus.n);
+	seam_perf_features_cmdline(&f, s->options->words, s->options->n_words);
+	seam_perf_features_events(&f, file->events, file->n_events);
+	seam_perf_features_pmus(&f, pmus, seam_procfs_pmus(pmus, MAX_PMUS));
+	add_groups(&f, &s->sources);
+	if (file->auxtraces.n)
+		seam_perf_features_auxtrace(&f, &file->auxtraces.items->offset,
+					    file->auxtraces.n);
+	if (file->counts.last_ns)
+		seam_perf_features_data(&f, SEAM_PERF_FEATURE_SAMPLE_TIME,
+					times, sizeof(times));
+	clock_getres(CLOCK_MONOTONIC, &resolution);
+	resolution_ns = (uint64_t)resolution.tv_nsec;
+	if (is_monotonic)
+		seam_perf_features_data(&f, SEAM_PERF_FEATURE_CLOCKID,
+					&resolution_ns, sizeof(resolution_ns));
+	if (c->level)
+		seam_perf_features_data(&f, SEAM_PERF_FEATURE_COMPRESSED,
+					compression, sizeof(compression));
+	if (is_monotonic)
+		seam_perf_features_clock(&f, CLOCK_MONOTONIC, s->start_wall_ns,
+					 s->start_ns);
+	r = seam_perf_writer_finish(&recording->data.writer, &f, err);
+	seam_perf_features_fini(&f);
 	return r;
 }
 
 /* ---- files for symbols ---- */
 
 #define KERNEL_SYMBOLS "kernel.sym.zst"
-
-/* Link the last copy.  False: no copy, other modules, another file system. */
-static bool link_kernel(const struct seam_session *s, int dir)
-{
-	char path[32];
-
-	if (s->kernel_fd <= 0 || !s->kernel_modules ||
-	    s->kernel_modules != seam_kernel_modules())
-		return false;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->kernel_fd);
-	return linkat(AT_FDCWD, path, dir, KERNEL_SYMBOLS,
-		      AT_SYMLINK_FOLLOW) == 0;
-}
 
 /*
  * Each snapshot has the symbols of the kernel: all but the first are links to
@@ -407,13 +364,16 @@ static bool link_kernel(const struct seam_session *s, int dir)
 static void copy_kernel(struct seam_recording *recording,
 			struct seam_session *s)
 {
+	uint64_t modules = seam_kernel_modules();
 	int dir = recording->bundle.dir, r;
 	struct seam_err err = { 0 };
-	uint64_t modules;
+	char path[32];
 
-	if (link_kernel(s, dir))
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->kernel_fd);
+	if (s->kernel_fd > 0 && modules && s->kernel_modules == modules &&
+	    linkat(AT_FDCWD, path, dir, KERNEL_SYMBOLS,
+		   AT_SYMLINK_FOLLOW) == 0)
 		return;
-	modules = seam_kernel_modules();
 	r = seam_kernel_capture(dir, KERNEL_SYMBOLS, &err);
 	if (r == 0) {
 		if (s->kernel_fd > 0)
@@ -429,9 +389,12 @@ static void copy_kernel(struct seam_recording *recording,
 	recording->skipped |= r != -EACCES && r != -EPERM;
 }
 
-/* One line for each cause; the first error is in the line of its cause. */
-static void report(const struct seam_session *s, const char *kind,
-		   const struct seam_kept_counts *counts)
+/*
+ * One line for each cause; the first error is in the line of its cause.  True:
+ * @counts are incomplete for another cause than the files themselves.
+ */
+static bool report_kept(const struct seam_session *s, const char *kind,
+			const struct seam_kept_counts *counts)
 {
 	for (size_t i = 0; i < SEAM_KEPT_N_CAUSES; i++) {
 		bool has_why = counts->why.n_causes && i == counts->why_cause;
@@ -444,30 +407,6 @@ static void report(const struct seam_session *s, const char *kind,
 					  has_why ? ": " : "",
 					  has_why ? counts->why.cause[0] : "");
 	}
-}
-
-static void report_hits(const struct seam_session *s)
-{
-	if (s->kept_hits.n_left_out)
-		seam_session_note(s, false, "%" PRIu64 " pages and mappings "
-			"ignored by --keep-files: too many",
-			s->kept_hits.n_left_out);
-}
-
-/* The bytes of --max-size that are left for files beside "data". */
-static uint64_t budget(const struct seam_recording *recording,
-		       const struct seam_session *s)
-{
-	uint64_t max = s->options->max_bytes, used;
-
-	if (!max)
-		return UINT64_MAX;
-	used = seam_session_bytes(s, &recording->data);
-	return used < max ? max - used : 0;
-}
-
-static bool is_incomplete(const struct seam_kept_counts *counts)
-{
 	return counts->n_left_out[SEAM_KEPT_NOT_WRITTEN] ||
 	       counts->n_left_out[SEAM_KEPT_INTERRUPTED];
 }
@@ -475,25 +414,207 @@ static bool is_incomplete(const struct seam_kept_counts *counts)
 void seam_recording_add_files(struct seam_recording *recording,
 			      struct seam_session *s)
 {
+	uint64_t max = s->options->max_bytes;
+	uint64_t used = seam_session_bytes(s, &recording->data);
+	/* the bytes of --max-size that are left for files beside "data" */
 	const struct seam_kept_destination to = {
 		.bundle = &recording->bundle,
 		.is_snapshot = recording->is_snapshot,
-		.budget_bytes = budget(recording, s),
+		.budget_bytes = !max ? UINT64_MAX : used < max ? max - used : 0,
 		.wait = seam_session_wait, .context = s,
 	};
 	const struct seam_kept_files_counts *kept = &recording->kept;
 
 	if (recording->data.counts.n_kernel_samples)
 		copy_kernel(recording, s);
-	if (s->options->keep_files)
-		seam_kept_hits_mark(&s->kept_hits, &s->kept_files);
 	seam_kept_files_copy(&s->kept_files, &to, &recording->kept);
 	if (kept->files.n_copied)
 		seam_session_note(s, true, "%" PRIu64 " mapped files copied",
 				  kept->files.n_copied);
-	report(s, "mapped files", &kept->files);
-	report_hits(s);
-	report(s, "jitdumps or perf maps", &kept->jit);
-	recording->skipped |= is_incomplete(&kept->files) ||
-			      is_incomplete(&kept->jit);
+	recording->skipped |= report_kept(s, "mapped files", &kept->files);
+	if (s->kept_files.n_hits_left_out)
+		seam_session_note(s, false, "%" PRIu64 " pages and mappings "
+			"ignored by --keep-files: too many",
+			s->kept_files.n_hits_left_out);
+	recording->skipped |= report_kept(s, "jitdumps or perf maps",
+					  &kept->jit);
+}
+
+/* ---- snapshots: pause, copy, resume, write in order ---- */
+
+/* Records for the file, oldest first. */
+struct records {
+	uint8_t *items;
+	size_t n, cap;
+};
+
+static bool is_copied(const struct seam_source_ring *ring)
+{
+	return ring->is_backward && ring->fd >= 0;
+}
+
+static void pause_all(const struct seam_sources *sources, unsigned int pause)
+{
+	for (size_t i = 0; i < sources->rings.n; i++)
+		if (is_copied(&sources->rings.items[i]))
+			ioctl(sources->rings.items[i].fd,
+			      PERF_EVENT_IOC_PAUSE_OUTPUT, pause);
+}
+
+/*
+ * Append the records of @span, which are newest first, to @out, oldest first.
+ * The counts of the ring become those of its current contents.
+ */
+static int put_in_order(struct seam_drain *drain, struct seam_source_ring *ring,
+			const struct seam_ring_span *span, struct records *out,
+			struct seam_err *err)
+{
+	size_t bytes = seam_ring_span_bytes(span), pos = 0, at = bytes;
+	struct seam_ring_header header;
+	uint8_t *base;
+
+	if (!SEAM_ARRAY_RESERVE(out, bytes + 1))
+		return seam_err_no_memory(err);
+	base = out->items + out->n;
+	ring->n_records = ring->n_bytes = ring->n_lost = 0;
+	while (seam_ring_record(span, pos, &header) && header.size <= at) {
+		uint8_t *to = base + (at - header.size);
+		const void *from = seam_ring_bytes(span, pos, header.size, to);
+
+		if (from != to)
+			memcpy(to, from, header.size);
+		seam_drain_count(drain, ring, span, pos, &header);
+		ring->n_bytes += header.size;
+		at -= header.size;
+		pos += header.size;
+	}
+	memmove(base, base + at, bytes - at);
+	out->n += bytes - at;
+	return 0;
+}
+
+int seam_snapshot_append(struct seam_session *s, struct seam_data_file *file,
+			 struct seam_err *err)
+{
+	struct seam_source_ring *rings = s->sources.rings.items;
+	size_t n = s->sources.rings.n;
+	struct seam_ring_snapshot *copies = calloc(n, sizeof(*copies));
+	struct seam_drain drain = s->drain;
+	struct records out = { 0 };
+	struct iovec piece;
+	int r = copies ? 0 : seam_err_no_memory(err);
+
+	drain.file = file;
+	/* all memory first: the rings are paused only for the copies */
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (is_copied(&rings[i]))
+			r = seam_ring_snapshot_init(&copies[i],
+						    rings[i].size_bytes, err);
+	pause_all(&s->sources, r == 0);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (is_copied(&rings[i]))
+			seam_ring_snapshot(&rings[i].ring, &copies[i]);
+	pause_all(&s->sources, 0);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (is_copied(&rings[i]))
+			r = put_in_order(&drain, &rings[i], &copies[i].span,
+					 &out, err);
+	piece = (struct iovec) { out.items, out.n };
+	if (r == 0)
+		r = seam_perf_writer_append(&file->writer, &piece, 1, err);
+	free(out.items);
+	for (size_t i = 0; copies && i < n; i++)
+		seam_ring_snapshot_fini(&copies[i]);
+	free(copies);
+	return r;
+}
+
+void seam_snapshot_name(char *buf, size_t cap, const char *name,
+			unsigned int n)
+{
+	size_t length = strlen(name);
+
+	while (length > 1 && name[length - 1] == '/')
+		length--;
+	if (length > 5 && memcmp(name + length - 5, ".seam", 5) == 0)
+		length -= 5;
+	snprintf(buf, cap, "%.*s.%u.seam", (int)length, name, n);
+}
+
+/* "data": the recording's own file so far, rings, AUX buffers, the end. */
+static int write_data(struct seam_recording *recording, struct seam_session *s,
+		      struct seam_err *err)
+{
+	int fd = seam_bundle_file(&recording->bundle, "data", err);
+	int r = fd < 0 ? fd : seam_data_file_copy(&recording->data, fd,
+						  &s->recording.data, err);
+
+	if (r == 0)
+		r = seam_snapshot_append(s, &recording->data, err);
+	if (r == 0 && s->sources.aux_snapshots) {
+		r = seam_auxtrace_snapshot_all(&s->sources, &recording->data,
+					       err);
+		seam_sources_hold_aux(&s->sources, false);
+	}
+	if (r == 0)
+		r = seam_data_file_write_losses(&recording->data, &s->sources,
+						false, err);
+	if (r == 0)
+		r = seam_recording_write_features(recording, s, err);
+	return r == 0 ? seam_bundle_publish(&recording->bundle, "data", err) :
+	       r;
+}
+
+/* Where it is, and which trigger it is for. */
+static void report_snapshot(const struct seam_session *s, const char *name)
+{
+	char why[400] = "", others[32] = "";
+	struct seam_manifest m = { 0 };
+	size_t n;
+
+	seam_services_describe(&s->services, &m, true);
+	n = m.n_triggers;
+	if (n)
+		seam_manifest_trigger_describe(why, sizeof(why), m.triggers,
+					       s->start_ns);
+	if (n > 1)
+		snprintf(others, sizeof(others), "; %zu more", n - 1);
+	seam_session_note(s, false, "snapshot in '%s'%s%s%s%s", name,
+			  n ? " (" : "", why, others, n ? ")" : "");
+}
+
+int seam_snapshot_make(struct seam_session *s, unsigned int n,
+		       struct seam_err *err)
+{
+	struct seam_recording recording;
+	char name[sizeof(recording.bundle.path)];
+	int r;
+
+	seam_snapshot_name(name, sizeof(name), s->options->output, n);
+	seam_recording_init(&recording);
+	recording.is_snapshot = true;
+	recording.duration_ns = seam_clock_ns() - s->start_ns;
+	r = seam_bundle_create(&recording.bundle, name, err);
+	/* first: programs that have met a trigger wait for it */
+	if (r == 0)
+		r = seam_services_copy_to(&s->services, &recording.bundle,
+					  err);
+	seam_session_allow(s, COPY_NS);
+	if (r == 0)
+		r = write_data(&recording, s, err);
+	if (r == 0) {
+		seam_recording_add_files(&recording, s);
+		r = seam_recording_write_manifest(&recording, s, true, err);
+	}
+	if (r == 0)
+		r = seam_bundle_place(&recording.bundle, err);
+	if (r == 0) {
+		seam_bundle_settle(&recording.bundle);
+		report_snapshot(s, name);
+	} else {
+		seam_recording_remove(&recording);
+		seam_err_add(err, r, "no snapshot in '%s'", name);
+	}
+	seam_recording_fini(&recording);
+	return r;
 }

@@ -29,14 +29,10 @@ struct seam_recording {
 void seam_recording_init(struct seam_recording *recording);
 
 /*
- * Allocate the space of the next manifest: a full disk must not prevent the
- * last one, which reports it.
+ * Write the current state as the manifest.  Unless the state @is_complete,
+ * space is reserved for the next manifest: a full disk must not prevent the
+ * last one, which reports the full disk.
  */
-int seam_recording_reserve_manifest(struct seam_recording *recording,
-				    const struct seam_session *s,
-				    struct seam_err *err);
-
-/* Write the current state as the manifest, into the reserved space. */
 int seam_recording_write_manifest(struct seam_recording *recording,
 				  const struct seam_session *s,
 				  bool is_complete, struct seam_err *err);
@@ -61,5 +57,35 @@ void seam_recording_fini(struct seam_recording *recording);
 
 /* A recording that failed: close its files and remove its bundle. */
 void seam_recording_remove(struct seam_recording *recording);
+
+/*
+ * ---- snapshots ----
+ *
+ * With --overwrite the rings of samples run backward and are never drained:
+ * the kernel overwrites the oldest records.  A snapshot is a bundle of its own:
+ * a copy of the recording's file, with the side-band, and after it the contents
+ * of the rings and of AUX buffers in snapshot mode (-S), oldest first.  The
+ * recording's own bundle gets what the rings hold at the end.
+ *
+ * The rings are paused while they are copied; records of that time are lost,
+ * and counted.  Samples come later in the file than younger side-band records,
+ * so FINISHED_ROUND is not written: readers must sort all of it.
+ */
+
+/* Append the contents of rings that overwrite to @file.  0 or -errno. */
+int seam_snapshot_append(struct seam_session *s, struct seam_data_file *file,
+			 struct seam_err *err);
+
+/*
+ * Make snapshot number @n, NAME.1.seam beside NAME.seam for 1.  An existing
+ * bundle of that name, of an older recording, becomes NAME.1.seam.old.  After
+ * a failure there is no bundle, and the recording goes on.
+ */
+int seam_snapshot_make(struct seam_session *s, unsigned int n,
+		       struct seam_err *err);
+
+/* "NAME.3.seam" for "NAME.seam" and 3, into @buf. */
+void seam_snapshot_name(char *buf, size_t cap, const char *name,
+			unsigned int n);
 
 #endif /* SEAM_RECORDING_H */

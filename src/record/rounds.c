@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* rounds.c - drain, limits, snapshots, CPU; see rounds.h */
-#include "record/rounds.h"
+/* rounds.c - drain, limits, snapshots, CPU; see session.h */
+#include "record/session.h"
 
 #include "base/clock.h"
-#include "record/snapshot.h"
 #include "record/stack_plan.h"
 
 /*
@@ -31,33 +30,10 @@ void seam_rounds_cut_short(struct seam_session *s)
 		seam_data_file_lost(&s->recording.data);
 }
 
-/* Whether the command's own process is sampled by its agent. */
-static bool is_superseded(const struct seam_session *s)
-{
-	const struct seam_service *service =
-		seam_services_superseder(&s->services);
-
-	return service && s->child.pid &&
-	       service->first_pid == (uint32_t)s->child.pid;
-}
-
-static ssize_t drain_once(struct seam_session *s, struct seam_err *err)
-{
-	ssize_t r = seam_drain_round(&s->drain, err);
-
-	seam_sparse_check(&s->sparse);
-	if (r >= 0 && !s->drain.is_last && is_superseded(s) &&
-	    seam_sparse_open(&s->sparse)) {
-		/* every fork before has its record now */
-		r = seam_drain_round(&s->drain, err);
-		seam_sparse_begin(&s->sparse);
-	}
-	return r;
-}
-
 /* One round of draining.  After a failure the recording is cut short. */
 static int drain(struct seam_session *s)
 {
+	const struct seam_service *agent = s->drain.superseder;
 	struct seam_err why = { 0 };
 	ssize_t r;
 
@@ -68,7 +44,16 @@ static int drain(struct seam_session *s)
 	}
 	/* first: code of JITs, for the samples of this round */
 	seam_kept_files_collect(&s->kept_files);
-	r = drain_once(s, &why);
+	r = seam_drain_round(&s->drain, &why);
+	seam_sparse_check(&s->sparse);
+	/* the command's own process is sampled by its agent */
+	if (r >= 0 && !s->drain.is_last && agent && s->child.pid &&
+	    agent->first_pid == (uint32_t)s->child.pid &&
+	    seam_sparse_open(&s->sparse)) {
+		/* every fork before has its record now */
+		r = seam_drain_round(&s->drain, &why);
+		seam_sparse_begin(&s->sparse);
+	}
 	if (r >= 0)
 		r = seam_new_threads_update(&s->new_threads, &why);
 	if (r >= 0)
@@ -94,8 +79,9 @@ int seam_rounds_drain(struct seam_session *s)
 	return r;
 }
 
-bool seam_rounds_wait_and_drain(struct seam_session *s)
+bool seam_rounds_wait_and_drain(void *session)
 {
+	struct seam_session *s = session;
 	bool goes_on = seam_session_wait(s, -1, 0);
 
 	if (seam_clock_ns() - s->rounds.drained_ns < DRAIN_NS)
@@ -136,23 +122,6 @@ static int next_wait_ms(const struct seam_session *s, int wait_ms,
 		return 0;
 	due_ns = (due_ns - now_ns + SEAM_NS_PER_MS - 1) / SEAM_NS_PER_MS;
 	return due_ns < (uint64_t)wait_ms ? (int)due_ns : wait_ms;
-}
-
-/* Set the times that count from now, when the target runs. */
-static void set_times(struct seam_session *s)
-{
-	const struct seam_record_options *o = s->options;
-	uint64_t now_ns = seam_clock_ns();
-
-	s->rounds.is_delayed = s->sources.delayed;
-	s->sources.is_sampling = !s->rounds.is_delayed;
-	s->rounds.enable_ns = now_ns + o->delay_ms * SEAM_NS_PER_MS;
-	seam_services_set_from(&s->services,
-			       o->delay_ms ? s->rounds.enable_ns : 0);
-	s->rounds.end_ns = o->duration_ns ? now_ns + o->duration_ns :
-			   UINT64_MAX;
-	s->rounds.snapshot_ns = o->snapshot_ns ? now_ns + o->snapshot_ns :
-				UINT64_MAX;
 }
 
 /* Enable what was delayed.  True when a limit ends the recording. */
@@ -196,8 +165,8 @@ bool seam_rounds_snapshot(struct seam_session *s)
 	return true;
 }
 
-/* Whether a snapshot is due, by the clock or because it is @requested. */
-static bool wants_snapshot(struct seam_session *s, bool requested)
+/* Make a snapshot if one is due, by the clock or because it is @requested. */
+static void take_snapshot(struct seam_session *s, bool requested)
 {
 	uint64_t now_ns = seam_clock_ns();
 
@@ -205,69 +174,57 @@ static bool wants_snapshot(struct seam_session *s, bool requested)
 	s->rounds.wants_snapshot = false;
 	if (s->rounds.snapshot_ns <= now_ns) {
 		s->rounds.snapshot_ns = now_ns + s->options->snapshot_ns;
-		return true;
+		requested = true;
 	}
-	return requested;
-}
-
-/* True when one of @events, enum seam_loop_events, ends the recording. */
-static bool ends_on(struct seam_session *s, unsigned int events,
-		    const struct seam_loop_signal *signal)
-{
-	return (events & SEAM_LOOP_CHILD && seam_session_check_command(s)) ||
-	       events & SEAM_LOOP_EXITS ||
-	       (events & SEAM_LOOP_SIGNAL && seam_session_ends_on(s, signal));
-}
-
-/* Run on the CPU of a flood, until no ring causes a wakeup any more. */
-static void choose_cpu(struct seam_session *s, unsigned int events)
-{
-	uint64_t now_ns;
-
-	if (s->drain.fullest_cpu < 0) {
-		if (!(events & SEAM_LOOP_RINGS))
-			seam_sched_move(&s->rounds.sched, -1);
-		return;
-	}
-	now_ns = seam_clock_ns();
-	if (now_ns - s->rounds.full_ns < FLOOD_NS)
-		seam_sched_move(&s->rounds.sched, s->drain.fullest_cpu);
-	s->rounds.full_ns = now_ns;
-}
-
-/* Whether all processes ended while their events were opened. */
-static bool is_over(const struct seam_session *s)
-{
-	return (s->options->pids.n || s->options->tids.n) &&
-	       s->loop.processes.n == 0;
-}
-
-/* Drain first, for the records that programs have written by now. */
-static void take_snapshot(struct seam_session *s)
-{
-	if (!s->services.server.n_targets || drain(s) == 0)
+	/* first the records that programs have written by now */
+	if (requested && !s->rounds.failed &&
+	    (!s->services.server.n_targets || drain(s) == 0))
 		seam_rounds_snapshot(s);
 }
 
 int seam_rounds_run(struct seam_session *s, struct seam_err *err)
 {
+	const struct seam_record_options *o = s->options;
+	uint64_t now_ns = seam_clock_ns();
 	struct seam_loop_signal signal;
 	int wait_ms = SHORTEST_WAIT_MS;
-	bool ended = is_over(s) || s->rounds.must_end;
+	/* -p, -t: all processes may have ended while events were opened */
+	bool ended = s->rounds.must_end ||
+		     ((o->pids.n || o->tids.n) && s->loop.processes.n == 0);
 
-	set_times(s);
+	/* the times that count from now, when the target runs */
+	s->rounds.is_delayed = s->sources.delayed;
+	s->sources.is_sampling = !s->rounds.is_delayed;
+	s->rounds.enable_ns = now_ns + o->delay_ms * SEAM_NS_PER_MS;
+	seam_services_set_from(&s->services,
+			       o->delay_ms ? s->rounds.enable_ns : 0);
+	s->rounds.end_ns = o->duration_ns ? now_ns + o->duration_ns :
+			   UINT64_MAX;
+	s->rounds.snapshot_ns = o->snapshot_ns ? now_ns + o->snapshot_ns :
+				UINT64_MAX;
 	while (!ended) {
 		unsigned int events = seam_loop_wait(&s->loop, wait_ms,
 						     &signal);
 		uint64_t n_sideband = s->drain.n_sideband;
 
-		ended = ends_on(s, events, &signal);
+		ended = (events & SEAM_LOOP_CHILD &&
+			 seam_session_check_command(s)) ||
+			events & SEAM_LOOP_EXITS ||
+			(events & SEAM_LOOP_SIGNAL &&
+			 seam_session_ends_on(s, &signal));
 		s->services.is_ready |= (events & SEAM_LOOP_LINK) != 0;
 		drain(s);
-		choose_cpu(s, events);
-		if (wants_snapshot(s, events & SEAM_LOOP_SNAPSHOT) &&
-		    !s->rounds.failed)
-			take_snapshot(s);
+		/* on the CPU of a flood, until no ring causes a wakeup */
+		now_ns = seam_clock_ns();
+		if (s->drain.fullest_cpu >= 0) {
+			if (now_ns - s->rounds.full_ns < FLOOD_NS)
+				seam_sched_move(&s->rounds.sched,
+						s->drain.fullest_cpu);
+			s->rounds.full_ns = now_ns;
+		} else if (!(events & SEAM_LOOP_RINGS)) {
+			seam_sched_move(&s->rounds.sched, -1);
+		}
+		take_snapshot(s, events & SEAM_LOOP_SNAPSHOT);
 		if (!s->rounds.failed)
 			seam_services_after_round(&s->services, false);
 		ended |= reached_limit(s) || s->rounds.must_end;

@@ -30,7 +30,7 @@ int seam_session_watch(struct seam_session *s, struct seam_err *err)
 		int fd = s->sources.list.items[s->n_watched].fd;
 
 		if (fd >= 0)
-			r = seam_loop_add_ring(&s->loop, fd, err);
+			r = seam_loop_add_fd(&s->loop, fd, err);
 	}
 	return r;
 }
@@ -52,8 +52,6 @@ void seam_session_track_files(struct seam_session *s,
 	if (s->stacks.is_used)
 		seam_live_stacks_sideband(&s->stacks, record, is_new);
 	seam_kept_files_sideband(&s->kept_files, record);
-	if (s->options->keep_files)
-		seam_kept_hits_sideband(&s->kept_hits, &s->kept_files, record);
 }
 
 uint64_t seam_session_bytes(const struct seam_session *s,
@@ -61,14 +59,6 @@ uint64_t seam_session_bytes(const struct seam_session *s,
 {
 	return file->writer.data_offset + file->writer.data_bytes +
 	       seam_services_bytes(&s->services);
-}
-
-/* The same as a status of waitpid(). */
-static int wait_status_of(const siginfo_t *info)
-{
-	return info->si_code == CLD_EXITED ? W_EXITCODE(info->si_status, 0) :
-	       info->si_status |
-	       (info->si_code == CLD_DUMPED ? WCOREFLAG : 0);
 }
 
 /*
@@ -90,7 +80,10 @@ bool seam_session_check_command(struct seam_session *s)
 		return false;
 	/* -ECHILD: it was reaped elsewhere, and its status is unknown */
 	s->result->command_ended = true;
-	s->result->wait_status = r == 0 ? wait_status_of(&info) : 0;
+	if (r == 0)
+		s->result->wait_status = info.si_code == CLD_EXITED ?
+			W_EXITCODE(info.si_status, 0) : info.si_status |
+			(info.si_code == CLD_DUMPED ? WCOREFLAG : 0);
 	return true;
 }
 

@@ -4,24 +4,22 @@
  *
  * Shared by record.c, which takes it from stage to stage, plan.c, which opens
  * its events, programs.c, which adds its services, rounds.c, which drains its
- * rings, recording.c and snapshot.c, which write its bundles.  The functions
- * here are those that all of them may call; they call none of these files.
+ * rings, and recording.c, which writes its bundles.
  */
 #ifndef SEAM_SESSION_H
 #define SEAM_SESSION_H
 
-#include "record/bundle/kept_hits.h"
+#include "record/bundle/kept_files.h"
 #include "record/events/event_kinds.h"
 #include "record/loop.h"
 #include "record/recording.h"
-#include "record/perf/drain.h"
+#include "record/drain.h"
 #include "record/perf/new_threads.h"
 #include "record/perf/sparse.h"
 #include "record/perf/stopped.h"
 #include "record/proc/user_share.h"
 #include "record/proc/child.h"
 #include "record/record.h"
-#include "record/sched.h"
 #include "record/services/services.h"
 #include "record/stacks/live_stacks.h"
 
@@ -73,7 +71,6 @@ struct seam_session {
 
 	/* Readers of the side-band. */
 	struct seam_kept_files kept_files;	/* for all bundles */
-	struct seam_kept_hits kept_hits;	/* with --keep-files */
 	struct seam_user_shares shares;		/* of the mappings */
 	int kernel_fd;		/* the last copy of its symbols; 0: none */
 	uint64_t kernel_modules; /* hash of those loaded then; 0: unknown */
@@ -84,6 +81,8 @@ struct seam_session {
 	struct seam_stopped stopped;
 };
 
+/* ---- session.c: steps that all stages share; they call no stage ---- */
+
 /* Report to the user, in one line. */
 __attribute__((format(printf, 3, 4)))
 void seam_session_note(const struct seam_session *s, bool verbose,
@@ -93,7 +92,7 @@ void seam_session_note(const struct seam_session *s, bool verbose,
 int seam_session_watch(struct seam_session *s, struct seam_err *err);
 
 /*
- * Pass a side-band record to kept_files, kept_hits and stacks.  @is_new: from
+ * Pass a side-band record to kept_files and stacks.  @is_new: from
  * a ring, not made from /proc.
  */
 void seam_session_track_files(struct seam_session *s,
@@ -135,5 +134,120 @@ void seam_session_allow(struct seam_session *s, uint64_t ns);
  * @session is a struct seam_session.
  */
 bool seam_session_wait(void *session, int fd, int timeout_ms);
+
+/*
+ * ---- plan.c: from the options to open events ----
+ *
+ * Nothing is on disk yet, so a refusal leaves no trace.
+ */
+
+/* Open the events of the options, after seam_child_prepare(). */
+int seam_plan_open(struct seam_session *s, struct seam_err *err);
+
+/*
+ * What the events of the options are for an agent: the CPU time between two
+ * samples of the first event that samples CPU time; of a number of cycles,
+ * whose time is not known, 1 ms; 0: no event does.  Before seam_plan_open(),
+ * which reports the cause if this is false.
+ */
+bool seam_plan_clock(struct seam_session *s, uint64_t *period_ns,
+		     bool *has_aux);
+
+/* Whether all threads are recorded: -a, or CPUs and nothing else. */
+bool seam_plan_is_system_wide(const struct seam_record_options *options);
+
+/*
+ * Whether the command is recorded.  Beside -a, -p and -t it only defines how
+ * long to record, as in perf.
+ */
+bool seam_plan_records_command(const struct seam_record_options *options);
+
+/* Report to the user what is left out or smaller than requested. */
+void seam_plan_report(const struct seam_session *s);
+
+/*
+ * ---- programs.c: the recorder's own services ----
+ *
+ *	jit	code of JITs (jit_service.h)
+ *	guest	samples of libseam-agent, where the command runs a VM
+ *		(guest_service.h, --layers)
+ *	calls	of instrumented programs (--trace)
+ *
+ * This is the only file that names them: the rest of the recorder has
+ * session->services (service.h).
+ */
+
+/*
+ * Add the services and open their link; then fork the command, with its
+ * address and libraries in its environment.  0 or -errno.
+ */
+int seam_programs_fork_command(struct seam_session *s, struct seam_err *err);
+
+/* The rings are closed: complete what the services write, and report. */
+void seam_programs_finish(struct seam_session *s);
+
+/* Valid on a zeroed session. */
+void seam_programs_fini(struct seam_session *s);
+
+/*
+ * ---- tracing.c: the calls of instrumented programs, --trace ----
+ *
+ * What fdr_service.h takes from programs becomes xray/ of the recording, and
+ * of each snapshot of a flight recorder (doc/design/calls.md).
+ */
+
+struct seam_preload;			/* preload/preload.h */
+struct seam_tracing;
+
+/*
+ * Before the command is forked, and before any thread: add the services, and
+ * libseam-fdr to @preload.  0, with NULL in *@made without --trace; -errno
+ * where programs cannot be traced.
+ */
+int seam_tracing_new(struct seam_tracing **made, struct seam_session *s,
+		     struct seam_preload *preload, struct seam_err *err);
+
+/* The value of SEAM_TRACE for the command. */
+const char *seam_tracing_options(const struct seam_tracing *tracing);
+
+/* May be NULL. */
+void seam_tracing_free(struct seam_tracing *tracing);
+
+/*
+ * ---- rounds.c: wait, drain, check limits ----
+ *
+ * A round begins with a wakeup or a timeout and drains the rings.  It makes a
+ * snapshot if one is due, and ends the recording on a signal, at a limit, or
+ * when all recorded processes have ended.
+ *
+ * The first drain that fails cuts the recording short: no more records are
+ * written, and those in the file stay readable.  The rounds go on until the
+ * command ends.
+ */
+
+/* Run rounds until the recording ends.  0, or as seam_rounds_failure(). */
+int seam_rounds_run(struct seam_session *s, struct seam_err *err);
+
+/*
+ * Drain the rings once: in the middle of a round, for long work while programs
+ * are recorded, and before and after the rounds.  0 or -errno.
+ */
+int seam_rounds_drain(struct seam_session *s);
+
+/*
+ * The same if they were not drained for some ms, and read signals without
+ * waiting.  False: stop, as seam_session_wait() says.  @session is a struct
+ * seam_session.
+ */
+bool seam_rounds_wait_and_drain(void *session);
+
+/* -errno of the drain that failed, with its cause in @err; 0: none has. */
+int seam_rounds_failure(const struct seam_session *s, struct seam_err *err);
+
+/* Make a snapshot; after a failure the recording goes on.  True: it is made. */
+bool seam_rounds_snapshot(struct seam_session *s);
+
+/* Write no more records; those in the file stay readable. */
+void seam_rounds_cut_short(struct seam_session *s);
 
 #endif /* SEAM_SESSION_H */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* snapshot_client.c - find, signal, wait; see snapshot_client.h */
-#include "record/snapshot_client.h"
+/* snapshot_client.c - find a recorder, signal it, wait; see record.h */
+#include "record/record.h"
 
 #include "base/file.h"
 #include "record/proc/procfs.h"
-#include "record/snapshot.h"
+#include "record/recording.h"
 #include "wire/manifest.h"
 
 #include <dirent.h>
@@ -24,20 +24,14 @@ enum {
 	MAX_DEPTH = 64,		/* of processes */
 };
 
-/* The existing snapshots, by inode; 0 after the last. */
-struct known {
-	SEAM_ARRAY(ino_t) inodes;
-};
-
-static bool blocks_signal(int pid)
+/* The number in the line @key of /proc/@pid/status; 0: none. */
+static unsigned long long status_of(int pid, const char *key, int base)
 {
 	char path[64], text[32];
-	unsigned long long mask;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	mask = strtoull(seam_procfs_value(path, "SigBlk", text, sizeof(text)),
-			NULL, 16);
-	return mask >> (SIGUSR2 - 1) & 1;
+	return strtoull(seam_procfs_value(path, key, text, sizeof(text)), NULL,
+			base);
 }
 
 /* Copy the path of the recording that @pid writes, to @folder. */
@@ -64,16 +58,28 @@ static bool writes_recording(int pid, char folder[PATH_MAX])
 	}
 	if (fds)
 		closedir(fds);
-	return found && blocks_signal(pid);
+	return found && status_of(pid, "SigBlk", 16) >> (SIGUSR2 - 1) & 1;
 }
 
-/* The recorder that writes @name, whose full path is copied to @folder. */
-static int find_by_name(const char *name, char folder[PATH_MAX])
+/*
+ * The recorder with process id @name, or the next above that process, which
+ * has started it; or the recorder that writes @name.  0: none.
+ */
+static int find_recorder(const char *name, char folder[PATH_MAX])
 {
 	struct seam_number_list pids = { 0 };
+	size_t n = strlen(name);
 	char wanted[PATH_MAX];
 	int found = 0;
 
+	if (n > 0 && n < 10 && strspn(name, "0123456789") == n) {
+		int pid = atoi(name);
+
+		for (int i = 0; i < MAX_DEPTH && pid > 0 &&
+		     !writes_recording(pid, folder); i++)
+			pid = (int)status_of(pid, "PPid", 10);
+		return pid > 0 && writes_recording(pid, folder) ? pid : 0;
+	}
 	if (!realpath(name, wanted) || seam_procfs_processes(&pids) < 0)
 		return 0;
 	for (size_t i = 0; i < pids.n && !found; i++)
@@ -82,30 +88,6 @@ static int find_by_name(const char *name, char folder[PATH_MAX])
 			found = pids.items[i];
 	free(pids.items);
 	return found;
-}
-
-/* @pid, or the next above it that is a recorder: it has started @pid. */
-static int find_above(int pid, char folder[PATH_MAX])
-{
-	for (int i = 0; i < MAX_DEPTH && pid > 0; i++) {
-		char path[64], text[32];
-
-		if (writes_recording(pid, folder))
-			return pid;
-		snprintf(path, sizeof(path), "/proc/%d/status", pid);
-		pid = atoi(seam_procfs_value(path, "PPid", text,
-					     sizeof(text)));
-	}
-	return 0;
-}
-
-static int find_recorder(const char *name, char folder[PATH_MAX])
-{
-	size_t n = strlen(name);
-
-	if (n > 0 && n < 10 && strspn(name, "0123456789") == n)
-		return find_above(atoi(name), folder);
-	return find_by_name(name, folder);
 }
 
 /* Two members of the manifest in @folder; false: it cannot be read. */
@@ -137,57 +119,13 @@ static ino_t inode_of(const char *folder, unsigned int n, char *path,
 	return stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
-static int list_known(struct known *known, const char *folder)
-{
-	char path[PATH_MAX + 16];
-
-	for (unsigned int n = 1; n < MAX_SNAPSHOTS; n++) {
-		ino_t inode = inode_of(folder, n, path, sizeof(path));
-
-		if (!SEAM_ARRAY_ADD(&known->inodes, inode))
-			return -ENOMEM;
-		if (!inode)
-			break;
-	}
-	return 0;
-}
-
-/* Find a complete snapshot that is not @known; its path is in @path. */
-static bool find_new(const struct known *known, const char *folder,
-		     char *path, size_t cap)
-{
-	bool complete, snapshots;
-
-	for (size_t i = 0; i < known->inodes.n; i++) {
-		ino_t inode = inode_of(folder, (unsigned int)i + 1, path, cap);
-
-		if (inode && inode != known->inodes.items[i] &&
-		    read_manifest(path, &complete, &snapshots) && complete)
-			return true;
-	}
-	return false;
-}
-
-static int wait_for_new(const struct known *known, const char *folder,
-			char *path, size_t cap, struct seam_err *err)
-{
-	for (int ms = 0; ms < MAX_WAIT_MS; ms += POLL_MS) {
-		if (find_new(known, folder, path, cap))
-			return 0;
-		usleep(POLL_MS * 1000);
-	}
-	return seam_err_set(err, -ETIMEDOUT, "the recorder of '%s' made "
-			    "no snapshot in %d s", folder,
-			    MAX_WAIT_MS / 1000);
-}
-
 int seam_snapshot_request(const char *name, char *path, size_t cap,
 			  struct seam_err *err)
 {
-	struct known known = { 0 };
+	SEAM_ARRAY(ino_t) known = { 0 };	/* 0 after the last snapshot */
 	char folder[PATH_MAX];
-	bool complete, snapshots;
-	int pid = find_recorder(name, folder), r;
+	bool complete = false, snapshots, is_listed = false;
+	int pid = find_recorder(name, folder), r = 0;
 
 	if (!pid)
 		return seam_err_set(err, -ESRCH, "no running seam "
@@ -196,13 +134,33 @@ int seam_snapshot_request(const char *name, char *path, size_t cap,
 		return seam_err_set(err, -EINVAL, "the recorder of '%s' was "
 				    "not started with --overwrite, -S or "
 				    "--flight-recorder", folder);
-	r = list_known(&known, folder);
-	if (r < 0)
-		seam_err_no_memory(err);
-	else if (kill(pid, SIGUSR2) < 0)
+	for (unsigned int n = 1; r == 0 && n < MAX_SNAPSHOTS && !is_listed;
+	     n++) {
+		ino_t inode = inode_of(folder, n, path, cap);
+
+		is_listed = !inode;
+		if (!SEAM_ARRAY_ADD(&known, inode))
+			r = seam_err_no_memory(err);
+	}
+	if (r == 0 && kill(pid, SIGUSR2) < 0)
 		r = seam_err_errno(err, "cannot signal process %d", pid);
-	else
-		r = wait_for_new(&known, folder, path, cap, err);
-	free(known.inodes.items);
+	complete = false;
+	for (int ms = 0; r == 0 && !complete; ms += POLL_MS) {
+		for (size_t i = 0; !complete && i < known.n; i++) {
+			ino_t inode = inode_of(folder, (unsigned int)i + 1,
+					       path, cap);
+
+			if (inode && inode != known.items[i] &&
+			    !read_manifest(path, &complete, &snapshots))
+				complete = false;
+		}
+		if (!complete && ms >= MAX_WAIT_MS)
+			r = seam_err_set(err, -ETIMEDOUT, "the recorder of "
+					 "'%s' made no snapshot in %d s",
+					 folder, MAX_WAIT_MS / 1000);
+		else if (!complete)
+			usleep(POLL_MS * 1000);
+	}
+	free(known.items);
 	return r;
 }

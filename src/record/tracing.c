@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* tracing.c - what --trace needs, from the start to the end; see tracing.h */
-#include "record/tracing.h"
+/*
+ * tracing.c - what --trace needs, from the start to the end; see session.h
+ *
+ * With --flight-recorder the calls of each thread are in a buffer that the
+ * recorder holds and that overwrites itself.  The calls are written only to a
+ * snapshot, and to the recording itself at its end:
+ *
+ *	of a thread that runs	copied while it goes on (ring/aux.h)
+ *	of one that has ended	copied at its end, kept in memory with a limit
+ *				(record/trace/ended_threads.h)
+ *
+ * Threads are copied one after another, and each writes into the oldest of its
+ * chunks meanwhile: a buffer of SIZE bytes gives between SIZE - 2 chunks and
+ * SIZE - 1 chunk, of 64 KiB each.
+ */
+#include "record/session.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,10 +23,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/text.h"
-#include "record/preload/program_file.h"
 #include "record/preload/preload.h"
-#include "record/rounds.h"
 #include "record/services/fdr_service.h"
 #include "record/trace/ended_threads.h"
 #include "record/trace/trigger_hits.h"
@@ -36,7 +47,6 @@ struct seam_tracing {
 	struct seam_fdr_service fdr;
 	struct seam_trace_logs logs;	/* of the recording */
 	char *options;			/* value of SEAM_TRACE; owned */
-	char *old_options;		/* of the environment; owned */
 
 	/* Of a flight recorder. */
 	struct seam_ended_threads ended;
@@ -60,40 +70,21 @@ static void put_escaped(FILE *out, const char *text, const char *separators)
 	}
 }
 
+/* "KEY=a,b;" of the @lists that are not empty; @separators are escaped. */
 static void put_list(FILE *out, const char *key, const char *const *lists,
-		     size_t n)
+		     size_t n, const char *separators)
 {
 	bool is_first = true;
 
 	for (size_t i = 0; i < n; i++) {
 		if (!lists[i][0])
 			continue;
-		if (is_first)
-			fprintf(out, "%s=", key);
-		else
-			fputc(',', out);
+		fprintf(out, "%s%s", is_first ? key : ",", is_first ? "=" : "");
 		is_first = false;
-		put_escaped(out, lists[i], ";");
+		put_escaped(out, lists[i], separators);
 	}
 	if (!is_first)
 		fputc(';', out);
-}
-
-static void put_triggers(FILE *out, const char *const *texts, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		fputs(i > 0 ? "," : "trigger=", out);
-		put_escaped(out, texts[i], ",;");
-	}
-	if (n)
-		fputc(';', out);
-}
-
-static void put_number(FILE *out, const char *key, uint64_t value,
-		       const char *unit)
-{
-	if (value)
-		fprintf(out, "%s=%" PRIu64 "%s;", key, value, unit);
 }
 
 /*
@@ -103,20 +94,27 @@ static void put_number(FILE *out, const char *key, uint64_t value,
 static char *compose(const struct seam_record_options *options)
 {
 	const struct seam_trace_options *o = &options->trace;
+	const struct { const char *key; uint64_t value; const char *unit; }
+	numbers[] = {
+		{ "min", o->min_ns, "ns" }, { "depth", o->depth, "" },
+		{ "args", o->n_arguments, "" },
+		{ "flight", options->flight.is_used, "" },
+		{ "after", options->flight.after_ns, "ns" },
+	};
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)
 		return NULL;
-	put_list(out, "functions", o->only, o->n_only);
-	put_list(out, "except", o->except, o->n_except);
-	put_number(out, "min", o->min_ns, "ns");
-	put_number(out, "depth", o->depth, "");
-	put_number(out, "args", o->n_arguments, "");
-	put_number(out, "flight", options->flight.is_used, "");
-	put_number(out, "after", options->flight.after_ns, "ns");
-	put_triggers(out, options->flight.triggers, options->flight.n_triggers);
+	put_list(out, "functions", o->only, o->n_only, ";");
+	put_list(out, "except", o->except, o->n_except, ";");
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(numbers); i++)
+		if (numbers[i].value)
+			fprintf(out, "%s=%" PRIu64 "%s;", numbers[i].key,
+				numbers[i].value, numbers[i].unit);
+	put_list(out, "trigger", options->flight.triggers,
+		 options->flight.n_triggers, ",;");
 	if (fclose(out) == 0)
 		return text;
 	free(text);
@@ -127,20 +125,19 @@ static char *compose(const struct seam_record_options *options)
 static void report_command(const struct seam_session *s)
 {
 	struct seam_program_file file;
-	char path[PATH_MAX], shown[256];
+	char path[PATH_MAX];
 
 	if (!seam_file_find_program(s->options->command[0], path) ||
-	    !seam_program_file_read(&file, path))
+	    !seam_program_file_read(&file, path, true))
 		return;
-	seam_text_copy(shown, sizeof(shown), path, SEAM_TEXT_TERMINAL);
 	if (!file.is_dynamic)
 		seam_session_note(s, false, "--trace: '%s' is linked "
 			"statically, so " SEAM_FDR_LIBRARY " cannot be loaded "
-			"into it: link it dynamically", shown);
+			"into it: link it dynamically", path);
 	else if (!file.has_calls)
 		seam_session_note(s, false, "--trace: '%s' has no instrumented "
 			"function: " BUILD_HINT "; what it loads and starts is "
-			"recorded", shown);
+			"recorded", path);
 }
 
 /* ---- logs ---- */
@@ -156,22 +153,6 @@ static bool goes_on(void *context)
 	return seam_session_wait(context, -1, 0);
 }
 
-/* Programs go on while a snapshot is written. */
-static bool goes_on_and_drains(void *context)
-{
-	return seam_rounds_wait_and_drain(context);
-}
-
-static uint64_t max_map_bytes(const struct seam_session *s)
-{
-	uint64_t max = s->options->max_bytes;
-	uint64_t used = seam_session_bytes(s, &s->recording.data);
-
-	if (!max)
-		return 0;
-	return used + LEAST_MAP_BYTES < max ? max - used : LEAST_MAP_BYTES;
-}
-
 /*
  * Complete @logs, of the recording or of a snapshot, in whose bundle the map
  * of functions is written too.  Returns how many functions it has.  The first
@@ -181,16 +162,21 @@ static uint64_t complete(struct seam_tracing *t, struct seam_trace_logs *logs)
 {
 	const struct seam_trace_logs_caller caller = {
 		.note = note, .context = t->s,
-		.goes_on = logs == &t->logs ? goes_on : goes_on_and_drains,
+		/* programs go on while a snapshot is written */
+		.goes_on = logs == &t->logs ? goes_on :
+			   seam_rounds_wait_and_drain,
 	};
+	uint64_t max = t->s->options->max_bytes, used, n_functions;
 	struct seam_err err = { 0 };
-	uint64_t n_functions;
 
 	seam_tsc_clock_end(&t->fdr.clock);
 	seam_session_allow(t->s, JOIN_NS);
 	seam_trace_logs_finish(logs, &caller);
-	if (seam_trace_functions_write(&t->fdr.known, logs,
-				       max_map_bytes(t->s), &n_functions,
+	used = seam_session_bytes(t->s, &t->s->recording.data);
+	if (max)
+		max = used + LEAST_MAP_BYTES < max ? max - used :
+		      LEAST_MAP_BYTES;
+	if (seam_trace_functions_write(&t->fdr.known, logs, max, &n_functions,
 				       &err) < 0)
 		note(t->s, err.cause[0]);
 	if (logs->why.n_causes)
@@ -233,9 +219,8 @@ static void write_area(struct seam_trace_logs *logs,
 static void write_ended(const struct seam_ended_threads *ended,
 			struct seam_trace_logs *logs)
 {
-	for (size_t i = 0; i < seam_ended_threads_n(ended); i++) {
-		const struct seam_ended_thread *thread =
-			seam_ended_threads_at(ended, i);
+	for (const struct seam_ended_thread *thread = ended->first; thread;
+	     thread = thread->next) {
 		const struct seam_trace_program program = {
 			.pid = thread->pid, .since_ns = thread->since_ns,
 		};
@@ -333,22 +318,10 @@ static uint64_t due_ns(const struct seam_service *service)
 	return seam_trigger_hits_due_ns(&tracing_of(service)->triggers);
 }
 
-/* A trigger that no function is for, once known; at the end the others. */
-static void report_unknown(struct seam_tracing *t, bool at_end)
-{
-	const struct seam_session *s = t->s;
-	int i;
-
-	while ((i = seam_trigger_hits_unknown(&t->triggers, seam_clock_ns(),
-					      at_end)) >= 0)
-		seam_session_note(s, false, "trigger '%s': "
-				  SEAM_TRIGGER_NO_FUNCTION,
-				  s->options->flight.triggers[i]);
-}
-
 /*
- * Make a snapshot for triggers if one is due.  At the end of the recording it
- * is: also for what programs met before they ended, while the last one was
+ * Report triggers that no function is for, once known; at the end the others.
+ * Then make a snapshot for triggers if one is due.  At the end of the recording
+ * it is: also for what programs met before they ended, while the last one was
  * made.
  */
 static void after_round(struct seam_service *service, bool at_end)
@@ -357,8 +330,13 @@ static void after_round(struct seam_service *service, bool at_end)
 	uint64_t now_ns = at_end ? UINT64_MAX : seam_clock_ns();
 	bool is_due = t->triggers.waiting.n &&
 		      seam_trigger_hits_due_ns(&t->triggers) <= now_ns;
+	int i;
 
-	report_unknown(t, at_end);
+	while ((i = seam_trigger_hits_unknown(&t->triggers, seam_clock_ns(),
+					      at_end)) >= 0)
+		seam_session_note(t->s, false, "trigger '%s': "
+				  SEAM_TRIGGER_NO_FUNCTION,
+				  t->s->options->flight.triggers[i]);
 	if (!is_due && !(at_end && t->triggers.n_triggers))
 		return;
 	/* also for the triggers that were met meanwhile */
@@ -391,71 +369,29 @@ static int copy(struct seam_service *service, const struct seam_bundle *bundle,
 	return 0;
 }
 
-static struct seam_manifest_trigger
-describe_hit(const struct seam_tracing *t, const struct seam_trigger_hit *hit)
-{
-	const struct seam_xray_trigger *met = &hit->met;
-	const struct seam_tsc_clock *clock = &t->fdr.clock;
-	uint64_t hz = seam_tsc_clock_hz(clock);
-
-	return (struct seam_manifest_trigger) {
-		.text = t->s->options->flight.triggers[met->trigger],
-		.pid = hit->pid, .tid = met->tid, .tsc = met->tsc,
-		.time_ns = seam_tsc_clock_ns(clock, met->tsc),
-		.duration_ns = hz ? (uint64_t)((__uint128_t)met->ticks *
-					       SEAM_NS_PER_S / hz) : 0,
-		.function = met->function,
-	};
-}
-
 /* Add the triggers of the snapshot which is being made to its manifest. */
 static void describe_triggers(struct seam_tracing *t, struct seam_manifest *m)
 {
+	const struct seam_tsc_clock *clock = &t->fdr.clock;
+	uint64_t hz = seam_tsc_clock_hz(clock);
+
 	m->triggers = t->described;
 	m->n_triggers = t->triggers.taken.n;
-	for (size_t i = 0; i < m->n_triggers; i++)
-		t->described[i] = describe_hit(t, &t->triggers.taken.items[i]);
-}
+	for (size_t i = 0; i < m->n_triggers; i++) {
+		const struct seam_trigger_hit *hit =
+			&t->triggers.taken.items[i];
+		const struct seam_xray_trigger *met = &hit->met;
 
-/* Keep the newest calls, and make snapshots for triggers. */
-static void init_flight(struct seam_tracing *t,
-			const struct seam_flight_options *o)
-{
-	t->ended.max_bytes = SEAM_ENDED_THREADS_BYTES;
-	t->triggers.n_triggers = o->n_triggers;
-	t->triggers.after_ns = o->after_ns;
-	t->triggers.max_snapshots = o->max_snapshots;
-	t->triggers.resume = resume;
-	t->triggers.context = t;
-	t->fdr.on_trigger = take_trigger;
-	t->fdr.on_end = keep_ended;
-	t->fdr.on_snapshot = copy_running;
-	t->fdr.calls.after_round = after_round;
-	t->fdr.calls.due_ns = due_ns;
-	t->fdr.calls.copy = copy;
-}
-
-/* Write what is kept to the recording's logs. */
-static void finish_flight(struct seam_tracing *t)
-{
-	const struct seam_trigger_hits *hits = &t->triggers;
-
-	write_ended(&t->ended, &t->logs);
-	if (hits->n_beyond && hits->n_snapshots >= hits->max_snapshots)
-		seam_session_note(t->s, false, "%" PRIu64 " trigger%s met "
-				  "after the last of %u snapshots (more: "
-				  "--max-snapshots)", hits->n_beyond,
-				  hits->n_beyond == 1 ? " was" : "s were",
-				  hits->n_snapshots);
-	else if (hits->n_beyond && hits->n_failed)
-		seam_session_note(t->s, false, "%" PRIu64 " triggers have no "
-				  "snapshot, as the last %u failed",
-				  hits->n_beyond, hits->n_failed);
-	if (t->ended.n_dropped)
-		seam_session_note(t->s, false, "the calls of %" PRIu64
-				  " threads that ended early were not kept: "
-				  "beyond %d MiB", t->ended.n_dropped,
-				  SEAM_ENDED_THREADS_BYTES >> 20);
+		t->described[i] = (struct seam_manifest_trigger) {
+			.text = t->s->options->flight.triggers[met->trigger],
+			.pid = hit->pid, .tid = met->tid, .tsc = met->tsc,
+			.time_ns = seam_tsc_clock_ns(clock, met->tsc),
+			.duration_ns = !hz ? 0 :
+				(uint64_t)((__uint128_t)met->ticks *
+					   SEAM_NS_PER_S / hz),
+			.function = met->function,
+		};
+	}
 }
 
 /* ---- the services ---- */
@@ -513,33 +449,43 @@ static const char *why_no_calls(const struct seam_tracing *t)
 	return "no function that can be recorded was called";
 }
 
-/* Whether there are none, and nothing else says why. */
-static bool has_no_calls(const struct seam_tracing *t)
-{
-	const uint64_t *n = t->fdr.counts.n;
-
-	/* those of a flight recorder may all be in snapshots */
-	return !n[SEAM_COUNT_CALLS_RECORDS] && !n[SEAM_COUNT_CALLS_FULL] &&
-	       !n[SEAM_COUNT_CALLS_WITHOUT_RING] &&
-	       !n[SEAM_COUNT_CALLS_UNWRITTEN] &&
-	       !n[SEAM_COUNT_CALLS_REFUSED] && !n[SEAM_COUNT_CALLS_FROZEN] &&
-	       !t->s->rounds.n_snapshots;
-}
-
 /* The rings are closed: complete the logs, and count. */
 static void finish(struct seam_service *service)
 {
 	struct seam_tracing *t = tracing_of(service);
+	const struct seam_trigger_hits *hits = &t->triggers;
 	struct seam_record_result *result = t->s->result;
+	const uint64_t *n = t->fdr.counts.n;
 
-	if (t->s->options->flight.is_used)
-		finish_flight(t);
+	/* of a flight recorder: what is kept goes to the recording's logs */
+	write_ended(&t->ended, &t->logs);
+	if (hits->n_beyond && hits->n_snapshots >= hits->max_snapshots)
+		seam_session_note(t->s, false, "%" PRIu64 " trigger%s met "
+				  "after the last of %u snapshots (more: "
+				  "--max-snapshots)", hits->n_beyond,
+				  hits->n_beyond == 1 ? " was" : "s were",
+				  hits->n_snapshots);
+	else if (hits->n_beyond && hits->n_failed)
+		seam_session_note(t->s, false, "%" PRIu64 " triggers have no "
+				  "snapshot, as the last %u failed",
+				  hits->n_beyond, hits->n_failed);
+	if (t->ended.n_dropped)
+		seam_session_note(t->s, false, "the calls of %" PRIu64
+				  " threads that ended early were not kept: "
+				  "beyond %d MiB", t->ended.n_dropped,
+				  SEAM_ENDED_THREADS_BYTES >> 20);
 	seam_fdr_service_count(&t->fdr, &t->logs, &t->s->services,
 			       complete(t, &t->logs));
+	/* none, and nothing else says why; snapshots may have all calls */
+	result->has_no_calls = !n[SEAM_COUNT_CALLS_RECORDS] &&
+		!n[SEAM_COUNT_CALLS_FULL] &&
+		!n[SEAM_COUNT_CALLS_WITHOUT_RING] &&
+		!n[SEAM_COUNT_CALLS_UNWRITTEN] &&
+		!n[SEAM_COUNT_CALLS_REFUSED] && !n[SEAM_COUNT_CALLS_FROZEN] &&
+		!t->s->rounds.n_snapshots;
 	result->has_calls = true;
 	result->calls_bytes = seam_trace_logs_bytes(&t->logs);
 	result->tsc_hz = seam_tsc_clock_hz(&t->fdr.clock);
-	result->has_no_calls = has_no_calls(t);
 	if (result->has_no_calls)
 		seam_session_note(t->s, false, "no calls were recorded: %s",
 				  why_no_calls(t));
@@ -550,78 +496,68 @@ static void keep_file(void *context, uint64_t address)
 {
 	struct seam_session *s = context;
 
-	seam_kept_hits_address(&s->kept_hits, address);
-}
-
-static int prepare(struct seam_tracing *t, struct seam_preload *preload,
-		   struct seam_err *err)
-{
-	const struct seam_record_options *o = t->s->options;
-	int r = seam_preload_add_fdr(preload, err);
-
-	if (r < 0)
-		return seam_err_add(err, r, "cannot record calls (--trace)");
-	t->options = compose(o);
-	if (!t->options)
-		return seam_err_no_memory(err);
-	report_command(t->s);
-	seam_fdr_service_init(&t->fdr, o->flight.is_used ? o->flight.bytes :
-					0);
-	t->fdr.context = t;
-	t->fdr.known.found = o->keep_files ? keep_file : NULL;
-	t->fdr.known.context = t->s;
-	t->fdr.calls.start = start;
-	t->fdr.calls.finish_round = finish_round;
-	t->fdr.calls.n_bytes = n_bytes;
-	t->fdr.calls.finish = finish;
-	t->fdr.calls.describe = describe;
-	if (o->flight.is_used)
-		init_flight(t, &o->flight);
-	seam_services_add(&t->s->services, &t->fdr.functions);
-	seam_services_add(&t->s->services, &t->fdr.calls);
-	return 0;
+	seam_kept_files_address(&s->kept_files, address);
 }
 
 int seam_tracing_new(struct seam_tracing **made, struct seam_session *s,
 		     struct seam_preload *preload, struct seam_err *err)
 {
+	const struct seam_record_options *o = s->options;
+	const struct seam_flight_options *flight = &o->flight;
 	struct seam_tracing *t;
 	int r;
 
 	*made = NULL;
-	if (!s->options->trace.is_used && !s->options->flight.is_used)
+	if (!o->trace.is_used && !flight->is_used)
 		return 0;
 	if (!seam_tsc_is_there())
 		return seam_err_set(err, -ENOTSUP, "--trace records calls on "
 				    "x86-64 only");
+	r = seam_preload_add_fdr(preload, err);
+	if (r < 0)
+		return seam_err_add(err, r, "cannot record calls (--trace)");
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return seam_err_no_memory(err);
 	t->s = s;
-	r = prepare(t, preload, err);
-	if (r < 0)
-		seam_tracing_free(t);
-	else
-		*made = t;
-	return r;
+	t->options = compose(o);
+	if (!t->options) {
+		free(t);
+		return seam_err_no_memory(err);
+	}
+	report_command(s);
+	seam_fdr_service_init(&t->fdr, flight->is_used ? flight->bytes : 0);
+	t->fdr.context = t;
+	t->fdr.known.found = o->keep_files ? keep_file : NULL;
+	t->fdr.known.context = s;
+	t->fdr.calls.start = start;
+	t->fdr.calls.finish_round = finish_round;
+	t->fdr.calls.n_bytes = n_bytes;
+	t->fdr.calls.finish = finish;
+	t->fdr.calls.describe = describe;
+	if (flight->is_used) {
+		t->ended.max_bytes = SEAM_ENDED_THREADS_BYTES;
+		t->triggers.n_triggers = flight->n_triggers;
+		t->triggers.after_ns = flight->after_ns;
+		t->triggers.max_snapshots = flight->max_snapshots;
+		t->triggers.resume = resume;
+		t->triggers.context = t;
+		t->fdr.on_trigger = take_trigger;
+		t->fdr.on_end = keep_ended;
+		t->fdr.on_snapshot = copy_running;
+		t->fdr.calls.after_round = after_round;
+		t->fdr.calls.due_ns = due_ns;
+		t->fdr.calls.copy = copy;
+	}
+	seam_services_add(&s->services, &t->fdr.functions);
+	seam_services_add(&s->services, &t->fdr.calls);
+	*made = t;
+	return 0;
 }
 
-void seam_tracing_set(struct seam_tracing *t)
+const char *seam_tracing_options(const struct seam_tracing *t)
 {
-	const char *old = getenv(SEAM_TRACE_VARIABLE);
-
-	t->old_options = old ? strdup(old) : NULL;
-	setenv(SEAM_TRACE_VARIABLE, t->options, 1);
-}
-
-void seam_tracing_restore(struct seam_tracing *t)
-{
-	if (t->old_options)
-		setenv(SEAM_TRACE_VARIABLE, t->old_options, 1);
-	else
-		unsetenv(SEAM_TRACE_VARIABLE);
-	free(t->old_options);
-	t->old_options = NULL;
+	return t->options;
 }
 
 void seam_tracing_free(struct seam_tracing *t)
@@ -633,6 +569,5 @@ void seam_tracing_free(struct seam_tracing *t)
 	seam_ended_threads_fini(&t->ended);
 	seam_trigger_hits_fini(&t->triggers);
 	free(t->options);
-	free(t->old_options);
 	free(t);
 }

@@ -24,6 +24,12 @@ enum {
  * object and place; none if that is only one line.
  */
 
+/* @time_ns since the start of the recording. */
+static double seconds(const struct seam_annotate_view *a, uint64_t time_ns)
+{
+	return ((double)time_ns - (double)a->report->profile->start_ns) / 1e9;
+}
+
 /* Only JSON includes places without samples. */
 static size_t count_places(const struct seam_annotated *body)
 {
@@ -34,93 +40,31 @@ static size_t count_places(const struct seam_annotated *body)
 	return n;
 }
 
-static size_t count_lines(const struct seam_annotation *all)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < all->bodies.n; i++) {
-		size_t places = count_places(&all->bodies.items[i]);
-
-		n += places ? places : 1;
-	}
-	return n;
-}
-
-static uint64_t weight_of_all(const struct seam_annotation *all)
-{
-	uint64_t weight = 0;
-
-	for (size_t i = 0; i < all->bodies.n; i++)
-		weight += all->bodies.items[i].weight;
-	return weight;
-}
-
-/* The columns that an object and one of its places have in common. */
-struct object_line {
-	size_t object;
-	uint64_t addr, size, samples, weight, of_weight;
-};
-
-static void put_line(const struct seam_view *view,
-		     const struct object_line *line)
-{
-	char part[SEAM_NUMBER], samples[SEAM_NUMBER];
-
-	fprintf(view->out, "%8s %8s %7zu  %16" PRIx64 " %8" PRIu64,
-		seam_format_percent(part, line->weight, line->of_weight),
-		seam_format_count(samples, line->samples), line->object,
-		line->addr, line->size);
-}
-
-static void put_since(const struct seam_annotate_view *a,
-		      const struct seam_view *view, uint64_t since_ns)
-{
-	uint64_t start_ns = a->report->profile->start_ns;
-
-	if (since_ns)
-		fprintf(view->out, " %10.6f s",
-			((double)since_ns - (double)start_ns) / 1e9);
-	else
-		fprintf(view->out, " %12s", "-");
-}
-
-static void put_places(const struct seam_annotate_view *a,
-		       const struct seam_view *view,
-		       const struct seam_annotated *body,
-		       struct object_line line)
-{
-	for (size_t i = 0; i < body->places.n; i++) {
-		const struct seam_annotated_place *p = &body->places.items[i];
-
-		if (!p->samples)
-			continue;
-		line.addr = p->addr;
-		line.samples = p->samples;
-		line.weight = p->weight;
-		put_line(view, &line);
-		put_since(a, view, p->since_ns);
-		fprintf(view->out, "  process %" PRId32 "%s\n", p->pid,
-			p->addr != body->addr ? ", moved" : "");
-	}
-}
-
+/* The line of object @i or, where @place is not NULL, of that place of it. */
 static void put_object(const struct seam_annotate_view *a,
 		       const struct seam_view *view, size_t i,
+		       const struct seam_annotated_place *place,
 		       uint64_t of_weight)
 {
 	const struct seam_annotated *body = &a->annotation->bodies.items[i];
-	struct object_line line = {
-		.object = i + 1, .addr = body->addr, .size = body->size,
-		.samples = body->samples, .weight = body->weight,
-		.of_weight = of_weight,
-	};
+	uint64_t addr = place ? place->addr : body->addr;
+	uint64_t since_ns = place ? place->since_ns : body->loaded_ns;
+	char part[SEAM_NUMBER], samples[SEAM_NUMBER];
 
-	if (count_places(body)) {
-		put_places(a, view, body, line);
+	fprintf(view->out, "%8s %8s %7zu  %16" PRIx64 " %8" PRIu64,
+		seam_format_percent(part, place ? place->weight : body->weight,
+				    of_weight),
+		seam_format_count(samples, place ? place->samples :
+				  body->samples), i + 1, addr, body->size);
+	if (since_ns)
+		fprintf(view->out, " %10.6f s", seconds(a, since_ns));
+	else
+		fprintf(view->out, " %12s", "-");
+	if (place) {
+		fprintf(view->out, "  process %" PRId32 "%s\n", place->pid,
+			addr != body->addr ? ", moved" : "");
 		return;
 	}
-	put_line(view, &line);
-	put_since(a, view, body->loaded_ns);
 	fputs("  ", view->out);
 	seam_text_put(view->out, body->module, SEAM_TEXT_TERMINAL);
 	fputc('\n', view->out);
@@ -130,37 +74,41 @@ static void put_objects(const struct seam_annotate_view *a,
 			const struct seam_view *view)
 {
 	const struct seam_annotation *all = a->annotation;
-	uint64_t of_weight = weight_of_all(all);
+	uint64_t of_weight = 0;
+	size_t n_lines = 0;
 
-	if (count_lines(all) < 2)
+	for (size_t i = 0; i < all->bodies.n; i++) {
+		size_t n = count_places(&all->bodies.items[i]);
+
+		n_lines += n ? n : 1;
+		of_weight += all->bodies.items[i].weight;
+	}
+	if (n_lines < 2)
 		return;
 	fprintf(view->out, "\n%8s %8s %7s  %16s %8s %12s  %s\n", "percent",
 		"samples", "object", "address", "size", "since", "of");
-	for (size_t i = 0; i < all->bodies.n; i++)
-		put_object(a, view, i, of_weight);
+	for (size_t i = 0; i < all->bodies.n; i++) {
+		const struct seam_annotated *body = &all->bodies.items[i];
+
+		if (!count_places(body))
+			put_object(a, view, i, NULL, of_weight);
+		for (size_t k = 0; k < body->places.n; k++)
+			if (body->places.items[k].samples)
+				put_object(a, view, i, &body->places.items[k],
+					   of_weight);
+	}
 }
 
 /* -- text --------------------------------------------------------------- */
-
-static enum seam_unit unit_of(const struct seam_annotate_view *a)
-{
-	return (enum seam_unit)a->report->profile->events.items[
-		a->annotation->event].unit;
-}
-
-static bool is_of_calls(const struct seam_annotate_view *a)
-{
-	return a->report->profile->events.items[
-		a->annotation->event].is_measured;
-}
 
 static void put_head(const struct seam_annotate_view *a,
 		     const struct seam_view *view,
 		     const struct seam_annotated *body)
 {
 	const struct seam_annotation *all = a->annotation;
+	const struct seam_profile_event *event =
+		&a->report->profile->events.items[all->event];
 	char samples[SEAM_NUMBER], weight[SEAM_NUMBER], part[SEAM_NUMBER];
-	uint64_t start_ns = a->report->profile->start_ns;
 
 	fputc('\n', view->out);
 	seam_view_style(view, SEAM_STYLE_LAYER + body->layer);
@@ -179,15 +127,16 @@ static void put_head(const struct seam_annotate_view *a,
 			all->bodies.n);
 	fprintf(view->out, "  %s",
 		seam_format_amount(samples, body->samples,
-				   is_of_calls(a) ? "call" : "sample"));
+				   event->is_measured ? "call" : "sample"));
 	/* of gcc's functions with entries alone no time is known */
-	if (body->weight || !is_of_calls(a))
+	if (body->weight || !event->is_measured)
 		fprintf(view->out, ", %s, %s of all",
-			seam_format_weight(weight, body->weight, unit_of(a)),
+			seam_format_weight(weight, body->weight,
+					   (enum seam_unit)event->unit),
 			seam_format_percent(part, body->weight, all->weight));
 	if (body->loaded_ns)
 		fprintf(view->out, ", loaded at %.6f s",
-			((double)body->loaded_ns - (double)start_ns) / 1e9);
+			seconds(a, body->loaded_ns));
 	fputc('\n', view->out);
 	if (body->problem) {
 		fputs(body->layer == SEAM_LAYER_GUEST ? "  no source: " :
@@ -208,8 +157,7 @@ static void put_source(const struct seam_annotate_view *a,
 		       const struct seam_view *view,
 		       const struct seam_annotated_instruction *at)
 {
-	const char *text = a->source ? a->source(a->context, at->file,
-						 at->line) : NULL;
+	const char *text = a->source(a->context, at->file, at->line);
 
 	seam_view_style(view, SEAM_STYLE_DIM);
 	fprintf(view->out, "%17s  ", "");
@@ -236,19 +184,6 @@ static void put_machine_code(const struct seam_view *view,
 		else
 			fputs("   ", view->out);
 	}
-	seam_text_put(view->out, at->text, SEAM_TEXT_TERMINAL);
-}
-
-/* A line of a guest's source, and its number. */
-static void put_line_of_source(const struct seam_annotate_view *a,
-			       const struct seam_view *view,
-			       const struct seam_annotated_instruction *at)
-{
-	const char *text = a->source && !a->no_source ?
-			   a->source(a->context, at->file, at->line) : NULL;
-
-	fprintf(view->out, "%8" PRIu32 ":  ", at->line);
-	seam_text_put(view->out, text ? text : "", SEAM_TEXT_TERMINAL);
 }
 
 static void put_instruction(const struct seam_annotate_view *a,
@@ -256,6 +191,8 @@ static void put_instruction(const struct seam_annotate_view *a,
 			    const struct seam_annotated *body,
 			    const struct seam_annotated_instruction *at)
 {
+	const char *line = body->is_source && !a->no_source ?
+			   a->source(a->context, at->file, at->line) : NULL;
 	char part[SEAM_NUMBER], samples[SEAM_NUMBER];
 	uint64_t percent = body->weight ? (uint64_t)((double)at->weight *
 				100 / (double)body->weight) : 0;
@@ -273,9 +210,11 @@ static void put_instruction(const struct seam_annotate_view *a,
 	else
 		fprintf(view->out, "%17s  ", "");
 	if (body->is_source)
-		put_line_of_source(a, view, at);
+		fprintf(view->out, "%8" PRIu32 ":  ", at->line);
 	else
 		put_machine_code(view, body, at);
+	seam_text_put(view->out, !body->is_source ? at->text : line ? line : "",
+		      SEAM_TEXT_TERMINAL);
 	if (style != SEAM_STYLE_PLAIN)
 		seam_view_style(view, SEAM_STYLE_PLAIN);
 	fputc('\n', view->out);

@@ -51,21 +51,6 @@ static int by_size(const struct seam_node *a, const struct seam_node *b,
 	       SEAM_COMPARE(a->key, b->key);
 }
 
-/* Nodes that match, their descendants and their ancestors. */
-static void mark_matches(const struct call_tree *tree,
-			 const struct seam_report *report, bool *shown)
-{
-	const struct seam_node *nodes = tree->tree.items;
-
-	for (size_t i = 1; i < tree->tree.n; i++)
-		shown[i] = shown[nodes[i].parent] ||
-			   strcasestr(name_of(tree, &nodes[i]),
-				      report->filter);
-	for (size_t i = tree->tree.n; i-- > 1;)
-		if (shown[i])
-			shown[nodes[i].parent] = true;
-}
-
 static void cut(struct call_tree *tree, const bool *shown)
 {
 	struct seam_node *nodes = tree->tree.items;
@@ -88,18 +73,21 @@ static int hide_small(struct call_tree *tree,
 		      const struct seam_report *report)
 {
 	double least = report->min_percent / 100 * (double)tree->whole;
+	const struct seam_node *nodes = tree->tree.items;
 	bool *shown = calloc(tree->tree.n, sizeof(*shown));
 
 	if (!shown)
 		return -ENOMEM;
-	if (report->filter)
-		mark_matches(tree, report, shown);
-	else
-		memset(shown, true, tree->tree.n);
+	/* nodes that match, their descendants and their ancestors */
+	for (size_t i = 1; i < tree->tree.n; i++)
+		shown[i] = !report->filter || shown[nodes[i].parent] ||
+			   strcasestr(name_of(tree, &nodes[i]),
+				      report->filter);
+	for (size_t i = tree->tree.n; i-- > 1;)
+		if (shown[i])
+			shown[nodes[i].parent] = true;
 	for (size_t i = 1; i < tree->tree.n; i++) {
-		const struct seam_node *node = &tree->tree.items[i];
-
-		if ((double)measure(tree, node) < least)
+		if ((double)measure(tree, &nodes[i]) < least)
 			shown[i] = false;
 		tree->n_hidden += !shown[i];
 	}
@@ -165,23 +153,14 @@ struct drawing {
 	struct seam_arena arena;
 };
 
-static const char *rail(const struct drawing *d, bool open)
-{
-	if (!open)
-		return "   ";
-	return d->view->unicode ? "│  " : "|  ";
-}
-
-static const char *branch(const struct drawing *d, bool open)
-{
-	if (d->view->unicode)
-		return open ? "├─ " : "└─ ";
-	return open ? "|- " : "`- ";
-}
-
 /* Draw the lines before @node; returns the columns used, 0 without memory. */
 static size_t put_rails(struct drawing *d, const struct seam_node *node)
 {
+	/* a rail that ends, a rail, the last branch, a branch */
+	static const char *const lines[2][4] = {
+		{ "   ", "|  ", "`- ", "|- " }, { "   ", "│  ", "└─ ", "├─ " },
+	};
+	const char *const *line = lines[d->view->unicode];
 	const struct seam_node *nodes = d->tree->tree.items;
 	bool open = node->next_sibling != SEAM_NONE;
 	bool has_siblings = open ||
@@ -190,28 +169,14 @@ static size_t put_rails(struct drawing *d, const struct seam_node *node)
 	d->steps.n = node->depth - 1;
 	d->rails.n = d->steps.n ? d->steps.items[d->steps.n - 1] : 0;
 	for (size_t i = 0; i < d->rails.n; i++)
-		fputs(rail(d, d->rails.items[i]), d->view->out);
+		fputs(line[d->rails.items[i]], d->view->out);
 	if (has_siblings) {
-		fputs(branch(d, open), d->view->out);
+		fputs(line[2 + open], d->view->out);
 		if (!SEAM_ARRAY_ADD(&d->rails, open))
 			return 0;
 	}
 	return SEAM_ARRAY_ADD(&d->steps, (uint32_t)d->rails.n) ?
 	       3 * d->rails.n + 1 : 0;
-}
-
-/* " (4711)" of a thread or process, or the number of a CPU. */
-static void put_number(const struct drawing *d, const struct seam_node *node)
-{
-	enum seam_group group = d->tree->group;
-	int32_t number = seam_group_number(d->report->profile, group,
-					   node->key);
-
-	if (group == SEAM_GROUP_CPU && number < 0)
-		fputs(" unknown", d->view->out);
-	else if (group != SEAM_GROUP_COMM && group != SEAM_GROUP_VMSTATE)
-		fprintf(d->view->out, group == SEAM_GROUP_CPU ? " %d" : " (%d)",
-			number);
 }
 
 static bool is_inlined(const struct seam_node *node)
@@ -256,30 +221,29 @@ static void put_name(const struct drawing *d, const struct seam_node *node)
 {
 	const struct seam_profile *profile = d->report->profile;
 	const struct seam_view *view = d->view;
+	enum seam_group group = node->is_group ? d->tree->group :
+				SEAM_GROUP_NONE;
+	int32_t number = seam_group_number(profile, group, node->key);
 
-	if (node->is_group)
-		seam_view_style(view, SEAM_STYLE_BOLD);
-	else
-		seam_view_style(view, SEAM_STYLE_LAYER +
-				profile->functions.items[node->key >> 1].layer);
+	seam_view_style(view, node->is_group ? SEAM_STYLE_BOLD :
+			SEAM_STYLE_LAYER +
+			profile->functions.items[node->key >> 1].layer);
 	if (d->shown)
 		fputs(d->shown[node - d->tree->tree.items], view->out);
 	else
 		seam_view_text(view, SEAM_STYLE_PLAIN,
 			       name_of(d->tree, node));
-	if (node->is_group)
-		put_number(d, node);
+	/* " (4711)" of a thread or process, or the number of a CPU */
+	if (group == SEAM_GROUP_CPU && number < 0)
+		fputs(" unknown", view->out);
+	else if (group == SEAM_GROUP_CPU)
+		fprintf(view->out, " %d", number);
+	else if (group == SEAM_GROUP_THREAD || group == SEAM_GROUP_PROCESS)
+		fprintf(view->out, " (%d)", number);
 	seam_view_style(view, SEAM_STYLE_PLAIN);
 	if (is_inlined(node))
 		seam_view_print(view, SEAM_STYLE_DIM, " (inlined)");
 	fputc('\n', view->out);
-}
-
-/* Columns for a name, where the rails take @used. */
-static size_t room_for_name(const struct seam_view *view, size_t used)
-{
-	return view->width > FIGURES + used + LEAST ?
-	       view->width - FIGURES - used : LEAST;
 }
 
 static int put_node(struct drawing *d, const struct seam_node *node)
@@ -287,7 +251,7 @@ static int put_node(struct drawing *d, const struct seam_node *node)
 	bool by_weight = d->tree->by_weight;
 	char total[SEAM_NUMBER], self[SEAM_NUMBER];
 	const struct seam_node *parent;
-	size_t used;
+	size_t used, left;
 
 	fprintf(d->view->out, "%8s  %8s  ",
 		seam_format_percent(total, by_weight ? node->weight :
@@ -297,47 +261,22 @@ static int put_node(struct drawing *d, const struct seam_node *node)
 	used = put_rails(d, node);
 	if (!used)
 		return -ENOMEM;
+	used += FIGURES - 1;
+	left = d->view->width > used + LEAST ? d->view->width - used : LEAST;
 	parent = &d->tree->tree.items[node->parent];
-	if (d->shown && &d->tree->tree.items[parent->first_child] == node) {
-		int rc = fit_children(d, parent,
-				      room_for_name(d->view, used - 1));
-
-		if (rc)
-			return rc;
-	}
+	if (d->shown && &d->tree->tree.items[parent->first_child] == node &&
+	    fit_children(d, parent, left))
+		return -ENOMEM;
 	put_name(d, node);
 	return 0;
-}
-
-/* Samples without a stack have no root; below a thread they are its self. */
-static void put_stackless(const struct drawing *d)
-{
-	const struct seam_node *root = &d->tree->tree.items[0];
-	char share[SEAM_NUMBER];
-
-	if (root->self_samples == 0)
-		return;
-	seam_format_percent(share, d->tree->by_weight ? root->self_weight :
-			    root->self_samples, d->tree->whole);
-	fprintf(d->view->out, "%8s  %8s  [no stack]\n", share, share);
-}
-
-static void put_foot(const struct drawing *d)
-{
-	char n[SEAM_NUMBER];
-
-	if (!d->tree->n_hidden)
-		return;
-	seam_view_print(d->view, SEAM_STYLE_DIM, "%s not shown; "
-			"--min-percent 0 shows all sizes\n",
-			seam_format_amount(n, d->tree->n_hidden,
-					   "smaller or filtered node"));
 }
 
 static int put_tree(struct drawing *d)
 {
 	const struct seam_tree *tree = &d->tree->tree;
+	const struct seam_node *root = &tree->items[0];
 	bool is_inverted = d->report->selected->callers_of != SEAM_NONE;
+	char text[SEAM_NUMBER];
 	int rc = 0;
 
 	if (d->report->filter && d->tree->n_hidden + 1 == tree->n) {
@@ -351,9 +290,19 @@ static int put_tree(struct drawing *d)
 	for (uint32_t i = seam_tree_next(tree, 0, true);
 	     i != SEAM_NONE && !rc; i = seam_tree_next(tree, i, true))
 		rc = put_node(d, &tree->items[i]);
-	put_stackless(d);
+	/* below a thread, samples without a stack are its self */
+	if (root->self_samples) {
+		seam_format_percent(text, d->tree->by_weight ?
+				    root->self_weight : root->self_samples,
+				    d->tree->whole);
+		fprintf(d->view->out, "%8s  %8s  [no stack]\n", text, text);
+	}
 foot:
-	put_foot(d);
+	if (d->tree->n_hidden)
+		seam_view_print(d->view, SEAM_STYLE_DIM, "%s not shown; "
+				"--min-percent 0 shows all sizes\n",
+				seam_format_amount(text, d->tree->n_hidden,
+						"smaller or filtered node"));
 	free(d->rails.items);
 	free(d->steps.items);
 	return rc;
@@ -371,14 +320,14 @@ static int put_event(const struct seam_report *report,
 		return rc;
 	if (view->width) {
 		d.shown = calloc(tree.tree.n, sizeof(*d.shown));
-		if (!d.shown) {
-			fini_tree(&tree);
-			return -ENOMEM;
-		}
+		rc = d.shown ? 0 : -ENOMEM;
 	}
-	seam_summary_event(report, view, event, tree.tree.items[0].samples,
-			   tree.tree.items[0].weight);
-	rc = put_tree(&d);
+	if (!rc) {
+		seam_summary_event(report, view, event,
+				   tree.tree.items[0].samples,
+				   tree.tree.items[0].weight);
+		rc = put_tree(&d);
+	}
 	free(d.shown);
 	seam_arena_fini(&d.arena);
 	fini_tree(&tree);
@@ -393,29 +342,29 @@ int seam_report_tree_text(const struct seam_report *report,
 
 /* -- as JSON ------------------------------------------------------------ */
 
-static void put_function(const struct seam_profile *profile, uint32_t key,
-			 struct seam_json *j)
-{
-	const struct seam_function *f = &profile->functions.items[key >> 1];
-
-	seam_json_string(j, "layer",
-			 seam_layer_name((enum seam_layer)f->layer));
-	seam_json_string(j, "symbol", seam_profile_text(profile, f->name));
-	seam_json_string(j, "module", seam_profile_path(profile, f->module));
-	if (key & 1)
-		seam_json_bool(j, "inlined", true);
-}
-
 /* Opens the node's object; the caller closes it after its children. */
 static void open_node(const struct call_tree *tree,
 		      const struct seam_node *node, struct seam_json *j)
 {
+	const struct seam_profile *profile = tree->profile;
+
 	seam_json_open(j, NULL, '{');
-	if (node->is_group)
-		seam_summary_task_json(tree->profile, j, tree->group,
-				       node->key, false);
-	else
-		put_function(tree->profile, node->key, j);
+	if (node->is_group) {
+		seam_summary_task_json(profile, j, tree->group, node->key,
+				       false);
+	} else {
+		const struct seam_function *f =
+			&profile->functions.items[node->key >> 1];
+
+		seam_json_string(j, "layer",
+				 seam_layer_name((enum seam_layer)f->layer));
+		seam_json_string(j, "symbol",
+				 seam_profile_text(profile, f->name));
+		seam_json_string(j, "module",
+				 seam_profile_path(profile, f->module));
+		if (is_inlined(node))
+			seam_json_bool(j, "inlined", true);
+	}
 	seam_json_u64(j, "self", node->self_samples);
 	seam_json_u64(j, "total", node->samples);
 	seam_json_u64(j, "self_weight", node->self_weight);

@@ -9,7 +9,6 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/json_read.h"
 #include "base/text.h"
 #include "model/profile/tree.h"
 
@@ -28,8 +27,7 @@ static const char *const names[SEAM_N_CALLS_SORTS] = {
 /* A row of the account, and its figures. */
 struct call_line {
 	const struct seam_account_row *row;
-	const char *name;
-	const char *module;	/* path of its binary; "": not known */
+	const struct seam_xray_mapped *mapped;	/* NULL: in no map */
 	bool has_times;		/* else only its entries are recorded */
 	uint64_t values[SEAM_CALLS_BY_SELF + 1];
 };
@@ -38,8 +36,12 @@ struct lines {
 	struct call_line *items;
 	size_t n;
 	bool has_modules;	/* of more than one binary */
-	char (*numbers)[SEAM_CALL_NAME];/* numbers as names */
 };
+
+static enum seam_unit unit_of(const struct seam_calls_report *report)
+{
+	return report->account->in_ticks ? SEAM_UNIT_COUNT : SEAM_UNIT_NS;
+}
 
 int seam_calls_sort_find(const char *name, enum seam_calls_sort *sort)
 {
@@ -52,47 +54,50 @@ int seam_calls_sort_find(const char *name, enum seam_calls_sort *sort)
 	return -EINVAL;
 }
 
-static bool matches(const char *filter, const char *name)
-{
-	if (!filter)
-		return true;
-	if (strpbrk(filter, "*?["))
-		return fnmatch(filter, name, 0) == 0;
-	return strstr(name, filter) != NULL;
-}
-
 bool seam_calls_selects(const struct seam_calls_report *report,
 			uint32_t function)
 {
 	char buf[SEAM_CALL_NAME];
+	const char *name = seam_call_name(report->names, function, buf);
 
-	return matches(report->filter,
-		       seam_call_name(report->names, function, buf));
+	return !report->filter ||
+	       (strpbrk(report->filter, "*?[") ?
+		fnmatch(report->filter, name, 0) == 0 :
+		strstr(name, report->filter) != NULL);
 }
 
-static int by_key(const void *a, const void *b, void *sort)
+static int by_name(const struct seam_calls_report *report,
+		   const struct call_line *x, const struct call_line *y)
 {
-	enum seam_calls_sort key = *(enum seam_calls_sort *)sort;
+	char a[SEAM_CALL_NAME], b[SEAM_CALL_NAME];
+
+	return strcmp(seam_call_name(report->names, x->row->function, a),
+		      seam_call_name(report->names, y->row->function, b)) ?:
+	       SEAM_COMPARE(y->row->total_ns, x->row->total_ns);
+}
+
+static int by_key(const void *a, const void *b, void *context)
+{
+	const struct seam_calls_report *report = context;
 	const struct call_line *x = a, *y = b;
-	int r = key == SEAM_CALLS_BY_NAME ? strcmp(x->name, y->name) :
-		key == SEAM_CALLS_BY_ID ? 0 :
-		SEAM_COMPARE(y->values[key], x->values[key]);
+	int r = 0;
 
-	if (!r && !x->has_times && !y->has_times && key < SEAM_CALLS_BY_NAME)
-		r = SEAM_COMPARE(y->row->count, x->row->count);
-	if (key == SEAM_CALLS_BY_NAME && !r)
-		r = SEAM_COMPARE(y->values[SEAM_CALLS_BY_TOTAL],
-				 x->values[SEAM_CALLS_BY_TOTAL]);
-	return r ? r : SEAM_COMPARE(x->row->function, y->row->function);
+	if (report->sort == SEAM_CALLS_BY_NAME)
+		r = by_name(report, x, y);
+	else if (report->sort < SEAM_CALLS_BY_NAME)
+		r = SEAM_COMPARE(y->values[report->sort],
+				 x->values[report->sort]) ?:
+		    (x->has_times || y->has_times ? 0 :
+		     SEAM_COMPARE(y->row->count, x->row->count));
+	return r ?: SEAM_COMPARE(x->row->function, y->row->function);
 }
 
+/* The path of the function's binary; "": not known. */
 static const char *module_of(const struct seam_calls_report *report,
-			     uint32_t function)
+			     const struct call_line *line)
 {
-	const struct seam_xray_mapped *f = seam_xray_map_find(report->names,
-							      function);
-
-	return seam_strings_get(&report->names->strings, f ? f->image : 0);
+	return seam_strings_get(&report->names->strings,
+				line->mapped ? line->mapped->image : 0);
 }
 
 static bool has_times(const struct seam_calls_report *report,
@@ -102,37 +107,27 @@ static bool has_times(const struct seam_calls_report *report,
 							      function));
 }
 
-static void free_lines(struct lines *lines)
-{
-	free(lines->items);
-	free(lines->numbers);
-}
-
 static int select_lines(struct lines *lines,
 			const struct seam_calls_report *report)
 {
 	const struct seam_account *account = report->account;
-	enum seam_calls_sort sort = report->sort;
-	size_t cap = account->rows.n + 1;
 
-	*lines = (struct lines) { 0 };
-	lines->items = malloc(cap * sizeof(*lines->items));
-	lines->numbers = malloc(cap * sizeof(*lines->numbers));
-	if (!lines->items || !lines->numbers) {
-		free_lines(lines);
+	*lines = (struct lines) {
+		.items = malloc((account->rows.n + 1) * sizeof(*lines->items)),
+	};
+	if (!lines->items)
 		return -ENOMEM;
-	}
 	for (size_t i = 0; i < account->rows.n; i++) {
 		const struct seam_account_row *row = &account->rows.items[i];
+		const struct seam_xray_mapped *f =
+			seam_xray_map_find(report->names, row->function);
 		struct call_line *line = &lines->items[lines->n];
 
-		line->name = seam_call_name(report->names, row->function,
-					    lines->numbers[lines->n]);
-		if (row->count == 0 || !matches(report->filter, line->name))
+		if (row->count == 0 ||
+		    !seam_calls_selects(report, row->function))
 			continue;
-		*line = (struct call_line) { row, line->name,
-			module_of(report, row->function),
-			has_times(report, row->function), {
+		*line = (struct call_line) {
+			row, f, !seam_xray_has_entries_only(f), {
 			row->count, row->min_ns,
 			seam_account_quantile(account, row, 0.50),
 			seam_account_quantile(account, row, 0.90),
@@ -140,10 +135,11 @@ static int select_lines(struct lines *lines,
 			row->max_ns, row->sum_ns, row->total_ns, row->self_ns,
 		} };
 		lines->n++;
-		lines->has_modules |= strcmp(lines->items[0].module,
-					     line->module) != 0;
+		lines->has_modules |= strcmp(module_of(report, lines->items),
+					     module_of(report, line)) != 0;
 	}
-	qsort_r(lines->items, lines->n, sizeof(*lines->items), by_key, &sort);
+	qsort_r(lines->items, lines->n, sizeof(*lines->items), by_key,
+		(void *)(uintptr_t)report);
 	if (report->limit && lines->n > report->limit)
 		lines->n = report->limit;
 	return 0;
@@ -159,20 +155,22 @@ static void put_line(const struct seam_calls_report *report,
 		     const struct seam_view *view,
 		     const struct call_line *line, bool has_modules)
 {
-	char buf[SEAM_NUMBER];
+	const char *module = module_of(report, line);
+	char buf[SEAM_NUMBER], name[SEAM_CALL_NAME];
 
 	fprintf(view->out, "%11s", seam_format_count(buf, line->row->count));
 	for (int i = SEAM_CALLS_BY_MIN; i <= SEAM_CALLS_BY_SELF; i++)
 		if (has_column(report, i))
 			fprintf(view->out, " %9s", !line->has_times ? "-" :
 				seam_format_weight(buf, line->values[i],
-						seam_calls_unit(report)));
+						unit_of(report)));
 	fputs("  ", view->out);
-	seam_view_text(view, SEAM_STYLE_PLAIN, line->name);
-	if (has_modules && line->module[0]) {
+	seam_view_text(view, SEAM_STYLE_PLAIN,
+		       seam_call_name(report->names, line->row->function,
+				      name));
+	if (has_modules && module[0]) {
 		fputs("  in ", view->out);
-		seam_view_text(view, SEAM_STYLE_DIM,
-			       seam_file_name(line->module));
+		seam_view_text(view, SEAM_STYLE_DIM, seam_file_name(module));
 	}
 	fputc('\n', view->out);
 }
@@ -187,46 +185,37 @@ static uint64_t octave_count(const struct seam_account *account,
 	return n;
 }
 
-static void put_bar(const struct seam_calls_report *report,
-		    const struct seam_view *view,
-		    const struct seam_account_row *row, size_t octave,
-		    uint64_t most)
-{
-	uint64_t n = octave_count(report->account, row, octave);
-	unsigned int bucket = (unsigned int)octave * SEAM_HISTOGRAM_STEPS;
-	char from[SEAM_NUMBER], to[SEAM_NUMBER], count[SEAM_NUMBER];
-
-	fprintf(view->out, "%9s - %9s %11s ",
-		seam_format_weight(from, seam_histogram_least(bucket),
-				   seam_calls_unit(report)),
-		seam_format_weight(to, seam_histogram_least(
-					bucket + SEAM_HISTOGRAM_STEPS),
-				   seam_calls_unit(report)),
-		seam_format_count(count, n));
-	seam_view_bar(view, n, most, BAR_COLUMNS);
-	fputc('\n', view->out);
-}
-
 /* A bar for each power of two, from the shortest to the longest call. */
 static void put_histogram(const struct seam_calls_report *report,
 			  const struct seam_view *view,
-			  const struct call_line *line)
+			  const struct seam_account_row *row)
 {
+	char from[SEAM_NUMBER], to[SEAM_NUMBER], name[SEAM_CALL_NAME];
 	size_t first = SEAM_HISTOGRAM_OCTAVES, last = 0;
-	uint64_t most = 1;
+	enum seam_unit unit = unit_of(report);
+	uint64_t n[SEAM_HISTOGRAM_OCTAVES], most = 1;
 
 	for (size_t o = 0; o < SEAM_HISTOGRAM_OCTAVES; o++) {
-		uint64_t n = octave_count(report->account, line->row, o);
-
-		first = n && o < first ? o : first;
-		last = n ? o : last;
-		most = n > most ? n : most;
+		n[o] = octave_count(report->account, row, o);
+		first = n[o] && o < first ? o : first;
+		last = n[o] ? o : last;
+		most = n[o] > most ? n[o] : most;
 	}
 	fputc('\n', view->out);
-	seam_view_text(view, SEAM_STYLE_BOLD, line->name);
+	seam_view_text(view, SEAM_STYLE_BOLD,
+		       seam_call_name(report->names, row->function, name));
 	fputc('\n', view->out);
-	for (size_t o = first; o <= last; o++)
-		put_bar(report, view, line->row, o, most);
+	for (size_t o = first; o <= last; o++) {
+		unsigned int bucket = (unsigned int)o * SEAM_HISTOGRAM_STEPS;
+
+		fprintf(view->out, "%9s - %9s", seam_format_weight(from,
+				seam_histogram_least(bucket), unit),
+			seam_format_weight(to, seam_histogram_least(
+				bucket + SEAM_HISTOGRAM_STEPS), unit));
+		fprintf(view->out, " %11s ", seam_format_count(from, n[o]));
+		seam_view_bar(view, n[o], most, BAR_COLUMNS);
+		fputc('\n', view->out);
+	}
 }
 
 static void put_repairs(const struct seam_view *view,
@@ -238,7 +227,7 @@ static void put_repairs(const struct seam_view *view,
 	seam_view_style(view, SEAM_STYLE_WARN);
 	for (enum seam_repair i = 0; i < SEAM_N_REPAIRS; i++)
 		if (account->repairs[i])
-			fprintf(view->out, "%s: %s %s\n", seam_repair_what(i),
+			fprintf(view->out, "%s: %s %s\n", seam_repairs[i].what,
 				seam_format_count(n, account->repairs[i]),
 				seam_repair_text(i, account->repairs[i]));
 	for (size_t i = 0; i < problems->n_kept; i++)
@@ -274,24 +263,28 @@ int seam_calls_table(const struct seam_calls_report *report,
 		put_line(report, view, &lines.items[i], lines.has_modules);
 	for (size_t i = 0; report->histograms && i < lines.n; i++)
 		if (lines.items[i].has_times)
-			put_histogram(report, view, &lines.items[i]);
+			put_histogram(report, view, lines.items[i].row);
 	put_repairs(view, report->account);
-	free_lines(&lines);
+	free(lines.items);
 	return 0;
 }
 
 static void json_functions(struct seam_json *j, const struct lines *lines,
-			   const struct seam_xray_map *map)
+			   const struct seam_calls_report *report)
 {
 	seam_json_open(j, "functions", '[');
 	for (size_t i = 0; i < lines->n; i++) {
 		const struct call_line *line = &lines->items[i];
+		const char *module = module_of(report, line);
+		uint32_t function = line->row->function;
+		char name[SEAM_CALL_NAME];
 
 		seam_json_open(j, NULL, '{');
-		seam_json_u64(j, "id", seam_call_id(map, line->row->function));
-		seam_json_string(j, "name", line->name);
-		if (line->module[0])
-			seam_json_string(j, "module", line->module);
+		seam_json_u64(j, "id", seam_call_id(report->names, function));
+		seam_json_string(j, "name", seam_call_name(report->names,
+							   function, name));
+		if (module[0])
+			seam_json_string(j, "module", module);
 		seam_json_u64(j, "count", line->row->count);
 		for (int k = SEAM_CALLS_BY_MIN; k <= SEAM_CALLS_BY_SELF; k++) {
 			char member[16];
@@ -337,16 +330,16 @@ int seam_calls_json(const struct seam_calls_report *report, FILE *out)
 	seam_json_string(&j, "schema", "seam.calls/1");
 	seam_json_string(&j, "unit",
 			 report->account->in_ticks ? "ticks" : "ns");
-	json_functions(&j, &lines, report->names);
+	json_functions(&j, &lines, report);
 	seam_json_double(&j, "quantile_error", SEAM_QUANTILE_ERROR);
 	seam_json_open(&j, "repairs", '{');
 	for (int i = 0; i < SEAM_N_REPAIRS; i++)
-		seam_json_u64(&j, seam_repair_name((enum seam_repair)i),
+		seam_json_u64(&j, seam_repairs[i].name,
 			      report->account->repairs[i]);
 	seam_json_close(&j);
 	json_lost(&j, report->account);
 	seam_json_close(&j);
-	free_lines(&lines);
+	free(lines.items);
 	return 0;
 }
 
@@ -354,7 +347,7 @@ static void put_vertex(FILE *out, const struct seam_calls_report *report,
 		       const struct seam_account_row *row)
 {
 	char name[SEAM_CALL_NAME], self[SEAM_NUMBER], total[SEAM_NUMBER];
-	enum seam_unit unit = seam_calls_unit(report);
+	enum seam_unit unit = unit_of(report);
 
 	fprintf(out, "F%" PRIu32 " [label=\"{", row->function);
 	seam_text_put(out, seam_call_name(report->names, row->function, name),
@@ -394,7 +387,7 @@ void seam_calls_graph(const struct seam_calls_report *report, FILE *out)
 			edge->total_ns ? ", " : "",
 			!edge->total_ns ? "" :
 			seam_format_weight(total, edge->total_ns,
-					   seam_calls_unit(report)));
+					   unit_of(report)));
 	}
 	fputs("}\n", out);
 }
@@ -422,21 +415,6 @@ static void put_name(FILE *out, const struct seam_calls_report *report,
 
 	seam_text_put(out, seam_call_name(report->names, function, buf),
 		      SEAM_TEXT_TERMINAL);
-}
-
-/* The paths of a call as a tree of equal ids. */
-static bool make_tree(struct seam_tree *tree,
-		      const struct seam_call_paths *paths)
-{
-	for (size_t i = 0; i < paths->nodes.n; i++) {
-		const struct seam_call_path *path = &paths->nodes.items[i];
-		uint32_t id = seam_tree_add(tree, path->parent, 0, false);
-
-		if (id == SEAM_NONE)
-			return false;
-		tree->items[id].weight = path->total_ns;
-	}
-	return true;
 }
 
 static int longest_first(const struct seam_node *a, const struct seam_node *b,
@@ -492,40 +470,32 @@ static void put_arguments(FILE *out, const struct seam_slow_call *call,
 		fputc(')', out);
 }
 
-/* JSON as it is, if it is short and of printable characters. */
-static bool put_json(FILE *out, struct seam_bytes data)
-{
-	if (data.size > SHOWN_JSON || !seam_json_check(data))
-		return false;
-	for (size_t i = 0; i < data.size; i++)
-		if (!seam_text_is_printable(data.data[i]))
-			return false;
-	fprintf(out, " %.*s", (int)data.size, (const char *)data.data);
-	return true;
-}
-
-/* The first bytes, as text if printable, else in hexadecimal. */
+/*
+ * JSON as it is, if it is short and of printable characters; else the first
+ * bytes, as text if printable, else in hexadecimal.
+ */
 static void put_data(FILE *out, struct seam_bytes data)
 {
-	size_t n = data.size < SHOWN_BYTES ? data.size : SHOWN_BYTES;
-	bool text = n > 0;
+	struct seam_bytes shown = data;
 
-	if (put_json(out, data))
+	if (data.size <= SHOWN_JSON && seam_json_check(data) &&
+	    seam_text_are_printable(data)) {
+		fprintf(out, " %.*s", (int)data.size, (const char *)data.data);
 		return;
-	for (size_t i = 0; i < n; i++)
-		text = text && seam_text_is_printable(data.data[i]);
-	if (text)
-		fputs(" \"", out);
-	for (size_t i = 0; i < n; i++) {
-		if (text)
-			fprintf(out, strchr("\"\\", data.data[i]) ? "\\%c" :
-				"%c", data.data[i]);
-		else
-			fprintf(out, " %02x", data.data[i]);
 	}
-	if (text)
+	if (shown.size > SHOWN_BYTES)
+		shown.size = SHOWN_BYTES;
+	if (shown.size && seam_text_are_printable(shown)) {
+		fputs(" \"", out);
+		for (size_t i = 0; i < shown.size; i++)
+			fprintf(out, strchr("\"\\", shown.data[i]) ? "\\%c" :
+				"%c", shown.data[i]);
 		fputc('"', out);
-	if (data.size > n)
+	} else {
+		for (size_t i = 0; i < shown.size; i++)
+			fprintf(out, " %02x", shown.data[i]);
+	}
+	if (data.size > shown.size)
 		fprintf(out, " ... %zu bytes", data.size);
 }
 
@@ -562,7 +532,7 @@ static void put_events(FILE *out, const struct seam_calls_report *report,
 		}
 		fprintf(out, "%*s+%s ", MARGIN + indent(depth + 1), "",
 			seam_format_weight(offset, e->offset_ns,
-					   seam_calls_unit(report)));
+					   unit_of(report)));
 		put_event_name(out, call, e);
 		put_data(out, e->data);
 		fputc('\n', out);
@@ -579,15 +549,13 @@ static void put_node(FILE *out, const struct seam_calls_report *report,
 	uint32_t tail_of = id < call->tail_of.n ? call->tail_of.items[id] :
 			   SEAM_NONE;
 	char total[SEAM_NUMBER], self[SEAM_NUMBER];
-	bool has_times = !seam_xray_has_entries_only(seam_xray_map_find(
-				report->names, node->function));
-	enum seam_unit unit = seam_calls_unit(report);
+	bool is_timed = has_times(report, node->function);
+	enum seam_unit unit = unit_of(report);
 	size_t from, to = events_of(call, id, &from);
 
-	fprintf(out, "%9s %9s %8" PRIu64 "  %*s",
-		!has_times ? "-" :
+	fprintf(out, "%9s %9s %8" PRIu64 "  %*s", !is_timed ? "-" :
 		seam_format_weight(total, node->total_ns, unit),
-		!has_times ? "-" :
+		!is_timed ? "-" :
 		seam_format_weight(self, node->self_ns, unit), node->count,
 		indent(depth), "");
 	put_name(out, report, node->function);
@@ -624,32 +592,35 @@ static size_t mark_shown(bool *shown, const struct seam_calls_report *report,
 	return n_hidden;
 }
 
-static void put_nodes(FILE *out, const struct seam_calls_report *report,
-		      const struct seam_slow_call *call,
-		      const struct seam_tree *tree, bool *shown)
-{
-	size_t n_hidden = mark_shown(shown, report, call);
-	char n[SEAM_NUMBER];
-
-	for (uint32_t i = seam_tree_next(tree, 0, true); i != SEAM_NONE;
-	     i = seam_tree_next(tree, i, shown[i]))
-		if (shown[i])
-			put_node(out, report, call, i,
-				 (int)tree->items[i].depth - 1);
-	if (n_hidden)
-		fprintf(out, "%s not shown; --min-percent 0 shows all\n",
-			seam_format_amount(n, n_hidden, "smaller node"));
-}
-
 static void put_tree(FILE *out, const struct seam_calls_report *report,
 		     const struct seam_slow_call *call)
 {
-	struct seam_tree tree = { 0 };
-	bool *shown = calloc(call->tree.nodes.n + 1, sizeof(*shown));
+	const struct seam_call_paths *paths = &call->tree;
+	bool *shown = calloc(paths->nodes.n + 1, sizeof(*shown));
+	struct seam_tree tree = { 0 };	/* with the ids of the paths */
+	bool is_made = shown && paths->nodes.n;
+	size_t n_hidden = 0;
+	char n[SEAM_NUMBER];
 
-	if (shown && make_tree(&tree, &call->tree) && tree.n &&
-	    !seam_tree_sort(&tree, longest_first, NULL))
-		put_nodes(out, report, call, &tree, shown);
+	for (size_t i = 0; is_made && i < paths->nodes.n; i++) {
+		const struct seam_call_path *path = &paths->nodes.items[i];
+		uint32_t id = seam_tree_add(&tree, path->parent, 0, false);
+
+		is_made = id != SEAM_NONE;
+		if (is_made)
+			tree.items[id].weight = path->total_ns;
+	}
+	is_made = is_made && !seam_tree_sort(&tree, longest_first, NULL);
+	if (is_made)
+		n_hidden = mark_shown(shown, report, call);
+	for (uint32_t i = is_made ? seam_tree_next(&tree, 0, true) : SEAM_NONE;
+	     i != SEAM_NONE; i = seam_tree_next(&tree, i, shown[i]))
+		if (shown[i])
+			put_node(out, report, call, i,
+				 (int)tree.items[i].depth - 1);
+	if (n_hidden)
+		fprintf(out, "%s not shown; --min-percent 0 shows all\n",
+			seam_format_amount(n, n_hidden, "smaller node"));
 	free(tree.items);
 	free(shown);
 }
@@ -694,7 +665,7 @@ static void put_head(FILE *out, const struct seam_calls_report *report,
 	fprintf(out, "%s%s at %" PRIu64 ".%09" PRIu64 " s in thread %" PRId32
 		" of process %" PRId32,
 		seam_format_weight(length, call->call.end_ns - from,
-				   seam_calls_unit(report)),
+				   unit_of(report)),
 		call->no_begin || call->no_end ? " or more" : "",
 		from / 1000000000, from % 1000000000, stream->tid,
 		stream->pid);

@@ -49,13 +49,6 @@ struct seam_calls_report {
 /* The sort called @name.  -EINVAL when there is none. */
 int seam_calls_sort_find(const char *name, enum seam_calls_sort *sort);
 
-/* The unit of times. */
-static inline enum seam_unit
-seam_calls_unit(const struct seam_calls_report *report)
-{
-	return report->account->in_ticks ? SEAM_UNIT_COUNT : SEAM_UNIT_NS;
-}
-
 /* Whether @function passes the filter. */
 bool seam_calls_selects(const struct seam_calls_report *report,
 			uint32_t function);

@@ -148,30 +148,15 @@ static int wider_first(const void *a, const void *b, void *context)
 }
 
 /*
- * Keep the widest.  No callee is wider than its caller or has a smaller id, so
- * the kept frames are a tree.
+ * Only the root is drawn even without a width.  No callee is wider than its
+ * caller or has a smaller id, so the widest frames are a tree.
  */
-static int bound_frames(struct picture *p)
-{
-	uint32_t *ids = calloc(p->tree.n, sizeof(*ids));
-
-	if (!ids)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < p->tree.n; i++)
-		ids[i] = i;
-	qsort_r(ids, p->tree.n, sizeof(*ids), wider_first, p);
-	for (size_t i = SEAM_FLAMEGRAPH_FRAMES; i < p->tree.n; i++)
-		p->drawn[ids[i]] = false;
-	free(ids);
-	return 0;
-}
-
-/* Only the root is drawn even without a width. */
 static int choose_frames(struct picture *p)
 {
 	double percent = p->graph->min_percent;
 	double least = (percent < 0 ? LEAST_PERCENT : percent) / 100 *
 		       (double)size_of(p, &p->tree.items[0]);
+	uint32_t *ids;
 
 	p->drawn = calloc(p->tree.n, sizeof(*p->drawn));
 	if (!p->drawn)
@@ -183,7 +168,16 @@ static int choose_frames(struct picture *p)
 	}
 	if (percent >= 0 || p->tree.n <= SEAM_FLAMEGRAPH_FRAMES)
 		return 0;
-	return bound_frames(p);
+	ids = calloc(p->tree.n, sizeof(*ids));
+	if (!ids)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->tree.n; i++)
+		ids[i] = i;
+	qsort_r(ids, p->tree.n, sizeof(*ids), wider_first, p);
+	for (size_t i = SEAM_FLAMEGRAPH_FRAMES; i < p->tree.n; i++)
+		p->drawn[ids[i]] = false;
+	free(ids);
+	return 0;
 }
 
 /* From the left: drawn callees of node @id, the other callees, self. */
@@ -458,7 +452,7 @@ static void put_subtitle(const struct picture *p)
 	uint32_t event = seam_selected_event(p->graph->selected);
 
 	fprintf(p->out, "<text class=\"sub%s\" x=\"%d\" y=\"45\">",
-		seam_summary_is_lossy(profile) ? " lossy" : "", MARGIN);
+		profile->losses.n ? " lossy" : "", MARGIN);
 	if (event != SEAM_NONE) {
 		put_name(p->out, seam_profile_text(profile,
 				profile->events.items[event].name), 60);

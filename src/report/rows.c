@@ -46,16 +46,6 @@ static struct seam_row_code code_of_frame(const struct seam_rows *table,
 	};
 }
 
-/* The number of @code, added if new; SEAM_NONE when memory ran out. */
-static uint32_t intern(struct seam_rows *table, struct seam_index *index,
-		       const struct seam_row_code *code)
-{
-	return SEAM_INDEX_INTERN(index,
-		seam_hash_bytes(code, sizeof(*code), 0), &table->codes, i,
-		memcmp(&table->codes.items[i], code, sizeof(*code)) == 0,
-		*code);
-}
-
 /* The code of each frame of the profile; NULL when memory ran out. */
 static uint32_t *number_frames(struct seam_rows *table)
 {
@@ -68,7 +58,10 @@ static uint32_t *number_frames(struct seam_rows *table)
 		struct seam_row_code code =
 			code_of_frame(table, &profile->frames.items[i]);
 
-		keys[i] = intern(table, &index, &code);
+		keys[i] = SEAM_INDEX_INTERN(&index,
+			seam_hash_bytes(&code, sizeof(code), 0), &table->codes,
+			k, memcmp(&table->codes.items[k], &code,
+				  sizeof(code)) == 0, code);
 		failed = keys[i] == SEAM_NONE;
 	}
 	seam_index_fini(&index);
@@ -204,17 +197,6 @@ static int from_groups(struct seam_rows *table,
 	return 0;
 }
 
-/* The keys that are not of code, in their order. */
-static void list_groups(struct seam_rows *table)
-{
-	for (size_t i = 0; seam_by_key(table->by, i); i++) {
-		enum seam_group kind = seam_by_group(seam_by_key(table->by, i));
-
-		if (kind != SEAM_GROUP_NONE)
-			table->groups.kinds[table->groups.n_kinds++] = kind;
-	}
-}
-
 int seam_rows_make(struct seam_rows *table,
 		   const struct seam_selected *selected, uint32_t event,
 		   uint32_t by)
@@ -225,7 +207,12 @@ int seam_rows_make(struct seam_rows *table,
 	*table = (struct seam_rows) {
 		.profile = selected->profile, .by = by ? by : SEAM_BY_SYMBOL,
 	};
-	list_groups(table);
+	for (size_t i = 0; seam_by_key(table->by, i); i++) {
+		enum seam_group kind = seam_by_group(seam_by_key(table->by, i));
+
+		if (kind != SEAM_GROUP_NONE)
+			table->groups.kinds[table->groups.n_kinds++] = kind;
+	}
 	rc = table->groups.n_kinds ?
 	     seam_tallies_make_by(&tallies, &table->groups, selected, event) :
 	     seam_tallies_make(&tallies, selected, event, SEAM_GROUP_NONE);
@@ -304,25 +291,21 @@ void seam_rows_sort(struct seam_rows *table, enum seam_sort sort,
 			compare_rows, &order);
 }
 
-static bool matches(const struct seam_rows *table, const struct seam_row *row,
-		    const char *text)
-{
-	char buf[SEAM_ROW_TEXT];
-
-	for (size_t i = 0; seam_by_key(table->by, i); i++)
-		if (strcasestr(seam_row_text(table, row,
-				seam_by_key(table->by, i), buf), text))
-			return true;
-	return strcasestr(seam_row_module(table, row), text);
-}
-
 void seam_rows_filter(struct seam_rows *table, const char *text)
 {
+	char buf[SEAM_ROW_TEXT];
 	size_t kept = 0;
 
-	for (size_t i = 0; i < table->n; i++)
-		if (matches(table, &table->items[i], text))
-			table->items[kept++] = table->items[i];
+	for (size_t i = 0; i < table->n; i++) {
+		const struct seam_row *row = &table->items[i];
+		bool matches = strcasestr(seam_row_module(table, row), text);
+
+		for (size_t k = 0; seam_by_key(table->by, k) && !matches; k++)
+			matches = strcasestr(seam_row_text(table, row,
+					seam_by_key(table->by, k), buf), text);
+		if (matches)
+			table->items[kept++] = *row;
+	}
 	table->n = kept;
 }
 
@@ -335,12 +318,6 @@ static const char *const names[] = {
 	[SEAM_BY_THREAD] = "thread", [SEAM_BY_PROCESS] = "process",
 	[SEAM_BY_CPU] = "cpu", [SEAM_BY_VMSTATE] = "vmstate",
 };
-
-/* "symbol", "module", ...; NULL for other values. */
-static const char *by_name(enum seam_by by)
-{
-	return by < SEAM_ARRAY_SIZE(names) ? names[by] : NULL;
-}
 
 enum seam_group seam_by_group(enum seam_by by)
 {
@@ -355,23 +332,19 @@ enum seam_group seam_by_group(enum seam_by by)
 	return by < SEAM_ARRAY_SIZE(groups) ? groups[by] : SEAM_GROUP_NONE;
 }
 
-static uint32_t find(const char *text, size_t size)
-{
-	for (uint32_t i = SEAM_BY_SYMBOL; i < SEAM_ARRAY_SIZE(names); i++)
-		if (strlen(names[i]) == size &&
-		    memcmp(names[i], text, size) == 0)
-			return i;
-	return 0;
-}
-
 int seam_by_parse(const char *text, uint32_t *by)
 {
 	*by = 0;
 	for (size_t i = 0; i < SEAM_MAX_KEYS; i++) {
 		size_t n = strcspn(text, ",");
-		uint32_t key = find(text, n);
+		uint32_t key = SEAM_BY_SYMBOL;
 
-		if (!key || seam_by_has(*by, (enum seam_by)key))
+		while (key < SEAM_ARRAY_SIZE(names) &&
+		       (strlen(names[key]) != n ||
+			memcmp(names[key], text, n) != 0))
+			key++;
+		if (key == SEAM_ARRAY_SIZE(names) ||
+		    seam_by_has(*by, (enum seam_by)key))
 			return -EINVAL;
 		*by |= key << 4 * i;
 		if (!text[n])
@@ -389,14 +362,8 @@ const char *seam_by_names(uint32_t by, char buf[SEAM_BY_NAMES])
 	for (size_t i = 0; seam_by_key(by, i); i++)
 		used += (size_t)snprintf(buf + used, SEAM_BY_NAMES - used,
 					 "%s%s", i ? "," : "",
-					 by_name(seam_by_key(by, i)));
+					 names[seam_by_key(by, i)]);
 	return buf;
-}
-
-bool seam_row_is_stackless(const struct seam_rows *table,
-			   const struct seam_row *row)
-{
-	return row->code == SEAM_NONE && seam_by_is_code(table->by);
 }
 
 uint32_t seam_row_id(const struct seam_rows *table, const struct seam_row *row,
@@ -425,54 +392,36 @@ static const struct seam_function *function_of(const struct seam_rows *table,
 	       &table->profile->functions.items[code->function] : NULL;
 }
 
-static const char *line_text(const struct seam_rows *table,
-			     const struct seam_row_code *code, char *buf)
-{
-	const struct seam_profile *profile = table->profile;
-
-	if (!code->file && seam_by_has(table->by, SEAM_BY_SYMBOL))
-		return "-";	/* the symbol is a column too */
-	if (!code->file)
-		return seam_profile_text(profile, profile->functions.items[
-						  code->function].name);
-	snprintf(buf, SEAM_ROW_TEXT, "%.*s:%" PRIu32, SEAM_ROW_TEXT - 16,
-		 seam_profile_text(profile, code->file), code->line);
-	return buf;
-}
-
-/* With the function's name, unless that is a column too. */
-static const char *address_text(const struct seam_rows *table,
-				const struct seam_row_code *code, char *buf)
-{
-	const struct seam_profile *profile = table->profile;
-	const char *name = seam_profile_text(profile, profile->functions.items[
-						      code->function].name);
-	bool alone = !seam_by_has(table->by, SEAM_BY_SYMBOL);
-
-	snprintf(buf, SEAM_ROW_TEXT, "0x%" PRIx64 "%s%.*s", code->addr,
-		 alone ? " " : "", alone ? SEAM_ROW_TEXT - 32 : 0, name);
-	return buf;
-}
-
 static const char *code_text(const struct seam_rows *table,
 			     const struct seam_row *row, enum seam_by key,
 			     char *buf)
 {
 	const struct seam_profile *profile = table->profile;
 	const struct seam_row_code *code = code_of(table, row);
-	const char *text;
+	const struct seam_function *function = function_of(table, row);
+	const char *name = function ? seam_profile_text(profile,
+							function->name) : "";
+	bool has_symbol = seam_by_has(table->by, SEAM_BY_SYMBOL);
 
 	if (!code)
 		return "[no stack]";
+	if (key == SEAM_BY_MODULE) {
+		name = seam_profile_path(profile, code->module);
+		return *name ? name : "[unknown]";
+	}
+	if (key == SEAM_BY_LINE && !code->file)
+		return has_symbol ? "-" : name;
 	if (key == SEAM_BY_LINE)
-		return line_text(table, code, buf);
-	if (key == SEAM_BY_ADDRESS)
-		return address_text(table, code, buf);
-	if (key == SEAM_BY_SYMBOL)
-		return seam_profile_text(profile, profile->functions.items[
-						  code->function].name);
-	text = seam_profile_path(profile, code->module);
-	return *text ? text : "[unknown]";
+		snprintf(buf, SEAM_ROW_TEXT, "%.*s:%" PRIu32,
+			 SEAM_ROW_TEXT - 16,
+			 seam_profile_text(profile, code->file), code->line);
+	else if (key == SEAM_BY_ADDRESS)
+		snprintf(buf, SEAM_ROW_TEXT, "0x%" PRIx64 "%s%.*s", code->addr,
+			 has_symbol ? "" : " ", SEAM_ROW_TEXT - 32,
+			 has_symbol ? "" : name);
+	else
+		return name;
+	return buf;
 }
 
 const char *seam_row_text(const struct seam_rows *table,

@@ -120,10 +120,6 @@ void seam_rows_sort(struct seam_rows *table, enum seam_sort sort,
 /* Keep rows with @text in a key or in the module; case is ignored. */
 void seam_rows_filter(struct seam_rows *table, const char *text);
 
-/* Whether the row holds the samples without a stack. */
-bool seam_row_is_stackless(const struct seam_rows *table,
-			   const struct seam_row *row);
-
 /*
  * The id of the thread, process, comm (string), CPU or VM state; @key is in the
  * table.

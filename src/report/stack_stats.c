@@ -35,22 +35,29 @@ static void put_files(const struct seam_view *view,
 	}
 }
 
-static void put_ends(const struct seam_view *view,
-		     const struct seam_stack_counts *counts)
+/*
+ * A line for each end that occurred, and for complete always; with the files of
+ * @files, where the counts are of these.
+ */
+static void put_ends(const struct seam_view *view, const uint64_t *n,
+		     bool is_guest, const struct seam_stack_counts *files)
 {
-	uint64_t whole = seam_stack_counts_total(counts);
+	unsigned int n_ends = is_guest ? SEAM_GUEST_N_ENDS : SEAM_STACK_N_ENDS;
+	uint64_t whole = 0;
 
-	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++) {
-		uint64_t n = counts->n_ended[i];
-
-		if (n == 0 && i != SEAM_STACK_COMPLETE)
+	for (unsigned int i = 0; i < n_ends; i++)
+		whole += n[i];
+	for (unsigned int i = 0; i < n_ends; i++) {
+		if (n[i] == 0 && i != 0)
 			continue;
-		put_line(view, 0, n, whole, seam_stack_end_text(i));
-		if (i == SEAM_STACK_TRUNCATED && counts->dump_bytes)
+		put_line(view, 0, n[i], whole, is_guest ?
+			 seam_guest_end_text(i) : seam_stack_end_text(i));
+		if (files && i == SEAM_STACK_TRUNCATED && files->dump_bytes)
 			fprintf(view->out, " (%" PRIu64 " bytes)",
-				counts->dump_bytes);
+				files->dump_bytes);
 		fputc('\n', view->out);
-		put_files(view, counts, i, whole);
+		if (files)
+			put_files(view, files, i, whole);
 	}
 }
 
@@ -60,60 +67,28 @@ static void put_heading(const struct seam_view *view, const char *text,
 	char count[SEAM_NUMBER];
 
 	fputc('\n', view->out);
-	seam_view_style(view, SEAM_STYLE_BOLD);
-	fputs(text, view->out);
-	seam_view_style(view, SEAM_STYLE_PLAIN);
+	seam_view_print(view, SEAM_STYLE_BOLD, "%s", text);
 	fprintf(view->out, ": %s\n", seam_format_count(count, n));
 }
 
 static void put_counts(const struct seam_view *view,
 		       const struct seam_stack_counts *counts)
 {
-	uint64_t n_stacks = seam_stack_counts_total(counts);
-	char count[SEAM_NUMBER];
+	char amount[SEAM_NUMBER];
 
-	put_heading(view, "user stacks", n_stacks);
-	put_ends(view, counts);
+	put_heading(view, "user stacks", seam_stack_counts_total(counts));
+	put_ends(view, counts->n_ended, false, counts);
 	if (counts->n_empty)
-		fprintf(view->out, "\n%s sample%s had no user stack\n",
-			seam_format_count(count, counts->n_empty),
-			counts->n_empty == 1 ? "" : "s");
+		fprintf(view->out, "\n%s had no user stack\n",
+			seam_format_amount(amount, counts->n_empty, "sample"));
 	if (counts->n_32_bit)
-		fprintf(view->out, "\n%s sample%s of 32-bit tasks: by frame "
-			"pointers\n", seam_format_count(count,
-			counts->n_32_bit), counts->n_32_bit == 1 ? "" : "s");
+		fprintf(view->out, "\n%s of 32-bit tasks: by frame pointers\n",
+			seam_format_amount(amount, counts->n_32_bit, "sample"));
 	if (counts->n_kernel_cut)
-		fprintf(view->out, "\nthe kernel's part of %s stack%s is "
-			"truncated: deeper than kernel.perf_event_max_stack "
-			"allows\n", seam_format_count(count,
-			counts->n_kernel_cut),
-			counts->n_kernel_cut == 1 ? "" : "s");
-}
-
-/* A line for each end that occurred, and for complete always. */
-static void put_guest_ends(const struct seam_view *view, const uint64_t *n,
-			   unsigned int n_ends, const char *(*text)(int end))
-{
-	uint64_t whole = 0;
-
-	for (unsigned int i = 0; i < n_ends; i++)
-		whole += n[i];
-	for (unsigned int i = 0; i < n_ends; i++) {
-		if (n[i] == 0 && i != 0)
-			continue;
-		put_line(view, 0, n[i], whole, text((int)i));
-		fputc('\n', view->out);
-	}
-}
-
-static const char *guest_text(int end)
-{
-	return seam_guest_end_text((enum seam_guest_end)end);
-}
-
-static const char *host_text(int end)
-{
-	return seam_stack_end_text((enum seam_stack_end)end);
+		fprintf(view->out, "\nthe kernel's part of %s is truncated: "
+			"deeper than kernel.perf_event_max_stack allows\n",
+			seam_format_amount(amount, counts->n_kernel_cut,
+					   "stack"));
 }
 
 static void put_guest(const struct seam_view *view,
@@ -123,9 +98,9 @@ static void put_guest(const struct seam_view *view,
 	char count[SEAM_NUMBER], share[SEAM_NUMBER], all[SEAM_NUMBER];
 
 	put_heading(view, "VM stacks", n);
-	put_guest_ends(view, counts->n_guest, SEAM_GUEST_N_ENDS, guest_text);
+	put_ends(view, counts->n_guest, true, NULL);
 	put_heading(view, "native stacks below them", n);
-	put_guest_ends(view, counts->n_host, SEAM_STACK_N_ENDS, host_text);
+	put_ends(view, counts->n_host, false, NULL);
 	fprintf(view->out, "\n%s complete in both (%s), of %s samples",
 		seam_format_count(count, counts->n_complete),
 		seam_format_percent(share, counts->n_complete, n),
@@ -159,9 +134,28 @@ int seam_report_stats_text(const struct seam_report *report,
 	return 0;
 }
 
-static void put_files_json(struct seam_json *j,
-			   const struct seam_stack_counts *counts)
+static void put_ends_json(struct seam_json *j, const char *name,
+			  const uint64_t *n, bool is_guest)
 {
+	seam_json_open(j, name, '{');
+	for (unsigned int i = 0; i < (is_guest ? SEAM_GUEST_N_ENDS :
+				      SEAM_STACK_N_ENDS); i++)
+		seam_json_u64(j, is_guest ? seam_guest_end_key(i) :
+			      seam_stack_end_key(i), n[i]);
+	seam_json_close(j);
+}
+
+static void put_counts_json(struct seam_json *j,
+			    const struct seam_stack_counts *counts)
+{
+	seam_json_open(j, "user_stacks", '{');
+	seam_json_u64(j, "stacks", seam_stack_counts_total(counts));
+	seam_json_double(j, "percent", seam_stack_counts_percent(counts));
+	put_ends_json(j, "ended", counts->n_ended, false);
+	seam_json_u64(j, "empty", counts->n_empty);
+	seam_json_u64(j, "of_32_bit", counts->n_32_bit);
+	seam_json_u64(j, "kernel_cut", counts->n_kernel_cut);
+	seam_json_u64(j, "dump_bytes", counts->dump_bytes);
 	seam_json_open(j, "files", '[');
 	for (size_t i = 0; i < counts->n_modules; i++) {
 		const struct seam_stack_module *module = &counts->modules[i];
@@ -173,43 +167,12 @@ static void put_files_json(struct seam_json *j,
 		seam_json_close(j);
 	}
 	seam_json_close(j);
-}
-
-static void put_counts_json(struct seam_json *j,
-			    const struct seam_stack_counts *counts)
-{
-	seam_json_u64(j, "stacks", seam_stack_counts_total(counts));
-	seam_json_double(j, "percent", seam_stack_counts_percent(counts));
-	seam_json_open(j, "ended", '{');
-	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++)
-		seam_json_u64(j, seam_stack_end_key(i), counts->n_ended[i]);
-	seam_json_close(j);
-	seam_json_u64(j, "empty", counts->n_empty);
-	seam_json_u64(j, "of_32_bit", counts->n_32_bit);
-	seam_json_u64(j, "kernel_cut", counts->n_kernel_cut);
-	seam_json_u64(j, "dump_bytes", counts->dump_bytes);
-	put_files_json(j, counts);
-}
-
-static void put_guest_json(struct seam_json *j,
-			   const struct seam_guest_counts *counts)
-{
-	seam_json_u64(j, "stacks", seam_guest_counts_total(counts));
-	seam_json_u64(j, "complete", counts->n_complete);
-	seam_json_u64(j, "ticks", counts->n_ticks);
-	seam_json_u64(j, "damaged", counts->n_bad);
-	seam_json_open(j, "guest_ended", '{');
-	for (unsigned int i = 0; i < SEAM_GUEST_N_ENDS; i++)
-		seam_json_u64(j, seam_guest_end_key(i), counts->n_guest[i]);
-	seam_json_close(j);
-	seam_json_open(j, "host_ended", '{');
-	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++)
-		seam_json_u64(j, seam_stack_end_key(i), counts->n_host[i]);
 	seam_json_close(j);
 }
 
 int seam_report_stats_json(const struct seam_report *report, FILE *out)
 {
+	const struct seam_guest_counts *guest = &report->profile->guest_counts;
 	struct seam_json j = seam_json_make(out, false);
 	struct seam_stack_counts counts;
 	int r = seam_stack_ends_count(report->profile, report->selected,
@@ -220,11 +183,14 @@ int seam_report_stats_json(const struct seam_report *report, FILE *out)
 	seam_json_open(&j, NULL, '{');
 	seam_json_string(&j, "schema", "seam.stats/2");
 	seam_summary_json(report, &j, seam_profile_n_samples(report->profile));
-	seam_json_open(&j, "user_stacks", '{');
 	put_counts_json(&j, &counts);
-	seam_json_close(&j);
 	seam_json_open(&j, "guest_stacks", '{');
-	put_guest_json(&j, &report->profile->guest_counts);
+	seam_json_u64(&j, "stacks", seam_guest_counts_total(guest));
+	seam_json_u64(&j, "complete", guest->n_complete);
+	seam_json_u64(&j, "ticks", guest->n_ticks);
+	seam_json_u64(&j, "damaged", guest->n_bad);
+	put_ends_json(&j, "guest_ended", guest->n_guest, true);
+	put_ends_json(&j, "host_ended", guest->n_host, false);
 	seam_json_close(&j);
 	seam_json_close(&j);
 	return 0;

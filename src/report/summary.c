@@ -10,11 +10,6 @@
 
 #include "base/text.h"
 
-bool seam_summary_is_lossy(const struct seam_profile *profile)
-{
-	return profile->losses.n > 0;
-}
-
 /* Of all that was produced: the samples and the lost records. */
 static double percent_lost(const struct seam_profile *profile)
 {
@@ -31,20 +26,20 @@ static uint64_t duration_ns(const struct seam_profile *profile)
 	       profile->end_ns - profile->start_ns : 0;
 }
 
-static void put_loss_figure(const struct seam_view *view,
-			    const struct seam_profile *profile)
+/* "3 records lost (0.24%)"; "" where nothing was. */
+static const char *loss_figure(const struct seam_profile *profile, char buf[64])
 {
 	uint64_t lost = seam_profile_n_lost(profile);
 	char n[SEAM_NUMBER];
 
+	buf[0] = '\0';
 	if (lost)
-		seam_view_print(view, SEAM_STYLE_WARN, "%s lost (%.2f%%)",
-				seam_format_amount(n, lost, "record"),
-				percent_lost(profile));
-	else if (seam_summary_is_lossy(profile))
-		seam_view_print(view, SEAM_STYLE_WARN, "some data lost");
-	else
-		fputs("nothing lost", view->out);
+		snprintf(buf, 64, "%s lost (%.2f%%)",
+			 seam_format_amount(n, lost, "record"),
+			 percent_lost(profile));
+	else if (profile->losses.n)
+		snprintf(buf, 64, "some data lost");
+	return buf;
 }
 
 /* "12 samples", "3 calls", or both: they are no sum. */
@@ -73,7 +68,7 @@ void seam_summary_head(const struct seam_report *report,
 {
 	const struct seam_profile *profile = report->profile;
 	const char *command = seam_profile_text(profile, profile->command);
-	char buf[SEAM_NUMBER];
+	char buf[SEAM_NUMBER], loss[64];
 
 	seam_view_style(view, SEAM_STYLE_BOLD);
 	seam_view_cell(view, *command ? command : report->path,
@@ -91,7 +86,10 @@ void seam_summary_head(const struct seam_report *report,
 		fprintf(view->out, " over %s", seam_format_weight(buf,
 				duration_ns(profile), SEAM_UNIT_NS));
 	fputs(", ", view->out);
-	put_loss_figure(view, profile);
+	if (*loss_figure(profile, loss))
+		seam_view_print(view, SEAM_STYLE_WARN, "%s", loss);
+	else
+		fputs("nothing lost", view->out);
 	fputc('\n', view->out);
 }
 
@@ -212,23 +210,17 @@ const char *seam_summary_line(const struct seam_selected *selected,
 			      uint64_t samples, char *buf, size_t cap)
 {
 	const struct seam_profile *profile = selected->profile;
-	uint64_t lost = seam_profile_n_lost(profile);
-	char n[SEAM_NUMBER], time[SEAM_NUMBER], over[64] = "", loss[64] = "";
+	char n[SEAM_NUMBER], time[SEAM_NUMBER], over[64] = "", loss[64];
 
-	if (lost)
-		snprintf(loss, sizeof(loss), "; %s lost (%.2f%%)",
-			 seam_format_amount(n, lost, "record"),
-			 percent_lost(profile));
-	else if (seam_summary_is_lossy(profile))
-		snprintf(loss, sizeof(loss), "; some data lost");
 	if (!profile->sysprof)	/* which has no times */
 		snprintf(over, sizeof(over), " over %s",
 			 seam_format_weight(time,
 				seam_selected_duration_ns(selected),
 				SEAM_UNIT_NS));
-	snprintf(buf, cap, "%s%s%s",
+	loss_figure(profile, loss);
+	snprintf(buf, cap, "%s%s%s%s",
 		 seam_format_amount(n, samples, seam_selected_noun(selected)),
-		 over, loss);
+		 over, *loss ? "; " : "", loss);
 	return buf;
 }
 
@@ -258,17 +250,30 @@ void seam_summary_task_json(const struct seam_profile *profile,
 				       true);
 }
 
-static void put_losses_json(const struct seam_profile *profile,
-			    struct seam_json *j)
+void seam_summary_json(const struct seam_report *report, struct seam_json *j,
+		       uint64_t samples)
 {
-	uint64_t bytes = 0;
+	const struct seam_profile *profile = report->profile;
+	uint64_t lost_bytes = 0;
 
+	seam_json_string(j, "file", report->path);
+	if (report->n_more) {
+		seam_json_open(j, "more_files", '[');
+		for (size_t i = 0; i < report->n_more; i++)
+			seam_json_string(j, NULL, report->more[i]);
+		seam_json_close(j);
+	}
+	seam_json_string(j, "command",
+			 seam_profile_text(profile, profile->command));
+	seam_json_u64(j, "samples", samples);
+	seam_json_u64(j, "start_ns", profile->start_ns);
+	seam_json_u64(j, "duration_ns", duration_ns(profile));
 	for (size_t i = 0; i < profile->losses.n; i++)
-		bytes += profile->losses.items[i].bytes;
+		lost_bytes += profile->losses.items[i].bytes;
 	seam_json_open(j, "lost", '{');
 	seam_json_u64(j, "records", seam_profile_n_lost(profile));
 	seam_json_double(j, "percent", percent_lost(profile));
-	seam_json_u64(j, "bytes", bytes);
+	seam_json_u64(j, "bytes", lost_bytes);
 	seam_json_open(j, "causes", '[');
 	for (size_t i = 0; i < profile->losses.n; i++) {
 		const struct seam_loss *loss = &profile->losses.items[i];
@@ -283,35 +288,13 @@ static void put_losses_json(const struct seam_profile *profile,
 	}
 	seam_json_close(j);
 	seam_json_close(j);
-}
-
-void seam_summary_json(const struct seam_report *report, struct seam_json *j,
-		       uint64_t samples)
-{
-	const struct seam_profile *profile = report->profile;
-
-	seam_json_string(j, "file", report->path);
-	if (report->n_more) {
-		seam_json_open(j, "more_files", '[');
-		for (size_t i = 0; i < report->n_more; i++)
-			seam_json_string(j, NULL, report->more[i]);
-		seam_json_close(j);
-	}
-	seam_json_string(j, "command",
-			 seam_profile_text(profile, profile->command));
-	seam_json_u64(j, "samples", samples);
-	seam_json_u64(j, "start_ns", profile->start_ns);
-	seam_json_u64(j, "duration_ns", duration_ns(profile));
-	put_losses_json(profile, j);
 	seam_json_open(j, "notes", '[');
 	for (size_t i = 0; i < profile->notes.n; i++)
-		seam_json_string(j, NULL,
-				 seam_profile_text(profile,
-						   profile->notes.items[i]));
+		seam_json_string(j, NULL, seam_profile_text(profile,
+						profile->notes.items[i]));
 	for (size_t i = 0; i < profile->details.n; i++)
-		seam_json_string(j, NULL,
-				 seam_profile_text(profile,
-						   profile->details.items[i]));
+		seam_json_string(j, NULL, seam_profile_text(profile,
+						profile->details.items[i]));
 	seam_json_close(j);
 }
 

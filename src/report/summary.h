@@ -6,9 +6,6 @@
 #include "base/json.h"
 #include "report/report.h"
 
-/* Whether anything was lost or skipped: exit status 3. */
-bool seam_summary_is_lossy(const struct seam_profile *profile);
-
 /* The first lines: command, file, samples, time, loss. */
 void seam_summary_head(const struct seam_report *report,
 		       const struct seam_view *view);

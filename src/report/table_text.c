@@ -48,6 +48,16 @@ struct table_layout {
 	struct seam_arena arena;
 };
 
+/* Sort and filter the rows; returns how many of them are shown. */
+static size_t arrange(const struct seam_report *report,
+		      struct seam_rows *table, bool by_weight)
+{
+	seam_rows_sort(table, report->sort, by_weight);
+	if (report->filter)
+		seam_rows_filter(table, report->filter);
+	return report->top && report->top < table->n ? report->top : table->n;
+}
+
 static size_t larger(size_t a, size_t b)
 {
 	return a > b ? a : b;
@@ -148,17 +158,6 @@ static int fill_column(struct table_layout *l, struct column *c)
 	return rc;
 }
 
-/* Columns that all names take, with gaps and layers. */
-static size_t taken(const struct table_layout *l)
-{
-	size_t sum = (l->n_columns - 1) * GAP;
-
-	for (size_t i = 0; i < l->n_columns; i++)
-		sum += l->columns[i].width + (l->columns[i].has_layer ? LAYER :
-					      0);
-	return sum;
-}
-
 /*
  * Columns that need less than their part of the room keep their width; the
  * others share the rest by their parts.
@@ -193,22 +192,25 @@ static void share(struct table_layout *l, size_t room)
 		}
 }
 
+/* Without the layers and gaps, all of the width is for names and the bar. */
 static int fit(struct table_layout *l)
 {
-	size_t room = l->view->width - FIGURES, need = taken(l), names = room;
+	size_t room = l->view->width - FIGURES - (l->n_columns - 1) * GAP;
+	size_t names = 0;
 	int rc = 0;
 
-	if (need <= room) {
-		l->bar = room - need;
+	for (size_t i = 0; i < l->n_columns; i++) {
+		names += l->columns[i].width;
+		room -= l->columns[i].has_layer ? (size_t)LAYER : 0;
+	}
+	if (names <= room) {
+		l->bar = room - names;
 		l->bar = !l->view->unicode ||
 			 l->bar < SMALLEST_BAR + GAP ? 0 :
 			 l->bar < BAR + GAP ? l->bar : BAR + GAP;
 		return 0;
 	}
-	for (size_t i = 0; i < l->n_columns; i++)
-		names -= (size_t)(l->columns[i].has_layer ? LAYER : 0) +
-			 (size_t)(i ? GAP : 0);
-	share(l, names);
+	share(l, room);
 	for (size_t i = 0; i < l->n_columns && !rc; i++)
 		rc = seam_elide_all(&l->arena, l->columns[i].texts, l->n,
 				    l->columns[i].width, l->view->unicode);
@@ -277,25 +279,20 @@ static void put_figures(const struct table_layout *l,
 		seam_format_count(c, row->self_samples));
 	if (!l->bar)
 		return;
-	seam_view_style(l->view, seam_row_is_stackless(t, row) ?
-			SEAM_STYLE_DIM : SEAM_STYLE_LAYER +
+	/* a row without code where the others have some: no stack */
+	seam_view_style(l->view, row->code == SEAM_NONE &&
+			seam_by_is_code(t->by) ? SEAM_STYLE_DIM :
+			SEAM_STYLE_LAYER +
 			(layer == SEAM_N_LAYERS ? SEAM_LAYER_NATIVE : layer));
 	seam_view_bar(l->view, self, l->longest, l->bar - GAP);
 	seam_view_style(l->view, SEAM_STYLE_PLAIN);
 	fputs("  ", l->view->out);
 }
 
-static void put_layer(const struct table_layout *l, const struct seam_row *row)
-{
-	enum seam_layer layer = seam_row_layer(l->table, row);
-
-	seam_view_print(l->view, SEAM_STYLE_LAYER + layer, "%-8s",
-			layer == SEAM_N_LAYERS ? "-" : seam_layer_name(layer));
-}
-
 static void put_row(const struct table_layout *l, size_t i)
 {
 	const struct seam_row *row = &l->table->items[i];
+	enum seam_layer layer = seam_row_layer(l->table, row);
 
 	put_figures(l, row);
 	for (size_t k = 0; k < l->n_columns; k++) {
@@ -305,7 +302,9 @@ static void put_row(const struct table_layout *l, size_t i)
 		if (k)
 			fputs("  ", l->view->out);
 		if (c->has_layer)
-			put_layer(l, row);
+			seam_view_print(l->view, SEAM_STYLE_LAYER + layer,
+					"%-8s", layer == SEAM_N_LAYERS ? "-" :
+					seam_layer_name(layer));
 		if (is_dim)
 			seam_view_style(l->view, SEAM_STYLE_DIM);
 		fputs(c->texts[i], l->view->out);
@@ -317,13 +316,20 @@ static void put_row(const struct table_layout *l, size_t i)
 	fputc('\n', l->view->out);
 }
 
-/* The number of rows that --top hides, and their share. */
-static void put_rest(const struct table_layout *l)
+/* The rows, and of those that --top hides the number and the share. */
+static void put_table(const struct seam_report *report,
+		      const struct table_layout *l)
 {
 	const struct seam_rows *t = l->table;
 	char a[SEAM_NUMBER], b[SEAM_NUMBER];
 	uint64_t rest = 0;
 
+	if (t->n)
+		put_head(l);
+	else
+		seam_summary_unmatched(report, l->view);
+	for (size_t i = 0; i < l->n; i++)
+		put_row(l, i);
 	if (l->n == t->n)
 		return;
 	for (size_t i = l->n; i < t->n; i++)
@@ -333,25 +339,6 @@ static void put_rest(const struct table_layout *l)
 			seam_format_percent(a, rest, l->by_weight ? t->weight :
 					    t->samples),
 			seam_format_amount(b, t->n - l->n, "more row"));
-}
-
-static int put_table(const struct seam_report *report, struct table_layout *l,
-		     uint32_t event)
-{
-	int rc = lay_out(l);
-
-	if (rc)
-		return rc;
-	seam_summary_event(report, l->view, event, l->table->samples,
-			   l->table->weight);
-	if (l->table->n)
-		put_head(l);
-	else
-		seam_summary_unmatched(report, l->view);
-	for (size_t i = 0; i < l->n; i++)
-		put_row(l, i);
-	put_rest(l);
-	return 1;
 }
 
 static int put_event(const struct seam_report *report,
@@ -365,11 +352,13 @@ static int put_event(const struct seam_report *report,
 		goto out;
 	l.by_weight = table.weight != 0;
 	l.is_measured = report->profile->events.items[event].is_measured;
-	seam_rows_sort(&table, report->sort, l.by_weight);
-	if (report->filter)
-		seam_rows_filter(&table, report->filter);
-	l.n = report->top && report->top < table.n ? report->top : table.n;
-	rc = put_table(report, &l, event);
+	l.n = arrange(report, &table, l.by_weight);
+	rc = lay_out(&l);
+	if (rc)
+		goto out;
+	seam_summary_event(report, view, event, table.samples, table.weight);
+	put_table(report, &l);
+	rc = 1;
 out:
 	seam_arena_fini(&l.arena);
 	seam_rows_fini(&table);
@@ -420,38 +409,27 @@ static void put_code(const struct seam_rows *table, const struct seam_row *row,
 		seam_json_string(j, "module", seam_row_module(table, row));
 }
 
-static void put_identity(const struct seam_rows *table,
-			 const struct seam_row *row, struct seam_json *j)
-{
-	for (size_t i = 0; seam_by_key(table->by, i); i++) {
-		enum seam_by key = seam_by_key(table->by, i);
-
-		if (key <= SEAM_BY_LINE)
-			put_code(table, row, key, j);
-		else
-			seam_summary_task_json(table->profile, j,
-				seam_by_group(key),
-				seam_row_id(table, row, key),
-				seam_by_has(table->by, SEAM_BY_PROCESS));
-	}
-}
-
 /* Weights of several events count different things and have no sum. */
 static void put_rows(const struct seam_report *report, struct seam_rows *table,
 		     struct seam_json *j, bool with_weights)
 {
-	size_t n;
+	size_t n = arrange(report, table, false);
+	enum seam_by key;
 
-	seam_rows_sort(table, report->sort, false);
-	if (report->filter)
-		seam_rows_filter(table, report->filter);
-	n = report->top && report->top < table->n ? report->top : table->n;
 	seam_json_open(j, "rows", '[');
 	for (size_t i = 0; i < n; i++) {
 		const struct seam_row *row = &table->items[i];
 
 		seam_json_open(j, NULL, '{');
-		put_identity(table, row, j);
+		for (size_t k = 0; (key = seam_by_key(table->by, k)); k++)
+			if (key <= SEAM_BY_LINE)
+				put_code(table, row, key, j);
+			else
+				seam_summary_task_json(table->profile, j,
+					seam_by_group(key),
+					seam_row_id(table, row, key),
+					seam_by_has(table->by,
+						    SEAM_BY_PROCESS));
 		seam_json_u64(j, "self", row->self_samples);
 		seam_json_u64(j, "total", row->samples);
 		if (with_weights) {
@@ -463,43 +441,32 @@ static void put_rows(const struct seam_report *report, struct seam_rows *table,
 	seam_json_close(j);
 }
 
-static bool is_shown(const struct seam_report *report, uint32_t event)
-{
-	const struct seam_selected *s = report->selected;
-	const struct seam_profile_event *e =
-		&report->profile->events.items[event];
-
-	return s->event == SEAM_NONE ?
-	       e->n_samples || e->n_lost || e->is_measured :
-	       s->event == event;
-}
-
-static int put_event_json(const struct seam_report *report, struct seam_json *j,
-			  uint32_t event, bool with_rows)
-{
-	struct seam_rows table = { 0 };
-	int rc = seam_rows_make(&table, report->selected, event, report->by);
-
-	if (rc)
-		return rc;
-	seam_json_open(j, NULL, '{');
-	seam_summary_event_json(report, j, event, table.samples, table.weight);
-	if (with_rows)
-		put_rows(report, &table, j, true);
-	seam_json_close(j);
-	seam_rows_fini(&table);
-	return 0;
-}
-
 static int put_events(const struct seam_report *report, struct seam_json *j,
-		      bool several)
+		      bool with_rows)
 {
+	uint32_t selected = report->selected->event;
 	int rc = 0;
 
 	seam_json_open(j, "events", '[');
-	for (uint32_t e = 0; e < report->profile->events.n && !rc; e++)
-		if (is_shown(report, e))
-			rc = put_event_json(report, j, e, several);
+	for (uint32_t i = 0; i < report->profile->events.n && !rc; i++) {
+		const struct seam_profile_event *e =
+			&report->profile->events.items[i];
+		struct seam_rows table;
+
+		if (selected == SEAM_NONE ? !e->n_samples && !e->n_lost &&
+		    !e->is_measured : selected != i)
+			continue;
+		rc = seam_rows_make(&table, report->selected, i, report->by);
+		if (rc)
+			break;
+		seam_json_open(j, NULL, '{');
+		seam_summary_event_json(report, j, i, table.samples,
+					table.weight);
+		if (with_rows)
+			put_rows(report, &table, j, true);
+		seam_json_close(j);
+		seam_rows_fini(&table);
+	}
 	seam_json_close(j);
 	return rc;
 }

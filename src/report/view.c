@@ -131,16 +131,11 @@ struct cutter {
 	bool unicode;
 };
 
-static const char *mark_of(const struct cutter *c)
-{
-	return c->unicode ? "…" : "..";
-}
-
 /* The first @head bytes, an ellipsis, [@from, @to), and one if text follows. */
 static const char *join(const struct cutter *c, const char *text, size_t head,
 			size_t from, size_t to)
 {
-	const char *mark = mark_of(c);
+	const char *mark = c->unicode ? "…" : "..";
 	size_t m = strlen(mark), n = to - from;
 	char *out = seam_arena_alloc(c->arena, head + n + 2 * m + 1);
 
@@ -320,14 +315,6 @@ static int make_distinct(const struct cutter *c, const char **texts, size_t n,
 	return rc;
 }
 
-const char *seam_elide(struct seam_arena *arena, const char *text,
-		       size_t columns, bool unicode)
-{
-	const struct cutter c = { arena, columns, unicode };
-
-	return cut_middle(&c, text);
-}
-
 int seam_elide_all(struct seam_arena *arena, const char **texts, size_t n,
 		   size_t columns, bool unicode)
 {
@@ -489,11 +476,10 @@ void seam_view_cell(const struct seam_view *view, const char *text,
 	struct seam_arena arena = { 0 };
 	const char *shown = view->width ? seam_elide_escape(&arena, text) :
 			    NULL;
-	const char *cut = shown ? seam_elide(&arena, shown, columns,
-					     view->unicode) : NULL;
 
-	if (cut)
-		fputs(cut, view->out);
+	if (shown && seam_elide_all(&arena, &shown, 1, columns,
+				    view->unicode) == 0)
+		fputs(shown, view->out);
 	else
 		seam_text_put(view->out, text, SEAM_TEXT_TERMINAL);
 	seam_arena_fini(&arena);

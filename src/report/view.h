@@ -73,17 +73,10 @@ const char *seam_elide_escape(struct seam_arena *arena, const char *text);
 size_t seam_elide_columns(const char *text);
 
 /*
- * @text cut in its middle to at most @columns (4 or more), with an ellipsis,
- * "…" where @unicode and ".." elsewhere; @text itself where it fits.  NULL
- * when memory ran out.
- */
-const char *seam_elide(struct seam_arena *arena, const char *text,
-		       size_t columns, bool unicode);
-
-/*
- * The same for all @n @texts of a column, in place: equal texts stay equal,
- * and distinct ones stay distinct.  A text may stay longer than @columns
- * to stay distinct.  0 or -ENOMEM.
+ * Cut all @n @texts of a column in their middle, in place, to at most @columns
+ * (4 or more), with an ellipsis, "…" where @unicode and ".." elsewhere: equal
+ * texts stay equal, and distinct ones stay distinct.  A text may stay longer
+ * than @columns to stay distinct.  0 or -ENOMEM.
  *
  * Cost: O(n log n) comparisons for each of at most 10 rounds.
  */

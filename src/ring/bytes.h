@@ -14,28 +14,16 @@
 
 #include <stdatomic.h>
 
-/* All of these are relaxed: the caller's barriers order them */
+/* relaxed, all of these: the caller's barriers order them */
 static inline void seam_ring_store_byte(uint8_t *at, uint8_t v)
 {
 	atomic_store_explicit((_Atomic uint8_t *)at, v, memory_order_relaxed);
-}
-
-static inline void seam_ring_store_word(uint8_t *at, uint64_t v)
-{
-	atomic_store_explicit((_Atomic uint64_t *)(void *)at, v,
-			      memory_order_relaxed);
 }
 
 static inline uint8_t seam_ring_load_byte(const uint8_t *at)
 {
 	return atomic_load_explicit((const _Atomic uint8_t *)at,
 				    memory_order_relaxed);
-}
-
-static inline uint64_t seam_ring_load_word(const uint8_t *at)
-{
-	return atomic_load_explicit((const _Atomic uint64_t *)
-				    (const void *)at, memory_order_relaxed);
 }
 
 /* Copy @bytes of @src to position @pos of @data, of @mask + 1 bytes. */
@@ -49,7 +37,9 @@ static inline void seam_ring_store(uint8_t *data, uint64_t mask, uint64_t pos,
 		seam_ring_store_byte(data + (pos++ & mask), *from++);
 	for (; bytes >= 8; bytes -= 8, from += 8, pos += 8) {
 		memcpy(&word, from, 8);
-		seam_ring_store_word(data + (pos & mask), word);
+		atomic_store_explicit((_Atomic uint64_t *)(void *)
+				      (data + (pos & mask)), word,
+				      memory_order_relaxed);
 	}
 	for (; bytes > 0; bytes--)
 		seam_ring_store_byte(data + (pos++ & mask), *from++);
@@ -65,7 +55,9 @@ static inline void seam_ring_load(const uint8_t *data, uint64_t mask,
 	for (; bytes > 0 && pos % 8; bytes--)
 		*to++ = seam_ring_load_byte(data + (pos++ & mask));
 	for (; bytes >= 8; bytes -= 8, to += 8, pos += 8) {
-		word = seam_ring_load_word(data + (pos & mask));
+		word = atomic_load_explicit((const _Atomic uint64_t *)
+					    (const void *)(data + (pos & mask)),
+					    memory_order_relaxed);
 		memcpy(to, &word, 8);
 	}
 	for (; bytes > 0; bytes--)

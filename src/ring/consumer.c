@@ -2,9 +2,9 @@
 /*
  * consumer.c - the reading half of the protocol
  *
- * The barriers C and D of the table at the top of producer.c are here and in
- * aux.c.  For D the specification names a full barrier; a release is enough,
- * since it orders the loads before it against the store.
+ * The barriers C and D of doc/design/ring.md are here and in aux.c.  For D the
+ * specification names a full barrier; a release is enough, since it orders the
+ * loads before it against the store.
  *
  * Source: "Memory synchronization" in Documentation/userspace-api/
  * perf_ring_buffer.rst, section 2.3.4.

@@ -33,14 +33,7 @@ enum { SEAM_RING_N_SKIPPED = 4 };	/* causes of a service */
 /*
  * State of a producer in user space.  It lies in the ring itself, 256 bytes
  * that the kernel leaves reserved, so that the producer's signal handlers find
- * it, and the recorder after the producer's death.  Offsets in the page:
- *
- *	 512  head	    608  n_begun		704  aux_head
- *	 520  wakeup_head   616  n_lost[4]
- *	 528  nest	    648  n_lost_unreported
- *	 576  paused	    656  n_wakeups
- *	 580  n_resumed	    664  n_offered
- *	 584  aux_held	    672  n_skipped[4]
+ * it, and the recorder after the producer's death.
  *
  * The owner of the ring writes all of it but the three at 576.  The
  * consumer trusts none of it: head and aux_head can only make it accept fewer
@@ -94,7 +87,7 @@ struct seam_ring_control {
 	uint64_t aux_size;		/* before it maps the buffer */
 };
 
-_Static_assert(sizeof(struct seam_ring_state) == 256, "as in the table");
+_Static_assert(sizeof(struct seam_ring_state) == 256, "a part of the page");
 _Static_assert(offsetof(struct seam_ring_control, program.paused) == 576, "");
 _Static_assert(offsetof(struct seam_ring_control, program.n_resumed) == 580,
 	       "");

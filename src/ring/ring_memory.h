@@ -2,10 +2,10 @@
 /*
  * ring_memory.h - the rings of one service of a program, in one sealed memfd
  *
- * The recorder makes the memory and passes it to the program once, at load.
- * From then on threads and forked children claim rings in the existing
- * mapping: no descriptor, no path and no permission is needed, so chroot,
- * setuid and closefrom do not cut them off.
+ * The recorder makes the memory (link/owners.h) and passes it to the program
+ * once, at load.  From then on threads and forked children claim rings in the
+ * existing mapping (producer/claim.h): chroot, setuid and closefrom do not cut
+ * them off.
  *
  *	0		head	magic; counts of threads without a ring
  *	4096		slots	64 bytes each: the thread of each ring
@@ -20,18 +20,10 @@
  *	                      +---recorder-------+------------------+
  *	                       owner is dead           ring is empty
  *
- * Seals forbid shrinking, growing and further seals, so neither side can
- * take addresses away from the other.  Pages are allocated before a slot is
- * free, so a full cgroup fails the recorder and never the program.  All pages
- * are charged to the recorder, used or not, until it drops the memory; for
- * their number see link_server.h.
- * No seal forbids a hole (FALLOC_FL_PUNCH_HOLE) by a program that keeps the
- * descriptor: it reads as zeros, which are invalid data like any other, and
- * is filled at the next access.  A memfd has no size limit that this could
- * exceed, so it raises no SIGBUS.
- *
- * This file is what both sides share.  The program's part is
- * producer/claim.h, the recorder's link/owners.h.
+ * Seals forbid shrinking, growing and further seals.  Pages are allocated
+ * before a slot is free, so a full cgroup fails the recorder and never the
+ * program.  No seal forbids a hole (FALLOC_FL_PUNCH_HOLE): it reads as zeros,
+ * which are invalid data like any other, and is filled at the next access.
  */
 #ifndef SEAM_RING_MEMORY_H
 #define SEAM_RING_MEMORY_H
@@ -127,14 +119,6 @@ uint64_t seam_ring_memory_rings_at(const struct seam_ring_geometry *geometry);
 /* Map @fd, of a valid @geometry, without a check of its content. */
 int seam_ring_memory_attach(struct seam_ring_memory *m, int fd,
 			    const struct seam_ring_geometry *geometry);
-
-/*
- * Make a memory, all slots absent.  Returns its descriptor, which the caller
- * closes; -ENOMEM, -EINVAL for an invalid geometry.
- */
-int seam_ring_memory_create(struct seam_ring_memory *m,
-			    const struct seam_ring_geometry *geometry,
-			    struct seam_err *err);
 
 /*
  * Map the head and slots of the memory @fd of @geometry, which another process

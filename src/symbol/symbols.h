@@ -68,7 +68,7 @@ int seam_symbols_names(struct seam_symbols *symbols, uint32_t module,
 		       const struct seam_named_addresses *names);
 
 /*
- * Read the instrumentation map in @path: an ELF file of 64 bits, linked or not,
+ * Read the instrumentation map in @path: a linked ELF file of 64 bits,
  * or YAML.  @left, if that is not NULL: the path was found, not named by a
  * user; the file is no symbolic link then, and has at most *@left bytes, which
  * become fewer by its size.  0, and @map is the caller's; as
@@ -88,8 +88,8 @@ bool seam_symbols_extent(struct seam_symbols *symbols, uint32_t module,
 			 uint64_t addr, struct seam_extent *out);
 
 /*
- * Whether a signal trampoline begins at @addr of a file (see
- * signal_trampoline.h): then the caller is not the code before it.
+ * Whether a signal trampoline begins at @addr of a file: then the caller is not
+ * the code before it.
  */
 bool seam_symbols_is_trampoline(struct seam_symbols *symbols, uint32_t module,
 				uint64_t addr);

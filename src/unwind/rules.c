@@ -7,16 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-void seam_unwind_refuse(struct seam_unwind_refused *refused, int error)
-{
-	if (error == -ENOTSUP)
-		refused->n_unsupported++;
-	else if (error == -EOVERFLOW)
-		refused->n_too_large++;
-	else
-		refused->n_broken++;
-}
-
 /* The ids that every file has are of empty rules. */
 static int add_fixed_rules(struct seam_unwind_rules *rules)
 {

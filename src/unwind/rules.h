@@ -91,16 +91,6 @@ enum {
 	SEAM_UNWIND_MAX_EXPRESSIONS = 1 << 20,
 };
 
-/* Functions whose call frame information was left out, by reason. */
-struct seam_unwind_refused {
-	uint64_t n_broken;		/* it breaks the format */
-	uint64_t n_unsupported;		/* valid, but no rule can hold it */
-	uint64_t n_too_large;		/* beyond a limit; see those above */
-};
-
-/* Count one; @error is what running its program returned. */
-void seam_unwind_refuse(struct seam_unwind_refused *refused, int error);
-
 /* Zeroed is valid and empty. */
 struct seam_unwind_rules {
 	SEAM_ARRAY(struct seam_unwind_rule) rules;

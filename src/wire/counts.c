@@ -5,45 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static void jit_received(const struct seam_counts *c, char *text, size_t cap)
-{
-	snprintf(text, cap, "; %" PRIu64 " were received (larger rings: "
-		 "--jit-ring)", c->n[SEAM_COUNT_JIT_RECORDS]);
-}
-
-static void refusal(const struct seam_counts *c, char *text, size_t cap)
-{
-	if (c->refusal[0])
-		snprintf(text, cap, ": %s", c->refusal);
-}
-
-static void program(const struct seam_counts *c, char *text, size_t cap)
-{
-	if (c->stopped[0])
-		snprintf(text, cap, " ('%s' is one)", c->stopped);
-}
-
-static void offline_time(const struct seam_counts *c, char *text, size_t cap)
-{
-	snprintf(text, cap, ", for up to %.2f s",
-		 (double)c->n[SEAM_COUNT_CPU_NS] / 1e9);
-}
-
-static void cpu(const struct seam_counts *c, char *text, size_t cap)
-{
-	if (c->first_cpu)
-		snprintf(text, cap, " (cpu %d is one)", c->first_cpu);
-}
-
-/* With the kernel's own clock the time is not known. */
-static void late_time(const struct seam_counts *c, char *text, size_t cap)
-{
-	if (c->n[SEAM_COUNT_LATE_NS])
-		snprintf(text, cap, ", for %.2f ms in all and %.2f ms at most",
-			 (double)c->n[SEAM_COUNT_LATE_NS] / 1e6,
-			 (double)c->n[SEAM_COUNT_LONGEST_LATE_NS] / 1e6);
-}
-
 #define ROW(count, in, name, ...) \
 	[SEAM_COUNT_##count] = { .section = (in), .key = (name), __VA_ARGS__ }
 /* Without words. */
@@ -54,8 +15,7 @@ const struct seam_count_row seam_count_rows[SEAM_N_COUNTS] = {
 	NUMBER(JIT_RECORDS, "jit", "records"),
 	ROW(JIT_LOST, "jit", "lost",
 	    .cause = "JIT code not received",
-	    .line = "piece* of JIT code lost, as the programs count them",
-	    .put_detail = jit_received),
+	    .line = "piece* of JIT code lost, as the programs count them"),
 	ROW(JIT_BAD, "jit", "refused_groups",
 	    .line = "record* of JIT code invalid: ignored"),
 	ROW(JIT_UNOWNED, "jit", "refused_rings",
@@ -90,29 +50,24 @@ const struct seam_count_row seam_count_rows[SEAM_N_COUNTS] = {
 
 	ROW(THREADS_REFUSED, "not_recorded", "threads",
 	    .cause = "threads not sampled",
-	    .line = "thread* not sampled: cannot open the events",
-	    .put_detail = refusal),
+	    .line = "thread* not sampled: cannot open the events"),
 	ROW(PROGRAMS_STOPPED, "not_recorded", "programs",
 	    .cause = "programs with another user's rights",
 	    .line = "program* ran with another user's rights: the kernel "
-		"stopped the events; -a records such programs",
-	    .put_detail = program),
+		"stopped the events; -a records such programs"),
 	ROW(CPUS_BACK, "not_recorded", "cpus",
 	    .cause = "CPUs that went offline",
 	    .line = "CPU* went offline and came back: not recorded from then "
-		"on",
-	    .put_detail = offline_time),
+		"on"),
 	NUMBER(CPU_NS, "not_recorded", "cpu_ns"),
 	ROW(CPUS_NEW, "not_recorded", "new_cpus",
 	    .cause = "CPUs that came online",
-	    .line = "CPU* came online after the start: not recorded",
-	    .put_detail = cpu),
+	    .line = "CPU* came online after the start: not recorded"),
 
 	ROW(THREADS_UNSEEN, "late", "unseen_threads",
 	    .line = "thread* ended before the events were opened: not sampled"),
 	ROW(THREADS_LATE, "late", "threads",
-	    .line = "thread* that started later: not sampled at first",
-	    .put_detail = late_time),
+	    .line = "thread* that started later: not sampled at first"),
 	NUMBER(LATE_NS, "late", "ns"),
 	NUMBER(LONGEST_LATE_NS, "late", "longest_ns"),
 
@@ -220,6 +175,41 @@ bool seam_counts_any_lost(const struct seam_counts *counts)
 	return false;
 }
 
+/* More about count @i, which is not 0. */
+static void put_detail(const struct seam_counts *c, size_t i, char *text,
+		       size_t cap)
+{
+	switch (i) {
+	case SEAM_COUNT_JIT_LOST:
+		snprintf(text, cap, "; %" PRIu64 " were received (larger "
+			 "rings: --jit-ring)", c->n[SEAM_COUNT_JIT_RECORDS]);
+		break;
+	case SEAM_COUNT_THREADS_REFUSED:
+		snprintf(text, cap, "%s%s", c->refusal[0] ? ": " : "",
+			 c->refusal);
+		break;
+	case SEAM_COUNT_PROGRAMS_STOPPED:
+		if (c->stopped[0])
+			snprintf(text, cap, " ('%s' is one)", c->stopped);
+		break;
+	case SEAM_COUNT_CPUS_BACK:
+		snprintf(text, cap, ", for up to %.2f s",
+			 (double)c->n[SEAM_COUNT_CPU_NS] / 1e9);
+		break;
+	case SEAM_COUNT_CPUS_NEW:
+		if (c->first_cpu)
+			snprintf(text, cap, " (cpu %d is one)", c->first_cpu);
+		break;
+	case SEAM_COUNT_THREADS_LATE:
+		/* with the kernel's own clock the time is not known */
+		if (c->n[SEAM_COUNT_LATE_NS])
+			snprintf(text, cap, ", for %.2f ms in all and %.2f ms "
+				 "at most", (double)c->n[SEAM_COUNT_LATE_NS] / 1e6,
+				 (double)c->n[SEAM_COUNT_LONGEST_LATE_NS] / 1e6);
+		break;
+	}
+}
+
 bool seam_counts_describe(const struct seam_counts *counts, size_t i,
 			  char *text)
 {
@@ -232,9 +222,7 @@ bool seam_counts_describe(const struct seam_counts *counts, size_t i,
 	noun = (int)strcspn(row->line, "*");
 	used = snprintf(text, SEAM_COUNT_LINE, "%" PRIu64 " %.*s%s%s", n, noun,
 			row->line, n == 1 ? "" : "s", row->line + noun + 1);
-	if (row->put_detail)
-		row->put_detail(counts, text + used,
-				SEAM_COUNT_LINE - (size_t)used);
+	put_detail(counts, i, text + used, SEAM_COUNT_LINE - (size_t)used);
 	return true;
 }
 

@@ -125,9 +125,6 @@ struct seam_count_row {
 	 * a plural, or a part of the line of its section.
 	 */
 	const char *line, *part;
-	/* More about it, appended to the line.  NULL: nothing. */
-	void (*put_detail)(const struct seam_counts *counts, char *text,
-			   size_t cap);
 };
 
 /* In the order of their lines. */

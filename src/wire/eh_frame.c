@@ -116,15 +116,6 @@ static bool is_cie(const struct seam_eh_frame *frame, const struct cfi_entry *e)
 	return e->id == (frame->is_debug_frame ? UINT64_MAX : 0);
 }
 
-/* Skip an encoded address and the encoding before it. */
-static void skip_address(struct seam_cursor *c, uint8_t address_bytes)
-{
-	uint8_t encoding = seam_cursor_u8(c);
-
-	if (encoding != SEAM_EH_PE_OMIT)
-		stored(c, encoding & SEAM_EH_PE_FORMAT, address_bytes);
-}
-
 /*
  * The data of each letter of an augmentation.  An unknown letter ends the
  * reading: the size of its data is not known.  With "z" the whole has a size.
@@ -132,6 +123,8 @@ static void skip_address(struct seam_cursor *c, uint8_t address_bytes)
 static void read_augmentation(struct seam_cursor *data, const char *letters,
 			      struct seam_eh_cie *cie)
 {
+	uint8_t encoding;
+
 	for (; *letters && !data->error; letters++) {
 		switch (*letters) {
 		case 'R':
@@ -141,7 +134,10 @@ static void read_augmentation(struct seam_cursor *data, const char *letters,
 			seam_cursor_skip(data, 1);
 			break;
 		case 'P':
-			skip_address(data, cie->address_bytes);
+			encoding = seam_cursor_u8(data);
+			if (encoding != SEAM_EH_PE_OMIT)
+				stored(data, encoding & SEAM_EH_PE_FORMAT,
+				       cie->address_bytes);
 			break;
 		case 'S':
 			cie->is_signal_frame = true;
@@ -201,23 +197,18 @@ static int read_cie(const struct seam_eh_frame *frame, size_t offset,
 	return 0;
 }
 
-/* Where the CIE of an FDE begins, or SIZE_MAX. */
-static size_t cie_offset(const struct seam_eh_frame *frame,
-			 const struct cfi_entry *e)
-{
-	if (frame->is_debug_frame)
-		return e->id < frame->entries.size ? (size_t)e->id : SIZE_MAX;
-	return e->id <= e->id_offset ? e->id_offset - (size_t)e->id : SIZE_MAX;
-}
-
 static int read_fde(const struct seam_eh_frame *frame, struct cfi_entry *e,
 		    struct seam_eh_fde *fde)
 {
-	size_t at = cie_offset(frame, e);
+	size_t at = SIZE_MAX;		/* where its CIE begins */
 	const struct seam_eh_cie *cie = &fde->cie;
 	uint64_t body_addr = frame->entries_addr + e->body_offset;
 	uint64_t range;
 
+	if (frame->is_debug_frame && e->id < frame->entries.size)
+		at = (size_t)e->id;
+	else if (!frame->is_debug_frame && e->id <= e->id_offset)
+		at = e->id_offset - (size_t)e->id;
 	if (at == SIZE_MAX || e->c.size > SEAM_EH_MAX_FDE)
 		return -EBADMSG;
 	if ((!cie->instructions.data || cie->offset != at) &&
@@ -242,8 +233,7 @@ static int read_fde(const struct seam_eh_frame *frame, struct cfi_entry *e,
 }
 
 int seam_eh_frame_entry(const struct seam_eh_frame *frame, size_t offset,
-			struct seam_eh_fde *fde, size_t *next,
-			uint64_t *n_bad)
+			struct seam_eh_fde *fde, size_t *next)
 {
 	struct cfi_entry e;
 
@@ -253,13 +243,8 @@ int seam_eh_frame_entry(const struct seam_eh_frame *frame, size_t offset,
 	if (e.is_empty && frame->ends_at_terminator)
 		return -ENODATA;
 	*next = e.next;
-	if (e.is_empty || (!e.c.error && is_cie(frame, &e)))
-		return 0;
-	if (e.c.error || read_fde(frame, &e, fde) < 0) {
-		++*n_bad;
-		return 0;
-	}
-	return 1;
+	return !e.is_empty && !e.c.error && !is_cie(frame, &e) &&
+	       read_fde(frame, &e, fde) == 0;
 }
 
 /* --- the table of contents --- */
@@ -301,16 +286,6 @@ static int32_t cell(const struct contents *contents, size_t i, size_t column)
 	return (int32_t)(contents->swap ? __builtin_bswap32(value) : value);
 }
 
-/* How many rows begin at or before @addr. */
-static size_t rows_up_to(const struct contents *contents, uint64_t addr,
-			 uint64_t header_addr)
-{
-	int64_t wanted = (int64_t)(addr - header_addr);
-
-	return SEAM_ARRAY_SEARCH(i, contents->n,
-				 cell(contents, i, 0) <= wanted);
-}
-
 int seam_eh_frame_find(const struct seam_eh_frame *frame, uint64_t addr,
 		       struct seam_eh_fde *fde)
 {
@@ -322,7 +297,9 @@ int seam_eh_frame_find(const struct seam_eh_frame *frame, uint64_t addr,
 
 	if (r < 0)
 		return r;
-	row = rows_up_to(&contents, addr, frame->header_addr);
+	/* rows that begin at or before @addr */
+	row = SEAM_ARRAY_SEARCH(i, contents.n, cell(&contents, i, 0) <=
+				(int64_t)(addr - frame->header_addr));
 	if (row == 0)
 		return 0;
 	entry_addr = frame->header_addr +

@@ -10,19 +10,17 @@
  *	.eh_frame_hdr = 1:u8 encodings:u8[3] address-of-.eh_frame n
  *	                { initial-location address-of-its-FDE } sorted
  *
- * .debug_frame has the same entries; there a CIE has an id of all ones,
- * an FDE names its CIE by an offset in the section, and addresses are
- * plain.  This module finds an entry and takes it apart as far as its
- * instructions; unwind/compile runs those.
+ * In .debug_frame a CIE has an id of all ones, an FDE names its CIE by an
+ * offset in the section, and addresses are plain.  unwind/compile runs the
+ * instructions.  Addresses are those of the file's program headers.
  *
- * Addresses are those of the file, as its program headers have them.  Bytes
- * are untrusted: an entry that breaks the format costs itself, and only a
+ * Bytes are untrusted: an entry that breaks the format costs itself, and only a
  * length that leads out of the section ends a walk.  An FDE may name any CIE
  * and is run for any address, so both have a largest size, far above that of
  * any compiler: the cost of an entry does not depend on what it points to.
  *
- * Ownership: everything handed out points into the caller's bytes.
- * Threads: nothing is shared; a section may be read by any number.
+ * Everything handed out points into the caller's bytes, which any number of
+ * threads may read.
  *
  * Source: LSB Core 5.0, 10.6 "Exception Frames"; DWARF 5, 6.4.1 and 7.24.
  */
@@ -88,7 +86,7 @@ struct seam_eh_fde {
  * Read the entry at @offset, and set *@next to the offset after it.
  *
  * Returns 1 with an FDE in @fde; 0 for a CIE, a terminator, or an entry that
- * is skipped because it breaks the format (then *@n_bad is incremented);
+ * is skipped because it breaks the format;
  * -ENODATA at the end, or where a length leads out of the section.
  * *@next is larger than @offset unless the result is -ENODATA.
  *
@@ -96,8 +94,7 @@ struct seam_eh_fde {
  * before the first call, and pass the same one on.
  */
 int seam_eh_frame_entry(const struct seam_eh_frame *frame, size_t offset,
-			struct seam_eh_fde *fde, size_t *next,
-			uint64_t *n_bad);
+			struct seam_eh_fde *fde, size_t *next);
 
 /*
  * The FDE for the code at @addr, by the table of contents.

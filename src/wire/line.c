@@ -96,7 +96,7 @@ void seam_line_string(struct seam_line *line, const char *name, const char *v)
 void seam_line_text(struct seam_line *line, const char *name,
 		    struct seam_bytes v)
 {
-	char *text = strndup((const char *)v.data, v.size);
+	char *text = strndup(v.size ? (const char *)v.data : "", v.size);
 
 	seam_line_string(line, name, text ? text : "");
 	free(text);

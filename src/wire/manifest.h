@@ -2,10 +2,9 @@
 /*
  * manifest.h - meta.json, the description of a bundle
  *
- * Written when a recording starts, so that a killed one can be recognized, and
- * again when it is complete.  It holds what perf.data has no place for: the
- * boot and the kernel that the addresses belong to, and losses by cause.
- * Readers ignore unknown members; a missing one reads as 0, "" or false.
+ * It holds what perf.data has no place for: the boot and the kernel that the
+ * addresses belong to, and losses by cause.  Readers ignore unknown members; a
+ * missing one reads as 0, "" or false.
  *
  *	{"schema":"seam.bundle/1","version":"seam 0.1.0","complete":true,
  *	 "overwrite":false,"snapshots":false,
@@ -30,30 +29,12 @@
  *	           "area_bytes","records","drained_bytes","lost"}]}
  *
  * The clock is "perf", the kernel's own, where there are AUX buffers ("areas").
- * A ring has a cpu, a tid, or both.
- *
- * Of the counts "lost" and "throttled" are always there, the others where
- * anything was counted: "areas" with AUX buffers, "jit" with JITs that streamed
- * their code, "guest" where programs had an agent, "calls" where programs
- * recorded theirs (record --trace), "late" in per-thread recordings.  "xray"
- * has moments at which the processors' time stamp counter and CLOCK_MONOTONIC
- * were read at once: what the ticks of xray/ mean.
- *
- * "stacks" is there where user stacks were unwound while recording: how they
- * ended, and the files in which most ended early (stack_counts.h).  Samples
- * with RAW data about the walk have it each; readers count these.
- *
- * "files" has the mapped files that have no build id, and a hash of what was in
- * them when they were mapped (seam_content_id_read() in symbol/elf): elf/ may
- * have a copy under it.
- *
- * "triggers" is there in a snapshot that triggers have made (record --trigger):
- * the expression; the thread that met it, and when; how long the call took, if
- * that is what it is about; and the function's id in xray/PID.xray, or the
- * signal.
- *
- * Addresses are strings of hexadecimal digits, because a JSON number is a
- * double to many readers.
+ * A ring has a cpu, a tid, or both.  Of the counts "lost" and "throttled" are
+ * always there, other sections where anything was counted.  "stacks" is there
+ * where user stacks were unwound while recording (stack_counts.h).  "files" has
+ * the mapped files without a build id and a hash of their contents
+ * (seam_content_id_read()): elf/ may have a copy under this hash.  Addresses are
+ * strings, because a JSON number is a double to many readers.
  */
 #ifndef SEAM_MANIFEST_H
 #define SEAM_MANIFEST_H
@@ -64,12 +45,7 @@
 #include "wire/counts.h"
 #include "wire/stack_counts.h"
 
-enum {
-	SEAM_MANIFEST_BUILD_ID = 20,
-	SEAM_MANIFEST_MAX_TRIGGERS = 256,	/* as many are read */
-	SEAM_MANIFEST_MAX_TIES = 256,		/* likewise */
-	SEAM_MANIFEST_MAX_FILES = 8192,		/* likewise */
-};
+enum { SEAM_MANIFEST_BUILD_ID = 20 };
 
 /* A mapped file without a build id. */
 struct seam_manifest_file {
@@ -140,7 +116,6 @@ struct seam_manifest {
 	size_t n_triggers;
 	const struct seam_tsc_tie *ties;	/* ascending */
 	size_t n_ties;
-	/* The rest is not read back. */
 	const struct seam_manifest_event *by_event;
 	size_t n_by_event;
 	const struct seam_manifest_ring *rings;
@@ -149,7 +124,10 @@ struct seam_manifest {
 	void *owner;		/* of the strings, after a read */
 };
 
-/* Replace the contents of @fd, which stays open.  0 or -errno. */
+/*
+ * Replace the contents of @fd, which stays open: when a recording starts, so
+ * that a killed one can be recognized, and when it is complete.  0 or -errno.
+ */
 int seam_manifest_write(int fd, const struct seam_manifest *manifest,
 			struct seam_err *err);
 
@@ -167,8 +145,8 @@ int seam_manifest_read(struct seam_manifest *manifest, struct seam_bytes json,
 		       struct seam_err *err);
 
 /*
- * "trigger 'f>10ms': 12.3 ms in thread 4711, 1.284 s after the start", with the
- * text as it can be shown.  @start_ns: of the manifest.
+ * "trigger 'f>10ms': 12.3 ms in thread 4711, 1.284 s after the start", escaped.
+ * @start_ns: of the manifest.
  */
 void seam_manifest_trigger_describe(char *buf, size_t cap,
 				    const struct seam_manifest_trigger *trigger,

@@ -65,42 +65,29 @@ enum seam_stack_end seam_stack_end_parse(const char *key)
 	return (enum seam_stack_end)end;
 }
 
-/* The end of a path that is too long: it has the file's name. */
-static const char *shortened(const char *path)
-{
-	size_t n = strlen(path);
-
-	return n < SEAM_STACK_PATH ? path : path + n - SEAM_STACK_PATH + 1;
-}
-
-static struct seam_stack_module *smallest(struct seam_stack_counts *counts)
-{
-	struct seam_stack_module *least = &counts->modules[0];
-
-	for (size_t i = 1; i < counts->n_modules; i++)
-		if (counts->modules[i].n < least->n)
-			least = &counts->modules[i];
-	return least;
-}
-
 void seam_stack_counts_add_module(struct seam_stack_counts *counts,
 				  enum seam_stack_end end, const char *path,
 				  uint64_t n)
 {
-	struct seam_stack_module *module;
+	struct seam_stack_module *module, *least = counts->modules;
+	size_t size = strlen(path);
 
-	path = shortened(path);
+	/* the end of a path that is too long has the file's name */
+	if (size >= SEAM_STACK_PATH)
+		path += size - SEAM_STACK_PATH + 1;
 	for (size_t i = 0; i < counts->n_modules; i++) {
 		module = &counts->modules[i];
 		if (module->end == end && strcmp(module->path, path) == 0) {
 			module->n += n;
 			return;
 		}
+		if (module->n < least->n)
+			least = module;
 	}
 	if (counts->n_modules < SEAM_STACK_MAX_MODULES) {
 		module = &counts->modules[counts->n_modules++];
 	} else {
-		module = smallest(counts);
+		module = least;
 		if (module->n > n)
 			return;
 	}
@@ -179,33 +166,6 @@ void seam_stack_counts_sort(struct seam_stack_counts *counts)
 	      compare);
 }
 
-/* The end of most stacks of which outer frames are not even joined. */
-static enum seam_stack_end worst_end(const struct seam_stack_counts *counts)
-{
-	unsigned int worst = SEAM_STACK_COMPLETE + 1;
-
-	for (unsigned int i = worst + 1; i < SEAM_STACK_JOINED; i++)
-		if (counts->n_ended[i] > counts->n_ended[worst])
-			worst = i;
-	return (enum seam_stack_end)worst;
-}
-
-/* The file in which most stacks ended for @end; "": none. */
-static const char *worst_path(const struct seam_stack_counts *counts,
-			      enum seam_stack_end end)
-{
-	const char *path = "";
-	uint64_t most = 0;
-
-	for (size_t i = 0; i < counts->n_modules; i++)
-		if (counts->modules[i].end == end &&
-		    counts->modules[i].n > most) {
-			most = counts->modules[i].n;
-			path = counts->modules[i].path;
-		}
-	return path;
-}
-
 /* What to do about most stacks that end by @end, most of them in @path. */
 static const char *advice_for(const struct seam_stack_counts *counts,
 			      enum seam_stack_end end, const char *path)
@@ -221,12 +181,13 @@ static const char *advice_for(const struct seam_stack_counts *counts,
 bool seam_stack_counts_advise(const struct seam_stack_counts *counts,
 			      char *text, size_t cap)
 {
-	enum seam_stack_end worst = worst_end(counts);
+	unsigned int worst = SEAM_STACK_COMPLETE + 1;
 	uint64_t total = seam_stack_counts_total(counts);
 	double percent = seam_stack_counts_percent(counts);
 	double joined = share(counts->n_ended[SEAM_STACK_JOINED], total);
 	double of_32_bit = share(counts->n_32_bit, total + counts->n_32_bit);
-	const char *path = worst_path(counts, worst);
+	const struct seam_stack_module *most = NULL;
+	const char *path;
 	char more[48] = "";
 
 	if (of_32_bit > 100 - ENOUGH_PERCENT) {
@@ -244,6 +205,15 @@ bool seam_stack_counts_advise(const struct seam_stack_counts *counts,
 			 "(java -XX:+PreserveFramePointer)", percent);
 		return true;
 	}
+	/* of stacks that are not even joined: the end and file of most */
+	for (unsigned int i = worst + 1; i < SEAM_STACK_JOINED; i++)
+		if (counts->n_ended[i] > counts->n_ended[worst])
+			worst = i;
+	for (size_t i = 0; i < counts->n_modules; i++)
+		if (counts->modules[i].end == worst &&
+		    counts->modules[i].n > (most ? most->n : 0))
+			most = &counts->modules[i];
+	path = most ? most->path : "";
 	if (joined > 0)
 		snprintf(more, sizeof(more), ", %.1f %% more after [joined]",
 			 joined);

@@ -2,9 +2,8 @@
 /*
  * stack_counts.h - how user stacks were unwound, and why some ended early
  *
- * One struct from the unwinder to the reports: the recorder, or the reader of
- * a recording with copies of stacks, counts into it, the manifest stores it,
- * "seam record" and "seam report --stats" describe it.
+ * The recorder, or the reader of copies of stacks, counts; the manifest stores
+ * the counts; "seam record" and "seam report --stats" describe them.
  *
  * Threads: one; counts of several are added up.
  */

@@ -3,14 +3,10 @@
  * wire.h - one table a record: reader, writer and dumps from it
  *
  * A record's wire layout is its C struct's fields in declaration order, each
- * packed (no padding) in the byte order of the file.  The table adds what C
- * cannot express: the meaning and unit of each field.  The functions below and
- * seam_line_record() walk the table, so a field added there appears in all at
- * once.  Tests compare the tables with the pages of doc/formats.
- *
- * The table describes syntax only.  What a field must satisfy (a size that
- * agrees with another, a flag that must be zero) is checked by a short
- * hand-written function beside the table, as in jit/jitdump.c.
+ * packed (no padding) in the byte order of the file.  What a field must satisfy
+ * (a size that agrees with another, a flag that must be zero) is checked by a
+ * short function beside the table, as in jit/jitdump.c.  Tests compare the
+ * tables with the pages of doc/formats.
  */
 #ifndef SEAM_WIRE_H
 #define SEAM_WIRE_H

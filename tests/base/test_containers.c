@@ -3,21 +3,15 @@
 #include "base/strings.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/hash.h"
+#include "unit.h"
 
 static void an_array_keeps_what_was_pushed(void **state)
 {
 	SEAM_ARRAY(uint64_t) a = { 0 };
 
-	(void)state;
 	for (uint64_t i = 0; i < 1000; i++) {
 		uint64_t *slot = SEAM_ARRAY_PUSH(&a);
 
@@ -41,7 +35,6 @@ static void a_sorted_array_is_searched(void **state)
 {
 	SEAM_ARRAY(uint64_t) a = { 0 };
 
-	(void)state;
 	SEAM_ARRAY_SORT(&a, by_value);	/* no memory yet */
 	assert_int_equal(SEAM_ARRAY_SEARCH(i, a.n, a.items[i] < 3), 0);
 	for (uint64_t i = 0; i < 100; i++)
@@ -61,7 +54,6 @@ static void an_element_is_appended_with_its_id_or_not_at_all(void **state)
 	SEAM_ARRAY(uint64_t) a = { 0 };
 	struct seam_index index = { 0 };
 
-	(void)state;
 	for (uint32_t k = 0; k < 1000; k++) {
 		uint64_t hash = seam_hash_u64(k / 10), value = k;
 
@@ -83,7 +75,6 @@ static void an_equal_element_has_one_id(void **state)
 	SEAM_ARRAY(uint64_t) a = { 0 };
 	struct seam_index index = { 0 };
 
-	(void)state;
 	for (uint64_t k = 0; k < 1000; k++)
 		assert_int_equal(SEAM_INDEX_INTERN(&index,
 				seam_hash_u64(k % 100 / 10), &a, i,
@@ -97,7 +88,6 @@ static void an_array_grows_by_zeroed_elements(void **state)
 {
 	SEAM_ARRAY(uint64_t) a = { 0 };
 
-	(void)state;
 	assert_true(SEAM_ARRAY_GROW(&a, 0));
 	for (size_t n = 1; n < 1000; n += n) {
 		assert_true(SEAM_ARRAY_GROW(&a, n));
@@ -118,7 +108,6 @@ static void an_array_refuses_a_size_that_overflows(void **state)
 {
 	size_t cap = 0;
 
-	(void)state;
 	assert_null(seam_array_reserve(NULL, &cap, SIZE_MAX, 1));
 	assert_null(seam_array_reserve(NULL, &cap, SIZE_MAX / 4, 16));
 	assert_int_equal(cap, 0);
@@ -129,7 +118,6 @@ static void an_arena_gives_zeroed_aligned_memory(void **state)
 	static const uint8_t zero[5000];
 	struct seam_arena arena = { 0 };
 
-	(void)state;
 	for (size_t size = 0; size < sizeof(zero); size += 37) {
 		uint8_t *p = seam_arena_alloc(&arena, size);
 
@@ -149,7 +137,6 @@ static void an_arena_of_a_few_names_takes_a_few_kilobytes(void **state)
 {
 	struct seam_arena arena = { 0 };
 
-	(void)state;
 	for (size_t used = 0; used < 1 << 20; used += 64) {
 		assert_true(arena.total <= 2 * used + 1024);
 		assert_non_null(seam_arena_alloc(&arena, 64));
@@ -161,7 +148,6 @@ static void an_index_finds_every_id_it_was_given(void **state)
 {
 	struct seam_index index = { 0 };
 
-	(void)state;
 	for (uint32_t id = 0; id < 100000; id++)
 		assert_int_equal(seam_index_add(&index, seam_hash_u64(id), id),
 				 0);
@@ -185,7 +171,6 @@ static void an_index_survives_equal_hashes(void **state)
 	struct seam_index_probe probe;
 	uint32_t seen = 0;
 
-	(void)state;
 	for (uint32_t id = 0; id < 500; id++)
 		assert_int_equal(seam_index_add(&index, 42, id), 0);
 	probe = seam_index_probe(&index, 42);
@@ -200,7 +185,6 @@ static void a_string_has_one_id(void **state)
 	struct seam_strings strings = { 0 };
 	char name[32];
 
-	(void)state;
 	assert_int_equal(seam_strings_put(&strings, ""), 0);
 	for (int round = 0; round < 2; round++) {
 		for (uint32_t i = 1; i < 5000; i++) {
@@ -220,7 +204,6 @@ static void a_string_ends_at_its_size_or_its_first_nul(void **state)
 	struct seam_strings strings = { 0 };
 	uint32_t abc = seam_strings_add(&strings, "abcdef", 3);
 
-	(void)state;
 	assert_int_equal(seam_strings_add(&strings, "abc\0x", 5), abc);
 	assert_int_not_equal(seam_strings_put(&strings, "ab"), abc);
 	assert_int_equal(seam_strings_put(&strings, NULL), 0);

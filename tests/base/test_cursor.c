@@ -8,12 +8,8 @@
 #include "base/cursor.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -36,7 +32,6 @@ static void reads_integers_in_both_byte_orders(void **state)
 	struct seam_cursor le = seam_cursor_make(bytes, 15, SEAM_LITTLE);
 	struct seam_cursor be = seam_cursor_make(bytes, 15, SEAM_BIG);
 
-	(void)state;
 	assert_int_equal(seam_cursor_u8(&le), 0x01);
 	assert_int_equal(seam_cursor_u16(&le), 0x0302);
 	assert_int_equal(seam_cursor_u32(&le), 0x07060504);
@@ -57,7 +52,6 @@ static void fails_at_every_truncation_point_and_stays_failed(void **state)
 	static const size_t starts[] = { 0, 1, 3, 7, 15, 21 };
 	static const uint8_t record[21] = { [15] = 'm', 'a', 'i', 'n', '!' };
 
-	(void)state;
 	for (size_t size = 0; size < sizeof(record); size++) {
 		uint8_t *copy = exact_copy(record, size);
 		struct seam_cursor c =
@@ -86,7 +80,6 @@ static void reads_an_empty_window(void **state)
 {
 	struct seam_cursor c = seam_cursor_make(NULL, 0, SEAM_BIG);
 
-	(void)state;
 	assert_non_null(seam_cursor_bytes(&c, 0));
 	seam_cursor_align(&c, 8);
 	assert_int_equal(c.error, 0);
@@ -134,7 +127,6 @@ static void reads_leb128(void **state)
 		{ "\x80", 1, 0, 0, -ENODATA, -ENODATA },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		uint8_t *copy = exact_copy(cases[i].bytes, cases[i].size);
 		struct seam_cursor u, s;
@@ -157,7 +149,6 @@ static void string_must_end_inside_the_window(void **state)
 {
 	struct seam_cursor c = seam_cursor_make("ab\0cd", 5, SEAM_LITTLE);
 
-	(void)state;
 	assert_string_equal(seam_cursor_cstr(&c), "ab");
 	assert_null(seam_cursor_cstr(&c));
 	assert_int_equal(c.error, -ENODATA);
@@ -169,7 +160,6 @@ static void failure_in_a_child_leaves_the_parent_alone(void **state)
 	struct seam_cursor c = seam_cursor_make("\1\2\3\4\5", 5, SEAM_LITTLE);
 	struct seam_cursor child = seam_cursor_split(&c, 3);
 
-	(void)state;
 	seam_cursor_u32(&child);
 	assert_int_equal(child.error, -ENODATA);
 	assert_int_equal(seam_cursor_u16(&c), 0x0504);
@@ -186,7 +176,6 @@ static void count_is_bounded_by_the_input(void **state)
 	static const uint8_t bytes[32];
 	struct seam_cursor c = seam_cursor_make(bytes, 32, SEAM_LITTLE);
 
-	(void)state;
 	assert_int_equal(seam_cursor_count(&c, 2, 16), 2);
 	assert_int_equal(seam_cursor_count(&c, 3, 16), 0);
 	assert_int_equal(c.error, -EBADMSG);
@@ -202,7 +191,6 @@ static void align_counts_from_the_window_start(void **state)
 	static const uint8_t bytes[16];
 	struct seam_cursor c = seam_cursor_make(bytes + 1, 15, SEAM_LITTLE);
 
-	(void)state;
 	seam_cursor_align(&c, 8);
 	assert_int_equal(c.pos, 0);
 	seam_cursor_skip(&c, 1);
@@ -217,7 +205,6 @@ static void first_failure_wins(void **state)
 {
 	struct seam_cursor c = seam_cursor_make("\1\2\3", 3, SEAM_LITTLE);
 
-	(void)state;
 	seam_cursor_skip(&c, 1);
 	seam_cursor_fail(&c, -EBADMSG, 0);
 	assert_int_equal(seam_cursor_u64(&c), 0);

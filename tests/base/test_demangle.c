@@ -2,13 +2,9 @@
 /* test_demangle.c - the promises of demangle.h */
 #include "base/demangle.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 /*
  * A name of Rust with @size bytes, of an identifier of @n.  libiberty's own
@@ -38,7 +34,6 @@ static void names_of_each_language_are_readable(void **state)
 	}, *const as_they_are[] = { "main", "_start", "_Z", "_Dmain_", "", "_" };
 	struct seam_arena arena = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		assert_true(seam_is_mangled(names[i][0]));
 		assert_string_equal(seam_demangle(&arena, names[i][0]),
@@ -57,7 +52,6 @@ static void a_name_beyond_the_limit_stays_mangled(void **state)
 {
 	struct seam_arena arena = { 0 };
 
-	(void)state;
 	for (size_t more = 0; more < 2; more++) {
 		size_t size = SEAM_DEMANGLE_MAX + more, n = size - 28;
 		char *name = name_of(size, n);

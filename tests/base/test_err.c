@@ -3,14 +3,8 @@
 #include "base/err.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static void prints_newest_context_first(void **state)
 {
@@ -19,7 +13,6 @@ static void prints_newest_context_first(void **state)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	assert_int_equal(seam_err_set(&err, -EBADMSG, "size %d", 99), -EBADMSG);
 	assert_int_equal(seam_err_add(&err, -EBADMSG, "record 4"), -EBADMSG);
 	seam_err_print(out, "seam", &err);
@@ -33,7 +26,6 @@ static void keeps_the_root_cause_when_full(void **state)
 {
 	struct seam_err err = { 0 };
 
-	(void)state;
 	seam_err_set(&err, -EIO, "root");
 	for (int i = 0; i < 20; i++)
 		seam_err_add(&err, -EIO, "context %d", i);
@@ -47,7 +39,6 @@ static void cuts_long_text(void **state)
 	struct seam_err err = { 0 };
 	char big[2 * SEAM_ERR_TEXT];
 
-	(void)state;
 	memset(big, 'x', sizeof(big) - 1);
 	big[sizeof(big) - 1] = '\0';
 	seam_err_set(&err, -EIO, "%s", big);
@@ -58,7 +49,6 @@ static void takes_the_reason_from_errno(void **state)
 {
 	struct seam_err err = { 0 };
 
-	(void)state;
 	errno = ENOENT;
 	assert_int_equal(seam_err_errno(&err, "cannot open '%s'", "a"),
 			 -ENOENT);
@@ -78,7 +68,6 @@ static void makes_one_line_of_all_causes(void **state)
 	struct seam_err err = { 0 };
 	char text[SEAM_ERR_TEXT] = "before";
 
-	(void)state;
 	seam_err_text(&err, text);
 	assert_string_equal(text, "");
 	seam_err_set(&err, -EIO, "root");
@@ -89,7 +78,6 @@ static void makes_one_line_of_all_causes(void **state)
 
 static void accepts_no_error_object(void **state)
 {
-	(void)state;
 	assert_int_equal(seam_err_set(NULL, -ENOMEM, "x"), -ENOMEM);
 	assert_int_equal(seam_err_add(NULL, -ENOMEM, "x"), -ENOMEM);
 }

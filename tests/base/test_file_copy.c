@@ -8,13 +8,10 @@
 #include "base/file.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 enum { SIZE = 100000 };
 
@@ -58,7 +55,6 @@ static void a_copy_has_the_bytes_up_to_its_limit(void **state)
 	};
 	int from = made();
 
-	(void)state;
 	for (size_t i = 0; i < 6; i++) {
 		size_t size = limits[i] < SIZE ? limits[i] : SIZE;
 		int to = new_file();
@@ -81,7 +77,6 @@ static void a_failed_write_is_the_result_whatever_comes_after_it(void **state)
 {
 	int from = made();
 
-	(void)state;
 	for (int i = 1; i <= 4; i++) {
 		int to = new_file();
 

@@ -2,15 +2,11 @@
 /* test_guard.c - mapped files that shrink while they are read */
 #include "base/guard.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 enum { PAGES = 3 };
 
@@ -55,7 +51,6 @@ static void reads_zeros_where_the_file_shrank(void **state)
 	FILE *file;
 	struct seam_bytes mapped = map_file(&file);
 
-	(void)state;
 	assert_int_equal(at(mapped, mapped.size - 1), 7);
 	assert_int_equal(ftruncate(fileno(file), (off_t)page_bytes), 0);
 	assert_int_equal(at(mapped, mapped.size - 1), 0);
@@ -70,7 +65,6 @@ static void counts_each_mapping_that_shrank(void **state)
 {
 	unsigned int before = seam_guard_tripped();
 
-	(void)state;
 	for (unsigned int i = 1; i <= 3; i++) {
 		FILE *file;
 		struct seam_bytes mapped = map_file(&file);

@@ -2,13 +2,8 @@
 /* test_intervals.c - sorting, and who owns an address among many ranges */
 #include "base/intervals.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/radix_sort.h"
+#include "unit.h"
 
 static uint32_t seed = 1;
 
@@ -35,7 +30,6 @@ static void the_last_to_start_wins_everywhere(void **state)
 {
 	struct seam_interval ranges[40];
 
-	(void)state;
 	for (int round = 0; round < 300; round++) {
 		struct seam_intervals intervals = { 0 };
 		size_t n = random_below(40);
@@ -61,7 +55,6 @@ static void ranges_reach_to_both_ends_of_the_addresses(void **state)
 {
 	struct seam_intervals intervals = { 0 };
 
-	(void)state;
 	seam_intervals_add(&intervals, UINT64_MAX - 1, UINT64_MAX, 2);
 	seam_intervals_add(&intervals, 0, 1, 1);
 	seam_intervals_add(&intervals, 5, 5, 3);
@@ -80,7 +73,6 @@ static void an_empty_set_holds_nothing(void **state)
 {
 	struct seam_intervals intervals = { 0 };
 
-	(void)state;
 	assert_int_equal(seam_intervals_find(&intervals, 7), SEAM_NONE);
 	assert_int_equal(seam_intervals_cut(&intervals), 0);
 	assert_int_equal(seam_intervals_find(&intervals, 7), SEAM_NONE);
@@ -92,7 +84,6 @@ static void sorting_orders_keys_and_keeps_equal_ones_in_place(void **state)
 	enum { N = 5000 };
 	struct seam_radix_item *items = malloc(N * sizeof(*items));
 
-	(void)state;
 	for (uint32_t i = 0; i < N; i++)
 		items[i] = (struct seam_radix_item) {
 			(uint64_t)random_below(70) << (8 * random_below(8)), i,
@@ -117,7 +108,6 @@ static void sorting_an_array_moves_whole_elements(void **state)
 	};
 	SEAM_ARRAY(struct element) a = { 0 };
 
-	(void)state;
 	assert_int_equal(SEAM_RADIX_SORT(&a, key), 0);
 	for (uint32_t i = 0; i < 3000; i++) {
 		struct element e = { .place = i, .key = random_below(900) };

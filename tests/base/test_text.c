@@ -2,14 +2,8 @@
 /* test_text.c - what a hostile name may not do, and what JSON looks like */
 #include "base/text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/json.h"
+#include "unit.h"
 
 static const char *shown(const char *text, enum seam_text_form form)
 {
@@ -20,7 +14,6 @@ static const char *shown(const char *text, enum seam_text_form form)
 
 static void no_escape_reaches_a_terminal(void **state)
 {
-	(void)state;
 	assert_string_equal(shown("a\x1b[31mb\x7f\n", SEAM_TEXT_TERMINAL),
 			    "a\\x1b[31mb\\x7f\\x0a");
 	/* C1 control CSI as UTF-8, and a right-to-left override. */
@@ -32,7 +25,6 @@ static void no_escape_reaches_a_terminal(void **state)
 
 static void honest_utf8_stays_and_broken_utf8_is_spelled_out(void **state)
 {
-	(void)state;
 	assert_string_equal(shown("für_λ", SEAM_TEXT_TERMINAL), "für_λ");
 	assert_string_equal(shown("\xff\xc3", SEAM_TEXT_TERMINAL),
 			    "\\xff\\xc3");
@@ -47,7 +39,6 @@ static void honest_utf8_stays_and_broken_utf8_is_spelled_out(void **state)
 
 static void each_form_guards_its_own_syntax(void **state)
 {
-	(void)state;
 	assert_string_equal(shown("a\"\\\x01\xff", SEAM_TEXT_JSON),
 			    "a\\\"\\\\\\u0001\\ufffd");
 	assert_string_equal(shown("<script a='1'>&\"", SEAM_TEXT_XML),
@@ -66,7 +57,6 @@ static void a_copy_is_cut_between_characters(void **state)
 {
 	char buf[4];
 
-	(void)state;
 	seam_text_copy(buf, sizeof(buf), "aλλ", SEAM_TEXT_TERMINAL);
 	assert_string_equal(buf, "aλ");
 	seam_text_copy(buf, sizeof(buf), "\x1b", SEAM_TEXT_TERMINAL);
@@ -82,7 +72,6 @@ static void json_places_commas_and_brackets(void **state)
 	FILE *out = open_memstream(&text, &size);
 	struct seam_json j = seam_json_make(out, false);
 
-	(void)state;
 	seam_json_open(&j, NULL, '{');
 	seam_json_u64(&j, "big", UINT64_MAX);
 	seam_json_i64(&j, "small", INT64_MIN);
@@ -115,7 +104,6 @@ static void a_word_is_quoted_as_a_shell_reads_it(void **state)
 	};
 	char text[64];
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(each); i++) {
 		size_t n = strlen(each[i].quoted);
 
@@ -146,7 +134,6 @@ static void a_number_has_its_digits_and_64_bits(void **state)
 		{ "10000000000000000", 16, 0, -1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(each); i++) {
 		const char *text = each[i].text, *after;
 		uint64_t value;
@@ -167,7 +154,6 @@ static void bytes_are_two_digits_each(void **state)
 	uint8_t bytes[] = { 0x00, 0xfe }, back[2] = { 1, 1 };
 	char text[5];
 
-	(void)state;
 	assert_string_equal(seam_text_hex(text, bytes, 2), "00fe");
 	assert_int_equal(seam_text_unhex(back, 2, text, 4), 2);
 	assert_memory_equal(bytes, back, 2);

@@ -4,7 +4,6 @@
 The program is called with the path of simulated_pmu.c's module after Seam's.
 """
 import os
-import re
 import shutil
 import struct
 import sys
@@ -71,6 +70,12 @@ def record(name, *words, command=True, **settings):
     script = f": > {name}.go; {WAIT.format(name + '.done')}"
     return run(SEAM, "record", "-o", name, *words, "--",
                "sh", "-c", script, env=environment(name, **settings))
+
+
+def recorded(name, *words, **settings):
+    result = record(name, *words, **settings)
+    equal(result.returncode, 0, result.stderr)
+    return result
 
 
 class Data:

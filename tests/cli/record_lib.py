@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What tests that record need: programs, TAP lines, and perf as the oracle."""
+import contextlib
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 import tap
 
@@ -54,11 +56,55 @@ def run_tests(functions):
     return status
 
 
+def compile_c(name, text, *flags):
+    """The program @name, from @text; its full path."""
+    with open(f"{name}.c", "w", encoding="ascii") as out:
+        out.write(text)
+    subprocess.run(["cc", "-O1", "-pthread", *flags, "-o", name, f"{name}.c"],
+                   check=True)
+    return os.path.abspath(name)
+
+
 def build_spin():
-    with open("spin.c", "w", encoding="ascii") as out:
-        out.write(SPIN_C)
-    subprocess.run(["cc", "-O1", "-fno-omit-frame-pointer", "-pthread",
-                    "-o", "spin", "spin.c"], check=True)
+    compile_c("spin", SPIN_C, "-fno-omit-frame-pointer")
+
+
+def build_id(path):
+    note = run("readelf", "-n", path).stdout
+    return re.search(r"Build ID: (\w+)", note)[1]
+
+
+@contextlib.contextmanager
+def running(*words, **options):
+    """A process that is killed at the end."""
+    process = subprocess.Popen(words, **options)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def wait_for(path, process=None):
+    """Until @path is there, or @process has ended."""
+    while not os.path.exists(path) and (
+            process is None or process.poll() is None):
+        time.sleep(0.005)
+
+
+def wait_for_samples(name, n=200):
+    """Until that many are in the file, so that a test need not guess."""
+    for _ in range(3000):
+        if os.path.exists(f"{name}/meta.json") and \
+                types_of(name).count(SAMPLE) >= n:
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"no {n} samples in {name}")
+
+
+def need_strace():
+    if run("strace", "-o", "/dev/null", "true").returncode != 0:
+        raise tap.Skip("strace does not work here")
 
 
 def check(truth, text=""):
@@ -80,6 +126,13 @@ def record(*words, **options):
     return run(SEAM, "record", *words, **options)
 
 
+def recorded(*words, **options):
+    """The result of a recording that succeeds and loses nothing."""
+    result = record(*words, **options)
+    equal(result.returncode, 0, result.stderr)
+    return result
+
+
 def starved(command):
     """A shell command that runs while its recorder stands still.
 
@@ -92,6 +145,14 @@ def samples_told(result):
     match = re.search(r"seam: (\d+) samples? in", result.stderr)
     check(match, f"no summary in: {result.stderr}")
     return int(match[1])
+
+
+def dumped(path):
+    """How many samples seam dump prints."""
+    text = run(SEAM, "dump", path)
+    check(text.returncode in (0, 3), text.stderr)
+    return sum(1 for line in text.stdout.splitlines()
+               if line.split()[1:2] == ["SAMPLE"])
 
 
 def manifest(path):

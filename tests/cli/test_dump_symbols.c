@@ -5,12 +5,9 @@
  * Records are told apart by nothing but their place in the file: all have one
  * thread and one time.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "cli/commands/dump_symbols.h"
 #include "model/perf/load_perf.h"
 #include "perf_bytes.h"
@@ -97,7 +94,6 @@ static void records_that_are_no_samples_take_no_names_of_others(void **state)
 		"[two+0x1]", "[one+0x3]", "[two+0x4]",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++) {
 		at = strstr(at, "\"symbol\":\"");
 		assert_non_null(at);

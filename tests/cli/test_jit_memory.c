@@ -5,18 +5,13 @@
  * A recording of a process with a dump of one function is annotated, and its
  * code made into a file.  Each time there is an answer or -ENOMEM.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
+#include "../unit.h"
 #include "cli/output_folder.h"
 #include "export/inject/inject.h"
 #include "folder.h"
@@ -168,13 +163,11 @@ static void sweep(int (*once)(size_t *), size_t want)
 
 static void any_allocation_of_annotate_may_fail(void **state)
 {
-	(void)state;
 	sweep(annotate_once, 2);
 }
 
 static void any_allocation_of_inject_may_fail(void **state)
 {
-	(void)state;
 	sweep(inject_once, 1);
 }
 

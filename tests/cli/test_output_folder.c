@@ -2,22 +2,17 @@
 /* test_made.c - a command that fails takes away what it made */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "../unit.h"
 #include "cli/output_folder.h"
 
 static char folder[64], path[80];
 
 static int set_up(void **state)
 {
-	(void)state;
 	snprintf(folder, sizeof(folder), "/tmp/seam-test-XXXXXX");
 	if (!mkdtemp(folder))
 		return -1;
@@ -29,7 +24,6 @@ static int tear_down(void **state)
 {
 	char command[128];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
 	return system(command);
 }
@@ -67,7 +61,6 @@ static void all_that_was_made_is_undone(void **state)
 {
 	struct seam_output_folder made;
 
-	(void)state;
 	begin(&made);
 	seam_output_folder_undo(&made);
 	assert_int_equal(access(path, F_OK), -1);
@@ -79,7 +72,6 @@ static void what_others_made_stays(void **state)
 	char theirs[128];
 	struct seam_output_folder made;
 
-	(void)state;
 	begin(&made);
 	put_file("out/b/theirs");
 	seam_output_folder_undo(&made);
@@ -93,7 +85,6 @@ static void a_folder_that_is_there_is_not_ours(void **state)
 {
 	struct seam_output_folder made;
 
-	(void)state;
 	mkdir(path, 0700);
 	assert_int_equal(seam_output_folder_begin(&made, path, NULL), -EEXIST);
 	seam_output_folder_undo(&made);
@@ -104,7 +95,6 @@ static void what_is_done_stays(void **state)
 {
 	struct seam_output_folder made;
 
-	(void)state;
 	begin(&made);
 	seam_output_folder_fini(&made);
 	seam_output_folder_undo(&made);

@@ -443,6 +443,18 @@ def _():
     return True
 
 
+@check("the program in a manual page of a library compiles")
+def _():
+    source = pathlib.Path(os.environ["SEAM_SOURCE"])
+    page = (source / "doc/man/seam-jitdump.3").read_text()
+    program = re.search(r"^#include.*?(?=^\.Ed)", page, re.M | re.S)[0]
+    done = subprocess.run(
+        ["gcc", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c",
+         "-I", source / "include", "-"], input=program, text=True,
+        stderr=subprocess.PIPE, check=False)
+    return done.returncode == 0 or done.stderr
+
+
 @check("every command has its manual page installed")
 def _():
     here = os.path.dirname(os.path.abspath(__file__))

@@ -2,16 +2,15 @@
 # SPDX-License-Identifier: MIT
 """seam record -p, -t, -a: what is kept for a launched program is kept too."""
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
-import time
 
-from record_lib import (SEAM, as_nobody, check, end_group, end_private_mounts,
-                        equal, manifest, own_folder_for_nobody,
-                        private_mounts, record, run, run_tests, samples_told)
+from record_lib import (SEAM, as_nobody, build_id, check, compile_c, end_group,
+                        end_private_mounts, equal, manifest,
+                        own_folder_for_nobody, private_mounts, record,
+                        recorded, run, run_tests, samples_told, wait_for)
 
 LIB_C = r"""
 volatile unsigned long y;
@@ -53,20 +52,12 @@ int main(int n, char **words)
 
 def build(folder="."):
     """A daemon and its library in @folder; their build ids."""
-    for name, text in (("lib.c", LIB_C), ("daemon.c", DAEMON_C)):
-        with open(name, "w", encoding="ascii") as out:
-            out.write(text)
-    lib, daemon = f"{folder}/libwork.so", f"{folder}/daemon"
-    equal(run("cc", "-O1", "-shared", "-fPIC", "-Wl,--build-id", "-o", lib,
-              "lib.c").returncode, 0)
-    equal(run("cc", "-O1", "-Wl,--build-id", "-Wl,-rpath,$ORIGIN", "-o",
-              daemon, "daemon.c", "-L", folder, "-lwork").returncode, 0)
+    lib = compile_c(f"{folder}/libwork.so", LIB_C, "-shared", "-fPIC",
+                    "-Wl,--build-id")
+    daemon = compile_c(f"{folder}/daemon", DAEMON_C, "-Wl,--build-id",
+                       "-Wl,--no-as-needed,-rpath,$ORIGIN", "-L", folder,
+                       "-lwork")
     return build_id(daemon), build_id(lib)
-
-
-def build_id(path):
-    note = run("readelf", "-n", path).stdout
-    return re.search(r"Build ID: (\w+)", note)[1]
 
 
 def start(*words, **options):
@@ -213,9 +204,8 @@ def test_files_that_were_hit_are_copied_on_request():
     for name in ("daemon", "libwork.so"):
         shutil.copy("/bin/true", name)
     check("in_the_library" in names("k.seam"), names("k.seam"))
-    result = record("-g", "--keep-files", "-z", "-o", "l.seam", "./spin",
-                    "20000000")
-    equal(result.returncode, 0, result.stderr)
+    result = recorded("-g", "--keep-files", "-z", "-o", "l.seam", "./spin",
+                      "20000000")
     check(build_id("spin") in kept("l.seam"), f"{kept('l.seam')}")
 
 
@@ -239,8 +229,7 @@ def test_an_interrupt_ends_a_recording_that_is_being_attached():
     daemon = start("sh", "-c", "echo runs; exec sleep 60")
     process = subprocess.Popen([SEAM, "record", "-o", "i.seam", "-p",
                                 str(daemon.pid)], stderr=subprocess.PIPE)
-    while not os.path.exists("i.seam"):
-        time.sleep(0.001)
+    wait_for("i.seam")
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=20)
     end_group(daemon)

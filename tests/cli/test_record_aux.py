@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """seam record of PMUs with an AUX area; the PMU is simulated_pmu.c"""
+import collections
 import json
 import os
 import signal
@@ -8,8 +9,8 @@ import struct
 import subprocess
 import sys
 
-from aux_lib import Data, TRUNCATED, WAIT, bytes_at, check_bytes, environment, \
-    perf_opens, record
+from aux_lib import (TRUNCATED, WAIT, Data, bytes_at, check_bytes, environment,
+                     perf_opens, record, recorded)
 from record_lib import IS_ROOT, SEAM, check, equal, run, run_tests
 
 
@@ -37,37 +38,26 @@ def check_areas(name, n, tids, wanted_cpus, total=100000):
         check_bytes(chunks, 0, total)
 
 
-def test_areas_of_all_cpus_are_drained_byte_for_byte():
-    result = record("cpus", "-e", "intel_pt//u", "-m", ",16K")
-    equal(result.returncode, 0, result.stderr)
-    check(f"{cpus() * 100000 / 1024:.1f} KiB of 'intel_pt//u'" in
-          result.stderr, result.stderr)
-    check_areas("cpus", cpus(), lambda tid: tid == -1, online())
-    data = Data("cpus")
-    for _, _, flags, _ in data.aux():
-        equal(flags, 0)
-    equal(sum(size for _, size, _, _ in data.aux()), cpus() * 100000)
-    check("PERF_RECORD_AUXTRACE " in perf_opens("cpus"), "no AUXTRACE")
-
-
-def test_one_cpu_has_one_aux_buffer():
-    # an odd number, of which the last bytes are written all the same
-    result = record("cpu0", "-e", "intel_pt//", "-m", "8,4", *ONE_CPU,
-                    BYTES=99997)
-    equal(result.returncode, 0, result.stderr)
-    check_areas("cpu0", 1, lambda tid: tid == -1, [0], 99997)
-    perf_opens("cpu0")
-
-
-def test_the_whole_machine_has_an_aux_buffer_a_cpu():
-    result = record("all", "-e", "intel_pt//", "-m", ",16K", "-a")
-    if not IS_ROOT:
-        equal(result.returncode, 1)
-        check("of all processes" in result.stderr, result.stderr)
-        return
-    equal(result.returncode, 0, result.stderr)
-    check_areas("all", cpus(), lambda tid: tid == -1, online())
-    perf_opens("all")
+def test_aux_buffers_of_cpus_are_drained_byte_for_byte():
+    # of one CPU an odd number: the last bytes are written all the same
+    for name, words, wanted, total in (("cpus", (), online(), 100000),
+                                       ("all", ("-a",), online(), 100000),
+                                       ("cpu0", ONE_CPU, [0], 99997)):
+        result = record(name, "-e", "intel_pt//u", "-m", ",16K", *words,
+                        BYTES=total)
+        if "-a" in words and not IS_ROOT:
+            equal(result.returncode, 1)
+            check("of all processes" in result.stderr, result.stderr)
+            continue
+        equal(result.returncode, 0, result.stderr)
+        check(f"{len(wanted) * total / 1024:.1f} KiB of 'intel_pt//u'" in
+              result.stderr, result.stderr)
+        check_areas(name, len(wanted), lambda tid: tid == -1, wanted, total)
+        data = Data(name)
+        for _, _, flags, _ in data.aux():
+            equal(flags, 0)
+        equal(sum(size for _, size, _, _ in data.aux()), len(wanted) * total)
+        check("PERF_RECORD_AUXTRACE " in perf_opens(name), "no AUXTRACE")
 
 
 def test_a_thread_has_its_own_aux_buffer():
@@ -83,15 +73,15 @@ def test_a_thread_has_its_own_aux_buffer():
 
 
 def test_samples_have_a_ring_of_their_own_beside_areas():
-    result = record("beside", "-e", "intel_pt//u", "-e", "cpu-clock", "-m",
-                    ",16K", "-F", "10000", "--call-graph", "fp")
-    equal(result.returncode, 0, result.stderr)
+    result = recorded("beside", "-e", "intel_pt//u", "-e", "cpu-clock", "-m",
+                      ",16K", "-F", "10000", "--call-graph", "fp")
     check_areas("beside", cpus(), lambda tid: tid == -1, online())
     with open("beside/meta.json", encoding="ascii") as text:
         told = json.load(text)
-    kinds = [(ring["kind"], ring.get("area_bytes")) for ring in told["rings"]]
-    equal(kinds, cpus() * [("sideband", None)] + cpus() * [("samples", None)] +
-          cpus() * [("area", 16384)])
+    kinds = collections.Counter((ring["kind"], ring.get("area_bytes"))
+                                for ring in told["rings"])
+    equal(kinds, dict.fromkeys([("sideband", None), ("samples", None),
+                                ("area", 16384)], cpus()))
     check(told["samples"] > 0, "no samples")
     equal(told["clock"], "perf")
     features = struct.unpack_from("<Q", Data("beside").bytes, 72)[0]
@@ -133,9 +123,8 @@ def check_newest(chunk, end, n):
 
 def snapshot_of(name, total, **settings):
     """The one that is made at the end."""
-    result = record(name, "-e", "intel_pt//", "-S", "-m", ",8K",
-                    *ONE_CPU, BYTES=total, **settings)
-    equal(result.returncode, 0, result.stderr)
+    result = recorded(name, "-e", "intel_pt//", "-S", "-m", ",8K",
+                      *ONE_CPU, BYTES=total, **settings)
     data = Data(name)
     equal(list(data.aux()), [], "AUX records of a snapshot")
     equal(data.info()[9], 1, "snapshot_mode")
@@ -148,13 +137,16 @@ def test_snapshots_hold_the_newest_bytes():
     for total in (1, 8191, 8192, 8193, 100000):
         (chunk,) = snapshot_of(f"shot{total}", total)
         check_newest(chunk, total, min(total, 8192))
+    # where the head is an offset in the buffer
+    for total in (8191, 8193):
+        (chunk,) = snapshot_of(f"offset{total}", total, OFFSET=1)
+        check_newest(chunk, total, min(total, 8192))
 
 
 def test_positions_may_go_round_the_end_of_all_numbers():
     start = 2 ** 64 - 4000
-    result = record("round", "-e", "intel_pt//", *ONE_CPU, "-m", ",8K",
-                    START=start)
-    equal(result.returncode, 0, result.stderr)
+    result = recorded("round", "-e", "intel_pt//", *ONE_CPU, "-m", ",8K",
+                      START=start)
     (chunks,) = Data("round").areas().values()
     check_bytes(chunks, start, 100000)
     # behind more than a round the head could be an offset as well
@@ -163,15 +155,8 @@ def test_positions_may_go_round_the_end_of_all_numbers():
         check_newest(chunk, start + total, 8192)
 
 
-def test_snapshots_are_right_where_the_head_is_an_offset():
-    for total in (8191, 8193):
-        (chunk,) = snapshot_of(f"offset{total}", total, OFFSET=1)
-        check_newest(chunk, total, min(total, 8192))
-
-
 def test_a_snapshot_holds_no_more_than_requested():
-    result = record("small", "-e", "intel_pt//", "-S3000", *ONE_CPU)
-    equal(result.returncode, 0, result.stderr)
+    result = recorded("small", "-e", "intel_pt//", "-S3000", *ONE_CPU)
     ((chunk,),) = Data("small").areas().values()
     check_newest(chunk, 100000, 3000)
 
@@ -208,15 +193,18 @@ def test_a_snapshot_is_made_on_request():
         perf_opens(name)
 
 
-def test_a_snapshot_beside_samples_reports_how_many_of_each_event():
-    process = live("counted", "-S", "-e", "cpu-clock,page-faults", "-m",
-                   "8,2", "--call-graph", "fp")
+def live_with_a_snapshot(name, *words):
+    process = live(name, *words, "-m", "8,2", "--call-graph", "fp")
     process.send_signal(signal.SIGUSR2)
     line = process.stderr.readline()
     if "user code only" in line:
         line = process.stderr.readline()
-    check("counted.1.seam" in line, line)
-    end(process, "counted")
+    check(f"{name}.1.seam" in line, line)
+    end(process, name)
+
+
+def test_a_snapshot_beside_samples_reports_how_many_of_each_event():
+    live_with_a_snapshot("counted", "-S", "-e", "cpu-clock,page-faults")
     for name in ("counted.1.seam", "counted"):
         with open(f"{name}/meta.json", encoding="utf-8") as text:
             told = json.load(text)
@@ -226,14 +214,7 @@ def test_a_snapshot_beside_samples_reports_how_many_of_each_event():
 
 
 def test_a_snapshot_of_overwritten_rings_has_its_areas():
-    process = live("flight", "--overwrite", "--call-graph", "fp", "-e",
-                   "cpu-clock", "-m", "8,2")
-    process.send_signal(signal.SIGUSR2)
-    told = process.stderr.readline()
-    if "user code only" in told:
-        told = process.stderr.readline()
-    check("flight.1.seam" in told, told)
-    end(process, "flight")
+    live_with_a_snapshot("flight", "--overwrite", "-e", "cpu-clock")
     for name in ("flight.1.seam", "flight"):
         areas = Data(name).areas()
         equal(len(areas), cpus(), name)
@@ -267,8 +248,7 @@ def test_a_snapshot_does_not_begin_what_is_delayed():
 
 
 def test_areas_are_made_smaller_where_the_user_may_not_lock_them():
-    result = record("less", "-e", "intel_pt//u", "-m", ",1M", MAX=65536)
-    equal(result.returncode, 0, result.stderr)
+    result = recorded("less", "-e", "intel_pt//u", "-m", ",1M", MAX=65536)
     check("AUX buffers of 64 KiB in place of 1 MiB" in result.stderr,
           result.stderr)
     check_areas("less", cpus(), lambda tid: tid == -1, online())

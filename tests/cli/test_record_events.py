@@ -9,9 +9,10 @@ import subprocess
 import sys
 import time
 
-from record_lib import (IS_ROOT, SEAM, as_nobody, check, end_group, equal,
-                        manifest, own_folder_for_nobody, perf, perf_samples,
-                        record, refused, run, run_tests, samples_told, starved)
+from record_lib import (IS_ROOT, SEAM, as_nobody, check, compile_c, dumped,
+                        end_group, equal, manifest, own_folder_for_nobody,
+                        perf, perf_samples, record, recorded, refused, run,
+                        run_tests, running, samples_told, wait_for)
 from tap import Skip
 
 CALLS_C = r"""
@@ -37,18 +38,7 @@ int main(int c, char **v)
 
 
 def build_calls():
-    if not os.path.exists("calls"):
-        with open("calls.c", "w", encoding="ascii") as out:
-            out.write(CALLS_C)
-        run("cc", "-O1", "-o", "calls", "calls.c")
-    return os.path.abspath("calls")
-
-
-def dumped(path):
-    text = run(SEAM, "dump", path)
-    equal(text.returncode, 0, text.stderr)
-    return sum(1 for line in text.stdout.splitlines()
-               if line.split()[1:2] == ["SAMPLE"])
+    return compile_c("calls", CALLS_C)
 
 
 def whole(result, path):
@@ -168,7 +158,8 @@ def test_a_probe_fires_at_each_call_and_each_return():
     if not needs_root("-e", f"uprobe:{path}:called", path, "500"):
         return
     for event in (f"uprobe:{path}:called", f"uprobe:{path}:called%return",
-                  f"uretprobe:{path}:called"):
+                  f"uretprobe:{path}:called",
+                  f"uprobe:./{os.path.relpath(path)}:called"):
         result = record("-e", event, "-g", "-o", "u.seam", path, "500")
         equal(whole(result, "u.seam"), 500, event)
         equal(perf_samples("u.seam"), 500, event)
@@ -253,11 +244,10 @@ def test_a_watched_address_is_seen_at_each_write():
     recorder = subprocess.Popen(
         [SEAM, "record", "-e", f"mem:{address}/4:w", "-o", "b.seam", "-p",
          str(target.pid)], stderr=subprocess.PIPE, text=True)
-    while not os.path.exists("b.seam/meta.json"):
-        if recorder.poll() is not None:
-            target.kill()
-            raise Skip("no breakpoints here: " + recorder.stderr.read())
-        time.sleep(0.01)
+    wait_for("b.seam/meta.json", recorder)
+    if recorder.poll() is not None:
+        target.kill()
+        raise Skip("no breakpoints here: " + recorder.stderr.read())
     target.communicate("go\n")
     _, text = recorder.communicate(timeout=30)
     equal(recorder.returncode, 0, text)
@@ -271,31 +261,26 @@ def test_a_watched_address_is_seen_at_each_write():
 
 def test_a_group_is_read_whole_at_each_sample_of_its_first():
     # often enough for one before the last page fault
-    result = record("-F", "4000", "-e", "{cpu-clock,page-faults}:S,cs", "-o",
-                    "g.seam", "./spin", "40000000")
-    equal(result.returncode, 0, result.stderr)
+    result = recorded("-F", "4000", "-e", "{cpu-clock,page-faults}:S,cs", "-o",
+                      "g.seam", "./spin", "40000000")
     check("not inherited" in result.stderr, result.stderr)
     whole(result, "g.seam")
     check("{cpu-clock,page-faults}" in perf("evlist", "-g", "-i", "g.seam"))
     text = perf("script", "-i", "g.seam", "-F", "event,period,ip", "-G")
     check("page-faults:" in text and "cpu-clock:" in text, text[:200])
-    for bad in ("{a", "{cpu-clock}:", "{cpu-clock,cs}:x"):
-        equal(record("-e", bad, "-o", "h.seam", "true").returncode, 1, bad)
 
 
 def test_an_event_of_a_group_samples_with_its_own_period():
     touch = ("python3", "-c", "bytearray(1 << 24)")
-    result = record("-e", "page-faults/period=4/", "-o", "p.seam", *touch)
-    equal(result.returncode, 0, result.stderr)
+    result = recorded("-e", "page-faults/period=4/", "-o", "p.seam", *touch)
     found = json.loads(run(SEAM, "report", "--json", "p.seam").stdout)
     event = found["events"][0]
     check(event["samples"] > 100, event)
     equal(event["weight"], 4 * event["samples"])
     # of the first alone 1 sample: an event never counts 2^40
-    result = record("-e", "{cpu-clock/period=1099511627776/,"
-                    "page-faults/period=4/,minor-faults}:S", "-o", "r.seam",
-                    *touch)
-    equal(result.returncode, 0, result.stderr)
+    result = recorded("-e", "{cpu-clock/period=1099511627776/,"
+                      "page-faults/period=4/,minor-faults}:S", "-o", "r.seam",
+                      *touch)
     check(samples_told(result) >= event["samples"] // 2, result.stderr)
     found = json.loads(run(SEAM, "report", "--json", "r.seam").stdout)
     for event in found["events"][1:]:
@@ -316,12 +301,11 @@ def attrs(path):
 
 
 def test_events_have_terms_of_their_own():
-    result = record("-e", "cpu-clock/period=1000000,name=mine,call-graph=fp,"
-                    "max-stack=7/u,"
-                    "cpu-clock/freq=99,call-graph=no,no-inherit/",
-                    "-e", "page-faults/name=touched/,cs",
-                    "-o", "e.seam", "./spin", "40000000")
-    equal(result.returncode, 0, result.stderr)
+    result = recorded("-e", "cpu-clock/period=1000000,name=mine,call-graph=fp,"
+                      "max-stack=7/u,"
+                      "cpu-clock/freq=99,call-graph=no,no-inherit/",
+                      "-e", "page-faults/name=touched/,cs",
+                      "-o", "e.seam", "./spin", "40000000")
     whole(result, "e.seam")
     has = attrs("e.seam/data")
     equal(list(has)[:4], ["mine", "cpu-clock/freq=99,call-graph=no,no-inherit/",
@@ -338,9 +322,8 @@ def test_events_have_terms_of_their_own():
 
 
 def test_a_bare_group_samples_each_of_its_events():
-    result = record("-e", "{cpu-clock,page-faults}:u", "-o", "b.seam",
-                    "./spin", "40000000")
-    equal(result.returncode, 0, result.stderr)
+    result = recorded("-e", "{cpu-clock,page-faults}:u", "-o", "b.seam",
+                      "./spin", "40000000")
     check("not inherited" not in result.stderr, result.stderr)
     whole(result, "b.seam")
     check("{cpu-clock,page-faults}" in perf("evlist", "-g", "-i", "b.seam"))
@@ -383,25 +366,11 @@ def test_attrs_are_those_of_perf():
 
 
 def test_no_inherit_samples_the_command_alone():
-    result = record("-i", "-o", "i.seam", "./spin", "100000000")
-    equal(result.returncode, 0, result.stderr)
-    threads = set(perf("script", "-i", "i.seam", "-F", "tid", "-G").split())
-    equal(len(threads), 1, "threads:")
-    result = record("-i", "--per-thread", "-o", "i.seam", "./spin",
-                    "100000000")
-    equal(result.returncode, 0, result.stderr)
-    threads = set(perf("script", "-i", "i.seam", "-F", "tid", "-G").split())
-    equal(len(threads), 1, "threads, one by one:")
-
-
-def test_a_relative_path_of_a_probe_is_the_file_it_leads_to():
-    path = build_calls()
-    event = f"uprobe:./{os.path.relpath(path)}:called"
-    if not needs_root("-e", event, path, "10"):
-        return
-    result = record("-e", event, "-o", "r.seam", path, "10")
-    equal(result.returncode, 0, result.stderr)
-    equal(samples_told(result), 10)
+    for words in ((), ("--per-thread",)):
+        result = recorded("-i", *words, "-o", "i.seam", "./spin", "100000000")
+        threads = set(perf("script", "-i", "i.seam", "-F", "tid",
+                           "-G").split())
+        equal(len(threads), 1, f"threads, {words}:")
 
 
 def test_a_pmu_of_the_kernel_is_described_in_its_own_terms():
@@ -410,9 +379,6 @@ def test_a_pmu_of_the_kernel_is_described_in_its_own_terms():
     if "no PMU" in result.stderr:
         raise Skip("no PMU 'software' in sysfs")
     whole(result, "s.seam")
-    for bad in ("nosuch/x=1/", "software/nosuch/", "software/config=x/",
-                "../type/"):
-        equal(record("-e", bad, "-o", "h.seam", "true").returncode, 1, bad)
 
 
 def records_of(path, name):
@@ -469,19 +435,15 @@ def test_namespaces_and_cgroups_that_stand_are_reported():
 
 def expect_a_task_in_its_group(group):
     os.mkdir(group)
-    target = subprocess.Popen(["./spin", "10000000000"])
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.rmdir, group)
+        target = stack.enter_context(running("./spin", "10000000000"))
         with open(f"{group}/cgroup.procs", "w", encoding="ascii") as out:
             out.write(str(target.pid))
         number = os.stat(group).st_ino
         inode = os.stat(f"/proc/{target.pid}/ns/net").st_ino
-        result = record("--namespaces", "--cgroups", "-o", "st.seam", "-p",
-                        str(target.pid), "--duration", "0.5")
-        equal(result.returncode, 0, result.stderr)
-    finally:
-        target.kill()
-        target.wait()
-        os.rmdir(group)
+        result = recorded("--namespaces", "--cgroups", "-o", "st.seam", "-p",
+                          str(target.pid), "--duration", "0.5")
     text = run(SEAM, "dump", "st.seam").stdout
     at_start = re.findall(r"NAMESPACES .*pid=(\d+) tid=(\d+) .*?ino=(0x\w+)",
                           text)
@@ -509,8 +471,6 @@ def test_a_compressed_recording_is_smaller_and_the_same_to_all():
         equal(perf_samples("z.seam"), told, level)
         small, large = (os.path.getsize(p + ".seam/data") for p in "zk")
         check(small < large / 2, f"{level}: {small} of {large} bytes")
-    for bad in ("-z0", "-z23", "-zx"):
-        equal(record(bad, "true").returncode, 2, bad)
 
 
 def test_a_killed_compressed_recording_is_read_to_its_last_batch():
@@ -525,8 +485,7 @@ def test_a_killed_compressed_recording_is_read_to_its_last_batch():
 
 
 def test_auto_takes_what_may_be_locked_and_reports_it():
-    result = record("-m", "auto", "-o", "a.seam", "./spin", "1000")
-    equal(result.returncode, 0, result.stderr)
+    result = recorded("-m", "auto", "-o", "a.seam", "./spin", "1000")
     told = re.search(r"rings of (\d+) ([KM])iB", result.stderr)
     check(told, result.stderr)
     told_bytes = int(told[1]) << (20 if told[2] == "M" else 10)
@@ -539,22 +498,6 @@ def test_auto_takes_what_may_be_locked_and_reports_it():
                   os.path.abspath("spin"), "1000", preexec_fn=as_nobody)
     equal(poor.returncode, 0, poor.stderr)
     check(re.search(r"rings of \d+ [KM]iB", poor.stderr), poor.stderr)
-
-
-def test_loss_is_reported_per_event_to_the_record():
-    result = record("-m", "1", "-e", "cpu-clock,page-faults,cs", "-F",
-                    "20000", "-g", "-o", "l.seam",
-                    *starved("./spin 100000000"))
-    check(re.search(r"lost \d+ records \([\d.]+ %\): \d+ because rings were "
-                    r"full \(larger ones: -m\)$", result.stderr, re.M),
-          result.stderr)
-    by_event = manifest("l.seam")["lost_by_event"]
-    lost = manifest("l.seam")["lost"]["ring_full"]
-    equal(sum(e["lost"] for e in by_event), lost)
-    check(lost > 0, "nothing was lost")
-    for event in by_event:
-        line = f"{event['event']}: lost {event['lost']} "
-        equal(line in result.stderr, event["lost"] > 0, result.stderr)
 
 
 sys.exit(run_tests(globals()))

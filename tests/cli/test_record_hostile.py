@@ -7,16 +7,16 @@ user may not, stand still, or fill its disk or memory.
 """
 import json
 import os
-import re
 import resource
 import signal
 import subprocess
 import sys
 import time
 
-from record_lib import (IS_ROOT, SEAM, as_nobody, check, end_group,
-                        end_private_mounts, equal, in_order, manifest,
-                        own_folder_for_nobody, record, run, run_tests)
+from record_lib import (IS_ROOT, SEAM, as_nobody, build_id, check, compile_c,
+                        end_group, end_private_mounts, equal, in_order,
+                        manifest, own_folder_for_nobody, record, run,
+                        run_tests, wait_for)
 
 HANGING_FILE = os.path.abspath(sys.argv[2])
 STALLING_FS = os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -145,24 +145,30 @@ int main(int n, char **words)
 """
 
 
+# Uses CPU time for words[1] ms.
+BUSY_C = r"""
+#include <stdlib.h>
+#include <time.h>
+int main(int n, char **words)
+{
+	while (clock() < atoi(words[1]) * (CLOCKS_PER_SEC / 1000))
+		;
+	return n < 0;
+}
+"""
+
+
 def build(folder, name, text):
-    with open(f"{name}.c", "w", encoding="ascii") as out:
-        out.write(text)
-    equal(run("cc", "-O1", "-w", "-o", f"{folder}/{name}",
-              f"{name}.c").returncode, 0)
+    compile_c(f"{folder}/{name}", text, "-w")
 
 
 def library(folder, name):
     """One with a build id of its own; root's if it has no @folder."""
-    path = os.path.abspath(f"{folder}/{name}")
-    with open("l.c", "w", encoding="ascii") as out:
-        out.write(f'const char who[] = "{name}";\n')
-    equal(run("cc", "-shared", "-fPIC", "-Wl,--build-id", "-o", path,
-              "l.c").returncode, 0)
+    path = compile_c(f"{folder}/{name}", f'const char who[] = "{name}";\n',
+                     "-shared", "-fPIC", "-Wl,--build-id")
     os.chmod(path, 0o755)
     os.chown(path, 65534, 65534)
-    note = run("readelf", "-n", path).stdout
-    return path, re.search(r"Build ID: (\w+)", note)[1]
+    return path, build_id(path)
 
 
 def record_of_nobody(path, *words, **options):
@@ -305,8 +311,7 @@ def test_a_file_that_hangs_stops_neither_the_drain_nor_the_end():
 @of_root
 def test_a_signal_ends_an_ending_that_hangs():
     process = start_beside_a_file_that_hangs("since")
-    while not os.path.exists("h.seam/meta.json"):
-        time.sleep(0.01)
+    wait_for("h.seam/meta.json")
     time.sleep(0.3)
     with open("since", "w", encoding="ascii"):
         pass
@@ -330,10 +335,7 @@ def test_samples_that_wait_for_a_slow_file_are_in_order_for_perf():
     Each has a name in it, and so a build id of its own.
     """
     for name in "slow", "fast":
-        build(".", name, "#include <stdlib.h>\n#include <time.h>\n"
-              "int main(int n, char **words) { while (clock() < atoi(words[1])"
-              " * (CLOCKS_PER_SEC / 1000)); return n < 0; }\n"
-              f"const char name[] = \"{name}\";")
+        build(".", name, f"{BUSY_C}const char name[] = \"{name}\";")
     environment = dict(os.environ, LD_PRELOAD=HANGING_FILE, HANG="/slow",
                        HANG_SINCE="/", HANG_MS="300")
     done = run(SEAM, "record", "-o", "w.seam", "env", "-u", "LD_PRELOAD",
@@ -345,18 +347,6 @@ def test_samples_that_wait_for_a_slow_file_are_in_order_for_perf():
     check(in_order(lines), "no round was finished")
     equal(manifest("w.seam")["stacks"]["ended"]["not_ready"], 0)
 
-
-# Runs as the program of a file system that stalls, and is recorded.
-BUSY_C = r"""
-#include <stdlib.h>
-#include <time.h>
-int main(int n, char **words)
-{
-	while (clock() < atoi(words[1]) * (CLOCKS_PER_SEC / 1000))
-		;
-	return n < 0;
-}
-"""
 
 # $1: when requests stall, $2: the recorder.  The program is mapped before.
 STALL_SH = r"""

@@ -13,7 +13,7 @@ import re
 import struct
 import sys
 
-from aux_lib import Data, perf_opens, perf_script, record
+from aux_lib import (Data, perf_opens, perf_script, recorded)
 from record_lib import IS_ROOT, SEAM, check, equal, run, run_tests
 
 REAL = pathlib.Path(os.environ["SEAM_CORPUS"],
@@ -43,9 +43,8 @@ def play(name, packets):
         out.write(packets)
     # one chunk: perf prints each by itself, and a packet may be cut by it
     whole = ["-a"] if IS_ROOT else []       # a user has COMMAND's alone
-    result = record(name, "-e", "intel_pt//", "-C", "0", *whole, "-S", "-m",
-                    ",256K", FILE="packets", BYTES=len(packets))
-    equal(result.returncode, 0, result.stderr)
+    result = recorded(name, "-e", "intel_pt//", "-C", "0", *whole, "-S", "-m",
+                      ",256K", FILE="packets", BYTES=len(packets))
     return PACKETS.findall(perf_opens(name))
 
 

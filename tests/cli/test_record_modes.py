@@ -5,14 +5,15 @@ import json
 import os
 import re
 import signal
-import struct
 import subprocess
 import sys
 import time
 
-from record_lib import (IS_ROOT, SEAM, as_nobody, check, equal, manifest,
-                        own_folder_for_nobody, perf, perf_read, perf_samples,
-                        record, refused, run, run_tests, samples_told)
+from record_lib import (IS_ROOT, SEAM, as_nobody, check, compile_c, dumped,
+                        equal, manifest, own_folder_for_nobody, perf,
+                        perf_read, perf_samples, record, recorded, refused,
+                        run, run_tests, running, samples_told, wait_for,
+                        wait_for_samples)
 from tap import Skip
 
 PINNED_C = r"""
@@ -63,9 +64,7 @@ def build_pinned():
         return
     if os.cpu_count() < 2:
         raise Skip("needs two CPUs")
-    with open("pinned.c", "w", encoding="ascii") as out:
-        out.write(PINNED_C)
-    run("cc", "-O1", "-pthread", "-o", "pinned", "pinned.c")
+    compile_c("pinned", PINNED_C)
 
 
 def samples_of(path):
@@ -73,13 +72,6 @@ def samples_of(path):
     text = perf_read(path, "script", "-F", "tid,cpu,ip", "-G")
     return [(int(tid), int(cpu)) for tid, cpu in
             re.findall(r"^ *(-?\d+) \[(\d+)\]", text, re.M)]
-
-
-def dumped(path):
-    text = run(SEAM, "dump", path)
-    equal(text.returncode, 0, text.stderr)
-    return sum(1 for line in text.stdout.splitlines()
-               if line.split()[1:2] == ["SAMPLE"])
 
 
 def threads_told(result):
@@ -160,8 +152,7 @@ def test_per_thread_on_one_cpu_sees_that_cpu_only():
 
 def test_many_threads_one_after_another_are_followed_one_by_one():
     script = "for i in 1 2 3 4 5 6 7 8 9 10; do ./spin 20000000; done"
-    result = record("-o", "m.seam", "--per-thread", "sh", "-c", script)
-    equal(result.returncode, 0, result.stderr)
+    result = recorded("-o", "m.seam", "--per-thread", "sh", "-c", script)
     found = samples_of("m.seam")
     equal(len(found), samples_told(result))
     check(len({tid for tid, _ in found}) >= 10, "threads are missing")
@@ -206,11 +197,6 @@ def test_the_whole_machine_is_seen_while_a_command_runs():
     # A CPU's timer goes off while a thread runs, or just before it does: where
     # others take turns with it, each turn counts a sample more or less.
     check_each(threads, found, slack=0.3)
-
-
-def test_the_whole_machine_on_one_cpu():
-    if not may_see_the_machine("-a", "-C", "1", "true"):
-        return
     _, found, _ = system_wide("b.seam", "-a", "-C", "1")
     equal({cpu for _, cpu in found}, {1})
 
@@ -218,37 +204,12 @@ def test_the_whole_machine_on_one_cpu():
 def test_cpus_alone_mean_all_that_runs_on_them_for_so_long():
     if not may_see_the_machine("-C", "0", "--duration", "0.3"):
         return
-    spin = subprocess.Popen(["taskset", "-c", "0", "./spin", "10000000000"])
-    try:
+    with running("taskset", "-c", "0", "./spin", "10000000000") as spin:
         result = record("-o", "e.seam", "-C", "0", "--duration", "0.3")
-    finally:
-        spin.kill()
-        spin.wait()
     equal(result.returncode, 0, result.stderr)
     found = samples_of("e.seam")
     equal({cpu for _, cpu in found}, {0})
     check(spin.pid in {tid for tid, _ in found}, "the process is not there")
-
-
-def test_without_the_right_to_the_machine_the_remedy_is_reported():
-    folder = own_folder_for_nobody()
-    result = record("-a", "--duration", "1", "-o",
-                    os.path.join(folder, "a.seam"), preexec_fn=as_nobody)
-    equal(result.returncode, 1)
-    check("of all processes" in result.stderr and
-          "perf_event_paranoid=0" in result.stderr, result.stderr)
-
-
-def wait_for_samples(name):
-    for _ in range(1500):
-        path = os.path.join(name, "data")
-        if os.path.exists(path):
-            with open(path, "rb") as data:
-                size, = struct.unpack_from("<Q", data.read(104), 48)
-            if size > 1 << 15:
-                return
-        time.sleep(0.02)
-    raise AssertionError(f"no samples in {name}")
 
 
 def attach(name, *flags):
@@ -271,26 +232,21 @@ def tasks(pid):
 
 
 def test_processes_of_a_list_are_attached_with_all_their_threads():
-    spins = [subprocess.Popen(["./spin", "10000000000"]) for _ in range(2)]
-    try:
-        wanted = set().union(*(tasks(spin.pid) for spin in spins))
-        both = ",".join(str(spin.pid) for spin in spins)
-        equal({t for t, _ in attach("l.seam", "-p", both)}, wanted)
-        one = tasks(spins[0].pid)
+    with running("./spin", "10000000000") as first, \
+            running("./spin", "10000000000") as other:
+        one = tasks(first.pid)
+        equal({t for t, _ in attach("l.seam", "-p",
+                                    f"{first.pid},{other.pid}")},
+              one | tasks(other.pid))
         equal({t for t, _ in attach("k.seam", "--per-thread", "-p",
-                                    str(spins[0].pid))}, one)
+                                    str(first.pid))}, one)
         single = max(one)
         equal({t for t, _ in attach("j.seam", "-t", str(single))}, {single})
-    finally:
-        for spin in spins:
-            spin.kill()
-            spin.wait()
 
 
 def test_a_command_beside_a_process_reports_how_long_and_is_not_recorded():
     for i, flags in enumerate((("-p",), ("--per-thread", "-p"), ("-t",))):
-        spin = subprocess.Popen(["./spin", "10000000000"])
-        try:
+        with running("./spin", "10000000000") as spin:
             wanted = tasks(spin.pid)
             watched = max(wanted) if flags == ("-t",) else spin.pid
             result = record("-o", f"h{i}.seam", *flags, str(watched), "--",
@@ -299,9 +255,6 @@ def test_a_command_beside_a_process_reports_how_long_and_is_not_recorded():
             check(result.returncode in (0, 3), result.stderr)
             check(spin.poll() is None, "the process was ended")
             found = {t for t, _ in samples_of(f"h{i}.seam")}
-        finally:
-            spin.kill()
-            spin.wait()
         check(found and found <= wanted, f"{flags}: {found} of {wanted}")
     result = record("-o", "h.seam", "-p", str(os.getpid()), "sh", "-c",
                     "exit 5")
@@ -325,8 +278,7 @@ def test_a_thread_that_comes_after_the_attachment_is_followed():
         recorder = subprocess.Popen(
             [SEAM, "record", "-o", f"f{i}.seam", *flags, "-p",
              str(parent.pid)], stderr=subprocess.PIPE, text=True)
-        while not os.path.exists(f"f{i}.seam/meta.json"):
-            time.sleep(0.01)
+        wait_for(f"f{i}.seam/meta.json")
         parent.communicate("go\n")
         _, text = recorder.communicate(timeout=30)
         equal(recorder.returncode, 0, text)
@@ -337,9 +289,8 @@ def test_a_thread_that_comes_after_the_attachment_is_followed():
 def test_a_delay_comes_before_the_first_sample():
     build_pinned()
     start_ns = time.monotonic_ns()
-    result = record("-o", "w.seam", "-D", "200", "-F", str(HZ), "./pinned",
-                    "0.3", "1")
-    equal(result.returncode, 0, result.stderr)
+    result = recorded("-o", "w.seam", "-D", "200", "-F", str(HZ), "./pinned",
+                      "0.3", "1")
     check(samples_told(result) > 0)
     # by the clock, because the CPU time of 200 ms may be none
     rows = map(json.loads, run(SEAM, "dump", "--json",
@@ -377,19 +328,6 @@ def test_real_time_is_the_recorders_alone():
                   preexec_fn=as_nobody)
     equal(poor.returncode, 1)
     check("CAP_SYS_NICE" in poor.stderr, poor.stderr)
-
-
-def test_usage_errors_of_modes_are_reported():
-    for words in (("-a", "-p", "1"), ("--per-thread", "-a"),
-                  ("--per-thread", "-C", "0"), ("-C", "x", "true"),
-                  ("-p", "1,", "-o", "u"), ("-t", "0"), ("-C", ""),
-                  ("--duration", "0", "true"),
-                  ("--max-size", "1X", "true"), ("--watermark", "-1", "true"),
-                  ("--per-thread", "--overwrite", "true")):
-        result = record(*words)
-        equal(result.returncode, 2, f"{words}: {result.stderr}")
-    equal(record("-C", "4000", "true").returncode, 1)
-    equal(record("-t", "4194300", "-o", "u.seam").returncode, 1)
 
 
 sys.exit(run_tests(globals()))

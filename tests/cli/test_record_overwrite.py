@@ -9,8 +9,9 @@ import subprocess
 import sys
 import time
 
-from record_lib import (IS_ROOT, SEAM, check, end_group, equal, manifest,
-                        perf_read, record, run, run_tests)
+from record_lib import (IS_ROOT, SEAM, check, compile_c, end_group, equal,
+                        manifest, perf_read, record, recorded, run, run_tests,
+                        running, wait_for)
 
 
 def cpu_seconds(process):
@@ -39,8 +40,7 @@ def overwriting(name, *words):
         [SEAM, "record", "--overwrite", "-F", "20000", "-m", "8", "-g", "-o",
          name, *words, "./spin", "10000000000"],
         stderr=subprocess.PIPE, text=True, start_new_session=True)
-    while not os.path.exists(f"{name}/meta.json"):
-        time.sleep(0.005)
+    wait_for(f"{name}/meta.json")
     let_it_run(process, 0.3)    # for the rings to go round more than once
     return process
 
@@ -175,9 +175,7 @@ int main(void)
 
 
 def test_each_snapshot_counts_what_snapshots_lost():
-    with open("touch.c", "w", encoding="ascii") as out:
-        out.write(TOUCH_C)
-    equal(run("cc", "-o", "touch", "touch.c").returncode, 0)
+    compile_c("touch", TOUCH_C)
     result = record("--overwrite", "--snapshot-every", "0.02", "-m", "64",
                     "-e", "page-faults", "-c", "1", "-o", "t.seam", "./touch")
     made = re.findall(r"snapshot in '(t\.\d+\.seam)'", result.stderr)
@@ -213,8 +211,7 @@ def test_samples_of_a_ring_are_oldest_first():
 
 def test_a_small_recording_keeps_all():
     faults = ("-e", "page-faults:u", "-c", "1", "./spin", "1000")
-    result = record("--overwrite", "-o", "s.seam", *faults)
-    equal(result.returncode, 0, result.stderr)
+    result = recorded("--overwrite", "-o", "s.seam", *faults)
     equal(record("-o", "p.seam", *faults).returncode, 0)
     kept, all_ = (manifest(p)["samples"] for p in ("s.seam", "p.seam"))
     check(all_ > 20 and abs(kept - all_) <= all_ // 5, f"{kept} of {all_}")
@@ -224,10 +221,8 @@ def test_who_does_not_overwrite_is_left_alone():
     process = subprocess.Popen([SEAM, "record", "-q", "-o", "w.seam",
                                 "./spin", "10000000000"],
                                start_new_session=True)
-    other = subprocess.Popen(["sleep", "60"])
-    try:
-        while not os.path.exists("w.seam/meta.json"):
-            time.sleep(0.005)
+    with running("sleep", "60") as other:
+        wait_for("w.seam/meta.json")
         result = run(SEAM, "snapshot", "w.seam")
         equal(result.returncode, 1)
         check("--overwrite" in result.stderr, result.stderr)
@@ -236,10 +231,7 @@ def test_who_does_not_overwrite_is_left_alone():
         process.send_signal(signal.SIGUSR2)
         time.sleep(0.05)
         check(process.poll() is None and other.poll() is None, "it ended")
-    finally:
-        other.kill()
-        other.wait()
-        end_group(process)
+    end_group(process)
 
 
 def test_a_snapshot_that_cannot_be_made_is_reported_and_survived():

@@ -13,19 +13,13 @@ import sys
 import tempfile
 import time
 
-from record_lib import (NOBODY, SAMPLE, SEAM, as_nobody, check, end_group,
-                        equal, manifest, perf, record, run, run_tests,
-                        samples_told, types_of)
+from record_lib import (NOBODY, SAMPLE, SEAM, as_nobody, check, compile_c,
+                        end_group, equal, manifest, perf, record, recorded,
+                        run, run_tests, running, samples_told, types_of,
+                        wait_for)
 from tap import Skip
 
 KILLS = int(os.environ.get("SEAM_KILLS", "1000")) // 40
-
-
-def compile_c(name, text):
-    with open(f"{name}.c", "w", encoding="ascii") as out:
-        out.write(text)
-    subprocess.run(["cc", "-O1", "-pthread", "-o", name, f"{name}.c"],
-                   check=True)
 
 
 def told_in_every_view(path, *words):
@@ -94,8 +88,7 @@ def test_what_prevents_connections_is_the_cause():
 
 
 def test_a_recording_that_was_moved_meanwhile_is_named_where_it_is():
-    result = record("-o", "m.seam", "sh", "-c", "mv m.seam elsewhere.seam")
-    equal(result.returncode, 0, result.stderr)
+    result = recorded("-o", "m.seam", "sh", "-c", "mv m.seam elsewhere.seam")
     check("in 'elsewhere.seam'" in result.stderr, result.stderr)
     check(manifest("elsewhere.seam")["complete"])
 
@@ -123,23 +116,20 @@ def started(path, *words, until="", **options):
     until = until or f"{path}/meta.json"
     process = subprocess.Popen([SEAM, "record", "-o", path, *words],
                                stderr=subprocess.PIPE, text=True, **options)
-    while not os.path.exists(until) and process.poll() is None:
-        time.sleep(0.005)
+    wait_for(until, process)
     return process
 
 
 def test_an_interrupt_ends_what_a_script_put_into_the_background():
-    target = subprocess.Popen(["./spin", "100000000000"])
-    for number in (signal.SIGINT, signal.SIGTERM):
-        process = started("i.seam", "-p", str(target.pid),
-                          preexec_fn=ignore(number))
-        process.send_signal(number)
-        _, text = process.communicate(timeout=30)
-        equal(process.returncode, 0, text)
-        check(manifest("i.seam")["complete"], text)
-        shutil.rmtree("i.seam")
-    target.kill()
-    target.wait()
+    with running("./spin", "100000000000") as target:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = started("i.seam", "-p", str(target.pid),
+                              preexec_fn=ignore(number))
+            process.send_signal(number)
+            _, text = process.communicate(timeout=30)
+            equal(process.returncode, 0, text)
+            check(manifest("i.seam")["complete"], text)
+            shutil.rmtree("i.seam")
 
 
 def test_a_command_in_the_background_does_not_keep_its_recorder():
@@ -204,8 +194,7 @@ def test_perf_reads_tracepoints_of_a_recorder_that_was_killed():
             [SEAM, "record", "-q", *SCHED, "-o", "k.seam", "sh", "-c",
              "while :; do sleep 0.001; done"], start_new_session=True,
             stderr=subprocess.DEVNULL)
-        while not os.path.exists("k.seam"):
-            time.sleep(0.001)
+        wait_for("k.seam")
         time.sleep(dice.random() * 0.05)
         process.kill()
         end_group(process)
@@ -273,9 +262,8 @@ def test_a_program_with_another_user_s_rights_is_reported():
         check("'setuid'" in result.stderr, result.stderr)
         equal(manifest(path)["not_recorded"]["programs"], n)
         told_in_every_view(path, "another user's rights")
-    result = record("-q", "-o", "s.seam", "sh", "-c", "../spin 1000; true",
-                    cwd=folder, preexec_fn=as_nobody)
-    equal(result.returncode, 0, result.stderr)
+    result = recorded("-q", "-o", "s.seam", "sh", "-c", "../spin 1000; true",
+                      cwd=folder, preexec_fn=as_nobody)
 
 
 THREADS_C = """
@@ -342,31 +330,6 @@ int main(int n, char **words)
         # its header is left, and whole records after it
         if size not in ("0", "100"):
             told_in_every_view("c.seam", "not written")
-
-
-def test_the_socket_of_a_killed_recorder_goes_with_the_next():
-    home = os.path.abspath("run")
-    os.mkdir(home, 0o700)
-    env = {**os.environ, "XDG_RUNTIME_DIR": home}
-    folder = f"{home}/seam-{os.geteuid()}"
-    # a command that runs has nothing of the recorder's any more
-    words = ("sh", "-c", "touch $0.up; sleep 100")
-    for _ in range(2):
-        process = started("x.seam", *words, "x", env=env, until="x.up",
-                          start_new_session=True)
-        equal(len(os.listdir(folder)), 1, "before")
-        live = started("y.seam", *words, "y", env=env, until="y.up",
-                       start_new_session=True)
-        equal(len(os.listdir(folder)), 2, "of one that runs")
-        os.unlink("x.up")
-        os.unlink("y.up")
-        for one in (process, live):
-            one.kill()
-            end_group(one)
-        shutil.rmtree("x.seam")
-        shutil.rmtree("y.seam")
-    record("-q", "-o", "x.seam", "true", env=env)
-    equal(os.listdir(folder), [])
 
 
 sys.exit(run_tests(globals()))

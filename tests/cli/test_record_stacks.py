@@ -11,14 +11,15 @@ import subprocess
 import sys
 import time
 
-from record_lib import (IS_ROOT, SAMPLE, SEAM, as_nobody, check, end_group,
-                        equal, in_order, manifest, own_folder_for_nobody, perf,
-                        record, run, run_tests, types_of)
+from record_lib import (IS_ROOT, SAMPLE, SEAM, as_nobody, build_id, check,
+                        compile_c, end_group, equal, in_order, manifest,
+                        own_folder_for_nobody, perf, record, run, run_tests,
+                        types_of)
 from tap import Skip
 
 # Without frame pointers, and with every call a real one.
 FLAGS = ("-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls",
-         "-fno-ipa-icf", "-fno-inline", "-pthread")
+         "-fno-ipa-icf", "-fno-inline", "-w")
 # outer() to inner(), each with a frame of another size, use CPU time.
 CODE_C = r"""
 #define _GNU_SOURCE
@@ -178,12 +179,8 @@ ROOTS = ("_start", "clone3", "__clone", "_dl_start_user")
 def build():
     if os.path.exists("code"):
         return
-    for name, text, flags in (("library", LIBRARY_C, ("-shared", "-fPIC")),
-                              ("code", CODE_C, ())):
-        with open(f"{name}.c", "w", encoding="ascii") as out:
-            out.write(text)
-        subprocess.run(["cc", *FLAGS, *flags, "-o", name, f"{name}.c", "-ldl"],
-                       check=True, stderr=subprocess.DEVNULL)
+    compile_c("library", LIBRARY_C, *FLAGS, "-shared", "-fPIC")
+    compile_c("code", CODE_C, *FLAGS)
 
 
 def stacks_of(path, *options):
@@ -293,11 +290,8 @@ def test_a_library_loaded_at_run_time():
 
 def test_rules_that_only_debug_frame_has():
     build()
-    with open("a.c", "w", encoding="ascii") as out:
-        out.write(CODE_C)
-    subprocess.run(["cc", *FLAGS, "-g", "-fno-asynchronous-unwind-tables",
-                    "-fno-unwind-tables", "-o", "in_it", "a.c", "-ldl"],
-                   check=True, stderr=subprocess.DEVNULL)
+    compile_c("in_it", CODE_C, *FLAGS, "-g",
+              "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
     for words in (("objcopy", "--compress-debug-sections", "in_it", "packed"),
                   ("objcopy", "--only-keep-debug", "in_it", "apart.debug"),
                   ("objcopy", "--strip-all", "--add-gnu-debuglink=apart.debug",
@@ -339,12 +333,10 @@ def test_a_process_with_400_libraries():
     os.makedirs("many")
     with open("library", "rb") as built:
         content = built.read()
-    found = re.search(r"Build ID: (\w+)", run("readelf", "-n",
-                                              "library").stdout)
-    build_id = bytes.fromhex(found[1])
+    own_id = bytes.fromhex(build_id("library"))
     for i in range(400):
         with open(f"many/{i}.so", "wb") as out:
-            out.write(content.replace(build_id, build_id[:-2] +
+            out.write(content.replace(own_id, own_id[:-2] +
                                       i.to_bytes(2, "big")))
     path = recorded("many", "./code", "many", "1.2", "400")
     ended = check_complete(path)
@@ -357,11 +349,9 @@ def test_a_process_with_400_libraries():
 
 def test_tasks_of_32_bits_have_the_kernels_chain_and_are_counted():
     build()
-    with open("code32.c", "w", encoding="ascii") as out:
-        out.write(CODE_32_C)
-    subprocess.run(["cc", "-m32", "-nostdlib", "-static", "-ffreestanding",
-                    "-O1", "-fno-pie", "-no-pie", "-fno-omit-frame-pointer",
-                    "-o", "code32", "code32.c"], check=True)
+    compile_c("code32", CODE_32_C, "-m32", "-nostdlib", "-static",
+              "-ffreestanding", "-fno-pie", "-no-pie",
+              "-fno-omit-frame-pointer")
     try:
         subprocess.run(["./code32"], check=True)
     except OSError as error:    # a kernel without CONFIG_IA32_EMULATION
@@ -513,8 +503,7 @@ def test_a_program_that_ran_before():
 
 def test_a_program_without_a_build_id():
     build()
-    subprocess.run(["cc", *FLAGS, "-Wl,--build-id=none", "-o", "no_id",
-                    "code.c", "-ldl"], check=True, stderr=subprocess.DEVNULL)
+    compile_c("no_id", CODE_C, *FLAGS, "-Wl,--build-id=none")
     for who in (None, as_nobody):
         folder = own_folder_for_nobody()
         path = f"{folder}/no_id.seam"
@@ -544,9 +533,8 @@ def test_a_forged_build_id_changes_the_stacks_of_its_own_program_only():
     folder = own_folder_for_nobody()
     for name, flags in (("real", ()), (f"{folder}/forged", (
             "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"))):
-        subprocess.run(["cc", *FLAGS, *flags, "-Wl,--build-id=0x" + "5e" * 20,
-                        "-o", name, "code.c", "-ldl"], check=True,
-                       stderr=subprocess.DEVNULL)
+        compile_c(name, CODE_C, *FLAGS, *flags,
+                  "-Wl,--build-id=0x" + "5e" * 20)
     os.chown(f"{folder}/forged", 65534, -1)
     become = "setpriv --clear-groups --reuid"
     # of a third user, and of root

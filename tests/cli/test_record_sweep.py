@@ -4,16 +4,17 @@
 
 A part of all n by default, every one with SEAM_SWEEP=all (./dev soak sweep).
 """
+import contextlib
 import json
 import os
 import random
 import re
 import resource
 import shutil
-import subprocess
 import sys
 
-from record_lib import FOLDER, SEAM, check, equal, run, run_tests
+from record_lib import (FOLDER, SEAM, check, compile_c, equal, need_strace,
+                        run, run_tests, running)
 from tap import Skip
 
 FAIL_NTH = os.path.abspath(sys.argv[2])
@@ -84,10 +85,7 @@ TEXTS = {name: os.strerror(getattr(__import__("errno"), name))
 def build_target():
     if os.path.exists("target"):
         return
-    with open("target.c", "w", encoding="ascii") as out:
-        out.write(TARGET_C)
-    subprocess.run(["cc", "-O1", "-pthread", "-finstrument-functions", "-o",
-                    "target", "target.c"], check=True)
+    compile_c("target", TARGET_C, "-finstrument-functions")
     # what is recorded over: the old one
     run(SEAM, "record", "-q", "-o", "old.seam", "true")
     check(os.path.exists("old.seam/meta.json"), "the old recording")
@@ -167,29 +165,17 @@ def try_one(failures, *what):
         failures.append(str(failure))
 
 
-class Target:
+def target_of(mode):
     """A program to attach to, where the mode wants one."""
-    def __init__(self, mode):
-        self.process = None
-        self.pid = 0
-        if "PID" in MODES[mode]:
-            self.process = subprocess.Popen(["./target", "0", "wait"])
-            self.pid = self.process.pid
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process:
-            self.process.kill()
-            self.process.wait()
+    return running("./target", "0", "wait") if "PID" in MODES[mode] else \
+        contextlib.nullcontext()
 
 
 def sweep_descriptors(mode, few):
     def limit(n):
         return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n))
     failures = []
-    with Target(mode) as target:
+    with target_of(mode) as target:
         for n in numbers(90 if ALL else 40, few):
             if n < 4:
                 continue    # those of the program that starts it
@@ -211,7 +197,7 @@ def sweep_allocations(mode, few, goes_on):
     if goes_on:
         env["FAIL_ON"] = "1"
     failures = []
-    with Target(mode) as target:
+    with target_of(mode) as target:
         prepare()
         record(mode, target, env=env)
         with open("n_calls", encoding="ascii") as text:
@@ -259,10 +245,9 @@ def count_calls(call):
 
 
 def sweep_calls(mode, few, calls):
-    if run("strace", "-o", "/dev/null", "true").returncode != 0:
-        raise Skip("strace does not work here")
+    need_strace()
     failures = []
-    with Target(mode) as target:
+    with target_of(mode) as target:
         for call in calls:
             sweep_call(mode, target, call, few, failures)
     return failures

@@ -436,11 +436,11 @@ def check_bad():
     sled = bytes(16) + b"\0\1\0" + bytes(13)
     for name, data, why in (
             ("of 32 bits", elf(32, 2, 40), "of 32 bits"),
-            ("of an object of another machine", elf(64, 1, 183, sled),
+            ("of an object file", elf(64, 1, 62, sled),
              "must be linked"),
             ("whose relocations are not known", elf(64, 3, 8, sled),
              "relocations of machine=8"),
-            ("of macOS", b"\xcf\xfa\xed\xfe" + bytes(64), "Mach-O"),
+            ("of macOS", b"\xcf\xfa\xed\xfe" + bytes(64), "no ELF file"),
             ("without sleds", elf(64, 2, 62)[:-64] + bytes(64),
              "-fxray-instrument")):
         bad = write("map", data)

@@ -3,12 +3,9 @@
 #include "export/exporter.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 #include "../model/built.h"
+#include "unit.h"
 
 static char *folded_of(const struct seam_profile *p, bool by_weight,
 		       unsigned int layers)
@@ -44,7 +41,6 @@ static void each_layer_has_its_ending(void **state)
 {
 	struct seam_profile p = built();
 
-	(void)state;
 	built_add(&p, 0, "app", "main;tiny_[i];lua_[g];trace_[j];read_[k]");
 	built_add(&p, 1, "app", "main;tiny_[i];lua_[g];trace_[j];read_[k]");
 	check(&p, "app;main;tiny_[i];lua_[g];trace_[j];read_[k] 2\n");
@@ -60,7 +56,6 @@ static void lines_are_sorted_by_their_bytes(void **state)
 	char *text, *line, *last = NULL;
 	size_t n = 0;
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(stacks); i++) {
 		built_add(&p, i, "z", stacks[i]);
 		built_add(&p, i, "a thread", stacks[i]);
@@ -82,7 +77,6 @@ static void names_that_show_alike_are_one_line(void **state)
 {
 	struct seam_profile p = built();
 
-	(void)state;
 	built_add(&p, 0, "a:b", "main@/lib/one.so;f");
 	built_add(&p, 1, "a;b", "main@/lib/two.so;f");
 	check(&p, "a:b;main;f 2\n");
@@ -92,7 +86,6 @@ static void no_name_breaks_a_line_or_a_terminal(void **state)
 {
 	struct seam_profile p = built();
 
-	(void)state;
 	built_add(&p, 0, "a\nb;c", "x\x1b[2J;y\xe2\x80\xae" "e;z\xc2\x9b");
 	check(&p, "a\\x0ab:c;x\\x1b[2J;y\\u202ee;z\\x9b 1\n");
 }
@@ -102,7 +95,6 @@ static void a_name_of_64_kib_is_whole(void **state)
 	struct seam_profile p = built();
 	char *name = malloc(65537), *text;
 
-	(void)state;
 	memset(name, '\x01', 65536);
 	name[65536] = '\0';
 	built_add(&p, 0, "a", name);
@@ -117,7 +109,6 @@ static void a_sample_without_a_stack_is_its_thread(void **state)
 {
 	struct seam_profile p = built();
 
-	(void)state;
 	built_add(&p, 0, "app", "");
 	built_add(&p, 0, "app", "main");
 	check(&p, "app 1\napp;main 1\n");
@@ -128,7 +119,6 @@ static void weights_are_added_up(void **state)
 	struct seam_profile p = built();
 	char *text;
 
-	(void)state;
 	built_put(&p, (struct built_sample) { 0, "a", "f", .weight = 7 });
 	built_put(&p, (struct built_sample) { 0, "a", "f", .weight = 8 });
 	text = folded_of(&p, true, 0);
@@ -142,7 +132,6 @@ static void only_what_is_selected_is_written(void **state)
 	struct seam_profile p = built();
 	char *text;
 
-	(void)state;
 	built_add(&p, 0, "a", "main;read_[k];copy_[k]");
 	built_add(&p, 0, "a", "main;write_[k]");
 	built_add(&p, 0, "a", "idle_[k]");
@@ -156,7 +145,6 @@ static void an_empty_profile_is_no_line(void **state)
 {
 	struct seam_profile p = built();
 
-	(void)state;
 	check(&p, "");
 }
 
@@ -184,7 +172,6 @@ static void text_beyond_its_limit_is_refused(void **state)
 	char *name = malloc(NAME + 1);
 	uint32_t stack = 0;
 
-	(void)state;
 	memset(name, 'x', NAME);
 	name[NAME] = '\0';
 	for (char i = 0; i < DEPTH; i++) {

@@ -4,16 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 #include <elfutils/libdw.h>
 #include <gelf.h>
+
+#include "unit.h"
 
 /* As CPython writes it: 16 bytes behind the start of 11 bytes of code. */
 static const uint8_t frame[] = {
@@ -93,7 +89,6 @@ static void symbols_and_code_are_at_their_offsets(void **state)
 	GElf_Shdr header;
 	Elf_Data *data;
 
-	(void)state;
 	open_file(&o);
 	data = elf_getdata(section(o.elf, SHT_SYMTAB, &header), NULL);
 	assert_int_equal(header.sh_size / header.sh_entsize, N + 1);
@@ -127,7 +122,6 @@ static void frames_cover_their_function_and_no_other(void **state)
 	Dwarf_CFI *cfi;
 	bool is_signal;
 
-	(void)state;
 	open_file(&o);
 	cfi = dwarf_getcfi_elf(o.elf);
 	assert_non_null(cfi);
@@ -146,7 +140,6 @@ static void frames_cover_their_function_and_no_other(void **state)
 
 static void damaged_tables_are_left_out(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < 8 * sizeof(frame); i++) {
 		struct seam_inject_function functions[N];
 		uint8_t *copy = malloc(sizeof(frame));
@@ -170,7 +163,6 @@ static void a_file_of_nothing_is_a_file(void **state)
 	struct opened o;
 	size_t n = 0;
 
-	(void)state;
 	open_made(&o, NULL, 0, EM_AARCH64);
 	assert_int_equal(elf_getshdrnum(o.elf, &n), 0);
 	assert_true(n > 5);
@@ -185,7 +177,6 @@ static void an_error_of_writing_is_reported(void **state)
 	uint64_t n_bad_tables = 0;
 	int fd = open("/dev/full", O_WRONLY);
 
-	(void)state;
 	make(functions);
 	assert_true(seam_inject_elf(fd, functions, N, EM_X86_64,
 				    &n_bad_tables, NULL) < 0);
@@ -206,7 +197,6 @@ static void other_names_make_another_build_id(void **state)
 {
 	struct opened a, b;
 
-	(void)state;
 	open_file(&a);
 	make(b.functions);
 	b.functions[G].name = "h";

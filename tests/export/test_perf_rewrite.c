@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test_perf_rewrite.c - promises of export/inject/perf_rewrite.h on made files */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <errno.h>
 
 #include "export/inject/perf_rewrite.h"
 #include "perf_bytes.h"
+#include "unit.h"
 #include "wire/perf/perf_stream.h"
 
 /* The file of a few records, and what is written of it. */
@@ -124,7 +120,6 @@ static void describe(const struct made *made, char *text, size_t cap)
 
 static void nothing_to_do_gives_the_same_bytes(void **state)
 {
-	(void)state;
 	for (int endian = SEAM_LITTLE; endian <= SEAM_BIG; endian++) {
 		struct seam_perf_rewrite what = { 0 };
 		struct made made = make((enum seam_endian)endian);
@@ -141,7 +136,6 @@ static bool is_anon(void *context, const struct seam_perf_mapping *mapping,
 {
 	assert_int_equal(time_ns, strcmp(mapping->filename, "//anon") ? 0 :
 			 150);
-	(void)context;
 	return strcmp(mapping->filename, "//anon") == 0;
 }
 
@@ -163,7 +157,6 @@ static void mappings_come_before_what_is_not_older(void **state)
 	};
 	char text[1024];
 
-	(void)state;
 	for (int endian = SEAM_LITTLE; endian <= SEAM_BIG; endian++) {
 		struct seam_perf_rewrite what = {
 			.added = added, .n_added = 6, .leaves_out = is_anon,
@@ -193,7 +186,6 @@ static void mappings_are_what_was_asked_for(void **state)
 	struct seam_perf_mmap2 m;
 	size_t at = 104 + 16 + 2 * 144;
 
-	(void)state;
 	assert_int_equal(rewrite(&made, made.file.size, &what), 0);
 	at += made.out[at + 6];		/* behind the one of time 0 */
 	assert_int_equal(seam_perf_record_read(
@@ -216,7 +208,6 @@ static void a_cut_file_is_copied_as_far_as_it_goes(void **state)
 	struct made made = make(SEAM_LITTLE);
 	size_t whole = made.file.size;
 
-	(void)state;
 	for (size_t size = 0; size < whole; size++) {
 		struct seam_perf_rewrite what = { 0 };
 		int r = rewrite(&made, size, &what);
@@ -272,7 +263,6 @@ static void the_index_of_traces_leads_to_them_all_the_same(void **state)
 		.time_ns = 1, .pid = 7, .addr = 1, .len = 1, .filename = "a",
 	};
 
-	(void)state;
 	for (int endian = SEAM_LITTLE; endian <= SEAM_BIG; endian++) {
 		struct seam_perf_rewrite what = {
 			.added = &added, .n_added = 1,
@@ -310,7 +300,6 @@ static void events_described_in_the_data_are_refused(void **state)
 		{ IDS_AT, ATTRS + 2 * 144 },	/* ids are in the data */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(damage) / sizeof(*damage); i++) {
 		struct seam_perf_rewrite what = { 0 };
 		struct made made = make(SEAM_LITTLE);
@@ -332,7 +321,6 @@ static void a_flipped_byte_is_survived(void **state)
 	};
 	struct made made = make(SEAM_LITTLE);
 
-	(void)state;
 	for (size_t i = 0; i < made.file.size; i++) {
 		struct seam_perf_rewrite what = {
 			.added = &added, .n_added = 1,
@@ -348,7 +336,6 @@ static void a_flipped_byte_is_survived(void **state)
 static ssize_t fail_then_fail_otherwise(void *n_failed, const char *data,
 					size_t size)
 {
-	(void)data, (void)size;
 	errno = ++*(int *)n_failed == 1 ? ENOSPC : EBADF;
 	return 0;
 }
@@ -364,7 +351,6 @@ static void the_first_error_of_writing_is_the_reason(void **state)
 	int n_failed = 0;
 	FILE *out = fopencookie(&n_failed, "w", failing);
 
-	(void)state;
 	setvbuf(out, NULL, _IONBF, 0);
 	assert_int_equal(seam_perf_data_open(&made.data, (struct seam_bytes) {
 		made.file.data, made.file.size }, NULL), 0);

@@ -3,14 +3,11 @@
 #include "export/exporter.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 #include "../model/built.h"
 #include "../sysprof_made.h"
 #include "model/sysprof/load_sysprof.h"
+#include "unit.h"
 
 static char said[4096];
 static uint64_t n_skipped;
@@ -84,7 +81,6 @@ static void stacks_are_those_of_the_profile(void **state)
 {
 	struct seam_profile p = built();
 
-	(void)state;
 	add(&p, SEAM_VMSTATE_LFUNC, "main;lua_pcall;app.lua:0@app.lua_[g];"
 	    "fib app.lua:12@app.lua_[g]");
 	add(&p, SEAM_VMSTATE_CFUNC, "main;lua_pcall;app.lua:0@app.lua_[g]");
@@ -111,7 +107,6 @@ static void a_trace_has_its_number_and_function(void **state)
 {
 	struct seam_profile p = built();
 
-	(void)state;
 	add(&p, SEAM_VMSTATE_TRACE, "main;lua_pcall;app.lua:0@app.lua_[g];"
 	    "app.lua:12@app.lua_[g];"
 	    "TRACE [7] started at app.lua:14@[jit]_[j]");
@@ -134,7 +129,6 @@ static void what_a_stream_cannot_hold_is_counted(void **state)
 {
 	struct seam_profile p = built();
 
-	(void)state;
 	built_add(&p, 1, "app", "main;poll");
 	built_add(&p, 1, "app", "main;poll");
 	add(&p, SEAM_VMSTATE_GC, "main;app.lua:0@app.lua_[g];gc");
@@ -152,7 +146,6 @@ static void a_chunk_is_a_file_or_a_text(void **state)
 	struct seam_err err = { 0 };
 	struct seam_bytes *b = &stream.bytes;
 
-	(void)state;
 	add(&p, SEAM_VMSTATE_LFUNC, "a.lua:1@a.lua_[g];"
 	    "[string \"x\"]:2@[string \"x\"]_[g]");
 	assert_int_equal(write_as(&p, "sysprof", &stream, &err), 0);
@@ -168,7 +161,6 @@ static void a_recording_without_a_vm_is_refused(void **state)
 	struct seam_err err = { 0 };
 	struct seam_file file;
 
-	(void)state;
 	built_add(&p, 1, "app", "main");
 	assert_int_equal(write_as(&p, "sysprof", &file, &err), -ENOTSUP);
 	assert_non_null(strstr(err.cause[0], "no sample has a VM state"));
@@ -196,7 +188,6 @@ static void a_file_that_grew_gives_the_samples_that_were_read(void **state)
 	struct seam_sysprof_source *source;
 	struct seam_err err = { 0 };
 
-	(void)state;
 	assert_int_equal(seam_profile_init(&p), 0);
 	assert_int_equal(seam_load_sysprof(&p, &file, false, &err), 0);
 	/* p.sysprof is const: its owner is not */
@@ -219,7 +210,6 @@ static void a_copy_has_the_samples_that_are_selected(void **state)
 	struct seam_file file = stream_of(3), copy;
 	struct seam_err err = { 0 };
 
-	(void)state;
 	assert_int_equal(seam_profile_init(&p), 0);
 	assert_int_equal(seam_load_sysprof(&p, &file, false, &err), 0);
 	p.samples.time_ns[1] = 5;

@@ -7,17 +7,13 @@
  * the library's table stands in for one here that calls every byte so.
  */
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "../trace_made.h"
 #include "../wire/xray_made.h"
 #include "export/exporter.h"
 #include "model/xray/slow_calls.h"
 #include "report/calls_table.h"
+#include "unit.h"
 
 const unsigned short **__ctype_b_loc(void)
 {
@@ -44,7 +40,7 @@ static void open_log(struct made *m, struct seam_trace *trace,
 		.marker = { .tsc_delta = 4 } });
 	made_call(m, SEAM_XRAY_EXIT, 1, 100);
 	made_end(m, 0, 0);
-	assert_int_equal(seam_trace_from_bytes(trace, (struct seam_bytes) {
+	assert_int_equal(trace_from_bytes(trace, (struct seam_bytes) {
 		m->data, m->size }, NULL), 0);
 }
 
@@ -97,7 +93,6 @@ static void no_byte_that_is_not_ascii_is_shown_raw(void **state)
 {
 	char *text = shown("M\xfcller\x7f\x9b");
 
-	(void)state;
 	for (const char *p = text; *p; p++)
 		assert_true(*p == '\n' || (*p >= 0x20 && *p < 0x7f));
 	assert_non_null(strstr(text, "{\"hex\":\"4dfc6c6c65727f9b\"}"));
@@ -110,7 +105,6 @@ static void text_is_shown_as_text(void **state)
 {
 	char *text = shown("a \"b\" ~");
 
-	(void)state;
 	assert_non_null(strstr(text, "{\"data\":\"a \\\"b\\\" ~\"}"));
 	assert_non_null(strstr(text, "data: \"a \\\"b\\\" ~\""));
 	assert_non_null(strstr(text, "custom event: \"a \\\"b\\\" ~\""));

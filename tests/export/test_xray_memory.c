@@ -6,21 +6,17 @@
  * -ENOMEM or does without; nothing leaks: AddressSanitizer looks.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "../no_memory.h"
+#include "../trace_made.h"
 #include "../wire/xray_made.h"
 #include "export/exporter.h"
 #include "model/profile/timeline.h"
 #include "model/xray/load_xray.h"
 #include "model/xray/slow_calls.h"
 #include "report/calls_table.h"
+#include "../unit.h"
 
 /* Two sections, the second a fork's; two threads; a missing entry. */
 static void make_log(struct made *m)
@@ -120,7 +116,7 @@ static int load(struct seam_trace *trace)
 static int run_all(struct seam_bytes bytes, FILE *out)
 {
 	struct seam_trace trace;
-	int failed = count_failed(seam_trace_from_bytes(&trace, bytes, NULL));
+	int failed = count_failed(trace_from_bytes(&trace, bytes, NULL));
 
 	if (!failed) {
 		failed += show(&trace, out);
@@ -136,7 +132,6 @@ static void each_failed_allocation_is_reported(void **state)
 	struct made m = { 0 };
 	int n = 1, n_failed = 0;
 
-	(void)state;
 	assert_non_null(out);
 	make_log(&m);
 	for (;; n++) {

@@ -121,22 +121,10 @@ def check_no_names(app, why, **more):
 
 # ---- places and tools ----
 
-def check_tool(tool):
-    if not shutil.which(tool):
-        raise Skip(f"no {tool}")
-    check_names(split("beside", tool)[0])
-
-
-def test_a_debug_file_of_objcopy_is_found_beside_the_program():
-    check_tool("objcopy")
-
-
-def test_so_is_one_of_llvm_objcopy():
-    check_tool("llvm-objcopy")
-
-
-def test_so_is_one_of_eu_strip():
-    check_tool("eu-strip")
+def test_a_debug_file_of_each_tool_is_found_beside_the_program():
+    for tool in ("objcopy", "llvm-objcopy", "eu-strip"):
+        if shutil.which(tool):
+            check_names(split("beside", tool)[0])
 
 
 def test_it_is_found_in_the_folder_debug():

@@ -401,17 +401,13 @@ def test_each_end_of_a_program_leaves_its_last_calls():
         check_last_words(name)
 
 
-def test_a_killed_program_leaves_its_last_calls():
+def test_a_killed_program_and_recorder_leave_the_last_calls():
     process = start("killed.seam", ("--flight-recorder",), "end", "wait")
     os.kill(fdr_log.program_of(process, PROGRAM), signal.SIGKILL)
     process.communicate(timeout=60)
     equal(process.returncode, 128 + 9)
     check_last_words("killed.seam")
-
-
-def test_the_end_of_the_recorder_leaves_the_last_calls():
-    process = start("ended.seam", ("--flight-recorder",), "end", "wait")
-    end(process)
+    end(start("ended.seam", ("--flight-recorder",), "end", "wait"))
     check_last_words("ended.seam")
 
 

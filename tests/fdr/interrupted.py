@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 WAYS = 7
-CODE = re.compile(r"^(seam_fdr_(?!.*_init$|local)\w+|look|try|record|commit"
+CODE = re.compile(r"^(seam_fdr_(?!.*_init$|local)\w+|prepare|try|record|commit"
                   r"|begin_chunk|put_mark|note_mark|end_chunk|build|try_once|walk_back"
                   r"|record_before|word_before|enter|fire\w*|put_slowly"
                   r"|begin_thread|claim_area|own_state|take_state|claim)$")

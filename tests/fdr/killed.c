@@ -4,15 +4,17 @@
  *
  * usage: killed LOG INDEX [NS]
  *
- * LOG is a file of struct killed_program.  A thread ends when that says so.
- * After NS a timer of the kernel kills it: in the middle of what it does, as no
- * other process could on a loaded machine.
+ * LOG is a file of struct killed_program, which killed.py reads.  A thread ends
+ * when that says so.  A thread makes calls 1, 2, 3, ..., and what each of them
+ * is follows from its number, so how far it came is the whole log.  After NS a
+ * timer of the kernel kills it: in the middle of what it does, as no other
+ * process could on a loaded machine.
  */
-#include "killed.h"
-
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -21,6 +23,19 @@
 
 #define HIDDEN __attribute__((xray_never_instrument))
 #define SHOWN __attribute__((xray_always_instrument, noinline))
+
+enum { KILLED_THREADS = 2 };
+
+struct killed_program {
+	_Atomic uint32_t pid;
+	_Atomic uint32_t is_done;
+	struct {
+		_Atomic uint32_t tid;
+		_Atomic uint32_t must_end;	/* set by killed.py */
+		/* before and after the call of this number */
+		_Atomic uint64_t begun, done;
+	} threads[KILLED_THREADS];
+};
 
 static struct killed_program *program;
 

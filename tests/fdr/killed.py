@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Traced programs are killed at random times: killed.py SEAM KILLER PROGRAM N
-[SEED]
+"""Traced programs are killed at random times: killed.py SEAM PROGRAM N [SEED]
 
 Each notes in memory that it shares how far it is.  What its threads had
 recorded by then is in the bundle, to the last record, and nothing else: read
@@ -137,10 +136,24 @@ def wrong_with_programs(bundle, entries):
     return wrong
 
 
+def run_for_random_times(n, seed, log, command):
+    """Programs, one after the other, each killed by its own timer."""
+    rng = random.Random(seed)
+    with open(log, "wb") as file:
+        file.truncate(n * PROGRAM.size)
+    for i in range(n):
+        ns = 1 + rng.randrange(1000 * 1000)
+        ran = subprocess.run([command, log, str(i), str(ns)], check=False)
+        if ran.returncode != -signal.SIGKILL:
+            return 1
+    return 0
+
+
 def kill_programs(folder, n, seed):
     bundle, log = folder / f"{seed}.seam", folder / f"{seed}.log"
     ran = subprocess.run([seam, "record", "--trace", "-o", bundle, "--",
-                          killer, str(n), str(seed), log, program],
+                          sys.executable, "-B", __file__, "--kill", str(n),
+                          str(seed), log, program],
                          capture_output=True, text=True)
     if ran.returncode:
         return [f"status {ran.returncode}: {ran.stderr}"], 0
@@ -206,9 +219,11 @@ def test_recorder(folder, n, seed):
           f", {n} times", *wrong)
 
 
-seam, killer, program = map(os.path.abspath, sys.argv[1:4])
-n_kills = int(sys.argv[4])
-first_seed = int(sys.argv[5]) if len(sys.argv) > 5 else 1
+if sys.argv[1] == "--kill":
+    sys.exit(run_for_random_times(*map(int, sys.argv[2:4]), *sys.argv[4:]))
+seam, program = map(os.path.abspath, sys.argv[1:3])
+n_kills = int(sys.argv[3])
+first_seed = int(sys.argv[4]) if len(sys.argv) > 4 else 1
 print("1..2")
 with tempfile.TemporaryDirectory() as name:
     # a folder that only its user may enter: names of programs that have ended

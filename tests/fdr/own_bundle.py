@@ -22,20 +22,14 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import fdr_log
+sys.path[:0] = [str(pathlib.Path(__file__).parent),
+                str(pathlib.Path(__file__).parents[1] / "cli")]
+import fdr_log                                      # noqa: E402
+from tap import promises, run as run_tests          # noqa: E402
 
 (seam, library, program, runtime, calls, jumps, gcc_library,
  clang_jumps) = map(os.path.abspath, sys.argv[1:])
 folder = tempfile.mkdtemp(prefix="seam-own-")
-tests = []
-
-
-def test(promise):
-    def add(function):
-        tests.append((promise, function))
-        return function
-    return add
 
 
 def check(is_so, what):
@@ -124,8 +118,7 @@ def check_times(log):
         check(times == sorted(times), f"times of {tid} go back")
 
 
-@test("seam and llvm-xray count what a thread called")
-def chunks():
+def test_seam_and_llvm_xray_count_what_a_thread_called():
     bundle, wanted = run_mode("chunks")
     log, names = one_log(bundle)
     entries, exits = count(log, names)
@@ -138,8 +131,7 @@ def chunks():
     same(fdr_log.manifest(bundle)["calls"]["not_written"], 0)
 
 
-@test("threads have 16 blocks at most, and all their calls, in order")
-def threads():
+def test_threads_have_16_blocks_at_most_and_all_their_calls_in_order():
     bundle, wanted = run_mode("threads")
     log, names = one_log(bundle)
     entries, exits = count(log, names)
@@ -151,31 +143,7 @@ def threads():
     same(seam_calls(bundle), wanted)
 
 
-def check_leaf(mode):
-    bundle, wanted = run_mode(mode)
-    log, names = one_log(bundle)
-    same(count(log, names)[0]["leaf"], wanted["leaf"])
-
-
-@test("a thread with a stack of 16 KiB opens the log and writes its chunks")
-def small_stack():
-    check_leaf("small_stack")
-
-
-@test("the header has the machine's frequency within 50 ppm of its ties")
-def frequency():
-    bundle, _ = run_mode("events", name="frequency")
-    log, _ = one_log(bundle)
-    (tsc, ns), *_, (tsc_end, ns_end) = fdr_log.manifest(bundle)["xray"]["ties"]
-    hz = (tsc_end - tsc) * 1e9 / (ns_end - ns)
-    check(abs(log.hz - hz) < hz * 50e-6, f"{log.hz} {hz}")
-    with open("/proc/cpuinfo", encoding="utf-8") as info:
-        is_constant = "constant_tsc" in info.read()
-    same(log.flags, 3 if is_constant else 0)
-
-
-@test("events have their payloads, of any length, cut at 4096")
-def events():
+def test_events_have_their_payloads_of_any_length_cut_at_4096():
     bundle, wanted = run_mode("events")
     log, _ = one_log(bundle)
     data = bytes(ord("a") + i % 26 for i in range(5000))
@@ -202,13 +170,8 @@ def check_builtins(name, binary):
     same(count(log, names)[0]["leaf_event"], 10)
 
 
-@test("__xray_customevent and __xray_typedevent work without LLVM's runtime")
-def builtins():
+def test_events_of_clangs_builtins_without_llvms_runtime_and_in_its_place():
     check_builtins("builtins", program)
-
-
-@test("and with it: the sleds call us in its place")
-def builtins_with_runtime():
     check_builtins("runtime", runtime)
 
 
@@ -224,14 +187,9 @@ def check_forked(mode):
     same(seam_calls(bundle)["leaf"], wanted["leaf"] + wanted["child"])
 
 
-@test("a forked child has a log of its own, without its parent's calls")
-def forked():
-    check_forked("forked")
-
-
-@test("it ends where another thread had the loader's lock when it was forked")
-def locked():
-    check_forked("locked")
+def test_a_forked_child_has_a_log_of_its_own_whoever_had_the_loaders_lock():
+    for mode in ("forked", "locked"):
+        check_forked(mode)
 
 
 def wait_until_complete(bundle):
@@ -243,51 +201,31 @@ def wait_until_complete(bundle):
     check(False, "the bundle is not complete after 10 s")
 
 
-def check_ended(mode, status):
-    bundle, wanted = run_mode(mode, status=status)
-    wait_until_complete(bundle)
-    log, names = one_log(bundle)
-    same(count(log, names)[0]["leaf"], wanted["leaf"])
-    check_times(log)
-    same(seam_calls(bundle)["leaf"], wanted["leaf"])
+def test_sigkill_abort_exit_and_closed_descriptors_lose_nothing():
+    for mode, status in (("kill", -9), ("abort", -6), ("_exit", 0),
+                         ("closed", 0)):
+        bundle, wanted = run_mode(mode, status=status)
+        wait_until_complete(bundle)
+        log, names = one_log(bundle)
+        same(count(log, names)[0]["leaf"], wanted["leaf"], mode)
+        check_times(log)
+        same(seam_calls(bundle)["leaf"], wanted["leaf"], mode)
 
 
-@test("SIGKILL loses nothing")
-def killed():
-    check_ended("kill", -9)
-
-
-@test("so does abort()")
-def aborted():
-    check_ended("abort", -6)
-
-
-@test("so does _exit()")
-def exited():
-    check_ended("_exit", 0)
-
-
-@test("nor does a program that closes all descriptors")
-def closed():
-    check_ended("closed", 0)
-
-
-@test("after chroot() and setuid() a program's calls are still written")
-def jailed():
+def test_after_chroot_and_setuid_a_programs_calls_are_still_written():
     if not os.geteuid():
-        check_leaf("jailed")
+        bundle, wanted = run_mode("jailed")
+        same(count(*one_log(bundle))[0]["leaf"], wanted["leaf"])
 
 
-@test("a program that uses all of its descriptors has its log, and its numbers")
-def crowded():
+def test_a_program_that_uses_all_descriptors_has_its_log_and_its_numbers():
     bundle, wanted = run_mode("crowded")
     log, names = one_log(bundle)
     same((wanted["first"], wanted["lost"]), (3, 0))
     same(count(log, names)[0]["leaf"], wanted["leaf"])
 
 
-@test("a limit of file sizes does not hold for the recorder")
-def full():
+def test_a_limit_of_file_sizes_does_not_hold_for_the_recorder():
     env = dict(os.environ, SEAM_TRACE=f"out={bundle_of('full')};start=0")
     ran = subprocess.run(
         [program, "threads"], env=env, capture_output=True, text=True,
@@ -297,24 +235,7 @@ def full():
     same(seam_calls(bundle_of("full"))["leaf"], 4 * 60000)
 
 
-@test("no write of a flight recorder past such a limit raises its signal")
-def limited():
-    """Manifest, log, names and a snapshot, each the first that is too large;
-    and what failed is replaced the next time."""
-    for kib in (0, 1, 2, 4, 64, 400):
-        env = dict(os.environ, SEAM_TRACE=f"out={bundle_of('limited')};"
-                   f"start=0;flight=1")
-        ran = subprocess.run(
-            [program, "flight"], env=env, capture_output=True, text=True,
-            cwd=folder, preexec_fn=lambda kib=kib: resource.setrlimit(
-                resource.RLIMIT_FSIZE, (kib << 10, kib << 10)))
-        check(ran.returncode in (0, 1), f"{kib} KiB: status {ran.returncode}")
-        check(ran.returncode == 0 or "File too large" in ran.stderr or
-              "Connection refused" in ran.stderr, f"{kib} KiB: {ran.stderr}")
-
-
-@test("a flight recorder has the newest calls, at a snapshot and at the end")
-def flight():
+def test_a_flight_recorder_has_the_newest_calls_at_snapshots_and_ends():
     bundle, _ = run_mode("flight", ";flight=1")
     log, names = one_log(f"{bundle}.snapshot")
     entries, _ = count(log, names)
@@ -331,8 +252,7 @@ def flight():
     check(20000 < entries["leaf"] < 200000, entries)
 
 
-@test("its trigger keeps what led up to a slow call")
-def trigger():
+def test_its_trigger_keeps_what_led_up_to_a_slow_call():
     bundle, _ = run_mode("flight", ";trigger=maybe_slow>10ms", name="trigger")
     log, names = one_log(bundle)
     entries, _ = count(log, names)
@@ -365,8 +285,7 @@ def check_registered(bundle, said):
     same(seam_calls(bundle)["request 'é'"], 11)
 
 
-@test("under a recorder that takes no calls it writes its bundle as without")
-def not_traced():
+def test_under_a_recorder_that_takes_no_calls_its_bundle_is_as_without():
     bundle = bundle_of("not_traced")
     for recorded in ("seam record", "its end"):
         words = [seam, "record", "-o", f"{folder}/samples.seam", "--"]
@@ -384,13 +303,11 @@ def not_traced():
         same(seam_calls(bundle)["leaf"], 127, recorded)
 
 
-@test("calls that the program records have their names and arguments")
-def registered():
+def test_calls_that_the_program_records_have_their_names_and_arguments():
     check_registered(*run_mode("registered"))
 
 
-@test("under a recorder too, with the names of types of events")
-def registered_recorded():
+def test_under_a_recorder_too_with_the_names_of_types_of_events():
     bundle, lines = record([program, "registered"], "registered_recorded")
     check_registered(bundle, {key: int(value) for key, value in
                               (line.split(" ") for line in lines)})
@@ -413,8 +330,7 @@ int main(void)
 """
 
 
-@test("a program in C or C++ is built with the flags of pkg-config")
-def built():
+def test_a_program_in_c_or_cplusplus_is_built_with_the_flags_of_pkg_config():
     beside = pathlib.Path(library).parents[3] / "meson-uninstalled"
     flags = subprocess.run(
         ["pkg-config", "--cflags", "--libs", "seam-fdr"],
@@ -465,8 +381,7 @@ PLAIN int main(void)
 """
 
 
-@test("calls of the program's own __fentry__() are put back at the end")
-def fentry():
+def test_calls_of_the_programs_own_fentry_are_put_back_at_the_end():
     pathlib.Path(folder, "counted.c").write_text(COUNTED, encoding="utf-8")
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", "libfentry.so", "-xc",
                     "-"], input=FENTRY, text=True, cwd=folder, check=True)
@@ -480,24 +395,21 @@ def fentry():
     same(count(*one_log(bundle))[0]["counted"], 5)
 
 
-@test("functions are patched and unpatched by name and id while it records")
-def selected():
+def test_functions_are_patched_and_unpatched_by_name_and_id_meanwhile():
     bundle, wanted = run_mode("selected")
     log, names = one_log(bundle)
     entries, exits = count(log, names)
     same((entries, exits), (wanted, wanted))
 
 
-@test("each function returns the errors that the header names")
-def errors():
+def test_each_function_returns_the_errors_that_the_header_names():
     _, wanted = run_mode("errors")
     check(wanted["expected"] > 60000, wanted)
     _, wanted = run_mode("flight_errors", ";flight=1")
     same(wanted, {"expected": 7})
 
 
-@test("options that cannot be used are reported; the program runs on")
-def reported():
+def test_options_that_cannot_be_used_are_reported_the_program_runs_on():
     for options, why in ((";nonsense=1", "nonsense"),
                          (";out=/proc/x.seam", "'/proc/x.seam'")):
         env = dict(os.environ, SEAM_TRACE=options[1:], LD_PRELOAD=library)
@@ -509,8 +421,7 @@ def reported():
         check(len(ran.stdout.splitlines()) > 1000, "it did not run")
 
 
-@test("without seam nothing is recorded, and the reason is told")
-def without_seam():
+def test_without_seam_nothing_is_recorded_and_the_reason_is_told():
     alone = shutil.copy(library, f"{folder}/libseam-fdr.so")
     for options in ("", "flight=1;"):
         env = dict(os.environ, LD_PRELOAD=alone, PATH="relative:/nowhere",
@@ -523,8 +434,7 @@ def without_seam():
               ran.stderr)
 
 
-@test("that nobody reads the report does not end the program")
-def unread():
+def test_that_nobody_reads_the_report_does_not_end_the_program():
     end, stderr = os.pipe()
     os.close(end)
     env = dict(os.environ, SEAM_TRACE="nonsense=1", LD_PRELOAD=library)
@@ -534,8 +444,7 @@ def unread():
     same(ran.returncode, 0)
 
 
-@test("of a bundle without calls each command says that")
-def without_calls():
+def test_of_a_bundle_without_calls_each_command_says_that():
     run([jumps, gcc_library], "empty", ";functions=none")
     same(logs_of(bundle_of("empty")), {})
     for command in ("calls", "report", "flamegraph", "dump"):
@@ -546,24 +455,7 @@ def without_calls():
               ran.stderr)
 
 
-@test("report, flamegraph and trace-json read such a bundle")
-def views():
-    bundle, wanted = run_mode("forked", name="views")
-    ran = subprocess.run([seam, "report", "--json", bundle],
-                         capture_output=True, text=True)
-    same(ran.returncode, 0, ran.stderr)
-    rows = {row["symbol"]: row["self"]
-            for row in json.loads(ran.stdout)["rows"]}
-    same(rows["leaf"], wanted["leaf"] + wanted["child"])
-    for words in (["flamegraph", "-o", f"{folder}/v.svg"],
-                  ["convert", "--to", "trace-json", "-o", f"{folder}/v.json"]):
-        ran = subprocess.run([seam, *words, bundle], capture_output=True,
-                             text=True)
-        same(ran.returncode, 0, ran.stderr)
-
-
-@test("a bundle becomes NAME.old; a folder with anything else is left alone")
-def folders():
+def test_a_bundle_becomes_name_old_and_another_folder_is_left_alone():
     bundle, _ = run_mode("registered", name="again")
     run_mode("registered", name="again")
     same([len(logs_of(name)) for name in (bundle, f"{bundle}.old")], [2, 2])
@@ -594,8 +486,7 @@ def check_second(first, second, wanted):
         same(fdr_log.ENTRY_ARGS in kinds, second == ";args=1", second)
 
 
-@test("a second start has its own options in all functions")
-def again():
+def test_a_second_start_has_its_own_options_in_all_functions():
     for first in OF_PADDED:
         for second, wanted in OF_PADDED.items():
             check_second(first, second, wanted)
@@ -605,8 +496,7 @@ def again():
                          OF_PADDED[""])
 
 
-@test("a program that is started by a recorded one adds its log")
-def programs():
+def test_a_program_that_is_started_by_a_recorded_one_adds_its_log():
     bundle, _ = run([program, "programs"], "programs", preload=False)
     wait_until_complete(bundle)
     found = {}
@@ -643,31 +533,11 @@ def compare_with_own_log(bundle, lines):
             same(got, expected, f"record {i} of {tid}")
 
 
-@test("gcc, C++: each call, with exceptions, threads and a child")
-def gcc_calls():
+def test_finstrument_functions_has_each_call_of_random_programs():
     for seed in (1, 7, 1000):
         compare_with_own_log(*run([calls, str(seed)], f"gcc{seed}"))
-
-
-@test("gcc, C: longjmp() has no exits; handlers, a library loaded later")
-def gcc_jumps():
-    compare_with_own_log(*run([jumps, gcc_library], "jumps"))
-
-
-@test("so it is with clang's, after inlining")
-def clang_calls():
-    compare_with_own_log(*run([clang_jumps, gcc_library], "clang"))
-
-
-@test("and so does one that is preloaded")
-def not_traced_preloaded():
-    env = dict(os.environ, SEAM_TRACE=f"out={bundle_of('beside')}")
-    ran = subprocess.run([seam, "record", "-o", bundle_of("sampled"), "--",
-                          "env", f"LD_PRELOAD={library}", jumps, gcc_library],
-                         env=env, capture_output=True, text=True, timeout=100,
-                         cwd=folder)
-    same(ran.returncode, 0, ran.stderr)
-    compare_with_own_log(bundle_of("beside"), ran.stdout.splitlines())
+    for binary in (jumps, clang_jumps):
+        compare_with_own_log(*run([binary, gcc_library], "jumps"))
 
 
 def record(words, name):
@@ -683,8 +553,7 @@ def record(words, name):
     return bundle, ran.stdout.splitlines()
 
 
-@test("gcc under a recorder: the same, and names are known as they are met")
-def gcc_recorded():
+def test_gcc_under_a_recorder_the_same_and_names_are_known_as_they_are_met():
     compare_with_own_log(*record([calls, "11"], "recorded"))
     bundle, lines = record([jumps, gcc_library], "recorded_jumps")
     compare_with_own_log(bundle, lines)
@@ -707,8 +576,7 @@ def shown_names(bundle):
                   for f in json.loads(ran.stdout)["functions"])
 
 
-@test("with a recorder and without: the same names, in the same words")
-def same_names():
+def test_with_a_recorder_and_without_the_same_names_in_the_same_words():
     for name, words in (("gcc", [jumps, gcc_library]),
                         ("sleds", [program, "events"])):
         own, _ = run(words, f"own-{name}")
@@ -726,8 +594,7 @@ def names_of(bundle):
             for name in count(log, names)[0]}
 
 
-@test("gcc: functions=, except= and a trigger select by names")
-def gcc_selected():
+def test_gcc_functions_except_and_a_trigger_select_by_names():
     for name, options, wanted in (
             ("one", ";functions=catch*", {"catcher"}),
             ("two", ";functions=catcher,recursive", {"catcher", "recursive"}),
@@ -747,8 +614,7 @@ def gcc_selected():
         same(total, {key: n[f"+ {key}"] for key in wanted})
 
 
-@test("gcc: calls shorter than min= are taken back, with their names")
-def gcc_min():
+def test_gcc_calls_shorter_than_min_are_taken_back_with_their_names():
     bundle, lines = run([calls, "3"], "min", ";min=1ms")
     for log, names in logs_of(bundle).values():
         entries, exits = count(log, names)
@@ -756,15 +622,6 @@ def gcc_min():
         same(entries, exits)
 
 
-print(f"1..{len(tests)}")
-failed = False
-for number, (promise, function) in enumerate(tests, 1):
-    try:
-        function()
-        print(f"ok {number} - {promise}", flush=True)
-    except Exception as error:
-        failed = True
-        print(f"not ok {number} - {promise}\n# {type(error).__name__}: "
-              f"{str(error)[:600]}", flush=True)
+status = run_tests(promises(globals()))
 shutil.rmtree(folder)
-sys.exit(failed)
+sys.exit(status)

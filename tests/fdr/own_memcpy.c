@@ -2,11 +2,15 @@
 /*
  * own_memcpy.c - libc's functions are the program's own, and recorded
  *
- * A recording without a recorder calls them while it writes.  Says "done".
+ * mmap() is called where a thread gets an area, memcpy() by seam_fdr_snapshot().
+ * Says "done".
  */
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #define TRACED __attribute__((noinline, xray_always_instrument))
 
@@ -33,6 +37,13 @@ TRACED void *memset(void *to, int value, size_t n)
 TRACED void leaf(void)
 {
 	__asm__ volatile("");
+}
+
+TRACED void *mmap(void *at, size_t bytes, int rights, int flags, int fd,
+		  off_t offset)
+{
+	leaf();
+	return (void *)syscall(SYS_mmap, at, bytes, rights, flags, fd, offset);
 }
 
 TRACED void sleep_1_ms(void)

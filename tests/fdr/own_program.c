@@ -121,20 +121,6 @@ static void threads(void)
 	say("node", (unsigned long)N_THREADS * MANY / 10);
 }
 
-static void small_stack(void)
-{
-	pthread_attr_t attr;
-	pthread_t t;
-
-	start();
-	pthread_attr_init(&attr);
-	check(-pthread_attr_setstacksize(&attr, 16384), "stack size");
-	check(-pthread_create(&t, &attr, run, NULL), "create");
-	pthread_join(t, NULL);
-	check(seam_fdr_stop(), "stop");
-	say("leaf", MANY);
-}
-
 /* Events of both kinds, by clang's builtins and by the library. */
 CALLED static void events(void)
 {
@@ -560,7 +546,7 @@ int main(int argc, char **argv)
 		{ "again", again }, { "other", other }, { "closed", closed },
 		{ "jailed", jailed }, { "crowded", crowded },
 		{ "flight", flight }, { "registered", registered },
-		{ "selected", selected }, { "small_stack", small_stack }, { "errors", errors },
+		{ "selected", selected }, { "errors", errors },
 		{ "flight_errors", flight_errors },
 	};
 

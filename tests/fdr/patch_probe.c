@@ -16,11 +16,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "traced/fdr/record/source_link.h"
-#include "traced/fdr/record/thread_area.h"
 #include "traced/fdr/fdr_process.h"
+#include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/sleds/function_names.h"
-#include "traced/fdr/start.h"
 
 #include "area_walk.h"
 #include "source_local.h"

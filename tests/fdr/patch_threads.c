@@ -72,18 +72,20 @@ __asm__(".text\n"
 
 static bool is_second;
 
-static struct seam_fdr_targets targets_of(uint32_t id)
+static const void *target_of(uint32_t id, enum seam_fdr_sled_kind kind)
 {
-	const void *count = is_second ? test_count_b : test_count_a;
-
 	(void)id;
-	return (struct seam_fdr_targets) {
-		.entry = count, .exit = count, .tail = count,
-		.entry_args = count,
-		.entry_only = is_second ? test_count_entry_b :
-					  test_count_entry_a,
-		.custom = test_event,
-	};
+	switch (kind) {
+	case SEAM_FDR_SLED_CALL:
+	case SEAM_FDR_SLED_PREFIX:
+		return is_second ? test_count_entry_b : test_count_entry_a;
+	case SEAM_FDR_SLED_CUSTOM:
+		return test_event;
+	case SEAM_FDR_SLED_TYPED:
+		return NULL;
+	default:
+		return is_second ? test_count_b : test_count_a;
+	}
 }
 
 /* What events of unpatched sleds would call, and a linker asks for. */
@@ -206,7 +208,7 @@ static int patch(struct seam_fdr_images *all, bool has_changed, void *context)
 
 			memset(f->is_wanted, *is_wanted,
 			       f->sleds.functions.n);
-			r = seam_fdr_patch(f, &image->code, targets_of,
+			r = seam_fdr_patch(f, &image->code, target_of,
 					   &patched);
 			n_left += patched.n_divided;
 			if (patched.n_refused || patched.n_far)

@@ -147,12 +147,9 @@ def test_each_sled_kind_of_a_pie_is_recorded_stripped_too():
                   *UNRESOLVED, strip=True)
 
 
-def test_a_program_at_a_fixed_address_is_recorded():
+def test_programs_at_a_fixed_address_and_with_compiler_rt_are_recorded():
     check_program(*CLANG, "-fno-PIC", "-no-pie", "-fnoxray-link-deps",
                   *UNRESOLVED, strip=True)
-
-
-def test_a_program_with_compiler_rt_is_recorded():
     for flags in (["-fPIE", "-pie"], ["-fno-PIC", "-no-pie"]):
         check_program(*CLANG, *flags, strip=True)
 
@@ -359,23 +356,18 @@ def test_a_forked_child_records_as_itself():
     equal(output.problems + children[0].problems, [])
 
 
-def check_handler(number):
+def test_handlers_may_fork_while_libraries_are_patched():
+    """Also handlers of faults, which are not blocked."""
     library = build_library()
     program = build("program", *CLANG, "-fnoxray-link-deps", *UNRESOLVED)
-    output, _ = trace(program, "handler", *[library] * 20, "forked", "more",
-                      env={"PATCH_PROBE_RAISES": str(int(number))})
-    equal("forked 1\n" in trace.stdout, True, trace.stdout)
-    equal(output.calls()["library_leaf"], {ENTRY: 100, EXIT: 100})
-    equal(output.calls()["leaf"], {ENTRY: 114, EXIT: 114})
-    equal(output.problems, [])
-
-
-def test_handlers_may_fork_while_libraries_are_patched():
-    check_handler(signal.SIGURG)
-
-
-def test_so_may_those_of_faults_which_are_not_blocked():
-    check_handler(signal.SIGSEGV)
+    for number in (signal.SIGURG, signal.SIGSEGV):
+        output, _ = trace(program, "handler", *[library] * 20, "forked",
+                          "more",
+                          env={"PATCH_PROBE_RAISES": str(int(number))})
+        equal("forked 1\n" in trace.stdout, True, trace.stdout)
+        equal(output.calls()["library_leaf"], {ENTRY: 100, EXIT: 100})
+        equal(output.calls()["leaf"], {ENTRY: 114, EXIT: 114})
+        equal(output.problems, [])
 
 
 def test_sanitized_programs_are_recorded():

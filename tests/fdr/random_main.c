@@ -21,8 +21,8 @@
 
 #include "ring/layout.h"
 #include "traced/fdr/check/checked.h"
+#include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/rseq.h"
-#include "traced/fdr/record/thread_area.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -20,8 +20,8 @@
 #include "traced/fdr/check/put.h"
 #include "traced/fdr/check/triggers.h"
 #include "traced/fdr/record/fdr_record.h"
+#include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/rseq.h"
-#include "traced/fdr/record/thread_area.h"
 
 #include <signal.h>
 #include <unistd.h>

@@ -23,9 +23,9 @@
 #include "traced/fdr/check/triggers.h"
 #include "traced/fdr/record/commit.h"
 #include "traced/fdr/record/fdr_record.h"
+#include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/rseq.h"
 #include "traced/fdr/record/system.h"
-#include "traced/fdr/record/thread_area.h"
 
 #include <errno.h>
 #include <pthread.h>

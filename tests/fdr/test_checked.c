@@ -2,25 +2,20 @@
 /* test_checked.c - what is recorded with min=, depth=, args= and triggers */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "fdr/area_walk.h"
 #include "fdr/checked_calls.h"
 #include "fdr/patcher.h"
 #include "fdr/source_local.h"
+#include "unit.h"
 
 #include "traced/fdr/check/checked.h"
 #include "traced/fdr/check/put.h"
 #include "traced/fdr/check/triggers.h"
 #include "traced/fdr/record/fdr_record.h"
+#include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/rseq.h"
 #include "traced/fdr/record/system.h"
-#include "traced/fdr/record/thread_area.h"
 #include "wire/xray/xray_functions.h"
 
 #include <signal.h>
@@ -149,27 +144,12 @@ static void body_chains(void)
 		calls_chain(nothing);
 }
 
-static void takes_a_chain_of_short_calls_back(void **unused)
-{
-	(void)unused;
-	record(&(struct seam_fdr_options) { .min_ns = long_min }, body_chains);
-	assert_string_equal(letters(), "");
-}
-
 static void body_long_leaf(void)
 {
 	calls_chain(nothing);
 	calls_chain(min_is_short);
 	seam_fdr_min_ticks = long_min;
 	calls_chain(nothing);
-}
-
-static void keeps_a_long_call_and_its_callers(void **unused)
-{
-	(void)unused;
-	record(&(struct seam_fdr_options) { .min_ns = long_min },
-	       body_long_leaf);
-	assert_string_equal(letters(), "CMLlmc");
 }
 
 static void middle_is_long(void)
@@ -183,26 +163,10 @@ static void body_long_middle(void)
 	calls_around_away(middle_is_long);
 }
 
-static void takes_back_what_is_short_within_a_long_call(void **unused)
-{
-	(void)unused;
-	record(&(struct seam_fdr_options) { .min_ns = long_min },
-	       body_long_middle);
-	assert_string_equal(letters(), "Rr");
-}
-
 static void body_tail_calls(void)
 {
 	calls_hop(nothing);
 	calls_around_away(nothing);
-}
-
-static void takes_tail_calls_back_with_their_callers(void **unused)
-{
-	(void)unused;
-	record(&(struct seam_fdr_options) { .min_ns = long_min },
-	       body_tail_calls);
-	assert_string_equal(letters(), "");
 }
 
 static void body_long_tail_calls(void)
@@ -210,14 +174,6 @@ static void body_long_tail_calls(void)
 	calls_hop(min_is_short);
 	seam_fdr_min_ticks = long_min;
 	calls_around_away(min_is_short);
-}
-
-static void keeps_a_tail_call_to_a_long_one(void **unused)
-{
-	(void)unused;
-	record(&(struct seam_fdr_options) { .min_ns = long_min },
-	       body_long_tail_calls);
-	assert_string_equal(letters(), "H>LlRA>r");
 }
 
 static void event_like_an_entry(void)
@@ -235,11 +191,21 @@ static void body_event(void)
 	calls_leaf(event_like_an_entry);
 }
 
-static void takes_nothing_of_an_event_back(void **unused)
+/* Short calls go with their tail calls and callers; events and callers stay. */
+static void takes_short_calls_back_and_keeps_long_ones(void **unused)
 {
+	static const struct { void (*body)(void); const char *log; } cases[] = {
+		{ body_chains, "" }, { body_long_leaf, "CMLlmc" },
+		{ body_long_middle, "Rr" }, { body_tail_calls, "" },
+		{ body_long_tail_calls, "H>LlRA>r" }, { body_event, "L!l" },
+	};
+
 	(void)unused;
-	record(&(struct seam_fdr_options) { .min_ns = long_min }, body_event);
-	assert_string_equal(letters(), "L!l");
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++) {
+		record(&(struct seam_fdr_options) { .min_ns = long_min },
+		       cases[i].body);
+		assert_string_equal(letters(), cases[i].log);
+	}
 }
 
 static void body_many_chunks(void)
@@ -306,20 +272,18 @@ static void records_the_first_arguments(void **unused)
 
 static void takes_calls_with_arguments_back(void **unused)
 {
+	static void (*const bodies[])(void) = {
+		body_arguments, body_chains, body_tail_calls,
+	};
+
 	(void)unused;
-	for (uint32_t n = 1; n <= 6; n++) {
-		record(&(struct seam_fdr_options) {
-			.min_ns = long_min, .n_arguments = n },
-		       body_arguments);
-		assert_string_equal(letters(), "");
-		record(&(struct seam_fdr_options) {
-			.min_ns = long_min, .n_arguments = n }, body_chains);
-		assert_string_equal(letters(), "");
-		record(&(struct seam_fdr_options) {
-			.min_ns = long_min, .n_arguments = n },
-		       body_tail_calls);
-		assert_string_equal(letters(), "");
-	}
+	for (uint32_t n = 1; n <= 6; n++)
+		for (size_t i = 0; i < SEAM_ARRAY_SIZE(bodies); i++) {
+			record(&(struct seam_fdr_options) {
+				.min_ns = long_min, .n_arguments = n },
+			       bodies[i]);
+			assert_string_equal(letters(), "");
+		}
 }
 
 /* As xray_log_args(1) has it, and -finstrument-functions. */
@@ -449,7 +413,7 @@ static struct seam_fdr_options triggers(bool is_flight)
 			{ .kind = SEAM_TRIGGER_SLOW,
 			  .limit_ns = INT64_MAX },
 		},
-		.n_triggers = 3, .is_flight = is_flight, .after_ns = 0,
+		.n_triggers = 3, .is_flight = is_flight,
 	};
 }
 
@@ -553,38 +517,28 @@ static void a_trigger_is_sent_a_thousand_times_a_second_at_most(void **p)
 	}
 }
 
-static void a_trigger_that_cannot_be_sent_freezes_nothing(void **p)
+/* Where a trigger cannot be sent; and where the trace is full. */
+static void without_a_snapshot_nothing_freezes(void **p)
 {
-	const struct seam_fdr_options options = triggers(true);
-	struct seam_fdr_state state = { 0 };
 	static _Atomic uint32_t resumed;
 
 	(void)p;
-	seam_fdr_triggers_resume_at(&resumed);
-	is_sending_refused = true;
-	record(&options, body_slow);
-	is_sending_refused = false;
-	for (uint64_t at = 0; at < 20; at++)
-		assert_true(may_begin(&state, at));
+	for (int is_flight = 0; is_flight < 2; is_flight++) {
+		const struct seam_fdr_options options = triggers(is_flight);
+		struct seam_fdr_state state = { 0 };
+
+		seam_fdr_triggers_resume_at(&resumed);
+		is_sending_refused = is_flight;
+		record(&options, body_slow);
+		is_sending_refused = false;
+		assert_int_equal(n_sent, is_flight ? 0 : 2);
+		for (uint64_t at = 0; at < 20; at++)
+			assert_true(may_begin(&state, at));
+	}
 	seam_fdr_triggers_resume_at(NULL);
 }
 
-static void in_a_full_trace_nothing_freezes(void **p)
-{
-	const struct seam_fdr_options options = triggers(false);
-	struct seam_fdr_state state = { 0 };
-	static _Atomic uint32_t resumed;
-
-	(void)p;
-	seam_fdr_triggers_resume_at(&resumed);
-	record(&options, body_slow);
-	assert_int_equal(n_sent, 2);
-	for (uint64_t at = 0; at < 20; at++)
-		assert_true(may_begin(&state, at));
-	seam_fdr_triggers_resume_at(NULL);
-}
-
-/* A call that a migration divides is kept: see take_back.h. */
+/* A call that a migration divides is kept: see put.h. */
 static void stay_on_one_cpu(void)
 {
 	cpu_set_t cpus;
@@ -597,12 +551,7 @@ static void stay_on_one_cpu(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(takes_a_chain_of_short_calls_back),
-		cmocka_unit_test(keeps_a_long_call_and_its_callers),
-		cmocka_unit_test(takes_back_what_is_short_within_a_long_call),
-		cmocka_unit_test(takes_tail_calls_back_with_their_callers),
-		cmocka_unit_test(keeps_a_tail_call_to_a_long_one),
-		cmocka_unit_test(takes_nothing_of_an_event_back),
+		cmocka_unit_test(takes_short_calls_back_and_keeps_long_ones),
 		cmocka_unit_test(takes_back_within_chunks_only),
 		cmocka_unit_test(records_the_first_arguments),
 		cmocka_unit_test(takes_calls_with_arguments_back),
@@ -617,8 +566,7 @@ int main(void)
 		a_thread_uses_half_of_its_area_until_a_trigger_is_copied),
 		cmocka_unit_test(
 			a_trigger_is_sent_a_thousand_times_a_second_at_most),
-		cmocka_unit_test(a_trigger_that_cannot_be_sent_freezes_nothing),
-		cmocka_unit_test(in_a_full_trace_nothing_freezes),
+		cmocka_unit_test(without_a_snapshot_nothing_freezes),
 	};
 
 	static struct seam_fdr_source source;

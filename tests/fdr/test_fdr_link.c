@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* test_fdr_link.c - what threads send in the recorder's rings */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "ring/link/owners.h"
 #include "traced/fdr/check/triggers.h"
+#include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/rseq.h"
-#include "traced/fdr/record/source_link.h"
 #include "traced/fdr/record/system.h"
-#include "traced/fdr/record/thread_area.h"
+#include "unit.h"
 #include "wire/xray/xray_functions.h"
 
 enum {
@@ -33,6 +30,7 @@ static void leave(int signal)
 	siglongjmp(outside, 1);
 }
 
+static struct seam_owners rings;
 static uint8_t *data;
 
 /* A ring with room for all. */
@@ -49,12 +47,10 @@ static int setup(void **state)
 		.is_flight = true, .n_triggers = 1,
 		.triggers = { { .kind = SEAM_TRIGGER_CALLS } },
 	};
-	int fd = seam_ring_memory_create(m, &geometry, NULL);
 
-	(void)state;
-	if (fd < 0)
+	if (seam_owners_open(&rings, &geometry, NULL))
 		return -1;
-	close(fd);
+	*m = rings.memory;
 	m->slots[0].word = seam_ring_word(SEAM_RING_FREE, 0, 0);
 	data = m->rings + SEAM_RING_PAGE;
 	seam_fdr_rseq_init(false);
@@ -64,9 +60,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
-	seam_ring_memory_fini(
-		&seam_fdr_link.memories[SEAM_FDR_SERVICE_CALLS]);
+	seam_owners_close(&rings);
 	return 0;
 }
 
@@ -106,7 +100,6 @@ static void handlers_that_do_not_return_lose_no_trigger(void **state)
 	uint64_t n_sent;
 	uint32_t number;
 
-	(void)state;
 	signal(SIGALRM, leave);
 	sigsetjmp(outside, 1);
 	if (n_jumps < N_JUMPS) {

@@ -8,20 +8,15 @@
  */
 #include "fdr/source_local.h"
 
-#include "traced/fdr/record/events.h"
 #include "traced/fdr/record/fdr_record.h"
+#include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/rseq.h"
-#include "traced/fdr/record/thread_area.h"
 #include "traced/fdr/record/trampolines.h"
 
 #include <cpuid.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 /* registers.S has the offsets. */
 struct registers {

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_fdr_sleds.c - lists of sleds, whole, damaged and hostile */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <errno.h>
 #include <sys/syscall.h>
@@ -17,7 +14,6 @@ static struct sled_image image;
 
 static int setup(void **state)
 {
-	(void)state;
 	image_init(&image);
 	return 0;
 }
@@ -66,7 +62,6 @@ static void whatever_a_list_says_only_sleds_are_written(void **state)
 	size_t n_accepted[SEAM_FDR_N_LISTS] = { 0 };
 	uint8_t data[1 + 8 * 40];
 
-	(void)state;
 	for (int i = 0; i < 4000; i++) {
 		size_t n = random_program(&seed, data, sizeof(data));
 
@@ -81,7 +76,6 @@ static void whatever_a_list_says_only_sleds_are_written(void **state)
 /* One sled of each template at the end of the code, where it does not fit. */
 static void a_sled_that_the_code_cuts_is_refused(void **state)
 {
-	(void)state;
 	for (unsigned int i = 0; i < IMAGE_TEMPLATES; i++) {
 		size_t n = image_templates[i].n;
 
@@ -119,7 +113,6 @@ static void a_list_that_is_cut_has_its_whole_entries(void **state)
 {
 	uint8_t data[1 + 8 * 8] = { SEAM_FDR_LIST_XRAY };
 
-	(void)state;
 	for (uint8_t i = 0; i < 8; i++) {
 		uint8_t *p = data + 1 + 8 * i;
 
@@ -145,7 +138,6 @@ static void a_list_outside_of_the_image_is_not_read(void **state)
 {
 	struct seam_fdr_sleds s;
 
-	(void)state;
 	for (uint64_t start = 0; start < UINT64_MAX / 2;
 	     start = start * 3 + 1) {
 		assert_int_equal(seam_fdr_sleds_read(
@@ -172,7 +164,6 @@ static void nops_of_all_sizes_are_known(void **state)
 	};
 	uint8_t bytes[16];
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(nops); i++) {
 		memset(bytes, 0xcc, sizeof(bytes));
 		memcpy(bytes, nops[i], i + 1);
@@ -196,7 +187,6 @@ static void a_sled_that_others_changed_is_left_alone(void **state)
 	bool is_wanted = true;
 	uint64_t stub = 0;
 
-	(void)state;
 	for (size_t byte = 0; byte < 2; byte++)
 		for (int value = 0; value < 256; value++) {
 			struct seam_fdr_patched patched = { 0 };
@@ -214,7 +204,7 @@ static void a_sled_that_others_changed_is_left_alone(void **state)
 				 PROT_READ | PROT_EXEC);
 			memcpy(image.before, image.code, IMAGE_CODE);
 			assert_int_equal(seam_fdr_patch(
-				&f, &image.known, image_targets, &patched), 0);
+				&f, &image.known, image_target, &patched), 0);
 			if (value != (byte ? 0x09 : 0xeb)) {
 				assert_int_equal(patched.n_refused, 1);
 				assert_memory_equal(image.before, image.code,
@@ -248,7 +238,6 @@ static void memory_near_an_image_is_looked_for_once(void **state)
 	const void *target = &is_full;
 	size_t n_once;
 
-	(void)state;
 	is_full = true;
 	n_maps = 0;
 	assert_int_equal(seam_fdr_stub_jump(&far, target, false), 0);

@@ -5,17 +5,15 @@
  * The source of areas is a table of a few slots in shared memory, as the
  * recorder's rings are; each area is read when it is closed.  Prints TAP.
  *
- * usage: threads plain|checked [none|keys]
- *	none	rseq is refused
- *	keys	so many keys are there that a thread's end is not noticed
+ * usage: threads plain|checked [none: rseq is refused]
  */
 #include "area_walk.h"
 #include "patcher.h"
 
 #include "traced/fdr/record/fdr_record.h"
+#include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/rseq.h"
 #include "traced/fdr/record/system.h"
-#include "traced/fdr/record/thread_area.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -33,7 +31,6 @@ enum {
 	N_SLOTS = 8,
 	AREA = 4 * SEAM_XRAY_CHUNK_BYTES,
 	CHUNK_CALLS = (SEAM_XRAY_CHUNK_BYTES - SEAM_XRAY_PREAMBLE_BYTES) / 8,
-	AT_A_TIME = 5000,	/* states, of the 16384 that there are */
 };
 
 struct slot {
@@ -52,7 +49,6 @@ struct shared {
 };
 
 static struct shared *shared;
-static bool unnoticed;			/* threads end without a destructor */
 static int n_tests;
 static bool failed;
 
@@ -146,8 +142,7 @@ HIDDEN static void close_area(struct seam_fdr_area *area)
 {
 	struct slot *slot = &shared->slots[area->slot];
 
-	/* another thread closes that of one which ended unnoticed */
-	shared->n_bad += !unnoticed && slot->tid !=
+	shared->n_bad += slot->tid !=
 			 (uint32_t)seam_fdr_syscall4(SYS_gettid, 0, 0, 0, 0);
 	shared->n_records += account(slot);
 	shared->n_closed++;
@@ -258,28 +253,6 @@ HIDDEN static void many_threads(void)
 	ok(is_whole(100 * N) && !shared->n_lost && shared->n_claims == N &&
 	   shared->n_closed == N,
 	   "4,000 short threads share 8 areas, and lose no record");
-}
-
-/* The program has all keys whose values take no allocation. */
-HIDDEN static void unnoticed_ends(void)
-{
-	enum { N = 100 };
-	uint64_t dead;
-
-	begin(N_SLOTS);
-	for (int i = 0; i < N; i++) {
-		pthread_t thread;
-
-		pthread_create(&thread, NULL, short_thread, NULL);
-		pthread_join(thread, NULL);
-		if (i % N_SLOTS == N_SLOTS - 1)
-			pause_of(1 << 27);
-	}
-	/* the slots of the last are still theirs */
-	dead = shared->n_claims - shared->n_closed;
-	ok(shared->n_claims == N && !shared->n_lost && dead && dead <= N_SLOTS &&
-	   shared->n_records == 100 * (N - dead) && !shared->n_bad,
-	   "areas of threads that ended unnoticed are closed by others");
 }
 
 HIDDEN static void handler(int signal)
@@ -452,19 +425,23 @@ HIDDEN static void fork_then_thread(void)
 	   "threads of a child that has not recorded yet have own areas");
 }
 
-HIDDEN static void vforks(void)
+HIDDEN static void call_in_vfork_child(void)
 {
-	pid_t child;
+	pid_t child = vfork();
 	int status;
 
-	begin(2);
-	call(20);
-	child = vfork();
 	if (child == 0) {
 		leaf();
 		_exit(0);
 	}
 	waitpid(child, &status, 0);
+}
+
+HIDDEN static void vforks(void)
+{
+	begin(2);
+	call(20);
+	call_in_vfork_child();
 	call(20);
 	ok(is_whole(82) && shared->n_claims == 1,
 	   "a child of vfork records as its parent");
@@ -474,16 +451,9 @@ HIDDEN static void vforks(void)
 HIDDEN static void vfork_first(void)
 {
 	uint32_t tid = (uint32_t)seam_fdr_syscall4(SYS_gettid, 0, 0, 0, 0);
-	pid_t child;
-	int status;
 
 	begin(2);
-	child = vfork();
-	if (child == 0) {
-		leaf();
-		_exit(0);
-	}
-	waitpid(child, &status, 0);
+	call_in_vfork_child();
 	call(20);
 	ok(is_whole(40) && shared->n_lost == 2 && shared->n_claims == 1 &&
 	   shared->last_tid == tid && shared->last_pid == (uint32_t)getpid(),
@@ -516,113 +486,6 @@ HIDDEN static void vforks_elsewhere(void)
 	}
 	waitpid(child, &status, 0);
 	ok(status == 0, "a child of clone() records by its own id");
-}
-
-/* Take so many states, for good.  How many are nobody else's. */
-HIDDEN static int take_states(int n)
-{
-	int own = 0;
-
-	for (int i = 0; i < n; i++) {
-		struct seam_fdr_state *state = seam_fdr_states_take();
-
-		own += state && state != seam_fdr_self.state &&
-		       state->retry_tsc++ == 0;
-	}
-	return own;
-}
-
-/*
- * Each child forks the next.  Of its parent it has the states of some thousand
- * threads that are not here.  Whether each finds as many as the first.
- */
-HIDDEN static int generations(int n, bool records_first)
-{
-	int taken, status;
-	pid_t child;
-
-	if (n == 0)
-		return 0;
-	if (records_first)
-		leaf();
-	else
-		seam_fdr_thread_begin_child();
-	taken = take_states(AT_A_TIME);
-	leaf();
-	if (taken != AT_A_TIME || seam_fdr_self.state->tid !=
-				  (uint32_t)seam_fdr_syscall4(SYS_gettid, 0, 0,
-							      0, 0))
-		return 1;
-	child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-	if (child == 0)
-		_exit(generations(n - 1, records_first));
-	waitpid(child, &status, 0);
-	return status != 0;
-}
-
-HIDDEN static bool fork_generations(bool records_first)
-{
-	pid_t child;
-	int status;
-
-	begin(1);
-	child = fork();
-	if (child == 0)
-		_exit(generations(8, records_first));
-	waitpid(child, &status, 0);
-	return status == 0;
-}
-
-HIDDEN static void states_of_children(void)
-{
-	ok(fork_generations(false) && fork_generations(true),
-	   "children of children have no states of their parents' threads");
-}
-
-/* Other threads may take some while the child begins. */
-static _Atomic int n_taking;
-
-HIDDEN static void *taking_thread(void *unused)
-{
-	bool all = take_states(AT_A_TIME) == AT_A_TIME;
-
-	n_taking--;
-	return all ? unused : NULL;
-}
-
-HIDDEN static int begin_beside_threads(void)
-{
-	enum { N = 2 };
-	pthread_t threads[N];
-	void *all;
-	int n = 0;
-
-	n_taking = N;
-	for (int t = 0; t < N; t++)
-		pthread_create(&threads[t], NULL, taking_thread, threads);
-	while (n_taking)
-		seam_fdr_thread_begin_child();
-	for (int t = 0; t < N; t++) {
-		pthread_join(threads[t], &all);
-		n += all != NULL;
-	}
-	return n != N;
-}
-
-HIDDEN static void states_beside_threads(void)
-{
-	int status = 0;
-	pid_t child;
-
-	begin(1);
-	take_states(AT_A_TIME);
-	for (int i = 0; i < 8 && status == 0; i++) {
-		child = fork();
-		if (child == 0)
-			_exit(begin_beside_threads());
-		waitpid(child, &status, 0);
-	}
-	ok(status == 0, "nor are states of a child's own threads given away");
 }
 
 HIDDEN static void full(void)
@@ -707,8 +570,8 @@ HIDDEN int main(int argc, char **argv)
 	const struct patcher_code *code = argc > 1 && argv[1][0] == 'c' ?
 					  &patcher_checked : &patcher_plain;
 
-	unnoticed = argc > 2 && !strcmp(argv[2], "keys");
-	for (int i = 0; unnoticed && i < 32; i++)
+	/* ours was made before */
+	for (int i = 0; i < 32; i++)
 		pthread_key_create(&(pthread_key_t) { 0 }, NULL);
 	/* the table is of the program's children too */
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
@@ -718,12 +581,7 @@ HIDDEN int main(int argc, char **argv)
 		return 2;
 	seam_fdr_n_lost = &shared->n_lost;
 	patcher_patch(code);
-	if (unnoticed) {
-		printf("1..1\n");
-		unnoticed_ends();
-		return failed;
-	}
-	printf("1..21\n");
+	printf("1..19\n");
 	migration();
 	long_pause();
 	many_threads();
@@ -739,7 +597,5 @@ HIDDEN int main(int argc, char **argv)
 	full();
 	no_area();
 	arguments_and_events();
-	states_of_children();
-	states_beside_threads();
 	return failed;
 }

@@ -173,19 +173,6 @@ def test_the_first_file_has_the_number_that_it_has_alone():
     equal(record(PROGRAM, "open").stdout.splitlines()[0], opened)
 
 
-def test_llvm_xray_counts_the_same():
-    if not shutil.which("llvm-xray"):
-        raise Skip("no llvm-xray")
-    # 4 MiB an area: a recorder that stops for a while fills many chunks
-    check_whole(record(PROGRAM, "calls", "30000"))
-    (path,) = glob.glob(f"{BUNDLE}/xray/*.xray")
-    text = run("llvm-xray", "account", path, f"-instr_map={path[:-4]}yaml",
-               "-format=csv", "-sort=count").stdout
-    counts = {int(row.split(",")[0]): int(row.split(",")[1])
-              for row in text.splitlines()[1:]}
-    equal(sorted(counts.values()), [30000, 60000], text)
-
-
 def test_lost_calls_are_in_each_view():
     """Counted in the manifest; here as of a recorder that was too slow."""
     equal(record(PROGRAM, "calls", "1000").returncode, 0)
@@ -569,19 +556,6 @@ def test_a_killed_recorder_leaves_a_log_and_its_program_alone():
     os.kill(program, 0)
     os.kill(program, signal.SIGKILL)
     process.communicate()
-
-
-def test_a_killed_program_leaves_its_last_calls():
-    process = forever()
-    program = fdr_log.program_of(process, PROGRAM)
-    wait_for_bytes(1 << 18)
-    os.kill(program, signal.SIGKILL)
-    _, text = process.communicate(timeout=60)
-    ((log, names),) = logs().values()
-    (thread,) = log.threads.values()
-    check(len(thread.calls) * 8 % 65536, "whole chunks only")
-    equal(manifest(BUNDLE)["calls"]["records"], len(thread.calls), text)
-    equal(len(names), 2)
 
 
 def test_max_size_holds_for_calls():

@@ -37,40 +37,38 @@ static struct seam_ring_claim claims[N_SERVICES];
 static struct chunk chunk;
 static uint64_t seed = 1;
 
-static void announce(const uint8_t *bytes, size_t size)
+static void announce_bytes(const uint8_t *bytes, size_t size)
 {
 	/* a full ring is the recorder's to count */
 	(void)seam_ring_write(&claims[FUNCTIONS].ring, PERF_RECORD_SAMPLE, 0,
 			      bytes, size);
 }
 
-static void announce_image(uint32_t image, uint32_t first_id, const char *path)
+static void announce(const struct seam_xray_announcement *a)
 {
-	uint8_t buf[8192];
+	static uint8_t buf[SEAM_XRAY_MAX_ANNOUNCEMENT];
 
-	announce(buf, seam_xray_write_image(buf, sizeof(buf),
-		&(struct seam_xray_image) {
-			.image = image, .first_id = first_id,
-			.n_functions = 1, .path = path }));
+	announce_bytes(buf, seam_xray_write_announcement(buf, sizeof(buf), a));
+}
+
+static void announce_image(uint32_t image, const char *path)
+{
+	announce(&(struct seam_xray_announcement) { .image = {
+		.kind = SEAM_XRAY_ANNOUNCED_IMAGE, .image = image,
+		.path = path } });
 }
 
 static void announce_address(uint32_t image, uint32_t id, uint64_t address)
 {
-	uint8_t buf[64];
-
-	announce(buf, seam_xray_write_addresses(buf, sizeof(buf),
-		&(struct seam_xray_addresses) {
-			.image = image, .first_id = id, .n = 1,
-			.link_addresses = &address }));
+	announce(&(struct seam_xray_announcement) { .addresses = {
+		.kind = SEAM_XRAY_ANNOUNCED_FUNCTIONS, .image = image,
+		.first_id = id, .n = 1, .link_addresses = &address } });
 }
 
 static void announce_type(uint16_t type, const char *name)
 {
-	uint8_t buf[1024];
-
-	announce(buf, seam_xray_write_named(buf, sizeof(buf),
-		SEAM_XRAY_ANNOUNCED_EVENT_TYPE,
-		&(struct seam_xray_named) { type, name }));
+	announce(&(struct seam_xray_announcement) {
+		.named = { SEAM_XRAY_ANNOUNCED_EVENT_TYPE, type, name } });
 }
 
 static void begin_chunk(void)
@@ -109,17 +107,17 @@ static void send_garbage(void)
 static void announce_garbage(void)
 {
 	uint8_t buf[4096];
-	size_t n = seam_xray_write_image(buf, sizeof(buf),
-		&(struct seam_xray_image) {
+	size_t n = seam_xray_write_announcement(buf, sizeof(buf),
+		&(struct seam_xray_announcement) { .image = {
+			.kind = SEAM_XRAY_ANNOUNCED_IMAGE,
 			.image = 1 + chunk_random(&seed) % 99,
-			.first_id = 1 + chunk_random(&seed) % 99,
-			.path = "/bin/true" });
+			.path = "/bin/true" } });
 
 	for (uint32_t i = chunk_random(&seed) % 4; i > 0; i--)
 		buf[chunk_random(&seed) % n] ^=
 			(uint8_t)(1 << chunk_random(&seed) % 8);
-	announce(buf, chunk_random(&seed) % 4 ? n :
-		      chunk_random(&seed) % (n / 8) * 8);
+	announce_bytes(buf, chunk_random(&seed) % 4 ? n :
+			    chunk_random(&seed) % (n / 8) * 8);
 }
 
 static void forge_garbage(void)
@@ -144,7 +142,7 @@ static void call(uint32_t function)
 
 static void forge_shadow(const char *path, uint64_t address)
 {
-	announce_image(1, 1, path);
+	announce_image(1, path);
 	announce_address(1, 1, address);
 	begin_chunk();
 	call(1);
@@ -159,7 +157,7 @@ static void forge_names(void)
 
 	begin_chunk();
 	for (uint32_t i = 0; i < 6; i++) {
-		announce_image(i + 1, i + 1, names[i]);
+		announce_image(i + 1, names[i]);
 		announce_address(i + 1, i + 1, i);
 		announce_type((uint16_t)(i + 1), names[i]);
 		call(i + 1);
@@ -176,20 +174,17 @@ static void forge_names(void)
 static void forge_function_names(void)
 {
 	char *line = getenv("NAMES"), *next;
-	uint8_t buf[1024];
 	uint32_t id = 1;
 
 	begin_chunk();
 	for (; line && *line; line = next, id++) {
-		struct seam_xray_named named = { .number = id };
 		char name[SEAM_XRAY_MAX_NAME] = "";
 		size_t n = strcspn(line, "\n");
 
 		next = line + n + (line[n] != '\0');
 		seam_text_unhex((uint8_t *)name, sizeof(name) - 1, line, n);
-		named.name = name;
-		announce(buf, seam_xray_write_named(buf, sizeof(buf),
-			SEAM_XRAY_ANNOUNCED_NAME, &named));
+		announce(&(struct seam_xray_announcement) {
+			.named = { SEAM_XRAY_ANNOUNCED_NAME, id, name } });
 		call(id);
 	}
 	send_chunk(chunk.n, chunk.n);
@@ -205,23 +200,19 @@ static void wake(long ns)
 
 static void forge_hits(void)
 {
-	uint8_t buf[64];
-
 	for (uint32_t i = 0; i < 20000; i++) {
-		announce(buf, seam_xray_write_trigger(buf, sizeof(buf),
-			&(struct seam_xray_trigger) {
-				.trigger = chunk_random(&seed) % 3,
-				.tid = chunk_random(&seed),
-				.number = chunk_random(&seed),
-				.tsc = (uint64_t)chunk_random(&seed) << 32,
-				.ticks = UINT64_MAX / (1 + i % 9),
-				.function = chunk_random(&seed) % 99,
-			}));
-		announce(buf, seam_xray_write_match(buf, sizeof(buf),
-			&(struct seam_xray_match) {
-				.trigger = chunk_random(&seed) % 3,
-				.n_functions = chunk_random(&seed),
-			}));
+		announce(&(struct seam_xray_announcement) { .trigger = {
+			.kind = SEAM_XRAY_ANNOUNCED_TRIGGER,
+			.trigger = chunk_random(&seed) % 3,
+			.tid = chunk_random(&seed),
+			.number = chunk_random(&seed),
+			.tsc = (uint64_t)chunk_random(&seed) << 32,
+			.ticks = UINT64_MAX / (1 + i % 9),
+			.function = chunk_random(&seed) % 99 } });
+		announce(&(struct seam_xray_announcement) { .match = {
+			.kind = SEAM_XRAY_ANNOUNCED_MATCH,
+			.trigger = chunk_random(&seed) % 3,
+			.n_functions = chunk_random(&seed) } });
 		if (i % 2000 == 0)
 			wake(50000000);
 	}
@@ -270,17 +261,16 @@ static void forge_ids(void)
 static void forge_many(void)
 {
 	enum { N_RANGES = 100 };
-	static uint8_t buf[SEAM_XRAY_MAX_ANNOUNCEMENT];
 	uint64_t addresses[SEAM_XRAY_MAX_ADDRESSES];
 	uint32_t id = 1, end = 1;
 
 	for (uint32_t i = 0; i < N_RANGES; i++) {
 		for (size_t k = 0; k < SEAM_XRAY_MAX_ADDRESSES; k++)
 			addresses[k] = UINT64_MAX - end - k;
-		announce(buf, seam_xray_write_addresses(buf, sizeof(buf),
-			&(struct seam_xray_addresses) {
-				.first_id = end, .n = SEAM_XRAY_MAX_ADDRESSES,
-				.link_addresses = addresses }));
+		announce(&(struct seam_xray_announcement) { .addresses = {
+			.kind = SEAM_XRAY_ANNOUNCED_FUNCTIONS,
+			.first_id = end, .n = SEAM_XRAY_MAX_ADDRESSES,
+			.link_addresses = addresses } });
 		end += SEAM_XRAY_MAX_ADDRESSES;
 		if (i % 16 == 15)
 			wake(100000000);
@@ -296,6 +286,12 @@ static void forge_many(void)
 
 int main(int argc, char **argv)
 {
+	static const struct { const char *name; void (*forge)(void); } modes[] = {
+		{ "garbage", forge_garbage }, { "names", forge_names },
+		{ "functions", forge_function_names }, { "hits", forge_hits },
+		{ "claims", forge_claims }, { "many", forge_many },
+		{ "ids", forge_ids },
+	};
 	const char *address = getenv(SEAM_LINK_VARIABLE);
 
 	if (argc < 2 || !address ||
@@ -306,23 +302,10 @@ int main(int argc, char **argv)
 		if (seam_link_client_claim(&client, i, (uint32_t)getpid(),
 					   &claims[i]))
 			return 3;
-	if (strcmp(argv[1], "garbage") == 0)
-		forge_garbage();
-	else if (strcmp(argv[1], "shadow") == 0 && argc == 4)
+	if (strcmp(argv[1], "shadow") == 0 && argc == 4)
 		forge_shadow(argv[2], strtoull(argv[3], NULL, 0));
-	else if (strcmp(argv[1], "names") == 0)
-		forge_names();
-	else if (strcmp(argv[1], "functions") == 0)
-		forge_function_names();
-	else if (strcmp(argv[1], "hits") == 0)
-		forge_hits();
-	else if (strcmp(argv[1], "claims") == 0)
-		forge_claims();
-	else if (strcmp(argv[1], "many") == 0)
-		forge_many();
-	else if (strcmp(argv[1], "ids") == 0)
-		forge_ids();
-	else
-		return 2;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(modes); i++)
+		if (strcmp(argv[1], modes[i].name) == 0)
+			modes[i].forge();
 	return 0;
 }

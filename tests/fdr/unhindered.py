@@ -206,12 +206,14 @@ def test_results_stay_where_preloaded_functions_use_vector_registers():
                       "--trigger=twice>1ns"))
 
 
-def test_a_program_with_a_memcpy_of_its_own_ends():
+def test_a_program_with_memcpy_and_mmap_of_its_own_ends():
     run("clang", "-O1", "-fxray-instrument", "-fxray-instruction-threshold=99",
         "-rdynamic", "-o", "own_memcpy", os.path.join(HERE, "own_memcpy.c"))
     program = os.path.abspath("own_memcpy")
     alone(program=program)
-    recorded(program=program)
+    # calls of mmap() for an area have no area
+    recorded(program=program, may_lose=True)
+    equal(names_of_calls()["leaf"] >= 200000, True)
     for options in ("", "flight=1"):
         own(program=program, options=options)
         equal(n_calls() > 100, True, options)

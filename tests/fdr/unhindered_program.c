@@ -147,7 +147,7 @@ PLAIN static void run_sandbox(const char *end)
 		exit(0);
 }
 
-PLAIN static void run_alone(void)
+PLAIN static void run_alone(const char *word)
 {
 	calls(100);
 	puts("done");
@@ -156,7 +156,7 @@ PLAIN static void run_alone(void)
 	calls(100);
 }
 
-PLAIN static void run_probe(void)
+PLAIN static void run_probe(const char *word)
 {
 	calls(100);
 	errno = 0;
@@ -169,7 +169,7 @@ PLAIN static void run_probe(void)
 	puts("done");
 }
 
-PLAIN static void run_elsewhere(void)
+PLAIN static void run_elsewhere(const char *word)
 {
 	int status;
 	pid_t child;
@@ -186,7 +186,7 @@ PLAIN static void run_elsewhere(void)
 	puts("done");
 }
 
-PLAIN static void run_refused(void)
+PLAIN static void run_refused(const char *word)
 {
 	struct sock_filter code = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL);
 	struct sock_fprog program = { 0, &code };
@@ -342,7 +342,7 @@ TRACED double twice(double x)
 	return x + x;
 }
 
-PLAIN static void run_results(void)
+PLAIN static void run_results(const char *word)
 {
 	for (int i = 0; i < 1000000; i++)
 		NEED(twice(i) == 2.0 * i);
@@ -383,7 +383,7 @@ PLAIN static void need_memory(size_t bytes)
 	puts("done");
 }
 
-PLAIN static void run_memory(void)
+PLAIN static void run_memory(const char *word)
 {
 	struct rlimit limit;
 
@@ -405,7 +405,7 @@ PLAIN static unsigned long locked_kib(void)
 }
 
 /* A user's limit may be less than what a recording has: 8 MiB on Debian 12. */
-PLAIN static void run_locked(void)
+PLAIN static void run_locked(const char *word)
 {
 	struct rlimit limit;
 
@@ -463,32 +463,22 @@ PLAIN static void run_stopped(const char *library)
 
 PLAIN int main(int argc, char **argv)
 {
-	const char *how = argc > 1 ? argv[1] : "";
-	const char *word = argc > 2 ? argv[2] : "";
+	static const struct {
+		const char *name;
+		void (*run)(const char *word);
+	} hows[] = {
+		{ "sandbox", run_sandbox }, { "alone", run_alone },
+		{ "probe", run_probe }, { "results", run_results },
+		{ "memory", run_memory }, { "locked", run_locked },
+		{ "elsewhere", run_elsewhere }, { "refused", run_refused },
+		{ "loading", run_loading }, { "stopped", run_stopped },
+		{ "descriptors", run_descriptors },
+	};
 
-	if (strcmp(how, "sandbox") == 0)
-		run_sandbox(word);
-	else if (strcmp(how, "alone") == 0)
-		run_alone();
-	else if (strcmp(how, "probe") == 0)
-		run_probe();
-	else if (strcmp(how, "results") == 0)
-		run_results();
-	else if (strcmp(how, "memory") == 0)
-		run_memory();
-	else if (strcmp(how, "locked") == 0)
-		run_locked();
-	else if (strcmp(how, "elsewhere") == 0)
-		run_elsewhere();
-	else if (strcmp(how, "refused") == 0)
-		run_refused();
-	else if (strcmp(how, "loading") == 0)
-		run_loading(word);
-	else if (strcmp(how, "descriptors") == 0)
-		run_descriptors(word);
-	else if (strcmp(how, "stopped") == 0)
-		run_stopped(word);
-	else
-		return 2;
-	return 0;
+	for (size_t i = 0; i < sizeof(hows) / sizeof(hows[0]); i++)
+		if (argc > 1 && strcmp(argv[1], hows[i].name) == 0) {
+			hows[i].run(argc > 2 ? argv[2] : "");
+			return 0;
+		}
+	return 2;
 }

@@ -10,8 +10,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t id[20], expected[24] = "GNU";
@@ -20,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (write(fd, data, size) != (ssize_t)size)
 		abort();
-	n = seam_build_id_read(fd, id);
+	n = seam_build_id_read(fd, 0, id);
 	close(fd);
 	if (n > sizeof(id))
 		abort();

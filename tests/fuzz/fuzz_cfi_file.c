@@ -17,8 +17,6 @@
 
 enum { STACK_ADDR = 0x7f000000, MAX_FRAMES = 128 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 struct one {
 	struct seam_cfi_file file;
 	struct seam_unwind_rows rows;

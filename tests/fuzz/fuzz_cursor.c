@@ -8,8 +8,6 @@
 
 #include <stdlib.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct seam_cursor c = seam_cursor_make(data, size, SEAM_LITTLE);

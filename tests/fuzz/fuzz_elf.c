@@ -10,8 +10,6 @@
  */
 #include "../symbol/probe.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	probe_image(data, size);

@@ -7,8 +7,6 @@
  */
 #include "fdr/sled_image.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct sled_image image;

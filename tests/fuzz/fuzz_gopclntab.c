@@ -7,9 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "symbol/elf/gopclntab.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
+#include "symbol/elf/function_ranges.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 {

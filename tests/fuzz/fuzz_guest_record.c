@@ -14,8 +14,6 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static void must(bool holds)
 {
 	if (!holds)
@@ -40,33 +38,6 @@ static void take(struct seam_guest_reader reader, struct copy *copy)
 				seam_guest_frame_at(&part, i);
 	}
 	must(copy->n_segments == reader.head.n_segments);
-}
-
-static uint64_t represented(const struct seam_guest_frame *frames, size_t n)
-{
-	uint32_t sum = 0;	/* wraps as the writer's does */
-
-	for (size_t i = 0; i < n; i++)
-		sum += seam_guest_frame_kind(frames[i]) ==
-		       SEAM_GUEST_FRAME_CUT ? frames[i].id : 1;
-	return sum;
-}
-
-static void same_ends(const struct copy *a, const struct copy *b)
-{
-	const struct seam_guest_frame *x = a->frames, *y = b->frames;
-
-	for (size_t i = 0; i < a->n_segments; i++) {
-		size_t n = a->segments[i].n_frames, m = b->segments[i].n_frames;
-
-		must(m <= n && !m == !n);
-		must(a->segments[i].join == b->segments[i].join);
-		must(represented(x, n) == represented(y, m));
-		if (n)
-			must(x[0].id == y[0].id && x[n - 1].id == y[m - 1].id);
-		x += n;
-		y += m;
-	}
 }
 
 /* Addresses of a callchain are their index; frames are in order. */
@@ -115,7 +86,7 @@ static void check_merge(const struct seam_guest_reader *reader,
 
 static void check_sample(struct seam_bytes bytes, size_t cap)
 {
-	static struct copy one, two;
+	static struct copy one;
 	static uint8_t again[SEAM_GUEST_MAX_BYTES];
 	struct seam_guest_reader reader;
 	size_t size;
@@ -128,15 +99,8 @@ static void check_sample(struct seam_bytes bytes, size_t cap)
 					one.segments, one.frames);
 	must(size && size <= bytes.size && bytes.size - size < 8);
 	must(memcmp(again, bytes.data, size) == 0);
-	size = seam_guest_encode_sample(again, cap, &reader.head, one.segments,
-					one.frames);
-	must(size <= cap);
-	/* a mark of 2^32 frames left out is no frame */
-	if (!size || seam_guest_read_sample((struct seam_bytes) { again, size },
-					    &reader, NULL))
-		return;
-	take(reader, &two);
-	same_ends(&one, &two);
+	must(!seam_guest_encode_sample(again, size - 1, &reader.head,
+				       one.segments, one.frames));
 }
 
 static void check_symbol(struct seam_bytes bytes)

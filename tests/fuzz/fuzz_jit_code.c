@@ -16,8 +16,6 @@
 
 enum { SPACE = 64, N_PROCESSES = 3, MAX_STEPS = 60 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 struct process {
 	uint8_t owner[SPACE];		/* 0: nobody */
 	uint8_t start[MAX_STEPS + 1];	/* where each code begins */

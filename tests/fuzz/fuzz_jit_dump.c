@@ -10,8 +10,6 @@
 
 #include <stdlib.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static void must(bool holds)
 {
 	if (!holds)

@@ -14,10 +14,8 @@
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/file.h"
-#include "record/services/jit_stream.h"
+#include "record/services/jit_service.h"
 #include "ring/layout.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { PID = 7, N_STREAMS = 2, NAME = 5, MOVE = 64 };
 
@@ -55,7 +53,7 @@ static size_t make_groups(uint8_t *to)
 }
 
 /* One record of a ring, on the heap and no longer than it says. */
-static void give(struct seam_jit_stream *stream, struct seam_cursor *c)
+static void give(struct seam_service_stream *stream, struct seam_cursor *c)
 {
 	uint32_t kind = seam_cursor_u8(c);
 	size_t from = seam_cursor_u8(c), n = seam_cursor_u8(c), left;
@@ -87,7 +85,7 @@ static void give(struct seam_jit_stream *stream, struct seam_cursor *c)
 	memcpy(record + 8, &chunk, sizeof(chunk));
 	if (n && bytes)
 		memcpy(record + 16, bytes, n);
-	seam_jit_stream_take(stream, record, header.size);
+	stream->service->take(stream, record, header.size);
 	free(record);
 }
 
@@ -118,8 +116,11 @@ static void check_dump(uint64_t since_ns, uint64_t n_taken)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct seam_cursor c = seam_cursor_make(data, size, SEAM_LITTLE);
-	struct seam_jit_dumps dumps = { 0 };
-	struct seam_jit_stream *streams[N_STREAMS];
+	static const struct seam_owner_counts none;
+	struct seam_service_stream streams[N_STREAMS];
+	struct seam_bundle bundle = { .path = "/" };
+	struct seam_synth round = { 0 };
+	struct seam_jit_service jit;
 	uint64_t since_ns = seam_clock_ns();
 
 	if (folder_fd < 0) {
@@ -128,18 +129,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		atexit(leave);
 	}
 	unlinkat(folder_fd, "jit-7.dump", 0);
-	dumps.folder = folder_fd;
-	for (int i = 0; i < N_STREAMS; i++)
-		must((streams[i] = seam_jit_stream_begin(&dumps, PID,
-							 since_ns)));
+	seam_jit_service_init(&jit, 4096);
+	jit.bundle = &bundle;
+	jit.folder = dup(folder_fd);
+	for (int i = 0; i < N_STREAMS; i++) {
+		streams[i] = (struct seam_service_stream) {
+			.service = &jit.service, .pid = PID,
+			.since_ns = since_ns,
+		};
+		must(jit.service.begin(&streams[i]) == 0);
+	}
 	while (seam_cursor_left(&c) > 0 && !c.error)
-		give(streams[seam_cursor_left(&c) % N_STREAMS], &c);
+		give(&streams[seam_cursor_left(&c) % N_STREAMS], &c);
 	for (int i = 0; i < N_STREAMS; i++)
-		seam_jit_stream_end(streams[i], 0);
-	must(dumps.n_group_bytes == 0 && dumps.n_offered == dumps.n_taken);
-	seam_jit_dumps_write(&dumps);
-	must(dumps.n_written == dumps.n_taken && !dumps.n_unwritten);
-	check_dump(since_ns, dumps.n_taken);
-	seam_jit_dumps_fini(&dumps);
+		jit.service.end(&streams[i], &none);
+	must(jit.n_group_bytes == 0 && jit.n_offered == jit.n_taken);
+	jit.service.finish_round(&jit.service, &round);
+	must(jit.n_written == jit.n_taken && !jit.n_unwritten);
+	check_dump(since_ns, jit.n_taken);
+	seam_jit_service_fini(&jit);
+	seam_synth_fini(&round);
 	return 0;
 }

@@ -14,8 +14,6 @@
 #include "traced/jit/writer.h"
 #include "wire/jit/jitdump.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 enum { MAX_LINES = 8 };
 
 static void must(bool holds)

@@ -7,13 +7,10 @@
  * look-up finds a symbol that begins at or before the address, and the text
  * survives the way through a file.
  */
-#include "symbol/kernel/kernel_file.h"
+#include "symbol/kernel/kernel.h"
 
 #include <stdlib.h>
 
-#include "symbol/kernel/kallsyms.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_table(char *text, size_t size)
 {

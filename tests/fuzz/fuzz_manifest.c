@@ -10,8 +10,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static void same(const struct seam_manifest *a, const struct seam_manifest *b)
 {
 	if (a->n_words != b->n_words || a->complete != b->complete ||

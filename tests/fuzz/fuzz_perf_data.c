@@ -16,8 +16,6 @@
 #include "wire/perf/perf_stream.h"
 #include "wire/perf/unwound.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
-
 static void check(bool holds)
 {
 	if (!holds)

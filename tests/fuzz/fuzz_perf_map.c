@@ -6,12 +6,9 @@
  * every line is an entry, bad or empty.
  */
 #include "wire/jit/perf_map.h"
-#include "wire/jit/perf_map_times.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_again(const struct seam_perf_map_entry *entry)
 {

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static void must(bool holds)
 {
 	if (!holds)

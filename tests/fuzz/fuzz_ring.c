@@ -14,8 +14,6 @@
 #include "ring/aux.h"
 #include "ring/consumer.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
-
 enum { PAGE = 4096, DATA = 256, AREA = 128, MAX_HEADS = 16 };
 
 static void check(bool holds)

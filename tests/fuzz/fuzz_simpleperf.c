@@ -9,8 +9,6 @@
 
 #include "wire/perf/simpleperf.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
-
 static void check_inside(struct seam_bytes part, struct seam_bytes all)
 {
 	if (part.size && (part.data < all.data ||

@@ -27,7 +27,7 @@
 #include "model/load.h"
 #include "model/profile/stack_ends.h"
 #include "record/stacks/live_stacks.h"
-#include "wire/perf/perf_registers.h"
+#include "wire/perf/perf_sample.h"
 
 enum {
 	FILE_ADDR = 0x400000, FILE_BYTES = 0x2000, CODE = 0x1000,
@@ -41,8 +41,6 @@ enum {
 };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #define check(holds)							\
 	do {								\
 		if (!(holds)) {						\

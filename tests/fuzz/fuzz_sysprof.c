@@ -15,8 +15,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static void must(bool holds)
 {
 	if (!holds)

@@ -11,12 +11,11 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "../trace_made.h"
 #include "account_row.h"
 #include "export/exporter.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 enum { N_KINDS = SEAM_XRAY_TYPED + 1 };
 
 /* A macro, so that a stack trace names the line. */
@@ -135,7 +134,7 @@ static void write_again(const struct seam_trace *trace,
 		.names = &(struct seam_xray_map) { 0 },
 	    }, NULL) == 0) {
 		fflush(out);
-		demand(seam_trace_from_bytes(&again, (struct seam_bytes) {
+		demand(trace_from_bytes(&again, (struct seam_bytes) {
 			(const uint8_t *)data, size }, NULL) == 0);
 		demand(again.logs.items[0].index.problems.n == 0);
 		demand(again.logs.items[0].index.n_extents == 0);
@@ -250,7 +249,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t n[N_KINDS] = { 0 };
 	struct seam_trace trace;
 
-	if (seam_trace_from_bytes(&trace, bytes, NULL))
+	if (trace_from_bytes(&trace, bytes, NULL))
 		return 0;
 	cover_every_byte(&trace.logs.items[0].index, size);
 	for (size_t i = 0; i < trace.logs.items[0].index.blocks.n; i++)

@@ -8,8 +8,6 @@
 
 #include "symbol/xray/xray_map.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct seam_xray_map map;

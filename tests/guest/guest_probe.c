@@ -29,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "traced/guest/guest_vms.h"
+#include "traced/guest/guest_adapter.h"
 #include "traced/guest/luajit/luajit.h"
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_walk.h"
@@ -416,7 +416,8 @@ static int vms(struct lua_State *lua)
 {
 	int r = seam_guest_refresh();
 
-	lua_pushstring(lua, r < 0 ? seam_guest_refusal() : seam_guest_vms());
+	lua_pushstring(lua, r < 0 ? seam_guest_refusal() :
+				seam_guest_slots[0].name);
 	return 1;
 }
 

@@ -3,16 +3,11 @@
 #include "guest_run.h"
 
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include <cmocka.h>
-
 #include "unwind/in_process/self_images.h"
+#include "../unit.h"
 
 const char *library_path = "libluajit-5.1.so.2";
 void *library;

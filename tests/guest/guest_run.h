@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-#include "traced/guest/guest_vms.h"
+#include "traced/guest/guest_adapter.h"
 #include "traced/guest/luajit/luajit_vm.h"
 
 extern const char *library_path;
@@ -20,6 +20,21 @@ void load_library(void);
 
 /* What the search has found out of it. */
 const struct seam_luajit *proven(void);
+
+/* The number of VMs in use whose image's or adapter's name has @name. */
+static inline size_t count_vms(const char *name)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < SEAM_GUEST_MAX_VMS; i++) {
+		const struct seam_guest_slot *slot = &seam_guest_slots[i];
+
+		n += atomic_load(&slot->state) == SEAM_GUEST_USED &&
+		     (strstr(slot->name, name) ||
+		      strstr(slot->vm->name, name));
+	}
+	return n;
+}
 
 struct seam_guest_sample *new_sample(void);
 void free_sample(struct seam_guest_sample *sample);

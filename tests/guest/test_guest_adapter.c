@@ -1,28 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_guest_adapter.c - an adapter for another VM, by the public header alone
+ * test_guest_adapter.c - an adapter for another VM, by guest_adapter.h alone
  *
  * The VM is shaped as CPython 3.11 and PUC Lua 5.4 are: its interpreter is a
  * C function with call frame information, calls of its language are no calls
  * of C, and a call from C enters it again.
  */
-#include <seam/guest.h>
-
 #include <dlfcn.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 
-#include <cmocka.h>
-
-#include "traced/guest/guest_sample.h"
+#include "guest_run.h"
+#include "traced/guest/guest_adapter.h"
 #include "unwind/in_process/self_images.h"
-#include "unwind/in_process/self_walk.h"
 #include "wire/guest/guest_decode.h"
 #include "wire/guest/guest_encode.h"
+#include "unit.h"
 
 /* --- the VM --- */
 
@@ -77,7 +70,7 @@ static int toy_run(size_t n, void (*native)(void))
 	return 0;
 }
 
-/* --- its adapter: seam/guest.h only --- */
+/* --- its adapter --- */
 
 struct toy_object {
 	uint64_t start, end;		/* of the interpreter's code */
@@ -125,18 +118,18 @@ static bool has_code(const void *attached, uint64_t pc, bool is_in_image)
 	return is_in_image && pc - o->start < o->end - o->start;
 }
 
-static enum seam_guest_bridged bridge(const void *attached,
-				      struct seam_guest_walk *walk,
-				      struct seam_guest_registers *regs,
-				      bool is_exact)
+static enum seam_unwind_end bridge(const void *attached,
+				   struct seam_guest_walk *walk,
+				   struct seam_unwind_registers *regs,
+				   bool is_exact)
 {
 	const struct toy_object *o = attached;
 	uint64_t addr = (uint64_t)(uintptr_t)o->toy;
 
 	(void)regs;
 	(void)is_exact;
-	return seam_guest_activate(walk, addr, addr) ? SEAM_GUEST_BY_RULES :
-						       SEAM_GUEST_LOST;
+	return seam_guest_activate(walk, addr, addr) ?
+	       SEAM_UNWIND_WITHOUT_CFI : SEAM_UNWIND_UNKNOWN_REGISTER;
 }
 
 static uint32_t id_of(struct seam_guest_walk *walk, uint64_t addr,
@@ -144,14 +137,14 @@ static uint32_t id_of(struct seam_guest_walk *walk, uint64_t addr,
 {
 	const struct seam_guest_key key = {
 		.address = addr, .check = { function->first_line, 0 },
-		.kind = SEAM_GUEST_KIND_GUEST, .adapter = 9 };
-	struct seam_guest_text *text = seam_guest_text_room(walk);
+		.kind = SEAM_GUEST_FRAME_GUEST, .adapter = 9 };
+	struct seam_guest_symbol *text = &walk->sample->text;
 	bool is_nameless;
 	uint32_t id = seam_guest_find(walk, &key, &is_nameless);
 
 	if (id)
 		return id;
-	*text = (struct seam_guest_text) {
+	*text = (struct seam_guest_symbol) {
 		.line = function->first_line, .n_chunk = 5, .chunk = "=toys" };
 	text->n_name = (uint8_t)strnlen(function->name,
 					sizeof(function->name));
@@ -168,21 +161,21 @@ static uint64_t walk_activation(struct seam_guest_walk *walk, uint64_t addr)
 		struct toy_frame frame;
 		uint64_t at;
 
-		if (!seam_guest_read(walk, addr, &frame, sizeof(frame)) ||
+		if (!seam_guest_load(&walk->memory, addr, &frame, sizeof(frame)) ||
 		    frame.tag != TOY_TAG || i == TOY_FRAMES) {
 			seam_guest_end_segment(walk,
-					       SEAM_GUEST_ENDS_INVALID);
+					       SEAM_GUEST_INVALID);
 			return 0;
 		}
 		at = (uint64_t)(uintptr_t)frame.function;
-		if (!seam_guest_read(walk, at, &function, sizeof(function))) {
+		if (!seam_guest_load(&walk->memory, at, &function, sizeof(function))) {
 			seam_guest_end_segment(walk,
-					       SEAM_GUEST_ENDS_UNREADABLE);
+					       SEAM_GUEST_UNREADABLE);
 			return 0;
 		}
 		origin.address = at;
 		origin.first_line = function.first_line;
-		seam_guest_add_frame(walk, SEAM_GUEST_KIND_GUEST,
+		seam_guest_add_frame(walk, SEAM_GUEST_FRAME_GUEST,
 				     has_ids ? id_of(walk, at, &function) : 0,
 				     frame.line,
 				     &origin);
@@ -199,28 +192,29 @@ static void walk_all(const void *attached, struct seam_guest_walk *walk,
 	const struct toy_object *o = attached;
 	uint64_t frame = 0;
 
-	seam_guest_read(walk, (uint64_t)(uintptr_t)&o->toy->top, &frame,
+	seam_guest_load(&walk->memory, (uint64_t)(uintptr_t)&o->toy->top, &frame,
 			sizeof(frame));
-	for (size_t i = first; i < seam_guest_n_activations(walk); i++) {
+	for (size_t i = first; i < walk->n_activations; i++) {
 		const struct seam_guest_activation *a =
-			seam_guest_activation(walk, i);
+			&walk->sample->activations[i];
 
 		if (begins_unplaced && i == 0 &&
 		    seam_guest_begin_segment(walk, NULL, 0)) {
-			seam_guest_add_frame(walk, SEAM_GUEST_KIND_GUEST, 7, 0,
+			seam_guest_add_frame(walk, SEAM_GUEST_FRAME_GUEST, 7, 0,
 				&(struct seam_guest_origin) { .address = 0 });
 			seam_guest_end_segment(walk,
-					       SEAM_GUEST_ENDS_UNSETTLED);
+					       SEAM_GUEST_UNSETTLED);
 		}
 		if (!seam_guest_begin_segment(walk, a, a->thread))
 			return;
 		frame = walk_activation(walk, frame);
 	}
-	seam_guest_set_state(walk, (uint64_t)(uintptr_t)o->toy, TOY_STATE);
+	walk->sample->head.vm = (uint64_t)(uintptr_t)o->toy;
+	walk->sample->head.vmstate = TOY_STATE;
 }
 
 static const struct seam_guest_vm toy_vm = {
-	.interface = SEAM_GUEST_INTERFACE, .number = 9, .name = "toy",
+	.number = 9, .name = "toy",
 	.symbol = "toy_version", .attach = attach, .prove = prove,
 	.detach = detach, .has_code = has_code, .bridge = bridge,
 	.walk = walk_all,
@@ -234,10 +228,7 @@ static char *title;		/* of the process: argv[0] */
 
 static void take(void)
 {
-	ucontext_t context;
-
-	getcontext(&context);
-	seam_guest_take(&context, sample);
+	take_here(sample);
 }
 
 static void take_nested(void)
@@ -250,27 +241,17 @@ static void take_nested(void)
 	toy_run(2, take_nested);
 }
 
-static void another_interface_is_not_used(void **state)
-{
-	struct seam_guest_vm other = toy_vm;
-
-	(void)state;
-	other.interface++;
-	assert_int_equal(seam_guest_add_vm(&other), -EINVAL);
-}
-
 static void change_images(void)
 {
-	void *library = dlopen("libutil.so.1", RTLD_NOW);
+	void *other = dlopen("libutil.so.1", RTLD_NOW);
 
-	assert_non_null(library);
-	dlclose(library);
+	assert_non_null(other);
+	dlclose(other);
 }
 
 static void no_object_and_no_reason_is_no_refusal(void **state)
 {
-	(void)state;
-	assert_int_equal(seam_guest_add_vm(&toy_vm), 0);
+	seam_guest_adapters[1] = &toy_vm;
 	refused_because = "";
 	assert_int_equal(seam_guest_init(), -ENOENT);
 	assert_string_equal(seam_guest_refusal(), "");
@@ -278,7 +259,6 @@ static void no_object_and_no_reason_is_no_refusal(void **state)
 
 static void a_refusal_has_the_adapters_reason(void **state)
 {
-	(void)state;
 	refused_because = "it is a toy";
 	change_images();
 	assert_int_equal(seam_guest_refresh(), -ENOTSUP);
@@ -291,7 +271,7 @@ static void use_toy(void)
 {
 	change_images();
 	assert_int_equal(seam_guest_refresh(), 0);
-	assert_non_null(strstr(seam_guest_vms(), "(toy)"));
+	assert_int_equal(count_vms("toy"), 1);
 }
 
 static void frames_are_those_of_each_activation(void **state)
@@ -299,7 +279,6 @@ static void frames_are_those_of_each_activation(void **state)
 	const struct seam_guest_sample *s = sample;
 	struct seam_guest_symbol symbol;
 
-	(void)state;
 	use_toy();
 	n_nested = 1;
 	toy_run(3, take_nested);
@@ -361,7 +340,6 @@ static void expect_end(void (*how)(void), uint8_t end)
 
 static void damaged_frames_end_a_segment_with_the_reason(void **state)
 {
-	(void)state;
 	expect_end(make_cycle, SEAM_GUEST_INVALID);
 	expect_end(make_unmapped, SEAM_GUEST_UNREADABLE);
 	expect_end(make_wild, SEAM_GUEST_INVALID);
@@ -369,7 +347,6 @@ static void damaged_frames_end_a_segment_with_the_reason(void **state)
 
 static void activations_are_walked_however_deeply_nested(void **state)
 {
-	(void)state;
 	toy.top = NULL;
 	toy.n = 0;
 	n_nested = 25;
@@ -402,7 +379,6 @@ static void expect_readable(size_t n_segments, size_t n_frames)
 
 static void frames_without_a_place_are_those_of_the_last_segment(void **state)
 {
-	(void)state;
 	toy.top = NULL;
 	toy.n = 0;
 	n_nested = 1;
@@ -415,7 +391,6 @@ static void frames_without_a_place_are_those_of_the_last_segment(void **state)
 
 static void functions_that_get_no_id_leave_a_mark(void **state)
 {
-	(void)state;
 	toy.top = NULL;
 	toy.n = 0;
 	has_ids = false;
@@ -431,30 +406,15 @@ static void functions_that_get_no_id_leave_a_mark(void **state)
 /* As servers do, by writing to the memory of their arguments. */
 static void a_program_that_sets_its_title_keeps_its_vm(void **state)
 {
-	(void)state;
 	memset(title, 'x', strlen(title));
 	change_images();
 	assert_int_equal(seam_guest_refresh(), 0);
 	assert_int_equal(n_detached, 0);
 }
 
-/* The last test: what was added stays. */
-static void the_table_of_adapters_has_an_end(void **state)
-{
-	int n = 0;
-
-	(void)state;
-	while (n < 100 && seam_guest_add_vm(&toy_vm) == 0)
-		n++;
-	/* LuaJIT's, the toy of the tests before, and these */
-	assert_int_equal(n, 8 - 2);
-	assert_int_equal(seam_guest_add_vm(&toy_vm), -ENOSPC);
-}
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(another_interface_is_not_used),
 		cmocka_unit_test(no_object_and_no_reason_is_no_refusal),
 		cmocka_unit_test(a_refusal_has_the_adapters_reason),
 		cmocka_unit_test(frames_are_those_of_each_activation),
@@ -464,15 +424,13 @@ int main(int argc, char **argv)
 			frames_without_a_place_are_those_of_the_last_segment),
 		cmocka_unit_test(functions_that_get_no_id_leave_a_mark),
 		cmocka_unit_test(a_program_that_sets_its_title_keeps_its_vm),
-		cmocka_unit_test(the_table_of_adapters_has_an_end),
 	};
 
 	(void)argc;
 	title = argv[0];
 
-	sample = mmap(NULL, sizeof(*sample), PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	assert_true(sample != MAP_FAILED && seam_self_init() == 0);
+	sample = new_sample();
+	assert_int_equal(seam_self_init(), 0);
 	seam_self_thread_begin();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

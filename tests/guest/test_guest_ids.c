@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* test_guest_ids.c - the table of functions' ids, where it is full */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 /* for first_slot(): keys of one slot cannot be found from outside */
 #include "traced/guest/guest_ids.c"
 
-static const struct seam_guest_text text = { .n_name = 1, .name = "f" };
+static const struct seam_guest_symbol text = { .n_name = 1, .name = "f" };
 
 /* Another key whose first slot is @slot. */
 static struct seam_guest_key next_key_of_slot(uint32_t slot)
@@ -40,10 +37,28 @@ static void a_program_with_few_functions_has_few_pages_for_them(void **state)
 	const struct seam_guest_key key = { .address = 4096, .adapter = 1 };
 	long before = mapped_pages();
 
-	(void)state;
 	assert_int_equal(seam_guest_ids_init(), 0);
-	assert_int_not_equal(seam_guest_ids_add(&key, &text), 0);
+	assert_int_not_equal(add_id(&key, &text), 0);
 	assert_in_range(mapped_pages() - before, 1, 2048);
+}
+
+/* A second name, found by another thread, would change what was announced. */
+static void a_function_is_named_once(void **state)
+{
+	const struct seam_guest_key key = { .address = 1, .adapter = 9 };
+	struct seam_guest_symbol named = { .line = 1 };
+	struct seam_guest_symbol symbol;
+	uint32_t id = add_id(&key, &named);
+
+	assert_true(is_nameless_id(id));
+	named.n_name = 3;
+	memcpy(named.name, "one", 3);
+	rename_id(id, &named);
+	memcpy(named.name, "two", 3);
+	rename_id(id, &named);
+	assert_false(is_nameless_id(id));
+	assert_int_equal(seam_guest_describe(id, &symbol), 0);
+	assert_memory_equal(symbol.name, "one", 3);
 }
 
 static void a_function_without_a_slot_uses_no_id(void **state)
@@ -51,17 +66,16 @@ static void a_function_without_a_slot_uses_no_id(void **state)
 	uint32_t n = seam_guest_n_symbols();
 	struct seam_guest_key key;
 
-	(void)state;
 	for (int i = 0; i < MAX_STEPS; i++) {
 		key = next_key_of_slot(1000);
-		assert_int_not_equal(seam_guest_ids_add(&key, &text), 0);
-		assert_int_not_equal(seam_guest_ids_find(&key), 0);
+		assert_int_not_equal(add_id(&key, &text), 0);
+		assert_int_not_equal(find_id(&key), 0);
 	}
 	assert_int_equal(seam_guest_n_symbols(), n + MAX_STEPS);
 	key = next_key_of_slot(1000);
 	for (int i = 0; i < 10; i++) {
-		assert_int_equal(seam_guest_ids_find(&key), 0);
-		assert_int_equal(seam_guest_ids_add(&key, &text), 0);
+		assert_int_equal(find_id(&key), 0);
+		assert_int_equal(add_id(&key, &text), 0);
 	}
 	assert_int_equal(seam_guest_n_symbols(), n + MAX_STEPS);
 }
@@ -72,22 +86,21 @@ static void each_id_has_its_own_symbol_up_to_the_last(void **state)
 	static struct seam_guest_symbol symbol;
 	uint32_t id, n = 0;
 
-	(void)state;
 	for (uint64_t i = 0; seam_guest_n_symbols() < SEAM_GUEST_MAX_SYMBOLS;
 	     i++) {
 		key.address = i << 12;
-		id = seam_guest_ids_add(&key, &text);
+		id = add_id(&key, &text);
 		if (!id)
 			continue;
 		n++;
-		assert_int_equal(seam_guest_ids_find(&key), id);
+		assert_int_equal(find_id(&key), id);
 		assert_int_equal(seam_guest_describe(id, &symbol), 0);
 		assert_int_equal(symbol.id, id);
 		assert_int_equal(symbol.address, i << 12);
 	}
 	assert_true(n > SEAM_GUEST_MAX_SYMBOLS / 2);
 	key.address = 1;
-	assert_int_equal(seam_guest_ids_add(&key, &text), 0);
+	assert_int_equal(add_id(&key, &text), 0);
 	assert_int_equal(seam_guest_describe(SEAM_GUEST_MAX_SYMBOLS + 1,
 					     &symbol), -ENOENT);
 }
@@ -97,6 +110,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_program_with_few_functions_has_few_pages_for_them),
+		cmocka_unit_test(a_function_is_named_once),
 		cmocka_unit_test(a_function_without_a_slot_uses_no_id),
 		cmocka_unit_test(each_id_has_its_own_symbol_up_to_the_last),
 	};

@@ -12,12 +12,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -25,12 +21,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "traced/guest/guest_sample.h"
-#include "traced/guest/luajit/lua_api.h"
+#include "guest_run.h"
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_walk.h"
+#include "unit.h"
 
 enum {
 	THREADS = 3, LOADS = 12,
@@ -39,8 +33,6 @@ enum {
 	PERIOD_NS = SEAM_IS_SANITIZED ? 30000000 : 300000,
 };
 
-static const char *library_path;
-static struct seam_lua_api api;
 static _Atomic uint32_t n_samples, n_complete, n_with_vm, n_running;
 static __thread struct seam_guest_sample *sample
 	__attribute__((tls_model("initial-exec")));
@@ -60,11 +52,6 @@ static void on_tick(int signal, siginfo_t *info, void *context)
 	if (sample->head.guest_end <= SEAM_GUEST_CUT)
 		atomic_fetch_add(&n_complete, 1);
 	errno = saved_errno;
-}
-
-static void *find_symbol(void *image, const char *name)
-{
-	return dlsym(image, name);
 }
 
 static void run_one_vm(void)
@@ -95,9 +82,7 @@ static void *run_thread(void *context)
 
 	(void)context;
 	seam_self_thread_begin();
-	sample = mmap(NULL, sizeof(*sample), PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	assert_true(sample != MAP_FAILED);
+	sample = new_sample();
 	to_thread._sigev_un._tid = gettid();
 	assert_int_equal(timer_create(CLOCK_MONOTONIC, &to_thread, &timer), 0);
 	timer_settime(timer, 0, &each, NULL);
@@ -136,12 +121,12 @@ static void come_and_go(const char *path)
 		fail_msg("%s", dlerror());
 	assert_true(seam_self_refresh() >= 0);
 	assert_int_equal(seam_guest_refresh(), 0);
-	if (!strstr(seam_guest_vms(), ", "))
+	if (count_vms("") != 2)
 		fail_msg("%s", seam_guest_refusal());
 	assert_int_equal(dlclose(image), 0);
 	assert_true(seam_self_refresh() >= 0);
 	assert_int_equal(seam_guest_refresh(), 0);
-	assert_null(strstr(seam_guest_vms(), ", "));
+	assert_int_equal(count_vms(""), 1);
 }
 
 static void vms_may_come_and_go_while_threads_are_sampled(void **state)
@@ -150,7 +135,6 @@ static void vms_may_come_and_go_while_threads_are_sampled(void **state)
 	char path[] = "/tmp/seam-luajit-XXXXXX";
 	pthread_t threads[THREADS];
 
-	(void)state;
 	assert_true(close(mkstemp(path)) == 0);
 	copy_library(path);
 	action.sa_sigaction = on_tick;
@@ -179,14 +163,13 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			vms_may_come_and_go_while_threads_are_sampled),
 	};
-	const char *missing;
-	void *library;
 
-	library_path = argc > 1 ? argv[1] : "libluajit-5.1.so.2";
-	library = dlopen(library_path, RTLD_NOW | RTLD_LOCAL);
-	if (!library || !seam_lua_api_find(&api, find_symbol, library,
-					   &missing) ||
-	    seam_self_init() < 0 || seam_guest_init() < 0) {
+	if (argc > 1)
+		library_path = argv[1];
+	if (seam_self_init() < 0)
+		return 1;
+	load_library();
+	if (seam_guest_init() < 0) {
 		fprintf(stderr, "no LuaJIT: %s\n", seam_guest_refusal());
 		return 1;
 	}

@@ -9,6 +9,7 @@
  * both ways.  Who asks for the slowest calls gets all of them one by one.
  */
 #include "same_account.h"
+#include "trace_made.h"
 #include "xray_life.h"
 
 static const struct troubles none;
@@ -25,7 +26,7 @@ static uint64_t both_ways(struct seam_bytes bytes, uint64_t *n_calls)
 	struct seam_trace trace;
 	uint64_t n_in_runs;
 
-	if (seam_trace_from_bytes(&trace, bytes, NULL))
+	if (trace_from_bytes(&trace, bytes, NULL))
 		return 0;
 	assert_int_equal(seam_account_build(&runs, &trace, &options, NULL), 0);
 	options.n_slowest = 1;
@@ -67,7 +68,6 @@ static void nearly_all_of_a_whole_life_ends_in_runs(void **state)
 {
 	struct life_log log = usual_log;
 
-	(void)state;
 	log.n_lives = 2000;
 	assert_true(try_many(10, &none, &log) > 90);
 }
@@ -76,7 +76,6 @@ static void agrees_in_logs_of_every_version(void **state)
 {
 	struct life_log log = usual_log;
 
-	(void)state;
 	log.n_lives = 700;
 	for (log.version = 1; log.version <= 5; log.version++) {
 		log.endian = SEAM_LITTLE;
@@ -99,7 +98,6 @@ static void agrees_whatever_the_clock(void **state)
 	static const uint64_t odd[] = { 999999999, 1000000001, 4000000007 };
 	struct life_log log = usual_log;
 
-	(void)state;
 	log.n_lives = 300;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(even); i++) {
 		log.hz = even[i];
@@ -119,7 +117,6 @@ static void agrees_where_multiplying_ceases_to_be_exact(void **state)
 	struct seam_ticks ticks;
 	unsigned int percent;
 
-	(void)state;
 	log.hz = 2596118000;
 	log.most_delta = UINT32_MAX;
 	log.n_lives = 20000;
@@ -133,7 +130,6 @@ static void agrees_where_a_counter_starts_again_from_zero(void **state)
 {
 	struct life_log log = usual_log;
 
-	(void)state;
 	log.hz = 2596118000;
 	log.tsc = UINT64_MAX - 5000;
 	log.n_lives = 300;
@@ -152,7 +148,6 @@ static void agrees_where_steps_back_add_up_to_centuries(void **state)
 	uint64_t n_calls = 0;
 	struct made made = { 0 };
 
-	(void)state;
 	made_header(&made, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1000000000, 0);
 	made_block(&made, 1, 2, 1000, 0, 100000);
 	for (unsigned int i = 0; i < 10; i++) {
@@ -179,7 +174,6 @@ static void agrees_after_a_fork(void **state)
 	struct life_log log = usual_log;
 	uint64_t n_in_runs = 0, n_calls = 0;
 
-	(void)state;
 	log.n_lives = 200;
 	for (uint64_t seed = 1; seed <= 40; seed++) {
 		struct seam_bytes parent;
@@ -201,7 +195,6 @@ static void agrees_for_ids_small_and_large(void **state)
 {
 	struct life_log log = usual_log;
 
-	(void)state;
 	log.n_lives = 300;
 	for (log.stride = 5000; log.stride < 30000000; log.stride *= 4)
 		try_many(10, &all, &log);
@@ -224,7 +217,6 @@ static void agrees_with_every_repair(void **state)
 	};
 	struct life_log log = usual_log;
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(each); i++) {
 		log.n_lives = 12;
 		try_many(100, &each[i], &log);
@@ -239,7 +231,6 @@ static void agrees_where_calls_are_too_deep(void **state)
 	uint64_t n_calls = 0;
 	struct made made = { 0 };
 
-	(void)state;
 	made_header(&made, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 2596118000, 0);
 	made_block(&made, 1, 2, 1000, 0, 100000);
 	for (uint32_t i = 0; i < n; i++)
@@ -259,7 +250,6 @@ static void agrees_in_a_log_cut_anywhere(void **state)
 	uint64_t n_calls = 0;
 	struct life l;
 
-	(void)state;
 	log.n_lives = 40;
 	make_log(&l, 3, 2, &all, &log);
 	for (size_t size = 0; size < l.made.size; size++) {
@@ -279,7 +269,6 @@ static void agrees_with_any_byte_changed(void **state)
 	uint64_t n_calls = 0;
 	struct life l;
 
-	(void)state;
 	log.n_lives = 60;
 	make_log(&l, 5, 2, &all, &log);
 	for (size_t at = 0; at < l.made.size; at++) {

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* test_code_files.c - the promises of code_space.h about files */
-#include "model/perf/code_space.h"
+/* test_code_files.c - files with call frame information, for stack_dumps */
+#include "model/perf/stack_dumps.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../symbol/build.h"
 #include "symbol/elf/build_id.h"
+#include "unit.h"
 
 /* Without .eh_frame of its own: .debug_frame has its rules. */
 static int enter(void **state)
@@ -36,7 +33,7 @@ static uint32_t add_file(struct seam_profile *p, const char *name)
 	};
 	int fd = open(build_path(name), O_RDONLY | O_CLOEXEC);
 
-	m.build_id_size = (uint8_t)seam_build_id_read(fd, m.build_id);
+	m.build_id_size = (uint8_t)seam_build_id_read(fd, 0, m.build_id);
 	assert_int_equal(m.build_id_size, 20);
 	close(fd);
 	return seam_profile_module(p, &m);
@@ -50,7 +47,6 @@ static void debug_frame_may_be_in_the_debug_file_alone(void **state)
 	struct seam_profile p;
 	struct seam_code_files files = { .profile = &p, .symbols = symbols };
 
-	(void)state;
 	assert_int_equal(seam_profile_init(&p), 0);
 	for (int i = 0; i < 2; i++) {
 		uint32_t m = add_file(&p, i ? "whole" : "split");
@@ -60,12 +56,11 @@ static void debug_frame_may_be_in_the_debug_file_alone(void **state)
 		file = seam_code_files_get(&files, m);
 		assert_true(file->is_found);
 		assert_false(file->is_debug_tried);
-		assert_int_equal(file->main.debug.entries.size > 0, i);
-		assert_int_equal(file->debug.debug.entries.size, 0);
+		assert_int_equal(file->cfi.debug.entries.size > 0, i);
 		assert_int_equal(seam_code_files_open(&files, m, true), 0);
 		assert_ptr_equal(seam_code_files_get(&files, m), file);
 		assert_true(file->is_debug_tried);
-		assert_int_equal(file->debug.debug.entries.size > 0, !i);
+		assert_true(file->cfi.debug.entries.size > 0);
 	}
 	seam_code_files_fini(&files);
 	seam_profile_fini(&p);

@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* test_guest_names.c - names of chunks and of functions in them */
 #include "model/guest/guest_names.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 static struct seam_profile profile;
 static struct seam_guest_names names;
 
 static int set_up(void **state)
 {
-	(void)state;
 	names = (struct seam_guest_names) { .profile = &profile };
 	return seam_profile_init(&profile);
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	seam_guest_names_fini(&names);
 	seam_profile_fini(&profile);
 	return 0;
@@ -44,7 +38,6 @@ static void check(uint32_t function, const char *name)
 
 static void a_function_is_its_chunk_and_line(void **state)
 {
-	(void)state;
 	check(function("@app.lua", 12, NULL), "app.lua:12");
 	check(function("@/srv/init.lua", 0, ""), "/srv/init.lua:0");
 	check(function("=stdin", 3, "f"), "f stdin:3");
@@ -56,7 +49,6 @@ static void a_function_is_its_chunk_and_line(void **state)
 
 static void a_text_is_its_first_line_and_stays_distinct(void **state)
 {
-	(void)state;
 	check(function("return 1", 0, NULL), "[string \"return 1\"]:0");
 	check(function("a\nb", 1, NULL), "[string \"a...\"]:1");
 	check(function("a\nc", 1, NULL), "[string \"a...\"]#2:1");
@@ -67,7 +59,6 @@ static void a_text_is_its_first_line_and_stays_distinct(void **state)
 
 static void a_long_text_is_cut_between_characters(void **state)
 {
-	(void)state;
 	/* 47 bytes, and a character of two */
 	check(function("01234567890123456789012345678901234567890123456\xc3\xa4x",
 		       0, NULL),
@@ -87,7 +78,6 @@ static void a_trace_is_where_it_started(void **state)
 		(const uint8_t *)"@app.lua", 8 });
 	uint32_t trace = seam_guest_trace(&names, 3, chunk, 12);
 
-	(void)state;
 	assert_string_equal(name_of(trace), "TRACE [3] started at app.lua:12");
 	assert_int_equal(trace, seam_guest_trace(&names, 3, chunk, 12));
 	assert_int_equal(profile.functions.items[trace].layer, SEAM_LAYER_JIT);
@@ -99,7 +89,6 @@ static void a_builtin_is_the_vms(void **state)
 {
 	uint32_t id = seam_guest_builtin(&names, "string.gsub", true);
 
-	(void)state;
 	check(id, "string.gsub");
 	assert_string_equal(seam_profile_path(&profile,
 		profile.functions.items[id].module), "[vm]");

@@ -7,13 +7,9 @@
  */
 #include "model/perf/load_perf.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
 #include "../guest_file.h"
 #include "model/guest/guest_merge.h"
+#include "unit.h"
 
 #define USER ((uint64_t)PERF_CONTEXT_USER)
 #define KERNEL ((uint64_t)PERF_CONTEXT_KERNEL)
@@ -130,7 +126,6 @@ static void guest_frames_replace_the_frames_of_their_vm(void **state)
 		PID, PID, 100, 2000000, chain, 7, head, segments, frames,
 	};
 
-	(void)state;
 	put_program(&b, PID);
 	put_functions(&b, PID, TABLE);
 	i.head.n_segments = 2;
@@ -174,7 +169,6 @@ static void a_segment_may_be_anywhere_in_the_stack(void **state)
 				  "TRACE [6] started at app.lua:13_[j]";
 	char text[200];
 
-	(void)state;
 	snprintf(text, sizeof(text), "[app+0x2010];%s", lua);
 	check_one((struct seam_guest_segment) { 0, 1, 2, 0, 0 }, chain, 3,
 		  text);
@@ -224,7 +218,6 @@ static uint64_t marker_after(uint16_t join, uint16_t n_replaced)
 static void an_address_after_a_segment_is_that_of_a_call_or_the_leaf(
 	void **state)
 {
-	(void)state;
 	assert_int_equal(marker_after(0, 0), USER);
 	assert_int_equal(marker_after(0, 1), SEAM_GUEST_CALLER);
 	assert_int_equal(marker_after(1, 0), SEAM_GUEST_CALLER);
@@ -241,7 +234,6 @@ static void a_c_function_is_shown_as_the_host_shows_it(void **state)
 		PID, PID, 100, 1, chain, 3, head, &segment, frames,
 	};
 
-	(void)state;
 	put_program(&b, PID);
 	put_functions(&b, PID, TABLE);
 	put_guest(&b, &i);
@@ -262,7 +254,6 @@ static void the_address_of_another_symbol_is_no_c_function(void **state)
 		PID, PID, 100, 1, chain, 3, head, &segment, &frame,
 	};
 
-	(void)state;
 	put_program(&b, PID);
 	put_functions(&b, PID, TABLE);
 	put_guest(&b, &i);
@@ -290,7 +281,6 @@ static void ids_are_of_one_process_and_table_in_any_order(void **state)
 {
 	struct bytes b = { .endian = SEAM_LITTLE };
 
-	(void)state;
 	put_function(&b, PID, TABLE, 1);
 	put_function(&b, PID, TABLE + 1, 1);
 	put_function(&b, PID + 1, TABLE, 1);
@@ -325,7 +315,6 @@ static void a_function_whose_symbol_was_lost_is_still_one(void **state)
 		PID, PID, 100, 1, chain, 3, head, &leaf, &builtin,
 	};
 
-	(void)state;
 	put_program(&b, PID);
 	put_function(&b, PID, TABLE, NO_SYMBOL);
 	put_function(&b, PID, TABLE, NO_SYMBOL);
@@ -347,7 +336,6 @@ static void a_builtin_without_a_name_has_its_number(void **state)
 {
 	struct bytes b = { .endian = SEAM_LITTLE };
 
-	(void)state;
 	put_program(&b, PID);
 	put_symbol(&b, PID, 5, (struct seam_guest_symbol) {
 		.table = TABLE, .id = 1, .kind = SEAM_GUEST_FRAME_BUILTIN,
@@ -368,7 +356,6 @@ static void lines_are_those_of_files_that_are_named(void **state)
 	};
 	const struct seam_frame *f;
 
-	(void)state;
 	put_functions(&b, PID, TABLE);
 	put_guest(&b, &i);
 	load(&b);
@@ -388,7 +375,6 @@ static void a_chunk_that_is_no_file_has_no_lines(void **state)
 	};
 	const struct seam_frame *f;
 
-	(void)state;
 	put_symbol(&b, PID, 90, (struct seam_guest_symbol) {
 		.table = TABLE, .id = 1, .line = 12 }, "return 1", "");
 	put_guest(&b, &i);
@@ -405,7 +391,6 @@ static void samples_count_for_the_clock_that_was_recorded(void **state)
 {
 	struct bytes b = { .endian = SEAM_LITTLE };
 
-	(void)state;
 	put_program(&b, PID);
 	put_functions(&b, PID, TABLE);
 	put_sample(&b, TEST_ID_1, PID, PID, 50, chain, 3);
@@ -428,7 +413,6 @@ static void without_a_clock_they_are_an_event_of_their_own(void **state)
 {
 	struct bytes b = { .endian = SEAM_LITTLE };
 
-	(void)state;
 	put_program(&b, PID);
 	put_functions(&b, PID, TABLE);
 	put_function(&b, PID, TABLE, 1);
@@ -443,7 +427,6 @@ static void records_with_names_have_a_frame_for_each_address(void **state)
 {
 	struct bytes b = { .endian = SEAM_LITTLE };
 
-	(void)state;
 	put_program(&b, PID);
 	put_functions(&b, PID, TABLE);
 	put_function(&b, PID, TABLE, 1);
@@ -472,7 +455,6 @@ static void incomplete_stacks_are_counted_by_reason(void **state)
 	struct bytes b = { .endian = SEAM_LITTLE };
 	const struct seam_guest_counts *c = &profile.guest_counts;
 
-	(void)state;
 	put_program(&b, PID);
 	put_end(&b, SEAM_GUEST_COMPLETE, SEAM_STACK_COMPLETE);
 	put_end(&b, SEAM_GUEST_COMPLETE, SEAM_STACK_WITHOUT_CFI);
@@ -499,7 +481,6 @@ static void a_bad_guest_record_leaves_the_native_stack(void **state)
 	};
 	uint8_t raw[SEAM_GUEST_SYMBOL_BYTES] = { 0 };
 
-	(void)state;
 	put_program(&b, PID);
 	put_functions(&b, PID, TABLE);
 	put_guest(&b, &i);
@@ -522,7 +503,6 @@ static void equal_stacks_are_one_and_others_are_not(void **state)
 {
 	struct bytes b = { .endian = SEAM_LITTLE };
 
-	(void)state;
 	put_program(&b, PID);
 	put_functions(&b, PID, TABLE);
 	put_function(&b, PID, TABLE, 1);
@@ -547,7 +527,6 @@ static void frames_left_out_are_one_frame(void **state)
 		PID, PID, 100, 1, chain, 3, head, &segment, frames,
 	};
 
-	(void)state;
 	put_program(&b, PID);
 	put_functions(&b, PID, TABLE);
 	put_guest(&b, &i);
@@ -570,7 +549,6 @@ static void parts_of_a_file_are_joined(void **state)
 		PID, PID, 0, 1000, chain, 3, head, &leaf, &frame,
 	};
 
-	(void)state;
 	put_program(&b, PID);
 	for (i.time = 100; i.time < 100 + N; i.time++) {
 		frame.id = 1 + i.time % 2;

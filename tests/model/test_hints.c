@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test_hints.c - one line where a recording could have told more */
 #include "model/jit/jit_sources.h"
-#include "model/perf/perf_notes.h"
+#include "model/perf/load_perf.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
 #include "built.h"
+#include "unit.h"
 
 static void add_times(struct seam_profile *p, const char *stack, int n)
 {
@@ -35,7 +32,6 @@ static void stacks_that_were_not_recorded_are_reported(void **state)
 {
 	struct seam_profile p = built();
 
-	(void)state;
 	seam_stack_hint(&p, false, false);
 	check_notes(&p, "");
 	p = built();
@@ -49,7 +45,6 @@ static void stacks_that_reach_their_beginning_are_whole(void **state)
 {
 	struct seam_profile p = built();
 
-	(void)state;
 	add_times(&p, "_start;__libc_start_main;main;f", 100);
 	add_times(&p, "__libc_start_call_main@/lib/libc.so.6;main;f", 100);
 	add_times(&p, "[libc.so.6+0x271ca]@/lib/libc.so.6;main;f", 100);
@@ -66,7 +61,6 @@ static void stacks_that_end_before_are_counted(void **state)
 {
 	struct seam_profile p = built();
 
-	(void)state;
 	add_times(&p, "_start;main;f", 60);
 	add_times(&p, "f", 20);
 	/* the C library is no beginning where it stands alone */
@@ -119,7 +113,6 @@ static void python_names_its_functions_from_3_12_on(void **state)
 	struct seam_jit_sources none = { 0 };
 	struct seam_profile p;
 
-	(void)state;
 	p = of_process("app", "_PyEval@/usr/bin/python3.11");
 	seam_jit_hint(&p, &none);
 	check_notes(&p, "Python 3.11 does not report the names of its "
@@ -151,7 +144,6 @@ static void luajit_without_an_agent_gets_the_option_named(void **state)
 	struct seam_jit_sources none = { 0 };
 	struct seam_profile p;
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(each); i++) {
 		p = of_process("app", each[i]);
 		seam_jit_hint(&p, &none);
@@ -182,7 +174,6 @@ static void a_runtime_without_names_gets_its_flag_named(void **state)
 	};
 	struct seam_jit_sources none = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(each); i++) {
 		struct seam_profile p = of_process(each[i].comm, "main;x_[j]");
 
@@ -200,7 +191,6 @@ static void no_flag_is_advised_that_is_in_use(void **state)
 	struct seam_jit_sources announced = { 0 };
 	struct seam_profile p = of_process("node", "main;x_[j]");
 
-	(void)state;
 	assert_int_equal(seam_pair_map_put(&announced.announced, 7, 0, false),
 			 0);
 	forget_names(&p);

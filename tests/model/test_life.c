@@ -5,15 +5,11 @@
  * A thread's life is made at random, and with it the truth: how often each
  * function was called, what its calls took, and how many repairs are due.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "account_row.h"
 #include "model/xray/stream_calls.h"
+#include "trace_made.h"
+#include "unit.h"
 #include "xray_life.h"
 
 enum { N_FUNCTIONS = 16, N_STEPS = 120 };
@@ -223,7 +219,7 @@ static void try_lives(const struct chances *chances)
 		struct thread t;
 
 		live_whole(&t, seed, chances);
-		assert_int_equal(seam_trace_from_bytes(&trace,
+		assert_int_equal(trace_from_bytes(&trace,
 			(struct seam_bytes) { t.life.made.data,
 				t.life.made.size }, NULL), 0);
 		for (size_t i = 0; i < SEAM_ARRAY_SIZE(ways); i++)
@@ -236,7 +232,6 @@ static void try_lives(const struct chances *chances)
 
 static void a_whole_life_is_the_truth(void **state)
 {
-	(void)state;
 	try_lives(&(struct chances) { 0 });
 	try_lives(&(struct chances) { .tails = 12 });
 	try_lives(&(struct chances) { .tails = 6, .ends_early = true });
@@ -244,7 +239,6 @@ static void a_whole_life_is_the_truth(void **state)
 
 static void a_stray_exit_ends_no_call(void **state)
 {
-	(void)state;
 	try_lives(&(struct chances) { .strays = 4 });
 	try_lives(&(struct chances) { .strays = 24 });
 	try_lives(&(struct chances) { .strays = 8, .tails = 8 });
@@ -252,7 +246,6 @@ static void a_stray_exit_ends_no_call(void **state)
 
 static void an_exit_before_its_time_ends_no_call(void **state)
 {
-	(void)state;
 	try_lives(&(struct chances) { .early = 4 });
 	try_lives(&(struct chances) { .early = 32 });
 	try_lives(&(struct chances) { .early = 8, .thrown = 4 });
@@ -260,7 +253,6 @@ static void an_exit_before_its_time_ends_no_call(void **state)
 
 static void exceptions_end_the_calls_that_they_leave(void **state)
 {
-	(void)state;
 	try_lives(&(struct chances) { .thrown = 8 });
 	try_lives(&(struct chances) { .thrown = 8, .strays = 6 });
 	try_lives(&(struct chances) { .thrown = 4, .strays = 4, .tails = 4 });

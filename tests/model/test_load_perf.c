@@ -10,14 +10,11 @@
 #include "model/profile/timeline.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 #include "../simpleperf_bytes.h"
 #include "base/hash.h"
 #include "model/perf/perf_scan.h"
+#include "unit.h"
 
 struct loaded {
 	struct bytes file;
@@ -80,181 +77,170 @@ static const char *comm_of(const struct loaded *l, size_t i)
 #define USER ((uint64_t)PERF_CONTEXT_USER)
 #define KERNEL ((uint64_t)PERF_CONTEXT_KERNEL)
 
+/* Of each test: its records, and what was loaded of them. */
+static struct bytes made;
+static struct loaded got;
+
+static int begin(void **state)
+{
+	made = (struct bytes) { .endian = SEAM_LITTLE };
+	got = (struct loaded) { .file.size = 0 };
+	return 0;
+}
+
+static int end(void **state)
+{
+	if (got.file.data)
+		unload(&got);
+	free(made.data);
+	return 0;
+}
+
 /* Which mapping an address means depends on when it was sampled. */
 static void an_address_means_what_was_there_at_its_time(void **state)
 {
 	static const uint64_t chain[] = { USER, 0x401100, 0x401200 };
-	struct bytes b = { .endian = SEAM_LITTLE };
-	struct loaded l;
 
-	(void)state;
 	/* Out of order on purpose: rings are not drained by time. */
-	put_sample(&b, TEST_ID_1, 7, 7, 350, chain, 3);
-	put_sample(&b, TEST_ID_1, 7, 7, 150, chain, 3);
-	put_sample(&b, TEST_ID_1, 7, 7, 250, chain, 3);
-	put_comm(&b, 7, 7, "after", true, 300);
-	put_mmap2(&b, 7, 0x400000, 0x4000, 0x8000, "/bin/after", 301);
-	put_comm(&b, 7, 7, "before", true, 100);
-	put_mmap2(&b, 7, 0x400000, 0x4000, 0, "/bin/before", 101);
-	put_mmap2(&b, 7, 0x401000, 0x180, 0x50, "/lib/plugin", 200);
-	load(&l, &b, false);
+	put_sample(&made, TEST_ID_1, 7, 7, 350, chain, 3);
+	put_sample(&made, TEST_ID_1, 7, 7, 150, chain, 3);
+	put_sample(&made, TEST_ID_1, 7, 7, 250, chain, 3);
+	put_comm(&made, 7, 7, "after", true, 300);
+	put_mmap2(&made, 7, 0x400000, 0x4000, 0x8000, "/bin/after", 301);
+	put_comm(&made, 7, 7, "before", true, 100);
+	put_mmap2(&made, 7, 0x400000, 0x4000, 0, "/bin/before", 101);
+	put_mmap2(&made, 7, 0x401000, 0x180, 0x50, "/lib/plugin", 200);
+	load(&got, &made, false);
 
-	assert_string_equal(comm_of(&l, 0), "after");
-	assert_string_equal(stack_text(&l, 0),
+	assert_string_equal(comm_of(&got, 0), "after");
+	assert_string_equal(stack_text(&got, 0),
 			    "[after+0x9100] [after+0x9200]");
-	assert_string_equal(comm_of(&l, 1), "before");
-	assert_string_equal(stack_text(&l, 1),
+	assert_string_equal(comm_of(&got, 1), "before");
+	assert_string_equal(stack_text(&got, 1),
 			    "[before+0x1100] [before+0x1200]");
 	/* Half covered: what sticks out is still the first file. */
-	assert_string_equal(stack_text(&l, 2),
+	assert_string_equal(stack_text(&got, 2),
 			    "[plugin+0x150] [before+0x1200]");
-	unload(&l);
-	free(b.data);
 }
 
 /* As what stood before the recording: all of it has one time. */
 static void of_one_time_the_later_record_holds(void **state)
 {
 	static const uint64_t chain[] = { USER, 0x401100, 0x411100 };
-	struct bytes b = { .endian = SEAM_LITTLE };
-	struct loaded l;
 
-	(void)state;
-	put_mmap2(&b, 7, 0x410000, 0x4000, 0, "/bin/cleared", 100);
-	put_comm(&b, 7, 7, "early", false, 100);
-	put_comm(&b, 7, 7, "late", true, 100);
-	put_mmap2(&b, 7, 0x400000, 0x4000, 0, "/bin/covered", 100);
-	put_mmap2(&b, 7, 0x400000, 0x4000, 0x1000, "/bin/seen", 100);
-	put_sample(&b, TEST_ID_1, 7, 7, 150, chain, 3);
-	load(&l, &b, false);
-	assert_string_equal(comm_of(&l, 0), "late");
-	assert_string_equal(stack_text(&l, 0), "[seen+0x2100] [unknown]");
-	unload(&l);
-	free(b.data);
+	put_mmap2(&made, 7, 0x410000, 0x4000, 0, "/bin/cleared", 100);
+	put_comm(&made, 7, 7, "early", false, 100);
+	put_comm(&made, 7, 7, "late", true, 100);
+	put_mmap2(&made, 7, 0x400000, 0x4000, 0, "/bin/covered", 100);
+	put_mmap2(&made, 7, 0x400000, 0x4000, 0x1000, "/bin/seen", 100);
+	put_sample(&made, TEST_ID_1, 7, 7, 150, chain, 3);
+	load(&got, &made, false);
+	assert_string_equal(comm_of(&got, 0), "late");
+	assert_string_equal(stack_text(&got, 0), "[seen+0x2100] [unknown]");
 }
 
 static void a_fork_has_its_parents_memory_and_a_reused_pid_has_not(
 								   void **state)
 {
 	static const uint64_t chain[] = { USER, 0x401100 };
-	struct bytes b = { .endian = SEAM_LITTLE };
 	const struct seam_process *process;
 	const struct seam_thread *thread;
-	struct loaded l;
 
-	(void)state;
-	put_comm(&b, 7, 7, "parent", true, 10);
-	put_mmap2(&b, 7, 0x400000, 0x4000, 0, "/bin/parent", 11);
-	put_task(&b, PERF_RECORD_FORK, 8, 7, 8, 7, 20);
-	put_sample(&b, TEST_ID_1, 8, 8, 30, chain, 2);
-	put_task(&b, PERF_RECORD_EXIT, 8, 7, 8, 7, 40);
+	put_comm(&made, 7, 7, "parent", true, 10);
+	put_mmap2(&made, 7, 0x400000, 0x4000, 0, "/bin/parent", 11);
+	put_task(&made, PERF_RECORD_FORK, 8, 7, 8, 7, 20);
+	put_sample(&made, TEST_ID_1, 8, 8, 30, chain, 2);
+	put_task(&made, PERF_RECORD_EXIT, 8, 7, 8, 7, 40);
 	/* Another program gets pid 8; its parent was never seen. */
-	put_task(&b, PERF_RECORD_FORK, 8, 1, 8, 1, 50);
-	put_comm(&b, 8, 8, "other", true, 51);
-	put_mmap2(&b, 8, 0x400000, 0x4000, 0x1000, "/bin/other", 52);
-	put_sample(&b, TEST_ID_1, 8, 8, 60, chain, 2);
+	put_task(&made, PERF_RECORD_FORK, 8, 1, 8, 1, 50);
+	put_comm(&made, 8, 8, "other", true, 51);
+	put_mmap2(&made, 8, 0x400000, 0x4000, 0x1000, "/bin/other", 52);
+	put_sample(&made, TEST_ID_1, 8, 8, 60, chain, 2);
 	/* A thread of 7 shares its memory; its name is its own. */
-	put_task(&b, PERF_RECORD_FORK, 7, 7, 9, 7, 60);
-	put_comm(&b, 7, 9, "pool", false, 61);
-	put_sample(&b, TEST_ID_1, 7, 9, 70, chain, 2);
-	load(&l, &b, true);
+	put_task(&made, PERF_RECORD_FORK, 7, 7, 9, 7, 60);
+	put_comm(&made, 7, 9, "pool", false, 61);
+	put_sample(&made, TEST_ID_1, 7, 9, 70, chain, 2);
+	load(&got, &made, true);
 
-	assert_string_equal(comm_of(&l, 0), "parent");
-	assert_string_equal(stack_text(&l, 0), "[parent+0x1100]");
-	assert_string_equal(comm_of(&l, 1), "other");
-	assert_string_equal(stack_text(&l, 1), "[other+0x2100]");
-	assert_string_equal(comm_of(&l, 2), "pool");
-	assert_string_equal(stack_text(&l, 2), "[parent+0x1100]");
-	assert_int_not_equal(l.profile.samples.thread[0],
-			     l.profile.samples.thread[1]);
-	thread = &l.profile.threads.items[l.profile.samples.thread[2]];
-	process = &l.profile.processes.items[thread->process];
+	assert_string_equal(comm_of(&got, 0), "parent");
+	assert_string_equal(stack_text(&got, 0), "[parent+0x1100]");
+	assert_string_equal(comm_of(&got, 1), "other");
+	assert_string_equal(stack_text(&got, 1), "[other+0x2100]");
+	assert_string_equal(comm_of(&got, 2), "pool");
+	assert_string_equal(stack_text(&got, 2), "[parent+0x1100]");
+	assert_int_not_equal(got.profile.samples.thread[0],
+			     got.profile.samples.thread[1]);
+	thread = &got.profile.threads.items[got.profile.samples.thread[2]];
+	process = &got.profile.processes.items[thread->process];
 	assert_int_equal(process->pid, 7);
 	/* that of its first thread, whatever the others are called */
-	assert_string_equal(seam_profile_text(&l.profile, process->name),
+	assert_string_equal(seam_profile_text(&got.profile, process->name),
 			    "parent");
-	unload(&l);
-	free(b.data);
 }
 
 /* As recorders report threads that were there before them. */
 static void a_fork_of_itself_is_no_new_thread(void **state)
 {
 	static const uint64_t chain[] = { USER, 0x401100 };
-	struct bytes b = { .endian = SEAM_LITTLE };
-	struct loaded l;
 
-	(void)state;
-	put_comm(&b, 7, 9, "pool", false, 10);
-	put_sample(&b, TEST_ID_1, 7, 9, 15, chain, 2);
-	put_task(&b, PERF_RECORD_FORK, 7, 7, 9, 9, 20);
-	put_sample(&b, TEST_ID_1, 7, 9, 25, chain, 2);
-	load(&l, &b, false);
-	assert_int_equal(l.profile.samples.thread[0],
-			 l.profile.samples.thread[1]);
-	assert_string_equal(comm_of(&l, 1), "pool");
-	unload(&l);
-	free(b.data);
+	put_comm(&made, 7, 9, "pool", false, 10);
+	put_sample(&made, TEST_ID_1, 7, 9, 15, chain, 2);
+	put_task(&made, PERF_RECORD_FORK, 7, 7, 9, 9, 20);
+	put_sample(&made, TEST_ID_1, 7, 9, 25, chain, 2);
+	load(&got, &made, false);
+	assert_int_equal(got.profile.samples.thread[0],
+			 got.profile.samples.thread[1]);
+	assert_string_equal(comm_of(&got, 1), "pool");
 }
 
 /* Its EXIT was lost: the FORK alone tells that pid 8 is somebody else. */
 static void a_pid_is_used_again_though_nobody_saw_its_end(void **state)
 {
 	static const uint64_t chain[] = { USER, 0x401100 };
-	struct bytes b = { .endian = SEAM_LITTLE };
-	struct loaded l;
 
-	(void)state;
-	put_comm(&b, 7, 7, "parent", true, 10);
-	put_mmap2(&b, 7, 0x400000, 0x4000, 0, "/bin/parent", 11);
-	put_comm(&b, 8, 8, "old", true, 20);
-	put_mmap2(&b, 8, 0x400000, 0x4000, 0x1000, "/bin/old", 21);
-	put_sample(&b, TEST_ID_1, 8, 8, 30, chain, 2);
-	put_task(&b, PERF_RECORD_FORK, 8, 7, 8, 7, 40);
-	put_sample(&b, TEST_ID_1, 8, 8, 50, chain, 2);
-	load(&l, &b, false);
+	put_comm(&made, 7, 7, "parent", true, 10);
+	put_mmap2(&made, 7, 0x400000, 0x4000, 0, "/bin/parent", 11);
+	put_comm(&made, 8, 8, "old", true, 20);
+	put_mmap2(&made, 8, 0x400000, 0x4000, 0x1000, "/bin/old", 21);
+	put_sample(&made, TEST_ID_1, 8, 8, 30, chain, 2);
+	put_task(&made, PERF_RECORD_FORK, 8, 7, 8, 7, 40);
+	put_sample(&made, TEST_ID_1, 8, 8, 50, chain, 2);
+	load(&got, &made, false);
 
-	assert_string_equal(comm_of(&l, 0), "old");
-	assert_string_equal(stack_text(&l, 0), "[old+0x2100]");
-	assert_string_equal(comm_of(&l, 1), "parent");
-	assert_string_equal(stack_text(&l, 1), "[parent+0x1100]");
-	assert_int_equal(l.profile.processes.items[l.profile.threads.items[
-		l.profile.samples.thread[0]].process].end_ns, 40);
-	unload(&l);
-	free(b.data);
+	assert_string_equal(comm_of(&got, 0), "old");
+	assert_string_equal(stack_text(&got, 0), "[old+0x2100]");
+	assert_string_equal(comm_of(&got, 1), "parent");
+	assert_string_equal(stack_text(&got, 1), "[parent+0x1100]");
+	assert_int_equal(got.profile.processes.items[got.profile.threads.items[
+		got.profile.samples.thread[0]].process].end_ns, 40);
 }
 
 /* main() may call pthread_exit(); exec ends the other threads. */
 static void a_process_ends_with_its_last_thread(void **state)
 {
 	static const uint64_t chain[] = { USER, 0x401100 };
-	struct bytes b = { .endian = SEAM_LITTLE };
-	struct loaded l;
 
-	(void)state;
-	put_comm(&b, 7, 7, "app", true, 10);
-	put_task(&b, PERF_RECORD_FORK, 7, 7, 9, 7, 20);
-	put_task(&b, PERF_RECORD_EXIT, 7, 1, 7, 1, 30);
-	put_sample(&b, TEST_ID_1, 7, 9, 40, chain, 2);
-	put_task(&b, PERF_RECORD_EXIT, 7, 1, 9, 1, 50);
-	put_comm(&b, 8, 8, "sh", true, 10);
-	put_task(&b, PERF_RECORD_FORK, 8, 8, 10, 8, 20);
-	put_task(&b, PERF_RECORD_EXIT, 8, 1, 8, 1, 30);
-	put_comm(&b, 8, 8, "next", true, 31);	/* thread 10 is 8 now */
-	put_sample(&b, TEST_ID_1, 8, 8, 40, chain, 2);
-	put_task(&b, PERF_RECORD_EXIT, 8, 1, 8, 1, 60);
-	load(&l, &b, false);
+	put_comm(&made, 7, 7, "app", true, 10);
+	put_task(&made, PERF_RECORD_FORK, 7, 7, 9, 7, 20);
+	put_task(&made, PERF_RECORD_EXIT, 7, 1, 7, 1, 30);
+	put_sample(&made, TEST_ID_1, 7, 9, 40, chain, 2);
+	put_task(&made, PERF_RECORD_EXIT, 7, 1, 9, 1, 50);
+	put_comm(&made, 8, 8, "sh", true, 10);
+	put_task(&made, PERF_RECORD_FORK, 8, 8, 10, 8, 20);
+	put_task(&made, PERF_RECORD_EXIT, 8, 1, 8, 1, 30);
+	put_comm(&made, 8, 8, "next", true, 31);	/* thread 10 is 8 now */
+	put_sample(&made, TEST_ID_1, 8, 8, 40, chain, 2);
+	put_task(&made, PERF_RECORD_EXIT, 8, 1, 8, 1, 60);
+	load(&got, &made, false);
 
 	for (size_t i = 0; i < 2; i++) {
-		const struct seam_thread *thread = &l.profile.threads.items[
-			l.profile.samples.thread[i]];
+		const struct seam_thread *thread = &got.profile.threads.items[
+			got.profile.samples.thread[i]];
 
 		assert_int_equal(thread->end_ns, 50 + 10 * i);
-		assert_int_equal(l.profile.processes.items[thread->process]
+		assert_int_equal(got.profile.processes.items[thread->process]
 				 .end_ns, 50 + 10 * i);
 	}
-	unload(&l);
-	free(b.data);
 }
 
 static void put_ksymbol(struct bytes *b, uint64_t addr, uint32_t len,
@@ -279,7 +265,6 @@ static void kernel_code_comes_and_goes_in_the_order_of_time(void **state)
 		{ 0, 1, 2 }, { 2, 1, 0 }, { 1, 2, 0 },
 	};
 
-	(void)state;
 	for (size_t o = 0; o < SEAM_ARRAY_SIZE(orders); o++) {
 		struct bytes b = { .endian = SEAM_LITTLE };
 		struct loaded l;
@@ -323,7 +308,6 @@ static void names_that_the_recording_brings_are_used(void **state)
 		{ k, 0x40, "sys_read" },
 	}, module[] = { { 0x110, 0x40, "ext4_read" } };
 
-	(void)state;
 	for (int form = 0; form < 2; form++) {
 		struct bytes b = { .endian = SEAM_LITTLE };
 		struct bytes files = { .endian = SEAM_LITTLE };
@@ -410,7 +394,6 @@ static void the_leaf_is_where_the_sample_was(void **state)
 		  "[prog+0x1180] [prog+0x1200]", SEAM_LAYER_NATIVE },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < 2 * SEAM_ARRAY_SIZE(cases); i++) {
 		struct bytes b = { .endian = i % 2 ? SEAM_BIG : SEAM_LITTLE };
 		const struct seam_profile *p;
@@ -438,19 +421,16 @@ static void layers_follow_the_context_of_an_address(void **state)
 	static const uint64_t chain[] = {
 		KERNEL, 0xffffffff81000010, USER, 0x7000, 0x401100,
 	};
-	struct bytes b = { .endian = SEAM_LITTLE };
-	struct loaded l;
-	const struct seam_profile *p = &l.profile;
+	const struct seam_profile *p = &got.profile;
 	static const uint8_t layers[] = {
 		SEAM_LAYER_KERNEL, SEAM_LAYER_JIT, SEAM_LAYER_NATIVE,
 	};
 	uint32_t s;
 
-	(void)state;
-	put_mmap2(&b, 7, 0x400000, 0x4000, 0, "/bin/vm", 1);
-	put_mmap2(&b, 7, 0x7000, 0x1000, 0, "//anon", 2);
-	put_sample(&b, TEST_ID_2, 7, 7, 5, chain, 5);
-	load(&l, &b, false);
+	put_mmap2(&made, 7, 0x400000, 0x4000, 0, "/bin/vm", 1);
+	put_mmap2(&made, 7, 0x7000, 0x1000, 0, "//anon", 2);
+	put_sample(&made, TEST_ID_2, 7, 7, 5, chain, 5);
+	load(&got, &made, false);
 
 	s = p->samples.stack[0];
 	for (size_t i = 0; i < 3; i++, s = p->stacks.items[s].parent) {
@@ -460,13 +440,11 @@ static void layers_follow_the_context_of_an_address(void **state)
 			frame].function].layer, layers[i]);
 	}
 	assert_int_equal(s, 0);
-	assert_string_equal(stack_text(&l, 0),
+	assert_string_equal(stack_text(&got, 0),
 		"[kernel.kallsyms+0xffffffff81000010] [jit] "
 		"[vm+0x1100]");
 	/* No COMM at all: called by its number, as perf does. */
-	assert_string_equal(comm_of(&l, 0), ":7");
-	unload(&l);
-	free(b.data);
+	assert_string_equal(comm_of(&got, 0), ":7");
 }
 
 /* Memory of a JIT may be inherited: its mapping is the parent's. */
@@ -477,29 +455,26 @@ static void code_without_a_name_is_one_function_of_its_process(void **state)
 		{ USER, 0x9030, 0x401100 },
 	};
 	static const char *const modules[] = { "[jit vm 7]", "[jit vm 8]" };
-	struct bytes b = { .endian = SEAM_LITTLE };
 	const struct seam_profile *p;
-	struct loaded l;
 
-	(void)state;
-	put_comm(&b, 7, 7, "vm", true, 1);
-	put_mmap2(&b, 7, 0x400000, 0x4000, 0, "/bin/vm", 1);
-	put_mmap2(&b, 7, 0x7000, 0x1000, 0, "//anon", 2);
-	put_mmap2(&b, 7, 0x9000, 0x1000, 0, "[anon:code]", 2);
-	put_task(&b, PERF_RECORD_FORK, 8, 7, 8, 7, 3);
+	put_comm(&made, 7, 7, "vm", true, 1);
+	put_mmap2(&made, 7, 0x400000, 0x4000, 0, "/bin/vm", 1);
+	put_mmap2(&made, 7, 0x7000, 0x1000, 0, "//anon", 2);
+	put_mmap2(&made, 7, 0x9000, 0x1000, 0, "[anon:code]", 2);
+	put_task(&made, PERF_RECORD_FORK, 8, 7, 8, 7, 3);
 	for (size_t i = 0; i < 6; i++)
-		put_sample(&b, TEST_ID_1, 7 + (int32_t)i / 3,
+		put_sample(&made, TEST_ID_1, 7 + (int32_t)i / 3,
 			   7 + (int32_t)i / 3, 10 + i,
 			   chains[i % 3], 3);
-	load(&l, &b, false);
-	p = &l.profile;
+	load(&got, &made, false);
+	p = &got.profile;
 	for (size_t i = 0; i < 6; i++) {
 		const struct seam_frame *f = &p->frames.items[p->stacks.items[
 			p->samples.stack[i]].frame];
 		const struct seam_function *function =
 			&p->functions.items[f->function];
 
-		assert_string_equal(stack_text(&l, i), "[jit] [vm+0x1100]");
+		assert_string_equal(stack_text(&got, i), "[jit] [vm+0x1100]");
 		assert_string_equal(seam_profile_path(p, function->module),
 				    modules[i / 3]);
 		assert_int_equal(f->function, p->frames.items[p->stacks.items[
@@ -508,8 +483,6 @@ static void code_without_a_name_is_one_function_of_its_process(void **state)
 		assert_false(function->is_named);
 		assert_int_equal(f->addr, chains[i % 3][1]);
 	}
-	unload(&l);
-	free(b.data);
 }
 
 /* A file with the feature @bit, of @feature's bytes, in place of HOSTNAME. */
@@ -556,7 +529,6 @@ static void the_users_leaf_is_in_the_machines_own_register(void **state)
 		{ "mystery", "" },
 	};
 
-	(void)state;
 	for (size_t m = 0; m < SEAM_ARRAY_SIZE(machines); m++) {
 		struct bytes b = { .endian = SEAM_LITTLE };
 		struct loaded l;
@@ -621,7 +593,6 @@ static void a_guests_kernel_is_not_the_hosts(void **state)
 	struct seam_file file = { 0 };
 	struct loaded l;
 
-	(void)state;
 	put_build_id(&ids, PERF_RECORD_MISC_KERNEL, -1, "[kernel.kallsyms]",
 		     1);
 	put_build_id(&ids, PERF_RECORD_MISC_GUEST_KERNEL, 700,
@@ -655,35 +626,30 @@ static void a_guests_kernel_is_not_the_hosts(void **state)
 static void counts_by_event_and_reports_what_was_lost(void **state)
 {
 	static const uint64_t chain[] = { USER, 0x401100 };
-	struct bytes b = { .endian = SEAM_LITTLE };
-	struct loaded l;
 	size_t at;
 
-	(void)state;
 	for (uint64_t i = 0; i < 10; i++)
-		put_sample(&b, i < 7 ? TEST_ID_1 : TEST_ID_2, 7, 7, i + 1,
+		put_sample(&made, i < 7 ? TEST_ID_1 : TEST_ID_2, 7, 7, i + 1,
 			   chain, 2);
-	put_sample(&b, 0xbad, 7, 7, 20, chain, 2);
-	put_lost(&b, TEST_ID_1, 30);
+	put_sample(&made, 0xbad, 7, 7, 20, chain, 2);
+	put_lost(&made, TEST_ID_1, 30);
 	/* PERF_FORMAT_LOST, told at the end: 25 of the second event. */
-	at = begin_record(&b, PERF_RECORD_LOST_SAMPLES, 0);
-	put_u64(&b, 25);
-	put_u32(&b, 7);
-	put_u32(&b, 7);
-	put_u64(&b, 100);
-	put_u64(&b, 0);
-	put_u64(&b, TEST_ID_2);
-	end_record(&b, at);
-	load(&l, &b, false);
+	at = begin_record(&made, PERF_RECORD_LOST_SAMPLES, 0);
+	put_u64(&made, 25);
+	put_u32(&made, 7);
+	put_u32(&made, 7);
+	put_u64(&made, 100);
+	put_u64(&made, 0);
+	put_u64(&made, TEST_ID_2);
+	end_record(&made, at);
+	load(&got, &made, false);
 
-	assert_int_equal(l.profile.samples.n, 10);
-	assert_int_equal(l.profile.events.items[0].n_samples, 7);
-	assert_int_equal(l.profile.events.items[1].n_samples, 3);
-	assert_int_equal(l.profile.events.items[1].n_lost, 25);
+	assert_int_equal(got.profile.samples.n, 10);
+	assert_int_equal(got.profile.events.items[0].n_samples, 7);
+	assert_int_equal(got.profile.events.items[1].n_samples, 3);
+	assert_int_equal(got.profile.events.items[1].n_lost, 25);
 	/* The larger of 30 and 25, and the one of no known event. */
-	assert_int_equal(seam_profile_n_lost(&l.profile), 31);
-	unload(&l);
-	free(b.data);
+	assert_int_equal(seam_profile_n_lost(&got.profile), 31);
 }
 
 static void a_loss_is_in_the_timeline_of_the_thread_that_ran(void **state)
@@ -692,30 +658,27 @@ static void a_loss_is_in_the_timeline_of_the_thread_that_ran(void **state)
 	static const enum seam_item_kind kinds[] = {
 		SEAM_ITEM_SAMPLE, SEAM_ITEM_LOSS, SEAM_ITEM_SAMPLE,
 	};
-	struct bytes b = { .endian = SEAM_LITTLE };
 	struct seam_timelines all;
 	struct seam_timeline t;
 	struct seam_item item;
-	struct loaded l;
 	size_t at;
 
-	(void)state;
-	put_sample(&b, TEST_ID_1, 7, 8, 10, chain, 2);
-	put_sample(&b, TEST_ID_1, 7, 8, 200, chain, 2);
-	put_sample(&b, TEST_ID_1, 7, 9, 90, chain, 2);
-	at = begin_record(&b, PERF_RECORD_LOST, 0);
-	put_u64(&b, TEST_ID_1);
-	put_u64(&b, 30);
-	put_u32(&b, 7);
-	put_u32(&b, 8);
-	put_u64(&b, 100);
-	put_u64(&b, 0);
-	put_u64(&b, TEST_ID_1);
-	end_record(&b, at);
-	load(&l, &b, false);
+	put_sample(&made, TEST_ID_1, 7, 8, 10, chain, 2);
+	put_sample(&made, TEST_ID_1, 7, 8, 200, chain, 2);
+	put_sample(&made, TEST_ID_1, 7, 9, 90, chain, 2);
+	at = begin_record(&made, PERF_RECORD_LOST, 0);
+	put_u64(&made, TEST_ID_1);
+	put_u64(&made, 30);
+	put_u32(&made, 7);
+	put_u32(&made, 8);
+	put_u64(&made, 100);
+	put_u64(&made, 0);
+	put_u64(&made, TEST_ID_1);
+	end_record(&made, at);
+	load(&got, &made, false);
 
-	assert_int_equal(seam_timelines_init(&all, &l.profile), 0);
-	seam_timeline_open(&t, &all, NULL, l.profile.samples.thread[0]);
+	assert_int_equal(seam_timelines_init(&all, &got.profile), 0);
+	seam_timeline_open(&t, &all, NULL, got.profile.samples.thread[0]);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(kinds); i++) {
 		assert_int_equal(seam_timeline_next(&t, &item), 1);
 		assert_int_equal(item.kind, kinds[i]);
@@ -727,8 +690,6 @@ static void a_loss_is_in_the_timeline_of_the_thread_that_ran(void **state)
 	assert_int_equal(seam_timeline_next(&t, &item), 0);
 	seam_timeline_close(&t);
 	seam_timelines_fini(&all);
-	unload(&l);
-	free(b.data);
 }
 
 /* A recording of a big-endian machine, in either mode, reads the same. */
@@ -738,7 +699,6 @@ static void the_other_byte_order_gives_the_same_profile(void **state)
 		KERNEL, 0xffffffff81000010, USER, 0x401100, 0x401200,
 	};
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct bytes b = { .endian = (enum seam_endian)(i & 1) };
 		struct loaded l;
@@ -774,7 +734,6 @@ static void any_number_of_counters_is_distinguished(void **state)
 	struct seam_perf_data d;
 	struct seam_perf_scan scan;
 
-	(void)state;
 	for (uint64_t i = 0; i < 2 * N; i++)
 		put_read_sample(&b, 5 + i % N, i < N ? 1 + i : 10001 + i, i);
 	file = make_file(&b);
@@ -808,7 +767,6 @@ static void a_counter_increases_in_the_order_of_time(void **state)
 	struct loaded l;
 	size_t at = 0;
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++) {
 		put_read_sample(&b, 5, cases[i].value, cases[i].time);
 		put_read_sample(&b, 6, 2 * cases[i].value, cases[i].time);
@@ -911,7 +869,6 @@ static void many_parts_give_what_one_gives(void **state)
 	struct seam_perf_data d;
 	struct joined one;
 
-	(void)state;
 	assert_int_equal(seam_perf_data_open(&d, (struct seam_bytes) {
 		file.data, file.size }, NULL), 0);
 	one = scan(&d, 1);
@@ -940,7 +897,6 @@ static void damage_stops_all_parts_at_the_same_place(void **state)
 	struct bytes file;
 	struct seam_perf_data d;
 
-	(void)state;
 	begin_record(&data, PERF_RECORD_SAMPLE, 0);
 	put(&data, more.data, more.size);
 	file = make_file(&data);
@@ -972,7 +928,6 @@ static void a_profile_comes_out_of_any_cut(void **state)
 		&(struct seam_symbols_options) { 0 });
 	struct bytes b = { .endian = SEAM_LITTLE }, file;
 
-	(void)state;
 	put_comm(&b, 7, 7, "before", true, 100);
 	put_mmap2(&b, 7, 0x400000, 0x4000, 0, "/bin/before", 101);
 	for (uint64_t i = 0; i < 5; i++)
@@ -1002,7 +957,6 @@ static void more_events_than_a_sample_can_name_are_refused(void **state)
 {
 	static const uint64_t chain[] = { USER, 0x401100 };
 
-	(void)state;
 	for (uint64_t n = 65536; n <= 65537; n++) {
 		struct bytes b = { .endian = SEAM_LITTLE }, empty = b;
 		struct seam_symbols *symbols = seam_symbols_new(
@@ -1044,27 +998,25 @@ static void more_events_than_a_sample_can_name_are_refused(void **state)
 
 int main(void)
 {
+#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_address_means_what_was_there_at_its_time),
-		cmocka_unit_test(of_one_time_the_later_record_holds),
-		cmocka_unit_test(
-		a_fork_has_its_parents_memory_and_a_reused_pid_has_not),
-		cmocka_unit_test(a_fork_of_itself_is_no_new_thread),
-		cmocka_unit_test(a_pid_is_used_again_though_nobody_saw_its_end),
-		cmocka_unit_test(a_process_ends_with_its_last_thread),
+		T(an_address_means_what_was_there_at_its_time),
+		T(of_one_time_the_later_record_holds),
+		T(a_fork_has_its_parents_memory_and_a_reused_pid_has_not),
+		T(a_fork_of_itself_is_no_new_thread),
+		T(a_pid_is_used_again_though_nobody_saw_its_end),
+		T(a_process_ends_with_its_last_thread),
 		cmocka_unit_test(
 			kernel_code_comes_and_goes_in_the_order_of_time),
 		cmocka_unit_test(names_that_the_recording_brings_are_used),
 		cmocka_unit_test(the_leaf_is_where_the_sample_was),
-		cmocka_unit_test(layers_follow_the_context_of_an_address),
-		cmocka_unit_test(
-			code_without_a_name_is_one_function_of_its_process),
+		T(layers_follow_the_context_of_an_address),
+		T(code_without_a_name_is_one_function_of_its_process),
 		cmocka_unit_test(
 			the_users_leaf_is_in_the_machines_own_register),
 		cmocka_unit_test(a_guests_kernel_is_not_the_hosts),
-		cmocka_unit_test(counts_by_event_and_reports_what_was_lost),
-		cmocka_unit_test(
-			a_loss_is_in_the_timeline_of_the_thread_that_ran),
+		T(counts_by_event_and_reports_what_was_lost),
+		T(a_loss_is_in_the_timeline_of_the_thread_that_ran),
 		cmocka_unit_test(the_other_byte_order_gives_the_same_profile),
 		cmocka_unit_test(any_number_of_counters_is_distinguished),
 		cmocka_unit_test(a_counter_increases_in_the_order_of_time),

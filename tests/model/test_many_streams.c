@@ -6,18 +6,14 @@
  * kept, once more for each.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "../trace_made.h"
 #include "../wire/xray_made.h"
 #include "base/workers.h"
 #include "model/xray/account.h"
 #include "model/xray/calls.h"
 #include "model/xray/load_xray.h"
+#include "unit.h"
 
 static size_t n_asked;
 
@@ -44,7 +40,7 @@ static void put_threads(struct made *m, int32_t pid, int32_t first, int32_t n)
 
 static void open_trace(struct seam_trace *trace, const struct made *m)
 {
-	assert_int_equal(seam_trace_from_bytes(trace, (struct seam_bytes) {
+	assert_int_equal(trace_from_bytes(trace, (struct seam_bytes) {
 			m->data, m->size }, NULL), 0);
 }
 
@@ -56,7 +52,6 @@ static void work_is_divided_once_not_for_each_thread(void **state)
 	struct seam_trace trace;
 	struct made m = { 0 };
 
-	(void)state;
 	put_threads(&m, 1, 1, 3000);
 	open_trace(&trace, &m);
 	n_asked = 0;
@@ -77,7 +72,6 @@ static void threads_are_distinguished_however_many(void **state)
 	struct made m = { 0 };
 	uint64_t n_calls[3000] = { 0 };
 
-	(void)state;
 	put_threads(&m, 1, 1, 1000);
 	made_header(&m, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1000000000, 0);
 	for (int32_t tid = 501; tid <= 2000; tid++) {
@@ -111,7 +105,6 @@ static void threads_are_distinguished_however_many(void **state)
 /* Each has a clock to be tied, which looks at all blocks. */
 static void more_clocks_than_machines_have_are_refused(void **state)
 {
-	(void)state;
 	for (uint64_t n = 64; n <= 65; n++) {
 		struct made m = { 0 };
 		struct seam_trace trace;
@@ -125,7 +118,7 @@ static void more_clocks_than_machines_have_are_refused(void **state)
 			made_call(&m, SEAM_XRAY_ENTRY, 1, 10);
 			made_end(&m, 0, 0);
 		}
-		r = seam_trace_from_bytes(&trace, (struct seam_bytes) {
+		r = trace_from_bytes(&trace, (struct seam_bytes) {
 				m.data, m.size }, &err);
 		if (n == 64) {
 			assert_int_equal(r, 0);
@@ -163,7 +156,6 @@ static void functions_are_found_whatever_their_ids(void **state)
 	uint32_t id = 0, inverse = UINT32_C(0x9e3779b1);
 	uint32_t ids[N];
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		inverse *= 2 - inverse * UINT32_C(0x9e3779b1);
 	seam_calls_begin(&calls);

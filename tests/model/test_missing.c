@@ -8,19 +8,16 @@
 #include "model/perf/load_perf.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "../perf_bytes.h"
 #include "../symbol/build.h"
 #include "symbol/elf/build_id.h"
 #include "symbol/kernel/kernel.h"
+#include "unit.h"
 
 static const char program[] =
 	"int hot(int x) { return x * 3; }\n"
@@ -154,7 +151,6 @@ static void an_unchanged_file_without_a_build_id_has_names(void **state)
 	struct recorded r;
 	struct result result;
 
-	(void)state;
 	build("none", "same");
 	r = record("same", build_path("same"), false);
 	result = load(&r, NULL);
@@ -171,7 +167,6 @@ static void a_replaced_file_has_none_and_that_is_noted(void **state)
 		"cp w w.new && cat w.new > w",	/* the same, written anew */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(ways); i++) {
 		struct recorded r;
 
@@ -195,7 +190,6 @@ static void what_leaves_inode_and_mtime_is_no_change(void **state)
 	};
 	struct recorded r;
 
-	(void)state;
 	build("none", "w");
 	r = record("w", build_path("w"), false);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(ways); i++) {
@@ -223,7 +217,6 @@ static void contents_identify_a_file_where_they_were_recorded(void **state)
 	struct recorded r;
 	struct stat st;
 
-	(void)state;
 	build("none", "c");
 	r = record("c", build_path("c"), true);
 	r.manifest = &manifest;
@@ -250,7 +243,6 @@ static void a_deleted_file_has_none(void **state)
 	char mapped[4096];
 	struct recorded r;
 
-	(void)state;
 	build("none", "d");
 	snprintf(mapped, sizeof(mapped), "%s (deleted)", build_path("d"));
 	r = record("d", mapped, false);
@@ -264,7 +256,6 @@ static void a_file_of_another_machine_is_not_taken_from_here(void **state)
 	struct recorded r;
 	struct result result;
 
-	(void)state;
 	build("none", "e");
 	r = record("e", build_path("e"), true);
 	result = load(&r, NULL);
@@ -296,7 +287,6 @@ static void a_build_id_that_a_record_lists_identifies_the_file(void **state)
 {
 	static const char id[] = "0x4242424242424242424242424242424242424242";
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct recorded r;
 		struct bytes b;
@@ -322,7 +312,6 @@ static void a_damaged_build_id_is_a_loss_and_nothing_else(void **state)
 	struct seam_profile p;
 	struct bytes b;
 
-	(void)state;
 	build("none", "n");
 	b = records_of("n", build_path("n"));
 	put_listed(&b, build_path("n"), 0);	/* simpleperf's: none */
@@ -385,7 +374,6 @@ static void a_kernel_without_a_build_id_is_this_boots_or_unknown(void **state)
 	struct seam_kernel_identity own;
 	struct utsname name;
 
-	(void)state;
 	assert_int_equal(uname(&name), 0);
 	assert_int_equal(seam_kernel_identify(&own, NULL), 0);
 	for (int i = 0; i < 5; i++) {

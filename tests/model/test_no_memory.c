@@ -9,13 +9,10 @@
 #include "model/perf/load_perf.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 #include "../no_memory.h"
 #include "../guest_file.h"
+#include "unit.h"
 
 /* Something of every kind: names, forks, mappings, chains, losses. */
 static struct bytes a_recording(void)
@@ -143,7 +140,6 @@ static void fail_each(struct bytes file, struct got want)
 
 static void any_allocation_may_fail(void **state)
 {
-	(void)state;
 	fail_each(a_recording(), (struct got) { 200, 200 * 250000 });
 	/* 200 counters that show 1000 to 1199, then 200 more each. */
 	fail_each(a_recording_of_counters(), (struct got) {

@@ -3,12 +3,9 @@
 #include "model/profile/selection.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 #include "built.h"
+#include "unit.h"
 
 static struct seam_profile ten_samples(void)
 {
@@ -45,7 +42,6 @@ static void a_range_holds_its_beginning_and_not_its_end(void **state)
 {
 	struct seam_profile p = ten_samples();
 
-	(void)state;
 	assert_int_equal(n_in(&p, ","), 10);
 	assert_int_equal(n_in(&p, "0,1"), 1);
 	assert_int_equal(n_in(&p, "1,3"), 2);
@@ -70,7 +66,6 @@ static void a_time_is_exact_to_the_nanosecond(void **state)
 	struct seam_selection s;
 	struct seam_profile p = built();
 
-	(void)state;
 	built_add(&p, 1795162410731990093, "app", "main");
 	seam_selection_init(&s);
 	assert_int_equal(seam_selection_time(&s, &p, "@1795162410.731990093,"
@@ -84,7 +79,6 @@ static void percent_covers_the_whole_recording(void **state)
 {
 	struct seam_profile p = ten_samples();
 
-	(void)state;
 	assert_int_equal(n_in(&p, "0%,100%"), 10);
 	assert_int_equal(n_in(&p, "0%,50%") + n_in(&p, "50%,100%"), 10);
 	assert_int_equal(n_in(&p, "99%,"), 1);
@@ -102,7 +96,6 @@ static void a_range_that_is_none_is_refused(void **state)
 	struct seam_selection selection;
 	struct seam_err err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(wrong); i++) {
 		seam_selection_init(&selection);
 		assert_int_equal(seam_selection_time(&selection, &p, wrong[i],
@@ -117,7 +110,6 @@ static void times_past_the_end_of_counting_do_not_wrap(void **state)
 {
 	struct seam_profile p = ten_samples();
 
-	(void)state;
 	assert_int_equal(n_in(&p, "0,99999999999999999999999"), 10);
 	assert_int_equal(n_in(&p, "99999999999999999999999,"), 0);
 	seam_profile_fini(&p);
@@ -127,7 +119,6 @@ static void layers_are_named_one_or_more(void **state)
 {
 	struct seam_selection s;
 
-	(void)state;
 	assert_int_equal(seam_selection_layers(&s, "kernel,jit", NULL), 0);
 	assert_int_equal(s.layers, 1 << SEAM_LAYER_KERNEL |
 				   1 << SEAM_LAYER_JIT);
@@ -164,7 +155,6 @@ static void frames_that_were_not_asked_for_are_taken_out(void **state)
 	struct seam_profile p = built();
 	struct seam_selection s;
 
-	(void)state;
 	built_add(&p, 0, "app", "main;tiny_[i];lua_[g];trace_[j];read_[k]");
 	seam_selection_init(&s);
 	assert_string_equal(stack_of(&p, &s), "main;tiny;lua;trace;read;");
@@ -183,7 +173,6 @@ static void stacks_that_become_equal_become_one(void **state)
 	struct seam_selection selection;
 	struct seam_selected s;
 
-	(void)state;
 	built_add(&p, 0, "app", "main;a_[k];leaf");
 	built_add(&p, 1, "app", "main;b_[k];leaf");
 	seam_selection_init(&selection);
@@ -201,7 +190,6 @@ static void a_sample_without_a_frame_of_the_layers_does_not_count(void **state)
 	struct seam_profile p = built();
 	struct seam_selection s;
 
-	(void)state;
 	built_add(&p, 0, "app", "main;read_[k]");
 	built_add(&p, 1, "app", "idle_[k]");
 	built_add(&p, 2, "app", "");
@@ -240,7 +228,6 @@ static void callers_are_turned_round_and_callees_begin_with_it(void **state)
 	struct seam_selection selection;
 	struct seam_selected s;
 
-	(void)state;
 	built_add(&p, 1, "app", "main;f;g;f;h");
 	built_add(&p, 2, "app", "main;h");
 	built_add(&p, 3, "app", "main;f;k_[k]");
@@ -271,7 +258,6 @@ static void a_thread_is_a_number_or_any_name_it_had(void **state)
 	struct seam_selection s;
 	struct seam_err err;
 
-	(void)state;
 	built_put(&p, (struct built_sample) { 0, "early", "main", .tid = 7 });
 	built_put(&p, (struct built_sample) { 1, "late", "main", .tid = 7 });
 	built_put(&p, (struct built_sample) { 2, "other", "main", .tid = 77 });
@@ -294,7 +280,6 @@ static void an_event_that_is_not_there_is_refused_with_a_list(void **state)
 	struct seam_selection s;
 	struct seam_err err;
 
-	(void)state;
 	built_put(&p, (struct built_sample) { 0, "a", "m", .event = "x\x1b" });
 	built_put(&p, (struct built_sample) { 0, "a", "m", .event = "faults" });
 	seam_selection_init(&s);
@@ -312,7 +297,6 @@ static void an_empty_profile_can_be_selected_from(void **state)
 	struct seam_profile p = built();
 	struct seam_selection s;
 
-	(void)state;
 	assert_int_equal(n_in(&p, "0%,100%"), 0);
 	seam_selection_init(&s);
 	s.no_inline = true;

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_spaces.c - address spaces against a slow replay of every byte */
 #include "model/perf/spaces.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #define SPACES 6
 #define ADDRS 48
@@ -109,7 +104,6 @@ static void finds_what_a_slow_replay_finds(void **state)
 {
 	static struct truth truth;
 
-	(void)state;
 	for (int round = 0; round < 300; round++) {
 		struct seam_spaces spaces = { 0 };
 		uint32_t n_living = 1;
@@ -187,7 +181,6 @@ static void a_fork_copies_nothing(void **state)
 	enum { MAPS = 3000, FORKS = 3000 };
 	struct seam_spaces spaces = { 0 };
 
-	(void)state;
 	n_bytes = 0;
 	seam_spaces_add(&spaces);
 	for (uint32_t i = 0; i < MAPS; i++)
@@ -209,7 +202,6 @@ static void a_chain_of_forks_is_as_deep_as_it_likes(void **state)
 	enum { FORKS = 20000 };
 	struct seam_spaces spaces = { 0 };
 
-	(void)state;
 	n_bytes = 0;
 	seam_spaces_add(&spaces);
 	for (uint32_t i = 0; i < FORKS; i++) {
@@ -237,7 +229,6 @@ static void the_dead_are_not_in_the_way(void **state)
 	enum { MAPS = 100000 };
 	struct seam_spaces spaces = { 0 };
 
-	(void)state;
 	n_bytes = 0;
 	seam_spaces_add(&spaces);
 	for (uint32_t i = 0; i < MAPS; i++)
@@ -257,7 +248,6 @@ static void the_living_are_not_in_the_way(void **state)
 	enum { MAPS = 100000 };
 	struct seam_spaces spaces = { 0 };
 
-	(void)state;
 	n_bytes = 0;
 	seam_spaces_add(&spaces);
 	for (uint32_t i = 0; i < MAPS; i++)

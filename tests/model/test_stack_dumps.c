@@ -9,21 +9,18 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <ucontext.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../no_memory.h"
 #include "../perf_bytes.h"
 #include "base/workers.h"
 #include "model/perf/load_perf.h"
 #include "model/profile/stack_ends.h"
-#include "wire/perf/perf_registers.h"
+#include "wire/perf/perf_sample.h"
+#include "unit.h"
 #include "variants.h"
 
 #define USER ((uint64_t)PERF_CONTEXT_USER)
@@ -53,7 +50,6 @@ static int read_maps(void **state)
 	FILE *file = fopen("/proc/self/maps", "r");
 	char line[1024], perms[8];
 
-	(void)state;
 	assert_non_null(file);
 	while (fgets(line, sizeof(line), file)) {
 		uint64_t begin, end, offset;
@@ -290,7 +286,6 @@ static void a_copy_of_the_stack_gives_all_frames(void **state)
 {
 	struct loaded l;
 
-	(void)state;
 	outer(3);
 	load_one(&l, NULL);
 	assert_string_equal(stack_text(&l, 0, "outer"),
@@ -307,7 +302,6 @@ static void a_signal_handler_leads_to_the_code_that_it_interrupted(void **state)
 	struct loaded l;
 	const char *text;
 
-	(void)state;
 	signal(SIGUSR1, on_signal);
 	raise(SIGUSR1);
 	load_one(&l, NULL);
@@ -327,7 +321,6 @@ static void the_kernels_frames_come_before_those_of_the_stack(void **state)
 	struct loaded l;
 	const char *text;
 
-	(void)state;
 	outer(1);
 	load_one(&l, &made);
 	text = stack_text(&l, 0, "outer");
@@ -340,7 +333,6 @@ static void a_stack_ends_with_the_copy_and_is_counted(void **state)
 {
 	struct loaded l;
 
-	(void)state;
 	outer(3);
 	/* fewer bytes than there are, by the count of the kernel */
 	load_one(&l, &(struct made) { .is_stated = true, .stated = 8 });
@@ -357,7 +349,6 @@ static void a_file_that_is_not_here_ends_the_stack_with_that_reason(
 	struct loaded l;
 	const struct seam_stack_counts *c = &l.counts;
 
-	(void)state;
 	outer(3);
 	put_comm(&data, PID, PID, "test", true, 1);
 	for (size_t i = 0; i < n_maps; i++)
@@ -380,7 +371,6 @@ static void what_is_mapped_counts_at_the_time_of_the_sample(void **state)
 	struct bytes data = { .endian = SEAM_LITTLE };
 	struct loaded l;
 
-	(void)state;
 	outer(2);
 	put_dump(&data, 10, NULL);		/* nothing is mapped */
 	put_comm(&data, PID, PID, "test", true, 11);
@@ -406,7 +396,6 @@ static void registers_without_a_user_stack_are_no_broken_stack(void **state)
 {
 	struct loaded l;
 
-	(void)state;
 	outer(1);
 	memset(taken.regs, 0, sizeof(taken.regs));
 	taken.n_stack = 0;
@@ -447,7 +436,6 @@ static void hostile_registers_and_stacks_end(void **state)
 	struct loaded l;
 	size_t n = 600;
 
-	(void)state;
 	put_maps(&data);
 	for (size_t i = 0; i < n; i++) {
 		outer((int)(i % 5) + 1);
@@ -477,7 +465,6 @@ static void a_cut_or_changed_recording_gives_what_is_whole(void **state)
 	struct bytes data = { .endian = SEAM_LITTLE }, whole;
 	uint64_t seed = 3;
 
-	(void)state;
 	put_maps(&data);
 	for (uint64_t i = 0; i < 4; i++) {
 		outer(2);
@@ -512,7 +499,6 @@ static void any_allocation_may_fail(void **state)
 	long n = 0;
 	int r;
 
-	(void)state;
 	put_maps(&data);
 	for (uint64_t i = 0; i < 3; i++) {
 		outer((int)i + 1);

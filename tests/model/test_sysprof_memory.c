@@ -8,15 +8,12 @@
 #include "model/sysprof/load_sysprof.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 #include "../no_memory.h"
 #include "../sysprof_made.h"
 #include "built.h"
 #include "export/exporter.h"
+#include "unit.h"
 
 /* Something of every kind. */
 static struct seam_sysprof_buffer a_stream(void)
@@ -71,7 +68,6 @@ static int load(bool as_parser, size_t *n_samples)
 
 static void any_allocation_may_fail(void **state)
 {
-	(void)state;
 	for (int as_parser = 0; as_parser < 2; as_parser++) {
 		size_t n_samples = 0;
 		long n = 0;
@@ -138,7 +134,6 @@ static void any_allocation_of_an_export_may_fail(void **state)
 	struct seam_file file = made_file(&b);
 	struct seam_profile p;
 
-	(void)state;
 	assert_int_equal(seam_profile_init(&p), 0);
 	assert_int_equal(seam_load_sysprof(&p, &file, false, NULL), 0);
 	fail_each_of_export(&p);
@@ -205,7 +200,6 @@ static size_t frames_of(size_t n_lua, enum seam_sysprof_frame_kind kind,
 /* Without a bound the first takes a day, and the second 80 GB. */
 static void a_stack_made_to_be_slow_is_not(void **state)
 {
-	(void)state;
 	assert_true(frames_of(300000, SEAM_SYSPROF_CFUNC, 300000, "g",
 			      false) >= 300000);
 	assert_true(frames_of(100000, SEAM_SYSPROF_LFUNC, 100000, "lua_pcall",

@@ -3,12 +3,9 @@
 #include "model/sysprof/load_sysprof.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 #include "../sysprof_made.h"
+#include "unit.h"
 
 /* Functions of 0x100 bytes; the VM has symbols, from 0x5000 on. */
 static const struct { uint64_t addr; const char *name; } symbols[] = {
@@ -126,7 +123,6 @@ static void check_named(const char *name, const char *lua, const char *host,
 
 static void lua_frames_are_between_the_caller_of_the_vm_and_the_vm(void **state)
 {
-	(void)state;
 	check("L20:10 L10:0", "5120 1120 1020",
 	      "main;lua_pcall;a.lua:0;a.lua:10;lj_BC_CALL");
 	/* the VM may call functions of its own, and has more than one frame */
@@ -139,7 +135,6 @@ static void lua_frames_are_between_the_caller_of_the_vm_and_the_vm(void **state)
 
 static void a_c_function_joins_both_stacks(void **state)
 {
-	(void)state;
 	/* lua_cpcall: pmain is the outermost Lua frame */
 	check("L20:10 L10:0 C1700", "5120 1120 1720 5220 1220 1020",
 	      "main;lua_cpcall;lj_BC_FUNCC;pmain;lua_pcall;a.lua:0;a.lua:10;"
@@ -164,7 +159,6 @@ static void code_of_the_vm_is_known_by_its_name(void **state)
 	};
 	char expected[100];
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++) {
 		snprintf(expected, sizeof(expected),
 			 "main;a.lua:10;%s;helper", names[i]);
@@ -180,7 +174,6 @@ static void the_outermost_frame_of_the_host_may_be_a_joint(void **state)
 	struct seam_sysprof_buffer b = begin(false);
 	struct seam_profile p;
 
-	(void)state;
 	made_profile(&b);
 	/* what is outside of it in one sample is not so in the next */
 	made_sample(&b, SEAM_VMSTATE_CFUNC, "", "1820 1540");
@@ -195,7 +188,6 @@ static void bytes_after_the_end_are_a_loss(void **state)
 	struct seam_sysprof_buffer b = begin(true);
 	struct seam_profile p;
 
-	(void)state;
 	made_profile(&b);
 	made_end(&b);
 	p = load_as(&b, false);
@@ -207,7 +199,6 @@ static void bytes_after_the_end_are_a_loss(void **state)
 
 static void a_c_function_that_the_host_does_not_show_is_a_frame(void **state)
 {
-	(void)state;
 	check("L30:20 C1400 L10:0", "5120 1120",
 	      "lua_pcall;a.lua:0;l_apply;b.lua:20;lj_BC_CALL");
 	check("L30:20 C1400 L10:0", "", "a.lua:0;l_apply;b.lua:20");
@@ -215,7 +206,6 @@ static void a_c_function_that_the_host_does_not_show_is_a_frame(void **state)
 
 static void a_coroutine_is_inside_of_the_frames_that_resumed_it(void **state)
 {
-	(void)state;
 	/* the Lua stack has the coroutine alone, neither chunk nor pmain */
 	check("L20:10", "5120 5320 1120 1720 5220 1220",
 	      "lua_cpcall;lj_BC_FUNCC;pmain;lua_pcall;lj_ff_coroutine_resume;"
@@ -236,7 +226,6 @@ static void a_coroutine_is_inside_of_the_frames_that_resumed_it(void **state)
 
 static void a_vm_without_symbols_is_the_caller_of_joints(void **state)
 {
-	(void)state;
 	/* its code is at 0x9000, which is far from any symbol */
 	check_as(false, false, "L30:20 C1400 L20:10 L10:0",
 		 "29120 1320 1440 29120 1120 1020",
@@ -257,7 +246,6 @@ static void a_vm_with_one_symbol_is_a_vm(void **state)
 	struct seam_sysprof_buffer b = begin(false);
 	struct seam_profile p;
 
-	(void)state;
 	made_cfunc(&b, 0x5000, "lj_vm_asm_begin", false);
 	made_cfunc(&b, 0x9000, "luajit", false);
 	made_profile(&b);
@@ -272,7 +260,6 @@ static void a_vm_with_one_symbol_is_a_vm(void **state)
 
 static void without_a_host_stack_the_lua_stack_is_all(void **state)
 {
-	(void)state;
 	check("L20:10 L10:0", "", "a.lua:0;a.lua:10");
 	check_as(true, true, "L20:10 L10:0", "", "a.lua:0;a.lua:10");
 	check("", "", "");
@@ -301,7 +288,6 @@ static void a_fast_function_has_the_number_of_its_place(void **state)
 	struct seam_sysprof_buffer b = begin(true);
 	struct seam_profile p;
 
-	(void)state;
 	put_fast(&b);
 	made_profile(&b);
 	made_sample(&b, SEAM_VMSTATE_FFUNC, "F2 L10:0", "5120 1120");
@@ -328,7 +314,6 @@ static void an_unknown_function_makes_all_numbers_unknown(void **state)
 	struct seam_sysprof_buffer b = begin(true);
 	struct seam_profile p;
 
-	(void)state;
 	put_fast(&b);
 	made_cfunc(&b, 0x4000, "lj_cf_table_novel", false);
 	made_profile(&b);
@@ -353,7 +338,6 @@ static void a_trace_is_a_frame_of_the_function_in_which_it_starts(void **state)
 	struct seam_sysprof_buffer b = begin(true);
 	struct seam_profile p;
 
-	(void)state;
 	made_profile(&b);
 	made_trace_sample(&b, 3, 0x20, 10);
 	made_trace_sample(&b, 4, 0x30, 20);	/* no symbol of the trace */
@@ -384,7 +368,6 @@ static void a_name_is_that_of_its_time(void **state)
 	struct seam_sysprof_buffer b = begin(true);
 	struct seam_profile p;
 
-	(void)state;
 	made_profile(&b);
 	made_sample(&b, SEAM_VMSTATE_LFUNC, "L20:10 L40:7", "5120 1120 9020");
 	/* 0x20 was collected, and another is at its address now */
@@ -414,7 +397,6 @@ static void a_late_symbol_of_any_kind_counts_from_there_on(void **state)
 	struct seam_sysprof_buffer b = begin(true);
 	struct seam_profile p;
 
-	(void)state;
 	made_profile(&b);
 	for (int i = 0; i < 4; i++) {
 		made_trace_sample(&b, 3, 0x20, 10);
@@ -443,7 +425,6 @@ static void samples_that_differ_in_their_leaf_alone_are_distinct(void **state)
 	struct seam_profile p;
 	uint32_t s[2];
 
-	(void)state;
 	made_profile(&b);
 	made_sample(&b, SEAM_VMSTATE_LFUNC, "L10:0", "1020");
 	made_sample(&b, SEAM_VMSTATE_LFUNC, "L10:0", "1030");
@@ -465,7 +446,6 @@ static void samples_that_differ_in_their_leaf_alone_are_distinct(void **state)
 
 static void an_address_far_after_a_symbol_has_no_name(void **state)
 {
-	(void)state;
 	check("", "15500 1020", "main;end");		/* 64 KiB */
 	check("", "15501 1020", "main;[end+0x10001]");
 	check("", "5500 500", "[unknown+0x500];end");
@@ -481,7 +461,6 @@ static void an_address_without_a_name_is_counted_once(void **state)
 	struct seam_profile p;
 	const char *note;
 
-	(void)state;
 	made_profile(&b);
 	for (uint64_t i = 0; i < 3; i++) {
 		made_sample(&b, SEAM_VMSTATE_GC, "", "15501 15601 1020");
@@ -500,7 +479,6 @@ static void a_stack_of_one_frame_is_not_one_of_none(void **state)
 	struct seam_sysprof_buffer b = begin(true);
 	struct seam_profile p;
 
-	(void)state;
 	made_profile(&b);
 	made_sample(&b, SEAM_VMSTATE_INTERP, "", "7f");
 	made_sample(&b, SEAM_VMSTATE_INTERP, "", "");
@@ -520,7 +498,6 @@ static void frames_that_the_parser_leaves_out_are_counted(void **state)
 	struct seam_profile p;
 	const char *note;
 
-	(void)state;
 	made_profile(&b);
 	made_sample(&b, SEAM_VMSTATE_LFUNC, "L30:20 L20:10 C1400 L10:0",
 		    "5120 1440 5220 1120");
@@ -536,7 +513,6 @@ static void frames_that_the_parser_leaves_out_are_counted(void **state)
 
 static void luajit_s_parser_inserts_lua_frames_at_calls(void **state)
 {
-	(void)state;
 	check_as(true, true, "L30:20 C1400 L10:0", "5120 1320 1440 5220 1120",
 		 "lua_pcall;a.lua:0;lj_BC_FUNCC;l_apply;lua_call;a.lua:0;"
 		 "b.lua:20;lj_BC_CALL");
@@ -626,7 +602,6 @@ static void compare(struct seam_bytes bytes, const struct seam_profile *loaded,
 /* Samples share what they have in common, and are as if joined alone. */
 static void samples_are_as_if_each_was_the_only_one(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 40; i++) {
 		struct seam_sysprof_buffer b = begin(true);
 		struct seam_profile p;
@@ -649,35 +624,51 @@ static void samples_are_as_if_each_was_the_only_one(void **state)
 	}
 }
 
+static void add_c_function(struct seam_sysprof_names *names, uint64_t addr,
+			   const char *name)
+{
+	const struct seam_sysprof_item item = {
+		.kind = SEAM_SYSPROF_SYMBOL_CFUNC,
+		.cfunc = { addr, { (const uint8_t *)name, 1 } } };
+
+	assert_int_equal(seam_sysprof_names_add(names, &item), 0);
+}
+
 static void c_functions_are_found_as_in_a_plain_list(void **state)
 {
-	(void)state;
+	static const char letters[] = "abc";
+
 	for (int round = 0; round < 30; round++) {
-		struct seam_c_functions f = { 0 };
-		struct seam_c_function list[300];
-		size_t n = 0;
+		struct seam_profile p;
+		struct seam_sysprof_names names = { .profile = &p };
+		struct { uint64_t addr; const char *name; } list[300];
 
-		for (int i = 0; i < 300; i++) {
+		assert_int_equal(seam_profile_init(&p), 0);
+		for (size_t n = 0; n < 300;) {
 			uint64_t addr = next_random(400) * 4;
-			uint32_t name = (uint32_t)next_random(3);
-			const struct seam_c_function *best = NULL, *found;
+			struct seam_sysprof_place found;
+			size_t best = 300;
 
-			list[n++] = (struct seam_c_function) { addr, name };
-			assert_true(seam_c_functions_add(&f, addr, name) >= 0);
+			list[n].addr = addr;
+			list[n++].name = &letters[next_random(3)];
+			add_c_function(&names, addr, list[n - 1].name);
 			addr = next_random(1800);
 			for (size_t k = 0; k < n; k++)
-				if (list[k].addr <= addr &&
-				    (!best || list[k].addr >= best->addr))
-					best = &list[k];
-			found = seam_c_functions_find(&f, addr);
-			assert_int_equal(!found, !best);
-			if (found) {
-				assert_int_equal(found->addr, best->addr);
-				assert_int_equal(found->name, best->name);
-			}
+				if (list[k].addr <= addr && (best == 300 ||
+				    list[k].addr >= list[best].addr))
+					best = k;
+			found = seam_sysprof_names_host(&names, addr, true);
+			assert_int_equal(!found.symbol, best == 300);
+			if (best == 300)
+				continue;
+			assert_int_equal(found.function, list[best].addr);
+			assert_int_equal(seam_profile_text(&p,
+						found.symbol)[0],
+					 list[best].name[0]);
 		}
-		assert_true(f.runs.n <= 10);
-		seam_c_functions_fini(&f);
+		assert_true(names.c_functions.runs.n <= 10);
+		seam_sysprof_names_fini(&names);
+		seam_profile_fini(&p);
 	}
 }
 

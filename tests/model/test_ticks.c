@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_ticks.c - the promises of trace_clock.h about ticks */
 #include "model/xray/trace_clock.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 static const uint64_t frequencies[] = {
 	1, 3, 1000, 999999999, 1000000000, 1000000001, 2596118000, 2400000000,
@@ -26,7 +20,6 @@ static void is_the_exact_floor_everywhere(void **state)
 {
 	uint64_t random = 88172645463325252u;
 
-	(void)state;
 	for (size_t f = 0; f < SEAM_ARRAY_SIZE(frequencies); f++) {
 		struct seam_ticks ticks;
 
@@ -50,7 +43,6 @@ static void is_the_same_by_the_short_way(void **state)
 	uint64_t random = 88172645463325252u;
 	unsigned int n_wide = 0;
 
-	(void)state;
 	for (size_t f = 0; f < SEAM_ARRAY_SIZE(frequencies); f++) {
 		struct seam_ticks ticks;
 
@@ -73,7 +65,6 @@ static void divides_right(void **state)
 {
 	struct seam_ticks ticks;
 
-	(void)state;
 	seam_ticks_init(&ticks, 2596118000);
 	assert_int_equal(seam_ticks_length(&ticks, 2596118000), 1000000000);
 	assert_int_equal(seam_ticks_length(&ticks, 2596117999), 999999999);
@@ -86,7 +77,6 @@ static void divides_right(void **state)
 
 static void never_falls(void **state)
 {
-	(void)state;
 	for (size_t f = 0; f < SEAM_ARRAY_SIZE(frequencies); f++) {
 		struct seam_ticks ticks;
 		uint64_t last = 0;
@@ -105,7 +95,6 @@ static void takes_a_gigahertz_and_no_frequency_as_nanoseconds(void **state)
 {
 	struct seam_ticks ticks;
 
-	(void)state;
 	seam_ticks_init(&ticks, 1000000000);
 	assert_int_equal(seam_ticks_length(&ticks, UINT64_C(1) << 61),
 			 UINT64_C(1) << 61);

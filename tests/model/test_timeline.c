@@ -8,16 +8,14 @@
  */
 #include <errno.h>
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <strings.h>
 
-#include <cmocka.h>
-
+#include "../trace_made.h"
 #include "built.h"
 #include "model/profile/timeline.h"
 #include "model/xray/load_xray.h"
 #include "model/xray/stream_calls.h"
+#include "unit.h"
 #include "xray_life.h"
 
 /* -- memory ------------------------------------------------------------- */
@@ -409,7 +407,7 @@ static void open_scene(struct scene *s, uint64_t seed)
 			.event = i % 16 ? SEAM_NONE : 0, .value = i,
 		};
 	}
-	assert_int_equal(seam_trace_from_bytes(&s->trace, (struct seam_bytes) {
+	assert_int_equal(trace_from_bytes(&s->trace, (struct seam_bytes) {
 		s->life.made.data, s->life.made.size }, NULL), 0);
 	assert_int_equal(seam_load_xray(&s->profile, &s->trace, NULL, NULL,
 					NULL), 0);
@@ -430,7 +428,6 @@ static void has_what_a_sorted_array_of_everything_has(void **state)
 	struct seam_selection all;
 	struct scene s;
 
-	(void)state;
 	seam_selection_init(&all);
 	for (uint64_t seed = 0; seed < 60; seed++) {
 		open_scene(&s, seed);
@@ -497,7 +494,6 @@ static void a_selection_is_the_same_for_samples_calls_and_marks(void **state)
 	size_t n[10][SEAM_ITEM_SAMPLE + 1] = { 0 };
 	struct scene s;
 
-	(void)state;
 	for (uint64_t seed = 0; seed < 12; seed++) {
 		open_scene(&s, seed);
 		for (uint32_t t = 0; t < 2; t++) {
@@ -566,7 +562,7 @@ static long held_for(unsigned int n_blocks, uint64_t *n_calls)
 
 	make_large(&m, n_blocks);
 	built_add(&p, 2000, "app", "main");
-	assert_int_equal(seam_trace_from_bytes(&trace, (struct seam_bytes) {
+	assert_int_equal(trace_from_bytes(&trace, (struct seam_bytes) {
 		m.data, m.size }, NULL), 0);
 	assert_int_equal(seam_load_xray(&p, &trace, NULL, NULL, NULL), 0);
 	before = most_held = held;
@@ -592,7 +588,6 @@ static void a_million_calls_need_no_more_memory_than_ten_thousand(void **state)
 	uint64_t few, many;
 	long small = held_for(10, &few), large = held_for(1200, &many);
 
-	(void)state;
 	assert_int_equal(few, 10000);
 	assert_int_equal(many, 1200000);
 	assert_true(small > 0 && small < 4 << 20);

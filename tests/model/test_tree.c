@@ -2,12 +2,8 @@
 /* test_tree.c - samples counted by stack, stacks merged into call trees */
 #include "model/profile/tree.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
 #include "built.h"
+#include "unit.h"
 
 static struct seam_selected all_of(const struct seam_profile *p)
 {
@@ -25,7 +21,6 @@ static void equal_stacks_are_one_tally(void **state)
 	struct seam_selected s;
 	struct seam_tallies t;
 
-	(void)state;
 	built_add(&p, 0, "a", "main;x");
 	built_add(&p, 1, "b", "main;y");
 	built_put(&p, (struct built_sample) { 2, "b", "main;x",
@@ -49,7 +44,6 @@ static void groups_keep_equal_stacks_apart(void **state)
 	struct seam_selected s;
 	struct seam_tallies t;
 
-	(void)state;
 	for (uint64_t i = 0; i < 30; i++)
 		built_put(&p, (struct built_sample) {
 			i, i % 3 ? "a" : "b", "main", .tid = 1 + (int)(i % 5),
@@ -79,7 +73,6 @@ static void only_the_event_asked_for_is_counted(void **state)
 	struct seam_selected s;
 	struct seam_tallies t;
 
-	(void)state;
 	built_add(&p, 0, "a", "main");
 	built_add(&p, 0, "a", "main");
 	built_put(&p, (struct built_sample) { 1, "a", "main",
@@ -109,7 +102,6 @@ static void places_in_a_function_are_one_node(void **state)
 	struct seam_tree tree;
 	uint32_t main_1, main_2;
 
-	(void)state;
 	main_1 = built_stack(&p, "main");
 	main_2 = at_line(&p, 0, main_1, 20);
 	assert_int_not_equal(main_1, main_2);
@@ -137,7 +129,6 @@ static void each_group_has_a_tree_of_its_own(void **state)
 	struct seam_tree tree;
 	uint32_t order[8], n = 0;
 
-	(void)state;
 	built_add(&p, 0, "a", "main;f");
 	built_add(&p, 1, "b", "main;f");
 	built_add(&p, 2, "a", "main");
@@ -166,7 +157,6 @@ static void a_very_deep_stack_is_a_tree_like_any_other(void **state)
 	struct seam_tree tree;
 	uint32_t stack = built_stack(&p, "f"), visited = 0;
 
-	(void)state;
 	for (int i = 1; i < 100000; i++)
 		stack = seam_profile_stack(&p, stack,
 					   p.stacks.items[1].frame);
@@ -201,7 +191,6 @@ static void children_are_sorted_and_none_is_lost(void **state)
 	struct seam_tree tree;
 	uint64_t last = UINT64_MAX, n = 0;
 
-	(void)state;
 	for (int i = 0; i < 9; i++)
 		for (int k = 0; k < i * 7 % 9; k++) {
 			char stack[16];

@@ -10,16 +10,12 @@
  */
 #include "variants.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #include "../perf_bytes.h"
 #include "model/perf/load_perf.h"
 #include "wire/perf/perf_stream.h"
+#include "unit.h"
 
 enum {
 	OTHER = 10000000,	/* no pid of Linux is as large */
@@ -189,7 +185,7 @@ static void put_noise(const struct subject *s, struct bytes *b, uint32_t type)
 	const struct seam_perf_event *event = &s->data.events.items[0];
 	const struct seam_perf_sample_id sample_id = {
 		.pid = OTHER, .tid = OTHER, .time = 1,
-		.id = event->n_ids ? event->ids[0] : 0,
+		.id = seam_perf_data_first_id(&s->data),
 	};
 	const struct seam_perf_lost lost = { sample_id.id, N_LOST };
 	const uint64_t throttle[] = { 1, sample_id.id, sample_id.id };

@@ -4,15 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "folder.h"
+#include "unit.h"
 
 static int enter(void **state)
 {
@@ -63,7 +59,6 @@ static void is_for_its_owner_alone(void **state)
 {
 	struct stat st;
 
-	(void)state;
 	umask(0);
 	make("a.seam", "1");
 	assert_int_equal(stat("a.seam", &st), 0);
@@ -74,7 +69,6 @@ static void is_for_its_owner_alone(void **state)
 
 static void keeps_the_one_before_as_old(void **state)
 {
-	(void)state;
 	make("a.seam", "1");
 	make("a.seam", "2");
 	make("a.seam//", "3");
@@ -109,7 +103,6 @@ static void leaves_alone_what_is_no_bundle(void **state)
 {
 	int fd;
 
-	(void)state;
 	make("real", "1");
 	assert_int_equal(symlink("real", "link"), 0);
 	assert_int_equal(symlink("nowhere", "dangling"), 0);
@@ -125,7 +118,6 @@ static void leaves_alone_what_is_no_bundle(void **state)
 
 static void leaves_alone_a_folder_with_anything_else_in_it(void **state)
 {
-	(void)state;
 	make("a", "1");
 	assert_int_equal(mkdir("a/elf/deep", 0700), 0);
 	refuses("a");
@@ -153,7 +145,6 @@ static void leaves_alone_a_folder_with_anything_else_in_it(void **state)
 
 static void a_folder_with_a_file_called_data_is_not_a_recording(void **state)
 {
-	(void)state;
 	assert_int_equal(mkdir("a", 0700), 0);
 	refuses_with("a", -EEXIST, "it has no 'meta.json'");
 	put("a/data", "of a thesis");
@@ -175,7 +166,6 @@ static void what_keeps_us_from_looking_is_the_cause(void **state)
 {
 	char name[300];
 
-	(void)state;
 	put("file", "");
 	refuses_with("file/a", -ENOTDIR, "Not a directory");
 	assert_int_equal(symlink("loop", "loop"), 0);
@@ -190,7 +180,6 @@ static void nothing_has_changed_until_a_recording_is_placed(void **state)
 {
 	struct seam_bundle bundle;
 
-	(void)state;
 	make("a", "1");
 	assert_int_equal(seam_bundle_create(&bundle, "a", NULL), 0);
 	close(seam_bundle_file(&bundle, "data", NULL));
@@ -204,7 +193,6 @@ static void what_was_put_in_the_way_meanwhile_is_left_alone(void **state)
 {
 	struct seam_bundle bundle;
 
-	(void)state;
 	assert_int_equal(seam_bundle_create(&bundle, "a", NULL), 0);
 	assert_int_equal(mkdir("a", 0700), 0);
 	put("a/letter", "mine");
@@ -218,7 +206,6 @@ static void finds_where_it_was_moved_and_that_it_was_removed(void **state)
 	struct seam_bundle bundle;
 	char where[4096];
 
-	(void)state;
 	make("a", "1");
 	assert_int_equal(seam_bundle_create(&bundle, "a", NULL), 0);
 	assert_int_equal(seam_bundle_place(&bundle, NULL), 0);
@@ -236,7 +223,6 @@ static void finds_where_it_was_moved_and_that_it_was_removed(void **state)
 
 static void removes_no_old_one_that_is_no_bundle(void **state)
 {
-	(void)state;
 	make("a", "1");
 	assert_int_equal(mkdir("a.old", 0700), 0);
 	put("a.old/data", "of a thesis");
@@ -257,7 +243,6 @@ uid_t __wrap_geteuid(void)
 
 static void leaves_a_bundle_of_another_user_alone(void **state)
 {
-	(void)state;
 	make("a", "1");
 	is_another_user = true;
 	refuses("a");
@@ -272,7 +257,6 @@ static void does_not_write_where_something_was_planted(void **state)
 {
 	struct seam_bundle bundle;
 
-	(void)state;
 	assert_int_equal(seam_bundle_create(&bundle, "a", NULL), 0);
 	assert_int_equal(seam_bundle_place(&bundle, NULL), 0);
 	assert_int_equal(symlink("/tmp/planted", "a/data.part"), 0);
@@ -286,7 +270,6 @@ static void a_recording_that_came_to_nothing_leaves_no_trace(void **state)
 {
 	struct seam_bundle bundle;
 
-	(void)state;
 	make("a", "1");
 	assert_int_equal(seam_bundle_create(&bundle, "a", NULL), 0);
 	close(seam_bundle_file(&bundle, "data", NULL));

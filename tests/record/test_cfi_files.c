@@ -5,16 +5,12 @@
  */
 #include "record/stacks/cfi_files.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "symbol/elf/build_id.h"
+#include "unit.h"
 
 static char folder[] = "/tmp/cfi_files_XXXXXX";
 static char path[64], debug_path[64];
@@ -27,7 +23,6 @@ static void run_shell(const char *command)
 /* A program whose only rules are in .debug_frame of its debug file. */
 static int build_program(void **state)
 {
-	(void)state;
 	if (!mkdtemp(folder) || chmod(folder, 0755) < 0 || chdir(folder) < 0)
 		return -1;
 	snprintf(path, sizeof(path), "%s/program", folder);
@@ -48,7 +43,6 @@ static int remove_program(void **state)
 {
 	char command[80];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -r %s", folder);
 	return chdir("/") < 0 || system(command) ? -1 : 0;
 }
@@ -59,8 +53,7 @@ static struct seam_file_identity own_identity(void)
 	FILE *file = fopen(path, "r");
 
 	assert_non_null(file);
-	identity.build_id_size = seam_build_id_read(fileno(file),
-						    identity.build_id);
+	identity.build_id_size = seam_build_id_read(fileno(file), 0, identity.build_id);
 	fclose(file);
 	assert_int_equal(identity.build_id_size, 20);
 	return identity;
@@ -128,7 +121,6 @@ static void a_file_that_was_written_to_after_it_was_opened_is_refused(void **s)
 
 static void a_file_that_lost_its_name_after_it_was_opened_is_read(void **state)
 {
-	(void)state;
 	assert_true(is_read_after("cp -p program kept; rm program"));
 	run_shell("mv kept program");
 	assert_true(is_read_after("cp -p program new; mv new program"));
@@ -143,7 +135,6 @@ static void another_build_id_at_the_same_time_is_refused(void **state)
 	struct seam_cfi_files files = { 0 };
 	uint32_t id = open_program(&files);
 
-	(void)state;
 	files.mappings.items[id].identity.build_id[0] ^= 1;
 	assert_null(read_program(&files, id));
 	seam_cfi_files_fini(&files);
@@ -169,7 +160,6 @@ static void a_debug_file_is_of_the_author_of_the_program(void **state)
 {
 	uid_t own = geteuid();
 
-	(void)state;
 	assert_true(takes_debug(own, own));
 	if (own != 0)
 		return;		/* no file can be given to another user */

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* test_data_file.c - one file, and a second one that begins as its copy */
+/* test_data_file.c - one file, its copy, and an event without a descriptor */
 #include "record/perf/data_file.h"
 
+#include "record/perf/auxtrace.h"
+#include "wire/perf/perf_data.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 enum { SAMPLED, PROGRAM, SIDEBAND, N_EVENTS };
 
@@ -23,7 +22,6 @@ static struct seam_sources sources;
 
 static int set_up(void **state)
 {
-	(void)state;
 	sources = (struct seam_sources) {
 		.events = events, .n_events = N_EVENTS, .sideband = SIDEBAND,
 		.list = { .items = list, .n = 2 },
@@ -44,29 +42,13 @@ static void begin(struct seam_data_file *file)
 			 0);
 }
 
-/* A COMM record of @name. */
+/* A record with @name. */
 static void append(struct seam_data_file *file, const char *name)
 {
 	struct seam_synth synth = { .id = 9 };
 
-	seam_synth_comm(&synth, 1, 1, name);
+	seam_synth_marker(&synth, 1, name, 0);
 	assert_int_equal(seam_data_file_append(file, &synth, NULL), 0);
-}
-
-static void an_event_without_a_descriptor_has_its_id(void **state)
-{
-	struct seam_data_file file;
-
-	(void)state;
-	begin(&file);
-	assert_int_equal(file.n_events, N_EVENTS);
-	assert_int_equal(file.events[SAMPLED].n_ids, 1);
-	assert_int_equal(file.events[SAMPLED].ids[0], 7);
-	assert_int_equal(file.events[PROGRAM].n_ids, 1);
-	assert_true(file.events[PROGRAM].ids[0] == events[PROGRAM].program_id);
-	assert_int_equal(file.events[SIDEBAND].ids[0], 9);
-	assert_int_equal(seam_sources_sideband_id(&sources), 9);
-	seam_data_file_fini(&file);
 }
 
 /* Both have the same bytes so far; then each has records of its own. */
@@ -77,7 +59,6 @@ static void a_copy_goes_on_by_itself(void **state)
 	uint8_t bytes[2][4096];
 	ssize_t n;
 
-	(void)state;
 	begin(&file);
 	append(&file, "first");
 	file.counts.n_samples = file.by_event[SAMPLED].n_samples = 5;
@@ -110,7 +91,6 @@ static void what_is_reverted_counts_as_not_written(void **state)
 {
 	struct seam_data_file file;
 
-	(void)state;
 	begin(&file);
 	file.n_records = 10;
 	file.counts.n_samples = file.by_event[SAMPLED].n_samples = 4;
@@ -132,7 +112,6 @@ static void a_loss_is_of_a_full_ring_or_of_a_pause(void **state)
 {
 	struct seam_data_file file;
 
-	(void)state;
 	for (int backward = 0; backward < 2; backward++) {
 		begin(&file);
 		list[0].n_lost = 6;
@@ -151,11 +130,133 @@ static void a_loss_is_of_a_full_ring_or_of_a_pause(void **state)
 	ring.is_backward = false;
 }
 
+/* ---- an event of a program, beside events of the kernel ---- */
+
+struct opened {
+	struct seam_event_list events;
+	struct seam_sources sources;
+};
+
+/* The events of a recording of this thread, open, @with_clock or without. */
+static void open_events(struct opened *o, bool with_clock)
+{
+	struct seam_number_list *cpus = &o->sources.cpus;
+	struct seam_event *first;
+
+	*o = (struct opened) { 0 };
+	first = seam_event_list_push(&o->events);
+	if (with_clock)
+		assert_int_equal(seam_event_parse(first, "cpu-clock:u", NULL),
+				 0);
+	else
+		seam_event_init_program(first, "other", 4);
+	first->attr.sample_period = 1000000;
+	seam_event_init_program(seam_event_list_push(&o->events), "counter",
+				3);
+	seam_sources_sideband(seam_event_list_push(&o->events));
+	o->sources.events = o->events.items;
+	o->sources.n_events = o->events.n;
+	o->sources.sideband = SIDEBAND;
+	o->sources.ring_bytes = 16 * 4096;
+	assert_int_equal(seam_procfs_cpus(cpus, NULL), 0);
+	*SEAM_ARRAY_PUSH(&o->sources.tids) = getpid();
+	assert_int_equal(seam_sources_open(&o->sources, NULL), 0);
+}
+
+static void fini(struct opened *o)
+{
+	seam_sources_fini(&o->sources);
+	seam_event_list_fini(&o->events);
+}
+
+static void no_descriptor_and_no_ring_is_opened_for_it(void **state)
+{
+	struct opened o;
+	size_t n_clock = 0;
+
+	open_events(&o, true);
+	for (size_t i = 0; i < o.sources.list.n; i++) {
+		assert_int_not_equal(o.sources.list.items[i].event, PROGRAM);
+		n_clock += o.sources.list.items[i].event == SAMPLED;
+	}
+	assert_int_equal(n_clock, o.sources.cpus.n);
+	assert_int_equal(o.sources.rings.n, 2 * o.sources.cpus.n);
+	fini(&o);
+}
+
+static void alone_it_has_the_side_band_and_no_ring_of_samples(void **state)
+{
+	struct opened o;
+
+	open_events(&o, false);
+	assert_int_equal(o.sources.list.n, o.sources.cpus.n);
+	for (size_t i = 0; i < o.sources.rings.n; i++)
+		assert_int_equal(o.sources.rings.items[i].use,
+				 SEAM_RING_OF_SIDEBAND);
+	fini(&o);
+}
+
+static void a_file_has_its_attr_and_its_id(void **state)
+{
+	struct opened o;
+	struct seam_data_file file = { .fd = -1 };
+	struct seam_perf_data data;
+	int fd = memfd_create("data", MFD_CLOEXEC);
+	uint8_t *bytes;
+	off_t size;
+
+	open_events(&o, true);
+	assert_int_equal(seam_data_file_begin(&file, fd, &o.sources, NULL), 0);
+	size = lseek(fd, 0, SEEK_END);
+	bytes = malloc((size_t)size);
+	assert_int_equal(pread(fd, bytes, (size_t)size, 0), size);
+	assert_int_equal(seam_perf_data_open(&data, (struct seam_bytes) {
+					     bytes, (size_t)size }, NULL), 0);
+	assert_int_equal(data.events.n, N_EVENTS);
+	for (size_t i = 0; i < o.sources.list.n; i++)
+		assert_int_equal(seam_perf_data_event(&data,
+				 o.sources.list.items[i].id),
+				 o.sources.list.items[i].event);
+	assert_int_equal(seam_perf_data_event(&data,
+			 o.events.items[PROGRAM].program_id), PROGRAM);
+	assert_true(data.events.items[PROGRAM].attr.sample_type &
+		    PERF_SAMPLE_RAW);
+	assert_int_equal(seam_perf_data_event(&data,
+			 seam_sources_sideband_id(&o.sources)), SIDEBAND);
+	/* readers refuse a file whose events disagree in these */
+	for (size_t e = 0; e < N_EVENTS; e++) {
+		assert_int_equal(data.events.items[e].attr.read_format,
+				 data.events.items[SAMPLED].attr.read_format);
+		assert_true(data.events.items[e].attr.sample_type &
+			    PERF_SAMPLE_IDENTIFIER);
+	}
+	seam_perf_data_close(&data);
+	free(bytes);
+	seam_data_file_fini(&file);
+	fini(&o);
+}
+
+static void what_aux_records_say_is_counted(void **state)
+{
+	static const uint64_t flags[] = { 0, 1, 2, 4, 8, 15 };
+	struct seam_counts losses = { 0 };
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(flags); i++)
+		seam_auxtrace_count(&losses, &(struct seam_perf_aux) {
+			.flags = flags[i] });
+	assert_int_equal(losses.n[SEAM_COUNT_AUX_TRUNCATED], 2);
+	assert_int_equal(losses.n[SEAM_COUNT_AUX_PARTIAL], 2);
+	assert_int_equal(losses.n[SEAM_COUNT_AUX_COLLISION], 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(
-			an_event_without_a_descriptor_has_its_id, set_up),
+		cmocka_unit_test(what_aux_records_say_is_counted),
+		cmocka_unit_test(no_descriptor_and_no_ring_is_opened_for_it),
+		cmocka_unit_test(
+			alone_it_has_the_side_band_and_no_ring_of_samples),
+		cmocka_unit_test(a_file_has_its_attr_and_its_id),
 		cmocka_unit_test_setup(a_copy_goes_on_by_itself, set_up),
 		cmocka_unit_test_setup(what_is_reverted_counts_as_not_written,
 				       set_up),

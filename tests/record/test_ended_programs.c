@@ -3,19 +3,15 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "record/services/services.h"
 #include "ring/link/link_client.h"
+#include "unit.h"
 
 enum {
 	N_SERVICES = 2,
@@ -48,7 +44,6 @@ static int setup(void **state)
 {
 	struct seam_err err = { 0 };
 
-	(void)state;
 	ended = (struct seam_service_stream) { 0 };
 	is_checked = false;
 	for (int i = 0; i < N_SERVICES; i++)
@@ -61,7 +56,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	seam_services_fini(&s);
 	return 0;
 }
@@ -71,8 +65,8 @@ static void run_round(void)
 	s.checked_ns = is_checked ? 0 : seam_clock_ns();
 	s.is_ready = true;
 	seam_services_copy(&s, false);
-	seam_services_learn(&s, false);
-	seam_services_take(&s, false);
+	seam_services_learn(&s);
+	seam_services_take(&s);
 }
 
 /* How many rounds it takes until no program has rings. */
@@ -162,7 +156,6 @@ static void rings_of_an_ended_program_are_given_back(void **state)
 {
 	pid_t pid = start_program();
 
-	(void)state;
 	run_round();
 	assert_int_equal(s.server.n_targets, 1);
 	end_program(pid);
@@ -175,7 +168,6 @@ static void also_if_its_exit_was_not_recorded(void **state)
 {
 	pid_t pid = start_program();
 
-	(void)state;
 	is_checked = true;
 	run_round();
 	assert_int_equal(s.server.n_targets, 1);
@@ -190,7 +182,7 @@ static void claim_for(pid_t tid)
 	struct seam_link_target *target = s.server.targets[0];
 	struct seam_ring_claim claim;
 
-	assert_int_equal(seam_ring_memory_claim(&target->rings[0].memory,
+	assert_int_equal(seam_ring_memory_claim(&target->rings[0].owners.memory,
 						(uint32_t)tid, &claim), 0);
 }
 
@@ -209,7 +201,6 @@ static void children_that_ended_leave_their_rings_for_others(void **state)
 {
 	pid_t pid = start_program(), child = 1, thread = 2;
 
-	(void)state;
 	run_round();
 	see_task(PERF_RECORD_FORK, child, child, pid);
 	see_task(PERF_RECORD_FORK, child, thread, child);
@@ -239,7 +230,6 @@ static void a_ring_of_nobody_is_given_back_with_the_programs(void **state)
 {
 	pid_t pid = start_program();
 
-	(void)state;
 	claim_for(getppid());
 	for (int i = 0; i < 2 * MAX_ROUNDS; i++)
 		run_round();
@@ -306,7 +296,6 @@ static void an_exec_that_is_recorded_late_keeps_the_owner(void **state)
 	int end;
 	pid_t pid = start_stopped(&end);
 
-	(void)state;
 	let_go_on(pid, end);
 	for (int i = 0; i < 4 * MAX_ROUNDS; i++)
 		run_round();

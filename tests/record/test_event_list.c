@@ -1,30 +1,155 @@
 /* SPDX-License-Identifier: MIT */
-/* test_event_list.c - lists, groups, and terms of PMUs */
+/* test_event_list.c - names, modifiers, lists, groups, terms of PMUs */
 #include "record/events/event_kinds.h"
-#include "record/events/pmu.h"
-#include "record/events/tracefs.h"
 #include "record/proc/targets.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/hw_breakpoint.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
+
+/* ---- one event ---- */
+
+static int parse(struct seam_event *event, const char *text)
+{
+	seam_event_init(event);
+	return seam_event_parse(event, text, NULL);
+}
+
+static void has_the_names_of_perf(void **state)
+{
+	static const struct { const char *name; uint32_t type; uint64_t id; }
+	some[] = {
+		{ "cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
+		{ "branch-instructions", PERF_TYPE_HARDWARE,
+		  PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
+		{ "cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK },
+		{ "cs", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
+		{ "faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
+		{ "LLC-load-misses", PERF_TYPE_HW_CACHE, 0x10002 },
+		{ "dTLB-load-misses", PERF_TYPE_HW_CACHE, 0x10003 },
+		{ "r1A8", PERF_TYPE_RAW, 0x1a8 },
+	};
+	struct seam_event event;
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(some); i++) {
+		assert_int_equal(parse(&event, some[i].name), 0);
+		assert_string_equal(event.name, some[i].name);
+		assert_int_equal(event.attr.type, some[i].type);
+		assert_int_equal(event.attr.config, some[i].id);
+		assert_int_equal(event.attr.exclude_kernel, 0);
+	}
+}
+
+static void modifiers_choose_where_to_count(void **state)
+{
+	struct seam_event event;
+
+	assert_int_equal(parse(&event, "cycles:u"), 0);
+	assert_false(event.attr.exclude_user);
+	assert_true(event.attr.exclude_kernel && event.attr.exclude_hv);
+	assert_int_equal(parse(&event, "cycles:k"), 0);
+	assert_true(event.attr.exclude_user && event.attr.exclude_hv);
+	assert_false(event.attr.exclude_kernel);
+	assert_int_equal(parse(&event, "cycles:uk"), 0);
+	assert_false(event.attr.exclude_user || event.attr.exclude_kernel);
+	assert_true(event.attr.exclude_hv);
+	assert_int_equal(parse(&event, "cycles:upp"), 0);
+	assert_int_equal(event.attr.precise_ip, 2);
+	assert_true(event.attr.exclude_kernel);
+	assert_int_equal(parse(&event, "cycles:P"), 0);
+	assert_true(event.any_precision);
+	assert_int_equal(event.attr.precise_ip, 3);
+}
+
+/* As 'perf record -vv' of Linux 6.1 shows the attr of each. */
+static void guests_of_kvm_count_where_perf_counts_them(void **state)
+{
+	static const struct { const char *text; int no_guest, no_host; }
+	some[] = {
+		{ "cycles", 1, 0 }, { "cpu-clock:u", 1, 0 }, { "r1a8", 1, 0 },
+		{ "cycles:p", 1, 0 }, { "cycles:k", 0, 0 },
+		{ "cycles:I", 0, 0 }, { "cycles:G", 0, 1 },
+		{ "cycles:H", 1, 0 }, { "dummy:HG", 0, 0 },
+		{ "cycles:GH", 0, 0 }, { "cpu-clock:uH", 1, 0 },
+	};
+	struct seam_event event;
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(some); i++) {
+		assert_int_equal(parse(&event, some[i].text), 0);
+		assert_int_equal(event.attr.exclude_guest, some[i].no_guest);
+		assert_int_equal(event.attr.exclude_host, some[i].no_host);
+	}
+	assert_int_equal(parse(&event, "cpu-clock:ID"), 0);
+	assert_true(event.attr.exclude_idle && event.attr.pinned);
+}
+
+static void refuses_what_is_no_event(void **state)
+{
+	static const char *const bad[] = {
+		"", "nosuch", "cycles:x", "cycles:pppp", "r", "rxyz",
+		"r12345678901234567", ":u", "cycles cycles", "cycle",
+		"cycles:u:k",
+	};
+	struct seam_event event;
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(bad); i++)
+		assert_int_equal(parse(&event, bad[i]), -EINVAL);
+}
+
+static void refuses_a_name_that_it_could_not_keep(void **state)
+{
+	char text[2 * SEAM_EVENT_NAME] = "cycles:";
+	struct seam_event event;
+
+	memset(text + 7, 'u', SEAM_EVENT_NAME - 8);
+	assert_int_equal(parse(&event, text), 0);
+	text[SEAM_EVENT_NAME - 1] = 'u';
+	assert_int_equal(parse(&event, text), -EINVAL);
+}
+
+static void an_event_of_a_program_has_an_id_that_no_kernel_gives(void **state)
+{
+	struct seam_event_list list = { 0 };
+
+	for (uint32_t i = 0; i < 2; i++) {
+		struct seam_event *event = seam_event_list_push(&list);
+
+		seam_event_init_program(event, "guest:function", i);
+		assert_string_equal(event->name, "guest:function");
+		assert_int_equal(event->origin, SEAM_EVENT_OF_PROGRAM);
+		assert_int_equal(event->leader, SEAM_EVENT_ALONE);
+		assert_true(event->each_time);
+		assert_true(event->program_id >> 63);
+	}
+	assert_int_not_equal(list.items[0].program_id,
+			     list.items[1].program_id);
+	assert_int_equal(seam_event_list_push(&list)->program_id, 0);
+	seam_event_list_fini(&list);
+}
+
+static void every_name_in_the_list_can_be_asked_for(void **state)
+{
+	struct seam_event event;
+	size_t n = 0;
+
+	for (; seam_event_name(n); n++)
+		assert_int_equal(parse(&event, seam_event_name(n)), 0);
+	assert_true(n > 30);
+}
+
+/* ---- lists ---- */
 
 static void commas_divide_events_and_braces_make_groups(void **state)
 {
 	struct seam_event_list list = { 0 };
 
-	(void)state;
 	assert_int_equal(seam_event_list_add(&list,
 		"cpu-clock:u,{cycles,cs:k,faults}:S,mem:0x10/8:w", NULL), 0);
 	assert_int_equal(list.n, 5);
@@ -59,7 +184,6 @@ static void what_is_no_list_is_refused(void **state)
 		"software/config=1,nosuch=1/",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(bad); i++) {
 		struct seam_event_list list = { 0 };
 
@@ -85,7 +209,6 @@ static void a_breakpoint_has_an_address_a_length_and_a_kind(void **state)
 		{ "mem:0x20/8:rw:uk", 0x20, 8, HW_BREAKPOINT_RW },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(good); i++) {
 		struct seam_event_list list = { 0 };
 
@@ -102,7 +225,6 @@ static void a_group_samples_by_its_first_event_or_by_each(void **state)
 {
 	struct seam_event_list list = { 0 };
 
-	(void)state;
 	assert_int_equal(seam_event_list_add(&list,
 		"{cpu-clock,faults}:u,{cs,faults}", NULL), 0);
 	assert_int_equal(list.n, 4);
@@ -141,7 +263,6 @@ static void any_event_takes_a_rate_a_name_and_call_chains(void **state)
 		"r1a8/%s/:u",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(each); i++) {
 		struct seam_event_list list = { 0 };
 		const struct seam_event *event;
@@ -174,7 +295,6 @@ static void a_probe_is_of_the_file_that_its_path_led_to(void **state)
 	struct stat opened, st;
 	char here[4096];
 
-	(void)state;
 	assert_non_null(getcwd(here, sizeof(here)));
 	assert_int_equal(chdir("/bin"), 0);
 	assert_int_equal(seam_event_list_add(&list, "uprobe:true:0x1000",
@@ -244,7 +364,6 @@ static void probes_of_the_kernel_are_defined_as_tracefs_takes_them(
 	struct seam_err err = { 0 };
 	struct rlimit old;
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	tracefs = open(folder, O_PATH | O_DIRECTORY);
 	assert_int_equal(seam_event_list_add(&list, "kprobe:f", NULL), 0);
@@ -278,7 +397,6 @@ static void terms_set_the_bits_that_their_format_names(void **state)
 {
 	struct perf_event_attr attr = { 0 };
 
-	(void)state;
 	assert_int_equal(seam_pmu_set_bits(&attr, "config:0-7,32-35", 0xabc),
 			 0);
 	assert_int_equal(attr.config, 0xa000000bc);
@@ -302,7 +420,6 @@ static void lists_of_targets_are_read_and_compared(void **state)
 	};
 	struct seam_number_list some = { 0 }, all = { 0 };
 
-	(void)state;
 	assert_int_equal(seam_targets_parse(&some, "7,12"), 0);
 	assert_int_equal(seam_targets_parse(&all, "1,7,9,12"), 0);
 	assert_true(seam_targets_are_in(&some, &all));
@@ -321,6 +438,14 @@ static void lists_of_targets_are_read_and_compared(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(has_the_names_of_perf),
+		cmocka_unit_test(modifiers_choose_where_to_count),
+		cmocka_unit_test(guests_of_kvm_count_where_perf_counts_them),
+		cmocka_unit_test(refuses_what_is_no_event),
+		cmocka_unit_test(refuses_a_name_that_it_could_not_keep),
+		cmocka_unit_test(
+			an_event_of_a_program_has_an_id_that_no_kernel_gives),
+		cmocka_unit_test(every_name_in_the_list_can_be_asked_for),
 		cmocka_unit_test(commas_divide_events_and_braces_make_groups),
 		cmocka_unit_test(what_is_no_list_is_refused),
 		cmocka_unit_test(

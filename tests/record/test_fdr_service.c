@@ -5,11 +5,7 @@
  * The rings are made up, their bytes are chunk_made.h's.
  */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -17,6 +13,7 @@
 #include "folder.h"
 #include "record/services/fdr_service.h"
 #include "wire/xray/xray_index.h"
+#include "unit.h"
 
 enum { PID = 4711 };
 
@@ -79,32 +76,31 @@ static void send(struct seam_service_stream *stream, size_t n)
 	fdr.calls.take_aux(stream, chunk.bytes, chunk.n);
 }
 
-static void announce(uint32_t pid, uint64_t since_ns, uint8_t *payload,
-		     size_t size)
+static void announce(uint32_t pid, uint64_t since_ns,
+		     const struct seam_xray_announcement *a)
 {
 	struct seam_service_stream stream = {
 		.service = &fdr.functions, .pid = pid, .tid = pid,
 		.since_ns = since_ns,
 	};
+	uint64_t record[1024];
+	size_t size = seam_xray_write_announcement((uint8_t *)(record + 1),
+						   sizeof(record) - 8, a);
 	const struct seam_ring_header header = {
 		.type = PERF_RECORD_SAMPLE, .size = (uint16_t)(size + 8),
 	};
-	uint64_t record[1024];
 
+	assert_true(size > 0);
 	memcpy(record, &header, sizeof(header));
-	memcpy(record + 1, payload, size);
 	fdr.functions.take(&stream, (uint8_t *)record, size + 8);
 }
 
 static void announce_address(uint32_t pid, uint64_t since_ns, uint32_t image,
 			     uint32_t id, uint64_t address)
 {
-	uint8_t buf[64];
-
-	announce(pid, since_ns, buf, seam_xray_write_addresses(buf,
-		sizeof(buf), &(struct seam_xray_addresses) {
-			.image = image, .first_id = id, .n = 1,
-			.link_addresses = &address }));
+	announce(pid, since_ns, &(struct seam_xray_announcement) {
+		.addresses = { SEAM_XRAY_ANNOUNCED_FUNCTIONS, image, id, 1,
+			       &address } });
 }
 
 /* The log's bytes, and its index. */
@@ -128,7 +124,6 @@ static void calls_are_in_the_log_of_their_process(void **state)
 	struct seam_file file;
 	uint64_t n = 0;
 
-	(void)state;
 	b = begin(PID, PID + 1, 5);
 	for (int i = 0; i < 3; i++) {
 		send(&a, 100);
@@ -167,7 +162,6 @@ static void times_that_cannot_be_are_bounded(void **state)
 	struct seam_xray_index index;
 	struct seam_file file;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		chunk_begin(&chunk, PID, PID + i, walls_us[i], 0, 100);
 		chunk_call(&chunk, SEAM_XRAY_ENTRY, 1, 1);
@@ -190,7 +184,6 @@ static void a_program_that_comes_later_has_another_log(void **state)
 	struct stat st;
 	char path[128];
 
-	(void)state;
 	send(&a, 10);
 	end(&a, 0);
 	a = begin(PID, PID, 6);
@@ -209,7 +202,6 @@ static void damage_costs_what_is_after_it(void **state)
 {
 	struct seam_service_stream a = begin(PID, PID, 5);
 
-	(void)state;
 	make_chunk(2, 1, 100);
 	memset(chunk.bytes + chunk.n, 0xff, 8);
 	fdr.calls.take_aux(&a, chunk.bytes, chunk.n + 8);
@@ -226,7 +218,6 @@ static void what_cannot_be_written_is_counted(void **state)
 	struct seam_service_stream a;
 	char path[128];
 
-	(void)state;
 	/* a file is in the way of the log */
 	snprintf(path, sizeof(path), "%s/xray", folder);
 	mkdir(path, 0700);
@@ -246,7 +237,6 @@ static void what_is_not_announced_rightly_is_counted(void **state)
 	struct seam_ring_header header = { PERF_RECORD_SAMPLE, 0, 40 };
 	uint64_t record[5] = { 0 };
 
-	(void)state;
 	memcpy(record, &header, sizeof(header));
 	fdr.functions.take(&a, (uint8_t *)record, sizeof(record));
 	fdr.calls.take(&a, (uint8_t *)record, sizeof(record));
@@ -262,14 +252,11 @@ static void what_is_not_announced_rightly_is_counted(void **state)
 
 static void announce_image(uint32_t pid)
 {
-	const struct seam_xray_image image = {
-		.image = 1, .first_id = 5, .n_functions = 1, .bias = 0x7000,
+	announce(pid, 5, &(struct seam_xray_announcement) { .image = {
+		.kind = SEAM_XRAY_ANNOUNCED_IMAGE,
+		.image = 1, .bias = 0x7000,
 		.path = "/a/path\x1b\"", .build_id = { 0x98, 0xfe, 0x0c },
-		.build_id_bytes = 3,
-	};
-	uint8_t buf[128];
-
-	announce(pid, 5, buf, seam_xray_write_image(buf, sizeof(buf), &image));
+		.build_id_bytes = 3 } });
 	announce_address(pid, 5, 1, 5, 0x1130);
 	announce_address(pid, 5, 0, 6, 0x1000);
 	announce_address(pid, 5, 0, 8, 0x2000);		/* not called */
@@ -315,7 +302,6 @@ static struct seam_file read_map(uint32_t pid)
 static void functions_that_were_seen_have_file_build_id_and_address(
 		void **state)
 {
-	(void)state;
 	announce_image(PID);
 	call_5_and_6(PID);
 	call_5_and_6(PID + 1);
@@ -338,12 +324,9 @@ static void functions_that_were_seen_have_file_build_id_and_address(
 static void a_registered_function_has_its_name_in_the_map(void **state)
 {
 	struct seam_file file;
-	uint8_t buf[64];
 
-	(void)state;
-	announce(PID, 5, buf, seam_xray_write_named(buf, sizeof(buf),
-		SEAM_XRAY_ANNOUNCED_NAME,
-		&(struct seam_xray_named) { 5, "a \"b\"" }));
+	announce(PID, 5, &(struct seam_xray_announcement) {
+		.named = { SEAM_XRAY_ANNOUNCED_NAME, 5, "a \"b\"" } });
 	call_5_and_6(PID);
 	write_maps();
 	file = read_map(PID);
@@ -358,7 +341,6 @@ static void a_forked_child_has_its_parents_functions(void **state)
 {
 	static const uint32_t wanted[] = { 1, 1, 2, 2, 2, 1 };
 
-	(void)state;
 	announce_address(10, 5, 0, 5, 0x1000);
 	seam_trace_functions_fork(&fdr.known, 11, 10);
 	seam_trace_functions_fork(&fdr.known, 12, 11);
@@ -389,13 +371,10 @@ static void a_forked_child_has_its_parents_functions(void **state)
 static void event_types_have_names(void **state)
 {
 	struct seam_file file;
-	uint8_t buf[64];
 	char path[128];
 
-	(void)state;
-	announce(PID, 5, buf, seam_xray_write_named(buf, sizeof(buf),
-		SEAM_XRAY_ANNOUNCED_EVENT_TYPE,
-		&(struct seam_xray_named) { 9, "a \"b\"" }));
+	announce(PID, 5, &(struct seam_xray_announcement) {
+		.named = { SEAM_XRAY_ANNOUNCED_EVENT_TYPE, 9, "a \"b\"" } });
 	call_5_and_6(PID);
 	write_maps();
 	snprintf(path, sizeof(path), "%s/xray/4711.events", folder);
@@ -411,7 +390,6 @@ static void ties_stay_spread_and_in_order(void **state)
 {
 	static struct seam_tsc_clock clock;
 
-	(void)state;
 	seam_tsc_clock_begin(&clock);
 	assert_int_equal(seam_tsc_clock_hz(&clock), 0);
 	assert_int_equal(seam_tsc_clock_ns(&clock, 5), 0);
@@ -433,7 +411,6 @@ static void a_tick_has_the_time_of_the_ties_around_it(void **state)
 				  { 7000, 2500 } },
 	};
 
-	(void)state;
 	assert_int_equal(seam_tsc_clock_ns(&clock, 1000), 500);
 	assert_int_equal(seam_tsc_clock_ns(&clock, 2000), 1000);
 	assert_int_equal(seam_tsc_clock_ns(&clock, 3000), 1500);

@@ -5,14 +5,9 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "folder.h"
@@ -20,6 +15,7 @@
 #include "record/bundle/kept_files.h"
 #include "record/proc/target_file.h"
 #include "record/stacks/live_jit.h"
+#include "unit.h"
 
 enum { CODE = 0x100000, MAX_LOADS = 200, MAX_WAITS = 3000 };
 
@@ -100,6 +96,14 @@ static void wait_for_bytes(uint64_t n)
 		seam_follow_step(&follow);
 }
 
+/* The follower has found that the file was cut. */
+static void wait_for_none(void)
+{
+	for (int i = 0; i < MAX_WAITS && seam_follow_bytes(&follow); i++)
+		usleep(1000);
+	assert_int_equal(seam_follow_bytes(&follow), 0);
+}
+
 static bool wait_for(void *context, int fd, int timeout_ms)
 {
 	struct pollfd ended = { .fd = fd, .events = POLLIN };
@@ -178,7 +182,6 @@ static void what_is_appended_is_read_on_wherever_a_write_ended(void **state)
 	size_t at = 0, group;
 	uint32_t seed = 7;
 
-	(void)state;
 	make_dump(1);
 	group = d.size - SEAM_JITDUMP_HEADER_BYTES;
 	make_dump(MAX_LOADS);
@@ -211,7 +214,6 @@ static void a_record_that_is_larger_than_a_read_is_skipped(void **state)
 	const uint32_t prefix[2] = { 0, sizeof(large) };
 	static struct dump after;
 
-	(void)state;
 	make_dump(1);
 	memcpy(large, prefix, sizeof(prefix));
 	memset(large + sizeof(prefix), 1, sizeof(large) - sizeof(prefix));
@@ -229,7 +231,6 @@ static void nothing_is_taken_after_a_record_without_a_size(void **state)
 {
 	static const uint8_t zeros[2 * SEAM_FOLLOW_READ];
 
-	(void)state;
 	make_dump(2);
 	append(d.bytes, d.size);
 	append(zeros, sizeof(zeros));
@@ -243,7 +244,6 @@ static void only_dumps_that_count_as_we_do_are_taken(void **state)
 {
 	uint64_t flags = SEAM_JITDUMP_ARCH_TIMESTAMP;
 
-	(void)state;
 	make_dump(3);
 	memcpy(d.bytes + 32, &flags, sizeof(flags));
 	append(d.bytes, d.size);
@@ -256,7 +256,6 @@ static void only_dumps_that_count_as_we_do_are_taken(void **state)
 
 static void a_file_that_others_may_write_to_is_refused(void **state)
 {
-	(void)state;
 	make_dump(3);
 	append(d.bytes, d.size);
 	assert_int_equal(fchmod(out, 0666), 0);
@@ -269,22 +268,18 @@ static void a_file_that_others_may_write_to_is_refused(void **state)
 	assert_int_equal(faccessat(bundle.dir, "jit", F_OK, 0), -1);
 }
 
-static void the_dump_of_a_program_before_an_exec_is_not_taken_on(void **state)
+/* @record: the process of the first dump is none, or executes another. */
+static void check_former(const struct seam_perf_sideband *record)
 {
-	const struct seam_perf_sideband exec = {
-		.type = PERF_RECORD_COMM, .misc = PERF_RECORD_MISC_COMM_EXEC,
-		.comm = { .pid = getpid() },
-	};
 	size_t two;
 
-	(void)state;
 	make_dump(2);
 	two = d.size;
 	append(d.bytes, two);
 	maps(getpid(), path);
 	wait_for_bytes(two);
 	check_known(2);
-	seam_follow_sideband(&follow, &exec);
+	seam_follow_sideband(&follow, record);
 	make_dump(5);
 	append(d.bytes + two, d.size - two);
 	wait_for_bytes(d.size);
@@ -302,11 +297,46 @@ static void the_dump_of_a_program_before_an_exec_is_not_taken_on(void **state)
 	assert_int_equal(counts.n_copied, 1);
 }
 
+static void the_dump_of_a_program_before_an_exec_is_not_taken_on(void **state)
+{
+	check_former(&(struct seam_perf_sideband) {
+		.type = PERF_RECORD_COMM, .misc = PERF_RECORD_MISC_COMM_EXEC,
+		.comm = { .pid = getpid() } });
+}
+
+static void the_dump_of_a_process_with_that_number_is_not_taken_on(void **state)
+{
+	check_former(&(struct seam_perf_sideband) {
+		.type = PERF_RECORD_FORK,
+		.task = { .pid = getpid(), .ppid = getppid() } });
+}
+
+static void a_dump_that_is_written_anew_is_handed_on_anew(void **state)
+{
+	size_t header = SEAM_JITDUMP_HEADER_BYTES;
+
+	make_dump(3);
+	append(d.bytes, d.size);
+	maps(getpid(), path);
+	wait_for_bytes(d.size);
+	check_known(3);
+	assert_int_equal(ftruncate(out, 0), 0);
+	assert_int_equal(lseek(out, 0, SEEK_SET), 0);
+	wait_for_none();
+	/* shorter than before: without the loads that are known */
+	d.size = header;
+	put_load(&d, 20, "f", CODE + 3 * 64, 64, 3);
+	append(d.bytes, d.size);
+	wait_for_bytes(d.size);
+	check_known(4);
+	finish();
+	expect_dump(d.bytes, d.size);
+}
+
 static void a_streamed_dump_has_the_short_name(void **state)
 {
 	char name[64], second[64];
 
-	(void)state;
 	make_dump(2);
 	append(d.bytes, d.size);
 	maps(getpid(), path);
@@ -328,7 +358,6 @@ static void a_snapshot_has_what_was_written_until_then(void **state)
 	char name[64];
 	int fd;
 
-	(void)state;
 	make_dump(2);
 	append(d.bytes, d.size);
 	maps(getpid(), path);
@@ -355,7 +384,6 @@ static void the_map_of_the_last_of_all_processes_is_copied(void **state)
 	char name[64];
 	int fd;
 
-	(void)state;
 	fd = open(map, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	close(fd);
@@ -376,7 +404,6 @@ static void a_file_that_does_not_answer_costs_no_other_file(void **state)
 {
 	char hanging[64];
 
-	(void)state;
 	hangs = true;
 	snprintf(hanging, sizeof(hanging), "/hanging/jit-%d.dump", 7);
 	maps(INT32_MAX - 1, hanging);
@@ -406,6 +433,8 @@ int main(void)
 		T(only_dumps_that_count_as_we_do_are_taken),
 		T(a_file_that_others_may_write_to_is_refused),
 		T(the_dump_of_a_program_before_an_exec_is_not_taken_on),
+		T(the_dump_of_a_process_with_that_number_is_not_taken_on),
+		T(a_dump_that_is_written_anew_is_handed_on_anew),
 		T(a_streamed_dump_has_the_short_name),
 		T(a_snapshot_has_what_was_written_until_then),
 		T(the_map_of_the_last_of_all_processes_is_copied),

@@ -4,19 +4,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <signal.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "base/file.h"
 #include "folder.h"
-#include "wire/jit/perf_map_times.h"
+#include "wire/jit/perf_map.h"
+#include "unit.h"
 
 enum { MAX_BYTES = 1 << 20 };
 
@@ -100,7 +96,6 @@ static void what_comes_is_appended_with_its_time(void **state)
 	uint64_t first_ns, second_ns;
 	struct following f;
 
-	(void)state;
 	begin(&f);
 	assert_int_equal(look(&f), 0);
 	put(&f, "1000 1 a\n");
@@ -129,7 +124,6 @@ static void a_map_that_begins_anew_is_copied_after_the_old(void **state)
 	struct seam_perf_map_mark marks[4];
 	struct following f;
 
-	(void)state;
 	begin(&f);
 	put(&f, "1000 1 a\n99");
 	look(&f);
@@ -157,7 +151,6 @@ static void a_map_of_zeros_or_without_end_is_bounded(void **state)
 {
 	struct following f;
 
-	(void)state;
 	begin(&f);
 	put(&f, "1000 1 a\n");
 	/* A hole of a terabyte. */
@@ -201,7 +194,6 @@ static void a_dump_that_begins_anew_is_copied_anew(void **state)
 {
 	struct following f;
 
-	(void)state;
 	begin_kind(&f, SEAM_JIT_DUMP);
 	put(&f, "header and records");
 	look(&f);
@@ -226,7 +218,6 @@ static void a_copy_that_cannot_be_written_ends(void **state)
 	struct rlimit old, limit;
 	struct following f;
 
-	(void)state;
 	begin(&f);
 	put(&f, "1000 1 a\n");
 	look(&f);

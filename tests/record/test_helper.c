@@ -5,14 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 struct log {
 	char done[64];
@@ -97,7 +93,6 @@ static void jobs_are_done_in_their_order(void **state)
 	struct seam_helper *helper = seam_helper_new(NULL);
 	struct log log = { 0 };
 
-	(void)state;
 	for (char c = 'a'; c <= 'z'; c++)
 		assert_int_equal(submit(helper, &log, c, -1), 0);
 	wait_for_all(helper);
@@ -112,7 +107,6 @@ static void one_that_hangs_is_given_up_and_the_next_is_done(void **state)
 	struct log log = { 0 };
 	int never[2];
 
-	(void)state;
 	assert_int_equal(pipe(never), 0);
 	submit(helper, &log, 'a', -1);
 	submit(helper, &log, 'x', never[0]);
@@ -136,7 +130,6 @@ static void after_so_many_that_hang_the_rest_is_given_up(void **state)
 	struct log log = { 0 };
 	int never[2];
 
-	(void)state;
 	assert_int_equal(pipe(never), 0);
 	for (int i = 0; i <= SEAM_HELPER_MAX_STUCK; i++)
 		submit(helper, &log, 'x', never[0]);
@@ -160,7 +153,6 @@ static void the_jobs_of_other_users_are_done_all_the_same(void **state)
 	struct log log = { 0 };
 	int never[2];
 
-	(void)state;
 	assert_int_equal(pipe(never), 0);
 	for (int i = 0; i < 2 * SEAM_HELPER_MAX_STUCK; i++)
 		submit_of(helper, &log, HOSTILE, 'x', never[0]);
@@ -186,7 +178,6 @@ static void so_many_users_stop_all_until_their_threads_come_back(void **state)
 	struct log log = { 0 };
 	int never[2];
 
-	(void)state;
 	assert_int_equal(pipe(never), 0);
 	for (uid_t i = 0; i < N; i++)
 		submit_of(helper, &log, i, 'x', never[0]);
@@ -207,7 +198,6 @@ static void so_many_users_stop_all_until_their_threads_come_back(void **state)
 
 static void a_user_is_known_by_the_process(void **state)
 {
-	(void)state;
 	assert_int_equal(seam_helper_user_of(getpid()), getuid());
 	assert_int_equal(seam_helper_user_of(-1), SEAM_HELPER_NO_USER);
 }
@@ -218,7 +208,6 @@ static void no_more_than_so_many_wait(void **state)
 	struct log log = { 0 };
 	int never[2], n = 0;
 
-	(void)state;
 	assert_int_equal(pipe(never), 0);
 	while (submit(helper, &log, 'x', never[0]) == 0)
 		n++;
@@ -260,7 +249,6 @@ static void a_process_ends_although_a_call_hangs(void **state)
 	int never[2], out[2], status;
 	pid_t child;
 
-	(void)state;
 	assert_int_equal(pipe(never), 0);
 	assert_int_equal(pipe(out), 0);
 	child = fork();
@@ -295,7 +283,6 @@ static void a_descriptor_is_closed_by_the_helper(void **state)
 	struct log log = { 0 };
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	submit(helper, &log, 'a', -1);
 	seam_helper_close(helper, getuid(), fds[0]);

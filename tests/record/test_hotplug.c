@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_hotplug.c - whose time is missing, by the kernel's own count */
-#include "record/perf/hotplug.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "record/perf/data_file.h"
+#include "unit.h"
 
 enum { N = 4 };
 
@@ -26,7 +20,6 @@ int __wrap_seam_procfs_cpus(struct seam_number_list *cpus,
 bool __wrap_seam_sources_enabled_ns(const struct seam_sources *s, size_t i,
 				    uint64_t *ns)
 {
-	(void)s;
 	*ns = enabled_ns[i];
 	return true;
 }
@@ -44,7 +37,7 @@ int __wrap_seam_procfs_cpus(struct seam_number_list *cpus,
 static struct seam_counts count(uint64_t late_ns)
 {
 	struct seam_sources s = { 0 };
-	struct seam_counts losses = { 0 };
+	struct seam_data_file file = { .fd = -1 };
 
 	for (int i = 0; i < N; i++) {
 		*SEAM_ARRAY_PUSH(&s.cpus) = i;
@@ -57,10 +50,10 @@ static struct seam_counts count(uint64_t late_ns)
 			.disabled_at_ns = 11 * SECOND,
 		};
 	}
-	seam_hotplug_count(&s, &losses);
+	seam_data_file_count_cpus(&file, &s);
 	s.list.n = s.rings.n = 0;
 	seam_sources_fini(&s);
-	return losses;
+	return file.losses;
 }
 
 static void set_online(size_t n)
@@ -76,7 +69,6 @@ static void all_were_there(void **state)
 {
 	struct seam_counts l;
 
-	(void)state;
 	set_online(N);
 	l = count(0);
 	assert_int_equal(l.n[SEAM_COUNT_CPUS_BACK], 0);
@@ -100,7 +92,6 @@ static void one_that_came_back_is_lost_from_when_it_went(void **state)
 {
 	struct seam_counts l;
 
-	(void)state;
 	set_online(N);
 	enabled_ns[2] = 4 * SECOND;
 	enabled_ns[3] = 10 * SECOND - SECOND / 100;
@@ -114,7 +105,6 @@ static void one_that_stayed_away_had_nothing_to_lose(void **state)
 {
 	struct seam_counts l;
 
-	(void)state;
 	set_online(N - 1);
 	enabled_ns[3] = 4 * SECOND;
 	l = count(0);
@@ -126,7 +116,6 @@ static void one_that_is_new_has_no_events(void **state)
 {
 	struct seam_counts l;
 
-	(void)state;
 	set_online(N + 2);
 	l = count(0);
 	assert_int_equal(l.n[SEAM_COUNT_CPUS_NEW], 2);

@@ -2,35 +2,31 @@
 /* test_jit_stream.c - what a stream may say, and what becomes of it */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "base/file.h"
-#include "record/services/jit_stream.h"
+#include "record/services/jit_service.h"
 #include "ring/layout.h"
+#include "unit.h"
 
 enum { PID = 4711, ADDR = 0x1000, MAX = 512 };
 
 static char folder[64];
-static struct seam_jit_dumps dumps;
+static struct seam_jit_service jit;
+static struct seam_bundle bundle;
 static uint64_t since_ns;
 
 static int set_up(void **state)
 {
-	(void)state;
 	snprintf(folder, sizeof(folder), "/tmp/seam-test-XXXXXX");
 	if (!mkdtemp(folder))
 		return -1;
-	dumps = (struct seam_jit_dumps) {
-		.folder = open(folder, O_DIRECTORY | O_CLOEXEC),
-	};
+	seam_jit_service_init(&jit, 4096);
+	jit.bundle = &bundle;
+	jit.folder = open(folder, O_DIRECTORY | O_CLOEXEC);
 	since_ns = seam_clock_ns();
 	return 0;
 }
@@ -39,9 +35,7 @@ static int tear_down(void **state)
 {
 	char command[128];
 
-	(void)state;
-	seam_jit_dumps_fini(&dumps);
-	close(dumps.folder);
+	seam_jit_service_fini(&jit);
 	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
 	return system(command);
 }
@@ -92,12 +86,15 @@ static void give(struct seam_jit_stream *stream, uint32_t flags,
 	};
 	struct seam_jit_chunk chunk = { flags, (uint32_t)size };
 	uint8_t *record = calloc(1, header.size);
+	struct seam_service_stream of = {
+		.service = &jit.service, .state = stream,
+	};
 
 	memcpy(record, &header, sizeof(header));
 	memcpy(record + 8, &chunk, sizeof(chunk));
 	if (size)
 		memcpy(record + 16, bytes, size);
-	seam_jit_stream_take(stream, record, header.size);
+	jit.service.take(&of, record, header.size);
 	free(record);
 }
 
@@ -109,11 +106,28 @@ static void give_group(struct seam_jit_stream *stream, const uint8_t *bytes,
 
 static struct seam_jit_stream *begin(void)
 {
-	struct seam_jit_stream *stream =
-		seam_jit_stream_begin(&dumps, PID, since_ns);
+	struct seam_service_stream of = {
+		.service = &jit.service, .pid = PID, .since_ns = since_ns,
+	};
 
-	assert_non_null(stream);
-	return stream;
+	assert_int_equal(jit.service.begin(&of), 0);
+	return of.state;
+}
+
+static void end(struct seam_jit_stream *stream, uint64_t n_offered)
+{
+	const struct seam_owner_counts counts = { .n_offered = n_offered };
+
+	jit.service.end(&(struct seam_service_stream) {
+		.service = &jit.service, .state = stream }, &counts);
+}
+
+static void write_dumps(void)
+{
+	struct seam_synth round = { 0 };
+
+	jit.service.finish_round(&jit.service, &round);
+	seam_synth_fini(&round);
 }
 
 /* ---- the dump ---- */
@@ -155,20 +169,19 @@ static void a_group_is_one_however_it_is_cut(void **state)
 	uint8_t group[MAX];
 	size_t size = make_group(group, since_ns, 5);
 
-	(void)state;
 	for (size_t cut = 0; cut <= size; cut++) {
 		give(stream, SEAM_JIT_CHUNK_FIRST, group, cut);
 		give(stream, 0, group, 0);
 		give(stream, SEAM_JIT_CHUNK_LAST, group + cut, size - cut);
 	}
 	assert_int_equal(stream->n_taken, size + 1);
-	seam_jit_stream_end(stream, size + 3);
-	seam_jit_dumps_write(&dumps);
+	end(stream, size + 3);
+	write_dumps();
 	assert_int_equal(read_back(&load), size + 1);
 	assert_int_equal(load.code_index, 5);
-	assert_int_equal(dumps.n_bad, 0);
-	assert_int_equal(dumps.n_offered - dumps.n_taken, 2);
-	assert_int_equal(dumps.n_group_bytes, 0);
+	assert_int_equal(jit.n_bad, 0);
+	assert_int_equal(jit.n_offered - jit.n_taken, 2);
+	assert_int_equal(jit.n_group_bytes, 0);
 }
 
 static void a_group_that_ends_early_is_dropped(void **state)
@@ -178,7 +191,6 @@ static void a_group_that_ends_early_is_dropped(void **state)
 	uint8_t group[MAX];
 	size_t size = make_group(group, since_ns, 5);
 
-	(void)state;
 	for (size_t n = 1; n < size; n++) {
 		uint8_t *cut = malloc(n);
 
@@ -189,10 +201,10 @@ static void a_group_that_ends_early_is_dropped(void **state)
 	/* Its first is missing, its last never comes: neither is one. */
 	give(stream, SEAM_JIT_CHUNK_LAST, group, size);
 	give(stream, SEAM_JIT_CHUNK_FIRST, group, size);
-	assert_int_equal(dumps.n_bad, size - 1);
-	seam_jit_stream_end(stream, 0);
-	seam_jit_dumps_write(&dumps);
-	assert_int_equal(dumps.n_bad, size - 1);
+	assert_int_equal(jit.n_bad, size - 1);
+	end(stream, 0);
+	write_dumps();
+	assert_int_equal(jit.n_bad, size - 1);
 	assert_int_equal(read_back(&load), 0);
 }
 
@@ -205,18 +217,17 @@ static void no_byte_makes_a_dump_that_is_not_clean(void **state)
 	size_t size = make_group(group, since_ns, 5);
 	uint64_t n = 0;
 
-	(void)state;
 	for (size_t i = 0; i < size; i++)
 		for (size_t k = 0; k < sizeof(values); k++, n++) {
 			make_group(group, since_ns, 5);
 			group[i] = values[k];
 			give_group(stream, group, size);
 		}
-	assert_int_equal(stream->n_taken + dumps.n_bad, n);
-	assert_true(dumps.n_bad > n / 4 && stream->n_taken > n / 4);
+	assert_int_equal(stream->n_taken + jit.n_bad, n);
+	assert_true(jit.n_bad > n / 4 && stream->n_taken > n / 4);
 	n = stream->n_taken;
-	seam_jit_stream_end(stream, n);
-	seam_jit_dumps_write(&dumps);
+	end(stream, n);
+	write_dumps();
 	assert_int_equal(read_back(&load), n);
 }
 
@@ -226,12 +237,11 @@ static void two_groups_in_one_are_none(void **state)
 	uint8_t group[2 * MAX];
 	size_t size = make_group(group, since_ns, 5);
 
-	(void)state;
 	size += make_group(group + size, since_ns, 6);
 	give_group(stream, group, size);
-	assert_int_equal(dumps.n_bad, 1);
+	assert_int_equal(jit.n_bad, 1);
 	assert_int_equal(stream->n_taken, 0);
-	seam_jit_stream_end(stream, 0);
+	end(stream, 0);
 }
 
 static void times_and_threads_are_bounded(void **state)
@@ -240,12 +250,11 @@ static void times_and_threads_are_bounded(void **state)
 	struct seam_jitdump_load load;
 	uint8_t group[MAX];
 
-	(void)state;
 	/* read_back() looks at the times */
 	give_group(stream, group, make_group(group, 0, 1));
 	give_group(stream, group, make_group(group, UINT64_MAX, 1));
-	seam_jit_stream_end(stream, 2);
-	seam_jit_dumps_write(&dumps);
+	end(stream, 2);
+	write_dumps();
 	assert_int_equal(read_back(&load), 2);
 	assert_int_equal(load.tid, PID);	/* 1 is no thread of ours */
 }
@@ -256,16 +265,15 @@ static void streams_of_one_process_keep_their_ids_apart(void **state)
 	struct seam_jitdump_load load;
 	uint8_t group[MAX];
 
-	(void)state;
 	give_group(first, group, make_group(group, since_ns, 5));
 	give_group(second, group,
 		   make_group(group, since_ns, UINT64_MAX << 40 | 5));
-	seam_jit_stream_end(first, 1);
-	seam_jit_stream_end(second, 1);
-	seam_jit_dumps_write(&dumps);
+	end(first, 1);
+	end(second, 1);
+	write_dumps();
 	assert_int_equal(read_back(&load), 2);
 	assert_int_equal(load.code_index, UINT64_C(1) << 32 | 5);
-	assert_int_equal(dumps.n_streams, 2);
+	assert_int_equal(jit.n_streams, 2);
 }
 
 static void a_full_disk_loses_whole_groups_and_counts_them(void **state)
@@ -275,24 +283,23 @@ static void a_full_disk_loses_whole_groups_and_counts_them(void **state)
 	struct seam_jitdump_load load;
 	uint8_t group[MAX];
 
-	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &all);
 	little.rlim_max = all.rlim_max;
 	setrlimit(RLIMIT_FSIZE, &little);
 	for (int i = 0; i < 20; i++) {
 		give_group(stream, group, make_group(group, since_ns, 5));
-		seam_jit_dumps_write(&dumps);
+		write_dumps();
 	}
 	setrlimit(RLIMIT_FSIZE, &all);
-	assert_true(dumps.n_unwritten > 5 && dumps.n_written > 5);
-	assert_int_equal(dumps.n_unwritten + dumps.n_written, 20);
-	assert_int_equal(read_back(&load), dumps.n_written);
+	assert_true(jit.n_unwritten > 5 && jit.n_written > 5);
+	assert_int_equal(jit.n_unwritten + jit.n_written, 20);
+	assert_int_equal(read_back(&load), jit.n_written);
 	give_group(stream, group, make_group(group, since_ns, 5));
-	seam_jit_stream_end(stream, 21);
-	seam_jit_dumps_write(&dumps);
-	assert_int_equal(read_back(&load), dumps.n_written);
-	assert_int_equal(dumps.n_unwritten + dumps.n_written, 21);
+	end(stream, 21);
+	write_dumps();
+	assert_int_equal(read_back(&load), jit.n_written);
+	assert_int_equal(jit.n_unwritten + jit.n_written, 21);
 }
 
 static void a_group_without_end_is_given_up(void **state)
@@ -301,14 +308,13 @@ static void a_group_without_end_is_given_up(void **state)
 	uint8_t *bytes = calloc(1, 60000);
 	size_t n = 0;
 
-	(void)state;
 	give(stream, SEAM_JIT_CHUNK_FIRST, bytes, 60000);
-	while (dumps.n_bad == 0) {
+	while (jit.n_bad == 0) {
 		assert_true(n++ < SEAM_JIT_MAX_GROUP / 60000 + 1);
 		give(stream, 0, bytes, 60000);
 	}
-	assert_int_equal(dumps.n_group_bytes, 0);
-	seam_jit_stream_end(stream, 0);
+	assert_int_equal(jit.n_group_bytes, 0);
+	end(stream, 0);
 	free(bytes);
 }
 
@@ -359,19 +365,18 @@ static void the_memory_of_a_large_piece_is_given_back(void **state)
 	size_t size;
 	uint8_t *group = make_large(5 << 20, &size);
 
-	(void)state;
 	give_in_parts(stream, group, size, 0);
 	/* What is held counts, not what is used of it. */
-	assert_true(dumps.n_group_bytes >= held_by(stream));
+	assert_true(jit.n_group_bytes >= held_by(stream));
 	give_in_parts(stream, group, size, SEAM_JIT_CHUNK_LAST);
-	seam_jit_dumps_write(&dumps);
+	write_dumps();
 	assert_true(held_by(stream) <= LITTLE);
-	assert_int_equal(dumps.n_group_bytes, held_by(stream));
-	assert_true(dumps.files.items[0].pending.cap <= LITTLE);
+	assert_int_equal(jit.n_group_bytes, held_by(stream));
+	assert_true(jit.files.items[0].pending.cap <= LITTLE);
 	assert_int_equal(read_back(&load), 1);
-	assert_int_equal(dumps.n_bad, 1);	/* that it began again */
-	seam_jit_stream_end(stream, 1);
-	assert_int_equal(dumps.n_group_bytes, 0);
+	assert_int_equal(jit.n_bad, 1);	/* that it began again */
+	end(stream, 1);
+	assert_int_equal(jit.n_group_bytes, 0);
 	free(group);
 }
 
@@ -383,25 +388,24 @@ static void who_never_ends_a_group_takes_nobodys_names(void **state)
 	uint8_t *lie = calloc(1, SEAM_JIT_MAX_GROUP), small[MAX], *large;
 	size_t small_size = make_group(small, since_ns, 5), large_size;
 
-	(void)state;
 	assert_non_null(lie);
 	large = make_large(8 << 20, &large_size);
 	for (int i = 0; i < N_LIARS; i++) {
 		liars[i] = begin();
 		give_in_parts(liars[i], lie, SEAM_JIT_MAX_GROUP, 0);
-		assert_true(dumps.n_group_bytes <= 256 << 20);
+		assert_true(jit.n_group_bytes <= 256 << 20);
 	}
 	give_group(honest, small, small_size);
 	give_in_parts(honest, large, large_size, SEAM_JIT_CHUNK_LAST);
 	assert_int_equal(honest->n_taken, 2);
-	assert_in_range(dumps.n_bad, 1, N_LIARS);
+	assert_in_range(jit.n_bad, 1, N_LIARS);
 	for (int i = 0; i < N_LIARS; i++)
-		seam_jit_stream_end(liars[i], 1);
-	seam_jit_stream_end(honest, 2);
-	assert_int_equal(dumps.n_group_bytes, 0);
-	seam_jit_dumps_write(&dumps);
+		end(liars[i], 1);
+	end(honest, 2);
+	assert_int_equal(jit.n_group_bytes, 0);
+	write_dumps();
 	assert_int_equal(read_back(&load), 2);
-	assert_int_equal(dumps.n_offered - dumps.n_taken, N_LIARS);
+	assert_int_equal(jit.n_offered - jit.n_taken, N_LIARS);
 	free(large);
 	free(lie);
 }

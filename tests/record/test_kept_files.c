@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* test_kept_files.c - each file that is left out is counted by its cause */
-#include "record/bundle/kept_hits.h"
+#include "record/bundle/kept_files.h"
 
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "base/text.h"
 #include "folder.h"
 #include "symbol/elf/build_id.h"
+#include "unit.h"
 
 /* No such processes. */
 enum { PID = INT32_MAX - 8, PAGE = 4096 };
@@ -31,7 +28,7 @@ static struct seam_perf_sideband mapping(int pid, uint32_t i, const char *name,
 			.build_id_size = build_id ? sizeof(build_id) : 0,
 		},
 	};
-	static uint8_t bytes[SEAM_KEPT_BUILD_ID];
+	static uint8_t bytes[SEAM_MAPPED_BUILD_ID];
 
 	memcpy(bytes, &build_id, sizeof(build_id));
 	record.mapping.build_id = bytes;
@@ -71,7 +68,6 @@ static void files_beyond_the_descriptors_are_too_many_not_gone(void **state)
 	struct seam_kept_counts counts;
 	char name[32];
 
-	(void)state;
 	for (uint32_t i = 0; i < SEAM_KEPT_MAX_HELD + MORE; i++) {
 		struct seam_perf_sideband record;
 
@@ -86,23 +82,20 @@ static void files_beyond_the_descriptors_are_too_many_not_gone(void **state)
 }
 
 /* By build id, and by inode where there is none. */
-static void a_file_has_so_many_paths(void **state)
+static void a_file_is_in_the_list_once_for_each_path(void **state)
 {
 	struct seam_kept_files kept = { 0 };
 	char name[32];
 
-	(void)state;
-	for (uint32_t i = 0; i <= 2 * SEAM_KEPT_MAX_PATHS + 1; i++) {
+	for (uint32_t i = 0; i < 16; i++) {
 		struct seam_perf_sideband record;
 
-		snprintf(name, sizeof(name), "/no/such/path%u", i / 2);
+		snprintf(name, sizeof(name), "/no/such/path%u", i / 2 % 4);
 		record = mapping(PID, i, name, i % 2 ? 7 : 0);
-		record.mapping.ino = 7;
+		record.mapping.ino = i % 2 ? 0 : 7;
 		seam_kept_files_sideband(&kept, &record);
-		assert_int_equal(seam_kept_files_find(&kept, &record.mapping) !=
-				 NULL, i / 2 < SEAM_KEPT_MAX_PATHS);
 	}
-	assert_int_equal(kept.n_too_many, 2);
+	assert_int_equal(kept.files.n, 8);
 	seam_kept_files_fini(&kept);
 }
 
@@ -134,7 +127,7 @@ static int kept_of(const struct kept_program *programs, size_t n,
 		   struct seam_kept_counts *counts)
 {
 	struct seam_kept_files kept = { 0 };
-	uint8_t id[SEAM_KEPT_BUILD_ID];
+	uint8_t id[SEAM_MAPPED_BUILD_ID];
 	struct seam_perf_sideband r;
 	struct stat whole, copied;
 	char path[128], text[2 * sizeof(id) + 1];
@@ -143,7 +136,7 @@ static int kept_of(const struct kept_program *programs, size_t n,
 	fstat(fd, &whole);
 	r = mapping(getpid(), 0, path, 1);
 	r.mapping.build_id = id;
-	r.mapping.build_id_size = seam_build_id_read(fd, id);
+	r.mapping.build_id_size = seam_build_id_read(fd, 0, id);
 	close(fd);
 	assert_int_not_equal(r.mapping.build_id_size, 0);
 	for (size_t i = 0; i < n; i++) {
@@ -174,7 +167,6 @@ static void the_copy_of_a_build_id_is_of_a_protected_file(void **state)
 	};
 	struct seam_kept_counts counts;
 
-	(void)state;
 	assert_int_equal(kept_of(gone, 3, &counts), 2);
 	assert_int_equal(counts.n_copied, 1);
 	drop_folder(state);
@@ -192,7 +184,6 @@ static void of_others_that_differ_none_is_copied(void **state)
 	};
 	struct seam_kept_counts counts;
 
-	(void)state;
 	assert_int_equal(kept_of(programs, 3, &counts), -1);
 	assert_int_equal(counts.n_left_out[SEAM_KEPT_REFUSED], 2);
 	assert_int_equal(kept_of(equal, 2, &counts), 1);
@@ -206,29 +197,25 @@ static void files_are_hit_by_the_pages_of_samples(void **state)
 	static const uint64_t ips[] = {
 		3 * PAGE + 7, 6 * PAGE - 1, 3 * PAGE + 9, UINT64_MAX - 8 * PAGE,
 	};
-	struct seam_kept_files kept = { 0 };
-	struct seam_kept_hits hits = { 0 };
+	struct seam_kept_files kept = { .keeps_hits = true };
 	char name[32];
 
-	(void)state;
 	for (uint32_t i = 0; i < 8; i++) {
 		struct seam_perf_sideband record;
 
 		snprintf(name, sizeof(name), "/no/such/file%u", i);
 		record = mapping(PID, i, name, i + 1);
 		seam_kept_files_sideband(&kept, &record);
-		seam_kept_hits_sideband(&hits, &kept, &record);
 	}
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(ips); i++)
-		seam_kept_hits_sample(&hits, &attr, (struct seam_bytes) {
+		seam_kept_files_sample(&kept, &attr, (struct seam_bytes) {
 			(const uint8_t *)&ips[i], sizeof(ips[i]) });
-	assert_int_equal(hits.pages.n, 2);
-	seam_kept_hits_mark(&hits, &kept);
+	assert_int_equal(kept.pages.n, 2);
+	copy(&kept);
 	/* file i is in page i + 1 */
 	for (uint32_t i = 0; i < 8; i++)
 		assert_int_equal(kept.files.items[i].is_hit, i == 2 || i == 4);
-	assert_int_equal(hits.n_left_out, 0);
-	seam_kept_hits_fini(&hits);
+	assert_int_equal(kept.n_hits_left_out, 0);
 	seam_kept_files_fini(&kept);
 }
 
@@ -238,8 +225,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			files_beyond_the_descriptors_are_too_many_not_gone,
 			make_folder, drop_folder),
-		cmocka_unit_test(a_file_has_so_many_paths),
-		cmocka_unit_test(files_are_hit_by_the_pages_of_samples),
+		cmocka_unit_test(a_file_is_in_the_list_once_for_each_path),
+		cmocka_unit_test_setup_teardown(
+			files_are_hit_by_the_pages_of_samples,
+			make_folder, drop_folder),
 		cmocka_unit_test_setup_teardown(
 			the_copy_of_a_build_id_is_of_a_protected_file,
 			make_folder, drop_folder),

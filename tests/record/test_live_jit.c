@@ -7,14 +7,9 @@
  */
 #include "record/stacks/live_jit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "jit_dump.h"
 #include "symbol/jit/jit_code.h"
+#include "unit.h"
 
 enum {
 	PARENT = 42, CHILD = 43,
@@ -173,7 +168,6 @@ static void begin(void)
 
 static void what_is_found_is_what_a_reader_of_all_records_finds(void **state)
 {
-	(void)state;
 	for (uint32_t round = 0; round < 60; round++) {
 		struct seam_jit_code *jit = seam_jit_code_new();
 		uint32_t n = 20 + round * 2;
@@ -265,7 +259,6 @@ static uint64_t fill(int32_t pid)
 
 static void a_process_with_the_most_code_begins_anew_not_another(void **state)
 {
-	(void)state;
 	begin();
 	put_one(7, 1, CACHE, 64);
 	fill(8);
@@ -289,7 +282,6 @@ static void the_tables_of_all_processes_are_bounded(void **state)
 {
 	static struct dump d;
 
-	(void)state;
 	begin();
 	d.size = 0;
 	put_frame(&d, 1, 64, 64);
@@ -314,7 +306,6 @@ static void the_tables_of_all_processes_are_bounded(void **state)
 
 static void code_that_is_replaced_for_ever_costs_no_time(void **state)
 {
-	(void)state;
 	begin();
 	for (uint64_t i = 0; i < 10000; i++)
 		put_one(7, i, CACHE, 64);
@@ -349,7 +340,6 @@ static void moves_cost_no_more_than_their_bytes_allow(void **state)
 	uint64_t max = SEAM_LIVE_JIT_MAX_STEPS + SEAM_LIVE_JIT_MAX_OF_PART + 1;
 	uint64_t before;
 
-	(void)state;
 	begin();
 	put_one(7, 1, CACHE, 64);
 	load_large(8);
@@ -378,7 +368,6 @@ static void code_that_is_moved_again_and_again_is_found(void **state)
 	static struct dump d;
 	uint64_t time = 1;
 
-	(void)state;
 	begin();
 	for (uint64_t i = 0; i < N; i++)
 		put_one(7, time++, CACHE + i * SIZE, SIZE);
@@ -400,7 +389,6 @@ static void code_that_is_moved_again_and_again_is_found(void **state)
 
 static void processes_beyond_the_limit_replace_those_not_used(void **state)
 {
-	(void)state;
 	begin();
 	for (int32_t pid = 1; pid <= SEAM_LIVE_JIT_MAX_PROCESSES; pid++)
 		put_one(pid, 1, CACHE, 64);
@@ -426,7 +414,6 @@ static void damaged_records_cost_their_code_only(void **state)
 	struct dump d = { .size = 0 };
 	uint8_t whole[sizeof(d.bytes)];
 
-	(void)state;
 	begin();
 	put_frame(&d, 1, 64, 64);
 	put_load(&d, 1, "f", CACHE, 64, 1);

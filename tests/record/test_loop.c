@@ -4,13 +4,10 @@
 
 #include "base/clock.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 /* What is done in a child of its own, whose end is looked at. */
 static int status_of(int (*act)(void))
@@ -46,7 +43,6 @@ static void a_second_signal_does_not_kill_what_obeyed_the_first(void **state)
 {
 	int status = status_of(end_by_signal_and_then_get_another);
 
-	(void)state;
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 12);
 }
@@ -78,7 +74,6 @@ static void a_signal_to_us_and_to_our_group_is_one_request(void **state)
 {
 	int status = status_of(get_a_signal_twice);
 
-	(void)state;
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 12);
 }
@@ -99,7 +94,6 @@ static void a_signal_that_comes_later_does_what_it_did_before(void **state)
 {
 	int status = status_of(get_a_signal_afterwards);
 
-	(void)state;
 	assert_true(WIFSIGNALED(status));
 	assert_int_equal(WTERMSIG(status), SIGTERM);
 }
@@ -112,10 +106,9 @@ static void a_ring_whose_event_has_ended_is_reported_once(void **state)
 	struct seam_err err = { 0 };
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(seam_loop_init(&loop, &err), 0);
-	assert_int_equal(seam_loop_add_ring(&loop, fds[0], &err), 0);
+	assert_int_equal(seam_loop_add_fd(&loop, fds[0], &err), 0);
 	assert_int_equal(seam_loop_wait(&loop, 0, &signal), 0);
 	close(fds[1]);
 	assert_int_equal(seam_loop_wait(&loop, -1, &signal), SEAM_LOOP_RINGS);

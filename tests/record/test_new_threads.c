@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* test_new_threads.c - forks and exits, read in any order */
+/* test_new_threads.c - forks and exits, in any order; sources of threads */
 #include "record/perf/new_threads.h"
 
-#include <linux/perf_event.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
+#include "base/hash.h"
 
-#include <cmocka.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <unistd.h>
+
+#include "unit.h"
 
 enum { FORK = PERF_RECORD_FORK, EXIT = PERF_RECORD_EXIT };
 
@@ -48,7 +48,6 @@ static void a_life_is_known_though_its_exit_is_read_first(void **state)
 	};
 	struct seam_counts losses = update(tasks, 2);
 
-	(void)state;
 	assert_int_equal(losses.n[SEAM_COUNT_THREADS_UNSEEN], 1);
 	assert_int_equal(losses.n[SEAM_COUNT_LATE_NS], 200);
 	assert_int_equal(losses.n[SEAM_COUNT_LONGEST_LATE_NS], 200);
@@ -64,15 +63,77 @@ static void the_exit_of_an_earlier_thread_with_that_id_is_not_used(
 	};
 	struct seam_counts losses = update(tasks, 5);
 
-	(void)state;
 	assert_int_equal(losses.n[SEAM_COUNT_THREADS_UNSEEN], 2);
 	assert_int_equal(losses.n[SEAM_COUNT_LATE_NS], 400 + 10);
 	assert_int_equal(losses.n[SEAM_COUNT_LONGEST_LATE_NS], 400);
 }
 
+/* ---- threads that end leave nothing to go round over ---- */
+
+enum { N = 1000 };
+
+/* As seam_sources_add_thread() leaves it; the event is /dev/null. */
+static void add(struct seam_sources *s, int tid)
+{
+	uint32_t id = (uint32_t)s->threads.n;
+
+	*SEAM_ARRAY_PUSH(&s->threads) = (struct seam_source_thread) {
+		.tid = tid, .first_source = (uint32_t)s->list.n,
+		.n_sources = 1, .first_ring = (uint32_t)s->rings.n,
+		.n_rings = 1,
+	};
+	assert_int_equal(seam_index_add(&s->by_tid,
+					seam_hash_u64((uint32_t)tid), id), 0);
+	*SEAM_ARRAY_PUSH(&s->list) = (struct seam_source) {
+		.fd = open("/dev/null", O_RDONLY | O_CLOEXEC), .tid = tid,
+		.ring = (uint32_t)s->rings.n,
+	};
+	*SEAM_ARRAY_PUSH(&s->live) = (uint32_t)s->rings.n;
+	*SEAM_ARRAY_PUSH(&s->rings) = (struct seam_source_ring) {
+		.tid = tid, .use = SEAM_RING_OF_SAMPLES, .fd = -1,
+	};
+}
+
+static void rings_of_the_dead_are_not_gone_round_over(void **state)
+{
+	struct seam_event event = { 0 };
+	struct seam_sources s = { .events = &event, .n_events = 1 };
+
+	for (int i = 0; i < N; i++) {
+		add(&s, 100 + i);
+		if (i >= 8)
+			seam_sources_end_thread(&s, 100 + i - 8);
+		assert_true(s.live.n <= 8);
+		assert_int_equal(s.live.items[s.live.n - 1], i);
+	}
+	assert_int_equal(s.rings.n, N);
+	assert_null(seam_sources_thread(&s, 100));
+	assert_int_equal(seam_sources_thread(&s, 100 + N - 1)->first_ring,
+			 N - 1);
+	seam_sources_fini(&s);
+}
+
+static void a_number_that_is_used_again_is_the_newest(void **state)
+{
+	struct seam_event event = { 0 };
+	struct seam_sources s = { .events = &event, .n_events = 1 };
+
+	for (uint32_t i = 0; i < 50; i++) {
+		add(&s, 7);
+		assert_int_equal(seam_sources_thread(&s, 7)->first_ring, i);
+		seam_sources_end_thread(&s, 7);
+		assert_null(seam_sources_thread(&s, 7));
+		assert_int_equal(s.list.items[i].fd, -1);
+	}
+	seam_sources_end_thread(&s, 7);
+	seam_sources_fini(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rings_of_the_dead_are_not_gone_round_over),
+		cmocka_unit_test(a_number_that_is_used_again_is_the_newest),
 		cmocka_unit_test(a_life_is_known_though_its_exit_is_read_first),
 		cmocka_unit_test(
 			the_exit_of_an_earlier_thread_with_that_id_is_not_used),

@@ -1,13 +1,179 @@
 /* SPDX-License-Identifier: MIT */
-/* test_preload.c - the environment of the command, and the recorder's after */
+/*
+ * test_preload.c - the command's ELF file, libraries and environment
+ *
+ * This program exports what only LuaJIT does.
+ */
+#include "unit.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "folder.h"
 #include "record/preload/preload.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
+__attribute__((visibility("default"))) void luaJIT_setmode(void);
 
-#include <cmocka.h>
+void luaJIT_setmode(void)
+{
+}
+
+static struct seam_program_file program;
+
+static bool read_file(const char *path)
+{
+	return seam_program_file_read(&program, path, true);
+}
+
+static bool needs_library(const char *name)
+{
+	for (size_t i = 0; i < program.n_needed; i++)
+		if (strncmp(program.needed[i], name, strlen(name)) == 0)
+			return true;
+	return false;
+}
+
+static void a_program_that_exports_luajit_has_it(void **state)
+{
+	assert_true(read_file("/proc/self/exe"));
+	assert_true(program.is_dynamic);
+	assert_true(program.has_luajit);
+	assert_true(needs_library("libc.so"));
+	assert_true(needs_library("libcmocka.so"));
+}
+
+static void libraries_without_it_do_not(void **state)
+{
+	Dl_info info;
+
+	assert_true(dladdr((void *)(uintptr_t)strtol, &info));
+	assert_true(read_file(info.dli_fname));
+	assert_false(program.has_luajit);
+	assert_true(dladdr((void *)(uintptr_t)_cmocka_run_group_tests, &info));
+	assert_true(read_file(info.dli_fname));
+	assert_false(program.has_luajit);
+	assert_true(needs_library("libc.so"));
+}
+
+static void what_is_no_program_is_refused(void **state)
+{
+	assert_false(read_file("/proc/self/maps"));
+	assert_false(read_file("/nowhere"));
+}
+
+/* Compile @code; the file. */
+static const char *make_library(const char *code)
+{
+	static char path[96];
+	char command[512];
+
+	snprintf(path, sizeof(path), "%s/library.so", folder);
+	snprintf(command, sizeof(command), "echo '%s' | gcc -shared -fPIC "
+		 "-nostdlib -o %s -xc -", code, path);
+	assert_int_equal(system(command), 0);
+	return path;
+}
+
+static void only_a_definition_counts(void **state)
+{
+	assert_true(read_file(make_library(
+		"void luaJIT_setmode(void) { }")));
+	assert_true(program.has_luajit);
+	assert_true(read_file(make_library(
+		"void luaJIT_setmode(void);"
+		"void f(void) { luaJIT_setmode(); }")));
+	assert_false(program.has_luajit);
+}
+
+static void instrumentation_is_seen_by_its_hooks(void **state)
+{
+	assert_true(read_file(make_library(
+		"void f(void) { }")));
+	assert_false(program.has_calls);
+	assert_true(read_file(make_library(
+		"void __cyg_profile_func_enter(void);"
+		"void f(void) { __cyg_profile_func_enter(); }")));
+	assert_true(program.has_calls);
+	assert_true(read_file(make_library(
+		"__attribute__((patchable_function_entry(5)))"
+		"void f(void) { }")));
+	assert_true(program.has_calls);
+	assert_false(program.is_dynamic);
+}
+
+static void files_of_another_machine_are_refused(void **state)
+{
+	const char *path = make_library("void luaJIT_setmode(void) { }");
+	FILE *file = fopen(path, "r+");
+
+	assert_non_null(file);
+	assert_int_equal(fseek(file, offsetof(Elf64_Ehdr, e_machine),
+			       SEEK_SET), 0);
+	assert_int_equal(fputc(EM_AARCH64, file), EM_AARCH64);
+	assert_int_equal(fclose(file), 0);
+	assert_false(read_file(path));
+}
+
+static void add_file(const char *name)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fclose(file);
+}
+
+/* Where "lib.so" is found; @paths: of the program in "bin". */
+static void expect_found(const char *paths, const char *name,
+			 const char *expected)
+{
+	char path[96], found[PATH_MAX], wanted[256];
+	bool is_found;
+
+	snprintf(path, sizeof(path), "%s/bin/program", folder);
+	snprintf(wanted, sizeof(wanted), "%s%s", folder,
+		 expected ? expected : "");
+	snprintf(program.paths, sizeof(program.paths), "%s", paths);
+	is_found = seam_program_file_find(&program, path, name, found);
+	assert_int_equal(is_found, expected != NULL);
+	if (expected)
+		assert_string_equal(found, wanted);
+}
+
+static void libraries_are_found_as_ld_so_finds_them(void **state)
+{
+	static const char *const folders[] = { "bin", "a", "b" };
+	char path[160];
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, folders[i]);
+		assert_int_equal(mkdir(path, 0700), 0);
+	}
+	add_file("a/lib.so");
+	add_file("b/lib.so");
+	add_file("bin/own.so");
+	unsetenv("LD_LIBRARY_PATH");
+	expect_found("", "lib.so", NULL);
+	expect_found("$ORIGIN/../a", "lib.so", "/bin/../a/lib.so");
+	expect_found("/nowhere:${ORIGIN}/../b:", "lib.so",
+		     "/bin/../b/lib.so");
+	expect_found("$ORIGIN", "own.so", "/bin/own.so");
+	snprintf(path, sizeof(path), "/nowhere:%s/b:%s/a", folder, folder);
+	setenv("LD_LIBRARY_PATH", path, 1);
+	expect_found("", "lib.so", "/b/lib.so");
+	expect_found("$ORIGIN/../a", "lib.so", "/bin/../a/lib.so");
+	/* no search for a path */
+	snprintf(path, sizeof(path), "%s/a/lib.so", folder);
+	expect_found("", path, "/a/lib.so");
+	expect_found("", "b/lib.so", NULL);
+	unsetenv("LD_LIBRARY_PATH");
+}
+
+/* ---- the environment ---- */
 
 #define AGENT "/a/libseam-agent.so"
 #define FDR "/a/libseam-fdr.so"
@@ -17,38 +183,28 @@ static struct seam_preload with_agent(void)
 	return (struct seam_preload) { .is_used = true, .library = AGENT };
 }
 
-static void put(const char *name, const char *value)
+/* @name of the command's environment, which is @before for the user. */
+static void expect(struct seam_preload p, const char *name, const char *before,
+		   const char *expected)
 {
-	if (value)
-		setenv(name, value, 1);
+	if (before)
+		setenv(name, before, 1);
 	else
 		unsetenv(name);
-}
-
-static void expect(const char *name, const char *value)
-{
-	if (value)
-		assert_string_equal(getenv(name), value);
-	else
-		assert_null(getenv(name));
-}
-
-/* @before: what the user preloads. */
-static void expect_preload(struct seam_preload p, const char *before,
-			   const char *during)
-{
-	put("LD_PRELOAD", before);
 	seam_preload_set(&p);
-	expect("LD_PRELOAD", during);
-	seam_preload_restore(&p);
-	expect("LD_PRELOAD", before);
+	assert_string_equal(getenv(name), expected);
+}
+
+static void expect_preload(struct seam_preload p, const char *before,
+			   const char *expected)
+{
+	expect(p, "LD_PRELOAD", before, expected);
 }
 
 static void the_agent_is_before_what_the_user_preloads(void **state)
 {
 	struct seam_preload p = with_agent();
 
-	(void)state;
 	expect_preload(p, NULL, AGENT);
 	expect_preload(p, "", AGENT);
 	expect_preload(p, "/x.so:/y.so", AGENT ":/x.so:/y.so");
@@ -60,7 +216,6 @@ static void libseam_fdr_is_preloaded_as_well(void **state)
 {
 	struct seam_preload p = with_agent();
 
-	(void)state;
 	p.has_fdr = true;
 	snprintf(p.fdr, sizeof(p.fdr), "%s", FDR);
 	expect_preload(p, NULL, AGENT ":" FDR);
@@ -72,45 +227,42 @@ static void libseam_fdr_is_preloaded_as_well(void **state)
 	expect_preload(p, "/x.so", "/x.so");
 }
 
-static void expect_asan_options(const char *before, const char *during)
+static void options_of_asan_are_added_to(void **state)
 {
 	struct seam_preload p = with_agent();
 
-	put("ASAN_OPTIONS", before);
-	seam_preload_set(&p);
-	expect("ASAN_OPTIONS", during);
-	seam_preload_restore(&p);
-	expect("ASAN_OPTIONS", before);
-}
-
-static void options_of_asan_are_added_to(void **state)
-{
-	(void)state;
-	expect_asan_options(NULL, "verify_asan_link_order=0");
-	expect_asan_options("", "verify_asan_link_order=0");
-	expect_asan_options("detect_leaks=0",
-			    "detect_leaks=0:verify_asan_link_order=0");
+	expect(p, "ASAN_OPTIONS", NULL, "verify_asan_link_order=0");
+	expect(p, "ASAN_OPTIONS", "", "verify_asan_link_order=0");
+	expect(p, "ASAN_OPTIONS", "detect_leaks=0",
+	       "detect_leaks=0:verify_asan_link_order=0");
 }
 
 static void without_an_agent_the_environment_stays(void **state)
 {
 	struct seam_preload p = with_agent();
 
-	(void)state;
 	p.is_used = false;
-	put("ASAN_OPTIONS", NULL);
+	unsetenv("ASAN_OPTIONS");
 	expect_preload(p, "/x.so", "/x.so");
-	expect("ASAN_OPTIONS", NULL);
+	assert_null(getenv("ASAN_OPTIONS"));
+	unsetenv("LD_PRELOAD");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_program_that_exports_luajit_has_it),
+		cmocka_unit_test(libraries_without_it_do_not),
+		cmocka_unit_test(what_is_no_program_is_refused),
+		cmocka_unit_test(only_a_definition_counts),
+		cmocka_unit_test(instrumentation_is_seen_by_its_hooks),
+		cmocka_unit_test(files_of_another_machine_are_refused),
+		cmocka_unit_test(libraries_are_found_as_ld_so_finds_them),
 		cmocka_unit_test(the_agent_is_before_what_the_user_preloads),
 		cmocka_unit_test(libseam_fdr_is_preloaded_as_well),
 		cmocka_unit_test(options_of_asan_are_added_to),
 		cmocka_unit_test(without_an_agent_the_environment_stays),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

@@ -3,18 +3,14 @@
 #include "record/proc/procfs.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static void reads_lists_of_cpus(void **state)
 {
 	struct seam_number_list list = { 0 };
 
-	(void)state;
 	assert_int_equal(seam_procfs_list(&list, "0-2,5,7-8"), 0);
 	assert_int_equal(list.n, 6);
 	assert_int_equal(list.items[2], 2);
@@ -30,7 +26,6 @@ static void refuses_lists_that_make_no_sense(void **state)
 		"99999999999999999999",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(bad); i++) {
 		struct seam_number_list list = { 0 };
 
@@ -45,7 +40,6 @@ static void finds_a_value_by_its_whole_key(void **state)
 	int fd = mkstemp(path);
 	static const char text[] = "model\t\t: 2\nmodel name\t: A B\nx: y\n";
 
-	(void)state;
 	assert_int_equal(write(fd, text, sizeof(text) - 1),
 			 sizeof(text) - 1);
 	close(fd);
@@ -61,7 +55,6 @@ static void finds_its_own_thread(void **state)
 {
 	struct seam_number_list tids = { 0 };
 
-	(void)state;
 	assert_int_equal(seam_procfs_threads(&tids, getpid(), NULL), 0);
 	assert_int_equal(tids.items[0], getpid());
 	free(tids.items);

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_record_merge.c - records of several rings in the order of time */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <linux/perf_event.h>
 
@@ -19,7 +15,6 @@ static size_t bytes[5];
 
 static int set_up(void **state)
 {
-	(void)state;
 	merge = (struct seam_record_merge) {
 		.sample_time_pos = TIME_POS, .time_from_end = FROM_END,
 	};
@@ -29,7 +24,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	seam_record_merge_fini(&merge);
 	return 0;
 }
@@ -85,7 +79,6 @@ static int next(void)
 
 static void an_exec_comes_before_later_samples_of_other_cpus(void **state)
 {
-	(void)state;
 	put(0, PERF_RECORD_COMM, 2, 200);
 	put(1, PERF_RECORD_SAMPLE, 1, 100);
 	put(1, PERF_RECORD_SAMPLE, 4, 400);
@@ -98,7 +91,6 @@ static void an_exec_comes_before_later_samples_of_other_cpus(void **state)
 
 static void records_of_one_ring_stay_in_their_order(void **state)
 {
-	(void)state;
 	put(0, PERF_RECORD_SAMPLE, 1, 100);
 	put(0, PERF_RECORD_SAMPLE, 2, 90);
 	put(1, PERF_RECORD_SAMPLE, 3, 110);
@@ -110,7 +102,6 @@ static void records_of_one_ring_stay_in_their_order(void **state)
 
 static void records_after_the_time_of_the_merge_stay_in_their_rings(void **s)
 {
-	(void)s;
 	put(0, PERF_RECORD_SAMPLE, 1, 100);
 	put(0, PERF_RECORD_SAMPLE, 2, 201);
 	put(0, PERF_RECORD_SAMPLE, 9, 150);
@@ -128,7 +119,6 @@ static void records_after_the_time_of_the_merge_stay_in_their_rings(void **s)
 
 static void a_side_band_record_is_first_at_an_equal_time(void **state)
 {
-	(void)state;
 	/* rings of the side-band have the lower ids and are added last */
 	put(0, PERF_RECORD_COMM, 1, 100);
 	put(1, PERF_RECORD_SAMPLE, 2, 100);
@@ -141,7 +131,6 @@ static void a_damaged_record_ends_its_ring_only(void **state)
 {
 	const struct seam_ring_header bad = { .type = 9, .size = 4 };
 
-	(void)state;
 	put(0, PERF_RECORD_SAMPLE, 1, 100);
 	put(0, PERF_RECORD_SAMPLE, 9, 200);
 	memcpy(&rings[0][RECORD / 8], &bad, sizeof(bad));
@@ -160,7 +149,6 @@ static void random_records_come_sorted_and_all_of_them(void **state)
 	uint64_t time_of[5 * (RING / RECORD)];
 	int n = 0, number;
 
-	(void)state;
 	srand(3);
 	for (int i = 0; i < 2000; i++) {
 		int ring = rand() % 5;

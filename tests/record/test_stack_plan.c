@@ -2,19 +2,14 @@
 /* test_stack_plan.c - copies of stacks that fit their rings */
 #include "record/stack_plan.h"
 
-
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 enum { KIB = 1024, MIB = 1024 * KIB };
 
 static void the_largest_copy_that_ring_and_rate_allow(void **state)
 {
-	(void)state;
 	assert_int_equal(seam_stack_plan_bytes(4 * MIB, 1000), 48 * KIB);
 	assert_int_equal(seam_stack_plan_bytes(4 * MIB, 1300), 32 * KIB);
 	assert_int_equal(seam_stack_plan_bytes(2 * MIB, 1000), 32 * KIB);
@@ -29,7 +24,6 @@ static void the_largest_copy_that_ring_and_rate_allow(void **state)
 
 static void no_copy_where_a_ring_is_too_small_or_the_rate_too_high(void **state)
 {
-	(void)state;
 	assert_int_equal(seam_stack_plan_bytes(128 * KIB, 100), 0);
 	assert_int_equal(seam_stack_plan_bytes(512 * KIB, 5000), 0);
 	assert_int_equal(seam_stack_plan_bytes(2 * MIB, UINT64_MAX), 0);
@@ -37,14 +31,12 @@ static void no_copy_where_a_ring_is_too_small_or_the_rate_too_high(void **state)
 
 static void an_unknown_rate_gets_the_smallest_copy(void **state)
 {
-	(void)state;
 	assert_int_equal(seam_stack_plan_bytes(2 * MIB, 0), 8 * KIB);
 	assert_int_equal(seam_stack_plan_bytes(4 * KIB, 0), 0);
 }
 
 static void the_frequency_that_would_fit_does(void **state)
 {
-	(void)state;
 	for (size_t ring = 512 * KIB; ring <= 16 * MIB; ring *= 2) {
 		uint64_t hz = seam_stack_plan_max_hz(ring, 8 * KIB);
 
@@ -58,7 +50,6 @@ static void live_unwinding_keeps_copies_from_the_file(void **state)
 {
 	const uint64_t copies = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 
-	(void)state;
 	for (int how = SEAM_CALL_GRAPH_NONE; how <= SEAM_CALL_GRAPH_DWARF;
 	     how++) {
 		bool is_copied = how >= SEAM_CALL_GRAPH_AUTO;

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_stopped.c - an exec() that nothing followed, in any order of rings */
 #include "record/perf/stopped.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <linux/perf_event.h>
 
 static void see(struct seam_stopped *s, uint32_t type, uint32_t pid,
@@ -59,7 +55,6 @@ static void an_end_right_after_exec_is_counted(void **state)
 	struct seam_stopped s = { 0 };
 	struct seam_counts losses = { 0 };
 
-	(void)state;
 	see(&s, EXEC, 7, 100);
 	see(&s, MAP, 7, 110);
 	see(&s, EXEC, 7, 200);
@@ -74,7 +69,6 @@ static void programs_that_ran_are_not(void **state)
 {
 	struct seam_stopped s = { 0 };
 
-	(void)state;
 	see(&s, EXEC, 7, 100);
 	see(&s, MAP, 7, 110);
 	see(&s, END, 7, 900);
@@ -88,7 +82,6 @@ static void the_rings_may_be_read_in_any_order(void **state)
 {
 	struct seam_stopped s = { 0 };
 
-	(void)state;
 	/* mapped on a CPU whose ring is read before that of the exec */
 	see(&s, MAP, 7, 110);
 	see(&s, EXEC, 7, 100);
@@ -110,7 +103,6 @@ static void a_process_with_the_same_number_is_another(void **state)
 {
 	struct seam_stopped s = { 0 };
 
-	(void)state;
 	see(&s, EXEC, 7, 100);
 	see(&s, END, 7, 101);
 	round_of(&s);

@@ -11,14 +11,8 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -28,10 +22,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "folder.h"
 #include "record/proc/target_file.h"
+#include "unit.h"
 
 enum { OTHER = 65533 };		/* a user of whom nothing else is known */
 
@@ -145,7 +138,6 @@ static void a_file_of_the_process_is_opened(void **state)
 {
 	struct program p;
 
-	(void)state;
 	put(path, "own", "text", 0600);
 	p = start(nothing, NULL);
 	is_text(open_of(&p, path), "text");
@@ -159,7 +151,6 @@ static void only_regular_files_are_opened(void **state)
 	struct program p = start(nothing, NULL);
 	char name[4200];
 
-	(void)state;
 	put(path, "real", "text", 0600);
 	snprintf(name, sizeof(name), "%s.link", path);
 	assert_int_equal(symlink(path, name), 0);
@@ -190,7 +181,6 @@ static void a_lease_is_not_waited_for(void **state)
 {
 	struct program p;
 
-	(void)state;
 	put(path, "leased", "text", 0600);
 	p = start(nothing, map_with_lease);
 	assert_int_equal(open_of(&p, path), -EAGAIN);
@@ -204,7 +194,6 @@ static void what_its_user_may_not_read_is_not_read_for_it(void **state)
 	struct program p;
 	char name[4200];
 
-	(void)state;
 	if (geteuid())
 		return;
 	p = start(become_other, NULL);
@@ -227,7 +216,6 @@ static void a_program_that_may_be_run_but_not_read_is_not_read(void **state)
 {
 	struct program p;
 
-	(void)state;
 	if (geteuid())
 		return;
 	put(path, "run_only", "text", 0644);
@@ -262,7 +250,6 @@ static void what_is_mounted_on_a_file_is_not_opened(void **state)
 {
 	struct program p;
 
-	(void)state;
 	if (geteuid())
 		return;
 	put(path, "below", "below", 0644);
@@ -299,7 +286,6 @@ static void links_do_not_lead_out_of_the_targets_root(void **state)
 	struct program p;
 	char name[4200];
 
-	(void)state;
 	if (geteuid())
 		return;
 	put(path, "outside", "outside", 0644);
@@ -322,7 +308,6 @@ static void a_file_system_of_its_own_is_read(void **state)
 {
 	struct program p;
 
-	(void)state;
 	if (geteuid())
 		return;
 	snprintf(path, sizeof(path), "%s/own", folder);
@@ -339,7 +324,6 @@ static void a_mapping_is_opened_whatever_its_path_leads_to(void **state)
 {
 	struct program p;
 
-	(void)state;
 	if (geteuid())
 		return;
 	put(path, "mapped", "before", 0644);
@@ -358,7 +342,6 @@ static void a_program_is_opened_after_it_was_deleted(void **state)
 	char magic[5] = "";
 	int fd;
 
-	(void)state;
 	assert_int_equal(seam_target_open(&target, p.pid, NULL), 0);
 	fd = seam_target_open_exe(&target, NULL);
 	assert_int_equal(read(fd, magic, 4), 4);
@@ -373,7 +356,6 @@ static void a_number_that_was_used_again_is_another_process(void **state)
 	struct program p = start(nothing, NULL);
 	struct seam_target target;
 
-	(void)state;
 	assert_int_equal(seam_target_open(&target, p.pid, NULL), 0);
 	end(&p);
 	assert_int_equal(seam_target_open_exe(&target, NULL), -ESRCH);
@@ -385,7 +367,6 @@ static void of_a_process_that_ended_only_public_files_are_opened(void **state)
 	struct program p = start(nothing, NULL);
 	struct seam_target target;
 
-	(void)state;
 	end(&p);
 	assert_int_equal(seam_target_open(&target, p.pid, NULL), -ESRCH);
 	put(path, "private", "text", 0600);
@@ -403,7 +384,6 @@ static void a_process_has_a_start_and_a_root(void **state)
 	struct seam_target target;
 	struct timespec now;
 
-	(void)state;
 	clock_gettime(CLOCK_REALTIME, &now);
 	assert_int_equal(seam_target_open(&target, p.pid, NULL), 0);
 	assert_int_equal(target.inner_pid, p.pid);

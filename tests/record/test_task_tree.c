@@ -2,15 +2,11 @@
 /* test_task_tree.c - whose a thread is, and which process has the memory */
 #include <linux/perf_event.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "record/services/task_tree.h"
+#include "unit.h"
 
 /* Process 10 got the memory at time 100. */
 enum { CONNECTED = 10, SINCE = 100 };
@@ -20,14 +16,12 @@ static struct seam_tree_process *connected;
 
 static int set_up(void **state)
 {
-	(void)state;
 	connected = seam_task_tree_get(&tree, CONNECTED, SINCE);
 	return connected ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	seam_tree_process_unref(connected);
 	seam_task_tree_fini(&tree);
 	return 0;
@@ -89,7 +83,6 @@ static void apply_all(void)
 
 static void who_connected_has_the_memory_until_its_exec(void **state)
 {
-	(void)state;
 	expect(CONNECTED, CONNECTED, 0);
 	expect(11, 0, 0);
 	see_exec(CONNECTED, 200);
@@ -101,7 +94,6 @@ static void who_connected_has_the_memory_until_its_exec(void **state)
 
 static void a_child_has_it_if_it_was_forked_in_that_time(void **state)
 {
-	(void)state;
 	see_fork(20, CONNECTED, 100);
 	see_fork(21, CONNECTED, 101);
 	see_fork(22, CONNECTED, 200);
@@ -127,7 +119,6 @@ static void a_child_has_it_if_it_was_forked_in_that_time(void **state)
 /* The rings of CPUs are read one after another. */
 static void records_count_in_the_order_of_time(void **state)
 {
-	(void)state;
 	see_thread(41, 20, 140);
 	see_exec(20, 160);
 	see_fork(20, CONNECTED, 130);
@@ -144,7 +135,6 @@ static void records_count_in_the_order_of_time(void **state)
 
 static void later_records_wait(void **state)
 {
-	(void)state;
 	see_fork(20, CONNECTED, 150);
 	see_fork(21, CONNECTED, 151);
 	seam_task_tree_apply(&tree, 150);
@@ -156,7 +146,6 @@ static void later_records_wait(void **state)
 
 static void a_thread_is_of_the_process_that_had_its_id_last(void **state)
 {
-	(void)state;
 	see_thread(40, CONNECTED, 90);
 	apply_all();
 	expect(40, CONNECTED, 0);
@@ -179,7 +168,6 @@ static void a_thread_that_has_ended_is_known_for_two_rounds(void **state)
 {
 	struct seam_tree_process *owner;
 
-	(void)state;
 	see_thread(40, CONNECTED, 110);
 	apply_all();
 	owner = seam_task_tree_owner(&tree, 40, connected, SINCE);
@@ -204,7 +192,6 @@ static void a_thread_that_has_ended_is_known_for_two_rounds(void **state)
 
 static void a_process_ends_with_its_last_thread(void **state)
 {
-	(void)state;
 	see_thread(40, CONNECTED, 110);
 	see_exit(CONNECTED, CONNECTED, 120);
 	apply_all();
@@ -222,7 +209,6 @@ static void a_process_ends_with_its_last_thread(void **state)
 
 static void the_memory_goes_with_the_last_process_that_has_it(void **state)
 {
-	(void)state;
 	see_fork(20, CONNECTED, 110);
 	see_fork(30, 20, 120);
 	see_fork(31, 20, 120);
@@ -248,7 +234,6 @@ static void an_end_that_was_not_recorded_is_found(void **state)
 	struct seam_tree_process *gone, *own;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0)
 		_exit(0);
 	gone = seam_task_tree_get(&tree, (uint32_t)pid, 1);
@@ -281,7 +266,6 @@ static void so_is_a_thread_of_a_known_process(void **state)
 	int pipes[4];
 	uint32_t tid;
 
-	(void)state;
 	assert_int_equal(pipe(pipes), 0);
 	assert_int_equal(pipe(pipes + 2), 0);
 	assert_int_equal(pthread_create(&thread, NULL, stay, pipes), 0);
@@ -307,7 +291,6 @@ static void so_is_a_thread_of_a_known_process(void **state)
 /* A recording of weeks has as many tasks as ids, again and again. */
 static void tasks_that_ended_take_no_memory(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < 70000; i++) {
 		uint32_t pid = 1000 + i;
 		uint64_t time_ns = 200 + 5 * i;
@@ -335,7 +318,6 @@ static void numbers_that_are_no_ids_have_no_effect(void **state)
 		0, SEAM_TASK_TREE_MAX_ID, UINT32_MAX,
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(none); i++) {
 		see_fork(none[i], CONNECTED, 200);
 		see_fork(20, none[i], 200);
@@ -360,7 +342,6 @@ static void a_believed_process_has_the_memory_until_its_end(void **state)
 	struct seam_tree_process *same =
 		seam_task_tree_believe(&tree, 20, connected);
 
-	(void)state;
 	assert_non_null(child);
 	assert_ptr_equal(same, child);
 	expect(20, 20, 0);

@@ -6,17 +6,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "chunk_made.h"
 #include "folder.h"
 #include "record/trace/trace_functions.h"
+#include "unit.h"
 
 enum { N_FUNCTIONS = 6000, PID = 4711 };
 
@@ -51,9 +48,9 @@ static struct seam_trace_program program(uint32_t pid, uint64_t since_ns)
 static void announce_image(const struct seam_trace_program *p, uint32_t number)
 {
 	seam_trace_functions_add(&known, p, &(struct seam_xray_announcement) {
-		.kind = SEAM_XRAY_ANNOUNCED_IMAGE,
-		.image = { .image = number, .build_id = { 0x98, 0xfe },
-			   .build_id_bytes = 2, .path = "/image" } });
+		.image = { .kind = SEAM_XRAY_ANNOUNCED_IMAGE, .image = number,
+			   .build_id = { 0x98, 0xfe }, .build_id_bytes = 2,
+			   .path = "/image" } });
 }
 
 static void announce_addresses(const struct seam_trace_program *p,
@@ -68,8 +65,8 @@ static void announce_addresses(const struct seam_trace_program *p,
 			addresses[i] = 16 * (first + i);
 		seam_trace_functions_add(&known, p,
 			&(struct seam_xray_announcement) {
-				.kind = SEAM_XRAY_ANNOUNCED_FUNCTIONS,
-				.addresses = { number, first, some,
+				.addresses = { SEAM_XRAY_ANNOUNCED_FUNCTIONS,
+					       number, first, some,
 					       addresses } });
 	}
 }
@@ -79,7 +76,7 @@ static void announce_name(const struct seam_trace_program *p,
 			  uint32_t number, const char *name)
 {
 	seam_trace_functions_add(&known, p, &(struct seam_xray_announcement) {
-			.kind = kind, .named = { number, name } });
+			.named = { kind, number, name } });
 }
 
 static void call(const struct seam_trace_program *p, uint32_t first,
@@ -111,7 +108,6 @@ static void images_of_a_program_are_limited(void **state)
 {
 	struct seam_trace_program p = program(PID, 5);
 
-	(void)state;
 	for (uint32_t i = 0; i < SEAM_TRACE_MAX_IMAGES + 9; i++)
 		announce_image(&p, UINT32_MAX - i * 77);
 	assert_int_equal(known.n_left_out, 9);
@@ -123,7 +119,6 @@ static void maps_beside_all_logs_have_a_limit_together(void **state)
 	char name[SEAM_XRAY_MAX_NAME], files[2][2][32];
 	uint64_t bytes = 0, n_functions;
 
-	(void)state;
 	memset(name, 1, sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	for (uint32_t i = 0; i < 2; i++) {
@@ -158,7 +153,6 @@ static void ids_of_one_program_cost_no_names_of_another(void **state)
 	const uint32_t most = SEAM_XRAY_MAX_FUNCTION;
 	struct seam_trace_program honest = program(PID, 9);
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++) {
 		struct seam_trace_program p = program(100 + i, 5);
 
@@ -177,7 +171,6 @@ static void a_log_that_cannot_be_begun_is_tried_again(void **state)
 	struct seam_trace_program p = program(PID, 5);
 	struct rlimit old, none;
 
-	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &old);
 	none = (struct rlimit) { 0, old.rlim_max };
@@ -214,7 +207,6 @@ static void a_log_stays_as_it_is_where_joining_ends(void **state)
 	struct stat st;
 	char path[128];
 
-	(void)state;
 	assert_non_null(log);
 	for (int i = 0; i < 100; i++) {
 		chunk_begin(&chunk, 1, 2 + i % 2, 3, 0, 100);

@@ -3,16 +3,13 @@
 #include "record/proc/user_share.h"
 
 #include <linux/perf_event.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
+#include "unit.h"
 
 /* No such processes. */
 enum { STRANGER = INT32_MAX - 8, CHILD, OTHER, SIZE = 4096 };
@@ -22,7 +19,6 @@ static uint64_t now_ns;
 
 static int enter(void **state)
 {
-	(void)state;
 	shares = (struct seam_user_shares) { 0 };
 	now_ns = 5 * SEAM_NS_PER_S;
 	return 0;
@@ -66,7 +62,6 @@ static void use_up(int32_t pid)
 
 static void a_user_has_so_much_at_once_and_so_much_a_second(void **state)
 {
-	(void)state;
 	use_up(STRANGER);
 	now_ns += SEAM_NS_PER_S;
 	for (int i = 0; i < SEAM_SHARE_RATE / 1000 * 1000 / SIZE; i++)
@@ -88,7 +83,6 @@ static void a_user_has_so_much_at_once_and_so_much_a_second(void **state)
 
 static void our_own_user_has_no_limit(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		assert_true(takes(getpid(), SEAM_SHARE_BYTES));
 	assert_int_equal(seam_user_share_of(geteuid()), SEAM_SHARE_USERS);
@@ -97,7 +91,6 @@ static void our_own_user_has_no_limit(void **state)
 
 static void a_child_that_has_ended_has_the_user_of_its_parent(void **state)
 {
-	(void)state;
 	use_up(STRANGER);
 	assert_true(takes(getpid(), SIZE));
 	forks(getpid(), CHILD);
@@ -136,7 +129,6 @@ static void a_program_that_changes_its_user_has_that_users_share(void **state)
 {
 	pid_t pid = start(geteuid() ? geteuid() : 65534);
 
-	(void)state;
 	assert_true(takes(getpid(), SIZE));
 	forks(getpid(), pid);
 	execs(pid);
@@ -153,7 +145,6 @@ static void a_user_has_so_many_files(void **state)
 {
 	uint16_t counts[SEAM_SHARE_USERS + 1] = { 0 };
 
-	(void)state;
 	for (int i = 0; i < SEAM_SHARE_FILES; i++)
 		assert_true(seam_user_share_take_file(counts, geteuid() + 1));
 	assert_false(seam_user_share_take_file(counts, geteuid() + 1));

@@ -4,28 +4,29 @@
 #include "report/view.h"
 
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
-#include "../model/built.h"
+#include "fixture.h"
 
 enum { MAX_NAMES = 400 };
 
-static void check_cut(const char *text, size_t columns, const char *expected)
+static void check_cut_as(const char *text, size_t columns, bool unicode,
+			 const char *expected)
 {
 	struct seam_arena arena = { 0 };
 
-	assert_string_equal(seam_elide(&arena, text, columns, true), expected);
+	assert_int_equal(seam_elide_all(&arena, &text, 1, columns, unicode), 0);
+	assert_string_equal(text, expected);
 	seam_arena_fini(&arena);
+}
+
+static void check_cut(const char *text, size_t columns, const char *expected)
+{
+	check_cut_as(text, columns, true, expected);
 }
 
 static void a_name_is_cut_in_its_middle(void **state)
 {
-	(void)state;
 	check_cut("short", 5, "short");
 	check_cut("v8::internal::Heap::Collect", 11, "v8::i…llect");
 	check_cut("abcdefgh", 6, "abc…gh");
@@ -40,12 +41,7 @@ static void a_name_is_cut_in_its_middle(void **state)
 
 static void an_ellipsis_is_what_the_locale_can_show(void **state)
 {
-	struct seam_arena arena = { 0 };
-
-	(void)state;
-	assert_string_equal(seam_elide(&arena, "abcdefghij", 6, false),
-			    "ab..ij");
-	seam_arena_fini(&arena);
+	check_cut_as("abcdefghij", 6, false, "ab..ij");
 }
 
 /* All of @n names, which are distinct, in each width. */
@@ -98,7 +94,6 @@ static void distinct_names_stay_distinct_in_any_width(void **state)
 	const char *names[MAX_NAMES];
 	size_t n = 0;
 
-	(void)state;
 	for (size_t f = 0; f < SEAM_ARRAY_SIZE(forms); f++)
 		for (int i = 0; i < 40; i++, n++) {
 #pragma GCC diagnostic push
@@ -116,7 +111,6 @@ static void names_of_an_adversary_stay_distinct(void **state)
 	const char *names[MAX_NAMES];
 	unsigned int seed = 1;
 
-	(void)state;
 	/* two letters, so that pieces are alike wherever they are cut */
 	for (size_t i = 0; i < MAX_NAMES; i++) {
 		size_t size = 20 + (size_t)(rand_r(&seed) % 250);
@@ -129,9 +123,11 @@ static void names_of_an_adversary_stay_distinct(void **state)
 	for (size_t i = 0; i < MAX_NAMES; i++) {
 		struct seam_arena arena = { 0 };
 		size_t width = 12 + i % 40;
+		const char *shown = names[i];
 
-		assert_true(seam_elide_columns(seam_elide(&arena, names[i],
-				width, true)) <= width);
+		assert_int_equal(seam_elide_all(&arena, &shown, 1, width,
+						true), 0);
+		assert_true(seam_elide_columns(shown) <= width);
 		seam_arena_fini(&arena);
 	}
 	for (size_t columns = 12; columns < 60; columns += 9) {
@@ -163,7 +159,6 @@ static void paths_have_as_many_folders_as_keep_them_apart(void **state)
 		"",
 	};
 
-	(void)state;
 	assert_int_equal(seam_elide_paths(&arena, paths,
 					  SEAM_ARRAY_SIZE(paths)), 0);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(paths); i++)
@@ -171,75 +166,66 @@ static void paths_have_as_many_folders_as_keep_them_apart(void **state)
 	seam_arena_fini(&arena);
 }
 
-/* The table of @p on a terminal of @width columns; the caller frees it. */
-static char *table(const struct seam_profile *p, unsigned int width,
-		   uint32_t by)
+/* What @print makes of @p on a terminal of 80 columns; the caller frees it. */
+static char *printed(int (*print)(const struct seam_report *report,
+				  const struct seam_view *view))
 {
 	static char *text;
 	static size_t size;
 	struct seam_view view = {
-		.width = width, .unicode = true,
+		.width = 80, .unicode = true,
 		.out = open_memstream(&text, &size),
 	};
 	struct seam_selection selection;
 	struct seam_selected selected;
 	struct seam_report report = {
-		.profile = p, .selected = &selected, .path = "a", .by = by,
+		.profile = &p, .selected = &selected, .path = "a",
 	};
 
 	seam_selection_init(&selection);
-	assert_int_equal(seam_selected_init(&selected, p, &selection, NULL), 0);
-	assert_int_equal(seam_report_text(&report, &view), 0);
+	assert_int_equal(seam_selected_init(&selected, &p, &selection, NULL),
+			 0);
+	assert_int_equal(print(&report, &view), 0);
 	fclose(view.out);
 	seam_selected_fini(&selected);
 	return text;
 }
 
-static void no_two_rows_of_a_terminal_read_alike(void **state)
+/* Of the lines of @text, 30 have @key, and from there on each is another. */
+static void check_lines(char *text, const char *key)
 {
-	static const char prefix[] = "a::very::long::common::prefix::of::all::";
-	struct seam_profile p = built();
-	char *text, *rest, *lines[200];
+	char *rest, *lines[200];
 	size_t n = 0;
 
-	(void)state;
-	for (int i = 0; i < 30; i++) {
-		char name[300];
-
-		snprintf(name, sizeof(name), "%s%c%d::and::an::end::of::all@"
-			 "/opt/%d/some/where/librarywithalongname.so", prefix,
-			 'a' + i % 3, i, i % 2);
-		built_add(&p, (uint64_t)i + 1, "app", name);
-	}
-	text = table(&p, 80, SEAM_BY_SYMBOL);
 	for (char *line = strtok_r(text, "\n", &rest); line;
 	     line = strtok_r(NULL, "\n", &rest)) {
 		assert_true(seam_elide_columns(line) <= 80);
-		if (strstr(line, "native"))
-			lines[n++] = strstr(line, "native");
+		if (strstr(line, key))
+			lines[n++] = strstr(line, key);
 	}
 	assert_int_equal(n, 30);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < i; k++)
 			assert_string_not_equal(lines[i], lines[k]);
 	free(text);
-	seam_profile_fini(&p);
+}
+
+static void no_two_rows_of_a_terminal_read_alike(void **state)
+{
+	for (int i = 0; i < 30; i++) {
+		char name[300];
+
+		snprintf(name, sizeof(name), "a::very::long::common::prefix::"
+			 "of::all::%c%d::and::an::end::of::all@/opt/%d/some/"
+			 "where/librarywithalongname.so", 'a' + i % 3, i,
+			 i % 2);
+		built_add(&p, (uint64_t)i + 1, "app", name);
+	}
+	check_lines(printed(seam_report_text), "native");
 }
 
 static void no_two_callees_of_a_tree_read_alike(void **state)
 {
-	static char text[30][300];
-	struct seam_profile p = built();
-	struct seam_selection selection;
-	struct seam_selected selected;
-	struct seam_view view = { .width = 80, .unicode = true };
-	struct seam_report report = {
-		.profile = &p, .selected = &selected, .path = "a",
-	};
-	char *all, *rest;
-	size_t size, n = 0;
-
-	(void)state;
 	for (int i = 0; i < 30; i++) {
 		char stack[300];
 
@@ -248,26 +234,7 @@ static void no_two_callees_of_a_tree_read_alike(void **state)
 			 "::is::long%s", i, i % 4 ? "" : "_[i]");
 		built_add(&p, (uint64_t)i + 1, "app", stack);
 	}
-	seam_selection_init(&selection);
-	assert_int_equal(seam_selected_init(&selected, &p, &selection, NULL),
-			 0);
-	view.out = open_memstream(&all, &size);
-	assert_int_equal(seam_report_tree_text(&report, &view), 0);
-	fclose(view.out);
-	for (char *line = strtok_r(all, "\n", &rest); line;
-	     line = strtok_r(NULL, "\n", &rest)) {
-		assert_true(seam_elide_columns(line) <= 80);
-		if (strstr(line, "a::very"))
-			snprintf(text[n++], sizeof(text[0]), "%s",
-				 strstr(line, "a::very"));
-	}
-	assert_int_equal(n, 30);
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < i; k++)
-			assert_string_not_equal(text[i], text[k]);
-	free(all);
-	seam_selected_fini(&selected);
-	seam_profile_fini(&p);
+	check_lines(printed(seam_report_tree_text), "a::very");
 }
 
 static void the_bar_gives_way_before_a_name(void **state)
@@ -278,22 +245,21 @@ static void the_bar_gives_way_before_a_name(void **state)
 		{ 28, 0 }, { 33, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(each); i++) {
-		struct seam_profile p = built();
 		char name[64], *text;
 		size_t n = 0;
 
 		snprintf(name, sizeof(name), "%.*s@abcdef", (int)each[i].name,
 			 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
+		seam_profile_fini(&p);
+		p = built();
 		built_add(&p, 1, "app", name);
-		text = table(&p, 80, SEAM_BY_SYMBOL);
+		text = printed(seam_report_text);
 		for (char *at = text; (at = strstr(at, "█")); at += 3)
 			n++;
 		assert_int_equal(n, each[i].bar);
 		assert_null(strstr(text, "…"));
 		free(text);
-		seam_profile_fini(&p);
 	}
 }
 
@@ -305,9 +271,9 @@ int main(void)
 		cmocka_unit_test(distinct_names_stay_distinct_in_any_width),
 		cmocka_unit_test(names_of_an_adversary_stay_distinct),
 		cmocka_unit_test(paths_have_as_many_folders_as_keep_them_apart),
-		cmocka_unit_test(no_two_rows_of_a_terminal_read_alike),
-		cmocka_unit_test(no_two_callees_of_a_tree_read_alike),
-		cmocka_unit_test(the_bar_gives_way_before_a_name),
+		TEST(no_two_rows_of_a_terminal_read_alike),
+		TEST(no_two_callees_of_a_tree_read_alike),
+		TEST(the_bar_gives_way_before_a_name),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");

@@ -3,23 +3,24 @@
 #include "report/flamegraph.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 
-#include <cmocka.h>
+#include "fixture.h"
 
-#include "../model/built.h"
+/* The picture of the last draw(). */
+static char *svg;
 
-static char *drawn(const struct seam_profile *p, struct seam_flamegraph graph)
+static void draw(struct seam_flamegraph graph)
 {
-	static char *text;
 	static size_t size;
 	struct seam_selection selection;
 	struct seam_selected selected;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out;
 
+	free(svg);
+	out = open_memstream(&svg, &size);
 	seam_selection_init(&selection);
-	assert_int_equal(seam_selected_init(&selected, p, &selection, NULL), 0);
+	assert_int_equal(seam_selected_init(&selected, &p, &selection, NULL),
+			 0);
 	graph.selected = &selected;
 	graph.group = SEAM_GROUP_COMM;
 	if (!graph.title)
@@ -27,11 +28,10 @@ static char *drawn(const struct seam_profile *p, struct seam_flamegraph graph)
 	assert_int_equal(seam_flamegraph_write(&graph, out), 0);
 	fclose(out);
 	seam_selected_fini(&selected);
-	return text;
 }
 
 /* The line of the frame with @name; "" when it is not drawn. */
-static const char *frame(const char *svg, const char *name)
+static const char *frame(const char *name)
 {
 	static char line[1024];
 	char key[128];
@@ -50,60 +50,49 @@ static const char *frame(const char *svg, const char *name)
 	return line;
 }
 
-/* Frames begin a line; strstr() would look at all 5 MB each time here. */
-static size_t n_frames(const char *svg)
+static void has(const char *text, const char *part)
 {
-	static const char begin[] = "\n<g class=\"f ";
+	assert_non_null(strstr(text, part));
+}
+
+/* Frames begin a line; strstr() would look at all 5 MB each time here. */
+static size_t n_frames(void)
+{
+	static const char start[] = "\n<g class=\"f ";
 	size_t n = 0;
 
-	for (; *svg; svg++)
-		n += *svg == '\n' &&
-		     strncmp(svg, begin, sizeof(begin) - 1) == 0;
+	for (const char *at = svg; *at; at++)
+		n += *at == '\n' &&
+		     strncmp(at, start, sizeof(start) - 1) == 0;
 	return n;
 }
 
 static void a_frame_is_as_wide_as_its_weight(void **state)
 {
-	struct seam_profile p = built();
-	char *svg;
-
-	(void)state;
 	built_put(&p, (struct built_sample) { 0, "app", "main;b",
 					      .weight = 1000 });
 	built_put(&p, (struct built_sample) { 1, "app", "main;a",
 					      .weight = 3000 });
-	svg = drawn(&p, (struct seam_flamegraph) { 0 });
-	assert_int_equal(n_frames(svg), 5);
+	draw((struct seam_flamegraph) { 0 });
+	assert_int_equal(n_frames(), 5);
 	/* 1176 px in all, largest first, 0.7 px apart. */
-	assert_non_null(strstr(frame(svg, "a"),
-			       "data-x=\"0\" data-w=\"3000\""));
-	assert_non_null(strstr(frame(svg, "a"), "x=\"12.00\""));
-	assert_non_null(strstr(frame(svg, "a"), "width=\"881.30\""));
-	assert_non_null(strstr(frame(svg, "b"),
-			       "data-x=\"3000\" data-w=\"1000\""));
-	assert_non_null(strstr(frame(svg, "b"), "x=\"894.00\""));
-	assert_non_null(strstr(frame(svg, "b"),
-			       "total 1 sample, 25.00%, 1.00 us\n"));
-	free(svg);
-	seam_profile_fini(&p);
+	has(frame("a"), "data-x=\"0\" data-w=\"3000\"");
+	has(frame("a"), "x=\"12.00\"");
+	has(frame("a"), "width=\"881.30\"");
+	has(frame("b"), "data-x=\"3000\" data-w=\"1000\"");
+	has(frame("b"), "x=\"894.00\"");
+	has(frame("b"), "total 1 sample, 25.00%, 1.00 us\n");
 }
 
 static void the_root_is_below_or_above(void **state)
 {
-	struct seam_profile p = built();
-	char *svg;
-
-	(void)state;
 	built_add(&p, 0, "app", "main");
-	svg = drawn(&p, (struct seam_flamegraph) { 0 });
-	assert_non_null(strstr(frame(svg, "all"), " y=\"122\""));
-	assert_non_null(strstr(frame(svg, "main"), " y=\"84\""));
-	free(svg);
-	svg = drawn(&p, (struct seam_flamegraph) { .inverted = true });
-	assert_non_null(strstr(frame(svg, "all"), " y=\"84\""));
-	assert_non_null(strstr(frame(svg, "main"), " y=\"122\""));
-	free(svg);
-	seam_profile_fini(&p);
+	draw((struct seam_flamegraph) { 0 });
+	has(frame("all"), " y=\"122\"");
+	has(frame("main"), " y=\"84\"");
+	draw((struct seam_flamegraph) { .inverted = true });
+	has(frame("all"), " y=\"84\"");
+	has(frame("main"), " y=\"122\"");
 }
 
 static void each_layer_has_its_colour_and_its_word(void **state)
@@ -112,33 +101,21 @@ static void each_layer_has_its_colour_and_its_word(void **state)
 		{ "main", "\"f n" }, { "tiny", "\"f i" }, { "lua", "\"f g" },
 		{ "trace", "\"f j" }, { "read", "\"f k" }, { "app", "\"f a" },
 	};
-	struct seam_profile p = built();
-	char *svg;
 
-	(void)state;
 	built_add(&p, 0, "app", "main;tiny_[i];lua_[g];trace_[j];read_[k]");
-	svg = drawn(&p, (struct seam_flamegraph) { 0 });
+	draw((struct seam_flamegraph) { 0 });
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(looks); i++)
-		assert_non_null(strstr(frame(svg, looks[i].name),
-				       looks[i].class));
-	assert_non_null(strstr(svg, ">guest</text>"));
-	assert_non_null(strstr(svg, "native, inlined · /usr/bin/app"));
-	free(svg);
-	seam_profile_fini(&p);
+		has(frame(looks[i].name), looks[i].class);
+	has(svg, ">guest</text>");
+	has(svg, "native, inlined · /usr/bin/app");
 }
 
 static void the_legend_has_only_what_is_drawn(void **state)
 {
-	struct seam_profile p = built();
-	char *svg;
-
-	(void)state;
 	built_add(&p, 0, "app", "main");
-	svg = drawn(&p, (struct seam_flamegraph) { 0 });
-	assert_non_null(strstr(svg, ">native</text>"));
+	draw((struct seam_flamegraph) { 0 });
+	has(svg, ">native</text>");
 	assert_null(strstr(svg, ">guest</text>"));
-	free(svg);
-	seam_profile_fini(&p);
 }
 
 /* The script and the style are ours; beyond them no markup may come up. */
@@ -147,14 +124,12 @@ static void no_name_becomes_markup(void **state)
 	static const char evil[] =
 		"</title><script>alert(1)</script>'\"&]]>\x1b\xc2\x9b"
 		"\xe2\x80\xae\xef\xbf\xbe\xff<b onload='x'>";
-	struct seam_profile p = built();
-	char *svg, *after;
+	char *after;
 
-	(void)state;
 	built_add(&p, 0, evil, evil);
 	p.functions.items[0].module = built_module(&p, evil);
 	p.events.items[0].name = built_string(&p, evil);
-	svg = drawn(&p, (struct seam_flamegraph) { .title = evil });
+	draw((struct seam_flamegraph) { .title = evil });
 	after = strstr(svg, "</style>");
 	assert_non_null(after);
 	assert_null(strstr(after, "<script>alert"));
@@ -167,60 +142,44 @@ static void no_name_becomes_markup(void **state)
 	after = strstr(after, "]]>");
 	assert_non_null(after);
 	assert_string_equal(after, "]]></script>\n</svg>\n");
-	free(svg);
-	seam_profile_fini(&p);
 }
 
 static void a_name_of_64_kib_is_cut_at_a_character(void **state)
 {
-	struct seam_profile p = built();
-	char *name = malloc(65537), *svg;
+	char *name = malloc(65537);
 
-	(void)state;
 	for (size_t i = 0; i < 65536; i += 2)
 		memcpy(name + i, "\xce\xbb", 2);
 	name[65536] = '\0';
 	name[0] = name[1] = 'x';
 	built_add(&p, 0, "app", name);
 	built_add(&p, 0, "app", name + 1);
-	svg = drawn(&p, (struct seam_flamegraph) { .title = name });
+	draw((struct seam_flamegraph) { .title = name });
 	assert_in_range(strlen(svg), 1000, 40000);
-	assert_non_null(strstr(svg, "λ…"));
+	has(svg, "λ…");
 	assert_null(strstr(svg, "\\x"));
-	free(svg);
 	free(name);
-	seam_profile_fini(&p);
 }
 
 static void what_is_too_narrow_is_counted(void **state)
 {
-	struct seam_profile p = built();
-	char *svg;
-
-	(void)state;
 	built_put(&p, (struct built_sample) { 0, "app", "main;big",
 					      .weight = 1000000 });
 	built_put(&p, (struct built_sample) { 1, "app", "main;tiny;leaf",
 					      .weight = 10 });
-	svg = drawn(&p, (struct seam_flamegraph) { .min_percent = 0.01 });
-	assert_string_equal(frame(svg, "tiny"), "");
-	assert_non_null(strstr(svg, "; 2 narrow frames not drawn"));
-	free(svg);
-	svg = drawn(&p, (struct seam_flamegraph) { 0 });
-	assert_string_not_equal(frame(svg, "tiny"), "");
+	draw((struct seam_flamegraph) { .min_percent = 0.01 });
+	assert_string_equal(frame("tiny"), "");
+	has(svg, "; 2 narrow frames not drawn");
+	draw((struct seam_flamegraph) { 0 });
+	assert_string_not_equal(frame("tiny"), "");
 	assert_null(strstr(svg, "frames not drawn"));
-	free(svg);
-	seam_profile_fini(&p);
 }
 
 /* What main has called and is not drawn is not its own time. */
 static void a_filler_is_where_narrow_frames_were_left_out(void **state)
 {
-	struct seam_profile p = built();
-	char *svg;
 	const char *at;
 
-	(void)state;
 	for (unsigned int i = 0; i < 60; i++)
 		built_add(&p, i, "app", "main;wide");
 	for (unsigned int i = 0; i < 30; i++) {
@@ -231,28 +190,21 @@ static void a_filler_is_where_narrow_frames_were_left_out(void **state)
 	}
 	for (unsigned int i = 0; i < 10; i++)
 		built_add(&p, 200 + i, "app", "main");
-	svg = drawn(&p, (struct seam_flamegraph) { .min_percent = 5 });
+	draw((struct seam_flamegraph) { .min_percent = 5 });
 	at = strstr(svg, "<g class=\"rest\" data-w=");
 	assert_non_null(at);
-	assert_non_null(strstr(at, "<title>30 narrow frames, not drawn\n"
-			       "total 30 samples, 30.00%"));
+	has(at, "<title>30 narrow frames, not drawn\n"
+	    "total 30 samples, 30.00%");
 	/* it begins where the wide one ends: at 60 % of 1176 */
-	assert_non_null(strstr(at, "<rect x=\"717.60\""));
+	has(at, "<rect x=\"717.60\"");
 	assert_null(strstr(at + 20, "<g class=\"rest\""));
-	free(svg);
-	svg = drawn(&p, (struct seam_flamegraph) { .min_percent = 0 });
+	draw((struct seam_flamegraph) { .min_percent = 0 });
 	assert_null(strstr(svg, "<g class=\"rest\""));
-	free(svg);
-	seam_profile_fini(&p);
 }
 
 /* flamegraph.js reads it: the formats are those of put_list(). */
 static void what_is_too_narrow_is_listed_for_searches(void **state)
 {
-	struct seam_profile p = built();
-	char *svg;
-
-	(void)state;
 	for (unsigned int i = 0; i < 900; i++)
 		built_add(&p, i, "app", "main;wide");
 	for (unsigned int i = 0; i < 20; i++)
@@ -260,40 +212,32 @@ static void what_is_too_narrow_is_listed_for_searches(void **state)
 	for (unsigned int i = 0; i < 10; i++)
 		built_add(&p, i, "app", "main;a<b;e");
 	built_add(&p, 0, "app", "main;f;c");
-	svg = drawn(&p, (struct seam_flamegraph) { .min_percent = 5 });
-	assert_non_null(strstr(svg, "<g class=\"rest\" data-w=\"31000\""
-		" data-list=\",1:7530,2:4e20,3^2,4:2710^2,5:3e8,2\">"));
-	assert_non_null(strstr(svg, "<metadata id=\"names\" data-cut=\"0\">"
-			       "\na&lt;b\nc\nd\ne\nf</metadata>"));
-	free(svg);
-	seam_profile_fini(&p);
+	draw((struct seam_flamegraph) { .min_percent = 5 });
+	has(svg, "<g class=\"rest\" data-w=\"31000\""
+	    " data-list=\",1:7530,2:4e20,3^2,4:2710^2,5:3e8,2\">");
+	has(svg, "<metadata id=\"names\" data-cut=\"0\">"
+	    "\na&lt;b\nc\nd\ne\nf</metadata>");
 }
 
 /* A search then says "at least". */
 static void a_page_of_50_mb_has_no_lists(void **state)
 {
-	struct seam_profile p = built();
 	char stack[1001];
-	char *svg;
 
-	(void)state;
 	memset(stack, '&', sizeof(stack));
 	for (unsigned int i = 0; i < 10500; i++) {
 		snprintf(stack + 990, sizeof(stack) - 990, "%010u", i);
 		built_add(&p, i, "app", stack);
 	}
-	svg = drawn(&p, (struct seam_flamegraph) { .min_percent = 1 });
-	assert_non_null(strstr(svg, "<metadata id=\"names\" data-cut=\"1\">"
-			       "</metadata>"));
+	draw((struct seam_flamegraph) { .min_percent = 1 });
+	has(svg, "<metadata id=\"names\" data-cut=\"1\">"
+	    "</metadata>");
 	assert_null(strstr(svg, " data-list="));
-	free(svg);
-	seam_profile_fini(&p);
 }
 
 /* Before a byte of it is written. */
 static void a_page_over_50_mb_is_refused(void **state)
 {
-	struct seam_profile p = built();
 	struct seam_selection selection;
 	struct seam_selected selected;
 	struct seam_flamegraph graph = {
@@ -305,7 +249,6 @@ static void a_page_over_50_mb_is_refused(void **state)
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	memset(stack, '&', sizeof(stack));
 	for (unsigned int i = 0; i < 5100; i++) {
 		snprintf(stack + 1990, sizeof(stack) - 1990, "%05u", i);
@@ -333,110 +276,79 @@ static void a_page_over_50_mb_is_refused(void **state)
 	fclose(out);
 	free(text);
 	seam_selected_fini(&selected);
-	seam_profile_fini(&p);
 }
 
 /* Not that of a module's code without a name: that has its layer. */
 static void the_unknown_has_a_colour_of_its_own(void **state)
 {
-	struct seam_profile p = built();
-	char *svg;
-
-	(void)state;
 	built_add(&p, 1, "app", "main;[unknown];[app+0x12]");
-	svg = drawn(&p, (struct seam_flamegraph) { .min_percent = 0 });
-	assert_non_null(strstr(frame(svg, "[unknown]"), "class=\"f u"));
-	assert_non_null(strstr(frame(svg, "[app+0x12]"), "class=\"f n"));
-	assert_non_null(strstr(svg, ">unknown</text>"));
-	free(svg);
-	seam_profile_fini(&p);
+	draw((struct seam_flamegraph) { .min_percent = 0 });
+	has(frame("[unknown]"), "class=\"f u");
+	has(frame("[app+0x12]"), "class=\"f n");
+	has(svg, ">unknown</text>");
 }
 
 /* 8,000 equal stacks of three: more frames than are drawn. */
 static void a_picture_has_a_bounded_number_of_frames(void **state)
 {
-	struct seam_profile p = built();
-	char *svg;
-
-	(void)state;
 	for (int i = 0; i < 8000; i++) {
 		char stack[32];
 
 		snprintf(stack, sizeof(stack), "f%d;g;h", i);
 		built_add(&p, (uint64_t)i, "app", stack);
 	}
-	svg = drawn(&p, (struct seam_flamegraph) { .min_percent = 0 });
-	assert_int_equal(n_frames(svg), 24002);
-	free(svg);
-	svg = drawn(&p, (struct seam_flamegraph) { .min_percent = -1 });
-	assert_int_equal(n_frames(svg), SEAM_FLAMEGRAPH_FRAMES);
-	assert_non_null(strstr(svg, "; 4,002 narrow frames not drawn"));
-	free(svg);
-	seam_profile_fini(&p);
+	draw((struct seam_flamegraph) { .min_percent = 0 });
+	assert_int_equal(n_frames(), 24002);
+	draw((struct seam_flamegraph) { .min_percent = -1 });
+	assert_int_equal(n_frames(), SEAM_FLAMEGRAPH_FRAMES);
+	has(svg, "; 4,002 narrow frames not drawn");
 }
 
 static void loss_is_in_the_picture(void **state)
 {
-	struct seam_profile p = built();
-	char *svg;
-
-	(void)state;
 	built_add(&p, 0, "app", "main");
 	seam_profile_lost(&p, "ring full", 0, 3, 0);
-	svg = drawn(&p, (struct seam_flamegraph) { 0 });
-	assert_non_null(strstr(svg, "class=\"sub lossy\""));
-	assert_non_null(strstr(svg, "3 records lost (75.00%)"));
-	free(svg);
-	seam_profile_fini(&p);
+	draw((struct seam_flamegraph) { 0 });
+	has(svg, "class=\"sub lossy\"");
+	has(svg, "3 records lost (75.00%)");
 }
 
 static void several_events_are_drawn_by_samples(void **state)
 {
-	struct seam_profile p = built();
-	char *svg;
-
-	(void)state;
 	built_add(&p, 0, "app", "main");
 	built_put(&p, (struct built_sample) { 1, "app", "main",
 		.event = "faults", .weight = 1000000 });
-	svg = drawn(&p, (struct seam_flamegraph) { 0 });
-	assert_non_null(strstr(frame(svg, "main"), "data-w=\"2\""));
-	free(svg);
-	seam_profile_fini(&p);
+	draw((struct seam_flamegraph) { 0 });
+	has(frame("main"), "data-w=\"2\"");
 }
 
 static void an_empty_profile_is_a_picture_too(void **state)
 {
-	struct seam_profile p = built();
-	char *svg = drawn(&p, (struct seam_flamegraph) { .min_percent = 1 });
-
-	(void)state;
-	assert_int_equal(n_frames(svg), 1);
+	draw((struct seam_flamegraph) { .min_percent = 1 });
+	assert_int_equal(n_frames(), 1);
 	assert_null(strstr(svg, "\"nan"));
 	assert_null(strstr(svg, "\"inf"));
-	free(svg);
-	seam_profile_fini(&p);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_frame_is_as_wide_as_its_weight),
-		cmocka_unit_test(the_root_is_below_or_above),
-		cmocka_unit_test(each_layer_has_its_colour_and_its_word),
-		cmocka_unit_test(the_legend_has_only_what_is_drawn),
-		cmocka_unit_test(no_name_becomes_markup),
-		cmocka_unit_test(a_name_of_64_kib_is_cut_at_a_character),
-		cmocka_unit_test(what_is_too_narrow_is_counted),
-		cmocka_unit_test(what_is_too_narrow_is_listed_for_searches),
-		cmocka_unit_test(a_page_of_50_mb_has_no_lists),
-		cmocka_unit_test(a_filler_is_where_narrow_frames_were_left_out),
-		cmocka_unit_test(a_page_over_50_mb_is_refused),
-		cmocka_unit_test(the_unknown_has_a_colour_of_its_own),
-		cmocka_unit_test(a_picture_has_a_bounded_number_of_frames),
-		cmocka_unit_test(loss_is_in_the_picture),
-		cmocka_unit_test(several_events_are_drawn_by_samples),
-		cmocka_unit_test(an_empty_profile_is_a_picture_too),
+		TEST(a_frame_is_as_wide_as_its_weight),
+		TEST(the_root_is_below_or_above),
+		TEST(each_layer_has_its_colour_and_its_word),
+		TEST(the_legend_has_only_what_is_drawn),
+		TEST(no_name_becomes_markup),
+		TEST(a_name_of_64_kib_is_cut_at_a_character),
+		TEST(what_is_too_narrow_is_counted),
+		TEST(what_is_too_narrow_is_listed_for_searches),
+		TEST(a_page_of_50_mb_has_no_lists),
+		TEST(a_filler_is_where_narrow_frames_were_left_out),
+		TEST(a_page_over_50_mb_is_refused),
+		TEST(the_unknown_has_a_colour_of_its_own),
+		TEST(a_picture_has_a_bounded_number_of_frames),
+		TEST(loss_is_in_the_picture),
+		TEST(several_events_are_drawn_by_samples),
+		TEST(an_empty_profile_is_a_picture_too),
 	};
 
 	return cmocka_run_group_tests_name("flamegraph", tests, NULL, NULL);

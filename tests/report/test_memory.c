@@ -9,13 +9,10 @@
 #include "report/flamegraph.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 #include "../model/built.h"
 #include "../no_memory.h"
+#include "../unit.h"
 #include "export/exporter.h"
 #include "report/report.h"
 
@@ -102,7 +99,6 @@ static void each_failed_allocation_is_reported(void **state)
 	struct seam_profile p = built();
 	FILE *out = fopen("/dev/null", "w");
 
-	(void)state;
 	for (uint64_t i = 0; i < 40; i++) {
 		char stack[64];
 

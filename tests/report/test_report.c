@@ -2,13 +2,9 @@
 /* test_report.c - tables and trees as they are printed, word for word */
 #include "report/report.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 
-#include "../model/built.h"
+#include "fixture.h"
 
 typedef int printer(const struct seam_report *report,
 		    const struct seam_view *view);
@@ -25,57 +21,61 @@ static int as_tree_json(const struct seam_report *report,
 	return seam_report_tree_json(report, view->out);
 }
 
-/* What @print makes of @p; the caller frees it. */
-static char *printed(const struct seam_profile *p, struct seam_report report,
-		     struct seam_view view, printer *print)
+/* What the last put() printed. */
+static char *text;
+
+static void put(struct seam_report report, struct seam_view view,
+		printer *print)
 {
-	static char *text;
 	static size_t size;
 	struct seam_selection selection;
 	struct seam_selected selected;
 
+	free(text);
 	seam_selection_init(&selection);
-	assert_int_equal(seam_selected_init(&selected, p, &selection, NULL), 0);
-	report.profile = p;
+	assert_int_equal(seam_selected_init(&selected, &p, &selection, NULL),
+			 0);
+	report.profile = &p;
 	report.selected = &selected;
 	report.path = "a.seam";
 	view.out = open_memstream(&text, &size);
 	assert_int_equal(print(&report, &view), 0);
 	fclose(view.out);
 	seam_selected_fini(&selected);
-	return text;
 }
 
-static void check(const struct seam_profile *p, struct seam_report report,
-		  struct seam_view view, printer *print, const char *expected)
+static void check(struct seam_report report, struct seam_view view,
+		  printer *print, const char *expected)
 {
-	char *text = printed(p, report, view, print);
-
+	put(report, view, print);
 	assert_string_equal(text, expected);
-	free(text);
+}
+
+static void has(const char *part)
+{
+	assert_non_null(strstr(text, part));
 }
 
 static const struct seam_view piped = { .width = 0 };
 static const struct seam_view terminal = { .width = 80, .unicode = true };
 static const struct seam_report by_symbol = { .by = SEAM_BY_SYMBOL };
 
-static struct seam_profile small(void)
+static int begin_small(void **state)
 {
-	struct seam_profile p = built();
-
+	begin(state);
 	built_add(&p, 1000000000, "app", "main;fib;fib");
 	built_add(&p, 2000000000, "app", "main;fib;fib");
 	built_add(&p, 3000000000, "app", "main;read_[k]");
 	built_add(&p, 3500000000, "app", "main;tiny_[i]");
-	return p;
+	return 0;
 }
+
+#define SMALL_TEST(function)						\
+	cmocka_unit_test_setup_teardown(function, begin_small, end)
 
 static void a_table_is_aligned(void **state)
 {
-	struct seam_profile p = small();
-
-	(void)state;
-	check(&p, by_symbol, piped, seam_report_text,
+	check(by_symbol, piped, seam_report_text,
 	      "app --fast\n"
 	      "a.seam: 4 samples over 2.50 s, nothing lost\n"
 	      "\n"
@@ -85,50 +85,39 @@ static void a_table_is_aligned(void **state)
 	      "  25.00%    25.00%          1  kernel  read    [kernel.kallsyms]\n"
 	      "  25.00%    25.00%          1  native  tiny    app\n"
 	      "   0.00%   100.00%          0  native  main    app\n");
-	seam_profile_fini(&p);
 }
 
 static void what_top_hides_is_added_up(void **state)
 {
-	struct seam_profile p = small();
 	struct seam_report report = { .by = SEAM_BY_SYMBOL, .top = 1 };
-	char *text = printed(&p, report, piped, seam_report_text);
 
-	(void)state;
-	assert_non_null(strstr(text, "  50.00%  in 3 more rows; "
-				     "--top 0 shows all\n"));
-	free(text);
-	seam_profile_fini(&p);
+	put(report, piped, seam_report_text);
+	has("  50.00%  in 3 more rows; "
+	    "--top 0 shows all\n");
 }
 
 static void threads_are_reported_by_number_and_name(void **state)
 {
-	struct seam_profile p = small();
 	struct seam_report report = { .by = SEAM_BY_THREAD };
-	char *text;
 
-	(void)state;
 	built_put(&p, (struct built_sample) { 3600000000, "io\x1b[m", "read",
 					      .tid = 4711, .pid = 1 });
-	text = printed(&p, report, piped, seam_report_text);
-	assert_non_null(strstr(text,
-		"   SHARE       TID    SAMPLES  THREAD\n"
-		"  80.00%         1          4  app\n"
-		"  20.00%      4711          1  io\\x1b[m\n"));
-	free(text);
-	seam_profile_fini(&p);
+	put(report, piped, seam_report_text);
+	has("   SHARE       TID    SAMPLES  THREAD\n"
+	    "  80.00%         1          4  app\n"
+	    "  20.00%      4711          1  io\\x1b[m\n");
 }
 
-static size_t longest_line(const char *text)
+static size_t longest_line(void)
 {
 	size_t longest = 0, n = 0;
 
-	for (; *text; text++) {
-		if (*text == '\n') {
+	for (const char *c = text; *c; c++) {
+		if (*c == '\n') {
 			longest = n > longest ? n : longest;
 			n = 0;
 		} else {
-			n += ((unsigned char)*text & 0xc0) != 0x80;
+			n += ((unsigned char)*c & 0xc0) != 0x80;
 		}
 	}
 	return longest;
@@ -141,10 +130,8 @@ static void a_terminal_line_fits(void **state)
 	static printer *const printers[] = {
 		seam_report_text, seam_report_tree_text,
 	};
-	struct seam_profile p = small();
 	char *name = malloc(65537);
 
-	(void)state;
 	memset(name, 'x', 65536);
 	name[65536] = '\0';
 	built_add(&p, 0, "app", name);
@@ -156,31 +143,24 @@ static void a_terminal_line_fits(void **state)
 		};
 
 		for (size_t k = 0; k < SEAM_ARRAY_SIZE(printers); k++) {
-			char *text = printed(&p, by_symbol, view, printers[k]);
-
-			assert_in_range(longest_line(text), 40, widths[i]);
-			assert_non_null(strstr(text, i % 2 ? "…" : ".."));
-			free(text);
+			put(by_symbol, view, printers[k]);
+			assert_in_range(longest_line(), 40, widths[i]);
+			has(i % 2 ? "…" : "..");
 		}
 	}
 	free(name);
-	seam_profile_fini(&p);
 }
 
 static void nothing_is_cut_where_there_is_no_terminal(void **state)
 {
-	struct seam_profile p = built();
-	char *name = malloc(65537), *text;
+	char *name = malloc(65537);
 
-	(void)state;
 	memset(name, 'x', 65536);
 	name[65536] = '\0';
 	built_add(&p, 0, "app", name);
-	text = printed(&p, by_symbol, piped, seam_report_text);
-	assert_non_null(strstr(text, name));
-	free(text);
+	put(by_symbol, piped, seam_report_text);
+	has(name);
 	free(name);
-	seam_profile_fini(&p);
 }
 
 static void no_name_acts_on_a_terminal(void **state)
@@ -189,38 +169,30 @@ static void no_name_acts_on_a_terminal(void **state)
 	static printer *const printers[] = {
 		seam_report_text, seam_report_tree_text, as_json, as_tree_json,
 	};
-	struct seam_profile p = built();
 
-	(void)state;
 	built_add(&p, 0, evil, evil);
 	p.command = built_string(&p, evil);
 	p.events.items[0].name = built_string(&p, evil);
 	seam_profile_lost(&p, "test", built_string(&p, evil), 1, 0);
 	seam_profile_note(&p, "%s", evil);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(printers); i++) {
-		char *text = printed(&p, by_symbol, terminal, printers[i]);
-
+		put(by_symbol, terminal, printers[i]);
 		for (const char *c = text; *c; c++)
 			assert_true((unsigned char)*c >= 0x20 || *c == '\n');
 		assert_null(strstr(text, "\xc2\x9b"));
 		assert_null(strstr(text, "\xe2\x80\xae"));
 		assert_null(strstr(text, "d\ne"));
-		free(text);
 	}
-	seam_profile_fini(&p);
 }
 
 static void losses_and_notes_are_always_shown(void **state)
 {
-	struct seam_profile p = small();
-
-	(void)state;
 	seam_profile_lost(&p, "ring full", built_string(&p, "cpu-clock"), 6, 0);
 	seam_profile_lost(&p, "record damaged", built_string(&p, "data"), 0,
 			  4096);
 	seam_profile_note(&p, "no symbols for %s", "/bin/x");
 	p.events.items[0].n_lost = 6;
-	check(&p, (struct seam_report) { .by = SEAM_BY_SYMBOL,
+	check((struct seam_report) { .by = SEAM_BY_SYMBOL,
 					 .filter = "fib" },
 	      piped, seam_report_text,
 	      "app --fast\n"
@@ -233,86 +205,61 @@ static void losses_and_notes_are_always_shown(void **state)
 	      "lost: 6 records, ring full (cpu-clock)\n"
 	      "lost: 4,096 bytes, record damaged (data)\n"
 	      "note: no symbols for /bin/x\n");
-	seam_profile_fini(&p);
 }
 
 static void events_are_shown_one_after_another(void **state)
 {
-	struct seam_profile p = small();
-	char *text, *second;
+	char *second;
 
-	(void)state;
 	built_put(&p, (struct built_sample) { 0, "app", "main;fault_[k]",
 		.event = "page-faults", .weight = 12345 });
-	text = printed(&p, by_symbol, piped, seam_report_text);
-	assert_non_null(strstr(text, "cpu-clock: 4 samples, 4.00 us\n"));
+	put(by_symbol, piped, seam_report_text);
+	has("cpu-clock: 4 samples, 4.00 us\n");
 	second = strstr(text, "page-faults: 1 sample, 12,345 events\n");
 	assert_non_null(second);
 	assert_non_null(strstr(second,
 			       " 100.00%   100.00%          1  kernel"));
-	free(text);
-	seam_profile_fini(&p);
 }
 
 static void one_is_not_many(void **state)
 {
-	struct seam_profile p = built();
-	char *text;
-
-	(void)state;
 	built_put(&p, (struct built_sample) { 0, "app", "main;fault_[k]",
 		.event = "page-faults", .weight = 1 });
-	text = printed(&p, by_symbol, piped, seam_report_text);
-	assert_non_null(strstr(text, "page-faults: 1 sample, 1 event\n"));
-	free(text);
-	seam_profile_fini(&p);
+	put(by_symbol, piped, seam_report_text);
+	has("page-faults: 1 sample, 1 event\n");
 }
 
 static void no_samples_are_reported(void **state)
 {
-	struct seam_profile p = built();
-	char *text = printed(&p, by_symbol, piped, seam_report_text);
-
-	(void)state;
-	assert_non_null(strstr(text, "0 samples over 0 ns"));
-	assert_non_null(strstr(text, "The recording has no samples.\n"));
-	free(text);
-	text = printed(&p, by_symbol, piped, seam_report_tree_text);
-	assert_non_null(strstr(text, "The recording has no samples.\n"));
-	free(text);
-	seam_profile_fini(&p);
+	put(by_symbol, piped, seam_report_text);
+	has("0 samples over 0 ns");
+	has("The recording has no samples.\n");
+	put(by_symbol, piped, seam_report_tree_text);
+	has("The recording has no samples.\n");
 }
 
 static void colour_and_bars_are_for_terminals_only(void **state)
 {
-	struct seam_profile p = small();
 	struct seam_view view = {
 		.width = 120, .unicode = true, .color = true,
 	};
-	char *text = printed(&p, by_symbol, view, seam_report_text);
 
-	(void)state;
-	assert_non_null(strstr(text, "\x1b[34m██████████\x1b[0m"));
-	assert_non_null(strstr(text, "\x1b[33m█████     \x1b[0m"));
-	free(text);
-	text = printed(&p, by_symbol, piped, seam_report_text);
+	put(by_symbol, view, seam_report_text);
+	has("\x1b[34m██████████\x1b[0m");
+	has("\x1b[33m█████     \x1b[0m");
+	put(by_symbol, piped, seam_report_text);
 	assert_null(strstr(text, "\x1b"));
 	assert_null(strstr(text, "█"));
-	free(text);
-	seam_profile_fini(&p);
 }
 
 static void a_tree_steps_right_only_where_calls_part(void **state)
 {
-	struct seam_profile p = built();
-
-	(void)state;
 	built_add(&p, 0, "app", "_start;main;parse;lex;read_[k]");
 	built_add(&p, 1, "app", "_start;main;parse;lex;read_[k]");
 	built_add(&p, 2, "app", "_start;main;parse;tree");
 	built_add(&p, 3, "app", "_start;main;run;fib;fib");
 	built_add(&p, 4, "app", "other");
-	check(&p, by_symbol, terminal, seam_report_tree_text,
+	check(by_symbol, terminal, seam_report_tree_text,
 	      "app --fast\n"
 	      "a.seam: 5 samples over 4 ns, nothing lost\n"
 	      "\n"
@@ -328,18 +275,15 @@ static void a_tree_steps_right_only_where_calls_part(void **state)
 	      "  20.00%     0.00%  │     fib\n"
 	      "  20.00%    20.00%  │     fib\n"
 	      "  20.00%    20.00%  └─ other\n");
-	seam_profile_fini(&p);
 }
 
 static void small_nodes_of_a_tree_are_cut_and_counted(void **state)
 {
-	struct seam_profile p = small();
 	struct seam_report report = {
 		.by = SEAM_BY_PROCESS, .min_percent = 40,
 	};
 
-	(void)state;
-	check(&p, report, piped, seam_report_tree_text,
+	check(report, piped, seam_report_tree_text,
 	      "app --fast\n"
 	      "a.seam: 4 samples over 2.50 s, nothing lost\n"
 	      "\n"
@@ -351,62 +295,42 @@ static void small_nodes_of_a_tree_are_cut_and_counted(void **state)
 	      "  50.00%    50.00%  fib\n"
 	      "2 smaller or filtered nodes not shown; "
 	      "--min-percent 0 shows all sizes\n");
-	seam_profile_fini(&p);
 }
 
 static void a_node_of_just_the_percentage_stays(void **state)
 {
-	struct seam_profile p = small();
 	struct seam_report report = { .min_percent = 25 };
-	char *text = printed(&p, report, piped, seam_report_tree_text);
 
-	(void)state;
-	assert_non_null(strstr(text, "read\n"));
+	put(report, piped, seam_report_tree_text);
+	has("read\n");
 	assert_null(strstr(text, "not shown"));
-	free(text);
-	seam_profile_fini(&p);
 }
 
 static void samples_without_a_stack_are_in_a_tree_too(void **state)
 {
-	struct seam_profile p = small();
-	char *text;
-
-	(void)state;
 	built_add(&p, 3600000000, "app", "");
-	text = printed(&p, by_symbol, piped, seam_report_tree_text);
-	assert_non_null(strstr(text, "  20.00%    20.00%  [no stack]\n"));
-	free(text);
-	text = printed(&p, by_symbol, piped, as_tree_json);
-	assert_non_null(strstr(text, "\"stackless\":1,"));
-	free(text);
-	seam_profile_fini(&p);
+	put(by_symbol, piped, seam_report_tree_text);
+	has("  20.00%    20.00%  [no stack]\n");
+	put(by_symbol, piped, as_tree_json);
+	has("\"stackless\":1,");
 }
 
 static void a_tree_filter_keeps_callers_and_callees(void **state)
 {
-	struct seam_profile p = built();
 	struct seam_report report = { .filter = "PARSE" };
-	char *text;
 
-	(void)state;
 	built_add(&p, 0, "app", "main;parse;lex");
 	built_add(&p, 1, "app", "main;run");
-	text = printed(&p, report, piped, seam_report_tree_text);
-	assert_non_null(strstr(text, "main\n"));
-	assert_non_null(strstr(text, "lex\n"));
+	put(report, piped, seam_report_tree_text);
+	has("main\n");
+	has("lex\n");
 	assert_null(strstr(text, "run\n"));
-	free(text);
-	seam_profile_fini(&p);
 }
 
 static void json_is_the_contract(void **state)
 {
-	struct seam_profile p = small();
-
-	(void)state;
 	seam_profile_lost(&p, "ring full", built_string(&p, "cpu-clock"), 1, 0);
-	check(&p, by_symbol, piped, as_json,
+	check(by_symbol, piped, as_json,
 	      "{\"schema\":\"seam.report/1\",\"file\":\"a.seam\","
 	      "\"command\":\"app --fast\",\"samples\":4,"
 	      "\"start_ns\":1000000000,\"duration_ns\":2500000000,"
@@ -427,17 +351,15 @@ static void json_is_the_contract(void **state)
 	      "\"self_weight\":0,\"total_weight\":4000}],"
 	      "\"events\":[{\"event\":\"cpu-clock\",\"unit\":\"ns\","
 	      "\"samples\":4,\"weight\":4000,\"lost\":0}]}\n");
-	seam_profile_fini(&p);
 }
 
-static json_t *parsed(const struct seam_profile *p, struct seam_report report,
-		      printer *print)
+static json_t *parsed(struct seam_report report, printer *print)
 {
-	char *text = printed(p, report, piped, print);
-	json_t *root = json_loads(text, 0, NULL);
+	json_t *root;
 
+	put(report, piped, print);
+	root = json_loads(text, 0, NULL);
 	assert_non_null(root);
-	free(text);
 	return root;
 }
 
@@ -450,13 +372,11 @@ static json_int_t int_of(const json_t *object, const char *key)
 /* Rows over all events have no weights: ns and faults have no sum. */
 static void json_of_several_events_has_rows_for_each(void **state)
 {
-	struct seam_profile p = small();
 	json_t *root, *events, *rows;
 
-	(void)state;
 	built_put(&p, (struct built_sample) { 0, "app", "main;fault_[k]",
 		.event = "page-faults", .weight = 3 });
-	root = parsed(&p, by_symbol, as_json);
+	root = parsed(by_symbol, as_json);
 	rows = json_object_get(root, "rows");
 	events = json_object_get(root, "events");
 	assert_int_equal(int_of(root, "samples"), 5);
@@ -467,36 +387,30 @@ static void json_of_several_events_has_rows_for_each(void **state)
 	assert_int_equal(json_array_size(rows), 2);
 	assert_int_equal(int_of(json_array_get(rows, 0), "self_weight"), 3);
 	json_decref(root);
-	seam_profile_fini(&p);
 }
 
 static void json_rows_by_thread_say_who(void **state)
 {
-	struct seam_profile p = small();
 	struct seam_report report = { .by = SEAM_BY_THREAD };
-	json_t *root = parsed(&p, report, as_json);
+	json_t *root = parsed(report, as_json);
 	const json_t *row = json_array_get(json_object_get(root, "rows"), 0);
 
-	(void)state;
 	assert_int_equal(int_of(row, "tid"), 1);
 	assert_int_equal(int_of(row, "pid"), 1);
 	assert_int_equal(int_of(row, "self"), 4);
 	assert_string_equal(json_string_value(json_object_get(row, "thread")),
 			    "app");
 	json_decref(root);
-	seam_profile_fini(&p);
 }
 
 static void json_trees_nest(void **state)
 {
-	struct seam_profile p = small();
-	json_t *root = parsed(&p, by_symbol, as_tree_json);
+	json_t *root = parsed(by_symbol, as_tree_json);
 	const json_t *event = json_array_get(json_object_get(root, "events"),
 					     0);
 	const json_t *node = json_array_get(json_object_get(event, "tree"), 0);
 	const json_t *children = json_object_get(node, "children");
 
-	(void)state;
 	assert_string_equal(json_string_value(json_object_get(root, "schema")),
 			    "seam.tree/1");
 	assert_int_equal(int_of(node, "total"), 4);
@@ -505,25 +419,22 @@ static void json_trees_nest(void **state)
 	assert_true(json_is_true(json_object_get(json_array_get(children, 2),
 						 "inlined")));
 	json_decref(root);
-	seam_profile_fini(&p);
 }
 
 /* Deeper than JSON goes: cut, marked, and nothing of its counts missing. */
 static void json_trees_are_cut_where_readers_end(void **state)
 {
-	struct seam_profile p = built();
 	uint32_t stack = built_stack(&p, "f");
 	json_t *root, *list;
 	const json_t *node = NULL;
 	int depth = 0;
 
-	(void)state;
 	for (int i = 1; i < 5000; i++)
 		stack = seam_profile_stack(&p, stack,
 					   p.stacks.items[1].frame);
 	built_add(&p, 0, "app", "f");
 	p.samples.stack[0] = stack;
-	root = parsed(&p, by_symbol, as_tree_json);
+	root = parsed(by_symbol, as_tree_json);
 	list = json_object_get(json_array_get(json_object_get(root, "events"),
 					      0), "tree");
 	for (; list; list = json_object_get(node, "children"), depth++)
@@ -532,14 +443,12 @@ static void json_trees_are_cut_where_readers_end(void **state)
 	assert_true(json_is_true(json_object_get(node, "cut")));
 	assert_int_equal(int_of(node, "total"), 1);
 	json_decref(root);
-	seam_profile_fini(&p);
 }
 
 static void numbers_read_well(void **state)
 {
 	char buf[SEAM_NUMBER];
 
-	(void)state;
 	assert_string_equal(seam_format_count(buf, 0), "0");
 	assert_string_equal(seam_format_count(buf, 999), "999");
 	assert_string_equal(seam_format_count(buf, UINT64_MAX),
@@ -564,66 +473,60 @@ static int as_stats(const struct seam_report *report,
 	return 0;
 }
 
-static void expect_stats(const struct seam_profile *p, const char *text,
-			 bool is_there)
+static void expect_stats(const char *part, bool is_there)
 {
-	char *all = printed(p, by_symbol, piped, as_stats);
-
-	assert_int_equal(strstr(all, text) != NULL, is_there);
-	free(all);
+	put(by_symbol, piped, as_stats);
+	assert_int_equal(strstr(text, part) != NULL, is_there);
 }
 
 static void stats_count_what_is_not_in_the_ends(void **state)
 {
-	struct seam_profile p = small();
 	struct seam_stack_counts *counts = &p.stack_counts;
 
-	(void)state;
 	counts->n_ended[SEAM_STACK_COMPLETE] = 9;
-	expect_stats(&p, "kernel's part", false);
-	expect_stats(&p, "no user stack", false);
-	expect_stats(&p, "32-bit", false);
+	expect_stats("kernel's part", false);
+	expect_stats("no user stack", false);
+	expect_stats("32-bit", false);
 	counts->n_kernel_cut = counts->n_empty = counts->n_32_bit = 1;
-	expect_stats(&p, "\nthe kernel's part of 1 stack is truncated: deeper "
+	expect_stats("\nthe kernel's part of 1 stack is truncated: deeper "
 		     "than kernel.perf_event_max_stack allows\n", true);
-	expect_stats(&p, "\n1 sample had no user stack\n", true);
-	expect_stats(&p, "\n1 sample of 32-bit tasks: by frame pointers\n",
+	expect_stats("\n1 sample had no user stack\n", true);
+	expect_stats("\n1 sample of 32-bit tasks: by frame pointers\n",
 		     true);
 	counts->n_kernel_cut = 1234;
 	counts->n_empty = counts->n_32_bit = 5;
-	expect_stats(&p, "\nthe kernel's part of 1,234 stacks is truncated",
+	expect_stats("\nthe kernel's part of 1,234 stacks is truncated",
 		     true);
-	expect_stats(&p, "\n5 samples had no user stack\n", true);
-	expect_stats(&p, "\n5 samples of 32-bit tasks", true);
-	seam_profile_fini(&p);
+	expect_stats("\n5 samples had no user stack\n", true);
+	expect_stats("\n5 samples of 32-bit tasks", true);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_table_is_aligned),
-		cmocka_unit_test(what_top_hides_is_added_up),
-		cmocka_unit_test(threads_are_reported_by_number_and_name),
-		cmocka_unit_test(a_terminal_line_fits),
-		cmocka_unit_test(nothing_is_cut_where_there_is_no_terminal),
-		cmocka_unit_test(no_name_acts_on_a_terminal),
-		cmocka_unit_test(losses_and_notes_are_always_shown),
-		cmocka_unit_test(events_are_shown_one_after_another),
-		cmocka_unit_test(one_is_not_many),
-		cmocka_unit_test(no_samples_are_reported),
-		cmocka_unit_test(colour_and_bars_are_for_terminals_only),
-		cmocka_unit_test(a_tree_steps_right_only_where_calls_part),
-		cmocka_unit_test(small_nodes_of_a_tree_are_cut_and_counted),
-		cmocka_unit_test(a_node_of_just_the_percentage_stays),
-		cmocka_unit_test(samples_without_a_stack_are_in_a_tree_too),
-		cmocka_unit_test(a_tree_filter_keeps_callers_and_callees),
-		cmocka_unit_test(json_is_the_contract),
-		cmocka_unit_test(json_of_several_events_has_rows_for_each),
-		cmocka_unit_test(json_rows_by_thread_say_who),
-		cmocka_unit_test(json_trees_nest),
-		cmocka_unit_test(json_trees_are_cut_where_readers_end),
+		SMALL_TEST(a_table_is_aligned),
+		SMALL_TEST(what_top_hides_is_added_up),
+		SMALL_TEST(threads_are_reported_by_number_and_name),
+		SMALL_TEST(a_terminal_line_fits),
+		TEST(nothing_is_cut_where_there_is_no_terminal),
+		TEST(no_name_acts_on_a_terminal),
+		SMALL_TEST(losses_and_notes_are_always_shown),
+		SMALL_TEST(events_are_shown_one_after_another),
+		TEST(one_is_not_many),
+		TEST(no_samples_are_reported),
+		SMALL_TEST(colour_and_bars_are_for_terminals_only),
+		TEST(a_tree_steps_right_only_where_calls_part),
+		SMALL_TEST(small_nodes_of_a_tree_are_cut_and_counted),
+		SMALL_TEST(a_node_of_just_the_percentage_stays),
+		SMALL_TEST(samples_without_a_stack_are_in_a_tree_too),
+		TEST(a_tree_filter_keeps_callers_and_callees),
+		SMALL_TEST(json_is_the_contract),
+		SMALL_TEST(json_of_several_events_has_rows_for_each),
+		SMALL_TEST(json_rows_by_thread_say_who),
+		SMALL_TEST(json_trees_nest),
+		TEST(json_trees_are_cut_where_readers_end),
 		cmocka_unit_test(numbers_read_well),
-		cmocka_unit_test(stats_count_what_is_not_in_the_ends),
+		SMALL_TEST(stats_count_what_is_not_in_the_ends),
 	};
 
 	return cmocka_run_group_tests_name("report", tests, NULL, NULL);

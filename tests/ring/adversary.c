@@ -227,27 +227,23 @@ int main(int argc, char **argv)
 {
 	uint64_t end = seam_clock_ns() + SEAM_NS_PER_S *
 		       (argc > 1 ? strtoull(argv[1], NULL, 10) : 5);
-	struct seam_ring_memory m;
 	struct seam_owners t;
-	int fd = seam_ring_memory_create(&m, &geometry, NULL);
 	bool holds;
 	pid_t pid;
 
-	if (fd < 0 || seam_owners_init(&t, &m, fd, NULL) ||
+	if (seam_owners_open(&t, &geometry, NULL) ||
 	    seam_owners_prepare(&t, geometry.n_slots, NULL))
 		return 1;
 	pid = fork();
 	if (pid == 0)
-		attack(&m);
+		attack(&t.memory);
 	while (seam_clock_ns() < end) {
 		alarm(60);		/* a round that takes that long hangs */
 		serve(&t);
 	}
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	seam_owners_fini(&t);
-	seam_ring_memory_fini(&m);
-	close(fd);
+	seam_owners_close(&t);
 	holds = seen.n_foreign == 0 && seen.n_torn == 0;
 	printf("# %ju rounds, %ju owners came or left, %ju records kept, "
 	       "%ju refused, %ju snapshots\n", (uintmax_t)seen.n_rounds,

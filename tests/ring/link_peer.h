@@ -38,18 +38,28 @@ static inline int connect_raw(const struct seam_link_server *s)
 	return fd;
 }
 
-/* The kind of the answer to a hello that goes with @socket. */
-static inline uint16_t send_hello(struct seam_link_server *s, int *socket)
+/* Send a hello for @names; the first answer is @m.  Returns the socket. */
+static inline int greet(struct seam_link_server *s, const char *names,
+			struct seam_link_message *m)
 {
-	struct seam_link_hello hello = { .services = "numbers" };
-	struct seam_link_message m;
+	struct seam_link_hello hello = { 0 };
+	int socket = connect_raw(s);
 
-	*socket = connect_raw(s);
-	assert_int_equal(seam_link_send(*socket, SEAM_LINK_HELLO, &hello, NULL,
+	snprintf(hello.services, sizeof(hello.services), "%s", names);
+	assert_int_equal(seam_link_send(socket, SEAM_LINK_HELLO, &hello, NULL,
 					0, 0), 0);
 	seam_link_server_step(s);
 	seam_link_server_step(s);
-	assert_int_equal(seam_link_receive(*socket, &m, 1000), 1);
+	assert_int_equal(seam_link_receive(socket, m, 1000), 1);
+	return socket;
+}
+
+/* The kind of the answer to a hello that goes with @socket. */
+static inline uint16_t send_hello(struct seam_link_server *s, int *socket)
+{
+	struct seam_link_message m;
+
+	*socket = greet(s, "numbers", &m);
 	seam_link_drop_fds(&m);
 	return m.head.kind;
 }

@@ -54,7 +54,6 @@ static void drains_what_was_written_byte_for_byte(void **state)
 {
 	static const uint64_t starts[] = { 0, (UINT64_C(1) << 32) - 100,
 					   -UINT64_C(5000) };
-	(void)state;
 	for (size_t s = 0; s < SEAM_ARRAY_SIZE(starts); s++) {
 		uint64_t pos = starts[s];
 		struct fixture f;
@@ -92,7 +91,6 @@ static void a_snapshot_is_the_last_bytes_up_to_a_whole_aux_buffer(void **state)
 					   -UINT64_C(8), -(uint64_t)AREA };
 	static const size_t sizes[] = { 0, 1, AREA - 1, AREA, AREA + 1,
 					2 * AREA, 2 * AREA + 1, 3 * AREA + 7 };
-	(void)state;
 	for (size_t s = 0; s < SEAM_ARRAY_SIZE(starts); s++)
 		for (size_t i = 0; i < SEAM_ARRAY_SIZE(sizes); i++) {
 			size_t n = sizes[i];
@@ -115,7 +113,6 @@ static void leaves_out_what_is_being_written_over(void **state)
 	struct seam_ring_aux_snapshot shot;
 	struct fixture f;
 
-	(void)state;
 	open_fixture(&f, 0, true);
 	put_chunk(&f, 2 * AREA);
 	seam_ring_aux_snapshot_init(&shot, &f.aux_in, NULL);
@@ -138,7 +135,6 @@ static void shows_nothing_of_an_earlier_owner(void **state)
 {
 	struct fixture f;
 
-	(void)state;
 	open_fixture(&f, 0, true);
 	put_chunk(&f, 3000);
 	expect_snapshot(&f, 3000, 3000);
@@ -161,7 +157,6 @@ static void finds_the_wrap_of_a_head_that_never_passes_the_size(void **state)
 	};
 	struct seam_ring_aux_snapshot shot;
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++) {
 		size_t n = cases[i].written;
 		struct fixture f;
@@ -189,7 +184,6 @@ static void positions_of_such_a_head_grow_from_snapshot_to_snapshot(
 	struct seam_ring_aux_snapshot shot;
 	struct fixture f;
 
-	(void)state;
 	open_fixture(&f, 0, true);
 	seam_ring_aux_snapshot_init(&shot, &f.aux_in, NULL);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(heads); i++) {
@@ -210,7 +204,6 @@ static void survives_heads_that_cannot_be(void **state)
 	struct seam_ring_aux_snapshot shot;
 	struct seam_ring_span span;
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(heads); i++) {
 		struct fixture f;
 
@@ -250,7 +243,6 @@ static void maps_an_aux_buffer_after_the_ring(void **state)
 	struct seam_ring_aux aux;
 	struct seam_ring ring;
 
-	(void)state;
 	assert_int_equal(ftruncate(fd, PAGE + DATA + AREA), 0);
 	assert_int_equal(pwrite(fd, "bytes", 5, PAGE + DATA), 5);
 	for (int overwrite = 0; overwrite < 2; overwrite++) {
@@ -282,7 +274,6 @@ static void names_an_event_that_has_no_aux_buffer(void **state)
 	struct seam_ring ring;
 	struct seam_err err;
 
-	(void)state;
 	if (fd < 0) { /* as in a sandbox, where there is nothing to map */
 		assert_true(errno == EACCES || errno == EPERM ||
 			    errno == ENOSYS);
@@ -302,7 +293,6 @@ static void a_zeroed_aux_buffer_is_empty(void **state)
 	struct seam_ring_aux_snapshot shot = { 0 };
 	struct seam_ring_span span;
 
-	(void)state;
 	assert_int_equal(seam_ring_aux_peek(&aux, &span), 0);
 	seam_ring_aux_advance(&aux, &span);
 	assert_int_equal(seam_ring_aux_snapshot(&aux, &shot), 0);

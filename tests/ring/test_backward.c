@@ -52,7 +52,6 @@ static void holds_every_record_before_the_first_wrap(void **state)
 {
 	static const uint64_t starts[] = { 0, 4096, 72, UINT64_MAX - 7,
 					   UINT64_C(1) << 32 };
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(starts); i++) {
 		struct seam_ring_snapshot shot;
 		struct fixture f;
@@ -73,7 +72,6 @@ static void ends_at_the_record_that_is_partly_overwritten(void **state)
 	struct seam_ring_snapshot shot;
 	struct fixture f;
 
-	(void)state;
 	open_fixture(&f, 0, false);
 	seam_ring_snapshot_init(&shot, DATA, NULL);
 	for (uint32_t n = 0; n < 500; n++) {
@@ -98,7 +96,6 @@ static void refuses_records_while_paused_and_counts_them(void **state)
 	uint8_t record[UINT16_MAX];
 	struct fixture f;
 
-	(void)state;
 	open_fixture(&f, 0, false);
 	seam_ring_pause(f.control, true);
 	assert_int_equal(put_record(&f, 9, 64, 1), -EAGAIN);
@@ -134,7 +131,6 @@ static void reads_a_ring_that_the_kernel_overwrites(void **state)
 	uint8_t *pages;
 	size_t pos = 0, i = 399;
 
-	(void)state;
 	if (fd < 0) { /* as in a sandbox, where there is nothing to map */
 		assert_true(errno == EACCES || errno == EPERM ||
 			    errno == ENOSYS);

@@ -3,11 +3,8 @@
 #include "ring/consumer.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
+#include "../unit.h"
 
 enum { PAGE = 4096, BYTES = 4096 };
 
@@ -71,7 +68,6 @@ static void delivers_what_was_put_across_every_wrap(void **state)
 	struct seam_ring_header header;
 	struct seam_ring_span span;
 
-	(void)state;
 	open_fake(&f, 0);
 	for (uint32_t i = 0; i < 1000; i++) {
 		const uint8_t *p;
@@ -95,7 +91,6 @@ static void counts_on_past_the_end_of_64_bits(void **state)
 {
 	struct fake f;
 
-	(void)state;
 	open_fake(&f, UINT64_MAX - 63);
 	for (int i = 0; i < 20; i++) {
 		put(&f, 1, 24);
@@ -110,7 +105,6 @@ static void takes_a_ring_that_is_full_to_the_byte(void **state)
 {
 	struct fake f;
 
-	(void)state;
 	open_fake(&f, 1000 * 8);
 	for (int i = 0; i < BYTES / 64; i++)
 		put(&f, 1, 64);
@@ -124,7 +118,6 @@ static void gives_space_back_only_when_advanced(void **state)
 	struct fake f;
 	struct seam_ring_span span;
 
-	(void)state;
 	open_fake(&f, 0);
 	put(&f, 1, 64);
 	seam_ring_peek(&f.ring, &span);
@@ -144,7 +137,6 @@ static void survives_heads_that_cannot_be(void **state)
 	};
 	struct seam_ring_span span;
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(heads); i++) {
 		struct fake f;
 
@@ -165,7 +157,6 @@ static void ends_at_sizes_that_cannot_be(void **state)
 {
 	static const uint16_t sizes[] = { 0, 1, 4, 7, 9, 12, 72, 65535 };
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(sizes); i++) {
 		struct fake f;
 		struct seam_ring_header header;
@@ -189,7 +180,6 @@ static void uses_its_own_size_and_tail(void **state)
 {
 	struct fake f;
 
-	(void)state;
 	open_fake(&f, 0);
 	put(&f, 1, 64);
 	assert_int_equal(take(&f), 1);
@@ -208,7 +198,6 @@ static void a_zeroed_ring_is_empty(void **state)
 	struct seam_ring ring = { 0 };
 	struct seam_ring_span span;
 
-	(void)state;
 	assert_int_equal(seam_ring_peek(&ring, &span), 0);
 	seam_ring_advance(&ring, &span);
 	seam_ring_fini(&ring);

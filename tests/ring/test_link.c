@@ -114,12 +114,12 @@ static void delivers_all_records_of_a_program(void **state)
 	struct sums sums;
 	pid_t pid = serve_one(&s, "leave", 1000, &sums);
 
-	(void)state;
 	assert_int_equal(sums.n, 1000);
 	assert_int_equal(sums.sum, 1000 * 999 / 2);
 	assert_int_equal(s.targets[0]->pid, pid);
 	assert_int_equal(s.targets[0]->uid, geteuid());
-	assert_int_equal(s.targets[0]->rings[0].memory.head->n_unclaimed, 0);
+	assert_int_equal(
+		s.targets[0]->rings[0].owners.memory.head->n_unclaimed, 0);
 	seam_link_server_close(&s);
 }
 
@@ -128,7 +128,6 @@ static void follows_a_child_that_closed_every_descriptor(void **state)
 	struct seam_link_server s;
 	struct sums sums;
 
-	(void)state;
 	serve_one(&s, "fork", 2000, &sums);
 	assert_int_equal(sums.n, 2000);
 	assert_int_equal(sums.sum, 2000 * 1999 / 2);
@@ -141,7 +140,6 @@ static void delivers_what_a_killed_program_left(void **state)
 	struct sums sums;
 	pid_t pid;
 
-	(void)state;
 	serve(&s);
 	pid = start(&s, "777", "kill");
 	waitpid(pid, NULL, WNOHANG);
@@ -158,7 +156,6 @@ static void listens_in_a_folder_of_its_own(void **state)
 	char folder[SEAM_LINK_ADDRESS_BYTES];
 	struct stat st;
 
-	(void)state;
 	serve(&s);
 	assert_int_equal(s.address[0], '/');
 	snprintf(folder, sizeof(folder), "%s", s.address);
@@ -176,7 +173,6 @@ static void takes_an_abstract_name_where_the_path_is_too_long(void **state)
 	struct sockaddr_un at;
 	struct stat st;
 
-	(void)state;
 	assert_non_null(mkdtemp(run));
 	snprintf(longest, sizeof(longest), "%s/%0100d", run, 0);
 	assert_int_equal(mkdir(longest, 0700), 0);
@@ -239,7 +235,6 @@ static void a_hostile_peer_costs_only_itself(void **state)
 	size_t n_fds;
 	uint64_t seed = 1;
 
-	(void)state;
 	serve(&s);
 	n_fds = count_fds();
 	for (int i = 0; i < 300; i++) {
@@ -278,7 +273,6 @@ static void a_connection_without_hello_is_counted_and_forgotten(void **state)
 	struct seam_link_server s;
 	int fd;
 
-	(void)state;
 	serve(&s);
 	fd = connect_raw(&s);
 	seam_link_server_step(&s);
@@ -331,7 +325,6 @@ static void a_program_of_another_user_is_refused(void **state)
 	int pipes[2], door, fd, status;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
 	pid = fork();
 	if (pid == 0)
@@ -371,7 +364,6 @@ static void takes_no_descriptors(void **state)
 	int fd, pair[2];
 	bool can;
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
 	can = setsockopt(pair[0], SOL_SOCKET, PASSRIGHTS, &no,
 			 sizeof(no)) == 0;
@@ -396,7 +388,6 @@ static void the_connection_ends_with_the_welcome(void **state)
 	struct seam_link_message m;
 	int fd;
 
-	(void)state;
 	serve(&s);
 	assert_int_equal(send_hello(&s, &fd), SEAM_LINK_WELCOME);
 	assert_int_equal(seam_link_receive(fd, &m, 1000), 0);
@@ -410,15 +401,9 @@ static void the_connection_ends_with_the_welcome(void **state)
 /* Connect as a program would: the socket, and the wakeup as it came. */
 static int connect_program(struct seam_link_server *s, int *wakeup_fd)
 {
-	struct seam_link_hello hello = { .services = "numbers" };
 	struct seam_link_message m;
-	int fd = connect_raw(s);
+	int fd = greet(s, "numbers", &m);
 
-	assert_int_equal(seam_link_send(fd, SEAM_LINK_HELLO, &hello, NULL, 0,
-					0), 0);
-	seam_link_server_step(s);
-	seam_link_server_step(s);
-	assert_int_equal(seam_link_receive(fd, &m, 1000), 1);
 	assert_int_equal(m.head.kind, SEAM_LINK_WELCOME);
 	assert_int_equal(m.n_fds, 2);
 	close(m.fds[0]);
@@ -442,7 +427,6 @@ static struct rlimit limit_descriptors(rlim_t n)
 
 static void a_server_that_cannot_be_opened_reports_why(void **state)
 {
-	(void)state;
 	for (rlim_t n = 0; n < 3; n++) {
 		struct rlimit old = limit_descriptors(n);
 		struct seam_link_server s;
@@ -489,7 +473,6 @@ static void expect_refusal(rlim_t n, const char *why)
 
 static void a_refusal_for_an_error_of_the_recorder_reports_which(void **state)
 {
-	(void)state;
 	expect_refusal(0, "cannot accept a connection: Too many open files");
 	expect_refusal(1, "cannot make rings: Too many open files");
 	/* The memory, one end of the wakeup, and not the other. */
@@ -516,7 +499,6 @@ static void a_connection_waits_while_the_kernel_has_no_memory(void **state)
 {
 	static const int errors[] = { ENOMEM, ENOBUFS, ECONNABORTED };
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(errors); i++) {
 		struct seam_link_server s;
 		int first, second;
@@ -543,13 +525,14 @@ static bool is_woken(const struct seam_link_server *s)
 	return poll(&p, 1, 0) == 1;
 }
 
-static void reads_each_wakeup_once(void **state)
+/* What is passed to a program is the program's: its flags, its queue. */
+static void a_wakeup_is_read_once_and_in_bad_hands_stops_nobody(void **state)
 {
+	struct sockaddr off = { .sa_family = AF_UNSPEC };
 	struct seam_ring_wakeup wakeups[2];
 	struct seam_link_server s;
 	int links[2], fds[2];
 
-	(void)state;
 	serve(&s);
 	for (int i = 0; i < 2; i++) {
 		links[i] = connect_program(&s, &fds[i]);
@@ -561,33 +544,9 @@ static void reads_each_wakeup_once(void **state)
 		assert_true(is_woken(&s));
 		seam_link_server_step(&s);
 		assert_false(is_woken(&s));
-	}
-	for (int i = 0; i < 2; i++) {
-		close(links[i]);
-		close(fds[i]);
-	}
-	seam_link_server_step(&s);
-	assert_false(is_woken(&s));
-	seam_link_server_close(&s);
-}
-
-/* What is passed to a program is the program's: its flags, its queue. */
-static void a_wakeup_socket_in_bad_hands_stops_nobody(void **state)
-{
-	struct sockaddr off = { .sa_family = AF_UNSPEC };
-	struct seam_ring_wakeup wakeups[2];
-	struct seam_link_server s;
-	int links[2], fds[2];
-
-	(void)state;
-	serve(&s);
-	for (int i = 0; i < 2; i++) {
-		links[i] = connect_program(&s, &fds[i]);
-		seam_ring_wakeup_init(&wakeups[i], fds[i]);
 		assert_int_equal(fcntl(fds[i], F_SETFL, 0), 0);
 	}
 	alarm(20);		/* hanging is failing */
-	seam_link_server_step(&s);
 	while (send(fds[0], "rubbish", 7, MSG_DONTWAIT) > 0)
 		;
 	assert_true(seam_ring_wakeup_send(&wakeups[1]));
@@ -604,6 +563,8 @@ static void a_wakeup_socket_in_bad_hands_stops_nobody(void **state)
 		close(links[i]);
 		close(fds[i]);
 	}
+	seam_link_server_step(&s);
+	assert_false(is_woken(&s));
 	seam_link_server_close(&s);
 }
 
@@ -646,24 +607,30 @@ static bool check_services(const struct seam_link_server *s, const char *names,
 	return holds;
 }
 
+/* Serve until the program @pid has ended, well. */
+static void serve_to_end(struct seam_link_server *s, pid_t pid)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, WNOHANG) == 0)
+		step(s);
+	assert_int_equal(status, 0);
+	seam_link_server_close(s);
+}
+
 /* The program reads by hand what the recorder writes by a table. */
 static void a_program_gets_every_number_of_each_geometry(void **state)
 {
 	static const struct seam_link_service *const
 		expected[SEAM_LINK_MAX_SERVICES] = { NULL, &odd, &numbers };
 	struct seam_link_server s;
-	int status = 0;
 	pid_t pid;
 
-	(void)state;
 	serve_both(&s);
 	pid = fork();
 	if (pid == 0)
 		_exit(!check_services(&s, "none odd numbers odd", expected));
-	while (waitpid(pid, &status, WNOHANG) == 0)
-		step(&s);
-	assert_int_equal(status, 0);
-	seam_link_server_close(&s);
+	serve_to_end(&s, pid);
 }
 
 static int lowest_free(void)
@@ -718,18 +685,13 @@ static bool counts_as_before(const struct seam_link_server *s)
 static void the_numbers_that_a_program_opens_are_as_without_us(void **state)
 {
 	struct seam_link_server s;
-	int status = 0;
 	pid_t pid;
 
-	(void)state;
 	serve(&s);
 	pid = fork();
 	if (pid == 0)
 		_exit(!counts_as_before(&s));
-	while (waitpid(pid, &status, WNOHANG) == 0)
-		step(&s);
-	assert_int_equal(status, 0);
-	seam_link_server_close(&s);
+	serve_to_end(&s, pid);
 }
 
 static void rings_are_made_for_services_that_hello_names_only(void **state)
@@ -741,20 +703,11 @@ static void rings_are_made_for_services_that_hello_names_only(void **state)
 	};
 	struct seam_link_server s;
 
-	(void)state;
 	serve_both(&s);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++) {
-		struct seam_link_hello hello = { 0 };
 		struct seam_link_message m;
-		int fd = connect_raw(&s);
+		int fd = greet(&s, cases[i].names, &m);
 
-		snprintf(hello.services, sizeof(hello.services), "%s",
-			 cases[i].names);
-		assert_int_equal(seam_link_send(fd, SEAM_LINK_HELLO, &hello,
-						NULL, 0, 0), 0);
-		seam_link_server_step(&s);
-		seam_link_server_step(&s);
-		assert_int_equal(seam_link_receive(fd, &m, 1000), 1);
 		assert_int_equal(m.head.kind, cases[i].n ? SEAM_LINK_WELCOME
 							 : SEAM_LINK_REFUSED);
 		assert_int_equal(s.n_targets, cases[i].n > 0);
@@ -774,7 +727,6 @@ static void gives_up_on_a_recorder_that_does_not_answer(void **state)
 	struct seam_link_client c;
 	struct seam_link_server s;
 
-	(void)state;
 	serve(&s);	/* and never steps */
 	assert_int_equal(
 		seam_link_client_connect(&c, s.address, "numbers", 20),
@@ -793,7 +745,6 @@ static void the_last_note_is_kept_and_all_are_counted(void **state)
 	char text[2 * SEAM_LINK_NOTE_BYTES];
 	struct seam_link_server s;
 
-	(void)state;
 	serve(&s);
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
@@ -814,33 +765,27 @@ static void the_last_note_is_kept_and_all_are_counted(void **state)
 
 int main(int argc, char **argv)
 {
+#define TEST(test) cmocka_unit_test(test)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(delivers_all_records_of_a_program),
-		cmocka_unit_test(follows_a_child_that_closed_every_descriptor),
-		cmocka_unit_test(delivers_what_a_killed_program_left),
-		cmocka_unit_test(listens_in_a_folder_of_its_own),
-		cmocka_unit_test(
-			takes_an_abstract_name_where_the_path_is_too_long),
-		cmocka_unit_test(a_hostile_peer_costs_only_itself),
-		cmocka_unit_test(
-			a_connection_without_hello_is_counted_and_forgotten),
-		cmocka_unit_test(a_program_of_another_user_is_refused),
-		cmocka_unit_test(takes_no_descriptors),
-		cmocka_unit_test(the_connection_ends_with_the_welcome),
-		cmocka_unit_test(a_server_that_cannot_be_opened_reports_why),
-		cmocka_unit_test(
-			a_refusal_for_an_error_of_the_recorder_reports_which),
-		cmocka_unit_test(
-			a_connection_waits_while_the_kernel_has_no_memory),
-		cmocka_unit_test(reads_each_wakeup_once),
-		cmocka_unit_test(a_wakeup_socket_in_bad_hands_stops_nobody),
-		cmocka_unit_test(a_program_gets_every_number_of_each_geometry),
-		cmocka_unit_test(
-			the_numbers_that_a_program_opens_are_as_without_us),
-		cmocka_unit_test(
-			rings_are_made_for_services_that_hello_names_only),
-		cmocka_unit_test(the_last_note_is_kept_and_all_are_counted),
-		cmocka_unit_test(gives_up_on_a_recorder_that_does_not_answer),
+		TEST(delivers_all_records_of_a_program),
+		TEST(follows_a_child_that_closed_every_descriptor),
+		TEST(delivers_what_a_killed_program_left),
+		TEST(listens_in_a_folder_of_its_own),
+		TEST(takes_an_abstract_name_where_the_path_is_too_long),
+		TEST(a_hostile_peer_costs_only_itself),
+		TEST(a_connection_without_hello_is_counted_and_forgotten),
+		TEST(a_program_of_another_user_is_refused),
+		TEST(takes_no_descriptors),
+		TEST(the_connection_ends_with_the_welcome),
+		TEST(a_server_that_cannot_be_opened_reports_why),
+		TEST(a_refusal_for_an_error_of_the_recorder_reports_which),
+		TEST(a_connection_waits_while_the_kernel_has_no_memory),
+		TEST(a_wakeup_is_read_once_and_in_bad_hands_stops_nobody),
+		TEST(a_program_gets_every_number_of_each_geometry),
+		TEST(the_numbers_that_a_program_opens_are_as_without_us),
+		TEST(rings_are_made_for_services_that_hello_names_only),
+		TEST(the_last_note_is_kept_and_all_are_counted),
+		TEST(gives_up_on_a_recorder_that_does_not_answer),
 	};
 
 	if (argc != 2)

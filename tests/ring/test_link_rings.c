@@ -23,7 +23,7 @@ static void expect_rings(struct seam_link_server *s, size_t max, uint32_t n)
 
 	if (s->n_targets)
 		s->max_bytes = max *
-			s->targets[0]->rings[0].memory.ring_bytes;
+			s->targets[0]->rings[0].owners.memory.ring_bytes;
 	assert_int_equal(send_hello(s, &fd), SEAM_LINK_WELCOME);
 	step_to_end(s);
 	rings = &s->targets[s->n_targets - 1]->rings[0];
@@ -39,7 +39,6 @@ static void the_more_memory_rings_have_the_fewer_are_kept_free(void **state)
 	};
 	struct seam_link_server s;
 
-	(void)state;
 	assert_int_equal(seam_link_server_open(&s, &eight, 1, NULL), 0);
 	expect_rings(&s, 0, 8);
 	expect_rings(&s, 33, 8);
@@ -56,7 +55,6 @@ static void all_rings_have_no_more_than_they_may(void **state)
 	size_t n = 0, n_rings = 0;
 	int fds[MAX + 1];
 
-	(void)state;
 	serve(&s);
 	while (n <= MAX) {
 		uint16_t kind = send_hello(&s, &fds[n++]);
@@ -65,7 +63,7 @@ static void all_rings_have_no_more_than_they_may(void **state)
 			assert_int_equal(kind, SEAM_LINK_REFUSED);
 			break;
 		}
-		ring_bytes = s.targets[0]->rings[0].memory.ring_bytes;
+		ring_bytes = s.targets[0]->rings[0].owners.memory.ring_bytes;
 		s.max_bytes = MAX * ring_bytes;
 	}
 	for (size_t i = 0; i < s.n_targets; i++)
@@ -135,7 +133,6 @@ static void rings_that_take_long_are_made_in_several_steps(void **state)
 	struct seam_link_rings *rings;
 	int fd;
 
-	(void)state;
 	open_slow(&s);
 	rings = connect_to_rings(&s, 16, &fd);
 	while (rings->owners.n_present < 16) {
@@ -169,7 +166,6 @@ static void programs_that_connect_at_once_are_answered_in_turn(void **state)
 	struct seam_link_server s;
 	int fds[N];
 
-	(void)state;
 	open_slow(&s);
 	for (int i = 0; i < N; i++) {
 		fds[i] = connect_raw(&s);
@@ -197,7 +193,6 @@ static void no_rings_are_made_for_a_program_that_is_over(void **state)
 	uint32_t n;
 	int fd;
 
-	(void)state;
 	open_slow(&s);
 	rings = connect_to_rings(&s, 16, &fd);
 	n = rings->owners.n_present;
@@ -217,7 +212,6 @@ static void a_program_whose_threads_claim_rings_gets_more(void **state)
 	struct seam_link_rings *rings;
 	int fd;
 
-	(void)state;
 	serve(&s);
 	assert_int_equal(send_hello(&s, &fd), SEAM_LINK_WELCOME);
 	close(fd);
@@ -225,7 +219,7 @@ static void a_program_whose_threads_claim_rings_gets_more(void **state)
 	rings = &s.targets[0]->rings[0];
 	for (uint32_t i = 0; i < numbers.n_free; i++)
 		assert_int_equal(seam_ring_memory_claim(
-					&rings->memory, (uint32_t)getpid(),
+					&rings->owners.memory, (uint32_t)getpid(),
 					&claim), 0);
 	step_to_end(&s);
 	assert_int_equal(seam_owners_n_free(&rings->owners), numbers.n_free);
@@ -243,7 +237,6 @@ static void rings_are_made_ahead_of_the_threads_that_claim_them(void **state)
 	struct seam_link_rings *rings;
 	int fd;
 
-	(void)state;
 	assert_int_equal(seam_link_server_open(&s, &few, 1, NULL), 0);
 	assert_int_equal(send_hello(&s, &fd), SEAM_LINK_WELCOME);
 	rings = &s.targets[0]->rings[0];
@@ -252,7 +245,8 @@ static void rings_are_made_ahead_of_the_threads_that_claim_them(void **state)
 	/* twice the same count is one shortage */
 	for (uint32_t n = 1; n < 6; n++)
 		for (int twice = 0; twice < 2; twice++) {
-			atomic_store(&rings->memory.head->n_unclaimed, n);
+			atomic_store(&rings->owners.memory.head->n_unclaimed,
+				     n);
 			step_to_end(&s);
 			assert_int_equal(rings->owners.n_present,
 					 4 + 4 * (n < 3 ? n : 3));

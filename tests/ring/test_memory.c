@@ -19,32 +19,16 @@ static const struct seam_ring_geometry geometry = {
 	.aux_free_running = 1,
 };
 
-struct fixture_memory {
-	struct seam_ring_memory memory;
-	struct seam_owners owners;
-	int fd;
-};
-
-static void set_up_as(struct fixture_memory *h,
-		      const struct seam_ring_geometry *g, uint32_t n_free)
+static void set_up_as(struct seam_owners *o, const struct seam_ring_geometry *g,
+		      uint32_t n_free)
 {
-	h->fd = seam_ring_memory_create(&h->memory, g, NULL);
-	assert_true(h->fd >= 0);
-	assert_int_equal(seam_owners_init(&h->owners, &h->memory, h->fd, NULL),
-			 0);
-	assert_int_equal(seam_owners_prepare(&h->owners, n_free, NULL), 0);
+	assert_int_equal(seam_owners_open(o, g, NULL), 0);
+	assert_int_equal(seam_owners_prepare(o, n_free, NULL), 0);
 }
 
-static void set_up(struct fixture_memory *h, uint32_t n_free)
+static void set_up(struct seam_owners *o, uint32_t n_free)
 {
-	set_up_as(h, &geometry, n_free);
-}
-
-static void tear_down(struct fixture_memory *h)
-{
-	seam_owners_fini(&h->owners);
-	seam_ring_memory_fini(&h->memory);
-	close(h->fd);
+	set_up_as(o, &geometry, n_free);
 }
 
 static uint32_t my_tid(void)
@@ -82,11 +66,10 @@ static void accepts_only_valid_geometries(void **state)
 		{ .n_slots = 1, .data_bytes = DATA, .aux_free_running = 2 },
 	};
 	struct seam_ring_memory m;
+	struct seam_owners o;
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(bad); i++) {
-		assert_int_equal(seam_ring_memory_create(&m, &bad[i], NULL),
-				 -EINVAL);
+		assert_int_equal(seam_owners_open(&o, &bad[i], NULL), -EINVAL);
 		assert_int_equal(seam_ring_memory_adopt(&m, 0, &bad[i]),
 				 -EBADMSG);
 		seam_ring_memory_fini(&m);
@@ -102,10 +85,9 @@ static void maps_nothing_that_could_shrink_under_it(void **state)
 	};
 	struct seam_ring_geometry other = geometry;
 	struct seam_ring_memory m;
-	struct fixture_memory h;
+	struct seam_owners h;
 	int fd = memfd_create("test", MFD_ALLOW_SEALING);
 
-	(void)state;
 	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
 	assert_int_equal(pwrite(fd, &head, sizeof(head), 0), sizeof(head));
 	assert_int_equal(seam_ring_memory_adopt(&m, fd, &geometry),
@@ -129,15 +111,14 @@ static void maps_nothing_that_could_shrink_under_it(void **state)
 	assert_int_equal(ftruncate(h.fd, 0), -1);
 	assert_int_equal(ftruncate(h.fd, (off_t)bytes * 2), -1);
 	seam_ring_memory_fini(&m);
-	tear_down(&h);
+	seam_owners_close(&h);
 }
 
 static void gives_each_claim_a_ring_of_its_own(void **state)
 {
 	struct seam_ring_claim claims[7];
-	struct fixture_memory h;
+	struct seam_owners h;
 
-	(void)state;
 	set_up(&h, 3);
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(),
@@ -148,25 +129,25 @@ static void gives_each_claim_a_ring_of_its_own(void **state)
 	assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(),
 						&claims[3]), -ENOSPC);
 	assert_int_equal(h.memory.head->n_unclaimed, 1);
-	assert_int_equal(seam_owners_scan(&h.owners), 3);
-	assert_int_equal(seam_owners_scan(&h.owners), 0);
-	assert_int_equal(seam_owners_prepare(&h.owners, 10, NULL), 0);
+	assert_int_equal(seam_owners_scan(&h), 3);
+	assert_int_equal(seam_owners_scan(&h), 0);
+	assert_int_equal(seam_owners_prepare(&h, 10, NULL), 0);
 	for (uint32_t i = 3; i < 6; i++)
 		assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(),
 							&claims[i]), 0);
 	assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(),
 						&claims[6]), -ENOSPC);
-	seam_owners_scan(&h.owners);
+	seam_owners_scan(&h);
 	for (uint32_t i = 0; i < 6; i++) {
 		seam_ring_write(&claims[i].ring, 100 + i, 0, "", 1);
-		assert_int_equal(drain(&h.owners.items[i], 100 + i), 1);
+		assert_int_equal(drain(&h.items[i], 100 + i), 1);
 	}
 	seam_ring_memory_lose(&h.memory);
 	assert_int_equal(h.memory.head->n_lost, 1);
-	tear_down(&h);
+	seam_owners_close(&h);
 }
 
-static size_t n_mapped_bytes(const struct fixture_memory *h)
+static size_t n_mapped_bytes(const struct seam_owners *h)
 {
 	char line[512];
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -185,7 +166,7 @@ static size_t n_mapped_bytes(const struct fixture_memory *h)
 }
 
 /* A claim of @m is ring @slot of the recorder's. */
-static void check_claim(struct fixture_memory *h, struct seam_ring_memory *m,
+static void check_claim(struct seam_owners *h, struct seam_ring_memory *m,
 			uint32_t slot)
 {
 	struct seam_ring_claim claim;
@@ -193,8 +174,8 @@ static void check_claim(struct fixture_memory *h, struct seam_ring_memory *m,
 	assert_int_equal(seam_ring_memory_claim(m, my_tid(), &claim), 0);
 	assert_int_equal(claim.slot, slot);
 	seam_ring_write(&claim.ring, 100 + slot, 0, "", 1);
-	seam_owners_scan(&h->owners);
-	assert_int_equal(drain(&h->owners.items[slot], 100 + slot), 1);
+	seam_owners_scan(h);
+	assert_int_equal(drain(&h->items[slot], 100 + slot), 1);
 }
 
 static void a_program_maps_the_rings_that_it_claims(void **state)
@@ -206,11 +187,10 @@ static void a_program_maps_the_rings_that_it_claims(void **state)
 		{ .n_slots = RINGS, .data_bytes = BIG / 16 },
 	};
 	struct seam_ring_memory program;
-	struct fixture_memory h;
+	struct seam_owners h;
 	size_t before, all;
 	int status;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		set_up_as(&h, &geometries[i], RINGS);
 		before = n_mapped_bytes(&h);
@@ -233,7 +213,7 @@ static void a_program_maps_the_rings_that_it_claims(void **state)
 		assert_true(n_mapped_bytes(&h) - before < all + (5 << 20));
 		seam_ring_memory_fini(&program);
 		assert_int_equal(n_mapped_bytes(&h), before);
-		tear_down(&h);
+		seam_owners_close(&h);
 	}
 }
 
@@ -244,66 +224,64 @@ static void frees_a_closed_ring_when_it_is_drained(void **state)
 	struct aux_writer aux;
 	struct seam_owner_counts counts;
 	struct seam_owner *owner;
-	struct fixture_memory h;
+	struct seam_owners h;
 
-	(void)state;
 	set_up(&h, 1);
-	owner = &h.owners.items[0];
+	owner = &h.items[0];
 	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
 	for (int i = 0; i < 1000; i++)
 		seam_ring_write(&claim.ring, 9, 0, "", 1);
 	aux_writer_init(&aux, &claim.ring, claim.aux, claim.aux_bytes, true);
 	aux_write(&aux, "secret", 6);
 	seam_ring_memory_close(&h.memory, &claim);
-	assert_int_equal(seam_owners_scan(&h.owners), 1);
+	assert_int_equal(seam_owners_scan(&h), 1);
 	assert_true(owner->is_ending);
-	seam_owners_counts(&h.owners, 0, &counts);
+	seam_owners_counts(&h, 0, &counts);
 	assert_int_equal(counts.n_begun, drain(owner, 9));
 	assert_int_equal(counts.n_begun +
 			 counts.n_lost[SEAM_RING_LOST_FULL], 1000);
 	seam_ring_aux_snapshot_init(&shot, &owner->aux, NULL);
 	assert_int_equal(seam_ring_aux_snapshot_program(&owner->aux, &shot), 6);
-	seam_owners_release(&h.owners, 0);
-	assert_int_equal(seam_owners_scan(&h.owners), 0);
+	seam_owners_release(&h, 0);
+	assert_int_equal(seam_owners_scan(&h), 0);
 
 	assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(), &next),
 			 0);
 	assert_true(next.word != claim.word);
 	seam_ring_memory_close(&h.memory, &claim);	/* too late */
 	seam_ring_write(&next.ring, 10, 0, "", 1);
-	seam_owners_scan(&h.owners);
+	seam_owners_scan(&h);
 	assert_false(owner->is_ending);
-	seam_owners_counts(&h.owners, 0, &counts);
+	seam_owners_counts(&h, 0, &counts);
 	assert_int_equal(counts.n_begun, 1);
 	assert_int_equal(counts.n_lost[SEAM_RING_LOST_FULL], 0);
 	assert_int_equal(drain(owner, 10), 1);
 	assert_int_equal(seam_ring_aux_snapshot_program(&owner->aux, &shot), 0);
 	seam_ring_aux_snapshot_fini(&shot);
-	tear_down(&h);
+	seam_owners_close(&h);
 }
 
 /* A memory of one ring, which this thread claims. */
-static void claim_one(struct fixture_memory *h)
+static void claim_one(struct seam_owners *h)
 {
 	struct seam_ring_claim claim;
 
 	set_up(h, 1);
 	seam_ring_memory_claim(&h->memory, my_tid(), &claim);
-	seam_owners_scan(&h->owners);
+	seam_owners_scan(h);
 }
 
 static void an_owner_never_becomes_another(void **state)
 {
-	struct fixture_memory h;
+	struct seam_owners h;
 
-	(void)state;
 	claim_one(&h);
 	atomic_store(&h.memory.slots[0].word,
 		     seam_ring_word(SEAM_RING_CLAIMED, 0, 1));
-	assert_int_equal(seam_owners_scan(&h.owners), 1);
-	assert_true(h.owners.items[0].is_ending);
-	assert_int_equal(h.owners.items[0].tid, my_tid());
-	tear_down(&h);
+	assert_int_equal(seam_owners_scan(&h), 1);
+	assert_true(h.items[0].is_ending);
+	assert_int_equal(h.items[0].tid, my_tid());
+	seam_owners_close(&h);
 }
 
 static void writes_the_identity_into_each_sample(void **state)
@@ -332,7 +310,6 @@ static void writes_the_identity_into_each_sample(void **state)
 		{ 200, 200 }, { 201, 200 }, { UINT64_MAX, 200 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases) * SEAM_ARRAY_SIZE(times);
 	     i++) {
 		size_t c = i / SEAM_ARRAY_SIZE(times);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_producer.c - the promises of ring/producer/producer.h and ring/producer/wakeup.h */
+/* test_producer.c - the promises of ring/producer/producer.h */
 #include "fixture.h"
 
 #include <errno.h>
@@ -14,7 +14,6 @@ static void pads_a_payload_with_zeros(void **state)
 {
 	struct fixture f;
 
-	(void)state;
 	open_fixture(&f, 0, false);
 	memset(f.memory + PAGE, 0xff, DATA);
 	for (size_t n = 0; n < 40; n++) {
@@ -37,7 +36,6 @@ static void puts_in_pieces_of_any_size(void **state)
 	struct fixture f;
 	uint8_t bytes[100];
 
-	(void)state;
 	open_fixture(&f, DATA - 40, false);
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(i * 7);
@@ -57,7 +55,6 @@ static void refuses_when_full_and_reports_it_when_there_is_room(void **state)
 	struct fixture f;
 	int n = 0, lost;
 
-	(void)state;
 	open_fixture(&f, 0, false);
 	f.out.id = 77;
 	while (put_record(&f, 9, 64, 1) == 0)
@@ -88,7 +85,6 @@ static void counts_what_is_too_big_as_such(void **state)
 	struct seam_ring_writer w;
 	struct fixture f;
 
-	(void)state;
 	open_fixture(&f, 0, false);
 	assert_int_equal(put_record(&f, 9, DATA, 1), -EMSGSIZE);
 	assert_int_equal(seam_ring_begin(&f.out, &w, 9, 0, 65528), -EMSGSIZE);
@@ -107,7 +103,6 @@ static void shows_nested_records_when_the_outermost_ends(void **state)
 	struct seam_ring_writer w[SEAM_RING_MAX_NESTED], more;
 	struct fixture f;
 
-	(void)state;
 	open_fixture(&f, 0, false);
 	for (uint32_t i = 0; i < SEAM_RING_MAX_NESTED; i++)
 		assert_int_equal(seam_ring_begin(&f.out, &w[i], 100 + i, 0,
@@ -128,7 +123,6 @@ static void publishes_for_those_inside_a_writer_that_failed(void **state)
 	struct seam_ring_writer w;
 	struct fixture f;
 
-	(void)state;
 	open_fixture(&f, 0, false);
 	assert_int_equal(seam_ring_begin(&f.out, &w, 9, 0, DATA / 2), 0);
 	assert_int_equal(put_record(&f, 9, DATA / 2, 0), -ENOBUFS);
@@ -143,7 +137,6 @@ static void a_tail_that_cannot_be_makes_it_full(void **state)
 {
 	static const uint64_t tails[] = { 8, DATA, 1 << 30,
 					  UINT64_C(1) << 63, (uint64_t)-DATA };
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(tails); i++) {
 		struct fixture f;
 
@@ -178,7 +171,6 @@ static void wakes_once_for_each_watermark(void **state)
 	struct fixture f;
 	int ends[2];
 
-	(void)state;
 	make_wakeup(ends);
 	seam_ring_wakeup_init(&wakeup, ends[1]);
 	open_fixture(&f, 0, false);
@@ -211,7 +203,6 @@ static void never_wakes_through_a_file_that_took_its_place(void **state)
 	struct seam_ring_wakeup wakeup;
 	uint64_t n;
 
-	(void)state;
 	make_wakeup(ends);
 	make_wakeup(other);
 	assert_int_equal(pipe2(pipes, O_NONBLOCK), 0);
@@ -247,7 +238,6 @@ static void a_wakeup_that_nobody_reads_never_waits(void **state)
 	struct seam_ring_wakeup wakeup;
 	int ends[2];
 
-	(void)state;
 	make_wakeup(ends);
 	seam_ring_wakeup_init(&wakeup, ends[1]);
 	assert_int_equal(fcntl(ends[1], F_SETFL, 0), 0);

@@ -80,6 +80,7 @@ void latest_service_init(struct seam_service *service, bool free_running)
 				.aux_free_running = free_running,
 			},
 		},
+		.aux_unit = sizeof(uint64_t),
 		.begin = begin, .take = take, .take_aux = take_aux,
 		.end = end,
 	};

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* build.c - the shell, the compiler and libelf; see build.h */
-#include "build.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "build.h"
 #include "folder.h"
 #include "symbol/elf/elf_file.h"
+#include "unit.h"
 
 int build_enter(void **state)
 {
@@ -141,5 +136,37 @@ size_t build_id(const char *file, uint8_t *id)
 
 void build_skipped(void **state)
 {
-	(void)state;
+}
+
+struct build_answer
+build_resolve_with(const struct seam_symbols_options *options,
+		   const struct seam_module *module, uint64_t offset)
+{
+	struct seam_symbols *symbols = seam_symbols_new(options);
+	struct build_answer answer = { .function = "none" };
+	struct seam_location at[16];
+	const char *problem;
+	uint32_t m;
+
+	assert_non_null(symbols);
+	m = seam_symbols_module(symbols, module);
+	assert_int_not_equal(m, SEAM_NONE);
+	assert_null(seam_symbols_problem(symbols, m));
+	answer.n = seam_symbols_resolve(symbols, m, offset, at, 16);
+	if (answer.n > 0 && at[answer.n - 1].function)
+		snprintf(answer.function, sizeof(answer.function), "%s",
+			 at[answer.n - 1].function);
+	answer.line = answer.n > 0 ? at[answer.n - 1].line : 0;
+	problem = seam_symbols_problem(symbols, m);
+	snprintf(answer.problem, sizeof(answer.problem), "%s",
+		 problem ? problem : "");
+	seam_symbols_free(symbols);
+	return answer;
+}
+
+struct build_answer build_resolve(const char *file, uint64_t addr)
+{
+	return build_resolve_with(&(struct seam_symbols_options) { 0 },
+		&(struct seam_module) { .path = build_path(file) },
+		build_offset(file, addr));
 }

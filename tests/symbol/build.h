@@ -41,6 +41,21 @@ uint64_t build_offset(const char *file, uint64_t addr);
 /* The build id of @file as bytes, at most 20; how many. */
 size_t build_id(const char *file, uint8_t *id);
 
+struct build_answer {
+	size_t n;		/* functions: inlined calls, and their caller */
+	char function[256];	/* of the outermost; "none" without one */
+	uint32_t line;		/* of the outermost */
+	char problem[512];	/* "" when there is none */
+};
+
+/* What a new seam_symbols with @options says of @module at @offset. */
+struct build_answer
+build_resolve_with(const struct seam_symbols_options *options,
+		   const struct seam_module *module, uint64_t offset);
+
+/* The same for the address of a file in the folder, without options. */
+struct build_answer build_resolve(const char *file, uint64_t addr);
+
 /*
  * An entry of cmocka's list: @test where @can is true, else a test that does
  * nothing and says so in its name, as TAP wants it.

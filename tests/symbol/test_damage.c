@@ -7,17 +7,13 @@
  */
 #include <fcntl.h>
 #include <gelf.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "build.h"
 #include "probe.h"
 #include "symbol/elf/elf_file.h"
+#include "unit.h"
 
 static const char program[] =
 	"extern int far(int);\n"
@@ -49,13 +45,11 @@ static int leave(void **state)
 
 static void the_undamaged_file_has_names(void **state)
 {
-	(void)state;
 	assert_true(probe_image(small.bytes.data, small.bytes.size) > 0);
 }
 
 static void a_cut_at_every_byte_does_no_harm(void **state)
 {
-	(void)state;
 	for (size_t n = 0; n < small.bytes.size; n++)
 		probe_image(small.bytes.data, n);
 }
@@ -75,13 +69,11 @@ static void flip_all(uint8_t mask)
 
 static void a_flipped_byte_does_no_harm_anywhere(void **state)
 {
-	(void)state;
 	flip_all(0xff);
 }
 
 static void a_flipped_bit_does_no_harm_anywhere(void **state)
 {
-	(void)state;
 	flip_all(0x01);
 }
 
@@ -92,7 +84,6 @@ static void no_address_outside_the_file_has_a_name(void **state)
 	Elf64_Ehdr header;
 	Elf64_Phdr load;
 
-	(void)state;
 	memcpy(copy, small.bytes.data, small.bytes.size);
 	memcpy(&header, copy, sizeof(header));
 	memcpy(&load, copy + header.e_phoff, sizeof(load));
@@ -113,13 +104,8 @@ static void no_address_outside_the_file_has_a_name(void **state)
  */
 static void dwarf_that_repeats_itself_ends(void **state)
 {
-	const struct seam_symbols_options options = { 0 };
-	struct seam_symbols *symbols = seam_symbols_new(&options);
-	struct seam_module module = { .path = build_path("bomb") };
-	struct seam_location at[4];
-	uint32_t m;
+	struct build_answer a;
 
-	(void)state;
 	build_write("bomb.s",
 		".globl _start\n.text\n"
 		"_start: .fill 64, 1, 0x90\n"
@@ -137,13 +123,9 @@ static void dwarf_that_repeats_itself_ends(void **state)
 		".byte 0\n"
 		"end:\n");
 	build_run("gcc -nostdlib -static -o bomb bomb.s");
-	m = seam_symbols_module(symbols, &module);
-	assert_int_equal(seam_symbols_resolve(symbols, m, build_offset("bomb",
-		build_symbol("bomb", "_start")), at, 4), 1);
-	assert_string_equal(at[0].function, "_start");
-	assert_non_null(strstr(seam_symbols_problem(symbols, m),
-			       "repeats itself"));
-	seam_symbols_free(symbols);
+	a = build_resolve("bomb", build_symbol("bomb", "_start"));
+	assert_string_equal(a.function, "_start");
+	assert_non_null(strstr(a.problem, "repeats itself"));
 }
 
 /* The linker would unpack it: the flag is set after that. */
@@ -178,13 +160,8 @@ static void set_compressed(const char *path)
  */
 static void assert_packed(const char *name, const char *header, bool is_read)
 {
-	const struct seam_symbols_options options = { 0 };
-	struct seam_symbols *symbols = seam_symbols_new(&options);
-	struct seam_module module = { .path = build_path("packed") };
-	struct seam_location at[4];
-	const char *problem;
+	struct build_answer a;
 	char text[1000];
-	uint32_t m;
 
 	snprintf(text, sizeof(text),
 		 ".globl _start\n.text\n_start: .fill 64, 1, 0x90\n"
@@ -196,19 +173,13 @@ static void assert_packed(const char *name, const char *header, bool is_read)
 	build_run("gcc -nostdlib -static -o packed packed.s && "
 		  "sed -i s/[.]xdebug_str/.zdebug_str/ packed");
 	set_compressed("packed");
-	m = seam_symbols_module(symbols, &module);
-	assert_int_equal(seam_symbols_resolve(symbols, m, build_offset("packed",
-		build_symbol("packed", "_start")), at, 4), 1);
-	assert_string_equal(at[0].function, "_start");
-	problem = seam_symbols_problem(symbols, m);
-	assert_int_equal(problem && strstr(problem, "would unpack to over"),
-			 !is_read);
-	seam_symbols_free(symbols);
+	a = build_resolve("packed", build_symbol("packed", "_start"));
+	assert_string_equal(a.function, "_start");
+	assert_int_equal(!strstr(a.problem, "would unpack to over"), is_read);
 }
 
 static void sections_that_unpack_to_gigabytes_are_not_unpacked(void **state)
 {
-	(void)state;
 	assert_packed(".debug_str",
 		      ".long 1, 0\n.quad 0x40000000, 1", false);
 	assert_packed(".debug_str",
@@ -286,24 +257,11 @@ static void make_foreign(const char *path)
 
 static void other_sizes_and_byte_orders_are_read(void **state)
 {
-	const struct seam_symbols_options options = { 0 };
-	struct seam_symbols *symbols = seam_symbols_new(&options);
-	struct seam_module module = { .path = build_path("ppc") };
-	struct seam_location at[4];
-	uint64_t start;
-	uint32_t m;
-
-	(void)state;
 	make_foreign("ppc");
-	m = seam_symbols_module(symbols, &module);
-	start = build_offset("ppc", 0x10000010);
-	assert_int_equal(seam_symbols_resolve(symbols, m, start, at, 4), 1);
-	assert_string_equal(at[0].function, "over_there");
-	assert_int_equal(seam_symbols_resolve(symbols, m, start - 1, at, 4),
-			 0);
-	assert_int_equal(seam_symbols_resolve(symbols, m, start + 0x20, at,
-					      4), 0);
-	seam_symbols_free(symbols);
+	assert_string_equal(build_resolve("ppc", 0x10000010).function,
+			    "over_there");
+	assert_int_equal(build_resolve("ppc", 0x1000000f).n, 0);
+	assert_int_equal(build_resolve("ppc", 0x10000030).n, 0);
 }
 
 int main(void)

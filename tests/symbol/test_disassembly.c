@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* test_disassembly.c - instructions, and where the code of a function is */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <elf.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "build.h"
 #include "symbol/code/disassembly.h"
+#include "unit.h"
 
 static const struct seam_machine x86 = { .elf_machine = EM_X86_64,
 					 .is_64 = true };
@@ -53,7 +48,6 @@ static void names_instructions_and_their_sizes(void **state)
 	static struct walked walked;
 	size_t at = 0;
 
-	(void)state;
 	assert_int_equal(walk(&walked, &x86, code, sizeof(code), 0x1000), 0);
 	assert_int_equal(walked.n, SEAM_ARRAY_SIZE(want));
 	for (size_t i = 0; i < walked.n; at += want[i++].size) {
@@ -71,7 +65,6 @@ static void any_bytes_are_walked_to_their_end(void **state)
 	};
 	uint32_t random = 1;
 
-	(void)state;
 	for (size_t m = 0; m < SEAM_ARRAY_SIZE(machines); m++) {
 		struct seam_machine machine = {
 			.elf_machine = machines[m], .is_64 = true,
@@ -123,7 +116,6 @@ static void a_missing_library_is_an_error_with_its_package(void **state)
 	int status = 0;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0)
 		_exit(fails_without_capstone() ? 0 : 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -135,7 +127,6 @@ static void an_unknown_machine_is_reported(void **state)
 	const struct seam_code_block block = { .machine.elf_machine = EM_VAX };
 	struct seam_err err = { 0 };
 
-	(void)state;
 	assert_int_equal(seam_disassembly_walk(&block, take, NULL, &err),
 			 -ENOTSUP);
 	assert_non_null(strstr(err.cause[0], "75"));
@@ -155,7 +146,6 @@ static void finds_the_extent_and_the_bytes_of_a_function(void **state)
 	uint64_t addr, offset;
 	uint32_t module;
 
-	(void)state;
 	build_write("p.c", program);
 	build_run("gcc -O1 -o p p.c");
 	addr = build_symbol("p", "f");
@@ -186,7 +176,6 @@ static void code_that_is_not_there_is_an_error(void **state)
 	uint32_t gone, here, kernel;
 	uint8_t code[16];
 
-	(void)state;
 	build_write("p.c", program);
 	build_run("gcc -O1 -o p p.c");
 	gone = seam_symbols_module(symbols, &(struct seam_module) {

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_function_ranges.c - the promises of function_ranges.h and gopclntab.h
+ * test_function_ranges.c - the promises of function_ranges.h
  *
  * Real code is built and stripped; the symbols that it had are the oracle.
  */
 #include "symbol/elf/function_ranges.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "../perf_bytes.h"
-
 #include "build.h"
+#include "unit.h"
 
 static const char program[] =
 	"#include <stdlib.h>\n"
@@ -73,7 +69,6 @@ static void a_stripped_file_has_its_functions_bounds(void **state)
 {
 	static const char *const files[] = { "bare", "none" };
 
-	(void)state;
 	drop_section_headers("none");
 	for (size_t f = 0; f < SEAM_ARRAY_SIZE(files); f++) {
 		struct seam_function_ranges bounds = read_file(files[f]);
@@ -114,7 +109,6 @@ static void bounds_agree_with_the_symbols_of_this_test(void **state)
 	FILE *list;
 	size_t n = 0, n_wrong = 0;
 
-	(void)state;
 	assert_int_equal(seam_elf_open(&file, "/proc/self/exe", &err), 0);
 	assert_int_equal(seam_function_ranges_read(&bounds, &file), 0);
 	seam_elf_close(&file);
@@ -167,7 +161,6 @@ an_exported_function_does_not_swallow_stripped_neighbours(void **state)
 	struct seam_symbols *s;
 	uint32_t m;
 
-	(void)state;
 	/* One symbol is left, and it has no size. */
 	build_run("objcopy --strip-all -K shared full kept");
 	s = open_module("kept", &m);
@@ -192,7 +185,6 @@ static void a_label_ends_where_a_stripped_function_begins(void **state)
 	struct seam_symbols *s;
 	uint32_t m;
 
-	(void)state;
 	build_write("l.c", "int work(int x);\n"
 		"asm(\".text\\n.globl label\\nlabel:\\n.cfi_startproc\\nnop\\n"
 		"ret\\n.cfi_endproc\\n\");\n"
@@ -215,7 +207,6 @@ static void a_trampoline_is_known_by_its_frame_or_its_name(void **state)
 	struct seam_symbols *s;
 	uint32_t m;
 
-	(void)state;
 	s = open_module("bare", &m);
 	assert_true(seam_symbols_is_trampoline(s, m, offset_of("tramp")));
 	assert_false(seam_symbols_is_trampoline(s, m, offset_of("tramp") + 1));
@@ -303,7 +294,6 @@ static const uint32_t magics[] = {
 
 static void a_go_table_of_every_version_has_names(void **state)
 {
-	(void)state;
 	for (size_t v = 0; v < 4 * SEAM_ARRAY_SIZE(magics); v++) {
 		enum seam_endian endian = v & 4 ? SEAM_BIG : SEAM_LITTLE;
 		struct bytes b = make_go(magics[v % 4], v & 8 ? 4 : 8, endian);
@@ -341,7 +331,6 @@ static void read_go(struct seam_bytes bytes)
 
 static void every_cut_and_every_flip_of_a_go_table_ends(void **state)
 {
-	(void)state;
 	for (size_t v = 0; v < SEAM_ARRAY_SIZE(magics); v++) {
 		struct bytes b = make_go(magics[v], 8, SEAM_LITTLE);
 
@@ -384,7 +373,6 @@ static void a_stripped_go_program_has_names(void **state)
 	uint32_t m;
 	uint64_t one = build_symbol("full", "one");
 
-	(void)state;
 	write_go(one);
 	build_run("objcopy --add-section .gopclntab=table bare go");
 	s = open_module("go", &m);
@@ -407,7 +395,6 @@ static void a_position_independent_go_program_has_names(void **state)
 	uint64_t one;
 	uint32_t m;
 
-	(void)state;
 	write_go(0);
 	build_write("table.s",
 		    ".section .data.rel,\"aw\"\n.quad main, two, main, two\n"

@@ -9,13 +9,9 @@
 #include "symbol/symbols.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "build.h"
+#include "unit.h"
 
 static const char c_program[] =
 	"#include \"inner.h\"\n"
@@ -181,7 +177,6 @@ static void chains_are_those_of_addr2line_for_c(void **state)
 		"-gdwarf-4 -fno-dwarf2-cfi-asm -ffunction-sections",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(flags); i++) {
 		build_run("gcc -O2 %s -o p p.c", flags[i]);
 		assert_true(check("p", "outer") > 0);
@@ -191,7 +186,6 @@ static void chains_are_those_of_addr2line_for_c(void **state)
 
 static void chains_are_those_of_addr2line_for_cxx(void **state)
 {
-	(void)state;
 	build_run("g++ -O2 -gdwarf-4 -o pp p.cc");
 	assert_true(check("pp", "_ZN1a1b5Shape4growEi") > 0);
 	assert_true(check("pp", "main") > 0);
@@ -200,7 +194,6 @@ static void chains_are_those_of_addr2line_for_cxx(void **state)
 /* clang writes no .debug_aranges and no DW_AT_sibling. */
 static void chains_are_those_of_addr2line_for_clang(void **state)
 {
-	(void)state;
 	build_run("clang -O2 -gdwarf-4 -o p p.c");
 	assert_true(check("p", "outer") > 0);
 	assert_true(check("p", "main") > 0);
@@ -290,7 +283,6 @@ static void inlined_functions_have_their_namespaces_and_types(void **state)
 	};
 	static const char *const flags[] = { "-g", "-g -gdwarf-4", "-g -flto" };
 
-	(void)state;
 	build_write("s.cc", scoped_program);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(flags); i++) {
 		build_run("g++ -O2 %s -o scoped s.cc", flags[i]);
@@ -307,7 +299,6 @@ static void options_leave_out_inlined_frames_and_lines(void **state)
 	const struct seam_symbols_options no_lines = { .no_lines = true };
 	struct seam_location last;
 
-	(void)state;
 	build_run("gcc -O2 -g -o p p.c");
 	assert_int_equal(resolve_outer(&all, "p", 32, &last), 3);
 	assert_int_equal(last.line, 20);
@@ -323,7 +314,6 @@ static void the_function_stays_when_there_is_no_room_for_all(void **state)
 	const struct seam_symbols_options options = { 0 };
 	struct seam_location last;
 
-	(void)state;
 	build_run("gcc -O2 -g -o p p.c");
 	assert_int_equal(resolve_outer(&options, "p", 2, &last), 2);
 	assert_int_equal(resolve_outer(&options, "p", 1, &last), 1);
@@ -335,7 +325,6 @@ static void inlined_calls_are_found_in_separate_debug_files(void **state)
 	const struct seam_symbols_options options = { 0 };
 	struct seam_location last;
 
-	(void)state;
 	build_run("gcc -O2 -g -o p p.c && objcopy --only-keep-debug p p.debug "
 		  "&& strip --strip-debug --remove-section=.x -o q p && "
 		  "objcopy --add-gnu-debuglink=p.debug q r");
@@ -345,48 +334,27 @@ static void inlined_calls_are_found_in_separate_debug_files(void **state)
 
 static void split_dwarf_is_named_as_what_is_missing(void **state)
 {
-	const struct seam_symbols_options options = { 0 };
-	struct seam_symbols *symbols = seam_symbols_new(&options);
-	struct seam_module module = { .path = build_path("split") };
-	struct seam_location at[8];
-	uint32_t m;
+	struct build_answer a;
 
-	(void)state;
 	build_run("gcc -O2 -g -gsplit-dwarf -o split p.c");
-	m = seam_symbols_module(symbols, &module);
-	assert_int_equal(seam_symbols_resolve(symbols, m, build_offset("split",
-		build_symbol("split", "outer")), at, 8), 1);
-	assert_string_equal(at[0].function, "outer");
-	assert_true(at[0].line > 0);
-	assert_non_null(strstr(seam_symbols_problem(symbols, m),
-			       "split DWARF"));
-	seam_symbols_free(symbols);
+	a = build_resolve("split", build_symbol("split", "outer"));
+	assert_int_equal(a.n, 1);
+	assert_string_equal(a.function, "outer");
+	assert_true(a.line > 0);
+	assert_non_null(strstr(a.problem, "split DWARF"));
 }
 
 /* Without any symbol DWARF still knows the function. */
 static void dwarf_names_what_the_symbol_table_does_not(void **state)
 {
-	const struct seam_symbols_options options = { 0 };
-	struct seam_symbols *symbols = seam_symbols_new(&options);
-	struct seam_module module = { .path = build_path("nosym") };
-	struct seam_location at[8];
-	uint32_t m;
-	size_t n;
-
-	(void)state;
 	build_run("gcc -O2 -g -o p p.c && "
 		  "objcopy --strip-symbol=outer p nosym");
-	m = seam_symbols_module(symbols, &module);
-	n = seam_symbols_resolve(symbols, m, build_offset("p",
-		build_symbol("p", "outer")), at, 8);
-	assert_true(n > 0);
-	assert_string_equal(at[n - 1].function, "outer");
-	seam_symbols_free(symbols);
+	assert_string_equal(build_resolve("nosym", build_symbol("p",
+				"outer")).function, "outer");
 }
 
 static void rust_names_and_inlines_are_read(void **state)
 {
-	(void)state;
 	build_write("p.rs",
 		"#[inline(always)] fn leaf(x: u64) -> u64 {\n"
 		"	unsafe { std::ptr::read_volatile(&x) * 3 }\n"
@@ -401,22 +369,9 @@ static void rust_names_and_inlines_are_read(void **state)
 	build_run("rustc -O -g -o rs p.rs 2>rs.log || cat rs.log");
 	assert_true(strlen(build_ask("nm rs | sed -n 's/.* \\(.*5outer.*\\)"
 				     "/\\1/p'")) > 0);
-	{
-		const struct seam_symbols_options options = { 0 };
-		struct seam_symbols *symbols = seam_symbols_new(&options);
-		struct seam_module module = { .path = build_path("rs") };
-		uint32_t m = seam_symbols_module(symbols, &module);
-		uint64_t addr = strtoull(build_ask("nm rs | grep 5outer"),
-					 NULL, 16);
-		struct seam_location at[8];
-		size_t n = seam_symbols_resolve(symbols, m,
-						build_offset("rs", addr), at,
-						8);
-
-		assert_true(n > 0);
-		assert_string_equal(at[n - 1].function, "p::outer");
-		seam_symbols_free(symbols);
-	}
+	assert_string_equal(build_resolve("rs", strtoull(
+		build_ask("nm rs | grep 5outer"), NULL, 16)).function,
+			    "p::outer");
 }
 
 int main(void)

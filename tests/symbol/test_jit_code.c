@@ -3,19 +3,32 @@
 #include "symbol/jit/jit_code.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "base/radix_sort.h"
 #include "jit_corpus.h"
 #include "jit_dump.h"
+#include "unit.h"
+
+/* Of each test: a dump with a header alone, and what load() made of it. */
+static struct dump d;
+static struct seam_jit_code *jit;
+
+static int set_up(void **state)
+{
+	d.size = 0;
+	put_header(&d);
+	jit = seam_jit_code_new();
+	return jit ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	seam_jit_code_free(jit);
+	return 0;
+}
 
 /* The name at @addr of process @pid at @time, "" where nothing is known. */
-static const char *at(struct seam_jit_code *jit, int32_t pid, uint64_t addr,
-		      uint64_t time)
+static const char *at(int32_t pid, uint64_t addr, uint64_t time)
 {
 	struct seam_jit_location location;
 
@@ -23,27 +36,35 @@ static const char *at(struct seam_jit_code *jit, int32_t pid, uint64_t addr,
 	       location.name : "";
 }
 
-static struct seam_jit_code *load(const struct dump *d)
+static void restart(void)
 {
-	struct seam_jit_code *jit = seam_jit_code_new();
-	struct seam_jit_code_options options = { .pid = DUMP_PID };
+	seam_jit_code_free(jit);
+	jit = seam_jit_code_new();
+}
 
-	assert_int_equal(seam_jit_code_add_dump(jit, dump_bytes(d), &options,
-						NULL), 0);
-	return jit;
+static void add(const struct dump *from, struct seam_jit_code_options options)
+{
+	assert_int_equal(seam_jit_code_add_dump(jit, dump_bytes(from),
+						&options, NULL), 0);
+}
+
+/* The dump, and nothing else, is in jit. */
+static void load(void)
+{
+	restart();
+	add(&d, (struct seam_jit_code_options) { .pid = DUMP_PID });
 }
 
 static uint64_t n_said;
 
 static void say(void *context, int32_t pid, const char *text, uint64_t count)
 {
-	(void)pid;
 	if (strcmp(text, context) == 0)
 		n_said += count;
 }
 
 /* How often @text is noted. */
-static uint64_t notes(const struct seam_jit_code *jit, const char *text)
+static uint64_t notes(const char *text)
 {
 	n_said = 0;
 	seam_jit_code_notes(jit, say, (void *)(uintptr_t)text);
@@ -52,293 +73,193 @@ static uint64_t notes(const struct seam_jit_code *jit, const char *text)
 
 static void an_address_used_again_means_what_it_meant_then(void **state)
 {
-	static struct dump d;
-	struct seam_jit_code *jit;
-
-	(void)state;
-	d.size = 0;
-	put_header(&d);
 	put_load(&d, 10, "first", 0x1000, 0x100, 1);
 	put_load(&d, 20, "second", 0x1000, 0x40, 2);
 	put_load(&d, 30, "third", 0x1040, 0x40, 3);
-	jit = load(&d);
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 9), "");
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 10), "first");
-	assert_string_equal(at(jit, DUMP_PID, 0x10ff, 19), "first");
-	assert_string_equal(at(jit, DUMP_PID, 0x1100, 19), "");
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 20), "second");
+	load();
+	assert_string_equal(at(DUMP_PID, 0x1000, 9), "");
+	assert_string_equal(at(DUMP_PID, 0x1000, 10), "first");
+	assert_string_equal(at(DUMP_PID, 0x10ff, 19), "first");
+	assert_string_equal(at(DUMP_PID, 0x1100, 19), "");
+	assert_string_equal(at(DUMP_PID, 0x1000, 20), "second");
 	/* first cannot be entered any more, so its rest is not first. */
-	assert_string_equal(at(jit, DUMP_PID, 0x10ff, 20), "");
-	assert_string_equal(at(jit, DUMP_PID, 0x1040, 30), "third");
-	assert_string_equal(at(jit, DUMP_PID, 0x103f, 99), "second");
-	assert_string_equal(at(jit, DUMP_PID + 1, 0x1000, 20), "");
-	seam_jit_code_free(jit);
+	assert_string_equal(at(DUMP_PID, 0x10ff, 20), "");
+	assert_string_equal(at(DUMP_PID, 0x1040, 30), "third");
+	assert_string_equal(at(DUMP_PID, 0x103f, 99), "second");
+	assert_string_equal(at(DUMP_PID + 1, 0x1000, 20), "");
 }
 
 static void code_inside_other_code_leaves_the_rest_of_it(void **state)
 {
-	static struct dump d;
-	struct seam_jit_code *jit;
-
-	(void)state;
-	d.size = 0;
-	put_header(&d);
 	put_load(&d, 10, "blob", 0x1000, 0x100, 1);
 	put_load(&d, 20, "stub", 0x1040, 0x40, 2);
-	jit = load(&d);
-	assert_string_equal(at(jit, DUMP_PID, 0x1041, 15), "blob");
-	assert_string_equal(at(jit, DUMP_PID, 0x1041, 25), "stub");
-	assert_string_equal(at(jit, DUMP_PID, 0x103f, 25), "blob");
-	assert_string_equal(at(jit, DUMP_PID, 0x1080, 25), "blob");
-	seam_jit_code_free(jit);
+	load();
+	assert_string_equal(at(DUMP_PID, 0x1041, 15), "blob");
+	assert_string_equal(at(DUMP_PID, 0x1041, 25), "stub");
+	assert_string_equal(at(DUMP_PID, 0x103f, 25), "blob");
+	assert_string_equal(at(DUMP_PID, 0x1080, 25), "blob");
 }
 
 static void times_order_records_and_positions_order_ties(void **state)
 {
-	static struct dump d;
-	struct seam_jit_code *jit;
-
-	(void)state;
-	d.size = 0;
-	put_header(&d);
 	put_load(&d, 30, "late", 0x1000, 16, 1);
 	put_load(&d, 10, "early", 0x1000, 16, 2);
 	put_load(&d, 20, "one", 0x1000, 16, 3);
 	put_load(&d, 20, "other", 0x1000, 16, 4);
-	jit = load(&d);
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 15), "early");
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 20), "other");
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 40), "late");
-	seam_jit_code_free(jit);
+	load();
+	assert_string_equal(at(DUMP_PID, 0x1000, 15), "early");
+	assert_string_equal(at(DUMP_PID, 0x1000, 20), "other");
+	assert_string_equal(at(DUMP_PID, 0x1000, 40), "late");
 }
 
 static void code_moved_twice_is_found_at_each_place(void **state)
 {
-	static struct dump d;
 	struct seam_jit_location l;
-	struct seam_jit_code *jit;
 
-	(void)state;
-	d.size = 0;
-	put_header(&d);
 	put_load(&d, 10, "f", 0x1000, 16, 7);
 	put_move(&d, 20, 0x1000, 0x2000, 16, 7);
 	put_move(&d, 30, 0x2000, 0x2008, 16, 7);	/* over itself */
-	jit = load(&d);
-	assert_string_equal(at(jit, DUMP_PID, 0x1004, 19), "f");
-	assert_string_equal(at(jit, DUMP_PID, 0x2004, 19), "");
-	assert_string_equal(at(jit, DUMP_PID, 0x1004, 20), "");
-	assert_string_equal(at(jit, DUMP_PID, 0x2004, 20), "f");
-	assert_string_equal(at(jit, DUMP_PID, 0x2004, 30), "");
+	load();
+	assert_string_equal(at(DUMP_PID, 0x1004, 19), "f");
+	assert_string_equal(at(DUMP_PID, 0x2004, 19), "");
+	assert_string_equal(at(DUMP_PID, 0x1004, 20), "");
+	assert_string_equal(at(DUMP_PID, 0x2004, 20), "f");
+	assert_string_equal(at(DUMP_PID, 0x2004, 30), "");
 	assert_true(seam_jit_code_find(jit, DUMP_PID, 0x200a, 31, &l));
 	assert_string_equal(l.name, "f");
 	assert_int_equal(l.start_addr, 0x2008);
 	assert_int_equal(l.offset, 2);
 	assert_int_equal(seam_jit_code_object(jit, l.object)->start_addr,
 			 0x1000);
-	seam_jit_code_free(jit);
 }
 
 static void moves_that_cannot_be_are_skipped_and_reported(void **state)
 {
-	static struct dump d;
-	struct seam_jit_code *jit;
-
-	(void)state;
-	d.size = 0;
-	put_header(&d);
 	put_move(&d, 5, 0x1000, 0x3000, 16, 7);		/* before its load */
 	put_load(&d, 10, "f", 0x1000, 16, 7);
 	put_move(&d, 20, 0x1000, 0x4000, 24, 7);	/* another size */
 	put_move(&d, 30, 0x1000, 0x5000, 16, 99);	/* unknown */
 	put_move(&d, 40, 0x7777, 0x6000, 16, 7);	/* from elsewhere */
-	jit = load(&d);
-	assert_string_equal(at(jit, DUMP_PID, 0x3000, 50), "");
-	assert_string_equal(at(jit, DUMP_PID, 0x4000, 50), "");
-	assert_string_equal(at(jit, DUMP_PID, 0x5000, 50), "");
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 39), "f");
-	assert_string_equal(at(jit, DUMP_PID, 0x6000, 50), "f");
-	assert_int_equal(notes(jit, "moves before the load of their code, "
+	load();
+	assert_string_equal(at(DUMP_PID, 0x3000, 50), "");
+	assert_string_equal(at(DUMP_PID, 0x4000, 50), "");
+	assert_string_equal(at(DUMP_PID, 0x5000, 50), "");
+	assert_string_equal(at(DUMP_PID, 0x1000, 39), "f");
+	assert_string_equal(at(DUMP_PID, 0x6000, 50), "f");
+	assert_int_equal(notes("moves with another size than the code, "
 			       "skipped"), 1);
-	assert_int_equal(notes(jit, "moves with another size than the code, "
-			       "skipped"), 1);
-	assert_int_equal(notes(jit, "moves of unknown code, skipped"), 1);
-	assert_int_equal(notes(jit, "moves from where the code was not"), 1);
-	seam_jit_code_free(jit);
+	assert_int_equal(notes("moves of unknown code, skipped"), 2);
+	assert_int_equal(notes("moves from where the code was not"), 1);
 }
 
 /* Two JITs in one process number their code alike. */
 static void twins_are_distinguished_by_where_they_are(void **state)
 {
-	static struct dump d;
-	struct seam_jit_code *jit;
-
-	(void)state;
-	d.size = 0;
-	put_header(&d);
 	put_load(&d, 10, "mine", 0x1000, 16, 1);
 	put_load(&d, 11, "yours", 0x2000, 16, 1);
 	put_move(&d, 20, 0x1000, 0x3000, 16, 1);
-	jit = load(&d);
-	assert_string_equal(at(jit, DUMP_PID, 0x3000, 20), "mine");
-	assert_string_equal(at(jit, DUMP_PID, 0x2000, 20), "yours");
-	assert_int_equal(notes(jit, "loads with a code index used before"), 1);
-	seam_jit_code_free(jit);
+	load();
+	assert_string_equal(at(DUMP_PID, 0x3000, 20), "mine");
+	assert_string_equal(at(DUMP_PID, 0x2000, 20), "yours");
+	assert_int_equal(notes("loads with a code index used before"), 1);
 }
 
 static void a_child_has_its_parents_code_as_of_the_fork(void **state)
 {
 	enum { CHILD = 50, GRANDCHILD = 51 };
-	struct seam_jit_code_options options = { .pid = CHILD };
-	static struct dump parent, child;
-	struct seam_jit_code *jit;
+	static struct dump child;
 
-	(void)state;
-	parent.size = child.size = 0;
-	put_header(&parent);
-	put_load(&parent, 10, "before", 0x1000, 32, 1);
-	put_load(&parent, 12, "other", 0x3000, 32, 2);
-	put_load(&parent, 30, "after", 0x1000, 32, 3);
+	child.size = 0;
+	put_load(&d, 10, "before", 0x1000, 32, 1);
+	put_load(&d, 12, "other", 0x3000, 32, 2);
+	put_load(&d, 30, "after", 0x1000, 32, 3);
 	put_header(&child);
 	child.bytes[20] = CHILD;
 	put_load(&child, 40, "own", 0x3000, 16, 1);
-	jit = load(&parent);
+	load();
 	/* The child's loads say 42; its header says 50, so numbers differ. */
-	options.pid = CHILD + 1000;
-	assert_int_equal(seam_jit_code_add_dump(jit, dump_bytes(&child),
-						&options, NULL), 0);
+	add(&child, (struct seam_jit_code_options) { .pid = CHILD + 1000 });
 	assert_int_equal(seam_jit_code_fork(jit, DUMP_PID, CHILD + 1000, 20),
 			 0);
 	assert_int_equal(seam_jit_code_fork(jit, CHILD + 1000, GRANDCHILD, 45),
 			 0);
-	assert_string_equal(at(jit, CHILD + 1000, 0x1000, 50), "before");
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 50), "after");
-	assert_string_equal(at(jit, CHILD + 1000, 0x3000, 39), "other");
-	assert_string_equal(at(jit, CHILD + 1000, 0x3000, 40), "own");
+	assert_string_equal(at(CHILD + 1000, 0x1000, 50), "before");
+	assert_string_equal(at(DUMP_PID, 0x1000, 50), "after");
+	assert_string_equal(at(CHILD + 1000, 0x3000, 39), "other");
+	assert_string_equal(at(CHILD + 1000, 0x3000, 40), "own");
 	/* other's first byte is own's now. */
-	assert_string_equal(at(jit, CHILD + 1000, 0x3018, 39), "other");
-	assert_string_equal(at(jit, CHILD + 1000, 0x3018, 40), "");
-	assert_string_equal(at(jit, GRANDCHILD, 0x3000, 60), "own");
-	assert_string_equal(at(jit, GRANDCHILD, 0x1000, 60), "before");
+	assert_string_equal(at(CHILD + 1000, 0x3018, 39), "other");
+	assert_string_equal(at(CHILD + 1000, 0x3018, 40), "");
+	assert_string_equal(at(GRANDCHILD, 0x3000, 60), "own");
+	assert_string_equal(at(GRANDCHILD, 0x1000, 60), "before");
 	assert_int_equal(seam_jit_code_exec(jit, CHILD + 1000, 70), 0);
-	assert_string_equal(at(jit, CHILD + 1000, 0x3000, 69), "own");
-	assert_string_equal(at(jit, CHILD + 1000, 0x3000, 70), "");
-	assert_string_equal(at(jit, GRANDCHILD, 0x3000, 71), "own");
-	seam_jit_code_free(jit);
+	assert_string_equal(at(CHILD + 1000, 0x3000, 69), "own");
+	assert_string_equal(at(CHILD + 1000, 0x3000, 70), "");
+	assert_string_equal(at(GRANDCHILD, 0x3000, 71), "own");
 }
 
 /* What lies under it in the parent was written over in the child. */
 static void what_a_child_wrote_over_does_not_come_back(void **state)
 {
 	enum { CHILD = 1050 };
-	struct seam_jit_code_options options = { .pid = CHILD };
-	static struct dump parent, child;
-	struct seam_jit_code *jit;
+	static struct dump child;
 
-	(void)state;
-	parent.size = child.size = 0;
-	put_header(&parent);
-	put_load(&parent, 10, "blob", 0x1000, 256, 1);
+	child.size = 0;
+	put_load(&d, 10, "blob", 0x1000, 256, 1);
 	put_header(&child);
 	put_load(&child, 30, "stub", 0x1040, 16, 1);
 	put_move(&child, 40, 0x1040, 0x2000, 16, 1);
 	put_load(&child, 50, "gone", 0x1080, 32, 2);
 	put_load(&child, 60, "new", 0x1080, 16, 3);
-	jit = load(&parent);
+	load();
 	assert_int_equal(seam_jit_code_fork(jit, DUMP_PID, CHILD, 20), 0);
-	assert_int_equal(seam_jit_code_add_dump(jit, dump_bytes(&child),
-						&options, NULL), 0);
-	assert_string_equal(at(jit, CHILD, 0x1040, 29), "blob");
-	assert_string_equal(at(jit, CHILD, 0x1040, 30), "stub");
-	assert_string_equal(at(jit, CHILD, 0x1040, 40), "");
-	assert_string_equal(at(jit, CHILD, 0x1050, 40), "blob");
-	assert_string_equal(at(jit, CHILD, 0x1098, 50), "gone");
-	assert_string_equal(at(jit, CHILD, 0x1098, 60), "");
-	assert_string_equal(at(jit, DUMP_PID, 0x1098, 60), "blob");
-	seam_jit_code_free(jit);
+	add(&child, (struct seam_jit_code_options) { .pid = CHILD });
+	assert_string_equal(at(CHILD, 0x1040, 29), "blob");
+	assert_string_equal(at(CHILD, 0x1040, 30), "stub");
+	assert_string_equal(at(CHILD, 0x1040, 40), "");
+	assert_string_equal(at(CHILD, 0x1050, 40), "blob");
+	assert_string_equal(at(CHILD, 0x1098, 50), "gone");
+	assert_string_equal(at(CHILD, 0x1098, 60), "");
+	assert_string_equal(at(DUMP_PID, 0x1098, 60), "blob");
 }
 
 static void a_pid_used_again_has_none_of_the_old_code(void **state)
 {
-	static struct dump d;
-	struct seam_jit_code *jit;
-
-	(void)state;
-	d.size = 0;
-	put_header(&d);
 	put_load(&d, 10, "old", 0x1000, 32, 1);
-	jit = load(&d);
+	load();
 	assert_int_equal(seam_jit_code_fork(jit, 1, DUMP_PID, 50), 0);
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 49), "old");
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 50), "");
-	seam_jit_code_free(jit);
+	assert_string_equal(at(DUMP_PID, 0x1000, 49), "old");
+	assert_string_equal(at(DUMP_PID, 0x1000, 50), "");
 }
 
 /* A ring of births at one time must not be walked for ever. */
 static void forks_in_a_circle_end(void **state)
 {
-	struct seam_jit_code *jit = seam_jit_code_new();
-
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		assert_int_equal(seam_jit_code_fork(jit, 1, 2, 10), 0);
 		assert_int_equal(seam_jit_code_fork(jit, 2, 1, 10), 0);
 		assert_int_equal(seam_jit_code_fork(jit, 1, 1, 10), 0);
 	}
-	assert_string_equal(at(jit, 1, 0x1000, 10), "");
-	seam_jit_code_free(jit);
+	assert_string_equal(at(1, 0x1000, 10), "");
 }
 
 static void another_process_in_the_dump_has_its_own_code(void **state)
 {
-	static struct dump d;
-	struct seam_jit_code_options options = { .pid = 1042 };
-	struct seam_jit_code *jit;
 	size_t load_pos;
 
-	(void)state;
-	d.size = 0;
-	put_header(&d);
 	load_pos = put_load(&d, 10, "child's", 0x1000, 32, 1);
 	d.bytes[load_pos + 16] = 43;
-	jit = load(&d);
-	assert_string_equal(at(jit, 43, 0x1000, 10), "child's");
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 10), "");
-	seam_jit_code_free(jit);
+	load();
+	assert_string_equal(at(43, 0x1000, 10), "child's");
+	assert_string_equal(at(DUMP_PID, 0x1000, 10), "");
 
 	/* In another pid namespace the number means nothing here. */
-	jit = seam_jit_code_new();
-	assert_int_equal(seam_jit_code_add_dump(jit, dump_bytes(&d), &options,
-						NULL), 0);
-	assert_string_equal(at(jit, 1042, 0x1000, 10), "child's");
-	seam_jit_code_free(jit);
+	restart();
+	add(&d, (struct seam_jit_code_options) { .pid = 1042 });
+	assert_string_equal(at(1042, 0x1000, 10), "child's");
 }
 
-static void a_map_answers_where_the_dump_does_not(void **state)
-{
-	static const char map[] = "1000 20 mapped\n2000 20 only here\n"
-				  "3000 20 old line\njunk\n3000 20 new line\n";
-	static struct dump d;
-	struct seam_jit_code *jit;
-
-	(void)state;
-	d.size = 0;
-	put_header(&d);
-	put_load(&d, 10, "dumped", 0x1000, 16, 1);
-	jit = load(&d);
-	assert_int_equal(seam_jit_code_add_map(jit, DUMP_PID,
-		(struct seam_bytes) { (const uint8_t *)map, strlen(map) },
-		(struct seam_bytes) { 0 }, NULL), 0);
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 9), "mapped");
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 10), "dumped");
-	assert_string_equal(at(jit, DUMP_PID, 0x2000, 0), "only here");
-	assert_string_equal(at(jit, DUMP_PID, 0x3001, 99), "new line");
-	assert_int_equal(notes(jit, "lines of the perf map that cannot be "
-			       "read"), 1);
-	seam_jit_code_free(jit);
-}
-
-static void add_map(struct seam_jit_code *jit, const char *map,
+static void add_map(const char *map,
 		    const char *times)
 {
 	assert_int_equal(seam_jit_code_add_map(jit, DUMP_PID,
@@ -347,7 +268,23 @@ static void add_map(struct seam_jit_code *jit, const char *map,
 		NULL), 0);
 }
 
-static bool is_ambiguous(struct seam_jit_code *jit, uint64_t addr,
+static void a_map_answers_where_the_dump_does_not(void **state)
+{
+	static const char map[] = "1000 20 mapped\n2000 20 only here\n"
+				  "3000 20 old line\njunk\n3000 20 new line\n";
+
+	put_load(&d, 10, "dumped", 0x1000, 16, 1);
+	load();
+	add_map(map, "");
+	assert_string_equal(at(DUMP_PID, 0x1000, 9), "mapped");
+	assert_string_equal(at(DUMP_PID, 0x1000, 10), "dumped");
+	assert_string_equal(at(DUMP_PID, 0x2000, 0), "only here");
+	assert_string_equal(at(DUMP_PID, 0x3001, 99), "new line");
+	assert_int_equal(notes("lines of the perf map that cannot be "
+			       "read"), 1);
+}
+
+static bool is_ambiguous(uint64_t addr,
 			 uint64_t time_ns)
 {
 	struct seam_jit_location l;
@@ -361,39 +298,36 @@ static void a_map_with_times_names_what_was_there_then(void **state)
 	/* Lines of 12 bytes. */
 	static const char map[] = "1000 20 one\n" "2000 20 oth\n"
 				  "1010 20 two\n" "1000 40 end\n";
-	struct seam_jit_code *jit = seam_jit_code_new();
 	uint64_t from, to;
 
-	(void)state;
-	add_map(jit, map, "0 100 110\n24 200 210\n36 300 310\n");
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 150), "one");
-	assert_string_equal(at(jit, DUMP_PID, 0x1010, 199), "one");
-	assert_string_equal(at(jit, DUMP_PID, 0x1010, 200), "two");
-	assert_string_equal(at(jit, DUMP_PID, 0x100f, 250), "one");
-	assert_string_equal(at(jit, DUMP_PID, 0x1010, 300), "end");
-	assert_string_equal(at(jit, DUMP_PID, 0x2000, 900), "oth");
+	add_map(map, "0 100 110\n24 200 210\n36 300 310\n");
+	assert_string_equal(at(DUMP_PID, 0x1000, 150), "one");
+	assert_string_equal(at(DUMP_PID, 0x1010, 199), "one");
+	assert_string_equal(at(DUMP_PID, 0x1010, 200), "two");
+	assert_string_equal(at(DUMP_PID, 0x100f, 250), "one");
+	assert_string_equal(at(DUMP_PID, 0x1010, 300), "end");
+	assert_string_equal(at(DUMP_PID, 0x2000, 900), "oth");
 	/* Written late: nothing else was said of these places. */
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 50), "one");
-	assert_string_equal(at(jit, DUMP_PID, 0x1020, 150), "two");
-	assert_string_equal(at(jit, DUMP_PID, 0x1030, 150), "end");
-	assert_false(is_ambiguous(jit, 0x1010, 150));
+	assert_string_equal(at(DUMP_PID, 0x1000, 50), "one");
+	assert_string_equal(at(DUMP_PID, 0x1020, 150), "two");
+	assert_string_equal(at(DUMP_PID, 0x1030, 150), "end");
+	assert_false(is_ambiguous(0x1010, 150));
 	seam_jit_code_stable_span(jit, DUMP_PID, 250, &from, &to);
 	assert_int_equal(from, 210);
 	assert_int_equal(to, 300);
 	/* Another program of the process has none of it. */
 	seam_jit_code_exec(jit, DUMP_PID, 320);
 	seam_jit_code_exec(jit, DUMP_PID, 90);
-	add_map(jit, "2008 8 mid\n", "0 500 510\n");
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 400), "");
-	assert_string_equal(at(jit, DUMP_PID, 0x2000, 400), "");
-	assert_string_equal(at(jit, DUMP_PID, 0x2008, 400), "mid");
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 310), "end");
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 95), "one");
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 80), "");
+	add_map("2008 8 mid\n", "0 500 510\n");
+	assert_string_equal(at(DUMP_PID, 0x1000, 400), "");
+	assert_string_equal(at(DUMP_PID, 0x2000, 400), "");
+	assert_string_equal(at(DUMP_PID, 0x2008, 400), "mid");
+	assert_string_equal(at(DUMP_PID, 0x1000, 310), "end");
+	assert_string_equal(at(DUMP_PID, 0x1000, 95), "one");
+	assert_string_equal(at(DUMP_PID, 0x1000, 80), "");
 	/* One that was written about then is the new program's. */
 	seam_jit_code_exec(jit, DUMP_PID, 105);
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 106), "one");
-	seam_jit_code_free(jit);
+	assert_string_equal(at(DUMP_PID, 0x1000, 106), "one");
 }
 
 static void an_address_that_a_map_names_twice_is_ambiguous(void **state)
@@ -401,28 +335,24 @@ static void an_address_that_a_map_names_twice_is_ambiguous(void **state)
 	static const char map[] = "1000 20 one\n" "1010 20 two\n"
 				  "2000 20 oth\n" "3000 20 sam\n"
 				  "3000 20 sam\n" "1010 08 new\n";
-	struct seam_jit_code *jit = seam_jit_code_new();
 
-	(void)state;
-	add_map(jit, map, "");
-	assert_string_equal(at(jit, DUMP_PID, 0x1010, 5), "new");
-	assert_true(is_ambiguous(jit, 0x1010, 5));
-	assert_false(is_ambiguous(jit, 0x2000, 5));
-	assert_false(is_ambiguous(jit, 0x3000, 5));
-	seam_jit_code_free(jit);
+	add_map(map, "");
+	assert_string_equal(at(DUMP_PID, 0x1010, 5), "new");
+	assert_true(is_ambiguous(0x1010, 5));
+	assert_false(is_ambiguous(0x2000, 5));
+	assert_false(is_ambiguous(0x3000, 5));
 
 	/* With times: until those two lines were there. */
-	jit = seam_jit_code_new();
-	add_map(jit, map, "0 100 110\n60 200 210\n");
-	assert_true(is_ambiguous(jit, 0x1010, 50));
-	assert_true(is_ambiguous(jit, 0x1010, 105));
-	assert_false(is_ambiguous(jit, 0x1010, 110));
-	assert_string_equal(at(jit, DUMP_PID, 0x1010, 200), "new");
-	assert_false(is_ambiguous(jit, 0x1010, 200));
-	seam_jit_code_free(jit);
+	restart();
+	add_map(map, "0 100 110\n60 200 210\n");
+	assert_true(is_ambiguous(0x1010, 50));
+	assert_true(is_ambiguous(0x1010, 105));
+	assert_false(is_ambiguous(0x1010, 110));
+	assert_string_equal(at(DUMP_PID, 0x1010, 200), "new");
+	assert_false(is_ambiguous(0x1010, 200));
 }
 
-static void expect_line(struct seam_jit_code *jit, uint64_t addr,
+static void expect_line(uint64_t addr,
 			const char *file, uint32_t line)
 {
 	struct seam_jit_location l;
@@ -437,12 +367,7 @@ static void lines_belong_to_the_code_at_their_address(void **state)
 	static const char *const a[] = { "a.js", "a.js" };
 	static const char *const b[] = { "b.js" };
 	static const char *const c[] = { "c.js" };
-	static struct dump d;
-	struct seam_jit_code *jit;
 
-	(void)state;
-	d.size = 0;
-	put_header(&d);
 	/* jitlink: all debug information, then all code. */
 	put_debug(&d, 0x1000, 0x1002, a, 2);
 	put_debug(&d, 0x2000, 0x2000, b, 1);
@@ -453,14 +378,13 @@ static void lines_belong_to_the_code_at_their_address(void **state)
 	put_load(&d, 10, "three", 0x3000, 16, 3);
 	put_load(&d, 10, "four", 0x4000, 16, 4);
 	put_move(&d, 20, 0x1000, 0x5000, 16, 1);
-	jit = load(&d);
-	expect_line(jit, 0x5000, "", 0);
-	expect_line(jit, 0x5002, "a.js", 10);
-	expect_line(jit, 0x500f, "a.js", 11);
-	expect_line(jit, 0x2000, "b.js", 10);
-	expect_line(jit, 0x3008, "c.js", 10);
-	expect_line(jit, 0x4008, "", 0);
-	seam_jit_code_free(jit);
+	load();
+	expect_line(0x5000, "", 0);
+	expect_line(0x5002, "a.js", 10);
+	expect_line(0x500f, "a.js", 11);
+	expect_line(0x2000, "b.js", 10);
+	expect_line(0x3008, "c.js", 10);
+	expect_line(0x4008, "", 0);
 }
 
 static void lines_outside_of_the_code_are_cut_off(void **state)
@@ -468,65 +392,47 @@ static void lines_outside_of_the_code_are_cut_off(void **state)
 	static const char *const names[] = {
 		"-", "-", "x", "x", "x", "x", "-", "-" };
 	const struct seam_jit_line *lines;
-	static struct dump d;
-	struct seam_jit_code *jit;
 
-	(void)state;
-	d.size = 0;
-	put_header(&d);
 	put_debug(&d, 0x1000, 0xffe, names, 8);
 	put_load(&d, 10, "f", 0x1000, 4, 1);
-	jit = load(&d);
+	load();
 	assert_int_equal(seam_jit_code_lines(jit, 0, &lines), 4);
 	assert_int_equal(lines[0].addr, 0x1000);
 	assert_int_equal(lines[0].line, 12);
 	assert_int_equal(lines[3].addr, 0x1003);
 	assert_string_equal(lines[3].file, "x");
-	seam_jit_code_free(jit);
 }
 
 /* V8 and LLVM write addresses for an ELF file that perf made long ago. */
 static void lines_that_are_an_elf_header_off_are_put_right(void **state)
 {
 	static const char *const names[] = { "a.c" };
-	static struct dump d;
-	struct seam_jit_code *jit;
 
-	(void)state;
-	d.size = 0;
-	put_header(&d);
 	for (uint64_t addr = 0x1000; addr < 0x4000; addr += 0x1000) {
 		put_debug(&d, addr, addr + 0x40, names, 1);
 		put_load(&d, 10, "f", addr, 16, addr);
 	}
 	put_debug(&d, 0x4000, 0x4000 + 0x44, names, 1);
 	put_load(&d, 10, "f", 0x4000, 16, 4);
-	jit = load(&d);
-	expect_line(jit, 0x1000, "a.c", 10);
-	expect_line(jit, 0x4003, "", 0);
-	expect_line(jit, 0x4004, "a.c", 10);
-	seam_jit_code_free(jit);
+	load();
+	expect_line(0x1000, "a.c", 10);
+	expect_line(0x4003, "", 0);
+	expect_line(0x4004, "a.c", 10);
 
 	/* One function with a line where the others have none: no shift. */
 	put_debug(&d, 0x5000, 0x5004, names, 1);
 	put_load(&d, 10, "f", 0x5000, 16, 5);
-	jit = load(&d);
-	expect_line(jit, 0x1000, "", 0);
-	expect_line(jit, 0x5004, "a.c", 10);
-	seam_jit_code_free(jit);
+	load();
+	expect_line(0x1000, "", 0);
+	expect_line(0x5004, "a.c", 10);
 }
 
 static void an_overwritten_file_name_is_found_nearby(void **state)
 {
 	static const char *const names[] = {
 		"/usr/share/app/main.js", "/usr/share/app/main.js" };
-	static struct dump d;
-	struct seam_jit_code *jit;
 	size_t pos;
 
-	(void)state;
-	d.size = 0;
-	put_header(&d);
 	pos = put_debug(&d, 0x1000, 0x1000, names, 2);
 	for (int i = 0; i < 2; i++)	/* as V8: pointers over the name */
 		memcpy(d.bytes + pos + 32 + i * 39 + 16,
@@ -535,26 +441,20 @@ static void an_overwritten_file_name_is_found_nearby(void **state)
 	put_load(&d, 10, "f", 0x1000, 16, 1);
 	put_debug(&d, 0x2000, 0x2000, names, 2);
 	put_load(&d, 10, "g", 0x2000, 16, 2);
-	jit = load(&d);
-	expect_line(jit, 0x1001, "/usr/share/app/main.js", 11);
-	assert_int_equal(notes(jit, "functions whose source file name is "
+	load();
+	expect_line(0x1001, "/usr/share/app/main.js", 11);
+	assert_int_equal(notes("functions whose source file name is "
 			       "damaged"), 0);
-	seam_jit_code_free(jit);
 }
 
 static void unwinding_information_stays_with_its_code(void **state)
 {
-	static struct dump d;
 	const struct seam_jit_object *o;
-	struct seam_jit_code *jit;
 
-	(void)state;
-	d.size = 0;
-	put_header(&d);
 	put_unwinding(&d);
 	put_load(&d, 10, "f", 0x1000, 16, 1);
 	put_load(&d, 10, "g", 0x2000, 16, 2);
-	jit = load(&d);
+	load();
 	o = seam_jit_code_object(jit, 0);
 	assert_int_equal(o->eh_frame.size, 7);
 	assert_true(o->eh_frame.data == d.bytes + 80);
@@ -564,90 +464,67 @@ static void unwinding_information_stays_with_its_code(void **state)
 	assert_true(o->code.data > d.bytes && o->code.data < d.bytes + d.size);
 	o = seam_jit_code_object(jit, 1);
 	assert_int_equal(o->eh_frame.size, 0);
-	seam_jit_code_free(jit);
 
 	/* As the specification has it. */
 	memmove(d.bytes + 80, d.bytes + 87, 20);
 	memset(d.bytes + 100, 0, 7);
-	jit = load(&d);
+	load();
 	o = seam_jit_code_object(jit, 0);
 	assert_int_equal(o->eh_frame.size, 7);
 	assert_true(o->eh_frame.data == d.bytes + 100);
 	assert_int_equal(o->eh_frame_offset, 16 + 20);
-	seam_jit_code_free(jit);
 }
 
 static bool halve(void *context, uint64_t count, uint64_t *ns)
 {
-	(void)context;
 	*ns = count / 2;
 	return count != 9999;
 }
 
-/* The same dump, with @flags, under @options. */
-static struct seam_jit_code *clocked(uint8_t flags, uint8_t more_flags,
-				     struct seam_jit_code_options options)
+/* The name at @time of a dump with @flags, under @options. */
+static void expect_clock(uint64_t flags, struct seam_jit_code_options options,
+			 uint64_t time, const char *name, uint64_t n_untimed)
 {
-	static struct dump d;
-	struct seam_jit_code *jit = seam_jit_code_new();
-
 	d.size = 0;
 	put_header(&d);
-	d.bytes[32] = flags;
-	d.bytes[39] = more_flags;
+	memcpy(d.bytes + 32, &flags, sizeof(flags));
 	put_load(&d, 2000, "f", 0x1000, 16, 1);
 	put_load(&d, 4000, "g", 0x1000, 16, 2);
 	options.pid = DUMP_PID;
-	assert_int_equal(seam_jit_code_add_dump(jit, dump_bytes(&d), &options,
-						NULL), 0);
-	return jit;
-}
-
-static void expect_clock(struct seam_jit_code *jit, uint64_t time,
-			 const char *name, uint64_t n_untimed)
-{
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, time), name);
-	assert_int_equal(notes(jit, "times of an unknown clock; order used "
-			       "instead"), n_untimed);
-	seam_jit_code_free(jit);
+	restart();
+	add(&d, options);
+	assert_string_equal(at(DUMP_PID, 0x1000, time), name);
+	assert_int_equal(notes("times of an unknown clock; order used instead"),
+			 n_untimed);
 }
 
 static void clocks_are_converted_or_not_used(void **state)
 {
 	typedef struct seam_jit_code_options o;
 
-	(void)state;
-	expect_clock(clocked(0, 0, (o) { 0 }), 2500, "f", 0);
-	expect_clock(clocked(1, 0, (o) { .to_ns = halve }), 1500, "f", 0);
-	expect_clock(clocked(1, 0, (o) { .to_ns = halve }), 2000, "g", 0);
+	expect_clock(0, (o) { 0 }, 2500, "f", 0);
+	expect_clock(1, (o) { .to_ns = halve }, 1500, "f", 0);
+	expect_clock(1, (o) { .to_ns = halve }, 2000, "g", 0);
 	/* No conversion: the last load is right for the longest time. */
-	expect_clock(clocked(1, 0, (o) { 0 }), 1, "g", 1);
+	expect_clock(1, (o) { 0 }, 1, "g", 1);
 	/* ... unless the times are of the recording. */
-	expect_clock(clocked(1, 0, (o) { .first_ns = 100, .last_ns = 5000 }),
-		     2500, "f", 0);
+	expect_clock(1, (o) { .first_ns = 100, .last_ns = 5000 }, 2500, "f", 0);
 	/* llvm-jitlink: bits that nobody set. */
-	expect_clock(clocked(1, 0x65, (o) { .to_ns = halve }), 2500, "f", 0);
+	expect_clock(UINT64_C(0x65) << 56 | 1, (o) { .to_ns = halve }, 2500, "f", 0);
 	/* Another clock than the recording's. */
-	expect_clock(clocked(0, 0, (o) { .is_untimed = true }), 1, "g", 1);
+	expect_clock(0, (o) { .is_untimed = true }, 1, "g", 1);
 	/* A later process of the same pid: nothing of it was there. */
-	expect_clock(clocked(0, 0, (o) { .first_ns = 5, .last_ns = 50 }), 10,
+	expect_clock(0, (o) { .first_ns = 5, .last_ns = 50 }, 10,
 		     "", 0);
 }
 
 static void code_of_no_bytes_is_listed_and_never_found(void **state)
 {
-	static struct dump d;
-	struct seam_jit_code *jit;
-
-	(void)state;
-	d.size = 0;
-	put_header(&d);
 	put_load(&d, 10, "f", 0x1000, 16, 1);
 	put_load(&d, 20, "nothing", 0x1000, 0, 2);
-	jit = load(&d);
+	load();
 	assert_int_equal(seam_jit_code_count(jit), 2);
-	assert_string_equal(at(jit, DUMP_PID, 0x1000, 30), "f");
-	seam_jit_code_free(jit);
+	assert_string_equal(at(DUMP_PID, 0x1000, 30), "f");
 }
 
 /* ---- random programs against a replay ---- */
@@ -668,35 +545,35 @@ static uint32_t pick(uint32_t n)
 	return (random_state >> 8) % n;
 }
 
-/* Put code @id at a random place, now or again, and say so in @d. */
-static void step(struct dump *d, struct moment *now, uint64_t time, uint8_t id,
+/* Put code @id at a random place, now or again, and into the dump. */
+static void step(struct moment *now, uint64_t time, uint8_t id,
 		 uint8_t size, bool is_move)
 {
 	uint8_t to = (uint8_t)pick(SPACE - size);
 	char name[8];
 
 	if (is_move) {
-		put_move(d, time, now->start[id], to, size, id);
+		put_move(&d, time, now->start[id], to, size, id);
 		for (size_t i = 0; i < SPACE; i++)
 			if (now->owner[i] == id)
 				now->owner[i] = 0;
 	} else {
 		snprintf(name, sizeof(name), "%u", id);
-		put_load(d, time, name, to, size, id);
+		put_load(&d, time, name, to, size, id);
 	}
 	now->start[id] = to;
 	memset(now->owner + to, id, size);
 }
 
-/* A program of loads and moves; @moments[t] is how things are at time t. */
-static void make_program(struct dump *d, struct moment *moments)
+/* A dump of loads and moves; @moments[t] is how things are at time t. */
+static void make_program(struct moment *moments)
 {
 	uint8_t sizes[N_STEPS + 1], n = 0;
 	struct moment now = { 0 };
 	uint64_t time = 1, filled = 0;
 
-	d->size = 0;
-	put_header(d);
+	d.size = 0;
+	put_header(&d);
 	for (int i = 0; i < N_STEPS; i++) {
 		bool is_move = n && pick(3) == 0;
 		uint8_t id = is_move ? (uint8_t)(1 + pick(n)) : ++n;
@@ -706,19 +583,18 @@ static void make_program(struct dump *d, struct moment *moments)
 		time += pick(3);
 		for (; filled < time && filled < N_TIMES; filled++)
 			moments[filled] = now;
-		step(d, &now, time, id, sizes[id], is_move);
+		step(&now, time, id, sizes[id], is_move);
 	}
 	for (; filled < N_TIMES; filled++)
 		moments[filled] = now;
 }
 
-static void expect_moment(struct seam_jit_code *jit, const struct moment *m,
-			  uint64_t time)
+static void expect_moment(const struct moment *m, uint64_t time)
 {
 	for (uint64_t a = 0; a < SPACE; a++) {
 		uint8_t id = m->owner[a];
 		bool is_there = id && m->owner[m->start[id]] == id;
-		const char *name = at(jit, DUMP_PID, a, time);
+		const char *name = at(DUMP_PID, a, time);
 
 		assert_int_equal(atoi(name), is_there ? id : 0);
 	}
@@ -727,19 +603,97 @@ static void expect_moment(struct seam_jit_code *jit, const struct moment *m,
 static void random_programs_agree_with_a_replay(void **state)
 {
 	static struct moment moments[N_TIMES];
-	static struct dump d;
 
-	(void)state;
 	for (uint32_t seed = 1; seed <= 40; seed++) {
-		struct seam_jit_code *jit;
+	
+		random_state = seed;
+		make_program(moments);
+		load();
+		for (uint64_t t = 0; t < N_TIMES; t++)
+			expect_moment(&moments[t], t);
+		}
+}
+
+/* ---- all places ---- */
+
+/* Which object is at each address at @time, and how far into it. */
+static void play(const struct seam_jit_placements *placements, uint64_t time,
+		 uint32_t *objects, uint64_t *offsets)
+{
+	memset(objects, 0xff, SPACE * sizeof(*objects));
+	for (size_t i = 0; i < placements->list.n; i++) {
+		const struct seam_jit_placement *p =
+			&placements->list.items[i];
+
+		if (p->time_ns > time)
+			break;
+		for (uint64_t k = 0; k < p->size; k++) {
+			objects[p->start_addr + k] = p->object;
+			offsets[p->start_addr + k] = p->offset + k;
+		}
+	}
+}
+
+static void compare(uint64_t time, const uint32_t *objects,
+		    const uint64_t *offsets)
+{
+	for (uint32_t i = 0; i < SPACE; i++) {
+		struct seam_jit_location found;
+		bool is_found = seam_jit_code_find(jit, DUMP_PID, i, time,
+						   &found);
+
+		if (is_found) {
+			assert_int_equal(objects[i], found.object);
+			assert_int_equal(offsets[i], found.offset);
+		} else {
+			assert_int_equal(objects[i], SEAM_NONE);
+		}
+	}
+}
+
+static void places_played_in_order_give_what_a_look_up_gives(void **state)
+{
+	static struct moment moments[N_TIMES];
+
+	for (uint32_t seed = 1; seed <= 20; seed++) {
+		struct seam_jit_placements placements = { 0 };
+		uint32_t objects[SPACE];
+		uint64_t offsets[SPACE];
 
 		random_state = seed;
-		make_program(&d, moments);
-		jit = load(&d);
-		for (uint64_t t = 0; t < N_TIMES; t++)
-			expect_moment(jit, &moments[t], t);
-		seam_jit_code_free(jit);
+		make_program(moments);
+		load();
+		assert_int_equal(seam_jit_placements_read(&placements, jit),
+				 0);
+		assert_int_equal(SEAM_RADIX_SORT(&placements.list, time_ns), 0);
+		for (uint64_t time = 0; time < N_TIMES; time++) {
+			play(&placements, time, objects, offsets);
+			compare(time, objects, offsets);
+		}
+		free(placements.list.items);
 	}
+}
+
+static void places_of_maps_begin_after_the_last_exec(void **state)
+{
+	struct seam_jit_placements placements = { 0 };
+
+	seam_jit_code_exec(jit, DUMP_PID, 700);
+	add_map("1000 10 f\n", "");
+	assert_int_equal(seam_jit_placements_read(&placements, jit), 0);
+	assert_int_equal(placements.list.n, 1);
+	assert_int_equal(placements.list.items[0].pid, DUMP_PID);
+	assert_int_equal(placements.list.items[0].time_ns, 701);
+	assert_int_equal(placements.list.items[0].size, 0x10);
+	free(placements.list.items);
+}
+
+/* ---- real dumps ---- */
+
+static void add_file(const struct seam_file *file)
+{
+	assert_int_equal(seam_jit_code_add_dump(jit, file->bytes,
+		&(struct seam_jit_code_options) { .pid = 1 }, NULL), 0);
 }
 
 static void real_dumps_have_lines_where_their_code_is(void **state)
@@ -755,15 +709,12 @@ static void real_dumps_have_lines_where_their_code_is(void **state)
 	};
 	size_t n_checked = 0;
 
-	(void)state;
 	for (size_t k = 0; k < SEAM_ARRAY_SIZE(known); k++) {
-		struct seam_jit_code_options options = { .pid = 1 };
-		struct seam_jit_code *jit = seam_jit_code_new();
-		struct seam_file file;
+			struct seam_file file;
 
 		assert_true(jit_corpus_read(known[k].dump, &file));
-		assert_int_equal(seam_jit_code_add_dump(
-			jit, file.bytes, &options, NULL), 0);
+		restart();
+		add_file(&file);
 		for (uint32_t i = 0; i < seam_jit_code_count(jit); i++) {
 			const struct seam_jit_object *o =
 				seam_jit_code_object(jit, i);
@@ -777,8 +728,7 @@ static void real_dumps_have_lines_where_their_code_is(void **state)
 			assert_string_equal(lines[0].file, known[k].file);
 			n_checked++;
 		}
-		seam_jit_code_free(jit);
-		seam_file_close(&file);
+			seam_file_close(&file);
 	}
 	assert_int_equal(n_checked, SEAM_ARRAY_SIZE(known));
 }
@@ -794,15 +744,11 @@ static bool is_text(const char *s)
 
 static void every_file_name_of_v8_is_recovered(void **state)
 {
-	struct seam_jit_code_options options = { .pid = 1 };
-	struct seam_jit_code *jit = seam_jit_code_new();
 	struct seam_file file;
 
-	(void)state;
 	assert_true(jit_corpus_read("node20-perfprof/jit-27809.dump.xz",
 				    &file));
-	assert_int_equal(seam_jit_code_add_dump(jit, file.bytes, &options,
-						NULL), 0);
+	add_file(&file);
 	for (uint32_t i = 0; i < seam_jit_code_count(jit); i++) {
 		const struct seam_jit_line *lines;
 		size_t n = seam_jit_code_lines(jit, i, &lines);
@@ -810,42 +756,41 @@ static void every_file_name_of_v8_is_recovered(void **state)
 		for (size_t l = 0; l < n; l++)
 			assert_true(is_text(lines[l].file));
 	}
-	assert_int_equal(notes(jit, "functions whose source file name is "
+	assert_int_equal(notes("functions whose source file name is "
 			       "damaged"), 0);
-	seam_jit_code_free(jit);
 	seam_file_close(&file);
 }
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			an_address_used_again_means_what_it_meant_then),
-		cmocka_unit_test(code_inside_other_code_leaves_the_rest_of_it),
-		cmocka_unit_test(times_order_records_and_positions_order_ties),
-		cmocka_unit_test(code_moved_twice_is_found_at_each_place),
-		cmocka_unit_test(moves_that_cannot_be_are_skipped_and_reported),
-		cmocka_unit_test(twins_are_distinguished_by_where_they_are),
-		cmocka_unit_test(a_child_has_its_parents_code_as_of_the_fork),
-		cmocka_unit_test(what_a_child_wrote_over_does_not_come_back),
-		cmocka_unit_test(a_pid_used_again_has_none_of_the_old_code),
-		cmocka_unit_test(forks_in_a_circle_end),
-		cmocka_unit_test(another_process_in_the_dump_has_its_own_code),
-		cmocka_unit_test(a_map_answers_where_the_dump_does_not),
-		cmocka_unit_test(a_map_with_times_names_what_was_there_then),
-		cmocka_unit_test(
-			an_address_that_a_map_names_twice_is_ambiguous),
-		cmocka_unit_test(lines_belong_to_the_code_at_their_address),
-		cmocka_unit_test(lines_outside_of_the_code_are_cut_off),
-		cmocka_unit_test(
-			lines_that_are_an_elf_header_off_are_put_right),
-		cmocka_unit_test(an_overwritten_file_name_is_found_nearby),
-		cmocka_unit_test(unwinding_information_stays_with_its_code),
-		cmocka_unit_test(clocks_are_converted_or_not_used),
-		cmocka_unit_test(code_of_no_bytes_is_listed_and_never_found),
-		cmocka_unit_test(random_programs_agree_with_a_replay),
-		cmocka_unit_test(real_dumps_have_lines_where_their_code_is),
-		cmocka_unit_test(every_file_name_of_v8_is_recovered),
+		TEST(an_address_used_again_means_what_it_meant_then),
+		TEST(code_inside_other_code_leaves_the_rest_of_it),
+		TEST(times_order_records_and_positions_order_ties),
+		TEST(code_moved_twice_is_found_at_each_place),
+		TEST(moves_that_cannot_be_are_skipped_and_reported),
+		TEST(twins_are_distinguished_by_where_they_are),
+		TEST(a_child_has_its_parents_code_as_of_the_fork),
+		TEST(what_a_child_wrote_over_does_not_come_back),
+		TEST(a_pid_used_again_has_none_of_the_old_code),
+		TEST(forks_in_a_circle_end),
+		TEST(another_process_in_the_dump_has_its_own_code),
+		TEST(a_map_answers_where_the_dump_does_not),
+		TEST(a_map_with_times_names_what_was_there_then),
+		TEST(an_address_that_a_map_names_twice_is_ambiguous),
+		TEST(lines_belong_to_the_code_at_their_address),
+		TEST(lines_outside_of_the_code_are_cut_off),
+		TEST(lines_that_are_an_elf_header_off_are_put_right),
+		TEST(an_overwritten_file_name_is_found_nearby),
+		TEST(unwinding_information_stays_with_its_code),
+		TEST(clocks_are_converted_or_not_used),
+		TEST(code_of_no_bytes_is_listed_and_never_found),
+		TEST(random_programs_agree_with_a_replay),
+		TEST(places_played_in_order_give_what_a_look_up_gives),
+		TEST(places_of_maps_begin_after_the_last_exec),
+		TEST(real_dumps_have_lines_where_their_code_is),
+		TEST(every_file_name_of_v8_is_recovered),
 	};
 
 	return cmocka_run_group_tests_name("jit_code", tests, NULL, NULL);

@@ -9,15 +9,10 @@
 #include "symbol/jit/jit_code.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "jit_corpus.h"
 #include "symbol/names/java_name.h"
+#include "unit.h"
 #include "wire/jit/jitdump.h"
 
 enum { TEXT_OFFSET = 0x80, MAX_DUMPS = 4, MAX_INDEX = 20000 };
@@ -169,7 +164,6 @@ static size_t check(const struct recording *r)
 
 static void all_that_perf_resolves_is_resolved_to_the_same(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(recordings); i++)
 		assert_int_equal(check(&recordings[i]),
 				 recordings[i].n_frames);

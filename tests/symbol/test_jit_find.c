@@ -4,19 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "folder.h"
 #include "jit_dump.h"
+#include "unit.h"
 
 enum { PID = DUMP_PID };
 
@@ -46,17 +41,20 @@ static const char *plant(const char *name)
 	return path;
 }
 
-static struct seam_jit_owner owner(void)
+/* Of each test: the process that a file must belong to. */
+static struct seam_jit_owner who;
+
+static int set_up(void **state)
 {
-	return (struct seam_jit_owner) {
+	who = (struct seam_jit_owner) {
 		.pid = PID, .inner_pid = PID, .uid = getuid(),
 	};
+	return make_folder(state);
 }
 
-static int try_open(const struct seam_jit_owner *who, const char *path,
-		    struct seam_err *err)
+static int try_open(const char *path, struct seam_err *err)
 {
-	int fd = seam_jit_check(who, SEAM_JIT_DUMP, path, open(path, O_RDONLY |
+	int fd = seam_jit_check(&who, SEAM_JIT_DUMP, path, open(path, O_RDONLY |
 				O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC), 1 << 20,
 				err);
 
@@ -65,12 +63,11 @@ static int try_open(const struct seam_jit_owner *who, const char *path,
 	return fd < 0 ? fd : 0;
 }
 
-static void expect_refusal(const struct seam_jit_owner *who, const char *path,
-			   int code, const char *reason)
+static void expect_refusal(const char *path, int code, const char *reason)
 {
 	struct seam_err err = { 0 };
 
-	assert_int_equal(try_open(who, path, &err), code);
+	assert_int_equal(try_open(path, &err), code);
 	if (!strstr(err.cause[0], reason))
 		fail_msg("'%s' does not say '%s'", err.cause[0], reason);
 }
@@ -79,7 +76,6 @@ static void names_of_markers_are_known(void **state)
 {
 	int32_t pid = 0;
 
-	(void)state;
 	assert_true(seam_jit_marker("/tmp/jit-123.dump", &pid));
 	assert_int_equal(pid, 123);
 	assert_true(seam_jit_marker("jit-124-99.dump", &pid));
@@ -95,179 +91,161 @@ static void names_of_markers_are_known(void **state)
 
 static void a_correct_file_is_trusted(void **state)
 {
-	struct seam_jit_owner who = owner();
-	struct seam_err err;
-
-	(void)state;
-	assert_int_equal(try_open(&who, plant("jit-42.dump"), &err), 0);
-	assert_int_equal(try_open(&who, in("none"), &err), -ENOENT);
+	assert_int_equal(try_open(plant("jit-42.dump"), NULL), 0);
+	assert_int_equal(try_open(in("none"), NULL), -ENOENT);
 }
 
 static void another_name_of_a_file_is_refused(void **state)
 {
-	struct seam_jit_owner who = owner();
 	char old[256], new[256];
 
-	(void)state;
 	snprintf(old, sizeof(old), "%s", plant("jit-43.dump"));
 	snprintf(new, sizeof(new), "%s", in("jit-44.dump"));
 	assert_int_equal(link(old, new), 0);
-	expect_refusal(&who, new, -EPERM, "hard links");
+	expect_refusal(new, -EPERM, "hard links");
 	assert_int_equal(unlink(new), 0);
 	assert_int_equal(unlink(old), 0);
 }
 
 static void links_fifos_and_folders_are_refused(void **state)
 {
-	struct seam_jit_owner who = owner();
-
-	(void)state;
 	assert_int_equal(symlink(plant("real"), in("link")), 0);
-	expect_refusal(&who, in("link"), -ELOOP, "symbolic link");
+	expect_refusal(in("link"), -ELOOP, "symbolic link");
 	assert_int_equal(mkfifo(in("fifo"), 0600), 0);
-	expect_refusal(&who, in("fifo"), -EINVAL, "fifo");
+	expect_refusal(in("fifo"), -EINVAL, "fifo");
 	assert_int_equal(mkdir(in("dir"), 0700), 0);
-	expect_refusal(&who, in("dir"), -EINVAL, "folder");
-	expect_refusal(&who, "/dev/null", -EINVAL, "device");
+	expect_refusal(in("dir"), -EINVAL, "folder");
+	expect_refusal("/dev/null", -EINVAL, "device");
 }
 
 static void other_peoples_files_are_refused(void **state)
 {
-	struct seam_jit_owner who = owner();
 	const char *path = plant("jit-42.dump");
 	struct seam_err err;
 
-	(void)state;
 	if (geteuid()) { /* whose files cannot be given away */
 		who.uid = geteuid() + 1;
-		expect_refusal(&who, path, -EPERM, "belongs to user");
+		expect_refusal(path, -EPERM, "belongs to user");
 		return;
 	}
 	assert_int_equal(chown(path, 1234, 1234), 0);
-	expect_refusal(&who, path, -EPERM, "belongs to user 1234");
+	expect_refusal(path, -EPERM, "belongs to user 1234");
 	who.uid = 1234;
-	assert_int_equal(try_open(&who, path, &err), 0);
+	assert_int_equal(try_open(path, &err), 0);
 	/* not even root's: a user can have them mounted there */
 	assert_int_equal(chown(path, 0, 0), 0);
-	expect_refusal(&who, path, -EPERM, "belongs to user 0");
+	expect_refusal(path, -EPERM, "belongs to user 0");
 }
 
 static void files_that_others_may_write_are_refused(void **state)
 {
-	struct seam_jit_owner who = owner();
 	const char *path = plant("jit-42.dump");
 
-	(void)state;
 	assert_int_equal(chmod(path, 0602), 0);
-	expect_refusal(&who, path, -EPERM, "others may write it (mode 0602)");
+	expect_refusal(path, -EPERM, "others may write it (mode 0602)");
 	assert_int_equal(chmod(path, 0660), 0);
 	if (geteuid() == 0)
 		assert_int_equal(chown(path, 0, 77), 0);
 	if (geteuid() == 0 || getegid() != (gid_t)geteuid())
-		expect_refusal(&who, path, -EPERM, "mode 0660");
+		expect_refusal(path, -EPERM, "mode 0660");
 	else /* a group of one's own */
-		assert_int_equal(try_open(&who, path, NULL), 0);
+		assert_int_equal(try_open(path, NULL), 0);
 }
 
 static void a_file_older_than_the_process_is_stale(void **state)
 {
-	struct seam_jit_owner who = owner();
 	const char *path = plant("jit-42.dump");
 	const struct timespec times[2] = { { 1000, 0 }, { 1000, 0 } };
 	struct timespec now;
 
-	(void)state;
 	clock_gettime(CLOCK_REALTIME, &now);
 	who.start_ns = (uint64_t)now.tv_sec * 1000000000;
-	assert_int_equal(try_open(&who, path, NULL), 0);
+	assert_int_equal(try_open(path, NULL), 0);
 	who.start_ns += UINT64_C(100000000000);
-	expect_refusal(&who, path, -ESTALE, "before process 42 began");
+	expect_refusal(path, -ESTALE, "before process 42 began");
 	/* The kernel tells both times in ticks: a little earlier is not. */
 	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 	who.start_ns = UINT64_C(1000020000000);
-	assert_int_equal(try_open(&who, path, NULL), 0);
+	assert_int_equal(try_open(path, NULL), 0);
 	who.start_ns = UINT64_C(1000040000000);
-	expect_refusal(&who, path, -ESTALE, "before process 42 began");
+	expect_refusal(path, -ESTALE, "before process 42 began");
 }
 
 static void a_dump_of_another_process_is_refused(void **state)
 {
-	struct seam_jit_owner who = owner();
 	const char *path = plant("jit-42.dump");
 	int fd;
 
-	(void)state;
 	who.inner_pid = 43;
-	expect_refusal(&who, path, -ESTALE, "of process 42, not 43");
+	expect_refusal(path, -ESTALE, "of process 42, not 43");
 	fd = open(path, O_WRONLY | O_TRUNC);
 	assert_int_equal(write(fd, "hello, i am not a dump at all, no, not "
 			       "me", 41), 41);
 	close(fd);
-	expect_refusal(&who, path, -EBADMSG, "no magic number");
+	expect_refusal(path, -EBADMSG, "no magic number");
 }
 
 static void ten_gigabytes_of_nothing_are_refused(void **state)
 {
-	struct seam_jit_owner who = owner();
 	const char *path = plant("jit-42.dump");
 
-	(void)state;
 	assert_int_equal(truncate(path, INT64_C(10) << 30), 0);
-	expect_refusal(&who, path, -EFBIG, "10737418240 bytes");
+	expect_refusal(path, -EFBIG, "10737418240 bytes");
+}
+
+/* Search the dump that its runtime had at @path; it is @want, or not there. */
+static void expect_found(const struct seam_jit_places *places, const char *path,
+			 const char *want)
+{
+	struct seam_file file;
+	struct seam_err err;
+	char found[256];
+	int r = seam_jit_find(places, &who, SEAM_JIT_DUMP, path, &file, found,
+			      sizeof(found), &err);
+
+	assert_int_equal(r, want ? 0 : -ENOENT);
+	if (want)
+		assert_string_equal(found, want);
+	/* a file that its runtime may still write is not mapped */
+	assert_int_equal(file.mapped, want && want != path);
+	seam_file_close(&file);
 }
 
 static void places_are_searched_in_their_order(void **state)
 {
-	struct seam_jit_owner who = owner();
+	static const char gone[] = "/none/jit-42.dump";
+	char recording[256], recorded[256];
+	struct seam_jit_places places = { .recording = recording };
 	const char *paths[1];
-	struct seam_jit_places places = { .recording = in("perf.data") };
-	const char *recorded = plant("live-jit-42.dump");
-	struct seam_file file;
-	struct seam_err err;
-	char found[256];
 
-	(void)state;
 	who.pid = 1042;		/* in a container it is 42 */
-	places.recording = strdup(places.recording);
-	assert_int_equal(seam_jit_find(&places, &who, SEAM_JIT_DUMP,
-				       "/none/jit-42.dump", &file, found,
-				       sizeof(found), &err), -ENOENT);
-	assert_int_equal(seam_jit_find(&places, &who, SEAM_JIT_DUMP, recorded,
-				       &file, found, sizeof(found), &err), 0);
-	seam_file_close(&file);
+	snprintf(recording, sizeof(recording), "%s", in("perf.data"));
+	snprintf(recorded, sizeof(recorded), "%s", plant("live-jit-42.dump"));
+	expect_found(&places, gone, NULL);
+	/* beside the recording, by the name that the runtime gave it */
+	unlink(recorded);
+	mkdir(in("live"), 0700);
+	snprintf(recorded, sizeof(recorded), "%s", plant("live/jit-42.dump"));
+	expect_found(&places, recorded, recorded);
 	plant("jit-42.dump");
-	assert_int_equal(seam_jit_find(&places, &who, SEAM_JIT_DUMP,
-				       "/none/jit-42.dump", &file, found,
-				       sizeof(found), &err), 0);
-	assert_string_equal(found, in("jit-42.dump"));
-	assert_true(file.mapped);
-	seam_file_close(&file);
+	expect_found(&places, gone, in("jit-42.dump"));
 	mkdir(in("jit"), 0700);
 	plant("jit/jit-1042.dump");
 	places.bundle = folder;
-	assert_int_equal(seam_jit_find(&places, &who, SEAM_JIT_DUMP, NULL,
-				       &file, found, sizeof(found), &err), 0);
-	assert_string_equal(found, in("jit/jit-1042.dump"));
-	seam_file_close(&file);
+	expect_found(&places, NULL, in("jit/jit-1042.dump"));
 	paths[0] = plant("renamed");
 	places.paths = paths;
 	places.n_paths = 1;
-	assert_int_equal(seam_jit_find(&places, &who, SEAM_JIT_DUMP, NULL,
-				       &file, found, sizeof(found), &err), 0);
-	assert_string_equal(found, in("renamed"));
-	seam_file_close(&file);
-	free((void *)(uintptr_t)places.recording);
+	expect_found(&places, NULL, in("renamed"));
 }
 
 static void all_refusals_are_reported(void **state)
 {
-	struct seam_jit_owner who = owner();
 	struct seam_jit_places places = { .bundle = folder };
 	struct seam_file file;
 	struct seam_err err;
 	char found[256];
 
-	(void)state;
 	mkdir(in("jit"), 0700);
 	mkfifo(in("jit/perf-42.map"), 0600);
 	mkfifo(in("perf-42.map"), 0600);
@@ -282,7 +260,7 @@ static void all_refusals_are_reported(void **state)
 int main(void)
 {
 #define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
+	cmocka_unit_test_setup_teardown(name, set_up, drop_folder)
 	const struct CMUnitTest tests[] = {
 		TEST(names_of_markers_are_known),
 		TEST(a_correct_file_is_trusted),

@@ -8,14 +8,10 @@
 #include "symbol/jit/jit_code.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "../no_memory.h"
 #include "jit_dump.h"
+#include "unit.h"
 
 /* Loads out of order, moves, lines that wait, a map, forks. */
 static void make_dump(struct dump *d)
@@ -63,7 +59,6 @@ static void every_allocation_may_fail(void **state)
 	size_t n_failed = 0;
 	int whole;
 
-	(void)state;
 	make_dump(&d);
 	whole = use_all(&d);
 	assert_true(whole > 10);

@@ -5,20 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "build.h"
-#include "symbol/kernel/kallsyms.h"
-#include "symbol/kernel/kernel_cache.h"
-#include "symbol/kernel/kernel_file.h"
+#include "unit.h"
 
 static const char kallsyms[] =
 	"0000000000000000 A fixed_percpu_data\n"
@@ -75,7 +68,6 @@ static void functions_are_read_and_data_only_ends_them(void **state)
 	static char text[sizeof(kallsyms)];
 	struct seam_symtab table = { 0 };
 
-	(void)state;
 	memcpy(text, kallsyms, sizeof(kallsyms));
 	assert_int_equal(seam_kallsyms_read(&table, text, sizeof(text) - 1,
 					    true),
@@ -101,7 +93,6 @@ static void text_that_is_cut_anywhere_is_read_as_far_as_it_goes(void **state)
 {
 	ptrdiff_t before = 0;
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(kallsyms); n++) {
 		struct seam_symtab table = { 0 };
 		char *text = malloc(n + 1);
@@ -124,7 +115,6 @@ static void what_is_written_is_read_back(void **state)
 	uint8_t *bytes = make_file(&size);
 	char *text;
 
-	(void)state;
 	assert_int_equal(seam_kernel_file_read(&file, (struct seam_bytes) {
 		bytes, size }, NULL), 0);
 	assert_memory_equal(&file.identity, &identity, sizeof(identity));
@@ -143,7 +133,6 @@ static void zstd_alone_prints_the_text(void **state)
 	uint8_t *bytes = make_file(&size);
 	FILE *out = fopen("k.zst", "w");
 
-	(void)state;
 	fwrite(bytes, 1, size, out);
 	fclose(out);
 	free(bytes);
@@ -177,7 +166,6 @@ static void a_cut_file_is_refused_at_every_byte(void **state)
 	size_t size;
 	uint8_t *bytes = make_file(&size);
 
-	(void)state;
 	assert_int_equal(read_all(bytes, size), 0);
 	for (size_t n = 0; n < size; n++) {
 		uint8_t *cut = malloc(n ? n : 1);
@@ -193,7 +181,6 @@ static void a_header_of_any_size_is_not_taken(void **state)
 {
 	static uint8_t bytes[64 * 1024] = { 0x50, 0x2a, 0x4d, 0x18 };
 
-	(void)state;
 	memset(bytes + 8, 'x', sizeof(bytes) - 8);
 	bytes[5] = 0xf0;	/* 61,440 bytes, and they are there */
 	assert_int_equal(read_all(bytes, sizeof(bytes)), -EBADMSG);
@@ -204,7 +191,6 @@ static void a_flipped_byte_does_no_harm_anywhere(void **state)
 	size_t size;
 	uint8_t *bytes = make_file(&size);
 
-	(void)state;
 	for (size_t i = 0; i < size; i++)
 		for (int bit = 0; bit < 8; bit++) {
 			bytes[i] ^= (uint8_t)(1 << bit);
@@ -218,7 +204,6 @@ static void flipped_text_keeps_the_table_in_order(void **state)
 {
 	static char text[sizeof(kallsyms)];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(kallsyms) - 1; i++)
 		for (int bit = 0; bit < 8; bit++) {
 			struct seam_symtab table = { 0 };
@@ -319,7 +304,6 @@ static void only_symbols_of_the_recorded_kernel_are_used(void **state)
 	struct seam_kernel wrong;
 	struct seam_err err = { 0 };
 
-	(void)state;
 	assert_int_equal(load(&right, &err), 0);
 	assert_true(has_module);
 	/* Moved by KASLR: the same build, another address. */
@@ -354,7 +338,6 @@ static void a_damaged_file_is_a_reason_and_not_a_fallback(void **state)
 	struct seam_kernel_symbols symbols;
 	struct seam_err err = { 0 };
 
-	(void)state;
 	build_run("mkdir -p d && head -c 99 b/kernel.sym.zst > "
 		  "d/kernel.sym.zst");
 	assert_true(seam_kernel_load(&symbols, build_path("d"), &kernel,
@@ -370,7 +353,6 @@ static void the_running_kernel_is_captured_whole(void **state)
 	struct seam_err err = { 0 };
 	int dir;
 
-	(void)state;
 	if (addresses_are_hidden())
 		return;
 	seam_kernel_identify(&now, NULL);
@@ -399,7 +381,6 @@ static void the_running_kernel_answers_for_itself_alone(void **state)
 	struct seam_kernel kernel;
 	struct seam_err err = { 0 };
 
-	(void)state;
 	if (addresses_are_hidden())
 		return;
 	seam_kernel_identify(&now, NULL);
@@ -425,7 +406,6 @@ static void a_user_who_may_not_see_addresses_gets_the_sysctl_named(void **state)
 	int status, dir;
 	pid_t child;
 
-	(void)state;
 	build_run("chmod 755 . && mkdir -p -m 777 open");
 	dir = open("open", O_RDONLY | O_DIRECTORY);
 	child = fork();
@@ -452,7 +432,6 @@ static void the_cache_is_used_only_when_it_is_the_users_alone(void **state)
 	struct seam_kernel_identity now, other;
 	int dir;
 
-	(void)state;
 	if (addresses_are_hidden())
 		return;
 	seam_kernel_identify(&now, NULL);
@@ -492,7 +471,6 @@ static void the_cache_is_where_the_user_sets_it(void **state)
 	struct seam_kernel_identity now;
 	int dir;
 
-	(void)state;
 	if (addresses_are_hidden())
 		return;
 	seam_kernel_identify(&now, NULL);

@@ -2,16 +2,11 @@
 /* test_kernel_code.c - code out of a file like /proc/kcore */
 #include <elf.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "symbol/code/kernel_code.h"
+#include "unit.h"
 
 enum { N = 2, CODE_AT = 4096 };
 
@@ -41,7 +36,6 @@ static int set_up(void **state)
 {
 	int fd;
 
-	(void)state;
 	snprintf(path, sizeof(path), "/tmp/seam-test-XXXXXX");
 	fd = mkstemp(path);
 	memset(&core, 0, sizeof(core));
@@ -66,7 +60,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	return unlink(path);
 }
 
@@ -84,7 +77,6 @@ static void memory_is_read_at_its_address(void **state)
 {
 	uint8_t buf[8];
 
-	(void)state;
 	write_core(CODE_AT + 64);
 	assert_int_equal(read_at(vaddr + 5, buf, 8), 0);
 	for (int i = 0; i < 8; i++)
@@ -96,7 +88,6 @@ static void what_is_not_there_is_not_read(void **state)
 {
 	uint8_t buf[8];
 
-	(void)state;
 	write_core(CODE_AT + 64);
 	assert_int_equal(read_at(vaddr - 1, buf, 8), -ENODATA);
 	assert_int_equal(read_at(vaddr + 60, buf, 8), -ENODATA);
@@ -114,7 +105,6 @@ static void what_is_no_core_is_not_read(void **state)
 {
 	uint8_t buf[8];
 
-	(void)state;
 	core.e.e_ident[EI_CLASS] = ELFCLASS32;
 	write_core(CODE_AT + 64);
 	assert_int_equal(read_at(vaddr, buf, 8), -ENODATA);

@@ -8,14 +8,9 @@
  */
 #include "symbol/module/elf_module.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "../no_memory.h"
 #include "build.h"
+#include "unit.h"
 
 static const char program[] =
 	"extern int far(int);\n"
@@ -54,7 +49,6 @@ static void every_allocation_may_fail(void **state)
 	const char *paths[] = { build_path("p.so"), build_path("bare.so") };
 	size_t whole, n;
 
-	(void)state;
 	build_write("p.c", program);
 	build_run("gcc -shared -fPIC -nostdlib -Os -g "
 		  "-Wl,-z,noseparate-code -o p.so p.c && "

@@ -3,16 +3,12 @@
 #include "symbol/symbols.h"
 
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "base/text.h"
 #include "build.h"
 #include "symbol/elf/elf_file.h"
+#include "unit.h"
 
 static const char program[] =
 	"#include <stdlib.h>\n"
@@ -21,6 +17,17 @@ static const char program[] =
 	"	return work(x) * 7; }\n"
 	"int main(int argc, char **argv) {\n"
 	"	return hidden(argc) + (argc > 5 ? abs(atoi(argv[1])) : 0); }\n";
+
+static const struct seam_symbols_options no_options;
+
+/* Of each test; at its begin no_options. */
+static struct seam_symbols_options options;
+
+/* Of the file "full", and where its local function is. */
+static uint8_t id[20];
+static size_t id_size;
+static char id_text[41];
+static uint64_t hidden;
 
 static int enter(void **state)
 {
@@ -33,70 +40,53 @@ static int enter(void **state)
 	build_run("objcopy --strip-all --add-gnu-debuglink=full.debug full "
 		  "linked");
 	build_run("gcc -O2 -g -Wl,--build-id -DOTHER=1 -o other p.c");
+	id_size = build_id("full", id);
+	seam_text_hex(id_text, id, id_size);
+	hidden = build_offset("full", build_symbol("full", "hidden"));
 	return 0;
 }
 
-struct answer {
-	char function[256];	/* of the outermost; "none" without one */
-	char problem[512];	/* "" when there is none */
-	size_t n;
-};
+static int set_up(void **state)
+{
+	options = no_options;
+	return 0;
+}
 
 /* Ask for the code at @offset of a module that was mapped from @path. */
-static struct answer ask_with(const struct seam_symbols_options *options,
-			      const char *path, const uint8_t *id,
-			      size_t id_size, uint64_t offset)
+static struct build_answer ask(const char *path, const uint8_t *with,
+			       size_t size, uint64_t offset)
 {
-	struct seam_symbols *symbols = seam_symbols_new(options);
-	const struct seam_module module = {
-		.path = path, .build_id = id, .build_id_size = id_size,
-	};
-	struct answer answer = { .function = "none" };
-	struct seam_location locations[16];
-	const char *problem;
-	uint32_t m;
-
-	assert_non_null(symbols);
-	m = seam_symbols_module(symbols, &module);
-	assert_int_not_equal(m, SEAM_NONE);
-	assert_null(seam_symbols_problem(symbols, m));
-	answer.n = seam_symbols_resolve(symbols, m, offset, locations, 16);
-	if (answer.n > 0 && locations[answer.n - 1].function)
-		snprintf(answer.function, sizeof(answer.function), "%s",
-			 locations[answer.n - 1].function);
-	problem = seam_symbols_problem(symbols, m);
-	snprintf(answer.problem, sizeof(answer.problem), "%s",
-		 problem ? problem : "");
-	seam_symbols_free(symbols);
-	return answer;
+	return build_resolve_with(&options, &(struct seam_module) {
+		.path = path, .build_id = with, .build_id_size = size,
+	}, offset);
 }
 
-static struct answer ask(const char *path, const uint8_t *id, size_t id_size,
-			 uint64_t offset)
+/* The function where "hidden" is, by the build id of "full", or without. */
+static void expect_by_id(const char *path, const char *name)
 {
-	const struct seam_symbols_options options = { 0 };
-
-	return ask_with(&options, path, id, id_size, offset);
+	assert_string_equal(ask(path, id, id_size, hidden).function, name);
 }
 
-/* Where the local function is, which only a full table knows. */
-static uint64_t hidden_offset(void)
+static void expect(const char *path, const char *name)
 {
-	return build_offset("full", build_symbol("full", "hidden"));
+	assert_string_equal(ask(path, NULL, 0, hidden).function, name);
+}
+
+static void expect_problem(const char *path, const char *problem)
+{
+	assert_non_null(strstr(ask(path, NULL, 0, 0x10).problem, problem));
 }
 
 static void a_path_is_used_when_its_build_id_is_the_recorded(void **state)
 {
-	uint8_t id[20];
-	size_t size = build_id("full", id);
-	struct answer a;
+	struct build_answer a = ask(build_path("full"), id, id_size, hidden);
+	uint8_t wrong[20];
 
-	(void)state;
-	a = ask(build_path("full"), id, size, hidden_offset());
 	assert_string_equal(a.function, "hidden");
 	assert_string_equal(a.problem, "");
-	id[3] ^= 1;
-	a = ask(build_path("full"), id, size, hidden_offset());
+	memcpy(wrong, id, sizeof(wrong));
+	wrong[3] ^= 1;
+	a = ask(build_path("full"), wrong, id_size, hidden);
 	assert_int_equal(a.n, 0);
 	assert_non_null(strstr(a.problem, "build id is "));
 	assert_non_null(strstr(a.problem, ", the recording has "));
@@ -104,38 +94,32 @@ static void a_path_is_used_when_its_build_id_is_the_recorded(void **state)
 
 static void without_a_recorded_build_id_the_path_counts(void **state)
 {
-	struct answer a = ask(build_path("full"), NULL, 0, hidden_offset());
-
-	(void)state;
-	assert_string_equal(a.function, "hidden");
+	expect(build_path("full"), "hidden");
 }
 
 /* A build whose id has @size bytes is found by that id padded to 20. */
 static void check_padded(const char *flag, size_t size)
 {
-	const struct seam_symbols_options options = {
-		.bundle = build_path("padded.seam"),
-	};
-	uint8_t id[20] = { 0 };
+	uint8_t padded[20] = { 0 };
 	uint64_t offset;
 	char text[41];
 
 	build_run("gcc -O1 -g -Wl,--build-id=%s -o padded p.c", flag);
 	offset = build_offset("padded", build_symbol("padded", "hidden"));
-	assert_int_equal(build_id("padded", id), size);
-	assert_string_equal(ask(build_path("padded"), id, 20, offset).function,
-			    "hidden");
+	assert_int_equal(build_id("padded", padded), size);
+	assert_string_equal(ask(build_path("padded"), padded, 20,
+				offset).function, "hidden");
 	build_run("mkdir -p padded.seam/elf && cp padded padded.seam/elf/%s",
-		  seam_text_hex(text, id, size));
-	assert_string_equal(ask_with(&options, "/gone", id, 20,
-				     offset).function, "hidden");
-	id[19] = 1;
-	assert_int_equal(ask(build_path("padded"), id, 20, offset).n, 0);
+		  seam_text_hex(text, padded, size));
+	options.bundle = build_path("padded.seam");
+	assert_string_equal(ask("/gone", padded, 20, offset).function,
+			    "hidden");
+	padded[19] = 1;
+	assert_int_equal(ask(build_path("padded"), padded, 20, offset).n, 0);
 }
 
 static void ids_padded_with_zeros_are_those_without(void **state)
 {
-	(void)state;
 	check_padded("md5", 16);
 	check_padded("0x0123456789abcdef", 8);
 	check_padded("0x01020304", 4);
@@ -143,134 +127,82 @@ static void ids_padded_with_zeros_are_those_without(void **state)
 
 static void the_bundle_has_what_is_gone_from_disk(void **state)
 {
-	const struct seam_symbols_options options = {
-		.bundle = build_path("x.seam"),
-	};
-	uint8_t id[20];
-	char text[41];
-	size_t size = build_id("full", id);
-	struct answer a;
-
-	(void)state;
-	build_run("mkdir -p x.seam/elf && cp full x.seam/elf/%s",
-		  seam_text_hex(text, id, size));
-	a = ask_with(&options, "/gone/prog (deleted)", id, size,
-		     hidden_offset());
-	assert_string_equal(a.function, "hidden");
+	options.bundle = build_path("x.seam");
+	build_run("mkdir -p x.seam/elf && cp full x.seam/elf/%s", id_text);
+	expect_by_id("/gone/prog (deleted)", "hidden");
 	/* A file in the bundle under a name that is not its id. */
-	build_run("cp other x.seam/elf/%s", text);
-	a = ask_with(&options, "/gone/prog (deleted)", id, size,
-		     hidden_offset());
-	assert_int_equal(a.n, 0);
+	build_run("cp other x.seam/elf/%s", id_text);
+	expect_by_id("/gone/prog (deleted)", "none");
 }
 
 /* What has the build id of "full" in the bundle has other names than it. */
 static void the_file_at_its_path_comes_before_the_bundle(void **state)
 {
-	const struct seam_symbols_options options = {
-		.bundle = build_path("f.seam"),
-	};
-	uint8_t id[20];
-	char text[41];
-	size_t size = build_id("full", id);
-
-	(void)state;
+	options.bundle = build_path("f.seam");
 	build_run("mkdir -p f.seam/elf && objcopy --redefine-sym "
-		  "hidden=forged full f.seam/elf/%s",
-		  seam_text_hex(text, id, size));
-	assert_string_equal(ask_with(&options, "/gone", id, size,
-				     hidden_offset()).function, "forged");
-	assert_string_equal(ask_with(&options, build_path("full"), id, size,
-				     hidden_offset()).function, "hidden");
+		  "hidden=forged full f.seam/elf/%s", id_text);
+	expect_by_id("/gone", "forged");
+	expect_by_id(build_path("full"), "hidden");
 }
 
 static void deleted_is_cut_off_only_with_a_build_id_as_proof(void **state)
 {
-	uint8_t id[20];
-	size_t size = build_id("full", id);
 	char path[512];
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s (deleted)", build_path("full"));
-	assert_string_equal(ask(path, id, size, hidden_offset()).function,
-			    "hidden");
-	assert_int_equal(ask(path, NULL, 0, hidden_offset()).n, 0);
+	expect_by_id(path, "hidden");
+	expect(path, "none");
 }
 
 static void symfs_roots_come_before_the_path(void **state)
 {
 	const char *root = build_path("root");
-	const struct seam_symbols_options options = {
-		.symfs = &root, .n_symfs = 1,
-	};
-	uint8_t id[20];
-	size_t size = build_id("full", id);
 
-	(void)state;
 	build_run("mkdir -p root/opt && cp full root/opt/prog");
-	assert_string_equal(ask_with(&options, "/opt/prog", id, size,
-				     hidden_offset()).function, "hidden");
-	assert_int_equal(ask("/opt/prog", id, size, hidden_offset()).n, 0);
+	expect_by_id("/opt/prog", "none");
+	options.symfs = &root;
+	options.n_symfs = 1;
+	expect_by_id("/opt/prog", "hidden");
 }
 
 static void only_regular_files_are_opened(void **state)
 {
-	struct answer a;
-
-	(void)state;
 	build_run("rm -f fifo && mkfifo fifo && mkdir -p dir");
-	a = ask(build_path("fifo"), NULL, 0, 0x1000);
-	assert_non_null(strstr(a.problem, "not a regular file"));
-	a = ask(build_path("dir"), NULL, 0, 0x1000);
-	assert_non_null(strstr(a.problem, "not a regular file"));
-	a = ask("/dev/null", NULL, 0, 0x1000);
-	assert_non_null(strstr(a.problem, "not a regular file"));
-	a = ask("//anon", NULL, 0, 0x1000);
-	assert_int_equal(a.n, 0);
-	a = ask(build_path("p.c"), NULL, 0, 0x10);
-	assert_non_null(strstr(a.problem, "not an ELF file"));
-	a = ask(build_path("missing"), NULL, 0, 0x10);
-	assert_string_equal(a.problem, "file not found");
+	expect_problem(build_path("fifo"), "not a regular file");
+	expect_problem(build_path("dir"), "not a regular file");
+	expect_problem("/dev/null", "not a regular file");
+	expect("//anon", "none");
+	expect_problem(build_path("p.c"), "not an ELF file");
+	expect_problem(build_path("missing"), "file not found");
 }
 
 static void a_stripped_file_finds_its_debug_file_by_build_id(void **state)
 {
 	const char *root = build_path("root2");
-	const struct seam_symbols_options options = {
-		.symfs = &root, .n_symfs = 1,
-	};
-	uint8_t id[20];
-	char text[41];
-	size_t size = build_id("full", id);
-	struct answer a = ask(build_path("bare"), NULL, 0, hidden_offset());
 
-	(void)state;
-	assert_string_equal(a.function, "none");
-	seam_text_hex(text, id, size);
+	expect(build_path("bare"), "none");
 	build_run("d=root2/usr/lib/debug/.build-id/%.2s && mkdir -p $d && "
-		  "cp full.debug $d/%s.debug", text, text + 2);
-	a = ask_with(&options, build_path("bare"), NULL, 0, hidden_offset());
-	assert_string_equal(a.function, "hidden");
+		  "cp full.debug $d/%s.debug", id_text, id_text + 2);
+	options.symfs = &root;
+	options.n_symfs = 1;
+	expect(build_path("bare"), "hidden");
+	options = no_options;
 	/* perf's cache and debuginfod's. */
 	build_run("d=.debug/.build-id/%.2s/%s && mkdir -p $d && "
-		  "cp full.debug $d/debug", text, text + 2);
-	assert_string_equal(ask(build_path("bare"), NULL, 0,
-				hidden_offset()).function, "hidden");
+		  "cp full.debug $d/debug", id_text, id_text + 2);
+	expect(build_path("bare"), "hidden");
 	build_run("rm -r .debug && d=.cache/debuginfod_client/%s && "
-		  "mkdir -p $d && cp full.debug $d/debuginfo", text);
-	assert_string_equal(ask(build_path("bare"), NULL, 0,
-				hidden_offset()).function, "hidden");
+		  "mkdir -p $d && cp full.debug $d/debuginfo", id_text);
+	expect(build_path("bare"), "hidden");
 	build_run("rm -r .cache");
 }
 
 static void debuglink_is_followed_when_the_crc_agrees(void **state)
 {
 	uint64_t offset;
-	struct answer a;
+	struct build_answer a;
 
-	(void)state;
-	assert_string_equal(ask(build_path("linked"), NULL, 0,
-				hidden_offset()).function, "hidden");
+	expect(build_path("linked"), "hidden");
 	/* Without build ids only the CRC can tell. */
 	build_run("mkdir -p crc/.debug && "
 		  "gcc -O1 -g -Wl,--build-id=none -o crc/full p.c && "
@@ -289,20 +221,17 @@ static void debuglink_is_followed_when_the_crc_agrees(void **state)
 /* gdb's places have the debug file under the stripped file's own name. */
 static void a_stripped_file_is_not_its_own_debug_file(void **state)
 {
-	(void)state;
 	build_run("mkdir -p own/.debug && cp full.debug own/.debug/bare && "
 		  "objcopy --strip-all --remove-section .gnu_debuglink full "
 		  "own/bare && objcopy --add-gnu-debuglink=own/.debug/bare "
 		  "own/bare");
-	assert_string_equal(ask(build_path("own/bare"), NULL, 0,
-				hidden_offset()).function, "hidden");
+	expect(build_path("own/bare"), "hidden");
 }
 
 static void debug_information_alone_places_no_code(void **state)
 {
-	struct answer a = ask(build_path("full.debug"), NULL, 0, 0x1000);
+	struct build_answer a = ask(build_path("full.debug"), NULL, 0, 0x1000);
 
-	(void)state;
 	assert_int_equal(a.n, 0);
 	assert_string_not_equal(a.problem, "");
 }
@@ -314,9 +243,8 @@ static void calls_out_of_a_file_are_named_at_plt(void **state)
 		"-Wl,-z,lazy -Wl,-z,ibtplt -fcf-protection", "-static -no-pie",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(flags) - 1; i++) {
-		struct answer a;
+		struct build_answer a;
 		uint64_t addr;
 
 		build_run("gcc -O1 %s -o plt p.c", flags[i]);
@@ -334,14 +262,12 @@ static void calls_out_of_a_file_are_named_at_plt(void **state)
 
 static void the_small_table_of_a_stripped_file_is_read(void **state)
 {
-	(void)state;
 	build_run("nm full | grep ' t hidden' | cut -d' ' -f3 > keep && "
 		  "objcopy -S --remove-section .gnu_debuglink "
 		  "--keep-symbols=keep full mini && xz -f mini && "
 		  "objcopy --strip-all --add-section .gnu_debugdata=mini.xz "
 		  "full small");
-	assert_string_equal(ask(build_path("small"), NULL, 0,
-				hidden_offset()).function, "hidden");
+	expect(build_path("small"), "hidden");
 }
 
 static const char assembler[] =
@@ -372,7 +298,6 @@ static void a_symbol_without_a_size_has_no_other_functions(void **state)
 		{ "main", 0, "main", "main" },
 	};
 
-	(void)state;
 	build_write("asm.c", assembler);
 	build_run("gcc -O1 -fno-toplevel-reorder -rdynamic -o asm.full asm.c");
 	build_run("objcopy --strip-all asm.full asm.bare");
@@ -388,7 +313,7 @@ static void a_symbol_without_a_size_has_no_other_functions(void **state)
 }
 
 /* The build id of this process's vdso, read where the kernel says it is. */
-static size_t vdso_id(uint8_t *id)
+static size_t vdso_id(uint8_t *to)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
 	FILE *memory = fopen("/proc/self/mem", "r");
@@ -411,38 +336,34 @@ static size_t vdso_id(uint8_t *id)
 	assert_int_equal(seam_elf_open_image(&elf, image, end - start, NULL),
 			 0);
 	size = elf.build_id_size;
-	memcpy(id, elf.build_id, size);
+	memcpy(to, elf.build_id, size);
 	seam_elf_close(&elf);
 	return size;
 }
 
 static void the_vdso_of_this_kernel_is_known_by_its_build_id(void **state)
 {
-	uint8_t id[20] = { 0 };
-	size_t size = vdso_id(id), n_named = 0;
+	uint8_t own[20] = { 0 };
+	size_t size = vdso_id(own), n_named = 0;
 
-	(void)state;
 	for (uint64_t offset = 0; offset < 8192; offset += 16)
-		n_named += ask("[vdso]", id, size, offset).n;
+		n_named += ask("[vdso]", own, size, offset).n;
 	assert_true(n_named > 0);
 	assert_int_equal(ask("[vdso]", NULL, 0, 0x800).n, 0);
-	id[0] ^= 1;
+	own[0] ^= 1;
 	for (uint64_t offset = 0; offset < 8192; offset += 16)
-		assert_int_equal(ask("[vdso]", id, size, offset).n, 0);
+		assert_int_equal(ask("[vdso]", own, size, offset).n, 0);
 }
 
 static void equal_modules_are_one(void **state)
 {
-	const struct seam_symbols_options options = { 0 };
 	struct seam_symbols *symbols = seam_symbols_new(&options);
-	uint8_t id[20] = { 1 };
 	struct seam_module a = { .path = "/a" };
 	struct seam_module b = { .path = "/a", .build_id = id,
 				 .build_id_size = 20 };
 	struct seam_kernel k = { .boot_id = "x", .text_addr = 1 };
 	uint32_t first, kernel;
 
-	(void)state;
 	first = seam_symbols_module(symbols, &a);
 	kernel = seam_symbols_kernel(symbols, &k);
 	assert_int_equal(seam_symbols_module(symbols, &a), first);
@@ -458,39 +379,28 @@ static void equal_modules_are_one(void **state)
 
 static void servers_are_asked_only_when_wanted_and_named(void **state)
 {
-	const struct seam_symbols_options options = { .debuginfod = true };
-	uint8_t id[20] = { 9, 8, 7, 6, 5, 4, 3, 2, 1, 9, 8, 7, 6, 5, 4, 3, 2,
-			   1, 1, 1 };
-	struct answer a = ask_with(&options, "/gone", id, 20, 0);
-
-	(void)state;
-	assert_non_null(strstr(a.problem, "DEBUGINFOD_URLS"));
-	a = ask("/gone", id, 20, 0);
-	assert_string_equal(a.problem, "file not found");
+	assert_string_equal(ask("/gone", id, 20, 0).problem, "file not found");
+	options.debuginfod = true;
+	assert_non_null(strstr(ask("/gone", id, 20, 0).problem,
+			       "DEBUGINFOD_URLS"));
 }
 
 /* The client library reads file: URLs as it reads servers. */
 static void servers_bring_what_is_missing(void **state)
 {
-	const struct seam_symbols_options options = { .debuginfod = true };
-	uint8_t id[20];
-	char text[41], url[256];
-	size_t size = build_id("full", id);
+	char url[256];
 
-	(void)state;
-	seam_text_hex(text, id, size);
 	build_run("mkdir -p server/buildid/%s && cp full "
 		  "server/buildid/%s/executable && cp full.debug "
-		  "server/buildid/%s/debuginfo", text, text, text);
+		  "server/buildid/%s/debuginfo", id_text, id_text, id_text);
 	snprintf(url, sizeof(url), "file://%s", build_path("server"));
 	setenv("DEBUGINFOD_URLS", url, 1);
-	assert_string_equal(ask_with(&options, "/gone", id, size,
-				     hidden_offset()).function, "hidden");
-	assert_string_equal(ask_with(&options, build_path("bare"), id, size,
-				     hidden_offset()).function, "hidden");
+	options.debuginfod = true;
+	expect_by_id("/gone", "hidden");
+	expect_by_id(build_path("bare"), "hidden");
 	/* From now on they are in the cache, where nobody asks a server. */
-	assert_string_equal(ask("/gone", id, size, hidden_offset()).function,
-			    "hidden");
+	options.debuginfod = false;
+	expect_by_id("/gone", "hidden");
 	unsetenv("DEBUGINFOD_URLS");
 }
 
@@ -503,31 +413,27 @@ static bool has_debuginfod(void)
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			a_path_is_used_when_its_build_id_is_the_recorded),
-		cmocka_unit_test(without_a_recorded_build_id_the_path_counts),
-		cmocka_unit_test(ids_padded_with_zeros_are_those_without),
-		cmocka_unit_test(the_bundle_has_what_is_gone_from_disk),
-		cmocka_unit_test(the_file_at_its_path_comes_before_the_bundle),
-		cmocka_unit_test(
-			deleted_is_cut_off_only_with_a_build_id_as_proof),
-		cmocka_unit_test(symfs_roots_come_before_the_path),
-		cmocka_unit_test(only_regular_files_are_opened),
-		cmocka_unit_test(
-			a_stripped_file_finds_its_debug_file_by_build_id),
-		cmocka_unit_test(debuglink_is_followed_when_the_crc_agrees),
-		cmocka_unit_test(a_stripped_file_is_not_its_own_debug_file),
-		cmocka_unit_test(debug_information_alone_places_no_code),
-		cmocka_unit_test(calls_out_of_a_file_are_named_at_plt),
-		cmocka_unit_test(
-			a_symbol_without_a_size_has_no_other_functions),
+		TEST(a_path_is_used_when_its_build_id_is_the_recorded),
+		TEST(without_a_recorded_build_id_the_path_counts),
+		TEST(ids_padded_with_zeros_are_those_without),
+		TEST(the_bundle_has_what_is_gone_from_disk),
+		TEST(the_file_at_its_path_comes_before_the_bundle),
+		TEST(deleted_is_cut_off_only_with_a_build_id_as_proof),
+		TEST(symfs_roots_come_before_the_path),
+		TEST(only_regular_files_are_opened),
+		TEST(a_stripped_file_finds_its_debug_file_by_build_id),
+		TEST(debuglink_is_followed_when_the_crc_agrees),
+		TEST(a_stripped_file_is_not_its_own_debug_file),
+		TEST(debug_information_alone_places_no_code),
+		TEST(calls_out_of_a_file_are_named_at_plt),
+		TEST(a_symbol_without_a_size_has_no_other_functions),
 		BUILD_TEST_IF(build_has("xz"),
 			the_small_table_of_a_stripped_file_is_read, "no xz"),
-		cmocka_unit_test(
-			the_vdso_of_this_kernel_is_known_by_its_build_id),
-		cmocka_unit_test(equal_modules_are_one),
-		cmocka_unit_test(servers_are_asked_only_when_wanted_and_named),
+		TEST(the_vdso_of_this_kernel_is_known_by_its_build_id),
+		TEST(equal_modules_are_one),
+		TEST(servers_are_asked_only_when_wanted_and_named),
 		BUILD_TEST_IF(has_debuginfod(), servers_bring_what_is_missing,
 			      "no libdebuginfod"),
 	};

@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_name_tables.c - the promises of name_tables.h
+ * test_name_tables.c - the promises of name_tables.c
  *
  * A program has tables as CPython, PHP and Lua have them, and structures that
  * look like these.  Its symbols, before it is stripped, say which is which.
  */
-#include "symbol/elf/name_tables.h"
+#include "symbol/elf/function_ranges.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "build.h"
+#include "unit.h"
 
 static const char program[] =
 	"typedef int function(int);\n"
@@ -167,7 +163,6 @@ static void functions_in_tables_have_names_and_no_others(void **state)
 		"-fPIC -shared -Wl,-z,noseparate-code", "-Os -pie -fPIE",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(flags); i++) {
 		struct seam_function_ranges ranges = { 0 };
 
@@ -190,7 +185,6 @@ static void functions_of_one_name_have_their_address(void **state)
 {
 	struct seam_function_ranges ranges = { 0 };
 
-	(void)state;
 	build_run("sed 's/\\.name = \"[^\"]*\"/.size = 0/' t.c > u.c && "
 		  "gcc -O1 -fPIC -shared -o full u.c && "
 		  "objcopy --strip-all full bare");
@@ -245,7 +239,6 @@ static void a_damaged_byte_or_a_cut_does_no_harm(void **state)
 	uint8_t *copy;
 	size_t size;
 
-	(void)state;
 	build_run("gcc -Os -fPIC -shared -nostdlib -Wl,-z,noseparate-code "
 		  "-Wl,-z,max-page-size=4096 -fno-ipa-icf -o full t.c && "
 		  "objcopy --strip-all full bare");

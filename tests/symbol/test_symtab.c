@@ -2,13 +2,8 @@
 /* test_symtab.c - sizes, labels, aliases, and names for people */
 #include "symbol/elf/symtab.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/demangle.h"
+#include "unit.h"
 
 struct fixture {
 	struct seam_symtab table;

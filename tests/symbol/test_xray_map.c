@@ -10,16 +10,11 @@
 
 #include <errno.h>
 #include <gelf.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "../no_memory.h"
 #include "base/file.h"
 #include "symbol/symbols.h"
+#include "unit.h"
 
 int xray_alpha(int x);
 int xray_beta(int x);
@@ -118,7 +113,6 @@ static void reads_every_version_from_a_pie(void **state)
 	struct seam_xray_map map;
 	struct seam_err err = { 0 };
 
-	(void)state;
 	assert_int_equal(
 		xray_alpha(xray_beta(xray_gamma(xray_bomb(xray_delta(1))))),
 		16);
@@ -157,7 +151,6 @@ static void takes_absolute_addresses_from_the_relocations(void **state)
 	uint8_t *copy;
 	size_t at;
 
-	(void)state;
 	elf_version(EV_CURRENT);
 	assert_int_equal(seam_file_open(&file, "/proc/self/exe", NULL), 0);
 	copy = malloc(file.bytes.size);
@@ -171,6 +164,9 @@ static void takes_absolute_addresses_from_the_relocations(void **state)
 			copy, file.bytes.size }, NULL), 0);
 	assert_is_ours(&map);
 	seam_xray_map_fini(&map);
+	((Elf64_Ehdr *)copy)->e_type = ET_REL;
+	assert_int_equal(seam_xray_map_read(&map, (struct seam_bytes) {
+			copy, file.bytes.size }, NULL), -ENOTSUP);
 	free(copy);
 	seam_file_close(&file);
 }
@@ -184,7 +180,6 @@ static void survives_damage_everywhere(void **state)
 	uint8_t *copy;
 	size_t step;
 
-	(void)state;
 	assert_int_equal(seam_file_open(&file, "/proc/self/exe", NULL), 0);
 	copy = malloc(file.bytes.size);
 	assert_non_null(copy);
@@ -212,7 +207,6 @@ static void reads_the_yaml_of_llvm_xray(void **state)
 {
 	struct seam_xray_map map;
 
-	(void)state;
 	assert_int_equal(read_text(&map,
 		"# a comment\n---\n"
 		"- { id: 7, address: 0x21D70, function: 0x21D70, kind: "
@@ -247,7 +241,6 @@ static void functions_are_of_the_binary_named_before_their_id(void **state)
 	};
 	struct seam_xray_map map;
 
-	(void)state;
 	assert_int_equal(read_text(&map,
 		"# image 2 \"/a \\\"b\\\"\" 00ff12\n# image 3 \"/lib/c\"\n"
 		"# image 4 \"/x\" 0123456789abcdef0123456789abcdef012345678\n"
@@ -289,13 +282,10 @@ static void refuses_what_is_no_map_and_reports_why(void **state)
 		{ "- { id: 1, kind: { a: b } }\n", -EBADMSG, "entries" },
 		{ "- { id: 1\n", -EBADMSG, "line" },
 		{ "\177ELF", -EBADMSG, "ELF" },
-		{ "\xcf\xfa\xed\xfe\x07", -ENOTSUP, "Mach-O" },
-		{ "\xca\xfe\xba\xbe", -ENOTSUP, "Mach-O" },
-		{ "MZ\x90", -ENOTSUP, "Windows" },
-		{ "!<arch>\n", -ENOTSUP, "archive" },
+		{ "MZ\x90", -EBADMSG, "line 1" },
+		{ "!<arch>\n", -EBADMSG, "no list" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(wrong); i++) {
 		struct seam_err err = { 0 };
 		struct seam_xray_map map;
@@ -314,7 +304,6 @@ static void yaml_cut_anywhere_is_read_or_refused(void **state)
 		"- { id: 7, function: 0x21D70, kind: function-exit, "
 		"function-name: \"a\\x41\" }\n";
 
-	(void)state;
 	for (size_t size = 0; size < sizeof(text); size++) {
 		uint8_t *copy = malloc(size + 1);
 		struct seam_xray_map map;
@@ -328,16 +317,6 @@ static void yaml_cut_anywhere_is_read_or_refused(void **state)
 	}
 }
 
-static long until_failure;	/* calls of strdup(); 0: none fails */
-
-char *__real_strdup(const char *text);
-char *__wrap_strdup(const char *text);
-
-char *__wrap_strdup(const char *text)
-{
-	return --until_failure == 0 ? NULL : __real_strdup(text);
-}
-
 /* A failure without a cause is a success to the parent of a sandbox. */
 static void yaml_without_memory_is_refused_with_a_cause(void **state)
 {
@@ -349,7 +328,6 @@ static void yaml_without_memory_is_refused_with_a_cause(void **state)
 	struct seam_xray_map map;
 	int r = -ENOMEM;
 
-	(void)state;
 	for (long n = 1; r; n++) {
 		struct seam_err err = { 0 };
 

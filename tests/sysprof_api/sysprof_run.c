@@ -4,19 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include <cmocka.h>
-
 #include "wire/sysprof/sysprof.h"
+#include "../unit.h"
 
 enum { MAX_BYTES = 32 << 20 };
 
@@ -57,7 +52,6 @@ int set_up(void **state)
 	const struct luam_sysprof_config config = {
 		.writer = write_seen, .on_stop = stop_seen };
 
-	(void)state;
 	if (!bytes)
 		bytes = malloc(MAX_BYTES);
 	memset(&seen, 0, sizeof(seen));
@@ -74,7 +68,6 @@ int set_up(void **state)
 
 int tear_down(void **state)
 {
-	(void)state;
 	if (L)
 		lua_close(L);
 	L = NULL;

@@ -2,16 +2,14 @@
 /* test_elf_functions.c - symbols of files, whatever is in them */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
-#include "traced/sysprof/elf_functions.h"
+/* for read_functions() */
+#include "traced/sysprof/native_symbols.c"
 
 static struct {
 	uint8_t *bytes;
@@ -28,7 +26,6 @@ static int read_library(void **state)
 	const ElfW(Ehdr) *header;
 	struct stat stat;
 
-	(void)state;
 	if (fd < 0 || fstat(fd, &stat) < 0)
 		return -1;
 	library.n = (size_t)stat.st_size;
@@ -48,13 +45,12 @@ static int read_library(void **state)
 
 static int free_library(void **state)
 {
-	(void)state;
 	close(library.fd);
 	free(library.bytes);
 	return 0;
 }
 
-static size_t count(const struct seam_elf_functions *functions,
+static size_t count(const struct elf_functions *functions,
 		    const char *name)
 {
 	size_t n = 0;
@@ -66,7 +62,7 @@ static size_t count(const struct seam_elf_functions *functions,
 }
 
 /* What holds for any file: ascending, and each has a name that ends. */
-static void check(const struct seam_elf_functions *functions)
+static void check(const struct elf_functions *functions)
 {
 	for (size_t i = 0; i < functions->list.n; i++) {
 		assert_true(*(functions->names +
@@ -80,13 +76,13 @@ static void check(const struct seam_elf_functions *functions)
 }
 
 /* Read the first @n bytes of the library. */
-static int read_changed(size_t n, struct seam_elf_functions *functions)
+static int read_changed(size_t n, struct elf_functions *functions)
 {
 	int r;
 
 	assert_int_equal(pwrite(library.fd, library.bytes, n, 0), n);
 	assert_int_equal(ftruncate(library.fd, (off_t)n), 0);
-	r = seam_elf_functions_read(functions, library.path, library.headers,
+	r = read_functions(functions, library.path, library.headers,
 				    library.n_headers);
 	check(functions);
 	assert_true(r == 0 || functions->list.n == 0);
@@ -95,35 +91,32 @@ static int read_changed(size_t n, struct seam_elf_functions *functions)
 
 static void functions_of_a_file_have_names_and_sizes(void **state)
 {
-	struct seam_elf_functions functions;
+	struct elf_functions functions;
 
-	(void)state;
 	assert_int_equal(read_changed(library.n, &functions), 0);
 	assert_int_equal(count(&functions, "late_function"), 1);
 	/* that of an import would be 0 */
 	assert_true(functions.list.items[0].addr > 0);
-	seam_elf_functions_fini(&functions);
+	free_functions(&functions);
 }
 
 static void a_cut_file_has_no_functions(void **state)
 {
-	struct seam_elf_functions functions;
+	struct elf_functions functions;
 
-	(void)state;
 	for (size_t n = 0; n < library.n; n++) {
 		int r = read_changed(n, &functions);
 
 		assert_true(r == -EBADMSG || r == -ENOENT);
-		seam_elf_functions_fini(&functions);
+		free_functions(&functions);
 	}
 }
 
 static void a_changed_bit_is_no_harm(void **state)
 {
-	struct seam_elf_functions functions;
+	struct elf_functions functions;
 	size_t n_read = 0;
 
-	(void)state;
 	for (size_t i = 0; i < library.n; i++) {
 		uint8_t bit = (uint8_t)(1 << i % 8);
 
@@ -136,25 +129,24 @@ static void a_changed_bit_is_no_harm(void **state)
 		n_read += read_changed(library.n, &functions) == 0 &&
 			  count(&functions, "late_function") == 1;
 		library.bytes[i] ^= bit;
-		seam_elf_functions_fini(&functions);
+		free_functions(&functions);
 	}
 	assert_true(n_read > library.n * 9 / 10);
 }
 
 static void another_file_of_the_name_is_not_used(void **state)
 {
-	struct seam_elf_functions functions;
+	struct elf_functions functions;
 
-	(void)state;
 	assert_int_equal(pwrite(library.fd, library.bytes, library.n, 0),
 			 library.n);
-	assert_int_equal(seam_elf_functions_read(&functions, library.path,
+	assert_int_equal(read_functions(&functions, library.path,
 						 library.headers,
 						 library.n_headers - 1),
 			 -ESTALE);
-	assert_int_equal(seam_elf_functions_read(&functions, "/nonexistent",
+	assert_int_equal(read_functions(&functions, "/nonexistent",
 						 library.headers, 1), -ENOENT);
-	assert_int_equal(seam_elf_functions_read(&functions, "/dev/zero",
+	assert_int_equal(read_functions(&functions, "/dev/zero",
 						 library.headers, 1),
 			 -EBADMSG);
 }

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test_recorded_stream.c - what is recorded is what a reader finds */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 
 #include <seam/lmisclib.h>
-
-#include <cmocka.h>
 
 #include "made_up_guest.h"
 #include "traced/sysprof/stream_events.h"
 #include "wire/sysprof/sysprof.h"
+#include "unit.h"
 
 enum { MAX_BYTES = 1 << 16, MAX_ITEMS = 64, FRAMES = 8 };
 
@@ -160,7 +156,6 @@ static void both_stacks_are_read_back_equal(void **state)
 {
 	const struct copy *s;
 
-	(void)state;
 	begin(MAX_BYTES);
 	put(SEAM_VMSTATE_CFUNC, (uint32_t[]) { 4, 1, 5, 3, 2, 0 }, false, 1);
 	read_back();
@@ -180,7 +175,6 @@ static void a_symbol_is_before_its_first_sample_and_once(void **state)
 {
 	const struct copy *symbol;
 
-	(void)state;
 	begin(MAX_BYTES);
 	put(SEAM_VMSTATE_LFUNC, (uint32_t[]) { 1, 0 }, false, 1);
 	put(SEAM_VMSTATE_LFUNC, (uint32_t[]) { 3, 1, 0 }, false, 1);
@@ -201,7 +195,6 @@ static void a_symbol_is_before_its_first_sample_and_once(void **state)
 
 static void only_states_with_a_lua_stack_have_one(void **state)
 {
-	(void)state;
 	for (uint8_t vm = 0; vm < SEAM_VMSTATE_TRACE; vm++) {
 		const struct copy *s;
 		bool has_one = vm == SEAM_VMSTATE_LFUNC ||
@@ -222,7 +215,6 @@ static void a_thread_outside_of_any_vm_is_in_a_c_function(void **state)
 {
 	const struct copy *s;
 
-	(void)state;
 	begin(MAX_BYTES);
 	put(SEAM_VMSTATE_NONE, (uint32_t[]) { 0 }, false, 1);
 	read_back();
@@ -235,7 +227,6 @@ static void a_trace_has_its_number_and_its_function(void **state)
 {
 	const struct copy *s;
 
-	(void)state;
 	begin(MAX_BYTES);
 	made_up_guest.trace = 300;
 	put(SEAM_VMSTATE_TRACE, (uint32_t[]) { 6, 1, 0 }, false, 1);
@@ -253,7 +244,6 @@ static void a_trace_has_its_number_and_its_function(void **state)
 /* jit.flush() lets numbers begin anew. */
 static void a_trace_number_that_is_used_again_is_announced_again(void **state)
 {
-	(void)state;
 	begin(MAX_BYTES);
 	for (uint32_t i = 0; i < 4; i++) {
 		made_up_guest.trace = 300;
@@ -269,7 +259,6 @@ static void a_trace_number_that_is_used_again_is_announced_again(void **state)
 
 static void ticks_that_were_merged_are_as_many_samples(void **state)
 {
-	(void)state;
 	begin(MAX_BYTES);
 	put(SEAM_VMSTATE_LFUNC, (uint32_t[]) { 1, 0 }, false, 3);
 	made_up_guest.trace = 300;
@@ -286,7 +275,6 @@ static void leaf_mode_has_the_top_frame_of_both_stacks(void **state)
 {
 	const struct copy *s;
 
-	(void)state;
 	begin(MAX_BYTES);
 	put(SEAM_VMSTATE_LFUNC, (uint32_t[]) { 3, 1, 2, 0 }, true, 1);
 	read_back();
@@ -300,7 +288,6 @@ static void leaf_mode_has_the_top_frame_of_both_stacks(void **state)
 
 static void a_function_without_a_name_yet_is_announced_later(void **state)
 {
-	(void)state;
 	begin(MAX_BYTES);
 	made_up_guest.n_functions = 0;
 	put(SEAM_VMSTATE_LFUNC, (uint32_t[]) { 1, 0 }, false, 1);
@@ -323,16 +310,20 @@ static void put_some(void)
 	seam_sysprof_stream_end(&stream);
 }
 
+/* The stream of put_some(), written at once; its size. */
+static size_t write_whole(uint8_t whole[MAX_BYTES])
+{
+	begin(MAX_BYTES);
+	put_some();
+	memcpy(whole, written.bytes, written.n);
+	return written.n;
+}
+
 static void a_buffer_of_any_size_makes_the_same_stream(void **state)
 {
 	static uint8_t whole[MAX_BYTES];
-	size_t n;
+	size_t n = write_whole(whole);
 
-	(void)state;
-	begin(MAX_BYTES);
-	put_some();
-	n = written.n;
-	memcpy(whole, written.bytes, n);
 	for (size_t size = 1; size <= n + 1; size++) {
 		begin(size);
 		put_some();
@@ -360,7 +351,6 @@ static size_t write_until_failure(const void **data, size_t n, void *ctx)
 
 static void a_writer_that_fails_is_not_called_again(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < 40; i++) {
 		struct failing failing = { .fails_at = i / 2, .ends = i % 2 };
 
@@ -387,13 +377,8 @@ static size_t swap(const void **data, size_t n, void *ctx)
 static void a_writer_may_hand_back_another_buffer(void **state)
 {
 	static uint8_t whole[MAX_BYTES];
-	size_t n;
+	size_t n = write_whole(whole);
 
-	(void)state;
-	begin(MAX_BYTES);
-	put_some();
-	n = written.n;
-	memcpy(whole, written.bytes, n);
 	begin(8);
 	stream.out.writer = swap;
 	put_some();
@@ -409,7 +394,6 @@ static void with_enough_bytes_records_are_written_whole(void **state)
 	struct seam_err err = { 0 };
 	size_t n = 0;
 
-	(void)state;
 	begin(MAX_BYTES);
 	stream.out.enough = 1;
 	put(SEAM_VMSTATE_LFUNC, (uint32_t[]) { 1, 0 }, false, 1);

@@ -2,19 +2,14 @@
 /* test_sysprof_c_api.c - starts, counters, writers and backtracers */
 #include <dlfcn.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lauxlib.h>
 #include <luajit.h>
 #include <lualib.h>
 
-#include <cmocka.h>
-
 #include "sysprof_run.h"
 #include "wire/sysprof/sysprof.h"
+#include "unit.h"
 
 /* ---- misuse ---- */
 
@@ -22,7 +17,6 @@ static void misuse_calls_on_stop(void **state)
 {
 	struct luam_sysprof_options opt = options(0x40);
 
-	(void)state;
 	assert_refused(&opt, PROFILE_ERRUSE);
 	opt.mode = LUAM_SYSPROF_CALLGRAPH;
 	opt.buf = NULL;
@@ -41,7 +35,6 @@ static void a_stream_needs_writer_and_on_stop(void **state)
 {
 	struct luam_sysprof_options opt = options(LUAM_SYSPROF_CALLGRAPH);
 
-	(void)state;
 	assert_int_equal(luaM_sysprof_configure(
 		&(struct luam_sysprof_config) { .on_stop = stop_seen }), 0);
 	assert_refused(&opt, PROFILE_ERRUSE);
@@ -63,7 +56,6 @@ static void setters_refuse_null_and_a_profiler_that_runs(void **state)
 {
 	struct luam_sysprof_config config = { 0 };
 
-	(void)state;
 	assert_int_equal(luaM_sysprof_set_writer(NULL), PROFILE_ERRUSE);
 	assert_int_equal(luaM_sysprof_set_on_stop(NULL), PROFILE_ERRUSE);
 	assert_int_equal(luaM_sysprof_configure(NULL), PROFILE_ERRUSE);
@@ -82,7 +74,6 @@ static void there_is_one_profiler_and_its_vm_stops_it(void **state)
 	struct luam_sysprof_counters counters;
 	struct luam_sysprof_options opt = options(0x40);
 
-	(void)state;
 	assert_int_equal(luaM_sysprof_stop(L), PROFILE_ERRRUN);
 	assert_int_equal(start(LUAM_SYSPROF_DEFAULT), 0);
 	/* running is checked before the options */
@@ -98,7 +89,6 @@ static void a_refused_vm_has_its_reason(void **state)
 {
 	struct luam_sysprof_options opt = options(LUAM_SYSPROF_CALLGRAPH);
 
-	(void)state;
 	made_up_guest.refusal = -ENOTSUP;
 	made_up_guest.refusal_text = "frames differ";
 	errno = 0;
@@ -118,7 +108,6 @@ static void a_refused_vm_has_its_reason(void **state)
 static void ignore_samples(void *data, lua_State *state, int n, int vmstate)
 {
 	(void)data;
-	(void)state;
 	(void)n;
 	(void)vmstate;
 }
@@ -127,7 +116,6 @@ static void it_does_not_start_beside_the_vms_own_profiler(void **state)
 {
 	struct luam_sysprof_options opt = options(LUAM_SYSPROF_DEFAULT);
 
-	(void)state;
 	luaJIT_profile_start(L, "i10", ignore_samples, NULL);
 	assert_refused(&opt, PROFILE_ERRRUN);
 	luaJIT_profile_stop(L);
@@ -153,7 +141,6 @@ static void without_memory_a_start_fails_without_an_error_of_lua(void **state)
 	struct luam_sysprof_options opt = options(LUAM_SYSPROF_CALLGRAPH);
 	lua_State *first = L;
 
-	(void)state;
 	has_memory = true;
 	L = lua_newstate(allocate, NULL);
 	/* a VM of 32-bit pointers allocates itself */
@@ -175,7 +162,6 @@ static void counters_are_of_the_last_run(void **state)
 {
 	struct luam_sysprof_counters counters;
 
-	(void)state;
 	assert_int_equal(start(LUAM_SYSPROF_DEFAULT), 0);
 	sample(3);
 	made_up_guest.vmstate = SEAM_VMSTATE_TRACE;
@@ -196,7 +182,6 @@ static void samples_times_the_interval_are_the_cpu_time(void **state)
 {
 	uint64_t begin, ms;
 
-	(void)state;
 	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
 	begin = cpu_time_ns();
 	sample(200);
@@ -211,7 +196,6 @@ static void an_interval_may_be_longer_than_any_run(void **state)
 {
 	struct luam_sysprof_options opt = options(LUAM_SYSPROF_DEFAULT);
 
-	(void)state;
 	/* times 1000000 the second is 0.4 ms, modulo 2^64 */
 	for (opt.interval = UINT64_MAX; opt.interval;
 	     opt.interval = opt.interval == UINT64_MAX ?
@@ -229,7 +213,6 @@ static void a_writer_that_fails_at_the_start_is_an_error_of_start(void **state)
 {
 	struct luam_sysprof_options opt = options(LUAM_SYSPROF_CALLGRAPH);
 
-	(void)state;
 	seen.fails_after = 0;
 	opt.len = 16;
 	errno = 0;
@@ -263,7 +246,6 @@ static void on_stop_of_a_failed_start_has_the_last_buffer(void **state)
 {
 	struct luam_sysprof_options opt = options(LUAM_SYSPROF_CALLGRAPH);
 
-	(void)state;
 	opt.len = 16;
 	assert_int_equal(luaM_sysprof_set_writer(swap_and_fail), 0);
 	assert_int_equal(luaM_sysprof_start(L, &opt), PROFILE_ERRIO);
@@ -278,7 +260,6 @@ static void a_writer_that_fails_later_is_an_error_of_stop(void **state)
 	struct luam_sysprof_options opt = options(LUAM_SYSPROF_CALLGRAPH);
 	uint64_t n;
 
-	(void)state;
 	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
 	seen.fails_after = 0;
 	/* until the buffer was full once */
@@ -302,7 +283,6 @@ static void a_writer_that_fails_later_is_an_error_of_stop(void **state)
 
 static void an_on_stop_that_fails_is_an_error_of_stop(void **state)
 {
-	(void)state;
 	assert_int_equal(start(LUAM_SYSPROF_LEAF), 0);
 	seen.on_stop_error = EDQUOT;
 	errno = 0;
@@ -322,7 +302,6 @@ static void stop_in_handler(void)
 
 static void a_callback_cannot_stop_it(void **state)
 {
-	(void)state;
 	status_of_nested_stop = -1;
 	assert_int_equal(start(LUAM_SYSPROF_DEFAULT), 0);
 	made_up_guest.on_take = stop_in_handler;
@@ -348,7 +327,6 @@ static void all_frames_of_a_backtracer_are_written(void **state)
 {
 	struct stream_counts c;
 
-	(void)state;
 	assert_int_equal(luaM_sysprof_set_backtracer(write_frames), 0);
 	for (n_frames = 1; n_frames < 10; n_frames++) {
 		seen.n = 0;
@@ -363,7 +341,6 @@ static void all_frames_of_a_backtracer_are_written(void **state)
 
 static void a_backtracer_is_ended_when_there_are_too_many_frames(void **state)
 {
-	(void)state;
 	n_frames = 100000;
 	assert_int_equal(luaM_sysprof_set_backtracer(write_frames), 0);
 	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
@@ -382,7 +359,6 @@ static void write_null(void *(*frame_writer)(int frame_no, void *addr))
 
 static void a_frame_at_0_does_not_end_a_stack(void **state)
 {
-	(void)state;
 	assert_int_equal(luaM_sysprof_set_backtracer(write_null), 0);
 	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
 	sample(1);
@@ -396,7 +372,6 @@ static void the_topmost_frame_of_the_host_is_not_lost(void **state)
 	struct stream_counts c;
 	Dl_info leaf, own;
 
-	(void)state;
 	for (enum luam_sysprof_mode mode = LUAM_SYSPROF_LEAF;
 	     mode <= LUAM_SYSPROF_CALLGRAPH; mode++) {
 		seen.n = 0;

@@ -4,12 +4,9 @@
  */
 #include <dirent.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -17,10 +14,9 @@
 
 #include <lauxlib.h>
 
-#include <cmocka.h>
-
 #include "sysprof_run.h"
 #include "traced/agent/tick.h"
+#include "unit.h"
 
 /* ---- moments between the profiler's steps ---- */
 
@@ -61,7 +57,6 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e,
 
 static void closing_the_vm_stops_it(void **state)
 {
-	(void)state;
 	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
 	sample(3);
 	lua_close(L);
@@ -76,7 +71,6 @@ static void closing_a_vm_does_not_stop_a_run_of_another(void **state)
 {
 	lua_State *first = luaL_newstate(), *second = L;
 
-	(void)state;
 	L = first;
 	assert_int_equal(start(LUAM_SYSPROF_DEFAULT), 0);
 	assert_int_equal(luaM_sysprof_stop(first), 0);
@@ -125,7 +119,6 @@ static void another_thread_may_stop_it(void **state)
 	int status = -1;
 	pthread_t thread;
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		seen.n = 0;
 		is_over = false;
@@ -159,7 +152,6 @@ static void call_early(void)
 
 static void calls_during_a_start_fail(void **state)
 {
-	(void)state;
 	on_tick_start = call_early;
 	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
 	sample(2);
@@ -190,7 +182,6 @@ static void a_handler_of_the_last_run_takes_no_sample_of_the_next(void **state)
 	pthread_t thread;
 	int status = -1;
 
-	(void)state;
 	is_over = is_held = false;
 	assert_int_equal(pthread_create(&thread, NULL, be_stopped_in_handler,
 					&status), 0);
@@ -240,7 +231,6 @@ static void a_handler_that_jumps_away_does_not_hold_a_stop(void **state)
 	struct timespec end;
 	pthread_t thread;
 
-	(void)state;
 	n_jumps = 0;
 	signal(SIGALRM, jump);
 	made_up_guest.on_take = raise_alarm;
@@ -263,7 +253,6 @@ static void a_handler_that_jumps_away_does_not_hold_a_stop(void **state)
 
 static void the_sampled_thread_may_end_before_the_run(void **state)
 {
-	(void)state;
 	assert_int_equal(in_a_thread(start_it), 0);
 	assert_int_equal(luaM_sysprof_stop(L), 0);
 	assert_true(count_stream().is_whole);
@@ -323,7 +312,6 @@ static void a_forked_child_is_idle_and_has_a_run_of_its_own(void **state)
 	int status;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
 	sample(3);
 	let_others_begin();
@@ -343,7 +331,6 @@ static void a_forked_child_has_no_file_of_the_parents_run(void **state)
 	int status;
 	pid_t pid;
 
-	(void)state;
 	lua_pushcfunction(L, luaopen_seam_sysprof);
 	lua_call(L, 0, 1);
 	lua_setglobal(L, "sysprof");

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sysprof_c_program.c - what a run does to the program */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 
-#include <cmocka.h>
-
 #include "sysprof_run.h"
+#include "unit.h"
 
 /* Without descriptors there is no perf event, without signals no timer. */
 static void a_tick_that_is_refused_is_an_error_of_start(void **state)
@@ -18,7 +14,6 @@ static void a_tick_that_is_refused_is_an_error_of_start(void **state)
 	struct rlimit files, signals, none;
 	struct sigaction now;
 
-	(void)state;
 	getrlimit(RLIMIT_NOFILE, &files);
 	getrlimit(RLIMIT_SIGPENDING, &signals);
 	none = (struct rlimit) { 0, files.rlim_max };
@@ -52,7 +47,6 @@ static void the_programs_handler_has_its_own_signals_only(void **state)
 {
 	struct sigaction own = { .sa_handler = count_urgent }, now;
 
-	(void)state;
 	n_urgent = 0;
 	sigaction(SIGURG, &own, NULL);
 	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
@@ -80,7 +74,6 @@ static void a_handler_that_chains_survives_a_second_run(void **state)
 	struct sigaction own = { .sa_sigaction = count_and_chain,
 				 .sa_flags = SA_SIGINFO };
 
-	(void)state;
 	n_urgent = 0;
 	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
 	sigaction(SIGURG, &own, &replaced);
@@ -105,7 +98,6 @@ static void ticks_without_a_signal_are_samples_without_stacks(void **state)
 	struct luam_sysprof_counters counters;
 	sigset_t urgent, before;
 
-	(void)state;
 	sigemptyset(&urgent);
 	sigaddset(&urgent, SIGURG);
 	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
@@ -124,7 +116,6 @@ static void ticks_without_a_signal_are_samples_without_stacks(void **state)
 
 static void errno_is_as_it_was(void **state)
 {
-	(void)state;
 	made_up_guest.on_take = set_errno;
 	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
 	errno = ECHILD;
@@ -140,7 +131,6 @@ static void a_thousand_runs_leave_nothing(void **state)
 	struct sigaction now;
 	int top = lua_gettop(L);
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		enum luam_sysprof_mode mode = i % 20 ? LUAM_SYSPROF_DEFAULT :
 						       LUAM_SYSPROF_CALLGRAPH;

@@ -3,21 +3,16 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <lauxlib.h>
 
-#include <cmocka.h>
-
 #include "sysprof_run.h"
 #include "traced/sysprof/native_symbols.h"
 #include "wire/sysprof/sysprof.h"
+#include "unit.h"
 
 static bool is_named(const char *name, uint64_t addr, bool is_event)
 {
@@ -42,7 +37,6 @@ static void loaded_files_have_their_symbols(void **state)
 {
 	void *library, *late;
 
-	(void)state;
 	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
 	library = dlopen(getenv("LATE_LIBRARY"), RTLD_NOW);
 	assert_non_null(library);
@@ -75,7 +69,6 @@ static void a_file_that_is_loaded_again_is_listed_again(void **state)
 	struct seam_native_symbols symbols = { 0 };
 	int n = 0;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		void *library = dlopen(getenv("LATE_LIBRARY"), RTLD_NOW);
 
@@ -156,7 +149,6 @@ static void a_file_has_no_symbols_outside_of_it(void **state)
 	int n_far = 0;
 	void *library;
 
-	(void)state;
 	seam_native_symbols_put(&symbols, NULL, count_far, &n_far);
 	library = load_damaged();
 	damaged_addr = (uint64_t)dlsym(library, "late_function");
@@ -194,7 +186,6 @@ static void a_name_without_a_size_is_not_its_neighbours(void **state)
 	struct seam_native_names names = { { 0 } };
 	void **statics;
 
-	(void)state;
 	assert_non_null(library);
 	statics = dlsym(library, "late_statics");
 	assert_non_null(statics);

@@ -24,7 +24,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "wire/jit/jit_chunk.h"
 #include "ring/link/link_client.h"
 #include "wire/jit/jitdump.h"
 

@@ -43,7 +43,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "wire/jit/jit_chunk.h"
+#include "wire/jit/jitdump.h"
 #include "ring/link/link_client.h"
 #include "traced/jit/writer.h"
 

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_jit_blocks.c - the memory of a stream's queue */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "traced/jit/writer.h"
+#include "unit.h"
 
 static bool has_pattern(const struct seam_writer_block *block, uint8_t byte)
 {
@@ -35,7 +31,6 @@ static void blocks_do_not_overlap_and_are_used_again(void **state)
 	size_t n_half = 0;
 	uint32_t seed = 1;
 
-	(void)state;
 	for (uint32_t step = 0; step < N_STEPS; step++) {
 		uint32_t i = (seed = seed * 1664525 + 1013904223) >> 26;
 		size_t size = (seed >> 8 & 7) ? 1 + seed % 1000 :

@@ -3,17 +3,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
+#include "unit.h"
 
 #include "jit_written.h"
 
@@ -51,7 +47,6 @@ static void a_handler_can_call_at_any_time(void **state)
 {
 	uint64_t n;
 
-	(void)state;
 	dump = open_dump();
 	with_timer(call_from_handler, load_while_handlers_call);
 	assert_int_equal(seam_jitdump_lost(dump), 0);
@@ -80,7 +75,6 @@ static void a_handler_that_jumps_out_leaves_no_call_unfinished(void **state)
 {
 	uint64_t n;
 
-	(void)state;
 	dump = open_dump();
 	with_timer(jump_out, load_while_handlers_jump);
 	assert_int_equal(seam_jitdump_lost(dump), 0);
@@ -103,7 +97,6 @@ static void a_thread_is_cancelled_after_its_call(void **state)
 	sem_t runs;
 	uint64_t n;
 
-	(void)state;
 	dump = open_dump();
 	sem_init(&runs, 0, 0);
 	for (int i = 0; i < 50; i++) {
@@ -180,7 +173,6 @@ static void no_thread_waits_after_one_has_timed_out(void **state)
 	pthread_t slow, others[3];
 	uint64_t n, since;
 
-	(void)state;
 	dump = open_dump();
 	load(dump, "before", 0x1000);
 	sem_init(&has_faulted, 0, 0);
@@ -214,7 +206,6 @@ static void what_is_buffered_is_written_after_a_jump_out_of_a_fault(void **state
 	char path[SEAM_WRITER_PATH_BYTES];
 	struct reading r;
 
-	(void)state;
 	dump = open_as(SEAM_JITDUMP_FORMAT_DUMP, 1);
 	load(dump, "buffered", 0x1000);
 	set_fault_handler(jump_out);
@@ -254,7 +245,6 @@ static void a_dump_is_readable_whenever_its_writer_is_killed(void **state)
 	char path[SEAM_WRITER_PATH_BYTES + 32];
 	int fds[2];
 
-	(void)state;
 	for (int i = 0; i < 40; i++) {
 		uint8_t ready;
 		pid_t child;

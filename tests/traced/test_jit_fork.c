@@ -3,17 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "jit_written.h"
+#include "unit.h"
 
 static int close_everything_and_call(struct seam_jitdump *dump)
 {
@@ -98,19 +94,16 @@ static void expect_inherited(int (*work)(struct seam_jitdump *),
 
 static void a_child_writes_a_dump_of_its_own(void **state)
 {
-	(void)state;
 	expect_inherited(call_once, 0);
 }
 
 static void a_child_inherits_what_is_still_buffered(void **state)
 {
-	(void)state;
 	expect_inherited(seam_jitdump_flush, 1);
 }
 
 static void a_daemon_that_closed_all_inherits_too(void **state)
 {
-	(void)state;
 	expect_inherited(close_everything_and_call, 0);
 }
 
@@ -124,7 +117,6 @@ static void a_child_that_makes_no_code_leaves_no_file(void **state)
 	struct seam_jitdump *dump = open_dump();
 	char command[128];
 
-	(void)state;
 	in_child(do_nothing, dump);
 	snprintf(command, sizeof(command), "test $(ls %s | wc -l) = 1",
 		 folder);
@@ -171,7 +163,6 @@ static void a_child_born_while_memory_grows_has_all_code(void **state)
 	enum { MORE_THAN_A_TABLE = 2100 };
 	struct seam_jitdump *dump = open_dump();
 
-	(void)state;
 	forked_dump = dump;
 	for (int i = 0; i < MORE_THAN_A_TABLE; i++)
 		load(dump, "f", 0x1000);
@@ -201,7 +192,6 @@ static void a_fork_in_the_middle_of_a_call_is_survived(void **state)
 	struct seam_jitdump *dump = open_dump();
 	pthread_t thread;
 
-	(void)state;
 	is_over = false;
 	pthread_create(&thread, NULL, load_until_over, dump);
 	for (int i = 0; i < 20; i++)
@@ -214,20 +204,27 @@ static void a_fork_in_the_middle_of_a_call_is_survived(void **state)
 
 /* ---- what cannot be inherited ---- */
 
-/* In a child that may not write, and then may. */
-static int inherit_in_vain(struct seam_jitdump *dump)
+/* Flush where a file may have no more than @max bytes. */
+static int flush_limited(struct seam_jitdump *dump, rlim_t max)
 {
 	struct rlimit old, limit;
-	uint64_t n;
 	int r;
 
 	getrlimit(RLIMIT_FSIZE, &old);
 	limit = old;
-	limit.rlim_cur = 1000;
+	limit.rlim_cur = max;
 	setrlimit(RLIMIT_FSIZE, &limit);
 	r = seam_jitdump_flush(dump);
 	setrlimit(RLIMIT_FSIZE, &old);
-	if (r != -EFBIG || seam_jitdump_lost(dump) != 3000)
+	return r;
+}
+
+/* In a child that may not write, and then may. */
+static int inherit_in_vain(struct seam_jitdump *dump)
+{
+	uint64_t n;
+
+	if (flush_limited(dump, 1000) != -EFBIG || seam_jitdump_lost(dump) != 3000)
 		return 1;
 	load(dump, "later", 0x7000);
 	count_loads(seam_jitdump_path(dump), &n);
@@ -238,7 +235,6 @@ static void a_child_counts_what_it_could_not_inherit(void **state)
 {
 	struct seam_jitdump *dump = open_dump();
 
-	(void)state;
 	for (int i = 0; i < 3000; i++)
 		load(dump, "f", 0x1000);
 	in_child(inherit_in_vain, dump);
@@ -247,16 +243,9 @@ static void a_child_counts_what_it_could_not_inherit(void **state)
 
 static int inherit_half(struct seam_jitdump *dump)
 {
-	struct rlimit old, limit;
+	int r = flush_limited(dump, 100 * 1024);
 	uint64_t n;
-	int r;
 
-	getrlimit(RLIMIT_FSIZE, &old);
-	limit = old;
-	limit.rlim_cur = 100 * 1024;
-	setrlimit(RLIMIT_FSIZE, &limit);
-	r = seam_jitdump_flush(dump);
-	setrlimit(RLIMIT_FSIZE, &old);
 	count_loads(seam_jitdump_path(dump), &n);
 	if (r != -EFBIG || !n || n + seam_jitdump_lost(dump) != 2000)
 		return 1;
@@ -271,7 +260,6 @@ static void a_child_finds_what_it_has_inherited(void **state)
 {
 	struct seam_jitdump *dump = open_dump();
 
-	(void)state;
 	for (int i = 0; i < 4000; i++)
 		load(dump, "f", 0x1000);
 	for (uint64_t id = 2; id <= 4000; id += 2)
@@ -288,7 +276,6 @@ static void a_child_inherits_nothing_that_was_lost(void **state)
 	char path[256];
 	struct reading r;
 
-	(void)state;
 	getrlimit(RLIMIT_FSIZE, &old);
 	none = old;
 	none.rlim_cur = 1;

@@ -5,20 +5,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "traced/jit/writer.h"
 #include "wire/jit/perf_map.h"
+#include "unit.h"
 
 #include "jit_written.h"
 
@@ -47,7 +42,6 @@ static void what_is_loaded_is_read_back(void **state)
 	struct reading r;
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(seam_jitdump_load(dump, codes, 3), 0);
 	assert_int_equal(stat(seam_jitdump_path(dump), &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
@@ -99,7 +93,6 @@ static void the_layout_by_hand_equals_that_of_the_tables(void **state)
 	struct reading r;
 	size_t n = 0, size;
 
-	(void)state;
 	assert_int_equal(seam_jitdump_load(dump, &code, 1), 0);
 	assert_int_equal(seam_jitdump_move(dump, code.id, 0x9999), 0);
 	read_path(&r, seam_jitdump_path(dump));
@@ -126,7 +119,6 @@ static void moves_close_and_unload(void **state)
 	struct seam_jitdump_record rec;
 	struct reading r;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s", seam_jitdump_path(dump));
 	assert_int_equal(seam_jitdump_move(dump, id, 0x2000), 0);
 	assert_int_equal(seam_jitdump_move(dump, id, 0x3000), 0);
@@ -168,7 +160,6 @@ static void threads_do_not_mix_their_records(void **state)
 	uint64_t last_ns = 0;
 	struct reading r;
 
-	(void)state;
 	for (int i = 0; i < N_THREADS; i++)
 		pthread_create(&threads[i], NULL, load_many, dump);
 	for (int i = 0; i < N_THREADS; i++)
@@ -229,7 +220,6 @@ static void a_full_disk_costs_records_and_nothing_else(void **state)
 	char path[128];
 	FILE *ballast;
 
-	(void)state;
 	leave_room_for(256 * 1024);
 	dump = open_dump();
 	snprintf(path, sizeof(path), "%s/ballast", folder);
@@ -262,7 +252,6 @@ static void a_limit_on_file_sizes_raises_no_signal(void **state)
 	struct seam_jitdump *dump = open_dump();
 	uint64_t n;
 
-	(void)state;
 	getrlimit(RLIMIT_FSIZE, &old);
 	limit = old;
 	limit.rlim_cur = 8192;
@@ -306,7 +295,6 @@ static void a_write_that_a_limit_cut_leaves_whole_records(void **state)
 	struct rlimit old;
 	uint64_t n;
 
-	(void)state;
 	getrlimit(RLIMIT_FSIZE, &old);
 	load(dump, "before", 0x1000);
 	is_write_cut = true;
@@ -345,7 +333,6 @@ static void a_file_that_cannot_be_truncated_is_closed(void **state)
 	struct seam_jitdump *dump;
 	int fd, full;
 
-	(void)state;
 	full = leave_room_for(64 * 1024);
 	dump = open_dump();
 	fd = dump->file.fd;
@@ -368,7 +355,6 @@ static void an_open_that_fails_leaves_nothing(void **state)
 	char command[256];
 	int before = dup(0);
 
-	(void)state;
 	close(before);
 	getrlimit(RLIMIT_FSIZE, &old);
 	limit = old;
@@ -394,7 +380,6 @@ static void a_reused_descriptor_is_not_written_to(void **state)
 	char path[128];
 	struct stat st;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/precious", folder);
 	close(fd);
 	other = open(path, O_RDWR | O_CREAT, 0600);
@@ -415,7 +400,6 @@ static void a_stale_file_is_replaced_and_a_used_one_is_not(void **state)
 	struct reading r;
 	struct stat st;
 
-	(void)state;
 	snprintf(victim, sizeof(victim), "%s/victim", folder);
 	snprintf(path, sizeof(path), "%s/jit-%d.dump", folder, getpid());
 	close(open(victim, O_CREAT | O_WRONLY, 0600));
@@ -445,7 +429,6 @@ static void a_path_that_is_too_long_is_refused(void **state)
 	} f;
 	static char where[2 * SEAM_WRITER_PATH_BYTES];
 
-	(void)state;
 	for (size_t more = 0; more < 40; more++) {
 		/* "/jit-7.dump" has 11 bytes, and a path its NUL */
 		size_t size = SEAM_WRITER_PATH_BYTES - 12 + more;
@@ -474,7 +457,6 @@ static void the_marker_is_mapped_executable_and_stays(void **state)
 	struct seam_jitdump *dump = open_dump();
 	char command[256];
 
-	(void)state;
 	snprintf(command, sizeof(command),
 		 "grep -q 'r-xp.*%s/jit-%d.dump' /proc/%d/maps", folder,
 		 getpid(), getpid());
@@ -497,7 +479,6 @@ static void code_larger_than_the_buffer_is_written_whole(void **state)
 	struct seam_jitdump_record rec;
 	struct reading r;
 
-	(void)state;
 	assert_int_equal(seam_jitdump_load(dump, codes, 4), -EFBIG);
 	assert_int_equal(seam_jitdump_lost(dump), 1);
 	read_path(&r, seam_jitdump_path(dump));
@@ -517,7 +498,6 @@ static void buffered_records_are_written_by_flush_and_close(void **state)
 	struct reading r;
 	uint64_t n;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s", seam_jitdump_path(dump));
 	load(dump, "f", 0x1000);
 	count_loads(path, &n);
@@ -558,7 +538,6 @@ static void a_map_has_a_line_for_each_place(void **state)
 	char path[256];
 	uint64_t id;
 
-	(void)state;
 	id = load(dump, "a name\nof two lines", 0xf);
 	assert_int_equal(seam_jitdump_load(dump, &nothing, 1), 0);
 	assert_int_equal(seam_jitdump_move(dump, id, 0x123456789abcdef0), 0);
@@ -588,7 +567,6 @@ static void no_dump_is_a_dump_that_does_nothing(void **state)
 {
 	struct seam_jitdump_code code = { .name = "f" };
 
-	(void)state;
 	assert_int_equal(seam_jitdump_load(NULL, &code, 1), 0);
 	assert_int_equal(seam_jitdump_move(NULL, 1, 1), 0);
 	assert_int_equal(seam_jitdump_unload(NULL, 1), 0);

@@ -46,7 +46,8 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *context)
 		if (m->bias + p->p_vaddr + p->p_memsz > m->end)
 			m->end = m->bias + p->p_vaddr + p->p_memsz;
 	}
-	assert_int_equal(seam_unwind_table_build(&m->table, &m->file.frame), 0);
+	assert_int_equal(seam_unwind_table_build(&m->table, &m->file.frame,
+						 NULL), 0);
 	n_modules++;
 	return 0;
 }

@@ -6,8 +6,8 @@
  *	start cfa column=rule...
  *
  * in the words of readelf --debug-dump=frames-interp, which is the oracle.
- * Each address at which a row starts is also looked up in the whole table,
- * by way of the table of contents, and on its own: all must agree.
+ * Each address at which a row starts is also looked up in the whole table, and
+ * by way of the table of contents: all must agree.
  */
 #include "unwind/compile/program.h"
 #include "unwind/compile/table.h"
@@ -51,7 +51,6 @@ static int print_row(void *context, uint64_t start,
 		     const struct seam_unwind_row *row)
 {
 	const struct seam_eh_fde *fde = context;
-	struct seam_unwind_row alone;
 	struct seam_eh_fde found = { 0 };
 	int id = seam_unwind_rules_intern(&table.rules, row);
 
@@ -69,11 +68,8 @@ static int print_row(void *context, uint64_t start,
 		return -1;
 	}
 	if (seam_eh_frame_find(frame, start, &found) != 1 ||
-	    found.start != fde->start || found.end != fde->end ||
-	    seam_unwind_program_row_at(frame, fde, start, &table.rules,
-				       &alone) != 0 ||
-	    seam_unwind_rules_intern(&table.rules, &alone) != id) {
-		printf("# alone it is another at %" PRIx64 "\n", start);
+	    found.start != fde->start || found.end != fde->end) {
+		printf("# the contents have another at %" PRIx64 "\n", start);
 		return -1;
 	}
 	return 0;
@@ -84,15 +80,13 @@ int main(int argc, char **argv)
 	struct seam_eh_fde fde = { 0 };
 	struct elf_frames file;
 	size_t offset = 0, next;
-	uint64_t n_bad = 0;
 	int r;
 
 	if (argc != 2 || !elf_frames_open(&file, argv[1]) ||
-	    seam_unwind_table_build(&table, &file.frame) < 0)
+	    seam_unwind_table_build(&table, &file.frame, NULL) < 0)
 		return 2;
 	frame = &file.frame;
-	while ((r = seam_eh_frame_entry(frame, offset, &fde, &next,
-					&n_bad)) >= 0) {
+	while ((r = seam_eh_frame_entry(frame, offset, &fde, &next)) >= 0) {
 		offset = next;
 		if (r == 0)
 			continue;
@@ -101,12 +95,9 @@ int main(int argc, char **argv)
 					     print_row, &fde) < 0)
 			return 1;
 	}
-	printf("# %zu rows, %zu rules, %zu bytes of table for %zu of .eh_frame"
-	       ", %" PRIu64 " bad\n", table.n, table.rules.rules.n,
-	       seam_unwind_table_bytes(&table), file.frame.entries.size,
-	       n_bad + table.refused.n_broken + table.refused.n_unsupported +
-	       table.refused.n_too_large);
+	printf("# %zu rows, %zu rules for %zu bytes of .eh_frame\n", table.n,
+	       table.rules.rules.n, file.frame.entries.size);
 	seam_unwind_table_fini(&table);
 	elf_frames_close(&file);
-	return n_bad != 0;
+	return 0;
 }

@@ -147,22 +147,39 @@ static void walk_as_it_is(const ucontext_t *context)
 
 /* --- changed call frame information --- */
 
-static struct seam_self_scan scan;
+enum { MAX_IMAGES = 64 };
 
-static const struct seam_self_found *any_image(void)
+static struct changeable {
+	struct seam_self_frame copy;
+	uint64_t start;
+} images[MAX_IMAGES];
+static size_t n_images;
+
+static void copy_frames(void)
 {
-	const struct seam_self_found *found;
+	struct seam_loaded_images *loaded = seam_loaded_images_list();
+	uint64_t end;
 
-	do
-		found = &scan.found[below(scan.n)];
-	while (!found->frame_bytes || found->frame_bytes > MAX_CHANGED_FRAME);
-	return found;
+	for (size_t i = 0; i < loaded->n && n_images < MAX_IMAGES; i++) {
+		struct changeable *image = &images[n_images];
+		size_t size;
+
+		if (!seam_self_scan_code(&loaded->list[i], &image->start,
+					 &end) ||
+		    seam_self_scan_frame(&loaded->list[i], &image->copy) < 0)
+			continue;
+		size = image->copy.frame.entries.size;
+		if (size && size <= MAX_CHANGED_FRAME)
+			n_images++;
+		else
+			seam_self_frame_fini(&image->copy);
+	}
+	seam_loaded_images_free(loaded);
 }
 
-static struct seam_self_table *
-compile_changed(const struct seam_self_found *found)
+static struct seam_self_table *compile_changed(const struct changeable *image)
 {
-	struct seam_eh_frame frame = seam_self_scan_frame(&scan, found);
+	struct seam_eh_frame frame = image->copy.frame;
 	uint8_t *bytes = malloc(frame.entries.size);
 	struct seam_self_table *table;
 
@@ -176,31 +193,31 @@ compile_changed(const struct seam_self_found *found)
 }
 
 /* The images as they are, but for one that has @table. */
-static void use_table(struct seam_self_images *images,
-		      const struct seam_self_found *found,
+static void use_table(struct seam_self_images *used,
+		      const struct changeable *image,
 		      const struct seam_self_table *table)
 {
-	for (size_t i = 0; i < images->n; i++)
-		if (images->list[i].start == found->start)
-			images->list[i].table = table ? &table->table : NULL;
+	for (size_t i = 0; i < used->n; i++)
+		if (used->list[i].start == image->start)
+			used->list[i].table = table ? &table->table : NULL;
 }
 
 static void walk_by_changed_rules(const ucontext_t *context)
 {
 	const struct seam_self_images *real = atomic_load(&seam_self_current);
-	const struct seam_self_found *found = any_image();
-	struct seam_self_table *table = compile_changed(found);
-	struct seam_self_images *images = malloc(real->n_pages_bytes);
+	const struct changeable *image = &images[below(n_images)];
+	struct seam_self_table *table = compile_changed(image);
+	struct seam_self_images *changed = malloc(real->n_pages_bytes);
 
-	memcpy(images, real, real->n_pages_bytes);
-	use_table(images, found, table);
-	atomic_store(&seam_self_current, images);
+	memcpy(changed, real, real->n_pages_bytes);
+	use_table(changed, image, table);
+	atomic_store(&seam_self_current, changed);
 	for (int i = 0; i < WALKS_A_TABLE; i++) {
 		walk_as_it_is(context);
 		walk_changed(context);
 	}
 	atomic_store(&seam_self_current, real);
-	free(images);
+	free(changed);
 	if (table)
 		seam_self_table_free(table);
 }
@@ -305,9 +322,9 @@ int main(int argc, char **argv)
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	bool has_failed;
 
-	if (argc < 2 || pages == MAP_FAILED || seam_self_init() < 0 ||
-	    seam_self_scan(&scan, NULL) < 0)
+	if (argc < 2 || pages == MAP_FAILED || seam_self_init() < 0)
 		return 2;
+	copy_frames();
 	n_contexts = strtoull(argv[1], NULL, 10) / 4;
 	forged = (uint64_t *)(void *)pages;
 	mprotect(pages + FORGED_WORDS * 8, 4096, PROT_NONE);
@@ -320,6 +337,7 @@ int main(int argc, char **argv)
 	are_rules_changed = true;
 	run(2, "a walk by changed rules ends, in loaded code");
 	has_failed |= n_failed > 0;
-	seam_self_scan_fini(&scan);
+	for (size_t i = 0; i < n_images; i++)
+		seam_self_frame_fini(&images[i].copy);
 	return has_failed || seam_self_fini() < 0;
 }

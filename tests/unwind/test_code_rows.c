@@ -6,18 +6,14 @@
  * of CPython's and V8's, becomes rules that hold for its code and lead to the
  * return address at its first instruction.
  */
-#include "unwind/compile/code_rows.h"
+#include "unwind/compile/function_rows.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "jit_corpus.h"
 #include "unwind/walk/walk.h"
 #include "wire/jit/jitdump.h"
+#include "unit.h"
 
 enum { CODE = 0x7f0010000000, SIZE = 24 };
 
@@ -65,7 +61,6 @@ static void rules_hold_for_the_code_wherever_it_is(void **state)
 	const struct seam_unwind_rule *rules;
 	uint16_t first, second, third;
 
-	(void)state;
 	assert_int_equal(id, 0);
 	/* a second piece with the same rules at another place */
 	eh.entries_addr += 4096;
@@ -96,14 +91,12 @@ static void rules_for_other_code_are_refused(void **state)
 	uint8_t entries[128];
 	struct seam_eh_frame eh;
 
-	(void)state;
 	eh = frame_of(entries, put_entries(entries, -SIZE - 1, SIZE));
 	assert_int_equal(seam_unwind_code_rows_add(&rows, &eh, CODE, SIZE),
 			 SEAM_NONE);
 	eh = frame_of(entries, put_entries(entries, 0, SIZE));
 	assert_int_equal(seam_unwind_code_rows_add(&rows, &eh, CODE, SIZE),
 			 SEAM_NONE);
-	assert_int_equal(rows.n_elsewhere, 2);
 	/* without entries, as V8 announces code with a frame pointer */
 	eh = frame_of(entries, 0);
 	assert_int_equal(seam_unwind_code_rows_add(&rows, &eh, CODE, SIZE),
@@ -167,7 +160,6 @@ static void a_walk_prefers_them_to_the_frame_pointer(void **state)
 		put_entries(entries, -SIZE, SIZE));
 	const struct seam_unwind_space space = { find, no_code, &world };
 
-	(void)state;
 	assert_int_equal(seam_unwind_code_rows_add(&world.rows, &eh, CODE,
 						   SIZE), 0);
 	seam_unwind_walk(&space, &memory, &regs, &stack);
@@ -244,8 +236,6 @@ static void check_dump(const struct jit_corpus_dump *dump,
 	}
 	print_message("# %s: %zu of %zu have rules, %zu different\n",
 		      dump->name, n_with, n_loads, rows.rules.rules.n);
-	assert_int_equal(rows.n_elsewhere, 0);
-	assert_int_equal(rows.functions.refused.n_broken, 0);
 	if (strncmp(dump->name, "cpython", 7) == 0)
 		assert_int_equal(n_with, n_loads);
 	seam_unwind_code_rows_fini(&rows);
@@ -253,7 +243,6 @@ static void check_dump(const struct jit_corpus_dump *dump,
 
 static void each_record_of_the_corpus_has_rules_for_its_code(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(jit_corpus_dumps); i++) {
 		struct seam_file file;
 

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_kernel_chain.c - where the kernel's callchain goes on after a walk */
-#include "unwind/walk/kernel_chain.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "unwind/walk/sample_stack.h"
+#include "unit.h"
 
 /*
  * Addresses from 100 on: code without CFI; from 200 on: with CFI, and a frame
@@ -43,7 +39,6 @@ static uint16_t intern(uint8_t cfa_column, int32_t cfa_value,
 
 static int set_up(void **state)
 {
-	(void)state;
 	called = intern(SEAM_X86_64_RBP, 16, SEAM_UNWIND_AT_CFA);
 	root = intern(SEAM_X86_64_RSP, 8, SEAM_UNWIND_UNDEFINED);
 	without = intern(SEAM_X86_64_RSP, 16, SEAM_UNWIND_AT_CFA);
@@ -52,7 +47,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	seam_unwind_rules_fini(&rules);
 	return 0;
 }
@@ -149,7 +143,6 @@ static void the_chain_goes_on_after_the_last_return_address(void **state)
 		SEAM_UNWIND_BROKEN_CFI,
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(ends); i++) {
 		struct seam_unwind_rest rest = after(chain, 3, ends[i], chain,
 						     5);
@@ -168,7 +161,6 @@ static void a_walk_that_is_not_cut_needs_no_more(void **state)
 		SEAM_UNWIND_OTHER_STACK, SEAM_UNWIND_NO_PROGRESS,
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(ends); i++)
 		assert_int_equal(after(chain, 2, ends[i], chain, 3).n, 0);
 }
@@ -182,7 +174,6 @@ static void an_equal_address_at_another_place_is_another_frame(void **state)
 	struct seam_unwind_rest rest;
 	struct walked w;
 
-	(void)state;
 	assert_int_equal(after(pcs, 4, SEAM_UNWIND_TRUNCATED, chain, 5).n, 0);
 	rest = after(recursion, 3, SEAM_UNWIND_TRUNCATED, recursion, 6);
 	assert_int_equal(rest.first, 3);
@@ -203,7 +194,6 @@ static void a_frame_without_frame_pointer_ends_the_chain(void **state)
 	static const uint64_t last[] = { 210, 220, 510, 240 };
 	static const uint64_t beyond[] = { 210, 220, 230, 510, 250, 310 };
 
-	(void)state;
 	/* the kernel skips its caller */
 	assert_int_equal(after(last, 3, SEAM_UNWIND_TRUNCATED, last, 4).n, 0);
 	assert_int_equal(after(beyond, 3, SEAM_UNWIND_TRUNCATED, beyond, 6).n,
@@ -223,7 +213,6 @@ static void a_chain_is_whole_if_it_ends_at_a_root(void **state)
 		{ 270, true }, { 271, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(ends); i++) {
 		const uint64_t chain[] = { 210, 150, 260, ends[i].last, 240 };
 		struct seam_unwind_rest rest =
@@ -241,7 +230,6 @@ static void what_a_walk_out_of_code_found_last_is_left_out(void **state)
 	static const uint64_t pcs[] = { 210, 150, 222, 223 };
 	struct walked w;
 
-	(void)state;
 	put_records(chain, 4);
 	for (size_t n = 2; n <= 3; n++) {
 		struct seam_unwind_rest rest;
@@ -268,7 +256,6 @@ static void a_chain_goes_on_through_code_only(void **state)
 	static const uint64_t chain[] = { 210, 150, 160, 5, 170 };
 	static const uint64_t nothing[] = { 210, 150, 5, 170 };
 
-	(void)state;
 	assert_int_equal(after(chain, 2, SEAM_UNWIND_TRUNCATED, chain, 5).n,
 			 1);
 	assert_int_equal(after(nothing, 2, SEAM_UNWIND_TRUNCATED, nothing,

@@ -10,17 +10,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "unwind/in_process/self_fork.h"
+#include "unit.h"
 
 #include "self_stacks.h"
 
@@ -90,7 +86,6 @@ static void look(void)
 
 static void a_walk_holds_what_it_uses(void **state)
 {
-	(void)state;
 	was_quiet = true;
 	walk_and(look);
 	assert_int_equal(last_end, SEAM_UNWIND_ROOT);
@@ -106,7 +101,6 @@ static void walk_again(void)
 
 static void a_walk_in_a_walk_leaves_the_outer_its_hold(void **state)
 {
-	(void)state;
 	n_walks = 0;
 	was_quiet = true;
 	walk_and(walk_again);
@@ -135,7 +129,6 @@ static void a_walk_that_was_left_ends_with_the_next(void **state)
 	stack_t other = { .ss_sp = malloc(size), .ss_size = size };
 	const stack_t none = { .ss_flags = SS_DISABLE };
 
-	(void)state;
 	leave_walk();
 	assert_false(is_quiet());
 	walk_and(NULL);
@@ -171,7 +164,6 @@ static void a_thread_that_died_in_a_walk_holds_nothing(void **state)
 	pthread_t thread;
 	long tid;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, walk_and_end, &tid), 0);
 	pthread_join(thread, NULL);
 	/* the kernel tells that it has ended before its id is free */
@@ -221,7 +213,6 @@ static void a_child_is_free_of_its_parents_threads(void **state)
 	int status;
 	pid_t child;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, walk_and_stay, NULL),
 			 0);
 	while (!atomic_load(&is_in_walk))
@@ -270,7 +261,6 @@ static void a_fork_does_not_copy_a_lock_of_the_loader(void **state)
 	int status;
 	pid_t child;
 
-	(void)state;
 	atomic_store(&is_in_walk, false);
 	assert_int_equal(pthread_create(&thread, NULL, be_in_loader, NULL), 0);
 	while (!atomic_load(&is_in_walk))
@@ -301,7 +291,6 @@ static void more_threads_than_slots_have_their_program_counter(void **state)
 	enum { NO_THREAD = 0x3fffff };	/* above the largest pid */
 	pthread_t thread;
 
-	(void)state;
 	/* slots of process 1, which exists, so that none may be freed */
 	for (size_t i = 0; i < SEAM_SELF_SLOTS; i++)
 		if (&process->slots[i] != own)
@@ -342,7 +331,6 @@ static void threads_that_come_and_go_have_slots(void **state)
 	struct seam_self_process *process = atomic_load(&seam_self_process);
 	size_t n_used = 0;
 
-	(void)state;
 	for (int i = 0; i < 3000; i++) {
 		pthread_t thread;
 
@@ -373,7 +361,6 @@ static void nothing_in_use_is_removed(void **state)
 	static struct seam_self_adapter more[SEAM_SELF_MAX_ADAPTERS];
 	int i = 0;
 
-	(void)state;
 	could_remove = could_free = true;
 	walk_and(remove_and_free);
 	assert_false(could_remove);
@@ -407,7 +394,6 @@ static void a_stopped_walk_bounds_what_is_held(void **state)
 	pthread_t thread;
 	int r = 0, n = 0;
 
-	(void)state;
 	assert_int_equal(seam_self_add_adapter(&adapter), 0);
 	atomic_store(&is_in_walk, false);
 	atomic_store(&may_leave, false);

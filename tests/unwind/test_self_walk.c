@@ -11,18 +11,14 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "unwind/in_process/self_memory.h"
+#include "unit.h"
 
 #include "self_stacks.h"
 
@@ -84,7 +80,6 @@ __attribute__((noinline)) static void deep(int n, void (*callee)(void))
 
 static void a_handler_has_the_stack_that_libgcc_has(void **state)
 {
-	(void)state;
 	handle(SIGUSR1, 0);
 	deep(300, walk_here);
 	expect_equal(300);
@@ -94,7 +89,6 @@ static void a_handler_has_the_stack_that_libgcc_has(void **state)
 
 static void no_more_frames_than_asked_for(void **state)
 {
-	(void)state;
 	stack.max = 7;
 	deep(20, walk_here);
 	stack.max = MAX_SELF_FRAMES;
@@ -145,7 +139,6 @@ static void work_under_a_timer(void)
 
 static void at_any_instruction_of_libc(void **state)
 {
-	(void)state;
 	work_under_a_timer();
 	assert_int_equal(n_roots, n_walks);
 	assert_int_equal(n_equal, n_walks);
@@ -168,7 +161,6 @@ static void an_alternate_stack_leads_to_the_other_one(void **state)
 	stack_t other = { .ss_sp = malloc(size), .ss_size = size };
 	const stack_t none = { .ss_flags = SS_DISABLE };
 
-	(void)state;
 	assert_non_null(other.ss_sp);
 	sigaltstack(&other, NULL);
 	handle(SIGUSR1, SA_ONSTACK);
@@ -186,7 +178,6 @@ static void an_alternate_stack_leads_to_the_other_one(void **state)
 
 static void errno_is_what_it_was(void **state)
 {
-	(void)state;
 	errno = 4711;
 	deep(3, walk_here);
 	assert_int_equal(errno, 4711);
@@ -220,7 +211,6 @@ static void threads_announced_or_not_have_their_stacks(void **state)
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pthread_attr_t attr;
 
-	(void)state;
 	assert_true(own != MAP_FAILED);
 	expect_thread(NULL, false);
 	expect_thread(NULL, true);
@@ -247,7 +237,6 @@ static void a_coroutine_has_its_own_stack(void **state)
 	uint8_t *pages = mmap(NULL, size + 2 * page, PROT_NONE,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	assert_true(pages != MAP_FAILED);
 	mprotect(pages + page, size, PROT_READ | PROT_WRITE);
 	getcontext(&coroutine);
@@ -284,7 +273,6 @@ static void a_library_is_known_from_the_refresh_on(void **state)
 	struct library library;
 	uint64_t n_unmapped;
 
-	(void)state;
 	assert_int_equal(seam_self_refresh(), 0);
 	library = load_library(library_path);
 	n_unmapped = seam_self_n_unmapped();
@@ -319,7 +307,6 @@ static void a_library_loaded_again_has_its_table_still(void **state)
 {
 	size_t size;
 
-	(void)state;
 	dlclose(load_library(library_path).handle);
 	refresh_twice();
 	size = seam_self_bytes();
@@ -345,7 +332,6 @@ static void another_library_at_the_same_address_has_its_own_table(void **state)
 {
 	struct library library = load_library(library_path), other;
 
-	(void)state;
 	assert_int_equal(seam_self_refresh(), 1);
 	library.call(walk_here);
 	expect_equal(4);
@@ -371,7 +357,6 @@ static void a_library_without_cfi_is_left_by_its_frame_pointer(void **state)
 {
 	struct library library = load_library(plain_path);
 
-	(void)state;
 	assert_int_equal(seam_self_refresh(), 1);
 	library.call(walk_here);
 	assert_int_equal(stack.end, SEAM_UNWIND_ROOT);
@@ -414,7 +399,6 @@ static void an_adapter_leads_through_its_own_code(void **state)
 	void (*call)(void (*callee)(void));
 	size_t at;
 
-	(void)state;
 	jit_code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(jit_code != MAP_FAILED);
@@ -460,7 +444,6 @@ static void an_adapter_may_leave_frames_to_the_frame_pointer(void **state)
 	void (*call)(void *inner_code, void (*callee)(void));
 	size_t at;
 
-	(void)state;
 	assert_true(pages != MAP_FAILED);
 	mprotect(pages, 4096, PROT_NONE);
 	jit_code = pages + 4096;
@@ -498,7 +481,6 @@ static void what_is_mapped_can_be_read_up_to_its_edges(void **state)
 	struct seam_self_memory memory;
 	uint64_t word;
 
-	(void)state;
 	mprotect(pages + page, 2 * page, PROT_READ | PROT_WRITE);
 	for (size_t i = page; i < 3 * page; i++)
 		pages[i] = (uint8_t)(i * 7);
@@ -538,7 +520,6 @@ void on_library_load(void)
 
 static void a_constructor_at_the_start_has_a_root(void **state)
 {
-	(void)state;
 	assert_int_equal(constructor_end, SEAM_UNWIND_ROOT);
 	assert_true(n_constructor_frames > 4);
 	library_call(walk_here);

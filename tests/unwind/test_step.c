@@ -6,7 +6,7 @@
  * functions that save registers, align their stack, or call through the PLT.
  * _Unwind_Backtrace() is the oracle.
  */
-#include "unwind/step/expression.h"
+#include "unwind/step/step.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -82,7 +82,6 @@ __attribute__((noinline)) static void deep(int n)
 
 static void recursion_of_3000_frames(void **state)
 {
-	(void)state;
 	deep(3000);
 	assert_true(ours.n > 3000);
 }
@@ -100,7 +99,6 @@ __attribute__((noinline)) static void aligned(int n)
 
 static void a_stack_that_is_aligned_and_of_variable_size(void **state)
 {
-	(void)state;
 	for (int n = 1; n < 100; n += 7)
 		aligned(n);
 }
@@ -115,7 +113,6 @@ static void a_library_that_calls_back(void **state)
 {
 	int numbers[4] = { 3, 1, 2, 0 };
 
-	(void)state;
 	qsort(numbers, 4, sizeof(numbers[0]), compare_in_callback);
 	assert_int_equal(numbers[0], 0);
 }
@@ -143,14 +140,12 @@ static void raise_in(int flags)
 
 static void through_a_signal_handler(void **state)
 {
-	(void)state;
 	raise_in(0);
 	assert_true(ours.n > 5);
 }
 
 static void through_a_handler_on_its_own_stack(void **state)
 {
-	(void)state;
 	raise_in(SA_ONSTACK);
 	assert_true(ours.n > 5);
 }
@@ -239,7 +234,6 @@ static void every_instruction_has_the_same_callers(void **state)
 		module_at((uint64_t)(uintptr_t)step_through);
 	struct seam_eh_fde fde = { 0 };
 
-	(void)state;
 	assert_int_equal(seam_eh_frame_find(&m->file.frame,
 		(uint64_t)(uintptr_t)step_through - m->bias, &fde), 1);
 	stepper.start = fde.start + m->bias;
@@ -272,7 +266,6 @@ static void a_frame_that_does_not_grow_ends_the_stack(void **state)
 	struct seam_unwind_rules rules = { 0 };
 	int id = seam_unwind_rules_intern(&rules, &row);
 
-	(void)state;
 	assert_int_equal(seam_unwind_step(&rules, (uint16_t)id, &memory,
 					  &regs), SEAM_UNWIND_NO_PROGRESS);
 	row.cfa_value = 16;
@@ -303,7 +296,6 @@ static void a_return_address_in_a_register_needs_no_larger_frame(void **state)
 	struct seam_unwind_rules rules = { 0 };
 	int id = seam_unwind_rules_intern(&rules, &row);
 
-	(void)state;
 	assert_int_equal(seam_unwind_step(&rules, (uint16_t)id, &memory, &regs),
 			 SEAM_UNWIND_CALLER);
 	assert_int_equal(regs.value[SEAM_X86_64_RIP], 0x401000);
@@ -353,7 +345,6 @@ static void a_register_popped_below_the_stack_pointer_is_live(void **state)
 	struct seam_unwind_rules rules = { 0 };
 	int id = seam_unwind_rules_intern(&rules, &row);
 
-	(void)state;
 	assert_int_equal(seam_unwind_step(&rules, (uint16_t)id, &memory, &regs),
 			 SEAM_UNWIND_CALLER);
 	assert_int_equal(regs.value[SEAM_X86_64_RIP], 0x401000);
@@ -383,7 +374,6 @@ static void operations_are_bounded_and_right(void **state)
 {
 	uint64_t value;
 
-	(void)state;
 	/* breg7 -4; lit8; mul; const1u 3; minus */
 	assert_int_equal(EVALUATE("\x77\x7c\x38\x1e\x08\x03\x1c", &value),
 			 SEAM_UNWIND_CALLER);
@@ -448,7 +438,6 @@ static void operations_that_are_wrong_end_the_stack(void **state)
 		  UINT64_MAX },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(all); i++) {
 		uint64_t value = 0;
 

@@ -67,7 +67,6 @@ static void code_without_cfi_is_left_by_its_frame_pointer(void **state)
 	static const char code[] = PROLOGUE CALL_RDI EPILOGUE;
 	size_t at;
 
-	(void)state;
 	run_jit(code, sizeof(code));
 	at = jit_frame();
 	assert_in_range(at, 1, 2);
@@ -81,37 +80,31 @@ static void code_without_cfi_is_left_by_its_frame_pointer(void **state)
 
 static void a_frame_pointer_that_is_none_is_not_followed(void **state)
 {
-	/* push rbp; xor ebp, ebp; call; pop rbp; ret */
-	static const char zero[] = "\x55\x31\xed" CALL_RDI EPILOGUE;
-	/* push rbp; lea rbp, [rsp - 64]: below the frame */
-	static const char below[] = "\x55\x48\x8d\x6c\x24\xc0" CALL_RDI
-				    EPILOGUE;
-	/* push rbp; push rsp; push rsp; mov rbp, rsp: data, not a call */
-	static const char data[] = "\x55\x54\x54\x48\x89\xe5" CALL_RDI
-				   "\x58\x58" EPILOGUE;
-	/* push rbp; push rdi; push rsp; mov rbp, rsp: a function's start */
-	static const char start[] = "\x55\x57\x54\x48\x89\xe5" CALL_RDI
-				    "\x58\x58" EPILOGUE;
-	/* push rbp; lea rbp, [rsp + 1]: not where a push puts it */
-	static const char odd[] = "\x55\x48\x8d\x6c\x24\x01" CALL_RDI
-				  EPILOGUE;
+#define CODE(text) { text, sizeof(text) }
+	static const struct {
+		const char *text;
+		size_t size;
+	} codes[] = {
+		/* push rbp; xor ebp, ebp; call; pop rbp; ret */
+		CODE("\x55\x31\xed" CALL_RDI EPILOGUE),
+		/* push rbp; lea rbp, [rsp - 64]: below the frame */
+		CODE("\x55\x48\x8d\x6c\x24\xc0" CALL_RDI EPILOGUE),
+		/* push rbp; push rsp; push rsp; mov rbp, rsp: data, no call */
+		CODE("\x55\x54\x54\x48\x89\xe5" CALL_RDI "\x58\x58"
+		     EPILOGUE),
+		/* push rbp; push rdi; push rsp; mov rbp, rsp: a function */
+		CODE("\x55\x57\x54\x48\x89\xe5" CALL_RDI "\x58\x58"
+		     EPILOGUE),
+		/* push rbp; lea rbp, [rsp + 1]: not where a push puts it */
+		CODE("\x55\x48\x8d\x6c\x24\x01" CALL_RDI EPILOGUE),
+	};
+#undef CODE
 
-	(void)state;
-	run_jit(start, sizeof(start));
-	assert_int_equal(stack.end, SEAM_UNWIND_WITHOUT_CFI);
-	assert_int_equal(stack.n, 2);
-	run_jit(odd, sizeof(odd));
-	assert_int_equal(stack.end, SEAM_UNWIND_WITHOUT_CFI);
-	assert_int_equal(stack.n, 2);
-	run_jit(zero, sizeof(zero));
-	assert_int_equal(stack.end, SEAM_UNWIND_WITHOUT_CFI);
-	assert_int_equal(stack.n, 2);
-	run_jit(below, sizeof(below));
-	assert_int_equal(stack.end, SEAM_UNWIND_WITHOUT_CFI);
-	assert_int_equal(stack.n, 2);
-	run_jit(data, sizeof(data));
-	assert_int_equal(stack.end, SEAM_UNWIND_WITHOUT_CFI);
-	assert_int_equal(stack.n, 2);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(codes); i++) {
+		run_jit(codes[i].text, codes[i].size);
+		assert_int_equal(stack.end, SEAM_UNWIND_WITHOUT_CFI);
+		assert_int_equal(stack.n, 2);
+	}
 }
 
 /* Of code that begins with "push rbp" and is at a call; or another end. */
@@ -140,7 +133,6 @@ static void an_adapter_leads_out_of_its_own_frames(void **state)
 	const struct seam_unwind_adapter adapter = { step_by_test, &end };
 	size_t at;
 
-	(void)state;
 	jit_code.adapter = &adapter;
 	run_jit(code, sizeof(code));
 	assert_int_equal(stack.end, SEAM_UNWIND_ROOT);
@@ -194,7 +186,6 @@ static void calls_are_reported_from_other_instructions(void **state)
 #undef CODE
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(all); i++)
 		assert_int_equal(seam_unwind_is_call(
 			(const uint8_t *)all[i].code + all[i].size,
@@ -224,7 +215,6 @@ __attribute__((noreturn, noinline)) static void end_in_a_call(int n)
 
 static void a_call_at_the_end_of_a_function_is_in_it(void **state)
 {
-	(void)state;
 	if (!setjmp(back))
 		end_in_a_call(3);
 	assert_int_equal(stack.end, SEAM_UNWIND_ROOT);
@@ -265,7 +255,6 @@ static void a_cut_stack_is_the_start_of_the_whole(void **state)
 	ucontext_t context;
 	uint8_t *copy;
 
-	(void)state;
 	deep(40);
 	assert_int_equal(stack.end, SEAM_UNWIND_ROOT);
 	assert_true(stack.n > 40);
@@ -304,7 +293,6 @@ static void no_more_frames_than_there_is_room_for(void **state)
 	struct seam_unwind_registers regs = { 0 };
 	ucontext_t context;
 
-	(void)state;
 	getcontext(&context);
 	take_registers(&context, &regs);
 	for (size_t max = 0; max < 4; max++) {
@@ -343,7 +331,6 @@ static void an_entry_point_without_cfi_is_a_root(void **state)
 		.value[SEAM_X86_64_RIP] = entry, .known = UINT64_MAX,
 	};
 
-	(void)state;
 	stack.max = MAX_FRAMES;
 	seam_unwind_walk(&space, &own_memory, &regs, &stack);
 	assert_int_equal(stack.n, 1);
@@ -390,7 +377,6 @@ static void code_at_the_entry_point_that_has_cfi_is_unwound(void **state)
 		.known = UINT64_MAX,
 	};
 
-	(void)state;
 	assert_int_equal(seam_unwind_rules_intern(&rules, &row),
 			 SEAM_UNWIND_BAD_CFI + 1);
 	stack.max = MAX_FRAMES;
@@ -464,7 +450,6 @@ static void a_signal_frame_needs_no_cfi_of_its_trampoline(void **state)
 {
 	static void (*const all[])(void) = { return_by_eax, return_by_rax };
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		raise_through(all[i % 2], i / 2);
 		assert_int_equal(stack.end, SEAM_UNWIND_ROOT);
@@ -507,7 +492,6 @@ static void any_registers_and_any_stack_end(void **state)
 		.stack_bytes = sizeof(words), .read = read_nothing,
 	};
 
-	(void)state;
 	stack.max = MAX_FRAMES;
 	for (int round = 0; round < 20000; round++) {
 		struct seam_unwind_registers regs = { .known = UINT64_MAX };
@@ -646,7 +630,6 @@ static void a_return_address_of_zero_is_no_root(void **state)
 	static const uint64_t zero[] = { 0, 0, 0, 0, 0, 0, 0, 0 };
 	static const uint64_t plain[] = { 0, PLAIN + RETURN, 0, 0, 0, 0 };
 
-	(void)state;
 	make_code();
 	walk_made(CALLER + RETURN, zero, 8);
 	assert_int_equal(stack.n, 1);
@@ -675,7 +658,6 @@ static void a_coroutine_begins_where_nothing_called(void **state)
 		{ GOEXIT + 20, SEAM_UNWIND_WITHOUT_CFI },
 	};
 
-	(void)state;
 	make_code();
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++) {
 		words[1] = cases[i].pc;
@@ -702,7 +684,6 @@ static void what_a_signal_interrupted_may_be_on_another_stack(void **state)
 		STACK - 0x1000, CALLER + RETURN, 0, 0,
 	};
 
-	(void)state;
 	make_code();
 	walk_made(SIGNAL + RETURN, same, 4);
 	assert_int_equal(stack.n, 2);
@@ -760,7 +741,6 @@ static void an_exception_goes_on_at_its_landing_pad(void **state)
 		CALLER + RETURN,	/* after a call */
 	};
 
-	(void)state;
 	make_code();
 	raise[1] = CALLER + RETURN;
 	walk_made(RAISE + RETURN, raise, 6);
@@ -795,7 +775,6 @@ static void a_stub_that_jumps_has_no_frame(void **state)
 		"\xf3\x0f\x1e\xfa\xf2\xff\x25",
 	};
 
-	(void)state;
 	make_code();
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(stubs); i++) {
 		memset(made.code + (PLAIN - CODE) + 16, 0, 16);
@@ -813,7 +792,6 @@ static void a_system_call_may_be_the_last_instruction(void **state)
 {
 	static const uint64_t words[] = { STACK + 0x100, CALLER + RETURN, 0 };
 
-	(void)state;
 	make_code();
 	/* the address after RAISE's last byte is in code without CFI */
 	memcpy(made.code + (PLAIN - CODE) - 2, "\x0f\x05", 2);

@@ -4,14 +4,10 @@
 
 #include "wire/manifest.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static size_t describe_all(const struct seam_counts *counts, char *line)
 {
@@ -26,7 +22,6 @@ static void each_loss_has_words(void **state)
 {
 	char line[SEAM_COUNT_LINE], list[SEAM_COUNT_LINE];
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_N_COUNTS; i++) {
 		const struct seam_count_row *row = &seam_count_rows[i];
 		struct seam_counts counts = { 0 };
@@ -52,7 +47,6 @@ static void each_loss_has_words(void **state)
 
 static void each_count_is_read_back_from_a_manifest(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < SEAM_N_COUNTS; i++) {
 		struct seam_manifest m = { 0 }, again;
 		char text[8192];
@@ -78,7 +72,6 @@ static void counts_of_a_section_are_a_list(void **state)
 	struct seam_counts counts = { 0 };
 	char list[200];
 
-	(void)state;
 	seam_counts_list(&counts, "lost", list, sizeof(list));
 	assert_string_equal(list, "");
 	counts.n[SEAM_COUNT_PAUSED] = 2;
@@ -98,7 +91,6 @@ static void examples_are_named_where_they_are_known(void **state)
 	};
 	char line[SEAM_COUNT_LINE];
 
-	(void)state;
 	assert_int_equal(describe_all(&counts, line), 1);
 	assert_non_null(strstr(line, "1 program ran"));
 	assert_non_null(strstr(line, "('su' is one)"));
@@ -114,7 +106,6 @@ static void the_longest_texts_fit(void **state)
 	struct seam_counts counts;
 	char line[SEAM_COUNT_LINE];
 
-	(void)state;
 	memset(&counts, 0xff, sizeof(counts));
 	memset(counts.refusal, 'x', sizeof(counts.refusal) - 1);
 	counts.refusal[sizeof(counts.refusal) - 1] = '\0';

@@ -3,13 +3,9 @@
 #include "wire/eh_frame.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "perf_bytes.h"
+#include "unit.h"
 
 struct made_frame {
 	const char *augmentation;
@@ -94,7 +90,6 @@ struct walk {
 	struct seam_eh_frame frame;
 	struct seam_eh_fde fde;
 	size_t offset;
-	uint64_t n_bad;
 };
 
 static struct walk walk_of(struct seam_bytes bytes, enum seam_endian endian)
@@ -112,8 +107,8 @@ static bool next_fde(struct walk *w)
 	size_t next = 0;
 	int r;
 
-	while ((r = seam_eh_frame_entry(&w->frame, w->offset, &w->fde, &next,
-					&w->n_bad)) >= 0) {
+	while ((r = seam_eh_frame_entry(&w->frame, w->offset, &w->fde,
+					&next)) >= 0) {
 		assert_true(next >= w->offset + 4 &&
 			    next <= w->frame.entries.size);
 		w->offset = next;
@@ -132,7 +127,6 @@ static const struct made_frame frames[] = {
 
 static void every_form_of_an_entry_reads(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(frames); i++) {
 		struct bytes b = make_frame(&frames[i]);
 		struct walk w = walk_of((struct seam_bytes) {
@@ -146,7 +140,6 @@ static void every_form_of_an_entry_reads(void **state)
 				strchr(frames[i].augmentation, 'S') != NULL);
 		}
 		assert_false(next_fde(&w));
-		assert_int_equal(w.n_bad, 0);
 		free(b.data);
 	}
 }
@@ -164,7 +157,6 @@ static size_t count_fdes(struct seam_bytes bytes, enum seam_endian endian)
 
 static void a_cut_frame_keeps_what_is_before_the_cut(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(frames); i++) {
 		struct bytes b = make_frame(&frames[i]);
 		size_t last = 0;
@@ -184,7 +176,6 @@ static void a_cut_frame_keeps_what_is_before_the_cut(void **state)
 
 static void every_flipped_bit_of_a_frame_ends(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(frames); i++) {
 		struct bytes b = make_frame(&frames[i]);
 
@@ -207,7 +198,6 @@ static void a_cie_of_a_megabyte_costs_nothing(void **state)
 	struct walk w;
 	size_t at;
 
-	(void)state;
 	begin_entry(&b, false, &at);
 	put_u32(&b, 0);
 	put_n(&b, 1, 1);
@@ -222,7 +212,7 @@ static void a_cie_of_a_megabyte_costs_nothing(void **state)
 	}
 	w = walk_of((struct seam_bytes) { b.data, b.size }, SEAM_LITTLE);
 	assert_false(next_fde(&w));
-	assert_int_equal(w.n_bad, 1 << 14);
+	assert_int_equal(w.offset, b.size);
 	free(b.data);
 }
 
@@ -244,8 +234,7 @@ static struct bytes make_header(const struct bytes *frame)
 	put_n(&b, 0x3b, 1);		/* datarel sdata4 */
 	put_u32(&b, (uint64_t)FRAME_ADDR - (HEADER_ADDR + 4));
 	put_u32(&b, 2);
-	while (seam_eh_frame_entry(&w.frame, before, &w.fde, &next,
-				   &w.n_bad) >= 0) {
+	while (seam_eh_frame_entry(&w.frame, before, &w.fde, &next) >= 0) {
 		if (w.fde.end && before) {
 			put_u32(&b, w.fde.start - HEADER_ADDR);
 			put_u32(&b, FRAME_ADDR + before - HEADER_ADDR);
@@ -263,7 +252,6 @@ static void the_table_of_contents_finds_each_function(void **state)
 		frame.data, frame.size }, SEAM_LITTLE);
 	uint64_t addr;
 
-	(void)state;
 	w.frame.header = (struct seam_bytes) { header.data, header.size };
 	w.frame.header_addr = HEADER_ADDR;
 	assert_true(seam_eh_frame_addr(&w.frame, &addr));
@@ -358,10 +346,8 @@ static void check_wrong(const struct wrong *wrong, size_t n, bool is_debug)
 		w.frame.is_debug_frame = is_debug;
 		while (next_fde(&w))
 			n_read++;
-		if (n_read != wrong[i].is_right ||
-		    w.n_bad != !wrong[i].is_right)
-			fail_msg("%s: %zu read, %u bad", wrong[i].what, n_read,
-				 (unsigned int)w.n_bad);
+		if (n_read != wrong[i].is_right || w.offset != b.size)
+			fail_msg("%s: %zu read", wrong[i].what, n_read);
 		free(b.data);
 	}
 }
@@ -369,7 +355,7 @@ static void check_wrong(const struct wrong *wrong, size_t n, bool is_debug)
 /* Places in the FDE behind a CIE of 24 bytes. */
 enum { FDE = 24, FDE_CIE = FDE + 4, FDE_START = FDE + 8, FDE_RANGE = FDE + 16 };
 
-static void an_entry_that_is_wrong_is_left_out_and_counted(void **state)
+static void an_entry_that_is_wrong_is_left_out(void **state)
 {
 	static const struct wrong wrong[] = {
 		{ .what = "as it is", .is_right = true },
@@ -404,7 +390,6 @@ static void an_entry_that_is_wrong_is_left_out_and_counted(void **state)
 		{ "a CIE after the section", BYTES(FDE_CIE, 4, 0x1000000) },
 	};
 
-	(void)state;
 	check_wrong(wrong, SEAM_ARRAY_SIZE(wrong), false);
 	check_wrong(debug, SEAM_ARRAY_SIZE(debug), true);
 }
@@ -413,7 +398,6 @@ static void an_entry_longer_than_the_section_ends_it(void **state)
 {
 	static const uint64_t lengths[] = { 29, 0x7fffffff, 0xfffffff0 };
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(lengths); i++) {
 		struct wrong length = { "", BYTES(FDE, 4, lengths[i]) };
 		struct bytes b = make_wrong(&length, false);
@@ -422,7 +406,6 @@ static void an_entry_longer_than_the_section_ends_it(void **state)
 
 		assert_false(next_fde(&w));
 		assert_int_equal(w.offset, FDE);
-		assert_int_equal(w.n_bad, 0);
 		free(b.data);
 	}
 }
@@ -451,7 +434,6 @@ static void a_row_that_leads_to_no_function_is_refused(void **state)
 {
 	struct bytes b = make_wrong(&(struct wrong) { .what = "" }, false);
 
-	(void)state;
 	assert_int_equal(find_by_row(&b, FRAME_ADDR + FDE), 1);
 	/* a CIE, the end of the section, outside of it */
 	assert_int_equal(find_by_row(&b, FRAME_ADDR), -EBADMSG);
@@ -470,7 +452,7 @@ int main(void)
 		cmocka_unit_test(a_cie_of_a_megabyte_costs_nothing),
 		cmocka_unit_test(the_table_of_contents_finds_each_function),
 		cmocka_unit_test(
-			an_entry_that_is_wrong_is_left_out_and_counted),
+			an_entry_that_is_wrong_is_left_out),
 		cmocka_unit_test(an_entry_longer_than_the_section_ends_it),
 		cmocka_unit_test(a_row_that_leads_to_no_function_is_refused),
 	};

@@ -3,16 +3,10 @@
 #include "wire/jit/jitdump.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "jit_corpus.h"
 #include "jit_dump.h"
-#include "wire_doc.h"
+#include "unit.h"
 
 /* One record of every kind, and one of none. */
 static struct dump every_kind(enum seam_endian endian)
@@ -41,7 +35,6 @@ static struct seam_jitdump_reader begin(const struct dump *d)
 
 static void reads_every_kind_in_both_byte_orders(void **state)
 {
-	(void)state;
 	for (int e = SEAM_LITTLE; e <= SEAM_BIG; e++) {
 		struct dump d = every_kind((enum seam_endian)e);
 		struct seam_jitdump_reader r = begin(&d);
@@ -102,7 +95,6 @@ static void every_truncation_keeps_what_is_before_it(void **state)
 	struct seam_jitdump_record rec;
 	size_t end[6], n = 0;
 
-	(void)state;
 	while (seam_jitdump_next(&r, &rec))
 		end[n++] = r.cursor.pos;
 	assert_int_equal(n, 6);
@@ -140,7 +132,6 @@ static void a_flipped_byte_costs_at_most_its_record(void **state)
 {
 	struct dump d = every_kind(SEAM_LITTLE);
 
-	(void)state;
 	for (size_t i = 0; i < d.size * 8; i++) {
 		struct seam_jitdump_reader r;
 		uint8_t *copy = malloc(d.size);
@@ -161,7 +152,6 @@ static void records_whose_sizes_disagree_are_passed_over(void **state)
 	struct seam_jitdump_record rec;
 	size_t at;
 
-	(void)state;
 	put_header(&d);
 	at = put_load(&d, 7, "liar", 0x1000, 3, 1);
 	d.bytes[at + 16 + 8 + 16 + 3] = 0x40;	/* code_size: 1 GiB */
@@ -178,7 +168,6 @@ static void records_whose_sizes_disagree_are_passed_over(void **state)
 
 static void a_record_that_cannot_be_skipped_ends_the_file(void **state)
 {
-	(void)state;
 	for (uint32_t size = 0; size < 16; size++) {
 		struct dump d = { .endian = SEAM_LITTLE };
 		struct seam_jitdump_reader r;
@@ -201,7 +190,6 @@ static void code_is_what_ends_the_record(void **state)
 	struct seam_jitdump_record rec;
 	size_t at;
 
-	(void)state;
 	put_header(&d);
 	at = put_load(&d, 7, "padded", 0x1000, 3, 1);
 	d.bytes[at + 16 + 8 + 16] = 1;		/* code_size */
@@ -224,7 +212,6 @@ static void odd_headers_are_read_with_a_note(void **state)
 	struct seam_jitdump_reader r;
 	struct seam_jitdump_record rec;
 
-	(void)state;
 	put(&d, &seam_jitdump_header_table, &(struct seam_jitdump_header) {
 		.magic = SEAM_JITDUMP_MAGIC, .version = 2, .total_size = 48,
 		.pad1 = 0xdeadbeef, .flags = UINT64_C(0x65702f6863720103),
@@ -246,7 +233,6 @@ static void other_files_are_refused_with_a_reason(void **state)
 	struct seam_err err = { 0 };
 	struct dump d = { .endian = SEAM_LITTLE };
 
-	(void)state;
 	put_header(&d);
 	d.bytes[0]++;
 	assert_int_equal(seam_jitdump_begin(
@@ -277,7 +263,6 @@ static void a_name_of_ff_repeats_the_one_before(void **state)
 	struct seam_jitdump_lines lines = lines_of(&d, &rec);
 	struct seam_jitdump_debug_entry e;
 
-	(void)state;
 	assert_true(seam_jitdump_line(&lines, &e));
 	assert_string_equal(e.name, "a.js");
 	assert_true(seam_jitdump_line(&lines, &e));
@@ -300,7 +285,6 @@ static void overwritten_names_cost_only_the_names(void **state)
 	struct seam_jitdump_debug_entry e;
 	size_t at;
 
-	(void)state;
 	put_header(&d);
 	at = put_debug(&d, 0x1000, 0x1000, names, 3);
 	for (size_t i = 0; i < 3; i++)
@@ -324,7 +308,6 @@ static void promised_entries_that_are_not_there_end_the_walk(void **state)
 	struct seam_jitdump_debug_entry e;
 	size_t at, n = 0;
 
-	(void)state;
 	put_header(&d);
 	at = put_debug(&d, 0x1000, 0x1000, names, 3);
 	memset(d.bytes + at + 24, 0xff, 8);
@@ -337,7 +320,6 @@ static void promised_entries_that_are_not_there_end_the_walk(void **state)
 
 static void every_record_of_every_real_dump_is_read(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(jit_corpus_dumps); i++) {
 		const struct jit_corpus_dump *want = &jit_corpus_dumps[i];
 		struct seam_jitdump_reader r;
@@ -358,37 +340,6 @@ static void every_record_of_every_real_dump_is_read(void **state)
 	}
 }
 
-/* doc/formats/jitdump.md has every table as the code has it. */
-static void the_manual_has_the_tables(void **state)
-{
-	static const struct seam_record *const tables[] = {
-		&seam_jitdump_header_table, &seam_jitdump_prefix_table,
-		&seam_jitdump_load_table, &seam_jitdump_move_table,
-		&seam_jitdump_debug_info_table,
-		&seam_jitdump_debug_entry_table,
-		&seam_jitdump_unwinding_info_table,
-	};
-	const char *root = getenv("SEAM_SOURCE");
-	struct seam_file page;
-	char path[4096], *text;
-	size_t size;
-
-	(void)state;
-	assert_non_null(root);
-	snprintf(path, sizeof(path), "%s/doc/formats/jitdump.md", root);
-	assert_int_equal(seam_file_open(&page, path, NULL), 0);
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(tables); i++) {
-		FILE *out = open_memstream(&text, &size);
-
-		wire_doc(out, tables[i]);
-		fclose(out);
-		assert_non_null(memmem(page.bytes.data, page.bytes.size, text,
-				       size));
-		free(text);
-	}
-	seam_file_close(&page);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -405,7 +356,6 @@ int main(void)
 		cmocka_unit_test(
 			promised_entries_that_are_not_there_end_the_walk),
 		cmocka_unit_test(every_record_of_every_real_dump_is_read),
-		cmocka_unit_test(the_manual_has_the_tables),
 	};
 
 	return cmocka_run_group_tests_name("jitdump", tests, NULL, NULL);

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_jitdump_print.c - promises of wire/jit/jitdump_print.h, a made dump at a time */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <errno.h>
 #include <jansson.h>
 
@@ -59,7 +55,6 @@ static void shows_header_and_every_record_as_text(void **state)
 	char *text;
 	int r;
 
-	(void)state;
 	put_all(d);
 	text = shown(dump_bytes(d), SEAM_LINE_TEXT, &r, &n_damaged);
 	assert_int_equal(r, 0);
@@ -85,7 +80,6 @@ static void decodes_the_header_of_frame_tables(void **state)
 	char *text;
 	int r;
 
-	(void)state;
 	put_all(d);
 	text = shown(dump_bytes(d), SEAM_LINE_TEXT_BYTES, &r, &n_damaged);
 	assert_non_null(strstr(text, "eh_frame_hdr={ version=0x1 "
@@ -120,7 +114,6 @@ static void json_has_an_object_a_line(void **state)
 	char *text;
 	int r;
 
-	(void)state;
 	put_all(d);
 	text = shown(dump_bytes(d), SEAM_LINE_JSON, &r, &n_damaged);
 	assert_non_null(strstr(text, "\"code\":\"31c0c3\"}"));
@@ -139,7 +132,6 @@ static void shows_records_that_contradict_themselves(void **state)
 	char *text;
 	int r;
 
-	(void)state;
 	put_header(d);
 	at = put_load(d, 1, "bad", 0x1000, 3, 1);
 	d->bytes[at + 40] = 0xff;		/* code_size */
@@ -161,7 +153,6 @@ static void a_cut_dump_shows_what_is_whole(void **state)
 	struct dump *d = calloc(1, sizeof(*d));
 	size_t before = 0;
 
-	(void)state;
 	put_all(d);
 	for (size_t size = 0; size <= d->size; size++) {
 		uint8_t *exact = malloc(size + 1);
@@ -191,7 +182,6 @@ static void a_flipped_byte_leaves_json_valid(void **state)
 {
 	struct dump *d = calloc(1, sizeof(*d));
 
-	(void)state;
 	put_all(d);
 	for (size_t i = 0; i < d->size; i++) {
 		uint64_t n_damaged;
@@ -216,7 +206,6 @@ static void big_endian_reads_as_little(void **state)
 	char *a, *b;
 	int r;
 
-	(void)state;
 	big->endian = SEAM_BIG;
 	put_all(d);
 	put_all(big);
@@ -238,7 +227,6 @@ static struct seam_bytes text_bytes(const char *text)
 
 static void recognizes_maps_by_name_or_by_shape(void **state)
 {
-	(void)state;
 	assert_true(seam_perf_map_is("/tmp/perf-12.map", text_bytes("")));
 	assert_true(seam_perf_map_is("x", text_bytes("7f00 10 f\n")));
 	assert_false(seam_perf_map_is("perf-x.map", text_bytes("hello")));
@@ -254,7 +242,6 @@ static void shows_the_lines_of_a_map(void **state)
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	assert_int_equal(seam_perf_map_print(out, text_bytes(map),
 					     SEAM_LINE_TEXT, &n_damaged), 0);
 	fclose(out);

@@ -3,13 +3,10 @@
 #include "wire/perf/perf_stream.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <zstd.h>
 
-#include <cmocka.h>
-
 #include "../perf_bytes.h"
+#include "unit.h"
 
 static const uint64_t chain[] = {
 	(uint64_t)PERF_CONTEXT_USER, 0x401000, 0x402000,
@@ -65,7 +62,6 @@ static size_t walk(const struct seam_perf_data *data, uint64_t *offsets,
 
 static void reads_events_in_both_byte_orders_and_modes(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		bool pipe = i & 2;
 		struct bytes file = make((enum seam_endian)(i & 1), pipe);
@@ -122,7 +118,6 @@ static void feature_bits_of_the_other_byte_order_are_put_in_order(void **state)
 {
 	uint64_t hostname = UINT64_C(1) << SEAM_PERF_FEATURE_HOSTNAME;
 
-	(void)state;
 	expect_feature(hostname, SEAM_PERF_FEATURE_HOSTNAME, "testhost");
 	expect_feature(hostname << 32, SEAM_PERF_FEATURE_HOSTNAME, "testhost");
 	/* neither order: the only feature that such a perf wrote */
@@ -134,7 +129,6 @@ static void feature_bits_of_the_other_byte_order_are_put_in_order(void **state)
 /* Where each record ends, so that a cut can be judged. */
 static void a_cut_costs_only_what_is_cut(void **state)
 {
-	(void)state;
 	for (int pipe = 0; pipe < 2; pipe++) {
 		struct bytes file = make(SEAM_LITTLE, pipe);
 		struct seam_perf_data data;
@@ -176,7 +170,6 @@ static void a_flipped_byte_costs_little(void **state)
 	struct bytes file = make(SEAM_LITTLE, false);
 	size_t n_kept = 0, n_tries = 0;
 
-	(void)state;
 	for (size_t pos = 0; pos < file.size; pos++) {
 		for (int bit = 0; bit < 8; bit += 3) {
 			struct seam_bytes copy = exact(file.data, file.size);
@@ -208,7 +201,6 @@ static void a_recording_whose_writer_was_killed_reads_to_the_end(void **state)
 	size_t data_end;
 	int r;
 
-	(void)state;
 	assert_int_equal(seam_perf_data_open(&data,
 		(struct seam_bytes) { file.data, file.size }, NULL), 0);
 	data_end = data.data_end;
@@ -232,7 +224,6 @@ static void a_record_without_size_ends_the_walk(void **state)
 	struct seam_err err = { 0 };
 	int r;
 
-	(void)state;
 	begin_record(&b, PERF_RECORD_SAMPLE, 0);	/* its size stays 0 */
 	put_comm(&b, 7, 7, "never", false, 1);
 	file = make_file(&b);
@@ -288,7 +279,6 @@ static void packed_records_read_as_plain_ones(void **state)
 {
 	struct bytes plain = some_data(SEAM_LITTLE);
 
-	(void)state;
 	for (size_t piece = 1; piece < plain.size; piece += 13) {
 		for (int second = 0; second < 2; second++) {
 			struct bytes packed = pack(&plain, piece, second);
@@ -327,7 +317,6 @@ static void a_cut_packed_stream_reports_it(void **state)
 	size_t first_piece;
 	int r;
 
-	(void)state;
 	first_piece = packed.data[6] | (size_t)packed.data[7] << 8;
 	seam_perf_stream_init(&stream, (struct seam_bytes) { packed.data,
 			      first_piece }, SEAM_LITTLE, 0, first_piece,
@@ -348,7 +337,6 @@ static void trace_data_comes_with_its_record(void **state)
 	struct seam_perf_record record;
 	size_t at = begin_record(&b, SEAM_PERF_AUXTRACE, 0);
 
-	(void)state;
 	put_u64(&b, 24);
 	for (int i = 0; i < 4; i++)
 		put_u64(&b, 0);
@@ -395,7 +383,6 @@ static size_t types_of(const struct bytes *b, uint32_t *types, size_t most)
 /* simpleperf pads them to 64, in the record. */
 static void formats_in_the_record_are_not_after_it(void **state)
 {
-	(void)state;
 	for (uint64_t size = 1; size <= 96; size++) {
 		struct bytes b = { .endian = SEAM_LITTLE };
 		size_t at = begin_record(&b, SEAM_PERF_HEADER_TRACING_DATA, 0);
@@ -418,7 +405,6 @@ static void a_record_of_simpleperf_has_a_size_of_32_bits(void **state)
 {
 	static const uint8_t zeros[70000];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct bytes b = { .endian = i ? SEAM_BIG : SEAM_LITTLE };
 		uint32_t types[4];
@@ -464,7 +450,6 @@ static void a_mark_without_a_build_id_leaves_the_inode(void **state)
 {
 	static const uint32_t majors[] = { 254, 8, 0, 259, 7 };
 
-	(void)state;
 	for (size_t i = 0; i < 2 * SEAM_ARRAY_SIZE(majors); i++) {
 		struct bytes b = { .endian = i % 2 ? SEAM_BIG : SEAM_LITTLE };
 		struct seam_perf_mapping m;
@@ -499,7 +484,6 @@ static void a_mapping_of_a_kernel_before_3_16_reads(void **state)
 		"anon_inode:x",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < 2 * SEAM_ARRAY_SIZE(names); i++) {
 		struct bytes b = { .endian = i % 2 ? SEAM_BIG : SEAM_LITTLE };
 		struct seam_perf_mapping m;
@@ -518,7 +502,6 @@ static void a_mapping_of_a_kernel_before_3_16_reads(void **state)
 /* 0x4000 in the protection is simpleperf's, and no letter of a name. */
 static void code_that_simpleperf_saw_a_jit_write_is_marked(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct bytes b = { .endian = i ? SEAM_BIG : SEAM_LITTLE };
 		struct seam_perf_mapping m;
@@ -538,7 +521,6 @@ static void code_that_simpleperf_saw_a_jit_write_is_marked(void **state)
 
 static void formats_of_any_size_are_passed_over(void **state)
 {
-	(void)state;
 	for (uint64_t size = 1; size <= 16; size++) {
 		struct bytes b = { .endian = SEAM_LITTLE };
 		struct seam_perf_stream stream;
@@ -569,7 +551,6 @@ static void a_packed_record_may_be_longer_than_its_size_field(void **state)
 {
 	enum { N = 20, BYTES = 4000 };
 
-	(void)state;
 	for (int e = SEAM_LITTLE; e <= SEAM_BIG; e++) {
 		struct bytes plain = { .endian = (enum seam_endian)e };
 		struct bytes b = { .endian = (enum seam_endian)e };
@@ -611,7 +592,6 @@ static void a_packed_record_may_be_longer_than_its_size_field(void **state)
 
 static void an_attr_of_any_age_reads(void **state)
 {
-	(void)state;
 	for (uint32_t size = 0; size <= 200; size += 8) {
 		struct bytes b = { .endian = SEAM_BIG };
 		struct seam_cursor c;
@@ -650,7 +630,6 @@ static void ids_that_overlap_are_refused(void **state)
 	struct seam_perf_data data;
 	struct seam_err err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		set_n(&file, 120 + i * 144 + 128, 0, 8);
 		set_n(&file, 120 + i * 144 + 136, UINT64_MAX, 8);
@@ -669,7 +648,6 @@ static void what_is_not_perf_data_is_refused(void **state)
 	static const char *const others[] = { "", "P", "PERFILE", "\x7f""ELF",
 					      "PERFILE3\0\0\0\0\0\0\0\0" };
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(others); i++) {
 		struct seam_bytes bytes = exact(others[i], strlen(others[i]));
 		struct seam_perf_data data;
@@ -704,7 +682,6 @@ static void events_of_a_killed_recorder_are_named_from_beside(void **state)
 	struct bytes file = make(SEAM_LITTLE, false);
 	struct bytes pipe = make(SEAM_LITTLE, true);
 
-	(void)state;
 	expect_name(pipe, 2, NULL);
 	/* it has names of its own */
 	expect_name(file, 2, "cpu-clock:u");

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_perf_map.c - lines of a map are read, others are counted */
 #include "wire/jit/perf_map.h"
-#include "wire/jit/perf_map_times.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "jit_corpus.h"
+#include "unit.h"
 
 static struct seam_perf_map_reader begin(const char *text)
 {
@@ -40,7 +33,6 @@ static void names_may_hold_blanks_and_numbers_a_prefix(void **state)
 		"7f30 8 no line end");
 	struct seam_perf_map_entry e;
 
-	(void)state;
 	expect(&r, 0x7f00, 0x10, "main");
 	expect(&r, 0x7f10, 0x20, "LazyCompile:~f /a b/c.js:1:2");
 	expect(&r, 0xfffffffffffffff0, 0x10, "top");
@@ -65,7 +57,6 @@ static void garbage_is_counted_and_passed_over(void **state)
 		"7f00 10 good\n");
 	struct seam_perf_map_entry e;
 
-	(void)state;
 	expect(&r, 0x7f00, 0x10, "good");
 	assert_false(seam_perf_map_next(&r, &e));
 	assert_int_equal(r.n_bad, 9);
@@ -77,7 +68,6 @@ static void a_line_too_long_is_no_name(void **state)
 	char *text = malloc(size);
 	struct seam_perf_map_reader r;
 
-	(void)state;
 	memset(text, 'x', size);
 	memcpy(text, "10 10 ", 6);
 	memcpy(text + size - 9, "\n10 10 y", 9);
@@ -91,7 +81,6 @@ static void every_cut_and_every_flip_ends(void **state)
 {
 	static const char text[] = "7f00 10 a b\n0x7f10 20 cc\r\n junk\n";
 
-	(void)state;
 	for (size_t size = 0; size < sizeof(text); size++) {
 		uint8_t *copy = malloc(sizeof(text));
 		struct seam_perf_map_reader r;
@@ -123,7 +112,6 @@ static void real_maps_have_no_bad_line(void **state)
 		{ "node20-basicprof-map/perf-27895.map", 3148 },
 		{ "php82-map/perf-29728.map", 56 },
 	};
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(maps); i++) {
 		struct seam_perf_map_reader r;
 		struct seam_perf_map_entry e;
@@ -156,7 +144,6 @@ static void times_are_read_as_they_were_laid_out(void **state)
 	struct seam_perf_map_mark m;
 	size_t n = 0;
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++)
 		n += seam_perf_map_mark_put(text + n, &marks[i]);
 	t = begin_times(text, n);
@@ -181,7 +168,6 @@ static void times_that_cannot_be_are_counted(void **state)
 	struct seam_perf_map_times t = begin_times(text, strlen(text));
 	struct seam_perf_map_mark m;
 
-	(void)state;
 	assert_true(seam_perf_map_times_next(&t, &m));
 	assert_true(seam_perf_map_times_next(&t, &m));
 	assert_int_equal(m.offset, 10);

@@ -2,13 +2,10 @@
 /* test_perf_print.c - each field of a record is printed, and no other one */
 #include "wire/perf/perf_print.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
 #include "perf_bytes.h"
+#include "unit.h"
 
 enum { PID = 7, TID = 8 };
 
@@ -90,7 +87,6 @@ static void prints_the_fields_of_the_event_and_whole_lists(void **state)
 {
 	char *little = print(SEAM_LITTLE), *big = print(SEAM_BIG);
 
-	(void)state;
 	assert_string_equal(little, lines);
 	assert_string_equal(big, lines);
 	free(little);
@@ -103,7 +99,6 @@ static void prints_the_stream_of_a_record(void **state)
 	size_t at = begin_record(&b, PERF_RECORD_COMM, 0);
 	char *text;
 
-	(void)state;
 	put_u32(&b, PID);
 	put_u32(&b, TID);
 	put_name(&b, "worker");

@@ -3,12 +3,9 @@
 #include "wire/perf/perf_sample.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 #include "../perf_bytes.h"
+#include "unit.h"
 
 /* Deterministic; the sequence is the test's input. */
 static uint64_t random_state = 42;
@@ -82,7 +79,6 @@ static void assert_same(const struct seam_perf_core *core,
 
 static void the_fast_reader_agrees_with_the_whole_one(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 20000; i++) {
 		struct seam_perf_attr attr = random_attr();
 		struct seam_perf_layout layout =
@@ -119,7 +115,6 @@ static void declines_what_it_is_not_made_for(void **state)
 {
 	struct seam_perf_attr attr = { .sample_type = PERF_SAMPLE_READ };
 
-	(void)state;
 	assert_false(seam_perf_layout_make(&attr, SEAM_LITTLE).is_usable);
 	attr.sample_type = PERF_SAMPLE_REGS_USER;
 	assert_false(seam_perf_layout_make(&attr, SEAM_LITTLE).is_usable);
@@ -129,7 +124,6 @@ static void declines_what_it_is_not_made_for(void **state)
 
 static void reads_everything_in_both_byte_orders(void **state)
 {
-	(void)state;
 	for (int e = SEAM_LITTLE; e <= SEAM_BIG; e++) {
 		struct bytes b = { .endian = (enum seam_endian)e };
 		struct seam_perf_attr attr = {
@@ -195,7 +189,6 @@ static void the_id_is_found_before_the_rest_is_read(void **state)
 		PERF_SAMPLE_IDENTIFIER,
 	};
 
-	(void)state;
 	for (unsigned int mask = 0; mask < 1 << SEAM_ARRAY_SIZE(bits);
 	     mask++) {
 		struct bytes b = { .endian = mask % 3 ? SEAM_LITTLE :
@@ -234,7 +227,6 @@ static void a_count_that_cannot_fit_is_refused(void **state)
 		PERF_SAMPLE_STACK_USER, PERF_SAMPLE_AUX, PERF_SAMPLE_READ,
 	};
 
-	(void)state;
 	for (size_t k = 0; k < SEAM_ARRAY_SIZE(kinds); k++) {
 		for (size_t i = 0; i < SEAM_ARRAY_SIZE(lies); i++) {
 			struct seam_perf_attr attr = {
@@ -258,6 +250,101 @@ static void a_count_that_cannot_fit_is_refused(void **state)
 	}
 }
 
+/* The kernel's order: value 100 + number, where the mask has it. */
+static struct seam_perf_regs made(uint64_t *values, uint64_t abi,
+				  uint64_t mask)
+{
+	struct seam_perf_regs regs = {
+		.abi = abi, .mask = mask,
+		.values.data = (const uint8_t *)values,
+	};
+
+	for (unsigned int i = 0; i < 64; i++)
+		if (mask >> i & 1)
+			values[regs.values.n++] = 100 + i;
+	return regs;
+}
+
+static void each_register_gets_its_column(void **state)
+{
+	/* AX DX CX BX SI DI BP SP R8..R15 IP, by the kernel's numbers */
+	static const uint8_t numbers[] = {
+		0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8,
+	};
+	uint64_t values[64], columns[SEAM_PERF_X86_64_COLUMNS], known;
+	struct seam_perf_regs regs = made(values, 2, SEAM_PERF_X86_64_MASK);
+
+	assert_true(seam_perf_registers_x86_64(&regs, columns, &known));
+	assert_int_equal(known, 0x1ffff);
+	for (size_t i = 0; i < SEAM_PERF_X86_64_COLUMNS; i++)
+		assert_int_equal(columns[i], 100 + numbers[i]);
+	assert_int_equal(seam_perf_registers_pc(&regs, "x86_64"), 108);
+	/* flags and segments between them change nothing */
+	regs = made(values, 2, 0xffffff);
+	assert_true(seam_perf_registers_x86_64(&regs, columns, &known));
+	for (size_t i = 0; i < SEAM_PERF_X86_64_COLUMNS; i++)
+		assert_int_equal(columns[i], 100 + numbers[i]);
+}
+
+static void what_is_not_in_the_mask_is_not_known(void **state)
+{
+	uint64_t values[64], columns[SEAM_PERF_X86_64_COLUMNS], known;
+	/* BP, SP, IP */
+	struct seam_perf_regs regs = made(values, 2, 0x1c0);
+
+	assert_true(seam_perf_registers_x86_64(&regs, columns, &known));
+	assert_int_equal(known, 1 << 6 | 1 << 7 | 1 << 16);
+	assert_int_equal(columns[6], 106);
+	assert_int_equal(columns[7], 107);
+	assert_int_equal(columns[16], 108);
+	assert_int_equal(columns[3], 0);
+	/* without stack pointer or program counter there is no frame */
+	regs = made(values, 2, 0x140);
+	assert_false(seam_perf_registers_x86_64(&regs, columns, &known));
+	regs = made(values, 2, 0xc0);
+	assert_false(seam_perf_registers_x86_64(&regs, columns, &known));
+}
+
+static void tasks_of_32_bits_and_registers_of_0_are_refused(void **state)
+{
+	uint64_t values[64], columns[SEAM_PERF_X86_64_COLUMNS], known;
+	struct seam_perf_regs regs = made(values, 1, SEAM_PERF_X86_64_MASK);
+
+	assert_false(seam_perf_registers_x86_64(&regs, columns, &known));
+	assert_int_equal(known, 0);
+	regs.abi = 0;
+	assert_false(seam_perf_registers_x86_64(&regs, columns, &known));
+	assert_int_equal(seam_perf_registers_pc(&regs, "x86_64"), 0);
+	/* within an exec all are 0 */
+	regs = made(values, 2, SEAM_PERF_X86_64_MASK);
+	memset(values, 0, sizeof(values));
+	assert_false(seam_perf_registers_x86_64(&regs, columns, &known));
+}
+
+/* A mask that has more bits than there are values reads none beyond them. */
+static void values_that_are_missing_are_0(void **state)
+{
+	uint64_t values[64], columns[SEAM_PERF_X86_64_COLUMNS], known;
+	struct seam_perf_regs regs = made(values, 2, SEAM_PERF_X86_64_MASK);
+
+	regs.values.n = 8;
+	assert_true(seam_perf_registers_x86_64(&regs, columns, &known));
+	assert_int_equal(columns[SEAM_PERF_X86_64_SP], 107);
+	assert_int_equal(columns[SEAM_PERF_X86_64_PC], 0);
+}
+
+static void the_program_counter_of_other_machines(void **state)
+{
+	uint64_t values[64];
+	struct seam_perf_regs regs = made(values, 2, (UINT64_C(1) << 33) - 1);
+
+	assert_int_equal(seam_perf_registers_pc(&regs, "aarch64"), 132);
+	assert_int_equal(seam_perf_registers_pc(&regs, "armv7l"), 115);
+	assert_int_equal(seam_perf_registers_pc(&regs, "riscv64"), 100);
+	assert_int_equal(seam_perf_registers_pc(&regs, "s390x"), 0);
+	assert_int_equal(seam_perf_registers_pc(&regs, "vax"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +353,11 @@ int main(void)
 		cmocka_unit_test(reads_everything_in_both_byte_orders),
 		cmocka_unit_test(the_id_is_found_before_the_rest_is_read),
 		cmocka_unit_test(a_count_that_cannot_fit_is_refused),
+		cmocka_unit_test(each_register_gets_its_column),
+		cmocka_unit_test(what_is_not_in_the_mask_is_not_known),
+		cmocka_unit_test(tasks_of_32_bits_and_registers_of_0_are_refused),
+		cmocka_unit_test(values_that_are_missing_are_0),
+		cmocka_unit_test(the_program_counter_of_other_machines),
 	};
 
 	return cmocka_run_group_tests_name("perf_sample", tests, NULL, NULL);

@@ -2,12 +2,8 @@
 /* test_simpleperf.c - the promises of simpleperf.h */
 #include "wire/perf/simpleperf.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
 #include "../simpleperf_bytes.h"
+#include "unit.h"
 
 static const struct made_symbol symbols[] = {
 	{ 0x1000, 0x20, "first" },
@@ -49,7 +45,6 @@ static void check_symbols(struct seam_simpleperf_file *file, size_t n)
 
 static void files_and_symbols_read_in_both_forms(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		bool is_proto = i & 1;
 		struct bytes b = make(is_proto, i & 2 ? SEAM_BIG :
@@ -99,7 +94,6 @@ static size_t read_all(struct seam_bytes bytes, bool is_proto)
 
 static void a_cut_costs_only_the_entries_that_are_cut(void **state)
 {
-	(void)state;
 	for (int form = 0; form < 2; form++) {
 		struct bytes b = make(form, SEAM_LITTLE);
 		size_t last = 0;
@@ -119,7 +113,6 @@ static void a_cut_costs_only_the_entries_that_are_cut(void **state)
 
 static void every_flipped_byte_ends(void **state)
 {
-	(void)state;
 	for (int form = 0; form < 2; form++) {
 		struct bytes b = make(form, SEAM_LITTLE);
 
@@ -149,7 +142,6 @@ static void a_tracepoint_is_called_as_meta_info_says(void **state)
 		{ "\n,2,203", "tracepoint:203" }, { "", "tracepoint:203" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(infos); i++) {
 		struct bytes b = { .endian = SEAM_LITTLE }, file;
 		struct seam_perf_data d;

@@ -2,17 +2,12 @@
 /* test_stack_counts.c - stacks are counted by reason and file, and explained */
 #include "wire/stack_counts.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static void each_end_has_a_key_of_its_own(void **state)
 {
-	(void)state;
 	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++) {
 		assert_true(*seam_stack_end_text(i));
 		assert_int_equal(seam_stack_end_parse(seam_stack_end_key(i)),
@@ -25,7 +20,6 @@ static void files_are_told_apart_by_reason_and_ordered(void **state)
 {
 	struct seam_stack_counts *c = calloc(1, sizeof(*c));
 
-	(void)state;
 	seam_stack_counts_add(c, SEAM_STACK_COMPLETE, "/a");
 	/* these are no fault of the file */
 	seam_stack_counts_add(c, SEAM_STACK_TRUNCATED, "/a");
@@ -56,7 +50,6 @@ static void the_worst_file_stays_in_a_full_list(void **state)
 	struct seam_stack_counts *c = calloc(1, sizeof(*c));
 	char path[32];
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		snprintf(path, sizeof(path), "/lib/%d", i);
 		seam_stack_counts_add(c, SEAM_STACK_WITHOUT_CFI, path);
@@ -75,7 +68,6 @@ static void a_long_path_keeps_the_name_of_the_file(void **state)
 	struct seam_stack_counts *c = calloc(1, sizeof(*c));
 	char *path = calloc(1, 5000);
 
-	(void)state;
 	memset(path, 'd', 4998);
 	memcpy(path + 4990, "/libx.so", 9);
 	seam_stack_counts_add(c, SEAM_STACK_NO_FILE, path);
@@ -98,7 +90,6 @@ static void merging_adds_every_count(void **state)
 		.modules = { { 3, SEAM_STACK_NO_FILE, "/a" } },
 	};
 
-	(void)state;
 	seam_stack_counts_merge(sum, &from);
 	assert_memory_equal(sum, &from, sizeof(from));
 	seam_stack_counts_merge(sum, &from);
@@ -122,7 +113,6 @@ static void advice_names_the_option_the_file_or_the_jvm(void **state)
 			     [SEAM_STACK_TRUNCATED] = 10 },
 	};
 
-	(void)state;
 	assert_null(advice(&c));
 	assert_null(advice(&(struct seam_stack_counts) { 0 }));
 	c.n_32_bit = 10;

@@ -3,14 +3,10 @@
 #include "wire/sysprof/sysprof_write.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "wire/sysprof/sysprof_print.h"
+#include "unit.h"
 #include "wire_doc.h"
 
 /* -- streams made here ---------------------------------------------------- */
@@ -81,7 +77,6 @@ static void numbers_are_those_of_the_slow_reader(void **state)
 	uint8_t bytes[64] = { 0, [40] = 0x80 };
 	uint64_t seed = 1;
 
-	(void)state;
 	for (int i = 0; i < 200000; i++) {
 		uint64_t v = (seed = seed * 6364136223846793005u + 1) >>
 			     (i % 64);
@@ -119,7 +114,6 @@ static void numbers_are_those_of_the_slow_reader(void **state)
 
 static void a_number_has_at_most_ten_bytes_and_64_bits(void **state)
 {
-	(void)state;
 	check(LJS("3") "80" LJP("2") "00 ffffffffffffffffff01 00 80", 0,
 	      "[18446744073709551615]");
 	check(LJS("3") "80" LJP("2") "00 ffffffffffffffffff02 00 80", -EBADMSG,
@@ -137,7 +131,6 @@ static void a_number_has_at_most_ten_bytes_and_64_bits(void **state)
 
 static void kinds_are_read_by_the_version(void **state)
 {
-	(void)state;
 	/* 1: functions of Lua only; 2: traces are 1; 3: C functions are 1 */
 	check(LJS("1") "00 10 024061 05 80" LJP("2") "80", 0, "\"@a\"");
 	check(LJS("1") "01 10 024061 80" LJP("2") "80", -EBADMSG, "byte 7");
@@ -158,7 +151,6 @@ static void kinds_are_read_by_the_version(void **state)
 static void traces_of_version_2_are_read_with_an_address_and_without(
 	void **state)
 {
-	(void)state;
 	check(LJS("2") "01 07 ff7f 10 03 01 08 fe7f 11 04 80" LJP("2") "80", 0,
 	      "\"traceno\":8,\"addr\":17,\"line\":4");
 	check(LJS("2") "01 07 10 03 01 08 11 04 80" LJP("2") "80", 0,
@@ -167,7 +159,6 @@ static void traces_of_version_2_are_read_with_an_address_and_without(
 
 static void other_versions_and_memory_profiles_are_named(void **state)
 {
-	(void)state;
 	check(LJS("4") "80" LJP("2") "80", -ENOTSUP,
 	      "symbol table version 4 at byte 3");
 	check(LJS("0") "80" LJP("2") "80", -ENOTSUP, "version 0");
@@ -180,7 +171,6 @@ static void other_versions_and_memory_profiles_are_named(void **state)
 
 static void unknown_bytes_are_errors_with_their_place(void **state)
 {
-	(void)state;
 	check(LJS("3") "80" LJP("2") "0d", -EBADMSG, "byte 15 (0x0d)");
 	check(LJS("3") "80" LJP("2") "ff", -EBADMSG, "byte 15 (0xff)");
 	check(LJS("3") "80" LJP("2") "01 00 80 00 80", -EBADMSG,
@@ -195,7 +185,6 @@ static void unknown_bytes_are_errors_with_their_place(void **state)
 
 static void strings_hold_any_bytes(void **state)
 {
-	(void)state;
 	check(LJS("3") "00 10 07 610a62c3a40063 05 80" LJP("2") "80", 0,
 	      "\"chunk\":\"a\\u000ab\xc3\xa4\"");
 	check(LJS("3") "00 10 00 05 80" LJP("2") "80", 0, "\"chunk\":\"\"");
@@ -216,7 +205,6 @@ static void the_page_has_the_tables_of_the_code(void **state)
 	struct seam_file file;
 	char *page;
 
-	(void)state;
 	assert_non_null(page_path);
 	assert_int_equal(seam_file_open(&file, page_path, NULL), 0);
 	page = strndup((const char *)file.bytes.data, file.bytes.size);
@@ -344,7 +332,6 @@ static void what_is_written_is_read_again(void **state)
 {
 	size_t *ends = malloc(10000 * sizeof(*ends)), n;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 200; seed++) {
 		struct seam_sysprof_buffer a = random_stream(seed, 40), b;
 
@@ -409,7 +396,6 @@ static void what_is_skimmed_is_what_is_read(void **state)
 	struct stream odd = made(LJS("3") "80" LJP("2") "00 8000 00 1000 00 "
 				 "850000 00 00 00 00 00 00 00 00 80");
 
-	(void)state;
 	compare_skimmed((struct seam_bytes) { odd.bytes, odd.n });
 	for (uint64_t seed = 1; seed <= 40; seed++) {
 		struct seam_sysprof_buffer b = random_stream(seed, 30);
@@ -433,7 +419,6 @@ static void a_cut_or_a_changed_byte_costs_what_follows(void **state)
 	struct seam_sysprof_buffer again = written_again(
 		(struct seam_bytes) { whole.items, whole.n }, ends, &n_whole);
 
-	(void)state;
 	free(again.items);
 	for (size_t at = 0; at < whole.n; at++) {
 		uint8_t *copy = malloc(at + !at);
@@ -477,7 +462,6 @@ static void a_stack_has_a_limit(void **state)
 	struct seam_err err = { 0 };
 	int r;
 
-	(void)state;
 	memset(bytes, 2, n);
 	memcpy(bytes, head.bytes, head.n);
 	free(items(bytes, n, &r, &err));

@@ -4,12 +4,8 @@
 
 #include "wire/perf/perf_data.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
 #include "../perf_bytes.h"
+#include "unit.h"
 
 static const char format[] =
 	"name: opened\n"
@@ -86,7 +82,6 @@ static void fields_of(const struct seam_tracepoints *t, struct seam_bytes raw,
 
 static void fields_are_read_in_both_byte_orders(void **state)
 {
-	(void)state;
 	for (int e = SEAM_LITTLE; e <= SEAM_BIG; e++) {
 		struct bytes blob = make_blob((enum seam_endian)e);
 		struct bytes raw = make_raw((enum seam_endian)e);
@@ -116,7 +111,6 @@ static void cut_raw_bytes_leave_fields_out(void **state)
 	struct seam_tracepoints *t = seam_tracepoints_new(
 		(struct seam_bytes) { blob.data, blob.size });
 
-	(void)state;
 	for (size_t size = 0; size < raw.size; size++) {
 		struct seam_bytes cut = exact(raw.data, size);
 		char text[500];
@@ -138,7 +132,6 @@ static void a_damaged_description_does_no_harm(void **state)
 	struct bytes raw = make_raw(SEAM_LITTLE);
 	size_t n_known = 0;
 
-	(void)state;
 	for (size_t pos = 0; pos < 2 * blob.size; pos++) {
 		/* First cut at each byte, then each byte flipped. */
 		bool flip = pos >= blob.size;
@@ -189,7 +182,6 @@ static struct bytes make_stream(enum seam_endian endian, uint64_t id)
 
 static void names_an_event_that_nothing_else_names(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct bytes b = make_stream((enum seam_endian)(i & 1),
 					     i < 2 ? 77 : 78);

@@ -3,11 +3,8 @@
 #include "wire/perf/unwound.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static uint8_t buffer[SEAM_UNWOUND_MAX_BYTES];
 
@@ -42,7 +39,6 @@ static const uint64_t cfas[] = {
 
 static void what_is_written_is_read(void **state)
 {
-	(void)state;
 	for (size_t n = 0; n <= SEAM_ARRAY_SIZE(cfas); n++) {
 		struct seam_bytes raw = write_raw(7, n + 1, cfas, n);
 		struct seam_unwound read;
@@ -70,7 +66,6 @@ static void the_bytes_are_those_of_the_document(void **state)
 	static const uint64_t two[] = { 0x7ffd00001010, 0x7ffd00001050 };
 	struct seam_bytes raw = write_raw(0, 3, two, 2);
 
-	(void)state;
 	assert_int_equal(raw.size, 20);
 	assert_memory_equal(raw.data, expected, sizeof(expected));
 	free_raw(raw);
@@ -82,7 +77,6 @@ static void a_cfa_that_is_no_word_apart_ends_the_list(void **state)
 	struct seam_bytes raw = write_raw(0, 5, odd, 4);
 	struct seam_unwound read;
 
-	(void)state;
 	assert_int_equal(seam_unwound_read(raw, &read), 0);
 	assert_int_equal(read.n_frames, 5);
 	assert_int_equal(read.n_cfas, 2);
@@ -95,7 +89,6 @@ static void the_deepest_stack_fits(void **state)
 	struct seam_unwound read;
 	struct seam_bytes raw;
 
-	(void)state;
 	for (size_t i = 0; i < 65536; i++)
 		many[i] = i * UINT64_C(0x123456789abcdef8);
 	raw = write_raw(0, 65537, many, 65536);
@@ -116,7 +109,6 @@ static void other_data_are_no_record(void **state)
 	struct seam_unwound read;
 	uint8_t end;
 
-	(void)state;
 	assert_int_equal(seam_unwound_read((struct seam_bytes) { later, 8 },
 					   &read), -ENOTSUP);
 	assert_int_equal(seam_unwound_read((struct seam_bytes) { other, 8 },
@@ -131,7 +123,6 @@ static void damage_is_an_error_or_can_be_read(void **state)
 {
 	struct seam_bytes raw = write_raw(1, 6, cfas, 6);
 
-	(void)state;
 	for (size_t i = 0; i < raw.size; i++) {
 		for (int flip = 0; flip < 256; flip++) {
 			uint8_t *copy = malloc(raw.size);

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_xray_chunk.c - chunks of a traced thread, whole, cut and damaged */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "chunk_made.h"
+#include "unit.h"
 
 static struct chunk chunk, again;
 
@@ -52,7 +47,6 @@ static void all_records_of_a_chunk_are_in_its_block(void **state)
 {
 	struct seam_xray_chunk found;
 
-	(void)state;
 	for (uint64_t seed = 0; seed < 50; seed++) {
 		fill(seed);
 		found = read_chunk(chunk.bytes, sizeof(chunk.bytes));
@@ -71,7 +65,6 @@ static void a_cut_chunk_has_its_whole_records(void **state)
 	struct seam_xray_chunk found;
 	uint64_t n_records = 0;
 
-	(void)state;
 	fill(4);
 	for (size_t size = 0; size < 6000; size++) {
 		found = read_chunk(chunk.bytes, size);
@@ -90,7 +83,6 @@ static void each_flipped_bit_is_harmless(void **state)
 {
 	size_t n_refused = 0, n_bits = 0;
 
-	(void)state;
 	fill(5);
 	for (size_t i = 0; i < 4000; i++)
 		for (int bit = 0; bit < 8; bit++, n_bits++) {
@@ -120,7 +112,6 @@ static bool is_refused(const char *record, size_t size)
 
 static void what_no_thread_writes_is_refused(void **state)
 {
-	(void)state;
 	REFUSED("\x02\0\0\0" "\1\0\0\0");	/* function 0 */
 	REFUSED("\x00\0\0\0" "\1\0\0\0");	/* likewise */
 	REFUSED("\x18\0\0\0" "\1\0\0\0");	/* action 4 */
@@ -148,7 +139,6 @@ static void a_preamble_is_as_threads_write_it(void **state)
 	/* of each record, its kind and what comes after its fields */
 	static const size_t at[] = { 0, 5, 15, 16, 29, 32, 37, 40, 48, 59 };
 
-	(void)state;
 	chunk_begin(&chunk, 1, 2, 3, 4, 5);
 	chunk_call(&chunk, SEAM_XRAY_EXIT, 1, 1);
 	assert_int_equal(read_chunk(chunk.bytes, chunk.n).n_records, 1);
@@ -172,7 +162,6 @@ static void notes_the_functions_seen(void **state)
 	uint8_t out[256];
 	struct seam_xray_chunk found;
 
-	(void)state;
 	chunk_begin(&chunk, 1, 2, 3, 4, 5);
 	chunk_call(&chunk, SEAM_XRAY_ENTRY, 1, 1);
 	chunk_call(&chunk, SEAM_XRAY_EXIT, 127, 1);
@@ -197,7 +186,6 @@ static void a_mark_of_what_is_lost_is_no_record(void **state)
 		.data = { (const uint8_t *)"8 bytes", 8 },
 	};
 
-	(void)state;
 	chunk_begin(&chunk, 1, 2, 3, 4, 5);
 	chunk_put(&chunk, &mark);
 	found = read_chunk(chunk.bytes, chunk.n);
@@ -217,7 +205,6 @@ static void a_mark_of_what_is_lost_is_no_record(void **state)
 
 static void room_for_a_payload_is_an_odd_number_of_words(void **state)
 {
-	(void)state;
 	for (size_t n = 0; n <= SEAM_XRAY_MAX_PAYLOAD; n++) {
 		size_t room = seam_xray_payload_room(n);
 

@@ -4,16 +4,10 @@
  *
  * Argument: the page.  SEAM_XRAY_DOC=print prints the generated parts.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "wire/xray/xray_index.h"
+#include "unit.h"
 #include "wire_doc.h"
 
 static const char *page_path;
@@ -89,13 +83,11 @@ static void assert_documented(void (*write)(FILE *out))
 
 static void the_page_has_grammar_and_fdr_records(void **state)
 {
-	(void)state;
 	assert_documented(document_fdr);
 }
 
 static void the_page_has_the_records_of_basic_mode(void **state)
 {
-	(void)state;
 	assert_documented(document_basic);
 }
 

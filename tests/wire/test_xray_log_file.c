@@ -1,132 +1,168 @@
 /* SPDX-License-Identifier: MIT */
-/* test_xray_log_file.c - a log that grows, is killed, finds the disk full */
-#include <setjmp.h>
+/*
+ * test_xray_log_file.c - a log that grows, is killed, finds the disk full, and
+ * whose blocks are joined
+ */
+#include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "chunk_made.h"
+#include "base/file.h"
+#include "wire/xray/xray_chunk.h"
 #include "wire/xray/xray_index.h"
 #include "wire/xray/xray_log_file.h"
+#include "unit.h"
 
-static const struct seam_xray_header header = {
-	.version = SEAM_XRAY_FDR_VERSION, .log_type = SEAM_XRAY_FDR,
-	.flags = 3, .cycle_frequency = 1000000000,
-	.buffer_size = SEAM_XRAY_CHUNK_BYTES,
+enum {
+	HZ = 1000000000,
+	PID = 9,
+	MAX_THREADS = 40,
+	N_CALLS = 5,		/* records of a piece */
 };
 
-static struct chunk chunk;
-static uint8_t body[SEAM_XRAY_CHUNK_BYTES];
-
-/* A body with one call of @function, and more bytes where @fill is. */
-static size_t make_body(uint32_t function, size_t fill)
-{
-	struct seam_xray_chunk found;
-
-	chunk_begin(&chunk, 1, 2, 3, 4, 5);
-	chunk_call(&chunk, SEAM_XRAY_ENTRY, function, 1);
-	while (chunk.n < fill && chunk_call(&chunk, SEAM_XRAY_EXIT, 9, 1))
-		;
-	seam_xray_chunk_read(chunk.bytes, chunk.n, body, NULL, &found);
-	assert_int_equal(found.bad_bytes, 0);
-	return found.n_bytes;
-}
-
-static int make_log(struct seam_xray_log *log)
+static int new_file(void)
 {
 	int fd = memfd_create("log", MFD_CLOEXEC);
 
 	assert_true(fd >= 0);
-	assert_int_equal(seam_xray_log_begin(log, fd, &header), 0);
 	return fd;
 }
 
-static int append(struct seam_xray_log *log, int32_t tid, uint32_t function,
-		  size_t fill)
+static int make_log(struct seam_xray_log *log)
 {
-	const struct seam_xray_log_thread thread = {
-		.pid = 77, .tid = tid, .wall_us = 5000000 + function,
-	};
+	int fd = new_file();
 
-	return seam_xray_log_append(log, &thread, body,
-				    make_body(function, fill));
+	assert_int_equal(seam_xray_log_begin(log, fd, HZ), 0);
+	return fd;
 }
 
-struct read_log {
-	struct seam_xray_index index;
-	uint8_t *bytes;
-	uint64_t n_calls;
+/* A writer: its thread, the number of its pieces so far. */
+struct source {
+	struct seam_xray_log *log;
+	int32_t tid;
+	uint32_t n;
 };
 
-static void read_log(struct read_log *l, int fd, size_t size)
+/*
+ * NewCPUId and N_CALLS entries; of the first the function's id is the piece's
+ * number, of the others the thread.
+ */
+static int append_piece(struct source *s)
 {
-	struct seam_xray_block_reader reader;
-	static struct seam_xray_batch batch;
+	uint8_t records[16 + 8 * N_CALLS] = { 2 << 1 | 1 };
+	uint64_t tsc = 1000 * ++s->n;
+	struct seam_xray_log_thread thread = {
+		.pid = PID, .tid = s->tid,
+		.wall_us = s->n * UINT64_C(1000000) + 7,
+	};
+	int r;
 
-	l->n_calls = 0;
-	l->bytes = malloc(size);
-	assert_non_null(l->bytes);
-	assert_int_equal(pread(fd, l->bytes, size, 0), size);
-	assert_int_equal(seam_xray_index_build(&l->index,
-		(struct seam_bytes) { l->bytes, size }, NULL), 0);
-	for (size_t i = 0; i < l->index.blocks.n; i++) {
-		seam_xray_block_open(&reader, &l->index,
-				     &l->index.blocks.items[i]);
-		do {
-			seam_xray_block_next(&reader, &batch);
-			l->n_calls += batch.n;
-		} while (batch.n);
+	memcpy(records + 3, &tsc, sizeof(tsc));
+	for (uint32_t i = 0; i < N_CALLS; i++) {
+		uint32_t word[2] = {
+			seam_xray_word(i ? (uint32_t)s->tid : s->n,
+				       SEAM_XRAY_ENTRY), 1 };
+
+		memcpy(records + 16 + 8 * i, word, sizeof(word));
 	}
+	r = seam_xray_log_append(s->log, &thread, records, sizeof(records));
+	s->n -= r < 0;
+	return r;
 }
 
-static void free_log(struct read_log *l)
+/* Blocks and, by thread, the events, which have to be in order. */
+struct found {
+	size_t n_blocks, n_wrong;	/* problems, wrong extents */
+	size_t by_thread[MAX_THREADS];	/* blocks */
+	uint32_t pieces[MAX_THREADS];
+	uint64_t n_events;
+};
+
+static void read_block(const struct seam_xray_index *index,
+		       const struct seam_xray_block *block, struct found *found)
 {
-	seam_xray_index_fini(&l->index);
-	free(l->bytes);
+	static struct seam_xray_batch batch;
+	struct seam_xray_block_reader reader;
+	uint32_t thread = (uint32_t)block->tid;
+	uint64_t last = 0, i = 0;
+
+	assert_in_range(thread, 1, MAX_THREADS - 1);
+	assert_int_equal(block->pid, PID);
+	found->by_thread[thread]++;
+	/* when its first piece began */
+	assert_int_equal(block->wall_ns,
+			 (found->pieces[thread] + 1) * UINT64_C(1000000000) +
+			 7000);
+	seam_xray_block_open(&reader, index, block);
+	do {
+		seam_xray_block_next(&reader, &batch);
+		for (size_t e = 0; e < batch.n; e++, i++) {
+			assert_true(batch.events[e].tsc > last);
+			last = batch.events[e].tsc;
+			assert_int_equal(batch.events[e].function,
+					 i % N_CALLS ? thread :
+					 ++found->pieces[thread]);
+		}
+	} while (batch.n);
+	found->n_events += i;
+}
+
+/* The first @size bytes of the log on @fd. */
+static struct found read_log(int fd, size_t size)
+{
+	struct seam_xray_index index = { 0 };
+	uint8_t *bytes = malloc(size);
+	struct found found = { 0 };
+
+	assert_non_null(bytes);
+	assert_int_equal(pread(fd, bytes, size, 0), size);
+	assert_int_equal(seam_xray_index_build(&index,
+		(struct seam_bytes) { bytes, size }, NULL), 0);
+	assert_int_equal(index.sections.items[0].header.cycle_frequency, HZ);
+	found.n_blocks = index.blocks.n;
+	found.n_wrong = index.problems.n + index.n_extents;
+	for (size_t i = 0; i < index.blocks.n; i++)
+		read_block(&index, &index.blocks.items[i], &found);
+	seam_xray_index_fini(&index);
+	free(bytes);
+	return found;
+}
+
+static size_t size_of(int fd)
+{
+	return (size_t)lseek(fd, 0, SEEK_END);
 }
 
 static void a_thread_that_goes_on_has_one_block(void **state)
 {
-	static const int32_t tids[] = { 5, 5, 5, 6, 5, 5 };
 	struct seam_xray_log log;
-	struct read_log l;
+	struct source s[] = { { &log, 5, 0 }, { &log, 6, 0 } };
 	int fd = make_log(&log);
+	struct found found;
 
-	(void)state;
-	for (uint32_t i = 0; i < 6; i++)
-		assert_int_equal(append(&log, tids[i], i + 1, 0), 0);
-	read_log(&l, fd, log.bytes);
-	assert_int_equal(l.index.problems.n, 0);
-	assert_int_equal(l.index.n_extents, 0);
-	assert_int_equal(l.index.blocks.n, 3);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(append_piece(&s[i == 3]), 0);
+	found = read_log(fd, log.bytes);
+	assert_int_equal(found.n_wrong, 0);
+	assert_int_equal(found.n_blocks, 3);
 	assert_int_equal(log.n_blocks, 3);
-	assert_int_equal(l.n_calls, 6);
-	assert_int_equal(l.index.blocks.items[0].tid, 5);
-	assert_int_equal(l.index.blocks.items[1].tid, 6);
-	assert_int_equal(l.index.blocks.items[2].pid, 77);
-	/* when its first chunk began */
-	assert_true(l.index.blocks.items[0].wall_ns == 5000001000);
-	assert_true(l.index.blocks.items[2].wall_ns == 5000005000);
-	free_log(&l);
+	assert_int_equal(found.by_thread[5], 2);
+	assert_int_equal(found.n_events, 6 * N_CALLS);
 	close(fd);
 }
 
 static void blocks_of_a_thread_grow_with_the_log(void **state)
 {
+	static const uint8_t body[SEAM_XRAY_CHUNK_BYTES];
+	const struct seam_xray_log_thread thread = { .pid = PID, .tid = 5 };
 	struct seam_xray_log log;
 	int fd = make_log(&log);
-	int n = 0;
 
-	(void)state;
-	for (; log.bytes < 140 << 20; n++)
-		assert_int_equal(append(&log, 5, 1, SEAM_XRAY_CHUNK_BYTES), 0);
+	while (log.bytes < 140 << 20)
+		assert_int_equal(seam_xray_log_append(&log, &thread, body,
+						      sizeof(body)), 0);
 	/* 4, 4, 8, 16, 32, 64 MiB, and some */
 	assert_int_equal(log.n_blocks, 7);
 	close(fd);
@@ -136,26 +172,24 @@ static void blocks_of_a_thread_grow_with_the_log(void **state)
 static void a_log_that_is_cut_has_what_was_before(void **state)
 {
 	struct seam_xray_log log;
-	struct read_log l;
+	struct source s[] = { { &log, 5, 0 }, { &log, 6, 0 }, { &log, 7, 0 } };
 	int fd = make_log(&log);
-	size_t before;
+	uint64_t before;
 
-	(void)state;
-	append(&log, 5, 1, 0);
-	append(&log, 6, 2, 0);
-	before = log.bytes;
-	append(&log, 6, 3, 0);
-	for (size_t size = before; size < log.bytes; size++) {
-		read_log(&l, fd, size);
-		assert_int_equal(l.index.blocks.n, 2);
-		assert_true(l.n_calls == 2);
-		free_log(&l);
-	}
-	append(&log, 7, 3, 0);
-	for (size_t size = log.bytes - 1; size > before + 24; size--) {
-		read_log(&l, fd, size);
-		assert_true(l.n_calls == 3);
-		free_log(&l);
+	append_piece(&s[0]);
+	append_piece(&s[1]);
+	for (int i = 1; i < 3; i++) {
+		uint64_t n = i == 1 ? 2 : 3;
+
+		before = log.bytes;
+		append_piece(&s[i]);
+		for (size_t size = before; size < log.bytes; size++) {
+			struct found found = read_log(fd, size);
+
+			assert_in_range(found.n_events, n * N_CALLS,
+					(n + 1) * N_CALLS - 1);
+			assert_true(found.n_blocks >= 2);
+		}
 	}
 	close(fd);
 }
@@ -164,37 +198,154 @@ static void a_log_that_is_cut_has_what_was_before(void **state)
 static void a_full_disk_leaves_a_valid_log(void **state)
 {
 	struct seam_xray_log log, first;
-	struct read_log l;
+	struct source s[] = { { &log, 5, 0 }, { &log, 6, 0 } };
 	struct rlimit limit, old;
 	char name[] = "/tmp/xray_log.XXXXXX";
 	int fd = mkstemp(name);
 
-	(void)state;
 	assert_true(fd >= 0);
 	unlink(name);
 	signal(SIGXFSZ, SIG_IGN);
-	assert_int_equal(seam_xray_log_begin(&log, fd, &header), 0);
-	append(&log, 5, 1, 0);
+	assert_int_equal(seam_xray_log_begin(&log, fd, HZ), 0);
+	append_piece(&s[0]);
 	first = log;
 	getrlimit(RLIMIT_FSIZE, &old);
 	limit = old;
-	for (int32_t tid = 5; tid < 7; tid++)
+	for (int i = 0; i < 2; i++)
 		for (size_t room = 0; room < 24; room += 4) {
+			struct found found;
+
 			limit.rlim_cur = log.bytes + room;
 			setrlimit(RLIMIT_FSIZE, &limit);
-			assert_true(append(&log, tid, 2, 0) < 0);
+			assert_true(append_piece(&s[i]) < 0);
 			setrlimit(RLIMIT_FSIZE, &old);
 			assert_memory_equal(&log, &first, sizeof(log));
-			assert_int_equal(lseek(fd, 0, SEEK_END), log.bytes);
-			read_log(&l, fd, log.bytes);
-			assert_int_equal(l.index.problems.n, 0);
-			assert_int_equal(l.n_calls, 1);
-			free_log(&l);
+			assert_int_equal(size_of(fd), log.bytes);
+			found = read_log(fd, log.bytes);
+			assert_int_equal(found.n_wrong, 0);
+			assert_int_equal(found.n_events, N_CALLS);
 		}
-	assert_int_equal(append(&log, 5, 2, 0), 0);
-	read_log(&l, fd, log.bytes);
-	assert_int_equal(l.n_calls, 2);
-	free_log(&l);
+	assert_int_equal(append_piece(&s[0]), 0);
+	assert_int_equal(read_log(fd, log.bytes).n_events, 2 * N_CALLS);
+	close(fd);
+}
+
+/* ---- joined ---- */
+
+static void few_blocks_are_left_as_they_are(void **state)
+{
+	struct seam_xray_log log;
+	struct source s = { &log, 1, 0 };
+	int fd = make_log(&log), to = new_file();
+	struct found found;
+
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(append_piece(&s), 0);
+	found = read_log(fd, log.bytes);
+	assert_int_equal(found.n_blocks, 1);
+	assert_int_equal(found.n_events, 100 * N_CALLS);
+	assert_int_equal(found.n_wrong, 0);
+	assert_int_equal(seam_xray_log_join(&log, to, NULL, NULL), 0);
+	assert_int_equal(size_of(to), 0);
+	close(fd);
+	close(to);
+}
+
+/* Threads take turns, the first more often, so that all blocks are apart. */
+static void append_of_many(struct seam_xray_log *log, uint32_t n_threads,
+			   uint32_t n_rounds)
+{
+	struct source s[MAX_THREADS];
+
+	for (uint32_t t = 1; t <= n_threads; t++)
+		s[t] = (struct source) { log, (int32_t)t, 0 };
+	for (uint32_t i = 0; i < n_rounds; i++)
+		for (uint32_t t = 1; t <= n_threads; t++)
+			for (uint32_t k = t; k <= n_threads; k += t)
+				assert_int_equal(append_piece(&s[t]), 0);
+}
+
+static void joined_no_thread_has_more_than_16(void **state)
+{
+	for (uint32_t rounds = 1; rounds < 60; rounds += 3) {
+		struct found before, after;
+		struct seam_xray_log log;
+		int fd = make_log(&log), to = new_file();
+
+		append_of_many(&log, MAX_THREADS - 1, rounds);
+		before = read_log(fd, log.bytes);
+		assert_int_equal(seam_xray_log_join(&log, to, NULL, NULL),
+				 rounds > SEAM_XRAY_LOG_BLOCKS);
+		if (rounds > SEAM_XRAY_LOG_BLOCKS) {
+			after = read_log(to, size_of(to));
+			assert_int_equal(after.n_wrong, 0);
+			assert_int_equal(after.n_events, before.n_events);
+			assert_memory_equal(after.pieces, before.pieces,
+					    sizeof(after.pieces));
+			for (int t = 0; t < MAX_THREADS; t++)
+				assert_in_range(after.by_thread[t], 0,
+						SEAM_XRAY_LOG_BLOCKS);
+		}
+		close(fd);
+		close(to);
+	}
+}
+
+static bool is_before(void *context, uint64_t bytes)
+{
+	return bytes && --*(int *)context > 0;
+}
+
+static void a_caller_ends_it_after_any_step(void **state)
+{
+	struct seam_xray_log log;
+	int fd = make_log(&log), n_left, n = 0, r;
+
+	append_of_many(&log, 2, 17);
+	do {
+		int to = new_file();
+
+		n_left = ++n;
+		r = seam_xray_log_join(&log, to, is_before, &n_left);
+		assert_true(r == 1 || (r == -EINTR && n_left == 0));
+		close(to);
+	} while (r != 1);
+	assert_in_range(n, 17, 1000);
+	close(fd);
+}
+
+/* Whatever the bytes: an error, or a log of no other size. */
+static void damage_is_refused_or_copied_as_it_is(void **state)
+{
+	struct seam_xray_log log;
+	int fd = make_log(&log);
+	uint64_t bytes;
+
+	append_of_many(&log, 2, 17);
+	bytes = log.bytes;
+	for (uint64_t at = 0; at < bytes; at++) {
+		int to = new_file(), r;
+
+		log.bytes = at;
+		r = seam_xray_log_join(&log, to, NULL, NULL);
+		assert_true(r == -EBADMSG || r == 0 || r == 1);
+		close(to);
+	}
+	log.bytes = bytes;
+	for (uint64_t at = SEAM_XRAY_HEADER_BYTES; at < bytes; at++) {
+		int to = new_file(), r;
+		uint8_t byte, bad;
+
+		assert_int_equal(pread(fd, &byte, 1, (off_t)at), 1);
+		bad = byte ^ (uint8_t)(1 << at % 8);
+		assert_int_equal(pwrite(fd, &bad, 1, (off_t)at), 1);
+		r = seam_xray_log_join(&log, to, NULL, NULL);
+		assert_true(r == -EBADMSG || r == 1 || r == 0);
+		if (r == 1)
+			assert_true(size_of(to) <= bytes);
+		assert_int_equal(pwrite(fd, &byte, 1, (off_t)at), 1);
+		close(to);
+	}
 	close(fd);
 }
 
@@ -205,6 +356,10 @@ int main(void)
 		cmocka_unit_test(blocks_of_a_thread_grow_with_the_log),
 		cmocka_unit_test(a_log_that_is_cut_has_what_was_before),
 		cmocka_unit_test(a_full_disk_leaves_a_valid_log),
+		cmocka_unit_test(few_blocks_are_left_as_they_are),
+		cmocka_unit_test(joined_no_thread_has_more_than_16),
+		cmocka_unit_test(a_caller_ends_it_after_any_step),
+		cmocka_unit_test(damage_is_refused_or_copied_as_it_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

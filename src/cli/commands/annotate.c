@@ -83,24 +83,10 @@ static void open_source(const struct sources *sources,
 		source->file = (struct seam_file) { 0 };
 }
 
-static void find_lines(struct source_file *source)
-{
-	struct seam_bytes bytes = source->file.bytes;
-	bool is_start = true;
-
-	for (size_t i = 0; i < bytes.size; i++) {
-		uint32_t *slot = is_start ? SEAM_ARRAY_PUSH(&source->starts) :
-				 NULL;
-
-		if (slot)
-			*slot = (uint32_t)i;
-		is_start = bytes.data[i] == '\n';
-	}
-}
-
 static struct source_file *find(struct sources *sources, const char *path)
 {
 	struct source_file *slot;
+	struct seam_bytes bytes;
 
 	for (size_t i = 0; i < sources->files.n; i++)
 		if (strcmp(sources->files.items[i].path, path) == 0)
@@ -114,7 +100,10 @@ static struct source_file *find(struct sources *sources, const char *path)
 		return NULL;
 	}
 	open_source(sources, slot);
-	find_lines(slot);
+	bytes = slot->file.bytes;
+	for (size_t i = 0; i < bytes.size; i++)
+		if (i == 0 || bytes.data[i - 1] == '\n')
+			SEAM_ARRAY_ADD(&slot->starts, (uint32_t)i);
 	return slot;
 }
 
@@ -142,17 +131,6 @@ static const char *source_line(void *context, const char *path, uint32_t line)
 	return sources->line;
 }
 
-static void free_sources(struct sources *sources)
-{
-	for (size_t i = 0; i < sources->files.n; i++) {
-		free(sources->files.items[i].path);
-		free(sources->files.items[i].starts.items);
-		seam_file_close(&sources->files.items[i].file);
-	}
-	free(sources->files.items);
-	*sources = (struct sources) { 0 };
-}
-
 /* ---- the command ---- */
 
 static void print(const struct seam_annotation *annotation,
@@ -175,24 +153,16 @@ static void print(const struct seam_annotation *annotation,
 					seam_command_colors(STDOUT_FILENO));
 
 	seam_pager_start(status);
-	if (settings->json) {
+	if (settings->json)
 		seam_annotate_json(&what, stdout);
-		return;
+	else
+		seam_annotate_text(&what, &view);
+	for (size_t i = 0; i < sources.files.n; i++) {
+		free(sources.files.items[i].path);
+		free(sources.files.items[i].starts.items);
+		seam_file_close(&sources.files.items[i].file);
 	}
-	seam_annotate_text(&what, &view);
-	free_sources(&sources);
-}
-
-/* Failed without any code; lossy with code missing. */
-static int status_of(const struct seam_annotation *annotation, int status)
-{
-	size_t n_bare = 0;
-
-	for (size_t i = 0; i < annotation->bodies.n; i++)
-		n_bare += annotation->bodies.items[i].problem != NULL;
-	if (annotation->bodies.n == n_bare)
-		return SEAM_EXIT_FAILED;
-	return n_bare ? SEAM_EXIT_LOSSY : status;
+	free(sources.files.items);
 }
 
 static const char *name_of(const struct seam_profile *profile, size_t i)
@@ -234,6 +204,7 @@ static int show(const struct seam_opened *opened,
 			   .symbols,
 	};
 	int status = seam_reading_status(opened);
+	size_t n_bare = 0;
 	int r;
 
 	if (opened->profile.bundle)
@@ -246,7 +217,11 @@ static int show(const struct seam_opened *opened,
 	/* Losses first: they may be the cause of a failure. */
 	seam_reading_say_losses(opened);
 	if (r == 0) {
-		status = status_of(&annotation, status);
+		for (size_t i = 0; i < annotation.bodies.n; i++)
+			n_bare += annotation.bodies.items[i].problem != NULL;
+		if (n_bare)
+			status = n_bare == annotation.bodies.n ?
+				 SEAM_EXIT_FAILED : SEAM_EXIT_LOSSY;
 		print(&annotation, opened, settings, symbol, status);
 	} else {
 		seam_err_add(&err, r, "cannot annotate '%s'", symbol);
@@ -260,11 +235,11 @@ static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct annotate_options settings = { 0 };
 	struct seam_opened opened;
-	int first, status;
-	int r = seam_command_parse(self, argc, argv, &settings, &first);
+	int first;
+	int status = seam_command_parse(self, argc, argv, &settings, &first);
 
-	if (r)
-		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (status)
+		return status;
 	if (first >= argc)
 		return seam_command_misused(self, "SYMBOL is missing");
 	status = seam_reading_open(&opened, self, &settings.reading, argc,

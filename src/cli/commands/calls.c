@@ -243,11 +243,11 @@ static int run(const struct seam_command *self, int argc, char **argv)
 	enum seam_calls_sort sort = SEAM_CALLS_BY_TOTAL;
 	const char *by_default = SEAM_LOAD_DEFAULT;
 	size_t n_slowest, n_paths;
-	int first, status;
-	int rc = seam_command_parse(self, argc, argv, &o, &first);
+	int first;
+	int status = seam_command_parse(self, argc, argv, &o, &first);
 
-	if (rc)
-		return rc < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (status)
+		return status;
 	n_paths = (size_t)(argc - first);
 	if (o.graph + o.json + (o.stacks != NULL) > 1)
 		return seam_command_misused(self, "choose one of --graph, "

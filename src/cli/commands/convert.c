@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* convert.c - 'seam convert': a recording as another tool's file */
-#include <errno.h>
-
 #include "cli/output_file.h"
 #include "cli/reading.h"
 
@@ -28,31 +26,22 @@ static const struct seam_option options[] = {
 	SEAM_READING_OPTIONS(struct convert_options, reading),
 };
 
-/* For calls of XRay logs, the weight of a stack is its time. */
-static bool is_measured(const struct seam_opened *opened)
-{
-	uint32_t event = seam_selected_event(&opened->selected);
-
-	return event != SEAM_NONE &&
-	       opened->profile.events.items[event].is_measured;
-}
-
 static int convert(struct seam_opened *opened, const struct convert_options *o,
 		   const struct seam_exporter *exporter)
 {
-	uint64_t n_skipped = 0;
 	struct seam_export export = {
-		.selected = &opened->selected,
-		.group = seam_reading_group(o->by),
-		.say = seam_command_say, .n_skipped = &n_skipped,
+		.group = seam_reading_group(o->by), .say = seam_command_say,
+		.by_weight = o->weight,
 	};
-	struct seam_err err = { 0 };
+	uint32_t event;
 
 	seam_reading_take_one_event(opened);
-	export.by_weight = o->weight || is_measured(opened);
-	if (seam_export_file(o->output, exporter, &export, &err))
-		return seam_command_failed(&err);
-	return n_skipped ? SEAM_EXIT_LOSSY : SEAM_EXIT_DONE;
+	/* for calls of XRay logs, the weight of a stack is its time */
+	event = seam_selected_event(&opened->selected);
+	if (event != SEAM_NONE &&
+	    opened->profile.events.items[event].is_measured)
+		export.by_weight = true;
+	return seam_reading_export(opened, o->output, exporter, &export);
 }
 
 /* XRay logs, in formats of single events. */
@@ -72,7 +61,7 @@ static int convert_logs(const struct convert_options *o,
 
 	if (status == SEAM_EXIT_DONE) {
 		r = seam_export_file(o->output, exporter, &export, &err);
-		seam_trace_problems(&trace, &problems);
+		seam_xray_problems_merge(&problems, &trace.problems);
 		status = r ? seam_command_failed(&err) :
 			 seam_reading_say_problems(&trace, &problems);
 		if (!r && seam_reading_say_lost_calls(paths, n_paths))
@@ -88,11 +77,11 @@ static int run(const struct seam_command *self, int argc, char **argv)
 	struct convert_options o = { .output = "-", .by = "comm" };
 	const struct seam_exporter *exporter;
 	struct seam_opened opened;
-	int first, status;
-	int rc = seam_command_parse(self, argc, argv, &o, &first);
+	int first;
+	int status = seam_command_parse(self, argc, argv, &o, &first);
 
-	if (rc)
-		return rc < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (status)
+		return status;
 	if (!o.to)
 		return seam_command_misused(self, "--to FORMAT is missing");
 	exporter = seam_exporter_find(o.to);
@@ -112,11 +101,6 @@ static int run(const struct seam_command *self, int argc, char **argv)
 				   first);
 	if (status == SEAM_EXIT_DONE)
 		status = convert(&opened, &o, exporter);
-	if (status == SEAM_EXIT_DONE || status == SEAM_EXIT_LOSSY) {
-		seam_reading_say_losses(&opened);
-		if (status == SEAM_EXIT_DONE)
-			status = seam_reading_status(&opened);
-	}
 	seam_reading_close(&opened);
 	return status;
 }

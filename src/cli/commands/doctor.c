@@ -71,19 +71,6 @@ static void print_text(void)
 		print_events(kinds[i]);
 }
 
-static void json_events(struct seam_json *j)
-{
-	seam_json_open(j, "events", '[');
-	for (size_t i = 0; seam_event_name(i); i++) {
-		seam_json_open(j, NULL, '{');
-		seam_json_string(j, "name", seam_event_name(i));
-		seam_json_string(j, "kind", seam_event_kind(i));
-		seam_json_bool(j, "available", seam_doctor_event(i));
-		seam_json_close(j);
-	}
-	seam_json_close(j);
-}
-
 static void print_json(void)
 {
 	struct seam_json j = seam_json_make(stdout, true);
@@ -107,14 +94,16 @@ static void print_json(void)
 		seam_json_close(&j);
 	}
 	seam_json_close(&j);
-	json_events(&j);
+	seam_json_open(&j, "events", '[');
+	for (size_t i = 0; seam_event_name(i); i++) {
+		seam_json_open(&j, NULL, '{');
+		seam_json_string(&j, "name", seam_event_name(i));
+		seam_json_string(&j, "kind", seam_event_kind(i));
+		seam_json_bool(&j, "available", seam_doctor_event(i));
+		seam_json_close(&j);
+	}
 	seam_json_close(&j);
-}
-
-static const char *needed(const struct seam_doctor_program *p)
-{
-	return p->needs == SEAM_CALL_GRAPH_AUTO ?
-	       "--call-graph auto (the default)" : "nothing unwinds it";
+	seam_json_close(&j);
 }
 
 static void print_program(const struct seam_doctor_program *p)
@@ -137,7 +126,10 @@ static void print_program(const struct seam_doctor_program *p)
 	else
 		printf("  frame pointers          %s\n",
 		       p->is_go ? "in all Go code" : "not known");
-	printf("  stacks                  %s: %s\n", needed(p), p->why);
+	printf("  stacks                  %s: %s\n",
+	       p->needs == SEAM_CALL_GRAPH_AUTO ?
+	       "--call-graph auto (the default)" : "nothing unwinds it",
+	       p->why);
 	if (p->cost[0])
 		printf("  cost                    %s\n", p->cost);
 }
@@ -197,10 +189,10 @@ static int run(const struct seam_command *self, int argc, char **argv)
 	struct doctor_options o = { 0 };
 	struct seam_doctor anything;
 	int first;
-	int r = seam_command_parse(self, argc, argv, &o, &first);
+	int status = seam_command_parse(self, argc, argv, &o, &first);
 
-	if (r != 0)
-		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (status)
+		return status;
 	if (first < argc)
 		return report_programs(argv + first, o.json);
 	if (o.json)

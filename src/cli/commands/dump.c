@@ -244,15 +244,15 @@ static int run(const struct seam_command *self, int argc, char **argv)
 	struct dump_options settings = { 0 };
 	const char *path;
 	int first;
-	int r = seam_command_parse(self, argc, argv, &settings, &first);
+	int status = seam_command_parse(self, argc, argv, &settings, &first);
 
-	if (r)
-		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (status)
+		return status;
 	if (settings.symbols && !settings.json)
 		return seam_command_misused(self, "--symbols needs --json");
-	r = seam_reading_operand(self, &settings.reading, argc, argv, first,
-				 &path);
-	return r ? r : dump(path, &settings);
+	status = seam_reading_operand(self, &settings.reading, argc, argv,
+				      first, &path);
+	return status ? status : dump(path, &settings);
 }
 
 const struct seam_command seam_dump_command = {

@@ -5,7 +5,7 @@
 #include <elf.h>
 #include <linux/perf_event.h>
 
-#include "wire/perf/perf_registers.h"
+#include "wire/perf/perf_sample.h"
 
 /*
  * The stack of the next record; SEAM_NONE if it has no sample.  A record may

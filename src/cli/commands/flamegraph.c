@@ -4,7 +4,6 @@
 
 #include <errno.h>
 
-#include "cli/output_file.h"
 #include "cli/reading.h"
 
 struct flamegraph_options {
@@ -38,18 +37,15 @@ static const struct seam_option options[] = {
 
 static int write_svg(const struct seam_export *export, struct seam_err *err)
 {
-	int r = seam_flamegraph_write(&(struct seam_flamegraph) {
-		.selected = export->selected, .group = export->group,
-		.title = export->title, .inverted = export->inverted,
-		.min_percent = export->min_percent,
-	}, export->out);
+	const struct seam_flamegraph *graph = export->picture;
+	int r = seam_flamegraph_write(graph, export->out);
 
 	if (r == -EFBIG)
 		return seam_err_set(err, r, "cannot draw: the page would be "
 			"larger than 50 MB; a larger --min-percent makes it "
 			"smaller (%g omits invisible frames)",
-			export->min_percent < 0.01 ? 0.01 :
-			10 * export->min_percent);
+			graph->min_percent < 0.01 ? 0.01 :
+			10 * graph->min_percent);
 	return r ? seam_err_set(err, r, "cannot draw: %s", strerror(-r)) : 0;
 }
 
@@ -60,18 +56,21 @@ static int draw(struct seam_opened *opened, const struct flamegraph_options *o)
 {
 	const char *command = seam_profile_text(&opened->profile,
 						opened->profile.command);
-	struct seam_export export = {
+	const struct seam_flamegraph graph = {
 		.selected = &opened->selected,
 		.group = seam_reading_group(o->by),
 		.title = o->title ? o->title : *command ? command :
 			 opened->path,
 		.inverted = o->inverted, .min_percent = o->min_percent,
 	};
-	struct seam_err err = { 0 };
+	struct seam_export export = { .picture = &graph };
+	int status;
 
 	seam_reading_take_one_event(opened);
-	return seam_export_file(o->output, &svg, &export, &err) ?
-	       seam_command_failed(&err) : SEAM_EXIT_DONE;
+	status = seam_reading_export(opened, o->output, &svg, &export);
+	if (status != SEAM_EXIT_FAILED && strcmp(o->output, "-") != 0)
+		seam_command_say("wrote '%s'; open it in a browser", o->output);
+	return status;
 }
 
 static int run(const struct seam_command *self, int argc, char **argv)
@@ -80,22 +79,15 @@ static int run(const struct seam_command *self, int argc, char **argv)
 		.output = "flamegraph.svg", .min_percent = -1, .by = "comm",
 	};
 	struct seam_opened opened;
-	int first, status;
-	int rc = seam_command_parse(self, argc, argv, &o, &first);
+	int first;
+	int status = seam_command_parse(self, argc, argv, &o, &first);
 
-	if (rc)
-		return rc < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (status)
+		return status;
 	status = seam_reading_open(&opened, self, &o.reading, argc, argv,
 				   first);
 	if (status == SEAM_EXIT_DONE)
 		status = draw(&opened, &o);
-	if (status == SEAM_EXIT_DONE) {
-		seam_reading_say_losses(&opened);
-		if (strcmp(o.output, "-") != 0)
-			seam_command_say("wrote '%s'; open it in a browser",
-					 o.output);
-		status = seam_reading_status(&opened);
-	}
 	seam_reading_close(&opened);
 	return status;
 }

@@ -45,26 +45,10 @@ static void wrap(FILE *out, const char *text, int indent, int column)
 	fputc('\n', out);
 }
 
-/* "  -F, --freq=HZ"; returns the columns used. */
-static int print_usage(FILE *out, const struct seam_option *option)
-{
-	const char *value = option->value;
-	int column;
-
-	column = option->letter ? fprintf(out, "  -%c", option->letter) :
-		 fprintf(out, "    ");
-	if (option->name)
-		column += fprintf(out, "%s--%s", option->letter ? ", " : "  ",
-				  option->name);
-	if (!value)
-		return column;
-	if (value[0] == '[')	/* "[BYTES]" is shown as "[=BYTES]" */
-		return column + fprintf(out, "[=%s", value + 1);
-	return column + fprintf(out, "%c%s", option->name ? '=' : ' ', value);
-}
-
+/* "  -F, --freq=HZ", and the help from its column on. */
 static void print_option(FILE *out, const struct seam_option *option)
 {
+	const char *value = option->value;
 	char text[512];
 	int column;
 
@@ -72,7 +56,15 @@ static void print_option(FILE *out, const struct seam_option *option)
 		fprintf(out, "\n%s:\n", option->help);
 		return;
 	}
-	column = print_usage(out, option);
+	column = option->letter ? fprintf(out, "  -%c", option->letter) :
+		 fprintf(out, "    ");
+	if (option->name)
+		column += fprintf(out, "%s--%s", option->letter ? ", " : "  ",
+				  option->name);
+	if (value && value[0] == '[')	/* "[BYTES]" is shown as "[=BYTES]" */
+		column += fprintf(out, "[=%s", value + 1);
+	else if (value)
+		column += fprintf(out, "%c%s", option->name ? '=' : ' ', value);
 	if (column + 2 > HELP_COLUMN) {
 		fputc('\n', out);
 		column = 0;
@@ -82,20 +74,6 @@ static void print_option(FILE *out, const struct seam_option *option)
 		 option->choices ? ": " : "",
 		 option->choices ? option->choices : "");
 	wrap(out, text, HELP_COLUMN, HELP_COLUMN);
-}
-
-static void print_options(FILE *out, const struct seam_command *command)
-{
-	const struct seam_option *option = command->options;
-	size_t n = command->n_options;
-
-	if (n && option->kind != SEAM_OPTION_HEADING)
-		fprintf(out, "\nOptions:\n");
-	for (size_t i = 0; i < n; i++)
-		print_option(out, &option[i]);
-	fprintf(out, "\nGeneral:\n");
-	for (size_t i = 0; (option = seam_command_common(command, i)); i++)
-		print_option(out, option);
 }
 
 /* Paragraphs are separated by blank lines. */
@@ -113,12 +91,25 @@ static void print_paragraphs(FILE *out, const char *text)
 	}
 }
 
-/* Lines of "command line\ttext". */
-static void print_examples(FILE *out, const char *line)
+void seam_help_print(FILE *out, const struct seam_command *command)
 {
-	if (line && *line)
+	const char *seam = command->is_program ? "" : "seam ";
+	const char *line = command->examples ? command->examples : "";
+	const struct seam_option *option = command->options;
+
+	fprintf(out, "%s%s - %s\n\nusage: %s%s %s\n", seam, command->name,
+		command->summary, seam, command->name, command->synopsis);
+	print_paragraphs(out, command->description);
+	if (command->n_options && option->kind != SEAM_OPTION_HEADING)
+		fprintf(out, "\nOptions:\n");
+	for (size_t i = 0; i < command->n_options; i++)
+		print_option(out, &option[i]);
+	fprintf(out, "\nGeneral:\n");
+	for (size_t i = 0; (option = seam_command_common(command, i)); i++)
+		print_option(out, option);
+	if (*line)
 		fprintf(out, "\nExamples:\n");
-	while (line && *line) {
+	while (*line) {
 		size_t n = strcspn(line, "\n");
 		size_t tab = strcspn(line, "\t\n");
 
@@ -128,17 +119,6 @@ static void print_examples(FILE *out, const char *line)
 				line + tab + 1);
 		line += n + (line[n] == '\n');
 	}
-}
-
-void seam_help_print(FILE *out, const struct seam_command *command)
-{
-	const char *seam = command->is_program ? "" : "seam ";
-
-	fprintf(out, "%s%s - %s\n\nusage: %s%s %s\n", seam, command->name,
-		command->summary, seam, command->name, command->synopsis);
-	print_paragraphs(out, command->description);
-	print_options(out, command);
-	print_examples(out, command->examples);
 }
 
 void seam_help_overview(FILE *out)
@@ -197,7 +177,7 @@ int seam_command_unknown(const char *name)
 /* ---- manual pages ---- */
 
 /* mdoc requires a date: of the last change to a page's own text. */
-#define MAN_DATE "November 20, 2026"
+#define MAN_DATE "November 23, 2026"
 
 /* Backslashes, hyphens, and a dot or quote that would begin a request. */
 static void put_escaped(FILE *out, char c, bool at_start)
@@ -272,10 +252,14 @@ static void put_head(FILE *out, const char *title, const char *name,
 	put_text(out, summary, strlen(summary));
 }
 
-/* ".It Fl F , Fl \-freq Ns = Ns Ar HZ" */
-static void put_item(FILE *out, const struct seam_option *option)
+/*
+ * ".It Fl F , Fl \-freq Ns = Ns Ar HZ", and the help, which has no full stop,
+ * as a sentence.
+ */
+static void put_option(FILE *out, const struct seam_option *option)
 {
 	const char *value = option->value;
+	char text[512];
 
 	fputs(".It ", out);
 	if (option->letter)
@@ -291,14 +275,6 @@ static void put_item(FILE *out, const struct seam_option *option)
 		fprintf(out, "%s Ar %s", option->name ? " Ns = Ns" : "",
 			value);
 	fputc('\n', out);
-}
-
-/* The help without its full stop, as a sentence. */
-static void put_option(FILE *out, const struct seam_option *option)
-{
-	char text[512];
-
-	put_item(out, option);
 	snprintf(text, sizeof(text), "%c%s%s%s.",
 		 option->help[0] >= 'a' && option->help[0] <= 'z' ?
 		 option->help[0] - 'a' + 'A' : option->help[0],
@@ -372,30 +348,6 @@ static void put_exit_status(FILE *out, bool takes_command)
 	      ".El\n", out);
 }
 
-static void put_command(FILE *out, const struct seam_command *command)
-{
-	const struct seam_option *common;
-	char name[64];
-
-	snprintf(name, sizeof(name), "%s%s", command->is_program ? "" : "seam-",
-		 command->name);
-	put_head(out, name, name, command->summary);
-	fprintf(out, ".Sh SYNOPSIS\n.Nm %s%s\n.Ar ",
-		command->is_program ? "" : "seam ", command->name);
-	put_argument(out, command->synopsis);
-	fputs("\n.Sh DESCRIPTION\n", out);
-	put_paragraphs(out, command->description);
-	fputs(".Sh OPTIONS\n", out);
-	put_options(out, command->options, command->n_options);
-	fputs(".Ss General\n.Bl -tag -width Ds\n", out);
-	for (size_t i = 0; (common = seam_command_common(command, i)); i++)
-		put_option(out, common);
-	fputs(".El\n", out);
-	put_exit_status(out, command->takes_command);
-	put_examples(out, command->examples);
-	fputs(".Sh SEE ALSO\n.Xr seam 1\n", out);
-}
-
 static void put_overview(FILE *out)
 {
 	put_head(out, "seam", "seam",
@@ -418,10 +370,34 @@ static void put_overview(FILE *out)
 
 void seam_man_print(FILE *out, const struct seam_command *command)
 {
-	if (command)
-		put_command(out, command);
-	else
+	const struct seam_option *common;
+	char name[64];
+
+	if (!command) {
 		put_overview(out);
+		return;
+	}
+	snprintf(name, sizeof(name), "%s%s", command->is_program ? "" : "seam-",
+		 command->name);
+	put_head(out, name, name, command->summary);
+	fprintf(out, ".Sh SYNOPSIS\n.Nm %s%s\n.Ar ",
+		command->is_program ? "" : "seam ", command->name);
+	put_argument(out, command->synopsis);
+	fputs("\n.Sh DESCRIPTION\n", out);
+	put_paragraphs(out, command->description);
+	fputs(".Sh OPTIONS\n", out);
+	put_options(out, command->options, command->n_options);
+	fputs(".Ss General\n.Bl -tag -width Ds\n", out);
+	for (size_t i = 0; (common = seam_command_common(command, i)); i++)
+		put_option(out, common);
+	fputs(".El\n", out);
+	if (command->limits) {
+		fputs(".Sh LIMITS\n", out);
+		put_paragraphs(out, command->limits);
+	}
+	put_exit_status(out, command->takes_command);
+	put_examples(out, command->examples);
+	fputs(".Sh SEE ALSO\n.Xr seam 1\n", out);
 }
 
 /*
@@ -674,17 +650,6 @@ static void put_fish(FILE *out)
 	fputs("'\n", out);
 }
 
-/* A completion script; @shell is "bash", "zsh" or "fish". */
-static void print_completion(FILE *out, const char *shell)
-{
-	if (strcmp(shell, "bash") == 0)
-		put_bash(out);
-	else if (strcmp(shell, "zsh") == 0)
-		put_zsh(out);
-	else
-		put_fish(out);
-}
-
 /* ---- the command ---- */
 
 struct help_options {
@@ -720,13 +685,19 @@ static const char *find_formatter(void)
 
 static int run(const struct seam_command *self, int argc, char **argv)
 {
+	static const struct {
+		const char *name;
+		void (*put)(FILE *out);
+	} shells[] = {
+		{ "bash", put_bash }, { "zsh", put_zsh }, { "fish", put_fish },
+	};
 	struct help_options options = { 0 };
 	const struct seam_command *command = NULL;
 	int first;
-	int rc = seam_command_parse(self, argc, argv, &options, &first);
+	int status = seam_command_parse(self, argc, argv, &options, &first);
 
-	if (rc)
-		return rc < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (status)
+		return status;
 	if (argc - first > 1)
 		return seam_command_misused(self, "one COMMAND at a time");
 	if (first < argc) {
@@ -736,13 +707,16 @@ static int run(const struct seam_command *self, int argc, char **argv)
 		if (!command)
 			return seam_command_unknown(argv[first]);
 	}
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(shells); i++)
+		if (options.completion &&
+		    strcmp(shells[i].name, options.completion) == 0) {
+			shells[i].put(stdout);
+			return SEAM_EXIT_DONE;
+		}
 	if (options.man)
 		seam_pager_start_as(find_formatter(), SEAM_EXIT_DONE);
-	if (!options.completion)
-		seam_pager_start(SEAM_EXIT_DONE);
-	if (options.completion)
-		print_completion(stdout, options.completion);
-	else if (options.man)
+	seam_pager_start(SEAM_EXIT_DONE);
+	if (options.man)
 		seam_man_print(stdout, command);
 	else if (command)
 		seam_help_print(stdout, command);

@@ -49,19 +49,6 @@ struct injection {
 	bool is_damaged;
 };
 
-static int open_output(struct injection *in, struct seam_err *err)
-{
-	const char *path = in->settings->output;
-	int r = seam_output_folder_begin(&in->made, path, err);
-
-	if (r < 0)
-		return r;
-	in->folder_path = realpath(path, NULL);
-	if (!in->folder_path)
-		return seam_err_errno(err, "cannot open '%s'", path);
-	return 0;
-}
-
 /* The recording's processes and JIT code. */
 static int read_code(struct injection *in, struct seam_err *err)
 {
@@ -142,10 +129,15 @@ static int make(struct injection *in, struct seam_err *err)
 		.data = &in->data, .context = &in->code,
 		.leaves_out = seam_inject_code_is_hidden_by,
 	};
+	const char *path = in->settings->output;
 	int r = read_code(in, err);
 
 	if (r == 0)
-		r = open_output(in, err);
+		r = seam_output_folder_begin(&in->made, path, err);
+	if (r == 0)
+		in->folder_path = realpath(path, NULL);
+	if (r == 0 && !in->folder_path)
+		r = seam_err_errno(err, "cannot open '%s'", path);
 	if (r == 0)
 		r = seam_inject_code_make(&in->code, in->folder_path, err);
 	if (r == 0 && in->recording.folder)
@@ -209,15 +201,15 @@ static int run(const struct seam_command *self, int argc, char **argv)
 	struct inject_options settings = { 0 };
 	const char *path;
 	int first;
-	int r = seam_command_parse(self, argc, argv, &settings, &first);
+	int status = seam_command_parse(self, argc, argv, &settings, &first);
 
-	if (r)
-		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (status)
+		return status;
 	if (!settings.output)
 		return seam_command_misused(self, "-o DIR is missing");
-	r = seam_reading_operand(self, &settings.reading, argc, argv, first,
-				 &path);
-	return r ? r : inject(path ? path : SEAM_LOAD_DEFAULT, &settings);
+	status = seam_reading_operand(self, &settings.reading, argc, argv,
+				      first, &path);
+	return status ? status : inject(path ? path : SEAM_LOAD_DEFAULT, &settings);
 }
 
 const struct seam_command seam_inject_command = {

@@ -4,9 +4,6 @@
  *
  * Source: LuaJIT RFC "lua: system-wide profiler", "Retrieving the results".
  */
-#include <errno.h>
-
-#include "cli/output_file.h"
 #include "cli/reading.h"
 
 struct parse_sysprof_options {
@@ -20,30 +17,19 @@ static const struct seam_option options[] = {
 		    "VMST_LFUNC, VMST_GC and so on: what the VM did."),
 };
 
-static int write_stacks(struct seam_opened *opened,
-			const struct parse_sysprof_options *o)
-{
-	struct seam_export export = {
-		.selected = &opened->selected, .group = SEAM_GROUP_VMSTATE,
-		.root_prefix = "VMST_", .no_root = !o->split,
-	};
-	struct seam_err err = { 0 };
-
-	return seam_export_file("-", seam_exporter_find("folded"), &export,
-				&err) ? seam_command_failed(&err) :
-	       SEAM_EXIT_DONE;
-}
-
 static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct parse_sysprof_options o = { 0 };
 	struct seam_reading reading = { .like_parser = true };
+	struct seam_export export = {
+		.group = SEAM_GROUP_VMSTATE, .root_prefix = "VMST_",
+	};
 	struct seam_opened opened;
-	int first, status;
-	int rc = seam_command_parse(self, argc, argv, &o, &first);
+	int first;
+	int status = seam_command_parse(self, argc, argv, &o, &first);
 
-	if (rc)
-		return rc < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (status)
+		return status;
 	if (argc - first != 1)
 		return seam_command_misused(self, first == argc ?
 			"FILE is missing" : "one FILE at a time");
@@ -54,12 +40,10 @@ static int run(const struct seam_command *self, int argc, char **argv)
 				 opened.path);
 		status = SEAM_EXIT_FAILED;
 	}
+	export.no_root = !o.split;
 	if (status == SEAM_EXIT_DONE)
-		status = write_stacks(&opened, &o);
-	if (status == SEAM_EXIT_DONE) {
-		seam_reading_say_losses(&opened);
-		status = seam_reading_status(&opened);
-	}
+		status = seam_reading_export(&opened, "-",
+				seam_exporter_find("folded"), &export);
 	seam_reading_close(&opened);
 	return status;
 }

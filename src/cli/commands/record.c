@@ -7,7 +7,6 @@
 #include "cli/command.h"
 #include "cli/commands/record_args.h"
 #include "record/record.h"
-#include "record/snapshot_client.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -70,19 +69,6 @@ static void report_losses(const struct seam_record_result *r)
 	}
 }
 
-/* AUX data is decoded by perf. */
-static void report_aux(const char *output,
-		       const struct seam_record_result *r)
-{
-	char size[32];
-
-	if (!r->aux_event)
-		return;
-	print_size(size, sizeof(size), r->counts.n[SEAM_COUNT_AUX_BYTES]);
-	seam_command_say("%s of '%s'; next: perf script --itrace=i1us -i "
-			 "%s/data", size, r->aux_event, output);
-}
-
 /* Why many stacks are incomplete. */
 static void report_stacks(const struct seam_record_result *r)
 {
@@ -134,40 +120,25 @@ static void report_calls(const struct seam_record_result *r, const char *place)
 	uint64_t n_records = r->counts.n[SEAM_COUNT_CALLS_RECORDS];
 	uint64_t n_functions = r->counts.n[SEAM_COUNT_CALLS_FUNCTIONS];
 	uint64_t n_threads = r->counts.n[SEAM_COUNT_CALLS_THREADS];
+	uint64_t n_frozen = r->counts.n[SEAM_COUNT_CALLS_FROZEN];
 	char size[32];
 
-	if (!n_records)
-		return;
 	print_size(size, sizeof(size), r->calls_bytes);
-	seam_command_say("%" PRIu64 " record%s of calls of %" PRIu64
-			 " function%s, %" PRIu64 " thread%s, %s in xray; "
-			 "next: seam calls%s", n_records, plural(n_records),
-			 n_functions, plural(n_functions), n_threads,
-			 plural(n_threads), size, place);
-	if (seam_command_verbose())
+	if (n_records)
+		seam_command_say("%" PRIu64 " record%s of calls of %" PRIu64
+				 " function%s, %" PRIu64 " thread%s, %s in "
+				 "xray; next: seam calls%s", n_records,
+				 plural(n_records), n_functions,
+				 plural(n_functions), n_threads,
+				 plural(n_threads), size, place);
+	if (n_records && seam_command_verbose())
 		seam_command_say("the time stamp counter runs at %.6f MHz",
 				 (double)r->tsc_hz / 1e6);
-}
-
-static void report_frozen(const struct seam_counts *counts)
-{
-	uint64_t n = counts->n[SEAM_COUNT_CALLS_FROZEN];
-
-	if (n)
+	if (n_frozen)
 		seam_command_say("%" PRIu64 " record%s of calls left out while "
-				 "a trigger's were copied%s", n, plural(n),
-				 counts->n[SEAM_COUNT_CALLS_RECORDS] ? "" :
+				 "a trigger's were copied%s", n_frozen,
+				 plural(n_frozen), n_records ? "" :
 				 ": none came after the last snapshot");
-}
-
-/* A line for each other kind of loss. */
-static void report_other_losses(const struct seam_counts *counts)
-{
-	char line[SEAM_COUNT_LINE];
-
-	for (size_t i = 0; i < SEAM_N_COUNTS; i++)
-		if (seam_counts_describe(counts, i, line))
-			seam_command_say("%s", line);
 }
 
 /* Where the recording was moved to, as a relative path if below here. */
@@ -187,7 +158,7 @@ static void summarize(const char *output, bool has_command,
 		      const struct seam_record_result *r)
 {
 	const char *place = r->was_moved ? shown_place(r) : output;
-	char size[32], operand[PATH_MAX + 2] = "";
+	char size[32], operand[PATH_MAX + 2] = "", line[SEAM_COUNT_LINE];
 
 	print_size(size, sizeof(size), r->bundle_bytes);
 	if (strcmp(place, "recording.seam") != 0)
@@ -204,15 +175,18 @@ static void summarize(const char *output, bool has_command,
 	if (r->limit)
 		seam_command_say("%s ended the recording%s", r->limit,
 				 has_command ? "; COMMAND continues" : "");
-	report_aux(output, r);
+	print_size(size, sizeof(size), r->counts.n[SEAM_COUNT_AUX_BYTES]);
+	if (r->aux_event)	/* perf decodes it */
+		seam_command_say("%s of '%s'; next: perf script --itrace=i1us "
+				 "-i %s/data", size, r->aux_event, output);
 	report_losses(r);
 	report_stacks(r);
 	report_guest(&r->counts);
-	if (r->has_calls) {
+	if (r->has_calls)
 		report_calls(r, operand);
-		report_frozen(&r->counts);
-	}
-	report_other_losses(&r->counts);
+	for (size_t i = 0; i < SEAM_N_COUNTS; i++)
+		if (seam_counts_describe(&r->counts, i, line))
+			seam_command_say("%s", line);
 }
 
 /*
@@ -235,34 +209,28 @@ static int exit_status(const struct seam_record_options *what,
 	return status == SEAM_EXIT_DONE && lossy ? SEAM_EXIT_LOSSY : status;
 }
 
-/* Record; the recording has the command line, to which "seam" is added. */
-static int record_words(struct seam_record_options *what, int argc,
-			char **argv, struct seam_record_result *result,
-			struct seam_err *err)
-{
-	size_t n = (size_t)argc;
-	const char **words = calloc(n + 1, sizeof(*words));
-	int r;
-
-	if (!words)
-		return seam_err_no_memory(err);
-	words[0] = "seam";
-	for (size_t i = 0; i < n; i++)
-		words[i + 1] = argv[i];
-	what->words = words;
-	what->n_words = n + 1;
-	r = seam_record(what, result, err);
-	free(words);
-	return r;
-}
-
-/* Returns the exit status. */
+/*
+ * The exit status.  The recording has the command line, to which "seam" is
+ * added.
+ */
 static int record_and_report(struct seam_record_options *what, int argc,
 			     char **argv, struct seam_record_result *result)
 {
+	size_t n = (size_t)argc;
+	const char **words = calloc(n + 1, sizeof(*words));
 	struct seam_err err = { 0 };
-	int r = record_words(what, argc, argv, result, &err);
+	int r;
 
+	if (words) {
+		words[0] = "seam";
+		memcpy(words + 1, argv, n * sizeof(*words));
+		what->words = words;
+		what->n_words = n + 1;
+		r = seam_record(what, result, &err);
+		free(words);
+	} else {
+		r = seam_err_no_memory(&err);
+	}
 	if (result->start_error) {
 		seam_command_failed(&err);
 		return result->start_error == -ENOENT ? EXIT_NOT_FOUND :
@@ -286,15 +254,18 @@ int seam_record_run(const struct seam_command *self, int argc, char **argv)
 		.record = { .output = "recording.seam", .note = say },
 	};
 	struct seam_record_result result = { 0 };
-	int first, r = seam_command_parse(self, argc, argv, &args, &first);
+	int first, status = seam_command_parse(self, argc, argv, &args, &first);
 
-	if (r != 0)
-		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
-	r = seam_record_args_check(&args, argv + first) < 0 ? SEAM_EXIT_USAGE :
-	    record_and_report(&args.record, argc, argv, &result);
+	if (status)
+		return status;
+	status = seam_record_args_check(&args, argv + first);
+	if (!status)
+		status = record_and_report(&args.record, argc, argv, &result);
 	seam_record_result_fini(&result);
-	seam_record_args_fini(&args);
-	return r;
+	free(args.record.pids.items);
+	free(args.record.tids.items);
+	free(args.record.cpus.items);
+	return status;
 }
 
 /* ---- 'seam snapshot': request a snapshot from a recorder ---- */
@@ -303,15 +274,14 @@ static int run_snapshot(const struct seam_command *self, int argc, char **argv)
 {
 	char path[PATH_MAX + 16];
 	struct seam_err err = { 0 };
-	int first, r = seam_command_parse(self, argc, argv, NULL, &first);
+	int first, status = seam_command_parse(self, argc, argv, NULL, &first);
 
-	if (r != 0)
-		return r < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (status)
+		return status;
 	if (argc - first > 1)
 		return seam_command_misused(self, "one recorder at a time");
-	r = seam_snapshot_request(first < argc ? argv[first] : "recording.seam",
-				  path, sizeof(path), &err);
-	if (r < 0)
+	if (seam_snapshot_request(first < argc ? argv[first] : "recording.seam",
+				  path, sizeof(path), &err) < 0)
 		return seam_command_failed(&err);
 	seam_text_put(stdout, path, SEAM_TEXT_TERMINAL);
 	putchar('\n');

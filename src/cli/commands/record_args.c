@@ -4,13 +4,12 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "record/perf/compress.h"
+#include "record/perf/data_file.h"
 #include "record/proc/targets.h"
 #include "record/services/jit_service.h"
 #include "record/stack_plan.h"
 #include "wire/xray/trigger_text.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -238,9 +237,9 @@ static const struct seam_option options[] = {
 	OPTION(record.keep_files, FLAG, 0, "keep-files", NULL,
 	       "copy the programs and libraries that samples or calls are in",
 	       .detail = "They are copied to elf/ in the recording, by build "
-	       "id or contents, so that it can be read on another machine or after they "
-	       "have changed. Files that were deleted or replaced, or that "
-	       "only a container sees, are always copied."),
+	       "id or contents, so that it can be read on another machine "
+	       "or after they have changed. Files that were deleted or "
+	       "replaced, or that only a container sees, are always copied."),
 	OPTION(compress, STRING, 'z', "compression-level", "[LEVEL]",
 	       "compress the recording, at level 1 to 22 of zstd (1)"),
 	OPTION(ring, STRING, 'm', "mmap-pages", "PAGES[,AUX]",
@@ -278,25 +277,27 @@ const struct seam_command seam_record_command = {
 		"without frame pointers have them too (--call-graph).\n\n"
 		"The exit status is that of COMMAND; 3 if COMMAND returned "
 		"0 and data was lost, or --trace recorded no call; 126 or "
-		"127 if it could not be started. An interrupt from the terminal goes to COMMAND, "
-		"and the recording ends when COMMAND does; a second "
-		"interrupt ends the recording at once. SIGINT and SIGTERM "
-		"end a recording even if they were ignored at its start, as "
-		"a shell does for background jobs of a script; SIGHUP "
-		"(nohup) and SIGQUIT stay ignored.\n\n"
+		"127 if it could not be started. An interrupt from the "
+		"terminal goes to COMMAND, and the recording ends when "
+		"COMMAND does; a second interrupt ends the recording at "
+		"once. SIGINT and SIGTERM end a recording even if they were "
+		"ignored at its start, as a shell does for background jobs "
+		"of a script; SIGHUP (nohup) and SIGQUIT stay ignored.\n\n"
 		"Files that a later reader could not find are copied into "
 		"the recording: programs and libraries that were deleted or "
 		"replaced, or that only a container sees (elf/), and the "
 		"files jit-PID.dump and perf-PID.map of JITs (jit/). They are "
 		"opened with the rights of the user whose program mapped "
-		"them. Limits: 256 MiB a file and 1 GiB in elf/; 512 MiB a "
-		"file and 2 GiB in jit/; 8192 mapped files (1024 of a "
-		"process, 16 paths of one file) with 8 MiB of paths; 512 "
-		"processes with JIT code; for processes that ran before the "
-		"recording, 4 MiB of mappings each and 256 MiB in total; 60 "
-		"seconds at the end. Files beyond these limits are left out "
+		"them. A signal ends the copying.",
+	.limits =
+		"Of files that are copied: 256 MiB a file and 1 GiB in elf/; "
+		"512 MiB a file and 2 GiB in jit/; 8192 mapped files (1024 of "
+		"a process) with 8 MiB of paths; 512 processes with JIT code; "
+		"for processes that ran before the recording, 4 MiB of "
+		"mappings each and 256 MiB in total; 60 seconds at the end. "
+		"Files beyond these limits are left out "
 		"and counted by cause, in the summary and under \"kept\" in "
-		"meta.json. A signal ends the copying.",
+		"meta.json.",
 	.examples =
 		"seam record -- make\trecord a build\n"
 		"seam record -F 4000 -- ./server\t4000 samples a second\n"
@@ -316,10 +317,11 @@ const struct seam_command seam_record_command = {
 	.run = seam_record_run,
 };
 
+/* The functions below return 0, or SEAM_EXIT_USAGE after a message. */
 static int usage(const char *text, const char *value)
 {
-	seam_command_misused(&seam_record_command, "%s: '%s'", text, value);
-	return -EINVAL;
+	return seam_command_misused(&seam_record_command, "%s: '%s'", text,
+				    value);
 }
 
 static int parse_frequency(const char *text, uint64_t *hz)
@@ -371,19 +373,6 @@ static int parse_call_graph(const char *text, struct seam_record_options *out)
 	out->stack_bytes = bytes > SEAM_STACK_PLAN_MAX_BYTES ?
 			   SEAM_STACK_PLAN_MAX_BYTES : (uint32_t)bytes;
 	return 0;
-}
-
-/* One of the choices of --layers, or NULL. */
-static enum seam_layers layers_of(const char *choice)
-{
-	switch (choice ? *choice : 'a') {
-	case 'g':
-		return SEAM_LAYERS_GUEST;
-	case 'n':
-		return SEAM_LAYERS_NATIVE;
-	default:
-		return SEAM_LAYERS_AUTO;
-	}
 }
 
 static size_t round_ring(uint64_t bytes, const char *what)
@@ -547,31 +536,14 @@ static bool parse_flight_size(const char *text, uint64_t *bytes)
 	return true;
 }
 
-static int check_triggers(const struct seam_option_list *triggers)
-{
-	struct seam_trigger trigger;
-
-	for (size_t i = 0; i < triggers->n; i++) {
-		const char *text = triggers->items[i];
-		const char *cause = seam_trigger_parse(text, &trigger);
-
-		if (!cause)
-			continue;
-		seam_command_misused(&seam_record_command,
-				     "'%s' is no trigger: %s", text, cause);
-		return -EINVAL;
-	}
-	return 0;
-}
-
 /*
  * Complete @out->flight, which borrows from @args, and what it implies.
- * -EINVAL after a message on stderr.
  */
 static int check_flight(const struct seam_flight_args *args,
 			struct seam_record_options *out)
 {
 	struct seam_flight_options *flight = &out->flight;
+	struct seam_trigger trigger;
 	const char *problem;
 
 	flight->is_used = args->size || args->triggers.n;
@@ -580,10 +552,8 @@ static int check_flight(const struct seam_flight_args *args,
 	problem = problem_of_flight(args, out);
 	if (!problem && !parse_flight_size(args->size, &flight->bytes))
 		problem = "--flight-recorder takes a size such as 4M, up to 1G";
-	if (problem) {
-		seam_command_misused(&seam_record_command, "%s", problem);
-		return -EINVAL;
-	}
+	if (problem)
+		return seam_command_misused(&seam_record_command, "%s", problem);
 	flight->triggers = args->triggers.items;
 	flight->n_triggers = args->triggers.n;
 	flight->after_ns = args->after_ms * SEAM_NS_PER_MS;
@@ -591,7 +561,15 @@ static int check_flight(const struct seam_flight_args *args,
 				(unsigned int)args->max_snapshots :
 				DEFAULT_SNAPSHOTS;
 	out->overwrite = true;
-	return check_triggers(&args->triggers);
+	for (size_t i = 0; i < flight->n_triggers; i++) {
+		problem = seam_trigger_parse(flight->triggers[i], &trigger);
+		if (problem)
+			return seam_command_misused(&seam_record_command,
+						    "'%s' is no trigger: %s",
+						    flight->triggers[i],
+						    problem);
+	}
+	return 0;
 }
 
 /* ---- calls (--trace) ---- */
@@ -638,8 +616,7 @@ static int check_trace(const struct seam_trace_args *args,
 		problem = "--trace-min takes a time such as 5us";
 	if (!problem)
 		return 0;
-	seam_command_misused(&seam_record_command, "%s", problem);
-	return -EINVAL;
+	return seam_command_misused(&seam_record_command, "%s", problem);
 }
 
 /* ---- all of them ---- */
@@ -683,29 +660,20 @@ int seam_record_args_check(struct seam_record_args *a, char **command)
 	o->n_events = a->events.n;
 	o->realtime = (int)a->realtime;
 	problem = contradiction(a);
-	if (problem) {
-		seam_command_misused(&seam_record_command, "%s", problem);
-		return -EINVAL;
-	}
-	o->layers = layers_of(a->layers);
-	if (check_flight(&a->flight, o) < 0 ||
-	    parse_call_graph(a->call_graph, o) < 0 ||
-	    parse_targets(a, o) < 0 ||
-	    check_trace(&a->trace, o) < 0 ||
-	    parse_frequency(a->frequency, &o->frequency_hz) < 0 ||
-	    parse_level(a->compress, &o->compress_level) < 0 ||
+	if (problem)
+		return seam_command_misused(&seam_record_command, "%s", problem);
+	o->layers = !a->layers || *a->layers == 'a' ? SEAM_LAYERS_AUTO :
+		    *a->layers == 'g' ? SEAM_LAYERS_GUEST : SEAM_LAYERS_NATIVE;
+	if (check_flight(&a->flight, o) || parse_call_graph(a->call_graph, o) ||
+	    parse_targets(a, o) || check_trace(&a->trace, o) ||
+	    parse_frequency(a->frequency, &o->frequency_hz) ||
+	    parse_level(a->compress, &o->compress_level) ||
 	    parse_duration(a->duration, "--duration takes a number of seconds",
-			   &o->duration_ns) < 0 ||
+			   &o->duration_ns) ||
 	    parse_duration(a->snapshot_every, "--snapshot-every takes a number "
-			   "of seconds", &o->snapshot_ns) < 0 ||
-	    parse_ring(a->ring, o) < 0 || parse_jit_ring(a->jit_ring, o) < 0)
-		return -EINVAL;
-	return parse_aux_snapshots(a->aux_snapshots, o);
-}
-
-void seam_record_args_fini(struct seam_record_args *args)
-{
-	free(args->record.pids.items);
-	free(args->record.tids.items);
-	free(args->record.cpus.items);
+			   "of seconds", &o->snapshot_ns) ||
+	    parse_ring(a->ring, o) || parse_jit_ring(a->jit_ring, o) ||
+	    parse_aux_snapshots(a->aux_snapshots, o))
+		return SEAM_EXIT_USAGE;
+	return 0;
 }

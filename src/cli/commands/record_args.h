@@ -48,10 +48,9 @@ int seam_record_run(const struct seam_command *self, int argc, char **argv);
 
 /*
  * Check @args, and complete @args->record, which borrows from @args and from
- * @command (NULL-terminated; empty: none).  -EINVAL after a message on stderr.
- * seam_record_args_fini() is valid after both.
+ * @command (NULL-terminated; empty: none), and has lists of pids, tids and CPUs
+ * for the caller to free.  0, or SEAM_EXIT_USAGE after a message on stderr.
  */
 int seam_record_args_check(struct seam_record_args *args, char **command);
-void seam_record_args_fini(struct seam_record_args *args);
 
 #endif /* SEAM_RECORD_ARGS_H */

@@ -2,7 +2,6 @@
 /* report.c - 'seam report': tables and call trees */
 #include "report/report.h"
 
-#include <errno.h>
 #include <unistd.h>
 
 #include "cli/pager.h"
@@ -70,15 +69,13 @@ static const struct seam_option options[] = {
 	       "complete",
 	       .detail = "Of stacks that were copied and unwound (seam record "
 	       "--call-graph): how many reach the entry of the program or of "
-	       "the thread, why the others ended, in which files, and how "
-	       "frames were found."),
+	       "the thread, why the others ended, and in which files."),
 	OPTION(json, FLAG, 0, "json", NULL, "print JSON",
 	       .detail = "The schema is seam.report/1, with --tree "
-	       "seam.tree/1, with --stats seam.stats/1. Self and total are "
-		"numbers of samples; "
-	       "members may be added under the same schema, and none is "
-	       "removed. All rows are printed unless --top or --filter is "
-	       "given."),
+	       "seam.tree/1, with --stats seam.stats/2. Self and total are "
+	       "numbers of samples; members may be added under the same "
+	       "schema, and none is removed. All rows are printed unless "
+	       "--top or --filter is given."),
 	SEAM_INPUT_OPTION(struct report_options, reading),
 	SEAM_READING_OPTIONS(struct report_options, reading),
 	{ .kind = SEAM_OPTION_HEADING, .help = "Compatible with perf report" },
@@ -234,11 +231,10 @@ static int run(const struct seam_command *self, int argc, char **argv)
 		.min_percent = 0.5,
 		.top = UINT64_MAX,
 	};
-	int first, rc;
+	int first, status = seam_command_parse(self, argc, argv, &o, &first);
 
-	rc = seam_command_parse(self, argc, argv, &o, &first);
-	if (rc)
-		return rc < 0 ? SEAM_EXIT_USAGE : SEAM_EXIT_DONE;
+	if (status)
+		return status;
 	o.tree |= o.reading.callers_of || o.reading.callees_of;
 	return report(self, &o, argc, argv, first);
 }

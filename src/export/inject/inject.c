@@ -56,31 +56,39 @@ static const struct {
 	[SHSTRTAB] = { ".shstrtab", SHT_STRTAB, 0, 1, 0, 0, 0 },
 };
 
-/* Bytes under construction.  A failure is sticky. */
-struct buffer {
-	SEAM_ARRAY(uint8_t) data;
-	bool is_out_of_memory;
+struct fde {
+	uint64_t code_addr, fde_addr;
 };
 
-static void put(struct buffer *b, const void *bytes, size_t size)
+/* The file under construction. */
+struct elf_building {
+	SEAM_ARRAY(uint8_t) parts[N_SECTIONS];	/* the sections' contents */
+	uint64_t offsets[N_SECTIONS];
+	SEAM_ARRAY(struct fde) fdes;
+	uint64_t n_bad_tables;
+	bool is_out_of_memory;		/* what was put is incomplete */
+};
+
+static void put(struct elf_building *b, int section, const void *bytes,
+		size_t size)
 {
 	b->is_out_of_memory = b->is_out_of_memory ||
-			      !SEAM_ARRAY_EXTEND(&b->data, bytes, size);
+		!SEAM_ARRAY_EXTEND(&b->parts[section], bytes, size);
 }
 
-static void put_u8(struct buffer *b, uint8_t v)
+static void put_u8(struct elf_building *b, int section, uint8_t v)
 {
-	put(b, &v, sizeof(v));
+	put(b, section, &v, sizeof(v));
 }
 
-static void put_u32(struct buffer *b, uint32_t v)
+static void put_u32(struct elf_building *b, int section, uint32_t v)
 {
-	put(b, &v, sizeof(v));
+	put(b, section, &v, sizeof(v));
 }
 
-static void put_string(struct buffer *b, const char *s)
+static void put_string(struct elf_building *b, int section, const char *s)
 {
-	put(b, s, strlen(s) + 1);
+	put(b, section, s, strlen(s) + 1);
 }
 
 static uint64_t align_up(uint64_t v, uint64_t align)
@@ -88,21 +96,21 @@ static uint64_t align_up(uint64_t v, uint64_t align)
 	return (v + align - 1) / align * align;
 }
 
-static void align(struct buffer *b, size_t to)
+static void align(struct elf_building *b, int section, size_t to)
 {
-	while (!b->is_out_of_memory && b->data.n % to)
-		put_u8(b, 0);
+	while (!b->is_out_of_memory && b->parts[section].n % to)
+		put_u8(b, section, 0);
+}
+
+/* Where @section begins: after the one before it, which is complete. */
+static void place(struct elf_building *b, int section)
+{
+	b->offsets[section] = section == TEXT ? TEXT_OFFSET :
+		align_up(b->offsets[section - 1] + b->parts[section - 1].n,
+			 sections[section].align);
 }
 
 /* -- unwinding tables --------------------------------------------------- */
-
-struct fde {
-	uint64_t code_addr, fde_addr;
-};
-
-struct fdes {
-	SEAM_ARRAY(struct fde) list;
-};
 
 enum { RELATIVE = DW_EH_PE_pcrel | DW_EH_PE_sdata4 };
 
@@ -135,9 +143,8 @@ static bool is_relative(struct seam_cursor cie)
 
 /* One table, and its copy in the file. */
 struct frames {
+	struct elf_building *b;
 	const struct seam_inject_function *function;
-	struct buffer *frame;	/* the section */
-	struct fdes *fdes;
 	uint8_t *copy;			/* in the section */
 	uint64_t addr;			/* of the copy, in the file */
 };
@@ -162,8 +169,8 @@ static bool move_fde(struct frames *f, struct seam_cursor body, size_t entry,
 	if (body.error || in_code < 0 ||
 	    (uint64_t)in_code + size > f->function->size || narrow != relative)
 		return false;
-	if (!SEAM_ARRAY_ADD(&f->fdes->list, fde))
-		f->frame->is_out_of_memory = true;
+	if (!SEAM_ARRAY_ADD(&f->b->fdes, fde))
+		f->b->is_out_of_memory = true;
 	memcpy(f->copy + field, &narrow, sizeof(narrow));
 	return true;
 }
@@ -200,39 +207,38 @@ static bool move_table(struct frames *f, size_t *size)
 }
 
 /*
- * .eh_frame at @frame_addr of the file, and in @fdes the entries that
- * .eh_frame_hdr lists.  Tables that cannot be copied are counted in @n_bad.
+ * .eh_frame, and the entries that .eh_frame_hdr lists.  Tables that cannot be
+ * copied are counted.
  */
-static void put_frames(struct buffer *frame, struct fdes *fdes,
-		       const struct seam_inject_function *functions, size_t n,
-		       uint64_t frame_addr, uint64_t *n_bad)
+static void put_frames(struct elf_building *b,
+		       const struct seam_inject_function *functions, size_t n)
 {
+	place(b, EH_FRAME);
 	for (size_t i = 0; i < n; i++) {
+		size_t start = b->parts[EH_FRAME].n, n_fdes = b->fdes.n, size;
 		struct frames f = {
-			.function = &functions[i], .frame = frame,
-			.fdes = fdes,
-			.addr = frame_addr + frame->data.n,
+			.b = b, .function = &functions[i],
+			.addr = b->offsets[EH_FRAME] + start,
 		};
-		size_t start = frame->data.n, n_fdes = fdes->list.n, size;
 
 		if (!functions[i].eh_frame.size)
 			continue;
-		put(frame, functions[i].eh_frame.data,
-				functions[i].eh_frame.size);
-		if (frame->is_out_of_memory)
+		put(b, EH_FRAME, functions[i].eh_frame.data,
+		    functions[i].eh_frame.size);
+		if (b->is_out_of_memory)
 			return;
-		f.copy = frame->data.items + start;
+		f.copy = b->parts[EH_FRAME].items + start;
 		if (move_table(&f, &size)) {
-			frame->data.n = start + size;
-			align(frame, 4);
+			b->parts[EH_FRAME].n = start + size;
+			align(b, EH_FRAME, 4);
 			continue;
 		}
 		/* Remove the table and its FDEs. */
-		frame->data.n = start;
-		fdes->list.n = n_fdes;
-		++*n_bad;
+		b->parts[EH_FRAME].n = start;
+		b->fdes.n = n_fdes;
+		b->n_bad_tables++;
 	}
-	put_u32(frame, 0);		/* terminator */
+	put_u32(b, EH_FRAME, 0);		/* terminator */
 }
 
 static int compare_fdes(const void *a, const void *b)
@@ -242,96 +248,73 @@ static int compare_fdes(const void *a, const void *b)
 	return SEAM_COMPARE(x->code_addr, y->code_addr);
 }
 
-/* .eh_frame_hdr at @header_addr.  Sorts @fdes. */
-static void put_frame_header(struct buffer *header, struct fdes *fdes,
-			     uint64_t header_addr, uint64_t frame_addr)
+static void put_frame_header(struct elf_building *b)
 {
-	size_t n = fdes->list.n;
+	uint64_t addr;
 
-	SEAM_ARRAY_SORT(&fdes->list, compare_fdes);
-	put_u8(header, 1);		/* version */
-	put_u8(header, RELATIVE);	/* encoding of eh_frame_ptr, */
-	put_u8(header, DW_EH_PE_udata4);	/* of fde_count, */
+	place(b, EH_FRAME_HDR);
+	addr = b->offsets[EH_FRAME_HDR];
+	SEAM_ARRAY_SORT(&b->fdes, compare_fdes);
+	put_u8(b, EH_FRAME_HDR, 1);		/* version */
+	put_u8(b, EH_FRAME_HDR, RELATIVE);	/* encoding of eh_frame_ptr, */
+	put_u8(b, EH_FRAME_HDR, DW_EH_PE_udata4);	/* of fde_count, */
 	/* of the table */
-	put_u8(header, DW_EH_PE_datarel | DW_EH_PE_sdata4);
-	put_u32(header, (uint32_t)(frame_addr - (header_addr + 4)));
-	put_u32(header, (uint32_t)n);
-	for (size_t i = 0; i < n; i++) {
-		const struct fde *fde = &fdes->list.items[i];
+	put_u8(b, EH_FRAME_HDR, DW_EH_PE_datarel | DW_EH_PE_sdata4);
+	put_u32(b, EH_FRAME_HDR,
+		(uint32_t)(b->offsets[EH_FRAME] - (addr + 4)));
+	put_u32(b, EH_FRAME_HDR, (uint32_t)b->fdes.n);
+	for (size_t i = 0; i < b->fdes.n; i++) {
+		const struct fde *fde = &b->fdes.items[i];
 
-		put_u32(header,
-				(uint32_t)(fde->code_addr - header_addr));
-		put_u32(header,
-				(uint32_t)(fde->fde_addr - header_addr));
+		put_u32(b, EH_FRAME_HDR, (uint32_t)(fde->code_addr - addr));
+		put_u32(b, EH_FRAME_HDR, (uint32_t)(fde->fde_addr - addr));
 	}
 }
 
 /* -- sections ----------------------------------------------------------- */
 
-/* The file under construction. */
-struct elf_building {
-	struct buffer parts[N_SECTIONS];	/* the sections' contents */
-	uint64_t offsets[N_SECTIONS];
-	uint64_t end;			/* of the sections so far */
-	struct fdes fdes;
-	uint64_t n_bad_tables;
-};
-
-/* Where @section begins: after those that are complete. */
-static uint64_t place(struct elf_building *b, int section)
-{
-	b->offsets[section] = align_up(b->end, sections[section].align);
-	return b->offsets[section];
-}
-
-static void complete(struct elf_building *b, int section)
-{
-	b->end = b->offsets[section] + b->parts[section].data.n;
-}
-
 /* Code without bytes is zeros. */
 static void put_code(struct elf_building *b,
 		     struct seam_inject_function *functions, size_t n)
 {
-	struct buffer *text = &b->parts[TEXT];
-
+	place(b, TEXT);
 	for (size_t i = 0; i < n; i++) {
 		struct seam_inject_function *f = &functions[i];
-		size_t at;
+		uint8_t *to;
 
-		align(text, CODE_ALIGN);
-		at = text->data.n;
-		f->file_offset = TEXT_OFFSET + at;
-		if (text->is_out_of_memory ||
-		    !SEAM_ARRAY_RESERVE(&text->data, f->size)) {
-			text->is_out_of_memory = true;
+		align(b, TEXT, CODE_ALIGN);
+		f->file_offset = TEXT_OFFSET + b->parts[TEXT].n;
+		if (b->is_out_of_memory ||
+		    !SEAM_ARRAY_RESERVE(&b->parts[TEXT], f->size)) {
+			b->is_out_of_memory = true;
 			return;
 		}
+		to = b->parts[TEXT].items + b->parts[TEXT].n;
 		if (f->size && f->code.size == f->size)
-			memcpy(text->data.items + at, f->code.data, f->size);
+			memcpy(to, f->code.data, f->size);
 		else if (f->size)
-			memset(text->data.items + at, 0, f->size);
-		text->data.n += f->size;
+			memset(to, 0, f->size);
+		b->parts[TEXT].n += f->size;
 	}
 }
 
 static void put_symbols(struct elf_building *b,
 			const struct seam_inject_function *functions, size_t n)
 {
-	put_u8(&b->parts[STRTAB], 0);
-	put(&b->parts[SYMTAB], &(Elf64_Sym) { 0 }, sizeof(Elf64_Sym));
+	put_u8(b, STRTAB, 0);
+	put(b, SYMTAB, &(Elf64_Sym) { 0 }, sizeof(Elf64_Sym));
 	for (size_t i = 0; i < n; i++) {
 		const struct seam_inject_function *f = &functions[i];
 		Elf64_Sym symbol = {
-			.st_name = (Elf64_Word)b->parts[STRTAB].data.n,
+			.st_name = (Elf64_Word)b->parts[STRTAB].n,
 			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
 			.st_shndx = TEXT,
 			.st_value = f->file_offset,
 			.st_size = f->size,
 		};
 
-		put_string(&b->parts[STRTAB], f->name);
-		put(&b->parts[SYMTAB], &symbol, sizeof(symbol));
+		put_string(b, STRTAB, f->name);
+		put(b, SYMTAB, &symbol, sizeof(symbol));
 	}
 }
 
@@ -339,45 +322,34 @@ static void put_symbols(struct elf_building *b,
 static void put_build_id(struct elf_building *b)
 {
 	static const int hashed[] = { TEXT, EH_FRAME, SYMTAB, STRTAB };
-	struct buffer *note = &b->parts[BUILD_ID];
 	uint64_t id[3];
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(id); i++) {
 		id[i] = i;
 		for (size_t s = 0; s < SEAM_ARRAY_SIZE(hashed); s++)
-			id[i] = seam_hash_stable(b->parts[hashed[s]].data.items,
-						 b->parts[hashed[s]].data.n,
-						 id[i]);
+			id[i] = seam_hash_stable(b->parts[hashed[s]].items,
+						 b->parts[hashed[s]].n, id[i]);
 	}
-	put_u32(note, sizeof("GNU"));
-	put_u32(note, BUILD_ID_BYTES);
-	put_u32(note, NT_GNU_BUILD_ID);
-	put_string(note, "GNU");
-	put(note, id, BUILD_ID_BYTES);
+	put_u32(b, BUILD_ID, sizeof("GNU"));
+	put_u32(b, BUILD_ID, BUILD_ID_BYTES);
+	put_u32(b, BUILD_ID, NT_GNU_BUILD_ID);
+	put_string(b, BUILD_ID, "GNU");
+	put(b, BUILD_ID, id, BUILD_ID_BYTES);
 }
 
 static void build(struct elf_building *b,
 		  struct seam_inject_function *functions, size_t n)
 {
-	b->end = TEXT_OFFSET;
-	place(b, TEXT);
 	put_code(b, functions, n);
-	complete(b, TEXT);
-	put_frames(&b->parts[EH_FRAME], &b->fdes, functions, n,
-		   place(b, EH_FRAME), &b->n_bad_tables);
-	complete(b, EH_FRAME);
-	put_frame_header(&b->parts[EH_FRAME_HDR], &b->fdes,
-			 place(b, EH_FRAME_HDR), b->offsets[EH_FRAME]);
-	complete(b, EH_FRAME_HDR);
+	put_frames(b, functions, n);
+	put_frame_header(b);
 	put_symbols(b, functions, n);
 	put_build_id(b);
-	put_u8(&b->parts[SHSTRTAB], 0);
+	put_u8(b, SHSTRTAB, 0);
 	for (int i = TEXT; i < N_SECTIONS; i++)
-		put_string(&b->parts[SHSTRTAB], sections[i].name);
-	for (int i = BUILD_ID; i < N_SECTIONS; i++) {
+		put_string(b, SHSTRTAB, sections[i].name);
+	for (int i = BUILD_ID; i < N_SECTIONS; i++)
 		place(b, i);
-		complete(b, i);
-	}
 }
 
 /* -- the file ----------------------------------------------------------- */
@@ -385,7 +357,6 @@ static void build(struct elf_building *b,
 static bool add_section(Elf *elf, struct elf_building *b, int section,
 			uint32_t name)
 {
-	struct buffer *part = &b->parts[section];
 	bool is_loaded = sections[section].flags & SHF_ALLOC;
 	Elf_Scn *scn = elf_newscn(elf);
 	Elf_Data *data = scn ? elf_newdata(scn) : NULL;
@@ -393,7 +364,7 @@ static bool add_section(Elf *elf, struct elf_building *b, int section,
 		.sh_name = name, .sh_type = sections[section].type,
 		.sh_flags = sections[section].flags,
 		.sh_addr = is_loaded ? b->offsets[section] : 0,
-		.sh_offset = b->offsets[section], .sh_size = part->data.n,
+		.sh_offset = b->offsets[section], .sh_size = b->parts[section].n,
 		.sh_link = sections[section].link,
 		.sh_info = sections[section].info,
 		.sh_addralign = sections[section].align,
@@ -403,15 +374,15 @@ static bool add_section(Elf *elf, struct elf_building *b, int section,
 	if (!data)
 		return false;
 	/* ELF_T_BYTE: the numbers are in this machine's order already */
-	data->d_buf = part->data.items;
-	data->d_size = part->data.n;
+	data->d_buf = b->parts[section].items;
+	data->d_size = b->parts[section].n;
 	data->d_align = sections[section].align;
 	return gelf_update_shdr(scn, &header);
 }
 
 static bool write_elf(Elf *elf, struct elf_building *b, uint32_t elf_machine)
 {
-	uint64_t loaded = b->offsets[BUILD_ID] + b->parts[BUILD_ID].data.n;
+	uint64_t loaded = b->offsets[BUILD_ID] + b->parts[BUILD_ID].n;
 	GElf_Phdr load = {
 		.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_align = 0x1000,
 		.p_filesz = loaded, .p_memsz = loaded,
@@ -429,7 +400,8 @@ static bool write_elf(Elf *elf, struct elf_building *b, uint32_t elf_machine)
 	header.e_machine = (GElf_Half)elf_machine;
 	header.e_version = EV_CURRENT;
 	header.e_phoff = sizeof(Elf64_Ehdr);
-	header.e_shoff = align_up(b->end, 8);
+	header.e_shoff = align_up(b->offsets[SHSTRTAB] + b->parts[SHSTRTAB].n,
+				  8);
 	header.e_shstrndx = SHSTRTAB;
 	elf_flagelf(elf, ELF_C_SET, ELF_F_LAYOUT);
 	for (int i = TEXT; i < N_SECTIONS; i++) {
@@ -460,19 +432,11 @@ static int write_file(int fd, struct elf_building *b, uint32_t elf_machine,
 	return r;
 }
 
-static bool is_out_of_memory(const struct elf_building *b)
-{
-	for (int i = 0; i < N_SECTIONS; i++)
-		if (b->parts[i].is_out_of_memory)
-			return true;
-	return false;
-}
-
 int seam_inject_elf(int fd, struct seam_inject_function *functions, size_t n,
 		    uint32_t elf_machine, uint64_t *n_bad_tables,
 		    struct seam_err *err)
 {
-	struct elf_building b = { .end = 0 };
+	struct elf_building b = { .n_bad_tables = 0 };
 	uint64_t total = 0;
 	int r;
 
@@ -483,12 +447,12 @@ int seam_inject_elf(int fd, struct seam_inject_function *functions, size_t n,
 		return seam_err_set(err, -EOVERFLOW,
 				    "too much code for one file");
 	build(&b, functions, n);
-	r = is_out_of_memory(&b) ? seam_err_no_memory(err) :
+	r = b.is_out_of_memory ? seam_err_no_memory(err) :
 	    write_file(fd, &b, elf_machine, err);
 	*n_bad_tables += b.n_bad_tables;
 	for (int i = 0; i < N_SECTIONS; i++)
-		free(b.parts[i].data.items);
-	free(b.fdes.list.items);
+		free(b.parts[i].items);
+	free(b.fdes.items);
 	return r;
 }
 
@@ -496,8 +460,6 @@ int seam_inject_elf(int fd, struct seam_inject_function *functions, size_t n,
 
 /* Pids are reused: a chain of parents may have a cycle. */
 enum { MAX_ANCESTORS = 64 };
-
-/* -- functions ---------------------------------------------------------- */
 
 static int add_function(struct seam_inject_code *code, uint32_t object)
 {

@@ -25,7 +25,7 @@
 #include "export/inject/inject.h"
 #include "export/inject/perf_rewrite.h"
 #include "model/jit/jit_sources.h"
-#include "symbol/jit/jit_placements.h"
+#include "symbol/jit/jit_code.h"
 
 /* One piece of code.  Everything is borrowed. */
 struct seam_inject_function {

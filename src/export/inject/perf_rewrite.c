@@ -77,7 +77,7 @@ static void put_header(struct rewriter *w, uint32_t type, uint16_t misc,
 static void put_added(struct rewriter *w, const struct seam_perf_added *m)
 {
 	const struct seam_perf_event *event = &w->data->events.items[0];
-	uint64_t id = event->n_ids ? event->ids[0] : 0;
+	uint64_t id = seam_perf_data_first_id(w->data);
 	struct seam_perf_mmap2 mapping = {
 		.pid = m->pid, .tid = m->pid, .addr = m->addr, .len = m->len,
 		.pgoff = m->pgoff, .maj = m->maj, .min = m->min,

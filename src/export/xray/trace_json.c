@@ -16,7 +16,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/json_read.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "model/xray/stream_calls.h"
 
@@ -26,10 +26,10 @@ enum {
 	FORK_PID = 1 << 30,		/* Linux pids are below 2^22 */
 };
 
-/* The events of a call up to the time.  NULL: not made yet. */
+/* The events of a call up to the time, of phase B and E.  NULL: not made yet. */
 struct heads {
-	char *begin, *end;
-	size_t begin_size, end_size;
+	char *text[2];
+	size_t size[2];
 };
 
 struct trace_writer {
@@ -157,44 +157,31 @@ static const struct heads *find_heads(struct trace_writer *w,
 		return NULL;
 	}
 	heads = &w->heads.items[slot];
-	if (!heads->end) {
+	if (!heads->text[0]) {
 		name = seam_call_name(w->names, function, buf);
-		make_head(w, 'B', name, &heads->begin, &heads->begin_size);
-		make_head(w, 'E', name, &heads->end, &heads->end_size);
+		make_head(w, 'B', name, &heads->text[0], &heads->size[0]);
+		make_head(w, 'E', name, &heads->text[1], &heads->size[1]);
 	}
 	return w->error ? NULL : heads;
 }
 
-static void put_begin(struct trace_writer *w, struct seam_calls *calls,
-		      const struct seam_item *item)
-{
-	const struct heads *heads;
-
-	w->is_begin = false;
-	if (!seam_time_range_has(w->range, item->time_ns))
-		return;
-	heads = find_heads(w, calls, item->function);
-	if (!heads)
-		return;
-	put_head(w, heads->begin, heads->begin_size);
-	put_time(w, item->time_ns);
-	put(w, "}", 1);
-	w->is_begin = true;
-	w->n_arguments = 0;
-}
-
-static void put_end(struct trace_writer *w, struct seam_calls *calls,
-		    const struct seam_item *item)
+/* An event of a call that began at @begin_ns, if that is in the range. */
+static inline __attribute__((always_inline)) void
+put_call(struct trace_writer *w, struct seam_calls *calls,
+	 const struct seam_item *item, uint64_t begin_ns, bool is_end)
 {
 	const struct heads *heads =
-		seam_time_range_has(w->range, item->begin_ns) ?
+		seam_time_range_has(w->range, begin_ns) ?
 		find_heads(w, calls, item->function) : NULL;
 
+	w->is_begin = false;
 	if (!heads)
 		return;
-	put_head(w, heads->end, heads->end_size);
+	put_head(w, heads->text[is_end], heads->size[is_end]);
 	put_time(w, item->time_ns);
 	put(w, "}", 1);
+	w->is_begin = !is_end;
+	w->n_arguments = 0;
 }
 
 /* The buffer ends with the begin event: replace its closing brackets. */
@@ -211,18 +198,10 @@ static void put_argument(struct trace_writer *w, uint64_t value)
 	put_text(w, text);
 }
 
-static bool is_text(struct seam_bytes data)
-{
-	for (size_t i = 0; i < data.size; i++)
-		if (!seam_text_is_printable(data.data[i]))
-			return false;
-	return true;
-}
-
 /* The bytes of an event: JSON, text if printable, else in hexadecimal. */
 static void put_data(struct trace_writer *w, struct seam_bytes data)
 {
-	bool text = is_text(data);
+	bool text = seam_text_are_printable(data);
 
 	if (seam_json_check(data)) {
 		put_text(w, ",\"args\":{\"data\":");
@@ -282,30 +261,20 @@ static bool put_instant(struct trace_writer *w, const struct seam_item *item)
 	return true;
 }
 
-/* Damage of the log has no number of records: it is in the problems. */
-static void put_loss(struct trace_writer *w, const struct seam_item *item)
-{
-	char text[2 * ROOM];
-
-	if (!item->value || !put_instant(w, item))
-		return;
-	snprintf(text, sizeof(text), ",\"args\":{\"records\":%" PRIu64 "}}",
-		 item->value);
-	put_text(w, text);
-}
-
 static void put_item(struct trace_writer *w, struct seam_calls *calls,
 		     const struct seam_item *item)
 {
+	char text[ROOM];
+
 	switch (item->kind) {
 	case SEAM_ITEM_BEGIN:
-		put_begin(w, calls, item);
+		put_call(w, calls, item, item->time_ns, false);
 		break;
 	case SEAM_ITEM_ARGUMENT:
 		put_argument(w, item->value);
 		break;
 	case SEAM_ITEM_END:
-		put_end(w, calls, item);
+		put_call(w, calls, item, item->begin_ns, true);
 		break;
 	case SEAM_ITEM_CUSTOM:
 	case SEAM_ITEM_TYPED:
@@ -313,7 +282,12 @@ static void put_item(struct trace_writer *w, struct seam_calls *calls,
 			put_data(w, item->data);
 		break;
 	case SEAM_ITEM_LOSS:
-		put_loss(w, item);
+		/* that of damage has no number: it is in the problems */
+		if (!item->value || !put_instant(w, item))
+			break;
+		snprintf(text, sizeof(text), ",\"args\":{\"records\":%" PRIu64
+			 "}}", item->value);
+		put_text(w, text);
 		break;
 	case SEAM_ITEM_SAMPLE:
 		break;
@@ -352,8 +326,8 @@ static void put_stream(struct trace_writer *w, const struct seam_trace *trace,
 	seam_stream_items_close(&items);
 	/* slots are those of one stream */
 	for (size_t i = 0; i < w->heads.n; i++) {
-		free(w->heads.items[i].begin);
-		free(w->heads.items[i].end);
+		free(w->heads.items[i].text[0]);
+		free(w->heads.items[i].text[1]);
 	}
 	w->heads.n = 0;
 }
@@ -380,8 +354,6 @@ int seam_write_trace_json(const struct seam_export *export,
 	flush(&w);
 	free(w.buf);
 	free(w.heads.items);
-	if (w.error == -EOVERFLOW)
-		return seam_calls_failed(w.error, err);
 	if (w.error)
 		return seam_err_set(err, w.error, "cannot write trace: %s",
 				    strerror(-w.error));

@@ -12,21 +12,6 @@ enum {
 	MIN_BLOCK_BYTES = 64 * 1024,
 };
 
-static void write_event(struct seam_xray_writer *w,
-			const struct seam_xray_batch *batch,
-			const struct seam_xray_event *event)
-{
-	if (event->kind == SEAM_XRAY_ARGUMENT)
-		seam_xray_writer_argument(w, event->tsc);
-	else if (event->kind > SEAM_XRAY_ARGUMENT)
-		seam_xray_writer_event(w, (enum seam_xray_kind)event->kind,
-				       &batch->payloads[event->function],
-				       event->tsc, event->cpu);
-	else
-		seam_xray_writer_call(w, (enum seam_xray_kind)event->kind,
-				      event->function, event->tsc, event->cpu);
-}
-
 static void begin_block(struct seam_xray_writer *w,
 			struct seam_trace_reader *reader,
 			const struct seam_xray_event *event)
@@ -60,7 +45,9 @@ static void write_stream(struct seam_xray_writer *w,
 			    (!is_open || is_full))
 				begin_block(w, reader, event);
 			is_open = true;
-			write_event(w, batch, event);
+			seam_xray_writer_put(w, event, event->kind <=
+					     SEAM_XRAY_ARGUMENT ? NULL :
+					     &batch->payloads[event->function]);
 		}
 	}
 }

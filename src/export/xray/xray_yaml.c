@@ -15,7 +15,7 @@
 
 struct lane {
 	struct seam_trace_reader reader;
-	struct seam_xray_batch *batch;
+	struct seam_xray_batch batch;
 	size_t at;			/* next event of the batch */
 	uint32_t function;		/* the last one entered or left */
 	size_t order;			/* for equal TSCs */
@@ -23,7 +23,7 @@ struct lane {
 
 static uint64_t tsc_of(const struct lane *lane)
 {
-	return lane->batch->events[lane->at].tsc;
+	return lane->batch.events[lane->at].tsc;
 }
 
 static bool is_before(const void *a, const void *b)
@@ -39,8 +39,8 @@ static bool fill(struct lane *lane)
 {
 	size_t n_shadow;
 
-	while (lane->at >= lane->batch->n) {
-		if (!seam_trace_next(&lane->reader, lane->batch, &n_shadow))
+	while (lane->at >= lane->batch.n) {
+		if (!seam_trace_next(&lane->reader, &lane->batch, &n_shadow))
 			return false;
 		lane->at = n_shadow;
 	}
@@ -88,9 +88,9 @@ static bool put_arguments(FILE *out, struct lane *lane)
 	bool have = false;
 
 	while (fill(lane) &&
-	       lane->batch->events[lane->at].kind == SEAM_XRAY_ARGUMENT) {
+	       lane->batch.events[lane->at].kind == SEAM_XRAY_ARGUMENT) {
 		fprintf(out, "%s%" PRIu64, have ? ", " : ", args: [ ",
-			lane->batch->events[lane->at++].tsc);
+			lane->batch.events[lane->at++].tsc);
 		have = true;
 	}
 	if (have)
@@ -118,13 +118,13 @@ static void put_record(FILE *out, const struct seam_xray_map *names,
 		       struct lane *lane)
 {
 	const struct seam_trace_stream *stream = lane->reader.stream;
-	struct seam_xray_event event = lane->batch->events[lane->at++];
+	struct seam_xray_event event = lane->batch.events[lane->at++];
 	struct seam_bytes data = { 0 };
 
 	if (event.kind <= SEAM_XRAY_ENTRY_ARGS)
 		lane->function = event.function;
 	else if (event.kind != SEAM_XRAY_ARGUMENT)
-		data = lane->batch->payloads[event.function].data;
+		data = lane->batch.payloads[event.function].data;
 	else
 		return;
 	fputs("  - { type: 0, ", out);
@@ -167,51 +167,30 @@ static void merge(FILE *out, const struct seam_xray_map *names,
 	}
 }
 
-static size_t open_lanes(struct lane *lanes, struct lane **heap,
-			 const struct seam_trace *trace, int *error)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < trace->streams.n; i++) {
-		struct lane *lane = &lanes[i];
-
-		lane->batch = malloc(sizeof(*lane->batch));
-		if (!lane->batch) {
-			*error = -ENOMEM;
-			return 0;
-		}
-		lane->batch->n = 0;
-		lane->order = i;
-		seam_trace_read(&lane->reader, trace, i);
-		lane->reader.raw = true;
-		if (fill(lane))
-			heap[n++] = lane;
-	}
-	return n;
-}
-
 int seam_write_xray_yaml(const struct seam_export *export, struct seam_err *err)
 {
 	const struct seam_trace *trace = export->trace;
-	FILE *out = export->out;
-	size_t n = trace->streams.n;
-	struct lane *lanes = calloc(n + 1, sizeof(*lanes));
-	struct lane **heap = calloc(n + 1, sizeof(*heap));
-	int error = lanes && heap ? 0 : -ENOMEM;
+	size_t all = trace->streams.n, n = 0;
+	struct lane *lanes = calloc(all + 1, sizeof(*lanes));
+	struct lane **heap = calloc(all + 1, sizeof(*heap));
+	int r = lanes && heap ? 0 : seam_err_no_memory(err);
 
-	if (!error)
-		n = open_lanes(lanes, heap, trace, &error);
-	if (!error) {
-		put_header(out, trace);
-		merge(out, export->names, heap, n);
-		fputs("...\n", out);
+	for (size_t i = 0; !r && i < all; i++) {
+		lanes[i].order = i;
+		seam_trace_read(&lanes[i].reader, trace, i);
+		lanes[i].reader.raw = true;
+		if (fill(&lanes[i]))
+			heap[n++] = &lanes[i];
 	}
-	for (size_t i = 0; lanes && i < trace->streams.n; i++) {
+	if (!r) {
+		put_header(export->out, trace);
+		merge(export->out, export->names, heap, n);
+		fputs("...\n", export->out);
+	}
+	for (size_t i = 0; !r && i < all; i++)
 		seam_xray_problems_merge(export->problems,
 					 &lanes[i].reader.problems);
-		free(lanes[i].batch);
-	}
 	free(lanes);
 	free(heap);
-	return error ? seam_err_no_memory(err) : 0;
+	return r;
 }

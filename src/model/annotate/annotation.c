@@ -17,7 +17,7 @@
 #include "model/jit/jit_sources.h"
 #include "model/origin.h"
 #include "symbol/code/disassembly.h"
-#include "symbol/jit/jit_placements.h"
+#include "symbol/jit/jit_code.h"
 
 /* Shown before and after a lone address. */
 enum { WINDOW_BYTES = 64 };
@@ -101,14 +101,6 @@ static void parse_window(struct annotating *a)
 	a->window.is_requested = true;
 }
 
-static bool is_near(const struct annotating *a, uint64_t pos)
-{
-	uint64_t low = a->window.pos < WINDOW_BYTES ? 0 :
-		       a->window.pos - WINDOW_BYTES;
-
-	return pos >= low && pos - low < 2 * WINDOW_BYTES;
-}
-
 /* The module of symbols for a module of the profile; SEAM_NONE: no memory. */
 static uint32_t file_of(struct annotating *a, uint32_t module)
 {
@@ -167,13 +159,6 @@ static int choose_functions(struct annotating *a)
 			strcmp(seam_profile_text(p, f->name), a->symbol) == 0;
 	}
 	return 0;
-}
-
-static bool is_wanted(const struct annotating *a,
-		      const struct seam_frame *frame)
-{
-	return a->wanted[frame->function] &&
-	       (!a->window.is_requested || is_near(a, frame->addr));
 }
 
 /* -- bodies ------------------------------------------------------------- */
@@ -280,14 +265,6 @@ static uint32_t source_body(struct annotating *a,
 	});
 }
 
-static const char *problem_of(struct annotating *a, uint32_t file)
-{
-	const char *problem = seam_symbols_problem(a->symbols, file);
-
-	return problem ? copy_text(a, problem) :
-	       "its file is not known";
-}
-
 /* The body at @addr of @module; *@offset is where in it. */
 static uint32_t file_body(struct annotating *a,
 			  const struct seam_function *f, uint32_t module,
@@ -295,12 +272,16 @@ static uint32_t file_body(struct annotating *a,
 {
 	uint32_t file = file_of(a, module);
 	struct seam_extent extent;
+	const char *problem;
 
 	*offset = 0;
 	if (file == SEAM_NONE)
 		return SEAM_NONE;
-	if (!seam_symbols_extent(a->symbols, file, addr, &extent))
-		return bare_body(a, f, file, problem_of(a, file));
+	if (!seam_symbols_extent(a->symbols, file, addr, &extent)) {
+		problem = seam_symbols_problem(a->symbols, file);
+		return bare_body(a, f, file, problem ? copy_text(a, problem) :
+				 "its file is not known");
+	}
 	if (a->window.is_requested) {
 		uint64_t before = a->window.pos < WINDOW_BYTES ?
 				  a->window.pos : WINDOW_BYTES;
@@ -325,19 +306,6 @@ static uint32_t file_body(struct annotating *a,
 
 /* -- counting ----------------------------------------------------------- */
 
-static struct place_hit *hit_at(struct annotating *a, uint32_t body,
-				uint64_t offset)
-{
-	uint32_t id = body == SEAM_NONE ? SEAM_NONE :
-		SEAM_INDEX_INTERN(&a->hit_index, seam_hash_add(offset, body),
-			&a->hits, i, a->hits.items[i].body == body &&
-			a->hits.items[i].offset == offset,
-			(struct place_hit) {
-				.body = body, .offset = offset });
-
-	return id == SEAM_NONE ? NULL : &a->hits.items[id];
-}
-
 /* The hit of @frame, which is not inlined.  NULL: no memory. */
 static struct place_hit *find_hit(struct annotating *a,
 				  uint32_t frame)
@@ -346,8 +314,7 @@ static struct place_hit *find_hit(struct annotating *a,
 	const struct seam_frame *at = &p->frames.items[frame];
 	const struct seam_function *f = &p->functions.items[at->function];
 	uint64_t offset = 0;
-	uint32_t body;
-	struct place_hit *hit;
+	uint32_t body, id;
 
 	if (a->hit_of[frame])
 		return &a->hits.items[a->hit_of[frame] - 1];
@@ -366,10 +333,15 @@ static struct place_hit *find_hit(struct annotating *a,
 	} else {
 		body = bare_body(a, f, SEAM_NONE, "its code is in no jitdump");
 	}
-	hit = hit_at(a, body, offset);
-	if (hit)
-		a->hit_of[frame] = (uint32_t)(hit - a->hits.items) + 1;
-	return hit;
+	id = body == SEAM_NONE ? SEAM_NONE :
+	     SEAM_INDEX_INTERN(&a->hit_index, seam_hash_add(offset, body),
+		&a->hits, i, a->hits.items[i].body == body &&
+		a->hits.items[i].offset == offset,
+		(struct place_hit) { .body = body, .offset = offset });
+	if (id == SEAM_NONE)
+		return NULL;
+	a->hit_of[frame] = id + 1;
+	return &a->hits.items[id];
 }
 
 /* The last place in process @pid by @time_ns; NULL: none. */
@@ -417,73 +389,66 @@ static void count_place(struct annotating *a,
 	place->weight += seam_samples_weight(&p->samples, i);
 }
 
-static int count_hit(struct annotating *a, uint32_t frame, size_t i)
-{
-	struct place_hit *hit = find_hit(a, frame);
-
-	if (!hit)
-		return -ENOMEM;
-	if (hit->last == i + 1)
-		return 0;
-	hit->last = i + 1;
-	hit->samples += seam_samples_count(&a->profile->samples, i);
-	hit->weight += seam_samples_weight(&a->profile->samples, i);
-	count_place(a, &a->to->bodies.items[hit->body], i);
-	return 0;
-}
-
 /*
  * From the leaf up, place by place: inlined frames and the function that
  * contains them.  A place counts if any of its frames is wanted.
  */
 static int count_sample(struct annotating *a, size_t i)
 {
+	const struct seam_samples *samples = &a->profile->samples;
 	uint32_t stack = seam_selected_stack(a->selected, i);
 	bool is_here = false;
-	int r = 0;
+	struct place_hit *hit;
 
-	while (stack != 0 && r == 0) {
+	while (stack != 0) {
 		const struct seam_stack *s = &a->selected->stacks[stack];
 		const struct seam_frame *frame =
 			&a->profile->frames.items[s->frame];
 
-		is_here |= is_wanted(a, frame);
+		is_here |= a->wanted[frame->function] &&
+			   (!a->window.is_requested ||
+			    (frame->addr + WINDOW_BYTES >= a->window.pos &&
+			     frame->addr < a->window.pos + WINDOW_BYTES));
 		stack = s->parent;
 		if (frame->is_inlined)
 			continue;
-		if (is_here)
-			r = count_hit(a, s->frame, i);
+		hit = is_here ? find_hit(a, s->frame) : NULL;
+		if (is_here && !hit)
+			return -ENOMEM;
+		/* once a sample */
+		if (hit && hit->last != i + 1) {
+			hit->last = i + 1;
+			hit->samples += seam_samples_count(samples, i);
+			hit->weight += seam_samples_weight(samples, i);
+			count_place(a, &a->to->bodies.items[hit->body], i);
+		}
 		if (!a->options->with_callers)
 			break;
 		is_here = false;
 	}
-	return r;
-}
-
-/* Calls are not at instructions: counted only where there is nothing else. */
-static bool is_better(const struct seam_profile_event *event,
-		      const struct seam_profile_event *than)
-{
-	if (!event->n_samples || !than)
-		return event->n_samples > 0;
-	if (event->is_measured != than->is_measured)
-		return than->is_measured;
-	return event->n_samples > than->n_samples;
+	return 0;
 }
 
 /* The event to count: the selected one, or the one with most samples. */
 static uint32_t choose_event(const struct annotating *a)
 {
 	const struct seam_profile_event *events = a->profile->events.items;
-	uint32_t event = seam_selected_event(a->selected), best = SEAM_NONE;
+	const struct seam_profile_event *best = NULL;
+	uint32_t event = seam_selected_event(a->selected);
 
 	if (event != SEAM_NONE)
 		return event;
-	for (uint32_t i = 0; i < a->profile->events.n; i++)
-		if (is_better(&events[i], best == SEAM_NONE ? NULL :
-							      &events[best]))
-			best = i;
-	return best == SEAM_NONE ? 0 : best;
+	/* calls are at no instruction: counted where nothing else is */
+	for (uint32_t i = 0; i < a->profile->events.n; i++) {
+		const struct seam_profile_event *e = &events[i];
+
+		if (e->n_samples &&
+		    (!best || (best->is_measured && !e->is_measured) ||
+		     (best->is_measured == e->is_measured &&
+		      e->n_samples > best->n_samples)))
+			best = e;
+	}
+	return best ? (uint32_t)(best - events) : 0;
 }
 
 static int count(struct annotating *a)
@@ -733,20 +698,6 @@ static int hotter(const void *a, const void *b)
 	       SEAM_COMPARE(x->addr, y->addr);
 }
 
-/* Read, decode and count all bodies, and sort them.  0 or -ENOMEM. */
-static int fill_bodies(struct annotating *a)
-{
-	int r = 0;
-
-	for (uint32_t i = 0; i < a->to->bodies.n && r == 0; i++)
-		r = make_body(a, i);
-	if (r == 0)
-		put_hits(a);
-	if (r == 0)
-		SEAM_ARRAY_SORT(&a->to->bodies, hotter);
-	return r;
-}
-
 /* -- all ---------------------------------------------------------------- */
 
 static int annotate(struct annotating *a)
@@ -759,7 +710,13 @@ static int annotate(struct annotating *a)
 	r = choose_functions(a);
 	if (r == 0)
 		r = count(a);
-	return r ? r : fill_bodies(a);
+	for (uint32_t i = 0; i < a->to->bodies.n && r == 0; i++)
+		r = make_body(a, i);
+	if (r)
+		return r;
+	put_hits(a);
+	SEAM_ARRAY_SORT(&a->to->bodies, hotter);
+	return 0;
 }
 
 int seam_annotate(struct seam_annotation *annotation,
@@ -776,8 +733,8 @@ int seam_annotate(struct seam_annotation *annotation,
 
 	*annotation = (struct seam_annotation) { 0 };
 	if (!a.profile->jit)
-		return seam_err_set(err, -EBADMSG, "only samples of a perf.data file "
-				    "are at instructions");
+		return seam_err_set(err, -EBADMSG, "only samples of a "
+				    "perf.data file are at instructions");
 	r = annotate(&a);
 	if (r < 0)
 		seam_err_no_memory(err);

@@ -2,11 +2,9 @@
 /*
  * annotation.h - the code of a function with the samples on it
  *
- * A profile has the places of a function that were sampled; this adds the code:
- * from the file with the recorded build id for native functions, from the dump
- * for those of a JIT, each piece as it was at the time of its samples.  Several
- * pieces of code may have one name (static functions, a method compiled again);
- * each is a body of its own.
+ * The code of a native function is from the file with the recorded build id, of
+ * JIT code from the dump, as it was at the time of its samples.  Pieces of code
+ * with one name (static functions, a method compiled again) are a body each.
  *
  * A sample counts at the instruction that was interrupted; with_callers also at
  * each return address in the function, once a sample.

@@ -11,29 +11,25 @@ enum {
 	MAX_NAME = 4096,	/* of a function, the chunk's included */
 };
 
-/* The first line of @source, and "..." where there is more of it. */
-static void show_text(char *buf, size_t cap, const char *source)
+/*
+ * A source text is shown by its first line, and "..." where there is more, with
+ * a number from the second alike on.
+ */
+static uint32_t show_distinct(struct seam_guest_names *names,
+			      const char *source)
 {
-	size_t size = strcspn(source, "\r\n"), kept = size;
+	struct seam_strings *strings = &names->profile->strings;
+	size_t kept = strcspn(source, "\r\n");
+	char buf[4 * MAX_SHOWN];
+	uint32_t shown, *n;
 
 	if (kept > MAX_SHOWN) {
 		kept = MAX_SHOWN;
 		while (kept && ((unsigned char)source[kept] & 0xc0) == 0x80)
 			kept--;
 	}
-	snprintf(buf, cap, "[string \"%.*s%s\"]", (int)kept, source,
+	snprintf(buf, sizeof(buf), "[string \"%.*s%s\"]", (int)kept, source,
 		 source[kept] ? "..." : "");
-}
-
-/* How a source text is shown, with a number from the second alike on. */
-static uint32_t show_distinct(struct seam_guest_names *names,
-			      const char *source)
-{
-	struct seam_strings *strings = &names->profile->strings;
-	char buf[4 * MAX_SHOWN];
-	uint32_t shown, *n;
-
-	show_text(buf, sizeof(buf), source);
 	shown = seam_strings_put(strings, buf);
 	if (shown == SEAM_NONE)
 		return SEAM_NONE;
@@ -242,28 +238,22 @@ static uint32_t made_up(struct seam_guest_symbols *symbols,
 	return seam_guest_builtin(&symbols->names, name, false);
 }
 
-/* A trace's chunk is that of the function in which it starts. */
-static uint32_t trace(struct seam_guest_symbols *symbols,
-		      const struct seam_guest_known *known)
-{
-	const struct seam_guest_known *start =
-		find(symbols, known->pid, known->table, known->start);
-
-	return seam_guest_trace(&symbols->names, known->address,
-				start ? start->chunk : known->chunk,
-				known->line);
-}
-
 static uint32_t make_function(struct seam_guest_symbols *symbols,
 			      const struct seam_guest_known *known)
 {
 	const char *name = seam_profile_text(symbols->names.profile,
 					     known->name);
+	const struct seam_guest_known *start;
 
 	if (!known->is_announced)
 		return made_up(symbols, known);
-	if (known->kind == SEAM_GUEST_FRAME_TRACE)
-		return trace(symbols, known);
+	if (known->kind == SEAM_GUEST_FRAME_TRACE) {
+		/* its chunk is that of the function in which it starts */
+		start = find(symbols, known->pid, known->table, known->start);
+		return seam_guest_trace(&symbols->names, known->address,
+					start ? start->chunk : known->chunk,
+					known->line);
+	}
 	if (known->chunk != SEAM_NONE)
 		return seam_guest_function(&symbols->names, known->chunk,
 					   known->line, name);
@@ -310,12 +300,6 @@ static uint32_t frame_in(struct seam_guest_symbols *symbols, uint32_t function,
 	});
 }
 
-static uint32_t cut(struct seam_guest_symbols *symbols)
-{
-	return frame_in(symbols, seam_guest_builtin(&symbols->names,
-				"[frames left out]", false), SEAM_NONE, 0);
-}
-
 uint32_t seam_guest_symbols_frame(struct seam_guest_symbols *symbols,
 				  int32_t pid, uint32_t table,
 				  struct seam_guest_frame frame)
@@ -325,7 +309,8 @@ uint32_t seam_guest_symbols_frame(struct seam_guest_symbols *symbols,
 	uint32_t at, id;
 
 	if (seam_guest_frame_kind(frame) >= SEAM_GUEST_FRAME_CUT)
-		return cut(symbols);
+		return frame_in(symbols, seam_guest_builtin(&symbols->names,
+				"[frames left out]", false), SEAM_NONE, 0);
 	known = use(symbols, pid, table, frame);
 	if (!known)
 		return SEAM_NONE;

@@ -60,30 +60,20 @@ static void note_rejected(struct seam_jit_sources *sources, int32_t pid,
 				  pid, err->cause[i]);
 }
 
-/* A map, with the times of its lines unless another clock was recorded. */
-static int add_map(struct seam_jit_sources *sources, int32_t pid,
-		   const char *path, struct seam_bytes bytes,
-		   struct seam_err *err)
-{
-	struct seam_file times = { 0 };
-	int r;
-
-	if (!sources->is_untimed)
-		seam_jit_find_times(path, &times);
-	r = seam_jit_code_add_map(sources->code, pid, bytes, times.bytes, err);
-	seam_file_close(&times);
-	return r;
-}
-
 static int add(struct seam_jit_sources *sources, int32_t pid,
 	       enum seam_jit_kind kind, const char *path,
 	       struct seam_file *file)
 {
+	struct seam_file times = { 0 };
 	struct seam_err err = { 0 };
 	int r;
 
+	/* lines of a map have times unless another clock was recorded */
+	if (kind == SEAM_JIT_MAP && !sources->is_untimed)
+		seam_jit_find_times(path, &times);
 	if (kind == SEAM_JIT_MAP)
-		r = add_map(sources, pid, path, file->bytes, &err);
+		r = seam_jit_code_add_map(sources->code, pid, file->bytes,
+					  times.bytes, &err);
 	else
 		r = seam_jit_code_add_dump(sources->code, file->bytes,
 			&(struct seam_jit_code_options) {
@@ -91,6 +81,7 @@ static int add(struct seam_jit_sources *sources, int32_t pid,
 				.last_ns = sources->last_ns,
 				.is_untimed = sources->is_untimed,
 			}, &err);
+	seam_file_close(&times);
 	/* Maps are copied; dumps are borrowed until the code is freed. */
 	if (r == 0 && SEAM_ARRAY_ADD(&sources->files,
 		(struct seam_jit_source_file) {
@@ -104,17 +95,8 @@ static int add(struct seam_jit_sources *sources, int32_t pid,
 	return r == -ENOMEM || r == 0 ? -ENOMEM : 0;
 }
 
-/* Whether @pid announced a dump that was not found. */
-static bool lacks_files(struct seam_jit_sources *sources, int32_t pid)
-{
-	const uint32_t *is_absent = seam_pair_map_find(&sources->announced,
-						       (uint32_t)pid, 0);
-
-	return is_absent && *is_absent;
-}
-
-/* Whether @pid announced a dump, found or not. */
-static bool is_announced(struct seam_jit_sources *sources, int32_t pid)
+/* Whether the dump that @pid announced is absent; NULL: none was announced. */
+static uint32_t *announced(struct seam_jit_sources *sources, int32_t pid)
 {
 	return seam_pair_map_find(&sources->announced, (uint32_t)pid, 0);
 }
@@ -139,8 +121,7 @@ static int find(struct seam_jit_sources *sources,
 		return add(sources, owner->pid, kind, found + 1, &file);
 	/* A map may not exist; a dump was announced by its marker. */
 	if (r == -ENOENT && path) {
-		*seam_pair_map_find(&sources->announced, (uint32_t)owner->pid,
-				    0) = true;
+		*announced(sources, owner->pid) = true;
 		seam_profile_note(sources->profile, "the jitdump of process %"
 				  PRId32 " was not found: '%s'; --jit says "
 				  "where it is", owner->pid, path);
@@ -150,45 +131,35 @@ static int find(struct seam_jit_sources *sources,
 	return r == -ENOMEM ? r : 0;
 }
 
-/* The dump file of a process that also streamed one to the recorder. */
-static int find_second(struct seam_jit_sources *sources,
-		       const struct seam_jit_owner *owner)
-{
-	struct seam_jit_places places = sources->places;
-
-	if (!places.bundle || !is_new(sources, owner->pid, "second"))
-		return 0;
-	places.is_second = true;
-	return find(sources, &places, owner, SEAM_JIT_DUMP, NULL);
-}
-
 /* A recording has the pids of an owner, but not its user or start time. */
-static struct seam_jit_owner owner_of(int32_t pid, int32_t inner_pid)
+static struct seam_jit_owner owner_of(int32_t pid)
 {
-	return (struct seam_jit_owner) {
-		.pid = pid, .inner_pid = inner_pid, .uid = (uid_t)-1,
-	};
+	return (struct seam_jit_owner) { .pid = pid, .uid = (uid_t)-1 };
 }
 
 int seam_jit_sources_mapped(struct seam_jit_sources *sources, int32_t pid,
 			    const char *path)
 {
-	struct seam_jit_owner owner = owner_of(pid, 0);
+	struct seam_jit_owner owner = owner_of(pid);
+	struct seam_jit_places second = sources->places;
 	int r;
 
 	if (!seam_jit_marker(path, &owner.inner_pid) ||
 	    !is_new(sources, pid, path))
 		return 0;
-	if (!is_announced(sources, pid) &&
+	if (!announced(sources, pid) &&
 	    seam_pair_map_put(&sources->announced, (uint32_t)pid, 0, false))
 		return -ENOMEM;
 	r = find(sources, &sources->places, &owner, SEAM_JIT_DUMP, path);
-	return r ? r : find_second(sources, &owner);
+	/* the file of a process that also streamed a dump to the recorder */
+	second.is_second = true;
+	return r || !second.bundle || !is_new(sources, pid, "second") ? r :
+	       find(sources, &second, &owner, SEAM_JIT_DUMP, NULL);
 }
 
 int seam_jit_sources_anonymous(struct seam_jit_sources *sources, int32_t pid)
 {
-	struct seam_jit_owner owner = owner_of(pid, 0);
+	struct seam_jit_owner owner = owner_of(pid);
 
 	if (!is_new(sources, pid, "map"))
 		return 0;
@@ -242,11 +213,15 @@ static const struct {
 	{ "julia", "ENABLE_JITPROFILING=1 julia" },
 };
 
+static bool begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
 static const char *flag_of(const char *name)
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(runtimes); i++)
-		if (strncmp(name, runtimes[i].name,
-			    strlen(runtimes[i].name)) == 0)
+		if (begins(name, runtimes[i].name))
 			return runtimes[i].how;
 	return NULL;
 }
@@ -284,24 +259,13 @@ struct count {
 	bool has_names;		/* some JIT code has a name */
 };
 
-/* "python3.11", "libpython3.12.so.1.0": 11, 12; else 0. */
-static int python_minor(const char *module)
+/* "libluajit-5.1.so" as "luajit-5.1.so". */
+static const char *program_of(const char *path)
 {
-	const char *at = basename(module);
+	const char *at = basename(path);
 
-	if (strncmp(at, "lib", strlen("lib")) == 0)
-		at += strlen("lib");
-	if (strncmp(at, "python3.", strlen("python3.")) != 0)
-		return 0;
-	return atoi(at + strlen("python3."));
-}
-
-static bool is_luajit(const char *module)
-{
-	const char *at = basename(module);
-
-	at += strncmp(at, "lib", strlen("lib")) == 0 ? strlen("lib") : 0;
-	return strncmp(at, "luajit", strlen("luajit")) == 0;
+	return at + (strncmp(at, "lib", strlen("lib")) == 0 ?
+		     strlen("lib") : 0);
 }
 
 /* Python's version, or LUAJIT, by function: samples are many, functions few. */
@@ -311,12 +275,14 @@ static int *interpreters(const struct seam_profile *profile)
 
 	for (size_t i = 0; minors && i < profile->functions.n; i++) {
 		const struct seam_function *f = &profile->functions.items[i];
+		const char *name = program_of(seam_profile_path(profile,
+								f->module));
 
-		const char *module = seam_profile_path(profile, f->module);
-
+		/* "python3.11", "python3.12.so.1.0": 11, 12 */
 		if (f->layer == SEAM_LAYER_NATIVE)
-			minors[i] = is_luajit(module) ? LUAJIT :
-				    python_minor(module);
+			minors[i] = begins(name, "luajit") ? LUAJIT :
+				    begins(name, "python3.") ?
+				    atoi(name + strlen("python3.")) : 0;
 	}
 	return minors;
 }
@@ -343,23 +309,17 @@ static void count_sample(const struct seam_profile *profile,
 	c->minor = minor > 0 ? minor : c->minor;
 }
 
-/* Names of -X perf trampolines: in stacks, but rarely the leaf of one. */
-static bool has_python_names(const struct seam_profile *profile)
-{
-	for (size_t i = 0; i < profile->functions.n; i++)
-		if (strncmp(seam_profile_text(profile, profile->functions
-				.items[i].name), "py::", 4) == 0)
-			return true;
-	return false;
-}
-
 /* Source: What's New in Python 3.12, "perf profiler"; python(1). */
 static void hint_python(struct seam_profile *profile, const struct count *c)
 {
 	/* below a fifth of its samples, the interpreter matters little */
-	if (c->n_python * 5 < c->n || c->n_python < 10 ||
-	    has_python_names(profile))
+	if (c->n_python * 5 < c->n || c->n_python < 10)
 		return;
+	/* names of -X perf trampolines: in stacks, but rarely the leaf */
+	for (size_t i = 0; i < profile->functions.n; i++)
+		if (begins(seam_profile_text(profile,
+				profile->functions.items[i].name), "py::"))
+			return;
 	if (c->minor >= 12)
 		seam_profile_note(profile, "Python's functions have names "
 				  "with: -g and python3 -X perf");
@@ -369,23 +329,18 @@ static void hint_python(struct seam_profile *profile, const struct count *c)
 				  "do: python3 -X perf", c->minor);
 }
 
-static bool has_guest_layer(const struct seam_profile *profile)
-{
-	for (size_t i = 0; i < profile->functions.n; i++)
-		if (profile->functions.items[i].layer == SEAM_LAYER_GUEST)
-			return true;
-	return false;
-}
-
 /* No agent was in it: it ran before, or was started by what we do not read. */
 static bool hint_luajit(struct seam_profile *profile, const struct count *c,
 			const char *name)
 {
-	bool is_its_code = c->n_luajit || is_luajit(name);
+	bool is_its_code = c->n_luajit || begins(program_of(name), "luajit");
 	uint64_t n = is_its_code ? c->n_luajit + c->n_nameless : 0;
 
-	if (n * 5 < c->n || n < 10 || has_guest_layer(profile))
+	if (n * 5 < c->n || n < 10)
 		return false;
+	for (size_t i = 0; i < profile->functions.n; i++)
+		if (profile->functions.items[i].layer == SEAM_LAYER_GUEST)
+			return false;
 	seam_profile_note(profile, "'%s' runs LuaJIT without Lua stacks; a "
 			  "program has them if it is started by: seam record "
 			  "--layers=guest -- COMMAND", name);
@@ -398,13 +353,13 @@ static void hint(struct seam_profile *profile,
 {
 	const struct seam_process *p = &profile->processes.items[process];
 	const char *name = seam_profile_text(profile, p->name);
-	bool announced = is_announced(sources, p->pid);
+	const uint32_t *is_absent = announced(sources, p->pid);
 
 	hint_python(profile, c);
 	if (hint_luajit(profile, c, name) || !c->n_nameless ||
-	    lacks_files(sources, p->pid))
+	    (is_absent && *is_absent))
 		return;
-	if (!announced && !c->has_names) {
+	if (!is_absent && !c->has_names) {
 		if (flag_of(name) && !has_options(profile, flag_of(name)))
 			seam_profile_note(profile, "code compiled by '%s' has "
 					  "no names; record it with: %s",
@@ -415,7 +370,7 @@ static void hint(struct seam_profile *profile,
 	if (c->n_nameless * 20 >= c->n_jit)
 		seam_profile_note(profile, "the %s of '%s' (process %" PRId32
 			") has no names for %" PRIu64 " %% of its samples in "
-			"JIT code%s", announced ? "JIT's dump" : "perf map",
+			"JIT code%s", is_absent ? "JIT's dump" : "perf map",
 			name, p->pid, c->n_nameless * 100 / c->n_jit,
 			p->end_ns == UINT64_MAX ? ": it had not written all "
 			"of it when the recording ended" : "");

@@ -24,15 +24,6 @@ static uint32_t add_new(struct seam_callchains *chains, int32_t pid,
 	return id;
 }
 
-/* An unused slot has chain 0, and a hit is compared with its words. */
-static bool make_recent(struct seam_callchains *chains)
-{
-	if (!chains->recent)
-		chains->recent = calloc(SEAM_CALLCHAINS_RECENT,
-					sizeof(*chains->recent));
-	return chains->recent != NULL;
-}
-
 uint32_t seam_callchains_find(struct seam_callchains *chains, int32_t pid,
 			      const void *words, size_t n, seam_u128 sum)
 {
@@ -42,15 +33,14 @@ uint32_t seam_callchains_find(struct seam_callchains *chains, int32_t pid,
 
 	if (id == SEAM_NONE)
 		id = add_new(chains, pid, words, n, hash);
-	if (id != SEAM_NONE && make_recent(chains))
+	/* an unused slot has chain 0, and a hit is compared with its words */
+	if (!chains->recent)
+		chains->recent = calloc(SEAM_CALLCHAINS_RECENT,
+					sizeof(*chains->recent));
+	if (id != SEAM_NONE && chains->recent)
 		*seam_callchains_recent(chains, sum) =
 			(struct seam_callchain_recent) { .sum = sum, .id = id };
 	return id;
-}
-
-static bool is_marker(uint64_t word)
-{
-	return word >= (uint64_t)PERF_CONTEXT_MAX;
 }
 
 /* Make room for @by words before the @n. */
@@ -81,7 +71,7 @@ size_t seam_callchain_set_leaf(uint64_t *words, size_t n, uint64_t marker,
 	if (words[0] != marker) {
 		n = shift(words, n, 2);
 		words[0] = marker;
-	} else if (n < 2 || is_marker(words[1])) {
+	} else if (n < 2 || words[1] >= (uint64_t)PERF_CONTEXT_MAX) {
 		n = shift(words, n, 1);
 		words[0] = marker;
 	}

@@ -21,11 +21,11 @@
 
 #include "base/progress.h"
 #include "model/jit/jit_sources.h"
-#include "model/perf/perf_notes.h"
 #include "model/perf/perf_scan.h"
 #include "model/perf/resolver.h"
+#include "model/perf/sideband.h"
 #include "model/perf/stack_dumps.h"
-#include "symbol/jit/jit_placements.h"
+#include "symbol/jit/jit_code.h"
 
 struct perf_loader {
 	struct seam_profile *profile;
@@ -43,16 +43,397 @@ struct perf_loader {
 	uint32_t guest_clock;	/* event of seam:guest; SEAM_NONE: itself */
 };
 
+/* -- notes -------------------------------------------------------------- */
+
+static uint32_t put_text(struct seam_profile *p, const char *text)
+{
+	return seam_strings_put(&p->strings, text);
+}
+
+static void note_damage(struct seam_profile *p,
+			   const struct seam_perf_scan *scan)
+{
+	uint32_t data = put_text(p, "data");
+
+	if (scan->n_damaged)
+		seam_profile_lost(p, "record damaged", data, scan->n_damaged,
+				  0);
+	if (scan->n_unknown)
+		seam_profile_lost(p, "event not described", data,
+				  scan->n_unknown, 0);
+	if (scan->error == -EBADMSG || scan->error == -ENODATA) {
+		seam_profile_lost(p, scan->error == -ENODATA ?
+				  "file cut" : "record damaged", data, 0,
+				  scan->limit - scan->stop);
+		seam_profile_note(p, "reading stopped %" PRIu64 " bytes before "
+				  "the end of the data: %s",
+				  scan->limit - scan->stop,
+				  scan->why.n_causes ? scan->why.cause[0] : "");
+	}
+}
+
+/*
+ * A ring that overwrites is never full: losses of its events, up to @n_paused,
+ * are those of pauses.
+ */
+static void note_events(struct seam_profile *p, uint64_t n_paused)
+{
+	for (size_t i = 0; i < p->events.n; i++) {
+		const struct seam_profile_event *event = &p->events.items[i];
+		uint64_t paused = event->n_lost < n_paused ? event->n_lost :
+				  n_paused;
+
+		n_paused -= paused;
+		if (paused)
+			seam_profile_lost(p, "paused for a snapshot",
+					  event->name, paused, 0);
+		if (event->n_lost > paused)
+			seam_profile_lost(p, "ring full", event->name,
+					  event->n_lost - paused, 0);
+	}
+}
+
+static void note_losses(const struct seam_sideband *sb, uint64_t n_paused)
+{
+	struct seam_profile *p = sb->profile;
+	uint64_t n_events = 0;
+
+	for (size_t i = 0; i < p->events.n; i++)
+		n_events += p->events.items[i].n_lost;
+	note_events(p, n_paused);
+	if (sb->n_lost_ring > n_events)
+		seam_profile_lost(p, "ring full", put_text(p, "any event"),
+				  sb->n_lost_ring - n_events, 0);
+	if (sb->is_throttled)
+		seam_profile_note(p, "sampling was throttled: there are fewer "
+				  "samples than the frequency asked for");
+	if (sb->aux.n_bytes)
+		seam_profile_note(p, "there is a hardware trace of %" PRIu64
+			" bytes, which 'perf script --itrace' decodes",
+			sb->aux.n_bytes);
+	if (sb->aux.n_truncated)
+		seam_profile_note(p, "its AUX buffer was full %" PRIu64
+			" times: the hardware trace has gaps",
+			sb->aux.n_truncated);
+	if (sb->aux.n_other)
+		seam_profile_note(p, "the PMU reports the hardware trace as "
+			"partial in %" PRIu64 " places", sb->aux.n_other);
+	if (sb->data->n_missing_bytes)
+		seam_profile_lost(p, "file cut", put_text(p, "data"), 0,
+				  sb->data->n_missing_bytes);
+	if (sb->data->is_cut)
+		seam_profile_note(p, "the recording was not closed: its writer "
+				  "was killed, or the file is cut");
+}
+
+/* Guest stacks that end early, if they are many: most of them why? */
+static void note_incomplete(struct seam_profile *p)
+{
+	const uint64_t *n = p->guest_counts.n_guest;
+	uint64_t whole = seam_guest_counts_total(&p->guest_counts) -
+			 n[SEAM_GUEST_ABSENT];
+	size_t most = SEAM_GUEST_CUT;
+
+	for (size_t i = most; i < SEAM_GUEST_N_ENDS; i++)
+		if (n[i] > n[most])
+			most = i;
+	if (whole && n[SEAM_GUEST_COMPLETE] < whole - whole / 10)
+		seam_profile_note(p, "%.1f %% of the VM stacks are complete; "
+				  "most others: %s",
+				  100 * (double)n[SEAM_GUEST_COMPLETE] /
+				  (double)whole,
+				  seam_guest_end_text((enum seam_guest_end)
+						      most));
+}
+
+static void note_guest(struct seam_profile *p,
+			  const struct seam_guest_symbols *symbols,
+			  bool has_clock)
+{
+	const struct seam_guest_counts *counts = &p->guest_counts;
+
+	if (counts->n_bad) {
+		seam_profile_lost(p, "guest record damaged",
+				  put_text(p, SEAM_GUEST_EVENT), 0, 0);
+		seam_profile_note(p, "guest records that break their format: "
+				  "%" PRIu64 "; samples with one show the "
+				  "native stack alone", counts->n_bad);
+	}
+	if (symbols->n_nameless)
+		seam_profile_note(p, "functions of VMs without names, whose "
+				  "symbol records were lost: %" PRIu64,
+				  symbols->n_nameless);
+	if (seam_guest_counts_total(counts) && !has_clock)
+		seam_profile_note(p, "no other clock was recorded: seam:guest "
+				  "is an event of its own");
+	note_incomplete(p);
+}
+
+/* -- what is missing ---------------------------------------------------- */
+
+/* Files with a note of their own; the others share one. */
+enum { MAX_NOTES = 8 };
+
+struct missing_file {
+	uint32_t path;		/* string */
+	int why;		/* as seam_symbols_missing() says */
+	uint64_t n_leaf;	/* samples in it */
+	uint64_t n_callers;	/* samples with callers, but no leaf in it */
+};
+
+struct missing {
+	const struct seam_resolver *resolver;
+	struct seam_profile *profile;
+	SEAM_ARRAY(struct missing_file) files;
+	uint32_t *by_module;	/* of files, + 1; 0: not missing */
+	uint32_t *by_stack;	/* the one nearest to its leaf, + 1 */
+};
+
+static const char *reason(int why)
+{
+	switch (why) {
+	case -ESTALE:
+		return "has changed since";
+	case -EXDEV:
+		return "has no build id and was recorded on another machine";
+	case -ENOENT:
+		return "is gone";
+	}
+	return NULL;
+}
+
+static bool collect(struct missing *m, bool is_here)
+{
+	const struct seam_resolver *r = m->resolver;
+
+	for (size_t i = 0; i < r->files.n; i++) {
+		const struct seam_profile_module *module =
+			&m->profile->modules.items[i];
+		uint32_t file = r->files.items[i];
+		int why = module->kind == SEAM_MODULE_FILE && file ?
+			  seam_symbols_missing(r->symbols, file - 1) : 0;
+
+		if (!reason(why) || (why == -ENOENT && !is_here))
+			continue;
+		if (!SEAM_ARRAY_ADD(&m->files, (struct missing_file) {
+			module->path, why, 0, 0 }))
+			return false;
+		m->by_module[i] = (uint32_t)m->files.n;
+	}
+	return true;
+}
+
+/* The missing file that the leaf of @stack is in, + 1, or 0. */
+static uint32_t leaf_file(const struct missing *m, uint32_t stack)
+{
+	const struct seam_profile *p = m->profile;
+
+	return stack == 0 || seam_profile_leaf(p, stack)->is_named ? 0 :
+	       m->by_module[p->frames.items[p->stacks.items[stack].frame]
+			    .module];
+}
+
+static void count(struct missing *m)
+{
+	const struct seam_profile *p = m->profile;
+	const struct seam_samples *s = &p->samples;
+
+	/* parents come before their children */
+	for (uint32_t i = 1; i < p->stacks.n; i++) {
+		uint32_t file = leaf_file(m, i);
+
+		m->by_stack[i] = file ? file :
+				 m->by_stack[p->stacks.items[i].parent];
+	}
+	for (size_t i = 0; i < s->n; i++) {
+		uint32_t file = m->by_stack[s->stack[i]];
+
+		if (!file)
+			continue;
+		if (leaf_file(m, s->stack[i]))
+			m->files.items[file - 1].n_leaf++;
+		else
+			m->files.items[file - 1].n_callers++;
+	}
+}
+
+static int most_first(const void *a, const void *b)
+{
+	const struct missing_file *x = a, *y = b;
+
+	return SEAM_COMPARE(y->n_leaf, x->n_leaf) ?:
+	       SEAM_COMPARE(y->n_callers, x->n_callers) ?:
+	       SEAM_COMPARE(x->path, y->path);
+}
+
+static void note_files(struct missing *m)
+{
+	uint64_t n_rest = 0;
+
+	SEAM_ARRAY_SORT(&m->files, most_first);
+	for (size_t i = 0; i < m->files.n; i++) {
+		const struct missing_file *file = &m->files.items[i];
+		uint64_t n = file->n_leaf ? file->n_leaf : file->n_callers;
+
+		if (i >= MAX_NOTES)
+			n_rest += file->n_leaf;
+		else if (n)
+			seam_profile_note(m->profile, "%" PRIu64 " sample%s "
+				"without names%s: %s %s", n, n == 1 ? "" : "s",
+				file->n_leaf ? "" : " of callers",
+				seam_profile_text(m->profile, file->path),
+				reason(file->why));
+	}
+	if (n_rest)
+		seam_profile_note(m->profile, "%" PRIu64 " samples without "
+				  "names: %zu more files have changed since, "
+				  "or are not here", n_rest,
+				  m->files.n - MAX_NOTES);
+}
+
+/*
+ * A note for each file that was looked for and not found: how many samples have
+ * no name because of it.  Reasons are another file at its path, and a recording
+ * of another machine without build ids; where the recording was made on this
+ * machine (@is_here), also a file that is gone.
+ */
+static void note_missing(const struct seam_resolver *resolver, bool is_here)
+{
+	struct missing m = {
+		.resolver = resolver, .profile = resolver->profile,
+	};
+
+	m.by_module = calloc(m.profile->modules.n, sizeof(*m.by_module));
+	if (m.by_module && collect(&m, is_here) && m.files.n)
+		m.by_stack = calloc(m.profile->stacks.n + 1,
+				    sizeof(*m.by_stack));
+	if (m.by_stack) {
+		count(&m);
+		note_files(&m);
+	}
+	free(m.by_stack);
+	free(m.by_module);
+	free(m.files.items);
+}
+
+/* -- hints about stacks ------------------------------------------------- */
+
+enum {
+	MIN_SAMPLES = 20,	/* of fewer, a share means nothing */
+	MIN_CUT_PERCENT = 10,	/* of stacks, for a note */
+	/* Source: kernel.perf_event_max_stack, the default of the kernel. */
+	MAX_STACK = 127,
+};
+
+/* How far a stack reaches outward. */
+struct reach {
+	uint32_t outermost;	/* frame; SEAM_NONE: none of user code */
+	uint32_t n_user;	/* frames of user code */
+	uint32_t n;
+	bool is_complete;	/* it reaches the program's entry */
+};
+
+static bool begins_with_any(const char *text, const char *const *prefixes)
+{
+	for (; *prefixes; prefixes++)
+		if (strncmp(text, *prefixes, strlen(*prefixes)) == 0)
+			return true;
+	return false;
+}
+
+static bool is_complete(const struct seam_profile *profile,
+			const struct reach *reach)
+{
+	/* where processes, threads and the stacks of Go's scheduler begin */
+	static const char *const entries[] = {
+		"_start", "__libc_start", "_dl_start", "clone", "__clone",
+		"start_thread", "thread_start", "__start_thread",
+		"_rt0_", "runtime.", "ret_from_fork", NULL,
+	};
+	/* modules that start threads, so that no name is needed */
+	static const char *const starters[] = {
+		"libc.so", "libc-", "libpthread", "ld-linux", "ld-musl", NULL,
+	};
+	const struct seam_function *f =
+		seam_profile_function_of(profile, reach->outermost);
+
+	return reach->n >= MAX_STACK ||
+	       begins_with_any(seam_profile_text(profile, f->name), entries) ||
+	       (reach->n_user > 1 &&
+		begins_with_any(basename(seam_profile_path(profile,
+							   f->module)),
+				starters));
+}
+
+/* Of each stack; parents come before their children.  NULL: no memory. */
+static struct reach *measure(const struct seam_profile *profile)
+{
+	struct reach *reach = calloc(profile->stacks.n, sizeof(*reach));
+
+	if (!reach)
+		return NULL;
+	reach[0].outermost = SEAM_NONE;
+	for (size_t i = 1; i < profile->stacks.n; i++) {
+		const struct seam_stack *stack = &profile->stacks.items[i];
+		bool is_user = seam_profile_leaf(profile, (uint32_t)i)->layer !=
+			       SEAM_LAYER_KERNEL;
+
+		reach[i] = reach[stack->parent];
+		reach[i].n++;
+		reach[i].n_user += is_user;
+		if (is_user && reach[i].outermost == SEAM_NONE)
+			reach[i].outermost = stack->frame;
+		reach[i].is_complete = reach[i].outermost != SEAM_NONE &&
+				       is_complete(profile, &reach[i]);
+	}
+	return reach;
+}
+
+static void count_cut(struct seam_profile *profile, const struct reach *reach,
+		      bool is_overwrite)
+{
+	const struct seam_samples *s = &profile->samples;
+	uint64_t n_user = 0, n_cut = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct reach *r = &reach[s->stack[i]];
+
+		if (r->outermost == SEAM_NONE)
+			continue;
+		n_user++;
+		n_cut += !r->is_complete;
+	}
+	if (n_user >= MIN_SAMPLES && n_cut * 100 >= n_user * MIN_CUT_PERCENT)
+		seam_profile_note(profile, "%" PRIu64 " %% of stacks are cut: "
+			"no frame pointers (%s)", n_cut * 100 / n_user,
+			is_overwrite ? "needed with --overwrite and "
+				       "--flight-recorder" :
+				       "seam record --call-graph auto");
+}
+
+void seam_stack_hint(struct seam_profile *profile, bool has_chains,
+		     bool is_overwrite)
+{
+	struct reach *reach;
+
+	if (!profile->samples.n)
+		return;
+	if (!has_chains) {
+		seam_profile_note(profile, "stacks were not recorded, so each "
+				  "total is a self: 'seam record' without "
+				  "--call-graph none records them");
+		return;
+	}
+	reach = measure(profile);
+	if (reach)
+		count_cut(profile, reach, is_overwrite);
+	free(reach);
+}
+
 /* -- the header --------------------------------------------------------- */
 
 /* A sample has 16 bits for its event. */
 #define MAX_EVENTS (UINT16_MAX + 1)
-
-static bool is_clock(const struct seam_perf_event *event)
-{
-	return seam_perf_attr_is_clock(&event->attr) ||
-	       seam_scan_guest_event(event) == SEAM_GUEST_EVENT_SAMPLES;
-}
 
 static int add_events(struct perf_loader *l, struct seam_err *err)
 {
@@ -65,8 +446,10 @@ static int add_events(struct perf_loader *l, struct seam_err *err)
 		struct seam_profile_event to = {
 			.name = seam_strings_put(&l->profile->strings,
 						 from->name),
-			.unit = is_clock(from) ? SEAM_UNIT_NS :
-				SEAM_UNIT_COUNT,
+			.unit = seam_perf_attr_is_clock(&from->attr) ||
+				seam_scan_guest_event(from) ==
+					SEAM_GUEST_EVENT_SAMPLES ?
+				SEAM_UNIT_NS : SEAM_UNIT_COUNT,
 		};
 
 		if (to.name == SEAM_NONE ||
@@ -149,37 +532,19 @@ static int scan_file(struct perf_loader *l, struct seam_bytes bytes,
 			      SEAM_SCAN_SAMPLES);
 }
 
-static int scan_all(struct perf_loader *l)
-{
-	int r = scan_file(l, l->data.bytes, l->data.data_begin,
-			  l->data.data_end);
-
-	for (size_t i = 0; r == 0 && i < l->input->n_parts; i++)
-		r = scan_file(l, l->input->parts[i].bytes, 0,
-			      l->input->parts[i].bytes.size);
-	return r;
-}
-
-/* Whether all times are of CLOCK_MONOTONIC, the clock of jitdumps. */
-static bool is_monotonic(const struct seam_perf_data *data)
-{
-	for (size_t i = 0; i < data->events.n; i++) {
-		const struct seam_perf_attr *attr =
-			&data->events.items[i].attr;
-
-		if (!seam_perf_attr_has(attr, SEAM_PERF_ATTR_USE_CLOCKID) ||
-		    attr->clockid != CLOCK_MONOTONIC)
-			return false;
-	}
-	return true;
-}
-
 /* First and last sample: older code of a jitdump is not of this recording. */
 static void set_times(struct perf_loader *l)
 {
 	struct seam_jit_sources *jit = l->sideband.jit;
 
-	jit->is_untimed = !is_monotonic(&l->data);
+	/* the clock of jitdumps is CLOCK_MONOTONIC */
+	for (size_t i = 0; i < l->data.events.n; i++) {
+		const struct seam_perf_attr *attr =
+			&l->data.events.items[i].attr;
+
+		jit->is_untimed |= attr->clockid != CLOCK_MONOTONIC ||
+			!seam_perf_attr_has(attr, SEAM_PERF_ATTR_USE_CLOCKID);
+	}
 	l->profile->has_other_clock = jit->is_untimed;
 	jit->first_ns = UINT64_MAX;
 	for (size_t i = 0; i < l->scans.n; i++) {
@@ -223,10 +588,10 @@ static int take_sideband(struct perf_loader *l)
 
 		take_records(sb, scan, false);
 		if (l->symbols)
-			seam_perf_note_damage(l->profile, scan);
+			note_damage(l->profile, scan);
 	}
 	if (l->symbols)
-		seam_perf_note_losses(sb, l->input->n_paused);
+		note_losses(sb, l->input->n_paused);
 	if (sb->error == 0 && l->input->manifest)
 		sb->error = seam_origin_identify_contents(l->profile,
 							l->input->manifest);
@@ -262,14 +627,6 @@ static int take_guest(struct perf_loader *l)
 	return 0;
 }
 
-/* Samples of seam:guest and those of a clock are of one kind: CPU time. */
-static uint16_t event_of(const struct perf_loader *l, uint16_t event)
-{
-	return l->guest_clock != SEAM_NONE &&
-	       seam_scan_guest_event(&l->data.events.items[event]) ?
-	       (uint16_t)l->guest_clock : event;
-}
-
 static uint32_t stack_of(struct perf_loader *l, struct seam_callchain *chain,
 			 const struct seam_task_at *at, uint64_t time_ns)
 {
@@ -296,7 +653,7 @@ static int resolve_samples(struct perf_loader *l)
 	struct seam_task_at at = { .key = SEAM_NONE };
 	struct seam_progress progress;
 
-	seam_expected_make(&l->resolver.expected, &l->chains);
+	seam_resolver_expect(&l->resolver, &l->chains);
 	seam_progress_begin(&progress, "resolving", s->n);
 	for (size_t i = 0; i < s->n; i++) {
 		if (!seam_task_at_holds(&at, s->thread[i], s->time_ns[i]))
@@ -309,7 +666,10 @@ static int resolve_samples(struct perf_loader *l)
 				       &at, s->time_ns[i]);
 		if (s->stack[i] == SEAM_NONE)
 			return -ENOMEM;
-		s->event[i] = event_of(l, s->event[i]);
+		/* samples of seam:guest and of a clock are both CPU time */
+		if (l->guest_clock != SEAM_NONE && seam_scan_guest_event(
+				&l->data.events.items[s->event[i]]))
+			s->event[i] = (uint16_t)l->guest_clock;
 		l->profile->events.items[s->event[i]].n_samples++;
 		if (i % 4096 == 4095)
 			seam_progress_step(&progress, 4096);
@@ -337,7 +697,10 @@ static int take_walks(struct perf_loader *l)
 	return 0;
 }
 
-/* Copies of stacks become callchains. */
+/*
+ * Copies of stacks become callchains; stacks that were cut get the callers that
+ * others of their thread have.
+ */
 static int unwind(struct perf_loader *l)
 {
 	struct seam_jit_code *code = l->sideband.jit->code;
@@ -348,28 +711,22 @@ static int unwind(struct perf_loader *l)
 		.symbols = l->symbols, .profile = l->profile,
 		.chains = &l->chains, .walks = &l->walks,
 	};
+	int r = 0;
 
 	if (!seam_stack_dumps_exist(&dumps))
-		return 0;
-	if (seam_stack_dumps_supported(&dumps))
-		return seam_stack_dumps_unwind(&dumps);
-	seam_profile_note(l->profile, "stack dumps of this architecture are "
-			  "not unwound: their samples show the innermost "
-			  "user function");
-	return 0;
-}
-
-/* Stacks that were cut get the callers that others of their thread have. */
-static int join_stacks(struct perf_loader *l)
-{
-	struct seam_jit_code *code = l->sideband.jit->code;
-	bool has_code = seam_jit_code_count(code) > 0;
-
-	if (has_code && l->walks.n && seam_jit_code_index(code))
-		return -ENOMEM;
-	return seam_stack_joins(l->profile, &l->chains, &l->sideband.tasks,
-				has_code ? code : NULL, &l->walks,
-				!l->input->no_joins && !l->input->by_record);
+		r = 0;
+	else if (seam_stack_dumps_supported(&dumps))
+		r = seam_stack_dumps_unwind(&dumps);
+	else
+		seam_profile_note(l->profile, "stack dumps of this "
+			"architecture are not unwound: their samples show the "
+			"innermost user function");
+	if (r == 0 && dumps.jit && l->walks.n)
+		r = seam_jit_code_index(code);
+	return r ? r : seam_stack_joins(l->profile, &l->chains,
+					&l->sideband.tasks, dumps.jit,
+					&l->walks, !l->input->no_joins &&
+					!l->input->by_record);
 }
 
 /* A thread that no record names gets its number as a name, as in perf. */
@@ -388,51 +745,6 @@ static void name_unnamed_threads(struct seam_profile *profile)
 			p->name = t->name;
 	}
 }
-
-static int init_resolver(struct perf_loader *l)
-{
-	struct seam_jit_sources *jit = l->sideband.jit;
-
-	l->resolver = (struct seam_resolver) {
-		.profile = l->profile, .symbols = l->symbols,
-		.spaces = &l->sideband.tasks.spaces,
-		.kernel = &l->sideband.tasks.kernel,
-		.embedded = l->embedded.files.n ? &l->embedded : NULL,
-		.jit = seam_jit_code_count(jit->code) ? jit : NULL,
-		.guest = &l->guest, .all_unknown = l->input->by_record,
-	};
-	return seam_resolver_init(&l->resolver);
-}
-
-/* Until now, the time of a sample was its position in the file. */
-static void forget_times(struct seam_profile *profile)
-{
-	struct seam_samples *s = &profile->samples;
-
-	seam_profile_note(profile, "the recording has no times");
-	if (s->n)
-		memset(s->time_ns, 0, s->n * sizeof(*s->time_ns));
-	profile->start_ns = profile->end_ns = 0;
-}
-
-/* Set when each code object was replaced. */
-static int set_code_ends(struct seam_profile *p)
-{
-	struct seam_jit_code *jit = p->jit->code;
-	uint64_t *ends = p->code_objects.n == 0 ? NULL :
-		calloc(seam_jit_code_count(jit), sizeof(*ends));
-	int r = 0;
-
-	if (p->code_objects.n)
-		r = ends ? seam_jit_placements_ends(jit, ends) : -ENOMEM;
-	for (size_t i = 0; r == 0 && i < p->code_objects.n; i++)
-		p->code_objects.items[i].to_ns =
-			ends[p->code_objects.items[i].object];
-	free(ends);
-	return r;
-}
-
-/* -- notes -------------------------------------------------------------- */
 
 /* Note whether stacks were recorded and reach the entry of their thread. */
 static void hint_stacks(struct perf_loader *l)
@@ -469,31 +781,42 @@ static void hint_stacks(struct perf_loader *l)
 
 static int load_samples(struct perf_loader *l)
 {
+	struct seam_jit_sources *jit = l->sideband.jit;
+	struct seam_profile *p = l->profile;
 	int r = take_walks(l);
 
 	if (r == 0)
 		r = unwind(l);
 	if (r == 0)
-		r = join_stacks(l);
-	if (r == 0)
 		r = take_guest(l);
+	l->resolver = (struct seam_resolver) {
+		.profile = l->profile, .symbols = l->symbols,
+		.spaces = &l->sideband.tasks.spaces,
+		.kernel = &l->sideband.tasks.kernel,
+		.embedded = l->embedded.files.n ? &l->embedded : NULL,
+		.jit = seam_jit_code_count(jit->code) ? jit : NULL,
+		.guest = &l->guest, .all_unknown = l->input->by_record,
+	};
 	if (r == 0)
-		r = init_resolver(l);
+		r = seam_resolver_init(&l->resolver);
 	name_unnamed_threads(l->profile);
 	if (r == 0)
 		r = resolve_samples(l);
-	if (r == 0)
-		r = set_code_ends(l->profile);
 	if (r)
 		return r;
-	seam_missing_note(&l->resolver, l->sideband.origin.machine ==
-					SEAM_ORIGIN_HERE);
+	note_missing(&l->resolver,
+		     l->sideband.origin.machine == SEAM_ORIGIN_HERE);
 	seam_jit_hint(l->profile, l->sideband.jit);
-	seam_perf_note_guest(l->profile, &l->guest,
-			     l->guest_clock != SEAM_NONE);
+	note_guest(l->profile, &l->guest, l->guest_clock != SEAM_NONE);
 	hint_stacks(l);
-	if (!(l->data.events.items[0].attr.sample_type & PERF_SAMPLE_TIME))
-		forget_times(l->profile);
+	/* Until now, the time of a sample was its position in the file. */
+	if (!(l->data.events.items[0].attr.sample_type & PERF_SAMPLE_TIME)) {
+		seam_profile_note(p, "the recording has no times");
+		if (p->samples.n)
+			memset(p->samples.time_ns, 0, p->samples.n *
+			       sizeof(*p->samples.time_ns));
+		p->start_ns = p->end_ns = 0;
+	}
 	return 0;
 }
 
@@ -502,7 +825,11 @@ static int load(struct perf_loader *l, struct seam_err *err)
 	int r = read_header(l, err);
 
 	if (r == 0)
-		r = scan_all(l);
+		r = scan_file(l, l->data.bytes, l->data.data_begin,
+			      l->data.data_end);
+	for (size_t i = 0; r == 0 && i < l->input->n_parts; i++)
+		r = scan_file(l, l->input->parts[i].bytes, 0,
+			      l->input->parts[i].bytes.size);
 	/* Joining adds the task keys to which the replay gives threads. */
 	if (r == 0)
 		r = seam_scan_join(l->scans.items, l->scans.n,

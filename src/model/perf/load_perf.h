@@ -32,4 +32,19 @@ int seam_load_perf(struct seam_profile *profile,
 		   const struct seam_perf_input *input,
 		   struct seam_symbols *symbols, struct seam_err *err);
 
+/*
+ * Add a note if a sampled recording has no callchains (@has_chains: those of
+ * some event have), or if many of them end before the function in which their
+ * thread began.  @is_overwrite: a ring that overwrites has no copies of stacks,
+ * so nothing but frame pointers would help.
+ *
+ * Estimator: a callchain by frame pointers counts as complete where its
+ * outermost user frame is the code that starts threads and processes, by
+ * its name (_start, clone3, start_thread, ...) or, without one, by its file
+ * (the C library or its loader).  A function that a program calls by itself
+ * on a stack of its own (a coroutine) counts as cut though it is complete.
+ */
+void seam_stack_hint(struct seam_profile *profile, bool has_chains,
+		     bool is_overwrite);
+
 #endif /* SEAM_LOAD_PERF_H */

@@ -11,15 +11,13 @@
 #include "base/progress.h"
 #include "base/radix_sort.h"
 #include "base/workers.h"
-#include "wire/perf/perf_registers.h"
+#include "wire/perf/perf_sample.h"
 #include "wire/perf/perf_stream.h"
 #include "wire/perf/unwound.h"
 
 /* -- records of VMs ----------------------------------------------------- */
 
 /*
- * Samples with guest records, while a file is scanned
- *
  * Two events hold what an agent in a traced program wrote
  * (doc/formats/guest.md): samples of seam:guest become samples whose
  * callchain has the guest's frames, those of seam:guest_symtab are collected
@@ -44,12 +42,6 @@ uint32_t seam_scan_guest_clock(const struct seam_perf_data *data)
 		if (seam_perf_attr_is_clock(&data->events.items[i].attr))
 			return i;
 	return SEAM_NONE;
-}
-
-static void fini_guest(struct seam_scan_guest *guest)
-{
-	free(guest->symbols.items);
-	free(guest->words.items);
 }
 
 /*
@@ -86,51 +78,16 @@ static int merge_guest(struct seam_scan_guest *guest,
 	return 0;
 }
 
-/*
- * Collect the symbol record of @sample; @arena: for a copy, NULL where the
- * bytes stay.  0 or -ENOMEM.
- */
-static int add_guest_symbol(struct seam_scan_guest *guest,
-			    const struct seam_perf_sample *sample,
-			    struct seam_arena *arena)
-{
-	struct seam_bytes raw = sample->raw;
-
-	if (arena && raw.size) {
-		raw.data = (const uint8_t *)seam_arena_text(arena,
-				(const char *)raw.data, raw.size);
-		if (!raw.data)
-			return -ENOMEM;
-	}
-	return SEAM_ARRAY_ADD(&guest->symbols, (struct seam_guest_record) {
-			sample->pid, raw }) ? 0 : -ENOMEM;
-}
-
 /* -- counters ----------------------------------------------------------- */
 
 /*
- * By how much counters increased between samples
- *
  * Samples with PERF_SAMPLE_READ have the values of counters, by id; what a
  * sample counts is the difference to the one before in time, which may come
  * later in the file: a recorder that unwinds stacks writes a sample when its
- * stack is known.  So all values are collected first.
+ * stack is known.  So all values are collected first; each counter began at 0,
+ * and values of equal time are in the order of the file.
  */
-
-/* Add the next value of the file.  0 or -ENOMEM. */
-static int add_counter(struct seam_scan_counters *counters, uint64_t id,
-		       uint64_t time_ns, uint64_t value)
-{
-	return SEAM_ARRAY_ADD(&counters->items, (struct seam_scan_counter) {
-			.id = id, .time_ns = time_ns, .value = value,
-			.order = counters->items.n }) ? 0 : -ENOMEM;
-}
-
-/*
- * After the last value: make increases of them.  Each counter began at 0.
- * Values of equal time are in the order of the file.  0 or -ENOMEM.
- */
-static int seal_counters(struct seam_scan_counters *counters)
+static int make_increases(struct seam_scan_counters *counters)
 {
 	struct seam_scan_counter *all = counters->items.items;
 	int r = SEAM_RADIX_SORT(&counters->items, time_ns);
@@ -142,18 +99,6 @@ static int seal_counters(struct seam_scan_counters *counters)
 		if (all[i].id == all[i - 1].id)
 			all[i].value -= all[i - 1].value;
 	return r ? r : SEAM_RADIX_SORT(&counters->items, order);
-}
-
-/* The next increase, in the order of the file; 0 after the last. */
-static uint64_t next_counter(struct seam_scan_counters *counters)
-{
-	return counters->next < counters->items.n ?
-	       counters->items.items[counters->next++].value : 0;
-}
-
-static void fini_counters(struct seam_scan_counters *counters)
-{
-	free(counters->items.items);
 }
 
 /* A part smaller than this is not worth a thread. */
@@ -195,48 +140,29 @@ static uint64_t word(const struct seam_perf_core *core, size_t i)
  * Add the chain in the form of all others: a marker first, which some kernels
  * left out, then the address of the sample.
  */
-static uint32_t add_normalized(struct seam_perf_scan *scan, uint16_t misc,
-			       const struct seam_perf_core *core)
-{
-	bool has_marker = word(core, 0) >= (uint64_t)PERF_CONTEXT_MAX;
-	uint64_t *words = malloc(8 * (core->n_chain + 3));
-	uint64_t marker = marker_of(misc);
-	size_t n = core->n_chain + !has_marker;
-	uint32_t id;
-
-	if (!words)
-		return SEAM_NONE;
-	words[0] = marker;
-	memcpy(words + !has_marker, core->chain, 8 * core->n_chain);
-	if (core->ip && (n < 2 || words[1] != core->ip))
-		n = seam_callchain_set_leaf(words, n, marker, core->ip);
-	id = seam_callchains_add(&scan->chains, core->pid, words, n);
-	free(words);
-	return id;
-}
-
 static uint32_t add_chain(struct seam_perf_scan *scan, uint16_t misc,
 			  const struct seam_perf_core *core)
 {
-	uint64_t words[2] = { marker_of(misc), core->ip };
+	bool has_marker = word(core, 0) >= (uint64_t)PERF_CONTEXT_MAX;
+	uint64_t leaf[2] = { marker_of(misc), core->ip }, *words;
+	size_t n = core->n_chain + !has_marker;
+	uint32_t id;
 
 	if (core->n_chain == 0)
-		return seam_callchains_add(&scan->chains, core->pid, words, 2);
-	if (word(core, 0) < (uint64_t)PERF_CONTEXT_MAX ||
-	    (core->ip && word(core, 1) != core->ip))
-		return add_normalized(scan, misc, core);
-	return seam_callchains_add(&scan->chains, core->pid, core->chain,
-				   core->n_chain);
-}
-
-static uint32_t key_of(struct seam_perf_scan *scan, int32_t pid, int32_t tid)
-{
-	if (tid == 0 || tid != scan->tid || pid != scan->pid) {
-		scan->key = seam_tasks_key(&scan->tasks, pid, tid);
-		scan->pid = pid;
-		scan->tid = tid;
-	}
-	return scan->key;
+		return seam_callchains_add(&scan->chains, core->pid, leaf, 2);
+	if (has_marker && (!core->ip || word(core, 1) == core->ip))
+		return seam_callchains_add(&scan->chains, core->pid,
+					   core->chain, core->n_chain);
+	words = malloc(8 * (core->n_chain + 3));
+	if (!words)
+		return SEAM_NONE;
+	words[0] = leaf[0];
+	memcpy(words + !has_marker, core->chain, 8 * core->n_chain);
+	if (core->ip && (n < 2 || words[1] != core->ip))
+		n = seam_callchain_set_leaf(words, n, leaf[0], core->ip);
+	id = seam_callchains_add(&scan->chains, core->pid, words, n);
+	free(words);
+	return id;
 }
 
 static void note_time(struct seam_perf_scan *scan, uint64_t time_ns)
@@ -248,6 +174,15 @@ static void note_time(struct seam_perf_scan *scan, uint64_t time_ns)
 		scan->last_ns = time_ns;
 }
 
+/* Copy bytes that are in a packed record.  False: no memory. */
+static bool keep(struct seam_perf_scan *scan, struct seam_bytes *bytes)
+{
+	if (scan->is_packed && bytes->size)
+		bytes->data = (const uint8_t *)seam_arena_text(&scan->arena,
+				(const char *)bytes->data, bytes->size);
+	return bytes->data || !bytes->size;
+}
+
 /* The next sample has RAW data; of the recorder's own, they are kept. */
 static void add_walk(struct seam_perf_scan *scan, struct seam_bytes raw)
 {
@@ -255,11 +190,8 @@ static void add_walk(struct seam_perf_scan *scan, struct seam_bytes raw)
 
 	if (scan->what != SEAM_SCAN_SAMPLES || !seam_unwound_is(raw, &end))
 		return;
-	if (scan->is_packed)
-		raw.data = (const uint8_t *)seam_arena_text(&scan->arena,
-				(const char *)raw.data, raw.size);
-	if (!raw.data || !SEAM_ARRAY_ADD(&scan->walks,
-					 (struct seam_stack_walk) {
+	if (!keep(scan, &raw) || !SEAM_ARRAY_ADD(&scan->walks,
+						 (struct seam_stack_walk) {
 			.raw = raw.data, .raw_bytes = (uint32_t)raw.size,
 			.sample = (uint32_t)scan->samples.n }))
 		scan->error = -ENOMEM;
@@ -272,13 +204,18 @@ static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 		&scan->data->events.items[event].attr;
 	struct seam_samples *s = &scan->samples;
 	uint32_t chain = add_chain(scan, misc, core);
-	uint32_t key = key_of(scan, core->pid, core->tid);
 	uint64_t weight = core->period;
 
 	if (!(attr->sample_type & PERF_SAMPLE_PERIOD) && weight == 0)
 		weight = seam_perf_attr_has(attr, SEAM_PERF_ATTR_FREQ) ||
 			 attr->sample_period == 0 ? 1 : attr->sample_period;
-	if (chain == SEAM_NONE || key == SEAM_NONE ||
+	if (core->tid == 0 || core->tid != scan->tid ||
+	    core->pid != scan->pid) {
+		scan->key = seam_tasks_key(&scan->tasks, core->pid, core->tid);
+		scan->pid = core->pid;
+		scan->tid = core->tid;
+	}
+	if (chain == SEAM_NONE || scan->key == SEAM_NONE ||
 	    !seam_samples_reserve(s, 1) ||
 	    !seam_samples_set_weight(s, s->n, weight) ||
 	    (scan->what == SEAM_SCAN_RECORDS &&
@@ -289,7 +226,7 @@ static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 	/* Without times, the order of the file is the order of events. */
 	s->time_ns[s->n] = attr->sample_type & PERF_SAMPLE_TIME ? core->time :
 			   scan->n_records;
-	s->thread[s->n] = key;
+	s->thread[s->n] = scan->key;
 	s->stack[s->n] = chain;
 	s->cpu[s->n] = core->cpu < UINT16_MAX ? (uint16_t)core->cpu :
 		       UINT16_MAX;
@@ -330,12 +267,15 @@ static void add_read_values(struct seam_perf_scan *scan, uint16_t misc,
 			    const struct seam_perf_sample *sample)
 {
 	uint64_t format = scan->data->events.items[event].attr.read_format;
+	struct seam_scan_counters *c = &scan->counters;
 	uint64_t id, value;
 
 	for (size_t i = 0; counter_at(sample, format, i, &id, &value); i++) {
 		uint32_t which = seam_perf_data_event(scan->data, id);
 
-		core->period = next_counter(&scan->counters);
+		/* as collect_counters() went through them */
+		core->period = c->next < c->items.n ?
+			       c->items.items[c->next++].value : 0;
 		if (which != SEAM_NONE && core->period)
 			add_sample(scan, misc, which, core);
 	}
@@ -417,9 +357,10 @@ static void take_whole_sample(struct seam_perf_scan *scan, uint16_t misc,
 		return;
 	}
 	if (guest == SEAM_GUEST_EVENT_SYMBOLS) {
-		if (add_guest_symbol(&scan->guest, &sample,
-				     scan->is_packed ? &scan->arena :
-				     NULL))
+		if (!keep(scan, &sample.raw) ||
+		    !SEAM_ARRAY_ADD(&scan->guest.symbols,
+				    (struct seam_guest_record) {
+					sample.pid, sample.raw }))
 			scan->error = -ENOMEM;
 		return;
 	}
@@ -471,20 +412,6 @@ static uint32_t event_of(struct seam_perf_scan *scan,
 	return scan->event;
 }
 
-/*
- * Reserve for all samples, as if they had the size of the first one: growing by
- * doubling would copy the same memory several times.
- */
-static void make_room(struct seam_perf_scan *scan,
-		      const struct seam_perf_record *record)
-{
-	uint64_t size = record->payload.size + SEAM_PERF_HEADER_BYTES;
-
-	/* On failure the columns grow as needed. */
-	(void)seam_samples_reserve(&scan->samples,
-		(size_t)((scan->limit - scan->begin) / size) + 1);
-}
-
 static void take_time(struct seam_perf_scan *scan, uint32_t event,
 		      struct seam_bytes payload)
 {
@@ -508,8 +435,16 @@ static void take_sample(struct seam_perf_scan *scan,
 	uint32_t event = event_of(scan, record);
 	struct seam_perf_core core;
 
+	/*
+	 * Room for all samples, as if they had the size of the first one:
+	 * growing by doubling would copy the same memory several times.  On
+	 * failure the columns grow as needed.
+	 */
 	if (scan->samples.cap == 0 && scan->what != SEAM_SCAN_TIMES)
-		make_room(scan, record);
+		(void)seam_samples_reserve(&scan->samples, 1 +
+			(size_t)((scan->limit - scan->begin) /
+				 (record->payload.size +
+				  SEAM_PERF_HEADER_BYTES)));
 	if (event == SEAM_NONE)
 		scan->n_unknown++;
 	else if (scan->what == SEAM_SCAN_TIMES)
@@ -544,44 +479,26 @@ static bool is_wanted(uint32_t type)
 }
 
 static void add_sideband(struct seam_perf_scan *scan,
-			 const struct seam_perf_record *record,
-			 bool is_unpacked)
+			 const struct seam_perf_record *record)
 {
 	const struct seam_perf_attr *attr =
 		seam_perf_data_attr_of(scan->data, record->payload);
 	struct seam_sideband_record *slot = SEAM_ARRAY_PUSH(&scan->sideband);
-	struct seam_bytes *payload;
 
 	if (!slot) {
 		scan->error = -ENOMEM;
 		return;
 	}
 	*slot = (struct seam_sideband_record) { .record = *record };
-	payload = &slot->record.payload;
 	if (!(attr->sample_type & PERF_SAMPLE_TIME))
 		slot->time_ns = scan->n_records;
 	else if (seam_perf_sample_id_bytes(attr) == 0)
 		slot->time_ns = scan->now;
-	if (is_unpacked) {
-		payload->data = (const uint8_t *)seam_arena_text(&scan->arena,
-			(const char *)payload->data, payload->size);
-		if (!payload->data)
-			scan->error = -ENOMEM;
-	}
+	if (!keep(scan, &slot->record.payload))
+		scan->error = -ENOMEM;
 }
 
 /* -- the walk ----------------------------------------------------------- */
-
-/* Have the pages of the next window mapped; returns where it ends. */
-static uint64_t prepare(const struct seam_perf_scan *scan, uint64_t from)
-{
-	uint64_t left = scan->end > from ? scan->end - from : 0;
-	uint64_t size = left < WINDOW_BYTES ? left : WINDOW_BYTES;
-
-	seam_file_prepare((struct seam_bytes) { scan->bytes.data + from,
-						size });
-	return from + WINDOW_BYTES;
-}
 
 static bool has_counters(const struct seam_perf_data *data)
 {
@@ -591,7 +508,6 @@ static bool has_counters(const struct seam_perf_data *data)
 	return false;
 }
 
-/* As add_read_values() goes through them. */
 static void collect_counters(struct seam_perf_scan *scan,
 			     const struct seam_perf_record *record)
 {
@@ -608,8 +524,10 @@ static void collect_counters(struct seam_perf_scan *scan,
 		return;
 	for (size_t i = 0; counter_at(&sample, from->attr.read_format, i, &id,
 				      &value); i++)
-		if (add_counter(&scan->counters, id, sample.time,
-				value))
+		if (!SEAM_ARRAY_ADD(&scan->counters.items,
+				    (struct seam_scan_counter) {
+			.id = id, .time_ns = sample.time, .value = value,
+			.order = scan->counters.items.n }))
 			scan->error = -ENOMEM;
 }
 
@@ -628,7 +546,7 @@ static void scan_counters(struct seam_perf_scan *scan)
 			collect_counters(scan, &record);
 	seam_perf_stream_fini(&stream);
 	if (scan->error == 0)
-		scan->error = seal_counters(&scan->counters);
+		scan->error = make_increases(&scan->counters);
 }
 
 static void scan_part(struct seam_perf_scan *scan,
@@ -653,9 +571,17 @@ static void scan_part(struct seam_perf_scan *scan,
 			scan->n_sample_records++;
 		}
 		if (is_wanted(record.type))
-			add_sideband(scan, &record, scan->is_packed);
-		if (stream.pos >= prepared)
-			prepared = prepare(scan, prepared);
+			add_sideband(scan, &record);
+		/* have the pages of the next window mapped */
+		if (stream.pos >= prepared) {
+			uint64_t left = scan->end > prepared ?
+					scan->end - prepared : 0;
+
+			seam_file_prepare((struct seam_bytes) {
+				scan->bytes.data + prepared,
+				left < WINDOW_BYTES ? left : WINDOW_BYTES });
+			prepared += WINDOW_BYTES;
+		}
 		if (stream.pos - reported > (1 << 20)) {
 			seam_progress_step(progress, stream.pos - reported);
 			reported = stream.pos;
@@ -727,26 +653,34 @@ static bool is_divisible(const struct seam_perf_data *data)
 	       data->features[SEAM_PERF_FEATURE_COMPRESSED].size == 0;
 }
 
+/* A part of what @like is of, which begins at @begin, in place of @scan. */
+static void reset(struct seam_perf_scan *scan,
+		  const struct seam_perf_scan *like, uint64_t begin,
+		  uint64_t end)
+{
+	struct seam_perf_scan part = {
+		.data = like->data, .bytes = like->bytes, .begin = begin,
+		.end = end, .stop = begin, .limit = like->limit,
+		.first_ns = UINT64_MAX, .what = like->what,
+	};
+
+	seam_perf_scan_fini(scan);
+	*scan = part;
+}
+
 /* Scan the parts again that began at a wrong guess. */
 static void prove(struct seam_perf_scan *scans, size_t n,
 		  struct seam_progress *progress)
 {
 	for (size_t i = 1; i < n; i++) {
-		struct seam_perf_scan *before = &scans[i - 1];
-		struct seam_perf_scan again = {
-			.data = scans[i].data, .bytes = scans[i].bytes,
-			.begin = before->stop, .end = scans[i].end,
-			.limit = scans[i].limit, .first_ns = UINT64_MAX,
-			.what = scans[i].what,
-		};
+		uint64_t begin = scans[i - 1].stop;
+		bool is_over = scans[i - 1].error || scans[i - 1].is_over;
 
-		again.is_over = before->error || before->is_over;
-		if (!again.is_over && before->stop == scans[i].begin)
+		if (!is_over && begin == scans[i].begin)
 			continue;
-		seam_perf_scan_fini(&scans[i]);
-		scans[i] = again;
-		scans[i].stop = before->stop;
-		if (!again.is_over && again.begin < again.end)
+		reset(&scans[i], &scans[i], begin, scans[i].end);
+		scans[i].is_over = is_over;
+		if (!is_over && begin < scans[i].end)
 			scan_part(&scans[i], progress);
 	}
 }
@@ -758,24 +692,15 @@ static void prove(struct seam_perf_scan *scans, size_t n,
 static void undivide(struct seam_perf_scan *scans, size_t n,
 		     struct seam_progress *progress)
 {
-	struct seam_perf_scan whole = {
-		.data = scans[0].data, .bytes = scans[0].bytes,
-		.begin = scans[0].begin, .end = scans[n - 1].end,
-		.limit = scans[0].limit, .first_ns = UINT64_MAX,
-		.what = scans[0].what,
-	};
+	uint64_t end = scans[n - 1].end;
 	bool is_packed = false;
 
 	for (size_t i = 0; n > 1 && i < n; i++)
 		is_packed |= scans[i].is_packed;
 	if (!is_packed)
 		return;
-	for (size_t i = 0; i < n; i++) {
-		seam_perf_scan_fini(&scans[i]);
-		scans[i] = whole;
-		if (i > 0)
-			scans[i].begin = scans[i].stop = whole.end;
-	}
+	for (size_t i = 0; i < n; i++)
+		reset(&scans[i], &scans[i], i ? end : scans[0].begin, end);
 	scan_part(&scans[0], progress);
 }
 
@@ -792,16 +717,16 @@ int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
 {
 	uint64_t size = end - begin;
 	struct scan_pool pool = { .scans = scans };
+	const struct seam_perf_scan like = {
+		.data = data, .bytes = bytes, .limit = end, .what = what,
+	};
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t from = begin + size / n / 8 * 8 * i;
 
-		scans[i] = (struct seam_perf_scan) {
-			.data = data, .bytes = bytes,
-			.begin = i ? guess_begin(data, bytes, from, end) : from,
-			.end = end, .limit = end, .what = what,
-			.first_ns = UINT64_MAX,
-		};
+		scans[i] = (struct seam_perf_scan) { .n_records = 0 };
+		reset(&scans[i], &like,
+		      i ? guess_begin(data, bytes, from, end) : from, end);
 		if (i)
 			scans[i - 1].end = scans[i].begin;
 	}
@@ -825,23 +750,18 @@ void seam_perf_scan_fini(struct seam_perf_scan *scan)
 	free(scan->sideband.items);
 	free(scan->dumps.items);
 	free(scan->walks.items);
-	fini_guest(&scan->guest);
-	fini_counters(&scan->counters);
+	free(scan->guest.symbols.items);
+	free(scan->guest.words.items);
+	free(scan->counters.items.items);
 	*scan = (struct seam_perf_scan) { 0 };
 }
 
 /* -- joins -------------------------------------------------------------- */
 
-struct scan_join {
-	struct seam_samples *samples;
-	struct seam_callchains *chains;
-	struct seam_tasks *tasks;
-};
-
 /* Map the ids of one scan to common ones.  0 or -ENOMEM. */
-static int renumber(const struct scan_join *j,
-		    const struct seam_perf_scan *scan, uint32_t **keys,
-		    uint32_t **chains)
+static int renumber(const struct seam_perf_scan *scan,
+		    struct seam_tasks *tasks, struct seam_callchains *all,
+		    uint32_t **keys, uint32_t **chains)
 {
 	*keys = malloc((scan->tasks.keys.n + 1) * sizeof(**keys));
 	*chains = malloc((scan->chains.items.n + 1) * sizeof(**chains));
@@ -850,14 +770,14 @@ static int renumber(const struct scan_join *j,
 	for (size_t i = 0; i < scan->tasks.keys.n; i++) {
 		const struct seam_task *task = &scan->tasks.keys.items[i];
 
-		(*keys)[i] = seam_tasks_key(j->tasks, task->pid, task->tid);
+		(*keys)[i] = seam_tasks_key(tasks, task->pid, task->tid);
 		if ((*keys)[i] == SEAM_NONE)
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < scan->chains.items.n; i++) {
 		const struct seam_callchain *c = &scan->chains.items.items[i];
 
-		(*chains)[i] = seam_callchains_add(j->chains, c->pid,
+		(*chains)[i] = seam_callchains_add(all, c->pid,
 				scan->chains.words.items + c->first, c->n);
 		if ((*chains)[i] == SEAM_NONE)
 			return -ENOMEM;
@@ -872,42 +792,25 @@ static bool append(struct seam_samples *to, const struct seam_samples *from,
 {
 	size_t n = from->n;
 
+	if (n == 0)
+		return true;
+	if (!seam_samples_reserve(to, n))
+		return false;
 	memcpy(to->time_ns + to->n, from->time_ns, n * sizeof(*to->time_ns));
 	memcpy(to->cpu + to->n, from->cpu, n * sizeof(*to->cpu));
 	memcpy(to->event + to->n, from->event, n * sizeof(*to->event));
-	for (size_t i = 0; i < n; i++) {
-		to->thread[to->n + i] = keys[from->thread[i]];
-		to->stack[to->n + i] = chains[from->stack[i]];
-		if (!seam_samples_set_weight(to, to->n + i,
+	for (size_t i = 0; i < n; i++, to->n++) {
+		to->thread[to->n] = keys[from->thread[i]];
+		to->stack[to->n] = chains[from->stack[i]];
+		if (!seam_samples_set_weight(to, to->n,
 					     seam_samples_weight(from, i)) ||
-		    (from->record &&
-		     !seam_samples_set_record(to, to->n + i,
-					      n_records + from->record[i])))
-			return false;
-		if (from->vmstate && !seam_samples_set_vmstate(to, to->n + i,
-				(enum seam_vmstate)from->vmstate[i]))
+		    (from->record && !seam_samples_set_record(to, to->n,
+					n_records + from->record[i])) ||
+		    (from->vmstate && !seam_samples_set_vmstate(to, to->n,
+				(enum seam_vmstate)from->vmstate[i])))
 			return false;
 	}
-	to->n += n;
 	return true;
-}
-
-static int join_one(const struct scan_join *j, struct seam_perf_scan *scan,
-		    uint32_t n_records)
-{
-	uint32_t *keys = NULL, *chains = NULL;
-	int r = renumber(j, scan, &keys, &chains);
-
-	if (r == 0 && scan->samples.n &&
-	    (!seam_samples_reserve(j->samples, scan->samples.n) ||
-	     !append(j->samples, &scan->samples, keys, chains,
-		     n_records)))
-		r = -ENOMEM;
-	free(keys);
-	free(chains);
-	seam_samples_fini(&scan->samples);
-	seam_callchains_fini(&scan->chains);
-	return r;
 }
 
 /* What the first scan has is moved as it is: its ids become the common ones. */
@@ -915,8 +818,7 @@ int seam_scan_join(struct seam_perf_scan *scans, size_t n,
 		   struct seam_samples *samples,
 		   struct seam_callchains *chains, struct seam_tasks *tasks)
 {
-	const struct scan_join j = { samples, chains, tasks };
-	uint32_t n_records = 0;
+	uint32_t n_records = 0, *keys = NULL, *chain_ids = NULL;
 	int r = 0;
 
 	assert(samples->n == 0 && chains->items.n == 0 && tasks->keys.n == 0);
@@ -930,7 +832,14 @@ int seam_scan_join(struct seam_perf_scan *scans, size_t n,
 	for (size_t i = 1; r == 0 && i < n; i++) {
 		scans[i].first_sample = samples->n;
 		n_records += scans[i - 1].n_sample_records;
-		r = join_one(&j, &scans[i], n_records);
+		r = renumber(&scans[i], tasks, chains, &keys, &chain_ids);
+		if (r == 0 && !append(samples, &scans[i].samples, keys,
+				      chain_ids, n_records))
+			r = -ENOMEM;
+		free(keys);
+		free(chain_ids);
+		seam_samples_fini(&scans[i].samples);
+		seam_callchains_fini(&scans[i].chains);
 	}
 	return r;
 }

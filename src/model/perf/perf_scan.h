@@ -5,13 +5,8 @@
  * Samples become columns, with a task key for their thread and a callchain id
  * for their stack; the side-band is collected, in the order of the file.
  * Nothing is looked up yet: names and mappings may come later in the file than
- * the samples they apply to.
- *
- * A large file is scanned on all cores.  Nothing marks the start of a record,
- * so a scan that begins in the middle guesses: it starts at the first position
- * from which many records in a row look valid.  The guess is proved when the
- * scan before it ends exactly there; otherwise that part is scanned again from
- * the right position.
+ * the samples they apply to.  A large file is scanned on all cores
+ * (doc/design/model.md).
  */
 #ifndef SEAM_PERF_SCAN_H
 #define SEAM_PERF_SCAN_H

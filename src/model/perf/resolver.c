@@ -16,15 +16,10 @@
 /* -- symbols in the recording ------------------------------------------- */
 
 /*
- * Symbol tables that are part of a recording
- *
  * simpleperf stores the symbols of the files that have samples, by path
  * (wire/perf/simpleperf.h).  They are those of the recorded files, wherever the
  * recording is read.
- *
- * Ownership: the set owns tables and names.  Threads: one at a time.
  */
-
 struct seam_embedded_file {
 	uint32_t path;		/* string */
 	uint32_t order;		/* in the recording */
@@ -33,13 +28,24 @@ struct seam_embedded_file {
 	struct seam_symtab table;
 };
 
-static int add_symbols(struct seam_embedded *embedded,
-		       struct seam_simpleperf_file *from,
-		       struct seam_symtab *table)
+static int add_file(struct seam_embedded *embedded,
+		    struct seam_simpleperf_file *from,
+		    struct seam_strings *strings)
 {
+	struct seam_embedded_file file = {
+		.order = (uint32_t)embedded->files.n, .type = from->type,
+		.min_vaddr = from->min_vaddr, .offset = from->offset,
+		.path = seam_strings_add(strings,
+					 (const char *)from->path.data,
+					 from->path.size),
+	};
 	struct seam_simpleperf_symbol s;
+	struct seam_symtab *table;
 	int r = 0;
 
+	if (file.path == SEAM_NONE || !SEAM_ARRAY_ADD(&embedded->files, file))
+		return -ENOMEM;
+	table = &embedded->files.items[file.order].table;
 	while (!r && seam_simpleperf_symbol(from, &s)) {
 		const char *name;
 
@@ -56,24 +62,6 @@ static int add_symbols(struct seam_embedded *embedded,
 		});
 	}
 	return r ? r : seam_symtab_sort(table);
-}
-
-static int add_file(struct seam_embedded *embedded,
-		    struct seam_simpleperf_file *from,
-		    struct seam_strings *strings)
-{
-	struct seam_embedded_file file = {
-		.order = (uint32_t)embedded->files.n, .type = from->type,
-		.min_vaddr = from->min_vaddr, .offset = from->offset,
-		.path = seam_strings_add(strings,
-					 (const char *)from->path.data,
-					 from->path.size),
-	};
-
-	if (file.path == SEAM_NONE || !SEAM_ARRAY_ADD(&embedded->files, file))
-		return -ENOMEM;
-	return add_symbols(embedded, from,
-			   &embedded->files.items[file.order].table);
 }
 
 static int by_path(const void *a, const void *b)
@@ -111,7 +99,7 @@ void seam_embedded_fini(struct seam_embedded *embedded)
 	*embedded = (struct seam_embedded) { 0 };
 }
 
-/* The first of a path; those with the same follow it.  NULL: none. */
+/* The first of a path; those with the same follow.  NULL: none. */
 static struct seam_embedded_file *find(const struct seam_embedded *embedded,
 				       uint32_t path)
 {
@@ -123,76 +111,9 @@ static struct seam_embedded_file *find(const struct seam_embedded *embedded,
 	       NULL;
 }
 
-/* An address, in each of the forms that a table may have. */
-struct embedded_query {
-	uint32_t path;		/* string: of the mapped file */
-	uint64_t addr;		/* in memory */
-	uint64_t start_addr;	/* of the mapping */
-	uint64_t pgoff;		/* of the mapping, bytes */
-	bool is_jit;		/* code without a file: addr is looked up */
-};
-
-/* The address in the form that the table of @file has. */
-static uint64_t vaddr_of(const struct seam_embedded_file *file,
-			 const struct embedded_query *q)
-{
-	uint64_t in_mapping = q->addr - q->start_addr;
-
-	if (q->is_jit)
-		return q->addr;
-	switch (file->type) {
-	case SEAM_SIMPLEPERF_ELF:
-		if (file->offset == UINT64_MAX)
-			return in_mapping + file->min_vaddr;
-		return in_mapping + q->pgoff - file->offset + file->min_vaddr;
-	case SEAM_SIMPLEPERF_KERNEL_MODULE:
-		return in_mapping + file->min_vaddr -
-		       (file->offset == UINT64_MAX ? 0 : file->offset);
-	case SEAM_SIMPLEPERF_DEX:
-		return in_mapping + q->pgoff;
-	}
-	return q->addr;
-}
-
-/*
- * The function at an address, demangled, or NULL.  It lives as long as the
- * set.  O(log n).
- */
-static const char *name_in_recording(struct seam_embedded *embedded,
-				     const struct embedded_query *query)
-{
-	const struct seam_embedded_file *end = embedded->files.items +
-					       embedded->files.n;
-	struct seam_embedded_file *file = find(embedded, query->path);
-
-	for (; file && file < end && file->path == query->path; file++) {
-		const char *name = seam_symtab_name(&file->table,
-			vaddr_of(file, query), &embedded->arena);
-
-		if (name)
-			return name;
-	}
-	return NULL;
-}
-
-/*
- * Whether the table of @path has addresses in memory: then equal offsets in the
- * file may be different functions.
- */
-static bool is_by_addr(const struct seam_embedded *embedded, uint32_t path)
-{
-	const struct seam_embedded_file *file = find(embedded, path);
-
-	return file && (file->type >= SEAM_SIMPLEPERF_SYMBOL_MAP ||
-			(file->type == SEAM_SIMPLEPERF_ELF &&
-			 file->offset == UINT64_MAX));
-}
-
 /* -- symbols to expect -------------------------------------------------- */
 
 /*
- * The addresses that will be looked up in a file, in advance
- *
  * Files are read by another process, and a look-up costs a message there and
  * one back.  All addresses of a recording are known before the first is
  * resolved; those in a mapping are sent with the first look-up in its file.
@@ -202,15 +123,10 @@ static bool is_by_addr(const struct seam_embedded *embedded, uint32_t path)
 
 #define MAX_WORDS ((size_t)4 << 20)
 
-/* Kernel addresses and context markers are in the upper half. */
-static bool is_user(uint64_t word)
-{
-	return word >> 63 == 0;
-}
-
 /*
- * After a marker comes the address that ran, then return addresses; the frames
- * of a VM's guest are no addresses.
+ * After a marker, in the upper half of addresses as the kernel's are, comes the
+ * address that ran, then return addresses; the frames of a VM's guest are no
+ * addresses.
  */
 static size_t collect_chain(const uint64_t *words, size_t n_words,
 			    struct seam_radix_item *items)
@@ -219,7 +135,7 @@ static size_t collect_chain(const uint64_t *words, size_t n_words,
 	size_t n = 0;
 
 	for (size_t i = 0; i < n_words; i++) {
-		if (!is_user(words[i])) {
+		if (words[i] >> 63) {
 			is_call = words[i] == SEAM_GUEST_CALLER ||
 				  words[i] == SEAM_CALLCHAIN_JOINED;
 			is_guest = words[i] == SEAM_GUEST_FRAMES;
@@ -232,56 +148,27 @@ static size_t collect_chain(const uint64_t *words, size_t n_words,
 	return n;
 }
 
-static size_t collect(const struct seam_callchains *chains,
-		      struct seam_radix_item *items)
+void seam_resolver_expect(struct seam_resolver *r,
+			  const struct seam_callchains *chains)
 {
 	size_t n = 0;
+	struct seam_radix_item *items =
+		chains->words.n && chains->words.n <= MAX_WORDS ?
+		calloc(chains->words.n, sizeof(*items)) : NULL;
 
+	if (!items)
+		return;
 	for (size_t i = 0; i < chains->items.n; i++)
 		n += collect_chain(chains->words.items +
 				   chains->items.items[i].first,
 				   chains->items.items[i].n, items + n);
-	return n;
-}
-
-void seam_expected_make(struct seam_expected *expected,
-			const struct seam_callchains *chains)
-{
-	size_t n = chains->words.n;
-	struct seam_radix_item *items = n && n <= MAX_WORDS ?
-		calloc(n, sizeof(*items)) : NULL;
-
-	if (!items)
-		return;
-	n = collect(chains, items);
 	if (n && !seam_radix_sort(items, n) &&
-	    SEAM_ARRAY_RESERVE(&expected->addrs, n))
+	    SEAM_ARRAY_RESERVE(&r->expected, n))
 		for (size_t i = 0; i < n; i++)
 			if (i == 0 || items[i].key != items[i - 1].key)
-				expected->addrs.items[expected->addrs.n++] =
+				r->expected.items[r->expected.n++] =
 					items[i].key;
 	free(items);
-}
-
-/*
- * Announce the addresses in [@begin, @end), where @module is mapped from offset
- * @pgoff on.
- */
-static void announce_expected(const struct seam_expected *expected,
-			      struct seam_symbols *symbols, uint32_t module,
-			      uint64_t begin, uint64_t end, uint64_t pgoff)
-{
-	const uint64_t *addrs = expected->addrs.items;
-	size_t at = SEAM_ARRAY_SEARCH(i, expected->addrs.n, addrs[i] < begin);
-
-	for (; at < expected->addrs.n && addrs[at] < end; at++)
-		seam_symbols_expect(symbols, module, addrs[at] - begin + pgoff);
-}
-
-static void fini_expected(struct seam_expected *expected)
-{
-	free(expected->addrs.items);
-	*expected = (struct seam_expected) { 0 };
 }
 
 /* Functions at one address: itself and the calls inlined into it. */
@@ -320,7 +207,7 @@ int seam_resolver_init(struct seam_resolver *r)
 
 void seam_resolver_fini(struct seam_resolver *resolver)
 {
-	fini_expected(&resolver->expected);
+	free(resolver->expected.items);
 	free(resolver->files.items);
 	free(resolver->nameless.items);
 	free(resolver->code_objects);
@@ -370,14 +257,6 @@ static bool is_file(const struct seam_resolver *r,
 	       is_kind(r, m, SEAM_MODULE_VDSO);
 }
 
-static enum seam_layer layer_of(const struct seam_resolver *r,
-				const struct seam_mapping *m)
-{
-	return is_kernel(r, m) ? SEAM_LAYER_KERNEL :
-	       is_kind(r, m, SEAM_MODULE_ANON) ? SEAM_LAYER_JIT :
-	       SEAM_LAYER_NATIVE;
-}
-
 /*
  * The name of an address without a symbol.  All addresses where nothing is
  * mapped, as after a wrong frame pointer, are one function.
@@ -411,35 +290,46 @@ static int add_frame(struct seam_resolver *r, struct seam_function function,
 	return id != SEAM_NONE && SEAM_ARRAY_ADD(&r->frames, id) ? 0 : -ENOMEM;
 }
 
-/* The recording's own tables.  @pos as in struct seam_place. */
+/* @addr, of @m in memory, in the form that the table of @file has. */
+static uint64_t vaddr_of(const struct seam_embedded_file *file,
+			 const struct seam_mapping *m, uint64_t addr)
+{
+	uint64_t in_mapping = addr - m->start_addr;
+	uint64_t offset = file->offset == UINT64_MAX ? 0 : file->offset;
+
+	switch (file->type) {
+	case SEAM_SIMPLEPERF_ELF:
+		return (file->offset == UINT64_MAX ? in_mapping :
+			in_mapping + m->pgoff - offset) + file->min_vaddr;
+	case SEAM_SIMPLEPERF_KERNEL_MODULE:
+		return in_mapping + file->min_vaddr - offset;
+	case SEAM_SIMPLEPERF_DEX:
+		return in_mapping + m->pgoff;
+	}
+	return addr;
+}
+
+/* The recording's own tables.  @pos as in struct seam_place.  O(log n). */
 static size_t find_embedded(struct seam_resolver *r,
 			    const struct seam_mapping *m, uint64_t pos,
 			    struct seam_location *out)
 {
 	bool is_anon = is_kind(r, m, SEAM_MODULE_ANON);
-	const char *name = !r->embedded ? NULL :
-		name_in_recording(r->embedded, &(struct embedded_query) {
-			.path = module_of(r, m)->path, .pgoff = m->pgoff,
-			.start_addr = m->start_addr, .is_jit = is_anon,
-			.addr = is_anon || is_kernel(r, m) ? pos :
-				pos - m->pgoff + m->start_addr,
-		});
+	uint64_t addr = is_anon || is_kernel(r, m) ? pos :
+			pos - m->pgoff + m->start_addr;
+	uint32_t path = module_of(r, m)->path;
+	struct seam_embedded_file *file = r->embedded ?
+		find(r->embedded, path) : NULL;
+	const struct seam_embedded_file *end = !file ? NULL :
+		r->embedded->files.items + r->embedded->files.n;
 
-	out[0] = (struct seam_location) { .function = name };
-	return name != NULL;
-}
-
-/* The symbols of the mapped file. */
-static size_t find_symbols(struct seam_resolver *r,
-			   const struct seam_mapping *m, uint64_t pos,
-			   struct seam_location *out, size_t cap)
-{
-	uint32_t file = is_kind(r, m, SEAM_MODULE_ANON) ? SEAM_NONE :
-			file_of(r, m->module);
-	size_t n = file == SEAM_NONE ? 0 :
-		   seam_symbols_resolve(r->symbols, file, pos, out, cap);
-
-	return n > 0 && out[n - 1].function ? n : 0;
+	out[0] = (struct seam_location) { .function = NULL };
+	for (; file && file < end && file->path == path && !out[0].function;
+	     file++)
+		out[0].function = seam_symtab_name(&file->table, is_anon ?
+				pos : vaddr_of(file, m, addr),
+				&r->embedded->arena);
+	return out[0].function != NULL;
 }
 
 /*
@@ -449,6 +339,7 @@ static size_t find_symbols(struct seam_resolver *r,
 static size_t find_names(struct seam_resolver *r, const struct seam_mapping *m,
 			 uint64_t pos, struct seam_location *out, size_t cap)
 {
+	uint32_t file;
 	size_t n = 0;
 
 	if (!m)
@@ -461,23 +352,36 @@ static size_t find_names(struct seam_resolver *r, const struct seam_mapping *m,
 	}
 	if (module_of(r, m)->build_id_size == 0)
 		n = find_embedded(r, m, pos, out);
-	if (n == 0)
-		n = find_symbols(r, m, pos, out, cap);
-	return n > 0 ? n : find_embedded(r, m, pos, out);
+	file = n || is_kind(r, m, SEAM_MODULE_ANON) ? SEAM_NONE :
+	       file_of(r, m->module);
+	if (file != SEAM_NONE)
+		n = seam_symbols_resolve(r->symbols, file, pos, out, cap);
+	return n > 0 && out[n - 1].function ? n :
+	       find_embedded(r, m, pos, out);
 }
 
 /*
- * Where the innermost address of a sample is looked up: a byte before the end
- * of a function whose last instruction is a system call, as a signal's
- * trampoline.
+ * Where a place is looked up: at the call, if it is a return address; the
+ * innermost address of a sample a byte before the end of a function whose last
+ * instruction is a system call, as a signal's trampoline.
  */
-static uint64_t innermost_pos(struct seam_resolver *r, uint32_t file,
-			      struct seam_place *place)
+static uint64_t lookup_pos(struct seam_resolver *r,
+			   const struct seam_mapping *m,
+			   struct seam_place *place)
 {
 	enum { MAX_TRAMPOLINE = 16 };	/* bytes */
+	uint32_t file = place->pos && is_file(r, m) ? file_of(r, m->module) :
+						      SEAM_NONE;
 	uint64_t pos = place->pos;
 	struct seam_extent e = { 0 };
 
+	if (pos == 0 || (!place->is_call && file == SEAM_NONE))
+		return pos;
+	if (place->is_call) {
+		place->is_trampoline = file != SEAM_NONE &&
+			seam_symbols_is_trampoline(r->symbols, file, pos);
+		return place->is_trampoline ? pos : pos - 1;
+	}
 	if (!seam_symbols_extent(r->symbols, file, pos, &e))
 		return pos;
 	if (e.size == 0 && seam_symbols_extent(r->symbols, file, pos - 1, &e) &&
@@ -486,41 +390,6 @@ static uint64_t innermost_pos(struct seam_resolver *r, uint32_t file,
 	place->is_trampoline = e.size && e.size <= MAX_TRAMPOLINE &&
 		seam_symbols_is_trampoline(r->symbols, file, e.offset);
 	return place->is_trampoline ? pos : place->pos;
-}
-
-/* Where a place is looked up: at the call, if it is a return address. */
-static uint64_t lookup_pos(struct seam_resolver *r,
-			   const struct seam_mapping *m,
-			   struct seam_place *place)
-{
-	uint32_t file;
-
-	file = place->pos && is_file(r, m) ? file_of(r, m->module) : SEAM_NONE;
-	if (place->pos == 0 || (!place->is_call && file == SEAM_NONE))
-		return place->pos;
-	if (!place->is_call)
-		return innermost_pos(r, file, place);
-	place->is_trampoline = file != SEAM_NONE &&
-		seam_symbols_is_trampoline(r->symbols, file, place->pos);
-	return place->is_trampoline ? place->pos : place->pos - 1;
-}
-
-/*
- * A place without a symbol: *@pos becomes where its function begins, if that
- * is known.
- */
-static bool find_start(struct seam_resolver *r, const struct seam_mapping *m,
-		       uint64_t *pos)
-{
-	uint32_t file = is_file(r, m) ? file_of(r, m->module) : SEAM_NONE;
-	struct seam_extent extent;
-
-	if (file == SEAM_NONE ||
-	    !seam_symbols_extent(r->symbols, file, *pos, &extent) ||
-	    extent.size == 0)
-		return false;
-	*pos = extent.offset;
-	return true;
 }
 
 /* The module of all code without names in @process: "[jit node 1234]". */
@@ -550,7 +419,9 @@ static int add_nameless(struct seam_resolver *r, const struct seam_mapping *m,
 			const struct seam_place *place, uint64_t pos,
 			struct seam_function function, struct seam_frame frame)
 {
-	uint64_t start = pos, shown = place->pos;
+	struct seam_extent extent = { 0 };
+	uint64_t shown = place->pos;
+	uint32_t file;
 
 	if (m && is_kind(r, m, SEAM_MODULE_ANON)) {
 		function.name = seam_strings_put(&r->profile->strings, "[jit]");
@@ -558,8 +429,11 @@ static int add_nameless(struct seam_resolver *r, const struct seam_mapping *m,
 		return function.module == SEAM_NONE ? -ENOMEM :
 		       add_frame(r, function, frame);
 	}
-	if (find_start(r, m, &start))
-		shown = start;
+	file = is_file(r, m) ? file_of(r, m->module) : SEAM_NONE;
+	/* the begin of its function, if that is known */
+	if (file != SEAM_NONE &&
+	    seam_symbols_extent(r->symbols, file, pos, &extent) && extent.size)
+		shown = extent.offset;
 	else
 		pos = place->pos;
 	function.name = made_up_name(r->profile, function.module, shown);
@@ -576,7 +450,10 @@ static int resolve_place(struct seam_resolver *r, const struct seam_mapping *m,
 	uint64_t pos = lookup_pos(r, m, place);
 	size_t n = find_names(r, m, pos, found, MAX_INLINED);
 	struct seam_function function = {
-		.module = m ? m->module : 0, .layer = (uint8_t)layer_of(r, m),
+		.module = m ? m->module : 0,
+		.layer = is_kernel(r, m) ? SEAM_LAYER_KERNEL :
+			 is_kind(r, m, SEAM_MODULE_ANON) ? SEAM_LAYER_JIT :
+			 SEAM_LAYER_NATIVE,
 	};
 	struct seam_frame frame = {
 		.module = function.module, .code = SEAM_NONE, .addr = pos,
@@ -617,16 +494,20 @@ static int resolve_place(struct seam_resolver *r, const struct seam_mapping *m,
 static uint32_t key_of(const struct seam_resolver *r, uint32_t mapping,
 		       uint32_t process)
 {
+	const struct seam_embedded_file *file;
 	const struct seam_mapping *m;
 
 	if (mapping == SEAM_NONE)
 		return SEAM_NONE;
 	m = &r->profile->mappings.items[mapping];
+	file = r->embedded ? find(r->embedded, module_of(r, m)->path) : NULL;
 	if (is_kind(r, m, SEAM_MODULE_ANON) && !r->embedded)
 		return process | PROCESS_KEY;
+	/* with addresses in memory, equal offsets may be other functions */
 	if (m->function || is_kind(r, m, SEAM_MODULE_ANON) ||
-	    (r->embedded && is_by_addr(r->embedded,
-				       module_of(r, m)->path)))
+	    (file && (file->type >= SEAM_SIMPLEPERF_SYMBOL_MAP ||
+		      (file->type == SEAM_SIMPLEPERF_ELF &&
+		       file->offset == UINT64_MAX))))
 		return mapping;
 	return m->module | MODULE_KEY;
 }
@@ -671,13 +552,6 @@ static const struct seam_place *find_place(struct seam_resolver *r,
 
 /* -- the code of JITs --------------------------------------------------- */
 
-/* A perf map has less than the symbols of a file; it has no code bytes. */
-static bool is_from_map(const struct seam_resolver *r,
-			const struct seam_jit_location *at)
-{
-	return seam_jit_code_object(r->jit->code, at->object)->code.size == 0;
-}
-
 /*
  * Names that agents of the JVM write as descriptors are made readable.  An
  * ambiguous one is marked, and so has a row of its own.
@@ -714,7 +588,7 @@ static uint32_t code_object(struct seam_resolver *r, uint32_t id)
 		.dump = file->path, .pid = file->pid, .object = id,
 		.index = o->code_index, .start_addr = o->start_addr,
 		.size = o->size, .code = o->code.size ? o->code.data : NULL,
-		.from_ns = o->loaded_ns, .to_ns = UINT64_MAX,
+		.from_ns = o->loaded_ns,
 	    }))
 		return SEAM_NONE;
 	r->code_objects[id] = (uint32_t)r->profile->code_objects.n;
@@ -806,16 +680,20 @@ static const struct seam_mapping *use_mapping(struct seam_resolver *r,
 					      const struct seam_vma *vma)
 {
 	struct seam_mapping *m = &r->profile->mappings.items[vma->mapping];
+	const uint64_t *addrs = r->expected.items;
 	uint32_t file;
+	size_t at;
 
 	if (m->is_used)
 		return m;
 	m->is_used = true;
-	file = is_file(r, m) && r->expected.addrs.n ? file_of(r, m->module) :
+	file = is_file(r, m) && r->expected.n ? file_of(r, m->module) :
 	       SEAM_NONE;
-	if (file != SEAM_NONE)
-		announce_expected(&r->expected, r->symbols, file,
-				  vma->begin, vma->end, m->pgoff);
+	at = SEAM_ARRAY_SEARCH(i, r->expected.n, addrs[i] < vma->begin);
+	for (; file != SEAM_NONE && at < r->expected.n && addrs[at] < vma->end;
+	     at++)
+		seam_symbols_expect(r->symbols, file,
+				    addrs[at] - vma->begin + m->pgoff);
 	return m;
 }
 
@@ -835,7 +713,9 @@ place_at(struct seam_resolver *r, enum context context, uint64_t addr,
 	if (context == IN_USER && r->jit &&
 	    seam_jit_code_find(r->jit->code, where->pid, at, where->time_ns,
 			       &code) && *code.name &&
-	    (!m || is_kind(r, m, SEAM_MODULE_ANON) || !is_from_map(r, &code)))
+	    (!m || is_kind(r, m, SEAM_MODULE_ANON) ||
+	     /* a perf map, without bytes, has less than a file's symbols */
+	     seam_jit_code_object(r->jit->code, code.object)->code.size))
 		return jit_place(r, &code, is_call);
 	if (!m)
 		return find_place(r, context == IN_KERNEL ? KERNEL_MAPPING :
@@ -850,24 +730,22 @@ place_at(struct seam_resolver *r, enum context context, uint64_t addr,
  * After a wrong frame pointer an unwinder goes from one address that is not
  * mapped to the next: a run of those is one unknown caller.
  */
-static bool is_unknown_again(const struct seam_resolver *r,
-			     const struct seam_place *place)
-{
-	return !r->all_unknown && place->key == SEAM_NONE &&
-	       place->n == 1 && r->chain.n &&
-	       r->chain.items[r->chain.n - 1] == r->frames.items[place->first];
-}
-
 static int push_frames(struct seam_resolver *r, const struct seam_place *place)
 {
-	if (!place || !SEAM_ARRAY_RESERVE(&r->chain, place->n))
+	if (!place)
 		return -ENOMEM;
-	if (is_unknown_again(r, place))
+	if (!r->all_unknown && place->key == SEAM_NONE && place->n == 1 &&
+	    r->chain.n && r->chain.items[r->chain.n - 1] ==
+			  r->frames.items[place->first])
 		return 0;
-	for (uint32_t i = 0; i < place->n; i++)
-		r->chain.items[r->chain.n++] =
-			r->frames.items[place->first + i];
-	return 0;
+	return SEAM_ARRAY_EXTEND(&r->chain, r->frames.items + place->first,
+				 place->n) ? 0 : -ENOMEM;
+}
+
+/* @id may be SEAM_NONE: no memory. */
+static int push_frame(struct seam_resolver *r, uint32_t id)
+{
+	return id != SEAM_NONE && SEAM_ARRAY_ADD(&r->chain, id) ? 0 : -ENOMEM;
 }
 
 /* The frame between those of the sample and those of others. */
@@ -880,9 +758,9 @@ static int push_joined(struct seam_resolver *r)
 			.layer = SEAM_LAYER_NATIVE, .is_named = true,
 		});
 
-	id = id == SEAM_NONE ? id : seam_profile_frame(r->profile,
-		&(struct seam_frame) { .function = id, .code = SEAM_NONE });
-	return id != SEAM_NONE && SEAM_ARRAY_ADD(&r->chain, id) ? 0 : -ENOMEM;
+	return push_frame(r, id == SEAM_NONE ? id : seam_profile_frame(
+		r->profile, &(struct seam_frame) { .function = id,
+						   .code = SEAM_NONE }));
 }
 
 /* A C function of the guest is shown as all code of the host is. */
@@ -892,39 +770,19 @@ static int push_guest(struct seam_resolver *r, uint32_t table, uint64_t word,
 	struct seam_guest_frame frame = seam_guest_frame_of_word(word);
 	uint64_t code = seam_guest_symbols_code(r->guest, where->pid, table,
 						frame);
-	uint32_t id;
 
-	if (code)
-		return push_frames(r, place_at(r, IN_USER, code, false, where));
-	id = seam_guest_symbols_frame(r->guest, where->pid, table, frame);
-	return id != SEAM_NONE && SEAM_ARRAY_ADD(&r->chain, id) ? 0 : -ENOMEM;
-}
-
-/* What the words of a chain mean at a position in it. */
-struct chain_state {
-	enum context context;
-	bool is_call;		/* the next address is a return address */
-	uint32_t table;		/* of the guest's frames */
-};
-
-static int push_word(struct seam_resolver *r, struct chain_state *s,
-		     uint64_t word, struct seam_resolver_where *where)
-{
-	const struct seam_place *place;
-
-	if (s->context == IN_VM)
-		return push_guest(r, s->table, word, where);
-	place = place_at(r, s->context, word, s->is_call, where);
-	/* The code that a signal interrupted made no call. */
-	s->is_call = place && !place->is_trampoline;
-	return push_frames(r, place);
+	return code ? push_frames(r, place_at(r, IN_USER, code, false, where)) :
+	       push_frame(r, seam_guest_symbols_frame(r->guest, where->pid,
+						      table, frame));
 }
 
 uint32_t seam_resolver_stack(struct seam_resolver *r, const uint64_t *chain,
 			     size_t n, struct seam_resolver_where *where)
 {
-	struct chain_state state = { .context = IN_USER };
-	uint32_t stack = 0;
+	enum context context = IN_USER;
+	bool is_call = false;		/* the next is a return address */
+	uint32_t stack = 0, table = 0;	/* of the guest's frames */
+	int error = 0;
 
 	where->from_ns = 0;
 	where->to_ns = UINT64_MAX;
@@ -933,21 +791,29 @@ uint32_t seam_resolver_stack(struct seam_resolver *r, const uint64_t *chain,
 					  where->time_ns, &where->from_ns,
 					  &where->to_ns);
 	r->chain.n = 0;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; error == 0 && i < n; i++) {
+		const struct seam_place *place;
+
 		if (chain[i] == SEAM_CALLCHAIN_JOINED) {
-			if (push_joined(r))
-				return SEAM_NONE;
+			error = push_joined(r);
 		} else if (chain[i] >= (uint64_t)PERF_CONTEXT_MAX) {
-			state.context = context_of(chain[i]);
-			state.is_call = chain[i] == SEAM_GUEST_CALLER;
+			context = context_of(chain[i]);
+			is_call = chain[i] == SEAM_GUEST_CALLER;
 			if (chain[i] == CONTEXT_USER_DEFERRED)
 				i++;
-			if (state.context == IN_VM)
-				state.table = ++i < n ? (uint32_t)chain[i] : 0;
-		} else if (push_word(r, &state, chain[i], where)) {
-			return SEAM_NONE;
+			if (context == IN_VM)
+				table = ++i < n ? (uint32_t)chain[i] : 0;
+		} else if (context == IN_VM) {
+			error = push_guest(r, table, chain[i], where);
+		} else {
+			place = place_at(r, context, chain[i], is_call, where);
+			/* what a signal interrupted made no call */
+			is_call = place && !place->is_trampoline;
+			error = push_frames(r, place);
 		}
 	}
+	if (error)
+		return SEAM_NONE;
 	for (size_t i = r->chain.n; i-- > 0 && stack != SEAM_NONE;)
 		stack = seam_profile_stack(r->profile, stack,
 					   r->chain.items[i]);

@@ -7,18 +7,13 @@
  * result carries the time span in which it holds.
  *
  * JIT code (symbol/jit/jit_code.h) has precedence, because a runtime may place
- * it over a file; a perf map is used only where no file is mapped.
+ * it over a file; a perf map is used only where no file is mapped.  Code that a
+ * JIT has not named is one function of its process, "[jit]".
  *
  * A return address follows its call, and may follow the function: all entries
- * of a chain but the first of each context are looked up one byte earlier.
- * perf looks them up as they are, and so names the next function where a call
- * is the last instruction.  A signal's trampoline, and the address after it in
- * the chain, are no return addresses and are looked up as they are.
- *
- * Code that a JIT has not named is one function of its process, "[jit]".
- *
- * Frames of a VM's guest stand between the addresses of a merged chain
- * (guest_merge.h).
+ * of a chain but the first of each context are looked up one byte earlier,
+ * unlike in perf; a signal's trampoline, and the address after it in the chain,
+ * are no return addresses.
  */
 #ifndef SEAM_RESOLVER_H
 #define SEAM_RESOLVER_H
@@ -49,19 +44,6 @@ int seam_embedded_read(struct seam_embedded *embedded,
 		       struct seam_strings *strings);
 void seam_embedded_fini(struct seam_embedded *embedded);
 
-/* Zeroed is valid and empty. */
-struct seam_expected {
-	SEAM_ARRAY(uint64_t) addrs;	/* sorted, each once */
-};
-
-/*
- * The user addresses of @chains, as they are looked up: return addresses one
- * byte earlier.  None when there are more than 4 million or memory runs out,
- * which costs time only.
- */
-void seam_expected_make(struct seam_expected *expected,
-			const struct seam_callchains *chains);
-
 struct seam_resolver {
 	struct seam_profile *profile;
 	struct seam_symbols *symbols;
@@ -73,7 +55,7 @@ struct seam_resolver {
 	uint32_t jit_module;		/* of code with names */
 	SEAM_ARRAY(uint32_t) nameless;	/* by process: of code without, + 1 */
 	bool all_unknown;		/* keep runs of unknown callers */
-	struct seam_expected expected;	/* may be empty */
+	SEAM_ARRAY(uint64_t) expected;	/* user addresses, sorted, each once */
 	SEAM_ARRAY(uint32_t) files;	/* by module: of symbols, + 1; or 0 */
 	uint32_t *code_objects;		/* by JIT object: of the profile, + 1 */
 
@@ -92,6 +74,14 @@ struct seam_resolver {
  */
 int seam_resolver_init(struct seam_resolver *resolver);
 void seam_resolver_fini(struct seam_resolver *resolver);
+
+/*
+ * Before the first look-up: the user addresses of @chains will be looked up.
+ * Nothing is done for more than 4 million, or without memory, which costs time
+ * only.
+ */
+void seam_resolver_expect(struct seam_resolver *resolver,
+			  const struct seam_callchains *chains);
 
 /* The process and the time of a chain. */
 struct seam_resolver_where {

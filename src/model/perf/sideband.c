@@ -79,23 +79,18 @@ static bool is_of_kvm(uint16_t misc)
 	       misc == PERF_RECORD_MISC_GUEST_USER;
 }
 
-/* simpleperf writes zeros for a file without a build id. */
-static bool is_zero(const uint8_t *id, size_t size)
-{
-	while (size > 0 && id[size - 1] == 0)
-		size--;
-	return size == 0;
-}
-
 static bool take_build_id(void *context, const struct seam_perf_build_id *id)
 {
 	struct seam_sideband *sb = context;
 	struct seam_listed_id listed = {
 		.size = (uint8_t)id->build_id_size,
 	};
+	static const uint8_t zeros[sizeof(listed.id)];
 	const struct seam_listed_id *all;
 
-	if (is_of_kvm(id->misc) || is_zero(id->build_id, id->build_id_size))
+	/* simpleperf writes zeros for a file without a build id */
+	if (is_of_kvm(id->misc) ||
+	    memcmp(id->build_id, zeros, id->build_id_size) == 0)
 		return true;
 	if (is_kernel_name(id->filename)) {
 		set_build_id(kernel_of(sb), id->build_id, id->build_id_size);
@@ -229,21 +224,6 @@ static void take_user_mapping(struct seam_sideband *sb, uint64_t time_ns,
 		sb->error = r;
 }
 
-static void take_mapping(struct seam_sideband *sb,
-			 struct seam_perf_sideband *r)
-{
-	struct seam_perf_mapping *m = &r->mapping;
-
-	if (is_of_kvm(r->misc))
-		return;
-	if (m->len > UINT64_MAX - m->addr)
-		m->len = UINT64_MAX - m->addr;
-	if (m->pid == -1)
-		take_kernel_mapping(sb, m);
-	else
-		take_user_mapping(sb, r->sample_id.time, m);
-}
-
 static void take_comm(struct seam_sideband *sb,
 		      const struct seam_perf_sideband *r)
 {
@@ -301,6 +281,10 @@ static void take_ksymbol(struct seam_sideband *sb,
 }
 
 /*
+ * LOST, in the ring where records are missing, counts those of all events and
+ * of the side-band, LOST_SAMPLES those of one event.  Neither contains the
+ * other: the larger sum is reported.
+ *
  * A mark in the timeline of the thread that ran when the kernel could write
  * again.  Until sealing, its thread is a task key.
  */
@@ -322,36 +306,13 @@ static void mark_loss(struct seam_sideband *sb,
 		sb->error = -ENOMEM;
 }
 
-/*
- * The kernel reports loss twice: LOST, in the ring where records are missing,
- * counts those of all events and of the side-band; LOST_SAMPLES those of one
- * event.  Neither contains the other, so the larger sum is reported.
- */
-static void take_lost_samples(struct seam_sideband *sb,
-			      const struct seam_perf_sideband *r)
-{
-	uint32_t event = seam_perf_data_event(sb->data, r->sample_id.id);
-
-	if (event != SEAM_NONE)
-		sb->profile->events.items[event].n_lost +=
-			r->lost_samples.lost;
-}
-
-/* A hardware trace is not decoded: its size and gaps are noted. */
-static void take_aux(struct seam_sideband *sb, const struct seam_perf_aux *aux)
-{
-	sb->aux.n_bytes += aux->aux_size;
-	sb->aux.n_truncated += !!(aux->flags & PERF_AUX_FLAG_TRUNCATED);
-	sb->aux.n_partial += !!(aux->flags & PERF_AUX_FLAG_PARTIAL);
-	sb->aux.n_collision += !!(aux->flags & PERF_AUX_FLAG_COLLISION);
-}
-
 bool seam_sideband_take(struct seam_sideband *sb,
 			const struct seam_sideband_record *record)
 {
 	const struct seam_perf_attr *attr =
 		seam_perf_data_attr_of(sb->data, record->record.payload);
 	struct seam_perf_sideband r;
+	uint32_t event;
 
 	if (seam_perf_sideband_read(attr, sb->data->endian, &record->record,
 				    &r))
@@ -361,7 +322,14 @@ bool seam_sideband_take(struct seam_sideband *sb,
 	switch (r.type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
-		take_mapping(sb, &r);
+		if (is_of_kvm(r.misc))
+			break;
+		if (r.mapping.len > UINT64_MAX - r.mapping.addr)
+			r.mapping.len = UINT64_MAX - r.mapping.addr;
+		if (r.mapping.pid == -1)
+			take_kernel_mapping(sb, &r.mapping);
+		else
+			take_user_mapping(sb, r.sample_id.time, &r.mapping);
 		break;
 	case PERF_RECORD_COMM:
 		take_comm(sb, &r);
@@ -378,10 +346,18 @@ bool seam_sideband_take(struct seam_sideband *sb,
 		mark_loss(sb, &r);
 		break;
 	case PERF_RECORD_LOST_SAMPLES:
-		take_lost_samples(sb, &r);
+		event = seam_perf_data_event(sb->data, r.sample_id.id);
+		if (event != SEAM_NONE)
+			sb->profile->events.items[event].n_lost +=
+				r.lost_samples.lost;
 		break;
 	case PERF_RECORD_AUX:
-		take_aux(sb, &r.aux);
+		/* not decoded: its size and gaps are noted */
+		sb->aux.n_bytes += r.aux.aux_size;
+		sb->aux.n_truncated += !!(r.aux.flags &
+					  PERF_AUX_FLAG_TRUNCATED);
+		sb->aux.n_other += !!(r.aux.flags & (PERF_AUX_FLAG_PARTIAL |
+						     PERF_AUX_FLAG_COLLISION));
 		break;
 	case PERF_RECORD_THROTTLE:
 		sb->is_throttled = true;

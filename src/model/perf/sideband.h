@@ -29,8 +29,7 @@ struct seam_sideband {
 
 	uint64_t n_lost_ring;		/* sum of the LOST records */
 	struct {			/* sums of the AUX records */
-		uint64_t n_bytes;
-		uint64_t n_truncated, n_partial, n_collision;
+		uint64_t n_bytes, n_truncated, n_other;
 	} aux;
 	bool is_throttled;
 	int error;			/* 0 or -ENOMEM */

@@ -84,21 +84,6 @@ struct numbering {
 	uint32_t next;
 };
 
-/* The forks of each branch, the latest first; they were made in order. */
-static void list_forks(struct seam_spaces *spaces)
-{
-	struct seam_branch *b = spaces->branches.items;
-
-	for (size_t i = 0; i < spaces->branches.n; i++)
-		b[i].child = SEAM_NONE;
-	for (uint32_t i = 0; i < spaces->branches.n; i++) {
-		if (b[i].parent == SEAM_NONE)
-			continue;
-		b[i].next = b[b[i].parent].child;
-		b[b[i].parent].child = i;
-	}
-}
-
 /* Consecutive numbers: one for the branch itself, then its vmas. */
 static void number_branch(struct numbering *n, struct seam_branch *b,
 			  uint32_t tree)
@@ -141,22 +126,6 @@ static void number_tree(struct numbering *n, uint32_t root, uint32_t tree)
 			return;
 		b = &n->branches[b->parent];
 	}
-}
-
-/* Move the vmas to their numbers. */
-static void place_vmas(struct seam_spaces *spaces, struct seam_vma *to)
-{
-	for (size_t i = 0; i < spaces->vmas.n; i++) {
-		const struct seam_vma *vma = &spaces->vmas.items[i];
-		struct seam_branch *b = &spaces->branches.items[vma->last];
-		uint32_t number = b->first + ++b->n_open;
-		uint32_t last = to[number].last;
-
-		to[number] = *vma;
-		to[number].last = last;
-	}
-	free(spaces->vmas.items);
-	spaces->vmas.items = to;
 }
 
 /* -- trees -------------------------------------------------------------- */
@@ -289,12 +258,20 @@ static int add_marks(struct seam_spaces *spaces, struct space_building *b,
 	return 0;
 }
 
-/* Room for the lists of @n_nodes nodes, counts turned into where they are. */
-static int lay_out(struct space_building *b, size_t n_nodes)
+/* The nodes of @tree and their marks. */
+static int add_nodes(struct seam_spaces *spaces, struct space_building *b,
+		     const struct seam_vma_tree *tree)
 {
+	size_t n_nodes = 2 * (size_t)tree->n_bounds;
+	uint32_t begin = 0, longest = 0;
 	uint64_t sum = 0;
-	uint32_t longest = 0;
 
+	if (!SEAM_ARRAY_RESERVE(&b->counts, n_nodes) ||
+	    !SEAM_ARRAY_RESERVE(&spaces->nodes, n_nodes + 1))
+		return -ENOMEM;
+	memset(b->counts.items, 0, n_nodes * sizeof(*b->counts.items));
+	insert_all(spaces, tree, b->counts.items, NULL);
+	/* counts become the places where lists begin */
 	for (size_t i = 0; i < n_nodes; i++) {
 		uint32_t count = b->counts.items[i];
 
@@ -302,23 +279,8 @@ static int lay_out(struct space_building *b, size_t n_nodes)
 		sum += count;
 		longest = count > longest ? count : longest;
 	}
-	return sum < SEAM_NONE && SEAM_ARRAY_RESERVE(&b->lists, sum) &&
-	       SEAM_ARRAY_RESERVE(&b->open, longest) ? 0 : -ENOMEM;
-}
-
-/* The nodes of @tree and their marks. */
-static int add_nodes(struct seam_spaces *spaces, struct space_building *b,
-		     const struct seam_vma_tree *tree)
-{
-	size_t n_nodes = 2 * (size_t)tree->n_bounds;
-	uint32_t begin = 0;
-
-	if (!SEAM_ARRAY_RESERVE(&b->counts, n_nodes) ||
-	    !SEAM_ARRAY_RESERVE(&spaces->nodes, n_nodes + 1))
-		return -ENOMEM;
-	memset(b->counts.items, 0, n_nodes * sizeof(*b->counts.items));
-	insert_all(spaces, tree, b->counts.items, NULL);
-	if (lay_out(b, n_nodes))
+	if (sum >= SEAM_NONE || !SEAM_ARRAY_RESERVE(&b->lists, sum) ||
+	    !SEAM_ARRAY_RESERVE(&b->open, longest))
 		return -ENOMEM;
 	insert_all(spaces, tree, b->counts.items, b->lists.items);
 	/* Filling moved each start to its end, the next one's start. */
@@ -339,18 +301,6 @@ static int add_nodes(struct seam_spaces *spaces, struct space_building *b,
 	return 0;
 }
 
-static int build_tree(struct seam_spaces *spaces, struct space_building *b,
-		      struct seam_vma_tree *tree)
-{
-	int r;
-
-	tree->bounds = spaces->bounds.n;
-	tree->nodes = spaces->nodes.n;
-	tree->marks = spaces->marks.n;
-	r = add_bounds(spaces, tree);
-	return r || tree->n_bounds == 0 ? r : add_nodes(spaces, b, tree);
-}
-
 /* Give all vmas their numbers and their places by them. */
 static int number_all(struct seam_spaces *spaces)
 {
@@ -361,7 +311,17 @@ static int number_all(struct seam_spaces *spaces)
 		n.vmas = calloc(n_numbers + 1, sizeof(*n.vmas));
 	if (!n.vmas)
 		return -ENOMEM;
-	list_forks(spaces);
+	/* the forks of each branch, the latest first; they are in order */
+	for (size_t i = 0; i < spaces->branches.n; i++)
+		n.branches[i].child = SEAM_NONE;
+	for (uint32_t i = 0; i < spaces->branches.n; i++) {
+		uint32_t parent = n.branches[i].parent;
+
+		if (parent == SEAM_NONE)
+			continue;
+		n.branches[i].next = n.branches[parent].child;
+		n.branches[parent].child = i;
+	}
 	for (uint32_t i = 0; i < spaces->branches.n; i++) {
 		size_t tree = spaces->trees.n;
 
@@ -375,7 +335,17 @@ static int number_all(struct seam_spaces *spaces)
 		number_tree(&n, i, (uint32_t)tree);
 		spaces->trees.items[tree].end = n.next;
 	}
-	place_vmas(spaces, n.vmas);
+	for (size_t i = 0; i < spaces->vmas.n; i++) {
+		const struct seam_vma *vma = &spaces->vmas.items[i];
+		struct seam_branch *b = &n.branches[vma->last];
+		struct seam_vma *to = &n.vmas[b->first + ++b->n_open];
+		uint32_t last = to->last;
+
+		*to = *vma;
+		to->last = last;
+	}
+	free(spaces->vmas.items);
+	spaces->vmas.items = n.vmas;
 	spaces->vmas.n = n_numbers;
 	return 0;
 }
@@ -385,8 +355,16 @@ int seam_spaces_seal(struct seam_spaces *spaces)
 	struct space_building building = { 0 };
 	int r = number_all(spaces);
 
-	for (size_t i = 0; r == 0 && i < spaces->trees.n; i++)
-		r = build_tree(spaces, &building, &spaces->trees.items[i]);
+	for (size_t i = 0; r == 0 && i < spaces->trees.n; i++) {
+		struct seam_vma_tree *tree = &spaces->trees.items[i];
+
+		tree->bounds = spaces->bounds.n;
+		tree->nodes = spaces->nodes.n;
+		tree->marks = spaces->marks.n;
+		r = add_bounds(spaces, tree);
+		if (r == 0 && tree->n_bounds)
+			r = add_nodes(spaces, &building, tree);
+	}
 	free(building.counts.items);
 	free(building.lists.items);
 	free(building.open.items);
@@ -430,21 +408,6 @@ static struct space_state find_state(const struct seam_spaces *spaces,
 	return at;
 }
 
-/*
- * Of @n marks: the vma that is the innermost at @number, into
- * *@vma if it is inner to that; and the next mark, into *@next if earlier.
- */
-static void search_node(const struct seam_vma_mark *marks, size_t n,
-			uint32_t number, uint32_t *vma, uint32_t *next)
-{
-	size_t at = SEAM_ARRAY_SEARCH(i, n, marks[i].from <= number);
-
-	if (at > 0 && marks[at - 1].vma > *vma)
-		*vma = marks[at - 1].vma;
-	if (at < n && marks[at].from < *next)
-		*next = marks[at].from;
-}
-
 const struct seam_vma *seam_spaces_find(const struct seam_spaces *spaces,
 					uint32_t space, uint64_t addr,
 					uint64_t time_ns, uint64_t *from_ns,
@@ -468,11 +431,18 @@ const struct seam_vma *seam_spaces_find(const struct seam_spaces *spaces,
 			     tree->n_bounds, addr);
 	if (bound == 0)
 		return NULL;
-	for (size_t i = bound - 1 + tree->n_bounds; i; i /= 2)
-		if (nodes[i] != nodes[i + 1])
-			search_node(spaces->marks.items + tree->marks +
-				    nodes[i], nodes[i + 1] - nodes[i],
-				    at.number, &vma, &next);
+	/* of all nodes, the innermost vma at the number, and the next mark */
+	for (size_t i = bound - 1 + tree->n_bounds; i; i /= 2) {
+		const struct seam_vma_mark *marks = spaces->marks.items +
+						    tree->marks + nodes[i];
+		size_t n = nodes[i + 1] - nodes[i];
+		size_t k = SEAM_ARRAY_SEARCH(j, n, marks[j].from <= at.number);
+
+		if (k > 0 && marks[k - 1].vma > vma)
+			vma = marks[k - 1].vma;
+		if (k < n && marks[k].from < next)
+			next = marks[k].from;
+	}
 	/* Numbers after the branch's own are those of forks. */
 	if (next <= at.branch->first + at.branch->n_vmas)
 		*to_ns = spaces->vmas.items[next].from_ns;

@@ -2,33 +2,27 @@
 /*
  * spaces.h - what was mapped in an address space, at a time
  *
- * A process maps, maps over, execs and forks; the address of a sample means
- * what was mapped there at the sample's time.  A look-up also returns the time
- * span in which its result holds, so that a caller can reuse it for all samples
- * in that span.
+ * The address of a sample means what was mapped there at the sample's time.  A
+ * look-up also returns the time span in which its result holds, so that a
+ * caller can reuse it for all samples in that span.
  *
- * How: what a process maps between two execs is a branch, a list of VMAs
- * by time; each covers those before it, and an unmap is a VMA without
- * a mapping.  A fork is a branch that begins after a VMA of its parent's;
- * branches connected by forks are a tree.  Sealing numbers all VMAs so that
- * those of a branch are consecutive, and so are those that come after a VMA,
- * in its branch and in the branches forked from there: up to its last number.
- * Of the VMAs that cover an address and whose numbers include the one of a
- * point in time, that with the highest number is mapped there then.
- *
- * As in code_map.h, addresses are indices of sorted bounds, and the nodes of a
- * segment tree over them hold the VMAs.  All VMAs of a node cover its
- * addresses, and their number ranges nest; flattened to marks (from this number
- * on, that VMA is the innermost) they take one binary search.
+ * What a process maps between two execs is a branch, a list of VMAs by time;
+ * each covers those before it, and an unmap is a VMA without a mapping.  A fork
+ * is a branch that begins after a VMA of its parent's; branches connected by
+ * forks are a tree.  Sealing numbers all VMAs so that those of a branch are
+ * consecutive, and so are those that come after a VMA, in its branch and in the
+ * branches forked from there: up to its last number.  Of the VMAs that cover an
+ * address and whose numbers include the one of a point in time, that with the
+ * highest number is mapped there then.  They are found by a segment tree over
+ * the sorted bounds of VMAs, whose nodes have marks: from this number on, that
+ * VMA is the innermost.
  *
  * Cost: a change is an append, a fork or an exec a branch: nothing is copied.
  * Sealing takes O(n log n), a look-up O(log n) nodes, most of them empty.
  *
  * Add changes in the order of time, a parent's before its child is forked, then
- * seal, then look up.
- *
- * Ownership: the set owns its VMAs.  Threads: one fills; after
- * seam_spaces_seal() any number look up.
+ * seal, then look up.  Threads: one fills; after seam_spaces_seal() any number
+ * look up.
  */
 #ifndef SEAM_SPACES_H
 #define SEAM_SPACES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stack_dumps.c - batches of samples over all cores; see stack_dumps.h */
+/* stack_dumps.c - code, then batches over all cores; see stack_dumps.h */
 #include "model/perf/stack_dumps.h"
 
 #include <elf.h>
@@ -9,25 +9,415 @@
 
 #include "base/progress.h"
 #include "base/workers.h"
-#include "model/perf/code_space.h"
-#include "unwind/walk/kernel_chain.h"
-#include "unwind/walk/precise.h"
-#include "unwind/walk/result.h"
-#include "wire/perf/perf_registers.h"
+#include "model/origin.h"
+#include "unwind/compile/cfi_rows.h"
+#include "unwind/walk/sample_stack.h"
 #include "wire/perf/perf_stream.h"
-#include "wire/perf/unwound.h"
 
-/* -- one walk ----------------------------------------------------------- */
+/* -- files -------------------------------------------------------------- */
 
 /*
- * One thread's part of stack_dumps.h: walk, make a callchain
+ * The files are those that names come from: symbol/elf/find_elf.h searches
+ * them and checks that they are what was mapped.  Call frame information is
+ * read here, not in the sandboxed process, by a small reader whose sizes are
+ * bounded (symbol/elf/cfi_file.h); the sandbox is for the large libraries that
+ * parse symbols and DWARF.
  *
- * Threads: one for each struct dump_walk; what they share is only read.
+ * Threads: one opens; while none does, any number reads.
  */
 
-enum {
-	MAX_FRAMES = 4096,	/* of 16 bytes: a dump of 64 KiB */
+/* Find and read the file of @id, or its debug file. */
+static bool open_file(struct seam_code_files *files, uint32_t id,
+		      bool is_debug, struct seam_cfi_file *file)
+{
+	struct seam_module_file from;
+	struct seam_err err = { 0 };
+	int r;
+
+	if (seam_symbols_open(files->symbols, id, is_debug, &from, &err))
+		return false;
+	if (!from.image)
+		return seam_cfi_file_open(file, from.fd, &err) == 0;
+	r = seam_cfi_file_open_image(file, (struct seam_bytes) {
+			from.image, from.size }, &err);
+	free(from.image);
+	return r == 0;
+}
+
+int seam_code_files_open(struct seam_code_files *files, uint32_t module,
+			 bool is_debug)
+{
+	uint32_t id = seam_origin_symbols(files->profile, module,
+					  files->symbols);
+	struct seam_code_file *file;
+	struct seam_cfi_file debug;
+
+	if (id == SEAM_NONE ||
+	    !SEAM_ARRAY_GROW(&files->items, (size_t)module + 1))
+		return -ENOMEM;
+	file = files->items.items[module];
+	if (!file) {
+		file = files->items.items[module] = calloc(1, sizeof(*file));
+		if (!file)
+			return -ENOMEM;
+		file->cfi.fd = -1;
+		file->is_found = open_file(files, id, false, &file->cfi);
+		file->cfi.may_wait = true;
+		if (file->cfi.fd >= 0 &&
+		    ++files->n_open > SEAM_CODE_FILES_MAX_OPEN)
+			seam_cfi_file_release_fd(&file->cfi);
+	}
+	if (!is_debug || file->is_debug_tried)
+		return 0;
+	/* .debug_frame is often in the debug file alone */
+	file->is_debug_tried = true;
+	if (file->cfi.debug.entries.size == 0 &&
+	    open_file(files, id, true, &debug))
+		seam_cfi_file_take_debug(&file->cfi, &debug);
+	return 0;
+}
+
+void seam_code_files_fini(struct seam_code_files *files)
+{
+	for (size_t i = 0; i < files->items.n; i++) {
+		struct seam_code_file *file = files->items.items[i];
+
+		if (!file)
+			continue;
+		seam_cfi_file_close(&file->cfi);
+		free(file);
+	}
+	free(files->items.items);
+	*files = (struct seam_code_files) { 0 };
+}
+
+/* Places that are remembered: more than most recordings have. */
+enum { CACHE_BITS = 13, N_CACHED = 1 << CACHE_BITS };
+
+/* Where code is. */
+enum code_kind {
+	CODE_NONE,			/* nothing executable is mapped */
+	CODE_ANON,			/* without a file, or it is not here */
+	CODE_JIT,			/* of a JIT object */
+	CODE_FILE,
 };
+
+/* The code at an address from one time to another. */
+struct code_at {
+	uint64_t addr, from_ns, to_ns;
+	uint32_t space;
+	int32_t pid;
+	uint64_t pos;			/* in the file's or JIT's numbers */
+	uint32_t id;			/* module; of JIT code its object */
+	uint8_t kind;			/* enum code_kind */
+	struct seam_unwind_code code;
+};
+
+/*
+ * The code of a recording: what was mapped (spaces.h) and the code of JITs
+ * (jit_code.h), which has precedence, at the time of a sample, with the call
+ * frame information of files and of JITDUMP's UNWINDING_INFO records.
+ *
+ * A walk that comes to a file that was not opened yet, or needs its debug file,
+ * ends there: .needed is its module.  An address that was looked up before
+ * takes one probe of a table.
+ */
+struct code_space {
+	/* Borrowed; jit is indexed already, or NULL: */
+	const struct seam_profile *profile;
+	const struct seam_spaces *spaces;
+	const struct seam_code_files *files;
+	struct seam_jit_code *jit;
+
+	/* The stack that is walked, see enter_space(): */
+	uint32_t space;
+	int32_t pid;
+	uint64_t time_ns;
+	uint64_t jit_from_ns, jit_to_ns;	/* JIT code does not change */
+
+	uint32_t needed;		/* a module to be opened; SEAM_NONE */
+	bool is_debug_needed;		/* its debug file */
+	SEAM_ARRAY(struct file_rows *) rows;	/* by module */
+	struct seam_unwind_code_rows jit_rows;
+	SEAM_ARRAY(uint32_t) pieces;	/* of these, by JIT object, + 1; or 0 */
+	struct code_at *cache;	/* NULL before the first */
+	int error;			/* 0 or -ENOMEM */
+};
+
+/* -- rules -------------------------------------------------------------- */
+
+struct file_rows {
+	struct seam_unwind_rows rows;
+	bool has_debug;			/* made with .debug_frame */
+};
+
+static void *no_memory(struct code_space *s)
+{
+	s->error = -ENOMEM;
+	return NULL;
+}
+
+/* The rows of @file's rules; NULL: no memory. */
+static struct seam_unwind_rows *rows_of(struct code_space *s,
+					uint32_t module,
+					const struct seam_code_file *file)
+{
+	bool has_debug = file->cfi.debug.entries.size > 0;
+	struct file_rows *rows;
+
+	if (!SEAM_ARRAY_GROW(&s->rows, (size_t)module + 1))
+		return no_memory(s);
+	rows = s->rows.items[module];
+	if (rows && rows->has_debug == has_debug)
+		return &rows->rows;
+	if (rows) {
+		/* places that are remembered have the old rules */
+		memset(s->cache, 0, N_CACHED * sizeof(*s->cache));
+		seam_unwind_rows_fini(&rows->rows);
+	} else {
+		rows = s->rows.items[module] = calloc(1, sizeof(*rows));
+	}
+	if (!rows)
+		return no_memory(s);
+	rows->has_debug = has_debug;
+	/* On failure they are empty: the file has no rules. */
+	if (seam_unwind_rows_init(&rows->rows, &file->cfi.eh,
+				  &file->cfi.debug) == -ENOMEM)
+		return no_memory(s);
+	return &rows->rows;
+}
+
+static void need(struct code_space *s, uint32_t module, bool is_debug)
+{
+	s->needed = module;
+	s->is_debug_needed = is_debug;
+}
+
+static void find_file_rule(struct code_space *s, struct code_at *at,
+			   const struct seam_code_file *file)
+{
+	struct seam_unwind_rows *rows = rows_of(s, at->id, file);
+
+	if (!rows)
+		return;
+	/* its CFI may say so only from the second instruction on */
+	if (at->pos && at->pos == file->cfi.entry) {
+		at->code.is_entry = true;
+		return;
+	}
+	at->code.rules = &rows->rules;
+	at->code.id = seam_unwind_rows_find(rows, at->pos);
+	if (at->code.id != SEAM_UNWIND_NO_CFI)
+		return;
+	at->code.is_entry = seam_cfi_file_is_entry(&file->cfi, at->pos);
+	if (!at->code.is_entry && !file->is_debug_tried)
+		need(s, at->id, true);
+}
+
+/* The rows of JIT object @id, compiled when first seen; SEAM_NONE: none. */
+static uint32_t piece_of(struct code_space *s, uint32_t id,
+			 const struct seam_jit_object *o)
+{
+	const struct seam_eh_frame frame = {
+		.entries = o->eh_frame,
+		.entries_addr = o->start_addr + o->eh_frame_offset,
+		.endian = (enum seam_endian)o->endian, .address_bytes = 8,
+	};
+	int64_t piece;
+
+	if (!SEAM_ARRAY_GROW(&s->pieces, (size_t)id + 1)) {
+		s->error = -ENOMEM;
+		return SEAM_NONE;
+	}
+	if (s->pieces.items[id] == 0) {
+		piece = seam_unwind_code_rows_add(&s->jit_rows, &frame,
+						  o->start_addr, o->size);
+		if (piece < 0)
+			s->error = (int)piece;
+		s->pieces.items[id] = piece < 0 || piece == SEAM_NONE ?
+				      SEAM_NONE : (uint32_t)piece + 1;
+	}
+	return s->pieces.items[id] - 1;
+}
+
+/* -- places ------------------------------------------------------------- */
+
+static void find_in_file(struct code_space *s, struct code_at *at,
+			 uint64_t offset)
+{
+	const struct seam_code_file *file = seam_code_files_get(s->files,
+								at->id);
+
+	at->kind = CODE_NONE;
+	if (!file) {
+		need(s, at->id, false);
+	} else if (!file->is_found) {
+		/* a guess by the frame pointer could not be checked */
+		at->kind = CODE_ANON;
+		at->code.why = SEAM_STACK_NO_FILE;
+		at->code.rules = &s->jit_rows.rules;
+		at->code.id = SEAM_UNWIND_BAD_CFI;
+	} else if (seam_cfi_file_addr(&file->cfi, offset, &at->pos)) {
+		at->kind = CODE_FILE;
+		find_file_rule(s, at, file);
+	}
+}
+
+static void find_mapped(struct code_space *s, struct code_at *at,
+			const struct seam_vma *vma)
+{
+	const struct seam_mapping *m =
+		vma ? &s->profile->mappings.items[vma->mapping] : NULL;
+	enum seam_module_kind kind;
+
+	if (!m || !m->is_executable)
+		return;
+	at->id = m->module;
+	kind = (enum seam_module_kind)s->profile->modules.items[m->module].kind;
+	at->kind = CODE_ANON;
+	if (kind == SEAM_MODULE_FILE || kind == SEAM_MODULE_VDSO)
+		find_in_file(s, at, at->addr - vma->begin + m->pgoff);
+}
+
+static void find(struct code_space *s, struct code_at *at)
+{
+	struct seam_jit_location jit;
+	const struct seam_jit_object *o;
+	uint32_t piece;
+	bool is_jit;
+	const struct seam_vma *vma = seam_spaces_find(s->spaces, s->space,
+						      at->addr, s->time_ns,
+						      &at->from_ns,
+						      &at->to_ns);
+
+	if (s->jit_from_ns > at->from_ns)
+		at->from_ns = s->jit_from_ns;
+	if (s->jit_to_ns < at->to_ns)
+		at->to_ns = s->jit_to_ns;
+	is_jit = s->jit && seam_jit_code_find_object(s->jit, s->pid, at->addr,
+						     s->time_ns, &jit);
+	/* A perf map has less than the symbols of a file. */
+	if (!is_jit ||
+	    seam_jit_code_object(s->jit, jit.object)->code.size == 0) {
+		find_mapped(s, at, vma);
+		if (at->kind == CODE_NONE && is_jit && !vma)
+			at->kind = CODE_ANON;
+		return;
+	}
+	at->kind = CODE_JIT;
+	at->id = jit.object;
+	at->pos = jit.offset;
+	o = seam_jit_code_object(s->jit, at->id);
+	piece = o->eh_frame.size ? piece_of(s, at->id, o) : SEAM_NONE;
+	if (piece >= s->jit_rows.pieces.n)
+		return;
+	at->code.rules = &s->jit_rows.rules;
+	at->code.id = seam_unwind_code_rows_find(&s->jit_rows, piece, at->pos);
+}
+
+/* Look up in address space @space of process @pid at @time_ns from now on. */
+static void enter_space(struct code_space *s, uint32_t space, int32_t pid,
+			uint64_t time_ns)
+{
+	bool is_stable = pid == s->pid && s->jit_from_ns <= time_ns &&
+			 time_ns < s->jit_to_ns;
+
+	s->space = space;
+	s->pid = pid;
+	s->time_ns = time_ns;
+	s->needed = SEAM_NONE;
+	if (is_stable)
+		return;
+	s->jit_from_ns = 0;
+	s->jit_to_ns = UINT64_MAX;
+	if (s->jit)
+		seam_jit_code_stable_span(s->jit, pid, time_ns,
+					  &s->jit_from_ns, &s->jit_to_ns);
+}
+
+/*
+ * The code at @addr in the process and at the time of the stack; valid until
+ * the next call.
+ */
+static const struct code_at *code_at(struct code_space *s,
+					  uint64_t addr)
+{
+	static const struct code_at none;
+	struct code_at found = {
+		.addr = addr, .space = s->space, .pid = s->pid,
+	};
+	struct code_at *at;
+
+	if (!s->cache)
+		s->cache = calloc(N_CACHED, sizeof(*s->cache));
+	if (!s->cache) {
+		s->error = -ENOMEM;
+		return &none;
+	}
+	/* Fibonacci hashing: a collision costs a look-up and nothing else */
+	at = &s->cache[(addr ^ (uint64_t)s->space << 40) *
+		       UINT64_C(0x9e3779b97f4a7c15) >> (64 - CACHE_BITS)];
+	if (at->addr == addr && at->space == s->space && at->pid == s->pid &&
+	    at->from_ns <= s->time_ns && s->time_ns < at->to_ns)
+		return at;
+	find(s, &found);
+	if (s->needed != SEAM_NONE)
+		found.to_ns = 0;
+	*at = found;
+	return at;
+}
+
+/* -- for walks ---------------------------------------------------------- */
+
+static bool find_code(void *context, uint64_t addr,
+		      struct seam_unwind_code *code)
+{
+	const struct code_at *at = code_at(context, addr);
+
+	*code = at->code;
+	return at->kind != CODE_NONE;
+}
+
+static size_t code_before(void *context, uint64_t addr, uint8_t *bytes)
+{
+	struct code_space *s = context;
+	const struct code_at *at = code_at(s, addr - 1);
+	uint64_t end = at->pos + 1;
+	size_t n = end < SEAM_UNWIND_CALL_BYTES ? (size_t)end :
+		   SEAM_UNWIND_CALL_BYTES;
+
+	if (at->kind == CODE_JIT) {
+		struct seam_bytes code =
+			seam_jit_code_object(s->jit, at->id)->code;
+
+		if (end > code.size)
+			return 0;
+		memcpy(bytes + SEAM_UNWIND_CALL_BYTES - n, code.data + end - n,
+		       n);
+		return n;
+	}
+	if (at->kind != CODE_FILE)
+		return 0;
+	return seam_cfi_file_code_before(
+		&seam_code_files_get(s->files, at->id)->cfi, end,
+		bytes, SEAM_UNWIND_CALL_BYTES);
+}
+
+static void fini_space(struct code_space *s)
+{
+	for (size_t i = 0; i < s->rows.n; i++) {
+		if (s->rows.items[i])
+			seam_unwind_rows_fini(&s->rows.items[i]->rows);
+		free(s->rows.items[i]);
+	}
+	free(s->rows.items);
+	seam_unwind_code_rows_fini(&s->jit_rows);
+	free(s->pieces.items);
+	free(s->cache);
+	*s = (struct code_space) { 0 };
+}
+
+/* -- one walk ----------------------------------------------------------- */
 
 /* A sample of a batch. */
 struct stack_job {
@@ -39,178 +429,52 @@ struct stack_job {
 	struct seam_bytes raw;	/* wire/perf/unwound.h; the walker's */
 };
 
+/* Of one thread; what they share is only read. */
 struct dump_walk {
 	const struct seam_stack_dumps *dumps;
-	struct seam_code_space space;
+	struct code_space space;
 	struct seam_task_at at;
 	struct seam_callchains chains;		/* of the stacks walked here */
 	SEAM_ARRAY(uint32_t) common;		/* their common ids, + 1; 0 */
 	struct seam_stack_counts counts;	/* what samples do not have */
-	SEAM_ARRAY(uint64_t) words;		/* of one callchain */
 	struct seam_arena kept;			/* RAW data of a batch */
 	int error;				/* 0 or -ENOMEM */
-	struct seam_unwind_frame frames[MAX_FRAMES];
-	uint64_t cfas[MAX_FRAMES];
-	uint8_t raw[SEAM_UNWOUND_MAX_BYTES];	/* of one stack */
+	struct seam_sample_stack stack;		/* of one sample */
 };
 
-#define USER ((uint64_t)PERF_CONTEXT_USER)
-
-/* -- the recorded callchain --------------------------------------------- */
-
-/* The sample's chain as it was recorded. */
-struct recorded {
-	struct seam_unwind_chain chain;
-	struct seam_unwind_rest rest;	/* of its user part, what goes on */
-};
-
-static struct recorded recorded_chain(const struct seam_stack_dumps *dumps,
-				      uint32_t sample)
+static void count(struct seam_stack_counts *counts,
+		  const struct seam_sample_stack *stack,
+		  const struct seam_perf_attr *attr)
 {
-	const struct seam_callchain *chain = &dumps->chains->items.items[
-		dumps->profile->samples.stack[sample]];
+	size_t max = attr->sample_max_stack ? attr->sample_max_stack :
+					      PERF_MAX_STACK_DEPTH;
 
-	return (struct recorded) {
-		.chain = seam_unwind_chain_of(dumps->chains->words.items +
-					      chain->first, chain->n),
-	};
+	counts->n_kernel_cut += stack->recorded.n_kernel > max;
+	if (stack->walk.n && attr->sample_stack_user > counts->dump_bytes)
+		counts->dump_bytes = attr->sample_stack_user;
 }
 
-/* -- how it ended ------------------------------------------------------- */
-
-static enum seam_stack_end end_of(struct dump_walk *w,
-				  const struct seam_unwind_stack *stack,
-				  const struct recorded *c)
+/* The results of a walk. */
+static int take_stack(struct dump_walk *w, struct stack_job *job, int32_t pid)
 {
-	const struct seam_unwind_frame *last = &stack->frames[stack->n - 1];
-	enum seam_stack_end end = seam_unwind_stack_end(stack,
-							c->rest.is_whole);
-
-	if (end != SEAM_STACK_COMPLETE && !seam_stack_end_is_cut(end) &&
-	    seam_code_space_at(&w->space, last->pc - !last->is_interrupted)
-		->kind == SEAM_CODE_MISSING)
-		return SEAM_STACK_NO_FILE;
-	return end;
-}
-
-/* Keep what is known of the walk over @stack; SEAM_STACK_ABSENT: of none. */
-static void describe(struct dump_walk *w, struct stack_job *job,
-		     const struct seam_unwind_stack *stack,
-		     enum seam_stack_end end)
-{
-	size_t n = seam_unwind_write(stack, end, w->cfas, w->raw);
+	struct seam_sample_stack *stack = &w->stack;
 	const size_t head = sizeof(uint32_t);
+	struct seam_bytes raw = seam_sample_stack_raw(stack);
 	const char *copy = seam_arena_text(&w->kept,
-					   (const char *)w->raw + head,
-					   n - head);
+					   (const char *)raw.data + head,
+					   raw.size - head);
 
+	job->raw = (struct seam_bytes) { (const uint8_t *)copy,
+					 raw.size - head };
 	if (!copy)
-		w->error = -ENOMEM;
-	job->raw = (struct seam_bytes) { (const uint8_t *)copy, n - head };
-}
-
-/* -- callchains --------------------------------------------------------- */
-
-/* The chain of @stack; SEAM_NONE: no memory. */
-static uint32_t add_chain(struct dump_walk *w, int32_t pid,
-			  const struct seam_unwind_stack *stack,
-			  const struct recorded *c)
-{
-	size_t n = c->chain.n_kernel;
-	uint64_t *words;
-
-	w->words.n = 0;
-	if (!SEAM_ARRAY_RESERVE(&w->words, n + 1 + stack->n + c->rest.n))
-		return SEAM_NONE;
-	words = w->words.items;
-	if (n)
-		memcpy(words, c->chain.words, 8 * n);
-	words[n++] = USER;
-	for (size_t i = 0; i < stack->n; i++)
-		words[n++] = stack->frames[i].pc;
-	/* a precise event names its own instruction */
-	if (c->chain.n_kernel == 0 && c->chain.n_user)
-		words[1] = c->chain.user[0];
-	if (c->rest.n)
-		memcpy(words + n, c->chain.user + c->rest.first,
-		       8 * c->rest.n);
-	return seam_callchains_add(&w->chains, pid, words, n + c->rest.n);
-}
-
-/* -- samples ------------------------------------------------------------ */
-
-/* The walk is in the process and at the time of @sample. */
-static void enter(struct dump_walk *w, uint32_t sample, int32_t pid)
-{
-	const struct seam_samples *s = &w->dumps->profile->samples;
-
-	if (!seam_task_at_holds(&w->at, s->thread[sample],
-				s->time_ns[sample]))
-		w->at = seam_tasks_find(w->dumps->tasks, s->thread[sample],
-					s->time_ns[sample]);
-	seam_code_space_enter(&w->space, w->at.space, pid, s->time_ns[sample]);
-}
-
-/* The limit of a chain that the kernel made, in addresses. */
-static size_t max_chain_of(const struct dump_walk *w,
-			   const struct stack_job *job)
-{
-	uint16_t max = w->dumps->data->events.items[job->event]
-		       .attr.sample_max_stack;
-
-	return max ? max : PERF_MAX_STACK_DEPTH;
-}
-
-/* Walk, and find where the recorded chain @c goes on. */
-static void walk(struct dump_walk *w, const struct stack_job *job,
-		 const struct seam_perf_sample *sample,
-		 const struct seam_unwind_registers *regs,
-		 struct seam_unwind_stack *stack, struct recorded *c)
-{
-	const struct seam_unwind_space space =
-		seam_code_space_for_walk(&w->space);
-	const struct seam_unwind_memory memory = {
-		.stack = sample->user_stack.data,
-		.stack_addr = regs->value[SEAM_X86_64_RSP],
-		.stack_bytes = sample->user_stack.size,
-	};
-
-	*stack = (struct seam_unwind_stack) {
-		.frames = w->frames, .max = MAX_FRAMES,
-	};
-	seam_unwind_walk_sample(&space, &memory, regs, job->misc, stack);
-	c->rest = seam_unwind_kernel_follow(&space, &memory, regs, &c->chain,
-					    stack);
-}
-
-static void count_kernel_cut(struct dump_walk *w,
-			     const struct stack_job *job)
-{
-	w->counts.n_kernel_cut += recorded_chain(w->dumps, job->sample)
-				  .chain.n_kernel > max_chain_of(w, job);
-}
-
-static void take_stack(struct dump_walk *w, struct stack_job *job,
-		       const struct seam_perf_sample *sample,
-		       const struct seam_unwind_registers *regs)
-{
-	struct recorded c = recorded_chain(w->dumps, job->sample);
-	struct seam_unwind_stack stack;
-
-	enter(w, job->sample, sample->pid);
-	walk(w, job, sample, regs, &stack, &c);
-	if (w->space.error) {
-		w->error = w->space.error;
-		return;
-	}
-	if (w->space.needed != SEAM_NONE)
-		return;
-	count_kernel_cut(w, job);
-	job->is_done = true;
-	describe(w, job, &stack, end_of(w, &stack, &c));
-	job->chain = add_chain(w, sample->pid, &stack, &c);
-	if (job->chain == SEAM_NONE)
-		w->error = -ENOMEM;
+		return -ENOMEM;
+	if (stack->walk.n == 0)
+		return 0;
+	if (!seam_sample_stack_chain(stack))
+		return -ENOMEM;
+	job->chain = seam_callchains_add(&w->chains, pid, stack->words.items,
+					 stack->words.n);
+	return job->chain == SEAM_NONE ? -ENOMEM : 0;
 }
 
 /*
@@ -219,43 +483,37 @@ static void take_stack(struct dump_walk *w, struct stack_job *job,
  */
 static void walk_job(struct dump_walk *w, struct stack_job *job)
 {
-	const struct seam_perf_data *data = w->dumps->data;
+	const struct seam_stack_dumps *dumps = w->dumps;
+	const struct seam_samples *s = &dumps->profile->samples;
+	uint64_t time_ns = s->time_ns[job->sample];
 	const struct seam_perf_attr *attr =
-		&data->events.items[job->event].attr;
-	struct seam_unwind_registers regs = { 0 };
+		&dumps->data->events.items[job->event].attr;
+	const struct seam_callchain *chain = &dumps->chains->items.items[
+		s->stack[job->sample]];
+	const struct seam_unwind_space space = {
+		.find = find_code, .code_before = code_before,
+		.context = &w->space,
+	};
 	struct seam_perf_sample sample = { .time = 0 };
 
-	job->chain = w->space.needed = SEAM_NONE;
-	if (seam_perf_sample_read(attr, data->endian, job->payload, &sample) ==
-	    0 && seam_perf_registers_x86_64(&sample.user_regs, regs.value,
-					    &regs.known) &&
-	    regs.value[SEAM_X86_64_RSP]) {
-		if (attr->sample_stack_user > w->counts.dump_bytes)
-			w->counts.dump_bytes = attr->sample_stack_user;
-		take_stack(w, job, &sample, &regs);
+	job->chain = SEAM_NONE;
+	if (seam_perf_sample_read(attr, dumps->data->endian, job->payload,
+				  &sample))
+		sample.user_regs.abi = PERF_SAMPLE_REGS_ABI_NONE;
+	if (!seam_task_at_holds(&w->at, s->thread[job->sample], time_ns))
+		w->at = seam_tasks_find(dumps->tasks, s->thread[job->sample],
+					time_ns);
+	enter_space(&w->space, w->at.space, sample.pid, time_ns);
+	seam_sample_stack_walk(&w->stack, &sample, job->misc,
+			       dumps->chains->words.items + chain->first,
+			       chain->n, &space);
+	w->error = w->space.error;
+	if (w->error || w->space.needed != SEAM_NONE)
 		return;
-	}
-	describe(w, job, &(struct seam_unwind_stack) { .n = 0 },
-		 sample.user_regs.abi == PERF_SAMPLE_REGS_ABI_32 ?
-		 SEAM_STACK_OF_32_BIT : SEAM_STACK_ABSENT);
-	count_kernel_cut(w, job);
+	count(&w->counts, &w->stack, attr);
+	w->error = take_stack(w, job, sample.pid);
 	job->is_done = true;
 }
-
-static void fini_walk(struct dump_walk *w)
-{
-	seam_code_space_fini(&w->space);
-	seam_callchains_fini(&w->chains);
-	free(w->common.items);
-	free(w->words.items);
-	seam_arena_fini(&w->kept);
-}
-
-#ifdef __x86_64__
-#define IS_X86_64 1
-#else
-#define IS_X86_64 0
-#endif
 
 /* Samples of a batch. */
 enum { MAX_BATCH = 4096 };
@@ -300,26 +558,6 @@ static void walk_task(void *context, size_t walker)
 	w->space.needed = SEAM_NONE;
 }
 
-/* Open what the walks need.  1 if there was something; 0; or -ENOMEM. */
-static int open_needed(struct dump_batches *b)
-{
-	int n = 0;
-
-	for (size_t i = 0; i < b->n_walks; i++) {
-		struct dump_walk *w = &b->walks[i];
-
-		if (w->error)
-			return w->error;
-		if (w->space.needed == SEAM_NONE)
-			continue;
-		n = 1;
-		if (seam_code_files_open(&b->files, w->space.needed,
-					 w->space.is_debug_needed))
-			return -ENOMEM;
-	}
-	return n;
-}
-
 /*
  * The chain of walker @w becomes a common one, that of the sample; what is
  * known of the walk is kept as long as the scans are.
@@ -352,31 +590,33 @@ static int set_chain(const struct seam_stack_dumps *dumps,
 	return *id ? 0 : -ENOMEM;
 }
 
-static int take_results(struct dump_batches *b)
-{
-	int r = 0;
-
-	for (size_t walker = 0; walker < b->n_walks; walker++) {
-		struct dump_walk *w = &b->walks[walker];
-
-		for (size_t i = first_job(b, walker);
-		     r == 0 && i < first_job(b, walker + 1); i++)
-			r = set_chain(b->dumps, w, &b->jobs.items[i]);
-		seam_arena_fini(&w->kept);
-	}
-	return r;
-}
-
 static int run_batch(struct dump_batches *b)
 {
-	int r;
+	bool is_done;
+	int r = 0;
 
+	/* once more, while walks need files that were not opened yet */
 	do {
 		seam_workers_run(b->n_walks, walk_task, b);
-		r = open_needed(b);
-	} while (r > 0);
-	if (r == 0)
-		r = take_results(b);
+		is_done = true;
+		for (size_t i = 0; r == 0 && i < b->n_walks; i++) {
+			const struct code_space *space = &b->walks[i].space;
+
+			r = b->walks[i].error;
+			if (r || space->needed == SEAM_NONE)
+				continue;
+			is_done = false;
+			r = seam_code_files_open(&b->files, space->needed,
+						 space->is_debug_needed);
+		}
+	} while (r == 0 && !is_done);
+	for (size_t i = 0; i < b->n_walks; i++) {
+		for (size_t k = first_job(b, i); r == 0 &&
+		     k < first_job(b, i + 1); k++)
+			r = set_chain(b->dumps, &b->walks[i],
+				      &b->jobs.items[k]);
+		seam_arena_fini(&b->walks[i].kept);
+	}
 	seam_progress_step(&b->progress, b->jobs.n);
 	b->jobs.n = 0;
 	b->n_unpacked = 0;
@@ -470,7 +710,7 @@ static int init(struct dump_batches *b)
 	for (size_t i = 0; i < b->n_walks; i++) {
 		b->walks[i].dumps = d;
 		b->walks[i].at.key = SEAM_NONE;
-		b->walks[i].space = (struct seam_code_space) {
+		b->walks[i].space = (struct code_space) {
 			.profile = d->profile, .spaces = &d->tasks->spaces,
 			.files = &b->files, .jit = d->jit,
 		};
@@ -480,43 +720,50 @@ static int init(struct dump_batches *b)
 
 static void fini(struct dump_batches *b)
 {
-	for (size_t i = 0; b->walks && i < b->n_walks; i++)
-		fini_walk(&b->walks[i]);
+	for (size_t i = 0; b->walks && i < b->n_walks; i++) {
+		struct dump_walk *w = &b->walks[i];
+
+		fini_space(&w->space);
+		seam_callchains_fini(&w->chains);
+		free(w->common.items);
+		free(w->stack.words.items);
+		seam_arena_fini(&w->kept);
+	}
 	free(b->walks);
 	seam_code_files_fini(&b->files);
 	seam_arena_fini(&b->unpacked);
 	free(b->jobs.items);
 }
 
-static size_t count(const struct seam_stack_dumps *dumps)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < dumps->n_scans; i++)
-		n += dumps->scans[i].dumps.n;
-	return n;
-}
-
 bool seam_stack_dumps_exist(const struct seam_stack_dumps *dumps)
 {
-	return count(dumps) > 0;
+	for (size_t i = 0; i < dumps->n_scans; i++)
+		if (dumps->scans[i].dumps.n)
+			return true;
+	return false;
 }
 
 bool seam_stack_dumps_supported(const struct seam_stack_dumps *dumps)
 {
 	uint32_t machine = dumps->profile->elf_machine;
 
+#ifdef __x86_64__
 	/* without a name, because the writer was killed: of this machine */
-	return dumps->data->endian == SEAM_LITTLE &&
-	       (machine == EM_X86_64 || (machine == EM_NONE && IS_X86_64));
+	if (machine == EM_NONE)
+		machine = EM_X86_64;
+#endif
+	return dumps->data->endian == SEAM_LITTLE && machine == EM_X86_64;
 }
 
 int seam_stack_dumps_unwind(const struct seam_stack_dumps *dumps)
 {
 	struct dump_batches b = { .dumps = dumps };
 	int r = init(&b);
+	size_t n = 0;
 
-	seam_progress_begin(&b.progress, "unwinding", count(dumps));
+	for (size_t i = 0; i < dumps->n_scans; i++)
+		n += dumps->scans[i].dumps.n;
+	seam_progress_begin(&b.progress, "unwinding", n);
 	for (size_t i = 0; r == 0 && i < dumps->n_scans; i++)
 		r = take_scan(&b, &dumps->scans[i]);
 	if (r == 0 && b.jobs.n)

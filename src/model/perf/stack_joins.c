@@ -136,16 +136,6 @@ static uint64_t read_frames(struct stack_joins *j, const struct distinct *d)
 
 /* ---- distinct stacks ---- */
 
-static bool is_stack(const struct stack_joins *j, const struct distinct *d,
-		     const struct seam_stack_walk *walk, uint32_t chain,
-		     uint64_t time_ns)
-{
-	return d->thread == j->at.thread && d->chain == chain &&
-	       d->walk->raw_bytes == walk->raw_bytes &&
-	       memcmp(d->walk->raw, walk->raw, walk->raw_bytes) == 0 &&
-	       d->from_ns <= time_ns && time_ns < d->to_ns;
-}
-
 /* Narrow the span of @d to that in which its code is the same. */
 static void set_span(const struct stack_joins *j, struct distinct *d)
 {
@@ -172,6 +162,7 @@ static int add_stack(struct stack_joins *j, struct seam_stack_walk *walk)
 	const struct seam_samples *s = &j->profile->samples;
 	uint64_t time_ns = s->time_ns[walk->sample], hash;
 	uint32_t chain = s->stack[walk->sample], id;
+	const struct distinct *d;
 	struct distinct new = {
 		.walk = walk, .chain = chain, .joined = SEAM_NONE,
 		.time_ns = time_ns, .pid = j->chains->items.items[chain].pid,
@@ -182,9 +173,12 @@ static int add_stack(struct stack_joins *j, struct seam_stack_walk *walk)
 					time_ns);
 	hash = seam_hash_bytes(walk->raw, walk->raw_bytes,
 			       seam_hash_add(j->at.thread, chain));
+	d = j->stacks.items;
 	id = SEAM_INDEX_FIND(&j->stack_index, hash, i,
-			     is_stack(j, &j->stacks.items[i], walk, chain,
-				      time_ns));
+		d[i].thread == j->at.thread && d[i].chain == chain &&
+		d[i].walk->raw_bytes == walk->raw_bytes &&
+		memcmp(d[i].walk->raw, walk->raw, walk->raw_bytes) == 0 &&
+		d[i].from_ns <= time_ns && time_ns < d[i].to_ns);
 	if (id == SEAM_NONE) {
 		new.thread = j->at.thread;
 		new.space = j->at.space;
@@ -200,28 +194,26 @@ static int add_stack(struct stack_joins *j, struct seam_stack_walk *walk)
 
 /* ---- the table ---- */
 
+/* The hash of @at is *@hash. */
 static struct call_site *find_site(const struct stack_joins *j, uint32_t space,
-				   const struct at_cfa *at, uint64_t hash)
+				   const struct at_cfa *at, uint64_t *hash)
 {
 	const struct call_site *s = j->sites.items;
-	uint32_t id = SEAM_INDEX_FIND(&j->site_index, hash, i,
-		s[i].space == space && s[i].pc == at->pc &&
-		s[i].code == at->code);
+	uint32_t id;
 
+	*hash = seam_hash_add(at->pc, at->code << 32 | space);
+	id = SEAM_INDEX_FIND(&j->site_index, *hash, i,
+			     s[i].space == space && s[i].pc == at->pc &&
+			     s[i].code == at->code);
 	return id == SEAM_NONE ? NULL : &j->sites.items[id];
-}
-
-static uint64_t site_hash(uint32_t space, const struct at_cfa *at)
-{
-	return seam_hash_add(at->pc, at->code << 32 | space);
 }
 
 /* A frame at @at was called from @caller. */
 static int add_site(struct stack_joins *j, uint32_t space,
 		    const struct at_cfa *at, uint64_t caller)
 {
-	uint64_t hash = site_hash(space, at);
-	struct call_site *site = find_site(j, space, at, hash);
+	uint64_t hash;
+	struct call_site *site = find_site(j, space, at, &hash);
 
 	if (site) {
 		site->has_several |= site->caller != caller;
@@ -270,31 +262,14 @@ static int add_edge(struct stack_joins *j, uint32_t thread,
 	       SEAM_NONE ? -ENOMEM : 0;
 }
 
-/* Enter the callers that @d has. */
-static int learn(struct stack_joins *j, const struct distinct *d)
-{
-	int r = 0;
-
-	read_frames(j, d);
-	for (size_t i = 0; r == 0 && i + 1 < j->n; i++) {
-		r = add_edge(j, d->thread, &j->frames[i], &j->frames[i + 1],
-			     d->n);
-		if (r == 0)
-			r = add_site(j, d->space, &j->frames[i],
-				     j->frames[i + 1].pc);
-	}
-	return r;
-}
-
 /* ---- joining ---- */
 
 /* Whether enough samples have the caller of @e, and none has another. */
 static bool is_known(const struct stack_joins *j, const struct distinct *d,
 		     const struct edge *e)
 {
-	const struct call_site *site = find_site(j, d->space, &e->from,
-						 site_hash(d->space,
-							   &e->from));
+	uint64_t hash;
+	const struct call_site *site = find_site(j, d->space, &e->from, &hash);
 
 	return !e->is_forbidden && e->n >= (site && site->has_several ?
 					    SEAM_STACK_JOIN_MORE_SAMPLES :
@@ -389,8 +364,18 @@ static int join_all(struct stack_joins *j)
 	for (size_t i = 0; r == 0 && i < j->walks->n; i++)
 		if (takes_part(j, &j->walks->items[i]))
 			r = add_stack(j, &j->walks->items[i]);
-	for (size_t i = 0; r == 0 && i < j->stacks.n; i++)
-		r = learn(j, &j->stacks.items[i]);
+	/* enter the callers that stacks have */
+	for (size_t i = 0; r == 0 && i < j->stacks.n; i++) {
+		const struct distinct *d = &j->stacks.items[i];
+		const struct at_cfa *f = j->frames;
+
+		read_frames(j, d);
+		for (size_t k = 0; r == 0 && k + 1 < j->n; k++) {
+			r = add_edge(j, d->thread, &f[k], &f[k + 1], d->n);
+			if (r == 0)
+				r = add_site(j, d->space, &f[k], f[k + 1].pc);
+		}
+	}
 	for (size_t i = 0; r == 0 && i < j->stacks.n; i++)
 		r = join(j, &j->stacks.items[i]);
 	for (size_t i = 0; r == 0 && i < j->walks->n; i++) {

@@ -145,40 +145,6 @@ static struct seam_task_span *current_thread(struct seam_tasks *tasks,
 	       add_thread(tasks, profile, process, key, time_ns);
 }
 
-/* No thread outlives its process; set once, for all, at the end. */
-static void end_threads(struct seam_profile *profile)
-{
-	for (size_t i = 0; i < profile->threads.n; i++) {
-		struct seam_thread *t = &profile->threads.items[i];
-		uint64_t end = profile->processes.items[t->process].end_ns;
-
-		if (end < t->end_ns)
-			t->end_ns = end < t->start_ns ? t->start_ns : end;
-	}
-}
-
-/* A process ends with its last thread: the first one may end before others. */
-static void end_thread(struct seam_tasks *tasks, struct seam_profile *profile,
-		       uint32_t thread, uint64_t time_ns)
-{
-	struct seam_thread *t = &profile->threads.items[thread];
-	uint32_t *n = &tasks->processes.items[t->process].n_threads;
-
-	if (t->end_ns == UINT64_MAX && *n && --*n == 0)
-		profile->processes.items[t->process].end_ns = time_ns;
-	t->end_ns = time_ns;
-}
-
-/* Other threads have ended; the one that runs on has the process's tid. */
-static void leave_one_thread(struct seam_tasks *tasks,
-			     struct seam_profile *profile, uint32_t thread)
-{
-	struct seam_thread *t = &profile->threads.items[thread];
-
-	t->end_ns = UINT64_MAX;
-	tasks->processes.items[t->process].n_threads = 1;
-}
-
 static int replay_fork(struct seam_tasks *tasks, struct seam_profile *profile,
 		       const struct seam_change *c)
 {
@@ -227,6 +193,8 @@ static int replay_one(struct seam_tasks *tasks, struct seam_profile *profile,
 		      const struct seam_change *c)
 {
 	struct seam_task_span *span;
+	struct seam_thread *thread;
+	uint32_t *n;
 
 	if (c->kind == SEAM_CHANGE_FORK)
 		return replay_fork(tasks, profile, c);
@@ -238,10 +206,19 @@ static int replay_one(struct seam_tasks *tasks, struct seam_profile *profile,
 		return -ENOMEM;
 	switch (c->kind) {
 	case SEAM_CHANGE_EXIT:
-		end_thread(tasks, profile, span->thread, c->time_ns);
+		thread = &profile->threads.items[span->thread];
+		n = &tasks->processes.items[thread->process].n_threads;
+		/* a process ends with its last thread */
+		if (thread->end_ns == UINT64_MAX && *n && --*n == 0)
+			profile->processes.items[thread->process].end_ns =
+				c->time_ns;
+		thread->end_ns = c->time_ns;
 		return 0;
 	case SEAM_CHANGE_EXEC:
-		leave_one_thread(tasks, profile, span->thread);
+		/* other threads have ended; this has the process's tid */
+		thread = &profile->threads.items[span->thread];
+		thread->end_ns = UINT64_MAX;
+		tasks->processes.items[thread->process].n_threads = 1;
 		if (seam_spaces_clear(&tasks->spaces, span->space, c->time_ns))
 			return -ENOMEM;
 		/* fall through */
@@ -271,7 +248,14 @@ int seam_tasks_seal(struct seam_tasks *tasks, struct seam_profile *profile)
 		if (!current_thread(tasks, profile, tasks->keys.items[i].pid,
 				    tasks->keys.items[i].tid, 0))
 			r = -ENOMEM;
-	end_threads(profile);
+	/* no thread outlives its process */
+	for (size_t i = 0; i < profile->threads.n; i++) {
+		struct seam_thread *t = &profile->threads.items[i];
+		uint64_t end = profile->processes.items[t->process].end_ns;
+
+		if (end < t->end_ns)
+			t->end_ns = end < t->start_ns ? t->start_ns : end;
+	}
 	free(tasks->changes.items);
 	tasks->changes.items = NULL;
 	tasks->changes.n = tasks->changes.cap = 0;

@@ -2,14 +2,12 @@
 /*
  * tasks.h - processes, threads, their names and address spaces over time
  *
- * The side-band of a recording (FORK, COMM, EXIT, MMAP) comes out of several
- * rings and is not in order.  It is collected first, as changes; sealing sorts
- * it by time and replays it once, into the profile's processes and threads and
- * into address spaces.  After that a look-up takes a task and a time: a pid
- * that was used twice, or a thread that was renamed, has different results at
- * different times.
- *
- * A task key stands for a pair (pid, tid) as a sample has it.
+ * The side-band of a recording comes out of several rings and is not in order.
+ * It is collected as changes; sealing sorts them by time and replays them once,
+ * into the profile's processes and threads and into address spaces.  After that
+ * a look-up takes a task key, which stands for a pair (pid, tid) as a sample
+ * has it, and a time: a pid that was used twice, or a thread that was renamed,
+ * has different results at different times.
  *
  * Threads: one fills and seals; then any number look up.
  */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "wire/perf/perf_sideband.h"
+#include "wire/perf/perf_record.h"
 
 const char *seam_layer_name(enum seam_layer layer)
 {
@@ -82,11 +82,27 @@ bool seam_samples_reserve(struct seam_samples *s, size_t extra)
 	return true;
 }
 
+/*
+ * Make *@column, of @size bytes a sample, if there is none: each byte @fill.
+ * False when memory ran out.
+ */
+static bool has_column(struct seam_samples *s, void *column, size_t size,
+		       int fill)
+{
+	void **items = column;
+
+	if (!*items) {
+		*items = malloc(s->cap * size);
+		if (*items)
+			memset(*items, fill, s->cap * size);
+	}
+	return *items;
+}
+
 bool seam_samples_split_weight(struct seam_samples *s, size_t i,
 			       uint64_t weight)
 {
-	s->weight = malloc(s->cap * sizeof(*s->weight));
-	if (!s->weight)
+	if (!has_column(s, &s->weight, sizeof(*s->weight), 0))
 		return false;
 	for (size_t k = 0; k < i; k++)
 		s->weight[k] = s->same_weight;
@@ -96,27 +112,21 @@ bool seam_samples_split_weight(struct seam_samples *s, size_t i,
 
 bool seam_samples_set_count(struct seam_samples *s, size_t i, uint64_t count)
 {
-	if (!s->count && count != 1) {
-		s->count = malloc(s->cap * sizeof(*s->count));
-		if (!s->count)
-			return false;
+	if (!s->count && count == 1)
+		return true;
+	if (!s->count && has_column(s, &s->count, sizeof(*s->count), 0))
 		for (size_t k = 0; k < i; k++)
 			s->count[k] = 1;
-	}
 	if (s->count)
 		s->count[i] = count;
-	return true;
+	return s->count;
 }
 
 bool seam_samples_set_vmstate(struct seam_samples *s, size_t i,
 			      enum seam_vmstate state)
 {
-	if (!s->vmstate) {
-		s->vmstate = malloc(s->cap);
-		if (!s->vmstate)
-			return false;
-		memset(s->vmstate, SEAM_VMSTATE_NONE, s->cap);
-	}
+	if (!has_column(s, &s->vmstate, 1, SEAM_VMSTATE_NONE))
+		return false;
 	s->vmstate[i] = (uint8_t)state;
 	return true;
 }
@@ -124,23 +134,18 @@ bool seam_samples_set_vmstate(struct seam_samples *s, size_t i,
 bool seam_samples_set_end(struct seam_samples *s, size_t i,
 			  enum seam_stack_end end)
 {
-	if (!s->end) {
-		s->end = malloc(s->cap);
-		if (!s->end)
-			return false;
-		memset(s->end, SEAM_STACK_UNREPORTED, s->cap);
-	}
+	if (!has_column(s, &s->end, 1, SEAM_STACK_UNREPORTED))
+		return false;
 	s->end[i] = (uint8_t)end;
 	return true;
 }
 
 bool seam_samples_set_record(struct seam_samples *s, size_t i, uint32_t record)
 {
-	if (!s->record)
-		s->record = malloc(s->cap * sizeof(*s->record));
-	if (s->record)
-		s->record[i] = record;
-	return s->record != NULL;
+	if (!has_column(s, &s->record, sizeof(*s->record), 0))
+		return false;
+	s->record[i] = record;
+	return true;
 }
 
 bool seam_samples_split_comm(struct seam_profile *profile, size_t i,
@@ -149,13 +154,12 @@ bool seam_samples_split_comm(struct seam_profile *profile, size_t i,
 	struct seam_samples *s = &profile->samples;
 	uint32_t *comms = malloc(s->cap * sizeof(*comms));
 
-	if (!comms)
-		return false;
-	for (size_t k = 0; k < i; k++)
+	for (size_t k = 0; comms && k < i; k++)
 		comms[k] = seam_samples_comm(profile, k);
-	comms[i] = comm;
+	if (comms)
+		comms[i] = comm;
 	s->comm = comms;
-	return true;
+	return comms;
 }
 
 void seam_samples_fini(struct seam_samples *samples)
@@ -175,12 +179,6 @@ int seam_profile_own(struct seam_profile *profile, void *object,
 	return -ENOMEM;
 }
 
-static void fini_lines(struct seam_lines *lines)
-{
-	free(lines->items);
-	seam_index_fini(&lines->index);
-}
-
 void seam_profile_fini(struct seam_profile *profile)
 {
 	seam_strings_fini(&profile->strings);
@@ -194,8 +192,10 @@ void seam_profile_fini(struct seam_profile *profile)
 	free(profile->frames.items);
 	free(profile->stacks.items);
 	free(profile->losses.items);
-	fini_lines(&profile->notes);
-	fini_lines(&profile->details);
+	free(profile->notes.items);
+	seam_index_fini(&profile->notes.index);
+	free(profile->details.items);
+	seam_index_fini(&profile->details.index);
 	seam_samples_fini(&profile->samples);
 	for (size_t i = 0; i < profile->owned.n; i++)
 		profile->owned.items[i].free(profile->owned.items[i].object);
@@ -223,23 +223,19 @@ uint32_t seam_profile_function(struct seam_profile *profile,
 		functions[i].layer == new.layer, new);
 }
 
-static bool same_frame(const struct seam_frame *a, const struct seam_frame *b)
-{
-	return a->function == b->function && a->addr == b->addr &&
-	       a->line == b->line && a->file == b->file &&
-	       a->module == b->module && a->code == b->code &&
-	       a->is_inlined == b->is_inlined;
-}
-
 uint32_t seam_profile_frame(struct seam_profile *profile,
 			    const struct seam_frame *frame)
 {
 	uint64_t hash = seam_hash_add(seam_hash_add(frame->addr,
 			(uint64_t)frame->function << 32 | frame->line),
 			(uint64_t)frame->file << 1 | frame->is_inlined);
+	const struct seam_frame *f = profile->frames.items;
 
 	return SEAM_INDEX_INTERN(&profile->frame_index, hash, &profile->frames,
-		i, same_frame(&profile->frames.items[i], frame), *frame);
+		i, f[i].function == frame->function && f[i].addr == frame->addr &&
+		f[i].line == frame->line && f[i].file == frame->file &&
+		f[i].module == frame->module && f[i].code == frame->code &&
+		f[i].is_inlined == frame->is_inlined, *frame);
 }
 
 uint32_t seam_profile_stack(struct seam_profile *profile, uint32_t parent,
@@ -334,15 +330,6 @@ uint64_t seam_profile_n_lost(const struct seam_profile *profile)
 
 /* -- modules ------------------------------------------------------------ */
 
-/*
- * The files and the JIT code that a profile's addresses are in
- *
- * A module is a mapped file, the kernel, or code without a file.  Mappings
- * turn an offset in a module into an address in a process.  With both, an
- * exporter writes the mappings of pprof (start, limit, offset, file, build
- * id) or the libs of the Firefox Profiler without reading the recording.
- */
-
 static bool is_same(const struct seam_profile_module *a,
 		    const struct seam_profile_module *b)
 {
@@ -353,27 +340,14 @@ static bool is_same(const struct seam_profile_module *a,
 		(a->ino == b->ino && a->ino_generation == b->ino_generation));
 }
 
-static uint64_t hash_of(const struct seam_profile_module *m)
-{
-	return m->build_id_size == 0 ? seam_hash_add(m->ino, m->path) :
-	       seam_hash_bytes(m->build_id, m->build_id_size, m->path);
-}
-
-/* The first module with this path; SEAM_NONE: there is none. */
-static uint32_t find_first(struct seam_profile *profile, uint32_t path)
-{
-	const struct seam_profile_module *modules = profile->modules.items;
-
-	return SEAM_INDEX_FIND(&profile->module_index, seam_hash_u64(path), i,
-			       modules[i].path == path &&
-			       modules[i].first == i);
-}
-
-/* One index holds all modules by hash_of() and the first ones by path. */
+/* One index holds all modules by their id and the first ones by path. */
 uint32_t seam_profile_module(struct seam_profile *profile,
 			     const struct seam_profile_module *module)
 {
-	uint64_t hash = hash_of(module);
+	uint64_t hash = module->build_id_size == 0 ?
+			seam_hash_add(module->ino, module->path) :
+			seam_hash_bytes(module->build_id, module->build_id_size,
+					module->path);
 	struct seam_index *index = &profile->module_index;
 	struct seam_profile_module *modules = profile->modules.items;
 	uint32_t id = SEAM_INDEX_FIND(index, hash, i,
@@ -386,7 +360,9 @@ uint32_t seam_profile_module(struct seam_profile *profile,
 	}
 	if (module->path == SEAM_NONE)
 		return SEAM_NONE;
-	first = find_first(profile, module->path);
+	first = SEAM_INDEX_FIND(index, seam_hash_u64(module->path), i,
+				modules[i].path == module->path &&
+				modules[i].first == i);
 	id = SEAM_INDEX_APPEND(index, hash, &profile->modules, *module);
 	if (id == SEAM_NONE)
 		return SEAM_NONE;

@@ -5,12 +5,10 @@
  * The interface between the two halves of the program: loaders fill it
  * (load.h), reports and exports read it.
  *
- * Tables of plain structs that refer to each other by 32-bit indices ("ids"),
- * not by pointers; samples are columns, because there are millions of them and
- * a report reads few of their fields.  Calls, of which there may be 10^8, are
- * not stored: a track reads them again for a timeline (timeline.h).  Every time
- * is CLOCK_MONOTONIC nanoseconds of the recording machine, unless
- * has_other_clock is set.
+ * Tables of structs that refer to each other by 32-bit indices ("ids"); samples
+ * are columns, because a report reads few of their fields.  Calls are not stored:
+ * a track reads them again for a timeline (timeline.h).  Times are
+ * CLOCK_MONOTONIC nanoseconds, unless has_other_clock is set.
  *
  * Ownership: the profile owns all of it; seam_profile_fini() frees it.
  * Threads: filled by one thread, then read by any number.
@@ -78,13 +76,11 @@ struct seam_code_object {
 	uint64_t size;		/* bytes */
 	const uint8_t *code;	/* as long as the profile; NULL: not known */
 	uint64_t from_ns;	/* when it was loaded; 0: not known */
-	uint64_t to_ns;		/* when other code replaced it; UINT64_MAX */
 };
 
 /*
- * The id of an equal module, added if new; path and kind must be set, @first is
- * not used.  Of equal modules the earliest mapped_ns is kept.  SEAM_NONE when
- * memory ran out.
+ * The id of an equal module, added if new; @first is not used.  Of equal modules
+ * the earliest mapped_ns is kept.  SEAM_NONE when memory ran out.
  */
 uint32_t seam_profile_module(struct seam_profile *profile,
 			     const struct seam_profile_module *module);
@@ -92,13 +88,11 @@ uint32_t seam_profile_module(struct seam_profile *profile,
 /* The kind of module that a mapping with this file name belongs to. */
 enum seam_module_kind seam_module_kind_of(const char *filename);
 
-/* Bytes of the longest module name: those of the longest file name. */
-enum { SEAM_MODULE_NAME_MAX = 255 };
+enum { SEAM_MODULE_NAME_MAX = 255 };	/* as of file names */
 
 /*
  * The name inside "[libc.so.6+0x1234]": libc.so.6 for "/usr/lib/libc.so.6",
- * vdso for "[vdso]", anon for "//anon".  Returns the first of @*size bytes
- * inside @path.
+ * vdso for "[vdso]".  Returns the first of @*size bytes inside @path.
  */
 const char *seam_module_name(const char *path, size_t *size);
 
@@ -179,10 +173,8 @@ struct seam_profile_event {
 };
 
 /*
- * Samples, in the order of their file.  Four columns exist only where needed:
- * weights that differ, samples that represent several (all calls of a stack),
- * names that a thread had before its last one, and states of a VM; read them
- * with seam_samples_weight(), _count(), _comm() and _vmstate().
+ * Samples, in the order of their file.  Columns that exist only where needed are
+ * read with seam_samples_weight(), _count(), _comm() and _vmstate().
  */
 struct seam_samples {
 	size_t n, cap;
@@ -296,10 +288,7 @@ struct seam_profile {
 int seam_profile_init(struct seam_profile *profile);
 void seam_profile_fini(struct seam_profile *profile);
 
-/*
- * Have seam_profile_fini() free @object by @free_object.  0, or -ENOMEM with
- * @object freed already.
- */
+/* Have seam_profile_fini() free @object.  -ENOMEM: @object is freed already. */
 int seam_profile_own(struct seam_profile *profile, void *object,
 		     void (*free_object)(void *object));
 
@@ -307,24 +296,15 @@ int seam_profile_own(struct seam_profile *profile, void *object,
 bool seam_samples_reserve(struct seam_samples *samples, size_t extra);
 
 /*
- * Set how many samples, or calls, sample @i represents.  @i may be n, if there
- * is room; the samples before it have been set.  False when memory ran out.
+ * Set a value of sample @i, which may be n if there is room; the samples before
+ * have been set, or have none.  False when memory ran out.
  */
 bool seam_samples_set_count(struct seam_samples *samples, size_t i,
 			    uint64_t count);
-
-/* Set the record number of sample @i, likewise; it must be set for all. */
 bool seam_samples_set_record(struct seam_samples *samples, size_t i,
 			     uint32_t record);
-
-/*
- * Set what the VM did at sample @i, likewise; samples before it for which this
- * was not called have none.
- */
 bool seam_samples_set_vmstate(struct seam_samples *samples, size_t i,
 			      enum seam_vmstate state);
-
-/* Set how the user stack of sample @i, of n, ended.  False: no memory. */
 bool seam_samples_set_end(struct seam_samples *samples, size_t i,
 			  enum seam_stack_end end);
 
@@ -335,10 +315,7 @@ bool seam_samples_split_comm(struct seam_profile *profile, size_t i,
 			     uint32_t comm);
 void seam_samples_fini(struct seam_samples *samples);
 
-/*
- * For readers: the id of an equal element, added if new; SEAM_NONE when
- * memory ran out or 2^32 - 1 ids are in use.
- */
+/* The id of an equal element, added if new; SEAM_NONE: no memory, or full. */
 uint32_t seam_profile_function(struct seam_profile *profile,
 			       const struct seam_function *function);
 uint32_t seam_profile_frame(struct seam_profile *profile,
@@ -358,13 +335,10 @@ void seam_profile_note(struct seam_profile *profile, const char *fmt, ...);
 __attribute__((format(printf, 2, 3)))
 void seam_profile_detail(struct seam_profile *profile, const char *fmt, ...);
 
-/* All samples of all events. */
 uint64_t seam_profile_n_samples(const struct seam_profile *profile);
-
 /* "sample", or "call" where nothing was sampled. */
 const char *seam_profile_noun(const struct seam_profile *profile);
 
-/* All records lost, by any cause. */
 uint64_t seam_profile_n_lost(const struct seam_profile *profile);
 
 /* The weight of sample @i: its period. */

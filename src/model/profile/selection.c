@@ -32,35 +32,28 @@ int seam_selection_time(struct seam_selection *selection,
 	return rc;
 }
 
-static bool layer_bit(const char *name, size_t size, unsigned int *bit)
-{
-	for (unsigned int i = 0; i < SEAM_N_LAYERS; i++) {
-		const char *layer = seam_layer_name((enum seam_layer)i);
-
-		*bit = 1u << i;
-		if (strlen(layer) == size && memcmp(layer, name, size) == 0)
-			return true;
-	}
-	return false;
-}
-
 int seam_selection_layers(struct seam_selection *selection, const char *text,
 			  struct seam_err *err)
 {
-	unsigned int layers = 0, bit;
+	unsigned int layers = 0;
 	const char *name = text;
 	char shown[64];
 
 	for (;;) {
 		size_t n = strcspn(name, ",");
+		unsigned int i = 0;
 
-		if (!layer_bit(name, n, &bit))
+		while (i < SEAM_N_LAYERS &&
+		       (strncmp(seam_layer_name(i), name, n) != 0 ||
+			seam_layer_name(i)[n]))
+			i++;
+		if (i == SEAM_N_LAYERS)
 			return seam_err_set(err, -EINVAL, "cannot select the "
 				"layers '%s': they are kernel, native, jit "
 				"and guest",
 				seam_text_copy(shown, sizeof(shown), text,
 					       SEAM_TEXT_TERMINAL));
-		layers |= bit;
+		layers |= 1u << i;
 		if (!name[n])
 			break;
 		name += n + 1;
@@ -106,15 +99,6 @@ static int find_event(struct seam_selected *s, const char *name,
 	return not_found(-EINVAL, "event", name, *known ? known : "none", err);
 }
 
-/* True when @word is @tid in digits. */
-static bool is_tid(const char *word, int32_t tid)
-{
-	char digits[16];
-
-	snprintf(digits, sizeof(digits), "%d", tid);
-	return strcmp(word, digits) == 0;
-}
-
 /*
  * By tid, by last name, and by the name at the sample: an earlier name of a
  * thread selects the samples that it has under that name.
@@ -131,8 +115,10 @@ static int find_thread(struct seam_selected *s, const char *word,
 	s->comm = seam_strings_find(&profile->strings, word);
 	for (size_t i = 0; i < profile->threads.n; i++) {
 		const struct seam_thread *thread = &profile->threads.items[i];
+		char tid[16];
 
-		s->threads[i] = is_tid(word, thread->tid) ||
+		snprintf(tid, sizeof(tid), "%d", thread->tid);
+		s->threads[i] = strcmp(word, tid) == 0 ||
 				(s->comm != SEAM_NONE &&
 				 thread->name == s->comm);
 		found |= s->threads[i];
@@ -184,31 +170,25 @@ static bool is_function(const struct seam_profile *profile, uint32_t frame,
 	return seam_profile_function_of(profile, frame)->name == name;
 }
 
-/* The frames of @stack inverted, from the function outward. */
-static uint32_t invert(struct seam_selected *s, struct seam_index *index,
-		       const struct seam_selection *selection, uint32_t stack)
-{
-	const struct seam_stack *stacks = s->profile->stacks.items;
-	uint32_t own = 0;
-
-	for (; stack && own != SEAM_NONE; stack = stacks[stack].parent)
-		if (has_frame(s->profile, stacks[stack].frame, selection))
-			own = own_stack(s, index, own, stacks[stack].frame);
-	return own;
-}
-
 /* The selected part of stack @i, whose parent has been mapped; 0: none. */
 static uint32_t map_stack(struct seam_selected *s, struct seam_index *index,
 			  const struct seam_selection *selection, size_t i)
 {
-	const struct seam_stack *stack = &s->profile->stacks.items[i];
-	uint32_t parent = s->map[stack->parent];
+	const struct seam_stack *stacks = s->profile->stacks.items;
+	const struct seam_stack *stack = &stacks[i];
+	uint32_t parent = s->map[stack->parent], own = 0;
 
 	if (!has_frame(s->profile, stack->frame, selection))
 		return parent;
-	if (s->callers_of != SEAM_NONE)
-		return is_function(s->profile, stack->frame, s->callers_of) ?
-		       invert(s, index, selection, (uint32_t)i) : parent;
+	if (s->callers_of != SEAM_NONE) {
+		if (!is_function(s->profile, stack->frame, s->callers_of))
+			return parent;
+		/* inverted, from the function outward */
+		for (; i && own != SEAM_NONE; i = stacks[i].parent)
+			if (has_frame(s->profile, stacks[i].frame, selection))
+				own = own_stack(s, index, own, stacks[i].frame);
+		return own;
+	}
 	if (s->callees_of != SEAM_NONE && !parent &&
 	    !is_function(s->profile, stack->frame, s->callees_of))
 		return 0;
@@ -221,6 +201,9 @@ static int map_stacks(struct seam_selected *s, struct seam_index *index,
 {
 	const struct seam_profile *profile = s->profile;
 
+	s->skips_empty = selection->layers != SEAM_ALL_LAYERS ||
+			 s->callers_of != SEAM_NONE ||
+			 s->callees_of != SEAM_NONE;
 	s->map = calloc(profile->stacks.n, sizeof(*s->map));
 	if (!s->map || !SEAM_ARRAY_ADD(&s->own, profile->stacks.items[0]))
 		return -ENOMEM;
@@ -232,20 +215,6 @@ static int map_stacks(struct seam_selected *s, struct seam_index *index,
 	s->stacks = s->own.items;
 	s->n_stacks = s->own.n;
 	return 0;
-}
-
-static int leave_frames_out(struct seam_selected *s,
-			    const struct seam_selection *selection,
-			    struct seam_err *err)
-{
-	struct seam_index index = { 0 };
-	int rc = map_stacks(s, &index, selection);
-
-	seam_index_fini(&index);
-	s->skips_empty = selection->layers != SEAM_ALL_LAYERS ||
-			 s->callers_of != SEAM_NONE ||
-			 s->callees_of != SEAM_NONE;
-	return rc ? seam_err_no_memory(err) : 0;
 }
 
 /* Find functions, and stacks with one of them. */
@@ -278,6 +247,7 @@ int seam_selected_init(struct seam_selected *selected,
 		       const struct seam_selection *selection,
 		       struct seam_err *err)
 {
+	struct seam_index index = { 0 };
 	int rc = 0;
 
 	*selected = (struct seam_selected) {
@@ -300,8 +270,10 @@ int seam_selected_init(struct seam_selected *selected,
 				   &selected->callees_of, err);
 	if (!rc && (selection->no_inline || selection->callers_of ||
 		    selection->callees_of ||
-		    selection->layers != SEAM_ALL_LAYERS))
-		rc = leave_frames_out(selected, selection, err);
+		    selection->layers != SEAM_ALL_LAYERS) &&
+	    map_stacks(selected, &index, selection))
+		rc = seam_err_no_memory(err);
+	seam_index_fini(&index);
 	if (!rc && selection->search)
 		rc = search(selected, err);
 	if (rc)
@@ -362,23 +334,17 @@ bool seam_selected_has_call(const struct seam_selected *selected,
 			(enum seam_layer)functions[function].layer);
 }
 
-/* As strcasestr(), in bytes that may have zeroes among them. */
-static bool contains(struct seam_bytes data, const char *text)
-{
-	size_t n = strlen(text);
-
-	for (size_t i = 0; n <= data.size && i <= data.size - n; i++)
-		if (strncasecmp((const char *)data.data + i, text, n) == 0)
-			return true;
-	return false;
-}
-
 bool seam_selected_has_mark(const struct seam_selected *selected,
 			    const struct seam_instant *at,
 			    struct seam_bytes data)
 {
-	return has_code(selected, at, SEAM_LAYER_NATIVE) &&
-	       (!selected->search || contains(data, selected->search));
+	size_t n = selected->search ? strlen(selected->search) : 0, i = 0;
+
+	/* as strcasestr(), in bytes that may have zeroes among them */
+	while (n && i + n <= data.size &&
+	       strncasecmp((const char *)data.data + i, selected->search, n) != 0)
+		i++;
+	return has_code(selected, at, SEAM_LAYER_NATIVE) && i + n <= data.size;
 }
 
 const char *seam_selected_noun(const struct seam_selected *selected)

@@ -104,15 +104,6 @@ static uint32_t id_of(const struct seam_profile *profile, size_t sample,
 	return 0;
 }
 
-/* The index of @ids, added if new; SEAM_NONE when memory ran out. */
-static uint32_t intern(struct seam_groups *groups,
-		       const struct seam_group_ids *ids)
-{
-	return SEAM_INDEX_INTERN(&groups->index,
-		seam_hash_bytes(ids, sizeof(*ids), 0), groups, i,
-		memcmp(&groups->items[i], ids, sizeof(*ids)) == 0, *ids);
-}
-
 static uint32_t group_of(const struct tally_pass *p, size_t sample)
 {
 	const struct seam_profile *profile = p->selected->profile;
@@ -122,7 +113,9 @@ static uint32_t group_of(const struct tally_pass *p, size_t sample)
 		return id_of(profile, sample, p->group);
 	for (size_t i = 0; i < p->groups->n_kinds; i++)
 		ids.items[i] = id_of(profile, sample, p->groups->kinds[i]);
-	return intern(p->groups, &ids);
+	return SEAM_INDEX_INTERN(&p->groups->index,
+		seam_hash_bytes(&ids, sizeof(ids), 0), p->groups, k,
+		memcmp(&p->groups->items[k], &ids, sizeof(ids)) == 0, ids);
 }
 
 static uint32_t find(struct tally_pass *p, uint32_t stack, uint32_t group)
@@ -163,20 +156,6 @@ static int count(struct tally_pass *p, size_t sample)
 	return 0;
 }
 
-static int count_all(struct tally_pass *p, uint32_t event)
-{
-	const struct seam_samples *samples = &p->selected->profile->samples;
-	int rc = 0;
-
-	for (size_t i = 0; i < samples->n && !rc; i++) {
-		if (event != SEAM_NONE && samples->event[i] != event)
-			continue;
-		if (seam_selected_has(p->selected, i))
-			rc = count(p, i);
-	}
-	return rc;
-}
-
 static int by_group_and_stack(const void *a, const void *b)
 {
 	const struct seam_tally *x = a, *y = b;
@@ -187,16 +166,20 @@ static int by_group_and_stack(const void *a, const void *b)
 
 static int make(struct tally_pass p, uint32_t event)
 {
+	const struct seam_samples *samples = &p.selected->profile->samples;
 	size_t n_stacks = p.selected->n_stacks;
 	struct seam_tallies *tallies = p.tallies;
-	int rc;
+	int rc = 0;
 
 	*tallies = (struct seam_tallies) { 0 };
 	p.last = malloc(n_stacks * sizeof(*p.last));
 	if (!p.last)
 		return -ENOMEM;
 	memset(p.last, 0xff, n_stacks * sizeof(*p.last));
-	rc = count_all(&p, event);
+	for (size_t i = 0; i < samples->n && !rc; i++)
+		if ((event == SEAM_NONE || samples->event[i] == event) &&
+		    seam_selected_has(p.selected, i))
+			rc = count(&p, i);
 	free(p.last);
 	seam_index_fini(&p.index);
 	if (rc) {

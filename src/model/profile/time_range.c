@@ -33,19 +33,6 @@ struct decimal {
 	uint64_t scale;
 };
 
-/* Decimals after 18 digits, or after 16 of them, change no nanosecond. */
-static void add_digit(struct decimal *d, unsigned int digit, bool is_decimal)
-{
-	if (is_decimal && (d->value >= UINT64_C(1000000000000000000) ||
-			   d->scale >= UINT64_C(10000000000000000)))
-		return;
-	if (__builtin_mul_overflow(d->value, 10, &d->value) ||
-	    __builtin_add_overflow(d->value, digit, &d->value))
-		d->value = UINT64_MAX;
-	else if (is_decimal)
-		d->scale *= 10;
-}
-
 /* @size characters, digits and at most one point. */
 static bool parse_decimal(const char *text, size_t size, struct decimal *d)
 {
@@ -53,10 +40,21 @@ static bool parse_decimal(const char *text, size_t size, struct decimal *d)
 
 	*d = (struct decimal) { 0, 1 };
 	for (size_t i = 0; i < size; i++) {
-		if (text[i] == '.')
+		uint64_t digit = (uint64_t)(text[i] - '0');
+
+		if (text[i] == '.') {
 			n_points++;
-		else
-			add_digit(d, (unsigned int)(text[i] - '0'), n_points);
+			continue;
+		}
+		/* decimals after 18 digits, or after 16, change no nanosecond */
+		if (n_points && (d->value >= UINT64_C(1000000000000000000) ||
+				 d->scale >= UINT64_C(10000000000000000)))
+			continue;
+		if (__builtin_mul_overflow(d->value, 10, &d->value) ||
+		    __builtin_add_overflow(d->value, digit, &d->value))
+			d->value = UINT64_MAX;
+		else if (n_points)
+			d->scale *= 10;
 	}
 	return n_points <= 1 && size > n_points;
 }

@@ -57,18 +57,6 @@ static int by_time(const void *a, const void *b, void *context)
 	       SEAM_COMPARE(i, k);
 }
 
-/* Most threads' rows are in order already: a thread is on one CPU at a time. */
-static void sort_thread(struct timeline_column *column, uint32_t *items,
-			size_t n)
-{
-	for (size_t i = 1; i < n; i++) {
-		if (by_time(&items[i - 1], &items[i], column) > 0) {
-			qsort_r(items, n, sizeof(*items), by_time, column);
-			return;
-		}
-	}
-}
-
 /* A counting sort by thread, then each thread by time. */
 static int make_order(struct seam_thread_rows *order,
 		      struct timeline_column *column)
@@ -96,8 +84,15 @@ static int make_order(struct seam_thread_rows *order,
 		if (thread < n_threads)
 			items[first[thread + 1]++] = (uint32_t)i;
 	}
+	/* most are in order already: a thread is on one CPU at a time */
 	for (size_t i = 0; i < n_threads; i++)
-		sort_thread(column, items + first[i], first[i + 1] - first[i]);
+		for (size_t k = first[i] + 1; k < first[i + 1]; k++)
+			if (by_time(&items[k - 1], &items[k], column) > 0) {
+				qsort_r(items + first[i],
+					first[i + 1] - first[i],
+					sizeof(*items), by_time, column);
+				break;
+			}
 	return 0;
 }
 
@@ -237,50 +232,18 @@ static int open_due(struct seam_timeline *t)
 	return 0;
 }
 
-/* The track stays on top until the next take(): counts() needs it there. */
-static void take_from_track(struct seam_timeline *t, struct seam_item *item)
-{
-	*item = t->open.items[0]->item;
-	t->depth -= item->kind == SEAM_ITEM_END;
-	item->depth = t->depth;
-	t->depth += item->kind == SEAM_ITEM_BEGIN;
-	t->is_taken = true;
-}
-
 static uint32_t next_row(struct seam_timeline *t,
 			 enum seam_timeline_table table)
 {
 	return t->all->tables[table].items[t->next[table]++];
 }
 
-static void take_mark(struct seam_timeline *t, struct seam_item *item,
-		      uint32_t *event)
-{
-	const struct seam_profile_mark *mark = &t->all->profile->marks.items[
-		next_row(t, SEAM_TIMELINE_MARKS)];
-
-	*item = (struct seam_item) {
-		.time_ns = mark->time_ns, .kind = mark->kind,
-		.function = SEAM_NONE, .value = mark->value,
-		.depth = t->depth,
-	};
-	*event = mark->event;
-}
-
-static void take_sample(struct seam_timeline *t, struct seam_item *item)
-{
-	*item = (struct seam_item) {
-		.kind = SEAM_ITEM_SAMPLE, .function = SEAM_NONE,
-		.sample = next_row(t, SEAM_TIMELINE_SAMPLES),
-		.depth = t->depth,
-	};
-	item->time_ns = t->all->profile->samples.time_ns[item->sample];
-}
-
 /* The next item, whether it is selected or not: 1, 0 at the end, or -errno. */
 static int take(struct seam_timeline *t, struct seam_item *item,
 		uint32_t *event)
 {
+	const struct seam_profile *p = t->all->profile;
+	const struct seam_profile_mark *mark;
 	int r = t->is_taken ? advance_track(t) : 0;
 
 	t->is_taken = false;
@@ -289,18 +252,33 @@ static int take(struct seam_timeline *t, struct seam_item *item,
 		r = open_due(t);
 	if (r < 0)
 		return r;
+	*item = (struct seam_item) {
+		.function = SEAM_NONE, .depth = t->depth,
+	};
 	if (t->open.n &&
 	    next_track_ns(t) <= next_ns(t, SEAM_TIMELINE_SAMPLES) &&
-	    next_track_ns(t) <= next_ns(t, SEAM_TIMELINE_MARKS))
-		take_from_track(t, item);
-	else if (has_more(t, SEAM_TIMELINE_MARKS) &&
-		 next_ns(t, SEAM_TIMELINE_MARKS) <=
-		 next_ns(t, SEAM_TIMELINE_SAMPLES))
-		take_mark(t, item, event);
-	else if (has_more(t, SEAM_TIMELINE_SAMPLES))
-		take_sample(t, item);
-	else
+	    next_track_ns(t) <= next_ns(t, SEAM_TIMELINE_MARKS)) {
+		/* it stays on top until the next take(), for counts() */
+		*item = t->open.items[0]->item;
+		t->depth -= item->kind == SEAM_ITEM_END;
+		item->depth = t->depth;
+		t->depth += item->kind == SEAM_ITEM_BEGIN;
+		t->is_taken = true;
+	} else if (has_more(t, SEAM_TIMELINE_MARKS) &&
+		   next_ns(t, SEAM_TIMELINE_MARKS) <=
+		   next_ns(t, SEAM_TIMELINE_SAMPLES)) {
+		mark = &p->marks.items[next_row(t, SEAM_TIMELINE_MARKS)];
+		item->time_ns = mark->time_ns;
+		item->kind = mark->kind;
+		item->value = mark->value;
+		*event = mark->event;
+	} else if (has_more(t, SEAM_TIMELINE_SAMPLES)) {
+		item->kind = SEAM_ITEM_SAMPLE;
+		item->sample = next_row(t, SEAM_TIMELINE_SAMPLES);
+		item->time_ns = p->samples.time_ns[item->sample];
+	} else {
 		return 0;
+	}
 	return 1;
 }
 
@@ -336,14 +314,16 @@ static bool track_item_counts(const struct seam_selected *s, uint32_t thread,
 static bool counts(struct seam_timeline *t, const struct seam_item *item,
 		   uint32_t event)
 {
+	struct seam_instant at = {
+		.time_ns = item->time_ns, .thread = t->thread, .event = event,
+	};
+
 	if (t->is_taken)
 		return track_item_counts(t->selected, t->thread,
 					 t->open.items[0]);
 	return item->kind == SEAM_ITEM_SAMPLE ?
 	       seam_selected_has(t->selected, item->sample) :
-	       seam_selected_has_loss(t->selected, &(struct seam_instant) {
-			.time_ns = item->time_ns, .thread = t->thread,
-			.event = event });
+	       seam_selected_has_loss(t->selected, &at);
 }
 
 int seam_timeline_next(struct seam_timeline *timeline, struct seam_item *item)

@@ -7,11 +7,10 @@
  *	while ((r = seam_timeline_next(&timeline, &item)) > 0)
  *		...
  *
- * Samples, calls and marks are merged while they are read.  The samples'
- * order by thread is made once, at 4 bytes a sample; calls are read from
- * their log as the iterator reaches them, so that a timeline of 10^8 calls
- * needs no more memory than one of a thousand: a batch of events of each log
- * that is being read, and the calls that are open.
+ * Samples, calls and marks are merged while they are read.  The samples' order
+ * by thread takes 4 bytes a sample; calls are read from their log as the iterator
+ * reaches them, so memory is a batch of events of each log that is being read,
+ * and the calls that are open.
  *
  * Samples that are sums of calls (an event that is_measured) have no place
  * in time and are not in it: the calls themselves are.

@@ -64,18 +64,12 @@ static uint32_t child(struct tree_builder *b, uint32_t parent, uint32_t key,
 	       SEAM_NONE : id;
 }
 
-static uint32_t key_of(const struct tree_builder *b, uint32_t frame)
-{
-	return b->keys ? b->keys[frame] :
-	       seam_tree_key(&b->selected->profile->frames.items[frame]);
-}
-
 /* The node of @stack below @top, made if need be. */
 static uint32_t node_of(struct tree_builder *b, uint32_t stack, uint32_t top,
 			uint32_t epoch)
 {
 	const struct seam_stack *stacks = b->selected->stacks;
-	uint32_t node;
+	uint32_t node, frame;
 
 	b->path.n = 0;
 	for (; stack && b->places[stack].epoch != epoch;
@@ -85,7 +79,9 @@ static uint32_t node_of(struct tree_builder *b, uint32_t stack, uint32_t top,
 	node = stack ? b->places[stack].node : top;
 	while (b->path.n && node != SEAM_NONE) {
 		stack = b->path.items[--b->path.n];
-		node = child(b, node, key_of(b, stacks[stack].frame), false);
+		frame = stacks[stack].frame;
+		node = child(b, node, b->keys ? b->keys[frame] : seam_tree_key(
+			&b->selected->profile->frames.items[frame]), false);
 		b->places[stack] = (struct node_place) { epoch, node };
 	}
 	return node;
@@ -116,20 +112,6 @@ static int add_tallies(struct tree_builder *b,
 	return 0;
 }
 
-static void add_up(struct seam_tree *tree)
-{
-	for (size_t i = tree->n; i-- > 0;) {
-		struct seam_node *node = &tree->items[i];
-
-		node->samples += node->self_samples;
-		node->weight += node->self_weight;
-		if (i == 0)
-			break;
-		tree->items[node->parent].samples += node->samples;
-		tree->items[node->parent].weight += node->weight;
-	}
-}
-
 int seam_tree_make(struct seam_tree *tree,
 		   const struct seam_selected *selected,
 		   const struct seam_tallies *tallies, const uint32_t *keys,
@@ -152,7 +134,17 @@ int seam_tree_make(struct seam_tree *tree,
 		*tree = (struct seam_tree) { 0 };
 		return rc;
 	}
-	add_up(tree);
+	/* the root, node 0, has no parent to add to */
+	for (size_t i = tree->n; i-- > 0;) {
+		struct seam_node *node = &tree->items[i];
+
+		node->samples += node->self_samples;
+		node->weight += node->self_weight;
+		if (i) {
+			tree->items[node->parent].samples += node->samples;
+			tree->items[node->parent].weight += node->weight;
+		}
+	}
 	return 0;
 }
 

@@ -2,14 +2,10 @@
 /*
  * tree.h - a call tree: equal callers and callees merged, counts added up
  *
- * The profile's stacks are a tree of frames, where two places in a function
- * are two frames.  A report needs fewer nodes: one for each function, or for
- * each name that is shown.  The caller gives a key for each frame; frames with
- * equal keys under one parent become one node.
- *
- * Parents have smaller ids than their children, so a loop over ids goes
- * down, a reverse loop goes up, and no walk needs recursion, however deep a
- * stack is.
+ * The caller gives a key for each frame of the profile's stacks; frames with
+ * equal keys under one parent are one node: for each function, or for each name
+ * that is shown.  Parents have smaller ids than their children, so a loop over
+ * ids goes down, and no walk needs recursion.
  */
 #ifndef SEAM_TREE_H
 #define SEAM_TREE_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * load_sysprof.c - samples of a stream to those of a profile
+ * load_sysprof.c - samples of a stream to samples of a profile
  *
  * A program is sampled in the same places again and again, at a few different
- * instructions of each.  So the bytes of a sample but for its leaf are looked
- * for among those before: then all but the leaf's frame is known.  The leaf
- * counts by what it is for the joint of the two stacks; where it is not the
- * leaf of the result (a stack without VM or call), its address must be equal
- * too.
+ * instructions of each place.  So the bytes of a sample but for its leaf are
+ * looked up among earlier samples: then all frames but the leaf's are known.
+ * The key has the leaf's role in the join of both stacks in place of its
+ * address; where the leaf is not the first frame of the joined stack (a stack
+ * without VM or call), the address must be equal too.
  */
 #include "model/sysprof/load_sysprof.h"
 
@@ -22,26 +22,26 @@
  * One stack of the host's and the Lua frames of a sample
  *
  * A sysprof sample has two stacks, and not where they join.  The host's stack
- * has a frame of the VM for each time that C called into it, and after it the C
- * function that the VM called in turn:
+ * has a frame of the VM for each time that C called into the VM, and after that
+ * frame the C function that the VM called in turn:
  *
  *	host  main lua_pcall VM l_apply lua_call VM c_leaf
  *	Lua        chunk f      l_apply      g      c_leaf
  *
- * So C functions are the joints: l_apply is looked for in the host's stack, by
+ * So C functions are the joints: l_apply is looked up in the host's stack, by
  * its address, where its caller is the VM; a fast function in C by its symbol.
  * The Lua frames between two joints are put before the VM's frames between
- * them.  The walk begins at the leaf, because the Lua stack is that of one
- * coroutine: at the root it has less than the host's.  A C function is one
- * frame in the result, the VM's frames stay.  Of a VM without symbols the
- * caller of a joint is the VM; where there is no joint either, Lua frames are
- * below the innermost lua_call or lua_pcall; and where the host's stack has
- * none, at the leaf, but for other code of the VM there.
+ * these joints.  The walk begins at the leaf, because a Lua stack is that of a
+ * single coroutine: at the root the Lua stack has fewer frames than the host's.
+ * A C function is one frame in the result, the VM's frames stay.  If the VM has
+ * no symbols, the caller of a joint is the VM; if there is no joint either, Lua
+ * frames are put below the innermost lua_call or lua_pcall; and if the host's
+ * stack has no such call, at the leaf, but above other code of the VM there.
  *
- * LuaJIT's own parser takes another way, and as_parser that one: from the root,
- * lua_call and lua_pcall are followed by Lua frames up to a C function.  Frames
- * of inner calls are lost with it where the compiler made the call of lua_call
- * a jump.  The parser of version 1 puts all Lua frames at the leaf.
+ * LuaJIT's own parser, and as_parser, join from the root: lua_call and
+ * lua_pcall are followed by Lua frames up to a C function.  Frames of inner
+ * calls are lost where the compiler made the call of lua_call a jump.  The
+ * parser of version 1 puts all Lua frames at the leaf.
  */
 
 void seam_joined_stack_fini(struct seam_joined_stack *stack)
@@ -109,19 +109,6 @@ struct joining {
 	size_t n_left;		/* comparisons that may still be made */
 };
 
-/* No real stack needs as many; one made to be slow does. */
-static size_t most_comparisons(const struct seam_sysprof_item *sample)
-{
-	return 65536 + 64 * (sample->n_lua + sample->n_host);
-}
-
-/* Whether a host frame can be that of Lua frame @l. */
-static bool is_joint(const struct joining *j, size_t l)
-{
-	return j->sample->lua[l].kind != SEAM_SYSPROF_LFUNC &&
-	       j->stack->lua.items[l].symbol;
-}
-
 /* Whether the host's frame @h is that of Lua frame @l, a joint. */
 static bool is_same(const struct joining *j, size_t l, size_t h)
 {
@@ -147,28 +134,23 @@ static bool is_called_by_vm(const struct joining *j, size_t h)
 	return h + 1 == n || host[h + 1].function != host[h].function;
 }
 
-/* The host's frame of joint @l, from @h outward; the number of all: none. */
-static size_t find_frame(struct joining *j, size_t l, size_t h)
+/*
+ * The first joint from *@l outward that has a frame of the host's from @h on:
+ * the frame; the number of all: none.
+ */
+static size_t find_joint(struct joining *j, size_t *l, size_t h)
 {
 	size_t n = j->stack->host.n;
 
-	for (; h < n && j->n_left; h++, j->n_left--)
-		if (is_same(j, l, h) && is_called_by_vm(j, h))
-			return h;
-	return n;
-}
-
-/* The first joint from *@l outward that has a frame from @h on: the frame. */
-static size_t find_joint(struct joining *j, size_t *l, size_t h)
-{
 	for (; *l < j->stack->lua.n; ++*l) {
-		size_t at = is_joint(j, *l) ? find_frame(j, *l, h) :
-			    j->stack->host.n;
-
-		if (at < j->stack->host.n)
-			return at;
+		if (j->sample->lua[*l].kind == SEAM_SYSPROF_LFUNC ||
+		    !j->stack->lua.items[*l].symbol)
+			continue;
+		for (size_t at = h; at < n && j->n_left; at++, j->n_left--)
+			if (is_same(j, *l, at) && is_called_by_vm(j, at))
+				return at;
 	}
-	return j->stack->host.n;
+	return n;
 }
 
 /*
@@ -192,7 +174,7 @@ static size_t find_gap(const struct joining *j, size_t from, size_t to)
 	for (i = from; i < to; i++)
 		if (host[i].role == SEAM_SYSPROF_ROLE_CALL)
 			return i;
-	/* inside of it is a joint, or code of the VM, that the VM has called */
+	/* frame @from - 1 is a joint, or code of the VM that the VM called */
 	if (from > 0)
 		return from < to ? from + 1 : from;
 	while (from < to && host[from].role == SEAM_SYSPROF_ROLE_INNER)
@@ -248,8 +230,8 @@ static bool is_c(const struct parsing *p, size_t l)
 
 /*
  * Lua frames up to the next C function, which the host's stack shows itself.
- * The parser drops the frame that it has reached, the C function or the
- * innermost one, but none before it: they are repeated at the next call.
+ * The parser drops the frame at which it stopped, the C function or the
+ * innermost frame, and keeps the frames before, which the next call repeats.
  */
 static int put_lua(struct parsing *p)
 {
@@ -288,16 +270,6 @@ static int put_host(struct parsing *p, size_t h)
 	return put_lua(p);
 }
 
-static void reverse(uint32_t *items, size_t n)
-{
-	for (size_t i = 0; i < n / 2; i++) {
-		uint32_t item = items[i];
-
-		items[i] = items[n - 1 - i];
-		items[n - 1 - i] = item;
-	}
-}
-
 static int join_as_parser(struct seam_joined_stack *stack,
 			  const struct seam_sysprof_item *sample,
 			  unsigned int version)
@@ -319,7 +291,12 @@ static int join_as_parser(struct seam_joined_stack *stack,
 	else
 		for (size_t l = stack->lua.n; l-- > 0;)
 			put(stack, stack->lua.items, l, l + 1);
-	reverse(stack->frames.items, stack->frames.n);
+	for (size_t i = 0, k = stack->frames.n; i + 1 < k; i++) {
+		uint32_t frame = stack->frames.items[i];
+
+		stack->frames.items[i] = stack->frames.items[--k];
+		stack->frames.items[k] = frame;
+	}
 	return r;
 }
 
@@ -352,7 +329,8 @@ int seam_joined_stack_make(struct seam_joined_stack *stack,
 {
 	struct joining j = {
 		.stack = stack, .names = names, .sample = sample,
-		.n_left = most_comparisons(sample),
+		/* far above any real stack: bounds a crafted stream */
+		.n_left = 65536 + 64 * (sample->n_lua + sample->n_host),
 	};
 
 	if (sample->vmstate == SEAM_VMSTATE_TRACE)
@@ -409,40 +387,31 @@ struct sysprof_loader {
 
 /* -- stacks ------------------------------------------------------------- */
 
-static struct seam_bytes part(const struct sysprof_loader *l, size_t offset,
-			      size_t size)
+static uint64_t hash_of(const uint8_t *data, size_t size, uint64_t seed)
 {
-	return (struct seam_bytes) { l->bytes.data + offset, size };
-}
-
-static uint64_t hash_of(struct seam_bytes bytes, uint64_t seed)
-{
-	size_t n = bytes.size / 8;
+	size_t n = size / 8;
 	uint64_t rest = 0;
 	seam_u128 hash;
 
-	memcpy(&rest, bytes.data + 8 * n, bytes.size - 8 * n);
-	hash = seam_hash_words(bytes.data, n, rest ^ seed);
+	memcpy(&rest, data + 8 * n, size - 8 * n);
+	hash = seam_hash_words(data, n, rest ^ seed);
 	return (uint64_t)hash ^ (uint64_t)(hash >> 64);
-}
-
-static bool is_equal(struct seam_bytes a, struct seam_bytes b)
-{
-	return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
 }
 
 static bool is_same_key(const struct sysprof_loader *l,
 			const struct sample_key *a, const struct sample_key *b)
 {
+	const uint8_t *p = l->bytes.data;
+
 	return a->leaf_function == b->leaf_function &&
 	       a->leaf_role == b->leaf_role && a->has_leaf == b->has_leaf &&
-	       is_equal(part(l, a->offset, a->size),
-			part(l, b->offset, b->size)) &&
-	       is_equal(part(l, a->callers_offset, a->callers_size),
-			part(l, b->callers_offset, b->callers_size));
+	       a->size == b->size && a->callers_size == b->callers_size &&
+	       !memcmp(p + a->offset, p + b->offset, a->size) &&
+	       !memcmp(p + a->callers_offset, p + b->callers_offset,
+		       a->callers_size);
 }
 
-/* The functions of the VM are one place: none is a joint. */
+/* All functions of the VM count as one leaf: none of them is a joint. */
 static struct sample_key key_of(const struct sysprof_loader *l,
 				const struct seam_sysprof_item *sample,
 				const struct seam_sysprof_place *leaf)
@@ -468,11 +437,12 @@ static struct sample_key key_of(const struct sysprof_loader *l,
 static struct known_sample *find_known(struct sysprof_loader *l,
 				       const struct sample_key *key)
 {
-	uint64_t hash = hash_of(part(l, key->offset, key->size),
+	uint64_t hash = hash_of(l->bytes.data + key->offset, key->size,
 				key->leaf_function);
 	uint32_t i;
 
-	hash = hash_of(part(l, key->callers_offset, key->callers_size), hash);
+	hash = hash_of(l->bytes.data + key->callers_offset, key->callers_size,
+		       hash);
 	i = SEAM_INDEX_INTERN(&l->index, hash, &l->known, k,
 		is_same_key(l, &l->known.items[k].key, key),
 		(struct known_sample) { .key = *key, .stack = SEAM_NONE });
@@ -514,7 +484,7 @@ static uint32_t find_leaf(struct sysprof_loader *l, uint32_t callers,
 			UINT64_C(0x9e3779b97f4a7c15);
 	struct recent_stack *r = &l->recent[hash >> 40 & (l->n_recent - 1)];
 
-	/* stack 0 is the empty one, so zeroes are none */
+	/* stack 0 is empty, so a zeroed entry matches no leaf */
 	if (r->callers != callers || r->leaf != leaf || !r->stack)
 		*r = (struct recent_stack) { callers, leaf,
 			seam_profile_stack(l->profile, callers, leaf) };
@@ -578,34 +548,27 @@ static int add_sample(struct sysprof_loader *l,
 	return 0;
 }
 
-static int add_thread(struct sysprof_loader *l)
-{
-	uint32_t name = seam_strings_put(&l->profile->strings, "luajit");
-
-	l->thread = (uint32_t)l->profile->threads.n;
-	return name != SEAM_NONE && SEAM_ARRAY_ADD(&l->profile->processes,
-			(struct seam_process) {
-				.pid = -1, .name = name, .end_ns = UINT64_MAX,
-				.parent = SEAM_NONE,
-			}) && SEAM_ARRAY_ADD(&l->profile->threads,
-			(struct seam_thread) {
-				.process = (uint32_t)(l->profile->processes.n -
-						      1),
-				.tid = -1, .name = name, .end_ns = UINT64_MAX,
-			}) ? 0 : -ENOMEM;
-}
-
+/* The event, the process and the thread of all samples. */
 static int begin(struct sysprof_loader *l)
 {
-	uint32_t name = seam_strings_put(&l->profile->strings, "sysprof");
+	struct seam_profile *p = l->profile;
+	uint32_t event = seam_strings_put(&p->strings, "sysprof");
+	uint32_t name = seam_strings_put(&p->strings, "luajit");
 
-	l->source = name;
-	l->event = (uint32_t)l->profile->events.n;
-	l->profile->has_other_clock = true;
-	return name != SEAM_NONE && SEAM_ARRAY_ADD(&l->profile->events,
-			(struct seam_profile_event) {
-				.name = name, .unit = SEAM_UNIT_COUNT,
-			}) ? add_thread(l) : -ENOMEM;
+	l->source = event;
+	l->event = (uint32_t)p->events.n;
+	l->thread = (uint32_t)p->threads.n;
+	p->has_other_clock = true;
+	return event != SEAM_NONE && name != SEAM_NONE &&
+	       SEAM_ARRAY_ADD(&p->events, (struct seam_profile_event) {
+			.name = event, .unit = SEAM_UNIT_COUNT,
+	       }) && SEAM_ARRAY_ADD(&p->processes, (struct seam_process) {
+			.pid = -1, .name = name, .end_ns = UINT64_MAX,
+			.parent = SEAM_NONE,
+	       }) && SEAM_ARRAY_ADD(&p->threads, (struct seam_thread) {
+			.process = (uint32_t)(p->processes.n - 1),
+			.tid = -1, .name = name, .end_ns = UINT64_MAX,
+	       }) ? 0 : -ENOMEM;
 }
 
 /* -- the stream --------------------------------------------------------- */
@@ -645,14 +608,6 @@ static void note_rest(struct sysprof_loader *l)
 			"report shows them", l->joined.n_left_out);
 }
 
-/* 0; -ENOMEM; or the error of the stream that reading the frames found. */
-static int take_item(struct sysprof_loader *l, struct seam_sysprof_item *item,
-		     struct seam_err *err)
-{
-	return item->kind == SEAM_SYSPROF_SAMPLE ? add_sample(l, item, err) :
-	       seam_sysprof_names_add(&l->names, item);
-}
-
 static int read_stream(struct sysprof_loader *l, struct seam_err *err)
 {
 	struct seam_sysprof_item item;
@@ -660,7 +615,9 @@ static int read_stream(struct sysprof_loader *l, struct seam_err *err)
 	int r;
 
 	while ((r = seam_sysprof_skim(&l->reader, &item, &why)) > 0) {
-		r = take_item(l, &item, &why);
+		r = item.kind == SEAM_SYSPROF_SAMPLE ?
+		    add_sample(l, &item, &why) :
+		    seam_sysprof_names_add(&l->names, &item);
 		if (r == -ENOMEM)
 			return seam_err_no_memory(err);
 		if (r)
@@ -701,17 +658,6 @@ static int own(struct seam_profile *profile, struct seam_file *file)
 	return 0;
 }
 
-/* As many as the stream may have samples. */
-static int make_recent(struct sysprof_loader *l)
-{
-	l->n_recent = MIN_RECENT;
-	while (l->n_recent < MAX_RECENT &&
-	       l->n_recent * SMALL_SAMPLE < l->bytes.size)
-		l->n_recent *= 2;
-	l->recent = calloc(l->n_recent, sizeof(*l->recent));
-	return l->recent ? 0 : -ENOMEM;
-}
-
 int seam_load_sysprof(struct seam_profile *profile, struct seam_file *file,
 		      bool as_parser, struct seam_err *err)
 {
@@ -721,7 +667,13 @@ int seam_load_sysprof(struct seam_profile *profile, struct seam_file *file,
 	};
 	int r = own(profile, file) || begin(&l) ? seam_err_no_memory(err) : 0;
 
-	if (!r && make_recent(&l))
+	/* as many as the stream may have samples */
+	l.n_recent = MIN_RECENT;
+	while (l.n_recent < MAX_RECENT &&
+	       l.n_recent * SMALL_SAMPLE < l.bytes.size)
+		l.n_recent *= 2;
+	l.recent = calloc(l.n_recent, sizeof(*l.recent));
+	if (!r && !l.recent)
 		r = seam_err_no_memory(err);
 	if (!r) {
 		seam_sysprof_begin(&l.reader, l.bytes);

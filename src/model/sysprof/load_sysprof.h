@@ -2,9 +2,9 @@
 /*
  * load_sysprof.h - a stream of LuaJIT's sysprof into a profile
  *
- * Each sample has its VM state and one stack, joined of two.
+ * Each sample has its VM state and a stack joined from its two stacks.
  * The stream has no times, no threads and no interval: all times are 0, each
- * sample weighs one, and all are of one thread, "luajit".
+ * sample weighs 1, and all samples belong to one thread, "luajit".
  *
  * Threads: one loads a profile.  Cost: equal samples are joined once, so 280 to
  * 680 MB of a stream a second ("./dev bench sysprof").
@@ -34,7 +34,7 @@ int seam_joined_stack_make(struct seam_joined_stack *stack,
 
 void seam_joined_stack_fini(struct seam_joined_stack *stack);
 
-/* The stream that a profile was made from, for exports of the same. */
+/* The stream that a profile was made from, for exports of that stream. */
 struct seam_sysprof_source {
 	struct seam_file file;
 };

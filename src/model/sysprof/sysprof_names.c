@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "base/hash.h"
-
 /* -- fast functions ----------------------------------------------------- */
 
 /*
@@ -18,7 +16,7 @@
  * has the VM's symbols: a fast function is lj_ff_NAME or lj_cf_NAME.  Numbers
  * are given in the order in which the libraries define their functions, and
  * that order is the same in all known builds; so the symbols that are there, in
- * that order, are the numbers.  A stripped VM has none of them, and an unknown
+ * that order, are the numbers.  A stripped VM has no such symbols, an unknown
  * function would shift all others: then no ffid has a name.
  *
  * Source: LuaJIT, host/buildvm_lib.c, and jit/vmdef.lua as it made them: 2.1 of
@@ -111,24 +109,15 @@ bool seam_fast_functions_is(const char *name, const char *symbol)
 	return !*name && !*symbol;
 }
 
-/* The place of the function in the order; SEAM_ARRAY_SIZE(order): none. */
-static size_t find_symbol(const char *symbol)
-{
-	size_t i = 0;
-
-	while (i < SEAM_ARRAY_SIZE(order) &&
-	       !seam_fast_functions_is(order[i], symbol))
-		i++;
-	return i;
-}
-
-/* The functions of package, although lj_cf_*, are no fast functions. */
-/* Take note of a symbol of the stream, of any kind. */
+/*
+ * Note a symbol of the stream, of any kind.  Those of package are lj_cf_*, and
+ * no fast functions.
+ */
 static void note_fast(struct seam_fast_functions *f,
 		      const char *symbol, size_t size)
 {
 	char name[64];
-	size_t i;
+	size_t i = 0;
 
 	if (size < 6 || size >= sizeof(name) ||
 	    (memcmp(symbol, "lj_ff_", 6) != 0 &&
@@ -137,7 +126,9 @@ static void note_fast(struct seam_fast_functions *f,
 	snprintf(name, sizeof(name), "lj_cf_%.*s", (int)size - 6, symbol + 6);
 	if (strncmp(name, "lj_cf_package_", 14) == 0)
 		return;
-	i = find_symbol(name);
+	while (i < SEAM_ARRAY_SIZE(order) &&
+	       !seam_fast_functions_is(order[i], name))
+		i++;
 	f->is_made = false;
 	if (i < SEAM_ARRAY_SIZE(order)) {
 		f->has[i] = true;
@@ -147,24 +138,18 @@ static void note_fast(struct seam_fast_functions *f,
 	}
 }
 
-static bool is_whole(const struct seam_fast_functions *f)
+static void number_functions(struct seam_fast_functions *f)
 {
+	bool is_whole = !f->has_unknown;
+
 	for (size_t a = 0, i = 0; a < SEAM_ARRAY_SIZE(always); a++) {
 		while (strcmp(order[i], always[a]) != 0)
 			i++;
-		if (!f->has[i])
-			return false;
+		is_whole &= f->has[i];
 	}
-	return !f->has_unknown;
-}
-
-static void make(struct seam_fast_functions *f)
-{
 	f->n_ids = 0;
 	f->is_made = true;
-	if (!is_whole(f))
-		return;
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(order); i++)
+	for (size_t i = 0; is_whole && i < SEAM_ARRAY_SIZE(order); i++)
 		if (f->has[i])
 			f->by_id[f->n_ids++] = (uint16_t)i;
 }
@@ -180,7 +165,7 @@ static const char *name_of_fast(struct seam_fast_functions *f,
 
 	*in_c = false;
 	if (!f->is_made)
-		make(f);
+		number_functions(f);
 	if (ffid < FIRST_ID || ffid - FIRST_ID >= f->n_ids)
 		return NULL;
 	i = f->by_id[ffid - FIRST_ID];
@@ -194,25 +179,23 @@ static const char *name_of_fast(struct seam_fast_functions *f,
  * The C functions of a sysprof stream, by address
  *
  * A stream has the addresses of functions, but neither their sizes nor the
- * files that they are in, and it may add functions between any two samples.  So
- * they are sorted runs, of which a new one is merged with those before it while
- * they are no larger.  Adding costs O(log n) a function and a look-up; looking
- * one up costs O(log^2 n).
+ * files of functions, and may add functions between any two samples.  So
+ * functions are sorted runs; a new run is merged with earlier runs while these
+ * are no larger.  Adding a function costs O(log n) and a look-up, a look-up
+ * O(log^2 n).
  */
 
-static size_t run_end(const struct seam_c_functions *f, size_t run)
-{
-	return run + 1 < f->runs.n ? f->runs.items[run + 1] : f->items.n;
-}
-
-const struct seam_c_function *
-seam_c_functions_find(const struct seam_c_functions *f, uint64_t addr)
+/* The function that begins last at or before @addr, or NULL. */
+static const struct seam_c_function *
+find_c_function(const struct seam_c_functions *f, uint64_t addr)
 {
 	const struct seam_c_function *items = f->items.items, *best = NULL;
 
 	for (size_t run = 0; run < f->runs.n; run++) {
 		size_t begin = f->runs.items[run];
-		size_t n = SEAM_ARRAY_SEARCH(i, run_end(f, run) - begin,
+		size_t end = run + 1 < f->runs.n ? f->runs.items[run + 1] :
+						   f->items.n;
+		size_t n = SEAM_ARRAY_SEARCH(i, end - begin,
 					     items[begin + i].addr <= addr);
 
 		/* of equal ones that of the later run, which was added later */
@@ -249,10 +232,14 @@ static int merge(struct seam_c_functions *f)
 	return 0;
 }
 
-int seam_c_functions_add(struct seam_c_functions *f, uint64_t addr,
-			 uint32_t name)
+/*
+ * Of functions with one address the last counts.  1 where the function is new,
+ * or has another name; 0; or -ENOMEM.
+ */
+static int add_c_function(struct seam_c_functions *f, uint64_t addr,
+			  uint32_t name)
 {
-	const struct seam_c_function *known = seam_c_functions_find(f, addr);
+	const struct seam_c_function *known = find_c_function(f, addr);
 
 	if (known && known->addr == addr && known->name == name)
 		return 0;
@@ -272,13 +259,6 @@ int seam_c_functions_add(struct seam_c_functions *f, uint64_t addr,
 	return 1;
 }
 
-void seam_c_functions_fini(struct seam_c_functions *f)
-{
-	free(f->items.items);
-	free(f->runs.items);
-	free(f->merged.items);
-}
-
 /*
  * No function is larger: the interpreter loops of CPython and Lua, the largest
  * that are common, have 50 KiB.
@@ -288,21 +268,22 @@ enum { MAX_FUNCTION_BYTES = 64 << 10 };
 void seam_sysprof_names_fini(struct seam_sysprof_names *n)
 {
 	seam_guest_names_fini(&n->guest);
-	seam_c_functions_fini(&n->c_functions);
+	free(n->c_functions.items.items);
+	free(n->c_functions.runs.items);
+	free(n->c_functions.merged.items);
 	free(n->protos.items);
 	seam_pair_map_fini(&n->by_addr);
 	seam_pair_map_fini(&n->traces);
-	free(n->meanings.items);
-	seam_index_fini(&n->index);
+	free(n->meanings);
 }
 
 /* -- symbols ------------------------------------------------------------ */
 
-/* The next look-ups find what is true now. */
+/* Later look-ups find what the symbols mean now. */
 static void change(struct seam_sysprof_names *n)
 {
-	if (n->meanings.n)
-		n->epoch++;
+	n->epoch += n->is_used;
+	n->is_used = false;
 }
 
 static int add_lfunc(struct seam_sysprof_names *n,
@@ -337,7 +318,7 @@ static int add_cfunc(struct seam_sysprof_names *n,
 	uint32_t name = seam_strings_add(&n->profile->strings, text,
 					 cfunc->name.size);
 	int r = name == SEAM_NONE ? -ENOMEM :
-		seam_c_functions_add(&n->c_functions, cfunc->addr, name);
+		add_c_function(&n->c_functions, cfunc->addr, name);
 
 	if (r <= 0)
 		return r;
@@ -346,22 +327,13 @@ static int add_cfunc(struct seam_sysprof_names *n,
 	return 0;
 }
 
-static int add_trace(struct seam_sysprof_names *n,
-		     const struct seam_sysprof_trace *trace)
-{
-	const uint32_t *known = seam_pair_map_find(&n->traces, trace->traceno,
-						   trace->addr);
-	uint32_t line = trace->line < UINT32_MAX ? (uint32_t)trace->line :
-			UINT32_MAX;
-
-	if (!known || *known != line)
-		change(n);
-	return seam_pair_map_put(&n->traces, trace->traceno, trace->addr, line);
-}
-
 int seam_sysprof_names_add(struct seam_sysprof_names *n,
 			   const struct seam_sysprof_item *item)
 {
+	const struct seam_sysprof_trace *trace = &item->trace;
+	const uint32_t *known;
+	uint32_t line;
+
 	n->guest.profile = n->profile;
 	switch (item->kind) {
 	case SEAM_SYSPROF_SYMBOL_LFUNC:
@@ -369,7 +341,14 @@ int seam_sysprof_names_add(struct seam_sysprof_names *n,
 	case SEAM_SYSPROF_SYMBOL_CFUNC:
 		return add_cfunc(n, &item->cfunc);
 	case SEAM_SYSPROF_SYMBOL_TRACE:
-		return add_trace(n, &item->trace);
+		known = seam_pair_map_find(&n->traces, trace->traceno,
+					   trace->addr);
+		line = trace->line < UINT32_MAX ? (uint32_t)trace->line :
+		       UINT32_MAX;
+		if (!known || *known != line)
+			change(n);
+		return seam_pair_map_put(&n->traces, trace->traceno,
+					 trace->addr, line);
 	default:
 		return 0;
 	}
@@ -448,31 +427,23 @@ static enum seam_sysprof_role role_of(const struct seam_sysprof_names *n,
 	       SEAM_SYSPROF_ROLE_OTHER;
 }
 
-static struct seam_sysprof_place name_unknown(struct seam_sysprof_names *n,
-					      uint64_t addr)
-{
-	char text[40];
-
-	snprintf(text, sizeof(text), "[unknown+0x%" PRIx64 "]", addr);
-	return (struct seam_sysprof_place) {
-		.frame = native_frame(n, text, addr, false),
-	};
-}
-
 /*
- * A return address is looked up one byte before it, which is in the call; the
- * parser of LuaJIT looks it up as it is.
+ * A return address is looked up as the byte before it, which is in the call;
+ * the parser of LuaJIT looks up the return address itself.
  */
 static struct seam_sysprof_place name_host(struct seam_sysprof_names *n,
 					   uint64_t addr, bool is_leaf)
 {
-	const struct seam_c_function *f = seam_c_functions_find(
+	const struct seam_c_function *f = find_c_function(
 			&n->c_functions, addr - (!is_leaf && !n->as_parser));
 	struct seam_sysprof_place place = { 0 };
 	char text[512];
 
-	if (!f)
-		return name_unknown(n, addr);
+	if (!f) {
+		snprintf(text, sizeof(text), "[unknown+0x%" PRIx64 "]", addr);
+		place.frame = native_frame(n, text, addr, false);
+		return place;
+	}
 	if (!n->as_parser && addr - f->addr > MAX_FUNCTION_BYTES) {
 		size_t n_before = n->profile->functions.n;
 
@@ -529,110 +500,90 @@ static struct seam_sysprof_place name_fast(struct seam_sysprof_names *n,
 	};
 }
 
-static struct seam_sysprof_place
-name_lua(struct seam_sysprof_names *n, const struct seam_sysprof_frame *frame)
+/* @line: of the sample, where no symbol has the trace. */
+static uint32_t name_trace(struct seam_sysprof_names *n, uint64_t traceno,
+			   uint64_t addr, uint64_t line)
 {
-	if (frame->kind == SEAM_SYSPROF_LFUNC)
-		return (struct seam_sysprof_place) {
-			.frame = name_proto(n, frame->value, frame->line),
-		};
-	return frame->kind == SEAM_SYSPROF_FFUNC ? name_fast(n, frame->value) :
-	       name_host(n, frame->value, true);
-}
+	const struct seam_sysprof_proto *proto = find_proto(n, addr);
+	const uint32_t *known = seam_pair_map_find(&n->traces, traceno, addr);
 
-static struct seam_sysprof_place
-name_trace(struct seam_sysprof_names *n, const struct seam_sysprof_trace *trace)
-{
-	const struct seam_sysprof_proto *proto = find_proto(n, trace->addr);
-	const uint32_t *line = seam_pair_map_find(&n->traces, trace->traceno,
-						  trace->addr);
-
-	return (struct seam_sysprof_place) {
-		.frame = frame_of(n, seam_guest_trace(&n->guest, trace->traceno,
+	return frame_of(n, seam_guest_trace(&n->guest, traceno,
 			proto ? proto->chunk : SEAM_NONE,
-			line ? *line : trace->line), trace->traceno),
-	};
+			known ? *known : line), traceno);
 }
 
 /* -- meanings ----------------------------------------------------------- */
 
-/* The meaning of (@a, @b), made if it is new; it is outdated then. */
-static struct seam_sysprof_meaning *find(struct seam_sysprof_names *n,
-					 uint64_t a, uint64_t b)
-{
-	const struct seam_sysprof_meaning *items = n->meanings.items;
-	uint32_t i = SEAM_INDEX_INTERN(&n->index, seam_hash_add(a, b),
-		&n->meanings, k, items[k].key[0] == a && items[k].key[1] == b,
-		(struct seam_sysprof_meaning) {
-			.key = { a, b }, .epoch = n->epoch - 1 });
+enum { N_MEANINGS = 1 << 13 };	/* a power of two */
 
-	return i == SEAM_NONE ? NULL : &n->meanings.items[i];
+/* Kinds of numbers, beside those of enum seam_sysprof_frame_kind. */
+enum { OF_HOST = SEAM_SYSPROF_FFUNC + 1, OF_LEAF, OF_TRACE };
+
+static struct seam_sysprof_place
+make_place(struct seam_sysprof_names *n, unsigned int kind, uint64_t value,
+	   uint64_t more, uint64_t line)
+{
+	struct seam_sysprof_place place = { 0 };
+
+	switch (kind) {
+	case SEAM_SYSPROF_LFUNC:
+		place.frame = name_proto(n, value, more);
+		return place;
+	case SEAM_SYSPROF_FFUNC:
+		return name_fast(n, value);
+	case OF_TRACE:
+		place.frame = name_trace(n, more, value, line);
+		return place;
+	default:
+		return name_host(n, value, kind != OF_HOST);
+	}
 }
 
 /*
- * Kinds of keys: in the upper 4 bits, beside a line or the number of a trace.
- * Neither has as many: of those that a damaged stream has 60 bits count.
+ * The place of @value, with @more: the line of a Lua function, the number of a
+ * trace.  Memory that runs out makes the frame SEAM_NONE.
  */
-enum { OF_HOST = 1, OF_LEAF, OF_TRACE, OF_LUA };
-
-static inline uint64_t key_of(unsigned int kind, uint64_t more)
+static inline struct seam_sysprof_place
+look_up(struct seam_sysprof_names *n, unsigned int kind, uint64_t value,
+	uint64_t more, uint64_t line)
 {
-	return (uint64_t)kind << 60 | (more & ~(UINT64_C(15) << 60));
+	uint64_t hash = (value ^ more << 7 ^ (uint64_t)kind << 60) *
+			UINT64_C(0x9e3779b97f4a7c15);
+	struct seam_sysprof_meaning *m;
+
+	if (!n->meanings)
+		n->meanings = calloc(N_MEANINGS, sizeof(*n->meanings));
+	if (!n->meanings)
+		return (struct seam_sysprof_place) { .frame = SEAM_NONE };
+	m = &n->meanings[(hash >> 40) % N_MEANINGS];
+	/* zeroed: of no kind */
+	if (m->value != value || m->more != more || m->kind != kind ||
+	    m->epoch != n->epoch)
+		*m = (struct seam_sysprof_meaning) {
+			.value = value, .more = more, .kind = kind,
+			.epoch = n->epoch,
+			.place = make_place(n, kind, value, more, line) };
+	n->is_used = true;
+	return m->place;
 }
-
-/* Where (@a, @b) may be among the recent ones. */
-static inline struct seam_sysprof_meaning *
-recent_of(struct seam_sysprof_names *n, uint64_t a, uint64_t b)
-{
-	uint64_t hash = (a ^ b << 7) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return &n->recent[(hash >> 40) % SEAM_SYSPROF_RECENT];
-}
-
-static inline bool is_valid(const struct seam_sysprof_names *n,
-			    const struct seam_sysprof_meaning *m, uint64_t a,
-			    uint64_t b)
-{
-	return m->key[0] == a && m->key[1] == b && m->epoch == n->epoch;
-}
-
-/* The place of (@value, @kind and @more); @named makes it where it is new. */
-#define LOOK_UP(n, value, kind, more, named)				\
-	({								\
-		uint64_t a_ = (value), b_ = key_of(kind, more);		\
-		struct seam_sysprof_meaning *r_ = recent_of(n, a_, b_), *m_; \
-		struct seam_sysprof_place none_ = { .frame = SEAM_NONE }; \
-									\
-		m_ = is_valid(n, r_, a_, b_) ? r_ : find(n, a_, b_);	\
-		if (m_ && m_->epoch != (n)->epoch) {			\
-			m_->place = (named);				\
-			m_->epoch = (n)->epoch;				\
-		}							\
-		if (m_ && m_ != r_)					\
-			*r_ = *m_;					\
-		m_ ? m_->place : none_;					\
-	})
 
 struct seam_sysprof_place
 seam_sysprof_names_host(struct seam_sysprof_names *n, uint64_t addr,
 			bool is_leaf)
 {
-	return LOOK_UP(n, addr, is_leaf ? OF_LEAF : OF_HOST, 0ull,
-		       name_host(n, addr, is_leaf));
+	return look_up(n, is_leaf ? OF_LEAF : OF_HOST, addr, 0, 0);
 }
 
 struct seam_sysprof_place
 seam_sysprof_names_lua(struct seam_sysprof_names *n,
 		       const struct seam_sysprof_frame *frame)
 {
-	return LOOK_UP(n, frame->value, OF_LUA + frame->kind, frame->line,
-		       name_lua(n, frame));
+	return look_up(n, frame->kind, frame->value, frame->line, 0);
 }
 
 struct seam_sysprof_place
 seam_sysprof_names_trace(struct seam_sysprof_names *n,
 			 const struct seam_sysprof_trace *trace)
 {
-	return LOOK_UP(n, trace->addr, OF_TRACE, trace->traceno,
-		       name_trace(n, trace));
+	return look_up(n, OF_TRACE, trace->addr, trace->traceno, trace->line);
 }

@@ -5,8 +5,8 @@
  * The stream's symbols are applied in its order, so that a prototype that was
  * collected and whose address is another's now has the name of its time.
  *
- * The function of a C address is the one that begins last before it.  Its size
- * is unknown, so an address far beyond has no name: it is "[name+0x12345]".
+ * A C address belongs to the function that begins last at or before it.
+ * Sizes are unknown, so an address far beyond is "[name+0x12345]", unnamed.
  */
 #ifndef SEAM_SYSPROF_NAMES_H
 #define SEAM_SYSPROF_NAMES_H
@@ -45,22 +45,6 @@ struct seam_c_functions {
 	SEAM_ARRAY(struct seam_c_function) merged;
 };
 
-/*
- * Add a function; of those with one address the last one counts.  1 where it
- * was not there with this name, 0, or -ENOMEM.
- */
-int seam_c_functions_add(struct seam_c_functions *functions, uint64_t addr,
-			 uint32_t name);
-
-/*
- * The function that begins last at or before @addr, or NULL; borrowed until
- * the next add.
- */
-const struct seam_c_function *
-seam_c_functions_find(const struct seam_c_functions *functions, uint64_t addr);
-
-void seam_c_functions_fini(struct seam_c_functions *functions);
-
 /* What a C function is for the joint of host and Lua frames. */
 enum seam_sysprof_role {
 	SEAM_SYSPROF_ROLE_OTHER,
@@ -71,7 +55,7 @@ enum seam_sysprof_role {
 	SEAM_SYSPROF_ROLE_CPCALL,	/* lua_cpcall: calls a C function */
 };
 
-/* A frame of the profile, and what it was made from. */
+/* A frame of the profile, and the function that the frame was made from. */
 struct seam_sysprof_place {
 	uint32_t frame;
 	enum seam_sysprof_role role;
@@ -84,14 +68,12 @@ struct seam_sysprof_proto {
 	uint64_t line;
 };
 
-/* What a number of the stream means; it may change with its symbols. */
+/* What a number of the stream means; it may change with the symbols. */
 struct seam_sysprof_meaning {
-	uint64_t key[2];
-	uint32_t epoch;
+	uint64_t value, more;
+	uint32_t kind, epoch;
 	struct seam_sysprof_place place;
 };
-
-enum { SEAM_SYSPROF_RECENT = 1024 };	/* a power of two */
 
 /* Zeroed but for the profile and @as_parser is valid and empty. */
 struct seam_sysprof_names {
@@ -103,12 +85,10 @@ struct seam_sysprof_names {
 	SEAM_ARRAY(struct seam_sysprof_proto) protos;
 	struct seam_pair_map by_addr;		/* prototype to protos */
 	struct seam_pair_map traces;		/* (traceno, proto) to line */
-	/* frames that were made; valid while the epoch is the same */
-	SEAM_ARRAY(struct seam_sysprof_meaning) meanings;
-	struct seam_index index;
-	/* meanings by the lowest bits of a hash: most look-ups end here */
-	struct seam_sysprof_meaning recent[SEAM_SYSPROF_RECENT];
+	/* by a hash; valid while the epoch is the same; or NULL */
+	struct seam_sysprof_meaning *meanings;
 	uint32_t epoch;
+	bool is_used;		/* in this epoch */
 	uint64_t n_far;				/* addresses without a name */
 };
 

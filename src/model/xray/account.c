@@ -17,29 +17,12 @@
 #include "base/workers.h"
 #include "model/xray/stream_calls.h"
 
-/*
- * The sums of a function, as few as possible: a call changes two of them and
- * a bucket.  The number of calls is the sum of the buckets.
- */
-struct sums_row {
-	uint64_t sum_ns[2];		/* of recursive, of outermost calls */
-	uint64_t child_ns;
-	uint64_t min_ns, max_ns;
-	uint32_t function;		/* XRay id */
-	/* as in struct seam_account_row */
-	uint32_t octave[SEAM_HISTOGRAM_OCTAVES];
-};
-
 /* The sums of the streams that one worker counted. */
 struct sums {
 	struct sums *next;		/* in a job's free list */
-	struct seam_calls calls;
-	SEAM_ARRAY(struct sums_row) rows;
-	SEAM_ARRAY(uint32_t) row_of;	/* by slot; 0: none yet */
-	/*
-	 * Its octaves, edges, problems, and slowest calls, with up to as many
-	 * that are faster; in any order.
-	 */
+	struct seam_calls calls;	/* with the repairs */
+	SEAM_ARRAY(uint32_t) row_of;	/* by slot: row + 1; 0: none yet */
+	/* slowest: with up to as many that are faster; in any order */
 	struct seam_account account;
 	struct seam_index edge_index;
 	struct seam_account_call least;	/* faster calls are not the slowest */
@@ -69,38 +52,40 @@ static bool grow_slots(struct sums *sums)
 	return SEAM_ARRAY_GROW(&sums->row_of, sums->calls.active.n);
 }
 
-static int add_row(struct sums *sums, uint32_t slot)
+/* The row of the function in @slot; NULL: no memory. */
+static inline struct seam_account_row *find_row(struct sums *sums, uint64_t slot)
 {
-	/* row 0 is of no function: 0 in row_of means that there is none */
-	do {
-		if (!SEAM_ARRAY_ADD(&sums->rows, (struct sums_row) {
-			.function = seam_calls_function(&sums->calls, slot),
-			.min_ns = UINT64_MAX }))
-			return -ENOMEM;
-	} while (sums->rows.n == 1);
-	sums->row_of.items[slot] = (uint32_t)sums->rows.n - 1;
-	return 0;
+	uint32_t *row_of = &sums->row_of.items[slot];
+
+	if (__builtin_expect(!*row_of, 0) && SEAM_ARRAY_ADD(&sums->account.rows,
+			(struct seam_account_row) {
+				.function = seam_calls_function(
+					&sums->calls, (uint32_t)slot),
+				.min_ns = UINT64_MAX }))
+		*row_of = (uint32_t)sums->account.rows.n;
+	return *row_of ? &sums->account.rows.items[*row_of - 1] : NULL;
 }
 
-static int add_octave(struct sums *sums, uint32_t *id)
+/* The octave of *@id, which is 0 where there is none yet; NULL: no memory. */
+static inline struct seam_octave *find_octave(struct sums *sums, uint32_t *id)
 {
-	do {	/* octave 0 is in no row, likewise */
+	while (__builtin_expect(!*id, 0)) {	/* octave 0 is in no row */
 		if (!SEAM_ARRAY_ADD(&sums->account.octaves,
 				    (struct seam_octave) { 0 }))
-			return -ENOMEM;
-	} while (sums->account.octaves.n == 1);
-	*id = (uint32_t)sums->account.octaves.n - 1;
-	return 0;
+			return NULL;
+		*id = (uint32_t)sums->account.octaves.n - 1;
+	}
+	return &sums->account.octaves.items[*id];
 }
 
 /* Add @call to @row and to @octave of its histogram. */
-static inline void count(struct sums_row *row,
+static inline void count(struct seam_account_row *row,
 			 struct seam_octave *octave,
 			 const struct seam_ended_call *call,
 			 unsigned int bucket)
 {
 	/* recursion is hard to predict: an index costs less than a jump */
-	row->sum_ns[call->n_open == 0] += call->ns;
+	row->of_depth_ns[call->n_open == 0] += call->ns;
 	row->child_ns += call->child_ns;
 	octave->n[bucket % SEAM_HISTOGRAM_STEPS]++;
 	if (__builtin_expect(call->ns < row->min_ns, 0))
@@ -114,20 +99,14 @@ static void count_one(struct sums *sums,
 		      const struct seam_ended_call *call)
 {
 	unsigned int bucket = seam_histogram_bucket(call->ns);
-	struct sums_row *row;
-	uint32_t *octave;
+	struct seam_account_row *row = find_row(sums, call->slot);
+	struct seam_octave *octave = !row ? NULL :
+		find_octave(sums, &row->octave[bucket / SEAM_HISTOGRAM_STEPS]);
 
-	if (!sums->row_of.items[call->slot] &&
-	    add_row(sums, (uint32_t)call->slot))
-		goto fail;
-	row = &sums->rows.items[sums->row_of.items[call->slot]];
-	octave = &row->octave[bucket / SEAM_HISTOGRAM_STEPS];
-	if (!*octave && add_octave(sums, octave))
-		goto fail;
-	count(row, &sums->account.octaves.items[*octave], call, bucket);
-	return;
-fail:
-	sums->calls.error = -ENOMEM;
+	if (octave)
+		count(row, octave, call, bucket);
+	else
+		sums->calls.error = -ENOMEM;
 }
 
 static void count_ended(void *context, struct seam_calls *calls,
@@ -137,7 +116,7 @@ static void count_ended(void *context, struct seam_calls *calls,
 	const struct seam_ended_call *end = call + ended->n;
 	struct sums *sums = context;
 	struct seam_octave *octaves = sums->account.octaves.items;
-	struct sums_row *rows = sums->rows.items;
+	struct seam_account_row *rows = sums->account.rows.items;
 	const uint32_t *row_of;
 
 	if (!grow_slots(sums)) {
@@ -150,14 +129,14 @@ static void count_ended(void *context, struct seam_calls *calls,
 		unsigned int bucket = seam_histogram_bucket(call->ns);
 		uint32_t row = row_of[call->slot], octave;
 
-		octave = row ? rows[row].octave[bucket / SEAM_HISTOGRAM_STEPS] :
-			       0;
+		octave = !row ? 0 : rows[row - 1].octave[
+					bucket / SEAM_HISTOGRAM_STEPS];
 		if (__builtin_expect(octave, 1)) {
-			count(&rows[row], &octaves[octave], call, bucket);
+			count(&rows[row - 1], &octaves[octave], call, bucket);
 		} else {
 			count_one(sums, call);
 			octaves = sums->account.octaves.items;
-			rows = sums->rows.items;
+			rows = sums->account.rows.items;
 		}
 	}
 }
@@ -264,62 +243,53 @@ static const struct seam_calls_sink detailed_sink = {
 	.end = end_detailed,
 };
 
-static bool is_detailed(const struct sums *sums)
-{
-	return sums->options->edges || sums->options->n_slowest ||
-	       !seam_time_range_is_all(&sums->range);
-}
-
 /* Count the calls of stream @id; open ones end at its last event. */
 static void count_stream(struct sums *sums, const struct seam_trace *trace,
 			 uint32_t id)
 {
-	struct seam_trace_reader reader;
+	bool is_detailed = sums->options->edges || sums->options->n_slowest ||
+			   !seam_time_range_is_all(&trace->range);
+	struct seam_stream s;
 
 	sums->stream = id;
 	sums->range = trace->range;
-	seam_calls_begin(&sums->calls);
-	sums->calls.start_ns = seam_trace_start_ns(trace, id);
-	sums->calls.last_ns = sums->calls.start_ns;
-	seam_trace_read(&reader, trace, id);
+	seam_stream_begin(&s, &sums->calls, trace, id, &sums->batch);
 	/* a sink is a constant in each of the calls, so that it is inlined */
-	if (is_detailed(sums)) {
-		seam_stream_feed(&sums->calls, &reader, &sums->batch,
-				 &detailed_sink, sums);
-		seam_calls_end(&sums->calls, &detailed_sink, sums);
-	} else {
-		seam_stream_feed(&sums->calls, &reader, &sums->batch,
-				 &plain_sink, sums);
-		seam_calls_end(&sums->calls, &plain_sink, sums);
-	}
-	seam_xray_problems_merge(&sums->account.problems, &reader.problems);
+	if (is_detailed)
+		while (seam_stream_step(&s, &detailed_sink, sums))
+			;
+	else
+		while (seam_stream_step(&s, &plain_sink, sums))
+			;
+	seam_stream_end(&s, is_detailed ? &detailed_sink : &plain_sink, sums);
+	seam_xray_problems_merge(&sums->account.problems, &s.reader.problems);
 }
 
 /* Add the row @from of other sums, whose octaves are in @octaves. */
-static int add_sums_row(struct sums *sums,
-			const struct sums_row *from,
-			const struct seam_octave *octaves)
+static int add_row(struct sums *sums, const struct seam_account_row *from,
+		   const struct seam_octave *octaves)
 {
 	uint32_t slot = seam_calls_slot(&sums->calls, from->function);
-	struct sums_row *row;
+	struct seam_account_row *row = slot != SEAM_NONE && grow_slots(sums) ?
+				       find_row(sums, slot) : NULL;
 
-	if (slot == SEAM_NONE || !grow_slots(sums) ||
-	    (!sums->row_of.items[slot] && add_row(sums, slot)))
+	if (!row)
 		return -ENOMEM;
-	row = &sums->rows.items[sums->row_of.items[slot]];
-	row->sum_ns[0] += from->sum_ns[0];
-	row->sum_ns[1] += from->sum_ns[1];
+	row->of_depth_ns[0] += from->of_depth_ns[0];
+	row->of_depth_ns[1] += from->of_depth_ns[1];
 	row->child_ns += from->child_ns;
 	row->min_ns = from->min_ns < row->min_ns ? from->min_ns : row->min_ns;
 	row->max_ns = from->max_ns > row->max_ns ? from->max_ns : row->max_ns;
 	for (size_t o = 0; o < SEAM_HISTOGRAM_OCTAVES; o++) {
+		struct seam_octave *octave;
+
 		if (!from->octave[o])
 			continue;
-		if (!row->octave[o] && add_octave(sums, &row->octave[o]))
+		octave = find_octave(sums, &row->octave[o]);
+		if (!octave)
 			return -ENOMEM;
 		for (size_t i = 0; i < SEAM_HISTOGRAM_STEPS; i++)
-			sums->account.octaves.items[row->octave[o]].n[i] +=
-				octaves[from->octave[o]].n[i];
+			octave->n[i] += octaves[from->octave[o]].n[i];
 	}
 	return 0;
 }
@@ -327,48 +297,26 @@ static int add_sums_row(struct sums *sums,
 /* Add @from, whose calls have ended, to @sums.  0 or calls.error. */
 static int add_sums(struct sums *sums, const struct sums *from)
 {
+	const struct seam_account *account = &from->account;
 	int *error = &sums->calls.error;
 
-	for (size_t i = 1; i < from->rows.n && !*error; i++)
-		if (add_sums_row(sums, &from->rows.items[i],
-				 from->account.octaves.items) && !*error)
+	for (size_t i = 0; i < account->rows.n && !*error; i++)
+		if (add_row(sums, &account->rows.items[i],
+			    account->octaves.items) && !*error)
 			*error = -ENOMEM;
-	for (size_t i = 0; i < from->account.edges.n && !*error; i++)
-		add_edge(sums, &from->account.edges.items[i]);
-	for (size_t i = 0; i < from->account.slowest.n && !*error; i++)
-		keep_slowest(sums, &from->account.slowest.items[i]);
+	for (size_t i = 0; i < account->edges.n && !*error; i++)
+		add_edge(sums, &account->edges.items[i]);
+	for (size_t i = 0; i < account->slowest.n && !*error; i++)
+		keep_slowest(sums, &account->slowest.items[i]);
 	for (size_t i = 0; i < SEAM_N_REPAIRS; i++)
 		seam_repairs_add(&sums->calls.repairs[i],
 				 from->calls.repairs[i]);
-	sums->account.n_in_runs += from->account.n_in_runs;
-	seam_xray_problems_merge(&sums->account.problems,
-				 &from->account.problems);
+	sums->account.n_in_runs += account->n_in_runs;
+	seam_xray_problems_merge(&sums->account.problems, &account->problems);
 	return *error;
 }
 
-static struct sums *new_sums(const struct seam_account_options *options)
-{
-	struct sums *sums = calloc(1, sizeof(*sums));
-
-	if (!sums)
-		return NULL;
-	sums->options = options;
-	sums->least.stream = UINT32_MAX;	/* slower than no call */
-	return sums;
-}
-
-static void free_sums(struct sums *sums)
-{
-	if (!sums)
-		return;
-	seam_calls_fini(&sums->calls);
-	seam_index_fini(&sums->edge_index);
-	free(sums->rows.items);
-	free(sums->row_of.items);
-	seam_account_fini(&sums->account);
-	free(sums);
-}
-
+/* Those of another task, or new ones; NULL: no memory. */
 static struct sums *take_sums(struct account_job *job)
 {
 	struct sums *sums;
@@ -378,11 +326,22 @@ static struct sums *take_sums(struct account_job *job)
 	if (sums)
 		job->free = sums->next;
 	pthread_mutex_unlock(&job->lock);
-	return sums ? sums : new_sums(job->options);
+	if (!sums)
+		sums = calloc(1, sizeof(*sums));
+	if (sums && !sums->options) {
+		sums->options = job->options;
+		sums->least.stream = UINT32_MAX;	/* slower than no call */
+	}
+	return sums;
 }
 
-static void give_back(struct account_job *job, struct sums *sums)
+static void work(void *context, size_t i)
 {
+	struct account_job *job = context;
+	struct sums *sums = take_sums(job);
+
+	if (sums && !sums->calls.error)
+		count_stream(sums, job->trace, job->tasks.items[i].stream);
 	pthread_mutex_lock(&job->lock);
 	if (!sums || sums->calls.error)
 		job->error = sums ? sums->calls.error : -ENOMEM;
@@ -393,23 +352,17 @@ static void give_back(struct account_job *job, struct sums *sums)
 	pthread_mutex_unlock(&job->lock);
 }
 
-static void work(void *context, size_t i)
+static void free_list(struct sums *sums)
 {
-	struct account_job *job = context;
-	struct sums *sums = take_sums(job);
+	while (sums) {
+		struct sums *next = sums->next;
 
-	if (sums && !sums->calls.error)
-		count_stream(sums, job->trace, job->tasks.items[i].stream);
-	give_back(job, sums);
-}
-
-static void free_list(struct sums *list)
-{
-	while (list) {
-		struct sums *next = list->next;
-
-		free_sums(list);
-		list = next;
+		seam_calls_fini(&sums->calls);
+		seam_index_fini(&sums->edge_index);
+		free(sums->row_of.items);
+		seam_account_fini(&sums->account);
+		free(sums);
+		sums = next;
 	}
 }
 
@@ -438,51 +391,40 @@ static int row_by_sum(const void *a, const void *b)
 	       SEAM_COMPARE(x->function, y->function);
 }
 
-static uint64_t count_of(const struct seam_account *account,
-			 const struct sums_row *row)
+/* What is known only when all streams are counted. */
+static void complete_row(const struct seam_account *account,
+			 struct seam_account_row *row)
 {
-	uint64_t n = 0;
-
 	for (size_t o = 0; o < SEAM_HISTOGRAM_OCTAVES; o++)
 		for (size_t i = 0; row->octave[o] && i < SEAM_HISTOGRAM_STEPS;
 		     i++)
-			n += account->octaves.items[row->octave[o]].n[i];
-	return n;
+			row->count += account->octaves.items[row->octave[o]]
+				      .n[i];
+	row->total_ns = row->of_depth_ns[1];
+	row->sum_ns = row->of_depth_ns[0] + row->total_ns;
+	row->self_ns = row->sum_ns - row->child_ns;
 }
 
 /* The account of @sums, whose arrays it takes over. */
-static int take_account(struct seam_account *account, struct sums *sums)
+static void take_account(struct seam_account *account, struct sums *sums)
 {
 	struct seam_account *from = &sums->account;
 
-	for (size_t i = 1; i < sums->rows.n; i++) {
-		const struct sums_row *r = &sums->rows.items[i];
-		struct seam_account_row row = {
-			.function = r->function, .count = count_of(from, r),
-			.min_ns = r->min_ns, .max_ns = r->max_ns,
-			.sum_ns = r->sum_ns[0] + r->sum_ns[1],
-			.total_ns = r->sum_ns[1],
-			.self_ns = r->sum_ns[0] + r->sum_ns[1] - r->child_ns,
-		};
-
-		memcpy(row.octave, r->octave, sizeof(row.octave));
-		account->n_calls += row.count;
-		if (!SEAM_ARRAY_ADD(&account->rows, row))
-			return -ENOMEM;
-	}
 	cut_slowest(sums);
-	SEAM_ARRAY_SORT(&account->rows, row_by_sum);
+	for (size_t i = 0; i < from->rows.n; i++) {
+		complete_row(from, &from->rows.items[i]);
+		from->n_calls += from->rows.items[i].count;
+	}
+	SEAM_ARRAY_SORT(&from->rows, row_by_sum);
 	SEAM_ARRAY_SORT(&from->edges, edge_by_total);
-	account->octaves = from->octaves;
-	account->edges = from->edges;
-	account->slowest = from->slowest;
-	account->n_in_runs = from->n_in_runs;
-	seam_xray_problems_merge(&account->problems, &from->problems);
+	from->in_ticks = account->in_ticks;
+	seam_xray_problems_merge(&from->problems, &account->problems);
+	for (size_t i = 0; i < SEAM_N_REPAIRS; i++) {
+		from->repairs[i] = account->repairs[i];
+		seam_repairs_add(&from->repairs[i], sums->calls.repairs[i]);
+	}
+	*account = *from;
 	*from = (struct seam_account) { 0 };
-	for (size_t i = 0; i < SEAM_N_REPAIRS; i++)
-		seam_repairs_add(&account->repairs[i],
-				 sums->calls.repairs[i]);
-	return 0;
 }
 
 static int build(struct account_job *job, struct seam_account *account)
@@ -498,8 +440,9 @@ static int build(struct account_job *job, struct seam_account *account)
 	for (struct sums *next = job->free ? job->free->next : NULL;
 	     next && !job->error; next = next->next)
 		job->error = add_sums(job->free, next);
-	return job->error || !job->free ? job->error :
-	       take_account(account, job->free);
+	if (!job->error && job->free)
+		take_account(account, job->free);
+	return job->error;
 }
 
 int seam_account_build(struct seam_account *account,
@@ -513,15 +456,16 @@ int seam_account_build(struct seam_account *account,
 	};
 	int r;
 
-	*account = (struct seam_account) { .in_ticks = trace->in_ticks };
-	seam_trace_problems(trace, &account->problems);
-	account->repairs[SEAM_REPAIR_EXTENTS] = seam_trace_n_extents(trace);
+	*account = (struct seam_account) {
+		.in_ticks = trace->in_ticks, .problems = trace->problems,
+		.repairs[SEAM_REPAIR_EXTENTS] = trace->n_extents,
+	};
 	r = build(&job, account);
 	free_list(job.free);
 	free(job.tasks.items);
 	if (r) {
 		seam_account_fini(account);
-		return seam_calls_failed(r, err);
+		return seam_err_no_memory(err);
 	}
 	return 0;
 }

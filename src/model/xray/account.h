@@ -39,6 +39,9 @@ struct seam_account_row {
 	uint64_t sum_ns;		/* of all calls, recursive ones too */
 	uint64_t total_ns;		/* of outermost calls: once each ns */
 	uint64_t self_ns;		/* without what it called */
+	/* sums so far: of recursive, of outermost calls; of what they called */
+	uint64_t of_depth_ns[2];
+	uint64_t child_ns;
 	/* in the account's octaves; 0: no call was so long */
 	uint32_t octave[SEAM_HISTOGRAM_OCTAVES];
 };

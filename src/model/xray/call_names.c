@@ -108,8 +108,6 @@ const char *seam_call_names_doubt(const struct seam_xray_map *names,
 /* -- maps and event names beside logs ----------------------------------- */
 
 /*
- * The maps and event names beside the logs of a trace
- *
  * Beside PID.xray a recording has PID.yaml, the instrumentation map of that
  * process, and PID.events, the names of its typed events.  Logs alone can have
  * them too.
@@ -135,29 +133,32 @@ enum {
 };
 
 struct program {
-	struct seam_xray_map map;
+	struct seam_xray_map map;	/* strings are those of all programs */
+	uint32_t image;			/* the binary with the lowest ids */
 	uint32_t first, n_ids;
 	const char *log;		/* its first one */
 };
 
-struct programs {
-	SEAM_ARRAY(struct program) items;
+struct log_naming {
+	struct seam_xray_map *names;	/* the result */
+	struct seam_trace *trace;
+	struct seam_symbols *symbols;
+	const struct seam_log_notes *notes;
+	SEAM_ARRAY(struct program) programs;
 	SEAM_ARRAY(uint32_t) of_log;	/* SEAM_NONE: no map */
 	size_t n_unmapped;		/* logs */
 	const char *unmapped;		/* the first of them */
-	const struct seam_log_notes *notes;
 	size_t n_unread;		/* files */
-	uint64_t bytes_left;
+	uint64_t map_bytes_left;
 	size_t event_bytes_left, steps_left;
-	struct seam_symbols *symbols;
 	char bundle[PATH_MAX];		/* whose manifest was read last */
 	struct seam_manifest manifest;	/* "": none */
 };
 
-static void note(const struct seam_log_notes *notes, const char *fmt, ...)
+static void note(const struct log_naming *n, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static void note(const struct seam_log_notes *notes, const char *fmt, ...)
+static void note(const struct log_naming *n, const char *fmt, ...)
 {
 	char text[600];
 	va_list args;
@@ -165,15 +166,23 @@ static void note(const struct seam_log_notes *notes, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	if (notes)
-		notes->note(notes->context, text);
+	if (n->notes)
+		n->notes->note(n->notes->context, text);
 }
 
-/* Why the names of one log are not there, for the first few logs. */
-static void note_unread(struct programs *programs, const char *text)
+/* Whether one more file that cannot be read is noted: the first few are. */
+static bool may_note(struct log_naming *n)
 {
-	if (programs->n_unread++ < MAX_NOTES)
-		note(programs->notes, "%s", text);
+	return n->n_unread++ < MAX_NOTES;
+}
+
+/* Count @steps.  False: they are too many. */
+static bool take_steps(struct log_naming *n, size_t steps)
+{
+	if (n->steps_left < steps)
+		return false;
+	n->steps_left -= steps;
+	return true;
 }
 
 /* "DIR/77.xray" as "DIR/77" and @suffix.  False: it has another name. */
@@ -188,251 +197,183 @@ static bool beside(char path[PATH_MAX], const char *log, const char *suffix)
 	return n < PATH_MAX;
 }
 
-/* -- event names -------------------------------------------------------- */
-
-static void read_events(struct programs *programs, struct seam_trace_log *log)
+static void read_events(struct log_naming *n, struct seam_trace_log *log)
 {
-	char path[PATH_MAX], shown[256], text[600];
+	size_t max = n->event_bytes_left < SEAM_EVENT_NAMES_MAX_BYTES ?
+		     n->event_bytes_left : SEAM_EVENT_NAMES_MAX_BYTES;
+	char path[PATH_MAX], shown[256];
 	struct seam_file file = { 0 };
 	struct seam_err err = { 0 };
 	int r;
 
 	if (!beside(path, log->path, ".events"))
 		return;
-	r = seam_file_read(&file, AT_FDCWD, path,
-			   programs->event_bytes_left <
-			   SEAM_EVENT_NAMES_MAX_BYTES ?
-			   programs->event_bytes_left :
-			   SEAM_EVENT_NAMES_MAX_BYTES, &err);
-	programs->event_bytes_left -= file.bytes.size;
+	r = seam_file_read(&file, AT_FDCWD, path, max, &err);
+	n->event_bytes_left -= file.bytes.size;
 	if (!r)
 		r = seam_event_names_read(&log->event_names, file.bytes, &err);
 	seam_file_close(&file);
-	if (!r || r == -ENOENT)
-		return;
-	snprintf(text, sizeof(text), "cannot read all event names of '%s': %s",
-		 seam_text_copy(shown, sizeof(shown), path,
-				SEAM_TEXT_TERMINAL), err.cause[0]);
-	note_unread(programs, text);
+	if (r && r != -ENOENT && may_note(n))
+		note(n, "cannot read all event names of '%s': %s",
+		     seam_text_copy(shown, sizeof(shown), path,
+				    SEAM_TEXT_TERMINAL), err.cause[0]);
 }
 
-/* -- maps --------------------------------------------------------------- */
+/* -- programs ----------------------------------------------------------- */
 
-/* Count @n steps.  False: they were too many. */
-static bool take_steps(struct programs *programs, size_t n)
+/* Have the strings of @map be in those of all programs. */
+static int take_strings(struct log_naming *n, struct seam_xray_map *map)
 {
-	if (programs->steps_left < n)
-		return false;
-	programs->steps_left -= n;
-	return true;
+	struct seam_strings *strings = &n->names->strings;
+
+	if (strings->texts.n == 0) {
+		*strings = map->strings;
+		map->strings = (struct seam_strings) { 0 };
+		return 0;
+	}
+	for (size_t i = 0; i < map->functions.n; i++) {
+		struct seam_xray_mapped *f = &map->functions.items[i];
+		uint32_t *const of[] = { &f->name, &f->image, &f->build_id };
+
+		for (size_t k = 0; k < SEAM_ARRAY_SIZE(of); k++) {
+			*of[k] = seam_strings_put(strings, seam_strings_get(
+						  &map->strings, *of[k]));
+			if (*of[k] == SEAM_NONE)
+				return -ENOMEM;
+		}
+	}
+	seam_strings_fini(&map->strings);
+	return 0;
 }
 
-/* Whether both strings are the same, known so in a limited time. */
-static bool is_same_text(struct programs *programs, const char *x,
-			 const char *y)
+/* One that the program has registered is of no image. */
+static uint32_t first_image(const struct seam_xray_map *map)
 {
-	size_t n = strlen(x);
-
-	return take_steps(programs, 1 + n / 32) && strcmp(x, y) == 0;
+	for (size_t i = 0; i < map->functions.n; i++)
+		if (map->functions.items[i].image)
+			return map->functions.items[i].image;
+	return 0;
 }
 
-/* String @x of one map and @y of the other, of which 0 may stand for any. */
-static bool are_same(struct programs *programs, const struct seam_xray_map *a,
-		     uint32_t x, const struct seam_xray_map *b, uint32_t y)
+/* Whether no function of @map contradicts the program's. */
+static bool is_same_program(struct log_naming *n, const struct program *program,
+			    const struct program *other)
 {
-	return !x || !y || is_same_text(programs,
-					seam_strings_get(&a->strings, x),
-					seam_strings_get(&b->strings, y));
-}
+	const struct seam_xray_mapped *x = program->map.functions.items;
+	const struct seam_xray_mapped *y = other->map.functions.items;
+	const struct seam_xray_mapped *x_end = x + program->map.functions.n;
+	const struct seam_xray_mapped *y_end = y + other->map.functions.n;
 
-/* Whether @x and @y can be the same function; either may have no name. */
-static bool agree(struct programs *programs, const struct seam_xray_map *a,
-		  const struct seam_xray_mapped *x,
-		  const struct seam_xray_map *b,
-		  const struct seam_xray_mapped *y)
-{
-	return x->addr == y->addr && are_same(programs, a, x->name, b, y->name);
-}
-
-/* Whether no function of one map contradicts the other: both are by id. */
-static bool is_same_program(struct programs *programs,
-			    const struct seam_xray_map *a,
-			    const struct seam_xray_map *b)
-{
-	const struct seam_xray_mapped *x = a->functions.items;
-	const struct seam_xray_mapped *y = b->functions.items;
-	const struct seam_xray_mapped *x_end = x + a->functions.n;
-	const struct seam_xray_mapped *y_end = y + b->functions.n;
-	uint32_t image_x = SEAM_NONE, image_y = SEAM_NONE;
-
-	if (!is_same_text(programs, seam_xray_map_program(a),
-			  seam_xray_map_program(b)))
+	/* steps: to compare them, and to join them in the worst case */
+	if (program->image != other->image)
 		return false;
 	while (x < x_end && y < y_end) {
-		if (!take_steps(programs, 1) ||
-		    (x->id == y->id && !agree(programs, a, x, b, y)))
+		if (!take_steps(n, 1))
 			return false;
-		/* those of a binary come one after another */
-		if (x->id == y->id &&
-		    (x->image != image_x || y->image != image_y) &&
-		    !(are_same(programs, a, x->image, b, y->image) &&
-		      are_same(programs, a, x->build_id, b, y->build_id)))
-			return false;
-		if (x->id == y->id) {
-			image_x = x->image;
-			image_y = y->image;
-		}
-		if (x->id <= y->id)
+		if (x->id < y->id)
 			x++;
-		else
+		else if (x->id > y->id)
 			y++;
+		else if (x->addr != y->addr || x->name != y->name ||
+			 x->image != y->image || x->build_id != y->build_id)
+			return false;
+		else
+			x++, y++;
 	}
-	/* to join them, in the worst case */
-	return take_steps(programs, a->functions.n + b->functions.n);
-}
-
-static int copy_function(struct seam_xray_map *to,
-			 const struct seam_xray_map *from,
-			 struct seam_xray_mapped f, uint32_t first)
-{
-	uint32_t *const strings[] = { &f.name, &f.image, &f.build_id };
-
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(strings); i++) {
-		const char *text = seam_strings_get(&from->strings,
-						    *strings[i]);
-
-		*strings[i] = *strings[i] ?
-			      seam_strings_put(&to->strings, text) : 0;
-		if (*strings[i] == SEAM_NONE)
-			return -ENOMEM;
-	}
-	f.id += first;
-	return SEAM_ARRAY_ADD(&to->functions, f) ? 0 : -ENOMEM;
+	return take_steps(n, program->map.functions.n +
+			     other->map.functions.n);
 }
 
 /* Add to @to what @from has more; both are of one program. */
 static int join(struct seam_xray_map *to, const struct seam_xray_map *from)
 {
 	size_t n = to->functions.n;
-	int r = 0;
 
-	for (size_t i = 0; !r && i < from->functions.n; i++) {
+	for (size_t i = 0; i < from->functions.n; i++) {
 		const struct seam_xray_mapped *f = &from->functions.items[i];
 		size_t at = SEAM_ARRAY_SEARCH(k, n,
 				to->functions.items[k].id < f->id);
 
-		if (at == n || to->functions.items[at].id != f->id)
-			r = copy_function(to, from, *f, 0);
-		else
+		if (at < n && to->functions.items[at].id == f->id)
 			to->functions.items[at].kinds |= f->kinds;
+		else if (!SEAM_ARRAY_ADD(&to->functions, *f))
+			return -ENOMEM;
 	}
 	if (to->functions.n > n)
 		seam_xray_map_sort(to);
-	return r;
+	return 0;
 }
 
-/* The program of @map beside @log; the map is taken over. */
-static uint32_t find_program(struct programs *programs,
-			     struct seam_xray_map *map, const char *log)
+/* The program of @added, whose map is taken over; SEAM_NONE: no memory. */
+static uint32_t find_program(struct log_naming *n, struct program *added)
 {
-	struct program *program;
-	int r;
+	for (uint32_t i = 0; i < n->programs.n; i++) {
+		struct program *program = &n->programs.items[i];
+		int r;
 
-	for (uint32_t i = 0; i < programs->items.n; i++) {
-		program = &programs->items.items[i];
-		if (!is_same_program(programs, &program->map, map))
+		if (!is_same_program(n, program, added))
 			continue;
-		r = join(&program->map, map);
-		seam_xray_map_fini(map);
+		r = join(&program->map, &added->map);
+		seam_xray_map_fini(&added->map);
 		return r ? SEAM_NONE : i;
 	}
-	program = SEAM_ARRAY_PUSH(&programs->items);
-	if (!program) {
-		seam_xray_map_fini(map);
-		return SEAM_NONE;
-	}
-	*program = (struct program) { .map = *map, .log = log };
-	return (uint32_t)programs->items.n - 1;
-}
-
-/* "77.yaml cannot be read", or which log has none. */
-static void note_map(struct programs *programs, const char *log,
-		     const struct seam_err *err)
-{
-	char text[SEAM_ERR_TEXT];
-
-	if (err->code != -ENOENT) {
-		seam_err_text(err, text);
-		note_unread(programs, text);
-	}
-	if (programs->n_unmapped++ == 0)
-		programs->unmapped = log;
+	if (SEAM_ARRAY_ADD(&n->programs, *added))
+		return (uint32_t)n->programs.n - 1;
+	seam_xray_map_fini(&added->map);
+	return SEAM_NONE;
 }
 
 /* The map beside one log: 0, also where there is none, or -ENOMEM. */
-static int add_log(struct programs *programs, const struct seam_trace_log *log)
+static int add_log(struct log_naming *n, const struct seam_trace_log *log)
 {
-	struct seam_xray_map map = { 0 };
+	struct program program = { .log = log->path };
+	char path[PATH_MAX], text[SEAM_ERR_TEXT];
 	struct seam_err err = { 0 };
-	uint32_t program = SEAM_NONE;
-	char path[PATH_MAX];
-	int r = programs->symbols && beside(path, log->path, ".yaml") ?
-		seam_symbols_read_map(programs->symbols, &map, path,
-				      &programs->bytes_left, &err) :
-		seam_err_set(&err, -ENOENT, "no name");
+	uint32_t id = SEAM_NONE;
+	int r = n->symbols && beside(path, log->path, ".yaml") ?
+		seam_symbols_read_map(n->symbols, &program.map, path,
+				      &n->map_bytes_left, &err) : -ENOENT;
 
-	if (r == -ENOMEM)
-		return r;
-	/* one that has no block has no names to miss */
-	if (r && (r != -ENOENT || log->index.blocks.n))
-		note_map(programs, log->path, &err);
-	if (!r) {
-		program = find_program(programs, &map, log->path);
-		if (program == SEAM_NONE)
-			return -ENOMEM;
+	if (!r && !take_strings(n, &program.map)) {
+		program.image = first_image(&program.map);
+		id = find_program(n, &program);
+	} else {
+		seam_xray_map_fini(&program.map);
 	}
-	return SEAM_ARRAY_ADD(&programs->of_log, program) ? 0 : -ENOMEM;
+	if (r == -ENOMEM || (!r && id == SEAM_NONE))
+		return -ENOMEM;
+	if (r && r != -ENOENT && may_note(n)) {
+		seam_err_text(&err, text);
+		note(n, "%s", text);
+	}
+	/* one that has no block has no names to miss */
+	if (r && (r != -ENOENT || log->index.blocks.n) &&
+	    n->n_unmapped++ == 0)
+		n->unmapped = log->path;
+	return SEAM_ARRAY_ADD(&n->of_log, id) ? 0 : -ENOMEM;
 }
 
 /* -- names of functions -------------------------------------------------- */
 
 /* Functions of one binary, one after another. */
 struct binary {
-	struct seam_xray_map *map;
 	struct seam_xray_mapped *functions;
 	size_t n, n_unnamed;
 	uint64_t *addresses;		/* of the unnamed ones ... */
 	struct seam_xray_mapped **of;	/* ... and the functions */
+	struct seam_strings *strings;
 	uint8_t build_id[SEAM_BUILD_ID_MAX];
 };
 
 static int take_name(void *context, size_t i, const char *name)
 {
 	struct binary *binary = context;
-	uint32_t id = seam_strings_put(&binary->map->strings, name);
+	uint32_t id = seam_strings_put(binary->strings, name);
 
 	if (id == SEAM_NONE)
 		return -ENOMEM;
 	binary->of[i]->name = id;
 	binary->n_unnamed--;
-	return 0;
-}
-
-/* Those of @binary without a name.  0 or -ENOMEM. */
-static int list_unnamed(struct binary *binary)
-{
-	binary->addresses = calloc(binary->n, sizeof(*binary->addresses));
-	binary->of = calloc(binary->n, sizeof(struct seam_xray_mapped *));
-	if (!binary->addresses || !binary->of)
-		return -ENOMEM;
-	for (size_t i = 0; i < binary->n; i++) {
-		struct seam_xray_mapped *f = &binary->functions[i];
-
-		if (f->name)
-			continue;
-		binary->addresses[binary->n_unnamed] = f->addr;
-		binary->of[binary->n_unnamed++] = f;
-	}
 	return 0;
 }
 
@@ -448,34 +389,22 @@ static bool bundle_of(char bundle[PATH_MAX], const char *log)
 	return true;
 }
 
-static void read_manifest(struct programs *programs, const char *bundle)
-{
-	struct seam_file file = { 0 };
-	char path[PATH_MAX + 16];
-
-	if (strcmp(programs->bundle, bundle) == 0)
-		return;
-	seam_manifest_fini(&programs->manifest);
-	snprintf(programs->bundle, sizeof(programs->bundle), "%s", bundle);
-	snprintf(path, sizeof(path), "%s/meta.json", bundle);
-	if (seam_file_read(&file, AT_FDCWD, path, SEAM_INPUT_MAX_MANIFEST,
-			   NULL) == 0)
-		seam_manifest_read(&programs->manifest, file.bytes, NULL);
-	seam_file_close(&file);
-}
-
 /*
  * The contents of the file at @path that has no build id, as the recorder of
  * @bundle has read them; 0: not known, or of several files.
  */
-static uint64_t content_id_of(struct programs *programs, const char *bundle,
+static uint64_t content_id_of(struct log_naming *n, const char *bundle,
 			      const char *path)
 {
-	const struct seam_manifest *manifest = &programs->manifest;
+	const struct seam_manifest *manifest = &n->manifest;
 	uint64_t id = 0;
 
-	read_manifest(programs, bundle);
-	if (!take_steps(programs, manifest->n_files))
+	if (strcmp(n->bundle, bundle) != 0) {
+		seam_manifest_fini(&n->manifest);
+		snprintf(n->bundle, sizeof(n->bundle), "%s", bundle);
+		seam_input_manifest(&n->manifest, bundle, NULL);
+	}
+	if (!take_steps(n, manifest->n_files))
 		return 0;
 	for (size_t i = 0; i < manifest->n_files; i++) {
 		uint64_t is = manifest->files[i].content_id;
@@ -490,200 +419,145 @@ static uint64_t content_id_of(struct programs *programs, const char *bundle,
 }
 
 /* What identifies the file of @binary. */
-static struct seam_module module_of(struct programs *programs,
-				    struct binary *binary, const char *bundle)
+static struct seam_module module_of(struct log_naming *n, struct binary *binary,
+				    const char *bundle)
 {
-	const struct seam_strings *strings = &binary->map->strings;
 	const struct seam_xray_mapped *f = binary->functions;
-	const char *id = f->build_id ? seam_strings_get(strings, f->build_id) :
-			 "";
+	const char *id = seam_strings_get(binary->strings, f->build_id);
 	struct seam_module module = {
-		.path = seam_strings_get(strings, f->image), .bundle = bundle,
-		.build_id = binary->build_id,
+		.path = seam_strings_get(binary->strings, f->image),
+		.bundle = bundle, .build_id = binary->build_id,
 	};
 
 	module.build_id_size = seam_text_unhex(binary->build_id,
 				sizeof(binary->build_id), id, strlen(id));
 	if (!module.build_id_size && bundle)
-		module.content_id = content_id_of(programs, bundle,
-						  module.path);
+		module.content_id = content_id_of(n, bundle, module.path);
 	module.evidence = module.content_id ? SEAM_EVIDENCE_CONTENTS :
 			  SEAM_EVIDENCE_NONE;
 	return module;
 }
 
 /* Why most functions of @binary have no name. */
-static void note_unnamed(struct programs *programs, const struct binary *binary,
+static void note_unnamed(struct log_naming *n, const struct binary *binary,
 			 const char *path, const char *problem)
 {
-	char shown[256], why[256], text[600];
+	char shown[256], why[256];
 
-	if (binary->n_unnamed <= binary->n / 2)
+	if (binary->n_unnamed <= binary->n / 2 || !may_note(n))
 		return;
 	seam_text_copy(shown, sizeof(shown), path, SEAM_TEXT_TERMINAL);
 	/* the process that reads files may send anything */
 	seam_text_copy(why, sizeof(why), problem ? problem :
 		       "its symbol table has none; --map COPY, if a copy has "
 		       "symbols", SEAM_TEXT_TERMINAL);
-	snprintf(text, sizeof(text), "%zu function%s of '%s' without a name: "
-		 "%s", binary->n_unnamed, binary->n_unnamed == 1 ? "" : "s",
-		 shown, why);
-	note_unread(programs, text);
+	note(n, "%zu function%s of '%s' without a name: %s", binary->n_unnamed,
+	     binary->n_unnamed == 1 ? "" : "s", shown, why);
 }
 
-static int name_binary(struct programs *programs, struct binary *binary,
+static int name_binary(struct log_naming *n, struct binary *binary,
 		       const char *bundle)
 {
 	struct seam_named_addresses names = {
-		.take = take_name, .context = binary,
+		.addresses = binary->addresses, .take = take_name,
+		.context = binary,
 	};
 	const char *problem = "neither its build id nor its contents are known";
 	struct seam_module module;
 	uint32_t id;
-	int r = list_unnamed(binary);
+	int r = 0;
 
-	if (r || !binary->n_unnamed || !take_steps(programs, BINARY_STEPS))
-		return r;
-	module = module_of(programs, binary, bundle);
-	names.addresses = binary->addresses;
-	names.n = binary->n_unnamed;
-	if (module.build_id_size || module.content_id) {
-		id = seam_symbols_module(programs->symbols, &module);
-		if (id == SEAM_NONE)
-			return -ENOMEM;
-		r = seam_symbols_names(programs->symbols, id, &names);
-		problem = seam_symbols_problem(programs->symbols, id);
+	for (size_t i = 0; i < binary->n; i++) {
+		struct seam_xray_mapped *f = &binary->functions[i];
+
+		if (f->name)
+			continue;
+		binary->addresses[names.n] = f->addr;
+		binary->of[names.n++] = f;
 	}
-	if (!r)
-		note_unnamed(programs, binary, module.path, problem);
-	return r;
+	binary->n_unnamed = names.n;
+	if (!names.n || !take_steps(n, BINARY_STEPS))
+		return 0;
+	module = module_of(n, binary, bundle);
+	if (module.build_id_size || module.content_id) {
+		id = seam_symbols_module(n->symbols, &module);
+		r = id == SEAM_NONE ? -ENOMEM :
+		    seam_symbols_names(n->symbols, id, &names);
+		if (r)
+			return r;
+		problem = seam_symbols_problem(n->symbols, id);
+	}
+	note_unnamed(n, binary, module.path, problem);
+	return 0;
 }
 
 /* Name the functions of @map, which is beside log @path, or is @path. */
-static int name_functions(struct programs *programs, struct seam_xray_map *map,
+static int name_functions(struct log_naming *n, struct seam_xray_map *map,
 			  const char *path)
 {
 	struct seam_xray_mapped *f = map->functions.items;
+	size_t all = map->functions.n;
+	struct binary binary = {
+		.addresses = calloc(all + 1, sizeof(*binary.addresses)),
+		.of = calloc(all + 1, sizeof(struct seam_xray_mapped *)),
+		.strings = &n->names->strings,
+	};
+	int r = binary.addresses && binary.of ? 0 : -ENOMEM;
 	char bundle[PATH_MAX];
-	const char *in = bundle_of(bundle, path) ? bundle : NULL;
-	int r = 0;
+	bool is_in = bundle_of(bundle, path);
 
-	for (size_t at = 0, n; !r && at < map->functions.n; at += n) {
-		struct binary binary = { .map = map, .functions = f + at };
-
-		for (n = 1; at + n < map->functions.n; n++)
-			if (f[at + n].image != f[at].image ||
-			    f[at + n].build_id != f[at].build_id)
+	for (size_t at = 0; !r && at < all; at += binary.n) {
+		binary.functions = f + at;
+		for (binary.n = 1; at + binary.n < all; binary.n++)
+			if (f[at + binary.n].image != f[at].image ||
+			    f[at + binary.n].build_id != f[at].build_id)
 				break;
-		binary.n = n;
 		if (f[at].image)
-			r = name_binary(programs, &binary, in);
-		free(binary.addresses);
-		free(binary.of);
+			r = name_binary(n, &binary, is_in ? bundle : NULL);
 	}
-	return r;
-}
-
-static int read_maps(struct programs *programs, const struct seam_trace *trace)
-{
-	int r = 0;
-
-	for (size_t i = 0; !r && i < trace->logs.n; i++)
-		r = add_log(programs, &trace->logs.items[i]);
-	for (size_t i = 0; !r && i < programs->items.n; i++)
-		r = name_functions(programs, &programs->items.items[i].map,
-				   programs->items.items[i].log);
+	free(binary.addresses);
+	free(binary.of);
 	return r;
 }
 
 /* -- the numbering ------------------------------------------------------ */
 
-/* Give @program its range of numbers, from @first on. */
-static int add_program(struct seam_xray_map *names, struct program *program,
-		       uint32_t first)
+/* Give each program its range of numbers. */
+static int number(struct log_naming *n)
 {
-	const struct seam_xray_map *map = &program->map;
-	uint32_t n = map->functions.items[map->functions.n - 1].id + 1;
-	int r = 0;
-
-	if (n > MAX_NUMBERS - first)	/* it stays without names */
-		return 0;
-	program->first = first;
-	program->n_ids = n;
-	for (size_t i = 0; !r && i < map->functions.n; i++)
-		r = copy_function(names, map, map->functions.items[i], first);
-	return r;
-}
-
-static void set_ids(struct seam_trace *trace, const struct programs *programs,
-		    uint32_t others)
-{
-	for (size_t i = 0; i < trace->logs.n; i++) {
-		struct seam_trace_ids *ids = &trace->logs.items[i].ids;
-		uint32_t id = programs->of_log.items[i];
-
-		*ids = (struct seam_trace_ids) { .others = others };
-		if (id == SEAM_NONE)
-			continue;
-		ids->first = programs->items.items[id].first;
-		ids->n = programs->items.items[id].n_ids;
-	}
-}
-
-static int number(struct seam_xray_map *names, struct seam_trace *trace,
-		  struct programs *programs)
-{
+	bool is_one = n->programs.n == 1 && n->n_unmapped == 0;
 	uint32_t first = 0;
-	int r = 0;
 
-	if (programs->items.n == 1 && programs->n_unmapped == 0) {
-		*names = programs->items.items[0].map;
-		programs->items.items[0].map = (struct seam_xray_map) { 0 };
+	for (size_t i = 0; i < n->programs.n; i++) {
+		struct program *program = &n->programs.items[i];
+		struct seam_xray_mapped *f = program->map.functions.items;
+		size_t n_functions = program->map.functions.n;
+		uint32_t n_ids = f[n_functions - 1].id + 1;
+
+		if (n_ids > MAX_NUMBERS - first)	/* it has no names */
+			continue;
+		for (size_t k = 0; k < n_functions; k++)
+			f[k].id += first;
+		if (!SEAM_ARRAY_EXTEND(&n->names->functions, f, n_functions))
+			return -ENOMEM;
+		program->first = first;
+		program->n_ids = n_ids;
+		first += n_ids;
+	}
+	if (is_one)
 		return 0;
+	n->names->others = first;
+	for (size_t i = 0; i < n->trace->logs.n; i++) {
+		uint32_t id = n->of_log.items[i];
+		const struct program *program = id == SEAM_NONE ? NULL :
+						&n->programs.items[id];
+
+		n->trace->logs.items[i].ids = (struct seam_trace_ids) {
+			.others = first, .n = program ? program->n_ids : 0,
+			.first = program ? program->first : 0,
+		};
 	}
-	for (size_t i = 0; !r && i < programs->items.n; i++) {
-		struct program *program = &programs->items.items[i];
-
-		r = add_program(names, program, first);
-		first += program->n_ids;
-	}
-	names->others = first;
-	set_ids(trace, programs, first);
-	return r;
-}
-
-static void fini_programs(struct programs *programs)
-{
-	for (size_t i = 0; i < programs->items.n; i++)
-		seam_xray_map_fini(&programs->items.items[i].map);
-	free(programs->items.items);
-	free(programs->of_log.items);
-	seam_manifest_fini(&programs->manifest);
-}
-
-/* How to get the names that are not there. */
-static void note_unmapped(const struct programs *programs)
-{
-	char shown[256], path[PATH_MAX];
-
-	if (programs->n_unread > MAX_NOTES)
-		note(programs->notes, "%zu more files of names cannot be read",
-		     programs->n_unread - MAX_NOTES);
-	if (programs->n_unmapped == 0)
-		return;
-	seam_text_copy(shown, sizeof(shown), programs->unmapped,
-		       SEAM_TEXT_TERMINAL);
-	if (programs->n_unmapped > 1)
-		note(programs->notes, "functions of %zu logs are numbers, as "
-		     "in '%s': they have no map (PID.yaml) beside them; "
-		     "--map PROGRAM names the functions",
-		     programs->n_unmapped, shown);
-	else if (beside(path, programs->unmapped, ".yaml"))
-		note(programs->notes, "functions of '%s' are numbers: it has "
-		     "no map beside it; --map PROGRAM names them", shown);
-	else
-		note(programs->notes, "functions are numbers: --map PROGRAM "
-		     "names them");
+	return 0;
 }
 
 /* Remember which functions have no exits in the logs.  0 or -ENOMEM. */
@@ -709,18 +583,41 @@ static int set_entries_only(struct seam_trace *trace,
 	return 0;
 }
 
-/* The map that a user has named. */
-static int open_named(struct programs *programs, struct seam_xray_map *names,
-		      const char *path, struct seam_err *err)
+/* How to get the names that are not there. */
+static void note_unmapped(const struct log_naming *n)
 {
-	int r = seam_symbols_read_map(programs->symbols, names, path, NULL,
-				      err);
+	char shown[256], path[PATH_MAX];
 
-	if (!r && name_functions(programs, names, path)) {
-		seam_xray_map_fini(names);
-		r = seam_err_no_memory(err);
-	}
-	fini_programs(programs);
+	if (n->n_unread > MAX_NOTES)
+		note(n, "%zu more files of names cannot be read",
+		     n->n_unread - MAX_NOTES);
+	if (n->n_unmapped == 0)
+		return;
+	seam_text_copy(shown, sizeof(shown), n->unmapped, SEAM_TEXT_TERMINAL);
+	if (n->n_unmapped > 1)
+		note(n, "functions of %zu logs are numbers, as in '%s': they "
+		     "have no map (PID.yaml) beside them; --map PROGRAM names "
+		     "the functions", n->n_unmapped, shown);
+	else if (beside(path, n->unmapped, ".yaml"))
+		note(n, "functions of '%s' are numbers: it has no map beside "
+		     "it; --map PROGRAM names them", shown);
+	else
+		note(n, "functions are numbers: --map PROGRAM names them");
+}
+
+/* Names from the maps beside the logs.  0 or -ENOMEM. */
+static int open_beside(struct log_naming *n)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < n->trace->logs.n; i++)
+		r = add_log(n, &n->trace->logs.items[i]);
+	for (size_t i = 0; !r && i < n->programs.n; i++)
+		r = name_functions(n, &n->programs.items[i].map,
+				   n->programs.items[i].log);
+	r = r ?: number(n) ?: set_entries_only(n->trace, n->names);
+	if (!r)
+		note_unmapped(n);
 	return r;
 }
 
@@ -729,27 +626,32 @@ int seam_log_names_open(struct seam_xray_map *names, struct seam_trace *trace,
 			const struct seam_log_notes *notes,
 			struct seam_err *err)
 {
-	struct programs programs = {
-		.notes = notes, .bytes_left = MAX_MAP_BYTES,
+	struct log_naming n = {
+		.names = names, .trace = trace, .symbols = symbols,
+		.notes = notes, .map_bytes_left = MAX_MAP_BYTES,
 		.event_bytes_left = MAX_EVENT_BYTES, .steps_left = MAX_STEPS,
-		.symbols = symbols,
 	};
+	bool is_read = true;
 	int r;
 
 	*names = (struct seam_xray_map) { 0 };
 	for (size_t i = 0; i < trace->logs.n; i++)
-		read_events(&programs, &trace->logs.items[i]);
-	if (path)
-		return open_named(&programs, names, path, err);
-	r = read_maps(&programs, trace);
-	if (!r)
-		r = number(names, trace, &programs);
-	if (!r)
-		r = set_entries_only(trace, names);
-	if (!r)
-		note_unmapped(&programs);
-	fini_programs(&programs);
+		read_events(&n, &trace->logs.items[i]);
+	if (path) {
+		r = seam_symbols_read_map(symbols, names, path, NULL, err);
+		is_read = !r;
+		r = r ?: name_functions(&n, names, path);
+	} else {
+		r = open_beside(&n);
+	}
+	for (size_t i = 0; i < n.programs.n; i++)
+		seam_xray_map_fini(&n.programs.items[i].map);
+	free(n.programs.items);
+	free(n.of_log.items);
+	seam_manifest_fini(&n.manifest);
+	if (r && is_read)
+		seam_err_no_memory(err);
 	if (r)
 		seam_xray_map_fini(names);
-	return r ? seam_err_no_memory(err) : 0;
+	return r;
 }

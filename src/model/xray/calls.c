@@ -12,9 +12,7 @@ enum {
 	NEARBY = 64,			/* events to look ahead */
 };
 
-static const struct {
-	const char *name, *what, *one, *many;
-} repairs[SEAM_N_REPAIRS] = {
+const struct seam_repair_words seam_repairs[SEAM_N_REPAIRS] = {
 	[SEAM_REPAIR_EXIT] = { "missing_exit", "repaired",
 		"call without an exit (exception, longjmp)",
 		"calls without an exit (exception, longjmp)" },
@@ -44,29 +42,6 @@ static const struct {
 		"block of a wrong length", "blocks of a wrong length" },
 };
 
-const char *seam_repair_name(enum seam_repair repair)
-{
-	return repairs[repair].name;
-}
-
-int seam_calls_failed(int error, struct seam_err *err)
-{
-	return error == -EOVERFLOW ?
-	       seam_err_set(err, error, "the log has more than %d functions",
-			    SEAM_CALLS_MAX_FUNCTIONS) :
-	       seam_err_no_memory(err);
-}
-
-const char *seam_repair_what(enum seam_repair repair)
-{
-	return repairs[repair].what;
-}
-
-const char *seam_repair_text(enum seam_repair repair, uint64_t n)
-{
-	return n == 1 ? repairs[repair].one : repairs[repair].many;
-}
-
 /* Room for the data of slots below @need. */
 static int grow_slots(struct seam_calls *calls, size_t need)
 {
@@ -81,33 +56,27 @@ static int grow_slots(struct seam_calls *calls, size_t need)
 	return 0;
 }
 
-/* The slot of a large id. */
-static uint32_t hashed_slot(struct seam_calls *calls, uint32_t id)
+uint32_t seam_calls_add_function(struct seam_calls *calls, uint32_t id)
 {
 	struct seam_call_functions *f = &calls->functions;
 	uint64_t hash = seam_hash_u64(id);
-	uint32_t at = SEAM_INDEX_FIND(&f->index, hash, i,
-				      f->large.items[i] == id);
+	uint32_t at;
 
-	if (at == SEAM_NONE && f->large.n >= SEAM_CALLS_MAX_FUNCTIONS)
-		calls->error = -EOVERFLOW;
-	else if (at == SEAM_NONE &&
-		 !grow_slots(calls, SEAM_CALLS_SMALL + f->large.n + 1))
-		at = SEAM_INDEX_APPEND(&f->index, hash, &f->large, id);
-	return at == SEAM_NONE ? at : SEAM_CALLS_SMALL + at;
-}
-
-uint32_t seam_calls_add_function(struct seam_calls *calls, uint32_t id)
-{
-	uint32_t slot = id;
-
-	if (id >= SEAM_CALLS_SMALL)
-		slot = hashed_slot(calls, id);
-	else if (grow_slots(calls, (size_t)id + 1))
-		slot = SEAM_NONE;
-	if (slot == SEAM_NONE && !calls->error)
+	if (id < SEAM_CALLS_SMALL) {
+		if (!grow_slots(calls, (size_t)id + 1))
+			return id;
 		calls->error = -ENOMEM;
-	return slot;
+		return SEAM_NONE;
+	}
+	at = SEAM_INDEX_FIND(&f->index, hash, i, f->large.items[i] == id);
+	if (at == SEAM_NONE &&
+	    !grow_slots(calls, SEAM_CALLS_SMALL + f->large.n + 1))
+		at = SEAM_INDEX_APPEND(&f->index, hash, &f->large, id);
+	if (at == SEAM_NONE) {
+		calls->error = -ENOMEM;
+		return SEAM_NONE;
+	}
+	return SEAM_CALLS_SMALL + at;
 }
 
 bool seam_calls_reserve(struct seam_calls *calls, size_t n)
@@ -166,12 +135,25 @@ void seam_calls_fini(struct seam_calls *calls)
 	*calls = (struct seam_calls) { 0 };
 }
 
+static void enter(struct seam_calls *calls, uint32_t function, uint64_t ns,
+		  const struct seam_calls_sink *sink, void *context)
+{
+	seam_calls_enter_at(calls, calls->n, function, ns, sink, context);
+}
+
+/* End the top call at @ns. */
+static void leave(struct seam_calls *calls, uint64_t ns,
+		  const struct seam_calls_sink *sink, void *context)
+{
+	seam_calls_leave_at(calls, calls->n, ns, sink, context);
+}
+
 void seam_calls_preset(struct seam_calls *calls, uint32_t function,
 		       uint64_t ns, const struct seam_calls_sink *sink,
 		       void *context)
 {
 	calls->repairs[SEAM_REPAIR_ENTRY]++;
-	seam_calls_enter(calls, function, ns, sink, context);
+	enter(calls, function, ns, sink, context);
 }
 
 void seam_calls_end(struct seam_calls *calls,
@@ -179,7 +161,7 @@ void seam_calls_end(struct seam_calls *calls,
 {
 	while (calls->n > 1) {
 		calls->repairs[SEAM_REPAIR_UNFINISHED]++;
-		seam_calls_leave(calls, calls->last_ns, sink, context);
+		leave(calls, calls->last_ns, sink, context);
 	}
 }
 
@@ -192,7 +174,7 @@ size_t seam_calls_take_entry(struct seam_calls *calls,
 	uint64_t too_deep = calls->too_deep;
 	size_t n = calls->n;
 
-	seam_calls_enter(calls, event->function, event->tsc, sink, context);
+	enter(calls, event->function, event->tsc, sink, context);
 	calls->too_deep = too_deep;	/* it has no exit to ignore */
 	for (; i + 1 < to && batch->events[i + 1].kind == SEAM_XRAY_ARGUMENT;
 	     i++)
@@ -200,7 +182,7 @@ size_t seam_calls_take_entry(struct seam_calls *calls,
 			sink->event(context, calls, batch,
 				    &batch->events[i + 1]);
 	if (calls->n > n)
-		seam_calls_leave(calls, event->tsc, sink, context);
+		leave(calls, event->tsc, sink, context);
 	return i;
 }
 
@@ -235,17 +217,6 @@ static uint64_t time_before(const struct seam_calls *calls,
 	return ns > calls->start_ns ? ns : calls->start_ns;
 }
 
-/* Nothing of before the gap is of use to what follows. */
-static void begin_again(struct seam_calls *calls, uint64_t ns)
-{
-	calls->calls[0].child_ns = 0;
-	calls->calls[0].tail = 0;
-	calls->start_ns = ns;
-	calls->too_deep = 0;
-	if (calls->is_first_pass && !SEAM_ARRAY_ADD(&calls->unseen, SEAM_NONE))
-		calls->error = -ENOMEM;
-}
-
 void seam_calls_cut(struct seam_calls *calls,
 		    const struct seam_xray_batch *batch,
 		    const struct seam_xray_event *event,
@@ -258,9 +229,15 @@ void seam_calls_cut(struct seam_calls *calls,
 			 seam_xray_n_lost(&batch->payloads[event->function]));
 	while (calls->n > 1) {
 		calls->repairs[SEAM_REPAIR_CUT]++;
-		seam_calls_leave(calls, ns, sink, context);
+		leave(calls, ns, sink, context);
 	}
-	begin_again(calls, event->tsc);
+	/* nothing of before the gap is of use to what follows */
+	calls->calls[0].child_ns = 0;
+	calls->calls[0].tail = 0;
+	calls->start_ns = event->tsc;
+	calls->too_deep = 0;
+	if (calls->is_first_pass && !SEAM_ARRAY_ADD(&calls->unseen, SEAM_NONE))
+		calls->error = -ENOMEM;
 	if (sink->event)
 		sink->event(context, calls, batch, event);
 	seam_calls_open_later(calls, sink, context);
@@ -283,16 +260,16 @@ static void end_unseen(struct seam_calls *calls, uint32_t function,
 	}
 	while (calls->n > 1) {
 		calls->repairs[SEAM_REPAIR_EXIT]++;
-		seam_calls_leave(calls, ns, sink, context);
+		leave(calls, ns, sink, context);
 	}
 	child_ns = root->child_ns;
 	calls->repairs[SEAM_REPAIR_ENTRY]++;
-	seam_calls_enter(calls, function, calls->start_ns, sink, context);
+	enter(calls, function, calls->start_ns, sink, context);
 	if (calls->n != 2)
 		return;
 	calls->calls[0].child_ns = 0;
 	calls->calls[1].child_ns = child_ns;
-	seam_calls_leave(calls, ns, sink, context);
+	leave(calls, ns, sink, context);
 }
 
 /* Whether an open call's last callee to tail-exit was of @function. */
@@ -307,11 +284,12 @@ static bool made_a_tail_call(const struct seam_calls *calls, uint32_t function)
 	return false;
 }
 
-static void leave(struct seam_calls *calls, const struct seam_xray_event *event,
-		  const struct seam_calls_sink *sink, void *context)
+static void end_top(struct seam_calls *calls,
+		    const struct seam_xray_event *event,
+		    const struct seam_calls_sink *sink, void *context)
 {
 	calls->by_tail = event->kind == SEAM_XRAY_TAIL_EXIT;
-	seam_calls_leave(calls, event->tsc, sink, context);
+	leave(calls, event->tsc, sink, context);
 	calls->by_tail = false;
 	if (event->kind == SEAM_XRAY_TAIL_EXIT)
 		calls->calls[calls->n - 1].tail = event->function + 1;
@@ -325,12 +303,6 @@ struct lookahead {
 	size_t n;		/* calls entered since, and not left */
 	uint32_t entered[NEARBY];
 	uint32_t function;	/* of the exit that was found; SEAM_NONE */
-};
-
-/* Reads on after the batch that is fed. */
-struct ahead {
-	struct seam_trace_reader reader;
-	struct seam_xray_batch batch;
 };
 
 /* The exit of @function: whether the search ends with it. */
@@ -389,7 +361,10 @@ static uint32_t next_exit(struct seam_calls *calls,
 	};
 	size_t i = (size_t)(event - calls->batch->events) + 1, n_shadow;
 	bool done = look_at(&l, calls->batch, i);
-	struct ahead *ahead = NULL;
+	struct {
+		struct seam_trace_reader reader;
+		struct seam_xray_batch batch;
+	} *ahead = NULL;	/* reads on after the batch that is fed */
 
 	if (!done) {
 		ahead = malloc(sizeof(*ahead));
@@ -450,22 +425,6 @@ static bool was_stray(struct seam_calls *calls,
 	return true;
 }
 
-/* An exit of no open call. */
-static void repair_unknown(struct seam_calls *calls,
-			   const struct seam_xray_event *event,
-			   const struct seam_calls_sink *sink, void *context)
-{
-	bool is_ignored = made_a_tail_call(calls, event->function) ||
-			  is_stray(calls, event);
-
-	if (calls->error)
-		return;
-	if (is_ignored)
-		ignore_stray(calls, event);
-	else
-		end_unseen(calls, event->function, event->tsc, sink, context);
-}
-
 /*
  * Whether the exit @event, of a call under the top one, is stray: the top
  * call's own exit follows, and no call of its function is open under the one
@@ -492,13 +451,14 @@ void seam_calls_repair(struct seam_calls *calls,
 		       const struct seam_calls_sink *sink, void *context)
 {
 	uint32_t function = event->function, slot;
+	bool is_open;
 
 	if (calls->too_deep) {
 		calls->too_deep--;
 		return;
 	}
 	if (calls->n > 1 && calls->calls[calls->n - 1].function == function) {
-		leave(calls, event, sink, context);	/* a tail exit */
+		end_top(calls, event, sink, context);	/* a tail exit */
 		return;
 	}
 	if (was_stray(calls, event)) {
@@ -508,17 +468,19 @@ void seam_calls_repair(struct seam_calls *calls,
 	slot = seam_calls_slot(calls, function);
 	if (slot == SEAM_NONE)
 		return;
-	if (calls->active.items[slot] == 0) {
-		repair_unknown(calls, event, sink, context);
+	is_open = calls->active.items[slot] > 0;
+	if (is_open ? is_early(calls, event) :
+	    made_a_tail_call(calls, function) || is_stray(calls, event)) {
+		ignore_stray(calls, event);
 		return;
 	}
-	if (is_early(calls, event)) {
-		ignore_stray(calls, event);
+	if (!is_open) {
+		end_unseen(calls, function, event->tsc, sink, context);
 		return;
 	}
 	while (calls->calls[calls->n - 1].function != function) {
 		calls->repairs[SEAM_REPAIR_EXIT]++;
-		seam_calls_leave(calls, event->tsc, sink, context);
+		leave(calls, event->tsc, sink, context);
 	}
-	leave(calls, event, sink, context);
+	end_top(calls, event, sink, context);
 }

@@ -9,13 +9,9 @@
  *                   end at the next exit of a caller
  *   entry missing   a call began before the log does (a flight data recorder's
  *                   ring): it begins at the log's start
- *   stray exit      ignored.  It is of a function that wrote a tail exit
- *                   already, because the jump was conditional and not taken;
- *                   or of no open call while others are open; or of a call
- *                   under the top one, and the top one's own exit follows.
- *                   The next 64 records are read: an exit of no open call is
- *                   no stray one, but has its entry missing, where the log
- *                   ends among them without an exit of an open call
+ *   stray exit      ignored: of a function that wrote a tail exit already,
+ *                   because the jump was conditional and not taken; or as
+ *                   the records nearby show (doc/design/xray-logs.md)
  *   unfinished      calls open at the end of the log end there
  *   entries only    of functions whose exits are not recorded, each call ends
  *                   where it begins (SEAM_TRACE_ENTRY_ONLY); not counted
@@ -27,9 +23,9 @@
  * A tail exit ends its function's call; the callee that it jumps to is then
  * a call of the same caller, to which it will return.
  *
- * The hot path is inline and the sink's functions are known at compile time
- * where the sink is a constant: accounting costs no call through a pointer.
- * stream_calls.c has a faster path for records that need no repair.
+ * The hot path is inline: where the sink is a constant, accounting costs no
+ * call through a pointer.  stream_calls.c has a faster path for records that
+ * need no repair.
  *
  * Threads: one object belongs to one thread at a time.
  */
@@ -54,12 +50,20 @@ enum seam_repair {
 };
 
 /*
- * "missing_exit", ...: in JSON.  For people, "WHAT: @n TEXT": what became of
- * @n records or calls ("repaired", "lost"), and a description of them.
+ * Of each repair its name in JSON, "missing_exit"; and for people "WHAT: N ONE"
+ * or "WHAT: N MANY": what became of N records or calls ("repaired", "lost"),
+ * and a description of them.
  */
-const char *seam_repair_name(enum seam_repair repair);
-const char *seam_repair_what(enum seam_repair repair);
-const char *seam_repair_text(enum seam_repair repair, uint64_t n);
+struct seam_repair_words {
+	const char *name, *what, *one, *many;
+};
+
+extern const struct seam_repair_words seam_repairs[SEAM_N_REPAIRS];
+
+static inline const char *seam_repair_text(enum seam_repair repair, uint64_t n)
+{
+	return n == 1 ? seam_repairs[repair].one : seam_repairs[repair].many;
+}
 
 /* Add @n to the repairs @sum, up to UINT64_MAX: lost records are a claim. */
 static inline void seam_repairs_add(uint64_t *sum, uint64_t n)
@@ -68,12 +72,8 @@ static inline void seam_repairs_add(uint64_t *sum, uint64_t n)
 		*sum = UINT64_MAX;
 }
 
-/* Describe the error of struct seam_calls in @err.  Returns @error. */
-int seam_calls_failed(int error, struct seam_err *err);
-
 enum {
 	SEAM_CALLS_MAX_DEPTH = 1 << 20,
-	SEAM_CALLS_MAX_FUNCTIONS = 1 << 20,
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
 	/* arrays of megabytes for each input would take all of its time */
 	SEAM_CALLS_SMALL = 1 << 8,
@@ -138,8 +138,7 @@ struct seam_calls {
 	SEAM_ARRAY(struct seam_unmatched_exit) strays;
 	bool is_first_pass;
 	size_t next_stray;		/* in strays, of the second pass */
-	int error;			/* 0, -ENOMEM, or -EOVERFLOW: too many
-					 * functions; then nothing counts */
+	int error;			/* 0, or -ENOMEM: nothing counts */
 };
 
 /* A call that has ended, with what sums need. */
@@ -200,11 +199,9 @@ uint32_t seam_calls_add_function(struct seam_calls *calls, uint32_t id);
 
 /*
  * Reserve zeroed room for @n more calls.  False when they could be too deep, or
- * memory ran out (calls->error).
+ * memory ran out (calls->error).  grow: for one, counted if it is too deep.
  */
 bool seam_calls_reserve(struct seam_calls *calls, size_t n);
-
-/* The same for one call, which is counted as left out when it is too deep. */
 bool seam_calls_grow(struct seam_calls *calls);
 
 /* Whether @event, of @batch, is the mark of lost records. */
@@ -293,21 +290,6 @@ seam_calls_leave_at(struct seam_calls *calls, size_t n, uint64_t ns,
 	if (sink->end)
 		sink->end(context, calls, &call, ns);
 	return n;
-}
-
-static inline void
-seam_calls_enter(struct seam_calls *calls, uint32_t function, uint64_t ns,
-		 const struct seam_calls_sink *sink, void *context)
-{
-	seam_calls_enter_at(calls, calls->n, function, ns, sink, context);
-}
-
-/* End the top call at @ns. */
-static inline void
-seam_calls_leave(struct seam_calls *calls, uint64_t ns,
-		 const struct seam_calls_sink *sink, void *context)
-{
-	seam_calls_leave_at(calls, calls->n, ns, sink, context);
 }
 
 /*

@@ -12,174 +12,8 @@
 #include "model/xray/stream_calls.h"
 #include "model/xray/trace.h"
 
-/* -- threads ------------------------------------------------------------ */
-
-/*
- * Map streams of a trace to threads of a profile
- *
- * A thread that the profile has already, from another input, is found by its
- * pid and tid, and by the time where a number was used twice.  Others are
- * added: streams of equal ids are one thread, but a forked child that writes
- * its parent's ids is another one.
- */
-
-struct seam_stream_threads {
-	struct seam_profile *profile;
-	uint32_t *known;		/* threads of other inputs, sorted by
-					 * tid and start */
-	size_t n_known;
-	struct seam_pair_map processes;	/* by pid, and by is_fork */
-	struct seam_pair_map threads;	/* added: by process and tid */
-};
-
 /* Threads of one tid to look at: a hostile recording may have a million. */
 enum { NEARBY = 64 };
-
-static int by_tid(const void *a, const void *b, void *context)
-{
-	const struct seam_profile *profile = context;
-	const struct seam_thread *x =
-		&profile->threads.items[*(const uint32_t *)a];
-	const struct seam_thread *y =
-		&profile->threads.items[*(const uint32_t *)b];
-
-	return SEAM_COMPARE(x->tid, y->tid) ?:
-	       SEAM_COMPARE(x->start_ns, y->start_ns);
-}
-
-/* 0 or -ENOMEM; to be freed in either case.  @profile outlives @threads. */
-static int init_threads(struct seam_stream_threads *threads,
-			struct seam_profile *profile)
-{
-	size_t n = profile->threads.n;
-
-	*threads = (struct seam_stream_threads) {
-		.profile = profile, .n_known = n,
-		.known = malloc((n + 1) * sizeof(*threads->known)),
-	};
-	if (!threads->known)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		threads->known[i] = (uint32_t)i;
-	qsort_r(threads->known, n, sizeof(*threads->known), by_tid, profile);
-	for (size_t i = 0; i < profile->processes.n; i++) {
-		int32_t pid = profile->processes.items[i].pid;
-
-		/* 0 is the idle process, and in a log no pid at all */
-		if (pid && seam_pair_map_put(&threads->processes, (uint32_t)pid,
-					     false, (uint32_t)i))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static void fini_threads(struct seam_stream_threads *threads)
-{
-	free(threads->known);
-	seam_pair_map_fini(&threads->processes);
-	seam_pair_map_fini(&threads->threads);
-}
-
-/* The first known thread after those of @tid that started by @ns. */
-static size_t find_place(const struct seam_stream_threads *t, int32_t tid,
-			 uint64_t ns)
-{
-	const struct seam_thread *threads = t->profile->threads.items;
-
-	return SEAM_ARRAY_SEARCH(i, t->n_known,
-		threads[t->known[i]].tid < tid ||
-		(threads[t->known[i]].tid == tid &&
-		 threads[t->known[i]].start_ns <= ns));
-}
-
-/* How long before the start or after the end of @thread @ns is. */
-static uint64_t distance(const struct seam_thread *thread, uint64_t ns)
-{
-	return ns < thread->start_ns ? thread->start_ns - ns :
-	       ns > thread->end_ns ? ns - thread->end_ns : 0;
-}
-
-/*
- * The known thread of these ids that existed at @ns, or the closest in time;
- * SEAM_NONE: there is none.  Pid 0: the log does not have it.
- */
-static uint32_t find_known(const struct seam_stream_threads *t, int32_t pid,
-			   int32_t tid, uint64_t ns)
-{
-	const struct seam_profile *p = t->profile;
-	size_t place = find_place(t, tid, ns);
-	size_t from = place > NEARBY ? place - NEARBY : 0;
-	uint32_t found = SEAM_NONE;
-
-	for (size_t i = from; i < t->n_known && i < place + NEARBY; i++) {
-		const struct seam_thread *thread =
-			&p->threads.items[t->known[i]];
-
-		if (thread->tid != tid ||
-		    (pid && p->processes.items[thread->process].pid != pid))
-			continue;
-		if (found == SEAM_NONE || distance(thread, ns) <
-		    distance(&p->threads.items[found], ns))
-			found = t->known[i];
-	}
-	return found;
-}
-
-/* The last process of these ids, added if there is none. */
-static uint32_t find_process(struct seam_stream_threads *t, int32_t pid,
-			     bool is_fork)
-{
-	struct seam_profile *profile = t->profile;
-	uint32_t *known = seam_pair_map_find(&t->processes, (uint32_t)pid,
-					     is_fork);
-	uint32_t name, id = (uint32_t)profile->processes.n;
-
-	if (known)
-		return *known;
-	name = seam_strings_put(&profile->strings, is_fork ? "forked" : "");
-	if (name == SEAM_NONE ||
-	    !SEAM_ARRAY_ADD(&profile->processes, (struct seam_process) {
-		.pid = pid, .name = name, .end_ns = UINT64_MAX,
-		.parent = SEAM_NONE }))
-		return SEAM_NONE;
-	return seam_pair_map_put(&t->processes, (uint32_t)pid, is_fork, id) ?
-	       SEAM_NONE : id;
-}
-
-static uint32_t add_thread(struct seam_stream_threads *t,
-			   const struct seam_trace_stream *stream)
-{
-	struct seam_profile *profile = t->profile;
-	uint32_t process = find_process(t, stream->pid, stream->is_fork);
-	uint32_t *known = seam_pair_map_find(&t->threads, process,
-					     (uint32_t)stream->tid);
-	uint32_t name, id = (uint32_t)profile->threads.n;
-	char text[32];
-
-	if (process == SEAM_NONE || known)
-		return known ? *known : SEAM_NONE;
-	snprintf(text, sizeof(text), "%s %" PRId32, stream->is_fork ?
-		 "forked from" : "thread", stream->tid);
-	name = seam_strings_put(&profile->strings, text);
-	if (name == SEAM_NONE ||
-	    !SEAM_ARRAY_ADD(&profile->threads, (struct seam_thread) {
-		.process = process, .tid = stream->tid, .name = name,
-		.end_ns = UINT64_MAX }))
-		return SEAM_NONE;
-	return seam_pair_map_put(&t->threads, process, (uint32_t)stream->tid,
-				 id) ? SEAM_NONE : id;
-}
-
-/* The thread of @stream, whose first record is at @ns; SEAM_NONE: no memory. */
-static uint32_t find_thread(struct seam_stream_threads *threads,
-			    const struct seam_trace_stream *stream,
-			    uint64_t ns)
-{
-	uint32_t known = stream->is_fork ? SEAM_NONE :
-			 find_known(threads, stream->pid, stream->tid, ns);
-
-	return known != SEAM_NONE ? known : add_thread(threads, stream);
-}
 
 /* The source of the tracks, which the profile owns. */
 struct track_source {
@@ -195,14 +29,134 @@ struct xray_loader {
 	struct seam_calls calls;	/* scratch; collects the repairs */
 	uint64_t n_left_out;		/* calls of stacks over the limit */
 	struct seam_xray_problems problems;
-	struct seam_stream_threads threads;
+	uint32_t *known;		/* threads of other inputs, sorted by
+					 * tid and start */
+	size_t n_known;
+	struct seam_pair_map processes;	/* by pid, and by is_fork */
+	struct seam_pair_map threads;	/* added: by process and tid */
 	struct track_source *tracks;
 	uint32_t event;			/* of the profile */
 	uint32_t module;		/* the file of --map; 0: none */
 	struct seam_pair_map images;	/* modules by string of names */
 	struct seam_symbols *symbols;	/* NULL: there are no maps */
-	uint32_t file;			/* the same of symbols */
 };
+
+/* -- threads ------------------------------------------------------------ */
+
+/*
+ * Map streams of a trace to threads of a profile
+ *
+ * A thread that the profile has already, from another input, is found by its
+ * pid and tid, and by the time where a number was used twice.  Others are
+ * added: streams of equal ids are one thread, but a forked child that writes
+ * its parent's ids is another one.
+ */
+
+static int by_tid(const void *a, const void *b, void *context)
+{
+	const struct seam_profile *profile = context;
+	const struct seam_thread *x =
+		&profile->threads.items[*(const uint32_t *)a];
+	const struct seam_thread *y =
+		&profile->threads.items[*(const uint32_t *)b];
+
+	return SEAM_COMPARE(x->tid, y->tid) ?:
+	       SEAM_COMPARE(x->start_ns, y->start_ns);
+}
+
+/* Remember the threads and processes of other inputs. */
+static int note_threads(struct xray_loader *l)
+{
+	struct seam_profile *profile = l->profile;
+
+	l->n_known = profile->threads.n;
+	l->known = malloc((l->n_known + 1) * sizeof(*l->known));
+	if (!l->known)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->n_known; i++)
+		l->known[i] = (uint32_t)i;
+	qsort_r(l->known, l->n_known, sizeof(*l->known), by_tid, profile);
+	for (size_t i = 0; i < profile->processes.n; i++) {
+		int32_t pid = profile->processes.items[i].pid;
+
+		/* 0 is the idle process, and in a log no pid at all */
+		if (pid && seam_pair_map_put(&l->processes, (uint32_t)pid,
+					     false, (uint32_t)i))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * The known thread of these ids that started last by @ns, or first after it;
+ * SEAM_NONE: there is none.  Pid 0: the log does not have it.
+ */
+static uint32_t find_known(const struct xray_loader *l, int32_t pid,
+			   int32_t tid, uint64_t ns)
+{
+	const struct seam_profile *p = l->profile;
+	const struct seam_thread *threads = p->threads.items;
+	size_t place = SEAM_ARRAY_SEARCH(i, l->n_known,
+		threads[l->known[i]].tid < tid ||
+		(threads[l->known[i]].tid == tid &&
+		 threads[l->known[i]].start_ns <= ns));
+	size_t from = place > NEARBY ? place - NEARBY : 0;
+	uint32_t found = SEAM_NONE;
+
+	for (size_t i = from; i < l->n_known && i < place + NEARBY; i++) {
+		const struct seam_thread *thread = &threads[l->known[i]];
+
+		if (thread->tid == tid && (i < place || found == SEAM_NONE) &&
+		    (!pid || p->processes.items[thread->process].pid == pid))
+			found = l->known[i];
+	}
+	return found;
+}
+
+/* The last process of these ids, added if there is none. */
+static uint32_t find_process(struct xray_loader *l, int32_t pid,
+			     bool is_fork)
+{
+	struct seam_profile *profile = l->profile;
+	uint32_t *known = seam_pair_map_find(&l->processes, (uint32_t)pid,
+					     is_fork);
+	uint32_t name, id = (uint32_t)profile->processes.n;
+
+	if (known)
+		return *known;
+	name = seam_strings_put(&profile->strings, is_fork ? "forked" : "");
+	if (name == SEAM_NONE ||
+	    !SEAM_ARRAY_ADD(&profile->processes, (struct seam_process) {
+		.pid = pid, .name = name, .end_ns = UINT64_MAX,
+		.parent = SEAM_NONE }))
+		return SEAM_NONE;
+	return seam_pair_map_put(&l->processes, (uint32_t)pid, is_fork, id) ?
+	       SEAM_NONE : id;
+}
+
+static uint32_t add_thread(struct xray_loader *l,
+			   const struct seam_trace_stream *stream)
+{
+	struct seam_profile *profile = l->profile;
+	uint32_t process = find_process(l, stream->pid, stream->is_fork);
+	uint32_t *known = seam_pair_map_find(&l->threads, process,
+					     (uint32_t)stream->tid);
+	uint32_t name, id = (uint32_t)profile->threads.n;
+	char text[32];
+
+	if (process == SEAM_NONE || known)
+		return known ? *known : SEAM_NONE;
+	snprintf(text, sizeof(text), "%s %" PRId32, stream->is_fork ?
+		 "forked from" : "thread", stream->tid);
+	name = seam_strings_put(&profile->strings, text);
+	if (name == SEAM_NONE ||
+	    !SEAM_ARRAY_ADD(&profile->threads, (struct seam_thread) {
+		.process = process, .tid = stream->tid, .name = name,
+		.end_ns = UINT64_MAX }))
+		return SEAM_NONE;
+	return seam_pair_map_put(&l->threads, process, (uint32_t)stream->tid,
+				 id) ? SEAM_NONE : id;
+}
 
 /* -- tracks ------------------------------------------------------------- */
 
@@ -260,25 +214,6 @@ static void free_source(void *object)
 	free(source);
 }
 
-static int make_source(struct xray_loader *l)
-{
-	l->tracks = calloc(1, sizeof(*l->tracks));
-	if (!l->tracks)
-		return -ENOMEM;
-	l->tracks->profile = l->profile;
-	l->tracks->trace = l->trace;
-	return seam_profile_own(l->profile, l->tracks, free_source);
-}
-
-static int add_track(struct xray_loader *l, size_t stream, uint32_t thread)
-{
-	return SEAM_ARRAY_ADD(&l->profile->tracks, (struct seam_track) {
-		.thread = thread, .event = l->event,
-		.start_ns = seam_trace_start_ns(l->trace, stream),
-		.reader = &track_reader, .source = l->tracks,
-		.stream = stream }) ? 0 : -ENOMEM;
-}
-
 /* -- names -------------------------------------------------------------- */
 
 static uint32_t add_module(struct xray_loader *l, const char *path)
@@ -289,12 +224,37 @@ static uint32_t add_module(struct xray_loader *l, const char *path)
 	});
 }
 
-static size_t resolve(void *context, uint64_t offset,
-		      struct seam_location *out, size_t cap)
+/*
+ * Where the map is the program: names, files and lines by its debug
+ * information.  Where that has no name, the map's own stays.  0 or -ENOMEM.
+ */
+static int resolve(struct xray_loader *l, const char *path)
 {
-	struct xray_loader *l = context;
+	const struct seam_module module = { .path = path };
+	uint32_t file = seam_symbols_module(l->symbols, &module);
+	struct seam_xray_mapped *f = l->names.functions.items;
+	struct seam_strings *strings = &l->names.strings;
 
-	return seam_symbols_resolve(l->symbols, l->file, offset, out, cap);
+	if (file == SEAM_NONE)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->names.functions.n; i++)
+		seam_symbols_expect(l->symbols, file, f[i].file_offset);
+	for (size_t i = 0; i < l->names.functions.n; i++, f++) {
+		struct seam_location at[8];
+		size_t n = seam_symbols_resolve(l->symbols, file,
+						f->file_offset, at,
+						SEAM_ARRAY_SIZE(at));
+
+		/* the last is the function itself, not what it inlined */
+		if (n == 0 || n > SEAM_ARRAY_SIZE(at) || !at[n - 1].function)
+			continue;
+		f->name = seam_strings_put(strings, at[n - 1].function);
+		f->file = seam_strings_put(strings, at[n - 1].file);
+		f->line = at[n - 1].line;
+		if (f->name == SEAM_NONE || f->file == SEAM_NONE)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 static void add_note(void *context, const char *text)
@@ -308,23 +268,14 @@ static int load_names(struct xray_loader *l, const char *map,
 		      struct seam_err *err)
 {
 	const struct seam_log_notes notes = { add_note, l };
-	struct seam_module module = { .path = map };
 	char doubt[256];
 	int rc = seam_log_names_open(&l->names, l->trace, map, l->symbols,
 				     &notes, err);
 
 	if (rc || !map)
 		return rc;
-	if (l->names.from_elf) {
-		l->file = seam_symbols_module(l->symbols, &module);
-		for (size_t i = 0; l->file != SEAM_NONE &&
-		     i < l->names.functions.n; i++)
-			seam_symbols_expect(l->symbols, l->file,
-				l->names.functions.items[i].file_offset);
-		if (l->file == SEAM_NONE ||
-		    seam_xray_map_resolve(&l->names, resolve, l))
-			return seam_err_no_memory(err);
-	}
+	if (l->names.from_elf && resolve(l, map))
+		return seam_err_no_memory(err);
 	if (seam_call_names_doubt(&l->names, l->trace, doubt, sizeof(doubt)))
 		seam_profile_note(l->profile, "'%s' does not fit this log: %s",
 				  map, doubt);
@@ -440,11 +391,20 @@ static int load_stream(struct xray_loader *l, size_t stream)
 	struct seam_call_paths paths = {
 		.max = n < SEAM_CALL_PATHS_MAX ? SEAM_CALL_PATHS_MAX - n : 1,
 	};
-	uint32_t thread = find_thread(&l->threads,
-			&l->trace->streams.items[stream],
-			seam_trace_start_ns(l->trace, stream));
-	int r = thread == SEAM_NONE ? -ENOMEM : add_track(l, stream, thread);
+	const struct seam_trace_stream *s = &l->trace->streams.items[stream];
+	uint64_t start_ns = seam_trace_start_ns(l->trace, stream);
+	uint32_t thread = s->is_fork ? SEAM_NONE :
+			  find_known(l, s->pid, s->tid, start_ns);
+	int r;
 
+	if (thread == SEAM_NONE)
+		thread = add_thread(l, s);
+	r = thread == SEAM_NONE || !SEAM_ARRAY_ADD(&l->profile->tracks,
+		(struct seam_track) {
+			.thread = thread, .event = l->event,
+			.start_ns = start_ns, .reader = &track_reader,
+			.source = l->tracks, .stream = stream,
+		}) ? -ENOMEM : 0;
 	if (!r)
 		r = seam_call_paths_add(&paths, l->trace, stream, &l->calls,
 					&l->problems);
@@ -455,29 +415,16 @@ static int load_stream(struct xray_loader *l, size_t stream)
 	return r;
 }
 
-static int add_event(struct xray_loader *l)
-{
-	uint32_t name = seam_strings_put(&l->profile->strings, "xray");
-
-	l->event = (uint32_t)l->profile->events.n;
-	return name != SEAM_NONE && SEAM_ARRAY_ADD(&l->profile->events,
-		(struct seam_profile_event) {
-			.name = name, .is_measured = true,
-			.unit = l->trace->in_ticks ? SEAM_UNIT_COUNT :
-				SEAM_UNIT_NS,
-		}) ? 0 : -ENOMEM;
-}
-
 /* Notes and losses: repairs, problems, limits. */
 static void add_notes(struct xray_loader *l)
 {
 	uint32_t source = seam_strings_put(&l->profile->strings, "xray");
 
-	l->calls.repairs[SEAM_REPAIR_EXTENTS] = seam_trace_n_extents(l->trace);
+	l->calls.repairs[SEAM_REPAIR_EXTENTS] = l->trace->n_extents;
 	for (enum seam_repair i = 0; i < SEAM_N_REPAIRS; i++)
 		if (l->calls.repairs[i])
 			seam_profile_note(l->profile, "%s: %" PRIu64 " %s",
-					  seam_repair_what(i),
+					  seam_repairs[i].what,
 					  l->calls.repairs[i],
 					  seam_repair_text(i,
 							l->calls.repairs[i]));
@@ -522,32 +469,31 @@ bool seam_load_xray_refuses(struct seam_bytes bytes, struct seam_err *err)
 	return true;
 }
 
-/* Extend the profile's time by the trace's. */
-static int add_span(struct xray_loader *l)
+/* The event, the tracks' source and the time of the profile. */
+static int prepare(struct xray_loader *l)
 {
 	struct seam_profile *profile = l->profile;
+	uint32_t name = seam_strings_put(&profile->strings, "xray");
 	uint64_t start_ns, end_ns;
 
-	if (seam_trace_span(l->trace, &start_ns, &end_ns))
+	l->event = (uint32_t)profile->events.n;
+	l->tracks = name == SEAM_NONE ? NULL : calloc(1, sizeof(*l->tracks));
+	if (!l->tracks)
+		return -ENOMEM;
+	l->tracks->profile = profile;
+	l->tracks->trace = l->trace;
+	if (seam_profile_own(profile, l->tracks, free_source) ||
+	    !SEAM_ARRAY_ADD(&profile->events, (struct seam_profile_event) {
+			.name = name, .is_measured = true,
+			.unit = l->trace->in_ticks ? SEAM_UNIT_COUNT :
+				SEAM_UNIT_NS }) ||
+	    seam_trace_span(l->trace, &start_ns, &end_ns))
 		return -ENOMEM;
 	if (profile->samples.n == 0 || start_ns < profile->start_ns)
 		profile->start_ns = start_ns;
 	if (end_ns > profile->end_ns)
 		profile->end_ns = end_ns;
-	return 0;
-}
-
-static int load_streams(struct xray_loader *l, const char *map)
-{
-	int r;
-
-	l->module = map ? add_module(l, map) : 0;
-	r = l->module == SEAM_NONE || make_source(l) || add_event(l) ||
-	    add_span(l) || init_threads(&l->threads, l->profile) ?
-	    -ENOMEM : 0;
-	for (size_t i = 0; !r && i < l->trace->streams.n; i++)
-		r = load_stream(l, i);
-	return r;
+	return note_threads(l);
 }
 
 int seam_load_xray(struct seam_profile *profile, struct seam_trace *trace,
@@ -565,17 +511,22 @@ int seam_load_xray(struct seam_profile *profile, struct seam_trace *trace,
 				    "the calls of an XRay log to");
 	r = load_names(&l, map, err);
 	if (!r) {
-		r = load_streams(&l, map);
+		l.module = map ? add_module(&l, map) : 0;
+		r = l.module == SEAM_NONE ? -ENOMEM : prepare(&l);
+		for (size_t i = 0; !r && i < trace->streams.n; i++)
+			r = load_stream(&l, i);
 		if (r)
-			seam_calls_failed(r, err);
+			seam_err_no_memory(err);
 	}
 	if (!r) {
-		seam_trace_problems(trace, &l.problems);
+		seam_xray_problems_merge(&l.problems, &trace->problems);
 		add_notes(&l);
 	}
 	seam_calls_fini(&l.calls);
 	seam_xray_map_fini(&l.names);
 	seam_pair_map_fini(&l.images);
-	fini_threads(&l.threads);
+	free(l.known);
+	seam_pair_map_fini(&l.processes);
+	seam_pair_map_fini(&l.threads);
 	return r;
 }

@@ -26,31 +26,12 @@ static bool is_outside(const struct seam_slow_call *slow)
 	return slow->node == SEAM_NONE;
 }
 
-/*
- * Make tail_of as long as the tree, and set it for the current node: to what
- * is so of all its calls.
- */
-static int set_tail_of(struct seam_slow_call *slow, uint32_t tail_of)
-{
-	uint32_t *of_node;
-
-	while (slow->tail_of.n < slow->tree.nodes.n)
-		if (!SEAM_ARRAY_ADD(&slow->tail_of, SEAM_NONE))
-			return -ENOMEM;
-	of_node = &slow->tail_of.items[slow->node];
-	if (slow->tree.nodes.items[slow->node].count == 0)
-		*of_node = tail_of;
-	else if (*of_node != tail_of)
-		*of_node = SEAM_NONE;
-	return 0;
-}
-
 /* Go into the node of @function, or count it as hidden. */
 static int enter(struct slow_pass *pass, struct seam_slow_call *slow,
 		 uint32_t function)
 {
 	size_t n = slow->tree.nodes.n;
-	uint32_t node;
+	uint32_t node, *tail_of;
 
 	/* a slow call itself is always in its tree */
 	slow->tree.max = is_outside(slow) ? 1 : n - 1 + pass->slow->n_left;
@@ -64,8 +45,19 @@ static int enter(struct slow_pass *pass, struct seam_slow_call *slow,
 	}
 	if (!is_outside(slow))
 		pass->slow->n_left -= slow->tree.nodes.n - n;
+	if (node == 0)
+		return -ENOMEM;
 	slow->node = node;
-	return node == 0 || set_tail_of(slow, pass->tail_of) ? -ENOMEM : 0;
+	while (slow->tail_of.n < slow->tree.nodes.n)
+		if (!SEAM_ARRAY_ADD(&slow->tail_of, SEAM_NONE))
+			return -ENOMEM;
+	/* what is so of all calls of the node */
+	tail_of = &slow->tail_of.items[node];
+	if (slow->tree.nodes.items[node].count == 0)
+		*tail_of = pass->tail_of;
+	else if (*tail_of != pass->tail_of)
+		*tail_of = SEAM_NONE;
+	return 0;
 }
 
 /* Whether @n repairs are more than *@so_far, which they become. */
@@ -119,18 +111,6 @@ static void forget(struct seam_slow_call *slow)
 	*slow = again;
 }
 
-/* Its call has ended: it is the slow one only if it ended at its time. */
-static void settle(struct slow_pass *pass, struct seam_slow_call *slow,
-		   uint64_t end_ns)
-{
-	slow->node = SEAM_NONE;
-	slow->found = end_ns == slow->call.end_ns;
-	if (slow->found)
-		return;
-	pass->slow->n_left += slow->tree.nodes.n - 2;
-	forget(slow);
-}
-
 static void end_call(void *context, struct seam_calls *calls,
 		     const struct seam_call *call, uint64_t end_ns)
 {
@@ -159,34 +139,18 @@ static void end_call(void *context, struct seam_calls *calls,
 		node->self_ns += ns - call->child_ns;
 		slow->node = node->parent;
 		if (slow->node == 0) {
+			slow->node = SEAM_NONE;
 			slow->no_end = no_end;
-			settle(pass, slow, end_ns);
+			slow->found = end_ns == slow->call.end_ns;
+			/* it only began when the slow one did */
+			if (!slow->found) {
+				pass->slow->n_left += slow->tree.nodes.n - 2;
+				forget(slow);
+			}
 		}
 		if (slow->found && calls->by_tail)
 			pass->left = slow;
 	}
-}
-
-static void keep_event(struct seam_calls *calls, struct seam_slow_call *slow,
-		       const struct seam_xray_batch *batch,
-		       const struct seam_xray_event *event)
-{
-	struct seam_slow_event kept = {
-		.node = slow->node, .kind = event->kind,
-		.order = (uint32_t)slow->events.n,
-		.nth_call = slow->tree.nodes.items[slow->node].count,
-	};
-
-	if (event->kind == SEAM_XRAY_ARGUMENT) {
-		kept.value = event->tsc;
-	} else {
-		kept.offset_ns = event->tsc - slow->call.begin_ns;
-		kept.type = batch->payloads[event->function].type;
-		kept.data = batch->payloads[event->function].data;
-	}
-	if (slow->n_events++ < SEAM_SLOW_EVENTS &&
-	    !SEAM_ARRAY_ADD(&slow->events, kept))
-		calls->error = -ENOMEM;
 }
 
 static void take_event(void *context, struct seam_calls *calls,
@@ -197,9 +161,24 @@ static void take_event(void *context, struct seam_calls *calls,
 
 	for (size_t i = 0; i < pass->slow->n; i++) {
 		struct seam_slow_call *slow = &pass->slow->items[i];
+		struct seam_slow_event kept = {
+			.node = slow->node, .kind = event->kind,
+			.order = (uint32_t)slow->events.n,
+		};
 
-		if (!is_outside(slow))
-			keep_event(calls, slow, batch, event);
+		if (is_outside(slow))
+			continue;
+		kept.nth_call = slow->tree.nodes.items[slow->node].count;
+		if (event->kind == SEAM_XRAY_ARGUMENT) {
+			kept.value = event->tsc;
+		} else {
+			kept.offset_ns = event->tsc - slow->call.begin_ns;
+			kept.type = batch->payloads[event->function].type;
+			kept.data = batch->payloads[event->function].data;
+		}
+		if (slow->n_events++ < SEAM_SLOW_EVENTS &&
+		    !SEAM_ARRAY_ADD(&slow->events, kept))
+			calls->error = -ENOMEM;
 	}
 }
 
@@ -215,21 +194,6 @@ static int by_node(const void *a, const void *b)
 	       SEAM_COMPARE(x->order, y->order);
 }
 
-/* The pass for the first call of a stream finds all others of it. */
-static bool is_first_of_stream(const struct seam_slow_calls *slow, size_t i)
-{
-	for (size_t k = 0; k < i; k++)
-		if (slow->items[k].call.stream == slow->items[i].call.stream)
-			return false;
-	return true;
-}
-
-static const struct seam_event_names *
-names_of(const struct seam_trace *trace, uint32_t stream)
-{
-	return &trace->logs.items[trace->streams.items[stream].log].event_names;
-}
-
 static int run(struct seam_slow_calls *slow, const struct seam_trace *trace,
 	       uint32_t stream)
 {
@@ -242,8 +206,10 @@ static int run(struct seam_slow_calls *slow, const struct seam_trace *trace,
 				    &problems);
 
 	seam_calls_fini(&calls);
-	for (size_t i = 0; i < slow->n; i++)
+	for (size_t i = 0; i < slow->n; i++) {
 		slow->items[i].node = SEAM_NONE;
+		slow->items[i].is_done |= slow->items[i].call.stream == stream;
+	}
 	return err;
 }
 
@@ -263,19 +229,24 @@ int seam_slow_calls_find(struct seam_slow_calls *slow,
 		return seam_err_no_memory(err);
 	}
 	for (size_t i = 0; i < slow->n; i++) {
-		slow->items[i].call = account->slowest.items[i];
-		slow->items[i].event_names = names_of(trace,
-					slow->items[i].call.stream);
-		slow->items[i].node = slow->items[i].tail_callee = SEAM_NONE;
+		const struct seam_account_call *call =
+			&account->slowest.items[i];
+		uint32_t log = trace->streams.items[call->stream].log;
+
+		slow->items[i] = (struct seam_slow_call) {
+			.call = *call, .node = SEAM_NONE,
+			.tail_callee = SEAM_NONE,
+			.event_names = &trace->logs.items[log].event_names,
+		};
 	}
 	for (size_t i = 0; !r && i < slow->n; i++)
-		if (is_first_of_stream(slow, i))
+		if (!slow->items[i].is_done)
 			r = run(slow, trace, slow->items[i].call.stream);
 	for (size_t i = 0; i < slow->n; i++)
 		SEAM_ARRAY_SORT(&slow->items[i].events, by_node);
 	if (r) {
 		seam_slow_calls_fini(slow);
-		return seam_calls_failed(r, err);
+		return seam_err_no_memory(err);
 	}
 	return 0;
 }

@@ -40,6 +40,7 @@ struct seam_slow_call {
 	uint64_t n_events;		/* with those over the limit */
 	const struct seam_event_names *event_names;	/* of its log */
 	bool found;
+	bool is_done;			/* its stream has been read */
 	uint32_t node;			/* the pass is in; SEAM_NONE: outside */
 	uint32_t n_hidden;		/* open below it, not in the tree */
 };

@@ -23,9 +23,10 @@
 
 static const struct seam_calls_sink no_sink = { 0 };
 
-void seam_stream_follow(struct seam_calls *calls,
-			const struct seam_xray_batch *batch, size_t n)
+void seam_stream_follow(struct seam_stream *s, size_t n)
 {
+	const struct seam_xray_batch *batch = s->batch;
+	struct seam_calls *calls = s->calls;
 	uint64_t repairs[SEAM_N_REPAIRS];
 	size_t n_later = calls->later.n;
 
@@ -41,9 +42,10 @@ void seam_stream_follow(struct seam_calls *calls,
 		calls->last_ns = batch->events[n - 1].tsc;
 }
 
-void seam_stream_reopen(struct seam_calls *calls,
+void seam_stream_reopen(struct seam_stream *s,
 			const struct seam_calls_sink *sink, void *context)
 {
+	struct seam_calls *calls = s->calls;
 	size_t n = calls->n - 1;
 	uint32_t *open = malloc((n + 1) * sizeof(*open));
 	uint64_t ns = calls->last_ns;
@@ -159,100 +161,85 @@ static size_t take_run(struct seam_calls *calls, struct seam_trace_run *run,
 	       follow(calls, run, ended, false);
 }
 
-void seam_stream_run(struct seam_calls *calls,
-		     struct seam_trace_reader *reader,
+void seam_stream_run(struct seam_stream *s,
 		     const struct seam_calls_sink *sink, void *context)
 {
+	struct seam_calls *calls = s->calls;
 	struct seam_ended_calls ended;
 	struct seam_trace_run run;
 	size_t n;
 
 	do {
-		if (calls->error || !seam_trace_run(reader, &run))
+		if (calls->error || !seam_trace_run(&s->reader, &run))
 			return;
 		n = take_run(calls, &run, &ended);
 		if (n == 0)
 			return;
-		seam_trace_run_take(reader, &run, n);
-		calls->last_ns = reader->last_ns;
+		seam_trace_run_take(&s->reader, &run, n);
+		calls->last_ns = s->reader.last_ns;
 		if (ended.n)
 			sink->ended(context, calls, &ended);
 	} while (n == run.wire.n);
 }
 
-/* Find the calls open before the first event, and the stray exits. */
-static void find_unseen(struct seam_calls *calls,
-			const struct seam_trace *trace, size_t stream,
-			struct seam_xray_batch *batch)
-{
-	uint64_t repairs[SEAM_N_REPAIRS];
-	struct seam_trace_reader reader;
-
-	memcpy(repairs, calls->repairs, sizeof(repairs));
-	seam_calls_begin(calls);
-	calls->start_ns = seam_trace_start_ns(trace, stream);
-	calls->strays.n = calls->next_stray = 0;
-	calls->later.n = calls->next_later = 0;
-	calls->is_first_pass = true;
-	seam_trace_read(&reader, trace, stream);
-	seam_stream_feed(calls, &reader, batch, &no_sink, NULL);
-	calls->is_first_pass = false;
-	memcpy(calls->repairs, repairs, sizeof(repairs));
-}
-
-static void open_unseen(struct seam_calls *calls, uint64_t start_ns,
-			const struct seam_calls_sink *sink, void *context)
-{
-	for (size_t i = 0; i < calls->unseen.n; i++)
-		if (!SEAM_ARRAY_ADD(&calls->later, calls->unseen.items[i])) {
-			calls->error = -ENOMEM;
-			return;
-		}
-	seam_calls_begin(calls);
-	calls->start_ns = start_ns;
-	seam_calls_open_later(calls, sink, context);
-}
-
-void seam_stream_begin(struct seam_calls *calls,
-		       struct seam_trace_reader *reader,
+void seam_stream_begin(struct seam_stream *s, struct seam_calls *calls,
+		       const struct seam_trace *trace, size_t stream,
 		       struct seam_xray_batch *batch)
 {
-	calls->reader = reader;
+	*s = (struct seam_stream) { .calls = calls, .batch = batch };
+	seam_trace_read(&s->reader, trace, stream);
+	seam_calls_begin(calls);
+	calls->start_ns = calls->last_ns = s->reader.last_ns;
+	calls->reader = &s->reader;
 	calls->batch = batch;
 }
 
-void seam_stream_end(struct seam_calls *calls, bool follows)
+void seam_stream_end(struct seam_stream *s,
+		     const struct seam_calls_sink *sink, void *context)
 {
-	if (follows)
+	struct seam_calls *calls = s->calls;
+
+	if (s->follows)
 		seam_calls_begin(calls);
-	calls->repairs[SEAM_REPAIR_CLOCK] += calls->reader->n_steps;
+	calls->repairs[SEAM_REPAIR_CLOCK] += s->reader.n_steps;
 	calls->reader = NULL;
 	calls->batch = NULL;
+	seam_calls_end(calls, sink, context);
 }
 
 /*
- * Open stream @stream of @trace: both outlive @s.  Calls that began before
- * the log go to @sink at once.  0, or calls->error; to be closed in either
- * case.
+ * Open stream @stream of @trace: both outlive @s.  A first pass finds the calls
+ * that began before the log, which go to @sink at once, and the stray exits.
+ * 0, or calls->error; to be closed in either case.
  */
 static int open_stream(struct seam_stream *s, struct seam_calls *calls,
 		       const struct seam_trace *trace, size_t stream,
 		       const struct seam_calls_sink *sink, void *context)
 {
-	uint64_t start_ns = seam_trace_start_ns(trace, stream);
+	struct seam_xray_batch *batch = malloc(sizeof(*batch));
+	uint64_t repairs[SEAM_N_REPAIRS];
 
-	*s = (struct seam_stream) {
-		.calls = calls, .batch = malloc(sizeof(*s->batch)),
-	};
-	seam_trace_read(&s->reader, trace, stream);
-	if (!s->batch) {
+	*s = (struct seam_stream) { .calls = calls };
+	if (!batch) {
 		calls->error = -ENOMEM;
 		return calls->error;
 	}
-	find_unseen(calls, trace, stream, s->batch);
+	memcpy(repairs, calls->repairs, sizeof(repairs));
+	calls->strays.n = calls->next_stray = 0;
+	calls->later.n = calls->next_later = 0;
+	calls->is_first_pass = true;
+	seam_stream_begin(s, calls, trace, stream, batch);
+	while (seam_stream_step(s, &no_sink, NULL))
+		;
+	seam_stream_end(s, &no_sink, NULL);
+	calls->is_first_pass = false;
+	memcpy(calls->repairs, repairs, sizeof(repairs));
+	if (!SEAM_ARRAY_EXTEND(&calls->later, calls->unseen.items,
+			       calls->unseen.n))
+		calls->error = -ENOMEM;
+	seam_stream_begin(s, calls, trace, stream, batch);
 	if (!calls->error)
-		open_unseen(calls, start_ns, sink, context);
-	seam_stream_begin(calls, &s->reader, s->batch);
+		seam_calls_open_later(calls, sink, context);
 	return calls->error;
 }
 
@@ -265,11 +252,9 @@ static bool next_batch(struct seam_stream *s,
 {
 	if (!s->calls->reader)
 		return false;
-	if (seam_stream_step(s->calls, &s->reader, s->batch, &s->follows, sink,
-			     context))
+	if (seam_stream_step(s, sink, context))
 		return true;
-	seam_stream_end(s->calls, s->follows);
-	seam_calls_end(s->calls, sink, context);
+	seam_stream_end(s, sink, context);
 	return false;
 }
 

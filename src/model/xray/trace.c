@@ -122,9 +122,9 @@ static int by_value(const void *a, const void *b)
 }
 
 /*
- * Tie a clock to wall time; without any (basic mode), times are ticks since the
- * counter's zero.  A block's first TSC is read before its wall time, so that a
- * tie is late by the delay between them, and the earliest is the best.
+ * The origin of a clock by wall times.  A block's first TSC is read before its
+ * wall time, so that a tie is late by the delay between them, and the earliest
+ * is the best.
  *
  * Estimator: min over blocks of (wall - ticks as ns); late by the shortest
  * delay, early by up to 1 us, the resolution of wall times.
@@ -132,24 +132,46 @@ static int by_value(const void *a, const void *b)
  * Source: LLVM, compiler-rt/lib/xray/xray_fdr_controller.h: functionEnter()
  * gets the TSC, and may then read the wall time in setupNewBuffer().
  */
-static void tie(struct seam_trace_clock *clock, int64_t *ties, size_t n)
+static uint64_t best_tie(int64_t *ties, size_t n)
 {
 	int64_t best, median;
 
-	/* without a frequency ticks are no time at all */
-	clock->is_tied = n > 0 && clock->ticks.frequency_hz;
-	if (n == 0)
-		return;
 	qsort(ties, n, sizeof(*ties), by_value);
 	best = median = ties[n / 2];
 	for (size_t i = n / 2; i-- > 0 && median - ties[i] <= MAX_TIE_NS;)
 		best = ties[i];
-	clock->ticks.origin_ns = best > 0 ? (uint64_t)best : 0;
+	return best > 0 ? (uint64_t)best : 0;
 }
 
+/*
+ * Whether the ties of the bundle are those of the clock's logs, which may have
+ * come from another recording: by the wall times of their blocks.
+ */
+static bool has_own_ties(const struct seam_trace *trace,
+			 const struct seam_ticks *ticks)
+{
+	const struct seam_tsc_tie *first = trace->ties.items;
+	int64_t off;
+
+	if (!trace->ties.n || trace->n_tied_logs != trace->logs.n)
+		return false;
+	off = (int64_t)(ticks->origin_ns - first->ns);
+	off += ticks->origin_tsc > first->tsc ?
+	       -(int64_t)seam_ticks_length(ticks, ticks->origin_tsc -
+						  first->tsc) :
+	       (int64_t)seam_ticks_length(ticks, first->tsc -
+						 ticks->origin_tsc);
+	return off <= MAX_TIE_NS && off >= -MAX_TIE_NS;
+}
+
+/*
+ * Tie a clock to wall time; without any (basic mode), times are ticks since the
+ * counter's zero.
+ */
 static int tie_clock(struct seam_trace *trace, uint32_t id)
 {
-	struct seam_ticks *ticks = &trace->clocks.items[id].ticks;
+	struct seam_trace_clock *clock = &trace->clocks.items[id];
+	struct seam_ticks *ticks = &clock->ticks;
 	int64_t *ties = malloc((trace->blocks.n + 1) * sizeof(*ties));
 	uint64_t first = UINT64_MAX;
 	size_t n = 0;
@@ -174,46 +196,14 @@ static int tie_clock(struct seam_trace *trace, uint32_t id)
 				(int64_t)seam_ticks_length(ticks,
 					b->block->first_tsc - first);
 	}
-	tie(&trace->clocks.items[id], ties, n);
+	if (n)
+		ticks->origin_ns = best_tie(ties, n);
 	free(ties);
-	return 0;
-}
-
-static bool is_within(int64_t a, int64_t b, int64_t most)
-{
-	return a > b ? a - b <= most : b - a <= most;
-}
-
-/*
- * Whether the ties of the bundle are those of clock @id's logs, which may have
- * come from another recording: by the wall times of their blocks.
- */
-static bool has_own_ties(const struct seam_trace *trace, uint32_t id)
-{
-	const struct seam_trace_clock *clock = &trace->clocks.items[id];
-	uint64_t tsc = clock->ticks.origin_tsc;
-	const struct seam_tsc_tie *first;
-	int64_t ns;
-
-	if (!trace->ties.n || trace->n_tied_logs != trace->logs.n ||
-	    !clock->is_tied)
-		return false;
-	first = &trace->ties.items[0];
-	ns = (int64_t)(tsc > first->tsc ?
-		first->ns + seam_ticks_length(&clock->ticks,
-					      tsc - first->tsc) :
-		first->ns - seam_ticks_length(&clock->ticks,
-					      first->tsc - tsc));
-	return is_within((int64_t)clock->ticks.origin_ns, ns, MAX_TIE_NS);
-}
-
-static int tie_to_bundle(struct seam_trace *trace, uint32_t id)
-{
-	struct seam_trace_clock *clock = &trace->clocks.items[id];
-
-	return has_own_ties(trace, id) ?
+	/* without a frequency ticks are no time at all */
+	clock->is_tied = n > 0 && ticks->frequency_hz;
+	return clock->is_tied && has_own_ties(trace, ticks) ?
 	       seam_trace_clock_tie(clock, trace->ties.items, trace->ties.n,
-				    clock->ticks.origin_tsc) : 0;
+				    first) : 0;
 }
 
 static int by_identity(const void *a, const void *b)
@@ -291,11 +281,17 @@ static void keep_first_shadows(struct seam_trace *trace)
 /* Mark what a forked child wrote again; needs more than one section. */
 static int find_shadows(struct seam_trace *trace)
 {
+	struct seam_trace_block **sorted;
+	struct seam_xray_batch *scratch;
 	size_t n = trace->blocks.n;
-	struct seam_trace_block **sorted = malloc((n + 1) * sizeof(*sorted));
-	struct seam_xray_batch *scratch = malloc(2 * sizeof(*scratch));
-	int r = sorted && scratch ? 0 : -ENOMEM;
+	int r;
 
+	if (trace->logs.n < 2 && (trace->logs.n == 0 ||
+	     trace->logs.items[0].index.sections.n < 2))
+		return 0;
+	sorted = malloc((n + 1) * sizeof(*sorted));
+	scratch = malloc(2 * sizeof(*scratch));
+	r = sorted && scratch ? 0 : -ENOMEM;
 	for (size_t i = 0; !r && i < n; i++)
 		sorted[i] = &trace->blocks.items[i];
 	if (!r)
@@ -310,22 +306,13 @@ static int find_shadows(struct seam_trace *trace)
 	return r;
 }
 
-static bool has_two_sections(const struct seam_trace *trace)
-{
-	return trace->logs.n > 1 ||
-	       (trace->logs.n && trace->logs.items[0].index.sections.n > 1);
-}
-
 int seam_trace_arrange(struct seam_trace *trace, struct seam_err *err)
 {
-	int r = collect_blocks(trace);
+	int r = collect_blocks(trace) ?: find_streams(trace);
 
-	if (!r)
-		r = find_streams(trace);
 	for (uint32_t i = 0; !r && i < trace->clocks.n; i++)
-		r = tie_clock(trace, i) ?: tie_to_bundle(trace, i);
-	if (!r && has_two_sections(trace))
-		r = find_shadows(trace);
+		r = tie_clock(trace, i);
+	r = r ?: find_shadows(trace);
 	if (r == -ENOTSUP)
 		return seam_err_set(err, r, "logs of more than %d frequencies",
 				    MAX_CLOCKS);
@@ -345,49 +332,23 @@ static void close_log(struct seam_trace_log *log)
 	free(log->path);
 }
 
-static int add_log(struct seam_trace *trace, const char *path,
-		   struct seam_bytes bytes, struct seam_err *err)
-{
-	struct seam_trace_log log = { .path = strdup(path) };
-	int r = log.path ? seam_xray_index_build(&log.index, bytes, err) :
-		seam_err_no_memory(err);
-
-	if (!r && !SEAM_ARRAY_ADD(&trace->logs, log))
-		r = seam_err_no_memory(err);
-	if (r)
-		close_log(&log);
-	return r;
-}
-
-/* After the last log, or an error @r of adding it. */
-static int arrange_or_close(struct seam_trace *trace, int r,
-			    struct seam_err *err)
-{
-	if (!r)
-		r = seam_trace_arrange(trace, err);
-	if (r)
-		seam_trace_close(trace);
-	return r;
-}
-
-int seam_trace_from_bytes(struct seam_trace *trace, struct seam_bytes bytes,
-			  struct seam_err *err)
-{
-	seam_trace_init(trace);
-	return arrange_or_close(trace, add_log(trace, "", bytes, err), err);
-}
-
 int seam_trace_add_file(struct seam_trace *trace, const char *path,
 			struct seam_file *file, struct seam_err *err)
 {
-	int r = add_log(trace, path, file->bytes, err);
+	struct seam_trace_log log = { .path = strdup(path), .file = *file };
+	int r = log.path ? seam_xray_index_build(&log.index, file->bytes, err) :
+		seam_err_no_memory(err);
 
-	if (r)
-		seam_file_close(file);
-	else
-		trace->logs.items[trace->logs.n - 1].file = *file;
 	*file = (struct seam_file) { 0 };
-	return r;
+	if (!r && !SEAM_ARRAY_ADD(&trace->logs, log))
+		r = seam_err_no_memory(err);
+	if (r) {
+		close_log(&log);
+		return r;
+	}
+	seam_xray_problems_merge(&trace->problems, &log.index.problems);
+	trace->n_extents += log.index.n_extents;
+	return 0;
 }
 
 static int refuse_samples(const char *path, struct seam_err *err)
@@ -413,36 +374,17 @@ static int add_path(struct seam_trace *trace, const char *path,
 	return refuse_samples(path, err);
 }
 
-static int is_log(const struct dirent *entry)
-{
-	size_t n = strlen(entry->d_name);
-
-	return n > 5 && strcmp(entry->d_name + n - 5, ".xray") == 0;
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 /* What the manifest says of the counter; what cannot be read says nothing. */
 static int read_ties(struct seam_trace *trace, const char *bundle)
 {
-	struct seam_manifest manifest = { 0 };
-	struct seam_file json = { 0 };
-	char path[PATH_MAX];
-	int r = 0;
+	struct seam_manifest manifest;
+	int r;
 
-	snprintf(path, sizeof(path), "%s/meta.json", bundle);
-	if (!seam_file_read(&json, AT_FDCWD, path, SEAM_INPUT_MAX_MANIFEST,
-			    NULL))
-		seam_manifest_read(&manifest, json.bytes, NULL);
-	for (size_t i = 0; !r && i < manifest.n_ties; i++)
-		r = SEAM_ARRAY_ADD(&trace->ties, manifest.ties[i]) ? 0 :
-		    -ENOMEM;
+	seam_input_manifest(&manifest, bundle, NULL);
+	r = SEAM_ARRAY_EXTEND(&trace->ties, manifest.ties, manifest.n_ties) ?
+	    0 : -ENOMEM;
 	trace->n_tied_logs = trace->logs.n;
 	seam_manifest_fini(&manifest);
-	seam_file_close(&json);
 	return r;
 }
 
@@ -451,17 +393,15 @@ int seam_trace_add_bundle(struct seam_trace *trace, const char *bundle,
 					 const struct seam_err *err),
 			  void *context, struct seam_err *err)
 {
-	char path[PATH_MAX + NAME_MAX + 2], folder[PATH_MAX];
+	char path[PATH_MAX + NAME_MAX + 8];
 	struct dirent **entries = NULL;
 	bool is_first = trace->logs.n == 0;
-	int n, r = 0;
+	int n = seam_input_logs(bundle, &entries), r = 0;
 
-	snprintf(folder, sizeof(folder), "%s/xray", bundle);
-	n = scandir(folder, &entries, is_log, by_name);
 	for (int i = 0; i < n; i++) {
 		struct seam_err why = { 0 };
 
-		snprintf(path, sizeof(path), "%s/%s", folder,
+		snprintf(path, sizeof(path), "%s/xray/%s", bundle,
 			 entries[i]->d_name);
 		if (!r)
 			r = add_path(trace, path, seam_file_open_part,
@@ -523,7 +463,11 @@ int seam_trace_open(struct seam_trace *trace, const char *const *paths,
 	seam_trace_init(trace);
 	for (size_t i = 0; !r && i < n_paths; i++)
 		r = seam_trace_add(trace, paths[i], err);
-	return arrange_or_close(trace, r, err);
+	if (!r)
+		r = seam_trace_arrange(trace, err);
+	if (r)
+		seam_trace_close(trace);
+	return r;
 }
 
 void seam_trace_close(struct seam_trace *trace)
@@ -563,23 +507,6 @@ bool seam_trace_is_tied(const struct seam_trace *trace)
 		if (!trace->clocks.items[i].is_tied)
 			return false;
 	return true;
-}
-
-void seam_trace_problems(const struct seam_trace *trace,
-			 struct seam_xray_problems *problems)
-{
-	for (size_t l = 0; l < trace->logs.n; l++)
-		seam_xray_problems_merge(problems,
-					 &trace->logs.items[l].index.problems);
-}
-
-uint64_t seam_trace_n_extents(const struct seam_trace *trace)
-{
-	uint64_t n = 0;
-
-	for (size_t l = 0; l < trace->logs.n; l++)
-		n += trace->logs.items[l].index.n_extents;
-	return n;
 }
 
 /* -- reading ------------------------------------------------------------ */
@@ -722,30 +649,25 @@ static void convert_times(struct seam_trace_reader *reader,
 	reader->shift_ns = shift;
 }
 
-/* Number the functions as those of all logs are. */
-static void convert_functions(const struct seam_trace_ids *ids,
+/* Number the functions as those of all logs are, and mark their kind. */
+static void convert_functions(const struct seam_trace_reader *reader,
 			      struct seam_xray_batch *batch)
 {
-	if (ids->others == 0)
+	const uint64_t *bits = reader->trace->entries_only;
+	uint32_t n_bits = reader->trace->n_entries_only;
+
+	if (reader->ids->others == 0 && !bits)
 		return;
-	for (size_t i = 0; i < batch->n; i++)
-		if (batch->events[i].kind <= SEAM_XRAY_ENTRY_ARGS)
-			batch->events[i].function = seam_trace_function(
-				ids, batch->events[i].function);
-}
-
-static void mark_entries(const struct seam_trace *trace,
-			 struct seam_xray_batch *batch)
-{
-	const uint64_t *bits = trace->entries_only;
-
-	for (size_t i = 0; bits && i < batch->n; i++) {
+	for (size_t i = 0; i < batch->n; i++) {
 		struct seam_xray_event *event = &batch->events[i];
-		uint32_t f = event->function;
+		uint32_t f = seam_trace_function(reader->ids, event->function);
 
+		if (event->kind > SEAM_XRAY_ENTRY_ARGS)
+			continue;
+		event->function = f;
 		if ((event->kind == SEAM_XRAY_ENTRY ||
-		     event->kind == SEAM_XRAY_ENTRY_ARGS) &&
-		    f < trace->n_entries_only && bits[f / 64] >> f % 64 & 1)
+		     event->kind == SEAM_XRAY_ENTRY_ARGS) && f < n_bits &&
+		    bits[f / 64] >> f % 64 & 1)
 			event->kind = SEAM_TRACE_ENTRY_ONLY;
 	}
 }
@@ -808,31 +730,17 @@ bool seam_trace_next(struct seam_trace_reader *reader,
 			*n_shadow = cut(reader, batch, *n_shadow);
 		} else {
 			convert_times(reader, batch);
-			convert_functions(reader->ids, batch);
-			mark_entries(reader->trace, batch);
+			convert_functions(reader, batch);
 		}
 	} while (batch->n == 0);
 	return true;
-}
-
-/* No record of @run is to be beyond the clock's piece.  False: too few. */
-static bool keep_in_piece(const struct seam_trace_reader *reader,
-			  struct seam_trace_run *run)
-{
-	uint64_t left = reader->clock_ticks - (run->wire.tsc -
-					       reader->clock->origin_tsc);
-
-	if (left >> 32 >= run->wire.n)
-		return true;
-	run->wire.n = (uint32_t)(left >> 32);
-	return run->wire.n >= LEAST_RUN;
 }
 
 bool seam_trace_run(struct seam_trace_reader *reader,
 		    struct seam_trace_run *run)
 {
 	const struct seam_ticks *clock;
-	uint64_t ticks, delta;
+	uint64_t ticks, delta, most;
 
 	if (reader->trace->entries_only)
 		return false;
@@ -844,8 +752,13 @@ bool seam_trace_run(struct seam_trace_reader *reader,
 		run->wire.n = SEAM_TRACE_RUN;
 	choose_clock(reader, run->wire.tsc);
 	clock = reader->clock;
-	if (!keep_in_piece(reader, run))
+	/* no record is to be beyond the clock's piece */
+	most = (reader->clock_ticks - (run->wire.tsc - clock->origin_tsc)) >>
+	       32;
+	if (run->wire.n > most && most < LEAST_RUN)
 		return false;
+	if (run->wire.n > most)
+		run->wire.n = most;
 	delta = (uint64_t)run->wire.n << 32;	/* at most, of all records */
 	if (run->wire.tsc < clock->origin_tsc ||
 	    run->wire.tsc > UINT64_MAX - delta ||

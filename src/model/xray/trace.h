@@ -46,7 +46,7 @@ static inline uint32_t seam_trace_function(const struct seam_trace_ids *ids,
 enum { SEAM_TRACE_ENTRY_ONLY = 0x40 };
 
 struct seam_trace_log {
-	char *path;			/* "" for one in memory */
+	char *path;
 	struct seam_file file;
 	struct seam_xray_index index;
 	struct seam_trace_ids ids;
@@ -79,6 +79,8 @@ struct seam_trace {
 	SEAM_ARRAY(struct seam_tsc_tie) ties;
 	size_t n_tied_logs;
 	bool in_ticks;			/* a log has no frequency */
+	struct seam_xray_problems problems;	/* of indexing, of all logs */
+	uint64_t n_extents;		/* blocks whose extents were wrong */
 	/* a bit for each function of which only entries are recorded, by the
 	 * numbers of all logs (call_names.h); NULL: there is none */
 	uint64_t *entries_only;
@@ -93,15 +95,11 @@ struct seam_trace {
 
 /*
  * Open and index the logs at @paths, files and bundles.  0, also where parts
- * could not be read (seam_trace_problems()); or a negative errno with the path
+ * could not be read (trace->problems); or a negative errno with the path
  * in @err, and the trace is empty.
  */
 int seam_trace_open(struct seam_trace *trace, const char *const *paths,
 		    size_t n_paths, struct seam_err *err);
-
-/* The same for one log in memory, which must outlive the trace. */
-int seam_trace_from_bytes(struct seam_trace *trace, struct seam_bytes bytes,
-			  struct seam_err *err);
 
 /*
  * The same in steps: initialize an empty trace, add each log, then arrange all
@@ -136,13 +134,6 @@ void seam_trace_move(struct seam_trace *trace, bool untied, uint64_t start_ns);
 bool seam_trace_is_tied(const struct seam_trace *trace);
 
 void seam_trace_close(struct seam_trace *trace);
-
-/* Add the problems of indexing, of all logs. */
-void seam_trace_problems(const struct seam_trace *trace,
-			 struct seam_xray_problems *problems);
-
-/* How many blocks had wrong extents, which were corrected. */
-uint64_t seam_trace_n_extents(const struct seam_trace *trace);
 
 /* Reads one stream; zeroed is not valid. */
 struct seam_trace_reader {

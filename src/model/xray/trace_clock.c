@@ -90,17 +90,6 @@ static bool is_straight(const struct seam_tsc_tie *ties, size_t from, size_t to)
 	return true;
 }
 
-/* The last tie to which a line goes from tie @from. */
-static size_t end_of_line(const struct seam_tsc_tie *ties, size_t n,
-			  size_t from)
-{
-	size_t to = from + 1;
-
-	while (to + 1 < n && is_straight(ties, from, to + 1))
-		to++;
-	return to;
-}
-
 static bool is_frequency(const struct seam_trace_clock *clock,
 			 const struct seam_tsc_tie *ties, size_t n)
 {
@@ -142,7 +131,9 @@ int seam_trace_clock_tie(struct seam_trace_clock *clock,
 		uint64_t tsc = i || ties[0].tsc < first_tsc ? ties[i].tsc :
 			       first_tsc;
 
-		to = end_of_line(ties, n, i);
+		for (to = i + 1; to + 1 < n && is_straight(ties, i, to + 1);
+		     to++)
+			;
 		if (!add_piece(clock, tsc, &ties[i], &ties[to]))
 			return -ENOMEM;
 	}

@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "base/folder_walk.h"
-#include "base/text.h"
 #include "wire/manifest.h"
 
 #include <dirent.h>
@@ -79,142 +78,87 @@ static const struct entry {
 	{ "xray", is_xray_file },
 };
 
-static const struct entry *entry_of(const char *name)
+/* The entry that the first name of @path is of; NULL: no bundle has that. */
+static const struct entry *entry_of(const char *path)
 {
+	size_t n = strcspn(path, "/");
+
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(entries); i++)
-		if (strcmp(entries[i].name, name) == 0)
+		if (strlen(entries[i].name) == n &&
+		    memcmp(entries[i].name, path, n) == 0)
 			return &entries[i];
 	return NULL;
 }
 
-static bool is_dot(const char *name)
+/* -EEXIST, and the name in @context, of an entry that no recording has. */
+static int check_entry(void *context, const struct seam_walk_entry *e)
 {
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
+	const struct entry *entry = entry_of(e->path);
+	mode_t type = e->st.st_mode & S_IFMT;
 
-static bool is_of_type(int dir, const char *name, mode_t type)
-{
-	struct stat st;
-
-	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       (st.st_mode & S_IFMT) == type;
-}
-
-/* What each_name() calls for each entry of a folder. */
-struct visit {
-	/* 0: go on; else the walk ends with that. */
-	int (*one)(int dir, const char *name, struct visit *visit);
-	const struct entry *folder;	/* inside the bundle; NULL: itself */
-	char unexpected[NAME_MAX + NAME_MAX + 2];	/* name of an entry */
-};
-
-/*
- * Call visit->one for each name in the folder @dir, and close @dir.  visit->one
- * may remove the entry.  Uses no heap: it must work when memory has run out.
- */
-static int each_name_of(int dir, struct visit *visit)
-{
-	_Alignas(struct dirent64) char names[4096];
-	ssize_t n = 1;
-	int r = 0;
-
-	while (r == 0 && (n = getdents64(dir, names, sizeof(names))) > 0)
-		for (ssize_t at = 0; r == 0 && at < n; ) {
-			struct dirent64 *e = (void *)(names + at);
-
-			r = is_dot(e->d_name) ? 0 :
-			    visit->one(dir, e->d_name, visit);
-			at += e->d_reclen;
-		}
-	if (r == 0 && n < 0)
-		r = -errno;
-	close(dir);
-	return r;
-}
-
-/* The same, but @dir stays open. */
-static int each_name(int dir, struct visit *visit)
-{
-	int copy = openat(dir, ".", OPEN_FOLDER);
-
-	return copy < 0 ? -errno : each_name_of(copy, visit);
-}
-
-/* The same for the folder @entry inside. */
-static int each_inside(int dir, const struct entry *entry, struct visit *visit)
-{
-	int inner = openat(dir, entry->name, OPEN_FOLDER);
-	int r;
-
-	if (inner < 0)
-		return -errno;
-	visit->folder = entry;
-	r = each_name_of(inner, visit);
-	visit->folder = NULL;
-	return r;
-}
-
-/* Store the name of an entry that no recording has.  -EEXIST. */
-static int unexpected(const char *name, struct visit *visit)
-{
-	snprintf(visit->unexpected, sizeof(visit->unexpected), "%s%s%s",
-		 visit->folder ? visit->folder->name : "",
-		 visit->folder ? "/" : "", name);
+	if (entry && (e->depth == 1 ?
+		      type == (entry->holds ? S_IFDIR : S_IFREG) :
+		      type == S_IFREG && entry->holds(e->name)))
+		return SEAM_WALK_ON;
+	snprintf(context, PATH_MAX, "%s", e->path);
 	return -EEXIST;
 }
 
-static int check_entry(int dir, const char *name, struct visit *visit)
+/*
+ * Remove the files in folder @name of @dir, and the folder.  Uses no heap: it
+ * must work when memory has run out.
+ */
+static int remove_folder(int dir, const char *name)
 {
-	const struct entry *entry = visit->folder ? NULL : entry_of(name);
+	_Alignas(struct dirent64) char names[4096];
+	int folder = openat(dir, name, OPEN_FOLDER), r = 0;
+	ssize_t n;
 
-	if (visit->folder)
-		return visit->folder->holds(name) &&
-		       is_of_type(dir, name, S_IFREG) ? 0 :
-		       unexpected(name, visit);
-	if (!entry || !is_of_type(dir, name, entry->holds ? S_IFDIR : S_IFREG))
-		return unexpected(name, visit);
-	return entry->holds ? each_inside(dir, entry, visit) : 0;
+	if (folder < 0)
+		return -errno;
+	while ((n = getdents64(folder, names, sizeof(names))) > 0 && r == 0)
+		for (ssize_t at = 0; at < n; ) {
+			struct dirent64 *e = (void *)(names + at);
+
+			if (e->d_name[0] != '.' &&
+			    unlinkat(folder, e->d_name, 0) < 0)
+				r = -errno;
+			at += e->d_reclen;
+		}
+	close(folder);
+	return r ? r : unlinkat(dir, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
-static int remove_entry(int dir, const char *name, struct visit *visit)
+/* Remove all that a bundle may have.  0, or the first -errno. */
+static int remove_entries(int dir)
 {
-	const struct entry *entry = visit->folder ? NULL : entry_of(name);
-	int r;
+	int first = 0;
 
-	if (!visit->folder && !entry)
-		return -ENOTEMPTY;	/* made after the check */
-	r = entry && entry->holds ? each_inside(dir, entry, visit) : 0;
-	if (r < 0)
-		return r;
-	return unlinkat(dir, name, entry && entry->holds ? AT_REMOVEDIR : 0) <
-	       0 ? -errno : 0;
-}
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(entries); i++) {
+		const struct entry *e = &entries[i];
+		int r = e->holds ? remove_folder(dir, e->name) :
+			unlinkat(dir, e->name, 0) < 0 ? -errno : 0;
 
-static const char *quoted(char *buf, size_t cap, const char *path)
-{
-	return seam_text_copy(buf, cap, path, SEAM_TEXT_TERMINAL);
+		if (r < 0 && r != -ENOENT && !first)
+			first = r;
+	}
+	return first;
 }
 
 /* @path is not a recording, for the reason @why (and the entry @name). */
 static int refuse(const char *path, const char *why, const char *name,
 		  struct seam_err *err)
 {
-	char shown[256], what[256];
-
-	return seam_err_set(err, -EEXIST, "'%s' exists and is not a recording "
-			    "of yours, so it is not replaced: %s%s%s%s",
-			    quoted(shown, sizeof(shown), path), why,
-			    *name ? " '" : "",
-			    quoted(what, sizeof(what), name), *name ? "'" : "");
+	return seam_err_set(err, -EEXIST, "'%.200s' exists and is not a "
+			    "recording of yours, so it is not replaced: %s%s"
+			    "%.200s%s", path, why, *name ? " '" : "", name,
+			    *name ? "'" : "");
 }
 
 static int cannot(const char *verb, const char *path, int code,
 		  struct seam_err *err)
 {
-	char shown[256];
-
-	return seam_err_set(err, -code, "cannot %s '%s': %s", verb,
-			    quoted(shown, sizeof(shown), path),
+	return seam_err_set(err, -code, "cannot %s '%.200s': %s", verb, path,
 			    strerror(code));
 }
 
@@ -241,7 +185,7 @@ static int check_manifest(int dir, const char *path, struct seam_err *err)
  */
 static int check_recording(int dir, const char *path, struct seam_err *err)
 {
-	struct visit visit = { .one = check_entry };
+	char unexpected[PATH_MAX];
 	struct stat st;
 	int r;
 
@@ -249,9 +193,9 @@ static int check_recording(int dir, const char *path, struct seam_err *err)
 		return cannot("read", path, errno, err);
 	if (st.st_uid != geteuid())
 		return refuse(path, "it belongs to another user", "", err);
-	r = each_name(dir, &visit);
+	r = seam_walk(dir, 2, check_entry, unexpected);
 	if (r == -EEXIST)
-		return refuse(path, "it holds", visit.unexpected, err);
+		return refuse(path, "it holds", unexpected, err);
 	return r < 0 ? cannot("read", path, -r, err) :
 	       check_manifest(dir, path, err);
 }
@@ -282,12 +226,11 @@ static int open_old(const char *path, struct seam_err *err)
 
 static int remove_bundle(const char *path, struct seam_err *err)
 {
-	struct visit visit = { .one = remove_entry };
 	int dir = open_old(path, err), r;
 
 	if (dir < 0)
 		return dir == -ENOENT ? 0 : dir;
-	r = each_name(dir, &visit);
+	r = remove_entries(dir);
 	close(dir);
 	if (r == 0 && rmdir(path) < 0)
 		r = -errno;
@@ -310,13 +253,10 @@ static struct old_name old_name(const struct seam_bundle *bundle,
 
 static int move(const char *from, const char *to, struct seam_err *err)
 {
-	char shown[256], other[256];
-
 	if (rename(from, to) == 0)
 		return 0;
-	return seam_err_errno(err, "cannot rename '%s' to '%s'",
-			      quoted(shown, sizeof(shown), from),
-			      quoted(other, sizeof(other), to));
+	return seam_err_errno(err, "cannot rename '%.200s' to '%.200s'", from,
+			      to);
 }
 
 /* 1: there is a recording at @path; 0: nothing. */
@@ -366,37 +306,34 @@ static int rename_old(struct seam_bundle *bundle, struct seam_err *err)
 	return r;
 }
 
-/* Open the folder just made, and not one that has replaced it. */
-static int open_made(const struct seam_bundle *bundle, struct seam_err *err)
-{
-	int dir = open(bundle->made, OPEN_FOLDER);
-	struct stat st;
-
-	if (dir >= 0 && fstat(dir, &st) == 0 && st.st_uid == geteuid())
-		return dir;
-	if (dir < 0)
-		return cannot("open folder", bundle->made, errno, err);
-	close(dir);
-	return seam_err_set(err, -EACCES, "cannot record into '%s': the folder "
-			    "made for it belongs to user %u", bundle->path,
-			    st.st_uid);
-}
-
-/* Make .seam-PID-XXXXXX in the parent folder of the bundle's path. */
+/*
+ * Make .seam-PID-XXXXXX in the parent folder of the bundle's path, and open
+ * that one, and not one that has replaced it.
+ */
 static int make(struct seam_bundle *bundle, struct seam_err *err)
 {
 	const char *slash = strrchr(bundle->path, '/');
 	int folder = slash ? (int)(slash + 1 - bundle->path) : 0;
+	struct stat st;
 
 	snprintf(bundle->made, sizeof(bundle->made), "%.*s.seam-%d-XXXXXX",
 		 folder, bundle->path, getpid());
 	if (!mkdtemp(bundle->made))
 		return cannot("create folder", bundle->path, errno, err);
-	bundle->dir = open_made(bundle, err);
-	if (bundle->dir >= 0)
+	bundle->dir = open(bundle->made, OPEN_FOLDER);
+	if (bundle->dir >= 0 && fstat(bundle->dir, &st) == 0 &&
+	    st.st_uid == geteuid())
 		return 0;
-	rmdir(bundle->made);
-	return bundle->dir;
+	if (bundle->dir < 0) {
+		int code = errno;
+
+		rmdir(bundle->made);
+		return cannot("open folder", bundle->made, code, err);
+	}
+	seam_bundle_close(bundle);
+	return seam_err_set(err, -EACCES, "cannot record into '%s': the folder "
+			    "made for it belongs to user %u", bundle->path,
+			    st.st_uid);
 }
 
 static int set_path(struct seam_bundle *bundle, const char *path,
@@ -474,39 +411,44 @@ void seam_bundle_settle(struct seam_bundle *bundle)
 	bundle->moved_old = false;
 }
 
+/* A file until it is complete. */
+struct part_name {
+	char text[64];
+};
+
+static struct part_name part_of(const char *name)
+{
+	struct part_name part;
+
+	snprintf(part.text, sizeof(part.text), "%s.part", name);
+	return part;
+}
+
 int seam_bundle_file(const struct seam_bundle *bundle, const char *name,
 		     struct seam_err *err)
 {
-	char part[64];
-	int fd;
+	struct part_name part = part_of(name);
+	int fd = openat(bundle->dir, part.text, O_RDWR | O_CREAT | O_EXCL |
+			O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	snprintf(part, sizeof(part), "%s.part", name);
-	fd = openat(bundle->dir, part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW |
-		    O_CLOEXEC, 0600);
-	if (fd < 0)
-		return seam_err_errno(err, "cannot create '%s' in '%s'", part,
-				      bundle->path);
-	return fd;
+	return fd >= 0 ? fd : seam_err_errno(err, "cannot create '%s' in '%s'",
+					     part.text, bundle->path);
 }
 
 int seam_bundle_publish(const struct seam_bundle *bundle, const char *name,
 			struct seam_err *err)
 {
-	char part[64];
+	struct part_name part = part_of(name);
 
-	snprintf(part, sizeof(part), "%s.part", name);
-	if (renameat(bundle->dir, part, bundle->dir, name) < 0)
+	if (renameat(bundle->dir, part.text, bundle->dir, name) < 0)
 		return seam_err_errno(err, "cannot rename '%s' to '%s' in '%s'",
-				      part, name, bundle->path);
+				      part.text, name, bundle->path);
 	return 0;
 }
 
 void seam_bundle_drop(const struct seam_bundle *bundle, const char *name)
 {
-	char part[64];
-
-	snprintf(part, sizeof(part), "%s.part", name);
-	unlinkat(bundle->dir, part, 0);
+	unlinkat(bundle->dir, part_of(name).text, 0);
 }
 
 int seam_bundle_folder(const struct seam_bundle *bundle, const char *name,
@@ -550,12 +492,7 @@ void seam_bundle_remove(struct seam_bundle *bundle)
 		bundle->placed = false;
 	if (!bundle->placed)
 		move_back(bundle);
-	/* by name: it works even if the folder cannot be listed */
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(entries); i++) {
-		struct visit visit = { .one = remove_entry };
-
-		remove_entry(bundle->dir, entries[i].name, &visit);
-	}
+	remove_entries(bundle->dir);
 	rmdir(bundle->placed ? bundle->path : bundle->made);
 	seam_bundle_close(bundle);
 }

@@ -2,15 +2,11 @@
 /*
  * bundle.h - create, replace and remove the folder of a recording
  *
- * Each recording has a new folder, mode 0700.  All access goes through its
- * descriptor, after a check that this user owns the folder; symbolic links are
- * never followed, and files are created with O_EXCL.  So another user who can
- * write to the parent folder cannot redirect us.
- *
- * The folder is created as .seam-PID-XXXXXX, and seam_bundle_place() renames it
- * to the name that the user gave when it holds a recording.  If anything fails
- * before that, an older recording of that name is unchanged.  The folder of a
- * recorder that was killed before that stays.
+ * Each recording has a new folder, mode 0700, made as .seam-PID-XXXXXX; all
+ * access goes through its descriptor, no link is followed, and files are made
+ * with O_EXCL, so another user who can write to the parent folder cannot
+ * redirect us.  seam_bundle_place() gives it the user's name when it holds a
+ * recording; until then an older recording of that name is unchanged.
  *
  * A file is written as NAME.part, and seam_bundle_publish() renames it when it
  * is complete ("data": when perf can open it).

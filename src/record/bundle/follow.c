@@ -9,7 +9,7 @@
 #include "record/proc/helper.h"
 #include "record/proc/target_file.h"
 #include "wire/jit/jitdump.h"
-#include "wire/jit/perf_map_times.h"
+#include "wire/jit/perf_map.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -145,20 +145,6 @@ static void add_inotify(struct seam_follower *f, struct followed *item)
 	item->inotify_id = inotify_add_watch(f->inotify, path, IN_MODIFY);
 }
 
-static int make_folder(struct seam_follower *f, const struct followed *item,
-		       struct seam_err *err)
-{
-	char name[NAME_BYTES];
-
-	if (f->folder < 0)
-		f->folder = seam_bundle_folder(&f->bundle, "jit", err);
-	/* of a program before an exec, or of a process with that number */
-	name_of(item, name);
-	if (f->folder >= 0 && item->copy.to < 0 && item->kind == SEAM_JIT_DUMP)
-		unlinkat(f->folder, name, 0);
-	return f->folder;
-}
-
 static void copy_more(struct seam_follower *f, struct followed *item)
 {
 	struct seam_err err = { 0 };
@@ -170,7 +156,12 @@ static void copy_more(struct seam_follower *f, struct followed *item)
 	item->copy.max_bytes = item->copy.n_bytes +
 		(had < f->max_bytes ? f->max_bytes - had : 0);
 	name_of(item, name);
-	if (make_folder(f, item, &err) >= 0 &&
+	if (f->folder < 0)
+		f->folder = seam_bundle_folder(&f->bundle, "jit", &err);
+	/* of a program before an exec, or of a process with that number */
+	if (f->folder >= 0 && item->copy.to < 0 && item->kind == SEAM_JIT_DUMP)
+		unlinkat(f->folder, name, 0);
+	if (f->folder >= 0 &&
 	    seam_growing_copy_update(&item->copy, f->folder, name, READ_BYTES,
 				     &err) >= 0)
 		return;
@@ -310,16 +301,6 @@ static bool wait_for_events(struct seam_follower *f)
 	return fds[2].revents == 0;
 }
 
-/* close() of a file may block too. */
-static void close_source(struct followed *item)
-{
-	item->copy.is_over = true;
-	if (item->copy.from >= 0)
-		item->refusal = (struct seam_err) { 0 };
-	seam_growing_copy_close_source(&item->copy);
-	seam_target_close(&item->target);
-}
-
 /* Look at all files once.  False: the job was given up. */
 static bool look(struct follow_job *j, bool is_last)
 {
@@ -335,8 +316,13 @@ static bool look(struct follow_job *j, bool is_last)
 		if (!item->is_replaced)
 			update(f, item, is_last ? UINT64_MAX :
 			       seam_clock_ns());
-		if (is_last)
-			close_source(item);
+		if (is_last) {
+			item->copy.is_over = true;
+			if (item->copy.from >= 0)
+				item->refusal = (struct seam_err) { 0 };
+			seam_growing_copy_close_source(&item->copy);
+			seam_target_close(&item->target);
+		}
 		/* another job may run since: its file has answered late */
 		if (f->job != j)
 			return false;
@@ -751,22 +737,10 @@ static void copy_into_snapshot(const struct seam_follower *f,
 			counts->n_copied++;
 			counts->n_bytes += n_bytes;
 		} else {
-			counts->n_left_out[SEAM_KEPT_NOT_WRITTEN]++;
+			seam_kept_counts_leave_out(counts, -EIO, &err);
 		}
 	}
 	seam_file_close_fd(folder);
-	seam_kept_counts_explain(counts, SEAM_KEPT_NOT_WRITTEN, &err);
-}
-
-static void name_last(const struct seam_follower *f,
-		      const struct followed *item)
-{
-	char name[NAME_BYTES], last[NAME_BYTES];
-
-	name_of(item, name);
-	last_name(item, f->folder, last);
-	if (strcmp(name, last) != 0)
-		renameat(f->folder, name, f->folder, last);
 }
 
 static void add_result(const struct seam_follower *f,
@@ -777,18 +751,22 @@ static void add_result(const struct seam_follower *f,
 		.code = -EFBIG, .n_causes = 1,
 		.cause = { "it is larger than is copied" },
 	};
+	char name[NAME_BYTES], last[NAME_BYTES];
 
 	if (item->is_replaced)
 		return;
 	if (bytes_of(item)) {
 		counts->n_copied++;
 		counts->n_bytes += bytes_of(item);
-		name_last(f, item);
+		name_of(item, name);
+		last_name(item, f->folder, last);
+		renameat(f->folder, name, f->folder, last);
 	}
 	counts->n_left_out[SEAM_KEPT_TIMED_OUT] += item->is_stuck;
 	if (item->is_stuck || f->was_interrupted)
 		return;			/* a job may still use the rest */
-	counts->n_left_out[SEAM_KEPT_NOT_WRITTEN] += item->has_failed;
+	if (item->has_failed)
+		seam_kept_counts_leave_out(counts, -EIO, &f->why);
 	if (item->refusal.n_causes)
 		seam_kept_counts_leave_out(counts, item->refusal.code,
 					   &item->refusal);
@@ -815,9 +793,6 @@ void seam_follow_copy(struct seam_follow *follow,
 	for (size_t i = 0; i < f->n_items; i++)
 		add_result(f, f->items[i], counts);
 	counts->n_left_out[SEAM_KEPT_INTERRUPTED] += f->was_interrupted;
-	if (!f->was_interrupted)
-		seam_kept_counts_explain(counts, SEAM_KEPT_NOT_WRITTEN,
-					 &f->why);
 	/* most programs with code in anonymous memory have neither file */
 	if (counts->n_copied == 0)
 		unlinkat(to->bundle->dir, "jit", AT_REMOVEDIR);

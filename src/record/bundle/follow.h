@@ -2,26 +2,21 @@
 /*
  * follow.h - the dumps and maps of JITs, copied while they are written
  *
- * A runtime that writes jit-PID.dump maps it, and the side-band has that
- * mapping.  A runtime that runs code in anonymous memory may write
- * perf-PID.map.  A follower opens both inside the root folder of the process,
- * with the rights of its user (record/proc/target_file.h), checks that they can
- * be trusted (symbol/jit/jit_find.h), and appends what is written to copies in
- * the recording (growing_copy.h): jit/perf-PID.map and jit/jit-PID.dump, with
- * the PID of the recording.  A process that streams another dump has that name
- * for it; then the file is jit/jit-PID-PID.dump.  So it is named until the end.
+ * From the first mapping of a jit-PID.dump, or of anonymous code, on, the dump
+ * and /tmp/perf-PID.map are looked for inside the root of the process, checked
+ * (symbol/jit/jit_find.h), and appended to copies in the recording
+ * (growing_copy.h): jit/perf-PID.map and jit/jit-PID.dump, with the PID of the
+ * recording.  A process that streams another dump has that name for it; then,
+ * and until the end, the file is jit/jit-PID-PID.dump.
  *
  * From the copy of a dump, the recorder takes code for the stacks that it
- * unwinds, some SEAM_FOLLOW_DUMP_NS after it was written.  Many JITs write
- * through a buffer: exact is what was written before the code ran.
+ * unwinds, some SEAM_FOLLOW_DUMP_NS after it was written.
  *
- * A file system of another user may block whatever reads it, so the follower is
- * one long job of a helper (record/proc/helper.h).  inotify wakes it; without
- * inotify, or while there is no file yet, it polls, at least every
- * SEAM_FOLLOW_POLL_MS.  A file that does not answer for SEAM_FOLLOW_STUCK_MS is
- * given up, and another helper follows the others.
+ * The follower is one long job of a helper (record/proc/helper.h), woken by
+ * inotify, or else each SEAM_FOLLOW_POLL_MS.  A file that does not answer for
+ * SEAM_FOLLOW_STUCK_MS is given up, and another helper follows the others.
  *
- * Nothing here fails a recording.  The limits are in doc/design/files.md.
+ * Nothing here fails a recording.  Limits: doc/design/files.md.
  *
  * Threads: one, the recorder's.
  */
@@ -29,8 +24,7 @@
 #define SEAM_FOLLOW_H
 
 #include "record/bundle/bundle.h"
-#include "record/bundle/kept_counts.h"
-#include "wire/perf/perf_sideband.h"
+#include "wire/perf/perf_record.h"
 
 enum {
 	SEAM_FOLLOW_MAX = 1024,		/* files */
@@ -45,6 +39,7 @@ enum {
 /* Between two reads of a dump. */
 #define SEAM_FOLLOW_DUMP_NS UINT64_C(20000000)
 
+struct seam_kept_counts;
 struct seam_kept_destination;
 
 /* Zeroed but for the caller's fields, it is valid and empty. */

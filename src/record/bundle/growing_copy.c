@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "wire/jit/perf_map_times.h"
+#include "wire/jit/perf_map.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -156,12 +156,11 @@ static int make_files(struct seam_growing_copy *copy, int folder,
 {
 	if (copy->to < 0)
 		copy->to = create(folder, name, "", err);
-	if (copy->to < 0 || copy->kind == SEAM_JIT_DUMP)
-		return copy->to < 0 ? copy->to : 0;
-	if (copy->times < 0)
+	if (copy->to >= 0 && copy->times < 0 && copy->kind == SEAM_JIT_MAP)
 		copy->times = create(folder, name, SEAM_PERF_MAP_TIMES_SUFFIX,
 				     err);
-	return copy->times < 0 ? copy->times : 0;
+	return copy->to < 0 ? copy->to :
+	       copy->kind == SEAM_JIT_MAP && copy->times < 0 ? copy->times : 0;
 }
 
 /* The mark is written first: readers ignore one beyond the map's end. */
@@ -206,13 +205,6 @@ static int append(struct seam_growing_copy *copy, const uint8_t *bytes,
 		/* part of a line or record stays: readers skip it */
 	}
 	return r;
-}
-
-static void remember_tail(struct seam_growing_copy *copy, const uint8_t *bytes,
-			  size_t n)
-{
-	copy->n_tail = n < sizeof(copy->tail) ? n : sizeof(copy->tail);
-	memcpy(copy->tail, bytes + n - copy->n_tail, copy->n_tail);
 }
 
 /* A runtime writes to the end: what is beyond a hole was not written. */
@@ -288,7 +280,9 @@ static int copy_piece(struct seam_growing_copy *copy, int folder,
 	if (r == 0 && n)
 		r = append(copy, bytes + tail, n, err);
 	copy->pos += (size_t)got;
-	remember_tail(copy, bytes, tail + (size_t)got);
+	tail += (size_t)got;
+	copy->n_tail = tail < sizeof(copy->tail) ? tail : sizeof(copy->tail);
+	memcpy(copy->tail, bytes + tail - copy->n_tail, copy->n_tail);
 	copy->is_over |= r < 0;
 	return r < 0 ? r : !copy->is_over;
 }

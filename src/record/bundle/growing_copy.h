@@ -2,15 +2,10 @@
 /*
  * growing_copy.h - copy a perf map or a jitdump while its runtime appends to it
  *
- * Each call reads the bytes that were written since the last call, and appends
- * them to the copy in the recording.
- *
- * A perf map has the functions at addresses, but no times; a runtime that frees
- * code uses the address again.  So an index beside the copy has the interval in
- * which each piece was written (wire/jit/perf_map_times.h).  A map that was
- * truncated or replaced is read again from its beginning, and appended too: the
- * copy has the names of both, each with its time.  A zero byte ends the copy,
- * because no map has one.
+ * A perf map has no times: an index beside the copy has the interval in which
+ * each piece was written (wire/jit/perf_map.h).  A map that was truncated
+ * or replaced is read again from its beginning, and appended too.  A zero byte
+ * ends the copy, because no map has one.
  *
  * A jitdump has times.  The copy of one that was truncated or replaced begins
  * anew: n_restarts is counted before a byte of the former copy is lost, so that

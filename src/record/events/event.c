@@ -6,14 +6,7 @@
 #include <linux/hw_breakpoint.h>
 #include <stdlib.h>
 
-#include "base/text.h"
 #include "record/events/event_kinds.h"
-
-struct named {
-	const char *name;
-	uint32_t type;
-	uint64_t config;
-};
 
 #define HW(name, id)	{ name, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##id }
 #define SW(name, id)	{ name, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id }
@@ -24,7 +17,11 @@ struct named {
 	  PERF_COUNT_HW_CACHE_RESULT_##result << 16 }
 
 /* Source: tools/perf/util/parse-events.l of Linux 6.1. */
-static const struct named table[] = {
+static const struct {
+	const char *name;
+	uint32_t type;
+	uint64_t config;
+} table[] = {
 	HW("cycles", CPU_CYCLES),
 	HW("cpu-cycles", CPU_CYCLES),
 	HW("instructions", INSTRUCTIONS),
@@ -81,29 +78,37 @@ const char *seam_event_name(size_t i)
 
 const char *seam_event_kind(size_t i)
 {
-	switch (table[i].type) {
-	case PERF_TYPE_HARDWARE: return "hardware";
-	case PERF_TYPE_SOFTWARE: return "software";
-	default: return "cache";
-	}
+	return table[i].type == PERF_TYPE_HARDWARE ? "hardware" :
+	       table[i].type == PERF_TYPE_SOFTWARE ? "software" : "cache";
 }
 
-static const struct named *find(const char *name)
+/*
+ * Set the type and config of the event that the first @size bytes of @name
+ * are: of the table, or "r1a8", a raw event.  False: no such name.
+ */
+static bool identify(const char *name, size_t size,
+		     struct perf_event_attr *attr)
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(table); i++)
-		if (strcmp(table[i].name, name) == 0)
-			return &table[i];
-	return NULL;
+		if (strlen(table[i].name) == size &&
+		    memcmp(table[i].name, name, size) == 0) {
+			attr->type = table[i].type;
+			attr->config = table[i].config;
+			return true;
+		}
+	if (size < 2 || size > 17 || name[0] != 'r' ||
+	    strspn(name + 1, "0123456789abcdefABCDEF") < size - 1)
+		return false;
+	attr->type = PERF_TYPE_RAW;
+	attr->config = strtoull(name + 1, NULL, 16);
+	return true;
 }
 
-/* "r1a8": config of a raw event, in hexadecimal. */
-static bool parse_raw(const char *name, uint64_t *config)
+static bool is_named(const char *name, size_t size)
 {
-	if (name[0] != 'r' || !name[1] || strlen(name + 1) > 16 ||
-	    strspn(name + 1, "0123456789abcdefABCDEF") != strlen(name + 1))
-		return false;
-	*config = strtoull(name + 1, NULL, 16);
-	return true;
+	struct perf_event_attr attr;
+
+	return identify(name, size, &attr);
 }
 
 static int set_modifier(struct seam_event *event, char letter)
@@ -148,50 +153,14 @@ static int set_modifier(struct seam_event *event, char letter)
 int seam_event_modify(struct seam_event *event, const char *modifiers,
 		      struct seam_err *err)
 {
-	char shown[2 * SEAM_EVENT_NAME];
-
 	if (*modifiers && !event->has_kvm_modifier)
 		event->attr.exclude_guest = 0;
 	for (; *modifiers; modifiers++)
 		if (set_modifier(event, *modifiers) < 0)
 			return seam_err_set(err, -EINVAL, "event '%s': "
 				"modifiers are u, k, h, G, H, I, D, p "
-				"(up to 3) and P",
-				seam_text_copy(shown, sizeof(shown),
-					       event->name,
-					       SEAM_TEXT_TERMINAL));
+				"(up to 3) and P", event->name);
 	return 0;
-}
-
-/* Set the type and config of the event @name.  False: no such name. */
-static bool identify(const char *name, struct perf_event_attr *attr)
-{
-	const struct named *known = find(name);
-	uint64_t raw;
-
-	if (known) {
-		attr->type = known->type;
-		attr->config = known->config;
-		return true;
-	}
-	if (!parse_raw(name, &raw))
-		return false;
-	attr->type = PERF_TYPE_RAW;
-	attr->config = raw;
-	return true;
-}
-
-/* Whether the @size bytes at @name are a name of the table or a raw event. */
-static bool is_named(const char *name, size_t size)
-{
-	struct perf_event_attr attr;
-	char copy[SEAM_EVENT_NAME];
-
-	if (size >= sizeof(copy))
-		return false;
-	memcpy(copy, name, size);
-	copy[size] = '\0';
-	return identify(copy, &attr);
 }
 
 void seam_event_init(struct seam_event *event)
@@ -251,22 +220,16 @@ void seam_event_list_fini(struct seam_event_list *list)
 int seam_event_parse(struct seam_event *event, const char *text,
 		     struct seam_err *err)
 {
-	char name[SEAM_EVENT_NAME], shown[2 * SEAM_EVENT_NAME];
 	struct perf_event_attr *attr = &event->attr;
-	char *modifiers;
+	size_t n = strcspn(text, ":");
 
 	snprintf(event->name, sizeof(event->name), "%s", text);
-	snprintf(name, sizeof(name), "%s", text);
-	seam_text_copy(shown, sizeof(shown), name, SEAM_TEXT_TERMINAL);
-	modifiers = strchr(name, ':');
-	if (modifiers)
-		*modifiers++ = '\0';
-	if (strlen(text) >= sizeof(name) || !identify(name, attr))
+	if (strlen(text) >= SEAM_EVENT_NAME || !identify(text, n, attr))
 		return seam_err_set(err, -EINVAL, "no event is named '%s'; "
-				    "'seam doctor' lists the events", shown);
+				    "'seam doctor' lists the events", text);
 	event->each_time = attr->type == PERF_TYPE_SOFTWARE &&
 			   attr->config == PERF_COUNT_SW_BPF_OUTPUT;
-	return modifiers ? seam_event_modify(event, modifiers, err) : 0;
+	return text[n] ? seam_event_modify(event, text + n + 1, err) : 0;
 }
 
 bool seam_event_is_cpu_time(const struct seam_event *event)
@@ -297,25 +260,20 @@ static int term_number(const char *value, uint64_t max, uint64_t *n)
 	return errno || *end || *n == 0 || *n > max ? -EINVAL : 0;
 }
 
-static int set_period(struct seam_event *event, const char *value)
-{
-	return term_number(value, INT64_MAX, &event->period);
-}
+enum { PERIOD, FREQ, NAME, CALL_GRAPH, MAX_STACK, NO_INHERIT, N_TERMS };
 
-static int set_frequency(struct seam_event *event, const char *value)
-{
-	return term_number(value, INT64_MAX, &event->frequency_hz);
-}
+static const struct term {
+	const char *name, *takes;
+} terms_of_all[] = {
+	[PERIOD] = { "period", "a number of occurrences" },
+	[FREQ] = { "freq", "a number of samples per second" },
+	[NAME] = { "name", "a name of up to 255 bytes" },
+	[CALL_GRAPH] = { "call-graph", "auto, fp, dwarf or no" },
+	[MAX_STACK] = { "max-stack", "a number of frames, up to 65535" },
+	[NO_INHERIT] = { "no-inherit", "no value" },
+};
 
-static int set_name(struct seam_event *event, const char *value)
-{
-	if (!value || !*value || strlen(value) >= sizeof(event->name))
-		return -EINVAL;
-	snprintf(event->name, sizeof(event->name), "%s", value);
-	return 0;
-}
-
-static int set_call_graph(struct seam_event *event, const char *value)
+static int set_term(struct seam_event *event, size_t term, const char *value)
 {
 	static const struct {
 		const char *name;
@@ -326,79 +284,51 @@ static int set_call_graph(struct seam_event *event, const char *value)
 		{ "no", SEAM_CALL_GRAPH_NONE },
 		{ "none", SEAM_CALL_GRAPH_NONE },
 	};
-
-	for (size_t i = 0; value && i < SEAM_ARRAY_SIZE(ways); i++)
-		if (strcmp(value, ways[i].name) == 0) {
-			event->call_graph = ways[i].how;
-			return 0;
-		}
-	return -EINVAL;
-}
-
-static int set_max_stack(struct seam_event *event, const char *value)
-{
 	uint64_t n;
-	int r = term_number(value, UINT16_MAX, &n);
+	int r;
 
-	if (r == 0)
-		event->attr.sample_max_stack = (uint16_t)n;
-	return r;
-}
-
-static int set_no_inherit(struct seam_event *event, const char *value)
-{
-	event->no_inherit = true;
-	return value ? -EINVAL : 0;
-}
-
-static const struct term {
-	const char *name;
-	int (*set)(struct seam_event *event, const char *value);
-	const char *takes;
-} terms_of_all[] = {
-	{ "period", set_period, "a number of occurrences" },
-	{ "freq", set_frequency, "a number of samples per second" },
-	{ "name", set_name, "a name of up to 255 bytes" },
-	{ "call-graph", set_call_graph, "auto, fp, dwarf or no" },
-	{ "max-stack", set_max_stack, "a number of frames, up to 65535" },
-	{ "no-inherit", set_no_inherit, "no value" },
-};
-
-static const struct term *find_term(const char *name)
-{
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(terms_of_all); i++)
-		if (strcmp(terms_of_all[i].name, name) == 0)
-			return &terms_of_all[i];
-	return NULL;
-}
-
-bool seam_event_term_is(const char *term)
-{
-	return find_term(term) != NULL;
+	switch (term) {
+	case PERIOD:
+		return term_number(value, INT64_MAX, &event->period);
+	case FREQ:
+		return term_number(value, INT64_MAX, &event->frequency_hz);
+	case NAME:
+		if (!value || !*value || strlen(value) >= sizeof(event->name))
+			return -EINVAL;
+		snprintf(event->name, sizeof(event->name), "%s", value);
+		return 0;
+	case CALL_GRAPH:
+		for (size_t i = 0; value && i < SEAM_ARRAY_SIZE(ways); i++)
+			if (strcmp(value, ways[i].name) == 0) {
+				event->call_graph = ways[i].how;
+				return 0;
+			}
+		return -EINVAL;
+	case MAX_STACK:
+		r = term_number(value, UINT16_MAX, &n);
+		if (r == 0)
+			event->attr.sample_max_stack = (uint16_t)n;
+		return r;
+	default:
+		event->no_inherit = true;
+		return value ? -EINVAL : 0;
+	}
 }
 
 int seam_event_term_set(struct seam_event *event, const char *term,
 			const char *value, struct seam_err *err)
 {
-	char shown[2 * SEAM_EVENT_NAME];
-	const struct term *known = find_term(term);
-	int r;
+	size_t i = 0;
 
-	seam_text_copy(shown, sizeof(shown), term, SEAM_TEXT_TERMINAL);
-	if (!known)
-		return seam_err_set(err, -EINVAL, "an event has no term '%s': "
+	while (i < N_TERMS && strcmp(terms_of_all[i].name, term) != 0)
+		i++;
+	if (i == N_TERMS)
+		return seam_err_set(err, -ENOENT, "an event has no term '%s': "
 			"they are period, freq, name, call-graph, max-stack "
-			"and no-inherit", shown);
-	r = known->set(event, value);
-	if (r < 0)
-		return seam_err_set(err, r, "the term '%s' of an event takes "
-				    "%s", shown, known->takes);
-	return 0;
-}
-
-int seam_event_terms_check(const struct seam_event *event,
-			   struct seam_err *err)
-{
+			"and no-inherit", term);
+	if (set_term(event, i, value) < 0)
+		return seam_err_set(err, -EINVAL, "the term '%s' of an event "
+				    "takes %s", term, terms_of_all[i].takes);
 	if (event->period && event->frequency_hz)
 		return seam_err_set(err, -EINVAL, "the terms period and freq "
 				    "cannot be combined");
@@ -421,38 +351,10 @@ static int set_all_terms(struct seam_event *events, size_t n, char *terms,
 		for (size_t i = 0; r == 0 && i < n; i++)
 			r = seam_event_term_set(&events[i], term, value, err);
 	}
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = seam_event_terms_check(&events[i], err);
 	return r;
 }
 
-/* ---- the argument of -e ---- */
-
 /* ---- mem:ADDR[/LEN][:rwx[:u]] ---- */
-
-static int malformed(const char *text, struct seam_err *err)
-{
-	char shown[2 * SEAM_EVENT_NAME];
-
-	seam_text_copy(shown, sizeof(shown), text, SEAM_TEXT_TERMINAL);
-	return seam_err_set(err, -EINVAL, "a breakpoint is written "
-			    "mem:ADDR[/LEN][:rwx[:u]], and not '%s'", shown);
-}
-
-/* The type of "rw", which ends at a colon.  0: an unknown letter, or none. */
-static uint32_t access_of(const char *letters)
-{
-	uint32_t type = 0;
-
-	for (; *letters && *letters != ':'; letters++)
-		switch (*letters) {
-		case 'r': type |= HW_BREAKPOINT_R; break;
-		case 'w': type |= HW_BREAKPOINT_W; break;
-		case 'x': type |= HW_BREAKPOINT_X; break;
-		default: return 0;
-		}
-	return type;
-}
 
 /*
  * A hardware breakpoint; without letters both reads and writes, of 4 bytes
@@ -461,6 +363,7 @@ static uint32_t access_of(const char *letters)
 static int parse_breakpoint(struct seam_event *event, const char *text,
 			    struct seam_err *err)
 {
+	bool is_bad;
 	char *end;
 
 	snprintf(event->name, sizeof(event->name), "%s", text);
@@ -471,13 +374,20 @@ static int parse_breakpoint(struct seam_event *event, const char *text,
 	event->attr.bp_len = HW_BREAKPOINT_LEN_4;
 	errno = 0;
 	event->attr.bp_addr = strtoull(text + strlen("mem:"), &end, 0);
-	if (errno || end == text + strlen("mem:"))
-		return malformed(text, err);
+	is_bad = errno || end == text + strlen("mem:");
 	if (*end == '/')
 		event->attr.bp_len = strtoull(end + 1, &end, 10);
 	if (*end == ':') {
-		event->attr.bp_type = access_of(end + 1);
-		end += 1 + strcspn(end + 1, ":");
+		size_t n = strspn(end + 1, "rwx");
+		bool is_known = !end[1 + n] || end[1 + n] == ':';
+
+		event->attr.bp_type = 0;
+		for (size_t i = 1; is_known && i <= n; i++)
+			event->attr.bp_type |=
+				end[i] == 'r' ? HW_BREAKPOINT_R :
+				end[i] == 'w' ? HW_BREAKPOINT_W :
+				HW_BREAKPOINT_X;
+		end += 1 + n;
 	}
 	if (*end == ':' && end[1]) {
 		if (seam_event_modify(event, end + 1, err) < 0)
@@ -487,10 +397,12 @@ static int parse_breakpoint(struct seam_event *event, const char *text,
 	/* Source: perf_event_open(2): the length of a breakpoint on code */
 	if (event->attr.bp_type == HW_BREAKPOINT_X)
 		event->attr.bp_len = sizeof(long);
-	if (*end || !event->attr.bp_type || !event->attr.bp_len ||
+	if (is_bad || *end || !event->attr.bp_type || !event->attr.bp_len ||
 	    event->attr.bp_len > 8 ||
 	    event->attr.bp_len & (event->attr.bp_len - 1))
-		return malformed(text, err);
+		return seam_err_set(err, -EINVAL, "a breakpoint is written "
+				    "mem:ADDR[/LEN][:rwx[:u]], and not '%s'",
+				    text);
 	return 0;
 }
 
@@ -512,7 +424,7 @@ static const struct event_kind {
 	{ "mem:", parse_breakpoint },
 };
 
-/* NULL: an event of a PMU, a tracepoint or a name. */
+/* The row of @text; NULL: an event of a PMU, a tracepoint or a name. */
 static const struct event_kind *kind_of(const char *text)
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(kinds); i++)
@@ -520,26 +432,6 @@ static const struct event_kind *kind_of(const char *text)
 		    0)
 			return &kinds[i];
 	return NULL;
-}
-
-/* Append an event, which @parse fills in from @text. */
-static int add_event(struct seam_event_list *list, const char *text,
-		     int (*parse)(struct seam_event *event, const char *text,
-				  struct seam_err *err), struct seam_err *err)
-{
-	struct seam_event *event = seam_event_list_push(list);
-
-	return event ? parse(event, text, err) :
-	       seam_err_no_memory(err);
-}
-
-/* Whether the @size bytes at @text are an event that has no slashes. */
-static bool is_plain(const char *text, size_t size)
-{
-	const char *colon = memchr(text, ':', size);
-
-	return is_named(text, size) ||
-	       (colon && !is_named(text, (size_t)(colon - text)));
 }
 
 static int add_one(struct seam_event_list *list, const char *text,
@@ -579,16 +471,20 @@ static int add_one(struct seam_event_list *list, const char *text,
 	const struct event_kind *kind = kind_of(text);
 	const char *colon = strchr(text, ':');
 	size_t n = strcspn(text, "/");
+	bool is_tracepoint = colon && colon < text + n &&
+			     !is_named(text, (size_t)(colon - text));
+	struct seam_event *event;
 
-	if (kind)
-		return add_event(list, text, kind->parse, err);
-	if (text[n] && is_plain(text, n))
+	if (!kind && text[n] && (is_tracepoint || is_named(text, n)))
 		return add_with_terms(list, text, err);
-	if (text[n])
-		return add_event(list, text, seam_pmu_event_parse, err);
-	if (colon && !is_named(text, (size_t)(colon - text)))
+	if (!kind && !text[n] && is_tracepoint)
 		return seam_tracepoint_add(list, text, err);
-	return add_event(list, text, seam_event_parse, err);
+	event = seam_event_list_push(list);
+	if (!event)
+		return seam_err_no_memory(err);
+	return kind ? kind->parse(event, text, err) :
+	       text[n] ? seam_pmu_event_parse(event, text, err) :
+	       seam_event_parse(event, text, err);
 }
 
 /* Bytes of the first item: up to its comma, or to the end. */
@@ -614,7 +510,7 @@ static char *cut_off(char **text, size_t n)
 	return part;
 }
 
-/* @text is changed. */
+/* Events with commas in between; @text is changed. */
 static int add_items(struct seam_event_list *list, char *text,
 		     struct seam_err *err)
 {
@@ -626,17 +522,32 @@ static int add_items(struct seam_event_list *list, char *text,
 }
 
 /*
- * Events from @first on are scheduled together.  With S only the first one
- * samples, and events with a period or a frequency of their own; a sample has
- * the counts of all.
+ * The events from @first on are a group, scheduled together; @suffix, the text
+ * after the brace, is "" or ":uS".  With S only the first event samples, and
+ * events with a period or a frequency of their own; a sample has the counts of
+ * all.
  */
-static void make_group(struct seam_event_list *list, size_t first, bool reads)
+static int make_group(struct seam_event_list *list, size_t first,
+		      const char *suffix, struct seam_err *err)
 {
-	for (size_t i = first; i < list->n; i++) {
+	bool reads = strchr(suffix, 'S');
+	char modifiers[32];
+	size_t n = 0;
+	int r = 0;
+
+	for (const char *c = suffix + (*suffix == ':'); *c; c++)
+		if (*c != 'S')
+			modifiers[n++] = *c;
+	modifiers[n] = '\0';
+	for (size_t i = first; r == 0 && i < list->n; i++) {
 		struct seam_event *event = &list->items[i];
 		bool samples = i == first || event->period ||
 			       event->frequency_hz;
+		unsigned int no_guest = event->attr.exclude_guest;
 
+		r = seam_event_modify(event, modifiers, err);
+		if (!event->has_kvm_modifier)
+			event->attr.exclude_guest = no_guest & 1;
 		event->leader = (int)first;
 		event->read_by_leader = reads && !samples;
 		if (reads && samples) {
@@ -644,50 +555,7 @@ static void make_group(struct seam_event_list *list, size_t first, bool reads)
 			event->attr.read_format |= PERF_FORMAT_GROUP;
 		}
 	}
-}
-
-/* Apply @suffix, the text after the brace ("" or ":uS"), from @first on. */
-static int finish_group(struct seam_event_list *list, size_t first,
-			const char *suffix, struct seam_err *err)
-{
-	char modifiers[32];
-	size_t n = 0;
-	bool reads = false;
-	int r = 0;
-
-	for (const char *c = suffix + (*suffix == ':'); *c; c++) {
-		reads |= *c == 'S';
-		if (*c != 'S' && n + 1 < sizeof(modifiers))
-			modifiers[n++] = *c;
-	}
-	modifiers[n] = '\0';
-	for (size_t i = first; r == 0 && i < list->n; i++) {
-		struct seam_event *event = &list->items[i];
-		unsigned int no_guest = event->attr.exclude_guest;
-
-		r = seam_event_modify(event, modifiers, err);
-		if (!event->has_kvm_modifier)
-			event->attr.exclude_guest = no_guest & 1;
-	}
-	if (r == 0)
-		make_group(list, first, reads);
 	return r;
-}
-
-/* "{a,b}" or "{a,b}:uS", which is changed. */
-static int add_group(struct seam_event_list *list, char *text,
-		     struct seam_err *err)
-{
-	char *end = strchr(text, '}');
-	size_t first = list->n;
-	int r;
-
-	if (!end || (end[1] && (end[1] != ':' || !end[2])) || strlen(end) > 32)
-		return seam_err_set(err, -EINVAL, "a group of events is "
-				    "written {a,b}, {a,b}:u or {a,b}:S");
-	*end = '\0';
-	r = add_items(list, text + 1, err);
-	return r == 0 ? finish_group(list, first, end + 1, err) : r;
 }
 
 /* Bytes of the group at @text, or of the items before the next group. */
@@ -711,8 +579,24 @@ int seam_event_list_add(struct seam_event_list *list, const char *text,
 	while (r == 0 && rest) {
 		char *part = cut_off(&rest, part_length(rest));
 
-		r = *part == '{' ? add_group(list, part, err) :
-		    add_items(list, part, err);
+		size_t first = list->n;
+		char *end = strchr(part, '}');
+
+		if (*part != '{') {
+			r = add_items(list, part, err);
+			continue;
+		}
+		/* "{a,b}" or "{a,b}:uS" */
+		if (!end || (end[1] && (end[1] != ':' || !end[2])) ||
+		    strlen(end) > 32)
+			r = seam_err_set(err, -EINVAL, "a group of events is "
+				"written {a,b}, {a,b}:u or {a,b}:S");
+		else
+			*end = '\0';
+		if (r == 0)
+			r = add_items(list, part + 1, err);
+		if (r == 0)
+			r = make_group(list, first, end + 1, err);
 	}
 	free(copy);
 	return r;

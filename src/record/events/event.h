@@ -2,10 +2,9 @@
 /*
  * event.h - an event to record, and the list of them
  *
- * Each kind of event (event_kinds.h) fills a struct seam_event from text; this
- * file has the events that perf names.  A name is one of the table in event.c
- * or "rNNN", a raw event of the CPU in hexadecimal; event_kinds.h has the
- * syntax of all kinds.  Modifiers follow a colon:
+ * Each kind of event (event_kinds.h, which has the syntax of all) fills a
+ * struct seam_event from text.  A name is one of the table in event.c or
+ * "rNNN", a raw event of the CPU in hexadecimal.  Modifiers follow a colon:
  *
  *	u k h	count only in user space, in the kernel, in the hypervisor
  *	G H	count in guests of KVM, on the host
@@ -148,19 +147,11 @@ const char *seam_event_kind(size_t i);
  *
  * A term overrides, for its event, the option that is for all events.
  * Source: perf-record(1) of Linux 6.1, "-e".
- */
-
-/* Whether @term is the name of one of them. */
-bool seam_event_term_is(const char *term);
-
-/*
- * Apply one such term; @value NULL: it has none.  -EINVAL: an invalid value.
+ *
+ * Apply @term; @value NULL: the term has no value.  -ENOENT: no such term;
+ * -EINVAL: an invalid value, or a contradiction to another term.
  */
 int seam_event_term_set(struct seam_event *event, const char *term,
 			const char *value, struct seam_err *err);
-
-/* -EINVAL when the terms of @event contradict each other. */
-int seam_event_terms_check(const struct seam_event *event,
-			   struct seam_err *err);
 
 #endif /* SEAM_EVENT_H */

@@ -13,7 +13,7 @@
  *	kprobe:do_sys_openat2		a function of the kernel, or +offset
  *	kretprobe:do_sys_openat2	its return
  *	mem:0x601020/4:rw:u		an address that is read or written
- *	intel_pt/tsc=1,cyc=0/u		any PMU of the kernel; see pmu.h
+ *	intel_pt/tsc=1,cyc=0/u		any PMU of the kernel; see pmu.c
  *
  * Tracepoints are found in tracefs, PMUs in /sys/bus/event_source/devices.
  *
@@ -26,6 +26,7 @@
 #define SEAM_EVENT_KINDS_H
 
 #include "record/events/event.h"
+#include "record/proc/procfs.h"
 
 /*
  * Append the events of @text.  -EINVAL, or the error of looking one up; the
@@ -34,14 +35,36 @@
 int seam_event_list_add(struct seam_event_list *list, const char *text,
 			struct seam_err *err);
 
+/* ---- events of PMUs: pmu.c ---- */
+
 /*
  * An event of any PMU of the kernel, "pmu/term=value,term,name/modifiers".
  * -ENOENT: no such PMU; -EINVAL: it has no such term or event.  If the PMU
- * writes an AUX buffer, aux_kind is set, and the terms begin with its defaults;
- * see pmu.h.
+ * writes an AUX buffer, aux_kind is set, and the terms begin with its defaults.
  */
 int seam_pmu_event_parse(struct seam_event *event, const char *text,
 			 struct seam_err *err);
+
+/*
+ * Set the bits of @attr that @format ("config1:1,6-10") names to @value, its
+ * lowest bit first.  -EINVAL: an invalid @format; -EOVERFLOW: @value has more
+ * bits than that.
+ */
+int seam_pmu_set_bits(struct perf_event_attr *attr, const char *format,
+		      uint64_t value);
+
+/* The decoder for PMU @name; SEAM_AUX_NONE: not in the table. */
+enum seam_aux_kind seam_aux_pmu_kind(const char *name);
+
+/* The text of file @path in the folder of @pmu; "" when there is none. */
+const char *seam_pmu_text(const char *pmu, const char *path, char *buf,
+			  size_t cap);
+
+/* The number in that file, to @base; @otherwise if there is none. */
+uint64_t seam_pmu_number(const char *pmu, const char *path, int base,
+			 uint64_t otherwise);
+
+/* ---- probes: probe.c ---- */
 
 /*
  * A probe at a function of an ELF file,
@@ -84,6 +107,27 @@ int seam_probe_define(struct seam_event *event, struct seam_err *err);
 /* The events are closed: remove the probe from tracefs, and free it. */
 void seam_probe_free(struct seam_probe *probe);
 
+/* ---- tracepoints: tracepoint.c, tracefs.c ---- */
+
+/*
+ * Open the root of tracefs, a descriptor (O_PATH) that the caller closes; files
+ * are opened relative to it.  Where tracefs is not mounted, root reads it
+ * through a mount without a place in the tree, which ends with its descriptor.
+ * -ENOENT: not mounted, and this user may not mount it; -EACCES, -EPERM: this
+ * user may not read it.  The message has the remedy.
+ */
+int seam_tracefs_open(struct seam_err *err);
+
+/* The command that lets a group of users read it, after error @code. */
+const char *seam_tracefs_remedy(int code);
+
+/*
+ * The id of event @name of @system, for perf_event_open().  -ENOENT: there is
+ * no such event; -EACCES: this user may not read it.
+ */
+int seam_tracefs_id(int root, const char *system, const char *name,
+		    struct seam_err *err);
+
 /*
  * Append each tracepoint that matches "system:name[:modifiers]", in the order
  * of their names: a pattern stands for several events, so this takes the
@@ -95,8 +139,8 @@ int seam_tracepoint_add(struct seam_event_list *list, const char *text,
 
 /*
  * Make the feature HEADER_TRACING_DATA of perf.data, for the tracepoints among
- * @events.  The caller frees *@data; *@size is 0 when there is no tracepoint.
- * -errno: a format cannot be read, and *@data is NULL.
+ * @events.  The caller frees *@data, after a failure too; *@size is 0 when
+ * there is no tracepoint.  -errno: a format cannot be read.
  * Source: trace-event-info.c in tools/perf/util of Linux 6.1, version 0.6 of
  * trace-cmd's format.
  */

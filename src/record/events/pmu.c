@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* pmu.c - terms of a PMU to an attr, and which PMUs write AUX; see pmu.h */
-#include "record/events/pmu.h"
-
+/*
+ * pmu.c - terms of a PMU to an attr, and which PMUs write AUX buffers
+ *
+ *	/sys/bus/event_source/devices/PMU/type		attr.type
+ *	.../format/TERM		"config:0-7,32-35": the bits that TERM sets
+ *	.../events/NAME		terms that stand for "PMU/NAME/"
+ *	.../sinks/NAME		the value of config2 for the term "@NAME",
+ *				the sink of a CoreSight trace
+ *
+ * Source: prefixes and defaults of PMUs with AUX buffers: intel-pt.c, cs-etm.c
+ * and arm-spe.c in tools/perf/arch of Linux 6.1.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 
-#include "base/text.h"
 #include "record/events/event_kinds.h"
-#include "record/proc/procfs.h"
+
+#define DEVICES "/sys/bus/event_source/devices"
 
 /* ---- the description in sysfs ---- */
 
@@ -17,7 +26,7 @@ const char *seam_pmu_text(const char *pmu, const char *path, char *buf,
 {
 	char whole[PATH_MAX];
 
-	snprintf(whole, sizeof(whole), SEAM_PMU_DEVICES "/%s/%s", pmu, path);
+	snprintf(whole, sizeof(whole), DEVICES "/%s/%s", pmu, path);
 	return seam_procfs_text(whole, buf, cap);
 }
 
@@ -39,37 +48,18 @@ uint64_t seam_pmu_number(const char *pmu, const char *path, int base,
 	return end == text ? otherwise : value;
 }
 
-static int pmu_type(const char *name)
-{
-	char text[32];
-
-	if (!*name || strchr(name, '/') || name[0] == '.' ||
-	    !*seam_pmu_text(name, "type", text, sizeof(text)))
-		return -ENOENT;
-	return atoi(text);
-}
-
-/* The member of @attr that @format names; NULL: none. */
-static uint64_t *word_of(struct perf_event_attr *attr, const char *format)
-{
-	size_t n = strcspn(format, ":");
-
-	if (n == 6 && memcmp(format, "config", n) == 0)
-		return (uint64_t *)&attr->config;
-	if (n == 7 && memcmp(format, "config1", n) == 0)
-		return (uint64_t *)&attr->config1;
-	if (n == 7 && memcmp(format, "config2", n) == 0)
-		return (uint64_t *)&attr->config2;
-	return NULL;
-}
-
 int seam_pmu_set_bits(struct perf_event_attr *attr, const char *format,
 		      uint64_t value)
 {
 	struct seam_number_list bits = { 0 };
-	uint64_t *word = word_of(attr, format);
 	const char *list = strchr(format, ':');
-	int r = word && list ? seam_procfs_list(&bits, list + 1) : -EINVAL;
+	uint64_t *word =
+		strncmp(format, "config:", 7) == 0 ? (uint64_t *)&attr->config :
+		strncmp(format, "config1:", 8) == 0 ?
+		(uint64_t *)&attr->config1 :
+		strncmp(format, "config2:", 8) == 0 ?
+		(uint64_t *)&attr->config2 : NULL;
+	int r = word ? seam_procfs_list(&bits, list + 1) : -EINVAL;
 
 	for (size_t i = 0; r == 0 && i < bits.n; i++) {
 		if (bits.items[i] > 63) {
@@ -81,9 +71,7 @@ int seam_pmu_set_bits(struct perf_event_attr *attr, const char *format,
 		value >>= 1;
 	}
 	free(bits.items);
-	if (r < 0)
-		return -EINVAL;
-	return value ? -EOVERFLOW : 0;
+	return r < 0 ? -EINVAL : value ? -EOVERFLOW : 0;
 }
 
 /* ---- AUX buffers ---- */
@@ -153,17 +141,9 @@ static void default_pt(const char *pmu, char *terms, size_t cap)
 	}
 }
 
-/* Without these the trace has neither threads nor times. */
-static void default_etm(const char *pmu, char *terms, size_t cap)
-{
-	if (pmu_has(pmu, "format/contextid"))
-		add_term(terms, cap, "contextid", 1);
-	if (pmu_has(pmu, "format/timestamp"))
-		add_term(terms, cap, "timestamp", 1);
-}
-
+/* Without contextid and timestamp a CoreSight trace has no threads or times. */
 static void set_aux_defaults(struct seam_event *event, const char *pmu,
-			   char *terms, size_t cap)
+			     char *terms, size_t cap)
 {
 	terms[0] = '\0';
 	event->attr.sample_period = 1;
@@ -172,7 +152,10 @@ static void set_aux_defaults(struct seam_event *event, const char *pmu,
 		default_pt(pmu, terms, cap);
 		break;
 	case SEAM_AUX_CS_ETM:
-		default_etm(pmu, terms, cap);
+		if (pmu_has(pmu, "format/contextid"))
+			add_term(terms, cap, "contextid", 1);
+		if (pmu_has(pmu, "format/timestamp"))
+			add_term(terms, cap, "timestamp", 1);
 		break;
 	case SEAM_AUX_ARM_SPE:
 		event->attr.sample_period =
@@ -203,31 +186,6 @@ static const char *read_text(const char *pmu, const char *folder,
 static int set_terms(struct seam_event *event, const char *pmu, char *terms,
 		     int depth, struct seam_err *err);
 
-/* The sink of a CoreSight trace; sysfs has its hash in hexadecimal. */
-static int set_sink(struct seam_event *event, const char *pmu,
-		    const char *sink, struct seam_err *err)
-{
-	char text[64];
-
-	if (!*read_text(pmu, "sinks", sink, text, sizeof(text)))
-		return seam_err_set(err, -EINVAL, "PMU '%s' has no sink '%s'; "
-			"see " SEAM_PMU_DEVICES "/%s/sinks", pmu, sink, pmu);
-	event->attr.config2 = (event->attr.config2 & ~(uint64_t)UINT32_MAX) |
-			      (uint32_t)strtoull(text, NULL, 16);
-	return 0;
-}
-
-/* The bits that @term sets, as in sysfs.  False: it is not such a term. */
-static bool find_format(const char *pmu, const char *term, char *format,
-			size_t cap)
-{
-	if (*read_text(pmu, "format", term, format, cap))
-		return true;
-	snprintf(format, cap, "%s:0-63", term);
-	return strcmp(term, "config") == 0 || strcmp(term, "config1") == 0 ||
-	       strcmp(term, "config2") == 0;
-}
-
 /* "term=value"; "term" stands for 1. */
 static int set_bits(struct seam_event *event, const char *pmu,
 		    const char *format, const char *term, const char *value,
@@ -253,15 +211,31 @@ static int set_term(struct seam_event *event, const char *pmu, char *term,
 		    int depth, struct seam_err *err)
 {
 	char text[1024], *value = strchr(term, '=');
+	bool has_format;
+	int r;
 
 	if (value)
 		*value++ = '\0';
-	if (find_format(pmu, term, text, sizeof(text)))
+	/* the bits that the term sets, as in sysfs; or all bits of a member */
+	has_format = *read_text(pmu, "format", term, text, sizeof(text));
+	if (!has_format)
+		snprintf(text, sizeof(text), "%s:0-63", term);
+	if (has_format || strcmp(term, "config") == 0 ||
+	    strcmp(term, "config1") == 0 || strcmp(term, "config2") == 0)
 		return set_bits(event, pmu, text, term, value, err);
-	if (seam_event_term_is(term))
-		return seam_event_term_set(event, term, value, err);
-	if (term[0] == '@' && !value)
-		return set_sink(event, pmu, term + 1, err);
+	r = seam_event_term_set(event, term, value, err);
+	if (r != -ENOENT)
+		return r;
+	/* the sink of a CoreSight trace; sysfs has its hash in hexadecimal */
+	if (term[0] == '@' && !value) {
+		if (!*read_text(pmu, "sinks", term + 1, text, sizeof(text)))
+			return seam_err_set(err, -EINVAL, "PMU '%s' has no "
+				"sink '%s'; see " DEVICES "/%s/sinks", pmu,
+				term + 1, pmu);
+		event->attr.config2 &= ~(uint64_t)UINT32_MAX;
+		event->attr.config2 |= (uint32_t)strtoull(text, NULL, 16);
+		return 0;
+	}
 	if (!value && depth < MAX_NESTED &&
 	    *read_text(pmu, "events", term, text, sizeof(text)))
 		return set_terms(event, pmu, text, depth + 1, err);
@@ -287,10 +261,9 @@ int seam_pmu_event_parse(struct seam_event *event, const char *text,
 			 struct seam_err *err)
 {
 	char copy[SEAM_EVENT_NAME], defaults[256], *terms, *modifiers;
-	int type, r;
+	int r;
 
-	seam_text_copy(event->name, sizeof(event->name), text,
-		       SEAM_TEXT_TERMINAL);
+	snprintf(event->name, sizeof(event->name), "%s", text);
 	memcpy(copy, event->name, sizeof(copy));
 	terms = strchr(copy, '/');
 	modifiers = strrchr(copy, '/');
@@ -301,11 +274,10 @@ int seam_pmu_event_parse(struct seam_event *event, const char *text,
 	*terms++ = '\0';
 	*modifiers++ = '\0';
 	snprintf(event->kernel_name, sizeof(event->kernel_name), "%s", copy);
-	type = pmu_type(copy);
-	if (type < 0)
-		return seam_err_set(err, type, "this kernel has no PMU '%s'; "
-				    "see " SEAM_PMU_DEVICES, copy);
-	event->attr.type = (uint32_t)type;
+	if (!*copy || *copy == '.' || !pmu_has(copy, "type"))
+		return seam_err_set(err, -ENOENT, "this kernel has no PMU "
+				    "'%s'; see " DEVICES, copy);
+	event->attr.type = (uint32_t)seam_pmu_number(copy, "type", 10, 0);
 	event->origin = SEAM_EVENT_OF_PMU;
 	event->aux_kind = seam_aux_pmu_kind(copy);
 	if (event->aux_kind) {
@@ -313,8 +285,6 @@ int seam_pmu_event_parse(struct seam_event *event, const char *text,
 		set_terms(event, copy, defaults, 0, NULL);
 	}
 	r = set_terms(event, copy, terms, 0, err);
-	if (r == 0)
-		r = seam_event_terms_check(event, err);
 	if (r == 0 && *modifiers == ':')
 		modifiers++;
 	return r == 0 ? seam_event_modify(event, modifiers, err) : r;

@@ -4,8 +4,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/text.h"
-#include "record/events/tracefs.h"
 #include "symbol/elf/elf_symbols.h"
 #include "symbol/sandbox/sandbox.h"
 
@@ -23,24 +21,7 @@ enum { MAX_PLACES = 1024 };	/* functions of one name */
 /* Of all events that recorders define in tracefs. */
 #define SYSTEM "seam"
 
-static const char return_suffix[] = "%return";
-
 /* ---- uprobe:/path:where ---- */
-
-/* Get the offset in the file of address @addr. */
-static int offset_of(const struct seam_elf *file, uint64_t addr,
-		     uint64_t *offset)
-{
-	for (size_t i = 0; i < file->segments.n; i++) {
-		const struct seam_segment *s = &file->segments.items[i];
-
-		if (s->is_executable && addr - s->addr < s->size) {
-			*offset = s->offset + (addr - s->addr);
-			return 0;
-		}
-	}
-	return -ENOENT;
-}
 
 /*
  * In the sandbox: send the offset of each function @context of the file from
@@ -63,11 +44,19 @@ static void serve_lookup(struct seam_ipc *ipc, void *context)
 	seam_ipc_put_err(ipc, &err);
 	for (size_t i = 0; !r && i < table.symbols.n; i++) {
 		const struct seam_symbol *s = &table.symbols.items[i];
-		uint64_t offset;
 
-		if (s->name && strcmp(s->name, name) == 0 &&
-		    offset_of(&file, s->start, &offset) == 0)
-			seam_ipc_put_u64(ipc, offset);
+		if (!s->name || strcmp(s->name, name) != 0)
+			continue;
+		for (size_t k = 0; k < file.segments.n; k++) {
+			const struct seam_segment *in = &file.segments.items[k];
+
+			if (!in->is_executable ||
+			    s->start - in->addr >= in->size)
+				continue;
+			seam_ipc_put_u64(ipc, in->offset +
+					 (s->start - in->addr));
+			break;
+		}
 	}
 	seam_ipc_send(ipc, 0, -1);
 }
@@ -98,50 +87,22 @@ static int find_symbol(struct seam_probe *probe, const char *name,
 	int r = seam_sandbox_start(&reader, serve_lookup,
 				   (void *)(uintptr_t)name, err);
 
-	if (r == 0) {
-		r = seam_ipc_send(&reader.ipc, 0, probe->fd);
-		if (!r)
-			r = seam_ipc_receive(&reader.ipc, &answer);
-		if (r) {
-			seam_sandbox_end(&reader, why, sizeof(why));
-			seam_err_set(err, r, "the process that read it %s",
-				     why);
-		} else {
-			r = seam_ipc_take_err(&answer.body, err);
-		}
-		while (r == 0 && seam_cursor_left(&answer.body) >=
-		       sizeof(uint64_t))
-			r = add_place(probe, seam_cursor_u64(&answer.body),
-				      err);
-		seam_sandbox_end(&reader, NULL, 0);
+	if (r)
+		return r;
+	r = seam_ipc_send(&reader.ipc, 0, probe->fd);
+	if (!r)
+		r = seam_ipc_receive(&reader.ipc, &answer);
+	if (r) {
+		seam_sandbox_end(&reader, why, sizeof(why));
+		return seam_err_set(err, r, "the process that read it %s",
+				    why);
 	}
+	r = seam_ipc_take_err(&answer.body, err);
+	while (r == 0 && seam_cursor_left(&answer.body) >= sizeof(uint64_t))
+		r = add_place(probe, seam_cursor_u64(&answer.body), err);
+	seam_sandbox_end(&reader, NULL, 0);
 	return r < 0 || probe->places.n ? r :
 	       seam_err_set(err, -ENOENT, "it has no function '%s'", name);
-}
-
-/* Set the offsets in the file: @place is "0xoffset" or a symbol. */
-static int find_places(struct seam_probe *probe, const char *place,
-		       struct seam_err *err)
-{
-	char *end;
-	uint64_t offset;
-
-	if (strncmp(place, "0x", 2) != 0)
-		return find_symbol(probe, place, err);
-	offset = strtoull(place, &end, 16);
-	return *end ? seam_err_set(err, -EINVAL, "'%s' is not an offset",
-				   place) : add_place(probe, offset, err);
-}
-
-/* Cut "%return" off.  True when it was there. */
-static bool cut_return(char *text)
-{
-	size_t n = strlen(text), suffix = strlen(return_suffix);
-
-	if (n < suffix || strcmp(text + n - suffix, return_suffix) != 0)
-		return false;
-	text[n - suffix] = '\0';
-	return true;
 }
 
 /*
@@ -152,7 +113,9 @@ static struct seam_probe *add_probe(struct seam_event *event, const char *text,
 				    char *place, size_t cap,
 				    struct seam_err *err)
 {
+	static const char suffix[] = "%return";
 	struct seam_probe *probe = calloc(1, sizeof(*probe));
+	size_t n;
 
 	event->probe = probe;
 	if (!probe) {
@@ -164,18 +127,22 @@ static struct seam_probe *add_probe(struct seam_event *event, const char *text,
 	event->attr.type = PERF_TYPE_TRACEPOINT;
 	event->each_time = true;
 	snprintf(place, cap, "%s", strchr(text, ':') + 1);
-	probe->is_return = cut_return(place) ||
-			   strncmp(text + 1, "ret", 3) == 0;
+	n = strlen(place);
+	probe->is_return = strncmp(text + 1, "ret", 3) == 0;
+	if (n >= strlen(suffix) &&
+	    strcmp(place + n - strlen(suffix), suffix) == 0) {
+		place[n - strlen(suffix)] = '\0';
+		probe->is_return = true;
+	}
 	return probe;
 }
 
 int seam_uprobe_parse(struct seam_event *event, const char *text,
 		      struct seam_err *err)
 {
-	char path[PATH_MAX + SEAM_EVENT_NAME], shown[2 * SEAM_EVENT_NAME];
+	char path[PATH_MAX + SEAM_EVENT_NAME], *place, *end;
 	struct seam_probe *probe = add_probe(event, text, path, sizeof(path),
 					     err);
-	char *place;
 	int r;
 
 	if (!probe)
@@ -186,12 +153,15 @@ int seam_uprobe_parse(struct seam_event *event, const char *text,
 			"uprobe:/path:symbol or uprobe:/path:0xoffset");
 	*place++ = '\0';
 	probe->fd = r = seam_elf_open_fd(path, err);
-	if (r >= 0)
-		r = find_places(probe, place, err);
-	return r >= 0 ? 0 :
-	       seam_err_add(err, r, "cannot probe '%s'",
-			    seam_text_copy(shown, sizeof(shown), path,
-					   SEAM_TEXT_TERMINAL));
+	if (r >= 0 && strncmp(place, "0x", 2) != 0) {
+		r = find_symbol(probe, place, err);
+	} else if (r >= 0) {
+		r = add_place(probe, strtoull(place, &end, 16), err);
+		if (*end)
+			r = seam_err_set(err, -EINVAL, "'%s' is not an "
+					 "offset", place);
+	}
+	return r >= 0 ? 0 : seam_err_add(err, r, "cannot probe '%s'", path);
 }
 
 /* ---- kprobe:function+offset ---- */
@@ -221,31 +191,25 @@ int seam_kprobe_parse(struct seam_event *event, const char *text,
 	return 0;
 }
 
-/* Whether the kernel or a module has this function, as far as root can see. */
-static bool has_function(const char *place)
-{
-	const char *name = strrchr(place, ':') ? strrchr(place, ':') + 1 :
-			   place;
-	size_t n = strcspn(name, "+");
-	FILE *symbols = fopen("/proc/kallsyms", "re");
-	char line[512], symbol[256];
-	bool found = false;
-
-	while (symbols && !found && fgets(line, sizeof(line), symbols))
-		found = sscanf(line, "%*s %*c %255s", symbol) == 1 &&
-			strlen(symbol) == n && memcmp(symbol, name, n) == 0;
-	if (symbols)
-		fclose(symbols);
-	return found;
-}
-
 /* Why the kernel refused a kprobe with @code. */
 static int refuse_kprobe(const struct seam_probe *probe, int code,
 			 struct seam_err *err)
 {
 	const char *function = probe->function;
+	const char *name = strrchr(function, ':') ?
+			   strrchr(function, ':') + 1 : function;
+	FILE *symbols = fopen("/proc/kallsyms", "re");
+	char line[512], symbol[256];
+	size_t n = strcspn(name, "+");
+	bool found = false;
 
-	if (!has_function(function))
+	/* of the kernel or a module, as far as root can see */
+	while (symbols && !found && fgets(line, sizeof(line), symbols))
+		found = sscanf(line, "%*s %*c %255s", symbol) == 1 &&
+			strlen(symbol) == n && memcmp(symbol, name, n) == 0;
+	if (symbols)
+		fclose(symbols);
+	if (!found)
 		return seam_err_set(err, -ENOENT, "the kernel has no function "
 			"'%s': see available_filter_functions of tracefs",
 			function);
@@ -303,43 +267,32 @@ static const char *file_of(const struct seam_probe *probe)
 }
 
 /*
- * Of a file by a link to the one that was read: its path may lead to another
- * file now, and one with spaces cannot be written.  One event has all places.
+ * A file is named by a link to the descriptor that was read: the path may lead
+ * to another file now, and tracefs takes no path with spaces.  One event has
+ * all places.
  */
-static int define_places(const struct seam_probe *p, int fd,
-			 struct seam_err *err)
-{
-	char type = p->is_return ? 'r' : 'p';
-	int r = 0;
-
-	if (p->function[0]) {
-		r = command(fd, "%c:" SYSTEM "/%s %s\n", type, p->name,
-			    p->function);
-		return r < 0 ? refuse_kprobe(p, r, err) : 0;
-	}
-	for (size_t i = 0; r == 0 && i < p->places.n; i++)
-		r = command(fd, "%c:" SYSTEM "/%s /proc/self/fd/%d:0x%" PRIx64
-			    "\n", type, p->name, p->fd, p->places.items[i]);
-	return r < 0 ? seam_err_set(err, r, "%s", strerror(-r)) : 0;
-}
-
 static int define(struct seam_event *event, int root, int fd,
 		  struct seam_err *err)
 {
 	struct seam_probe *p = event->probe;
-	char shown[2 * SEAM_EVENT_NAME];
-	int r, id;
+	char type = p->is_return ? 'r' : 'p';
+	int r = 0, id;
 
 	remove_left(root, file_of(p), fd);
-	/* unique: the pid may be that of another in another namespace */
+	/* unique: a process of another namespace may have the same pid */
 	snprintf(p->name, sizeof(p->name), "p%d_%" PRIx64, (int)getpid(),
 		 seam_clock_ns());
-	r = define_places(p, fd, err);
-	if (r < 0)
-		return seam_err_add(err, r, "cannot define '%s'",
-				    seam_text_copy(shown, sizeof(shown),
-						   event->name,
-						   SEAM_TEXT_TERMINAL));
+	if (p->function[0])
+		r = command(fd, "%c:" SYSTEM "/%s %s\n", type, p->name,
+			    p->function);
+	for (size_t i = 0; r == 0 && i < p->places.n; i++)
+		r = command(fd, "%c:" SYSTEM "/%s /proc/self/fd/%d:0x%" PRIx64
+			    "\n", type, p->name, p->fd, p->places.items[i]);
+	if (r < 0) {
+		r = p->function[0] ? refuse_kprobe(p, r, err) :
+		    seam_err_set(err, r, "%s", strerror(-r));
+		return seam_err_add(err, r, "cannot define '%s'", event->name);
+	}
 	id = seam_tracefs_id(root, SYSTEM, p->name, err);
 	event->attr.config = (__u64)id;
 	snprintf(event->kernel_name, sizeof(event->kernel_name), SYSTEM ":%s",
@@ -376,23 +329,20 @@ int seam_probe_define(struct seam_event *event, struct seam_err *err)
 	return r;
 }
 
-/* What is in use still (EBUSY) is left to the next recorder's remove_left(). */
-static void remove_event(const struct seam_probe *probe)
-{
-	int root, fd = open_events(file_of(probe), &root, NULL);
-
-	if (fd >= 0)
-		command(fd, "-:" SYSTEM "/%s\n", probe->name);
-	seam_file_close_fd(fd);
-	seam_file_close_fd(root);
-}
-
+/* An event that is in use is left to the next recorder's remove_left(). */
 void seam_probe_free(struct seam_probe *probe)
 {
+	int root, fd;
+
 	if (!probe)
 		return;
-	if (probe->name[0])
-		remove_event(probe);
+	if (probe->name[0]) {
+		fd = open_events(file_of(probe), &root, NULL);
+		if (fd >= 0)
+			command(fd, "-:" SYSTEM "/%s\n", probe->name);
+		seam_file_close_fd(fd);
+		seam_file_close_fd(root);
+	}
 	seam_file_close_fd(probe->fd);
 	free(probe->places.items);
 	free(probe);

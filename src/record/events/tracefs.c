@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* tracefs.c - find tracefs, or mount it for ourselves; see tracefs.h */
-#include "record/events/tracefs.h"
+/* tracefs.c - find tracefs, or mount it for ourselves; see event_kinds.h */
+#include "record/events/event_kinds.h"
 
 #include "base/file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <stdlib.h>

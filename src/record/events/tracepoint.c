@@ -3,8 +3,6 @@
 #include "record/events/event_kinds.h"
 
 #include "base/file.h"
-#include "base/text.h"
-#include "record/events/tracefs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -88,19 +86,18 @@ int seam_tracepoint_add(struct seam_event_list *list, const char *text,
 			struct seam_err *err)
 {
 	char system[SEAM_EVENT_NAME], name[SEAM_EVENT_NAME];
-	char modifiers[16] = "", shown[2 * SEAM_EVENT_NAME];
+	char modifiers[16] = "";
 	struct tracepoint_search search = {
 		.list = list, .name = name, .modifiers = modifiers, .err = err,
 	};
 	size_t before = list->n;
 	int r;
 
-	seam_text_copy(shown, sizeof(shown), text, SEAM_TEXT_TERMINAL);
 	if (strlen(text) >= SEAM_EVENT_NAME || strstr(text, "..") ||
 	    sscanf(text, "%255[^:]:%255[^:]:%15s", system, name,
 		   modifiers) < 2)
 		return seam_err_set(err, -EINVAL, "no event is named '%s'; "
-				    "'seam doctor' lists the events", shown);
+				    "'seam doctor' lists the events", text);
 	search.tracefs = seam_tracefs_open(err);
 	if (search.tracefs < 0)
 		return search.tracefs;
@@ -108,7 +105,7 @@ int seam_tracepoint_add(struct seam_event_list *list, const char *text,
 	close(search.tracefs);
 	if (r == 0 && list->n == before)
 		return seam_err_set(err, -ENOENT, "there is no tracepoint "
-				    "'%s'", shown);
+				    "'%s'", text);
 	return r;
 }
 
@@ -132,17 +129,13 @@ static void put_u32(struct tracing_data *out, uint32_t v)
 	put(out, &v, sizeof(v));
 }
 
-static void put_u64(struct tracing_data *out, uint64_t v)
-{
-	put(out, &v, sizeof(v));
-}
-
 /* A file of tracefs after its size, a u64. */
 static void put_file(struct tracing_data *out, const char *name)
 {
 	struct seam_file file = { 0 };
 	struct seam_err why = { 0 };
 	char path[PATH_MAX];
+	uint64_t size;
 	int r;
 
 	if (out->code)
@@ -155,7 +148,8 @@ static void put_file(struct tracing_data *out, const char *name)
 					 "tracefs: %s", path, why.cause[0]);
 		return;
 	}
-	put_u64(out, file.bytes.size);
+	size = file.bytes.size;
+	put(out, &size, sizeof(size));
 	put(out, file.bytes.data, file.bytes.size);
 	seam_file_close(&file);
 }
@@ -198,16 +192,6 @@ static bool is_known(const struct seam_event *events, size_t i)
 	return false;
 }
 
-static void put_format(struct tracing_data *out, const struct seam_event *event)
-{
-	char path[2 * SEAM_EVENT_NAME];
-	int n = (int)system_length(event);
-
-	snprintf(path, sizeof(path), "%.*s/%s/format", n, event->kernel_name,
-		 event->kernel_name + n + 1);
-	put_file(out, path);
-}
-
 static void put_system(struct tracing_data *out,
 		       const struct seam_event *events, size_t n, size_t first)
 {
@@ -220,10 +204,16 @@ static void put_system(struct tracing_data *out,
 		n_formats += same_system(&events[first], &events[i]) &&
 			     !is_known(events, i);
 	put_u32(out, n_formats);
-	for (size_t i = first; i < n; i++)
+	for (size_t i = first; i < n; i++) {
+		char path[2 * SEAM_EVENT_NAME];
+
+		snprintf(path, sizeof(path), "%.*s/%s/format", (int)length,
+			 events[first].kernel_name,
+			 events[i].kernel_name + length + 1);
 		if (same_system(&events[first], &events[i]) &&
 		    !is_known(events, i))
-			put_format(out, &events[i]);
+			put_file(out, path);
+	}
 }
 
 static void put_head(struct tracing_data *out)
@@ -264,13 +254,10 @@ int seam_tracepoint_data(const struct seam_event *events, size_t n,
 			put_system(&out, events, n, i);
 	put_u32(&out, 0);	/* kallsyms: in kernel.sym.zst */
 	put_u32(&out, 0);	/* formats of trace_printk() */
-	put_u64(&out, 0);	/* names of threads: in COMM records */
+	put_u32(&out, 0);	/* names of threads, a u64: in COMM records */
+	put_u32(&out, 0);
 	close(out.tracefs);
-	if (out.code) {
-		free(out.bytes.items);
-		return out.code;
-	}
 	*data = out.bytes.items;
 	*size = out.bytes.n;
-	return 0;
+	return out.code;
 }

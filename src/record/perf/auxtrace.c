@@ -3,7 +3,7 @@
 #include "record/perf/auxtrace.h"
 
 #include "base/clock.h"
-#include "record/events/pmu.h"
+#include "record/events/event_kinds.h"
 #include "wire/perf/perf_record.h"
 
 #include <errno.h>
@@ -78,28 +78,20 @@ static int append(struct seam_data_file *file,
 	return r;
 }
 
-/* Take the last @n bytes off @span. */
-static void shorten(struct seam_ring_span *span, size_t n)
-{
-	size_t second = n < span->size[1] ? n : span->size[1];
-
-	span->size[1] -= second;
-	span->size[0] -= n - second;
-	span->end -= n;
-}
-
 ssize_t seam_auxtrace_drain(struct seam_data_file *file,
 			    struct seam_source_ring *ring, uint32_t idx,
 			    bool is_last, struct seam_err *err)
 {
 	struct seam_ring_span span;
-	size_t bytes = seam_ring_aux_peek(&ring->aux, &span);
+	size_t bytes = seam_ring_aux_peek(&ring->aux, &span), second;
+	size_t left = is_last ? 0 : bytes & 7;
 	int r;
 
-	if (!is_last) {
-		shorten(&span, bytes & 7);
-		bytes &= ~(size_t)7;
-	}
+	second = left < span.size[1] ? left : span.size[1];
+	span.size[1] -= second;
+	span.size[0] -= left - second;
+	span.end -= left;
+	bytes -= left;
 	if (bytes == 0)
 		return 0;
 	r = append(file, ring, idx, &span, span.end - bytes, err);
@@ -174,7 +166,7 @@ struct aux_words {
  * The kernel may write the page at any time; it increments the lock before and
  * after.  Source: struct perf_event_mmap_page, linux/perf_event.h.
  */
-static struct aux_clock read_clock_of(const void *control_page)
+static struct aux_clock read_clock(const void *control_page)
 {
 	enum { MAX_TRIES = 1000 };
 	const volatile struct perf_event_mmap_page *page = control_page;
@@ -193,9 +185,10 @@ static struct aux_clock read_clock_of(const void *control_page)
 		};
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (page->lock == lock && !(lock & 1))
-			return clock;
+			break;
+		clock.is_known = false;
 	}
-	return (struct aux_clock) { 0 };
+	return clock.is_known ? clock : (struct aux_clock) { 0 };
 }
 
 static void put(struct aux_words *words, uint64_t word)
@@ -206,9 +199,9 @@ static void put(struct aux_words *words, uint64_t word)
 static void put_clock(struct aux_words *words,
 		      const struct aux_clock *clock)
 {
-	put(words, clock->is_known ? clock->shift : 0);
-	put(words, clock->is_known ? clock->mult : 0);
-	put(words, clock->is_known ? clock->zero : 0);
+	put(words, clock->shift);
+	put(words, clock->mult);
+	put(words, clock->zero);
 	put(words, clock->is_known);
 }
 
@@ -224,58 +217,38 @@ static uint64_t config_bits(const char *pmu, const char *term, uint64_t value)
 	return attr.config;
 }
 
-/*
- * Which context switches the file has: none, SWITCH records of the traced
- * threads, or SWITCH_CPU_WIDE records of all threads.  Source: values 0, 2 and
- * 3 of have_sched_switch in intel-pt.c.
- */
-static uint64_t switches(const struct aux_facts *facts, uint64_t tsc)
+static void put_pt(struct aux_words *words, const char *pmu,
+		   const struct aux_facts *facts)
 {
-	if (!(facts->event->attr.config & tsc) || !facts->by_cpu)
-		return 0;
-	return facts->system_wide ? 3 : 2;
-}
-
-/* The ratio of the TSC to the core crystal clock. */
-static void put_ratio(struct aux_words *words)
-{
+	uint64_t tsc = config_bits(pmu, "tsc", 1);
+	bool has_switches = facts->event->attr.config & tsc && facts->by_cpu;
 	unsigned int denominator = 0, numerator = 0;
 #if defined(__x86_64__) || defined(__i386__)
 	unsigned int ecx, edx;
 
 	__get_cpuid(CPUID_TSC, &denominator, &numerator, &ecx, &edx);
 #endif
-	put(words, numerator);
-	put(words, denominator);
-}
-
-static void put_pt(struct aux_words *words, const char *pmu,
-		   const struct aux_facts *facts)
-{
-	uint64_t tsc = config_bits(pmu, "tsc", 1);
-
 	put(words, facts->event->attr.type);
 	put_clock(words, &facts->clock);
 	put(words, tsc);
 	put(words, config_bits(pmu, "noretcomp", 1));
-	put(words, switches(facts, tsc));
+	/*
+	 * Which context switches the file has: none, SWITCH records of the
+	 * traced threads, or SWITCH_CPU_WIDE records of all threads.
+	 * Source: values 0, 2 and 3 of have_sched_switch in intel-pt.c.
+	 */
+	put(words, !has_switches ? 0 : facts->system_wide ? 3 : 2);
 	put(words, facts->snapshot_mode);
 	put(words, facts->by_cpu);
 	put(words, config_bits(pmu, "mtc", 1));
 	put(words, config_bits(pmu, "mtc_period", UINT64_MAX));
-	put_ratio(words);
+	/* the ratio of the TSC to the core crystal clock */
+	put(words, numerator);
+	put(words, denominator);
 	put(words, config_bits(pmu, "cyc", 1));
 	put(words, seam_pmu_number(pmu, "max_nonturbo_ratio", 10, 0));
 	put(words, 0);		/* bytes of an address filter */
 	put(words, seam_pmu_number(pmu, "caps/event_trace", 10, 0));
-}
-
-static void put_bts(struct aux_words *words,
-		    const struct aux_facts *facts)
-{
-	put(words, facts->event->attr.type);
-	put_clock(words, &facts->clock);
-	put(words, facts->snapshot_mode);
 }
 
 /* A register from the driver's file, in hexadecimal; 0: no such file. */
@@ -309,69 +282,36 @@ static uint64_t etm4_config(uint64_t options)
 	return config;
 }
 
-/* The trace id of a CPU, as kernels before 6.2 assign it. */
-static uint64_t etm_id(int cpu)
-{
-	return 0x10 + 2 * (uint64_t)cpu;
-}
-
-static bool is_ete(uint64_t devarch)
-{
-	/* Source: Arm ETE, TRCDEVARCH: ARCHVER 5, ARCHPART 0xa13 */
-	return (devarch & 0xffff) == 0x5a13;
-}
-
-static void put_etm4(struct aux_words *words, const char *pmu, int cpu,
+/* The trace unit of @cpu: an ETMv4 or ETE, or an ETMv3. */
+static void put_unit(struct aux_words *words, const char *pmu, int cpu,
 		     uint64_t options)
 {
 	static const char *const registers[] = {
 		"trcidr/trcidr0", "trcidr/trcidr1", "trcidr/trcidr2",
-		"trcidr/trcidr8", "mgmt/trcauthstatus",
+		"trcidr/trcidr8", "mgmt/trcauthstatus", "mgmt/trcdevarch",
+		"mgmt/etmccer", "mgmt/etmidr",
 	};
-	uint64_t devarch = etm_register(pmu, cpu, "mgmt/trcdevarch");
-	bool ete = is_ete(devarch);
+	enum { DEVARCH = 5, N_V4 = 6, N = SEAM_ARRAY_SIZE(registers) };
+	uint64_t values[N];
+	size_t first, end;
+	bool is_v4, is_ete;
 
-	put(words, ete ? 0x5050505050505050 : 0x4040404040404040);
+	for (size_t i = 0; i < N; i++)
+		values[i] = etm_register(pmu, cpu, registers[i]);
+	is_v4 = values[0];
+	/* Source: Arm ETE, TRCDEVARCH: ARCHVER 5, ARCHPART 0xa13 */
+	is_ete = is_v4 && (values[DEVARCH] & 0xffff) == 0x5a13;
+	first = is_v4 ? 0 : N_V4;
+	end = !is_v4 ? N : is_ete ? N_V4 : DEVARCH;
+	put(words, is_ete ? 0x5050505050505050 : is_v4 ? 0x4040404040404040 :
+		   0x3030303030303030);
 	put(words, (uint64_t)cpu);
-	put(words, 2 + SEAM_ARRAY_SIZE(registers) + ete);
-	put(words, etm4_config(options));
-	put(words, etm_id(cpu));
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(registers); i++)
-		put(words, etm_register(pmu, cpu, registers[i]));
-	if (ete)
-		put(words, devarch);
-}
-
-static void put_etm3(struct aux_words *words, const char *pmu, int cpu,
-		     uint64_t options)
-{
-	put(words, 0x3030303030303030);
-	put(words, (uint64_t)cpu);
-	put(words, 4);		/* words that follow */
-	put(words, options);
-	put(words, etm_id(cpu));
-	put(words, etm_register(pmu, cpu, "mgmt/etmccer"));
-	put(words, etm_register(pmu, cpu, "mgmt/etmidr"));
-}
-
-static void put_etm(struct aux_words *words, const char *pmu,
-		    const struct aux_facts *facts)
-{
-	enum { VERSION = 1 };	/* with a count of words for each CPU */
-	uint64_t options = facts->event->attr.config;
-	size_t n = facts->cpus->n;
-
-	put(words, VERSION);
-	put(words, (uint64_t)facts->event->attr.type << 32 | n);
-	put(words, facts->snapshot_mode);
-	for (size_t i = 0; i < n; i++) {
-		int cpu = facts->cpus->items[i];
-
-		if (etm_register(pmu, cpu, "trcidr/trcidr0"))
-			put_etm4(words, pmu, cpu, options);
-		else
-			put_etm3(words, pmu, cpu, options);
-	}
+	put(words, 2 + end - first);	/* words that follow */
+	put(words, is_v4 ? etm4_config(options) : options);
+	/* the trace id, as kernels before 6.2 assign it */
+	put(words, 0x10 + 2 * (uint64_t)cpu);
+	for (size_t i = first; i < end; i++)
+		put(words, values[i]);
 }
 
 /* Append the words of the kind; none for one that has no decoder. */
@@ -384,10 +324,18 @@ static void put_words(struct aux_words *words, const struct aux_facts *facts)
 		put_pt(words, pmu, facts);
 		break;
 	case SEAM_AUX_INTEL_BTS:
-		put_bts(words, facts);
+		put(words, facts->event->attr.type);
+		put_clock(words, &facts->clock);
+		put(words, facts->snapshot_mode);
 		break;
 	case SEAM_AUX_CS_ETM:
-		put_etm(words, pmu, facts);
+		put(words, 1);	/* the version with a count of each CPU */
+		put(words, (uint64_t)facts->event->attr.type << 32 |
+			   facts->cpus->n);
+		put(words, facts->snapshot_mode);
+		for (size_t i = 0; i < facts->cpus->n; i++)
+			put_unit(words, pmu, facts->cpus->items[i],
+				 facts->event->attr.config);
 		break;
 	case SEAM_AUX_ARM_SPE:
 		put(words, facts->event->attr.type);
@@ -401,39 +349,27 @@ static void put_words(struct aux_words *words, const struct aux_facts *facts)
 	}
 }
 
-static const struct seam_event *first_event(const struct seam_sources *s)
-{
-	for (size_t e = 0; e < s->n_events; e++)
-		if (s->events[e].aux_kind)
-			return &s->events[e];
-	return NULL;
-}
-
-/* All events with AUX buffers use the kernel's clock: any ring has it. */
-static struct aux_clock read_clock(const struct seam_sources *s)
-{
-	for (size_t i = 0; i < s->rings.n; i++)
-		if (s->rings.items[i].aux.size)
-			return read_clock_of(
-				s->rings.items[i].ring.control);
-	return (struct aux_clock) { 0 };
-}
-
 void seam_auxtrace_describe(const struct seam_sources *s,
 			    struct seam_synth *synth)
 {
 	struct aux_words words = { 0 };
 	struct aux_facts facts = {
-		.event = first_event(s),
 		.cpus = s->sampled.n ? &s->sampled : &s->cpus,
-		.clock = read_clock(s),
 		.snapshot_mode = s->aux_snapshots,
 		.by_cpu = !s->per_thread || s->sampled.n,
 		.system_wide = seam_sources_is_system_wide(s),
 	};
 
+	for (size_t e = s->n_events; e-- > 0; )
+		if (s->events[e].aux_kind)
+			facts.event = &s->events[e];
 	if (!facts.event)
 		return;
+	/* events with AUX buffers use the kernel's clock: any ring has it */
+	for (size_t i = 0; i < s->rings.n && !facts.clock.is_known; i++)
+		if (s->rings.items[i].aux.size)
+			facts.clock =
+				read_clock(s->rings.items[i].ring.control);
 	if (facts.clock.is_known) {
 		const uint64_t conversion[] = {
 			facts.clock.shift, facts.clock.mult, facts.clock.zero,

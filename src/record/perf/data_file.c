@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* data_file.c - begin, copy, append, count; see data_file.h */
+/* data_file.c - begin, copy, append, compress, count; see data_file.h */
 #include "record/perf/data_file.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "record/events/event_kinds.h"
+#include "wire/perf/perf_record.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <zstd.h>
 
 static int alloc_events(struct seam_data_file *file, size_t n,
 			struct seam_err *err)
@@ -19,12 +22,6 @@ static int alloc_events(struct seam_data_file *file, size_t n,
 	file->by_event_before = calloc(n, sizeof(*file->by_event_before));
 	return file->events && file->by_event && file->by_event_before ?
 	       0 : seam_err_no_memory(err);
-}
-
-/* Room for @n ids of event @e. */
-static uint64_t *alloc_ids(struct seam_data_file *file, size_t e, size_t n)
-{
-	return file->events[e].ids = calloc(n ? n : 1, sizeof(uint64_t));
 }
 
 /* Each event, with the ids that its records carry. */
@@ -44,7 +41,9 @@ static int describe_events(struct seam_data_file *file,
 		event->attr = seam_perf_attr_of(&attr);
 		event->name = sources->events[e].name;
 		event->max_ids = later;
-		if (!alloc_ids(file, e, sources->list.n + later + 1))
+		event->ids = calloc(sources->list.n + later + 1,
+				    sizeof(*event->ids));
+		if (!event->ids)
 			return seam_err_no_memory(err);
 		if (sources->events[e].program_id)
 			event->ids[event->n_ids++] =
@@ -57,35 +56,37 @@ static int describe_events(struct seam_data_file *file,
 	return r;
 }
 
-/* Header, events, and the formats of tracepoints, which readers need. */
-static int write_head(struct seam_data_file *file,
-		      const struct seam_sources *sources, struct seam_err *err)
+int seam_data_file_begin(struct seam_data_file *file, int fd,
+			 const struct seam_sources *sources,
+			 struct seam_err *err)
 {
-	uint8_t *formats;
-	size_t size;
-	int r = seam_perf_writer_begin(&file->writer, file->fd, "data",
-				       file->events, file->n_events, err);
+	struct seam_compress *c = &file->compress;
+	uint8_t *formats = NULL;
+	size_t size = 0;
+	int r;
 
-	if (r < 0)
-		return r;
-	r = seam_tracepoint_data(sources->events, sources->n_events, &formats,
-				 &size, err);
+	file->fd = fd;
+	r = describe_events(file, sources, err);
+	if (r == 0 && c->level) {
+		c->stream = ZSTD_createCCtx();
+		if (!c->stream ||
+		    ZSTD_isError(ZSTD_CCtx_setParameter(c->stream,
+				 ZSTD_c_compressionLevel, c->level)))
+			r = seam_err_set(err, -ENOMEM, "cannot compress at "
+					 "level %d", c->level);
+	}
+	/* header, events, and the formats of tracepoints for readers */
+	if (r == 0)
+		r = seam_perf_writer_begin(&file->writer, fd, "data",
+					   file->events, file->n_events, err);
+	if (r == 0)
+		r = seam_tracepoint_data(sources->events, sources->n_events,
+					 &formats, &size, err);
 	if (r == 0)
 		r = seam_perf_writer_formats(&file->writer,
 			(struct seam_bytes) { formats, size }, err);
 	free(formats);
 	return r;
-}
-
-int seam_data_file_begin(struct seam_data_file *file, int fd,
-			 const struct seam_sources *sources,
-			 struct seam_err *err)
-{
-	int r;
-
-	file->fd = fd;
-	r = describe_events(file, sources, err);
-	return r == 0 ? write_head(file, sources, err) : r;
 }
 
 static int copy_bytes(int to, int from, uint64_t bytes, struct seam_err *err)
@@ -106,15 +107,17 @@ static int copy_bytes(int to, int from, uint64_t bytes, struct seam_err *err)
 	return 0;
 }
 
-static int copy_tables(struct seam_data_file *file,
-		       const struct seam_data_file *from,
-		       struct seam_err *err)
+int seam_data_file_copy(struct seam_data_file *file, int fd,
+			const struct seam_data_file *from,
+			struct seam_err *err)
 {
-	int r = alloc_events(file, from->n_events, err);
+	int r;
 
+	file->fd = fd;
+	r = alloc_events(file, from->n_events, err);
 	for (size_t e = 0; r == 0 && e < file->n_events; e++) {
 		const struct seam_perf_event *event = &from->events[e];
-		uint64_t *ids = alloc_ids(file, e, event->n_ids);
+		uint64_t *ids = calloc(event->n_ids + 1, sizeof(*ids));
 
 		if (!ids)
 			return seam_err_no_memory(err);
@@ -126,18 +129,7 @@ static int copy_tables(struct seam_data_file *file,
 	if (r == 0 && !SEAM_ARRAY_EXTEND(&file->auxtraces,
 					 from->auxtraces.items,
 					 from->auxtraces.n))
-		return seam_err_no_memory(err);
-	return r;
-}
-
-int seam_data_file_copy(struct seam_data_file *file, int fd,
-			const struct seam_data_file *from,
-			struct seam_err *err)
-{
-	int r;
-
-	file->fd = fd;
-	r = copy_tables(file, from, err);
+		r = seam_err_no_memory(err);
 	file->writer = from->writer;
 	file->writer.fd = fd;
 	file->writer.events = file->events;
@@ -168,6 +160,79 @@ int seam_data_file_append(struct seam_data_file *file,
 	return r;
 }
 
+/* ---- batches of records ---- */
+
+/*
+ * One zstd stream runs through all COMPRESSED records of the file.  Each is
+ * flushed, so that a file of a killed recorder ends with its last batch.  A
+ * record may begin in one COMPRESSED record and end in the next.
+ *
+ * Source: tools/perf/util/zstd.c and session.c of Linux 6.1.
+ */
+
+/* A chunk that does not shrink still has to fit into a record. */
+_Static_assert(ZSTD_COMPRESSBOUND(SEAM_COMPRESS_CHUNK_BYTES) + 1024 +
+	       sizeof(struct perf_event_header) <= UINT16_MAX,
+	       "the size of a record has 16 bits");
+
+/* Append one COMPRESSED record of @size bytes of @data to out. */
+static int put_chunk(struct seam_compress *c, const uint8_t *data,
+		     size_t size, struct seam_err *err)
+{
+	struct perf_event_header header = { .type = SEAM_PERF_COMPRESSED };
+	ZSTD_inBuffer in = { .src = data, .size = size };
+	ZSTD_outBuffer out = { .size = UINT16_MAX - sizeof(header) };
+	size_t left;
+
+	if (!SEAM_ARRAY_RESERVE(&c->out, UINT16_MAX))
+		return seam_err_no_memory(err);
+	out.dst = c->out.items + c->out.n + sizeof(header);
+	left = ZSTD_compressStream2(c->stream, &out, &in, ZSTD_e_flush);
+	if (left != 0 || in.pos != size)
+		return seam_err_set(err, -EIO, "zstd: %s", ZSTD_isError(left) ?
+				    ZSTD_getErrorName(left) :
+				    "a chunk does not fit");
+	header.size = (uint16_t)(sizeof(header) + out.pos);
+	memcpy(c->out.items + c->out.n, &header, sizeof(header));
+	c->out.n += header.size;
+	c->n_in += size;
+	c->n_out += header.size;
+	return 0;
+}
+
+int seam_data_file_add_batch(struct seam_data_file *file, struct iovec *pieces,
+			     size_t n, bool ends_round, struct seam_err *err)
+{
+	static const struct perf_event_header end = {
+		.type = SEAM_PERF_FINISHED_ROUND, .size = sizeof(end),
+	};
+	struct seam_compress *c = &file->compress;
+
+	c->out.n = 0;
+	for (size_t i = 0; c->stream && i < n; i++)
+		for (size_t at = 0; at < pieces[i].iov_len; ) {
+			const uint8_t *data = pieces[i].iov_base;
+			size_t size = pieces[i].iov_len - at;
+			int r;
+
+			if (size > SEAM_COMPRESS_CHUNK_BYTES)
+				size = SEAM_COMPRESS_CHUNK_BYTES;
+			r = put_chunk(c, data + at, size, err);
+			if (r < 0)
+				return r;
+			at += size;
+		}
+	if (c->stream) {
+		pieces[0] = (struct iovec) { c->out.items, c->out.n };
+		n = 1;
+	}
+	if (ends_round)
+		pieces[n++] = (struct iovec) {
+			(void *)(uintptr_t)&end, sizeof(end),
+		};
+	return seam_perf_writer_append(&file->writer, pieces, n, err);
+}
+
 void seam_data_file_mark(struct seam_data_file *file)
 {
 	file->n_records_before = file->n_records;
@@ -185,13 +250,17 @@ void seam_data_file_revert(struct seam_data_file *file)
 	       file->n_events * sizeof(*file->by_event));
 }
 
-/* LOST records are all there is where the kernel keeps no counts. */
-static void count_lost_records(struct seam_counts *losses,
-			       const struct seam_sources *sources)
+int seam_data_file_add_ids(struct seam_data_file *file,
+			   const struct seam_sources *sources, size_t first,
+			   struct seam_err *err)
 {
-	for (size_t i = 0; i < sources->rings.n; i++)
-		losses->n[SEAM_COUNT_RING_FULL] +=
-			sources->rings.items[i].n_lost;
+	int r = 0;
+
+	for (size_t i = first; r == 0 && i < sources->list.n; i++)
+		r = seam_perf_writer_add_id(&file->writer,
+					    sources->list.items[i].event,
+					    sources->list.items[i].id, err);
+	return r;
 }
 
 /*
@@ -216,20 +285,101 @@ int seam_data_file_write_losses(struct seam_data_file *file,
 		if (!lost)
 			continue;
 		/* a ring that overwrites is never full */
-		if (ring->is_backward)
-			file->losses.n[SEAM_COUNT_PAUSED] += lost;
-		else
-			file->losses.n[SEAM_COUNT_RING_FULL] += lost;
+		file->losses.n[ring->is_backward ? SEAM_COUNT_PAUSED :
+			       SEAM_COUNT_RING_FULL] += lost;
 		file->by_event[source->event].n_lost += lost;
 		seam_synth_lost(&synth, source->id, (uint32_t)ring->cpu,
 				now_ns, lost);
 	}
-	if (sources->left_out & SEAM_LEFT_OUT_LOST_COUNTS)
-		count_lost_records(&file->losses, sources);
+	/* LOST records are all there is where the kernel keeps no counts */
+	for (size_t i = 0; sources->left_out & SEAM_LEFT_OUT_LOST_COUNTS &&
+	     i < sources->rings.n; i++)
+		file->losses.n[SEAM_COUNT_RING_FULL] +=
+			sources->rings.items[i].n_lost;
 	if (!is_closed && synth.bytes.n)
 		return seam_data_file_append(file, &synth, err);
 	seam_synth_fini(&synth);
 	return 0;
+}
+
+/* ---- CPUs that went offline or came online ---- */
+
+/*
+ * The events of a CPU end when it goes offline and do not begin again when it
+ * is back; there is no notification.  The kernel does count how long each
+ * event was enabled: where that is shorter than on the other CPUs, the CPU was
+ * offline.  Events of threads continue when it is back.  A CPU that came online
+ * later has no events at all.
+ *
+ * Source: perf_event_exit_cpu_context() of kernel/events/core.c, Linux 6.1.
+ */
+
+/*
+ * Going offline and online again takes longer than this; errors of the clocks,
+ * apart from the error that all CPUs share, are smaller.
+ */
+#define MIN_MISSING_NS INT64_C(5000000)
+
+/*
+ * How much longer source @i was enabled by our clock than by the kernel's;
+ * INT64_MAX where that is not known.  The two run at different rates, so the
+ * same error, of either sign, is in the value of each CPU.
+ */
+static int64_t missing_ns(const struct seam_sources *s, size_t i)
+{
+	const struct seam_source *source = &s->list.items[i];
+	uint64_t enabled_ns;
+
+	return !source->enabled_at_ns || !source->disabled_at_ns ||
+	       !seam_sources_enabled_ns(s, i, &enabled_ns) ? INT64_MAX :
+	       (int64_t)(source->disabled_at_ns - source->enabled_at_ns) -
+	       (int64_t)enabled_ns;
+}
+
+/* CPUs whose events ended, though they are online. */
+static void count_back(const struct seam_sources *s,
+		       const struct seam_number_list *online,
+		       struct seam_counts *counts)
+{
+	int64_t least = INT64_MAX;
+
+	for (size_t i = 0; i < s->list.n; i++)
+		if (missing_ns(s, i) < least)
+			least = missing_ns(s, i);
+	for (size_t i = 0; i < s->list.n; i++) {
+		int64_t missing = missing_ns(s, i);
+		int cpu = s->rings.items[s->list.items[i].ring].cpu;
+
+		if (missing == INT64_MAX || missing - least < MIN_MISSING_NS ||
+		    !seam_number_list_has(online, cpu))
+			continue;
+		counts->n[SEAM_COUNT_CPUS_BACK]++;
+		if (!counts->first_cpu)
+			counts->first_cpu = cpu;
+		missing -= least;
+		if ((uint64_t)missing > counts->n[SEAM_COUNT_CPU_NS])
+			counts->n[SEAM_COUNT_CPU_NS] = (uint64_t)missing;
+	}
+}
+
+void seam_data_file_count_cpus(struct seam_data_file *file,
+			       const struct seam_sources *s)
+{
+	struct seam_counts *counts = &file->losses;
+	struct seam_number_list online = { 0 };
+
+	if (seam_procfs_cpus(&online, NULL) == 0)
+		count_back(s, &online, counts);
+	else
+		online.n = 0;
+	/* with a list of CPUs from the user, a new one is not missing */
+	for (size_t i = 0; !s->sampled.n && i < online.n; i++)
+		if (!seam_number_list_has(&s->cpus, online.items[i])) {
+			counts->n[SEAM_COUNT_CPUS_NEW]++;
+			if (!counts->first_cpu)
+				counts->first_cpu = online.items[i];
+		}
+	free(online.items);
 }
 
 void seam_data_file_lost(struct seam_data_file *file)
@@ -250,7 +400,8 @@ void seam_data_file_fini(struct seam_data_file *file)
 	free(file->by_event);
 	free(file->by_event_before);
 	free(file->auxtraces.items);
-	seam_compress_fini(&file->compress);
+	ZSTD_freeCCtx(file->compress.stream);
+	free(file->compress.out.items);
 	seam_file_close_fd(file->fd);
 	*file = (struct seam_data_file) { .fd = -1 };
 }

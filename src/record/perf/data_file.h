@@ -11,12 +11,26 @@
 #ifndef SEAM_DATA_FILE_H
 #define SEAM_DATA_FILE_H
 
-#include "record/perf/compress.h"
 #include "record/perf/sources.h"
 #include "record/perf/synth.h"
 #include "wire/counts.h"
 #include "wire/stack_counts.h"
 #include "wire/perf/perf_writer.h"
+
+enum {
+	SEAM_COMPRESS_DEFAULT_LEVEL = 1,
+	SEAM_COMPRESS_MAX_LEVEL = 22,
+	/* Uncompressed bytes in one COMPRESSED record, at most. */
+	SEAM_COMPRESS_CHUNK_BYTES = 48 * 1024,
+};
+
+/* Zeroed is off. */
+struct seam_compress {
+	int level;		/* of zstd; 0: the file is not compressed */
+	void *stream;		/* ZSTD_CStream; NULL: off */
+	SEAM_ARRAY(uint8_t) out;	/* the records of the last batch */
+	uint64_t n_in, n_out;	/* bytes so far */
+};
 
 /* Where in the file an AUXTRACE record is, and its size without AUX data. */
 struct seam_auxtrace_entry {
@@ -54,7 +68,7 @@ struct seam_data_file {
 
 /*
  * Begin the empty file @fd, which @file owns from now on, with the events of
- * @sources.  0 or -errno.
+ * @sources; compress.level is set.  0 or -errno.
  */
 int seam_data_file_begin(struct seam_data_file *file, int fd,
 			 const struct seam_sources *sources,
@@ -72,6 +86,19 @@ int seam_data_file_copy(struct seam_data_file *file, int fd,
 int seam_data_file_append(struct seam_data_file *file,
 			  struct seam_synth *synth, struct seam_err *err);
 
+/*
+ * Append the @n @pieces, which are whole records, compressed if the file is.
+ * @ends_round: and FINISHED_ROUND, for which there is room after the pieces.
+ * 0 or -errno.
+ */
+int seam_data_file_add_batch(struct seam_data_file *file, struct iovec *pieces,
+			     size_t n, bool ends_round, struct seam_err *err);
+
+/* The ids of @sources from index @first on, for readers.  0 or -errno. */
+int seam_data_file_add_ids(struct seam_data_file *file,
+			   const struct seam_sources *sources, size_t first,
+			   struct seam_err *err);
+
 /* Save the counts; _revert() if records drained since were not written. */
 void seam_data_file_mark(struct seam_data_file *file);
 void seam_data_file_revert(struct seam_data_file *file);
@@ -84,6 +111,13 @@ void seam_data_file_revert(struct seam_data_file *file);
 int seam_data_file_write_losses(struct seam_data_file *file,
 				const struct seam_sources *sources,
 				bool is_closed, struct seam_err *err);
+
+/*
+ * Count CPUs that went offline, or came online, while @sources were enabled;
+ * after seam_sources_disable().
+ */
+void seam_data_file_count_cpus(struct seam_data_file *file,
+			       const struct seam_sources *sources);
 
 /*
  * Count everything drained so far as not written: another process removed the

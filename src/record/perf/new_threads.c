@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 
 static void count_refused(struct seam_new_threads *threads, const char *why)
 {
@@ -31,50 +32,20 @@ void seam_new_threads_read(struct seam_new_threads *threads,
 		count_refused(threads, "out of memory");
 }
 
-/* Not with AUX buffers: the times of records are of another clock then. */
+/*
+ * A thread was not sampled from @from_ns to @to_ns.  Not with AUX buffers: the
+ * times of records are of another clock then.
+ */
 static void count_late(struct seam_new_threads *threads, uint64_t from_ns,
 		       uint64_t to_ns)
 {
-	struct seam_counts *losses = &threads->file->losses;
+	uint64_t *n = threads->file->losses.n;
 
 	if (to_ns <= from_ns || seam_sources_has_aux(threads->sources))
 		return;
-	losses->n[SEAM_COUNT_LATE_NS] += to_ns - from_ns;
-	if (to_ns - from_ns > losses->n[SEAM_COUNT_LONGEST_LATE_NS])
-		losses->n[SEAM_COUNT_LONGEST_LATE_NS] = to_ns - from_ns;
-}
-
-/* Whether the file has room for the ids of the sources from @first on. */
-static bool has_room(const struct seam_new_threads *threads, size_t first)
-{
-	const struct seam_sources *sources = threads->sources;
-
-	for (size_t i = first; i < sources->list.n; i++) {
-		const struct seam_perf_event *event =
-			&threads->file->events[sources->list.items[i].event];
-
-		/* at most, all the new sources are of this event */
-		if (event->n_ids + (sources->list.n - first) >
-		    event->max_ids)
-			return false;
-	}
-	return true;
-}
-
-/* The ids of the sources from @first on, for readers of the file. */
-static int write_ids(struct seam_new_threads *threads, size_t first,
-		     struct seam_err *err)
-{
-	int r = 0;
-
-	for (size_t i = first; r == 0 && i < threads->sources->list.n; i++) {
-		const struct seam_source *source =
-			&threads->sources->list.items[i];
-
-		r = seam_perf_writer_add_id(&threads->file->writer,
-					    source->event, source->id, err);
-	}
-	return r;
+	n[SEAM_COUNT_LATE_NS] += to_ns - from_ns;
+	if (to_ns - from_ns > n[SEAM_COUNT_LONGEST_LATE_NS])
+		n[SEAM_COUNT_LONGEST_LATE_NS] = to_ns - from_ns;
 }
 
 /*
@@ -98,8 +69,10 @@ static int open_thread(struct seam_new_threads *threads,
 		       uint64_t exit_ns, struct seam_err *err)
 {
 	struct seam_counts *losses = &threads->file->losses;
-	size_t first = threads->sources->list.n;
+	const struct seam_sources *sources = threads->sources;
+	size_t first = sources->list.n;
 	struct seam_err why = { 0 };
+	bool has_room = true;	/* in the file, for the ids */
 	int r;
 
 	if (exit_ns) {
@@ -112,7 +85,15 @@ static int open_thread(struct seam_new_threads *threads,
 		losses->n[SEAM_COUNT_THREADS_UNSEEN]++;
 		return 0;
 	}
-	if (r == 0 && !has_room(threads, first)) {
+	for (size_t i = first; r == 0 && i < sources->list.n; i++) {
+		const struct seam_perf_event *event =
+			&threads->file->events[sources->list.items[i].event];
+
+		/* at most, all the new sources are of this event */
+		has_room &= event->n_ids + (sources->list.n - first) <=
+			    event->max_ids;
+	}
+	if (r == 0 && !has_room) {
 		seam_sources_end_thread(threads->sources, fork->tid);
 		r = seam_err_set(&why, -EMFILE, "the recording has no room "
 				 "for its ids");
@@ -123,7 +104,8 @@ static int open_thread(struct seam_new_threads *threads,
 	}
 	losses->n[SEAM_COUNT_THREADS_LATE]++;
 	count_late(threads, fork->time_ns, seam_clock_ns());
-	return write_ids(threads, first, err);
+	return seam_data_file_add_ids(threads->file, threads->sources, first,
+				      err);
 }
 
 /* Write what is left in the thread's AUX buffers, and close its events. */
@@ -137,8 +119,10 @@ static int close_thread(struct seam_new_threads *threads, int tid,
 
 	if (!thread)
 		return 0;
-	if (sources->aux_bytes)
-		seam_sources_stop_thread(sources, tid);
+	/* stopped: the heads of its AUX buffers are final */
+	for (uint32_t k = 0; sources->aux_bytes && k < thread->n_sources; k++)
+		ioctl(sources->list.items[thread->first_source + k].fd,
+		      PERF_EVENT_IOC_DISABLE, 0);
 	for (uint32_t k = 0; r >= 0 && k < thread->n_rings; k++) {
 		uint32_t i = thread->first_ring + k;
 		struct seam_source_ring *ring = &sources->rings.items[i];

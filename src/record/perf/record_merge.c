@@ -14,29 +14,23 @@ void seam_record_merge_begin(struct seam_record_merge *merge, uint64_t until)
 	merge->rings.n = merge->heap.n = 0;
 }
 
-static uint64_t time_of(const struct seam_record_merge *merge,
-			const struct seam_merge_ring *ring)
-{
-	size_t size = ring->header.size;
-	size_t at = ring->header.type == PERF_RECORD_SAMPLE ?
-		    merge->sample_time_pos : size - merge->time_from_end;
-	uint64_t time;
-
-	/* too short for one: at once */
-	if (at >= size || size - at < sizeof(time))
-		return 0;
-	memcpy(&time, seam_ring_bytes(&ring->span, ring->pos + at,
-				      sizeof(time), &time), sizeof(time));
-	return time;
-}
-
 /* Read the header at pos.  False: the ring has no further record. */
 static bool read_header(const struct seam_record_merge *merge,
 			struct seam_merge_ring *ring)
 {
+	size_t size, at;
+
 	if (!seam_ring_record(&ring->span, ring->pos, &ring->header))
 		return false;
-	ring->time = time_of(merge, ring);
+	size = ring->header.size;
+	at = ring->header.type == PERF_RECORD_SAMPLE ?
+	     merge->sample_time_pos : size - merge->time_from_end;
+	ring->time = 0;		/* at once, where it is too short for a time */
+	if (at < size && size - at >= sizeof(ring->time))
+		memcpy(&ring->time,
+		       seam_ring_bytes(&ring->span, ring->pos + at,
+				       sizeof(ring->time), &ring->time),
+		       sizeof(ring->time));
 	ring->is_cut = ring->time > merge->until;
 	return !ring->is_cut;
 }

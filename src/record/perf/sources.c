@@ -3,6 +3,7 @@
 #include "record/perf/sources.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "record/proc/targets.h"
 
 enum {
 	/*
@@ -37,6 +39,199 @@ struct cpu_and_thread {
 	int tid, cpu;
 };
 
+/* ---- do without what the kernel refuses, step by step ---- */
+
+/*
+ * Where a recording is useful without the refused feature, it goes on, and the
+ * feature is noted as left out: samples of the kernel for a user without the
+ * privilege, features newer than the kernel.
+ */
+
+const char *seam_left_out_name(int bit_index)
+{
+	static const char *const names[] = {
+		"kernel", "build-ids", "lost-counts", "ksymbols", "ring-space",
+		"stack-copies",
+	};
+
+	return (size_t)bit_index < SEAM_ARRAY_SIZE(names) ?
+	       names[bit_index] : NULL;
+}
+
+/* Tried in this order: the newest feature of the kernel first. */
+static const struct step {
+	int code, other_code;	/* errno of the kernel */
+	unsigned int left_out;	/* enum seam_left_out; 0: lower precision */
+} steps[] = {
+	{ EACCES, EPERM, SEAM_LEFT_OUT_KERNEL },
+	/* lower precision may be permitted, or exist where higher is not */
+	{ EACCES, EPERM, 0 },
+	{ ENOENT, ENODEV, 0 },
+	{ EINVAL, EOPNOTSUPP, 0 },
+	{ EINVAL, 0, SEAM_LEFT_OUT_LOST_COUNTS },
+	{ EINVAL, E2BIG, SEAM_LEFT_OUT_BUILD_IDS },
+	{ EINVAL, E2BIG, SEAM_LEFT_OUT_KSYMBOLS },
+};
+
+/* False: the step was taken before, or does not apply to @refused. */
+static bool take(unsigned int left_out, struct seam_event *events, size_t n,
+		 struct seam_event *refused)
+{
+	struct perf_event_attr *attr = &refused->attr;
+	bool had;
+
+	switch (left_out) {
+	case SEAM_LEFT_OUT_KERNEL:
+		/* an event of the kernel alone would count nothing */
+		if (attr->exclude_kernel || attr->exclude_user ||
+		    attr->type == PERF_TYPE_TRACEPOINT)
+			return false;
+		for (size_t i = 0; i < n; i++)
+			if (!events[i].attr.exclude_user)
+				events[i].attr.exclude_kernel =
+				events[i].attr.exclude_hv =
+				events[i].attr.exclude_callchain_kernel = 1;
+		return true;
+	case SEAM_LEFT_OUT_LOST_COUNTS:
+		had = attr->read_format & PERF_FORMAT_LOST;
+		for (size_t i = 0; i < n; i++)
+			events[i].attr.read_format &=
+				~(uint64_t)PERF_FORMAT_LOST;
+		return had;
+	case SEAM_LEFT_OUT_BUILD_IDS:
+		had = attr->build_id;
+		attr->build_id = 0;
+		return had;
+	case SEAM_LEFT_OUT_KSYMBOLS:
+		had = attr->ksymbol;
+		attr->ksymbol = attr->bpf_event = 0;
+		return had;
+	default:
+		if (!refused->any_precision || attr->precise_ip == 0)
+			return false;
+		attr->precise_ip = (attr->precise_ip - 1) & 3;
+		return true;
+	}
+}
+
+/*
+ * The kernel refused @event with errno @code.  True when a feature was removed,
+ * which is noted in left_out: try again.  Each step is taken at most once, so
+ * this ends.
+ */
+static bool fall_back(struct seam_sources *s, struct seam_event *event,
+		      int code)
+{
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(steps); i++) {
+		const struct step *step = &steps[i];
+
+		if ((code == step->code || code == step->other_code) &&
+		    take(step->left_out, s->events, s->n_events, event)) {
+			s->left_out |= step->left_out;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Thread @tid belongs to another user, or has more privileges. */
+static int forbidden_process(int code, int tid, struct seam_err *err)
+{
+	char path[64], text[64];
+	int process = seam_targets_process(tid);
+	struct passwd *owner;
+	uid_t uid;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	uid = (uid_t)strtoul(seam_procfs_value(path, "Uid", text,
+					       sizeof(text)), NULL, 10);
+	if (uid == getuid())
+		return seam_err_set(err, code, "process %d has privileges "
+			"that you do not have: recording it needs CAP_PERFMON "
+			"or CAP_SYS_PTRACE", process);
+	owner = getpwuid(uid);
+	if (owner)
+		snprintf(text, sizeof(text), "'%.50s'", owner->pw_name);
+	else
+		snprintf(text, sizeof(text), "%u", uid);
+	return seam_err_set(err, code, "process %d belongs to user %s: "
+		"recording it needs that user, CAP_PERFMON or "
+		"CAP_SYS_PTRACE", process, text);
+}
+
+static int forbidden(int code, const struct seam_event *event,
+		     const char *what, int tid, struct seam_err *err)
+{
+	long paranoid = seam_procfs_sysctl("perf_event_paranoid", 2);
+	/* the perf_event_paranoid at which no privilege is needed */
+	int level = event->attr.type == PERF_TYPE_TRACEPOINT ? -1 :
+		    tid < 0 ? 0 : event->attr.exclude_kernel ? 2 : 1;
+	char path[64], target[2];
+
+	/*
+	 * The links of a thread in /proc have the same condition as
+	 * perf_event_open().
+	 * Source: perf_event_open(2), PTRACE_MODE_READ_REALCREDS; proc(5).
+	 */
+	snprintf(path, sizeof(path), "/proc/%d/exe", tid);
+	if (tid > 0 && readlink(path, target, sizeof(target)) < 0 &&
+	    (errno == EACCES || errno == EPERM))
+		return forbidden_process(code, tid, err);
+	if (paranoid > level)
+		return seam_err_set(err, code, "no permission for %s%s at "
+			"kernel.perf_event_paranoid=%ld: it needs CAP_PERFMON, "
+			"or 'sysctl kernel.perf_event_paranoid=%d'", what,
+			tid < 0 ? " of all processes" : "", paranoid, level);
+	if (event->attr.namespaces)
+		return seam_err_set(err, code, "no permission for records of "
+			"namespaces (--namespaces): they need CAP_PERFMON");
+	return seam_err_set(err, code, "no permission for %s, though "
+		"kernel.perf_event_paranoid=%ld: it needs a seccomp profile "
+		"(of the container?) that allows perf_event_open, or "
+		"CAP_PERFMON", what, paranoid);
+}
+
+/*
+ * Set the message: why opening @event for thread @tid, or for all (-1), failed
+ * with @code, and what to do about it.  Returns @code.
+ */
+static int refuse(int code, const struct seam_event *event, int tid,
+		  struct seam_err *err)
+{
+	char what[SEAM_EVENT_NAME + 16] = "records";
+	struct rlimit limit = { 0 };
+
+	if (strcmp(event->name, SEAM_EVENT_SIDEBAND) != 0)
+		snprintf(what, sizeof(what), "event '%s'", event->name);
+	switch (-code) {
+	case ENOENT:
+	case ENODEV:
+	case EOPNOTSUPP:
+	case ENXIO:
+		return seam_err_set(err, -ENOENT, "this %s has no %s%s",
+			event->attr.type == PERF_TYPE_SOFTWARE ? "kernel" :
+			"machine", what,
+			event->attr.type == PERF_TYPE_SOFTWARE ? "" :
+			": use '-e cpu-clock', which needs no hardware");
+	case EACCES:
+	case EPERM:
+		return forbidden(code, event, what, tid, err);
+	case ENOSPC:
+		return seam_err_set(err, code, "no hardware breakpoint is "
+			"free for %s: a CPU has few, x86 four", what);
+	case EMFILE:
+		getrlimit(RLIMIT_NOFILE, &limit);
+		return seam_err_set(err, code, "%s needs more than "
+			"the %lu descriptors of 'ulimit -n'", what,
+			(unsigned long)limit.rlim_cur);
+	default:
+		return seam_err_set(err, code, "perf_event_open of %s: %s",
+				    what, strerror(-code));
+	}
+}
+
+/* ---- events ---- */
+
 bool seam_sources_read_sideband(const void *header,
 				struct seam_perf_sideband *out)
 {
@@ -44,17 +239,6 @@ bool seam_sources_read_sideband(const void *header,
 
 	return seam_perf_sideband_read(&seam_sources_common, SEAM_NATIVE,
 				       &record, out) == 0;
-}
-
-const char *seam_ring_use_name(enum seam_ring_use use)
-{
-	static const char *const names[] = {
-		[SEAM_RING_OF_SIDEBAND] = "sideband",
-		[SEAM_RING_OF_SAMPLES] = "samples",
-		[SEAM_RING_OF_AUX] = "area",
-	};
-
-	return names[use];
 }
 
 void seam_sources_sideband(struct seam_event *event)
@@ -94,6 +278,7 @@ static bool is_sampled(const struct seam_sources *s, size_t e)
 	       s->events[e].origin != SEAM_EVENT_OF_PROGRAM;
 }
 
+/* How many events write AUX buffers. */
 static size_t count_aux(const struct seam_sources *s)
 {
 	size_t n = 0;
@@ -177,16 +362,6 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 	}
 }
 
-/* The leader of @event's group, opened last at the same place; or -1. */
-static int group_of(const struct seam_sources *s,
-		    const struct seam_event *event)
-{
-	for (size_t i = s->list.n; is_member(s, event) && i-- > 0; )
-		if ((int)s->list.items[i].event == event->leader)
-			return s->list.items[i].fd;
-	return -1;
-}
-
 /* Whether event @e measures for how long its CPU was online. */
 static bool counts_time(const struct seam_sources *s, size_t e)
 {
@@ -197,7 +372,13 @@ static int open_event(struct seam_sources *s, size_t e,
 		      struct cpu_and_thread place)
 {
 	struct seam_event *event = &s->events[e];
+	int group = -1;
 
+	/* the leader of its group, opened last at the same place */
+	for (size_t i = s->list.n; is_member(s, event) && i-- > 0 &&
+	     group < 0; )
+		if ((int)s->list.items[i].event == event->leader)
+			group = s->list.items[i].fd;
 	for (;;) {
 		/* not in the file, where perf requires equal formats */
 		struct perf_event_attr attr = event->attr;
@@ -206,27 +387,12 @@ static int open_event(struct seam_sources *s, size_t e,
 		if (counts_time(s, e))
 			attr.read_format |= PERF_FORMAT_TOTAL_TIME_ENABLED;
 		fd = (int)syscall(SYS_perf_event_open, &attr, place.tid,
-				  place.cpu, group_of(s, event),
-				  PERF_FLAG_FD_CLOEXEC);
+				  place.cpu, group, PERF_FLAG_FD_CLOEXEC);
 		if (fd >= 0)
 			return fd;
-		if (errno != EINTR &&
-		    !seam_fallback(s->events, s->n_events, event, errno,
-				   &s->left_out))
+		if (errno != EINTR && !fall_back(s, event, errno))
 			return -errno;
 	}
-}
-
-static int set_filter(const struct seam_sources *s,
-		      const struct seam_source *source, struct seam_err *err)
-{
-	const struct seam_event *event = &s->events[source->event];
-
-	if (!s->filter || event->attr.type != PERF_TYPE_TRACEPOINT ||
-	    ioctl(source->fd, PERF_EVENT_IOC_SET_FILTER, s->filter) == 0)
-		return 0;
-	return seam_err_errno(err, "cannot use filter '%s' for '%s'", s->filter,
-			      event->name);
 }
 
 /*
@@ -237,14 +403,14 @@ static int open_source(struct seam_sources *s, size_t e,
 		       struct cpu_and_thread place, size_t ring,
 		       struct seam_err *err)
 {
+	const struct seam_event *event = &s->events[e];
 	int fd = open_event(s, e, place);
 	struct seam_source *source;
 
 	if (fd == -ESRCH || (fd == -ENODEV && s->list.n > 0))
 		return fd;
 	if (fd < 0)
-		return seam_fallback_refusal(fd, &s->events[e], place.tid,
-					     err);
+		return refuse(fd, event, place.tid, err);
 	source = SEAM_ARRAY_PUSH(&s->list);
 	if (!source) {
 		close(fd);
@@ -256,24 +422,25 @@ static int open_source(struct seam_sources *s, size_t e,
 	};
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &source->id) < 0)
 		return seam_err_errno(err, "cannot read the id of '%s'",
-				      s->events[e].name);
-	return set_filter(s, source, err);
+				      event->name);
+	if (s->filter && event->attr.type == PERF_TYPE_TRACEPOINT &&
+	    ioctl(fd, PERF_EVENT_IOC_SET_FILTER, s->filter) < 0)
+		return seam_err_errno(err, "cannot use filter '%s' for '%s'",
+				      s->filter, event->name);
+	return 0;
 }
 
-/* A ring without an owner yet.  Returns its index, or -ENOMEM. */
-static ssize_t add_ring(struct seam_sources *s, struct cpu_and_thread place,
-			enum seam_ring_use use, struct seam_err *err)
+/* Add a ring without an owner yet. */
+static int add_ring(struct seam_sources *s, struct cpu_and_thread place,
+		    enum seam_ring_use use, struct seam_err *err)
 {
-	struct seam_source_ring *ring = SEAM_ARRAY_PUSH(&s->rings);
-
-	if (!ring)
-		return seam_err_no_memory(err);
-	*ring = (struct seam_source_ring) {
+	const struct seam_source_ring ring = {
 		.cpu = place.cpu, .tid = place.tid, .use = use,
 		.is_backward = s->overwrite && use == SEAM_RING_OF_SAMPLES,
 		.fd = -1,
 	};
-	return (ssize_t)s->rings.n - 1;
+
+	return SEAM_ARRAY_ADD(&s->rings, ring) ? 0 : seam_err_no_memory(err);
 }
 
 static const struct seam_number_list *sampled(const struct seam_sources *s)
@@ -281,51 +448,33 @@ static const struct seam_number_list *sampled(const struct seam_sources *s)
 	return s->sampled.n ? &s->sampled : &s->cpus;
 }
 
-/* The first ring of a place; the others of that place follow @stride apart. */
-struct ring_row {
-	size_t first, stride;
-};
-
 /*
- * Everything but the side-band, at one place: samples go into one ring, each
- * event with an AUX buffer into a ring of its own.
+ * The rings of one place, without the side-band's: one for all samples, then
+ * one for each event with an AUX buffer.
  */
-static int open_samples(struct seam_sources *s, struct cpu_and_thread place,
-			struct ring_row row, struct seam_err *err)
+static int add_rings(struct seam_sources *s, struct cpu_and_thread place,
+		     struct seam_err *err)
 {
-	size_t ring = row.first + (has_samples(s) ? row.stride : 0);
-	int r = 0;
+	int r = has_samples(s) ? add_ring(s, place, SEAM_RING_OF_SAMPLES, err) :
+		0;
 
-	for (size_t e = 0; r == 0 && e < s->n_events; e++) {
-		bool aux = s->events[e].aux_kind;
-
-		if (!is_sampled(s, e))
-			continue;
-		r = open_source(s, e, place, aux ? ring : row.first, err);
-		if (aux)
-			ring += row.stride;
-	}
+	for (size_t i = count_aux(s); r == 0 && i > 0; i--)
+		r = add_ring(s, place, SEAM_RING_OF_AUX, err);
 	return r;
 }
 
-/* The rings of samples and AUX records, for @tid on each of @cpus. */
-static int add_rings(struct seam_sources *s, int tid,
-		     const struct seam_number_list *cpus, struct seam_err *err)
+/* Open everything but the side-band at a place, whose rings begin at @ring. */
+static int open_samples(struct seam_sources *s, struct cpu_and_thread place,
+			size_t ring, struct seam_err *err)
 {
-	size_t n = count_aux(s) + has_samples(s);
-	ssize_t r = 0;
+	size_t aux_ring = ring + has_samples(s);
+	int r = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		enum seam_ring_use use = i == 0 && has_samples(s) ?
-			SEAM_RING_OF_SAMPLES : SEAM_RING_OF_AUX;
-
-		for (size_t c = 0; r >= 0 && c < cpus->n; c++) {
-			struct cpu_and_thread place = { tid, cpus->items[c] };
-
-			r = add_ring(s, place, use, err);
-		}
-	}
-	return r < 0 ? (int)r : 0;
+	for (size_t e = 0; r == 0 && e < s->n_events; e++)
+		if (is_sampled(s, e))
+			r = open_source(s, e, place, s->events[e].aux_kind ?
+					aux_ring++ : ring, err);
+	return r;
 }
 
 /* Call it once the sources are open: no entry of an index can be removed. */
@@ -344,20 +493,24 @@ static int open_own_rings(struct seam_sources *s, int tid,
 			  struct seam_source_thread *thread,
 			  struct seam_err *err)
 {
-	int every = SEAM_SOURCES_EVERY;
-	const struct seam_number_list any = { .items = &every, .n = 1 };
-	const struct seam_number_list *cpus = s->sampled.n ? &s->sampled :
-					      &any;
-	struct ring_row row = { .first = s->rings.n, .stride = cpus->n };
-	int r = add_rings(s, tid, cpus, err);
+	size_t n = s->sampled.n ? s->sampled.n : 1;
+	int r = 0;
 
 	*thread = (struct seam_source_thread) {
 		.tid = tid, .first_source = (uint32_t)s->list.n,
-		.first_ring = (uint32_t)row.first,
+		.first_ring = (uint32_t)s->rings.n,
 	};
-	for (size_t c = 0; r == 0 && c < cpus->n; c++, row.first++)
-		r = open_samples(s, (struct cpu_and_thread) {
-				 tid, cpus->items[c] }, row, err);
+	for (size_t c = 0; r == 0 && c < n; c++) {
+		struct cpu_and_thread place = {
+			tid, s->sampled.n ? s->sampled.items[c] :
+			SEAM_SOURCES_EVERY,
+		};
+		size_t ring = s->rings.n;
+
+		r = add_rings(s, place, err);
+		if (r == 0)
+			r = open_samples(s, place, ring, err);
+	}
 	thread->n_sources = (uint32_t)s->list.n - thread->first_source;
 	thread->n_rings = (uint32_t)s->rings.n - thread->first_ring;
 	return r;
@@ -369,6 +522,7 @@ static int open_own_rings(struct seam_sources *s, int tid,
  */
 static int open_thread(struct seam_sources *s, int tid, struct seam_err *err)
 {
+	size_t n_kinds = count_aux(s) + has_samples(s);
 	struct seam_source_thread thread;
 	int r = 0;
 
@@ -385,141 +539,82 @@ static int open_thread(struct seam_sources *s, int tid, struct seam_err *err)
 	}
 	for (size_t c = 0; r == 0 && c < sampled(s)->n; c++) {
 		struct cpu_and_thread place = { tid, sampled(s)->items[c] };
-		struct ring_row row = { s->cpus.n + c, sampled(s)->n };
 
-		r = open_samples(s, place, row, err);
+		r = open_samples(s, place, s->cpus.n + c * n_kinds, err);
 		if (r == -ENODEV)
 			r = 0;
 	}
 	return r;
 }
 
-/* The rings that all threads share, in the order of open_thread(). */
-static int add_shared_rings(struct seam_sources *s, struct seam_err *err)
-{
-	ssize_t r = 0;
-
-	for (size_t c = 0; r >= 0 && c < s->cpus.n; c++)
-		r = add_ring(s, (struct cpu_and_thread) { SEAM_SOURCES_EVERY,
-			     s->cpus.items[c] }, SEAM_RING_OF_SIDEBAND, err);
-	if (r < 0 || s->per_thread)
-		return r < 0 ? (int)r : 0;
-	return add_rings(s, SEAM_SOURCES_EVERY, sampled(s), err);
-}
-
-static int open_all(struct seam_sources *s, struct seam_err *err)
-{
-	int r = 0;
-
-	for (size_t e = 0; e < s->n_events; e++)
-		complete(s, &s->events[e]);
-	for (size_t t = 0; r == 0 && t < s->tids.n; t++) {
-		r = open_thread(s, s->tids.items[t], err);
-		if (r == -ESRCH)
-			r = 0;	/* it has ended */
-	}
-	if (r == 0 && s->list.n == 0)
-		return seam_err_set(err, -ESRCH, "the process has ended");
-	return r;
-}
-
 /* ---- rings ---- */
 
-/* Bytes of each ring and AUX buffer, powers of two: requested, then mapped. */
-struct ring_sizes {
-	size_t samples, aux;
-};
-
-/* Rings, or their AUX buffers, that are mapped in one size. */
-struct ring_kind {
-	enum seam_ring_use use;
-	bool is_aux;
-	size_t *bytes;		/* requested, then mapped */
-};
-
-/* The ring of @kind that source @i writes to, or NULL. */
-static struct seam_source_ring *ring_of(struct seam_sources *s, size_t i,
-					const struct ring_kind *kind)
+/* Map the ring that @source writes to, or with @is_aux its AUX buffer. */
+static int map_one(const struct seam_sources *s,
+		   const struct seam_source *source, bool is_aux, size_t bytes,
+		   struct seam_err *err)
 {
-	struct seam_source_ring *ring =
-		&s->rings.items[s->list.items[i].ring];
+	struct seam_source_ring *ring = &s->rings.items[source->ring];
+	int r;
 
-	return ring->use == kind->use ? ring : NULL;
-}
-
-static int map_ring(struct seam_source_ring *ring, int fd, size_t bytes,
-		    struct seam_err *err)
-{
-	int r = seam_ring_map(&ring->ring, fd, bytes, ring->is_backward, err);
-
+	if (is_aux) {
+		/* the event that owns the ring has it.  Source: perf_mmap() */
+		r = seam_ring_aux_map(&ring->aux, &ring->ring, ring->fd, bytes,
+				      s->aux_snapshots, err);
+		if (r == -EOPNOTSUPP)
+			return seam_err_add(err, r, "'%s' writes no AUX "
+					    "buffer",
+					    s->events[source->event].name);
+		ring->aux_bytes = r == 0 ? bytes : 0;
+		return r;
+	}
+	r = seam_ring_map(&ring->ring, source->fd, bytes, ring->is_backward,
+			  err);
 	if (r == 0) {
-		ring->fd = fd;
+		ring->fd = source->fd;
 		ring->size_bytes = bytes;
 	}
 	return r;
 }
 
-/* The event that owns the ring has the buffer.  Source: perf_mmap(). */
-static int map_aux(const struct seam_sources *s, struct seam_source_ring *ring,
-		   const struct seam_event *event, size_t bytes,
-		   struct seam_err *err)
+/*
+ * Map the rings of @use that the sources from @first on write to and that are
+ * not mapped, or their AUX buffers, in one size: *@bytes, halved until that
+ * much memory can be had.
+ */
+static int map_largest(struct seam_sources *s, enum seam_ring_use use,
+		       bool is_aux, size_t first, size_t *bytes,
+		       struct seam_err *err)
 {
-	int r = seam_ring_aux_map(&ring->aux, &ring->ring, ring->fd, bytes,
-				  s->aux_snapshots, err);
-
-	if (r == 0)
-		ring->aux_bytes = bytes;
-	return r == -EOPNOTSUPP ? seam_err_add(err, r, "'%s' writes no AUX "
-					       "buffer", event->name) : r;
-}
-
-static int map_all(struct seam_sources *s, const struct ring_kind *kind,
-		   size_t first, struct seam_err *err)
-{
-	int r = 0;
-
-	for (size_t i = first; r == 0 && i < s->list.n; i++) {
-		struct seam_source_ring *ring = ring_of(s, i, kind);
-		const struct seam_source *source = &s->list.items[i];
-
-		if (!ring ||
-		    (kind->is_aux ? ring->aux.size > 0 : ring->fd >= 0))
-			continue;
-		r = kind->is_aux ? map_aux(s, ring, &s->events[source->event],
-					   *kind->bytes, err) :
-		    map_ring(ring, source->fd, *kind->bytes, err);
-	}
-	return r;
-}
-
-static void unmap_all(struct seam_sources *s, const struct ring_kind *kind,
-		      size_t first)
-{
-	for (size_t i = first; i < s->list.n; i++) {
-		struct seam_source_ring *ring = ring_of(s, i, kind);
-
-		if (ring && kind->is_aux) {
-			seam_ring_aux_fini(&ring->aux);
-		} else if (ring) {
-			seam_ring_fini(&ring->ring);
-			ring->fd = -1;
-		}
-	}
-}
-
-static int map_largest(struct seam_sources *s, const struct ring_kind *kind,
-		       size_t first, struct seam_err *err)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), wanted = *kind->bytes;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), wanted = *bytes;
 	int r;
 
-	for (;; *kind->bytes /= 2) {
-		r = map_all(s, kind, first, err);
-		if ((r != -EPERM && r != -ENOMEM) || *kind->bytes / 2 < page)
+	for (;; *bytes /= 2) {
+		r = 0;
+		for (size_t i = first; r == 0 && i < s->list.n; i++) {
+			const struct seam_source *source = &s->list.items[i];
+			const struct seam_source_ring *ring =
+				&s->rings.items[source->ring];
+
+			if (ring->use == use &&
+			    (is_aux ? !ring->aux.size : ring->fd < 0))
+				r = map_one(s, source, is_aux, *bytes, err);
+		}
+		if ((r != -EPERM && r != -ENOMEM) || *bytes / 2 < page)
 			break;
-		unmap_all(s, kind, first);
+		for (size_t i = first; i < s->list.n; i++) {
+			struct seam_source_ring *ring =
+				&s->rings.items[s->list.items[i].ring];
+
+			if (ring->use == use && is_aux) {
+				seam_ring_aux_fini(&ring->aux);
+			} else if (ring->use == use) {
+				seam_ring_fini(&ring->ring);
+				ring->fd = -1;
+			}
+		}
 	}
-	if (*kind->bytes < wanted)
+	if (*bytes < wanted)
 		s->left_out |= SEAM_LEFT_OUT_RING_SPACE;
 	if (r == -EPERM)
 		return seam_err_add(err, r, "this user may not lock memory "
@@ -528,76 +623,76 @@ static int map_largest(struct seam_sources *s, const struct ring_kind *kind,
 	return r;
 }
 
-static int share_rings(struct seam_sources *s, size_t first,
-		       struct seam_err *err)
-{
-	for (size_t i = first; i < s->list.n; i++) {
-		int fd = s->list.items[i].fd;
-		const struct seam_source_ring *ring =
-			&s->rings.items[s->list.items[i].ring];
-
-		if (fd != ring->fd &&
-		    ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)
-			return seam_err_errno(err, "cannot share the ring of "
-					      "cpu %d", ring->cpu);
-	}
-	return 0;
-}
-
 /*
- * Map the rings of the sources from index @first on that are not mapped yet:
- * all of one kind in one size, halved until that much memory can be had.  And
- * redirect sources that own no ring to the ring of their CPU or thread.
- * -EPERM: the user may not lock even one page a ring; -EOPNOTSUPP: an event has
- * no AUX buffer, though its aux_kind is set.
+ * Map the rings of the sources from index @first on that are not mapped yet,
+ * and redirect sources that own no ring to the ring of their CPU or thread;
+ * then the rings from @ring on are live.  -EPERM: the user may not lock even
+ * one page a ring; -EOPNOTSUPP: an event has no AUX buffer, though its aux_kind
+ * is set.
  */
-static int map_rings(struct seam_sources *s, size_t first,
-		     struct ring_sizes *sizes, struct seam_err *err)
+static int map_rings(struct seam_sources *s, size_t first, size_t ring,
+		     size_t *ring_bytes, size_t *aux_bytes,
+		     struct seam_err *err)
 {
 	size_t small[2] = {
 		SEAM_SOURCES_SMALL_RING_BYTES, SEAM_SOURCES_SMALL_RING_BYTES,
 	};
 	/* the small ones first: the samples get what is left */
-	const struct ring_kind kinds[] = {
+	const struct {
+		enum seam_ring_use use;
+		bool is_aux;
+		size_t *bytes;
+	} kinds[] = {
 		{ SEAM_RING_OF_SIDEBAND, false, &small[0] },
 		{ SEAM_RING_OF_AUX, false, &small[1] },
-		{ SEAM_RING_OF_AUX, true, &sizes->aux },
-		{ SEAM_RING_OF_SAMPLES, false, &sizes->samples },
+		{ SEAM_RING_OF_AUX, true, aux_bytes },
+		{ SEAM_RING_OF_SAMPLES, false, ring_bytes },
 	};
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < SEAM_ARRAY_SIZE(kinds); i++)
-		r = map_largest(s, &kinds[i], first, err);
-	return r == 0 ? share_rings(s, first, err) : r;
+		r = map_largest(s, kinds[i].use, kinds[i].is_aux, first,
+				kinds[i].bytes, err);
+	for (size_t i = first; r == 0 && i < s->list.n; i++) {
+		int fd = s->list.items[i].fd;
+		const struct seam_source_ring *of =
+			&s->rings.items[s->list.items[i].ring];
+
+		if (fd != of->fd &&
+		    ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, of->fd) < 0)
+			r = seam_err_errno(err, "cannot share the ring of "
+					   "cpu %d", of->cpu);
+	}
+	for (size_t i = ring; r == 0 && i < s->rings.n; i++)
+		if (!SEAM_ARRAY_ADD(&s->live, (uint32_t)i))
+			r = seam_err_no_memory(err);
+	return r;
 }
 
 /* ---- open, start, stop ---- */
 
-/* Add the rings from @first on, which are mapped, to the live ones. */
-static int add_live(struct seam_sources *s, size_t first, struct seam_err *err)
-{
-	if (!SEAM_ARRAY_RESERVE(&s->live, s->rings.n - first))
-		return seam_err_no_memory(err);
-	for (size_t i = first; i < s->rings.n; i++)
-		s->live.items[s->live.n++] = (uint32_t)i;
-	return 0;
-}
-
 int seam_sources_open(struct seam_sources *s, struct seam_err *err)
 {
-	struct ring_sizes sizes = {
-		.samples = s->ring_bytes, .aux = s->aux_bytes,
-	};
-	int r = add_shared_rings(s, err);
+	int r = 0;
 
+	/* the rings that all threads share, in the order of open_thread() */
+	for (size_t c = 0; r == 0 && c < s->cpus.n; c++)
+		r = add_ring(s, (struct cpu_and_thread) { SEAM_SOURCES_EVERY,
+			     s->cpus.items[c] }, SEAM_RING_OF_SIDEBAND, err);
+	for (size_t c = 0; r == 0 && !s->per_thread && c < sampled(s)->n; c++)
+		r = add_rings(s, (struct cpu_and_thread) { SEAM_SOURCES_EVERY,
+			      sampled(s)->items[c] }, err);
+	for (size_t e = 0; r == 0 && e < s->n_events; e++)
+		complete(s, &s->events[e]);
+	for (size_t t = 0; r == 0 && t < s->tids.n; t++) {
+		r = open_thread(s, s->tids.items[t], err);
+		if (r == -ESRCH)
+			r = 0;	/* the thread has ended */
+	}
+	if (r == 0 && s->list.n == 0)
+		r = seam_err_set(err, -ESRCH, "the process has ended");
 	if (r == 0)
-		r = open_all(s, err);
-	if (r == 0)
-		r = map_rings(s, 0, &sizes, err);
-	if (r == 0)
-		r = add_live(s, 0, err);
-	s->ring_bytes = sizes.samples;
-	s->aux_bytes = sizes.aux;
+		r = map_rings(s, 0, 0, &s->ring_bytes, &s->aux_bytes, err);
 	if (r < 0)
 		seam_sources_fini(s);
 	return r;
@@ -611,14 +706,6 @@ static void enable_one(struct seam_source *source)
 	source->enabled_at_ns = seam_clock_ns();
 }
 
-static void disable_one(struct seam_source *source)
-{
-	if (source->fd < 0)
-		return;
-	source->disabled_at_ns = seam_clock_ns();
-	ioctl(source->fd, PERF_EVENT_IOC_DISABLE, 0);
-}
-
 /* Close the sources from @first on and the rings from @ring on. */
 static void close_from(struct seam_sources *s, size_t first, size_t ring)
 {
@@ -630,6 +717,17 @@ static void close_from(struct seam_sources *s, size_t first, size_t ring)
 		seam_file_close_fd(s->list.items[i].fd);
 	s->list.n = first;
 	s->rings.n = ring;
+}
+
+/* Remove @n rings from index @first on from the mapped ones. */
+static void remove_live(struct seam_sources *s, uint32_t first, uint32_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->live.n; i++)
+		if (s->live.items[i] - first >= n)
+			s->live.items[kept++] = s->live.items[i];
+	s->live.n = kept;
 }
 
 int seam_sources_check_fds(const struct seam_sources *s, struct seam_err *err)
@@ -647,10 +745,8 @@ int seam_sources_add_thread(struct seam_sources *s, int tid,
 			    struct seam_err *err)
 {
 	size_t first = s->list.n, ring = s->rings.n, threads = s->threads.n;
+	size_t ring_bytes = s->ring_bytes, aux_bytes = s->aux_bytes;
 	struct seam_source_thread thread;
-	struct ring_sizes sizes = {
-		.samples = s->ring_bytes, .aux = s->aux_bytes,
-	};
 	int r;
 
 	if (s->threads.n >= SEAM_SOURCES_MAX_THREADS)
@@ -660,17 +756,16 @@ int seam_sources_add_thread(struct seam_sources *s, int tid,
 	if (r == 0)
 		r = seam_sources_check_fds(s, err);
 	if (r == 0)
-		r = map_rings(s, first, &sizes, err);
-	if (r == 0)
 		r = remember_thread(s, &thread, err);
 	if (r == 0)
-		r = add_live(s, ring, err);
+		r = map_rings(s, first, ring, &ring_bytes, &aux_bytes, err);
 	for (size_t i = first; r == 0 && !s->delayed && i < s->list.n; i++)
 		enable_one(&s->list.items[i]);
 	if (r == 0)
 		return 0;
 	if (s->threads.n > threads)
 		s->threads.items[threads].has_ended = true;
+	remove_live(s, (uint32_t)ring, UINT32_MAX - (uint32_t)ring);
 	close_from(s, first, ring);
 	return r;
 }
@@ -710,8 +805,14 @@ void seam_sources_hold_aux(struct seam_sources *s, bool hold)
 void seam_sources_disable(struct seam_sources *s)
 {
 	s->is_sampling = false;
-	for (size_t i = 0; i < s->list.n; i++)
-		disable_one(&s->list.items[i]);
+	for (size_t i = 0; i < s->list.n; i++) {
+		struct seam_source *source = &s->list.items[i];
+
+		if (source->fd < 0)
+			continue;
+		source->disabled_at_ns = seam_clock_ns();
+		ioctl(source->fd, PERF_EVENT_IOC_DISABLE, 0);
+	}
 }
 
 /*
@@ -785,18 +886,6 @@ struct seam_source_thread *seam_sources_thread(const struct seam_sources *s,
 	return i == SEAM_NONE ? NULL : &s->threads.items[i];
 }
 
-void seam_sources_stop_thread(struct seam_sources *s, int tid)
-{
-	const struct seam_source_thread *thread = seam_sources_thread(s, tid);
-
-	for (size_t i = 0; thread && i < thread->n_sources; i++) {
-		int fd = s->list.items[thread->first_source + i].fd;
-
-		if (fd >= 0)
-			ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-	}
-}
-
 void seam_sources_end(struct seam_sources *s, size_t i)
 {
 	struct seam_source *source = &s->list.items[i];
@@ -812,17 +901,6 @@ void seam_sources_end(struct seam_sources *s, size_t i)
 	}
 	close(source->fd);
 	source->fd = -1;
-}
-
-/* Remove @n rings from index @first on from the mapped ones. */
-static void remove_live(struct seam_sources *s, uint32_t first, uint32_t n)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < s->live.n; i++)
-		if (s->live.items[i] - first >= n)
-			s->live.items[kept++] = s->live.items[i];
-	s->live.n = kept;
 }
 
 void seam_sources_end_thread(struct seam_sources *s, int tid)

@@ -22,17 +22,17 @@
  * clock, the only one that a decoder can compute from the CPU's counter in the
  * trace.
  *
- * Features that the kernel refuses are left out where possible; see fallback.h.
+ * Features that the kernel refuses are left out where possible.
  */
 #ifndef SEAM_SOURCES_H
 #define SEAM_SOURCES_H
 
 #include "base/array.h"
 #include "base/index.h"
-#include "record/perf/fallback.h"
+#include "record/events/event.h"
 #include "record/proc/procfs.h"
 #include "ring/aux.h"
-#include "wire/perf/perf_sideband.h"
+#include "wire/perf/perf_record.h"
 
 enum {
 	SEAM_SOURCES_EVERY = -1,	/* as a tid or a cpu: all of them */
@@ -129,9 +129,6 @@ extern const struct seam_perf_attr seam_sources_common;
 bool seam_sources_read_sideband(const void *header,
 				struct seam_perf_sideband *out);
 
-/* "sideband", "samples" or "area". */
-const char *seam_ring_use_name(enum seam_ring_use use);
-
 /* The side-band's event, under perf's name for it. */
 void seam_sources_sideband(struct seam_event *event);
 
@@ -145,8 +142,8 @@ bool seam_sources_has_aux(const struct seam_sources *s);
 uint64_t seam_sources_sideband_id(const struct seam_sources *s);
 
 /*
- * Open everything and map the rings.  On an error nothing stays open.
- * -ESRCH: none of the threads exists; else see seam_fallback_refusal().
+ * Open everything and map the rings.  On an error nothing stays open, and the
+ * message has the remedy.  -ESRCH: none of the threads exists.
  */
 int seam_sources_open(struct seam_sources *s, struct seam_err *err);
 
@@ -186,9 +183,6 @@ void seam_sources_disable(struct seam_sources *s);
 struct seam_source_thread *seam_sources_thread(const struct seam_sources *s,
 					       int tid);
 
-/* Stop the sources of thread @tid: the heads of its AUX buffers are final. */
-void seam_sources_stop_thread(struct seam_sources *s, int tid);
-
 /* Enable the sources of ring @ring, which the full AUX buffer stopped. */
 void seam_sources_restart(struct seam_sources *s, uint32_t ring);
 
@@ -214,5 +208,18 @@ bool seam_sources_enabled_ns(const struct seam_sources *s, size_t i,
 
 /* Valid on zeroed sources, and again after itself. */
 void seam_sources_fini(struct seam_sources *s);
+
+/* Features that a recording can do without; bits of left_out. */
+enum seam_left_out {
+	SEAM_LEFT_OUT_KERNEL = 1 << 0,		/* samples of the kernel */
+	SEAM_LEFT_OUT_BUILD_IDS = 1 << 1,	/* of files, in MMAP2 */
+	SEAM_LEFT_OUT_LOST_COUNTS = 1 << 2,	/* PERF_FORMAT_LOST */
+	SEAM_LEFT_OUT_KSYMBOLS = 1 << 3,	/* names of BPF programs */
+	SEAM_LEFT_OUT_RING_SPACE = 1 << 4,	/* rings are smaller */
+	SEAM_LEFT_OUT_STACK_COPIES = 1 << 5,	/* of user stacks */
+};
+
+/* The name of each bit in the manifest; NULL after the last. */
+const char *seam_left_out_name(int bit_index);
 
 #endif /* SEAM_SOURCES_H */

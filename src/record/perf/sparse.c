@@ -72,17 +72,13 @@ static int open_all(struct seam_sparse *sparse)
 	return r < 0 ? r : seam_sources_check_fds(s, NULL);
 }
 
-/* For readers of the file. */
-static int write_ids(struct seam_sparse *sparse)
+/* Start or stop the sources at the full rate. */
+static void switch_replaced(const struct seam_sparse *sparse,
+			    unsigned long request)
 {
-	struct seam_sources *s = sparse->sources;
-	int r = 0;
-
-	for (size_t i = sparse->first; r == 0 && i < s->list.n; i++)
-		r = seam_perf_writer_add_id(&sparse->file->writer,
-					    s->list.items[i].event,
-					    s->list.items[i].id, NULL);
-	return r;
+	for (size_t i = 0; i < sparse->first; i++)
+		if (is_replaced(sparse->sources, i))
+			ioctl(sparse->sources->list.items[i].fd, request, 0);
 }
 
 /* Close what seam_sparse_open() opened. */
@@ -129,7 +125,9 @@ bool seam_sparse_open(struct seam_sparse *sparse)
 	    !sparse->sources->is_sampling)
 		return false;
 	sparse->first = sparse->sources->list.n;
-	if (sparse->is_late || open_all(sparse) || write_ids(sparse)) {
+	if (sparse->is_late || open_all(sparse) ||
+	    seam_data_file_add_ids(sparse->file, sparse->sources,
+				   sparse->first, NULL)) {
 		give_up(sparse);
 		return false;
 	}
@@ -145,9 +143,7 @@ void seam_sparse_begin(struct seam_sparse *sparse)
 		give_up(sparse);
 		return;
 	}
-	for (size_t i = 0; i < sparse->first; i++)
-		if (is_replaced(s, i))
-			ioctl(s->list.items[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+	switch_replaced(sparse, PERF_EVENT_IOC_DISABLE);
 	for (size_t i = sparse->first; i < s->list.n; i++)
 		if (s->list.items[i].id <= sparse->last_id)
 			ioctl(s->list.items[i].fd, PERF_EVENT_IOC_ENABLE, 0);
@@ -156,12 +152,8 @@ void seam_sparse_begin(struct seam_sparse *sparse)
 
 void seam_sparse_check(struct seam_sparse *sparse)
 {
-	struct seam_sources *s = sparse->sources;
-
 	if (sparse->state != SEAM_SPARSE_BEGUN || sparse->n_alone <= MAX_ALONE)
 		return;
 	give_up(sparse);
-	for (size_t i = 0; i < sparse->first; i++)
-		if (is_replaced(s, i))
-			ioctl(s->list.items[i].fd, PERF_EVENT_IOC_ENABLE, 0);
+	switch_replaced(sparse, PERF_EVENT_IOC_ENABLE);
 }

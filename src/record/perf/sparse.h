@@ -2,12 +2,11 @@
 /*
  * sparse.h - fewer samples of a program that its agent samples
  *
- * libseam-agent samples the threads of the command, with Lua stacks.  The
- * recorder's samples of the same threads are superseded, and each costs the
- * command as much as a sample of the agent.  So, once the agent samples, the
- * recorder samples the command at a tenth of the rate: enough for threads that
- * the agent leaves out, whose samples then weigh ten times as much, and to
- * notice that the agent has stopped.  The full rate is restored then, for good.
+ * Once libseam-agent samples the threads of the command, the recorder's samples
+ * of these threads are superseded, at the same cost.  So the recorder samples
+ * the command at a tenth of the rate: enough for threads that the agent leaves
+ * out, whose samples then weigh ten times as much, and to notice that the agent
+ * has stopped.  The full rate is restored then, for good.
  *
  * The kernel changes the rate of an event in one thread, not in those that
  * inherited the event.  So each event of CPU time that has a frequency is

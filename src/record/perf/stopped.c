@@ -59,28 +59,25 @@ void seam_stopped_read(struct seam_stopped *stopped,
 	}
 }
 
-/* Count the task if nothing was mapped between its exec() and @exit. */
-static void check_exit(const struct seam_stopped *stopped,
-		       const struct seam_stopped_exit *exit,
-		       struct seam_counts *losses)
-{
-	const struct seam_stopped_task *task =
-		&stopped->tasks[exit->pid % N_TASKS];
-
-	if (task->pid != exit->pid || !task->exec_ns ||
-	    task->exec_ns > exit->ns || task->mapped_ns >= task->exec_ns)
-		return;
-	if (losses->n[SEAM_COUNT_PROGRAMS_STOPPED]++ == 0)
-		memcpy(losses->stopped, task->name, sizeof(task->name));
-}
-
 void seam_stopped_round(struct seam_stopped *stopped, bool is_last,
 			struct seam_counts *losses)
 {
 	size_t n = is_last ? stopped->exits.n : stopped->n_old;
 
-	for (size_t i = 0; i < n; i++)
-		check_exit(stopped, &stopped->exits.items[i], losses);
+	for (size_t i = 0; i < n; i++) {
+		const struct seam_stopped_exit *exit =
+			&stopped->exits.items[i];
+		const struct seam_stopped_task *task =
+			&stopped->tasks[exit->pid % N_TASKS];
+
+		/* nothing was mapped between its exec() and its exit */
+		if (task->pid == exit->pid && task->exec_ns &&
+		    task->exec_ns <= exit->ns &&
+		    task->mapped_ns < task->exec_ns &&
+		    losses->n[SEAM_COUNT_PROGRAMS_STOPPED]++ == 0)
+			memcpy(losses->stopped, task->name,
+			       sizeof(task->name));
+	}
 	if (n)
 		memmove(stopped->exits.items, stopped->exits.items + n,
 			(stopped->exits.n - n) *

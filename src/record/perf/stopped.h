@@ -20,7 +20,7 @@
 
 #include "base/array.h"
 #include "wire/counts.h"
-#include "wire/perf/perf_sideband.h"
+#include "wire/perf/perf_record.h"
 
 struct seam_stopped_task;
 

@@ -125,17 +125,18 @@ static void put_module(struct seam_synth *synth, const char *line)
 	put_kernel_mmap(synth, addr, bytes, 0, id, id_size, title);
 }
 
-/*
- * From _text to the end of the code.
- * "  01000000-02209987 : Kernel code"; zeros without CAP_SYS_ADMIN.
- */
-static uint64_t code_bytes(void)
+void seam_synth_kernel(struct seam_synth *synth,
+		       const struct seam_kernel_identity *id)
 {
-	FILE *in = fopen("/proc/iomem", "re");
+	FILE *memory = fopen("/proc/iomem", "re"), *modules;
 	uint64_t bytes = MAX_TEXT_BYTES;
-	char line[256];
+	char line[512];
 
-	while (in && fgets(line, sizeof(line), in)) {
+	/*
+	 * From _text to the end of the code.
+	 * "  01000000-02209987 : Kernel code"; zeros without CAP_SYS_ADMIN.
+	 */
+	while (memory && fgets(line, sizeof(line), memory)) {
 		char *end;
 		uint64_t first = strtoull(line, &end, 16);
 		uint64_t last = *end == '-' ? strtoull(end + 1, NULL, 16) : 0;
@@ -143,20 +144,9 @@ static uint64_t code_bytes(void)
 		if (strstr(line, ": Kernel code") && last > first)
 			bytes = last + 1 - first;
 	}
-	if (in)
-		fclose(in);
-	return bytes;
-}
-
-void seam_synth_kernel(struct seam_synth *synth,
-		       const struct seam_kernel_identity *id)
-{
-	FILE *modules;
-	char line[512];
-
-	if (!id->text_addr)
-		return;
-	put_kernel_mmap(synth, id->text_addr, code_bytes(), id->text_addr,
+	if (memory)
+		fclose(memory);
+	put_kernel_mmap(synth, id->text_addr, bytes, id->text_addr,
 			id->build_id, id->build_id_size,
 			"[kernel.kallsyms]_text");
 	modules = fopen("/proc/modules", "re");
@@ -164,14 +154,6 @@ void seam_synth_kernel(struct seam_synth *synth,
 		put_module(synth, line);
 	if (modules)
 		fclose(modules);
-}
-
-void seam_synth_comm(struct seam_synth *synth, int pid, int tid,
-		     const char *name)
-{
-	struct seam_perf_comm comm = { .pid = pid, .tid = tid, .comm = name };
-
-	put_of(synth, PERF_RECORD_COMM, 0, &comm, pid, tid);
 }
 
 /* Source: enum of *_NS_INDEX, linux/perf_event.h. */
@@ -182,47 +164,46 @@ static const char *const namespaces[NR_NAMESPACES] = {
 	[CGROUP_NS_INDEX] = "cgroup",
 };
 
-static void put_namespaces(struct seam_synth *synth, int pid, int tid)
-{
-	struct { uint64_t dev, ino; } links[NR_NAMESPACES] = { 0 };
-	struct seam_perf_namespaces fields = {
-		.pid = pid, .tid = tid, .nr_namespaces = NR_NAMESPACES,
-		.link_info = { (const uint8_t *)links, sizeof(links) },
-	};
-	bool any = false;
-
-	for (size_t i = 0; i < NR_NAMESPACES; i++) {
-		char path[64];
-		struct stat st;
-
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/ns/%s", pid,
-			 tid, namespaces[i]);
-		if (stat(path, &st) < 0)
-			continue;	/* not permitted, or ended */
-		links[i].dev = st.st_dev;
-		links[i].ino = st.st_ino;
-		any = true;
-	}
-	if (any)
-		put_of(synth, PERF_RECORD_NAMESPACES, 0, &fields, pid, tid);
-}
-
 void seam_synth_threads(struct seam_synth *synth, int pid,
 			bool with_namespaces)
 {
+	struct { uint64_t dev, ino; } links[NR_NAMESPACES];
+	struct seam_perf_namespaces fields = {
+		.pid = pid, .nr_namespaces = NR_NAMESPACES,
+		.link_info = { (const uint8_t *)links, sizeof(links) },
+	};
 	struct seam_number_list tids = { 0 };
+	bool has_link;
 
 	seam_procfs_threads(&tids, pid, NULL);
 	for (size_t i = 0; i < tids.n; i++) {
 		char path[64], name[64];
+		struct seam_perf_comm comm = { .pid = pid, .comm = name };
 
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid,
 			 tids.items[i]);
 		seam_procfs_text(path, name, sizeof(name));
+		comm.tid = tids.items[i];
 		if (name[0])
-			seam_synth_comm(synth, pid, tids.items[i], name);
-		if (with_namespaces)
-			put_namespaces(synth, pid, tids.items[i]);
+			put_of(synth, PERF_RECORD_COMM, 0, &comm, pid,
+			       tids.items[i]);
+		fields.tid = tids.items[i];
+		has_link = false;
+		for (size_t k = 0; with_namespaces && k < NR_NAMESPACES; k++) {
+			struct stat st;
+
+			links[k].dev = links[k].ino = 0;
+			snprintf(path, sizeof(path), "/proc/%d/task/%d/ns/%s",
+				 pid, tids.items[i], namespaces[k]);
+			if (stat(path, &st) < 0)
+				continue;	/* not permitted, or ended */
+			links[k].dev = st.st_dev;
+			links[k].ino = st.st_ino;
+			has_link = true;
+		}
+		if (has_link)
+			put_of(synth, PERF_RECORD_NAMESPACES, 0, &fields, pid,
+			       tids.items[i]);
 	}
 	free(tids.items);
 }
@@ -235,43 +216,36 @@ struct maps_reader {
 	uint64_t inode, base;	/* of the last mapping of a file's offset 0 */
 };
 
-/* The mapped file, or the one at its path if that is still the same. */
-static int open_mapping(const struct maps_reader *r,
-			const struct seam_procfs_mapping *m)
-{
-	int fd = seam_target_open_mapping(&r->target, m->begin, m->end,
-					  NULL);
-	struct stat st;
-
-	if (fd >= 0)
-		return fd;
-	fd = seam_target_open_path(&r->target, m->name, NULL);
-	if (fd < 0 || (fstat(fd, &st) == 0 && st.st_ino == m->ino))
-		return fd;
-	close(fd);
-	return -ENOENT;
-}
-
 /*
- * Read it from the mapped file itself: the path may lead to a newer file, or to
- * one of another mount namespace.  Where it cannot be opened, from memory.
+ * From the mapped file itself, or the file at its path if that is the same: the
+ * path may lead to a newer file, or to one of another mount namespace.  Where
+ * the file cannot be opened, from memory.
  */
 static size_t build_id_of(const struct maps_reader *r,
 			  const struct seam_procfs_mapping *m, uint8_t *id)
 {
-	int fd = open_mapping(r, m);
-	size_t size = fd < 0 ? 0 : seam_build_id_read(fd, id);
+	int fd = seam_target_open_mapping(&r->target, m->begin, m->end, NULL);
+	size_t size = 0;
+	struct stat st;
 
+	if (fd < 0) {
+		fd = seam_target_open_path(&r->target, m->name, NULL);
+		if (fd >= 0 && (fstat(fd, &st) < 0 || st.st_ino != m->ino)) {
+			close(fd);
+			fd = -1;
+		}
+	}
 	if (fd >= 0)
-		close(fd);
+		size = seam_build_id_read(fd, 0, id);
 	else if (r->memory >= 0 && r->inode == m->ino)
-		size = seam_build_id_read_at(r->memory, r->base, id);
+		size = seam_build_id_read(r->memory, r->base, id);
+	seam_file_close_fd(fd);
 	return size;
 }
 
-static void put_mapping(struct maps_reader *r,
-			const struct seam_procfs_mapping *m)
+static bool take_mapping(void *context, const struct seam_procfs_mapping *m)
 {
+	struct maps_reader *r = context;
 	int pid = r->target.pid;
 	struct seam_perf_mmap2 mapping = {
 		.pid = pid, .tid = pid, .addr = m->begin,
@@ -281,34 +255,26 @@ static void put_mapping(struct maps_reader *r,
 		.filename = m->name[0] ? m->name : "//anon",
 	};
 	uint16_t misc = PERF_RECORD_MISC_USER;
-	uint8_t id[BUILD_ID_BYTES];
+	uint8_t id[BUILD_ID_BYTES] = { 0 };
 	size_t id_size = 0;
-
-	if (m->rights[2] == 'x')
-		mapping.prot |= PROT_EXEC;
-	else
-		misc |= PERF_RECORD_MISC_MMAP_DATA;
-
-	if (r->synth->bytes.n > SEAM_SYNTH_MAX_PROCESS_BYTES) {
-		r->synth->n_left_out++;
-		return;
-	}
-	if (m->name[0] == '/' && m->ino)
-		id_size = build_id_of(r, m, id);
-	put_mmap(r->synth, misc, &mapping, id, id_size);
-}
-
-static bool take_mapping(void *context, const struct seam_procfs_mapping *m)
-{
-	struct maps_reader *r = context;
 
 	if (m->offset == 0 && m->ino) {
 		r->inode = m->ino;
 		r->base = m->begin;
 	}
-	if (m->rights[2] == 'x' ||
-	    (r->synth->data_mappings && m->rights[0] == 'r' && m->ino))
-		put_mapping(r, m);
+	if (m->rights[2] == 'x')
+		mapping.prot |= PROT_EXEC;
+	else if (r->synth->data_mappings && m->rights[0] == 'r' && m->ino)
+		misc |= PERF_RECORD_MISC_MMAP_DATA;
+	else
+		return true;
+	if (r->synth->bytes.n > SEAM_SYNTH_MAX_PROCESS_BYTES) {
+		r->synth->n_left_out++;
+		return true;
+	}
+	if (m->name[0] == '/' && m->ino)
+		id_size = build_id_of(r, m, id);
+	put_mmap(r->synth, misc, &mapping, id, id_size);
 	return true;
 }
 
@@ -327,67 +293,48 @@ void seam_synth_process(struct seam_synth *synth, int pid,
 	seam_target_close(&r.target);
 }
 
-/* Find the mount point of the hierarchy that samples have ids of. */
-static bool find_hierarchy(char *path, size_t cap)
-{
-	FILE *mounts = setmntent("/proc/self/mounts", "re");
-	struct mntent *m;
-	bool own = false;
-
-	path[0] = '\0';
-	while (mounts && !own && (m = getmntent(mounts))) {
-		own = strcmp(m->mnt_type, "cgroup") == 0 &&
-		      hasmntopt(m, "perf_event");
-		if (own || (strcmp(m->mnt_type, "cgroup2") == 0 && !path[0]))
-			snprintf(path, cap, "%s", m->mnt_dir);
-	}
-	if (mounts)
-		endmntent(mounts);
-	return path[0];
-}
-
-struct cgroups {
-	struct seam_synth *synth;
-	size_t n;
-};
-
-static void put_cgroup(struct cgroups *c, const struct stat *st,
+static void put_cgroup(struct seam_synth *synth, const struct stat *st,
 		       const char *path)
 {
 	/* the id is the inode.  Source: cgroup_id() of Linux */
 	struct seam_perf_cgroup fields = { .id = st->st_ino, .path = path };
 
-	put_of(c->synth, PERF_RECORD_CGROUP, 0, &fields, 0, 0);
-	c->n++;
+	put_of(synth, PERF_RECORD_CGROUP, 0, &fields, 0, 0);
 }
 
 static int visit_cgroup(void *context, const struct seam_walk_entry *entry)
 {
-	struct cgroups *c = context;
 	char path[PATH_MAX + 1];
 
-	if (!S_ISDIR(entry->st.st_mode))
-		return SEAM_WALK_ON;
-	if (c->n >= SEAM_SYNTH_MAX_CGROUPS)
-		return -E2BIG;
 	snprintf(path, sizeof(path), "/%s", entry->path);
-	put_cgroup(c, &entry->st, path);
+	if (S_ISDIR(entry->st.st_mode))
+		put_cgroup(context, &entry->st, path);
 	return SEAM_WALK_ON;
 }
 
 void seam_synth_cgroups(struct seam_synth *synth)
 {
-	struct cgroups c = { .synth = synth };
-	char root[SEAM_SYNTH_NAME];
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	char root[PATH_MAX] = "";
+	bool has_own = false;
+	struct mntent *m;
 	struct stat st;
 	int dir;
 
-	if (!find_hierarchy(root, sizeof(root)))
-		return;
-	dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* the mount point of the hierarchy that samples have ids of */
+	while (mounts && !has_own && (m = getmntent(mounts))) {
+		has_own = strcmp(m->mnt_type, "cgroup") == 0 &&
+			  hasmntopt(m, "perf_event");
+		if (has_own ||
+		    (strcmp(m->mnt_type, "cgroup2") == 0 && !root[0]))
+			snprintf(root, sizeof(root), "%s", m->mnt_dir);
+	}
+	if (mounts)
+		endmntent(mounts);
+	dir = root[0] ? open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (dir >= 0 && fstat(dir, &st) == 0) {
-		put_cgroup(&c, &st, "/");
-		seam_walk(dir, MAX_CGROUP_DEPTH, visit_cgroup, &c);
+		put_cgroup(synth, &st, "/");
+		seam_walk(dir, MAX_CGROUP_DEPTH, visit_cgroup, synth);
 	}
 	seam_file_close_fd(dir);
 }

@@ -13,12 +13,8 @@
 #include "base/err.h"
 #include "symbol/kernel/kernel.h"
 
-enum {
-	SEAM_SYNTH_MAX_CGROUPS = 65536,
-	SEAM_SYNTH_NAME = 4096,	/* a path, its NUL and padding included */
-	/* Records of one process: 20,000 mappings with usual names. */
-	SEAM_SYNTH_MAX_PROCESS_BYTES = 4 << 20,
-};
+/* Records of one process: 20,000 mappings with usual names. */
+enum { SEAM_SYNTH_MAX_PROCESS_BYTES = 4 << 20 };
 
 /* A sequence of records.  Zeroed is empty. */
 struct seam_synth {
@@ -35,10 +31,6 @@ void seam_synth_fini(struct seam_synth *synth);
 void seam_synth_kernel(struct seam_synth *synth,
 		       const struct seam_kernel_identity *kernel);
 
-/* The name of a thread. */
-void seam_synth_comm(struct seam_synth *synth, int pid, int tid,
-		     const char *name);
-
 /* The names of the threads of a process and, @with_namespaces, those. */
 void seam_synth_threads(struct seam_synth *synth, int pid,
 			bool with_namespaces);
@@ -53,7 +45,7 @@ void seam_synth_process(struct seam_synth *synth, int pid,
 
 /*
  * All cgroups, by the ids that samples carry: of the v1 hierarchy with
- * perf_event, or else of cgroup2.  At most SEAM_SYNTH_MAX_CGROUPS.
+ * perf_event, or else of cgroup2.
  */
 void seam_synth_cgroups(struct seam_synth *synth);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* preload.c - decide, and change the environment; see preload.h */
+/* preload.c - read, decide, set the environment; see preload.h */
 #include "record/preload/preload.h"
 
 #include <errno.h>
@@ -8,10 +8,158 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/text.h"
-#include "record/preload/program_file.h"
+#include "symbol/elf/elf_file.h"
 
 enum { MAX_LIBRARIES = 64 };	/* of one program */
+
+/* ---- the ELF file of a command ---- */
+
+/* Its libraries are the strings at DT_NEEDED. */
+static void read_dynamic(struct seam_program_file *p,
+			 const struct seam_elf *file)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = seam_elf_section(file, ".dynamic", &header);
+	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+	GElf_Dyn entry;
+
+	for (int i = 0; data && gelf_getdyn(data, i, &entry); i++) {
+		const char *text = NULL;
+
+		if (entry.d_tag == DT_NEEDED || entry.d_tag == DT_RPATH ||
+		    entry.d_tag == DT_RUNPATH)
+			text = elf_strptr(file->elf, header.sh_link,
+					  entry.d_un.d_val);
+		if (!text)
+			continue;
+		if (entry.d_tag != DT_NEEDED)
+			snprintf(p->paths, sizeof(p->paths), "%s", text);
+		else if (p->n_needed < SEAM_PROGRAM_MAX_NEEDED)
+			snprintf(p->needed[p->n_needed++],
+				 SEAM_PROGRAM_NAME_BYTES, "%s", text);
+	}
+}
+
+/*
+ * LuaJIT exports what no other Lua does; gcc's -finstrument-functions calls
+ * the first of the hooks, -pg -mfentry the second.
+ */
+static void read_symbols(struct seam_program_file *p,
+			 const struct seam_elf *file)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = seam_elf_section(file, ".dynsym", &header);
+	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+	GElf_Sym symbol;
+
+	for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
+		const char *name = elf_strptr(file->elf, header.sh_link,
+					      symbol.st_name);
+
+		if (name && symbol.st_shndx != SHN_UNDEF)
+			p->has_luajit |= strcmp(name, "luaJIT_setmode") == 0;
+		else if (name)
+			p->has_calls |=
+				strcmp(name, "__cyg_profile_func_enter") == 0 ||
+				strcmp(name, "__fentry__") == 0;
+	}
+}
+
+/*
+ * Source: LLVM 14, X86AsmPrinter (xray_instr_map); GCC 12's manual,
+ * -fpatchable-function-entry, -mrecord-mcount.
+ */
+static bool has_sleds(const struct seam_elf *file)
+{
+	static const char *const names[] = {
+		"xray_instr_map", "__patchable_function_entries",
+		"__mcount_loc",
+	};
+	GElf_Shdr header;
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++)
+		if (seam_elf_section(file, names[i], &header))
+			return true;
+	return false;
+}
+
+static bool is_dynamic(const struct seam_elf *file)
+{
+	GElf_Phdr header;
+	size_t n = 0;
+
+	if (elf_getphdrnum(file->elf, &n))
+		return false;
+	for (size_t i = 0; i < n && i <= INT32_MAX; i++)
+		if (gelf_getphdr(file->elf, (int)i, &header) &&
+		    header.p_type == PT_INTERP)
+			return true;
+	return false;
+}
+
+bool seam_program_file_read(struct seam_program_file *p, const char *path,
+			    bool whole)
+{
+	struct seam_elf file;
+	bool is_ours;
+
+	memset(p, 0, sizeof(*p));
+	if (seam_elf_open(&file, path, NULL))
+		return false;
+	is_ours = file.machine == EM_X86_64;
+	if (is_ours)
+		read_dynamic(p, &file);
+	if (is_ours && whole) {
+		p->is_dynamic = is_dynamic(&file);
+		p->has_calls = has_sleds(&file);
+		read_symbols(p, &file);
+	}
+	seam_elf_close(&file);
+	return is_ours;
+}
+
+/* @name in one of @folders, "a:b"; $ORIGIN is the folder of the file @path. */
+static bool is_in(const char *folders, const char *path, const char *name,
+		  char found[PATH_MAX])
+{
+	static const char *const origins[] = { "$ORIGIN", "${ORIGIN}" };
+	const char *slash = strrchr(path, '/');
+
+	while (folders && *folders) {
+		size_t n = strcspn(folders, ":"), skip = 0;
+		int size;
+
+		for (size_t i = 0; i < SEAM_ARRAY_SIZE(origins); i++)
+			if (strncmp(folders, origins[i],
+				    strlen(origins[i])) == 0)
+				skip = strlen(origins[i]);
+		size = snprintf(found, PATH_MAX, "%.*s%.*s/%s", !skip ? 0 :
+				slash ? (int)(slash - path) : 1,
+				slash ? path : ".", (int)(n - skip),
+				folders + skip, name);
+		if (n && size < PATH_MAX && access(found, R_OK) == 0)
+			return true;
+		folders += n + (folders[n] == ':');
+	}
+	return false;
+}
+
+bool seam_program_file_find(const struct seam_program_file *p,
+			    const char *path, const char *name,
+			    char found[PATH_MAX])
+{
+	static const char usual[] =
+		"/usr/local/lib/x86_64-linux-gnu:/usr/local/lib:"
+		"/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:"
+		"/lib64:/usr/lib64:/lib:/usr/lib";
+
+	if (strchr(name, '/'))
+		return snprintf(found, PATH_MAX, "%s", name) < PATH_MAX &&
+		       access(found, R_OK) == 0;
+	return is_in(p->paths, path, name, found) ||
+	       is_in(getenv("LD_LIBRARY_PATH"), path, name, found) ||
+	       is_in(usual, path, name, found);
+}
 
 /* ---- the VM of a command ---- */
 
@@ -31,48 +179,39 @@ static void add_library(struct libraries *all, const char *path)
 		snprintf(all->paths[all->n++], PATH_MAX, "%s", path);
 }
 
-/* Whether the library number @i needs a LuaJIT; add those that it needs. */
-static bool needs_luajit(struct libraries *all, size_t i, char found[PATH_MAX])
-{
-	const struct seam_program_file *file = &all->file;
-	char library[PATH_MAX];
-
-	for (size_t k = 0; k < file->n_needed; k++) {
-		if (!seam_program_file_find(file, all->paths[i],
-					    file->needed[k], library))
-			continue;
-		if (strncmp(file->needed[k], "libluajit", 9) == 0) {
-			memcpy(found, library, PATH_MAX);
-			return true;
-		}
-		add_library(all, library);
-	}
-	return false;
-}
-
-/* The file at @path or a library that it needs; breadth first. */
+/*
+ * The file at @path or a library that it needs has LuaJIT, or needs a LuaJIT;
+ * breadth first.
+ */
 static bool has_vm(const char *path, char found[PATH_MAX])
 {
 	struct libraries *all = calloc(1, sizeof(*all));
 	bool has = false;
 
-	if (all && seam_program_file_read(&all->file, path)) {
+	if (all)
 		add_library(all, path);
-		has = all->file.has_luajit;
+	for (size_t i = 0; all && !has && i < all->n; i++) {
+		const struct seam_program_file *file = &all->file;
+
+		if (!seam_program_file_read(&all->file, all->paths[i], i == 0))
+			continue;
+		has = file->has_luajit;
 		if (has)
 			snprintf(found, PATH_MAX, "%s", path);
-		else
-			has = needs_luajit(all, 0, found);
-		for (size_t i = 1; !has && i < all->n; i++)
-			has = seam_program_file_read_needed(&all->file,
-							    all->paths[i]) &&
-			      needs_luajit(all, i, found);
+		for (size_t k = 0; !has && k < file->n_needed; k++) {
+			if (!seam_program_file_find(file, all->paths[i],
+						    file->needed[k], found))
+				continue;
+			has = strncmp(file->needed[k], "libluajit", 9) == 0;
+			if (!has)
+				add_library(all, found);
+		}
 	}
 	free(all);
 	return has;
 }
 
-/* Where the module is, from the folder of the program. */
+/* The Lua module of nginx, from the folder of the program @path. */
 static bool is_nginx_with_lua(const char *path, char found[PATH_MAX])
 {
 	static const char *const folders[] = {
@@ -90,41 +229,30 @@ static bool is_nginx_with_lua(const char *path, char found[PATH_MAX])
 	return false;
 }
 
-/* The file with the VM that the command @argv runs is in @found. */
-static bool find_vm(char *const *argv, char found[PATH_MAX])
-{
-	char path[PATH_MAX], name[PATH_MAX], program[PATH_MAX];
-
-	return seam_file_find_program(argv[0], path) &&
-	       (has_vm(path, found) || is_nginx_with_lua(path, found) ||
-		(seam_file_interpreter(path, name) &&
-		 seam_file_find_program(name, program) &&
-		 has_vm(program, found)));
-}
-
 /* ---- our libraries ---- */
+
+/* Of root, @owner or the user, and only these can write to it. */
+static bool is_of(const struct stat *st, uid_t owner, mode_t also)
+{
+	return (!st->st_uid || st->st_uid == owner ||
+		st->st_uid == geteuid()) &&
+	       (!(st->st_mode & S_IWOTH) || st->st_mode & also);
+}
 
 /*
  * Whether nobody but root, @owner and the user can have put it there: the
  * program may be in /tmp, where any user can add a file of that name.
  */
-static bool is_trusted(char *path, uid_t owner)
+static bool is_trusted(const char *path, uid_t owner)
 {
-	char *slash = strrchr(path, '/');
 	struct stat file, folder;
-	bool is_known;
+	char of[PATH_MAX];
 
-	if (stat(path, &file) || !S_ISREG(file.st_mode))
-		return false;
-	*slash = '\0';
-	is_known = stat(path[0] ? path : "/", &folder) == 0;
-	*slash = '/';
-	return is_known && !(file.st_mode & S_IWOTH) &&
-	       (!(folder.st_mode & S_IWOTH) || folder.st_mode & S_ISVTX) &&
-	       (!file.st_uid || file.st_uid == owner ||
-		file.st_uid == geteuid()) &&
-	       (!folder.st_uid || folder.st_uid == owner ||
-		folder.st_uid == geteuid());
+	snprintf(of, sizeof(of), "%.*s", (int)(strrchr(path, '/') - path + 1),
+		 path);
+	return stat(path, &file) == 0 && S_ISREG(file.st_mode) &&
+	       stat(of, &folder) == 0 && is_of(&file, owner, 0) &&
+	       is_of(&folder, owner, S_ISVTX);
 }
 
 bool seam_preload_find(const char *name, char library[PATH_MAX])
@@ -156,129 +284,87 @@ bool seam_preload_find(const char *name, char library[PATH_MAX])
 	return false;
 }
 
+static int find_to_preload(const char *name, char library[PATH_MAX],
+			   struct seam_err *err)
+{
+	if (!seam_preload_find(name, library))
+		return seam_err_set(err, -ENOENT, "cannot find %s ('./dev "
+				    "build' makes it, 'ninja -C build install' "
+				    "installs it beside the program)", name);
+	/* Source: ld.so(8), LD_PRELOAD: its items end at these */
+	if (strpbrk(library, ": "))
+		return seam_err_set(err, -EINVAL, "the path of %s has a space "
+				    "or a colon", name);
+	return 0;
+}
+
 void seam_preload_decide(struct seam_preload *p, enum seam_layers layers,
 			 char **argv, char *message, size_t room)
 {
-	char found[PATH_MAX], shown[256];
-	bool has_vm;
+	char path[PATH_MAX], name[PATH_MAX], found[PATH_MAX];
+	struct seam_err err = { 0 };
+	bool is_found;
+	int r;
 
 	*p = (struct seam_preload) { .is_used = false };
 	message[0] = '\0';
 	if (layers == SEAM_LAYERS_NATIVE)
 		return;
-	has_vm = find_vm(argv, found);
-	if (!has_vm && layers == SEAM_LAYERS_AUTO)
+	is_found = seam_file_find_program(argv[0], path) &&
+		   (has_vm(path, found) || is_nginx_with_lua(path, found) ||
+		    (seam_file_interpreter(path, name) &&
+		     seam_file_find_program(name, path) &&
+		     has_vm(path, found)));
+	if (!is_found && layers == SEAM_LAYERS_AUTO)
 		return;
-	if (!seam_preload_find(SEAM_AGENT_LIBRARY, p->library)) {
-		snprintf(message, room, "no Lua stacks: cannot find "
-			 SEAM_AGENT_LIBRARY);
-		return;
-	}
-	/* Source: ld.so(8), LD_PRELOAD: its items end at these */
-	if (strpbrk(p->library, ": ")) {
-		snprintf(message, room, "no Lua stacks: the path of "
-			 SEAM_AGENT_LIBRARY " has a space or a colon");
+	r = find_to_preload(SEAM_AGENT_LIBRARY, p->library, &err);
+	if (r < 0) {
+		snprintf(message, room, "no Lua stacks: %s", err.cause[0]);
 		return;
 	}
 	p->is_used = true;
-	if (!has_vm)
-		return;
-	seam_text_copy(shown, sizeof(shown), found, SEAM_TEXT_TERMINAL);
-	snprintf(message, room, "Lua stacks by " SEAM_AGENT_LIBRARY
-		 ", preloaded for LuaJIT in '%s' (--layers=native: without)",
-		 shown);
+	if (is_found)
+		snprintf(message, room, "Lua stacks by " SEAM_AGENT_LIBRARY
+			 ", preloaded for LuaJIT in '%s' (--layers=native: "
+			 "without)", found);
 }
 
 int seam_preload_add_fdr(struct seam_preload *p, struct seam_err *err)
 {
-	if (!seam_preload_find(SEAM_FDR_LIBRARY, p->fdr))
-		return seam_err_set(err, -ENOENT, "cannot find "
-				    SEAM_FDR_LIBRARY " ('./dev build' makes "
-				    "it, 'ninja -C build install' installs it "
-				    "beside the program)");
-	if (strpbrk(p->fdr, ": "))
-		return seam_err_set(err, -EINVAL, "the path of "
-				    SEAM_FDR_LIBRARY " has a space or a colon");
-	p->has_fdr = true;
-	return 0;
+	int r = find_to_preload(SEAM_FDR_LIBRARY, p->fdr, err);
+
+	p->has_fdr = r == 0;
+	return r;
 }
 
 /* ---- the environment ---- */
 
-static void set(const char *name, const char *value)
+/* Set @name to "a:b:c", of those that are not "". */
+static void set_joined(const char *name, const char *a, const char *b,
+		       const char *c)
 {
-	if (value)
-		setenv(name, value, 1);
-	else
-		unsetenv(name);
-}
+	char *text;
 
-static void set_preload(const struct seam_preload *p)
-{
-	const char *users = p->old_preload ? p->old_preload : "";
-	const char *agent = p->is_used ? p->library : "";
-	const char *fdr = p->has_fdr ? p->fdr : "";
-	size_t n = strlen(users) + strlen(agent) + strlen(fdr) + 3;
-	char *value = malloc(n);
-
-	if (!value)
+	if (asprintf(&text, "%s%s%s%s%s", a, a[0] && b[0] ? ":" : "", b,
+		     (a[0] || b[0]) && c[0] ? ":" : "", c) < 0)
 		return;
-	snprintf(value, n, "%s%s%s%s%s", agent, agent[0] && fdr[0] ? ":" : "",
-		 fdr, users[0] ? ":" : "", users);
-	setenv("LD_PRELOAD", value, 1);
-	free(value);
+	setenv(name, text, 1);
+	free(text);
 }
 
-/*
- * The command, or a program that it starts, may have AddressSanitizer, which
- * ends it at once where another library is first, unless its check is off.
- */
-static void set_asan(const struct seam_preload *p)
+void seam_preload_set(const struct seam_preload *p)
 {
-	const char *users = p->old_asan ? p->old_asan : "";
-	size_t n = strlen(users) + 64;
-	char *value = malloc(n);
+	const char *users = getenv("LD_PRELOAD");
+	const char *asan = getenv("ASAN_OPTIONS");
 
-	if (!value)
-		return;
-	snprintf(value, n, "%s%sverify_asan_link_order=0", users,
-		 users[0] ? ":" : "");
-	setenv("ASAN_OPTIONS", value, 1);
-	free(value);
-}
-
-/* False: no memory for it. */
-static bool save(const char *variable, char **old)
-{
-	const char *value = getenv(variable);
-
-	*old = value ? strdup(value) : NULL;
-	return !value || *old;
-}
-
-void seam_preload_set(struct seam_preload *p)
-{
 	if (!p->is_used && !p->has_fdr)
 		return;
-	if (save("LD_PRELOAD", &p->old_preload) &&
-	    save("ASAN_OPTIONS", &p->old_asan)) {
-		set_preload(p);
-		set_asan(p);
-		return;
-	}
-	/* what cannot be restored is not changed */
-	free(p->old_preload);
-	p->old_preload = NULL;
-	p->is_used = p->has_fdr = false;
-}
-
-void seam_preload_restore(struct seam_preload *p)
-{
-	if (!p->is_used && !p->has_fdr)
-		return;
-	set("LD_PRELOAD", p->old_preload);
-	set("ASAN_OPTIONS", p->old_asan);
-	free(p->old_preload);
-	free(p->old_asan);
-	p->old_preload = p->old_asan = NULL;
+	set_joined("LD_PRELOAD", p->is_used ? p->library : "",
+		   p->has_fdr ? p->fdr : "", users ? users : "");
+	/*
+	 * The command, or a program that it starts, may have AddressSanitizer,
+	 * which ends it at once where another library is first.
+	 */
+	set_joined("ASAN_OPTIONS", asan ? asan : "", "verify_asan_link_order=0",
+		   "");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preload.h - whether the command gets libraries of Seam's, and how
+ * preload.h - whether the command gets libraries of Seam's, and its ELF file
  *
  *	libseam-agent	samples guest stacks (--layers)
  *	libseam-fdr	records calls (--trace)
@@ -40,7 +40,6 @@ struct seam_preload {
 	bool has_fdr;
 	char library[PATH_MAX];		/* the agent */
 	char fdr[PATH_MAX];
-	char *old_preload, *old_asan;	/* of the environment; owned */
 };
 
 #define SEAM_AGENT_LIBRARY "libseam-agent.so"
@@ -66,11 +65,47 @@ int seam_preload_add_fdr(struct seam_preload *preload, struct seam_err *err);
 void seam_preload_decide(struct seam_preload *preload, enum seam_layers layers,
 			 char **argv, char *message, size_t room);
 
+/* In the command's process: set LD_PRELOAD and ASAN_OPTIONS. */
+void seam_preload_set(const struct seam_preload *preload);
+
 /*
- * Change the environment, which the command inherits; and change it back.
- * Without memory for its old values it stays, and neither is used.
+ * ---- what the ELF file of a command is made of ----
+ *
+ * Read before the user executes it, with the rights that it will have.
+ *
+ * Source: System V gABI 4.1, "Dynamic Section"; ld.so(8) for the search.
  */
-void seam_preload_set(struct seam_preload *preload);
-void seam_preload_restore(struct seam_preload *preload);
+
+enum {
+	SEAM_PROGRAM_MAX_NEEDED = 64,
+	SEAM_PROGRAM_NAME_BYTES = 128,
+	SEAM_PROGRAM_PATHS_BYTES = 1024,
+};
+
+struct seam_program_file {
+	bool is_dynamic;	/* a library can be preloaded into it */
+	bool has_luajit;	/* it exports the API of LuaJIT */
+	bool has_calls;		/* it has instrumented functions (--trace) */
+	size_t n_needed;	/* libraries */
+	char needed[SEAM_PROGRAM_MAX_NEEDED][SEAM_PROGRAM_NAME_BYTES];
+	/* its RPATH or RUNPATH, with $ORIGIN as it is; "" */
+	char paths[SEAM_PROGRAM_PATHS_BYTES];
+};
+
+/*
+ * Read the file at @path, a program or a library; without @whole only its
+ * libraries and their search path.  False: not an ELF file for x86-64, no
+ * regular file, or not readable.
+ */
+bool seam_program_file_read(struct seam_program_file *p, const char *path,
+			    bool whole);
+
+/*
+ * Find library @name, needed by the file at @path with @p, as ld.so does but
+ * for its cache: RUNPATH, LD_LIBRARY_PATH, the usual folders.
+ */
+bool seam_program_file_find(const struct seam_program_file *p,
+			    const char *path, const char *name,
+			    char found[PATH_MAX]);
 
 #endif /* SEAM_PRELOAD_H */

@@ -39,105 +39,6 @@ enum {
 	LENDER_BYTES = STACK_BYTES + 64 * 1024,
 };
 
-/* ---- a process apart ---- */
-
-struct apart {
-	void (*run)(void *context);
-	void *context;
-};
-
-static int owner_fd = -1;	/* written once, before the first start */
-
-int seam_helper_owner_fd(void)
-{
-	return owner_fd;
-}
-
-static void close_standard(void)
-{
-	fflush(NULL);
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		close(fd);
-}
-
-/*
- * This process leaves one behind, which holds its descriptors: at the exit,
- * close standard input, output and error, whose readers wait for their end.
- */
-static void leave_behind(void)
-{
-	static bool is_registered;
-
-	is_registered = is_registered || atexit(close_standard) == 0;
-}
-
-static int run_apart(void *context)
-{
-	const struct apart *a = context;
-
-	a->run(a->context);
-	return 0;
-}
-
-/* Where no process can be made, the thread does the work itself. */
-static void *lend(void *context)
-{
-	_Alignas(16) char stack[STACK_BYTES];
-	pid_t pid = clone(run_apart, stack + sizeof(stack),
-			  CLONE_VM | CLONE_FILES | CLONE_FS, context);
-
-	if (pid < 0)
-		run_apart(context);
-	while (pid >= 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
-		continue;
-	free(context);
-	return NULL;
-}
-
-static int start_lender(pthread_t *thread, struct apart *a)
-{
-	struct sched_param normal = { 0 };
-	sigset_t all, old;
-	pthread_attr_t attr;
-	int r;
-
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
-	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
-	pthread_attr_setschedparam(&attr, &normal);
-	pthread_attr_setstacksize(&attr, LENDER_BYTES);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(thread, &attr, lend, a);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	return -r;
-}
-
-/*
- * Start @run(@context) with all signals blocked and not real-time.  @thread
- * ends when it has returned, and is to be joined or detached.  0 or -errno.
- */
-static int start_apart(pthread_t *thread, void (*run)(void *context),
-		       void *context)
-{
-	struct apart *a;
-	int r;
-
-	if (owner_fd < 0)
-		owner_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	if (owner_fd < 0)
-		return -errno;
-	a = malloc(sizeof(*a));
-	if (!a)
-		return -ENOMEM;
-	*a = (struct apart) { run, context };
-	r = start_lender(thread, a);
-	if (r < 0)
-		free(a);
-	return r;
-}
-
 /* ---- jobs and processes ---- */
 
 enum job_state { TO_RUN, RUNNING, DONE, WITHHELD, TO_FREE };
@@ -215,6 +116,15 @@ static bool changes(struct seam_helper_job *job, int from, int to)
 					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
+static void free_helper(struct seam_helper *helper)
+{
+	for (int i = 0; i < 2; i++) {
+		seam_file_close_fd(helper->jobs[i]);
+		seam_file_close_fd(helper->done[i]);
+	}
+	free(helper);
+}
+
 struct seam_helper *seam_helper_new(struct seam_err *err)
 {
 	struct seam_helper *helper = calloc(1, sizeof(*helper));
@@ -223,19 +133,85 @@ struct seam_helper *seam_helper_new(struct seam_err *err)
 		seam_err_no_memory(err);
 		return NULL;
 	}
-	if (pipe2(helper->jobs, O_CLOEXEC | O_NONBLOCK) < 0) {
-		seam_err_errno(err, "cannot create a pipe");
-		free(helper);
-		return NULL;
-	}
-	if (pipe2(helper->done, O_CLOEXEC | O_NONBLOCK) < 0) {
-		seam_err_errno(err, "cannot create a pipe");
-		close(helper->jobs[0]);
-		close(helper->jobs[1]);
-		free(helper);
-		return NULL;
-	}
-	return helper;
+	helper->jobs[0] = helper->jobs[1] = -1;
+	helper->done[0] = helper->done[1] = -1;
+	if (pipe2(helper->jobs, O_CLOEXEC | O_NONBLOCK) == 0 &&
+	    pipe2(helper->done, O_CLOEXEC | O_NONBLOCK) == 0)
+		return helper;
+	seam_err_errno(err, "cannot create a pipe");
+	free_helper(helper);
+	return NULL;
+}
+
+/* ---- a process apart ---- */
+
+static int owner_fd = -1;	/* written once, before the first start */
+
+int seam_helper_owner_fd(void)
+{
+	return owner_fd;
+}
+
+static void close_standard(void)
+{
+	fflush(NULL);
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		close(fd);
+}
+
+/*
+ * This process leaves one behind, which holds its descriptors: at the exit,
+ * close standard input, output and error, whose readers wait for their end.
+ */
+static void leave_behind(void)
+{
+	static bool is_registered;
+
+	is_registered = is_registered || atexit(close_standard) == 0;
+}
+
+static int serve(void *context);
+
+/* Where no process can be made, the thread does the work itself. */
+static void *lend(void *context)
+{
+	_Alignas(16) char stack[STACK_BYTES];
+	pid_t pid = clone(serve, stack + sizeof(stack),
+			  CLONE_VM | CLONE_FILES | CLONE_FS, context);
+
+	if (pid < 0)
+		serve(context);
+	while (pid >= 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		continue;
+	return NULL;
+}
+
+/*
+ * Start the process @p with all signals blocked and not real-time.  Its thread
+ * ends when it has, and is to be joined or detached.  0 or -errno.
+ */
+static int start_apart(struct seam_helper_process *p)
+{
+	struct sched_param normal = { 0 };
+	sigset_t all, old;
+	pthread_attr_t attr;
+	int r;
+
+	if (owner_fd < 0)
+		owner_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (owner_fd < 0)
+		return -errno;
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
+	pthread_attr_setschedparam(&attr, &normal);
+	pthread_attr_setstacksize(&attr, LENDER_BYTES);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&p->lender, &attr, lend, p);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return -r;
 }
 
 /* ---- the process ---- */
@@ -294,7 +270,7 @@ static void run_or_free(struct seam_helper_process *p,
 	STORE(p->progress_ns, 0);
 }
 
-static void serve(void *context)
+static int serve(void *context)
 {
 	struct seam_helper_process *p = context;
 	struct seam_helper *helper = p->helper;
@@ -311,6 +287,7 @@ static void serve(void *context)
 	while (LOAD(helper->outlives) && wait_for(-1, 0))
 		continue;
 	STORE(p->has_ended, true);
+	return 0;
 }
 
 /* ---- the caller: processes ---- */
@@ -327,7 +304,7 @@ static int start(struct seam_helper *helper)
 		return -ENOMEM;
 	p->helper = helper;
 	p->pidfd = -1;
-	r = start_apart(&p->lender, serve, p);
+	r = start_apart(p);
 	if (r == 0)
 		helper->process = p;
 	else
@@ -501,17 +478,15 @@ static void abandon_process(struct seam_helper *helper)
 		give_up(helper, NULL, true);
 }
 
-static bool is_overdue(const struct seam_helper_process *p)
-{
-	uint64_t progress_ns = LOAD(p->progress_ns);
-
-	return progress_ns && seam_clock_ns() - progress_ns > p->limit_ns;
-}
-
 bool seam_helper_collect(struct seam_helper *helper)
 {
+	const struct seam_helper_process *p;
+	uint64_t progress_ns;
+
 	take_back(helper, false);
-	if (helper->process && is_overdue(helper->process))
+	p = helper->process;
+	progress_ns = p ? LOAD(p->progress_ns) : 0;
+	if (progress_ns && seam_clock_ns() - progress_ns > p->limit_ns)
 		abandon_process(helper);
 	free_unsent(helper);
 	return helper->sent.first;
@@ -590,17 +565,6 @@ static bool join(const struct seam_helper_process *p)
 				    &until) == 0;
 }
 
-/*
- * End the abandoned processes that a signal can end; the one that waits for
- * our end holds the descriptors.
- */
-static void kill_left(const struct seam_helper *helper)
-{
-	for (unsigned int i = 0; i < helper->n_left; i++)
-		syscall(SYS_pidfd_send_signal, LOAD(helper->left[i]->pidfd),
-			SIGKILL, NULL, 0);
-}
-
 void seam_helper_free(struct seam_helper *helper)
 {
 	struct seam_helper_process *p;
@@ -620,14 +584,12 @@ void seam_helper_free(struct seam_helper *helper)
 	if (p || helper->outlives) {
 		/* processes still use it, and hold descriptors */
 		STORE(helper->outlives, true);
-		if (p)
-			kill_left(helper);
+		/* those that a signal can end; @p holds the descriptors */
+		for (unsigned int i = 0; p && i < helper->n_left; i++)
+			syscall(SYS_pidfd_send_signal,
+				LOAD(helper->left[i]->pidfd), SIGKILL, NULL, 0);
 		leave_behind();
 		return;
 	}
-	close(helper->jobs[0]);
-	close(helper->jobs[1]);
-	close(helper->done[0]);
-	close(helper->done[1]);
-	free(helper);
+	free_helper(helper);
 }

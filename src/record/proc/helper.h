@@ -3,25 +3,19 @@
  * helper.h - a process for calls that may block
  *
  * Opening, reading, closing or even stat() of a file of another user may block
- * for any time, because a program of that user can serve its file system
- * (FUSE).  So the thread that drains the rings does none of these.  It submits
- * jobs; the helper runs them in order, one at a time; the first thread collects
- * the results.
- *
- * Such a call may hang in the kernel where no signal ends it, and a process
- * cannot be reaped before each of its threads has returned.  So a helper is a
- * process of its own, which shares memory and descriptors with this one as a
- * thread does (clone(2): CLONE_VM, CLONE_FILES): when it hangs, this process
- * exits without it.  A thread of this process lends its thread-local storage
- * and a part of its stack, so locks, malloc() and errno work.
+ * for any time (FUSE), where no signal ends the call.  So the thread that
+ * drains the rings submits jobs; the helper runs them in order, one at a time;
+ * the first thread collects the results.  A helper is a process which shares
+ * memory and descriptors with this one (clone(2): CLONE_VM, CLONE_FILES): when
+ * it hangs, this process exits without it.  A thread of this process lends its
+ * thread-local storage and stack, so locks, malloc() and errno work.
  *
  * A job without progress for longer than its limit is given up: its process is
  * abandoned together with the job, and a new one runs the next job.  While
  * SEAM_HELPER_MAX_STUCK abandoned processes are in files of one user, all
  * further jobs of that user are given up at once; of all users, while
- * SEAM_HELPER_MAX_ALL_STUCK are.  No call waits for an abandoned process; it
- * ends, and is no longer counted, when its file answers after all.  If that
- * never happens, it is what the recorder leaves behind.
+ * SEAM_HELPER_MAX_ALL_STUCK are.  An abandoned process ends, and is no longer
+ * counted, when its file answers after all.
  *
  * A job is a heap object and owns everything that it uses: no other thread
  * accesses it from seam_helper_submit() until it is collected.

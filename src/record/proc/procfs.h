@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
-#include "wire/perf/perf_features.h"
+#include "wire/perf/perf_writer.h"
 
 /* Numbers of CPUs or threads.  Zeroed is empty; the caller frees items. */
 struct seam_number_list {

@@ -12,11 +12,13 @@
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "symbol/elf/build_id.h"
 
 enum {
 	STATUS_BYTES = 64 * 1024,	/* with thousands of groups */
@@ -144,31 +146,25 @@ static bool read_process(struct seam_target *target)
 	return true;
 }
 
-/* -ESRCH: it has ended.  A zombie has a user and no root: its root is ours. */
-static int open_process(struct seam_target *target)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%" PRId32, target->pid);
-	target->process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (!read_process(target))
-		return -ESRCH;
-	target->root = openat(target->process, "root", OPEN_ROOT);
-	if (target->root < 0 && errno == ENOENT)
-		target->root = open("/", OPEN_ROOT);
-	return target->root < 0 ? -errno : 0;
-}
-
 int seam_target_open(struct seam_target *target, int32_t pid,
 		     struct seam_err *err)
 {
-	int r;
+	char path[64];
+	int r = -ESRCH;
 
 	seam_target_init(target);
 	target->pid = pid;
-	r = open_process(target);
-	if (r == 0)
-		return 0;
+	snprintf(path, sizeof(path), "/proc/%" PRId32, pid);
+	target->process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (read_process(target)) {
+		target->root = openat(target->process, "root", OPEN_ROOT);
+		/* a zombie has a user and no root: its root is ours */
+		if (target->root < 0 && errno == ENOENT)
+			target->root = open("/", OPEN_ROOT);
+		if (target->root >= 0)
+			return 0;
+		r = -errno;
+	}
 	/* its files are looked for in our root, as nobody */
 	seam_target_close(target);
 	seam_target_init(target);
@@ -396,4 +392,100 @@ int seam_target_open_exe(const struct seam_target *target,
 			 struct seam_err *err)
 {
 	return open_link(target, "exe", err);
+}
+
+/* ---- mapped files ---- */
+
+bool seam_mapped_file_is(int fd, const struct seam_file_identity *identity)
+{
+	uint8_t found[SEAM_MAPPED_BUILD_ID];
+	struct stat st;
+
+	if (identity->build_id_size)
+		return seam_build_id_read(fd, 0, found) ==
+		       identity->build_id_size &&
+		       memcmp(found, identity->build_id,
+			      identity->build_id_size) == 0;
+	if (identity->content_id)
+		return seam_content_id_read(fd) == identity->content_id;
+	/* not the device: that of a layered file system is another one */
+	return identity->ino && fstat(fd, &st) == 0 &&
+	       st.st_ino == identity->ino;
+}
+
+/*
+ * @fd if it is the recorded file, else -errno; of this and @before, another
+ * try's, the one that is not merely "not found".  @fd may be -errno.
+ */
+static int if_identical(int fd, const struct seam_file_identity *identity,
+			int before)
+{
+	if (fd >= 0 && seam_mapped_file_is(fd, identity))
+		return fd;
+	seam_file_close_fd(fd);
+	fd = fd >= 0 ? -ENOENT : fd;
+	return before == -ENOENT || before == -ESRCH || before == -EPERM ? fd :
+	       before;
+}
+
+static int open_of(const struct seam_target *target,
+		   const struct seam_file_mapping *m,
+		   const struct seam_file_identity *identity)
+{
+	int fd = if_identical(seam_target_open_mapping(target, m->begin, m->end,
+						       NULL),
+			      identity, -ENOENT);
+
+	if (fd < 0)
+		fd = if_identical(seam_target_open_path(target, m->path, NULL),
+				  identity, fd);
+	/* why the program itself cannot be opened says nothing */
+	if (fd < 0) {
+		int exe = if_identical(seam_target_open_exe(target, NULL),
+				       identity, -ENOENT);
+
+		fd = exe >= 0 ? exe : fd == -ESRCH || fd == -EPERM ? -ENOENT :
+		     fd;
+	}
+	return fd;
+}
+
+/* Whether the process sees the file systems that we see. */
+static bool has_our_mounts(const struct seam_target *target)
+{
+	struct stat ours, theirs;
+
+	if (target->process < 0)
+		return true;		/* it was opened in our root */
+	return stat("/proc/self/ns/mnt", &ours) == 0 &&
+	       fstatat(target->process, "ns/mnt", &theirs, 0) == 0 &&
+	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
+bool seam_mapped_file_is_protected(int fd)
+{
+	struct statfs fs;
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && fstatfs(fd, &fs) == 0 &&
+	       (st.st_uid == 0 || st.st_uid == geteuid()) &&
+	       !(st.st_mode & (S_IWGRP | S_IWOTH)) &&
+	       (uint32_t)fs.f_type != FUSE_SUPER_MAGIC &&
+	       !(fs.f_flags & ST_NOSUID);
+}
+
+int seam_mapped_file_open(const struct seam_file_mapping *mapping,
+			  const struct seam_file_identity *identity,
+			  bool *is_protected)
+{
+	struct seam_target target;
+	int fd;
+
+	seam_target_open(&target, mapping->pid, NULL);
+	fd = open_of(&target, mapping, identity);
+	if (is_protected)
+		*is_protected = fd >= 0 && has_our_mounts(&target) &&
+				seam_mapped_file_is_protected(fd);
+	seam_target_close(&target);
+	return fd;
 }

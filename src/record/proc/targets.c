@@ -46,21 +46,6 @@ static int parent_of(int pid)
 	return end && end[1] && end[2] && end[3] ? atoi(end + 4) : 0;
 }
 
-/* Add those of @all whose parent (in @parents, by index) is in @pids. */
-static int add_children(struct seam_number_list *pids,
-			const struct seam_number_list *all,
-			const struct seam_number_list *parents)
-{
-	int self = getpid(), r = 0;
-
-	for (size_t i = 0; r == 0 && i < all->n; i++)
-		if (parents->items[i] > 0 && all->items[i] != self &&
-		    seam_number_list_has(pids, parents->items[i]) &&
-		    !seam_number_list_has(pids, all->items[i]))
-			r = seam_number_list_add(pids, all->items[i]);
-	return r;
-}
-
 /* Add the descendants of @pids, but not this process. */
 static int add_descendants(struct seam_number_list *pids)
 {
@@ -72,25 +57,15 @@ static int add_descendants(struct seam_number_list *pids)
 		r = seam_number_list_add(&parents, parent_of(all.items[i]));
 	while (r == 0 && pids->n != before) {
 		before = pids->n;
-		r = add_children(pids, &all, &parents);
+		for (size_t i = 0; r == 0 && i < all.n; i++)
+			if (parents.items[i] > 0 && all.items[i] != getpid() &&
+			    seam_number_list_has(pids, parents.items[i]) &&
+			    !seam_number_list_has(pids, all.items[i]))
+				r = seam_number_list_add(pids, all.items[i]);
 	}
 	free(all.items);
 	free(parents.items);
 	return r;
-}
-
-/* Copy @pids, with their descendants if @children. */
-static int copy_pids(struct seam_number_list *out,
-		     const struct seam_number_list *pids, bool children,
-		     struct seam_err *err)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < pids->n; i++)
-		r = seam_number_list_add(out, pids->items[i]);
-	if (r == 0 && pids->n && children)
-		r = add_descendants(out);
-	return r < 0 ? seam_err_no_memory(err) : 0;
 }
 
 int seam_targets_list(struct seam_number_list *out,
@@ -99,8 +74,14 @@ int seam_targets_list(struct seam_number_list *out,
 		      struct seam_err *err)
 {
 	struct seam_number_list all = { 0 };
-	int r = copy_pids(&all, pids, children, err);
+	int r = 0;
 
+	for (size_t i = 0; r == 0 && i < pids->n; i++)
+		r = seam_number_list_add(&all, pids->items[i]);
+	if (r == 0 && pids->n && children)
+		r = add_descendants(&all);
+	if (r < 0)
+		seam_err_no_memory(err);
 	for (size_t i = 0; r == 0 && i < all.n; i++) {
 		r = seam_procfs_threads(out, all.items[i],
 					i < pids->n ? err : NULL);

@@ -17,14 +17,12 @@ static struct seam_shared_process *slot_of(struct seam_user_shares *shares,
 
 static void begin(struct seam_user_shares *shares, int32_t pid, int32_t parent)
 {
-	const struct seam_shared_process *of_parent = slot_of(shares, parent);
+	struct seam_shared_process of_parent = *slot_of(shares, parent);
 
-	if (pid != parent && of_parent->pid == parent)
+	if (pid != parent)
 		*slot_of(shares, pid) = (struct seam_shared_process) {
-			pid, true, of_parent->user,
+			of_parent.pid == parent ? pid : 0, true, of_parent.user,
 		};
-	else if (pid != parent)
-		slot_of(shares, pid)->pid = 0;
 }
 
 static uid_t user_of(struct seam_user_shares *shares, int32_t pid)

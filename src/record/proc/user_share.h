@@ -3,10 +3,8 @@
  * user_share.h - how much of a recording the mappings of one user may take
  *
  * A process can map files tens of thousands of times a second, each with a path
- * of 4 KiB.  Without a limit the records would fill the disk, and the tables of
- * files, of a recorder that another user runs.  So a user has SEAM_SHARE_BYTES
- * at once and SEAM_SHARE_RATE bytes a second of such records, and
- * SEAM_SHARE_FILES files of a table.  Our own user has no limit.
+ * of 4 KiB: the records would fill the disk, and the tables of files, of a
+ * recorder that another user runs.  Our own user has no limit.
  *
  * The user of a process is read when the process maps a file for the first time
  * after its start or exec; children have the user of their parent until then.
@@ -19,7 +17,7 @@
 #include <sys/types.h>
 
 #include "base/base.h"
-#include "wire/perf/perf_sideband.h"
+#include "wire/perf/perf_record.h"
 
 enum {
 	SEAM_SHARE_BYTES = 16 << 20,

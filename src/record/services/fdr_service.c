@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "wire/perf/perf_sideband.h"
+#include "wire/perf/perf_record.h"
 
 enum {
 	MAX_THREADS = SEAM_RING_MAX_SLOTS,	/* of a program and its forks */

@@ -3,13 +3,11 @@
  * fdr_service.h - the calls that traced programs record, and their functions
  *
  * The two services of wire/xray/trace_service.h; calls go to xray/PID.xray.
- * The program's side is traced/fdr.
  *
- * Memory: each ring has 4 MiB, charged to the recorder while a thread has it or
- * it is free for the next one; of each program 16 are free.  All rings of a
- * recording have at most a quarter of the machine's memory, and at most 1 GiB:
- * from a quarter of that on one is kept free.  Threads beyond it record
- * nothing, and their records are counted.
+ * Memory: each ring has 4 MiB, charged to the recorder; of each program 16 are
+ * free.  All rings of a recording have at most a quarter of the machine's
+ * memory, and at most 1 GiB.  Threads beyond that record nothing, and their
+ * records are counted.
  */
 #ifndef SEAM_FDR_SERVICE_H
 #define SEAM_FDR_SERVICE_H

@@ -10,7 +10,7 @@
 #include "wire/guest/guest_counts.h"
 #include "wire/guest/guest_decode.h"
 #include "wire/manifest.h"
-#include "wire/perf/perf_sideband.h"
+#include "wire/perf/perf_record.h"
 
 enum {
 	MAX_THREADS = 512,	/* of one program at a time, with its forks */
@@ -112,9 +112,6 @@ static void end(struct seam_service_stream *stream,
 		return;
 	if (s->until_ns == UINT64_MAX)
 		s->until_ns = s->last_ns + g->period_ns;
-	/* its samples were dropped, so it supersedes none */
-	if (!stream->pid)
-		s->last_ns = s->until_ns = 0;
 	s->has_ended = true;
 	g->n_ended++;
 }

@@ -4,17 +4,14 @@
  *
  * Threads of a program with libseam-agent write samples with their host stack
  * and a guest record (wire/guest), and the names of the functions in them.
- * Both become samples of "data": events seam:guest and seam:guest_symtab.
- *
- * The record is the program's: all of it is checked, its sizes against each
- * other and the guest record by its decoder; its period is the weight times
- * the period of this recording.  Weights that are more than the time since the
- * program connected make a record invalid.
+ * Both become samples of "data": events seam:guest and seam:guest_symtab.  All
+ * of a record is checked; its period is the weight times the period of this
+ * recording, and weights beyond the program's time make a record invalid.
  *
  * The recorder samples the same threads, if less often (perf/sparse.h), because
- * it cannot leave them out: children inherit its events.  Of two samples of CPU
- * time for one moment the recorder's is dropped, and counted as superseded.  A thread whose
- * agent is silent is the recorder's again.
+ * children inherit its events.  Of two samples of CPU time for one moment the
+ * recorder's is dropped, and counted as superseded.  A thread whose agent is
+ * silent is the recorder's again.
  *
  * Threads: one, the recorder's.
  */

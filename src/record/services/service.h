@@ -2,16 +2,12 @@
 /*
  * service.h - one kind of data that traced programs send to the recorder
  *
- * A service is one file here, and one in the program.  The program's side
- * names it in HELLO, claims rings (ring/producer/claim.h) and writes SAMPLE
- * records into them.  The recorder's side is a struct seam_service:
- *
- *	begin	the owner of a ring is known: prepare for its records
- *	take	one record, in the ring's order: use it, or let it be written
- *	end	no further record; the ring goes to the next owner
- *
- * services.c does all else: it makes the rings, drains them, finds their
- * owners, and writes the samples of a round before its FINISHED_ROUND.
+ * The program's side names the service in HELLO, claims rings
+ * (ring/producer/claim.h) and writes SAMPLE records into them.  The recorder's
+ * side is a struct seam_service: begin, take and end for the records of a
+ * ring's owner, and what the service does in a recording (start to describe).
+ * services.c does all else.  tests/services/counter_service.c is a whole
+ * service to copy from.
  *
  * A service with an @event has samples in "data".  Each record must be a
  * sample as perf_event_open(2) has it, with the fields of @sample_type.  Before
@@ -19,15 +15,7 @@
  * to that of the round; take() checks the rest.  Other records of the program
  * are dropped, and its losses are written as LOST_SAMPLES.  Where "data" has
  * the kernel's own clock (a recording with AUX data) all of them are dropped.
- *
- * A service without an event keeps its data elsewhere, and gets each record
- * as the program wrote it.
- *
- * Beside its rings a service takes part in the recording: start, sideband,
- * after_round, copy, finish, describe below.  The recorder knows services by
- * these functions only; programs.c has the list of its own.
- *
- * tests/services/counter_service.c is a whole service to copy from.
+ * A service without an event gets each record as the program wrote it.
  *
  * Threads: one, the recorder's.  No function may block.
  */
@@ -59,10 +47,10 @@ struct seam_service {
 	bool has_names;			/* its samples are names for others */
 	void *context;			/* the service's own */
 	/*
-	 * take_aux() and snapshot_aux() get bytes from a position that is a
-	 * multiple of this; 0: any.  take_aux() of a buffer that is drained
-	 * gets one unit at a time, the last of an owner as far as it goes; an
-	 * owner leaves the rest of the unit that it finds begun.
+	 * With AUX buffers: take_aux() and snapshot_aux() get bytes from a
+	 * position that is a multiple of this.  take_aux() of a buffer that is
+	 * drained gets one unit at a time, the last of an owner as far as it
+	 * goes; an owner leaves the rest of the unit that it finds begun.
 	 */
 	uint32_t aux_unit;
 	uint64_t max_bytes;		/* of all rings, at least; 0: any */
@@ -83,8 +71,8 @@ struct seam_service {
 	/*
 	 * Before the kernel's rings are read, and once before take(): a
 	 * record that was just copied, for what samples of this round need of
-	 * it.  It may come before begin(): @stream has pid, tid and the state,
-	 * NULL at first.  May be NULL.
+	 * it.  It may come before begin(), which must not fail if it sets the
+	 * state of @stream.  May be NULL.
 	 */
 	void (*preview)(struct seam_service *service,
 			struct seam_service_stream *stream,
@@ -106,9 +94,8 @@ struct seam_service {
 			     const uint8_t *bytes, size_t size);
 
 	/*
-	 * @counts are the program's own: bounded, not trusted.  A stream with a
-	 * state of preview() that never began is ended too: its pid is 0, and
-	 * so are the counts.  May be NULL.
+	 * Of a stream that has begun.  @counts are the program's own: bounded,
+	 * not trusted.  May be NULL.
 	 */
 	void (*end)(struct seam_service_stream *stream,
 		    const struct seam_owner_counts *counts);

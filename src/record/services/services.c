@@ -40,7 +40,6 @@ static int open_server(struct seam_services *s, struct seam_err *why)
 {
 	struct seam_link_service services[SEAM_LINK_MAX_SERVICES];
 	size_t unit = 1;
-	int r;
 
 	for (size_t i = 0; i < s->n; i++) {
 		services[i] = s->items[i]->link;
@@ -51,16 +50,11 @@ static int open_server(struct seam_services *s, struct seam_err *why)
 	s->unit = malloc(unit);
 	if (!s->record || !s->unit)
 		return seam_err_no_memory(why);
-	r = seam_link_server_open(&s->server, services, s->n, why);
-	if (r == 0 && setenv(SEAM_LINK_VARIABLE, s->server.address, 1))
-		r = seam_err_errno(why, "cannot set " SEAM_LINK_VARIABLE);
-	return r;
+	return seam_link_server_open(&s->server, services, s->n, why);
 }
 
 void seam_services_open(struct seam_services *s, struct seam_err *why)
 {
-	/* The address of a recorder above us is not for our command. */
-	unsetenv(SEAM_LINK_VARIABLE);
 	if (open_server(s, why) < 0) {
 		seam_link_server_close(&s->server);
 		return;
@@ -68,12 +62,6 @@ void seam_services_open(struct seam_services *s, struct seam_err *why)
 	s->server.max_bytes = max_bytes(s);
 	s->floor_ns = s->round_ns = seam_clock_ns();
 	s->is_open = true;
-}
-
-void seam_services_forked(struct seam_services *s)
-{
-	if (s->is_open)
-		unsetenv(SEAM_LINK_VARIABLE);
 }
 
 void seam_services_see(struct seam_services *s,
@@ -98,7 +86,7 @@ static void count_without_ring(struct seam_services *s,
 		/* relaxed: a count */
 		uint64_t n = seam_program_ring_limit(
 			target, atomic_load_explicit(
-					&rings->memory.head->n_lost,
+					&rings->owners.memory.head->n_lost,
 					memory_order_relaxed), n_cpus);
 
 		if (n <= rings->n_without_ring)
@@ -113,33 +101,28 @@ static void count_without_ring(struct seam_services *s,
 }
 
 /*
- * Whether all rings of a program that is over have been read.  Its last process
- * may have claimed one since the scan, where its end was learned later.
+ * After the rings are drained.  Their memory is large, and more may connect.  A
+ * program's last process may have claimed a ring since the scan, where its end
+ * was learned later.
  */
-static bool is_read(struct seam_link_target *target)
-{
-	for (uint32_t k = 0; k < target->n_rings; k++) {
-		struct seam_owners *o = &target->rings[k].owners;
-
-		seam_owners_scan(o);
-		for (uint32_t i = 0; i < o->n_present; i++)
-			if (o->items[i].word)
-				return false;
-	}
-	return true;
-}
-
-/* After the rings are drained.  Their memory is large, and more may connect. */
 static void forget_ended(struct seam_services *s)
 {
 	for (size_t i = s->server.n_targets; i-- > 0;) {
 		struct seam_link_target *target = s->server.targets[i];
+		bool is_read = true;
 
 		if (!target->is_over)
 			continue;
 		/* the next round can read the rest, and give the memory back */
 		s->server.is_behind = true;
-		if (!is_read(target))
+		for (uint32_t k = 0; k < target->n_rings; k++) {
+			struct seam_owners *o = &target->rings[k].owners;
+
+			seam_owners_scan(o);
+			for (uint32_t n = 0; n < o->n_present; n++)
+				is_read &= !o->items[n].word;
+		}
+		if (!is_read)
 			continue;
 		count_without_ring(s, target);
 		seam_tree_process_unref(target->process);
@@ -156,52 +139,57 @@ static void stop_rings(const struct seam_link_target *target)
 		const struct seam_link_rings *rings = &target->rings[k];
 
 		for (uint32_t i = 0; i < rings->owners.n_present; i++)
-			seam_ring_pause(seam_ring_memory_control(
-						&rings->memory, i), true);
+			seam_ring_pause(
+				seam_ring_memory_control(&rings->owners.memory,
+							 i), true);
 	}
 }
 
-typedef void visit_ring(struct seam_services *s,
-			const struct seam_program_ring *ring, bool is_last);
+/* A place among the rings of all programs; zeroed: the first. */
+struct ring_walk {
+	size_t target;
+	uint32_t rings, i;
+};
 
-/* Call @visit for each ring that has an owner. */
-static void each_ring(struct seam_services *s, visit_ring *visit, bool is_last)
+/* The next ring that has an owner; NULL: there is none. */
+static struct seam_program_ring *next_ring(struct seam_services *s,
+					   struct ring_walk *w)
 {
-	for (size_t t = 0; t < s->server.n_targets; t++) {
-		struct seam_link_target *target = s->server.targets[t];
+	for (; w->target < s->server.n_targets; w->target++, w->rings = 0) {
+		struct seam_link_target *target = s->server.targets[w->target];
 
-		for (uint32_t k = 0; k < target->n_rings; k++) {
-			struct seam_link_rings *rings = &target->rings[k];
-			struct seam_program_ring ring = {
-				.target = target, .rings = rings,
-				.service = s->items[rings->service],
-			};
+		for (; w->rings < target->n_rings; w->rings++, w->i = 0) {
+			struct seam_link_rings *rings =
+				&target->rings[w->rings];
 
-			for (; ring.i < rings->owners.n_present; ring.i++) {
-				ring.owner = &rings->owners.items[ring.i];
-				if (ring.owner->word)
-					visit(s, &ring, is_last);
+			while (w->i < rings->owners.n_present) {
+				struct seam_program_ring *ring =
+					seam_program_ring_get(s, target, rings,
+							      w->i++);
+
+				if (ring)
+					return ring;
 			}
 		}
 	}
+	return NULL;
 }
 
-/* Once a second: of processes whose end was not recorded. */
-static void check_all(struct seam_services *s)
+static void each_ring(struct seam_services *s,
+		      void (*visit)(struct seam_services *s,
+				    struct seam_program_ring *ring))
 {
-	if (s->begin_ns - s->checked_ns < SEAM_NS_PER_S)
-		return;
-	s->checked_ns = s->begin_ns;
-	each_ring(s, seam_program_ring_check, false);
-	for (size_t i = 0; i < s->server.n_targets; i++)
-		if (s->server.targets[i]->process)
-			seam_task_tree_check(&s->tree,
-					 s->server.targets[i]->process);
+	struct seam_program_ring *ring;
+	struct ring_walk walk = { 0 };
+
+	while ((ring = next_ring(s, &walk)))
+		visit(s, ring);
 }
 
 void seam_services_copy(struct seam_services *s, bool is_last)
 {
 	s->begin_ns = seam_clock_ns();
+	s->is_last = is_last;
 	if (!s->is_open || (!s->is_ready && !s->server.n_targets))
 		return;
 	s->is_ready = false;
@@ -214,7 +202,7 @@ void seam_services_copy(struct seam_services *s, bool is_last)
 		for (uint32_t k = 0; is_last && k < target->n_rings; k++)
 			seam_owners_scan(&target->rings[k].owners);
 	}
-	each_ring(s, seam_program_ring_copy, is_last);
+	each_ring(s, seam_program_ring_copy);
 }
 
 void seam_services_see_task(struct seam_services *s,
@@ -225,19 +213,27 @@ void seam_services_see_task(struct seam_services *s,
 			       seam_clock_ns() : record->sample_id.time);
 }
 
-void seam_services_learn(struct seam_services *s, bool is_last)
+void seam_services_learn(struct seam_services *s)
 {
 	/* of another clock it is not known how far all records have come */
-	uint64_t until_ns = is_last || s->other_clock ? UINT64_MAX :
+	uint64_t until_ns = s->is_last || s->other_clock ? UINT64_MAX :
 			    s->begin_ns;
+	bool is_check;
 
 	if (!s->is_open)
 		return;
 	seam_task_tree_apply(&s->tree, until_ns);
-	check_all(s);
+	/* of processes whose end was not recorded */
+	is_check = s->begin_ns - s->checked_ns >= SEAM_NS_PER_S;
+	if (is_check) {
+		s->checked_ns = s->begin_ns;
+		each_ring(s, seam_program_ring_check);
+	}
 	for (size_t i = 0; i < s->server.n_targets; i++) {
 		struct seam_link_target *target = s->server.targets[i];
 
+		if (is_check && target->process)
+			seam_task_tree_check(&s->tree, target->process);
 		if (!target->n_rings || target->rings_ns > until_ns)
 			continue;
 		if (!target->process)
@@ -248,21 +244,21 @@ void seam_services_learn(struct seam_services *s, bool is_last)
 			target->process &&
 			!seam_tree_process_has_memory(target->process);
 	}
-	each_ring(s, seam_program_ring_preview, is_last);
+	each_ring(s, seam_program_ring_preview);
 }
 
-struct seam_bytes seam_services_take(struct seam_services *s, bool is_last)
+struct seam_bytes seam_services_take(struct seam_services *s)
 {
 	s->round.bytes.n = 0;
 	if (!s->is_open)
 		return (struct seam_bytes) { 0 };
-	each_ring(s, seam_program_ring_take, is_last);
+	each_ring(s, seam_program_ring_take);
 	for (size_t i = 0; i < s->n; i++)
 		if (s->items[i]->finish_round)
 			s->items[i]->finish_round(s->items[i], &s->round);
-	if (!is_last)
+	if (!s->is_last)
 		forget_ended(s);
-	for (size_t i = 0; is_last && i < s->server.n_targets; i++)
+	for (size_t i = 0; s->is_last && i < s->server.n_targets; i++)
 		count_without_ring(s, s->server.targets[i]);
 	s->floor_ns = s->round_ns;
 	s->round_ns = seam_clock_ns();
@@ -272,72 +268,42 @@ struct seam_bytes seam_services_take(struct seam_services *s, bool is_last)
 void seam_services_snapshot_aux(struct seam_services *s)
 {
 	if (s->is_open)
-		each_ring(s, seam_program_ring_snapshot_aux, false);
+		each_ring(s, seam_program_ring_snapshot_aux);
 }
 
-static void skip_gaps(struct seam_program_ring *ring, uint32_t pid,
-		      unsigned int cause)
+/* The next ring of @service that process @pid has. */
+static struct seam_program_ring *
+next_of(struct seam_services *s, struct ring_walk *walk,
+	const struct seam_service *service, uint32_t pid)
 {
-	struct seam_owners *owners = &ring->rings->owners;
+	struct seam_program_ring *ring;
 
-	for (; ring->i < owners->n_present; ring->i++) {
-		ring->owner = &owners->items[ring->i];
-		if (ring->owner->word && seam_program_ring_is_of(ring, pid))
-			seam_program_ring_skip_gap(ring, cause);
-	}
+	do
+		ring = next_ring(s, walk);
+	while (ring && (!ring->has_begun || ring->stream.service != service ||
+			ring->stream.pid != pid));
+	return ring;
 }
 
 void seam_services_skip_gaps(struct seam_services *s,
 			     const struct seam_service *service, uint32_t pid,
 			     unsigned int cause)
 {
-	for (size_t t = 0; t < s->server.n_targets; t++) {
-		struct seam_link_target *target = s->server.targets[t];
+	struct seam_program_ring *ring;
+	struct ring_walk walk = { 0 };
 
-		for (uint32_t k = 0; k < target->n_rings; k++) {
-			struct seam_program_ring ring = {
-				.target = target, .rings = &target->rings[k],
-				.service = s->items[target->rings[k].service],
-			};
-
-			if (ring.service == service)
-				skip_gaps(&ring, pid, cause);
-		}
-	}
-}
-
-/* The control page of a ring of @service that process @pid has in @rings. */
-static struct seam_ring_control *control_of(const struct seam_link_rings *rings,
-					    uint32_t pid)
-{
-	struct seam_program_ring ring = { 0 };
-
-	for (; ring.i < rings->owners.n_present; ring.i++) {
-		ring.owner = &rings->owners.items[ring.i];
-		if (ring.owner->word && seam_program_ring_is_of(&ring, pid))
-			return ring.owner->ring.control;
-	}
-	return NULL;
+	while ((ring = next_of(s, &walk, service, pid)))
+		seam_program_ring_skip_gap(ring, cause);
 }
 
 struct seam_ring_control *seam_services_control(
-		const struct seam_services *s,
-		const struct seam_service *service, uint32_t pid)
+		struct seam_services *s, const struct seam_service *service,
+		uint32_t pid)
 {
-	for (size_t t = 0; t < s->server.n_targets; t++) {
-		const struct seam_link_target *target = s->server.targets[t];
+	struct ring_walk walk = { 0 };
+	struct seam_program_ring *ring = next_of(s, &walk, service, pid);
 
-		for (uint32_t k = 0; k < target->n_rings; k++) {
-			struct seam_ring_control *control;
-
-			if (s->items[target->rings[k].service] != service)
-				continue;
-			control = control_of(&target->rings[k], pid);
-			if (control)
-				return control;
-		}
-	}
-	return NULL;
+	return ring ? ring->owner->ring.control : NULL;
 }
 
 /* ---- all services ---- */
@@ -429,8 +395,8 @@ void seam_services_close(struct seam_services *s)
 		return;
 	/* Without effect after the last round. */
 	seam_services_copy(s, true);
-	seam_services_learn(s, true);
-	seam_services_take(s, true);
+	seam_services_learn(s);
+	seam_services_take(s);
 	/* Rings that became free, for children to come. */
 	for (size_t i = 0; i < s->server.n_targets; i++) {
 		stop_rings(s->server.targets[i]);

@@ -3,10 +3,11 @@
  * services.h - rings of traced programs: connect, drain, find their owners
  *
  * The recorder listens at a socket whose address the command finds in its
- * environment (SEAM_LINK).  A program that has a service's other side in it
- * connects there and gets rings; service.h defines a service.
+ * environment (SEAM_LINK).  service.h defines a service.
  *
- * A round of the drain (record/perf/drain.h) has three parts here:
+ * A round of the drain (record/drain.h) has three parts here, so that each
+ * fork, exec and exit that happened before a record was copied is known when
+ * the record is used:
  *
  *	seam_services_copy()	copy the records out of the programs' rings
  *	... records of tasks are read: seam_services_see_task() ...
@@ -14,18 +15,9 @@
  *	... the kernel's rings are read, and with them the side-band ...
  *	seam_services_take()	hand the copies to the services
  *
- * So each fork, exec and exit that happened before a record was copied is known
- * when the record is used, and a round's records of programs are older than
- * the kernel's of the round after it.
- *
- * The owner of a ring is the thread that claims it, if by the kernel's records
- * its process is the one that connected, or was forked from it since, with no
- * exec between (task_tree.h).  An exec ends the ownership.  A ring without an
- * owner is dropped and counted.
- *
- * Counts of a program are bounded by what it can produce in its time.
- *
- * Nothing here fails a recording.  Threads: one.
+ * Whose a ring is: doc/design/owners.md.  A ring without an owner is dropped
+ * and counted; counts of a program are bounded by what it can produce in its
+ * time.  Nothing here fails a recording.  Threads: one.
  */
 #ifndef SEAM_SERVICES_H
 #define SEAM_SERVICES_H
@@ -36,6 +28,7 @@
 struct seam_services {
 	bool is_open;
 	bool is_ready;			/* the caller's: a socket is readable */
+	bool is_last;			/* the round is */
 	bool other_clock;		/* the caller's: "data" has another */
 	bool is_unordered;		/* the caller's: no FINISHED_ROUND */
 	/*
@@ -70,12 +63,10 @@ struct seam_services {
 void seam_services_add(struct seam_services *s, struct seam_service *service);
 
 /*
- * Listen, and put the address into our environment: fork the command, then
- * call seam_services_forked().  Where that fails, programs get no rings, and
- * @why (may be NULL) is the cause.
+ * Listen, at server.address.  Where that fails, programs get no rings, and @why
+ * (may be NULL) is the cause.
  */
 void seam_services_open(struct seam_services *s, struct seam_err *why);
-void seam_services_forked(struct seam_services *s);
 
 /* A record of the side-band, for the services; between learn() and take(). */
 void seam_services_see(struct seam_services *s,
@@ -91,8 +82,8 @@ void seam_services_see_task(struct seam_services *s,
  * valid until the next round.  Cost without a program: none but for the tasks.
  */
 void seam_services_copy(struct seam_services *s, bool is_last);
-void seam_services_learn(struct seam_services *s, bool is_last);
-struct seam_bytes seam_services_take(struct seam_services *s, bool is_last);
+void seam_services_learn(struct seam_services *s);
+struct seam_bytes seam_services_take(struct seam_services *s);
 
 /*
  * Hand what is now in free-running AUX buffers to their services' snapshot_aux,
@@ -111,8 +102,8 @@ void seam_services_skip_gaps(struct seam_services *s,
 
 /* The control page of the ring of @service of process @pid; NULL: none. */
 struct seam_ring_control *seam_services_control(
-		const struct seam_services *s,
-		const struct seam_service *service, uint32_t pid);
+		struct seam_services *s, const struct seam_service *service,
+		uint32_t pid);
 
 /* ---- what service.h has of the recording, of all services ---- */
 
@@ -140,17 +131,6 @@ int seam_services_copy_to(struct seam_services *s,
 void seam_services_finish(struct seam_services *s);
 void seam_services_describe(const struct seam_services *s,
 			    struct seam_manifest *m, bool is_snapshot);
-
-/*
- * Processes that were forked later have the memory of @target.  (The times of
- * another clock are those at which records are read.)
- */
-static inline uint64_t
-seam_services_since(const struct seam_services *s,
-		    const struct seam_link_target *target)
-{
-	return s->other_clock ? 0 : target->rings_ns;
-}
 
 /* Stop listening; what is still in the rings is dropped.  May be repeated. */
 void seam_services_close(struct seam_services *s);

@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include "base/clock.h"
+#include "record/proc/targets.h"
 
 enum { MAX_DISTANCE = 128 };	/* from a process to the one that connected */
 
@@ -39,18 +40,6 @@ void seam_tree_process_unref(struct seam_tree_process *process)
 		free(process);
 		process = parent;
 	}
-}
-
-static struct seam_tree_process *make_process(uint32_t pid,
-					      uint64_t begin_ns)
-{
-	struct seam_tree_process *process = calloc(1, sizeof(*process));
-
-	if (process)
-		*process = (struct seam_tree_process) {
-			.pid = pid, .n_threads = 1, .begin_ns = begin_ns,
-		};
-	return process;
 }
 
 static void set_parent(struct seam_tree_process *process,
@@ -152,24 +141,35 @@ static struct seam_tree_process *add_process(struct seam_task_tree *t,
 	struct seam_tree_process *process = NULL;
 
 	if (pid && pid < SEAM_TASK_TREE_MAX_ID)
-		process = make_process(pid, begin_ns);
+		process = calloc(1, sizeof(*process));
 	if (!process)
 		return NULL;
-	ref(process);
+	*process = (struct seam_tree_process) {
+		.pid = pid, .n_threads = 1, .n_references = 1,
+		.begin_ns = begin_ns,
+	};
 	set_thread(t, pid, process, begin_ns);
 	seam_tree_process_unref(process);
 	return find(t, pid) ? process : NULL;
 }
 
-/* The process that has @pid; made where no record names it. */
-static struct seam_tree_process *get_process(struct seam_task_tree *t,
-					     uint32_t pid)
+/* The process that has @pid and lives; NULL: none is known. */
+static struct seam_tree_process *living(const struct seam_task_tree *t,
+					uint32_t pid)
 {
 	const struct tree_thread *first = find(t, pid);
 
-	if (first && first->process->pid == pid && !first->process->end_ns)
-		return first->process;
-	return add_process(t, pid, 0);
+	return first && first->process->pid == pid && !first->process->end_ns ?
+	       first->process : NULL;
+}
+
+/* The same; made where no record names it. */
+static struct seam_tree_process *get_process(struct seam_task_tree *t,
+					     uint32_t pid)
+{
+	struct seam_tree_process *process = living(t, pid);
+
+	return process ? process : add_process(t, pid, 0);
 }
 
 static void add_thread(struct seam_task_tree *t, uint32_t tid,
@@ -182,22 +182,6 @@ static void add_thread(struct seam_task_tree *t, uint32_t tid,
 }
 
 /* ---- records ---- */
-
-static void apply_fork(struct seam_task_tree *t,
-		       const struct seam_task_event *e)
-{
-	struct seam_tree_process *process;
-
-	if (e->pid == e->tid) {
-		process = add_process(t, e->pid, e->time_ns);
-		if (process)
-			set_parent(process, get_process(t, e->parent));
-		return;
-	}
-	process = get_process(t, e->pid);
-	if (process)
-		add_thread(t, e->tid, process, e->time_ns);
-}
 
 /* The process begins anew; its other threads have ended. */
 static void apply_exec(struct seam_task_tree *t,
@@ -222,16 +206,20 @@ static void apply_exec(struct seam_task_tree *t,
 
 static void apply(struct seam_task_tree *t, const struct seam_task_event *e)
 {
-	switch (e->type) {
-	case PERF_RECORD_FORK:
-		apply_fork(t, e);
-		break;
-	case PERF_RECORD_EXIT:
+	struct seam_tree_process *process;
+
+	if (e->type == PERF_RECORD_EXIT) {
 		end_thread(t, e->tid, e->time_ns);
-		break;
-	case PERF_RECORD_COMM:
+	} else if (e->type == PERF_RECORD_COMM) {
 		apply_exec(t, e);
-		break;
+	} else if (e->pid == e->tid) {
+		process = add_process(t, e->pid, e->time_ns);
+		if (process)
+			set_parent(process, get_process(t, e->parent));
+	} else {
+		process = get_process(t, e->pid);
+		if (process)
+			add_thread(t, e->tid, process, e->time_ns);
 	}
 }
 
@@ -263,7 +251,7 @@ static int compare(const void *a, const void *b)
 {
 	const struct seam_task_event *x = a, *y = b;
 
-	return (x->order > y->order) - (x->order < y->order);
+	return SEAM_COMPARE(x->order, y->order);
 }
 
 /* Those that had ended before the last round: all their claims are known. */
@@ -354,31 +342,14 @@ bool seam_task_tree_has_ended(const struct seam_task_tree *t,
 	return !thread || thread->process != process || thread->has_ended;
 }
 
-/* The process of thread @tid; 0: the thread has ended, or is not shown. */
-static uint32_t read_pid(uint32_t tid)
-{
-	char path[32], line[256];
-	uint32_t pid = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%u/status", tid);
-	f = fopen(path, "re");
-	while (f && !pid && fgets(line, sizeof(line), f))
-		if (sscanf(line, "Tgid: %u", &pid) != 1)
-			pid = 0;
-	if (f)
-		fclose(f);
-	return pid;
-}
-
 void seam_task_tree_ask(struct seam_task_tree *t, uint32_t tid)
 {
-	uint32_t pid = find(t, tid) ? 0 : read_pid(tid);
-	const struct tree_thread *first = find(t, pid);
+	uint32_t pid = find(t, tid) ? 0 :
+		       (uint32_t)seam_targets_process((int)tid);
+	struct seam_tree_process *process = living(t, pid);
 
-	if (first && pid != tid && first->process->pid == pid &&
-	    !first->process->end_ns)
-		add_thread(t, tid, first->process, seam_clock_ns());
+	if (process && pid != tid)
+		add_thread(t, tid, process, seam_clock_ns());
 }
 
 void seam_task_tree_check(struct seam_task_tree *t,
@@ -411,11 +382,10 @@ struct seam_tree_process *
 seam_task_tree_believe(struct seam_task_tree *t, uint32_t pid,
 		       struct seam_tree_process *parent)
 {
-	const struct tree_thread *first = find(t, pid);
-	struct seam_tree_process *process;
+	struct seam_tree_process *process = living(t, pid);
 
-	if (first && first->process->pid == pid && !first->process->end_ns)
-		return ref(first->process);
+	if (process)
+		return ref(process);
 	process = add_process(t, pid, seam_clock_ns());
 	if (!process)
 		return NULL;

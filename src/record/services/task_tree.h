@@ -2,16 +2,10 @@
 /*
  * task_tree.h - processes and threads, by the kernel's records of tasks
  *
- * The side-band has a record of each fork, exec and exit.  From these records
- * follows which process a thread is of, and which processes have the memory of
- * a connection: the one that connected, and each that was forked from a process
- * that had the memory, until its exec or its end.  doc/design/owners.md.
- *
- *	seam_task_tree_see(&t, &record, time_ns);  each record, in any order
- *	seam_task_tree_apply(&t, until_ns);	   once a round
- *
- * The rings of CPUs are read one after another, so records come out of order.
- * They are applied in the order of time, as far as all of them have come.
+ * The side-band has a record of each fork, exec and exit.  From these follows
+ * which process a thread is of, and which processes have the memory of a
+ * connection (doc/design/owners.md).  The rings of CPUs are read one after
+ * another, so records are applied in the order of time, once a round.
  *
  * A process is kept while one of its threads lives, or anything refers to it.
  * Memory: 16 bytes for each id in the pages of 4,096 ids that living threads
@@ -23,7 +17,7 @@
 #define SEAM_TASK_TREE_H
 
 #include "base/array.h"
-#include "wire/perf/perf_sideband.h"
+#include "wire/perf/perf_record.h"
 
 enum {
 	SEAM_TASK_TREE_PAGE = 4096,

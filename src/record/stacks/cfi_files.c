@@ -29,7 +29,7 @@ struct cfi_job {
 	struct seam_file_identity identity;
 	struct seam_file_mapping mapping;	/* .path is the job's */
 	struct seam_file_version version;
-	bool is_protected;			/* see mapped_file.h */
+	bool is_protected;			/* see target_file.h */
 	int fd;
 	/* Of one that reads: */
 	int result;			/* 0 or -errno; 0: of the following */
@@ -79,16 +79,6 @@ static void run_open(struct seam_helper_job *job)
 
 /* ---- jobs: read ---- */
 
-static struct seam_file_identity identity_of(const struct seam_cfi_file *file)
-{
-	struct seam_file_identity identity = {
-		.build_id_size = file->build_id_size,
-	};
-
-	memcpy(identity.build_id, file->build_id, identity.build_id_size);
-	return identity;
-}
-
 /*
  * Take .debug_frame of the debug file at @path, as the process sees it.  All
  * that map the main file will use it, so its author is to be the same.
@@ -98,12 +88,15 @@ static bool take_debug_at(struct cfi_job *j, const char *path)
 	const struct seam_file_mapping mapping = {
 		.pid = j->mapping.pid, .path = path,
 	};
-	const struct seam_file_identity identity = identity_of(&j->cfi);
+	struct seam_file_identity identity = {
+		.build_id_size = j->cfi.build_id_size,
+	};
 	struct seam_file_version version = { 0 };
 	struct seam_cfi_file other;
 	bool is_protected;
 	int fd;
 
+	memcpy(identity.build_id, j->cfi.build_id, identity.build_id_size);
 	fd = seam_mapped_file_open(&mapping, &identity, &is_protected);
 	seam_helper_progress(&j->job);
 	if (fd >= 0 && !is_protected &&
@@ -166,38 +159,12 @@ static bool debug_path(const struct seam_cfi_file *file, const char *mapped,
 	return true;
 }
 
-/* A program without .eh_frame may have its rules in a separate debug file. */
-static void find_debug(struct cfi_job *j)
-{
-	const struct seam_cfi_file *file = &j->cfi;
-	char path[PATH_MAX];
-
-	if (file->debug.entries.size || file->build_id_size < 2 ||
-	    is_covered(file))
-		return;
-	for (unsigned int i = 0; debug_path(file, j->path, i, path) &&
-				 !take_debug_at(j, path); i++)
-		continue;
-}
-
-/*
- * A program may remove its file, or an update put another in its place: then
- * the inode has changed, and not what is in the file.
- */
-static bool is_as_opened(struct seam_file_version now,
-			 const struct seam_file_version *opened)
-{
-	if (now.n_links < opened->n_links) {
-		now.n_links = opened->n_links;
-		now.ctime_ns = opened->ctime_ns;
-	}
-	return is_version(&now, opened);
-}
-
 static void run_read(struct seam_helper_job *job)
 {
 	struct cfi_job *j = (struct cfi_job *)job;
 	struct seam_file_version now = { 0 };
+	char path[PATH_MAX];
+	unsigned int i = 0;
 	int r = seam_cfi_file_open(&j->cfi, j->fd, NULL);
 
 	j->fd = -1;
@@ -206,13 +173,22 @@ static void run_read(struct seam_helper_job *job)
 	if (r < 0)
 		return;
 	/* what was written to meanwhile is not what the program runs */
-	if (read_version(j->cfi.fd, &now) < 0 ||
-	    !is_as_opened(now, &j->version) ||
+	r = read_version(j->cfi.fd, &now);
+	/* its inode changes when the file is removed, or replaced by another */
+	if (now.n_links < j->version.n_links) {
+		now.n_links = j->version.n_links;
+		now.ctime_ns = j->version.ctime_ns;
+	}
+	if (r < 0 || !is_version(&now, &j->version) ||
 	    (j->identity.build_id_size &&
 	     !seam_mapped_file_is(j->cfi.fd, &j->identity)))
 		r = -ESTALE;
-	if (r == 0)
-		find_debug(j);
+	/* a program without .eh_frame may have its rules in a debug file */
+	if (r == 0 && !j->cfi.debug.entries.size && j->cfi.build_id_size >= 2 &&
+	    !is_covered(&j->cfi))
+		while (debug_path(&j->cfi, j->path, i, path) &&
+		       !take_debug_at(j, path))
+			i++;
 	if (r == 0)
 		r = seam_unwind_rows_init(&j->rows, &j->cfi.eh,
 					  &j->cfi.debug);
@@ -233,55 +209,32 @@ static void free_job(struct seam_helper_job *job)
 	free(j);
 }
 
-/* ---- new jobs ---- */
+/* ---- one file ---- */
 
 /*
- * A job, whose .done, .given_up, .context and .tag the caller sets, or NULL.
- * @mapping and its path are copied.  It opens the file: the result is .fd or
- * -errno, .version and .is_protected.
+ * A job for the file of @m, which opens it: the result is .fd or -errno,
+ * .version and .is_protected.  The caller sets .done and .given_up.  NULL: no
+ * memory.
  */
-static struct cfi_job *new_open_job(const struct seam_file_identity *identity,
-				    const struct seam_file_mapping *mapping)
+static struct cfi_job *new_job(const struct seam_cfi_mapping *m)
 {
-	size_t path_bytes = strlen(mapping->path) + 1;
+	size_t path_bytes = strlen(m->path) + 1;
 	struct cfi_job *j = calloc(1, sizeof(*j) + path_bytes);
 
 	if (!j)
 		return NULL;
-	memcpy(j->path, mapping->path, path_bytes);
-	j->identity = *identity;
-	j->mapping = *mapping;
+	memcpy(j->path, m->path, path_bytes);
+	j->identity = m->identity;
+	j->mapping = m->mapping;
 	j->mapping.path = j->path;
 	j->job.run = run_open;
 	j->job.free = free_job;
 	j->job.limit_ns = READ_LIMIT_NS;
-	j->job.user = seam_helper_user_of(mapping->pid);
+	j->job.user = seam_helper_user_of(m->mapping.pid);
 	j->fd = -1;
 	j->result = -EBADF;		/* nothing was read yet */
 	return j;
 }
-
-/*
- * The same, but it reads what is open as @fd, and is of @version.  @fd is
- * taken, unless there is no memory.
- */
-static struct cfi_job *new_read_job(const struct seam_file_identity *identity,
-				    const struct seam_file_mapping *mapping,
-				    const struct seam_file_version *version,
-				    bool is_protected, int fd)
-{
-	struct cfi_job *j = new_open_job(identity, mapping);
-
-	if (!j)
-		return NULL;
-	j->job.run = run_read;
-	j->version = *version;
-	j->is_protected = is_protected;
-	j->fd = fd;
-	return j;
-}
-
-/* ---- one file ---- */
 
 /* Keep the cause if @error is the fault of the recorder, not of the file. */
 static void note_shortage(struct seam_cfi_files *files, int error)
@@ -292,28 +245,21 @@ static void note_shortage(struct seam_cfi_files *files, int error)
 
 /* @j may be NULL: out of memory.  False: it will not run. */
 static bool submit(struct seam_cfi_files *files, struct cfi_job *j,
-		   void (*done)(struct seam_helper_job *job, void *context),
-		   void (*given_up)(void *context, uint64_t tag), uint64_t tag)
+		   uint32_t tag)
 {
-	struct seam_err err = { .code = j ? 0 : -ENOMEM };
-	int r;
+	struct seam_err err = { .code = -ENOMEM };
 
 	if (j && !files->helper)
 		files->helper = seam_helper_new(&err);
-	note_shortage(files, err.code);
-	if (!j)
-		return false;
-	j->job.done = done;
-	j->job.given_up = given_up;
-	j->job.context = files;
-	j->job.tag = tag;
-	if (files->helper) {
-		r = seam_helper_submit(files->helper, &j->job);
-		note_shortage(files, r);
-		return r == 0;
+	if (j && files->helper) {
+		j->job.context = files;
+		j->job.tag = tag;
+		err.code = seam_helper_submit(files->helper, &j->job);
+	} else if (j) {
+		free_job(&j->job);
 	}
-	j->job.free(&j->job);
-	return false;
+	note_shortage(files, err.code);
+	return err.code == 0;
 }
 
 static void read_failed(void *context, uint64_t tag)
@@ -328,20 +274,19 @@ static void read_failed(void *context, uint64_t tag)
 	file->state = SEAM_FILE_CFI_FAILED;
 }
 
-static void close_code(const struct seam_cfi_files *files,
-		       struct seam_mapped_file_cfi *file)
+static void done_reading(struct seam_helper_job *job, void *context)
 {
-	seam_helper_close(files->helper, file->user, file->cfi.fd);
-	file->cfi.fd = -1;
-}
+	struct cfi_job *j = (struct cfi_job *)job;
+	struct seam_cfi_files *files = context;
+	struct seam_mapped_file_cfi *file = files->files.items[job->tag];
 
-static void take_rows(struct seam_cfi_files *files,
-		      struct seam_mapped_file_cfi *file,
-		      struct cfi_job *j)
-{
+	note_shortage(files, j->result);
+	if (j->result < 0) {
+		read_failed(files, job->tag);
+		return;
+	}
 	files->n_changes++;
-	files->n_bytes += j->cfi.n_owned_bytes +
-			  seam_unwind_rows_bytes(&j->rows);
+	files->n_bytes += j->cfi.n_owned_bytes;
 	file->cfi = j->cfi;
 	seam_cfi_file_keep_code(&file->cfi);
 	file->rows = j->rows;
@@ -349,21 +294,10 @@ static void take_rows(struct seam_cfi_files *files,
 	j->result = -EBADF;		/* moved */
 	/* the descriptor is for bytes of code only; some files have them */
 	if (files->n_open > SEAM_CFI_FILES_MAX_OPEN / 2) {
-		close_code(files, file);
+		seam_helper_close(files->helper, file->user, file->cfi.fd);
+		file->cfi.fd = -1;
 		files->n_open--;
 	}
-}
-
-static void done_reading(struct seam_helper_job *job, void *context)
-{
-	struct cfi_job *j = (struct cfi_job *)job;
-	struct seam_cfi_files *files = context;
-
-	note_shortage(files, j->result);
-	if (j->result < 0)
-		read_failed(files, job->tag);
-	else
-		take_rows(files, files->files.items[job->tag], j);
 }
 
 /* Have the helper read the file of @m, for the first time. */
@@ -371,17 +305,19 @@ static void read_file(struct seam_cfi_files *files,
 		      const struct seam_cfi_mapping *m)
 {
 	struct seam_mapped_file_cfi *file = files->files.items[m->file];
-	struct seam_file_mapping mapping = m->mapping;
-	struct cfi_job *j;
+	struct cfi_job *j = new_job(m);
 
-	mapping.path = m->path;
-	j = new_read_job(&m->identity, &mapping, &file->version,
-			 file->is_protected, file->fd);
 	if (j) {
+		j->job.run = run_read;
+		j->job.done = done_reading;
+		j->job.given_up = read_failed;
+		j->version = file->version;
+		j->is_protected = file->is_protected;
+		j->fd = file->fd;
 		file->fd = -1;
 		file->state = SEAM_FILE_CFI_READING;
 	}
-	if (!submit(files, j, done_reading, read_failed, m->file))
+	if (!submit(files, j, m->file))
 		read_failed(files, m->file);
 }
 
@@ -410,18 +346,6 @@ static uint32_t add_file(struct seam_cfi_files *files, struct cfi_job *j)
 	file->fd = j->fd;
 	j->fd = -1;
 	return id;
-}
-
-static void free_file(const struct seam_cfi_files *files,
-		      struct seam_mapped_file_cfi *file)
-{
-	seam_helper_close(files->helper, file->user, file->fd);
-	if (file->state == SEAM_FILE_CFI_READY) {
-		close_code(files, file);
-		seam_unwind_rows_fini(&file->rows);
-		seam_cfi_file_close(&file->cfi);
-	}
-	free(file);
 }
 
 /* ---- a file as processes map it ---- */
@@ -533,15 +457,15 @@ static void done_opening(struct seam_helper_job *job, void *context)
 
 static void open_file(struct seam_cfi_files *files, uint32_t id)
 {
-	struct seam_cfi_mapping *m = &files->mappings.items[id];
-	struct seam_file_mapping mapping = m->mapping;
-	struct cfi_job *j;
+	struct cfi_job *j = new_job(&files->mappings.items[id]);
 
-	mapping.path = m->path;
-	j = new_open_job(&m->identity, &mapping);
-	m->state = SEAM_CFI_MAPPING_OPENING;
+	if (j) {
+		j->job.done = done_opening;
+		j->job.given_up = open_failed;
+	}
+	files->mappings.items[id].state = SEAM_CFI_MAPPING_OPENING;
 	files->n_open++;
-	if (!submit(files, j, done_opening, open_failed, id))
+	if (!submit(files, j, id))
 		open_failed(files, id);
 }
 
@@ -561,13 +485,6 @@ struct seam_mapped_file_cfi *seam_cfi_files_want(struct seam_cfi_files *files,
 	file = files->files.items[m->file];
 	*is_pending = file->state == SEAM_FILE_CFI_READING;
 	return file->state == SEAM_FILE_CFI_READY ? file : NULL;
-}
-
-static bool ends_in(const char *path, const char *name)
-{
-	size_t n = strlen(path), length = strlen(name);
-
-	return n >= length && strcmp(path + n - length, name) == 0;
 }
 
 /* The kernel gives all 64-bit processes the same vdso as us. */
@@ -610,16 +527,6 @@ static void add_vdso(struct seam_cfi_files *files, uint32_t id)
 	share(files, id);
 }
 
-static uint32_t new_slot(struct seam_cfi_files *files)
-{
-	uint32_t id = (uint32_t)files->mappings.n;
-
-	if (files->free.n)
-		return files->free.items[--files->free.n];
-	return id < SEAM_CFI_FILES_MAX_MAPPED &&
-	       SEAM_ARRAY_GROW(&files->mappings, id + 1) ? id : SEAM_NONE;
-}
-
 static uint32_t add_mapping(struct seam_cfi_files *files,
 			    const struct seam_perf_mapping *m,
 			    const struct seam_file_identity *identity)
@@ -627,8 +534,16 @@ static uint32_t add_mapping(struct seam_cfi_files *files,
 	uid_t user = seam_helper_user_of(m->pid);
 	bool has_room = seam_user_share_take_file(files->of_user, user);
 	char *path = has_room ? strdup(m->filename) : NULL;
-	uint32_t id = path ? new_slot(files) : SEAM_NONE;
+	const char *base = path ? strrchr(path, '/') : NULL;
+	uint32_t id = (uint32_t)files->mappings.n;
 
+	if (!path)
+		id = SEAM_NONE;
+	else if (files->free.n)
+		id = files->free.items[--files->free.n];
+	else if (id >= SEAM_CFI_FILES_MAX_MAPPED ||
+		 !SEAM_ARRAY_GROW(&files->mappings, id + 1))
+		id = SEAM_NONE;
 	if (id == SEAM_NONE) {
 		files->of_user[seam_user_share_of(user)] -= has_room;
 		free(path);
@@ -638,24 +553,14 @@ static uint32_t add_mapping(struct seam_cfi_files *files,
 		.state = SEAM_CFI_MAPPING_CLOSED, .path = path, .n_users = 1,
 		.user = user,
 		.is_memory = seam_perf_mapping_is_memory(path),
-		.is_jvm = ends_in(path, "/libjvm.so"), .identity = *identity,
+		.is_jvm = base && strcmp(base, "/libjvm.so") == 0,
+		.identity = *identity,
 		.mapping = { .pid = m->pid, .begin = m->addr,
 			     .end = m->addr + m->len },
 	};
 	if (strcmp(path, vdso) == 0)
 		add_vdso(files, id);
 	return id;
-}
-
-/*
- * "//anon", "[heap]" and the like are no files; nor is "/dev/zero (deleted)",
- * shared memory.  A 32-bit vdso is not ours.
- */
-static bool is_file(const struct seam_perf_mapping *m)
-{
-	return strcmp(m->filename, vdso) == 0 ? m->addr >= FIRST_64_BIT_ADDR :
-	       m->filename[0] == '/' && m->filename[1] != '/' &&
-	       strncmp(m->filename, "/dev/", strlen("/dev/")) != 0;
 }
 
 uint32_t seam_cfi_files_add(struct seam_cfi_files *files,
@@ -665,17 +570,23 @@ uint32_t seam_cfi_files_add(struct seam_cfi_files *files,
 	struct seam_file_identity identity = {
 		.build_id_size = mapping->build_id_size, .ino = mapping->ino,
 	};
+	const char *path = mapping->filename;
 	uint32_t id;
 
-	if (!is_file(mapping))
+	/*
+	 * "//anon", "[heap]" and the like are no files; nor is "/dev/zero
+	 * (deleted)", shared memory.  A 32-bit vdso is not ours.
+	 */
+	if (strcmp(path, vdso) == 0 ? mapping->addr < FIRST_64_BIT_ADDR :
+	    path[0] != '/' || path[1] == '/' ||
+	    strncmp(path, "/dev/", strlen("/dev/")) == 0)
 		return SEAM_NONE;
 	if (mapping->build_id_size)
 		memcpy(identity.build_id, mapping->build_id,
 		       mapping->build_id_size);
-	id = find(files, &identity, mapping->filename);
+	id = find(files, &identity, path);
 	if (id == SEAM_NONE && near != SEAM_NONE &&
-	    is_same(&files->mappings.items[near], &identity,
-		    mapping->filename))
+	    is_same(&files->mappings.items[near], &identity, path))
 		id = near;
 	if (id != SEAM_NONE) {
 		files->mappings.items[id].n_users++;
@@ -699,8 +610,19 @@ void seam_cfi_files_fini(struct seam_cfi_files *files)
 {
 	for (size_t i = 0; i < files->mappings.n; i++)
 		free(files->mappings.items[i].path);
-	for (size_t i = 0; i < files->files.n; i++)
-		free_file(files, files->files.items[i]);
+	for (size_t i = 0; i < files->files.n; i++) {
+		struct seam_mapped_file_cfi *file = files->files.items[i];
+
+		seam_helper_close(files->helper, file->user, file->fd);
+		if (file->state == SEAM_FILE_CFI_READY) {
+			seam_helper_close(files->helper, file->user,
+					  file->cfi.fd);
+			file->cfi.fd = -1;
+			seam_unwind_rows_fini(&file->rows);
+			seam_cfi_file_close(&file->cfi);
+		}
+		free(file);
+	}
 	seam_helper_free(files->helper);
 	free(files->mappings.items);
 	free(files->free.items);

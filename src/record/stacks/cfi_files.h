@@ -3,21 +3,17 @@
  * cfi_files.h - the call frame information of mapped files
  *
  * A file is opened when it is mapped, before it may be deleted, and read when
- * the first sample is in it; both in a helper, because both may block.
- * Until then a sample waits (waiting_samples.h).  The vdso, which has no file,
- * is read from our memory.
+ * the first sample is in it; both in a helper, because both may block.  The
+ * vdso, which has no file, is read from our memory.
  *
  * What was read of a file is shared by all that map it.  A build id does not
  * prove that two files are the same: any program can map a file with the build
  * id of another one.  So a mapping is of a file that was opened before
  *
  *   - by its build id (without one, by its path and inode) if that one is
- *     protected (mapped_file.h): only root or our user can have made it;
+ *     protected (target_file.h): only root or our user can have made it;
  *   - else if it is the same inode, unchanged: it is opened for each process
  *     that maps it.
- *
- * The number of files, of open descriptors and the bytes of call frame
- * information are bounded.
  *
  * Threads: one, the recorder's.
  */
@@ -27,11 +23,11 @@
 #include "base/array.h"
 #include "base/index.h"
 #include "record/proc/helper.h"
-#include "record/proc/mapped_file.h"
+#include "record/proc/target_file.h"
 #include "record/proc/user_share.h"
 #include "symbol/elf/cfi_file.h"
 #include "unwind/compile/cfi_rows.h"
-#include "wire/perf/perf_sideband.h"
+#include "wire/perf/perf_record.h"
 
 enum {
 	SEAM_CFI_FILES_MAX = 8192,	/* that differ */

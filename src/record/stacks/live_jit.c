@@ -47,37 +47,24 @@ struct seam_live_jit_process *seam_live_jit_process(struct seam_live_jit *jit,
 	return p;
 }
 
-/* NULL: it was forgotten. */
-static const struct seam_live_jit_process *
-parent_of(const struct seam_live_jit *jit, struct seam_live_jit_life life)
+/* Forget the process that was not used for the longest time.  Its place. */
+static size_t forget_oldest(struct seam_live_jit *jit)
 {
-	const struct seam_live_jit_process *p = *place_of(jit, life.parent);
-
-	return p && p->serial == life.parent_serial ? p : NULL;
-}
-
-/* The place of the process that was not used for the longest time. */
-static size_t oldest(const struct seam_live_jit *jit)
-{
+	struct seam_live_jit_process *p, **at;
 	size_t found = 0;
 
 	for (size_t i = 1; i < jit->n; i++)
 		if (jit->items[i]->used < jit->items[found]->used)
 			found = i;
-	return found;
-}
-
-static void forget(struct seam_live_jit *jit, size_t i)
-{
-	struct seam_live_jit_process *p = jit->items[i], **at =
-		&jit->by_pid[(uint32_t)p->pid % SEAM_LIVE_JIT_MAX_PROCESSES];
-
+	p = jit->items[found];
+	at = &jit->by_pid[(uint32_t)p->pid % SEAM_LIVE_JIT_MAX_PROCESSES];
 	while (*at != p)
 		at = &(*at)->next;
 	*at = p->next;
 	clear(jit, p);
 	free(p);
 	jit->n_forgotten++;
+	return found;
 }
 
 /* The process, a new one if it is not known; NULL: out of memory. */
@@ -97,11 +84,8 @@ static struct seam_live_jit_process *make(struct seam_live_jit *jit,
 	p->n_steps_left = SEAM_LIVE_JIT_MAX_STEPS;
 	p->serial = ++jit->n_serials;
 	p->used = ++jit->n_used;
-	i = jit->n;
-	if (i < SEAM_LIVE_JIT_MAX_PROCESSES)
-		jit->n++;
-	else
-		forget(jit, i = oldest(jit));
+	i = jit->n < SEAM_LIVE_JIT_MAX_PROCESSES ? jit->n++ :
+						   forget_oldest(jit);
 	at = &jit->by_pid[(uint32_t)pid % SEAM_LIVE_JIT_MAX_PROCESSES];
 	p->next = *at;
 	*at = p;
@@ -126,10 +110,9 @@ void seam_live_jit_fork(struct seam_live_jit *jit, int32_t pid, int32_t parent,
 			uint64_t time_ns)
 {
 	struct seam_live_jit_process *from =
-		jit->n ? seam_live_jit_process(jit, parent) : NULL;
+		seam_live_jit_process(jit, parent);
 	struct seam_live_jit_process *p =
-		from ? make(jit, pid) :
-		jit->n ? seam_live_jit_process(jit, pid) : NULL;
+		from ? make(jit, pid) : seam_live_jit_process(jit, pid);
 
 	if (p)
 		begin_life(p, time_ns, from);
@@ -138,8 +121,7 @@ void seam_live_jit_fork(struct seam_live_jit *jit, int32_t pid, int32_t parent,
 void seam_live_jit_exec(struct seam_live_jit *jit, int32_t pid,
 			uint64_t time_ns)
 {
-	struct seam_live_jit_process *p =
-		jit->n ? seam_live_jit_process(jit, pid) : NULL;
+	struct seam_live_jit_process *p = seam_live_jit_process(jit, pid);
 
 	if (p)
 		begin_life(p, time_ns, NULL);
@@ -164,24 +146,6 @@ static uint32_t part_of(const struct seam_live_jit_process *p, uint64_t number)
 {
 	return SEAM_INDEX_FIND(&p->index, seam_hash_u64(number), i,
 			       p->parts.items[i].number == number);
-}
-
-/*
- * A move of few bytes can have thousands of parts: what it costs is bounded by
- * what the process has announced.
- */
-static void earn_steps(struct seam_live_jit_process *p, size_t n_bytes)
-{
-	if (p->n_steps_left > SEAM_LIVE_JIT_MAX_STEPS)
-		p->n_steps_left = SEAM_LIVE_JIT_MAX_STEPS;
-	p->n_steps_left += (int64_t)n_bytes * SEAM_LIVE_JIT_STEPS_OF_BYTE;
-}
-
-static void spend_steps(struct seam_live_jit *jit,
-			struct seam_live_jit_process *p, uint32_t n)
-{
-	p->n_steps_left -= n;
-	jit->n_steps += n;
 }
 
 /* From now on @piece is the newest of the part; false: out of memory. */
@@ -214,7 +178,8 @@ static bool link_part(struct seam_live_jit *jit,
 			break;
 		}
 	}
-	spend_steps(jit, p, n + 1);
+	p->n_steps_left -= n + 1;
+	jit->n_steps += n + 1;
 	return true;
 }
 
@@ -247,17 +212,6 @@ static size_t share_of(const struct seam_live_jit_process *p)
 			     SEAM_LIVE_JIT_MAX_LINKS) + p->frame_bytes;
 }
 
-static void forget_largest(struct seam_live_jit *jit)
-{
-	struct seam_live_jit_process *largest = jit->items[0];
-
-	for (size_t i = 1; i < jit->n; i++)
-		if (share_of(jit->items[i]) > share_of(largest))
-			largest = jit->items[i];
-	clear(jit, largest);
-	jit->n_forgotten++;
-}
-
 /*
  * Make room for code of @size and @frame_bytes, at most MAX_FRAMES: @p or the
  * processes that have the most, which may be @p too, begin anew.
@@ -275,8 +229,16 @@ static void make_room(struct seam_live_jit *jit,
 		jit->n_forgotten++;
 	}
 	while (jit->n_links + n > SEAM_LIVE_JIT_MAX_LINKS ||
-	       jit->n_frame_bytes + frame_bytes > SEAM_LIVE_JIT_MAX_ALL_FRAMES)
-		forget_largest(jit);
+	       jit->n_frame_bytes + frame_bytes >
+		       SEAM_LIVE_JIT_MAX_ALL_FRAMES) {
+		struct seam_live_jit_process *largest = jit->items[0];
+
+		for (size_t i = 1; i < jit->n; i++)
+			if (share_of(jit->items[i]) > share_of(largest))
+				largest = jit->items[i];
+		clear(jit, largest);
+		jit->n_forgotten++;
+	}
 }
 
 static void load(struct seam_live_jit *jit, struct seam_live_jit_process *p,
@@ -360,9 +322,16 @@ void seam_live_jit_add(struct seam_live_jit *jit, int32_t pid,
 	struct seam_bytes frame = { NULL, 0 };
 	size_t frame_pos = 0;
 
-	if (p)
-		earn_steps(p, records.size);
-	while (p && seam_jitdump_next(&reader, &record)) {
+	if (!p)
+		return;
+	/*
+	 * A move of few bytes can have thousands of parts: what it costs is
+	 * bounded by what the process has announced.
+	 */
+	if (p->n_steps_left > SEAM_LIVE_JIT_MAX_STEPS)
+		p->n_steps_left = SEAM_LIVE_JIT_MAX_STEPS;
+	p->n_steps_left += (int64_t)records.size * SEAM_LIVE_JIT_STEPS_OF_BYTE;
+	while (seam_jitdump_next(&reader, &record)) {
 		if (record.id == SEAM_JITDUMP_UNWINDING_INFO)
 			frame = seam_jitdump_eh_frame(&record.unwinding_info,
 						      &frame_pos);
@@ -411,7 +380,10 @@ find_piece(const struct seam_live_jit *jit,
 	if (piece || !life.parent_serial || n_forks == SEAM_LIVE_JIT_MAX_FORKS)
 		return piece;
 	*time_ns = life.from_ns;
-	*p = parent_of(jit, life);
+	*p = *place_of(jit, life.parent);
+	/* it may have been forgotten, and its pid is another's */
+	if (*p && (*p)->serial != life.parent_serial)
+		*p = NULL;
 	piece = *p ? find_piece(jit, p, addr, time_ns, n_forks + 1) : NULL;
 	/* since the fork its first byte may have been covered */
 	return piece && !find_own(own, piece->begin, own_ns) ? piece : NULL;

@@ -2,33 +2,30 @@
 /*
  * live_jit.h - the code of JITs and its unwinding rules, while it is recorded
  *
- * A JIT that is connected to the recorder announces code before it runs:
- * JITDUMP records, some with UNWINDING_INFO.  Here they are compiled as they
- * arrive, and found by process, address and time.  The rules of which code is
- * in force are those of symbol/jit/jit_code.h: until other code covers its
- * first byte, or it is moved; a child has its parent's as of the fork; an exec
- * ends it.
+ * JITDUMP records that a connected JIT announces, some with UNWINDING_INFO, are
+ * compiled as they arrive, and found by process, address and time.  The rules
+ * of which code is in force are those of symbol/jit/jit_code.h: until other
+ * code covers its first byte, or it is moved; a child has its parent's as of
+ * the fork; an exec ends it.
  *
  * Exact is what was announced before it ran: the recorder copies the rings of
  * programs first, and then takes samples up to the time of that copy
- * (record/perf/drain.h).  A piece of code that needs several records of a ring
- * (64 KiB), and the first round of a program whose owner has to be searched,
- * are known one round later; until then, as all code without rules, it is left
- * by its frame pointer.
+ * (record/drain.h).  Code that needs several records of a ring, and the
+ * first round of a program whose owner has to be searched, are known one round
+ * later; until then such code is left by its frame pointer.
  *
  * All of it is untrusted, and spoils the stacks of its own process only.
  * Bounded: where code does not fit, the process that has the most begins anew,
  * and is counted; so does one whose moves cost more than their bytes allow.
  *
- * Threads: one.
- * Cost: 0.5 us a piece of code; 20 ns to find one.  Without JITs: none.
+ * Threads: one.  Cost: 0.5 us a piece of code; 20 ns to find one.
  */
 #ifndef SEAM_LIVE_JIT_H
 #define SEAM_LIVE_JIT_H
 
 #include "base/array.h"
 #include "base/index.h"
-#include "unwind/compile/code_rows.h"
+#include "unwind/compile/function_rows.h"
 #include "unwind/walk/walk.h"
 
 enum {

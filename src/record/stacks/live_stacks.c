@@ -1,201 +1,299 @@
 /* SPDX-License-Identifier: MIT */
-/* live_stacks.c - one sample: maps, walk, chain; see live_stacks.h */
+/* live_stacks.c - mappings, code, samples that wait; see live_stacks.h */
 #include "record/stacks/live_stacks.h"
-
-#include "base/clock.h"
-#include "record/stacks/sample_chain.h"
-#include "record/stacks/sample_code.h"
-#include "unwind/walk/kernel_chain.h"
-#include "unwind/walk/precise.h"
-#include "unwind/walk/result.h"
-#include "wire/perf/perf_registers.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #define DUMPS (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 
-/* The code for one walk, and the walk's results. */
-struct view {
+/* ---- side-band ---- */
+
+static void add_mapping(struct seam_live_stacks *stacks,
+			const struct seam_perf_mapping *m, bool is_new)
+{
+	const struct seam_process_map *map =
+		seam_process_maps_find(&stacks->maps, m->pid);
+	struct seam_process_mapping mapping = {
+		.begin = m->addr, .end = m->addr + m->len, .offset = m->pgoff,
+	};
+	uint32_t near = SEAM_NONE;
+	size_t i;
+
+	if (!(m->prot & PROT_EXEC))
+		return;
+	/* the file that is mapped beside, or under, this mapping */
+	if (map && map->n) {
+		i = SEAM_ARRAY_SEARCH(k, map->n,
+				      map->items[k].begin <= m->addr);
+		near = map->items[i ? i - 1 : 0].file;
+	}
+	mapping.file = seam_cfi_files_add(&stacks->files, m, is_new, near);
+	if (mapping.file != SEAM_NONE &&
+	    stacks->files.mappings.items[mapping.file].is_jvm)
+		mapping.flags = SEAM_LIVE_IS_JVM;
+	seam_process_maps_add(&stacks->maps, m->pid, &mapping);
+	seam_cfi_files_use(&stacks->files, mapping.file, -1);
+}
+
+void seam_live_stacks_sideband(struct seam_live_stacks *stacks,
+			       const struct seam_perf_sideband *record,
+			       bool is_new)
+{
+	const struct seam_perf_task *task = &record->task;
+	uint64_t time_ns = record->sample_id.time;
+
+	switch (record->type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		add_mapping(stacks, &record->mapping, is_new);
+		return;
+	case PERF_RECORD_COMM:
+		if (!(record->misc & PERF_RECORD_MISC_COMM_EXEC))
+			return;
+		seam_process_maps_exec(&stacks->maps, record->comm.pid);
+		seam_live_jit_exec(&stacks->jit, record->comm.pid, time_ns);
+		return;
+	case PERF_RECORD_FORK:
+		seam_process_maps_fork(&stacks->maps, task->pid, task->ppid);
+		if (task->pid != task->ppid)
+			seam_live_jit_fork(&stacks->jit, task->pid, task->ppid,
+					   time_ns);
+		return;
+	case PERF_RECORD_EXIT:
+		seam_process_maps_exit(&stacks->maps, task->pid);
+		return;
+	}
+}
+
+/* ---- the code of a process at the moment of a sample ---- */
+
+struct sample_code {
 	struct seam_live_stacks *stacks;
-	struct seam_sample_code code;
-	uint16_t misc;		/* of the sample's header */
-	enum seam_stack_end end;	/* .code.no_file after the walk */
-	struct seam_unwind_rest rest;	/* of the kernel's chain */
+	struct seam_process_map *map;		/* NULL: not known */
+	const struct seam_live_jit_process *jit;	/* NULL: no such code */
+	uint64_t time_ns;
+	bool is_last_try;	/* do without files that are not read yet */
+	bool is_pending;	/* out: a file is not read yet */
+	const struct seam_process_mapping *mapping;	/* the last one */
 };
 
-static struct view view_of(struct seam_live_stacks *stacks,
-			   struct seam_process_map *map, bool is_last_try)
+static const struct seam_process_mapping *mapping_at(struct sample_code *c,
+						     uint64_t addr)
 {
-	return (struct view) {
-		.stacks = stacks,
-		.code = { .files = &stacks->files, .jits = &stacks->jit,
-			  .map = map, .is_last_try = is_last_try },
-	};
+	const struct seam_process_mapping *m = c->mapping;
+
+	if (!m || addr < m->begin || addr >= m->end)
+		m = c->map ? seam_process_map_at(c->map, addr) : NULL;
+	if (m)
+		c->mapping = m;
+	return m;
 }
 
-/* ---- one stack ---- */
-
-static struct seam_unwind_chain
-chain_of(const struct seam_perf_sample *sample)
+/*
+ * The file of @m, and the address of @addr in it; NULL: it has no CFI, and
+ * *@why is the reason.
+ */
+static struct seam_mapped_file_cfi *
+file_at(struct sample_code *c, const struct seam_process_mapping *m,
+	uint64_t addr, uint64_t *file_addr, uint8_t *why)
 {
-	return seam_unwind_chain_of((const void *)sample->callchain.data,
-				    sample->callchain.n);
+	struct seam_cfi_files *files = &c->stacks->files;
+	struct seam_mapped_file_cfi *file;
+	bool is_pending;
+
+	if (m->file == SEAM_NONE)
+		return NULL;
+	file = seam_cfi_files_want(files, m->file, &is_pending);
+	if (file)
+		return seam_cfi_file_addr(&file->cfi,
+					  addr - m->begin + m->offset,
+					  file_addr) ? file : NULL;
+	c->is_pending |= is_pending;
+	if (is_pending)
+		*why = SEAM_STACK_NOT_READY;
+	else if (!files->mappings.items[m->file].is_memory)
+		*why = SEAM_STACK_NO_FILE;
+	return NULL;
 }
 
-/* Append the addresses of the kernel's chain that go on. */
-static void append_kernel(struct seam_unwind_stack *stack,
-			  const struct seam_unwind_chain *chain,
-			  const struct seam_unwind_rest *rest)
+static bool find_jit(const struct sample_code *c, uint64_t addr,
+		     struct seam_unwind_code *code)
 {
-	for (size_t i = 0; i < rest->n && stack->n < stack->max; i++)
-		stack->frames[stack->n++] = (struct seam_unwind_frame) {
-			.pc = chain->user[rest->first + i],
-			.quality = SEAM_UNWIND_BY_FRAME_POINTER,
-		};
+	return c->jit && seam_live_jit_find(&c->stacks->jit, c->jit, addr,
+					    c->time_ns, code);
 }
 
-static const char *path_of(const struct view *v, uint64_t pc)
+/* A walk ends early where a file is not read yet. */
+static bool find_code(void *context, uint64_t addr,
+		      struct seam_unwind_code *code)
 {
-	const struct seam_process_mapping *m =
-		v->code.map ? seam_process_map_at(v->code.map, pc) : NULL;
+	struct sample_code *c = context;
+	const struct seam_process_mapping *m;
+	struct seam_mapped_file_cfi *file;
+	uint64_t file_addr;
 
-	return !m ? NULL : m->file == SEAM_NONE ? "[jit]" :
-	       v->stacks->files.mappings.items[m->file].path;
+	if (find_jit(c, addr, code))
+		return true;
+	*code = (struct seam_unwind_code) { .rules = NULL };
+	m = mapping_at(c, addr);
+	if (!m)
+		return false;
+	file = file_at(c, m, addr, &file_addr, &code->why);
+	if (!file)
+		return !c->is_pending || c->is_last_try;
+	code->id = seam_unwind_rows_find(&file->rows, file_addr);
+	code->rules = &file->rows.rules;
+	code->is_entry = code->id == SEAM_UNWIND_NO_CFI &&
+			 seam_cfi_file_is_entry(&file->cfi, file_addr);
+	return true;
 }
 
-/* Count the stack: its end. */
-static enum seam_stack_end count(const struct view *v,
-				 const struct seam_unwind_stack *stack)
+static size_t code_before(void *context, uint64_t addr, uint8_t *bytes)
 {
-	struct seam_stack_counts *counts = v->stacks->counts;
-	enum seam_stack_end end = seam_unwind_stack_end(stack,
-							v->rest.is_whole);
+	struct sample_code *c = context;
+	const struct seam_process_mapping *m = mapping_at(c, addr - 1);
+	struct seam_unwind_code code = { .why = 0 };
+	uint64_t file_addr;
+	struct seam_mapped_file_cfi *file =
+		m && !find_jit(c, addr - 1, &code) ?
+		file_at(c, m, addr - 1, &file_addr, &code.why) : NULL;
 
-	if (end == SEAM_STACK_WITHOUT_CFI)
-		end = v->end;
-	seam_stack_counts_add(counts, end, end == SEAM_STACK_COMPLETE ? NULL :
-			      path_of(v, stack->end_pc));
-	counts->n_jvm += end != SEAM_STACK_COMPLETE && v->code.map &&
-			 v->code.map->flags & SEAM_LIVE_IS_JVM;
-	return end;
-}
-
-/* False: a file is not read yet, and this is not the last try. */
-static bool walk(struct view *v, const struct seam_perf_sample *sample,
-		 const struct seam_unwind_chain *chain,
-		 const struct seam_unwind_registers *regs,
-		 struct seam_unwind_stack *stack)
-{
-	const struct seam_unwind_space space =
-		seam_sample_code_space(&v->code);
-	const struct seam_unwind_memory memory = {
-		.stack = sample->user_stack.data,
-		.stack_addr = regs->value[SEAM_X86_64_RSP],
-		.stack_bytes = sample->user_stack.size,
-	};
-
-	*stack = (struct seam_unwind_stack) {
-		.frames = v->stacks->frames, .max = SEAM_LIVE_MAX_FRAMES,
-	};
-	seam_unwind_walk_sample(&space, &memory, regs, v->misc, stack);
-	v->end = v->code.no_file;
-	v->rest = seam_unwind_kernel_follow(&space, &memory, regs, chain,
-					    stack);
-	/* a precise event names its own instruction */
-	if (chain->n_kernel == 0 && chain->n_user)
-		stack->frames[0].pc = chain->user[0];
-	return !v->code.is_pending || v->code.is_last_try;
+	return file ? seam_cfi_file_code_before(&file->cfi, file_addr + 1,
+						bytes,
+						SEAM_UNWIND_CALL_BYTES) : 0;
 }
 
 /* ---- records ---- */
 
-/* Append a record with @chain. */
-static void append(struct seam_live_stacks *stacks, uint32_t event,
-		   const struct seam_sample_chain *chain)
+/* A record in parts, the first of which begins with its header. */
+struct record_parts {
+	struct seam_bytes items[6];
+	size_t n, n_bytes;
+};
+
+static void add_part(struct record_parts *p, const void *data, size_t size)
 {
-	size_t bytes = seam_sample_chain_bytes(chain);
+	p->items[p->n++] = (struct seam_bytes) { data, size };
+	p->n_bytes += size;
+}
+
+static void write_record(const struct record_parts *p, uint8_t *to)
+{
+	struct seam_perf_header header;
+	uint8_t *at = to;
+
+	for (size_t i = 0; i < p->n; i++) {
+		if (p->items[i].size)
+			memcpy(at, p->items[i].data, p->items[i].size);
+		at += p->items[i].size;
+	}
+	memcpy(&header, to, sizeof(header));
+	header.size = (uint16_t)p->n_bytes;
+	memcpy(to, &header, sizeof(header));
+}
+
+/*
+ * Append the sample without registers and copy of the stack, with the callchain
+ * of its walk, outer frames beyond 64 KiB left out, and RAW data about the
+ * walk, if its event has no RAW data.
+ */
+static void append(struct seam_live_stacks *s, uint32_t event,
+		   const uint8_t *record, const struct seam_perf_sample *sample)
+{
+	struct seam_sample_stack *stack = s->stack;
+	const uint8_t *payload = record + SEAM_PERF_HEADER_BYTES;
+	size_t after = sample->at.callchain + 8 + 8 * sample->callchain.n;
+	bool has_raw = s->attrs[event].sample_type & PERF_SAMPLE_RAW;
+	struct seam_bytes raw = has_raw ? (struct seam_bytes) { 0 } :
+					  seam_sample_stack_raw(stack);
+	uint64_t n = stack->walk.n ? stack->words.n : sample->callchain.n;
+	size_t between = sample->at.user_regs - after;
+	size_t rest = seam_perf_record_at(record).payload.size -
+		      sample->at.rest;
+	size_t others = SEAM_PERF_HEADER_BYTES + sample->at.callchain +
+			sizeof(n) + raw.size + between + rest;
+	struct record_parts p = { .n = 0 };
 	uint8_t *to;
 
-	if (!SEAM_ARRAY_RESERVE(&stacks->out, bytes)) {
-		stacks->n_dropped++;
+	if (others + 8 * n > UINT16_MAX)
+		n = (UINT16_MAX - others) / 8;
+	add_part(&p, record, SEAM_PERF_HEADER_BYTES + sample->at.callchain);
+	add_part(&p, &n, sizeof(n));
+	add_part(&p, stack->walk.n ? (const void *)stack->words.items :
+		 sample->callchain.data, 8 * n);
+	add_part(&p, raw.data, raw.size);
+	add_part(&p, payload + after, between);
+	add_part(&p, payload + sample->at.rest, rest);
+	if (!SEAM_ARRAY_RESERVE(&s->out, p.n_bytes)) {
+		s->n_dropped++;
 		return;
 	}
-	to = stacks->out.items + stacks->out.n;
-	stacks->out.n += bytes;
-	seam_sample_chain_write(chain, to);
-	if (stacks->on_sample)
-		stacks->on_sample(stacks->context, event, to);
+	to = s->out.items + s->out.n;
+	s->out.n += p.n_bytes;
+	write_record(&p, to);
+	if (s->on_sample)
+		s->on_sample(s->context, event, to);
 }
 
-/* The registers of a sample whose stack can be unwound; else why not. */
-static enum seam_stack_end read_registers(const struct seam_perf_sample *sample,
-					  struct seam_unwind_registers *regs)
+void seam_live_stacks_copy(struct seam_live_stacks *stacks, const void *record)
 {
-	*regs = (struct seam_unwind_registers) { .known = 0 };
-	/* within exec() they are 0; a page fault may leave the copy empty */
-	if (seam_perf_registers_x86_64(&sample->user_regs, regs->value,
-				       &regs->known) &&
-	    regs->value[SEAM_X86_64_RSP])
-		return SEAM_STACK_COMPLETE;
-	return sample->user_regs.abi == PERF_SAMPLE_REGS_ABI_32 ?
-	       SEAM_STACK_OF_32_BIT : SEAM_STACK_ABSENT;
+	size_t size = SEAM_PERF_HEADER_BYTES +
+		      seam_perf_record_at(record).payload.size;
+
+	stacks->n_dropped += !SEAM_ARRAY_EXTEND(&stacks->out,
+						(const uint8_t *)record, size);
 }
 
-/* How @stack was unwound; nothing where the sample has other RAW data. */
-static struct seam_bytes describe(struct seam_live_stacks *s, uint32_t event,
-				  const struct seam_unwind_stack *stack,
-				  enum seam_stack_end end)
+/* ---- one sample ---- */
+
+static void count(const struct seam_live_stacks *s,
+		  const struct seam_process_map *map)
 {
-	if (s->attrs[event].sample_type & PERF_SAMPLE_RAW)
-		return (struct seam_bytes) { 0 };
-	return (struct seam_bytes) {
-		s->raw, seam_unwind_write(stack, end, s->cfas, s->raw),
-	};
+	const struct seam_sample_stack *stack = s->stack;
+	bool is_early = stack->walk.n && stack->end != SEAM_STACK_COMPLETE;
+	const struct seam_process_mapping *m = is_early && map ?
+		seam_process_map_at(map, stack->walk.end_pc) : NULL;
+
+	seam_stack_counts_add(s->counts, stack->end, !m ? NULL :
+			      m->file == SEAM_NONE ? "[jit]" :
+			      s->files.mappings.items[m->file].path);
+	s->counts->n_jvm += is_early && map && map->flags & SEAM_LIVE_IS_JVM;
+	s->counts->n_kernel_cut += stack->recorded.n_kernel > s->max_chain;
 }
 
 /*
  * Unwind the sample, and append it.  False, and nothing was done: a file is not
  * read yet, and this is not the last try.
  */
-static bool unwind(struct view *v, uint32_t event, const void *record,
-		   const struct seam_perf_sample *sample)
+static bool unwind(struct seam_live_stacks *s, struct seam_process_map *map,
+		   uint32_t event, const void *record,
+		   const struct seam_perf_sample *sample, bool is_last_try)
 {
-	struct seam_live_stacks *s = v->stacks;
-	struct seam_unwind_chain chain = chain_of(sample);
-	struct seam_sample_chain out = { .record = record, .sample = sample };
-	struct seam_unwind_registers regs;
-	enum seam_stack_end end = read_registers(sample, &regs);
-	struct seam_unwind_stack stack = { .n = 0 };
+	struct sample_code code = {
+		.stacks = s, .map = map, .time_ns = sample->time,
+		.jit = seam_live_jit_process(&s->jit, sample->pid),
+		.is_last_try = is_last_try,
+	};
+	const struct seam_unwind_space space = {
+		.find = find_code, .code_before = code_before,
+		.context = &code,
+	};
 
-	v->misc = seam_perf_record_at(record).misc;
-	v->code.time_ns = sample->time;
-	v->code.jit = s->jit.n ?
-		      seam_live_jit_process(&s->jit, sample->pid) : NULL;
-	if (end != SEAM_STACK_COMPLETE) {
-		seam_stack_counts_add(s->counts, end, NULL);
-	} else {
-		if (!walk(v, sample, &chain, &regs, &stack))
-			return false;
-		end = count(v, &stack);
-		out.stack = &stack;
-		out.n_before = chain.n_kernel;
-	}
-	s->counts->n_kernel_cut += chain.n_kernel > s->max_chain;
-	out.raw = describe(s, event, &stack, end);
-	append_kernel(&stack, &chain, &v->rest);
-	append(s, event, &out);
+	seam_sample_stack_walk(s->stack, sample,
+			       seam_perf_record_at(record).misc,
+			       (const void *)sample->callchain.data,
+			       sample->callchain.n, &space);
+	if (code.is_pending && !is_last_try)
+		return false;
+	count(s, map);
+	if (s->stack->walk.n && !seam_sample_stack_chain(s->stack))
+		s->n_dropped++;
+	else
+		append(s, event, record, sample);
 	return true;
-}
-
-void seam_live_stacks_copy(struct seam_live_stacks *stacks, const void *record)
-{
-	struct seam_perf_header header;
-
-	memcpy(&header, record, sizeof(header));
-	stacks->n_dropped += !SEAM_ARRAY_EXTEND(&stacks->out, record,
-						header.size);
 }
 
 static bool read_sample(const struct seam_live_stacks *stacks, uint32_t event,
@@ -205,6 +303,122 @@ static bool read_sample(const struct seam_live_stacks *stacks, uint32_t event,
 				     seam_perf_record_at(record).payload,
 				     sample) == 0;
 }
+
+/* ---- samples that wait ---- */
+
+/* With the mappings of its moment, and the used part of its dump. */
+struct seam_waiting_sample {
+	struct seam_waiting_sample *next;
+	/* NULL: the mappings of its process were not known yet. */
+	struct seam_process_map *map;
+	uint32_t event;
+	uint64_t time;
+	size_t n_bytes;			/* of .record */
+	uint64_t record[];		/* a SAMPLE with its header */
+};
+
+static void put_waiting(struct seam_live_stacks *s,
+			struct seam_waiting_sample *one)
+{
+	one->next = NULL;
+	*(s->waiting.first ? s->waiting.last : &s->waiting.first) = one;
+	s->waiting.last = &one->next;
+	s->waiting.n++;
+	s->waiting.n_bytes += one->n_bytes;
+}
+
+/* False, and nothing was done: no room, or no memory. */
+static bool add_waiting(struct seam_live_stacks *s,
+			struct seam_process_map *map, uint32_t event,
+			const uint8_t *record,
+			const struct seam_perf_sample *sample)
+{
+	const uint8_t *payload = record + SEAM_PERF_HEADER_BYTES;
+	uint64_t used = sample->user_stack.size, size = (used + 7) & ~7ULL;
+	struct record_parts p = { .n = 0 };
+	struct seam_waiting_sample *one;
+
+	add_part(&p, record, SEAM_PERF_HEADER_BYTES + sample->at.user_stack);
+	add_part(&p, &size, sizeof(size));
+	if (size) {
+		add_part(&p, sample->user_stack.data, size);
+		add_part(&p, &used, sizeof(used));
+	}
+	add_part(&p, payload + sample->at.rest,
+		 seam_perf_record_at(record).payload.size - sample->at.rest);
+	if (s->waiting.n_bytes + p.n_bytes > SEAM_LIVE_WAITING_BYTES)
+		return false;
+	one = malloc(sizeof(*one) + p.n_bytes);
+	if (!one)
+		return false;
+	*one = (struct seam_waiting_sample) {
+		.map = seam_process_map_get(map), .event = event,
+		.time = sample->time, .n_bytes = p.n_bytes,
+	};
+	write_record(&p, (uint8_t *)one->record);
+	put_waiting(s, one);
+	return true;
+}
+
+static void free_waiting(struct seam_live_stacks *stacks,
+			 struct seam_waiting_sample *one)
+{
+	seam_process_maps_put(&stacks->maps, one->map);
+	free(one);
+}
+
+/* Try the waiting samples again. */
+static void try_again(struct seam_live_stacks *stacks, bool all)
+{
+	struct seam_waiting_sample *one = stacks->waiting.first, *next;
+
+	stacks->waiting = (struct seam_waiting_samples) { .n = 0 };
+	for (; one; one = next) {
+		struct seam_process_map *map = one->map;
+		struct seam_perf_sample sample;
+
+		next = one->next;
+		/* add_waiting() read the sample, with a longer copy */
+		if (!read_sample(stacks, one->event, one->record, &sample)) {
+			stacks->n_dropped++;
+			free_waiting(stacks, one);
+			continue;
+		}
+		if (!map)
+			map = seam_process_maps_find(&stacks->maps, sample.pid);
+		if (unwind(stacks, map, one->event, one->record, &sample, all))
+			free_waiting(stacks, one);
+		else
+			put_waiting(stacks, one);
+	}
+}
+
+uint64_t seam_live_stacks_oldest(const struct seam_live_stacks *stacks)
+{
+	const struct seam_waiting_sample *one = stacks->waiting.first;
+	uint64_t oldest = UINT64_MAX;
+
+	for (; one; one = one->next)
+		if (one->time < oldest)
+			oldest = one->time;
+	return oldest;
+}
+
+uint32_t seam_live_stacks_drop(struct seam_live_stacks *stacks)
+{
+	struct seam_waiting_sample *one = stacks->waiting.first;
+	uint32_t event = one ? one->event : SEAM_NONE;
+
+	if (one) {
+		stacks->waiting.first = one->next;
+		stacks->waiting.n--;
+		stacks->waiting.n_bytes -= one->n_bytes;
+		free_waiting(stacks, one);
+	}
+	return event;
+}
+
+/* ---- rounds ---- */
 
 /* Whether samples with @attr have copies of stacks. */
 static bool has_dumps(const struct seam_perf_attr *attr)
@@ -216,7 +430,6 @@ static bool has_dumps(const struct seam_perf_attr *attr)
 void seam_live_stacks_sample(struct seam_live_stacks *stacks, uint32_t event,
 			     const void *record)
 {
-	struct view v;
 	struct seam_perf_sample sample;
 	struct seam_process_map *map;
 
@@ -231,53 +444,11 @@ void seam_live_stacks_sample(struct seam_live_stacks *stacks, uint32_t event,
 		return;
 	}
 	map = seam_process_maps_find(&stacks->maps, sample.pid);
-	v = view_of(stacks, map, false);
 	if ((map || !stacks->is_starting) &&
-	    unwind(&v, event, record, &sample))
+	    unwind(stacks, map, event, record, &sample, false))
 		return;
-	if (seam_waiting_samples_add(&stacks->waiting, map, event, record,
-				     &sample, SEAM_LIVE_WAITING_BYTES))
-		return;
-	v.code.is_last_try = true;
-	unwind(&v, event, record, &sample);
-}
-
-/* ---- rounds ---- */
-
-static void free_waiting(struct seam_live_stacks *stacks,
-			 struct seam_waiting_sample *one)
-{
-	seam_process_maps_put(&stacks->maps, one->map);
-	free(one);
-}
-
-/* Try the waiting samples again. */
-static void try_again(struct seam_live_stacks *stacks, bool all)
-{
-	struct seam_waiting_samples again = stacks->waiting;
-	struct seam_waiting_sample *one;
-
-	stacks->waiting = (struct seam_waiting_samples) { 0 };
-	while ((one = seam_waiting_samples_take_first(&again))) {
-		struct view v = view_of(stacks, one->map, all);
-		struct seam_perf_sample sample;
-		bool is_done = true;
-
-		/* it was read before, but its copy is shorter */
-		if (read_sample(stacks, one->event, one->record, &sample)) {
-			if (!one->map)
-				v.code.map = seam_process_maps_find(
-						&stacks->maps, sample.pid);
-			is_done = unwind(&v, one->event, one->record, &sample);
-		} else {
-			stacks->n_dropped++;
-		}
-		if (!is_done) {
-			seam_waiting_samples_put(&stacks->waiting, one);
-			continue;
-		}
-		free_waiting(stacks, one);
-	}
+	if (!add_waiting(stacks, map, event, record, &sample))
+		unwind(stacks, map, event, record, &sample, true);
 }
 
 /* Whether a file, or the processes that ran before, were read meanwhile. */
@@ -296,11 +467,6 @@ void seam_live_stacks_begin_round(struct seam_live_stacks *stacks, bool all)
 	stacks->n_tried = stacks->files.n_changes + !stacks->is_starting;
 }
 
-uint64_t seam_live_stacks_oldest(const struct seam_live_stacks *stacks)
-{
-	return seam_waiting_samples_oldest(&stacks->waiting);
-}
-
 bool seam_live_stacks_is_busy(struct seam_live_stacks *stacks, int *fd)
 {
 	bool is_busy = seam_cfi_files_collect(&stacks->files);
@@ -311,16 +477,7 @@ bool seam_live_stacks_is_busy(struct seam_live_stacks *stacks, int *fd)
 	return is_busy;
 }
 
-uint32_t seam_live_stacks_drop(struct seam_live_stacks *stacks)
-{
-	struct seam_waiting_sample *one =
-		seam_waiting_samples_take_first(&stacks->waiting);
-	uint32_t event = one ? one->event : SEAM_NONE;
-
-	if (one)
-		free_waiting(stacks, one);
-	return event;
-}
+/* ---- life ---- */
 
 static void use_file(void *context, uint32_t file, int n)
 {
@@ -333,16 +490,13 @@ int seam_live_stacks_init(struct seam_live_stacks *stacks,
 			  struct seam_err *err)
 {
 	stacks->attrs = calloc(n_events ? n_events : 1, sizeof(*attrs));
-	stacks->frames = calloc(SEAM_LIVE_MAX_FRAMES, sizeof(*stacks->frames));
-	stacks->cfas = calloc(SEAM_LIVE_MAX_FRAMES, sizeof(*stacks->cfas));
-	stacks->raw = malloc(SEAM_UNWOUND_MAX_BYTES);
-	if (!stacks->attrs || !stacks->frames || !stacks->cfas || !stacks->raw)
+	stacks->stack = calloc(1, sizeof(*stacks->stack));
+	if (!stacks->attrs || !stacks->stack)
 		return seam_err_no_memory(err);
 	memcpy(stacks->attrs, attrs, n_events * sizeof(*attrs));
 	stacks->maps.use = use_file;
 	stacks->maps.context = &stacks->files;
 	stacks->counts = counts;
-	stacks->n_events = n_events;
 	stacks->max_chain = max_chain;
 	for (size_t i = 0; i < n_events; i++) {
 		if (!has_dumps(&attrs[i]))
@@ -362,9 +516,9 @@ void seam_live_stacks_fini(struct seam_live_stacks *stacks)
 	seam_cfi_files_fini(&stacks->files);
 	seam_live_jit_fini(&stacks->jit);
 	free(stacks->attrs);
-	free(stacks->frames);
-	free(stacks->cfas);
-	free(stacks->raw);
+	if (stacks->stack)
+		free(stacks->stack->words.items);
+	free(stacks->stack);
 	free(stacks->out.items);
 	*stacks = (struct seam_live_stacks) { 0 };
 }

@@ -2,24 +2,18 @@
 /*
  * live_stacks.h - user stacks of samples, unwound while they are recorded
  *
- * The kernel copies the user's registers and the top of the user stack into a
- * sample.  Here it becomes a sample with an ordinary callchain, without
- * registers and copy: the kernel's part as it was, then the user part by call
- * frame information (unwind/walk), from the copy where it is in the ring.
+ * A sample with the user's registers and a copy of the stack's top becomes a
+ * sample with an ordinary callchain (unwind/walk/sample_stack.h), without
+ * both; the rest of the record is as the kernel wrote it.
  *
  *   1. The drain passes all records of a round in the order of time: side-band
  *	records change the mappings (process_maps), samples are unwound with
  *	those of their moment.
- *   2. A sample in a file that was not read yet waits (cfi_files,
- *	waiting_samples).
- *	The code of a JIT has the rules that it was announced with (live_jit).
- *   3. Where the walk ends early, the kernel's own user chain of the same
- *	sample may go on (kernel_chain).  Nothing comes from other samples.
- *   4. The record becomes RAW data about the walk (wire/perf/unwound.h), if
- *	its event has no RAW data of its own, and is written to a buffer.
- *
- * A sample without registers (within an exec), or of a 32-bit task, keeps the
- * kernel's user chain.
+ *   2. A sample in a file that was not read yet (cfi_files) is copied, with the
+ *	used part of its dump and the mappings of its moment, and waits, so that
+ *	its ring can be drained.
+ *   3. The record becomes RAW data about the walk, if its event has no RAW data
+ *	of its own, and is written to a buffer.
  *
  * Cost: 1 to 10 us a sample; no allocation but of rows and for waiting.
  * Threads: one, the recorder's; files are opened and read in a helper's.
@@ -30,14 +24,17 @@
 #include "record/stacks/cfi_files.h"
 #include "record/stacks/live_jit.h"
 #include "record/stacks/process_maps.h"
-#include "record/stacks/waiting_samples.h"
-#include "unwind/walk/walk.h"
-#include "wire/stack_counts.h"
+#include "unwind/walk/sample_stack.h"
 
 enum {
-	SEAM_LIVE_MAX_FRAMES = 4096,	/* of a user stack */
 	SEAM_LIVE_WAITING_BYTES = 16 << 20,
 	SEAM_LIVE_IS_JVM = 1,		/* flag of a mapping: libjvm.so */
+};
+
+/* In the order in which they were added. */
+struct seam_waiting_samples {
+	struct seam_waiting_sample *first, **last;
+	size_t n, n_bytes;
 };
 
 /* Zeroed is valid: not used. */
@@ -50,7 +47,6 @@ struct seam_live_stacks {
 	bool is_starting;
 
 	struct seam_perf_attr *attrs;	/* as opened, by event */
-	size_t n_events;
 	bool is_used;			/* an event has copies of stacks */
 	size_t max_chain;		/* addresses in a chain of the kernel */
 	struct seam_process_maps maps;
@@ -58,9 +54,7 @@ struct seam_live_stacks {
 	struct seam_live_jit jit;	/* filled by the caller too */
 	struct seam_waiting_samples waiting;	/* for files */
 	uint64_t n_tried;		/* files.n_changes at the last try */
-	struct seam_unwind_frame *frames;
-	uint64_t *cfas;			/* of a stack's frames */
-	uint8_t *raw;			/* of a sample */
+	struct seam_sample_stack *stack;	/* of the last sample */
 	SEAM_ARRAY(uint8_t) out;	/* records of this round */
 	uint64_t n_dropped;		/* records; out of memory */
 };

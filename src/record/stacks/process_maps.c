@@ -2,22 +2,11 @@
 /* process_maps.c - lists of mappings, shared until changed; process_maps.h */
 #include "record/stacks/process_maps.h"
 
-#include "base/hash.h"
-
 #include <stdlib.h>
 
-enum {
-	FIRST_CAP = 16,		/* mappings of a small program */
-	STALE = 1024,		/* entries of the index, before it is rebuilt */
-};
+enum { FIRST_CAP = 16 };	/* mappings of a small program */
 
 /* ---- a list ---- */
-
-static size_t map_bytes(uint32_t cap)
-{
-	return sizeof(struct seam_process_map) +
-	       cap * sizeof(struct seam_process_mapping);
-}
 
 struct seam_process_map *seam_process_map_get(struct seam_process_map *map)
 {
@@ -77,38 +66,19 @@ static struct seam_process_map *own_map(struct seam_process_maps *maps,
 		return old;
 	if (n + 2 > cap)
 		cap *= 2;
-	if (is_shared) {
-		map = malloc(map_bytes(cap));
-		if (!map)
-			return NULL;
-		memcpy(map, old, map_bytes(n));
-		maps->n_mappings += n;
-		use(maps, map->items, n, 1);
-		seam_process_maps_put(maps, old);
-	} else {
-		map = realloc(old, map_bytes(cap));
-		if (!map)
-			return NULL;
-		if (!old)
-			map->n = map->flags = 0;
-	}
-	map->n_users = 1;
-	map->cap = cap;
+	map = malloc(sizeof(*map) + cap * sizeof(*map->items));
+	if (!map)
+		return NULL;
+	*map = (struct seam_process_map) {
+		.n_users = 1, .n = n, .cap = cap,
+		.flags = old ? old->flags : 0,
+	};
+	if (n)
+		memcpy(map->items, old->items, n * sizeof(*map->items));
+	maps->n_mappings += n;
+	use(maps, map->items, n, 1);
+	seam_process_maps_put(maps, old);
 	return process->map = map;
-}
-
-/* Replace [from, to) of the list by @n mappings. */
-static void replace(struct seam_process_maps *maps,
-		    struct seam_process_map *map, uint32_t from, uint32_t to,
-		    const struct seam_process_mapping *with, uint32_t n)
-{
-	use(maps, with, n, 1);
-	use(maps, map->items + from, to - from, -1);
-	memmove(map->items + from + n, map->items + to,
-		(map->n - to) * sizeof(*map->items));
-	memcpy(map->items + from, with, n * sizeof(*with));
-	maps->n_mappings = maps->n_mappings - (to - from) + n;
-	map->n = map->n - (to - from) + n;
 }
 
 /* Map @m over what is there: at most two parts of older mappings remain. */
@@ -130,92 +100,58 @@ static void cover(struct seam_process_maps *maps, struct seam_process_map *map,
 		with[n].offset += m->end - with[n].begin;
 		with[n++].begin = m->end;
 	}
-	replace(maps, map, from, to, with, n);
+	use(maps, with, n, 1);
+	use(maps, map->items + from, to - from, -1);
+	memmove(map->items + from + n, map->items + to,
+		(map->n - to) * sizeof(*map->items));
+	memcpy(map->items + from, with, n * sizeof(*with));
+	maps->n_mappings = maps->n_mappings - (to - from) + n;
+	map->n = map->n - (to - from) + n;
 	map->flags |= m->flags;
 }
 
 /* ---- processes ---- */
 
-static uint64_t hash_of(int32_t pid)
+/* The place of the number of @pid's process, + 1; 0 there: it is not known. */
+static uint32_t *place_of(struct seam_process_maps *maps, int32_t pid)
 {
-	return seam_hash_u64((uint32_t)pid);
-}
+	uint32_t *at = &maps->by_pid[(uint32_t)pid % SEAM_PROCESS_MAPS_LISTS];
 
-static uint32_t slot_of(const struct seam_process_maps *maps, int32_t pid)
-{
-	/* an entry may be of a process that had the slot before */
-	return SEAM_INDEX_FIND(&maps->index, hash_of(pid), i,
-			       maps->processes.items[i].pid == pid);
-}
-
-/* Drop the entries of ended processes from the index. */
-static void rebuild_index(struct seam_process_maps *maps)
-{
-	struct seam_index index = { 0 };
-
-	if (maps->index.n < STALE +
-	    2 * (maps->processes.n - maps->free.n))
-		return;
-	for (size_t i = 0; i < maps->processes.n; i++)
-		if (maps->processes.items[i].pid &&
-		    seam_index_add(&index,
-				   hash_of(maps->processes.items[i].pid),
-				   (uint32_t)i) < 0) {
-			seam_index_fini(&index);
-			return;
-		}
-	seam_index_fini(&maps->index);
-	maps->index = index;
+	while (*at && maps->processes.items[*at - 1].pid != pid)
+		at = &maps->processes.items[*at - 1].next;
+	return at;
 }
 
 static void free_slot(struct seam_process_maps *maps, uint32_t i)
 {
 	struct seam_mapped_process *process = &maps->processes.items[i];
 
+	*place_of(maps, process->pid) = process->next;
 	seam_process_maps_put(maps, process->map);
 	*process = (struct seam_mapped_process) { 0 };
 	(void)SEAM_ARRAY_ADD(&maps->free, i);
 }
 
-static uint32_t new_slot(struct seam_process_maps *maps)
-{
-	struct seam_mapped_process *process;
-
-	if (maps->free.n)
-		return maps->free.items[--maps->free.n];
-	if (maps->processes.n >= SEAM_PROCESS_MAPS_MAX)
-		return SEAM_NONE;
-	process = SEAM_ARRAY_PUSH(&maps->processes);
-	return process ? (uint32_t)maps->processes.n - 1 : SEAM_NONE;
-}
-
 /* The process of @pid, a new one if it is not known; NULL: no room. */
 static struct seam_mapped_process *get_process(struct seam_process_maps *maps,
-					int32_t pid)
+					       int32_t pid)
 {
-	uint32_t i = pid > 0 ? slot_of(maps, pid) : SEAM_NONE;
+	uint32_t *list = &maps->by_pid[(uint32_t)pid % SEAM_PROCESS_MAPS_LISTS];
+	uint32_t i = pid > 0 ? *place_of(maps, pid) : 0;
 
-	if (i != SEAM_NONE)
-		return &maps->processes.items[i];
-	rebuild_index(maps);
-	i = pid > 0 ? new_slot(maps) : SEAM_NONE;
-	if (i == SEAM_NONE)
+	if (i)
+		return &maps->processes.items[i - 1];
+	if (pid <= 0 || (!maps->free.n &&
+			 (maps->processes.n >= SEAM_PROCESS_MAPS_MAX ||
+			  !SEAM_ARRAY_RESERVE(&maps->processes, 1))))
 		return NULL;
-	maps->processes.items[i] = (struct seam_mapped_process) { .pid = pid };
-	if (seam_index_add(&maps->index, hash_of(pid), i) == 0)
-		return &maps->processes.items[i];
-	free_slot(maps, i);
-	return NULL;
-}
-
-static void set_map(struct seam_process_maps *maps,
-		    struct seam_mapped_process *process,
-		    struct seam_process_map *map)
-{
-	struct seam_process_map *old = process->map;
-
-	process->map = seam_process_map_get(map);
-	seam_process_maps_put(maps, old);
+	i = maps->free.n ? maps->free.items[--maps->free.n] :
+			   (uint32_t)maps->processes.n++;
+	maps->processes.items[i] = (struct seam_mapped_process) {
+		.pid = pid, .next = *list,
+	};
+	*list = i + 1;
+	return &maps->processes.items[i];
 }
 
 void seam_process_maps_add(struct seam_process_maps *maps, int32_t pid,
@@ -236,6 +172,7 @@ void seam_process_maps_fork(struct seam_process_maps *maps, int32_t pid,
 			    int32_t parent)
 {
 	struct seam_mapped_process *process = get_process(maps, pid);
+	struct seam_process_map *old;
 
 	if (!process) {
 		maps->n_left_out++;
@@ -245,7 +182,10 @@ void seam_process_maps_fork(struct seam_process_maps *maps, int32_t pid,
 		process->n_threads++;
 		return;
 	}
-	set_map(maps, process, seam_process_maps_find(maps, parent));
+	old = process->map;
+	process->map = seam_process_map_get(seam_process_maps_find(maps,
+								   parent));
+	seam_process_maps_put(maps, old);
 	process->has_birth = true;
 	process->has_ended = false;
 	process->n_threads = 1;
@@ -257,7 +197,8 @@ void seam_process_maps_exec(struct seam_process_maps *maps, int32_t pid)
 
 	if (!process)
 		return;
-	set_map(maps, process, NULL);
+	seam_process_maps_put(maps, process->map);
+	process->map = NULL;
 	/* the kernel has ended all other threads before */
 	process->has_birth = true;
 	process->n_threads = 1;
@@ -265,12 +206,12 @@ void seam_process_maps_exec(struct seam_process_maps *maps, int32_t pid)
 
 bool seam_process_maps_exit(struct seam_process_maps *maps, int32_t pid)
 {
-	uint32_t i = slot_of(maps, pid), *place;
+	uint32_t i = *place_of(maps, pid), *place;
 	struct seam_mapped_process *process;
 
-	if (i == SEAM_NONE)
+	if (!i)
 		return false;
-	process = &maps->processes.items[i];
+	process = &maps->processes.items[i - 1];
 	/* one that ran before may have more threads: until its pid is reused */
 	if (!process->has_birth || process->n_threads == 0 ||
 	    --process->n_threads > 0)
@@ -279,16 +220,18 @@ bool seam_process_maps_exit(struct seam_process_maps *maps, int32_t pid)
 	place = &maps->ended[maps->n_ended++ % SEAM_PROCESS_MAPS_ENDED];
 	if (*place && maps->processes.items[*place - 1].has_ended)
 		free_slot(maps, *place - 1);
-	*place = i + 1;
+	*place = i;
 	return true;
 }
 
 struct seam_process_map *
 seam_process_maps_find(const struct seam_process_maps *maps, int32_t pid)
 {
-	uint32_t i = pid > 0 ? slot_of(maps, pid) : SEAM_NONE;
+	uint32_t i = maps->by_pid[(uint32_t)pid % SEAM_PROCESS_MAPS_LISTS];
 
-	return i == SEAM_NONE ? NULL : maps->processes.items[i].map;
+	while (i && maps->processes.items[i - 1].pid != pid)
+		i = maps->processes.items[i - 1].next;
+	return i && pid > 0 ? maps->processes.items[i - 1].map : NULL;
 }
 
 void seam_process_maps_fini(struct seam_process_maps *maps)
@@ -297,6 +240,5 @@ void seam_process_maps_fini(struct seam_process_maps *maps)
 		seam_process_maps_put(maps, maps->processes.items[i].map);
 	free(maps->processes.items);
 	free(maps->free.items);
-	seam_index_fini(&maps->index);
 	*maps = (struct seam_process_maps) { 0 };
 }

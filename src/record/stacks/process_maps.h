@@ -5,28 +5,24 @@
  * The side-band, applied in the order of time, keeps a list of mappings for
  * each process.  A fork shares its parent's list; a list that is shared is
  * copied when one of its users changes it, so that a sample can hold the list
- * of its moment while later records are applied.  An exec begins an empty
- * list, a new mapping covers what was mapped there before.
- *
- * The kernel reports no munmap(): a mapping stays until another covers it.
+ * of its moment while later records are applied.  A new mapping covers what was
+ * mapped there before; the kernel reports no munmap().
  *
  * Everything is bounded, because unprivileged programs fork and map as they
- * like; what is left out is counted.
- *
- * Threads: one.
+ * like; what is left out is counted.  Threads: one.
  */
 #ifndef SEAM_PROCESS_MAPS_H
 #define SEAM_PROCESS_MAPS_H
 
 #include "base/array.h"
-#include "base/index.h"
 
 enum {
 	SEAM_PROCESS_MAPS_MAX = 65536,		/* processes */
 	SEAM_PROCESS_MAX_MAPPINGS = 16384,	/* of one process */
 	/* Of all processes: 32 MiB. */
 	SEAM_PROCESS_MAPS_MAX_MAPPINGS = 1 << 20,
-	/* Lists of processes that ended last: records may be late. */
+	SEAM_PROCESS_MAPS_LISTS = 4096,
+	/* Mappings of processes that ended last: records may be late. */
 	SEAM_PROCESS_MAPS_ENDED = 256,
 };
 
@@ -47,6 +43,7 @@ struct seam_process_map {
 
 struct seam_mapped_process {
 	int32_t pid;			/* 0: a free slot */
+	uint32_t next;			/* of .by_pid, + 1; 0: the last */
 	bool has_ended;
 	bool has_birth;			/* n_threads is exact */
 	uint32_t n_threads;
@@ -59,7 +56,8 @@ struct seam_process_maps {
 	void (*use)(void *context, uint32_t file, int n);
 	void *context;
 	SEAM_ARRAY(struct seam_mapped_process) processes;
-	struct seam_index index;	/* of processes, by pid; may be stale */
+	/* Lists of processes, + 1, by the pid's rest. */
+	uint32_t by_pid[SEAM_PROCESS_MAPS_LISTS];
 	SEAM_ARRAY(uint32_t) free;	/* slots */
 	size_t n_mappings;		/* in all lists */
 	uint32_t ended[SEAM_PROCESS_MAPS_ENDED];	/* slots, and 1 */

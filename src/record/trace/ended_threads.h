@@ -10,48 +10,34 @@
 #ifndef SEAM_ENDED_THREADS_H
 #define SEAM_ENDED_THREADS_H
 
-#include "base/array.h"
 #include "base/base.h"
 
 enum { SEAM_ENDED_THREADS_BYTES = 128 << 20 };	/* the default limit */
 
 /* Of one thread: chunks (wire/xray/xray_chunk.h). */
 struct seam_ended_thread {
+	struct seam_ended_thread *next;	/* that ended after it */
 	uint32_t pid, tid;
 	uint64_t since_ns;		/* with pid, its program */
-	uint8_t *bytes;			/* owned */
 	size_t size;
+	uint8_t bytes[];
 };
 
 /* Zeroed with a limit is valid and empty. */
 struct seam_ended_threads {
 	uint64_t max_bytes;		/* of calls, and of what each needs */
-	SEAM_ARRAY(struct seam_ended_thread) threads;	/* in order of end */
-	size_t first;			/* those before it were dropped */
+	struct seam_ended_thread *first, *last;	/* in order of end */
 	uint64_t n_bytes;
 	uint64_t n_dropped;		/* threads */
 };
 
 /*
- * Keep @thread, with a copy of @bytes, which are thread->size.  Without memory,
+ * Keep a copy of @thread, with @bytes, which are thread->size.  Without memory,
  * or beyond the limit, it is dropped.
  */
 void seam_ended_threads_add(struct seam_ended_threads *ended,
 			    const struct seam_ended_thread *thread,
 			    const uint8_t *bytes);
-
-/* Thread @i of seam_ended_threads_n(), the first that ended is 0. */
-static inline size_t
-seam_ended_threads_n(const struct seam_ended_threads *ended)
-{
-	return ended->threads.n - ended->first;
-}
-
-static inline const struct seam_ended_thread *seam_ended_threads_at(
-		const struct seam_ended_threads *ended, size_t i)
-{
-	return &ended->threads.items[ended->first + i];
-}
 
 void seam_ended_threads_fini(struct seam_ended_threads *ended);
 

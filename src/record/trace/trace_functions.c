@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "wire/xray/event_names.h"
@@ -71,10 +72,10 @@ find(const struct seam_trace_functions *f,
 static struct seam_trace_announced *
 find_first(const struct seam_trace_functions *f, uint64_t since_ns)
 {
-	uint32_t i = SEAM_INDEX_FIND(&f->by_since, seam_hash_u64(since_ns), k,
-		f->programs.items[k]->program.since_ns == since_ns);
-
-	return i == SEAM_NONE ? NULL : f->programs.items[i];
+	for (size_t i = 0; i < f->programs.n; i++)
+		if (f->programs.items[i]->program.since_ns == since_ns)
+			return f->programs.items[i];
+	return NULL;
 }
 
 static bool has_announced(const struct seam_trace_functions *f, uint32_t pid)
@@ -131,8 +132,6 @@ find_or_make(struct seam_trace_functions *f,
 	     const struct seam_trace_program *program)
 {
 	struct seam_trace_announced *p = find(f, program);
-	uint64_t since_ns = program->since_ns;
-	uint32_t i;
 
 	if (p)
 		return p;
@@ -140,14 +139,11 @@ find_or_make(struct seam_trace_functions *f,
 	if (!p)
 		return NULL;
 	p->program = *program;
-	i = SEAM_INDEX_APPEND(&f->by_pid, seam_hash_u64(program->pid),
-			      &f->programs, p);
-	if (i == SEAM_NONE)
-		free(p);
-	else if (!find_first(f, since_ns))
-		/* without memory its children have no names */
-		(void)seam_index_add(&f->by_since, seam_hash_u64(since_ns), i);
-	return i == SEAM_NONE ? NULL : p;
+	if (SEAM_INDEX_APPEND(&f->by_pid, seam_hash_u64(program->pid),
+			      &f->programs, p) != SEAM_NONE)
+		return p;
+	free(p);
+	return NULL;
 }
 
 /* ---- what they announce ---- */
@@ -333,73 +329,56 @@ static void list_functions(struct log_map *m)
 
 /* ---- files ---- */
 
-static FILE *create(const struct seam_program_log *log, const char *suffix)
+static void put_map(FILE *out, const struct log_map *m, uint64_t max_bytes)
 {
-	char name[2 * SEAM_TRACE_NAME_BYTES];
-	FILE *out;
-	int fd;
-
-	snprintf(name, sizeof(name), "%s%s", log->name, suffix);
-	fd = openat(log->logs->folder, name, O_WRONLY | O_CREAT | O_EXCL |
-		    O_NOFOLLOW | O_CLOEXEC, 0600);
-	out = fd < 0 ? NULL : fdopen(fd, "w");
-	if (fd >= 0 && !out)
-		close(fd);
-	return out;
+	seam_xray_map_write(out, m->functions.items, m->functions.n, max_bytes);
 }
 
-/*
- * Close @out, NULL if it could not be created, and take its size from @left.  A
- * part of a file goes.
- */
-static int finish(const struct seam_program_log *log, FILE *out,
-		  const char *suffix, uint64_t *left, struct seam_err *err)
+static void put_events(FILE *out, const struct log_map *m, uint64_t max_bytes)
+{
+	const struct announced_name *types = m->program->event_types.list.items;
+	size_t n = m->program->event_types.list.n;
+
+	for (size_t i = 0; i < n && (uint64_t)ftello(out) < max_bytes; i++)
+		seam_event_name_write(out, (uint16_t)types[i].number,
+				      types[i].name);
+}
+
+/* Write what @put puts; take its size from @left.  A part of a file goes. */
+static int write_file(const struct log_map *m, const char *suffix,
+		      void (*put)(FILE *out, const struct log_map *m,
+				  uint64_t max_bytes),
+		      uint64_t *left, struct seam_err *err)
 {
 	char name[2 * SEAM_TRACE_NAME_BYTES];
-	uint64_t size = out ? (uint64_t)ftello(out) : 0;
-	bool is_bad = !out || ferror(out);
-	int code = errno;
+	int folder = m->log->logs->folder, fd, code;
+	uint64_t size = 0;
+	FILE *out;
+	bool is_bad;
 
-	*left -= size < *left ? size : *left;
+	snprintf(name, sizeof(name), "%s%s", m->log->name, suffix);
+	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
+		    O_CLOEXEC, 0600);
+	out = fd < 0 ? NULL : fdopen(fd, "w");
+	if (out) {
+		put(out, m, *left);
+		size = (uint64_t)ftello(out);
+	}
+	is_bad = !out || ferror(out);
+	code = errno;
 	if (out && fclose(out)) {
 		is_bad = true;
 		code = errno;
 	}
+	*left -= size < *left ? size : *left;
 	if (!is_bad)
 		return 0;
-	snprintf(name, sizeof(name), "%s%s", log->name, suffix);
-	if (out)
-		unlinkat(log->logs->folder, name, 0);
+	if (fd >= 0)
+		unlinkat(folder, name, 0);
+	if (!out)
+		seam_file_close_fd(fd);
 	return seam_err_set(err, code ? -code : -EIO, "cannot write xray/%s: "
 			    "%s", name, strerror(code ? code : EIO));
-}
-
-static int write_map(const struct log_map *m, uint64_t *left,
-		     struct seam_err *err)
-{
-	FILE *out = m->functions.n ? create(m->log, ".yaml") : NULL;
-
-	if (!m->functions.n)
-		return 0;
-	if (out)
-		seam_xray_map_write(out, m->functions.items, m->functions.n,
-				    *left);
-	return finish(m->log, out, ".yaml", left, err);
-}
-
-static int write_event_types(const struct log_map *m, uint64_t *left,
-			     struct seam_err *err)
-{
-	const struct announced_name *types = m->program->event_types.list.items;
-	size_t n = m->program->event_types.list.n;
-	FILE *out = n ? create(m->log, ".events") : NULL;
-
-	if (!n)
-		return 0;
-	for (size_t i = 0; out && i < n && (uint64_t)ftello(out) < *left; i++)
-		seam_event_name_write(out, (uint16_t)types[i].number,
-				      types[i].name);
-	return finish(m->log, out, ".events", left, err);
 }
 
 /* ---- counts ---- */
@@ -424,9 +403,7 @@ static void add_keys(struct function_keys *keys, const struct log_map *m)
 
 static int by_key(const void *a, const void *b)
 {
-	const uint64_t *x = a, *y = b;
-
-	return SEAM_COMPARE(*x, *y);
+	return SEAM_COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
 static uint64_t count_distinct(struct function_keys *keys)
@@ -469,9 +446,13 @@ int seam_trace_functions_write(const struct seam_trace_functions *f,
 		if (m.program) {
 			list_functions(&m);
 			add_keys(&keys, &m);
-			r = write_map(&m, &left, first ? NULL : err);
+			if (m.functions.n)
+				r = write_file(&m, ".yaml", put_map, &left,
+					       first ? NULL : err);
 			first = first ? first : r;
-			r = write_event_types(&m, &left, first ? NULL : err);
+			if (m.program->event_types.list.n)
+				r = write_file(&m, ".events", put_events, &left,
+					       first ? NULL : err);
 			first = first ? first : r;
 		}
 		*n_functions += count_unknown(m.log, m.functions.n);
@@ -505,6 +486,5 @@ void seam_trace_functions_fini(struct seam_trace_functions *f)
 	free(f->forks.items);
 	seam_index_fini(&f->by_pid);
 	seam_index_fini(&f->by_child);
-	seam_index_fini(&f->by_since);
 	*f = (struct seam_trace_functions) { 0 };
 }

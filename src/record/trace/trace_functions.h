@@ -2,13 +2,10 @@
 /*
  * trace_functions.h - what ids in a log mean: xray/PID.yaml, xray/PID.events
  *
- * Programs announce their functions (wire/xray/xray_functions.h).  What they
- * announce is kept until the end; then a map is written beside each log, of the
- * functions that were seen: their ids, the binaries that they are in, with
- * path and build id, and their addresses (wire/xray/xray_map_write.h).  A
- * reader finds their names by that, in the binary or in its copy in the bundle
- * (record/bundle/kept_files.h).  Only functions in no binary, which the program
- * has registered, have their names in the map.
+ * What programs announce of their functions (wire/xray/xray_functions.h) is
+ * kept until the end; then a map is written beside each log, of the functions
+ * that were seen: ids, binaries with path and build id, addresses.  Only
+ * functions in no binary, which the program has registered, have names there.
  *
  * A forked child that has announced nothing has what its parent has, or what
  * the process has that connected (struct seam_trace_program, same since_ns).
@@ -38,7 +35,6 @@ struct seam_trace_fork { uint32_t pid, parent; };
 struct seam_trace_functions {
 	SEAM_ARRAY(struct seam_trace_announced *) programs;
 	struct seam_index by_pid;	/* of programs */
-	struct seam_index by_since;	/* the first of each connection */
 	SEAM_ARRAY(struct seam_trace_fork) forks;	/* one of a pid */
 	struct seam_index by_child;	/* of forks */
 	uint64_t n_bytes;

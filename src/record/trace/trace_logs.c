@@ -13,7 +13,6 @@
 #include "base/hash.h"
 #include "base/progress.h"
 #include "wire/xray/xray_fdr.h"
-#include "wire/xray/xray_join.h"
 
 enum {
 	FIRST_SEEN = 1 << 12,	/* functions; 512 bytes */
@@ -32,11 +31,6 @@ void seam_trace_logs_init(struct seam_trace_logs *logs,
 }
 
 /* ---- files ---- */
-
-static struct seam_xray_header header_of(const struct seam_trace_logs *logs)
-{
-	return seam_xray_log_header(seam_tsc_clock_hz(logs->clock));
-}
 
 static void file_name(const struct seam_program_log *log, const char *suffix,
 		      char name[2 * SEAM_TRACE_NAME_BYTES])
@@ -69,47 +63,28 @@ static int open_file(struct seam_program_log *log, int flags)
 
 static int create_file(struct seam_program_log *log)
 {
-	struct seam_xray_header header = header_of(log->logs);
 	struct seam_trace_logs *logs = log->logs;
 	int r;
 
 	if (logs->folder < 0)
 		logs->folder = seam_bundle_folder(logs->bundle, "xray",
 						  &logs->why);
-	if (logs->folder < 0)
-		return logs->folder;
-	r = open_file(log, O_CREAT | O_EXCL);
+	r = logs->folder < 0 ? logs->folder : open_file(log, O_CREAT | O_EXCL);
 	if (r < 0)
 		return r;
-	r = seam_xray_log_begin(&log->file, log->fd, &header);
+	r = seam_xray_log_begin(&log->file, log->fd,
+				seam_tsc_clock_hz(logs->clock));
 	return r < 0 ? failed(log, r, "write") : 0;
 }
 
-/* So that the program's next thread can try again. */
-static void remove_file(struct seam_program_log *log)
-{
-	char name[2 * SEAM_TRACE_NAME_BYTES];
-
-	if (log->fd < 0)
-		return;
-	file_name(log, ".xray", name);
-	unlinkat(log->logs->folder, name, 0);
-	close(log->fd);
-}
-
 /* ---- programs ---- */
-
-static uint64_t hash_of(uint32_t pid)
-{
-	return seam_hash_u64(pid);
-}
 
 static void set_name(struct seam_program_log *log)
 {
 	struct seam_trace_logs *logs = log->logs;
 	uint32_t pid = log->program.pid;
 	struct seam_index_probe probe = seam_index_probe(&logs->by_pid,
-							 hash_of(pid));
+							 seam_hash_u64(pid));
 	unsigned int n = 1;
 	uint32_t i;
 
@@ -126,6 +101,7 @@ static struct seam_program_log *
 make_log(struct seam_trace_logs *logs, const struct seam_trace_program *program)
 {
 	struct seam_program_log *log = calloc(1, sizeof(*log));
+	char name[2 * SEAM_TRACE_NAME_BYTES];
 
 	if (!log)
 		return NULL;
@@ -134,10 +110,14 @@ make_log(struct seam_trace_logs *logs, const struct seam_trace_program *program)
 	};
 	set_name(log);
 	if (create_file(log) == 0 &&
-	    SEAM_INDEX_APPEND(&logs->by_pid, hash_of(program->pid),
+	    SEAM_INDEX_APPEND(&logs->by_pid, seam_hash_u64(program->pid),
 			      &logs->items, log) != SEAM_NONE)
 		return log;
-	remove_file(log);
+	/* so that the program's next thread can try again */
+	file_name(log, ".xray", name);
+	if (log->fd >= 0)
+		unlinkat(logs->folder, name, 0);
+	seam_file_close_fd(log->fd);
 	free(log);
 	return NULL;
 }
@@ -147,7 +127,8 @@ seam_trace_logs_enter(struct seam_trace_logs *logs,
 		      const struct seam_trace_program *program)
 {
 	struct seam_program_log *log;
-	uint32_t i = SEAM_INDEX_FIND(&logs->by_pid, hash_of(program->pid), k,
+	uint32_t i = SEAM_INDEX_FIND(
+		&logs->by_pid, seam_hash_u64(program->pid), k,
 		logs->items.items[k]->program.pid == program->pid &&
 		logs->items.items[k]->program.since_ns == program->since_ns);
 
@@ -276,19 +257,11 @@ uint64_t seam_trace_logs_bytes(const struct seam_trace_logs *logs)
 
 /* ---- the end ---- */
 
-static bool reopen(struct seam_program_log *log)
-{
-	return log->fd >= 0 || open_file(log, 0) == 0;
-}
-
 static void set_header(struct seam_program_log *log)
 {
-	struct seam_xray_header header = header_of(log->logs);
-	int r;
+	int r = seam_xray_log_set_frequency(
+		&log->file, seam_tsc_clock_hz(log->logs->clock));
 
-	if (!reopen(log))
-		return;
-	r = seam_xray_log_set_header(&log->file, &header);
 	if (r < 0)
 		failed(log, r, "write");
 }
@@ -318,39 +291,26 @@ static bool goes_on(void *context, uint64_t bytes)
 	return j->caller->goes_on(j->caller->context);
 }
 
-/* 1: PID.xray.part is the log, joined; 0: it needs none; or -errno. */
-static int write_joined(const struct seam_program_log *log, const char *part,
-			struct log_joining *joining)
-{
-	const struct seam_xray_join_step step = {
-		.goes_on = goes_on, .context = joining,
-	};
-	int fd = openat(log->logs->folder, part, O_RDWR | O_CREAT | O_EXCL |
-			O_NOFOLLOW | O_CLOEXEC, 0600);
-	int r;
-
-	if (fd < 0)
-		return -errno;
-	r = seam_xray_join(log->fd, log->file.bytes, fd, &step);
-	if (close(fd) < 0 && r > 0)
-		r = -errno;
-	return r;
-}
-
 /* The log as it was stays where it cannot be joined: Seam reads both. */
 static int join(struct seam_program_log *log, struct log_joining *joining)
 {
 	char part[2 * SEAM_TRACE_NAME_BYTES], name[2 * SEAM_TRACE_NAME_BYTES];
-	int folder = log->logs->folder, r;
+	int folder = log->logs->folder, fd, r;
 
-	if (log->file.n_blocks <= SEAM_XRAY_LOG_BLOCKS || !reopen(log))
+	if (log->file.n_blocks <= SEAM_XRAY_LOG_BLOCKS)
 		return 0;
 	file_name(log, ".xray.part", part);
 	file_name(log, ".xray", name);
-	r = write_joined(log, part, joining);
-	if (r > 0 && renameat(folder, part, folder, name) < 0)
+	fd = openat(folder, part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW |
+		    O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	/* 1: @part is the log, joined; 0: it needs none */
+	r = seam_xray_log_join(&log->file, fd, goes_on, joining);
+	if ((close(fd) < 0 && r > 0) ||
+	    (r > 0 && renameat(folder, part, folder, name) < 0))
 		r = -errno;
-	if (r != -EEXIST && r <= 0)
+	if (r <= 0)
 		unlinkat(folder, part, 0);
 	return r < 0 ? r : 0;
 }
@@ -372,6 +332,8 @@ static void finish_log(struct seam_program_log *log,
 	char text[200];
 	int r;
 
+	if (log->fd < 0 && open_file(log, 0) < 0)
+		return;
 	set_header(log);
 	r = join(log, joining);
 	if (r && caller->note) {

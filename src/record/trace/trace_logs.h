@@ -2,19 +2,11 @@
 /*
  * trace_logs.h - the XRay logs of one bundle: xray/PID.xray
  *
- *	seam_trace_logs_init(&logs, &bundle, &clock);
- *	log = seam_trace_logs_enter(&logs, &program);	each of its threads
- *	seam_trace_logs_add(log, tid, chunk, size);	each chunk, in order
- *	seam_trace_logs_leave(log);
- *	seam_trace_logs_finish(&logs, &caller);
- *
  * Each chunk that a traced thread has filled is appended at once, so the logs
  * are valid while they grow and when the recorder is killed.  At the end a log
  * in which a thread has many blocks is written again, as llvm-xray needs it,
- * and what its ids mean is written beside it (trace_functions.h).
- *
- * A process that executes another program has another log, PID.2.xray: its ids
- * mean other functions.
+ * and what its ids mean is written beside it (trace_functions.h).  A process
+ * that executes another program has another log, PID.2.xray.
  *
  * What a program sends is not trusted (wire/xray/xray_chunk.h); that log alone
  * suffers.  Threads: one, the recorder's.

@@ -12,12 +12,14 @@ static bool is_over(const struct seam_trigger_hits *hits)
 	       hits->n_failed >= hits->max_snapshots;
 }
 
-static bool is_waiting(const struct seam_trigger_hits *hits, uint32_t pid)
+/* The first waiting hit of process @pid; NULL: none. */
+static const struct seam_trigger_hit *
+waiting_of(const struct seam_trigger_hits *hits, uint32_t pid)
 {
 	for (size_t i = 0; i < hits->waiting.n; i++)
 		if (hits->waiting.items[i].pid == pid)
-			return true;
-	return false;
+			return &hits->waiting.items[i];
+	return NULL;
 }
 
 static struct seam_trigger_resumed *resumed_of(struct seam_trigger_hits *hits,
@@ -29,17 +31,7 @@ static struct seam_trigger_resumed *resumed_of(struct seam_trigger_hits *hits,
 	return NULL;
 }
 
-/* There is no snapshot for this: its program must not wait for one. */
-static void drop(struct seam_trigger_hits *hits, uint32_t pid, uint32_t number)
-{
-	hits->n_beyond++;
-	if (is_over(hits))
-		hits->resume(hits->context, pid, SEAM_TRIGGER_NO_MORE);
-	else if (!is_waiting(hits, pid))
-		hits->resume(hits->context, pid, number);
-}
-
-/* The last number of process @pid that is taken. */
+/* The last number of process @pid that is taken; 0: none. */
 static uint32_t last_number(const struct seam_trigger_hits *hits, uint32_t pid)
 {
 	uint32_t number = 0;
@@ -51,19 +43,13 @@ static uint32_t last_number(const struct seam_trigger_hits *hits, uint32_t pid)
 	return number;
 }
 
-/*
- * Met before its process was resumed, and sent later: it belongs to the
- * snapshot that is being written.
- */
-static bool add_late(struct seam_trigger_hits *hits,
+/* Into the snapshot that is being made, which is of that process too. */
+static bool take_too(struct seam_trigger_hits *hits,
 		     const struct seam_trigger_hit *hit)
 {
-	if (!last_number(hits, hit->pid) ||
-	    hits->taken.n >= SEAM_TRIGGER_MAX_HITS ||
-	    !SEAM_ARRAY_ADD(&hits->taken, *hit))
-		return false;
-	hits->resume(hits->context, hit->pid, hit->met.number);
-	return true;
+	return last_number(hits, hit->pid) &&
+	       hits->taken.n < SEAM_TRIGGER_MAX_HITS &&
+	       SEAM_ARRAY_ADD(&hits->taken, *hit);
 }
 
 static bool add(struct seam_trigger_hits *hits,
@@ -73,10 +59,14 @@ static bool add(struct seam_trigger_hits *hits,
 
 	if (is_over(hits))
 		return false;
-	if (last && hit->met.tsc <= last->tsc)
-		return add_late(hits, hit);
-	return hits->waiting.n < SEAM_TRIGGER_MAX_HITS &&
-	       SEAM_ARRAY_ADD(&hits->waiting, *hit);
+	if (!last || hit->met.tsc > last->tsc)
+		return hits->waiting.n < SEAM_TRIGGER_MAX_HITS &&
+		       SEAM_ARRAY_ADD(&hits->waiting, *hit);
+	/* from before its process was resumed, and sent later */
+	if (!take_too(hits, hit))
+		return false;
+	hits->resume(hits->context, hit->pid, hit->met.number);
+	return true;
 }
 
 void seam_trigger_hits_add(struct seam_trigger_hits *hits, uint32_t pid,
@@ -89,8 +79,14 @@ void seam_trigger_hits_add(struct seam_trigger_hits *hits, uint32_t pid,
 	if (trigger->trigger >= hits->n_triggers)
 		return;
 	hits->counts[trigger->trigger].n_hits++;
-	if (!add(hits, &hit))
-		drop(hits, pid, trigger->number);
+	if (add(hits, &hit))
+		return;
+	/* there is no snapshot for this: its program must not wait for one */
+	hits->n_beyond++;
+	if (is_over(hits))
+		hits->resume(hits->context, pid, SEAM_TRIGGER_NO_MORE);
+	else if (!waiting_of(hits, pid))
+		hits->resume(hits->context, pid, trigger->number);
 }
 
 void seam_trigger_hits_functions(struct seam_trigger_hits *hits,
@@ -116,47 +112,24 @@ uint64_t seam_trigger_hits_due_ns(const struct seam_trigger_hits *hits)
 	return due_ns;
 }
 
-/* Whether process @pid has a hit that is due. */
-static bool is_due(const struct seam_trigger_hits *hits, uint32_t pid,
-		      uint64_t now_ns)
-{
-	for (size_t i = 0; i < hits->waiting.n; i++)
-		if (hits->waiting.items[i].pid == pid &&
-		    hits->waiting.items[i].due_ns <= now_ns)
-			return true;
-	return false;
-}
-
 size_t seam_trigger_hits_take(struct seam_trigger_hits *hits, uint64_t now_ns)
 {
 	size_t n_left = 0, n = hits->waiting.n;
-	bool is_taken[SEAM_TRIGGER_MAX_HITS];
 
 	hits->taken.n = 0;
 	if (!SEAM_ARRAY_RESERVE(&hits->taken, n))
 		return 0;
-	for (size_t i = 0; i < n; i++)
-		is_taken[i] = is_due(hits, hits->waiting.items[i].pid,
-					now_ns);
-	for (size_t i = 0; i < n; i++)
-		if (is_taken[i])
-			hits->taken.items[hits->taken.n++] =
-				hits->waiting.items[i];
+	/* of a process the first that came is due first */
+	for (size_t i = 0; i < n; i++) {
+		const struct seam_trigger_hit hit = hits->waiting.items[i];
+
+		if (hit.due_ns <= now_ns || last_number(hits, hit.pid))
+			hits->taken.items[hits->taken.n++] = hit;
 		else
-			hits->waiting.items[n_left++] = hits->waiting.items[i];
+			hits->waiting.items[n_left++] = hit;
+	}
 	hits->waiting.n = n_left;
 	return hits->taken.n;
-}
-
-static void note_resumed(struct seam_trigger_hits *hits, uint32_t pid,
-			 uint64_t tsc)
-{
-	struct seam_trigger_resumed *last = resumed_of(hits, pid);
-
-	if (!last)
-		last = SEAM_ARRAY_PUSH(&hits->resumed);
-	if (last)
-		*last = (struct seam_trigger_resumed) { pid, tsc };
 }
 
 static void resume_all(const struct seam_trigger_hits *hits)
@@ -171,8 +144,15 @@ static void resume_all(const struct seam_trigger_hits *hits)
 void seam_trigger_hits_resume(struct seam_trigger_hits *hits, uint64_t tsc)
 {
 	resume_all(hits);
-	for (size_t i = 0; i < hits->taken.n; i++)
-		note_resumed(hits, hits->taken.items[i].pid, tsc);
+	for (size_t i = 0; i < hits->taken.n; i++) {
+		uint32_t pid = hits->taken.items[i].pid;
+		struct seam_trigger_resumed *last = resumed_of(hits, pid);
+
+		if (!last)
+			last = SEAM_ARRAY_PUSH(&hits->resumed);
+		if (last)
+			*last = (struct seam_trigger_resumed) { pid, tsc };
+	}
 }
 
 void seam_trigger_hits_join(struct seam_trigger_hits *hits)
@@ -182,25 +162,10 @@ void seam_trigger_hits_join(struct seam_trigger_hits *hits)
 	for (size_t i = 0; i < n; i++) {
 		const struct seam_trigger_hit *hit = &hits->waiting.items[i];
 
-		if (!last_number(hits, hit->pid) ||
-		    hits->taken.n >= SEAM_TRIGGER_MAX_HITS ||
-		    !SEAM_ARRAY_ADD(&hits->taken, *hit))
+		if (!take_too(hits, hit))
 			hits->waiting.items[n_left++] = *hit;
 	}
 	hits->waiting.n = n_left;
-}
-
-/* No snapshot will be made: neither for what waits, nor ever. */
-static void end_snapshots(struct seam_trigger_hits *hits)
-{
-	for (size_t i = 0; i < hits->taken.n; i++)
-		hits->resume(hits->context, hits->taken.items[i].pid,
-			     SEAM_TRIGGER_NO_MORE);
-	for (size_t i = 0; i < hits->waiting.n; i++)
-		hits->resume(hits->context, hits->waiting.items[i].pid,
-			     SEAM_TRIGGER_NO_MORE);
-	hits->n_beyond += hits->waiting.n;
-	hits->waiting.n = 0;
 }
 
 void seam_trigger_hits_done(struct seam_trigger_hits *hits, bool has_snapshot)
@@ -208,8 +173,17 @@ void seam_trigger_hits_done(struct seam_trigger_hits *hits, bool has_snapshot)
 	hits->n_snapshots += has_snapshot;
 	hits->n_failed = has_snapshot ? 0 : hits->n_failed + 1;
 	resume_all(hits);
-	if (is_over(hits))
-		end_snapshots(hits);
+	/* no snapshot will be made: neither for what waits, nor ever */
+	for (size_t i = 0; is_over(hits) && i < hits->taken.n; i++)
+		hits->resume(hits->context, hits->taken.items[i].pid,
+			     SEAM_TRIGGER_NO_MORE);
+	for (size_t i = 0; is_over(hits) && i < hits->waiting.n; i++)
+		hits->resume(hits->context, hits->waiting.items[i].pid,
+			     SEAM_TRIGGER_NO_MORE);
+	if (is_over(hits)) {
+		hits->n_beyond += hits->waiting.n;
+		hits->waiting.n = 0;
+	}
 	hits->taken.n = 0;
 }
 

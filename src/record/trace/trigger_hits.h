@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trigger_hits.h - triggers that programs have met, and their snapshots
+ * trigger_hits.h - triggers that programs have hit, and their snapshots
  *
- * A program that meets a trigger sends a hit at once, with a number that grows
- * from 1.  Until the recorder has copied its calls ("resume"), --after later,
- * each of its threads uses half of its memory at most
- * (traced/fdr/check/triggers.h).
- *
- *	seam_trigger_hits_add()		for each hit that arrives
- *	seam_trigger_hits_due_ns()	when the next snapshot is due
- *	seam_trigger_hits_take()	what a snapshot that is made now is for
- *	seam_trigger_hits_resume()	copied: these programs go on
- *	seam_trigger_hits_done()	written
+ * A program sends a hit at once, with a number that grows from 1.  Until the
+ * recorder has copied its calls ("resume"), --after later, each of its threads
+ * uses half of its memory at most (traced/fdr/check/triggers.h).
  *
  * One snapshot is for all hits that are due, and for all others of the same
- * process: they make no snapshot of their own.  After max_snapshots, or as many
- * that failed one after another (the disk is full), the programs are resumed
- * for good; later hits are only counted.
+ * process.  After max_snapshots, or as many that failed one after another (the
+ * disk is full), the programs are resumed for good; later hits are only
+ * counted.
  *
  * Threads: one, the recorder's.
  */

@@ -10,17 +10,6 @@
 #define FIRST_INTERVAL_NS (10 * SEAM_NS_PER_MS)
 #define LEAST_SPAN_NS (50 * SEAM_NS_PER_MS)
 
-/* Every second one goes, so they stay spread over the recording. */
-static void thin(struct seam_tsc_clock *clock)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < clock->n; i += 2)
-		clock->ties[n++] = clock->ties[i];
-	clock->n = n;
-	clock->interval_ns *= 2;
-}
-
 static void add(struct seam_tsc_clock *clock, struct seam_tsc_tie tie)
 {
 	const struct seam_tsc_tie *next = &clock->ties[clock->n];
@@ -28,8 +17,13 @@ static void add(struct seam_tsc_clock *clock, struct seam_tsc_tie tie)
 	/* both go on; a counter that was set back is none to measure by */
 	if (clock->n && (tie.ns <= next[-1].ns || tie.tsc <= next[-1].tsc))
 		return;
-	if (clock->n == SEAM_TSC_MAX_TIES)
-		thin(clock);
+	/* every second tie goes, so they stay spread over the recording */
+	if (clock->n == SEAM_TSC_MAX_TIES) {
+		clock->n /= 2;
+		clock->interval_ns *= 2;
+		for (size_t i = 0; i < clock->n; i++)
+			clock->ties[i] = clock->ties[2 * i];
+	}
 	clock->ties[clock->n++] = tie;
 }
 

@@ -12,23 +12,17 @@
  *	                            <-- or REFUSED  reason
  *	both close the connection
  *
- * A service is one kind of data that a program sends, by name: "jit".  HELLO
- * lists the services of the program; for each that the recorder has there is
- * a WELCOME, with rings of a geometry of its own.  The others get no rings,
- * and a program without any service of the recorder's is refused.
- *
- * In place of HELLO a program may send a NOTE, a line for the recorder's user:
- * why it sends nothing, for one.
+ * HELLO lists the services of the program; for each that the recorder has there
+ * is a WELCOME, with rings of a geometry of its own.  In place of HELLO a
+ * program may send a NOTE, a line for the recorder's user.
  *
  * Each side gets the other's pid and uid from the kernel and trusts nothing
  * else.  No call blocks longer than its timeout; a peer that sends anything
  * invalid is disconnected, without an effect on others.
  *
  * The address is a path in a folder of mode 0700, or where that would be too
- * long for a socket (108 bytes) an abstract name, written "@name".  The
- * program finds it in its environment.
- *
- * Both sides are of the same machine: a message is a struct of fixed size.
+ * long for a socket an abstract name, written "@name".  Both sides are of the
+ * same machine: a message is a struct of fixed size.
  */
 #ifndef SEAM_RING_LINK_H
 #define SEAM_RING_LINK_H

@@ -23,16 +23,6 @@ static int check_peer(int socket)
 	return uid != 0 && uid != geteuid() ? -EPERM : 0;
 }
 
-static int send_hello(int socket, const char *services)
-{
-	struct seam_link_hello hello = { 0 };
-
-	memcpy(hello.services, services,
-	       strnlen(services, sizeof(hello.services) - 1));
-	/* The first message finds room at once. */
-	return seam_link_send(socket, SEAM_LINK_HELLO, &hello, NULL, 0, 0);
-}
-
 /* Map the memory; returns how many more WELCOMEs follow, or -errno. */
 static int accept_welcome(struct seam_link_client *c,
 			  struct seam_link_message *m)
@@ -124,14 +114,18 @@ int seam_link_client_note(const char *address, const char *text)
 int seam_link_client_connect(struct seam_link_client *c, const char *address,
 			     const char *services, int timeout_ms)
 {
+	struct seam_link_hello hello = { 0 };
 	int socket = seam_link_connect(address), r;
 
 	*c = (struct seam_link_client) { NOT_CONNECTED };
 	if (socket < 0)
 		return socket;
 	r = check_peer(socket);
+	memcpy(hello.services, services,
+	       strnlen(services, sizeof(hello.services) - 1));
+	/* The first message finds room at once. */
 	if (r == 0)
-		r = send_hello(socket, services);
+		r = seam_link_send(socket, SEAM_LINK_HELLO, &hello, NULL, 0, 0);
 	if (r == 0)
 		r = receive_welcomes(c, socket, timeout_ms);
 	close(socket);

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * link_server.c - listen, make rings, answer HELLO; see link_server.h
- *
- * A killed recorder leaves its socket, which in /tmp would stay until the next
- * boot: the next recorder removes it.
- */
+/* link_server.c - listen, make rings, answer HELLO; see link_server.h */
 #include "ring/link/link_server.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
@@ -28,8 +21,6 @@ enum {
 	/* Making its rings takes longer, so it is one program in a step. */
 	MAX_ANSWERING_NS = 5 * 1000 * 1000,
 	MAKING_NS = 2 * 1000 * 1000,	/* in one step, beyond one ring each */
-	MAX_NAMES = 1000,	/* read at once; the next recorder continues */
-	RANDOM_DIGITS = 16,
 };
 
 /* ---- the socket in the file system ---- */
@@ -69,65 +60,6 @@ static void choose_address(char *address, size_t room)
 	if (n < 0 || (size_t)n >= room)
 		snprintf(address, room, "@seam-%d-%016jx", getpid(),
 			 (uintmax_t)random);
-}
-
-/* The pid of the recorder that made socket @name, "PID-RANDOM"; or 0. */
-static pid_t recorder_of(const char *name)
-{
-	size_t digits = strspn(name, "0123456789");
-
-	if (digits == 0 || digits > 9 || name[digits] != '-' ||
-	    strspn(name + digits + 1, "0123456789abcdef") != RANDOM_DIGITS ||
-	    name[digits + 1 + RANDOM_DIGITS])
-		return 0;
-	return atoi(name);
-}
-
-/*
- * Whether no process listens at @address.  A recorder that does not listen yet
- * refuses too, but its pid is alive; one of another pid namespace listens.
- */
-static bool is_refused(const char *address)
-{
-	int fd = seam_link_connect(address);
-
-	seam_file_close_fd(fd);
-	return fd == -ECONNREFUSED;
-}
-
-static void remove_if_stale(int dir, const char *folder, const char *name)
-{
-	char address[SEAM_LINK_ADDRESS_BYTES];
-	pid_t pid = recorder_of(name);
-	int n;
-
-	if (!pid || kill(pid, 0) == 0 || errno != ESRCH)
-		return;
-	n = snprintf(address, sizeof(address), "%s/%s", folder, name);
-	if (n > 0 && (size_t)n < sizeof(address) && is_refused(address))
-		unlinkat(dir, name, 0);
-}
-
-/*
- * Remove the sockets of killed recorders from the folder that @address is in.
- * Cost: reading the folder.
- */
-static void remove_stale(const char *address)
-{
-	char folder[SEAM_LINK_ADDRESS_BYTES];
-	const char *slash = strrchr(address, '/');
-	struct dirent *e;
-	DIR *names;
-
-	if (address[0] != '/' || !slash)
-		return;
-	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - address),
-		 address);
-	names = opendir(folder);
-	for (int i = 0; names && i < MAX_NAMES && (e = readdir(names)); i++)
-		remove_if_stale(dirfd(names), folder, e->d_name);
-	if (names)
-		closedir(names);
 }
 
 /* ---- open and close ---- */
@@ -212,7 +144,6 @@ int seam_link_server_open(struct seam_link_server *s,
 				    "cannot make a socket for programs: %s",
 				    strerror(-r));
 	choose_address(s->address, sizeof(s->address));
-	remove_stale(s->address);
 	/* Also of connections that are still in the accept queue. */
 	refuse_descriptors(s->socket);
 	r = listen_at(s);
@@ -241,13 +172,8 @@ static void free_target(struct seam_link_server *s,
 			struct seam_link_target *target)
 {
 	disconnect(s, target);
-	for (uint32_t i = 0; i < SEAM_LINK_MAX_SERVICES; i++) {
-		struct seam_link_rings *rings = &target->rings[i];
-
-		seam_owners_fini(&rings->owners);
-		seam_ring_memory_fini(&rings->memory);
-		seam_file_close_fd(rings->fd);
-	}
+	for (uint32_t i = 0; i < SEAM_LINK_MAX_SERVICES; i++)
+		seam_owners_close(&target->rings[i].owners);
 	if (target->wakeup_fd >= 0) {
 		epoll_ctl(s->wakeup_fd, EPOLL_CTL_DEL, target->wakeup_fd, NULL);
 		close(target->wakeup_fd);
@@ -291,7 +217,7 @@ void seam_link_server_close(struct seam_link_server *s)
 
 static uint64_t bytes_of(const struct seam_link_rings *rings)
 {
-	return rings->owners.n_present * rings->memory.ring_bytes;
+	return rings->owners.n_present * rings->owners.memory.ring_bytes;
 }
 
 static uint64_t bytes_of_all(const struct seam_link_server *s)
@@ -322,34 +248,26 @@ static uint32_t n_to_keep_free(const struct seam_link_server *s,
 	return bytes < s->max_bytes ? 1 : 0;
 }
 
-/* Of @n rings, how many a program waits for. */
-static uint32_t n_first(const struct seam_link_server *s, uint32_t service,
-			uint32_t n)
-{
-	uint32_t first = s->services[service].n_first;
-
-	return first && first < n ? first : n;
-}
-
 /* Make rings of @service for @target, as its next.  -EDQUOT: at max_bytes. */
 static int make_rings(const struct seam_link_server *s,
 		      struct seam_link_target *target, uint32_t service)
 {
+	const struct seam_link_service *of = &s->services[service];
 	struct seam_link_rings *rings = &target->rings[target->n_rings];
-	uint32_t n = n_first(s, service, n_to_keep_free(s, service,
-							bytes_of_all(s)));
-	/* No system call here returns that: it is our own limit. */
-	int r = n ? seam_ring_memory_create(&rings->memory,
-					    &s->services[service].geometry,
-					    NULL) : -EDQUOT;
+	uint32_t n = n_to_keep_free(s, service, bytes_of_all(s));
+	int r;
 
+	/* No system call here returns that: it is our own limit. */
+	if (!n)
+		return -EDQUOT;
+	r = seam_owners_open(&rings->owners, &of->geometry, NULL);
 	if (r < 0)
 		return r;
 	rings->service = service;
-	rings->fd = r;
 	target->n_rings++;
-	r = seam_owners_init(&rings->owners, &rings->memory, rings->fd, NULL);
-	return r < 0 ? r : seam_owners_prepare(&rings->owners, n, NULL);
+	/* the program waits for these */
+	return seam_owners_prepare(&rings->owners, of->n_first && of->n_first <
+				   n ? of->n_first : n, NULL);
 }
 
 /* Threads that begin faster than rings are made: keep more for the next. */
@@ -358,8 +276,9 @@ static void note_unclaimed(const struct seam_link_server *s,
 {
 	uint32_t n_free = s->services[rings->service].n_free;
 	/* relaxed: a count, and the program's */
-	uint64_t n = atomic_load_explicit(&rings->memory.head->n_unclaimed,
-					  memory_order_relaxed);
+	uint64_t n = atomic_load_explicit(
+			&rings->owners.memory.head->n_unclaimed,
+			memory_order_relaxed);
 
 	if (n == rings->n_unclaimed)
 		return;
@@ -384,7 +303,7 @@ static bool make_free(struct seam_link_rings *rings, uint32_t n,
 		if (seam_owners_prepare(o, k + 1, NULL) < 0 ||
 		    o->n_present == n_present)
 			break;
-		*bytes += rings->memory.ring_bytes;
+		*bytes += o->memory.ring_bytes;
 		if (seam_clock_ns() >= until_ns)
 			return k + 1 == n;
 	}
@@ -433,27 +352,18 @@ static bool keep_free(const struct seam_link_server *s)
 
 /* ---- connections ---- */
 
-/*
- * Before it is closed: a HELLO that was not read would reset the connection,
- * and discard the answer.
- */
-static void discard_messages(int socket)
-{
-	enum { MAX_DISCARDED = 4 };
-	char c;
-
-	for (int i = 0; i < MAX_DISCARDED; i++)
-		if (recv(socket, &c, sizeof(c), MSG_DONTWAIT) <= 0)
-			break;
-}
-
 static void refuse(struct seam_link_server *s, int socket, const char *reason)
 {
+	enum { MAX_DISCARDED = 4 };
 	struct seam_link_refused refused = { 0 };
+	char c;
 
 	s->n_refused++;
 	snprintf(refused.reason, sizeof(refused.reason), "%s", reason);
-	discard_messages(socket);
+	/* closing with a HELLO unread would discard the answer */
+	for (int i = 0; i < MAX_DISCARDED; i++)
+		if (recv(socket, &c, sizeof(c), MSG_DONTWAIT) <= 0)
+			break;
 	seam_link_send(socket, SEAM_LINK_REFUSED, &refused, NULL, 0, 0);
 }
 
@@ -482,7 +392,7 @@ static int make_target(int socket, struct seam_link_target **made)
 	target->socket = socket;
 	target->wakeup_fd = -1;
 	for (int i = 0; i < SEAM_LINK_MAX_SERVICES; i++)
-		target->rings[i].fd = -1;
+		target->rings[i].owners.fd = -1;
 	target->connected_ns = seam_clock_ns();
 	r = seam_link_peer(socket, &target->pid, &target->uid);
 	if (r < 0) {
@@ -513,12 +423,6 @@ static bool refuse_with_spare(struct seam_link_server *s, int error)
 	return socket >= 0;
 }
 
-/* Whether user @peer may be at the other end. */
-static bool may_connect(uid_t peer)
-{
-	return geteuid() == 0 || peer == 0 || peer == geteuid();
-}
-
 /* Accept one connection.  False when there is none. */
 static bool accept_target(struct seam_link_server *s)
 {
@@ -537,7 +441,8 @@ static bool accept_target(struct seam_link_server *s)
 		return true;
 	}
 	r = make_target(socket, &target);
-	if (r == 0 && !may_connect(target->uid)) {
+	if (r == 0 && geteuid() != 0 && target->uid != 0 &&
+	    target->uid != geteuid()) {
 		refuse(s, socket, "another user's recorder");
 		free_target(s, target);
 		return true;
@@ -590,7 +495,7 @@ static int send_welcome(const struct seam_link_server *s,
 		.pid = (uint32_t)target->pid,
 		.parameter = s->services[rings->service].parameter,
 	};
-	const int fds[] = { rings->fd, wakeup_fd };
+	const int fds[] = { rings->owners.fd, wakeup_fd };
 
 	return seam_link_send(target->socket, SEAM_LINK_WELCOME, &welcome, fds,
 			      2, 0);
@@ -636,43 +541,32 @@ static int make_all_rings(struct seam_link_server *s,
 	return r;
 }
 
-/* Returns the program's end of the wakeup, or -errno: refused. */
-static int prepare_welcome(struct seam_link_server *s,
-			   struct seam_link_target *target, const char *names,
-			   uint32_t *indices)
-{
-	int r = make_all_rings(s, target, names, indices);
-
-	if (r == 0 && target->n_rings == 0) {
-		refuse(s, target->socket, SEAM_LINK_NO_SERVICE);
-		return -ENOENT;
-	}
-	if (r == 0)
-		r = make_wakeup(s, target);
-	if (r == -EDQUOT)
-		refuse(s, target->socket, "the rings of other programs have "
-		       "all the memory that rings may have");
-	else if (r < 0)
-		fail(s, target->socket, "cannot make rings", r);
-	return r;
-}
-
 static void answer_hello(struct seam_link_server *s,
 			 struct seam_link_target *target,
 			 const struct seam_link_message *m)
 {
 	uint32_t indices[SEAM_LINK_MAX_SERVICES];
-	int wakeup, r = 0;
+	int wakeup = -1, r;
 
 	if (m->head.version != SEAM_LINK_VERSION) {
 		refuse(s, target->socket, "another version of the agent");
 		return;
 	}
-	wakeup = prepare_welcome(s, target, m->hello.services, indices);
+	r = make_all_rings(s, target, m->hello.services, indices);
+	if (r == 0 && target->n_rings)
+		r = wakeup = make_wakeup(s, target);
+	if (r == -EDQUOT)
+		refuse(s, target->socket, "the rings of other programs have "
+		       "all the memory that rings may have");
+	else if (r < 0)
+		fail(s, target->socket, "cannot make rings", r);
+	else if (!target->n_rings)
+		refuse(s, target->socket, SEAM_LINK_NO_SERVICE);
 	if (wakeup < 0) {
 		target->n_rings = 0;
 		return;
 	}
+	r = 0;
 	target->rings_ns = seam_clock_ns();
 	for (uint32_t i = 0; r == 0 && i < target->n_rings; i++)
 		r = send_welcome(s, target, i, indices[i], wakeup);
@@ -741,20 +635,6 @@ static void drain_wakeups(struct seam_link_server *s)
 	}
 }
 
-static void handle_event(struct seam_link_server *s, void *source)
-{
-	struct seam_link_target *target = source;
-
-	if (source == s)
-		return;		/* wakeups, which are drained before */
-	if (!target) {
-		for (int k = 0; k < MAX_EVENTS && accept_target(s); k++)
-			;
-	} else {
-		read_message(s, target);
-	}
-}
-
 void seam_link_server_step(struct seam_link_server *s)
 {
 	struct epoll_event events[MAX_EVENTS];
@@ -764,10 +644,14 @@ void seam_link_server_step(struct seam_link_server *s)
 	/* A later wakeup is for records that this round may not read. */
 	drain_wakeups(s);
 	/* Those that are left are ready in the next step. */
-	for (int i = 0; i < n; i++) {
-		handle_event(s, events[i].data.ptr);
-		if (seam_clock_ns() >= until_ns)
-			break;
+	for (int i = 0; i < n && (i == 0 || seam_clock_ns() < until_ns); i++) {
+		void *source = events[i].data.ptr;
+
+		if (!source)
+			for (int k = 0; k < MAX_EVENTS && accept_target(s); k++)
+				;
+		else if (source != s)
+			read_message(s, source);
 	}
 	forget_without_hello(s);
 	s->is_behind = !keep_free(s);

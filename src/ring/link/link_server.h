@@ -2,16 +2,12 @@
 /*
  * link_server.h - the recorder's end of the link
  *
- *	seam_link_server_open(&s, services, n, err);
- *	setenv("SEAM_LINK", s.address, 1);	for the program to find
- *	poll s.epoll_fd with everything else; when ready, and at intervals, and
- *	at once while s.is_behind:
- *		seam_link_server_step(&s);
- *		for each s.targets[i]->rings[k]: its owners, see owners.h
+ * Poll epoll_fd; when ready, at intervals, and at once while is_behind:
+ * seam_link_server_step(), then the owners of each targets[i]->rings[k].
  *
- * A target is one connection, and the rings that were made after its HELLO.
- * The connection is closed after WELCOME; the rings stay for the threads and
- * the forked children of the program until seam_link_server_forget().
+ * A target is one connection, and the rings that were made after its HELLO,
+ * which stay for the threads and the forked children of the program until
+ * seam_link_server_forget().
  *
  * Rings have all their pages before a thread claims them.  In each target
  * n_free rings of a service are kept free, n_first of them when it connects and
@@ -45,8 +41,6 @@ struct seam_link_service {
 /* The rings of one service in one target. */
 struct seam_link_rings {
 	uint32_t service;	/* index in the server's */
-	int fd;
-	struct seam_ring_memory memory;
 	struct seam_owners owners;
 	uint64_t n_without_ring;	/* the caller's; 0 at first */
 	uint64_t n_unclaimed;	/* threads that had found no ring before */

@@ -5,25 +5,75 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-int seam_owners_init(struct seam_owners *o,
-		     const struct seam_ring_memory *memory, int fd,
-		     struct seam_err *err)
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u	/* Linux 6.3, linux/memfd.h */
+#endif
+
+/* A memfd of @bytes, of which the first @present have pages. */
+static int make_file(uint64_t bytes, uint64_t present)
 {
-	*o = (struct seam_owners) { .memory = memory, .fd = fd };
-	o->items = calloc(memory->geometry.n_slots, sizeof(*o->items));
-	return o->items ? 0 : seam_err_no_memory(err);
+	unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = memfd_create("seam-rings", flags | MFD_NOEXEC_SEAL);
+	int r;
+
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("seam-rings", flags);
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)bytes) == 0 &&
+	    fallocate(fd, 0, 0, (off_t)present) == 0 &&
+	    fcntl(fd, F_ADD_SEALS, SEAM_RING_SEALS) == 0)
+		return fd;
+	r = -errno;
+	close(fd);
+	return r;
 }
 
-void seam_owners_fini(struct seam_owners *o)
+int seam_owners_open(struct seam_owners *o,
+		     const struct seam_ring_geometry *geometry,
+		     struct seam_err *err)
+{
+	struct seam_ring_memory *m = &o->memory;
+	int r;
+
+	*o = (struct seam_owners) { .fd = -1 };
+	if (!seam_ring_geometry_is_valid(geometry))
+		return seam_err_set(err, -EINVAL, "invalid sizes of rings");
+	o->fd = make_file(seam_ring_memory_bytes(geometry),
+			  seam_ring_memory_rings_at(geometry));
+	r = o->fd < 0 ? o->fd : seam_ring_memory_attach(m, o->fd, geometry);
+	if (r == 0) {
+		o->items = calloc(geometry->n_slots, sizeof(*o->items));
+		r = o->items ? 0 : -ENOMEM;
+	}
+	if (r < 0) {
+		seam_owners_close(o);
+		return seam_err_set(
+			err, r, "cannot make %ju KiB of rings: %s",
+			(uintmax_t)seam_ring_memory_bytes(geometry) / 1024,
+			strerror(-r));
+	}
+	m->head->magic = SEAM_RING_MEMORY_MAGIC;
+	m->head->version = SEAM_RING_MEMORY_VERSION;
+	m->head->n_slots = geometry->n_slots;
+	return 0;
+}
+
+void seam_owners_close(struct seam_owners *o)
 {
 	free(o->items);
-	*o = (struct seam_owners) { 0 };
+	seam_ring_memory_fini(&o->memory);
+	if (o->fd >= 0)
+		close(o->fd);
+	*o = (struct seam_owners) { .fd = -1 };
 }
 
 static _Atomic uint64_t *word_of(const struct seam_owners *o, uint32_t i)
 {
-	return &o->memory->slots[i].word;
+	return &o->memory.slots[i].word;
 }
 
 static uint64_t load_word(const struct seam_owners *o, uint32_t i)
@@ -43,12 +93,12 @@ static void set_free(struct seam_owners *o, uint32_t i, uint32_t generation)
 /* Allocate the pages of slot @i and describe them in the control page. */
 static int make_present(struct seam_owners *o, uint32_t i)
 {
-	const struct seam_ring_geometry *geometry = &o->memory->geometry;
+	const struct seam_ring_geometry *geometry = &o->memory.geometry;
 	struct seam_ring_control *control =
-		seam_ring_memory_control(o->memory, i);
-	off_t at = (uint8_t *)control - (uint8_t *)o->memory->head;
+		seam_ring_memory_control(&o->memory, i);
+	off_t at = (uint8_t *)control - (uint8_t *)o->memory.head;
 
-	if (fallocate(o->fd, 0, at, (off_t)o->memory->ring_bytes))
+	if (fallocate(o->fd, 0, at, (off_t)o->memory.ring_bytes))
 		return -errno;
 	control->data_offset = SEAM_RING_PAGE;
 	control->data_size = geometry->data_bytes;
@@ -72,7 +122,7 @@ int seam_owners_prepare(struct seam_owners *o, uint32_t n_free,
 {
 	uint32_t n = seam_owners_n_free(o);
 
-	while (n < n_free && o->n_present < o->memory->geometry.n_slots) {
+	while (n < n_free && o->n_present < o->memory.geometry.n_slots) {
 		int r = make_present(o, o->n_present);
 
 		if (r < 0)
@@ -86,10 +136,10 @@ int seam_owners_prepare(struct seam_owners *o, uint32_t n_free,
 
 static void begin_owner(struct seam_owners *o, uint32_t i, uint64_t word)
 {
-	const struct seam_ring_geometry *geometry = &o->memory->geometry;
+	const struct seam_ring_geometry *geometry = &o->memory.geometry;
 	struct seam_owner *owner = &o->items[i];
 	struct seam_ring_control *control =
-		seam_ring_memory_control(o->memory, i);
+		seam_ring_memory_control(&o->memory, i);
 
 	*owner = (struct seam_owner) {
 		.word = word, .tid = seam_ring_word_tid(word),
@@ -136,7 +186,7 @@ void seam_owners_counts(const struct seam_owners *o, uint32_t i,
 			struct seam_owner_counts *counts)
 {
 	const struct seam_ring_state *state =
-		&seam_ring_memory_control(o->memory, i)->program;
+		&seam_ring_memory_control(&o->memory, i)->program;
 
 	/* relaxed, all: each count by itself */
 	counts->n_begun = atomic_load_explicit(&state->n_begun,
@@ -157,7 +207,7 @@ void seam_owners_release(struct seam_owners *o, uint32_t i)
 {
 	struct seam_owner *owner = &o->items[i];
 	struct seam_ring_control *control = owner->ring.control;
-	uint64_t aux_at = o->memory->geometry.aux_free_running ?
+	uint64_t aux_at = o->memory.geometry.aux_free_running ?
 			  owner->aux.last_head : owner->aux.tail;
 	uint32_t generation = (uint32_t)(owner->word >> 8 & 0xffffff) + 1;
 

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * owners.h - which rings of a memory are claimed, and whose a record is
+ * owners.h - the rings of a memory, which are claimed, and whose a record is
  *
  *	seam_owners_scan(&o);			each round: new claims
  *	for each o.items[i] with a word: drain its ring; when it is ending and
  *	    the ring is empty: seam_owners_release(&o, i);
  *
- * A slot's word names the thread that claims the ring.  The program can write
- * any number there: which process the thread is of, and whether that process
- * has this memory, is the caller's to find out (record/services/task_tree.h).
- *
- * The word is copied when it is first seen: whatever a program writes to its
- * slot later can only end the ownership, never change the owner.
+ * A slot's word names a thread, and is not trusted: whether the thread has this
+ * memory is the caller's to find out (record/services/task_tree.h).  The word
+ * is copied when it is first seen: what a program writes there later can only
+ * end the ownership, never change the owner.
  *
  * Threads: one recorder thread.
  */
@@ -39,19 +37,19 @@ struct seam_owner_counts {
 };
 
 struct seam_owners {
-	const struct seam_ring_memory *memory;
-	int fd;			/* of the memory, borrowed */
+	struct seam_ring_memory memory;
+	int fd;			/* of the memory; -1: not open */
 	uint32_t n_present;	/* slots that have pages: [0, n_present) */
 	struct seam_owner *items;	/* one for each slot */
 };
 
-/* Begin with @memory, which is @fd.  Both must live as long. */
-int seam_owners_init(struct seam_owners *o,
-		     const struct seam_ring_memory *memory, int fd,
+/* Make a memory, all slots absent.  -EINVAL: invalid geometry; or -errno. */
+int seam_owners_open(struct seam_owners *o,
+		     const struct seam_ring_geometry *geometry,
 		     struct seam_err *err);
 
-/* Valid on a zeroed struct. */
-void seam_owners_fini(struct seam_owners *o);
+/* Valid after a failed open, and again after itself. */
+void seam_owners_close(struct seam_owners *o);
 
 /*
  * Allocate pages for more slots until @n_free are free.  -ENOSPC and the

@@ -191,18 +191,6 @@ struct seam_ring_control *seam_ring_memory_control(
 
 /* ---- the program's ---- */
 
-/* Where pages are not those of the layout, windows are not mapped apart. */
-static int map_program(struct seam_ring_memory *m, int fd,
-		       const struct seam_ring_geometry *geometry)
-{
-	int r;
-
-	if (sysconf(_SC_PAGESIZE) != SEAM_RING_PAGE)
-		return seam_ring_memory_attach(m, fd, geometry);
-	r = map(m, fd, seam_ring_memory_rings_at(geometry), geometry);
-	return r ? r : make_windows(m);
-}
-
 int seam_ring_memory_adopt(struct seam_ring_memory *m, int fd,
 			   const struct seam_ring_geometry *geometry)
 {
@@ -217,7 +205,13 @@ int seam_ring_memory_adopt(struct seam_ring_memory *m, int fd,
 	    fstat(fd, &st) ||
 	    (uint64_t)st.st_size != seam_ring_memory_bytes(geometry))
 		return -EBADMSG;
-	r = map_program(m, fd, geometry);
+	/* where pages are not those of the layout, all is mapped at once */
+	if (sysconf(_SC_PAGESIZE) != SEAM_RING_PAGE)
+		r = seam_ring_memory_attach(m, fd, geometry);
+	else
+		r = map(m, fd, seam_ring_memory_rings_at(geometry), geometry);
+	if (r == 0 && !m->rings)
+		r = make_windows(m);
 	if (r == 0 && (m->head->magic != SEAM_RING_MEMORY_MAGIC ||
 		       m->head->version != SEAM_RING_MEMORY_VERSION))
 		r = -EBADMSG;

@@ -2,20 +2,9 @@
 /*
  * producer.c - the writing half of the protocol
  *
- *	producer                        consumer
- *
- *	load data_tail                  load data_head
- *	   A  (load-acquire)               C  (load-acquire)
- *	store the record                load the record
- *	   B  (store-release)              D  (store-release)
- *	store data_head                 store data_tail
- *
- * B pairs with C: a consumer that sees the head sees the records before it.
- * A pairs with D: a producer that sees the tail may overwrite the bytes before
- * it.  The kernel uses a control dependency for A (no store before the branch
- * that allows it); C11 has none, and an acquire costs no more on x86.
- *
- * tests/model has a Spin model of each pair, which fails with any one off.
+ * The barriers A to D are those of doc/design/ring.md; tests/model has a model
+ * of each pair.  For A the kernel has a control dependency (no store before the
+ * branch that allows it); C11 has none, and an acquire costs no more on x86.
  *
  * Source: "Writing samples into buffer" and "Memory synchronization" in
  * Documentation/userspace-api/perf_ring_buffer.rst, sections 2.3.2, 2.3.4.
@@ -26,6 +15,10 @@
 #include "ring/producer/local.h"
 
 #include <errno.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum {
 	MAX_TRIES = 64,	/* each means a handler wrote in between */
@@ -296,4 +289,43 @@ int seam_ring_write(struct seam_ring_producer *p, uint32_t type,
 	seam_ring_put(&w, payload, bytes);
 	seam_ring_end(&w);
 	return 0;
+}
+
+/* ---- wakeups ---- */
+
+void seam_ring_wakeup_init(struct seam_ring_wakeup *w, int fd)
+{
+	struct stat st;
+
+	*w = (struct seam_ring_wakeup) { .fd = -1 };
+	if (fd < 0 || fstat(fd, &st) || !S_ISSOCK(st.st_mode))
+		return;
+	*w = (struct seam_ring_wakeup) {
+		.fd = fd, .device = st.st_dev, .inode = st.st_ino,
+		.mode = st.st_mode,
+	};
+}
+
+bool seam_ring_wakeup_is_intact(const struct seam_ring_wakeup *w)
+{
+	struct stat st;
+
+	return w->fd >= 0 && fstat(w->fd, &st) == 0 && st.st_dev == w->device &&
+	       st.st_ino == w->inode && st.st_mode == w->mode;
+}
+
+bool seam_ring_wakeup_send(const struct seam_ring_wakeup *w)
+{
+	int saved = errno;
+	bool sent;
+
+	if (!w || w->fd < 0)
+		return false;
+	/* Not send(): a thread could be cancelled in it. */
+	sent = seam_ring_wakeup_is_intact(w) &&
+	       (syscall(SYS_sendto, w->fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL,
+			NULL, 0) == 0 ||
+		errno == EAGAIN);
+	errno = saved;
+	return sent;
 }

@@ -25,11 +25,28 @@
 #define SEAM_RING_PRODUCER_H
 
 #include "ring/layout.h"
-#include "ring/producer/wakeup.h"
+
+#include <sys/types.h>
 
 enum {
 	/* Writers inside one another; the next is refused. */
 	SEAM_RING_MAX_NESTED = 8,
+};
+
+/*
+ * Wakes the recorder: an empty datagram through one end of a socket pair of the
+ * program's.  The program may close the descriptor (closefrom) and get the same
+ * number for a file of its own, so its identity is compared before each wakeup.
+ * A wakeup that is not sent costs the recorder time, not data.
+ *
+ * Why a socket: each has an inode of its own, where all eventfds share one; and
+ * MSG_DONTWAIT holds for the one send, whatever flags the descriptor has.
+ */
+struct seam_ring_wakeup {
+	int fd;			/* -1: none */
+	dev_t device;
+	ino_t inode;
+	mode_t mode;
 };
 
 /*
@@ -91,5 +108,20 @@ void seam_ring_end(struct seam_ring_writer *w);
 /* A whole record.  Returns as seam_ring_begin(). */
 int seam_ring_write(struct seam_ring_producer *p, uint32_t type,
 		    uint16_t misc, const void *payload, size_t bytes);
+
+/* ---- wakeups ---- */
+
+/* Use @fd, which stays the caller's; nothing is sent if it is no socket. */
+void seam_ring_wakeup_init(struct seam_ring_wakeup *w, int fd);
+
+/*
+ * Wake the recorder.  Safe in a signal handler; keeps errno, is no cancellation
+ * point, raises no signal, never blocks: a full queue means that a wakeup is
+ * pending already.  False when none was sent.  Cost: two system calls.
+ */
+bool seam_ring_wakeup_send(const struct seam_ring_wakeup *w);
+
+/* Whether the descriptor is still the socket that it was at init. */
+bool seam_ring_wakeup_is_intact(const struct seam_ring_wakeup *w);
 
 #endif /* SEAM_RING_PRODUCER_H */

@@ -17,18 +17,36 @@
 #ifndef SEAM_KERNEL_CODE_H
 #define SEAM_KERNEL_CODE_H
 
-#include "symbol/code/vmlinux_code.h"
+#include "base/err.h"
+#include "symbol/elf/module.h"
 
 /*
- * Read @size bytes of code at @addr of kernel @kernel into @buf.  vmlinux
- * files are read by @reader.  0, or -errno, and @err has what was tried and
- * what would help.
+ * Give the paths where a vmlinux file may be to @add, in the order above.  For
+ * a process that can read folders; @kernel has a build id.
  */
-int seam_kernel_code(const struct seam_symbols_options *options,
-		     const struct seam_vmlinux_reader *reader,
-		     const struct seam_kernel *kernel, uint64_t addr,
-		     uint8_t *buf, size_t size, struct seam_machine *machine,
-		     struct seam_err *err);
+void seam_vmlinux_find(const struct seam_symbols_options *options,
+		       const struct seam_kernel *kernel,
+		       void (*add)(void *context, const char *path),
+		       void *context);
+
+/*
+ * Read @size bytes of code at @addr of @kernel, which has a build id and
+ * text_addr, from the file at @path: for a sandboxed process.  0; -ENOENT when
+ * the file is not of that kernel, and where there is one @err says so; or
+ * another error.
+ */
+int seam_vmlinux_code(const struct seam_kernel *kernel, const char *path,
+		      uint64_t addr, uint8_t *buf, size_t size,
+		      struct seam_machine *machine, struct seam_err *err);
+
+/*
+ * The same from /proc/kcore, after vmlinux files gave error @file.  0, or
+ * -errno, and @err has what was tried and what would help.
+ */
+int seam_kernel_core_code(const struct seam_kernel *kernel,
+			  const struct seam_err *file, uint64_t addr,
+			  uint8_t *buf, size_t size,
+			  struct seam_machine *machine, struct seam_err *err);
 
 /* The same from a file like /proc/kcore. */
 int seam_kernel_core_read(const char *path, uint64_t addr, uint8_t *buf,

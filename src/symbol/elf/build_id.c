@@ -22,11 +22,6 @@ enum {
 	MAX_CODE_SEGMENTS = 7,
 };
 
-size_t seam_build_id_read(int fd, uint8_t id[20])
-{
-	return seam_build_id_read_at(fd, 0, id);
-}
-
 /* A program header; of a file of 32 bits too. */
 struct segment {
 	uint32_t type, flags;
@@ -77,7 +72,7 @@ static struct seam_bytes read_notes(int fd, uint64_t pos, uint64_t size,
 	return (struct seam_bytes) { room, n > 0 ? (size_t)n : 0 };
 }
 
-size_t seam_build_id_read_at(int fd, uint64_t base, uint8_t id[20])
+size_t seam_build_id_read(int fd, uint64_t base, uint8_t id[20])
 {
 	struct segment segments[MAX_SEGMENTS];
 	uint8_t room[MAX_NOTE_BYTES];

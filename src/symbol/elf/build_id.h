@@ -7,13 +7,11 @@
 
 /*
  * The GNU build id of the file open at @fd, from the notes that its program
- * headers name, as the kernel finds it.  Returns its size, 0 for none.  The
- * descriptor's position is not touched.
+ * headers name, as the kernel finds it.  The file begins at @base: not 0 where
+ * @fd is the memory that a file is mapped in.  Returns the id's size, 0 for
+ * none.  The descriptor's position is not touched.
  */
-size_t seam_build_id_read(int fd, uint8_t id[20]);
-
-/* The same of a file that is mapped at @base of the memory open at @fd. */
-size_t seam_build_id_read_at(int fd, uint64_t base, uint8_t id[20]);
+size_t seam_build_id_read(int fd, uint64_t base, uint8_t id[20]);
 
 /*
  * What identifies a file without a GNU build id, wherever it is and whatever its

@@ -4,7 +4,6 @@
 
 #include "base/cursor.h"
 #include "base/file.h"
-#include "symbol/elf/section_unpack.h"
 #include "wire/elf_notes.h"
 
 #include <errno.h>
@@ -13,6 +12,8 @@
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
 
 enum {
 	MAX_SECTIONS = 65536,
@@ -313,6 +314,54 @@ static int take_eh_frame(struct seam_cfi_file *file,
 			    SEAM_CFI_MAX_BYTES, &file->eh.entries);
 }
 
+enum { COMPRESS_ZSTD = 2 };	/* ELFCOMPRESS_ZSTD of newer elf.h */
+
+/*
+ * Unpack a section with SHF_COMPRESSED, or one called ".zdebug_*".  The size
+ * that the section announces is checked before memory is taken, and it must be
+ * right to the byte.
+ *
+ * Source: gABI 4.3, "Section Compression"; for ".zdebug_*" binutils.
+ */
+static int unpack(struct seam_bytes packed, bool is_zdebug,
+		  struct seam_bytes *whole)
+{
+	struct seam_cursor c = seam_cursor_over(packed, is_zdebug ? SEAM_BIG :
+						SEAM_LITTLE);
+	uint32_t type = seam_cursor_u32(&c);	/* or "ZLIB" */
+	uLongf size, n;
+	uint8_t *to;
+
+	if (is_zdebug)
+		type = type == 0x5a4c4942 ? ELFCOMPRESS_ZLIB : UINT32_MAX;
+	else
+		seam_cursor_skip(&c, 4);	/* ch_reserved */
+	size = n = seam_cursor_u64(&c);
+	if (!is_zdebug)
+		seam_cursor_skip(&c, 8);	/* ch_addralign */
+	if (c.error)
+		return -EBADMSG;
+	if (type != ELFCOMPRESS_ZLIB && type != COMPRESS_ZSTD)
+		return -ENOTSUP;
+	if (size > SEAM_CFI_MAX_BYTES)
+		return -EFBIG;
+	to = malloc(size ? size : 1);
+	if (!to)
+		return -ENOMEM;
+	if (type == COMPRESS_ZSTD)
+		n = ZSTD_decompress(to, size, c.base + c.pos,
+				    seam_cursor_left(&c));
+	else if (uncompress(to, &n, c.base + c.pos,
+			    seam_cursor_left(&c)) != Z_OK)
+		n = size + 1;
+	if (n != size) {
+		free(to);
+		return -EBADMSG;
+	}
+	*whole = (struct seam_bytes) { to, size };
+	return 0;
+}
+
 static int take_debug_frame(struct seam_cfi_file *file,
 			    const Elf64_Shdr *section, bool is_zdebug)
 {
@@ -332,26 +381,12 @@ static int take_debug_frame(struct seam_cfi_file *file,
 		file->debug.entries = own(file, OF_DEBUG, bytes, packed.size);
 		return 0;
 	}
-	r = (is_packed ? seam_section_unpack : seam_section_unpack_zdebug)(
-		packed, SEAM_CFI_MAX_BYTES, &whole);
+	r = unpack(packed, !is_packed, &whole);
 	free(bytes);
 	if (r == 0)
 		file->debug.entries = own(file, OF_DEBUG, (uint8_t *)(uintptr_t)
 					  whole.data, whole.size);
 	return r;
-}
-
-/* The name ends in the section, where a checksum follows it. */
-static void take_debug_link(struct seam_cfi_file *file,
-			    const Elf64_Shdr *section)
-{
-	char *name = file->debug_link;
-	size_t max = sizeof(file->debug_link) - 1;
-	size_t size = section->sh_size < max ? section->sh_size : max;
-
-	if (read_at(file, section->sh_offset, name, size) < 0 ||
-	    strlen(name) == size || strchr(name, '/'))
-		name[0] = '\0';
 }
 
 /* --- opening --- */
@@ -361,6 +396,8 @@ static int read_all(struct seam_cfi_file *file, struct seam_err *err)
 	struct elf_headers headers;
 	struct found_sections found = { 0 };
 	Elf64_Phdr contents = { 0 };
+	char *name = file->debug_link;
+	size_t size;
 	int r;
 
 	file->eh.address_bytes = file->debug.address_bytes = 8;
@@ -376,15 +413,18 @@ static int read_all(struct seam_cfi_file *file, struct seam_err *err)
 		return seam_err_set(err, r, "cannot read its headers: %s",
 				    strerror(-r));
 	if (!found.has_no_eh)
-		file->eh_error = take_eh_frame(file, &contents, &found.eh);
-	file->debug_error = take_debug_frame(file, &found.debug,
-					     found.is_zdebug);
-	take_debug_link(file, &found.link);
-	if (file->eh_error < 0)
+		r = take_eh_frame(file, &contents, &found.eh);
+	if (r < 0)
 		file->eh.entries.size = 0;
-	if (file->eh_error == -ENOMEM || file->debug_error == -ENOMEM)
-		return seam_err_set(err, -ENOMEM, "out of memory");
-	return 0;
+	if (r != -ENOMEM)
+		r = take_debug_frame(file, &found.debug, found.is_zdebug);
+	/* the name ends in the section, where a checksum follows */
+	size = found.link.sh_size < sizeof(file->debug_link) ?
+	       found.link.sh_size : sizeof(file->debug_link) - 1;
+	if (read_at(file, found.link.sh_offset, name, size) < 0 ||
+	    strlen(name) == size || strchr(name, '/'))
+		name[0] = '\0';
+	return r == -ENOMEM ? seam_err_no_memory(err) : 0;
 }
 
 /*
@@ -446,15 +486,10 @@ int seam_cfi_file_open_image(struct seam_cfi_file *file,
 bool seam_cfi_file_take_debug(struct seam_cfi_file *file,
 			      struct seam_cfi_file *other)
 {
-	bool takes = other->debug.entries.size && !file->debug.entries.size &&
-		     file->build_id_size &&
-		     file->build_id_size == other->build_id_size &&
-		     memcmp(file->build_id, other->build_id,
-			    file->build_id_size) == 0;
+	bool takes = other->debug.entries.size && !file->debug.entries.size;
 
 	if (takes) {
 		file->debug = other->debug;
-		file->debug_error = 0;
 		file->owned[OF_DEBUG] = other->owned[OF_DEBUG];
 		file->n_owned_bytes += file->debug.entries.size;
 		other->owned[OF_DEBUG] = NULL;
@@ -469,36 +504,30 @@ bool seam_cfi_file_addr(const struct seam_cfi_file *file, uint64_t offset,
 	return seam_segments_addr(&file->segments, offset, addr);
 }
 
-/* Code runs, so it is in memory: a read that would wait has no use. */
-static bool read_code(const struct seam_cfi_file *file, uint64_t offset,
-		      uint8_t *bytes, size_t n)
-{
-	struct iovec io = { bytes, n };
-	ssize_t got;
-
-	if (file->fd < 0)
-		return read_at(file, offset, bytes, n) == 0;
-	if (offset > INT64_MAX)
-		return false;
-	got = preadv2(file->fd, &io, 1, (off_t)offset,
-		      file->may_wait ? 0 : RWF_NOWAIT);
-	if (got < 0 && errno == EOPNOTSUPP && !file->may_block)
-		got = pread(file->fd, bytes, n, (off_t)offset);
-	return got == (ssize_t)n;
-}
-
 static size_t read_code_before(const struct seam_cfi_file *file, uint64_t addr,
 			       uint8_t *bytes, size_t max)
 {
 	const struct seam_segment *segment =
 		addr ? segment_at(file, addr - 1) : NULL;
-	uint64_t n;
+	uint64_t n, offset;
+	struct iovec io;
+	ssize_t got;
 
 	if (!segment || !segment->is_executable)
 		return 0;
 	n = addr - segment->addr < max ? addr - segment->addr : max;
-	return read_code(file, segment->offset + (addr - segment->addr) - n,
-			 bytes + max - n, n) ? n : 0;
+	offset = segment->offset + (addr - segment->addr) - n;
+	io = (struct iovec) { bytes + max - n, n };
+	if (file->fd < 0)
+		return read_at(file, offset, io.iov_base, n) == 0 ? n : 0;
+	if (offset > INT64_MAX)
+		return 0;
+	/* code runs, so it is in memory: a read that would wait has no use */
+	got = preadv2(file->fd, &io, 1, (off_t)offset,
+		      file->may_wait ? 0 : RWF_NOWAIT);
+	if (got < 0 && errno == EOPNOTSUPP && !file->may_block)
+		got = pread(file->fd, io.iov_base, n, (off_t)offset);
+	return got == (ssize_t)n ? n : 0;
 }
 
 size_t seam_cfi_file_code_before(const struct seam_cfi_file *file,

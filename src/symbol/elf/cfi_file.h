@@ -7,12 +7,10 @@
  * the file to an address, the entry point, the build id, and bytes of code.
  *
  * This runs in the recorder, which may be root, on files that others wrote
- * and may still change.  So it has a reader of its own for the few
- * headers it needs, and everything but code is copied when the file is opened:
- * what was checked cannot change later.  Program headers suffice for
- * .eh_frame; section headers, which may be stripped, give .debug_frame.
- * Sizes are bounded; a section beyond a limit or out of the file is left
- * out, with the reason in .eh_error or .debug_error.
+ * and may still change: a small reader of its own, and everything but code is
+ * copied when the file is opened.  Program headers suffice for .eh_frame;
+ * section headers, which may be stripped, give .debug_frame.  Sizes are
+ * bounded; a section beyond a limit or out of the file is left out.
  *
  * x86-64's kind of file only: 64 bits, little-endian.
  *
@@ -50,7 +48,6 @@ struct seam_cfi_code {
 struct seam_cfi_file {
 	/* .eh_frame and .debug_frame; without entries: it has none */
 	struct seam_eh_frame eh, debug;
-	int eh_error, debug_error;	/* -errno: why one was left out */
 	uint64_t entry;			/* an address; 0: none */
 	uint16_t machine;		/* EM_X86_64, ... */
 	struct seam_segments segments;
@@ -85,8 +82,8 @@ int seam_cfi_file_open_image(struct seam_cfi_file *file,
 			     struct seam_bytes image, struct seam_err *err);
 
 /*
- * Move .debug_frame of @other, the debug file of @file by its build id, to
- * @file, which has none; close @other.  Whether there was one.
+ * Move .debug_frame of @other, which the caller has found to be the debug file
+ * of @file, to @file, unless that has one; close @other.  Whether it was moved.
  */
 bool seam_cfi_file_take_debug(struct seam_cfi_file *file,
 			      struct seam_cfi_file *other);

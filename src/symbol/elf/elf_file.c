@@ -14,7 +14,6 @@
 #include <elfutils/libdwelf.h>
 
 #include "base/file.h"
-#include "symbol/elf/file_broker.h"
 
 /*
  * The largest unpacked size of a file's compressed sections.  DWARF packs to a
@@ -203,8 +202,23 @@ Elf_Scn *seam_elf_section(const struct seam_elf *file, const char *name,
 	return NULL;
 }
 
-int seam_elf_read(const struct seam_elf *file, uint64_t offset, void *buf,
-		  size_t size, struct seam_err *err)
+struct seam_bytes seam_elf_bytes(const struct seam_elf *file, const char *name,
+				 GElf_Shdr *header)
+{
+	Elf_Scn *section = seam_elf_section(file, name, header);
+	Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
+
+	return data && data->d_buf ?
+	       (struct seam_bytes) { data->d_buf, data->d_size } :
+	       (struct seam_bytes) { 0 };
+}
+
+/*
+ * Read @size bytes at @offset, all or none.  0; -ENODATA when the file ends
+ * before; -EBADF when its descriptor was released.
+ */
+static int read_bytes(const struct seam_elf *file, uint64_t offset, void *buf,
+		      size_t size, struct seam_err *err)
 {
 	ssize_t n;
 
@@ -240,9 +254,8 @@ int seam_elf_read_at(const struct seam_elf *file, uint64_t addr, void *buf,
 	const struct seam_segment *s = seam_segment_at(&file->segments, addr);
 
 	if (!s || size > s->size - (addr - s->addr))
-		return seam_err_set(err, -ENOENT, "no segment has the address");
-	return seam_elf_read(file, s->offset + (addr - s->addr), buf, size,
-			     err);
+		return seam_err_set(err, -ENXIO, "no segment has the address");
+	return read_bytes(file, s->offset + (addr - s->addr), buf, size, err);
 }
 
 enum seam_endian seam_elf_endian(const struct seam_elf *file)
@@ -273,8 +286,7 @@ static uint64_t unpacked_bytes(const struct seam_elf *file, Elf_Scn *section,
 		return gelf_getchdr(section, &packed) ? packed.ch_size : 0;
 	/* Before ELF had them: ".zdebug_*" and "ZLIB", the size big endian. */
 	if (header->sh_type != SHT_PROGBITS || header->sh_flags & SHF_ALLOC ||
-	    seam_elf_read(file, header->sh_offset, start, sizeof(start),
-			  NULL) ||
+	    read_bytes(file, header->sh_offset, start, sizeof(start), NULL) ||
 	    memcmp(start, "ZLIB", 4) != 0)
 		return 0;
 	memcpy(&size, start + 4, sizeof(size));

@@ -46,6 +46,21 @@ struct seam_elf {
 };
 
 /*
+ * How a sandboxed process opens files: by requests to its parent, which checks
+ * what it opens.  The search for files (find_elf.h) runs there, because they
+ * have to be parsed to be identified.  As seam_elf_open_fd() and
+ * seam_debuginfod_open().
+ */
+struct seam_file_broker {
+	int (*open)(const char *path, struct seam_err *err);
+	int (*download)(bool debug, const uint8_t *id, size_t id_size,
+			struct seam_err *err);
+};
+
+/* NULL: this process opens files itself. */
+extern const struct seam_file_broker *seam_file_broker;
+
+/*
  * Open @path for reading if it is a regular file: the descriptor, or -errno
  * with the reason in @err.
  */
@@ -72,13 +87,6 @@ void seam_elf_release_fd(struct seam_elf *file);
 
 void seam_elf_close(struct seam_elf *file);
 
-/*
- * Read @size bytes at @offset of the file, all or none.  0; -ENODATA when the
- * file ends before; -EBADF when its descriptor was released.
- */
-int seam_elf_read(const struct seam_elf *file, uint64_t offset, void *buf,
-		  size_t size, struct seam_err *err);
-
 /* The segment that @addr is in, or NULL. */
 const struct seam_segment *
 seam_segment_at(const struct seam_segments *segments, uint64_t addr);
@@ -86,7 +94,9 @@ seam_segment_at(const struct seam_segments *segments, uint64_t addr);
 enum seam_endian seam_elf_endian(const struct seam_elf *file);
 
 /*
- * The same at address @addr, of one segment; -ENOENT when none has all of it.
+ * Read @size bytes at address @addr, all or none.  0; -ENXIO when no segment
+ * has all of them; -ENODATA when the file ends before; -EBADF when its
+ * descriptor was released.
  */
 int seam_elf_read_at(const struct seam_elf *file, uint64_t addr, void *buf,
 		     size_t size, struct seam_err *err);
@@ -107,6 +117,10 @@ bool seam_segments_addr(const struct seam_segments *segments, uint64_t offset,
  */
 Elf_Scn *seam_elf_section(const struct seam_elf *file, const char *name,
 			  GElf_Shdr *header);
+
+/* Its bytes as they are in the file; borrowed; none when there is none. */
+struct seam_bytes seam_elf_bytes(const struct seam_elf *file, const char *name,
+				 GElf_Shdr *header);
 
 /*
  * Whether the compressed sections of @file may be unpacked: by their headers

@@ -31,7 +31,7 @@ int seam_elf_minidebug(struct seam_symtab *table, struct seam_arena *arena,
 		       const struct seam_elf *file);
 
 /*
- * Add "symbol@plt" for each entry of .plt, .plt.sec and .plt.got.  @table
+ * Add "symbol@plt" for each entry of .plt, .plt.sec and .plt.got (x86-64).  @table
  * must be sorted: it names the entries of indirect functions.  Sort it again
  * afterwards.  0 or -ENOMEM.
  */

@@ -55,4 +55,14 @@ int seam_find_debugaltlink(struct seam_elf *found,
 			   const struct seam_elf *file, const char *name,
 			   const uint8_t *id, size_t id_size);
 
+/*
+ * A descriptor of the debug file (@debug) or executable with build id @id;
+ * the caller closes it.  -errno with the reason in @err.  For --debuginfod:
+ * asks the servers in $DEBUGINFOD_URLS by a library that is loaded at the first
+ * call, so that Seam runs where the library is not installed.  Slow: a network.
+ * Threads: any.
+ */
+int seam_debuginfod_open(bool debug, const uint8_t *id, size_t id_size,
+			 struct seam_err *err);
+
 #endif /* SEAM_FIND_ELF_H */

@@ -58,11 +58,19 @@ struct seam_kernel {
 	uint64_t text_addr;	/* of _text; 0 when not recorded */
 };
 
+/* The machine that instructions are for. */
+struct seam_machine {
+	uint32_t elf_machine;	/* EM_X86_64, ... */
+	bool is_64;
+	bool is_big_endian;
+};
+
 /* The file of a module, opened for its bytes.  The caller owns both. */
 struct seam_module_file {
 	int fd;			/* -1: the bytes are in memory */
 	void *image;		/* of malloc(), @size bytes; NULL: fd */
 	size_t size;
+	struct seam_machine machine;
 };
 
 /* One function that an address is in.  Innermost first; the last is real. */
@@ -92,13 +100,6 @@ struct seam_extent {
 	uint64_t offset;	/* of its first byte in the file */
 	uint64_t addr;		/* the same in symbols and DWARF */
 	uint64_t size;		/* bytes */
-};
-
-/* The machine that instructions are for. */
-struct seam_machine {
-	uint32_t elf_machine;	/* EM_X86_64, ... */
-	bool is_64;
-	bool is_big_endian;
 };
 
 /* Copies of the recorded data in @arena.  0 or -ENOMEM. */

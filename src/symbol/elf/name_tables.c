@@ -1,6 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* name_tables.c - words to rows, rows to tables; see name_tables.h */
-#include "symbol/elf/name_tables.h"
+/*
+ * name_tables.c - names of functions by tables in a file's data
+ *
+ * Interpreters find functions by tables whose rows begin with a pointer to a
+ * name and a pointer to its function: PyMethodDef and PyGetSetDef of CPython,
+ * zend_function_entry of PHP, luaL_Reg of Lua and other tables of such pairs.
+ * strip does not remove tables: a fifth of the functions of Debian's python3 is
+ * in one.
+ *
+ * A row is a word that is relocated to an identifier in .rodata and a word that
+ * is relocated to the start of a function by .eh_frame.  Three rows that follow
+ * each other are a table, if their other fields are valid: there are structures
+ * with a name before a function of something else.
+ *
+ * Methods of CPython have the name of their type or module before them:
+ * "list.append"; functions of these types that are in no table are named after
+ * their slot: "list.tp_dealloc".  Where two functions would have one name, each
+ * has its address after the name: "close (0x5aeed0)".  So have those of pairs
+ * alone, as names of options may have functions too.  A function that tables
+ * name differently has no name.
+ */
+#include "symbol/elf/function_ranges.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -107,13 +127,11 @@ static int read_relocations(struct tables *t)
 static int read_words(struct tables *t, const char *name)
 {
 	GElf_Shdr header;
-	Elf_Scn *section = seam_elf_section(t->file, name, &header);
-	Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
-	struct seam_cursor c = seam_cursor_make(data ? data->d_buf : NULL,
-		data && data->d_buf ? data->d_size : 0,
-		seam_elf_endian(t->file));
+	struct seam_bytes bytes = seam_elf_bytes(t->file, name, &header);
+	struct seam_cursor c = seam_cursor_over(bytes,
+						seam_elf_endian(t->file));
 
-	for (uint64_t addr = section ? header.sh_addr : 0;
+	for (uint64_t addr = bytes.size ? header.sh_addr : 0;
 	     seam_cursor_left(&c) >= 8; addr += 8) {
 		struct word word = { addr, seam_cursor_u64(&c) };
 
@@ -502,14 +520,12 @@ int seam_name_tables_read(struct seam_function_ranges *ranges,
 {
 	struct tables t = { .file = file, .ranges = ranges };
 	GElf_Shdr header;
-	Elf_Scn *section = seam_elf_section(file, ".rodata", &header);
-	Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
 	int r;
 
-	if (!data || !data->d_buf)
+	t.text = seam_elf_bytes(file, ".rodata", &header);
+	if (!t.text.data)
 		return 0;
 	t.text_addr = header.sh_addr;
-	t.text = (struct seam_bytes) { data->d_buf, data->d_size };
 	r = read_tables(&t);
 	free(t.words.items);
 	free(t.rows.items);

@@ -7,7 +7,21 @@
 
 #include "base/pair_map.h"
 #include "wire/jit/perf_map.h"
-#include "wire/jit/perf_map_times.h"
+
+/*
+ * V8 and LLVM add 0x40 to every address of debug information, the size of the
+ * ELF header that perf put before the code when they were written.  Other
+ * runtimes do not (OpenJDK's agent, Erlang).  The first entries of all records
+ * of a dump show whether it does.
+ */
+enum { SHIFT_BYTES = 0x40 };
+
+/* Where the first entries of a dump's records are in their functions. */
+struct line_shift {
+	uint64_t n;		/* records with entries */
+	uint64_t n_at_shift;	/* first entry exactly at 0x40 */
+	uint64_t n_below;	/* first entry at 0 .. 0x3f */
+};
 
 /* The state of one walk over a dump. */
 struct adding {
@@ -20,7 +34,7 @@ struct adding {
 	uint32_t debug;			/* the one just read, or SEAM_NONE */
 	struct seam_bytes eh_frame;	/* the one just read; size 0: none */
 	size_t frame_pos;		/* of it, after the other table */
-	struct seam_jit_shift shift;
+	struct line_shift shift;
 	bool is_untimed, is_converted;
 };
 
@@ -151,6 +165,20 @@ static int add_move(struct adding *a, const struct seam_jitdump_move *record)
 	});
 }
 
+static void add_shift(struct line_shift *shift,
+		      const struct seam_jitdump_debug_info *info,
+		      enum seam_endian endian)
+{
+	struct seam_cursor c = seam_cursor_over(info->entries, endian);
+	uint64_t offset = seam_cursor_u64(&c) - info->code_addr;
+
+	if (c.error || !info->nr_entry)
+		return;
+	shift->n++;
+	shift->n_at_shift += offset == SHIFT_BYTES;
+	shift->n_below += offset < SHIFT_BYTES;
+}
+
 static int add_debug(struct adding *a,
 		     const struct seam_jitdump_debug_info *info)
 {
@@ -159,7 +187,7 @@ static int add_debug(struct adding *a,
 	    !SEAM_ARRAY_ADD(&a->source->infos, *info))
 		return -ENOMEM;
 	a->debug = (uint32_t)a->source->infos.n - 1;
-	seam_jit_shift_add(&a->shift, info, a->source->endian);
+	add_shift(&a->shift, info, a->source->endian);
 	return 0;
 }
 
@@ -236,9 +264,10 @@ static int add_records(struct adding *a, struct seam_jitdump_reader *reader)
 		r = add_record(a, &record);
 	memcpy(a->source->reader_notes, reader->n_notes,
 	       sizeof(reader->n_notes));
-	a->source->shift = seam_jit_shift_bytes(&a->shift);
-	if (a->source->shift)
+	if (a->shift.n_at_shift * 2 > a->shift.n && !a->shift.n_below) {
+		a->source->shift = SHIFT_BYTES;
 		a->source->notes[SEAM_JIT_SHIFTED] = a->shift.n;
+	}
 	seam_pair_map_fini(&a->deferred);
 	return r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* jit_code.c - events, processes, their forks, and look-ups; see jit_code.h */
+/* jit_code.c - events, processes, forks, look-ups, lines; see jit_code.h */
 #include "symbol/jit/jit_events.h"
 
 #include <errno.h>
@@ -20,7 +20,6 @@ static const char *const note_texts[SEAM_JIT_N_NOTES] = {
 	[SEAM_JIT_BAD_LINES] = "lines of the perf map that cannot be read",
 	[SEAM_JIT_BAD_TIMES] = "times of the perf map that cannot be read",
 	[SEAM_JIT_MOVE_UNKNOWN] = "moves of unknown code, skipped",
-	[SEAM_JIT_MOVE_EARLY] = "moves before the load of their code, skipped",
 	[SEAM_JIT_MOVE_SIZE] = "moves with another size than the code, skipped",
 	[SEAM_JIT_MOVE_PLACE] = "moves from where the code was not",
 	[SEAM_JIT_INDEX_TWICE] = "loads with a code index used before",
@@ -136,10 +135,7 @@ struct replay {
 	struct seam_jit_layer *layer;
 	struct seam_pair_map by_index;	/* (source, index) -> object */
 	struct seam_pair_map by_place;	/* (index, address) -> object */
-	uint32_t *place;		/* event that placed an object last */
-	uint32_t first_object;		/* of place[] */
-	SEAM_ARRAY(uint32_t) unknown;	/* moves without a load so far */
-	bool has_moves;
+	uint32_t *place;	/* by object: its last event; NULL: no moves */
 };
 
 /* An index is unique in its dump; else the address decides. */
@@ -159,7 +155,7 @@ static int remember(struct replay *p, uint32_t event, uint32_t object)
 {
 	const struct seam_jit_object *o = &p->jit->objects.items[object];
 
-	p->place[object - p->first_object] = event;
+	p->place[object] = event;
 	return seam_pair_map_put(&p->by_place, o->code_index,
 				 p->layer->events.items[event].start_addr,
 				 object);
@@ -171,17 +167,15 @@ static uint32_t match_move(struct replay *p, const struct seam_jit_move *move)
 	uint32_t object = moved_object(p, move);
 
 	if (object == SEAM_NONE) {
-		/* Without memory one is not counted. */
-		(void)SEAM_ARRAY_ADD(&p->unknown,
-				     (uint32_t)(move - p->jit->moves.items));
+		p->layer->notes[SEAM_JIT_MOVE_UNKNOWN]++;
 		return SEAM_NONE;
 	}
 	if (p->jit->objects.items[object].size != move->record.code_size) {
 		p->layer->notes[SEAM_JIT_MOVE_SIZE]++;
 		return SEAM_NONE;
 	}
-	if (p->layer->events.items[p->place[object - p->first_object]]
-	    .start_addr != move->record.old_code_addr)
+	if (p->layer->events.items[p->place[object]].start_addr !=
+	    move->record.old_code_addr)
 		p->layer->notes[SEAM_JIT_MOVE_PLACE]++;
 	return object;
 }
@@ -194,7 +188,7 @@ static int play_move(struct replay *p, uint32_t i)
 	event->object = match_move(p, &p->jit->moves.items[event->move]);
 	if (event->object == SEAM_NONE)
 		return 0;
-	from = p->place[event->object - p->first_object];
+	from = p->place[event->object];
 	if (seam_code_map_remove(&p->layer->map, from, event->time_ns) ||
 	    remember(p, i, event->object))
 		return -ENOMEM;
@@ -231,12 +225,10 @@ static int play_load(struct replay *p, uint32_t i)
 	const struct seam_jit_event *event = &p->layer->events.items[i];
 	const struct seam_jit_object *object =
 		&p->jit->objects.items[event->object];
-	uint32_t *twin;
 
-	if (p->has_moves) {
-		twin = seam_pair_map_find(&p->by_index, object->dump,
-					  object->code_index);
-		if (twin)
+	if (p->place) {
+		if (seam_pair_map_find(&p->by_index, object->dump,
+				       object->code_index))
 			p->layer->notes[SEAM_JIT_INDEX_TWICE]++;
 		if (seam_pair_map_put(&p->by_index, object->dump,
 				      object->code_index, event->object) ||
@@ -248,55 +240,24 @@ static int play_load(struct replay *p, uint32_t i)
 	return seam_code_map_place(&p->layer->map, i, event->time_ns);
 }
 
-/* Count moves without a load before them, by whether one came later. */
-static void count_unknown(struct replay *p)
-{
-	for (size_t i = 0; i < p->unknown.n; i++) {
-		const struct seam_jit_move *move =
-			&p->jit->moves.items[p->unknown.items[i]];
-		bool is_early = seam_pair_map_find(&p->by_index, move->source,
-						   move->record.code_index);
-
-		p->layer->notes[is_early ? SEAM_JIT_MOVE_EARLY :
-				SEAM_JIT_MOVE_UNKNOWN]++;
-	}
-}
-
-/* Room for where each object is, if any moves. */
-static int begin_playing(struct replay *p)
-{
-	uint32_t low = SEAM_NONE, high = 0;
-
-	for (size_t i = 0; i < p->layer->events.n; i++) {
-		uint32_t object = p->layer->events.items[i].object;
-
-		if (p->layer->events.items[i].move != SEAM_NONE) {
-			p->has_moves = true;
-			continue;
-		}
-		low = object < low ? object : low;
-		high = object > high ? object : high;
-	}
-	p->first_object = low;
-	if (!p->has_moves || low == SEAM_NONE)
-		return 0;
-	p->place = calloc((size_t)high - low + 1, sizeof(*p->place));
-	return p->place ? 0 : -ENOMEM;
-}
-
 static int play(struct seam_jit_code *jit, struct seam_jit_layer *layer)
 {
 	struct replay p = { .jit = jit, .layer = layer };
-	int r = begin_playing(&p);
+	bool has_moves = false;
+	int r = 0;
 
+	for (size_t i = 0; i < layer->events.n; i++)
+		has_moves |= layer->events.items[i].move != SEAM_NONE;
+	if (has_moves) {
+		p.place = calloc(jit->objects.n + 1, sizeof(*p.place));
+		r = p.place ? 0 : -ENOMEM;
+	}
 	for (uint32_t i = 0; !r && i < layer->events.n; i++)
 		r = layer->events.items[i].move == SEAM_NONE ?
 		    play_load(&p, i) : play_move(&p, i);
-	count_unknown(&p);
 	seam_pair_map_fini(&p.by_index);
 	seam_pair_map_fini(&p.by_place);
 	free(p.place);
-	free(p.unknown.items);
 	return r ? r : seam_code_map_seal(&layer->map);
 }
 
@@ -524,22 +485,6 @@ static bool is_overwritten(struct jit_ancestor at, size_t n,
 	return false;
 }
 
-static void fill_line(struct seam_jit_code *jit,
-		      struct seam_jit_location *location)
-{
-	const struct seam_jit_line *rows;
-	size_t n = seam_jit_code_lines(jit, location->object, &rows);
-	uint64_t addr = jit->objects.items[location->object].start_addr +
-			location->offset;
-
-	n = SEAM_ARRAY_SEARCH(i, n, rows[i].addr <= addr);
-	if (!n || !rows[n - 1].line)
-		return;
-	location->file = rows[n - 1].file;
-	location->line = rows[n - 1].line;
-	location->column = rows[n - 1].column;
-}
-
 bool seam_jit_code_find_object(const struct seam_jit_code *jit, int32_t pid,
 			       uint64_t addr, uint64_t time_ns,
 			       struct seam_jit_location *location)
@@ -562,16 +507,6 @@ bool seam_jit_code_find_object(const struct seam_jit_code *jit, int32_t pid,
 			time_ns < jit->objects.items[event->object].known_ns,
 		.file = "",
 	};
-	return true;
-}
-
-bool seam_jit_code_find(struct seam_jit_code *jit, int32_t pid, uint64_t addr,
-			uint64_t time_ns, struct seam_jit_location *location)
-{
-	if (seam_jit_code_index(jit) ||
-	    !seam_jit_code_find_object(jit, pid, addr, time_ns, location))
-		return false;
-	fill_line(jit, location);
 	return true;
 }
 
@@ -640,11 +575,104 @@ seam_jit_code_object(const struct seam_jit_code *jit, uint32_t object)
 	return &jit->objects.items[object];
 }
 
+/* ---- lines ---- */
+
+/*
+ * V8 overwrites the first 16 bytes of a stale file name.  The rest of the name,
+ * and its length, usually are those of a name that is intact in a record
+ * nearby.
+ */
+enum {
+	OVERWRITTEN = 16,	/* bytes of a name that V8 may have lost */
+	NEARBY = 256,		/* records searched on each side for it */
+	ENTRY_FIXED = 16,	/* bytes of an entry before its name */
+};
+
+/* The first name of a record that can be walked, or NULL. */
+static const char *whole_name(const struct seam_jitdump_debug_info *info,
+			      enum seam_endian endian)
+{
+	struct seam_jitdump_lines lines = seam_jitdump_lines_make(info, endian);
+	struct seam_jitdump_debug_entry entry;
+
+	if (lines.is_stepped || !seam_jitdump_line(&lines, &entry))
+		return NULL;
+	return entry.name;
+}
+
+static bool is_same_name(const char *whole, const char *lost, size_t size)
+{
+	return whole && size > OVERWRITTEN && strlen(whole) == size &&
+	       memcmp(whole + OVERWRITTEN, lost + OVERWRITTEN,
+		      size - OVERWRITTEN) == 0;
+}
+
+/* The name of @size bytes that @lost once was, or "". */
+static const char *find_name(const struct seam_jit_source *source, size_t at,
+			     const char *lost, size_t size)
+{
+	const struct seam_jitdump_debug_info *infos = source->infos.items;
+
+	for (size_t d = 1; d <= NEARBY; d++) {
+		const char *name = d > at ? NULL :
+			whole_name(&infos[at - d], source->endian);
+
+		if (is_same_name(name, lost, size))
+			return name;
+		name = d >= source->infos.n - at ? NULL :
+		       whole_name(&infos[at + d], source->endian);
+		if (is_same_name(name, lost, size))
+			return name;
+	}
+	return "";
+}
+
+/* The rows in the code of @o, sorted.  0 or -ENOMEM. */
+static int read_lines(struct seam_jit_code *jit,
+		      const struct seam_jit_object *o,
+		      struct seam_jit_line_table *table)
+{
+	const struct seam_jit_source *source = &jit->sources.items[o->dump];
+	const struct seam_jitdump_debug_info *info =
+		&source->infos.items[o->debug];
+	struct seam_jitdump_lines lines =
+		seam_jitdump_lines_make(info, source->endian);
+	size_t max = info->entries.size / (ENTRY_FIXED + 1);
+	size_t step = lines.step;
+	struct seam_jitdump_debug_entry entry;
+	const char *found = NULL;
+
+	if (max > info->nr_entry)
+		max = (size_t)info->nr_entry;
+	table->items = seam_arena_alloc(&jit->arena, (max + 1) *
+				       sizeof(*table->items));
+	if (!table->items)
+		return -ENOMEM;
+	while (seam_jitdump_line(&lines, &entry)) {
+		uint64_t addr = entry.code_addr - source->shift;
+
+		if (addr - o->start_addr >= o->size)
+			continue;
+		/* One function's names were lost alike. */
+		if (step && !found)
+			found = find_name(source, o->debug, entry.name,
+					  step - ENTRY_FIXED - 1);
+		table->items[table->n++] = (struct seam_jit_line) {
+			.addr = addr,
+			.line = entry.line,
+			.column = entry.discrim,
+			.file = step ? found : entry.name,
+		};
+	}
+	table->has_lost_names = found && !*found;
+	/* Rows of one address stay in order, so that the last one wins. */
+	return SEAM_RADIX_SORT(table, addr);
+}
+
 size_t seam_jit_code_lines(struct seam_jit_code *jit, uint32_t object,
 			   const struct seam_jit_line **lines)
 {
 	struct seam_jit_object *o = &jit->objects.items[object];
-	const struct seam_jit_source *source = &jit->sources.items[o->dump];
 	struct seam_jit_line_table *table;
 
 	*lines = NULL;
@@ -654,15 +682,140 @@ size_t seam_jit_code_lines(struct seam_jit_code *jit, uint32_t object,
 		table = SEAM_ARRAY_PUSH(&jit->tables);
 		if (!table)
 			return 0;
-		if (seam_jit_lines_read(source->infos.items, source->infos.n,
-					o->debug, source->endian,
-					source->shift, o->start_addr, o->size,
-					&jit->arena, table))
+		*table = (struct seam_jit_line_table) { 0 };
+		if (read_lines(jit, o, table))
 			table->n = 0;
 		o->lines = (uint32_t)jit->tables.n - 1;
 	}
 	*lines = jit->tables.items[o->lines].items;
 	return jit->tables.items[o->lines].n;
+}
+
+bool seam_jit_code_find(struct seam_jit_code *jit, int32_t pid, uint64_t addr,
+			uint64_t time_ns, struct seam_jit_location *location)
+{
+	const struct seam_jit_line *rows;
+	size_t n;
+
+	if (seam_jit_code_index(jit) ||
+	    !seam_jit_code_find_object(jit, pid, addr, time_ns, location))
+		return false;
+	addr = jit->objects.items[location->object].start_addr +
+	       location->offset;
+	n = seam_jit_code_lines(jit, location->object, &rows);
+	n = SEAM_ARRAY_SEARCH(i, n, rows[i].addr <= addr);
+	if (n && rows[n - 1].line) {
+		location->file = rows[n - 1].file;
+		location->line = rows[n - 1].line;
+		location->column = rows[n - 1].column;
+	}
+	return true;
+}
+
+/* ---- all places ---- */
+
+/*
+ * A rectangle of the code map is a part of a range that is in force from a time
+ * on.  It is a new placement if the range was put there then, or if the range
+ * was removed; else it is the rest of a placement from before.
+ */
+static bool is_new_placement(const struct seam_jit_layer *layer,
+			     const struct seam_code_rect *rect,
+			     uint32_t *object)
+{
+	const struct seam_code_map *map = &layer->map;
+	uint32_t range = rect->range & ~(uint32_t)SEAM_CODE_REMOVED;
+	const struct seam_jit_event *event = &layer->events.items[range];
+	bool is_begin = event->time_ns == rect->from;
+
+	*object = SEAM_NONE;
+	if (rect->range & SEAM_CODE_REMOVED)
+		return true;
+	if (seam_code_map_find(map, map->bounds[map->ends[range].left],
+			       rect->from) != range)
+		return true;
+	*object = event->object;
+	return is_begin;
+}
+
+/*
+ * Until when each range's first byte was its own: a part of it that is seen
+ * longer means nothing from then on.
+ */
+static uint64_t *find_ends(const struct seam_code_map *map)
+{
+	uint64_t *ends = calloc(map->n_ranges + 1, sizeof(*ends));
+
+	for (size_t i = 0; ends && i < map->rects.n; i++) {
+		const struct seam_code_rect *rect = &map->rects.items[i];
+
+		if (rect->range < map->n_ranges &&
+		    rect->left == map->ends[rect->range].left &&
+		    rect->to > ends[rect->range])
+			ends[rect->range] = rect->to;
+	}
+	return ends;
+}
+
+static int add_rect(struct seam_jit_placements *to, int32_t pid,
+		    const struct seam_jit_layer *layer,
+		    const struct seam_code_rect *rect, uint64_t fork_ns,
+		    const uint64_t *ends)
+{
+	const struct seam_code_map *map = &layer->map;
+	struct seam_jit_placement p = {
+		.pid = pid, .time_ns = rect->from ? rect->from : fork_ns,
+		.start_addr = map->bounds[rect->left],
+		.size = map->bounds[rect->right] - map->bounds[rect->left],
+	};
+	bool has_room = true;
+
+	if (is_new_placement(layer, rect, &p.object)) {
+		if (p.object != SEAM_NONE)
+			p.offset = p.start_addr -
+				layer->events.items[rect->range].start_addr;
+		has_room = SEAM_ARRAY_ADD(&to->list, p);
+	}
+	if (has_room && rect->range < map->n_ranges &&
+	    ends[rect->range] > rect->from && ends[rect->range] < rect->to) {
+		p.object = SEAM_NONE;
+		p.offset = 0;
+		p.time_ns = ends[rect->range];
+		has_room = SEAM_ARRAY_ADD(&to->list, p);
+	}
+	return has_room ? 0 : -ENOMEM;
+}
+
+static int add_layer(struct seam_jit_placements *to, int32_t pid,
+		     const struct seam_jit_layer *layer, uint64_t fork_ns)
+{
+	const struct seam_code_map *map = &layer->map;
+	uint64_t *ends = find_ends(map);
+	int r = ends ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < map->rects.n && r == 0; i++)
+		if (map->rects.items[i].range != SEAM_NONE)
+			r = add_rect(to, pid, layer, &map->rects.items[i],
+				     fork_ns, ends);
+	free(ends);
+	return r;
+}
+
+int seam_jit_placements_read(struct seam_jit_placements *placements,
+			     struct seam_jit_code *jit)
+{
+	int r = seam_jit_code_index(jit);
+
+	for (size_t i = 0; r == 0 && i < jit->processes.n; i++) {
+		const struct seam_jit_process *p = &jit->processes.items[i];
+		uint64_t fork_ns = p->forks.n ?
+			p->forks.items[p->forks.n - 1].time_ns + 1 : 0;
+
+		for (int l = SEAM_JIT_N_LAYERS; r == 0 && l-- > 0;)
+			r = add_layer(placements, p->pid, &p->layers[l],
+				      fork_ns);
+	}
+	return r;
 }
 
 /* ---- notes ---- */

@@ -19,7 +19,7 @@
  *  - a child has its parent's code as of the fork, and then its own;
  *  - an exec ends all code of a process;
  *  - perf maps are used where no dump has the address.  Their lines have times
- *    where a recorder followed the map (wire/jit/perf_map_times.h): a line is
+ *    where a recorder followed the map (wire/jit/perf_map.h): a line is
  *    in force from its time until another covers its first byte; before that
  *    only where no line came earlier since the fork or exec, because many
  *    runtimes write late.  Without times a line is valid at any time, and of
@@ -40,7 +40,7 @@
 #ifndef SEAM_JIT_CODE_H
 #define SEAM_JIT_CODE_H
 
-#include "base/base.h"
+#include "base/array.h"
 #include "base/cursor.h"
 #include "base/err.h"
 
@@ -129,7 +129,7 @@ int seam_jit_code_add_dump(struct seam_jit_code *jit, struct seam_bytes bytes,
 
 /*
  * Add the perf map @bytes of process @pid.  @times is the index of when its
- * lines were written (wire/jit/perf_map_times.h); size 0: there is none, or the
+ * lines were written (wire/jit/perf_map.h); size 0: there is none, or the
  * recording has another clock.  0 or -ENOMEM.
  */
 int seam_jit_code_add_map(struct seam_jit_code *jit, int32_t pid,
@@ -180,6 +180,35 @@ seam_jit_code_object(const struct seam_jit_code *jit, uint32_t object);
  */
 size_t seam_jit_code_lines(struct seam_jit_code *jit, uint32_t object,
 			   const struct seam_jit_line **lines);
+
+/*
+ * From a time on, a piece of code or a part of it is somewhere; or nothing is
+ * there any more (object is SEAM_NONE): it was moved away, or other code covers
+ * its first byte.
+ */
+struct seam_jit_placement {
+	int32_t pid;
+	uint32_t object;	/* for seam_jit_code_object(), or SEAM_NONE */
+	uint64_t time_ns;	/* 0: not known */
+	uint64_t start_addr;
+	uint64_t size;		/* bytes */
+	uint64_t offset;	/* of start_addr in the code */
+};
+
+/* Zeroed is valid and empty; free(items) ends it. */
+struct seam_jit_placements {
+	SEAM_ARRAY(struct seam_jit_placement) list;
+};
+
+/*
+ * Append all placements of @jit: process by process, and in each the maps
+ * first, because dumps take precedence, then by time.  Replayed in that order
+ * they give the results of seam_jit_code_find().  Code inherited in a fork is
+ * not listed again; code without a time begins with the process, one nanosecond
+ * after its last fork or exec.  0 or -ENOMEM.
+ */
+int seam_jit_placements_read(struct seam_jit_placements *placements,
+			     struct seam_jit_code *jit);
 
 /*
  * Call @report for everything that was corrected, skipped or guessed: "moves of

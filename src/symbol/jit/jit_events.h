@@ -6,11 +6,10 @@
  * it was put, when) of each process.  jit_code.c sorts the events of a process
  * by time, replays them into its code map, one range an event, and looks
  * addresses up.  Moves are matched with their loads in the replay, because the
- * match depends on the order.  jit_placements.c lists all addresses.  Maps are
- * a layer of their own below the dumps; without times, all their events are of
- * time 0.
+ * match depends on the order.  Maps are a layer of their own below the dumps;
+ * without times, all their events are of time 0.
  *
- * Private to these three files.
+ * Private to these two files.
  */
 #ifndef SEAM_JIT_EVENTS_H
 #define SEAM_JIT_EVENTS_H
@@ -20,7 +19,6 @@
 #include "base/index.h"
 #include "symbol/jit/code_map.h"
 #include "symbol/jit/jit_code.h"
-#include "symbol/jit/jit_lines.h"
 #include "wire/jit/jitdump.h"
 
 /* Corrected or skipped here; the reader has notes of its own. */
@@ -34,7 +32,6 @@ enum seam_jit_note {
 	SEAM_JIT_BAD_TIMES,
 	/* Of moves; counted again by each replay, in its layer. */
 	SEAM_JIT_MOVE_UNKNOWN,
-	SEAM_JIT_MOVE_EARLY,
 	SEAM_JIT_MOVE_SIZE,
 	SEAM_JIT_MOVE_PLACE,
 	SEAM_JIT_INDEX_TWICE,
@@ -51,6 +48,13 @@ struct seam_jit_source {
 	enum seam_endian endian;
 	uint64_t shift;		/* bytes to take off addresses of lines */
 	SEAM_ARRAY(struct seam_jitdump_debug_info) infos;
+};
+
+/* Rows, sorted. */
+struct seam_jit_line_table {
+	struct seam_jit_line *items;
+	size_t n;
+	bool has_lost_names;	/* overwritten, and not found nearby */
 };
 
 /* Something put at an address. */

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "wire/jit/jitdump.h"
-#include "wire/jit/perf_map_times.h"
+#include "wire/jit/perf_map.h"
 
 enum {
 	PATH_BYTES = 4096,
@@ -65,18 +65,27 @@ bool seam_jit_marker(const char *path, int32_t *inner_pid)
 
 /* ---- checking a file ---- */
 
-struct candidate {
+struct jit_search {
 	const struct seam_jit_owner *owner;
 	enum seam_jit_kind kind;
-	enum trust trust;
 	uint64_t max_bytes;
 	uid_t also;		/* another owner that will do; -1: none */
+	struct seam_err *err;	/* all refusals */
+
+	/* the file that is tried */
+	enum trust trust;
 	const char *path;	/* for messages */
+
+	/* the search; of seam_jit_check() zero */
+	const struct seam_jit_places *places;
+	char names[3][NAME_BYTES];	/* base names it may have; "" ends */
+	int refusal;			/* the last, or 0 */
+	char *found;
+	size_t found_cap;
 };
 
-__attribute__((format(printf, 4, 5)))
-static int refuse(const struct candidate *c, int code, struct seam_err *err,
-		  const char *fmt, ...)
+__attribute__((format(printf, 3, 4)))
+static int refuse(const struct jit_search *s, int code, const char *fmt, ...)
 {
 	char reason[SEAM_ERR_TEXT / 2], path[SEAM_ERR_TEXT / 2];
 	va_list args;
@@ -84,77 +93,45 @@ static int refuse(const struct candidate *c, int code, struct seam_err *err,
 	va_start(args, fmt);
 	vsnprintf(reason, sizeof(reason), fmt, args);
 	va_end(args);
-	seam_text_copy(path, sizeof(path), c->path, SEAM_TEXT_TERMINAL);
-	return seam_err_add(err, code, "cannot trust '%s': %s", path,
+	seam_text_copy(path, sizeof(path), s->path, SEAM_TEXT_TERMINAL);
+	return seam_err_add(s->err, code, "cannot trust '%s': %s", path,
 			    reason);
 }
 
-static int check_owner(const struct candidate *c, const struct stat *st,
-		       struct seam_err *err)
+static int check_owner(const struct jit_search *s, const struct stat *st)
 {
-	uid_t wanted = c->owner->uid == (uid_t)-1 ? geteuid() : c->owner->uid;
+	uid_t wanted = s->owner->uid == (uid_t)-1 ? geteuid() : s->owner->uid;
 
 	if (st->st_uid == wanted ||
-	    (!st->st_uid && c->trust != TRUST_PROCESS) ||
-	    (c->also != (uid_t)-1 && st->st_uid == c->also))
+	    (!st->st_uid && s->trust != TRUST_PROCESS) ||
+	    (s->also != (uid_t)-1 && st->st_uid == s->also))
 		return 0;
-	return refuse(c, -EPERM, err, "it belongs to user %u, the process to "
+	return refuse(s, -EPERM, "it belongs to user %u, the process to "
 		      "user %u", st->st_uid, wanted);
 }
 
-static int check_mode(const struct candidate *c, const struct stat *st,
-		      struct seam_err *err)
+static int check_mode_and_age(const struct jit_search *s, const struct stat *st)
 {
 	bool own_group = st->st_gid == (gid_t)st->st_uid;
+	uint64_t written = seam_clock_of(st->st_mtim);
 
 	/* any user may link another's file (fs.protected_hardlinks) */
 	if (st->st_nlink > 1)
-		return refuse(c, -EPERM, err, "it has %lu names (hard "
-			      "links)", (unsigned long)st->st_nlink);
+		return refuse(s, -EPERM, "it has %lu names (hard links)",
+			      (unsigned long)st->st_nlink);
 	if (st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && !own_group))
-		return refuse(c, -EPERM, err, "others may write it (mode "
-			      "%04o)", (unsigned int)st->st_mode & 07777);
-	return 0;
-}
-
-static int check_age(const struct candidate *c, const struct stat *st,
-		     struct seam_err *err)
-{
-	uint64_t written = seam_clock_of(st->st_mtim);
-
-	if (written + TIME_SLACK_NS < c->owner->start_ns)
-		return refuse(c, -ESTALE, err, "it was written %.1f s before "
+		return refuse(s, -EPERM, "others may write it (mode %04o)",
+			      (unsigned int)st->st_mode & 07777);
+	if (written + TIME_SLACK_NS < s->owner->start_ns)
+		return refuse(s, -ESTALE, "it was written %.1f s before "
 			      "process %d began",
-			      (double)(c->owner->start_ns - written) / 1e9,
-			      c->owner->pid);
+			      (double)(s->owner->start_ns - written) / 1e9,
+			      s->owner->pid);
 	return 0;
-}
-
-static int check_file(const struct candidate *c, int fd, struct seam_err *err)
-{
-	struct stat st;
-	int r = 0;
-
-	if (fstat(fd, &st))
-		return refuse(c, -errno, err, "%s", strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return refuse(c, -EINVAL, err, "it is %s, not a file",
-			      seam_file_kind(st.st_mode));
-	if ((uint64_t)st.st_size > c->max_bytes)
-		return refuse(c, -EFBIG, err, "it has %" PRIu64 " bytes, more "
-			      "than %" PRIu64, (uint64_t)st.st_size,
-			      c->max_bytes);
-	if (c->trust <= TRUST_FOLDER)
-		r = check_owner(c, &st, err);
-	if (!r && c->trust <= TRUST_NAME)
-		r = check_mode(c, &st, err);
-	if (!r && c->trust <= TRUST_NAME)
-		r = check_age(c, &st, err);
-	return r;
 }
 
 /* A dump has the pid of its process. */
-static int check_header(const struct candidate *c, int fd, struct seam_err *err)
+static int check_header(const struct jit_search *s, int fd)
 {
 	uint8_t bytes[SEAM_JITDUMP_HEADER_BYTES];
 	ssize_t n = pread(fd, bytes, sizeof(bytes), 0);
@@ -163,74 +140,81 @@ static int check_header(const struct candidate *c, int fd, struct seam_err *err)
 
 	if (seam_jitdump_begin(&reader, (struct seam_bytes) {
 				bytes, n > 0 ? (size_t)n : 0 }, &why))
-		return refuse(c, why.code, err, "%s", why.cause[0]);
-	if (c->owner->inner_pid &&
-	    reader.header.pid != (uint32_t)c->owner->inner_pid)
-		return refuse(c, -ESTALE, err, "it is of process %" PRIu32
+		return refuse(s, why.code, "%s", why.cause[0]);
+	if (s->owner->inner_pid &&
+	    reader.header.pid != (uint32_t)s->owner->inner_pid)
+		return refuse(s, -ESTALE, "it is of process %" PRIu32
 			      ", not %d", reader.header.pid,
-			      c->owner->inner_pid);
+			      s->owner->inner_pid);
 	return 0;
 }
 
-static int check_open_file(const struct candidate *c, int fd,
-			   struct seam_err *err)
+static int check_file(const struct jit_search *s, int fd)
+{
+	struct stat st;
+	int r = 0;
+
+	if (fstat(fd, &st))
+		return refuse(s, -errno, "%s", strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return refuse(s, -EINVAL, "it is %s, not a file",
+			      seam_file_kind(st.st_mode));
+	if ((uint64_t)st.st_size > s->max_bytes)
+		return refuse(s, -EFBIG, "it has %" PRIu64 " bytes, more than "
+			      "%" PRIu64, (uint64_t)st.st_size, s->max_bytes);
+	if (s->trust <= TRUST_FOLDER)
+		r = check_owner(s, &st);
+	if (!r && s->trust <= TRUST_NAME)
+		r = check_mode_and_age(s, &st);
+	if (!r && s->kind == SEAM_JIT_DUMP)
+		r = check_header(s, fd);
+	return r;
+}
+
+/* @fd if it can be trusted; else -errno, and it is closed. */
+static int check_open_file(const struct jit_search *s, int fd)
 {
 	int r;
 
 	if (fd < 0)
 		return errno == ENOENT || errno == ENOTDIR ? -ENOENT :
-		       refuse(c, -errno, err, "%s", errno == ELOOP ?
+		       refuse(s, -errno, "%s", errno == ELOOP ?
 			      "it is a symbolic link" : strerror(errno));
-	r = check_file(c, fd, err);
-	if (!r && c->kind == SEAM_JIT_DUMP)
-		r = check_header(c, fd, err);
+	r = check_file(s, fd);
 	if (!r)
 		return fd;
 	close(fd);
 	return r;
 }
 
-enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
-
 int seam_jit_check(const struct seam_jit_owner *owner, enum seam_jit_kind kind,
 		   const char *path, int fd, uint64_t max_bytes,
 		   struct seam_err *err)
 {
-	struct candidate c = {
+	const struct jit_search s = {
 		.owner = owner, .kind = kind, .trust = TRUST_PROCESS,
 		.max_bytes = max_bytes, .also = (uid_t)-1, .path = path,
+		.err = err,
 	};
 
 	if (err)
 		*err = (struct seam_err) { 0 };
-	return check_open_file(&c, fd, err);
+	return check_open_file(&s, fd);
 }
 
 /* ---- searching ---- */
 
-struct jit_search {
-	const struct seam_jit_places *places;
-	const struct seam_jit_owner *owner;
-	enum seam_jit_kind kind;
-	char names[3][NAME_BYTES];	/* base names it may have; "" ends */
-	uint64_t max_bytes;
-	uid_t also;
-	int refusal;			/* the last, or 0 */
-	char *found;
-	size_t found_cap;
-	struct seam_err *err;
-};
+enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
 
 /* Open @path with the checks of @trust.  A descriptor, or -1. */
 static int try_path(struct jit_search *s, const char *path, enum trust trust)
 {
-	struct candidate c = {
-		.owner = s->owner, .kind = s->kind, .trust = trust,
-		.max_bytes = s->max_bytes, .also = s->also, .path = path,
-	};
 	int flags = trust == TRUST_USER ? OPEN_FLAGS : OPEN_FLAGS | O_NOFOLLOW;
-	int fd = check_open_file(&c, open(path, flags), s->err);
+	int fd;
 
+	s->trust = trust;
+	s->path = path;
+	fd = check_open_file(s, open(path, flags));
 	if (fd < 0) {
 		s->refusal = fd == -ENOENT ? s->refusal : fd;
 		return -1;

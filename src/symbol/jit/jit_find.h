@@ -92,7 +92,7 @@ int seam_jit_find(const struct seam_jit_places *places,
 
 /*
  * The index of when the lines of the map at @path were written, which a
- * recorder writes next to it (wire/jit/perf_map_times.h).  @times is empty
+ * recorder writes next to it (wire/jit/perf_map.h).  @times is empty
  * where there is none, or where it is not of the owner of the map.
  */
 void seam_jit_find_times(const char *path, struct seam_file *times);

@@ -2,32 +2,179 @@
 /* kernel.c - identify, save and load a kernel's symbols; see kernel.h */
 #include "symbol/kernel/kernel.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/bpf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "symbol/kernel/kallsyms.h"
-#include "symbol/kernel/kernel_cache.h"
-#include "symbol/kernel/kernel_file.h"
+#include <zstd.h>
+
+#include "base/cursor.h"
+#include "base/hash.h"
+#include "base/text.h"
 #include "wire/elf_notes.h"
 
 #define KALLSYMS "/proc/kallsyms"
+#define NAME "kernel.sym.zst"
 #define FILE_MAX ((size_t)64 << 20)
 #define KALLSYMS_MAX ((size_t)256 << 20)
+#define MODULES_MAX ((size_t)16 << 20)
 
-static void read_boot_id(struct seam_kernel_identity *identity)
+/* More BPF programs than this are not counted; nothing is cached then. */
+#define BPF_MAX 4096
+
+#define SKIPPABLE 0x184d2a50u
+#define HEADER_MAX 4096
+#define MAGIC_KEY "seam-kernel-symbols"
+
+/*
+ * The largest unpacked size: a kernel's list has 10 to 20 MB and packs to a
+ * seventh.
+ */
+#define TEXT_FREE ((size_t)1 << 20)
+#define MAX_RATIO 32
+
+/* Level 1: a quarter more bytes than level 3 in half of its time. */
+enum { LEVEL = 1 };
+
+/* -- /proc/kallsyms ------------------------------------------------------- */
+
+/*
+ * Read in one pass: each report with kernel frames reads 120,000 lines, without
+ * a copy, and without a call for each line but memchr().
+ */
+
+/*
+ * A function without a size ends at the next symbol, but not further away
+ * than this: beyond the last symbol of a module lies another module.
+ */
+#define LONGEST_FUNCTION (256 * 1024)
+
+struct symbol_line {
+	uint64_t addr;
+	char type;
+	const char *name;
+	size_t name_size;
+	bool in_module;
+};
+
+/* Read the line of @size bytes at @text, without its newline. */
+static bool read_line(const char *text, size_t size, struct symbol_line *line)
+{
+	const char *blank = seam_text_number(text, text + size, 16,
+					     &line->addr);
+	size_t pos = blank ? (size_t)(blank - text) : 0, end;
+
+	if (!blank || size - pos < 4 || text[pos] != ' ' ||
+	    text[pos + 2] != ' ')
+		return false;
+	line->type = text[pos + 1];
+	line->name = text + pos + 3;
+	for (end = pos + 3; end < size; end++)
+		if (text[end] == '\t' || text[end] == ' ' || text[end] == '\0')
+			break;
+	line->name_size = end - pos - 3;
+	line->in_module = end < size && text[end] == '\t';
+	return line->name_size > 0;
+}
+
+static bool is_function(char type)
+{
+	return type == 't' || type == 'T' || type == 'w' || type == 'W';
+}
+
+static uint32_t flags_of(char type)
+{
+	if (!is_function(type))
+		return SEAM_SYMBOL_FENCE;
+	if (type == 'W' || type == 'w')
+		return SEAM_SYMBOL_WEAK;
+	return type == 'T' ? SEAM_SYMBOL_GLOBAL : 0;
+}
+
+static int add_symbol(struct seam_symtab *table, const struct symbol_line *line)
+{
+	struct seam_symbol symbol = {
+		.start = line->addr, .end = line->addr,
+		.limit = line->addr < UINT64_MAX - LONGEST_FUNCTION ?
+			 line->addr + LONGEST_FUNCTION : UINT64_MAX,
+		.name = line->name,
+		.flags = flags_of(line->type),
+	};
+
+	/* Of names for one address the last counts, so that perf agrees. */
+	if (table->symbols.n && is_function(line->type)) {
+		struct seam_symbol *last =
+			&table->symbols.items[table->symbols.n - 1];
+
+		if (last->start == symbol.start &&
+		    !(last->flags & SEAM_SYMBOL_FENCE)) {
+			*last = symbol;
+			return 0;
+		}
+	}
+	return seam_symtab_add(table, &symbol);
+}
+
+ptrdiff_t seam_kallsyms_read(struct seam_symtab *table, char *text, size_t size,
+			     bool modules)
+{
+	ptrdiff_t n = 0;
+	size_t pos = 0;
+
+	text[size] = '\0';
+	while (pos < size) {
+		const char *newline = memchr(text + pos, '\n', size - pos);
+		size_t end = newline ? (size_t)(newline - text) : size;
+		struct symbol_line line;
+
+		if (read_line(text + pos, end - pos, &line) &&
+		    line.addr != 0 && (modules || !line.in_module)) {
+			if (add_symbol(table, &line))
+				return -ENOMEM;
+			n += is_function(line.type);
+			text[(size_t)(line.name - text) + line.name_size] = 0;
+		}
+		pos = end + 1;
+	}
+	return seam_symtab_sort(table) ? -ENOMEM : n;
+}
+
+/* Whether the line @text, its newline included, is of @name: its address. */
+static bool is_line_of(const char *text, size_t size, const char *name,
+		      uint64_t *addr)
+{
+	struct symbol_line line;
+	const char *end = memchr(text, '\n', size);
+
+	if (!end || !read_line(text, (size_t)(end - text), &line) ||
+	    line.name_size != strlen(name) ||
+	    memcmp(line.name, name, line.name_size) != 0)
+		return false;
+	*addr = line.addr;
+	return true;
+}
+
+/* -- which kernel ------------------------------------------------------- */
+
+void seam_kernel_boot_id(char boot_id[SEAM_BOOT_ID_TEXT])
 {
 	struct seam_file file;
 	const size_t size = SEAM_BOOT_ID_TEXT - 1;
 
+	memset(boot_id, 0, SEAM_BOOT_ID_TEXT);
 	if (seam_file_read(&file, AT_FDCWD, "/proc/sys/kernel/random/boot_id",
 			   4096, NULL))
 		return;
 	if (file.bytes.size >= size)
-		memcpy(identity->boot_id, file.bytes.data, size);
+		memcpy(boot_id, file.bytes.data, size);
 	seam_file_close(&file);
 }
 
@@ -62,8 +209,7 @@ static int read_text_addr(struct seam_kernel_identity *identity,
 		return errno == ENOENT || errno == EACCES || errno == EPERM ?
 		       0 : seam_err_errno(err, "cannot open " KALLSYMS);
 	while (done < MAX && (n = getline(&line, &cap, in)) > 0 &&
-	       !seam_kallsyms_is(line, (size_t)n, "_text",
-				 &identity->text_addr))
+	       !is_line_of(line, (size_t)n, "_text", &identity->text_addr))
 		done += (size_t)n;
 	if (n < 0 && ferror(in))
 		r = seam_err_errno(err, "cannot read " KALLSYMS);
@@ -76,10 +222,303 @@ int seam_kernel_identify(struct seam_kernel_identity *identity,
 			 struct seam_err *err)
 {
 	*identity = (struct seam_kernel_identity) { 0 };
-	read_boot_id(identity);
+	seam_kernel_boot_id(identity->boot_id);
 	identity->build_id_size = seam_kernel_build_id(identity->build_id);
 	return read_text_addr(identity, err);
 }
+
+/* -- kernel.sym.zst ----------------------------------------------------- */
+
+static size_t print_header(const struct seam_kernel_file *file, char *text)
+{
+	const struct seam_kernel_identity *id = &file->identity;
+	char hex[2 * SEAM_BUILD_ID_MAX + 1];
+	int n = snprintf(text, HEADER_MAX, MAGIC_KEY "=1\ntext=%" PRIx64
+			 "\nmodules=%" PRIx64 "\n", id->text_addr,
+			 file->modules);
+
+	if (id->boot_id[0])
+		n += snprintf(text + n, HEADER_MAX - (size_t)n, "boot_id=%s\n",
+			      id->boot_id);
+	if (id->build_id_size > 0)
+		n += snprintf(text + n, HEADER_MAX - (size_t)n, "build_id=%s\n",
+			      seam_text_hex(hex, id->build_id,
+					    id->build_id_size));
+	return (size_t)n;
+}
+
+int seam_kernel_file_write(const struct seam_kernel_file *file,
+			   struct seam_bytes text, uint8_t **out,
+			   size_t *out_size, struct seam_err *err)
+{
+	char header[HEADER_MAX];
+	size_t n = print_header(file, header);
+	size_t cap = ZSTD_compressBound(text.size);
+	uint8_t *bytes = malloc(8 + n + cap);
+	size_t packed;
+
+	*out = NULL;
+	if (!bytes)
+		return seam_err_no_memory(err);
+	memcpy(bytes, (uint32_t[]) { htole32(SKIPPABLE), htole32((uint32_t)n) },
+	       8);
+	memcpy(bytes + 8, header, n);
+	packed = ZSTD_compress(bytes + 8 + n, cap, text.data, text.size, LEVEL);
+	if (ZSTD_isError(packed)) {
+		free(bytes);
+		return seam_err_set(err, -ENOMEM, "cannot compress: %s",
+				    ZSTD_getErrorName(packed));
+	}
+	*out = bytes;
+	*out_size = 8 + n + packed;
+	return 0;
+}
+
+static bool parse_hex(const char *text, uint64_t *value)
+{
+	const char *end = text + strlen(text);
+
+	return seam_text_number(text, end, 16, value) == end;
+}
+
+/* A known key with an unknown value is none that can be read. */
+static bool parse_line(struct seam_kernel_file *file, const char *key,
+		       const char *value)
+{
+	struct seam_kernel_identity *id = &file->identity;
+
+	if (strcmp(key, "boot_id") == 0)
+		return snprintf(id->boot_id, SEAM_BOOT_ID_TEXT, "%s", value) <
+		       SEAM_BOOT_ID_TEXT;
+	if (strcmp(key, "build_id") == 0)
+		return (id->build_id_size = seam_text_unhex(id->build_id,
+			SEAM_BUILD_ID_MAX, value, strlen(value))) != 0;
+	if (strcmp(key, "text") == 0)
+		return parse_hex(value, &id->text_addr);
+	if (strcmp(key, "modules") == 0)
+		return parse_hex(value, &file->modules);
+	return strcmp(key, MAGIC_KEY) != 0 || strcmp(value, "1") == 0;
+}
+
+/* The lines of @text, each of which ends in a newline. */
+static int parse_header(struct seam_kernel_file *file, char *text,
+			struct seam_err *err)
+{
+	char *next = text, *line, *value;
+
+	if (strncmp(text, MAGIC_KEY "=", strlen(MAGIC_KEY "=")) != 0)
+		return seam_err_set(err, -EBADMSG,
+				    "byte 8: not a file of kernel symbols");
+	while ((line = strsep(&next, "\n")) && (*line || next)) {
+		size_t at = 8 + (size_t)(line - text);
+
+		value = next ? strchr(line, '=') : NULL;
+		if (!value)
+			return seam_err_set(err, -EBADMSG,
+				"byte %zu: not a key=value line", at);
+		*value++ = '\0';
+		if (!parse_line(file, line, value))
+			return seam_err_set(err, -ENOTSUP,
+				"byte %zu: a value that is not read here", at);
+	}
+	return 0;
+}
+
+int seam_kernel_file_read(struct seam_kernel_file *file,
+			  struct seam_bytes bytes, struct seam_err *err)
+{
+	struct seam_cursor c = seam_cursor_over(bytes, SEAM_LITTLE);
+	uint32_t magic = seam_cursor_u32(&c);
+	uint32_t size = seam_cursor_u32(&c);
+	char header[HEADER_MAX + 1];
+	const uint8_t *text;
+
+	*file = (struct seam_kernel_file) { 0 };
+	if (!c.error && (magic != SKIPPABLE || size > HEADER_MAX))
+		return seam_err_set(err, -EBADMSG,
+				    "byte 0: not a file of kernel symbols");
+	text = seam_cursor_bytes(&c, size);
+	if (c.error)
+		return seam_err_set(err, c.error,
+				    "byte %zu: the file ends early",
+				    c.error_pos);
+	memcpy(header, text, size);
+	header[size] = '\0';
+	file->packed = (struct seam_bytes) {
+		bytes.data + c.pos, seam_cursor_left(&c),
+	};
+	return parse_header(file, header, err);
+}
+
+int seam_kernel_file_text(const struct seam_kernel_file *file, char **text,
+			  size_t *size, struct seam_err *err)
+{
+	unsigned long long n = ZSTD_getFrameContentSize(file->packed.data,
+							file->packed.size);
+	size_t got;
+
+	*text = NULL;
+	if (n == ZSTD_CONTENTSIZE_ERROR || n == ZSTD_CONTENTSIZE_UNKNOWN ||
+	    n > KALLSYMS_MAX)
+		return seam_err_set(err, -EBADMSG,
+				    "the compressed text has an invalid size");
+	if (n > TEXT_FREE + MAX_RATIO * (uint64_t)file->packed.size)
+		return seam_err_set(err, -EBADMSG, "the compressed text would "
+				    "unpack to over %d times its size",
+				    MAX_RATIO);
+	*text = malloc((size_t)n + 1);
+	if (!*text)
+		return seam_err_no_memory(err);
+	got = ZSTD_decompress(*text, (size_t)n, file->packed.data,
+			      file->packed.size);
+	if (ZSTD_isError(got)) {
+		free(*text);
+		*text = NULL;
+		return seam_err_set(err, -EBADMSG, "cannot unpack: %s",
+				    ZSTD_getErrorName(got));
+	}
+	*size = got;
+	return 0;
+}
+
+/* -- the cache ---------------------------------------------------------- */
+
+/*
+ * Fold name, size and address of each line of /proc/modules; its counts of
+ * users change all the time.
+ */
+static uint64_t hash_modules(const char *text, size_t size)
+{
+	uint64_t hash = 0;
+	size_t start = 0;
+	int field = 0;
+
+	for (size_t i = 0; i < size; i++) {
+		if (text[i] != ' ' && text[i] != '\n')
+			continue;
+		if (field != 2 && field != 3 && field != 4)
+			hash = seam_hash_stable(text + start, i - start,
+						hash);
+		field = text[i] == '\n' ? 0 : field + 1;
+		start = i + 1;
+	}
+	return hash;
+}
+
+/* Names in [bpf] come and go with the programs; ids are not used again. */
+static bool hash_bpf(uint64_t *hash)
+{
+	union bpf_attr attr = { 0 };
+
+	for (int i = 0; i < BPF_MAX; i++) {
+		if (syscall(SYS_bpf, BPF_PROG_GET_NEXT_ID, &attr,
+			    sizeof(attr)))
+			return errno == ENOENT || errno == ENOSYS;
+		*hash = seam_hash_stable(&attr.next_id,
+					 sizeof(attr.next_id), *hash);
+		attr.start_id = attr.next_id;
+	}
+	return false;
+}
+
+uint64_t seam_kernel_modules(void)
+{
+	struct seam_file file;
+	uint64_t hash = 1;
+	int r = seam_file_read(&file, AT_FDCWD, "/proc/modules", MODULES_MAX,
+			       NULL);
+
+	/* A kernel without modules has no such file. */
+	if (r && r != -ENOENT)
+		return 0;
+	if (!r)
+		hash = hash_modules((const char *)file.bytes.data,
+				    file.bytes.size);
+	seam_file_close(&file);
+	if (!hash_bpf(&hash))
+		return 0;
+	return hash ? hash : 1;
+}
+
+/* The folder, made if it is not there; or -1. */
+static int open_folder(void)
+{
+	const char *xdg = getenv("XDG_CACHE_HOME");
+	const char *home = getenv("HOME");
+	char base[PATH_MAX], path[PATH_MAX];
+	struct stat st;
+	int fd;
+
+	if (xdg && xdg[0] == '/')
+		snprintf(base, sizeof(base), "%s", xdg);
+	else if (home && home[0] == '/')
+		snprintf(base, sizeof(base), "%s/.cache", home);
+	else
+		return -1;
+	if (snprintf(path, sizeof(path), "%s/seam", base) >= PATH_MAX)
+		return -1;
+	mkdir(base, 0700);
+	mkdir(path, 0700);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+	    (st.st_mode & 077) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static bool is_same(const struct seam_kernel_file *file,
+		    const struct seam_kernel_identity *identity,
+		    uint64_t modules)
+{
+	const struct seam_kernel_identity *have = &file->identity;
+
+	return file->modules == modules && identity->boot_id[0] &&
+	       strcmp(have->boot_id, identity->boot_id) == 0 &&
+	       have->text_addr == identity->text_addr &&
+	       have->build_id_size == identity->build_id_size &&
+	       memcmp(have->build_id, identity->build_id,
+		      have->build_id_size) == 0;
+}
+
+bool seam_kernel_cache_read(struct seam_file *file,
+			    const struct seam_kernel_identity *identity,
+			    uint64_t modules)
+{
+	struct seam_kernel_file kept;
+	int folder = modules ? open_folder() : -1;
+	int r;
+
+	if (folder < 0)
+		return false;
+	r = seam_file_read(file, folder, NAME, FILE_MAX, NULL);
+	close(folder);
+	if (r)
+		return false;
+	if (!seam_kernel_file_read(&kept, file->bytes, NULL) &&
+	    is_same(&kept, identity, modules))
+		return true;
+	seam_file_close(file);
+	return false;
+}
+
+static void write_cache(struct seam_bytes bytes)
+{
+	int folder = open_folder();
+	char name[64];
+
+	if (folder < 0)
+		return;
+	snprintf(name, sizeof(name), NAME ".%ld", (long)getpid());
+	if (!seam_file_create(folder, name, bytes, NULL) &&
+	    renameat(folder, name, folder, NAME))
+		unlinkat(folder, name, 0);
+	close(folder);
+}
+
+/* -- saving ------------------------------------------------------------- */
 
 /*
  * The setting that would show addresses to this user.  Source:
@@ -136,7 +575,7 @@ static int capture_new(int dirfd, const char *name,
 	r = seam_file_create(dirfd, name, file, err);
 	/* Modules that changed meanwhile may be in the text or not. */
 	if (!r && header->modules && header->modules == seam_kernel_modules())
-		seam_kernel_cache_write(file);
+		write_cache(file);
 	free(bytes);
 	return r;
 }
@@ -159,11 +598,7 @@ int seam_kernel_capture(int dirfd, const char *name, struct seam_err *err)
 	return r;
 }
 
-static bool same_bytes(const uint8_t *a, size_t a_size, const uint8_t *b,
-		       size_t b_size)
-{
-	return a_size == b_size && memcmp(a, b, a_size) == 0;
-}
+/* -- loading ------------------------------------------------------------ */
 
 /*
  * Whether @have is the kernel that was recorded.  @proven: nothing recorded
@@ -181,8 +616,9 @@ static bool is_recorded(const struct seam_kernel_identity *have,
 	    strcmp(have->boot_id, kernel->boot_id) == 0)
 		return true;
 	if (has_build && have->build_id_size > 0)
-		return same_bytes(have->build_id, have->build_id_size,
-				  kernel->build_id, kernel->build_id_size) &&
+		return have->build_id_size == kernel->build_id_size &&
+		       memcmp(have->build_id, kernel->build_id,
+			      have->build_id_size) == 0 &&
 		       (kernel->text_addr || !proven);
 	return !proven && !has_boot;
 }
@@ -267,14 +703,12 @@ int seam_kernel_load(struct seam_kernel_symbols *symbols, const char *bundle,
 	int r;
 
 	*symbols = (struct seam_kernel_symbols) { 0 };
-	if (bundle && snprintf(path, sizeof(path), "%s/kernel.sym.zst",
+	if (bundle && snprintf(path, sizeof(path), "%s/" NAME,
 			       bundle) < (int)sizeof(path)) {
 		r = load_kept(symbols, path, kernel, err);
 		if (r != -ENOENT && r != -ENOTDIR && r != -ESTALE)
-			return r ? seam_err_add(err, r,
-				"cannot read kernel.sym.zst") : 0;
-		if (!r)
-			return 0;
+			return r ? seam_err_add(err, r, "cannot read " NAME) :
+			       0;
 	}
 	return load_running(symbols, kernel, err);
 }

@@ -9,8 +9,6 @@
 #include "base/demangle.h"
 #include "symbol/elf/elf_symbols.h"
 #include "symbol/elf/find_elf.h"
-#include "symbol/elf/name_tables.h"
-#include "symbol/names/signal_trampoline.h"
 
 /* More than most functions in assembler have. */
 enum { UNSIZED_BYTES = 4096 };
@@ -281,6 +279,39 @@ bool seam_elf_module_extent(struct seam_elf_module *module, uint64_t offset,
 	return true;
 }
 
+/* -- signal trampolines -------------------------------------------------- */
+
+/*
+ * A signal handler's return address is that of a few instructions which call
+ * sigreturn(2).  There is no call before them, so this one return address of a
+ * callchain is looked up without subtracting a byte.  So is that of glibc's
+ * coroutines, which makecontext() sets.
+ *
+ * Source: glibc sysdeps/unix/sysv/linux, musl src/signal, Linux arch/.../vdso,
+ * Go src/runtime/sys_linux_amd64.s; Go's linker appends the ABI.
+ */
+static const char *const trampolines[] = {
+	"__restore_rt", "__restore", "__kernel_rt_sigreturn",
+	"__kernel_sigreturn", "__vdso_rt_sigreturn", "__kernel_sigtramp_rt64",
+	"__kernel_sigtramp_rt32", "__default_rt_sa_restorer",
+	"__default_sa_restorer", "runtime.sigreturn",
+	"runtime.sigreturn__sigaction", "__start_context",
+};
+
+static bool is_trampoline_name(const char *name)
+{
+	static const char abi[] = ".abi0";
+	size_t size = strlen(name), abi_size = sizeof(abi) - 1;
+
+	if (size > abi_size && strcmp(name + size - abi_size, abi) == 0)
+		size -= abi_size;
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(trampolines); i++)
+		if (strlen(trampolines[i]) == size &&
+		    memcmp(name, trampolines[i], size) == 0)
+			return true;
+	return false;
+}
+
 /*
  * Whether a signal trampoline begins at @addr.  Its entry in .eh_frame begins
  * a byte earlier, because unwinders look up one byte before a return address.
@@ -293,13 +324,13 @@ static bool begins_trampoline(struct seam_elf_module *module, uint64_t addr)
 	const char *name;
 
 	if (symbol && symbol->start == addr)
-		return seam_signal_trampoline_is_name(symbol->name);
+		return is_trampoline_name(symbol->name);
 	range = range_at(module, addr);
 	if (!range || (range->start != addr && range->start + 1 != addr))
 		return false;
 	name = seam_function_ranges_name(&module->ranges, range);
 	return range->is_signal_frame ||
-	       (name && seam_signal_trampoline_is_name(name));
+	       (name && is_trampoline_name(name));
 }
 
 bool seam_elf_module_is_trampoline(struct seam_elf_module *module,
@@ -318,27 +349,13 @@ bool seam_elf_module_is_trampoline(struct seam_elf_module *module,
 	       begins_trampoline(module, addr);
 }
 
-int seam_elf_module_code(const struct seam_elf_module *module, uint64_t offset,
-			 uint8_t *buf, size_t size,
-			 struct seam_machine *machine, struct seam_err *err)
-{
-	struct seam_elf file;
-	int r = seam_find_elf(&file, module->options, module->file, err);
-
-	if (r < 0)
-		return r;
-	*machine = seam_elf_machine(&file);
-	r = seam_elf_read(&file, offset, buf, size, err);
-	seam_elf_close(&file);
-	return r;
-}
-
 /* What is open of @file, without libelf's part of it. */
 static void take_file(struct seam_elf *file, struct seam_module_file *out)
 {
 	*out = (struct seam_module_file) {
 		.fd = file->fd, .image = file->image,
 		.size = (size_t)file->size,
+		.machine = seam_elf_machine(file),
 	};
 	file->fd = -1;
 	elf_end(file->elf);

@@ -58,9 +58,6 @@ bool seam_elf_module_extent(struct seam_elf_module *module, uint64_t offset,
 			    struct seam_extent *out);
 bool seam_elf_module_is_trampoline(struct seam_elf_module *module,
 				   uint64_t offset);
-int seam_elf_module_code(const struct seam_elf_module *module, uint64_t offset,
-			 uint8_t *buf, size_t size,
-			 struct seam_machine *machine, struct seam_err *err);
 
 /*
  * Search and check the file again, or its separate debug file, and open it.  0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sandbox.c - start, limit and end a reading process; see sandbox.h
+ * sandbox.c - messages, and a process that sends them; see sandbox.h
  *
  * The calls that it may make are an allow-list.  Optional calls of libraries
  * (open a debug file, get the memory size) fail with EACCES; all calls that are
@@ -16,6 +16,7 @@
 #include <linux/fs.h>
 #include <linux/seccomp.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -26,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory_limit.h"
 
 /* Where the child's socket is: after the standard three. */
@@ -44,6 +46,197 @@ enum { WAIT_NS = 1000000, MAX_WAITS = 2000 };
 
 /* For one request; the largest files take some ten seconds. */
 unsigned int seam_sandbox_cpu_s = 60;
+
+/* ---- messages ---- */
+
+/* More than the instructions of the largest function take. */
+#define MAX_MESSAGE ((size_t)1 << 30)
+
+struct message_header {
+	uint32_t kind, size;
+};
+
+void seam_ipc_put(struct seam_ipc *ipc, const void *data, size_t size)
+{
+	ipc->is_broken = ipc->is_broken ||
+			 !SEAM_ARRAY_EXTEND(&ipc->out, data, size);
+}
+
+void seam_ipc_put_u32(struct seam_ipc *ipc, uint32_t v)
+{
+	seam_ipc_put(ipc, &v, sizeof(v));
+}
+
+void seam_ipc_put_u64(struct seam_ipc *ipc, uint64_t v)
+{
+	seam_ipc_put(ipc, &v, sizeof(v));
+}
+
+void seam_ipc_put_text(struct seam_ipc *ipc, const char *text)
+{
+	seam_ipc_put(ipc, text ? text : "",
+		     text ? strlen(text) + 1 : 1);
+}
+
+/* Descriptor @fd is attached to the header. */
+int seam_ipc_send(struct seam_ipc *ipc, uint32_t kind, int fd)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct message_header header = { kind, (uint32_t)ipc->out.n };
+	struct iovec left[] = {
+		{ &header, sizeof(header) }, { ipc->out.items, ipc->out.n },
+	};
+	struct msghdr message = { .msg_iov = left, .msg_iovlen = 2 };
+	bool is_whole = !ipc->is_broken && ipc->out.n <= MAX_MESSAGE;
+
+	ipc->out.n = 0;
+	ipc->is_broken = false;
+	if (!is_whole)
+		return -ENOMEM;
+	if (fd >= 0) {
+		message.msg_control = control;
+		message.msg_controllen = sizeof(control);
+		*CMSG_FIRSTHDR(&message) = (struct cmsghdr) {
+			.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
+			.cmsg_len = CMSG_LEN(sizeof(fd)),
+		};
+		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &fd, sizeof(fd));
+	}
+	while (left[0].iov_len + left[1].iov_len > 0) {
+		ssize_t n = sendmsg(ipc->fd, &message, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -EPIPE;
+		message.msg_controllen = 0;
+		for (int i = 0; i < 2; i++) {
+			size_t sent = (size_t)n < left[i].iov_len ? (size_t)n :
+				      left[i].iov_len;
+
+			left[i].iov_base = (uint8_t *)left[i].iov_base + sent;
+			left[i].iov_len -= sent;
+			n -= (ssize_t)sent;
+		}
+	}
+	return 0;
+}
+
+static uint64_t cpu_s(pid_t pid)
+{
+	struct timespec used = { 0 };
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &used))
+		return 0;
+	return (uint64_t)used.tv_sec;
+}
+
+/*
+ * Called each second that a reply takes.  RLIMIT_CPU would count all requests
+ * together, and raising it for each needs CAP_SYS_RESOURCE where the child is
+ * another user.
+ */
+static int count_second(struct seam_ipc *ipc)
+{
+	ipc->n_seconds++;
+	ipc->second_ns = seam_clock_ns();
+	if (!ipc->peer)
+		return 0;
+	if (ipc->n_seconds == 1)
+		ipc->begin_s = cpu_s(ipc->peer);
+	/* a process that sleeps uses no CPU time: it has a limit too */
+	ipc->is_slow = cpu_s(ipc->peer) - ipc->begin_s >= seam_sandbox_cpu_s ||
+		       ipc->n_seconds > 10 * seam_sandbox_cpu_s;
+	return ipc->is_slow ? -ETIMEDOUT : 0;
+}
+
+/*
+ * Receive @size bytes, and into *@fd, if @fd is not NULL, the descriptor that
+ * came with the first of them.
+ */
+static int receive(struct seam_ipc *ipc, void *to, size_t size, int *fd)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_LEN(sizeof(int))];
+	struct iovec left = { to, size };
+	int r = 0;
+
+	while (!r && left.iov_len > 0) {
+		struct msghdr message = {
+			.msg_iov = &left, .msg_iovlen = 1,
+			.msg_control = fd ? control : NULL,
+			.msg_controllen = fd ? sizeof(control) : 0,
+		};
+		ssize_t n = recvmsg(ipc->fd, &message, MSG_CMSG_CLOEXEC);
+		bool is_timeout = n < 0 && (errno == EAGAIN ||
+					    errno == EWOULDBLOCK);
+		const struct cmsghdr *c;
+
+		if (n == 0 || (n < 0 && errno != EINTR && !is_timeout))
+			return -EPIPE;
+		/* also of a message that comes byte by byte */
+		if (is_timeout ||
+		    seam_clock_ns() - ipc->second_ns >= SEAM_NS_PER_S)
+			r = count_second(ipc);
+		if (n < 0)
+			continue;
+		c = fd ? CMSG_FIRSTHDR(&message) : NULL;
+		if (c && c->cmsg_level == SOL_SOCKET &&
+		    c->cmsg_type == SCM_RIGHTS &&
+		    c->cmsg_len == CMSG_LEN(sizeof(int)))
+			memcpy(fd, CMSG_DATA(c), sizeof(*fd));
+		fd = NULL;
+		left.iov_base = (uint8_t *)left.iov_base + n;
+		left.iov_len -= (size_t)n;
+	}
+	return r;
+}
+
+int seam_ipc_receive(struct seam_ipc *ipc, struct seam_message *message)
+{
+	struct message_header header;
+	int r;
+
+	*message = (struct seam_message) { .fd = -1 };
+	ipc->n_seconds = 0;
+	ipc->second_ns = seam_clock_ns();
+	r = receive(ipc, &header, sizeof(header), &message->fd);
+	if (!r && header.size > MAX_MESSAGE)
+		r = -EBADMSG;
+	ipc->in.n = 0;
+	if (!r)
+		r = SEAM_ARRAY_RESERVE(&ipc->in, header.size + (size_t)1) ?
+		    receive(ipc, ipc->in.items, header.size, NULL) : -ENOMEM;
+	if (r) {
+		if (message->fd >= 0)
+			close(message->fd);
+		message->fd = -1;
+		return r;
+	}
+	message->kind = header.kind;
+	message->body = seam_cursor_make(ipc->in.items, header.size,
+					 SEAM_NATIVE);
+	return 0;
+}
+
+void seam_ipc_put_err(struct seam_ipc *ipc, const struct seam_err *err)
+{
+	seam_ipc_put_u32(ipc, (uint32_t)-err->code);
+	seam_ipc_put_text(ipc, err->n_causes > 0 ?
+			  err->cause[err->n_causes - 1] : "");
+}
+
+int seam_ipc_take_err(struct seam_cursor *body, struct seam_err *err)
+{
+	uint32_t code = seam_cursor_u32(body);
+	const char *text = seam_cursor_cstr(body);
+
+	if (body->error)
+		return seam_err_set(err, -EBADMSG, "invalid reply");
+	if (code == 0)
+		return 0;
+	return seam_err_set(err, code < 4096 ? -(int)code : -EIO, "%s", text);
+}
 
 /* ---- in the child: what it may do ---- */
 
@@ -74,47 +267,39 @@ enum { ALL_CPU_S = 3600 };
 #define REFUSE (SEAM_IS_SANITIZED ? SECCOMP_RET_ERRNO | EPERM :		\
 		SECCOMP_RET_KILL_PROCESS)
 
-/* Memory, unless it is to be executed: argument 2 is the protection. */
-#define ALLOW_DATA(name)						\
+/*
+ * Allow the call @name where comparison @op of argument @arg with @value is
+ * @is_true; @otherwise.
+ */
+#define ALLOW_IF(name, arg, op, value, is_true, otherwise)		\
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 5),		\
-	LOAD(args[2]),							\
-	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),		\
-	RETURN(SECCOMP_RET_ERRNO | EACCES),				\
-	RETURN(SECCOMP_RET_ALLOW),					\
-	LOAD(nr)
+	LOAD(args[arg]),						\
+	BPF_JUMP(BPF_JMP | (op) | BPF_K, (value), (is_true), !(is_true)), \
+	RETURN(otherwise), RETURN(SECCOMP_RET_ALLOW), LOAD(nr)
+
+#define REFUSED (SECCOMP_RET_ERRNO | EACCES)
+
+/* Memory, unless it is to be executed. */
+#define ALLOW_DATA(name) \
+	ALLOW_IF(name, 2, BPF_JSET, PROT_EXEC, 0, REFUSED)
 
 /*
- * glibc's fstat(): AT_EMPTY_PATH in argument 3.  A path could be passed all
- * the same; it would reveal the size of a file, not its bytes.
+ * glibc's fstat().  A path could be passed all the same; it would reveal the
+ * size of a file, not its bytes.
  */
-#define ALLOW_FSTAT							\
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_newfstatat, 0, 5),	\
-	LOAD(args[3]),							\
-	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, AT_EMPTY_PATH, 1, 0),	\
-	RETURN(SECCOMP_RET_ERRNO | EACCES),				\
-	RETURN(SECCOMP_RET_ALLOW),					\
-	LOAD(nr)
-
-/*
- * A signal to the process itself (argument 0): abort() of a library that found
- * its heap or its stack damaged, which is reported as that.
- */
-#define ALLOW_OWN_SIGNAL(pid)						\
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 4),		\
-	LOAD(args[0]),							\
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (pid), 1, 0),		\
-	RETURN(REFUSE),							\
-	RETURN(SECCOMP_RET_ALLOW)
+#define ALLOW_FSTAT \
+	ALLOW_IF(newfstatat, 3, BPF_JSET, AT_EMPTY_PATH, 1, REFUSED)
 
 /* A file's inode generation, which find_elf.c compares. */
-#define ALLOW_GETVERSION						\
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 5),		\
-	LOAD(args[1]),							\
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)FS_IOC_GETVERSION,\
-		 1, 0),							\
-	RETURN(SECCOMP_RET_ERRNO | EACCES),				\
-	RETURN(SECCOMP_RET_ALLOW),					\
-	LOAD(nr)
+#define ALLOW_GETVERSION \
+	ALLOW_IF(ioctl, 1, BPF_JEQ, (uint32_t)FS_IOC_GETVERSION, 1, REFUSED)
+
+/*
+ * A signal to the process itself: abort() of a library that found its heap or
+ * its stack damaged, which is reported as that.
+ */
+#define ALLOW_OWN_SIGNAL \
+	ALLOW_IF(tgkill, 0, BPF_JEQ, (uint32_t)getpid(), 1, REFUSE)
 
 static bool filter_calls(void)
 {
@@ -147,7 +332,7 @@ static bool filter_calls(void)
 #if SEAM_IS_SANITIZED
 		ALLOW(sigaltstack), ALLOW(rt_sigaction),
 #endif
-		ALLOW_OWN_SIGNAL((uint32_t)getpid()),
+		ALLOW_OWN_SIGNAL,
 		RETURN(REFUSE),
 	};
 	struct sock_fprog program = {
@@ -283,6 +468,15 @@ _Noreturn static void run(int socket, seam_sandbox_work *work, void *context)
 
 /* ---- in the parent ---- */
 
+static void close_ipc(struct seam_ipc *ipc)
+{
+	if (ipc->fd >= 0)
+		close(ipc->fd);
+	free(ipc->out.items);
+	free(ipc->in.items);
+	*ipc = (struct seam_ipc) { .fd = -1 };
+}
+
 static int receive_hello(struct seam_sandbox *sandbox)
 {
 	struct seam_message hello;
@@ -292,35 +486,6 @@ static int receive_hello(struct seam_sandbox *sandbox)
 		return r ? r : -EBADMSG;
 	sandbox->refused = seam_cursor_u32(&hello.body);
 	return 0;
-}
-
-static uint64_t cpu_s(pid_t pid)
-{
-	struct timespec used = { 0 };
-	clockid_t clock;
-
-	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &used))
-		return 0;
-	return (uint64_t)used.tv_sec;
-}
-
-/*
- * Called each second that a reply takes.  RLIMIT_CPU would count all requests
- * together, and raising it for each needs CAP_SYS_RESOURCE where the child is
- * another user.
- */
-static bool is_too_slow(struct seam_ipc *ipc)
-{
-	struct seam_sandbox *sandbox = (struct seam_sandbox *)(void *)
-		((char *)ipc - offsetof(struct seam_sandbox, ipc));
-
-	if (ipc->n_waits == 1)
-		sandbox->begin_s = cpu_s(sandbox->pid);
-	/* a process that sleeps uses no CPU time: it has a limit too */
-	sandbox->is_slow = cpu_s(sandbox->pid) - sandbox->begin_s >=
-			   seam_sandbox_cpu_s ||
-			   ipc->n_waits > 10 * seam_sandbox_cpu_s;
-	return sandbox->is_slow;
 }
 
 int seam_sandbox_start(struct seam_sandbox *sandbox, seam_sandbox_work *work,
@@ -347,7 +512,7 @@ int seam_sandbox_start(struct seam_sandbox *sandbox, seam_sandbox_work *work,
 	}
 	sandbox->pid = pid;
 	sandbox->ipc.fd = ends[0];
-	sandbox->ipc.is_timed_out = is_too_slow;
+	sandbox->ipc.peer = pid;
 	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second));
 	setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &minute, sizeof(minute));
 	if (receive_hello(sandbox)) {
@@ -357,12 +522,11 @@ int seam_sandbox_start(struct seam_sandbox *sandbox, seam_sandbox_work *work,
 	return 0;
 }
 
-static void describe(const struct seam_sandbox *sandbox, int status, char *why,
-		     size_t room)
+static void describe(bool is_slow, int status, char *why, size_t room)
 {
 	int signal_number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
-	if (sandbox->is_slow || signal_number == SIGXCPU)
+	if (is_slow || signal_number == SIGXCPU)
 		snprintf(why, room, "took more than %u seconds",
 			 seam_sandbox_cpu_s);
 	else if (signal_number == SIGSYS)
@@ -395,16 +559,17 @@ static void wait_for_end(pid_t pid, int *status)
 
 void seam_sandbox_end(struct seam_sandbox *sandbox, char *why, size_t room)
 {
+	bool is_slow = sandbox->ipc.is_slow;
 	int status = 0;
 
-	seam_ipc_fini(&sandbox->ipc);
+	close_ipc(&sandbox->ipc);
 	if (sandbox->pid == 0)
 		return;
 	/* Harmless for a process that has ended; ends one that hangs. */
 	kill(sandbox->pid, SIGKILL);
 	wait_for_end(sandbox->pid, &status);
 	if (why)
-		describe(sandbox, status, why, room);
+		describe(is_slow, status, why, room);
 	sandbox->pid = 0;
 }
 

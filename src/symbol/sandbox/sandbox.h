@@ -8,7 +8,7 @@
  * connect, execute, fork or signal (seccomp, no_new_privs); it may use as much
  * memory as --max-memory allows the parent, and a minute of CPU time a
  * request; it is user 65534 where its parent is root.  The parent opens the
- * files that it requests (file_broker.h).  If it dies, the file that it read
+ * files that it requests (elf_file.h).  If it dies, the file that it read
  * has no names, and the parent reports that.
  *
  * A container may refuse one of these protections.  The others are in force
@@ -20,14 +20,69 @@
 
 #include <sys/types.h>
 
-#include "symbol/sandbox/ipc.h"
+#include "base/array.h"
+#include "base/cursor.h"
+#include "base/err.h"
+
+/* ---- messages ---- */
+
+/*
+ * A message is a kind, a run of bytes and perhaps a descriptor.  Both ends are
+ * the same program on the same machine, so numbers are sent in memory order.
+ * The other end may have been taken over by a file that it parsed, so messages
+ * are read with a cursor, and their size has a limit.
+ *
+ * Threads: one at a time for one end.  Zeroed, with a stream socket in fd, it
+ * is ready.
+ */
+struct seam_ipc {
+	int fd;
+	SEAM_ARRAY(uint8_t) out;	/* the message being made */
+	SEAM_ARRAY(uint8_t) in;		/* the message received last */
+	bool is_broken;			/* memory ran out while it was made */
+	/*
+	 * The process at the other end, whose time for a message is limited;
+	 * SO_RCVTIMEO is a second.  0: wait without a limit.
+	 */
+	pid_t peer;
+	unsigned int n_seconds;		/* that this message took */
+	uint64_t second_ns;		/* when the last of them ended */
+	uint64_t begin_s;		/* CPU time of the peer after the first */
+	bool is_slow;			/* it exceeded its time */
+};
+
+struct seam_message {
+	uint32_t kind;
+	int fd;				/* the caller's to close; -1: none */
+	struct seam_cursor body;	/* valid until the next is received */
+};
+
+/* Append to the message that is being made. */
+void seam_ipc_put(struct seam_ipc *ipc, const void *data, size_t size);
+void seam_ipc_put_u32(struct seam_ipc *ipc, uint32_t v);
+void seam_ipc_put_u64(struct seam_ipc *ipc, uint64_t v);
+/* With its NUL; NULL is sent as "". */
+void seam_ipc_put_text(struct seam_ipc *ipc, const char *text);
+
+/*
+ * Send what was put, with a copy of descriptor @fd unless it is -1.  0;
+ * -EPIPE when the other end has closed; -ENOMEM when a put had failed.
+ */
+int seam_ipc_send(struct seam_ipc *ipc, uint32_t kind, int fd);
+
+/* Wait for the next message.  0; -EPIPE; -ETIMEDOUT; -EBADMSG; -ENOMEM. */
+int seam_ipc_receive(struct seam_ipc *ipc, struct seam_message *message);
+
+/* An error as the rest of a message, and back: the code, or 0. */
+void seam_ipc_put_err(struct seam_ipc *ipc, const struct seam_err *err);
+int seam_ipc_take_err(struct seam_cursor *body, struct seam_err *err);
+
+/* ---- the process ---- */
 
 struct seam_sandbox {
 	pid_t pid;			/* 0: none runs */
 	struct seam_ipc ipc;
 	unsigned int refused;		/* of enum seam_sandbox_part */
-	uint64_t begin_s;		/* its CPU time after a second of it */
-	bool is_slow;			/* it exceeded its time */
 };
 
 enum seam_sandbox_part {

@@ -14,7 +14,7 @@
 #include <yaml.h>
 
 #include "base/demangle.h"
-#include "base/json_read.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "symbol/elf/elf_symbols.h"
 #include "wire/wire.h"
@@ -25,7 +25,7 @@ struct map_sled {
 	uint32_t id;		/* 0: count the changes of function */
 	uint64_t function;
 	uint8_t kind;
-	const char *name;	/* NULL: not known */
+	uint32_t name;		/* string of the map; 0: not known */
 };
 
 static int add_sled(struct seam_xray_map *map, const struct map_sled *sled)
@@ -43,11 +43,8 @@ static int add_sled(struct seam_xray_map *map, const struct map_sled *sled)
 			return -ENOMEM;
 		f = &map->functions.items[map->functions.n - 1];
 	}
-	if (sled->name && !f->name) {
-		f->name = seam_strings_put(&map->strings, sled->name);
-		if (f->name == SEAM_NONE)
-			return -ENOMEM;
-	}
+	if (!f->name)
+		f->name = sled->name;
 	f->kinds |= (uint8_t)(1u << sled->kind);
 	return 0;
 }
@@ -65,20 +62,12 @@ struct sled_entry {
 
 struct elf_image {
 	struct seam_elf file;
-	GElf_Half type;			/* e_type */
 	GElf_Shdr section;
-	struct seam_bytes bytes;	/* the section's, ours to change */
+	uint8_t *bytes;			/* a copy of the section's */
+	size_t n_bytes;
 	struct seam_arena arena;	/* names */
 	struct seam_symtab symbols;
 };
-
-static void put_u64(struct elf_image *image, uint64_t offset, uint64_t v)
-{
-	if (image->bytes.size >= 8 && offset <= image->bytes.size - 8)
-		seam_wire_put_uint((uint8_t *)(uintptr_t)image->bytes.data +
-				   offset, v, 8,
-				   seam_elf_endian(&image->file));
-}
 
 /* The relocation type "load address + addend" of each machine. */
 static bool is_relative(const struct elf_image *image, uint64_t type)
@@ -98,76 +87,46 @@ static bool is_relative(const struct elf_image *image, uint64_t type)
 	return false;
 }
 
-/* S + A and S + A - P, which is all that a map in an object file needs. */
-static void relocate_object(struct elf_image *image, const GElf_Rela *rela,
-			    Elf_Data *symbols)
-{
-	GElf_Sym sym;
-	uint64_t v;
-
-	if (image->file.machine != EM_X86_64 || !symbols ||
-	    !gelf_getsym(symbols, (int)GELF_R_SYM(rela->r_info), &sym))
-		return;
-	v = sym.st_value + (uint64_t)rela->r_addend;
-	if (GELF_R_TYPE(rela->r_info) == R_X86_64_64)
-		put_u64(image, rela->r_offset, v);
-	else if (GELF_R_TYPE(rela->r_info) == R_X86_64_PC64)
-		put_u64(image, rela->r_offset, v - rela->r_offset);
-}
-
+/* Have the copy be as the loader leaves the section. */
 static void relocate(struct elf_image *image, Elf_Scn *scn,
-		     const GElf_Shdr *shdr, size_t map_index)
+		     const GElf_Shdr *shdr)
 {
-	bool is_object = image->type == ET_REL;
 	Elf_Data *data = elf_getdata(scn, NULL);
-	Elf_Scn *link = elf_getscn(image->file.elf, shdr->sh_link);
-	Elf_Data *symbols = link ? elf_getdata(link, NULL) : NULL;
 	size_t n = shdr->sh_entsize ? shdr->sh_size / shdr->sh_entsize : 0;
 	GElf_Rela rela;
 
-	if (!data || (is_object && shdr->sh_info != map_index))
-		return;
-	for (size_t i = 0; i < n && i <= INT32_MAX; i++) {
+	for (size_t i = 0; data && i < n && i <= INT32_MAX; i++) {
+		uint64_t at;
+
 		if (!gelf_getrela(data, (int)i, &rela))
 			break;
-		if (is_object)
-			relocate_object(image, &rela, symbols);
-		else if (is_relative(image, GELF_R_TYPE(rela.r_info)) &&
-			 rela.r_offset >= image->section.sh_addr)
-			put_u64(image, rela.r_offset - image->section.sh_addr,
-				(uint64_t)rela.r_addend);
-	}
-}
-
-static void relocate_all(struct elf_image *image, size_t map_index)
-{
-	Elf_Scn *scn = NULL;
-
-	while ((scn = elf_nextscn(image->file.elf, scn))) {
-		GElf_Shdr shdr;
-
-		if (gelf_getshdr(scn, &shdr) && shdr.sh_type == SHT_RELA)
-			relocate(image, scn, &shdr, map_index);
+		at = rela.r_offset - image->section.sh_addr;
+		if (is_relative(image, GELF_R_TYPE(rela.r_info)) &&
+		    rela.r_offset >= image->section.sh_addr &&
+		    image->n_bytes >= 8 && at <= image->n_bytes - 8)
+			seam_wire_put_uint(image->bytes + at,
+					   (uint64_t)rela.r_addend, 8,
+					   seam_elf_endian(&image->file));
 	}
 }
 
 /*
- * The name for people of the function at @addr, in image->arena; NULL where
- * there is none.  A function has many sleds, one after another: it is needed
- * for the first.
+ * The name for people of the function at @addr; 0 where there is none,
+ * SEAM_NONE without memory.  A function has many sleds, one after another: it
+ * is needed for the first.
  */
-static const char *name_at(const struct seam_xray_map *map,
-			   struct elf_image *image, uint64_t addr)
+static uint32_t name_at(struct seam_xray_map *map, struct elf_image *image,
+			uint64_t addr)
 {
 	const struct seam_symbol *symbol;
 
 	if (map->functions.n &&
 	    map->functions.items[map->functions.n - 1].addr == addr)
-		return NULL;
+		return 0;
 	symbol = seam_symtab_find(&image->symbols, addr);
-	return symbol && symbol->start == addr ?
-	       seam_demangle_with_parameters(&image->arena, symbol->name) :
-	       NULL;
+	return !symbol || symbol->start != addr ? 0 :
+	       seam_strings_put(&map->strings, seam_demangle_with_parameters(
+					&image->arena, symbol->name));
 }
 
 static uint64_t to_file_offset(const struct elf_image *image, uint64_t addr)
@@ -193,8 +152,7 @@ static int add_entry(struct seam_xray_map *map, struct elf_image *image,
 		return seam_err_set(err, -EBADMSG, "entry at %#zx: kind=%u",
 				    offset, entry->kind);
 	/* no program has a function at 0: it is in a relocation */
-	if (entry->version < 2 && entry->function == 0 &&
-	    image->type != ET_REL)
+	if (entry->version < 2 && entry->function == 0)
 		return seam_err_set(err, -ENOTSUP, "entry at %#zx: it has no "
 				    "address, and relocations of machine=%d "
 				    "are not known", offset,
@@ -203,7 +161,7 @@ static int add_entry(struct seam_xray_map *map, struct elf_image *image,
 		sled.function += image->section.sh_addr + offset +
 				 FUNCTION_POS;
 	sled.name = name_at(map, image, sled.function);
-	if (add_sled(map, &sled))
+	if (sled.name == SEAM_NONE || add_sled(map, &sled))
 		return seam_err_no_memory(err);
 	map->functions.items[map->functions.n - 1].file_offset =
 		to_file_offset(image, sled.function);
@@ -213,7 +171,7 @@ static int add_entry(struct seam_xray_map *map, struct elf_image *image,
 static int read_section(struct seam_xray_map *map, struct elf_image *image,
 			struct seam_err *err)
 {
-	struct seam_cursor c = seam_cursor_over(image->bytes,
+	struct seam_cursor c = seam_cursor_make(image->bytes, image->n_bytes,
 						seam_elf_endian(&image->file));
 
 	if (c.size % SLED_BYTES)
@@ -238,43 +196,27 @@ static int read_section(struct seam_xray_map *map, struct elf_image *image,
 	return 0;
 }
 
-static int open_image(struct elf_image *image, struct seam_bytes bytes,
-		      struct seam_err *err)
-{
-	GElf_Ehdr header;
-	int r = seam_elf_open_bytes(&image->file, bytes, err);
-
-	if (r)
-		return r;
-	if (gelf_getclass(image->file.elf) != ELFCLASS64)
-		return seam_err_set(err, -ENOTSUP, "an ELF file of 32 bits: "
-				    "maps of 64-bit programs are read");
-	image->type = gelf_getehdr(image->file.elf, &header) ? header.e_type :
-		      ET_NONE;
-	if (image->type == ET_REL && image->file.machine != EM_X86_64)
-		return seam_err_set(err, -ENOTSUP, "an object file of machine="
-				    "%d: it must be linked",
-				    image->file.machine);
-	return 0;
-}
-
 static int load_image(struct elf_image *image, struct seam_err *err)
 {
-	Elf_Scn *scn = seam_elf_section(&image->file, "xray_instr_map",
-					&image->section);
-	Elf_Data *data = scn ? elf_rawdata(scn, NULL) : NULL;
-	void *copy;
+	Elf_Scn *map = seam_elf_section(&image->file, "xray_instr_map",
+					&image->section), *scn = NULL;
+	Elf_Data *data = map ? elf_rawdata(map, NULL) : NULL;
 
 	if (!data || !data->d_buf)
 		return seam_err_set(err, -ENODATA, "it has no section "
 				    "xray_instr_map: not built with "
 				    "-fxray-instrument");
-	copy = malloc(data->d_size + 1);
-	if (!copy)
+	image->n_bytes = data->d_size;
+	image->bytes = malloc(image->n_bytes + 1);
+	if (!image->bytes)
 		return seam_err_no_memory(err);
-	memcpy(copy, data->d_buf, data->d_size);
-	image->bytes = (struct seam_bytes) { copy, data->d_size };
-	relocate_all(image, elf_ndxscn(scn));
+	memcpy(image->bytes, data->d_buf, image->n_bytes);
+	while ((scn = elf_nextscn(image->file.elf, scn))) {
+		GElf_Shdr shdr;
+
+		if (gelf_getshdr(scn, &shdr) && shdr.sh_type == SHT_RELA)
+			relocate(image, scn, &shdr);
+	}
 	return seam_elf_symbols(&image->symbols, &image->arena, &image->file) ||
 	       seam_symtab_sort(&image->symbols) ? seam_err_no_memory(err) : 0;
 }
@@ -283,13 +225,21 @@ static int read_elf(struct seam_xray_map *map, struct seam_bytes bytes,
 		    struct seam_err *err)
 {
 	struct elf_image image = { 0 };
-	int r = open_image(&image, bytes, err);
+	int r = seam_elf_open_bytes(&image.file, bytes, err);
+	GElf_Ehdr header;
 
+	if (!r && gelf_getclass(image.file.elf) != ELFCLASS64)
+		r = seam_err_set(err, -ENOTSUP, "an ELF file of 32 bits: maps "
+				 "of 64-bit programs are read");
+	if (!r && gelf_getehdr(image.file.elf, &header) &&
+	    header.e_type == ET_REL)
+		r = seam_err_set(err, -ENOTSUP, "an object file: it must be "
+				 "linked");
 	if (!r)
 		r = load_image(&image, err);
 	if (!r)
 		r = read_section(map, &image, err);
-	free((void *)(uintptr_t)image.bytes.data);
+	free(image.bytes);
 	seam_symtab_fini(&image.symbols);
 	seam_arena_fini(&image.arena);
 	seam_elf_close(&image.file);
@@ -298,10 +248,7 @@ static int read_elf(struct seam_xray_map *map, struct seam_bytes bytes,
 
 /* ---- YAML ---- */
 
-enum {
-	MAX_IMAGES = 65536,
-	MAX_GROWTH = 8,		/* of the file, by names for people */
-};
+enum { MAX_GROWTH = 8 };	/* of the file, by names for people */
 
 /* A binary: functions from @first_id on are its own. */
 struct named_image {
@@ -313,14 +260,22 @@ struct named_images {
 	SEAM_ARRAY(struct named_image) items;	/* by rising first_id */
 };
 
+/* What the next scalar of an entry is. */
+enum yaml_key {
+	KEY,
+	ID,
+	FUNCTION,
+	KIND,
+	NAME,
+	OTHER,
+};
+
 struct yaml_reader {
 	yaml_parser_t parser;
 	struct seam_xray_map *map;
 	struct seam_err *err;
-	/* the entry being read */
-	struct map_sled sled;
-	char *name;		/* owned */
-	char *key;		/* owned; NULL before a key */
+	struct map_sled sled;	/* the entry that is read */
+	enum yaml_key next;
 	bool has_kind;
 	int depth;		/* open sequences and mappings */
 };
@@ -364,26 +319,42 @@ static int set_kind(struct yaml_reader *r, const char *text)
 	return bad(r, "unknown kind of sled");
 }
 
-static int set_value(struct yaml_reader *r, const char *text)
+static enum yaml_key key_of(const char *text)
 {
+	static const char *const keys[] = {
+		[ID] = "id", [FUNCTION] = "function", [KIND] = "kind",
+		[NAME] = "function-name",
+	};
+
+	for (enum yaml_key i = ID; i < OTHER; i++)
+		if (strcmp(text, keys[i]) == 0)
+			return i;
+	return OTHER;
+}
+
+static int take_scalar(struct yaml_reader *r, const char *text)
+{
+	enum yaml_key key = r->next;
 	uint64_t number = 0;
 	int err = 0;
 
-	if (strcmp(r->key, "id") == 0) {
+	r->next = key == KEY ? key_of(text) : KEY;
+	switch (key) {
+	case ID:
 		err = set_number(r, text, SEAM_XRAY_MAX_FUNCTION, &number);
 		r->sled.id = (uint32_t)number;
-	} else if (strcmp(r->key, "function") == 0) {
-		err = set_number(r, text, UINT64_MAX, &r->sled.function);
-	} else if (strcmp(r->key, "kind") == 0) {
-		err = set_kind(r, text);
-	} else if (strcmp(r->key, "function-name") == 0) {
-		free(r->name);
-		r->name = strdup(text);
-		err = r->name ? 0 : seam_err_no_memory(r->err);
+		return err;
+	case FUNCTION:
+		return set_number(r, text, UINT64_MAX, &r->sled.function);
+	case KIND:
+		return set_kind(r, text);
+	case NAME:
+		r->sled.name = seam_strings_put(&r->map->strings, text);
+		return r->sled.name == SEAM_NONE ? seam_err_no_memory(r->err) :
+						   0;
+	default:
+		return 0;
 	}
-	free(r->key);
-	r->key = NULL;
-	return err;
 }
 
 static int end_entry(struct yaml_reader *r)
@@ -392,10 +363,7 @@ static int end_entry(struct yaml_reader *r)
 
 	if (r->sled.id == 0 || !r->has_kind)
 		return bad(r, "an entry without id or kind");
-	r->sled.name = r->name;
 	err = add_sled(r->map, &r->sled);
-	free(r->name);
-	r->name = NULL;
 	r->sled = (struct map_sled) { 0 };
 	r->has_kind = false;
 	return err ? seam_err_no_memory(r->err) : 0;
@@ -416,13 +384,8 @@ static int take(struct yaml_reader *r, const yaml_event_t *event)
 		r->depth--;
 		return end_entry(r);
 	case YAML_SCALAR_EVENT:
-		if (r->depth != 2)
-			return bad(r, "no list of entries");
-		if (r->key)
-			return set_value(
-				r, (const char *)event->data.scalar.value);
-		r->key = strdup((const char *)event->data.scalar.value);
-		return r->key ? 0 : seam_err_no_memory(r->err);
+		return r->depth != 2 ? bad(r, "no list of entries") :
+		       take_scalar(r, (const char *)event->data.scalar.value);
 	case YAML_ALIAS_EVENT:
 		return bad(r, "an alias");
 	default:
@@ -430,45 +393,40 @@ static int take(struct yaml_reader *r, const yaml_event_t *event)
 	}
 }
 
-/* The path and the build id of "PATH" BUILD-ID; false: it is no such text. */
-static bool take_binary(struct seam_xray_map *map, const char *p,
-			const char *end, struct named_image *image)
-{
-	const char *quote = memrchr(p, '"', (size_t)(end - p));
-	char path[4096], build_id[2 * SEAM_BUILD_ID_MAX + 1];
-	const char *after = quote ? quote + 1 : p;
-	size_t n = (size_t)(end - after);
-
-	if (n > sizeof(build_id) || (n && *after != ' ') ||
-	    !seam_json_unquote(path, sizeof(path), (struct seam_bytes) {
-			(const uint8_t *)p, (size_t)(after - p) }))
-		return false;
-	snprintf(build_id, sizeof(build_id), "%.*s", n ? (int)n - 1 : 0,
-		 n ? after + 1 : "");
-	image->path = seam_strings_put(&map->strings, path);
-	image->build_id = seam_strings_put(&map->strings, build_id);
-	return true;
-}
-
-/* "# image 812 "/usr/lib/libapp.so" 98fe..".  0, also for other comments. */
+/*
+ * "# image 812 "/usr/lib/libapp.so" 98fe..": its first id, path and build id.
+ * 0, also for other comments, or -ENOMEM.
+ */
 static int take_image(struct seam_xray_map *map, struct named_images *images,
 		      const char *p, const char *end)
 {
 	static const char begin[] = "# image ";
+	char path[4096], build_id[2 * SEAM_BUILD_ID_MAX + 1];
 	size_t n = sizeof(begin) - 1;
 	struct named_image image;
+	const char *after;
 	uint64_t id;
 
 	if ((size_t)(end - p) <= n || memcmp(p, begin, n) != 0)
 		return 0;
 	p = seam_text_number(p + n, end, 10, &id);
 	if (!p || p == end || id > SEAM_XRAY_MAX_FUNCTION ||
-	    images->items.n == MAX_IMAGES || (images->items.n &&
+	    (images->items.n &&
 	     id < images->items.items[images->items.n - 1].first_id))
 		return 0;
-	image.first_id = (uint32_t)id;
-	if (!take_binary(map, p + 1, end, &image))
+	p++;
+	after = memrchr(p, '"', (size_t)(end - p));
+	after = after ? after + 1 : p;
+	n = (size_t)(end - after);
+	if (n > sizeof(build_id) || (n && *after != ' ') ||
+	    !seam_json_unquote(path, sizeof(path), (struct seam_bytes) {
+			(const uint8_t *)p, (size_t)(after - p) }))
 		return 0;
+	snprintf(build_id, sizeof(build_id), "%.*s", n ? (int)n - 1 : 0,
+		 n ? after + 1 : "");
+	image.first_id = (uint32_t)id;
+	image.path = seam_strings_put(&map->strings, path);
+	image.build_id = seam_strings_put(&map->strings, build_id);
 	return image.path != SEAM_NONE && image.build_id != SEAM_NONE &&
 	       SEAM_ARRAY_ADD(&images->items, image) ? 0 : -ENOMEM;
 }
@@ -516,8 +474,10 @@ static int read_entries(struct yaml_reader *r, struct seam_bytes bytes)
 		yaml_event_t event;
 
 		if (!yaml_parser_parse(&r->parser, &event)) {
-			code = bad(r, r->parser.problem ? r->parser.problem :
-				   "not YAML");
+			code = seam_err_set(r->err, -EBADMSG, "no ELF file, "
+				"and no YAML: line %zu: %s",
+				r->parser.mark.line + 1, r->parser.problem ?
+				r->parser.problem : "damaged");
 			break;
 		}
 		done = event.type == YAML_STREAM_END_EVENT;
@@ -525,8 +485,6 @@ static int read_entries(struct yaml_reader *r, struct seam_bytes bytes)
 		yaml_event_delete(&event);
 	}
 	yaml_parser_delete(&r->parser);
-	free(r->name);
-	free(r->key);
 	return code;
 }
 
@@ -585,33 +543,6 @@ static int by_id(const void *a, const void *b)
 	return SEAM_COMPARE(x->id, y->id);
 }
 
-/* Files of other systems, which could be taken for YAML. */
-static int refuse(struct seam_bytes bytes, struct seam_err *err)
-{
-	static const struct {
-		const char *magic, *what;
-	} others[] = {
-		{ "\xcf\xfa\xed\xfe", "a Mach-O file" },
-		{ "\xfe\xed\xfa\xcf", "a Mach-O file" },
-		{ "\xce\xfa\xed\xfe", "a Mach-O file" },
-		{ "\xfe\xed\xfa\xce", "a Mach-O file" },
-		{ "\xca\xfe\xba\xbe", "a Mach-O file" },
-		{ "MZ", "a Windows program" },
-		{ "!<ar", "an archive" },
-	};
-
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(others); i++) {
-		size_t n = strlen(others[i].magic);
-
-		if (bytes.size >= n &&
-		    memcmp(bytes.data, others[i].magic, n) == 0)
-			return seam_err_set(err, -ENOTSUP, "%s: maps are read "
-					    "from ELF files of 64 bits and "
-					    "from YAML", others[i].what);
-	}
-	return 0;
-}
-
 int seam_xray_map_read(struct seam_xray_map *map, struct seam_bytes bytes,
 		       struct seam_err *err)
 {
@@ -623,9 +554,6 @@ int seam_xray_map_read(struct seam_xray_map *map, struct seam_bytes bytes,
 		return seam_err_set(err, -ENODATA, "it is empty");
 	map->from_elf = bytes.size >= 4 &&
 			memcmp(bytes.data, "\177ELF", 4) == 0;
-	r = refuse(bytes, err);
-	if (r)
-		return r;
 	r = map->from_elf ? read_elf(map, bytes, err) :
 	    read_yaml(map, bytes, err);
 	if (r) {
@@ -639,16 +567,6 @@ int seam_xray_map_read(struct seam_xray_map *map, struct seam_bytes bytes,
 void seam_xray_map_sort(struct seam_xray_map *map)
 {
 	SEAM_ARRAY_SORT(&map->functions, by_id);
-}
-
-const char *seam_xray_map_program(const struct seam_xray_map *map)
-{
-	uint32_t image = 0;
-
-	/* one that the program has registered is of no image */
-	for (size_t i = 0; !image && i < map->functions.n; i++)
-		image = map->functions.items[i].image;
-	return seam_strings_get(&map->strings, image);
 }
 
 void seam_xray_map_fini(struct seam_xray_map *map)
@@ -665,28 +583,4 @@ seam_xray_map_find(const struct seam_xray_map *map, uint32_t id)
 	size_t at = SEAM_ARRAY_SEARCH(i, map->functions.n, f[i].id < id);
 
 	return at < map->functions.n && f[at].id == id ? &f[at] : NULL;
-}
-
-int seam_xray_map_resolve(struct seam_xray_map *map,
-			  size_t (*resolve)(void *context, uint64_t offset,
-					    struct seam_location *out,
-					    size_t cap),
-			  void *context)
-{
-	for (size_t i = 0; i < map->functions.n; i++) {
-		struct seam_xray_mapped *f = &map->functions.items[i];
-		struct seam_location at[8];
-		size_t n = resolve(context, f->file_offset, at,
-				   SEAM_ARRAY_SIZE(at));
-
-		/* the last is the function itself, not what it inlined */
-		if (n == 0 || n > SEAM_ARRAY_SIZE(at) || !at[n - 1].function)
-			continue;
-		f->name = seam_strings_put(&map->strings, at[n - 1].function);
-		f->file = seam_strings_put(&map->strings, at[n - 1].file);
-		f->line = at[n - 1].line;
-		if (f->name == SEAM_NONE || f->file == SEAM_NONE)
-			return -ENOMEM;
-	}
-	return 0;
 }

@@ -8,14 +8,12 @@
  * the next.  Maps come from the program itself (ELF) or as the YAML that
  * 'llvm-xray extract' prints.
  *
- * Names come from the map file's symbol table, or are in the YAML;
- * seam_xray_map_resolve() puts better ones in their place, with files and
- * lines.
+ * Names come from the map file's symbol table, or are in the YAML.
  *
  * Seam's own YAML has the binaries of the functions in comments, which begin
  * the file, a line for each: the first id of its functions, its path as a JSON
  * string, and its build id where it has one.  Functions in a binary that has
- * one have no names there; seam_symbols_name_map() finds them.
+ * one have no names there; model/xray/call_names.h finds them.
  *
  *	# image 1 "/usr/bin/app" 5f0b27a1c8d94e3356708192a3b4c5d6e7f80912
  *	# image 812 "/usr/lib/libapp.so" 98fe0c11
@@ -67,7 +65,7 @@ struct seam_xray_map {
 };
 
 /*
- * Read a map: an ELF file of 64 bits, linked or not, or YAML.  -ENODATA when
+ * Read a map: a linked ELF file of 64 bits, or YAML.  -ENODATA when
  * the file has no map, -ENOTSUP for a kind of file or version that is not read,
  * -EBADMSG for damage.  The libraries that parse it are not trusted: outside of
  * tests, see seam_symbols_read_map() in symbols.h.
@@ -88,22 +86,8 @@ seam_xray_has_entries_only(const struct seam_xray_mapped *f)
 /* Order functions that were added to map->functions by id. */
 void seam_xray_map_sort(struct seam_xray_map *map);
 
-/* The binary with the lowest ids, the program; "" where none is named. */
-const char *seam_xray_map_program(const struct seam_xray_map *map);
-
 /* The function of @id, borrowed; NULL when the map has none. */
 const struct seam_xray_mapped *
 seam_xray_map_find(const struct seam_xray_map *map, uint32_t id);
-
-/*
- * Replace name, file and line of every function by those of @resolve, which
- * is as seam_symbols_resolve() for an offset in the map's file.  Where it has
- * no name, the map's own stays.  0 or -ENOMEM.
- */
-int seam_xray_map_resolve(struct seam_xray_map *map,
-			  size_t (*resolve)(void *context, uint64_t offset,
-					    struct seam_location *out,
-					    size_t cap),
-			  void *context);
 
 #endif /* SEAM_XRAY_MAP_H */

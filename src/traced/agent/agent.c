@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "traced/guest/guest_adapter.h"
 #include "traced/interpose/interpose.h"
 #include "traced/interpose/preloaded.h"
 #include "traced/interpose/signal_front.h"
@@ -89,12 +90,6 @@ static void report_ticks(void)
 		       "perf_event_open: %s", strerror(self->tick.refusal));
 }
 
-static bool take(int signal, siginfo_t *info, ucontext_t *context)
-{
-	(void)signal;
-	return seam_agent_on_signal(info, context);
-}
-
 /*
  * The kernel keeps one pending signal of a number: one of the program's that
  * comes with a tick's would be lost, and its handler not called.  A SIGTRAP
@@ -122,7 +117,8 @@ static bool has_handler(int signal)
 static int install_handler(void)
 {
 	static const struct seam_signal_front front = {
-		.take = take, .defer = seam_agent_mask_defer,
+		.take = seam_agent_on_signal,
+		.defer = seam_agent_mask_defer,
 		/* not SA_ONSTACK: see handler.c */
 		.flags_without = SA_RESTART, .before_handler = before_handler,
 	};
@@ -149,70 +145,35 @@ static int install_handler(void)
  * clone(2) itself is not sampled.
  */
 
-/*
- * No refresh runs from here on until release().  False: one still runs after a
- * second, and there is nothing to release.
- */
-static bool hold(void)
-{
-	const struct timespec pause = { 0, PAUSE_NS };
-
-	for (int i = 0; i < MAX_PAUSES; i++) {
-		bool was_busy = false;
-
-		if (atomic_compare_exchange_strong(&is_busy, &was_busy, true))
-			return true;
-		nanosleep(&pause, NULL);
-	}
-	return false;
-}
-
-static void release(void)
-{
-	atomic_store(&is_busy, false);
-}
-
-static void sample_child(void)
-{
-	if (!atomic_load(&seam_agent.is_on) || atomic_load(&seam_agent.is_off))
-		return;
-	seam_signal_front_begin_child();
-	seam_agent.table = make_table();
-	seam_guest_announce_all_again();
-	if (seam_agent_self)
-		seam_agent_attach(seam_agent_self);
-}
-
 enum { SET_BYTES = 8 };		/* of the kernel's signal set */
 
 /* Of the thread that forks; one at a time has the locks. */
 static uint64_t old_mask;
 static bool is_held;
 
-static uint64_t bit_of(int signal)
-{
-	return UINT64_C(1) << (signal - 1);
-}
-
-/*
- * All but faults, which may come in handlers of pthread_atfork(), and libc's
- * own two, of pthread_cancel() and setuid().
- */
-static uint64_t blocked_in_fork(void)
-{
-	return ~(bit_of(SIGSEGV) | bit_of(SIGBUS) | bit_of(SIGILL) |
-		 bit_of(SIGFPE) | bit_of(SIGTRAP) | bit_of(SIGSYS) |
-		 bit_of(32) | bit_of(33));
-}
-
 static void before_fork(void)
 {
-	const uint64_t signals = blocked_in_fork();
+	/*
+	 * All but faults, which may come in handlers of pthread_atfork(), and
+	 * libc's own two, of pthread_cancel() and setuid().
+	 */
+	const uint64_t signals =
+		~(SEAM_AGENT_BIT(SIGSEGV) | SEAM_AGENT_BIT(SIGBUS) |
+		  SEAM_AGENT_BIT(SIGILL) | SEAM_AGENT_BIT(SIGFPE) |
+		  SEAM_AGENT_BIT(SIGTRAP) | SEAM_AGENT_BIT(SIGSYS) |
+		  SEAM_AGENT_BIT(32) | SEAM_AGENT_BIT(33));
+	const struct timespec pause = { 0, PAUSE_NS };
 	uint64_t before;
-	bool held;
+	bool held = false, was_busy = false;
 
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &signals, &before, SET_BYTES);
-	held = hold();
+	/* no refresh runs from here on, unless one still does after a second */
+	for (int i = 0; i < MAX_PAUSES && !held; i++, was_busy = false) {
+		held = atomic_compare_exchange_strong(&is_busy, &was_busy,
+						      true);
+		if (!held)
+			nanosleep(&pause, NULL);
+	}
 	seam_agent_threads_lock();
 	is_held = held;
 	old_mask = before;
@@ -230,7 +191,7 @@ static void after_fork(void)
 
 	seam_agent_threads_unlock();
 	if (held)
-		release();
+		atomic_store(&is_busy, false);
 	restore(mask);
 }
 
@@ -239,7 +200,13 @@ static void begin_child(void)
 	uint64_t mask = old_mask;
 
 	/* the other handler of the child has run before */
-	sample_child();
+	if (seam_agent_is_sampling()) {
+		seam_signal_front_begin_child();
+		seam_agent.table = make_table();
+		seam_guest_announce_all_again();
+		if (seam_agent_self)
+			seam_agent_attach(seam_agent_self);
+	}
 	restore(mask);
 }
 
@@ -251,16 +218,7 @@ static void begin_child_unsampled(void)
 {
 	seam_agent.pid = getpid();
 	seam_agent_threads_begin_child();
-	release();
-}
-
-/*
- * When threads are to be sampled; after seam_self_init(), whose own handler has
- * to come later in a fork: it stops a refresh, and ours waits for one.
- */
-static int watch_forks(void)
-{
-	return -pthread_atfork(before_fork, after_fork, begin_child);
+	atomic_store(&is_busy, false);
 }
 
 /* ---- begin in a process ---- */
@@ -271,8 +229,12 @@ static void begin(void)
 	static bool has_fork_handlers;
 	int r = seam_self_init();
 
+	/*
+	 * After seam_self_init(), whose own handler has to come later in a
+	 * fork: it stops a refresh, and ours waits for one.
+	 */
 	if (r == 0 && !has_fork_handlers) {
-		r = watch_forks();
+		r = -pthread_atfork(before_fork, after_fork, begin_child);
 		has_fork_handlers = r == 0;
 	}
 	if (r == 0)
@@ -306,42 +268,40 @@ static void begin(void)
 	report_ticks();
 }
 
-/* A symbol that LuaJIT alone exports; loading a library is rare. */
+/* Whether the library @handle, or any where it is NULL, exports a VM. */
 static bool has_vm(void *handle)
 {
-	return dlsym(handle ? handle : RTLD_DEFAULT, "luaJIT_setmode");
-}
-
-/* A VM that is new was proven, and its functions have ids since. */
-static void refresh_guest(void)
-{
-	uint32_t n_before = seam_guest_n_symbols();
-
-	seam_guest_refresh();
-	if (seam_guest_n_symbols() != n_before)
-		seam_guest_announce_all_again();
-}
-
-static void begin_or_refuse(void)
-{
-	if (!seam_preloaded_is_in_valgrind()) {
-		begin();
-		return;
-	}
-	report("Lua stacks are not recorded: it runs under valgrind");
-	atomic_store(&seam_agent.is_off, true);
+	for (size_t i = 0; i < SEAM_GUEST_MAX_ADAPTERS; i++)
+		if (seam_guest_adapters[i] &&
+		    dlsym(handle ? handle : RTLD_DEFAULT,
+			  seam_guest_adapters[i]->symbol))
+			return true;
+	return false;
 }
 
 static void refresh(void *handle)
 {
+	uint32_t n_before;
+
 	if (!atomic_load(&seam_agent.is_on)) {
-		if (has_vm(handle))
-			begin_or_refuse();
+		if (!has_vm(handle))
+			return;
+		if (!seam_preloaded_is_in_valgrind()) {
+			begin();
+			return;
+		}
+		report("Lua stacks are not recorded: it runs under valgrind");
+		atomic_store(&seam_agent.is_off, true);
 		return;
 	}
 	/* 1: images have changed */
-	if (seam_self_refresh() == 1)
-		refresh_guest();
+	if (seam_self_refresh() == 1) {
+		n_before = seam_guest_n_symbols();
+		seam_guest_refresh();
+		/* a VM that is new was proven, and its functions have ids */
+		if (seam_guest_n_symbols() != n_before)
+			seam_guest_announce_all_again();
+	}
 	if (!seam_signal_front_is_there(seam_agent.signal))
 		end_all("it has replaced the handler of the tick");
 }
@@ -369,7 +329,7 @@ static void end_all(const char *why)
 	int saved_errno = errno;
 
 	if (!seam_agent.address[0] || atomic_load(&seam_agent.is_off) ||
-	    !seam_agent_is_own_process())
+	    !seam_interpose_is_own_process())
 		return;
 	if (atomic_load(&seam_agent.is_on))
 		report("Lua stacks end early: %s", why);
@@ -394,7 +354,7 @@ void seam_interpose_loads(void *handle)
 
 bool seam_interpose_is_own_process(void)
 {
-	return seam_agent_is_own_process();
+	return getpid() == seam_agent.pid;
 }
 
 static _Atomic bool has_ended_for_filter;
@@ -426,11 +386,6 @@ void seam_interpose_filter_refused(void)
 			seam_agent_attach(seam_agent_self);
 	}
 	errno = saved_errno;
-}
-
-bool seam_agent_is_own_process(void)
-{
-	return getpid() == seam_agent.pid;
 }
 
 int seam_agent_is_sampling(void)

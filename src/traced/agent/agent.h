@@ -18,7 +18,7 @@
  * What the program does is left as it is:
  *  - Calls that would show or replace the handler, or block its signal, are
  *    interposed (interpose/signal_front.h, masks.c), and those that execute a
- *    program (execs.c).  fork() has handlers of pthread_atfork().
+ *    program.  fork() has handlers of pthread_atfork().
  *  - No thread is added: a program may depend on being single-threaded
  *    (unshare(2), setns(2), pthread_exit() of its last thread), and a forked
  *    child would not have it.  Libraries that the program loads are taken into
@@ -51,6 +51,8 @@ enum {
 	 */
 	SEAM_AGENT_MAX_TICKS = 4096,
 };
+
+#define SEAM_AGENT_BIT(signal) (UINT64_C(1) << ((signal) - 1))
 
 /* The services, in this order in HELLO. */
 enum seam_agent_service {
@@ -136,10 +138,8 @@ void seam_agent_count_refused(const struct seam_agent_self *self);
 /* In a child of fork(). */
 void seam_agent_attach_begin_child(void);
 
-/*
- * The signal came.  False: it is not of our tick, but the program's.
- */
-bool seam_agent_on_signal(const siginfo_t *info, const ucontext_t *context);
+/* See seam_signal_front.take.  False: it is not of our tick. */
+bool seam_agent_on_signal(int signal, siginfo_t *info, ucontext_t *context);
 
 /* ---- agent.c ---- */
 
@@ -148,12 +148,6 @@ bool seam_agent_on_signal(const siginfo_t *info, const ucontext_t *context);
  * VMs in them; the first one begins all.  Keeps errno.
  */
 void seam_agent_refresh(void *handle);
-
-/*
- * Whether the caller is in the process that is sampled.  A child of vfork() has
- * its memory, and one of clone(2) may have a copy of it.
- */
-bool seam_agent_is_own_process(void);
 
 /*
  * Whether threads of this process are sampled: 1 or 0.  Exported, for other
@@ -195,19 +189,6 @@ uint64_t seam_agent_mask_shown(void);
 
 /* Whether thread @tid of this process blocks the signal. */
 bool seam_agent_mask_of(uint32_t tid);
-
-/*
- * Block the signal where the thread is shown it as blocked; whether it was so.
- * Unblock it again.
- */
-bool seam_agent_mask_block(void);
-void seam_agent_mask_unblock(void);
-
-/*
- * After the tick of the calling thread was stopped, with its signal blocked:
- * what is pending of it is no tick.
- */
-void seam_agent_drop_tick(void);
 
 /* See seam_signal_front.defer. */
 bool seam_agent_mask_defer(int signal, siginfo_t *info, ucontext_t *context);

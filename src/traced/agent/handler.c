@@ -277,7 +277,6 @@ static void announce(struct seam_agent_thread *t)
 	for (size_t i = 0; i < sample->n_fresh; i++) {
 		int r = seam_guest_describe(sample->fresh[i], &t->symbol);
 
-		t->symbol.adapter = sample->head.adapter;
 		t->symbol.table = seam_agent.table;
 		if (r == -EAGAIN || (r == 0 && !write_symbol(t)))
 			seam_guest_announce_again(sample->fresh[i]);
@@ -316,13 +315,6 @@ static bool has_ring(struct seam_agent_thread *t)
 		}
 	t->has_ring = true;
 	return true;
-}
-
-static bool is_throttled(const struct seam_agent_thread *t)
-{
-	return !seam_agent.is_unthrottled &&
-	       t->spent_ns > t->tick->n_due * seam_agent.period_ns /
-			     THROTTLE_PART;
 }
 
 /* ---- the sample ---- */
@@ -400,19 +392,21 @@ static void take(struct seam_agent_thread *t, const siginfo_t *info,
 	if (is_over(t)) {
 		skip(t, SEAM_AGENT_ENDED, 1);
 		seam_agent_detach();
-	} else if (is_throttled(t)) {
+	} else if (!seam_agent.is_unthrottled && t->spent_ns >
+		   t->tick->n_due * seam_agent.period_ns / THROTTLE_PART) {
 		skip(t, SEAM_AGENT_THROTTLED, 1);
 	} else {
 		sample_on_a_stack(&a);
 	}
 }
 
-bool seam_agent_on_signal(const siginfo_t *info, const ucontext_t *context)
+bool seam_agent_on_signal(int signal, siginfo_t *info, ucontext_t *context)
 {
 	static const struct seam_tick none;
 	struct seam_agent_self *self = seam_agent_self;
 	struct seam_agent_thread *t;
 
+	(void)signal;
 	if (!seam_tick_is_ours(self ? &self->tick : &none, info))
 		return false;
 	/* relaxed: after the end, in a program that may be sandboxed */

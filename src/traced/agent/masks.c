@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * masks.c - the tick's signal in the masks that the program sets and reads
+ * masks.c - the tick's signal in the masks that the program sets and reads,
+ * and in programs that it executes
  *
  * A thread that blocks all signals is sampled too: the tick's signal stays
  * unblocked, and is shown as blocked.  What is shown is a property of the mask
@@ -17,6 +18,9 @@
  * Not covered: system calls without libc; sigblock(3), sighold(3); a handler of
  * another signal whose sa_mask has this one, where a tick may be pending.
  */
+#include <errno.h>
+#include <spawn.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -36,14 +40,9 @@ typedef int mask_function(int, const sigset_t *, sigset_t *);
  */
 static __thread uint64_t shown __attribute__((tls_model("initial-exec")));
 
-static uint64_t bit_of(int signal)
-{
-	return UINT64_C(1) << (signal - 1);
-}
-
 static uint64_t own_bit(void)
 {
-	return bit_of(seam_agent.signal);
+	return SEAM_AGENT_BIT(seam_agent.signal);
 }
 
 /* What libc and the kernel do not block. */
@@ -52,8 +51,8 @@ static uint64_t word_of(const sigset_t *set)
 	uint64_t word;
 
 	memcpy(&word, set, sizeof(word));
-	return word & ~(bit_of(SIGKILL) | bit_of(SIGSTOP) | bit_of(32) |
-			bit_of(33));
+	return word & ~(SEAM_AGENT_BIT(SIGKILL) | SEAM_AGENT_BIT(SIGSTOP) |
+			SEAM_AGENT_BIT(32) | SEAM_AGENT_BIT(33));
 }
 
 static uint64_t change_kernel(int how, uint64_t set)
@@ -75,17 +74,13 @@ uint64_t seam_agent_mask_shown(void)
 	return shown;
 }
 
-bool seam_agent_mask_block(void)
+/* Block the signal where the thread is shown it as blocked; whether it was. */
+static bool block_if_shown(void)
 {
 	if (!shown || !is_shown(change_kernel(SIG_BLOCK, 0)))
 		return false;
 	change_kernel(SIG_BLOCK, own_bit());
 	return true;
-}
-
-void seam_agent_mask_unblock(void)
-{
-	change_kernel(SIG_UNBLOCK, own_bit());
 }
 
 void seam_agent_mask_begin(struct seam_agent_self *self, uint64_t of_creator)
@@ -116,7 +111,11 @@ bool seam_agent_mask_of(uint32_t tid)
 	return blocked & own_bit();
 }
 
-void seam_agent_drop_tick(void)
+/*
+ * After the tick of the calling thread was stopped, with its signal blocked:
+ * what is pending of it is no tick.
+ */
+static void drop_tick(void)
 {
 	const uint64_t set = own_bit();
 	const struct timespec now = { 0, 0 };
@@ -136,7 +135,7 @@ bool seam_agent_mask_defer(int signal, siginfo_t *info, ucontext_t *context)
 		seam_agent_detach();
 		seam_agent_self->is_paused = true;
 		/* one of this handler's time: a second one has no place */
-		seam_agent_drop_tick();
+		drop_tick();
 	}
 	/* blocked when the handler returns; it is blocked in the handler */
 	sigaddset(&context->uc_sigmask, signal);
@@ -148,24 +147,7 @@ bool seam_agent_mask_defer(int signal, siginfo_t *info, ucontext_t *context)
 	return true;
 }
 
-/* ---- what the program calls ---- */
-
-/* The tick goes on where the signal is not blocked any more. */
-static void go_on(struct seam_agent_self *self)
-{
-	if (change_kernel(SIG_BLOCK, 0) & own_bit())
-		return;
-	self->is_paused = false;
-	seam_agent_attach(self);
-}
-
-/* The signal alone is blocked: the kernel's mask has to differ. */
-static void pause_tick(struct seam_agent_self *self)
-{
-	seam_agent_detach();
-	self->is_paused = true;
-	change_kernel(SIG_BLOCK, own_bit());
-}
+/* ---- masks that the program sets ---- */
 
 /*
  * The kernel's mask was @before, and @set is what the program has called for;
@@ -180,12 +162,16 @@ static void note(int how, uint64_t set, uint64_t before, bool was_shown)
 	kernel &= ~own_bit();
 	is_blocked = how == SIG_SETMASK ? has :
 		     how == SIG_BLOCK ? has || was_shown : !has && was_shown;
-	if (is_blocked && !was_shown && kernel == before)
-		pause_tick(seam_agent_self);
-	else if (is_blocked)
+	if (is_blocked && !was_shown && kernel == before) {
+		/* the signal alone is blocked: the kernel's mask must differ */
+		seam_agent_detach();
+		seam_agent_self->is_paused = true;
+		change_kernel(SIG_BLOCK, own_bit());
+	} else if (is_blocked) {
 		shown = kernel | own_bit();
-	else if (is_shown(kernel))
+	} else if (is_shown(kernel)) {
 		shown = 0;
+	}
 }
 
 /* All but the signal, which the kernel has unblocked. */
@@ -226,13 +212,17 @@ static int change_mask(mask_function *real, int how, const sigset_t *set,
 		return real(how, set, old);
 	/* a child of vfork() has a mask of its own, and this memory */
 	if (seam_agent_is_sampling() && !self->is_paused &&
-	    seam_agent_is_own_process())
+	    seam_interpose_is_own_process())
 		return change_sampled(real, how, set, old);
-	seam_agent_mask_block();
+	block_if_shown();
 	r = real(how, set, old);
 	if (r == 0 && set && seam_agent_is_sampling() &&
-	    seam_agent_is_own_process())
-		go_on(self);
+	    seam_interpose_is_own_process() &&
+	    !(change_kernel(SIG_BLOCK, 0) & own_bit())) {
+		/* the signal is not blocked any more: the tick goes on */
+		self->is_paused = false;
+		seam_agent_attach(self);
+	}
 	return r;
 }
 
@@ -246,4 +236,156 @@ SEAM_INTERPOSED
 int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
 	return change_mask(SEAM_REAL(sigprocmask), how, set, old);
+}
+
+/*
+ * ---- programs that the program executes
+ *
+ * The new program begins with the calling thread's mask, its pending signals,
+ * and what is ignored.  Those have to be the program's, and no tick may be
+ * pending: SIGTRAP would end the new program.  A tick that is due in the kernel
+ * during execve(2) comes after it, tried on Linux 6.18, so the tick is stopped
+ * before; where the call fails, it goes on.
+ *
+ * Not covered: execve(2) without libc; syscall(3) comes here (seccomp.c).
+ */
+
+/* What was changed for a call. */
+struct exec_state {
+	bool is_on, is_blocked, is_ignored, is_stopped;
+};
+
+/* What the kernel has becomes what the program is shown. */
+static struct exec_state show(bool will_exec)
+{
+	struct sigaction program = seam_signal_front_program(seam_agent.signal);
+	struct exec_state s = { .is_on = atomic_load(&seam_agent.is_on) };
+	int saved_errno = errno;
+
+	if (!s.is_on || !seam_agent_self)
+		return (struct exec_state) { .is_on = false };
+	if (will_exec && seam_agent_is_sampling() &&
+	    seam_interpose_is_own_process()) {
+		s.is_stopped = seam_agent_self->tick.source != SEAM_TICK_OFF;
+		seam_agent_detach();
+	}
+	s.is_blocked = block_if_shown();
+	if (s.is_stopped)
+		drop_tick();
+	s.is_ignored = program.sa_handler == SIG_IGN &&
+		       seam_signal_real(seam_agent.signal, &program, NULL) == 0;
+	errno = saved_errno;
+	return s;
+}
+
+static void hide(const struct exec_state *s)
+{
+	struct sigaction program = seam_signal_front_program(seam_agent.signal);
+	int saved_errno = errno;
+
+	if (!s->is_on)
+		return;
+	/* not in a child of vfork(), which ends or tries again */
+	if (s->is_ignored && seam_interpose_is_own_process())
+		seam_signal_front_set(seam_agent.signal, &program);
+	if (s->is_stopped)
+		seam_agent_attach(seam_agent_self);
+	if (s->is_blocked)
+		change_kernel(SIG_UNBLOCK, own_bit());
+	errno = saved_errno;
+}
+
+#define SHOWN(will_exec, call)						\
+	({								\
+		struct exec_state s_ = show(will_exec);			\
+		__typeof__(call) r_ = call;				\
+		hide(&s_);						\
+		r_;							\
+	})
+
+/* @arguments are those of @parameters. */
+#define INTERPOSE(type, name, will_exec, parameters, arguments)		\
+	SEAM_INTERPOSED							\
+	type name parameters						\
+	{								\
+		return SHOWN(will_exec, SEAM_REAL(name) arguments);	\
+	}
+
+INTERPOSE(int, execve, true,
+	  (const char *path, char *const *argv, char *const *envp),
+	  (path, argv, envp))
+INTERPOSE(int, execv, true, (const char *path, char *const *argv),
+	  (path, argv))
+INTERPOSE(int, execvp, true, (const char *file, char *const *argv),
+	  (file, argv))
+INTERPOSE(int, execvpe, true,
+	  (const char *file, char *const *argv, char *const *envp),
+	  (file, argv, envp))
+INTERPOSE(int, fexecve, true, (int fd, char *const *argv, char *const *envp),
+	  (fd, argv, envp))
+INTERPOSE(int, execveat, true,
+	  (int fd, const char *path, char *const *argv, char *const *envp,
+	   int flags), (fd, path, argv, envp, flags))
+INTERPOSE(int, posix_spawn, false,
+	  (pid_t *pid, const char *path,
+	   const posix_spawn_file_actions_t *actions,
+	   const posix_spawnattr_t *attr, char *const *argv, char *const *envp),
+	  (pid, path, actions, attr, argv, envp))
+INTERPOSE(int, posix_spawnp, false,
+	  (pid_t *pid, const char *file,
+	   const posix_spawn_file_actions_t *actions,
+	   const posix_spawnattr_t *attr, char *const *argv, char *const *envp),
+	  (pid, file, actions, attr, argv, envp))
+INTERPOSE(int, system, false, (const char *command), (command))
+INTERPOSE(FILE *, popen, false, (const char *command, const char *mode),
+	  (command, mode))
+
+/*
+ * The arguments of a call with a list, up to its NULL, as argv[]; the list is
+ * read twice, because their number is that of the array.
+ */
+#define TAKE_ARGUMENTS(list, first)					\
+	va_list copy_;							\
+	size_t n_ = 1;							\
+									\
+	va_start(list, first);						\
+	va_copy(copy_, list);						\
+	while (va_arg(copy_, char *))					\
+		n_++;							\
+	va_end(copy_);							\
+	char *argv[n_ + 1];						\
+	argv[0] = (char *)(uintptr_t)first;				\
+	for (size_t i_ = 1; i_ <= n_; i_++)				\
+		argv[i_] = va_arg(list, char *)
+
+SEAM_INTERPOSED
+int execl(const char *path, const char *first, ...)
+{
+	va_list list;
+
+	TAKE_ARGUMENTS(list, first);
+	va_end(list);
+	return execv(path, argv);
+}
+
+SEAM_INTERPOSED
+int execlp(const char *file, const char *first, ...)
+{
+	va_list list;
+
+	TAKE_ARGUMENTS(list, first);
+	va_end(list);
+	return execvp(file, argv);
+}
+
+SEAM_INTERPOSED
+int execle(const char *path, const char *first, ...)
+{
+	char *const *envp;
+	va_list list;
+
+	TAKE_ARGUMENTS(list, first);
+	envp = va_arg(list, char *const *);
+	va_end(list);
+	return execve(path, argv, envp);
 }

@@ -51,21 +51,13 @@ void seam_agent_threads_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static void add(struct seam_agent_self *self)
+/* From here on no thread attaches this one, and its signal stays blocked. */
+static void end_thread(void *argument)
 {
+	struct seam_agent_self *self = argument;
+	bool is_on = seam_agent_is_sampling();
 	uint64_t mask = lock_all();
-
-	self->tid = (uint32_t)syscall(SYS_gettid);
-	self->next = first;
-	if (first)
-		first->previous = self;
-	first = self;
-	unlock_all(mask);
-}
-
-static void remove_self(struct seam_agent_self *self)
-{
-	uint64_t mask = lock_all();
+	sigset_t ours;
 
 	if (self->next)
 		self->next->previous = self->previous;
@@ -74,17 +66,6 @@ static void remove_self(struct seam_agent_self *self)
 	else
 		first = self->next;
 	unlock_all(mask);
-}
-
-/* From here on no thread attaches this one, and its signal stays blocked. */
-static void end_thread(void *argument)
-{
-	struct seam_agent_self *self = argument;
-	bool is_on = atomic_load(&seam_agent.is_on) &&
-		     !atomic_load(&seam_agent.is_off);
-	sigset_t ours;
-
-	remove_self(self);
 	if (atomic_load(&seam_agent.is_on)) {
 		sigemptyset(&ours);
 		sigaddset(&ours, seam_agent.signal);
@@ -120,12 +101,19 @@ static void sample_self(struct seam_agent_self *self, uint64_t shown)
 
 void seam_agent_thread_begin(struct seam_agent_self *self, uint64_t shown)
 {
+	uint64_t mask = lock_all();
+
+	self->tid = (uint32_t)syscall(SYS_gettid);
+	self->next = first;
+	if (first)
+		first->previous = self;
+	first = self;
+	unlock_all(mask);
 	seam_agent_self = self;
-	add(self);
 	/* its destructor is called */
 	pthread_setspecific(key, self);
 	/* in the list before: the one that sets it attaches all of them */
-	if (atomic_load(&seam_agent.is_on) && !atomic_load(&seam_agent.is_off))
+	if (seam_agent_is_sampling())
 		sample_self(self, shown);
 }
 

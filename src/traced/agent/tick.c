@@ -347,21 +347,6 @@ static bool read_sample(struct seam_tick *tick, struct tick_fields *sample)
 	return sample->n_chain <= (size - sizeof(*sample)) / 8;
 }
 
-/* The part of the callchain after PERF_CONTEXT_KERNEL. */
-static void take_kernel(const struct tick_fields *sample,
-			struct seam_tick_taken *taken)
-{
-	size_t n = sample->n_chain;
-
-	if (n < 2 || sample->chain[0] != (uint64_t)PERF_CONTEXT_KERNEL)
-		return;
-	taken->kernel = sample->chain + 1;
-	while (taken->n_kernel < n - 1 &&
-	       taken->kernel[taken->n_kernel] < (uint64_t)PERF_CONTEXT_MAX)
-		taken->n_kernel++;
-	taken->is_kernel_cut = taken->n_kernel >= SEAM_TICK_MAX_KERNEL;
-}
-
 /* Of the thread, since the start. */
 static uint64_t cpu_time_ns(const struct seam_tick *tick)
 {
@@ -421,7 +406,14 @@ void seam_tick_take(struct seam_tick *tick, const siginfo_t *info,
 	taken->weight = count_up_to(tick, time_of(tick, sample));
 	taken->time_ns = sample->time_ns;
 	taken->cpu = sample->cpu;
-	take_kernel(sample, taken);
+	/* the part of the callchain after PERF_CONTEXT_KERNEL */
+	if (sample->n_chain < 2 ||
+	    sample->chain[0] != (uint64_t)PERF_CONTEXT_KERNEL)
+		return;
+	taken->kernel = sample->chain + 1;
+	while (taken->n_kernel < sample->n_chain - 1 &&
+	       taken->kernel[taken->n_kernel] < (uint64_t)PERF_CONTEXT_MAX)
+		taken->n_kernel++;
 }
 
 uint64_t seam_tick_rest(struct seam_tick *tick)

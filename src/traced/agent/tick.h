@@ -2,7 +2,6 @@
 /*
  * tick.h - a thread's own CPU time as a signal
  *
- *
  *	seam_tick_start(&tick, gettid(), seam_tick_signal(), 1000000);
  *	... in the handler of that signal, on that thread:
  *	seam_tick_take(&tick, info, record, &taken);
@@ -26,7 +25,7 @@
  *
  * With attr.sigtrap the kernel queues the signal as task work, and sends it
  * when the thread returns to user mode.  The caller has to stop the tick before
- * an exec: see agent/execs.c.
+ * an exec: see agent/masks.c.
  *
  * Where perf_event_open(2) is refused the source is timer_create().
  *
@@ -96,7 +95,6 @@ struct seam_tick_taken {
 	 */
 	const uint64_t *kernel;
 	size_t n_kernel;
-	bool is_kernel_cut;	/* there were more */
 };
 
 /*

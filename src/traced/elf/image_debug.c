@@ -30,7 +30,7 @@ struct debug_search {
 	size_t id_bytes;
 };
 
-/* 0: the section has none. */
+/* The size of the id; 0: the section has none. */
 static size_t read_id(const struct seam_image_file *debug,
 		      const ElfW(Shdr) *section, uint8_t id[MAX_ID])
 {
@@ -64,22 +64,16 @@ static bool has_id(const struct debug_search *s)
 	return n == s->id_bytes && !memcmp(id, s->id, n);
 }
 
-static bool has_trusted_owner(const struct debug_search *s, int fd)
+static bool has_trusted_owner(const struct debug_search *s)
 {
 	struct stat file, debug;
 
-	return fstat(s->file->fd, &file) == 0 && fstat(fd, &debug) == 0 &&
+	return fstat(s->file->fd, &file) == 0 && fstat(s->debug->fd, &debug) == 0 &&
 	       (debug.st_uid == 0 || debug.st_uid == geteuid() ||
 		debug.st_uid == file.st_uid);
 }
 
-/* .gnu_debuglink may name the file that it is in, which has no symbols. */
-static bool is_debug_file(const struct debug_search *s)
-{
-	return has_id(s) && seam_image_file_section_of(s->debug, SHT_SYMTAB);
-}
-
-/* Open the file at the path that @format makes, if it is the one. */
+/* Open the file at the path that @format makes, if it is the debug file. */
 __attribute__((format(printf, 2, 3)))
 static bool try(const struct debug_search *s, const char *format, ...)
 {
@@ -93,29 +87,17 @@ static bool try(const struct debug_search *s, const char *format, ...)
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return false;
 	fd = seam_file_open_fd(AT_FDCWD, path, 0, NULL);
-	if (fd < 0)
+	if (fd < 0 || seam_image_file_open_fd(s->debug, fd) < 0)
 		return false;
-	if (!has_trusted_owner(s, fd)) {
-		close(fd);
-		return false;
-	}
-	if (seam_image_file_open_fd(s->debug, fd) < 0)
-		return false;
-	if (is_debug_file(s))
+	/* .gnu_debuglink may name the file that it is in, without symbols */
+	if (has_trusted_owner(s) && has_id(s) &&
+	    seam_image_file_section_of(s->debug, SHT_SYMTAB))
 		return true;
 	seam_image_file_close(s->debug);
 	return false;
 }
 
-static bool try_build_id(const struct debug_search *s)
-{
-	char id[2 * MAX_ID + 1];
-
-	seam_text_hex(id, s->id, s->id_bytes);
-	return try(s, DEBUG_ROOT "/.build-id/%.2s/%s.debug", id, id + 2);
-}
-
-/* What .gnu_debuglink says; the caller frees it.  NULL: no name. */
+/* The name in .gnu_debuglink, for the caller to free.  NULL: no name. */
 static char *read_link_name(const struct seam_image_file *file)
 {
 	const ElfW(Shdr) *s = NULL;
@@ -156,8 +138,12 @@ bool seam_image_debug_open(struct seam_image_file *debug,
 			   const uint8_t *id, size_t id_bytes)
 {
 	const struct debug_search s = { debug, file, id, id_bytes };
+	char hex[2 * MAX_ID + 1];
 
 	*debug = (struct seam_image_file) { .fd = -1 };
-	return id_bytes >= 2 && id_bytes <= MAX_ID &&
-	       (try_build_id(&s) || try_link(&s, path));
+	if (id_bytes < 2 || id_bytes > MAX_ID)
+		return false;
+	seam_text_hex(hex, id, id_bytes);
+	return try(&s, DEBUG_ROOT "/.build-id/%.2s/%s.debug", hex, hex + 2) ||
+	       try_link(&s, path);
 }

@@ -2,15 +2,14 @@
 /*
  * image_debug.h - the separate debug file of an image that was loaded
  *
- * It has the symbols that strip(1) took out of the image's file.  Where gdb
- * looks for it: by build id, and by the name in .gnu_debuglink beside the file,
- * in .debug/ beside it, and below /usr/lib/debug.
+ * The debug file has the symbols that strip(1) took out of the image's file.
+ * As gdb does, look for it by build id, and by the name in .gnu_debuglink
+ * beside the file, in .debug/ there, and below /usr/lib/debug.
  *
- * It is the image's if its build id is: an image without one has none here.
- * The CRC in .gnu_debuglink is of a whole file, which may have gigabytes, and
- * the program would wait.  The file has to be of root, of this process' user,
- * or of the owner of the image's file, as anybody may put one beside a program
- * in /tmp.
+ * The build ids have to be equal: the CRC in .gnu_debuglink is of a whole file,
+ * which may have gigabytes, and the program would wait.  The debug file has to
+ * belong to root, to this process' user, or to the owner of the image's file,
+ * as anybody may put a file beside a program in /tmp.
  *
  * Not in a handler: it opens files and allocates.
  *

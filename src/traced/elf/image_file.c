@@ -12,56 +12,51 @@
 
 enum { MAX_TABLE = 1 << 30 };	/* bytes */
 
+static int read_exact(const struct seam_image_file *file, uint64_t at,
+		      uint64_t n, void *to)
+{
+	int r;
+
+	if (at > file->size || n > file->size - at)
+		return -EBADMSG;
+	r = seam_file_read_at(file->fd, to, n, at);
+	return r == -ENODATA ? -EBADMSG : r;
+}
+
 int seam_image_file_read(const struct seam_image_file *file, uint64_t at,
 			 uint64_t n, void **out)
 {
-	uint8_t *bytes;
+	uint8_t *bytes = n <= MAX_TABLE && n <= file->size ? malloc(n + 1) :
+							    NULL;
 	int r;
 
-	if (n > MAX_TABLE || at > file->size || n > file->size - at)
-		return -EBADMSG;
-	bytes = malloc(n + 1);
 	if (!bytes)
-		return -ENOMEM;
-	r = seam_file_read_at(file->fd, bytes, n, at);
+		return n <= MAX_TABLE && n <= file->size ? -ENOMEM : -EBADMSG;
+	r = read_exact(file, at, n, bytes);
 	if (r < 0) {
 		free(bytes);
-		return r == -ENODATA ? -EBADMSG : r;
+		return r;
 	}
 	bytes[n] = 0;
 	*out = bytes;
 	return 0;
 }
 
-static int take_regular(struct seam_image_file *file, int fd)
+static int read_header(struct seam_image_file *file)
 {
 	struct stat stat;
+	int r;
 
-	if (fd < 0)
-		return -errno;
-	file->fd = fd;
-	file->is_open = true;
-	if (fstat(fd, &stat) < 0)
+	if (fstat(file->fd, &stat) < 0)
 		return -errno;
 	if (!S_ISREG(stat.st_mode))
 		return -EBADMSG;
 	file->size = (uint64_t)stat.st_size;
-	return 0;
-}
-
-static int read_header(struct seam_image_file *file)
-{
-	void *bytes;
-	int r = seam_image_file_read(file, 0, sizeof(file->header), &bytes);
-
-	if (r < 0)
-		return r;
-	memcpy(&file->header, bytes, sizeof(file->header));
-	free(bytes);
-	if (memcmp(file->header.e_ident, ELFMAG, SELFMAG) ||
-	    file->header.e_ident[EI_CLASS] != ELFCLASS64)
+	r = read_exact(file, 0, sizeof(file->header), &file->header);
+	if (r == 0 && (memcmp(file->header.e_ident, ELFMAG, SELFMAG) ||
+		       file->header.e_ident[EI_CLASS] != ELFCLASS64))
 		return -EBADMSG;
-	return 0;
+	return r;
 }
 
 /* Whether it is the file with @headers. */
@@ -84,61 +79,35 @@ static int check_headers(struct seam_image_file *file,
 	return r;
 }
 
-/* More than 65,279 are counted in the first one's size. */
-static int count_sections(struct seam_image_file *file)
-{
-	void *bytes;
-	int r;
-
-	file->n_sections = file->header.e_shnum;
-	if (!file->header.e_shoff || file->n_sections)
-		return 0;
-	r = seam_image_file_read(file, file->header.e_shoff,
-				 sizeof(ElfW(Shdr)), &bytes);
-	if (r == 0) {
-		file->n_sections = ((ElfW(Shdr) *)bytes)->sh_size;
-		free(bytes);
-	}
-	return r;
-}
-
-static int read_names(struct seam_image_file *file)
-{
-	const ElfW(Shdr) *table = file->sections;
-	size_t index = file->header.e_shstrndx;
-	void *bytes;
-	int r;
-
-	if (index == SHN_XINDEX)
-		index = table->sh_link;
-	if (index == SHN_UNDEF || index >= file->n_sections)
-		return 0;
-	r = seam_image_file_read(file, table[index].sh_offset,
-				 table[index].sh_size, &bytes);
-	if (r == 0) {
-		file->names = bytes;
-		file->names_bytes = table[index].sh_size;
-	}
-	return r;
-}
-
 static int read_sections(struct seam_image_file *file)
 {
+	const ElfW(Ehdr) *header = &file->header;
+	const ElfW(Shdr) *names;
 	void *bytes;
-	int r = count_sections(file);
+	int r;
 
-	if (r < 0 || file->n_sections == 0)
-		return r;
-	if (file->header.e_shentsize != sizeof(*file->sections) ||
-	    file->n_sections > MAX_TABLE / sizeof(*file->sections))
+	if (header->e_shnum == 0)
+		return 0;
+	if (header->e_shentsize != sizeof(*file->sections))
 		return -EBADMSG;
-	r = seam_image_file_read(file, file->header.e_shoff,
-				 file->n_sections * sizeof(*file->sections),
+	r = seam_image_file_read(file, header->e_shoff,
+				 header->e_shnum * sizeof(*file->sections),
 				 &bytes);
 	if (r < 0)
 		return r;
 	file->sections = bytes;
-	return read_names(file);
+	file->n_sections = header->e_shnum;
+	if (header->e_shstrndx == SHN_UNDEF ||
+	    header->e_shstrndx >= header->e_shnum)
+		return 0;
+	names = &file->sections[header->e_shstrndx];
+	r = seam_image_file_read(file, names->sh_offset, names->sh_size,
+				 &bytes);
+	if (r == 0) {
+		file->names = bytes;
+		file->names_bytes = names->sh_size;
+	}
+	return r;
 }
 
 int seam_image_file_open(struct seam_image_file *file, const char *path,
@@ -146,10 +115,13 @@ int seam_image_file_open(struct seam_image_file *file, const char *path,
 {
 	int r;
 
-	*file = (struct seam_image_file) { .fd = -1 };
 	/* a path that names a FIFO by now must not stop the program */
-	r = take_regular(file, open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-	r = r ?: read_header(file);
+	*file = (struct seam_image_file) {
+		.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK),
+	};
+	if (file->fd < 0)
+		return -errno;
+	r = read_header(file);
 	r = r ?: check_headers(file, headers, n);
 	r = r ?: read_sections(file);
 	if (r < 0)
@@ -161,9 +133,8 @@ int seam_image_file_open_fd(struct seam_image_file *file, int fd)
 {
 	int r;
 
-	*file = (struct seam_image_file) { .fd = -1 };
-	r = take_regular(file, fd);
-	r = r ?: read_header(file);
+	*file = (struct seam_image_file) { .fd = fd };
+	r = read_header(file);
 	r = r ?: read_sections(file);
 	if (r < 0)
 		seam_image_file_close(file);
@@ -172,7 +143,7 @@ int seam_image_file_open_fd(struct seam_image_file *file, int fd)
 
 void seam_image_file_close(struct seam_image_file *file)
 {
-	if (file->is_open)
+	if (file->fd >= 0)
 		close(file->fd);
 	free((void *)(uintptr_t)file->sections);
 	free(file->names);

@@ -2,11 +2,11 @@
 /*
  * image_file.h - the file of an image that this process has loaded
  *
- * Its sections, for what is not loaded: names of functions, and where tables
- * are.  A reader of its own, because those of src/symbol are for the recorder
- * and link libelf.  Sizes and counts are checked against the file, and the file
- * against the image: a path may name another file by now.  The debug file of an
- * image is read likewise (image_debug.h).
+ * Its sections, for what is not loaded: names of functions, places of tables.
+ * The readers of src/symbol are for the recorder and link libelf.  Sizes and
+ * counts are checked against the file, and the file against the image: a path
+ * may name another file by now.  The debug file of an image is read likewise
+ * (image_debug.h).
  *
  * Not in a handler: it opens files and allocates.
  *
@@ -19,10 +19,8 @@
 
 #include "base/base.h"
 
-/* Zeroed is not open; it holds nothing. */
 struct seam_image_file {
-	bool is_open;
-	int fd;
+	int fd;				/* -1: not open */
 	uint64_t size;
 	ElfW(Ehdr) header;
 	const ElfW(Shdr) *sections;
@@ -33,20 +31,20 @@ struct seam_image_file {
 
 /*
  * Open the file at @path, which has the @n program headers @headers if it is
- * the one that was loaded.  0; -ENOMEM; -ESTALE where it is another one;
- * -EBADMSG; or the negative errno of open(2) or pread(2).  A file without
- * sections has n_sections 0.
+ * the file that was loaded.  0; -ENOMEM; -ESTALE: another file; -EBADMSG; or
+ * the negative errno of open(2) or pread(2).  A file without sections, or with
+ * more than 65,279, has n_sections 0.
  */
 int seam_image_file_open(struct seam_image_file *file, const char *path,
 			 const ElfW(Phdr) *headers, size_t n);
 
 /*
- * The same for the file at @fd, which is taken, on failure too; which file it
- * is the caller checks.
+ * Likewise for the file at @fd, which is closed on failure.  The caller checks
+ * which file it is.
  */
 int seam_image_file_open_fd(struct seam_image_file *file, int fd);
 
-/* Valid on a zeroed struct, and again after itself. */
+/* Also where opening has failed, and after itself. */
 void seam_image_file_close(struct seam_image_file *file);
 
 /*

@@ -6,14 +6,16 @@
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "traced/fdr/record/source_link.h"
+#include "traced/fdr/cyg/cyg_profile.h"
+#include "traced/fdr/fdr_process.h"
+#include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/system.h"
-#include "traced/fdr/record/thread_area.h"
 
 enum {
 	PAUSE_NS = 500 * 1000,
@@ -22,11 +24,13 @@ enum {
 	LOCK_PAUSE_NS = 20 * 1000,
 };
 
+static struct seam_fdr_process *const process = &seam_fdr_process;
+
 static struct seam_ring_claim claim;
 static bool has_claim;
 /* of the thread that writes to the ring, also in a handler */
 static _Atomic uint32_t lock;
-/* everything, in a child with a ring of its own */
+/* a child whose parent announced: everything is announced again */
 static bool is_child;
 /* something is left for the next time */
 static _Atomic bool is_behind;
@@ -34,7 +38,9 @@ static _Atomic bool is_behind;
 static uint64_t waited_ns;
 static uint8_t bytes[SEAM_XRAY_MAX_ANNOUNCEMENT] __attribute__((aligned(8)));
 
-int seam_fdr_announce_claim(void)
+/* ---- the ring ---- */
+
+static int claim_ring(void)
 {
 	int r;
 
@@ -48,22 +54,17 @@ int seam_fdr_announce_claim(void)
 
 struct seam_ring_control *seam_fdr_announce_control(void)
 {
-	return has_claim ? claim.ring.control : NULL;
+	return claim_ring() ? NULL : claim.ring.control;
 }
 
 void seam_fdr_announce_begin_anew(void)
 {
 	is_child = is_child || has_claim;
 	has_claim = false;
-	/* its parent has the names, or sends them */
+	/* the parent has announced the names, or announces them */
 	atomic_store(&is_behind, false);
 	waited_ns = 0;
 	atomic_store(&lock, 0);
-}
-
-void seam_fdr_announce_set_behind(bool behind)
-{
-	atomic_store(&is_behind, behind);
 }
 
 bool seam_fdr_announce_is_behind(void)
@@ -71,15 +72,11 @@ bool seam_fdr_announce_is_behind(void)
 	return atomic_load(&is_behind);
 }
 
-void seam_fdr_announce_begin_end(void)
-{
-	waited_ns = 0;
-}
-
 /*
- * Not a mutex of libc: a handler takes it too, with all signals blocked, and in
- * a forked child it is set to 0.  It is held for one write.  A waiter sleeps
- * soon: one of a real-time priority would keep the holder from its CPU.
+ * Not a mutex of libc: a handler takes the lock too, with all signals blocked,
+ * and a forked child sets the lock to 0.  The lock is held for one write.  A
+ * waiter sleeps soon: a waiter of a real-time priority would keep the holder
+ * from its CPU.
  */
 static void take_lock(void)
 {
@@ -115,66 +112,40 @@ static int try_to_send(const void *payload, size_t size)
 	return r;
 }
 
-/* False: this process has waited for the recorder for as long as it may. */
-static bool pause_once(void)
+/* A record of size 0 can never be written: others do not wait for it. */
+static int send(const struct seam_xray_announcement *a)
 {
 	const struct timespec pause = { 0, PAUSE_NS };
-	uint64_t begin = seam_clock_ns();
+	size_t size = seam_xray_write_announcement(bytes, sizeof(bytes), a);
+	int r = claim_ring();
 
-	if (waited_ns >= MAX_WAIT_NS)
-		return false;
-	seam_ring_wakeup_send(claim.ring.wakeup);
-	nanosleep(&pause, NULL);
-	waited_ns += seam_clock_ns() - begin;
-	return true;
-}
+	if (r < 0 || !size)
+		return r;
+	while ((r = try_to_send(bytes, size)) == -EAGAIN &&
+	       waited_ns < MAX_WAIT_NS) {
+		uint64_t begin = seam_clock_ns();
 
-/* Of size 0 it is none, now or later: the next ones do not wait for it. */
-static int send(size_t size)
-{
-	int r = size ? try_to_send(bytes, size) : 0;
-
-	while (r == -EAGAIN && pause_once())
-		r = try_to_send(bytes, size);
+		seam_ring_wakeup_send(claim.ring.wakeup);
+		nanosleep(&pause, NULL);
+		waited_ns += seam_clock_ns() - begin;
+	}
 	return r == -EAGAIN ? -ENOBUFS : r;
 }
 
-int seam_fdr_announce_at_once(const struct seam_xray_addresses *addresses)
-{
-	_Alignas(8) uint8_t payload[32];
-	size_t size = seam_xray_write_addresses(payload, sizeof(payload),
-						addresses);
-	int r = !has_claim ? -EAGAIN : !size ? -EINVAL :
-		try_to_send(payload, size);
+/* ---- images ---- */
 
-	if (r == -EAGAIN)
-		seam_fdr_announce_set_behind(true);
-	return r;
-}
-
-static struct seam_xray_image announced(const struct seam_fdr_image *image,
-					uint32_t number)
+static int announce_image(const struct seam_fdr_image *image, uint32_t number,
+			  bool entries_only)
 {
-	struct seam_xray_image a = {
-		.image = number, .first_id = 1, .bias = image->bias,
+	struct seam_xray_announcement a = { .image = {
+		.kind = SEAM_XRAY_ANNOUNCED_IMAGE, .image = number,
+		.bias = image->bias,
 		.build_id_bytes = image->build_id_bytes, .path = image->path,
-	};
+		.entries_only = entries_only,
+	} };
 
-	memcpy(a.build_id, image->build_id, sizeof(a.build_id));
-	return a;
-}
-
-static int send_image(const struct seam_xray_image *a)
-{
-	return send(seam_xray_write_image(bytes, sizeof(bytes), a));
-}
-
-int seam_fdr_announce_image(const struct seam_fdr_image *image, uint32_t number)
-{
-	const struct seam_xray_image a = announced(image, number);
-	int r = seam_fdr_announce_claim();
-
-	return r ?: send_image(&a);
+	memcpy(a.image.build_id, image->build_id, image->build_id_bytes);
+	return send(&a);
 }
 
 static int announce_addresses(const struct seam_fdr_image *image,
@@ -183,108 +154,301 @@ static int announce_addresses(const struct seam_fdr_image *image,
 {
 	static uint64_t addresses[SEAM_XRAY_MAX_ADDRESSES];
 	const struct seam_fdr_functions *f = &list->functions;
-	const struct seam_xray_addresses a = {
-		.image = list->number,
+	const struct seam_xray_announcement a = { .addresses = {
+		.kind = SEAM_XRAY_ANNOUNCED_FUNCTIONS, .image = list->number,
 		.first_id = f->first_id + (uint32_t)first,
 		.n = (uint32_t)n, .link_addresses = addresses,
-	};
+	} };
 
 	for (size_t i = 0; i < n; i++)
 		addresses[i] = f->sleds.functions.items[first + i] -
 			       image->bias;
-	return send(seam_xray_write_addresses(bytes, sizeof(bytes), &a));
+	return send(&a);
 }
 
-static int announce_itself(const struct seam_fdr_image *image,
-			   const struct seam_fdr_list *list)
-{
-	struct seam_xray_image a = announced(image, list->number);
-
-	a.first_id = list->functions.first_id;
-	a.n_functions = (uint32_t)list->functions.sleds.functions.n;
-	a.entries_only = seam_fdr_list_has_entries_only(list);
-	return send_image(&a);
-}
-
-/* What a list announces: itself, and its functions. */
-static size_t n_to_announce(const struct seam_fdr_list *list)
-{
-	return 1 + list->functions.sleds.functions.n;
-}
-
-/* From where it came to the last time. */
+/* From where the last announcement ended: n_announced has the image first. */
 static int announce_list(const struct seam_fdr_image *image,
 			 struct seam_fdr_list *list)
 {
-	size_t all = n_to_announce(list);
-	int r = list->n_announced ? 0 : announce_itself(image, list);
+	size_t all = 1 + list->functions.sleds.functions.n;
+	int r = 0;
 
-	if (r == 0 && !list->n_announced)
-		list->n_announced = 1;
 	while (r == 0 && list->n_announced < all) {
 		size_t n = all - list->n_announced;
 
 		if (n > SEAM_XRAY_MAX_ADDRESSES)
 			n = SEAM_XRAY_MAX_ADDRESSES;
-		r = announce_addresses(image, list, list->n_announced - 1, n);
+		if (list->n_announced) {
+			r = announce_addresses(image, list,
+					       list->n_announced - 1, n);
+		} else {
+			r = announce_image(image, list->number,
+					seam_fdr_list_has_entries_only(list));
+			n = 1;
+		}
 		if (r == 0)
 			list->n_announced += n;
 	}
 	return r;
 }
 
-int seam_fdr_announce(struct seam_fdr_images *images)
+static int announce_lists(void)
 {
+	const struct seam_fdr_images *images = &process->images;
 	int r = 0;
 
 	for (size_t i = 0; i < images->list.n; i++) {
 		struct seam_fdr_image *image = images->list.items[i];
 
-		for (size_t j = 0; j < image->n_lists && r == 0; j++) {
-			struct seam_fdr_list *list = &image->lists[j];
-
-			if (list->n_announced == n_to_announce(list))
-				continue;
-			r = seam_fdr_announce_claim();
-			r = r ?: announce_list(image, list);
-		}
+		for (size_t j = 0; j < image->n_lists && r == 0; j++)
+			r = announce_list(image, &image->lists[j]);
 	}
 	return r;
 }
 
-bool seam_fdr_announce_is_child(void)
+/*
+ * ---- functions of -finstrument-functions ----
+ *
+ * A function is announced by the thread that calls the function first, which
+ * may be in a handler: by the address in its image, which is found in a table
+ * of all loaded images.  What the ring has no room for then is announced later.
+ *
+ * The table is made anew when images change, and published as a whole.
+ * Handlers may still read the table before, so a table is never freed: that is
+ * a page for each dlopen() in a program that is recorded so.
+ */
+
+/* An image, and the number by which it is announced. */
+struct cyg_image {
+	uint64_t serial;	/* the image's own: images are freed */
+	uint32_t number;
+	bool is_announced;
+};
+
+/* Where an image's code is. */
+struct cyg_range {
+	uint64_t start, end, bias, number;
+};
+
+struct cyg_ranges {
+	struct cyg_ranges *next;
+	size_t n;
+	struct cyg_range list[];
+};
+
+/* with the lock of start.c */
+static SEAM_ARRAY(struct cyg_image) known;
+/*
+ * All tables that were ever published, each once: libraries that come and go
+ * have an old table again.
+ */
+static struct cyg_ranges *published;
+static const struct cyg_ranges *_Atomic ranges;
+
+static const struct cyg_range *range_of(uint64_t address)
 {
-	return is_child;
+	/* acquire: the table is whole; pairs with the release in publish() */
+	const struct cyg_ranges *all =
+		atomic_load_explicit(&ranges, memory_order_acquire);
+
+	for (size_t i = 0; all && i < all->n; i++)
+		if (address >= all->list[i].start && address < all->list[i].end)
+			return &all->list[i];
+	return NULL;
 }
 
-int seam_fdr_announce_again(struct seam_fdr_images *images)
+/*
+ * Announce function @i, by the thread that calls it first: -EAGAIN where there
+ * is no room now.  Code in no image, as of a JIT, is announced by its absolute
+ * address; but not on the @is_first_call: constructors of a library are called
+ * before the library is in the table.
+ */
+static int announce_cyg(uint32_t i, bool is_first_call)
 {
-	int r = seam_fdr_announce_claim();
+	struct seam_xray_announcement a = { .addresses = {
+		.kind = SEAM_XRAY_ANNOUNCED_FUNCTIONS, .n = 1,
+	} };
+	_Alignas(8) uint8_t payload[32];
+	const struct cyg_range *range;
+	uint64_t address;
+	int r = -EAGAIN;
+
+	if (!seam_fdr_cyg_function(i, &address, &a.addresses.first_id))
+		return 0;
+	range = range_of(address);
+	if (range) {
+		a.addresses.image = (uint32_t)range->number;
+		address -= range->bias;
+	}
+	a.addresses.link_addresses = &address;
+	if (has_claim && (range || !is_first_call))
+		r = try_to_send(payload, seam_xray_write_announcement(
+					payload, sizeof(payload), &a));
+	if (r == -EAGAIN)
+		atomic_store(&is_behind, true);
+	return r;
+}
+
+/* Images, with the lock of start.c. */
+
+static struct cyg_image *know(struct seam_fdr_images *images,
+			      const struct seam_fdr_image *image)
+{
+	for (size_t i = 0; i < known.n; i++)
+		if (known.items[i].serial == image->serial)
+			return &known.items[i];
+	return SEAM_ARRAY_ADD(&known, (struct cyg_image) {
+			.serial = image->serial,
+			.number = ++images->n_lists }) ?
+	       &known.items[known.n - 1] : NULL;
+}
+
+/* Whether it has functions that call __cyg_profile_func_enter(). */
+static bool may_call(const struct seam_fdr_image *image)
+{
+	return image->is_loaded && image->records_itself;
+}
+
+static void add_ranges(struct cyg_ranges *all,
+		       const struct seam_fdr_image *image, uint32_t number)
+{
+	for (size_t i = 0; i < image->code.segments.n; i++) {
+		const struct seam_fdr_segment *s =
+			&image->code.segments.items[i];
+
+		if (s->rights & PROT_EXEC)
+			all->list[all->n++] = (struct cyg_range) {
+				s->start, s->end, image->bias, number,
+			};
+	}
+}
+
+/* @new, or an equal table that was published before; then @new is freed. */
+static struct cyg_ranges *keep(struct cyg_ranges *new)
+{
+	for (struct cyg_ranges *old = published; old; old = old->next)
+		if (old->n == new->n &&
+		    !memcmp(old->list, new->list, new->n * sizeof(*new->list))) {
+			free(new);
+			return old;
+		}
+	new->next = published;
+	published = new;
+	return new;
+}
+
+static int publish(struct seam_fdr_images *images)
+{
+	struct cyg_ranges *all;
+	size_t n = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < images->list.n; i++)
+		if (may_call(images->list.items[i]))
+			n += images->list.items[i]->code.segments.n;
+	all = calloc(1, sizeof(*all) + n * sizeof(*all->list));
+	for (size_t i = 0; all && i < images->list.n; i++) {
+		const struct seam_fdr_image *image = images->list.items[i];
+		struct cyg_image *c;
+
+		if (!may_call(image))
+			continue;
+		c = know(images, image);
+		if (!c) {
+			free(all);
+			return -ENOMEM;
+		}
+		/* without room functions of the image are still announced */
+		if (r == 0 && !c->is_announced) {
+			r = announce_image(image, c->number, false);
+			c->is_announced = r == 0;
+		}
+		add_ranges(all, image, c->number);
+	}
+	if (!all)
+		return -ENOMEM;
+	/* release: pairs with the acquire in range_of() */
+	atomic_store_explicit(&ranges, keep(all), memory_order_release);
+	return r;
+}
+
+/* ---- triggers, and names that the program registers ---- */
+
+/* The user learns of triggers that no function is for. */
+static int announce_matches(void)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < process->options.n_triggers; i++) {
+		const struct seam_xray_announcement a = { .match = {
+			.kind = SEAM_XRAY_ANNOUNCED_MATCH, .trigger = i,
+			.n_functions = process->n_matches[i],
+		} };
+
+		if (!(process->matches_due >> i & 1))
+			continue;
+		r = send(&a);
+		if (r < 0)
+			break;
+		process->matches_due &= ~(UINT32_C(1) << i);
+		process->n_matches[i] = 0;
+	}
+	return r;
+}
+
+static int announce_names(struct seam_fdr_names *names)
+{
+	int r = 0;
+
+	while (r == 0 && names->n_announced < names->list.n) {
+		r = send(&(struct seam_xray_announcement) {
+			.named = names->list.items[names->n_announced] });
+		names->n_announced += r == 0;
+	}
+	return r;
+}
+
+/* ---- all of it ---- */
+
+static int begin_again(void)
+{
+	const struct seam_fdr_images *images = &process->images;
+	int r = claim_ring();
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < images->list.n; i++)
 		for (size_t j = 0; j < images->list.items[i]->n_lists; j++)
 			images->list.items[i]->lists[j].n_announced = 0;
+	process->types.n_announced = process->functions.n_announced = 0;
+	for (size_t i = 0; i < known.n; i++)
+		known.items[i].is_announced = false;
+	seam_fdr_cyg_announce_again();
 	is_child = false;
 	return 0;
 }
 
-int seam_fdr_announce_match(uint32_t trigger, uint32_t n)
+int seam_fdr_announce_new(void)
 {
-	const struct seam_xray_match a = {
-		.trigger = trigger, .n_functions = n,
-	};
-	int r = seam_fdr_announce_claim();
+	int r = 0;
 
-	return r ?: send(seam_xray_write_match(bytes, sizeof(bytes), &a));
+	atomic_store(&is_behind, false);
+	if (is_child)
+		r = begin_again();
+	r = r ?: announce_lists();
+	r = r ?: publish(&process->images);
+	r = r ?: seam_fdr_cyg_set_announce(announce_cyg);
+	r = r ?: announce_names(&process->types);
+	r = r ?: announce_names(&process->functions);
+	r = r ?: announce_matches();
+	if (r < 0)
+		atomic_store(&is_behind, true);
+	return r;
 }
 
-int seam_fdr_announce_named(enum seam_xray_announcement_kind kind,
-			    uint32_t number, const char *name)
+void seam_fdr_announce_rest(void)
 {
-	const struct seam_xray_named a = { number, name };
-	int r = seam_fdr_announce_claim();
-
-	return r ?: send(seam_xray_write_named(bytes, sizeof(bytes), kind, &a));
+	waited_ns = 0;
+	if (process->address[0] && seam_fdr_announce_is_behind())
+		(void)seam_fdr_announce_new();
 }

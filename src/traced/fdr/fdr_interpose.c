@@ -2,17 +2,16 @@
 /*
  * fdr_interpose.c - what the program does that recording depends on
  *
- * In the shared library only: a program that is linked with all of it has no
- * libc after us to call.
+ * In the shared library only: a static program has no libc after us to call.
  */
+#include "traced/fdr/fdr_process.h"
+#include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/system.h"
-#include "traced/fdr/record/thread_area.h"
-#include "traced/fdr/start.h"
 #include "traced/interpose/interpose.h"
 
 bool seam_interpose_wants_loads(void)
 {
-	return seam_fdr_wants_loads();
+	return seam_fdr_process.is_armed;
 }
 
 void seam_interpose_loads(void *handle)

@@ -2,8 +2,24 @@
 /*
  * fdr_process.h - what the files around start.c share: the state of the process
  *
- * Threads: with the lock, which is taken before the loader's and never after
- * it; so no work of seam_fdr_images_with() may take it.
+ *	constructor, with SEAM_TRACE; or seam_fdr_start()
+ *	  options		what to record
+ *	  source_*		where to
+ *	  images		what is loaded, and its functions
+ *	  announce_functions	their ids
+ *	  select		the selected functions
+ *	  patch			their sleds
+ *	dlopen(), dlclose()		seam_fdr_refresh()
+ *	a seccomp filter		seam_fdr_end()
+ *
+ * The library does nothing without SEAM_TRACE until the program itself begins;
+ * with SEAM_TRACE, it connects to the recorder when an image has calls to
+ * record.  A library that is loaded is patched when dlopen() returns, so what
+ * its constructors call is not recorded.
+ *
+ * Not in handlers.  Threads: any, with the lock, which is taken before the
+ * loader's lock and never after it: no work of seam_fdr_images_with() may take
+ * the lock.  errno is kept.
  */
 #ifndef SEAM_FDR_PROCESS_H
 #define SEAM_FDR_PROCESS_H
@@ -15,33 +31,42 @@
 #include "traced/fdr/options.h"
 #include "traced/fdr/sleds/images.h"
 
+/* Names that the program has registered, of types of events or functions. */
+struct seam_fdr_names {
+	SEAM_ARRAY(struct seam_xray_named) list;
+	size_t n_announced;
+};
+
 struct seam_fdr_process {
 	pthread_mutex_t lock;
-	/* the thread that has it, by a variable of its own; NULL: none */
+	/* the thread that has the lock, by a variable of its own */
 	const void *_Atomic owner;
-	uint32_t n_nested_forks;	/* of that thread's */
+	uint32_t n_nested_forks;	/* of that thread */
 	/* of that thread, before */
 	int cancel_state;
 	uint64_t blocked;		/* signals */
 	char address[SEAM_LINK_ADDRESS_BYTES];	/* of the recorder; "": none */
 	struct seam_fdr_options options;
 	struct seam_fdr_images images;
-	uint64_t n_adds, n_subs;	/* of the loader, when last patched */
-	_Atomic bool is_armed;		/* it has begun, if only to look */
+	struct seam_self_loads loads;	/* when last patched */
+	_Atomic bool is_armed;		/* has begun, if only to look for calls */
 	bool has_source;		/* once, for all beginnings */
-	uint32_t n_types, n_registered;	/* announced */
+	struct seam_fdr_names types, functions;
 	bool has_noted_unknown, has_noted_behind;
 	uint32_t n_matches[SEAM_TRIGGER_MAX];	/* not announced */
 	uint32_t matches_due;		/* a bit for each trigger */
 	_Atomic bool is_off;		/* for good; changed with the lock */
-	bool is_stopped;		/* with that, and was armed before */
-	bool is_ending;			/* nothing is wanted */
-	bool is_child;			/* it was forked */
+	bool is_stopped;		/* with is_off, and was armed before */
+	bool is_ending;			/* no function is selected */
+	bool is_child;			/* of a fork */
 	pid_t pid;			/* in a fork's handler: the parent's */
 	_Atomic bool is_completing;	/* a thread waits for the bundle */
 };
 
 extern struct seam_fdr_process seam_fdr_process;
+
+/* Whether calls are recorded now.  Written by start.c, read anywhere. */
+extern _Atomic bool seam_fdr_is_on;
 
 /* ---- start.c ---- */
 
@@ -55,8 +80,8 @@ bool seam_fdr_lock(void);
 void seam_fdr_unlock(void);
 
 /*
- * With the lock: give ids to functions with sleds, of all that is loaded so
- * far.  The program may have none of its own before.
+ * With the lock: give ids to the functions with sleds of all that is loaded so
+ * far.  The program may have no ids of its own before.
  */
 void seam_fdr_number_functions(void);
 
@@ -72,11 +97,25 @@ int seam_fdr_fork_init(void);
 /*
  * For a moment, while threads record elsewhere: start a recorder for a bundle
  * at @path, of what was recorded @since, connect, and announce all functions;
- * seam_fdr_recorder_stop() ends it.  0 or -errno, with the cause in @why.
+ * seam_fdr_recorder_stop() ends it.  0 or -errno.
  */
 int seam_fdr_connect_recorder(const char *path,
-			      const struct seam_tsc_tie *since, char *why,
-			      size_t why_bytes);
+			      const struct seam_tsc_tie *since);
+
+/*
+ * As seam_fdr_stop().  With @why not NULL it is for good, and a note for the
+ * recorder's user: from then on there is no system call of ours, until
+ * seam_fdr_resume() says that @why did not come true.
+ */
+int seam_fdr_end(const char *why);
+void seam_fdr_resume(void);
+
+/* Libraries were loaded or unloaded. */
+void seam_fdr_refresh(void);
+
+/* Send a line for the recorder's user. */
+__attribute__((format(printf, 1, 2)))
+void seam_fdr_note(const char *format, ...);
 
 /* ---- select.c ---- */
 
@@ -86,14 +125,8 @@ int seam_fdr_connect_recorder(const char *path,
  */
 bool seam_fdr_take_new(void);
 
-/*
- * Announce what is new to the recorder; in a child that has announced nothing,
- * everything.  0 or -errno.
- */
-int seam_fdr_announce_new(void);
-
-/* At the end: what the recorder had no room for, if there is any. */
-void seam_fdr_announce_rest(void);
+/* Other options: the functions of -finstrument-functions are selected anew. */
+void seam_fdr_select_none(void);
 
 /*
  * Patch exactly the selected functions of all images; within
@@ -101,7 +134,7 @@ void seam_fdr_announce_rest(void);
  */
 void seam_fdr_patch_all(void);
 
-/* Report files that are of no use, once. */
+/* Report files that cannot be read, once. */
 void seam_fdr_note_unknown(void);
 
 #endif /* SEAM_FDR_PROCESS_H */

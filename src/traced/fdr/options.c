@@ -3,7 +3,6 @@
 #include "traced/fdr/options.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -12,23 +11,6 @@
 #include "wire/xray/xray_chunk.h"
 
 enum { ROOM_FOR_FILES = 64 };	/* in a path, after the bundle's */
-
-struct options_text {
-	struct seam_fdr_options *options;
-	char *why;
-	size_t why_bytes;
-};
-
-__attribute__((format(printf, 2, 3)))
-static int fail(struct options_text *p, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(p->why, p->why_bytes, format, list);
-	va_end(list);
-	return -EINVAL;
-}
 
 /*
  * Cut the next part off *@at, up to @separator, and move past it.  NULL after
@@ -47,112 +29,107 @@ static char *cut(char **at, char separator)
 	return start;
 }
 
-static int parse_count(struct options_text *p, const char *key,
-		       const char *text, uint64_t max, uint32_t *value)
+static int parse_count(const char *key, const char *text, uint64_t max,
+		       uint32_t *value, struct seam_err *err)
 {
 	uint64_t n;
 	const char *end = seam_text_number(text, text + strlen(text), 10, &n);
 
 	if (!end || *end || n > max)
-		return fail(p, "%s=%s: not a number up to %llu", key, text,
-			    (unsigned long long)max);
+		return seam_err_set(err, -EINVAL,
+				    "%s=%s: not a number up to %llu", key,
+				    text, (unsigned long long)max);
 	*value = (uint32_t)n;
 	return 0;
 }
 
-static int parse_time(struct options_text *p, const char *key, const char *text,
-		      uint64_t *ns)
+static int parse_flag(const char *key, const char *text, bool *flag,
+		      struct seam_err *err)
 {
-	return seam_text_ns(text, ns) ? 0 :
-	       fail(p, "%s=%s: not a time, as 500ns, 5us, 10ms or 1s", key,
-		    text);
+	uint32_t value = *flag;
+	int r = parse_count(key, text, 1, &value, err);
+
+	*flag = value;
+	return r;
 }
 
-static int parse_globs(char *text, struct seam_fdr_globs *globs)
+static int parse_time(const char *key, const char *text, uint64_t *ns,
+		      struct seam_err *err)
+{
+	return seam_text_ns(text, ns) ? 0 :
+	       seam_err_set(err, -EINVAL, "%s=%s: not a time, as 500ns, 5us, "
+			    "10ms or 1s", key, text);
+}
+
+static int parse_globs(char *text, struct seam_fdr_globs *globs,
+		       struct seam_err *err)
 {
 	char *glob;
 
 	while ((glob = cut(&text, ',')))
-		if (glob[0] && !SEAM_ARRAY_ADD(&globs->list, glob))
-			return -ENOMEM;
+		if (glob[0] && !SEAM_ARRAY_ADD(&globs->list,
+					(struct seam_fdr_glob) { .text = glob }))
+			return seam_err_no_memory(err);
 	return 0;
 }
 
-/* ---- triggers ---- */
-
-static int parse_trigger(struct options_text *p, char *text)
-{
-	struct seam_fdr_options *options = p->options;
-	struct seam_trigger trigger;
-	const char *cause = seam_trigger_parse(text, &trigger);
-
-	if (cause)
-		return fail(p, "trigger=%s: %s", text, cause);
-	if (options->n_triggers == SEAM_TRIGGER_MAX)
-		return fail(p, "trigger=%s: more than %d", text,
-			    SEAM_TRIGGER_MAX);
-	if (trigger.kind == SEAM_TRIGGER_SLOW)
-		text[trigger.function_bytes] = 0;
-	options->triggers[options->n_triggers++] = trigger;
-	return 0;
-}
-
-static int parse_triggers(struct options_text *p, char *text)
+static int parse_triggers(char *text, struct seam_fdr_options *options,
+			  struct seam_err *err)
 {
 	char *one;
-	int r = 0;
 
-	while (r == 0 && (one = cut(&text, ',')))
-		if (one[0])
-			r = parse_trigger(p, one);
-	return r;
-}
+	while ((one = cut(&text, ','))) {
+		struct seam_trigger trigger;
+		const char *cause;
 
-/* ---- all of it ---- */
-
-static int parse_flag(struct options_text *p, const char *key, const char *text,
-		      bool *flag)
-{
-	uint32_t value;
-	int r = parse_count(p, key, text, 1, &value);
-
-	if (r == 0)
-		*flag = value;
-	return r;
-}
-
-static int parse_pair(struct options_text *p, const char *key, char *value)
-{
-	struct seam_fdr_options *o = p->options;
-
-	if (!strcmp(key, "functions"))
-		return parse_globs(value, &o->functions);
-	if (!strcmp(key, "except"))
-		return parse_globs(value, &o->except);
-	if (!strcmp(key, "min"))
-		return parse_time(p, key, value, &o->min_ns);
-	if (!strcmp(key, "depth"))
-		return parse_count(p, key, value, SEAM_FDR_MAX_DEPTH,
-				   &o->depth);
-	if (!strcmp(key, "args"))
-		return parse_count(p, key, value, SEAM_XRAY_MAX_ARGUMENTS,
-				   &o->n_arguments);
-	if (!strcmp(key, "flight"))
-		return parse_flag(p, key, value, &o->is_flight);
-	if (!strcmp(key, "trigger"))
-		return parse_triggers(p, value);
-	if (!strcmp(key, "after"))
-		return parse_time(p, key, value, &o->after_ns);
-	if (!strcmp(key, "out"))
-		o->out = value[0] ? value : NULL;
-	else if (!strcmp(key, "start"))
-		return parse_flag(p, key, value, &o->is_started);
-	else
-		return fail(p, "%s=: no such option", key);
+		if (!one[0])
+			continue;
+		cause = seam_trigger_parse(one, &trigger);
+		if (cause)
+			return seam_err_set(err, -EINVAL, "trigger=%s: %s", one,
+					    cause);
+		if (options->n_triggers == SEAM_TRIGGER_MAX)
+			return seam_err_set(err, -EINVAL,
+					    "trigger=%s: more than %d", one,
+					    SEAM_TRIGGER_MAX);
+		if (trigger.kind == SEAM_TRIGGER_SLOW)
+			one[trigger.function_bytes] = 0;
+		options->triggers[options->n_triggers++] = trigger;
+	}
 	return 0;
 }
 
-static int parse_all(struct options_text *p, char *text)
+static int parse_pair(struct seam_fdr_options *o, const char *key, char *value,
+		      struct seam_err *err)
+{
+	if (!strcmp(key, "functions"))
+		return parse_globs(value, &o->functions, err);
+	if (!strcmp(key, "except"))
+		return parse_globs(value, &o->except, err);
+	if (!strcmp(key, "min"))
+		return parse_time(key, value, &o->min_ns, err);
+	if (!strcmp(key, "depth"))
+		return parse_count(key, value, SEAM_FDR_MAX_DEPTH, &o->depth,
+				   err);
+	if (!strcmp(key, "args"))
+		return parse_count(key, value, SEAM_XRAY_MAX_ARGUMENTS,
+				   &o->n_arguments, err);
+	if (!strcmp(key, "flight"))
+		return parse_flag(key, value, &o->is_flight, err);
+	if (!strcmp(key, "trigger"))
+		return parse_triggers(value, o, err);
+	if (!strcmp(key, "after"))
+		return parse_time(key, value, &(uint64_t) { 0 }, err);
+	if (!strcmp(key, "start"))
+		return parse_flag(key, value, &o->is_started, err);
+	if (strcmp(key, "out"))
+		return seam_err_set(err, -EINVAL, "%s=: no such option", key);
+	o->out = value[0] ? value : NULL;
+	return 0;
+}
+
+static int parse_all(struct seam_fdr_options *options, char *text,
+		     struct seam_err *err)
 {
 	char *key, *value;
 	int r = 0;
@@ -162,26 +139,27 @@ static int parse_all(struct options_text *p, char *text)
 			continue;
 		value = strchr(key, '=');
 		if (!value)
-			return fail(p, "%s: not KEY=VALUE", key);
+			return seam_err_set(err, -EINVAL, "%s: not KEY=VALUE",
+					    key);
 		*value = 0;
-		r = parse_pair(p, key, value + 1);
+		r = parse_pair(options, key, value + 1, err);
 	}
 	return r;
 }
 
 int seam_fdr_options_parse(struct seam_fdr_options *options, const char *text,
-			   char *why, size_t why_bytes)
+			   struct seam_err *err)
 {
-	struct options_text p = { options, why, why_bytes };
 	int r;
 
 	*options = (struct seam_fdr_options) { .is_started = true };
 	if (strlen(text) >= SEAM_FDR_MAX_OPTIONS_BYTES)
-		return fail(&p, "longer than %d bytes",
-			    SEAM_FDR_MAX_OPTIONS_BYTES);
+		return seam_err_set(err, -EINVAL, "longer than %d bytes",
+				    SEAM_FDR_MAX_OPTIONS_BYTES);
 	options->text = strdup(text);
-	r = options->text ? parse_all(&p, options->text) : -ENOMEM;
-	/* what led up to a trigger is kept by nothing else */
+	r = options->text ? parse_all(options, options->text, err) :
+			    seam_err_no_memory(err);
+	/* only a flight recorder keeps what led up to a trigger */
 	if (options->n_triggers)
 		options->is_flight = true;
 	if (r < 0)

@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * options.h - what to record, as the environment says it
+ * options.h - what to record, by the text that seam/fdr.h and seam-fdr(3)
+ * explain
  *
  *	SEAM_TRACE='functions=handle_*,parse;min=5us;trigger=handle_x>10ms'
  *
- *	functions=GLOB,...	record these only; default: all
- *	except=GLOB,...		but not these
- *	min=TIME		forget calls that are shorter
- *	depth=N			forget calls below N others of this thread, at
- *				most 256
- *	args=N			with the first N integer arguments, at most 6
- *	flight=1		overwrite the oldest instead of stopping
- *	trigger=T,...		FUNCTION>TIME, calls:FUNCTION; functions are
- *				GLOBs; with flight=1
- *	after=TIME		the recorder's, of no effect in the program
- *	out=DIR			the bundle, without 'seam record'
- *	start=0			not before the program itself starts it
- *
- * GLOBs are those of fnmatch(3), of whole names, as the symbol table has them
- * or demangled.  A backslash in front of ',' or ';' makes it part of a name.  A
- * TIME has a unit: ns, us, ms or s.
+ * A backslash in front of ',' or ';' makes it part of a name.  after= is the
+ * recorder's, of no effect in the program.
  */
 #ifndef SEAM_FDR_OPTIONS_H
 #define SEAM_FDR_OPTIONS_H
@@ -27,14 +14,16 @@
 #include <limits.h>
 
 #include "base/array.h"
+#include "base/err.h"
 #include "wire/xray/trigger_text.h"
 
-enum {
-	SEAM_FDR_MAX_OPTIONS_BYTES = 64 << 10,
-};
+enum { SEAM_FDR_MAX_OPTIONS_BYTES = 64 << 10 };
 
 struct seam_fdr_globs {
-	SEAM_ARRAY(const char *) list;
+	SEAM_ARRAY(struct seam_fdr_glob {
+		const char *text;
+		bool has_matched;	/* set where names are read */
+	}) list;
 };
 
 struct seam_fdr_options {
@@ -46,18 +35,16 @@ struct seam_fdr_options {
 	bool is_started;		/* by the constructor */
 	struct seam_trigger triggers[SEAM_TRIGGER_MAX];
 	uint32_t n_triggers;
-	uint64_t after_ns;
 	const char *out;		/* NULL: none */
 	char *text;			/* what the pointers above point into */
 };
 
 /*
- * Parse @text, in the form above; "" gives the defaults.  0; -ENOMEM; -EINVAL,
- * with the cause in @why.  The struct is valid, and holds the defaults, after a
- * failure.
+ * Parse @text, in the form above; "" gives the defaults.  0, -ENOMEM or
+ * -EINVAL.  After a failure @options has the defaults.
  */
 int seam_fdr_options_parse(struct seam_fdr_options *options, const char *text,
-			   char *why, size_t why_bytes);
+			   struct seam_err *err);
 
 void seam_fdr_options_fini(struct seam_fdr_options *options);
 

@@ -20,8 +20,8 @@
 
 #include "base/clock.h"
 #include "base/high_fd.h"
-#include "ring/producer/wakeup.h"
-#include "traced/fdr/record/source_link.h"
+#include "ring/producer/producer.h"
+#include "traced/fdr/record/source.h"
 #include "traced/fdr/record/system.h"
 #include "wire/xray/trace_service.h"
 
@@ -32,14 +32,14 @@ enum {
 };
 
 static struct {
-	pid_t starter;			/* 0: it is not on */
-	struct seam_ring_wakeup control;	/* the program may close it */
+	pid_t starter;			/* 0: no recorder */
+	struct seam_ring_wakeup control;	/* the program may close this */
 	char path[PATH_MAX];
 } recorder;
 
-/* ---- where it is ---- */
+/* ---- where the program is ---- */
 
-/* Nobody but root, @owner and the user can have put it there. */
+/* Only root, @owner or the user can have put the file there. */
 static bool is_program(const char *path, uid_t owner)
 {
 	struct stat st;
@@ -69,7 +69,7 @@ static bool find_beside(const char *file, char program[PATH_MAX])
 	return false;
 }
 
-/* Of PATH, only absolute folders: the current one may be anybody's. */
+/* Only absolute folders of PATH: the current folder may be anybody's. */
 static bool find_in_path(char program[PATH_MAX])
 {
 	const char *at = getenv("PATH");
@@ -87,24 +87,16 @@ static bool find_in_path(char program[PATH_MAX])
 	return false;
 }
 
-static int find_program(const char *library, char program[PATH_MAX], char *why,
-			size_t why_bytes)
+int seam_fdr_recorder_find(const char *library, char program[PATH_MAX],
+			   struct seam_err *err)
 {
 	if (find_beside(library, program) || find_in_path(program))
 		return 0;
-	snprintf(why, why_bytes, "'seam', which writes the bundle, is not "
-		 "beside libseam-fdr or in PATH");
-	return -ENOENT;
+	return seam_err_set(err, -ENOENT, "'seam', which writes the bundle, is "
+			    "not beside libseam-fdr or in PATH");
 }
 
-int seam_fdr_recorder_find(const char *library, char *why, size_t why_bytes)
-{
-	char program[PATH_MAX];
-
-	return find_program(library, program, why, why_bytes);
-}
-
-/* ---- what it inherits ---- */
+/* ---- its environment ---- */
 
 static bool is_inherited(const char *variable)
 {
@@ -154,7 +146,7 @@ static int execute(void *context)
 			  0);
 	for (int fd = 0; fd < SEAM_TRACE_RECORDER_FD; fd++)
 		seam_fdr_syscall4(SYS_dup2, start->null, fd, 0, 0);
-	/* before Linux 5.9 the recorder does it */
+	/* before Linux 5.9 the recorder closes them */
 	seam_fdr_syscall4(SYS_close_range, SEAM_TRACE_RECORDER_FD + 1, UINT_MAX,
 			  0, 0);
 	start->error = (int)seam_fdr_syscall4(SYS_execve, (long)start->program,
@@ -233,7 +225,7 @@ static int run_program(const char *program, const struct seam_tsc_tie *since,
 
 /* ---- requests and replies ---- */
 
-/* 0; -ETIMEDOUT; -EPIPE: it has ended. */
+/* 0; -ETIMEDOUT; -EPIPE: the recorder has ended. */
 static int receive(int fd, int timeout_ms, struct seam_trace_reply *reply)
 {
 	uint64_t end = seam_clock_ns() + (uint64_t)timeout_ms * SEAM_NS_PER_MS;
@@ -274,8 +266,8 @@ static int request(enum seam_trace_request_kind kind)
 	struct seam_trace_reply reply;
 	int r = send_request(kind, 0);
 
-	r = r ? r : receive(recorder.control.fd, END_MS, &reply);
-	return r ? r : reply.code;
+	r = r ?: receive(recorder.control.fd, END_MS, &reply);
+	return r ?: reply.code;
 }
 
 static void forget(void)
@@ -288,50 +280,36 @@ static void forget(void)
 
 /* ---- start and stop ---- */
 
-static int start(const char *program, const struct seam_tsc_tie *since,
-		 int control[2],
-		 char address[SEAM_LINK_ADDRESS_BYTES], char *why,
-		 size_t why_bytes)
-{
-	struct seam_trace_reply reply;
-	int r = run_program(program, since, control[1]);
-
-	close(control[1]);
-	r = r ? r : receive(control[0], START_MS, &reply);
-	if (r) {
-		snprintf(why, why_bytes, "cannot start '%s': %s", program,
-			 r == -EPIPE ? "it ended" : strerror(-r));
-		return r;
-	}
-	snprintf(reply.code ? why : address,
-		 reply.code ? why_bytes : SEAM_LINK_ADDRESS_BYTES, "%s",
-		 reply.text);
-	return reply.code;
-}
-
 int seam_fdr_recorder_start(const char *path, const char *library,
 			    const struct seam_tsc_tie *since,
-			    char address[SEAM_LINK_ADDRESS_BYTES], char *why,
-			    size_t why_bytes)
+			    char address[SEAM_LINK_ADDRESS_BYTES],
+			    struct seam_err *err)
 {
+	struct seam_trace_reply reply;
 	char program[PATH_MAX];
 	int control[2], r;
 
-	r = find_program(library, program, why, why_bytes);
+	r = seam_fdr_recorder_find(library, program, err);
 	if (r)
 		return r;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control)) {
-		r = -errno;
-		snprintf(why, why_bytes, "cannot start a recorder: %s",
-			 strerror(-r));
-		return r;
-	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control))
+		return seam_err_errno(err, "cannot start a recorder");
 	snprintf(recorder.path, sizeof(recorder.path), "%s", path);
 	control[0] = seam_high_fd(control[0]);
 	control[1] = seam_high_fd(control[1]);
 	seam_ring_wakeup_init(&recorder.control, control[0]);
-	r = start(program, since, control, address, why, why_bytes);
 	recorder.starter = getpid();
+	r = run_program(program, since, control[1]);
+	close(control[1]);
+	r = r ? r : receive(control[0], START_MS, &reply);
+	if (r)
+		seam_err_set(err, r, "cannot start '%.300s': %s", program,
+			     r == -EPIPE ? "it ended" : strerror(-r));
+	else if (reply.code < 0)
+		r = seam_err_set(err, reply.code, "%s", reply.text);
+	else
+		snprintf(address, SEAM_LINK_ADDRESS_BYTES, "%.*s",
+			 SEAM_LINK_ADDRESS_BYTES - 1, reply.text);
 	if (r)
 		forget();
 	return r;

@@ -1,117 +1,141 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * registered.c - names that the program gives to types of events and to
- * functions
- *
- * A name is written once, before its number is known, and never changes, so
- * readers need no lock.
+ * registered.c - what the program records by itself (seam/fdr.h): events, calls
+ * of functions that exist by name alone, and the names of both
  */
-#include "traced/fdr/registered.h"
+#include <seam/fdr.h>
 
+#include <errno.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "traced/fdr/announce_functions.h"
 #include "traced/fdr/fdr_process.h"
+#include "traced/fdr/record/fdr_record.h"
 #include "traced/fdr/sleds/ids.h"
 
-struct registered {
-	const char *name;
-	uint32_t id;
+enum {
+	MAX_TYPES = 1024,
+	MAX_FUNCTIONS = 65536,
+	MAX_NAME = 255,			/* bytes; longer names are cut */
 };
 
-/* Of one kind; its items are changed with the lock of the process. */
-struct registry {
-	struct registered *items;	/* room for max */
-	uint32_t max;
-	_Atomic uint32_t n;
-};
+_Static_assert((int)SEAM_FDR_MAX_EVENT_BYTES == (int)SEAM_XRAY_MAX_PAYLOAD, "");
+_Static_assert((int)SEAM_FDR_MAX_LOGGED_ARGUMENTS ==
+	       (int)SEAM_XRAY_MAX_ARGUMENTS, "");
 
-static struct registry types = { .max = SEAM_FDR_MAX_TYPES };
-static struct registry functions = { .max = SEAM_FDR_MAX_REGISTERED };
+static struct seam_fdr_process *const process = &seam_fdr_process;
 
-/* A child must not find it held by a thread that it does not have. */
+/* From any context. */
+static bool is_on(void)
+{
+	/* relaxed: areas are ready before, and stay after it */
+	return atomic_load_explicit(&seam_fdr_is_on, memory_order_relaxed);
+}
+
+/* ---- names ---- */
+
+/* A child must not find the lock held by a thread that the child lacks. */
 static bool lock(void)
 {
 	(void)seam_fdr_fork_init();
 	return seam_fdr_lock();
 }
 
-static uint32_t count(struct registry *r)
+/* With the lock.  Returns @number; 0: there is no memory. */
+static uint32_t add(struct seam_fdr_names *names,
+		    enum seam_xray_announcement_kind kind, uint32_t number,
+		    const char *name)
 {
-	/* acquire: the items are whole; pairs with the release in add() */
-	return atomic_load_explicit(&r->n, memory_order_acquire);
-}
+	char *copy = number ? strndup(name, MAX_NAME) : NULL;
 
-/* With the lock.  0: there is no more room. */
-static uint32_t add(struct registry *r, const char *name, uint32_t id)
-{
-	uint32_t n = count(r);
-
-	if (!r->items)
-		r->items = calloc(r->max, sizeof(*r->items));
-	if (!id || !r->items || n == r->max)
+	if (!copy || !SEAM_ARRAY_ADD(&names->list, (struct seam_xray_named) {
+					kind, number, copy })) {
+		free(copy);
 		return 0;
-	r->items[n].name = strndup(name, SEAM_FDR_MAX_NAME);
-	r->items[n].id = id;
-	if (!r->items[n].name)
-		return 0;
-	/* release: pairs with the acquire in count() */
-	atomic_store_explicit(&r->n, n + 1, memory_order_release);
-	return id;
+	}
+	if (is_on() && process->address[0])
+		(void)seam_fdr_announce_new();
+	return number;
 }
 
-static uint32_t find(struct registry *r, const char *name)
+int seam_fdr_register_type(const char *name)
 {
-	for (uint32_t i = 0; i < count(r); i++)
-		if (strncmp(r->items[i].name, name, SEAM_FDR_MAX_NAME) == 0)
-			return r->items[i].id;
-	return 0;
-}
+	struct seam_fdr_names *types = &process->types;
+	int saved_errno = errno;
+	uint32_t type = 0;
 
-uint16_t seam_fdr_type_register(const char *name, bool *is_new)
-{
-	uint32_t type;
-
-	*is_new = false;
+	if (!name[0])
+		return -EINVAL;
 	if (!lock())
-		return 0;
-	type = find(&types, name);
-	*is_new = !type;
-	if (!type)
-		type = add(&types, name, count(&types) + 1);
+		return -ENOSPC;
+	for (size_t i = 0; i < types->list.n && !type; i++)
+		if (!strncmp(types->list.items[i].name, name, MAX_NAME))
+			type = types->list.items[i].number;
+	if (!type && types->list.n < MAX_TYPES)
+		type = add(types, SEAM_XRAY_ANNOUNCED_EVENT_TYPE,
+			   (uint32_t)types->list.n + 1, name);
 	seam_fdr_unlock();
-	return (uint16_t)type;
+	errno = saved_errno;
+	return type ? (int)type : -ENOSPC;
 }
 
-const char *seam_fdr_type_name(uint16_t type)
+/* As LLVM's runtime has; a program without that runtime finds ours. */
+SEAM_FDR_PUBLIC
+uint16_t __xray_register_event_type(const char *name);
+
+uint16_t __xray_register_event_type(const char *name)
 {
-	return type > 0 && type <= count(&types) ?
-	       types.items[type - 1].name : NULL;
+	int type = seam_fdr_register_type(name);
+
+	return type < 0 ? 0 : (uint16_t)type;
 }
 
-uint32_t seam_fdr_function_register(const char *name)
+uint32_t seam_fdr_register_function(const char *name)
 {
-	uint32_t id;
+	struct seam_fdr_names *functions = &process->functions;
+	int saved_errno = errno;
+	uint32_t id = 0;
 
 	if (!lock())
 		return 0;
 	/* ids of the executable's functions come first, as in its map */
-	if (!count(&functions))
+	if (!functions->list.n)
 		seam_fdr_number_functions();
-	id = count(&functions) < functions.max ?
-	     add(&functions, name, seam_fdr_new_ids(1)) : 0;
+	if (functions->list.n < MAX_FUNCTIONS)
+		id = add(functions, SEAM_XRAY_ANNOUNCED_NAME,
+			 seam_fdr_new_ids(1), name);
 	seam_fdr_unlock();
+	errno = saved_errno;
 	return id;
 }
 
-uint32_t seam_fdr_registered_count(void)
+/* ---- records ---- */
+
+void seam_fdr_log_event(const void *data, size_t bytes)
 {
-	return count(&functions);
+	if (is_on())
+		seam_fdr_event(SEAM_XRAY_CUSTOM, 0, data, bytes);
 }
 
-const char *seam_fdr_registered(uint32_t i, uint32_t *id)
+void seam_fdr_log_typed(uint16_t type, const void *data, size_t bytes)
 {
-	*id = functions.items[i].id;
-	return functions.items[i].name;
+	if (is_on())
+		seam_fdr_event(SEAM_XRAY_TYPED, type, data, bytes);
+}
+
+void seam_fdr_log_entry(uint32_t id, const uint64_t *arguments, unsigned int n)
+{
+	if (!is_on() || !id || id > SEAM_XRAY_MAX_FUNCTION)
+		return;
+	if (n)
+		seam_fdr_record(seam_xray_word(id, SEAM_XRAY_ENTRY_ARGS),
+				arguments, n);
+	else
+		seam_fdr_record_plain(seam_xray_word(id, SEAM_XRAY_ENTRY));
+}
+
+void seam_fdr_log_exit(uint32_t id)
+{
+	if (is_on() && id && id <= SEAM_XRAY_MAX_FUNCTION)
+		seam_fdr_record_plain(seam_xray_word(id, SEAM_XRAY_EXIT));
 }

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* select.c - which functions are recorded; see select.h */
-#include "traced/fdr/select.h"
+/*
+ * select.c - which functions are recorded
+ *
+ * By GLOBs of names: of the symbol table, and of the source (base/demangle):
+ * without the parameters of a C++ function, or with them where the GLOB has a
+ * parenthesis.  Without GLOBs and triggers no names are read.
+ */
+#include <seam/fdr.h>
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -11,26 +17,19 @@
 #include "traced/fdr/announce_functions.h"
 #include "traced/fdr/check/checked.h"
 #include "traced/fdr/check/triggers.h"
-#include "traced/fdr/cyg/cyg_announce.h"
+#include "traced/fdr/cyg/cyg_profile.h"
 #include "traced/fdr/fdr_process.h"
-#include "traced/fdr/record/events.h"
 #include "traced/fdr/record/trampolines.h"
-#include "traced/fdr/registered.h"
 #include "traced/fdr/sleds/function_names.h"
-#include "traced/fdr/start.h"
 
-/* All forms of a name that a GLOB can be of. */
+static struct seam_fdr_process *const process = &seam_fdr_process;
+
+/* ---- names ---- */
+
+/* All forms of a name that a GLOB can match. */
 struct forms {
 	const char *raw, *plain, *with_parameters;
 };
-
-static struct forms forms_of(struct seam_arena *arena, const char *name)
-{
-	return (struct forms) {
-		name, seam_demangle(arena, name),
-		seam_demangle_with_parameters(arena, name),
-	};
-}
 
 static bool is_match(const char *glob, const struct forms *forms)
 {
@@ -41,213 +40,153 @@ static bool is_match(const char *glob, const struct forms *forms)
 	       (name != forms->raw && !fnmatch(glob, forms->raw, 0));
 }
 
-static bool is_any_match(const struct seam_fdr_globs *globs,
+/* Tries all GLOBs that have matched nothing so far, and notes a match. */
+static bool is_any_match(struct seam_fdr_globs *globs,
 			 const struct forms *forms)
-{
-	for (size_t i = 0; i < globs->list.n; i++)
-		if (is_match(globs->list.items[i], forms))
-			return true;
-	return false;
-}
-
-/* ---- by options ---- */
-
-enum { NAMED = 1, EXCEPTED = 2, TRIGGERS = 4 };
-
-struct by_options {
-	const struct seam_fdr_options *options;
-	uint32_t first_id;
-	uint8_t *marks;			/* of each function */
-	void (*on_trigger)(unsigned int trigger, uint32_t id);
-};
-
-/* The first GLOBs of options->functions that are of a function. */
-static uint64_t used;
-
-/* Whether a name has matched GLOB @i of options->functions. */
-static bool is_glob_used(size_t i)
-{
-	return i >= 64 || (used >> i & 1);
-}
-
-/* As is_any_match(); those that are not used so far are all tried. */
-static bool is_named(const struct seam_fdr_globs *globs,
-		     const struct forms *forms)
 {
 	bool is = false;
 
 	for (size_t i = 0; i < globs->list.n; i++) {
-		if ((is && is_glob_used(i)) ||
-		    !is_match(globs->list.items[i], forms))
-			continue;
-		is = true;
-		if (i < 64)
-			used |= UINT64_C(1) << i;
+		struct seam_fdr_glob *glob = &globs->list.items[i];
+
+		if ((!is || !glob->has_matched) && is_match(glob->text, forms))
+			is = glob->has_matched = true;
 	}
 	return is;
 }
 
-static int mark(void *context, uint32_t function, const char *name)
-{
-	const struct by_options *by = context;
-	const struct seam_fdr_options *o = by->options;
-	struct seam_arena arena = { 0 };
-	const struct forms forms = forms_of(&arena, name);
+enum { NAMED = 1, EXCEPTED = 2, TRIGGERS = 4 };
 
-	if (is_named(&o->functions, &forms))
-		by->marks[function] |= NAMED;
-	if (is_any_match(&o->except, &forms))
-		by->marks[function] |= EXCEPTED;
-	for (unsigned int i = 0; i < o->n_triggers; i++)
-		if (o->triggers[i].function &&
-		    is_match(o->triggers[i].function, &forms)) {
-			by->marks[function] |= TRIGGERS;
-			by->on_trigger(i, by->first_id + function);
-		}
-	seam_arena_fini(&arena);
-	return 0;
-}
-
-bool seam_fdr_needs_names(const struct seam_fdr_options *options)
-{
-	for (unsigned int i = 0; i < options->n_triggers; i++)
-		if (options->triggers[i].function)
-			return true;
-	return options->functions.list.n || options->except.list.n;
-}
-
-static bool is_wanted(const struct seam_fdr_options *options, uint8_t marks)
-{
-	bool has_name = !options->functions.list.n || (marks & NAMED);
-
-	return (has_name && !(marks & EXCEPTED)) || (marks & TRIGGERS);
-}
-
-int seam_fdr_select(const struct seam_fdr_options *options,
-		    const struct seam_fdr_image *image,
-		    struct seam_fdr_list *list,
-		    void (*on_trigger)(unsigned int trigger, uint32_t id))
-{
-	size_t n = list->functions.sleds.functions.n;
-	struct by_options by = {
-		.options = options, .first_id = list->functions.first_id,
-		.on_trigger = on_trigger,
-	};
-	int r = 0;
-
-	by.marks = calloc(n, sizeof(*by.marks));
-	if (!by.marks)
-		return -ENOMEM;
-	if (seam_fdr_needs_names(options))
-		r = seam_fdr_names_each(
-			image, list->functions.sleds.functions.items, n, mark,
-			&by);
-	for (size_t i = 0; i < n; i++)
-		list->functions.is_wanted[i] = r == 0 &&
-					       is_wanted(options, by.marks[i]);
-	free(by.marks);
-	return r;
-}
-
-/* ---- one GLOB ---- */
-
-struct by_glob {
-	const char *glob;
-	uint8_t *marks;
+/* The functions at some addresses, of which symbols give the names. */
+struct selection {
+	const char *glob;		/* NULL: the options */
+	uint8_t *marks;			/* of each function */
+	/* function @i matches a trigger */
+	void (*on_trigger)(void *context, unsigned int trigger, uint32_t i);
+	void *context;
 };
 
-static int mark_glob(void *context, uint32_t function, const char *name)
+static void mark_by_options(const struct selection *s, uint32_t function,
+			    const struct forms *forms)
 {
-	const struct by_glob *by = context;
-	struct seam_arena arena = { 0 };
-	const struct forms forms = forms_of(&arena, name);
+	struct seam_fdr_options *o = &process->options;
 
-	if (is_match(by->glob, &forms))
-		by->marks[function] = NAMED;
+	if (is_any_match(&o->functions, forms))
+		s->marks[function] |= NAMED;
+	if (is_any_match(&o->except, forms))
+		s->marks[function] |= EXCEPTED;
+	for (unsigned int i = 0; i < o->n_triggers; i++)
+		if (is_match(o->triggers[i].function, forms)) {
+			s->marks[function] |= TRIGGERS;
+			s->on_trigger(s->context, i, function);
+		}
+}
+
+static int mark(void *context, uint32_t function, const char *name)
+{
+	const struct selection *s = context;
+	struct seam_arena arena = { 0 };
+	const struct forms forms = {
+		name, seam_demangle(&arena, name),
+		seam_demangle_with_parameters(&arena, name),
+	};
+
+	if (!s->glob)
+		mark_by_options(s, function, &forms);
+	else if (is_match(s->glob, &forms))
+		s->marks[function] = NAMED;
 	seam_arena_fini(&arena);
 	return 0;
+}
+
+static bool needs_names(void)
+{
+	const struct seam_fdr_options *o = &process->options;
+
+	return o->n_triggers || o->functions.list.n || o->except.list.n;
 }
 
 /*
- * Call @on_match for the functions of @list whose names match @glob, ascending.
- * How many there are, or a failure.
+ * Set @is_selected of the @n functions of @image at @addresses, by the options.
+ * 0; or a failure, as of seam_fdr_names_each(), after which no function is
+ * selected.
  */
-static int64_t each_match(const char *glob, const struct seam_fdr_image *image,
-			  struct seam_fdr_list *list,
-			  void (*on_match)(void *context,
-					   struct seam_fdr_list *list,
-					   size_t i),
-			  void *context)
+static int select_functions(const struct seam_fdr_image *image,
+			    const uint64_t *addresses, size_t n,
+			    bool *is_selected, struct selection s)
 {
-	size_t n = list->functions.sleds.functions.n;
-	struct by_glob by = { glob, calloc(n, 1) };
-	int64_t n_named = 0;
+	bool all = !process->options.functions.list.n;
 	int r = 0;
 
-	if (!by.marks)
+	s.marks = calloc(n + 1, 1);
+	if (!s.marks)
 		return -ENOMEM;
-	/* all of them need no names */
-	if (!strcmp(glob, "*"))
-		memset(by.marks, NAMED, n);
-	else
-		r = seam_fdr_names_each(
-			image, list->functions.sleds.functions.items, n,
-			mark_glob, &by);
-	for (size_t i = 0; i < n && r == 0; i++)
-		if (by.marks[i]) {
-			on_match(context, list, i);
-			n_named++;
-		}
-	free(by.marks);
-	return r < 0 ? r : n_named;
+	if (needs_names())
+		r = seam_fdr_names_each(image, addresses, n, mark, &s);
+	for (size_t i = 0; i < n; i++)
+		is_selected[i] = r == 0 &&
+			(((all || s.marks[i] & NAMED) &&
+			  !(s.marks[i] & EXCEPTED)) || s.marks[i] & TRIGGERS);
+	free(s.marks);
+	return r;
 }
 
-/* ---- the sleds of wanted functions are in use ---- */
+/* ---- functions with sleds ---- */
 
-static struct seam_fdr_process *const process = &seam_fdr_process;
+struct list_triggers {
+	const struct seam_fdr_list *list;
+	uint32_t without_exits;		/* with a time; a bit for each */
+};
 
-static struct seam_fdr_targets targets_of(uint32_t id)
+static void take_trigger(void *context, unsigned int trigger, uint32_t i)
 {
-	bool is_checked = seam_fdr_triggers_of(id);
+	struct list_triggers *t = context;
 
-	return (struct seam_fdr_targets) {
-		.entry = is_checked ? seam_fdr_checked_entry :
-				      seam_fdr_sled_entry,
-		.exit = is_checked ? seam_fdr_checked_exit : seam_fdr_sled_exit,
-		.tail = is_checked ? seam_fdr_checked_tail : seam_fdr_sled_tail,
-		.entry_args = seam_fdr_checked_entry,
-		.entry_only = seam_fdr_sled_entry_only,
-		.custom = seam_fdr_custom_event, .typed = seam_fdr_typed_event,
-	};
-}
-
-static void take_trigger(unsigned int trigger, uint32_t function)
-{
 	process->n_matches[trigger]++;
-	seam_fdr_trigger_function(trigger, function);
+	seam_fdr_trigger_function(trigger, t->list->functions.first_id + i);
+	if (seam_fdr_list_has_entries_only(t->list) &&
+	    process->options.triggers[trigger].kind == SEAM_TRIGGER_SLOW)
+		t->without_exits |= UINT32_C(1) << trigger;
 }
 
-/* Of functions that have no exits; a bit for each trigger. */
-static uint32_t slow_without_exits;
-
-static void take_trigger_of_entries(unsigned int trigger, uint32_t function)
+/* What the user learns of a list, once. */
+static void note_list(const struct seam_fdr_image *image,
+		      const struct seam_fdr_list *list, uint32_t without_exits)
 {
-	take_trigger(trigger, function);
-	if (process->options.triggers[trigger].kind == SEAM_TRIGGER_SLOW)
-		slow_without_exits |= UINT32_C(1) << trigger;
-}
-
-static void note_without_exits(const struct seam_fdr_image *image)
-{
-	for (; slow_without_exits;
-	     slow_without_exits &= slow_without_exits - 1) {
-		int i = __builtin_ctz(slow_without_exits);
-		const char *name = process->options.triggers[i].function;
+	for (uint32_t left = without_exits; left; left &= left - 1) {
+		const char *name = process->options.triggers
+				   [__builtin_ctz(left)].function;
 
 		seam_fdr_note("trigger '%s' with a time is never met in %s: it "
 			      "has entries alone, no exits; use 'calls:%s'",
 			      name, image->path, name);
 	}
+	if (list->functions.sleds.n_refused)
+		seam_fdr_note("%zu places in %s are not used: they have %s",
+			      list->functions.sleds.n_refused, image->path,
+			      list->kind == SEAM_FDR_LIST_PATCHABLE ?
+			      "no room for a call; it needs "
+			      "-fpatchable-function-entry=5 or more" :
+			      "not the bytes of a sled");
+}
+
+static void select_list(const struct seam_fdr_image *image,
+			struct seam_fdr_list *list)
+{
+	struct seam_fdr_functions *f = &list->functions;
+	struct list_triggers t = { .list = list };
+	int r = select_functions(image, f->sleds.functions.items,
+				 f->sleds.functions.n, f->is_wanted,
+				 (struct selection) {
+					.on_trigger = take_trigger,
+					.context = &t });
+
+	note_list(image, list, t.without_exits);
+	list->is_selected = true;
+	if (r < 0)
+		seam_fdr_note("calls of %s are not recorded: %s", image->path,
+			      r == -ENOENT ? "it has no symbols to select by" :
+					     strerror(-r));
 }
 
 /* The user learns of names that nothing has; a recorder says so itself. */
@@ -256,57 +195,162 @@ static void note_unmatched(void)
 	const struct seam_fdr_options *o = &process->options;
 
 	for (size_t i = 0; i < o->functions.list.n; i++)
-		if (!is_glob_used(i))
+		if (!o->functions.list.items[i].has_matched)
 			seam_fdr_note("'%s': " SEAM_TRIGGER_NO_FUNCTION,
-				      o->functions.list.items[i]);
+				      o->functions.list.items[i].text);
 	for (uint32_t i = 0; i < o->n_triggers; i++) {
-		if (o->triggers[i].function && !process->n_matches[i])
+		if (!process->n_matches[i])
 			seam_fdr_note("trigger '%s': " SEAM_TRIGGER_NO_FUNCTION,
 				      o->triggers[i].function);
 		process->n_matches[i] = 0;
 	}
 }
 
-static void select_list(const struct seam_fdr_image *image,
-			struct seam_fdr_list *list)
+void seam_fdr_note_unknown(void)
 {
-	int r;
-
-	slow_without_exits = 0;
-	r = seam_fdr_select(&process->options, image, list,
-			    seam_fdr_list_has_entries_only(list) ?
-			    take_trigger_of_entries : take_trigger);
-	if (!list->is_selected)
-		note_without_exits(image);
-	if (!list->is_selected && list->functions.sleds.n_refused)
-		seam_fdr_note("%zu places in %s are not used: they have %s",
-			      list->functions.sleds.n_refused, image->path,
-			      list->kind == SEAM_FDR_LIST_PATCHABLE ?
-			      "no room for a call; it needs "
-			      "-fpatchable-function-entry=5 or more" :
-			      "not the bytes of a sled");
-	list->is_selected = true;
-	if (r < 0)
-		seam_fdr_note("calls of %s are not recorded: %s", image->path,
-			      r == -ENOENT ? "it has no symbols to select by" :
-					     strerror(-r));
+	if (!process->images.n_unknown || process->has_noted_unknown)
+		return;
+	process->has_noted_unknown = true;
+	seam_fdr_note("%zu files have no section table, or cannot be read: "
+		      "their calls are not recorded",
+		      process->images.n_unknown);
 }
 
-static int patch_list(struct seam_fdr_image *image, struct seam_fdr_list *list,
-		      struct seam_fdr_patched *patched)
-{
-	struct seam_fdr_functions *f = &list->functions;
-	bool *is_wanted = f->is_wanted;
-	int r;
+/*
+ * ---- functions of -finstrument-functions ----
+ *
+ * Names cannot be read where a function is called first, so with GLOBs or
+ * triggers all functions of an image are looked through when it is loaded.
+ */
 
-	if (process->is_ending)
-		f->is_wanted = NULL;
-	r = seam_fdr_patch(f, &image->code, targets_of, patched);
-	f->is_wanted = is_wanted;
+/* Images that were looked through, by their serials. */
+static SEAM_ARRAY(uint64_t) looked_through;
+
+/* GLOBs select; with triggers alone all functions are recorded. */
+static bool has_globs(void)
+{
+	return process->options.functions.list.n ||
+	       process->options.except.list.n;
+}
+
+void seam_fdr_select_none(void)
+{
+	looked_through.n = 0;
+	seam_fdr_cyg_want_none(has_globs());
+}
+
+static void take_cyg_trigger(void *addresses, unsigned int trigger, uint32_t i)
+{
+	uint32_t id = seam_fdr_cyg_want(((uint64_t *)addresses)[i]);
+
+	if (!id)
+		return;
+	process->n_matches[trigger]++;
+	seam_fdr_trigger_function(trigger, id);
+}
+
+static int select_cyg(const struct seam_fdr_image *image)
+{
+	struct seam_fdr_addresses all = { .items = NULL };
+	int r = seam_fdr_names_addresses(image, &all);
+	bool *is_selected = calloc(all.n + 1, sizeof(*is_selected));
+
+	if (!is_selected)
+		r = -ENOMEM;
+	r = r ?: select_functions(image, all.items, all.n, is_selected,
+				  (struct selection) {
+					.on_trigger = take_cyg_trigger,
+					.context = all.items });
+	for (size_t i = 0; r == 0 && has_globs() && i < all.n; i++)
+		if (is_selected[i])
+			seam_fdr_cyg_want(all.items[i]);
+	free(is_selected);
+	free(all.items);
 	return r;
 }
 
-/* Once for each image: they are patched again and again. */
+/* In images that are new.  False: in some image no function is selected. */
+static bool select_all_cyg(void)
+{
+	bool all = true;
+
+	for (size_t i = 0; needs_names() && i < process->images.list.n; i++) {
+		const struct seam_fdr_image *image =
+			process->images.list.items[i];
+		size_t j = 0;
+
+		while (j < looked_through.n &&
+		       looked_through.items[j] != image->serial)
+			j++;
+		if (!image->is_loaded || !image->records_itself ||
+		    j < looked_through.n)
+			continue;
+		all &= SEAM_ARRAY_ADD(&looked_through, image->serial) &&
+		       select_cyg(image) == 0;
+	}
+	return all;
+}
+
+bool seam_fdr_take_new(void)
+{
+	bool has_new = false;
+
+	for (size_t i = 0; i < process->images.list.n; i++) {
+		struct seam_fdr_image *image = process->images.list.items[i];
+
+		for (size_t j = 0; j < image->n_lists; j++) {
+			if (image->lists[j].is_selected)
+				continue;
+			select_list(image, &image->lists[j]);
+			has_new = true;
+		}
+	}
+	/* functions of -finstrument-functions are announced with their id */
+	if (process->address[0])
+		(void)seam_fdr_announce_new();
+	if (!select_all_cyg())
+		seam_fdr_note("some functions are not recorded: a file has no "
+			      "symbols to select by");
+	if (has_new)
+		process->matches_due = UINT32_MAX;
+	/* the recorder itself reports functions without names at the end */
+	if (process->address[0] && seam_fdr_announce_new() < 0 &&
+	    !process->has_noted_behind) {
+		process->has_noted_behind = true;
+		seam_fdr_note("some functions may have no names: the recorder "
+			      "does not take them now");
+	}
+	if (!seam_fdr_is_recorded())
+		note_unmatched();
+	seam_fdr_note_unknown();
+	return has_new;
+}
+
+/* ---- the sleds of selected functions are in use ---- */
+
+static const void *target_of(uint32_t id, enum seam_fdr_sled_kind kind)
+{
+	static const char *const sleds[] = {
+		[SEAM_FDR_SLED_ENTRY] = seam_fdr_sled_entry,
+		[SEAM_FDR_SLED_EXIT] = seam_fdr_sled_exit,
+		[SEAM_FDR_SLED_TAIL] = seam_fdr_sled_tail,
+		[SEAM_FDR_SLED_ENTRY_ARGS] = seam_fdr_checked_entry,
+		[SEAM_FDR_SLED_CUSTOM] = seam_fdr_custom_event,
+		[SEAM_FDR_SLED_TYPED] = seam_fdr_typed_event,
+		[SEAM_FDR_SLED_CALL] = seam_fdr_sled_entry_only,
+		[SEAM_FDR_SLED_PREFIX] = seam_fdr_sled_entry_only,
+	};
+	static const char *const checked[] = {
+		[SEAM_FDR_SLED_ENTRY] = seam_fdr_checked_entry,
+		[SEAM_FDR_SLED_EXIT] = seam_fdr_checked_exit,
+		[SEAM_FDR_SLED_TAIL] = seam_fdr_checked_tail,
+	};
+
+	return kind <= SEAM_FDR_SLED_TAIL && seam_fdr_triggers_of(id) ?
+	       checked[kind] : sleds[kind];
+}
+
+/* Once for each image: images are patched again and again. */
 static void note_patched(struct seam_fdr_image *image,
 			 const struct seam_fdr_patched *p, int r)
 {
@@ -328,7 +372,6 @@ static void note_patched(struct seam_fdr_image *image,
 			      "memory near them", p->n_far, image->path);
 }
 
-/* Have the bytes follow what is wanted, in all images. */
 void seam_fdr_patch_all(void)
 {
 	for (size_t i = 0; i < process->images.list.n; i++) {
@@ -337,289 +380,152 @@ void seam_fdr_patch_all(void)
 		int r = 0;
 
 		for (size_t j = 0; image->is_loaded && j < image->n_lists &&
-				   r == 0; j++)
-			r = patch_list(image, &image->lists[j], &patched);
+				   r == 0; j++) {
+			struct seam_fdr_functions *f =
+				&image->lists[j].functions;
+			bool *is_wanted = f->is_wanted;
+
+			if (process->is_ending)
+				f->is_wanted = NULL;
+			r = seam_fdr_patch(f, &image->code, target_of,
+					   &patched);
+			f->is_wanted = is_wanted;
+		}
 		note_patched(image, &patched, r);
 	}
 }
 
-void seam_fdr_note_unknown(void)
-{
-	if (!process->images.n_unknown || process->has_noted_unknown)
-		return;
-	process->has_noted_unknown = true;
-	seam_fdr_note("%zu files have no section table, or cannot be read: "
-		      "their calls are not recorded",
-		      process->images.n_unknown);
-}
+/* ---- changes, and the ids of functions ---- */
 
-/* ---- announcements ---- */
-
-/* The user learns of triggers that no function is for. */
-static int announce_matches(void)
-{
-	int r = 0;
-
-	for (uint32_t i = 0; r == 0 && i < process->options.n_triggers; i++) {
-		if (!process->options.triggers[i].function ||
-		    !(process->matches_due >> i & 1))
-			continue;
-		r = seam_fdr_announce_match(i, process->n_matches[i]);
-		if (r < 0)
-			break;
-		process->matches_due &= ~(UINT32_C(1) << i);
-		process->n_matches[i] = 0;
-	}
-	return r;
-}
-
-/* Names that the program has registered since the last time. */
-static int announce_registered(void)
-{
-	int r = 0;
-
-	while (r == 0 && process->n_types < SEAM_FDR_MAX_TYPES) {
-		uint16_t type = (uint16_t)(process->n_types + 1);
-		const char *name = seam_fdr_type_name(type);
-
-		if (!name)
-			break;
-		r = seam_fdr_announce_named(SEAM_XRAY_ANNOUNCED_EVENT_TYPE,
-					    type, name);
-		process->n_types += r == 0;
-	}
-	while (r == 0 && process->n_registered < seam_fdr_registered_count()) {
-		uint32_t id;
-		const char *name = seam_fdr_registered(process->n_registered,
-						       &id);
-
-		r = seam_fdr_announce_named(SEAM_XRAY_ANNOUNCED_NAME, id, name);
-		process->n_registered += r == 0;
-	}
-	return r;
-}
-
-static int begin_again(void)
-{
-	int r = seam_fdr_announce_again(&process->images);
-
-	if (r < 0)
-		return r;
-	process->n_types = process->n_registered = 0;
-	seam_fdr_cyg_announce_all_again();
-	return 0;
-}
-
-int seam_fdr_announce_new(void)
-{
-	struct seam_fdr_images *images = &process->images;
-	int r = 0;
-
-	seam_fdr_announce_set_behind(false);
-	if (seam_fdr_announce_is_child())
-		r = begin_again();
-	r = r ?: seam_fdr_announce(images);
-	r = r ?: seam_fdr_cyg_announce(images);
-	r = r ?: announce_registered();
-	r = r ?: announce_matches();
-	if (r < 0)
-		seam_fdr_announce_set_behind(true);
-	return r;
-}
-
-void seam_fdr_announce_rest(void)
-{
-	seam_fdr_announce_begin_end();
-	if (process->address[0] && seam_fdr_announce_is_behind())
-		(void)seam_fdr_announce_new();
-}
-
-/* Which functions have no names at the end, the recorder says itself. */
-static void note_behind(void)
-{
-	if (process->has_noted_behind)
-		return;
-	process->has_noted_behind = true;
-	seam_fdr_note("some functions may have no names: the recorder does not "
-		      "take them now");
-}
-
-bool seam_fdr_take_new(void)
-{
-	const struct seam_fdr_images *images = &process->images;
-	bool has_new = false;
-
-	for (size_t i = 0; i < images->list.n; i++) {
-		struct seam_fdr_image *image = images->list.items[i];
-
-		for (size_t j = 0; j < image->n_lists; j++) {
-			if (image->lists[j].is_selected)
-				continue;
-			select_list(image, &image->lists[j]);
-			has_new = true;
-		}
-	}
-	/* those that it gives ids are announced at once, by their images */
-	if (process->address[0])
-		(void)seam_fdr_announce_new();
-	if (seam_fdr_cyg_select(&process->options, images, take_trigger) < 0)
-		seam_fdr_note("some functions are not recorded: a file has no "
-			      "symbols to select by");
-	if (has_new)
-		process->matches_due = UINT32_MAX;
-	if (process->address[0] && seam_fdr_announce_new() < 0)
-		note_behind();
-	if (!seam_fdr_is_recorded())
-		note_unmatched();
-	seam_fdr_note_unknown();
-	return has_new;
-}
-
-/* ---- changes ---- */
-
-struct change {
-	const char *glob;		/* NULL: by id */
+struct glob_visit {
+	const char *glob;		/* NULL: the function with @id */
 	uint32_t id;
-	bool is_wanted;
+	bool is_change, is_wanted;
+	uint32_t *ids;			/* found; the first @room of them */
+	size_t room;
 	int64_t n;
 };
 
-static int64_t change_id(struct seam_fdr_images *images,
-			 const struct change *change)
+static void visit_function(struct glob_visit *v, struct seam_fdr_functions *f,
+			   uint32_t i)
+{
+	if (v->is_change)
+		f->is_wanted[i] = v->is_wanted;
+	else if ((size_t)v->n < v->room)
+		v->ids[v->n] = f->first_id + i;
+	v->n++;
+}
+
+/* In a file without symbols no name matches.  0 or -ENOMEM. */
+static int visit_list(struct glob_visit *v, const struct seam_fdr_image *image,
+		      struct seam_fdr_functions *f)
+{
+	size_t n = f->sleds.functions.n;
+	struct selection s = { .glob = v->glob, .marks = calloc(n + 1, 1) };
+	int r = 0;
+
+	if (!s.marks)
+		return -ENOMEM;
+	if (!strcmp(v->glob, "*"))
+		memset(s.marks, NAMED, n);
+	else
+		r = seam_fdr_names_each(image, f->sleds.functions.items, n,
+					mark, &s);
+	for (uint32_t i = 0; i < n && r == 0; i++)
+		if (s.marks[i])
+			visit_function(v, f, i);
+	free(s.marks);
+	return r == -ENOMEM ? r : 0;
+}
+
+/* Lists have ids in the order of their numbers. */
+static int visit_by_glob(struct glob_visit *v, struct seam_fdr_images *images)
+{
+	int r = 0;
+
+	for (uint32_t number = 1; number <= images->n_lists; number++)
+		for (size_t i = 0; i < images->list.n; i++) {
+			struct seam_fdr_image *image = images->list.items[i];
+
+			for (size_t j = 0; image->is_loaded && r == 0 &&
+					   j < image->n_lists; j++)
+				if (image->lists[j].number == number)
+					r = visit_list(v, image,
+						&image->lists[j].functions);
+		}
+	return r;
+}
+
+static int visit_all(struct seam_fdr_images *images, bool has_changed,
+		     void *context)
 {
 	struct seam_fdr_image *image;
-	struct seam_fdr_list *list = seam_fdr_images_find(images, change->id,
-							  &image);
-
-	if (!list)
-		return -ENOENT;
-	list->functions.is_wanted[change->id - list->functions.first_id] =
-		change->is_wanted;
-	return 1;
-}
-
-static void set_wanted(void *context, struct seam_fdr_list *list, size_t i)
-{
-	const struct change *change = context;
-
-	list->functions.is_wanted[i] = change->is_wanted;
-}
-
-/* Images without symbols have no name that it is of. */
-static int64_t change_glob(struct seam_fdr_images *images,
-			   struct change *change)
-{
-	int64_t n = 0;
-
-	for (size_t i = 0; i < images->list.n; i++) {
-		struct seam_fdr_image *image = images->list.items[i];
-
-		for (size_t j = 0; image->is_loaded && j < image->n_lists;
-		     j++) {
-			int64_t found = each_match(change->glob, image,
-						   &image->lists[j],
-						   set_wanted, change);
-
-			if (found == -ENOMEM)
-				return found;
-			n += found > 0 ? found : 0;
-		}
-	}
-	return n;
-}
-
-static int change_locked(struct seam_fdr_images *images, bool has_changed,
-			 void *context)
-{
-	struct change *change = context;
+	struct seam_fdr_list *list;
+	struct glob_visit *v = context;
+	int r = 0;
 
 	(void)has_changed;
-	change->n = change->glob ? change_glob(images, change) :
-				   change_id(images, change);
-	if (change->n > 0)
+	if (v->glob) {
+		r = visit_by_glob(v, images);
+	} else {
+		list = seam_fdr_images_find(images, v->id, &image);
+		if (list)
+			visit_function(v, &list->functions,
+				       v->id - list->functions.first_id);
+	}
+	if (v->is_change && v->n)
 		seam_fdr_patch_all();
-	return 0;
+	return r;
 }
 
-static int64_t make_change(struct change change)
+/* How many functions there are; -EAGAIN; -ENOENT; or -errno. */
+static int64_t visit(struct glob_visit v)
 {
-	int saved_errno = errno, r = -ENODATA;
+	int saved_errno = errno, r = -EAGAIN;
 
 	if (!seam_fdr_lock())
 		return -EDEADLK;
 	if (atomic_load(&seam_fdr_is_on)) {
 		r = seam_fdr_images_with(&process->images, NULL, NULL);
-		seam_fdr_take_new();
-		r = r ?: seam_fdr_images_with(&process->images, change_locked,
-					      &change);
+		if (v.is_change)
+			seam_fdr_take_new();
+		r = r ?: seam_fdr_images_with(&process->images, visit_all, &v);
 	}
 	seam_fdr_unlock();
 	errno = saved_errno;
-	return r < 0 ? r : change.n;
+	return r < 0 ? r : v.n ? v.n : -ENOENT;
 }
 
-int64_t seam_fdr_set_wanted(const char *glob, bool is_wanted)
+int64_t seam_fdr_patch_functions(const char *glob)
 {
-	return make_change((struct change) { glob, 0, is_wanted, 0 });
+	return visit((struct glob_visit) {
+		.glob = glob, .is_change = true, .is_wanted = true });
 }
 
-int64_t seam_fdr_set_wanted_id(uint32_t id, bool is_wanted)
+int64_t seam_fdr_unpatch_functions(const char *glob)
 {
-	return make_change((struct change) { NULL, id, is_wanted, 0 });
+	return visit((struct glob_visit) { .glob = glob, .is_change = true });
 }
 
-/* ---- find ---- */
-
-struct find {
-	const char *glob;
-	uint32_t *ids;
-	size_t room;
-	int64_t n;
-};
-
-static void add_found(void *context, struct seam_fdr_list *list, size_t i)
+static int change_id(uint32_t id, bool is_wanted)
 {
-	struct find *find = context;
+	int64_t n = visit((struct glob_visit) {
+		.id = id, .is_change = true, .is_wanted = is_wanted });
 
-	if ((size_t)find->n < find->room)
-		find->ids[find->n] = list->functions.first_id + (uint32_t)i;
-	find->n++;
+	return n < 0 ? (int)n : 0;
 }
 
-/* Those of @image with list @number.  0 or -ENOMEM. */
-static int find_in(struct find *find, struct seam_fdr_image *image,
-		   uint32_t number)
+int seam_fdr_patch_id(uint32_t id)
 {
-	for (size_t j = 0; j < image->n_lists; j++)
-		if (image->lists[j].number == number &&
-		    each_match(find->glob, image, &image->lists[j], add_found,
-			       find) == -ENOMEM)
-			return -ENOMEM;
-	return 0;
+	return change_id(id, true);
 }
 
-/* Lists have ids in the order of their numbers. */
-static int find_all(struct seam_fdr_images *images, bool has_changed,
-		    void *context)
+int seam_fdr_unpatch_id(uint32_t id)
 {
-	int r = 0;
-
-	(void)has_changed;
-	for (uint32_t number = 1; number <= images->n_lists; number++)
-		for (size_t i = 0; r == 0 && i < images->list.n; i++)
-			r = find_in(context, images->list.items[i], number);
-	return r;
+	return change_id(id, false);
 }
 
-int64_t seam_fdr_find_functions(const char *glob, uint32_t *ids, size_t n)
+int64_t seam_fdr_find(const char *glob, uint32_t *ids, size_t n)
 {
-	struct find find = { .glob = glob, .ids = ids, .room = n };
-	int saved_errno = errno, r;
-
-	if (!seam_fdr_lock())
-		return -EDEADLK;
-	r = seam_fdr_images_with(&process->images, find_all, &find);
-	seam_fdr_unlock();
-	errno = saved_errno;
-	return r < 0 ? r : find.n;
+	return visit((struct glob_visit) { .glob = glob, .ids = ids, .room = n });
 }

@@ -1,34 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* start.c - begin and end in a process; see start.h */
-#include "traced/fdr/start.h"
+/* start.c - begin and end in a process; see fdr_process.h */
+#include <seam/fdr.h>
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "ring/link/link_client.h"
 #include "traced/fdr/announce_functions.h"
 #include "traced/fdr/check/checked.h"
 #include "traced/fdr/check/triggers.h"
-#include "traced/fdr/cyg/cyg_announce.h"
 #include "traced/fdr/cyg/cyg_profile.h"
 #include "traced/fdr/fdr_process.h"
-#include "traced/fdr/flight/flight_areas.h"
-#include "traced/fdr/flight/flight_bundle.h"
+#include "traced/fdr/flight/flight.h"
+#include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/rseq.h"
-#include "traced/fdr/record/source_link.h"
 #include "traced/fdr/record/system.h"
-#include "traced/fdr/record/thread_area.h"
 #include "traced/fdr/recorder.h"
 #include "traced/interpose/preloaded.h"
 #include "wire/xray/trace_service.h"
 
-/* For the recorder to answer: it may have hundreds of programs to serve. */
+/* For the recorder to answer, which may have hundreds of programs to serve. */
 enum { CONNECT_MS = 5000 };
 
 struct seam_fdr_process seam_fdr_process = {
@@ -48,8 +47,8 @@ static bool is_loading;
 /* ---- the lock, and messages ---- */
 
 /*
- * A thread that is cancelled in here would leave it locked, and a handler that
- * forks would wait for its own thread.
+ * A thread that is cancelled while it has the lock would leave it locked, and a
+ * handler that forks would wait for its own thread.
  */
 static bool lock_by(int (*lock)(pthread_mutex_t *mutex))
 {
@@ -81,7 +80,7 @@ void seam_fdr_unlock(void)
 	uint64_t blocked = process->blocked;
 	int state = process->cancel_state;
 
-	/* a fork that began while it was off has it not */
+	/* a fork that began while is_off was set has not taken the lock */
 	if (atomic_load(&process->owner) != &seam_fdr_self)
 		return;
 	atomic_store(&process->owner, NULL);
@@ -92,21 +91,21 @@ void seam_fdr_unlock(void)
 
 void seam_fdr_note(const char *format, ...)
 {
+	struct pollfd standard_error = { .fd = STDERR_FILENO };
+	struct rlimit limit;
 	char text[SEAM_LINK_NOTE_BYTES];
-	struct seam_fdr_write_signals signals;
 	va_list list;
 
 	va_start(list, format);
 	seam_preloaded_format(text, format, list);
 	va_end(list);
-	/* a program without a message goes on as one with it */
-	if (seam_fdr_is_recorded()) {
+	if (seam_fdr_is_recorded())
 		(void)seam_link_client_note(process->address, text);
-	} else if (is_loading) {
-		signals = seam_fdr_write_signals_block();
+	/* a pipe that nobody reads raises SIGPIPE, a limited file SIGXFSZ */
+	else if (is_loading && poll(&standard_error, 1, 0) == 0 &&
+		 getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+		 limit.rlim_cur == RLIM_INFINITY)
 		dprintf(STDERR_FILENO, "seam-fdr: %s\n", text);
-		seam_fdr_write_signals_unblock(signals);
-	}
 }
 
 bool seam_fdr_is_recorded(void)
@@ -116,21 +115,9 @@ bool seam_fdr_is_recorded(void)
 
 /* ---- where the calls go ---- */
 
-static int fail(char *why, size_t why_bytes, const char *what, int r)
+static int fail(const char *what, int code, struct seam_err *err)
 {
-	snprintf(why, why_bytes, "cannot %s: %s", what, strerror(-r));
-	return r;
-}
-
-/*
- * Programs that this one executes join its bundle, unless a recorder without
- * --trace is above us.  Only before main(): other threads may read the
- * environment later.
- */
-static void share_recorder(void)
-{
-	if (is_loading)
-		setenv(SEAM_LINK_VARIABLE, process->address, 0);
+	return seam_err_set(err, code, "cannot %s: %s", what, strerror(-code));
 }
 
 /* The library, or a static program.  Not by dladdr(): it takes a lock. */
@@ -144,11 +131,10 @@ static const char *own_file(void)
 
 /* With the lock. */
 static int connect_recorder(const char *path, const struct seam_tsc_tie *since,
-			    char address[SEAM_LINK_ADDRESS_BYTES], char *why,
-			    size_t why_bytes)
+			    char address[SEAM_LINK_ADDRESS_BYTES],
+			    struct seam_err *err)
 {
-	int r = seam_fdr_recorder_start(path, own_file(), since, address, why,
-					why_bytes);
+	int r = seam_fdr_recorder_start(path, own_file(), since, address, err);
 
 	if (r)
 		return r;
@@ -156,12 +142,11 @@ static int connect_recorder(const char *path, const struct seam_tsc_tie *since,
 	if (r == 0)
 		return 0;
 	(void)seam_fdr_recorder_stop();
-	return fail(why, why_bytes, "connect to the recorder", r);
+	return fail("connect to the recorder", r, err);
 }
 
 int seam_fdr_connect_recorder(const char *path,
-			      const struct seam_tsc_tie *since, char *why,
-			      size_t why_bytes)
+			      const struct seam_tsc_tie *since)
 {
 	_Atomic uint64_t *n_lost = seam_fdr_n_lost;
 	char address[SEAM_LINK_ADDRESS_BYTES];
@@ -169,8 +154,8 @@ int seam_fdr_connect_recorder(const char *path,
 
 	if (!seam_fdr_lock())
 		return -EDEADLK;
-	r = connect_recorder(path, since, address, why, why_bytes);
-	/* the threads' is another source */
+	r = connect_recorder(path, since, address, NULL);
+	/* threads record into another source */
 	seam_fdr_n_lost = n_lost;
 	if (r == 0)
 		(void)seam_fdr_announce_new();
@@ -178,38 +163,39 @@ int seam_fdr_connect_recorder(const char *path,
 	return r;
 }
 
-static int start_recorder(char *why, size_t why_bytes)
+/*
+ * A full trace: start a recorder.  A flight recorder is in the program's own
+ * memory, where a bundle can be written after a filter too.
+ */
+static int begin_bundle(struct seam_err *err)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], program[PATH_MAX];
 	int r = seam_fdr_bundle_path(process->options.out, path);
 
 	if (r)
-		return fail(why, why_bytes, "make the bundle", r);
-	r = connect_recorder(path, NULL, process->address, why, why_bytes);
-	if (r == 0)
-		share_recorder();
-	else
+		return fail("make the bundle", r, err);
+	if (process->options.is_flight) {
+		/* no start without the program that writes the bundle later */
+		r = seam_fdr_recorder_find(own_file(), program, err);
+		if (r)
+			return r;
+		r = seam_fdr_flight_begin(path);
+		return r ? fail("make the bundle", r, err) : 0;
+	}
+	r = connect_recorder(path, NULL, process->address, err);
+	if (r)
 		process->address[0] = '\0';
+	/*
+	 * Programs that this program executes join its bundle, unless a
+	 * recorder without --trace is above us.  Only before main(): other
+	 * threads may read the environment later.
+	 */
+	else if (is_loading)
+		setenv(SEAM_LINK_VARIABLE, process->address, 0);
 	return r;
 }
 
-/* In the program's own memory, where a bundle is open after a filter too. */
-static int begin_flight(char *why, size_t why_bytes)
-{
-	char path[PATH_MAX];
-	int r = seam_fdr_recorder_find(own_file(), why, why_bytes);
-
-	if (r)
-		return r;
-	r = seam_fdr_flight_areas_init();
-	if (r == 0)
-		r = seam_fdr_bundle_path(process->options.out, path);
-	if (r == 0 && !seam_fdr_flight_path()[0])
-		r = seam_fdr_flight_begin(path);
-	return r ? fail(why, why_bytes, "make the bundle", r) : 0;
-}
-
-static int begin_source(char *why, size_t why_bytes)
+static int begin_source(struct seam_err *err)
 {
 	const struct seam_fdr_source *source = &seam_fdr_source_link;
 	int r = 0;
@@ -218,50 +204,49 @@ static int begin_source(char *why, size_t why_bytes)
 		return 0;
 	if (process->address[0])
 		r = seam_fdr_link_connect(process->address, CONNECT_MS);
-	/* it records no calls: as without a recorder */
+	/* a recorder that records no calls: as without a recorder */
 	if (r == -ENOPROTOOPT)
 		process->address[0] = '\0';
 	else if (r < 0)
-		return fail(why, why_bytes, "connect to the recorder", r);
+		return fail("connect to the recorder", r, err);
 	if (!process->address[0] && process->options.is_flight)
 		source = &seam_fdr_source_flight;
 	if (process->has_source && source != seam_fdr_source)
-		return fail(why, why_bytes, "change flight= after the first "
-			    "start", -EINVAL);
-	if (!process->address[0])
-		r = process->options.is_flight ? begin_flight(why, why_bytes) :
-						 start_recorder(why, why_bytes);
+		return fail("change flight= after the first start", -EINVAL,
+			    err);
+	r = process->address[0] ? 0 : begin_bundle(err);
 	seam_fdr_rseq_init(false);
 	return r ? r : seam_fdr_thread_init(source);
 }
 
-/* A flight recorder's triggers need to know what is copied. */
+/* A flight recorder's triggers freeze until the recorder has copied. */
 static void resume_triggers(void)
 {
-	/* without a recorder the first one freezes until the end */
+	/* without a recorder the first trigger freezes until the end */
 	static const _Atomic uint32_t never;
 	struct seam_ring_control *control;
 
-	if (!process->address[0])
+	if (!process->address[0]) {
 		seam_fdr_triggers_resume_at(&never);
-	if (!process->address[0] || !process->options.n_triggers ||
-	    seam_fdr_announce_claim() < 0)
 		return;
-	control = seam_fdr_announce_control();
-	seam_fdr_triggers_resume_at(&control->program.n_resumed);
+	}
+	control = process->options.n_triggers ? seam_fdr_announce_control() :
+						NULL;
+	if (control)
+		seam_fdr_triggers_resume_at(&control->program.n_resumed);
 }
 
 /* Connect, and all else that only a program with calls to record needs. */
-static int prepare(char *why, size_t why_bytes)
+static int prepare(struct seam_err *err)
 {
 	int r = seam_fdr_check_init(&process->options);
 
 	if (r)
-		return fail(why, why_bytes, "prepare checks", r);
-	r = begin_source(why, why_bytes);
+		return fail("prepare checks", r, err);
+	r = begin_source(err);
 	if (r)
 		return r;
-	seam_fdr_cyg_select_none(&process->options);
+	seam_fdr_select_none();
 	process->has_source = true;
 	process->pid = getpid();
 	resume_triggers();
@@ -285,19 +270,18 @@ static int patch(struct seam_fdr_images *images, bool has_changed,
 {
 	(void)context;
 	seam_fdr_patch_all();
-	/* what came just now is not selected yet */
-	if (has_changed)
-		return 0;
-	process->n_adds = images->n_adds;
-	process->n_subs = images->n_subs;
+	/* images that came just now are not selected yet */
+	if (!has_changed)
+		process->loads = images->loads;
 	return 0;
 }
 
-/* Other visits of the list may have seen the change before. */
-static bool is_out_of_date(void)
+static void note_failure(const struct seam_err *err)
 {
-	return process->images.n_adds != process->n_adds ||
-	       process->images.n_subs != process->n_subs;
+	char text[SEAM_ERR_TEXT];
+
+	seam_err_text(err, text);
+	seam_fdr_note("calls are not recorded: %s", text);
 }
 
 /*
@@ -306,25 +290,25 @@ static bool is_out_of_date(void)
  */
 static int begin_if_needed(void)
 {
-	char why[256];
+	struct seam_err err = { .n_causes = 0 };
 	int r;
 
 	if (!has_calls(&process->images)) {
 		seam_fdr_note_unknown();
 		return 0;
 	}
-	r = prepare(why, sizeof(why));
+	r = prepare(&err);
 	if (r < 0) {
 		process->is_armed = false;
-		seam_fdr_note("calls are not recorded: %s", why);
+		note_failure(&err);
 	}
 	return r;
 }
 
 /*
  * The loader is locked only while code is patched, not while names are read or
- * sent.  What is loaded in between is for the next time, which comes soon: that
- * thread waits for our lock.
+ * sent.  A library that is loaded in between is patched the next time, which
+ * comes soon: its thread waits for our lock.
  */
 static int refresh(bool is_forced)
 {
@@ -336,7 +320,9 @@ static int refresh(bool is_forced)
 	}
 	if (r < 0 || !atomic_load(&seam_fdr_is_on))
 		return r;
-	if (is_forced || is_out_of_date()) {
+	/* other visits of the list may have seen the change before */
+	if (is_forced || !seam_self_loads_equal(process->images.loads,
+						process->loads)) {
 		seam_fdr_take_new();
 		r = seam_fdr_images_with(&process->images, patch, NULL);
 	}
@@ -348,7 +334,8 @@ void seam_fdr_refresh(void)
 {
 	int saved_errno = errno;
 
-	if (!seam_fdr_wants_loads() || !seam_fdr_lock())
+	/* a hint, which is read again with the lock */
+	if (!process->is_armed || !seam_fdr_lock())
 		return;
 	if (process->is_armed)
 		refresh(false);
@@ -356,15 +343,9 @@ void seam_fdr_refresh(void)
 	errno = saved_errno;
 }
 
-bool seam_fdr_wants_loads(void)
-{
-	/* a hint: it is looked at again with the lock */
-	return process->is_armed;
-}
-
 /* ---- begin ---- */
 
-/* Why this process is not recorded; NULL: it is. */
+/* Why this process is not recorded; NULL: no reason. */
 static const char *refusal(void)
 {
 	if (getauxval(AT_SECURE))
@@ -382,66 +363,65 @@ void seam_fdr_number_functions(void)
 		(void)seam_fdr_images_with(&process->images, NULL, NULL);
 }
 
-static int arm(const char *text, char *why, size_t why_bytes)
+static int arm(const char *text, struct seam_err *err)
 {
 	int r;
 
-	if (refusal()) {
-		snprintf(why, why_bytes, "%s", refusal());
-		return -EPERM;
-	}
-	if (atomic_load(&seam_fdr_is_on)) {
-		snprintf(why, why_bytes, "it has begun");
-		return -EALREADY;
-	}
-	if (process->is_completing) {
-		snprintf(why, why_bytes, "another thread stops it");
-		return -EBUSY;
-	}
+	if (refusal())
+		return seam_err_set(err, -EPERM, "%s", refusal());
+	if (atomic_load(&seam_fdr_is_on))
+		return seam_err_set(err, -EALREADY, "it has begun");
+	if (process->is_completing)
+		return seam_err_set(err, -EBUSY, "another thread stops it");
 	seam_fdr_options_fini(&process->options);
-	r = seam_fdr_options_parse(&process->options, text, why, why_bytes);
+	r = seam_fdr_options_parse(&process->options, text, err);
 	if (r < 0)
 		return r;
 	r = seam_fdr_fork_init();
 	if (r < 0)
-		snprintf(why, why_bytes, "cannot prepare for forks: %s",
-			 strerror(-r));
-	process->is_armed = r == 0;
-	return r;
+		return fail("prepare for forks", r, err);
+	process->is_armed = true;
+	return 0;
 }
 
-/* The program begins: a recorder that has ended, or refuses it, is none. */
-static int prepare_program(char *why, size_t why_bytes)
+int seam_fdr_start_why(const char *options, char *why, size_t why_bytes)
 {
-	int r = prepare(why, why_bytes);
-	bool is_absent = r == -ECONNREFUSED || r == -ENOENT;
-
-	/* ECONNREFUSED and ENOENT can only come from connect() */
-	if (is_absent && process->address[0]) {
-		process->address[0] = '\0';
-		r = prepare(why, why_bytes);
-	}
-	return r;
-}
-
-int seam_fdr_begin(const char *options, char *why, size_t why_bytes)
-{
+	struct seam_err err = { .n_causes = 0 };
+	char text[SEAM_ERR_TEXT];
 	int saved_errno = errno, r;
 
 	why[0] = 0;
+	if (!options)
+		options = secure_getenv(SEAM_TRACE_VARIABLE);
 	if (!seam_fdr_lock())
 		return -EDEADLK;
-	r = arm(options, why, why_bytes);
+	r = arm(options ? options : "", &err);
 	/* ids are given before anything is registered */
 	r = r ?: seam_fdr_images_with(&process->images, NULL, NULL);
-	r = r ?: prepare_program(why, why_bytes);
+	r = r ?: prepare(&err);
+	/* only connect() gives these: the recorder of SEAM_LINK has ended */
+	if ((r == -ECONNREFUSED || r == -ENOENT) && process->address[0]) {
+		process->address[0] = '\0';
+		r = prepare(&err);
+	}
 	if (r == 0)
 		refresh(true);
 	else if (r != -EALREADY)
 		process->is_armed = false;
 	seam_fdr_unlock();
+	if (r == 0)
+		err.n_causes = 0;
+	seam_err_text(&err, text);
+	snprintf(why, why_bytes, "%s", text);
 	errno = saved_errno;
 	return r;
+}
+
+int seam_fdr_start(const char *options)
+{
+	char why[SEAM_ERR_TEXT];
+
+	return seam_fdr_start_why(options, why, sizeof(why));
 }
 
 /* ---- end ---- */
@@ -462,8 +442,9 @@ static int unpatch(struct seam_fdr_images *images, bool has_changed,
 }
 
 /*
- * Without the lock: it may take long.  Before a filter, which may be refused,
- * a flight recorder's calls are written, and the recorder waits for the end.
+ * Without the lock, as this may take long.  Before a filter, which may be
+ * refused, a flight recorder's calls are written, and a full trace's recorder
+ * goes on.
  */
 static int complete(const char *why)
 {
@@ -531,12 +512,18 @@ void seam_fdr_resume(void)
 	errno = saved_errno;
 }
 
-void seam_fdr_at_exit(void)
+int seam_fdr_stop(void)
+{
+	return seam_fdr_end(NULL);
+}
+
+__attribute__((destructor))
+static void end_with_the_process(void)
 {
 	int saved_errno = errno;
 
 	if (!process->address[0]) {
-		/* glibc leaves a child its list locked by another thread */
+		/* glibc's list may be locked, by a thread that a child lacks */
 		process->images.is_final = process->is_child;
 		(void)seam_fdr_end(NULL);
 	} else if (atomic_load(&seam_fdr_is_on) && !process->is_off) {
@@ -550,18 +537,11 @@ void seam_fdr_at_exit(void)
 	errno = saved_errno;
 }
 
-/* ---- for others ---- */
-
-void seam_fdr_names_changed(void)
+const char *seam_fdr_path(void)
 {
-	int saved_errno = errno;
+	const char *path = seam_fdr_flight_path();
 
-	if (!seam_fdr_lock())
-		return;
-	if (atomic_load(&seam_fdr_is_on) && process->address[0])
-		(void)seam_fdr_announce_new();
-	seam_fdr_unlock();
-	errno = saved_errno;
+	return path[0] ? path : seam_fdr_recorder_path();
 }
 
 /*
@@ -576,8 +556,9 @@ void seam_fdr_names_changed(void)
  */
 
 /*
- * Not after the end for good, when our system calls may kill.  That is set with
- * the lock, so whether a fork has it is seen from it as long as the fork lasts.
+ * Not after the end for good, when our system calls may kill.  is_off is set
+ * with the lock, so is_off says as long as the fork lasts whether it has the
+ * lock.
  */
 static void begin_fork(void)
 {
@@ -589,7 +570,7 @@ static void begin_fork(void)
 		seam_fdr_unlock();
 }
 
-/* Whether it was a fork in a fault's handler: its thread goes on with it. */
+/* Whether it was a fork in a fault's handler, whose thread has the lock. */
 static bool end_nested(void)
 {
 	if (!process->n_nested_forks)
@@ -604,15 +585,15 @@ static void end_fork(void)
 		seam_fdr_unlock();
 }
 
-/* With the lock: it has announced nothing so far. */
+/* With the lock: the child has announced nothing so far. */
 static void begin_anew(void)
 {
 	process->is_child = true;
 	seam_fdr_announce_begin_anew();
 	seam_fdr_recorder_forked(process->pid);
 	process->pid = getpid();
-	/* those it calls later are announced in handlers: all others now */
-	if (process->address[0] && seam_fdr_cyg_count())
+	/* new functions may be announced in handlers: all others now */
+	if (process->address[0] && seam_fdr_cyg_has_functions())
 		(void)seam_fdr_announce_new();
 	if (atomic_load(&seam_fdr_is_on))
 		resume_triggers();
@@ -624,7 +605,6 @@ static void begin_child(void)
 		return;
 	/* before a child of its own, by vfork(), records */
 	(void)seam_fdr_states_pid();
-	seam_fdr_thread_begin_child();
 	if (end_nested()) {
 		seam_fdr_announce_begin_anew();
 		return;
@@ -656,8 +636,8 @@ static void load(void)
 	/* Source: secure_getenv(3): NULL for set-user-ID and the like */
 	const char *address = secure_getenv(SEAM_LINK_VARIABLE);
 	const char *text = secure_getenv(SEAM_TRACE_VARIABLE);
-	int saved_errno = errno, r;
-	char why[256];
+	struct seam_err err = { .n_causes = 0 };
+	int saved_errno = errno;
 
 	if (getauxval(AT_SECURE))
 		return;
@@ -666,9 +646,8 @@ static void load(void)
 	if (!text || !seam_fdr_lock())
 		return;
 	is_loading = true;
-	r = arm(text, why, sizeof(why));
-	if (r < 0)
-		seam_fdr_note("calls are not recorded: %s", why);
+	if (arm(text, &err) < 0)
+		note_failure(&err);
 	else if (process->options.is_started)
 		refresh(true);
 	else

@@ -9,21 +9,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/array.h"
 #include "base/file.h"
-#include "traced/guest/guest_ids.h"
-#include "traced/guest/guest_vms.h"
-#include "unwind/in_process/self_fork.h"
-#include "unwind/in_process/self_images.h"
+#include "traced/guest/guest_adapter.h"
+#include "unwind/in_process/loaded_images.h"
 #include "unwind/in_process/self_readers.h"
 
-enum { MAX_REFUSED = 16, MAX_VMS_TEXT = 512, MAX_ADAPTERS = 8 };
+enum { MAX_REFUSED = 16 };
 
-static const struct seam_guest_vm *vms[MAX_ADAPTERS] = { &seam_luajit_vm };
-static size_t n_vms = 1;
+const struct seam_guest_vm *seam_guest_adapters[SEAM_GUEST_MAX_ADAPTERS] = {
+	&seam_luajit_vm,
+};
 
 static char refusal[SEAM_GUEST_MAX_REFUSAL];
-static char vms_text[MAX_VMS_TEXT];
 /* What was refused is not tried again while it stays loaded. */
 static const void *refused[MAX_REFUSED];
 static size_t n_refused;
@@ -31,36 +28,6 @@ static size_t n_refused;
 static struct seam_self_loads loads;
 
 /* --- images --- */
-
-struct listing {
-	struct seam_self_loads loads;
-	SEAM_ARRAY(char *) names;	/* the first is the program: "" */
-	bool is_partial;		/* memory ran out */
-};
-
-/* Under the loader's lock: only copies. */
-static int add_image(struct dl_phdr_info *info, size_t size, void *context)
-{
-	struct listing *listing = context;
-	char **name;
-
-	(void)size;
-	listing->loads = seam_self_loads_of(info);
-	if (!info->dlpi_name[0] && listing->names.n)
-		return 0;
-	name = SEAM_ARRAY_PUSH(&listing->names);
-	if (name)
-		*name = strdup(info->dlpi_name);
-	listing->is_partial |= !name || !*name;
-	return 0;
-}
-
-static void free_listing(struct listing *listing)
-{
-	for (size_t i = 0; i < listing->names.n; i++)
-		free(listing->names.items[i]);
-	free(listing->names.items);
-}
 
 static void *find_symbol(void *image, const char *name)
 {
@@ -189,19 +156,20 @@ static void attach(const struct seam_guest_vm *vm, void *image)
 
 /* --- a look at all images --- */
 
-static void attach_all(const struct listing *listing)
+static void attach_all(const struct seam_loaded_images *images)
 {
-	for (size_t i = 0; i < listing->names.n; i++) {
-		const char *name = listing->names.items[i];
-		/* the program has no name; none is loaded once more */
-		void *image = !name ? NULL :
+	for (size_t i = 0; i < images->n; i++) {
+		const char *name = images->list[i].name;
+		/* NULL is the program; no image is loaded once more */
+		void *image = i && !name[0] ? NULL :
 			      dlopen(name[0] ? name : NULL,
 				     RTLD_LAZY | RTLD_NOLOAD);
 
 		if (!image)
 			continue;
-		for (size_t k = 0; k < n_vms; k++)
-			attach(vms[k], image);
+		for (size_t k = 0; k < SEAM_GUEST_MAX_ADAPTERS; k++)
+			if (seam_guest_adapters[k])
+				attach(seam_guest_adapters[k], image);
 		dlclose(image);
 	}
 }
@@ -221,14 +189,6 @@ static bool is_loaded(const struct seam_guest_slot *slot)
 	return strcmp(name, slot->name) == 0;
 }
 
-static void free_left(void)
-{
-	for (size_t i = 0; i < SEAM_GUEST_MAX_VMS; i++)
-		if (atomic_load(&seam_guest_slots[i].state) ==
-		    SEAM_GUEST_LEAVING)
-			free_slot(&seam_guest_slots[i]);
-}
-
 static void detach_unloaded(void)
 {
 	for (size_t i = 0; i < SEAM_GUEST_MAX_VMS; i++) {
@@ -244,52 +204,32 @@ static void detach_unloaded(void)
 
 static int result(void)
 {
-	size_t n = 0, length = 0;
-
-	vms_text[0] = '\0';
-	for (size_t i = 0; i < SEAM_GUEST_MAX_VMS; i++) {
-		const struct seam_guest_slot *slot = &seam_guest_slots[i];
-
-		if (atomic_load(&slot->state) != SEAM_GUEST_USED)
-			continue;
-		if (length < sizeof(vms_text))
-			length += (size_t)snprintf(vms_text + length,
-				sizeof(vms_text) - length, "%s%s (%s)",
-				n ? ", " : "", slot->name, slot->vm->name);
-		n++;
-	}
-	return n ? 0 : n_refused ? -ENOTSUP : -ENOENT;
+	for (size_t i = 0; i < SEAM_GUEST_MAX_VMS; i++)
+		if (atomic_load(&seam_guest_slots[i].state) ==
+		    SEAM_GUEST_USED)
+			return 0;
+	return n_refused ? -ENOTSUP : -ENOENT;
 }
 
 int seam_guest_refresh(void)
 {
-	struct listing listing = { .is_partial = false };
-	int r;
+	struct seam_loaded_images *images;
 
-	free_left();
+	for (size_t i = 0; i < SEAM_GUEST_MAX_VMS; i++)
+		if (atomic_load(&seam_guest_slots[i].state) ==
+		    SEAM_GUEST_LEAVING)
+			free_slot(&seam_guest_slots[i]);
 	if (seam_self_loads_equal(loads, seam_self_loads_now()))
 		return result();
-	seam_self_loader_list(add_image, &listing);
-	if (listing.loads.n_subs != loads.n_subs)
+	images = seam_loaded_images_list();
+	if (!images)
+		return -ENOMEM;
+	if (images->loads.n_subs != loads.n_subs)
 		detach_unloaded();
-	attach_all(&listing);
-	r = result();
-	if (listing.is_partial)
-		r = -ENOMEM;
-	else
-		loads = listing.loads;
-	free_listing(&listing);
-	return r;
-}
-
-int seam_guest_add_vm(const struct seam_guest_vm *vm)
-{
-	if (vm->interface != SEAM_GUEST_INTERFACE)
-		return -EINVAL;
-	if (n_vms == MAX_ADAPTERS)
-		return -ENOSPC;
-	vms[n_vms++] = vm;
-	return 0;
+	attach_all(images);
+	loads = images->loads;
+	seam_loaded_images_free(images);
+	return result();
 }
 
 int seam_guest_init(void)
@@ -302,9 +242,4 @@ int seam_guest_init(void)
 const char *seam_guest_refusal(void)
 {
 	return refusal;
-}
-
-const char *seam_guest_vms(void)
-{
-	return vms_text;
 }

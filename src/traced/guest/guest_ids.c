@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* guest_ids.c - see guest_ids.h */
-#include "traced/guest/guest_ids.h"
-
+/*
+ * guest_ids.c - functions that were seen, their ids and names
+ *
+ * The table is mapped beforehand, and a page of it costs memory when it is
+ * first used: about 1.3 KiB a function.
+ */
 #include <errno.h>
-#include <stdatomic.h>
 #include <sys/mman.h>
+
+#include "traced/guest/guest_adapter.h"
 
 enum {
 	SLOTS = 4 * SEAM_GUEST_MAX_SYMBOLS,	/* a power of two */
@@ -44,7 +48,7 @@ static void *map_zeroes(size_t size)
 	return pages == MAP_FAILED ? NULL : pages;
 }
 
-/* Those of the block of @id, mapped now if need be.  NULL: no memory. */
+/* The symbols of the block of @id, mapped at first; NULL: no memory. */
 static struct seam_guest_symbol *block_of(struct table *t, uint32_t id)
 {
 	struct seam_guest_symbol *_Atomic *place = &t->blocks[id / BLOCK];
@@ -60,7 +64,6 @@ static struct seam_guest_symbol *block_of(struct table *t, uint32_t id)
 	return block;
 }
 
-/* Of an id that was given. */
 static struct seam_guest_symbol *symbol_of(struct table *t, uint32_t id)
 {
 	return atomic_load(&t->blocks[id / BLOCK]) + id % BLOCK;
@@ -97,13 +100,13 @@ static uint32_t first_slot(const struct seam_guest_key *key)
 	return (uint32_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> 40) % SLOTS;
 }
 
-uint32_t seam_guest_ids_find(const struct seam_guest_key *key)
+static uint32_t find_id(const struct seam_guest_key *key)
 {
 	struct table *t = atomic_load_explicit(&table, memory_order_acquire);
 	uint32_t slot = first_slot(key);
 
 	for (int i = 0; t && i < MAX_STEPS; i++, slot = (slot + 1) % SLOTS) {
-		/* acquire: pairs with the exchange of seam_guest_ids_add */
+		/* acquire: pairs with the exchange of add_id */
 		uint32_t id = atomic_load_explicit(&t->slots[slot],
 						   memory_order_acquire);
 
@@ -115,7 +118,8 @@ uint32_t seam_guest_ids_find(const struct seam_guest_key *key)
 	return 0;
 }
 
-bool seam_guest_ids_is_nameless(uint32_t id)
+/* Whether it has no name of its own, and another attempt is worth it. */
+static bool is_nameless_id(uint32_t id)
 {
 	struct entry *entry = &atomic_load(&table)->entries[id];
 
@@ -124,36 +128,12 @@ bool seam_guest_ids_is_nameless(uint32_t id)
 				    memory_order_relaxed) < MAX_NAMINGS;
 }
 
-_Static_assert(sizeof(((struct seam_guest_text *)0)->chunk) ==
-	       SEAM_GUEST_MAX_CHUNK &&
-	       sizeof(((struct seam_guest_text *)0)->name) ==
-	       SEAM_GUEST_MAX_NAME, "texts have the sizes of the record's");
-
 static void set_name(struct seam_guest_symbol *symbol,
-		     const struct seam_guest_text *text)
+		     const struct seam_guest_symbol *text)
 {
 	symbol->n_name = text->n_name;
 	memcpy(symbol->name, text->name, text->n_name);
-	if (text->is_name_cut)
-		symbol->flags |= SEAM_GUEST_NAME_CUT;
-}
-
-static void set_symbol(struct seam_guest_symbol *symbol, uint32_t id,
-		       const struct seam_guest_key *key,
-		       const struct seam_guest_text *text)
-{
-	symbol->adapter = key->adapter;
-	symbol->id = id;
-	symbol->kind = key->kind;
-	symbol->address = key->address;
-	symbol->start = text->start;
-	symbol->line = text->line;
-	symbol->last_line = text->last_line;
-	symbol->n_chunk = text->n_chunk;
-	memcpy(symbol->chunk, text->chunk, text->n_chunk);
-	if (text->is_chunk_cut)
-		symbol->flags |= SEAM_GUEST_CHUNK_CUT;
-	set_name(symbol, text);
+	symbol->flags |= text->flags & SEAM_GUEST_NAME_CUT;
 }
 
 /* Whether there is a slot for @key, and room for the texts of a new id. */
@@ -170,11 +150,13 @@ static bool has_room(struct table *t, const struct seam_guest_key *key)
 	return false;
 }
 
-uint32_t seam_guest_ids_add(const struct seam_guest_key *key,
-			    const struct seam_guest_text *text)
+/* A new id; 0 where there is no room for it. */
+static uint32_t add_id(const struct seam_guest_key *key,
+		       const struct seam_guest_symbol *text)
 {
 	struct table *t = atomic_load_explicit(&table, memory_order_acquire);
 	uint32_t slot = first_slot(key), id;
+	struct seam_guest_symbol *symbol;
 	struct entry *entry;
 
 	/* an id without a slot would be another one in each sample */
@@ -185,7 +167,14 @@ uint32_t seam_guest_ids_add(const struct seam_guest_key *key,
 		return 0;
 	entry = &t->entries[id];
 	entry->key = *key;
-	set_symbol(symbol_of(t, id), id, key, text);
+	symbol = symbol_of(t, id);
+	memcpy(symbol, text, offsetof(struct seam_guest_symbol, chunk) +
+			     text->n_chunk);
+	set_name(symbol, text);
+	symbol->adapter = key->adapter;
+	symbol->id = id;
+	symbol->kind = key->kind;
+	symbol->address = key->address;
 	atomic_store_explicit(&entry->is_named, text->n_name != 0,
 			      memory_order_relaxed);
 	atomic_store(&entry->state, ENTRY_READY);
@@ -198,7 +187,8 @@ uint32_t seam_guest_ids_add(const struct seam_guest_key *key,
 	return id;
 }
 
-void seam_guest_ids_rename(uint32_t id, const struct seam_guest_text *text)
+/* Give a nameless function the name in @text, if that has one; once. */
+static void rename_id(uint32_t id, const struct seam_guest_symbol *text)
 {
 	struct table *t = atomic_load(&table);
 	struct entry *entry = &t->entries[id];
@@ -217,16 +207,43 @@ void seam_guest_ids_rename(uint32_t id, const struct seam_guest_text *text)
 	atomic_store(&entry->state, ENTRY_READY);
 }
 
-bool seam_guest_ids_take_fresh(uint32_t id)
+/* An id that is to be announced counts as announced then. */
+static uint32_t note_fresh(struct seam_guest_walk *walk, uint32_t id)
 {
 	struct table *t = atomic_load_explicit(&table, memory_order_acquire);
-	uint32_t generation = atomic_load_explicit(&t->generation,
-						   memory_order_relaxed);
-	struct entry *entry = &t->entries[id];
+	struct seam_guest_sample *sample = walk->sample;
+	uint32_t generation;
 
-	return atomic_load_explicit(&entry->announced, memory_order_relaxed) !=
-	       generation &&
-	       atomic_exchange(&entry->announced, generation) != generation;
+	if (!id || sample->n_fresh == SEAM_ARRAY_SIZE(sample->fresh))
+		return id;
+	generation = atomic_load_explicit(&t->generation,
+					  memory_order_relaxed);
+	if (atomic_load_explicit(&t->entries[id].announced,
+				 memory_order_relaxed) != generation &&
+	    atomic_exchange(&t->entries[id].announced, generation) !=
+		    generation)
+		sample->fresh[sample->n_fresh++] = id;
+	return id;
+}
+
+uint32_t seam_guest_find(struct seam_guest_walk *walk,
+			 const struct seam_guest_key *key, bool *is_nameless)
+{
+	uint32_t id = find_id(key);
+
+	*is_nameless = id && is_nameless_id(id);
+	return note_fresh(walk, id);
+}
+
+uint32_t seam_guest_name(struct seam_guest_walk *walk,
+			 const struct seam_guest_key *key, uint32_t id,
+			 const struct seam_guest_symbol *text)
+{
+	if (id)
+		rename_id(id, text);
+	else
+		id = add_id(key, text);
+	return note_fresh(walk, id);
 }
 
 int seam_guest_describe(uint32_t id, struct seam_guest_symbol *symbol)

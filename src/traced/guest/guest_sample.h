@@ -30,7 +30,6 @@
 
 #include <ucontext.h>
 
-#include "seam/guest.h"
 #include "unwind/walk/walk.h"
 #include "wire/guest/guest_record.h"
 
@@ -40,6 +39,27 @@ enum {
 	SEAM_GUEST_MAX_SYMBOLS = 65536,
 	SEAM_GUEST_MAX_REFUSAL = 256,	/* bytes of a text */
 	SEAM_GUEST_SCRATCH_WORDS = 8192,
+	SEAM_GUEST_NOTES = 5,
+};
+
+_Static_assert(24 + 16 * SEAM_GUEST_MAX_SEGMENTS + 8 * SEAM_GUEST_MAX_FRAMES <=
+	       SEAM_GUEST_MAX_BYTES - 8, "each sample fits a record");
+
+/* One run of the machine, between two parts of the host's stack. */
+struct seam_guest_activation {
+	uint64_t vm;		/* identity of the machine: an address */
+	uint64_t thread;	/* of its thread, or coroutine */
+	uint64_t notes[SEAM_GUEST_NOTES];	/* from bridge to walk */
+	uint16_t host;		/* index of its frame in the host's stack */
+	uint8_t kind;		/* the adapter's */
+};
+
+/* What a frame is, beyond its record. */
+struct seam_guest_origin {
+	uint64_t address;	/* of prototype or C function; number of a */
+				/* builtin or trace */
+	uint32_t first_line;	/* of its definition; 0: none */
+	bool is_on_host;	/* a C function that is in the host's stack */
 };
 
 /*
@@ -69,9 +89,9 @@ struct seam_guest_sample {
 	size_t n_fresh;
 	/* The caller's, not changed: whether frames of C functions stay. */
 	bool with_c;
-	/* What is known while the sample is taken; see guest_walk.h. */
+	/* What is known while the sample is taken; see guest_adapter.h. */
 	struct seam_guest_activation activations[SEAM_GUEST_MAX_SEGMENTS];
-	struct seam_guest_text text;
+	struct seam_guest_symbol text;	/* of a function that gets an id */
 	uint64_t scratch[SEAM_GUEST_SCRATCH_WORDS];	/* the adapter's */
 };
 
@@ -118,8 +138,5 @@ int seam_guest_refresh(void);
 
 /* Why a VM was refused, the last one; "" where none was. */
 const char *seam_guest_refusal(void);
-
-/* The VMs in use, for messages: "libluajit-5.1.so.2 (LuaJIT)". */
-const char *seam_guest_vms(void);
 
 #endif /* SEAM_GUEST_SAMPLE_H */

@@ -2,8 +2,7 @@
 /* guest_take.c - one sample: host's stack, then the guests'; guest_sample.h */
 #include <errno.h>
 
-#include "traced/guest/guest_ids.h"
-#include "traced/guest/guest_vms.h"
+#include "traced/guest/guest_adapter.h"
 #include "unwind/in_process/self_readers.h"
 
 /*
@@ -16,11 +15,6 @@ static __thread struct seam_guest_walk *current
 __thread bool seam_guest_is_proving
 	__attribute__((tls_model("initial-exec")));
 struct seam_guest_slot seam_guest_slots[SEAM_GUEST_MAX_VMS];
-
-_Static_assert((int)SEAM_GUEST_KIND_CUT == SEAM_GUEST_FRAME_CUT &&
-	       (int)SEAM_GUEST_ENDS_CUT == SEAM_GUEST_CUT &&
-	       (int)SEAM_GUEST_ENDS_UNREADABLE == SEAM_GUEST_UNREADABLE,
-	       "the public header has the numbers of the format");
 
 /* --- while the host's stack is walked --- */
 
@@ -42,29 +36,15 @@ bool seam_guest_has_code(void *slot, uint64_t pc, bool is_in_image)
 	return is_usable(s) && s->vm->has_code(s->object, pc, is_in_image);
 }
 
-static enum seam_unwind_end end_of(enum seam_guest_bridged bridged)
-{
-	switch (bridged) {
-	case SEAM_GUEST_TO_CALLER:
-		return SEAM_UNWIND_CALLER;
-	case SEAM_GUEST_BY_RULES:
-		return SEAM_UNWIND_WITHOUT_CFI;
-	case SEAM_GUEST_NO_CODE:
-		return SEAM_UNWIND_NO_MAPPING;
-	default:
-		return SEAM_UNWIND_UNKNOWN_REGISTER;
-	}
-}
-
 /* Call bridge of @slot's adapter; whether it found an activation. */
 static bool bridge_by(const struct seam_guest_slot *slot,
 		      struct seam_guest_walk *walk, bool is_exact,
-		      struct seam_guest_registers *regs,
-		      enum seam_guest_bridged *bridged)
+		      struct seam_unwind_registers *regs,
+		      enum seam_unwind_end *end)
 {
 	size_t n_before = walk->n_activations;
 
-	*bridged = slot->vm->bridge(slot->object, walk, regs, is_exact);
+	*end = slot->vm->bridge(slot->object, walk, regs, is_exact);
 	for (size_t i = n_before; i < walk->n_activations; i++)
 		walk->owner[i] = (uint8_t)(slot - seam_guest_slots);
 	return walk->n_activations > n_before;
@@ -76,25 +56,25 @@ static bool bridge_by(const struct seam_guest_slot *slot,
  */
 static void bridge_by_others(const struct seam_guest_slot *first,
 			     struct seam_guest_walk *walk, bool is_exact,
-			     const struct seam_guest_registers *regs,
-			     struct seam_guest_registers *caller,
-			     enum seam_guest_bridged *bridged)
+			     const struct seam_unwind_registers *regs,
+			     struct seam_unwind_registers *caller,
+			     enum seam_unwind_end *end)
 {
-	uint64_t pc = regs->value[SEAM_GUEST_REGISTERS - 1] - !is_exact;
+	uint64_t pc = regs->value[SEAM_X86_64_RIP] - !is_exact;
 
 	if (first->vm->has_code(first->object, pc, true))
 		return;
 	for (size_t i = 0; i < SEAM_GUEST_MAX_VMS; i++) {
 		const struct seam_guest_slot *slot = &seam_guest_slots[i];
-		struct seam_guest_registers found = *regs;
-		enum seam_guest_bridged by_this;
+		struct seam_unwind_registers found = *regs;
+		enum seam_unwind_end by_this;
 
 		if (slot == first || !is_usable(slot) ||
 		    !slot->vm->has_code(slot->object, pc, false) ||
 		    !bridge_by(slot, walk, is_exact, &found, &by_this))
 			continue;
 		*caller = found;
-		*bridged = by_this;
+		*end = by_this;
 		return;
 	}
 }
@@ -105,28 +85,25 @@ seam_guest_step(void *slot, const struct seam_unwind_memory *memory,
 {
 	struct seam_guest_walk *walk = current;
 	const struct seam_unwind_stack *stack;
-	struct seam_guest_registers before, caller;
-	enum seam_guest_bridged bridged;
+	struct seam_unwind_registers caller = *regs;
+	enum seam_unwind_end end;
 	bool is_exact;
 
-	/* a walk that is none of a sample: of the unwinder's other users */
+	/* another user of the unwinder walks, not seam_guest_take() */
 	if (!walk)
 		return SEAM_UNWIND_WITHOUT_CFI;
 	stack = &walk->sample->stack;
 	is_exact = stack->frames[stack->n - 1].is_interrupted;
 	walk->stack = memory;
-	memcpy(before.value, regs->value, sizeof(before.value));
-	before.known = regs->known;
-	caller = before;
-	if (!bridge_by(slot, walk, is_exact, &caller, &bridged))
-		bridge_by_others(slot, walk, is_exact, &before, &caller,
-				 &bridged);
-	if (bridged == SEAM_GUEST_TO_CALLER) {
-		memcpy(regs->value, caller.value, sizeof(caller.value));
-		regs->known = caller.known;
-	}
-	return end_of(bridged);
+	if (!bridge_by(slot, walk, is_exact, &caller, &end))
+		bridge_by_others(slot, walk, is_exact, regs, &caller, &end);
+	if (end == SEAM_UNWIND_CALLER)
+		*regs = caller;
+	return end;
 }
+
+/* --- what adapters call --- */
+
 struct seam_guest_activation *
 seam_guest_activate(struct seam_guest_walk *walk, uint64_t vm, uint64_t thread)
 {
@@ -141,80 +118,18 @@ seam_guest_activate(struct seam_guest_walk *walk, uint64_t vm, uint64_t thread)
 	return activation;
 }
 
-/* --- what adapters call --- */
-
-bool seam_guest_read(struct seam_guest_walk *walk, uint64_t addr, void *to,
-		     size_t size)
-{
-	uint8_t *bytes = to;
-
-	while (size) {
-		uint64_t in_page = addr % (1 << SEAM_GUEST_PAGE_SHIFT);
-		size_t n = (1 << SEAM_GUEST_PAGE_SHIFT) - in_page;
-
-		n = n < size ? n : size;
-		if (!seam_guest_load(&walk->memory, addr, bytes, n))
-			return false;
-		addr += n;
-		bytes += n;
-		size -= n;
-	}
-	return true;
-}
-
-static uint32_t note_fresh(struct seam_guest_walk *walk, uint32_t id)
-{
-	struct seam_guest_sample *sample = walk->sample;
-
-	if (id && sample->n_fresh < SEAM_ARRAY_SIZE(sample->fresh) &&
-	    seam_guest_ids_take_fresh(id))
-		sample->fresh[sample->n_fresh++] = id;
-	return id;
-}
-
-uint32_t seam_guest_find(struct seam_guest_walk *walk,
-			 const struct seam_guest_key *key, bool *is_nameless)
-{
-	uint32_t id = seam_guest_ids_find(key);
-
-	*is_nameless = id && seam_guest_ids_is_nameless(id);
-	return note_fresh(walk, id);
-}
-
-uint32_t seam_guest_name(struct seam_guest_walk *walk,
-			 const struct seam_guest_key *key, uint32_t id,
-			 const struct seam_guest_text *text)
-{
-	if (id)
-		seam_guest_ids_rename(id, text);
-	else
-		id = seam_guest_ids_add(key, text);
-	return note_fresh(walk, id);
-}
-
-struct seam_guest_text *seam_guest_text_room(struct seam_guest_walk *walk)
-{
-	return &walk->sample->text;
-}
-
-/* Only the last segment of a record may be without a place: remove another. */
-static void remove_unplaced(struct seam_guest_sample *sample)
-{
-	size_t n = sample->head.n_segments;
-
-	if (n == 0 || sample->segments[n - 1].join != SEAM_GUEST_NO_JOIN)
-		return;
-	sample->n_frames -= sample->segments[n - 1].n_frames;
-	sample->head.n_segments--;
-}
-
 bool seam_guest_begin_segment(struct seam_guest_walk *walk,
 			      const struct seam_guest_activation *activation,
 			      uint64_t thread)
 {
 	struct seam_guest_sample *sample = walk->sample;
+	size_t n = sample->head.n_segments;
 
-	remove_unplaced(sample);
+	/* only the last segment may be without a place: remove another */
+	if (n && sample->segments[n - 1].join == SEAM_GUEST_NO_JOIN) {
+		sample->n_frames -= sample->segments[n - 1].n_frames;
+		sample->head.n_segments--;
+	}
 	if (sample->head.n_segments == SEAM_GUEST_MAX_SEGMENTS)
 		return false;
 	sample->segments[sample->head.n_segments++] =
@@ -226,8 +141,9 @@ bool seam_guest_begin_segment(struct seam_guest_walk *walk,
 	return true;
 }
 
-bool seam_guest_add_frame(struct seam_guest_walk *walk, unsigned int kind,
-			  uint32_t id, uint32_t line,
+bool seam_guest_add_frame(struct seam_guest_walk *walk,
+			  enum seam_guest_frame_kind kind, uint32_t id,
+			  uint32_t line,
 			  const struct seam_guest_origin *origin)
 {
 	struct seam_guest_sample *sample = walk->sample;
@@ -244,8 +160,7 @@ bool seam_guest_add_frame(struct seam_guest_walk *walk, unsigned int kind,
 	}
 	sample->origins[sample->n_frames] = *origin;
 	sample->frames[sample->n_frames++] =
-		seam_guest_frame_make((enum seam_guest_frame_kind)kind, id,
-				      line);
+		seam_guest_frame_make(kind, id, line);
 	sample->segments[sample->head.n_segments - 1].n_frames++;
 	return true;
 }
@@ -258,7 +173,8 @@ void seam_guest_note_end(struct seam_guest_walk *walk, enum seam_guest_end end)
 		head->guest_end = (uint8_t)end;
 }
 
-void seam_guest_end_segment(struct seam_guest_walk *walk, unsigned int end)
+void seam_guest_end_segment(struct seam_guest_walk *walk,
+			    enum seam_guest_end end)
 {
 	struct seam_guest_head *head = &walk->sample->head;
 	struct seam_guest_segment *segment;
@@ -268,25 +184,7 @@ void seam_guest_end_segment(struct seam_guest_walk *walk, unsigned int end)
 	segment = &walk->sample->segments[head->n_segments - 1];
 	if (segment->end == SEAM_GUEST_COMPLETE)
 		segment->end = (uint16_t)end;
-	seam_guest_note_end(walk, (enum seam_guest_end)end);
-}
-
-void seam_guest_set_state(struct seam_guest_walk *walk, uint64_t vm,
-			  unsigned int vmstate)
-{
-	walk->sample->head.vm = vm;
-	walk->sample->head.vmstate = (uint8_t)vmstate;
-}
-
-size_t seam_guest_n_activations(const struct seam_guest_walk *walk)
-{
-	return walk->n_activations;
-}
-
-const struct seam_guest_activation *
-seam_guest_activation(const struct seam_guest_walk *walk, size_t i)
-{
-	return &walk->sample->activations[i];
+	seam_guest_note_end(walk, end);
 }
 
 /* --- the sample --- */
@@ -307,18 +205,6 @@ static uint8_t host_end_of(uint8_t end)
 	};
 
 	return end < SEAM_ARRAY_SIZE(ends) ? ends[end] : SEAM_STACK_NO_MAPPING;
-}
-
-static void clear(struct seam_guest_sample *sample)
-{
-	sample->stack.frames = sample->host;
-	sample->stack.max = SEAM_GUEST_MAX_HOST;
-	sample->stack.n = 0;
-	sample->head = (struct seam_guest_head) {
-		.vmstate = SEAM_VMSTATE_NONE };
-	sample->n_frames = 0;
-	sample->n_fresh = 0;
-	sample->trace = 0;
 }
 
 /* The segments of all activations: each VM's in turn, as they follow. */
@@ -353,7 +239,13 @@ void seam_guest_take(const ucontext_t *context,
 
 	/* adapters stay in place until the guests were walked */
 	visit = seam_self_enter(here, &context->uc_stack);
-	clear(sample);
+	sample->stack.frames = sample->host;
+	sample->stack.max = SEAM_GUEST_MAX_HOST;
+	sample->stack.n = 0;
+	sample->head = (struct seam_guest_head) {
+		.vmstate = SEAM_VMSTATE_NONE };
+	sample->n_frames = sample->n_fresh = 0;
+	sample->trace = 0;
 	walk.sample = sample;
 	walk.n_activations = 0;
 	seam_guest_memory_init(&walk.memory);

@@ -61,13 +61,13 @@ void seam_interpose_loads(void *handle);
 
 /*
  * Whether the caller is in the process that is recorded.  A child of vfork()
- * has its memory and is not: a filter there is the child's alone.
+ * shares the memory and is not: a filter there is the child's alone.
  */
 bool seam_interpose_is_own_process(void);
 
 /*
- * The calling thread is about to install a seccomp filter, which may kill it
- * for a system call of ours; it could not install it.  Both keep errno.
+ * The calling thread is about to install a seccomp filter, which may kill the
+ * thread for a system call of ours; the filter was refused.  Both keep errno.
  */
 void seam_interpose_before_filter(void);
 void seam_interpose_filter_refused(void);

@@ -2,11 +2,11 @@
 /*
  * loader.c - libraries that the program loads and unloads
  *
- * dlopen() searches as its caller's RUNPATH says, and the RPATH of those that
- * loaded it, and finds its caller by the return address.  So it is called by us
- * only where the caller makes no difference: for a path, and where no file has
- * such an entry; else by a jump, as if we were not there.  Libraries that come
- * so are taken into account at the next call of ours.
+ * dlopen() searches in its caller's RUNPATH, and in the RPATH of files that
+ * loaded the caller, and finds its caller by the return address.  So we call
+ * dlopen() only where the caller makes no difference: for a path, and where no
+ * file has such an entry; else we jump to dlopen().  Libraries that are loaded
+ * by such a jump are taken into account at the next call of ours.
  */
 #include <elf.h>
 #include <errno.h>
@@ -67,7 +67,7 @@ static bool depends_on_caller(const char *file, const void *caller)
 	return false;
 }
 
-/* For the assembly below: find libc's function; whether we may call it. */
+/* For the assembly below: find libc's dlopen(); whether we may call it. */
 bool seam_interpose_may_call_dlopen(const char *file, const void *caller);
 void *seam_interpose_call_dlopen(const char *file, int mode);
 

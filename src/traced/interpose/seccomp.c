@@ -2,9 +2,9 @@
 /*
  * seccomp.c - a program that is about to restrict its own system calls
  *
- * A seccomp filter may kill a thread for a call that our code makes, so that
- * code ends before the filter is there.  Filters that were inherited fail the
- * calls in most cases; what kills would have killed the program's start too.
+ * A seccomp filter may kill a thread for a call of our code, so our code ends
+ * before the filter is there.  Inherited filters fail the calls in most cases;
+ * a filter that kills would have killed the program at its start too.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -16,8 +16,8 @@
 #include "traced/interpose/interpose.h"
 
 /*
- * Without a filter it fails: programs find out so what there is.  The mode that
- * needs none allows next to nothing.
+ * Without a filter the call fails: programs ask so what the kernel has.  The
+ * strict mode needs no filter.
  */
 static bool installs(unsigned long mode, unsigned long filter)
 {
@@ -55,7 +55,7 @@ static bool installs_filter(long number, const long *a)
 	       installs((unsigned long)a[1], (unsigned long)a[2]);
 }
 
-/* In handlers of ours too, where it does not look for libc's. */
+/* Called in handlers of ours too: without a search for libc's syscall(). */
 SEAM_INTERPOSED
 long syscall(long number, ...)
 {

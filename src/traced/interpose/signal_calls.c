@@ -2,7 +2,7 @@
 /*
  * signal_calls.c - sigaction() and signal(), of signals that are ours first
  *
- * They show and set the program's own action.  Not covered: system calls
+ * Both show and set the program's own action.  Not covered: system calls
  * without libc; sigset(3) and other System V calls.
  */
 #include "traced/interpose/interpose.h"
@@ -17,7 +17,7 @@ int seam_signal_real(int signal, const struct sigaction *new,
 	return SEAM_REAL(sigaction)(signal, new, old);
 }
 
-/* Set @new, or NULL, and return what was there in @old, or NULL. */
+/* Set @new, if not NULL; @old, if not NULL, gets the action of before. */
 static int change(int signal, const struct sigaction *new,
 		  struct sigaction *old)
 {
@@ -26,7 +26,7 @@ static int change(int signal, const struct sigaction *new,
 
 	if (new) {
 		set = *new;
-		/* libc sets it, and the kernel shows it */
+		/* libc sets the flag, and the kernel shows it */
 		set.sa_flags |= SA_RESTORER;
 		if (seam_signal_front_set(signal, &set))
 			return -1;

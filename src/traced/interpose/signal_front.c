@@ -14,7 +14,7 @@ enum {
 	PAUSE_NS = 20 * 1000,
 };
 
-/* One signal; what the program has set for it. */
+/* One signal, with the actions that the program has set. */
 struct watched_signal {
 	const struct seam_signal_front *_Atomic front;	/* NULL: never */
 	_Atomic bool is_on;
@@ -24,16 +24,16 @@ struct watched_signal {
 
 static struct watched_signal all_watched[NSIG];
 static _Atomic pid_t process;
-/* who changes a copy; one of another process was copied by a fork */
+/* of the copies, a process; another process was copied by a fork */
 static _Atomic pid_t holder;
 
 static struct watched_signal *watched_of(int signal)
 {
-	/* none is number 0 */
+	/* no signal is number 0 */
 	return &all_watched[signal > 0 && signal < NSIG ? signal : 0];
 }
 
-/* A waiter sleeps: with a real-time priority it would keep the holder out. */
+/* A waiter sleeps: at a real-time priority it could keep the holder waiting. */
 static void lock(void)
 {
 	const struct timespec pause = { 0, PAUSE_NS };
@@ -118,7 +118,7 @@ static void set_mask(const struct sigaction *action, int signal,
 			sigaddset(&mask, i);
 	if (!(action->sa_flags & SA_NODEFER))
 		sigaddset(&mask, signal);
-	/* the return from the handler restores that of before */
+	/* the return from the handler restores the mask of before */
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, SET_BYTES);
 }
 
@@ -170,7 +170,7 @@ static void pass_on(const struct seam_signal_front *front, int signal,
 
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
-	/* acquire: what begin() has set */
+	/* acquire: pairs with the release in seam_signal_front_begin() */
 	const struct seam_signal_front *front =
 		atomic_load_explicit(&watched_of(signal)->front,
 				     memory_order_acquire);
@@ -191,7 +191,7 @@ static bool is_ours(const struct sigaction *action)
 	       action->sa_sigaction == on_signal;
 }
 
-/* What the kernel is to do, that the program may have @action. */
+/* The kernel's action, where the program's is @action. */
 static struct sigaction action_for(const struct seam_signal_front *front,
 				   const struct sigaction *action)
 {

@@ -8,8 +8,8 @@
  *		   its mask, SA_RESETHAND, SA_NODEFER; or the default action
  *
  * One table for each library that has this file, for the tick of its sampler:
- * the agent's and sysprof's.  The program's own action is a copy here; a library
- * whose sigaction() is in front of libc's shows and sets that copy
+ * the agent's and sysprof's.  The program's own action is a copy here; a
+ * library whose sigaction() is in front of libc's shows and sets that copy
  * (signal_calls.c).
  *
  * No handler of the program runs inside take(), so none can leave it by

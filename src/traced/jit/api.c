@@ -156,13 +156,13 @@ static bool is_streamed(struct seam_jitdump *dump,
 
 	return address && *address && !options->folder &&
 	       options->format == SEAM_JITDUMP_FORMAT_DUMP &&
-	       !seam_stream_open(dump, address);
+	       !seam_writer_open_stream(dump, address);
 }
 
 /* Free @dump.  The marker stays mapped: code that was loaded may still run. */
 static void free_dump(struct seam_jitdump *dump)
 {
-	seam_stream_close(dump);
+	seam_writer_close_stream(dump);
 	if (seam_writer_owns_fd(&dump->file))
 		close(dump->file.fd);
 	seam_writer_free_blocks(dump);

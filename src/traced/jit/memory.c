@@ -63,16 +63,6 @@ static void *cut(struct seam_writer_memory *m, size_t bytes)
 	return p;
 }
 
-static void *alloc_small(struct seam_writer_memory *m, size_t bytes)
-{
-	struct seam_writer_block *block = m->free[bytes / UNIT];
-
-	if (!block)
-		return cut(m, bytes);
-	m->free[bytes / UNIT] = block->next;
-	return block;
-}
-
 struct seam_writer_block *seam_writer_alloc(struct seam_writer_memory *m,
 					    size_t size)
 {
@@ -80,8 +70,14 @@ struct seam_writer_block *seam_writer_alloc(struct seam_writer_memory *m,
 	struct seam_writer_block *block;
 
 	bytes = (bytes + UNIT - 1) & ~(size_t)(UNIT - 1);
-	block = bytes > MAX_SMALL ? seam_writer_map(bytes) :
-		alloc_small(m, bytes);
+	if (bytes > MAX_SMALL) {
+		block = seam_writer_map(bytes);
+	} else if (m->free[bytes / UNIT]) {
+		block = m->free[bytes / UNIT];
+		m->free[bytes / UNIT] = block->next;
+	} else {
+		block = cut(m, bytes);
+	}
 	if (!block)
 		return NULL;
 	/* It is no longer in a list when its members change. */

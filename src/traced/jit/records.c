@@ -85,14 +85,6 @@ static uint8_t *put_hex(uint8_t *to, uint64_t v)
 	return to;
 }
 
-/* The name is the end of a line, so it must not contain a line end. */
-static uint8_t *put_name(uint8_t *to, const char *name)
-{
-	for (; *name; name++)
-		*to++ = *name == '\n' || *name == '\r' ? ' ' : (uint8_t)*name;
-	return to;
-}
-
 static size_t put_line(uint8_t *to, const struct seam_jitdump_code *code,
 		       uint64_t addr)
 {
@@ -101,7 +93,9 @@ static size_t put_line(uint8_t *to, const struct seam_jitdump_code *code,
 	*p++ = ' ';
 	p = put_hex(p, code->size);
 	*p++ = ' ';
-	p = put_name(p, name_of(code));
+	/* The name is the end of the line: it must not contain a line end. */
+	for (const char *name = name_of(code); *name; name++)
+		*p++ = *name == '\n' || *name == '\r' ? ' ' : (uint8_t)*name;
 	*p++ = '\n';
 	return (size_t)(p - to);
 }

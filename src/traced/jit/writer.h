@@ -5,9 +5,8 @@
  *	api.c		the public functions, and one call at a time
  *	records.c	the layout of records
  *	memory.c	blocks of records, and the table of all code
- *	queue.c		records on their way out; what a forked child inherits
- *	dump_file.c	out to a file
- *	stream.c	or out to a recorder, through a ring
+ *	output.c	records on their way to a file, or to a recorder through
+ *			a ring; what a forked child inherits
  *
  * The truth is in memory: an entry of the table refers to the block with the
  * records of its code.  The file, or the ring, has copies.  A child that is
@@ -154,7 +153,7 @@ struct seam_writer_entry *seam_writer_find_entry(
  */
 void seam_writer_free_blocks(struct seam_jitdump *dump);
 
-/* ---- queue.c ---- */
+/* ---- output.c ---- */
 
 /*
  * A block with room for @size bytes of records; NULL with *@error set.
@@ -171,12 +170,6 @@ struct seam_writer_block *seam_writer_reserve(struct seam_jitdump *dump,
 int seam_writer_commit(struct seam_jitdump *dump,
 		       struct seam_writer_block *block, size_t size, uint8_t n,
 		       uint64_t id);
-
-/* Remove the first block of the queue, which is written. */
-void seam_writer_pop(struct seam_jitdump *dump);
-
-/* All records of the queue are lost, for @error.  Returns their number. */
-uint64_t seam_writer_lose_queue(struct seam_jitdump *dump);
 
 /* Count @n pieces of code or moves as lost.  Returns @error. */
 int seam_writer_lose(struct seam_jitdump *dump, uint64_t n, int error);
@@ -196,8 +189,6 @@ void seam_writer_unload(struct seam_jitdump *dump,
  * Returns 0, or why some of it was lost, which is counted.
  */
 int seam_writer_inherit(struct seam_jitdump *dump);
-
-/* ---- dump_file.c ---- */
 
 /*
  * Create @file of process @pid in @folder, empty, locked and with its marker
@@ -220,24 +211,13 @@ void seam_writer_close_file(struct seam_writer_file *file);
 bool seam_writer_owns_fd(const struct seam_writer_file *file);
 
 /*
- * Write the queue: whole records, or none of them.  Signals are blocked: a
- * limit on file sizes raises one.
- */
-int seam_writer_write(struct seam_jitdump *dump);
-
-/* ---- stream.c ---- */
-
-/*
  * Connect to the recorder at @address and claim a ring.  Returns 0, or -errno
  * and @dump unchanged: use a file then.
  */
-int seam_stream_open(struct seam_jitdump *dump, const char *address);
-
-/* Send what the ring has room for; a full ring never makes a call wait. */
-int seam_stream_send(struct seam_jitdump *dump);
+int seam_writer_open_stream(struct seam_jitdump *dump, const char *address);
 
 /* Close the ring.  Queued records are lost, and the recorder counts them. */
-void seam_stream_close(struct seam_jitdump *dump);
+void seam_writer_close_stream(struct seam_jitdump *dump);
 
 /* ---- records.c ---- */
 

@@ -33,12 +33,12 @@ enum {
 	IS_FAST,	/* its values as keys */
 };
 
-struct naming {
+struct name_list {
 	struct seam_native_names *names;
 	const char *module;		/* borrowed from the VM */
 };
 
-static struct seam_native_name *add(struct naming *w, uint64_t addr,
+static struct seam_native_name *add(struct name_list *w, uint64_t addr,
 				    uint64_t size)
 {
 	struct seam_native_name *name = SEAM_ARRAY_PUSH(&w->names->list);
@@ -62,20 +62,8 @@ static void make_symbol(struct seam_native_name *to, const char *prefix,
 
 /* ---- C functions of modules ---- */
 
-/* Whether the VM has a fast function called @name. */
-static bool is_fast(lua_State *L, const char *name)
-{
-	bool found;
-
-	lua_pushstring(L, name);
-	lua_rawget(L, IS_FAST);
-	found = lua_toboolean(L, -1);
-	lua_pop(L, 1);
-	return found;
-}
-
 /* The function at the top of the stack, called @name in the module. */
-static void add_function(struct naming *w, lua_State *L, const char *name)
+static void add_function(struct name_list *w, lua_State *L, const char *name)
 {
 	bool is_global = !strcmp(w->module, "_G");
 	lua_CFunction function = lua_tocfunction(L, -1);
@@ -89,14 +77,17 @@ static void add_function(struct naming *w, lua_State *L, const char *name)
 		return;
 	snprintf(full, sizeof(full), "%s%s%s", is_global ? "" : w->module,
 		 is_global ? "" : ".", name);
-	if (is_fast(L, full))
+	lua_pushstring(L, full);
+	lua_rawget(L, IS_FAST);
+	if (lua_toboolean(L, -1))
 		make_symbol(symbol, "lj_cf_", full);
 	else
 		memcpy(symbol->name, full, sizeof(full));
+	lua_pop(L, 1);
 }
 
 /* Those of the table at the top; keys stay as they are, for lua_next(). */
-static void add_module(struct naming *w, lua_State *L)
+static void add_module(struct name_list *w, lua_State *L)
 {
 	if (!lua_istable(L, -1))
 		return;
@@ -105,7 +96,7 @@ static void add_module(struct naming *w, lua_State *L)
 			add_function(w, L, lua_tostring(L, -2));
 }
 
-static void add_modules(struct naming *w, lua_State *L)
+static void add_modules(struct name_list *w, lua_State *L)
 {
 	lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
 	if (lua_istable(L, -1))
@@ -118,7 +109,7 @@ static void add_modules(struct naming *w, lua_State *L)
 }
 
 /* Methods of the object at the top, of both its metatable and __index. */
-static void add_methods(struct naming *w, lua_State *L, const char *module)
+static void add_methods(struct name_list *w, lua_State *L, const char *module)
 {
 	w->module = module;
 	if (!lua_getmetatable(L, -1))
@@ -154,7 +145,7 @@ static void push_loaded(lua_State *L, const char *module, const char *field)
 }
 
 /* Objects of the VM's own libraries. */
-static void add_objects(struct naming *w, lua_State *L)
+static void add_objects(struct name_list *w, lua_State *L)
 {
 	push_loaded(L, "io", "stdout");
 	add_methods(w, L, "io.method");
@@ -197,7 +188,7 @@ static void push_fast_functions(lua_State *L)
  * All fast functions at @code; those with an address of their own are there as
  * C functions already.
  */
-static void add_fast_functions(struct naming *w, lua_State *L, uint64_t code)
+static void add_fast_functions(struct name_list *w, lua_State *L, uint64_t code)
 {
 	struct seam_native_name *symbol;
 
@@ -215,7 +206,7 @@ static void add_fast_functions(struct naming *w, lua_State *L, uint64_t code)
 }
 
 /* The interpreters that the handler finds, each with its fast functions. */
-static void add_code(struct naming *w, lua_State *L)
+static void add_code(struct name_list *w, lua_State *L)
 {
 	uint64_t start, end;
 
@@ -232,7 +223,7 @@ static void add_code(struct naming *w, lua_State *L)
 
 static int walk(lua_State *L)
 {
-	struct naming *w = lua_touserdata(L, WALKING);
+	struct name_list *w = lua_touserdata(L, WALKING);
 
 	push_fast_functions(L);
 	add_modules(w, L);
@@ -243,7 +234,7 @@ static int walk(lua_State *L)
 
 void seam_lua_symbols_add(void *L, struct seam_native_names *names)
 {
-	struct naming w = { .names = names };
+	struct name_list w = { .names = names };
 
 	if (lua_cpcall(L, walk, &w))
 		lua_pop((lua_State *)L, 1);

@@ -51,11 +51,6 @@ static int push_failure(lua_State *L, int status)
 	return push(L, strerror(error), error);
 }
 
-static int push_idle(lua_State *L)
-{
-	return push(L, "profiler is not running", EINVAL);
-}
-
 static int push_status(lua_State *L, int status)
 {
 	if (status != PROFILE_SUCCESS)
@@ -146,11 +141,6 @@ static int open_file(void *ctx)
 	return file->fd < 0 ? -errno : 0;
 }
 
-static uint64_t bit_of(int signal)
-{
-	return UINT64_C(1) << (signal - 1);
-}
-
 /*
  * As write(2), without its signals: the program would die of SIGXFSZ at its
  * limit of a file's size, and of SIGPIPE where @fd is a FIFO that nobody reads
@@ -159,7 +149,8 @@ static uint64_t bit_of(int signal)
 static ssize_t write_without_signal(int fd, const void *bytes, size_t n)
 {
 	const struct timespec now = { 0 };
-	uint64_t signals = bit_of(SIGXFSZ) | bit_of(SIGPIPE);
+	uint64_t signals = UINT64_C(1) << (SIGXFSZ - 1) |
+			   UINT64_C(1) << (SIGPIPE - 1);
 	uint64_t old = 0, pending = 0;
 	ssize_t r;
 	int error;
@@ -277,7 +268,7 @@ static int stop(lua_State *L)
 	int status = luaM_sysprof_stop(L);
 
 	if (status == PROFILE_ERRRUN)
-		return push_idle(L);
+		return push(L, "profiler is not running", EINVAL);
 	return push_status(L, status);
 }
 

@@ -14,7 +14,7 @@
 #define SEAM_NATIVE_SYMBOLS_H
 
 #include "base/array.h"
-#include "unwind/in_process/self_fork.h"
+#include "unwind/in_process/loaded_images.h"
 
 /* A function that symbols of files may lack. */
 struct seam_native_name {
@@ -31,12 +31,10 @@ struct seam_loaded_file {
 	char *path;		/* "" for the kernel's vdso */
 	uint64_t bias;		/* address minus that in the file */
 	uint64_t start, end;	/* of its segments, as loaded */
-	size_t first_header, n_headers;
-	bool is_listed;		/* its symbols were written */
 	bool is_loaded;
 };
 
-/* Zeroed is valid and empty. */
+/* Files whose symbols were put.  Zeroed is valid and empty. */
 struct seam_native_symbols {
 	struct seam_self_loads loads;	/* at the last call */
 	SEAM_ARRAY(struct seam_loaded_file) files;

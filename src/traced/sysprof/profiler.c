@@ -5,12 +5,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "traced/sysprof/loads.h"
+#include "traced/sysprof/profiler_run.h"
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_walk.h"
 
@@ -68,6 +69,139 @@ static void remove_handler(void)
 		seam_signal_front_end(SEAM_SYSPROF_SIGNAL);
 }
 
+/*
+ * ---- files that are loaded while samples are taken
+ *
+ * The handler cannot read the files of a library, so a thread does: when a
+ * stack ended in code of no known file, it prepares unwinding for new files,
+ * finds VMs in them, and makes events of their symbols.  It has all signals
+ * blocked, and sleeps until then.  Where it cannot be started, new files are
+ * noticed at the end only.
+ */
+
+/* Between two scans: code of no file may run all the time. */
+enum { MIN_PAUSE_NS = 50000000 };
+
+static struct {
+	pthread_t thread;
+	bool is_started;
+	atomic_bool is_ending;
+	sem_t end;
+} loads;
+
+struct events {
+	struct seam_sysprof_out out;
+	SEAM_ARRAY(uint8_t) bytes;
+	uint8_t scratch[16 << 10];
+};
+
+static size_t collect(const void **data, size_t n, void *context)
+{
+	struct events *events = context;
+
+	return SEAM_ARRAY_EXTEND(&events->bytes, *(const uint8_t **)data, n) ?
+	       n : 0;
+}
+
+static void put_late(void *context, uint64_t addr, const char *name, size_t n)
+{
+	struct events *events = context;
+
+	seam_sysprof_stream_native(&events->out, true, addr, name, n);
+}
+
+static void push(const uint8_t *bytes, size_t n)
+{
+	struct seam_sysprof_late *late = malloc(sizeof(*late) + n);
+
+	if (!late)
+		return;
+	late->n = n;
+	memcpy(late->bytes, bytes, n);
+	late->next = atomic_load(&run->late);
+	/* release: pairs with the acquire in seam_sysprof_write_late() */
+	while (!atomic_compare_exchange_weak_explicit(&run->late, &late->next,
+						      late,
+						      memory_order_release,
+						      memory_order_relaxed))
+		;
+}
+
+/*
+ * Push events for files loaded since the last time.  The caller is the thread
+ * below, or that has ended.
+ */
+static void push_loads(void)
+{
+	struct events events = { .bytes = { .items = NULL } };
+
+	events.out = (struct seam_sysprof_out) {
+		.writer = collect, .ctx = &events,
+		.data = events.scratch, .size = sizeof(events.scratch) };
+	seam_native_symbols_put(&current.symbols, NULL, put_late, &events);
+	seam_sysprof_out_flush(&events.out);
+	if (events.bytes.n && !events.out.is_halted)
+		push(events.bytes.items, events.bytes.n);
+	free(events.bytes.items);
+}
+
+static void pause_or_end(void)
+{
+	uint64_t end_ns = seam_clock_ns() + MIN_PAUSE_NS;
+	struct timespec until = {
+		.tv_sec = (time_t)(end_ns / SEAM_NS_PER_S),
+		.tv_nsec = (long)(end_ns % SEAM_NS_PER_S),
+	};
+
+	while (sem_clockwait(&loads.end, CLOCK_MONOTONIC, &until) < 0 &&
+	       errno == EINTR)
+		;
+}
+
+static void *work(void *unused)
+{
+	(void)unused;
+	prctl(PR_SET_NAME, "seam-sysprof");
+	for (;;) {
+		while (sem_wait(&run->wake) < 0)
+			;
+		if (atomic_load(&loads.is_ending))
+			return NULL;
+		/* what is loaded from here on wakes it again */
+		atomic_store(&run->is_woken, false);
+		seam_self_refresh();
+		seam_guest_refresh();
+		if (is_streamed(&current.options))
+			push_loads();
+		pause_or_end();
+	}
+}
+
+static void begin_loads(void)
+{
+	sigset_t all, before;
+
+	atomic_store(&loads.is_ending, false);
+	sem_init(&run->wake, 0, 0);
+	atomic_store(&run->is_woken, false);
+	sem_init(&loads.end, 0, 0);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	loads.is_started = !pthread_create(&loads.thread, NULL, work, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void end_loads(void)
+{
+	if (!loads.is_started)
+		return;
+	atomic_store(&loads.is_ending, true);
+	sem_post(&loads.end);
+	sem_post(&run->wake);
+	pthread_join(loads.thread, NULL);
+	loads.is_started = false;
+}
+
 /* ---- forked children ---- */
 
 /*
@@ -84,7 +218,7 @@ static void become_idle(void)
 	atomic_store(&run->late, NULL);
 	run->written = NULL;
 	current.symbols = (struct seam_native_symbols) { .files.n = 0 };
-	seam_sysprof_loads_forget();
+	loads.is_started = false;
 	seam_signal_front_begin_child();
 	remove_handler();
 	if (state != SEAM_SYSPROF_BUSY && is_streamed(&current.options) &&
@@ -211,16 +345,6 @@ static bool agent_samples(void)
 	return is_sampling();
 }
 
-/*
- * Whether LuaJIT's own profiler (jit.p) runs, or the agent of a recorder
- * samples, or another copy of this library, as one that was linked statically.
- * It takes the loader's lock.
- */
-static bool other_profiler_runs(void)
-{
-	return jit_p_runs() || agent_samples() || other_sysprof_runs();
-}
-
 /* ---- start ---- */
 
 static bool is_valid(const struct luam_sysprof_options *opt,
@@ -261,17 +385,6 @@ static void put_native(void *context, uint64_t addr, const char *name,
 	seam_sysprof_stream_native(&stream->out, false, addr, name, n);
 }
 
-static void put_symbols(struct seam_sysprof_stream *stream)
-{
-	struct seam_native_names names = { .list = { .items = NULL } };
-
-	if (current.output.add_names)
-		current.output.add_names(current.output.names_vm, &names);
-	seam_native_symbols_fini(&current.symbols);
-	seam_native_symbols_put(&current.symbols, &names, put_native, stream);
-	free(names.list.items);
-}
-
 /* Begin the stream.  0, or the negative errno of opening or writing it. */
 static int begin_stream(void)
 {
@@ -282,12 +395,17 @@ static int begin_stream(void)
 		.data = opt->buf, .size = opt->len,
 		.enough = current.output.enough,
 	};
+	struct seam_native_names names = { .list = { .items = NULL } };
 	int r = current.output.open ? current.output.open(opt->ctx) : 0;
 
 	if (r < 0)
 		return r;
 	seam_sysprof_stream_begin(stream, &out);
-	put_symbols(stream);
+	if (current.output.add_names)
+		current.output.add_names(current.output.names_vm, &names);
+	seam_native_symbols_fini(&current.symbols);
+	seam_native_symbols_put(&current.symbols, &names, put_native, stream);
+	free(names.list.items);
 	seam_sysprof_stream_end_symbols(stream);
 	/* if the start fails, on_stop is called with the writer's last one */
 	current.options.buf = stream->out.data;
@@ -313,16 +431,6 @@ static int begin_ticks(void)
 	return r;
 }
 
-static void begin_run(const void *vm, luam_Sysprof_backtracer backtracer)
-{
-	run->vm = vm;
-	run->mode = (uint8_t)current.options.mode;
-	run->backtracer = backtracer;
-	run->tid = (int32_t)syscall(SYS_gettid);
-	run->n_unmapped = seam_self_n_unmapped();
-	memset(run->counts, 0, sizeof(run->counts));
-}
-
 /* Start what was validated; the state is BUSY.  0, or a negative errno. */
 static int start(const void *vm, luam_Sysprof_backtracer backtracer)
 {
@@ -332,20 +440,17 @@ static int start(const void *vm, luam_Sysprof_backtracer backtracer)
 	r = r ?: has_stream ? begin_stream() : 0;
 	if (r < 0)
 		return r;
-	begin_run(vm, backtracer);
-	seam_sysprof_loads_begin(run, has_stream ? &current.symbols : NULL);
+	run->vm = vm;
+	run->mode = (uint8_t)current.options.mode;
+	run->backtracer = backtracer;
+	run->tid = (int32_t)syscall(SYS_gettid);
+	run->n_unmapped = seam_self_n_unmapped();
+	memset(run->counts, 0, sizeof(run->counts));
+	begin_loads();
 	r = begin_ticks();
 	if (r < 0)
-		seam_sysprof_loads_end();
+		end_loads();
 	return r;
-}
-
-static int status_of(int r)
-{
-	if (r == 0)
-		return PROFILE_SUCCESS;
-	errno = -r;
-	return r == -ENOMEM ? PROFILE_ERRMEM : PROFILE_ERRIO;
 }
 
 /* With the state BUSY, and this process's.  @buf: the last one in use. */
@@ -358,13 +463,17 @@ static int start_validated(const void *vm,
 
 	if (!is_valid(opt, output))
 		return PROFILE_ERRUSE;
-	if (other_profiler_runs())
+	/* these take the loader's lock */
+	if (jit_p_runs() || agent_samples() || other_sysprof_runs())
 		return PROFILE_ERRRUN;
 	current.options = *opt;
 	current.output = *output;
 	r = start(vm, backtracer);
 	*buf = current.options.buf;
-	return status_of(r);
+	if (r == 0)
+		return PROFILE_SUCCESS;
+	errno = -r;
+	return r == -ENOMEM ? PROFILE_ERRMEM : PROFILE_ERRIO;
 }
 
 int seam_sysprof_start(const void *vm, const struct luam_sysprof_options *opt,
@@ -443,7 +552,7 @@ static int end_stream(uint64_t n_missed)
 	int error = 0;
 
 	if (!out->is_halted) {
-		seam_sysprof_loads_push(run, &current.symbols);
+		push_loads();
 		seam_sysprof_write_late(run);
 		seam_sysprof_stream_missed(&run->stream, n_missed);
 		seam_sysprof_stream_end(&run->stream);
@@ -477,7 +586,7 @@ int seam_sysprof_stop(const void *vm)
 	n_missed = end_ticks();
 	if (state == SEAM_SYSPROF_RUNNING)
 		run->counts[SEAM_VMSTATE_INTERP] += n_missed;
-	seam_sysprof_loads_end();
+	end_loads();
 	if (is_streamed(&current.options))
 		error = end_stream(n_missed);
 	atomic_store(&run->state, SEAM_SYSPROF_IDLE);

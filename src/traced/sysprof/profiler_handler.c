@@ -58,25 +58,20 @@ void seam_sysprof_write_late(struct seam_sysprof_run *run)
 	}
 }
 
-/* After a stack that ended in code of no listed file, wake loads.h's thread. */
-static void look_for_loads(struct seam_sysprof_run *run)
-{
-	uint64_t n = seam_self_n_unmapped();
-
-	if (n == run->n_unmapped)
-		return;
-	run->n_unmapped = n;
-	if (!atomic_exchange(&run->is_woken, true))
-		sem_post(&run->wake);
-}
-
 static void sample(struct seam_sysprof_run *run, const ucontext_t *context,
 		   uint64_t n_ticks)
 {
+	uint64_t n_unmapped;
+
 	run->sample.with_c = true;
 	seam_guest_take(context, &run->sample);
+	n_unmapped = seam_self_n_unmapped();
 	run->counts[seam_sysprof_state_of(&run->sample)] += n_ticks;
-	look_for_loads(run);
+	/* a stack ended in code of no listed file: wake the thread */
+	if (n_unmapped != run->n_unmapped &&
+	    !atomic_exchange(&run->is_woken, true))
+		sem_post(&run->wake);
+	run->n_unmapped = n_unmapped;
 	if (run->mode == LUAM_SYSPROF_DEFAULT)
 		return;
 	take_host(run);
@@ -100,13 +95,13 @@ static bool is_late(const struct seam_sysprof_run *run, const siginfo_t *info)
 	       info->si_fd == run->tick.fd;
 }
 
-/* Whether it was the run's. */
-static bool take(struct seam_sysprof_run *run, const siginfo_t *info,
-		 const ucontext_t *context)
+bool seam_sysprof_on_signal(int signal, siginfo_t *info, ucontext_t *context)
 {
+	struct seam_sysprof_run *run = &seam_sysprof_run;
 	struct seam_tick_taken taken = { .is_ours = false };
 	int32_t tid = (int32_t)syscall(SYS_gettid);
 
+	(void)signal;
 	atomic_fetch_add(&run->n_in_handler, 1);
 	if (atomic_load(&run->state) != SEAM_SYSPROF_RUNNING) {
 		taken.is_ours = tid == run->tid && is_late(run, info);
@@ -119,10 +114,4 @@ static bool take(struct seam_sysprof_run *run, const siginfo_t *info,
 	}
 	atomic_fetch_sub(&run->n_in_handler, 1);
 	return taken.is_ours;
-}
-
-bool seam_sysprof_on_signal(int signal, siginfo_t *info, ucontext_t *context)
-{
-	(void)signal;
-	return take(&seam_sysprof_run, info, context);
 }

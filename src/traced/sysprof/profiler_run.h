@@ -45,7 +45,7 @@ enum seam_sysprof_state {
 	SEAM_SYSPROF_HALTED,	/* the writer failed; until it is stopped */
 };
 
-/* Symbols that became known while samples are written; see loads.h. */
+/* Symbols that became known while samples are written; see profiler.c. */
 struct seam_sysprof_late {
 	struct seam_sysprof_late *next;
 	size_t n;
@@ -70,7 +70,7 @@ struct seam_sysprof_run {
 	struct seam_guest_sample sample;
 	struct seam_sysprof_host host;
 	uint64_t n_unmapped;	/* seam_self_n_unmapped(), last sample */
-	/* A post wakes the thread of loads.h; is_woken: it was posted. */
+	/* A post wakes the thread for loads; is_woken: it was posted. */
 	sem_t wake;
 	atomic_bool is_woken;
 	/* Pushed by that thread, taken by the handler. */

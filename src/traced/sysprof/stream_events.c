@@ -29,13 +29,6 @@ void seam_sysprof_out_flush(struct seam_sysprof_out *out)
 	out->data = (uint8_t *)(uintptr_t)data;
 }
 
-/* A record ends here. */
-static void end_record(struct seam_sysprof_out *out)
-{
-	if (out->used >= out->enough)
-		seam_sysprof_out_flush(out);
-}
-
 void seam_sysprof_out_bytes(struct seam_sysprof_out *out, const void *bytes,
 			    size_t n)
 {
@@ -160,15 +153,6 @@ static uint32_t announce_trace(struct seam_sysprof_stream *stream,
 	return start;
 }
 
-static void announce(struct seam_sysprof_stream *stream,
-		     const struct seam_guest_sample *sample, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (seam_guest_frame_kind(sample->frames[i]) ==
-		    SEAM_GUEST_FRAME_GUEST)
-			announce_function(stream, sample->frames[i].id);
-}
-
 /* ---- samples ---- */
 
 static void put_frame(struct seam_sysprof_out *out,
@@ -245,13 +229,17 @@ void seam_sysprof_stream_sample(struct seam_sysprof_stream *stream,
 	if (state == SEAM_VMSTATE_TRACE) {
 		put_trace(stream, sample, n_ticks);
 	} else {
-		if (seam_vmstate_has_stack(state))
-			announce(stream, sample, n);
+		for (size_t i = 0; seam_vmstate_has_stack(state) && i < n; i++)
+			if (seam_guest_frame_kind(sample->frames[i]) ==
+			    SEAM_GUEST_FRAME_GUEST)
+				announce_function(stream,
+						  sample->frames[i].id);
 		for (; n_ticks && !stream->out.is_halted; n_ticks--)
 			put_sample(&stream->out, state, sample, n, host,
 				   n_host);
 	}
-	end_record(&stream->out);
+	if (stream->out.used >= stream->out.enough)
+		seam_sysprof_out_flush(&stream->out);
 }
 
 void seam_sysprof_stream_missed(struct seam_sysprof_stream *stream,

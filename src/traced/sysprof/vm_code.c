@@ -2,7 +2,6 @@
 /* vm_code.c - where the interpreters of this process are; see lua_side.h */
 #include "traced/sysprof/lua_side.h"
 
-#include "traced/guest/guest_vms.h"
 #include "traced/guest/luajit/luajit_vm.h"
 
 bool seam_sysprof_vm_code(size_t i, uint64_t *start, uint64_t *end)

@@ -7,11 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum {
-	MIN_CACHE = 256, MAX_CACHE = 65536,
-	/* What may be compiled beyond the bytes of the section: CIEs. */
-	SPARE_BYTES = 1 << 20,
-};
+enum { MIN_CACHE = 256, MAX_CACHE = 65536 };
 
 /* --- looking up --- */
 
@@ -35,32 +31,26 @@ static uint32_t function_of(struct seam_unwind_rows *rows,
 	return (uint32_t)added;
 }
 
-/* By the table of contents.  False without memory. */
-static bool find_searched(struct seam_unwind_rows *rows, uint64_t addr,
-			  uint16_t *id)
-{
-	int r = seam_eh_frame_find(&rows->searched, addr, &rows->fde);
-	uint32_t i = r == 1 ? function_of(rows, &rows->fde) : SEAM_NONE;
-
-	if (r < 0)
-		rows->n_bad_contents++;
-	if (r < 0 || (r == 1 && i == SEAM_NONE))
-		*id = SEAM_UNWIND_BAD_CFI;
-	else if (r == 1)
-		*id = seam_unwind_functions_find(&rows->functions, i,
-						 addr - rows->fde.start);
-	return r != 1 || i != SEAM_NONE;
-}
-
+/* False: the answer may be another one when there is memory. */
 static bool look_up(struct seam_unwind_rows *rows, uint64_t addr, uint16_t *id)
 {
 	bool is_final = true;
+	uint32_t i;
+	int r;
 
 	*id = SEAM_UNWIND_NO_CFI;
-	if (rows->searched.header.size)
-		is_final = find_searched(rows, addr, id);
-	else
+	if (rows->searched.header.size) {
+		r = seam_eh_frame_find(&rows->searched, addr, &rows->fde);
+		i = r == 1 ? function_of(rows, &rows->fde) : SEAM_NONE;
+		is_final = r != 1 || i != SEAM_NONE;
+		if (i != SEAM_NONE)
+			*id = seam_unwind_functions_find(&rows->functions, i,
+						addr - rows->fde.start);
+		else if (r != 0)
+			*id = SEAM_UNWIND_BAD_CFI;
+	} else {
 		*id = seam_unwind_table_find(&rows->whole, addr);
+	}
 	if (*id <= SEAM_UNWIND_BAD_CFI && rows->debug.n) {
 		uint16_t other = seam_unwind_table_find(&rows->debug, addr);
 
@@ -119,62 +109,28 @@ uint16_t seam_unwind_rows_find(struct seam_unwind_rows *rows, uint64_t addr)
 
 /* --- life --- */
 
-static bool can_be_searched(const struct seam_eh_frame *eh)
-{
-	struct seam_eh_fde fde = { 0 };
-
-	return eh->header.size && seam_eh_frame_find(eh, 0, &fde) != -ENOTSUP;
-}
-
 int seam_unwind_rows_init(struct seam_unwind_rows *rows,
 			  const struct seam_eh_frame *eh,
 			  const struct seam_eh_frame *debug)
 {
+	struct seam_eh_fde fde = { 0 };
 	int r = 0;
 
 	*rows = (struct seam_unwind_rows) { 0 };
-	if (eh && eh->entries.size && can_be_searched(eh)) {
+	if (eh && eh->entries.size && eh->header.size &&
+	    seam_eh_frame_find(eh, 0, &fde) != -ENOTSUP) {
 		rows->searched = *eh;
-		rows->functions.bytes_left = eh->entries.size + SPARE_BYTES;
+		rows->functions.bytes_left = eh->entries.size +
+					     SEAM_UNWIND_SPARE_BYTES;
 	} else if (eh && eh->entries.size) {
-		r = seam_unwind_table_build_in(&rows->whole, eh, &rows->rules);
+		r = seam_unwind_table_build(&rows->whole, eh, &rows->rules);
 	}
 	if (r == 0 && debug && debug->entries.size)
-		r = seam_unwind_table_build_in(&rows->debug, debug,
-					       &rows->rules);
+		r = seam_unwind_table_build(&rows->debug, debug,
+					    &rows->rules);
 	if (r < 0)
 		seam_unwind_rows_fini(rows);
 	return r;
-}
-
-struct seam_unwind_refused
-seam_unwind_rows_refused(const struct seam_unwind_rows *rows)
-{
-	const struct seam_unwind_refused *parts[] = {
-		&rows->functions.refused, &rows->whole.refused,
-		&rows->debug.refused,
-	};
-	struct seam_unwind_refused sum = { .n_broken = rows->n_bad_contents };
-
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(parts); i++) {
-		sum.n_broken += parts[i]->n_broken;
-		sum.n_unsupported += parts[i]->n_unsupported;
-		sum.n_too_large += parts[i]->n_too_large;
-	}
-	return sum;
-}
-
-size_t seam_unwind_rows_bytes(const struct seam_unwind_rows *rows)
-{
-	const struct seam_unwind_rules *rules = &rows->rules;
-
-	return seam_unwind_table_bytes(&rows->whole) +
-	       seam_unwind_table_bytes(&rows->debug) +
-	       seam_unwind_functions_bytes(&rows->functions) +
-	       rules->rules.cap * sizeof(*rules->rules.items) +
-	       rules->saved.cap * sizeof(*rules->saved.items) +
-	       rules->expressions.cap +
-	       rows->n_cache * sizeof(*rows->cache);
 }
 
 void seam_unwind_rows_fini(struct seam_unwind_rows *rows)

@@ -2,17 +2,15 @@
 /*
  * cfi_rows.h - the unwinding rules of a file, compiled when code is first seen
  *
- * A recording runs a few thousand of a file's million instructions.  So a
- * function is compiled when one of its addresses is looked up for the first
- * time, found by the table of contents (.eh_frame_hdr); a small cache in
- * front holds the ids of addresses.  What has no table of contents, or none
- * that can be searched, is compiled as a whole when the rows are made; so is
+ * A function is compiled when one of its addresses is looked up for the first
+ * time, found by the table of contents (.eh_frame_hdr); a small cache in front
+ * holds the ids of addresses.  What has no table of contents, or none that can
+ * be searched, is compiled as a whole when the rows are made; so is
  * .debug_frame, which is for addresses without .eh_frame.
  *
  * The sections are untrusted.  A function is compiled once, and all of them
  * together cost no more than the bytes of a section: a table of contents whose
- * entries overlap has its later functions refused.  A function that is refused
- * has SEAM_UNWIND_BAD_CFI and is counted by reason.
+ * entries overlap has its later functions refused, as SEAM_UNWIND_BAD_CFI.
  *
  * Ownership: the bytes of the sections are borrowed until _fini().
  * Threads: one at a time; a look-up may allocate.
@@ -37,9 +35,8 @@ struct seam_unwind_rows {
 	struct seam_eh_fde fde;			/* the last one, with its CIE */
 	struct seam_unwind_functions functions;
 	struct seam_index index;	/* of functions, by their start */
-	uint64_t n_bad_contents;	/* of .eh_frame_hdr: addresses */
 
-	struct seam_unwind_table whole, debug;	/* without .rules */
+	struct seam_unwind_table whole, debug;
 
 	struct seam_unwind_cached *cache;	/* by address, no chains */
 	size_t n_cache, n_misses;
@@ -59,13 +56,6 @@ int seam_unwind_rows_init(struct seam_unwind_rows *rows,
  * Without memory it is SEAM_UNWIND_BAD_CFI, until there is some.
  */
 uint16_t seam_unwind_rows_find(struct seam_unwind_rows *rows, uint64_t addr);
-
-/* The functions that were refused so far, by reason. */
-struct seam_unwind_refused
-seam_unwind_rows_refused(const struct seam_unwind_rows *rows);
-
-/* The memory that it holds, in bytes. */
-size_t seam_unwind_rows_bytes(const struct seam_unwind_rows *rows);
 
 void seam_unwind_rows_fini(struct seam_unwind_rows *rows);
 

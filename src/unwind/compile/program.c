@@ -15,7 +15,6 @@ enum {
 	DEF_CFA, DEF_CFA_REGISTER, DEF_CFA_OFFSET, DEF_CFA_EXPRESSION,
 	EXPRESSION, OFFSET_EXTENDED_SF, DEF_CFA_SF, DEF_CFA_OFFSET_SF,
 	VAL_OFFSET, VAL_OFFSET_SF, VAL_EXPRESSION,
-	NEGATE_RA_STATE = 0x2d,
 	ARGS_SIZE = 0x2e, NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
 
@@ -81,14 +80,6 @@ static void restore(struct run *run, uint64_t column)
 		    run->initial->value[column]);
 }
 
-static void set_cfa_register(struct run *run, uint64_t column)
-{
-	if (column >= SEAM_UNWIND_COLUMNS)
-		fail(run, -EBADMSG);
-	run->row.cfa_how = SEAM_UNWIND_CFA_REGISTER;
-	run->row.cfa_column = (uint8_t)column;
-}
-
 /* Intern a block of operations.  Its id. */
 static int32_t take_expression(struct run *run)
 {
@@ -106,28 +97,13 @@ static int32_t take_expression(struct run *run)
 	return id < 0 ? 0 : id;
 }
 
-static void remember_state(struct run *run)
-{
-	if (run->n_remembered == MAX_REMEMBERED)
-		fail(run, -ENOTSUP);
-	else
-		run->remembered[run->n_remembered++] = run->row;
-}
-
-static void restore_state(struct run *run)
-{
-	if (run->n_remembered == 0)
-		fail(run, -EBADMSG);
-	else
-		run->row = run->remembered[--run->n_remembered];
-}
-
 /* Instructions that change the CFA's rule. */
 static void define_cfa(struct run *run, uint8_t op)
 {
 	struct seam_cursor *c = &run->c;
 	bool is_whole = op == DEF_CFA || op == DEF_CFA_SF ||
 			op == DEF_CFA_EXPRESSION;
+	uint64_t column;
 
 	/* the others change the register or the offset of such a rule */
 	if (!is_whole && run->row.cfa_how != SEAM_UNWIND_CFA_REGISTER)
@@ -136,7 +112,11 @@ static void define_cfa(struct run *run, uint8_t op)
 	case DEF_CFA:
 	case DEF_CFA_SF:
 	case DEF_CFA_REGISTER:
-		set_cfa_register(run, seam_cursor_uleb128(c));
+		column = seam_cursor_uleb128(c);
+		if (column >= SEAM_UNWIND_COLUMNS)
+			fail(run, -EBADMSG);
+		run->row.cfa_how = SEAM_UNWIND_CFA_REGISTER;
+		run->row.cfa_column = (uint8_t)column;
 		break;
 	case DEF_CFA_EXPRESSION:
 		run->row.cfa_value = take_expression(run);
@@ -204,6 +184,8 @@ static void define_register(struct run *run, uint8_t op)
 	case RESTORE_EXTENDED:
 		restore(run, column);
 		break;
+	default:		/* as NEGATE_RA_STATE, of arm64 */
+		fail(run, -ENOTSUP);
 	}
 }
 
@@ -214,10 +196,16 @@ static void execute(struct run *run, uint8_t op)
 	case NOP:
 		break;
 	case REMEMBER_STATE:
-		remember_state(run);
+		if (run->n_remembered == MAX_REMEMBERED)
+			fail(run, -ENOTSUP);
+		else
+			run->remembered[run->n_remembered++] = run->row;
 		break;
 	case RESTORE_STATE:
-		restore_state(run);
+		if (run->n_remembered == 0)
+			fail(run, -EBADMSG);
+		else
+			run->row = run->remembered[--run->n_remembered];
 		break;
 	case DEF_CFA:
 	case DEF_CFA_SF:
@@ -227,26 +215,12 @@ static void execute(struct run *run, uint8_t op)
 	case DEF_CFA_EXPRESSION:
 		define_cfa(run, op);
 		break;
-	case OFFSET_EXTENDED:
-	case OFFSET_EXTENDED_SF:
-	case NEGATIVE_OFFSET_EXTENDED:
-	case VAL_OFFSET:
-	case VAL_OFFSET_SF:
-	case EXPRESSION:
-	case VAL_EXPRESSION:
-	case REGISTER:
-	case UNDEFINED:
-	case SAME_VALUE:
-	case RESTORE_EXTENDED:
-		define_register(run, op);
-		break;
 	case ARGS_SIZE:
 		/* bytes of arguments on the stack: no part of the CFA */
 		seam_cursor_uleb128(&run->c);
 		break;
-	case NEGATE_RA_STATE:
 	default:
-		fail(run, -ENOTSUP);
+		define_register(run, op);
 	}
 }
 
@@ -361,30 +335,4 @@ int seam_unwind_program_rows(const struct seam_eh_frame *frame,
 		run.loc = next;
 	}
 	return r;
-}
-
-int seam_unwind_program_row_at(const struct seam_eh_frame *frame,
-			       const struct seam_eh_fde *fde, uint64_t addr,
-			       struct seam_unwind_rules *rules,
-			       struct seam_unwind_row *row)
-{
-	struct seam_unwind_row initial, remembered[MAX_REMEMBERED];
-	struct run run = {
-		.frame = frame, .fde = fde, .rules = rules,
-		.remembered = remembered,
-	};
-	uint64_t next = 0;
-	int r = run_cie(&run, &initial);
-
-	while (r == 0) {
-		r = run_row(&run, &next);
-		if (r <= 0 || next > addr)
-			break;
-		run.loc = next;
-		r = 0;
-	}
-	if (r < 0)
-		return r;
-	*row = run.row;
-	return 0;
 }

@@ -3,8 +3,7 @@
  * program.h - the instructions of an FDE, run into rows
  *
  * Call frame instructions are a program that builds a table: each row holds
- * from an address up to the next row's.  One run gives all rows of a
- * function, or the one row for an address.
+ * from an address up to the next row's.
  *
  * The work is linear in the bytes of the program; nothing that is untrusted
  * sizes a loop or an allocation.
@@ -34,14 +33,5 @@ int seam_unwind_program_rows(const struct seam_eh_frame *frame,
 			     const struct seam_eh_fde *fde,
 			     struct seam_unwind_rules *rules,
 			     seam_unwind_row_fn on_row, void *context);
-
-/*
- * The row that holds at @addr, which is in [start, end) of @fde.
- * Returns as above.
- */
-int seam_unwind_program_row_at(const struct seam_eh_frame *frame,
-			       const struct seam_eh_fde *fde, uint64_t addr,
-			       struct seam_unwind_rules *rules,
-			       struct seam_unwind_row *row);
 
 #endif /* SEAM_UNWIND_PROGRAM_H */

@@ -8,7 +8,7 @@
  *
  * Where FDEs overlap, which no linker makes, the one that starts later wins
  * from its start on.  Between FDEs the rule is SEAM_UNWIND_NO_CFI; an FDE
- * that breaks the format has SEAM_UNWIND_BAD_CFI and is counted.
+ * that breaks the format has SEAM_UNWIND_BAD_CFI.
  *
  * Threads: built by one, then read by any number; a look-up allocates
  * nothing and may run in a signal handler.
@@ -33,33 +33,23 @@ struct seam_unwind_table {
 	size_t n_blocks;
 	uint8_t block_shift;
 	struct seam_unwind_rules rules;
-	struct seam_unwind_refused refused;
 };
 
 /*
- * Compile all of @frame.  0, -ENOMEM, or -ENOTSUP where the code of the file
- * spreads over more than 4 GiB.  On failure the table is empty.
+ * Compile all of @frame.  Its rules are added to @rules, which several tables
+ * may share; NULL: to those of @table.  0, -ENOMEM, or -ENOTSUP where the code
+ * of the file spreads over more than 4 GiB.  On failure the table is empty.
  * Cost: linear in the bytes of @frame, and a sort of its FDEs.  A CIE of many
  * instructions with many small FDEs would cost more: the later ones are
- * refused as too large.
+ * refused.
  */
 int seam_unwind_table_build(struct seam_unwind_table *table,
-			    const struct seam_eh_frame *frame);
-
-/*
- * The same with the rules in @rules, which several tables may share;
- * @table->rules stays empty.  On failure @rules has more than are used.
- */
-int seam_unwind_table_build_in(struct seam_unwind_table *table,
-			       const struct seam_eh_frame *frame,
-			       struct seam_unwind_rules *rules);
+			    const struct seam_eh_frame *frame,
+			    struct seam_unwind_rules *rules);
 
 /* The id of the rules at @addr. */
 uint16_t seam_unwind_table_find(const struct seam_unwind_table *table,
 				uint64_t addr);
-
-/* The size of the table in bytes. */
-size_t seam_unwind_table_bytes(const struct seam_unwind_table *table);
 
 void seam_unwind_table_fini(struct seam_unwind_table *table);
 

@@ -3,13 +3,16 @@
 #include "unwind/in_process/self_images.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "unwind/in_process/self_fork.h"
 #include "unwind/in_process/self_readers.h"
 #include "unwind/in_process/self_scan.h"
 #include "unwind/in_process/self_table.h"
+#include "unwind/in_process/self_walk.h"
+
+enum { MAX_ATTEMPTS = 5 };	/* where images are unloaded all the time */
 
 /* One object that handlers may use, or may have used. */
 struct owned {
@@ -24,11 +27,6 @@ struct owned {
  * current.
  */
 static SEAM_ARRAY(struct owned) owned;
-
-static void free_images(const struct seam_self_images *images)
-{
-	munmap((void *)(uintptr_t)images, images->n_pages_bytes);
-}
 
 static bool own(struct seam_self_table *table,
 		const struct seam_self_images *images)
@@ -51,7 +49,7 @@ static bool uses(const struct seam_self_images *images,
 	return false;
 }
 
-/* --- the owner's turn --- */
+/* --- the owner's lock --- */
 
 /* The list as @current has it, in a child that has inherited that. */
 static int adopt(const struct seam_self_images *current)
@@ -134,7 +132,8 @@ static void reclaim(size_t max_spare_bytes)
 		if (object->table)
 			seam_self_table_free(object->table);
 		else
-			free_images(object->images);
+			munmap((void *)(uintptr_t)object->images,
+			       object->images->n_pages_bytes);
 		*object = (struct owned) { 0 };
 	}
 	for (size_t i = 0; i < owned.n; i++)
@@ -185,56 +184,100 @@ static int by_image_start(const void *a, const void *b)
 	return one->start < other->start ? -1 : one->start > other->start;
 }
 
-static struct seam_self_images *make_images(const struct seam_self_scan *scan)
+/* The image of the last time: right where none was unloaded since. */
+static const struct seam_self_image *
+find_same(const struct seam_self_images *current,
+	  const struct seam_loaded_images *loaded,
+	  const struct seam_self_image *image)
 {
-	size_t size = sizeof(struct seam_self_images) +
-		      scan->n * sizeof(struct seam_self_image);
-	struct seam_self_images *images =
-		mmap(NULL, size, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (images == MAP_FAILED)
+	if (!current || current->loads.n_subs != loaded->loads.n_subs)
 		return NULL;
-	images->loads = scan->loads;
-	images->n_pages_bytes = size;
-	for (size_t i = 0; i < scan->n; i++) {
-		const struct seam_self_found *found = &scan->found[i];
-		struct seam_self_image *image = &images->list[images->n++];
-		struct seam_eh_frame frame;
+	for (size_t i = 0; i < current->n; i++)
+		if (current->list[i].start == image->start &&
+		    current->list[i].bias == image->bias)
+			return &current->list[i];
+	return NULL;
+}
 
-		*image = (struct seam_self_image) {
-			found->start, found->end, found->bias, found->entry,
-			NULL };
-		if (found->same) {
-			*image = *found->same;
+static int make_image(struct seam_self_image *image,
+		      const struct seam_loaded_image *loaded)
+{
+	struct seam_self_frame copy;
+	int r = seam_self_scan_frame(loaded, &copy);
+
+	if (r < 0)
+		return r;
+	image->entry = seam_self_scan_entry(loaded);
+	image->table = table_of(&copy.frame);
+	seam_self_frame_fini(&copy);
+	return 0;
+}
+
+static int fill_images(struct seam_self_images *images,
+		       const struct seam_loaded_images *loaded,
+		       const struct seam_self_images *current)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < loaded->n && r == 0; i++) {
+		struct seam_self_image *image = &images->list[images->n];
+		const struct seam_self_image *same;
+
+		if (!seam_self_scan_code(&loaded->list[i], &image->start,
+					 &image->end))
 			continue;
-		}
-		frame = seam_self_scan_frame(scan, found);
-		image->table = table_of(&frame);
+		images->n++;
+		image->bias = loaded->list[i].bias;
+		same = find_same(current, loaded, image);
+		if (same)
+			*image = *same;
+		else
+			r = make_image(image, &loaded->list[i]);
 	}
 	qsort(images->list, images->n, sizeof(images->list[0]),
 	      by_image_start);
-	mprotect(images, size, PROT_READ);
-	return images;
+	return r;
+}
+
+/* 0; -ENOMEM; -EAGAIN: images were unloaded meanwhile. */
+static int make_images(struct seam_self_images **out,
+		       const struct seam_self_images *current)
+{
+	struct seam_loaded_images *loaded = seam_loaded_images_list();
+	size_t size = sizeof(**out) + (loaded ? loaded->n : 0) *
+				      sizeof((*out)->list[0]);
+	struct seam_self_images *images =
+		mmap(NULL, size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int r = loaded && images != MAP_FAILED ? 0 : -ENOMEM;
+
+	if (r == 0) {
+		images->loads = loaded->loads;
+		images->n_pages_bytes = size;
+		r = fill_images(images, loaded, current);
+	}
+	if (r == 0 && seam_self_loads_now().n_subs != loaded->loads.n_subs)
+		r = -EAGAIN;
+	if (r == 0 && !own(NULL, images))
+		r = -ENOMEM;
+	seam_loaded_images_free(loaded);
+	if (r == 0)
+		mprotect(images, size, PROT_READ);
+	else if (images != MAP_FAILED)
+		munmap(images, size);
+	*out = images;
+	return r;
 }
 
 static int replace(const struct seam_self_images *current)
 {
-	struct seam_self_scan scan;
-	struct seam_self_images *images = NULL;
-	int r = seam_self_scan(&scan, current);
+	struct seam_self_images *images;
+	int r = -EAGAIN;
 
-	if (r == 0)
-		images = make_images(&scan);
-	seam_self_scan_fini(&scan);
+	for (int i = 0; i < MAX_ATTEMPTS && r == -EAGAIN; i++)
+		r = make_images(&images, current);
 	if (r < 0)
 		return r;
-	if (!images)
-		return -ENOMEM;
-	if (!own(NULL, images)) {
-		free_images(images);
-		return -ENOMEM;
-	}
 	publish(images);
 	return 1;
 }
@@ -263,7 +306,8 @@ int seam_self_refresh(void)
 	current = atomic_load(&seam_self_current);
 	seam_self_free_slots();
 	reclaim(SEAM_SELF_MAX_SPARE_BYTES);
-	if (seam_self_scan_differs(current))
+	if (!current || !seam_self_loads_equal(current->loads,
+					       seam_self_loads_now()))
 		r = n_retired() < SEAM_SELF_MAX_RETIRED ? replace(current) :
 							  -EBUSY;
 	end();
@@ -299,4 +343,29 @@ int seam_self_fini(void)
 	}
 	end();
 	return r;
+}
+
+/* ---- the bounds of a thread's stack ---- */
+
+int seam_self_thread_begin(void)
+{
+	struct seam_self_range *stack = &seam_self_thread.stack;
+	pthread_attr_t attr;
+	size_t size;
+	void *low;
+	int r = pthread_getattr_np(pthread_self(), &attr);
+
+	if (r)
+		return -r;
+	r = pthread_attr_getstack(&attr, &low, &size);
+	pthread_attr_destroy(&attr);
+	if (r)
+		return -r;
+	/* a handler in between sees an empty range */
+	stack->low = UINT64_MAX;
+	atomic_signal_fence(memory_order_seq_cst);
+	stack->high = (uint64_t)(uintptr_t)low + size;
+	atomic_signal_fence(memory_order_seq_cst);
+	stack->low = (uint64_t)(uintptr_t)low;
+	return 0;
 }

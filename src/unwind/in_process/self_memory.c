@@ -30,31 +30,26 @@ static bool load(const struct seam_self_memory *m, uint64_t addr,
 	return true;
 }
 
-/*
- * A walk goes up, and reads a little below where it read before.  A window
- * does not begin in the page before, which may not be mapped.
- */
-static bool move_window(struct seam_self_memory *m, uint64_t addr)
-{
-	uint64_t page = addr & ~(uint64_t)(SEAM_SELF_PAGE - 1);
-	uint64_t from = addr - page < 64 ? page : addr - 64;
-
-	m->window_addr = from;
-	m->window_bytes = seam_self_read(from, m->window, sizeof(m->window));
-	return m->window_bytes > 0;
-}
-
 static bool read_word(void *context, uint64_t addr, uint64_t *word)
 {
 	struct seam_self_memory *m = context;
+	uint64_t page = addr & ~(uint64_t)(SEAM_SELF_PAGE - 1);
 
 	if (seam_self_range_has(m->alternate, addr) &&
 	    m->alternate.high - addr >= sizeof(*word)) {
 		memcpy(word, (const void *)(uintptr_t)addr, sizeof(*word));
 		return true;
 	}
-	return load(m, addr, word) ||
-	       (move_window(m, addr) && load(m, addr, word));
+	if (load(m, addr, word))
+		return true;
+	/*
+	 * A walk goes up, and reads a little below where it read before.  A
+	 * window does not begin in the page before, which may not be mapped.
+	 */
+	m->window_addr = addr - page < 64 ? page : addr - 64;
+	m->window_bytes = seam_self_read(m->window_addr, m->window,
+					 sizeof(m->window));
+	return load(m, addr, word);
 }
 
 /*
@@ -70,17 +65,6 @@ static bool is_readable(uint64_t addr)
 		       NULL, SET_BYTES) < 0 && errno == EINVAL;
 }
 
-/* What may be loaded of the stack that was interrupted. */
-static struct seam_self_range direct_range(uint64_t here, uint64_t sp,
-					   struct seam_self_range stack)
-{
-	if (seam_self_range_has(stack, here))
-		return (struct seam_self_range) { here, stack.high };
-	if (seam_self_range_has(stack, sp) && is_readable(sp))
-		return (struct seam_self_range) { sp, stack.high };
-	return (struct seam_self_range) { 0 };
-}
-
 void seam_self_memory_init(struct seam_self_memory *m, uint64_t here,
 			   uint64_t sp, const stack_t *alternate,
 			   struct seam_self_range stack)
@@ -90,7 +74,7 @@ void seam_self_memory_init(struct seam_self_memory *m, uint64_t here,
 		(uint64_t)(uintptr_t)alternate->ss_sp + alternate->ss_size };
 	bool is_alternate = !(alternate->ss_flags & SS_DISABLE) &&
 			    seam_self_range_has(other, here);
-	struct seam_self_range direct;
+	struct seam_self_range direct = { 0 };
 
 	m->window_bytes = 0;
 	m->alternate = (struct seam_self_range) { 0 };
@@ -101,7 +85,11 @@ void seam_self_memory_init(struct seam_self_memory *m, uint64_t here,
 		return;
 	if (is_alternate)
 		m->alternate = (struct seam_self_range) { here, other.high };
-	direct = direct_range(here, sp, stack);
+	/* what may be loaded of the stack that was interrupted */
+	if (seam_self_range_has(stack, here))
+		direct = (struct seam_self_range) { here, stack.high };
+	else if (seam_self_range_has(stack, sp) && is_readable(sp))
+		direct = (struct seam_self_range) { sp, stack.high };
 	m->memory.stack = (const uint8_t *)(uintptr_t)direct.low;
 	m->memory.stack_addr = direct.low;
 	m->memory.stack_bytes = direct.high - direct.low;

@@ -84,7 +84,7 @@ seam_self_table_new(const struct seam_eh_frame *frame, uint64_t hash)
 	struct seam_unwind_table table;
 	struct seam_self_table *packed = NULL;
 
-	if (seam_unwind_table_build(&table, frame) < 0)
+	if (seam_unwind_table_build(&table, frame, NULL) < 0)
 		return NULL;
 	if (table.n)
 		packed = pack(&table);

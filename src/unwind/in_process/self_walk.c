@@ -22,22 +22,6 @@ enum { MAX_ENTRY_BYTES = 256 };
 static _Atomic(const struct seam_self_adapter *)
 	adapters[SEAM_SELF_MAX_ADAPTERS];
 
-/*
- * The adapter that has the code at @pc, or NULL; whether an image has it.  In
- * a handler.
- */
-static const struct seam_unwind_adapter *find_adapter(uint64_t pc,
-						      bool is_in_image)
-{
-	for (size_t i = 0; i < SEAM_SELF_MAX_ADAPTERS; i++) {
-		const struct seam_self_adapter *a = atomic_load(&adapters[i]);
-
-		if (a && a->has_code(a->adapter.context, pc, is_in_image))
-			return &a->adapter;
-	}
-	return NULL;
-}
-
 int seam_self_add_adapter(const struct seam_self_adapter *adapter)
 {
 	for (size_t i = 0; i < SEAM_SELF_MAX_ADAPTERS; i++) {
@@ -105,8 +89,14 @@ static bool find_code(void *context, uint64_t addr,
 	struct walking *w = context;
 	const struct seam_self_image *image = find_image(w, addr);
 
-	if (w->visit.is_announced)
-		code->adapter = find_adapter(addr, image != NULL);
+	code->adapter = NULL;
+	for (size_t i = 0; w->visit.is_announced && !code->adapter &&
+			   i < SEAM_SELF_MAX_ADAPTERS; i++) {
+		const struct seam_self_adapter *a = atomic_load(&adapters[i]);
+
+		if (a && a->has_code(a->adapter.context, addr, image != NULL))
+			code->adapter = &a->adapter;
+	}
 	if (!image)
 		return code->adapter != NULL;
 	if (image->table) {

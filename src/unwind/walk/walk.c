@@ -148,20 +148,6 @@ static bool is_stub(const struct seam_unwind_space *space, uint64_t pc)
 	return is_code(space, pc + sizeof(jump), jump, sizeof(jump));
 }
 
-/* From code that has pushed nothing to its caller. */
-static enum seam_unwind_end
-step_over_stub(const struct seam_unwind_memory *memory,
-	       struct seam_unwind_registers *regs)
-{
-	uint64_t sp = regs->value[SEAM_X86_64_RSP];
-
-	regs->cfa = sp + 8;
-	if (!seam_unwind_read(memory, sp, &regs->value[SEAM_X86_64_RIP]))
-		return seam_unwind_unreadable(memory, sp);
-	regs->value[SEAM_X86_64_RSP] = sp + 8;
-	return SEAM_UNWIND_CALLER;
-}
-
 /*
  * Code without call frame information, taken to keep rbp as its frame
  * pointer: [rbp] is the caller's, [rbp + 8] the return address.
@@ -233,25 +219,6 @@ static bool is_landing_pad(const struct seam_unwind_space *space,
 	       (columns == (all | rbp) && !is_after_call(space, pc));
 }
 
-/*
- * A step by call frame information.  Readers look for the call before a return
- * address; a landing pad may be the first instruction of its function, so its
- * frame has the address after the landing pad's first byte.
- */
-static enum seam_unwind_end step_by_cfi(const struct seam_unwind_space *space,
-					const struct seam_unwind_memory *memory,
-					const struct seam_unwind_code *code,
-					struct seam_unwind_registers *regs)
-{
-	enum seam_unwind_end end = seam_unwind_step(code->rules, code->id,
-						    memory, regs);
-
-	if (end == SEAM_UNWIND_CALLER &&
-	    is_landing_pad(space, code, regs->value[SEAM_X86_64_RIP]))
-		regs->value[SEAM_X86_64_RIP]++;
-	return end;
-}
-
 /* A step by the adapter of a virtual machine. */
 static enum seam_unwind_end
 step_by_adapter(const struct seam_unwind_adapter *adapter,
@@ -278,6 +245,7 @@ leave_frame(const struct seam_unwind_space *space,
 	    struct seam_unwind_registers *regs, struct seam_unwind_frame *at)
 {
 	enum seam_unwind_end end = SEAM_UNWIND_WITHOUT_CFI;
+	uint64_t sp = regs->value[SEAM_X86_64_RSP];
 	bool at_interrupted = at->is_interrupted;
 	bool is_checked = at_interrupted ||
 			  at->quality == SEAM_UNWIND_BY_FRAME_POINTER;
@@ -294,15 +262,30 @@ leave_frame(const struct seam_unwind_space *space,
 	at->is_interrupted = is_signal_frame(code);
 	at->quality = SEAM_UNWIND_BY_CFI;
 	if (code->rules)
-		end = step_by_cfi(space, memory, code, regs);
+		end = seam_unwind_step(code->rules, code->id, memory, regs);
+	/*
+	 * Readers look for the call before a return address; a landing pad may
+	 * be the first instruction of its function, so its frame has the
+	 * address after the landing pad's first byte.
+	 */
+	if (end == SEAM_UNWIND_CALLER &&
+	    is_landing_pad(space, code, regs->value[SEAM_X86_64_RIP]))
+		regs->value[SEAM_X86_64_RIP]++;
 	if (end != SEAM_UNWIND_WITHOUT_CFI)
 		return end;
 	if (is_sigreturn(space, memory, regs)) {
 		at->is_interrupted = true;
 		return step_over_signal(memory, regs);
 	}
-	if (at_interrupted && is_stub(space, regs->value[SEAM_X86_64_RIP]))
-		return step_over_stub(memory, regs);
+	if (at_interrupted && is_stub(space, regs->value[SEAM_X86_64_RIP])) {
+		/* it has pushed nothing */
+		regs->cfa = sp + 8;
+		if (!seam_unwind_read(memory, sp,
+				      &regs->value[SEAM_X86_64_RIP]))
+			return seam_unwind_unreadable(memory, sp);
+		regs->value[SEAM_X86_64_RSP] = sp + 8;
+		return SEAM_UNWIND_CALLER;
+	}
 	/* nothing is known of the frame of code that did not call */
 	if (!is_checked && !is_after_call(space, regs->value[SEAM_X86_64_RIP]))
 		return seam_unwind_is_stack_entry(space,
@@ -329,26 +312,6 @@ static bool find_code(const struct seam_unwind_space *space, uint64_t pc,
 	       space->find(space->context, pc - 1, code);
 }
 
-/*
- * Remove a last frame that is in no code: data was taken for its return
- * address.  The frame before it may be a root, whose rules do not say so.
- */
-static void drop_last(const struct seam_unwind_space *space,
-		      struct seam_unwind_stack *stack)
-{
-	if (stack->n < 2)
-		return;
-	stack->n--;
-	if (seam_unwind_is_stack_entry(space, stack->frames[stack->n - 1].pc))
-		stack->end = SEAM_UNWIND_ROOT;
-}
-
-/* Whether @from, a signal's frame, and @to are on different stacks. */
-static bool leaves_stack(uint64_t from, const struct seam_unwind_frame *to)
-{
-	return to->is_interrupted && to->sp - from > MAX_SIGNAL_FRAME;
-}
-
 void seam_unwind_walk(const struct seam_unwind_space *space,
 		      const struct seam_unwind_memory *memory,
 		      const struct seam_unwind_registers *start,
@@ -368,7 +331,9 @@ void seam_unwind_walk(const struct seam_unwind_space *space,
 
 		next.pc = regs.value[SEAM_X86_64_RIP];
 		next.sp = regs.value[SEAM_X86_64_RSP];
-		is_other |= leaves_stack(from, &next);
+		/* a signal's frame and what it interrupted: on two stacks? */
+		is_other |= next.is_interrupted &&
+			    next.sp - from > MAX_SIGNAL_FRAME;
 		stack->end_pc = next.pc;
 		if (stack->n == stack->max) {
 			end = SEAM_UNWIND_TOO_DEEP;
@@ -390,6 +355,12 @@ void seam_unwind_walk(const struct seam_unwind_space *space,
 	stack->end = (uint8_t)end;
 	stack->end_cfa = end == SEAM_UNWIND_TRUNCATED ||
 			 end == SEAM_UNWIND_OTHER_STACK ? regs.cfa : 0;
-	if (end == SEAM_UNWIND_NO_MAPPING)
-		drop_last(space, stack);
+	/*
+	 * Data was taken for the return address of the last frame, which is in
+	 * no code.  The frame before it may be a root, whose rules do not say
+	 * so.
+	 */
+	if (end == SEAM_UNWIND_NO_MAPPING && stack->n >= 2 &&
+	    seam_unwind_is_stack_entry(space, stack->frames[--stack->n - 1].pc))
+		stack->end = SEAM_UNWIND_ROOT;
 }

@@ -51,6 +51,8 @@ struct seam_unwind_code {
 	const struct seam_unwind_rules *rules;	/* NULL: no CFI */
 	const struct seam_unwind_adapter *adapter; /* NULL, or before @rules */
 	uint16_t id;			/* of the rule in @rules */
+	/* enum seam_stack_end, why rules are missing; 0: the code has none */
+	uint8_t why;
 	/*
 	 * The first instructions from the entry point of its file on: where
 	 * they have no call frame information, as those of dynamic loaders,

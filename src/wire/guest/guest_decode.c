@@ -5,6 +5,8 @@
 #include <endian.h>
 #include <errno.h>
 
+#include "wire/guest/guest_counts.h"
+
 #define SPEC "seam, doc/formats/guest.md"
 #define F(record, member, text)						\
 	SEAM_FIELD(struct seam_guest_##record, member, text)
@@ -111,20 +113,6 @@ static int check_rest(struct seam_cursor *c, struct seam_err *err)
 	return 0;
 }
 
-static int check_head(const struct seam_guest_head *head, struct seam_err *err)
-{
-	if (head->vmstate >= SEAM_N_VMSTATES &&
-	    head->vmstate != SEAM_VMSTATE_NONE)
-		return bad(err, "vmstate", head->vmstate, POS_VMSTATE);
-	if (head->guest_end >= SEAM_GUEST_N_ENDS)
-		return bad(err, "guest_end", head->guest_end, POS_GUEST_END);
-	if (head->host_end >= SEAM_STACK_N_ENDS)
-		return bad(err, "host_end", head->host_end, POS_HOST_END);
-	if (!head->n_ticks)
-		return bad(err, "n_ticks", 0, POS_TICKS);
-	return 0;
-}
-
 struct seam_guest_frame seam_guest_frame_at(const struct seam_guest_part *part,
 					    size_t i)
 {
@@ -136,10 +124,21 @@ struct seam_guest_frame seam_guest_frame_at(const struct seam_guest_part *part,
 	};
 }
 
-static int check_frames(const struct seam_guest_part *part, size_t pos,
-			struct seam_err *err)
+/* The segment at @pos; segments are in order: it begins at @first or later. */
+static int check_part(const struct seam_guest_part *part, uint32_t first,
+		      bool is_last, size_t pos, struct seam_err *err)
 {
-	for (size_t i = 0; i < part->segment.n_frames; i++, pos += 8) {
+	const struct seam_guest_segment *s = &part->segment;
+	bool has_join = s->join != SEAM_GUEST_NO_JOIN;
+
+	if (has_join ? s->join < first : !is_last)
+		return bad(err, "join", s->join, pos);
+	if (!has_join && s->n_replaced)
+		return bad(err, "n_replaced", s->n_replaced, pos + 2);
+	if (s->end >= SEAM_GUEST_N_ENDS)
+		return bad(err, "end of segment", s->end, pos + 6);
+	pos += 16;
+	for (size_t i = 0; i < s->n_frames; i++, pos += 8) {
 		struct seam_guest_frame frame = seam_guest_frame_at(part, i);
 		uint32_t kind = seam_guest_frame_kind(frame);
 
@@ -148,22 +147,6 @@ static int check_frames(const struct seam_guest_part *part, size_t pos,
 		if (kind >= SEAM_GUEST_N_FRAME_KINDS)
 			return bad(err, "frame kind", kind, pos + 7);
 	}
-	return 0;
-}
-
-/* Segments are in order: this one begins at @first or later. */
-static int check_segment(const struct seam_guest_reader *reader,
-			 const struct seam_guest_segment *s, uint32_t first,
-			 size_t pos, struct seam_err *err)
-{
-	bool has_join = s->join != SEAM_GUEST_NO_JOIN;
-
-	if (has_join ? s->join < first : reader->n_left > 0)
-		return bad(err, "join", s->join, pos);
-	if (!has_join && s->n_replaced)
-		return bad(err, "n_replaced", s->n_replaced, pos + 2);
-	if (s->end >= SEAM_GUEST_N_ENDS)
-		return bad(err, "end of segment", s->end, pos + 6);
 	return 0;
 }
 
@@ -176,11 +159,8 @@ static int check_segments(struct seam_guest_reader reader, struct seam_err *err)
 
 	for (size_t pos = c->pos; seam_guest_next_part(&reader, &part);
 	     pos = c->pos) {
-		int res = check_segment(&reader, &part.segment, first, pos,
-					err);
+		int res = check_part(&part, first, !reader.n_left, pos, err);
 
-		if (!res)
-			res = check_frames(&part, pos + 16, err);
 		if (res)
 			return res;
 		first = (uint32_t)part.segment.join + part.segment.n_replaced;
@@ -207,8 +187,16 @@ int seam_guest_read_sample(struct seam_bytes raw,
 	head->table = start.table;
 	reader->segments = c;
 	reader->n_left = head->n_segments;
-	res = check_head(head, err);
-	return res ? res : check_segments(*reader, err);
+	if (head->vmstate >= SEAM_N_VMSTATES &&
+	    head->vmstate != SEAM_VMSTATE_NONE)
+		return bad(err, "vmstate", head->vmstate, POS_VMSTATE);
+	if (head->guest_end >= SEAM_GUEST_N_ENDS)
+		return bad(err, "guest_end", head->guest_end, POS_GUEST_END);
+	if (head->host_end >= SEAM_STACK_N_ENDS)
+		return bad(err, "host_end", head->host_end, POS_HOST_END);
+	if (!head->n_ticks)
+		return bad(err, "n_ticks", 0, POS_TICKS);
+	return check_segments(*reader, err);
 }
 
 bool seam_guest_next_part(struct seam_guest_reader *reader,
@@ -259,11 +247,107 @@ int seam_guest_read_symbol(struct seam_bytes raw,
 	return check_rest(&c, err);
 }
 
-const char *seam_guest_frame_kind_name(enum seam_guest_frame_kind kind)
+/* ---- for people ---- */
+
+static const char *kind_name(uint32_t kind)
 {
 	static const char *const names[SEAM_GUEST_N_FRAME_KINDS] = {
 		"guest", "c", "builtin", "trace", "cut",
 	};
 
 	return kind < SEAM_GUEST_N_FRAME_KINDS ? names[kind] : NULL;
+}
+
+static void print_frame(struct seam_line *line, struct seam_guest_frame frame)
+{
+	seam_line_open(line, NULL, '{');
+	seam_line_u64(line, "id", frame.id);
+	seam_line_string(line, "kind", kind_name(
+			 seam_guest_frame_kind(frame)));
+	seam_line_u64(line, "line", seam_guest_frame_line(frame));
+	seam_line_close(line, '}');
+}
+
+static void print_part(struct seam_line *line,
+		       const struct seam_guest_part *part)
+{
+	const struct seam_guest_segment *s = &part->segment;
+
+	seam_line_open(line, NULL, '{');
+	seam_line_u64(line, "join", s->join);
+	seam_line_u64(line, "n_replaced", s->n_replaced);
+	seam_line_string(line, "end", seam_guest_end_key(s->end));
+	seam_line_hex(line, "thread", s->thread);
+	seam_line_open(line, "frames", '[');
+	for (size_t i = 0; i < s->n_frames; i++)
+		print_frame(line, seam_guest_frame_at(part, i));
+	seam_line_close(line, ']');
+	seam_line_close(line, '}');
+}
+
+static int print_sample(struct seam_line *line, struct seam_bytes raw,
+		      struct seam_err *err)
+{
+	struct seam_guest_reader reader;
+	struct seam_guest_part part;
+	const struct seam_guest_head *head = &reader.head;
+	const char *state;
+	int r = seam_guest_read_sample(raw, &reader, err);
+
+	if (r)
+		return r;
+	state = seam_vmstate_name(head->vmstate);
+	seam_line_u64(line, "adapter", head->adapter);
+	seam_line_hex(line, "flags", head->flags);
+	seam_line_hex(line, "table", head->table);
+	seam_line_string(line, "vmstate", state ? state : "none");
+	seam_line_string(line, "guest_end",
+			 seam_guest_end_key(head->guest_end));
+	seam_line_string(line, "host_end", seam_stack_end_key(head->host_end));
+	seam_line_u64(line, "n_ticks", head->n_ticks);
+	seam_line_hex(line, "vm", head->vm);
+	seam_line_open(line, "segments", '[');
+	while (seam_guest_next_part(&reader, &part))
+		print_part(line, &part);
+	seam_line_close(line, ']');
+	return 0;
+}
+
+static int print_symbol(struct seam_line *line, struct seam_bytes raw,
+		      struct seam_err *err)
+{
+	struct seam_guest_symbol s;
+	int r = seam_guest_read_symbol(raw, &s, err);
+
+	if (r)
+		return r;
+	seam_line_u64(line, "adapter", s.adapter);
+	seam_line_hex(line, "flags", s.flags);
+	seam_line_hex(line, "table", s.table);
+	seam_line_u64(line, "id", s.id);
+	seam_line_string(line, "kind", kind_name(s.kind));
+	seam_line_u64(line, "start", s.start);
+	seam_line_u64(line, "line", s.line);
+	seam_line_u64(line, "last_line", s.last_line);
+	seam_line_hex(line, "address", s.address);
+	seam_line_text(line, "chunk", (struct seam_bytes) {
+		(const uint8_t *)s.chunk, s.n_chunk });
+	seam_line_text(line, "name", (struct seam_bytes) {
+		(const uint8_t *)s.name, s.n_name });
+	return 0;
+}
+
+void seam_guest_print(struct seam_line *line, enum seam_guest_event event,
+		      struct seam_bytes raw)
+{
+	bool is_symbol = event == SEAM_GUEST_EVENT_SYMBOLS;
+	struct seam_err err = { 0 };
+	int r;
+
+	seam_line_open(line, is_symbol ? "symbol" : "guest", '{');
+	r = is_symbol ? print_symbol(line, raw, &err) :
+			print_sample(line, raw, &err);
+	if (r)
+		seam_line_string(line, "damaged", err.cause[0]);
+	seam_line_close(line, '}');
 }

@@ -20,6 +20,7 @@
 
 #include "base/err.h"
 #include "wire/guest/guest_record.h"
+#include "wire/line.h"
 #include "wire/wire.h"
 
 /* A guest record; borrows the bytes. */
@@ -56,8 +57,18 @@ int seam_guest_read_symbol(struct seam_bytes raw,
 			   struct seam_guest_symbol *symbol,
 			   struct seam_err *err);
 
-/* "guest", "c", "builtin", "trace", "cut". */
-const char *seam_guest_frame_kind_name(enum seam_guest_frame_kind kind);
+/*
+ * For dumps, where ids stay numbers: add a field of the name "guest", or
+ * "symbol", to @line, of RAW data of @event:
+ *
+ *	{"adapter":1,"table":5,"vmstate":"LFUNC",...,"segments":[
+ *	 {"join":0,...,"frames":[{"id":2,"kind":"guest","line":3}]}]}
+ *	{"adapter":1,"table":5,"id":2,"kind":"guest",...,"name":"f"}
+ *
+ * A record that breaks the format is {"damaged":"why"}.  Names end at a NUL.
+ */
+void seam_guest_print(struct seam_line *line, enum seam_guest_event event,
+		      struct seam_bytes raw);
 
 /* How the fixed parts lie in the bytes. */
 extern const struct seam_record seam_guest_start_table;

@@ -7,10 +7,7 @@
  */
 #include "wire/guest/guest_encode.h"
 
-enum {
-	HEAD = 24, SEGMENT = 16, FRAME = 8, SYMBOL = 36,
-	MIN_FRAMES = 3,		/* of a segment that is cut: leaf, mark, root */
-};
+enum { HEAD = 24, SEGMENT = 16, FRAME = 8, SYMBOL = 36 };
 
 static uint8_t *put8(uint8_t *to, uint8_t value)
 {
@@ -42,125 +39,33 @@ static uint8_t *put_start(uint8_t *to, enum seam_guest_kind kind,
 	return put32(put8(to, flags), table);
 }
 
-static uint8_t *put_head(uint8_t *to, const struct seam_guest_head *head,
-			 bool is_cut)
-{
-	bool changes = is_cut && head->guest_end == SEAM_GUEST_COMPLETE;
-
-	to = put_start(to, SEAM_GUEST_SAMPLE, head->adapter, head->flags,
-		       head->table);
-	to = put8(to, head->vmstate);
-	to = put8(to, changes ? SEAM_GUEST_CUT : head->guest_end);
-	to = put8(to, head->host_end);
-	to = put8(to, head->n_segments);
-	return put64(put32(to, head->n_ticks), head->vm);
-}
-
-static uint8_t *put_frame(uint8_t *to, struct seam_guest_frame frame)
-{
-	return put32(put32(to, frame.id), frame.place);
-}
-
-static uint8_t *put_frames(uint8_t *to, const struct seam_guest_frame *frames,
-			   size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		to = put_frame(to, frames[i]);
-	return to;
-}
-
-/* How many frames those @n are for a reader: a mark represents several. */
-static uint32_t represented(const struct seam_guest_frame *frames, size_t n)
-{
-	uint32_t sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		sum += seam_guest_frame_kind(frames[i]) ==
-		       SEAM_GUEST_FRAME_CUT ? frames[i].id : 1;
-	return sum;
-}
-
-/* At most @limit frames of a segment: half of them from each end. */
-static uint8_t *put_segment(uint8_t *to,
-			    const struct seam_guest_segment *segment,
-			    const struct seam_guest_frame *frames,
-			    size_t limit)
-{
-	size_t n = segment->n_frames, leaf = limit / 2, root, n_cut;
-	bool is_cut = n > limit;
-	bool changes = is_cut && segment->end == SEAM_GUEST_COMPLETE;
-
-	to = put16(put16(to, segment->join), segment->n_replaced);
-	to = put16(to, (uint16_t)(is_cut ? limit : n));
-	to = put16(to, changes ? SEAM_GUEST_CUT : segment->end);
-	to = put64(to, segment->thread);
-	if (!is_cut)
-		return put_frames(to, frames, n);
-	root = limit - 1 - leaf;
-	n_cut = n - leaf - root;
-	to = put_frames(to, frames, leaf);
-	to = put_frame(to, seam_guest_frame_make(SEAM_GUEST_FRAME_CUT,
-				represented(frames + leaf, n_cut), 0));
-	return put_frames(to, frames + n - root, root);
-}
-
-/* How many frames there are if no segment has more than @limit. */
-static size_t count_frames(const struct seam_guest_head *head,
-			   const struct seam_guest_segment *segments,
-			   size_t limit)
-{
-	size_t sum = 0;
-
-	for (size_t i = 0; i < head->n_segments; i++)
-		sum += segments[i].n_frames < limit ? segments[i].n_frames :
-						      limit;
-	return sum;
-}
-
-/* The most frames for a segment with which all of them fit @budget; or 0. */
-static size_t find_limit(const struct seam_guest_head *head,
-			 const struct seam_guest_segment *segments,
-			 size_t budget)
-{
-	size_t fits = MIN_FRAMES, does_not = UINT16_MAX + 1;
-
-	if (count_frames(head, segments, UINT16_MAX) <= budget)
-		return UINT16_MAX;
-	if (count_frames(head, segments, fits) > budget)
-		return 0;
-	while (does_not - fits > 1) {
-		size_t middle = (fits + does_not) / 2;
-
-		if (count_frames(head, segments, middle) <= budget)
-			fits = middle;
-		else
-			does_not = middle;
-	}
-	return fits;
-}
-
 size_t seam_guest_encode_sample(uint8_t *buf, size_t cap,
 				const struct seam_guest_head *head,
 				const struct seam_guest_segment *segments,
 				const struct seam_guest_frame *frames)
 {
-	size_t fixed = HEAD + (size_t)head->n_segments * SEGMENT;
-	size_t limit;
-	uint8_t *to = buf;
+	size_t size = HEAD + (size_t)head->n_segments * SEGMENT;
+	uint8_t *to;
 
-	if (cap > SEAM_GUEST_MAX_BYTES)
-		cap = SEAM_GUEST_MAX_BYTES;
-	if (cap < fixed)
+	for (size_t i = 0; i < head->n_segments; i++)
+		size += (size_t)segments[i].n_frames * FRAME;
+	if (size > cap || size > SEAM_GUEST_MAX_BYTES)
 		return 0;
-	limit = find_limit(head, segments, (cap - fixed) / FRAME);
-	if (!limit)
-		return 0;
-	to = put_head(to, head, limit < UINT16_MAX);
+	to = put_start(buf, SEAM_GUEST_SAMPLE, head->adapter, head->flags,
+		       head->table);
+	to = put8(put8(to, head->vmstate), head->guest_end);
+	to = put8(put8(to, head->host_end), head->n_segments);
+	to = put64(put32(to, head->n_ticks), head->vm);
 	for (size_t i = 0; i < head->n_segments; i++) {
-		to = put_segment(to, &segments[i], frames, limit);
-		frames += segments[i].n_frames;
+		const struct seam_guest_segment *s = &segments[i];
+
+		to = put16(put16(to, s->join), s->n_replaced);
+		to = put16(put16(to, s->n_frames), s->end);
+		to = put64(to, s->thread);
+		for (size_t k = 0; k < s->n_frames; k++, frames++)
+			to = put32(put32(to, frames->id), frames->place);
 	}
-	return (size_t)(to - buf);
+	return size;
 }
 
 size_t seam_guest_encode_symbol(uint8_t buf[SEAM_GUEST_SYMBOL_BYTES],

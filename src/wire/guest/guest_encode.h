@@ -13,13 +13,8 @@
 
 /*
  * Write a guest record into the @cap bytes at @buf.  @frames are those of all
- * segments, one segment after the other.  A record that would be larger than
- * @cap or SEAM_GUEST_MAX_BYTES loses frames in the middle of its longest
- * segments, each replaced by a frame of kind SEAM_GUEST_FRAME_CUT; a
- * guest_end of SEAM_GUEST_COMPLETE then becomes SEAM_GUEST_CUT.
- *
- * Returns the size in bytes; 0 where @cap has no room for three frames of
- * each segment.
+ * segments, one segment after the other.  Returns the size in bytes; 0 where
+ * the record has more than @cap or SEAM_GUEST_MAX_BYTES.
  */
 size_t seam_guest_encode_sample(uint8_t *buf, size_t cap,
 				const struct seam_guest_head *head,

@@ -6,88 +6,44 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define SPEC "JITDUMP specification version 2, "
-#define F(record, member, text)						\
-	SEAM_FIELD(struct seam_jitdump_##record, member, text)
+/* doc/formats/jitdump.md has what the fields mean. */
+#define F(record, member)						\
+	SEAM_FIELD(struct seam_jitdump_##record, member, NULL)
+#define PREFIX(record)							\
+	F(record, id), F(record, total_size), F(record, timestamp)
 
 const struct seam_record seam_jitdump_header_table = SEAM_RECORD(
-	"header", SPEC "III",
-	F(header, magic, "0x4a695444, \"JiTD\"; shows the byte order"),
-	F(header, version, "1"),
-	F(header, total_size,
-	  "bytes in this header; the first record follows"),
-	F(header, elf_mach,
-	  "architecture, as e_machine of ELF; CPython writes 0"),
-	F(header, pad1, "0; V8 and llvm-jitlink leave what was there"),
-	F(header, pid, "process, as it sees itself"),
-	F(header, timestamp,
-	  "creation of the file; V8 and CPython: UTC microseconds"),
-	F(header, flags, "bit 0: times are counts of an architecture's clock"));
+	"header", NULL, F(header, magic), F(header, version),
+	F(header, total_size), F(header, elf_mach), F(header, pad1),
+	F(header, pid), F(header, timestamp), F(header, flags));
 
 const struct seam_record seam_jitdump_prefix_table = SEAM_RECORD(
-	"record prefix", SPEC "IV",
-	F(prefix, id, "record type"),
-	F(prefix, total_size, "bytes in this record, prefix included"),
-	F(prefix, timestamp, "ns of CLOCK_MONOTONIC"));
+	"record prefix", NULL, PREFIX(prefix));
 
 const struct seam_record seam_jitdump_load_table = SEAM_RECORD(
-	"JIT_CODE_LOAD", SPEC "V",
-	F(load, id, "0"),
-	F(load, total_size, "bytes in this record, name and code included"),
-	F(load, timestamp, "ns, when the code was made known"),
-	F(load, pid, "process, as it sees itself"),
-	F(load, tid, "thread that compiled"),
-	F(load, vma, "address the code runs at; LLVM up to 16 writes 0"),
-	F(load, code_addr, "address of the code"),
-	F(load, code_size, "bytes of code; 0 is allowed"),
-	F(load, code_index, "unique and rising; names the code in moves"),
-	F(load, name, "function name"),
-	F(load, code, "machine code: the last code_size bytes of the record"));
+	"JIT_CODE_LOAD", NULL, PREFIX(load), F(load, pid), F(load, tid),
+	F(load, vma), F(load, code_addr), F(load, code_size),
+	F(load, code_index), F(load, name), F(load, code));
 
 const struct seam_record seam_jitdump_move_table = SEAM_RECORD(
-	"JIT_CODE_MOVE", SPEC "VI",
-	F(move, id, "1"),
-	F(move, total_size, "64"),
-	F(move, timestamp, "ns, when the code was moved"),
-	F(move, pid, "process, as it sees itself"),
-	F(move, tid, "thread that moved it"),
-	F(move, vma, "new address; equals new_code_addr"),
-	F(move, old_code_addr, "where the code was"),
-	F(move, new_code_addr, "where the code is"),
-	F(move, code_size, "bytes of code, as in its load"),
-	F(move, code_index, "of its load"));
+	"JIT_CODE_MOVE", NULL, PREFIX(move), F(move, pid), F(move, tid),
+	F(move, vma), F(move, old_code_addr), F(move, new_code_addr),
+	F(move, code_size), F(move, code_index));
 
 const struct seam_record seam_jitdump_debug_info_table = SEAM_RECORD(
-	"JIT_CODE_DEBUG_INFO", SPEC "VII",
-	F(debug_info, id, "2"),
-	F(debug_info, total_size, "bytes in this record, entries included"),
-	F(debug_info, timestamp, "ns"),
-	F(debug_info, code_addr,
-	  "address of the code that the entries describe"),
-	F(debug_info, nr_entry, "number of entries"),
-	F(debug_info, entries, "debug entries, one after the other"));
+	"JIT_CODE_DEBUG_INFO", NULL, PREFIX(debug_info),
+	F(debug_info, code_addr), F(debug_info, nr_entry),
+	F(debug_info, entries));
 
 const struct seam_record seam_jitdump_debug_entry_table = SEAM_RECORD(
-	"debug entry", SPEC "VII",
-	F(debug_entry, code_addr, "first address of the line"),
-	F(debug_entry, line, "source line, from 1"),
-	F(debug_entry, discrim, "discriminator; V8: column"),
-	F(debug_entry, name,
-	  "source file; \"\\xff\": that of the entry before"));
+	"debug entry", NULL, F(debug_entry, code_addr), F(debug_entry, line),
+	F(debug_entry, discrim), F(debug_entry, name));
 
 const struct seam_record seam_jitdump_unwinding_info_table = SEAM_RECORD(
-	"JIT_CODE_UNWINDING_INFO", SPEC "IX",
-	F(unwinding_info, id, "4"),
-	F(unwinding_info, total_size, "bytes in this record, tables included"),
-	F(unwinding_info, timestamp, "ns"),
-	F(unwinding_info, unwind_data_size, "bytes of both tables"),
-	F(unwinding_info, eh_frame_hdr_size,
-	  "bytes of .eh_frame_hdr, the last of them"),
-	F(unwinding_info, mapped_size,
-	  "bytes that are in memory after the code; or 0"),
-	F(unwinding_info, unwinding_data,
-	  ".eh_frame, then .eh_frame_hdr; the text has the "
-	  "other order, V8, CPython and perf have this"));
+	"JIT_CODE_UNWINDING_INFO", NULL, PREFIX(unwinding_info),
+	F(unwinding_info, unwind_data_size),
+	F(unwinding_info, eh_frame_hdr_size), F(unwinding_info, mapped_size),
+	F(unwinding_info, unwinding_data));
 
 static const struct {
 	const char *name;
@@ -131,26 +87,6 @@ const struct seam_record *seam_jitdump_table(enum seam_jitdump_id id)
 	return ids[id].table;
 }
 
-static void note(struct seam_jitdump_reader *reader,
-		 enum seam_jitdump_note kind)
-{
-	reader->n_notes[kind]++;
-}
-
-static void check_header(struct seam_jitdump_reader *reader)
-{
-	const struct seam_jitdump_header *h = &reader->header;
-
-	if (h->version != SEAM_JITDUMP_VERSION)
-		note(reader, SEAM_JITDUMP_ODD_VERSION);
-	if (h->total_size != SEAM_JITDUMP_HEADER_BYTES)
-		note(reader, SEAM_JITDUMP_ODD_HEADER_SIZE);
-	if (h->flags & ~(uint64_t)SEAM_JITDUMP_ARCH_TIMESTAMP)
-		note(reader, SEAM_JITDUMP_ODD_FLAGS);
-	if (!h->elf_mach)
-		note(reader, SEAM_JITDUMP_NO_MACHINE);
-}
-
 static bool has_magic(struct seam_bytes bytes, enum seam_endian endian)
 {
 	struct seam_cursor c = seam_cursor_over(bytes, endian);
@@ -161,8 +97,8 @@ static bool has_magic(struct seam_bytes bytes, enum seam_endian endian)
 int seam_jitdump_begin(struct seam_jitdump_reader *reader,
 		       struct seam_bytes bytes, struct seam_err *err)
 {
+	const struct seam_jitdump_header *h = &reader->header;
 	struct seam_cursor *c = &reader->cursor;
-	uint32_t size;
 
 	*reader = (struct seam_jitdump_reader) {
 		.endian = has_magic(bytes, SEAM_BIG) ? SEAM_BIG : SEAM_LITTLE,
@@ -175,15 +111,21 @@ int seam_jitdump_begin(struct seam_jitdump_reader *reader,
 		return seam_err_set(err, -ENODATA, "JITDUMP header cut off at "
 				    "byte %zu of %d", bytes.size,
 				    SEAM_JITDUMP_HEADER_BYTES);
-	if (reader->header.version > 2)
+	if (h->version > 2)
 		return seam_err_set(err, -ENOTSUP, "JITDUMP version %" PRIu32,
-				    reader->header.version);
-	check_header(reader);
+				    h->version);
+	reader->n_notes[SEAM_JITDUMP_ODD_VERSION] =
+		h->version != SEAM_JITDUMP_VERSION;
+	reader->n_notes[SEAM_JITDUMP_ODD_HEADER_SIZE] =
+		h->total_size != SEAM_JITDUMP_HEADER_BYTES;
+	reader->n_notes[SEAM_JITDUMP_ODD_FLAGS] =
+		(h->flags & ~(uint64_t)SEAM_JITDUMP_ARCH_TIMESTAMP) != 0;
+	reader->n_notes[SEAM_JITDUMP_NO_MACHINE] = !h->elf_mach;
 
 	/* A longer header is a later one; an impossible size is no size. */
-	size = reader->header.total_size;
-	if (size > SEAM_JITDUMP_HEADER_BYTES && size <= bytes.size)
-		seam_cursor_skip(c, size - SEAM_JITDUMP_HEADER_BYTES);
+	if (h->total_size > SEAM_JITDUMP_HEADER_BYTES &&
+	    h->total_size <= bytes.size)
+		seam_cursor_skip(c, h->total_size - SEAM_JITDUMP_HEADER_BYTES);
 	return 0;
 }
 
@@ -203,21 +145,11 @@ static bool check_load(struct seam_jitdump_reader *reader,
 	    (const uint8_t *)load->name + strlen(load->name) >=
 	    end - code_size) {
 		load->name = "";
-		note(reader, SEAM_JITDUMP_NO_NAME);
+		reader->n_notes[SEAM_JITDUMP_NO_NAME]++;
 	}
 	load->code = (struct seam_bytes) { end - code_size, code_size };
 	if (load->vma != load->code_addr)
-		note(reader, SEAM_JITDUMP_ODD_ADDRESS);
-	return true;
-}
-
-static bool check_unwinding(struct seam_jitdump_unwinding_info *info)
-{
-	if (info->unwind_data_size > info->unwinding_data.size ||
-	    info->eh_frame_hdr_size > info->unwind_data_size)
-		return false;
-	/* V8 pads the record; the tables end before. */
-	info->unwinding_data.size = (size_t)info->unwind_data_size;
+		reader->n_notes[SEAM_JITDUMP_ODD_ADDRESS]++;
 	return true;
 }
 
@@ -227,15 +159,21 @@ static bool read_record(struct seam_jitdump_reader *reader,
 			struct seam_jitdump_record *record)
 {
 	int r = seam_wire_read(body, ids[record->id].table, &record->prefix);
+	struct seam_jitdump_unwinding_info *info = &record->unwinding_info;
 
 	if (record->id == SEAM_JITDUMP_LOAD)
 		return check_load(reader, &record->load, body);
 	if (r)
 		return false;
-	if (record->id == SEAM_JITDUMP_UNWINDING_INFO)
-		return check_unwinding(&record->unwinding_info);
+	if (record->id == SEAM_JITDUMP_UNWINDING_INFO) {
+		if (info->unwind_data_size > info->unwinding_data.size ||
+		    info->eh_frame_hdr_size > info->unwind_data_size)
+			return false;
+		/* V8 pads the record; the tables end before. */
+		info->unwinding_data.size = (size_t)info->unwind_data_size;
+	}
 	if (record->id == SEAM_JITDUMP_UNKNOWN)
-		note(reader, SEAM_JITDUMP_UNKNOWN_RECORD);
+		reader->n_notes[SEAM_JITDUMP_UNKNOWN_RECORD]++;
 	return true;
 }
 
@@ -262,7 +200,7 @@ static bool split_record(struct seam_jitdump_reader *reader,
 	}
 	reader->tail_bytes = seam_cursor_left(c);
 	if (reader->tail_bytes)
-		note(reader, SEAM_JITDUMP_BAD_TAIL);
+		reader->n_notes[SEAM_JITDUMP_BAD_TAIL]++;
 	seam_cursor_fail(c, -ENODATA, c->pos);
 	return false;
 }
@@ -277,20 +215,9 @@ bool seam_jitdump_next(struct seam_jitdump_reader *reader,
 			reader->n_records[record->id]++;
 			return true;
 		}
-		note(reader, SEAM_JITDUMP_BAD_RECORD);
+		reader->n_notes[SEAM_JITDUMP_BAD_RECORD]++;
 	}
 	return false;
-}
-
-/* Walk by names.  Returns the bytes left after the last entry. */
-static size_t walk(struct seam_jitdump_lines lines, bool *is_cut)
-{
-	struct seam_jitdump_debug_entry entry;
-
-	while (seam_jitdump_line(&lines, &entry))
-		;
-	*is_cut = lines.is_cut;
-	return seam_cursor_left(&lines.cursor);
 }
 
 /* Entries of @step bytes: each must end in a NUL and rise in its address. */
@@ -340,9 +267,12 @@ seam_jitdump_lines_make(const struct seam_jitdump_debug_info *info,
 		.left = info->nr_entry,
 		.name = "",
 	};
-	bool is_cut = false;
+	struct seam_jitdump_lines walk = lines;
+	struct seam_jitdump_debug_entry entry;
 
-	if (walk(lines, &is_cut) > MAX_PADDING || is_cut) {
+	while (seam_jitdump_line(&walk, &entry))
+		;
+	if (seam_cursor_left(&walk.cursor) > MAX_PADDING || walk.is_cut) {
 		lines.step = find_step(info, endian);
 		lines.is_stepped = lines.step != 0;
 	}

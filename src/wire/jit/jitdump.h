@@ -2,14 +2,10 @@
 /*
  * jitdump.h - JITDUMP files: code that a just-in-time compiler announced
  *
- * A header and a run of records that is only ever appended to.  The reader
- * hands out one record at a time, in the order of the file, and borrows
- * everything from the bytes it was given: names, code, tables.
- *
- * Few real files follow the specification in everything, and a file that is
- * wrong in one place is right in all others.  So only a missing magic number
- * or an unknown version is an error.  Deviations are counted by kind in
- * n_notes, for the views.
+ * The reader hands out one record at a time, in the order of the file, and
+ * borrows everything from the bytes: names, code, tables.  Few real files follow
+ * the specification in everything, so only a missing magic number or an unknown
+ * version is an error; deviations are counted by kind in n_notes.
  *
  * Progress: every call of seam_jitdump_next() that returns true has moved at
  * least 16 bytes.
@@ -233,5 +229,32 @@ seam_jitdump_lines_make(const struct seam_jitdump_debug_info *info,
  */
 bool seam_jitdump_line(struct seam_jitdump_lines *lines,
 		       struct seam_jitdump_debug_entry *entry);
+
+/* -- records of service "jit" ------------------------------------------- */
+
+/*
+ * A group is the JITDUMP records that belong together: the header of a dump; a
+ * load with the debug and unwinding information before it; a move; a close.
+ * It can be larger than a ring's record, so it is split into chunks, one in
+ * each SAMPLE record, whose payload is
+ *
+ *	flags:u32 size:u32 bytes[size] padding
+ *
+ * Chunks of a group are consecutive, from a FIRST to a LAST one; a group
+ * without its LAST, because the writer died, is dropped.
+ */
+#define SEAM_JIT_SERVICE "jit"	/* in HELLO */
+
+enum {
+	SEAM_JIT_CHUNK_FIRST = 1,
+	SEAM_JIT_CHUNK_LAST = 2,
+	/* A larger group is neither written nor accepted. */
+	SEAM_JIT_MAX_GROUP = 64 << 20,
+};
+
+struct seam_jit_chunk {
+	uint32_t flags;
+	uint32_t size;
+};
 
 #endif /* SEAM_WIRE_JITDUMP_H */

@@ -70,67 +70,53 @@ static bool put_entries(struct seam_line *line, enum seam_endian endian,
  * A pointer of an .eh_frame_hdr as encoded, without its base.
  * Source: LSB 5.0 Core, 10.5, "DWARF Exception Header Encoding".
  */
-static int64_t take_encoded(struct seam_cursor *c, uint8_t encoding)
-{
-	switch (encoding & 0x0f) {
-	case DW_EH_PE_uleb128: return (int64_t)seam_cursor_uleb128(c);
-	case DW_EH_PE_sleb128: return seam_cursor_sleb128(c);
-	case DW_EH_PE_udata2: return seam_cursor_u16(c);
-	case DW_EH_PE_sdata2: return (int16_t)seam_cursor_u16(c);
-	case DW_EH_PE_udata4: return seam_cursor_u32(c);
-	case DW_EH_PE_sdata4: return (int32_t)seam_cursor_u32(c);
-	case DW_EH_PE_absptr:
-	case DW_EH_PE_udata8:
-	case DW_EH_PE_sdata8: return (int64_t)seam_cursor_u64(c);
-	}
-	seam_cursor_fail(c, -EBADMSG, c->pos);
-	return 0;
-}
-
 static void put_encoded(struct seam_line *line, const char *name,
 			struct seam_cursor *c, uint8_t encoding)
 {
-	int64_t v = encoding == DW_EH_PE_omit ? 0 : take_encoded(c, encoding);
+	int64_t v = 0;
 
-	if (encoding != DW_EH_PE_omit && !c->error)
+	if (encoding == DW_EH_PE_omit)
+		return;
+	switch (encoding & 0x0f) {
+	case DW_EH_PE_uleb128: v = (int64_t)seam_cursor_uleb128(c); break;
+	case DW_EH_PE_sleb128: v = seam_cursor_sleb128(c); break;
+	case DW_EH_PE_udata2: v = seam_cursor_u16(c); break;
+	case DW_EH_PE_sdata2: v = (int16_t)seam_cursor_u16(c); break;
+	case DW_EH_PE_udata4: v = seam_cursor_u32(c); break;
+	case DW_EH_PE_sdata4: v = (int32_t)seam_cursor_u32(c); break;
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8: v = (int64_t)seam_cursor_u64(c); break;
+	default: seam_cursor_fail(c, -EBADMSG, c->pos);
+	}
+	if (!c->error)
 		seam_line_i64(line, name, v);
 }
 
-/* The header is first or last in the tables: see wire/jit/jitdump.h. */
 static void put_frame_header(struct seam_line *line, enum seam_endian endian,
 			     const struct seam_jitdump_unwinding_info *info)
 {
-	struct seam_bytes all = info->unwinding_data;
-	size_t size = (size_t)info->eh_frame_hdr_size;
-	const uint8_t *last = all.data + (all.size - size);
-	bool is_last = size >= 4 && last[0] == 1 && last[1];
-	struct seam_cursor c = seam_cursor_make(is_last ? last : all.data,
-						size, endian);
-	uint8_t version, ptr_enc, count_enc, table_enc;
-
-	if (size < 4)
-		return;
-	version = seam_cursor_u8(&c);
-	ptr_enc = seam_cursor_u8(&c);
-	count_enc = seam_cursor_u8(&c);
-	table_enc = seam_cursor_u8(&c);
-	seam_line_open(line, "eh_frame_hdr", '{');
-	seam_line_hex(line, "version", version);
-	seam_line_hex(line, "eh_frame_ptr_enc", ptr_enc);
-	seam_line_hex(line, "fde_count_enc", count_enc);
-	seam_line_hex(line, "table_enc", table_enc);
-	put_encoded(line, "eh_frame_ptr", &c, ptr_enc);
-	put_encoded(line, "fde_count", &c, count_enc);
-	seam_line_close(line, '}');
-}
-
-static struct seam_bytes payload_of(const struct jitdump_printer *d, size_t pos,
-				    uint32_t total_size)
-{
-	return (struct seam_bytes) {
-		d->bytes.data + pos + SEAM_JITDUMP_PREFIX_BYTES,
-		total_size - SEAM_JITDUMP_PREFIX_BYTES,
+	static const char *const names[] = {
+		"version", "eh_frame_ptr_enc", "fde_count_enc", "table_enc",
 	};
+	size_t pos, size = (size_t)info->eh_frame_hdr_size;
+	struct seam_bytes frame = seam_jitdump_eh_frame(info, &pos);
+	/* the header is first or last in the tables */
+	struct seam_cursor c = seam_cursor_make(info->unwinding_data.data +
+						(pos ? 0 : frame.size),
+						size, endian);
+	uint8_t values[SEAM_ARRAY_SIZE(names)];
+
+	if (size < sizeof(values))
+		return;
+	seam_line_open(line, "eh_frame_hdr", '{');
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++) {
+		values[i] = seam_cursor_u8(&c);
+		seam_line_hex(line, names[i], values[i]);
+	}
+	put_encoded(line, "eh_frame_ptr", &c, values[1]);
+	put_encoded(line, "fde_count", &c, values[2]);
+	seam_line_close(line, '}');
 }
 
 static const char *type_name(char buf[32], uint32_t id)
@@ -169,8 +155,9 @@ static void print_record(struct jitdump_printer *d,
 		break;
 	case SEAM_JITDUMP_UNKNOWN:
 		seam_line_record(&line, table, &record->prefix);
-		seam_line_data(&line, "data", payload_of(d, record->pos,
-					record->prefix.total_size));
+		seam_line_data(&line, "data", (struct seam_bytes) {
+			d->bytes.data + record->pos + SEAM_JITDUMP_PREFIX_BYTES,
+			record->prefix.total_size - SEAM_JITDUMP_PREFIX_BYTES });
 		break;
 	default:
 		seam_line_record(&line, table, &record->prefix);
@@ -198,8 +185,8 @@ static void print_damaged(struct jitdump_printer *d, size_t pos, size_t end)
 		line = seam_line_begin(d->out, d->form, pos,
 				       type_name(name, prefix.id), 0);
 		seam_line_record(&line, &seam_jitdump_prefix_table, &prefix);
-		seam_line_data(&line, "data",
-			       payload_of(d, pos, prefix.total_size));
+		seam_line_data(&line, "data", (struct seam_bytes) {
+			c.base + c.pos, prefix.total_size - c.pos });
 		seam_line_mark(&line, "damaged", "DAMAGED");
 		seam_line_end(&line);
 		d->n_damaged++;
@@ -212,20 +199,13 @@ static void print_notes(const struct jitdump_printer *d)
 	for (int i = 0; i < SEAM_JITDUMP_N_NOTES; i++) {
 		const char *text = seam_jitdump_note_text(
 					(enum seam_jitdump_note)i);
-		struct seam_json j = seam_json_make(d->out, false);
 		uint64_t n = d->reader.n_notes[i];
 
-		if (!n)
-			continue;
-		if (d->form != SEAM_LINE_JSON) {
+		if (n && d->form == SEAM_LINE_JSON)
+			fprintf(d->out, "{\"type\":\"note\",\"text\":\"%s\","
+				"\"count\":%" PRIu64 "}\n", text, n);
+		else if (n)
 			fprintf(d->out, "# %s: %" PRIu64 "\n", text, n);
-			continue;
-		}
-		seam_json_open(&j, NULL, '{');
-		seam_json_string(&j, "type", "note");
-		seam_json_string(&j, "text", text);
-		seam_json_u64(&j, "count", n);
-		seam_json_close(&j);
 	}
 }
 

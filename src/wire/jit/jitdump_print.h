@@ -2,10 +2,8 @@
 /*
  * jitdump_print.h - every record of a jitdump, a line each
  *
- * For people who write such files and for scripts that check them: fields
- * have the names of the specification, nothing is joined or left out.
- * Records that the reader skips because they contradict themselves are
- * printed too, as damaged.
+ * Fields have the names of the specification; nothing is joined or left out.
+ * Records that the reader skips are printed too, as damaged.
  */
 #ifndef SEAM_JITDUMP_PRINT_H
 #define SEAM_JITDUMP_PRINT_H

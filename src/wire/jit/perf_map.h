@@ -59,4 +59,47 @@ bool seam_perf_map_is(const char *path, struct seam_bytes bytes);
 int seam_perf_map_print(FILE *out, struct seam_bytes bytes,
 			enum seam_line_form form, uint64_t *n_damaged);
 
+/* -- when lines were written --------------------------------------------- */
+
+/*
+ * A recorder that follows a map while its runtime writes it puts an index beside
+ * its copy, perf-PID.map.times: text, a line "OFFSET FROM TO" for each time that
+ * it found the map longer than before (doc/formats/perf-map-times.md).
+ */
+#define SEAM_PERF_MAP_TIMES_SUFFIX ".times"
+
+/* Up to the next mark's offset lines were written after from, before to. */
+struct seam_perf_map_mark {
+	uint64_t offset;		/* bytes, in the map */
+	uint64_t from_ns, to_ns;	/* from_ns 0: not known */
+};
+
+enum { SEAM_PERF_MAP_MARK_BYTES = 3 * 21 + 1 };	/* of a line, at most */
+
+struct seam_perf_map_times {
+	struct seam_bytes bytes;
+	size_t pos;
+	struct seam_perf_map_mark last;
+	uint64_t n_bad;			/* lines that cannot be used */
+};
+
+static inline struct seam_perf_map_times
+seam_perf_map_times_begin(struct seam_bytes bytes)
+{
+	return (struct seam_perf_map_times) { .bytes = bytes };
+}
+
+/*
+ * The next mark; false at the end.  Numbers do not decrease from mark to mark; a
+ * from_ns that does is raised.  Each call moves or is the last.
+ */
+bool seam_perf_map_times_next(struct seam_perf_map_times *times,
+			      struct seam_perf_map_mark *mark);
+
+/*
+ * Lay out the line of @mark at @to, which has SEAM_PERF_MAP_MARK_BYTES, its
+ * end included.  Returns its bytes.
+ */
+size_t seam_perf_map_mark_put(char *to, const struct seam_perf_map_mark *mark);
+
 #endif /* SEAM_PERF_MAP_H */

@@ -14,24 +14,17 @@
 #include "wire/perf/tracepoints.h"
 
 #define MAGIC2 SEAM_PERF_FILE_MAGIC
+#define MAGIC2_BIG "2ELIFREP"
 #define MAGIC1 "PERFFILE"
 #define MAGIC_BYTES 8
 #define PIPE_HEADER_BYTES 16	/* magic and size: nothing else */
-
-static bool reversed(const uint8_t *p, const char *magic)
-{
-	for (size_t i = 0; i < MAGIC_BYTES; i++)
-		if (p[i] != (uint8_t)magic[MAGIC_BYTES - 1 - i])
-			return false;
-	return true;
-}
 
 bool seam_perf_data_is(struct seam_bytes bytes)
 {
 	return bytes.size >= MAGIC_BYTES &&
 	       (memcmp(bytes.data, MAGIC2, MAGIC_BYTES) == 0 ||
-		memcmp(bytes.data, MAGIC1, MAGIC_BYTES) == 0 ||
-		reversed(bytes.data, MAGIC2));
+		memcmp(bytes.data, MAGIC2_BIG, MAGIC_BYTES) == 0 ||
+		memcmp(bytes.data, MAGIC1, MAGIC_BYTES) == 0);
 }
 
 /* A part of the file as far as it is there. */
@@ -60,26 +53,20 @@ static struct seam_perf_id *find_id(const struct seam_perf_data *data,
 }
 
 /* An id is of the first event that lists it, as in perf. */
-static int add_id(struct seam_perf_data *data, uint64_t id, uint32_t event,
-		  struct seam_err *err)
-{
-	struct seam_perf_id entry = { .id = id, .event = event };
-
-	return find_id(data, id) ||
-	       SEAM_INDEX_APPEND(&data->id_index, seam_hash_u64(id),
-				 &data->ids, entry) != SEAM_NONE ? 0 :
-	       seam_err_no_memory(err);
-}
-
 static int add_ids(struct seam_perf_data *data, struct seam_bytes ids,
 		   uint32_t event, struct seam_err *err)
 {
 	struct seam_cursor c = seam_cursor_over(ids, data->endian);
-	int r = 0;
 
-	while (r == 0 && seam_cursor_left(&c) >= 8)
-		r = add_id(data, seam_cursor_u64(&c), event, err);
-	return r;
+	while (seam_cursor_left(&c) >= 8) {
+		struct seam_perf_id entry = { seam_cursor_u64(&c), event };
+
+		if (!find_id(data, entry.id) &&
+		    SEAM_INDEX_APPEND(&data->id_index, seam_hash_u64(entry.id),
+				      &data->ids, entry) == SEAM_NONE)
+			return seam_err_no_memory(err);
+	}
+	return 0;
 }
 
 uint32_t seam_perf_data_event(const struct seam_perf_data *data, uint64_t id)
@@ -90,6 +77,14 @@ uint32_t seam_perf_data_event(const struct seam_perf_data *data, uint64_t id)
 		return data->events.n ? 0 : SEAM_NONE;
 	found = find_id(data, id);
 	return found ? found->event : SEAM_NONE;
+}
+
+uint64_t seam_perf_data_first_id(const struct seam_perf_data *data)
+{
+	for (size_t i = 0; i < data->ids.n; i++)
+		if (data->ids.items[i].event == 0)
+			return data->ids.items[i].id;
+	return 0;
 }
 
 const struct seam_perf_attr *
@@ -299,38 +294,6 @@ void seam_perf_data_build_ids(const struct seam_perf_data *data,
 	seam_perf_stream_fini(&stream);
 }
 
-/* EVENT_DESC has the events' names in file mode. */
-static int read_event_names(struct seam_perf_data *data, struct seam_err *err)
-{
-	struct seam_bytes bytes = data->features[SEAM_PERF_FEATURE_EVENT_DESC];
-	struct seam_cursor c = seam_cursor_over(bytes, data->endian);
-	uint32_t n = seam_cursor_u32(&c);
-	uint32_t attr_size = seam_cursor_u32(&c);
-
-	for (uint32_t i = 0; i < n && !c.error; i++) {
-		struct seam_cursor ids;
-		const char *name;
-		uint32_t n_ids;
-
-		seam_cursor_skip(&c, attr_size);
-		n_ids = seam_cursor_u32(&c);
-		name = take_string(&c);
-		ids = seam_cursor_split(&c,
-				8 * seam_cursor_count(&c, n_ids, 8));
-		if (c.error || i >= data->events.n)
-			break;
-		if (add_ids(data, (struct seam_bytes) { ids.base, ids.size },
-			    i, err))
-			return -ENOMEM;
-		if (!name || !*name)
-			continue;
-		if (!seam_arena_copy(&data->arena,
-				     &data->events.items[i].name, name))
-			return seam_err_no_memory(err);
-	}
-	return 0;
-}
-
 /* Whether its only name so far is its number. */
 static bool is_numbered_tracepoint(const struct seam_perf_event *event)
 {
@@ -388,15 +351,38 @@ static void name_by_simpleperf(struct seam_perf_data *data)
 	}
 }
 
+/* EVENT_DESC has names in file mode; the others follow. */
 static int name_events(struct seam_perf_data *data, struct seam_err *err)
 {
-	int r = read_event_names(data, err);
+	struct seam_bytes bytes = data->features[SEAM_PERF_FEATURE_EVENT_DESC];
+	struct seam_cursor c = seam_cursor_over(bytes, data->endian);
+	uint32_t n = seam_cursor_u32(&c);
+	uint32_t attr_size = seam_cursor_u32(&c);
 
-	if (r == 0) {
-		name_tracepoints(data);
-		name_by_simpleperf(data);
+	for (uint32_t i = 0; i < n && !c.error; i++) {
+		struct seam_cursor ids;
+		const char *name;
+		uint32_t n_ids;
+
+		seam_cursor_skip(&c, attr_size);
+		n_ids = seam_cursor_u32(&c);
+		name = take_string(&c);
+		ids = seam_cursor_split(&c,
+				8 * seam_cursor_count(&c, n_ids, 8));
+		if (c.error || i >= data->events.n)
+			break;
+		if (add_ids(data, (struct seam_bytes) { ids.base, ids.size },
+			    i, err))
+			return -ENOMEM;
+		if (!name || !*name)
+			continue;
+		if (!seam_arena_copy(&data->arena,
+				     &data->events.items[i].name, name))
+			return seam_err_no_memory(err);
 	}
-	return r;
+	name_tracepoints(data);
+	name_by_simpleperf(data);
+	return 0;
 }
 
 /* -- file mode ---------------------------------------------------------- */
@@ -420,46 +406,20 @@ static void order_flags(struct seam_perf_file_header *h, bool swap)
 	h->features[0] = UINT64_C(1) << SEAM_PERF_FEATURE_BUILD_ID;
 }
 
-/* A run of u64; the oldest header ends before the feature bits. */
-static void read_header(struct seam_cursor *c, struct seam_perf_file_header *h)
+static int open_file(struct seam_perf_data *data, struct seam_cursor *c,
+		     struct seam_err *err)
 {
-	uint64_t words[sizeof(*h) / sizeof(uint64_t)] = { 0 };
-	size_t n = SEAM_ARRAY_SIZE(words);
+	struct seam_perf_file_header h = { 0 };
+	uint64_t *words = (uint64_t *)&h, size = data->bytes.size;
+	size_t n = sizeof(h) / sizeof(*words);
+	int r;
 
+	/* a run of u64; the oldest header ends before the feature bits */
 	for (size_t i = 0; i < n; i++) {
 		words[i] = seam_cursor_u64(c);
 		if (i == 1 && words[i] <= SEAM_PERF_FILE_HEADER_MIN_BYTES)
 			n = SEAM_PERF_FILE_HEADER_MIN_BYTES / sizeof(*words);
 	}
-	memcpy(h, words, sizeof(*h));
-}
-
-/*
- * perf notes the size of the data when it exits.  Without that, or with more
- * than there is, everything up to the end of the file is data.
- */
-static void place_data(struct seam_perf_data *data,
-		       const struct seam_perf_file_header *h)
-{
-	uint64_t size = data->bytes.size;
-
-	data->data_begin = h->data.offset < size ? h->data.offset : size;
-	data->is_cut = h->data.size == 0 ||
-		       h->data.size > size - data->data_begin;
-	data->data_end = data->is_cut ? size :
-			 data->data_begin + h->data.size;
-	if (h->data.size > size - data->data_begin)
-		data->n_missing_bytes = h->data.size -
-					(size - data->data_begin);
-}
-
-static int open_file(struct seam_perf_data *data, struct seam_cursor *c,
-		     struct seam_err *err)
-{
-	struct seam_perf_file_header h = { 0 };
-	int r;
-
-	read_header(c, &h);
 	if (c->error)
 		return seam_err_set(err, c->error, "header: cut at byte %zu",
 				    c->error_pos);
@@ -467,7 +427,16 @@ static int open_file(struct seam_perf_data *data, struct seam_cursor *c,
 	r = read_attrs(data, &h, err);
 	if (r < 0)
 		return r;
-	place_data(data, &h);
+	/*
+	 * perf notes the size of the data when it exits.  Without that, or with
+	 * more than there is, everything up to the end of the file is data.
+	 */
+	data->data_begin = h.data.offset < size ? h.data.offset : size;
+	size -= data->data_begin;
+	data->is_cut = h.data.size == 0 || h.data.size > size;
+	data->n_missing_bytes = h.data.size > size ? h.data.size - size : 0;
+	data->data_end = data->data_begin +
+			 (data->is_cut ? size : h.data.size);
 	if (!data->is_cut)
 		read_features(data, &h);
 	return name_events(data, err);
@@ -507,22 +476,13 @@ static int take_update(struct seam_perf_data *data, struct seam_bytes payload,
 			       name) ? 0 : seam_err_no_memory(err);
 }
 
-static void take_feature(struct seam_perf_data *data, struct seam_bytes payload)
-{
-	struct seam_cursor c = seam_cursor_over(payload, data->endian);
-	uint64_t feature = seam_cursor_u64(&c);
-
-	if (!c.error && feature < SEAM_PERF_N_FEATURES)
-		data->features[feature] = (struct seam_bytes) {
-			c.base + c.pos, seam_cursor_left(&c),
-		};
-}
-
 /* All that a header would hold comes as records. */
 static int open_pipe(struct seam_perf_data *data, struct seam_err *err)
 {
 	struct seam_perf_stream stream;
 	struct seam_perf_record record;
+	struct seam_cursor c;
+	uint64_t feature;
 	int r = 0;
 
 	data->is_pipe = true;
@@ -539,7 +499,11 @@ static int open_pipe(struct seam_perf_data *data, struct seam_err *err)
 			r = take_update(data, record.payload, err);
 			break;
 		case SEAM_PERF_HEADER_FEATURE:
-			take_feature(data, record.payload);
+			c = seam_cursor_over(record.payload, data->endian);
+			feature = seam_cursor_u64(&c);
+			if (!c.error && feature < SEAM_PERF_N_FEATURES)
+				data->features[feature] = (struct seam_bytes) {
+					c.base + c.pos, seam_cursor_left(&c) };
 			break;
 		case SEAM_PERF_HEADER_TRACING_DATA:
 			data->features[SEAM_PERF_FEATURE_TRACING_DATA] =
@@ -552,30 +516,6 @@ static int open_pipe(struct seam_perf_data *data, struct seam_err *err)
 }
 
 /* -- both --------------------------------------------------------------- */
-
-/* Give each event its ids, in the order of the file. */
-static int list_ids(struct seam_perf_data *data, struct seam_err *err)
-{
-	uint64_t *next = seam_arena_alloc(&data->arena, sizeof(*next) *
-					  (data->ids.n + 1));
-
-	if (!next)
-		return seam_err_no_memory(err);
-	for (size_t i = 0; i < data->ids.n; i++)
-		data->events.items[data->ids.items[i].event].n_ids++;
-	for (size_t e = 0; e < data->events.n; e++) {
-		data->events.items[e].ids = next;
-		next += data->events.items[e].n_ids;
-		data->events.items[e].n_ids = 0;
-	}
-	for (size_t i = 0; i < data->ids.n; i++) {
-		struct seam_perf_event *event =
-			&data->events.items[data->ids.items[i].event];
-
-		event->ids[event->n_ids++] = data->ids.items[i].id;
-	}
-	return 0;
-}
 
 /*
  * PERFFILE, the first magic, is the same in either byte order: a sensible
@@ -613,7 +553,7 @@ int seam_perf_data_open(struct seam_perf_data *data, struct seam_bytes bytes,
 	}
 	if (r == 0 && data->events.n == 0)
 		r = seam_err_set(err, -EBADMSG, "no event is described");
-	return r < 0 ? r : list_ids(data, err);
+	return r;
 }
 
 void seam_perf_data_name_events(struct seam_perf_data *data,

@@ -21,7 +21,7 @@
 #include "base/array.h"
 #include "base/index.h"
 #include "wire/perf/perf_file.h"
-#include "wire/perf/perf_sideband.h"
+#include "wire/perf/perf_record.h"
 
 struct seam_perf_data {
 	struct seam_bytes bytes;	/* the whole file, borrowed */
@@ -66,6 +66,9 @@ void seam_perf_data_name_events(struct seam_perf_data *data,
  * recording of one event, any id mean the first.  SEAM_NONE when unknown.
  */
 uint32_t seam_perf_data_event(const struct seam_perf_data *data, uint64_t id);
+
+/* The first id of the first event; 0: none. */
+uint64_t seam_perf_data_first_id(const struct seam_perf_data *data);
 
 /*
  * The attr of the event whose trailer ends @payload: by the id in its last

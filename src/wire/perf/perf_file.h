@@ -74,13 +74,12 @@ _Static_assert(sizeof(struct seam_perf_file_header) ==
 struct seam_perf_event {
 	struct seam_perf_attr attr;
 	const char *name;		/* "cpu-clock:u" */
-	uint64_t *ids;			/* that its records carry */
-	size_t n_ids;
 	/*
-	 * For the writer: room for ids, in memory and in the file.  Less than
-	 * n_ids: room for those.
+	 * For the writer: ids that its records carry, and the room for ids, in
+	 * memory and in the file; less than n_ids: room for those.
 	 */
-	size_t max_ids;
+	uint64_t *ids;
+	size_t n_ids, max_ids;
 	/* For the reader: where the fields of its samples are. */
 	struct seam_perf_layout layout;
 };

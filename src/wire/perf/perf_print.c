@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <linux/perf_event.h>
 
-#include "wire/guest/guest_print.h"
+#include "wire/guest/guest_decode.h"
 #include "wire/perf/perf_stream.h"
 #include "wire/perf/tracepoints.h"
 
@@ -259,14 +259,10 @@ static int print_mapping(struct perf_printer *d, struct seam_line *line,
 			 const struct seam_perf_record *record,
 			 struct seam_bytes payload)
 {
-	struct seam_perf_mmap2_build_id raw;
 	struct seam_perf_mapping m;
 
 	if (seam_perf_mapping_read(record->type, record->misc, payload,
-				   d->data->endian, &m) ||
-	    seam_perf_record_read(seam_perf_record_table(record->type,
-							 record->misc),
-				  payload, d->data->endian, &raw))
+				   d->data->endian, &m))
 		return -EBADMSG;
 	seam_line_i64(line, "pid", m.pid);
 	seam_line_i64(line, "tid", m.tid);
@@ -276,7 +272,7 @@ static int print_mapping(struct perf_printer *d, struct seam_line *line,
 	seam_line_bytes(line, "build_id",
 			(struct seam_bytes) { m.build_id, m.build_id_size });
 	seam_line_hex(line, "prot", m.prot);
-	seam_line_hex(line, "flags", raw.flags);
+	seam_line_hex(line, "flags", m.flags);
 	seam_line_string(line, "filename", m.filename);
 	return 0;
 }

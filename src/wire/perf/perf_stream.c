@@ -57,56 +57,56 @@ void seam_perf_stream_fini(struct seam_perf_stream *stream)
 	}
 }
 
-static struct seam_perf_header read_header(const uint8_t *p, bool swap)
+/*
+ * The record at @p, of which @left bytes are there, at least a header.  Returns
+ * its bytes with the header; the payload is valid where these are at most @left.
+ */
+static uint64_t read_record(const struct seam_perf_stream *stream,
+			    const uint8_t *p, uint64_t left, uint64_t offset,
+			    struct seam_perf_record *record)
 {
 	struct seam_perf_header h;
+	uint64_t size, packed;
 
-	memcpy(&h, p, SEAM_PERF_HEADER_BYTES);
-	if (swap) {
+	memcpy(&h, p, sizeof(h));
+	if (stream->swap) {
 		h.type = __builtin_bswap32(h.type);
 		h.misc = __builtin_bswap16(h.misc);
 		h.size = __builtin_bswap16(h.size);
 	}
-	return h;
-}
-
-/*
- * Records of simpleperf have the upper half of their size in place of misc.
- * Source: system/extras/simpleperf/record.h, simpleperf_record_header.
- */
-static uint64_t size_of(struct seam_perf_header h)
-{
-	return h.type < SEAM_PERF_FIRST_SIMPLEPERF ? h.size :
-	       (uint64_t)h.misc << 16 | h.size;
-}
-
-static uint16_t misc_of(struct seam_perf_header h)
-{
-	return h.type < SEAM_PERF_FIRST_SIMPLEPERF ? h.misc : 0;
-}
-
-static struct seam_perf_unpacked *unpacked_new(void)
-{
-	struct seam_perf_unpacked *u = calloc(1, sizeof(*u));
-
-	if (!u)
-		return NULL;
-	u->zstd = ZSTD_createDStream();
-	if (!u->zstd) {
-		free(u);
-		return NULL;
+	size = h.size;
+	/*
+	 * Records of simpleperf have the upper half of their size in place of
+	 * misc.  Source: system/extras/simpleperf/record.h,
+	 * simpleperf_record_header.
+	 */
+	if (h.type >= SEAM_PERF_FIRST_SIMPLEPERF) {
+		size |= (uint64_t)h.misc << 16;
+		h.misc = 0;
 	}
-	return u;
+	/* perf 6.16 and later let the 16-bit size overflow; the next is right */
+	if (h.type == SEAM_PERF_COMPRESSED2 && left >= 16) {
+		packed = seam_u64_at(p + SEAM_PERF_HEADER_BYTES);
+		if (stream->swap)
+			packed = __builtin_bswap64(packed);
+		if (packed <= left - 16 &&
+		    ((16 + packed + 7) & ~UINT64_C(7)) > size)
+			size = 16 + packed;
+	}
+	*record = (struct seam_perf_record) {
+		.type = h.type, .misc = h.misc, .offset = offset,
+		.payload = { p + SEAM_PERF_HEADER_BYTES,
+			     (size_t)size - SEAM_PERF_HEADER_BYTES },
+	};
+	return size;
 }
 
-/* Move the record that is not whole to the front. */
-static void compact(struct seam_perf_unpacked *u)
+static int refuse_size(const struct seam_perf_record *record, uint64_t size,
+		       struct seam_err *err)
 {
-	if (u->pos == 0)
-		return;
-	u->size -= u->pos;
-	memmove(u->buf, u->buf + u->pos, u->size);
-	u->pos = 0;
+	return seam_err_set(err, -EBADMSG, "record at byte %" PRIu64 ": size=%"
+			    PRIu64 " of type=%" PRIu32 " is below 8",
+			    record->offset, size, record->type);
 }
 
 static bool make_room(struct seam_perf_unpacked *u)
@@ -116,9 +116,7 @@ static bool make_room(struct seam_perf_unpacked *u)
 
 	if (u->size < u->cap)
 		return true;
-	if (cap > MAX_UNPACKED)
-		return false;
-	buf = realloc(u->buf, cap);
+	buf = cap > MAX_UNPACKED ? NULL : realloc(u->buf, cap);
 	if (!buf)
 		return false;
 	u->buf = buf;
@@ -126,24 +124,17 @@ static bool make_room(struct seam_perf_unpacked *u)
 	return true;
 }
 
-static bool is_too_much(const struct seam_perf_unpacked *u)
-{
-	return u->n_unpacked > UNPACKED_FREE + MAX_RATIO * u->n_packed;
-}
-
-static int unpack(struct seam_perf_stream *stream, struct seam_bytes packed,
+/* Append what is in @packed, after the record that is not whole. */
+static int unpack(struct seam_perf_unpacked *u, struct seam_bytes packed,
 		  struct seam_err *err)
 {
-	struct seam_perf_unpacked *u = stream->unpacked;
 	ZSTD_inBuffer in = { packed.data, packed.size, 0 };
 	bool more = true;
 
-	if (!u)
-		u = stream->unpacked = unpacked_new();
-	if (!u)
-		return seam_err_no_memory(err);
-	compact(u);
-	u->offset = stream->pos;
+	u->size -= u->pos;
+	if (u->pos)
+		memmove(u->buf, u->buf + u->pos, u->size);
+	u->pos = 0;
 	u->n_packed += packed.size;
 	/* with a full buffer zstd may hold output back: call it again */
 	while (in.pos < in.size || more) {
@@ -164,7 +155,7 @@ static int unpack(struct seam_perf_stream *stream, struct seam_bytes packed,
 		more = out.pos == out.size;
 		u->n_unpacked += out.pos - u->size;
 		u->size = out.pos;
-		if (is_too_much(u))
+		if (u->n_unpacked > UNPACKED_FREE + MAX_RATIO * u->n_packed)
 			return seam_err_set(err, -EBADMSG,
 				"compressed records up to byte %" PRIu64
 				" unpack to over %d times their size",
@@ -173,14 +164,28 @@ static int unpack(struct seam_perf_stream *stream, struct seam_bytes packed,
 	return 0;
 }
 
-/* At the end: is a piece of a record left over? */
-static int check_rest(const struct seam_perf_unpacked *u, struct seam_err *err)
+static int unpack_record(struct seam_perf_stream *stream,
+			 const struct seam_perf_record *record,
+			 struct seam_err *err)
 {
-	if (!u || u->size == u->pos)
-		return 0;
-	return seam_err_set(err, -ENODATA,
-		"compressed data ends in the middle of a record: %zu bytes "
-		"left, from byte %" PRIu64, u->size - u->pos, u->offset);
+	struct seam_cursor c = seam_cursor_over(record->payload,
+						stream->endian);
+	struct seam_perf_unpacked *u = stream->unpacked;
+	uint64_t size = record->payload.size;
+
+	if (!u)
+		u = stream->unpacked = calloc(1, sizeof(*u));
+	if (u && !u->zstd)
+		u->zstd = ZSTD_createDStream();
+	if (!u || !u->zstd)
+		return seam_err_no_memory(err);
+	if (record->type == SEAM_PERF_COMPRESSED2)
+		size = seam_cursor_u64(&c);
+	if (size > seam_cursor_left(&c))
+		size = seam_cursor_left(&c);
+	u->offset = record->offset;
+	return unpack(u, (struct seam_bytes) { c.base + c.pos, (size_t)size },
+		      err);
 }
 
 /* A whole record out of what was unpacked; 0 when there is none. */
@@ -189,62 +194,18 @@ static int next_unpacked(struct seam_perf_stream *stream,
 			 struct seam_err *err)
 {
 	struct seam_perf_unpacked *u = stream->unpacked;
-	struct seam_perf_header h;
+	size_t left = u ? u->size - u->pos : 0;
 	uint64_t size;
-	size_t left;
 
-	if (!u)
-		return 0;
-	left = u->size - u->pos;
 	if (left < SEAM_PERF_HEADER_BYTES)
 		return 0;
-	h = read_header(u->buf + u->pos, stream->swap);
-	size = size_of(h);
+	size = read_record(stream, u->buf + u->pos, left, u->offset, record);
 	if (size < SEAM_PERF_HEADER_BYTES)
-		return seam_err_set(err, -EBADMSG,
-			"record of size=%" PRIu64 " in the compressed data at "
-			"byte %" PRIu64, size, u->offset);
+		return refuse_size(record, size, err);
 	if (size > left)
 		return 0;
-	*record = (struct seam_perf_record) {
-		.type = h.type, .misc = misc_of(h), .offset = u->offset,
-		.payload = { u->buf + u->pos + SEAM_PERF_HEADER_BYTES,
-			     (size_t)size - SEAM_PERF_HEADER_BYTES },
-	};
 	u->pos += (size_t)size;
 	return 1;
-}
-
-/*
- * Bytes of the record at @p, its header included.  perf 6.16 and later let
- * the 16-bit size of COMPRESSED2 overflow; its own size field is right then.
- */
-static uint64_t record_bytes(const struct seam_perf_stream *stream,
-			     const uint8_t *p, uint64_t left,
-			     struct seam_perf_header h)
-{
-	uint64_t packed;
-
-	if (h.type != SEAM_PERF_COMPRESSED2 || left < 16)
-		return size_of(h);
-	memcpy(&packed, p + SEAM_PERF_HEADER_BYTES, sizeof(packed));
-	if (stream->swap)
-		packed = __builtin_bswap64(packed);
-	if (packed > left - 16)
-		return h.size;
-	return ((16 + packed + 7) & ~UINT64_C(7)) > h.size ? 16 + packed :
-		h.size;
-}
-
-/*
- * The formats follow a record of perf, whose payload is their size, padded to
- * 8 or not; simpleperf has them in the record.
- */
-static uint64_t format_bytes(struct seam_cursor *c, size_t payload_bytes)
-{
-	uint64_t size = seam_cursor_u32(c);
-
-	return payload_bytes > sizeof(uint64_t) ? 0 : (size + 7) & ~UINT64_C(7);
 }
 
 /* Bytes that follow the record, outside of its size. */
@@ -256,9 +217,11 @@ static uint64_t trailing_bytes(const struct seam_perf_stream *stream,
 
 	if (record->type == SEAM_PERF_AUXTRACE)
 		return seam_cursor_u64(&c);
-	if (record->type == SEAM_PERF_HEADER_TRACING_DATA)
-		return format_bytes(&c, record->payload.size);
-	return 0;
+	/* simpleperf has the formats in the record */
+	if (record->type != SEAM_PERF_HEADER_TRACING_DATA ||
+	    record->payload.size > sizeof(uint64_t))
+		return 0;
+	return ((uint64_t)seam_cursor_u32(&c) + 7) & ~UINT64_C(7);
 }
 
 static int take_plain(struct seam_perf_stream *stream,
@@ -266,27 +229,18 @@ static int take_plain(struct seam_perf_stream *stream,
 {
 	const uint8_t *p = stream->bytes.data + stream->pos;
 	uint64_t left = stream->limit - stream->pos;
-	struct seam_perf_header h;
 	uint64_t size, n_trailing;
 
 	if (left < SEAM_PERF_HEADER_BYTES)
 		return seam_err_set(err, -ENODATA, "record header cut at byte %"
 				    PRIu64, stream->pos);
-	h = read_header(p, stream->swap);
-	size = record_bytes(stream, p, left, h);
+	size = read_record(stream, p, left, stream->pos, record);
 	if (size < SEAM_PERF_HEADER_BYTES)
-		return seam_err_set(err, -EBADMSG,
-			"record at byte %" PRIu64 ": size=%" PRIu64 " of type=%"
-			PRIu32 " is below 8", stream->pos, size, h.type);
+		return refuse_size(record, size, err);
 	if (size > left)
 		return seam_err_set(err, -ENODATA,
 			"record at byte %" PRIu64 ": size=%" PRIu64
 			", %" PRIu64 " bytes left", stream->pos, size, left);
-	*record = (struct seam_perf_record) {
-		.type = h.type, .misc = misc_of(h), .offset = stream->pos,
-		.payload = { p + SEAM_PERF_HEADER_BYTES,
-			     (size_t)size - SEAM_PERF_HEADER_BYTES },
-	};
 	n_trailing = trailing_bytes(stream, record);
 	if (n_trailing > left - size)
 		return seam_err_set(err, -ENODATA,
@@ -299,47 +253,38 @@ static int take_plain(struct seam_perf_stream *stream,
 	return 1;
 }
 
-/* The zstd data of a packed record. */
-static struct seam_bytes packed_bytes(const struct seam_perf_stream *stream,
-				      const struct seam_perf_record *record)
-{
-	struct seam_cursor c = seam_cursor_over(record->payload,
-						stream->endian);
-	uint64_t size = record->payload.size;
-
-	if (record->type == SEAM_PERF_COMPRESSED2)
-		size = seam_cursor_u64(&c);
-	if (size > seam_cursor_left(&c))
-		size = seam_cursor_left(&c);
-	return (struct seam_bytes) { c.base + c.pos, (size_t)size };
-}
-
 int seam_perf_stream_next(struct seam_perf_stream *stream,
 			  struct seam_perf_record *record,
 			  struct seam_err *err)
 {
+	const struct seam_perf_unpacked *u;
+
 	stream->trailing = (struct seam_bytes) { 0 };
 	for (;;) {
-		uint64_t size;
+		bool is_packed;
 		int r = next_unpacked(stream, record, err);
 
 		if (r != 0)
 			return r;
+		u = stream->unpacked;
 		if (stream->pos >= stream->end)
-			return check_rest(stream->unpacked, err);
+			return !u || u->size == u->pos ? 0 :
+			       seam_err_set(err, -ENODATA, "compressed data "
+				"ends in the middle of a record: %zu bytes left, "
+				"from byte %" PRIu64, u->size - u->pos,
+				u->offset);
 		r = take_plain(stream, record, err);
 		if (r < 0)
 			return r;
-		size = SEAM_PERF_HEADER_BYTES + record->payload.size +
-			stream->trailing.size;
-		if (stream->as_is || (record->type != SEAM_PERF_COMPRESSED &&
-				      record->type != SEAM_PERF_COMPRESSED2)) {
-			stream->pos += size;
-			return 1;
-		}
-		r = unpack(stream, packed_bytes(stream, record), err);
+		is_packed = !stream->as_is &&
+			    (record->type == SEAM_PERF_COMPRESSED ||
+			     record->type == SEAM_PERF_COMPRESSED2);
+		r = is_packed ? unpack_record(stream, record, err) : 1;
 		if (r < 0)
 			return r;
-		stream->pos += size;
+		stream->pos += SEAM_PERF_HEADER_BYTES + record->payload.size +
+			       stream->trailing.size;
+		if (!is_packed)
+			return 1;
 	}
 }

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -11,6 +12,185 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* -- features ----------------------------------------------------------- */
+
+enum {
+	STRING_ALIGN = 64,	/* perf's NAME_ALIGN */
+	HOST_KERNEL = -1,	/* the "pid" of the kernel in build ids */
+	BUILD_ID_BYTES = 20,	/* room for one; its size follows it */
+	CLOCK_DATA_VERSION = 1,
+	/* PERF_RECORD_MISC_BUILD_ID_SIZE: the size is there */
+	MISC_BUILD_ID_SIZE = 1 << 15,
+};
+
+static void put(struct seam_perf_features *f, const void *data, size_t size)
+{
+	f->no_memory |= !SEAM_ARRAY_EXTEND(&f->bytes, data, size);
+}
+
+static void put_u32(struct seam_perf_features *f, uint32_t v)
+{
+	put(f, &v, sizeof(v));
+}
+
+static void put_zeros(struct seam_perf_features *f, size_t n)
+{
+	static const uint8_t zeros[STRING_ALIGN];
+
+	for (; n > sizeof(zeros); n -= sizeof(zeros))
+		put(f, zeros, sizeof(zeros));
+	put(f, zeros, n);
+}
+
+/* The text, its NUL and zeros up to a multiple of STRING_ALIGN. */
+static size_t padded(size_t length)
+{
+	return (length / STRING_ALIGN + 1) * STRING_ALIGN;
+}
+
+static void put_string(struct seam_perf_features *f, const char *text)
+{
+	size_t length = strlen(text);
+
+	put_u32(f, (uint32_t)padded(length));
+	put(f, text, length);
+	put_zeros(f, padded(length) - length);
+}
+
+static void begin(struct seam_perf_features *f, enum seam_perf_feature bit)
+{
+	assert((int)bit > f->last);
+	f->last = (int)bit;
+	f->start[bit] = f->bytes.n;
+	f->bits[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
+void seam_perf_features_fini(struct seam_perf_features *f)
+{
+	free(f->bytes.items);
+	*f = (struct seam_perf_features) { 0 };
+}
+
+void seam_perf_features_string(struct seam_perf_features *f,
+			       enum seam_perf_feature bit, const char *text)
+{
+	if (!text || !*text)
+		return;
+	begin(f, bit);
+	put_string(f, text);
+}
+
+void seam_perf_features_data(struct seam_perf_features *f,
+			     enum seam_perf_feature bit, const void *data,
+			     size_t size)
+{
+	begin(f, bit);
+	put(f, data, size);
+}
+
+void seam_perf_features_build_id(struct seam_perf_features *f,
+				 const char *name, struct seam_bytes id)
+{
+	size_t length = strlen(name);
+	size_t id_bytes = id.size < BUILD_ID_BYTES ? id.size : BUILD_ID_BYTES;
+	struct perf_event_header header = {
+		.misc = PERF_RECORD_MISC_KERNEL | MISC_BUILD_ID_SIZE,
+		.size = (uint16_t)(sizeof(header) + sizeof(int32_t) +
+				   BUILD_ID_BYTES + 4 + padded(length)),
+	};
+	int32_t pid = HOST_KERNEL;
+	uint8_t size[4] = { (uint8_t)id_bytes };
+
+	if (id.size == 0)
+		return;
+	begin(f, SEAM_PERF_FEATURE_BUILD_ID);
+	put(f, &header, sizeof(header));
+	put(f, &pid, sizeof(pid));
+	put(f, id.data, id_bytes);
+	put_zeros(f, BUILD_ID_BYTES - id_bytes);
+	put(f, size, sizeof(size));
+	put(f, name, length);
+	put_zeros(f, padded(length) - length);
+}
+
+void seam_perf_features_cmdline(struct seam_perf_features *f,
+				const char *const *words, size_t n)
+{
+	begin(f, SEAM_PERF_FEATURE_CMDLINE);
+	put_u32(f, (uint32_t)n);
+	for (size_t i = 0; i < n; i++)
+		put_string(f, words[i]);
+}
+
+void seam_perf_features_events(struct seam_perf_features *f,
+			       const struct seam_perf_event *events, size_t n)
+{
+	uint8_t attr[SEAM_PERF_WRITER_ATTR_BYTES];
+
+	begin(f, SEAM_PERF_FEATURE_EVENT_DESC);
+	put_u32(f, (uint32_t)n);
+	put_u32(f, SEAM_PERF_WRITER_ATTR_BYTES);
+	for (size_t i = 0; i < n; i++) {
+		seam_perf_attr_write(&events[i].attr, SEAM_NATIVE, attr,
+				     sizeof(attr));
+		put(f, attr, sizeof(attr));
+		put_u32(f, (uint32_t)events[i].n_ids);
+		put_string(f, events[i].name);
+		put(f, events[i].ids, events[i].n_ids * sizeof(uint64_t));
+	}
+}
+
+void seam_perf_features_pmus(struct seam_perf_features *f,
+			     const struct seam_perf_pmu *pmus, size_t n)
+{
+	begin(f, SEAM_PERF_FEATURE_PMU_MAPPINGS);
+	put_u32(f, (uint32_t)n);
+	for (size_t i = 0; i < n; i++) {
+		put_u32(f, pmus[i].type);
+		put_string(f, pmus[i].name);
+	}
+}
+
+void seam_perf_features_groups(struct seam_perf_features *f,
+			       const struct seam_perf_group *groups, size_t n)
+{
+	if (n == 0)
+		return;
+	begin(f, SEAM_PERF_FEATURE_GROUP_DESC);
+	put_u32(f, (uint32_t)n);
+	for (size_t i = 0; i < n; i++) {
+		put_string(f, "{anon}");
+		put_u32(f, groups[i].leader);
+		put_u32(f, groups[i].n_members);
+	}
+}
+
+void seam_perf_features_auxtrace(struct seam_perf_features *f,
+				 const uint64_t *pairs, size_t n)
+{
+	uint64_t count = n;
+
+	if (n == 0)
+		return;
+	begin(f, SEAM_PERF_FEATURE_AUXTRACE);
+	put(f, &count, sizeof(count));
+	put(f, pairs, n * 2 * sizeof(*pairs));
+}
+
+void seam_perf_features_clock(struct seam_perf_features *f, uint32_t clock,
+			      uint64_t wall_ns, uint64_t clock_ns)
+{
+	struct {
+		uint32_t version, clock;
+		uint64_t wall_ns, clock_ns;
+	} data = { CLOCK_DATA_VERSION, clock, wall_ns, clock_ns };
+
+	seam_perf_features_data(f, SEAM_PERF_FEATURE_CLOCK_DATA, &data,
+				sizeof(data));
+}
+
+/* -- the file ----------------------------------------------------------- */
 
 enum {
 	DATA_AT = offsetof(struct seam_perf_file_header, data),
@@ -23,34 +203,16 @@ struct attr_entry {
 	struct seam_perf_file_section ids;
 };
 
-/* Bytes that the ids of an event take in the file. */
-static size_t id_room(const struct seam_perf_event *event)
-{
-	size_t n = event->n_ids > event->max_ids ? event->n_ids :
-		   event->max_ids;
-
-	return n * sizeof(uint64_t);
-}
-
 /* Where the ids of event @e begin; of @n_events: where all ids end. */
 static uint64_t ids_offset(const struct seam_perf_writer *w, size_t e)
 {
 	uint64_t offset = SEAM_PERF_FILE_HEADER_BYTES;
 
 	for (size_t i = 0; i < e; i++)
-		offset += id_room(&w->events[i]);
+		offset += sizeof(uint64_t) *
+			  (w->events[i].n_ids > w->events[i].max_ids ?
+			   w->events[i].n_ids : w->events[i].max_ids);
 	return offset;
-}
-
-static int write_ids(struct seam_perf_writer *w, struct seam_err *err)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < w->n_events && r == 0; i++)
-		r = seam_file_write_at(w->fd, w->events[i].ids,
-				       w->events[i].n_ids * sizeof(uint64_t),
-				       ids_offset(w, i), w->name, err);
-	return r;
 }
 
 static int write_attr(struct seam_perf_writer *w, size_t e,
@@ -77,7 +239,7 @@ int seam_perf_writer_begin(struct seam_perf_writer *w, int fd,
 		.attr_size = sizeof(struct attr_entry),
 		.attrs.size = n_events * sizeof(struct attr_entry),
 	};
-	int r;
+	int r = 0;
 
 	*w = (struct seam_perf_writer) {
 		.fd = fd, .name = name, .events = events, .n_events = n_events,
@@ -86,7 +248,10 @@ int seam_perf_writer_begin(struct seam_perf_writer *w, int fd,
 	header.attrs.offset = ids_offset(w, n_events);
 	w->data_offset = header.attrs.offset + header.attrs.size;
 	header.data.offset = w->data_offset;
-	r = write_ids(w, err);
+	for (size_t e = 0; r == 0 && e < n_events; e++)
+		r = seam_file_write_at(fd, events[e].ids,
+				       events[e].n_ids * sizeof(uint64_t),
+				       ids_offset(w, e), name, err);
 	for (size_t e = 0; r == 0 && e < n_events; e++)
 		r = write_attr(w, e, err);
 	/* The magic comes last: a file without it was never a recording. */

@@ -54,18 +54,10 @@ static struct seam_bytes all_of(const struct seam_cursor *c)
 	return (struct seam_bytes) { c->base, c->size };
 }
 
-/* ElfFile and KernelModule have one field, a number. */
-static uint64_t first_number(struct seam_cursor message)
-{
-	struct proto_field f;
-
-	return next_field(&message, &f) ? f.value : 0;
-}
-
 /* The symbols are read later, by a walk over the same message. */
 static bool read_message(struct seam_cursor c, struct seam_simpleperf_file *out)
 {
-	struct proto_field f;
+	struct proto_field f, number;
 
 	*out = (struct seam_simpleperf_file) {
 		.is_proto = true, .symbols = c, .offset = UINT64_MAX,
@@ -77,8 +69,10 @@ static bool read_message(struct seam_cursor c, struct seam_simpleperf_file *out)
 			out->type = (uint32_t)f.value;
 		else if (f.number == 3)
 			out->min_vaddr = f.value;
+		/* ElfFile and KernelModule have one field, a number */
 		else if (f.number == 6 || f.number == 7)
-			out->offset = first_number(f.bytes);
+			out->offset = next_field(&f.bytes, &number) ?
+				      number.value : 0;
 	}
 	return !c.error;
 }
@@ -145,24 +139,10 @@ bool seam_simpleperf_next(struct seam_simpleperf_reader *reader,
 	       read_plain(entry, file);
 }
 
-static void read_symbol(struct seam_cursor c,
-			struct seam_simpleperf_symbol *out)
-{
-	struct proto_field f;
-
-	while (next_field(&c, &f)) {
-		if (f.number == 1)
-			out->vaddr = f.value;
-		else if (f.number == 2)
-			out->size = (uint32_t)f.value;
-		else if (f.number == 3)
-			out->name = all_of(&f.bytes);
-	}
-}
-
 bool seam_simpleperf_symbol(struct seam_simpleperf_file *file,
 			    struct seam_simpleperf_symbol *symbol)
 {
+	struct seam_cursor message;
 	struct proto_field f;
 
 	*symbol = (struct seam_simpleperf_symbol) { 0 };
@@ -172,7 +152,14 @@ bool seam_simpleperf_symbol(struct seam_simpleperf_file *file,
 	while (next_field(&file->symbols, &f)) {
 		if (f.number != 4)
 			continue;
-		read_symbol(f.bytes, symbol);
+		for (message = f.bytes; next_field(&message, &f);) {
+			if (f.number == 1)
+				symbol->vaddr = f.value;
+			else if (f.number == 2)
+				symbol->size = (uint32_t)f.value;
+			else if (f.number == 3)
+				symbol->name = all_of(&f.bytes);
+		}
 		return true;
 	}
 	return false;

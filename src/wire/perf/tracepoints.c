@@ -21,7 +21,6 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/cursor.h"
-#include "base/text.h"
 
 static const uint8_t magic[] = "\x17\x08\x44tracing";
 
@@ -56,144 +55,98 @@ struct seam_tracepoints {
 
 /* -- one format --------------------------------------------------------- */
 
-/* A run of text that is not NUL-terminated. */
-struct span {
-	const char *at;
-	size_t n;
-};
-
-/* The text up to @end, taken off @s; all of it where there is no @end. */
-static struct span until(struct span *s, char end)
+static bool begins(const char *text, const char *with)
 {
-	const char *found = s->n ? memchr(s->at, end, s->n) : NULL;
-	struct span part = { s->at, found ? (size_t)(found - s->at) : s->n };
-	size_t taken = found ? part.n + 1 : part.n;
-
-	s->at += taken;
-	s->n -= taken;
-	return part;
+	return strncmp(text, with, strlen(with)) == 0;
 }
 
-static bool begins(struct span s, const char *with)
+/* The number after @key in @text; 0 where there is none. */
+static uint32_t number_of(const char *text, const char *key)
 {
-	return s.n >= strlen(with) && memcmp(s.at, with, strlen(with)) == 0;
+	const char *p = text ? strstr(text, key) : NULL;
+	unsigned long v = p ? strtoul(p + strlen(key), NULL, 10) : 0;
+
+	return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
 }
 
-static bool has(struct span s, const char *word)
+static enum tracepoint_kind kind_of(const char *type, bool is_many)
 {
-	return s.n && memmem(s.at, s.n, word, strlen(word));
-}
+	bool is_char = strstr(type, "char") && !strstr(type, "unsigned char") &&
+		       !strchr(type, '*');
 
-/* The number after "@key" in @line; 0 where there is none. */
-static uint32_t number_of(struct span line, const char *key)
-{
-	const char *p = line.n ? memmem(line.at, line.n, key, strlen(key)) :
-			NULL;
-	uint64_t v = 0;
-
-	if (!p)
-		return 0;
-	p += strlen(key);
-	return !seam_text_number(p, line.at + line.n, 10, &v) ? 0 :
-	       v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
-}
-
-/* Split "unsigned long args[6]" into its type and its name. */
-static void split(struct span declaration, struct span *type,
-		  struct span *name, uint32_t *count)
-{
-	size_t n = declaration.n, end;
-
-	*count = 0;
-	if (n && declaration.at[n - 1] == ']') {
-		while (n && declaration.at[n - 1] != '[')
-			n--;
-		*count = number_of((struct span) { declaration.at + n,
-						   declaration.n - n }, "");
-		n = n ? n - 1 : 0;
-	}
-	end = n;
-	while (n && declaration.at[n - 1] != ' ' &&
-	       declaration.at[n - 1] != '*')
-		n--;
-	*type = (struct span) { declaration.at, n };
-	*name = (struct span) { declaration.at + n, end - n };
-}
-
-static enum tracepoint_kind kind_of(struct span type, bool is_array,
-				    bool is_dynamic)
-{
-	bool is_char = has(type, "char") && !has(type, "unsigned char") &&
-		       !has(type, "*");
-
-	if (is_char && (is_array || is_dynamic))
-		return TEXT;
-	return is_array || is_dynamic ? NUMBERS : NUMBER;
+	return !is_many ? NUMBER : is_char ? TEXT : NUMBERS;
 }
 
 /* Bytes of one number of a dynamic array, by the name of its type. */
-static uint32_t type_bytes(struct span type)
+static uint32_t type_bytes(const char *type)
 {
-	if (has(type, "64") || has(type, "long"))
+	if (strstr(type, "64") || strstr(type, "long"))
 		return 8;
-	if (has(type, "32") || has(type, "int"))
+	if (strstr(type, "32") || strstr(type, "int"))
 		return 4;
-	return has(type, "16") || has(type, "short") ? 2 : 1;
+	return strstr(type, "16") || strstr(type, "short") ? 2 : 1;
 }
 
 /* A name that C allows, so it needs no escapes, in JSON either. */
-static bool is_identifier(struct span name)
+static bool is_identifier(const char *name)
 {
-	for (size_t i = 0; i < name.n; i++)
-		if (!isalnum((unsigned char)name.at[i]) && name.at[i] != '_')
-			return false;
-	return name.n > 0;
+	size_t n = 0;
+
+	while (isalnum((unsigned char)name[n]) || name[n] == '_')
+		n++;
+	return n > 0 && !name[n];
 }
 
-static int add_field(struct seam_tracepoints *t, struct span line)
+/* "unsigned long args[6]; offset:16; ...", which is cut up. */
+static int add_field(struct seam_tracepoints *t, char *line)
 {
-	struct span rest = line, declaration, type, name;
-	struct format_field field;
-	uint32_t count;
-
-	until(&rest, ':');
-	declaration = until(&rest, ';');
-	split(declaration, &type, &name, &count);
-	if (!is_identifier(name) || begins(name, "common_"))
-		return 0;
-	field = (struct format_field) {
-		.name = seam_arena_text(&t->arena, name.at, name.n),
-		.offset = number_of(rest, "offset:"),
-		.size = number_of(rest, "size:"),
-		.is_signed = number_of(rest, "signed:"),
+	char *declaration = strsep(&line, ";");
+	char *bracket = strrchr(declaration, '['), *name;
+	uint32_t count = bracket ? number_of(bracket, "[") : 0;
+	struct format_field field = {
+		.offset = number_of(line, "offset:"),
+		.size = number_of(line, "size:"),
+		.is_signed = number_of(line, "signed:"),
 		.is_relative = begins(declaration, "__rel_loc"),
 	};
+	char type[128];
+
+	/* "__data_loc char[] name" has its brackets in the type */
+	if (bracket && strcmp(bracket + strcspn(bracket, "]"), "]") == 0)
+		*bracket = '\0';
+	else
+		count = 0;
+	name = declaration + strlen(declaration);
+	while (name > declaration && !strchr(" *", name[-1]))
+		name--;
+	if (!is_identifier(name) || begins(name, "common_"))
+		return 0;
+	snprintf(type, sizeof(type), "%.*s", (int)(name - declaration),
+		 declaration);
+	field.name = name;
 	field.is_dynamic = field.is_relative ||
 			   begins(declaration, "__data_loc");
-	field.kind = kind_of(type, count > 0, field.is_dynamic);
+	field.kind = kind_of(type, count > 0 || field.is_dynamic);
 	field.element_bytes = count ? field.size / count : type_bytes(type);
-	return field.name && SEAM_ARRAY_ADD(&t->fields, field) ? 0 : -ENOMEM;
+	return SEAM_ARRAY_ADD(&t->fields, field) ? 0 : -ENOMEM;
 }
 
-static int add_event(struct seam_tracepoints *t, struct span format,
+/* The lines of @format, which are cut up; names point into them. */
+static int add_event(struct seam_tracepoints *t, char *format,
 		     const char *system)
 {
 	struct event event = { .system = system, .first = t->fields.n };
+	char *line;
 
-	while (format.n) {
-		struct span line = until(&format, '\n');
-
-		while (line.n && (*line.at == '\t' || *line.at == ' '))
-			line = (struct span) { line.at + 1, line.n - 1 };
+	while ((line = strsep(&format, "\n")) && !begins(line, "print fmt:")) {
+		line += strspn(line, " \t");
 		if (begins(line, "name: "))
-			event.name = seam_arena_text(&t->arena, line.at + 6,
-						     line.n - 6);
+			event.name = line + strlen("name: ");
 		else if (begins(line, "ID: "))
 			event.id = number_of(line, "ID: ");
-		else if (begins(line, "field:") && add_field(t, line))
+		else if (begins(line, "field:") &&
+			 add_field(t, line + strlen("field:")))
 			return -ENOMEM;
-		else if (begins(line, "print fmt:"))
-			break;
 	}
 	event.n = t->fields.n - event.first;
 	return !event.name || SEAM_ARRAY_ADD(&t->events, event) ? 0 : -ENOMEM;
@@ -201,13 +154,11 @@ static int add_event(struct seam_tracepoints *t, struct span format,
 
 /* -- all of them -------------------------------------------------------- */
 
-static struct span take_sized(struct seam_cursor *c)
+static struct seam_bytes take_sized(struct seam_cursor *c)
 {
-	uint64_t size = seam_cursor_u64(c);
-	size_t n = seam_cursor_count(c, size, 1);
-	const uint8_t *text = seam_cursor_bytes(c, n);
+	size_t n = seam_cursor_count(c, seam_cursor_u64(c), 1);
 
-	return (struct span) { (const char *)text, text ? n : 0 };
+	return (struct seam_bytes) { seam_cursor_bytes(c, n), n };
 }
 
 /* Magic, version, byte order, word and page size; then two header pages. */
@@ -230,11 +181,14 @@ static int read_formats(struct seam_tracepoints *t, struct seam_cursor *c,
 			uint32_t n, const char *system)
 {
 	for (size_t i = seam_cursor_count(c, n, 8); i > 0; i--) {
-		struct span format = take_sized(c);
+		struct seam_bytes format = take_sized(c);
+		char *text;
 
 		if (c->error)
 			break;
-		if (add_event(t, format, system))
+		text = seam_arena_text(&t->arena, (const char *)format.data,
+				       format.size);
+		if (!text || add_event(t, text, system))
 			return -ENOMEM;
 	}
 	return 0;
@@ -337,6 +291,16 @@ static bool read_number(const struct seam_tracepoints *t,
 	return true;
 }
 
+/* Those @size bytes of @raw, if it has them. */
+static bool slice(struct seam_bytes raw, size_t offset, size_t size,
+		  struct seam_bytes *out)
+{
+	if (offset > raw.size || size > raw.size - offset)
+		return false;
+	*out = (struct seam_bytes) { raw.data + offset, size };
+	return true;
+}
+
 /* Where a field lies, if it lies in @raw. */
 static bool locate(const struct seam_tracepoints *t,
 		   const struct format_field *field,
@@ -345,20 +309,14 @@ static bool locate(const struct seam_tracepoints *t,
 	size_t offset = field->offset, size = field->size;
 	int64_t v;
 
-	if (offset > raw.size || size > raw.size - offset)
+	if (!slice(raw, offset, size, at))
 		return false;
-	*at = (struct seam_bytes) { raw.data + offset, size };
 	if (!field->is_dynamic)
 		return true;
 	if (size != 4 || !read_number(t, *at, false, &v))
 		return false;
-	offset = (size_t)(v & 0xffff) +
-		 (field->is_relative ? offset + size : 0);
-	size = (size_t)(v >> 16 & 0xffff);
-	if (offset > raw.size || size > raw.size - offset)
-		return false;
-	*at = (struct seam_bytes) { raw.data + offset, size };
-	return true;
+	return slice(raw, (size_t)(v & 0xffff) + (field->is_relative ?
+		     offset + size : 0), (size_t)(v >> 16 & 0xffff), at);
 }
 
 static void put_number(struct seam_line *line, const char *name,
@@ -368,19 +326,6 @@ static void put_number(struct seam_line *line, const char *name,
 		seam_line_i64(line, name, v);
 	else
 		seam_line_hex(line, name, (uint64_t)v);
-}
-
-static void put_text(struct seam_line *line, const char *name,
-		     struct seam_bytes bytes)
-{
-	char text[4096];
-	size_t n = bytes.size < sizeof(text) - 1 ? bytes.size :
-		   sizeof(text) - 1;
-
-	if (n)
-		memcpy(text, bytes.data, n);
-	text[n] = '\0';
-	seam_line_string(line, name, text);
 }
 
 static void put_numbers(const struct seam_tracepoints *t,
@@ -411,7 +356,7 @@ static void put_field(const struct seam_tracepoints *t, struct seam_line *line,
 	if (!locate(t, field, raw, &at))
 		return;
 	if (field->kind == TEXT)
-		put_text(line, field->name, at);
+		seam_line_text(line, field->name, at);
 	else if (field->kind == NUMBERS)
 		put_numbers(t, line, field, at);
 	else if (read_number(t, at, field->is_signed, &v))

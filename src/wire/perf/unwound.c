@@ -47,16 +47,6 @@ uint64_t seam_unwound_next(struct seam_unwound *unwound)
 	return unwound->last;
 }
 
-static size_t put_sleb(uint8_t *to, int64_t v)
-{
-	size_t n = 0;
-
-	for (; v < -64 || v > 63; v >>= 7)
-		to[n++] = (uint8_t)(v & 0x7f) | 0x80;
-	to[n++] = (uint8_t)(v & 0x7f);
-	return n;
-}
-
 /* The distances; *@n becomes how many were written. */
 static size_t put_cfas(uint8_t *to, const uint64_t *cfas, size_t *n)
 {
@@ -65,7 +55,11 @@ static size_t put_cfas(uint8_t *to, const uint64_t *cfas, size_t *n)
 
 	for (; i < *n && size < SEAM_UNWOUND_MAX_BYTES - 2 * MAX_AROUND &&
 	     (cfas[i] - last) % WORD == 0; i++) {
-		size += put_sleb(to + size, (int64_t)(cfas[i] - last) / WORD);
+		int64_t v = (int64_t)(cfas[i] - last) / WORD;
+
+		for (; v < -64 || v > 63; v >>= 7)
+			to[size++] = (uint8_t)(v & 0x7f) | 0x80;
+		to[size++] = (uint8_t)(v & 0x7f);
 		last = cfas[i];
 	}
 	*n = i;

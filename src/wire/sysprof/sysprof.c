@@ -140,75 +140,54 @@ static int bad_byte(const struct seam_cursor *c, size_t pos, const char *what,
 
 /* -- prologues ----------------------------------------------------------- */
 
-static int read_prologue(struct seam_cursor *c, const char *what, char kind[4],
-			 unsigned int *version, struct seam_err *err)
+/* The prologue of the @name, which begins with @kind. */
+static int read_prologue(struct seam_sysprof_reader *r,
+			 struct seam_sysprof_item *item, const char *name,
+			 const char *kind, unsigned int newest,
+			 struct seam_err *err)
 {
-	size_t pos = c->pos;
-	const uint8_t *p = seam_cursor_bytes(c, SEAM_SYSPROF_PROLOGUE_BYTES);
+	const uint8_t *p = seam_cursor_bytes(&r->cursor,
+					     SEAM_SYSPROF_PROLOGUE_BYTES);
 
 	if (!p)
 		return seam_err_set(err, -ENODATA, "the stream is cut off at "
-				    "byte %zu, in the prologue of %s", c->size,
-				    what);
-	if (p[0] != 'l' || p[1] != 'j')
-		return seam_err_set(err, -EBADMSG, "no prologue of %s at byte "
-				    "%zu", what, pos);
-	memcpy(kind, p, 3);
-	kind[3] = '\0';
-	*version = p[3];
+				    "byte %zu, in the prologue of the %s",
+				    r->cursor.size, name);
+	item->version = p[3];
+	if (item->offset && memcmp(p, "ljm", 3) == 0)
+		return seam_err_set(err, -ENOTSUP, "a memory profile (memprof, "
+			"ljm version %u at byte %zu), which Seam does not "
+			"read: luajit -tm does", item->version, item->offset);
+	if (memcmp(p, kind, 3) != 0)
+		return seam_err_set(err, -EBADMSG, "no %s at byte %zu", name,
+				    item->offset);
+	if (item->version < 1 || item->version > newest)
+		return seam_err_set(err, -ENOTSUP, "%s version %u at byte %zu: "
+				    "versions 1 to %u are known", name,
+				    item->version, item->offset + 3, newest);
 	return 0;
-}
-
-static int refuse_version(const char *kind, size_t pos, unsigned int version,
-			  unsigned int newest, struct seam_err *err)
-{
-	return seam_err_set(err, -ENOTSUP, "%s version %u at byte %zu: "
-			    "versions 1 to %u are known", kind, version,
-			    pos + 3, newest);
 }
 
 static int begin_symtab(struct seam_sysprof_reader *r,
 			struct seam_sysprof_item *item, struct seam_err *err)
 {
-	char kind[4];
-	int rc = read_prologue(&r->cursor, "the symbol table", kind,
-			       &item->version, err);
+	int rc = read_prologue(r, item, "symbol table", "ljs",
+			       SEAM_SYSPROF_SYMTAB_VERSION, err);
 
-	if (rc)
-		return rc;
-	if (strcmp(kind, "ljs") != 0)
-		return seam_err_set(err, -EBADMSG, "no symbol table at byte 0");
-	if (item->version < 1 || item->version > SEAM_SYSPROF_SYMTAB_VERSION)
-		return refuse_version("symbol table", item->offset,
-				      item->version,
-				      SEAM_SYSPROF_SYMTAB_VERSION, err);
-	r->symtab_version = item->version;
 	item->kind = SEAM_SYSPROF_SYMTAB;
-	return 1;
+	r->symtab_version = rc ? 0 : item->version;
+	return rc ? rc : 1;
 }
 
 static int begin_profile(struct seam_sysprof_reader *r,
 			 struct seam_sysprof_item *item, struct seam_err *err)
 {
-	char kind[4];
-	int rc = read_prologue(&r->cursor, "the profile", kind, &item->version,
-			       err);
+	int rc = read_prologue(r, item, "profile", "ljp",
+			       SEAM_SYSPROF_VERSION, err);
 
-	if (rc)
-		return rc;
-	if (strcmp(kind, "ljm") == 0)
-		return seam_err_set(err, -ENOTSUP, "a memory profile (memprof, "
-			"ljm version %u at byte %zu), which Seam does not "
-			"read: luajit -tm does", item->version, item->offset);
-	if (strcmp(kind, "ljp") != 0)
-		return seam_err_set(err, -EBADMSG, "no prologue of the profile "
-				    "at byte %zu", item->offset);
-	if (item->version < 1 || item->version > SEAM_SYSPROF_VERSION)
-		return refuse_version("profile", item->offset, item->version,
-				      SEAM_SYSPROF_VERSION, err);
-	r->version = item->version;
 	item->kind = SEAM_SYSPROF_PROFILE;
-	return 1;
+	r->version = rc ? 0 : item->version;
+	return rc ? rc : 1;
 }
 
 /* -- symbols ------------------------------------------------------------- */
@@ -424,23 +403,13 @@ static const uint8_t *skim_lua(const uint8_t *p, const uint8_t *stop)
 	return stop - p >= LONGEST_SHORT_FRAME ? p + 1 : NULL;
 }
 
-/*
- * The end of addresses at @p: the first 0, unless it is part of a number that
- * is longer than needed.
- */
-static const uint8_t *skim_host(const uint8_t *p, const uint8_t *stop)
-{
-	const uint8_t *zero = memchr(p, 0, (size_t)(stop - p));
-
-	return zero && (zero == p || zero[-1] < 0x80) ? zero + 1 : NULL;
-}
-
 /* Pass over the frames.  False: they must be read. */
 static bool skim_sample(struct seam_sysprof_reader *r,
 			struct seam_sysprof_item *item, bool has_lua)
 {
 	struct seam_cursor *c = &r->cursor;
 	const uint8_t *p = c->base + c->pos, *stop = c->base + c->size;
+	const uint8_t *zero;
 	size_t n;
 
 	if (has_lua)
@@ -459,10 +428,11 @@ static bool skim_sample(struct seam_sysprof_reader *r,
 		r->host.n = 1;
 		item->callers_offset += n;
 	}
-	p = skim_host(p, stop);
-	if (!p)
+	/* up to the first 0, unless it ends a number longer than needed */
+	zero = memchr(p, 0, (size_t)(stop - p));
+	if (!zero || (zero != p && zero[-1] >= 0x80))
 		return false;
-	c->pos = (size_t)(p - c->base);
+	c->pos = (size_t)(zero + 1 - c->base);
 	item->host = r->host.items;
 	item->n_host = r->host.n;
 	item->is_skimmed = true;
@@ -562,24 +532,19 @@ void seam_sysprof_begin(struct seam_sysprof_reader *reader,
 					 try_symtab(bytes, false);
 }
 
-static int next(struct seam_sysprof_reader *reader,
-		struct seam_sysprof_item *item, struct seam_err *err)
-{
-	item->offset = reader->cursor.pos;
-	item->is_event = false;
-	if (reader->version)
-		return next_of_profile(reader, item, err);
-	if (!reader->symtab_version)
-		return begin_symtab(reader, item, err);
-	return reader->is_symtab_read ? begin_profile(reader, item, err) :
-	       next_of_symtab(reader, item, err);
-}
-
 int seam_sysprof_next(struct seam_sysprof_reader *reader,
 		      struct seam_sysprof_item *item, struct seam_err *err)
 {
-	int rc = reader->is_done ? 0 : next(reader, item, err);
+	int rc;
 
+	if (reader->is_done)
+		return 0;
+	item->offset = reader->cursor.pos;
+	item->is_event = false;
+	rc = reader->version ? next_of_profile(reader, item, err) :
+	     reader->is_symtab_read ? begin_profile(reader, item, err) :
+	     reader->symtab_version ? next_of_symtab(reader, item, err) :
+	     begin_symtab(reader, item, err);
 	reader->is_done |= rc < 0;
 	return rc;
 }

@@ -5,34 +5,25 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/json_read.h"
+#include "base/json.h"
 #include "base/text.h"
-
-static int put(struct seam_event_names *names, uint16_t type,
-	       const char *name, size_t line)
-{
-	struct seam_event_name item = {
-		type, seam_strings_put(&names->strings, name), line,
-	};
-
-	return item.name != SEAM_NONE && SEAM_ARRAY_ADD(&names->items, item) ?
-	       0 : -ENOMEM;
-}
 
 static int take_line(struct seam_event_names *names, const char *p,
 		     const char *end, size_t line)
 {
+	struct seam_event_name item = { .line = line };
 	char name[SEAM_EVENT_NAME_MAX];
-	struct seam_bytes text;
 	uint64_t type;
 
 	p = seam_text_number(p, end, 10, &type);
-	if (!p || p == end || *p != ' ' || type > UINT16_MAX)
+	if (!p || p == end || *p != ' ' || type > UINT16_MAX ||
+	    !seam_json_unquote(name, sizeof(name), (struct seam_bytes) {
+			(const uint8_t *)p + 1, (size_t)(end - p) - 1 }))
 		return -EBADMSG;
-	text = (struct seam_bytes) { (const uint8_t *)p + 1,
-				     (size_t)(end - p) - 1 };
-	return seam_json_unquote(name, sizeof(name), text) ?
-	       put(names, (uint16_t)type, name, line) : -EBADMSG;
+	item.type = (uint16_t)type;
+	item.name = seam_strings_put(&names->strings, name);
+	return item.name != SEAM_NONE && SEAM_ARRAY_ADD(&names->items, item) ?
+	       0 : -ENOMEM;
 }
 
 static int by_type(const void *a, const void *b)

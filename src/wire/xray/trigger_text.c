@@ -33,9 +33,8 @@ const char *seam_trigger_parse(const char *text, struct seam_trigger *trigger)
 	const char *name;
 
 	if (after(text, "signal:"))
-		return "a signal is no trigger: 'kill -USR2 RECORDER' takes a "
-		       "snapshot, and a crash of the program writes its calls "
-		       "anyway";
+		return "use 'kill -USR2 RECORDER' for a snapshot, and a crash "
+		       "of the program writes its calls anyway";
 	if ((name = after(text, "calls:"))) {
 		*trigger = (struct seam_trigger) {
 			SEAM_TRIGGER_CALLS, name, strlen(name), 0,

@@ -69,34 +69,15 @@ void seam_xray_problems_merge(struct seam_xray_problems *into,
 	into->lost_bytes = lost_bytes;
 }
 
-static bool is_known(const struct seam_xray_header *h)
-{
-	return (h->log_type == SEAM_XRAY_FDR && h->version >= 1 &&
-		h->version <= SEAM_XRAY_FDR_VERSION) ||
-	       (h->log_type == SEAM_XRAY_BASIC && h->version >= 1 &&
-		h->version <= SEAM_XRAY_BASIC_VERSION);
-}
-
-/* Small in one byte order means huge in the other: 5 is 1280 there. */
-static bool is_plausible(const struct seam_xray_header *h)
-{
-	return h->version >= 1 && h->version < 256 && h->log_type < 256;
-}
-
-/* Type 2 is what the runtime's profiling mode writes, which no tool reads. */
-static int refuse(const struct seam_xray_header *h, struct seam_err *err)
-{
-	if (h->log_type == SEAM_XRAY_FDR || h->log_type == SEAM_XRAY_BASIC)
-		return seam_err_set(err, -ENOTSUP, "an XRay log of %s with "
-			"version=%u: those up to %d are read",
-			h->log_type == SEAM_XRAY_FDR ?
-			"the flight data recorder" : "basic mode", h->version,
-			h->log_type == SEAM_XRAY_FDR ? SEAM_XRAY_FDR_VERSION :
-			SEAM_XRAY_BASIC_VERSION);
-	return seam_err_set(err, -ENOTSUP, "an XRay log with type=%u: basic "
-			    "mode (0) and flight data recorder (1) are read",
-			    h->log_type);
-}
+/* By type.  Type 2 is what the profiling mode writes, which no tool reads. */
+static const struct {
+	const char *name;
+	uint16_t newest;
+} kinds[] = {
+	[SEAM_XRAY_BASIC] = { "basic mode", SEAM_XRAY_BASIC_VERSION },
+	[SEAM_XRAY_FDR] = { "the flight data recorder",
+			    SEAM_XRAY_FDR_VERSION },
+};
 
 int seam_xray_header_read(struct seam_bytes file, size_t offset,
 			  struct seam_xray_header *header,
@@ -114,10 +95,21 @@ int seam_xray_header_read(struct seam_bytes file, size_t offset,
 
 		seam_wire_read(&c, &seam_xray_header_record, header);
 		*endian = (enum seam_endian)e;
-		if (is_known(header))
+		/* small in one byte order is huge in the other: 5 is 1280 */
+		if (header->version < 1 || header->version > 255 ||
+		    header->log_type > 255)
+			continue;
+		if (header->log_type >= SEAM_ARRAY_SIZE(kinds))
+			return seam_err_set(err, -ENOTSUP, "an XRay log with "
+				"type=%u: basic mode (0) and flight data "
+				"recorder (1) are read", header->log_type);
+		if (header->version <= kinds[header->log_type].newest)
 			return 0;
-		if (is_plausible(header))
-			return refuse(header, err);
+		return seam_err_set(err, -ENOTSUP, "an XRay log of %s with "
+				    "version=%u: those up to %u are read",
+				    kinds[header->log_type].name,
+				    header->version,
+				    kinds[header->log_type].newest);
 	}
 	return seam_err_set(err, -EBADMSG, "not an XRay log");
 }

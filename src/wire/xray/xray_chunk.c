@@ -127,18 +127,12 @@ static bool is_zero(const uint8_t *at, size_t bytes)
 	return any == 0;
 }
 
-/* As seam_xray_is_lost(), which no traced program has. */
-static bool is_mark(uint16_t type, int32_t bytes)
-{
-	return type == SEAM_XRAY_LOST && bytes == sizeof(uint64_t);
-}
-
 /* An event with its payload, whose padding is left out. */
 static bool take_event(struct walk *w, enum seam_xray_state state)
 {
 	size_t left = w->size - w->pos - SEAM_XRAY_METADATA_BYTES, room;
 	const uint8_t *payload = w->in + w->pos + SEAM_XRAY_METADATA_BYTES;
-	uint16_t type;
+	struct seam_xray_payload event = { .data.data = payload };
 	int32_t bytes;
 
 	memcpy(&bytes, w->in + w->pos + 1, sizeof(bytes));
@@ -148,8 +142,10 @@ static bool take_event(struct walk *w, enum seam_xray_state state)
 	if (room > left ||
 	    !is_zero(payload + bytes, room - (size_t)bytes))
 		return false;
-	memcpy(&type, w->in + w->pos + TYPE_AT, sizeof(type));
-	w->n_records += state != SEAM_XRAY_AT_TYPED || !is_mark(type, bytes);
+	memcpy(&event.type, w->in + w->pos + TYPE_AT, sizeof(event.type));
+	event.data.size = (size_t)bytes;
+	w->n_records += state != SEAM_XRAY_AT_TYPED ||
+			!seam_xray_is_lost(&event);
 	copy(w, SEAM_XRAY_METADATA_BYTES + (size_t)bytes);
 	w->pos += room - (size_t)bytes;
 	return true;

@@ -85,8 +85,7 @@ struct seam_xray_chunk {
  * the first invalid one, without padding.  @out has room for @size bytes and
  * does not overlap @chunk, which is not changed meanwhile.  @seen may be NULL.
  *
- * Cost: 1 ns a function record.  Calls nothing but memcpy(), so it may run in
- * a traced program.
+ * Cost: 1 ns a function record.
  */
 void seam_xray_chunk_read(const uint8_t *chunk, size_t size, uint8_t *out,
 			  struct seam_xray_seen *seen,

@@ -131,9 +131,13 @@ const char *seam_xray_state_name(enum seam_xray_state state)
 	return states[state].name;
 }
 
-int seam_xray_state_kind(enum seam_xray_state state)
+uint8_t seam_xray_marker(const struct seam_xray_format *format,
+			 enum seam_xray_state state)
 {
-	return states[state].kind;
+	int kind = states[state].kind;
+
+	return (uint8_t)(format->endian == SEAM_BIG ? 0x80 | kind :
+			 kind << 1 | 1);
 }
 
 const struct seam_record *seam_xray_record_table(enum seam_xray_state state,

@@ -118,8 +118,9 @@ static inline bool seam_xray_may_follow(const struct seam_xray_format *format,
 const struct seam_record *seam_xray_record_table(enum seam_xray_state state,
 						 unsigned int version);
 
-/* The metadata kind on the wire of @state; -1 for all that is not one. */
-int seam_xray_state_kind(enum seam_xray_state state);
+/* The first byte of the metadata record @state. */
+uint8_t seam_xray_marker(const struct seam_xray_format *format,
+			 enum seam_xray_state state);
 
 struct seam_xray_reader {
 	const struct seam_xray_format *format;	/* borrowed */

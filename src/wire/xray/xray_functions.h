@@ -7,7 +7,7 @@
  * (trace_service.h), of type PERF_RECORD_SAMPLE, in the byte order of the
  * machine.  An id always means the same function.
  *
- *	image		a program or library, whose functions have ids in a row
+ *	image		a program or library
  *	functions	where some of them are
  *	event type	a name for a number of typed events
  *	trigger		a condition of the user's that was met; also in the
@@ -42,17 +42,17 @@ enum seam_xray_announcement_kind {
 };
 
 struct seam_xray_image {
+	uint32_t kind;
 	uint32_t image;			/* a number of the program's own, >0 */
-	uint32_t first_id;
-	uint32_t n_functions;		/* ids in a row; 0: none */
 	uint64_t bias;			/* load address - link address */
-	uint8_t build_id[SEAM_XRAY_BUILD_ID_BYTES];
+	uint8_t build_id[SEAM_XRAY_BUILD_ID_BYTES];	/* and zeroes */
 	uint8_t build_id_bytes;		/* 0: not known */
-	bool entries_only;		/* exits are not recorded */
+	uint8_t entries_only;		/* 1: exits are not recorded */
 	const char *path;		/* borrowed; "" where not known */
 };
 
 struct seam_xray_addresses {
+	uint32_t kind;
 	uint32_t image;			/* 0: addresses are absolute */
 	uint32_t first_id;
 	uint32_t n;			/* 1 to SEAM_XRAY_MAX_ADDRESSES */
@@ -62,33 +62,42 @@ struct seam_xray_addresses {
 
 /* A type of events, below 2^16; or a function in no image. */
 struct seam_xray_named {
+	uint32_t kind;			/* EVENT_TYPE or NAME */
 	uint32_t number;		/* the type; the function's id */
 	const char *name;		/* borrowed */
 };
 
 struct seam_xray_trigger {
+	uint32_t kind;
 	uint32_t trigger;		/* index, in the order of the options */
 	uint32_t tid;
 	uint32_t number;		/* 1 for the process' first */
 	uint64_t tsc;			/* when it was met */
 	uint64_t ticks;			/* of the call; 0: it has no length */
 	uint32_t function;
+	uint32_t unused;		/* 0 */
 };
 
 /* Functions that were found for a trigger, besides those announced before. */
 struct seam_xray_match {
+	uint32_t kind;
 	uint32_t trigger;		/* index, in the order of the options */
 	uint32_t n_functions;
+	uint32_t unused;		/* 0 */
 };
 
+/*
+ * A record has the members up to the pointer as they are in memory, and then
+ * the addresses, or the text with zeroes up to a multiple of 8 bytes.
+ */
 struct seam_xray_announcement {
-	enum seam_xray_announcement_kind kind;
 	union {
+		uint32_t kind;	/* enum seam_xray_announcement_kind */
 		struct seam_xray_image image;
 		struct seam_xray_addresses addresses;
 		struct seam_xray_trigger trigger;
 		struct seam_xray_match match;
-		struct seam_xray_named named;	/* of both kinds */
+		struct seam_xray_named named;
 	};
 };
 
@@ -97,26 +106,15 @@ struct seam_xray_announcement {
  * multiple of 8, or 0 where it does not fit or is against the limits above.
  * Longer paths and names are cut.
  */
-size_t seam_xray_write_image(uint8_t *buf, size_t cap,
-			     const struct seam_xray_image *image);
-size_t seam_xray_write_addresses(uint8_t *buf, size_t cap,
-				 const struct seam_xray_addresses *addresses);
-size_t seam_xray_write_trigger(uint8_t *buf, size_t cap,
-			       const struct seam_xray_trigger *trigger);
-size_t seam_xray_write_match(uint8_t *buf, size_t cap,
-			     const struct seam_xray_match *match);
-/* @kind: EVENT_TYPE or NAME. */
-size_t seam_xray_write_named(uint8_t *buf, size_t cap,
-			     enum seam_xray_announcement_kind kind,
-			     const struct seam_xray_named *named);
+size_t seam_xray_write_announcement(uint8_t *buf, size_t cap,
+				const struct seam_xray_announcement *a);
 
 /*
- * Read the payload at @bytes, which is aligned to 8 and outlives
- * @announcement.  0, or -EBADMSG: no writer above makes such bytes, and nothing
- * of @announcement is valid.  What the strings and numbers say is not checked,
- * but for ids, which exist.
+ * Read the payload at @bytes, which is aligned to 8 and outlives @a.  0, or
+ * -EBADMSG: the writer makes no such bytes, and nothing of @a is valid.  What
+ * the strings and numbers say is not checked, but for ids, which exist.
  */
 int seam_xray_read_announcement(struct seam_bytes bytes,
-				struct seam_xray_announcement *announcement);
+				struct seam_xray_announcement *a);
 
 #endif /* SEAM_XRAY_FUNCTIONS_H */

@@ -8,102 +8,58 @@
 /* -- decoding ----------------------------------------------------------- */
 
 /*
- * A block to batches of events, fast
- *
- * Function records come by the hundred million, so they are read by a loop
- * of a few instructions over a range whose bounds were checked once.  All
- * other records go through seam_xray_next(), which is also the oracle that
- * tests hold this loop against.
+ * Function records come by the hundred million, so in little-endian logs they
+ * are read by a loop of a few instructions over a range whose bounds were
+ * checked once.  All other records go through seam_xray_next(), which is also
+ * the oracle that tests hold this loop against.
  */
 
 /* Any bit of these set: no function record, or an unknown action. */
-#define NOT_PLAIN_LITTLE	UINT64_C(0x9)
-#define NOT_PLAIN_BIG		UINT64_C(0xc0000000)
+#define NOT_PLAIN	UINT64_C(0x9)
 
 /* Events that are read one by one between two runs. */
 #define SHORT_BATCH 16
 
-/*
- * The word of a function record in the low half, its delta in the high one.
- */
-static inline uint64_t load(const uint8_t *p, bool swap, bool big)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	if (swap)
-		v = __builtin_bswap64(v);
-	return big ? v >> 32 | v << 32 : v;
-}
-
-/*
- * Take function records from the front of [@p, @p + 8 * @n).  Returns how
- * many came before something else.  @swap and @big are constants in both
- * calls, so that each gets a loop of its own.
- */
-static inline __attribute__((always_inline)) size_t
-take_functions(const uint8_t *p, size_t n, uint64_t *tsc, uint16_t cpu,
-	       struct seam_xray_event *out, bool swap, bool big)
-{
-	uint64_t stop = big ? NOT_PLAIN_BIG : NOT_PLAIN_LITTLE;
-	uint64_t now = *tsc;
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		uint64_t v = load(p + 8 * i, swap, big);
-
-		if (v & stop)
-			break;
-		now += v >> 32;
-		out[i] = (struct seam_xray_event) {
-			.tsc = now,
-			.function = big ? (uint32_t)v & SEAM_XRAY_MAX_FUNCTION :
-					  (uint32_t)v >> 4,
-			.cpu = cpu,
-			.kind = big ? v >> 28 & 3 : v >> 1 & 3,
-		};
-	}
-	*tsc = now;
-	return i;
-}
-
-/* @n function records have been read, the last one of @kind. */
+/* @n function records have been read, the last one of @kind, at @tsc. */
 static void skip_functions(struct seam_xray_reader *r, size_t n,
-			   unsigned int kind)
+			   unsigned int kind, uint64_t tsc)
 {
 	r->state = kind == SEAM_XRAY_EXIT || kind == SEAM_XRAY_TAIL_EXIT ?
 		   SEAM_XRAY_AT_EXIT : SEAM_XRAY_AT_ENTRY;
+	r->tsc = tsc;
 	seam_cursor_skip(&r->c, n * SEAM_XRAY_FUNCTION_BYTES);
 }
 
+/* Function records up to something else.  Returns how many. */
 static size_t take_run(struct seam_xray_reader *r,
 		       struct seam_xray_event *out, size_t cap)
 {
-	const uint8_t *p = r->c.base + r->c.pos;
-	size_t n = seam_cursor_left(&r->c) / SEAM_XRAY_FUNCTION_BYTES;
+	struct seam_xray_run run;
+	const uint16_t cpu = r->cpu;
+	const uint8_t *p;
+	uint64_t tsc;
+	size_t i, n;
 
-	if (n > cap)
-		n = cap;
-	if (!r->c.swap && r->format->endian == SEAM_LITTLE)
-		n = take_functions(p, n, &r->tsc, r->cpu, out, false, false);
-	else if (r->format->endian == SEAM_LITTLE)
-		n = take_functions(p, n, &r->tsc, r->cpu, out, true, false);
-	else
-		n = take_functions(p, n, &r->tsc, r->cpu, out, r->c.swap,
-				   true);
-	if (n > 0)
-		skip_functions(r, n, out[n - 1].kind);
-	return n;
-}
+	if (!seam_xray_run(r, &run))
+		return 0;
+	p = run.records;
+	n = run.n < cap ? run.n : cap;
+	tsc = run.tsc;
+	for (i = 0; i < n; i++, p += SEAM_XRAY_FUNCTION_BYTES) {
+		uint64_t v;
 
-static void add_payload(struct seam_xray_batch *batch,
-			struct seam_xray_event *event,
-			const struct seam_xray_record *record)
-{
-	event->function = (uint32_t)batch->n_payloads;
-	batch->payloads[batch->n_payloads++] = (struct seam_xray_payload) {
-		.data = record->data, .type = record->marker.event_type,
-	};
+		memcpy(&v, p, sizeof(v));
+		if (v & NOT_PLAIN)
+			break;
+		tsc += v >> 32;
+		out[i] = (struct seam_xray_event) {
+			.tsc = tsc, .function = (uint32_t)v >> 4, .cpu = cpu,
+			.kind = v >> 1 & 3,
+		};
+	}
+	if (i > 0)
+		skip_functions(r, i, out[i - 1].kind, tsc);
+	return i;
 }
 
 /* One record the long way, into at most one event. */
@@ -130,22 +86,20 @@ static void add_record(struct seam_xray_batch *batch,
 		event->kind = SEAM_XRAY_CUSTOM;
 		if (r->format->version == 4)
 			event->cpu = record->marker.cpu_id;
-		add_payload(batch, event, record);
 		break;
 	case SEAM_XRAY_AT_TYPED:
 		event->kind = SEAM_XRAY_TYPED;
-		add_payload(batch, event, record);
 		break;
 	default:
 		return;
 	}
 	batch->n++;
-}
-
-/* A function record of any action is legal here. */
-static bool in_body(const struct seam_xray_reader *r)
-{
-	return seam_xray_may_follow(r->format, r->state, SEAM_XRAY_AT_EXIT);
+	if (event->kind < SEAM_XRAY_CUSTOM)
+		return;
+	event->function = (uint32_t)batch->n_payloads;
+	batch->payloads[batch->n_payloads++] = (struct seam_xray_payload) {
+		.data = record->data, .type = record->marker.event_type,
+	};
 }
 
 int seam_xray_decode(struct seam_xray_reader *r, struct seam_xray_batch *batch)
@@ -156,9 +110,8 @@ int seam_xray_decode(struct seam_xray_reader *r, struct seam_xray_batch *batch)
 		struct seam_xray_record record;
 		int got;
 
-		if (in_body(r))
-			batch->n += take_run(r, batch->events + batch->n,
-					     r->max_batch - batch->n);
+		batch->n += take_run(r, batch->events + batch->n,
+				     r->max_batch - batch->n);
 		if (batch->n == r->max_batch)
 			break;
 		got = seam_xray_next(r, &record);
@@ -171,37 +124,34 @@ int seam_xray_decode(struct seam_xray_reader *r, struct seam_xray_batch *batch)
 
 void seam_xray_short_batches(struct seam_xray_reader *r)
 {
-	if (!r->c.swap && r->format->endian == SEAM_LITTLE)
+	if (r->format->endian == SEAM_LITTLE)
 		r->max_batch = SHORT_BATCH;
 }
 
 bool seam_xray_run(struct seam_xray_reader *r, struct seam_xray_run *run)
 {
-	if (r->c.swap || r->format->endian != SEAM_LITTLE)
-		return false;
 	*run = (struct seam_xray_run) {
 		.records = r->c.base + r->c.pos,
 		.n = seam_cursor_left(&r->c) / SEAM_XRAY_FUNCTION_BYTES,
 		.tsc = r->tsc,
 	};
-	return run->n > 0 && in_body(r);
+	return run->n > 0 && r->format->endian == SEAM_LITTLE &&
+	       seam_xray_may_follow(r->format, r->state, SEAM_XRAY_AT_EXIT);
 }
 
 void seam_xray_run_take(struct seam_xray_reader *r,
 			const struct seam_xray_run *run, size_t n, uint64_t tsc)
 {
-	skip_functions(r, n, seam_xray_run_record(run, n - 1) >> 1 & 7);
-	r->tsc = tsc;
+	skip_functions(r, n, seam_xray_run_record(run, n - 1) >> 1 & 7, tsc);
 }
 
 /* -- basic mode --------------------------------------------------------- */
 
 /*
- * Basic ("naive") mode logs, versions 1 to 3
- *
- * Records of 32 bytes, each with its thread and an absolute TSC.  Threads
- * write whole buffers, so records of one thread come in runs, in order.  An
- * argument is a record of its own that follows the entry it belongs to.
+ * Basic ("naive") mode, versions 1 to 3: records of 32 bytes, each with its
+ * thread and an absolute TSC.  Threads write whole buffers, so records of one
+ * thread come in runs, in order.  An argument is a record of its own that
+ * follows the entry it belongs to.
  *
  * Source: LLVM 14's writer (version 3); versions 1 and 2 lack tail exits and
  * process ids.
@@ -260,37 +210,7 @@ int seam_xray_basic_read(struct seam_bytes file, size_t offset,
 	       record->call.function_id < 0 ? -EBADMSG : 0;
 }
 
-/*
- * The events of the run [@*offset, @end), which
- * seam_xray_index_build() has checked, as seam_xray_decode(); moves *@offset.
- */
-static void decode_basic(struct seam_bytes file, size_t *offset, size_t end,
-			 enum seam_endian endian,
-			 struct seam_xray_batch *batch)
-{
-	batch->n = batch->n_payloads = 0;
-	while (*offset < end && batch->n < SEAM_XRAY_BATCH) {
-		struct seam_xray_basic_record record;
-		struct seam_xray_event *event = &batch->events[batch->n];
-
-		if (seam_xray_basic_read(file, *offset, endian, &record))
-			break;
-		*offset += SEAM_XRAY_BASIC_BYTES;
-		batch->n++;
-		if (record.is_argument)
-			*event = (struct seam_xray_event) {
-				.tsc = record.argument.argument,
-				.kind = SEAM_XRAY_ARGUMENT,
-			};
-		else
-			*event = (struct seam_xray_event) {
-				.tsc = record.call.tsc,
-				.function = (uint32_t)record.call.function_id,
-				.cpu = record.call.cpu,
-				.kind = record.call.action,
-			};
-	}
-}
+/* -- sections and blocks ------------------------------------------------- */
 
 /* A length beyond this is damage, and no measure of what is missing. */
 #define MAX_BLOCK_BYTES (UINT64_C(1) << 40)
@@ -309,21 +229,26 @@ static void decode_basic(struct seam_bytes file, size_t *offset, size_t end,
 #define MIN_HZ		UINT64_C(1000000)
 #define MAX_HZ		UINT64_C(100000000000)
 
-struct index_builder {
-	struct seam_xray_index *index;
-	struct seam_bytes file;
-	const struct seam_xray_section *section;
-	uint32_t section_id;
-};
+/* The last section is the one that is read. */
+static const struct seam_xray_section *
+section_of(const struct seam_xray_index *x)
+{
+	return &x->sections.items[x->sections.n - 1];
+}
 
-static bool has_marker(const struct index_builder *b,
+static bool has_marker(const struct seam_xray_index *x,
 		       const struct seam_xray_format *format, size_t at,
 		       enum seam_xray_state state)
 {
-	unsigned int kind = (unsigned int)seam_xray_state_kind(state);
+	return at >= x->file.size ||
+	       x->file.data[at] == seam_xray_marker(format, state);
+}
 
-	return at >= b->file.size || b->file.data[at] ==
-	       (format->endian == SEAM_BIG ? 0x80 | kind : kind << 1 | 1);
+/* A block's first record. */
+static enum seam_xray_state first_of(const struct seam_xray_format *format)
+{
+	return format->version == 1 ? SEAM_XRAY_AT_BUFFER :
+				      SEAM_XRAY_AT_EXTENTS;
 }
 
 /*
@@ -331,149 +256,123 @@ static bool has_marker(const struct index_builder *b,
  * @at.  Function records that look like all three by chance are rare.  A file
  * may end inside.
  */
-static unsigned int n_markers(const struct index_builder *b,
+static unsigned int n_markers(const struct seam_xray_index *x,
 			      const struct seam_xray_format *format, size_t at)
 {
-	static const enum seam_xray_state first[] = {
-		SEAM_XRAY_AT_BUFFER, SEAM_XRAY_AT_WALL, SEAM_XRAY_AT_CPU,
-	};
-	static const enum seam_xray_state later[] = {
+	static const enum seam_xray_state marks[] = {
 		SEAM_XRAY_AT_EXTENTS, SEAM_XRAY_AT_BUFFER, SEAM_XRAY_AT_WALL,
+		SEAM_XRAY_AT_CPU,
 	};
-	const enum seam_xray_state *marks = format->version == 1 ?
-					    first : later;
+	size_t first = format->version == 1;
 	unsigned int n = 0;
 
 	for (size_t i = 0; i < 3; i++)
-		n += has_marker(b, format, at + i * SEAM_XRAY_METADATA_BYTES,
-				marks[i]);
+		n += has_marker(x, format, at + i * SEAM_XRAY_METADATA_BYTES,
+				marks[first + i]);
 	return n;
 }
 
-static bool is_block(const struct index_builder *b,
+static bool is_block(const struct seam_xray_index *x,
 		     const struct seam_xray_format *format, size_t at)
 {
-	return at < b->file.size && n_markers(b, format, at) == 3;
-}
-
-/* Stricter than the format, so that other records rarely match. */
-static bool is_call(const struct index_builder *b, size_t at,
-		    enum seam_endian endian)
-{
-	struct seam_xray_basic_record record;
-
-	return seam_xray_basic_read(b->file, at, endian, &record) == 0 &&
-	       !record.is_argument && record.call.function_id > 0 &&
-	       record.call.thread_id > 0 && record.call.thread_id < MAX_PID;
+	return at < x->file.size && n_markers(x, format, at) == 3;
 }
 
 /*
  * The header of a log that was appended: with values that a writer produces,
- * followed by what must follow a header.
+ * followed by what must follow a header.  Stricter than the format, so that
+ * other records rarely match.
  */
-static bool is_header(const struct index_builder *b, size_t at)
+static bool is_header(const struct seam_xray_index *x, size_t at)
 {
 	size_t body = at + SEAM_XRAY_HEADER_BYTES;
+	struct seam_xray_basic_record record;
 	struct seam_xray_header header;
 	struct seam_xray_format format;
 	enum seam_endian endian;
 
-	if (seam_xray_header_read(b->file, at, &header, &endian, NULL) ||
+	if (seam_xray_header_read(x->file, at, &header, &endian, NULL) ||
 	    header.flags > 0xff ||
 	    (header.cycle_frequency && header.cycle_frequency < MIN_HZ) ||
 	    header.cycle_frequency > MAX_HZ)
 		return false;
-	if (body == b->file.size)
+	if (body == x->file.size)
 		return true;
 	if (header.log_type == SEAM_XRAY_BASIC)
-		return is_call(b, body, endian);
+		return !seam_xray_basic_read(x->file, body, endian, &record) &&
+		       !record.is_argument && record.call.function_id > 0 &&
+		       record.call.thread_id > 0 &&
+		       record.call.thread_id < MAX_PID;
 	seam_xray_format_init(&format, header.version, endian);
 	/* or a log without a block, and the next one */
-	return is_block(b, &format, body) ||
-	       !seam_xray_header_read(b->file, body, &header, &endian, NULL);
+	return is_block(x, &format, body) ||
+	       !seam_xray_header_read(x->file, body, &header, &endian, NULL);
 }
 
-static bool is_boundary(const struct index_builder *b, size_t at)
+static bool is_boundary(const struct seam_xray_index *x, size_t at)
 {
-	return at == b->file.size || is_block(b, &b->section->format, at) ||
-	       is_header(b, at);
+	return at == x->file.size ||
+	       is_block(x, &section_of(x)->format, at) || is_header(x, at);
 }
 
 /*
- * The next block at or after @from, or the end of the file.  A preamble that
- * is cut is ignored: it holds nothing, and other bytes match it too easily.
+ * The next block at or after @from, or the header before it, or the end of the
+ * file.  A preamble that is cut is ignored: it holds nothing, and other bytes
+ * match it too easily.
  */
-static size_t next_block(const struct index_builder *b, size_t from)
+static size_t next_boundary(const struct seam_xray_index *x, size_t from)
 {
-	const struct seam_xray_format *format = &b->section->format;
-	int kind = seam_xray_state_kind(format->version == 1 ?
-					SEAM_XRAY_AT_BUFFER :
-					SEAM_XRAY_AT_EXTENTS);
-	int mark = format->endian == SEAM_BIG ? 0x80 | kind : kind << 1 | 1;
-	size_t at = from;
+	const struct seam_xray_format *format = &section_of(x)->format;
+	int mark = seam_xray_marker(format, first_of(format));
 
-	while (at < b->file.size) {
-		const uint8_t *p = memchr(b->file.data + at, mark,
-					  b->file.size - at);
+	for (size_t at = from; at < x->file.size; at++) {
+		const uint8_t *p = memchr(x->file.data + at, mark,
+					  x->file.size - at);
 
 		if (!p)
 			break;
-		at = (size_t)(p - b->file.data);
-		if (b->file.size - at < MIN_BLOCK_BYTES)
+		at = (size_t)(p - x->file.data);
+		if (x->file.size - at < MIN_BLOCK_BYTES)
 			break;
-		if (is_block(b, format, at))
-			return at;
-		at++;
+		if (!is_block(x, format, at))
+			continue;
+		return at >= from + SEAM_XRAY_HEADER_BYTES &&
+		       is_header(x, at - SEAM_XRAY_HEADER_BYTES) ?
+		       at - SEAM_XRAY_HEADER_BYTES : at;
 	}
-	return b->file.size;
+	return x->file.size;
 }
 
-/* The next block or header at or after @from, or the end of the file. */
-static size_t next_boundary(const struct index_builder *b, size_t from)
+/*
+ * Whether a block whose extents end at @at ends there: another one follows, of
+ * whose markers one may be damaged, or another log, or zeroes that are unused.
+ * These would parse as entries of function 0, which no program has.
+ */
+static bool may_end(const struct seam_xray_index *x, size_t at)
 {
-	size_t at = next_block(b, from);
+	size_t end = at;
 
-	return at < b->file.size && at >= from + SEAM_XRAY_HEADER_BYTES &&
-	       is_header(b, at - SEAM_XRAY_HEADER_BYTES) ?
-	       at - SEAM_XRAY_HEADER_BYTES : at;
+	if (is_boundary(x, at) ||
+	    (x->file.size - at >= MIN_BLOCK_BYTES &&
+	     n_markers(x, &section_of(x)->format, at) == 2))
+		return true;
+	while (end < x->file.size && end - at < MAX_PADDING &&
+	       x->file.data[end] == 0)
+		end++;
+	return end - at == MAX_PADDING || is_boundary(x, end);
 }
 
 /* @problem costs the bytes [@begin, @end), also where the file lacks them. */
-static void add_problem(struct index_builder *b,
+static void add_problem(struct seam_xray_index *x,
 			const struct seam_xray_problem *problem, size_t begin,
 			uint64_t end)
 {
 	struct seam_xray_problem p = *problem;
 
 	p.lost_bytes = end - begin;
-	if (end > b->file.size)
-		b->index->missing_bytes += end - b->file.size;
-	seam_xray_problems_add(&b->index->problems, &p);
-}
-
-/*
- * Whether zeroes follow, up to the next block or MAX_PADDING of them.  They
- * would parse as entries of function 0, which no program has.
- */
-static bool is_padding(const struct index_builder *b, size_t at)
-{
-	size_t left = b->file.size - at;
-	size_t end = at + (left < MAX_PADDING ? left : MAX_PADDING);
-
-	while (at < end && b->file.data[at] == 0)
-		at++;
-	return at == end || is_boundary(b, at);
-}
-
-/*
- * Whether a block whose extents end at @at ends there: another one follows, of
- * whose markers one may be damaged, or another log, or what is unused.
- */
-static bool may_end(const struct index_builder *b, size_t at)
-{
-	return is_boundary(b, at) || is_padding(b, at) ||
-	       (b->file.size - at >= MIN_BLOCK_BYTES &&
-		n_markers(b, &b->section->format, at) == 2);
+	if (end > x->file.size)
+		x->missing_bytes += end - x->file.size;
+	seam_xray_problems_add(&x->problems, &p);
 }
 
 static uint64_t wall_ns(const struct seam_xray_wall *wall)
@@ -490,10 +389,10 @@ static uint64_t wall_ns(const struct seam_xray_wall *wall)
  * ends at @size.  A block is not larger than a buffer: a larger length is
  * damaged, unless the header is.
  */
-static uint64_t n_missing(const struct index_builder *b, uint64_t begin,
+static uint64_t n_missing(const struct seam_xray_index *x, uint64_t begin,
 			  uint64_t end, uint64_t size)
 {
-	uint64_t max = b->section->header.buffer_size;
+	uint64_t max = section_of(x)->header.buffer_size;
 
 	if (end <= size)
 		return 0;
@@ -507,7 +406,7 @@ static uint64_t n_missing(const struct index_builder *b, uint64_t begin,
  * Read up to the first NewCPUId into @block.  *@extents_end is where the
  * block should end.  0, or the reader's problem.
  */
-static int read_preamble(const struct index_builder *b,
+static int read_preamble(const struct seam_xray_index *x,
 			 struct seam_xray_reader *reader,
 			 struct seam_xray_block *block, uint64_t *extents_end)
 {
@@ -521,8 +420,8 @@ static int read_preamble(const struct index_builder *b,
 						   record.extents.size,
 						   extents_end))
 				*extents_end = UINT64_MAX;
-			reader->missing_bytes = n_missing(b, reader->c.pos,
-				*extents_end, b->file.size);
+			reader->missing_bytes = n_missing(x, reader->c.pos,
+				*extents_end, x->file.size);
 			break;
 		case SEAM_XRAY_AT_BUFFER:
 			block->tid = record.buffer.thread_id;
@@ -541,87 +440,90 @@ static int read_preamble(const struct index_builder *b,
 				  seam_xray_may_follow(reader->format,
 						       record.state,
 						       SEAM_XRAY_AT_END);
-		if (block->is_empty && is_boundary(b, reader->c.pos))
+		if (block->is_empty && is_boundary(x, reader->c.pos))
 			return 0;
 	}
 	return got;
 }
 
-/* Set whether the log ends inside @block, with the end that was found. */
-static void set_cut(const struct index_builder *b,
-		    struct seam_xray_block *block, uint64_t extents_end)
+/*
+ * The block's end is not where its extents end: find it, and whether the log
+ * ends inside the block.
+ */
+static void correct_end(struct seam_xray_index *x,
+			struct seam_xray_block *block, size_t preamble_end,
+			uint64_t extents_end)
 {
-	size_t preamble = b->section->format.version == 1 ? 0 :
-			  SEAM_XRAY_METADATA_BYTES;
+	bool has_extents = section_of(x)->format.version > 1;
 
+	block->end = next_boundary(x, preamble_end);
 	block->cut = extents_end > block->end &&
-		     (block->end == b->file.size || is_header(b, block->end));
+		     (block->end == x->file.size || is_header(x, block->end));
 	if (block->cut)
-		block->missing_bytes = n_missing(b, block->begin + preamble,
-						 extents_end, block->end);
+		block->missing_bytes = n_missing(x, block->begin +
+			(has_extents ? SEAM_XRAY_METADATA_BYTES : 0),
+			extents_end, block->end);
+	/* of version 1, the file may lack what was unused */
+	if (block->end != extents_end && !block->missing_bytes &&
+	    (!block->cut || has_extents))
+		x->n_extents++;
 }
 
 /* Take the block at @at.  Returns where to go on, or 0 for no memory. */
-static size_t add_block(struct index_builder *b, size_t at)
+static size_t add_block(struct seam_xray_index *x, size_t at)
 {
-	const struct seam_xray_format *format = &b->section->format;
+	const struct seam_xray_section *section = section_of(x);
 	struct seam_xray_block block = {
-		.begin = at, .section = b->section_id,
+		.begin = at, .section = (uint32_t)(x->sections.n - 1),
 	};
-	uint64_t size = b->section->header.buffer_size;
+	uint64_t size = section->header.buffer_size;
 	uint64_t extents_end = size < MIN_BLOCK_BYTES ||
 			       size > UINT64_MAX - at ? UINT64_MAX : at + size;
 	struct seam_xray_reader reader;
 	int err;
 
-	seam_xray_reader_init(&reader, format, b->file, at, b->file.size, true);
-	if (format->version == 1)
-		reader.missing_bytes = n_missing(b, at, extents_end,
-						 b->file.size);
-	err = read_preamble(b, &reader, &block, &extents_end);
+	seam_xray_reader_init(&reader, &section->format, x->file, at,
+			      x->file.size, true);
+	if (section->format.version == 1)
+		reader.missing_bytes = n_missing(x, at, extents_end,
+						 x->file.size);
+	err = read_preamble(x, &reader, &block, &extents_end);
 	if (err < 0) {
-		size_t end = next_boundary(b, reader.c.pos + 1);
+		size_t end = next_boundary(x, reader.c.pos + 1);
 
-		add_problem(b, &reader.problem, at, err == -ENODATA ?
+		add_problem(x, &reader.problem, at, err == -ENODATA ?
 			    end + reader.missing_bytes : end);
 		return end;
 	}
-	block.end = extents_end < b->file.size ? extents_end : b->file.size;
-	block.cut = extents_end > b->file.size;
-	if (block.cut || block.end < reader.c.pos || !may_end(b, block.end)) {
-		block.end = next_boundary(b, reader.c.pos);
-		set_cut(b, &block, extents_end);
-		/* of version 1, the file may lack what was unused */
-		if (block.end != extents_end && !block.missing_bytes &&
-		    (!block.cut || format->version > 1))
-			b->index->n_extents++;
-	}
-	return SEAM_ARRAY_ADD(&b->index->blocks, block) ? block.end : 0;
+	block.end = extents_end;
+	if (extents_end > x->file.size || extents_end < reader.c.pos ||
+	    !may_end(x, extents_end))
+		correct_end(x, &block, reader.c.pos, extents_end);
+	return SEAM_ARRAY_ADD(&x->blocks, block) ? block.end : 0;
 }
 
-static int read_fdr(struct index_builder *b, size_t at, size_t *end)
+static int read_fdr(struct seam_xray_index *x, size_t at, size_t *end)
 {
-	const struct seam_xray_format *format = &b->section->format;
-	enum seam_xray_state start = format->version == 1 ?
-		SEAM_XRAY_AT_BUFFER : SEAM_XRAY_AT_EXTENTS;
+	const struct seam_xray_format *format = &section_of(x)->format;
 	bool is_first = true;
 
-	for (; at < b->file.size; is_first = false) {
+	for (; at < x->file.size; is_first = false) {
 		struct seam_xray_problem problem = {
 			.code = -EBADMSG, .offset = at,
 			.text = "these bytes are no block",
 		};
 
-		if (!is_block(b, format, at)) {
-			if (is_header(b, at))
+		if (!is_block(x, format, at)) {
+			if (is_header(x, at))
 				break;
-			if (!is_first && !has_marker(b, format, at, start)) {
-				at = next_boundary(b, at + 1);
-				add_problem(b, &problem, problem.offset, at);
+			if (!is_first &&
+			    !has_marker(x, format, at, first_of(format))) {
+				at = next_boundary(x, at + 1);
+				add_problem(x, &problem, problem.offset, at);
 				continue;
 			}
 		}
-		at = add_block(b, at);
+		at = add_block(x, at);
 		if (at == 0)
 			return -ENOMEM;
 	}
@@ -629,35 +531,34 @@ static int read_fdr(struct index_builder *b, size_t at, size_t *end)
 	return 0;
 }
 
-/* Whether the argument @record belongs to the call before it, @before. */
+/* Whether the argument @record belongs to the call @before. */
 static bool fits(const struct seam_xray_basic_record *record,
-		 const struct seam_xray_basic_record *before)
+		 const struct seam_xray_basic_call *before)
 {
-	return before &&
-	       (before->call.action == SEAM_XRAY_ENTRY ||
-		before->call.action == SEAM_XRAY_ENTRY_ARGS) &&
-	       record->argument.function_id == before->call.function_id &&
-	       record->argument.thread_id == before->call.thread_id;
+	return (before->action == SEAM_XRAY_ENTRY ||
+		before->action == SEAM_XRAY_ENTRY_ARGS) &&
+	       record->argument.function_id == before->function_id &&
+	       record->argument.thread_id == before->thread_id;
 }
 
 /* Put the call @record into the run it continues, or begin one. */
-static int add_call(struct index_builder *b,
+static int add_call(struct seam_xray_index *x,
 		    const struct seam_xray_basic_record *record)
 {
-	struct seam_xray_index *index = b->index;
-	int32_t pid = b->section->header.version < 3 ? 0 :
+	uint32_t section = (uint32_t)(x->sections.n - 1);
+	int32_t pid = section_of(x)->header.version < 3 ? 0 :
 		      (int32_t)record->call.process_id;
 	int32_t tid = (int32_t)record->call.thread_id;
-	struct seam_xray_block *block = index->blocks.n ?
-		&index->blocks.items[index->blocks.n - 1] : NULL;
+	struct seam_xray_block *block = x->blocks.n ?
+		&x->blocks.items[x->blocks.n - 1] : NULL;
 
-	if (!block || block->section != b->section_id || block->pid != pid ||
+	if (!block || block->section != section || block->pid != pid ||
 	    block->tid != tid || block->end != record->offset) {
-		block = SEAM_ARRAY_PUSH(&index->blocks);
+		block = SEAM_ARRAY_PUSH(&x->blocks);
 		if (!block)
 			return -ENOMEM;
 		*block = (struct seam_xray_block) {
-			.begin = record->offset, .section = b->section_id,
+			.begin = record->offset, .section = section,
 			.pid = pid, .tid = tid, .first_tsc = record->call.tsc,
 		};
 	}
@@ -665,82 +566,74 @@ static int add_call(struct index_builder *b,
 	return 0;
 }
 
-static int read_basic(struct index_builder *b, size_t at, size_t *end)
+static int read_basic(struct seam_xray_index *x, size_t at, size_t *end)
 {
-	struct seam_xray_basic_record record, before;
-	bool have_before = false;
+	/* no argument belongs to an exit */
+	static const struct seam_xray_basic_call none = {
+		.action = SEAM_XRAY_EXIT,
+	};
+	struct seam_xray_basic_call before = none;
+	struct seam_xray_basic_record record;
+	size_t size;
 
-	for (; at < b->file.size; at += SEAM_XRAY_BASIC_BYTES) {
+	for (; at < x->file.size; at += size) {
+		size_t left = x->file.size - at;
 		struct seam_xray_problem problem = {
 			.offset = at, .text = "no record of basic mode",
-			.code = seam_xray_basic_read(b->file, at,
-				b->section->format.endian, &record),
+			.code = seam_xray_basic_read(x->file, at,
+				section_of(x)->format.endian, &record),
 		};
 
+		size = left < SEAM_XRAY_BASIC_BYTES ? left :
+		       SEAM_XRAY_BASIC_BYTES;
 		if (!problem.code && record.is_argument &&
-		    !fits(&record, have_before ? &before : NULL))
+		    !fits(&record, &before))
 			problem.code = -EBADMSG;
-		if (problem.code == -EBADMSG && is_header(b, at))
+		if (problem.code == -EBADMSG && is_header(x, at))
 			break;
 		if (problem.code) {
-			size_t left = b->file.size - at;
-
-			add_problem(b, &problem, at, at +
-				    (left < SEAM_XRAY_BASIC_BYTES ? left :
-				     SEAM_XRAY_BASIC_BYTES));
-			have_before = false;
-			if (left < SEAM_XRAY_BASIC_BYTES)
-				at = b->file.size - SEAM_XRAY_BASIC_BYTES;
+			add_problem(x, &problem, at, at + size);
+			before = none;
 		} else if (record.is_argument) {
-			b->index->blocks.items[b->index->blocks.n - 1].end =
-				at + SEAM_XRAY_BASIC_BYTES;
+			x->blocks.items[x->blocks.n - 1].end = at + size;
 		} else {
-			if (add_call(b, &record))
+			if (add_call(x, &record))
 				return -ENOMEM;
-			before = record;
-			have_before = true;
+			before = record.call;
 		}
 	}
 	*end = at;
 	return 0;
 }
 
-static int read_section(struct index_builder *b, size_t *at,
+static int read_section(struct seam_xray_index *x, size_t *at,
 			struct seam_err *err)
 {
-	struct seam_xray_section *section;
+	struct seam_xray_section section = { .offset = *at };
 	enum seam_endian endian;
-	int r;
+	int r = seam_xray_header_read(x->file, *at, &section.header, &endian,
+				      err);
 
-	section = SEAM_ARRAY_PUSH(&b->index->sections);
-	if (!section)
-		return seam_err_no_memory(err);
-	*section = (struct seam_xray_section) { .offset = *at };
-	r = seam_xray_header_read(b->file, *at, &section->header, &endian, err);
 	if (r)
 		return r;
-	seam_xray_format_init(&section->format, section->header.version,
-			      endian);
-	b->section = section;
-	b->section_id = (uint32_t)(b->index->sections.n - 1);
+	seam_xray_format_init(&section.format, section.header.version, endian);
+	if (!SEAM_ARRAY_ADD(&x->sections, section))
+		return seam_err_no_memory(err);
 	*at += SEAM_XRAY_HEADER_BYTES;
-	r = section->header.log_type == SEAM_XRAY_FDR ? read_fdr(b, *at, at) :
-	    read_basic(b, *at, at);
-	return r ? seam_err_set(err, r, "out of memory") : 0;
+	r = section.header.log_type == SEAM_XRAY_FDR ? read_fdr(x, *at, at) :
+	    read_basic(x, *at, at);
+	return r ? seam_err_no_memory(err) : 0;
 }
 
 int seam_xray_index_build(struct seam_xray_index *index,
 			  struct seam_bytes file, struct seam_err *err)
 {
-	struct index_builder b = {
-		.index = index, .file = file,
-	};
 	size_t at = 0;
 	int r;
 
 	*index = (struct seam_xray_index) { .file = file };
 	do
-		r = read_section(&b, &at, err);
+		r = read_section(index, &at, err);
 	while (!r && at < file.size);
 	if (r)
 		seam_xray_index_fini(index);
@@ -752,6 +645,41 @@ void seam_xray_index_fini(struct seam_xray_index *index)
 	free(index->sections.items);
 	free(index->blocks.items);
 	*index = (struct seam_xray_index) { 0 };
+}
+
+/* -- a block -------------------------------------------------------------- */
+
+/*
+ * The events of the run that @reader is in, which seam_xray_index_build() has
+ * checked, as seam_xray_decode().
+ */
+static void decode_basic(struct seam_xray_block_reader *reader,
+			 struct seam_xray_batch *batch)
+{
+	batch->n = batch->n_payloads = 0;
+	while (reader->offset < reader->block->end &&
+	       batch->n < SEAM_XRAY_BATCH) {
+		struct seam_xray_basic_record record;
+		struct seam_xray_event *event = &batch->events[batch->n];
+
+		if (seam_xray_basic_read(reader->index->file, reader->offset,
+					 reader->fdr.format->endian, &record))
+			break;
+		reader->offset += SEAM_XRAY_BASIC_BYTES;
+		batch->n++;
+		if (record.is_argument)
+			*event = (struct seam_xray_event) {
+				.tsc = record.argument.argument,
+				.kind = SEAM_XRAY_ARGUMENT,
+			};
+		else
+			*event = (struct seam_xray_event) {
+				.tsc = record.call.tsc,
+				.function = (uint32_t)record.call.function_id,
+				.cpu = record.call.cpu,
+				.kind = record.call.action,
+			};
+	}
 }
 
 void seam_xray_block_open(struct seam_xray_block_reader *reader,
@@ -769,19 +697,12 @@ void seam_xray_block_open(struct seam_xray_block_reader *reader,
 	reader->fdr.missing_bytes = block->missing_bytes;
 }
 
-static bool is_basic(const struct seam_xray_block_reader *reader)
-{
-	return reader->index->sections.items[reader->block->section]
-	       .header.log_type == SEAM_XRAY_BASIC;
-}
-
 int seam_xray_block_next(struct seam_xray_block_reader *reader,
 			 struct seam_xray_batch *batch)
 {
-	if (!is_basic(reader))
+	if (reader->index->sections.items[reader->block->section]
+	    .header.log_type == SEAM_XRAY_FDR)
 		return seam_xray_decode(&reader->fdr, batch);
-	decode_basic(reader->index->file, &reader->offset,
-		     reader->block->end,
-		     reader->fdr.format->endian, batch);
+	decode_basic(reader, batch);
 	return 0;
 }

@@ -17,13 +17,6 @@ static void put_quoted(FILE *out, const char *text)
 	fputc('"', out);
 }
 
-static void put_image(FILE *out, const struct seam_xray_map_function *f)
-{
-	fprintf(out, "# image %" PRIu32 " ", f->id);
-	put_quoted(out, f->path);
-	fprintf(out, f->build_id[0] ? " %s\n" : "%s\n", f->build_id);
-}
-
 static void put_sled(FILE *out, const struct seam_xray_map_function *f,
 		     const char *kind)
 {
@@ -38,16 +31,6 @@ static void put_sled(FILE *out, const struct seam_xray_map_function *f,
 	fputs("version: 2 }\n", out);
 }
 
-/* Whether the image of function @i is another one than that before. */
-static bool has_other_image(const struct seam_xray_map_function *functions,
-			    size_t i)
-{
-	const struct seam_xray_map_function *f = &functions[i];
-
-	return strcmp(f->path, i ? f[-1].path : "") != 0 ||
-	       strcmp(f->build_id, i ? f[-1].build_id : "") != 0;
-}
-
 static bool is_full(FILE *out, uint64_t max_bytes)
 {
 	return max_bytes < ROOM || (uint64_t)ftello(out) > max_bytes - ROOM;
@@ -57,15 +40,25 @@ void seam_xray_map_write(FILE *out,
 			 const struct seam_xray_map_function *functions,
 			 size_t n, uint64_t max_bytes)
 {
+	const char *path = "", *build_id = "";
+
 	/* images may have ids that are not in a row */
 	for (size_t i = 0; i < n; i++) {
-		if (!has_other_image(functions, i))
+		const struct seam_xray_map_function *f = &functions[i];
+
+		if (strcmp(f->path, path) == 0 &&
+		    strcmp(f->build_id, build_id) == 0)
 			continue;
 		/* functions without their image would be in another one */
-		if (is_full(out, max_bytes))
+		if (is_full(out, max_bytes)) {
 			n = 0;
-		else
-			put_image(out, &functions[i]);
+			break;
+		}
+		fprintf(out, "# image %" PRIu32 " ", f->id);
+		put_quoted(out, f->path);
+		fprintf(out, f->build_id[0] ? " %s\n" : "%s\n", f->build_id);
+		path = f->path;
+		build_id = f->build_id;
 	}
 	fputs("---\n", out);
 	for (size_t i = 0; i < n && !is_full(out, max_bytes); i++) {

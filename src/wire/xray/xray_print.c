@@ -20,16 +20,6 @@ static struct seam_line begin_line(const struct xray_printer *x,
 	return seam_line_begin(x->out, x->form, offset, type, TYPE_WIDTH);
 }
 
-static void print_header(struct xray_printer *x,
-			 const struct seam_xray_section *section)
-{
-	struct seam_line line = begin_line(x, section->offset,
-					   seam_xray_header_record.name);
-
-	seam_line_record(&line, &seam_xray_header_record, &section->header);
-	seam_line_end(&line);
-}
-
 static void print_problem(struct xray_printer *x,
 			  const struct seam_xray_problem *problem)
 {
@@ -38,17 +28,6 @@ static void print_problem(struct xray_printer *x,
 	seam_line_u64(&line, "bytes", problem->lost_bytes);
 	seam_line_string(&line, "text", problem->text);
 	seam_line_end(&line);
-}
-
-static void print_function(struct xray_printer *x, struct seam_line *line,
-			   uint32_t id)
-{
-	const char *name = x->namer ?
-		x->namer->function(x->namer->context, id) : NULL;
-
-	seam_line_u64(line, "function_id", id);
-	if (name)
-		seam_line_string(line, "function", name);
 }
 
 /* The name of a typed event, and the data as text where it is text. */
@@ -61,7 +40,8 @@ static void print_event(struct xray_printer *x, struct seam_line *line,
 	const struct seam_xray_payload payload = {
 		.data = record->data, .type = record->marker.event_type,
 	};
-	bool is_text = record->data.size > 0;
+	bool is_text = record->data.size > 0 &&
+		       seam_text_are_printable(record->data);
 
 	if (record->state == SEAM_XRAY_AT_TYPED && seam_xray_is_lost(&payload)) {
 		seam_line_u64(line, "records_lost", seam_xray_n_lost(&payload));
@@ -69,8 +49,6 @@ static void print_event(struct xray_printer *x, struct seam_line *line,
 	}
 	if (name)
 		seam_line_string(line, "event", name);
-	for (size_t i = 0; is_text && i < record->data.size; i++)
-		is_text = seam_text_is_printable(record->data.data[i]);
 	if (is_text)
 		seam_line_text(line, "text", record->data);
 	if (!is_text || x->form != SEAM_LINE_TEXT)
@@ -83,12 +61,17 @@ static void print_record(struct xray_printer *x, unsigned int version,
 	const struct seam_record *table =
 		seam_xray_record_table(record->state, version);
 	struct seam_line line = begin_line(x, record->offset, table->name);
+	const char *name;
 
 	if (record->state == SEAM_XRAY_AT_ENTRY ||
 	    record->state == SEAM_XRAY_AT_EXIT) {
 		seam_line_string(&line, "action",
 				 seam_xray_action_name(record->action));
-		print_function(x, &line, record->function);
+		name = x->namer ? x->namer->function(x->namer->context,
+						     record->function) : NULL;
+		seam_line_u64(&line, "function_id", record->function);
+		if (name)
+			seam_line_string(&line, "function", name);
 		seam_line_u64(&line, "tsc_delta",
 			      record->function_record.tsc_delta);
 	} else {
@@ -155,24 +138,6 @@ static void print_run(struct xray_printer *x,
 		print_basic(x, &record);
 }
 
-static void print_section(struct xray_printer *x, size_t s, size_t *next)
-{
-	const struct seam_xray_section *section = &x->index->sections.items[s];
-
-	print_header(x, section);
-	for (; *next < x->index->blocks.n; ++*next) {
-		const struct seam_xray_block *block =
-			&x->index->blocks.items[*next];
-
-		if (block->section != s)
-			return;
-		if (section->header.log_type == SEAM_XRAY_BASIC)
-			print_run(x, block);
-		else
-			print_block(x, block);
-	}
-}
-
 int seam_xray_print(FILE *out, struct seam_bytes file, enum seam_line_form form,
 		    const struct seam_xray_namer *namer, uint64_t *n_damaged,
 		    struct seam_err *err)
@@ -182,12 +147,26 @@ int seam_xray_print(FILE *out, struct seam_bytes file, enum seam_line_form form,
 		.index = &index, .out = out, .form = form, .namer = namer,
 	};
 	int r = seam_xray_index_build(&index, file, err);
-	size_t next = 0;
+	size_t b = 0;
 
 	if (r)
 		return r;
-	for (size_t s = 0; s < index.sections.n; s++)
-		print_section(&x, s, &next);
+	for (size_t s = 0; s < index.sections.n; s++) {
+		const struct seam_xray_section *section =
+			&index.sections.items[s];
+		struct seam_line line = begin_line(&x, section->offset,
+					seam_xray_header_record.name);
+
+		seam_line_record(&line, &seam_xray_header_record,
+				 &section->header);
+		seam_line_end(&line);
+		for (; b < index.blocks.n && index.blocks.items[b].section == s;
+		     b++)
+			if (section->header.log_type == SEAM_XRAY_BASIC)
+				print_run(&x, &index.blocks.items[b]);
+			else
+				print_block(&x, &index.blocks.items[b]);
+	}
 	for (size_t i = 0; i < index.problems.n_kept; i++)
 		print_problem(&x, &index.problems.items[i]);
 	*n_damaged += x.n_damaged + index.problems.n;

@@ -5,40 +5,31 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static size_t write_function(const struct seam_xray_format *format,
-			     const struct seam_xray_record *record,
-			     uint8_t *buf, size_t cap)
-{
-	struct seam_xray_function f = record->function_record;
-
-	f.word = format->endian == SEAM_BIG ?
-		 (uint32_t)record->action << 28 | record->function :
-		 record->function << 4 | (uint32_t)record->action << 1;
-	return seam_wire_write(seam_xray_record_table(record->state,
-						      format->version),
-			       &f, format->endian, buf, cap);
-}
-
 size_t seam_xray_record_write(const struct seam_xray_format *format,
 			      const struct seam_xray_record *record,
 			      uint8_t *buf, size_t cap)
 {
-	int kind = seam_xray_state_kind(record->state);
+	const struct seam_record *table =
+		seam_xray_record_table(record->state, format->version);
 	size_t size = SEAM_XRAY_METADATA_BYTES + record->data.size;
 	struct seam_xray_record copy = *record;
 
-	if (kind < 0)
-		return write_function(format, record, buf, cap);
+	if (record->state == SEAM_XRAY_AT_ENTRY ||
+	    record->state == SEAM_XRAY_AT_EXIT) {
+		copy.function_record.word = format->endian == SEAM_BIG ?
+			(uint32_t)record->action << 28 | record->function :
+			record->function << 4 | (uint32_t)record->action << 1;
+		return seam_wire_write(table, &copy.buffer, format->endian,
+				       buf, cap);
+	}
 	if (size > cap)
 		return size;
 	if (record->state == SEAM_XRAY_AT_CUSTOM ||
 	    record->state == SEAM_XRAY_AT_TYPED)
 		copy.marker.event_size = (int32_t)record->data.size;
 	memset(buf, 0, SEAM_XRAY_METADATA_BYTES);
-	buf[0] = (uint8_t)(format->endian == SEAM_BIG ? 0x80 | kind :
-			   kind << 1 | 1);
-	seam_wire_write(seam_xray_record_table(record->state, format->version),
-			&copy.buffer, format->endian, buf + 1,
+	buf[0] = seam_xray_marker(format, record->state);
+	seam_wire_write(table, &copy.buffer, format->endian, buf + 1,
 			SEAM_XRAY_METADATA_BYTES - 1);
 	if (record->data.size)
 		memcpy(buf + SEAM_XRAY_METADATA_BYTES, record->data.data,
@@ -150,44 +141,42 @@ static uint32_t delta_to(struct seam_xray_writer *w, uint64_t tsc, uint16_t cpu)
 	return (uint32_t)delta;
 }
 
-void seam_xray_writer_call(struct seam_xray_writer *w,
-			   enum seam_xray_kind action, uint32_t function,
-			   uint64_t tsc, uint16_t cpu)
+void seam_xray_writer_put(struct seam_xray_writer *w,
+			  const struct seam_xray_event *event,
+			  const struct seam_xray_payload *payload)
 {
-	bool is_exit = action == SEAM_XRAY_EXIT ||
-		       action == SEAM_XRAY_TAIL_EXIT;
+	struct seam_xray_record record = {
+		.action = event->kind,
+		.function = event->function & SEAM_XRAY_MAX_FUNCTION,
+	};
 
-	put(w, &(struct seam_xray_record) {
-		.function_record.tsc_delta = delta_to(w, tsc, cpu),
-		.state = is_exit ? SEAM_XRAY_AT_EXIT : SEAM_XRAY_AT_ENTRY,
-		.function = function & SEAM_XRAY_MAX_FUNCTION,
-		.action = (uint8_t)action,
-	});
-}
-
-void seam_xray_writer_argument(struct seam_xray_writer *w, uint64_t value)
-{
-	put(w, &(struct seam_xray_record) {
-		.state = SEAM_XRAY_AT_ARGUMENT, .argument.argument = value,
-	});
-}
-
-void seam_xray_writer_event(struct seam_xray_writer *w,
-			    enum seam_xray_kind kind,
-			    const struct seam_xray_payload *payload,
-			    uint64_t tsc, uint16_t cpu)
-{
-	if (payload->data.size > INT32_MAX) {
-		w->error = w->error ? w->error : -EOVERFLOW;
+	switch ((enum seam_xray_kind)event->kind) {
+	case SEAM_XRAY_ENTRY:
+	case SEAM_XRAY_ENTRY_ARGS:
+		record.state = SEAM_XRAY_AT_ENTRY;
+		break;
+	case SEAM_XRAY_EXIT:
+	case SEAM_XRAY_TAIL_EXIT:
+		record.state = SEAM_XRAY_AT_EXIT;
+		break;
+	case SEAM_XRAY_ARGUMENT:
+		record.state = SEAM_XRAY_AT_ARGUMENT;
+		record.argument.argument = event->tsc;
+		put(w, &record);
+		return;
+	case SEAM_XRAY_CUSTOM:
+	case SEAM_XRAY_TYPED:
+		record.state = event->kind == SEAM_XRAY_TYPED ?
+			       SEAM_XRAY_AT_TYPED : SEAM_XRAY_AT_CUSTOM;
+		record.data = payload->data;
+		record.marker.tsc_delta =
+			(int32_t)delta_to(w, event->tsc, event->cpu);
+		record.marker.event_type = payload->type;
+		put(w, &record);
 		return;
 	}
-	put(w, &(struct seam_xray_record) {
-		.marker = { .tsc_delta = (int32_t)delta_to(w, tsc, cpu),
-			    .event_type = payload->type },
-		.state = kind == SEAM_XRAY_TYPED ? SEAM_XRAY_AT_TYPED :
-						   SEAM_XRAY_AT_CUSTOM,
-		.data = payload->data,
-	});
+	record.function_record.tsc_delta = delta_to(w, event->tsc, event->cpu);
+	put(w, &record);
 }
 
 int seam_xray_writer_end(struct seam_xray_writer *w, struct seam_err *err)

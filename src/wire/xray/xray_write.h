@@ -4,7 +4,7 @@
  *
  *	seam_xray_writer_init(&w, out, frequency_hz, buffer_bytes);
  *	seam_xray_writer_block(&w, &(struct seam_xray_block_start) { ... });
- *	seam_xray_writer_call(&w, SEAM_XRAY_ENTRY, 7, tsc, cpu);
+ *	seam_xray_writer_put(&w, &event, payload);
  *	...
  *	r = seam_xray_writer_end(&w, err);
  *
@@ -52,17 +52,13 @@ seam_xray_writer_block_bytes(const struct seam_xray_writer *w)
 	return w->block.n;
 }
 
-/* A function record; TSCWrap and NewCPUId before it where they are needed. */
-void seam_xray_writer_call(struct seam_xray_writer *w,
-			   enum seam_xray_kind action, uint32_t function,
-			   uint64_t tsc, uint16_t cpu);
-void seam_xray_writer_argument(struct seam_xray_writer *w, uint64_t value);
-
-/* A custom event, or with @kind SEAM_XRAY_TYPED a typed one. */
-void seam_xray_writer_event(struct seam_xray_writer *w,
-			    enum seam_xray_kind kind,
-			    const struct seam_xray_payload *payload,
-			    uint64_t tsc, uint16_t cpu);
+/*
+ * An event; TSCWrap and NewCPUId before it where they are needed.  @payload is
+ * that of a custom or typed one.
+ */
+void seam_xray_writer_put(struct seam_xray_writer *w,
+			  const struct seam_xray_event *event,
+			  const struct seam_xray_payload *payload);
 
 /* End the log and free what the writer holds; 0 or the first failure. */
 int seam_xray_writer_end(struct seam_xray_writer *w, struct seam_err *err);

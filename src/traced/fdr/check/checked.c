@@ -8,9 +8,9 @@
 #include "traced/fdr/check/triggers.h"
 #include "traced/fdr/record/commit.h"
 #include "traced/fdr/record/fdr_record.h"
+#include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/rseq.h"
 #include "traced/fdr/record/system.h"
-#include "traced/fdr/record/thread_area.h"
 #include "traced/fdr/record/trampolines.h"
 #include "wire/xray/xray_chunk.h"
 
@@ -89,12 +89,12 @@ static inline void enter(uint32_t word, uint64_t frame, bool is_inlined,
 					tsc ? tsc : seam_fdr_tsc());
 }
 
-/* Record the exit, or take the entry back.  The time, where it is known. */
+/* Record the exit, or take the entry back.  The time; 0: not known. */
 static inline uint64_t put_end(uint32_t word)
 {
 	uint64_t tsc;
 
-	/* a tail exit is taken back with the call that it goes on to */
+	/* a tail exit is taken back with the call that follows */
 	if (!seam_fdr_min_ticks || action_of(word) != SEAM_XRAY_EXIT)
 		return put(word, NULL, 0);
 	tsc = seam_fdr_put_end(word, n_arguments);
@@ -152,11 +152,6 @@ static uint64_t measure_ticks_per_s(void)
 	return (seam_fdr_tsc() - begin) * SEAM_NS_PER_S / ns;
 }
 
-static bool has_time(const struct seam_fdr_options *o)
-{
-	return o->min_ns || o->n_triggers;
-}
-
 /* Functions without exits have nothing that a min= or depth= is for. */
 static void use_trampolines(const struct seam_fdr_options *o)
 {
@@ -178,7 +173,8 @@ static void use_trampolines(const struct seam_fdr_options *o)
 
 int seam_fdr_check_init(const struct seam_fdr_options *o)
 {
-	uint64_t ticks_per_s = has_time(o) ? measure_ticks_per_s() : 0;
+	uint64_t ticks_per_s = o->min_ns || o->n_triggers ?
+			       measure_ticks_per_s() : 0;
 
 	seam_fdr_min_ticks = seam_fdr_ticks_of(o->min_ns, ticks_per_s);
 	max_depth = o->depth;
@@ -204,7 +200,7 @@ enum {
 /* Backwards through the records of a chunk. */
 struct backward {
 	const struct seam_fdr_state *state;
-	uint64_t cursor, at;	/* where it began; the record before is next */
+	uint64_t cursor, at;	/* at the start; after the next record */
 	uint64_t tsc;		/* of the record before at */
 	uint64_t now, max_ticks;
 	uint32_t function;	/* that ends */
@@ -215,12 +211,7 @@ struct backward {
 	uint64_t to, to_tsc;
 };
 
-static bool is_same_position(uint64_t a, uint64_t b)
-{
-	return ((a ^ b) & SEAM_RING_AUX_POSITION) == 0;
-}
-
-/* Word @n before @at; 0 where another chunk, or a preamble is. */
+/* Word @n before @at; 0 in another chunk, or in the preamble. */
 static uint64_t word_before(const struct backward *w, uint64_t at,
 			    unsigned int n)
 {
@@ -233,7 +224,7 @@ static uint64_t word_before(const struct backward *w, uint64_t at,
 }
 
 /*
- * The function record before at, and the words that it has with its arguments.
+ * The function record before w->at, and its words, those of arguments included.
  * An argument's second word has zeroes where a function record has its delta.
  */
 static uint64_t record_before(const struct backward *w, unsigned int *n_words)
@@ -278,11 +269,11 @@ static bool walk_back(struct backward *w)
 	uint32_t action;
 
 	/* a payload can look like anything */
-	if (is_same_position(w->at, w->state->event_end))
+	if (!((w->at ^ w->state->event_end) & SEAM_RING_AUX_POSITION))
 		return false;
 	record = record_before(w, &n_words);
 	action = (uint32_t)record & 15;
-	/* metadata before it, or part of that */
+	/* metadata before the record, or a part of metadata */
 	if (record >> 32 == 0 && w->at != w->state->entry_end)
 		return false;
 	if (action == SEAM_XRAY_TAIL_EXIT << 1) {
@@ -331,7 +322,7 @@ bool seam_fdr_take_back(uint32_t function, uint64_t max_ticks)
 
 	if (!state->has_area)
 		return false;
-	/* where a handler came in between, its records are the last */
+	/* a handler's records may be the last by now */
 	if (seam_fdr_rseq_is_active())
 		return try_once(state, function, max_ticks);
 	blocked = seam_fdr_block();

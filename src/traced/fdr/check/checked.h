@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * checked.h - calls that are recorded under conditions
+ * checked.h - calls that are recorded under conditions: min=, depth=, args= and
+ * triggers
  *
- *	min	a call that ends sooner is taken back, with its exit
- *	depth	a call below so many recorded ones is not recorded
- *	args	an entry has the first integer arguments with it
- *	trigger	some functions are of interest to triggers.h
- *
- * What is asked for decides about the trampolines: the plain ones cost nothing
- * more.  Those of a function with a trigger are the checked ones; at a later
- * start, when it may have been patched before, those of all functions are.
- * Cost of entry and exit, of two rdtsc (bench/fdr): plain 1.01, min 1.01, args
- * 1.01 to 1.04, depth 1.01, a trigger 1.02, all of them 1.22.
+ * The options decide about the trampolines: plain trampolines cost nothing
+ * more.  A function with a trigger has checked trampolines; at a later start
+ * with triggers, when sleds may have been patched before, all functions have.
  *
  * What trampolines call runs in any thread, in handlers too; the rest is set by
  * one thread before the first sled is patched.
@@ -28,11 +22,11 @@
 int seam_fdr_check_init(const struct seam_fdr_options *options);
 
 /*
- * For calls without a sled, of -finstrument-functions: whether there is a check
- * for @function, and that check.  @frame is the stack pointer of the function
- * (__builtin_dwarf_cfa() in what it calls), and @word an Entry or Exit; nothing
- * is known of its arguments.  The exit of a function that has allocated stack
- * since its entry is missing under depth=.
+ * For calls without a sled, of -finstrument-functions: whether @function is
+ * checked, and the check.  @frame is the stack pointer of the function
+ * (__builtin_dwarf_cfa() in its callee), and @word an Entry or Exit; the
+ * arguments are not known.  Under depth= the exit of a function that has
+ * allocated stack since its entry is missing.
  */
 bool seam_fdr_is_checked(uint32_t function);
 void seam_fdr_check_compiled(uint32_t word, uint64_t frame);

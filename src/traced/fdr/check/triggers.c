@@ -4,9 +4,9 @@
 
 #include "base/clock.h"
 #include "traced/fdr/record/fdr_record.h"
+#include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/saved.h"
 #include "traced/fdr/record/system.h"
-#include "traced/fdr/record/thread_area.h"
 #include "wire/xray/xray_functions.h"
 
 #include <errno.h>
@@ -21,19 +21,19 @@ enum {
 /* Of the process; set before the first sled is patched. */
 static struct {
 	uint64_t limit;			/* ticks */
-	_Atomic uint64_t next_tsc;	/* any thread: fired before is enough */
+	_Atomic uint64_t next_tsc;	/* no hit before; any thread */
 } triggers[SEAM_TRIGGER_MAX];
 /* bit i: trigger i is of this kind */
 static unsigned int are_calls, are_slow;
-static uint64_t least_limit;		/* of those that are slow */
+static uint64_t least_limit;		/* of the slow triggers */
 static uint64_t pause_ticks;
 static bool is_flight;
 
 _Atomic uint16_t *seam_fdr_trigger_functions;
 
-/* any thread adds; what no record was sent for is taken back */
+/* any thread adds; a number without a record is taken back */
 static _Atomic uint32_t n_fired;
-/* written by the recorder; NULL: there is none */
+/* written by the recorder; NULL: no recorder */
 static const _Atomic uint32_t *_Atomic resumed;
 
 uint64_t seam_fdr_ticks_of(uint64_t ns, uint64_t ticks_per_s)
@@ -46,29 +46,7 @@ uint64_t seam_fdr_ticks_of(uint64_t ns, uint64_t ticks_per_s)
 	return whole * ticks_per_s + rest * ticks_per_s / SEAM_NS_PER_S;
 }
 
-static void init_kinds(const struct seam_fdr_options *o, uint64_t ticks_per_s)
-{
-	unsigned int calls = 0, slow = 0;
-	uint64_t least = UINT64_MAX;
-
-	for (uint32_t i = 0; i < o->n_triggers; i++) {
-		uint64_t limit = seam_fdr_ticks_of(o->triggers[i].limit_ns,
-						   ticks_per_s);
-
-		triggers[i].limit = limit;
-		if (o->triggers[i].kind == SEAM_TRIGGER_CALLS)
-			calls |= 1u << i;
-		if (o->triggers[i].kind != SEAM_TRIGGER_SLOW)
-			continue;
-		slow |= 1u << i;
-		least = limit < least ? limit : least;
-	}
-	are_calls = calls;
-	are_slow = slow;
-	least_limit = least;
-}
-
-/* Those of a start before; memory that is locked into RAM is not given back. */
+/* Functions of a start before; memory locked into RAM is not given back. */
 static void forget_functions(void)
 {
 	if (seam_fdr_syscall4(SYS_madvise, (long)seam_fdr_trigger_functions,
@@ -85,7 +63,20 @@ int seam_fdr_triggers_init(const struct seam_fdr_options *o,
 {
 	is_flight = o->is_flight;
 	pause_ticks = ticks_per_s / MAX_PER_S;
-	init_kinds(o, ticks_per_s);
+	are_calls = are_slow = 0;
+	least_limit = UINT64_MAX;
+	for (uint32_t i = 0; i < o->n_triggers; i++) {
+		uint64_t limit = seam_fdr_ticks_of(o->triggers[i].limit_ns,
+						   ticks_per_s);
+
+		triggers[i].limit = limit;
+		if (o->triggers[i].kind == SEAM_TRIGGER_CALLS) {
+			are_calls |= 1u << i;
+			continue;
+		}
+		are_slow |= 1u << i;
+		least_limit = limit < least_limit ? limit : least_limit;
+	}
 	if (seam_fdr_trigger_functions)
 		forget_functions();
 	else if (o->n_triggers)
@@ -109,37 +100,26 @@ void seam_fdr_triggers_resume_at(const _Atomic uint32_t *n_resumed)
 
 /* ---- freeze ---- */
 
-static uint32_t n_done(void)
-{
-	const _Atomic uint32_t *word = atomic_load(&resumed);
-
-	/* acquire: the recorder's copies come before it */
-	return word ? atomic_load_explicit(word, memory_order_acquire) :
-		      (uint32_t)SEAM_FDR_NO_MORE_SNAPSHOTS;
-}
-
-/* Trigger @oldest is not copied: what it is about must stay. */
-static bool has_room_to_follow(struct seam_fdr_state *state, uint32_t oldest,
-			       uint64_t at)
-{
-	if (state->follows != oldest) {
-		state->follows = oldest;
-		state->follows_from = at;
-	}
-	return at - state->follows_from < state->area.size / 2;
-}
-
 bool seam_fdr_may_begin_chunk(struct seam_fdr_state *state, uint64_t at)
 {
 	/* relaxed: a chunk begun before the trigger need not be stopped */
 	uint32_t fired = atomic_load_explicit(&n_fired, memory_order_relaxed);
+	const _Atomic uint32_t *word = atomic_load(&resumed);
 	uint32_t done;
 
-	if (!fired || !is_flight)
+	if (!fired || !is_flight || !word)
 		return true;
-	done = n_done();
-	/* the largest there is: SEAM_FDR_NO_MORE_SNAPSHOTS */
-	return done >= fired || has_room_to_follow(state, done + 1, at);
+	/* acquire: the recorder's copies come before the number */
+	done = atomic_load_explicit(word, memory_order_acquire);
+	/* the largest number is SEAM_FDR_NO_MORE_SNAPSHOTS */
+	if (done >= fired)
+		return true;
+	/* the oldest trigger is not copied: the calls before it must stay */
+	if (state->follows != done + 1) {
+		state->follows = done + 1;
+		state->follows_from = at;
+	}
+	return at - state->follows_from < state->area.size / 2;
 }
 
 /* ---- fire ---- */
@@ -150,29 +130,17 @@ static bool may_fire(uint32_t trigger, uint64_t tsc)
 	_Atomic uint64_t *next = &triggers[trigger].next_tsc;
 	uint64_t from = atomic_load_explicit(next, memory_order_relaxed);
 
-	/* relaxed, all: another thread's may be the one that counts */
+	/* relaxed, all: of two threads any may fire */
 	return tsc >= from && atomic_compare_exchange_strong_explicit(
 			next, &from, tsc + pause_ticks, memory_order_relaxed,
 			memory_order_relaxed);
 }
 
-/* Signals are blocked. */
-static void send(struct seam_xray_trigger *t, struct seam_fdr_state *state)
-{
-	uint32_t number = atomic_fetch_add(&n_fired, 1) + 1;
-
-	t->tid = state->tid;
-	t->number = number;
-	/* undo the count only if no later trigger has taken a number */
-	if (!seam_fdr_call_saved(seam_fdr_send_trigger, t))
-		atomic_compare_exchange_strong(&n_fired, &number, number - 1);
-}
-
 /*
- * A handler that does not return would leave one that is counted and never
- * sent, and a ring within which a record was begun.
+ * Signals are blocked: a handler that does not return would leave a trigger
+ * counted and not sent, and a record begun in a ring.
  */
-static void fire(struct seam_xray_trigger *t)
+static void fire(const struct seam_xray_trigger *t)
 {
 	struct seam_fdr_state *state;
 	uint64_t blocked;
@@ -181,8 +149,18 @@ static void fire(struct seam_xray_trigger *t)
 		return;
 	blocked = seam_fdr_block();
 	state = seam_fdr_thread();
-	if (state)
-		send(t, state);
+	if (state) {
+		uint32_t number = atomic_fetch_add(&n_fired, 1) + 1;
+		struct seam_xray_announcement a = { .trigger = *t };
+
+		a.kind = SEAM_XRAY_ANNOUNCED_TRIGGER;
+		a.trigger.tid = state->tid;
+		a.trigger.number = number;
+		/* undo only if no later trigger has taken a number */
+		if (!seam_fdr_call_saved(seam_fdr_send_trigger, &a))
+			atomic_compare_exchange_strong(&n_fired, &number,
+						       number - 1);
+	}
 	seam_fdr_unblock(blocked);
 }
 

@@ -2,23 +2,12 @@
 /*
  * triggers.h - a call after which the recorder takes a snapshot
  *
- *	thread					recorder
- *	a trigger is met
- *	  n_fired + 1
- *	  record in the thread's ring   -->	waits for so long as --after
- *	another thread begins a chunk		copies all areas
- *	  as long as it has room		n_resumed = number
- *	...			       <--
- *	a chunk begins: any
- *
- * In areas that overwrite themselves a chunk that begins is what takes old
- * records away.  So from a trigger on, until it is copied, a thread uses at
- * most half of its area; then it is frozen, and what it does is counted as
- * lost.  The other half is what led up to the trigger, however late the
- * recorder comes.  In other areas nothing freezes, and the record alone is
- * sent.
- *
- * A trigger that is met before another one is copied is in the same snapshot.
+ * The thread that meets a trigger counts n_fired up and sends a record; the
+ * recorder waits as --after says, copies all areas, and stores the trigger's
+ * number as n_resumed.  In between a thread of a flight recorder uses at most
+ * half of its area; then its calls are counted as lost.  The other half has
+ * what led up to the trigger, however late the recorder comes.  Triggers that
+ * are met before the copy are in the same snapshot.
  */
 #ifndef SEAM_FDR_TRIGGERS_H
 #define SEAM_FDR_TRIGGERS_H
@@ -44,19 +33,19 @@ int seam_fdr_triggers_init(const struct seam_fdr_options *options,
 /* @ns as ticks, at most INT64_MAX. */
 uint64_t seam_fdr_ticks_of(uint64_t ns, uint64_t ticks_per_s);
 
-/* Function @function is one of @trigger, an index in the options. */
+/* @trigger, an index in the options, matches @function. */
 void seam_fdr_trigger_function(unsigned int trigger, uint32_t function);
 
 /*
- * Where the recorder notes how many triggers are done, in the claim that this
- * process has for its functions; NULL: it does not, and nothing freezes.  To be
- * called again in a forked child, whose numbers begin anew.
+ * Where the recorder notes how many triggers are done: in the ring of functions
+ * of this process; NULL: nowhere, and nothing freezes.  To be called again in a
+ * forked child, whose numbers begin anew.
  */
 void seam_fdr_triggers_resume_at(const _Atomic uint32_t *n_resumed);
 
 /* ---- in trampolines ---- */
 
-/* By function id: bit i: trigger i.  NULL: there are none. */
+/* By function id: bit i: trigger i.  NULL: no triggers. */
 extern _Atomic uint16_t *seam_fdr_trigger_functions
 	__attribute__((visibility("hidden")));
 

@@ -2,7 +2,7 @@
 /*
  * cyg_profile.c - a function's address to its id, and a record of its call
  *
- * Functions are numbered in an array, in the order in which they were met.  A
+ * Functions are numbered in an array, in the order of their first calls.  A
  * hash table has numbers, + 1: a slot is set once, from 0, by compare and swap,
  * after the function's place in the array is complete.  A thread that comes
  * second with the same function uses the number in the slot, not its own.
@@ -18,9 +18,9 @@
 #include <stddef.h>
 
 #include "traced/fdr/check/checked.h"
-#include "traced/fdr/record/system.h"
 #include "traced/fdr/record/fdr_record.h"
-#include "traced/fdr/record/thread_area.h"
+#include "traced/fdr/record/fdr_thread.h"
+#include "traced/fdr/record/system.h"
 #include "traced/fdr/sleds/ids.h"
 #include "wire/xray/xray_chunk.h"
 
@@ -47,7 +47,7 @@ struct cyg_tables {
 static struct cyg_tables *_Atomic tables;
 static _Atomic uint32_t n_functions;
 static _Atomic bool is_on, is_selective;
-static _Atomic(int (*)(uint32_t i)) announce_met;
+static _Atomic(int (*)(uint32_t i, bool is_first_call)) announce;
 
 /* ---- address to id ---- */
 
@@ -75,15 +75,17 @@ static struct cyg_tables *get_tables(void)
 /* Function @i, which has been counted: the tables are there. */
 static struct cyg_function *function_at(uint32_t i)
 {
-	/* relaxed: by this thread, or by one that published the number */
+	/* relaxed: set by this thread, or by the thread that made the number */
 	return &atomic_load_explicit(&tables,
 				     memory_order_relaxed)->functions[i];
 }
 
-/* A new number; its function has no slot yet.  0: there are too many. */
+/* A new number; its function has no slot yet.  0: too many functions. */
 static uint32_t new_number(uint64_t address)
 {
-	/* relaxed, also below: the slot's compare and swap publishes it */
+	/*
+	 * relaxed, also below: the slot's compare and swap publishes the number
+	 */
 	uint32_t n = atomic_fetch_add_explicit(&n_functions, 1,
 					       memory_order_relaxed);
 
@@ -113,12 +115,13 @@ static bool is_function(uint32_t number, uint64_t address)
 				    memory_order_relaxed) == address;
 }
 
-/* Without a recorder so far, it is announced the next time. */
-static int announce_one(uint32_t i, int (*announce)(uint32_t i))
+/* Without a recorder so far, function @i is announced the next time. */
+static int announce_one(uint32_t i, bool is_first_call)
 {
-	int r = announce ? announce(i) : 0;
+	int (*f)(uint32_t, bool) = atomic_load(&announce);
+	int r = f ? f(i, is_first_call) : 0;
 
-	if (announce && r == 0)
+	if (f && r == 0)
 		atomic_store_explicit(&function_at(i)->is_announced, true,
 				      memory_order_relaxed);
 	return r;
@@ -130,7 +133,7 @@ static bool is_wanted(uint32_t number)
 				    memory_order_relaxed);
 }
 
-/* Set the empty @slot.  The number in it then; 0: there is none left. */
+/* Set the empty @slot.  The number in the slot then; 0: none is left. */
 static uint32_t fill(_Atomic uint32_t *slot, uint64_t address)
 {
 	uint32_t number = new_number(address), was = 0;
@@ -140,7 +143,7 @@ static uint32_t fill(_Atomic uint32_t *slot, uint64_t address)
 	/* release: the number's function is whole; acquire: likewise */
 	if (atomic_compare_exchange_strong_explicit(slot, &was, number,
 			memory_order_acq_rel, memory_order_acquire)) {
-		announce_one(number - 1, atomic_load(&announce_met));
+		announce_one(number - 1, true);
 		return number;
 	}
 	atomic_store_explicit(&function_at(number - 1)->address, 0,
@@ -149,8 +152,8 @@ static uint32_t fill(_Atomic uint32_t *slot, uint64_t address)
 }
 
 /*
- * The number of the function, which gets one if it @may_be_new; 0: it has none,
- * or can have none.
+ * The number of the function, a new number if the function @may_be_new.  0: it
+ * has no number, or all numbers are used.
  */
 static uint32_t number_of(uint64_t address, bool may_be_new)
 {
@@ -230,11 +233,16 @@ void seam_fdr_cyg_set(bool on)
 	atomic_store_explicit(&is_on, on, memory_order_release);
 }
 
+static uint32_t count(void)
+{
+	uint32_t n = atomic_load(&n_functions);
+
+	return n < SEAM_FDR_CYG_FUNCTIONS ? n : SEAM_FDR_CYG_FUNCTIONS;
+}
+
 void seam_fdr_cyg_want_none(bool selective)
 {
-	uint32_t n = seam_fdr_cyg_count();
-
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0, n = count(); i < n; i++)
 		atomic_store(&function_at(i)->is_wanted, false);
 	atomic_store(&is_selective, selective);
 }
@@ -249,32 +257,26 @@ uint32_t seam_fdr_cyg_want(uint64_t address)
 	return function_at(number - 1)->id;
 }
 
-int seam_fdr_cyg_set_announce(int (*on_met)(uint32_t i),
-			      int (*on_left)(uint32_t i))
+int seam_fdr_cyg_set_announce(int (*f)(uint32_t i, bool is_first_call))
 {
-	uint32_t n = seam_fdr_cyg_count();
 	int r = 0;
 
-	atomic_store(&announce_met, on_met);
-	for (uint32_t i = 0; i < n && r == 0; i++)
+	atomic_store(&announce, f);
+	for (uint32_t i = 0, n = count(); i < n && r == 0; i++)
 		if (!atomic_load(&function_at(i)->is_announced))
-			r = announce_one(i, on_left);
+			r = announce_one(i, false);
 	return r;
 }
 
 void seam_fdr_cyg_announce_again(void)
 {
-	uint32_t n = seam_fdr_cyg_count();
-
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0, n = count(); i < n; i++)
 		atomic_store(&function_at(i)->is_announced, false);
 }
 
-uint32_t seam_fdr_cyg_count(void)
+bool seam_fdr_cyg_has_functions(void)
 {
-	uint32_t n = atomic_load(&n_functions);
-
-	return n < SEAM_FDR_CYG_FUNCTIONS ? n : SEAM_FDR_CYG_FUNCTIONS;
+	return count();
 }
 
 bool seam_fdr_cyg_function(uint32_t i, uint64_t *address, uint32_t *id)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* alternate_stack.c - see alternate_stack.h */
-#include "traced/fdr/record/alternate_stack.h"
+/* alternate_stack.c - sigaltstack(), interposed; see filter.h */
+#include "traced/fdr/record/filter.h"
 
 #include "traced/interpose/interpose.h"
 

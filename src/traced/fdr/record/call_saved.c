@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * call_saved.c - see call_saved.h
+ * call_saved.c - see saved.h
  *
  * Source: Intel SDM, volume 1, chapter 13, for XSAVE and its components, and
  * volume 2, CPUID, leaf 0xd.
@@ -13,12 +13,12 @@
 
 enum {
 	/*
-	 * x87, SSE, AVX, AVX-512: what libc's functions may change.  The
-	 * registers of AMX are 8 KiB, and no C function touches them unasked.
+	 * x87, SSE, AVX, AVX-512, which libc's functions may change.  The
+	 * registers of AMX are 8 KiB, and no C function uses AMX unasked.
 	 */
 	COMPONENTS = 0xe7,
 	LEGACY = 3,		/* x87, and SSE with MXCSR */
-	FIRST = 2,		/* the others */
+	FIRST = 2,		/* after these */
 	N_COMPONENTS = 8,
 
 	FXSAVE_BYTES = 512,
@@ -33,7 +33,7 @@ enum {
 };
 
 static uint32_t mask;		/* of the components; 0: there is only fxsave */
-static bool is_compact;		/* those in use, one after the other */
+static bool is_compact;		/* components in use, without gaps */
 static size_t component_bytes[N_COMPONENTS];	/* if so */
 static size_t all_bytes = FXSAVE_BYTES;		/* if not */
 
@@ -50,7 +50,7 @@ void seam_fdr_call_saved_init(void)
 	for (uint32_t i = FIRST; i < N_COMPONENTS; i++) {
 		if (!(enabled >> i & 1))
 			continue;
-		/* a: its size, b: where it is if not compact */
+		/* a: size, b: position if not compact */
 		__cpuid_count(XSAVE_LEAF, i, a, b, c, d);
 		component_bytes[i] = (a + ALIGNMENT - 1) & -(size_t)ALIGNMENT;
 		if (b + (size_t)a > end)
@@ -83,7 +83,7 @@ static size_t bytes_of(uint32_t components)
 	return bytes;
 }
 
-/* @area: aligned.  The instruction writes only a part of its header. */
+/* @area: aligned.  The instruction writes only a part of the header. */
 static void save(void *area, uint32_t components)
 {
 	uint64_t *header = (void *)((uint8_t *)area + FXSAVE_BYTES);
@@ -102,7 +102,7 @@ static void save(void *area, uint32_t components)
 				 "a" (components), "d" (0) : "memory");
 }
 
-/* All: what was not in use is as it was at first again. */
+/* All components: what was not in use gets its initial state. */
 static void restore(void *area)
 {
 	if (!mask)

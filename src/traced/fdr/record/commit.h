@@ -2,8 +2,8 @@
 /*
  * commit.h - the last step of each record that a trampoline does not write
  *
- * A restartable sequence (fdr_thread.h says what that is for).  Where rseq is
- * refused nothing restarts it, and the caller blocks signals.
+ * A restartable sequence (fdr_thread.h has the reason).  Where rseq is refused
+ * nothing restarts, and the caller blocks signals.
  */
 #ifndef SEAM_FDR_COMMIT_H
 #define SEAM_FDR_COMMIT_H
@@ -12,9 +12,9 @@
 
 /*
  * At the cursor, store @n_words of @words, then @bytes of @payload; and set
- * the cursor to @end, for which the state is {@tsc, @state_cpu}.  All of it is
- * within one chunk.  From the cursor to @end it is an odd number of words, but
- * from the start of a chunk, and where the state stays as it is.
+ * the cursor to @end, with the state {@tsc, @state_cpu}.  All is within one
+ * chunk.  From the cursor to @end are an odd number of words, except from the
+ * start of a chunk, and where the state stays as it is.
  */
 struct seam_fdr_put {
 	struct seam_fdr_state *state;	/* of the area */

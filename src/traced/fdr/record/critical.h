@@ -74,7 +74,7 @@
 	.cfi_adjust_cfa_offset -8
 .endm
 
-/* Make a frame, whose base is in rbp; leave it, whatever is pushed on it. */
+/* Make a frame, with its base in rbp; leave it, whatever was pushed. */
 .macro FRAME
 	PUSH	%rbp
 	.cfi_rel_offset rbp, 0
@@ -126,9 +126,9 @@
 .endm
 
 /*
- * What a record is made from: @self, the thread's seam_fdr_self; @at, where its
- * cursor is, and r11, the cursor; @state, its state; ecx, the CPU with FDR_CPU.
- * rcx: from START.  @at may be r11.
+ * The parts of a record: @self, the thread's seam_fdr_self; @at, the address of
+ * its cursor, and r11, the cursor; @state, its state; ecx, the CPU with
+ * FDR_CPU.  rcx: from START.  @at may be r11.
  */
 .macro LOAD self, at, state
 	movq	seam_fdr_self@gottpoff(%rip), \self
@@ -151,7 +151,7 @@
 	jne	\slow
 .endm
 
-/* Where the cursor r11 is in the area: from @self to @to, which may be one. */
+/* @to: the place of the cursor r11 in the area of @self; may be @self. */
 .macro FIND_PLACE self, to
 	movq	%fs:SELF_AREA(\self), %rax
 	movq	%fs:SELF_MASK(\self), \to
@@ -179,7 +179,7 @@
 	orq	%r10, %rdx
 .endm
 
-/* Note rax and ecx in the other one of state.at[], for the next record. */
+/* Store rax and ecx in the other half of state.at[], for the next record. */
 .macro STORE_AT at
 	xorq	$16, \at
 	movq	%rax, AT_TSC(\at)

@@ -2,9 +2,9 @@
 /*
  * events.S - what the sleds of __xray_customevent and __xray_typedevent call
  *
- * The sled has pushed the registers that it puts the operands into, and calls;
- * the compiler knows of no other register that changes, nor of the flags, and
- * in a leaf function the stack is not aligned.
+ * The sled has pushed the registers that get the operands, and calls; the
+ * compiler expects no other register to change, nor the flags, and in a leaf
+ * function the stack is not aligned.
  *
  *	custom		rdi data, rsi bytes
  *	typed		rdi type, rsi data, rdx bytes

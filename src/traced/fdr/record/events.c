@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * events.c - record what event sleds pass; see events.h
+ * events.c - record what event sleds pass; see trampolines.h
  *
  * Compilers before LLVM 19 move the operands of such a sled one after the
- * other, and one may overwrite another: the address may be any number, and so
- * may the size.  So what is there is checked before it is read.
+ * other, and an operand may overwrite another: address and size may be any
+ * numbers.  So the payload is checked before it is read.
  */
-#include "traced/fdr/record/events.h"
-
 #include "traced/fdr/record/fdr_record.h"
 #include "traced/fdr/record/system.h"
 
@@ -33,23 +31,19 @@ static bool is_readable(uintptr_t address)
 				 SET_BYTES) != -EFAULT;
 }
 
-/* A range has two pages at most. */
-static bool are_readable(const void *data, size_t bytes)
-{
-	uintptr_t first = (uintptr_t)data, last = first + bytes - 1;
-
-	return bytes == 0 || (last >= first && is_readable(first) &&
-			      (first / PAGE == last / PAGE ||
-			       is_readable(last)));
-}
-
 static void record(enum seam_xray_kind kind, uint16_t type, const void *data,
 		   size_t bytes)
 {
+	uintptr_t first = (uintptr_t)data, last;
+
 	if (bytes > SEAM_XRAY_MAX_PAYLOAD)
 		bytes = SEAM_XRAY_MAX_PAYLOAD;
-	/* an event without its payload, where that is not memory */
-	seam_fdr_event(kind, type, data, are_readable(data, bytes) ? bytes : 0);
+	last = first + bytes - 1;
+	/* without a payload that is not memory; a range has two pages at most */
+	if (bytes && (last < first || !is_readable(first) ||
+		      (first / PAGE != last / PAGE && !is_readable(last))))
+		bytes = 0;
+	seam_fdr_event(kind, type, data, bytes);
 }
 
 void seam_fdr_record_custom(const void *data, size_t bytes)

@@ -5,10 +5,10 @@
 #include "ring/layout.h"
 #include "ring/producer/local.h"
 #include "traced/fdr/record/commit.h"
+#include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/rseq.h"
 #include "traced/fdr/record/saved.h"
 #include "traced/fdr/record/system.h"
-#include "traced/fdr/record/thread_area.h"
 
 enum {
 	CHUNK = SEAM_XRAY_CHUNK_BYTES,
@@ -21,14 +21,14 @@ _Static_assert(CHUNK == 1 << 16, "trampolines.S tests the low 16 bits");
 
 enum outcome {
 	DONE,
-	AGAIN,		/* something came in between, or was prepared */
+	AGAIN,		/* interrupted, or a chunk was begun or ended */
 	LOST,		/* there is no room */
 	PAUSED,		/* no chunk may begin */
 };
 
-/* What is to be recorded. */
+/* A record to be made. */
 struct item {
-	uint32_t word;		/* of a function record; 0: it is an event */
+	uint32_t word;		/* of a function record; 0: of an event */
 	unsigned int n_arguments;
 	const uint64_t *arguments;
 	uint64_t marker[2];	/* of an event, with a delta of 0 */
@@ -36,24 +36,19 @@ struct item {
 	uint64_t bytes;
 };
 
-/* The thread's state, time and CPU, from which its next record is made. */
+/* The thread's state, time and CPU, for its next record. */
 struct thread_now {
 	struct seam_fdr_state *state;
 	uint64_t cursor, tsc;
 	uint32_t cpu;
-	uint32_t rseq_cpu;	/* not one where nothing restarts */
+	uint32_t rseq_cpu;	/* no CPU where nothing restarts */
 	bool restarts;		/* rseq works */
 };
-
-static uint64_t load_cursor(const struct seam_fdr_state *state)
-{
-	return seam_local_load(state->area.cursor);
-}
 
 static void read_now(struct thread_now *now, struct seam_fdr_state *state)
 {
 	now->state = state;
-	now->cursor = load_cursor(state);
+	now->cursor = seam_local_load(state->area.cursor);
 	now->restarts = seam_fdr_rseq_is_active();
 	now->rseq_cpu = seam_fdr_rseq_cpu();
 	now->cpu = now->restarts ? now->rseq_cpu : seam_fdr_tsc_cpu();
@@ -89,28 +84,10 @@ static void put_cpu(uint64_t *words, uint32_t cpu, uint64_t tsc)
 	words[1] = tsc >> 40;
 }
 
-/* Without the count of what was taken back. */
+/* Without the count of records taken back. */
 static uint64_t position(uint64_t cursor)
 {
 	return cursor & SEAM_RING_AUX_POSITION;
-}
-
-/* DONE: a chunk may begin at @at. */
-static enum outcome find_room(struct seam_fdr_state *state, uint64_t at)
-{
-	const struct seam_fdr_area *area = &state->area;
-
-	if (!seam_fdr_may_begin_chunk(state, at))
-		return PAUSED;
-	/*
-	 * acquire: A of doc/design/ring.md; an invalid tail leaves
-	 * no room
-	 */
-	if (area->tail &&
-	    at - atomic_load_explicit(area->tail, memory_order_acquire) >
-	    area->size - CHUNK)
-		return LOST;
-	return DONE;
 }
 
 /* A handler may have gone further than @end. */
@@ -124,16 +101,6 @@ static void reserve(struct seam_fdr_area *area, uint64_t end)
 	       !seam_local_replace(area->reserved, before, end));
 	/* E of doc/design/ring.md */
 	atomic_thread_fence(memory_order_release);
-}
-
-static void wake(struct seam_fdr_state *state, uint64_t at)
-{
-	struct seam_fdr_area *area = &state->area;
-
-	if (!area->wakeup || at - area->wakeup_at < area->size / 4)
-		return;
-	area->wakeup_at = at;
-	(void)seam_fdr_call_saved(seam_fdr_wake, area);
 }
 
 static void put_preamble(uint64_t *words, const struct thread_now *now,
@@ -150,7 +117,7 @@ static void put_preamble(uint64_t *words, const struct thread_now *now,
 }
 
 /*
- * Note that a mark was written: its chunk is begun.  A handler may do the same
+ * Note that a mark was written: its chunk is begun.  A handler may note a mark
  * at any point; n_marked never falls.
  */
 static void note_mark(struct seam_fdr_state *state)
@@ -159,12 +126,12 @@ static void note_mark(struct seam_fdr_state *state)
 	uint64_t n_marked = seam_local_load(&gaps->n_marked);
 	uint64_t n_lost = seam_local_load(&gaps->mark_n_lost);
 
-	if (n_lost > n_marked &&
-	    position(load_cursor(state)) > seam_local_load(&gaps->mark_at))
+	if (n_lost > n_marked && position(seam_local_load(state->area.cursor)) >
+				 seam_local_load(&gaps->mark_at))
 		seam_local_replace(&gaps->n_marked, n_marked, n_lost);
 }
 
-/* What was left out since the last mark, if anything was.  The words. */
+/* A mark of the records lost since the last mark.  Words; 0: none was lost. */
 static size_t put_mark(uint64_t *words, const struct thread_now *now)
 {
 	struct seam_fdr_gaps *gaps = &now->state->gaps;
@@ -173,7 +140,7 @@ static size_t put_mark(uint64_t *words, const struct thread_now *now)
 
 	if (n_lost == n_marked)
 		return 0;
-	/* in this order: at this chunk, no mark is written so far */
+	/* in this order: note_mark() sees the chunk of this mark, or no mark */
 	seam_local_store(&gaps->mark_at, position(now->cursor));
 	seam_local_fence();
 	seam_local_store(&gaps->mark_n_lost, n_lost);
@@ -183,10 +150,11 @@ static size_t put_mark(uint64_t *words, const struct thread_now *now)
 	return MARK_WORDS;
 }
 
-/* At the start of a chunk, with room for it. */
+/* At the start of a chunk, with room for the chunk. */
 static void begin_chunk(struct seam_fdr_state *state)
 {
-	uint64_t words[PREAMBLE_WORDS + MARK_WORDS];
+	uint64_t words[PREAMBLE_WORDS + MARK_WORDS], at;
+	struct seam_fdr_area *area = &state->area;
 	struct timespec time;
 	struct seam_fdr_put put;
 	struct thread_now now;
@@ -197,19 +165,23 @@ static void begin_chunk(struct seam_fdr_state *state)
 	read_now(&now, state);
 	if (now.cursor % CHUNK)
 		return;
-	reserve(&state->area, position(now.cursor) + CHUNK);
+	at = position(now.cursor);
+	reserve(area, at + CHUNK);
 	put_preamble(words, &now, &time);
 	n_mark = put_mark(words + PREAMBLE_WORDS, &now);
 	put = put_of(&now, 0);
 	put.words = words;
 	put.n_words = PREAMBLE_WORDS + n_mark;
 	put.end = now.cursor + put.n_words * 8;
-	/* for take_back.c, as in try() */
+	/* for seam_fdr_take_back(), as in try() */
 	if (n_mark)
 		state->event_end = put.end;
-	if (commit(&now, &put) == DONE) {
-		note_mark(state);
-		wake(state, position(now.cursor));
+	if (commit(&now, &put) != DONE)
+		return;
+	note_mark(state);
+	if (area->wakeup && at - area->wakeup_at >= area->size / 4) {
+		area->wakeup_at = at;
+		(void)seam_fdr_call_saved(seam_fdr_wake, area);
 	}
 }
 
@@ -226,7 +198,7 @@ static enum outcome end_chunk(const struct thread_now *now)
 	return AGAIN;
 }
 
-/* NewCPUId or TSCWrap, where one is needed, and the item.  The words. */
+/* NewCPUId or TSCWrap, where needed, and the item.  The number of words. */
 static size_t build(const struct thread_now *now, const struct item *item,
 		    uint64_t *words)
 {
@@ -261,14 +233,20 @@ static size_t build(const struct thread_now *now, const struct item *item,
 	return n;
 }
 
-/* At the start of a chunk, at @cursor. */
-static enum outcome prepare(struct seam_fdr_state *state, uint64_t cursor)
+/* At the start of a chunk, at @at: begin the chunk, if that is allowed. */
+static enum outcome prepare(struct seam_fdr_state *state, uint64_t at)
 {
-	enum outcome outcome = find_room(state, position(cursor));
+	const struct seam_fdr_area *area = &state->area;
 
-	if (outcome == DONE)
-		begin_chunk(state);
-	return outcome == DONE ? AGAIN : outcome;
+	if (!seam_fdr_may_begin_chunk(state, at))
+		return PAUSED;
+	/* acquire: A of doc/design/ring.md; an invalid tail leaves no room */
+	if (area->tail &&
+	    at - atomic_load_explicit(area->tail, memory_order_acquire) >
+	    area->size - CHUNK)
+		return LOST;
+	begin_chunk(state);
+	return AGAIN;
 }
 
 static enum outcome try(struct seam_fdr_state *state, const struct item *item)
@@ -279,7 +257,7 @@ static enum outcome try(struct seam_fdr_state *state, const struct item *item)
 
 	read_now(&now, state);
 	if (now.cursor % CHUNK == 0)
-		return prepare(state, now.cursor);
+		return prepare(state, position(now.cursor));
 	put = put_of(&now, 0);
 	put.words = words;
 	put.n_words = build(&now, item, words);
@@ -291,7 +269,7 @@ static enum outcome try(struct seam_fdr_state *state, const struct item *item)
 	put.payload = item->payload;
 	put.bytes = item->bytes;
 	put.padding = room - item->bytes;
-	/* for take_back.c; a commit that fails does no harm */
+	/* for seam_fdr_take_back(); a commit that fails does no harm */
 	if (!item->word)
 		state->event_end = put.end;
 	else if (put.n_words > 1 + 2 * item->n_arguments)

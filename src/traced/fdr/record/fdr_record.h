@@ -2,9 +2,9 @@
 /*
  * fdr_record.h - record what is not a plain call: the way through C
  *
- * All of it may be called from signal handlers, at any instruction of the
- * program, and is built with -mgeneral-regs-only: vector registers stay as
- * they are.  A record that has no room is counted as lost.
+ * All functions may be called from signal handlers, at any instruction of the
+ * program, and are built with -mgeneral-regs-only: vector registers stay as
+ * they are.  A record without room is counted as lost.
  */
 #ifndef SEAM_FDR_RECORD_H
 #define SEAM_FDR_RECORD_H
@@ -39,10 +39,9 @@ bool seam_fdr_may_begin_chunk(struct seam_fdr_state *state, uint64_t at);
 /*
  * ---- a function record without a sled, by the way of sleds ----
  *
- * The plain trampoline of entries writes the word that it finds in r10d, so an
- * exit's too, and changes no other register but r11.  Files that use it are
- * compiled with -mno-red-zone, because it is called.  Any thread, in handlers
- * too.
+ * The plain trampoline of entries writes the word in r10d, also of an exit, and
+ * changes no other register but r11.  Files with such calls are compiled with
+ * -mno-red-zone.  Any thread, in handlers too.
  */
 
 static inline void seam_fdr_record_plain(uint32_t word)

@@ -45,9 +45,9 @@ struct seam_fdr_at {
 };
 
 /*
- * Records that were left out, and how many of them marks in the log have (type
+ * Records that were lost, and how many of these are in marks of the log (type
  * SEAM_XRAY_LOST).  A mark is committed with the preamble of its chunk, and
- * noted as written after that: what a handler finds in between is in @mark_at.
+ * noted as written after that: a handler in between sees @mark_at.
  */
 struct seam_fdr_gaps {
 	_Atomic uint64_t n_lost, n_marked;
@@ -57,11 +57,11 @@ struct seam_fdr_gaps {
 
 struct seam_fdr_state {
 	struct seam_fdr_at at[2];
-	/* only the slow path uses what follows; fdr_record.c, checked.c */
-	uint32_t tid, pid;		/* of its thread; 0: free, or a fork's */
-	uint32_t cpu;			/* the same where rseq is refused */
-	bool has_area;			/* false: none was free */
-	uint64_t retry_tsc;		/* when to look for one again */
+	/* the rest is of the slow path; fdr_record.c, checked.c */
+	uint32_t tid, pid;		/* of the thread; 0: free, or a fork's */
+	uint32_t cpu;			/* as in at, where rseq is refused */
+	bool has_area;			/* false: no area was free */
+	uint64_t retry_tsc;		/* when to look for an area again */
 	uint64_t event_end;		/* cursor after the last event */
 	uint64_t entry_end;		/* and call with metadata before it */
 	struct seam_fdr_area area;
@@ -81,5 +81,48 @@ struct seam_fdr_self {
 /* At most 128 bytes of initial-exec TLS: the library may be dlopen'ed. */
 extern __thread struct seam_fdr_self seam_fdr_self
 	__attribute__((tls_model("initial-exec")));
+
+/* ---- an area, from the first record of its thread on (thread_area.c) ---- */
+
+/*
+ * Prepare for threads that get their areas from @source.  Called before the
+ * first sled is patched, at each start.  0 or -ENOMEM, also before Linux 4.14.
+ */
+int seam_fdr_thread_init(const struct seam_fdr_source *source);
+
+/* The source in use; NULL before seam_fdr_thread_init(). */
+extern const struct seam_fdr_source *seam_fdr_source;
+
+static inline bool seam_fdr_is_connected(const struct seam_fdr_area *area)
+{
+	/* relaxed: see seam_fdr_link_leave() */
+	return !area->wakeup || area->connection ==
+	       atomic_load_explicit(&seam_fdr_connection, memory_order_relaxed);
+}
+
+static inline bool seam_fdr_has_area(const struct seam_fdr_state *state)
+{
+	return state->has_area && seam_fdr_is_connected(&state->area);
+}
+
+/*
+ * The caller's state, with an area.  NULL: no area is free, and the caller
+ * counts its record in seam_fdr_n_lost.  From any context; in fdr_record.c.
+ */
+struct seam_fdr_state *seam_fdr_thread(void);
+
+/*
+ * The thread writes no further record; a further record claims an area anew.
+ * Called at the end of each thread that has an area, but not at the end of the
+ * process.
+ */
+void seam_fdr_thread_end(void);
+
+/*
+ * The process whose memory this is: in a child of vfork() its parent.  From any
+ * context.  Where libc does not know of a fork, the child calls this before
+ * vfork(), or vfork's child is taken for the child.
+ */
+uint32_t seam_fdr_states_pid(void);
 
 #endif /* SEAM_FDR_THREAD_H */

@@ -2,13 +2,11 @@
 /*
  * filter.c - see filter.h
  *
- * A handler between two steps here puts on top of n and takes off again.  So a
- * number is raised before the new place is filled, and what was read is used
- * only after it was stored.  All accesses are relaxed: there is one thread.
+ * A handler between two steps adds calls above n, and removes them again.  So n
+ * is raised before the new place is filled, and a value that was read is used
+ * only after n was stored.  All accesses are relaxed: there is one thread.
  */
 #include "traced/fdr/record/filter.h"
-
-#include "traced/fdr/record/alternate_stack.h"
 
 __thread struct seam_fdr_alternate_stack seam_fdr_alternate_stack
 	__attribute__((tls_model("initial-exec")));
@@ -29,12 +27,13 @@ static uint64_t frame_of(const struct seam_fdr_filter *f, uint32_t i)
 	return atomic_load_explicit(&f->open[i], memory_order_relaxed);
 }
 
-/* Whether the call at @open is over, now that there is one at @frame. */
+/* Whether the call at @open is over, now that a call at @frame begins. */
 static bool is_gone(uint64_t open, uint64_t frame)
 {
-	bool is_alternate = seam_fdr_is_alternate_stack(open);
+	const struct seam_fdr_alternate_stack *s = &seam_fdr_alternate_stack;
+	bool is_alternate = open - s->begin < s->bytes;
 
-	if (is_alternate != seam_fdr_is_alternate_stack(frame))
+	if (is_alternate != (frame - s->begin < s->bytes))
 		return is_alternate;
 	return open <= frame;
 }
@@ -75,7 +74,7 @@ bool seam_fdr_depth_leave(struct seam_fdr_filter *f, uint64_t frame)
 	return found;
 }
 
-/* The place of a timed call; n: there is none. */
+/* The place of a timed call; n: not found. */
 static uint32_t find(const struct seam_fdr_filter *f, uint32_t n,
 		     uint64_t frame, uint32_t function)
 {
@@ -100,7 +99,7 @@ void seam_fdr_timed_enter(struct seam_fdr_filter *f, uint64_t frame,
 			  uint32_t function, uint64_t tsc)
 {
 	uint32_t n = load(&f->n_timed);
-	/* one that is there was left without an exit */
+	/* a call that is found was left without an exit */
 	uint32_t i = find(f, n, frame, function);
 
 	if (i == SEAM_FDR_MAX_TIMED)

@@ -4,15 +4,16 @@
  *
  * A call is known by the address of its return address, from its entry to its
  * exit.  Exceptions and longjmp() leave frames without an exit, so calls are
- * not counted up and down: frames at or below that of a new call are gone.
- * (Those of a handler are further below: a frame that was left counts in it,
- * until the function that caught calls another.)  A
- * signal handler on an alternate stack is above the calls that it interrupts,
- * wherever that stack is.
+ * not counted up and down: frames at or below the frame of a new call are gone.
+ * (Frames of a handler are further below: a frame that was left counts there,
+ * until the function that caught the exception calls another.)  A signal
+ * handler on an alternate stack is above the calls that it interrupts, wherever
+ * that stack is.
  *
- * A thread's own; signal handlers may call these at any time, and leave what
- * they find, as they return before the interrupted call goes on.  Programs that
- * switch stacks by themselves may get the depth of another stack's calls.
+ * A thread's own; signal handlers may call these functions at any time, and
+ * leave the filter as it was, as they return before the interrupted call goes
+ * on.  Programs that switch stacks by themselves may get the depth of another
+ * stack's calls.
  */
 #ifndef SEAM_FDR_FILTER_H
 #define SEAM_FDR_FILTER_H
@@ -25,6 +26,18 @@ enum {
 	SEAM_FDR_MAX_DEPTH = 256,
 	SEAM_FDR_MAX_TIMED = 64,	/* more: the oldest is not timed */
 };
+
+/*
+ * Where the thread's handlers with SA_ONSTACK run; 0, 0: nowhere.  By an
+ * interposed sigaltstack() (alternate_stack.c): a seccomp filter may kill the
+ * program for the system call.
+ */
+struct seam_fdr_alternate_stack {
+	uint64_t begin, bytes;
+};
+
+extern __thread struct seam_fdr_alternate_stack seam_fdr_alternate_stack
+	__attribute__((tls_model("initial-exec")));
 
 /* All zeroes: no call is open. */
 struct seam_fdr_filter {
@@ -40,21 +53,21 @@ struct seam_fdr_filter {
 };
 
 /*
- * A call begins at @frame.  Whether fewer than @max_depth, which is at most
- * SEAM_FDR_MAX_DEPTH, recorded calls are open; then it is one more.  With
- * @is_inlined the caller may have the same frame.
+ * A call begins at @frame.  Whether fewer than @max_depth recorded calls, at
+ * most SEAM_FDR_MAX_DEPTH, are open; then the call is added.  With @is_inlined
+ * the caller may have an equal frame.
  */
 bool seam_fdr_depth_enter(struct seam_fdr_filter *filter, uint64_t frame,
 			  bool is_inlined, uint32_t max_depth);
 
-/* The call at @frame ends.  Whether it is recorded. */
+/* The call at @frame ends.  Whether the call is recorded. */
 bool seam_fdr_depth_leave(struct seam_fdr_filter *filter, uint64_t frame);
 
 /* A call of @function begins at @frame and @tsc, and is to be timed. */
 void seam_fdr_timed_enter(struct seam_fdr_filter *filter, uint64_t frame,
 			  uint32_t function, uint64_t tsc);
 
-/* It ends.  Its begin; 0: it is not known. */
+/* The call ends.  When it began; 0: not known. */
 uint64_t seam_fdr_timed_leave(struct seam_fdr_filter *filter, uint64_t frame,
 			      uint32_t function);
 

@@ -10,7 +10,9 @@
 
 enum { OWN_BYTES = 32 };	/* of the first version of struct rseq */
 
-/* Of glibc; both absent before 2.35, the size 0 where it registers none. */
+/*
+ * Of glibc; both absent before 2.35, the size 0 where glibc does not register.
+ */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
 
@@ -48,11 +50,6 @@ void seam_fdr_rseq_init(bool use_own)
 					__rseq_offset;
 }
 
-static struct own *in_use(void)
-{
-	return (void *)(thread_pointer() + seam_fdr_rseq_offset);
-}
-
 bool seam_fdr_rseq_register(void)
 {
 	return seam_fdr_rseq_is_active() ||
@@ -62,11 +59,16 @@ bool seam_fdr_rseq_register(void)
 
 bool seam_fdr_rseq_is_active(void)
 {
-	/* the kernel sets it when it registers the thread; below 0: it did not */
+	/*
+	 * the kernel sets it when it registers the thread; below 0: it did not
+	 */
 	return (int32_t)seam_fdr_rseq_cpu() >= 0;
 }
 
 uint32_t seam_fdr_rseq_cpu(void)
 {
-	return *(volatile uint32_t *)&in_use()->cpu_id;
+	const volatile struct own *used =
+		(void *)(thread_pointer() + seam_fdr_rseq_offset);
+
+	return used->cpu_id;
 }

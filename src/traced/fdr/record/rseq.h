@@ -2,8 +2,8 @@
 /*
  * rseq.h - the thread's struct rseq, through which the kernel restarts it
  *
- * glibc since 2.35 registers one for each thread.  Where it did not, each
- * thread registers one of ours when it claims an area; and where the kernel or
+ * glibc since 2.35 registers a struct for each thread.  Else each thread
+ * registers a struct of ours when it claims an area; and where the kernel or
  * another library refuses that, nothing restarts, and the slow path records
  * with signals blocked.
  */
@@ -17,12 +17,12 @@
 /* Of the struct rseq in use, from the thread pointer: for trampolines. */
 extern ptrdiff_t seam_fdr_rseq_offset;
 
-/* Before the first trampoline runs.  @own: as if glibc had registered none. */
+/* Before the first trampoline runs.  @own: do not use glibc's struct. */
 void seam_fdr_rseq_init(bool own);
 
 /*
- * Make sure that this thread has one.  Signals are blocked.  False: nothing
- * restarts in this thread.
+ * Make sure that this thread is registered.  Signals are blocked.  False:
+ * nothing restarts in this thread.
  */
 bool seam_fdr_rseq_register(void);
 

@@ -3,17 +3,16 @@
  * source.h - where threads get the memory from that they record into
  *
  * One source is in use, from before the first sled is patched: the recorder's
- * rings (source_link.c), or memory of the program's own (own/source_own.c): a
- * flight recorder.
+ * rings (source_link.c), or memory of the program's own (flight/flight.c).
  *
- * A thread claims an area at its first record and closes it when it ends.
- * Trampolines come here by saved.h only: with vector registers saved, so a
- * source may call libc.  It takes no lock that another thread may hold at a
- * fork.
+ * A thread claims an area at its first record and closes the area when the
+ * thread ends.  Trampolines call a source by saved.h only, so a source may call
+ * libc; a source takes no lock that another thread may hold at a fork.
  */
 #ifndef SEAM_FDR_SOURCE_H
 #define SEAM_FDR_SOURCE_H
 
+#include "ring/link/link_client.h"
 #include "ring/producer/producer.h"
 
 /* Memory of one thread; wire/xray/xray_chunk.h says what is in it. */
@@ -29,7 +28,7 @@ struct seam_fdr_area {
 	_Atomic uint64_t *reserved;
 	const _Atomic uint64_t *tail;	/* read up to; NULL: free-running */
 	_Atomic uint64_t *n_lost;	/* records, for want of room */
-	/* those that began no chunk after a trigger; NULL: @n_lost */
+	/* records, after a trigger; NULL: counted in @n_lost */
 	_Atomic uint64_t *n_paused;
 	const struct seam_ring_wakeup *wakeup;	/* NULL: no recorder */
 	uint64_t wakeup_at;		/* a position the recorder has seen */
@@ -61,9 +60,39 @@ struct seam_fdr_source {
  */
 extern _Atomic uint64_t *seam_fdr_n_lost;
 
-/* Areas that were claimed with another number are not used any more. */
+/* Areas that were claimed with another number are no longer used. */
 extern _Atomic uint32_t seam_fdr_connection;
 
+/*
+ * ---- the recorder's rings (source_link.c) ----
+ *
+ * The services of wire/xray/trace_service.h: the AUX buffers of the calls are
+ * the areas, one for each thread.
+ */
+
 extern const struct seam_fdr_source seam_fdr_source_link;
+
+/* Indices in seam_fdr_link.memories: the order of SEAM_TRACE_SERVICES. */
+enum {
+	SEAM_FDR_SERVICE_CALLS,
+	SEAM_FDR_SERVICE_FUNCTIONS,
+};
+
+/* The connection; a child of fork has its parent's. */
+extern struct seam_link_client seam_fdr_link;
+
+/*
+ * Connect to the recorder at @address, before seam_fdr_thread_init() with
+ * seam_fdr_source_link.  Returns as seam_link_client_connect(); -ENOPROTOOPT
+ * where the recorder does not record calls.
+ */
+int seam_fdr_link_connect(const char *address, int timeout_ms);
+
+/*
+ * End the connection, while no sled is patched; seam_fdr_link_connect() may
+ * follow.  Threads find zeroes at the addresses of their rings, and claim anew
+ * (thread_area.c).
+ */
+void seam_fdr_link_leave(void);
 
 #endif /* SEAM_FDR_SOURCE_H */

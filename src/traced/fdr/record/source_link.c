@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* source_link.c - see source_link.h */
-#include "traced/fdr/record/source_link.h"
+/* source_link.c - see source.h */
+#include "traced/fdr/record/fdr_thread.h"
 
 #include "ring/producer/local.h"
 #include "traced/fdr/record/system.h"
-#include "traced/fdr/record/thread_area.h"
 #include "wire/xray/trace_service.h"
 #include "wire/xray/xray_chunk.h"
 
@@ -23,7 +22,7 @@ static struct seam_ring_memory *memory(void)
 	return &seam_fdr_link.memories[SEAM_FDR_SERVICE_CALLS];
 }
 
-/* The ring's last owner may have ended within a chunk, which ends here. */
+/* The ring's last owner may have ended within a chunk: end that chunk. */
 static void begin_at_chunk(struct seam_fdr_area *area)
 {
 	uint64_t at = seam_local_load(area->cursor);
@@ -36,9 +35,9 @@ static void begin_at_chunk(struct seam_fdr_area *area)
 }
 
 /*
- * Rings of this process whose threads have ended, for its next threads: their
- * chunks begin with their own ids.  The recorder, which may be slow, frees none
- * of them before the process ends.  Zeroed in a forked child.
+ * Rings of this process whose threads have ended, for its next threads, whose
+ * chunks begin with their own ids.  The recorder, which may be slow, frees no
+ * such ring before the process ends.  Zeroed in a forked child.
  */
 struct idle_rings {
 	_Atomic uint64_t bits[SEAM_RING_MAX_SLOTS / 64];
@@ -46,24 +45,6 @@ struct idle_rings {
 };
 
 static struct idle_rings *idle;		/* NULL: each ring is closed */
-
-static bool is_held(const struct seam_fdr_area *area)
-{
-	const struct seam_ring_claim claim = {
-		.slot = area->slot, .word = area->word,
-	};
-
-	return seam_ring_memory_is_held(memory(), &claim);
-}
-
-/* Bytes that the recorder has not read. */
-static uint64_t unread(const struct seam_fdr_area *area)
-{
-	uint64_t at = seam_local_load(area->cursor) & SEAM_RING_AUX_POSITION;
-
-	/* relaxed: a hint */
-	return at - atomic_load_explicit(area->tail, memory_order_relaxed);
-}
 
 static void put_idle(const struct seam_fdr_area *area)
 {
@@ -77,7 +58,7 @@ static void put_idle(const struct seam_fdr_area *area)
 /* Ring @slot, if it is idle and at most @most bytes of it are unread. */
 static bool take_slot(uint32_t slot, uint64_t most, struct seam_fdr_area *area)
 {
-	uint64_t bit = UINT64_C(1) << slot % 64;
+	uint64_t bit = UINT64_C(1) << slot % 64, end, tail;
 	struct seam_fdr_area found;
 
 	/* acquire: pairs with the release in put_idle() */
@@ -85,9 +66,13 @@ static bool take_slot(uint32_t slot, uint64_t most, struct seam_fdr_area *area)
 					memory_order_acquire) & bit))
 		return false;
 	found = idle->areas[slot];
-	if (!is_held(&found))
+	if (!seam_ring_memory_is_held(memory(), &(struct seam_ring_claim) {
+				.slot = slot, .word = found.word }))
 		return false;
-	if (unread(&found) > most) {
+	end = seam_local_load(found.cursor) & SEAM_RING_AUX_POSITION;
+	/* relaxed: a hint */
+	tail = atomic_load_explicit(found.tail, memory_order_relaxed);
+	if (end - tail > most) {
 		put_idle(&found);
 		return false;
 	}
@@ -110,7 +95,7 @@ static bool take_idle(uint64_t most, struct seam_fdr_area *area)
 	return false;
 }
 
-/* For @owner, a thread, or a process that has longer use of it. */
+/* For @owner: a thread, or a process whose later threads use the ring. */
 static int take_free(uint32_t owner, struct seam_fdr_area *area)
 {
 	struct seam_ring_control *control;
@@ -153,14 +138,14 @@ static int claim_ring(uint32_t tid, struct seam_fdr_area *area)
 		return -ENOSPC;
 	if (idle)
 		tid = seam_fdr_states_pid();
-	/* where the recorder is slow, rather another ring than a full one */
+	/* where the recorder is slow, rather another ring than a full ring */
 	if (!take_idle(memory()->geometry.aux_bytes / 2, area) &&
 	    (seam_ring_memory_has_free(memory()) ||
 	     !take_idle(UINT64_MAX, area)) &&
 	    take_free(tid, area))
 		return -ENOSPC;
 	begin_at_chunk(area);
-	/* threads that have had it */
+	/* threads that have had the ring */
 	seam_local_add(&area->ring.control->program.n_offered, 1);
 	return 0;
 }
@@ -189,7 +174,7 @@ static bool send(struct seam_fdr_area *area, const void *payload, size_t bytes)
 	return true;
 }
 
-/* Those of a connection before are none. */
+/* Idle rings of a connection before are forgotten. */
 static void prepare_idle(void)
 {
 	if (!idle)
@@ -206,7 +191,7 @@ int seam_fdr_link_connect(const char *address, int timeout_ms)
 	if (r < 0)
 		return r;
 	if (memory()->head && memory()->geometry.aux_bytes >= 2 * CHUNK) {
-		/* what overwrites itself keeps the newest of each thread */
+		/* a flight recorder keeps the newest calls of each thread */
 		if (!memory()->geometry.aux_free_running)
 			prepare_idle();
 		seam_fdr_n_lost = &memory()->head->n_lost;

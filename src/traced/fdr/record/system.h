@@ -2,8 +2,8 @@
 /*
  * system.h - system calls as instructions
  *
- * libc's functions may use vector registers, and set errno; what trampolines
- * call may do neither.
+ * libc's functions may use vector registers, and set errno; functions that
+ * trampolines call may do neither.
  */
 #ifndef SEAM_FDR_SYSTEM_H
 #define SEAM_FDR_SYSTEM_H
@@ -18,9 +18,9 @@
 #include <time.h>
 
 /*
- * Set for good where the program is about to restrict its system calls: one
- * that only we make may kill it.  Nothing is recorded any more, so nothing of
- * ours needs its signals blocked.
+ * The program is about to restrict its system calls: a system call that only we
+ * make may kill the program.  Nothing is recorded then, so no signals need to
+ * be blocked.
  */
 extern _Atomic bool seam_fdr_is_quiet;
 
@@ -136,7 +136,7 @@ static inline void seam_fdr_unmap(void *p, size_t bytes)
 	seam_fdr_syscall4(SYS_munmap, (long)p, (long)bytes, 0, 0);
 }
 
-/* Page-aligned; NULL: there is none. */
+/* Page-aligned; NULL: no memory. */
 static inline void *seam_fdr_map(size_t bytes)
 {
 	long p = seam_fdr_syscall6(SYS_mmap, 0, (long)bytes,
@@ -149,8 +149,7 @@ static inline void *seam_fdr_map(size_t bytes)
 }
 
 /*
- * Memory that a forked child finds zeroed again.  NULL: there is none, or the
- * kernel is older than 4.14.
+ * Memory that a forked child finds zeroed.  NULL: none, or before Linux 4.14.
  */
 static inline void *seam_fdr_map_per_process(size_t bytes)
 {
@@ -162,46 +161,6 @@ static inline void *seam_fdr_map_per_process(size_t bytes)
 		p = NULL;
 	}
 	return p;
-}
-
-/*
- * ---- a write of ours that fails raises no signal ----
- *
- * A write past RLIMIT_FSIZE raises SIGXFSZ, and one to a pipe that nobody reads
- * SIGPIPE: the program would end, for files that are not its own.  Of the
- * calling thread, for some writes; errno may change.
- */
-
-#define SEAM_FDR_WRITE_SIGNALS \
-	(UINT64_C(1) << (SIGXFSZ - 1) | UINT64_C(1) << (SIGPIPE - 1))
-
-struct seam_fdr_write_signals {
-	uint64_t blocked;		/* before */
-	uint64_t pending;
-};
-
-static inline struct seam_fdr_write_signals seam_fdr_write_signals_block(void)
-{
-	struct seam_fdr_write_signals s = {
-		.blocked = seam_fdr_block_some(SEAM_FDR_WRITE_SIGNALS),
-	};
-
-	seam_fdr_syscall4(SYS_rt_sigpending, (long)&s.pending,
-			  sizeof(s.pending), 0, 0);
-	return s;
-}
-
-/* One that was pending before stays. */
-static inline void
-seam_fdr_write_signals_unblock(struct seam_fdr_write_signals s)
-{
-	const uint64_t taken = SEAM_FDR_WRITE_SIGNALS & ~s.pending;
-	const struct timespec now = { 0, 0 };
-
-	while (seam_fdr_syscall4(SYS_rt_sigtimedwait, (long)&taken, 0,
-				 (long)&now, sizeof(taken)) > 0)
-		;
-	seam_fdr_unblock(s.blocked);
 }
 
 #endif /* SEAM_FDR_SYSTEM_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* thread_area.c - see thread_area.h */
-#include "traced/fdr/record/thread_area.h"
+/* thread_area.c - see fdr_thread.h */
+#include "traced/fdr/record/fdr_thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,17 +10,14 @@
 #include "traced/fdr/record/system.h"
 #include "wire/xray/xray_functions.h"
 
-enum {
-	RETRY_TICKS = 1 << 24,		/* some milliseconds */
-	REAP_TICKS = 1 << 26,
-};
+enum { RETRY_TICKS = 1 << 24 };		/* some milliseconds */
 
 /*
  * ---- the states of all threads ----
  *
- * Which of them are in use is noted outside of the memory that a fork zeroes: a
- * child does not reuse a state that a thread of its own has; those of its
- * parent's other threads are freed by states_begin_child().
+ * The bits of states in use are outside of the memory that a fork zeroes, so a
+ * forked child never gives the state of its first thread to another thread.
+ * The states of its parent's other threads stay in use: zero pages.
  */
 
 enum {
@@ -34,56 +31,36 @@ struct place {
 	struct seam_fdr_state state;
 } __attribute__((aligned(64)));
 
-/* Zeroes in a forked child. */
-struct memory {
-	_Atomic uint32_t pid;		/* whose it is; 0: not noted yet */
-	/* those that threads of this process have tried to take, or more */
-	_Atomic uint64_t tried[N_WORDS];
-};
-
-static struct memory *memory;
+/* The process whose memory this is; 0 in a forked child, until it asks. */
+static _Atomic uint32_t *memory_pid;
 /*
  * Places for PER_WORD states each, mapped as threads need them; any thread sets
  * one, once.  In a forked child they have the same addresses, and zeroes.
  */
 static struct place *_Atomic blocks[N_WORDS];
-/* in a forked child as in its parent, but for states_begin_child() */
 static _Atomic uint64_t used[N_WORDS];
-
-/* 0 or -ENOMEM, also of a kernel before 4.14, which cannot do it. */
-static int states_init(void)
-{
-	memory = seam_fdr_map_per_process(sizeof(*memory));
-	if (!memory)
-		return -ENOMEM;
-	(void)seam_fdr_states_pid();
-	return 0;
-}
 
 uint32_t seam_fdr_states_pid(void)
 {
 	uint32_t own = (uint32_t)seam_fdr_syscall4(SYS_getpid, 0, 0, 0, 0);
 	uint32_t pid = 0;
 
-	return !memory || atomic_compare_exchange_strong(&memory->pid, &pid,
-							 own) ? own : pid;
-}
-
-static struct place *load_block(unsigned int i)
-{
-	/* acquire: pairs with the release in block() */
-	return atomic_load_explicit(&blocks[i], memory_order_acquire);
+	return !memory_pid ||
+	       atomic_compare_exchange_strong(memory_pid, &pid, own) ? own :
+								       pid;
 }
 
 /* NULL: no memory. */
 static struct place *block(unsigned int i)
 {
-	struct place *found = load_block(i), *mapped;
+	/* acquire: pairs with the release below, of another thread */
+	struct place *found = atomic_load_explicit(&blocks[i],
+						   memory_order_acquire);
+	struct place *mapped;
 
 	if (found)
 		return found;
 	mapped = seam_fdr_map_per_process(PER_WORD * sizeof(*mapped));
-	/* release: pairs with the acquire in load_block() */
 	if (!mapped || atomic_compare_exchange_strong_explicit(
 				&blocks[i], &found, mapped,
 				memory_order_acq_rel, memory_order_acquire))
@@ -92,19 +69,8 @@ static struct place *block(unsigned int i)
 	return found;
 }
 
-/* N_STATES: of no block. */
-static size_t number_of(const struct seam_fdr_state *state)
-{
-	for (unsigned int i = 0; i < N_WORDS; i++) {
-		uintptr_t at = (uintptr_t)state - (uintptr_t)load_block(i);
-
-		if (at < PER_WORD * sizeof(struct place))
-			return i * PER_WORD + at / sizeof(struct place);
-	}
-	return N_STATES;
-}
-
-struct seam_fdr_state *seam_fdr_states_take(void)
+/* A zeroed state; NULL: N_STATES threads have one. */
+static struct seam_fdr_state *take_state(void)
 {
 	for (unsigned int i = 0; i < N_WORDS; i++) {
 		/* relaxed: the exchange decides */
@@ -115,17 +81,10 @@ struct seam_fdr_state *seam_fdr_states_take(void)
 		while (places && ~word) {
 			int bit = __builtin_ctzll(~word);
 
-			/* before it is used: else keep_own() takes it away */
-			atomic_fetch_or_explicit(&memory->tried[i],
-						 1ULL << bit,
-						 memory_order_relaxed);
-			/*
-			 * acquire: pairs with the release of give(); release:
-			 * with the acquire of keep_own()
-			 */
+			/* acquire: pairs with the release of give_state() */
 			if (atomic_compare_exchange_weak_explicit(
 					&used[i], &word, word | 1ULL << bit,
-					memory_order_acq_rel,
+					memory_order_acquire,
 					memory_order_relaxed))
 				return &places[bit].state;
 		}
@@ -133,91 +92,21 @@ struct seam_fdr_state *seam_fdr_states_take(void)
 	return NULL;
 }
 
-static void states_give(struct seam_fdr_state *state)
+static void give_state(struct seam_fdr_state *state)
 {
-	size_t i = number_of(state);
+	unsigned int i = 0;
+	uintptr_t at;
 
+	for (;; i++) {
+		at = (uintptr_t)state - (uintptr_t)atomic_load(&blocks[i]);
+		if (at < PER_WORD * sizeof(struct place))
+			break;
+	}
 	*state = (struct seam_fdr_state) { 0 };
 	/* release: the zeroes come before it */
-	atomic_fetch_and_explicit(&used[i / PER_WORD],
-				  ~(1ULL << i % PER_WORD),
+	atomic_fetch_and_explicit(&used[i],
+				  ~(1ULL << at / sizeof(struct place)),
 				  memory_order_release);
-}
-
-/* Of word @i only those stay used that threads of this process have taken. */
-static void keep_own(unsigned int i)
-{
-	/* acquire: a thread that has one has tried before */
-	uint64_t word = atomic_load_explicit(&used[i], memory_order_acquire);
-	uint64_t own;
-
-	do {
-		own = word & atomic_load_explicit(&memory->tried[i],
-						  memory_order_relaxed);
-	} while (own != word &&
-		 /* release: as in give() */
-		 !atomic_compare_exchange_weak_explicit(
-				&used[i], &word, own, memory_order_acq_rel,
-				memory_order_acquire));
-}
-
-/*
- * In a forked child, by the thread that forked: those of its parent's other
- * threads are free.  @own is its own, from its parent; NULL: it has none, or
- * one that it has taken in this process.  From any context, also again, and
- * while threads of this process take and give.
- */
-static void states_begin_child(const struct seam_fdr_state *own)
-{
-	size_t number = own ? number_of(own) : N_STATES;
-
-	if (!memory)
-		return;
-	if (number < N_STATES)
-		atomic_fetch_or_explicit(&memory->tried[number / PER_WORD],
-					 1ULL << number % PER_WORD,
-					 memory_order_relaxed);
-	for (unsigned int i = 0; i < N_WORDS; i++)
-		keep_own(i);
-}
-
-/* Whether @state was a dead thread's, and is the caller's now. */
-static bool take_dead(struct seam_fdr_state *state)
-{
-	uint32_t tid = __atomic_load_n(&state->tid, __ATOMIC_RELAXED);
-
-	return tid && seam_fdr_syscall4(SYS_tgkill, state->pid, tid, 0, 0) ==
-		      -ESRCH &&
-	       __atomic_compare_exchange_n(&state->tid, &tid, 0, false,
-					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-}
-
-/*
- * Give those of threads that are no more, after @close of the areas they had.
- * Whether there were any.  Cost: a system call for each thread.
- */
-static bool states_reap(void (*close)(struct seam_fdr_area *area))
-{
-	bool any = false;
-
-	for (unsigned int i = 0; i < N_WORDS; i++) {
-		/* relaxed: a thread's own state is not a dead one's */
-		uint64_t word = atomic_load_explicit(&used[i],
-						     memory_order_relaxed);
-
-		for (; word; word &= word - 1) {
-			struct seam_fdr_state *state =
-				&load_block(i)[__builtin_ctzll(word)].state;
-
-			if (!take_dead(state))
-				continue;
-			if (state->has_area)
-				close(&state->area);
-			states_give(state);
-			any = true;
-		}
-	}
-	return any;
 }
 
 /* ---- areas ---- */
@@ -235,7 +124,12 @@ static uint64_t no_area;
 __thread struct seam_fdr_self seam_fdr_self
 	__attribute__((tls_model("initial-exec"))) = NO_AREA;
 
-__thread uint32_t seam_fdr_n_in_source
+/*
+ * Not 0 while the thread is in the source, with signals blocked.  What the
+ * source calls may be the program's own, with sleds: such a record gets no new
+ * area.
+ */
+static __thread uint32_t n_in_source
 	__attribute__((tls_model("initial-exec")));
 
 const struct seam_fdr_source *seam_fdr_source;
@@ -246,7 +140,6 @@ _Atomic bool seam_fdr_is_quiet;
 
 static pthread_key_t key;
 static bool has_key;
-static _Atomic uint64_t reap_tsc;	/* when to look for dead threads */
 
 static void end_thread(void *unused)
 {
@@ -255,10 +148,12 @@ static void end_thread(void *unused)
 }
 
 /*
- * Setting a value of a later key allocates, which a trampoline inside of the
- * program's malloc() may not.  Without a key threads end unnoticed.
+ * When the library is loaded, for a small number: setting a value of a later
+ * key allocates, which a trampoline inside of the program's malloc() may not.
+ * Without a key threads end unnoticed, and their areas are not used again.
  * Source: glibc, nptl/pthread_setspecific.c, PTHREAD_KEY_2NDLEVEL_SIZE
  */
+__attribute__((constructor))
 static void make_key(void)
 {
 	enum { FIRST_LEVEL = 32 };
@@ -272,43 +167,21 @@ static void make_key(void)
 
 int seam_fdr_thread_init(const struct seam_fdr_source *source)
 {
-	static bool is_ready;
-	int r = is_ready ? 0 : states_init();
-
-	if (r < 0)
-		return r;
-	if (!is_ready) {
-		make_key();
+	if (!memory_pid) {
+		memory_pid = seam_fdr_map_per_process(sizeof(*memory_pid));
 		seam_fdr_call_saved_init();
 	}
-	is_ready = true;
+	if (!memory_pid)
+		return -ENOMEM;
+	(void)seam_fdr_states_pid();
 	seam_fdr_source = source;
 	return 0;
 }
 
-static void close_area(struct seam_fdr_area *area)
-{
-	if (seam_fdr_is_connected(area))
-		seam_fdr_source->close(area);
-}
-
-/* Close areas of threads that ended unnoticed; at intervals, for its cost. */
-static bool reap(void)
-{
-	uint64_t now = seam_fdr_tsc();
-	/* relaxed, both: a time */
-	uint64_t next = atomic_load_explicit(&reap_tsc, memory_order_relaxed);
-
-	return now >= next &&
-	       atomic_compare_exchange_strong_explicit(
-			&reap_tsc, &next, now + REAP_TICKS,
-			memory_order_relaxed, memory_order_relaxed) &&
-	       states_reap(close_area);
-}
-
 /*
- * The caller's own, used or wiped by a fork, or a new one.  NULL: none is left;
- * or it is a child of vfork(), whose thread-local memory is its parent's.
+ * The caller's own state, used or wiped by a fork, or a new state.  NULL: no
+ * state is left; or the caller is a child of vfork(), whose thread-local memory
+ * is its parent's.
  */
 static struct seam_fdr_state *own_state(void)
 {
@@ -318,14 +191,10 @@ static struct seam_fdr_state *own_state(void)
 	if ((uint32_t)seam_fdr_syscall4(SYS_getpid, 0, 0, 0, 0) != pid)
 		return NULL;
 	if (state == &no_state)
-		state = seam_fdr_states_take();
-	if (!state && reap())
-		state = seam_fdr_states_take();
+		state = take_state();
 	if (!state || state->tid)
 		return state;
-	if (state == seam_fdr_self.state)
-		states_begin_child(state);
-	/* in a child its parent's area must not be written any more */
+	/* a child must not write to its parent's area */
 	seam_fdr_self = (struct seam_fdr_self) NO_AREA;
 	state->pid = pid;
 	state->tid = (uint32_t)seam_fdr_syscall4(SYS_gettid, 0, 0, 0, 0);
@@ -340,10 +209,9 @@ static bool claim_area(struct seam_fdr_state *state)
 	/* of a connection before */
 	state->has_area = false;
 	state->event_end = state->entry_end = 0;
-	/* what it calls may have sleds, and come here */
+	/* what the source calls may have sleds, and come here */
 	state->retry_tsc = seam_fdr_tsc() + RETRY_TICKS;
-	if (seam_fdr_source->claim(state->tid, area) &&
-	    (!reap() || seam_fdr_source->claim(state->tid, area)))
+	if (seam_fdr_source->claim(state->tid, area))
 		return false;
 	area->connection = atomic_load(&seam_fdr_connection);
 	state->has_area = true;
@@ -364,25 +232,16 @@ uint64_t seam_fdr_begin_thread(void *unused)
 	bool done = false;
 
 	(void)unused;
-	if (seam_fdr_n_in_source++ == 0 && seam_fdr_source)
+	if (n_in_source++ == 0 && seam_fdr_source)
 		state = own_state();
 	if (state) {
 		seam_fdr_rseq_register();
 		done = seam_fdr_has_area(state) || claim_area(state);
 	}
-	seam_fdr_n_in_source--;
+	n_in_source--;
 	seam_fdr_unblock(blocked);
 	errno = error;
 	return done;
-}
-
-void seam_fdr_thread_begin_child(void)
-{
-	uint64_t blocked = seam_fdr_block();
-	struct seam_fdr_state *state = seam_fdr_self.state;
-
-	states_begin_child(state == &no_state ? NULL : state);
-	seam_fdr_unblock(blocked);
 }
 
 void seam_fdr_thread_end(void)
@@ -392,11 +251,11 @@ void seam_fdr_thread_end(void)
 
 	if (state != &no_state) {
 		seam_fdr_self = (struct seam_fdr_self) NO_AREA;
-		seam_fdr_n_in_source++;
-		if (state->has_area)
-			close_area(&state->area);
-		seam_fdr_n_in_source--;
-		states_give(state);
+		n_in_source++;
+		if (seam_fdr_has_area(state))
+			seam_fdr_source->close(&state->area);
+		n_in_source--;
+		give_state(state);
 	}
 	seam_fdr_unblock(blocked);
 }
@@ -417,7 +276,6 @@ uint64_t seam_fdr_send_trigger(void *trigger)
 
 	return seam_fdr_source->send &&
 	       seam_fdr_source->send(area, payload,
-				     seam_xray_write_trigger(payload,
-							     sizeof(payload),
-							     trigger));
+				     seam_xray_write_announcement(
+					payload, sizeof(payload), trigger));
 }

@@ -3,8 +3,9 @@
  * trampolines.S - see trampolines.h
  *
  * A plain trampoline is a restartable sequence from the load of the CPU to the
- * store of the new cursor.  fdr_thread.h has the idea; where anything is not
- * as in most calls, the slow path does it all: seam_fdr_record().
+ * store of the new cursor.  fdr_thread.h has the idea.  At the start of a
+ * chunk, on another CPU and where the delta has more than 32 bits, the slow
+ * path makes the record: seam_fdr_record().
  */
 #include "traced/fdr/record/critical.h"
 
@@ -22,8 +23,8 @@
 .endm
 
 /*
- * What kinds of sleds need: @keeps is a register that stays as it is, and where
- * that is r10, the word comes in r11; @has_flags: so do the flags.
+ * By kind of sled: @keeps is a register that stays as it is; where that is r10,
+ * the word comes in r11.  @has_flags: the flags stay too.
  *
  * r10: word	r11: cursor	rax: tsc	rdx: delta, record
  * rbx: state.at[i]	rcx: rseq, cpu	rsi: self
@@ -177,7 +178,7 @@ seam_fdr_slow:
 	CHECKED	tail, seam_fdr_check_end, return_slot=8, keeps=r11, has_flags=1
 	CHECKED	entry_only, seam_fdr_check_entry, return_slot=8, keeps=r10
 
-/* What most sleds call: to the ones in use. */
+/* Most sleds call these jumps to the trampolines in use. */
 .macro SLED name, at
 	BEGIN	seam_fdr_sled_\name
 	jmp	*(seam_fdr_used + \at)(%rip)

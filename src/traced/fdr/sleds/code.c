@@ -59,7 +59,7 @@ bool seam_fdr_code_read(const struct seam_fdr_code *code, uint64_t start,
 
 /* ---- instructions ---- */
 
-/* The bytes of a ModRM byte and what belongs to it, of which @n are there. */
+/* The bytes of the ModRM byte at @p and of its operand; @n are there. */
 static size_t operand_bytes(const uint8_t *p, size_t n)
 {
 	uint8_t mode = p[0] >> 6, rm = p[0] & 7;
@@ -113,7 +113,7 @@ static bool is_fentry_slot(const struct seam_fdr_code *code, uint64_t slot)
 	return false;
 }
 
-/* An entry of the procedure linkage table that jumps to it. */
+/* Whether @start is the entry for __fentry__ of the linkage table. */
 static bool is_fentry_plt(const struct seam_fdr_code *code, uint64_t start)
 {
 	const uint8_t *p = seam_fdr_code_at(code, start, 11);
@@ -221,24 +221,20 @@ int seam_fdr_write_end(struct seam_fdr_write *w)
 	return w->error;
 }
 
-static void write_through(struct seam_fdr_write *w, uint64_t address,
-			  const void *from, size_t bytes)
-{
-	ssize_t n = pwrite(w->memory, from, bytes, (off_t)address);
-
-	if (n != (ssize_t)bytes && !w->error)
-		w->error = n < 0 ? -errno : -EIO;
-}
-
 void seam_fdr_write(struct seam_fdr_write *w, uint64_t address,
 		    const void *from, size_t bytes)
 {
+	ssize_t n;
+
 	if (!memcmp((const void *)address, from, bytes))
 		return;
-	if (w->memory >= 0)
-		write_through(w, address, from, bytes);
-	else
+	if (w->memory < 0) {
 		memcpy((void *)address, from, bytes);
+		return;
+	}
+	n = pwrite(w->memory, from, bytes, (off_t)address);
+	if (n != (ssize_t)bytes && !w->error)
+		w->error = n < 0 ? -errno : -EIO;
 }
 
 void seam_fdr_write_head(struct seam_fdr_write *w, uint64_t address,
@@ -248,7 +244,7 @@ void seam_fdr_write_head(struct seam_fdr_write *w, uint64_t address,
 
 	memcpy(&value, head, sizeof(value));
 	if (w->memory < 0) {
-		/* it need not be aligned */
+		/* the address need not be aligned */
 		__asm__ volatile("movw %1, %0"
 				 : "=m" (*(uint16_t *)address)
 				 : "r" (value) : "memory");

@@ -2,9 +2,9 @@
 /*
  * code.h - an image's code in memory: segments, beginnings of functions, nops
  *
- * Addresses are those of this process.  All functions only read, and only what
- * is in a readable segment, so they are safe with any numbers.  Any thread, as
- * long as the image stays loaded.
+ * Addresses are of this process.  The functions that read, read readable
+ * segments only, so they are safe with any numbers.  Any thread, as long as the
+ * image stays loaded.
  */
 #ifndef SEAM_FDR_CODE_H
 #define SEAM_FDR_CODE_H
@@ -117,14 +117,14 @@ void seam_fdr_write(struct seam_fdr_write *w, uint64_t address,
 
 /*
  * Write two bytes, which are in one aligned word of 8.  A thread executes the
- * old or the new ones; or, through /proc/self/mem, perhaps one of each.
+ * old or the new bytes; or, through /proc/self/mem, perhaps a byte of each.
  */
 void seam_fdr_write_head(struct seam_fdr_write *w, uint64_t address,
 			 const uint8_t head[2]);
 
 /*
- * From here on all threads execute what was written before.  Whether that can
- * be had, where there are others: by membarrier(2), since Linux 4.16.
+ * From here on all threads execute what was written before.  By membarrier(2),
+ * since Linux 4.16; whether the kernel has that.
  */
 void seam_fdr_write_sync(void);
 bool seam_fdr_write_can_sync(void);

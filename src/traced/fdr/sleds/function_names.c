@@ -15,10 +15,8 @@ struct function_start {
 
 struct search {
 	SEAM_ARRAY(struct function_start) places;	/* ascending */
-	uint64_t bias;
 	int (*on_name)(void *context, uint32_t function, const char *name);
 	void *context;
-	struct seam_fdr_addresses *all;	/* not NULL: list them */
 };
 
 static int compare_places(const void *left, const void *right)
@@ -29,50 +27,29 @@ static int compare_places(const void *left, const void *right)
 	       SEAM_COMPARE(a->function, b->function);
 }
 
-static int list_places(struct search *s, const uint64_t *addresses, size_t n)
-{
-	if (!SEAM_ARRAY_RESERVE(&s->places, n))
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		s->places.items[i] = (struct function_start) {
-			addresses[i], (uint32_t)i };
-	s->places.n = n;
-	SEAM_ARRAY_SORT(&s->places, compare_places);
-	return 0;
-}
-
 /* A damaged map may have the same function more than once. */
-static int put_function(struct search *s, uint64_t address, const char *name)
+static int find_function(void *context, uint64_t address, const char *name)
 {
+	const struct search *s = context;
 	size_t i = SEAM_ARRAY_SEARCH(j, s->places.n,
 				     s->places.items[j].address < address);
 	int r = 0;
 
-	if (s->all)
-		return SEAM_ARRAY_ADD(s->all, address) ? 0 : -ENOMEM;
 	for (; r == 0 && i < s->places.n &&
 	       s->places.items[i].address == address; i++)
 		r = s->on_name(s->context, s->places.items[i].function, name);
 	return r;
 }
 
-static int put_functions(struct search *s,
-			 const struct seam_image_symbols *symbols)
+static int add_address(void *addresses, uint64_t address, const char *name)
 {
-	int r = 0;
+	struct seam_fdr_addresses *all = addresses;
 
-	for (size_t i = 0; i < symbols->n && r == 0; i++) {
-		const ElfW(Sym) *symbol = &symbols->list[i];
-
-		if (seam_image_symbol_is_function(symbols, symbol))
-			r = put_function(s, s->bias + symbol->st_value,
-					 seam_image_symbol_name(symbols,
-								symbol));
-	}
-	return r;
+	(void)name;
+	return SEAM_ARRAY_ADD(all, address) ? 0 : -ENOMEM;
 }
 
-/* Of its debug file.  -ENOENT: it has none. */
+/* Of the debug file.  -ENOENT: there is none. */
 static int read_debug_symbols(struct seam_image_symbols *symbols,
 			      const struct seam_fdr_image *image,
 			      const struct seam_image_file *file)
@@ -88,7 +65,10 @@ static int read_debug_symbols(struct seam_image_symbols *symbols,
 	return r;
 }
 
-static int read_symbols(struct search *s, const struct seam_fdr_image *image)
+static int each_function(const struct seam_fdr_image *image,
+			 int (*on_function)(void *context, uint64_t address,
+					    const char *name),
+			 void *context)
 {
 	struct seam_image_symbols symbols;
 	struct seam_image_file file;
@@ -96,7 +76,6 @@ static int read_symbols(struct search *s, const struct seam_fdr_image *image)
 
 	if (r < 0)
 		return r;
-	s->bias = image->bias;
 	r = seam_image_file_symbols(&file, SHT_SYMTAB, &symbols);
 	if (r == -ENOENT) {
 		r = read_debug_symbols(&symbols, image, &file);
@@ -105,7 +84,12 @@ static int read_symbols(struct search *s, const struct seam_fdr_image *image)
 						    &symbols);
 	}
 	seam_image_file_close(&file);
-	r = r ?: put_functions(s, &symbols);
+	for (size_t i = 0; i < symbols.n && r == 0; i++)
+		if (seam_image_symbol_is_function(&symbols, &symbols.list[i]))
+			r = on_function(context, image->bias +
+						 symbols.list[i].st_value,
+					seam_image_symbol_name(
+						&symbols, &symbols.list[i]));
 	seam_image_symbols_fini(&symbols);
 	return r;
 }
@@ -117,9 +101,16 @@ int seam_fdr_names_each(const struct seam_fdr_image *image,
 			void *context)
 {
 	struct search s = { .on_name = on_name, .context = context };
-	int r = list_places(&s, addresses, n);
+	int r;
 
-	r = r ?: read_symbols(&s, image);
+	if (!SEAM_ARRAY_RESERVE(&s.places, n))
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		s.places.items[i] = (struct function_start) {
+			addresses[i], (uint32_t)i };
+	s.places.n = n;
+	SEAM_ARRAY_SORT(&s.places, compare_places);
+	r = each_function(image, find_function, &s);
 	free(s.places.items);
 	return r;
 }
@@ -127,7 +118,5 @@ int seam_fdr_names_each(const struct seam_fdr_image *image,
 int seam_fdr_names_addresses(const struct seam_fdr_image *image,
 			     struct seam_fdr_addresses *addresses)
 {
-	struct search s = { .all = addresses };
-
-	return read_symbols(&s, image);
+	return each_function(image, add_address, addresses);
 }

@@ -2,9 +2,8 @@
 /*
  * function_names.h - the names of functions, by where they begin
  *
- * From .symtab of the image's file; where strip(1) took it away, of its debug
- * file; or .dynsym where there is no other.  It is read anew for each call: a
- * program has no use for it otherwise.
+ * From .symtab of the image's file; where strip(1) took .symtab away, of the
+ * debug file; else from .dynsym.  The symbols are read anew for each call.
  *
  * Not in a handler.
  */
@@ -15,9 +14,9 @@
 
 /*
  * Call @on_name for each name of each function of @image that begins at one of
- * the @n @addresses: @function is the index there, @name the symbol's.  Ends at
- * the first call that does not return 0, with that.  Else 0; -ENOENT where the
- * file has no symbols; -ENOMEM; or as seam_fdr_image_open().
+ * the @n @addresses: @function is an index of @addresses.  Ends at the first
+ * call that does not return 0, with its result.  Else 0; -ENOENT where the file
+ * has no symbols; -ENOMEM; or as seam_fdr_image_open().
  */
 int seam_fdr_names_each(const struct seam_fdr_image *image,
 			const uint64_t *addresses, size_t n,

@@ -3,7 +3,6 @@
 #include "traced/fdr/sleds/images.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -12,7 +11,6 @@
 #include "wire/elf_notes.h"
 
 enum {
-	MAX_TRIES = 8,
 	MAX_NOTE_BYTES = 1 << 16,
 	MAX_PATH = 4096,
 };
@@ -40,31 +38,16 @@ static void free_image(struct seam_fdr_image *image)
 	free(image);
 }
 
-static int rights_of(ElfW(Word) flags)
-{
-	return (flags & PF_R ? PROT_READ : 0) |
-	       (flags & PF_W ? PROT_WRITE : 0) |
-	       (flags & PF_X ? PROT_EXEC : 0);
-}
-
-static void read_build_id(struct seam_fdr_image *image, uint64_t start,
-			  uint64_t bytes)
-{
-	if (bytes <= MAX_NOTE_BYTES &&
-	    seam_fdr_code_segment(&image->code, start, bytes, PROT_READ) &&
-	    !image->build_id_bytes)
-		image->build_id_bytes = (uint8_t)seam_build_id_in_notes(
-			(struct seam_bytes) { (const uint8_t *)start, bytes },
-			image->build_id);
-}
-
 static int read_segments(struct seam_fdr_image *image)
 {
 	for (size_t i = 0; i < image->n_headers; i++) {
 		const ElfW(Phdr) *h = &image->headers[i];
 		uint64_t start = image->bias + h->p_vaddr;
 		struct seam_fdr_segment segment = {
-			start, start + h->p_memsz, rights_of(h->p_flags),
+			start, start + h->p_memsz,
+			(h->p_flags & PF_R ? PROT_READ : 0) |
+			(h->p_flags & PF_W ? PROT_WRITE : 0) |
+			(h->p_flags & PF_X ? PROT_EXEC : 0),
 		};
 
 		if (h->p_type == PT_LOAD && segment.end >= segment.start &&
@@ -73,11 +56,19 @@ static int read_segments(struct seam_fdr_image *image)
 		if (h->p_type == PT_GNU_EH_FRAME)
 			image->code.eh_frame_header = start;
 	}
-	for (size_t i = 0; i < image->n_headers; i++)
-		if (image->headers[i].p_type == PT_NOTE)
-			read_build_id(image, image->bias +
-					     image->headers[i].p_vaddr,
-				      image->headers[i].p_memsz);
+	for (size_t i = 0; i < image->n_headers; i++) {
+		const ElfW(Phdr) *h = &image->headers[i];
+		uint64_t start = image->bias + h->p_vaddr;
+
+		if (h->p_type == PT_NOTE && h->p_memsz <= MAX_NOTE_BYTES &&
+		    !image->build_id_bytes &&
+		    seam_fdr_code_segment(&image->code, start, h->p_memsz,
+					  PROT_READ))
+			image->build_id_bytes = (uint8_t)seam_build_id_in_notes(
+				(struct seam_bytes) { (const uint8_t *)start,
+						      h->p_memsz },
+				image->build_id);
+	}
 	return 0;
 }
 
@@ -101,7 +92,7 @@ static char *find_path(const struct seam_fdr_image *image)
 }
 
 static int make_image(struct seam_fdr_image **out,
-		      const struct dl_phdr_info *info)
+		      const struct seam_loaded_image *loaded)
 {
 	static uint64_t n_made;
 	struct seam_fdr_image *image = calloc(1, sizeof(*image));
@@ -110,13 +101,13 @@ static int make_image(struct seam_fdr_image **out,
 	if (!image)
 		return -ENOMEM;
 	image->serial = ++n_made;
-	image->bias = info->dlpi_addr;
-	image->n_headers = info->dlpi_phnum;
+	image->bias = loaded->bias;
+	image->n_headers = loaded->n_headers;
 	image->headers = calloc(image->n_headers + 1, sizeof(ElfW(Phdr)));
-	image->file = strdup(file_of(info->dlpi_name));
+	image->file = strdup(file_of(loaded->name));
 	r = image->headers && image->file ? 0 : -ENOMEM;
 	if (r == 0) {
-		memcpy(image->headers, info->dlpi_phdr,
+		memcpy(image->headers, loaded->headers,
 		       image->n_headers * sizeof(ElfW(Phdr)));
 		r = read_segments(image);
 	}
@@ -303,21 +294,28 @@ static void give_ids(struct seam_fdr_images *images,
 
 /* ---- what is loaded ---- */
 
-static bool is_it(const struct seam_fdr_image *image,
-		  const struct dl_phdr_info *info)
+static struct seam_fdr_image *
+image_of(const struct seam_fdr_images *images,
+	 const struct seam_loaded_image *loaded)
 {
-	return image->is_loaded && image->bias == info->dlpi_addr &&
-	       image->n_headers == info->dlpi_phnum &&
-	       !strcmp(image->file, file_of(info->dlpi_name)) &&
-	       !memcmp(image->headers, info->dlpi_phdr,
-		       image->n_headers * sizeof(*image->headers));
+	for (size_t i = 0; i < images->list.n; i++) {
+		struct seam_fdr_image *image = images->list.items[i];
+
+		if (image->is_loaded && image->bias == loaded->bias &&
+		    image->n_headers == loaded->n_headers &&
+		    !strcmp(image->file, file_of(loaded->name)) &&
+		    !memcmp(image->headers, loaded->headers,
+			    image->n_headers * sizeof(*image->headers)))
+			return image;
+	}
+	return NULL;
 }
 
 static int add_image(struct seam_fdr_images *images,
-		     const struct dl_phdr_info *info)
+		     const struct seam_loaded_image *loaded)
 {
 	struct seam_fdr_image *image = NULL;
-	int r = make_image(&image, info);
+	int r = make_image(&image, loaded);
 
 	r = r ?: find_lists(images, image);
 	if (r == 0 && !SEAM_ARRAY_RESERVE(&images->list, 1))
@@ -344,42 +342,17 @@ static int add_image(struct seam_fdr_images *images,
 
 /* ---- under the loader's lock ---- */
 
-struct image_visit {
-	struct seam_fdr_images *images;
-	SEAM_ARRAY(struct dl_phdr_info) infos;	/* all, as of the first time */
-	int (*work)(struct seam_fdr_images *images, bool has_changed,
-		    void *context);
-	void *context;
-	int result;
-};
-
-static bool has_changed(const struct seam_fdr_images *images,
-			const struct dl_phdr_info *info)
-{
-	return images->n_adds != info->dlpi_adds ||
-	       images->n_subs != info->dlpi_subs;
-}
-
-static struct seam_fdr_image *image_of(const struct seam_fdr_images *images,
-				       const struct dl_phdr_info *info)
-{
-	for (size_t i = 0; i < images->list.n; i++)
-		if (is_it(images->list.items[i], info))
-			return images->list.items[i];
-	return NULL;
-}
-
 /* First those that have gone, whose ids are free for the same file. */
-static int refresh(struct image_visit *v, const struct dl_phdr_info *now)
+static int refresh(struct seam_fdr_images *images,
+		   const struct seam_loaded_images *loaded)
 {
-	struct seam_fdr_images *images = v->images;
 	int r = 0;
 
 	for (size_t i = 0; i < images->list.n; i++)
 		images->list.items[i]->is_seen = false;
-	for (size_t i = 0; i < v->infos.n; i++) {
+	for (size_t i = 0; i < loaded->n; i++) {
 		struct seam_fdr_image *image = image_of(images,
-							&v->infos.items[i]);
+							&loaded->list[i]);
 
 		if (image)
 			image->is_seen = true;
@@ -387,51 +360,44 @@ static int refresh(struct image_visit *v, const struct dl_phdr_info *now)
 	for (size_t i = 0; i < images->list.n; i++)
 		images->list.items[i]->is_loaded =
 			images->list.items[i]->is_seen;
-	for (size_t i = 0; i < v->infos.n && r == 0; i++) {
-		const struct dl_phdr_info *info = &v->infos.items[i];
+	for (size_t i = 0; i < loaded->n && r == 0; i++) {
+		const struct seam_loaded_image *image = &loaded->list[i];
 
 		/* without a slash it is the kernel's vdso */
-		if ((!info->dlpi_name[0] || strchr(info->dlpi_name, '/')) &&
-		    !image_of(images, info))
-			r = add_image(images, info);
+		if ((!image->name[0] || strchr(image->name, '/')) &&
+		    !image_of(images, image))
+			r = add_image(images, image);
 	}
-	if (r == 0) {
-		images->n_adds = now->dlpi_adds;
-		images->n_subs = now->dlpi_subs;
-	}
+	if (r == 0)
+		images->loads = loaded->loads;
 	return r;
 }
 
-/* Called for each image: make a copy of what the loader says. */
-static int copy_info(struct dl_phdr_info *info, size_t size, void *context)
-{
-	struct image_visit *v = context;
-
-	(void)size;
-	if (!v->infos.n && !has_changed(v->images, info))
-		return 1;
-	if (SEAM_ARRAY_ADD(&v->infos, *info))
-		return 0;
-	v->result = -ENOMEM;
-	return 1;
-}
+struct image_visit {
+	struct seam_fdr_images *images;
+	int (*work)(struct seam_fdr_images *images, bool has_changed,
+		    void *context);
+	void *context;
+	int result;
+};
 
 /* Called once: nothing is loaded or unloaded until it returns. */
 static int work_locked(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct image_visit *v = context;
-	bool changed = has_changed(v->images, info);
+	bool has_changed = !seam_self_loads_equal(v->images->loads,
+						  seam_self_loads_of(info));
 
 	(void)size;
-	if (changed && (!v->infos.n ||
-			v->infos.items[0].dlpi_adds != info->dlpi_adds ||
-			v->infos.items[0].dlpi_subs != info->dlpi_subs)) {
-		v->result = -EAGAIN;
-		return 1;
+	v->result = 0;
+	if (has_changed) {
+		struct seam_loaded_images *loaded = seam_loaded_images_list();
+
+		v->result = loaded ? refresh(v->images, loaded) : -ENOMEM;
+		seam_loaded_images_free(loaded);
 	}
-	v->result = changed ? refresh(v, info) : 0;
 	if (v->result == 0 && v->work)
-		v->result = v->work(v->images, changed, v->context);
+		v->result = v->work(v->images, has_changed, v->context);
 	return 1;
 }
 
@@ -446,16 +412,7 @@ int seam_fdr_images_with(struct seam_fdr_images *images,
 
 	if (images->is_final)
 		return work ? work(images, false, context) : 0;
-	for (int i = 0; i < MAX_TRIES; i++) {
-		v.result = 0;
-		v.infos.n = 0;
-		dl_iterate_phdr(copy_info, &v);
-		if (v.result == 0)
-			dl_iterate_phdr(work_locked, &v);
-		if (v.result != -EAGAIN)
-			break;
-	}
-	free(v.infos.items);
+	dl_iterate_phdr(work_locked, &v);
 	return v.result;
 }
 

@@ -21,10 +21,9 @@
 #ifndef SEAM_FDR_IMAGES_H
 #define SEAM_FDR_IMAGES_H
 
-#include <link.h>
-
 #include "traced/fdr/sleds/ids.h"
 #include "traced/fdr/sleds/patch.h"
+#include "unwind/in_process/loaded_images.h"
 #include "wire/xray/xray_functions.h"
 
 struct seam_image_file;
@@ -66,7 +65,7 @@ seam_fdr_list_has_entries_only(const struct seam_fdr_list *list)
 /* Zeroed is valid and empty. */
 struct seam_fdr_images {
 	SEAM_ARRAY(struct seam_fdr_image *) list;
-	uint64_t n_adds, n_subs;	/* of the loader, at the last time */
+	struct seam_self_loads loads;	/* of the loader, at the last time */
 	uint32_t n_lists;
 	size_t n_unknown;		/* whose file was of no use */
 	/* the list stays as it is: dl_iterate_phdr() is not called any more */
@@ -77,8 +76,8 @@ struct seam_fdr_images {
  * Find what was loaded and unloaded since the last time, and call @work, which
  * may be NULL.  @has_changed says whether anything was; what was unloaded and
  * loaded again has its sleds as the compiler left them.  Where the list is
- * final, code must not be touched: it may be unloaded.  0; -ENOMEM; -EAGAIN
- * where other threads load libraries all the time; or what @work returns.
+ * final, code must not be touched: it may be unloaded.  0; -ENOMEM; or what
+ * @work returns.
  */
 int seam_fdr_images_with(struct seam_fdr_images *images,
 			 int (*work)(struct seam_fdr_images *images,

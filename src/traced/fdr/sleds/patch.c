@@ -15,9 +15,7 @@ enum { OPCODE_CALL = 0xe8, OPCODE_JUMP = 0xe9, MOV_R10D = 0xba };
 /* Of the process, by its first patch: whether code is not writable. */
 static bool has_begun, by_one_byte;
 
-enum state { OTHER, FREE, IN_USE };
-
-/* What a sled shall be, or is: its head, and the bytes after it. */
+/* The bytes of a sled in use: its head, and the others. */
 struct form {
 	uint8_t head[2];
 	uint8_t n_tail;
@@ -28,11 +26,11 @@ struct form {
 struct patch_run {
 	struct seam_fdr_functions *functions;
 	const struct seam_fdr_code *code;
-	struct seam_fdr_targets (*targets_of)(uint32_t id);
+	const void *(*target_of)(uint32_t id, enum seam_fdr_sled_kind kind);
 	struct seam_fdr_patched *patched;
 	struct seam_fdr_reach reach;
 	struct seam_fdr_write write;
-	uint8_t *steps;		/* for each sled: what is left to do */
+	uint8_t *steps;		/* for each sled: the next step */
 	bool has_threads;
 };
 
@@ -64,28 +62,6 @@ static enum seam_xray_kind action_of(uint8_t kind)
 		return SEAM_XRAY_ENTRY_ARGS;
 	default:
 		return SEAM_XRAY_ENTRY;
-	}
-}
-
-static const void *target_of(const struct seam_fdr_targets *targets,
-			     uint8_t kind)
-{
-	switch (kind) {
-	case SEAM_FDR_SLED_EXIT:
-		return targets->exit;
-	case SEAM_FDR_SLED_TAIL:
-		return targets->tail;
-	case SEAM_FDR_SLED_ENTRY_ARGS:
-		return targets->entry_args;
-	case SEAM_FDR_SLED_CUSTOM:
-		return targets->custom;
-	case SEAM_FDR_SLED_TYPED:
-		return targets->typed;
-	case SEAM_FDR_SLED_CALL:
-	case SEAM_FDR_SLED_PREFIX:
-		return targets->entry_only;
-	default:
-		return targets->entry;
 	}
 }
 
@@ -199,7 +175,7 @@ static void free_head(const struct seam_fdr_sled *sled, uint8_t head[2])
 	head[0] = 0xeb;
 	head[1] = (uint8_t)(sled->bytes - 2);
 	if (sled->kind == SEAM_FDR_SLED_EXIT) {
-		/* the ret; what is after it is not executed */
+		/* the ret; the bytes after a ret are not executed */
 		head[0] = sled->original[0];
 		head[1] = MOV_R10D;
 	} else if (sled->kind == SEAM_FDR_SLED_PREFIX && !sled->is_divided) {
@@ -209,7 +185,7 @@ static void free_head(const struct seam_fdr_sled *sled, uint8_t head[2])
 
 /* ---- what a sled is now ---- */
 
-/* A patched sled calls a trampoline; kinds with a function word call a stub. */
+/* A sled in use calls a trampoline, or a stub; gcc's, the function's stub. */
 static bool is_in_use(const struct patch_run *run,
 		      const struct seam_fdr_sled *sled)
 {
@@ -225,21 +201,12 @@ static bool is_in_use(const struct patch_run *run,
 		target = relative_at(sled->address +
 				     (is_event(sled) ?
 				      seam_fdr_event_call(sled->kind) + 1 : 7));
-		if (!seam_fdr_stub_is_ours(target))
+		if (!seam_fdr_stub_is_jump(target))
 			return false;
 	}
 	form = form_of(run, sled, target);
 	return !memcmp(p, form.head, 2) &&
 	       !memcmp(p + form.tail_at, form.tail, form.n_tail);
-}
-
-static enum state state_of(const struct patch_run *run,
-			   const struct seam_fdr_sled *sled)
-{
-	/* readable: it was when it was accepted, and the image is there */
-	if (is_in_use(run, sled))
-		return IN_USE;
-	return seam_fdr_sled_is_free(run->code, sled) ? FREE : OTHER;
 }
 
 /* ---- the steps ---- */
@@ -255,38 +222,29 @@ enum patch_step {
 	RESTORED,
 };
 
-/* What the sled is to call, as near as it has to be; 0: nothing is near. */
+static const void *callee_of(const struct patch_run *run,
+			     const struct seam_fdr_sled *sled)
+{
+	return run->target_of(run->functions->first_id + sled->function,
+			      (enum seam_fdr_sled_kind)sled->kind);
+}
+
+/* What the sled is to call, as near as a call reaches; 0: nothing is near. */
 static uint64_t near_target(struct patch_run *run,
 			    const struct seam_fdr_sled *sled)
 {
-	uint32_t id = run->functions->first_id + sled->function;
-	struct seam_fdr_targets targets = run->targets_of(id);
-	const void *target = target_of(&targets, sled->kind);
-	uint64_t *stub;
+	const void *target = callee_of(run, sled);
+	uint64_t *stub = &run->functions->stubs[sled->function];
 
 	if (!is_entry_stub(sled))
 		return seam_fdr_stub_jump(&run->reach, target,
 					  by_one_byte && calls_with_word(sled));
-	stub = &run->functions->stubs[sled->function];
 	if (!*stub)
 		*stub = seam_fdr_stub_entry(
 				&run->reach, word_of(run, sled), target,
 				sled->kind == SEAM_FDR_SLED_PREFIX ?
 				sled->address + sled->bytes : 0);
 	return *stub;
-}
-
-static bool calls_fentry(const struct seam_fdr_sled *sled)
-{
-	/* or call *SLOT(%rip), 6 bytes; all else is nops */
-	return sled->kind == SEAM_FDR_SLED_CALL &&
-	       (sled->original[0] == OPCODE_CALL || sled->original[0] == 0xff);
-}
-
-static bool makes_jump(const struct seam_fdr_sled *sled)
-{
-	return sled->kind == SEAM_FDR_SLED_CALL &&
-	       *(const uint8_t *)sled->address != 0xeb;
 }
 
 /* Whether another thread could see one byte of its head without the other. */
@@ -304,10 +262,8 @@ static enum patch_step first_step(struct patch_run *run,
 {
 	bool is_divided = sled->is_divided && run->has_threads &&
 			  *(const uint8_t *)sled->address != 0xeb;
-	uint32_t id = run->functions->first_id + sled->function;
-	struct seam_fdr_targets targets = run->targets_of(id);
 
-	if (!target_of(&targets, sled->kind))
+	if (!callee_of(run, sled))
 		return NOTHING;
 	if (is_divided || has_split_head(run, sled)) {
 		run->patched->n_divided++;
@@ -317,7 +273,8 @@ static enum patch_step first_step(struct patch_run *run,
 		run->patched->n_far++;
 		return NOTHING;
 	}
-	return makes_jump(sled) ? MAKE_JUMP : WRITE_TAIL;
+	return sled->kind == SEAM_FDR_SLED_CALL &&
+	       *(const uint8_t *)sled->address != 0xeb ? MAKE_JUMP : WRITE_TAIL;
 }
 
 static enum patch_step begin_sled(struct patch_run *run,
@@ -325,27 +282,34 @@ static enum patch_step begin_sled(struct patch_run *run,
 {
 	const bool *wanted = run->functions->is_wanted;
 	bool is_wanted = wanted && wanted[sled->function];
-	enum state state = state_of(run, sled);
 	uint8_t head[2];
 
-	if (state == OTHER) {
-		run->patched->n_refused++;
-	} else if (state == FREE && is_wanted) {
-		return first_step(run, sled);
-	} else if (state == IN_USE && !is_wanted && has_split_head(run, sled)) {
-		run->patched->n_divided++;
-	} else if (state == IN_USE && !is_wanted) {
-		free_head(sled, head);
-		seam_fdr_write_head(&run->write, sled->address, head);
-		run->patched->n_unpatched++;
-		return calls_fentry(sled) ? RESTORE_TAIL : NOTHING;
+	/* readable: it was accepted as such, and the image is still loaded */
+	if (!is_in_use(run, sled)) {
+		if (!seam_fdr_sled_is_free(run->code, sled))
+			run->patched->n_refused++;
+		else if (is_wanted)
+			return first_step(run, sled);
+		return NOTHING;
 	}
-	return NOTHING;
+	if (is_wanted)
+		return NOTHING;
+	if (has_split_head(run, sled)) {
+		run->patched->n_divided++;
+		return NOTHING;
+	}
+	free_head(sled, head);
+	seam_fdr_write_head(&run->write, sled->address, head);
+	run->patched->n_unpatched++;
+	/* __fentry__'s call, or call *SLOT(%rip); all others are nops */
+	return sled->kind == SEAM_FDR_SLED_CALL &&
+	       (sled->original[0] == OPCODE_CALL || sled->original[0] == 0xff) ?
+	       RESTORE_TAIL : NOTHING;
 }
 
 /*
- * Unless its tail is there from before: a thread may be in it, so what it calls
- * stays, which is the same or, of a function that had a trigger, does as well.
+ * A tail of before stays, because a thread may be in the sled: it calls what
+ * the sled is to call, or, of a function that had a trigger, does as well.
  */
 static void write_tail(struct patch_run *run, const struct seam_fdr_sled *sled)
 {
@@ -356,40 +320,43 @@ static void write_tail(struct patch_run *run, const struct seam_fdr_sled *sled)
 		seam_fdr_write(&run->write, sled->address + 1, form.head + 1,
 			       1);
 	if (form.n_tail != 9 || memcmp((const void *)at, form.tail, 5) ||
-	    !seam_fdr_stub_is_ours(relative_at(at + 5)))
+	    !seam_fdr_stub_is_jump(relative_at(at + 5)))
 		seam_fdr_write(&run->write, at, form.tail, form.n_tail);
-}
-
-/* The tail has been written, and is not read anew for the head. */
-static void write_head(struct patch_run *run, const struct seam_fdr_sled *sled)
-{
-	struct form form = form_of(run, sled, near_target(run, sled));
-
-	seam_fdr_write_head(&run->write, sled->address, form.head);
-	run->patched->n_patched++;
 }
 
 static void take_step_of(struct patch_run *run,
 			 const struct seam_fdr_sled *sled, enum patch_step step)
 {
+	struct form form;
 	uint8_t head[2];
 
-	if (step == MAKE_JUMP) {
+	switch (step) {
+	case MAKE_JUMP:
 		free_head(sled, head);
 		seam_fdr_write_head(&run->write, sled->address, head);
-	} else if (step == WRITE_TAIL) {
+		break;
+	case WRITE_TAIL:
 		write_tail(run, sled);
-	} else if (step == WRITE_HEAD) {
-		write_head(run, sled);
-	} else if (step == RESTORE_TAIL) {
+		break;
+	case WRITE_HEAD:
+		/* the tail is there, which the head does not depend on */
+		form = form_of(run, sled, near_target(run, sled));
+		seam_fdr_write_head(&run->write, sled->address, form.head);
+		run->patched->n_patched++;
+		break;
+	case RESTORE_TAIL:
 		seam_fdr_write(&run->write, sled->address + 2,
 			       sled->original + 2, sled->bytes - 2u);
-	} else {
+		break;
+	case RESTORE_HEAD:
 		seam_fdr_write_head(&run->write, sled->address, sled->original);
+		break;
+	default:
+		break;
 	}
 }
 
-/* Take @step of all sleds that are at it, and sync.  Their next one. */
+/* Take @step of all sleds that are at @step, and sync. */
 static void take_step(struct patch_run *run, enum patch_step step)
 {
 	const struct seam_fdr_sleds *sleds = &run->functions->sleds;
@@ -410,7 +377,7 @@ static void take_step(struct patch_run *run, enum patch_step step)
 
 /* ---- all of a list ---- */
 
-/* Whether other threads may run; where that is not known, they do. */
+/* Whether other threads may run, also where that is not known. */
 static bool count_threads(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -440,28 +407,7 @@ static void set_reach(struct patch_run *run)
 	}
 }
 
-static bool has_divided(const struct seam_fdr_sleds *sleds)
-{
-	for (size_t i = 0; i < sleds->list.n; i++)
-		if (sleds->list.items[i].is_divided)
-			return true;
-	return false;
-}
-
-static int begin_write(struct patch_run *run)
-{
-	const struct seam_fdr_sleds *sleds = &run->functions->sleds;
-	const struct seam_fdr_sled *last =
-		&sleds->list.items[sleds->list.n - 1];
-	uint64_t start = sleds->list.items[0].address;
-
-	/* PREFIX sleds begin before their address */
-	return seam_fdr_write_begin(&run->write, run->code,
-				    start - SEAM_FDR_PREFIX_BYTES,
-				    last->address + last->bytes);
-}
-
-/* What has begun is left as it is where stubs cannot be written. */
+/* Where stubs cannot be written, sleds of before are as they were. */
 static int patch_sleds(struct patch_run *run)
 {
 	const struct seam_fdr_sleds *sleds = &run->functions->sleds;
@@ -476,7 +422,7 @@ static int patch_sleds(struct patch_run *run)
 		take_step(run, WRITE_TAIL);
 		take_step(run, WRITE_HEAD);
 	}
-	/* of those that are not used any more, all heads are written */
+	/* all heads of sleds that are no longer used are written */
 	seam_fdr_write_sync();
 	take_step(run, RESTORE_TAIL);
 	take_step(run, RESTORE_HEAD);
@@ -485,31 +431,35 @@ static int patch_sleds(struct patch_run *run)
 
 int seam_fdr_patch(struct seam_fdr_functions *functions,
 		   const struct seam_fdr_code *code,
-		   struct seam_fdr_targets (*targets_of)(uint32_t id),
+		   const void *(*target_of)(uint32_t id,
+					    enum seam_fdr_sled_kind kind),
 		   struct seam_fdr_patched *patched)
 {
-	const struct seam_fdr_sleds *sleds = &functions->sleds;
+	const struct seam_fdr_sled *sleds = functions->sleds.list.items;
+	const size_t n = functions->sleds.list.n;
 	struct patch_run run = {
 		.functions = functions, .code = code,
-		.targets_of = targets_of, .patched = patched,
+		.target_of = target_of, .patched = patched,
 	};
 	int r, e;
 
-	if (!sleds->list.n)
+	if (!n)
 		return 0;
-	if (functions->is_wanted && !seam_fdr_write_can_sync() &&
-	    count_threads())
+	run.has_threads = count_threads();
+	if (functions->is_wanted && run.has_threads &&
+	    !seam_fdr_write_can_sync())
 		return -ENOTSUP;
-	run.steps = calloc(sleds->list.n, 1);
+	run.steps = calloc(n, 1);
 	if (!run.steps)
 		return -ENOMEM;
 	set_reach(&run);
-	r = begin_write(&run);
+	/* PREFIX sleds begin before their address */
+	r = seam_fdr_write_begin(&run.write, code,
+				 sleds[0].address - SEAM_FDR_PREFIX_BYTES,
+				 sleds[n - 1].address + sleds[n - 1].bytes);
 	if (r == 0 && !has_begun)
 		by_one_byte = run.write.memory >= 0;
 	has_begun = has_begun || r == 0;
-	run.has_threads = (has_divided(sleds) || run.write.memory >= 0) &&
-			  count_threads();
 	if (r == 0) {
 		r = patch_sleds(&run);
 		e = seam_fdr_write_end(&run.write);

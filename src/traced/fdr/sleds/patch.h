@@ -2,10 +2,10 @@
 /*
  * patch.h - make sleds call us, and leave them alone again, while threads run
  *
- * A sled that is not in use jumps over itself.  To use it, all but its first
- * two bytes are written, which no thread executes; then these two, at once.  To
- * leave it only the first two are written, so a thread that is inside goes on
- * as if it had come a little earlier:
+ * A sled that is not in use jumps over itself.  To use the sled, all but its
+ * first two bytes are written, which no thread executes; then the first two, at
+ * once.  To leave the sled only the first two are written, so a thread that is
+ * inside goes on as if it had come a little earlier:
  *
  *	free		in use
  *	eb 09 ...	41 ba WORD e8 REL	entry, tail: call the trampoline
@@ -17,31 +17,23 @@
  *	e8 FENTRY	e8 REL			gcc: likewise, after the jump
  *
  * gcc's nops, or its call of __fentry__, first become the jump; the call is put
- * back by the same steps.  Where they are several instructions, only
- * while the process has one thread: another one might be between them.
+ * back by the same steps.  Several nops are patched only while the process has
+ * one thread: another thread might be between them.
  *
- * Where code is not writable (code_write.h), threads may see one of two bytes
- * without the other.  So one byte of XRay's sleds is changed, and the stub that
- * they call loads the word, which costs more where many functions are called in
+ * Where code is not writable (code.h), threads may see one of two bytes without
+ * the other.  So one byte of XRay's sleds is changed, and the stub that they
+ * call loads the word, which costs more where many functions are called in
  * turn; gcc's sleds are changed only while the process has one thread.  The
  * first patch chooses the form for the life of the process: if writing is
  * refused later, sleds with a mov are changed as gcc's.
  *
- * What is in use is seen from the bytes, and nothing is written to a sled whose
- * bytes are neither of both.
+ * The bytes of a sled say whether it is in use; nothing is written to a sled
+ * with other bytes than these.
  */
 #ifndef SEAM_FDR_PATCH_H
 #define SEAM_FDR_PATCH_H
 
 #include "traced/fdr/sleds/sleds.h"
-
-/* What the sleds of a function call. */
-struct seam_fdr_targets {
-	const void *entry, *exit, *tail;
-	const void *entry_args;		/* for sleds of xray_log_args */
-	const void *entry_only;		/* of functions without exits; stubs.h */
-	const void *custom, *typed;	/* NULL: such events are not used */
-};
 
 /* The functions of one list, and their sleds. */
 struct seam_fdr_functions {
@@ -53,23 +45,25 @@ struct seam_fdr_functions {
 
 struct seam_fdr_patched {
 	size_t n_patched, n_unpatched;
-	size_t n_refused;	/* bytes of neither form */
+	size_t n_refused;	/* bytes neither of a free sled nor of ours */
 	size_t n_divided;	/* left as they are: there are other threads */
 	size_t n_far;		/* no memory near enough for a stub */
 };
 
 /*
  * Have the sleds of @functions in use that are wanted, and no others.
- * @targets_of gives what they call, for an id: a sled that was in use before
- * goes on with what it called then.  0; -ENOMEM; -ENOTSUP: there are other
- * threads, and the kernel cannot have them see new code; or the errno of the
- * refusal to write to code.  Adds to @patched.
+ * @target_of gives what sleds of a kind call, in the function with an id; NULL:
+ * they are left alone.  A sled that was in use before calls what it called.
+ * 0; -ENOMEM; -ENOTSUP: there are other threads, and the kernel cannot have
+ * them see new code; or the errno of the refusal to write to code.  Adds to
+ * @patched.
  *
  * Threads: one at a time; the image stays loaded meanwhile.
  */
 int seam_fdr_patch(struct seam_fdr_functions *functions,
 		   const struct seam_fdr_code *code,
-		   struct seam_fdr_targets (*targets_of)(uint32_t id),
+		   const void *(*target_of)(uint32_t id,
+					    enum seam_fdr_sled_kind kind),
 		   struct seam_fdr_patched *patched);
 
 #endif /* SEAM_FDR_PATCH_H */

@@ -37,47 +37,7 @@ static bool are_nops(const uint8_t *p, size_t n)
 	return true;
 }
 
-/*
- * After its first two bytes: nops; or, where it was in use before, by us or by
- * compiler-rt, what is then left.
- */
-static bool is_free_call(const uint8_t *p, const char *head, uint8_t opcode)
-{
-	return !memcmp(p, head, 2) && (are_nops(p + 2, 9) || p[6] == opcode);
-}
-
-static bool is_free_exit(const uint8_t *p)
-{
-	return p[0] == 0xc3 && (are_nops(p + 1, 10) || p[6] == 0xe9);
-}
-
-static bool is_free_event(const uint8_t *p, const struct seam_fdr_sled *sled)
-{
-	return p[0] == 0xeb && p[1] == sled->bytes - 2 &&
-	       p[seam_fdr_event_call(sled->kind)] == 0xe8;
-}
-
-/* At the entry of a gcc function; EB: we have made it jump over itself. */
-static bool is_free_entry(const struct seam_fdr_code *code, const uint8_t *p,
-			  const struct seam_fdr_sled *sled)
-{
-	if (p[0] == 0xeb && p[1] == sled->bytes - 2)
-		return true;
-	return are_nops(p, sled->bytes) ||
-	       seam_fdr_code_fentry_bytes(code, sled->address) == sled->bytes;
-}
-
-/* With the room before the function. */
-static bool is_free_prefix(const uint8_t *p)
-{
-	const uint8_t *room = p - SEAM_FDR_PREFIX_BYTES;
-
-	/* a jump to the next instruction is one nop in place of two */
-	return (are_nops(p, 2) || !memcmp(p, "\xeb\x00", 2)) &&
-	       (are_nops(room, SEAM_FDR_PREFIX_BYTES) || room[0] == 0xe9);
-}
-
-/* From its lowest byte, which may be before its address. */
+/* The lowest byte, which may be before the address. */
 static uint64_t start_of(const struct seam_fdr_sled *sled)
 {
 	return sled->kind == SEAM_FDR_SLED_PREFIX ?
@@ -90,24 +50,38 @@ bool seam_fdr_sled_is_free(const struct seam_fdr_code *code,
 	uint64_t end = sled->address + sled->bytes, start = start_of(sled);
 	const uint8_t *p = seam_fdr_code_at(code, start, end - start);
 
-	/* one aligned word has the head, which is replaced at once */
+	/* the head is in one aligned word, and is replaced at once */
 	if (!p || sled->address % 8 == 7)
 		return false;
 	p += sled->address - start;
 	switch (sled->kind) {
+	/*
+	 * After the first two bytes: nops; or, where the sled was in use
+	 * before, by us or by compiler-rt, what is then left.
+	 */
 	case SEAM_FDR_SLED_ENTRY:
 	case SEAM_FDR_SLED_ENTRY_ARGS:
 	case SEAM_FDR_SLED_TAIL:
-		return is_free_call(p, "\xeb\x09", 0xe8);
+		return !memcmp(p, "\xeb\x09", 2) &&
+		       (are_nops(p + 2, 9) || p[6] == 0xe8);
 	case SEAM_FDR_SLED_EXIT:
-		return is_free_exit(p);
+		return p[0] == 0xc3 && (are_nops(p + 1, 10) || p[6] == 0xe9);
 	case SEAM_FDR_SLED_CUSTOM:
 	case SEAM_FDR_SLED_TYPED:
-		return is_free_event(p, sled);
+		return p[0] == 0xeb && p[1] == sled->bytes - 2 &&
+		       p[seam_fdr_event_call(sled->kind)] == 0xe8;
 	case SEAM_FDR_SLED_CALL:
-		return is_free_entry(code, p, sled);
+		/* EB: we have made the entry jump over itself */
+		return (p[0] == 0xeb && p[1] == sled->bytes - 2) ||
+		       are_nops(p, sled->bytes) ||
+		       seam_fdr_code_fentry_bytes(code, sled->address) ==
+		       sled->bytes;
 	case SEAM_FDR_SLED_PREFIX:
-		return is_free_prefix(p);
+		/* a jump to the next instruction is one nop in place of two */
+		return (are_nops(p, 2) || !memcmp(p, "\xeb\x00", 2)) &&
+		       (are_nops(p - SEAM_FDR_PREFIX_BYTES,
+				 SEAM_FDR_PREFIX_BYTES) ||
+			p[-SEAM_FDR_PREFIX_BYTES] == 0xe9);
 	}
 	return false;
 }
@@ -149,7 +123,7 @@ static int compare_sleds(const void *left, const void *right)
 	       SEAM_COMPARE(a->kind, b->kind);
 }
 
-/* Sort them, and refuse those that begin within another. */
+/* Sort the sleds, and refuse sleds that begin within another. */
 static void settle(struct seam_fdr_sleds *sleds)
 {
 	uint64_t end = 0;
@@ -181,20 +155,19 @@ static uint64_t number_at(const uint8_t *p)
 /* 0: kinds and versions that do not exist, or whose layout is not known. */
 static uint8_t bytes_of(uint8_t kind, uint8_t version)
 {
-	if (version > MAX_VERSION)
+	static const uint8_t bytes[] = {
+		[SEAM_FDR_SLED_ENTRY] = SEAM_FDR_SLED_BYTES,
+		[SEAM_FDR_SLED_EXIT] = SEAM_FDR_SLED_BYTES,
+		[SEAM_FDR_SLED_TAIL] = SEAM_FDR_SLED_BYTES,
+		[SEAM_FDR_SLED_ENTRY_ARGS] = SEAM_FDR_SLED_BYTES,
+		[SEAM_FDR_SLED_CUSTOM] = SEAM_FDR_CUSTOM_BYTES,
+		[SEAM_FDR_SLED_TYPED] = SEAM_FDR_TYPED_BYTES,
+	};
+
+	if (version > MAX_VERSION || kind >= SEAM_ARRAY_SIZE(bytes) ||
+	    (kind == SEAM_FDR_SLED_CUSTOM && !version))
 		return 0;
-	switch (kind) {
-	case SEAM_FDR_SLED_ENTRY:
-	case SEAM_FDR_SLED_EXIT:
-	case SEAM_FDR_SLED_TAIL:
-	case SEAM_FDR_SLED_ENTRY_ARGS:
-		return SEAM_FDR_SLED_BYTES;
-	case SEAM_FDR_SLED_CUSTOM:
-		return version ? SEAM_FDR_CUSTOM_BYTES : 0;
-	case SEAM_FDR_SLED_TYPED:
-		return SEAM_FDR_TYPED_BYTES;
-	}
-	return 0;
+	return bytes[kind];
 }
 
 static int read_map_entry(struct reader *r, const uint8_t *p)
@@ -222,21 +195,9 @@ static int read_map_entry(struct reader *r, const uint8_t *p)
 	return add_sled(r, sled);
 }
 
-static int read_map(struct reader *r, uint64_t start, uint64_t bytes)
-{
-	int e = 0;
-
-	for (uint64_t at = 0; e == 0 && bytes - at >= MAP_ENTRY_BYTES;
-	     at += MAP_ENTRY_BYTES)
-		e = read_map_entry(r, (const uint8_t *)start + at);
-	return e;
-}
-
 /* ---- entries of gcc ---- */
 
-/*
- * Whole nops from @p on, so many that a call fits.  0: there are less.
- */
+/* The bytes of whole nops from @p on in which a call fits; 0: too few. */
 static uint8_t room_for_call(const uint8_t *p, size_t n, bool *is_divided)
 {
 	size_t room = 0, first = 0;
@@ -254,8 +215,8 @@ static uint8_t room_for_call(const uint8_t *p, size_t n, bool *is_divided)
 }
 
 /*
- * Where a sled may begin among the nops at @body: there; or after the first of
- * one byte, where the sled's first two bytes would be in two words of 8.
+ * Where a sled may begin among the nops at @body: there; or after a nop of one
+ * byte, where the sled's first two bytes would be in two words of 8.
  */
 static uint64_t first_in_word(const struct seam_fdr_code *code, uint64_t body)
 {
@@ -275,20 +236,11 @@ static uint64_t body_of(const struct seam_fdr_code *code, uint64_t function)
 					   function;
 }
 
-/* At most so many bytes of code are at @start. */
-static size_t code_bytes(const struct seam_fdr_code *code, uint64_t start,
-			 size_t most)
-{
-	while (most && !seam_fdr_code_at(code, start, most))
-		most--;
-	return most;
-}
-
 static int add_entry(struct reader *r, uint64_t function, bool has_prefix)
 {
 	uint64_t body = body_of(r->code, function);
 	uint64_t call = first_in_word(r->code, body);
-	size_t n = code_bytes(r->code, call, 2 * SEAM_FDR_MAX_CALL_BYTES);
+	size_t n = 2 * SEAM_FDR_MAX_CALL_BYTES;
 	struct seam_fdr_sled sled = {
 		.address = call, .kind = SEAM_FDR_SLED_CALL,
 	};
@@ -296,6 +248,8 @@ static int add_entry(struct reader *r, uint64_t function, bool has_prefix)
 
 	if (e < 0)
 		return e;
+	while (n && !seam_fdr_code_at(r->code, call, n))
+		n--;
 	if (n)
 		sled.bytes = room_for_call((const uint8_t *)call, n,
 					   &sled.is_divided);
@@ -314,15 +268,15 @@ static int add_entry(struct reader *r, uint64_t function, bool has_prefix)
 }
 
 /*
- * The address is that of the first nop: at the function's beginning, or after
- * its endbr64, or before it where some of the nops are.
+ * An entry has the address of the first nop: at the function's beginning, after
+ * its endbr64, or before the function, where some of the nops are.
  */
-static int read_patchable(struct reader *r, uint64_t address)
+static int read_patchable(struct reader *r, const uint8_t *entry)
 {
 	enum { MAX_PREFIX = 64 };
+	uint64_t address = number_at(entry), function;
 	const struct seam_fdr_code *code = r->code;
 	size_t i = seam_fdr_code_find(code, address);
-	uint64_t function;
 
 	if (i < seam_fdr_code_n_functions(code)) {
 		function = seam_fdr_code_function(code, i);
@@ -336,13 +290,14 @@ static int read_patchable(struct reader *r, uint64_t address)
 		     address - SEAM_FDR_ENDBR_BYTES &&
 	    body_of(code, address - SEAM_FDR_ENDBR_BYTES) == address)
 		return add_entry(r, address - SEAM_FDR_ENDBR_BYTES, false);
-	/* it cannot be known where the function begins */
+	/* the function's beginning is not known */
 	r->sleds->n_refused++;
 	return add_function(r, address);
 }
 
-static int read_mcount(struct reader *r, uint64_t address)
+static int read_mcount(struct reader *r, const uint8_t *entry)
 {
+	uint64_t address = number_at(entry);
 	uint64_t before = address - SEAM_FDR_ENDBR_BYTES;
 
 	/* calls of __fentry__ are in the other list */
@@ -350,16 +305,6 @@ static int read_mcount(struct reader *r, uint64_t address)
 		return 0;
 	return add_entry(r, body_of(r->code, before) == address ? before :
 							     address, false);
-}
-
-static int read_addresses(struct reader *r, uint64_t start, uint64_t bytes,
-			  int (*read_one)(struct reader *, uint64_t))
-{
-	int e = 0;
-
-	for (uint64_t at = 0; e == 0 && bytes - at >= 8; at += 8)
-		e = read_one(r, number_at((const uint8_t *)start + at));
-	return e;
 }
 
 static int read_calls(struct reader *r)
@@ -387,6 +332,16 @@ static int read_calls(struct reader *r)
 
 /* ---- all of a list ---- */
 
+/* Lists in memory: a function for each entry, and the entry's size. */
+static const struct list_reader {
+	int (*read)(struct reader *r, const uint8_t *entry);
+	uint64_t bytes;
+} readers[] = {
+	[SEAM_FDR_LIST_XRAY] = { read_map_entry, MAP_ENTRY_BYTES },
+	[SEAM_FDR_LIST_PATCHABLE] = { read_patchable, 8 },
+	[SEAM_FDR_LIST_MCOUNT] = { read_mcount, 8 },
+};
+
 int seam_fdr_sleds_read(struct seam_fdr_sleds *sleds,
 			enum seam_fdr_list_kind kind,
 			const struct seam_fdr_code *code, uint64_t start,
@@ -396,25 +351,13 @@ int seam_fdr_sleds_read(struct seam_fdr_sleds *sleds,
 	int e = 0;
 
 	*sleds = (struct seam_fdr_sleds) { .n_refused = 0 };
-	if (kind != SEAM_FDR_LIST_FENTRY &&
-	    !seam_fdr_code_segment(code, start, bytes, PROT_READ))
-		return 0;
-	switch (kind) {
-	case SEAM_FDR_LIST_XRAY:
-		e = read_map(&r, start, bytes);
-		break;
-	case SEAM_FDR_LIST_PATCHABLE:
-		e = read_addresses(&r, start, bytes, read_patchable);
-		break;
-	case SEAM_FDR_LIST_MCOUNT:
-		e = read_addresses(&r, start, bytes, read_mcount);
-		break;
-	case SEAM_FDR_LIST_FENTRY:
+	if (kind == SEAM_FDR_LIST_FENTRY)
 		e = read_calls(&r);
-		break;
-	case SEAM_FDR_N_LISTS:
-		break;
-	}
+	else if (seam_fdr_code_segment(code, start, bytes, PROT_READ))
+		for (uint64_t at = 0; e == 0 &&
+		     bytes - at >= readers[kind].bytes;
+		     at += readers[kind].bytes)
+			e = readers[kind].read(&r, (const uint8_t *)start + at);
 	if (e < 0)
 		seam_fdr_sleds_fini(sleds);
 	else

@@ -9,15 +9,15 @@
  *	__patchable_function_entries	-fpatchable-function-entry
  *	__mcount_loc			-mfentry -mnop-mcount -mrecord-mcount
  *
- * Calls of -mfentry are in no list; they are where functions begin, and these
- * are in the header of .eh_frame.
+ * Calls of -mfentry are in no list: they are where functions begin, which the
+ * header of .eh_frame says.
  *
  * A list may be damaged, or hostile.  A sled is accepted only where all of it
  * is in a readable and executable segment of the image, overlaps no other, and
  * has the bytes that a compiler puts there, or that we have put there.
  *
  * The functions of a list are numbered from 0 in its order; as in llvm-xray a
- * new one begins where the function's address is not the one before.  So they
+ * new function begins where the address of the function changes.  So functions
  * are counted also where their sleds are refused.
  *
  * Not in a handler: uses malloc.  Threads: one at a time, while the image stays

@@ -17,7 +17,6 @@
 enum {
 	STUB_BYTES = 32,
 	BLOCK_BYTES = 64 << 10,
-	MAX_TARGETS = 16,
 };
 
 #define NAME "seam-fdr stubs"
@@ -29,14 +28,18 @@ struct block {
 	uint64_t start;
 	uint32_t n_used, n_written;		/* bytes */
 	uint8_t *bytes;				/* a copy, to write from */
-	uint64_t jumps[2][MAX_TARGETS];		/* in the order of targets */
+};
+
+/* What sleds call to come to @target: the target itself, or a stub. */
+struct jump {
+	uint64_t address, target;
+	bool loads_word;
 };
 
 static SEAM_ARRAY(struct block) blocks;
-/* No memory is near it: not looked for again before the next write. */
+static SEAM_ARRAY(struct jump) jumps;
+/* No memory is near: not looked for again before the next write. */
 static struct seam_fdr_reach without_memory;
-static uint64_t targets[MAX_TARGETS];
-static size_t n_targets;
 
 /* ---- memory ---- */
 
@@ -82,14 +85,14 @@ static bool map_at(uint64_t address)
 		prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, p, BLOCK_BYTES, NAME);
 		return true;
 	}
-	/* kernels before 4.17 take it for a hint */
+	/* kernels before 4.17 take the address for a hint */
 	munmap(p, BLOCK_BYTES);
 	return false;
 }
 
 /*
  * Rather far than near: after a program is its heap, which grows by brk(2), and
- * next to libraries are those that come later.
+ * next to libraries come libraries that are loaded later.
  */
 static uint64_t map_near(const struct seam_fdr_reach *reach)
 {
@@ -109,7 +112,7 @@ static uint64_t map_near(const struct seam_fdr_reach *reach)
 	return 0;
 }
 
-/* One that @reach reaches, with room for a stub; NULL: there is no memory. */
+/* A block that @reach reaches, with room for a stub; NULL: no memory. */
 static struct block *block_near(const struct seam_fdr_reach *reach)
 {
 	struct block block = { .n_used = 0 };
@@ -139,7 +142,7 @@ fail:
 
 /* ---- code ---- */
 
-/* Its address, where it will be. */
+/* The stub's address, where it is after seam_fdr_stubs_write(). */
 static uint64_t add_stub(struct block *block, const uint8_t bytes[STUB_BYTES])
 {
 	uint64_t address = block->start + block->n_used;
@@ -182,46 +185,43 @@ int seam_fdr_stubs_write(void)
 	return r;
 }
 
-static size_t number_of(uint64_t target)
-{
-	size_t i = 0;
-
-	while (i < n_targets && targets[i] != target)
-		i++;
-	if (i == n_targets && i < MAX_TARGETS)
-		targets[n_targets++] = target;
-	return i;
-}
-
-uint64_t seam_fdr_stub_jump(const struct seam_fdr_reach *reach,
-			    const void *target, bool loads_word)
+/* 0: no memory. */
+static uint64_t make_jump(const struct seam_fdr_reach *reach, uint64_t target,
+			  bool loads_word)
 {
 	/* mov (%rsp), %r10; mov -9(%r10), %r10d; jmp *0(%rip) */
 	static const uint8_t code[] = { 0x4c, 0x8b, 0x14, 0x24, 0x45, 0x8b,
 					0x52, 0xf7, 0xff, 0x25, 0, 0, 0, 0 };
 	const size_t skip = loads_word ? 0 : 8;
 	uint8_t bytes[STUB_BYTES] = { 0 };
-	uint64_t address = (uint64_t)target;
-	size_t number = number_of(address);
 	struct block *block;
 
-	if (number == MAX_TARGETS)
-		return 0;
-	if (!loads_word && reaches(reach, address))
-		return address;
-	for (size_t i = 0; i < blocks.n; i++) {
-		uint64_t jump = blocks.items[i].jumps[loads_word][number];
-
-		if (jump && reaches(reach, jump))
-			return jump;
-	}
+	if (!loads_word && reaches(reach, target))
+		return target;
 	block = block_near(reach);
 	if (!block)
 		return 0;
 	memcpy(bytes, code + skip, sizeof(code) - skip);
-	memcpy(bytes + sizeof(code) - skip, &address, sizeof(address));
-	block->jumps[loads_word][number] = add_stub(block, bytes);
-	return block->jumps[loads_word][number];
+	memcpy(bytes + sizeof(code) - skip, &target, sizeof(target));
+	return add_stub(block, bytes);
+}
+
+uint64_t seam_fdr_stub_jump(const struct seam_fdr_reach *reach,
+			    const void *target, bool loads_word)
+{
+	struct jump jump = { 0, (uint64_t)target, loads_word };
+
+	for (size_t i = 0; i < jumps.n; i++)
+		if (jumps.items[i].target == jump.target &&
+		    jumps.items[i].loads_word == loads_word &&
+		    reaches(reach, jumps.items[i].address))
+			return jumps.items[i].address;
+	if (!SEAM_ARRAY_RESERVE(&jumps, 1))
+		return 0;
+	jump.address = make_jump(reach, jump.target, loads_word);
+	if (jump.address)
+		jumps.items[jumps.n++] = jump;
+	return jump.address;
 }
 
 uint64_t seam_fdr_stub_entry(const struct seam_fdr_reach *reach, uint32_t word,
@@ -233,7 +233,7 @@ uint64_t seam_fdr_stub_entry(const struct seam_fdr_reach *reach, uint32_t word,
 	uint64_t address = (uint64_t)target;
 	int32_t distance;
 
-	if (!block || number_of(address) == MAX_TARGETS)
+	if (!block)
 		return 0;
 	memcpy(bytes + 2, &word, sizeof(word));
 	if (back) {
@@ -249,14 +249,10 @@ uint64_t seam_fdr_stub_entry(const struct seam_fdr_reach *reach, uint32_t word,
 	return add_stub(block, bytes);
 }
 
-bool seam_fdr_stub_is_ours(uint64_t address)
+bool seam_fdr_stub_is_jump(uint64_t address)
 {
-	for (size_t i = 0; i < n_targets; i++)
-		if (targets[i] == address)
-			return true;
-	for (size_t i = 0; i < blocks.n; i++)
-		if (address >= blocks.items[i].start &&
-		    address < blocks.items[i].start + blocks.items[i].n_used)
+	for (size_t i = 0; i < jumps.n; i++)
+		if (jumps.items[i].address == address)
 			return true;
 	return false;
 }

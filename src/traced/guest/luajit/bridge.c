@@ -25,7 +25,7 @@ enum {
 struct bridging {
 	const struct seam_luajit *lj;
 	struct seam_guest_walk *walk;
-	struct seam_guest_registers *regs;
+	struct seam_unwind_registers *regs;
 	bool is_exact;
 };
 
@@ -33,11 +33,6 @@ static bool read_stack(const struct bridging *b, uint64_t addr,
 		       uint64_t *word)
 {
 	return seam_unwind_read(b->walk->stack, addr, word);
-}
-
-static bool has(const struct bridging *b, unsigned int column)
-{
-	return b->regs->known >> column & 1;
 }
 
 bool seam_luajit_has_code(const void *object, uint64_t pc, bool is_in_image)
@@ -57,17 +52,6 @@ static uint64_t raw(uint64_t cframe)
 	return cframe & ~UINT64_C(3);
 }
 
-/* The activation that was found last, if it is one of @thread. */
-static const struct seam_guest_activation *
-last_of(const struct bridging *b, uint64_t thread)
-{
-	size_t n = b->walk->n_activations;
-	const struct seam_guest_activation *last =
-		n ? seam_guest_activation(b->walk, n - 1) : NULL;
-
-	return last && last->thread == thread ? last : NULL;
-}
-
 /*
  * The first C frame of @thread that is @low to @high; 0: none is.  The search
  * begins after the activation that was found last.
@@ -76,11 +60,14 @@ static uint64_t find_cframe(const struct bridging *b,
 			    const struct seam_luajit_thread *thread,
 			    uint64_t low, uint64_t high)
 {
-	const struct seam_guest_activation *last = last_of(b, thread->addr);
+	size_t n = b->walk->n_activations;
+	const struct seam_guest_activation *last =
+		n ? &b->walk->sample->activations[n - 1] : NULL;
 	uint64_t cframe = raw(thread->cframe);
 
-	if (last && !read_stack(b, last->notes[SEAM_LUAJIT_NOTE_CFRAME] +
-				b->lj->at.cf_prev, &cframe))
+	if (last && last->thread == thread->addr &&
+	    !read_stack(b, last->notes[SEAM_LUAJIT_NOTE_CFRAME] +
+			   b->lj->at.cf_prev, &cframe))
 		return 0;
 	for (int i = 0; i < MAX_CHAIN && raw(cframe); i++) {
 		if (raw(cframe) >= low && raw(cframe) <= high)
@@ -111,7 +98,7 @@ static bool running_thread(const struct bridging *b,
 	uint64_t g, addr;
 	size_t n = b->walk->n_activations;
 
-	if (has(b, R14)) {
+	if (seam_unwind_has(b->regs, R14)) {
 		g = b->regs->value[R14] - at->g_dispatch;
 		if (seam_guest_u64(&b->walk->memory, g + at->g_cur_l, &addr) &&
 		    seam_luajit_read_thread(b->lj, &b->walk->memory, addr,
@@ -119,23 +106,10 @@ static bool running_thread(const struct bridging *b,
 			return true;
 	}
 	return n && seam_luajit_read_thread(b->lj, &b->walk->memory,
-			seam_guest_activation(b->walk, n - 1)->thread, thread);
+			b->walk->sample->activations[n - 1].thread, thread);
 }
 
 /* --- from a C frame to its caller --- */
-
-/* The C frame is read later: its pages are of the own stack, or were read. */
-static void know_cframe(const struct bridging *b, uint64_t cframe)
-{
-	const struct seam_unwind_memory *stack = b->walk->stack;
-	uint64_t last = cframe + b->lj->at.cf_bytes - 1;
-
-	if (cframe - stack->stack_addr >= stack->stack_bytes ||
-	    last - stack->stack_addr >= stack->stack_bytes)
-		return;
-	seam_guest_memory_know(&b->walk->memory, cframe);
-	seam_guest_memory_know(&b->walk->memory, last);
-}
 
 static bool restore(const struct bridging *b, uint64_t addr,
 		    unsigned int column)
@@ -146,7 +120,7 @@ static bool restore(const struct bridging *b, uint64_t addr,
 	return true;
 }
 
-static enum seam_guest_bridged leave(const struct bridging *b,
+static enum seam_unwind_end leave(const struct bridging *b,
 				     uint64_t cframe, bool is_trace)
 {
 	const uint64_t preserved = UINT64_C(1) << R12 | UINT64_C(1) << R13;
@@ -158,38 +132,50 @@ static enum seam_guest_bridged leave(const struct bridging *b,
 	    !restore(b, cfa - 40, R14) ||
 	    (is_trace && (!restore(b, cframe, R12) ||
 			  !restore(b, cframe - 8, R13))))
-		return SEAM_GUEST_LOST;
+		return SEAM_UNWIND_UNKNOWN_REGISTER;
 	b->regs->value[RSP] = cfa;
 	b->regs->known |= UINT64_C(1) << RSP;
-	return SEAM_GUEST_TO_CALLER;
+	return SEAM_UNWIND_CALLER;
 }
 
-static enum seam_guest_bridged
+static uint64_t register_or_0(const struct bridging *b, unsigned int column)
+{
+	return seam_unwind_has(b->regs, column) ? b->regs->value[column] : 0;
+}
+
+static enum seam_unwind_end
 activate(const struct bridging *b, const struct seam_luajit_thread *thread,
 	 uint64_t cframe, enum seam_luajit_activation kind)
 {
 	struct seam_guest_activation *activation =
 		seam_guest_activate(b->walk, thread->g, thread->addr);
+	const struct seam_unwind_memory *stack = b->walk->stack;
+	uint64_t last = cframe + b->lj->at.cf_bytes - 1;
 
 	if (!activation)
-		return SEAM_GUEST_LOST;
-	know_cframe(b, cframe);
+		return SEAM_UNWIND_UNKNOWN_REGISTER;
+	/* read later: its pages are of the own stack, or were read */
+	if (cframe - stack->stack_addr < stack->stack_bytes &&
+	    last - stack->stack_addr < stack->stack_bytes) {
+		seam_guest_memory_know(&b->walk->memory, cframe);
+		seam_guest_memory_know(&b->walk->memory, last);
+	}
 	activation->kind = (uint8_t)kind;
 	activation->notes[SEAM_LUAJIT_NOTE_CFRAME] = cframe;
 	activation->notes[SEAM_LUAJIT_NOTE_PC] = b->regs->value[RIP];
 	activation->notes[SEAM_LUAJIT_NOTE_RBX] =
-		has(b, RBX) ? b->regs->value[RBX] : 0;
+		register_or_0(b, RBX);
 	activation->notes[SEAM_LUAJIT_NOTE_RBP] =
-		has(b, RBP) ? b->regs->value[RBP] : 0;
+		register_or_0(b, RBP);
 	activation->notes[SEAM_LUAJIT_NOTE_RDX] =
-		has(b, RDX) ? b->regs->value[RDX] : 0;
+		register_or_0(b, RDX);
 	return leave(b, cframe, kind == SEAM_LUAJIT_IN_TRACE);
 }
 
 /* --- code in which rsp is not the C frame --- */
 
 /* A prologue or an epilogue: what was pushed and not popped is known. */
-static enum seam_guest_bridged leave_edge(const struct bridging *b,
+static enum seam_unwind_end leave_edge(const struct bridging *b,
 					  uint32_t distance)
 {
 	static const uint8_t saved[] = { RIP, RBP, RBX, R15, R14 };
@@ -198,9 +184,9 @@ static enum seam_guest_bridged leave_edge(const struct bridging *b,
 	for (unsigned int i = 0; i < sizeof(saved) && 8 * (i + 1) <= distance;
 	     i++)
 		if (!restore(b, cfa - 8 * (i + 1), saved[i]))
-			return SEAM_GUEST_LOST;
+			return SEAM_UNWIND_UNKNOWN_REGISTER;
 	b->regs->value[RSP] = cfa;
-	return SEAM_GUEST_TO_CALLER;
+	return SEAM_UNWIND_CALLER;
 }
 
 static const struct seam_luajit_edge *find_edge(const struct seam_luajit *lj,
@@ -231,43 +217,38 @@ static bool is_after_call(const struct bridging *b, uint64_t pc)
 	uint8_t bytes[SEAM_UNWIND_CALL_BYTES];
 
 	return pc > 4096 && pc >> 47 == 0 &&
-	       seam_guest_read(b->walk, pc - sizeof(bytes), bytes,
+	       seam_guest_load(&b->walk->memory, pc - sizeof(bytes), bytes,
 			       sizeof(bytes)) &&
 	       seam_unwind_is_call(bytes + sizeof(bytes), sizeof(bytes));
 }
 
 /* A subroutine that C code, or a trace, called: it keeps its registers. */
-static enum seam_guest_bridged leave_subroutine(const struct bridging *b,
-						uint64_t return_addr)
+static enum seam_unwind_end leave_subroutine(const struct bridging *b,
+					     uint64_t return_addr)
 {
 	b->regs->value[RIP] = return_addr;
 	b->regs->value[RSP] += 8;
-	return SEAM_GUEST_TO_CALLER;
+	return SEAM_UNWIND_CALLER;
 }
 
 /* The C frame that is at, or a little above, rsp. */
-static enum seam_guest_bridged bridge_above(const struct bridging *b,
+static enum seam_unwind_end bridge_above(const struct bridging *b,
 					    enum seam_luajit_activation kind)
 {
 	uint64_t sp = b->regs->value[RSP], cframe;
 	struct seam_luajit_thread thread;
 
 	if (!running_thread(b, &thread))
-		return SEAM_GUEST_BY_RULES;
+		return SEAM_UNWIND_WITHOUT_CFI;
 	cframe = find_cframe(b, &thread, sp, sp + MAX_TRACE_BYTES);
 	return cframe ? activate(b, &thread, cframe, kind) :
-			SEAM_GUEST_BY_RULES;
-}
-
-static enum seam_guest_bridged bridge_trace(const struct bridging *b)
-{
-	return bridge_above(b, SEAM_LUAJIT_IN_TRACE);
+			SEAM_UNWIND_WITHOUT_CFI;
 }
 
 /* --- the interpreter --- */
 
 /* Interrupted in it. */
-static enum seam_guest_bridged bridge_instruction(const struct bridging *b)
+static enum seam_unwind_end bridge_instruction(const struct bridging *b)
 {
 	uint64_t pc = b->regs->value[RIP], sp = b->regs->value[RSP], caller;
 	const struct seam_luajit_edge *edge = find_edge(b->lj, pc);
@@ -278,7 +259,7 @@ static enum seam_guest_bridged bridge_instruction(const struct bridging *b)
 	if (is_cframe(b, sp, &thread))
 		return activate(b, &thread, sp, SEAM_LUAJIT_AT_INSTRUCTION);
 	if (pc - b->lj->exit_start < b->lj->exit_end - b->lj->exit_start)
-		return bridge_trace(b);
+		return bridge_above(b, SEAM_LUAJIT_IN_TRACE);
 	/* about to enter a trace */
 	if (is_cframe(b, sp + TRACE_SPACE, &thread))
 		return activate(b, &thread, sp + TRACE_SPACE,
@@ -286,7 +267,7 @@ static enum seam_guest_bridged bridge_instruction(const struct bridging *b)
 	/* entering or leaving, L is not linked to its C frame */
 	if (pc - b->lj->exit_end >= b->lj->subroutines_end - b->lj->exit_end ||
 	    !read_stack(b, sp, &caller) || !is_after_call(b, caller))
-		return SEAM_GUEST_BY_RULES;
+		return SEAM_UNWIND_WITHOUT_CFI;
 	if (seam_luajit_is_code(b->lj, caller) &&
 	    is_cframe(b, sp + 8, &thread))
 		return activate(b, &thread, sp + 8,
@@ -295,7 +276,7 @@ static enum seam_guest_bridged bridge_instruction(const struct bridging *b)
 }
 
 /* It called C code. */
-static enum seam_guest_bridged bridge_call(const struct bridging *b)
+static enum seam_unwind_end bridge_call(const struct bridging *b)
 {
 	uint64_t pc = b->regs->value[RIP], sp = b->regs->value[RSP];
 	struct seam_luajit_thread thread;
@@ -303,10 +284,10 @@ static enum seam_guest_bridged bridge_call(const struct bridging *b)
 	if (is_cframe(b, sp, &thread))
 		return activate(b, &thread, sp, SEAM_LUAJIT_AT_CALL);
 	if (pc - b->lj->exit_start < b->lj->exit_end - b->lj->exit_start)
-		return bridge_trace(b);
+		return bridge_above(b, SEAM_LUAJIT_IN_TRACE);
 	/* a callback is entered: L is not linked to its C frame */
 	if (pc >= b->lj->subroutines_end)
-		return SEAM_GUEST_BY_RULES;
+		return SEAM_UNWIND_WITHOUT_CFI;
 	/*
 	 * libgcc goes back to a frame of the VM, for an error: it stores that
 	 * frame's registers over those that its own frame has saved.
@@ -318,24 +299,24 @@ static enum seam_guest_bridged bridge_call(const struct bridging *b)
  * Code in no image: a trace, or the stub of a callback, which has pushed
  * nothing, or rbp.
  */
-static enum seam_guest_bridged bridge_outside(const struct bridging *b)
+static enum seam_unwind_end bridge_outside(const struct bridging *b)
 {
-	enum seam_guest_bridged bridged = bridge_trace(b);
+	enum seam_unwind_end bridged = bridge_above(b, SEAM_LUAJIT_IN_TRACE);
 	uint64_t sp = b->regs->value[RSP], caller;
 
-	if (bridged != SEAM_GUEST_BY_RULES || !b->is_exact)
-		return bridged == SEAM_GUEST_BY_RULES ? SEAM_GUEST_NO_CODE :
+	if (bridged != SEAM_UNWIND_WITHOUT_CFI || !b->is_exact)
+		return bridged == SEAM_UNWIND_WITHOUT_CFI ? SEAM_UNWIND_NO_MAPPING :
 							bridged;
 	if (read_stack(b, sp, &caller) && is_after_call(b, caller))
 		return leave_subroutine(b, caller);
 	if (!read_stack(b, sp + 8, &caller) || !is_after_call(b, caller))
-		return SEAM_GUEST_NO_CODE;
+		return SEAM_UNWIND_NO_MAPPING;
 	return leave_edge(b, 16);
 }
 
-enum seam_guest_bridged
+enum seam_unwind_end
 seam_luajit_bridge(const void *object, struct seam_guest_walk *walk,
-		   struct seam_guest_registers *regs, bool is_exact)
+		   struct seam_unwind_registers *regs, bool is_exact)
 {
 	const struct bridging b = { object, walk, regs, is_exact };
 

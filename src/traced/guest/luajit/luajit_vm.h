@@ -8,7 +8,6 @@
 #ifndef SEAM_LUAJIT_VM_H
 #define SEAM_LUAJIT_VM_H
 
-#include "seam/guest.h"
 #include "traced/guest/luajit/lua_api.h"
 #include "traced/guest/luajit/luajit.h"
 

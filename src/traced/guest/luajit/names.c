@@ -28,13 +28,15 @@ static bool read_word(const struct caller *c, uint16_t offset, uint64_t *word)
 
 /* --- texts --- */
 
-/* Bytes at @addr up to a NUL, or @n of them; what is longer is cut. */
+/*
+ * Bytes at @addr up to a NUL, or @n of them, at most @max.  *@is_cut: there are
+ * more.
+ */
 static uint32_t copy_text(struct seam_guest_memory *memory, uint64_t addr,
 			  uint32_t n, char *to, uint32_t max, bool *is_cut)
 {
-	uint32_t i = 0;
-
 	uint8_t next = 0;
+	uint32_t i = 0;
 
 	while (i < n && i < max &&
 	       seam_guest_u8(memory, addr + i, (uint8_t *)&to[i]) && to[i])
@@ -44,38 +46,38 @@ static uint32_t copy_text(struct seam_guest_memory *memory, uint64_t addr,
 	return i;
 }
 
-/* The string object at @addr. */
-static uint32_t copy_string(const struct seam_luajit *lj,
-			    struct seam_guest_memory *memory, uint64_t addr,
-			    char *to, uint32_t max, bool *is_cut)
+static void set_name(struct seam_guest_memory *memory, uint64_t addr,
+		     uint32_t n, struct seam_guest_symbol *text)
 {
-	uint32_t n;
+	bool is_cut;
 
-	if (!seam_luajit_is(memory, addr, SEAM_LUAJIT_STRING) ||
-	    !seam_guest_u32(memory, addr + lj->at.s_len, &n))
-		return 0;
-	return copy_text(memory, addr + lj->at.s_bytes, n, to, max, is_cut);
+	text->n_name = (uint8_t)copy_text(memory, addr, n, text->name,
+					  sizeof(text->name), &is_cut);
+	text->flags |= is_cut ? SEAM_GUEST_NAME_CUT : 0;
 }
 
-static void set_name_at(const struct caller *c, uint64_t addr,
-			struct seam_guest_text *text)
+/* Size and text of the string object at @string; false: it is none. */
+static bool read_string(const struct seam_luajit *lj,
+			struct seam_guest_memory *memory, uint64_t string,
+			uint64_t *addr, uint32_t *n)
 {
-	text->n_name = (uint8_t)copy_text(c->memory, addr, UINT32_MAX,
-					  text->name, sizeof(text->name),
-					  &text->is_name_cut);
+	*addr = string + lj->at.s_bytes;
+	return seam_luajit_is(memory, string, SEAM_LUAJIT_STRING) &&
+	       seam_guest_u32(memory, string + lj->at.s_len, n);
 }
 
 /* The string constant @index. */
 static void set_constant(const struct caller *c, uint32_t index,
-			 struct seam_guest_text *text)
+			 struct seam_guest_symbol *text)
 {
-	uint64_t k, string;
+	uint64_t k, string, addr;
+	uint32_t n;
 
 	if (read_word(c, c->lj->at.pt_k, &k) &&
 	    seam_guest_u64(c->memory, k - 8 * ((uint64_t)index + 1),
-			   &string))
-		text->n_name = (uint8_t)copy_string(c->lj, c->memory, string,
-			text->name, sizeof(text->name), &text->is_name_cut);
+			   &string) &&
+	    read_string(c->lj, c->memory, string, &addr, &n))
+		set_name(c->memory, addr, n, text);
 }
 
 /* --- variables --- */
@@ -106,7 +108,7 @@ static bool read_number(const struct caller *c, uint64_t *addr, uint32_t *value)
 }
 
 static void set_upvalue(const struct caller *c, uint32_t index,
-			struct seam_guest_text *text)
+			struct seam_guest_symbol *text)
 {
 	uint64_t addr, end;
 
@@ -116,7 +118,7 @@ static void set_upvalue(const struct caller *c, uint32_t index,
 	while (index-- > 0)
 		if (!skip_text(c, &addr, end))
 			return;
-	set_name_at(c, addr, text);
+	set_name(c->memory, addr, UINT32_MAX, text);
 }
 
 /*
@@ -125,7 +127,7 @@ static void set_upvalue(const struct caller *c, uint32_t index,
  * before, and the number of those in which it lives.
  */
 static bool set_local(const struct caller *c, uint32_t position, uint32_t slot,
-		      struct seam_guest_text *text)
+		      struct seam_guest_symbol *text)
 {
 	uint64_t addr, end;
 	uint32_t start = 0, distance, n;
@@ -153,7 +155,7 @@ static bool set_local(const struct caller *c, uint32_t position, uint32_t slot,
 		if (position >= start + n || slot-- > 0)
 			continue;
 		if (first >= NAMES_FIRST)
-			set_name_at(c, name, text);
+			set_name(c->memory, name, UINT32_MAX, text);
 		return first >= NAMES_FIRST;
 	}
 	return false;
@@ -161,7 +163,7 @@ static bool set_local(const struct caller *c, uint32_t position, uint32_t slot,
 
 /* What the instructions before @position have loaded into @slot. */
 static void set_loaded(const struct caller *c, uint32_t position,
-		       uint32_t slot, struct seam_guest_text *text)
+		       uint32_t slot, struct seam_guest_symbol *text)
 {
 	const struct seam_luajit_opcodes *op = &c->lj->op;
 	uint32_t instruction;
@@ -191,7 +193,7 @@ static void set_loaded(const struct caller *c, uint32_t position,
 static void set_called_name(const struct seam_luajit *lj,
 			    struct seam_guest_walk *walk,
 			    const struct seam_luajit_frame *frame,
-			    struct seam_guest_text *text)
+			    struct seam_guest_symbol *text)
 {
 	struct caller c = {
 		.lj = lj, .memory = &walk->memory, .proto = frame->object,
@@ -234,12 +236,13 @@ uint32_t seam_luajit_line(const struct seam_luajit *lj,
 
 /* --- ids --- */
 
-static void clear_text(struct seam_guest_text *text)
+/* Storage for the texts of a function that gets an id, empty. */
+static struct seam_guest_symbol *new_text(struct seam_guest_walk *walk)
 {
-	text->start = text->line = text->last_line = 0;
-	text->n_chunk = 0;
-	text->n_name = 0;
-	text->is_chunk_cut = text->is_name_cut = false;
+	struct seam_guest_symbol *text = &walk->sample->text;
+
+	memset(text, 0, offsetof(struct seam_guest_symbol, chunk));
+	return text;
 }
 
 /* A prototype: what is at its address may be another one later. */
@@ -265,17 +268,21 @@ static bool set_proto_key(const struct seam_luajit *lj,
 
 static void set_proto_text(const struct seam_luajit *lj,
 			   struct seam_guest_memory *memory, uint64_t proto,
-			   uint64_t chunk, struct seam_guest_text *text)
+			   uint64_t chunk, struct seam_guest_symbol *text)
 {
-	uint32_t n_lines;
+	uint32_t n_lines, n;
+	uint64_t addr;
+	bool is_cut;
 
 	if (!seam_guest_u32(memory, proto + lj->at.pt_firstline, &text->line) ||
 	    !seam_guest_u32(memory, proto + lj->at.pt_numline, &n_lines))
 		return;
 	text->last_line = text->line + n_lines;
-	text->n_chunk = (uint16_t)copy_string(lj, memory, chunk, text->chunk,
-					      sizeof(text->chunk),
-					      &text->is_chunk_cut);
+	if (!read_string(lj, memory, chunk, &addr, &n))
+		return;
+	text->n_chunk = (uint16_t)copy_text(memory, addr, n, text->chunk,
+					    sizeof(text->chunk), &is_cut);
+	text->flags |= is_cut ? SEAM_GUEST_CHUNK_CUT : 0;
 }
 
 static uint32_t proto_id(const struct seam_luajit *lj,
@@ -283,7 +290,7 @@ static uint32_t proto_id(const struct seam_luajit *lj,
 			 const struct seam_luajit_frame *caller,
 			 uint32_t *first_line)
 {
-	struct seam_guest_text *text = seam_guest_text_room(walk);
+	struct seam_guest_symbol *text;
 	struct seam_guest_key key;
 	bool is_nameless;
 	uint32_t id;
@@ -296,7 +303,7 @@ static uint32_t proto_id(const struct seam_luajit *lj,
 		caller = NULL;
 	if (id && (!is_nameless || !caller))
 		return id;
-	clear_text(text);
+	text = new_text(walk);
 	set_proto_text(lj, &walk->memory, proto, key.check[0], text);
 	if (caller)
 		set_called_name(lj, walk, caller, text);
@@ -308,7 +315,7 @@ static uint32_t number_id(const struct seam_luajit *lj,
 			  struct seam_guest_walk *walk,
 			  const struct seam_luajit_frame *frame)
 {
-	struct seam_guest_text *text = seam_guest_text_room(walk);
+	struct seam_guest_symbol *text;
 	const struct seam_guest_key key = {
 		.address = frame->object, .kind = frame->kind,
 		.adapter = SEAM_GUEST_LUAJIT };
@@ -318,7 +325,7 @@ static uint32_t number_id(const struct seam_luajit *lj,
 
 	if (id)
 		return id;
-	clear_text(text);
+	text = new_text(walk);
 	if (frame->kind == SEAM_GUEST_FRAME_BUILTIN)
 		name = lj->builtins[frame->object % SEAM_LUAJIT_MAX_BUILTINS];
 	text->n_name = (uint8_t)strnlen(name, SEAM_LUAJIT_BUILTIN_NAME);
@@ -368,7 +375,7 @@ uint32_t seam_luajit_trace(const struct seam_luajit *lj,
 			   uint32_t number, struct seam_guest_origin *origin,
 			   uint64_t *start_pc)
 {
-	struct seam_guest_text *text = seam_guest_text_room(walk);
+	struct seam_guest_symbol *text;
 	struct seam_guest_key key = {
 		.address = number, .kind = SEAM_GUEST_FRAME_TRACE,
 		.adapter = SEAM_GUEST_LUAJIT };
@@ -393,7 +400,7 @@ uint32_t seam_luajit_trace(const struct seam_luajit *lj,
 	id = seam_guest_find(walk, &key, &is_nameless);
 	if (id)
 		return id;
-	clear_text(text);
+	text = new_text(walk);
 	text->start = start;
 	text->line = line;
 	return seam_guest_name(walk, &key, 0, text);

@@ -335,29 +335,23 @@ static bool has_jit_base(void)
 	       refuse("compiled code has no base");
 }
 
-/* How many traces the VM's table has room for. */
-static uint32_t trace_room(uint64_t g)
-{
-	struct seam_guest_memory memory;
-	uint32_t n;
-
-	seam_guest_memory_init(&memory);
-	return seam_guest_u32(&memory, g + proof.object->lj.at.g_sizetrace,
-			      &n) ? n : UINT32_MAX;
-}
-
 /* The trace is in front, and starts in the loop. */
 static bool has_trace(void)
 {
 	const struct seam_guest_sample *s = proof.sample;
 	struct seam_guest_symbol trace, start;
+	struct seam_guest_memory memory;
+	uint32_t room;
 
 	if (!proof.object->lj.at.g_trace)
 		return true;
 	if (!s->trace || seam_guest_describe(s->frames[0].id, &trace) < 0 ||
 	    trace.kind != SEAM_GUEST_FRAME_TRACE)
 		return refuse("compiled code is of no trace");
-	if (trace_room(s->head.vm) > MAX_TRACE_ROOM)
+	seam_guest_memory_init(&memory);
+	if (!seam_guest_u32(&memory, s->head.vm +
+			    proof.object->lj.at.g_sizetrace, &room) ||
+	    room > MAX_TRACE_ROOM)
 		return refuse("the table of traces is too large");
 	if (trace.line <= LOOP_LINE || trace.line > LOOP_END ||
 	    seam_guest_describe(trace.start, &start) < 0 ||

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * drain.h - from the rings to the file, in rounds
+ *
+ * A round takes all whole records of all rings and appends them in one
+ * batch, straight from the mappings; then it advances the tails.  The
+ * batch ends with FINISHED_ROUND: all later records are younger than those of
+ * the round before, so readers may sort and release up to there.
+ *
+ * Rings that run backward are not drained; see recording.h.  FINISHED_ROUND is
+ * not written then, because older records follow.
+ *
+ * Records are only walked to count them, and to pass those of the side-band to
+ * the parts of the session that follow tasks, mappings and files.  In between
+ * the records of programs are taken (services.h), which are one more piece of
+ * the batch.
+ *
+ * With live_stacks, all records of a round are taken in the order of time over
+ * all rings, and what samples and the records among them become is one more
+ * piece of the batch.  Some samples are written in a later round:
+ * FINISHED_ROUND is left out as long as one waits that is older than the
+ * FINISHED_ROUND before, because a reader may have used what is older by then.
+ */
+#ifndef SEAM_DRAIN_H
+#define SEAM_DRAIN_H
+
+#include "base/index.h"
+#include "record/perf/data_file.h"
+#include "record/perf/record_merge.h"
+#include "record/services/service.h"
+#include "record/stacks/live_stacks.h"
+
+struct seam_session;
+
+struct seam_drain {
+	struct seam_session *session;	/* borrowed, as all of these */
+	struct seam_sources *sources;
+	struct seam_data_file *file;
+	struct seam_live_stacks *stacks;	/* NULL: none is unwound */
+	/* The service whose samples replace the kernel's; or NULL. */
+	struct seam_service *superseder;
+
+	SEAM_ARRAY(uint8_t) kept;	/* records of rings that lose some */
+	struct seam_record_merge merge;	/* with stacks */
+	struct iovec *pieces;		/* two for each live ring, and three */
+	struct seam_ring_span *spans;	/* one for each live ring */
+	size_t room;			/* live rings that both have room for */
+	uint8_t *scratch;		/* for a record that wraps */
+	/* Before the programs' rings are copied: no later sample is unwound. */
+	uint64_t begin_ns;
+	/* in a sample, its header included */
+	size_t id_pos, tid_pos, time_pos;
+	bool is_last;			/* the next round is the last */
+	bool unordered;		/* older records follow: no FINISHED_ROUND */
+	/* With stacks: before the last FINISHED_ROUND all records are older. */
+	uint64_t finished;
+	struct seam_index ids;		/* of the sources, by id */
+	size_t n_ids;			/* sources that are in it */
+	/* Of the fullest ring, if it was full enough for a wakeup; or -1. */
+	int fullest_cpu;
+	uint64_t n_sideband;		/* records: names, mappings, tasks */
+};
+
+/*
+ * Prepare session.drain, and session.stacks for events whose samples are
+ * unwound, once the sources are open and "data" is begun.  0 or -ENOMEM.
+ */
+int seam_drain_init(struct seam_session *s, struct seam_err *err);
+void seam_drain_fini(struct seam_drain *d);
+
+/*
+ * One round.  Returns the bytes written, 0 when the rings were empty, or
+ * -errno of the write; the rings are drained even then, and the records
+ * counted as not written.
+ */
+ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err);
+
+/*
+ * Count a record of @ring; also for rings that no round drains.  False: it is
+ * not to be written.
+ */
+bool seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
+		      const struct seam_ring_span *span, size_t pos,
+		      const struct seam_ring_header *header);
+
+/*
+ * A write has failed: samples that wait are not written either.  Once, before
+ * the file's counts are those of what is left of it.
+ */
+void seam_drain_drop_waiting(struct seam_drain *d);
+
+/* After a write has failed: empty the rings, and count the records. */
+void seam_drain_discard(struct seam_drain *d);
+
+#endif /* SEAM_DRAIN_H */
