@@ -58,7 +58,7 @@ def sampled(*words, hz=1000, options=(), **more):
     return result, guest
 
 
-def check_all_sampled(result, guest, hz=1000, share=0.7):
+def check_all_sampled(result, guest, hz=1000, share=0.7, startup_ms=30):
     """Each tick has a sample or a cause; the weights are the CPU time.
 
     A busy machine merges ticks, a fifth of them where others remove large
@@ -72,7 +72,7 @@ def check_all_sampled(result, guest, hz=1000, share=0.7):
         share *= 0.4    # some of these programs are half in the kernel
     check(guest["samples"] >= share * guest["ticks_due"], f"{guest}")
     # what the loader used before the agent was there is the recorder's
-    startup = 30 * hz / 1000
+    startup = startup_ms * hz / 1000
     check(-startup - 0.02 * due <= guest["ticks"] - due <= 0.02 * due,
           f"weights {guest['ticks']}, due {due:.0f}: {guest}")
     equal(guest["ticks"] + guest["ended"], guest["ticks_due"], f"{guest}")
@@ -271,11 +271,14 @@ def test_masks_and_pending_signals_and_dispositions_are_as_without_it():
         alone = shown(*words)
         check(len(alone) > 60, f"{alone}")
         for env in None, URGENT:
-            # a tick that is the program's signal, at one instant with it, is
-            # one signal with it: the kernel keeps one that is pending
-            for _ in range(5 if env and number == signal.SIGURG else 1):
+            # The kernel keeps one signal of a number, so a tick by SIGURG
+            # beside the program's own is lost; and sigwait() gets such ticks.
+            tick = "a thread waited for 23"
+            for _ in range(5 if env else 1):
                 recorded = shown(SEAM, "record", "-q", "-F", "9000", "-o",
                                  "a.seam", "--", *words, env=env)
+                if env and recorded.count(tick) > alone.count(tick):
+                    recorded.remove(tick)
                 if recorded == alone:
                     break
             equal([(i, line, other) for i, (line, other)
@@ -494,9 +497,10 @@ def test_a_program_that_begins_with_all_signals_blocked_is_sampled():
 
 
 def test_calls_that_a_filter_traps_are_the_programs_in_a_handler_too():
+    """Also where the next tick is due before the handler is done."""
     for env in None, URGENT:
-        result, guest = sampled(LATE, LIBLUAJIT, "filter",
-                                options=["--layers=guest"], env=env)
+        result, guest = sampled(LATE, LIBLUAJIT, "filter", options=[
+            "--layers=guest", "-F", "10000"], env=env)
         equal(len(re.findall("^cpu", result.stdout, re.M)), 2)
         check(guest["samples"] > 100, f"{guest}")
 
@@ -512,7 +516,7 @@ def test_ticks_on_a_small_signal_stack_are_counted():
 
 def test_programs_with_asan_are_sampled():
     result, guest = sampled(ASAN, "threads")
-    check_all_sampled(result, guest, share=0.85)
+    check_all_sampled(result, guest, startup_ms=60)
     result, guest = sampled("sh", "-c", f"{ASAN} busy",
                             options=["--layers=guest"])
     check_all_sampled(result, guest, share=0.85)

@@ -119,8 +119,9 @@ static int install_handler(void)
 	static const struct seam_signal_front front = {
 		.take = seam_agent_on_signal,
 		.defer = seam_agent_mask_defer,
-		/* not SA_ONSTACK: see handler.c */
-		.flags_without = SA_RESTART, .before_handler = before_handler,
+		/* for SIGTRAP; not SA_ONSTACK: see handler.c */
+		.flags = SA_NODEFER, .flags_without = SA_RESTART,
+		.before_handler = before_handler,
 	};
 
 	seam_agent.signal = seam_agent.is_urgent ? SIGURG : seam_tick_signal();
@@ -153,15 +154,7 @@ static bool is_held;
 
 static void before_fork(void)
 {
-	/*
-	 * All but faults, which may come in handlers of pthread_atfork(), and
-	 * libc's own two, of pthread_cancel() and setuid().
-	 */
-	const uint64_t signals =
-		~(SEAM_AGENT_BIT(SIGSEGV) | SEAM_AGENT_BIT(SIGBUS) |
-		  SEAM_AGENT_BIT(SIGILL) | SEAM_AGENT_BIT(SIGFPE) |
-		  SEAM_AGENT_BIT(SIGTRAP) | SEAM_AGENT_BIT(SIGSYS) |
-		  SEAM_AGENT_BIT(32) | SEAM_AGENT_BIT(33));
+	const uint64_t signals = SEAM_AGENT_BLOCKED;
 	const struct timespec pause = { 0, PAUSE_NS };
 	uint64_t before;
 	bool held = false, was_busy = false;

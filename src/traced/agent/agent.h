@@ -54,6 +54,17 @@ enum {
 
 #define SEAM_AGENT_BIT(signal) (UINT64_C(1) << ((signal) - 1))
 
+/*
+ * What the agent blocks where a handler of the program may not come: all but
+ * faults, which would end it, and libc's own two, of pthread_cancel() and
+ * setuid().  A tick by SIGTRAP comes (handler.c says why it must).
+ */
+#define SEAM_AGENT_BLOCKED						\
+	(~(SEAM_AGENT_BIT(SIGSEGV) | SEAM_AGENT_BIT(SIGBUS) |		\
+	   SEAM_AGENT_BIT(SIGILL) | SEAM_AGENT_BIT(SIGFPE) |		\
+	   SEAM_AGENT_BIT(SIGTRAP) | SEAM_AGENT_BIT(SIGSYS) |		\
+	   SEAM_AGENT_BIT(32) | SEAM_AGENT_BIT(33)))
+
 /* The services, in this order in HELLO. */
 enum seam_agent_service {
 	SEAM_AGENT_GUEST,
@@ -93,6 +104,7 @@ struct seam_agent_self {
 	struct seam_agent_thread *thread;	/* NULL: no tick so far */
 	bool is_paused;		/* it blocks the signal: see masks.c */
 	bool is_refused;	/* there was no room for its tick */
+	bool is_busy;		/* a tick that comes meanwhile is not taken */
 	/* in the list of threads.c: */
 	uint32_t tid;
 	struct seam_agent_self *next, *previous;

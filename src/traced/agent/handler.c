@@ -7,10 +7,16 @@
  * on: most threads of a program with thousands use no CPU time.
  *
  * Most of it runs on a stack of the agent's own, because the interrupted one
- * may be a coroutine's of a few KiB.  All signals are blocked meanwhile, so no
- * handler of the program is on that stack.  On an alternate signal stack the
- * handler stays: the kernel would begin the next signal at its top, over our
- * frame.
+ * may be a coroutine's of a few KiB.  All signals but SIGTRAP are blocked
+ * meanwhile, so no handler of the program is on that stack, unless a filter
+ * traps a call of ours.  On an alternate signal stack the handler stays: the
+ * kernel would begin the next signal at its top, over our frame.
+ *
+ * SIGTRAP is not blocked (SA_NODEFER), because a pending one is dangerous: where
+ * a system call of ours is trapped, the kernel enters the handler of SIGTRAP,
+ * blocked or not, before that of SIGSYS, which then answers the call by the
+ * registers of our entry.  Source: Linux, kernel/signal.c,
+ * dequeue_synchronous_signal().
  */
 #include "traced/agent/agent.h"
 
@@ -130,9 +136,12 @@ void seam_agent_detach(void)
 	if (!self || self->tick.source == SEAM_TICK_OFF ||
 	    atomic_load_explicit(&seam_agent.is_off, memory_order_relaxed))
 		return;
+	self->is_busy = true;
+	atomic_signal_fence(memory_order_seq_cst);
 	if (t && t->tick)
 		skip(t, SEAM_AGENT_ENDED, seam_tick_rest(&self->tick));
 	seam_tick_stop(&self->tick);
+	self->is_busy = false;
 	atomic_fetch_sub(&n_ticks, 1);
 	if (!t || !t->tick)
 		return;
@@ -413,9 +422,15 @@ bool seam_agent_on_signal(int signal, siginfo_t *info, ucontext_t *context)
 	if (!self || self->tick.source == SEAM_TICK_OFF ||
 	    atomic_load_explicit(&seam_agent.is_off, memory_order_relaxed))
 		return true;
+	if (self->is_busy)
+		return true;	/* its weight is in the next sample */
 	t = pages_of(self);
 	if (t) {
+		self->is_busy = true;
+		atomic_signal_fence(memory_order_seq_cst);
 		take(t, info, context);
+		atomic_signal_fence(memory_order_seq_cst);
+		self->is_busy = false;
 	} else {
 		/* counted when the thread ends */
 		seam_agent_detach();

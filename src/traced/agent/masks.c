@@ -16,7 +16,8 @@
  * and pending, as it would be; the thread has no tick until it unblocks it.
  *
  * Not covered: system calls without libc; sigblock(3), sighold(3); a handler of
- * another signal whose sa_mask has this one, where a tick may be pending.
+ * another signal whose sa_mask has this one, where a tick may be pending; where
+ * that handler faults, the handler of the fault finds our registers (handler.c).
  */
 #include <errno.h>
 #include <spawn.h>

@@ -22,15 +22,15 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct seam_agent_self *first;	/* under the lock */
 
 /*
- * All signals are blocked while the list changes: a handler of the program may
+ * Signals are blocked while the list changes: a handler of the program may
  * fork(), or install a handler of our signal, and both need the list.
  */
 static uint64_t lock_all(void)
 {
-	const uint64_t all = UINT64_MAX;
+	const uint64_t signals = SEAM_AGENT_BLOCKED;
 	uint64_t old;
 
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof(old));
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &signals, &old, sizeof(old));
 	pthread_mutex_lock(&lock);
 	return old;
 }
@@ -51,7 +51,7 @@ void seam_agent_threads_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* From here on no thread attaches this one, and its signal stays blocked. */
+/* No thread attaches this one afterwards, and its signal stays blocked. */
 static void end_thread(void *argument)
 {
 	struct seam_agent_self *self = argument;
@@ -66,18 +66,17 @@ static void end_thread(void *argument)
 	else
 		first = self->next;
 	unlock_all(mask);
+	seam_agent_detach();
+	if (is_on)
+		seam_agent_count_refused(self);
 	if (atomic_load(&seam_agent.is_on)) {
 		sigemptyset(&ours);
 		sigaddset(&ours, seam_agent.signal);
 		SEAM_REAL(pthread_sigmask)(SIG_BLOCK, &ours, NULL);
 	}
-	seam_agent_detach();
-	if (is_on) {
-		seam_agent_count_refused(self);
-		/* after the agent's end it stays: a filter may be there */
-		if (self->thread)
-			munmap(self->thread, sizeof(*self->thread));
-	}
+	/* after the agent's end it stays: a filter may be there */
+	if (is_on && self->thread)
+		munmap(self->thread, sizeof(*self->thread));
 	seam_agent_self = NULL;
 	free(self);
 }

@@ -168,6 +168,14 @@ static void pass_on(const struct seam_signal_front *front, int signal,
 	call_program(&action, signal, info, context, frame);
 }
 
+/* For the rest of our handler; with SA_NODEFER the kernel did not. */
+static void block(int signal)
+{
+	const uint64_t set = UINT64_C(1) << (signal - 1);
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &set, NULL, SET_BYTES);
+}
+
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
 	/* acquire: pairs with the release in seam_signal_front_begin() */
@@ -178,9 +186,10 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	bool is_ours = front->take(signal, info, context);
 
 	errno = saved_errno;
-	if (!is_ours)
-		pass_on(front, signal, info, context,
-			__builtin_frame_address(0));
+	if (is_ours)
+		return;
+	block(signal);
+	pass_on(front, signal, info, context, __builtin_frame_address(0));
 }
 
 /* ---- what the kernel has ---- */
