@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "record/proc/targets.h"
+#include "record/proc/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>

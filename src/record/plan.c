@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "record/events/event_kinds.h"
-#include "record/proc/targets.h"
+#include "record/proc/procfs.h"
 #include "record/stack_plan.h"
 
 enum {

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "record/services/services.h"
-#include "ring/link/link_client.h"
+#include "ring/link/link.h"
 #include "unit.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_event_list.c - names, modifiers, lists, groups, terms of PMUs */
 #include "record/events/event_kinds.h"
-#include "record/proc/targets.h"
+#include "record/proc/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>

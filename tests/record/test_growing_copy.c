@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_growing_copy.c - maps are copied as they grow, with times; dumps too */
-#include "record/bundle/growing_copy.h"
+#include "record/bundle/follow.c"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 enum { MAX_BYTES = 1 << 20 };
 
 struct following {
-	struct seam_growing_copy copy;
+	struct growing_copy copy;
 	int folder, map;		/* the map's descriptor writes */
 	char path[96];
 };
@@ -27,8 +27,11 @@ static void begin_kind(struct following *f, enum seam_jit_kind kind)
 	snprintf(f->path, sizeof(f->path), "%s/map", folder);
 	f->map = open(f->path, O_WRONLY | O_CREAT | O_APPEND, 0600);
 	f->folder = open(folder, O_RDONLY | O_DIRECTORY);
-	seam_growing_copy_init(&f->copy, kind, MAX_BYTES);
-	seam_growing_copy_set_source(&f->copy, open(f->path, O_RDONLY));
+	f->copy = (struct growing_copy) {
+		.kind = kind, .from = -1, .to = -1, .times = -1,
+		.max_bytes = MAX_BYTES,
+	};
+	copy_set_source(&f->copy, open(f->path, O_RDONLY));
 }
 
 static void begin(struct following *f)
@@ -38,7 +41,7 @@ static void begin(struct following *f)
 
 static void end(struct following *f)
 {
-	seam_growing_copy_close(&f->copy);
+	copy_close(&f->copy);
 	close(f->map);
 	close(f->folder);
 }
@@ -48,10 +51,9 @@ static void put(struct following *f, const char *text)
 	assert_int_equal(write(f->map, text, strlen(text)), strlen(text));
 }
 
-static ssize_t look(struct following *f)
+static ssize_t step(struct following *f)
 {
-	return seam_growing_copy_update(&f->copy, f->folder, "copy", 1 << 20,
-					 NULL);
+	return copy_update(&f->copy, f->folder, "copy", 1 << 20, NULL);
 }
 
 static void expect_file(const char *name, const char *text)
@@ -97,17 +99,17 @@ static void what_comes_is_appended_with_its_time(void **state)
 	struct following f;
 
 	begin(&f);
-	assert_int_equal(look(&f), 0);
+	assert_int_equal(step(&f), 0);
 	put(&f, "1000 1 a\n");
 	first_ns = seam_clock_ns();
-	assert_int_equal(look(&f), 9);
-	assert_int_equal(look(&f), 0);
+	assert_int_equal(step(&f), 9);
+	assert_int_equal(step(&f), 0);
 	second_ns = seam_clock_ns();
 	put(&f, "200");
-	assert_int_equal(look(&f), 3);
+	assert_int_equal(step(&f), 3);
 	put(&f, "0 1 b\n");
-	assert_int_equal(look(&f), 6);
-	assert_int_equal(look(&f), 0);
+	assert_int_equal(step(&f), 6);
+	assert_int_equal(step(&f), 0);
 	expect_file("copy", "1000 1 a\n2000 1 b\n");
 	read_marks(marks, 3, offsets);
 	assert_true(marks[0].from_ns <= first_ns);
@@ -126,22 +128,22 @@ static void a_map_that_begins_anew_is_copied_after_the_old(void **state)
 
 	begin(&f);
 	put(&f, "1000 1 a\n99");
-	look(&f);
+	step(&f);
 	/* Cut, and as long as before by now. */
 	assert_int_equal(ftruncate(f.map, 0), 0);
 	put(&f, "2000 1 b\n");
-	look(&f);
+	step(&f);
 	assert_int_equal(ftruncate(f.map, 0), 0);
 	put(&f, "3000 1 c\n");
-	look(&f);
+	step(&f);
 	expect_file("copy", "1000 1 a\n99\n2000 1 b\n3000 1 c\n");
 	/* Another file under its name. */
 	unlink(f.path);
 	close(f.map);
 	f.map = open(f.path, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	put(&f, "4000 1 d\n");
-	seam_growing_copy_set_source(&f.copy, open(f.path, O_RDONLY));
-	look(&f);
+	copy_set_source(&f.copy, open(f.path, O_RDONLY));
+	step(&f);
 	expect_file("copy", "1000 1 a\n99\n2000 1 b\n3000 1 c\n4000 1 d\n");
 	read_marks(marks, 4, offsets);
 	end(&f);
@@ -156,11 +158,11 @@ static void a_map_of_zeros_or_without_end_is_bounded(void **state)
 	/* A hole of a terabyte. */
 	if (ftruncate(f.map, (off_t)1 << 40) && errno != EFBIG)
 		fail();
-	look(&f);
+	step(&f);
 	assert_true(f.copy.is_over);
 	expect_file("copy", "1000 1 a\n");
 	put(&f, "2000 1 b\n");
-	assert_int_equal(look(&f), 0);
+	assert_int_equal(step(&f), 0);
 	end(&f);
 	drop_folder(NULL);
 	make_folder(NULL);
@@ -168,7 +170,7 @@ static void a_map_of_zeros_or_without_end_is_bounded(void **state)
 	begin(&f);
 	f.copy.max_bytes = 14;
 	put(&f, "1000 1 a\n2000 1 b\n");
-	look(&f);
+	step(&f);
 	assert_true(f.copy.is_over && f.copy.is_cut);
 	expect_file("copy", "1000 1 a\n2000 ");
 	end(&f);
@@ -179,12 +181,12 @@ static void a_map_of_zeros_or_without_end_is_bounded(void **state)
 	begin(&f);
 	f.copy.max_bytes = 14;
 	put(&f, "1000 1 a");
-	look(&f);
+	step(&f);
 	assert_int_equal(ftruncate(f.map, 0), 0);
 	put(&f, "2000 1");
-	look(&f);
+	step(&f);
 	put(&f, " b\n");
-	look(&f);
+	step(&f);
 	assert_true(f.copy.is_over && f.copy.is_cut);
 	expect_file("copy", "1000 1 a\n2000 1");
 	end(&f);
@@ -196,19 +198,19 @@ static void a_dump_that_begins_anew_is_copied_anew(void **state)
 
 	begin_kind(&f, SEAM_JIT_DUMP);
 	put(&f, "header and records");
-	look(&f);
+	step(&f);
 	put(&f, ", more");
-	look(&f);
+	step(&f);
 	expect_file("copy", "header and records, more");
 	assert_int_equal(f.copy.n_restarts, 0);
 	assert_int_equal(ftruncate(f.map, 0), 0);
 	put(&f, "header");
-	look(&f);
+	step(&f);
 	expect_file("copy", "header");
 	assert_int_equal(f.copy.n_restarts, 1);
 	/* nothing is there where a hole ends */
 	assert_int_equal(ftruncate(f.map, 1 << 19), 0);
-	look(&f);
+	step(&f);
 	assert_true(f.copy.n_bytes <= 4096);
 	end(&f);
 }
@@ -220,16 +222,16 @@ static void a_copy_that_cannot_be_written_ends(void **state)
 
 	begin(&f);
 	put(&f, "1000 1 a\n");
-	look(&f);
+	step(&f);
 	put(&f, "2000 1 b\n");
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &old);
 	limit = old;
 	limit.rlim_cur = 12;
 	setrlimit(RLIMIT_FSIZE, &limit);
-	assert_int_equal(look(&f), -EFBIG);
+	assert_int_equal(step(&f), -EFBIG);
 	setrlimit(RLIMIT_FSIZE, &old);
-	assert_int_equal(look(&f), 0);
+	assert_int_equal(step(&f), 0);
 	assert_true(f.copy.n_bytes == 9);
 	end(&f);
 }

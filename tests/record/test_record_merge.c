@@ -4,7 +4,7 @@
 
 #include <linux/perf_event.h>
 
-#include "record/perf/record_merge.h"
+#include "record/drain.c"
 
 /* A record: header, its number, its time; 24 bytes. */
 enum { TIME_POS = 16, FROM_END = 8, RING = 16384, RECORD = 24 };
@@ -24,7 +24,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	seam_record_merge_fini(&merge);
+	merge_fini(&merge);
 	return 0;
 }
 
@@ -53,11 +53,11 @@ static struct seam_ring_span span_of(int ring, size_t first)
 
 static void begin(int n, uint64_t until)
 {
-	seam_record_merge_begin(&merge, until);
+	merge.until = until;
 	for (int i = n; i-- > 0; ) {
 		struct seam_ring_span span = span_of(i, bytes[i] / 16 * 8);
 
-		assert_true(seam_record_merge_add(&merge, &span, (uint32_t)i));
+		assert_true(merge_add(&merge, &span, (uint32_t)i));
 	}
 }
 
@@ -69,7 +69,7 @@ static int next(void)
 	uint64_t number;
 	size_t pos;
 
-	ring = seam_record_merge_next(&merge, &pos, &header);
+	ring = merge_next(&merge, &pos, &header);
 	if (!ring)
 		return -1;
 	assert_int_equal(header.size, RECORD);

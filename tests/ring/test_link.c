@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "ring/link/link_client.h"
+#include "ring/link/link.h"
 #include "ring/link/link_server.h"
 #include "ring/producer/claim.h"
 

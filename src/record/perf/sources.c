@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "record/proc/targets.h"
+#include "record/proc/procfs.h"
 
 enum {
 	/*

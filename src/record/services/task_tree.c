@@ -7,7 +7,7 @@
 #include <signal.h>
 
 #include "base/clock.h"
-#include "record/proc/targets.h"
+#include "record/proc/procfs.h"
 
 enum { MAX_DISTANCE = 128 };	/* from a process to the one that connected */
 
