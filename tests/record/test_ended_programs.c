@@ -152,7 +152,7 @@ static void see_exit(pid_t pid)
 	see_task(PERF_RECORD_EXIT, pid, pid, 0);
 }
 
-static void rings_of_an_ended_program_are_given_back(void **state)
+TEST(rings_of_an_ended_program_are_given_back)
 {
 	pid_t pid = start_program();
 
@@ -164,7 +164,7 @@ static void rings_of_an_ended_program_are_given_back(void **state)
 	assert_int_equal(ended.pid, pid);
 }
 
-static void also_if_its_exit_was_not_recorded(void **state)
+TEST(also_if_its_exit_was_not_recorded)
 {
 	pid_t pid = start_program();
 
@@ -197,7 +197,7 @@ static uint32_t n_claimed(void)
 }
 
 /* They keep the program's rings from being given back. */
-static void children_that_ended_leave_their_rings_for_others(void **state)
+TEST(children_that_ended_leave_their_rings_for_others)
 {
 	pid_t pid = start_program(), child = 1, thread = 2;
 
@@ -226,7 +226,7 @@ static void children_that_ended_leave_their_rings_for_others(void **state)
 }
 
 /* Its writer may live: another one in the ring would destroy the records. */
-static void a_ring_of_nobody_is_given_back_with_the_programs(void **state)
+TEST(a_ring_of_nobody_is_given_back_with_the_programs)
 {
 	pid_t pid = start_program();
 
@@ -290,7 +290,7 @@ static void see_exec(pid_t pid, uint64_t time_ns)
 }
 
 /* The memory is gone and the connection closed before the record is written. */
-static void an_exec_that_is_recorded_late_keeps_the_owner(void **state)
+TEST(an_exec_that_is_recorded_late_keeps_the_owner)
 {
 	uint64_t time_ns;
 	int end;
@@ -308,16 +308,4 @@ static void an_exec_that_is_recorded_late_keeps_the_owner(void **state)
 	end_program(pid);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(rings_of_an_ended_program_are_given_back),
-		TEST(also_if_its_exit_was_not_recorded),
-		TEST(an_exec_that_is_recorded_late_keeps_the_owner),
-		TEST(children_that_ended_leave_their_rings_for_others),
-		TEST(a_ring_of_nobody_is_given_back_with_the_programs),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(setup, teardown)

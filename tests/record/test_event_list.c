@@ -22,7 +22,7 @@ static int parse(struct seam_event *event, const char *text)
 	return seam_event_parse(event, text, NULL);
 }
 
-static void has_the_names_of_perf(void **state)
+TEST(has_the_names_of_perf)
 {
 	static const struct { const char *name; uint32_t type; uint64_t id; }
 	some[] = {
@@ -47,7 +47,7 @@ static void has_the_names_of_perf(void **state)
 	}
 }
 
-static void modifiers_choose_where_to_count(void **state)
+TEST(modifiers_choose_where_to_count)
 {
 	struct seam_event event;
 
@@ -69,7 +69,7 @@ static void modifiers_choose_where_to_count(void **state)
 }
 
 /* As 'perf record -vv' of Linux 6.1 shows the attr of each. */
-static void guests_of_kvm_count_where_perf_counts_them(void **state)
+TEST(guests_of_kvm_count_where_perf_counts_them)
 {
 	static const struct { const char *text; int no_guest, no_host; }
 	some[] = {
@@ -90,7 +90,7 @@ static void guests_of_kvm_count_where_perf_counts_them(void **state)
 	assert_true(event.attr.exclude_idle && event.attr.pinned);
 }
 
-static void refuses_what_is_no_event(void **state)
+TEST(refuses_what_is_no_event)
 {
 	static const char *const bad[] = {
 		"", "nosuch", "cycles:x", "cycles:pppp", "r", "rxyz",
@@ -103,7 +103,7 @@ static void refuses_what_is_no_event(void **state)
 		assert_int_equal(parse(&event, bad[i]), -EINVAL);
 }
 
-static void refuses_a_name_that_it_could_not_keep(void **state)
+TEST(refuses_a_name_that_it_could_not_keep)
 {
 	char text[2 * SEAM_EVENT_NAME] = "cycles:";
 	struct seam_event event;
@@ -114,7 +114,7 @@ static void refuses_a_name_that_it_could_not_keep(void **state)
 	assert_int_equal(parse(&event, text), -EINVAL);
 }
 
-static void an_event_of_a_program_has_an_id_that_no_kernel_gives(void **state)
+TEST(an_event_of_a_program_has_an_id_that_no_kernel_gives)
 {
 	struct seam_event_list list = { 0 };
 
@@ -134,7 +134,7 @@ static void an_event_of_a_program_has_an_id_that_no_kernel_gives(void **state)
 	seam_event_list_fini(&list);
 }
 
-static void every_name_in_the_list_can_be_asked_for(void **state)
+TEST(every_name_in_the_list_can_be_asked_for)
 {
 	struct seam_event event;
 	size_t n = 0;
@@ -146,7 +146,7 @@ static void every_name_in_the_list_can_be_asked_for(void **state)
 
 /* ---- lists ---- */
 
-static void commas_divide_events_and_braces_make_groups(void **state)
+TEST(commas_divide_events_and_braces_make_groups)
 {
 	struct seam_event_list list = { 0 };
 
@@ -167,7 +167,7 @@ static void commas_divide_events_and_braces_make_groups(void **state)
 	seam_event_list_fini(&list);
 }
 
-static void what_is_no_list_is_refused(void **state)
+TEST(what_is_no_list_is_refused)
 {
 	static const char *const bad[] = {
 		"", ",", "cs,", ",cs", "{cs,faults}:x", "{cs,faults}u", "{cs",
@@ -193,7 +193,7 @@ static void what_is_no_list_is_refused(void **state)
 	}
 }
 
-static void a_breakpoint_has_an_address_a_length_and_a_kind(void **state)
+TEST(a_breakpoint_has_an_address_a_length_and_a_kind)
 {
 	static const struct {
 		const char *text;
@@ -221,7 +221,7 @@ static void a_breakpoint_has_an_address_a_length_and_a_kind(void **state)
 	}
 }
 
-static void a_group_samples_by_its_first_event_or_by_each(void **state)
+TEST(a_group_samples_by_its_first_event_or_by_each)
 {
 	struct seam_event_list list = { 0 };
 
@@ -256,7 +256,7 @@ static void a_group_samples_by_its_first_event_or_by_each(void **state)
 	seam_event_list_fini(&list);
 }
 
-static void any_event_takes_a_rate_a_name_and_call_chains(void **state)
+TEST(any_event_takes_a_rate_a_name_and_call_chains)
 {
 	static const char *const each[] = {
 		"cpu-clock/%s/u", "software/config=0,%s/u", "{cs/%s/u,cs}",
@@ -288,7 +288,7 @@ static void any_event_takes_a_rate_a_name_and_call_chains(void **state)
 	}
 }
 
-static void a_probe_is_of_the_file_that_its_path_led_to(void **state)
+TEST(a_probe_is_of_the_file_that_its_path_led_to)
 {
 	struct seam_event_list list = { 0 };
 	struct seam_err err = { 0 };
@@ -356,8 +356,7 @@ static void defines(const char *text, char type, const char *place)
 	fclose(file);
 }
 
-static void probes_of_the_kernel_are_defined_as_tracefs_takes_them(
-	void **state)
+TEST(probes_of_the_kernel_are_defined_as_tracefs_takes_them)
 {
 	char folder[] = "/tmp/seam-probes-XXXXXX";
 	struct seam_event_list list = { 0 };
@@ -393,7 +392,7 @@ static void probes_of_the_kernel_are_defined_as_tracefs_takes_them(
 	rmdir(folder);
 }
 
-static void terms_set_the_bits_that_their_format_names(void **state)
+TEST(terms_set_the_bits_that_their_format_names)
 {
 	struct perf_event_attr attr = { 0 };
 
@@ -413,7 +412,7 @@ static void terms_set_the_bits_that_their_format_names(void **state)
 	assert_int_equal(seam_pmu_set_bits(&attr, "other:1", 1), -EINVAL);
 }
 
-static void lists_of_targets_are_read_and_compared(void **state)
+TEST(lists_of_targets_are_read_and_compared)
 {
 	static const char *const bad[] = {
 		"", ",", "1,", ",1", "0", "-1", "1-2", "a", "99999999999",
@@ -435,31 +434,4 @@ static void lists_of_targets_are_read_and_compared(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(has_the_names_of_perf),
-		cmocka_unit_test(modifiers_choose_where_to_count),
-		cmocka_unit_test(guests_of_kvm_count_where_perf_counts_them),
-		cmocka_unit_test(refuses_what_is_no_event),
-		cmocka_unit_test(refuses_a_name_that_it_could_not_keep),
-		cmocka_unit_test(
-			an_event_of_a_program_has_an_id_that_no_kernel_gives),
-		cmocka_unit_test(every_name_in_the_list_can_be_asked_for),
-		cmocka_unit_test(commas_divide_events_and_braces_make_groups),
-		cmocka_unit_test(what_is_no_list_is_refused),
-		cmocka_unit_test(
-			a_breakpoint_has_an_address_a_length_and_a_kind),
-		cmocka_unit_test(
-			a_group_samples_by_its_first_event_or_by_each),
-		cmocka_unit_test(
-			any_event_takes_a_rate_a_name_and_call_chains),
-		cmocka_unit_test(a_probe_is_of_the_file_that_its_path_led_to),
-		cmocka_unit_test(
-			probes_of_the_kernel_are_defined_as_tracefs_takes_them),
-		cmocka_unit_test(terms_set_the_bits_that_their_format_names),
-		cmocka_unit_test(lists_of_targets_are_read_and_compared),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL)

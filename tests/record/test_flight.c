@@ -18,7 +18,7 @@ static const char *const invalid[] = {
 	"calls:", "signal:", "signal:SEGV", "signal:9", "f<10ms",
 };
 
-static void accepts_the_expressions_of_the_help(void **state)
+TEST(accepts_the_expressions_of_the_help)
 {
 	struct seam_trigger trigger;
 
@@ -30,7 +30,7 @@ static void accepts_the_expressions_of_the_help(void **state)
 	}
 }
 
-static void refuses_all_others_with_a_cause(void **state)
+TEST(refuses_all_others_with_a_cause)
 {
 	struct seam_trigger trigger;
 
@@ -77,7 +77,7 @@ static void hit(uint32_t pid, uint32_t number)
 		.number = number, .tid = pid, .tsc = number });
 }
 
-static void one_snapshot_is_for_all_hits_of_a_process(void **state)
+TEST(one_snapshot_is_for_all_hits_of_a_process)
 {
 	uint64_t due_ns, min_ns = seam_clock_ns() + SEAM_NS_PER_S;
 
@@ -112,7 +112,7 @@ static void one_snapshot_is_for_all_hits_of_a_process(void **state)
 	assert_int_equal(hits.n_snapshots, 1);
 }
 
-static void what_is_met_until_the_copy_is_in_the_same_snapshot(void **state)
+TEST(what_is_met_until_the_copy_is_in_the_same_snapshot)
 {
 	hit(1, 1);
 	assert_int_equal(hits_take(&hits, UINT64_MAX), 1);
@@ -142,7 +142,7 @@ static void what_is_met_until_the_copy_is_in_the_same_snapshot(void **state)
 }
 
 /* Each is in the ring of its own thread. */
-static void hits_are_met_in_any_order(void **state)
+TEST(hits_are_met_in_any_order)
 {
 	hit(1, 2);
 	hit(1, 1);
@@ -151,7 +151,7 @@ static void hits_are_met_in_any_order(void **state)
 	assert_int_equal(resumed.number[1], 2);
 }
 
-static void after_the_last_snapshot_no_program_waits(void **state)
+TEST(after_the_last_snapshot_no_program_waits)
 {
 	hits.max_snapshots = 1;
 	hit(1, 1);
@@ -166,7 +166,7 @@ static void after_the_last_snapshot_no_program_waits(void **state)
 	assert_int_equal(hits_take(&hits, UINT64_MAX), 0);
 }
 
-static void a_full_disk_is_not_tried_for_ever(void **state)
+TEST(a_full_disk_is_not_tried_for_ever)
 {
 	hits.max_snapshots = 3;
 	for (uint32_t i = 1; i <= 6; i++) {
@@ -181,7 +181,7 @@ static void a_full_disk_is_not_tried_for_ever(void **state)
 	assert_int_equal(hits.n_beyond, 1);
 }
 
-static void a_flood_of_hits_is_bounded_and_counted(void **state)
+TEST(a_flood_of_hits_is_bounded_and_counted)
 {
 	enum { N = 3 * MAX_HITS };
 	const struct seam_xray_trigger unknown = { .trigger = 3 };
@@ -204,7 +204,7 @@ static void a_flood_of_hits_is_bounded_and_counted(void **state)
 	assert_int_equal(resumed.number[1], MAX_HITS);
 }
 
-static void names_a_trigger_without_functions_once(void **state)
+TEST(names_a_trigger_without_functions_once)
 {
 	struct trigger_hits before;
 	uint64_t now_ns;
@@ -244,7 +244,7 @@ static void add(struct ended_threads *ended, uint32_t pid,
 	ended_add(ended, &thread, bytes);
 }
 
-static void keeps_the_threads_that_ended_last(void **state)
+TEST(keeps_the_threads_that_ended_last)
 {
 	enum { N = 1000, SIZE = 100, ROOM = 10 };
 	struct ended_threads ended = {
@@ -270,7 +270,7 @@ static void keeps_the_threads_that_ended_last(void **state)
 	ended_fini(&ended);
 }
 
-static void a_thread_beyond_the_limit_is_dropped(void **state)
+TEST(a_thread_beyond_the_limit_is_dropped)
 {
 	struct ended_threads ended = { .max_bytes = 100 };
 	static const uint8_t bytes[200];
@@ -286,22 +286,4 @@ static void a_thread_beyond_the_limit_is_dropped(void **state)
 	ended_fini(&ended);
 }
 
-int main(void)
-{
-#define HITS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepts_the_expressions_of_the_help),
-		cmocka_unit_test(refuses_all_others_with_a_cause),
-		HITS(one_snapshot_is_for_all_hits_of_a_process),
-		HITS(what_is_met_until_the_copy_is_in_the_same_snapshot),
-		HITS(hits_are_met_in_any_order),
-		HITS(after_the_last_snapshot_no_program_waits),
-		HITS(a_full_disk_is_not_tried_for_ever),
-		HITS(a_flood_of_hits_is_bounded_and_counted),
-		HITS(names_a_trigger_without_functions_once),
-		cmocka_unit_test(keeps_the_threads_that_ended_last),
-		cmocka_unit_test(a_thread_beyond_the_limit_is_dropped),
-	};
-
-	return cmocka_run_group_tests_name("flight", tests, NULL, NULL);
-}
+TESTS(set_up, tear_down)

@@ -91,7 +91,7 @@ static void read_marks(struct seam_perf_map_mark *marks, size_t n,
 	seam_file_close(&file);
 }
 
-static void what_comes_is_appended_with_its_time(void **state)
+TEST(what_comes_is_appended_with_its_time)
 {
 	static const uint64_t offsets[] = { 0, 9, 12 };
 	struct seam_perf_map_mark marks[3];
@@ -120,7 +120,7 @@ static void what_comes_is_appended_with_its_time(void **state)
 	end(&f);
 }
 
-static void a_map_that_begins_anew_is_copied_after_the_old(void **state)
+TEST(a_map_that_begins_anew_is_copied_after_the_old)
 {
 	static const uint64_t offsets[] = { 0, 12, 21, 30 };
 	struct seam_perf_map_mark marks[4];
@@ -149,7 +149,7 @@ static void a_map_that_begins_anew_is_copied_after_the_old(void **state)
 	end(&f);
 }
 
-static void a_map_of_zeros_or_without_end_is_bounded(void **state)
+TEST(a_map_of_zeros_or_without_end_is_bounded)
 {
 	struct following f;
 
@@ -192,7 +192,7 @@ static void a_map_of_zeros_or_without_end_is_bounded(void **state)
 	end(&f);
 }
 
-static void a_dump_that_begins_anew_is_copied_anew(void **state)
+TEST(a_dump_that_begins_anew_is_copied_anew)
 {
 	struct following f;
 
@@ -215,7 +215,7 @@ static void a_dump_that_begins_anew_is_copied_anew(void **state)
 	end(&f);
 }
 
-static void a_copy_that_cannot_be_written_ends(void **state)
+TEST(a_copy_that_cannot_be_written_ends)
 {
 	struct rlimit old, limit;
 	struct following f;
@@ -236,17 +236,4 @@ static void a_copy_that_cannot_be_written_ends(void **state)
 	end(&f);
 }
 
-int main(void)
-{
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
-	const struct CMUnitTest tests[] = {
-		TEST(what_comes_is_appended_with_its_time),
-		TEST(a_map_that_begins_anew_is_copied_after_the_old),
-		TEST(a_map_of_zeros_or_without_end_is_bounded),
-		TEST(a_dump_that_begins_anew_is_copied_anew),
-		TEST(a_copy_that_cannot_be_written_ends),
-	};
-
-	return cmocka_run_group_tests_name("map_copy", tests, NULL, NULL);
-}
+TESTS(make_folder, drop_folder)

@@ -121,7 +121,7 @@ static void destroy(struct seam_guest_service *g)
 	free(g);
 }
 
-static void the_recorder_sets_period_and_mode(void **state)
+TEST(the_recorder_sets_period_and_mode)
 {
 	struct seam_guest_service *g = make();
 	struct seam_ring_header header;
@@ -140,7 +140,7 @@ static void the_recorder_sets_period_and_mode(void **state)
 	destroy(g);
 }
 
-static void refuses_a_record_that_is_cut_anywhere(void **state)
+TEST(refuses_a_record_that_is_cut_anywhere)
 {
 	struct seam_guest_service *g = make();
 	struct built whole = build(1);
@@ -157,7 +157,7 @@ static void refuses_a_record_that_is_cut_anywhere(void **state)
 }
 
 /* Bits that decide how the rest is read: counts, contexts, sizes, the record. */
-static void a_changed_bit_is_refused_or_can_be_read(void **state)
+TEST(a_changed_bit_is_refused_or_can_be_read)
 {
 	struct seam_guest_service *g = make();
 	struct built whole = build(1);
@@ -204,7 +204,7 @@ static uint64_t ticks_of(uint32_t n_first, uint64_t samples)
 }
 
 /* A thousand periods have passed since the program connected. */
-static void weights_are_not_more_than_the_time_that_has_passed(void **state)
+TEST(weights_are_not_more_than_the_time_that_has_passed)
 {
 	assert_int_equal(ticks_of(1000, 1), 1000);
 	assert_int_equal(ticks_of(UINT32_MAX, 1), 0);
@@ -219,7 +219,7 @@ static bool supersedes(struct seam_guest_service *g, uint32_t tid,
 	return g->guest.supersedes(&g->guest, tid, time_ns);
 }
 
-static void only_samples_of_an_agents_time_are_superseded(void **state)
+TEST(only_samples_of_an_agents_time_are_superseded)
 {
 	enum { MS = 1000000, TID = 42, SILENT_MS = 20 + 8 };
 	struct seam_guest_service *g = make();
@@ -254,7 +254,7 @@ static void only_samples_of_an_agents_time_are_superseded(void **state)
 }
 
 /* The recorder's samples hold what an agent's do not. */
-static void an_invalid_record_supersedes_nothing(void **state)
+TEST(an_invalid_record_supersedes_nothing)
 {
 	enum { TID = 42 };
 	struct seam_guest_service *g = make();
@@ -280,7 +280,7 @@ static void an_invalid_record_supersedes_nothing(void **state)
 	destroy(g);
 }
 
-static void streams_that_have_ended_are_not_all_kept(void **state)
+TEST(streams_that_have_ended_are_not_all_kept)
 {
 	enum { N = 2000, MS = 1000000 };
 	struct seam_guest_service *g = make();
@@ -299,7 +299,7 @@ static void streams_that_have_ended_are_not_all_kept(void **state)
 	destroy(g);
 }
 
-static void what_is_refused_is_damage(void **state)
+TEST(what_is_refused_is_damage)
 {
 	struct seam_guest_service *g = make();
 	struct built b = build(1);
@@ -310,20 +310,4 @@ static void what_is_refused_is_damage(void **state)
 	destroy(g);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_recorder_sets_period_and_mode),
-		cmocka_unit_test(refuses_a_record_that_is_cut_anywhere),
-		cmocka_unit_test(a_changed_bit_is_refused_or_can_be_read),
-		cmocka_unit_test(
-			weights_are_not_more_than_the_time_that_has_passed),
-		cmocka_unit_test(an_invalid_record_supersedes_nothing),
-		cmocka_unit_test(what_is_refused_is_damage),
-		cmocka_unit_test(
-		streams_that_have_ended_are_not_all_kept),
-		cmocka_unit_test(only_samples_of_an_agents_time_are_superseded),
-	};
-
-	return cmocka_run_group_tests_name("guest_service", tests, NULL, NULL);
-}
+TESTS(NULL, NULL)

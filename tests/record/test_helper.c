@@ -88,7 +88,7 @@ static void wait_for_all(struct seam_helper *helper)
 		poll(&fd, 1, 5);
 }
 
-static void jobs_are_done_in_their_order(void **state)
+TEST(jobs_are_done_in_their_order)
 {
 	struct seam_helper *helper = seam_helper_new(NULL);
 	struct log log = { 0 };
@@ -101,7 +101,7 @@ static void jobs_are_done_in_their_order(void **state)
 	seam_helper_free(helper);
 }
 
-static void one_that_hangs_is_given_up_and_the_next_is_done(void **state)
+TEST(one_that_hangs_is_given_up_and_the_next_is_done)
 {
 	struct seam_helper *helper = seam_helper_new(NULL);
 	struct log log = { 0 };
@@ -124,7 +124,7 @@ static void one_that_hangs_is_given_up_and_the_next_is_done(void **state)
 	seam_helper_free(helper);
 }
 
-static void after_so_many_that_hang_the_rest_is_given_up(void **state)
+TEST(after_so_many_that_hang_the_rest_is_given_up)
 {
 	struct seam_helper *helper = seam_helper_new(NULL);
 	struct log log = { 0 };
@@ -146,7 +146,7 @@ static void after_so_many_that_hang_the_rest_is_given_up(void **state)
 }
 
 /* One user with a file system that does not answer. */
-static void the_jobs_of_other_users_are_done_all_the_same(void **state)
+TEST(the_jobs_of_other_users_are_done_all_the_same)
 {
 	enum { HOSTILE = 1001, OTHER = 1002 };
 	struct seam_helper *helper = seam_helper_new(NULL);
@@ -171,7 +171,7 @@ static void the_jobs_of_other_users_are_done_all_the_same(void **state)
 	close(never[0]);
 }
 
-static void so_many_users_stop_all_until_their_threads_come_back(void **state)
+TEST(so_many_users_stop_all_until_their_threads_come_back)
 {
 	enum { N = SEAM_HELPER_MAX_ALL_STUCK };
 	struct seam_helper *helper = seam_helper_new(NULL);
@@ -196,13 +196,13 @@ static void so_many_users_stop_all_until_their_threads_come_back(void **state)
 	close(never[0]);
 }
 
-static void a_user_is_known_by_the_process(void **state)
+TEST(a_user_is_known_by_the_process)
 {
 	assert_int_equal(seam_helper_user_of(getpid()), getuid());
 	assert_int_equal(seam_helper_user_of(-1), SEAM_HELPER_NO_USER);
 }
 
-static void no_more_than_so_many_wait(void **state)
+TEST(no_more_than_so_many_wait)
 {
 	struct seam_helper *helper = seam_helper_new(NULL);
 	struct log log = { 0 };
@@ -244,7 +244,7 @@ int __lsan_is_turned_off(void)
 }
 
 /* Where a call hangs, the process that made it is left; here it is killed. */
-static void a_process_ends_although_a_call_hangs(void **state)
+TEST(a_process_ends_although_a_call_hangs)
 {
 	int never[2], out[2], status;
 	pid_t child;
@@ -277,7 +277,7 @@ static void a_process_ends_although_a_call_hangs(void **state)
 	close(never[1]);
 }
 
-static void a_descriptor_is_closed_by_the_helper(void **state)
+TEST(a_descriptor_is_closed_by_the_helper)
 {
 	struct seam_helper *helper = seam_helper_new(NULL);
 	struct log log = { 0 };
@@ -294,21 +294,4 @@ static void a_descriptor_is_closed_by_the_helper(void **state)
 	assert_int_equal(fcntl(fds[1], F_GETFD), -1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(jobs_are_done_in_their_order),
-		cmocka_unit_test(
-			one_that_hangs_is_given_up_and_the_next_is_done),
-		cmocka_unit_test(after_so_many_that_hang_the_rest_is_given_up),
-		cmocka_unit_test(the_jobs_of_other_users_are_done_all_the_same),
-		cmocka_unit_test(
-		so_many_users_stop_all_until_their_threads_come_back),
-		cmocka_unit_test(a_user_is_known_by_the_process),
-		cmocka_unit_test(no_more_than_so_many_wait),
-		cmocka_unit_test(a_process_ends_although_a_call_hangs),
-		cmocka_unit_test(a_descriptor_is_closed_by_the_helper),
-	};
-
-	return cmocka_run_group_tests_name("helper", tests, NULL, NULL);
-}
+TESTS(NULL, NULL)

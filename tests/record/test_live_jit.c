@@ -166,7 +166,7 @@ static void begin(void)
 	frames.n = 0;
 }
 
-static void what_is_found_is_what_a_reader_of_all_records_finds(void **state)
+TEST(what_is_found_is_what_a_reader_of_all_records_finds)
 {
 	for (uint32_t round = 0; round < 60; round++) {
 		struct seam_jit_code *jit = seam_jit_code_new();
@@ -220,9 +220,8 @@ static void put_one(int32_t pid, uint64_t time, uint64_t addr, uint64_t size)
 	seam_live_jit_add(&live, pid, dump_bytes(&d));
 }
 
-static void memory_is_bounded_whatever_a_program_loads(void **s)
+TEST(memory_is_bounded_whatever_a_program_loads)
 {
-	(void)s;
 	begin();
 	put_one(7, 1, CACHE, 64);
 	for (uint64_t i = 0; !live.n_forgotten; i++) {
@@ -257,7 +256,7 @@ static uint64_t fill(int32_t pid)
 	return at;
 }
 
-static void a_process_with_the_most_code_begins_anew_not_another(void **state)
+TEST(a_process_with_the_most_code_begins_anew_not_another)
 {
 	begin();
 	put_one(7, 1, CACHE, 64);
@@ -278,7 +277,7 @@ static void a_process_with_the_most_code_begins_anew_not_another(void **state)
 	assert_int_equal(live.n_frame_bytes, 0);
 }
 
-static void the_tables_of_all_processes_are_bounded(void **state)
+TEST(the_tables_of_all_processes_are_bounded)
 {
 	static struct dump d;
 
@@ -304,7 +303,7 @@ static void the_tables_of_all_processes_are_bounded(void **state)
 	seam_live_jit_fini(&live);
 }
 
-static void code_that_is_replaced_for_ever_costs_no_time(void **state)
+TEST(code_that_is_replaced_for_ever_costs_no_time)
 {
 	begin();
 	for (uint64_t i = 0; i < 10000; i++)
@@ -332,7 +331,7 @@ static void load_large(int32_t pid)
 }
 
 /* 250 moves of 64 bytes were 65 million links. */
-static void moves_cost_no_more_than_their_bytes_allow(void **state)
+TEST(moves_cost_no_more_than_their_bytes_allow)
 {
 	enum { N = 250, STEP = 64 };
 	static struct dump d;
@@ -362,7 +361,7 @@ static void moves_cost_no_more_than_their_bytes_allow(void **state)
 }
 
 /* As a garbage collector moves it, to where other code has been. */
-static void code_that_is_moved_again_and_again_is_found(void **state)
+TEST(code_that_is_moved_again_and_again_is_found)
 {
 	enum { N = 1000, SIZE = 1024, N_ROUNDS = 50 };
 	static struct dump d;
@@ -387,7 +386,7 @@ static void code_that_is_moved_again_and_again_is_found(void **state)
 	seam_live_jit_fini(&live);
 }
 
-static void processes_beyond_the_limit_replace_those_not_used(void **state)
+TEST(processes_beyond_the_limit_replace_those_not_used)
 {
 	begin();
 	for (int32_t pid = 1; pid <= SEAM_LIVE_JIT_MAX_PROCESSES; pid++)
@@ -409,7 +408,7 @@ static void processes_beyond_the_limit_replace_those_not_used(void **state)
 }
 
 /* A group cut at every byte, and with each byte changed. */
-static void damaged_records_cost_their_code_only(void **state)
+TEST(damaged_records_cost_their_code_only)
 {
 	struct dump d = { .size = 0 };
 	uint8_t whole[sizeof(d.bytes)];
@@ -444,23 +443,4 @@ static void damaged_records_cost_their_code_only(void **state)
 	seam_live_jit_fini(&live);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			what_is_found_is_what_a_reader_of_all_records_finds),
-		cmocka_unit_test(
-			memory_is_bounded_whatever_a_program_loads),
-		cmocka_unit_test(
-			a_process_with_the_most_code_begins_anew_not_another),
-		cmocka_unit_test(the_tables_of_all_processes_are_bounded),
-		cmocka_unit_test(code_that_is_replaced_for_ever_costs_no_time),
-		cmocka_unit_test(moves_cost_no_more_than_their_bytes_allow),
-		cmocka_unit_test(code_that_is_moved_again_and_again_is_found),
-		cmocka_unit_test(
-			processes_beyond_the_limit_replace_those_not_used),
-		cmocka_unit_test(damaged_records_cost_their_code_only),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(NULL, NULL)

@@ -45,7 +45,7 @@ static int file_of(int32_t pid, uint64_t addr)
 	return file_in(maps_find(&maps, pid), addr);
 }
 
-static void a_mapping_covers_older_ones(void **state)
+TEST(a_mapping_covers_older_ones)
 {
 	add(1, 0x1000, 0x9000, 1);
 	add(1, 0x3000, 0x5000, 2);
@@ -63,7 +63,7 @@ static void a_mapping_covers_older_ones(void **state)
 	assert_int_equal(maps_find(&maps, 1)->n, 2);
 }
 
-static void random_mappings_equal_an_array_of_pages(void **state)
+TEST(random_mappings_equal_an_array_of_pages)
 {
 	enum { PAGES = 64, ROUNDS = 3000 };
 	int page[PAGES];
@@ -84,9 +84,8 @@ static void random_mappings_equal_an_array_of_pages(void **state)
 	}
 }
 
-static void a_child_has_the_mappings_of_its_parent_until_either_maps(void **s)
+TEST(a_child_has_the_mappings_of_its_parent_until_either_maps)
 {
-	(void)s;
 	add(1, 0x1000, 0x2000, 1);
 	maps_fork(&maps, 2, 1);
 	assert_ptr_equal(maps_find(&maps, 1), maps_find(&maps, 2));
@@ -97,7 +96,7 @@ static void a_child_has_the_mappings_of_its_parent_until_either_maps(void **s)
 	assert_int_equal(file_of(2, 0x3800), -1);
 }
 
-static void an_exec_maps_nothing_of_the_old_program(void **state)
+TEST(an_exec_maps_nothing_of_the_old_program)
 {
 	add(1, 0x1000, 0x2000, 1);
 	maps_fork(&maps, 2, 1);
@@ -106,7 +105,7 @@ static void an_exec_maps_nothing_of_the_old_program(void **state)
 	assert_int_equal(file_of(1, 0x1800), 1);
 }
 
-static void a_list_that_is_held_does_not_change(void **state)
+TEST(a_list_that_is_held_does_not_change)
 {
 	struct seam_process_map *held;
 
@@ -119,7 +118,7 @@ static void a_list_that_is_held_does_not_change(void **state)
 	assert_int_equal(maps.n_mappings, 0);
 }
 
-static void a_thread_changes_and_ends_nothing(void **state)
+TEST(a_thread_changes_and_ends_nothing)
 {
 	maps_exec(&maps, 1);
 	add(1, 0x1000, 0x2000, 1);
@@ -134,7 +133,7 @@ static void a_thread_changes_and_ends_nothing(void **state)
 	assert_int_equal(file_of(1, 0x1800), 1);
 }
 
-static void a_process_is_forgotten_some_exits_after_its_own(void **state)
+TEST(a_process_is_forgotten_some_exits_after_its_own)
 {
 	add(1, 0x1000, 0x2000, 1);
 	maps_fork(&maps, 2, 1);
@@ -148,7 +147,7 @@ static void a_process_is_forgotten_some_exits_after_its_own(void **state)
 	assert_int_equal(file_of(1, 0x1800), 1);
 }
 
-static void a_pid_that_is_used_again_is_another_process(void **state)
+TEST(a_pid_that_is_used_again_is_another_process)
 {
 	add(1, 0x1000, 0x2000, 1);
 	add(3, 0x1000, 0x2000, 3);
@@ -163,7 +162,7 @@ static void a_pid_that_is_used_again_is_another_process(void **state)
 	assert_int_equal(file_of(2, 0x1800), 3);
 }
 
-static void memory_is_bounded_however_many_processes_fork(void **state)
+TEST(memory_is_bounded_however_many_processes_fork)
 {
 	for (uint32_t i = 0; i < 8; i++)
 		add(1, 0x1000 * i, 0x1000 * i + 0x1000, i);
@@ -176,7 +175,7 @@ static void memory_is_bounded_however_many_processes_fork(void **state)
 	assert_int_equal(file_of(200009, 0x100800), 1);
 }
 
-static void processes_and_mappings_beyond_the_limits_are_left_out(void **state)
+TEST(processes_and_mappings_beyond_the_limits_are_left_out)
 {
 	for (uint32_t i = 0; i < SEAM_PROCESS_MAX_MAPPINGS + 5; i++)
 		add(1, 0x2000 * (uint64_t)i, 0x2000 * (uint64_t)i + 0x1000, i);
@@ -192,21 +191,4 @@ static void processes_and_mappings_beyond_the_limits_are_left_out(void **state)
 	assert_null(maps_find(&maps, 0));
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		T(a_mapping_covers_older_ones),
-		T(random_mappings_equal_an_array_of_pages),
-		T(a_child_has_the_mappings_of_its_parent_until_either_maps),
-		T(an_exec_maps_nothing_of_the_old_program),
-		T(a_list_that_is_held_does_not_change),
-		T(a_thread_changes_and_ends_nothing),
-		T(a_process_is_forgotten_some_exits_after_its_own),
-		T(a_pid_that_is_used_again_is_another_process),
-		T(memory_is_bounded_however_many_processes_fork),
-		T(processes_and_mappings_beyond_the_limits_are_left_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS(set_up, tear_down)

@@ -7,7 +7,7 @@
 
 #include "unit.h"
 
-static void reads_lists_of_cpus(void **state)
+TEST(reads_lists_of_cpus)
 {
 	struct seam_number_list list = { 0 };
 
@@ -19,7 +19,7 @@ static void reads_lists_of_cpus(void **state)
 	free(list.items);
 }
 
-static void refuses_lists_that_make_no_sense(void **state)
+TEST(refuses_lists_that_make_no_sense)
 {
 	static const char *const bad[] = {
 		"x", "1-", "-1", "3-1", "1;2", "0-99999999", "1,,2",
@@ -34,7 +34,7 @@ static void refuses_lists_that_make_no_sense(void **state)
 	}
 }
 
-static void finds_a_value_by_its_whole_key(void **state)
+TEST(finds_a_value_by_its_whole_key)
 {
 	char path[] = "/tmp/seam-machine-XXXXXX", value[64];
 	int fd = mkstemp(path);
@@ -51,7 +51,7 @@ static void finds_a_value_by_its_whole_key(void **state)
 	assert_string_equal(seam_procfs_value(path, "x", value, 64), "");
 }
 
-static void finds_its_own_thread(void **state)
+TEST(finds_its_own_thread)
 {
 	struct seam_number_list tids = { 0 };
 
@@ -63,14 +63,4 @@ static void finds_its_own_thread(void **state)
 			 -ESRCH);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_lists_of_cpus),
-		cmocka_unit_test(refuses_lists_that_make_no_sense),
-		cmocka_unit_test(finds_a_value_by_its_whole_key),
-		cmocka_unit_test(finds_its_own_thread),
-	};
-
-	return cmocka_run_group_tests_name("machine", tests, NULL, NULL);
-}
+TESTS(NULL, NULL)

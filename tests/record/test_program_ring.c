@@ -180,7 +180,7 @@ static void round_with_sample(bool is_last)
 	ring_take(&f.services, f.ring);
 }
 
-static void a_sample_is_previewed_once_and_taken(void **state)
+TEST(a_sample_is_previewed_once_and_taken)
 {
 	round_with_sample(false);
 	assert_int_equal(f.n_previews, 1);
@@ -192,7 +192,7 @@ static void a_sample_is_previewed_once_and_taken(void **state)
 }
 
 /* Whatever the program has written into it. */
-static void a_sample_is_of_its_rings_event_process_and_thread(void **state)
+TEST(a_sample_is_of_its_rings_event_process_and_thread)
 {
 	const uint8_t *fields = f.taken + sizeof(struct seam_ring_header);
 	uint32_t ids[2];
@@ -213,7 +213,7 @@ static void a_sample_is_of_its_rings_event_process_and_thread(void **state)
 }
 
 /* What it superseded would be missing. */
-static void a_sample_of_another_clock_is_not_previewed(void **state)
+TEST(a_sample_of_another_clock_is_not_previewed)
 {
 	f.services.other_clock = true;
 	round_with_sample(false);
@@ -223,7 +223,7 @@ static void a_sample_of_another_clock_is_not_previewed(void **state)
 	assert_int_equal(f.service.n_bad, 2);
 }
 
-static void a_service_that_cannot_begin_gets_no_record(void **state)
+TEST(a_service_that_cannot_begin_gets_no_record)
 {
 	f.begin_result = -ENOMEM;
 	round_with_sample(false);
@@ -235,16 +235,4 @@ static void a_service_that_cannot_begin_gets_no_record(void **state)
 	assert_int_equal(f.service.n_unowned, 1);
 }
 
-#define ROUNDS(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ROUNDS(a_sample_is_previewed_once_and_taken),
-		ROUNDS(a_sample_is_of_its_rings_event_process_and_thread),
-		ROUNDS(a_sample_of_another_clock_is_not_previewed),
-		ROUNDS(a_service_that_cannot_begin_gets_no_record),
-	};
-
-	return cmocka_run_group_tests_name("program_ring", tests, NULL, NULL);
-}
+TESTS(setup, teardown)

@@ -134,7 +134,7 @@ static int open_mapping_of(const struct program *p)
 	return fd;
 }
 
-static void a_file_of_the_process_is_opened(void **state)
+TEST(a_file_of_the_process_is_opened)
 {
 	struct program p;
 
@@ -146,7 +146,7 @@ static void a_file_of_the_process_is_opened(void **state)
 	end(&p);
 }
 
-static void only_regular_files_are_opened(void **state)
+TEST(only_regular_files_are_opened)
 {
 	struct program p = start(nothing, NULL);
 	char name[4200];
@@ -177,7 +177,7 @@ static void *map_with_lease(void)
 	return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 }
 
-static void a_lease_is_not_waited_for(void **state)
+TEST(a_lease_is_not_waited_for)
 {
 	struct program p;
 
@@ -189,7 +189,7 @@ static void a_lease_is_not_waited_for(void **state)
 	end(&p);
 }
 
-static void what_its_user_may_not_read_is_not_read_for_it(void **state)
+TEST(what_its_user_may_not_read_is_not_read_for_it)
 {
 	struct program p;
 	char name[4200];
@@ -212,7 +212,7 @@ static void what_its_user_may_not_read_is_not_read_for_it(void **state)
 	end(&p);
 }
 
-static void a_program_that_may_be_run_but_not_read_is_not_read(void **state)
+TEST(a_program_that_may_be_run_but_not_read_is_not_read)
 {
 	struct program p;
 
@@ -246,7 +246,7 @@ static void bind(void)
 		_exit(9);
 }
 
-static void what_is_mounted_on_a_file_is_not_opened(void **state)
+TEST(what_is_mounted_on_a_file_is_not_opened)
 {
 	struct program p;
 
@@ -281,7 +281,7 @@ static void change_root(void)
 }
 
 /* A link in the target's file system means a file there, not one of ours. */
-static void links_do_not_lead_out_of_the_targets_root(void **state)
+TEST(links_do_not_lead_out_of_the_targets_root)
 {
 	struct program p;
 	char name[4200];
@@ -304,7 +304,7 @@ static void links_do_not_lead_out_of_the_targets_root(void **state)
 	end(&p);
 }
 
-static void a_file_system_of_its_own_is_read(void **state)
+TEST(a_file_system_of_its_own_is_read)
 {
 	struct program p;
 
@@ -320,7 +320,7 @@ static void a_file_system_of_its_own_is_read(void **state)
 	assert_int_equal(rmdir(path), 0);
 }
 
-static void a_mapping_is_opened_whatever_its_path_leads_to(void **state)
+TEST(a_mapping_is_opened_whatever_its_path_leads_to)
 {
 	struct program p;
 
@@ -335,7 +335,7 @@ static void a_mapping_is_opened_whatever_its_path_leads_to(void **state)
 	end(&p);
 }
 
-static void a_program_is_opened_after_it_was_deleted(void **state)
+TEST(a_program_is_opened_after_it_was_deleted)
 {
 	struct program p = start(nothing, NULL);
 	struct seam_target target;
@@ -351,7 +351,7 @@ static void a_program_is_opened_after_it_was_deleted(void **state)
 	end(&p);
 }
 
-static void a_number_that_was_used_again_is_another_process(void **state)
+TEST(a_number_that_was_used_again_is_another_process)
 {
 	struct program p = start(nothing, NULL);
 	struct seam_target target;
@@ -362,7 +362,7 @@ static void a_number_that_was_used_again_is_another_process(void **state)
 	seam_target_close(&target);
 }
 
-static void of_a_process_that_ended_only_public_files_are_opened(void **state)
+TEST(of_a_process_that_ended_only_public_files_are_opened)
 {
 	struct program p = start(nothing, NULL);
 	struct seam_target target;
@@ -378,7 +378,7 @@ static void of_a_process_that_ended_only_public_files_are_opened(void **state)
 	seam_target_close(&target);
 }
 
-static void a_process_has_a_start_and_a_root(void **state)
+TEST(a_process_has_a_start_and_a_root)
 {
 	struct program p = start(nothing, NULL);
 	struct seam_target target;
@@ -405,26 +405,4 @@ static int make_public_folder(void **state)
 	return make_folder(state) || chmod(folder, 0755);
 }
 
-#define TEST(f) \
-	cmocka_unit_test_setup_teardown(f, make_public_folder, drop_folder)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_file_of_the_process_is_opened),
-		TEST(only_regular_files_are_opened),
-		TEST(a_lease_is_not_waited_for),
-		TEST(what_its_user_may_not_read_is_not_read_for_it),
-		TEST(a_program_that_may_be_run_but_not_read_is_not_read),
-		TEST(what_is_mounted_on_a_file_is_not_opened),
-		TEST(links_do_not_lead_out_of_the_targets_root),
-		TEST(a_file_system_of_its_own_is_read),
-		TEST(a_mapping_is_opened_whatever_its_path_leads_to),
-		TEST(a_program_is_opened_after_it_was_deleted),
-		TEST(a_number_that_was_used_again_is_another_process),
-		TEST(of_a_process_that_ended_only_public_files_are_opened),
-		TEST(a_process_has_a_start_and_a_root),
-	};
-
-	return cmocka_run_group_tests_name("target_file", tests, NULL, NULL);
-}
+TESTS(make_public_folder, drop_folder)

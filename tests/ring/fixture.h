@@ -3,16 +3,11 @@
 #ifndef FIXTURE_H
 #define FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "aux_writer.h"
 #include "ring/aux.h"
 #include "ring/consumer.h"
 #include "ring/producer/producer.h"
+#include "unit.h"
 
 enum { PAGE = 4096, DATA = 4096, AREA = 4096 };
 

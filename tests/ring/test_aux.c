@@ -50,7 +50,7 @@ static void expect_bytes(struct fixture *f, uint64_t pos, size_t n)
 	seam_ring_aux_advance(&f->aux_in, &span);
 }
 
-static void drains_what_was_written_byte_for_byte(void **state)
+TEST(drains_what_was_written_byte_for_byte)
 {
 	static const uint64_t starts[] = { 0, (UINT64_C(1) << 32) - 100,
 					   -UINT64_C(5000) };
@@ -85,7 +85,7 @@ static void expect_snapshot(struct fixture *f, uint64_t head, size_t n)
 	seam_ring_aux_snapshot_fini(&shot);
 }
 
-static void a_snapshot_is_the_last_bytes_up_to_a_whole_aux_buffer(void **state)
+TEST(a_snapshot_is_the_last_bytes_up_to_a_whole_aux_buffer)
 {
 	static const uint64_t starts[] = { 0, (UINT64_C(1) << 32) - 8,
 					   -UINT64_C(8), -(uint64_t)AREA };
@@ -108,7 +108,7 @@ static void a_snapshot_is_the_last_bytes_up_to_a_whole_aux_buffer(void **state)
 		}
 }
 
-static void leaves_out_what_is_being_written_over(void **state)
+TEST(leaves_out_what_is_being_written_over)
 {
 	struct seam_ring_aux_snapshot shot;
 	struct fixture f;
@@ -131,7 +131,7 @@ static void leaves_out_what_is_being_written_over(void **state)
 	close_fixture(&f);
 }
 
-static void shows_nothing_of_an_earlier_owner(void **state)
+TEST(shows_nothing_of_an_earlier_owner)
 {
 	struct fixture f;
 
@@ -145,7 +145,7 @@ static void shows_nothing_of_an_earlier_owner(void **state)
 }
 
 /* A driver such as Intel PT's: its head is an offset in the area. */
-static void finds_the_wrap_of_a_head_that_never_passes_the_size(void **state)
+TEST(finds_the_wrap_of_a_head_that_never_passes_the_size)
 {
 	static const struct {
 		size_t written;		/* bytes since the start */
@@ -175,8 +175,7 @@ static void finds_the_wrap_of_a_head_that_never_passes_the_size(void **state)
 	}
 }
 
-static void positions_of_such_a_head_grow_from_snapshot_to_snapshot(
-		void **state)
+TEST(positions_of_such_a_head_grow_from_snapshot_to_snapshot)
 {
 	static const size_t heads[] = { 100, 3000, 50, 4000, 3999 };
 	static const uint64_t ends[] = { 100, 3000, AREA + 50, AREA + 4000,
@@ -196,7 +195,7 @@ static void positions_of_such_a_head_grow_from_snapshot_to_snapshot(
 	close_fixture(&f);
 }
 
-static void survives_heads_that_cannot_be(void **state)
+TEST(survives_heads_that_cannot_be)
 {
 	static const uint64_t heads[] = {
 		AREA + 1, SEAM_RING_AUX_POSITION - AREA, 1ull << 55,
@@ -236,7 +235,7 @@ static void survives_heads_that_cannot_be(void **state)
 }
 
 /* The two mappings that perf_event_open() would give, of one file. */
-static void maps_an_aux_buffer_after_the_ring(void **state)
+TEST(maps_an_aux_buffer_after_the_ring)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC);
 	struct seam_ring_aux_snapshot shot;
@@ -262,7 +261,7 @@ static void maps_an_aux_buffer_after_the_ring(void **state)
 	close(fd);
 }
 
-static void names_an_event_that_has_no_aux_buffer(void **state)
+TEST(names_an_event_that_has_no_aux_buffer)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
@@ -287,7 +286,7 @@ static void names_an_event_that_has_no_aux_buffer(void **state)
 	close(fd);
 }
 
-static void a_zeroed_aux_buffer_is_empty(void **state)
+TEST(a_zeroed_aux_buffer_is_empty)
 {
 	struct seam_ring_aux aux = { 0 };
 	struct seam_ring_aux_snapshot shot = { 0 };
@@ -301,23 +300,4 @@ static void a_zeroed_aux_buffer_is_empty(void **state)
 	seam_ring_aux_fini(&aux);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(drains_what_was_written_byte_for_byte),
-		cmocka_unit_test(
-			a_snapshot_is_the_last_bytes_up_to_a_whole_aux_buffer),
-		cmocka_unit_test(leaves_out_what_is_being_written_over),
-		cmocka_unit_test(shows_nothing_of_an_earlier_owner),
-		cmocka_unit_test(
-			finds_the_wrap_of_a_head_that_never_passes_the_size),
-		cmocka_unit_test(
-		positions_of_such_a_head_grow_from_snapshot_to_snapshot),
-		cmocka_unit_test(survives_heads_that_cannot_be),
-		cmocka_unit_test(maps_an_aux_buffer_after_the_ring),
-		cmocka_unit_test(names_an_event_that_has_no_aux_buffer),
-		cmocka_unit_test(a_zeroed_aux_buffer_is_empty),
-	};
-
-	return cmocka_run_group_tests_name("aux", tests, NULL, NULL);
-}
+TESTS(NULL, NULL)

@@ -48,7 +48,7 @@ static size_t check(const struct seam_ring_snapshot *shot, uint32_t last)
 	return n;
 }
 
-static void holds_every_record_before_the_first_wrap(void **state)
+TEST(holds_every_record_before_the_first_wrap)
 {
 	static const uint64_t starts[] = { 0, 4096, 72, UINT64_MAX - 7,
 					   UINT64_C(1) << 32 };
@@ -67,7 +67,7 @@ static void holds_every_record_before_the_first_wrap(void **state)
 	}
 }
 
-static void ends_at_the_record_that_is_partly_overwritten(void **state)
+TEST(ends_at_the_record_that_is_partly_overwritten)
 {
 	struct seam_ring_snapshot shot;
 	struct fixture f;
@@ -91,7 +91,7 @@ static void ends_at_the_record_that_is_partly_overwritten(void **state)
 	close_fixture(&f);
 }
 
-static void refuses_records_while_paused_and_counts_them(void **state)
+TEST(refuses_records_while_paused_and_counts_them)
 {
 	uint8_t record[UINT16_MAX];
 	struct fixture f;
@@ -121,7 +121,7 @@ static int open_event(void)
 			    PERF_FLAG_FD_CLOEXEC);
 }
 
-static void reads_a_ring_that_the_kernel_overwrites(void **state)
+TEST(reads_a_ring_that_the_kernel_overwrites)
 {
 	size_t size = 400 * PAGE;
 	struct seam_ring_snapshot shot;
@@ -157,14 +157,4 @@ static void reads_a_ring_that_the_kernel_overwrites(void **state)
 	close(fd);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(holds_every_record_before_the_first_wrap),
-		cmocka_unit_test(ends_at_the_record_that_is_partly_overwritten),
-		cmocka_unit_test(refuses_records_while_paused_and_counts_them),
-		cmocka_unit_test(reads_a_ring_that_the_kernel_overwrites),
-	};
-
-	return cmocka_run_group_tests_name("backward", tests, NULL, NULL);
-}
+TESTS(NULL, NULL)

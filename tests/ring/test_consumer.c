@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "../unit.h"
+#include "unit.h"
 
 enum { PAGE = 4096, BYTES = 4096 };
 
@@ -61,7 +61,7 @@ static size_t take(struct fake *f)
 	return n;
 }
 
-static void delivers_what_was_put_across_every_wrap(void **state)
+TEST(delivers_what_was_put_across_every_wrap)
 {
 	struct fake f;
 	uint8_t scratch[128];
@@ -87,7 +87,7 @@ static void delivers_what_was_put_across_every_wrap(void **state)
 	close_fake(&f);
 }
 
-static void counts_on_past_the_end_of_64_bits(void **state)
+TEST(counts_on_past_the_end_of_64_bits)
 {
 	struct fake f;
 
@@ -101,7 +101,7 @@ static void counts_on_past_the_end_of_64_bits(void **state)
 	close_fake(&f);
 }
 
-static void takes_a_ring_that_is_full_to_the_byte(void **state)
+TEST(takes_a_ring_that_is_full_to_the_byte)
 {
 	struct fake f;
 
@@ -113,7 +113,7 @@ static void takes_a_ring_that_is_full_to_the_byte(void **state)
 	close_fake(&f);
 }
 
-static void gives_space_back_only_when_advanced(void **state)
+TEST(gives_space_back_only_when_advanced)
 {
 	struct fake f;
 	struct seam_ring_span span;
@@ -129,7 +129,7 @@ static void gives_space_back_only_when_advanced(void **state)
 	close_fake(&f);
 }
 
-static void survives_heads_that_cannot_be(void **state)
+TEST(survives_heads_that_cannot_be)
 {
 	static const uint64_t heads[] = {
 		BYTES + 8, UINT64_MAX, UINT64_MAX - 7, 1, 7, 4, 1 << 30,
@@ -153,7 +153,7 @@ static void survives_heads_that_cannot_be(void **state)
 	}
 }
 
-static void ends_at_sizes_that_cannot_be(void **state)
+TEST(ends_at_sizes_that_cannot_be)
 {
 	static const uint16_t sizes[] = { 0, 1, 4, 7, 9, 12, 72, 65535 };
 
@@ -176,7 +176,7 @@ static void ends_at_sizes_that_cannot_be(void **state)
 	}
 }
 
-static void uses_its_own_size_and_tail(void **state)
+TEST(uses_its_own_size_and_tail)
 {
 	struct fake f;
 
@@ -193,7 +193,7 @@ static void uses_its_own_size_and_tail(void **state)
 	close_fake(&f);
 }
 
-static void a_zeroed_ring_is_empty(void **state)
+TEST(a_zeroed_ring_is_empty)
 {
 	struct seam_ring ring = { 0 };
 	struct seam_ring_span span;
@@ -203,18 +203,4 @@ static void a_zeroed_ring_is_empty(void **state)
 	seam_ring_fini(&ring);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(delivers_what_was_put_across_every_wrap),
-		cmocka_unit_test(counts_on_past_the_end_of_64_bits),
-		cmocka_unit_test(takes_a_ring_that_is_full_to_the_byte),
-		cmocka_unit_test(gives_space_back_only_when_advanced),
-		cmocka_unit_test(survives_heads_that_cannot_be),
-		cmocka_unit_test(ends_at_sizes_that_cannot_be),
-		cmocka_unit_test(uses_its_own_size_and_tail),
-		cmocka_unit_test(a_zeroed_ring_is_empty),
-	};
-
-	return cmocka_run_group_tests_name("consumer", tests, NULL, NULL);
-}
+TESTS(NULL, NULL)

@@ -108,7 +108,7 @@ static pid_t serve_one(struct seam_link_server *s, const char *how, uint64_t n,
 	return pid;
 }
 
-static void delivers_all_records_of_a_program(void **state)
+TEST(delivers_all_records_of_a_program)
 {
 	struct seam_link_server s;
 	struct sums sums;
@@ -123,7 +123,7 @@ static void delivers_all_records_of_a_program(void **state)
 	seam_link_server_close(&s);
 }
 
-static void follows_a_child_that_closed_every_descriptor(void **state)
+TEST(follows_a_child_that_closed_every_descriptor)
 {
 	struct seam_link_server s;
 	struct sums sums;
@@ -134,7 +134,7 @@ static void follows_a_child_that_closed_every_descriptor(void **state)
 	seam_link_server_close(&s);
 }
 
-static void delivers_what_a_killed_program_left(void **state)
+TEST(delivers_what_a_killed_program_left)
 {
 	struct seam_link_server s;
 	struct sums sums;
@@ -150,7 +150,7 @@ static void delivers_what_a_killed_program_left(void **state)
 	seam_link_server_close(&s);
 }
 
-static void listens_in_a_folder_of_its_own(void **state)
+TEST(listens_in_a_folder_of_its_own)
 {
 	struct seam_link_server s;
 	char folder[SEAM_LINK_ADDRESS_BYTES];
@@ -166,7 +166,7 @@ static void listens_in_a_folder_of_its_own(void **state)
 	assert_int_equal(access(folder, F_OK), 0);
 }
 
-static void takes_an_abstract_name_where_the_path_is_too_long(void **state)
+TEST(takes_an_abstract_name_where_the_path_is_too_long)
 {
 	char run[] = "/tmp/seam-test-XXXXXX", longest[200];
 	struct seam_link_server s;
@@ -226,7 +226,7 @@ static size_t count_fds(void)
 	return n;
 }
 
-static void a_hostile_peer_costs_only_itself(void **state)
+TEST(a_hostile_peer_costs_only_itself)
 {
 	struct seam_link_welcome body = { 0 };
 	uint8_t bytes[4096] = { 0 };
@@ -268,7 +268,7 @@ static void a_hostile_peer_costs_only_itself(void **state)
 	seam_link_server_close(&s);
 }
 
-static void a_connection_without_hello_is_counted_and_forgotten(void **state)
+TEST(a_connection_without_hello_is_counted_and_forgotten)
 {
 	struct seam_link_server s;
 	int fd;
@@ -316,7 +316,7 @@ static int serve_a_stranger(int out)
 	return 0;
 }
 
-static void a_program_of_another_user_is_refused(void **state)
+TEST(a_program_of_another_user_is_refused)
 {
 	char address[SEAM_LINK_ADDRESS_BYTES], path[64];
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -355,7 +355,7 @@ static void a_program_of_another_user_is_refused(void **state)
 }
 
 /* What is passed, its receiver has to close, and a sender can make that slow. */
-static void takes_no_descriptors(void **state)
+TEST(takes_no_descriptors)
 {
 	enum { PASSRIGHTS = 83 };
 	const int no = 0;
@@ -382,7 +382,7 @@ static void takes_no_descriptors(void **state)
 }
 
 /* The rings need none: a program may close what it did not open. */
-static void the_connection_ends_with_the_welcome(void **state)
+TEST(the_connection_ends_with_the_welcome)
 {
 	struct seam_link_server s;
 	struct seam_link_message m;
@@ -425,7 +425,7 @@ static struct rlimit limit_descriptors(rlim_t n)
 	return old;
 }
 
-static void a_server_that_cannot_be_opened_reports_why(void **state)
+TEST(a_server_that_cannot_be_opened_reports_why)
 {
 	for (rlim_t n = 0; n < 3; n++) {
 		struct rlimit old = limit_descriptors(n);
@@ -471,7 +471,7 @@ static void expect_refusal(rlim_t n, const char *why)
 	seam_link_server_close(&s);
 }
 
-static void a_refusal_for_an_error_of_the_recorder_reports_which(void **state)
+TEST(a_refusal_for_an_error_of_the_recorder_reports_which)
 {
 	expect_refusal(0, "cannot accept a connection: Too many open files");
 	expect_refusal(1, "cannot make rings: Too many open files");
@@ -495,7 +495,7 @@ int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 	return __real_accept4(fd, from, size, flags);
 }
 
-static void a_connection_waits_while_the_kernel_has_no_memory(void **state)
+TEST(a_connection_waits_while_the_kernel_has_no_memory)
 {
 	static const int errors[] = { ENOMEM, ENOBUFS, ECONNABORTED };
 
@@ -526,7 +526,7 @@ static bool is_woken(const struct seam_link_server *s)
 }
 
 /* What is passed to a program is the program's: its flags, its queue. */
-static void a_wakeup_is_read_once_and_in_bad_hands_stops_nobody(void **state)
+TEST(a_wakeup_is_read_once_and_in_bad_hands_stops_nobody)
 {
 	struct sockaddr off = { .sa_family = AF_UNSPEC };
 	struct seam_ring_wakeup wakeups[2];
@@ -619,7 +619,7 @@ static void serve_to_end(struct seam_link_server *s, pid_t pid)
 }
 
 /* The program reads by hand what the recorder writes by a table. */
-static void a_program_gets_every_number_of_each_geometry(void **state)
+TEST(a_program_gets_every_number_of_each_geometry)
 {
 	static const struct seam_link_service *const
 		expected[SEAM_LINK_MAX_SERVICES] = { NULL, &odd, &numbers };
@@ -682,7 +682,7 @@ static bool counts_as_before(const struct seam_link_server *s)
 	       connects_with_few(s);
 }
 
-static void the_numbers_that_a_program_opens_are_as_without_us(void **state)
+TEST(the_numbers_that_a_program_opens_are_as_without_us)
 {
 	struct seam_link_server s;
 	pid_t pid;
@@ -694,7 +694,7 @@ static void the_numbers_that_a_program_opens_are_as_without_us(void **state)
 	serve_to_end(&s, pid);
 }
 
-static void rings_are_made_for_services_that_hello_names_only(void **state)
+TEST(rings_are_made_for_services_that_hello_names_only)
 {
 	static const struct { const char *names; uint32_t n; } cases[] = {
 		{ "odd", 1 }, { "numbers odd", 2 }, { "odd odd odd odd", 1 },
@@ -722,7 +722,7 @@ static void rings_are_made_for_services_that_hello_names_only(void **state)
 	seam_link_server_close(&s);
 }
 
-static void gives_up_on_a_recorder_that_does_not_answer(void **state)
+TEST(gives_up_on_a_recorder_that_does_not_answer)
 {
 	struct seam_link_client c;
 	struct seam_link_server s;
@@ -740,7 +740,7 @@ static void gives_up_on_a_recorder_that_does_not_answer(void **state)
 	seam_link_client_fini(&c);
 }
 
-static void the_last_note_is_kept_and_all_are_counted(void **state)
+TEST(the_last_note_is_kept_and_all_are_counted)
 {
 	char text[2 * SEAM_LINK_NOTE_BYTES];
 	struct seam_link_server s;
@@ -765,32 +765,9 @@ static void the_last_note_is_kept_and_all_are_counted(void **state)
 
 int main(int argc, char **argv)
 {
-#define TEST(test) cmocka_unit_test(test)
-	const struct CMUnitTest tests[] = {
-		TEST(delivers_all_records_of_a_program),
-		TEST(follows_a_child_that_closed_every_descriptor),
-		TEST(delivers_what_a_killed_program_left),
-		TEST(listens_in_a_folder_of_its_own),
-		TEST(takes_an_abstract_name_where_the_path_is_too_long),
-		TEST(a_hostile_peer_costs_only_itself),
-		TEST(a_connection_without_hello_is_counted_and_forgotten),
-		TEST(a_program_of_another_user_is_refused),
-		TEST(takes_no_descriptors),
-		TEST(the_connection_ends_with_the_welcome),
-		TEST(a_server_that_cannot_be_opened_reports_why),
-		TEST(a_refusal_for_an_error_of_the_recorder_reports_which),
-		TEST(a_connection_waits_while_the_kernel_has_no_memory),
-		TEST(a_wakeup_is_read_once_and_in_bad_hands_stops_nobody),
-		TEST(a_program_gets_every_number_of_each_geometry),
-		TEST(the_numbers_that_a_program_opens_are_as_without_us),
-		TEST(rings_are_made_for_services_that_hello_names_only),
-		TEST(the_last_note_is_kept_and_all_are_counted),
-		TEST(gives_up_on_a_recorder_that_does_not_answer),
-	};
-
 	if (argc != 2)
 		return 2;
 	target_program = argv[1];
 	unsetenv("XDG_RUNTIME_DIR");
-	return cmocka_run_group_tests_name("link", tests, NULL, NULL);
+	return unit_run(NULL, NULL, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static void expect_rings(struct seam_link_server *s, size_t max, uint32_t n)
 }
 
 /* Programs that connect while memory is short get fewer, and some to spare. */
-static void the_more_memory_rings_have_the_fewer_are_kept_free(void **state)
+TEST(the_more_memory_rings_have_the_fewer_are_kept_free)
 {
 	const struct seam_link_service eight = {
 		.name = "numbers", .n_free = 8, .geometry = numbers.geometry,
@@ -47,7 +47,7 @@ static void the_more_memory_rings_have_the_fewer_are_kept_free(void **state)
 	seam_link_server_close(&s);
 }
 
-static void all_rings_have_no_more_than_they_may(void **state)
+TEST(all_rings_have_no_more_than_they_may)
 {
 	enum { MAX = 8 };
 	struct seam_link_server s;
@@ -127,7 +127,7 @@ static void open_slow(struct seam_link_server *s)
 }
 
 /* Each step has an end, however long it takes to make a ring. */
-static void rings_that_take_long_are_made_in_several_steps(void **state)
+TEST(rings_that_take_long_are_made_in_several_steps)
 {
 	struct seam_link_server s;
 	struct seam_link_rings *rings;
@@ -159,7 +159,7 @@ static uint32_t n_with_rings(const struct seam_link_server *s)
 }
 
 /* Those that record are drained in between. */
-static void programs_that_connect_at_once_are_answered_in_turn(void **state)
+TEST(programs_that_connect_at_once_are_answered_in_turn)
 {
 	enum { N = 16, MOST = 4 };
 	struct seam_link_hello hello = { .services = "numbers" };
@@ -186,7 +186,7 @@ static void programs_that_connect_at_once_are_answered_in_turn(void **state)
 }
 
 /* The caller knows that no process is left that could claim one. */
-static void no_rings_are_made_for_a_program_that_is_over(void **state)
+TEST(no_rings_are_made_for_a_program_that_is_over)
 {
 	struct seam_link_server s;
 	struct seam_link_rings *rings;
@@ -205,7 +205,7 @@ static void no_rings_are_made_for_a_program_that_is_over(void **state)
 	seam_link_server_close(&s);
 }
 
-static void a_program_whose_threads_claim_rings_gets_more(void **state)
+TEST(a_program_whose_threads_claim_rings_gets_more)
 {
 	struct seam_link_server s;
 	struct seam_ring_claim claim;
@@ -227,7 +227,7 @@ static void a_program_whose_threads_claim_rings_gets_more(void **state)
 }
 
 /* The first before WELCOME, the rest soon; more where there were too few. */
-static void rings_are_made_ahead_of_the_threads_that_claim_them(void **state)
+TEST(rings_are_made_ahead_of_the_threads_that_claim_them)
 {
 	const struct seam_link_service few = {
 		.name = "numbers", .n_free = 4, .n_first = 1,
@@ -257,22 +257,6 @@ static void rings_are_made_ahead_of_the_threads_that_claim_them(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_rings_have_no_more_than_they_may),
-		cmocka_unit_test(
-			rings_are_made_ahead_of_the_threads_that_claim_them),
-		cmocka_unit_test(
-			the_more_memory_rings_have_the_fewer_are_kept_free),
-		cmocka_unit_test(
-			rings_that_take_long_are_made_in_several_steps),
-		cmocka_unit_test(
-			programs_that_connect_at_once_are_answered_in_turn),
-		cmocka_unit_test(
-			a_program_whose_threads_claim_rings_gets_more),
-		cmocka_unit_test(
-			no_rings_are_made_for_a_program_that_is_over),
-	};
-
 	unsetenv("XDG_RUNTIME_DIR");
-	return cmocka_run_group_tests_name("link_rings", tests, NULL, NULL);
+	return unit_run(NULL, NULL, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static size_t drain(struct seam_owner *owner, uint32_t type)
 	return n;
 }
 
-static void accepts_only_valid_geometries(void **state)
+TEST(accepts_only_valid_geometries)
 {
 	static const struct seam_ring_geometry bad[] = {
 		{ .n_slots = 0, .data_bytes = DATA },
@@ -76,7 +76,7 @@ static void accepts_only_valid_geometries(void **state)
 	}
 }
 
-static void maps_nothing_that_could_shrink_under_it(void **state)
+TEST(maps_nothing_that_could_shrink_under_it)
 {
 	uint64_t bytes = seam_ring_memory_bytes(&geometry);
 	const struct seam_ring_memory_head head = {
@@ -114,7 +114,7 @@ static void maps_nothing_that_could_shrink_under_it(void **state)
 	seam_owners_close(&h);
 }
 
-static void gives_each_claim_a_ring_of_its_own(void **state)
+TEST(gives_each_claim_a_ring_of_its_own)
 {
 	struct seam_ring_claim claims[7];
 	struct seam_owners h;
@@ -178,7 +178,7 @@ static void check_claim(struct seam_owners *h, struct seam_ring_memory *m,
 	assert_int_equal(drain(&h->items[slot], 100 + slot), 1);
 }
 
-static void a_program_maps_the_rings_that_it_claims(void **state)
+TEST(a_program_maps_the_rings_that_it_claims)
 {
 	enum { BIG = 2 << 20, RINGS = 40 };
 	/* of big rings each is alone; of the small ones many come at once */
@@ -217,7 +217,7 @@ static void a_program_maps_the_rings_that_it_claims(void **state)
 	}
 }
 
-static void frees_a_closed_ring_when_it_is_drained(void **state)
+TEST(frees_a_closed_ring_when_it_is_drained)
 {
 	struct seam_ring_claim claim, next;
 	struct seam_ring_aux_snapshot shot;
@@ -271,7 +271,7 @@ static void claim_one(struct seam_owners *h)
 	seam_owners_scan(h);
 }
 
-static void an_owner_never_becomes_another(void **state)
+TEST(an_owner_never_becomes_another)
 {
 	struct seam_owners h;
 
@@ -284,7 +284,7 @@ static void an_owner_never_becomes_another(void **state)
 	seam_owners_close(&h);
 }
 
-static void writes_the_identity_into_each_sample(void **state)
+TEST(writes_the_identity_into_each_sample)
 {
 	struct seam_ring_identity identity = {
 		.id = 10, .pid = 11, .tid = 12, .min_ns = 100, .max_ns = 200,
@@ -339,17 +339,4 @@ static void writes_the_identity_into_each_sample(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepts_only_valid_geometries),
-		cmocka_unit_test(maps_nothing_that_could_shrink_under_it),
-		cmocka_unit_test(gives_each_claim_a_ring_of_its_own),
-		cmocka_unit_test(a_program_maps_the_rings_that_it_claims),
-		cmocka_unit_test(frees_a_closed_ring_when_it_is_drained),
-		cmocka_unit_test(an_owner_never_becomes_another),
-		cmocka_unit_test(writes_the_identity_into_each_sample),
-	};
-
-	return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
-}
+TESTS(NULL, NULL)

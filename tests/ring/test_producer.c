@@ -10,7 +10,7 @@
 
 static uint8_t record[UINT16_MAX];
 
-static void pads_a_payload_with_zeros(void **state)
+TEST(pads_a_payload_with_zeros)
 {
 	struct fixture f;
 
@@ -30,7 +30,7 @@ static void pads_a_payload_with_zeros(void **state)
 	close_fixture(&f);
 }
 
-static void puts_in_pieces_of_any_size(void **state)
+TEST(puts_in_pieces_of_any_size)
 {
 	struct seam_ring_writer w;
 	struct fixture f;
@@ -50,7 +50,7 @@ static void puts_in_pieces_of_any_size(void **state)
 	close_fixture(&f);
 }
 
-static void refuses_when_full_and_reports_it_when_there_is_room(void **state)
+TEST(refuses_when_full_and_reports_it_when_there_is_room)
 {
 	struct fixture f;
 	int n = 0, lost;
@@ -80,7 +80,7 @@ static void refuses_when_full_and_reports_it_when_there_is_room(void **state)
 	close_fixture(&f);
 }
 
-static void counts_what_is_too_big_as_such(void **state)
+TEST(counts_what_is_too_big_as_such)
 {
 	struct seam_ring_writer w;
 	struct fixture f;
@@ -98,7 +98,7 @@ static void counts_what_is_too_big_as_such(void **state)
 	close_fixture(&f);
 }
 
-static void shows_nested_records_when_the_outermost_ends(void **state)
+TEST(shows_nested_records_when_the_outermost_ends)
 {
 	struct seam_ring_writer w[SEAM_RING_MAX_NESTED], more;
 	struct fixture f;
@@ -118,7 +118,7 @@ static void shows_nested_records_when_the_outermost_ends(void **state)
 	close_fixture(&f);
 }
 
-static void publishes_for_those_inside_a_writer_that_failed(void **state)
+TEST(publishes_for_those_inside_a_writer_that_failed)
 {
 	struct seam_ring_writer w;
 	struct fixture f;
@@ -133,7 +133,7 @@ static void publishes_for_those_inside_a_writer_that_failed(void **state)
 	close_fixture(&f);
 }
 
-static void a_tail_that_cannot_be_makes_it_full(void **state)
+TEST(a_tail_that_cannot_be_makes_it_full)
 {
 	static const uint64_t tails[] = { 8, DATA, 1 << 30,
 					  UINT64_C(1) << 63, (uint64_t)-DATA };
@@ -165,7 +165,7 @@ static size_t count_wakeups(int fd)
 	return n;
 }
 
-static void wakes_once_for_each_watermark(void **state)
+TEST(wakes_once_for_each_watermark)
 {
 	struct seam_ring_wakeup wakeup;
 	struct fixture f;
@@ -197,7 +197,7 @@ static void expect_silence(const struct seam_ring_wakeup *wakeup, int fd)
 	assert_int_equal(errno, 5);
 }
 
-static void never_wakes_through_a_file_that_took_its_place(void **state)
+TEST(never_wakes_through_a_file_that_took_its_place)
 {
 	int ends[2], pipes[2], other[2], counter;
 	struct seam_ring_wakeup wakeup;
@@ -233,7 +233,7 @@ static void never_wakes_through_a_file_that_took_its_place(void **state)
 	close(ends[0]);
 }
 
-static void a_wakeup_that_nobody_reads_never_waits(void **state)
+TEST(a_wakeup_that_nobody_reads_never_waits)
 {
 	struct seam_ring_wakeup wakeup;
 	int ends[2];
@@ -252,23 +252,4 @@ static void a_wakeup_that_nobody_reads_never_waits(void **state)
 	close(ends[1]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pads_a_payload_with_zeros),
-		cmocka_unit_test(puts_in_pieces_of_any_size),
-		cmocka_unit_test(
-			refuses_when_full_and_reports_it_when_there_is_room),
-		cmocka_unit_test(counts_what_is_too_big_as_such),
-		cmocka_unit_test(shows_nested_records_when_the_outermost_ends),
-		cmocka_unit_test(
-			publishes_for_those_inside_a_writer_that_failed),
-		cmocka_unit_test(a_tail_that_cannot_be_makes_it_full),
-		cmocka_unit_test(wakes_once_for_each_watermark),
-		cmocka_unit_test(
-			never_wakes_through_a_file_that_took_its_place),
-		cmocka_unit_test(a_wakeup_that_nobody_reads_never_waits),
-	};
-
-	return cmocka_run_group_tests_name("producer", tests, NULL, NULL);
-}
+TESTS(NULL, NULL)
