@@ -282,7 +282,7 @@ static bool read_sideband(struct seam_drain *d, const void *bytes,
 		return false;
 	}
 	seam_session_track_files(s, &record, true);
-	seam_services_see(&s->services, &record);
+	SEAM_SERVICES_CALL(&s->services, sideband, &record);
 	seam_sparse_see(&s->sparse, &record);
 	if (s->sources.per_thread && !s->sources.no_inherit)
 		seam_new_threads_read(&s->new_threads, &record);

@@ -238,22 +238,37 @@ struct attr {
 	uint64_t runtime, deadline, period;
 };
 
-void seam_sched_request(void)
+static int set_realtime(int priority, struct seam_err *err)
+{
+	struct sched_param param = { .sched_priority = priority };
+
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK,
+			       &param) == 0)
+		return 0;
+	return seam_err_set(err, -errno, "cannot set real-time priority %d: "
+			    "%s%s", priority, strerror(errno), errno == EPERM ?
+			    " (it needs CAP_SYS_NICE)" : "");
+}
+
+int seam_sched_request(int realtime, struct seam_err *err)
 {
 	struct attr attr;
 	int32_t nice_now;
 
+	if (realtime)
+		return set_realtime(realtime, err);
 	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) < 0 ||
 	    attr.policy != 0 /* SCHED_OTHER */)
-		return;
+		return 0;
 	nice_now = attr.nice;
 	attr.runtime = SLICE_NS;
 	attr.nice = nice_now < NICE ? nice_now : NICE;
 	if (syscall(SYS_sched_setattr, 0, &attr, 0) == 0)
-		return;
+		return 0;
 	/* without the privilege: the slice alone */
 	attr.nice = nice_now;
 	syscall(SYS_sched_setattr, 0, &attr, 0);
+	return 0;
 }
 
 void seam_sched_move(struct seam_sched *sched, int cpu)
@@ -275,16 +290,4 @@ void seam_sched_move(struct seam_sched *sched, int cpu)
 	CPU_SET_S((size_t)cpu, bytes, one);
 	sched->is_moved |= sched_setaffinity(0, bytes, one) == 0;
 	sched->cpu = cpu;
-}
-
-int seam_sched_realtime(int priority, struct seam_err *err)
-{
-	struct sched_param param = { .sched_priority = priority };
-
-	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK,
-			       &param) == 0)
-		return 0;
-	return seam_err_set(err, -errno, "cannot set real-time priority %d: "
-			    "%s%s", priority, strerror(errno), errno == EPERM ?
-			    " (it needs CAP_SYS_NICE)" : "");
 }

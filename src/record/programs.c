@@ -16,7 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { EXIT_NOT_STARTED = 127 };
+enum {
+	EXIT_NOT_STARTED = 127,
+	OWN_SERVICES = 5,	/* jit; guest and its names; functions, calls */
+};
+
+_Static_assert(OWN_SERVICES + SEAM_RECORD_MORE_SERVICES <=
+	       SEAM_LINK_MAX_SERVICES, "a link has room for all services");
 
 struct seam_programs {
 	struct seam_preload preload;
@@ -80,9 +86,7 @@ static void add_guest(struct seam_session *s, struct seam_programs *p)
 		seam_session_note(s, false, "%s", message);
 	if (!p->preload.is_used)
 		return;
-	seam_guest_service_init(&p->guest);
-	if (period_ns)
-		seam_guest_service_set_period(&p->guest, period_ns);
+	seam_guest_service_init(&p->guest, period_ns);
 	seam_services_add(&s->services, &p->guest.guest);
 	seam_services_add(&s->services, &p->guest.symtab);
 }
@@ -195,8 +199,10 @@ int seam_programs_fork_command(struct seam_session *s, struct seam_err *err)
 	p->jit.on_code = seam_session_take_code;
 	p->jit.context = s;
 	seam_services_add(&s->services, &p->jit.service);
-	for (size_t i = 0; i < s->options->n_services; i++)
-		seam_services_add(&s->services, s->options->services[i]);
+	for (size_t i = 0; i < SEAM_RECORD_MORE_SERVICES; i++)
+		if (s->options->services[i])
+			seam_services_add(&s->services,
+					  s->options->services[i]);
 	if (r < 0)
 		return r;
 	seam_services_open(&s->services, &why);
@@ -230,7 +236,7 @@ void seam_programs_finish(struct seam_session *s)
 			 "of programs", services->n_notes - 1);
 	if (services->n_notes)
 		seam_session_note(s, false, "%s%s", services->note, others);
-	seam_services_finish(&s->services);
+	SEAM_SERVICES_CALL(&s->services, finish);
 	n = p->guest.counts.n;
 	if (p->preload.is_used && !n[SEAM_COUNT_GUEST_PROCESSES] &&
 	    !n[SEAM_COUNT_GUEST_SAMPLES] && !p->guest.guest.n_bad &&

@@ -55,10 +55,8 @@ static int prepare(struct seam_session *s, struct seam_err *err)
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
-	if (!s->options->realtime)
-		seam_sched_request();
-	else if (r == 0)
-		r = seam_sched_realtime(s->options->realtime, err);
+	if (r == 0)
+		r = seam_sched_request(s->options->realtime, err);
 	if (r == 0)
 		r = seam_plan_open(s, err);
 	if (r == 0)
@@ -279,8 +277,8 @@ static int begin(struct seam_session *s, struct seam_err *err)
 	s->kept_files.follow.bundle = &recording->bundle;
 	s->kept_files.follow.max_bytes = s->options->max_bytes;
 	s->kept_files.follow.context = s;
-	seam_services_start(&s->services, &recording->bundle,
-			    seam_sources_sideband_id(&s->sources));
+	SEAM_SERVICES_CALL(&s->services, start, &recording->bundle,
+			   seam_sources_sideband_id(&s->sources));
 	s->services.other_clock = seam_sources_has_aux(&s->sources);
 	s->services.is_unordered = s->options->overwrite;
 	s->new_threads.sources = &s->sources;

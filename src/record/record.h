@@ -24,6 +24,7 @@ enum {
 	SEAM_RECORD_FREQUENCY_HZ = 4000,	/* as perf's, without copies */
 	SEAM_RECORD_RING_BYTES = 512 * 1024,	/* for each CPU, as perf's */
 	SEAM_RECORD_AUX_BYTES = 4 * 1024 * 1024,	/* as perf's */
+	SEAM_RECORD_MORE_SERVICES = 3,
 };
 
 struct seam_service;			/* record/services/service.h */
@@ -97,9 +98,8 @@ struct seam_record_options {
 	bool no_inherit;		/* without child processes */
 	bool per_thread;		/* a ring a thread, not a CPU */
 	char **command;			/* ends with NULL; NULL: none */
-	/* Besides the recorder's own; for COMMAND and its children. */
-	struct seam_service *const *services;
-	size_t n_services;
+	/* Besides the recorder's own; for COMMAND and its children; or NULL. */
+	struct seam_service *services[SEAM_RECORD_MORE_SERVICES];
 	enum seam_layers layers;	/* of COMMAND: has it an agent */
 	uint64_t delay_ms;		/* before the first sample */
 	/*

@@ -122,7 +122,7 @@ struct seam_manifest seam_recording_describe(
 	for (size_t i = 0; i < SEAM_KEPT_N_CAUSES; i++)
 		n[SEAM_COUNT_KEPT_GONE + i] = kept->files.n_left_out[i] +
 					      kept->jit.n_left_out[i];
-	seam_services_describe(&s->services, &m, recording->is_snapshot);
+	SEAM_SERVICES_CALL(&s->services, describe, &m, recording->is_snapshot);
 	return m;
 }
 
@@ -572,7 +572,7 @@ static void report_snapshot(const struct seam_session *s, const char *name)
 	struct seam_manifest m = { 0 };
 	size_t n;
 
-	seam_services_describe(&s->services, &m, true);
+	SEAM_SERVICES_CALL(&s->services, describe, &m, true);
 	n = m.n_triggers;
 	if (n)
 		seam_manifest_trigger_describe(why, sizeof(why), m.triggers,

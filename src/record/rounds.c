@@ -226,12 +226,12 @@ int seam_rounds_run(struct seam_session *s, struct seam_err *err)
 		}
 		take_snapshot(s, events & SEAM_LOOP_SNAPSHOT);
 		if (!s->rounds.failed)
-			seam_services_after_round(&s->services, false);
+			SEAM_SERVICES_CALL(&s->services, after_round, false);
 		ended |= reached_limit(s) || s->rounds.must_end;
 		wait_ms = next_wait_ms(s, wait_ms,
 				       s->drain.n_sideband != n_sideband);
 	}
 	if (!s->rounds.failed)
-		seam_services_after_round(&s->services, true);
+		SEAM_SERVICES_CALL(&s->services, after_round, true);
 	return seam_rounds_failure(s, err);
 }

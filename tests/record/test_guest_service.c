@@ -110,8 +110,7 @@ static struct seam_guest_service *make(void)
 	struct seam_guest_service *g = calloc(1, sizeof(*g));
 
 	assert_non_null(g);
-	seam_guest_service_init(g);
-	seam_guest_service_set_period(g, PERIOD_NS);
+	seam_guest_service_init(g, PERIOD_NS);
 	return g;
 }
 

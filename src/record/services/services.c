@@ -2,6 +2,7 @@
 /* services.c - open, see the side-band, copy, take, end; see services.h */
 #include "record/services/services.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -404,8 +405,8 @@ static void ring_take(struct seam_services *s, struct program_ring *ring)
 
 void seam_services_add(struct seam_services *s, struct seam_service *service)
 {
-	if (s->n < SEAM_LINK_MAX_SERVICES)
-		s->items[s->n++] = service;
+	assert(s->n < SEAM_LINK_MAX_SERVICES);
+	s->items[s->n++] = service;
 }
 
 static uint64_t max_bytes(const struct seam_services *s)
@@ -450,14 +451,6 @@ void seam_services_open(struct seam_services *s, struct seam_err *why)
 	s->server.max_bytes = max_bytes(s);
 	s->floor_ns = s->round_ns = seam_clock_ns();
 	s->is_open = true;
-}
-
-void seam_services_see(struct seam_services *s,
-		       const struct seam_perf_sideband *record)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (s->items[i]->sideband)
-			s->items[i]->sideband(s->items[i], record);
 }
 
 /* ---- programs that have ended ---- */
@@ -695,15 +688,6 @@ struct seam_ring_control *seam_services_control(
 
 /* ---- all services ---- */
 
-void seam_services_start(struct seam_services *s,
-			 const struct seam_bundle *bundle,
-			 uint64_t sideband_id)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (s->items[i]->start)
-			s->items[i]->start(s->items[i], bundle, sideband_id);
-}
-
 struct seam_service *seam_services_superseder(const struct seam_services *s)
 {
 	for (size_t i = 0; i < s->n; i++)
@@ -717,13 +701,6 @@ void seam_services_set_from(struct seam_services *s, uint64_t ns)
 	for (size_t i = 0; i < s->n; i++)
 		if (!s->items[i]->has_names)
 			s->items[i]->from_ns = ns;
-}
-
-void seam_services_after_round(struct seam_services *s, bool at_end)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (s->items[i]->after_round)
-			s->items[i]->after_round(s->items[i], at_end);
 }
 
 uint64_t seam_services_due_ns(const struct seam_services *s)
@@ -757,21 +734,6 @@ int seam_services_copy_to(struct seam_services *s,
 		if (s->items[i]->copy)
 			r = s->items[i]->copy(s->items[i], bundle, err);
 	return r;
-}
-
-void seam_services_finish(struct seam_services *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (s->items[i]->finish)
-			s->items[i]->finish(s->items[i]);
-}
-
-void seam_services_describe(const struct seam_services *s,
-			    struct seam_manifest *m, bool is_snapshot)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (s->items[i]->describe)
-			s->items[i]->describe(s->items[i], m, is_snapshot);
 }
 
 /* ---- the end ---- */
