@@ -25,6 +25,19 @@
 enum { STRANGER = 65534, OTHER_STRANGER = 65533 };
 
 static const char *target_program;
+static struct seam_link_server server;
+
+static int set_up(void **state)
+{
+	serve(&server);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	seam_link_server_close(&server);
+	return 0;
+}
 
 static pid_t start(const struct seam_link_server *s, const char *n,
 		   const char *how)
@@ -136,33 +149,28 @@ TEST(follows_a_child_that_closed_every_descriptor)
 
 TEST(delivers_what_a_killed_program_left)
 {
-	struct seam_link_server s;
 	struct sums sums;
 	pid_t pid;
 
-	serve(&s);
-	pid = start(&s, "777", "kill");
+	pid = start(&server, "777", "kill");
 	waitpid(pid, NULL, WNOHANG);
 	/* it is waiting for the WELCOME */
-	record(&s, 777, &sums);
+	record(&server, 777, &sums);
 	waitpid(pid, NULL, 0);
 	assert_int_equal(sums.n, 777);
-	seam_link_server_close(&s);
 }
 
 TEST(listens_in_a_folder_of_its_own)
 {
-	struct seam_link_server s;
 	char folder[SEAM_LINK_ADDRESS_BYTES];
 	struct stat st;
 
-	serve(&s);
-	assert_int_equal(s.address[0], '/');
-	snprintf(folder, sizeof(folder), "%s", s.address);
+	assert_int_equal(server.address[0], '/');
+	snprintf(folder, sizeof(folder), "%s", server.address);
 	*strrchr(folder, '/') = '\0';
 	assert_int_equal(lstat(folder, &st), 0);
 	assert_int_equal(st.st_mode, S_IFDIR | 0700);
-	seam_link_server_close(&s);
+	seam_link_server_close(&server);
 	assert_int_equal(access(folder, F_OK), 0);
 }
 
@@ -230,15 +238,13 @@ TEST(a_hostile_peer_costs_only_itself)
 {
 	struct seam_link_welcome body = { 0 };
 	uint8_t bytes[4096] = { 0 };
-	struct seam_link_server s;
 	int fds[SEAM_LINK_MAX_FDS] = { 0, 1, 2, 0 };
 	size_t n_fds;
 	uint64_t seed = 1;
 
-	serve(&s);
 	n_fds = count_fds();
 	for (int i = 0; i < 300; i++) {
-		int fd = connect_raw(&s);
+		int fd = connect_raw(&server);
 
 		for (int k = 0; k < 3; k++) {
 			size_t n = random_number(&seed) %
@@ -253,38 +259,35 @@ TEST(a_hostile_peer_costs_only_itself)
 			seam_link_send(fd, SEAM_LINK_WELCOME, &body, fds,
 				       SEAM_LINK_MAX_FDS, 0);
 		}
-		seam_link_server_step(&s);
-		seam_link_server_step(&s);
+		seam_link_server_step(&server);
+		seam_link_server_step(&server);
 		close(fd);
 	}
-	while (s.n_targets > 0) {
-		seam_link_server_step(&s);
-		for (size_t i = s.n_targets; i-- > 0;)
-			if (s.targets[i]->n_rings && s.targets[i]->socket < 0)
-				seam_link_server_forget(&s, i);
+	while (server.n_targets > 0) {
+		seam_link_server_step(&server);
+		for (size_t i = server.n_targets; i-- > 0;)
+			if (server.targets[i]->n_rings &&
+			    server.targets[i]->socket < 0)
+				seam_link_server_forget(&server, i);
 	}
 	assert_int_equal(count_fds(), n_fds);
-	assert_true(s.n_refused > 100);
-	seam_link_server_close(&s);
+	assert_true(server.n_refused > 100);
 }
 
 TEST(a_connection_without_hello_is_counted_and_forgotten)
 {
-	struct seam_link_server s;
 	int fd;
 
-	serve(&s);
-	fd = connect_raw(&s);
-	seam_link_server_step(&s);
-	assert_int_equal(s.n_targets, 1);
-	assert_int_equal(s.n_refused, 0);
-	s.targets[0]->connected_ns -=
+	fd = connect_raw(&server);
+	seam_link_server_step(&server);
+	assert_int_equal(server.n_targets, 1);
+	assert_int_equal(server.n_refused, 0);
+	server.targets[0]->connected_ns -=
 		(SEAM_LINK_HELLO_MS + 1) * UINT64_C(1000000);
-	seam_link_server_step(&s);
-	assert_int_equal(s.n_targets, 0);
-	assert_int_equal(s.n_refused, 1);
+	seam_link_server_step(&server);
+	assert_int_equal(server.n_targets, 0);
+	assert_int_equal(server.n_refused, 1);
 	close(fd);
-	seam_link_server_close(&s);
 }
 
 /* Only root can become somebody else; a user's server is made to think so. */
@@ -360,42 +363,36 @@ TEST(takes_no_descriptors)
 	enum { PASSRIGHTS = 83 };
 	const int no = 0;
 	struct seam_link_hello hello = { .services = "numbers" };
-	struct seam_link_server s;
 	int fd, pair[2];
 	bool can;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
 	can = setsockopt(pair[0], SOL_SOCKET, PASSRIGHTS, &no,
 			 sizeof(no)) == 0;
-	serve(&s);
-	fd = connect_raw(&s);
+	fd = connect_raw(&server);
 	/* at the door, and behind it; Linux before 6.16 cannot refuse them */
 	for (int i = 0; can && i < 2; i++) {
 		assert_int_equal(seam_link_send(fd, SEAM_LINK_HELLO, &hello,
 						&pair[0], 1, 0), -EPERM);
-		seam_link_server_step(&s);
+		seam_link_server_step(&server);
 	}
 	close(fd);
 	close(pair[0]);
 	close(pair[1]);
-	seam_link_server_close(&s);
 }
 
 /* The rings need none: a program may close what it did not open. */
 TEST(the_connection_ends_with_the_welcome)
 {
-	struct seam_link_server s;
 	struct seam_link_message m;
 	int fd;
 
-	serve(&s);
-	assert_int_equal(send_hello(&s, &fd), SEAM_LINK_WELCOME);
+	assert_int_equal(send_hello(&server, &fd), SEAM_LINK_WELCOME);
 	assert_int_equal(seam_link_receive(fd, &m, 1000), 0);
-	assert_int_equal(s.n_targets, 1);
-	assert_int_equal(s.targets[0]->socket, -1);
-	assert_int_equal(s.targets[0]->n_rings, 1);
+	assert_int_equal(server.n_targets, 1);
+	assert_int_equal(server.targets[0]->socket, -1);
+	assert_int_equal(server.targets[0]->n_rings, 1);
 	close(fd);
-	seam_link_server_close(&s);
 }
 
 /* Connect as a program would: the socket, and the wakeup as it came. */
@@ -530,42 +527,39 @@ TEST(a_wakeup_is_read_once_and_in_bad_hands_stops_nobody)
 {
 	struct sockaddr off = { .sa_family = AF_UNSPEC };
 	struct seam_ring_wakeup wakeups[2];
-	struct seam_link_server s;
 	int links[2], fds[2];
 
-	serve(&s);
 	for (int i = 0; i < 2; i++) {
-		links[i] = connect_program(&s, &fds[i]);
+		links[i] = connect_program(&server, &fds[i]);
 		seam_ring_wakeup_init(&wakeups[i], fds[i]);
 	}
-	assert_false(is_woken(&s));
+	assert_false(is_woken(&server));
 	for (int i = 0; i < 2; i++) {
 		assert_true(seam_ring_wakeup_send(&wakeups[i]));
-		assert_true(is_woken(&s));
-		seam_link_server_step(&s);
-		assert_false(is_woken(&s));
+		assert_true(is_woken(&server));
+		seam_link_server_step(&server);
+		assert_false(is_woken(&server));
 		assert_int_equal(fcntl(fds[i], F_SETFL, 0), 0);
 	}
 	alarm(20);		/* hanging is failing */
 	while (send(fds[0], "rubbish", 7, MSG_DONTWAIT) > 0)
 		;
 	assert_true(seam_ring_wakeup_send(&wakeups[1]));
-	seam_link_server_step(&s);
-	assert_false(is_woken(&s));
+	seam_link_server_step(&server);
+	assert_false(is_woken(&server));
 	assert_int_equal(connect(fds[0], &off, sizeof(off)), 0);
 	shutdown(fds[0], SHUT_RDWR);
-	seam_link_server_step(&s);
-	assert_false(is_woken(&s));
+	seam_link_server_step(&server);
+	assert_false(is_woken(&server));
 	assert_true(seam_ring_wakeup_send(&wakeups[1]));
-	assert_true(is_woken(&s));
+	assert_true(is_woken(&server));
 	alarm(0);
 	for (int i = 0; i < 2; i++) {
 		close(links[i]);
 		close(fds[i]);
 	}
-	seam_link_server_step(&s);
-	assert_false(is_woken(&s));
-	seam_link_server_close(&s);
+	seam_link_server_step(&server);
+	assert_false(is_woken(&server));
 }
 
 static const struct seam_link_service odd = {
@@ -743,23 +737,20 @@ TEST(gives_up_on_a_recorder_that_does_not_answer)
 TEST(the_last_note_is_kept_and_all_are_counted)
 {
 	char text[2 * SEAM_LINK_NOTE_BYTES];
-	struct seam_link_server s;
 
-	serve(&s);
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
-	assert_int_equal(seam_link_client_note(s.address, text), 0);
-	step(&s);
-	step(&s);
-	assert_int_equal(s.n_notes, 1);
-	assert_int_equal(strlen(s.note), SEAM_LINK_NOTE_BYTES - 1);
-	assert_int_equal(seam_link_client_note(s.address, "second"), 0);
+	assert_int_equal(seam_link_client_note(server.address, text), 0);
+	step(&server);
+	step(&server);
+	assert_int_equal(server.n_notes, 1);
+	assert_int_equal(strlen(server.note), SEAM_LINK_NOTE_BYTES - 1);
+	assert_int_equal(seam_link_client_note(server.address, "second"), 0);
 	for (int i = 0; i < 4; i++)
-		step(&s);
-	assert_int_equal(s.n_notes, 2);
-	assert_string_equal(s.note, "second");
-	assert_int_equal(s.n_targets, 0);
-	seam_link_server_close(&s);
+		step(&server);
+	assert_int_equal(server.n_notes, 2);
+	assert_string_equal(server.note, "second");
+	assert_int_equal(server.n_targets, 0);
 	assert_true(seam_link_client_note("/nowhere", "text") < 0);
 }
 
@@ -769,5 +760,5 @@ int main(int argc, char **argv)
 		return 2;
 	target_program = argv[1];
 	unsetenv("XDG_RUNTIME_DIR");
-	return unit_run(NULL, NULL, NULL, NULL);
+	return unit_run(NULL, NULL, set_up, tear_down);
 }

@@ -12,31 +12,27 @@ static uint8_t record[UINT16_MAX];
 
 TEST(pads_a_payload_with_zeros)
 {
-	struct fixture f;
-
-	open_fixture(&f, 0, false);
+	open_fixture(0, false);
 	memset(f.memory + PAGE, 0xff, DATA);
 	for (size_t n = 0; n < 40; n++) {
 		uint8_t bytes[40];
 
 		memset(bytes, 7, sizeof(bytes));
 		assert_int_equal(seam_ring_write(&f.out, 9, 3, bytes, n), 0);
-		assert_int_equal(take_record(&f, record), 9);
+		assert_int_equal(take_record(record), 9);
 		assert_int_equal(record[4], 3);
 		assert_int_equal(record[6], (8 + n + 7) / 8 * 8);
 		for (size_t i = 8; i < record[6]; i++)
 			assert_int_equal(record[i], i < 8 + n ? 7 : 0);
 	}
-	close_fixture(&f);
 }
 
 TEST(puts_in_pieces_of_any_size)
 {
 	struct seam_ring_writer w;
-	struct fixture f;
 	uint8_t bytes[100];
 
-	open_fixture(&f, DATA - 40, false);
+	open_fixture(DATA - 40, false);
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(i * 7);
 	assert_int_equal(seam_ring_begin(&f.out, &w, 9, 0, 100), 0);
@@ -44,93 +40,84 @@ TEST(puts_in_pieces_of_any_size)
 		seam_ring_put(&w, bytes + i, n < 100 - i ? n : 100 - i);
 	seam_ring_put(&w, bytes, 100);		/* more than there is room */
 	seam_ring_end(&w);
-	assert_int_equal(take_record(&f, record), 9);
+	assert_int_equal(take_record(record), 9);
 	assert_memory_equal(record + 8, bytes, 100);
 	assert_int_equal(record[108], 0);
-	close_fixture(&f);
 }
 
 TEST(refuses_when_full_and_reports_it_when_there_is_room)
 {
-	struct fixture f;
 	int n = 0, lost;
 
-	open_fixture(&f, 0, false);
+	open_fixture(0, false);
 	f.out.id = 77;
-	while (put_record(&f, 9, 64, 1) == 0)
+	while (put_record(9, 64, 1) == 0)
 		n++;
 	/* 8 bytes are left free, as the kernel does. */
 	assert_int_equal(n, (DATA - 8) / 64);
 	for (lost = 1; lost < 5; lost++)
-		assert_int_equal(put_record(&f, 9, 64, 1), -ENOBUFS);
+		assert_int_equal(put_record(9, 64, 1), -ENOBUFS);
 	assert_int_equal(f.state->n_lost[SEAM_RING_LOST_FULL], lost);
-	assert_int_equal(take_record(&f, record), 9);
+	assert_int_equal(take_record(record), 9);
 	/* room for the record, but not for the one that goes before it */
-	assert_int_equal(put_record(&f, 9, 104, 2), -ENOBUFS);
-	assert_int_equal(put_record(&f, 9, 96, 2), 0);
+	assert_int_equal(put_record(9, 104, 2), -ENOBUFS);
+	assert_int_equal(put_record(9, 96, 2), 0);
 	for (int i = 0; i < n - 1; i++)
-		assert_int_equal(take_record(&f, record), 9);
-	assert_int_equal(take_record(&f, record), PERF_RECORD_LOST);
+		assert_int_equal(take_record(record), 9);
+	assert_int_equal(take_record(record), PERF_RECORD_LOST);
 	assert_int_equal(word_at(record, 8), 77);
 	assert_int_equal(word_at(record, 16), lost + 1);
-	assert_int_equal(take_record(&f, record), 9);
+	assert_int_equal(take_record(record), 9);
 	assert_int_equal(record[8], 2);
 	assert_int_equal(f.state->n_begun, n + 1);
 	assert_int_equal(f.state->n_lost_unreported, 0);
-	close_fixture(&f);
 }
 
 TEST(counts_what_is_too_big_as_such)
 {
 	struct seam_ring_writer w;
-	struct fixture f;
 
-	open_fixture(&f, 0, false);
-	assert_int_equal(put_record(&f, 9, DATA, 1), -EMSGSIZE);
+	open_fixture(0, false);
+	assert_int_equal(put_record(9, DATA, 1), -EMSGSIZE);
 	assert_int_equal(seam_ring_begin(&f.out, &w, 9, 0, 65528), -EMSGSIZE);
 	assert_int_equal(seam_ring_begin(&f.out, &w, 9, 0, SIZE_MAX),
 			 -EMSGSIZE);
 	assert_int_equal(f.state->n_lost[SEAM_RING_LOST_BIG], 3);
 	/* the largest that ever fits does so behind a LOST record */
-	assert_int_equal(put_record(&f, 9, DATA - 32, 1), 0);
-	assert_int_equal(take_record(&f, record), PERF_RECORD_LOST);
+	assert_int_equal(put_record(9, DATA - 32, 1), 0);
+	assert_int_equal(take_record(record), PERF_RECORD_LOST);
 	assert_int_equal(word_at(record, 16), 3);
-	close_fixture(&f);
 }
 
 TEST(shows_nested_records_when_the_outermost_ends)
 {
 	struct seam_ring_writer w[SEAM_RING_MAX_NESTED], more;
-	struct fixture f;
 
-	open_fixture(&f, 0, false);
+	open_fixture(0, false);
 	for (uint32_t i = 0; i < SEAM_RING_MAX_NESTED; i++)
 		assert_int_equal(seam_ring_begin(&f.out, &w[i], 100 + i, 0,
 						 8), 0);
 	assert_int_equal(seam_ring_begin(&f.out, &more, 9, 0, 8), -EBUSY);
 	for (uint32_t i = SEAM_RING_MAX_NESTED; i-- > 0;) {
-		assert_int_equal(take_record(&f, record), 0);
+		assert_int_equal(take_record(record), 0);
 		seam_ring_end(&w[i]);
 	}
 	for (uint32_t i = 0; i < SEAM_RING_MAX_NESTED; i++)
-		assert_int_equal(take_record(&f, record), 100 + i);
+		assert_int_equal(take_record(record), 100 + i);
 	assert_int_equal(f.state->n_lost[SEAM_RING_LOST_NESTED], 1);
-	close_fixture(&f);
 }
 
 TEST(publishes_for_those_inside_a_writer_that_failed)
 {
 	struct seam_ring_writer w;
-	struct fixture f;
 
-	open_fixture(&f, 0, false);
+	open_fixture(0, false);
 	assert_int_equal(seam_ring_begin(&f.out, &w, 9, 0, DATA / 2), 0);
-	assert_int_equal(put_record(&f, 9, DATA / 2, 0), -ENOBUFS);
-	assert_int_equal(take_record(&f, record), 0);
+	assert_int_equal(put_record(9, DATA / 2, 0), -ENOBUFS);
+	assert_int_equal(take_record(record), 0);
 	seam_ring_end(&w);
-	assert_int_equal(take_record(&f, record), 9);
+	assert_int_equal(take_record(record), 9);
 	assert_int_equal(f.state->nest, 0);
-	close_fixture(&f);
 }
 
 TEST(a_tail_that_cannot_be_makes_it_full)
@@ -138,12 +125,9 @@ TEST(a_tail_that_cannot_be_makes_it_full)
 	static const uint64_t tails[] = { 8, DATA, 1 << 30,
 					  UINT64_C(1) << 63, (uint64_t)-DATA };
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(tails); i++) {
-		struct fixture f;
-
-		open_fixture(&f, 0, false);
+		open_fixture(0, false);
 		atomic_store(&f.control->data_tail, tails[i]);
-		assert_int_equal(put_record(&f, 9, 64, 1), -ENOBUFS);
-		close_fixture(&f);
+		assert_int_equal(put_record(9, 64, 1), -ENOBUFS);
 	}
 }
 
@@ -168,22 +152,20 @@ static size_t count_wakeups(int fd)
 TEST(wakes_once_for_each_watermark)
 {
 	struct seam_ring_wakeup wakeup;
-	struct fixture f;
 	int ends[2];
 
 	make_wakeup(ends);
 	seam_ring_wakeup_init(&wakeup, ends[1]);
-	open_fixture(&f, 0, false);
+	open_fixture(0, false);
 	f.out.wakeup = &wakeup;
 	f.out.watermark = 128;
 	for (int i = 1; i <= 30; i++) {
 		errno = 4711;
-		put_record(&f, 9, 64, 1);
+		put_record(9, 64, 1);
 		assert_int_equal(errno, 4711);
 		assert_int_equal(count_wakeups(ends[0]), i % 3 == 0);
 	}
 	assert_int_equal(f.state->n_wakeups, 10);
-	close_fixture(&f);
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -252,4 +234,4 @@ TEST(a_wakeup_that_nobody_reads_never_waits)
 	close(ends[1]);
 }
 
-TESTS(NULL, NULL)
+TESTS(NULL, close_fixture)
