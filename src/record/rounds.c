@@ -3,7 +3,6 @@
 #include "record/session.h"
 
 #include "base/clock.h"
-#include "record/stack_plan.h"
 
 /*
  * The longest time between two rounds: a killed recorder loses at most the
@@ -12,7 +11,7 @@
  */
 enum {
 	SHORTEST_WAIT_MS = 8,
-	LONGEST_WAIT_MS = 256,	/* where stacks are copied: stack_plan.h */
+	LONGEST_WAIT_MS = 256,	/* where stacks are copied: record.h */
 	/* A flood: a ring is above its watermark again within this time. */
 	FLOOD_NS = 20 * 1000 * 1000,
 	DRAIN_NS = 8 * 1000 * 1000,	/* between rounds of long work */

@@ -50,7 +50,7 @@ struct seam_rounds {
 struct seam_child {
 	pid_t pid;		/* 0: none */
 	bool started;
-	int socket;		/* to exec(): a byte; back, if it fails: errno */
+	int socket;	/* to exec(): a byte; back, if it fails: errno */
 };
 
 struct seam_session {
@@ -63,7 +63,7 @@ struct seam_session {
 	struct seam_child child;
 	struct seam_event_list events;
 	uint64_t frequency_hz;		/* of samples; 0: by period */
-	struct seam_session_copies {	/* of stacks: stack_plan.h */
+	struct seam_session_copies {	/* of stacks: record.h */
 		uint32_t bytes;		/* of the largest copy; 0: none */
 		size_t ring_bytes;	/* that could be mapped; 0: not known */
 		bool was_limited;	/* more could not be locked */

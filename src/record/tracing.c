@@ -273,8 +273,9 @@ static void resume_all(const struct trigger_hits *hits)
 }
 
 /*
- * The calls of hits->taken are copied, at time @tsc.  Hits from before @tsc that
- * arrive later join them until hits_done(); after it they are only counted.
+ * The calls of hits->taken are copied, at time @tsc.  Hits from before @tsc
+ * that arrive later join them until hits_done(); after it they are only
+ * counted.
  */
 static void hits_resume(struct trigger_hits *hits, uint64_t tsc)
 {

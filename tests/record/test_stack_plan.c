@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_stack_plan.c - copies of stacks that fit their rings */
-#include "record/stack_plan.h"
+#include "record/plan.c"
 
 #include <errno.h>
 
@@ -38,12 +38,12 @@ TEST(an_unknown_rate_gets_the_smallest_copy)
 TEST(the_frequency_that_would_fit_does)
 {
 	for (size_t ring = 512 * KIB; ring <= 16 * MIB; ring *= 2) {
-		uint64_t hz = seam_stack_plan_max_hz(ring, 8 * KIB);
+		uint64_t hz = max_hz_of(ring, 8 * KIB);
 
 		assert_int_equal(seam_stack_plan_bytes(ring, hz), 8 * KIB);
 		assert_int_equal(seam_stack_plan_bytes(ring, hz + 1), 0);
 	}
-	assert_int_equal(seam_stack_plan_max_hz(512 * KIB, 65528), 545);
+	assert_int_equal(max_hz_of(512 * KIB, 65528), 545);
 }
 
 TEST(live_unwinding_keeps_copies_from_the_file)

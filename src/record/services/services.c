@@ -99,7 +99,7 @@ static bool find_owner(struct seam_services *s, struct program_ring *ring)
 	return ring->process;
 }
 
-/* Ask the kernel for what the side-band may have lost: the owner, or its end. */
+/* Ask the kernel for what the side-band may have lost: owner, or its end. */
 static void ring_check(struct seam_services *s, struct program_ring *ring)
 {
 	if (ring->process)
