@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -172,6 +173,38 @@ TEST(listens_in_a_folder_of_its_own)
 	assert_int_equal(st.st_mode, S_IFDIR | 0700);
 	seam_link_server_close(&server);
 	assert_int_equal(access(folder, F_OK), 0);
+}
+
+/* What is added to the time. */
+static time_t later_s;
+
+time_t __real_time(time_t *t);
+time_t __wrap_time(time_t *t);
+
+time_t __wrap_time(time_t *t)
+{
+	return __real_time(t) + later_s;
+}
+
+TEST(the_socket_of_a_killed_recorder_is_removed_by_a_later_one)
+{
+	struct seam_link_server other;
+	struct sockaddr_un at;
+	int size = seam_link_sockaddr(server.address, &at);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	seam_link_server_close(&server);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, (socklen_t)size), 0);
+	close(fd);
+	/* a new one may not listen yet */
+	serve(&server);
+	assert_int_equal(access(at.sun_path, F_OK), 0);
+	later_s = 60;
+	serve(&other);
+	later_s = 0;
+	assert_int_equal(access(at.sun_path, F_OK), -1);
+	assert_int_equal(access(server.address, F_OK), 0);
+	seam_link_server_close(&other);
 }
 
 TEST(takes_an_abstract_name_where_the_path_is_too_long)
@@ -357,7 +390,7 @@ TEST(a_program_of_another_user_is_refused)
 	close(pipes[1]);
 }
 
-/* What is passed, its receiver has to close, and a sender can make that slow. */
+/* Its receiver has to close what is passed; a sender can make that slow. */
 TEST(takes_no_descriptors)
 {
 	enum { PASSRIGHTS = 83 };
