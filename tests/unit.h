@@ -13,12 +13,12 @@
 #include <cmocka.h>
 
 /*
- * TEST(name) in place of "static void name(void **state)" defines a test that
- * registers itself.  TESTS(), at the end of the file, is main(): it runs the
- * tests in the order of the file, each between @before and @after, which may be
- * NULL.
+ * UNIT_TEST(name) in place of "static void name(void **state)" defines a test
+ * that registers itself.  UNIT_TESTS(), at the end of the file, is main(): it
+ * runs the tests in the order of the file, each between @before and @after,
+ * which may be NULL.
  */
-#define TEST(name)							\
+#define UNIT_TEST(name)							\
 	static void name(void **state);					\
 	/* the order of the file, whatever the compiler's is */		\
 	__attribute__((constructor(1000 + __COUNTER__)))		\
@@ -29,7 +29,7 @@
 	}								\
 	static void name(void **state)
 
-#define TESTS(before, after)						\
+#define UNIT_TESTS(before, after)					\
 	int main(void)							\
 	{								\
 		return unit_run(NULL, NULL, before, after);		\

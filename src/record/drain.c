@@ -441,8 +441,7 @@ static size_t gather_as_they_are(struct seam_drain *d)
 		size_t good;
 
 		*span = (struct seam_ring_span) { .end = ring->ring.tail };
-		if (ring->is_backward ||
-		    seam_ring_peek(&ring->ring, span) == 0)
+		if (ring->is_backward || seam_ring_peek(&ring->ring, span) == 0)
 			continue;
 		good = walk(d, ring, span, copies);
 		if (!copies)

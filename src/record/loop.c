@@ -64,8 +64,7 @@ int seam_loop_init(struct seam_loop *loop, struct seam_err *err)
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGUSR2);
 	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
-		if (ending[i].even_if_ignored ||
-		    !is_ignored(ending[i].number))
+		if (ending[i].even_if_ignored || !is_ignored(ending[i].number))
 			sigaddset(&set, ending[i].number);
 	sigprocmask(SIG_BLOCK, &set, &loop->old_mask);
 	loop->epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -308,8 +308,7 @@ static size_t ring_bytes_for(const struct seam_session *s)
 
 /* ---- contents ---- */
 
-static void set_contents(const struct seam_session *s,
-			 struct seam_event *event)
+static void set_contents(const struct seam_session *s, struct seam_event *event)
 {
 	const struct seam_record_options *o = s->options;
 	struct perf_event_attr *attr = &event->attr;
@@ -347,8 +346,7 @@ static int set_sampling(struct seam_session *s, struct seam_err *err)
 			set_rate(s, &events[i]);
 		r = 0;
 		for (size_t i = 0; r == 0 && i < n; i++)
-			r = check_copies(s, &events[i], ring_bytes_for(s),
-					 err);
+			r = check_copies(s, &events[i], ring_bytes_for(s), err);
 	} while (r == -EAGAIN);
 	s->copies.bytes = 0;
 	for (size_t i = 0; r == 0 && i < n; i++) {

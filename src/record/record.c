@@ -62,8 +62,7 @@ static int prepare(struct seam_session *s, struct seam_err *err)
 	if (r == 0)
 		r = seam_session_watch(s, err);
 	for (size_t i = 0; r == 0 && i < pids->n; i++)
-		r = seam_loop_add_process(&s->loop, pids->items[i], false,
-					  err);
+		r = seam_loop_add_process(&s->loop, pids->items[i], false, err);
 	for (size_t i = 0; r == 0 && i < tids->n; i++)
 		r = seam_loop_add_process(&s->loop, tids->items[i], true, err);
 	return r;

@@ -264,8 +264,7 @@ static void add_host(struct seam_perf_features *f, uint32_t n_online)
 	}
 	seam_procfs_values("/proc/cpuinfo", cpu, N_VALUES);
 	seam_perf_features_data(f, SEAM_PERF_FEATURE_NRCPUS, n, 2 * sizeof(*n));
-	seam_perf_features_string(f, SEAM_PERF_FEATURE_CPUDESC,
-				  cpu[NAME].text);
+	seam_perf_features_string(f, SEAM_PERF_FEATURE_CPUDESC, cpu[NAME].text);
 	/* perf's form on x86: vendor,family,model,stepping */
 	snprintf(text, sizeof(text), "%s,%s,%s,%s", cpu[VENDOR].text,
 		 cpu[FAMILY].text, cpu[MODEL].text, cpu[STEPPING].text);
@@ -529,8 +528,7 @@ int seam_snapshot_append(struct seam_session *s, struct seam_data_file *file,
 	return r;
 }
 
-void seam_snapshot_name(char *buf, size_t cap, const char *name,
-			unsigned int n)
+void seam_snapshot_name(char *buf, size_t cap, const char *name, unsigned int n)
 {
 	size_t length = strlen(name);
 
@@ -597,8 +595,7 @@ int seam_snapshot_make(struct seam_session *s, unsigned int n,
 	r = seam_bundle_create(&recording.bundle, name, err);
 	/* first: programs that have met a trigger wait for it */
 	if (r == 0)
-		r = seam_services_copy_to(&s->services, &recording.bundle,
-					  err);
+		r = seam_services_copy_to(&s->services, &recording.bundle, err);
 	seam_session_allow(s, COPY_NS);
 	if (r == 0)
 		r = write_data(&recording, s, err);

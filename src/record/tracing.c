@@ -694,8 +694,7 @@ static void after_round(struct seam_service *service, bool at_end)
 	if (!is_due && !(at_end && t->triggers.n_triggers))
 		return;
 	/* also for the triggers that were met meanwhile */
-	if (seam_rounds_drain(t->s) == 0 &&
-	    hits_take(&t->triggers, now_ns))
+	if (seam_rounds_drain(t->s) == 0 && hits_take(&t->triggers, now_ns))
 		hits_done(&t->triggers, seam_rounds_snapshot(t->s));
 }
 

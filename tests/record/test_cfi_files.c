@@ -107,7 +107,7 @@ static bool is_read_after(const char *command)
 	return is_read;
 }
 
-TEST(a_file_that_was_written_to_after_it_was_opened_is_refused)
+UNIT_TEST(a_file_that_was_written_to_after_it_was_opened_is_refused)
 {
 	assert_true(is_read_after("true"));
 	assert_false(is_read_after("cp program same; cat same >program"));
@@ -118,7 +118,7 @@ TEST(a_file_that_was_written_to_after_it_was_opened_is_refused)
 	assert_true(is_read_after("true"));
 }
 
-TEST(a_file_that_lost_its_name_after_it_was_opened_is_read)
+UNIT_TEST(a_file_that_lost_its_name_after_it_was_opened_is_read)
 {
 	assert_true(is_read_after("cp -p program kept; rm program"));
 	run_shell("mv kept program");
@@ -129,7 +129,7 @@ TEST(a_file_that_lost_its_name_after_it_was_opened_is_read)
 }
 
 /* Times of files are those of the kernel's last tick. */
-TEST(another_build_id_at_the_same_time_is_refused)
+UNIT_TEST(another_build_id_at_the_same_time_is_refused)
 {
 	struct seam_cfi_files files = { 0 };
 	uint32_t id = open_program(&files);
@@ -155,7 +155,7 @@ static bool takes_debug(uid_t program, uid_t debug)
 	return takes;
 }
 
-TEST(a_debug_file_is_of_the_author_of_the_program)
+UNIT_TEST(a_debug_file_is_of_the_author_of_the_program)
 {
 	uid_t own = geteuid();
 

@@ -152,7 +152,7 @@ static void see_exit(pid_t pid)
 	see_task(PERF_RECORD_EXIT, pid, pid, 0);
 }
 
-TEST(rings_of_an_ended_program_are_given_back)
+UNIT_TEST(rings_of_an_ended_program_are_given_back)
 {
 	pid_t pid = start_program();
 
@@ -164,7 +164,7 @@ TEST(rings_of_an_ended_program_are_given_back)
 	assert_int_equal(ended.pid, pid);
 }
 
-TEST(also_if_its_exit_was_not_recorded)
+UNIT_TEST(also_if_its_exit_was_not_recorded)
 {
 	pid_t pid = start_program();
 
@@ -197,7 +197,7 @@ static uint32_t n_claimed(void)
 }
 
 /* They keep the program's rings from being given back. */
-TEST(children_that_ended_leave_their_rings_for_others)
+UNIT_TEST(children_that_ended_leave_their_rings_for_others)
 {
 	pid_t pid = start_program(), child = 1, thread = 2;
 
@@ -226,7 +226,7 @@ TEST(children_that_ended_leave_their_rings_for_others)
 }
 
 /* Its writer may live: another one in the ring would destroy the records. */
-TEST(a_ring_of_nobody_is_given_back_with_the_programs)
+UNIT_TEST(a_ring_of_nobody_is_given_back_with_the_programs)
 {
 	pid_t pid = start_program();
 
@@ -290,7 +290,7 @@ static void see_exec(pid_t pid, uint64_t time_ns)
 }
 
 /* The memory is gone and the connection closed before the record is written. */
-TEST(an_exec_that_is_recorded_late_keeps_the_owner)
+UNIT_TEST(an_exec_that_is_recorded_late_keeps_the_owner)
 {
 	uint64_t time_ns;
 	int end;
@@ -308,4 +308,4 @@ TEST(an_exec_that_is_recorded_late_keeps_the_owner)
 	end_program(pid);
 }
 
-TESTS(setup, teardown)
+UNIT_TESTS(setup, teardown)

@@ -117,7 +117,7 @@ static struct seam_file read_log(const char *name,
 	return file;
 }
 
-TEST(calls_are_in_the_log_of_their_process)
+UNIT_TEST(calls_are_in_the_log_of_their_process)
 {
 	struct seam_service_stream a = begin(PID, PID, 5), b;
 	struct seam_xray_index index;
@@ -154,7 +154,7 @@ TEST(calls_are_in_the_log_of_their_process)
 }
 
 /* Of the chunk, of the recording so far, of the connection. */
-TEST(times_that_cannot_be_are_bounded)
+UNIT_TEST(times_that_cannot_be_are_bounded)
 {
 	uint64_t now_ns = seam_clock_ns(), since_ns = now_ns - 1000000;
 	const uint64_t walls_us[] = { 0, now_ns / 1000, UINT64_MAX / 2000 };
@@ -178,7 +178,7 @@ TEST(times_that_cannot_be_are_bounded)
 	seam_file_close(&file);
 }
 
-TEST(a_program_that_comes_later_has_another_log)
+UNIT_TEST(a_program_that_comes_later_has_another_log)
 {
 	struct seam_service_stream a = begin(PID, PID, 5);
 	struct stat st;
@@ -198,7 +198,7 @@ TEST(a_program_that_comes_later_has_another_log)
 	assert_int_equal(logs.items.n, 2);
 }
 
-TEST(damage_costs_what_is_after_it)
+UNIT_TEST(damage_costs_what_is_after_it)
 {
 	struct seam_service_stream a = begin(PID, PID, 5);
 
@@ -213,7 +213,7 @@ TEST(damage_costs_what_is_after_it)
 	end(&a, 0);
 }
 
-TEST(what_cannot_be_written_is_counted)
+UNIT_TEST(what_cannot_be_written_is_counted)
 {
 	struct seam_service_stream a;
 	char path[128];
@@ -231,7 +231,7 @@ TEST(what_cannot_be_written_is_counted)
 	assert_non_null(strstr(logs.why.cause[0], "xray/4711.xray"));
 }
 
-TEST(what_is_not_announced_rightly_is_counted)
+UNIT_TEST(what_is_not_announced_rightly_is_counted)
 {
 	struct seam_service_stream a = begin(PID, PID, 5);
 	struct seam_ring_header header = { PERF_RECORD_SAMPLE, 0, 40 };
@@ -299,7 +299,7 @@ static struct seam_file read_map(uint32_t pid)
 }
 
 /* Its own, and that of a child that has announced nothing. */
-TEST(functions_that_were_seen_have_file_build_id_and_address)
+UNIT_TEST(functions_that_were_seen_have_file_build_id_and_address)
 {
 	announce_image(PID);
 	call_5_and_6(PID);
@@ -320,7 +320,7 @@ TEST(functions_that_were_seen_have_file_build_id_and_address)
 	}
 }
 
-TEST(a_registered_function_has_its_name_in_the_map)
+UNIT_TEST(a_registered_function_has_its_name_in_the_map)
 {
 	struct seam_file file;
 
@@ -336,7 +336,7 @@ TEST(a_registered_function_has_its_name_in_the_map)
 }
 
 /* Its parent's, or what its nearest ancestor with some has. */
-TEST(a_forked_child_has_its_parents_functions)
+UNIT_TEST(a_forked_child_has_its_parents_functions)
 {
 	static const uint32_t wanted[] = { 1, 1, 2, 2, 2, 1 };
 
@@ -367,7 +367,7 @@ TEST(a_forked_child_has_its_parents_functions)
 	}
 }
 
-TEST(event_types_have_names)
+UNIT_TEST(event_types_have_names)
 {
 	struct seam_file file;
 	char path[128];
@@ -385,7 +385,7 @@ TEST(event_types_have_names)
 
 /* ---- the clock ---- */
 
-TEST(ties_stay_spread_and_in_order)
+UNIT_TEST(ties_stay_spread_and_in_order)
 {
 	static struct seam_tsc_clock clock;
 
@@ -403,7 +403,7 @@ TEST(ties_stay_spread_and_in_order)
 			    clock.ties[i].ns > clock.ties[i - 1].ns);
 }
 
-TEST(a_tick_has_the_time_of_the_ties_around_it)
+UNIT_TEST(a_tick_has_the_time_of_the_ties_around_it)
 {
 	static struct seam_tsc_clock clock = {
 		.n = 3, .ties = { { 1000, 500 }, { 3000, 1500 },
@@ -419,4 +419,4 @@ TEST(a_tick_has_the_time_of_the_ties_around_it)
 	assert_int_equal(seam_tsc_clock_hz(&clock), 3000000000);
 }
 
-TESTS(set_up, tear_down)
+UNIT_TESTS(set_up, tear_down)

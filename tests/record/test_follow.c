@@ -177,7 +177,7 @@ static void check_known(uint64_t n)
 		assert_int_equal(is_found(CODE + i * 64 + 3), i < n);
 }
 
-TEST(what_is_appended_is_read_on_wherever_a_write_ended)
+UNIT_TEST(what_is_appended_is_read_on_wherever_a_write_ended)
 {
 	size_t at = 0, group;
 	uint32_t seed = 7;
@@ -208,7 +208,7 @@ TEST(what_is_appended_is_read_on_wherever_a_write_ended)
 	assert_int_equal(counts.n_bytes, d.size);
 }
 
-TEST(a_record_that_is_larger_than_a_read_is_skipped)
+UNIT_TEST(a_record_that_is_larger_than_a_read_is_skipped)
 {
 	static uint8_t large[SEAM_FOLLOW_READ + 5000];
 	const uint32_t prefix[2] = { 0, sizeof(large) };
@@ -227,7 +227,7 @@ TEST(a_record_that_is_larger_than_a_read_is_skipped)
 	check_known(2);
 }
 
-TEST(nothing_is_taken_after_a_record_without_a_size)
+UNIT_TEST(nothing_is_taken_after_a_record_without_a_size)
 {
 	static const uint8_t zeros[2 * SEAM_FOLLOW_READ];
 
@@ -240,7 +240,7 @@ TEST(nothing_is_taken_after_a_record_without_a_size)
 	check_known(2);
 }
 
-TEST(only_dumps_that_count_as_we_do_are_taken)
+UNIT_TEST(only_dumps_that_count_as_we_do_are_taken)
 {
 	uint64_t flags = SEAM_JITDUMP_ARCH_TIMESTAMP;
 
@@ -254,7 +254,7 @@ TEST(only_dumps_that_count_as_we_do_are_taken)
 	expect_dump(d.bytes, d.size);
 }
 
-TEST(a_file_that_others_may_write_to_is_refused)
+UNIT_TEST(a_file_that_others_may_write_to_is_refused)
 {
 	make_dump(3);
 	append(d.bytes, d.size);
@@ -297,21 +297,21 @@ static void check_former(const struct seam_perf_sideband *record)
 	assert_int_equal(counts.n_copied, 1);
 }
 
-TEST(the_dump_of_a_program_before_an_exec_is_not_taken_on)
+UNIT_TEST(the_dump_of_a_program_before_an_exec_is_not_taken_on)
 {
 	check_former(&(struct seam_perf_sideband) {
 		.type = PERF_RECORD_COMM, .misc = PERF_RECORD_MISC_COMM_EXEC,
 		.comm = { .pid = getpid() } });
 }
 
-TEST(the_dump_of_a_process_with_that_number_is_not_taken_on)
+UNIT_TEST(the_dump_of_a_process_with_that_number_is_not_taken_on)
 {
 	check_former(&(struct seam_perf_sideband) {
 		.type = PERF_RECORD_FORK,
 		.task = { .pid = getpid(), .ppid = getppid() } });
 }
 
-TEST(a_dump_that_is_written_anew_is_handed_on_anew)
+UNIT_TEST(a_dump_that_is_written_anew_is_handed_on_anew)
 {
 	size_t header = SEAM_JITDUMP_HEADER_BYTES;
 
@@ -333,7 +333,7 @@ TEST(a_dump_that_is_written_anew_is_handed_on_anew)
 	expect_dump(d.bytes, d.size);
 }
 
-TEST(a_streamed_dump_has_the_short_name)
+UNIT_TEST(a_streamed_dump_has_the_short_name)
 {
 	char name[64], second[64];
 
@@ -349,7 +349,7 @@ TEST(a_streamed_dump_has_the_short_name)
 	expect_copy(second, d.bytes, d.size);
 }
 
-TEST(a_snapshot_has_what_was_written_until_then)
+UNIT_TEST(a_snapshot_has_what_was_written_until_then)
 {
 	struct seam_bundle snapshot;
 	const struct seam_kept_destination to = {
@@ -378,7 +378,7 @@ TEST(a_snapshot_has_what_was_written_until_then)
 	close(snapshot.dir);
 }
 
-TEST(the_map_of_the_last_of_all_processes_is_copied)
+UNIT_TEST(the_map_of_the_last_of_all_processes_is_copied)
 {
 	static const char text[] = "1000 10 a\n";
 	char name[64];
@@ -400,7 +400,7 @@ TEST(the_map_of_the_last_of_all_processes_is_copied)
 	assert_int_equal(counts.n_left_out[SEAM_KEPT_TOO_MANY], 1);
 }
 
-TEST(a_file_that_does_not_answer_costs_no_other_file)
+UNIT_TEST(a_file_that_does_not_answer_costs_no_other_file)
 {
 	char hanging[64];
 
@@ -423,4 +423,4 @@ TEST(a_file_that_does_not_answer_costs_no_other_file)
 	hangs = false;
 }
 
-TESTS(set_up, tear_down)
+UNIT_TESTS(set_up, tear_down)

@@ -118,7 +118,7 @@ static bool is_readable(const struct built *b)
 	       seam_guest_read_sample(sample.raw, &reader, NULL) == 0;
 }
 
-TEST(the_recorder_sets_period_and_mode)
+UNIT_TEST(the_recorder_sets_period_and_mode)
 {
 	struct seam_ring_header header;
 	struct built b = build(1);
@@ -135,7 +135,7 @@ TEST(the_recorder_sets_period_and_mode)
 	assert_int_equal(g.counts.n[SEAM_COUNT_GUEST_TICKS], 3);
 }
 
-TEST(refuses_a_record_that_is_cut_anywhere)
+UNIT_TEST(refuses_a_record_that_is_cut_anywhere)
 {
 	struct built whole = build(1);
 
@@ -150,7 +150,7 @@ TEST(refuses_a_record_that_is_cut_anywhere)
 }
 
 /* Bits that decide how the rest is read: counts, contexts, sizes, the record. */
-TEST(a_changed_bit_is_refused_or_can_be_read)
+UNIT_TEST(a_changed_bit_is_refused_or_can_be_read)
 {
 	struct built whole = build(1);
 	size_t n_refused = 0, n_read = 0;
@@ -195,7 +195,7 @@ static uint64_t ticks_of(uint32_t n_first, uint64_t samples)
 }
 
 /* A thousand periods have passed since the program connected. */
-TEST(weights_are_not_more_than_the_time_that_has_passed)
+UNIT_TEST(weights_are_not_more_than_the_time_that_has_passed)
 {
 	assert_int_equal(ticks_of(1000, 1), 1000);
 	assert_int_equal(ticks_of(UINT32_MAX, 1), 0);
@@ -209,7 +209,7 @@ static bool supersedes(uint32_t tid, uint64_t time_ns)
 	return g.guest.supersedes(&g.guest, tid, time_ns);
 }
 
-TEST(only_samples_of_an_agents_time_are_superseded)
+UNIT_TEST(only_samples_of_an_agents_time_are_superseded)
 {
 	enum { MS = 1000000, TID = 42, SILENT_MS = 20 + 8 };
 	struct seam_service_stream stream = { .pid = TID, .tid = TID };
@@ -242,7 +242,7 @@ TEST(only_samples_of_an_agents_time_are_superseded)
 }
 
 /* The recorder's samples hold what an agent's do not. */
-TEST(an_invalid_record_supersedes_nothing)
+UNIT_TEST(an_invalid_record_supersedes_nothing)
 {
 	enum { TID = 42 };
 	struct seam_service_stream stream = {
@@ -266,7 +266,7 @@ TEST(an_invalid_record_supersedes_nothing)
 	assert_false(supersedes(TID, UINT64_MAX / 2));
 }
 
-TEST(streams_that_have_ended_are_not_all_kept)
+UNIT_TEST(streams_that_have_ended_are_not_all_kept)
 {
 	enum { N = 2000, MS = 1000000 };
 	const struct seam_owner_counts none = { 0 };
@@ -283,7 +283,7 @@ TEST(streams_that_have_ended_are_not_all_kept)
 	assert_true(g.streams.n < N / 2);
 }
 
-TEST(what_is_refused_is_damage)
+UNIT_TEST(what_is_refused_is_damage)
 {
 	struct built b = build(1);
 
@@ -292,4 +292,4 @@ TEST(what_is_refused_is_damage)
 	assert_int_equal(g.counts.n[SEAM_COUNT_BAD_BYTES], b.size);
 }
 
-TESTS(set_up, tear_down)
+UNIT_TESTS(set_up, tear_down)

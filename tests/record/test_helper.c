@@ -122,7 +122,7 @@ static void wait_for_all(void)
 		poll(&fd, 1, 5);
 }
 
-TEST(jobs_are_done_in_their_order)
+UNIT_TEST(jobs_are_done_in_their_order)
 {
 	for (char c = 'a'; c <= 'z'; c++)
 		assert_int_equal(submit(c, -1), 0);
@@ -131,7 +131,7 @@ TEST(jobs_are_done_in_their_order)
 	assert_int_equal(said.n_given_up, 0);
 }
 
-TEST(one_that_hangs_is_given_up_and_the_next_is_done)
+UNIT_TEST(one_that_hangs_is_given_up_and_the_next_is_done)
 {
 	submit('a', -1);
 	submit('x', never[0]);
@@ -144,7 +144,7 @@ TEST(one_that_hangs_is_given_up_and_the_next_is_done)
 	let_go(1);
 }
 
-TEST(after_so_many_that_hang_the_rest_is_given_up)
+UNIT_TEST(after_so_many_that_hang_the_rest_is_given_up)
 {
 	for (int i = 0; i <= SEAM_HELPER_MAX_STUCK; i++)
 		submit('x', never[0]);
@@ -155,7 +155,7 @@ TEST(after_so_many_that_hang_the_rest_is_given_up)
 }
 
 /* One user with a file system that does not answer. */
-TEST(the_jobs_of_other_users_are_done_all_the_same)
+UNIT_TEST(the_jobs_of_other_users_are_done_all_the_same)
 {
 	enum { HOSTILE = 1001, OTHER = 1002 };
 	for (int i = 0; i < 2 * SEAM_HELPER_MAX_STUCK; i++)
@@ -172,7 +172,7 @@ TEST(the_jobs_of_other_users_are_done_all_the_same)
 	assert_string_equal(said.done, "abc");
 }
 
-TEST(so_many_users_stop_all_until_their_threads_come_back)
+UNIT_TEST(so_many_users_stop_all_until_their_threads_come_back)
 {
 	enum { N = SEAM_HELPER_MAX_ALL_STUCK };
 	for (uid_t i = 0; i < N; i++)
@@ -187,20 +187,19 @@ TEST(so_many_users_stop_all_until_their_threads_come_back)
 	assert_string_equal(said.done, "ab");
 }
 
-TEST(a_user_is_known_by_the_process)
+UNIT_TEST(a_user_is_known_by_the_process)
 {
 	assert_int_equal(seam_helper_user_of(getpid()), getuid());
 	assert_int_equal(seam_helper_user_of(-1), SEAM_HELPER_NO_USER);
 }
 
-TEST(no_more_than_so_many_wait)
+UNIT_TEST(no_more_than_so_many_wait)
 {
 	int n = 0;
 
 	while (submit('x', never[0]) == 0)
 		n++;
-	assert_true(n == SEAM_HELPER_MAX_JOBS ||
-		    n == SEAM_HELPER_MAX_JOBS + 1);
+	assert_true(n == SEAM_HELPER_MAX_JOBS || n == SEAM_HELPER_MAX_JOBS + 1);
 	seam_helper_abandon(helper);
 	assert_int_equal(said.n_given_up, n);
 	assert_false(seam_helper_collect(helper));
@@ -228,7 +227,7 @@ int __lsan_is_turned_off(void)
 }
 
 /* Where a call hangs, the process that made it is left; here it is killed. */
-TEST(a_process_ends_although_a_call_hangs)
+UNIT_TEST(a_process_ends_although_a_call_hangs)
 {
 	int out[2], status;
 	pid_t child;
@@ -256,7 +255,7 @@ TEST(a_process_ends_although_a_call_hangs)
 	close(out[0]);
 }
 
-TEST(a_descriptor_is_closed_by_the_helper)
+UNIT_TEST(a_descriptor_is_closed_by_the_helper)
 {
 	int fds[2];
 
@@ -272,4 +271,4 @@ TEST(a_descriptor_is_closed_by_the_helper)
 	assert_int_equal(fcntl(fds[1], F_GETFD), -1);
 }
 
-TESTS(set_up, tear_down)
+UNIT_TESTS(set_up, tear_down)

@@ -162,7 +162,7 @@ static size_t read_back(struct seam_jitdump_load *last)
 	return n;
 }
 
-TEST(a_group_is_one_however_it_is_cut)
+UNIT_TEST(a_group_is_one_however_it_is_cut)
 {
 	struct seam_jit_stream *stream = begin();
 	struct seam_jitdump_load load;
@@ -184,7 +184,7 @@ TEST(a_group_is_one_however_it_is_cut)
 	assert_int_equal(jit.n_group_bytes, 0);
 }
 
-TEST(a_group_that_ends_early_is_dropped)
+UNIT_TEST(a_group_that_ends_early_is_dropped)
 {
 	struct seam_jit_stream *stream = begin();
 	struct seam_jitdump_load load;
@@ -208,7 +208,7 @@ TEST(a_group_that_ends_early_is_dropped)
 	assert_int_equal(read_back(&load), 0);
 }
 
-TEST(no_byte_makes_a_dump_that_is_not_clean)
+UNIT_TEST(no_byte_makes_a_dump_that_is_not_clean)
 {
 	static const uint8_t values[] = { 0, 1, 2, 3, 4, 0x7f, 0x80, 0xff };
 	struct seam_jit_stream *stream = begin();
@@ -231,7 +231,7 @@ TEST(no_byte_makes_a_dump_that_is_not_clean)
 	assert_int_equal(read_back(&load), n);
 }
 
-TEST(two_groups_in_one_are_none)
+UNIT_TEST(two_groups_in_one_are_none)
 {
 	struct seam_jit_stream *stream = begin();
 	uint8_t group[2 * MAX];
@@ -244,7 +244,7 @@ TEST(two_groups_in_one_are_none)
 	end(stream, 0);
 }
 
-TEST(times_and_threads_are_bounded)
+UNIT_TEST(times_and_threads_are_bounded)
 {
 	struct seam_jit_stream *stream = begin();
 	struct seam_jitdump_load load;
@@ -259,7 +259,7 @@ TEST(times_and_threads_are_bounded)
 	assert_int_equal(load.tid, PID);	/* 1 is no thread of ours */
 }
 
-TEST(streams_of_one_process_keep_their_ids_apart)
+UNIT_TEST(streams_of_one_process_keep_their_ids_apart)
 {
 	struct seam_jit_stream *first = begin(), *second = begin();
 	struct seam_jitdump_load load;
@@ -276,7 +276,7 @@ TEST(streams_of_one_process_keep_their_ids_apart)
 	assert_int_equal(jit.n_streams, 2);
 }
 
-TEST(a_full_disk_loses_whole_groups_and_counts_them)
+UNIT_TEST(a_full_disk_loses_whole_groups_and_counts_them)
 {
 	struct rlimit all, little = { .rlim_cur = 1000 };
 	struct seam_jit_stream *stream = begin();
@@ -302,7 +302,7 @@ TEST(a_full_disk_loses_whole_groups_and_counts_them)
 	assert_int_equal(jit.n_unwritten + jit.n_written, 21);
 }
 
-TEST(a_group_without_end_is_given_up)
+UNIT_TEST(a_group_without_end_is_given_up)
 {
 	struct seam_jit_stream *stream = begin();
 	uint8_t *bytes = calloc(1, 60000);
@@ -357,7 +357,7 @@ static size_t held_by(const struct seam_jit_stream *stream)
 	return stream->group.cap;
 }
 
-TEST(the_memory_of_a_large_piece_is_given_back)
+UNIT_TEST(the_memory_of_a_large_piece_is_given_back)
 {
 	enum { LITTLE = 64 << 10 };
 	struct seam_jit_stream *stream = begin();
@@ -380,7 +380,7 @@ TEST(the_memory_of_a_large_piece_is_given_back)
 	free(group);
 }
 
-TEST(who_never_ends_a_group_takes_nobodys_names)
+UNIT_TEST(who_never_ends_a_group_takes_nobodys_names)
 {
 	enum { N_LIARS = 12 };
 	struct seam_jit_stream *liars[N_LIARS], *honest = begin();
@@ -410,4 +410,4 @@ TEST(who_never_ends_a_group_takes_nobodys_names)
 	free(lie);
 }
 
-TESTS(set_up, tear_down)
+UNIT_TESTS(set_up, tear_down)

@@ -178,7 +178,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-TEST(what_is_found_is_what_a_reader_of_all_records_finds)
+UNIT_TEST(what_is_found_is_what_a_reader_of_all_records_finds)
 {
 	for (uint32_t round = 0; round < 60; round++) {
 		struct seam_jit_code *jit = seam_jit_code_new();
@@ -232,7 +232,7 @@ static void put_one(int32_t pid, uint64_t time, uint64_t addr, uint64_t size)
 	seam_live_jit_add(&live, pid, dump_bytes(&d));
 }
 
-TEST(memory_is_bounded_whatever_a_program_loads)
+UNIT_TEST(memory_is_bounded_whatever_a_program_loads)
 {
 	put_one(7, 1, CACHE, 64);
 	for (uint64_t i = 0; !live.n_forgotten; i++) {
@@ -266,7 +266,7 @@ static uint64_t fill(int32_t pid)
 	return at;
 }
 
-TEST(a_process_with_the_most_code_begins_anew_not_another)
+UNIT_TEST(a_process_with_the_most_code_begins_anew_not_another)
 {
 	put_one(7, 1, CACHE, 64);
 	fill(8);
@@ -286,7 +286,7 @@ TEST(a_process_with_the_most_code_begins_anew_not_another)
 	assert_int_equal(live.n_frame_bytes, 0);
 }
 
-TEST(the_tables_of_all_processes_are_bounded)
+UNIT_TEST(the_tables_of_all_processes_are_bounded)
 {
 	static struct dump d;
 
@@ -310,7 +310,7 @@ TEST(the_tables_of_all_processes_are_bounded)
 	assert_true(is_found(17, CACHE, 5));
 }
 
-TEST(code_that_is_replaced_for_ever_costs_no_time)
+UNIT_TEST(code_that_is_replaced_for_ever_costs_no_time)
 {
 	for (uint64_t i = 0; i < 10000; i++)
 		put_one(7, i, CACHE, 64);
@@ -336,7 +336,7 @@ static void load_large(int32_t pid)
 }
 
 /* 250 moves of 64 bytes were 65 million links. */
-TEST(moves_cost_no_more_than_their_bytes_allow)
+UNIT_TEST(moves_cost_no_more_than_their_bytes_allow)
 {
 	enum { N = 250, STEP = 64 };
 	static struct dump d;
@@ -364,7 +364,7 @@ TEST(moves_cost_no_more_than_their_bytes_allow)
 }
 
 /* As a garbage collector moves it, to where other code has been. */
-TEST(code_that_is_moved_again_and_again_is_found)
+UNIT_TEST(code_that_is_moved_again_and_again_is_found)
 {
 	enum { N = 1000, SIZE = 1024, N_ROUNDS = 50 };
 	static struct dump d;
@@ -387,7 +387,7 @@ TEST(code_that_is_moved_again_and_again_is_found)
 	assert_int_equal(live.n_forgotten, 0);
 }
 
-TEST(processes_beyond_the_limit_replace_those_not_used)
+UNIT_TEST(processes_beyond_the_limit_replace_those_not_used)
 {
 	for (int32_t pid = 1; pid <= SEAM_LIVE_JIT_MAX_PROCESSES; pid++)
 		put_one(pid, 1, CACHE, 64);
@@ -407,7 +407,7 @@ TEST(processes_beyond_the_limit_replace_those_not_used)
 }
 
 /* A group cut at every byte, and with each byte changed. */
-TEST(damaged_records_cost_their_code_only)
+UNIT_TEST(damaged_records_cost_their_code_only)
 {
 	struct dump d = { .size = 0 };
 	uint8_t whole[sizeof(d.bytes)];
@@ -440,4 +440,4 @@ TEST(damaged_records_cost_their_code_only)
 	assert_true(is_found(10, CACHE, 4));
 }
 
-TESTS(set_up, tear_down)
+UNIT_TESTS(set_up, tear_down)

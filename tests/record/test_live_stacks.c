@@ -212,7 +212,7 @@ static void take(const void *made)
 
 /* ---- tests ---- */
 
-TEST(the_user_part_is_unwound_and_all_else_kept)
+UNIT_TEST(the_user_part_is_unwound_and_all_else_kept)
 {
 	static const uint64_t user[] = { JIT + 0x100, JIT + 0x200 };
 
@@ -224,7 +224,7 @@ TEST(the_user_part_is_unwound_and_all_else_kept)
 	assert_int_equal(stacks.waiting.n, 0);
 }
 
-TEST(a_task_without_64_bit_registers_keeps_the_kernels_chain)
+UNIT_TEST(a_task_without_64_bit_registers_keeps_the_kernels_chain)
 {
 	static const uint64_t user[] = { 5, 6, 7 };
 	struct made_sample sample = { .user = user, .n_user = 3 };
@@ -245,7 +245,7 @@ TEST(a_task_without_64_bit_registers_keeps_the_kernels_chain)
 }
 
 /* In a page fault of a stack that grows: the kernel's chain skips callers. */
-TEST(a_stack_that_cannot_be_copied_has_one_frame)
+UNIT_TEST(a_stack_that_cannot_be_copied_has_one_frame)
 {
 	static const uint64_t user[] = { JIT + 0x100, JIT + 0x200 };
 	struct made_sample sample = jit;
@@ -263,7 +263,7 @@ TEST(a_stack_that_cannot_be_copied_has_one_frame)
 }
 
 /* What a reader needs to join other samples: the places of frames. */
-TEST(a_sample_without_raw_data_tells_how_it_was_unwound)
+UNIT_TEST(a_sample_without_raw_data_tells_how_it_was_unwound)
 {
 	static const struct {
 		size_t n_stack;
@@ -302,7 +302,7 @@ TEST(a_sample_without_raw_data_tells_how_it_was_unwound)
 }
 
 /* As far as it is in code; none of these leads to a root that is known. */
-TEST(the_kernels_chain_goes_on_where_the_copy_ends)
+UNIT_TEST(the_kernels_chain_goes_on_where_the_copy_ends)
 {
 	static const struct {
 		size_t n, n_expected;
@@ -342,7 +342,7 @@ TEST(the_kernels_chain_goes_on_where_the_copy_ends)
 }
 
 /* The kernel stops at its limit, and has no room for the user's part. */
-TEST(a_kernel_part_that_the_kernel_cut_is_counted)
+UNIT_TEST(a_kernel_part_that_the_kernel_cut_is_counted)
 {
 	struct made_sample sample = jit;
 
@@ -360,7 +360,7 @@ TEST(a_kernel_part_that_the_kernel_cut_is_counted)
 	assert_int_equal(counts.n_ended[SEAM_STACK_WITHOUT_CFI], 2);
 }
 
-TEST(a_process_without_mappings_has_one_frame)
+UNIT_TEST(a_process_without_mappings_has_one_frame)
 {
 	static const uint64_t user[] = { JIT + 0x100 };
 
@@ -370,7 +370,7 @@ TEST(a_process_without_mappings_has_one_frame)
 }
 
 /* An address of the program before it is no code of the new one. */
-TEST(exec_leaves_no_mapping)
+UNIT_TEST(exec_leaves_no_mapping)
 {
 	static const uint64_t user[] = { JIT + 0x100 };
 	const struct seam_perf_sideband exec = {
@@ -387,7 +387,7 @@ TEST(exec_leaves_no_mapping)
 }
 
 /* ld.so, where each program begins, has no rules for its first instructions. */
-TEST(the_entry_point_of_the_loader_is_a_root)
+UNIT_TEST(the_entry_point_of_the_loader_is_a_root)
 {
 	char *path = realpath("/lib64/ld-linux-x86-64.so.2", NULL);
 	struct made_sample first = {
@@ -412,7 +412,7 @@ TEST(the_entry_point_of_the_loader_is_a_root)
 	free(path);
 }
 
-TEST(a_vdso_of_32_bits_is_not_ours)
+UNIT_TEST(a_vdso_of_32_bits_is_not_ours)
 {
 	map(0xf7fc0000, 0xf7fc2000, "[vdso]", 0);
 	assert_int_equal(stacks.files.files.n, 0);
@@ -440,7 +440,7 @@ static uint64_t find_ret(uint64_t base, uint64_t *end)
 }
 
 /* Its registers are the caller's, and where it returned to is lost. */
-TEST(after_the_ret_of_a_precise_event_no_caller_is_known)
+UNIT_TEST(after_the_ret_of_a_precise_event_no_caller_is_known)
 {
 	uint64_t base = getauxval(AT_SYSINFO_EHDR), end = 0, words[64];
 	struct made_sample sample = {
@@ -460,7 +460,7 @@ TEST(after_the_ret_of_a_precise_event_no_caller_is_known)
 	assert_int_equal(counts.n_ended[SEAM_STACK_LOST_REGISTER], 1);
 }
 
-TEST(other_records_stay_in_their_place)
+UNIT_TEST(other_records_stay_in_their_place)
 {
 	static const struct seam_perf_header lost = {
 		.type = PERF_RECORD_LOST, .size = sizeof(lost),
@@ -477,7 +477,7 @@ TEST(other_records_stay_in_their_place)
 	assert_int_equal(read_out(pos + sizeof(lost), &sample), stacks.out.n);
 }
 
-TEST(damaged_samples_are_counted_and_left_out)
+UNIT_TEST(damaged_samples_are_counted_and_left_out)
 {
 	seam_live_stacks_begin_round(&stacks, false);
 	for (size_t bytes = 8; bytes < 200; bytes += 8) {
@@ -508,7 +508,7 @@ static uint64_t make_file(char path[64])
 	return st.st_ino;
 }
 
-TEST(a_sample_waits_for_its_file_with_the_mappings_it_had)
+UNIT_TEST(a_sample_waits_for_its_file_with_the_mappings_it_had)
 {
 	static const uint64_t user[] = { JIT + 0x100, JIT + 0x200 };
 	struct seam_perf_sample sample;
@@ -568,12 +568,12 @@ static enum seam_file_cfi_state read_own_file(void)
 	return stacks.files.files.items[0]->state;
 }
 
-TEST(a_file_is_read_for_its_rules)
+UNIT_TEST(a_file_is_read_for_its_rules)
 {
 	assert_int_equal(read_own_file(), SEAM_FILE_CFI_READY);
 }
 
-TEST(a_file_that_changes_while_it_is_read_is_not_used)
+UNIT_TEST(a_file_that_changes_while_it_is_read_is_not_used)
 {
 	is_changing = true;
 	assert_int_equal(read_own_file(), SEAM_FILE_CFI_FAILED);
@@ -582,7 +582,7 @@ TEST(a_file_that_changes_while_it_is_read_is_not_used)
 }
 
 /* Code of a JIT in a memfd, which has a path and is no file. */
-TEST(memory_with_a_path_is_code_without_rules)
+UNIT_TEST(memory_with_a_path_is_code_without_rules)
 {
 	map(JIT, JIT_END, "/memfd:jit (deleted)", 12345);
 	take(make(&without_caller));
@@ -591,7 +591,7 @@ TEST(memory_with_a_path_is_code_without_rules)
 	assert_int_equal(counts.n_ended[SEAM_STACK_WITHOUT_CFI], 1);
 }
 
-TEST(at_the_end_waiting_samples_are_written_as_they_are)
+UNIT_TEST(at_the_end_waiting_samples_are_written_as_they_are)
 {
 	struct seam_perf_sample sample;
 	char path[64];
@@ -604,7 +604,7 @@ TEST(at_the_end_waiting_samples_are_written_as_they_are)
 	assert_int_equal(read_out(0, &sample), stacks.out.n);
 }
 
-TEST(one_user_cannot_map_more_files_than_its_share)
+UNIT_TEST(one_user_cannot_map_more_files_than_its_share)
 {
 	/* no process, so of no user that is known */
 	enum { NOBODYS = INT32_MAX - 8 };
@@ -658,7 +658,7 @@ static const struct seam_cfi_mapping *open_as(int32_t who, const char *path)
 	return &stacks.files.mappings.items[id];
 }
 
-TEST(a_protected_file_is_opened_once_for_all_processes)
+UNIT_TEST(a_protected_file_is_opened_once_for_all_processes)
 {
 	char path[64];
 
@@ -672,7 +672,7 @@ TEST(a_protected_file_is_opened_once_for_all_processes)
 }
 
 /* One that all may write to stands for one that others own. */
-TEST(any_other_file_is_opened_for_each_and_read_once)
+UNIT_TEST(any_other_file_is_opened_for_each_and_read_once)
 {
 	const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
 	char path[64];
@@ -689,7 +689,7 @@ TEST(any_other_file_is_opened_for_each_and_read_once)
 	assert_int_equal(chmod(path, 0644), 0);
 }
 
-TEST(memory_of_waiting_samples_is_bounded)
+UNIT_TEST(memory_of_waiting_samples_is_bounded)
 {
 	char path[64];
 	uint64_t ino = make_file(path);
@@ -710,7 +710,7 @@ TEST(memory_of_waiting_samples_is_bounded)
 	assert_int_equal(seam_stack_counts_total(&counts), n);
 }
 
-TEST(a_process_that_ran_before_is_waited_for)
+UNIT_TEST(a_process_that_ran_before_is_waited_for)
 {
 	static const uint64_t user[] = { JIT + 0x100, JIT + 0x200 };
 

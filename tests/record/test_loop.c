@@ -39,7 +39,7 @@ static int end_by_signal_and_then_get_another(void)
 	return 12;
 }
 
-TEST(a_second_signal_does_not_kill_what_obeyed_the_first)
+UNIT_TEST(a_second_signal_does_not_kill_what_obeyed_the_first)
 {
 	int status = status_of(end_by_signal_and_then_get_another);
 
@@ -70,7 +70,7 @@ static int get_a_signal_twice(void)
 	}
 }
 
-TEST(a_signal_to_us_and_to_our_group_is_one_request)
+UNIT_TEST(a_signal_to_us_and_to_our_group_is_one_request)
 {
 	int status = status_of(get_a_signal_twice);
 
@@ -90,7 +90,7 @@ static int get_a_signal_afterwards(void)
 	return 12;
 }
 
-TEST(a_signal_that_comes_later_does_what_it_did_before)
+UNIT_TEST(a_signal_that_comes_later_does_what_it_did_before)
 {
 	int status = status_of(get_a_signal_afterwards);
 
@@ -99,7 +99,7 @@ TEST(a_signal_that_comes_later_does_what_it_did_before)
 }
 
 /* EPOLLHUP stays: what has ended would be reported again and again. */
-TEST(a_ring_whose_event_has_ended_is_reported_once)
+UNIT_TEST(a_ring_whose_event_has_ended_is_reported_once)
 {
 	struct seam_loop loop = { 0 };
 	struct seam_loop_signal signal;
@@ -117,4 +117,4 @@ TEST(a_ring_whose_event_has_ended_is_reported_once)
 	close(fds[0]);
 }
 
-TESTS(NULL, NULL)
+UNIT_TESTS(NULL, NULL)

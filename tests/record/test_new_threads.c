@@ -41,7 +41,7 @@ static struct seam_counts update(const struct seam_perf_sideband *records,
 	{ .type = (what),						\
 	  .task = { .pid = 1, .ppid = 1, .tid = (id), .time = (when) } }
 
-TEST(a_life_is_known_though_its_exit_is_read_first)
+UNIT_TEST(a_life_is_known_though_its_exit_is_read_first)
 {
 	static const struct seam_perf_sideband tasks[] = {
 		TASK(EXIT, MISSING, 300), TASK(FORK, MISSING, 100),
@@ -53,7 +53,7 @@ TEST(a_life_is_known_though_its_exit_is_read_first)
 	assert_int_equal(losses.n[SEAM_COUNT_LONGEST_LATE_NS], 200);
 }
 
-TEST(the_exit_of_an_earlier_thread_with_that_id_is_not_used)
+UNIT_TEST(the_exit_of_an_earlier_thread_with_that_id_is_not_used)
 {
 	static const struct seam_perf_sideband tasks[] = {
 		TASK(FORK, MISSING, 500), TASK(EXIT, MISSING, 900),
@@ -93,7 +93,7 @@ static void add(struct seam_sources *s, int tid)
 	};
 }
 
-TEST(rings_of_the_dead_are_not_gone_round_over)
+UNIT_TEST(rings_of_the_dead_are_not_gone_round_over)
 {
 	struct seam_event event = { 0 };
 	struct seam_sources s = { .events = &event, .n_events = 1 };
@@ -112,7 +112,7 @@ TEST(rings_of_the_dead_are_not_gone_round_over)
 	seam_sources_fini(&s);
 }
 
-TEST(a_number_that_is_used_again_is_the_newest)
+UNIT_TEST(a_number_that_is_used_again_is_the_newest)
 {
 	struct seam_event event = { 0 };
 	struct seam_sources s = { .events = &event, .n_events = 1 };
@@ -128,4 +128,4 @@ TEST(a_number_that_is_used_again_is_the_newest)
 	seam_sources_fini(&s);
 }
 
-TESTS(NULL, NULL)
+UNIT_TESTS(NULL, NULL)

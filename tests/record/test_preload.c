@@ -35,7 +35,7 @@ static bool needs_library(const char *name)
 	return false;
 }
 
-TEST(a_program_that_exports_luajit_has_it)
+UNIT_TEST(a_program_that_exports_luajit_has_it)
 {
 	assert_true(read_file("/proc/self/exe"));
 	assert_true(program.is_dynamic);
@@ -44,7 +44,7 @@ TEST(a_program_that_exports_luajit_has_it)
 	assert_true(needs_library("libcmocka.so"));
 }
 
-TEST(libraries_without_it_do_not)
+UNIT_TEST(libraries_without_it_do_not)
 {
 	Dl_info info;
 
@@ -57,7 +57,7 @@ TEST(libraries_without_it_do_not)
 	assert_true(needs_library("libc.so"));
 }
 
-TEST(what_is_no_program_is_refused)
+UNIT_TEST(what_is_no_program_is_refused)
 {
 	assert_false(read_file("/proc/self/maps"));
 	assert_false(read_file("/nowhere"));
@@ -76,7 +76,7 @@ static const char *make_library(const char *code)
 	return path;
 }
 
-TEST(only_a_definition_counts)
+UNIT_TEST(only_a_definition_counts)
 {
 	assert_true(read_file(make_library(
 		"void luaJIT_setmode(void) { }")));
@@ -87,7 +87,7 @@ TEST(only_a_definition_counts)
 	assert_false(program.has_luajit);
 }
 
-TEST(instrumentation_is_seen_by_its_hooks)
+UNIT_TEST(instrumentation_is_seen_by_its_hooks)
 {
 	assert_true(read_file(make_library(
 		"void f(void) { }")));
@@ -103,7 +103,7 @@ TEST(instrumentation_is_seen_by_its_hooks)
 	assert_false(program.is_dynamic);
 }
 
-TEST(files_of_another_machine_are_refused)
+UNIT_TEST(files_of_another_machine_are_refused)
 {
 	const char *path = make_library("void luaJIT_setmode(void) { }");
 	FILE *file = fopen(path, "r+");
@@ -144,7 +144,7 @@ static void expect_found(const char *paths, const char *name,
 		assert_string_equal(found, wanted);
 }
 
-TEST(libraries_are_found_as_ld_so_finds_them)
+UNIT_TEST(libraries_are_found_as_ld_so_finds_them)
 {
 	static const char *const folders[] = { "bin", "a", "b" };
 	char path[160];
@@ -201,7 +201,7 @@ static void expect_preload(struct seam_preload p, const char *before,
 	expect(p, "LD_PRELOAD", before, expected);
 }
 
-TEST(the_agent_is_before_what_the_user_preloads)
+UNIT_TEST(the_agent_is_before_what_the_user_preloads)
 {
 	struct seam_preload p = with_agent();
 
@@ -212,7 +212,7 @@ TEST(the_agent_is_before_what_the_user_preloads)
 }
 
 /* --trace: with an agent, and without. */
-TEST(libseam_fdr_is_preloaded_as_well)
+UNIT_TEST(libseam_fdr_is_preloaded_as_well)
 {
 	struct seam_preload p = with_agent();
 
@@ -227,7 +227,7 @@ TEST(libseam_fdr_is_preloaded_as_well)
 	expect_preload(p, "/x.so", "/x.so");
 }
 
-TEST(options_of_asan_are_added_to)
+UNIT_TEST(options_of_asan_are_added_to)
 {
 	struct seam_preload p = with_agent();
 
@@ -237,7 +237,7 @@ TEST(options_of_asan_are_added_to)
 	       "detect_leaks=0:verify_asan_link_order=0");
 }
 
-TEST(without_an_agent_the_environment_stays)
+UNIT_TEST(without_an_agent_the_environment_stays)
 {
 	struct seam_preload p = with_agent();
 

@@ -45,7 +45,7 @@ static int file_of(int32_t pid, uint64_t addr)
 	return file_in(maps_find(&maps, pid), addr);
 }
 
-TEST(a_mapping_covers_older_ones)
+UNIT_TEST(a_mapping_covers_older_ones)
 {
 	add(1, 0x1000, 0x9000, 1);
 	add(1, 0x3000, 0x5000, 2);
@@ -63,7 +63,7 @@ TEST(a_mapping_covers_older_ones)
 	assert_int_equal(maps_find(&maps, 1)->n, 2);
 }
 
-TEST(random_mappings_equal_an_array_of_pages)
+UNIT_TEST(random_mappings_equal_an_array_of_pages)
 {
 	enum { PAGES = 64, ROUNDS = 3000 };
 	int page[PAGES];
@@ -84,7 +84,7 @@ TEST(random_mappings_equal_an_array_of_pages)
 	}
 }
 
-TEST(a_child_has_the_mappings_of_its_parent_until_either_maps)
+UNIT_TEST(a_child_has_the_mappings_of_its_parent_until_either_maps)
 {
 	add(1, 0x1000, 0x2000, 1);
 	maps_fork(&maps, 2, 1);
@@ -96,7 +96,7 @@ TEST(a_child_has_the_mappings_of_its_parent_until_either_maps)
 	assert_int_equal(file_of(2, 0x3800), -1);
 }
 
-TEST(an_exec_maps_nothing_of_the_old_program)
+UNIT_TEST(an_exec_maps_nothing_of_the_old_program)
 {
 	add(1, 0x1000, 0x2000, 1);
 	maps_fork(&maps, 2, 1);
@@ -105,7 +105,7 @@ TEST(an_exec_maps_nothing_of_the_old_program)
 	assert_int_equal(file_of(1, 0x1800), 1);
 }
 
-TEST(a_list_that_is_held_does_not_change)
+UNIT_TEST(a_list_that_is_held_does_not_change)
 {
 	struct seam_process_map *held;
 
@@ -118,7 +118,7 @@ TEST(a_list_that_is_held_does_not_change)
 	assert_int_equal(maps.n_mappings, 0);
 }
 
-TEST(a_thread_changes_and_ends_nothing)
+UNIT_TEST(a_thread_changes_and_ends_nothing)
 {
 	maps_exec(&maps, 1);
 	add(1, 0x1000, 0x2000, 1);
@@ -133,7 +133,7 @@ TEST(a_thread_changes_and_ends_nothing)
 	assert_int_equal(file_of(1, 0x1800), 1);
 }
 
-TEST(a_process_is_forgotten_some_exits_after_its_own)
+UNIT_TEST(a_process_is_forgotten_some_exits_after_its_own)
 {
 	add(1, 0x1000, 0x2000, 1);
 	maps_fork(&maps, 2, 1);
@@ -147,7 +147,7 @@ TEST(a_process_is_forgotten_some_exits_after_its_own)
 	assert_int_equal(file_of(1, 0x1800), 1);
 }
 
-TEST(a_pid_that_is_used_again_is_another_process)
+UNIT_TEST(a_pid_that_is_used_again_is_another_process)
 {
 	add(1, 0x1000, 0x2000, 1);
 	add(3, 0x1000, 0x2000, 3);
@@ -162,7 +162,7 @@ TEST(a_pid_that_is_used_again_is_another_process)
 	assert_int_equal(file_of(2, 0x1800), 3);
 }
 
-TEST(memory_is_bounded_however_many_processes_fork)
+UNIT_TEST(memory_is_bounded_however_many_processes_fork)
 {
 	for (uint32_t i = 0; i < 8; i++)
 		add(1, 0x1000 * i, 0x1000 * i + 0x1000, i);
@@ -175,7 +175,7 @@ TEST(memory_is_bounded_however_many_processes_fork)
 	assert_int_equal(file_of(200009, 0x100800), 1);
 }
 
-TEST(processes_and_mappings_beyond_the_limits_are_left_out)
+UNIT_TEST(processes_and_mappings_beyond_the_limits_are_left_out)
 {
 	for (uint32_t i = 0; i < SEAM_PROCESS_MAX_MAPPINGS + 5; i++)
 		add(1, 0x2000 * (uint64_t)i, 0x2000 * (uint64_t)i + 0x1000, i);
@@ -191,4 +191,4 @@ TEST(processes_and_mappings_beyond_the_limits_are_left_out)
 	assert_null(maps_find(&maps, 0));
 }
 
-TESTS(set_up, tear_down)
+UNIT_TESTS(set_up, tear_down)

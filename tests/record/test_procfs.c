@@ -7,7 +7,7 @@
 
 #include "unit.h"
 
-TEST(reads_lists_of_cpus)
+UNIT_TEST(reads_lists_of_cpus)
 {
 	struct seam_number_list list = { 0 };
 
@@ -19,7 +19,7 @@ TEST(reads_lists_of_cpus)
 	free(list.items);
 }
 
-TEST(refuses_lists_that_make_no_sense)
+UNIT_TEST(refuses_lists_that_make_no_sense)
 {
 	static const char *const bad[] = {
 		"x", "1-", "-1", "3-1", "1;2", "0-99999999", "1,,2",
@@ -34,14 +34,13 @@ TEST(refuses_lists_that_make_no_sense)
 	}
 }
 
-TEST(finds_a_value_by_its_whole_key)
+UNIT_TEST(finds_a_value_by_its_whole_key)
 {
 	char path[] = "/tmp/seam-machine-XXXXXX", value[64];
 	int fd = mkstemp(path);
 	static const char text[] = "model\t\t: 2\nmodel name\t: A B\nx: y\n";
 
-	assert_int_equal(write(fd, text, sizeof(text) - 1),
-			 sizeof(text) - 1);
+	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
 	close(fd);
 	assert_string_equal(seam_procfs_value(path, "model", value, 64), "2");
 	assert_string_equal(seam_procfs_value(path, "model name", value, 64),
@@ -51,7 +50,7 @@ TEST(finds_a_value_by_its_whole_key)
 	assert_string_equal(seam_procfs_value(path, "x", value, 64), "");
 }
 
-TEST(finds_its_own_thread)
+UNIT_TEST(finds_its_own_thread)
 {
 	struct seam_number_list tids = { 0 };
 
@@ -59,8 +58,7 @@ TEST(finds_its_own_thread)
 	assert_int_equal(tids.items[0], getpid());
 	free(tids.items);
 	tids = (struct seam_number_list) { 0 };
-	assert_int_equal(seam_procfs_threads(&tids, 0x7ffffff0, NULL),
-			 -ESRCH);
+	assert_int_equal(seam_procfs_threads(&tids, 0x7ffffff0, NULL), -ESRCH);
 }
 
-TESTS(NULL, NULL)
+UNIT_TESTS(NULL, NULL)

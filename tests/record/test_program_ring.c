@@ -180,7 +180,7 @@ static void round_with_sample(bool is_last)
 	ring_take(&f.services, f.ring);
 }
 
-TEST(a_sample_is_previewed_once_and_taken)
+UNIT_TEST(a_sample_is_previewed_once_and_taken)
 {
 	round_with_sample(false);
 	assert_int_equal(f.n_previews, 1);
@@ -192,7 +192,7 @@ TEST(a_sample_is_previewed_once_and_taken)
 }
 
 /* Whatever the program has written into it. */
-TEST(a_sample_is_of_its_rings_event_process_and_thread)
+UNIT_TEST(a_sample_is_of_its_rings_event_process_and_thread)
 {
 	const uint8_t *fields = f.taken + sizeof(struct seam_ring_header);
 	uint32_t ids[2];
@@ -213,7 +213,7 @@ TEST(a_sample_is_of_its_rings_event_process_and_thread)
 }
 
 /* What it superseded would be missing. */
-TEST(a_sample_of_another_clock_is_not_previewed)
+UNIT_TEST(a_sample_of_another_clock_is_not_previewed)
 {
 	f.services.other_clock = true;
 	round_with_sample(false);
@@ -223,7 +223,7 @@ TEST(a_sample_of_another_clock_is_not_previewed)
 	assert_int_equal(f.service.n_bad, 2);
 }
 
-TEST(a_service_that_cannot_begin_gets_no_record)
+UNIT_TEST(a_service_that_cannot_begin_gets_no_record)
 {
 	f.begin_result = -ENOMEM;
 	round_with_sample(false);
@@ -235,4 +235,4 @@ TEST(a_service_that_cannot_begin_gets_no_record)
 	assert_int_equal(f.service.n_unowned, 1);
 }
 
-TESTS(setup, teardown)
+UNIT_TESTS(setup, teardown)

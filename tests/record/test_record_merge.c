@@ -77,7 +77,7 @@ static int next(void)
 	return (int)number;
 }
 
-TEST(an_exec_comes_before_later_samples_of_other_cpus)
+UNIT_TEST(an_exec_comes_before_later_samples_of_other_cpus)
 {
 	put(0, PERF_RECORD_COMM, 2, 200);
 	put(1, PERF_RECORD_SAMPLE, 1, 100);
@@ -89,7 +89,7 @@ TEST(an_exec_comes_before_later_samples_of_other_cpus)
 	assert_int_equal(next(), -1);
 }
 
-TEST(records_of_one_ring_stay_in_their_order)
+UNIT_TEST(records_of_one_ring_stay_in_their_order)
 {
 	put(0, PERF_RECORD_SAMPLE, 1, 100);
 	put(0, PERF_RECORD_SAMPLE, 2, 90);
@@ -100,7 +100,7 @@ TEST(records_of_one_ring_stay_in_their_order)
 		assert_int_equal(next(), i);
 }
 
-TEST(records_after_the_time_of_the_merge_stay_in_their_rings)
+UNIT_TEST(records_after_the_time_of_the_merge_stay_in_their_rings)
 {
 	put(0, PERF_RECORD_SAMPLE, 1, 100);
 	put(0, PERF_RECORD_SAMPLE, 2, 201);
@@ -117,7 +117,7 @@ TEST(records_after_the_time_of_the_merge_stay_in_their_rings)
 	}
 }
 
-TEST(a_side_band_record_is_first_at_an_equal_time)
+UNIT_TEST(a_side_band_record_is_first_at_an_equal_time)
 {
 	/* rings of the side-band have the lower ids and are added last */
 	put(0, PERF_RECORD_COMM, 1, 100);
@@ -127,7 +127,7 @@ TEST(a_side_band_record_is_first_at_an_equal_time)
 	assert_int_equal(next(), 2);
 }
 
-TEST(a_damaged_record_ends_its_ring_only)
+UNIT_TEST(a_damaged_record_ends_its_ring_only)
 {
 	const struct seam_ring_header bad = { .type = 9, .size = 4 };
 
@@ -143,7 +143,7 @@ TEST(a_damaged_record_ends_its_ring_only)
 	assert_int_equal(merge.rings.items[1].pos, RECORD);
 }
 
-TEST(random_records_come_sorted_and_all_of_them)
+UNIT_TEST(random_records_come_sorted_and_all_of_them)
 {
 	uint64_t last = 0, times[5] = { 0 };
 	uint64_t time_of[5 * (RING / RECORD)];
@@ -170,4 +170,4 @@ TEST(random_records_come_sorted_and_all_of_them)
 	assert_int_equal(next(), -1);
 }
 
-TESTS(set_up, tear_down)
+UNIT_TESTS(set_up, tear_down)

@@ -8,7 +8,7 @@
 
 enum { KIB = 1024, MIB = 1024 * KIB };
 
-TEST(the_largest_copy_that_ring_and_rate_allow)
+UNIT_TEST(the_largest_copy_that_ring_and_rate_allow)
 {
 	assert_int_equal(seam_stack_plan_bytes(4 * MIB, 1000), 48 * KIB);
 	assert_int_equal(seam_stack_plan_bytes(4 * MIB, 1300), 32 * KIB);
@@ -22,20 +22,20 @@ TEST(the_largest_copy_that_ring_and_rate_allow)
 	assert_int_equal(seam_stack_plan_bytes(1 * MIB, 6000), 8 * KIB);
 }
 
-TEST(no_copy_where_a_ring_is_too_small_or_the_rate_too_high)
+UNIT_TEST(no_copy_where_a_ring_is_too_small_or_the_rate_too_high)
 {
 	assert_int_equal(seam_stack_plan_bytes(128 * KIB, 100), 0);
 	assert_int_equal(seam_stack_plan_bytes(512 * KIB, 5000), 0);
 	assert_int_equal(seam_stack_plan_bytes(2 * MIB, UINT64_MAX), 0);
 }
 
-TEST(an_unknown_rate_gets_the_smallest_copy)
+UNIT_TEST(an_unknown_rate_gets_the_smallest_copy)
 {
 	assert_int_equal(seam_stack_plan_bytes(2 * MIB, 0), 8 * KIB);
 	assert_int_equal(seam_stack_plan_bytes(4 * KIB, 0), 0);
 }
 
-TEST(the_frequency_that_would_fit_does)
+UNIT_TEST(the_frequency_that_would_fit_does)
 {
 	for (size_t ring = 512 * KIB; ring <= 16 * MIB; ring *= 2) {
 		uint64_t hz = max_hz_of(ring, 8 * KIB);
@@ -46,7 +46,7 @@ TEST(the_frequency_that_would_fit_does)
 	assert_int_equal(max_hz_of(512 * KIB, 65528), 545);
 }
 
-TEST(live_unwinding_keeps_copies_from_the_file)
+UNIT_TEST(live_unwinding_keeps_copies_from_the_file)
 {
 	const uint64_t copies = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 
@@ -72,4 +72,4 @@ TEST(live_unwinding_keeps_copies_from_the_file)
 	}
 }
 
-TESTS(NULL, NULL)
+UNIT_TESTS(NULL, NULL)

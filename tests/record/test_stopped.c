@@ -50,7 +50,7 @@ static void round_of(struct seam_stopped *s)
 	assert_int_equal(losses.n[SEAM_COUNT_PROGRAMS_STOPPED], 0);
 }
 
-TEST(an_end_right_after_exec_is_counted)
+UNIT_TEST(an_end_right_after_exec_is_counted)
 {
 	struct seam_stopped s = { 0 };
 	struct seam_counts losses = { 0 };
@@ -65,7 +65,7 @@ TEST(an_end_right_after_exec_is_counted)
 	counts(&s, 0);
 }
 
-TEST(programs_that_ran_are_not)
+UNIT_TEST(programs_that_ran_are_not)
 {
 	struct seam_stopped s = { 0 };
 
@@ -78,7 +78,7 @@ TEST(programs_that_ran_are_not)
 	counts(&s, 0);
 }
 
-TEST(the_rings_may_be_read_in_any_order)
+UNIT_TEST(the_rings_may_be_read_in_any_order)
 {
 	struct seam_stopped s = { 0 };
 
@@ -99,7 +99,7 @@ TEST(the_rings_may_be_read_in_any_order)
 	counts(&s, 1);
 }
 
-TEST(a_process_with_the_same_number_is_another)
+UNIT_TEST(a_process_with_the_same_number_is_another)
 {
 	struct seam_stopped s = { 0 };
 
@@ -110,4 +110,4 @@ TEST(a_process_with_the_same_number_is_another)
 	counts(&s, 1);
 }
 
-TESTS(NULL, NULL)
+UNIT_TESTS(NULL, NULL)

@@ -81,7 +81,7 @@ static void apply_all(void)
 	seam_task_tree_apply(&tree, UINT64_MAX);
 }
 
-TEST(who_connected_has_the_memory_until_its_exec)
+UNIT_TEST(who_connected_has_the_memory_until_its_exec)
 {
 	expect(CONNECTED, CONNECTED, 0);
 	expect(11, 0, 0);
@@ -92,7 +92,7 @@ TEST(who_connected_has_the_memory_until_its_exec)
 	assert_false(seam_tree_process_has_memory(connected));
 }
 
-TEST(a_child_has_it_if_it_was_forked_in_that_time)
+UNIT_TEST(a_child_has_it_if_it_was_forked_in_that_time)
 {
 	see_fork(20, CONNECTED, 100);
 	see_fork(21, CONNECTED, 101);
@@ -117,7 +117,7 @@ TEST(a_child_has_it_if_it_was_forked_in_that_time)
 }
 
 /* The rings of CPUs are read one after another. */
-TEST(records_count_in_the_order_of_time)
+UNIT_TEST(records_count_in_the_order_of_time)
 {
 	see_thread(41, 20, 140);
 	see_exec(20, 160);
@@ -133,7 +133,7 @@ TEST(records_count_in_the_order_of_time)
 	expect(22, 0, 0);
 }
 
-TEST(later_records_wait)
+UNIT_TEST(later_records_wait)
 {
 	see_fork(20, CONNECTED, 150);
 	see_fork(21, CONNECTED, 151);
@@ -144,7 +144,7 @@ TEST(later_records_wait)
 	expect(21, 21, 0);
 }
 
-TEST(a_thread_is_of_the_process_that_had_its_id_last)
+UNIT_TEST(a_thread_is_of_the_process_that_had_its_id_last)
 {
 	see_thread(40, CONNECTED, 90);
 	apply_all();
@@ -164,7 +164,7 @@ TEST(a_thread_is_of_the_process_that_had_its_id_last)
 }
 
 /* Its last records are read in this round or the next. */
-TEST(a_thread_that_has_ended_is_known_for_two_rounds)
+UNIT_TEST(a_thread_that_has_ended_is_known_for_two_rounds)
 {
 	struct seam_tree_process *owner;
 
@@ -190,7 +190,7 @@ TEST(a_thread_that_has_ended_is_known_for_two_rounds)
 	seam_tree_process_unref(owner);
 }
 
-TEST(a_process_ends_with_its_last_thread)
+UNIT_TEST(a_process_ends_with_its_last_thread)
 {
 	see_thread(40, CONNECTED, 110);
 	see_exit(CONNECTED, CONNECTED, 120);
@@ -207,7 +207,7 @@ TEST(a_process_ends_with_its_last_thread)
 	assert_false(connected->has_executed);
 }
 
-TEST(the_memory_goes_with_the_last_process_that_has_it)
+UNIT_TEST(the_memory_goes_with_the_last_process_that_has_it)
 {
 	see_fork(20, CONNECTED, 110);
 	see_fork(30, 20, 120);
@@ -229,7 +229,7 @@ TEST(the_memory_goes_with_the_last_process_that_has_it)
 	assert_false(seam_tree_process_has_memory(connected));
 }
 
-TEST(an_end_that_was_not_recorded_is_found)
+UNIT_TEST(an_end_that_was_not_recorded_is_found)
 {
 	struct seam_tree_process *gone, *own;
 	pid_t pid = fork();
@@ -259,7 +259,7 @@ static void *stay(void *pipes)
 	return read(((int *)pipes)[2], &c, 1) == 0 ? NULL : pipes;
 }
 
-TEST(so_is_a_thread_of_a_known_process)
+UNIT_TEST(so_is_a_thread_of_a_known_process)
 {
 	struct seam_tree_process *own, *owner;
 	pthread_t thread;
@@ -289,7 +289,7 @@ TEST(so_is_a_thread_of_a_known_process)
 }
 
 /* A recording of weeks has as many tasks as ids, again and again. */
-TEST(tasks_that_ended_take_no_memory)
+UNIT_TEST(tasks_that_ended_take_no_memory)
 {
 	for (uint32_t i = 0; i < 70000; i++) {
 		uint32_t pid = 1000 + i;
@@ -312,7 +312,7 @@ TEST(tasks_that_ended_take_no_memory)
 	assert_int_equal(connected->n_children, 0);
 }
 
-TEST(numbers_that_are_no_ids_have_no_effect)
+UNIT_TEST(numbers_that_are_no_ids_have_no_effect)
 {
 	static const uint32_t none[] = {
 		0, SEAM_TASK_TREE_MAX_ID, UINT32_MAX,
@@ -335,7 +335,7 @@ TEST(numbers_that_are_no_ids_have_no_effect)
 }
 
 /* Where there are no records of tasks. */
-TEST(a_believed_process_has_the_memory_until_its_end)
+UNIT_TEST(a_believed_process_has_the_memory_until_its_end)
 {
 	struct seam_tree_process *child =
 		seam_task_tree_believe(&tree, 20, connected);
@@ -355,4 +355,4 @@ TEST(a_believed_process_has_the_memory_until_its_end)
 	seam_tree_process_unref(same);
 }
 
-TESTS(set_up, tear_down)
+UNIT_TESTS(set_up, tear_down)

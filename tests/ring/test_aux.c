@@ -49,7 +49,7 @@ static void expect_bytes(uint64_t pos, size_t n)
 	seam_ring_aux_advance(&f.aux_in, &span);
 }
 
-TEST(drains_what_was_written_byte_for_byte)
+UNIT_TEST(drains_what_was_written_byte_for_byte)
 {
 	static const uint64_t starts[] = { 0, (UINT64_C(1) << 32) - 100,
 					   -UINT64_C(5000) };
@@ -82,7 +82,7 @@ static void expect_snapshot(uint64_t head, size_t n)
 	seam_ring_aux_snapshot_fini(&shot);
 }
 
-TEST(a_snapshot_is_the_last_bytes_up_to_a_whole_aux_buffer)
+UNIT_TEST(a_snapshot_is_the_last_bytes_up_to_a_whole_aux_buffer)
 {
 	static const uint64_t starts[] = { 0, (UINT64_C(1) << 32) - 8,
 					   -UINT64_C(8), -(uint64_t)AREA };
@@ -102,7 +102,7 @@ TEST(a_snapshot_is_the_last_bytes_up_to_a_whole_aux_buffer)
 		}
 }
 
-TEST(leaves_out_what_is_being_written_over)
+UNIT_TEST(leaves_out_what_is_being_written_over)
 {
 	struct seam_ring_aux_snapshot shot;
 
@@ -123,7 +123,7 @@ TEST(leaves_out_what_is_being_written_over)
 	seam_ring_aux_snapshot_fini(&shot);
 }
 
-TEST(shows_nothing_of_an_earlier_owner)
+UNIT_TEST(shows_nothing_of_an_earlier_owner)
 {
 	open_fixture(0, true);
 	put_chunk(3000);
@@ -134,7 +134,7 @@ TEST(shows_nothing_of_an_earlier_owner)
 }
 
 /* A driver such as Intel PT's: its head is an offset in the area. */
-TEST(finds_the_wrap_of_a_head_that_never_passes_the_size)
+UNIT_TEST(finds_the_wrap_of_a_head_that_never_passes_the_size)
 {
 	static const struct {
 		size_t written;		/* bytes since the start */
@@ -162,7 +162,7 @@ TEST(finds_the_wrap_of_a_head_that_never_passes_the_size)
 	}
 }
 
-TEST(positions_of_such_a_head_grow_from_snapshot_to_snapshot)
+UNIT_TEST(positions_of_such_a_head_grow_from_snapshot_to_snapshot)
 {
 	static const size_t heads[] = { 100, 3000, 50, 4000, 3999 };
 	static const uint64_t ends[] = { 100, 3000, AREA + 50, AREA + 4000,
@@ -180,7 +180,7 @@ TEST(positions_of_such_a_head_grow_from_snapshot_to_snapshot)
 	seam_ring_aux_snapshot_fini(&shot);
 }
 
-TEST(survives_heads_that_cannot_be)
+UNIT_TEST(survives_heads_that_cannot_be)
 {
 	static const uint64_t heads[] = {
 		AREA + 1, SEAM_RING_AUX_POSITION - AREA, 1ull << 55,
@@ -217,7 +217,7 @@ TEST(survives_heads_that_cannot_be)
 }
 
 /* The two mappings that perf_event_open() would give, of one file. */
-TEST(maps_an_aux_buffer_after_the_ring)
+UNIT_TEST(maps_an_aux_buffer_after_the_ring)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC);
 	struct seam_ring_aux_snapshot shot;
@@ -243,7 +243,7 @@ TEST(maps_an_aux_buffer_after_the_ring)
 	close(fd);
 }
 
-TEST(names_an_event_that_has_no_aux_buffer)
+UNIT_TEST(names_an_event_that_has_no_aux_buffer)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
@@ -268,7 +268,7 @@ TEST(names_an_event_that_has_no_aux_buffer)
 	close(fd);
 }
 
-TEST(a_zeroed_aux_buffer_is_empty)
+UNIT_TEST(a_zeroed_aux_buffer_is_empty)
 {
 	struct seam_ring_aux aux = { 0 };
 	struct seam_ring_aux_snapshot shot = { 0 };
@@ -282,4 +282,4 @@ TEST(a_zeroed_aux_buffer_is_empty)
 	seam_ring_aux_fini(&aux);
 }
 
-TESTS(NULL, close_fixture)
+UNIT_TESTS(NULL, close_fixture)

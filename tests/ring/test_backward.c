@@ -47,7 +47,7 @@ static size_t check(const struct seam_ring_snapshot *shot, uint32_t last)
 	return n;
 }
 
-TEST(holds_every_record_before_the_first_wrap)
+UNIT_TEST(holds_every_record_before_the_first_wrap)
 {
 	static const uint64_t starts[] = { 0, 4096, 72, UINT64_MAX - 7,
 					   UINT64_C(1) << 32 };
@@ -64,7 +64,7 @@ TEST(holds_every_record_before_the_first_wrap)
 	}
 }
 
-TEST(ends_at_the_record_that_is_partly_overwritten)
+UNIT_TEST(ends_at_the_record_that_is_partly_overwritten)
 {
 	struct seam_ring_snapshot shot;
 
@@ -86,7 +86,7 @@ TEST(ends_at_the_record_that_is_partly_overwritten)
 	seam_ring_snapshot_fini(&shot);
 }
 
-TEST(refuses_records_while_paused_and_counts_them)
+UNIT_TEST(refuses_records_while_paused_and_counts_them)
 {
 	uint8_t record[UINT16_MAX];
 
@@ -114,7 +114,7 @@ static int open_event(void)
 			    PERF_FLAG_FD_CLOEXEC);
 }
 
-TEST(reads_a_ring_that_the_kernel_overwrites)
+UNIT_TEST(reads_a_ring_that_the_kernel_overwrites)
 {
 	size_t size = 400 * PAGE;
 	struct seam_ring_snapshot shot;
@@ -139,8 +139,7 @@ TEST(reads_a_ring_that_the_kernel_overwrites)
 	assert_int_equal(ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1), 0);
 	assert_true(seam_ring_snapshot(&ring, &shot) > DATA - 24);
 	/* Newest first.  Other faults, of a sanitizer's, may be among them. */
-	for (; seam_ring_record(&shot.span, pos, &header);
-	     pos += header.size)
+	for (; seam_ring_record(&shot.span, pos, &header); pos += header.size)
 		if (word_at(shot.copy, pos + 8) == (uintptr_t)pages + i * PAGE)
 			i--;
 	assert_in_range(399 - i, DATA / 16 / 2, DATA / 16);
@@ -150,4 +149,4 @@ TEST(reads_a_ring_that_the_kernel_overwrites)
 	close(fd);
 }
 
-TESTS(NULL, close_fixture)
+UNIT_TESTS(NULL, close_fixture)

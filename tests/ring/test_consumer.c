@@ -63,7 +63,7 @@ static size_t take(void)
 	return n;
 }
 
-TEST(delivers_what_was_put_across_every_wrap)
+UNIT_TEST(delivers_what_was_put_across_every_wrap)
 {
 	uint8_t scratch[128];
 	struct seam_ring_header header;
@@ -87,7 +87,7 @@ TEST(delivers_what_was_put_across_every_wrap)
 	}
 }
 
-TEST(counts_on_past_the_end_of_64_bits)
+UNIT_TEST(counts_on_past_the_end_of_64_bits)
 {
 	open_fake(UINT64_MAX - 63);
 	for (int i = 0; i < 20; i++) {
@@ -98,7 +98,7 @@ TEST(counts_on_past_the_end_of_64_bits)
 	assert_int_equal(f.ring.n_resyncs, 0);
 }
 
-TEST(takes_a_ring_that_is_full_to_the_byte)
+UNIT_TEST(takes_a_ring_that_is_full_to_the_byte)
 {
 	open_fake(1000 * 8);
 	for (int i = 0; i < BYTES / 64; i++)
@@ -107,7 +107,7 @@ TEST(takes_a_ring_that_is_full_to_the_byte)
 	assert_int_equal(take(), 0);
 }
 
-TEST(gives_space_back_only_when_advanced)
+UNIT_TEST(gives_space_back_only_when_advanced)
 {
 	struct seam_ring_span span;
 
@@ -121,7 +121,7 @@ TEST(gives_space_back_only_when_advanced)
 	assert_int_equal(take(), 1);
 }
 
-TEST(survives_heads_that_cannot_be)
+UNIT_TEST(survives_heads_that_cannot_be)
 {
 	static const uint64_t heads[] = {
 		BYTES + 8, UINT64_MAX, UINT64_MAX - 7, 1, 7, 4, 1 << 30,
@@ -142,7 +142,7 @@ TEST(survives_heads_that_cannot_be)
 	}
 }
 
-TEST(ends_at_sizes_that_cannot_be)
+UNIT_TEST(ends_at_sizes_that_cannot_be)
 {
 	static const uint16_t sizes[] = { 0, 1, 4, 7, 9, 12, 72, 65535 };
 
@@ -163,7 +163,7 @@ TEST(ends_at_sizes_that_cannot_be)
 	}
 }
 
-TEST(uses_its_own_size_and_tail)
+UNIT_TEST(uses_its_own_size_and_tail)
 {
 	open_fake(0);
 	put(1, 64);
@@ -177,7 +177,7 @@ TEST(uses_its_own_size_and_tail)
 	assert_int_equal(atomic_load(&f.control->data_tail), 128);
 }
 
-TEST(a_zeroed_ring_is_empty)
+UNIT_TEST(a_zeroed_ring_is_empty)
 {
 	struct seam_ring ring = { 0 };
 	struct seam_ring_span span;
@@ -187,4 +187,4 @@ TEST(a_zeroed_ring_is_empty)
 	seam_ring_fini(&ring);
 }
 
-TESTS(NULL, close_fake)
+UNIT_TESTS(NULL, close_fake)

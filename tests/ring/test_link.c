@@ -122,7 +122,7 @@ static pid_t serve_one(struct seam_link_server *s, const char *how, uint64_t n,
 	return pid;
 }
 
-TEST(delivers_all_records_of_a_program)
+UNIT_TEST(delivers_all_records_of_a_program)
 {
 	struct seam_link_server s;
 	struct sums sums;
@@ -137,7 +137,7 @@ TEST(delivers_all_records_of_a_program)
 	seam_link_server_close(&s);
 }
 
-TEST(follows_a_child_that_closed_every_descriptor)
+UNIT_TEST(follows_a_child_that_closed_every_descriptor)
 {
 	struct seam_link_server s;
 	struct sums sums;
@@ -148,7 +148,7 @@ TEST(follows_a_child_that_closed_every_descriptor)
 	seam_link_server_close(&s);
 }
 
-TEST(delivers_what_a_killed_program_left)
+UNIT_TEST(delivers_what_a_killed_program_left)
 {
 	struct sums sums;
 	pid_t pid;
@@ -161,7 +161,7 @@ TEST(delivers_what_a_killed_program_left)
 	assert_int_equal(sums.n, 777);
 }
 
-TEST(listens_in_a_folder_of_its_own)
+UNIT_TEST(listens_in_a_folder_of_its_own)
 {
 	char folder[SEAM_LINK_ADDRESS_BYTES];
 	struct stat st;
@@ -186,7 +186,7 @@ time_t __wrap_time(time_t *t)
 	return __real_time(t) + later_s;
 }
 
-TEST(the_socket_of_a_killed_recorder_is_removed_by_a_later_one)
+UNIT_TEST(the_socket_of_a_killed_recorder_is_removed_by_a_later_one)
 {
 	struct seam_link_server other;
 	struct sockaddr_un at;
@@ -207,7 +207,7 @@ TEST(the_socket_of_a_killed_recorder_is_removed_by_a_later_one)
 	seam_link_server_close(&other);
 }
 
-TEST(takes_an_abstract_name_where_the_path_is_too_long)
+UNIT_TEST(takes_an_abstract_name_where_the_path_is_too_long)
 {
 	char run[] = "/tmp/seam-test-XXXXXX", longest[200];
 	struct seam_link_server s;
@@ -267,7 +267,7 @@ static size_t count_fds(void)
 	return n;
 }
 
-TEST(a_hostile_peer_costs_only_itself)
+UNIT_TEST(a_hostile_peer_costs_only_itself)
 {
 	struct seam_link_welcome body = { 0 };
 	uint8_t bytes[4096] = { 0 };
@@ -307,7 +307,7 @@ TEST(a_hostile_peer_costs_only_itself)
 	assert_true(server.n_refused > 100);
 }
 
-TEST(a_connection_without_hello_is_counted_and_forgotten)
+UNIT_TEST(a_connection_without_hello_is_counted_and_forgotten)
 {
 	int fd;
 
@@ -352,7 +352,7 @@ static int serve_a_stranger(int out)
 	return 0;
 }
 
-TEST(a_program_of_another_user_is_refused)
+UNIT_TEST(a_program_of_another_user_is_refused)
 {
 	char address[SEAM_LINK_ADDRESS_BYTES], path[64];
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -391,7 +391,7 @@ TEST(a_program_of_another_user_is_refused)
 }
 
 /* Its receiver has to close what is passed; a sender can make that slow. */
-TEST(takes_no_descriptors)
+UNIT_TEST(takes_no_descriptors)
 {
 	enum { PASSRIGHTS = 83 };
 	const int no = 0;
@@ -400,8 +400,7 @@ TEST(takes_no_descriptors)
 	bool can;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
-	can = setsockopt(pair[0], SOL_SOCKET, PASSRIGHTS, &no,
-			 sizeof(no)) == 0;
+	can = setsockopt(pair[0], SOL_SOCKET, PASSRIGHTS, &no, sizeof(no)) == 0;
 	fd = connect_raw(&server);
 	/* at the door, and behind it; Linux before 6.16 cannot refuse them */
 	for (int i = 0; can && i < 2; i++) {
@@ -415,7 +414,7 @@ TEST(takes_no_descriptors)
 }
 
 /* The rings need none: a program may close what it did not open. */
-TEST(the_connection_ends_with_the_welcome)
+UNIT_TEST(the_connection_ends_with_the_welcome)
 {
 	struct seam_link_message m;
 	int fd;
@@ -455,7 +454,7 @@ static struct rlimit limit_descriptors(rlim_t n)
 	return old;
 }
 
-TEST(a_server_that_cannot_be_opened_reports_why)
+UNIT_TEST(a_server_that_cannot_be_opened_reports_why)
 {
 	for (rlim_t n = 0; n < 3; n++) {
 		struct rlimit old = limit_descriptors(n);
@@ -501,7 +500,7 @@ static void expect_refusal(rlim_t n, const char *why)
 	seam_link_server_close(&s);
 }
 
-TEST(a_refusal_for_an_error_of_the_recorder_reports_which)
+UNIT_TEST(a_refusal_for_an_error_of_the_recorder_reports_which)
 {
 	expect_refusal(0, "cannot accept a connection: Too many open files");
 	expect_refusal(1, "cannot make rings: Too many open files");
@@ -525,7 +524,7 @@ int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 	return __real_accept4(fd, from, size, flags);
 }
 
-TEST(a_connection_waits_while_the_kernel_has_no_memory)
+UNIT_TEST(a_connection_waits_while_the_kernel_has_no_memory)
 {
 	static const int errors[] = { ENOMEM, ENOBUFS, ECONNABORTED };
 
@@ -556,7 +555,7 @@ static bool is_woken(const struct seam_link_server *s)
 }
 
 /* What is passed to a program is the program's: its flags, its queue. */
-TEST(a_wakeup_is_read_once_and_in_bad_hands_stops_nobody)
+UNIT_TEST(a_wakeup_is_read_once_and_in_bad_hands_stops_nobody)
 {
 	struct sockaddr off = { .sa_family = AF_UNSPEC };
 	struct seam_ring_wakeup wakeups[2];
@@ -646,7 +645,7 @@ static void serve_to_end(struct seam_link_server *s, pid_t pid)
 }
 
 /* The program reads by hand what the recorder writes by a table. */
-TEST(a_program_gets_every_number_of_each_geometry)
+UNIT_TEST(a_program_gets_every_number_of_each_geometry)
 {
 	static const struct seam_link_service *const
 		expected[SEAM_LINK_MAX_SERVICES] = { NULL, &odd, &numbers };
@@ -709,7 +708,7 @@ static bool counts_as_before(const struct seam_link_server *s)
 	       connects_with_few(s);
 }
 
-TEST(the_numbers_that_a_program_opens_are_as_without_us)
+UNIT_TEST(the_numbers_that_a_program_opens_are_as_without_us)
 {
 	struct seam_link_server s;
 	pid_t pid;
@@ -721,7 +720,7 @@ TEST(the_numbers_that_a_program_opens_are_as_without_us)
 	serve_to_end(&s, pid);
 }
 
-TEST(rings_are_made_for_services_that_hello_names_only)
+UNIT_TEST(rings_are_made_for_services_that_hello_names_only)
 {
 	static const struct { const char *names; uint32_t n; } cases[] = {
 		{ "odd", 1 }, { "numbers odd", 2 }, { "odd odd odd odd", 1 },
@@ -749,7 +748,7 @@ TEST(rings_are_made_for_services_that_hello_names_only)
 	seam_link_server_close(&s);
 }
 
-TEST(gives_up_on_a_recorder_that_does_not_answer)
+UNIT_TEST(gives_up_on_a_recorder_that_does_not_answer)
 {
 	struct seam_link_client c;
 	struct seam_link_server s;
@@ -767,7 +766,7 @@ TEST(gives_up_on_a_recorder_that_does_not_answer)
 	seam_link_client_fini(&c);
 }
 
-TEST(the_last_note_is_kept_and_all_are_counted)
+UNIT_TEST(the_last_note_is_kept_and_all_are_counted)
 {
 	char text[2 * SEAM_LINK_NOTE_BYTES];
 

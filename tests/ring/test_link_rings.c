@@ -34,7 +34,7 @@ static void expect_rings(struct seam_link_server *s, size_t max, uint32_t n)
 }
 
 /* Programs that connect while memory is short get fewer, and some to spare. */
-TEST(the_more_memory_rings_have_the_fewer_are_kept_free)
+UNIT_TEST(the_more_memory_rings_have_the_fewer_are_kept_free)
 {
 	const struct seam_link_service eight = {
 		.name = "numbers", .n_free = 8, .geometry = numbers.geometry,
@@ -47,7 +47,7 @@ TEST(the_more_memory_rings_have_the_fewer_are_kept_free)
 	expect_rings(&server, 36, 1);
 }
 
-TEST(all_rings_have_no_more_than_they_may)
+UNIT_TEST(all_rings_have_no_more_than_they_may)
 {
 	enum { MAX = 8 };
 	uint64_t ring_bytes = 0;
@@ -132,7 +132,7 @@ static void open_slow(struct seam_link_server *s)
 }
 
 /* Each step has an end, however long it takes to make a ring. */
-TEST(rings_that_take_long_are_made_in_several_steps)
+UNIT_TEST(rings_that_take_long_are_made_in_several_steps)
 {
 	struct seam_link_rings *rings;
 	int fd;
@@ -161,7 +161,7 @@ static uint32_t n_with_rings(const struct seam_link_server *s)
 }
 
 /* Those that record are drained in between. */
-TEST(programs_that_connect_at_once_are_answered_in_turn)
+UNIT_TEST(programs_that_connect_at_once_are_answered_in_turn)
 {
 	enum { N = 16, MOST = 4 };
 	struct seam_link_hello hello = { .services = "numbers" };
@@ -185,7 +185,7 @@ TEST(programs_that_connect_at_once_are_answered_in_turn)
 }
 
 /* The caller knows that no process is left that could claim one. */
-TEST(no_rings_are_made_for_a_program_that_is_over)
+UNIT_TEST(no_rings_are_made_for_a_program_that_is_over)
 {
 	struct seam_link_rings *rings;
 	uint32_t n;
@@ -201,7 +201,7 @@ TEST(no_rings_are_made_for_a_program_that_is_over)
 	close(fd);
 }
 
-TEST(a_program_whose_threads_claim_rings_gets_more)
+UNIT_TEST(a_program_whose_threads_claim_rings_gets_more)
 {
 	struct seam_ring_claim claim;
 	struct seam_link_rings *rings;
@@ -221,7 +221,7 @@ TEST(a_program_whose_threads_claim_rings_gets_more)
 }
 
 /* The first before WELCOME, the rest soon; more where there were too few. */
-TEST(rings_are_made_ahead_of_the_threads_that_claim_them)
+UNIT_TEST(rings_are_made_ahead_of_the_threads_that_claim_them)
 {
 	const struct seam_link_service few = {
 		.name = "numbers", .n_free = 4, .n_first = 1,

@@ -55,14 +55,13 @@ static size_t drain(struct seam_owner *owner, uint32_t type)
 	size_t n = 0, pos = 0;
 
 	seam_ring_peek(&owner->ring, &span);
-	for (; seam_ring_copy(&span, pos, &header, record);
-	     pos += header.size)
+	for (; seam_ring_copy(&span, pos, &header, record); pos += header.size)
 		n += header.type == type;
 	seam_ring_advance(&owner->ring, &span);
 	return n;
 }
 
-TEST(accepts_only_valid_geometries)
+UNIT_TEST(accepts_only_valid_geometries)
 {
 	static const struct seam_ring_geometry bad[] = {
 		{ .n_slots = 0, .data_bytes = DATA },
@@ -86,7 +85,7 @@ TEST(accepts_only_valid_geometries)
 	}
 }
 
-TEST(maps_nothing_that_could_shrink_under_it)
+UNIT_TEST(maps_nothing_that_could_shrink_under_it)
 {
 	uint64_t bytes = seam_ring_memory_bytes(&geometry);
 	const struct seam_ring_memory_head head = {
@@ -99,30 +98,26 @@ TEST(maps_nothing_that_could_shrink_under_it)
 
 	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
 	assert_int_equal(pwrite(fd, &head, sizeof(head), 0), sizeof(head));
-	assert_int_equal(seam_ring_memory_adopt(&m, fd, &geometry),
-			 -EBADMSG);
+	assert_int_equal(seam_ring_memory_adopt(&m, fd, &geometry), -EBADMSG);
 	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	assert_int_equal(seam_ring_memory_adopt(&m, fd, &geometry), 0);
 	m.head->magic = 0;
 	seam_ring_memory_fini(&m);
-	assert_int_equal(seam_ring_memory_adopt(&m, fd, &geometry),
-			 -EBADMSG);
+	assert_int_equal(seam_ring_memory_adopt(&m, fd, &geometry), -EBADMSG);
 	close(fd);
 	fd = open("/dev/zero", O_RDWR);
-	assert_int_equal(seam_ring_memory_adopt(&m, fd, &geometry),
-			 -EBADMSG);
+	assert_int_equal(seam_ring_memory_adopt(&m, fd, &geometry), -EBADMSG);
 	close(fd);
 	open_memory(1);
 	other.n_slots++;
-	assert_int_equal(seam_ring_memory_adopt(&m, h.fd, &other),
-			 -EBADMSG);
+	assert_int_equal(seam_ring_memory_adopt(&m, h.fd, &other), -EBADMSG);
 	assert_int_equal(seam_ring_memory_adopt(&m, h.fd, &geometry), 0);
 	assert_int_equal(ftruncate(h.fd, 0), -1);
 	assert_int_equal(ftruncate(h.fd, (off_t)bytes * 2), -1);
 	seam_ring_memory_fini(&m);
 }
 
-TEST(gives_each_claim_a_ring_of_its_own)
+UNIT_TEST(gives_each_claim_a_ring_of_its_own)
 {
 	struct seam_ring_claim claims[7];
 
@@ -183,7 +178,7 @@ static void check_claim(struct seam_ring_memory *m, uint32_t slot)
 	assert_int_equal(drain(&h.items[slot], 100 + slot), 1);
 }
 
-TEST(a_program_maps_the_rings_that_it_claims)
+UNIT_TEST(a_program_maps_the_rings_that_it_claims)
 {
 	enum { BIG = 2 << 20, RINGS = 40 };
 	/* of big rings each is alone; of the small ones many come at once */
@@ -221,7 +216,7 @@ TEST(a_program_maps_the_rings_that_it_claims)
 	}
 }
 
-TEST(frees_a_closed_ring_when_it_is_drained)
+UNIT_TEST(frees_a_closed_ring_when_it_is_drained)
 {
 	struct seam_ring_claim claim, next;
 	struct seam_ring_aux_snapshot shot;
@@ -248,8 +243,7 @@ TEST(frees_a_closed_ring_when_it_is_drained)
 	seam_owners_release(&h, 0);
 	assert_int_equal(seam_owners_scan(&h), 0);
 
-	assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(), &next),
-			 0);
+	assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(), &next), 0);
 	assert_true(next.word != claim.word);
 	seam_ring_memory_close(&h.memory, &claim);	/* too late */
 	seam_ring_write(&next.ring, 10, 0, "", 1);
@@ -273,7 +267,7 @@ static void claim_one(void)
 	seam_owners_scan(&h);
 }
 
-TEST(an_owner_never_becomes_another)
+UNIT_TEST(an_owner_never_becomes_another)
 {
 	claim_one();
 	atomic_store(&h.memory.slots[0].word,
@@ -283,7 +277,7 @@ TEST(an_owner_never_becomes_another)
 	assert_int_equal(h.items[0].tid, my_tid());
 }
 
-TEST(writes_the_identity_into_each_sample)
+UNIT_TEST(writes_the_identity_into_each_sample)
 {
 	struct seam_ring_identity identity = {
 		.id = 10, .pid = 11, .tid = 12, .min_ns = 100, .max_ns = 200,
@@ -338,4 +332,4 @@ TEST(writes_the_identity_into_each_sample)
 	}
 }
 
-TESTS(NULL, close_memory)
+UNIT_TESTS(NULL, close_memory)

@@ -10,7 +10,7 @@
 
 static uint8_t record[UINT16_MAX];
 
-TEST(pads_a_payload_with_zeros)
+UNIT_TEST(pads_a_payload_with_zeros)
 {
 	open_fixture(0, false);
 	memset(f.memory + PAGE, 0xff, DATA);
@@ -27,7 +27,7 @@ TEST(pads_a_payload_with_zeros)
 	}
 }
 
-TEST(puts_in_pieces_of_any_size)
+UNIT_TEST(puts_in_pieces_of_any_size)
 {
 	struct seam_ring_writer w;
 	uint8_t bytes[100];
@@ -45,7 +45,7 @@ TEST(puts_in_pieces_of_any_size)
 	assert_int_equal(record[108], 0);
 }
 
-TEST(refuses_when_full_and_reports_it_when_there_is_room)
+UNIT_TEST(refuses_when_full_and_reports_it_when_there_is_room)
 {
 	int n = 0, lost;
 
@@ -73,7 +73,7 @@ TEST(refuses_when_full_and_reports_it_when_there_is_room)
 	assert_int_equal(f.state->n_lost_unreported, 0);
 }
 
-TEST(counts_what_is_too_big_as_such)
+UNIT_TEST(counts_what_is_too_big_as_such)
 {
 	struct seam_ring_writer w;
 
@@ -89,7 +89,7 @@ TEST(counts_what_is_too_big_as_such)
 	assert_int_equal(word_at(record, 16), 3);
 }
 
-TEST(shows_nested_records_when_the_outermost_ends)
+UNIT_TEST(shows_nested_records_when_the_outermost_ends)
 {
 	struct seam_ring_writer w[SEAM_RING_MAX_NESTED], more;
 
@@ -107,7 +107,7 @@ TEST(shows_nested_records_when_the_outermost_ends)
 	assert_int_equal(f.state->n_lost[SEAM_RING_LOST_NESTED], 1);
 }
 
-TEST(publishes_for_those_inside_a_writer_that_failed)
+UNIT_TEST(publishes_for_those_inside_a_writer_that_failed)
 {
 	struct seam_ring_writer w;
 
@@ -120,7 +120,7 @@ TEST(publishes_for_those_inside_a_writer_that_failed)
 	assert_int_equal(f.state->nest, 0);
 }
 
-TEST(a_tail_that_cannot_be_makes_it_full)
+UNIT_TEST(a_tail_that_cannot_be_makes_it_full)
 {
 	static const uint64_t tails[] = { 8, DATA, 1 << 30,
 					  UINT64_C(1) << 63, (uint64_t)-DATA };
@@ -149,7 +149,7 @@ static size_t count_wakeups(int fd)
 	return n;
 }
 
-TEST(wakes_once_for_each_watermark)
+UNIT_TEST(wakes_once_for_each_watermark)
 {
 	struct seam_ring_wakeup wakeup;
 	int ends[2];
@@ -179,7 +179,7 @@ static void expect_silence(const struct seam_ring_wakeup *wakeup, int fd)
 	assert_int_equal(errno, 5);
 }
 
-TEST(never_wakes_through_a_file_that_took_its_place)
+UNIT_TEST(never_wakes_through_a_file_that_took_its_place)
 {
 	int ends[2], pipes[2], other[2], counter;
 	struct seam_ring_wakeup wakeup;
@@ -215,7 +215,7 @@ TEST(never_wakes_through_a_file_that_took_its_place)
 	close(ends[0]);
 }
 
-TEST(a_wakeup_that_nobody_reads_never_waits)
+UNIT_TEST(a_wakeup_that_nobody_reads_never_waits)
 {
 	struct seam_ring_wakeup wakeup;
 	int ends[2];
@@ -234,4 +234,4 @@ TEST(a_wakeup_that_nobody_reads_never_waits)
 	close(ends[1]);
 }
 
-TESTS(NULL, close_fixture)
+UNIT_TESTS(NULL, close_fixture)

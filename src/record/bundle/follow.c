@@ -392,8 +392,7 @@ static ssize_t copy_update(struct growing_copy *copy, int folder,
 
 	while (r > 0 && copy->pos - began < max)
 		r = copy_piece(copy, folder, name, max, err);
-	return r < 0 ? r : (ssize_t)(copy->pos > began ? copy->pos - began :
-				     0);
+	return r < 0 ? r : (ssize_t)(copy->pos > began ? copy->pos - began : 0);
 }
 
 /* ---- names ---- */
@@ -623,8 +622,7 @@ static bool look(struct follow_job *j, bool is_last)
 		seam_helper_set_user(&j->job, item->user);
 		f->current = item;
 		if (!item->is_replaced)
-			update(f, item, is_last ? UINT64_MAX :
-			       seam_clock_ns());
+			update(f, item, is_last ? UINT64_MAX : seam_clock_ns());
 		if (is_last) {
 			item->copy.is_over = true;
 			if (item->copy.from >= 0)
@@ -921,8 +919,7 @@ static size_t whole_bytes(struct seam_bytes bytes)
 
 		memcpy(&id, bytes.data + pos, sizeof(id));
 		memcpy(&size, bytes.data + pos + sizeof(id), sizeof(size));
-		if (size < SEAM_JITDUMP_PREFIX_BYTES ||
-		    size > bytes.size - pos)
+		if (size < SEAM_JITDUMP_PREFIX_BYTES || size > bytes.size - pos)
 			break;
 		pos += size;
 		if (id != SEAM_JITDUMP_DEBUG_INFO &&

@@ -142,8 +142,7 @@ int seam_procfs_threads(struct seam_number_list *tids, int pid,
 	if (!folder && errno != ENOENT && errno != ESRCH)
 		return seam_err_errno(err, "cannot list '%s'", path);
 	if (!folder)
-		return seam_err_set(err, -ESRCH, "there is no process %d",
-				    pid);
+		return seam_err_set(err, -ESRCH, "there is no process %d", pid);
 	r = add_numbers(tids, folder);
 	return r < 0 ? seam_err_no_memory(err) : 0;
 }

@@ -144,8 +144,7 @@ void seam_live_stacks_sample(struct seam_live_stacks *stacks, uint32_t event,
 			     const void *record);
 
 /* Append another record, in its place among the samples. */
-void seam_live_stacks_copy(struct seam_live_stacks *stacks,
-			   const void *record);
+void seam_live_stacks_copy(struct seam_live_stacks *stacks, const void *record);
 
 /*
  * Wait for files: true while samples wait and the helper works.  The

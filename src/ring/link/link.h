@@ -118,8 +118,7 @@ int seam_link_send(int socket, enum seam_link_kind kind, void *message,
  * -EBADMSG for an invalid one.  Of another version or kind only its head is
  * valid.  Descriptors are closed unless 1 is returned.
  */
-int seam_link_receive(int socket, struct seam_link_message *m,
-		      int timeout_ms);
+int seam_link_receive(int socket, struct seam_link_message *m, int timeout_ms);
 
 /* Close the descriptors that came with @m. */
 void seam_link_drop_fds(struct seam_link_message *m);

@@ -66,7 +66,7 @@ static void remove_left(const char *folder)
 	struct dirent *e;
 
 	while (all && (e = readdir(all))) {
-		char path[SEAM_LINK_ADDRESS_BYTES + NAME_MAX];
+		char path[SEAM_LINK_ADDRESS_BYTES + 1 + NAME_MAX];
 		struct stat st;
 
 		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
