@@ -152,16 +152,27 @@ static void see_exit(pid_t pid)
 	see_task(PERF_RECORD_EXIT, pid, pid, 0);
 }
 
+static void expect_given_back(pid_t pid)
+{
+	assert_in_range(rounds_until_forgotten(), 1, MAX_ROUNDS - 1);
+	assert_int_equal(ended.pid, pid);
+}
+
+/* The program ends, its exit is recorded, and its rings are given back. */
+static void end_and_forget(pid_t pid)
+{
+	end_program(pid);
+	see_exit(pid);
+	expect_given_back(pid);
+}
+
 UNIT_TEST(rings_of_an_ended_program_are_given_back)
 {
 	pid_t pid = start_program();
 
 	run_round();
 	assert_int_equal(s.server.n_targets, 1);
-	end_program(pid);
-	see_exit(pid);
-	assert_in_range(rounds_until_forgotten(), 1, MAX_ROUNDS - 1);
-	assert_int_equal(ended.pid, pid);
+	end_and_forget(pid);
 }
 
 UNIT_TEST(also_if_its_exit_was_not_recorded)
@@ -172,8 +183,7 @@ UNIT_TEST(also_if_its_exit_was_not_recorded)
 	run_round();
 	assert_int_equal(s.server.n_targets, 1);
 	end_program(pid);
-	assert_in_range(rounds_until_forgotten(), 1, MAX_ROUNDS - 1);
-	assert_int_equal(ended.pid, pid);
+	expect_given_back(pid);
 }
 
 /* A ring of service "one" for thread @tid of the program. */
@@ -234,10 +244,7 @@ UNIT_TEST(a_ring_of_nobody_is_given_back_with_the_programs)
 	for (int i = 0; i < 2 * MAX_ROUNDS; i++)
 		run_round();
 	assert_int_equal(n_claimed(), 2);
-	end_program(pid);
-	see_exit(pid);
-	assert_in_range(rounds_until_forgotten(), 1, MAX_ROUNDS - 1);
-	assert_int_equal(ended.pid, pid);
+	end_and_forget(pid);
 	assert_int_equal(services[0].n_unowned, 1);
 }
 
@@ -301,8 +308,7 @@ UNIT_TEST(an_exec_that_is_recorded_late_keeps_the_owner)
 		run_round();
 	time_ns = seam_clock_ns();
 	see_exec(pid, time_ns);
-	assert_in_range(rounds_until_forgotten(), 1, MAX_ROUNDS - 1);
-	assert_int_equal(ended.pid, pid);
+	expect_given_back(pid);
 	assert_int_equal(ended.until_ns, time_ns - 1);
 	assert_int_equal(services[0].n_unowned, 0);
 	end_program(pid);

@@ -493,13 +493,15 @@ UNIT_TEST(damaged_samples_are_counted_and_left_out)
 	assert_int_equal(stacks.n_dropped, (200 - 8) / 8);
 }
 
+static char path[64];		/* what make_file() made */
+
 /* A file that can be opened but is no ELF file. */
-static uint64_t make_file(char path[64])
+static uint64_t make_file(void)
 {
 	struct stat st;
 	FILE *file;
 
-	snprintf(path, 64, "%s/code", folder);
+	snprintf(path, sizeof(path), "%s/code", folder);
 	file = fopen(path, "w");
 	assert_non_null(file);
 	fputs("no ELF file", file);
@@ -512,10 +514,8 @@ UNIT_TEST(a_sample_waits_for_its_file_with_the_mappings_it_had)
 {
 	static const uint64_t user[] = { JIT + 0x100, JIT + 0x200 };
 	struct seam_perf_sample sample;
-	char path[64];
-	uint64_t ino = make_file(path);
 
-	map(JIT, JIT_END, path, ino);
+	map(JIT, JIT_END, path, make_file());
 	take(make(&jit));
 	assert_int_equal(stacks.out.n, 0);
 	assert_int_equal(stacks.waiting.n, 1);
@@ -554,14 +554,14 @@ static const struct made_sample without_caller = {
 /* How the file of this program is after it was read for a sample. */
 static enum seam_file_cfi_state read_own_file(void)
 {
-	char path[256];
+	char own[256];
 	struct stat st;
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
 
-	assert_in_range(n, 1, sizeof(path) - 1);
-	path[n] = '\0';
-	assert_int_equal(stat(path, &st), 0);
-	map(JIT, JIT_END, path, st.st_ino);
+	assert_in_range(n, 1, sizeof(own) - 1);
+	own[n] = '\0';
+	assert_int_equal(stat(own, &st), 0);
+	map(JIT, JIT_END, own, st.st_ino);
 	take(make(&without_caller));
 	wait_for_files();
 	assert_int_equal(seam_stack_counts_total(&counts), 1);
@@ -594,10 +594,8 @@ UNIT_TEST(memory_with_a_path_is_code_without_rules)
 UNIT_TEST(at_the_end_waiting_samples_are_written_as_they_are)
 {
 	struct seam_perf_sample sample;
-	char path[64];
-	uint64_t ino = make_file(path);
 
-	map(JIT, JIT_END, path, ino);
+	map(JIT, JIT_END, path, make_file());
 	take(make(&jit));
 	seam_live_stacks_begin_round(&stacks, true);
 	assert_int_equal(stacks.waiting.n, 0);
@@ -610,7 +608,6 @@ UNIT_TEST(one_user_cannot_map_more_files_than_its_share)
 	enum { NOBODYS = INT32_MAX - 8 };
 	struct seam_perf_mapping m = { .pid = NOBODYS, .prot = PROT_EXEC, .len = 9 };
 	uint32_t id = 0;
-	char path[64];
 
 	m.filename = path;
 	for (int i = 0; i < SEAM_SHARE_FILES + 5; i++) {
@@ -638,8 +635,8 @@ UNIT_TEST(one_user_cannot_map_more_files_than_its_share)
 					    SEAM_NONE), 0);
 }
 
-/* Map the file at @path in process @who, and have it opened. */
-static const struct seam_cfi_mapping *open_as(int32_t who, const char *path)
+/* Map the file that was made in process @who, and have it opened. */
+static const struct seam_cfi_mapping *open_as(int32_t who)
 {
 	struct seam_perf_mapping m = {
 		.pid = who, .prot = PROT_EXEC, .len = 9, .filename = path,
@@ -660,12 +657,10 @@ static const struct seam_cfi_mapping *open_as(int32_t who, const char *path)
 
 UNIT_TEST(a_protected_file_is_opened_once_for_all_processes)
 {
-	char path[64];
-
-	make_file(path);
+	make_file();
 	assert_int_equal(chmod(path, 0644), 0);
-	assert_int_equal(open_as(pid, path)->file, 0);
-	assert_int_equal(open_as(1, path)->file, 0);
+	assert_int_equal(open_as(pid)->file, 0);
+	assert_int_equal(open_as(1)->file, 0);
 	assert_int_equal(stacks.files.mappings.n, 1);
 	assert_int_equal(stacks.files.mappings.items[0].n_users, 2);
 	assert_int_equal(stacks.files.n_open, 1);
@@ -675,27 +670,23 @@ UNIT_TEST(a_protected_file_is_opened_once_for_all_processes)
 UNIT_TEST(any_other_file_is_opened_for_each_and_read_once)
 {
 	const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
-	char path[64];
-
-	make_file(path);
+	make_file();
 	assert_int_equal(chmod(path, 0666), 0);
-	assert_int_equal(open_as(pid, path)->file, 0);
-	assert_int_equal(open_as(pid, path)->file, 0);
+	assert_int_equal(open_as(pid)->file, 0);
+	assert_int_equal(open_as(pid)->file, 0);
 	assert_int_equal(stacks.files.mappings.n, 2);
 	assert_int_equal(stacks.files.n_open, 1);
 	/* it was changed since: another file */
 	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
-	assert_int_equal(open_as(pid, path)->file, 1);
+	assert_int_equal(open_as(pid)->file, 1);
 	assert_int_equal(chmod(path, 0644), 0);
 }
 
 UNIT_TEST(memory_of_waiting_samples_is_bounded)
 {
-	char path[64];
-	uint64_t ino = make_file(path);
 	size_t n = 0;
 
-	map(JIT, JIT_END, path, ino);
+	map(JIT, JIT_END, path, make_file());
 	/* no result is taken before the next round */
 	seam_live_stacks_begin_round(&stacks, false);
 	while (stacks.out.n == 0) {
@@ -731,8 +722,6 @@ static int set_up_folder(void **state)
 
 static int remove_folder(void **state)
 {
-	char path[64];
-
 	snprintf(path, sizeof(path), "%s/code", folder);
 	unlink(path);
 	return rmdir(folder);

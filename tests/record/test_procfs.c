@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_machine.c - lists of CPUs, values of /proc files */
+/* test_procfs.c - lists of CPUs, values of /proc files */
 #include "record/proc/procfs.h"
 
 #include <errno.h>
