@@ -62,7 +62,8 @@ UNIT_TEST(all_rings_have_no_more_than_they_may)
 			assert_int_equal(kind, SEAM_LINK_REFUSED);
 			break;
 		}
-		ring_bytes = server.targets[0]->rings[0].owners.memory.ring_bytes;
+		ring_bytes =
+			server.targets[0]->rings[0].owners.memory.ring_bytes;
 		server.max_bytes = MAX * ring_bytes;
 	}
 	for (size_t i = 0; i < server.n_targets; i++)
@@ -176,7 +177,8 @@ UNIT_TEST(programs_that_connect_at_once_are_answered_in_turn)
 	seam_link_server_step(&server);
 	assert_int_equal(server.n_targets, N);
 	set_clock(SEAM_NS_PER_MS);
-	for (uint32_t n = n_with_rings(&server); n < N; n = n_with_rings(&server)) {
+	for (uint32_t n = n_with_rings(&server); n < N;
+	     n = n_with_rings(&server)) {
 		seam_link_server_step(&server);
 		assert_in_range(n_with_rings(&server), n + 1, n + MOST);
 	}
