@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/heap.h"
 #include "record/perf/auxtrace.h"
 #include "record/session.h"
 #include "wire/perf/perf_record.h"
@@ -18,6 +19,93 @@ enum {
 	/* Of a ring: below WAKEUP_PART of sources.c, for a wakeup. */
 	FULL_PART = 5,
 };
+
+/* ---- the records of several rings in the order of time ---- */
+
+/* Read the header at pos.  False: the ring has no further record. */
+static bool read_header(const struct seam_record_merge *merge,
+			struct seam_merge_ring *ring)
+{
+	size_t size, at;
+
+	if (!seam_ring_record(&ring->span, ring->pos, &ring->header))
+		return false;
+	size = ring->header.size;
+	at = ring->header.type == PERF_RECORD_SAMPLE ?
+	     merge->sample_time_pos : size - merge->time_from_end;
+	ring->time = 0;		/* at once, where it is too short for a time */
+	if (at < size && size - at >= sizeof(ring->time))
+		memcpy(&ring->time,
+		       seam_ring_bytes(&ring->span, ring->pos + at,
+				       sizeof(ring->time), &ring->time),
+		       sizeof(ring->time));
+	ring->is_cut = ring->time > merge->until;
+	return !ring->is_cut;
+}
+
+/* Equal times: rings that were added later first. */
+static bool is_before(const void *a, const void *b)
+{
+	const struct seam_merge_ring *x = a, *y = b;
+
+	return x->time < y->time || (x->time == y->time && x > y);
+}
+
+/* Add the records in @span, of ring @id.  False: out of memory. */
+static bool merge_add(struct seam_record_merge *merge,
+		      const struct seam_ring_span *span, uint32_t id)
+{
+	const struct seam_merge_ring ring = { .span = *span, .id = id };
+
+	return SEAM_ARRAY_RESERVE(&merge->heap, merge->rings.n + 1) &&
+	       SEAM_ARRAY_ADD(&merge->rings, ring);
+}
+
+/* Once all rings are there, and their addresses are final. */
+static void fill_heap(struct seam_record_merge *merge)
+{
+	merge->is_begun = true;
+	for (size_t i = 0; i < merge->rings.n; i++) {
+		if (!read_header(merge, &merge->rings.items[i]))
+			continue;
+		merge->heap.items[merge->heap.n] = &merge->rings.items[i];
+		seam_heap_rise(merge->heap.items, merge->heap.n++, is_before);
+	}
+}
+
+/*
+ * The ring of the next record, which is at *@pos of its span and has
+ * *@header; NULL: that was the last one.
+ */
+static struct seam_merge_ring *merge_next(struct seam_record_merge *merge,
+					  size_t *pos,
+					  struct seam_ring_header *header)
+{
+	struct seam_merge_ring *ring;
+
+	if (!merge->is_begun)
+		fill_heap(merge);
+	if (merge->heap.n == 0)
+		return NULL;
+	ring = merge->heap.items[0];
+	*pos = ring->pos;
+	*header = ring->header;
+	ring->pos += header->size;
+	if (!read_header(merge, ring))
+		merge->heap.items[0] = merge->heap.items[--merge->heap.n];
+	if (merge->heap.n)
+		seam_heap_sink(merge->heap.items, merge->heap.n, 0, is_before);
+	return ring;
+}
+
+static void merge_fini(struct seam_record_merge *merge)
+{
+	free(merge->rings.items);
+	free(merge->heap.items);
+	*merge = (struct seam_record_merge) { 0 };
+}
+
+/* ---- init ---- */
 
 /* --keep-files: the files that a sample is in. */
 static void keep_files_of(void *context, uint32_t event, const void *record)
@@ -80,7 +168,7 @@ int seam_drain_init(struct seam_session *s, struct seam_err *err)
 
 void seam_drain_fini(struct seam_drain *d)
 {
-	seam_record_merge_fini(&d->merge);
+	merge_fini(&d->merge);
 	free(d->spans);
 	free(d->pieces);
 	free(d->kept.items);
@@ -194,7 +282,7 @@ static bool read_sideband(struct seam_drain *d, const void *bytes,
 		return false;
 	}
 	seam_session_track_files(s, &record, true);
-	seam_services_see(&s->services, &record);
+	SEAM_SERVICES_CALL(&s->services, sideband, &record);
 	seam_sparse_see(&s->sparse, &record);
 	if (s->sources.per_thread && !s->sources.no_inherit)
 		seam_new_threads_read(&s->new_threads, &record);
@@ -353,8 +441,7 @@ static size_t gather_as_they_are(struct seam_drain *d)
 		size_t good;
 
 		*span = (struct seam_ring_span) { .end = ring->ring.tail };
-		if (ring->is_backward ||
-		    seam_ring_peek(&ring->ring, span) == 0)
+		if (ring->is_backward || seam_ring_peek(&ring->ring, span) == 0)
 			continue;
 		good = walk(d, ring, span, copies);
 		if (!copies)
@@ -373,8 +460,9 @@ static void peek_in_order(struct seam_drain *d)
 	/* the kernel's own clock cannot be read */
 	bool has_clock = !seam_sources_has_aux(d->sources);
 
-	seam_record_merge_begin(&d->merge, d->is_last || !has_clock ?
-				UINT64_MAX : d->begin_ns);
+	d->merge.until = d->is_last || !has_clock ? UINT64_MAX : d->begin_ns;
+	d->merge.is_begun = false;
+	d->merge.rings.n = d->merge.heap.n = 0;
 	for (size_t i = make_room(d); i-- > 0; ) {
 		struct seam_source_ring *ring = live_ring(d, i);
 		struct seam_ring_span *span = &d->spans[i];
@@ -382,7 +470,7 @@ static void peek_in_order(struct seam_drain *d)
 		*span = (struct seam_ring_span) { .end = ring->ring.tail };
 		if (!ring->is_backward &&
 		    seam_ring_peek(&ring->ring, span) > 0 &&
-		    !seam_record_merge_add(&d->merge, span, (uint32_t)i))
+		    !merge_add(&d->merge, span, (uint32_t)i))
 			span->end = ring->ring.tail;
 	}
 }
@@ -421,7 +509,7 @@ static size_t gather_unwound(struct seam_drain *d)
 
 	peek_in_order(d);
 	seam_live_stacks_begin_round(d->stacks, d->is_last);
-	while ((from = seam_record_merge_next(&d->merge, &pos, &header))) {
+	while ((from = merge_next(&d->merge, &pos, &header))) {
 		struct seam_source_ring *ring = live_ring(d, from->id);
 
 		if (ring->use == SEAM_RING_OF_SAMPLES &&

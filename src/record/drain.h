@@ -26,11 +26,37 @@
 
 #include "base/index.h"
 #include "record/perf/data_file.h"
-#include "record/perf/record_merge.h"
 #include "record/services/service.h"
 #include "record/stacks/live_stacks.h"
 
 struct seam_session;
+
+/*
+ * The merge: readers must not see an exec of one CPU before a sample of another
+ * that is older.  Records of one ring stay in their order.  Rings are read one
+ * after the other while others are written to, so a merge has a time, taken
+ * before the first ring is read: a later record stays in its ring for the next
+ * round, because records before it may have been missed in the rings that were
+ * read first.
+ */
+struct seam_merge_ring {
+	struct seam_ring_span span;
+	struct seam_ring_header header;	/* of the record at pos */
+	size_t pos;			/* records before it were returned */
+	uint64_t time;			/* of the record at pos */
+	uint32_t id;			/* the caller's */
+	bool is_cut;			/* the next record is too late */
+};
+
+/* Zeroed is valid and empty. */
+struct seam_record_merge {
+	size_t sample_time_pos;		/* in a sample, from its header on */
+	size_t time_from_end;		/* in other records, to their end */
+	uint64_t until;			/* the last time of a record */
+	SEAM_ARRAY(struct seam_merge_ring) rings;
+	SEAM_ARRAY(void *) heap;	/* of those rings, by time */
+	bool is_begun;			/* a record was returned */
+};
 
 struct seam_drain {
 	struct seam_session *session;	/* borrowed, as all of these */

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "record/proc/targets.h"
+#include "record/proc/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -64,8 +64,7 @@ int seam_loop_init(struct seam_loop *loop, struct seam_err *err)
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGUSR2);
 	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
-		if (ending[i].even_if_ignored ||
-		    !is_ignored(ending[i].number))
+		if (ending[i].even_if_ignored || !is_ignored(ending[i].number))
 			sigaddset(&set, ending[i].number);
 	sigprocmask(SIG_BLOCK, &set, &loop->old_mask);
 	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -238,22 +237,37 @@ struct attr {
 	uint64_t runtime, deadline, period;
 };
 
-void seam_sched_request(void)
+static int set_realtime(int priority, struct seam_err *err)
+{
+	struct sched_param param = { .sched_priority = priority };
+
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK,
+			       &param) == 0)
+		return 0;
+	return seam_err_set(err, -errno, "cannot set real-time priority %d: "
+			    "%s%s", priority, strerror(errno), errno == EPERM ?
+			    " (it needs CAP_SYS_NICE)" : "");
+}
+
+int seam_sched_request(int realtime, struct seam_err *err)
 {
 	struct attr attr;
 	int32_t nice_now;
 
+	if (realtime)
+		return set_realtime(realtime, err);
 	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) < 0 ||
 	    attr.policy != 0 /* SCHED_OTHER */)
-		return;
+		return 0;
 	nice_now = attr.nice;
 	attr.runtime = SLICE_NS;
 	attr.nice = nice_now < NICE ? nice_now : NICE;
 	if (syscall(SYS_sched_setattr, 0, &attr, 0) == 0)
-		return;
+		return 0;
 	/* without the privilege: the slice alone */
 	attr.nice = nice_now;
 	syscall(SYS_sched_setattr, 0, &attr, 0);
+	return 0;
 }
 
 void seam_sched_move(struct seam_sched *sched, int cpu)
@@ -275,16 +289,4 @@ void seam_sched_move(struct seam_sched *sched, int cpu)
 	CPU_SET_S((size_t)cpu, bytes, one);
 	sched->is_moved |= sched_setaffinity(0, bytes, one) == 0;
 	sched->cpu = cpu;
-}
-
-int seam_sched_realtime(int priority, struct seam_err *err)
-{
-	struct sched_param param = { .sched_priority = priority };
-
-	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK,
-			       &param) == 0)
-		return 0;
-	return seam_err_set(err, -errno, "cannot set real-time priority %d: "
-			    "%s%s", priority, strerror(errno), errno == EPERM ?
-			    " (it needs CAP_SYS_NICE)" : "");
 }

@@ -92,18 +92,14 @@ void seam_loop_fini(struct seam_loop *loop);
  * Request a short time slice, which needs no privilege: such a thread runs
  * earlier after a wakeup, without more CPU time in total.  With CAP_SYS_NICE
  * also a lower nice value, so that it is not preempted for a whole slice of
- * another thread.  For the calling thread, after fork(): a command must not
- * inherit it.  Kernels before 6.12 ignore the slice.
+ * another thread.  If @realtime is not 0, that real-time priority in place of
+ * both, which fork() does not inherit.  For the calling thread, after fork():
+ * a command must not inherit a slice.  Kernels before 6.12 ignore the slice.
+ * 0, or -EPERM: @realtime needs CAP_SYS_NICE.
  *
  * Source: sched_setattr(2); "custom slice" in kernel/sched/fair.c, Linux 6.12.
  */
-void seam_sched_request(void);
-
-/*
- * Real-time @priority for the calling thread, not inherited by fork().  0, or
- * -EPERM: it needs CAP_SYS_NICE.
- */
-int seam_sched_realtime(int priority, struct seam_err *err);
+int seam_sched_request(int realtime, struct seam_err *err);
 
 /* Zeroed: the thread runs on its usual CPUs. */
 struct seam_sched {

@@ -3,7 +3,7 @@
  * plan.c - rates, call chains, rings; events, threads and CPUs; see session.h
  *
  * Frequency, call chains and rings depend on each other: copies of stacks need
- * a ring that lasts until the recorder runs (stack_plan.h), and how large a
+ * a ring that lasts until the recorder runs (record.h), and how large a
  * ring may be is known once it is mapped.  So the events are described for the
  * largest rings, opened, and described again for what was granted.
  */
@@ -14,18 +14,101 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __x86_64__
+#include <asm/perf_regs.h>
+#endif
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "record/events/event_kinds.h"
-#include "record/proc/targets.h"
-#include "record/stack_plan.h"
+#include "record/proc/procfs.h"
 
 enum {
 	MAX_AUTO_BYTES = 16 * 1024 * 1024,	/* of a ring, with -m auto */
 	AUTO_PART_OF_MEMORY = 32,	/* of all rings, at most 1/32 */
 	MAX_TRIES = 8,		/* to open the events of all threads */
 };
+
+/* ---- copies of stacks: record.h ---- */
+
+enum {
+	RING_PART = 32,		/* a copy is at most so much of its ring */
+	/*
+	 * From a wakeup until the recorder runs: 10 to 20 ms on a busy machine,
+	 * at times more.
+	 */
+	BUSY_MS = 11,
+	/* With many other programs; what a size beyond the usual must leave. */
+	VERY_BUSY_MS = 50,
+};
+
+/*
+ * Registers that unwinding needs: those that call frame information has
+ * columns for.
+ */
+#ifdef __x86_64__
+#define BIT(name) (UINT64_C(1) << PERF_REG_X86_##name)
+#define REGISTERS (BIT(AX) | BIT(BX) | BIT(CX) | BIT(DX) | BIT(SI) |	\
+		   BIT(DI) | BIT(BP) | BIT(SP) | BIT(IP) | BIT(R8) |	\
+		   BIT(R9) | BIT(R10) | BIT(R11) | BIT(R12) | BIT(R13) | \
+		   BIT(R14) | BIT(R15))
+/* Of perf, whose unwinders may not do with fewer. */
+#define ALL_REGISTERS (REGISTERS | BIT(FLAGS) | BIT(CS) | BIT(SS))
+#else
+#define REGISTERS UINT64_C(0)
+#define ALL_REGISTERS UINT64_C(0)
+#endif
+
+/* Above the watermark of a quarter three quarters of a ring are free. */
+static uint64_t fitting_hz(size_t ring_bytes, uint32_t bytes, unsigned int ms)
+{
+	return (uint64_t)ring_bytes * 3 / 4 / bytes * 1000 / ms;
+}
+
+/* The highest frequency at which copies of @bytes fit @ring_bytes. */
+static uint64_t max_hz_of(size_t ring_bytes, uint32_t bytes)
+{
+	return fitting_hz(ring_bytes, bytes, BUSY_MS);
+}
+
+uint32_t seam_stack_plan_bytes(size_t ring_bytes, uint64_t hz)
+{
+	static const struct {
+		uint32_t bytes;
+		unsigned int ms;	/* that three quarters of a ring last */
+	} sizes[] = {
+		/* compilers of the size of clang need it; rare elsewhere */
+		{ 49152, VERY_BUSY_MS },
+		{ 32768, BUSY_MS }, { 24576, BUSY_MS }, { 16384, BUSY_MS },
+		{ 8192, BUSY_MS },
+	};
+	const size_t n = SEAM_ARRAY_SIZE(sizes);
+
+	for (size_t i = hz ? 0 : n - 1; i < n; i++)
+		if (sizes[i].bytes <= ring_bytes / RING_PART &&
+		    hz <= fitting_hz(ring_bytes, sizes[i].bytes, sizes[i].ms))
+			return sizes[i].bytes;
+	return 0;
+}
+
+void seam_stack_plan_apply(struct seam_event *event, enum seam_call_graph how,
+			   uint32_t bytes)
+{
+	struct perf_event_attr *attr = &event->attr;
+
+	event->is_unwound = how == SEAM_CALL_GRAPH_AUTO;
+	if (how == SEAM_CALL_GRAPH_NONE)
+		return;
+	attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (how == SEAM_CALL_GRAPH_FP)
+		return;
+	attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	attr->sample_regs_user = how == SEAM_CALL_GRAPH_DWARF ?
+				 ALL_REGISTERS : REGISTERS;
+	attr->sample_stack_user = bytes;
+	/* as perf's: readers add the user part */
+	attr->exclude_callchain_user = how == SEAM_CALL_GRAPH_DWARF;
+}
 
 /* ---- rates ---- */
 
@@ -148,7 +231,7 @@ static uint32_t copy_bytes(const struct seam_session *s,
 		bytes = SEAM_STACK_PLAN_DWARF_BYTES;
 	if (!bytes)
 		return seam_stack_plan_bytes(ring_bytes, hz);
-	return hz <= seam_stack_plan_max_hz(ring_bytes, bytes) ? bytes : 0;
+	return hz <= max_hz_of(ring_bytes, bytes) ? bytes : 0;
 }
 
 /*
@@ -162,13 +245,13 @@ static int check_copies(struct seam_session *s, const struct seam_event *event,
 	uint32_t bytes = s->options->stack_bytes ? s->options->stack_bytes :
 			 SEAM_STACK_PLAN_DWARF_BYTES;
 	uint64_t hz = copies_hz(s);
-	uint64_t max_hz = seam_stack_plan_max_hz(ring_bytes, bytes);
+	uint64_t max_hz = max_hz_of(ring_bytes, bytes);
 	char ring[SEAM_TEXT_SIZE], why[sizeof(s->copies.why)];
 
 	if (!is_copied(s, event))
 		return 0;
 	seam_text_size(ring, ring_bytes);
-	if (!seam_stack_plan_is_supported())
+	if (!REGISTERS)
 		snprintf(why, sizeof(why), "stacks are copied on x86-64 only "
 			 "(--call-graph fp)");
 	else if (s->options->overwrite &&
@@ -225,8 +308,7 @@ static size_t ring_bytes_for(const struct seam_session *s)
 
 /* ---- contents ---- */
 
-static void set_contents(const struct seam_session *s,
-			 struct seam_event *event)
+static void set_contents(const struct seam_session *s, struct seam_event *event)
 {
 	const struct seam_record_options *o = s->options;
 	struct perf_event_attr *attr = &event->attr;
@@ -264,8 +346,7 @@ static int set_sampling(struct seam_session *s, struct seam_err *err)
 			set_rate(s, &events[i]);
 		r = 0;
 		for (size_t i = 0; r == 0 && i < n; i++)
-			r = check_copies(s, &events[i], ring_bytes_for(s),
-					 err);
+			r = check_copies(s, &events[i], ring_bytes_for(s), err);
 	} while (r == -EAGAIN);
 	s->copies.bytes = 0;
 	for (size_t i = 0; r == 0 && i < n; i++) {

@@ -2,13 +2,27 @@
 /* programs.c - add, open, fork, report; see session.h */
 #include "record/session.h"
 
+#include "base/file.h"
 #include "record/preload/preload.h"
 #include "record/services/guest_service.h"
 #include "record/services/jit_service.h"
 #include "wire/xray/trace_service.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	EXIT_NOT_STARTED = 127,
+	OWN_SERVICES = 5,	/* jit; guest and its names; functions, calls */
+};
+
+_Static_assert(OWN_SERVICES + SEAM_RECORD_MORE_SERVICES <=
+	       SEAM_LINK_MAX_SERVICES, "a link has room for all services");
 
 struct seam_programs {
 	struct seam_preload preload;
@@ -72,20 +86,16 @@ static void add_guest(struct seam_session *s, struct seam_programs *p)
 		seam_session_note(s, false, "%s", message);
 	if (!p->preload.is_used)
 		return;
-	seam_guest_service_init(&p->guest);
-	if (period_ns)
-		seam_guest_service_set_period(&p->guest, period_ns);
+	seam_guest_service_init(&p->guest, period_ns);
 	seam_services_add(&s->services, &p->guest.guest);
 	seam_services_add(&s->services, &p->guest.symtab);
 }
 
-/* ---- all ---- */
+/* ---- the command's process ---- */
 
 /* In the command's process: the link's address, libraries, what to trace. */
-static void set_environment(void *context)
+static void set_environment(const struct seam_session *s)
 {
-	const struct seam_session *s = context;
-
 	/* the address of a recorder above us is not for our command */
 	unsetenv(SEAM_LINK_VARIABLE);
 	if (s->services.is_open)
@@ -95,6 +105,80 @@ static void set_environment(void *context)
 		setenv(SEAM_TRACE_VARIABLE,
 		       seam_tracing_options(s->programs->tracing), 1);
 }
+
+/* In the command's process.  Does not return. */
+static void wait_and_exec(const struct seam_session *s, int parent)
+{
+	char byte;
+	ssize_t n;
+	int code;
+
+	set_environment(s);
+	do
+		n = read(parent, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(EXIT_NOT_STARTED);	/* the recorder has ended */
+	sigprocmask(SIG_SETMASK, &s->loop.old_mask, NULL);
+	execvp(s->options->command[0], s->options->command);
+	code = errno;
+	/* fails only if the recorder has ended */
+	(void)!send(parent, &code, sizeof(code), MSG_NOSIGNAL);
+	_exit(EXIT_NOT_STARTED);
+}
+
+static int fork_child(struct seam_session *s, struct seam_err *err)
+{
+	int ends[2], pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return seam_err_errno(err, "cannot start the command: "
+				      "socketpair");
+	pid = fork();
+	if (pid == 0) {
+		close(ends[0]);
+		wait_and_exec(s, ends[1]);
+	}
+	close(ends[1]);
+	s->child.socket = ends[0];
+	if (pid < 0)
+		return seam_err_errno(err, "cannot fork");
+	s->child.pid = pid;
+	return 0;
+}
+
+int seam_programs_start_command(struct seam_session *s, struct seam_err *err)
+{
+	struct seam_child *child = &s->child;
+	int code = 0;
+	ssize_t n;
+
+	if (send(child->socket, "", 1, MSG_NOSIGNAL) != 1)
+		return seam_err_errno(err, "cannot start the command");
+	/* a successful exec() closes the other end: no bytes */
+	do
+		n = read(child->socket, &code, sizeof(code));
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(code) || code <= 0) {
+		child->started = true;
+		return 0;
+	}
+	waitpid(child->pid, NULL, 0);
+	child->pid = 0;
+	return seam_err_set(err, -code, "cannot start '%s': %s",
+			    s->options->command[0], strerror(code));
+}
+
+/* Close the socket, and reap the process if it has ended or never started. */
+static void end_child(const struct seam_child *child)
+{
+	seam_file_close_fd(child->socket);
+	/* a process that was not started exits: its socket is closed */
+	if (child->pid > 0)
+		waitpid(child->pid, NULL, child->started ? WNOHANG : 0);
+}
+
+/* ---- all ---- */
 
 int seam_programs_fork_command(struct seam_session *s, struct seam_err *err)
 {
@@ -115,8 +199,10 @@ int seam_programs_fork_command(struct seam_session *s, struct seam_err *err)
 	p->jit.on_code = seam_session_take_code;
 	p->jit.context = s;
 	seam_services_add(&s->services, &p->jit.service);
-	for (size_t i = 0; i < s->options->n_services; i++)
-		seam_services_add(&s->services, s->options->services[i]);
+	for (size_t i = 0; i < SEAM_RECORD_MORE_SERVICES; i++)
+		if (s->options->services[i])
+			seam_services_add(&s->services,
+					  s->options->services[i]);
 	if (r < 0)
 		return r;
 	seam_services_open(&s->services, &why);
@@ -127,8 +213,7 @@ int seam_programs_fork_command(struct seam_session *s, struct seam_err *err)
 	if (!s->services.is_open)
 		seam_session_note(s, true, "JITs write files: %s",
 				  why.cause[0]);
-	r = seam_child_prepare(&s->child, s->options->command,
-			       &s->loop.old_mask, set_environment, s, err);
+	r = fork_child(s, err);
 	if (r < 0 || !s->services.is_open)
 		return r;
 	s->loop.link = s->services.server.epoll_fd;
@@ -151,7 +236,7 @@ void seam_programs_finish(struct seam_session *s)
 			 "of programs", services->n_notes - 1);
 	if (services->n_notes)
 		seam_session_note(s, false, "%s%s", services->note, others);
-	seam_services_finish(&s->services);
+	SEAM_SERVICES_CALL(&s->services, finish);
 	n = p->guest.counts.n;
 	if (p->preload.is_used && !n[SEAM_COUNT_GUEST_PROCESSES] &&
 	    !n[SEAM_COUNT_GUEST_SAMPLES] && !p->guest.guest.n_bad &&
@@ -170,6 +255,7 @@ void seam_programs_fini(struct seam_session *s)
 	struct seam_programs *p = s->programs;
 
 	seam_services_fini(&s->services);
+	end_child(&s->child);
 	if (!p)
 		return;
 	seam_jit_service_fini(&p->jit);

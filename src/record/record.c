@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "record/perf/auxtrace.h"
 #include "record/perf/synth.h"
-#include "record/proc/targets.h"
+#include "record/proc/procfs.h"
 #include "record/session.h"
 
 #include <errno.h>
@@ -55,17 +55,14 @@ static int prepare(struct seam_session *s, struct seam_err *err)
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
-	if (!s->options->realtime)
-		seam_sched_request();
-	else if (r == 0)
-		r = seam_sched_realtime(s->options->realtime, err);
+	if (r == 0)
+		r = seam_sched_request(s->options->realtime, err);
 	if (r == 0)
 		r = seam_plan_open(s, err);
 	if (r == 0)
 		r = seam_session_watch(s, err);
 	for (size_t i = 0; r == 0 && i < pids->n; i++)
-		r = seam_loop_add_process(&s->loop, pids->items[i], false,
-					  err);
+		r = seam_loop_add_process(&s->loop, pids->items[i], false, err);
 	for (size_t i = 0; r == 0 && i < tids->n; i++)
 		r = seam_loop_add_process(&s->loop, tids->items[i], true, err);
 	return r;
@@ -279,9 +276,8 @@ static int begin(struct seam_session *s, struct seam_err *err)
 	s->kept_files.follow.bundle = &recording->bundle;
 	s->kept_files.follow.max_bytes = s->options->max_bytes;
 	s->kept_files.follow.context = s;
-	s->kept_files.keeps_hits = s->options->keep_files;
-	seam_services_start(&s->services, &recording->bundle,
-			    seam_sources_sideband_id(&s->sources));
+	SEAM_SERVICES_CALL(&s->services, start, &recording->bundle,
+			   seam_sources_sideband_id(&s->sources));
 	s->services.other_clock = seam_sources_has_aux(&s->sources);
 	s->services.is_unordered = s->options->overwrite;
 	s->new_threads.sources = &s->sources;
@@ -476,7 +472,6 @@ static void fini(struct seam_session *s)
 	seam_new_threads_fini(&s->new_threads);
 	seam_stopped_fini(&s->stopped);
 	seam_sources_fini(&s->sources);
-	seam_child_close(&s->child);
 	seam_recording_fini(&s->recording);
 	seam_event_list_fini(&s->events);
 	seam_loop_fini(&s->loop);
@@ -500,7 +495,7 @@ int seam_record(const struct seam_record_options *options,
 	if (r == 0)
 		seam_plan_report(&s);
 	if (r == 0 && options->command) {
-		r = seam_child_start(&s.child, options->command[0], err);
+		r = seam_programs_start_command(&s, err);
 		result->start_error = r;
 	}
 	if (r == 0) {

@@ -24,6 +24,7 @@ enum {
 	SEAM_RECORD_FREQUENCY_HZ = 4000,	/* as perf's, without copies */
 	SEAM_RECORD_RING_BYTES = 512 * 1024,	/* for each CPU, as perf's */
 	SEAM_RECORD_AUX_BYTES = 4 * 1024 * 1024,	/* as perf's */
+	SEAM_RECORD_MORE_SERVICES = 3,
 };
 
 struct seam_service;			/* record/services/service.h */
@@ -97,9 +98,8 @@ struct seam_record_options {
 	bool no_inherit;		/* without child processes */
 	bool per_thread;		/* a ring a thread, not a CPU */
 	char **command;			/* ends with NULL; NULL: none */
-	/* Besides the recorder's own; for COMMAND and its children. */
-	struct seam_service *const *services;
-	size_t n_services;
+	/* Besides the recorder's own; for COMMAND and its children; or NULL. */
+	struct seam_service *services[SEAM_RECORD_MORE_SERVICES];
 	enum seam_layers layers;	/* of COMMAND: has it an agent */
 	uint64_t delay_ms;		/* before the first sample */
 	/*
@@ -171,6 +171,42 @@ int seam_record(const struct seam_record_options *options,
 
 /* Valid on a zeroed one. */
 void seam_record_result_fini(struct seam_record_result *result);
+
+/*
+ * ---- plan.c: how user stacks are recorded, and how much is copied ----
+ *
+ * A program without frame pointers has complete stacks only if the kernel
+ * copies the registers and the top of the stack into the ring with each
+ * sample.  The ring must then last from one wakeup of the recorder to the
+ * next, 11 ms or more on a busy machine: that limits the size of a copy and the
+ * frequency.  The recorder unwinds the copies (auto), or writes them (dwarf).
+ *
+ * By default stacks are copied where this fits and the rate is bounded; else
+ * they are those of frame pointers, which the kernel walks itself.
+ */
+enum {
+	SEAM_STACK_PLAN_HZ = 1000,	/* default where stacks are copied */
+	/* Default rings there; halved while less may be locked. */
+	SEAM_STACK_PLAN_MAX_RING_BYTES = 4 * 1024 * 1024,
+	/* perf's default; and the largest, because a record has 64 KiB */
+	SEAM_STACK_PLAN_DWARF_BYTES = 8192,
+	SEAM_STACK_PLAN_MAX_BYTES = 65528,
+	/* The recorder wakes at least so often. */
+	SEAM_STACK_PLAN_WAIT_MS = 100,
+};
+
+/*
+ * The largest copy that fits rings of @ring_bytes at @hz samples a second on a
+ * CPU: 48, 32, 24, 16 or 8 KiB, or 0.  @hz 0: not known, the smallest.
+ */
+uint32_t seam_stack_plan_bytes(size_t ring_bytes, uint64_t hz);
+
+/*
+ * Have samples of @event carry a call chain, by @how, with copies of @bytes.
+ * Not for SEAM_CALL_GRAPH_DEFAULT.
+ */
+void seam_stack_plan_apply(struct seam_event *event, enum seam_call_graph how,
+			   uint32_t bytes);
 
 /*
  * ---- snapshot_client.c: request a snapshot from a running recorder ----

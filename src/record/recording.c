@@ -122,7 +122,7 @@ struct seam_manifest seam_recording_describe(
 	for (size_t i = 0; i < SEAM_KEPT_N_CAUSES; i++)
 		n[SEAM_COUNT_KEPT_GONE + i] = kept->files.n_left_out[i] +
 					      kept->jit.n_left_out[i];
-	seam_services_describe(&s->services, &m, recording->is_snapshot);
+	SEAM_SERVICES_CALL(&s->services, describe, &m, recording->is_snapshot);
 	return m;
 }
 
@@ -264,8 +264,7 @@ static void add_host(struct seam_perf_features *f, uint32_t n_online)
 	}
 	seam_procfs_values("/proc/cpuinfo", cpu, N_VALUES);
 	seam_perf_features_data(f, SEAM_PERF_FEATURE_NRCPUS, n, 2 * sizeof(*n));
-	seam_perf_features_string(f, SEAM_PERF_FEATURE_CPUDESC,
-				  cpu[NAME].text);
+	seam_perf_features_string(f, SEAM_PERF_FEATURE_CPUDESC, cpu[NAME].text);
 	/* perf's form on x86: vendor,family,model,stepping */
 	snprintf(text, sizeof(text), "%s,%s,%s,%s", cpu[VENDOR].text,
 		 cpu[FAMILY].text, cpu[MODEL].text, cpu[STEPPING].text);
@@ -529,8 +528,7 @@ int seam_snapshot_append(struct seam_session *s, struct seam_data_file *file,
 	return r;
 }
 
-void seam_snapshot_name(char *buf, size_t cap, const char *name,
-			unsigned int n)
+void seam_snapshot_name(char *buf, size_t cap, const char *name, unsigned int n)
 {
 	size_t length = strlen(name);
 
@@ -572,7 +570,7 @@ static void report_snapshot(const struct seam_session *s, const char *name)
 	struct seam_manifest m = { 0 };
 	size_t n;
 
-	seam_services_describe(&s->services, &m, true);
+	SEAM_SERVICES_CALL(&s->services, describe, &m, true);
 	n = m.n_triggers;
 	if (n)
 		seam_manifest_trigger_describe(why, sizeof(why), m.triggers,
@@ -597,8 +595,7 @@ int seam_snapshot_make(struct seam_session *s, unsigned int n,
 	r = seam_bundle_create(&recording.bundle, name, err);
 	/* first: programs that have met a trigger wait for it */
 	if (r == 0)
-		r = seam_services_copy_to(&s->services, &recording.bundle,
-					  err);
+		r = seam_services_copy_to(&s->services, &recording.bundle, err);
 	seam_session_allow(s, COPY_NS);
 	if (r == 0)
 		r = write_data(&recording, s, err);

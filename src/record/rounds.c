@@ -3,7 +3,6 @@
 #include "record/session.h"
 
 #include "base/clock.h"
-#include "record/stack_plan.h"
 
 /*
  * The longest time between two rounds: a killed recorder loses at most the
@@ -12,7 +11,7 @@
  */
 enum {
 	SHORTEST_WAIT_MS = 8,
-	LONGEST_WAIT_MS = 256,	/* where stacks are copied: stack_plan.h */
+	LONGEST_WAIT_MS = 256,	/* where stacks are copied: record.h */
 	/* A flood: a ring is above its watermark again within this time. */
 	FLOOD_NS = 20 * 1000 * 1000,
 	DRAIN_NS = 8 * 1000 * 1000,	/* between rounds of long work */
@@ -226,12 +225,12 @@ int seam_rounds_run(struct seam_session *s, struct seam_err *err)
 		}
 		take_snapshot(s, events & SEAM_LOOP_SNAPSHOT);
 		if (!s->rounds.failed)
-			seam_services_after_round(&s->services, false);
+			SEAM_SERVICES_CALL(&s->services, after_round, false);
 		ended |= reached_limit(s) || s->rounds.must_end;
 		wait_ms = next_wait_ms(s, wait_ms,
 				       s->drain.n_sideband != n_sideband);
 	}
 	if (!s->rounds.failed)
-		seam_services_after_round(&s->services, true);
+		SEAM_SERVICES_CALL(&s->services, after_round, true);
 	return seam_rounds_failure(s, err);
 }

@@ -18,7 +18,6 @@
 #include "record/perf/sparse.h"
 #include "record/perf/stopped.h"
 #include "record/proc/user_share.h"
-#include "record/proc/child.h"
 #include "record/record.h"
 #include "record/services/services.h"
 #include "record/stacks/live_stacks.h"
@@ -42,6 +41,18 @@ struct seam_rounds {
 	struct seam_err why;
 };
 
+/*
+ * The command.  Its process exists before the command runs in it, so that
+ * events can be opened for its pid first.  It calls exec() when it reads a byte
+ * from a socket, and exits if that is closed.  It has the signal mask, the
+ * signal actions and the limits that the recorder was started with.
+ */
+struct seam_child {
+	pid_t pid;		/* 0: none */
+	bool started;
+	int socket;	/* to exec(): a byte; back, if it fails: errno */
+};
+
 struct seam_session {
 	const struct seam_record_options *options;
 	struct seam_record_result *result;
@@ -52,7 +63,7 @@ struct seam_session {
 	struct seam_child child;
 	struct seam_event_list events;
 	uint64_t frequency_hz;		/* of samples; 0: by period */
-	struct seam_session_copies {	/* of stacks: stack_plan.h */
+	struct seam_session_copies {	/* of stacks: record.h */
 		uint32_t bytes;		/* of the largest copy; 0: none */
 		size_t ring_bytes;	/* that could be mapped; 0: not known */
 		bool was_limited;	/* more could not be locked */
@@ -141,7 +152,7 @@ bool seam_session_wait(void *session, int fd, int timeout_ms);
  * Nothing is on disk yet, so a refusal leaves no trace.
  */
 
-/* Open the events of the options, after seam_child_prepare(). */
+/* Open the events of the options, once the command is forked. */
 int seam_plan_open(struct seam_session *s, struct seam_err *err);
 
 /*
@@ -179,9 +190,13 @@ void seam_plan_report(const struct seam_session *s);
 
 /*
  * Add the services and open their link; then fork the command, with its
- * address and libraries in its environment.  0 or -errno.
+ * address and libraries in its environment.  Before there are threads.  0 or
+ * -errno.
  */
 int seam_programs_fork_command(struct seam_session *s, struct seam_err *err);
+
+/* Start the command.  Returns 0 when it runs, or the -errno of exec(). */
+int seam_programs_start_command(struct seam_session *s, struct seam_err *err);
 
 /* The rings are closed: complete what the services write, and report. */
 void seam_programs_finish(struct seam_session *s);

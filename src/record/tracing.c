@@ -8,8 +8,7 @@
  *
  *	of a thread that runs	copied while it goes on (ring/aux.h)
  *	of one that has ended	copied at its end, kept in memory with a limit
- *				(record/trace/ended_threads.h)
- *
+ * *
  * Threads are copied one after another, and each writes into the oldest of its
  * chunks meanwhile: a buffer of SIZE bytes gives between SIZE - 2 chunks and
  * SIZE - 1 chunk, of 64 KiB each.
@@ -25,10 +24,10 @@
 #include "base/file.h"
 #include "record/preload/preload.h"
 #include "record/services/fdr_service.h"
-#include "record/trace/ended_threads.h"
-#include "record/trace/trigger_hits.h"
 #include "wire/manifest.h"
 #include "wire/xray/trace_service.h"
+#include "wire/xray/trigger_text.h"
+#include "wire/xray/xray_functions.h"
 
 /* How long logs may be joined, at the disk's speed. */
 #define JOIN_NS (3600 * SEAM_NS_PER_S)
@@ -42,6 +41,84 @@ enum { LEAST_MAP_BYTES = 64 << 20 };
 		   "-fxray-instruction-threshold=1, or with gcc " \
 		   "-finstrument-functions"
 
+/*
+ * Triggers that programs have hit, and their snapshots.
+ *
+ * A program sends a hit at once, with a number that grows from 1.  Until the
+ * recorder has copied its calls ("resume"), --after later, each of its threads
+ * uses half of its memory at most (traced/fdr/check/triggers.h).
+ *
+ * One snapshot is for all hits that are due, and for all others of the same
+ * process.  After max_snapshots, or as many that failed one after another (the
+ * disk is full), the programs are resumed for good; later hits are only
+ * counted.
+ */
+enum {
+	MAX_HITS = 256,		/* waiting; others are only counted */
+	NO_MORE = UINT32_MAX,	/* never wait again */
+};
+
+struct trigger_hit {
+	struct seam_xray_trigger met;	/* trigger: index in the options */
+	uint32_t pid;
+	uint64_t due_ns;	/* of its snapshot; CLOCK_MONOTONIC */
+};
+
+/* Of one trigger. */
+struct trigger_counts {
+	uint64_t n_functions;	/* that it is for, in all programs */
+	uint64_t since_ns;	/* first announcement of n_functions; 0: none */
+	bool was_reported;	/* that there are none */
+};
+
+struct trigger_resumed {
+	uint32_t pid;
+	uint64_t tsc;
+};
+
+struct trigger_hits {
+	/* Set by the caller; max_snapshots 0: none. */
+	size_t n_triggers;	/* at most SEAM_TRIGGER_MAX */
+	uint64_t after_ns;
+	unsigned int max_snapshots;
+	void (*resume)(void *context, uint32_t pid, uint32_t number);
+	void *context;
+
+	SEAM_ARRAY(struct trigger_hit) waiting;	/* as they came */
+	SEAM_ARRAY(struct trigger_hit) taken;	/* of this snapshot */
+	/* when each process was resumed last */
+	SEAM_ARRAY(struct trigger_resumed) resumed;
+	struct trigger_counts counts[SEAM_TRIGGER_MAX];
+	unsigned int n_snapshots;
+	unsigned int n_failed;	/* since the last snapshot */
+	/* without a snapshot: after the last, too many, or left out */
+	uint64_t n_beyond;
+};
+
+/*
+ * The newest calls of threads that have ended: a thread's own memory goes to
+ * another thread.  Beyond a number of bytes in all, those of the threads that
+ * ended first are dropped, and counted.
+ */
+enum { MAX_ENDED_BYTES = 128 << 20 };
+
+/* Of one thread: chunks (wire/xray/xray_chunk.h). */
+struct ended_thread {
+	struct ended_thread *next;	/* that ended after it */
+	uint32_t pid, tid;
+	uint64_t since_ns;		/* with pid, its program */
+	size_t size;
+	uint8_t bytes[];
+};
+
+/* Zeroed with a limit is valid and empty. */
+struct ended_threads {
+	uint64_t max_bytes;		/* of calls, and of what each needs */
+	struct ended_thread *first, *last;	/* in order of end */
+	uint64_t n_bytes;
+	uint64_t n_dropped;		/* threads */
+};
+
 struct seam_tracing {
 	struct seam_session *s;
 	struct seam_fdr_service fdr;
@@ -49,11 +126,289 @@ struct seam_tracing {
 	char *options;			/* value of SEAM_TRACE; owned */
 
 	/* Of a flight recorder. */
-	struct seam_ended_threads ended;
+	struct ended_threads ended;
 	struct seam_trace_logs *snapshot;	/* being made; NULL: none */
-	struct seam_trigger_hits triggers;
-	struct seam_manifest_trigger described[SEAM_TRIGGER_MAX_HITS];
+	struct trigger_hits triggers;
+	struct seam_manifest_trigger described[MAX_HITS];
 };
+
+/* ---- triggers that programs have hit ---- */
+
+static bool is_over(const struct trigger_hits *hits)
+{
+	return hits->n_snapshots >= hits->max_snapshots ||
+	       hits->n_failed >= hits->max_snapshots;
+}
+
+/* The first waiting hit of process @pid; NULL: none. */
+static const struct trigger_hit *
+waiting_of(const struct trigger_hits *hits, uint32_t pid)
+{
+	for (size_t i = 0; i < hits->waiting.n; i++)
+		if (hits->waiting.items[i].pid == pid)
+			return &hits->waiting.items[i];
+	return NULL;
+}
+
+static struct trigger_resumed *resumed_of(struct trigger_hits *hits,
+					  uint32_t pid)
+{
+	for (size_t i = 0; i < hits->resumed.n; i++)
+		if (hits->resumed.items[i].pid == pid)
+			return &hits->resumed.items[i];
+	return NULL;
+}
+
+/* The last number of process @pid that is taken; 0: none. */
+static uint32_t last_number(const struct trigger_hits *hits, uint32_t pid)
+{
+	uint32_t number = 0;
+
+	for (size_t i = 0; i < hits->taken.n; i++)
+		if (hits->taken.items[i].pid == pid &&
+		    hits->taken.items[i].met.number > number)
+			number = hits->taken.items[i].met.number;
+	return number;
+}
+
+/* Into the snapshot that is being made, which is of that process too. */
+static bool take_too(struct trigger_hits *hits, const struct trigger_hit *hit)
+{
+	return last_number(hits, hit->pid) &&
+	       hits->taken.n < MAX_HITS &&
+	       SEAM_ARRAY_ADD(&hits->taken, *hit);
+}
+
+static bool add_waiting(struct trigger_hits *hits,
+			const struct trigger_hit *hit)
+{
+	const struct trigger_resumed *last = resumed_of(hits, hit->pid);
+
+	if (is_over(hits))
+		return false;
+	if (!last || hit->met.tsc > last->tsc)
+		return hits->waiting.n < MAX_HITS &&
+		       SEAM_ARRAY_ADD(&hits->waiting, *hit);
+	/* from before its process was resumed, and sent later */
+	if (!take_too(hits, hit))
+		return false;
+	hits->resume(hits->context, hit->pid, hit->met.number);
+	return true;
+}
+
+/* Process @pid has met @trigger; one that does not exist is ignored. */
+static void hits_add(struct trigger_hits *hits, uint32_t pid,
+		     const struct seam_xray_trigger *trigger)
+{
+	const struct trigger_hit hit = {
+		*trigger, pid, seam_clock_ns() + hits->after_ns,
+	};
+
+	if (trigger->trigger >= hits->n_triggers || add_waiting(hits, &hit))
+		return;
+	/* there is no snapshot for this: its program must not wait for one */
+	hits->n_beyond++;
+	if (is_over(hits))
+		hits->resume(hits->context, pid, NO_MORE);
+	else if (!waiting_of(hits, pid))
+		hits->resume(hits->context, pid, trigger->number);
+}
+
+/* A program has @n functions that @trigger is for. */
+static void hits_add_functions(struct trigger_hits *hits, uint32_t trigger,
+			       uint32_t n)
+{
+	struct trigger_counts *counts;
+
+	if (trigger >= hits->n_triggers)
+		return;
+	counts = &hits->counts[trigger];
+	counts->n_functions += n;
+	if (!counts->since_ns)
+		counts->since_ns = seam_clock_ns();
+}
+
+/* CLOCK_MONOTONIC of the next snapshot; UINT64_MAX: none is due. */
+static uint64_t hits_due_ns(const struct trigger_hits *hits)
+{
+	uint64_t due_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < hits->waiting.n; i++)
+		if (hits->waiting.items[i].due_ns < due_ns)
+			due_ns = hits->waiting.items[i].due_ns;
+	return due_ns;
+}
+
+/*
+ * Fill hits->taken with what a snapshot at @now_ns is for (UINT64_MAX: all).
+ * Returns how many; 0: none is to be made.
+ */
+static size_t hits_take(struct trigger_hits *hits, uint64_t now_ns)
+{
+	size_t n_left = 0, n = hits->waiting.n;
+
+	hits->taken.n = 0;
+	if (!SEAM_ARRAY_RESERVE(&hits->taken, n))
+		return 0;
+	/* of a process the first that came is due first */
+	for (size_t i = 0; i < n; i++) {
+		const struct trigger_hit hit = hits->waiting.items[i];
+
+		if (hit.due_ns <= now_ns || last_number(hits, hit.pid))
+			hits->taken.items[hits->taken.n++] = hit;
+		else
+			hits->waiting.items[n_left++] = hit;
+	}
+	hits->waiting.n = n_left;
+	return hits->taken.n;
+}
+
+static void resume_all(const struct trigger_hits *hits)
+{
+	for (size_t i = 0; i < hits->taken.n; i++) {
+		uint32_t pid = hits->taken.items[i].pid;
+
+		hits->resume(hits->context, pid, last_number(hits, pid));
+	}
+}
+
+/*
+ * The calls of hits->taken are copied, at time @tsc.  Hits from before @tsc
+ * that arrive later join them until hits_done(); after it they are only
+ * counted.
+ */
+static void hits_resume(struct trigger_hits *hits, uint64_t tsc)
+{
+	resume_all(hits);
+	for (size_t i = 0; i < hits->taken.n; i++) {
+		uint32_t pid = hits->taken.items[i].pid;
+		struct trigger_resumed *last = resumed_of(hits, pid);
+
+		if (!last)
+			last = SEAM_ARRAY_PUSH(&hits->resumed);
+		if (last)
+			*last = (struct trigger_resumed) { pid, tsc };
+	}
+}
+
+/* Hits of the same processes, met during the copy: in the same snapshot. */
+static void hits_join(struct trigger_hits *hits)
+{
+	size_t n = hits->waiting.n, n_left = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct trigger_hit *hit = &hits->waiting.items[i];
+
+		if (!take_too(hits, hit))
+			hits->waiting.items[n_left++] = *hit;
+	}
+	hits->waiting.n = n_left;
+}
+
+static void resume_for_good(const struct trigger_hits *hits,
+			    const struct trigger_hit *items, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		hits->resume(hits->context, items[i].pid, NO_MORE);
+}
+
+/* The snapshot of hits->taken is complete, or could not be made. */
+static void hits_done(struct trigger_hits *hits, bool has_snapshot)
+{
+	hits->n_snapshots += has_snapshot;
+	hits->n_failed = has_snapshot ? 0 : hits->n_failed + 1;
+	resume_all(hits);
+	/* no snapshot will be made: neither for what waits, nor ever */
+	if (is_over(hits)) {
+		hits->n_beyond += hits->waiting.n;
+		resume_for_good(hits, hits->taken.items, hits->taken.n);
+		resume_for_good(hits, hits->waiting.items, hits->waiting.n);
+		hits->waiting.n = 0;
+	}
+	hits->taken.n = 0;
+}
+
+/*
+ * A trigger that no function is for, one second after a program announced its
+ * functions or at the @end.  Returns its index, once; or -1.
+ */
+static int hits_unknown(struct trigger_hits *hits, uint64_t now_ns, bool at_end)
+{
+	for (size_t i = 0; i < hits->n_triggers; i++) {
+		struct trigger_counts *c = &hits->counts[i];
+
+		if (c->was_reported || c->n_functions || !c->since_ns ||
+		    (!at_end && now_ns - c->since_ns < SEAM_NS_PER_S))
+			continue;
+		c->was_reported = true;
+		return (int)i;
+	}
+	return -1;
+}
+
+static void hits_fini(struct trigger_hits *hits)
+{
+	free(hits->waiting.items);
+	free(hits->taken.items);
+	free(hits->resumed.items);
+	*hits = (struct trigger_hits) { 0 };
+}
+
+/* ---- the newest calls of threads that have ended ---- */
+
+/* What a thread counts for: its calls, and what is needed to keep them. */
+static uint64_t cost(size_t size)
+{
+	return size + sizeof(struct ended_thread);
+}
+
+static void drop_first(struct ended_threads *ended)
+{
+	struct ended_thread *first = ended->first;
+
+	ended->first = first->next;
+	ended->n_bytes -= cost(first->size);
+	ended->n_dropped++;
+	free(first);
+}
+
+/*
+ * Keep a copy of @thread, with @bytes, which are thread->size.  Without memory,
+ * or beyond the limit, it is dropped.
+ */
+static void ended_add(struct ended_threads *ended,
+		      const struct ended_thread *thread, const uint8_t *bytes)
+{
+	struct ended_thread *kept = NULL;
+	uint64_t n_bytes = cost(thread->size);
+
+	if (!thread->size)
+		return;
+	while (ended->first && ended->n_bytes + n_bytes > ended->max_bytes)
+		drop_first(ended);
+	if (n_bytes <= ended->max_bytes)
+		kept = malloc(n_bytes);
+	if (!kept) {
+		ended->n_dropped++;
+		return;
+	}
+	*kept = *thread;
+	kept->next = NULL;
+	memcpy(kept->bytes, bytes, kept->size);
+	if (ended->first)
+		ended->last->next = kept;
+	else
+		ended->first = kept;
+	ended->last = kept;
+	ended->n_bytes += n_bytes;
+}
+
+static void ended_fini(struct ended_threads *ended)
+{
+	while (ended->first)
+		drop_first(ended);
+	*ended = (struct ended_threads) { 0 };
+}
 
 /* ---- before the command ---- */
 
@@ -216,10 +571,10 @@ static void write_area(struct seam_trace_logs *logs,
 		seam_trace_logs_leave(log);
 }
 
-static void write_ended(const struct seam_ended_threads *ended,
+static void write_ended(const struct ended_threads *ended,
 			struct seam_trace_logs *logs)
 {
-	for (const struct seam_ended_thread *thread = ended->first; thread;
+	for (const struct ended_thread *thread = ended->first; thread;
 	     thread = thread->next) {
 		const struct seam_trace_program program = {
 			.pid = thread->pid, .since_ns = thread->since_ns,
@@ -235,12 +590,12 @@ static void keep_ended(void *context, const struct seam_service_stream *stream,
 		       const uint8_t *bytes, size_t size)
 {
 	struct seam_tracing *t = context;
-	const struct seam_ended_thread thread = {
+	const struct ended_thread thread = {
 		.pid = stream->pid, .tid = stream->tid,
 		.since_ns = stream->since_ns, .size = size,
 	};
 
-	seam_ended_threads_add(&t->ended, &thread, bytes);
+	ended_add(&t->ended, &thread, bytes);
 }
 
 static void copy_running(void *context,
@@ -264,10 +619,10 @@ static void take_trigger(void *context,
 	struct seam_tracing *t = context;
 
 	if (a->kind == SEAM_XRAY_ANNOUNCED_TRIGGER)
-		seam_trigger_hits_add(&t->triggers, stream->pid, &a->trigger);
+		hits_add(&t->triggers, stream->pid, &a->trigger);
 	else if (a->kind == SEAM_XRAY_ANNOUNCED_MATCH)
-		seam_trigger_hits_functions(&t->triggers, a->match.trigger,
-					    a->match.n_functions);
+		hits_add_functions(&t->triggers, a->match.trigger,
+				   a->match.n_functions);
 }
 
 /* A process that has ended, or runs another program, has no such ring. */
@@ -302,10 +657,10 @@ static void go_on(struct seam_tracing *t)
 	if (!t->triggers.taken.n)
 		return;
 	if (seam_rounds_drain(t->s) == 0)
-		seam_trigger_hits_join(&t->triggers);
+		hits_join(&t->triggers);
 	/* twice: a thread may begin to wait in between */
 	skip_gaps(t);
-	seam_trigger_hits_resume(&t->triggers, seam_tsc_now());
+	hits_resume(&t->triggers, seam_tsc_now());
 	skip_gaps(t);
 	/* what they met since the last drain */
 	seam_rounds_drain(t->s);
@@ -315,7 +670,7 @@ static void go_on(struct seam_tracing *t)
 
 static uint64_t due_ns(const struct seam_service *service)
 {
-	return seam_trigger_hits_due_ns(&tracing_of(service)->triggers);
+	return hits_due_ns(&tracing_of(service)->triggers);
 }
 
 /*
@@ -329,21 +684,18 @@ static void after_round(struct seam_service *service, bool at_end)
 	struct seam_tracing *t = tracing_of(service);
 	uint64_t now_ns = at_end ? UINT64_MAX : seam_clock_ns();
 	bool is_due = t->triggers.waiting.n &&
-		      seam_trigger_hits_due_ns(&t->triggers) <= now_ns;
+		      hits_due_ns(&t->triggers) <= now_ns;
 	int i;
 
-	while ((i = seam_trigger_hits_unknown(&t->triggers, seam_clock_ns(),
-					      at_end)) >= 0)
+	while ((i = hits_unknown(&t->triggers, seam_clock_ns(), at_end)) >= 0)
 		seam_session_note(t->s, false, "trigger '%s': "
 				  SEAM_TRIGGER_NO_FUNCTION,
 				  t->s->options->flight.triggers[i]);
 	if (!is_due && !(at_end && t->triggers.n_triggers))
 		return;
 	/* also for the triggers that were met meanwhile */
-	if (seam_rounds_drain(t->s) == 0 &&
-	    seam_trigger_hits_take(&t->triggers, now_ns))
-		seam_trigger_hits_done(&t->triggers,
-				       seam_rounds_snapshot(t->s));
+	if (seam_rounds_drain(t->s) == 0 && hits_take(&t->triggers, now_ns))
+		hits_done(&t->triggers, seam_rounds_snapshot(t->s));
 }
 
 /*
@@ -378,8 +730,7 @@ static void describe_triggers(struct seam_tracing *t, struct seam_manifest *m)
 	m->triggers = t->described;
 	m->n_triggers = t->triggers.taken.n;
 	for (size_t i = 0; i < m->n_triggers; i++) {
-		const struct seam_trigger_hit *hit =
-			&t->triggers.taken.items[i];
+		const struct trigger_hit *hit = &t->triggers.taken.items[i];
 		const struct seam_xray_trigger *met = &hit->met;
 
 		t->described[i] = (struct seam_manifest_trigger) {
@@ -453,7 +804,7 @@ static const char *why_no_calls(const struct seam_tracing *t)
 static void finish(struct seam_service *service)
 {
 	struct seam_tracing *t = tracing_of(service);
-	const struct seam_trigger_hits *hits = &t->triggers;
+	const struct trigger_hits *hits = &t->triggers;
 	struct seam_record_result *result = t->s->result;
 	const uint64_t *n = t->fdr.counts.n;
 
@@ -473,7 +824,7 @@ static void finish(struct seam_service *service)
 		seam_session_note(t->s, false, "the calls of %" PRIu64
 				  " threads that ended early were not kept: "
 				  "beyond %d MiB", t->ended.n_dropped,
-				  SEAM_ENDED_THREADS_BYTES >> 20);
+				  MAX_ENDED_BYTES >> 20);
 	seam_fdr_service_count(&t->fdr, &t->logs, &t->s->services,
 			       complete(t, &t->logs));
 	/* none, and nothing else says why; snapshots may have all calls */
@@ -536,7 +887,7 @@ int seam_tracing_new(struct seam_tracing **made, struct seam_session *s,
 	t->fdr.calls.finish = finish;
 	t->fdr.calls.describe = describe;
 	if (flight->is_used) {
-		t->ended.max_bytes = SEAM_ENDED_THREADS_BYTES;
+		t->ended.max_bytes = MAX_ENDED_BYTES;
 		t->triggers.n_triggers = flight->n_triggers;
 		t->triggers.after_ns = flight->after_ns;
 		t->triggers.max_snapshots = flight->max_snapshots;
@@ -566,8 +917,8 @@ void seam_tracing_free(struct seam_tracing *t)
 		return;
 	seam_trace_logs_fini(&t->logs);
 	seam_fdr_service_fini(&t->fdr);
-	seam_ended_threads_fini(&t->ended);
-	seam_trigger_hits_fini(&t->triggers);
+	ended_fini(&t->ended);
+	hits_fini(&t->triggers);
 	free(t->options);
 	free(t);
 }

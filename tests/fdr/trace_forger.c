@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "chunk_made.h"
-#include "ring/link/link_client.h"
+#include "ring/link/link.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "wire/xray/trace_service.h"

@@ -33,8 +33,7 @@ static void make(const char *name, const char *content)
 	assert_int_equal(seam_bundle_create(&bundle, name, NULL), 0);
 	fd = seam_bundle_file(&bundle, "data", NULL);
 	assert_true(fd >= 0);
-	assert_int_equal(write(fd, content, strlen(content)),
-			 strlen(content));
+	assert_int_equal(write(fd, content, strlen(content)), strlen(content));
 	close(fd);
 	assert_int_equal(seam_bundle_publish(&bundle, "data", NULL), 0);
 	close(seam_bundle_folder(&bundle, "elf", NULL));
@@ -55,7 +54,7 @@ static bool holds(const char *path, const char *content)
 	return n >= 0 && strcmp(got, content) == 0;
 }
 
-static void is_for_its_owner_alone(void **state)
+UNIT_TEST(is_for_its_owner_alone)
 {
 	struct stat st;
 
@@ -67,7 +66,7 @@ static void is_for_its_owner_alone(void **state)
 	assert_int_equal(st.st_mode & 07777, 0600);
 }
 
-static void keeps_the_one_before_as_old(void **state)
+UNIT_TEST(keeps_the_one_before_as_old)
 {
 	make("a.seam", "1");
 	make("a.seam", "2");
@@ -99,7 +98,7 @@ static void put(const char *path, const char *content)
 	fclose(file);
 }
 
-static void leaves_alone_what_is_no_bundle(void **state)
+UNIT_TEST(leaves_alone_what_is_no_bundle)
 {
 	int fd;
 
@@ -116,7 +115,7 @@ static void leaves_alone_what_is_no_bundle(void **state)
 	assert_true(holds("real/data", "1"));
 }
 
-static void leaves_alone_a_folder_with_anything_else_in_it(void **state)
+UNIT_TEST(leaves_alone_a_folder_with_anything_else_in_it)
 {
 	make("a", "1");
 	assert_int_equal(mkdir("a/elf/deep", 0700), 0);
@@ -143,7 +142,7 @@ static void leaves_alone_a_folder_with_anything_else_in_it(void **state)
 	make("a", "2");
 }
 
-static void a_folder_with_a_file_called_data_is_not_a_recording(void **state)
+UNIT_TEST(a_folder_with_a_file_called_data_is_not_a_recording)
 {
 	assert_int_equal(mkdir("a", 0700), 0);
 	refuses_with("a", -EEXIST, "it has no 'meta.json'");
@@ -162,7 +161,7 @@ static void a_folder_with_a_file_called_data_is_not_a_recording(void **state)
 	assert_true(holds("a.old/data", "of a thesis"));
 }
 
-static void what_keeps_us_from_looking_is_the_cause(void **state)
+UNIT_TEST(what_keeps_us_from_looking_is_the_cause)
 {
 	char name[300];
 
@@ -176,7 +175,7 @@ static void what_keeps_us_from_looking_is_the_cause(void **state)
 	refuses_with("nowhere/a", -ENOENT, "No such file");
 }
 
-static void nothing_has_changed_until_a_recording_is_placed(void **state)
+UNIT_TEST(nothing_has_changed_until_a_recording_is_placed)
 {
 	struct seam_bundle bundle;
 
@@ -189,7 +188,7 @@ static void nothing_has_changed_until_a_recording_is_placed(void **state)
 	assert_int_equal(access(bundle.made, F_OK), -1);
 }
 
-static void what_was_put_in_the_way_meanwhile_is_left_alone(void **state)
+UNIT_TEST(what_was_put_in_the_way_meanwhile_is_left_alone)
 {
 	struct seam_bundle bundle;
 
@@ -201,7 +200,7 @@ static void what_was_put_in_the_way_meanwhile_is_left_alone(void **state)
 	assert_true(holds("a/letter", "mine"));
 }
 
-static void finds_where_it_was_moved_and_that_it_was_removed(void **state)
+UNIT_TEST(finds_where_it_was_moved_and_that_it_was_removed)
 {
 	struct seam_bundle bundle;
 	char where[4096];
@@ -221,7 +220,7 @@ static void finds_where_it_was_moved_and_that_it_was_removed(void **state)
 	seam_bundle_close(&bundle);
 }
 
-static void removes_no_old_one_that_is_no_bundle(void **state)
+UNIT_TEST(removes_no_old_one_that_is_no_bundle)
 {
 	make("a", "1");
 	assert_int_equal(mkdir("a.old", 0700), 0);
@@ -241,7 +240,7 @@ uid_t __wrap_geteuid(void)
 	return __real_geteuid() + is_another_user;
 }
 
-static void leaves_a_bundle_of_another_user_alone(void **state)
+UNIT_TEST(leaves_a_bundle_of_another_user_alone)
 {
 	make("a", "1");
 	is_another_user = true;
@@ -253,7 +252,7 @@ static void leaves_a_bundle_of_another_user_alone(void **state)
 	}
 }
 
-static void does_not_write_where_something_was_planted(void **state)
+UNIT_TEST(does_not_write_where_something_was_planted)
 {
 	struct seam_bundle bundle;
 
@@ -266,7 +265,7 @@ static void does_not_write_where_something_was_planted(void **state)
 	seam_bundle_close(&bundle);
 }
 
-static void a_recording_that_came_to_nothing_leaves_no_trace(void **state)
+UNIT_TEST(a_recording_that_came_to_nothing_leaves_no_trace)
 {
 	struct seam_bundle bundle;
 
@@ -282,26 +281,4 @@ static void a_recording_that_came_to_nothing_leaves_no_trace(void **state)
 	assert_int_equal(access("a.old", F_OK), -1);
 }
 
-#define IN_A_FOLDER(test)                                                      \
-	cmocka_unit_test_setup_teardown(test, enter, drop_folder)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_A_FOLDER(is_for_its_owner_alone),
-		IN_A_FOLDER(keeps_the_one_before_as_old),
-		IN_A_FOLDER(leaves_alone_what_is_no_bundle),
-		IN_A_FOLDER(leaves_alone_a_folder_with_anything_else_in_it),
-		IN_A_FOLDER(removes_no_old_one_that_is_no_bundle),
-		IN_A_FOLDER(leaves_a_bundle_of_another_user_alone),
-		IN_A_FOLDER(does_not_write_where_something_was_planted),
-		IN_A_FOLDER(a_recording_that_came_to_nothing_leaves_no_trace),
-		IN_A_FOLDER(a_folder_with_a_file_called_data_is_not_a_recording),
-		IN_A_FOLDER(what_keeps_us_from_looking_is_the_cause),
-		IN_A_FOLDER(nothing_has_changed_until_a_recording_is_placed),
-		IN_A_FOLDER(what_was_put_in_the_way_meanwhile_is_left_alone),
-		IN_A_FOLDER(finds_where_it_was_moved_and_that_it_was_removed),
-	};
-
-	return cmocka_run_group_tests_name("bundle", tests, NULL, NULL);
-}
+UNIT_TESTS(enter, drop_folder)

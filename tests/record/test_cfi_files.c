@@ -107,9 +107,8 @@ static bool is_read_after(const char *command)
 	return is_read;
 }
 
-static void a_file_that_was_written_to_after_it_was_opened_is_refused(void **s)
+UNIT_TEST(a_file_that_was_written_to_after_it_was_opened_is_refused)
 {
-	(void)s;
 	assert_true(is_read_after("true"));
 	assert_false(is_read_after("cp program same; cat same >program"));
 	assert_false(is_read_after("touch -d 2001-01-01 program"));
@@ -119,7 +118,7 @@ static void a_file_that_was_written_to_after_it_was_opened_is_refused(void **s)
 	assert_true(is_read_after("true"));
 }
 
-static void a_file_that_lost_its_name_after_it_was_opened_is_read(void **state)
+UNIT_TEST(a_file_that_lost_its_name_after_it_was_opened_is_read)
 {
 	assert_true(is_read_after("cp -p program kept; rm program"));
 	run_shell("mv kept program");
@@ -130,7 +129,7 @@ static void a_file_that_lost_its_name_after_it_was_opened_is_read(void **state)
 }
 
 /* Times of files are those of the kernel's last tick. */
-static void another_build_id_at_the_same_time_is_refused(void **state)
+UNIT_TEST(another_build_id_at_the_same_time_is_refused)
 {
 	struct seam_cfi_files files = { 0 };
 	uint32_t id = open_program(&files);
@@ -156,7 +155,7 @@ static bool takes_debug(uid_t program, uid_t debug)
 	return takes;
 }
 
-static void a_debug_file_is_of_the_author_of_the_program(void **state)
+UNIT_TEST(a_debug_file_is_of_the_author_of_the_program)
 {
 	uid_t own = geteuid();
 
@@ -172,15 +171,5 @@ static void a_debug_file_is_of_the_author_of_the_program(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-		    a_file_that_was_written_to_after_it_was_opened_is_refused),
-		cmocka_unit_test(
-		    a_file_that_lost_its_name_after_it_was_opened_is_read),
-		cmocka_unit_test(another_build_id_at_the_same_time_is_refused),
-		cmocka_unit_test(a_debug_file_is_of_the_author_of_the_program),
-	};
-
-	return cmocka_run_group_tests_name("cfi_files", tests, build_program,
-					   remove_program);
+	return unit_run(build_program, remove_program, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static void append(struct seam_data_file *file, const char *name)
 }
 
 /* Both have the same bytes so far; then each has records of its own. */
-static void a_copy_goes_on_by_itself(void **state)
+UNIT_TEST(a_copy_goes_on_by_itself)
 {
 	struct seam_data_file file, copy = { .fd = -1 };
 	struct seam_auxtrace_entry *slot;
@@ -87,7 +87,7 @@ static void a_copy_goes_on_by_itself(void **state)
 	seam_data_file_fini(&copy);
 }
 
-static void what_is_reverted_counts_as_not_written(void **state)
+UNIT_TEST(what_is_reverted_counts_as_not_written)
 {
 	struct seam_data_file file;
 
@@ -108,7 +108,7 @@ static void what_is_reverted_counts_as_not_written(void **state)
 	seam_data_file_fini(&file);
 }
 
-static void a_loss_is_of_a_full_ring_or_of_a_pause(void **state)
+UNIT_TEST(a_loss_is_of_a_full_ring_or_of_a_pause)
 {
 	struct seam_data_file file;
 
@@ -123,8 +123,7 @@ static void a_loss_is_of_a_full_ring_or_of_a_pause(void **state)
 		assert_int_equal(file.losses.n[SEAM_COUNT_RING_FULL],
 				 backward ? 0 : 6);
 		assert_int_equal(file.by_event[SAMPLED].n_lost, 6);
-		assert_int_equal(file.writer.data_bytes,
-				 8 + 8 + 32);
+		assert_int_equal(file.writer.data_bytes, 8 + 8 + 32);
 		seam_data_file_fini(&file);
 	}
 	ring.is_backward = false;
@@ -151,8 +150,7 @@ static void open_events(struct opened *o, bool with_clock)
 	else
 		seam_event_init_program(first, "other", 4);
 	first->attr.sample_period = 1000000;
-	seam_event_init_program(seam_event_list_push(&o->events), "counter",
-				3);
+	seam_event_init_program(seam_event_list_push(&o->events), "counter", 3);
 	seam_sources_sideband(seam_event_list_push(&o->events));
 	o->sources.events = o->events.items;
 	o->sources.n_events = o->events.n;
@@ -169,7 +167,7 @@ static void fini(struct opened *o)
 	seam_event_list_fini(&o->events);
 }
 
-static void no_descriptor_and_no_ring_is_opened_for_it(void **state)
+UNIT_TEST(no_descriptor_and_no_ring_is_opened_for_it)
 {
 	struct opened o;
 	size_t n_clock = 0;
@@ -184,7 +182,7 @@ static void no_descriptor_and_no_ring_is_opened_for_it(void **state)
 	fini(&o);
 }
 
-static void alone_it_has_the_side_band_and_no_ring_of_samples(void **state)
+UNIT_TEST(alone_it_has_the_side_band_and_no_ring_of_samples)
 {
 	struct opened o;
 
@@ -196,7 +194,7 @@ static void alone_it_has_the_side_band_and_no_ring_of_samples(void **state)
 	fini(&o);
 }
 
-static void a_file_has_its_attr_and_its_id(void **state)
+UNIT_TEST(a_file_has_its_attr_and_its_id)
 {
 	struct opened o;
 	struct seam_data_file file = { .fd = -1 };
@@ -236,7 +234,7 @@ static void a_file_has_its_attr_and_its_id(void **state)
 	fini(&o);
 }
 
-static void what_aux_records_say_is_counted(void **state)
+UNIT_TEST(what_aux_records_say_is_counted)
 {
 	static const uint64_t flags[] = { 0, 1, 2, 4, 8, 15 };
 	struct seam_counts losses = { 0 };
@@ -249,20 +247,4 @@ static void what_aux_records_say_is_counted(void **state)
 	assert_int_equal(losses.n[SEAM_COUNT_AUX_COLLISION], 2);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_aux_records_say_is_counted),
-		cmocka_unit_test(no_descriptor_and_no_ring_is_opened_for_it),
-		cmocka_unit_test(
-			alone_it_has_the_side_band_and_no_ring_of_samples),
-		cmocka_unit_test(a_file_has_its_attr_and_its_id),
-		cmocka_unit_test_setup(a_copy_goes_on_by_itself, set_up),
-		cmocka_unit_test_setup(what_is_reverted_counts_as_not_written,
-				       set_up),
-		cmocka_unit_test_setup(a_loss_is_of_a_full_ring_or_of_a_pause,
-				       set_up),
-	};
-
-	return cmocka_run_group_tests_name("data_file", tests, NULL, NULL);
-}
+UNIT_TESTS(set_up, NULL)

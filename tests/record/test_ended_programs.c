@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "record/services/services.h"
-#include "ring/link/link_client.h"
+#include "ring/link/link.h"
 #include "unit.h"
 
 enum {
@@ -152,19 +152,30 @@ static void see_exit(pid_t pid)
 	see_task(PERF_RECORD_EXIT, pid, pid, 0);
 }
 
-static void rings_of_an_ended_program_are_given_back(void **state)
+static void expect_given_back(pid_t pid)
+{
+	assert_in_range(rounds_until_forgotten(), 1, MAX_ROUNDS - 1);
+	assert_int_equal(ended.pid, pid);
+}
+
+/* The program ends, its exit is recorded, and its rings are given back. */
+static void end_and_forget(pid_t pid)
+{
+	end_program(pid);
+	see_exit(pid);
+	expect_given_back(pid);
+}
+
+UNIT_TEST(rings_of_an_ended_program_are_given_back)
 {
 	pid_t pid = start_program();
 
 	run_round();
 	assert_int_equal(s.server.n_targets, 1);
-	end_program(pid);
-	see_exit(pid);
-	assert_in_range(rounds_until_forgotten(), 1, MAX_ROUNDS - 1);
-	assert_int_equal(ended.pid, pid);
+	end_and_forget(pid);
 }
 
-static void also_if_its_exit_was_not_recorded(void **state)
+UNIT_TEST(also_if_its_exit_was_not_recorded)
 {
 	pid_t pid = start_program();
 
@@ -172,8 +183,7 @@ static void also_if_its_exit_was_not_recorded(void **state)
 	run_round();
 	assert_int_equal(s.server.n_targets, 1);
 	end_program(pid);
-	assert_in_range(rounds_until_forgotten(), 1, MAX_ROUNDS - 1);
-	assert_int_equal(ended.pid, pid);
+	expect_given_back(pid);
 }
 
 /* A ring of service "one" for thread @tid of the program. */
@@ -197,7 +207,7 @@ static uint32_t n_claimed(void)
 }
 
 /* They keep the program's rings from being given back. */
-static void children_that_ended_leave_their_rings_for_others(void **state)
+UNIT_TEST(children_that_ended_leave_their_rings_for_others)
 {
 	pid_t pid = start_program(), child = 1, thread = 2;
 
@@ -226,7 +236,7 @@ static void children_that_ended_leave_their_rings_for_others(void **state)
 }
 
 /* Its writer may live: another one in the ring would destroy the records. */
-static void a_ring_of_nobody_is_given_back_with_the_programs(void **state)
+UNIT_TEST(a_ring_of_nobody_is_given_back_with_the_programs)
 {
 	pid_t pid = start_program();
 
@@ -234,10 +244,7 @@ static void a_ring_of_nobody_is_given_back_with_the_programs(void **state)
 	for (int i = 0; i < 2 * MAX_ROUNDS; i++)
 		run_round();
 	assert_int_equal(n_claimed(), 2);
-	end_program(pid);
-	see_exit(pid);
-	assert_in_range(rounds_until_forgotten(), 1, MAX_ROUNDS - 1);
-	assert_int_equal(ended.pid, pid);
+	end_and_forget(pid);
 	assert_int_equal(services[0].n_unowned, 1);
 }
 
@@ -290,7 +297,7 @@ static void see_exec(pid_t pid, uint64_t time_ns)
 }
 
 /* The memory is gone and the connection closed before the record is written. */
-static void an_exec_that_is_recorded_late_keeps_the_owner(void **state)
+UNIT_TEST(an_exec_that_is_recorded_late_keeps_the_owner)
 {
 	uint64_t time_ns;
 	int end;
@@ -301,23 +308,10 @@ static void an_exec_that_is_recorded_late_keeps_the_owner(void **state)
 		run_round();
 	time_ns = seam_clock_ns();
 	see_exec(pid, time_ns);
-	assert_in_range(rounds_until_forgotten(), 1, MAX_ROUNDS - 1);
-	assert_int_equal(ended.pid, pid);
+	expect_given_back(pid);
 	assert_int_equal(ended.until_ns, time_ns - 1);
 	assert_int_equal(services[0].n_unowned, 0);
 	end_program(pid);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(rings_of_an_ended_program_are_given_back),
-		TEST(also_if_its_exit_was_not_recorded),
-		TEST(an_exec_that_is_recorded_late_keeps_the_owner),
-		TEST(children_that_ended_leave_their_rings_for_others),
-		TEST(a_ring_of_nobody_is_given_back_with_the_programs),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(setup, teardown)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_event_list.c - names, modifiers, lists, groups, terms of PMUs */
 #include "record/events/event_kinds.h"
-#include "record/proc/targets.h"
+#include "record/proc/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ static int parse(struct seam_event *event, const char *text)
 	return seam_event_parse(event, text, NULL);
 }
 
-static void has_the_names_of_perf(void **state)
+UNIT_TEST(has_the_names_of_perf)
 {
 	static const struct { const char *name; uint32_t type; uint64_t id; }
 	some[] = {
@@ -47,7 +47,7 @@ static void has_the_names_of_perf(void **state)
 	}
 }
 
-static void modifiers_choose_where_to_count(void **state)
+UNIT_TEST(modifiers_choose_where_to_count)
 {
 	struct seam_event event;
 
@@ -69,7 +69,7 @@ static void modifiers_choose_where_to_count(void **state)
 }
 
 /* As 'perf record -vv' of Linux 6.1 shows the attr of each. */
-static void guests_of_kvm_count_where_perf_counts_them(void **state)
+UNIT_TEST(guests_of_kvm_count_where_perf_counts_them)
 {
 	static const struct { const char *text; int no_guest, no_host; }
 	some[] = {
@@ -90,7 +90,7 @@ static void guests_of_kvm_count_where_perf_counts_them(void **state)
 	assert_true(event.attr.exclude_idle && event.attr.pinned);
 }
 
-static void refuses_what_is_no_event(void **state)
+UNIT_TEST(refuses_what_is_no_event)
 {
 	static const char *const bad[] = {
 		"", "nosuch", "cycles:x", "cycles:pppp", "r", "rxyz",
@@ -103,7 +103,7 @@ static void refuses_what_is_no_event(void **state)
 		assert_int_equal(parse(&event, bad[i]), -EINVAL);
 }
 
-static void refuses_a_name_that_it_could_not_keep(void **state)
+UNIT_TEST(refuses_a_name_that_it_could_not_keep)
 {
 	char text[2 * SEAM_EVENT_NAME] = "cycles:";
 	struct seam_event event;
@@ -114,7 +114,7 @@ static void refuses_a_name_that_it_could_not_keep(void **state)
 	assert_int_equal(parse(&event, text), -EINVAL);
 }
 
-static void an_event_of_a_program_has_an_id_that_no_kernel_gives(void **state)
+UNIT_TEST(an_event_of_a_program_has_an_id_that_no_kernel_gives)
 {
 	struct seam_event_list list = { 0 };
 
@@ -134,7 +134,7 @@ static void an_event_of_a_program_has_an_id_that_no_kernel_gives(void **state)
 	seam_event_list_fini(&list);
 }
 
-static void every_name_in_the_list_can_be_asked_for(void **state)
+UNIT_TEST(every_name_in_the_list_can_be_asked_for)
 {
 	struct seam_event event;
 	size_t n = 0;
@@ -146,12 +146,25 @@ static void every_name_in_the_list_can_be_asked_for(void **state)
 
 /* ---- lists ---- */
 
-static void commas_divide_events_and_braces_make_groups(void **state)
-{
-	struct seam_event_list list = { 0 };
+static struct seam_event_list list;
 
-	assert_int_equal(seam_event_list_add(&list,
-		"cpu-clock:u,{cycles,cs:k,faults}:S,mem:0x10/8:w", NULL), 0);
+static int end_list(void **state)
+{
+	seam_event_list_fini(&list);
+	return 0;
+}
+
+/* Only what @text names is in the list then. */
+static int parse_list(const char *text)
+{
+	seam_event_list_fini(&list);
+	return seam_event_list_add(&list, text, NULL);
+}
+
+UNIT_TEST(commas_divide_events_and_braces_make_groups)
+{
+	assert_int_equal(parse_list("cpu-clock:u,{cycles,cs:k,faults}:S,"
+				    "mem:0x10/8:w"), 0);
 	assert_int_equal(list.n, 5);
 	assert_int_equal(list.items[0].leader, SEAM_EVENT_ALONE);
 	assert_true(list.items[0].attr.exclude_kernel);
@@ -164,10 +177,9 @@ static void commas_divide_events_and_braces_make_groups(void **state)
 	assert_false(list.items[2].attr.read_format & PERF_FORMAT_GROUP);
 	assert_int_equal(list.items[4].attr.type, PERF_TYPE_BREAKPOINT);
 	assert_int_equal(list.items[4].leader, SEAM_EVENT_ALONE);
-	seam_event_list_fini(&list);
 }
 
-static void what_is_no_list_is_refused(void **state)
+UNIT_TEST(what_is_no_list_is_refused)
 {
 	static const char *const bad[] = {
 		"", ",", "cs,", ",cs", "{cs,faults}:x", "{cs,faults}u", "{cs",
@@ -184,16 +196,12 @@ static void what_is_no_list_is_refused(void **state)
 		"software/config=1,nosuch=1/",
 	};
 
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(bad); i++) {
-		struct seam_event_list list = { 0 };
-
-		if (seam_event_list_add(&list, bad[i], NULL) == 0)
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(bad); i++)
+		if (parse_list(bad[i]) == 0)
 			fail_msg("'%s' was taken", bad[i]);
-		seam_event_list_fini(&list);
-	}
 }
 
-static void a_breakpoint_has_an_address_a_length_and_a_kind(void **state)
+UNIT_TEST(a_breakpoint_has_an_address_a_length_and_a_kind)
 {
 	static const struct {
 		const char *text;
@@ -210,39 +218,28 @@ static void a_breakpoint_has_an_address_a_length_and_a_kind(void **state)
 	};
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(good); i++) {
-		struct seam_event_list list = { 0 };
-
-		assert_int_equal(seam_event_list_add(&list, good[i].text,
-						     NULL), 0);
+		assert_int_equal(parse_list(good[i].text), 0);
 		assert_int_equal(list.items[0].attr.bp_addr, good[i].addr);
 		assert_int_equal(list.items[0].attr.bp_len, good[i].bytes);
 		assert_int_equal(list.items[0].attr.bp_type, good[i].kind);
-		seam_event_list_fini(&list);
 	}
 }
 
-static void a_group_samples_by_its_first_event_or_by_each(void **state)
+UNIT_TEST(a_group_samples_by_its_first_event_or_by_each)
 {
-	struct seam_event_list list = { 0 };
-
-	assert_int_equal(seam_event_list_add(&list,
-		"{cpu-clock,faults}:u,{cs,faults}", NULL), 0);
+	assert_int_equal(parse_list("{cpu-clock,faults}:u,{cs,faults}"), 0);
 	assert_int_equal(list.n, 4);
 	for (size_t i = 0; i < 4; i++) {
 		assert_int_equal(list.items[i].leader, i & ~1u);
 		assert_false(list.items[i].read_by_leader);
 		assert_int_equal(list.items[i].attr.exclude_kernel, i < 2);
-		assert_false(list.items[i].attr.sample_type &
-			     PERF_SAMPLE_READ);
+		assert_false(list.items[i].attr.sample_type & PERF_SAMPLE_READ);
 	}
-	seam_event_list_fini(&list);
-	assert_int_equal(seam_event_list_add(&list, "{cs,faults}:uS", NULL),
-			 0);
+	assert_int_equal(parse_list("{cs,faults}:uS"), 0);
 	assert_true(list.items[1].read_by_leader);
 	assert_true(list.items[1].attr.exclude_kernel);
-	seam_event_list_fini(&list);
-	assert_int_equal(seam_event_list_add(&list,
-		"{cpu-clock,cs,faults/period=5/,faults/freq=9/}:S", NULL), 0);
+	assert_int_equal(parse_list("{cpu-clock,cs,faults/period=5/,"
+				    "faults/freq=9/}:S"), 0);
 	for (size_t i = 0; i < 4; i++) {
 		const struct seam_event *event = &list.items[i];
 
@@ -253,10 +250,9 @@ static void a_group_samples_by_its_first_event_or_by_each(void **state)
 		assert_int_equal(!!(event->attr.read_format &
 				    PERF_FORMAT_GROUP), i != 1);
 	}
-	seam_event_list_fini(&list);
 }
 
-static void any_event_takes_a_rate_a_name_and_call_chains(void **state)
+UNIT_TEST(any_event_takes_a_rate_a_name_and_call_chains)
 {
 	static const char *const each[] = {
 		"cpu-clock/%s/u", "software/config=0,%s/u", "{cs/%s/u,cs}",
@@ -264,13 +260,12 @@ static void any_event_takes_a_rate_a_name_and_call_chains(void **state)
 	};
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(each); i++) {
-		struct seam_event_list list = { 0 };
 		const struct seam_event *event;
 		char text[200];
 
 		snprintf(text, sizeof(text), each[i], "period=0x10,name=my-n,"
 			 "call-graph=fp,max-stack=9,no-inherit");
-		assert_int_equal(seam_event_list_add(&list, text, NULL), 0);
+		assert_int_equal(parse_list(text), 0);
 		event = list.items;
 		assert_string_equal(event->name, "my-n");
 		assert_int_equal(event->period, 16);
@@ -278,19 +273,15 @@ static void any_event_takes_a_rate_a_name_and_call_chains(void **state)
 		assert_int_equal(event->attr.sample_max_stack, 9);
 		assert_true(event->attr.exclude_kernel);
 		assert_true(event->no_inherit);
-		seam_event_list_fini(&list);
 		snprintf(text, sizeof(text), each[i], "freq=99,call-graph=no");
-		assert_int_equal(seam_event_list_add(&list, text, NULL), 0);
+		assert_int_equal(parse_list(text), 0);
 		assert_int_equal(list.items->frequency_hz, 99);
-		assert_int_equal(list.items->call_graph,
-				 SEAM_CALL_GRAPH_NONE);
-		seam_event_list_fini(&list);
+		assert_int_equal(list.items->call_graph, SEAM_CALL_GRAPH_NONE);
 	}
 }
 
-static void a_probe_is_of_the_file_that_its_path_led_to(void **state)
+UNIT_TEST(a_probe_is_of_the_file_that_its_path_led_to)
 {
-	struct seam_event_list list = { 0 };
 	struct seam_err err = { 0 };
 	struct stat opened, st;
 	char here[4096];
@@ -303,7 +294,6 @@ static void a_probe_is_of_the_file_that_its_path_led_to(void **state)
 	assert_int_equal(fstat(list.items[0].probe->fd, &opened), 0);
 	assert_int_equal(stat("/bin/true", &st), 0);
 	assert_int_equal(opened.st_ino, st.st_ino);
-	seam_event_list_fini(&list);
 }
 
 /* A folder in the place of tracefs, as far as kprobes need it; -1: tracefs. */
@@ -331,11 +321,10 @@ int __wrap_seam_tracefs_id(int root, const char *system, const char *name,
 /* The probe that @text defines: what is written, without the name. */
 static void defines(const char *text, char type, const char *place)
 {
-	struct seam_event_list list = { 0 };
 	char line[300], wanted[300];
 	FILE *file;
 
-	assert_int_equal(seam_event_list_add(&list, text, NULL), 0);
+	assert_int_equal(parse_list(text), 0);
 	assert_int_equal(list.n, 1);
 	close(openat(tracefs, "kprobe_events", O_CREAT | O_TRUNC | O_WRONLY,
 		     0600));
@@ -356,17 +345,15 @@ static void defines(const char *text, char type, const char *place)
 	fclose(file);
 }
 
-static void probes_of_the_kernel_are_defined_as_tracefs_takes_them(
-	void **state)
+UNIT_TEST(probes_of_the_kernel_are_defined_as_tracefs_takes_them)
 {
 	char folder[] = "/tmp/seam-probes-XXXXXX";
-	struct seam_event_list list = { 0 };
 	struct seam_err err = { 0 };
 	struct rlimit old;
 
 	assert_non_null(mkdtemp(folder));
 	tracefs = open(folder, O_PATH | O_DIRECTORY);
-	assert_int_equal(seam_event_list_add(&list, "kprobe:f", NULL), 0);
+	assert_int_equal(parse_list("kprobe:f"), 0);
 	assert_int_equal(seam_probe_define(&list.items[0], &err), -ENOTSUP);
 	assert_non_null(strstr(err.cause[0], "CONFIG_KPROBE_EVENTS"));
 	defines("kprobe:do_sys_openat2", 'p', "do_sys_openat2");
@@ -375,9 +362,7 @@ static void probes_of_the_kernel_are_defined_as_tracefs_takes_them(
 	defines("kretprobe:do_sys_openat2", 'r', "do_sys_openat2");
 	defines("kprobe:do_sys_openat2%return", 'r', "do_sys_openat2");
 	err = (struct seam_err) { 0 };
-	seam_event_list_fini(&list);
-	assert_int_equal(seam_event_list_add(&list, "kprobe:no_such_fn", NULL),
-			 0);
+	assert_int_equal(parse_list("kprobe:no_such_fn"), 0);
 	/* each write fails */
 	getrlimit(RLIMIT_FSIZE, &old);
 	signal(SIGXFSZ, SIG_IGN);
@@ -393,7 +378,7 @@ static void probes_of_the_kernel_are_defined_as_tracefs_takes_them(
 	rmdir(folder);
 }
 
-static void terms_set_the_bits_that_their_format_names(void **state)
+UNIT_TEST(terms_set_the_bits_that_their_format_names)
 {
 	struct perf_event_attr attr = { 0 };
 
@@ -413,7 +398,7 @@ static void terms_set_the_bits_that_their_format_names(void **state)
 	assert_int_equal(seam_pmu_set_bits(&attr, "other:1", 1), -EINVAL);
 }
 
-static void lists_of_targets_are_read_and_compared(void **state)
+UNIT_TEST(lists_of_targets_are_read_and_compared)
 {
 	static const char *const bad[] = {
 		"", ",", "1,", ",1", "0", "-1", "1-2", "a", "99999999999",
@@ -427,39 +412,12 @@ static void lists_of_targets_are_read_and_compared(void **state)
 	free(some.items);
 	free(all.items);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(bad); i++) {
-		struct seam_number_list list = { 0 };
+		struct seam_number_list got = { 0 };
 
-		if (seam_targets_parse(&list, bad[i]) == 0)
+		if (seam_targets_parse(&got, bad[i]) == 0)
 			fail_msg("'%s' was taken", bad[i]);
-		free(list.items);
+		free(got.items);
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(has_the_names_of_perf),
-		cmocka_unit_test(modifiers_choose_where_to_count),
-		cmocka_unit_test(guests_of_kvm_count_where_perf_counts_them),
-		cmocka_unit_test(refuses_what_is_no_event),
-		cmocka_unit_test(refuses_a_name_that_it_could_not_keep),
-		cmocka_unit_test(
-			an_event_of_a_program_has_an_id_that_no_kernel_gives),
-		cmocka_unit_test(every_name_in_the_list_can_be_asked_for),
-		cmocka_unit_test(commas_divide_events_and_braces_make_groups),
-		cmocka_unit_test(what_is_no_list_is_refused),
-		cmocka_unit_test(
-			a_breakpoint_has_an_address_a_length_and_a_kind),
-		cmocka_unit_test(
-			a_group_samples_by_its_first_event_or_by_each),
-		cmocka_unit_test(
-			any_event_takes_a_rate_a_name_and_call_chains),
-		cmocka_unit_test(a_probe_is_of_the_file_that_its_path_led_to),
-		cmocka_unit_test(
-			probes_of_the_kernel_are_defined_as_tracefs_takes_them),
-		cmocka_unit_test(terms_set_the_bits_that_their_format_names),
-		cmocka_unit_test(lists_of_targets_are_read_and_compared),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(NULL, end_list)

@@ -117,7 +117,7 @@ static struct seam_file read_log(const char *name,
 	return file;
 }
 
-static void calls_are_in_the_log_of_their_process(void **state)
+UNIT_TEST(calls_are_in_the_log_of_their_process)
 {
 	struct seam_service_stream a = begin(PID, PID, 5), b;
 	struct seam_xray_index index;
@@ -154,7 +154,7 @@ static void calls_are_in_the_log_of_their_process(void **state)
 }
 
 /* Of the chunk, of the recording so far, of the connection. */
-static void times_that_cannot_be_are_bounded(void **state)
+UNIT_TEST(times_that_cannot_be_are_bounded)
 {
 	uint64_t now_ns = seam_clock_ns(), since_ns = now_ns - 1000000;
 	const uint64_t walls_us[] = { 0, now_ns / 1000, UINT64_MAX / 2000 };
@@ -178,7 +178,7 @@ static void times_that_cannot_be_are_bounded(void **state)
 	seam_file_close(&file);
 }
 
-static void a_program_that_comes_later_has_another_log(void **state)
+UNIT_TEST(a_program_that_comes_later_has_another_log)
 {
 	struct seam_service_stream a = begin(PID, PID, 5);
 	struct stat st;
@@ -198,7 +198,7 @@ static void a_program_that_comes_later_has_another_log(void **state)
 	assert_int_equal(logs.items.n, 2);
 }
 
-static void damage_costs_what_is_after_it(void **state)
+UNIT_TEST(damage_costs_what_is_after_it)
 {
 	struct seam_service_stream a = begin(PID, PID, 5);
 
@@ -213,7 +213,7 @@ static void damage_costs_what_is_after_it(void **state)
 	end(&a, 0);
 }
 
-static void what_cannot_be_written_is_counted(void **state)
+UNIT_TEST(what_cannot_be_written_is_counted)
 {
 	struct seam_service_stream a;
 	char path[128];
@@ -231,7 +231,7 @@ static void what_cannot_be_written_is_counted(void **state)
 	assert_non_null(strstr(logs.why.cause[0], "xray/4711.xray"));
 }
 
-static void what_is_not_announced_rightly_is_counted(void **state)
+UNIT_TEST(what_is_not_announced_rightly_is_counted)
 {
 	struct seam_service_stream a = begin(PID, PID, 5);
 	struct seam_ring_header header = { PERF_RECORD_SAMPLE, 0, 40 };
@@ -299,8 +299,7 @@ static struct seam_file read_map(uint32_t pid)
 }
 
 /* Its own, and that of a child that has announced nothing. */
-static void functions_that_were_seen_have_file_build_id_and_address(
-		void **state)
+UNIT_TEST(functions_that_were_seen_have_file_build_id_and_address)
 {
 	announce_image(PID);
 	call_5_and_6(PID);
@@ -321,7 +320,7 @@ static void functions_that_were_seen_have_file_build_id_and_address(
 	}
 }
 
-static void a_registered_function_has_its_name_in_the_map(void **state)
+UNIT_TEST(a_registered_function_has_its_name_in_the_map)
 {
 	struct seam_file file;
 
@@ -337,7 +336,7 @@ static void a_registered_function_has_its_name_in_the_map(void **state)
 }
 
 /* Its parent's, or what its nearest ancestor with some has. */
-static void a_forked_child_has_its_parents_functions(void **state)
+UNIT_TEST(a_forked_child_has_its_parents_functions)
 {
 	static const uint32_t wanted[] = { 1, 1, 2, 2, 2, 1 };
 
@@ -368,7 +367,7 @@ static void a_forked_child_has_its_parents_functions(void **state)
 	}
 }
 
-static void event_types_have_names(void **state)
+UNIT_TEST(event_types_have_names)
 {
 	struct seam_file file;
 	char path[128];
@@ -386,7 +385,7 @@ static void event_types_have_names(void **state)
 
 /* ---- the clock ---- */
 
-static void ties_stay_spread_and_in_order(void **state)
+UNIT_TEST(ties_stay_spread_and_in_order)
 {
 	static struct seam_tsc_clock clock;
 
@@ -404,7 +403,7 @@ static void ties_stay_spread_and_in_order(void **state)
 			    clock.ties[i].ns > clock.ties[i - 1].ns);
 }
 
-static void a_tick_has_the_time_of_the_ties_around_it(void **state)
+UNIT_TEST(a_tick_has_the_time_of_the_ties_around_it)
 {
 	static struct seam_tsc_clock clock = {
 		.n = 3, .ties = { { 1000, 500 }, { 3000, 1500 },
@@ -420,23 +419,4 @@ static void a_tick_has_the_time_of_the_ties_around_it(void **state)
 	assert_int_equal(seam_tsc_clock_hz(&clock), 3000000000);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(calls_are_in_the_log_of_their_process),
-		TEST(times_that_cannot_be_are_bounded),
-		TEST(a_program_that_comes_later_has_another_log),
-		TEST(damage_costs_what_is_after_it),
-		TEST(what_cannot_be_written_is_counted),
-		TEST(what_is_not_announced_rightly_is_counted),
-		TEST(functions_that_were_seen_have_file_build_id_and_address),
-		TEST(a_registered_function_has_its_name_in_the_map),
-		TEST(a_forked_child_has_its_parents_functions),
-		TEST(event_types_have_names),
-		cmocka_unit_test(ties_stay_spread_and_in_order),
-		cmocka_unit_test(a_tick_has_the_time_of_the_ties_around_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(set_up, tear_down)

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_flight.c - triggers, their snapshots, and calls of ended threads */
-#include "record/trace/ended_threads.h"
-#include "record/trace/trigger_hits.h"
-
-#include <errno.h>
-
-#include "base/clock.h"
+#include "record/tracing.c"
 #include "unit.h"
 
 /* ---- expressions ---- */
@@ -23,7 +18,7 @@ static const char *const invalid[] = {
 	"calls:", "signal:", "signal:SEGV", "signal:9", "f<10ms",
 };
 
-static void accepts_the_expressions_of_the_help(void **state)
+UNIT_TEST(accepts_the_expressions_of_the_help)
 {
 	struct seam_trigger trigger;
 
@@ -35,7 +30,7 @@ static void accepts_the_expressions_of_the_help(void **state)
 	}
 }
 
-static void refuses_all_others_with_a_cause(void **state)
+UNIT_TEST(refuses_all_others_with_a_cause)
 {
 	struct seam_trigger trigger;
 
@@ -46,15 +41,15 @@ static void refuses_all_others_with_a_cause(void **state)
 
 /* ---- hits ---- */
 
-static struct seam_trigger_hits hits;
+static struct trigger_hits hits;
 
 /* The last resume() of each process. */
-static struct resumed {
+static struct {
 	uint32_t number[8];
 	unsigned int n;
 } resumed;
 
-static void resume(void *context, uint32_t pid, uint32_t number)
+static void count_resume(void *context, uint32_t pid, uint32_t number)
 {
 	(void)context;
 	resumed.number[pid] = number;
@@ -63,70 +58,70 @@ static void resume(void *context, uint32_t pid, uint32_t number)
 
 static int set_up(void **state)
 {
-	resumed = (struct resumed) { 0 };
-	hits = (struct seam_trigger_hits) {
-		.n_triggers = 3, .max_snapshots = 10, .resume = resume,
+	memset(&resumed, 0, sizeof(resumed));
+	hits = (struct trigger_hits) {
+		.n_triggers = 3, .max_snapshots = 10, .resume = count_resume,
 	};
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	seam_trigger_hits_fini(&hits);
+	hits_fini(&hits);
 	return 0;
 }
 
 static void hit(uint32_t pid, uint32_t number)
 {
-	seam_trigger_hits_add(&hits, pid, &(struct seam_xray_trigger) {
+	hits_add(&hits, pid, &(struct seam_xray_trigger) {
 		.number = number, .tid = pid, .tsc = number });
 }
 
-static void one_snapshot_is_for_all_hits_of_a_process(void **state)
+UNIT_TEST(one_snapshot_is_for_all_hits_of_a_process)
 {
 	uint64_t due_ns, min_ns = seam_clock_ns() + SEAM_NS_PER_S;
 
 	hits.after_ns = SEAM_NS_PER_S;
-	assert_int_equal(seam_trigger_hits_due_ns(&hits), UINT64_MAX);
+	assert_int_equal(hits_due_ns(&hits), UINT64_MAX);
 	hit(1, 1);
-	due_ns = seam_trigger_hits_due_ns(&hits);
+	due_ns = hits_due_ns(&hits);
 	assert_in_range(due_ns, min_ns, seam_clock_ns() + SEAM_NS_PER_S);
 	hit(2, 1);
 	hit(1, 2);
 	hits.waiting.items[1].due_ns = hits.waiting.items[2].due_ns =
 		due_ns + 1000;
-	assert_int_equal(seam_trigger_hits_due_ns(&hits), due_ns);
-	assert_int_equal(seam_trigger_hits_take(&hits, due_ns - 1), 0);
-	assert_int_equal(seam_trigger_hits_take(&hits, due_ns), 2);
+	assert_int_equal(hits_due_ns(&hits), due_ns);
+	assert_int_equal(hits_take(&hits, due_ns - 1), 0);
+	assert_int_equal(hits_take(&hits, due_ns), 2);
 	assert_int_equal(hits.taken.items[0].met.number, 1);
 	assert_int_equal(hits.taken.items[1].met.number, 2);
 	assert_int_equal(hits.waiting.n, 1);
 	assert_int_equal(resumed.n, 0);
 	/* one more while the snapshot is made: it gets its own */
 	hit(1, 3);
-	seam_trigger_hits_resume(&hits, 0);
+	hits_resume(&hits, 0);
 	assert_int_equal(resumed.number[1], 2);
-	seam_trigger_hits_done(&hits, true);
+	hits_done(&hits, true);
 	assert_int_equal(resumed.number[1], 2);
 	assert_int_equal(resumed.number[2], 0);
 	assert_int_equal(hits.n_snapshots, 1);
-	assert_int_equal(seam_trigger_hits_take(&hits, UINT64_MAX), 2);
-	seam_trigger_hits_done(&hits, false);
+	assert_int_equal(hits_take(&hits, UINT64_MAX), 2);
+	hits_done(&hits, false);
 	assert_int_equal(resumed.number[1], 3);
 	assert_int_equal(resumed.number[2], 1);
 	assert_int_equal(hits.n_snapshots, 1);
 }
 
-static void what_is_met_until_the_copy_is_in_the_same_snapshot(void **state)
+UNIT_TEST(what_is_met_until_the_copy_is_in_the_same_snapshot)
 {
 	hit(1, 1);
-	assert_int_equal(seam_trigger_hits_take(&hits, UINT64_MAX), 1);
+	assert_int_equal(hits_take(&hits, UINT64_MAX), 1);
 	hit(1, 2);
 	hit(2, 1);
-	seam_trigger_hits_join(&hits);
+	hits_join(&hits);
 	assert_int_equal(hits.taken.n, 2);
 	assert_int_equal(hits.waiting.n, 1);
-	seam_trigger_hits_resume(&hits, 100);
+	hits_resume(&hits, 100);
 	assert_int_equal(resumed.number[1], 2);
 	assert_int_equal(resumed.number[2], 0);
 	/* met before the program was resumed, and sent later */
@@ -135,11 +130,11 @@ static void what_is_met_until_the_copy_is_in_the_same_snapshot(void **state)
 	assert_int_equal(hits.waiting.n, 1);
 	assert_int_equal(resumed.number[1], 3);
 	/* and once more: what came after the first time is there no more */
-	seam_trigger_hits_take(&hits, UINT64_MAX);
+	hits_take(&hits, UINT64_MAX);
 	hit(1, 150);
-	seam_trigger_hits_take(&hits, UINT64_MAX);
-	seam_trigger_hits_resume(&hits, 200);
-	seam_trigger_hits_done(&hits, true);
+	hits_take(&hits, UINT64_MAX);
+	hits_resume(&hits, 200);
+	hits_done(&hits, true);
 	hit(1, 200);
 	assert_int_equal(hits.waiting.n, 0);
 	hit(1, 201);
@@ -147,115 +142,108 @@ static void what_is_met_until_the_copy_is_in_the_same_snapshot(void **state)
 }
 
 /* Each is in the ring of its own thread. */
-static void hits_are_met_in_any_order(void **state)
+UNIT_TEST(hits_are_met_in_any_order)
 {
 	hit(1, 2);
 	hit(1, 1);
-	assert_int_equal(seam_trigger_hits_take(&hits, UINT64_MAX), 2);
-	seam_trigger_hits_done(&hits, true);
+	assert_int_equal(hits_take(&hits, UINT64_MAX), 2);
+	hits_done(&hits, true);
 	assert_int_equal(resumed.number[1], 2);
 }
 
-static void after_the_last_snapshot_no_program_waits(void **state)
+UNIT_TEST(after_the_last_snapshot_no_program_waits)
 {
 	hits.max_snapshots = 1;
 	hit(1, 1);
-	assert_int_equal(seam_trigger_hits_take(&hits, UINT64_MAX), 1);
+	assert_int_equal(hits_take(&hits, UINT64_MAX), 1);
 	hit(2, 1);
-	seam_trigger_hits_done(&hits, true);
-	assert_int_equal(resumed.number[1], SEAM_TRIGGER_NO_MORE);
-	assert_int_equal(resumed.number[2], SEAM_TRIGGER_NO_MORE);
+	hits_done(&hits, true);
+	assert_int_equal(resumed.number[1], NO_MORE);
+	assert_int_equal(resumed.number[2], NO_MORE);
 	hit(3, 1);
-	assert_int_equal(resumed.number[3], SEAM_TRIGGER_NO_MORE);
+	assert_int_equal(resumed.number[3], NO_MORE);
 	assert_int_equal(hits.n_beyond, 2);
-	assert_int_equal(hits.counts[0].n_hits, 3);
-	assert_int_equal(seam_trigger_hits_take(&hits, UINT64_MAX), 0);
+	assert_int_equal(hits_take(&hits, UINT64_MAX), 0);
 }
 
-static void a_full_disk_is_not_tried_for_ever(void **state)
+UNIT_TEST(a_full_disk_is_not_tried_for_ever)
 {
 	hits.max_snapshots = 3;
 	for (uint32_t i = 1; i <= 6; i++) {
 		hit(1, i);
-		assert_int_equal(seam_trigger_hits_take(&hits, UINT64_MAX),
-				 i < 6);
+		assert_int_equal(hits_take(&hits, UINT64_MAX), i < 6);
 		/* the second one succeeds */
-		seam_trigger_hits_done(&hits, i == 2);
+		hits_done(&hits, i == 2);
 	}
-	assert_int_equal(resumed.number[1], SEAM_TRIGGER_NO_MORE);
+	assert_int_equal(resumed.number[1], NO_MORE);
 	assert_int_equal(hits.n_snapshots, 1);
 	assert_int_equal(hits.n_beyond, 1);
 }
 
-static void a_flood_of_hits_is_bounded_and_counted(void **state)
+UNIT_TEST(a_flood_of_hits_is_bounded_and_counted)
 {
-	enum { N = 3 * SEAM_TRIGGER_MAX_HITS };
+	enum { N = 3 * MAX_HITS };
 	const struct seam_xray_trigger unknown = { .trigger = 3 };
 
-	seam_trigger_hits_add(&hits, 1, &unknown);
+	hits_add(&hits, 1, &unknown);
 	for (uint32_t i = 1; i <= N; i++)
 		hit(1, i);
-	assert_int_equal(hits.n_beyond, N - SEAM_TRIGGER_MAX_HITS);
+	assert_int_equal(hits.n_beyond, N - MAX_HITS);
 	assert_int_equal(resumed.n, 0);
 	/* of another process: nothing else would resume it */
 	hit(2, 7);
 	assert_int_equal(resumed.number[2], 7);
-	assert_int_equal(seam_trigger_hits_take(&hits, UINT64_MAX),
-			 SEAM_TRIGGER_MAX_HITS);
+	assert_int_equal(hits_take(&hits, UINT64_MAX), MAX_HITS);
 	hit(1, N + 1);
-	seam_trigger_hits_join(&hits);
-	assert_int_equal(hits.taken.n, SEAM_TRIGGER_MAX_HITS);
+	hits_join(&hits);
+	assert_int_equal(hits.taken.n, MAX_HITS);
 	assert_int_equal(hits.waiting.n, 1);
-	seam_trigger_hits_done(&hits, true);
-	assert_int_equal(resumed.number[1], SEAM_TRIGGER_MAX_HITS);
+	hits_done(&hits, true);
+	assert_int_equal(resumed.number[1], MAX_HITS);
 }
 
-static void names_a_trigger_without_functions_once(void **state)
+UNIT_TEST(names_a_trigger_without_functions_once)
 {
-	struct seam_trigger_hits before;
+	struct trigger_hits before;
 	uint64_t now_ns;
 
-	assert_int_equal(seam_trigger_hits_unknown(&hits, UINT64_MAX, true),
-			 -1);
-	seam_trigger_hits_functions(&hits, 0, 0);
-	seam_trigger_hits_functions(&hits, 1, 0);
-	seam_trigger_hits_functions(&hits, 1, 5);
+	assert_int_equal(hits_unknown(&hits, UINT64_MAX, true), -1);
+	hits_add_functions(&hits, 0, 0);
+	hits_add_functions(&hits, 1, 0);
+	hits_add_functions(&hits, 1, 5);
 	before = hits;
-	seam_trigger_hits_functions(&hits, SEAM_TRIGGER_MAX, 5);
+	hits_add_functions(&hits, hits.n_triggers, 5);
 	assert_memory_equal(&hits, &before, sizeof(hits));
 	now_ns = seam_clock_ns();
-	assert_int_equal(seam_trigger_hits_unknown(&hits, now_ns, false),
-			 -1);
-	assert_int_equal(seam_trigger_hits_unknown(&hits, now_ns +
-						   SEAM_NS_PER_S, false), 0);
-	assert_int_equal(seam_trigger_hits_unknown(&hits, now_ns, true),
-			 -1);
+	assert_int_equal(hits_unknown(&hits, now_ns, false), -1);
+	assert_int_equal(hits_unknown(&hits, now_ns + SEAM_NS_PER_S, false), 0);
+	assert_int_equal(hits_unknown(&hits, now_ns, true), -1);
 	/* since its first program, and at the end at once */
-	seam_trigger_hits_functions(&hits, 2, 0);
+	hits_add_functions(&hits, 2, 0);
 	hits.counts[2].since_ns = 1;
-	seam_trigger_hits_functions(&hits, 2, 0);
+	hits_add_functions(&hits, 2, 0);
 	assert_int_equal(hits.counts[2].since_ns, 1);
-	assert_int_equal(seam_trigger_hits_unknown(&hits, 2, false), -1);
-	assert_int_equal(seam_trigger_hits_unknown(&hits, 2, true), 2);
+	assert_int_equal(hits_unknown(&hits, 2, false), -1);
+	assert_int_equal(hits_unknown(&hits, 2, true), 2);
 }
 
 /* ---- threads that have ended ---- */
 
-static void add(struct seam_ended_threads *ended, uint32_t pid,
+static void add(struct ended_threads *ended, uint32_t pid,
 		const uint8_t *bytes, size_t size)
 {
-	const struct seam_ended_thread thread = {
+	const struct ended_thread thread = {
 		.pid = pid, .tid = pid + 1, .size = size,
 	};
 
-	seam_ended_threads_add(ended, &thread, bytes);
+	ended_add(ended, &thread, bytes);
 }
 
-static void keeps_the_threads_that_ended_last(void **state)
+UNIT_TEST(keeps_the_threads_that_ended_last)
 {
 	enum { N = 1000, SIZE = 100, ROOM = 10 };
-	struct seam_ended_threads ended = {
-		.max_bytes = ROOM * (SIZE + sizeof(struct seam_ended_thread)),
+	struct ended_threads ended = {
+		.max_bytes = ROOM * (SIZE + sizeof(struct ended_thread)),
 	};
 	uint8_t bytes[SIZE];
 	uint32_t n = 0;
@@ -266,7 +254,7 @@ static void keeps_the_threads_that_ended_last(void **state)
 		assert_true(ended.n_bytes <= ended.max_bytes);
 	}
 	assert_int_equal(ended.n_dropped, N - ROOM);
-	for (const struct seam_ended_thread *t = ended.first; t; t = t->next) {
+	for (const struct ended_thread *t = ended.first; t; t = t->next) {
 		assert_int_equal(t->pid, N - ROOM + n++);
 		assert_int_equal(t->tid, t->pid + 1);
 		assert_int_equal(t->size, SIZE);
@@ -274,12 +262,12 @@ static void keeps_the_threads_that_ended_last(void **state)
 			assert_int_equal(t->bytes[k], (uint8_t)t->pid);
 	}
 	assert_int_equal(n, ROOM);
-	seam_ended_threads_fini(&ended);
+	ended_fini(&ended);
 }
 
-static void a_thread_beyond_the_limit_is_dropped(void **state)
+UNIT_TEST(a_thread_beyond_the_limit_is_dropped)
 {
-	struct seam_ended_threads ended = { .max_bytes = 100 };
+	struct ended_threads ended = { .max_bytes = 100 };
 	static const uint8_t bytes[200];
 
 	add(&ended, 1, bytes, 10);
@@ -290,25 +278,7 @@ static void a_thread_beyond_the_limit_is_dropped(void **state)
 	add(&ended, 1, bytes, 0);
 	assert_null(ended.first);
 	assert_int_equal(ended.n_dropped, 2);
-	seam_ended_threads_fini(&ended);
+	ended_fini(&ended);
 }
 
-int main(void)
-{
-#define HITS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepts_the_expressions_of_the_help),
-		cmocka_unit_test(refuses_all_others_with_a_cause),
-		HITS(one_snapshot_is_for_all_hits_of_a_process),
-		HITS(what_is_met_until_the_copy_is_in_the_same_snapshot),
-		HITS(hits_are_met_in_any_order),
-		HITS(after_the_last_snapshot_no_program_waits),
-		HITS(a_full_disk_is_not_tried_for_ever),
-		HITS(a_flood_of_hits_is_bounded_and_counted),
-		HITS(names_a_trigger_without_functions_once),
-		cmocka_unit_test(keeps_the_threads_that_ended_last),
-		cmocka_unit_test(a_thread_beyond_the_limit_is_dropped),
-	};
-
-	return cmocka_run_group_tests_name("flight", tests, NULL, NULL);
-}
+UNIT_TESTS(set_up, tear_down)

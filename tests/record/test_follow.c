@@ -177,7 +177,7 @@ static void check_known(uint64_t n)
 		assert_int_equal(is_found(CODE + i * 64 + 3), i < n);
 }
 
-static void what_is_appended_is_read_on_wherever_a_write_ended(void **state)
+UNIT_TEST(what_is_appended_is_read_on_wherever_a_write_ended)
 {
 	size_t at = 0, group;
 	uint32_t seed = 7;
@@ -208,7 +208,7 @@ static void what_is_appended_is_read_on_wherever_a_write_ended(void **state)
 	assert_int_equal(counts.n_bytes, d.size);
 }
 
-static void a_record_that_is_larger_than_a_read_is_skipped(void **state)
+UNIT_TEST(a_record_that_is_larger_than_a_read_is_skipped)
 {
 	static uint8_t large[SEAM_FOLLOW_READ + 5000];
 	const uint32_t prefix[2] = { 0, sizeof(large) };
@@ -227,7 +227,7 @@ static void a_record_that_is_larger_than_a_read_is_skipped(void **state)
 	check_known(2);
 }
 
-static void nothing_is_taken_after_a_record_without_a_size(void **state)
+UNIT_TEST(nothing_is_taken_after_a_record_without_a_size)
 {
 	static const uint8_t zeros[2 * SEAM_FOLLOW_READ];
 
@@ -240,7 +240,7 @@ static void nothing_is_taken_after_a_record_without_a_size(void **state)
 	check_known(2);
 }
 
-static void only_dumps_that_count_as_we_do_are_taken(void **state)
+UNIT_TEST(only_dumps_that_count_as_we_do_are_taken)
 {
 	uint64_t flags = SEAM_JITDUMP_ARCH_TIMESTAMP;
 
@@ -254,7 +254,7 @@ static void only_dumps_that_count_as_we_do_are_taken(void **state)
 	expect_dump(d.bytes, d.size);
 }
 
-static void a_file_that_others_may_write_to_is_refused(void **state)
+UNIT_TEST(a_file_that_others_may_write_to_is_refused)
 {
 	make_dump(3);
 	append(d.bytes, d.size);
@@ -297,21 +297,21 @@ static void check_former(const struct seam_perf_sideband *record)
 	assert_int_equal(counts.n_copied, 1);
 }
 
-static void the_dump_of_a_program_before_an_exec_is_not_taken_on(void **state)
+UNIT_TEST(the_dump_of_a_program_before_an_exec_is_not_taken_on)
 {
 	check_former(&(struct seam_perf_sideband) {
 		.type = PERF_RECORD_COMM, .misc = PERF_RECORD_MISC_COMM_EXEC,
 		.comm = { .pid = getpid() } });
 }
 
-static void the_dump_of_a_process_with_that_number_is_not_taken_on(void **state)
+UNIT_TEST(the_dump_of_a_process_with_that_number_is_not_taken_on)
 {
 	check_former(&(struct seam_perf_sideband) {
 		.type = PERF_RECORD_FORK,
 		.task = { .pid = getpid(), .ppid = getppid() } });
 }
 
-static void a_dump_that_is_written_anew_is_handed_on_anew(void **state)
+UNIT_TEST(a_dump_that_is_written_anew_is_handed_on_anew)
 {
 	size_t header = SEAM_JITDUMP_HEADER_BYTES;
 
@@ -333,7 +333,7 @@ static void a_dump_that_is_written_anew_is_handed_on_anew(void **state)
 	expect_dump(d.bytes, d.size);
 }
 
-static void a_streamed_dump_has_the_short_name(void **state)
+UNIT_TEST(a_streamed_dump_has_the_short_name)
 {
 	char name[64], second[64];
 
@@ -349,7 +349,7 @@ static void a_streamed_dump_has_the_short_name(void **state)
 	expect_copy(second, d.bytes, d.size);
 }
 
-static void a_snapshot_has_what_was_written_until_then(void **state)
+UNIT_TEST(a_snapshot_has_what_was_written_until_then)
 {
 	struct seam_bundle snapshot;
 	const struct seam_kept_destination to = {
@@ -378,7 +378,7 @@ static void a_snapshot_has_what_was_written_until_then(void **state)
 	close(snapshot.dir);
 }
 
-static void the_map_of_the_last_of_all_processes_is_copied(void **state)
+UNIT_TEST(the_map_of_the_last_of_all_processes_is_copied)
 {
 	static const char text[] = "1000 10 a\n";
 	char name[64];
@@ -400,7 +400,7 @@ static void the_map_of_the_last_of_all_processes_is_copied(void **state)
 	assert_int_equal(counts.n_left_out[SEAM_KEPT_TOO_MANY], 1);
 }
 
-static void a_file_that_does_not_answer_costs_no_other_file(void **state)
+UNIT_TEST(a_file_that_does_not_answer_costs_no_other_file)
 {
 	char hanging[64];
 
@@ -423,23 +423,4 @@ static void a_file_that_does_not_answer_costs_no_other_file(void **state)
 	hangs = false;
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		T(what_is_appended_is_read_on_wherever_a_write_ended),
-		T(a_record_that_is_larger_than_a_read_is_skipped),
-		T(nothing_is_taken_after_a_record_without_a_size),
-		T(only_dumps_that_count_as_we_do_are_taken),
-		T(a_file_that_others_may_write_to_is_refused),
-		T(the_dump_of_a_program_before_an_exec_is_not_taken_on),
-		T(the_dump_of_a_process_with_that_number_is_not_taken_on),
-		T(a_dump_that_is_written_anew_is_handed_on_anew),
-		T(a_streamed_dump_has_the_short_name),
-		T(a_snapshot_has_what_was_written_until_then),
-		T(the_map_of_the_last_of_all_processes_is_copied),
-		T(a_file_that_does_not_answer_costs_no_other_file),
-	};
-
-	return cmocka_run_group_tests_name("follow", tests, NULL, NULL);
-}
+UNIT_TESTS(set_up, tear_down)

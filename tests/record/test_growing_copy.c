@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_growing_copy.c - maps are copied as they grow, with times; dumps too */
-#include "record/bundle/growing_copy.h"
+#include "record/bundle/follow.c"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,52 +16,49 @@
 
 enum { MAX_BYTES = 1 << 20 };
 
-struct following {
-	struct seam_growing_copy copy;
-	int folder, map;		/* the map's descriptor writes */
-	char path[96];
-};
+static struct growing_copy copy;
+static int folder_fd, map;	/* the map's descriptor writes */
+static char path[96];
 
-static void begin_kind(struct following *f, enum seam_jit_kind kind)
+static int begin(void **state)
 {
-	snprintf(f->path, sizeof(f->path), "%s/map", folder);
-	f->map = open(f->path, O_WRONLY | O_CREAT | O_APPEND, 0600);
-	f->folder = open(folder, O_RDONLY | O_DIRECTORY);
-	seam_growing_copy_init(&f->copy, kind, MAX_BYTES);
-	seam_growing_copy_set_source(&f->copy, open(f->path, O_RDONLY));
+	if (make_folder(state))
+		return -1;
+	snprintf(path, sizeof(path), "%s/map", folder);
+	map = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	folder_fd = open(folder, O_RDONLY | O_DIRECTORY);
+	copy = (struct growing_copy) {
+		.kind = SEAM_JIT_MAP, .from = -1, .to = -1, .times = -1,
+		.max_bytes = MAX_BYTES,
+	};
+	copy_set_source(&copy, open(path, O_RDONLY));
+	return 0;
 }
 
-static void begin(struct following *f)
+static int end(void **state)
 {
-	begin_kind(f, SEAM_JIT_MAP);
+	copy_close(&copy);
+	close(map);
+	close(folder_fd);
+	return drop_folder(state);
 }
 
-static void end(struct following *f)
+static void put(const char *text)
 {
-	seam_growing_copy_close(&f->copy);
-	close(f->map);
-	close(f->folder);
+	assert_int_equal(write(map, text, strlen(text)), strlen(text));
 }
 
-static void put(struct following *f, const char *text)
+static ssize_t step(void)
 {
-	assert_int_equal(write(f->map, text, strlen(text)), strlen(text));
+	return copy_update(&copy, folder_fd, "copy", 1 << 20, NULL);
 }
 
-static ssize_t look(struct following *f)
-{
-	return seam_growing_copy_update(&f->copy, f->folder, "copy", 1 << 20,
-					 NULL);
-}
-
-static void expect_file(const char *name, const char *text)
+static void expect_file(const char *text)
 {
 	struct seam_file file;
-	char path[96];
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	assert_int_equal(seam_file_read(&file, AT_FDCWD, path, 1 << 20, NULL),
-			 0);
+	assert_int_equal(seam_file_read(&file, folder_fd, "copy", 1 << 20,
+					NULL), 0);
 	assert_int_equal(file.bytes.size, strlen(text));
 	assert_memory_equal(file.bytes.data, text, strlen(text));
 	seam_file_close(&file);
@@ -74,11 +71,9 @@ static void read_marks(struct seam_perf_map_mark *marks, size_t n,
 	struct seam_perf_map_times times;
 	struct seam_perf_map_mark more;
 	struct seam_file file;
-	char path[96];
 
-	snprintf(path, sizeof(path), "%s/copy.times", folder);
-	assert_int_equal(seam_file_read(&file, AT_FDCWD, path, 1 << 20, NULL),
-			 0);
+	assert_int_equal(seam_file_read(&file, folder_fd, "copy.times", 1 << 20,
+					NULL), 0);
 	times = seam_perf_map_times_begin(file.bytes);
 	for (size_t i = 0; i < n; i++) {
 		assert_true(seam_perf_map_times_next(&times, &marks[i]));
@@ -89,162 +84,128 @@ static void read_marks(struct seam_perf_map_mark *marks, size_t n,
 	seam_file_close(&file);
 }
 
-static void what_comes_is_appended_with_its_time(void **state)
+UNIT_TEST(what_comes_is_appended_with_its_time)
 {
 	static const uint64_t offsets[] = { 0, 9, 12 };
 	struct seam_perf_map_mark marks[3];
 	uint64_t first_ns, second_ns;
-	struct following f;
 
-	begin(&f);
-	assert_int_equal(look(&f), 0);
-	put(&f, "1000 1 a\n");
+	assert_int_equal(step(), 0);
+	put("1000 1 a\n");
 	first_ns = seam_clock_ns();
-	assert_int_equal(look(&f), 9);
-	assert_int_equal(look(&f), 0);
+	assert_int_equal(step(), 9);
+	assert_int_equal(step(), 0);
 	second_ns = seam_clock_ns();
-	put(&f, "200");
-	assert_int_equal(look(&f), 3);
-	put(&f, "0 1 b\n");
-	assert_int_equal(look(&f), 6);
-	assert_int_equal(look(&f), 0);
-	expect_file("copy", "1000 1 a\n2000 1 b\n");
+	put("200");
+	assert_int_equal(step(), 3);
+	put("0 1 b\n");
+	assert_int_equal(step(), 6);
+	assert_int_equal(step(), 0);
+	expect_file("1000 1 a\n2000 1 b\n");
 	read_marks(marks, 3, offsets);
 	assert_true(marks[0].from_ns <= first_ns);
 	assert_true(marks[0].to_ns >= first_ns);
 	/* Nothing was there at the look before. */
 	assert_true(marks[1].from_ns >= marks[0].from_ns);
 	assert_true(marks[1].to_ns >= second_ns);
-	end(&f);
 }
 
-static void a_map_that_begins_anew_is_copied_after_the_old(void **state)
+UNIT_TEST(a_map_that_begins_anew_is_copied_after_the_old)
 {
 	static const uint64_t offsets[] = { 0, 12, 21, 30 };
 	struct seam_perf_map_mark marks[4];
-	struct following f;
 
-	begin(&f);
-	put(&f, "1000 1 a\n99");
-	look(&f);
+	put("1000 1 a\n99");
+	step();
 	/* Cut, and as long as before by now. */
-	assert_int_equal(ftruncate(f.map, 0), 0);
-	put(&f, "2000 1 b\n");
-	look(&f);
-	assert_int_equal(ftruncate(f.map, 0), 0);
-	put(&f, "3000 1 c\n");
-	look(&f);
-	expect_file("copy", "1000 1 a\n99\n2000 1 b\n3000 1 c\n");
+	assert_int_equal(ftruncate(map, 0), 0);
+	put("2000 1 b\n");
+	step();
+	assert_int_equal(ftruncate(map, 0), 0);
+	put("3000 1 c\n");
+	step();
+	expect_file("1000 1 a\n99\n2000 1 b\n3000 1 c\n");
 	/* Another file under its name. */
-	unlink(f.path);
-	close(f.map);
-	f.map = open(f.path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-	put(&f, "4000 1 d\n");
-	seam_growing_copy_set_source(&f.copy, open(f.path, O_RDONLY));
-	look(&f);
-	expect_file("copy", "1000 1 a\n99\n2000 1 b\n3000 1 c\n4000 1 d\n");
+	unlink(path);
+	close(map);
+	map = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	put("4000 1 d\n");
+	copy_set_source(&copy, open(path, O_RDONLY));
+	step();
+	expect_file("1000 1 a\n99\n2000 1 b\n3000 1 c\n4000 1 d\n");
 	read_marks(marks, 4, offsets);
-	end(&f);
 }
 
-static void a_map_of_zeros_or_without_end_is_bounded(void **state)
+UNIT_TEST(a_map_of_zeros_or_without_end_is_bounded)
 {
-	struct following f;
-
-	begin(&f);
-	put(&f, "1000 1 a\n");
+	put("1000 1 a\n");
 	/* A hole of a terabyte. */
-	if (ftruncate(f.map, (off_t)1 << 40) && errno != EFBIG)
+	if (ftruncate(map, (off_t)1 << 40) && errno != EFBIG)
 		fail();
-	look(&f);
-	assert_true(f.copy.is_over);
-	expect_file("copy", "1000 1 a\n");
-	put(&f, "2000 1 b\n");
-	assert_int_equal(look(&f), 0);
-	end(&f);
-	drop_folder(NULL);
-	make_folder(NULL);
-
-	begin(&f);
-	f.copy.max_bytes = 14;
-	put(&f, "1000 1 a\n2000 1 b\n");
-	look(&f);
-	assert_true(f.copy.is_over && f.copy.is_cut);
-	expect_file("copy", "1000 1 a\n2000 ");
-	end(&f);
-	drop_folder(NULL);
-	make_folder(NULL);
+	step();
+	assert_true(copy.is_over);
+	expect_file("1000 1 a\n");
+	put("2000 1 b\n");
+	assert_int_equal(step(), 0);
+	end(NULL);
+	begin(NULL);
+	copy.max_bytes = 14;
+	put("1000 1 a\n2000 1 b\n");
+	step();
+	assert_true(copy.is_over && copy.is_cut);
+	expect_file("1000 1 a\n2000 ");
+	end(NULL);
+	begin(NULL);
 
 	/* The newline after a cut line is one byte more than the limit. */
-	begin(&f);
-	f.copy.max_bytes = 14;
-	put(&f, "1000 1 a");
-	look(&f);
-	assert_int_equal(ftruncate(f.map, 0), 0);
-	put(&f, "2000 1");
-	look(&f);
-	put(&f, " b\n");
-	look(&f);
-	assert_true(f.copy.is_over && f.copy.is_cut);
-	expect_file("copy", "1000 1 a\n2000 1");
-	end(&f);
+	copy.max_bytes = 14;
+	put("1000 1 a");
+	step();
+	assert_int_equal(ftruncate(map, 0), 0);
+	put("2000 1");
+	step();
+	put(" b\n");
+	step();
+	assert_true(copy.is_over && copy.is_cut);
+	expect_file("1000 1 a\n2000 1");
 }
 
-static void a_dump_that_begins_anew_is_copied_anew(void **state)
+UNIT_TEST(a_dump_that_begins_anew_is_copied_anew)
 {
-	struct following f;
-
-	begin_kind(&f, SEAM_JIT_DUMP);
-	put(&f, "header and records");
-	look(&f);
-	put(&f, ", more");
-	look(&f);
-	expect_file("copy", "header and records, more");
-	assert_int_equal(f.copy.n_restarts, 0);
-	assert_int_equal(ftruncate(f.map, 0), 0);
-	put(&f, "header");
-	look(&f);
-	expect_file("copy", "header");
-	assert_int_equal(f.copy.n_restarts, 1);
+	copy.kind = SEAM_JIT_DUMP;
+	put("header and records");
+	step();
+	put(", more");
+	step();
+	expect_file("header and records, more");
+	assert_int_equal(copy.n_restarts, 0);
+	assert_int_equal(ftruncate(map, 0), 0);
+	put("header");
+	step();
+	expect_file("header");
+	assert_int_equal(copy.n_restarts, 1);
 	/* nothing is there where a hole ends */
-	assert_int_equal(ftruncate(f.map, 1 << 19), 0);
-	look(&f);
-	assert_true(f.copy.n_bytes <= 4096);
-	end(&f);
+	assert_int_equal(ftruncate(map, 1 << 19), 0);
+	step();
+	assert_true(copy.n_bytes <= 4096);
 }
 
-static void a_copy_that_cannot_be_written_ends(void **state)
+UNIT_TEST(a_copy_that_cannot_be_written_ends)
 {
 	struct rlimit old, limit;
-	struct following f;
 
-	begin(&f);
-	put(&f, "1000 1 a\n");
-	look(&f);
-	put(&f, "2000 1 b\n");
+	put("1000 1 a\n");
+	step();
+	put("2000 1 b\n");
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &old);
 	limit = old;
 	limit.rlim_cur = 12;
 	setrlimit(RLIMIT_FSIZE, &limit);
-	assert_int_equal(look(&f), -EFBIG);
+	assert_int_equal(step(), -EFBIG);
 	setrlimit(RLIMIT_FSIZE, &old);
-	assert_int_equal(look(&f), 0);
-	assert_true(f.copy.n_bytes == 9);
-	end(&f);
+	assert_int_equal(step(), 0);
+	assert_true(copy.n_bytes == 9);
 }
 
-int main(void)
-{
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
-	const struct CMUnitTest tests[] = {
-		TEST(what_comes_is_appended_with_its_time),
-		TEST(a_map_that_begins_anew_is_copied_after_the_old),
-		TEST(a_map_of_zeros_or_without_end_is_bounded),
-		TEST(a_dump_that_begins_anew_is_copied_anew),
-		TEST(a_copy_that_cannot_be_written_ends),
-	};
-
-	return cmocka_run_group_tests_name("map_copy", tests, NULL, NULL);
-}
+UNIT_TESTS(begin, end)

@@ -78,19 +78,32 @@ static struct built build(uint64_t time_ns)
 	return b;
 }
 
-static bool take(struct seam_guest_service *g, struct built *b)
-{
-	struct seam_service_stream stream = { .service = &g->guest };
+static struct seam_guest_service g;
 
-	return g->guest.take(&stream, b->bytes, b->size);
+static int set_up(void **state)
+{
+	seam_guest_service_init(&g, PERIOD_NS);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	seam_guest_service_fini(&g);
+	return 0;
+}
+
+static bool take(struct built *b)
+{
+	struct seam_service_stream stream = { .service = &g.guest };
+
+	return g.guest.take(&stream, b->bytes, b->size);
 }
 
 /* Whether readers of "data" understand the sample. */
-static bool is_readable(const struct seam_guest_service *g,
-			const struct built *b)
+static bool is_readable(const struct built *b)
 {
 	struct perf_event_attr opened = {
-		.sample_type = g->guest.sample_type, .size = sizeof(opened),
+		.sample_type = g.guest.sample_type, .size = sizeof(opened),
 	};
 	struct seam_perf_attr attr = seam_perf_attr_of(&opened);
 	struct seam_guest_reader reader;
@@ -105,44 +118,25 @@ static bool is_readable(const struct seam_guest_service *g,
 	       seam_guest_read_sample(sample.raw, &reader, NULL) == 0;
 }
 
-static struct seam_guest_service *make(void)
+UNIT_TEST(the_recorder_sets_period_and_mode)
 {
-	struct seam_guest_service *g = calloc(1, sizeof(*g));
-
-	assert_non_null(g);
-	seam_guest_service_init(g);
-	seam_guest_service_set_period(g, PERIOD_NS);
-	return g;
-}
-
-static void destroy(struct seam_guest_service *g)
-{
-	seam_guest_service_fini(g);
-	free(g);
-}
-
-static void the_recorder_sets_period_and_mode(void **state)
-{
-	struct seam_guest_service *g = make();
 	struct seam_ring_header header;
 	struct built b = build(1);
 	uint64_t ip;
 
-	assert_true(take(g, &b));
-	assert_true(is_readable(g, &b));
+	assert_true(take(&b));
+	assert_true(is_readable(&b));
 	memcpy(&header, b.bytes, sizeof(header));
 	memcpy(&ip, b.bytes + 16, sizeof(ip));
 	assert_int_equal(header.misc, PERF_RECORD_MISC_KERNEL);
 	assert_int_equal(ip, UINT64_C(0xffffffff81000010));
-	assert_int_equal(g->counts.n[SEAM_COUNT_GUEST_SAMPLES], 1);
-	assert_int_equal(g->counts.n[SEAM_COUNT_GUEST_WITH_GUEST], 1);
-	assert_int_equal(g->counts.n[SEAM_COUNT_GUEST_TICKS], 3);
-	destroy(g);
+	assert_int_equal(g.counts.n[SEAM_COUNT_GUEST_SAMPLES], 1);
+	assert_int_equal(g.counts.n[SEAM_COUNT_GUEST_WITH_GUEST], 1);
+	assert_int_equal(g.counts.n[SEAM_COUNT_GUEST_TICKS], 3);
 }
 
-static void refuses_a_record_that_is_cut_anywhere(void **state)
+UNIT_TEST(refuses_a_record_that_is_cut_anywhere)
 {
-	struct seam_guest_service *g = make();
 	struct built whole = build(1);
 
 	for (size_t size = sizeof(struct seam_ring_header); size < whole.size;
@@ -150,42 +144,38 @@ static void refuses_a_record_that_is_cut_anywhere(void **state)
 		struct built b = whole;
 
 		b.size = size;
-		assert_false(take(g, &b));
+		assert_false(take(&b));
 	}
-	assert_int_equal(g->counts.n[SEAM_COUNT_GUEST_SAMPLES], 0);
-	destroy(g);
+	assert_int_equal(g.counts.n[SEAM_COUNT_GUEST_SAMPLES], 0);
 }
 
 /* Bits that decide how the rest is read: counts, contexts, sizes, the record. */
-static void a_changed_bit_is_refused_or_can_be_read(void **state)
+UNIT_TEST(a_changed_bit_is_refused_or_can_be_read)
 {
-	struct seam_guest_service *g = make();
 	struct built whole = build(1);
 	size_t n_refused = 0, n_read = 0;
 
 	for (size_t bit = CHAIN_AT * 8; bit < whole.size * 8; bit++) {
 		struct built b = whole;
 		b.bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
-		if (!take(g, &b)) {
+		if (!take(&b)) {
 			n_refused++;
 			continue;
 		}
 		/* a weight is the program's own, within its time: below */
 		if (bit / 8 >= TICKS_AT && bit / 8 < TICKS_AT + 4)
 			continue;
-		assert_true(is_readable(g, &b));
+		assert_true(is_readable(&b));
 		n_read++;
 	}
 	assert_true(n_refused > 200 && n_read > 200);
-	destroy(g);
 }
 
 /* Samples with weight 3, of which the first has @n_first. */
 static uint64_t ticks_of(uint32_t n_first, uint64_t samples)
 {
-	struct seam_guest_service *g = make();
 	struct seam_service_stream stream = {
-		.service = &g->guest, .tid = 42,
+		.service = &g.guest, .tid = 42,
 		.since_ns = UINT64_C(1000) * PERIOD_NS,
 	};
 	uint64_t n;
@@ -195,16 +185,17 @@ static uint64_t ticks_of(uint32_t n_first, uint64_t samples)
 
 		if (i == 0)
 			memcpy(b.bytes + TICKS_AT, &n_first, sizeof(n_first));
-		g->guest.preview(&g->guest, &stream, b.bytes, b.size);
-		g->guest.take(&stream, b.bytes, b.size);
+		g.guest.preview(&g.guest, &stream, b.bytes, b.size);
+		g.guest.take(&stream, b.bytes, b.size);
 	}
-	n = g->counts.n[SEAM_COUNT_GUEST_TICKS];
-	destroy(g);
+	n = g.counts.n[SEAM_COUNT_GUEST_TICKS];
+	tear_down(NULL);
+	set_up(NULL);
 	return n;
 }
 
 /* A thousand periods have passed since the program connected. */
-static void weights_are_not_more_than_the_time_that_has_passed(void **state)
+UNIT_TEST(weights_are_not_more_than_the_time_that_has_passed)
 {
 	assert_int_equal(ticks_of(1000, 1), 1000);
 	assert_int_equal(ticks_of(UINT32_MAX, 1), 0);
@@ -213,16 +204,14 @@ static void weights_are_not_more_than_the_time_that_has_passed(void **state)
 	assert_in_range(ticks_of(1000, 5000), 1000, 1100);
 }
 
-static bool supersedes(struct seam_guest_service *g, uint32_t tid,
-		       uint64_t time_ns)
+static bool supersedes(uint32_t tid, uint64_t time_ns)
 {
-	return g->guest.supersedes(&g->guest, tid, time_ns);
+	return g.guest.supersedes(&g.guest, tid, time_ns);
 }
 
-static void only_samples_of_an_agents_time_are_superseded(void **state)
+UNIT_TEST(only_samples_of_an_agents_time_are_superseded)
 {
 	enum { MS = 1000000, TID = 42, SILENT_MS = 20 + 8 };
-	struct seam_guest_service *g = make();
 	struct seam_service_stream stream = { .pid = TID, .tid = TID };
 	const struct seam_owner_counts none = { 0 };
 	const struct seam_perf_sideband exec = {
@@ -233,97 +222,74 @@ static void only_samples_of_an_agents_time_are_superseded(void **state)
 	for (uint64_t ms = 100; ms <= 200; ms++) {
 		struct built b = build(ms * MS);
 
-		g->guest.preview(&g->guest, &stream, b.bytes, b.size);
+		g.guest.preview(&g.guest, &stream, b.bytes, b.size);
 	}
-	assert_false(supersedes(g, TID, 98 * MS));
-	assert_true(supersedes(g, TID, 100 * MS));
-	assert_true(supersedes(g, TID, 150 * MS));
-	assert_false(supersedes(g, TID + 1, 150 * MS));
+	assert_false(supersedes(TID, 98 * MS));
+	assert_true(supersedes(TID, 100 * MS));
+	assert_true(supersedes(TID, 150 * MS));
+	assert_false(supersedes(TID + 1, 150 * MS));
 	/* the newest are not here yet; but for long it is silent */
-	assert_true(supersedes(g, TID, (200 + SILENT_MS) * (uint64_t)MS));
-	assert_false(supersedes(g, TID, (201 + SILENT_MS) * (uint64_t)MS));
+	assert_true(supersedes(TID, (200 + SILENT_MS) * (uint64_t)MS));
+	assert_false(supersedes(TID, (201 + SILENT_MS) * (uint64_t)MS));
 	/* another program from there on, until it has an agent */
-	g->guest.sideband(&g->guest, &exec);
-	assert_true(supersedes(g, TID, 190 * MS));
-	assert_false(supersedes(g, TID, 191 * MS));
-	stream.service = &g->guest;
-	g->guest.end(&stream, &none);
-	assert_true(supersedes(g, TID, 150 * MS));
-	assert_int_equal(g->counts.n[SEAM_COUNT_GUEST_SUPERSEDED], 5);
-	destroy(g);
+	g.guest.sideband(&g.guest, &exec);
+	assert_true(supersedes(TID, 190 * MS));
+	assert_false(supersedes(TID, 191 * MS));
+	stream.service = &g.guest;
+	g.guest.end(&stream, &none);
+	assert_true(supersedes(TID, 150 * MS));
+	assert_int_equal(g.counts.n[SEAM_COUNT_GUEST_SUPERSEDED], 5);
 }
 
 /* The recorder's samples hold what an agent's do not. */
-static void an_invalid_record_supersedes_nothing(void **state)
+UNIT_TEST(an_invalid_record_supersedes_nothing)
 {
 	enum { TID = 42 };
-	struct seam_guest_service *g = make();
 	struct seam_service_stream stream = {
-		.service = &g->guest, .tid = TID,
+		.service = &g.guest, .tid = TID,
 		.since_ns = UINT64_C(1000) * PERIOD_NS,
 	};
 	const uint64_t at_ns = UINT64_C(1010) * PERIOD_NS;
 	struct built b = build(at_ns);
 
 	for (size_t size = 0; size < b.size; size += 8)
-		g->guest.preview(&g->guest, &stream, b.bytes, size);
+		g.guest.preview(&g.guest, &stream, b.bytes, size);
 	memset(b.bytes + TICKS_AT, 0xff, 4);
-	g->guest.preview(&g->guest, &stream, b.bytes, b.size);
-	assert_false(supersedes(g, TID, at_ns));
+	g.guest.preview(&g.guest, &stream, b.bytes, b.size);
+	assert_false(supersedes(TID, at_ns));
 	/* nor does a time that has not come, or is before it connected */
 	b = build(UINT64_MAX);
-	g->guest.preview(&g->guest, &stream, b.bytes, b.size);
+	g.guest.preview(&g.guest, &stream, b.bytes, b.size);
 	b = build(0);
-	g->guest.preview(&g->guest, &stream, b.bytes, b.size);
-	assert_false(supersedes(g, TID, at_ns));
-	assert_false(supersedes(g, TID, UINT64_MAX / 2));
-	destroy(g);
+	g.guest.preview(&g.guest, &stream, b.bytes, b.size);
+	assert_false(supersedes(TID, at_ns));
+	assert_false(supersedes(TID, UINT64_MAX / 2));
 }
 
-static void streams_that_have_ended_are_not_all_kept(void **state)
+UNIT_TEST(streams_that_have_ended_are_not_all_kept)
 {
 	enum { N = 2000, MS = 1000000 };
-	struct seam_guest_service *g = make();
 	const struct seam_owner_counts none = { 0 };
 
 	for (uint32_t i = 1; i <= N; i++) {
 		struct seam_service_stream stream = { .tid = i };
 		struct built b = build(100 * MS);
 
-		g->guest.preview(&g->guest, &stream, b.bytes, b.size);
-		assert_true(supersedes(g, i, 100 * MS));
-		stream.service = &g->guest;
-		g->guest.end(&stream, &none);
+		g.guest.preview(&g.guest, &stream, b.bytes, b.size);
+		assert_true(supersedes(i, 100 * MS));
+		stream.service = &g.guest;
+		g.guest.end(&stream, &none);
 	}
-	assert_true(g->streams.n < N / 2);
-	destroy(g);
+	assert_true(g.streams.n < N / 2);
 }
 
-static void what_is_refused_is_damage(void **state)
+UNIT_TEST(what_is_refused_is_damage)
 {
-	struct seam_guest_service *g = make();
 	struct built b = build(1);
 
 	b.bytes[b.size - 1] = 1;
-	assert_false(take(g, &b));
-	assert_int_equal(g->counts.n[SEAM_COUNT_BAD_BYTES], b.size);
-	destroy(g);
+	assert_false(take(&b));
+	assert_int_equal(g.counts.n[SEAM_COUNT_BAD_BYTES], b.size);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_recorder_sets_period_and_mode),
-		cmocka_unit_test(refuses_a_record_that_is_cut_anywhere),
-		cmocka_unit_test(a_changed_bit_is_refused_or_can_be_read),
-		cmocka_unit_test(
-			weights_are_not_more_than_the_time_that_has_passed),
-		cmocka_unit_test(an_invalid_record_supersedes_nothing),
-		cmocka_unit_test(what_is_refused_is_damage),
-		cmocka_unit_test(
-		streams_that_have_ended_are_not_all_kept),
-		cmocka_unit_test(only_samples_of_an_agents_time_are_superseded),
-	};
-
-	return cmocka_run_group_tests_name("guest_service", tests, NULL, NULL);
-}
+UNIT_TESTS(set_up, tear_down)

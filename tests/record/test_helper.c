@@ -25,6 +25,42 @@ struct call {
 };
 
 static int n_freed;
+static struct seam_helper *helper;
+static struct log said;
+static int never[2];	/* nobody writes into it */
+
+static int set_up(void **state)
+{
+	helper = seam_helper_new(NULL);
+	said = (struct log) { .n_done = 0 };
+	n_freed = 0;
+	return helper ? pipe(never) : -1;
+}
+
+static int count_freed(void)
+{
+	return __atomic_load_n(&n_freed, __ATOMIC_SEQ_CST);
+}
+
+/* The calls that hang end, and @n more jobs are freed. */
+static void let_go(int n)
+{
+	int before = count_freed();
+
+	close(never[1]);
+	never[1] = -1;
+	while (count_freed() - before < n)
+		poll(NULL, 0, 1);
+}
+
+static int tear_down(void **state)
+{
+	seam_helper_free(helper);
+	if (never[1] >= 0)
+		close(never[1]);
+	close(never[0]);
+	return 0;
+}
 
 static void run(struct seam_helper_job *job)
 {
@@ -55,15 +91,14 @@ static void free_call(struct seam_helper_job *job)
 	free(job);
 }
 
-static int submit_of(struct seam_helper *helper, struct log *log, uid_t user,
-		     char letter, int waits_for)
+static int submit_of(uid_t user, char letter, int waits_for)
 {
 	struct call *call = calloc(1, sizeof(*call));
 
 	assert_non_null(call);
 	call->job = (struct seam_helper_job) {
 		.run = run, .done = done, .given_up = given_up,
-		.free = free_call, .context = log,
+		.free = free_call, .context = &said,
 		.tag = (uint64_t)letter, .limit_ns = 20 * 1000 * 1000,
 		.user = user,
 	};
@@ -72,13 +107,12 @@ static int submit_of(struct seam_helper *helper, struct log *log, uid_t user,
 	return seam_helper_submit(helper, &call->job);
 }
 
-static int submit(struct seam_helper *helper, struct log *log, char letter,
-		  int waits_for)
+static int submit(char letter, int waits_for)
 {
-	return submit_of(helper, log, SEAM_HELPER_NO_USER, letter, waits_for);
+	return submit_of(SEAM_HELPER_NO_USER, letter, waits_for);
 }
 
-static void wait_for_all(struct seam_helper *helper)
+static void wait_for_all(void)
 {
 	struct pollfd fd = {
 		.fd = seam_helper_fd(helper), .events = POLLIN,
@@ -88,139 +122,88 @@ static void wait_for_all(struct seam_helper *helper)
 		poll(&fd, 1, 5);
 }
 
-static void jobs_are_done_in_their_order(void **state)
+UNIT_TEST(jobs_are_done_in_their_order)
 {
-	struct seam_helper *helper = seam_helper_new(NULL);
-	struct log log = { 0 };
-
 	for (char c = 'a'; c <= 'z'; c++)
-		assert_int_equal(submit(helper, &log, c, -1), 0);
-	wait_for_all(helper);
-	assert_string_equal(log.done, "abcdefghijklmnopqrstuvwxyz");
-	assert_int_equal(log.n_given_up, 0);
-	seam_helper_free(helper);
+		assert_int_equal(submit(c, -1), 0);
+	wait_for_all();
+	assert_string_equal(said.done, "abcdefghijklmnopqrstuvwxyz");
+	assert_int_equal(said.n_given_up, 0);
 }
 
-static void one_that_hangs_is_given_up_and_the_next_is_done(void **state)
+UNIT_TEST(one_that_hangs_is_given_up_and_the_next_is_done)
 {
-	struct seam_helper *helper = seam_helper_new(NULL);
-	struct log log = { 0 };
-	int never[2];
-
-	assert_int_equal(pipe(never), 0);
-	submit(helper, &log, 'a', -1);
-	submit(helper, &log, 'x', never[0]);
-	submit(helper, &log, 'b', -1);
-	wait_for_all(helper);
-	assert_string_equal(log.done, "ab");
-	assert_int_equal(log.n_given_up, 1);
-	assert_int_equal(log.given_up[0], 'x');
+	submit('a', -1);
+	submit('x', never[0]);
+	submit('b', -1);
+	wait_for_all();
+	assert_string_equal(said.done, "ab");
+	assert_int_equal(said.n_given_up, 1);
+	assert_int_equal(said.given_up[0], 'x');
 	/* it ends after all, when nobody waits for it any more */
-	n_freed = 0;
-	close(never[1]);
-	while (__atomic_load_n(&n_freed, __ATOMIC_SEQ_CST) == 0)
-		poll(NULL, 0, 1);
-	close(never[0]);
-	seam_helper_free(helper);
+	let_go(1);
 }
 
-static void after_so_many_that_hang_the_rest_is_given_up(void **state)
+UNIT_TEST(after_so_many_that_hang_the_rest_is_given_up)
 {
-	struct seam_helper *helper = seam_helper_new(NULL);
-	struct log log = { 0 };
-	int never[2];
-
-	assert_int_equal(pipe(never), 0);
 	for (int i = 0; i <= SEAM_HELPER_MAX_STUCK; i++)
-		submit(helper, &log, 'x', never[0]);
-	wait_for_all(helper);
-	assert_int_equal(log.n_given_up, SEAM_HELPER_MAX_STUCK + 1);
-	assert_int_equal(submit(helper, &log, 'a', -1), -EBUSY);
-	n_freed = 0;
-	close(never[1]);
-	while (__atomic_load_n(&n_freed, __ATOMIC_SEQ_CST) <
-	       SEAM_HELPER_MAX_STUCK)
-		poll(NULL, 0, 1);
-	close(never[0]);
-	seam_helper_free(helper);
+		submit('x', never[0]);
+	wait_for_all();
+	assert_int_equal(said.n_given_up, SEAM_HELPER_MAX_STUCK + 1);
+	assert_int_equal(submit('a', -1), -EBUSY);
+	let_go(SEAM_HELPER_MAX_STUCK);
 }
 
 /* One user with a file system that does not answer. */
-static void the_jobs_of_other_users_are_done_all_the_same(void **state)
+UNIT_TEST(the_jobs_of_other_users_are_done_all_the_same)
 {
 	enum { HOSTILE = 1001, OTHER = 1002 };
-	struct seam_helper *helper = seam_helper_new(NULL);
-	struct log log = { 0 };
-	int never[2];
-
-	assert_int_equal(pipe(never), 0);
 	for (int i = 0; i < 2 * SEAM_HELPER_MAX_STUCK; i++)
-		submit_of(helper, &log, HOSTILE, 'x', never[0]);
-	submit_of(helper, &log, OTHER, 'a', -1);
-	submit_of(helper, &log, HOSTILE, 'y', -1);
-	submit_of(helper, &log, OTHER, 'b', -1);
-	wait_for_all(helper);
-	assert_string_equal(log.done, "ab");
-	assert_int_equal(log.n_given_up, 2 * SEAM_HELPER_MAX_STUCK + 1);
-	assert_int_equal(submit_of(helper, &log, HOSTILE, 'z', -1), -EBUSY);
-	assert_int_equal(submit_of(helper, &log, OTHER, 'c', -1), 0);
-	wait_for_all(helper);
-	assert_string_equal(log.done, "abc");
-	seam_helper_free(helper);
-	close(never[1]);
-	close(never[0]);
+		submit_of(HOSTILE, 'x', never[0]);
+	submit_of(OTHER, 'a', -1);
+	submit_of(HOSTILE, 'y', -1);
+	submit_of(OTHER, 'b', -1);
+	wait_for_all();
+	assert_string_equal(said.done, "ab");
+	assert_int_equal(said.n_given_up, 2 * SEAM_HELPER_MAX_STUCK + 1);
+	assert_int_equal(submit_of(HOSTILE, 'z', -1), -EBUSY);
+	assert_int_equal(submit_of(OTHER, 'c', -1), 0);
+	wait_for_all();
+	assert_string_equal(said.done, "abc");
 }
 
-static void so_many_users_stop_all_until_their_threads_come_back(void **state)
+UNIT_TEST(so_many_users_stop_all_until_their_threads_come_back)
 {
 	enum { N = SEAM_HELPER_MAX_ALL_STUCK };
-	struct seam_helper *helper = seam_helper_new(NULL);
-	struct log log = { 0 };
-	int never[2];
-
-	assert_int_equal(pipe(never), 0);
 	for (uid_t i = 0; i < N; i++)
-		submit_of(helper, &log, i, 'x', never[0]);
-	wait_for_all(helper);
-	assert_int_equal(log.n_given_up, N);
-	assert_int_equal(submit_of(helper, &log, N, 'a', -1), -EBUSY);
-	n_freed = 0;
-	close(never[1]);
-	while (__atomic_load_n(&n_freed, __ATOMIC_SEQ_CST) < N)
-		poll(NULL, 0, 1);
-	assert_int_equal(submit_of(helper, &log, 0, 'a', -1), 0);
-	assert_int_equal(submit_of(helper, &log, N, 'b', -1), 0);
-	wait_for_all(helper);
-	assert_string_equal(log.done, "ab");
-	seam_helper_free(helper);
-	close(never[0]);
+		submit_of(i, 'x', never[0]);
+	wait_for_all();
+	assert_int_equal(said.n_given_up, N);
+	assert_int_equal(submit_of(N, 'a', -1), -EBUSY);
+	let_go(N);
+	assert_int_equal(submit_of(0, 'a', -1), 0);
+	assert_int_equal(submit_of(N, 'b', -1), 0);
+	wait_for_all();
+	assert_string_equal(said.done, "ab");
 }
 
-static void a_user_is_known_by_the_process(void **state)
+UNIT_TEST(a_user_is_known_by_the_process)
 {
 	assert_int_equal(seam_helper_user_of(getpid()), getuid());
 	assert_int_equal(seam_helper_user_of(-1), SEAM_HELPER_NO_USER);
 }
 
-static void no_more_than_so_many_wait(void **state)
+UNIT_TEST(no_more_than_so_many_wait)
 {
-	struct seam_helper *helper = seam_helper_new(NULL);
-	struct log log = { 0 };
-	int never[2], n = 0;
+	int n = 0;
 
-	assert_int_equal(pipe(never), 0);
-	while (submit(helper, &log, 'x', never[0]) == 0)
+	while (submit('x', never[0]) == 0)
 		n++;
-	assert_true(n == SEAM_HELPER_MAX_JOBS ||
-		    n == SEAM_HELPER_MAX_JOBS + 1);
+	assert_true(n == SEAM_HELPER_MAX_JOBS || n == SEAM_HELPER_MAX_JOBS + 1);
 	seam_helper_abandon(helper);
-	assert_int_equal(log.n_given_up, n);
+	assert_int_equal(said.n_given_up, n);
 	assert_false(seam_helper_collect(helper));
-	close(never[1]);
-	while (__atomic_load_n(&n_freed, __ATOMIC_SEQ_CST) < n)
-		poll(NULL, 0, 1);
-	close(never[0]);
-	seam_helper_free(helper);
+	let_go(n);
 }
 
 static bool says(int fd, const char *text)
@@ -244,25 +227,22 @@ int __lsan_is_turned_off(void)
 }
 
 /* Where a call hangs, the process that made it is left; here it is killed. */
-static void a_process_ends_although_a_call_hangs(void **state)
+UNIT_TEST(a_process_ends_although_a_call_hangs)
 {
-	int never[2], out[2], status;
+	int out[2], status;
 	pid_t child;
 
-	assert_int_equal(pipe(never), 0);
 	assert_int_equal(pipe(out), 0);
 	child = fork();
 	if (child == 0) {
-		struct seam_helper *helper = seam_helper_new(NULL);
-		struct log log = { 0 };
-
+		set_up(NULL);
 		close(STDOUT_FILENO);
 		dup2(out[1], STDERR_FILENO);
 		close(out[0]);
 		close(out[1]);
-		submit(helper, &log, 'x', never[0]);
-		wait_for_all(helper);
-		if (log.n_given_up == 1)
+		submit('x', never[0]);
+		wait_for_all();
+		if (said.n_given_up == 1)
 			(void)!write(STDERR_FILENO, "ends", 4);
 		seam_helper_free(helper);
 		exit(7);
@@ -273,42 +253,22 @@ static void a_process_ends_although_a_call_hangs(void **state)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 	close(out[0]);
-	close(never[0]);
-	close(never[1]);
 }
 
-static void a_descriptor_is_closed_by_the_helper(void **state)
+UNIT_TEST(a_descriptor_is_closed_by_the_helper)
 {
-	struct seam_helper *helper = seam_helper_new(NULL);
-	struct log log = { 0 };
 	int fds[2];
 
 	assert_int_equal(pipe(fds), 0);
-	submit(helper, &log, 'a', -1);
+	submit('a', -1);
 	seam_helper_close(helper, getuid(), fds[0]);
 	seam_helper_close(helper, getuid(), -1);
-	wait_for_all(helper);
+	wait_for_all();
 	seam_helper_free(helper);
+	helper = NULL;
 	assert_int_equal(fcntl(fds[0], F_GETFD), -1);
 	seam_helper_close(NULL, getuid(), fds[1]);
 	assert_int_equal(fcntl(fds[1], F_GETFD), -1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(jobs_are_done_in_their_order),
-		cmocka_unit_test(
-			one_that_hangs_is_given_up_and_the_next_is_done),
-		cmocka_unit_test(after_so_many_that_hang_the_rest_is_given_up),
-		cmocka_unit_test(the_jobs_of_other_users_are_done_all_the_same),
-		cmocka_unit_test(
-		so_many_users_stop_all_until_their_threads_come_back),
-		cmocka_unit_test(a_user_is_known_by_the_process),
-		cmocka_unit_test(no_more_than_so_many_wait),
-		cmocka_unit_test(a_process_ends_although_a_call_hangs),
-		cmocka_unit_test(a_descriptor_is_closed_by_the_helper),
-	};
-
-	return cmocka_run_group_tests_name("helper", tests, NULL, NULL);
-}
+UNIT_TESTS(set_up, tear_down)

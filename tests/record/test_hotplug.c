@@ -24,8 +24,7 @@ bool __wrap_seam_sources_enabled_ns(const struct seam_sources *s, size_t i,
 	return true;
 }
 
-int __wrap_seam_procfs_cpus(struct seam_number_list *cpus,
-			    struct seam_err *err)
+int __wrap_seam_procfs_cpus(struct seam_number_list *cpus, struct seam_err *err)
 {
 	(void)err;
 	for (size_t i = 0; i < n_online; i++)
@@ -65,7 +64,7 @@ static void set_online(size_t n)
 		enabled_ns[i] = 10 * SECOND;
 }
 
-static void all_were_there(void **state)
+UNIT_TEST(all_were_there)
 {
 	struct seam_counts l;
 
@@ -88,7 +87,7 @@ static void all_were_there(void **state)
 	assert_int_equal(l.n[SEAM_COUNT_CPUS_NEW], 0);
 }
 
-static void one_that_came_back_is_lost_from_when_it_went(void **state)
+UNIT_TEST(one_that_came_back_is_lost_from_when_it_went)
 {
 	struct seam_counts l;
 
@@ -101,7 +100,7 @@ static void one_that_came_back_is_lost_from_when_it_went(void **state)
 	assert_int_equal(l.n[SEAM_COUNT_CPU_NS], 6 * SECOND);
 }
 
-static void one_that_stayed_away_had_nothing_to_lose(void **state)
+UNIT_TEST(one_that_stayed_away_had_nothing_to_lose)
 {
 	struct seam_counts l;
 
@@ -112,7 +111,7 @@ static void one_that_stayed_away_had_nothing_to_lose(void **state)
 	assert_int_equal(l.n[SEAM_COUNT_CPUS_NEW], 0);
 }
 
-static void one_that_is_new_has_no_events(void **state)
+UNIT_TEST(one_that_is_new_has_no_events)
 {
 	struct seam_counts l;
 
@@ -123,14 +122,4 @@ static void one_that_is_new_has_no_events(void **state)
 	assert_int_equal(l.n[SEAM_COUNT_CPUS_BACK], 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_were_there),
-		cmocka_unit_test(one_that_came_back_is_lost_from_when_it_went),
-		cmocka_unit_test(one_that_stayed_away_had_nothing_to_lose),
-		cmocka_unit_test(one_that_is_new_has_no_events),
-	};
-
-	return cmocka_run_group_tests_name("hotplug", tests, NULL, NULL);
-}
+UNIT_TESTS(NULL, NULL)

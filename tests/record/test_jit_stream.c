@@ -162,7 +162,7 @@ static size_t read_back(struct seam_jitdump_load *last)
 	return n;
 }
 
-static void a_group_is_one_however_it_is_cut(void **state)
+UNIT_TEST(a_group_is_one_however_it_is_cut)
 {
 	struct seam_jit_stream *stream = begin();
 	struct seam_jitdump_load load;
@@ -184,7 +184,7 @@ static void a_group_is_one_however_it_is_cut(void **state)
 	assert_int_equal(jit.n_group_bytes, 0);
 }
 
-static void a_group_that_ends_early_is_dropped(void **state)
+UNIT_TEST(a_group_that_ends_early_is_dropped)
 {
 	struct seam_jit_stream *stream = begin();
 	struct seam_jitdump_load load;
@@ -208,7 +208,7 @@ static void a_group_that_ends_early_is_dropped(void **state)
 	assert_int_equal(read_back(&load), 0);
 }
 
-static void no_byte_makes_a_dump_that_is_not_clean(void **state)
+UNIT_TEST(no_byte_makes_a_dump_that_is_not_clean)
 {
 	static const uint8_t values[] = { 0, 1, 2, 3, 4, 0x7f, 0x80, 0xff };
 	struct seam_jit_stream *stream = begin();
@@ -231,7 +231,7 @@ static void no_byte_makes_a_dump_that_is_not_clean(void **state)
 	assert_int_equal(read_back(&load), n);
 }
 
-static void two_groups_in_one_are_none(void **state)
+UNIT_TEST(two_groups_in_one_are_none)
 {
 	struct seam_jit_stream *stream = begin();
 	uint8_t group[2 * MAX];
@@ -244,7 +244,7 @@ static void two_groups_in_one_are_none(void **state)
 	end(stream, 0);
 }
 
-static void times_and_threads_are_bounded(void **state)
+UNIT_TEST(times_and_threads_are_bounded)
 {
 	struct seam_jit_stream *stream = begin();
 	struct seam_jitdump_load load;
@@ -259,7 +259,7 @@ static void times_and_threads_are_bounded(void **state)
 	assert_int_equal(load.tid, PID);	/* 1 is no thread of ours */
 }
 
-static void streams_of_one_process_keep_their_ids_apart(void **state)
+UNIT_TEST(streams_of_one_process_keep_their_ids_apart)
 {
 	struct seam_jit_stream *first = begin(), *second = begin();
 	struct seam_jitdump_load load;
@@ -276,7 +276,7 @@ static void streams_of_one_process_keep_their_ids_apart(void **state)
 	assert_int_equal(jit.n_streams, 2);
 }
 
-static void a_full_disk_loses_whole_groups_and_counts_them(void **state)
+UNIT_TEST(a_full_disk_loses_whole_groups_and_counts_them)
 {
 	struct rlimit all, little = { .rlim_cur = 1000 };
 	struct seam_jit_stream *stream = begin();
@@ -302,7 +302,7 @@ static void a_full_disk_loses_whole_groups_and_counts_them(void **state)
 	assert_int_equal(jit.n_unwritten + jit.n_written, 21);
 }
 
-static void a_group_without_end_is_given_up(void **state)
+UNIT_TEST(a_group_without_end_is_given_up)
 {
 	struct seam_jit_stream *stream = begin();
 	uint8_t *bytes = calloc(1, 60000);
@@ -357,7 +357,7 @@ static size_t held_by(const struct seam_jit_stream *stream)
 	return stream->group.cap;
 }
 
-static void the_memory_of_a_large_piece_is_given_back(void **state)
+UNIT_TEST(the_memory_of_a_large_piece_is_given_back)
 {
 	enum { LITTLE = 64 << 10 };
 	struct seam_jit_stream *stream = begin();
@@ -380,7 +380,7 @@ static void the_memory_of_a_large_piece_is_given_back(void **state)
 	free(group);
 }
 
-static void who_never_ends_a_group_takes_nobodys_names(void **state)
+UNIT_TEST(who_never_ends_a_group_takes_nobodys_names)
 {
 	enum { N_LIARS = 12 };
 	struct seam_jit_stream *liars[N_LIARS], *honest = begin();
@@ -410,21 +410,4 @@ static void who_never_ends_a_group_takes_nobodys_names(void **state)
 	free(lie);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(a_group_is_one_however_it_is_cut),
-		TEST(a_group_that_ends_early_is_dropped),
-		TEST(no_byte_makes_a_dump_that_is_not_clean),
-		TEST(two_groups_in_one_are_none),
-		TEST(times_and_threads_are_bounded),
-		TEST(streams_of_one_process_keep_their_ids_apart),
-		TEST(a_full_disk_loses_whole_groups_and_counts_them),
-		TEST(a_group_without_end_is_given_up),
-		TEST(the_memory_of_a_large_piece_is_given_back),
-		TEST(who_never_ends_a_group_takes_nobodys_names),
-	};
-
-	return cmocka_run_group_tests_name("jit_stream", tests, NULL, NULL);
-}
+UNIT_TESTS(set_up, tear_down)

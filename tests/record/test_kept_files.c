@@ -61,7 +61,7 @@ static struct seam_kept_counts copy(struct seam_kept_files *kept)
 	return counts.files;
 }
 
-static void files_beyond_the_descriptors_are_too_many_not_gone(void **state)
+UNIT_TEST(files_beyond_the_descriptors_are_too_many_not_gone)
 {
 	enum { MORE = 5 };
 	struct seam_kept_files kept = { 0 };
@@ -82,7 +82,7 @@ static void files_beyond_the_descriptors_are_too_many_not_gone(void **state)
 }
 
 /* By build id, and by inode where there is none. */
-static void a_file_is_in_the_list_once_for_each_path(void **state)
+UNIT_TEST(a_file_is_in_the_list_once_for_each_path)
 {
 	struct seam_kept_files kept = { 0 };
 	char name[32];
@@ -157,7 +157,7 @@ static int kept_of(const struct kept_program *programs, size_t n,
 }
 
 /* Files that all may write to stand for those that others own. */
-static void the_copy_of_a_build_id_is_of_a_protected_file(void **state)
+UNIT_TEST(the_copy_of_a_build_id_is_of_a_protected_file)
 {
 	static const struct kept_program gone[] = {
 		{ "forged", 0666, 1, true }, { "true", 0644, 2, true },
@@ -174,7 +174,7 @@ static void the_copy_of_a_build_id_is_of_a_protected_file(void **state)
 	assert_int_equal(kept_of(at_path, 2, &counts), 2);
 }
 
-static void of_others_that_differ_none_is_copied(void **state)
+UNIT_TEST(of_others_that_differ_none_is_copied)
 {
 	static const struct kept_program programs[] = {
 		{ "a", 0666, 1, true }, { "b", 0666, 2, true },
@@ -190,7 +190,7 @@ static void of_others_that_differ_none_is_copied(void **state)
 	assert_int_equal(counts.n_left_out[SEAM_KEPT_REFUSED], 0);
 }
 
-static void files_are_hit_by_the_pages_of_samples(void **state)
+UNIT_TEST(files_are_hit_by_the_pages_of_samples)
 {
 	const struct seam_perf_attr attr = { .sample_type = PERF_SAMPLE_IP };
 	/* in page 3, at the end of page 5, in the kernel */
@@ -219,23 +219,4 @@ static void files_are_hit_by_the_pages_of_samples(void **state)
 	seam_kept_files_fini(&kept);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			files_beyond_the_descriptors_are_too_many_not_gone,
-			make_folder, drop_folder),
-		cmocka_unit_test(a_file_is_in_the_list_once_for_each_path),
-		cmocka_unit_test_setup_teardown(
-			files_are_hit_by_the_pages_of_samples,
-			make_folder, drop_folder),
-		cmocka_unit_test_setup_teardown(
-			the_copy_of_a_build_id_is_of_a_protected_file,
-			make_folder, drop_folder),
-		cmocka_unit_test_setup_teardown(
-			of_others_that_differ_none_is_copied,
-			make_folder, drop_folder),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(make_folder, drop_folder)

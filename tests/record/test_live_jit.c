@@ -166,7 +166,19 @@ static void begin(void)
 	frames.n = 0;
 }
 
-static void what_is_found_is_what_a_reader_of_all_records_finds(void **state)
+static int set_up(void **state)
+{
+	begin();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	seam_live_jit_fini(&live);
+	return 0;
+}
+
+UNIT_TEST(what_is_found_is_what_a_reader_of_all_records_finds)
 {
 	for (uint32_t round = 0; round < 60; round++) {
 		struct seam_jit_code *jit = seam_jit_code_new();
@@ -220,10 +232,8 @@ static void put_one(int32_t pid, uint64_t time, uint64_t addr, uint64_t size)
 	seam_live_jit_add(&live, pid, dump_bytes(&d));
 }
 
-static void memory_is_bounded_whatever_a_program_loads(void **s)
+UNIT_TEST(memory_is_bounded_whatever_a_program_loads)
 {
-	(void)s;
-	begin();
 	put_one(7, 1, CACHE, 64);
 	for (uint64_t i = 0; !live.n_forgotten; i++) {
 		put_one(8, 10 + i, CACHE + i * 4096, 4096);
@@ -233,7 +243,6 @@ static void memory_is_bounded_whatever_a_program_loads(void **s)
 	assert_true(live.n_links < 100);
 	assert_true(is_found(7, CACHE, 5));
 	assert_false(is_found(8, CACHE, UINT64_MAX));
-	seam_live_jit_fini(&live);
 }
 
 static void move_one(int32_t pid, uint64_t time, uint64_t from)
@@ -257,9 +266,8 @@ static uint64_t fill(int32_t pid)
 	return at;
 }
 
-static void a_process_with_the_most_code_begins_anew_not_another(void **state)
+UNIT_TEST(a_process_with_the_most_code_begins_anew_not_another)
 {
-	begin();
 	put_one(7, 1, CACHE, 64);
 	fill(8);
 	for (uint64_t i = 0; i < 50; i++)
@@ -278,11 +286,10 @@ static void a_process_with_the_most_code_begins_anew_not_another(void **state)
 	assert_int_equal(live.n_frame_bytes, 0);
 }
 
-static void the_tables_of_all_processes_are_bounded(void **state)
+UNIT_TEST(the_tables_of_all_processes_are_bounded)
 {
 	static struct dump d;
 
-	begin();
 	d.size = 0;
 	put_frame(&d, 1, 64, 64);
 	put_load(&d, 1, "f", CACHE, 64, 1);
@@ -301,19 +308,16 @@ static void the_tables_of_all_processes_are_bounded(void **state)
 	assert_true(live.n_frame_bytes <= SEAM_LIVE_JIT_MAX_ALL_FRAMES);
 	assert_true(is_found(7, CACHE, 5));
 	assert_true(is_found(17, CACHE, 5));
-	seam_live_jit_fini(&live);
 }
 
-static void code_that_is_replaced_for_ever_costs_no_time(void **state)
+UNIT_TEST(code_that_is_replaced_for_ever_costs_no_time)
 {
-	begin();
 	for (uint64_t i = 0; i < 10000; i++)
 		put_one(7, i, CACHE, 64);
 	assert_true(is_found(7, CACHE, 10000));
 	/* of the older ones only the newest are known */
 	assert_true(is_found(7, CACHE, 9990));
 	assert_false(is_found(7, CACHE, 100));
-	seam_live_jit_fini(&live);
 }
 
 /* Code of 1 MiB, which is in 4,096 parts. */
@@ -332,7 +336,7 @@ static void load_large(int32_t pid)
 }
 
 /* 250 moves of 64 bytes were 65 million links. */
-static void moves_cost_no_more_than_their_bytes_allow(void **state)
+UNIT_TEST(moves_cost_no_more_than_their_bytes_allow)
 {
 	enum { N = 250, STEP = 64 };
 	static struct dump d;
@@ -340,7 +344,6 @@ static void moves_cost_no_more_than_their_bytes_allow(void **state)
 	uint64_t max = SEAM_LIVE_JIT_MAX_STEPS + SEAM_LIVE_JIT_MAX_OF_PART + 1;
 	uint64_t before;
 
-	begin();
 	put_one(7, 1, CACHE, 64);
 	load_large(8);
 	assert_true(is_found(8, CACHE + 5000, 5));
@@ -358,17 +361,15 @@ static void moves_cost_no_more_than_their_bytes_allow(void **state)
 	assert_true(is_found(7, CACHE, 5));
 	load_large(8);
 	assert_true(is_found(8, CACHE + 5000, 5));
-	seam_live_jit_fini(&live);
 }
 
 /* As a garbage collector moves it, to where other code has been. */
-static void code_that_is_moved_again_and_again_is_found(void **state)
+UNIT_TEST(code_that_is_moved_again_and_again_is_found)
 {
 	enum { N = 1000, SIZE = 1024, N_ROUNDS = 50 };
 	static struct dump d;
 	uint64_t time = 1;
 
-	begin();
 	for (uint64_t i = 0; i < N; i++)
 		put_one(7, time++, CACHE + i * SIZE, SIZE);
 	for (uint64_t k = 0; k < N_ROUNDS; k++) {
@@ -384,12 +385,10 @@ static void code_that_is_moved_again_and_again_is_found(void **state)
 	for (uint64_t i = 0; i < N; i++)
 		assert_true(is_found(7, CACHE + i * SIZE, time));
 	assert_int_equal(live.n_forgotten, 0);
-	seam_live_jit_fini(&live);
 }
 
-static void processes_beyond_the_limit_replace_those_not_used(void **state)
+UNIT_TEST(processes_beyond_the_limit_replace_those_not_used)
 {
-	begin();
 	for (int32_t pid = 1; pid <= SEAM_LIVE_JIT_MAX_PROCESSES; pid++)
 		put_one(pid, 1, CACHE, 64);
 	assert_true(is_found(1, CACHE, 2));
@@ -405,16 +404,14 @@ static void processes_beyond_the_limit_replace_those_not_used(void **state)
 		assert_true(is_found(7000 + 3 * i, CACHE, 2));
 		assert_null(seam_live_jit_process(&live, 1 + i));
 	}
-	seam_live_jit_fini(&live);
 }
 
 /* A group cut at every byte, and with each byte changed. */
-static void damaged_records_cost_their_code_only(void **state)
+UNIT_TEST(damaged_records_cost_their_code_only)
 {
 	struct dump d = { .size = 0 };
 	uint8_t whole[sizeof(d.bytes)];
 
-	begin();
 	put_frame(&d, 1, 64, 64);
 	put_load(&d, 1, "f", CACHE, 64, 1);
 	memcpy(whole, d.bytes, d.size);
@@ -441,26 +438,6 @@ static void damaged_records_cost_their_code_only(void **state)
 	}
 	put_one(10, 3, CACHE, 64);
 	assert_true(is_found(10, CACHE, 4));
-	seam_live_jit_fini(&live);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			what_is_found_is_what_a_reader_of_all_records_finds),
-		cmocka_unit_test(
-			memory_is_bounded_whatever_a_program_loads),
-		cmocka_unit_test(
-			a_process_with_the_most_code_begins_anew_not_another),
-		cmocka_unit_test(the_tables_of_all_processes_are_bounded),
-		cmocka_unit_test(code_that_is_replaced_for_ever_costs_no_time),
-		cmocka_unit_test(moves_cost_no_more_than_their_bytes_allow),
-		cmocka_unit_test(code_that_is_moved_again_and_again_is_found),
-		cmocka_unit_test(
-			processes_beyond_the_limit_replace_those_not_used),
-		cmocka_unit_test(damaged_records_cost_their_code_only),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(set_up, tear_down)

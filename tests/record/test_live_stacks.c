@@ -212,7 +212,7 @@ static void take(const void *made)
 
 /* ---- tests ---- */
 
-static void the_user_part_is_unwound_and_all_else_kept(void **state)
+UNIT_TEST(the_user_part_is_unwound_and_all_else_kept)
 {
 	static const uint64_t user[] = { JIT + 0x100, JIT + 0x200 };
 
@@ -224,12 +224,11 @@ static void the_user_part_is_unwound_and_all_else_kept(void **state)
 	assert_int_equal(stacks.waiting.n, 0);
 }
 
-static void a_task_without_64_bit_registers_keeps_the_kernels_chain(void **s)
+UNIT_TEST(a_task_without_64_bit_registers_keeps_the_kernels_chain)
 {
 	static const uint64_t user[] = { 5, 6, 7 };
 	struct made_sample sample = { .user = user, .n_user = 3 };
 
-	(void)s;
 	for (uint64_t abi = 0; abi < 2; abi++) {
 		sample.abi = abi;
 		sample.has_dump = abi;
@@ -246,7 +245,7 @@ static void a_task_without_64_bit_registers_keeps_the_kernels_chain(void **s)
 }
 
 /* In a page fault of a stack that grows: the kernel's chain skips callers. */
-static void a_stack_that_cannot_be_copied_has_one_frame(void **state)
+UNIT_TEST(a_stack_that_cannot_be_copied_has_one_frame)
 {
 	static const uint64_t user[] = { JIT + 0x100, JIT + 0x200 };
 	struct made_sample sample = jit;
@@ -264,7 +263,7 @@ static void a_stack_that_cannot_be_copied_has_one_frame(void **state)
 }
 
 /* What a reader needs to join other samples: the places of frames. */
-static void a_sample_without_raw_data_tells_how_it_was_unwound(void **state)
+UNIT_TEST(a_sample_without_raw_data_tells_how_it_was_unwound)
 {
 	static const struct {
 		size_t n_stack;
@@ -303,7 +302,7 @@ static void a_sample_without_raw_data_tells_how_it_was_unwound(void **state)
 }
 
 /* As far as it is in code; none of these leads to a root that is known. */
-static void the_kernels_chain_goes_on_where_the_copy_ends(void **state)
+UNIT_TEST(the_kernels_chain_goes_on_where_the_copy_ends)
 {
 	static const struct {
 		size_t n, n_expected;
@@ -343,7 +342,7 @@ static void the_kernels_chain_goes_on_where_the_copy_ends(void **state)
 }
 
 /* The kernel stops at its limit, and has no room for the user's part. */
-static void a_kernel_part_that_the_kernel_cut_is_counted(void **state)
+UNIT_TEST(a_kernel_part_that_the_kernel_cut_is_counted)
 {
 	struct made_sample sample = jit;
 
@@ -361,7 +360,7 @@ static void a_kernel_part_that_the_kernel_cut_is_counted(void **state)
 	assert_int_equal(counts.n_ended[SEAM_STACK_WITHOUT_CFI], 2);
 }
 
-static void a_process_without_mappings_has_one_frame(void **state)
+UNIT_TEST(a_process_without_mappings_has_one_frame)
 {
 	static const uint64_t user[] = { JIT + 0x100 };
 
@@ -371,7 +370,7 @@ static void a_process_without_mappings_has_one_frame(void **state)
 }
 
 /* An address of the program before it is no code of the new one. */
-static void exec_leaves_no_mapping(void **state)
+UNIT_TEST(exec_leaves_no_mapping)
 {
 	static const uint64_t user[] = { JIT + 0x100 };
 	const struct seam_perf_sideband exec = {
@@ -388,7 +387,7 @@ static void exec_leaves_no_mapping(void **state)
 }
 
 /* ld.so, where each program begins, has no rules for its first instructions. */
-static void the_entry_point_of_the_loader_is_a_root(void **state)
+UNIT_TEST(the_entry_point_of_the_loader_is_a_root)
 {
 	char *path = realpath("/lib64/ld-linux-x86-64.so.2", NULL);
 	struct made_sample first = {
@@ -413,7 +412,7 @@ static void the_entry_point_of_the_loader_is_a_root(void **state)
 	free(path);
 }
 
-static void a_vdso_of_32_bits_is_not_ours(void **state)
+UNIT_TEST(a_vdso_of_32_bits_is_not_ours)
 {
 	map(0xf7fc0000, 0xf7fc2000, "[vdso]", 0);
 	assert_int_equal(stacks.files.files.n, 0);
@@ -441,7 +440,7 @@ static uint64_t find_ret(uint64_t base, uint64_t *end)
 }
 
 /* Its registers are the caller's, and where it returned to is lost. */
-static void after_the_ret_of_a_precise_event_no_caller_is_known(void **state)
+UNIT_TEST(after_the_ret_of_a_precise_event_no_caller_is_known)
 {
 	uint64_t base = getauxval(AT_SYSINFO_EHDR), end = 0, words[64];
 	struct made_sample sample = {
@@ -461,7 +460,7 @@ static void after_the_ret_of_a_precise_event_no_caller_is_known(void **state)
 	assert_int_equal(counts.n_ended[SEAM_STACK_LOST_REGISTER], 1);
 }
 
-static void other_records_stay_in_their_place(void **state)
+UNIT_TEST(other_records_stay_in_their_place)
 {
 	static const struct seam_perf_header lost = {
 		.type = PERF_RECORD_LOST, .size = sizeof(lost),
@@ -478,7 +477,7 @@ static void other_records_stay_in_their_place(void **state)
 	assert_int_equal(read_out(pos + sizeof(lost), &sample), stacks.out.n);
 }
 
-static void damaged_samples_are_counted_and_left_out(void **state)
+UNIT_TEST(damaged_samples_are_counted_and_left_out)
 {
 	seam_live_stacks_begin_round(&stacks, false);
 	for (size_t bytes = 8; bytes < 200; bytes += 8) {
@@ -494,13 +493,15 @@ static void damaged_samples_are_counted_and_left_out(void **state)
 	assert_int_equal(stacks.n_dropped, (200 - 8) / 8);
 }
 
+static char path[64];		/* what make_file() made */
+
 /* A file that can be opened but is no ELF file. */
-static uint64_t make_file(char path[64])
+static uint64_t make_file(void)
 {
 	struct stat st;
 	FILE *file;
 
-	snprintf(path, 64, "%s/code", folder);
+	snprintf(path, sizeof(path), "%s/code", folder);
 	file = fopen(path, "w");
 	assert_non_null(file);
 	fputs("no ELF file", file);
@@ -509,14 +510,12 @@ static uint64_t make_file(char path[64])
 	return st.st_ino;
 }
 
-static void a_sample_waits_for_its_file_with_the_mappings_it_had(void **state)
+UNIT_TEST(a_sample_waits_for_its_file_with_the_mappings_it_had)
 {
 	static const uint64_t user[] = { JIT + 0x100, JIT + 0x200 };
 	struct seam_perf_sample sample;
-	char path[64];
-	uint64_t ino = make_file(path);
 
-	map(JIT, JIT_END, path, ino);
+	map(JIT, JIT_END, path, make_file());
 	take(make(&jit));
 	assert_int_equal(stacks.out.n, 0);
 	assert_int_equal(stacks.waiting.n, 1);
@@ -555,26 +554,26 @@ static const struct made_sample without_caller = {
 /* How the file of this program is after it was read for a sample. */
 static enum seam_file_cfi_state read_own_file(void)
 {
-	char path[256];
+	char own[256];
 	struct stat st;
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
 
-	assert_in_range(n, 1, sizeof(path) - 1);
-	path[n] = '\0';
-	assert_int_equal(stat(path, &st), 0);
-	map(JIT, JIT_END, path, st.st_ino);
+	assert_in_range(n, 1, sizeof(own) - 1);
+	own[n] = '\0';
+	assert_int_equal(stat(own, &st), 0);
+	map(JIT, JIT_END, own, st.st_ino);
 	take(make(&without_caller));
 	wait_for_files();
 	assert_int_equal(seam_stack_counts_total(&counts), 1);
 	return stacks.files.files.items[0]->state;
 }
 
-static void a_file_is_read_for_its_rules(void **state)
+UNIT_TEST(a_file_is_read_for_its_rules)
 {
 	assert_int_equal(read_own_file(), SEAM_FILE_CFI_READY);
 }
 
-static void a_file_that_changes_while_it_is_read_is_not_used(void **state)
+UNIT_TEST(a_file_that_changes_while_it_is_read_is_not_used)
 {
 	is_changing = true;
 	assert_int_equal(read_own_file(), SEAM_FILE_CFI_FAILED);
@@ -583,7 +582,7 @@ static void a_file_that_changes_while_it_is_read_is_not_used(void **state)
 }
 
 /* Code of a JIT in a memfd, which has a path and is no file. */
-static void memory_with_a_path_is_code_without_rules(void **state)
+UNIT_TEST(memory_with_a_path_is_code_without_rules)
 {
 	map(JIT, JIT_END, "/memfd:jit (deleted)", 12345);
 	take(make(&without_caller));
@@ -592,26 +591,23 @@ static void memory_with_a_path_is_code_without_rules(void **state)
 	assert_int_equal(counts.n_ended[SEAM_STACK_WITHOUT_CFI], 1);
 }
 
-static void at_the_end_waiting_samples_are_written_as_they_are(void **state)
+UNIT_TEST(at_the_end_waiting_samples_are_written_as_they_are)
 {
 	struct seam_perf_sample sample;
-	char path[64];
-	uint64_t ino = make_file(path);
 
-	map(JIT, JIT_END, path, ino);
+	map(JIT, JIT_END, path, make_file());
 	take(make(&jit));
 	seam_live_stacks_begin_round(&stacks, true);
 	assert_int_equal(stacks.waiting.n, 0);
 	assert_int_equal(read_out(0, &sample), stacks.out.n);
 }
 
-static void one_user_cannot_map_more_files_than_its_share(void **state)
+UNIT_TEST(one_user_cannot_map_more_files_than_its_share)
 {
 	/* no process, so of no user that is known */
 	enum { NOBODYS = INT32_MAX - 8 };
 	struct seam_perf_mapping m = { .pid = NOBODYS, .prot = PROT_EXEC, .len = 9 };
 	uint32_t id = 0;
-	char path[64];
 
 	m.filename = path;
 	for (int i = 0; i < SEAM_SHARE_FILES + 5; i++) {
@@ -639,8 +635,8 @@ static void one_user_cannot_map_more_files_than_its_share(void **state)
 					    SEAM_NONE), 0);
 }
 
-/* Map the file at @path in process @who, and have it opened. */
-static const struct seam_cfi_mapping *open_as(int32_t who, const char *path)
+/* Map the file that was made in process @who, and have it opened. */
+static const struct seam_cfi_mapping *open_as(int32_t who)
 {
 	struct seam_perf_mapping m = {
 		.pid = who, .prot = PROT_EXEC, .len = 9, .filename = path,
@@ -659,44 +655,38 @@ static const struct seam_cfi_mapping *open_as(int32_t who, const char *path)
 	return &stacks.files.mappings.items[id];
 }
 
-static void a_protected_file_is_opened_once_for_all_processes(void **state)
+UNIT_TEST(a_protected_file_is_opened_once_for_all_processes)
 {
-	char path[64];
-
-	make_file(path);
+	make_file();
 	assert_int_equal(chmod(path, 0644), 0);
-	assert_int_equal(open_as(pid, path)->file, 0);
-	assert_int_equal(open_as(1, path)->file, 0);
+	assert_int_equal(open_as(pid)->file, 0);
+	assert_int_equal(open_as(1)->file, 0);
 	assert_int_equal(stacks.files.mappings.n, 1);
 	assert_int_equal(stacks.files.mappings.items[0].n_users, 2);
 	assert_int_equal(stacks.files.n_open, 1);
 }
 
 /* One that all may write to stands for one that others own. */
-static void any_other_file_is_opened_for_each_and_read_once(void **state)
+UNIT_TEST(any_other_file_is_opened_for_each_and_read_once)
 {
 	const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
-	char path[64];
-
-	make_file(path);
+	make_file();
 	assert_int_equal(chmod(path, 0666), 0);
-	assert_int_equal(open_as(pid, path)->file, 0);
-	assert_int_equal(open_as(pid, path)->file, 0);
+	assert_int_equal(open_as(pid)->file, 0);
+	assert_int_equal(open_as(pid)->file, 0);
 	assert_int_equal(stacks.files.mappings.n, 2);
 	assert_int_equal(stacks.files.n_open, 1);
 	/* it was changed since: another file */
 	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
-	assert_int_equal(open_as(pid, path)->file, 1);
+	assert_int_equal(open_as(pid)->file, 1);
 	assert_int_equal(chmod(path, 0644), 0);
 }
 
-static void memory_of_waiting_samples_is_bounded(void **state)
+UNIT_TEST(memory_of_waiting_samples_is_bounded)
 {
-	char path[64];
-	uint64_t ino = make_file(path);
 	size_t n = 0;
 
-	map(JIT, JIT_END, path, ino);
+	map(JIT, JIT_END, path, make_file());
 	/* no result is taken before the next round */
 	seam_live_stacks_begin_round(&stacks, false);
 	while (stacks.out.n == 0) {
@@ -711,7 +701,7 @@ static void memory_of_waiting_samples_is_bounded(void **state)
 	assert_int_equal(seam_stack_counts_total(&counts), n);
 }
 
-static void a_process_that_ran_before_is_waited_for(void **state)
+UNIT_TEST(a_process_that_ran_before_is_waited_for)
 {
 	static const uint64_t user[] = { JIT + 0x100, JIT + 0x200 };
 
@@ -732,8 +722,6 @@ static int set_up_folder(void **state)
 
 static int remove_folder(void **state)
 {
-	char path[64];
-
 	snprintf(path, sizeof(path), "%s/code", folder);
 	unlink(path);
 	return rmdir(folder);
@@ -741,32 +729,5 @@ static int remove_folder(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		T(the_user_part_is_unwound_and_all_else_kept),
-		T(a_task_without_64_bit_registers_keeps_the_kernels_chain),
-		T(a_stack_that_cannot_be_copied_has_one_frame),
-		T(a_sample_without_raw_data_tells_how_it_was_unwound),
-		T(the_kernels_chain_goes_on_where_the_copy_ends),
-		T(a_kernel_part_that_the_kernel_cut_is_counted),
-		T(a_process_without_mappings_has_one_frame),
-		T(exec_leaves_no_mapping),
-		T(the_entry_point_of_the_loader_is_a_root),
-		T(a_vdso_of_32_bits_is_not_ours),
-		T(after_the_ret_of_a_precise_event_no_caller_is_known),
-		T(other_records_stay_in_their_place),
-		T(damaged_samples_are_counted_and_left_out),
-		T(a_sample_waits_for_its_file_with_the_mappings_it_had),
-		T(a_file_is_read_for_its_rules),
-		T(a_file_that_changes_while_it_is_read_is_not_used),
-		T(memory_with_a_path_is_code_without_rules),
-		T(at_the_end_waiting_samples_are_written_as_they_are),
-		T(one_user_cannot_map_more_files_than_its_share),
-		T(a_protected_file_is_opened_once_for_all_processes),
-		T(any_other_file_is_opened_for_each_and_read_once),
-		T(memory_of_waiting_samples_is_bounded),
-		T(a_process_that_ran_before_is_waited_for),
-	};
-
-	return cmocka_run_group_tests(tests, set_up_folder, remove_folder);
+	return unit_run(set_up_folder, remove_folder, set_up, tear_down);
 }

@@ -39,7 +39,7 @@ static int end_by_signal_and_then_get_another(void)
 	return 12;
 }
 
-static void a_second_signal_does_not_kill_what_obeyed_the_first(void **state)
+UNIT_TEST(a_second_signal_does_not_kill_what_obeyed_the_first)
 {
 	int status = status_of(end_by_signal_and_then_get_another);
 
@@ -70,7 +70,7 @@ static int get_a_signal_twice(void)
 	}
 }
 
-static void a_signal_to_us_and_to_our_group_is_one_request(void **state)
+UNIT_TEST(a_signal_to_us_and_to_our_group_is_one_request)
 {
 	int status = status_of(get_a_signal_twice);
 
@@ -90,7 +90,7 @@ static int get_a_signal_afterwards(void)
 	return 12;
 }
 
-static void a_signal_that_comes_later_does_what_it_did_before(void **state)
+UNIT_TEST(a_signal_that_comes_later_does_what_it_did_before)
 {
 	int status = status_of(get_a_signal_afterwards);
 
@@ -99,7 +99,7 @@ static void a_signal_that_comes_later_does_what_it_did_before(void **state)
 }
 
 /* EPOLLHUP stays: what has ended would be reported again and again. */
-static void a_ring_whose_event_has_ended_is_reported_once(void **state)
+UNIT_TEST(a_ring_whose_event_has_ended_is_reported_once)
 {
 	struct seam_loop loop = { 0 };
 	struct seam_loop_signal signal;
@@ -117,17 +117,4 @@ static void a_ring_whose_event_has_ended_is_reported_once(void **state)
 	close(fds[0]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			a_second_signal_does_not_kill_what_obeyed_the_first),
-		cmocka_unit_test(
-			a_signal_to_us_and_to_our_group_is_one_request),
-		cmocka_unit_test(
-			a_signal_that_comes_later_does_what_it_did_before),
-		cmocka_unit_test(a_ring_whose_event_has_ended_is_reported_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(NULL, NULL)

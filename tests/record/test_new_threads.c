@@ -41,7 +41,7 @@ static struct seam_counts update(const struct seam_perf_sideband *records,
 	{ .type = (what),						\
 	  .task = { .pid = 1, .ppid = 1, .tid = (id), .time = (when) } }
 
-static void a_life_is_known_though_its_exit_is_read_first(void **state)
+UNIT_TEST(a_life_is_known_though_its_exit_is_read_first)
 {
 	static const struct seam_perf_sideband tasks[] = {
 		TASK(EXIT, MISSING, 300), TASK(FORK, MISSING, 100),
@@ -53,8 +53,7 @@ static void a_life_is_known_though_its_exit_is_read_first(void **state)
 	assert_int_equal(losses.n[SEAM_COUNT_LONGEST_LATE_NS], 200);
 }
 
-static void the_exit_of_an_earlier_thread_with_that_id_is_not_used(
-	void **state)
+UNIT_TEST(the_exit_of_an_earlier_thread_with_that_id_is_not_used)
 {
 	static const struct seam_perf_sideband tasks[] = {
 		TASK(FORK, MISSING, 500), TASK(EXIT, MISSING, 900),
@@ -94,7 +93,7 @@ static void add(struct seam_sources *s, int tid)
 	};
 }
 
-static void rings_of_the_dead_are_not_gone_round_over(void **state)
+UNIT_TEST(rings_of_the_dead_are_not_gone_round_over)
 {
 	struct seam_event event = { 0 };
 	struct seam_sources s = { .events = &event, .n_events = 1 };
@@ -113,7 +112,7 @@ static void rings_of_the_dead_are_not_gone_round_over(void **state)
 	seam_sources_fini(&s);
 }
 
-static void a_number_that_is_used_again_is_the_newest(void **state)
+UNIT_TEST(a_number_that_is_used_again_is_the_newest)
 {
 	struct seam_event event = { 0 };
 	struct seam_sources s = { .events = &event, .n_events = 1 };
@@ -129,15 +128,4 @@ static void a_number_that_is_used_again_is_the_newest(void **state)
 	seam_sources_fini(&s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rings_of_the_dead_are_not_gone_round_over),
-		cmocka_unit_test(a_number_that_is_used_again_is_the_newest),
-		cmocka_unit_test(a_life_is_known_though_its_exit_is_read_first),
-		cmocka_unit_test(
-			the_exit_of_an_earlier_thread_with_that_id_is_not_used),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(NULL, NULL)

@@ -35,7 +35,7 @@ static bool needs_library(const char *name)
 	return false;
 }
 
-static void a_program_that_exports_luajit_has_it(void **state)
+UNIT_TEST(a_program_that_exports_luajit_has_it)
 {
 	assert_true(read_file("/proc/self/exe"));
 	assert_true(program.is_dynamic);
@@ -44,7 +44,7 @@ static void a_program_that_exports_luajit_has_it(void **state)
 	assert_true(needs_library("libcmocka.so"));
 }
 
-static void libraries_without_it_do_not(void **state)
+UNIT_TEST(libraries_without_it_do_not)
 {
 	Dl_info info;
 
@@ -57,7 +57,7 @@ static void libraries_without_it_do_not(void **state)
 	assert_true(needs_library("libc.so"));
 }
 
-static void what_is_no_program_is_refused(void **state)
+UNIT_TEST(what_is_no_program_is_refused)
 {
 	assert_false(read_file("/proc/self/maps"));
 	assert_false(read_file("/nowhere"));
@@ -76,7 +76,7 @@ static const char *make_library(const char *code)
 	return path;
 }
 
-static void only_a_definition_counts(void **state)
+UNIT_TEST(only_a_definition_counts)
 {
 	assert_true(read_file(make_library(
 		"void luaJIT_setmode(void) { }")));
@@ -87,7 +87,7 @@ static void only_a_definition_counts(void **state)
 	assert_false(program.has_luajit);
 }
 
-static void instrumentation_is_seen_by_its_hooks(void **state)
+UNIT_TEST(instrumentation_is_seen_by_its_hooks)
 {
 	assert_true(read_file(make_library(
 		"void f(void) { }")));
@@ -103,7 +103,7 @@ static void instrumentation_is_seen_by_its_hooks(void **state)
 	assert_false(program.is_dynamic);
 }
 
-static void files_of_another_machine_are_refused(void **state)
+UNIT_TEST(files_of_another_machine_are_refused)
 {
 	const char *path = make_library("void luaJIT_setmode(void) { }");
 	FILE *file = fopen(path, "r+");
@@ -144,7 +144,7 @@ static void expect_found(const char *paths, const char *name,
 		assert_string_equal(found, wanted);
 }
 
-static void libraries_are_found_as_ld_so_finds_them(void **state)
+UNIT_TEST(libraries_are_found_as_ld_so_finds_them)
 {
 	static const char *const folders[] = { "bin", "a", "b" };
 	char path[160];
@@ -201,7 +201,7 @@ static void expect_preload(struct seam_preload p, const char *before,
 	expect(p, "LD_PRELOAD", before, expected);
 }
 
-static void the_agent_is_before_what_the_user_preloads(void **state)
+UNIT_TEST(the_agent_is_before_what_the_user_preloads)
 {
 	struct seam_preload p = with_agent();
 
@@ -212,7 +212,7 @@ static void the_agent_is_before_what_the_user_preloads(void **state)
 }
 
 /* --trace: with an agent, and without. */
-static void libseam_fdr_is_preloaded_as_well(void **state)
+UNIT_TEST(libseam_fdr_is_preloaded_as_well)
 {
 	struct seam_preload p = with_agent();
 
@@ -227,7 +227,7 @@ static void libseam_fdr_is_preloaded_as_well(void **state)
 	expect_preload(p, "/x.so", "/x.so");
 }
 
-static void options_of_asan_are_added_to(void **state)
+UNIT_TEST(options_of_asan_are_added_to)
 {
 	struct seam_preload p = with_agent();
 
@@ -237,7 +237,7 @@ static void options_of_asan_are_added_to(void **state)
 	       "detect_leaks=0:verify_asan_link_order=0");
 }
 
-static void without_an_agent_the_environment_stays(void **state)
+UNIT_TEST(without_an_agent_the_environment_stays)
 {
 	struct seam_preload p = with_agent();
 
@@ -250,19 +250,5 @@ static void without_an_agent_the_environment_stays(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_program_that_exports_luajit_has_it),
-		cmocka_unit_test(libraries_without_it_do_not),
-		cmocka_unit_test(what_is_no_program_is_refused),
-		cmocka_unit_test(only_a_definition_counts),
-		cmocka_unit_test(instrumentation_is_seen_by_its_hooks),
-		cmocka_unit_test(files_of_another_machine_are_refused),
-		cmocka_unit_test(libraries_are_found_as_ld_so_finds_them),
-		cmocka_unit_test(the_agent_is_before_what_the_user_preloads),
-		cmocka_unit_test(libseam_fdr_is_preloaded_as_well),
-		cmocka_unit_test(options_of_asan_are_added_to),
-		cmocka_unit_test(without_an_agent_the_environment_stays),
-	};
-
-	return cmocka_run_group_tests(tests, make_folder, drop_folder);
+	return unit_run(make_folder, drop_folder, NULL, NULL);
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* test_process_maps.c - what a process has mapped, as the side-band tells */
 
-#include "record/stacks/process_maps.h"
+#include "record/stacks/live_stacks.c"
 #include "unit.h"
 
 static struct seam_process_maps maps;
 
 static int set_up(void **state)
 {
-	maps = (struct seam_process_maps) { .n_left_out = 0 };
+	maps = (struct seam_process_maps) { .n_ended = 0 };
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	seam_process_maps_fini(&maps);
+	maps_fini(&maps);
 	assert_int_equal(maps.n_mappings, 0);
 	return 0;
 }
@@ -25,14 +25,14 @@ static void add(int32_t pid, uint64_t begin, uint64_t end, uint32_t file)
 		.begin = begin, .end = end, .offset = begin, .file = file,
 	};
 
-	seam_process_maps_add(&maps, pid, &m);
+	maps_add(&maps, pid, &m);
 }
 
 /* The file at @addr of a list; -1: nothing is mapped. */
 static int file_in(const struct seam_process_map *map, uint64_t addr)
 {
 	const struct seam_process_mapping *m =
-		map ? seam_process_map_at(map, addr) : NULL;
+		map ? map_at(map, addr) : NULL;
 
 	/* an offset in the file stays with its address */
 	if (m)
@@ -40,30 +40,30 @@ static int file_in(const struct seam_process_map *map, uint64_t addr)
 	return m ? (int)m->file : -1;
 }
 
-static int file_at(int32_t pid, uint64_t addr)
+static int file_of(int32_t pid, uint64_t addr)
 {
-	return file_in(seam_process_maps_find(&maps, pid), addr);
+	return file_in(maps_find(&maps, pid), addr);
 }
 
-static void a_mapping_covers_older_ones(void **state)
+UNIT_TEST(a_mapping_covers_older_ones)
 {
 	add(1, 0x1000, 0x9000, 1);
 	add(1, 0x3000, 0x5000, 2);
-	assert_int_equal(file_at(1, 0xfff), -1);
-	assert_int_equal(file_at(1, 0x1000), 1);
-	assert_int_equal(file_at(1, 0x2fff), 1);
-	assert_int_equal(file_at(1, 0x3000), 2);
-	assert_int_equal(file_at(1, 0x4fff), 2);
-	assert_int_equal(file_at(1, 0x5000), 1);
-	assert_int_equal(file_at(1, 0x8fff), 1);
-	assert_int_equal(file_at(1, 0x9000), -1);
+	assert_int_equal(file_of(1, 0xfff), -1);
+	assert_int_equal(file_of(1, 0x1000), 1);
+	assert_int_equal(file_of(1, 0x2fff), 1);
+	assert_int_equal(file_of(1, 0x3000), 2);
+	assert_int_equal(file_of(1, 0x4fff), 2);
+	assert_int_equal(file_of(1, 0x5000), 1);
+	assert_int_equal(file_of(1, 0x8fff), 1);
+	assert_int_equal(file_of(1, 0x9000), -1);
 	add(1, 0x2000, 0xa000, 3);
-	assert_int_equal(file_at(1, 0x1fff), 1);
-	assert_int_equal(file_at(1, 0x4000), 3);
-	assert_int_equal(seam_process_maps_find(&maps, 1)->n, 2);
+	assert_int_equal(file_of(1, 0x1fff), 1);
+	assert_int_equal(file_of(1, 0x4000), 3);
+	assert_int_equal(maps_find(&maps, 1)->n, 2);
 }
 
-static void random_mappings_equal_an_array_of_pages(void **state)
+UNIT_TEST(random_mappings_equal_an_array_of_pages)
 {
 	enum { PAGES = 64, ROUNDS = 3000 };
 	int page[PAGES];
@@ -79,139 +79,116 @@ static void random_mappings_equal_an_array_of_pages(void **state)
 		for (int i = from; i < to; i++)
 			page[i] = r;
 		for (int i = 0; i < PAGES; i++)
-			assert_int_equal(file_at(5, ((uint64_t)i << 12) + 9),
+			assert_int_equal(file_of(5, ((uint64_t)i << 12) + 9),
 					 page[i]);
 	}
 }
 
-static void a_child_has_the_mappings_of_its_parent_until_either_maps(void **s)
+UNIT_TEST(a_child_has_the_mappings_of_its_parent_until_either_maps)
 {
-	(void)s;
 	add(1, 0x1000, 0x2000, 1);
-	seam_process_maps_fork(&maps, 2, 1);
-	assert_ptr_equal(seam_process_maps_find(&maps, 1),
-			 seam_process_maps_find(&maps, 2));
+	maps_fork(&maps, 2, 1);
+	assert_ptr_equal(maps_find(&maps, 1), maps_find(&maps, 2));
 	add(2, 0x1000, 0x2000, 7);
-	assert_int_equal(file_at(1, 0x1800), 1);
-	assert_int_equal(file_at(2, 0x1800), 7);
+	assert_int_equal(file_of(1, 0x1800), 1);
+	assert_int_equal(file_of(2, 0x1800), 7);
 	add(1, 0x3000, 0x4000, 8);
-	assert_int_equal(file_at(2, 0x3800), -1);
+	assert_int_equal(file_of(2, 0x3800), -1);
 }
 
-static void an_exec_maps_nothing_of_the_old_program(void **state)
+UNIT_TEST(an_exec_maps_nothing_of_the_old_program)
 {
 	add(1, 0x1000, 0x2000, 1);
-	seam_process_maps_fork(&maps, 2, 1);
-	seam_process_maps_exec(&maps, 2);
-	assert_int_equal(file_at(2, 0x1800), -1);
-	assert_int_equal(file_at(1, 0x1800), 1);
+	maps_fork(&maps, 2, 1);
+	maps_exec(&maps, 2);
+	assert_int_equal(file_of(2, 0x1800), -1);
+	assert_int_equal(file_of(1, 0x1800), 1);
 }
 
-static void a_list_that_is_held_does_not_change(void **state)
+UNIT_TEST(a_list_that_is_held_does_not_change)
 {
 	struct seam_process_map *held;
 
 	add(1, 0x1000, 0x2000, 1);
-	held = seam_process_map_get(seam_process_maps_find(&maps, 1));
+	held = map_get(maps_find(&maps, 1));
 	add(1, 0x1000, 0x2000, 2);
-	seam_process_maps_exec(&maps, 1);
+	maps_exec(&maps, 1);
 	assert_int_equal(file_in(held, 0x1800), 1);
-	seam_process_maps_put(&maps, held);
+	maps_put(&maps, held);
 	assert_int_equal(maps.n_mappings, 0);
 }
 
-static void a_thread_changes_and_ends_nothing(void **state)
+UNIT_TEST(a_thread_changes_and_ends_nothing)
 {
-	seam_process_maps_exec(&maps, 1);
+	maps_exec(&maps, 1);
 	add(1, 0x1000, 0x2000, 1);
-	seam_process_maps_fork(&maps, 1, 1);
+	maps_fork(&maps, 1, 1);
 	for (int i = 0; i < SEAM_PROCESS_MAPS_ENDED + 1; i++) {
-		seam_process_maps_fork(&maps, 1, 1);
-		seam_process_maps_exit(&maps, 1);
+		maps_fork(&maps, 1, 1);
+		maps_exit(&maps, 1);
 	}
-	assert_int_equal(file_at(1, 0x1800), 1);
+	assert_int_equal(file_of(1, 0x1800), 1);
 	/* the first thread ends before another one */
-	seam_process_maps_exit(&maps, 1);
-	assert_int_equal(file_at(1, 0x1800), 1);
+	maps_exit(&maps, 1);
+	assert_int_equal(file_of(1, 0x1800), 1);
 }
 
-static void a_process_is_forgotten_some_exits_after_its_own(void **state)
+UNIT_TEST(a_process_is_forgotten_some_exits_after_its_own)
 {
 	add(1, 0x1000, 0x2000, 1);
-	seam_process_maps_fork(&maps, 2, 1);
-	seam_process_maps_exit(&maps, 2);
-	assert_int_equal(file_at(2, 0x1800), 1);
+	maps_fork(&maps, 2, 1);
+	maps_exit(&maps, 2);
+	assert_int_equal(file_of(2, 0x1800), 1);
 	for (int i = 0; i < SEAM_PROCESS_MAPS_ENDED; i++) {
-		seam_process_maps_fork(&maps, 100 + i, 1);
-		seam_process_maps_exit(&maps, 100 + i);
+		maps_fork(&maps, 100 + i, 1);
+		maps_exit(&maps, 100 + i);
 	}
-	assert_int_equal(file_at(2, 0x1800), -1);
-	assert_int_equal(file_at(1, 0x1800), 1);
+	assert_int_equal(file_of(2, 0x1800), -1);
+	assert_int_equal(file_of(1, 0x1800), 1);
 }
 
-static void a_pid_that_is_used_again_is_another_process(void **state)
+UNIT_TEST(a_pid_that_is_used_again_is_another_process)
 {
 	add(1, 0x1000, 0x2000, 1);
 	add(3, 0x1000, 0x2000, 3);
-	seam_process_maps_fork(&maps, 2, 1);
-	seam_process_maps_exit(&maps, 2);
-	seam_process_maps_fork(&maps, 2, 3);
-	assert_int_equal(file_at(2, 0x1800), 3);
+	maps_fork(&maps, 2, 1);
+	maps_exit(&maps, 2);
+	maps_fork(&maps, 2, 3);
+	assert_int_equal(file_of(2, 0x1800), 3);
 	for (int i = 0; i < SEAM_PROCESS_MAPS_ENDED; i++) {
-		seam_process_maps_fork(&maps, 100 + i, 1);
-		seam_process_maps_exit(&maps, 100 + i);
+		maps_fork(&maps, 100 + i, 1);
+		maps_exit(&maps, 100 + i);
 	}
-	assert_int_equal(file_at(2, 0x1800), 3);
+	assert_int_equal(file_of(2, 0x1800), 3);
 }
 
-static void memory_is_bounded_however_many_processes_fork(void **state)
+UNIT_TEST(memory_is_bounded_however_many_processes_fork)
 {
 	for (uint32_t i = 0; i < 8; i++)
 		add(1, 0x1000 * i, 0x1000 * i + 0x1000, i);
 	for (int32_t pid = 10; pid < 200010; pid++) {
-		seam_process_maps_fork(&maps, pid, 1);
+		maps_fork(&maps, pid, 1);
 		add(pid, 0x100000, 0x101000, 1);
-		seam_process_maps_exit(&maps, pid);
+		maps_exit(&maps, pid);
 	}
-	assert_int_equal(maps.n_left_out, 0);
 	assert_true(maps.processes.n <= SEAM_PROCESS_MAPS_ENDED + 2);
-	assert_int_equal(file_at(200009, 0x100800), 1);
+	assert_int_equal(file_of(200009, 0x100800), 1);
 }
 
-static void processes_and_mappings_beyond_the_limits_are_counted(void **state)
+UNIT_TEST(processes_and_mappings_beyond_the_limits_are_left_out)
 {
 	for (uint32_t i = 0; i < SEAM_PROCESS_MAX_MAPPINGS + 5; i++)
 		add(1, 0x2000 * (uint64_t)i, 0x2000 * (uint64_t)i + 0x1000, i);
-	assert_true(maps.n_left_out >= 5);
-	assert_true(seam_process_maps_find(&maps, 1)->n <=
-		    SEAM_PROCESS_MAX_MAPPINGS);
+	assert_true(maps_find(&maps, 1)->n <= SEAM_PROCESS_MAX_MAPPINGS);
 	for (int32_t pid = 2; pid < SEAM_PROCESS_MAPS_MAX + 10; pid++)
 		add(pid, 0x1000, 0x2000, 1);
 	assert_true(maps.processes.n <= SEAM_PROCESS_MAPS_MAX);
-	assert_true(maps.n_left_out >= 14);
 	/* hostile pids and empty mappings */
 	add(0, 0x1000, 0x2000, 1);
 	add(-1, 0x1000, 0x2000, 1);
 	add(1, 0x2000, 0x2000, 1);
-	seam_process_maps_exit(&maps, -1);
-	assert_null(seam_process_maps_find(&maps, 0));
+	maps_exit(&maps, -1);
+	assert_null(maps_find(&maps, 0));
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		T(a_mapping_covers_older_ones),
-		T(random_mappings_equal_an_array_of_pages),
-		T(a_child_has_the_mappings_of_its_parent_until_either_maps),
-		T(an_exec_maps_nothing_of_the_old_program),
-		T(a_list_that_is_held_does_not_change),
-		T(a_thread_changes_and_ends_nothing),
-		T(a_process_is_forgotten_some_exits_after_its_own),
-		T(a_pid_that_is_used_again_is_another_process),
-		T(memory_is_bounded_however_many_processes_fork),
-		T(processes_and_mappings_beyond_the_limits_are_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(set_up, tear_down)

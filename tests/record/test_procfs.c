@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_machine.c - lists of CPUs, values of /proc files */
+/* test_procfs.c - lists of CPUs, values of /proc files */
 #include "record/proc/procfs.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include "unit.h"
 
-static void reads_lists_of_cpus(void **state)
+UNIT_TEST(reads_lists_of_cpus)
 {
 	struct seam_number_list list = { 0 };
 
@@ -19,7 +19,7 @@ static void reads_lists_of_cpus(void **state)
 	free(list.items);
 }
 
-static void refuses_lists_that_make_no_sense(void **state)
+UNIT_TEST(refuses_lists_that_make_no_sense)
 {
 	static const char *const bad[] = {
 		"x", "1-", "-1", "3-1", "1;2", "0-99999999", "1,,2",
@@ -34,14 +34,13 @@ static void refuses_lists_that_make_no_sense(void **state)
 	}
 }
 
-static void finds_a_value_by_its_whole_key(void **state)
+UNIT_TEST(finds_a_value_by_its_whole_key)
 {
 	char path[] = "/tmp/seam-machine-XXXXXX", value[64];
 	int fd = mkstemp(path);
 	static const char text[] = "model\t\t: 2\nmodel name\t: A B\nx: y\n";
 
-	assert_int_equal(write(fd, text, sizeof(text) - 1),
-			 sizeof(text) - 1);
+	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
 	close(fd);
 	assert_string_equal(seam_procfs_value(path, "model", value, 64), "2");
 	assert_string_equal(seam_procfs_value(path, "model name", value, 64),
@@ -51,7 +50,7 @@ static void finds_a_value_by_its_whole_key(void **state)
 	assert_string_equal(seam_procfs_value(path, "x", value, 64), "");
 }
 
-static void finds_its_own_thread(void **state)
+UNIT_TEST(finds_its_own_thread)
 {
 	struct seam_number_list tids = { 0 };
 
@@ -59,18 +58,7 @@ static void finds_its_own_thread(void **state)
 	assert_int_equal(tids.items[0], getpid());
 	free(tids.items);
 	tids = (struct seam_number_list) { 0 };
-	assert_int_equal(seam_procfs_threads(&tids, 0x7ffffff0, NULL),
-			 -ESRCH);
+	assert_int_equal(seam_procfs_threads(&tids, 0x7ffffff0, NULL), -ESRCH);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_lists_of_cpus),
-		cmocka_unit_test(refuses_lists_that_make_no_sense),
-		cmocka_unit_test(finds_a_value_by_its_whole_key),
-		cmocka_unit_test(finds_its_own_thread),
-	};
-
-	return cmocka_run_group_tests_name("machine", tests, NULL, NULL);
-}
+UNIT_TESTS(NULL, NULL)

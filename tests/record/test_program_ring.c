@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "record/services/program_ring.h"
+#include "record/services/services.c"
 #include "ring/producer/claim.h"
 #include "unit.h"
 
@@ -14,7 +14,7 @@ struct fixture {
 	struct seam_services services;
 	struct seam_service service;
 	struct seam_link_target target;
-	struct seam_program_ring *ring;
+	struct program_ring *ring;
 	struct seam_ring_claim claim;
 	uint32_t tid;		/* of the thread that has the ring */
 	pthread_t thread;
@@ -88,7 +88,7 @@ static void open_ring(void)
 	assert_int_equal(seam_ring_memory_claim(&rings->owners.memory,
 						f.tid, &f.claim), 0);
 	assert_int_equal(seam_owners_scan(&rings->owners), 1);
-	f.ring = seam_program_ring_get(&f.services, &f.target, rings, 0);
+	f.ring = ring_get(&f.services, &f.target, rings, 0);
 	assert_non_null(f.ring);
 }
 
@@ -145,7 +145,7 @@ static int setup(void **state)
 		},
 	};
 	f.services.items[0] = &f.service;
-	f.services.record = malloc(SEAM_PROGRAM_RING_RECORD_BYTES);
+	f.services.record = malloc(RECORD_BYTES);
 	assert_non_null(f.services.record);
 	start_thread();
 	open_ring();
@@ -174,13 +174,13 @@ static void round_with_sample(bool is_last)
 	assert_int_equal(seam_ring_write(&f.claim.ring, PERF_RECORD_SAMPLE, 0,
 					 fields, sizeof(fields)), 0);
 	f.services.is_last = is_last;
-	seam_program_ring_copy(&f.services, f.ring);
-	seam_program_ring_preview(&f.services, f.ring);
+	ring_copy(&f.services, f.ring);
+	ring_preview(&f.services, f.ring);
 	f.services.round_ns = seam_clock_ns();
-	seam_program_ring_take(&f.services, f.ring);
+	ring_take(&f.services, f.ring);
 }
 
-static void a_sample_is_previewed_once_and_taken(void **state)
+UNIT_TEST(a_sample_is_previewed_once_and_taken)
 {
 	round_with_sample(false);
 	assert_int_equal(f.n_previews, 1);
@@ -192,7 +192,7 @@ static void a_sample_is_previewed_once_and_taken(void **state)
 }
 
 /* Whatever the program has written into it. */
-static void a_sample_is_of_its_rings_event_process_and_thread(void **state)
+UNIT_TEST(a_sample_is_of_its_rings_event_process_and_thread)
 {
 	const uint8_t *fields = f.taken + sizeof(struct seam_ring_header);
 	uint32_t ids[2];
@@ -213,7 +213,7 @@ static void a_sample_is_of_its_rings_event_process_and_thread(void **state)
 }
 
 /* What it superseded would be missing. */
-static void a_sample_of_another_clock_is_not_previewed(void **state)
+UNIT_TEST(a_sample_of_another_clock_is_not_previewed)
 {
 	f.services.other_clock = true;
 	round_with_sample(false);
@@ -223,7 +223,7 @@ static void a_sample_of_another_clock_is_not_previewed(void **state)
 	assert_int_equal(f.service.n_bad, 2);
 }
 
-static void a_service_that_cannot_begin_gets_no_record(void **state)
+UNIT_TEST(a_service_that_cannot_begin_gets_no_record)
 {
 	f.begin_result = -ENOMEM;
 	round_with_sample(false);
@@ -235,16 +235,4 @@ static void a_service_that_cannot_begin_gets_no_record(void **state)
 	assert_int_equal(f.service.n_unowned, 1);
 }
 
-#define ROUNDS(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ROUNDS(a_sample_is_previewed_once_and_taken),
-		ROUNDS(a_sample_is_of_its_rings_event_process_and_thread),
-		ROUNDS(a_sample_of_another_clock_is_not_previewed),
-		ROUNDS(a_service_that_cannot_begin_gets_no_record),
-	};
-
-	return cmocka_run_group_tests_name("program_ring", tests, NULL, NULL);
-}
+UNIT_TESTS(setup, teardown)

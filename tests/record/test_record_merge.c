@@ -4,7 +4,7 @@
 
 #include <linux/perf_event.h>
 
-#include "record/perf/record_merge.h"
+#include "record/drain.c"
 
 /* A record: header, its number, its time; 24 bytes. */
 enum { TIME_POS = 16, FROM_END = 8, RING = 16384, RECORD = 24 };
@@ -24,7 +24,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	seam_record_merge_fini(&merge);
+	merge_fini(&merge);
 	return 0;
 }
 
@@ -53,11 +53,11 @@ static struct seam_ring_span span_of(int ring, size_t first)
 
 static void begin(int n, uint64_t until)
 {
-	seam_record_merge_begin(&merge, until);
+	merge.until = until;
 	for (int i = n; i-- > 0; ) {
 		struct seam_ring_span span = span_of(i, bytes[i] / 16 * 8);
 
-		assert_true(seam_record_merge_add(&merge, &span, (uint32_t)i));
+		assert_true(merge_add(&merge, &span, (uint32_t)i));
 	}
 }
 
@@ -69,7 +69,7 @@ static int next(void)
 	uint64_t number;
 	size_t pos;
 
-	ring = seam_record_merge_next(&merge, &pos, &header);
+	ring = merge_next(&merge, &pos, &header);
 	if (!ring)
 		return -1;
 	assert_int_equal(header.size, RECORD);
@@ -77,7 +77,7 @@ static int next(void)
 	return (int)number;
 }
 
-static void an_exec_comes_before_later_samples_of_other_cpus(void **state)
+UNIT_TEST(an_exec_comes_before_later_samples_of_other_cpus)
 {
 	put(0, PERF_RECORD_COMM, 2, 200);
 	put(1, PERF_RECORD_SAMPLE, 1, 100);
@@ -89,7 +89,7 @@ static void an_exec_comes_before_later_samples_of_other_cpus(void **state)
 	assert_int_equal(next(), -1);
 }
 
-static void records_of_one_ring_stay_in_their_order(void **state)
+UNIT_TEST(records_of_one_ring_stay_in_their_order)
 {
 	put(0, PERF_RECORD_SAMPLE, 1, 100);
 	put(0, PERF_RECORD_SAMPLE, 2, 90);
@@ -100,7 +100,7 @@ static void records_of_one_ring_stay_in_their_order(void **state)
 		assert_int_equal(next(), i);
 }
 
-static void records_after_the_time_of_the_merge_stay_in_their_rings(void **s)
+UNIT_TEST(records_after_the_time_of_the_merge_stay_in_their_rings)
 {
 	put(0, PERF_RECORD_SAMPLE, 1, 100);
 	put(0, PERF_RECORD_SAMPLE, 2, 201);
@@ -117,7 +117,7 @@ static void records_after_the_time_of_the_merge_stay_in_their_rings(void **s)
 	}
 }
 
-static void a_side_band_record_is_first_at_an_equal_time(void **state)
+UNIT_TEST(a_side_band_record_is_first_at_an_equal_time)
 {
 	/* rings of the side-band have the lower ids and are added last */
 	put(0, PERF_RECORD_COMM, 1, 100);
@@ -127,7 +127,7 @@ static void a_side_band_record_is_first_at_an_equal_time(void **state)
 	assert_int_equal(next(), 2);
 }
 
-static void a_damaged_record_ends_its_ring_only(void **state)
+UNIT_TEST(a_damaged_record_ends_its_ring_only)
 {
 	const struct seam_ring_header bad = { .type = 9, .size = 4 };
 
@@ -143,7 +143,7 @@ static void a_damaged_record_ends_its_ring_only(void **state)
 	assert_int_equal(merge.rings.items[1].pos, RECORD);
 }
 
-static void random_records_come_sorted_and_all_of_them(void **state)
+UNIT_TEST(random_records_come_sorted_and_all_of_them)
 {
 	uint64_t last = 0, times[5] = { 0 };
 	uint64_t time_of[5 * (RING / RECORD)];
@@ -170,17 +170,4 @@ static void random_records_come_sorted_and_all_of_them(void **state)
 	assert_int_equal(next(), -1);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		T(an_exec_comes_before_later_samples_of_other_cpus),
-		T(records_of_one_ring_stay_in_their_order),
-		T(records_after_the_time_of_the_merge_stay_in_their_rings),
-		T(a_side_band_record_is_first_at_an_equal_time),
-		T(a_damaged_record_ends_its_ring_only),
-		T(random_records_come_sorted_and_all_of_them),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(set_up, tear_down)

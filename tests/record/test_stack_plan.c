@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_stack_plan.c - copies of stacks that fit their rings */
-#include "record/stack_plan.h"
+#include "record/plan.c"
 
 #include <errno.h>
 
@@ -8,7 +8,7 @@
 
 enum { KIB = 1024, MIB = 1024 * KIB };
 
-static void the_largest_copy_that_ring_and_rate_allow(void **state)
+UNIT_TEST(the_largest_copy_that_ring_and_rate_allow)
 {
 	assert_int_equal(seam_stack_plan_bytes(4 * MIB, 1000), 48 * KIB);
 	assert_int_equal(seam_stack_plan_bytes(4 * MIB, 1300), 32 * KIB);
@@ -22,31 +22,31 @@ static void the_largest_copy_that_ring_and_rate_allow(void **state)
 	assert_int_equal(seam_stack_plan_bytes(1 * MIB, 6000), 8 * KIB);
 }
 
-static void no_copy_where_a_ring_is_too_small_or_the_rate_too_high(void **state)
+UNIT_TEST(no_copy_where_a_ring_is_too_small_or_the_rate_too_high)
 {
 	assert_int_equal(seam_stack_plan_bytes(128 * KIB, 100), 0);
 	assert_int_equal(seam_stack_plan_bytes(512 * KIB, 5000), 0);
 	assert_int_equal(seam_stack_plan_bytes(2 * MIB, UINT64_MAX), 0);
 }
 
-static void an_unknown_rate_gets_the_smallest_copy(void **state)
+UNIT_TEST(an_unknown_rate_gets_the_smallest_copy)
 {
 	assert_int_equal(seam_stack_plan_bytes(2 * MIB, 0), 8 * KIB);
 	assert_int_equal(seam_stack_plan_bytes(4 * KIB, 0), 0);
 }
 
-static void the_frequency_that_would_fit_does(void **state)
+UNIT_TEST(the_frequency_that_would_fit_does)
 {
 	for (size_t ring = 512 * KIB; ring <= 16 * MIB; ring *= 2) {
-		uint64_t hz = seam_stack_plan_max_hz(ring, 8 * KIB);
+		uint64_t hz = max_hz_of(ring, 8 * KIB);
 
 		assert_int_equal(seam_stack_plan_bytes(ring, hz), 8 * KIB);
 		assert_int_equal(seam_stack_plan_bytes(ring, hz + 1), 0);
 	}
-	assert_int_equal(seam_stack_plan_max_hz(512 * KIB, 65528), 545);
+	assert_int_equal(max_hz_of(512 * KIB, 65528), 545);
 }
 
-static void live_unwinding_keeps_copies_from_the_file(void **state)
+UNIT_TEST(live_unwinding_keeps_copies_from_the_file)
 {
 	const uint64_t copies = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 
@@ -72,16 +72,4 @@ static void live_unwinding_keeps_copies_from_the_file(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_largest_copy_that_ring_and_rate_allow),
-		cmocka_unit_test(
-			no_copy_where_a_ring_is_too_small_or_the_rate_too_high),
-		cmocka_unit_test(an_unknown_rate_gets_the_smallest_copy),
-		cmocka_unit_test(the_frequency_that_would_fit_does),
-		cmocka_unit_test(live_unwinding_keeps_copies_from_the_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(NULL, NULL)

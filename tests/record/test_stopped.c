@@ -50,7 +50,7 @@ static void round_of(struct seam_stopped *s)
 	assert_int_equal(losses.n[SEAM_COUNT_PROGRAMS_STOPPED], 0);
 }
 
-static void an_end_right_after_exec_is_counted(void **state)
+UNIT_TEST(an_end_right_after_exec_is_counted)
 {
 	struct seam_stopped s = { 0 };
 	struct seam_counts losses = { 0 };
@@ -65,7 +65,7 @@ static void an_end_right_after_exec_is_counted(void **state)
 	counts(&s, 0);
 }
 
-static void programs_that_ran_are_not(void **state)
+UNIT_TEST(programs_that_ran_are_not)
 {
 	struct seam_stopped s = { 0 };
 
@@ -78,7 +78,7 @@ static void programs_that_ran_are_not(void **state)
 	counts(&s, 0);
 }
 
-static void the_rings_may_be_read_in_any_order(void **state)
+UNIT_TEST(the_rings_may_be_read_in_any_order)
 {
 	struct seam_stopped s = { 0 };
 
@@ -99,7 +99,7 @@ static void the_rings_may_be_read_in_any_order(void **state)
 	counts(&s, 1);
 }
 
-static void a_process_with_the_same_number_is_another(void **state)
+UNIT_TEST(a_process_with_the_same_number_is_another)
 {
 	struct seam_stopped s = { 0 };
 
@@ -110,14 +110,4 @@ static void a_process_with_the_same_number_is_another(void **state)
 	counts(&s, 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_end_right_after_exec_is_counted),
-		cmocka_unit_test(programs_that_ran_are_not),
-		cmocka_unit_test(the_rings_may_be_read_in_any_order),
-		cmocka_unit_test(a_process_with_the_same_number_is_another),
-	};
-
-	return cmocka_run_group_tests_name("stopped", tests, NULL, NULL);
-}
+UNIT_TESTS(NULL, NULL)

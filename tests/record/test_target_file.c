@@ -28,11 +28,12 @@
 
 enum { OTHER = 65533 };		/* a user of whom nothing else is known */
 
-struct program {
+static struct program {
 	pid_t pid;
 	int in;			/* closed: it ends */
 	uint64_t mapped;	/* where, of a page */
-};
+} p;
+static struct seam_target target;
 
 /* What the program does before it waits for its end. */
 static char path[4096], path2[4096];
@@ -52,10 +53,9 @@ static void *map_path(void)
 	return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 }
 
-static struct program start(void (*first)(void), void *(*map)(void))
+static void start(void (*first)(void), void *(*map)(void))
 {
 	int in[2], out[2];
-	struct program p;
 
 	assert_int_equal(pipe(in) | pipe(out), 0);
 	p.pid = fork();
@@ -76,13 +76,13 @@ static struct program start(void (*first)(void), void *(*map)(void))
 			 sizeof(p.mapped));
 	close(out[0]);
 	p.in = in[1];
-	return p;
 }
 
-static void end(struct program *p)
+static void end(void)
 {
-	close(p->in);
-	assert_int_equal(waitpid(p->pid, NULL, 0), p->pid);
+	close(p.in);
+	assert_int_equal(waitpid(p.pid, NULL, 0), p.pid);
+	p.pid = 0;
 }
 
 /* The text of @name in the test's folder, made with @mode; its full name. */
@@ -109,61 +109,54 @@ static void is_text(int fd, const char *text)
 	close(fd);
 }
 
-static int open_of(const struct program *p, const char *name)
+static int open_of(const char *name)
 {
-	struct seam_target target;
 	struct seam_err err = { 0 };
 	int fd;
 
-	assert_int_equal(seam_target_open(&target, p->pid, &err), 0);
+	assert_int_equal(seam_target_open(&target, p.pid, &err), 0);
 	fd = seam_target_open_path(&target, name, &err);
 	assert_true(fd >= 0 || err.n_causes == 1);
 	seam_target_close(&target);
 	return fd;
 }
 
-static int open_mapping_of(const struct program *p)
+static int open_mapping_of(void)
 {
-	struct seam_target target;
 	int fd;
 
-	assert_int_equal(seam_target_open(&target, p->pid, NULL), 0);
-	fd = seam_target_open_mapping(&target, p->mapped, p->mapped + 4096,
-				      NULL);
+	assert_int_equal(seam_target_open(&target, p.pid, NULL), 0);
+	fd = seam_target_open_mapping(&target, p.mapped, p.mapped + 4096, NULL);
 	seam_target_close(&target);
 	return fd;
 }
 
-static void a_file_of_the_process_is_opened(void **state)
+UNIT_TEST(a_file_of_the_process_is_opened)
 {
-	struct program p;
-
 	put(path, "own", "text", 0600);
-	p = start(nothing, NULL);
-	is_text(open_of(&p, path), "text");
-	assert_int_equal(open_of(&p, "/no/such/file"), -ENOENT);
-	assert_int_equal(open_of(&p, "relative"), -ENOENT);
-	end(&p);
+	start(nothing, NULL);
+	is_text(open_of(path), "text");
+	assert_int_equal(open_of("/no/such/file"), -ENOENT);
+	assert_int_equal(open_of("relative"), -ENOENT);
 }
 
-static void only_regular_files_are_opened(void **state)
+UNIT_TEST(only_regular_files_are_opened)
 {
-	struct program p = start(nothing, NULL);
 	char name[4200];
 
+	start(nothing, NULL);
 	put(path, "real", "text", 0600);
 	snprintf(name, sizeof(name), "%s.link", path);
 	assert_int_equal(symlink(path, name), 0);
-	assert_int_equal(open_of(&p, name), -ELOOP);
+	assert_int_equal(open_of(name), -ELOOP);
 	snprintf(name, sizeof(name), "%s.fifo", path);
 	assert_int_equal(mkfifo(name, 0600), 0);
-	assert_int_equal(open_of(&p, name), -EINVAL);
-	assert_int_equal(open_of(&p, "/dev/null"), -EINVAL);
-	assert_int_equal(open_of(&p, "/tmp"), -EINVAL);
+	assert_int_equal(open_of(name), -EINVAL);
+	assert_int_equal(open_of("/dev/null"), -EINVAL);
+	assert_int_equal(open_of("/tmp"), -EINVAL);
 	snprintf(name, sizeof(name), "/proc/%d/pagemap", p.pid);
-	assert_int_equal(open_of(&p, name), -EPERM);
-	assert_int_equal(open_of(&p, "/proc/self/root/etc/passwd"), -ELOOP);
-	end(&p);
+	assert_int_equal(open_of(name), -EPERM);
+	assert_int_equal(open_of("/proc/self/root/etc/passwd"), -ELOOP);
 }
 
 /* By the file that is mapped: another opening would keep the lease away. */
@@ -177,54 +170,46 @@ static void *map_with_lease(void)
 	return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 }
 
-static void a_lease_is_not_waited_for(void **state)
+UNIT_TEST(a_lease_is_not_waited_for)
 {
-	struct program p;
-
 	put(path, "leased", "text", 0600);
-	p = start(nothing, map_with_lease);
-	assert_int_equal(open_of(&p, path), -EAGAIN);
+	start(nothing, map_with_lease);
+	assert_int_equal(open_of(path), -EAGAIN);
 	if (geteuid() == 0)
-		assert_int_equal(open_mapping_of(&p), -EAGAIN);
-	end(&p);
+		assert_int_equal(open_mapping_of(), -EAGAIN);
 }
 
-static void what_its_user_may_not_read_is_not_read_for_it(void **state)
+UNIT_TEST(what_its_user_may_not_read_is_not_read_for_it)
 {
-	struct program p;
 	char name[4200];
 
 	if (geteuid())
 		return;
-	p = start(become_other, NULL);
+	start(become_other, NULL);
 	put(path, "secret", "secret", 0600);
-	assert_int_equal(open_of(&p, path), -EACCES);
+	assert_int_equal(open_of(path), -EACCES);
 	assert_int_equal(chmod(path, 0644), 0);
-	is_text(open_of(&p, path), "secret");
+	is_text(open_of(path), "secret");
 	/* readable, in a folder that only root may enter */
 	snprintf(name, sizeof(name), "%s.d", path);
 	assert_int_equal(mkdir(name, 0700), 0);
 	snprintf(name, sizeof(name), "%s.d/file", path);
 	assert_int_equal(rename(path, name), 0);
-	assert_int_equal(open_of(&p, name), -EACCES);
+	assert_int_equal(open_of(name), -EACCES);
 	assert_int_equal(geteuid(), 0);
 	assert_int_equal(open(name, O_RDONLY | O_CLOEXEC) < 0, 0);
-	end(&p);
 }
 
-static void a_program_that_may_be_run_but_not_read_is_not_read(void **state)
+UNIT_TEST(a_program_that_may_be_run_but_not_read_is_not_read)
 {
-	struct program p;
-
 	if (geteuid())
 		return;
 	put(path, "run_only", "text", 0644);
-	p = start(become_other, map_path);
+	start(become_other, map_path);
 	assert_int_equal(chmod(path, 0711), 0);
-	assert_int_equal(open_mapping_of(&p), -EACCES);
+	assert_int_equal(open_mapping_of(), -EACCES);
 	assert_int_equal(chmod(path, 0755), 0);
-	is_text(open_mapping_of(&p), "text");
-	end(&p);
+	is_text(open_mapping_of(), "text");
 }
 
 /*
@@ -246,27 +231,22 @@ static void bind(void)
 		_exit(9);
 }
 
-static void what_is_mounted_on_a_file_is_not_opened(void **state)
+UNIT_TEST(what_is_mounted_on_a_file_is_not_opened)
 {
-	struct program p;
-
 	if (geteuid())
 		return;
 	put(path, "below", "below", 0644);
 	put(path2, "above", "above", 0644);
-	p = start(bind, NULL);
-	assert_int_equal(open_of(&p, path), -EXDEV);
-	is_text(open_of(&p, path2), "above");
-	end(&p);
-	umount2(folder, MNT_DETACH);	/* shared with us, in a chroot */
+	start(bind, NULL);
+	assert_int_equal(open_of(path), -EXDEV);
+	is_text(open_of(path2), "above");
 }
 
 static void mount_folder(void)
 {
 	int fd;
 
-	if (!make_mounts_private(path) ||
-	    mount("none", path, "tmpfs", 0, NULL))
+	if (!make_mounts_private(path) || mount("none", path, "tmpfs", 0, NULL))
 		_exit(9);
 	fd = open(path2, O_CREAT | O_WRONLY, 0600);
 	if (write(fd, "inside", 6) != 6)
@@ -281,9 +261,8 @@ static void change_root(void)
 }
 
 /* A link in the target's file system means a file there, not one of ours. */
-static void links_do_not_lead_out_of_the_targets_root(void **state)
+UNIT_TEST(links_do_not_lead_out_of_the_targets_root)
 {
-	struct program p;
 	char name[4200];
 
 	if (geteuid())
@@ -296,78 +275,63 @@ static void links_do_not_lead_out_of_the_targets_root(void **state)
 	assert_int_equal(symlink("../../../../..", name), 0);
 	snprintf(name, sizeof(name), "%s/to", folder);
 	assert_int_equal(symlink("/dir", name), 0);
-	p = start(change_root, NULL);
-	is_text(open_of(&p, "/to/inside"), "inside");
-	is_text(open_of(&p, "/up/dir/inside"), "inside");
+	start(change_root, NULL);
+	is_text(open_of("/to/inside"), "inside");
+	is_text(open_of("/up/dir/inside"), "inside");
 	snprintf(name, sizeof(name), "/up%s/outside", folder);
-	assert_int_equal(open_of(&p, name), -ENOENT);
-	end(&p);
+	assert_int_equal(open_of(name), -ENOENT);
 }
 
-static void a_file_system_of_its_own_is_read(void **state)
+UNIT_TEST(a_file_system_of_its_own_is_read)
 {
-	struct program p;
-
 	if (geteuid())
 		return;
 	snprintf(path, sizeof(path), "%s/own", folder);
 	snprintf(path2, sizeof(path2), "%s/own/inside", folder);
 	assert_int_equal(mkdir(path, 0755), 0);
-	p = start(mount_folder, NULL);
-	is_text(open_of(&p, path2), "inside");
-	end(&p);
-	umount2(path, MNT_DETACH);	/* shared with us, in a chroot */
-	assert_int_equal(rmdir(path), 0);
+	start(mount_folder, NULL);
+	is_text(open_of(path2), "inside");
 }
 
-static void a_mapping_is_opened_whatever_its_path_leads_to(void **state)
+UNIT_TEST(a_mapping_is_opened_whatever_its_path_leads_to)
 {
-	struct program p;
-
 	if (geteuid())
 		return;
 	put(path, "mapped", "before", 0644);
-	p = start(nothing, map_path);
+	start(nothing, map_path);
 	assert_int_equal(unlink(path), 0);
 	put(path, "mapped", "after", 0644);
-	is_text(open_mapping_of(&p), "before");
-	is_text(open_of(&p, path), "after");
-	end(&p);
+	is_text(open_mapping_of(), "before");
+	is_text(open_of(path), "after");
 }
 
-static void a_program_is_opened_after_it_was_deleted(void **state)
+UNIT_TEST(a_program_is_opened_after_it_was_deleted)
 {
-	struct program p = start(nothing, NULL);
-	struct seam_target target;
 	char magic[5] = "";
 	int fd;
 
+	start(nothing, NULL);
 	assert_int_equal(seam_target_open(&target, p.pid, NULL), 0);
 	fd = seam_target_open_exe(&target, NULL);
 	assert_int_equal(read(fd, magic, 4), 4);
 	assert_string_equal(magic, "\177ELF");
 	close(fd);
 	seam_target_close(&target);
-	end(&p);
 }
 
-static void a_number_that_was_used_again_is_another_process(void **state)
+UNIT_TEST(a_number_that_was_used_again_is_another_process)
 {
-	struct program p = start(nothing, NULL);
-	struct seam_target target;
-
+	start(nothing, NULL);
 	assert_int_equal(seam_target_open(&target, p.pid, NULL), 0);
-	end(&p);
+	end();
 	assert_int_equal(seam_target_open_exe(&target, NULL), -ESRCH);
 	seam_target_close(&target);
 }
 
-static void of_a_process_that_ended_only_public_files_are_opened(void **state)
+UNIT_TEST(of_a_process_that_ended_only_public_files_are_opened)
 {
-	struct program p = start(nothing, NULL);
-	struct seam_target target;
-
-	end(&p);
+	start(nothing, NULL);
+	end();
 	assert_int_equal(seam_target_open(&target, p.pid, NULL), -ESRCH);
 	put(path, "private", "text", 0600);
 	if (geteuid() == 0)
@@ -378,12 +342,11 @@ static void of_a_process_that_ended_only_public_files_are_opened(void **state)
 	seam_target_close(&target);
 }
 
-static void a_process_has_a_start_and_a_root(void **state)
+UNIT_TEST(a_process_has_a_start_and_a_root)
 {
-	struct program p = start(nothing, NULL);
-	struct seam_target target;
 	struct timespec now;
 
+	start(nothing, NULL);
 	clock_gettime(CLOCK_REALTIME, &now);
 	assert_int_equal(seam_target_open(&target, p.pid, NULL), 0);
 	assert_int_equal(target.inner_pid, p.pid);
@@ -393,38 +356,25 @@ static void a_process_has_a_start_and_a_root(void **state)
 	assert_true(target.start_ns / 1000000000 + 60 > (uint64_t)now.tv_sec);
 	assert_true(target.start_ns / 1000000000 < (uint64_t)now.tv_sec + 60);
 	seam_target_close(&target);
-	end(&p);
+	end();
 	assert_int_equal(seam_target_open(&target, p.pid, NULL), -ESRCH);
 	assert_int_equal(target.pid, p.pid);
 	assert_int_equal(target.process, -1);
 	seam_target_close(&target);
 }
 
-static int make_public_folder(void **state)
+static int set_up(void **state)
 {
 	return make_folder(state) || chmod(folder, 0755);
 }
 
-#define TEST(f) \
-	cmocka_unit_test_setup_teardown(f, make_public_folder, drop_folder)
-
-int main(void)
+static int tear_down(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(a_file_of_the_process_is_opened),
-		TEST(only_regular_files_are_opened),
-		TEST(a_lease_is_not_waited_for),
-		TEST(what_its_user_may_not_read_is_not_read_for_it),
-		TEST(a_program_that_may_be_run_but_not_read_is_not_read),
-		TEST(what_is_mounted_on_a_file_is_not_opened),
-		TEST(links_do_not_lead_out_of_the_targets_root),
-		TEST(a_file_system_of_its_own_is_read),
-		TEST(a_mapping_is_opened_whatever_its_path_leads_to),
-		TEST(a_program_is_opened_after_it_was_deleted),
-		TEST(a_number_that_was_used_again_is_another_process),
-		TEST(of_a_process_that_ended_only_public_files_are_opened),
-		TEST(a_process_has_a_start_and_a_root),
-	};
-
-	return cmocka_run_group_tests_name("target_file", tests, NULL, NULL);
+	if (p.pid)
+		end();
+	umount2(path, MNT_DETACH);	/* shared with us, in a chroot */
+	umount2(folder, MNT_DETACH);
+	return drop_folder(state);
 }
+
+UNIT_TESTS(set_up, tear_down)

@@ -81,7 +81,7 @@ static void apply_all(void)
 	seam_task_tree_apply(&tree, UINT64_MAX);
 }
 
-static void who_connected_has_the_memory_until_its_exec(void **state)
+UNIT_TEST(who_connected_has_the_memory_until_its_exec)
 {
 	expect(CONNECTED, CONNECTED, 0);
 	expect(11, 0, 0);
@@ -92,7 +92,7 @@ static void who_connected_has_the_memory_until_its_exec(void **state)
 	assert_false(seam_tree_process_has_memory(connected));
 }
 
-static void a_child_has_it_if_it_was_forked_in_that_time(void **state)
+UNIT_TEST(a_child_has_it_if_it_was_forked_in_that_time)
 {
 	see_fork(20, CONNECTED, 100);
 	see_fork(21, CONNECTED, 101);
@@ -117,7 +117,7 @@ static void a_child_has_it_if_it_was_forked_in_that_time(void **state)
 }
 
 /* The rings of CPUs are read one after another. */
-static void records_count_in_the_order_of_time(void **state)
+UNIT_TEST(records_count_in_the_order_of_time)
 {
 	see_thread(41, 20, 140);
 	see_exec(20, 160);
@@ -133,7 +133,7 @@ static void records_count_in_the_order_of_time(void **state)
 	expect(22, 0, 0);
 }
 
-static void later_records_wait(void **state)
+UNIT_TEST(later_records_wait)
 {
 	see_fork(20, CONNECTED, 150);
 	see_fork(21, CONNECTED, 151);
@@ -144,7 +144,7 @@ static void later_records_wait(void **state)
 	expect(21, 21, 0);
 }
 
-static void a_thread_is_of_the_process_that_had_its_id_last(void **state)
+UNIT_TEST(a_thread_is_of_the_process_that_had_its_id_last)
 {
 	see_thread(40, CONNECTED, 90);
 	apply_all();
@@ -164,7 +164,7 @@ static void a_thread_is_of_the_process_that_had_its_id_last(void **state)
 }
 
 /* Its last records are read in this round or the next. */
-static void a_thread_that_has_ended_is_known_for_two_rounds(void **state)
+UNIT_TEST(a_thread_that_has_ended_is_known_for_two_rounds)
 {
 	struct seam_tree_process *owner;
 
@@ -190,7 +190,7 @@ static void a_thread_that_has_ended_is_known_for_two_rounds(void **state)
 	seam_tree_process_unref(owner);
 }
 
-static void a_process_ends_with_its_last_thread(void **state)
+UNIT_TEST(a_process_ends_with_its_last_thread)
 {
 	see_thread(40, CONNECTED, 110);
 	see_exit(CONNECTED, CONNECTED, 120);
@@ -207,7 +207,7 @@ static void a_process_ends_with_its_last_thread(void **state)
 	assert_false(connected->has_executed);
 }
 
-static void the_memory_goes_with_the_last_process_that_has_it(void **state)
+UNIT_TEST(the_memory_goes_with_the_last_process_that_has_it)
 {
 	see_fork(20, CONNECTED, 110);
 	see_fork(30, 20, 120);
@@ -229,7 +229,7 @@ static void the_memory_goes_with_the_last_process_that_has_it(void **state)
 	assert_false(seam_tree_process_has_memory(connected));
 }
 
-static void an_end_that_was_not_recorded_is_found(void **state)
+UNIT_TEST(an_end_that_was_not_recorded_is_found)
 {
 	struct seam_tree_process *gone, *own;
 	pid_t pid = fork();
@@ -259,7 +259,7 @@ static void *stay(void *pipes)
 	return read(((int *)pipes)[2], &c, 1) == 0 ? NULL : pipes;
 }
 
-static void so_is_a_thread_of_a_known_process(void **state)
+UNIT_TEST(so_is_a_thread_of_a_known_process)
 {
 	struct seam_tree_process *own, *owner;
 	pthread_t thread;
@@ -289,7 +289,7 @@ static void so_is_a_thread_of_a_known_process(void **state)
 }
 
 /* A recording of weeks has as many tasks as ids, again and again. */
-static void tasks_that_ended_take_no_memory(void **state)
+UNIT_TEST(tasks_that_ended_take_no_memory)
 {
 	for (uint32_t i = 0; i < 70000; i++) {
 		uint32_t pid = 1000 + i;
@@ -312,7 +312,7 @@ static void tasks_that_ended_take_no_memory(void **state)
 	assert_int_equal(connected->n_children, 0);
 }
 
-static void numbers_that_are_no_ids_have_no_effect(void **state)
+UNIT_TEST(numbers_that_are_no_ids_have_no_effect)
 {
 	static const uint32_t none[] = {
 		0, SEAM_TASK_TREE_MAX_ID, UINT32_MAX,
@@ -335,7 +335,7 @@ static void numbers_that_are_no_ids_have_no_effect(void **state)
 }
 
 /* Where there are no records of tasks. */
-static void a_believed_process_has_the_memory_until_its_end(void **state)
+UNIT_TEST(a_believed_process_has_the_memory_until_its_end)
 {
 	struct seam_tree_process *child =
 		seam_task_tree_believe(&tree, 20, connected);
@@ -355,25 +355,4 @@ static void a_believed_process_has_the_memory_until_its_end(void **state)
 	seam_tree_process_unref(same);
 }
 
-#define TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TREE(who_connected_has_the_memory_until_its_exec),
-		TREE(a_child_has_it_if_it_was_forked_in_that_time),
-		TREE(records_count_in_the_order_of_time),
-		TREE(later_records_wait),
-		TREE(a_thread_is_of_the_process_that_had_its_id_last),
-		TREE(a_thread_that_has_ended_is_known_for_two_rounds),
-		TREE(a_process_ends_with_its_last_thread),
-		TREE(the_memory_goes_with_the_last_process_that_has_it),
-		TREE(an_end_that_was_not_recorded_is_found),
-		TREE(so_is_a_thread_of_a_known_process),
-		TREE(tasks_that_ended_take_no_memory),
-		TREE(a_believed_process_has_the_memory_until_its_end),
-		TREE(numbers_that_are_no_ids_have_no_effect),
-	};
-
-	return cmocka_run_group_tests_name("task_tree", tests, NULL, NULL);
-}
+UNIT_TESTS(set_up, tear_down)

@@ -87,8 +87,7 @@ static void call(const struct seam_trace_program *p, uint32_t first,
 	assert_non_null(log);
 	for (uint32_t id = first; id <= last;) {
 		chunk_begin(&chunk, 1, 2, 3, 0, 100);
-		while (id <= last &&
-		       chunk_call(&chunk, SEAM_XRAY_ENTRY, id, 1))
+		while (id <= last && chunk_call(&chunk, SEAM_XRAY_ENTRY, id, 1))
 			id++;
 		seam_trace_logs_add(log, 2, chunk.bytes, chunk.n);
 	}
@@ -104,7 +103,7 @@ static uint64_t size_of(const char *name)
 	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-static void images_of_a_program_are_limited(void **state)
+UNIT_TEST(images_of_a_program_are_limited)
 {
 	struct seam_trace_program p = program(PID, 5);
 
@@ -114,7 +113,7 @@ static void images_of_a_program_are_limited(void **state)
 }
 
 /* Each byte of a name is written as six, twice, in both logs. */
-static void maps_beside_all_logs_have_a_limit_together(void **state)
+UNIT_TEST(maps_beside_all_logs_have_a_limit_together)
 {
 	char name[SEAM_XRAY_MAX_NAME], files[2][2][32];
 	uint64_t bytes = 0, n_functions;
@@ -148,7 +147,7 @@ static void maps_beside_all_logs_have_a_limit_together(void **state)
 
 /* ---- logs ---- */
 
-static void ids_of_one_program_cost_no_names_of_another(void **state)
+UNIT_TEST(ids_of_one_program_cost_no_names_of_another)
 {
 	const uint32_t most = SEAM_XRAY_MAX_FUNCTION;
 	struct seam_trace_program honest = program(PID, 9);
@@ -166,7 +165,7 @@ static void ids_of_one_program_cost_no_names_of_another(void **state)
 		assert_true(seam_xray_has_seen(&logs.items.items[3]->seen, id));
 }
 
-static void a_log_that_cannot_be_begun_is_tried_again(void **state)
+UNIT_TEST(a_log_that_cannot_be_begun_is_tried_again)
 {
 	struct seam_trace_program p = program(PID, 5);
 	struct rlimit old, none;
@@ -195,7 +194,7 @@ static void note(void *context, const char *text)
 }
 
 /* Its threads take turns; it is asked after each 4 MiB. */
-static void a_log_stays_as_it_is_where_joining_ends(void **state)
+UNIT_TEST(a_log_stays_as_it_is_where_joining_ends)
 {
 	struct seam_trace_program p = program(PID, 5);
 	struct seam_program_log *log = seam_trace_logs_enter(&logs, &p);
@@ -232,16 +231,4 @@ static void a_log_stays_as_it_is_where_joining_ends(void **state)
 	assert_true((uint64_t)st.st_size < bytes);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(images_of_a_program_are_limited),
-		TEST(maps_beside_all_logs_have_a_limit_together),
-		TEST(ids_of_one_program_cost_no_names_of_another),
-		TEST(a_log_that_cannot_be_begun_is_tried_again),
-		TEST(a_log_stays_as_it_is_where_joining_ends),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS(set_up, tear_down)

@@ -60,7 +60,7 @@ static void use_up(int32_t pid)
 	assert_false(takes(pid, SIZE));
 }
 
-static void a_user_has_so_much_at_once_and_so_much_a_second(void **state)
+UNIT_TEST(a_user_has_so_much_at_once_and_so_much_a_second)
 {
 	use_up(STRANGER);
 	now_ns += SEAM_NS_PER_S;
@@ -81,7 +81,7 @@ static void a_user_has_so_much_at_once_and_so_much_a_second(void **state)
 	assert_false(takes(STRANGER, SIZE));
 }
 
-static void our_own_user_has_no_limit(void **state)
+UNIT_TEST(our_own_user_has_no_limit)
 {
 	for (int i = 0; i < 4; i++)
 		assert_true(takes(getpid(), SEAM_SHARE_BYTES));
@@ -89,7 +89,7 @@ static void our_own_user_has_no_limit(void **state)
 	assert_true(seam_user_share_of(geteuid() + 1) < SEAM_SHARE_USERS);
 }
 
-static void a_child_that_has_ended_has_the_user_of_its_parent(void **state)
+UNIT_TEST(a_child_that_has_ended_has_the_user_of_its_parent)
 {
 	use_up(STRANGER);
 	assert_true(takes(getpid(), SIZE));
@@ -125,7 +125,7 @@ static pid_t start(uid_t user)
 	return pid;
 }
 
-static void a_program_that_changes_its_user_has_that_users_share(void **state)
+UNIT_TEST(a_program_that_changes_its_user_has_that_users_share)
 {
 	pid_t pid = start(geteuid() ? geteuid() : 65534);
 
@@ -141,7 +141,7 @@ static void a_program_that_changes_its_user_has_that_users_share(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-static void a_user_has_so_many_files(void **state)
+UNIT_TEST(a_user_has_so_many_files)
 {
 	uint16_t counts[SEAM_SHARE_USERS + 1] = { 0 };
 
@@ -152,18 +152,4 @@ static void a_user_has_so_many_files(void **state)
 		assert_true(seam_user_share_take_file(counts, geteuid()));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(
-		a_user_has_so_much_at_once_and_so_much_a_second, enter),
-		cmocka_unit_test_setup(our_own_user_has_no_limit, enter),
-		cmocka_unit_test_setup(
-		a_child_that_has_ended_has_the_user_of_its_parent, enter),
-		cmocka_unit_test_setup(
-		a_program_that_changes_its_user_has_that_users_share, enter),
-		cmocka_unit_test_setup(a_user_has_so_many_files, enter),
-	};
-
-	return cmocka_run_group_tests_name("user_share", tests, NULL, NULL);
-}
+UNIT_TESTS(enter, NULL)

@@ -173,8 +173,7 @@ static void drain(struct seam_owner *owner)
 	size_t pos = 0;
 
 	seam_ring_peek(&owner->ring, &span);
-	for (; seam_ring_copy(&span, pos, &header, record);
-	     pos += header.size)
+	for (; seam_ring_copy(&span, pos, &header, record); pos += header.size)
 		keep(owner, record, &header);
 	seam_ring_advance(&owner->ring, &span);
 	free(record);

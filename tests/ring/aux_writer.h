@@ -70,8 +70,7 @@ static inline size_t aux_write(struct aux_writer *w, const void *bytes,
 	seam_ring_test_point();
 	w->pos += taken;
 	/* release: B, pairs with C */
-	atomic_store_explicit(&control->aux_head, w->pos,
-			      memory_order_release);
+	atomic_store_explicit(&control->aux_head, w->pos, memory_order_release);
 	if (!w->free_running)
 		aux_put_record(w, start, taken,
 			       taken < n ? PERF_AUX_FLAG_TRUNCATED : 0);

@@ -186,8 +186,7 @@ static void forward(uint64_t n, uint64_t start, const char *where)
 	set_points(0x7654321, false);
 	do {
 		/* acquire: pairs with the release in produce() */
-		done = atomic_load_explicit(&run.is_done,
-					    memory_order_acquire);
+		done = atomic_load_explicit(&run.is_done, memory_order_acquire);
 	} while (drain(&ring, &seen) > 0 || !done);
 	set_points(0, false);
 	pthread_join(thread, NULL);
@@ -275,8 +274,7 @@ static void aux(uint64_t n, uint64_t start, bool free_running,
 	run.n_wanted = n;
 	seam_ring_producer_init(&run.producer, run.memory, PAGE, DATA);
 	seam_ring_attach(&ring, run.memory, PAGE, DATA);
-	aux_writer_init(&producer, &run.producer, run.area, AREA,
-			free_running);
+	aux_writer_init(&producer, &run.producer, run.area, AREA, free_running);
 	seam_ring_aux_attach(&consumer, ring.control, run.area, AREA);
 	seam_ring_aux_snapshot_init(&shot, &consumer, NULL);
 	pthread_create(&thread, NULL, produce_aux, &producer);
@@ -285,8 +283,7 @@ static void aux(uint64_t n, uint64_t start, bool free_running,
 		struct seam_ring_span span;
 
 		/* acquire: pairs with the release in produce_aux() */
-		done = atomic_load_explicit(&run.is_done,
-					    memory_order_acquire);
+		done = atomic_load_explicit(&run.is_done, memory_order_acquire);
 		seam_ring_peek(&ring, &span);
 		seam_ring_advance(&ring, &span);
 		seen.bad += look_at_aux(&consumer, &shot, free_running);

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "ring/link/link_client.h"
+#include "ring/link/link.h"
 
 static int put_numbers(struct seam_link_client *c, uint64_t first, uint64_t n)
 {

@@ -17,75 +17,72 @@ static uint8_t byte_at(uint64_t pos)
 }
 
 /* One chunk of @n bytes; how many of them were taken. */
-static size_t put_chunk(struct fixture *f, size_t n)
+static size_t put_chunk(size_t n)
 {
 	uint8_t *bytes = malloc(n + 1);
 	size_t taken;
 
 	for (size_t i = 0; i < n; i++)
-		bytes[i] = byte_at(f->aux_out.pos + i);
-	taken = aux_write(&f->aux_out, bytes, n);
+		bytes[i] = byte_at(f.aux_out.pos + i);
+	taken = aux_write(&f.aux_out, bytes, n);
 	free(bytes);
 	return taken;
 }
 
-static void expect_record(struct fixture *f, uint64_t offset, uint64_t size,
-			  uint64_t flags)
+static void expect_record(uint64_t offset, uint64_t size, uint64_t flags)
 {
-	assert_int_equal(take_record(f, record), PERF_RECORD_AUX);
+	assert_int_equal(take_record(record), PERF_RECORD_AUX);
 	assert_int_equal(word_at(record, 8), offset);
 	assert_int_equal(word_at(record, 16), size);
 	assert_int_equal(word_at(record, 24), flags);
 }
 
 /* Drain the area, which holds @n bytes from @pos on. */
-static void expect_bytes(struct fixture *f, uint64_t pos, size_t n)
+static void expect_bytes(uint64_t pos, size_t n)
 {
 	struct seam_ring_span span;
 
-	assert_int_equal(seam_ring_aux_peek(&f->aux_in, &span), n);
+	assert_int_equal(seam_ring_aux_peek(&f.aux_in, &span), n);
 	for (int part = 0; part < 2; part++)
 		for (size_t i = 0; i < span.size[part]; i++)
 			assert_int_equal(span.part[part][i], byte_at(pos++));
-	seam_ring_aux_advance(&f->aux_in, &span);
+	seam_ring_aux_advance(&f.aux_in, &span);
 }
 
-static void drains_what_was_written_byte_for_byte(void **state)
+UNIT_TEST(drains_what_was_written_byte_for_byte)
 {
 	static const uint64_t starts[] = { 0, (UINT64_C(1) << 32) - 100,
 					   -UINT64_C(5000) };
 	for (size_t s = 0; s < SEAM_ARRAY_SIZE(starts); s++) {
 		uint64_t pos = starts[s];
-		struct fixture f;
 
-		open_fixture(&f, starts[s] & ~7ull, false);
+		open_fixture(starts[s] & ~7ull, false);
 		pos &= ~7ull;
 		for (size_t n = 1; n < 300; n += 7) {
-			assert_int_equal(put_chunk(&f, n), n);
-			assert_int_equal(put_chunk(&f, 3 * n), 3 * n);
-			expect_record(&f, pos, n, 0);
-			expect_record(&f, pos + n, 3 * n, 0);
-			expect_bytes(&f, pos, 4 * n);
+			assert_int_equal(put_chunk(n), n);
+			assert_int_equal(put_chunk(3 * n), 3 * n);
+			expect_record(pos, n, 0);
+			expect_record(pos + n, 3 * n, 0);
+			expect_bytes(pos, 4 * n);
 			pos += 4 * n;
 		}
-		close_fixture(&f);
 	}
 }
 
-static void expect_snapshot(struct fixture *f, uint64_t head, size_t n)
+static void expect_snapshot(uint64_t head, size_t n)
 {
 	struct seam_ring_aux_snapshot shot;
 
-	assert_int_equal(seam_ring_aux_snapshot_init(&shot, &f->aux_in,
+	assert_int_equal(seam_ring_aux_snapshot_init(&shot, &f.aux_in,
 						     NULL), 0);
-	assert_int_equal(seam_ring_aux_snapshot_program(&f->aux_in, &shot), n);
+	assert_int_equal(seam_ring_aux_snapshot_program(&f.aux_in, &shot), n);
 	assert_int_equal(shot.offset, (head - n) & SEAM_RING_AUX_POSITION);
 	for (size_t i = 0; i < n; i++)
 		assert_int_equal(shot.data[i], byte_at(head - n + i));
 	seam_ring_aux_snapshot_fini(&shot);
 }
 
-static void a_snapshot_is_the_last_bytes_up_to_a_whole_aux_buffer(void **state)
+UNIT_TEST(a_snapshot_is_the_last_bytes_up_to_a_whole_aux_buffer)
 {
 	static const uint64_t starts[] = { 0, (UINT64_C(1) << 32) - 8,
 					   -UINT64_C(8), -(uint64_t)AREA };
@@ -94,27 +91,23 @@ static void a_snapshot_is_the_last_bytes_up_to_a_whole_aux_buffer(void **state)
 	for (size_t s = 0; s < SEAM_ARRAY_SIZE(starts); s++)
 		for (size_t i = 0; i < SEAM_ARRAY_SIZE(sizes); i++) {
 			size_t n = sizes[i];
-			struct fixture f;
 
-			open_fixture(&f, starts[s], true);
-			assert_int_equal(put_chunk(&f, n), n);
-			expect_snapshot(&f, starts[s] + n,
-					n < AREA ? n : AREA);
+			open_fixture(starts[s], true);
+			assert_int_equal(put_chunk(n), n);
+			expect_snapshot(starts[s] + n, n < AREA ? n : AREA);
 			/* the tail is not touched, and nothing is told */
 			assert_int_equal(atomic_load(&f.control->aux_tail),
 					 starts[s]);
-			assert_int_equal(take_record(&f, record), 0);
-			close_fixture(&f);
+			assert_int_equal(take_record(record), 0);
 		}
 }
 
-static void leaves_out_what_is_being_written_over(void **state)
+UNIT_TEST(leaves_out_what_is_being_written_over)
 {
 	struct seam_ring_aux_snapshot shot;
-	struct fixture f;
 
-	open_fixture(&f, 0, true);
-	put_chunk(&f, 2 * AREA);
+	open_fixture(0, true);
+	put_chunk(2 * AREA);
 	seam_ring_aux_snapshot_init(&shot, &f.aux_in, NULL);
 	atomic_store(&f.state->aux_head, 2 * AREA + 1000);
 	memset(f.area, 0xff, 1000);
@@ -128,24 +121,20 @@ static void leaves_out_what_is_being_written_over(void **state)
 	atomic_store(&f.state->aux_head, 5);
 	assert_int_equal(seam_ring_aux_snapshot_program(&f.aux_in, &shot), 0);
 	seam_ring_aux_snapshot_fini(&shot);
-	close_fixture(&f);
 }
 
-static void shows_nothing_of_an_earlier_owner(void **state)
+UNIT_TEST(shows_nothing_of_an_earlier_owner)
 {
-	struct fixture f;
-
-	open_fixture(&f, 0, true);
-	put_chunk(&f, 3000);
-	expect_snapshot(&f, 3000, 3000);
+	open_fixture(0, true);
+	put_chunk(3000);
+	expect_snapshot(3000, 3000);
 	f.aux_in.first = f.aux_in.last_head;
-	put_chunk(&f, 100);
-	expect_snapshot(&f, 3100, 100);
-	close_fixture(&f);
+	put_chunk(100);
+	expect_snapshot(3100, 100);
 }
 
 /* A driver such as Intel PT's: its head is an offset in the area. */
-static void finds_the_wrap_of_a_head_that_never_passes_the_size(void **state)
+UNIT_TEST(finds_the_wrap_of_a_head_that_never_passes_the_size)
 {
 	static const struct {
 		size_t written;		/* bytes since the start */
@@ -159,10 +148,9 @@ static void finds_the_wrap_of_a_head_that_never_passes_the_size(void **state)
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++) {
 		size_t n = cases[i].written;
-		struct fixture f;
 
-		open_fixture(&f, 0, true);
-		put_chunk(&f, n);
+		open_fixture(0, true);
+		put_chunk(n);
 		atomic_store(&f.control->aux_head, n % AREA);
 		seam_ring_aux_snapshot_init(&shot, &f.aux_in, NULL);
 		assert_int_equal(seam_ring_aux_snapshot(&f.aux_in, &shot),
@@ -171,20 +159,17 @@ static void finds_the_wrap_of_a_head_that_never_passes_the_size(void **state)
 			assert_int_equal(shot.data[k],
 					 byte_at(n - shot.bytes + k));
 		seam_ring_aux_snapshot_fini(&shot);
-		close_fixture(&f);
 	}
 }
 
-static void positions_of_such_a_head_grow_from_snapshot_to_snapshot(
-		void **state)
+UNIT_TEST(positions_of_such_a_head_grow_from_snapshot_to_snapshot)
 {
 	static const size_t heads[] = { 100, 3000, 50, 4000, 3999 };
 	static const uint64_t ends[] = { 100, 3000, AREA + 50, AREA + 4000,
 					 2 * AREA + 3999 };
 	struct seam_ring_aux_snapshot shot;
-	struct fixture f;
 
-	open_fixture(&f, 0, true);
+	open_fixture(0, true);
 	seam_ring_aux_snapshot_init(&shot, &f.aux_in, NULL);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(heads); i++) {
 		atomic_store(&f.control->aux_head, heads[i]);
@@ -193,10 +178,9 @@ static void positions_of_such_a_head_grow_from_snapshot_to_snapshot(
 		assert_int_equal(shot.bytes, ends[i] < AREA ? ends[i] : AREA);
 	}
 	seam_ring_aux_snapshot_fini(&shot);
-	close_fixture(&f);
 }
 
-static void survives_heads_that_cannot_be(void **state)
+UNIT_TEST(survives_heads_that_cannot_be)
 {
 	static const uint64_t heads[] = {
 		AREA + 1, SEAM_RING_AUX_POSITION - AREA, 1ull << 55,
@@ -205,9 +189,7 @@ static void survives_heads_that_cannot_be(void **state)
 	struct seam_ring_span span;
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(heads); i++) {
-		struct fixture f;
-
-		open_fixture(&f, 0, false);
+		open_fixture(0, false);
 		atomic_store(&f.control->aux_head, heads[i]);
 		assert_int_equal(seam_ring_aux_peek(&f.aux_in, &span), 0);
 		assert_int_equal(f.aux_in.n_resyncs, 1);
@@ -231,12 +213,11 @@ static void survives_heads_that_cannot_be(void **state)
 		assert_int_equal(seam_ring_aux_snapshot_program(&f.aux_in, &shot),
 				 10);
 		seam_ring_aux_snapshot_fini(&shot);
-		close_fixture(&f);
 	}
 }
 
 /* The two mappings that perf_event_open() would give, of one file. */
-static void maps_an_aux_buffer_after_the_ring(void **state)
+UNIT_TEST(maps_an_aux_buffer_after_the_ring)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC);
 	struct seam_ring_aux_snapshot shot;
@@ -262,7 +243,7 @@ static void maps_an_aux_buffer_after_the_ring(void **state)
 	close(fd);
 }
 
-static void names_an_event_that_has_no_aux_buffer(void **state)
+UNIT_TEST(names_an_event_that_has_no_aux_buffer)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
@@ -287,7 +268,7 @@ static void names_an_event_that_has_no_aux_buffer(void **state)
 	close(fd);
 }
 
-static void a_zeroed_aux_buffer_is_empty(void **state)
+UNIT_TEST(a_zeroed_aux_buffer_is_empty)
 {
 	struct seam_ring_aux aux = { 0 };
 	struct seam_ring_aux_snapshot shot = { 0 };
@@ -301,23 +282,4 @@ static void a_zeroed_aux_buffer_is_empty(void **state)
 	seam_ring_aux_fini(&aux);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(drains_what_was_written_byte_for_byte),
-		cmocka_unit_test(
-			a_snapshot_is_the_last_bytes_up_to_a_whole_aux_buffer),
-		cmocka_unit_test(leaves_out_what_is_being_written_over),
-		cmocka_unit_test(shows_nothing_of_an_earlier_owner),
-		cmocka_unit_test(
-			finds_the_wrap_of_a_head_that_never_passes_the_size),
-		cmocka_unit_test(
-		positions_of_such_a_head_grow_from_snapshot_to_snapshot),
-		cmocka_unit_test(survives_heads_that_cannot_be),
-		cmocka_unit_test(maps_an_aux_buffer_after_the_ring),
-		cmocka_unit_test(names_an_event_that_has_no_aux_buffer),
-		cmocka_unit_test(a_zeroed_aux_buffer_is_empty),
-	};
-
-	return cmocka_run_group_tests_name("aux", tests, NULL, NULL);
-}
+UNIT_TESTS(NULL, close_fixture)

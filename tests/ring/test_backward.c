@@ -9,24 +9,23 @@
 #include <unistd.h>
 
 /* As the kernel: a record below the last one, over what is there. */
-static void put_below(struct fixture *f, uint32_t type, uint16_t size,
-		      uint8_t fill)
+static void put_below(uint32_t type, uint16_t size, uint8_t fill)
 {
-	uint64_t head = atomic_load(&f->control->data_head) - size;
+	uint64_t head = atomic_load(&f.control->data_head) - size;
 	const struct seam_ring_header header = { .type = type, .size = size };
 	uint8_t bytes[128];
 
 	memset(bytes, fill, size);
 	memcpy(bytes, &header, sizeof(header));
-	seam_ring_store(f->memory + PAGE, DATA - 1, head, bytes, size);
-	atomic_store(&f->control->data_head, head);
+	seam_ring_store(f.memory + PAGE, DATA - 1, head, bytes, size);
+	atomic_store(&f.control->data_head, head);
 }
 
 /* Records 0..n-1 of sizes that vary; the number is in the type. */
-static void fill(struct fixture *f, uint32_t first, uint32_t n)
+static void fill(uint32_t first, uint32_t n)
 {
 	for (uint32_t i = first; i < first + n; i++)
-		put_below(f, 1000 + i, (uint16_t)(16 + i % 9 * 8), (uint8_t)i);
+		put_below(1000 + i, (uint16_t)(16 + i % 9 * 8), (uint8_t)i);
 }
 
 /* The newest must be @last; the others follow without a gap. */
@@ -48,37 +47,34 @@ static size_t check(const struct seam_ring_snapshot *shot, uint32_t last)
 	return n;
 }
 
-static void holds_every_record_before_the_first_wrap(void **state)
+UNIT_TEST(holds_every_record_before_the_first_wrap)
 {
 	static const uint64_t starts[] = { 0, 4096, 72, UINT64_MAX - 7,
 					   UINT64_C(1) << 32 };
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(starts); i++) {
 		struct seam_ring_snapshot shot;
-		struct fixture f;
 
-		open_fixture(&f, starts[i], false);
+		open_fixture(starts[i], false);
 		seam_ring_snapshot_init(&shot, DATA, NULL);
 		assert_int_equal(seam_ring_snapshot(&f.in, &shot), 0);
-		fill(&f, 0, 50);
+		fill(0, 50);
 		seam_ring_snapshot(&f.in, &shot);
 		assert_int_equal(check(&shot, 49), 50);
 		seam_ring_snapshot_fini(&shot);
-		close_fixture(&f);
 	}
 }
 
-static void ends_at_the_record_that_is_partly_overwritten(void **state)
+UNIT_TEST(ends_at_the_record_that_is_partly_overwritten)
 {
 	struct seam_ring_snapshot shot;
-	struct fixture f;
 
-	open_fixture(&f, 0, false);
+	open_fixture(0, false);
 	seam_ring_snapshot_init(&shot, DATA, NULL);
 	for (uint32_t n = 0; n < 500; n++) {
 		uint64_t bytes = 0;
 		uint32_t whole = 0;
 
-		fill(&f, n, 1);
+		fill(n, 1);
 		for (uint32_t i = n + 1; i-- > 0; whole++) {
 			bytes += 16 + i % 9 * 8;
 			if (bytes > DATA)
@@ -88,23 +84,20 @@ static void ends_at_the_record_that_is_partly_overwritten(void **state)
 		assert_int_equal(check(&shot, n), whole);
 	}
 	seam_ring_snapshot_fini(&shot);
-	close_fixture(&f);
 }
 
-static void refuses_records_while_paused_and_counts_them(void **state)
+UNIT_TEST(refuses_records_while_paused_and_counts_them)
 {
 	uint8_t record[UINT16_MAX];
-	struct fixture f;
 
-	open_fixture(&f, 0, false);
+	open_fixture(0, false);
 	seam_ring_pause(f.control, true);
-	assert_int_equal(put_record(&f, 9, 64, 1), -EAGAIN);
+	assert_int_equal(put_record(9, 64, 1), -EAGAIN);
 	assert_int_equal(f.state->n_lost[SEAM_RING_LOST_PAUSED], 1);
 	seam_ring_pause(f.control, false);
-	assert_int_equal(put_record(&f, 9, 64, 1), 0);
-	assert_int_equal(take_record(&f, record), PERF_RECORD_LOST);
-	assert_int_equal(take_record(&f, record), 9);
-	close_fixture(&f);
+	assert_int_equal(put_record(9, 64, 1), 0);
+	assert_int_equal(take_record(record), PERF_RECORD_LOST);
+	assert_int_equal(take_record(record), 9);
 }
 
 /* The kernel as the producer: page faults of ours. */
@@ -121,7 +114,7 @@ static int open_event(void)
 			    PERF_FLAG_FD_CLOEXEC);
 }
 
-static void reads_a_ring_that_the_kernel_overwrites(void **state)
+UNIT_TEST(reads_a_ring_that_the_kernel_overwrites)
 {
 	size_t size = 400 * PAGE;
 	struct seam_ring_snapshot shot;
@@ -146,8 +139,7 @@ static void reads_a_ring_that_the_kernel_overwrites(void **state)
 	assert_int_equal(ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1), 0);
 	assert_true(seam_ring_snapshot(&ring, &shot) > DATA - 24);
 	/* Newest first.  Other faults, of a sanitizer's, may be among them. */
-	for (; seam_ring_record(&shot.span, pos, &header);
-	     pos += header.size)
+	for (; seam_ring_record(&shot.span, pos, &header); pos += header.size)
 		if (word_at(shot.copy, pos + 8) == (uintptr_t)pages + i * PAGE)
 			i--;
 	assert_in_range(399 - i, DATA / 16 / 2, DATA / 16);
@@ -157,14 +149,4 @@ static void reads_a_ring_that_the_kernel_overwrites(void **state)
 	close(fd);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(holds_every_record_before_the_first_wrap),
-		cmocka_unit_test(ends_at_the_record_that_is_partly_overwritten),
-		cmocka_unit_test(refuses_records_while_paused_and_counts_them),
-		cmocka_unit_test(reads_a_ring_that_the_kernel_overwrites),
-	};
-
-	return cmocka_run_group_tests_name("backward", tests, NULL, NULL);
-}
+UNIT_TESTS(NULL, close_fixture)

@@ -4,75 +4,76 @@
 
 #include <errno.h>
 
-#include "../unit.h"
+#include "unit.h"
 
 enum { PAGE = 4096, BYTES = 4096 };
 
-struct fake {
+static struct fake {
 	uint8_t *memory;
 	struct seam_ring_control *control;
 	uint8_t *data;
 	struct seam_ring ring;
-};
+} f;
 
-/* A ring whose positions begin at @start. */
-static int open_fake(struct fake *f, uint64_t start)
+static int close_fake(void **state)
 {
-	f->memory = aligned_alloc(PAGE, PAGE + BYTES);
-	assert_non_null(f->memory);
-	memset(f->memory, 0, PAGE + BYTES);
-	f->control = (void *)f->memory;
-	f->data = f->memory + PAGE;
-	atomic_store(&f->control->data_head, start);
-	atomic_store(&f->control->data_tail, start);
-	seam_ring_attach(&f->ring, f->memory, PAGE, BYTES);
+	seam_ring_fini(&f.ring);
+	free(f.memory);
+	f.memory = NULL;
 	return 0;
 }
 
-static void close_fake(struct fake *f)
+/* A ring whose positions begin at @start. */
+static void open_fake(uint64_t start)
 {
-	seam_ring_fini(&f->ring);
-	free(f->memory);
+	close_fake(NULL);
+	f.memory = aligned_alloc(PAGE, PAGE + BYTES);
+	assert_non_null(f.memory);
+	memset(f.memory, 0, PAGE + BYTES);
+	f.control = (void *)f.memory;
+	f.data = f.memory + PAGE;
+	atomic_store(&f.control->data_head, start);
+	atomic_store(&f.control->data_tail, start);
+	seam_ring_attach(&f.ring, f.memory, PAGE, BYTES);
 }
 
 /* What a producer does, without a look at the tail. */
-static void put(struct fake *f, uint32_t type, uint16_t size)
+static void put(uint32_t type, uint16_t size)
 {
-	uint64_t head = atomic_load(&f->control->data_head);
+	uint64_t head = atomic_load(&f.control->data_head);
 	struct seam_ring_header header = { .type = type, .size = size };
 
 	for (uint64_t i = 0; i < size; i++)
-		f->data[(head + i) % BYTES] = i < sizeof(header) ?
+		f.data[(head + i) % BYTES] = i < sizeof(header) ?
 			((const uint8_t *)&header)[i] : (uint8_t)(type + i);
-	atomic_store(&f->control->data_head, head + size);
+	atomic_store(&f.control->data_head, head + size);
 }
 
 /* Take all records; their number. */
-static size_t take(struct fake *f)
+static size_t take(void)
 {
 	struct seam_ring_header header;
 	struct seam_ring_span span;
 	size_t n = 0, pos = 0;
 
-	seam_ring_peek(&f->ring, &span);
+	seam_ring_peek(&f.ring, &span);
 	for (; seam_ring_record(&span, pos, &header); n++)
 		pos += header.size;
-	seam_ring_advance(&f->ring, &span);
+	seam_ring_advance(&f.ring, &span);
 	return n;
 }
 
-static void delivers_what_was_put_across_every_wrap(void **state)
+UNIT_TEST(delivers_what_was_put_across_every_wrap)
 {
-	struct fake f;
 	uint8_t scratch[128];
 	struct seam_ring_header header;
 	struct seam_ring_span span;
 
-	open_fake(&f, 0);
+	open_fake(0);
 	for (uint32_t i = 0; i < 1000; i++) {
 		const uint8_t *p;
 
-		put(&f, i, (uint16_t)(8 + 8 * (i % 15)));
+		put(i, (uint16_t)(8 + 8 * (i % 15)));
 		assert_int_equal(seam_ring_peek(&f.ring, &span),
 				 8 + 8 * (i % 15));
 		assert_true(seam_ring_record(&span, 0, &header));
@@ -84,52 +85,43 @@ static void delivers_what_was_put_across_every_wrap(void **state)
 		assert_int_equal(atomic_load(&f.control->data_tail),
 				 atomic_load(&f.control->data_head));
 	}
-	close_fake(&f);
 }
 
-static void counts_on_past_the_end_of_64_bits(void **state)
+UNIT_TEST(counts_on_past_the_end_of_64_bits)
 {
-	struct fake f;
-
-	open_fake(&f, UINT64_MAX - 63);
+	open_fake(UINT64_MAX - 63);
 	for (int i = 0; i < 20; i++) {
-		put(&f, 1, 24);
-		put(&f, 2, 40);
-		assert_int_equal(take(&f), 2);
+		put(1, 24);
+		put(2, 40);
+		assert_int_equal(take(), 2);
 	}
 	assert_int_equal(f.ring.n_resyncs, 0);
-	close_fake(&f);
 }
 
-static void takes_a_ring_that_is_full_to_the_byte(void **state)
+UNIT_TEST(takes_a_ring_that_is_full_to_the_byte)
 {
-	struct fake f;
-
-	open_fake(&f, 1000 * 8);
+	open_fake(1000 * 8);
 	for (int i = 0; i < BYTES / 64; i++)
-		put(&f, 1, 64);
-	assert_int_equal(take(&f), BYTES / 64);
-	assert_int_equal(take(&f), 0);
-	close_fake(&f);
+		put(1, 64);
+	assert_int_equal(take(), BYTES / 64);
+	assert_int_equal(take(), 0);
 }
 
-static void gives_space_back_only_when_advanced(void **state)
+UNIT_TEST(gives_space_back_only_when_advanced)
 {
-	struct fake f;
 	struct seam_ring_span span;
 
-	open_fake(&f, 0);
-	put(&f, 1, 64);
+	open_fake(0);
+	put(1, 64);
 	seam_ring_peek(&f.ring, &span);
 	assert_int_equal(atomic_load(&f.control->data_tail), 0);
-	put(&f, 2, 64);		/* comes after the look: not in the span */
+	put(2, 64);		/* comes after the look: not in the span */
 	seam_ring_advance(&f.ring, &span);
 	assert_int_equal(atomic_load(&f.control->data_tail), 64);
-	assert_int_equal(take(&f), 1);
-	close_fake(&f);
+	assert_int_equal(take(), 1);
 }
 
-static void survives_heads_that_cannot_be(void **state)
+UNIT_TEST(survives_heads_that_cannot_be)
 {
 	static const uint64_t heads[] = {
 		BYTES + 8, UINT64_MAX, UINT64_MAX - 7, 1, 7, 4, 1 << 30,
@@ -138,62 +130,54 @@ static void survives_heads_that_cannot_be(void **state)
 	struct seam_ring_span span;
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(heads); i++) {
-		struct fake f;
-
-		open_fake(&f, 0);
+		open_fake(0);
 		atomic_store(&f.control->data_head, heads[i]);
 		assert_int_equal(seam_ring_peek(&f.ring, &span), 0);
 		assert_int_equal(seam_ring_span_bytes(&span), 0);
 		assert_int_equal(f.ring.n_resyncs, 1);
 		/* and goes on from there */
 		atomic_store(&f.control->data_head, heads[i] & ~UINT64_C(7));
-		put(&f, 5, 32);
-		assert_int_equal(take(&f), 1);
-		close_fake(&f);
+		put(5, 32);
+		assert_int_equal(take(), 1);
 	}
 }
 
-static void ends_at_sizes_that_cannot_be(void **state)
+UNIT_TEST(ends_at_sizes_that_cannot_be)
 {
 	static const uint16_t sizes[] = { 0, 1, 4, 7, 9, 12, 72, 65535 };
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(sizes); i++) {
-		struct fake f;
 		struct seam_ring_header header;
 		struct seam_ring_span span;
 
-		open_fake(&f, BYTES - 40);
-		put(&f, 1, 32);
-		put(&f, 2, 64);
+		open_fake(BYTES - 40);
+		put(1, 32);
+		put(2, 64);
 		/* the second header ends the buffer, its record wraps */
 		memcpy(f.data + BYTES - 8 + 6, &sizes[i], 2);
 		assert_int_equal(seam_ring_peek(&f.ring, &span), 96);
 		assert_true(seam_ring_record(&span, 0, &header));
 		assert_false(seam_ring_record(&span, 32, &header));
 		seam_ring_advance(&f.ring, &span);
-		assert_int_equal(take(&f), 0);
-		close_fake(&f);
+		assert_int_equal(take(), 0);
 	}
 }
 
-static void uses_its_own_size_and_tail(void **state)
+UNIT_TEST(uses_its_own_size_and_tail)
 {
-	struct fake f;
-
-	open_fake(&f, 0);
-	put(&f, 1, 64);
-	assert_int_equal(take(&f), 1);
+	open_fake(0);
+	put(1, 64);
+	assert_int_equal(take(), 1);
 	/* what the other side writes there means nothing to us */
 	atomic_store(&f.control->data_tail, 0);
 	f.control->data_size = UINT64_MAX;
 	f.control->data_offset = UINT64_MAX;
-	put(&f, 2, 64);
-	assert_int_equal(take(&f), 1);
+	put(2, 64);
+	assert_int_equal(take(), 1);
 	assert_int_equal(atomic_load(&f.control->data_tail), 128);
-	close_fake(&f);
 }
 
-static void a_zeroed_ring_is_empty(void **state)
+UNIT_TEST(a_zeroed_ring_is_empty)
 {
 	struct seam_ring ring = { 0 };
 	struct seam_ring_span span;
@@ -203,18 +187,4 @@ static void a_zeroed_ring_is_empty(void **state)
 	seam_ring_fini(&ring);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(delivers_what_was_put_across_every_wrap),
-		cmocka_unit_test(counts_on_past_the_end_of_64_bits),
-		cmocka_unit_test(takes_a_ring_that_is_full_to_the_byte),
-		cmocka_unit_test(gives_space_back_only_when_advanced),
-		cmocka_unit_test(survives_heads_that_cannot_be),
-		cmocka_unit_test(ends_at_sizes_that_cannot_be),
-		cmocka_unit_test(uses_its_own_size_and_tail),
-		cmocka_unit_test(a_zeroed_ring_is_empty),
-	};
-
-	return cmocka_run_group_tests_name("consumer", tests, NULL, NULL);
-}
+UNIT_TESTS(NULL, close_fake)

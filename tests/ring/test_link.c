@@ -15,16 +15,30 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "ring/link/link_client.h"
+#include "ring/link/link.h"
 #include "ring/link/link_server.h"
 #include "ring/producer/claim.h"
 
 enum { STRANGER = 65534, OTHER_STRANGER = 65533 };
 
 static const char *target_program;
+static struct seam_link_server server;
+
+static int set_up(void **state)
+{
+	serve(&server);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	seam_link_server_close(&server);
+	return 0;
+}
 
 static pid_t start(const struct seam_link_server *s, const char *n,
 		   const char *how)
@@ -108,7 +122,7 @@ static pid_t serve_one(struct seam_link_server *s, const char *how, uint64_t n,
 	return pid;
 }
 
-static void delivers_all_records_of_a_program(void **state)
+UNIT_TEST(delivers_all_records_of_a_program)
 {
 	struct seam_link_server s;
 	struct sums sums;
@@ -123,7 +137,7 @@ static void delivers_all_records_of_a_program(void **state)
 	seam_link_server_close(&s);
 }
 
-static void follows_a_child_that_closed_every_descriptor(void **state)
+UNIT_TEST(follows_a_child_that_closed_every_descriptor)
 {
 	struct seam_link_server s;
 	struct sums sums;
@@ -134,39 +148,66 @@ static void follows_a_child_that_closed_every_descriptor(void **state)
 	seam_link_server_close(&s);
 }
 
-static void delivers_what_a_killed_program_left(void **state)
+UNIT_TEST(delivers_what_a_killed_program_left)
 {
-	struct seam_link_server s;
 	struct sums sums;
 	pid_t pid;
 
-	serve(&s);
-	pid = start(&s, "777", "kill");
+	pid = start(&server, "777", "kill");
 	waitpid(pid, NULL, WNOHANG);
 	/* it is waiting for the WELCOME */
-	record(&s, 777, &sums);
+	record(&server, 777, &sums);
 	waitpid(pid, NULL, 0);
 	assert_int_equal(sums.n, 777);
-	seam_link_server_close(&s);
 }
 
-static void listens_in_a_folder_of_its_own(void **state)
+UNIT_TEST(listens_in_a_folder_of_its_own)
 {
-	struct seam_link_server s;
 	char folder[SEAM_LINK_ADDRESS_BYTES];
 	struct stat st;
 
-	serve(&s);
-	assert_int_equal(s.address[0], '/');
-	snprintf(folder, sizeof(folder), "%s", s.address);
+	assert_int_equal(server.address[0], '/');
+	snprintf(folder, sizeof(folder), "%s", server.address);
 	*strrchr(folder, '/') = '\0';
 	assert_int_equal(lstat(folder, &st), 0);
 	assert_int_equal(st.st_mode, S_IFDIR | 0700);
-	seam_link_server_close(&s);
+	seam_link_server_close(&server);
 	assert_int_equal(access(folder, F_OK), 0);
 }
 
-static void takes_an_abstract_name_where_the_path_is_too_long(void **state)
+/* What is added to the time. */
+static time_t later_s;
+
+time_t __real_time(time_t *t);
+time_t __wrap_time(time_t *t);
+
+time_t __wrap_time(time_t *t)
+{
+	return __real_time(t) + later_s;
+}
+
+UNIT_TEST(the_socket_of_a_killed_recorder_is_removed_by_a_later_one)
+{
+	struct seam_link_server other;
+	struct sockaddr_un at;
+	int size = seam_link_sockaddr(server.address, &at);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	seam_link_server_close(&server);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, (socklen_t)size), 0);
+	close(fd);
+	/* a new one may not listen yet */
+	serve(&server);
+	assert_int_equal(access(at.sun_path, F_OK), 0);
+	later_s = 60;
+	serve(&other);
+	later_s = 0;
+	assert_int_equal(access(at.sun_path, F_OK), -1);
+	assert_int_equal(access(server.address, F_OK), 0);
+	seam_link_server_close(&other);
+}
+
+UNIT_TEST(takes_an_abstract_name_where_the_path_is_too_long)
 {
 	char run[] = "/tmp/seam-test-XXXXXX", longest[200];
 	struct seam_link_server s;
@@ -226,19 +267,17 @@ static size_t count_fds(void)
 	return n;
 }
 
-static void a_hostile_peer_costs_only_itself(void **state)
+UNIT_TEST(a_hostile_peer_costs_only_itself)
 {
 	struct seam_link_welcome body = { 0 };
 	uint8_t bytes[4096] = { 0 };
-	struct seam_link_server s;
 	int fds[SEAM_LINK_MAX_FDS] = { 0, 1, 2, 0 };
 	size_t n_fds;
 	uint64_t seed = 1;
 
-	serve(&s);
 	n_fds = count_fds();
 	for (int i = 0; i < 300; i++) {
-		int fd = connect_raw(&s);
+		int fd = connect_raw(&server);
 
 		for (int k = 0; k < 3; k++) {
 			size_t n = random_number(&seed) %
@@ -253,38 +292,35 @@ static void a_hostile_peer_costs_only_itself(void **state)
 			seam_link_send(fd, SEAM_LINK_WELCOME, &body, fds,
 				       SEAM_LINK_MAX_FDS, 0);
 		}
-		seam_link_server_step(&s);
-		seam_link_server_step(&s);
+		seam_link_server_step(&server);
+		seam_link_server_step(&server);
 		close(fd);
 	}
-	while (s.n_targets > 0) {
-		seam_link_server_step(&s);
-		for (size_t i = s.n_targets; i-- > 0;)
-			if (s.targets[i]->n_rings && s.targets[i]->socket < 0)
-				seam_link_server_forget(&s, i);
+	while (server.n_targets > 0) {
+		seam_link_server_step(&server);
+		for (size_t i = server.n_targets; i-- > 0;)
+			if (server.targets[i]->n_rings &&
+			    server.targets[i]->socket < 0)
+				seam_link_server_forget(&server, i);
 	}
 	assert_int_equal(count_fds(), n_fds);
-	assert_true(s.n_refused > 100);
-	seam_link_server_close(&s);
+	assert_true(server.n_refused > 100);
 }
 
-static void a_connection_without_hello_is_counted_and_forgotten(void **state)
+UNIT_TEST(a_connection_without_hello_is_counted_and_forgotten)
 {
-	struct seam_link_server s;
 	int fd;
 
-	serve(&s);
-	fd = connect_raw(&s);
-	seam_link_server_step(&s);
-	assert_int_equal(s.n_targets, 1);
-	assert_int_equal(s.n_refused, 0);
-	s.targets[0]->connected_ns -=
+	fd = connect_raw(&server);
+	seam_link_server_step(&server);
+	assert_int_equal(server.n_targets, 1);
+	assert_int_equal(server.n_refused, 0);
+	server.targets[0]->connected_ns -=
 		(SEAM_LINK_HELLO_MS + 1) * UINT64_C(1000000);
-	seam_link_server_step(&s);
-	assert_int_equal(s.n_targets, 0);
-	assert_int_equal(s.n_refused, 1);
+	seam_link_server_step(&server);
+	assert_int_equal(server.n_targets, 0);
+	assert_int_equal(server.n_refused, 1);
 	close(fd);
-	seam_link_server_close(&s);
 }
 
 /* Only root can become somebody else; a user's server is made to think so. */
@@ -316,7 +352,7 @@ static int serve_a_stranger(int out)
 	return 0;
 }
 
-static void a_program_of_another_user_is_refused(void **state)
+UNIT_TEST(a_program_of_another_user_is_refused)
 {
 	char address[SEAM_LINK_ADDRESS_BYTES], path[64];
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -354,48 +390,41 @@ static void a_program_of_another_user_is_refused(void **state)
 	close(pipes[1]);
 }
 
-/* What is passed, its receiver has to close, and a sender can make that slow. */
-static void takes_no_descriptors(void **state)
+/* Its receiver has to close what is passed; a sender can make that slow. */
+UNIT_TEST(takes_no_descriptors)
 {
 	enum { PASSRIGHTS = 83 };
 	const int no = 0;
 	struct seam_link_hello hello = { .services = "numbers" };
-	struct seam_link_server s;
 	int fd, pair[2];
 	bool can;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
-	can = setsockopt(pair[0], SOL_SOCKET, PASSRIGHTS, &no,
-			 sizeof(no)) == 0;
-	serve(&s);
-	fd = connect_raw(&s);
+	can = setsockopt(pair[0], SOL_SOCKET, PASSRIGHTS, &no, sizeof(no)) == 0;
+	fd = connect_raw(&server);
 	/* at the door, and behind it; Linux before 6.16 cannot refuse them */
 	for (int i = 0; can && i < 2; i++) {
 		assert_int_equal(seam_link_send(fd, SEAM_LINK_HELLO, &hello,
 						&pair[0], 1, 0), -EPERM);
-		seam_link_server_step(&s);
+		seam_link_server_step(&server);
 	}
 	close(fd);
 	close(pair[0]);
 	close(pair[1]);
-	seam_link_server_close(&s);
 }
 
 /* The rings need none: a program may close what it did not open. */
-static void the_connection_ends_with_the_welcome(void **state)
+UNIT_TEST(the_connection_ends_with_the_welcome)
 {
-	struct seam_link_server s;
 	struct seam_link_message m;
 	int fd;
 
-	serve(&s);
-	assert_int_equal(send_hello(&s, &fd), SEAM_LINK_WELCOME);
+	assert_int_equal(send_hello(&server, &fd), SEAM_LINK_WELCOME);
 	assert_int_equal(seam_link_receive(fd, &m, 1000), 0);
-	assert_int_equal(s.n_targets, 1);
-	assert_int_equal(s.targets[0]->socket, -1);
-	assert_int_equal(s.targets[0]->n_rings, 1);
+	assert_int_equal(server.n_targets, 1);
+	assert_int_equal(server.targets[0]->socket, -1);
+	assert_int_equal(server.targets[0]->n_rings, 1);
 	close(fd);
-	seam_link_server_close(&s);
 }
 
 /* Connect as a program would: the socket, and the wakeup as it came. */
@@ -425,7 +454,7 @@ static struct rlimit limit_descriptors(rlim_t n)
 	return old;
 }
 
-static void a_server_that_cannot_be_opened_reports_why(void **state)
+UNIT_TEST(a_server_that_cannot_be_opened_reports_why)
 {
 	for (rlim_t n = 0; n < 3; n++) {
 		struct rlimit old = limit_descriptors(n);
@@ -471,7 +500,7 @@ static void expect_refusal(rlim_t n, const char *why)
 	seam_link_server_close(&s);
 }
 
-static void a_refusal_for_an_error_of_the_recorder_reports_which(void **state)
+UNIT_TEST(a_refusal_for_an_error_of_the_recorder_reports_which)
 {
 	expect_refusal(0, "cannot accept a connection: Too many open files");
 	expect_refusal(1, "cannot make rings: Too many open files");
@@ -495,7 +524,7 @@ int __wrap_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 	return __real_accept4(fd, from, size, flags);
 }
 
-static void a_connection_waits_while_the_kernel_has_no_memory(void **state)
+UNIT_TEST(a_connection_waits_while_the_kernel_has_no_memory)
 {
 	static const int errors[] = { ENOMEM, ENOBUFS, ECONNABORTED };
 
@@ -526,46 +555,43 @@ static bool is_woken(const struct seam_link_server *s)
 }
 
 /* What is passed to a program is the program's: its flags, its queue. */
-static void a_wakeup_is_read_once_and_in_bad_hands_stops_nobody(void **state)
+UNIT_TEST(a_wakeup_is_read_once_and_in_bad_hands_stops_nobody)
 {
 	struct sockaddr off = { .sa_family = AF_UNSPEC };
 	struct seam_ring_wakeup wakeups[2];
-	struct seam_link_server s;
 	int links[2], fds[2];
 
-	serve(&s);
 	for (int i = 0; i < 2; i++) {
-		links[i] = connect_program(&s, &fds[i]);
+		links[i] = connect_program(&server, &fds[i]);
 		seam_ring_wakeup_init(&wakeups[i], fds[i]);
 	}
-	assert_false(is_woken(&s));
+	assert_false(is_woken(&server));
 	for (int i = 0; i < 2; i++) {
 		assert_true(seam_ring_wakeup_send(&wakeups[i]));
-		assert_true(is_woken(&s));
-		seam_link_server_step(&s);
-		assert_false(is_woken(&s));
+		assert_true(is_woken(&server));
+		seam_link_server_step(&server);
+		assert_false(is_woken(&server));
 		assert_int_equal(fcntl(fds[i], F_SETFL, 0), 0);
 	}
 	alarm(20);		/* hanging is failing */
 	while (send(fds[0], "rubbish", 7, MSG_DONTWAIT) > 0)
 		;
 	assert_true(seam_ring_wakeup_send(&wakeups[1]));
-	seam_link_server_step(&s);
-	assert_false(is_woken(&s));
+	seam_link_server_step(&server);
+	assert_false(is_woken(&server));
 	assert_int_equal(connect(fds[0], &off, sizeof(off)), 0);
 	shutdown(fds[0], SHUT_RDWR);
-	seam_link_server_step(&s);
-	assert_false(is_woken(&s));
+	seam_link_server_step(&server);
+	assert_false(is_woken(&server));
 	assert_true(seam_ring_wakeup_send(&wakeups[1]));
-	assert_true(is_woken(&s));
+	assert_true(is_woken(&server));
 	alarm(0);
 	for (int i = 0; i < 2; i++) {
 		close(links[i]);
 		close(fds[i]);
 	}
-	seam_link_server_step(&s);
-	assert_false(is_woken(&s));
-	seam_link_server_close(&s);
+	seam_link_server_step(&server);
+	assert_false(is_woken(&server));
 }
 
 static const struct seam_link_service odd = {
@@ -619,7 +645,7 @@ static void serve_to_end(struct seam_link_server *s, pid_t pid)
 }
 
 /* The program reads by hand what the recorder writes by a table. */
-static void a_program_gets_every_number_of_each_geometry(void **state)
+UNIT_TEST(a_program_gets_every_number_of_each_geometry)
 {
 	static const struct seam_link_service *const
 		expected[SEAM_LINK_MAX_SERVICES] = { NULL, &odd, &numbers };
@@ -682,7 +708,7 @@ static bool counts_as_before(const struct seam_link_server *s)
 	       connects_with_few(s);
 }
 
-static void the_numbers_that_a_program_opens_are_as_without_us(void **state)
+UNIT_TEST(the_numbers_that_a_program_opens_are_as_without_us)
 {
 	struct seam_link_server s;
 	pid_t pid;
@@ -694,7 +720,7 @@ static void the_numbers_that_a_program_opens_are_as_without_us(void **state)
 	serve_to_end(&s, pid);
 }
 
-static void rings_are_made_for_services_that_hello_names_only(void **state)
+UNIT_TEST(rings_are_made_for_services_that_hello_names_only)
 {
 	static const struct { const char *names; uint32_t n; } cases[] = {
 		{ "odd", 1 }, { "numbers odd", 2 }, { "odd odd odd odd", 1 },
@@ -722,7 +748,7 @@ static void rings_are_made_for_services_that_hello_names_only(void **state)
 	seam_link_server_close(&s);
 }
 
-static void gives_up_on_a_recorder_that_does_not_answer(void **state)
+UNIT_TEST(gives_up_on_a_recorder_that_does_not_answer)
 {
 	struct seam_link_client c;
 	struct seam_link_server s;
@@ -740,57 +766,31 @@ static void gives_up_on_a_recorder_that_does_not_answer(void **state)
 	seam_link_client_fini(&c);
 }
 
-static void the_last_note_is_kept_and_all_are_counted(void **state)
+UNIT_TEST(the_last_note_is_kept_and_all_are_counted)
 {
 	char text[2 * SEAM_LINK_NOTE_BYTES];
-	struct seam_link_server s;
 
-	serve(&s);
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
-	assert_int_equal(seam_link_client_note(s.address, text), 0);
-	step(&s);
-	step(&s);
-	assert_int_equal(s.n_notes, 1);
-	assert_int_equal(strlen(s.note), SEAM_LINK_NOTE_BYTES - 1);
-	assert_int_equal(seam_link_client_note(s.address, "second"), 0);
+	assert_int_equal(seam_link_client_note(server.address, text), 0);
+	step(&server);
+	step(&server);
+	assert_int_equal(server.n_notes, 1);
+	assert_int_equal(strlen(server.note), SEAM_LINK_NOTE_BYTES - 1);
+	assert_int_equal(seam_link_client_note(server.address, "second"), 0);
 	for (int i = 0; i < 4; i++)
-		step(&s);
-	assert_int_equal(s.n_notes, 2);
-	assert_string_equal(s.note, "second");
-	assert_int_equal(s.n_targets, 0);
-	seam_link_server_close(&s);
+		step(&server);
+	assert_int_equal(server.n_notes, 2);
+	assert_string_equal(server.note, "second");
+	assert_int_equal(server.n_targets, 0);
 	assert_true(seam_link_client_note("/nowhere", "text") < 0);
 }
 
 int main(int argc, char **argv)
 {
-#define TEST(test) cmocka_unit_test(test)
-	const struct CMUnitTest tests[] = {
-		TEST(delivers_all_records_of_a_program),
-		TEST(follows_a_child_that_closed_every_descriptor),
-		TEST(delivers_what_a_killed_program_left),
-		TEST(listens_in_a_folder_of_its_own),
-		TEST(takes_an_abstract_name_where_the_path_is_too_long),
-		TEST(a_hostile_peer_costs_only_itself),
-		TEST(a_connection_without_hello_is_counted_and_forgotten),
-		TEST(a_program_of_another_user_is_refused),
-		TEST(takes_no_descriptors),
-		TEST(the_connection_ends_with_the_welcome),
-		TEST(a_server_that_cannot_be_opened_reports_why),
-		TEST(a_refusal_for_an_error_of_the_recorder_reports_which),
-		TEST(a_connection_waits_while_the_kernel_has_no_memory),
-		TEST(a_wakeup_is_read_once_and_in_bad_hands_stops_nobody),
-		TEST(a_program_gets_every_number_of_each_geometry),
-		TEST(the_numbers_that_a_program_opens_are_as_without_us),
-		TEST(rings_are_made_for_services_that_hello_names_only),
-		TEST(the_last_note_is_kept_and_all_are_counted),
-		TEST(gives_up_on_a_recorder_that_does_not_answer),
-	};
-
 	if (argc != 2)
 		return 2;
 	target_program = argv[1];
 	unsetenv("XDG_RUNTIME_DIR");
-	return cmocka_run_group_tests_name("link", tests, NULL, NULL);
+	return unit_run(NULL, NULL, set_up, tear_down);
 }

@@ -26,9 +26,19 @@ static void set_up_as(struct seam_owners *o, const struct seam_ring_geometry *g,
 	assert_int_equal(seam_owners_prepare(o, n_free, NULL), 0);
 }
 
-static void set_up(struct seam_owners *o, uint32_t n_free)
+static struct seam_owners h;
+
+static void open_memory(uint32_t n_free)
 {
-	set_up_as(o, &geometry, n_free);
+	set_up_as(&h, &geometry, n_free);
+}
+
+static int close_memory(void **state)
+{
+	if (h.memory.head)
+		seam_owners_close(&h);
+	memset(&h, 0, sizeof(h));
+	return 0;
 }
 
 static uint32_t my_tid(void)
@@ -45,14 +55,13 @@ static size_t drain(struct seam_owner *owner, uint32_t type)
 	size_t n = 0, pos = 0;
 
 	seam_ring_peek(&owner->ring, &span);
-	for (; seam_ring_copy(&span, pos, &header, record);
-	     pos += header.size)
+	for (; seam_ring_copy(&span, pos, &header, record); pos += header.size)
 		n += header.type == type;
 	seam_ring_advance(&owner->ring, &span);
 	return n;
 }
 
-static void accepts_only_valid_geometries(void **state)
+UNIT_TEST(accepts_only_valid_geometries)
 {
 	static const struct seam_ring_geometry bad[] = {
 		{ .n_slots = 0, .data_bytes = DATA },
@@ -76,7 +85,7 @@ static void accepts_only_valid_geometries(void **state)
 	}
 }
 
-static void maps_nothing_that_could_shrink_under_it(void **state)
+UNIT_TEST(maps_nothing_that_could_shrink_under_it)
 {
 	uint64_t bytes = seam_ring_memory_bytes(&geometry);
 	const struct seam_ring_memory_head head = {
@@ -85,41 +94,34 @@ static void maps_nothing_that_could_shrink_under_it(void **state)
 	};
 	struct seam_ring_geometry other = geometry;
 	struct seam_ring_memory m;
-	struct seam_owners h;
 	int fd = memfd_create("test", MFD_ALLOW_SEALING);
 
 	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
 	assert_int_equal(pwrite(fd, &head, sizeof(head), 0), sizeof(head));
-	assert_int_equal(seam_ring_memory_adopt(&m, fd, &geometry),
-			 -EBADMSG);
+	assert_int_equal(seam_ring_memory_adopt(&m, fd, &geometry), -EBADMSG);
 	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	assert_int_equal(seam_ring_memory_adopt(&m, fd, &geometry), 0);
 	m.head->magic = 0;
 	seam_ring_memory_fini(&m);
-	assert_int_equal(seam_ring_memory_adopt(&m, fd, &geometry),
-			 -EBADMSG);
+	assert_int_equal(seam_ring_memory_adopt(&m, fd, &geometry), -EBADMSG);
 	close(fd);
 	fd = open("/dev/zero", O_RDWR);
-	assert_int_equal(seam_ring_memory_adopt(&m, fd, &geometry),
-			 -EBADMSG);
+	assert_int_equal(seam_ring_memory_adopt(&m, fd, &geometry), -EBADMSG);
 	close(fd);
-	set_up(&h, 1);
+	open_memory(1);
 	other.n_slots++;
-	assert_int_equal(seam_ring_memory_adopt(&m, h.fd, &other),
-			 -EBADMSG);
+	assert_int_equal(seam_ring_memory_adopt(&m, h.fd, &other), -EBADMSG);
 	assert_int_equal(seam_ring_memory_adopt(&m, h.fd, &geometry), 0);
 	assert_int_equal(ftruncate(h.fd, 0), -1);
 	assert_int_equal(ftruncate(h.fd, (off_t)bytes * 2), -1);
 	seam_ring_memory_fini(&m);
-	seam_owners_close(&h);
 }
 
-static void gives_each_claim_a_ring_of_its_own(void **state)
+UNIT_TEST(gives_each_claim_a_ring_of_its_own)
 {
 	struct seam_ring_claim claims[7];
-	struct seam_owners h;
 
-	set_up(&h, 3);
+	open_memory(3);
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(),
 							&claims[i]), 0);
@@ -144,10 +146,9 @@ static void gives_each_claim_a_ring_of_its_own(void **state)
 	}
 	seam_ring_memory_lose(&h.memory);
 	assert_int_equal(h.memory.head->n_lost, 1);
-	seam_owners_close(&h);
 }
 
-static size_t n_mapped_bytes(const struct seam_owners *h)
+static size_t n_mapped_bytes(void)
 {
 	char line[512];
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -156,7 +157,7 @@ static size_t n_mapped_bytes(const struct seam_owners *h)
 	size_t n = 0;
 
 	assert_non_null(maps);
-	assert_int_equal(fstat(h->fd, &st), 0);
+	assert_int_equal(fstat(h.fd, &st), 0);
 	while (fgets(line, sizeof(line), maps))
 		if (sscanf(line, "%lx-%lx %*s %*s %*s %lu", &start, &end,
 			   &inode) == 3 && inode == st.st_ino)
@@ -166,19 +167,18 @@ static size_t n_mapped_bytes(const struct seam_owners *h)
 }
 
 /* A claim of @m is ring @slot of the recorder's. */
-static void check_claim(struct seam_owners *h, struct seam_ring_memory *m,
-			uint32_t slot)
+static void check_claim(struct seam_ring_memory *m, uint32_t slot)
 {
 	struct seam_ring_claim claim;
 
 	assert_int_equal(seam_ring_memory_claim(m, my_tid(), &claim), 0);
 	assert_int_equal(claim.slot, slot);
 	seam_ring_write(&claim.ring, 100 + slot, 0, "", 1);
-	seam_owners_scan(h);
-	assert_int_equal(drain(&h->items[slot], 100 + slot), 1);
+	seam_owners_scan(&h);
+	assert_int_equal(drain(&h.items[slot], 100 + slot), 1);
 }
 
-static void a_program_maps_the_rings_that_it_claims(void **state)
+UNIT_TEST(a_program_maps_the_rings_that_it_claims)
 {
 	enum { BIG = 2 << 20, RINGS = 40 };
 	/* of big rings each is alone; of the small ones many come at once */
@@ -187,46 +187,44 @@ static void a_program_maps_the_rings_that_it_claims(void **state)
 		{ .n_slots = RINGS, .data_bytes = BIG / 16 },
 	};
 	struct seam_ring_memory program;
-	struct seam_owners h;
 	size_t before, all;
 	int status;
 
 	for (int i = 0; i < 2; i++) {
 		set_up_as(&h, &geometries[i], RINGS);
-		before = n_mapped_bytes(&h);
+		before = n_mapped_bytes();
 		all = seam_ring_memory_bytes(&geometries[i]);
 		assert_int_equal(seam_ring_memory_adopt(
 					&program, h.fd, &geometries[i]), 0);
-		assert_true(n_mapped_bytes(&h) - before < 16384);
-		check_claim(&h, &program, 0);
-		assert_true(n_mapped_bytes(&h) - before < 5 << 20);
-		check_claim(&h, &program, 1);
+		assert_true(n_mapped_bytes() - before < 16384);
+		check_claim(&program, 0);
+		assert_true(n_mapped_bytes() - before < 5 << 20);
+		check_claim(&program, 1);
 		/* a child, and its parent after others have claimed some */
 		if (fork() == 0) {
 			for (uint32_t k = 2; k < RINGS / 2; k++)
-				check_claim(&h, &program, k);
+				check_claim(&program, k);
 			_exit(0);
 		}
 		assert_true(wait(&status) > 0 && status == 0);
 		for (uint32_t k = RINGS / 2; k < RINGS; k++)
-			check_claim(&h, &program, k);
-		assert_true(n_mapped_bytes(&h) - before < all + (5 << 20));
+			check_claim(&program, k);
+		assert_true(n_mapped_bytes() - before < all + (5 << 20));
 		seam_ring_memory_fini(&program);
-		assert_int_equal(n_mapped_bytes(&h), before);
-		seam_owners_close(&h);
+		assert_int_equal(n_mapped_bytes(), before);
+		close_memory(NULL);
 	}
 }
 
-static void frees_a_closed_ring_when_it_is_drained(void **state)
+UNIT_TEST(frees_a_closed_ring_when_it_is_drained)
 {
 	struct seam_ring_claim claim, next;
 	struct seam_ring_aux_snapshot shot;
 	struct aux_writer aux;
 	struct seam_owner_counts counts;
 	struct seam_owner *owner;
-	struct seam_owners h;
 
-	set_up(&h, 1);
+	open_memory(1);
 	owner = &h.items[0];
 	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
 	for (int i = 0; i < 1000; i++)
@@ -245,8 +243,7 @@ static void frees_a_closed_ring_when_it_is_drained(void **state)
 	seam_owners_release(&h, 0);
 	assert_int_equal(seam_owners_scan(&h), 0);
 
-	assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(), &next),
-			 0);
+	assert_int_equal(seam_ring_memory_claim(&h.memory, my_tid(), &next), 0);
 	assert_true(next.word != claim.word);
 	seam_ring_memory_close(&h.memory, &claim);	/* too late */
 	seam_ring_write(&next.ring, 10, 0, "", 1);
@@ -258,33 +255,29 @@ static void frees_a_closed_ring_when_it_is_drained(void **state)
 	assert_int_equal(drain(owner, 10), 1);
 	assert_int_equal(seam_ring_aux_snapshot_program(&owner->aux, &shot), 0);
 	seam_ring_aux_snapshot_fini(&shot);
-	seam_owners_close(&h);
 }
 
 /* A memory of one ring, which this thread claims. */
-static void claim_one(struct seam_owners *h)
+static void claim_one(void)
 {
 	struct seam_ring_claim claim;
 
-	set_up(h, 1);
-	seam_ring_memory_claim(&h->memory, my_tid(), &claim);
-	seam_owners_scan(h);
+	open_memory(1);
+	seam_ring_memory_claim(&h.memory, my_tid(), &claim);
+	seam_owners_scan(&h);
 }
 
-static void an_owner_never_becomes_another(void **state)
+UNIT_TEST(an_owner_never_becomes_another)
 {
-	struct seam_owners h;
-
-	claim_one(&h);
+	claim_one();
 	atomic_store(&h.memory.slots[0].word,
 		     seam_ring_word(SEAM_RING_CLAIMED, 0, 1));
 	assert_int_equal(seam_owners_scan(&h), 1);
 	assert_true(h.items[0].is_ending);
 	assert_int_equal(h.items[0].tid, my_tid());
-	seam_owners_close(&h);
 }
 
-static void writes_the_identity_into_each_sample(void **state)
+UNIT_TEST(writes_the_identity_into_each_sample)
 {
 	struct seam_ring_identity identity = {
 		.id = 10, .pid = 11, .tid = 12, .min_ns = 100, .max_ns = 200,
@@ -339,17 +332,4 @@ static void writes_the_identity_into_each_sample(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepts_only_valid_geometries),
-		cmocka_unit_test(maps_nothing_that_could_shrink_under_it),
-		cmocka_unit_test(gives_each_claim_a_ring_of_its_own),
-		cmocka_unit_test(a_program_maps_the_rings_that_it_claims),
-		cmocka_unit_test(frees_a_closed_ring_when_it_is_drained),
-		cmocka_unit_test(an_owner_never_becomes_another),
-		cmocka_unit_test(writes_the_identity_into_each_sample),
-	};
-
-	return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
-}
+UNIT_TESTS(NULL, close_memory)

@@ -35,7 +35,7 @@
 #include "../ring/aux_writer.h"
 #include "base/clock.h"
 #include "counter.h"
-#include "ring/link/link_client.h"
+#include "ring/link/link.h"
 #include "stopped_parent.h"
 
 enum { MAX_THREADS = 64, SLOW_US = 20 };

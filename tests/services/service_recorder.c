@@ -11,19 +11,16 @@
 #include "record/record.h"
 #include "services.h"
 
-enum { N = 3 };
-
 int main(int argc, char **argv)
 {
-	struct seam_service all[N];
-	struct seam_service *const services[N] = { &all[0], &all[1], &all[2] };
+	struct seam_service all[SEAM_RECORD_MORE_SERVICES];
 	struct seam_record_options options = {
 		.output = argc > 3 ? argv[1] : NULL,
 		.frequency_hz = SEAM_RECORD_FREQUENCY_HZ,
 		.ring_bytes = SEAM_RECORD_RING_BYTES,
 		.jit_ring_bytes = 1 << 16,
 		.command = argv + 3,
-		.services = services, .n_services = N,
+		.services = { &all[0], &all[1], &all[2] },
 	};
 	struct seam_record_result result;
 	struct seam_err err = { 0 };

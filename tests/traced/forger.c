@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "ring/link/link_client.h"
+#include "ring/link/link.h"
 #include "wire/jit/jitdump.h"
 
 #define PAGE_ADDR UINT64_C(0x700000000000)

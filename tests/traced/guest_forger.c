@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "ring/link/link_client.h"
+#include "ring/link/link.h"
 #include "wire/guest/guest_encode.h"
 
 enum { GUEST, SYMTAB, N_SERVICES, TABLE = 7, MAX_RECORD = 40000 };

@@ -44,7 +44,7 @@
 #include <unistd.h>
 
 #include "wire/jit/jitdump.h"
-#include "ring/link/link_client.h"
+#include "ring/link/link.h"
 #include "traced/jit/writer.h"
 
 static uint64_t n_offered;

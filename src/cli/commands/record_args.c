@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "record/perf/data_file.h"
-#include "record/proc/targets.h"
+#include "record/proc/procfs.h"
 #include "record/services/jit_service.h"
-#include "record/stack_plan.h"
+#include "record/record.h"
 #include "wire/xray/trigger_text.h"
 
 #include <inttypes.h>

@@ -4,10 +4,10 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "record/bundle/growing_copy.h"
 #include "record/bundle/kept_files.h"
 #include "record/proc/helper.h"
 #include "record/proc/target_file.h"
+#include "symbol/jit/jit_find.h"
 #include "wire/jit/jitdump.h"
 #include "wire/jit/perf_map.h"
 
@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -28,16 +29,53 @@ enum {
 	READ_BYTES = 4 << 20,		/* of one file, then of the next */
 	NAME_BYTES = 48,
 	WAIT_MS = 50,
+	TAIL_BYTES = 32,	/* read again: was the file written anew? */
+	CHUNK_BYTES = 64 * 1024,
+	/* Age of the oldest of several lines that are read at once. */
+	BURST_NS = 5 * 1000 * 1000,
+	/* From a write to the update that inotify causes, at most. */
+	WAKE_NS = 1000 * 1000,
 };
 
 #define POLL_NS (SEAM_FOLLOW_POLL_MS * SEAM_NS_PER_MS)
+
+/*
+ * The copy of a perf map or a jitdump, made while its runtime appends to it.
+ *
+ * A perf map has no times: an index beside the copy has the interval in which
+ * each piece was written (wire/jit/perf_map.h).  A map that was truncated
+ * or replaced is read again from its beginning, and appended too.  A zero byte
+ * ends the copy, because no map has one.
+ *
+ * A jitdump has times.  The copy of one that was truncated or replaced begins
+ * anew: n_restarts is counted before a byte of the former copy is lost, so that
+ * another thread that reads the copy finds out.  Holes are not read.
+ *
+ * One thread has it; n_bytes and n_restarts may be read by others.
+ */
+struct growing_copy {
+	enum seam_jit_kind kind;
+	int from;		/* the file; -1: not found yet */
+	int to, times;		/* in the recording; -1: not made yet */
+	uint64_t pos;		/* in the file: read up to there */
+	_Atomic uint64_t n_bytes;	/* of the copy */
+	_Atomic unsigned int n_restarts;	/* of a dump */
+	uint64_t checked_ns;	/* when its end was last read; 0: never */
+	uint64_t marked_ns;	/* from_ns of the last mark */
+	uint64_t max_bytes;	/* of the copy */
+	bool is_woken;		/* an inotify event has caused the update */
+	bool is_over;		/* nothing more is copied ... */
+	bool is_cut;		/* ... because of max_bytes */
+	char last;		/* the last byte of the copy */
+	uint8_t tail[TAIL_BYTES];	/* the last bytes read */
+	size_t n_tail;
+};
 
 /* A file of a process; the helper uses it, but for what is said. */
 struct followed {
 	/* Constant. */
 	int32_t pid, inner_pid;
 	uid_t user;			/* of the process */
-	enum seam_jit_kind kind;
 	/* The recorder writes: a later file is in its place, or no answer. */
 	_Atomic bool is_replaced, is_stuck;
 
@@ -46,7 +84,7 @@ struct followed {
 	bool has_failed;		/* the copy could not be written */
 	int inotify_id;			/* -1: none */
 	struct seam_target target;
-	struct seam_growing_copy copy;
+	struct growing_copy copy;
 	uint64_t try_ns, step_ns;	/* when to open it, and how often */
 	uint64_t due_ns;		/* not read again before */
 	struct seam_err refusal;	/* the last; no causes: none */
@@ -89,10 +127,280 @@ struct follow_job {
 	struct seam_follower *follower;
 };
 
+/* ---- a copy ---- */
+
+static void close_fd(int *fd)
+{
+	seam_file_close_fd(*fd);
+	*fd = -1;
+}
+
+static void copy_close(struct growing_copy *copy)
+{
+	close_fd(&copy->from);
+	close_fd(&copy->to);
+	close_fd(&copy->times);
+}
+
+/* Read the file from its beginning; a dump is copied from its beginning too. */
+static void restart(struct growing_copy *copy)
+{
+	copy->pos = 0;
+	copy->n_tail = 0;
+	if (copy->kind == SEAM_JIT_MAP || !copy->n_bytes)
+		return;
+	copy->n_bytes = 0;
+	copy->n_restarts++;
+	copy->is_over |= ftruncate(copy->to, 0) != 0;
+}
+
+/* Read from @fd from now on; takes it, and closes the one before. */
+static void copy_set_source(struct growing_copy *copy, int fd)
+{
+	close_fd(&copy->from);
+	copy->from = fd;
+	restart(copy);
+}
+
+/* Whether @fd is another file than the one that is read now. */
+static bool copy_is_other_file(const struct growing_copy *copy, int fd)
+{
+	struct stat was, is;
+
+	if (copy->from < 0)
+		return true;
+	return fstat(copy->from, &was) == 0 && fstat(fd, &is) == 0 &&
+	       (was.st_dev != is.st_dev || was.st_ino != is.st_ino);
+}
+
+static uint64_t ns_of(int64_t seconds, uint32_t ns)
+{
+	return seconds < 0 ? 0 : (uint64_t)seconds * SEAM_NS_PER_S + ns;
+}
+
+/* A time of a file as CLOCK_MONOTONIC; 0: before that clock began. */
+static uint64_t to_monotonic(const struct statx_timestamp *t)
+{
+	uint64_t now = seam_clock_ns(), then = ns_of(t->tv_sec, t->tv_nsec);
+	uint64_t age = seam_clock_now(CLOCK_REALTIME);
+
+	age = age > then ? age - then : 0;
+	return now > age ? now - age : 0;
+}
+
+/* A write sets mtime to the last tick: at most this much earlier. */
+static uint64_t tick_ns(void)
+{
+	struct timespec t;
+
+	clock_getres(CLOCK_REALTIME_COARSE, &t);
+	return ns_of(t.tv_sec, (uint32_t)t.tv_nsec);
+}
+
+/*
+ * The earliest time at which the new @bytes can have been written.  Not before
+ * the last update found the end of the map; that may be long ago.  The file's
+ * mtime is that of the last write, at most a tick early.  Within that tick, an
+ * update that inotify caused follows the write within WAKE_NS.
+ */
+static uint64_t written_from(const struct growing_copy *copy,
+			     const uint8_t *bytes, size_t n, uint64_t to_ns)
+{
+	const uint8_t *end = memchr(bytes, '\n', n);
+	bool is_one_line = end && (size_t)(end - bytes) == n - 1;
+	uint64_t from_ns = copy->checked_ns, file_ns = 0;
+	struct statx st;
+
+	if (statx(copy->from, "", AT_EMPTY_PATH, STATX_MTIME | STATX_BTIME,
+		  &st))
+		return from_ns;
+	if (copy->checked_ns == 0) {
+		/* the first bytes: not before the file was made */
+		if (st.stx_mask & STATX_BTIME)
+			file_ns = to_monotonic(&st.stx_btime) + tick_ns();
+	} else if (st.stx_mask & STATX_MTIME) {
+		file_ns = to_monotonic(&st.stx_mtime);
+		if (copy->is_woken && file_ns + tick_ns() >= to_ns)
+			file_ns = to_ns - WAKE_NS;
+		if (!is_one_line)
+			file_ns = file_ns > BURST_NS ? file_ns - BURST_NS : 0;
+	}
+	if (file_ns > from_ns)
+		from_ns = file_ns;
+	if (copy->marked_ns > from_ns)
+		from_ns = copy->marked_ns;
+	return from_ns > to_ns ? to_ns : from_ns;
+}
+
+static int create(int folder, const char *name, const char *suffix,
+		  struct seam_err *err)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s%s", name, suffix);
+	fd = openat(folder, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW |
+		    O_CLOEXEC, 0600);
+	return fd < 0 ? seam_err_errno(err, "cannot create '%s'", path) : fd;
+}
+
+static int make_files(struct growing_copy *copy, int folder, const char *name,
+		      struct seam_err *err)
+{
+	if (copy->to < 0)
+		copy->to = create(folder, name, "", err);
+	if (copy->to >= 0 && copy->times < 0 && copy->kind == SEAM_JIT_MAP)
+		copy->times = create(folder, name, SEAM_PERF_MAP_TIMES_SUFFIX,
+				     err);
+	return copy->to < 0 ? copy->to :
+	       copy->kind == SEAM_JIT_MAP && copy->times < 0 ? copy->times : 0;
+}
+
+/* The mark is written first: readers ignore one beyond the map's end. */
+static int append_mark(struct growing_copy *copy, const uint8_t *bytes,
+		       size_t n, uint64_t to_ns, struct seam_err *err)
+{
+	/* a map that is read again begins on a new line */
+	bool is_cut_line = copy->pos == 0 && copy->n_bytes &&
+			   copy->last != '\n';
+	struct seam_perf_map_mark mark = {
+		.offset = copy->n_bytes + is_cut_line, .to_ns = to_ns,
+		.from_ns = written_from(copy, bytes, n, to_ns),
+	};
+	char line[SEAM_PERF_MAP_MARK_BYTES];
+	off_t at = lseek(copy->times, 0, SEEK_END);
+	int r;
+
+	copy->marked_ns = mark.from_ns;
+	r = seam_file_write_at(copy->times, line,
+			       seam_perf_map_mark_put(line, &mark),
+			       at < 0 ? 0 : (uint64_t)at, "times of a perf map",
+			       err);
+	if (r == 0 && is_cut_line)
+		r = seam_file_write_at(copy->to, "\n", 1, copy->n_bytes++,
+				       "perf map", err);
+	return r;
+}
+
+static int append(struct growing_copy *copy, const uint8_t *bytes, size_t n,
+		  struct seam_err *err)
+{
+	bool is_map = copy->kind == SEAM_JIT_MAP;
+	int r = is_map ? append_mark(copy, bytes, n, seam_clock_ns(), err) : 0;
+
+	if (r == 0)
+		r = seam_file_write_at(copy->to, bytes, n, copy->n_bytes,
+				       is_map ? "perf map" : "jitdump", err);
+	if (r == 0) {
+		copy->n_bytes += n;
+		copy->last = (char)bytes[n - 1];
+	} else if (ftruncate(copy->to, (off_t)copy->n_bytes)) {
+		/* part of a line or record stays: readers skip it */
+	}
+	return r;
+}
+
+/* A runtime writes to the end: what is beyond a hole was not written. */
+static size_t before_hole(const struct growing_copy *copy, size_t max)
+{
+	off_t hole = copy->kind == SEAM_JIT_MAP ? -1 :
+		     lseek(copy->from, (off_t)copy->pos, SEEK_HOLE);
+	uint64_t left = hole < 0 ? max : (uint64_t)hole - copy->pos;
+
+	return left < max ? (size_t)left : max;
+}
+
+/*
+ * Read the last bytes once more, and the new ones after them: if the last are
+ * different, the file was written again.  Returns the number of new bytes, at
+ * @bytes + @copy->n_tail.
+ */
+static ssize_t read_on(struct growing_copy *copy, uint8_t *bytes, size_t max)
+{
+	for (int i = 0; i < 2; i++) {
+		size_t new = before_hole(copy, max);
+		ssize_t n = pread(copy->from, bytes, copy->n_tail + new,
+				  (off_t)(copy->pos - copy->n_tail));
+
+		if (n < 0)
+			return -errno;
+		if ((size_t)n >= copy->n_tail &&
+		    memcmp(bytes, copy->tail, copy->n_tail) == 0)
+			return n - (ssize_t)copy->n_tail;
+		restart(copy);
+	}
+	return 0;
+}
+
+/* How many of @n bytes are copied: up to a map's zero byte, or max_bytes. */
+static size_t limit(struct growing_copy *copy, const uint8_t *bytes, size_t n)
+{
+	const uint8_t *zero = copy->kind == SEAM_JIT_MAP ?
+			      memchr(bytes, 0, n) : NULL;
+	size_t taken = zero ? (size_t)(zero - bytes) : n;
+	uint64_t left = copy->n_bytes < copy->max_bytes ?
+			copy->max_bytes - copy->n_bytes : 0;
+
+	if (taken > left) {
+		taken = (size_t)left;
+		copy->is_cut = true;
+	}
+	copy->is_over |= taken < n;
+	return taken;
+}
+
+/* Copy one piece.  1: there may be more; 0: there is none; -errno. */
+static int copy_piece(struct growing_copy *copy, int folder, const char *name,
+		      size_t max, struct seam_err *err)
+{
+	uint8_t bytes[TAIL_BYTES + CHUNK_BYTES];
+	uint64_t before_ns = seam_clock_ns();
+	ssize_t got = read_on(copy, bytes, max < CHUNK_BYTES ? max :
+			      CHUNK_BYTES);
+	size_t tail = copy->n_tail, n;
+	int r;
+
+	if (got <= 0) {
+		/* an error is not the end of the file */
+		if (got == 0)
+			copy->checked_ns = before_ns;
+		return 0;
+	}
+	n = limit(copy, bytes + tail, (size_t)got);
+	r = n ? make_files(copy, folder, name, err) : 0;
+	if (r == 0 && n)
+		r = append(copy, bytes + tail, n, err);
+	copy->pos += (size_t)got;
+	tail += (size_t)got;
+	copy->n_tail = tail < sizeof(copy->tail) ? tail : sizeof(copy->tail);
+	memcpy(copy->tail, bytes + tail - copy->n_tail, copy->n_tail);
+	copy->is_over |= r < 0;
+	return r < 0 ? r : !copy->is_over;
+}
+
+/*
+ * Append what is new in the file, at most @max bytes, to the copy @name in
+ * @folder; the copy, and the index of a map, are made with the first bytes.
+ * Returns the bytes read, or -errno of writing them: then nothing more is
+ * copied.
+ */
+static ssize_t copy_update(struct growing_copy *copy, int folder,
+			   const char *name, size_t max, struct seam_err *err)
+{
+	uint64_t began = copy->pos;
+	int r = copy->from >= 0 && !copy->is_over;
+
+	while (r > 0 && copy->pos - began < max)
+		r = copy_piece(copy, folder, name, max, err);
+	return r < 0 ? r : (ssize_t)(copy->pos > began ? copy->pos - began : 0);
+}
+
+/* ---- names ---- */
+
 /* In jit/ while the recording goes on. */
 static void name_of(const struct followed *item, char name[NAME_BYTES])
 {
-	if (item->kind == SEAM_JIT_MAP)
+	if (item->copy.kind == SEAM_JIT_MAP)
 		snprintf(name, NAME_BYTES, "perf-%" PRId32 ".map", item->pid);
 	else
 		snprintf(name, NAME_BYTES, "jit-%" PRId32 "-%" PRId32 ".dump",
@@ -103,7 +411,7 @@ static void name_of(const struct followed *item, char name[NAME_BYTES])
 static void last_name(const struct followed *item, int folder,
 		      char name[NAME_BYTES])
 {
-	if (item->kind == SEAM_JIT_DUMP) {
+	if (item->copy.kind == SEAM_JIT_DUMP) {
 		snprintf(name, NAME_BYTES, "jit-%" PRId32 ".dump", item->pid);
 		if (faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 			return;
@@ -159,11 +467,11 @@ static void copy_more(struct seam_follower *f, struct followed *item)
 	if (f->folder < 0)
 		f->folder = seam_bundle_folder(&f->bundle, "jit", &err);
 	/* of a program before an exec, or of a process with that number */
-	if (f->folder >= 0 && item->copy.to < 0 && item->kind == SEAM_JIT_DUMP)
+	if (f->folder >= 0 && item->copy.to < 0 &&
+	    item->copy.kind == SEAM_JIT_DUMP)
 		unlinkat(f->folder, name, 0);
 	if (f->folder >= 0 &&
-	    seam_growing_copy_update(&item->copy, f->folder, name, READ_BYTES,
-				     &err) >= 0)
+	    copy_update(&item->copy, f->folder, name, READ_BYTES, &err) >= 0)
 		return;
 	item->has_failed = item->copy.is_over = true;
 	if (!f->why.n_causes)
@@ -176,7 +484,7 @@ static int open_file(const struct seam_follower *f, struct followed *item)
 	struct seam_target *target = &item->target;
 	struct seam_err *why = &item->refusal;
 	char map[64];
-	const char *path = item->kind == SEAM_JIT_DUMP ? item->path : map;
+	const char *path = item->copy.kind == SEAM_JIT_DUMP ? item->path : map;
 	struct seam_jit_owner owner;
 	int fd;
 
@@ -196,10 +504,10 @@ static int open_file(const struct seam_follower *f, struct followed *item)
 	fd = seam_target_open_path(target, path, why);
 	if (fd == -ENOENT || fd == -ENOTDIR)
 		*why = (struct seam_err) { 0 };
-	return fd < 0 ? fd : seam_jit_check(&owner, item->kind, path,
-					    fd, f->max_bytes < SEAM_JIT_MAX_BYTES ?
-					    f->max_bytes : SEAM_JIT_MAX_BYTES,
-					    why);
+	return fd < 0 ? fd :
+	       seam_jit_check(&owner, item->copy.kind, path, fd,
+			      f->max_bytes < SEAM_JIT_MAX_BYTES ?
+			      f->max_bytes : SEAM_JIT_MAX_BYTES, why);
 }
 
 /* Open the file by its name; later calls find a file that replaced it. */
@@ -209,12 +517,12 @@ static void find_file(struct seam_follower *f, struct followed *item)
 
 	if (fd < 0)
 		return;
-	if (!seam_growing_copy_is_other_file(&item->copy, fd)) {
+	if (!copy_is_other_file(&item->copy, fd)) {
 		close(fd);
 		return;
 	}
 	copy_more(f, item);		/* the rest of the former file */
-	seam_growing_copy_set_source(&item->copy, fd);
+	copy_set_source(&item->copy, fd);
 	add_inotify(f, item);
 }
 
@@ -236,7 +544,7 @@ static void update(struct seam_follower *f, struct followed *item,
 	item->copy.is_woken = item->is_ready;
 	item->is_ready = false;
 	copy_more(f, item);
-	if (item->kind == SEAM_JIT_DUMP)
+	if (item->copy.kind == SEAM_JIT_DUMP)
 		item->due_ns = seam_clock_ns() + SEAM_FOLLOW_DUMP_NS;
 }
 
@@ -314,13 +622,12 @@ static bool look(struct follow_job *j, bool is_last)
 		seam_helper_set_user(&j->job, item->user);
 		f->current = item;
 		if (!item->is_replaced)
-			update(f, item, is_last ? UINT64_MAX :
-			       seam_clock_ns());
+			update(f, item, is_last ? UINT64_MAX : seam_clock_ns());
 		if (is_last) {
 			item->copy.is_over = true;
 			if (item->copy.from >= 0)
 				item->refusal = (struct seam_err) { 0 };
-			seam_growing_copy_close_source(&item->copy);
+			close_fd(&item->copy.from);
 			seam_target_close(&item->target);
 		}
 		/* another job may run since: its file has answered late */
@@ -444,7 +751,7 @@ static void destroy(struct seam_follower *f)
 	if (f->n_stuck)
 		return;		/* they still use it */
 	for (size_t i = 0; i < f->n_items; i++) {
-		seam_growing_copy_close(&f->items[i]->copy);
+		copy_close(&f->items[i]->copy);
 		seam_target_close(&f->items[i]->target);
 		free(f->items[i]);
 	}
@@ -483,7 +790,7 @@ static struct followed *find(const struct seam_follower *f, int32_t pid,
 			     enum seam_jit_kind kind)
 {
 	for (size_t i = f->n_items; i-- > 0;)
-		if (f->items[i]->pid == pid && f->items[i]->kind == kind)
+		if (f->items[i]->pid == pid && f->items[i]->copy.kind == kind)
 			return f->items[i];
 	return NULL;
 }
@@ -507,12 +814,14 @@ static bool add(struct seam_follow *follow, int32_t pid, int32_t inner_pid,
 	item->pid = pid;
 	item->inner_pid = inner_pid;
 	item->user = seam_helper_user_of(pid);
-	item->kind = *path ? SEAM_JIT_DUMP : SEAM_JIT_MAP;
 	item->inotify_id = -1;
 	item->step_ns = FIRST_TRY_NS;
 	memcpy(item->path, path, bytes);
 	seam_target_init(&item->target);
-	seam_growing_copy_init(&item->copy, item->kind, f->max_bytes);
+	item->copy = (struct growing_copy) {
+		.kind = *path ? SEAM_JIT_DUMP : SEAM_JIT_MAP,
+		.from = -1, .to = -1, .times = -1,
+	};
 	f->items[f->n_items] = item;
 	/* pairs with the loads of the job: the item before */
 	f->n_items++;
@@ -610,8 +919,7 @@ static size_t whole_bytes(struct seam_bytes bytes)
 
 		memcpy(&id, bytes.data + pos, sizeof(id));
 		memcpy(&size, bytes.data + pos + sizeof(id), sizeof(size));
-		if (size < SEAM_JITDUMP_PREFIX_BYTES ||
-		    size > bytes.size - pos)
+		if (size < SEAM_JITDUMP_PREFIX_BYTES || size > bytes.size - pos)
 			break;
 		pos += size;
 		if (id != SEAM_JITDUMP_DEBUG_INFO &&
@@ -662,7 +970,7 @@ static bool feed(const struct seam_follow *follow, struct followed *item)
 	uint64_t n_bytes;
 	ssize_t n;
 
-	if (item->kind != SEAM_JIT_DUMP || item->is_replaced ||
+	if (item->copy.kind != SEAM_JIT_DUMP || item->is_replaced ||
 	    item->feed.is_of_former)
 		return false;
 	if (item->feed.n_restarts != item->copy.n_restarts) {
@@ -710,9 +1018,9 @@ static int copy_file(const struct followed *item, int folder,
 	int r;
 
 	last_name(item, folder, name);
-	/* the index is copied last: readers ignore marks beyond the map's end */
+	/* the index last: readers ignore marks beyond the map's end */
 	r = seam_bundle_copy(item->copy.to, folder, name, bytes_of(item), err);
-	if (r < 0 || item->kind == SEAM_JIT_DUMP)
+	if (r < 0 || item->copy.kind == SEAM_JIT_DUMP)
 		return r;
 	snprintf(times, sizeof(times), "%s%s", name,
 		 SEAM_PERF_MAP_TIMES_SUFFIX);

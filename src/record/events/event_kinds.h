@@ -107,7 +107,7 @@ int seam_probe_define(struct seam_event *event, struct seam_err *err);
 /* The events are closed: remove the probe from tracefs, and free it. */
 void seam_probe_free(struct seam_probe *probe);
 
-/* ---- tracepoints: tracepoint.c, tracefs.c ---- */
+/* ---- tracepoints: tracepoint.c ---- */
 
 /*
  * Open the root of tracefs, a descriptor (O_PATH) that the caller closes; files

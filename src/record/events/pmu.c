@@ -134,8 +134,7 @@ static void default_pt(const char *pmu, char *terms, size_t cap)
 	}
 	if (mtc && psb)
 		add_term(terms, cap, "psb_period", choose(psb, PT_PERIOD));
-	if (pmu_has(pmu, "format/pt") &&
-	    pmu_has(pmu, "format/branch")) {
+	if (pmu_has(pmu, "format/pt") && pmu_has(pmu, "format/branch")) {
 		add_term(terms, cap, "pt", 1);
 		add_term(terms, cap, "branch", 1);
 	}

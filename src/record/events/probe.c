@@ -94,8 +94,7 @@ static int find_symbol(struct seam_probe *probe, const char *name,
 		r = seam_ipc_receive(&reader.ipc, &answer);
 	if (r) {
 		seam_sandbox_end(&reader, why, sizeof(why));
-		return seam_err_set(err, r, "the process that read it %s",
-				    why);
+		return seam_err_set(err, r, "the process that read it %s", why);
 	}
 	r = seam_ipc_take_err(&answer.body, err);
 	while (r == 0 && seam_cursor_left(&answer.body) >= sizeof(uint64_t))

@@ -117,8 +117,7 @@ ssize_t seam_auxtrace_snapshot(struct seam_data_file *file,
 			.size = { bytes -= left_out, 0 },
 		};
 
-		r = append(file, ring, idx, &span, copy.offset + left_out,
-			   err);
+		r = append(file, ring, idx, &span, copy.offset + left_out, err);
 	}
 	seam_ring_aux_snapshot_fini(&copy);
 	return r < 0 ? r : (ssize_t)bytes;
@@ -196,8 +195,7 @@ static void put(struct aux_words *words, uint64_t word)
 	words->no_memory |= !SEAM_ARRAY_ADD(&words->list, word);
 }
 
-static void put_clock(struct aux_words *words,
-		      const struct aux_clock *clock)
+static void put_clock(struct aux_words *words, const struct aux_clock *clock)
 {
 	put(words, clock->shift);
 	put(words, clock->mult);

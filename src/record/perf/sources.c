@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "record/proc/targets.h"
+#include "record/proc/procfs.h"
 
 enum {
 	/*
@@ -773,8 +773,7 @@ int seam_sources_add_thread(struct seam_sources *s, int tid,
 void seam_sources_enable(struct seam_sources *s)
 {
 	for (size_t i = 0; i < s->list.n; i++)
-		if (!s->delayed ||
-		    s->list.items[i].event == s->sideband)
+		if (!s->delayed || s->list.items[i].event == s->sideband)
 			enable_one(&s->list.items[i]);
 }
 

@@ -75,8 +75,7 @@ void seam_stopped_round(struct seam_stopped *stopped, bool is_last,
 		    task->exec_ns <= exit->ns &&
 		    task->mapped_ns < task->exec_ns &&
 		    losses->n[SEAM_COUNT_PROGRAMS_STOPPED]++ == 0)
-			memcpy(losses->stopped, task->name,
-			       sizeof(task->name));
+			memcpy(losses->stopped, task->name, sizeof(task->name));
 	}
 	if (n)
 		memmove(stopped->exits.items, stopped->exits.items + n,

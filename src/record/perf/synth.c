@@ -164,8 +164,7 @@ static const char *const namespaces[NR_NAMESPACES] = {
 	[CGROUP_NS_INDEX] = "cgroup",
 };
 
-void seam_synth_threads(struct seam_synth *synth, int pid,
-			bool with_namespaces)
+void seam_synth_threads(struct seam_synth *synth, int pid, bool with_namespaces)
 {
 	struct { uint64_t dev, ino; } links[NR_NAMESPACES];
 	struct seam_perf_namespaces fields = {
@@ -278,8 +277,7 @@ static bool take_mapping(void *context, const struct seam_procfs_mapping *m)
 	return true;
 }
 
-void seam_synth_process(struct seam_synth *synth, int pid,
-			bool with_namespaces)
+void seam_synth_process(struct seam_synth *synth, int pid, bool with_namespaces)
 {
 	struct maps_reader r = { .synth = synth, .memory = -1 };
 

@@ -365,8 +365,7 @@ static void free_unsent(struct seam_helper *helper)
 
 /* ---- jobs ---- */
 
-int seam_helper_submit(struct seam_helper *helper,
-		       struct seam_helper_job *job)
+int seam_helper_submit(struct seam_helper *helper, struct seam_helper_job *job)
 {
 	int r = helper->n_sent >= SEAM_HELPER_MAX_JOBS ||
 		is_refused(helper, job->user) ? -EBUSY : start(helper);

@@ -87,8 +87,7 @@ void seam_helper_free(struct seam_helper *helper);
  * or too many processes hang, of its user or in all; or -errno of starting one.
  * On an error only its free() is called.
  */
-int seam_helper_submit(struct seam_helper *helper,
-		       struct seam_helper_job *job);
+int seam_helper_submit(struct seam_helper *helper, struct seam_helper_job *job);
 
 /* Close @fd, a file of @user; -1 is ok.  Without a helper at once. */
 void seam_helper_close(struct seam_helper *helper, uid_t user, int fd);

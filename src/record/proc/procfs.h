@@ -23,9 +23,6 @@ int seam_number_list_add(struct seam_number_list *list, int number);
 
 bool seam_number_list_has(const struct seam_number_list *list, int number);
 
-/* Sort it, and remove duplicates. */
-void seam_number_list_sort(struct seam_number_list *list);
-
 /*
  * Read a small file of /proc or /sys into @buf, without its last newline; ""
  * if it cannot be read.  Returns @buf.
@@ -85,5 +82,27 @@ void seam_procfs_maps(int process,
 
 /* List the PMUs of the kernel, at most @cap.  Returns how many. */
 size_t seam_procfs_pmus(struct seam_perf_pmu *pmus, size_t cap);
+
+/* ---- the threads that a recording samples ---- */
+
+/* The ids in "4711,4712".  -EBADMSG when it is not such a list. */
+int seam_targets_parse(struct seam_number_list *ids, const char *text);
+
+/*
+ * Put into @out the current threads of the processes @pids (with @children
+ * also of their descendants) and the threads @tids, each once, ascending.
+ * -ESRCH: one of @pids or @tids does not exist; the message names it.
+ */
+int seam_targets_list(struct seam_number_list *out,
+		      const struct seam_number_list *pids,
+		      const struct seam_number_list *tids, bool children,
+		      struct seam_err *err);
+
+/* Whether all of @some, ascending, are in @all, ascending. */
+bool seam_targets_are_in(const struct seam_number_list *some,
+			 const struct seam_number_list *all);
+
+/* The process of thread @tid; 0: the thread has ended. */
+int seam_targets_process(int tid);
 
 #endif /* SEAM_PROCFS_H */

@@ -388,8 +388,7 @@ int seam_target_open_mapping(const struct seam_target *target, uint64_t begin,
 	return open_link(target, name, err);
 }
 
-int seam_target_open_exe(const struct seam_target *target,
-			 struct seam_err *err)
+int seam_target_open_exe(const struct seam_target *target, struct seam_err *err)
 {
 	return open_link(target, "exe", err);
 }

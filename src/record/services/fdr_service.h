@@ -45,8 +45,7 @@ struct seam_fdr_service {
  * With areas that are drained, or with @flight_bytes (a power of two; 0: none)
  * free-running ones of that size.  @fdr must stay where it is.
  */
-void seam_fdr_service_init(struct seam_fdr_service *fdr,
-			   uint64_t flight_bytes);
+void seam_fdr_service_init(struct seam_fdr_service *fdr, uint64_t flight_bytes);
 
 /* The program that @stream is of. */
 static inline struct seam_trace_program

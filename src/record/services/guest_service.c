@@ -361,8 +361,10 @@ static void describe(struct seam_service *service, struct seam_manifest *m,
 	seam_counts_add(&m->counts, &g->counts);
 }
 
-void seam_guest_service_init(struct seam_guest_service *g)
+void seam_guest_service_init(struct seam_guest_service *g, uint64_t period_ns)
 {
+	struct seam_ring_geometry *geometry = &g->guest.link.geometry;
+
 	*g = (struct seam_guest_service) {
 		.guest = {
 			.link = {
@@ -392,14 +394,8 @@ void seam_guest_service_init(struct seam_guest_service *g)
 			.context = g, .take = take_symbol,
 		},
 	};
-	seam_guest_service_set_period(g, SEAM_GUEST_DEFAULT_NS);
-}
-
-void seam_guest_service_set_period(struct seam_guest_service *g,
-				   uint64_t period_ns)
-{
-	struct seam_ring_geometry *geometry = &g->guest.link.geometry;
-
+	if (!period_ns)
+		period_ns = SEAM_GUEST_DEFAULT_NS;
 	if (period_ns < SEAM_GUEST_MIN_NS)
 		period_ns = SEAM_GUEST_MIN_NS;
 	if (period_ns > UINT32_MAX)

@@ -52,15 +52,11 @@ struct seam_guest_service {
 	size_t n_ended;
 };
 
-/* @g must stay where it is. */
-void seam_guest_service_init(struct seam_guest_service *g);
-
 /*
- * The time between two samples, and rings for it; before programs connect.
- * At least SEAM_GUEST_MIN_NS.
+ * With @period_ns between two samples, at least SEAM_GUEST_MIN_NS, and rings
+ * for it; 0: SEAM_GUEST_DEFAULT_NS.  @g must stay where it is.
  */
-void seam_guest_service_set_period(struct seam_guest_service *g,
-				   uint64_t period_ns);
+void seam_guest_service_init(struct seam_guest_service *g, uint64_t period_ns);
 
 /* Valid on a zeroed struct. */
 void seam_guest_service_fini(struct seam_guest_service *g);

@@ -57,8 +57,8 @@ struct seam_services {
 };
 
 /*
- * Add a service, which the caller owns, before opening.  Those beyond
- * SEAM_LINK_MAX_SERVICES are ignored.
+ * Add a service, which the caller owns, before opening: at most
+ * SEAM_LINK_MAX_SERVICES.
  */
 void seam_services_add(struct seam_services *s, struct seam_service *service);
 
@@ -67,10 +67,6 @@ void seam_services_add(struct seam_services *s, struct seam_service *service);
  * (may be NULL) is the cause.
  */
 void seam_services_open(struct seam_services *s, struct seam_err *why);
-
-/* A record of the side-band, for the services; between learn() and take(). */
-void seam_services_see(struct seam_services *s,
-		       const struct seam_perf_sideband *record);
 
 /* A record of a task, for the owners of rings: each once, before learn(). */
 void seam_services_see_task(struct seam_services *s,
@@ -107,17 +103,21 @@ struct seam_ring_control *seam_services_control(
 
 /* ---- what service.h has of the recording, of all services ---- */
 
-void seam_services_start(struct seam_services *s,
-			 const struct seam_bundle *bundle,
-			 uint64_t sideband_id);
+/*
+ * Call @function of each service that has it, with the arguments that follow,
+ * in the order in which the services were added.
+ */
+#define SEAM_SERVICES_CALL(s, function, ...)				\
+	for (size_t i_ = 0; i_ < (s)->n; i_++)				\
+		if ((s)->items[i_]->function)				\
+			(s)->items[i_]->function((s)->items[i_],	\
+						 ##__VA_ARGS__)
 
 /* The service that supersedes samples of the recorder; NULL: none. */
 struct seam_service *seam_services_superseder(const struct seam_services *s);
 
 /* No samples from before @ns; names of them are wanted. */
 void seam_services_set_from(struct seam_services *s, uint64_t ns);
-
-void seam_services_after_round(struct seam_services *s, bool at_end);
 
 /* The first of all; UINT64_MAX: none. */
 uint64_t seam_services_due_ns(const struct seam_services *s);
@@ -128,9 +128,6 @@ uint64_t seam_services_bytes(const struct seam_services *s);
 int seam_services_copy_to(struct seam_services *s,
 			  const struct seam_bundle *bundle,
 			  struct seam_err *err);
-void seam_services_finish(struct seam_services *s);
-void seam_services_describe(const struct seam_services *s,
-			    struct seam_manifest *m, bool is_snapshot);
 
 /* Stop listening; what is still in the rings is dropped.  May be repeated. */
 void seam_services_close(struct seam_services *s);

@@ -7,7 +7,7 @@
 #include <signal.h>
 
 #include "base/clock.h"
-#include "record/proc/targets.h"
+#include "record/proc/procfs.h"
 
 enum { MAX_DISTANCE = 128 };	/* from a process to the one that connected */
 
@@ -302,7 +302,8 @@ struct seam_tree_process *seam_task_tree_get(struct seam_task_tree *t,
 
 /* Whether @process is @connected, or was forked from it after @since_ns. */
 static bool inherits(const struct seam_tree_process *process,
-		     const struct seam_tree_process *connected, uint64_t since_ns)
+		     const struct seam_tree_process *connected,
+		     uint64_t since_ns)
 {
 	for (int i = 0; process && i < MAX_DISTANCE; i++) {
 		if (process == connected)

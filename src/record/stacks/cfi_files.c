@@ -190,8 +190,7 @@ static void run_read(struct seam_helper_job *job)
 		       !take_debug_at(j, path))
 			i++;
 	if (r == 0)
-		r = seam_unwind_rows_init(&j->rows, &j->cfi.eh,
-					  &j->cfi.debug);
+		r = seam_unwind_rows_init(&j->rows, &j->cfi.eh, &j->cfi.debug);
 	if (r < 0)
 		seam_cfi_file_close(&j->cfi);
 	j->result = r;
@@ -382,8 +381,7 @@ static void release(struct seam_cfi_files *files, uint32_t id)
 {
 	struct seam_cfi_mapping *m = &files->mappings.items[id];
 
-	if (m->n_users || m->is_for_all ||
-	    m->state == SEAM_CFI_MAPPING_OPENING)
+	if (m->n_users || m->is_for_all || m->state == SEAM_CFI_MAPPING_OPENING)
 		return;
 	files->of_user[seam_user_share_of(m->user)]--;
 	free(m->path);
@@ -501,8 +499,7 @@ static int read_vdso(struct seam_mapped_file_cfi *file)
 			(size_t)header->e_shnum * header->e_shentsize }, NULL);
 	if (r < 0)
 		return r;
-	r = seam_unwind_rows_init(&file->rows, &file->cfi.eh,
-				  &file->cfi.debug);
+	r = seam_unwind_rows_init(&file->rows, &file->cfi.eh, &file->cfi.debug);
 	if (r < 0)
 		seam_cfi_file_close(&file->cfi);
 	return r;

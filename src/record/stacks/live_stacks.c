@@ -9,13 +9,254 @@
 
 #define DUMPS (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 
+enum { FIRST_CAP = 16 };	/* mappings of a small program */
+
+/* ---- the mappings of a process ---- */
+
+/* Use @map, which then does not change; NULL is ok.  Returns @map. */
+static struct seam_process_map *map_get(struct seam_process_map *map)
+{
+	if (map)
+		map->n_users++;
+	return map;
+}
+
+static void use(struct seam_process_maps *maps,
+		const struct seam_process_mapping *items, size_t count, int n)
+{
+	for (size_t i = 0; maps->files && i < count; i++)
+		seam_cfi_files_use(maps->files, items[i].file, n);
+}
+
+static void maps_put(struct seam_process_maps *maps,
+		     struct seam_process_map *map)
+{
+	if (!map || --map->n_users > 0)
+		return;
+	maps->n_mappings -= map->n;
+	use(maps, map->items, map->n, -1);
+	free(map);
+}
+
+/* The index of the first mapping that ends after @addr. */
+static uint32_t first_after(const struct seam_process_map *map, uint64_t addr)
+{
+	return (uint32_t)SEAM_ARRAY_SEARCH(i, map->n,
+					   map->items[i].end <= addr);
+}
+
+/* The mapping at @addr, or NULL.  Cost: one binary search. */
+static const struct seam_process_mapping *
+map_at(const struct seam_process_map *map, uint64_t addr)
+{
+	uint32_t i = first_after(map, addr);
+
+	return i < map->n && map->items[i].begin <= addr ? &map->items[i] :
+	       NULL;
+}
+
+/*
+ * A list that @process alone uses, with room for two more mappings; NULL: out
+ * of memory, or too many.
+ */
+static struct seam_process_map *own_map(struct seam_process_maps *maps,
+					struct seam_mapped_process *process)
+{
+	struct seam_process_map *old = process->map, *map;
+	uint32_t n = old ? old->n : 0, cap = old ? old->cap : FIRST_CAP;
+	bool is_shared = old && old->n_users > 1;
+
+	if (n + 2 > SEAM_PROCESS_MAX_MAPPINGS || maps->n_mappings + 2 +
+	    (is_shared ? n : 0) > SEAM_PROCESS_MAPS_MAX_MAPPINGS)
+		return NULL;
+	if (old && !is_shared && n + 2 <= cap)
+		return old;
+	if (n + 2 > cap)
+		cap *= 2;
+	map = malloc(sizeof(*map) + cap * sizeof(*map->items));
+	if (!map)
+		return NULL;
+	*map = (struct seam_process_map) {
+		.n_users = 1, .n = n, .cap = cap,
+		.flags = old ? old->flags : 0,
+	};
+	if (n)
+		memcpy(map->items, old->items, n * sizeof(*map->items));
+	maps->n_mappings += n;
+	use(maps, map->items, n, 1);
+	maps_put(maps, old);
+	return process->map = map;
+}
+
+/* Map @m over what is there: at most two parts of older mappings remain. */
+static void cover(struct seam_process_maps *maps, struct seam_process_map *map,
+		  const struct seam_process_mapping *m)
+{
+	struct seam_process_mapping with[3];
+	uint32_t from = first_after(map, m->begin), to = from, n = 0;
+
+	if (from < map->n && map->items[from].begin < m->begin) {
+		with[n] = map->items[from];
+		with[n++].end = m->begin;
+	}
+	with[n++] = *m;
+	while (to < map->n && map->items[to].begin < m->end)
+		to++;
+	if (to > from && map->items[to - 1].end > m->end) {
+		with[n] = map->items[to - 1];
+		with[n].offset += m->end - with[n].begin;
+		with[n++].begin = m->end;
+	}
+	use(maps, with, n, 1);
+	use(maps, map->items + from, to - from, -1);
+	memmove(map->items + from + n, map->items + to,
+		(map->n - to) * sizeof(*map->items));
+	memcpy(map->items + from, with, n * sizeof(*with));
+	maps->n_mappings = maps->n_mappings - (to - from) + n;
+	map->n = map->n - (to - from) + n;
+	map->flags |= m->flags;
+}
+
+/* ---- processes ---- */
+
+/* The place of the number of @pid's process, + 1; 0 there: it is not known. */
+static uint32_t *place_of(struct seam_process_maps *maps, int32_t pid)
+{
+	uint32_t *at = &maps->by_pid[(uint32_t)pid % SEAM_PROCESS_MAPS_LISTS];
+
+	while (*at && maps->processes.items[*at - 1].pid != pid)
+		at = &maps->processes.items[*at - 1].next;
+	return at;
+}
+
+static void free_slot(struct seam_process_maps *maps, uint32_t i)
+{
+	struct seam_mapped_process *process = &maps->processes.items[i];
+
+	*place_of(maps, process->pid) = process->next;
+	maps_put(maps, process->map);
+	*process = (struct seam_mapped_process) { 0 };
+	(void)SEAM_ARRAY_ADD(&maps->free, i);
+}
+
+/* The process of @pid, a new one if it is not known; NULL: no room. */
+static struct seam_mapped_process *get_process(struct seam_process_maps *maps,
+					       int32_t pid)
+{
+	uint32_t *list = &maps->by_pid[(uint32_t)pid % SEAM_PROCESS_MAPS_LISTS];
+	uint32_t i = pid > 0 ? *place_of(maps, pid) : 0;
+
+	if (i)
+		return &maps->processes.items[i - 1];
+	if (pid <= 0 || (!maps->free.n &&
+			 (maps->processes.n >= SEAM_PROCESS_MAPS_MAX ||
+			  !SEAM_ARRAY_RESERVE(&maps->processes, 1))))
+		return NULL;
+	i = maps->free.n ? maps->free.items[--maps->free.n] :
+			   (uint32_t)maps->processes.n++;
+	maps->processes.items[i] = (struct seam_mapped_process) {
+		.pid = pid, .next = *list,
+	};
+	*list = i + 1;
+	return &maps->processes.items[i];
+}
+
+/* Process @pid maps @mapping. */
+static void maps_add(struct seam_process_maps *maps, int32_t pid,
+		     const struct seam_process_mapping *mapping)
+{
+	struct seam_mapped_process *process = get_process(maps, pid);
+	struct seam_process_map *map = process ? own_map(maps, process) : NULL;
+
+	if (map && mapping->begin < mapping->end)
+		cover(maps, map, mapping);
+}
+
+/*
+ * The mappings of @pid, borrowed until the next change; map_get() keeps them.
+ * NULL: none are known.
+ */
+static struct seam_process_map *maps_find(const struct seam_process_maps *maps,
+					  int32_t pid)
+{
+	uint32_t i = maps->by_pid[(uint32_t)pid % SEAM_PROCESS_MAPS_LISTS];
+
+	while (i && maps->processes.items[i - 1].pid != pid)
+		i = maps->processes.items[i - 1].next;
+	return i && pid > 0 ? maps->processes.items[i - 1].map : NULL;
+}
+
+/* Task @pid was created by process @parent; if equal, a thread of it was. */
+static void maps_fork(struct seam_process_maps *maps, int32_t pid,
+		      int32_t parent)
+{
+	struct seam_mapped_process *process = get_process(maps, pid);
+	struct seam_process_map *old;
+
+	if (!process)
+		return;
+	if (pid == parent) {
+		process->n_threads++;
+		return;
+	}
+	old = process->map;
+	process->map = map_get(maps_find(maps, parent));
+	maps_put(maps, old);
+	process->has_birth = true;
+	process->has_ended = false;
+	process->n_threads = 1;
+}
+
+/* Process @pid runs another program: nothing of the old one is mapped. */
+static void maps_exec(struct seam_process_maps *maps, int32_t pid)
+{
+	struct seam_mapped_process *process = get_process(maps, pid);
+
+	if (!process)
+		return;
+	maps_put(maps, process->map);
+	process->map = NULL;
+	/* the kernel has ended all other threads before */
+	process->has_birth = true;
+	process->n_threads = 1;
+}
+
+/* A thread of process @pid has ended. */
+static void maps_exit(struct seam_process_maps *maps, int32_t pid)
+{
+	uint32_t i = *place_of(maps, pid), *place;
+	struct seam_mapped_process *process;
+
+	if (!i)
+		return;
+	process = &maps->processes.items[i - 1];
+	/* one that ran before may have more threads: until its pid is reused */
+	if (!process->has_birth || process->n_threads == 0 ||
+	    --process->n_threads > 0)
+		return;
+	process->has_ended = true;
+	place = &maps->ended[maps->n_ended++ % SEAM_PROCESS_MAPS_ENDED];
+	if (*place && maps->processes.items[*place - 1].has_ended)
+		free_slot(maps, *place - 1);
+	*place = i;
+}
+
+static void maps_fini(struct seam_process_maps *maps)
+{
+	for (size_t i = 0; i < maps->processes.n; i++)
+		maps_put(maps, maps->processes.items[i].map);
+	free(maps->processes.items);
+	free(maps->free.items);
+	*maps = (struct seam_process_maps) { 0 };
+}
+
 /* ---- side-band ---- */
 
 static void add_mapping(struct seam_live_stacks *stacks,
 			const struct seam_perf_mapping *m, bool is_new)
 {
 	const struct seam_process_map *map =
-		seam_process_maps_find(&stacks->maps, m->pid);
+		maps_find(&stacks->maps, m->pid);
 	struct seam_process_mapping mapping = {
 		.begin = m->addr, .end = m->addr + m->len, .offset = m->pgoff,
 	};
@@ -34,7 +275,7 @@ static void add_mapping(struct seam_live_stacks *stacks,
 	if (mapping.file != SEAM_NONE &&
 	    stacks->files.mappings.items[mapping.file].is_jvm)
 		mapping.flags = SEAM_LIVE_IS_JVM;
-	seam_process_maps_add(&stacks->maps, m->pid, &mapping);
+	maps_add(&stacks->maps, m->pid, &mapping);
 	seam_cfi_files_use(&stacks->files, mapping.file, -1);
 }
 
@@ -53,17 +294,17 @@ void seam_live_stacks_sideband(struct seam_live_stacks *stacks,
 	case PERF_RECORD_COMM:
 		if (!(record->misc & PERF_RECORD_MISC_COMM_EXEC))
 			return;
-		seam_process_maps_exec(&stacks->maps, record->comm.pid);
+		maps_exec(&stacks->maps, record->comm.pid);
 		seam_live_jit_exec(&stacks->jit, record->comm.pid, time_ns);
 		return;
 	case PERF_RECORD_FORK:
-		seam_process_maps_fork(&stacks->maps, task->pid, task->ppid);
+		maps_fork(&stacks->maps, task->pid, task->ppid);
 		if (task->pid != task->ppid)
 			seam_live_jit_fork(&stacks->jit, task->pid, task->ppid,
 					   time_ns);
 		return;
 	case PERF_RECORD_EXIT:
-		seam_process_maps_exit(&stacks->maps, task->pid);
+		maps_exit(&stacks->maps, task->pid);
 		return;
 	}
 }
@@ -86,7 +327,7 @@ static const struct seam_process_mapping *mapping_at(struct sample_code *c,
 	const struct seam_process_mapping *m = c->mapping;
 
 	if (!m || addr < m->begin || addr >= m->end)
-		m = c->map ? seam_process_map_at(c->map, addr) : NULL;
+		m = c->map ? map_at(c->map, addr) : NULL;
 	if (m)
 		c->mapping = m;
 	return m;
@@ -255,7 +496,7 @@ static void count(const struct seam_live_stacks *s,
 	const struct seam_sample_stack *stack = s->stack;
 	bool is_early = stack->walk.n && stack->end != SEAM_STACK_COMPLETE;
 	const struct seam_process_mapping *m = is_early && map ?
-		seam_process_map_at(map, stack->walk.end_pc) : NULL;
+		map_at(map, stack->walk.end_pc) : NULL;
 
 	seam_stack_counts_add(s->counts, stack->end, !m ? NULL :
 			      m->file == SEAM_NONE ? "[jit]" :
@@ -352,7 +593,7 @@ static bool add_waiting(struct seam_live_stacks *s,
 	if (!one)
 		return false;
 	*one = (struct seam_waiting_sample) {
-		.map = seam_process_map_get(map), .event = event,
+		.map = map_get(map), .event = event,
 		.time = sample->time, .n_bytes = p.n_bytes,
 	};
 	write_record(&p, (uint8_t *)one->record);
@@ -363,7 +604,7 @@ static bool add_waiting(struct seam_live_stacks *s,
 static void free_waiting(struct seam_live_stacks *stacks,
 			 struct seam_waiting_sample *one)
 {
-	seam_process_maps_put(&stacks->maps, one->map);
+	maps_put(&stacks->maps, one->map);
 	free(one);
 }
 
@@ -385,7 +626,7 @@ static void try_again(struct seam_live_stacks *stacks, bool all)
 			continue;
 		}
 		if (!map)
-			map = seam_process_maps_find(&stacks->maps, sample.pid);
+			map = maps_find(&stacks->maps, sample.pid);
 		if (unwind(stacks, map, one->event, one->record, &sample, all))
 			free_waiting(stacks, one);
 		else
@@ -443,7 +684,7 @@ void seam_live_stacks_sample(struct seam_live_stacks *stacks, uint32_t event,
 		stacks->n_dropped++;
 		return;
 	}
-	map = seam_process_maps_find(&stacks->maps, sample.pid);
+	map = maps_find(&stacks->maps, sample.pid);
 	if ((map || !stacks->is_starting) &&
 	    unwind(stacks, map, event, record, &sample, false))
 		return;
@@ -479,11 +720,6 @@ bool seam_live_stacks_is_busy(struct seam_live_stacks *stacks, int *fd)
 
 /* ---- life ---- */
 
-static void use_file(void *context, uint32_t file, int n)
-{
-	seam_cfi_files_use(context, file, n);
-}
-
 int seam_live_stacks_init(struct seam_live_stacks *stacks,
 			  const struct seam_perf_attr *attrs, size_t n_events,
 			  size_t max_chain, struct seam_stack_counts *counts,
@@ -494,8 +730,7 @@ int seam_live_stacks_init(struct seam_live_stacks *stacks,
 	if (!stacks->attrs || !stacks->stack)
 		return seam_err_no_memory(err);
 	memcpy(stacks->attrs, attrs, n_events * sizeof(*attrs));
-	stacks->maps.use = use_file;
-	stacks->maps.context = &stacks->files;
+	stacks->maps.files = &stacks->files;
 	stacks->counts = counts;
 	stacks->max_chain = max_chain;
 	for (size_t i = 0; i < n_events; i++) {
@@ -512,7 +747,7 @@ void seam_live_stacks_fini(struct seam_live_stacks *stacks)
 {
 	while (seam_live_stacks_drop(stacks) != SEAM_NONE)
 		;
-	seam_process_maps_fini(&stacks->maps);
+	maps_fini(&stacks->maps);
 	seam_cfi_files_fini(&stacks->files);
 	seam_live_jit_fini(&stacks->jit);
 	free(stacks->attrs);

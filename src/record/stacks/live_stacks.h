@@ -23,8 +23,65 @@
 
 #include "record/stacks/cfi_files.h"
 #include "record/stacks/live_jit.h"
-#include "record/stacks/process_maps.h"
 #include "unwind/walk/sample_stack.h"
+
+/*
+ * Which executable mappings each process has now.
+ *
+ * The side-band, applied in the order of time, keeps a list of mappings for
+ * each process.  A fork shares its parent's list; a list that is shared is
+ * copied when one of its users changes it, so that a sample can hold the list
+ * of its moment while later records are applied.  A new mapping covers what was
+ * mapped there before; the kernel reports no munmap().
+ *
+ * Everything is bounded, because unprivileged programs fork and map as they
+ * like; stacks without mappings are counted as incomplete.
+ */
+enum {
+	SEAM_PROCESS_MAPS_MAX = 65536,		/* processes */
+	SEAM_PROCESS_MAX_MAPPINGS = 16384,	/* of one process */
+	/* Of all processes: 32 MiB. */
+	SEAM_PROCESS_MAPS_MAX_MAPPINGS = 1 << 20,
+	SEAM_PROCESS_MAPS_LISTS = 4096,
+	/* Mappings of processes that ended last: records may be late. */
+	SEAM_PROCESS_MAPS_ENDED = 256,
+};
+
+/* [begin, end) of a process's memory, mapped from @offset of @file on. */
+struct seam_process_mapping {
+	uint64_t begin, end, offset;
+	uint32_t file;			/* the caller's id; SEAM_NONE: none */
+	uint32_t flags;			/* the caller's */
+};
+
+/* The mappings of one or more processes, ascending. */
+struct seam_process_map {
+	uint32_t n_users;
+	uint32_t n, cap;
+	uint32_t flags;			/* of all that were ever in it */
+	struct seam_process_mapping items[];
+};
+
+struct seam_mapped_process {
+	int32_t pid;			/* 0: a free slot */
+	uint32_t next;			/* of .by_pid, + 1; 0: the last */
+	bool has_ended;
+	bool has_birth;			/* n_threads is exact */
+	uint32_t n_threads;
+	struct seam_process_map *map;	/* NULL: nothing is mapped */
+};
+
+/* Zeroed is valid and empty. */
+struct seam_process_maps {
+	struct seam_cfi_files *files;	/* counts lists with a file; or NULL */
+	SEAM_ARRAY(struct seam_mapped_process) processes;
+	/* Lists of processes, + 1, by the pid's rest. */
+	uint32_t by_pid[SEAM_PROCESS_MAPS_LISTS];
+	SEAM_ARRAY(uint32_t) free;	/* slots */
+	size_t n_mappings;		/* in all lists */
+	uint32_t ended[SEAM_PROCESS_MAPS_ENDED];	/* slots, and 1 */
+	size_t n_ended;
+};
 
 enum {
 	SEAM_LIVE_WAITING_BYTES = 16 << 20,
@@ -87,8 +144,7 @@ void seam_live_stacks_sample(struct seam_live_stacks *stacks, uint32_t event,
 			     const void *record);
 
 /* Append another record, in its place among the samples. */
-void seam_live_stacks_copy(struct seam_live_stacks *stacks,
-			   const void *record);
+void seam_live_stacks_copy(struct seam_live_stacks *stacks, const void *record);
 
 /*
  * Wait for files: true while samples wait and the helper works.  The

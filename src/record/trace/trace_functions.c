@@ -245,8 +245,7 @@ static bool add_to(struct seam_trace_functions *f,
 	case SEAM_XRAY_ANNOUNCED_FUNCTIONS:
 		return add_range(f, p, &a->addresses);
 	case SEAM_XRAY_ANNOUNCED_EVENT_TYPE:
-		return add_name(f, &p->event_types, MAX_EVENT_TYPES,
-				&a->named);
+		return add_name(f, &p->event_types, MAX_EVENT_TYPES, &a->named);
 	case SEAM_XRAY_ANNOUNCED_NAME:
 		/* their number is limited by their bytes alone */
 		return add_name(f, &p->names, SIZE_MAX, &a->named);

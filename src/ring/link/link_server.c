@@ -5,14 +5,17 @@
 #include "base/clock.h"
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -21,6 +24,7 @@ enum {
 	/* Making its rings takes longer, so it is one program in a step. */
 	MAX_ANSWERING_NS = 5 * 1000 * 1000,
 	MAKING_NS = 2 * 1000 * 1000,	/* in one step, beyond one ring each */
+	MIN_LEFT_S = 2,		/* from bind() to listen() */
 };
 
 /* ---- the socket in the file system ---- */
@@ -39,6 +43,41 @@ static bool make_folder(char *path, size_t room, const char *parent)
 	       st.st_uid == geteuid() && (st.st_mode & 077) == 0;
 }
 
+/* Whether nobody listens there, as after a recorder that was killed. */
+static bool is_left(const char *path)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			0);
+	struct sockaddr_un at;
+	int size = seam_link_sockaddr(path, &at);
+	bool is_refused = fd >= 0 && size > 0 &&
+			  connect(fd, (struct sockaddr *)&at,
+				  (socklen_t)size) < 0 && errno == ECONNREFUSED;
+
+	seam_file_close_fd(fd);
+	return is_refused;
+}
+
+/* Remove the sockets of killed recorders; a new one may not listen yet. */
+static void remove_left(const char *folder)
+{
+	time_t now = time(NULL);
+	DIR *all = opendir(folder);
+	struct dirent *e;
+
+	while (all && (e = readdir(all))) {
+		char path[SEAM_LINK_ADDRESS_BYTES + 1 + NAME_MAX];
+		struct stat st;
+
+		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+		if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) &&
+		    now - st.st_ctime > MIN_LEFT_S && is_left(path))
+			unlink(path);
+	}
+	if (all)
+		closedir(all);
+}
+
 /*
  * A path that cannot be guessed or shadowed, in the user's run-time folder or
  * in /tmp; an abstract name where neither can be had.
@@ -54,9 +93,11 @@ static void choose_address(char *address, size_t room)
 		random = seam_clock_ns();
 	if ((run && run[0] == '/' &&
 	     make_folder(folder, sizeof(folder), run)) ||
-	    make_folder(folder, sizeof(folder), "/tmp"))
+	    make_folder(folder, sizeof(folder), "/tmp")) {
+		remove_left(folder);
 		n = snprintf(address, room, "%s/%d-%016jx", folder, getpid(),
 			     (uintmax_t)random);
+	}
 	if (n < 0 || (size_t)n >= room)
 		snprintf(address, room, "@seam-%d-%016jx", getpid(),
 			 (uintmax_t)random);

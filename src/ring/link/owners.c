@@ -219,10 +219,8 @@ void seam_owners_release(struct seam_owners *o, uint32_t i)
 			      memory_order_relaxed);
 	atomic_store_explicit(&control->data_tail, owner->ring.tail,
 			      memory_order_relaxed);
-	atomic_store_explicit(&control->aux_head, aux_at,
-			      memory_order_relaxed);
-	atomic_store_explicit(&control->aux_tail, aux_at,
-			      memory_order_relaxed);
+	atomic_store_explicit(&control->aux_head, aux_at, memory_order_relaxed);
+	atomic_store_explicit(&control->aux_tail, aux_at, memory_order_relaxed);
 	*owner = (struct seam_owner) { 0 };
 	set_free(o, i, generation);
 }

@@ -62,8 +62,7 @@ uint64_t seam_ring_memory_bytes(const struct seam_ring_geometry *geometry)
 static int map(struct seam_ring_memory *m, int fd, uint64_t bytes,
 	       const struct seam_ring_geometry *geometry)
 {
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-		       0);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	*m = (struct seam_ring_memory) { 0 };
 	if (p == MAP_FAILED)

@@ -38,7 +38,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
-#include "ring/link/link_client.h"
+#include "ring/link/link.h"
 #include "traced/agent/tick.h"
 #include "traced/guest/guest_sample.h"
 #include "wire/guest/guest_encode.h"

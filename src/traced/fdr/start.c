@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "ring/link/link_client.h"
+#include "ring/link/link.h"
 #include "traced/fdr/announce_functions.h"
 #include "traced/fdr/check/checked.h"
 #include "traced/fdr/check/triggers.h"

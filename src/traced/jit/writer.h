@@ -27,7 +27,7 @@
 #include <stdatomic.h>
 #include <sys/uio.h>
 
-#include "ring/link/link_client.h"
+#include "ring/link/link.h"
 
 enum {
 	SEAM_WRITER_BUFFER_BYTES = 64 * 1024,	/* then a file is written */

@@ -12,7 +12,7 @@
 #ifndef SEAM_FDR_SOURCE_H
 #define SEAM_FDR_SOURCE_H
 
-#include "ring/link/link_client.h"
+#include "ring/link/link.h"
 #include "ring/producer/producer.h"
 
 /* Memory of one thread; wire/xray/xray_chunk.h says what is in it. */
