@@ -281,4 +281,4 @@ UNIT_TEST(a_recording_that_came_to_nothing_leaves_no_trace)
 	assert_int_equal(access("a.old", F_OK), -1);
 }
 
-UNIT_TESTS(enter, drop_folder)
+UNIT_MAIN(NULL, NULL, enter, drop_folder)

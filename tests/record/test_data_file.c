@@ -247,4 +247,4 @@ UNIT_TEST(what_aux_records_say_is_counted)
 	assert_int_equal(losses.n[SEAM_COUNT_AUX_COLLISION], 2);
 }
 
-UNIT_TESTS(set_up, NULL)
+UNIT_MAIN(NULL, NULL, set_up, NULL)

@@ -314,4 +314,4 @@ UNIT_TEST(an_exec_that_is_recorded_late_keeps_the_owner)
 	end_program(pid);
 }
 
-UNIT_TESTS(setup, teardown)
+UNIT_MAIN(NULL, NULL, setup, teardown)

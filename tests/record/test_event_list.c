@@ -420,4 +420,4 @@ UNIT_TEST(lists_of_targets_are_read_and_compared)
 	}
 }
 
-UNIT_TESTS(NULL, end_list)
+UNIT_MAIN(NULL, NULL, NULL, end_list)

@@ -419,4 +419,4 @@ UNIT_TEST(a_tick_has_the_time_of_the_ties_around_it)
 	assert_int_equal(seam_tsc_clock_hz(&clock), 3000000000);
 }
 
-UNIT_TESTS(set_up, tear_down)
+UNIT_MAIN(NULL, NULL, set_up, tear_down)

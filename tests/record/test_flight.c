@@ -212,7 +212,7 @@ UNIT_TEST(names_a_trigger_without_functions_once)
 	hits_add_functions(&hits, 1, 0);
 	hits_add_functions(&hits, 1, 5);
 	before = hits;
-	hits_add_functions(&hits, hits.n_triggers, 5);
+	hits_add_functions(&hits, (uint32_t)hits.n_triggers, 5);
 	assert_memory_equal(&hits, &before, sizeof(hits));
 	now_ns = seam_clock_ns();
 	assert_int_equal(hits_unknown(&hits, now_ns, false), -1);
@@ -281,4 +281,4 @@ UNIT_TEST(a_thread_beyond_the_limit_is_dropped)
 	ended_fini(&ended);
 }
 
-UNIT_TESTS(set_up, tear_down)
+UNIT_MAIN(NULL, NULL, set_up, tear_down)

@@ -423,4 +423,4 @@ UNIT_TEST(a_file_that_does_not_answer_costs_no_other_file)
 	hangs = false;
 }
 
-UNIT_TESTS(set_up, tear_down)
+UNIT_MAIN(NULL, NULL, set_up, tear_down)

@@ -208,4 +208,4 @@ UNIT_TEST(a_copy_that_cannot_be_written_ends)
 	assert_true(copy.n_bytes == 9);
 }
 
-UNIT_TESTS(begin, end)
+UNIT_MAIN(NULL, NULL, begin, end)

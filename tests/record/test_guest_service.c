@@ -292,4 +292,4 @@ UNIT_TEST(what_is_refused_is_damage)
 	assert_int_equal(g.counts.n[SEAM_COUNT_BAD_BYTES], b.size);
 }
 
-UNIT_TESTS(set_up, tear_down)
+UNIT_MAIN(NULL, NULL, set_up, tear_down)

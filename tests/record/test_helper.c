@@ -271,4 +271,4 @@ UNIT_TEST(a_descriptor_is_closed_by_the_helper)
 	assert_int_equal(fcntl(fds[1], F_GETFD), -1);
 }
 
-UNIT_TESTS(set_up, tear_down)
+UNIT_MAIN(NULL, NULL, set_up, tear_down)

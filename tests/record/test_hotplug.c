@@ -122,4 +122,4 @@ UNIT_TEST(one_that_is_new_has_no_events)
 	assert_int_equal(l.n[SEAM_COUNT_CPUS_BACK], 0);
 }
 
-UNIT_TESTS(NULL, NULL)
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -410,4 +410,4 @@ UNIT_TEST(who_never_ends_a_group_takes_nobodys_names)
 	free(lie);
 }
 
-UNIT_TESTS(set_up, tear_down)
+UNIT_MAIN(NULL, NULL, set_up, tear_down)

@@ -219,4 +219,4 @@ UNIT_TEST(files_are_hit_by_the_pages_of_samples)
 	seam_kept_files_fini(&kept);
 }
 
-UNIT_TESTS(make_folder, drop_folder)
+UNIT_MAIN(NULL, NULL, make_folder, drop_folder)

@@ -440,4 +440,4 @@ UNIT_TEST(damaged_records_cost_their_code_only)
 	assert_true(is_found(10, CACHE, 4));
 }
 
-UNIT_TESTS(set_up, tear_down)
+UNIT_MAIN(NULL, NULL, set_up, tear_down)

@@ -117,4 +117,4 @@ UNIT_TEST(a_ring_whose_event_has_ended_is_reported_once)
 	close(fds[0]);
 }
 
-UNIT_TESTS(NULL, NULL)
+UNIT_MAIN(NULL, NULL, NULL, NULL)

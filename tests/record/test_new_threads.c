@@ -128,4 +128,4 @@ UNIT_TEST(a_number_that_is_used_again_is_the_newest)
 	seam_sources_fini(&s);
 }
 
-UNIT_TESTS(NULL, NULL)
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -191,4 +191,4 @@ UNIT_TEST(processes_and_mappings_beyond_the_limits_are_left_out)
 	assert_null(maps_find(&maps, 0));
 }
 
-UNIT_TESTS(set_up, tear_down)
+UNIT_MAIN(NULL, NULL, set_up, tear_down)

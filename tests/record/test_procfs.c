@@ -61,4 +61,4 @@ UNIT_TEST(finds_its_own_thread)
 	assert_int_equal(seam_procfs_threads(&tids, 0x7ffffff0, NULL), -ESRCH);
 }
 
-UNIT_TESTS(NULL, NULL)
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -235,4 +235,4 @@ UNIT_TEST(a_service_that_cannot_begin_gets_no_record)
 	assert_int_equal(f.service.n_unowned, 1);
 }
 
-UNIT_TESTS(setup, teardown)
+UNIT_MAIN(NULL, NULL, setup, teardown)

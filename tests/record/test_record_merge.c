@@ -170,4 +170,4 @@ UNIT_TEST(random_records_come_sorted_and_all_of_them)
 	assert_int_equal(next(), -1);
 }
 
-UNIT_TESTS(set_up, tear_down)
+UNIT_MAIN(NULL, NULL, set_up, tear_down)

@@ -72,4 +72,4 @@ UNIT_TEST(live_unwinding_keeps_copies_from_the_file)
 	}
 }
 
-UNIT_TESTS(NULL, NULL)
+UNIT_MAIN(NULL, NULL, NULL, NULL)

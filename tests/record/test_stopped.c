@@ -110,4 +110,4 @@ UNIT_TEST(a_process_with_the_same_number_is_another)
 	counts(&s, 1);
 }
 
-UNIT_TESTS(NULL, NULL)
+UNIT_MAIN(NULL, NULL, NULL, NULL)

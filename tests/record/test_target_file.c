@@ -377,4 +377,4 @@ static int tear_down(void **state)
 	return drop_folder(state);
 }
 
-UNIT_TESTS(set_up, tear_down)
+UNIT_MAIN(NULL, NULL, set_up, tear_down)

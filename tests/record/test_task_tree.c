@@ -355,4 +355,4 @@ UNIT_TEST(a_believed_process_has_the_memory_until_its_end)
 	seam_tree_process_unref(same);
 }
 
-UNIT_TESTS(set_up, tear_down)
+UNIT_MAIN(NULL, NULL, set_up, tear_down)

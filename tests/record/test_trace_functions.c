@@ -231,4 +231,4 @@ UNIT_TEST(a_log_stays_as_it_is_where_joining_ends)
 	assert_true((uint64_t)st.st_size < bytes);
 }
 
-UNIT_TESTS(set_up, tear_down)
+UNIT_MAIN(NULL, NULL, set_up, tear_down)

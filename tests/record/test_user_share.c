@@ -152,4 +152,4 @@ UNIT_TEST(a_user_has_so_many_files)
 		assert_true(seam_user_share_take_file(counts, geteuid()));
 }
 
-UNIT_TESTS(enter, NULL)
+UNIT_MAIN(NULL, NULL, enter, NULL)

@@ -282,4 +282,4 @@ UNIT_TEST(a_zeroed_aux_buffer_is_empty)
 	seam_ring_aux_fini(&aux);
 }
 
-UNIT_TESTS(NULL, close_fixture)
+UNIT_MAIN(NULL, NULL, NULL, close_fixture)

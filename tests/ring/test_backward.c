@@ -149,4 +149,4 @@ UNIT_TEST(reads_a_ring_that_the_kernel_overwrites)
 	close(fd);
 }
 
-UNIT_TESTS(NULL, close_fixture)
+UNIT_MAIN(NULL, NULL, NULL, close_fixture)

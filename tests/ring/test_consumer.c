@@ -187,4 +187,4 @@ UNIT_TEST(a_zeroed_ring_is_empty)
 	seam_ring_fini(&ring);
 }
 
-UNIT_TESTS(NULL, close_fake)
+UNIT_MAIN(NULL, NULL, NULL, close_fake)

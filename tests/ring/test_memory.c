@@ -332,4 +332,4 @@ UNIT_TEST(writes_the_identity_into_each_sample)
 	}
 }
 
-UNIT_TESTS(NULL, close_memory)
+UNIT_MAIN(NULL, NULL, NULL, close_memory)

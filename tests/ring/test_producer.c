@@ -234,4 +234,4 @@ UNIT_TEST(a_wakeup_that_nobody_reads_never_waits)
 	close(ends[1]);
 }
 
-UNIT_TESTS(NULL, close_fixture)
+UNIT_MAIN(NULL, NULL, NULL, close_fixture)
