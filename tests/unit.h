@@ -39,19 +39,19 @@ static inline void unit_skipped(void **state)
 }
 
 /* Before main(), in the order of the file, whatever the compiler's is. */
-#define UNIT_LIST(name, can, why, set_up, tear_down)			\
-	static void name(void **state);					\
+#define UNIT_LIST(function, can, why, set_up, tear_down)		\
+	static void function(void **state);				\
 	__attribute__((constructor(1000 + __COUNTER__)))		\
-	static void unit_list_##name(void)				\
+	static void unit_list_##function(void)				\
 	{								\
 		unit.tests[unit.n++] = (can) ? (struct CMUnitTest) {	\
-			#name, name, set_up, tear_down, NULL		\
+			#function, function, set_up, tear_down, NULL	\
 		} : (struct CMUnitTest) {				\
-			.name = #name " # SKIP " why,			\
-			.test_func = unit_skipped,			\
+			#function " # SKIP " why, unit_skipped, NULL,	\
+			NULL, NULL					\
 		};							\
 	}								\
-	static void name(void **state)
+	static void function(void **state)
 
 #define UNIT_TEST(name) UNIT_LIST(name, true, "", NULL, NULL)
 
