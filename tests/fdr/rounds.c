@@ -17,8 +17,6 @@
 
 #include "ring/producer/local.h"
 #include "traced/fdr/check/checked.h"
-#include "traced/fdr/check/put.h"
-#include "traced/fdr/check/triggers.h"
 #include "traced/fdr/record/fdr_record.h"
 #include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/rseq.h"

@@ -10,8 +10,6 @@
 #include "unit.h"
 
 #include "traced/fdr/check/checked.h"
-#include "traced/fdr/check/put.h"
-#include "traced/fdr/check/triggers.h"
 #include "traced/fdr/record/fdr_record.h"
 #include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/rseq.h"
@@ -538,7 +536,7 @@ static void without_a_snapshot_nothing_freezes(void **p)
 	seam_fdr_triggers_resume_at(NULL);
 }
 
-/* A call that a migration divides is kept: see put.h. */
+/* A call that a migration divides is kept: see checked.h. */
 static void stay_on_one_cpu(void)
 {
 	cpu_set_t cpus;

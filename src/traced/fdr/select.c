@@ -16,7 +16,6 @@
 #include "base/demangle.h"
 #include "traced/fdr/announce_functions.h"
 #include "traced/fdr/check/checked.h"
-#include "traced/fdr/check/triggers.h"
 #include "traced/fdr/cyg/cyg_profile.h"
 #include "traced/fdr/fdr_process.h"
 #include "traced/fdr/record/trampolines.h"

@@ -16,7 +16,6 @@
 #include "ring/link/link_client.h"
 #include "traced/fdr/announce_functions.h"
 #include "traced/fdr/check/checked.h"
-#include "traced/fdr/check/triggers.h"
 #include "traced/fdr/cyg/cyg_profile.h"
 #include "traced/fdr/fdr_process.h"
 #include "traced/fdr/flight/flight.h"

@@ -21,12 +21,11 @@
 #ifndef SEAM_FDR_IMAGES_H
 #define SEAM_FDR_IMAGES_H
 
+#include "traced/elf/image_file.h"
 #include "traced/fdr/sleds/ids.h"
 #include "traced/fdr/sleds/patch.h"
 #include "unwind/in_process/loaded_images.h"
 #include "wire/xray/xray_functions.h"
-
-struct seam_image_file;
 
 struct seam_fdr_list {
 	enum seam_fdr_list_kind kind;
@@ -94,7 +93,11 @@ struct seam_fdr_image *
 seam_fdr_images_at(const struct seam_fdr_images *images, uint64_t address);
 
 /* Open its file; as seam_image_file_open(). */
-int seam_fdr_image_open(const struct seam_fdr_image *image,
-			struct seam_image_file *file);
+static inline int seam_fdr_image_open(const struct seam_fdr_image *image,
+				      struct seam_image_file *file)
+{
+	return seam_image_file_open(file, image->file, image->headers,
+				    image->n_headers);
+}
 
 #endif /* SEAM_FDR_IMAGES_H */

@@ -30,7 +30,46 @@
 #ifndef SEAM_FDR_SLEDS_H
 #define SEAM_FDR_SLEDS_H
 
-#include "traced/fdr/sleds/code.h"
+#include <sys/mman.h>
+
+#include "base/array.h"
+
+/* ---- an image's code in memory; addresses are of this process ---- */
+
+enum { SEAM_FDR_MAX_SLOTS = 4 };
+
+/* As the program headers say. */
+struct seam_fdr_segment {
+	uint64_t start, end;
+	int rights;			/* PROT_READ and so on */
+};
+
+/* Zeroed is valid and empty. */
+struct seam_fdr_code {
+	SEAM_ARRAY(struct seam_fdr_segment) segments;
+	uint64_t eh_frame_header;	/* 0: none */
+	/* pointers that the loader sets to __fentry__, and its address */
+	uint64_t fentry_slots[SEAM_FDR_MAX_SLOTS];
+	size_t n_fentry_slots;
+	uint64_t fentry;		/* 0: none */
+};
+
+/* The segment with all of [@start, @start + @bytes) and @rights; or NULL. */
+const struct seam_fdr_segment *
+seam_fdr_code_segment(const struct seam_fdr_code *code, uint64_t start,
+		      uint64_t bytes, int rights);
+
+/* Copy @bytes of any readable segment.  False: they are not all there. */
+bool seam_fdr_code_read(const struct seam_fdr_code *code, uint64_t start,
+			void *to, size_t bytes);
+
+/*
+ * The size of the instruction at @p, of at most @n bytes, if it is a nop; 0:
+ * another one.  Source: Intel SDM, volume 2, "NOP", with prefixes.
+ */
+size_t seam_fdr_nop_bytes(const uint8_t *p, size_t n);
+
+/* ---- sleds ---- */
 
 /* The first six as in the instrumentation map. */
 enum seam_fdr_sled_kind {
