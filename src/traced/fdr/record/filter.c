@@ -8,9 +8,6 @@
  */
 #include "traced/fdr/record/filter.h"
 
-__thread struct seam_fdr_alternate_stack seam_fdr_alternate_stack
-	__attribute__((tls_model("initial-exec")));
-
 static uint32_t load(const _Atomic uint32_t *word)
 {
 	return atomic_load_explicit(word, memory_order_relaxed);
@@ -27,23 +24,12 @@ static uint64_t frame_of(const struct seam_fdr_filter *f, uint32_t i)
 	return atomic_load_explicit(&f->open[i], memory_order_relaxed);
 }
 
-/* Whether the call at @open is over, now that a call at @frame begins. */
-static bool is_gone(uint64_t open, uint64_t frame)
-{
-	const struct seam_fdr_alternate_stack *s = &seam_fdr_alternate_stack;
-	bool is_alternate = open - s->begin < s->bytes;
-
-	if (is_alternate != (frame - s->begin < s->bytes))
-		return is_alternate;
-	return open <= frame;
-}
-
 bool seam_fdr_depth_enter(struct seam_fdr_filter *f, uint64_t frame,
 			  bool is_inlined, uint32_t max_depth)
 {
 	uint32_t n = load(&f->n_open);
 
-	while (n > 0 && is_gone(frame_of(f, n - 1), frame - is_inlined))
+	while (n > 0 && frame_of(f, n - 1) <= frame - is_inlined)
 		n--;
 	if (n >= max_depth) {
 		store(&f->n_open, n);
@@ -68,7 +54,7 @@ bool seam_fdr_depth_leave(struct seam_fdr_filter *f, uint64_t frame)
 		store(&f->n_open, n - 1);
 		return true;
 	}
-	while (n > 0 && !found && is_gone(frame_of(f, n - 1), frame))
+	while (n > 0 && !found && frame_of(f, n - 1) <= frame)
 		found = frame_of(f, --n) == frame;
 	store(&f->n_open, n);
 	return found;

@@ -6,14 +6,12 @@
  * exit.  Exceptions and longjmp() leave frames without an exit, so calls are
  * not counted up and down: frames at or below the frame of a new call are gone.
  * (Frames of a handler are further below: a frame that was left counts there,
- * until the function that caught the exception calls another.)  A signal
- * handler on an alternate stack is above the calls that it interrupts, wherever
- * that stack is.
+ * until the function that caught the exception calls another.)
  *
  * A thread's own; signal handlers may call these functions at any time, and
  * leave the filter as it was, as they return before the interrupted call goes
- * on.  Programs that switch stacks by themselves may get the depth of another
- * stack's calls.
+ * on.  Programs that switch stacks by themselves, and handlers on an alternate
+ * stack above the thread's, may get the depth of another stack's calls.
  */
 #ifndef SEAM_FDR_FILTER_H
 #define SEAM_FDR_FILTER_H
@@ -26,18 +24,6 @@ enum {
 	SEAM_FDR_MAX_DEPTH = 256,
 	SEAM_FDR_MAX_TIMED = 64,	/* more: the oldest is not timed */
 };
-
-/*
- * Where the thread's handlers with SA_ONSTACK run; 0, 0: nowhere.  By an
- * interposed sigaltstack() (alternate_stack.c): a seccomp filter may kill the
- * program for the system call.
- */
-struct seam_fdr_alternate_stack {
-	uint64_t begin, bytes;
-};
-
-extern __thread struct seam_fdr_alternate_stack seam_fdr_alternate_stack
-	__attribute__((tls_model("initial-exec")));
 
 /* All zeroes: no call is open. */
 struct seam_fdr_filter {
