@@ -231,19 +231,14 @@ struct cyg_range {
 };
 
 struct cyg_ranges {
-	struct cyg_ranges *next;
+	const struct cyg_ranges *before;
 	size_t n;
 	struct cyg_range list[];
 };
 
 /* with the lock of start.c */
 static SEAM_ARRAY(struct cyg_image) known;
-/*
- * All tables that were ever published, each once: libraries that come and go
- * have an old table again.
- */
-static struct cyg_ranges *published;
-static const struct cyg_ranges *_Atomic ranges;
+static struct cyg_ranges *_Atomic ranges;
 
 static const struct cyg_range *range_of(uint64_t address)
 {
@@ -323,20 +318,6 @@ static void add_ranges(struct cyg_ranges *all,
 	}
 }
 
-/* @new, or an equal table that was published before; then @new is freed. */
-static struct cyg_ranges *keep(struct cyg_ranges *new)
-{
-	for (struct cyg_ranges *old = published; old; old = old->next)
-		if (old->n == new->n &&
-		    !memcmp(old->list, new->list, new->n * sizeof(*new->list))) {
-			free(new);
-			return old;
-		}
-	new->next = published;
-	published = new;
-	return new;
-}
-
 static int publish(struct seam_fdr_images *images)
 {
 	struct cyg_ranges *all;
@@ -367,8 +348,13 @@ static int publish(struct seam_fdr_images *images)
 	}
 	if (!all)
 		return -ENOMEM;
-	/* release: pairs with the acquire in range_of() */
-	atomic_store_explicit(&ranges, keep(all), memory_order_release);
+	all->before = ranges;
+	if (all->before && all->before->n == all->n &&
+	    !memcmp(all->before->list, all->list, all->n * sizeof(*all->list)))
+		free(all);
+	else
+		/* release: pairs with the acquire in range_of() */
+		atomic_store_explicit(&ranges, all, memory_order_release);
 	return r;
 }
 

@@ -49,7 +49,7 @@ struct seam_fdr_process {
 	struct seam_fdr_options options;
 	struct seam_fdr_images images;
 	struct seam_self_loads loads;	/* when last patched */
-	_Atomic bool is_armed;		/* has begun, if only to look for calls */
+	_Atomic bool is_armed;		/* begun, if only to look for calls */
 	bool has_source;		/* once, for all beginnings */
 	struct seam_fdr_names types, functions;
 	bool has_noted_unknown, has_noted_behind;
@@ -119,11 +119,8 @@ void seam_fdr_note(const char *format, ...);
 
 /* ---- select.c ---- */
 
-/*
- * Select and announce the functions that are new in the list; whether there
- * were any.
- */
-bool seam_fdr_take_new(void);
+/* Select and announce the functions that are new in the list. */
+void seam_fdr_take_new(void);
 
 /* Other options: the functions of -finstrument-functions are selected anew. */
 void seam_fdr_select_none(void);

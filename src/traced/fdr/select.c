@@ -290,7 +290,7 @@ static bool select_all_cyg(void)
 	return all;
 }
 
-bool seam_fdr_take_new(void)
+void seam_fdr_take_new(void)
 {
 	bool has_new = false;
 
@@ -322,7 +322,6 @@ bool seam_fdr_take_new(void)
 	if (!seam_fdr_is_recorded())
 		note_unmatched();
 	seam_fdr_note_unknown();
-	return has_new;
 }
 
 /* ---- the sleds of selected functions are in use ---- */
@@ -526,5 +525,6 @@ int seam_fdr_unpatch_id(uint32_t id)
 
 int64_t seam_fdr_find(const char *glob, uint32_t *ids, size_t n)
 {
-	return visit((struct glob_visit) { .glob = glob, .ids = ids, .room = n });
+	return visit((struct glob_visit) {
+		.glob = glob, .ids = ids, .room = n });
 }

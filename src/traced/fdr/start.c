@@ -449,10 +449,8 @@ static int complete(const char *why)
 {
 	int r;
 
-	if (why)
-		return seam_fdr_flight_write();
-	if (!seam_fdr_recorder_is_on())
-		return seam_fdr_flight_end();
+	if (why || !seam_fdr_recorder_is_on())
+		return seam_fdr_flight_write(!why);
 	r = seam_fdr_recorder_stop();
 	seam_fdr_announce_begin_anew();
 	process->address[0] = '\0';

@@ -422,12 +422,7 @@ int seam_fdr_snapshot(const char *folder)
 	return r;
 }
 
-int seam_fdr_flight_write(void)
+int seam_fdr_flight_write(bool ends)
 {
-	return bundle.path[0] ? work(write_own, NULL) : 0;
-}
-
-int seam_fdr_flight_end(void)
-{
-	return bundle.path[0] ? work(end, NULL) : 0;
+	return bundle.path[0] ? work(ends ? end : write_own, NULL) : 0;
 }

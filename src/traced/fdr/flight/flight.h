@@ -33,10 +33,9 @@ const char *seam_fdr_flight_path(void);
 
 /*
  * Write the newest calls of all threads to the bundle, unless this is a child
- * that has recorded nothing; and end it.  0, also where there is no bundle; or
- * the first -errno.
+ * that has recorded nothing.  If @ends, snapshots are no longer possible.  0,
+ * also where there is no bundle; or the first -errno.
  */
-int seam_fdr_flight_write(void);
-int seam_fdr_flight_end(void);
+int seam_fdr_flight_write(bool ends);
 
 #endif /* SEAM_FDR_FLIGHT_H */

@@ -387,7 +387,7 @@ static void event_of_sled(enum seam_xray_kind kind, uint16_t type,
 	if (bytes > SEAM_XRAY_MAX_PAYLOAD)
 		bytes = SEAM_XRAY_MAX_PAYLOAD;
 	last = first + bytes - 1;
-	/* without a payload that is not memory; a range has two pages at most */
+	/* drop a payload that is not memory; it has two pages at most */
 	if (bytes && (last < first || !is_readable(first) ||
 		      (first / PAGE != last / PAGE && !is_readable(last))))
 		bytes = 0;

@@ -58,7 +58,7 @@ struct seam_fdr_gaps {
 struct seam_fdr_state {
 	struct seam_fdr_at at[2];
 	/* the rest is of the slow path; fdr_record.c, checked.c */
-	uint32_t tid, pid;		/* of the thread; 0: free, or a fork's */
+	uint32_t tid, pid;		/* 0: free, or a fork's */
 	uint32_t cpu;			/* as in at, where rseq is refused */
 	bool has_area;			/* false: no area was free */
 	uint64_t retry_tsc;		/* when to look for an area again */

@@ -75,7 +75,8 @@ static bool has_trusted_owner(const struct debug_search *s)
 {
 	struct stat file, debug;
 
-	return fstat(s->file->fd, &file) == 0 && fstat(s->debug->fd, &debug) == 0 &&
+	return fstat(s->file->fd, &file) == 0 &&
+	       fstat(s->debug->fd, &debug) == 0 &&
 	       (debug.st_uid == 0 || debug.st_uid == geteuid() ||
 		debug.st_uid == file.st_uid);
 }

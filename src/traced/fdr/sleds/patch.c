@@ -452,44 +452,17 @@ static uint64_t relative_at(uint64_t address)
 	return address + 4 + (uint64_t)(int64_t)distance;
 }
 
-static enum seam_xray_kind action_of(uint8_t kind)
+static const struct seam_fdr_sled_traits *
+traits_of(const struct seam_fdr_sled *sled)
 {
-	switch (kind) {
-	case SEAM_FDR_SLED_EXIT:
-		return SEAM_XRAY_EXIT;
-	case SEAM_FDR_SLED_TAIL:
-		return SEAM_XRAY_TAIL_EXIT;
-	case SEAM_FDR_SLED_ENTRY_ARGS:
-		return SEAM_XRAY_ENTRY_ARGS;
-	default:
-		return SEAM_XRAY_ENTRY;
-	}
-}
-
-static bool is_event(const struct seam_fdr_sled *sled)
-{
-	return sled->kind == SEAM_FDR_SLED_CUSTOM ||
-	       sled->kind == SEAM_FDR_SLED_TYPED;
-}
-
-static bool calls_with_word(const struct seam_fdr_sled *sled)
-{
-	return sled->kind == SEAM_FDR_SLED_ENTRY ||
-	       sled->kind == SEAM_FDR_SLED_ENTRY_ARGS ||
-	       sled->kind == SEAM_FDR_SLED_TAIL;
-}
-
-static bool is_entry_stub(const struct seam_fdr_sled *sled)
-{
-	return sled->kind == SEAM_FDR_SLED_CALL ||
-	       sled->kind == SEAM_FDR_SLED_PREFIX;
+	return &seam_fdr_sled_traits[sled->kind];
 }
 
 static uint32_t word_of(const struct patch_run *run,
 			const struct seam_fdr_sled *sled)
 {
 	return seam_xray_word(run->functions->first_id + sled->function,
-			      action_of(sled->kind));
+			      traits_of(sled)->action);
 }
 
 /* mov $word, %r10d, or a jump over the word; call or jmp @target */
@@ -504,16 +477,16 @@ static struct form sled_form(const struct patch_run *run,
 	memcpy(form.tail, &word, sizeof(word));
 	form.tail[4] = sled->kind == SEAM_FDR_SLED_EXIT ? OPCODE_JUMP :
 							  OPCODE_CALL;
-	if (by_one_byte && calls_with_word(sled))
+	if (by_one_byte && traits_of(sled)->has_word)
 		memcpy(form.head, "\xeb\x04", 2);
-	put_relative(form.tail + 5, sled->address + SEAM_FDR_SLED_BYTES,
+	put_relative(form.tail + 5, sled->address + sled->bytes,
 		     target);
 	return form;
 }
 
 static struct form event_form(const struct seam_fdr_sled *sled, uint64_t target)
 {
-	uint8_t call = (uint8_t)seam_fdr_event_call(sled->kind);
+	uint8_t call = traits_of(sled)->event_call;
 	struct form form = {
 		.head = { 0xeb, 0 }, .n_tail = 4,
 		.tail_at = (int8_t)(call + 1),
@@ -561,7 +534,7 @@ static struct form prefix_form(const struct seam_fdr_sled *sled,
 static struct form form_of(const struct patch_run *run,
 			   const struct seam_fdr_sled *sled, uint64_t target)
 {
-	if (is_event(sled))
+	if (traits_of(sled)->event_call)
 		return event_form(sled, target);
 	if (sled->kind == SEAM_FDR_SLED_CALL)
 		return call_form(sled, target);
@@ -594,14 +567,13 @@ static bool is_in_use(const struct patch_run *run,
 	struct form form;
 	uint64_t target;
 
-	if (is_entry_stub(sled)) {
+	if (traits_of(sled)->has_stub) {
 		target = run->functions->stubs[sled->function];
 		if (!target)
 			return false;
 	} else {
-		target = relative_at(sled->address +
-				     (is_event(sled) ?
-				      seam_fdr_event_call(sled->kind) + 1 : 7));
+		target = relative_at(sled->address + 1 +
+				     (traits_of(sled)->event_call ?: 6));
 		if (!is_stub_jump(target))
 			return false;
 	}
@@ -637,9 +609,9 @@ static uint64_t near_target(struct patch_run *run,
 	const void *target = callee_of(run, sled);
 	uint64_t *stub = &run->functions->stubs[sled->function];
 
-	if (!is_entry_stub(sled))
+	if (!traits_of(sled)->has_stub)
 		return stub_jump(&run->reach, target,
-					  by_one_byte && calls_with_word(sled));
+				 by_one_byte && traits_of(sled)->has_word);
 	if (!*stub)
 		*stub = stub_entry(
 				&run->reach, word_of(run, sled), target,
@@ -653,8 +625,8 @@ static bool has_split_head(const struct patch_run *run,
 			   const struct seam_fdr_sled *sled)
 {
 	return run->write.memory >= 0 && run->has_threads &&
-	       (is_entry_stub(sled) ||
-		(calls_with_word(sled) && !by_one_byte));
+	       (traits_of(sled)->has_stub ||
+		(traits_of(sled)->has_word && !by_one_byte));
 }
 
 /* Not in use yet, and wanted. */

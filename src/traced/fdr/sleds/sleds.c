@@ -31,6 +31,20 @@ struct reader {
 	const struct seam_fdr_code *code;
 };
 
+const struct seam_fdr_sled_traits
+	seam_fdr_sled_traits[SEAM_FDR_N_SLED_KINDS] = {
+	[SEAM_FDR_SLED_ENTRY] = { 11, 0, SEAM_XRAY_ENTRY, true, false },
+	[SEAM_FDR_SLED_EXIT] = { 11, 0, SEAM_XRAY_EXIT, false, false },
+	[SEAM_FDR_SLED_TAIL] = { 11, 0, SEAM_XRAY_TAIL_EXIT, true, false },
+	[SEAM_FDR_SLED_ENTRY_ARGS] = { 11, 0, SEAM_XRAY_ENTRY_ARGS, true,
+				       false },
+	/* of maps of version 1 and 2; typed events also of version 0 */
+	[SEAM_FDR_SLED_CUSTOM] = { 17, 10, 0, false, false },
+	[SEAM_FDR_SLED_TYPED] = { 22, 14, 0, false, false },
+	[SEAM_FDR_SLED_CALL] = { 0, 0, SEAM_XRAY_ENTRY, false, true },
+	[SEAM_FDR_SLED_PREFIX] = { 2, 0, SEAM_XRAY_ENTRY, false, true },
+};
+
 /* ---- memory ---- */
 
 const struct seam_fdr_segment *
@@ -239,7 +253,7 @@ bool seam_fdr_sled_is_free(const struct seam_fdr_code *code,
 	case SEAM_FDR_SLED_CUSTOM:
 	case SEAM_FDR_SLED_TYPED:
 		return p[0] == 0xeb && p[1] == sled->bytes - 2 &&
-		       p[seam_fdr_event_call(sled->kind)] == 0xe8;
+		       p[seam_fdr_sled_traits[sled->kind].event_call] == 0xe8;
 	case SEAM_FDR_SLED_CALL:
 		/* EB: we have made the entry jump over itself */
 		return (p[0] == 0xeb && p[1] == sled->bytes - 2) ||
@@ -325,19 +339,9 @@ static uint64_t number_at(const uint8_t *p)
 /* 0: kinds and versions that do not exist, or whose layout is not known. */
 static uint8_t bytes_of(uint8_t kind, uint8_t version)
 {
-	static const uint8_t bytes[] = {
-		[SEAM_FDR_SLED_ENTRY] = SEAM_FDR_SLED_BYTES,
-		[SEAM_FDR_SLED_EXIT] = SEAM_FDR_SLED_BYTES,
-		[SEAM_FDR_SLED_TAIL] = SEAM_FDR_SLED_BYTES,
-		[SEAM_FDR_SLED_ENTRY_ARGS] = SEAM_FDR_SLED_BYTES,
-		[SEAM_FDR_SLED_CUSTOM] = SEAM_FDR_CUSTOM_BYTES,
-		[SEAM_FDR_SLED_TYPED] = SEAM_FDR_TYPED_BYTES,
-	};
-
-	if (version > MAX_VERSION || kind >= SEAM_ARRAY_SIZE(bytes) ||
-	    (kind == SEAM_FDR_SLED_CUSTOM && !version))
-		return 0;
-	return bytes[kind];
+	return version > MAX_VERSION || kind > SEAM_FDR_SLED_TYPED ||
+	       (kind == SEAM_FDR_SLED_CUSTOM && !version) ? 0 :
+	       seam_fdr_sled_traits[kind].bytes;
 }
 
 static int read_map_entry(struct reader *r, const uint8_t *p)

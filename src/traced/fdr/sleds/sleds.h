@@ -83,12 +83,21 @@ enum seam_fdr_sled_kind {
 	SEAM_FDR_SLED_CALL,
 	/* room for a jump of 2 bytes to 5 bytes before the function */
 	SEAM_FDR_SLED_PREFIX,
+	SEAM_FDR_N_SLED_KINDS,
 };
 
+struct seam_fdr_sled_traits {
+	uint8_t bytes;		/* of the sled; 0: as many as there are nops */
+	uint8_t event_call;	/* an event's: where its call is; else 0 */
+	uint8_t action;		/* enum seam_xray_kind, of a function record */
+	bool has_word;		/* the sled sets r10d and makes a call */
+	bool has_stub;		/* the function's own, which sets r11d */
+};
+
+extern const struct seam_fdr_sled_traits
+	seam_fdr_sled_traits[SEAM_FDR_N_SLED_KINDS];
+
 enum {
-	SEAM_FDR_SLED_BYTES = 11,	/* of the first four kinds */
-	SEAM_FDR_CUSTOM_BYTES = 17,	/* in maps of version 1 and 2 */
-	SEAM_FDR_TYPED_BYTES = 22,	/* and custom ones in version 0 */
 	SEAM_FDR_PREFIX_BYTES = 5,	/* before the function */
 	SEAM_FDR_MAX_CALL_BYTES = 16,
 };
@@ -134,12 +143,6 @@ int seam_fdr_sleds_read(struct seam_fdr_sleds *sleds,
  */
 bool seam_fdr_sled_is_free(const struct seam_fdr_code *code,
 			   const struct seam_fdr_sled *sled);
-
-/* Of an event's sled: where its call instruction is, from its start. */
-static inline unsigned int seam_fdr_event_call(uint8_t kind)
-{
-	return kind == SEAM_FDR_SLED_TYPED ? 14 : 10;
-}
 
 void seam_fdr_sleds_fini(struct seam_fdr_sleds *sleds);
 
