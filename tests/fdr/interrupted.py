@@ -11,7 +11,8 @@ import sys
 
 WAYS = 7
 CODE = re.compile(r"^(seam_fdr_(?!.*_init$|local)\w+|prepare|try|record|commit"
-                  r"|begin_chunk|put_mark|note_mark|end_chunk|build|try_once|walk_back"
+                  r"|begin_chunk|put_mark|note_mark|end_chunk|build|try_once"
+                  r"|walk_back|depth_\w+|timed_\w+|(enter|leave)_triggers"
                   r"|record_before|word_before|enter|fire\w*|put_slowly"
                   r"|begin_thread|claim_area|own_state|take_state|claim)$")
 # All instructions of these are reached, but those of an aborted sequence,
@@ -21,9 +22,8 @@ WHOLE = {"plain": ("seam_fdr_entry", "seam_fdr_exit", "seam_fdr_tail",
          "checked": ("seam_fdr_checked_entry", "seam_fdr_checked_exit",
                      "seam_fdr_checked_tail")}
 # Of these some ways are rare: a table that is full, a frame that is gone.
-MOST = {"depth": ("seam_fdr_depth_enter", "seam_fdr_depth_leave",
-                  "seam_fdr_timed_enter", "seam_fdr_timed_leave",
-                  "seam_fdr_triggers_enter", "seam_fdr_triggers_leave",
+MOST = {"depth": ("depth_enter", "depth_leave", "timed_enter", "timed_leave",
+                  "enter_triggers", "leave_triggers", "enter",
                   "seam_fdr_check_entry", "seam_fdr_check_end")}
 
 tracer, program = sys.argv[1:]

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "traced/fdr/record/filter.h"
+#include "traced/fdr/record/fdr_thread.h"
 #include "wire/xray/xray_chunk.h"
 
 enum { ROOM_FOR_FILES = 64 };	/* in a path, after the bundle's */

@@ -222,9 +222,6 @@ void seam_fdr_note_unknown(void)
  * triggers all functions of an image are looked through when it is loaded.
  */
 
-/* Images that were looked through, by their serials. */
-static SEAM_ARRAY(uint64_t) looked_through;
-
 /* GLOBs select; with triggers alone all functions are recorded. */
 static bool has_globs(void)
 {
@@ -234,7 +231,8 @@ static bool has_globs(void)
 
 void seam_fdr_select_none(void)
 {
-	looked_through.n = 0;
+	for (size_t i = 0; i < process->images.list.n; i++)
+		process->images.list.items[i]->has_read_names = false;
 	seam_fdr_cyg_want_none(has_globs());
 }
 
@@ -274,18 +272,13 @@ static bool select_all_cyg(void)
 	bool all = true;
 
 	for (size_t i = 0; needs_names() && i < process->images.list.n; i++) {
-		const struct seam_fdr_image *image =
-			process->images.list.items[i];
-		size_t j = 0;
+		struct seam_fdr_image *image = process->images.list.items[i];
 
-		while (j < looked_through.n &&
-		       looked_through.items[j] != image->serial)
-			j++;
 		if (!image->is_loaded || !image->records_itself ||
-		    j < looked_through.n)
+		    image->has_read_names)
 			continue;
-		all &= SEAM_ARRAY_ADD(&looked_through, image->serial) &&
-		       select_cyg(image) == 0;
+		image->has_read_names = true;
+		all &= select_cyg(image) == 0;
 	}
 	return all;
 }

@@ -15,6 +15,144 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+/* Of the process; set before the first sled is patched. */
+uint64_t seam_fdr_min_ticks;
+static uint32_t max_depth, n_arguments;
+struct seam_fdr_trampolines seam_fdr_used = {
+	seam_fdr_entry, seam_fdr_exit, seam_fdr_tail, seam_fdr_entry_only,
+};
+
+/*
+ * ---- the calls of a thread that are open, by where their frames are ----
+ *
+ * A call is known by the address of its return address, from its entry to its
+ * exit.  Exceptions and longjmp() leave frames without an exit, so calls are
+ * not counted up and down: frames at or below the frame of a new call are gone.
+ * (Frames of a handler are further below: a frame that was left counts there,
+ * until the function that caught the exception calls another.)
+ *
+ * A thread's own; signal handlers may call these functions at any time, and
+ * leave the filter as it was, as they return before the interrupted call goes
+ * on.  Programs that switch stacks by themselves, and handlers on an alternate
+ * stack above the thread's, may get the depth of another stack's calls.
+ *
+ * A handler between two steps adds calls above n, and removes them again.  So n
+ * is raised before the new place is filled, and a value that was read is used
+ * only after n was stored.  All accesses are relaxed: there is one thread.
+ */
+
+static uint32_t load(const _Atomic uint32_t *word)
+{
+	return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static void store(_Atomic uint32_t *word, uint32_t value)
+{
+	atomic_store_explicit(word, value, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static uint64_t frame_of(const struct seam_fdr_filter *f, uint32_t i)
+{
+	return atomic_load_explicit(&f->open[i], memory_order_relaxed);
+}
+
+/*
+ * A call begins at @frame.  Whether fewer than @max_depth recorded calls, at
+ * most SEAM_FDR_MAX_DEPTH, are open; then the call is added.  With @is_inlined
+ * the caller may have an equal frame.
+ */
+static bool depth_enter(struct seam_fdr_filter *f, uint64_t frame,
+			bool is_inlined)
+{
+	uint32_t n = load(&f->n_open);
+
+	while (n > 0 && frame_of(f, n - 1) <= frame - is_inlined)
+		n--;
+	if (n >= max_depth) {
+		store(&f->n_open, n);
+		return false;
+	}
+	/* again where a handler took a place that was not filled for gone */
+	do {
+		store(&f->n_open, n + 1);
+		atomic_store_explicit(&f->open[n], frame, memory_order_relaxed);
+		atomic_signal_fence(memory_order_seq_cst);
+	} while (load(&f->n_open) != n + 1);
+	return true;
+}
+
+/* The call at @frame ends.  Whether the call is recorded. */
+static bool depth_leave(struct seam_fdr_filter *f, uint64_t frame)
+{
+	uint32_t n = load(&f->n_open);
+	bool found = false;
+
+	/* most often */
+	if (n > 0 && frame_of(f, n - 1) == frame) {
+		store(&f->n_open, n - 1);
+		return true;
+	}
+	while (n > 0 && !found && frame_of(f, n - 1) <= frame)
+		found = frame_of(f, --n) == frame;
+	store(&f->n_open, n);
+	return found;
+}
+
+/* The place of a timed call; n: not found. */
+static uint32_t find(const struct seam_fdr_filter *f, uint32_t n,
+		     uint64_t frame, uint32_t function)
+{
+	for (uint32_t i = n; i > 0; i--)
+		if (f->timed[i - 1].frame == frame &&
+		    f->timed[i - 1].function == function)
+			return i - 1;
+	return n;
+}
+
+static uint32_t oldest(const struct seam_fdr_filter *f)
+{
+	uint32_t first = 0;
+
+	for (uint32_t i = 1; i < SEAM_FDR_MAX_TIMED; i++)
+		if (f->timed[i].tsc < f->timed[first].tsc)
+			first = i;
+	return first;
+}
+
+/* A call of @function begins at @frame and @tsc, and is to be timed. */
+static void timed_enter(struct seam_fdr_filter *f, uint64_t frame,
+			uint32_t function, uint64_t tsc)
+{
+	uint32_t n = load(&f->n_timed);
+	/* a call that is found was left without an exit */
+	uint32_t i = find(f, n, frame, function);
+
+	if (i == SEAM_FDR_MAX_TIMED)
+		i = oldest(f);
+	else if (i == n)
+		store(&f->n_timed, n + 1);
+	f->timed[i] = (struct seam_fdr_timed) {
+		.frame = frame, .tsc = tsc, .function = function,
+	};
+}
+
+/* The call ends.  When it began; 0: not known. */
+static uint64_t timed_leave(struct seam_fdr_filter *f, uint64_t frame,
+			    uint32_t function)
+{
+	uint32_t n = load(&f->n_timed), i = find(f, n, frame, function);
+	uint64_t tsc;
+
+	if (i == n)
+		return 0;
+	tsc = f->timed[i].tsc;
+	if (i != n - 1)
+		f->timed[i] = f->timed[n - 1];
+	store(&f->n_timed, n - 1);
+	return tsc;
+}
+
 /* ---- triggers ---- */
 
 enum {
@@ -193,8 +331,7 @@ static void enter_triggers(unsigned int of, uint32_t function, uint64_t frame,
 	if (__builtin_expect(of & are_calls, 0))
 		fire_calls(of & are_calls, function, tsc);
 	if (of & are_slow && seam_fdr_self.state->tid)
-		seam_fdr_timed_enter(&seam_fdr_self.state->filter, frame,
-				     function, tsc);
+		timed_enter(&seam_fdr_self.state->filter, frame, function, tsc);
 }
 
 static void leave_triggers(unsigned int of, uint32_t function, uint64_t frame,
@@ -204,20 +341,12 @@ static void leave_triggers(unsigned int of, uint32_t function, uint64_t frame,
 
 	if (!(of & are_slow))
 		return;
-	begin = seam_fdr_timed_leave(&seam_fdr_self.state->filter, frame,
-				     function);
+	begin = timed_leave(&seam_fdr_self.state->filter, frame, function);
 	if (__builtin_expect(begin && tsc - begin > least_limit, 0))
 		fire_slow(of & are_slow, function, tsc, tsc - begin);
 }
 
 /* ---- in trampolines ---- */
-
-/* Of the process; set before the first sled is patched. */
-uint64_t seam_fdr_min_ticks;
-static uint32_t max_depth, n_arguments;
-struct seam_fdr_trampolines seam_fdr_used = {
-	seam_fdr_entry, seam_fdr_exit, seam_fdr_tail, seam_fdr_entry_only,
-};
 
 static uint32_t action_of(uint32_t word)
 {
@@ -254,7 +383,7 @@ static inline bool is_too_deep(uint64_t frame, bool is_inlined)
 {
 	struct seam_fdr_filter *f = max_depth ? filter() : NULL;
 
-	return f && !seam_fdr_depth_enter(f, frame, is_inlined, max_depth);
+	return f && !depth_enter(f, frame, is_inlined);
 }
 
 static inline uint64_t put_entry(uint32_t word, const uint64_t *arguments)
@@ -311,7 +440,7 @@ void seam_fdr_check_end(uint32_t word, uint64_t frame)
 	struct seam_fdr_filter *f = max_depth ? filter() : NULL;
 	uint64_t tsc = 0;
 
-	if (!f || seam_fdr_depth_leave(f, frame))
+	if (!f || depth_leave(f, frame))
 		tsc = put_end(word);
 	if (of)
 		leave_triggers(of, function, frame, tsc ? tsc : seam_fdr_tsc());

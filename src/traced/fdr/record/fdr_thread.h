@@ -27,7 +27,6 @@
 #ifndef SEAM_FDR_THREAD_H
 #define SEAM_FDR_THREAD_H
 
-#include "traced/fdr/record/filter.h"
 #include "traced/fdr/record/source.h"
 
 #include <stddef.h>
@@ -42,6 +41,25 @@ struct seam_fdr_at {
 	uint64_t tsc;
 	uint32_t cpu;
 	uint32_t unused;
+};
+
+/* The calls that are open, by their frames (check/checked.c). */
+enum {
+	SEAM_FDR_MAX_DEPTH = 256,
+	SEAM_FDR_MAX_TIMED = 64,	/* more: the oldest is not timed */
+};
+
+/* All zeroes: no call is open. */
+struct seam_fdr_filter {
+	/* recorded calls, outermost first: addresses of return addresses */
+	_Atomic uint32_t n_open;
+	_Atomic uint32_t n_timed;
+	_Atomic uint64_t open[SEAM_FDR_MAX_DEPTH];
+	/* calls whose length is of interest, in no order */
+	struct seam_fdr_timed {
+		uint64_t frame, tsc;
+		uint32_t function;
+	} timed[SEAM_FDR_MAX_TIMED];
 };
 
 /*

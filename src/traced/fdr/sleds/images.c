@@ -92,13 +92,11 @@ static char *find_path(const struct seam_fdr_image *image)
 static int make_image(struct seam_fdr_image **out,
 		      const struct seam_loaded_image *loaded)
 {
-	static uint64_t n_made;
 	struct seam_fdr_image *image = calloc(1, sizeof(*image));
 	int r;
 
 	if (!image)
 		return -ENOMEM;
-	image->serial = ++n_made;
 	image->bias = loaded->bias;
 	image->n_headers = loaded->n_headers;
 	image->headers = calloc(image->n_headers + 1, sizeof(ElfW(Phdr)));
@@ -125,8 +123,6 @@ static int make_image(struct seam_fdr_image **out,
  * those of seam/fdr.h and -finstrument-functions: such an image has calls to
  * record, though it has no sleds.  A damaged image has none.
  */
-
-enum { MAX_NAME = 64 };	/* longer ones are not ours */
 
 static const char fentry_name[] = "__fentry__";
 
@@ -180,129 +176,17 @@ static void find_function(struct seam_fdr_image *image,
 	seam_image_symbols_fini(&s);
 }
 
-/* Addresses of the dynamic section; 0: it has none. */
-struct dynamic {
-	uint64_t symbols, names, names_bytes, gnu_hash;
-};
-
-/* The loader adds the bias, but not where the section is constant. */
-static uint64_t loaded(const struct seam_fdr_image *image, uint64_t address)
+static bool records(const char *name)
 {
-	return seam_fdr_code_segment(&image->code, address, 1, PROT_READ) ?
-	       address : address + image->bias;
+	return !strncmp(name, "seam_fdr_", 9) ||
+	       !strncmp(name, "__cyg_profile_func_", 19);
 }
 
-static void read_entry(struct dynamic *d, const struct seam_fdr_image *image,
-		       const ElfW(Dyn) *entry)
-{
-	uint64_t value = entry->d_un.d_val;
-
-	switch (entry->d_tag) {
-	case DT_SYMTAB:
-		d->symbols = loaded(image, value);
-		break;
-	case DT_STRTAB:
-		d->names = loaded(image, value);
-		break;
-	case DT_STRSZ:
-		d->names_bytes = value;
-		break;
-	case DT_GNU_HASH:
-		d->gnu_hash = loaded(image, value);
-		break;
-	}
-}
-
-static void read_dynamic(struct dynamic *d, const struct seam_fdr_image *image)
-{
-	*d = (struct dynamic) { 0 };
-	for (size_t i = 0; i < image->n_headers; i++) {
-		const ElfW(Phdr) *h = &image->headers[i];
-		size_t n = h->p_memsz / sizeof(ElfW(Dyn));
-
-		for (size_t j = 0; h->p_type == PT_DYNAMIC && j < n; j++) {
-			ElfW(Dyn) entry;
-
-			if (!seam_fdr_code_read(&image->code, image->bias +
-						h->p_vaddr + j * sizeof(entry),
-						&entry, sizeof(entry)) ||
-			    entry.d_tag == DT_NULL)
-				return;
-			read_entry(d, image, &entry);
-		}
-	}
-}
-
-/*
- * Symbols that may be undefined: those before the first that is hashed.  Where
- * none is, the table says 1, and it can be any.
- */
-static size_t count_undefined(const struct dynamic *d,
-			      const struct seam_fdr_image *image,
-			      const struct seam_image_file *file)
-{
-	const ElfW(Shdr) *all = seam_image_file_section_of(file, SHT_DYNSYM);
-	size_t n = all ? all->sh_size / sizeof(ElfW(Sym)) : 0;
-	uint32_t words[2];	/* number of buckets, first that is hashed */
-
-	if (d->gnu_hash &&
-	    seam_fdr_code_read(&image->code, d->gnu_hash, words,
-			       sizeof(words)) &&
-	    words[1] > 1 && words[1] < n)
-		return words[1];
-	return n;
-}
-
-static bool read_name(const struct dynamic *d,
-		      const struct seam_fdr_image *image, size_t i,
-		      char text[MAX_NAME])
-{
-	ElfW(Sym) symbol;
-	uint64_t n;
-
-	if (!seam_fdr_code_read(&image->code, d->symbols + i * sizeof(symbol),
-				&symbol, sizeof(symbol)) ||
-	    symbol.st_shndx != SHN_UNDEF || symbol.st_name >= d->names_bytes)
-		return false;
-	n = d->names_bytes - symbol.st_name;
-	if (n > MAX_NAME - 1)
-		n = MAX_NAME - 1;
-	text[n] = 0;
-	return seam_fdr_code_read(&image->code, d->names + symbol.st_name,
-				  text, n);
-}
-
-static bool records(const char *text)
-{
-	return !strncmp(text, "seam_fdr_", 9) ||
-	       !strncmp(text, "__cyg_profile_func_", 19);
-}
-
-/* Whether it calls __fentry__. */
-static bool read_undefined(struct seam_fdr_image *image,
-			   const struct seam_image_file *file)
-{
-	struct dynamic d;
-	bool has_fentry = false;
-	char text[MAX_NAME];
-	size_t n;
-
-	read_dynamic(&d, image);
-	n = count_undefined(&d, image, file);
-	for (size_t i = 1; i < n; i++) {
-		if (!read_name(&d, image, i, text))
-			continue;
-		has_fentry |= !strcmp(text, fentry_name);
-		image->records_itself |= records(text);
-	}
-	return has_fentry;
-}
-
-/* From the dynamic symbols in memory, and symbols and relocations in @file. */
 static void find_imports(struct seam_fdr_image *image,
 			 const struct seam_image_file *file)
 {
 	struct seam_image_symbols s;
+	bool has_fentry = false;
 
 	if (is_static(image)) {
 		/* it is linked with this library */
@@ -310,10 +194,15 @@ static void find_imports(struct seam_fdr_image *image,
 		find_function(image, file);
 		return;
 	}
-	if (!read_undefined(image, file) ||
-	    seam_image_file_symbols(file, SHT_DYNSYM, &s) < 0)
+	if (seam_image_file_symbols(file, SHT_DYNSYM, &s) < 0)
 		return;
-	for (size_t i = 0; i < file->n_sections; i++)
+	for (size_t i = 0; i < s.n; i++)
+		if (s.list[i].st_shndx == SHN_UNDEF) {
+			has_fentry |= is_fentry(&s, i);
+			image->records_itself |= records(
+				seam_image_symbol_name(&s, &s.list[i]));
+		}
+	for (size_t i = 0; has_fentry && i < file->n_sections; i++)
 		if (file->sections[i].sh_type == SHT_RELA &&
 		    (file->sections[i].sh_flags & SHF_ALLOC))
 			find_slots(image, file, &s, &file->sections[i]);

@@ -37,8 +37,6 @@ struct seam_fdr_list {
 };
 
 struct seam_fdr_image {
-	/* no other image has it, where an address is used again */
-	uint64_t serial;
 	char *file;			/* what is opened */
 	char *path;			/* as it is announced; NULL: no calls */
 	uint64_t bias;
@@ -51,6 +49,9 @@ struct seam_fdr_image {
 	size_t n_lists;			/* those that have functions */
 	bool is_loaded, is_seen;
 	bool records_itself;		/* it calls seam/fdr.h and the like */
+	/* of -finstrument-functions: names were read; as it is announced */
+	bool has_read_names, is_announced;
+	uint32_t number;		/* in announcements; 0: none yet */
 	bool is_noted;			/* what was refused was reported */
 };
 

@@ -70,8 +70,9 @@ static const uint8_t *code_at(const struct seam_fdr_code *code, uint64_t start,
 	       (const uint8_t *)start : NULL;
 }
 
-bool seam_fdr_code_read(const struct seam_fdr_code *code, uint64_t start,
-			void *to, size_t bytes)
+/* Copy @bytes of any readable segment.  False: they are not all there. */
+static bool code_read(const struct seam_fdr_code *code, uint64_t start,
+		      void *to, size_t bytes)
 {
 	if (!seam_fdr_code_segment(code, start, bytes, PROT_READ))
 		return false;
@@ -180,10 +181,10 @@ static size_t count_functions(const struct seam_fdr_code *code)
 	uint32_t n;
 
 	if (!header ||
-	    !seam_fdr_code_read(code, header, &encodings, sizeof(encodings)) ||
+	    !code_read(code, header, &encodings, sizeof(encodings)) ||
 	    encodings.version != 1 || (encodings.pointer & 0xf) != 0xb ||
 	    encodings.count != UDATA4 || encodings.table != DATAREL_SDATA4 ||
-	    !seam_fdr_code_read(code, header + 8, &n, sizeof(n)) ||
+	    !code_read(code, header + 8, &n, sizeof(n)) ||
 	    !seam_fdr_code_segment(code, header + HEADER_BYTES,
 				   (uint64_t)n * ENTRY_BYTES, PROT_READ))
 		return 0;

@@ -59,10 +59,6 @@ const struct seam_fdr_segment *
 seam_fdr_code_segment(const struct seam_fdr_code *code, uint64_t start,
 		      uint64_t bytes, int rights);
 
-/* Copy @bytes of any readable segment.  False: they are not all there. */
-bool seam_fdr_code_read(const struct seam_fdr_code *code, uint64_t start,
-			void *to, size_t bytes);
-
 /*
  * The size of the instruction at @p, of at most @n bytes, if it is a nop; 0:
  * another one.  Source: Intel SDM, volume 2, "NOP", with prefixes.
