@@ -159,20 +159,33 @@ static void nops_of_all_sizes_are_known(void **state)
 		"\x0f\x1f\x84\x00\x00\x00\x00\x00",
 		"\x66\x0f\x1f\x84\x00\x00\x00\x00\x00",
 		"\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00",
+		"\x0f\x1e\xfa",	/* of endbr64: not a nop */
 	};
-	uint8_t bytes[16];
+	/* at the end of the code an exit: ret, nops of one byte, the nop */
+	enum { AT = IMAGE_CODE - 12 };
+	static const uint8_t data[] = {
+		SEAM_FDR_LIST_XRAY, 2, AT & 0xff, AT >> 8, 0, 0, 0x10, 2, 0,
+	};
 
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(nops); i++) {
-		memset(bytes, 0xcc, sizeof(bytes));
-		memcpy(bytes, nops[i], i + 1);
-		assert_int_equal(seam_fdr_nop_bytes(bytes, sizeof(bytes)),
-				 i + 1);
-		for (size_t n = 0; n <= i; n++)
-			assert_int_equal(seam_fdr_nop_bytes(bytes, n), 0);
-	}
-	assert_int_equal(seam_fdr_nop_bytes((const uint8_t *)"\xc3", 1), 0);
-	assert_int_equal(seam_fdr_nop_bytes((const uint8_t *)"\x0f\x1e\xfa",
-					    3), 0);
+	image_make(&image, data, sizeof(data));
+	mprotect(image.code, IMAGE_CODE, PROT_READ | PROT_WRITE | PROT_EXEC);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(nops); i++)
+		/* and without its last byte, which the sled has no room for */
+		for (size_t cut = 0; cut < 2; cut++) {
+			struct seam_fdr_sleds s;
+			size_t n = i < 10 ? i + 1 : 3;
+
+			memset(image.code + AT, 0x90, 12);
+			image.code[AT] = 0xc3;
+			memcpy(image.code + AT + 11 - n + cut, nops[i],
+			       n - cut);
+			assert_int_equal(seam_fdr_sleds_read(
+				&s, SEAM_FDR_LIST_XRAY, &image.known,
+				(uint64_t)image.list, 32), 0);
+			assert_int_equal(s.list.n, i == 0 || (!cut && i < 10));
+			seam_fdr_sleds_fini(&s);
+		}
+	mprotect(image.code, IMAGE_CODE, PROT_READ | PROT_EXEC);
 }
 
 /* Whoever changed it, it is not changed again. */

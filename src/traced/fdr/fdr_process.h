@@ -91,9 +91,6 @@ void seam_fdr_number_functions(void);
  */
 bool seam_fdr_is_recorded(void);
 
-/* Install the handlers of forks, once.  0 or -errno. */
-int seam_fdr_fork_init(void);
-
 /*
  * For a moment, while threads record elsewhere: start a recorder for a bundle
  * at @path, of what was recorded @since, connect, and announce all functions;
@@ -130,8 +127,5 @@ void seam_fdr_select_none(void);
  * seam_fdr_images_with().
  */
 void seam_fdr_patch_all(void);
-
-/* Report files that cannot be read, once. */
-void seam_fdr_note_unknown(void);
 
 #endif /* SEAM_FDR_PROCESS_H */

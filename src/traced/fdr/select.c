@@ -205,16 +205,6 @@ static void note_unmatched(void)
 	}
 }
 
-void seam_fdr_note_unknown(void)
-{
-	if (!process->images.n_unknown || process->has_noted_unknown)
-		return;
-	process->has_noted_unknown = true;
-	seam_fdr_note("%zu files have no section table, or cannot be read: "
-		      "their calls are not recorded",
-		      process->images.n_unknown);
-}
-
 /*
  * ---- functions of -finstrument-functions ----
  *
@@ -314,7 +304,6 @@ void seam_fdr_take_new(void)
 	}
 	if (!seam_fdr_is_recorded())
 		note_unmatched();
-	seam_fdr_note_unknown();
 }
 
 /* ---- the sleds of selected functions are in use ---- */
@@ -329,7 +318,6 @@ static const void *target_of(uint32_t id, enum seam_fdr_sled_kind kind)
 		[SEAM_FDR_SLED_CUSTOM] = seam_fdr_custom_event,
 		[SEAM_FDR_SLED_TYPED] = seam_fdr_typed_event,
 		[SEAM_FDR_SLED_CALL] = seam_fdr_sled_entry_only,
-		[SEAM_FDR_SLED_PREFIX] = seam_fdr_sled_entry_only,
 	};
 	static const char *const checked[] = {
 		[SEAM_FDR_SLED_ENTRY] = seam_fdr_checked_entry,
@@ -447,23 +435,30 @@ static int visit_by_glob(struct glob_visit *v, struct seam_fdr_images *images)
 	return r;
 }
 
+static void visit_by_id(struct glob_visit *v, struct seam_fdr_images *images)
+{
+	for (size_t i = 0; i < images->list.n; i++)
+		for (size_t j = 0; j < images->list.items[i]->n_lists; j++) {
+			struct seam_fdr_functions *f =
+				&images->list.items[i]->lists[j].functions;
+
+			if (v->id >= f->first_id &&
+			    v->id - f->first_id < f->sleds.functions.n)
+				visit_function(v, f, v->id - f->first_id);
+		}
+}
+
 static int visit_all(struct seam_fdr_images *images, bool has_changed,
 		     void *context)
 {
-	struct seam_fdr_image *image;
-	struct seam_fdr_list *list;
 	struct glob_visit *v = context;
 	int r = 0;
 
 	(void)has_changed;
-	if (v->glob) {
+	if (v->glob)
 		r = visit_by_glob(v, images);
-	} else {
-		list = seam_fdr_images_find(images, v->id, &image);
-		if (list)
-			visit_function(v, &list->functions,
-				       v->id - list->functions.first_id);
-	}
+	else
+		visit_by_id(v, images);
 	if (v->is_change && v->n)
 		seam_fdr_patch_all();
 	return r;

@@ -499,32 +499,3 @@ int seam_fdr_images_with(struct seam_fdr_images *images,
 	dl_iterate_phdr(work_locked, &v);
 	return v.result;
 }
-
-struct seam_fdr_list *seam_fdr_images_find(struct seam_fdr_images *images,
-					   uint32_t id,
-					   struct seam_fdr_image **image)
-{
-	for (size_t i = 0; i < images->list.n; i++) {
-		*image = images->list.items[i];
-		for (size_t j = 0; j < (*image)->n_lists; j++) {
-			struct seam_fdr_list *list = &(*image)->lists[j];
-			struct seam_fdr_functions *f = &list->functions;
-
-			if (id >= f->first_id &&
-			    id - f->first_id < f->sleds.functions.n)
-				return list;
-		}
-	}
-	return NULL;
-}
-
-struct seam_fdr_image *
-seam_fdr_images_at(const struct seam_fdr_images *images, uint64_t address)
-{
-	for (size_t i = 0; i < images->list.n; i++)
-		if (images->list.items[i]->is_loaded &&
-		    seam_fdr_code_segment(&images->list.items[i]->code, address,
-					  1, 0))
-			return images->list.items[i];
-	return NULL;
-}

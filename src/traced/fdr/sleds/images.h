@@ -84,15 +84,6 @@ int seam_fdr_images_with(struct seam_fdr_images *images,
 				     bool has_changed, void *context),
 			 void *context);
 
-/* The list that has function @id, and the image; NULL: there is none. */
-struct seam_fdr_list *seam_fdr_images_find(struct seam_fdr_images *images,
-					   uint32_t id,
-					   struct seam_fdr_image **image);
-
-/* The loaded image with @address in a segment; NULL: there is none. */
-struct seam_fdr_image *
-seam_fdr_images_at(const struct seam_fdr_images *images, uint64_t address);
-
 /* Open its file; as seam_image_file_open(). */
 static inline int seam_fdr_image_open(const struct seam_fdr_image *image,
 				      struct seam_image_file *file)

@@ -374,31 +374,20 @@ static uint64_t stub_jump(const struct stub_reach *reach, const void *target,
 
 /*
  * A stub for one function: sets r11d to @word and jumps to @target, which
- * returns to its caller.  With @back not 0 a sled jumps to the stub, which
- * calls @target and jumps to @back.  0 as above.
+ * returns to its caller.  0 as above.
  */
 static uint64_t stub_entry(const struct stub_reach *reach, uint32_t word,
-			   const void *target, uint64_t back)
+			   const void *target)
 {
-	/* mov $word, %r11d; jmp *0(%rip), or call *7(%rip) and jmp back */
+	/* mov $word, %r11d; jmp *0(%rip) */
 	uint8_t bytes[STUB_BYTES] = { 0x41, 0xbb, 0, 0, 0, 0, 0xff, 0x25 };
 	struct block *block = block_near(reach);
 	uint64_t address = (uint64_t)target;
-	int32_t distance;
 
 	if (!block)
 		return 0;
 	memcpy(bytes + 2, &word, sizeof(word));
-	if (back) {
-		bytes[7] = 0x15;
-		bytes[8] = 5;
-		bytes[12] = 0xe9;
-		distance = (int32_t)(back - block->start - block->n_used - 17);
-		memcpy(bytes + 13, &distance, sizeof(distance));
-		memcpy(bytes + 17, &address, sizeof(address));
-	} else {
-		memcpy(bytes + 12, &address, sizeof(address));
-	}
+	memcpy(bytes + 12, &address, sizeof(address));
 	return add_stub(block, bytes);
 }
 
@@ -517,20 +506,6 @@ static struct form call_form(const struct seam_fdr_sled *sled, uint64_t target)
 	return form;
 }
 
-static struct form prefix_form(const struct seam_fdr_sled *sled,
-			       uint64_t target)
-{
-	struct form form = {
-		.head = { 0xeb, (uint8_t)-(SEAM_FDR_PREFIX_BYTES + 2) },
-		.n_tail = SEAM_FDR_PREFIX_BYTES,
-		.tail_at = -SEAM_FDR_PREFIX_BYTES,
-		.tail = { OPCODE_JUMP },
-	};
-
-	put_relative(form.tail + 1, sled->address, target);
-	return form;
-}
-
 static struct form form_of(const struct patch_run *run,
 			   const struct seam_fdr_sled *sled, uint64_t target)
 {
@@ -538,8 +513,6 @@ static struct form form_of(const struct patch_run *run,
 		return event_form(sled, target);
 	if (sled->kind == SEAM_FDR_SLED_CALL)
 		return call_form(sled, target);
-	if (sled->kind == SEAM_FDR_SLED_PREFIX)
-		return prefix_form(sled, target);
 	return sled_form(run, sled, target);
 }
 
@@ -552,8 +525,6 @@ static void free_head(const struct seam_fdr_sled *sled, uint8_t head[2])
 		/* the ret; the bytes after a ret are not executed */
 		head[0] = sled->original[0];
 		head[1] = MOV_R10D;
-	} else if (sled->kind == SEAM_FDR_SLED_PREFIX && !sled->is_divided) {
-		memcpy(head, sled->original, 2);
 	}
 }
 
@@ -613,10 +584,7 @@ static uint64_t near_target(struct patch_run *run,
 		return stub_jump(&run->reach, target,
 				 by_one_byte && traits_of(sled)->has_word);
 	if (!*stub)
-		*stub = stub_entry(
-				&run->reach, word_of(run, sled), target,
-				sled->kind == SEAM_FDR_SLED_PREFIX ?
-				sled->address + sled->bytes : 0);
+		*stub = stub_entry(&run->reach, word_of(run, sled), target);
 	return *stub;
 }
 
@@ -826,10 +794,8 @@ int seam_fdr_patch(struct seam_fdr_functions *functions,
 	if (!run.steps)
 		return -ENOMEM;
 	set_reach(&run);
-	/* PREFIX sleds begin before their address */
-	r = begin_write(&run.write, code,
-				 sleds[0].address - SEAM_FDR_PREFIX_BYTES,
-				 sleds[n - 1].address + sleds[n - 1].bytes);
+	r = begin_write(&run.write, code, sleds[0].address,
+			sleds[n - 1].address + sleds[n - 1].bytes);
 	if (r == 0 && !has_begun)
 		by_one_byte = run.write.memory >= 0;
 	has_begun = has_begun || r == 0;

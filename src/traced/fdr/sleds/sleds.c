@@ -42,7 +42,6 @@ const struct seam_fdr_sled_traits
 	[SEAM_FDR_SLED_CUSTOM] = { 17, 10, 0, false, false },
 	[SEAM_FDR_SLED_TYPED] = { 22, 14, 0, false, false },
 	[SEAM_FDR_SLED_CALL] = { 0, 0, SEAM_XRAY_ENTRY, false, true },
-	[SEAM_FDR_SLED_PREFIX] = { 2, 0, SEAM_XRAY_ENTRY, false, true },
 };
 
 /* ---- memory ---- */
@@ -100,7 +99,11 @@ static size_t operand_bytes(const uint8_t *p, size_t n)
 	return size + (mode == 1 ? 1 : mode == 2 ? 4 : 0);
 }
 
-size_t seam_fdr_nop_bytes(const uint8_t *p, size_t n)
+/*
+ * The size of the instruction at @p, of at most @n bytes, if it is a nop; 0:
+ * another one.  Source: Intel SDM, volume 2, "NOP", with prefixes.
+ */
+static size_t nop_bytes(const uint8_t *p, size_t n)
 {
 	size_t at = 0, size;
 
@@ -212,7 +215,7 @@ static size_t find_function(const struct seam_fdr_code *code, uint64_t address)
 static bool are_nops(const uint8_t *p, size_t n)
 {
 	while (n) {
-		size_t size = seam_fdr_nop_bytes(p, n);
+		size_t size = nop_bytes(p, n);
 
 		if (!size)
 			return false;
@@ -222,23 +225,14 @@ static bool are_nops(const uint8_t *p, size_t n)
 	return true;
 }
 
-/* The lowest byte, which may be before the address. */
-static uint64_t start_of(const struct seam_fdr_sled *sled)
-{
-	return sled->kind == SEAM_FDR_SLED_PREFIX ?
-	       sled->address - SEAM_FDR_PREFIX_BYTES : sled->address;
-}
-
 bool seam_fdr_sled_is_free(const struct seam_fdr_code *code,
 			   const struct seam_fdr_sled *sled)
 {
-	uint64_t end = sled->address + sled->bytes, start = start_of(sled);
-	const uint8_t *p = code_at(code, start, end - start);
+	const uint8_t *p = code_at(code, sled->address, sled->bytes);
 
 	/* the head is in one aligned word, and is replaced at once */
 	if (!p || sled->address % 8 == 7)
 		return false;
-	p += sled->address - start;
 	switch (sled->kind) {
 	/*
 	 * After the first two bytes: nops; or, where the sled was in use
@@ -261,12 +255,6 @@ bool seam_fdr_sled_is_free(const struct seam_fdr_code *code,
 		       are_nops(p, sled->bytes) ||
 		       fentry_bytes(code, sled->address) ==
 		       sled->bytes;
-	case SEAM_FDR_SLED_PREFIX:
-		/* a jump to the next instruction is one nop in place of two */
-		return (are_nops(p, 2) || !memcmp(p, "\xeb\x00", 2)) &&
-		       (are_nops(p - SEAM_FDR_PREFIX_BYTES,
-				 SEAM_FDR_PREFIX_BYTES) ||
-			p[-SEAM_FDR_PREFIX_BYTES] == 0xe9);
 	}
 	return false;
 }
@@ -303,7 +291,7 @@ static int compare_sleds(const void *left, const void *right)
 {
 	const struct seam_fdr_sled *a = left, *b = right;
 
-	return SEAM_COMPARE(start_of(a), start_of(b)) ?:
+	return SEAM_COMPARE(a->address, b->address) ?:
 	       SEAM_COMPARE(a->function, b->function) ?:
 	       SEAM_COMPARE(a->kind, b->kind);
 }
@@ -318,7 +306,7 @@ static void settle(struct seam_fdr_sleds *sleds)
 	for (size_t i = 0; i < sleds->list.n; i++) {
 		struct seam_fdr_sled sled = sleds->list.items[i];
 
-		if (n && start_of(&sled) < end)
+		if (n && sled.address < end)
 			continue;
 		end = sled.address + sled.bytes;
 		sleds->list.items[n++] = sled;
@@ -378,7 +366,7 @@ static uint8_t room_for_call(const uint8_t *p, size_t n, bool *is_divided)
 	size_t room = 0, first = 0;
 
 	while (room < 5) {
-		size_t size = seam_fdr_nop_bytes(p + room, n - room);
+		size_t size = nop_bytes(p + room, n - room);
 
 		if (!size)
 			return 0;
@@ -397,7 +385,7 @@ static uint64_t first_in_word(const struct seam_fdr_code *code, uint64_t body)
 {
 	const uint8_t *p = code_at(code, body, 1);
 
-	return p && body % 8 == 7 && seam_fdr_nop_bytes(p, 1) == 1 ? body + 1 :
+	return p && body % 8 == 7 && nop_bytes(p, 1) == 1 ? body + 1 :
 								body;
 }
 
@@ -411,7 +399,7 @@ static uint64_t body_of(const struct seam_fdr_code *code, uint64_t function)
 					   function;
 }
 
-static int add_entry(struct reader *r, uint64_t function, bool has_prefix)
+static int add_entry(struct reader *r, uint64_t function)
 {
 	uint64_t body = body_of(r->code, function);
 	uint64_t call = first_in_word(r->code, body);
@@ -428,14 +416,6 @@ static int add_entry(struct reader *r, uint64_t function, bool has_prefix)
 	if (n)
 		sled.bytes = room_for_call((const uint8_t *)call, n,
 					   &sled.is_divided);
-	if (!sled.bytes && has_prefix && body == function &&
-	    n >= 2) {
-		sled.kind = SEAM_FDR_SLED_PREFIX;
-		sled.address = body;
-		sled.bytes = 2;
-		sled.is_divided = seam_fdr_nop_bytes((const uint8_t *)body,
-						     n) != 2;
-	}
 	if (sled.bytes)
 		return add_sled(r, sled);
 	r->sleds->n_refused++;
@@ -458,13 +438,12 @@ static int read_patchable(struct reader *r, const uint8_t *entry)
 		if (function - address <= MAX_PREFIX &&
 		    code_at(code, address, function - address) &&
 		    are_nops((const uint8_t *)address, function - address))
-			return add_entry(r, function, function - address >=
-						      SEAM_FDR_PREFIX_BYTES);
+			return add_entry(r, function);
 	}
 	if (i > 0 && function_at(code, i - 1) ==
 		     address - ENDBR_BYTES &&
 	    body_of(code, address - ENDBR_BYTES) == address)
-		return add_entry(r, address - ENDBR_BYTES, false);
+		return add_entry(r, address - ENDBR_BYTES);
 	/* the function's beginning is not known */
 	r->sleds->n_refused++;
 	return add_function(r, address);
@@ -479,7 +458,7 @@ static int read_mcount(struct reader *r, const uint8_t *entry)
 	if (fentry_bytes(r->code, address))
 		return 0;
 	return add_entry(r, body_of(r->code, before) == address ? before :
-							     address, false);
+								  address);
 }
 
 static int read_calls(struct reader *r)

@@ -59,12 +59,6 @@ const struct seam_fdr_segment *
 seam_fdr_code_segment(const struct seam_fdr_code *code, uint64_t start,
 		      uint64_t bytes, int rights);
 
-/*
- * The size of the instruction at @p, of at most @n bytes, if it is a nop; 0:
- * another one.  Source: Intel SDM, volume 2, "NOP", with prefixes.
- */
-size_t seam_fdr_nop_bytes(const uint8_t *p, size_t n);
-
 /* ---- sleds ---- */
 
 /* The first six as in the instrumentation map. */
@@ -77,8 +71,6 @@ enum seam_fdr_sled_kind {
 	SEAM_FDR_SLED_TYPED,
 	/* room for a call of the function's own stub */
 	SEAM_FDR_SLED_CALL,
-	/* room for a jump of 2 bytes to 5 bytes before the function */
-	SEAM_FDR_SLED_PREFIX,
 	SEAM_FDR_N_SLED_KINDS,
 };
 
@@ -93,10 +85,7 @@ struct seam_fdr_sled_traits {
 extern const struct seam_fdr_sled_traits
 	seam_fdr_sled_traits[SEAM_FDR_N_SLED_KINDS];
 
-enum {
-	SEAM_FDR_PREFIX_BYTES = 5,	/* before the function */
-	SEAM_FDR_MAX_CALL_BYTES = 16,
-};
+enum { SEAM_FDR_MAX_CALL_BYTES = 16 };
 
 struct seam_fdr_sled {
 	uint64_t address;
