@@ -100,9 +100,9 @@ int seam_fdr_connect_recorder(const char *path,
 			      const struct seam_tsc_tie *since);
 
 /*
- * As seam_fdr_stop().  With @why not NULL it is for good, and a note for the
- * recorder's user: from then on there is no system call of ours, until
- * seam_fdr_resume() says that @why did not come true.
+ * As seam_fdr_stop().  With @why not NULL recording ends for good, and @why is
+ * a note for the recorder's user: from then on there is no system call of ours,
+ * until seam_fdr_resume() says that @why did not come true.
  */
 int seam_fdr_end(const char *why);
 void seam_fdr_resume(void);

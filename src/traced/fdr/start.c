@@ -562,13 +562,6 @@ static void end_with_the_process(void)
 	errno = saved_errno;
 }
 
-const char *seam_fdr_path(void)
-{
-	const char *path = seam_fdr_flight_path();
-
-	return path[0] ? path : seam_fdr_recorder_path();
-}
-
 /*
  * ---- what a fork copies ----
  *

@@ -40,7 +40,7 @@ void seam_fdr_check_compiled(uint32_t word, uint64_t frame);
  * number as n_resumed.  In between a thread of a flight recorder uses at most
  * half of its area; then its calls are counted as lost.  The other half has
  * what led up to the trigger, however late the recorder comes.  Triggers that
- * are met before the copy are in the same snapshot.
+ * are met before the copy are in this snapshot.
  */
 
 enum {

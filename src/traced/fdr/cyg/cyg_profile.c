@@ -127,14 +127,14 @@ static bool is_wanted(uint32_t number)
 				    memory_order_relaxed);
 }
 
-/* Set the empty @slot.  The number in the slot then; 0: none is left. */
+/* Set the empty @slot.  The number in the slot; 0: no number is left. */
 static uint32_t fill(_Atomic uint32_t *slot, uint64_t address)
 {
 	uint32_t number = new_number(address), was = 0;
 
 	if (!number)
 		return 0;
-	/* release: the number's function is whole; acquire: likewise */
+	/* release and acquire: the number's function is whole */
 	if (atomic_compare_exchange_strong_explicit(slot, &was, number,
 			memory_order_acq_rel, memory_order_acquire)) {
 		announce_one(number - 1, true);

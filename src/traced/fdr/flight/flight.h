@@ -28,9 +28,6 @@ extern const struct seam_fdr_source seam_fdr_source_flight;
  */
 int seam_fdr_flight_begin(const char *path);
 
-/* The bundle's path; "": there is none. */
-const char *seam_fdr_flight_path(void);
-
 /*
  * Write the newest calls of all threads to the bundle, unless this is a child
  * that has recorded nothing.  If @ends, snapshots are no longer possible.  0,

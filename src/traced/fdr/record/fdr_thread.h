@@ -11,18 +11,18 @@
  * The cursor is the only thing that a record changes for good, and storing it
  * is the last step: that step, and all before it, are a restartable sequence
  * (rseq(2)).  A signal, or another thread on this CPU, in between makes the
- * thread begin again, with the records of the handler before its own.  What it
- * stored before the cursor is not used: the record is after the cursor,
+ * thread begin again, with the records of the handler before its own.  What the
+ * thread stored before the cursor is not used: the record is after the cursor,
  * and the state is kept twice.  state.at[i] is of a cursor with i =
  * (cursor / 8) % 2, and a commit moves the cursor by an odd number of words, so
- * it writes the one that is not in use.
+ * it writes the state that is not in use.
  *
  * Restarted too is whatever moves the cursor without a record: it may set
- * state.at[i] of the new cursor to what the other one has.
+ * state.at[i] of the new cursor to what the other state has.
  *
  * In a forked child the state is zeroes, and cpu 0 is no CPU: its first record
- * takes the slow path, which finds that it has no area of its own.  The same
- * holds for a thread that has recorded nothing yet.
+ * takes the slow path, which finds that the child has no area of its own.  So
+ * does a thread that has recorded nothing yet.
  */
 #ifndef SEAM_FDR_THREAD_H
 #define SEAM_FDR_THREAD_H

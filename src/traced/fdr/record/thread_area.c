@@ -35,7 +35,7 @@ struct place {
 static _Atomic uint32_t *memory_pid;
 /*
  * Places for PER_WORD states each, mapped as threads need them; any thread sets
- * one, once.  In a forked child they have the same addresses, and zeroes.
+ * a place, once.  In a forked child places are at the same addresses, zeroed.
  */
 static void *_Atomic blocks[N_WORDS];
 static _Atomic uint64_t used[N_WORDS];

@@ -120,8 +120,8 @@ static int make_image(struct seam_fdr_image **out,
  * __fentry__ of programs built with -pg -mfentry, which call it at the
  * beginning of each function: through a pointer that the loader sets, by the
  * procedure linkage table, or, where libc is in the program, directly.  And
- * those of seam/fdr.h and -finstrument-functions: such an image has calls to
- * record, though it has no sleds.  A damaged image has none.
+ * the functions of seam/fdr.h and of -finstrument-functions: such an image has
+ * calls to record, though it has no sleds.  A damaged image calls no function.
  */
 
 static const char fentry_name[] = "__fentry__";
@@ -426,7 +426,7 @@ static int add_image(struct seam_fdr_images *images,
 
 /* ---- under the loader's lock ---- */
 
-/* First those that have gone, whose ids are free for the same file. */
+/* First find unloaded images, whose ids are free for the same file. */
 static int refresh(struct seam_fdr_images *images,
 		   const struct seam_loaded_images *loaded)
 {

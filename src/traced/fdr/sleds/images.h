@@ -9,8 +9,9 @@
  * An id, once given, is that function's for good: an image that is unloaded
  * stays in the list, and when the same file is loaded again it has its ids
  * back.  The executable's XRay functions come first, from 1 on, so a map of the
- * file has the same numbers; then come those of other images as they are met,
- * and after an image's XRay functions those of its other lists.
+ * file has the same numbers; then come the functions of other images as they
+ * are loaded, and after an image's XRay functions the functions of its other
+ * lists.
  *
  * Where a list is, is in the section table of the file; strip leaves it there.
  * An image whose file cannot be opened, is another one by now, or has no

@@ -407,7 +407,7 @@ enum { OPCODE_CALL = 0xe8, OPCODE_JUMP = 0xe9, MOV_R10D = 0xba };
 /* Of the process, by its first patch: whether code is not writable. */
 static bool has_begun, by_one_byte;
 
-/* The bytes of a sled in use: its head, and the others. */
+/* The bytes of a sled in use: its head, and its tail. */
 struct form {
 	uint8_t head[2];
 	uint8_t n_tail;

@@ -123,7 +123,7 @@ int seam_fdr_sleds_read(struct seam_fdr_sleds *sleds,
 			uint64_t bytes);
 
 /*
- * Whether the bytes at @sled are still, or again, those of a sled that is
+ * Whether the bytes at @sled are still, or again, the bytes of a sled that is
  * not in use: it jumps over itself, or is a nop, or calls __fentry__.
  */
 bool seam_fdr_sled_is_free(const struct seam_fdr_code *code,
