@@ -32,8 +32,6 @@ enum { ROUNDS = 21, CALLS = 100000 };
 
 #ifdef SEAM
 #include "traced/fdr/check/checked.h"
-#include "traced/fdr/check/put.h"
-#include "traced/fdr/check/triggers.h"
 #include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/rseq.h"
 #include "tests/fdr/patcher.h"

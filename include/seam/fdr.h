@@ -51,14 +51,15 @@
  *    program can see, and allocates nothing by malloc.  Calls of this header
  *    may use malloc where their comment says so.
  *  - A function may be called in a signal handler if its comment says so; the
- *    others neither there nor in a constructor of a library that is loaded by
- *    dlopen().
+ *    other functions neither in a handler nor in a constructor of a library
+ *    that is loaded by dlopen().
  *  - No signal is sent, and no handler of signals is installed.
  *  - A program with AT_SECURE (set-user-ID) never records.
  *
  * Functions have ids, from 1 on.  An id is never used for another function.
  * Exception: with -finstrument-functions, for a function of a library that is
- * loaded where another library was unloaded; the name is of either function.
+ * loaded where another library was unloaded; the name is that of either
+ * function.
  * Functions of the executable's XRay instrumentation come first, in the order
  * of its xray_instr_map, so llvm-xray -instr_map=PROGRAM has these ids.
  *
@@ -90,8 +91,8 @@ enum {
 /*
  * Begin to record, and patch the functions that are selected.
  *
- * @options is KEY=VALUE, with ';' between two of them; NULL: those of the
- * environment variable SEAM_TRACE, or none:
+ * @options are pairs KEY=VALUE, with ';' between two pairs; NULL: the value of
+ * the environment variable SEAM_TRACE, or no options:
  *
  *	functions=GLOB,...	only these functions; as fnmatch(3), of the
  *				symbol's name, or of the name in the source
@@ -102,22 +103,22 @@ enum {
  *	flight=1		a flight recorder
  *	trigger=T,...		FUNCTION>TIME or calls:FUNCTION: a flight
  *				recorder, which keeps what led up to the first
- *				one: each thread records half of its memory
- *				after it, then nothing
+ *				such call: each thread records half of its
+ *				memory after the call, then nothing
  *	out=DIR			the bundle; default NAME-PID.seam in the current
- *				folder.  One that is there becomes DIR.old.  Not
- *				used under "seam record --trace"
+ *				folder.  A bundle that is there becomes DIR.old.
+ *				Not used under "seam record --trace"
  *
  * Without GLOBs no symbols are needed: stripped programs can be recorded.  With
  * GLOBs, the symbols of a stripped program are in its separate debug file,
  * which needs the program's build id.
  *
- * A later start, after seam_fdr_stop(), may have other options: all but
- * flight=, which triggers set too.  After a later start with triggers all
+ * A later start, after seam_fdr_stop(), may have other options, except flight=,
+ * which triggers also set.  After a later start with triggers all
  * functions cost as with min=.
  *
- * seam_fdr_start_why() also writes the cause of a failure as a line to @why, of
- * @why_bytes: for -EINVAL the part of @options that is wrong.
+ * seam_fdr_start_why() also writes the cause of a failure as a line to @why, a
+ * buffer of @why_bytes: for -EINVAL the part of @options that is wrong.
  *
  * Returns 0; -EINVAL: @options is not of that form, or flight= is not as at the
  * first start; -EALREADY: recording has begun; -EPERM: the program has other
@@ -127,7 +128,7 @@ enum {
  * thread is in seam_fdr_stop(); -ETIMEDOUT: the recorder does not answer;
  * -ENOMEM; or -errno of the file that could not be made.
  *
- * Threads: any one, not in a handler.  Uses malloc.  Cost: 1 ms, 30 ms to start
+ * Threads: any, not in a handler.  Uses malloc.  Cost: 1 ms, 30 ms to start
  * a recorder, and with GLOBs the reading of all symbols.
  */
 SEAM_FDR_PUBLIC
@@ -146,7 +147,7 @@ int seam_fdr_start_why(const char *options, char *why, size_t why_bytes);
  * -EPIPE: the recorder has ended; -ETIMEDOUT: the recorder goes on after 60 s;
  * or the first -errno of a write: the log is valid up to there.
  *
- * Threads: any one, not in a handler.  Cost: 50 ms at least, and a copy of the
+ * Threads: any, not in a handler.  Cost: 50 ms at least, and a copy of the
  * log, if more than one thread recorded.
  */
 SEAM_FDR_PUBLIC
@@ -161,8 +162,8 @@ int seam_fdr_stop(void);
  * "seam record" use "seam snapshot PID"); -EBUSY: another thread writes; or
  * -errno.
  *
- * Threads: any one, not in a handler; others record meanwhile.  Cost: 100 ms,
- * and a copy of the calls.
+ * Threads: any, not in a handler; other threads record meanwhile.  Cost:
+ * 100 ms, and a copy of the calls.
  */
 SEAM_FDR_PUBLIC
 int seam_fdr_snapshot(const char *folder);
@@ -189,14 +190,14 @@ uint64_t seam_fdr_lost(void);
  * Returns the number of functions with such a name; -ENOENT: no such function
  * has a sled; -EAGAIN: not recording; -ENOMEM.
  *
- * Threads: any one, not in a handler.  Uses malloc, reads all symbols.
+ * Threads: any, not in a handler.  Uses malloc, reads all symbols.
  */
 SEAM_FDR_PUBLIC
 int64_t seam_fdr_patch_functions(const char *glob);
 SEAM_FDR_PUBLIC
 int64_t seam_fdr_unpatch_functions(const char *glob);
 
-/* Likewise the function with an id.  0; or as above.  Cost: 6 us. */
+/* Patch, or unpatch, function @id.  0; or an error as above.  Cost: 6 us. */
 SEAM_FDR_PUBLIC
 int seam_fdr_patch_id(uint32_t id);
 SEAM_FDR_PUBLIC
@@ -205,7 +206,8 @@ int seam_fdr_unpatch_id(uint32_t id);
 /*
  * The ids of functions of loaded images whose names match @glob, ascending, at
  * most @n; @ids may be NULL where @n is 0.  Returns the number of functions,
- * which may be more; or -errno as above, -EAGAIN also after seam_fdr_stop().
+ * which may be more than @n; or an error as above, -EAGAIN also after
+ * seam_fdr_stop().
  */
 SEAM_FDR_PUBLIC
 int64_t seam_fdr_find(const char *glob, uint32_t *ids, size_t n);
@@ -223,18 +225,18 @@ SEAM_FDR_PUBLIC
 void seam_fdr_log_event(const void *data, size_t bytes);
 
 /*
- * Record @bytes at @data as an event of @type, as __xray_typedevent() does.  Of
- * text in JSON views show the members.
+ * Record @bytes at @data as an event of @type, as __xray_typedevent() does.
+ * Views show the members of data that is JSON.
  */
 SEAM_FDR_PUBLIC
 void seam_fdr_log_typed(uint16_t type, const void *data, size_t bytes);
 
 /*
- * The number of the type @name, from 1 on; at most 255 bytes of the name are
- * used, which views show.
+ * The number of the type @name, from 1 on.  Views show the name, at most 255
+ * bytes of it.
  *
- * Returns -ENOSPC after 1024 types, -EINVAL where @name is empty.  Threads: any
- * one, not in a handler.
+ * Returns -ENOSPC after 1024 types, -EINVAL where @name is empty.  Threads:
+ * any, not in a handler.
  */
 SEAM_FDR_PUBLIC
 int seam_fdr_register_type(const char *name);
@@ -246,16 +248,16 @@ int seam_fdr_register_type(const char *name);
  * of an interpreter, code made at run time.  At most 255 bytes of @name are
  * used.
  *
- * Returns the id; 0: all 65536 are used.  Threads: any one, not in a
- * handler.  Uses malloc.
+ * Returns the id; 0: all 65536 ids are used.  Threads: any, not in a handler.
+ * Uses malloc.
  */
 SEAM_FDR_PUBLIC
 uint32_t seam_fdr_register_function(const char *name);
 
 /*
- * Record the entry into @id, with @n arguments, at most
- * SEAM_FDR_MAX_LOGGED_ARGUMENTS, NULL where @n is 0; the exit.  Entries and
- * exits of a thread nest with those of its functions.
+ * Record the entry into, or the exit from, @id.  @arguments has @n, at most
+ * SEAM_FDR_MAX_LOGGED_ARGUMENTS, and may be NULL where @n is 0.  These entries
+ * and exits nest with those of the thread's functions.
  *
  * Any thread, in handlers too.  Do nothing while nothing is recorded.  Cost:
  * 10 ns each; an entry with arguments 15 ns.

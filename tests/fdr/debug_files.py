@@ -8,22 +8,20 @@ the tools that do so, in each of the places where gdb looks; a GLOB selects by
 the names of the debug file.  A file that is not its debug file is put in these
 places too.  Prints TAP.
 """
-import collections
 import json
 import os
-import pathlib
 import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
-import fdr_log                                       # noqa: E402
-from tap import Skip, promises, run                  # noqa: E402
-
 SEAM, LIBRARY = map(os.path.abspath, sys.argv[1:])
+import fdr_log                                       # noqa: E402
+from record_lib import FOLDER, equal, run_tests      # noqa: E402
+from tap import Skip                                 # noqa: E402
+
 ROOT = "/usr/lib/debug"
 SOURCE = """
 #ifdef LIBRARY
@@ -40,15 +38,6 @@ int main(void) { for (int i = 0; i < 50; i++) step(i); return 7; }
 """
 COUNTS = {"leaf": 100, "step": 50, "main": 1}
 NOPS = ["-fpatchable-function-entry=16"]
-FOLDER = tempfile.mkdtemp(prefix="seam-debug-")
-os.chmod(FOLDER, 0o755)
-os.chdir(FOLDER)
-
-
-def equal(got, wanted, why=""):
-    if got != wanted:
-        raise AssertionError(f"{got} is not {wanted} {why}")
-
 
 def call(*words, **more):
     return subprocess.run(words, check=True, **more)
@@ -80,13 +69,7 @@ def split(folder, tool="objcopy", debug="app.debug", flags=()):
 
 def calls_of(bundle):
     """How often each function was called: that says which one it is."""
-    found = collections.Counter()
-    for path in pathlib.Path(bundle, "xray").glob("*.xray"):
-        for thread in fdr_log.Log(path).threads.values():
-            for one in thread.calls:
-                if one.kind == fdr_log.ENTRY:
-                    found[one.function] += 1
-    return sorted(found.values())
+    return sorted(fdr_log.entries(bundle).values())
 
 
 def own(*words, options="", launcher=(), **more):
@@ -222,7 +205,8 @@ def test_a_recorder_selects_by_them():
     os.unlink(debug)
     equal(record(app, "--trace=leaf"), [])
     equal("whose name --trace matches; it may be inlined, and of a stripped "
-          "program only the debug file has names" in record.ran.stderr, True, record.ran.stderr)
+          "program only the debug file has names" in record.ran.stderr, True,
+          record.ran.stderr)
     record(app, "--flight-recorder=256K", "--trigger", "calls:step")
     equal("'calls:step': no function that can be recorded has this name" in
           record.ran.stderr, True, record.ran.stderr)
@@ -312,9 +296,4 @@ def test_a_damaged_or_huge_one_harms_nothing():
         check_no_names(app, why)
 
 
-try:
-    status = run(promises(globals()))
-finally:
-    os.chdir("/")
-    shutil.rmtree(FOLDER)
-sys.exit(status)
+sys.exit(run_tests(globals()))

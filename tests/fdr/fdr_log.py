@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """FDR logs of version 5, read without Seam: the oracle of its tests."""
 import collections
+import glob
 import json
 import os
 import struct
@@ -132,6 +133,24 @@ def names(path):
             if name or number not in found:
                 found[number] = name
     return found
+
+
+def logs(bundle):
+    """{name: (Log, {id: name})} of its logs, in order."""
+    found = {}
+    for path in sorted(glob.glob(f"{bundle}/xray/*.xray")):
+        yaml = path[:-4] + "yaml"
+        found[os.path.basename(path)[:-5]] = (
+            Log(path), names(yaml) if os.path.exists(yaml) else {})
+    return found
+
+
+def entries(bundle):
+    """Entries of each function, by (log, id)."""
+    return collections.Counter(
+        (name, call.function) for name, (log, _) in logs(bundle).items()
+        for thread in log.threads.values() for call in thread.calls
+        if call.kind in (ENTRY, ENTRY_ARGS))
 
 
 def manifest(bundle):

@@ -2,43 +2,26 @@
 # SPDX-License-Identifier: MIT
 """seam record --flight-recorder and --trigger: snapshots of the newest calls.
 
-flight.py SEAM PROGRAM: PROGRAM is flight_program.c, built with -fxray-instrument.
+flight.py SEAM PROGRAM: PROGRAM is flight_program.c, with -fxray-instrument.
 With --measure N: how many of N slow calls were captured, and how late.
 """
 import functools
 import glob
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
-import fdr_log                                      # noqa: E402
-import tap                                          # noqa: E402
-from fdr_log import ENTRY, ENTRY_ARGS, EXIT         # noqa: E402
-
 SEAM, PROGRAM = (os.path.abspath(path) for path in sys.argv[1:3])
-FOLDER = tempfile.mkdtemp(prefix="seam-flight-")
+import fdr_log                                          # noqa: E402
+from fdr_log import ENTRY, ENTRY_ARGS                   # noqa: E402
+from record_lib import check, equal, run, run_tests     # noqa: E402
+
 N_STEPS = 100     # of a slow call
-
-
-def check(truth, text=""):
-    if not truth:
-        raise AssertionError(text)
-
-
-def equal(got, wanted, text=""):
-    check(got == wanted, f"{text} got {got!r}, wanted {wanted!r}")
-
-
-def run(*words):
-    return subprocess.run(words, capture_output=True, text=True, check=False,
-                          timeout=120)
 
 
 def record(name, options, *program):
@@ -59,21 +42,11 @@ def end(process, number=signal.SIGTERM):
     return process.communicate(timeout=60)
 
 
-def logs(bundle):
-    """{pid: (Log, {name: id})}"""
-    found = {}
-    for path in glob.glob(f"{bundle}/xray/*.xray"):
-        names = fdr_log.names(path[:-4] + "yaml")
-        found[int(os.path.basename(path).split(".")[0])] = (
-            fdr_log.Log(path), {name: i for i, name in names.items()})
-    check(found, f"{bundle} has no log")
-    return found
-
-
 @functools.lru_cache
 def only_log(bundle):
-    (one,) = logs(bundle).values()
-    return one
+    """The log, and {name: id}."""
+    ((log, names),) = fdr_log.logs(bundle).values()
+    return log, {name: i for i, name in names.items()}
 
 
 def check_depth(calls):
@@ -440,19 +413,9 @@ def measure(n):
           f"the return: at most {max(late) * 1e9:.0f} ns")
 
 
-def main():
-    os.chdir(FOLDER)
-    try:
-        if "--measure" in sys.argv:
-            return measure(int(sys.argv[-1]))
-        return tap.run(tap.promises(
-            {name: test for name, test in globals().items()
-             if len(sys.argv) < 4 or sys.argv[3] in name}))
-    finally:
-        os.chdir("/")
-        if "SEAM_KEEP" not in os.environ:
-            shutil.rmtree(FOLDER, ignore_errors=True)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    if "--measure" in sys.argv:
+        sys.exit(run_tests({"test_measure": lambda: measure(
+            int(sys.argv[-1]))}))
+    sys.exit(run_tests({name: test for name, test in globals().items()
+                        if len(sys.argv) < 4 or sys.argv[3] in name}))

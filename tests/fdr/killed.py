@@ -11,7 +11,6 @@ import mmap
 import os
 import pathlib
 import random
-import re
 import shutil
 import signal
 import struct
@@ -35,8 +34,6 @@ SHAPES = (
     ((E, "both"), (E, "first"), (X, "first"), (E, "tail"), (T, "tail"),
      (E, "second"), (X, "second"), (X, "both")),
 )
-# Of metadata records: kind: the fields of which this takes one.
-NEW_BUFFER, NEW_CPU, WRAP, WALL, EXTENTS, PID = 0, 2, 3, 4, 7, 9
 
 failed = False
 number = 0
@@ -56,27 +53,9 @@ def shape_of(call):
 
 
 def records_of(path):
-    """{tid: [(action, function id)]} of a log; ValueError where it is torn."""
-    data = path.read_bytes()
-    found, at, tid = {}, 32, None
-    if struct.unpack_from("<HH", data) != (5, 1):
-        raise ValueError("header")
-    while at < len(data):
-        word, = struct.unpack_from("<I", data, at)
-        if not word & 1:
-            if word >> 1 & 7 > T or not word >> 4 or tid is None:
-                raise ValueError(f"function record {word:x} at {at}")
-            found[tid].append((word >> 1 & 7, word >> 4))
-            at += 8
-            continue
-        kind = word >> 1 & 127
-        if kind == NEW_BUFFER:
-            tid, = struct.unpack_from("<I", data, at + 1)
-            found.setdefault(tid, [])
-        elif kind not in (NEW_CPU, WRAP, WALL, EXTENTS, PID):
-            raise ValueError(f"metadata {kind} at {at}")
-        at += 16
-    return found
+    """{tid: [(action, function id)]} of a log."""
+    return {tid: [(call.kind, call.function) for call in thread.calls]
+            for tid, thread in fdr_log.Log(path).threads.items()}
 
 
 def wrong_with(records, names, begun, done):
@@ -105,7 +84,7 @@ def wrong_with_program(log, entry):
         # none where no call was recorded
         names = fdr_log.names(log.with_suffix(".yaml")) if any(found.values()) \
             else {}
-    except (ValueError, OSError, struct.error) as error:
+    except (AssertionError, ValueError, OSError, struct.error) as error:
         return str(error)
     for tid, _, begun, done in threads:
         wrong = wrong_with(found.pop(tid, []), names, begun, done)

@@ -10,7 +10,6 @@ fdr_log.py, by seam and by llvm-xray.  Prints TAP.
 """
 import collections
 import csv
-import errno
 import io
 import json
 import os
@@ -19,27 +18,15 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path[:0] = [str(pathlib.Path(__file__).parent),
                 str(pathlib.Path(__file__).parents[1] / "cli")]
-import fdr_log                                      # noqa: E402
-from tap import promises, run as run_tests          # noqa: E402
-
 (seam, library, program, runtime, calls, jumps, gcc_library,
  clang_jumps) = map(os.path.abspath, sys.argv[1:])
-folder = tempfile.mkdtemp(prefix="seam-own-")
-
-
-def check(is_so, what):
-    if not is_so:
-        raise AssertionError(what)
-
-
-def same(got, wanted, what=""):
-    check(got == wanted, f"{what}: {str(got)[:300]} is not "
-          f"{str(wanted)[:300]}")
+import fdr_log                                          # noqa: E402
+from record_lib import (FOLDER as folder, check,        # noqa: E402
+                        equal as same, run_tests)
 
 
 def bundle_of(name):
@@ -67,12 +54,8 @@ def run_mode(mode, options="", status=0, binary=program, name=None):
 
 def logs_of(bundle):
     """Of each process: its log and the names of its functions."""
-    logs = {}
-    for path in sorted(pathlib.Path(bundle, "xray").glob("*.xray")):
-        yaml = path.with_suffix(".yaml")
-        logs[int(path.stem.split(".")[0])] = (
-            fdr_log.Log(path), fdr_log.names(yaml) if yaml.exists() else {})
-    return logs
+    return {int(name.split(".")[0]): log
+            for name, log in fdr_log.logs(bundle).items()}
 
 
 def one_log(bundle):
@@ -422,7 +405,8 @@ def test_options_that_cannot_be_used_are_reported_the_program_runs_on():
 
 
 def test_without_seam_nothing_is_recorded_and_the_reason_is_told():
-    alone = shutil.copy(library, f"{folder}/libseam-fdr.so")
+    os.makedirs(f"{folder}/alone")      # without seam beside it
+    alone = shutil.copy(library, f"{folder}/alone")
     for options in ("", "flight=1;"):
         env = dict(os.environ, LD_PRELOAD=alone, PATH="relative:/nowhere",
                    SEAM_TRACE=f"{options}out={bundle_of('none')}")
@@ -622,6 +606,4 @@ def test_gcc_calls_shorter_than_min_are_taken_back_with_their_names():
         same(entries, exits)
 
 
-status = run_tests(promises(globals()))
-shutil.rmtree(folder)
-sys.exit(status)
+sys.exit(run_tests(globals()))

@@ -4,9 +4,9 @@
 
 #define HIDE() __asm__ volatile("" ::: "memory")
 #define XRAY __attribute__((noinline, xray_always_instrument))
-#define ENTRY(n, before)						\
+#define ENTRY(n)							\
 	__attribute__((noinline, xray_never_instrument,			\
-		       patchable_function_entry(n, before)))
+		       patchable_function_entry(n)))
 
 XRAY int patch_leaf(int x)
 {
@@ -44,20 +44,14 @@ XRAY int patch_event(int x)
 	return x;
 }
 
-ENTRY(5, 0) int patch_entry(int x)
+ENTRY(5) int patch_entry(int x)
 {
 	HIDE();
 	return x - 1;
 }
 
-ENTRY(9, 0) int patch_long_entry(int x)
+ENTRY(9) int patch_long_entry(int x)
 {
 	HIDE();
 	return x - 2;
-}
-
-ENTRY(7, 5) int patch_prefix(int x)
-{
-	HIDE();
-	return x - 3;
 }

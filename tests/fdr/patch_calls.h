@@ -10,6 +10,5 @@ int patch_logged(int x);	/* x ^ 1 */
 int patch_event(int x);		/* x */
 int patch_entry(int x);		/* x - 1 */
 int patch_long_entry(int x);	/* x - 2 */
-int patch_prefix(int x);	/* x - 3 */
 
 #endif /* SEAM_TESTS_FDR_PATCH_CALLS_H */

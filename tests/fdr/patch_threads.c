@@ -77,7 +77,6 @@ static const void *target_of(uint32_t id, enum seam_fdr_sled_kind kind)
 	(void)id;
 	switch (kind) {
 	case SEAM_FDR_SLED_CALL:
-	case SEAM_FDR_SLED_PREFIX:
 		return is_second ? test_count_entry_b : test_count_entry_a;
 	case SEAM_FDR_SLED_CUSTOM:
 		return test_event;
@@ -115,7 +114,6 @@ static const struct function {
 	{ patch_event, 1, 1, 0, 0, true, false, true },
 	{ patch_entry, 1, 1, -1, 0, false, false, false },
 	{ patch_long_entry, 1, 1, -2, 0, false, false, false },
-	{ patch_prefix, 1, 1, -3, 0, false, false, false },
 };
 
 enum { N_FUNCTIONS = sizeof(functions) / sizeof(functions[0]) };
@@ -187,7 +185,7 @@ static void *run(void *argument)
 
 static struct seam_fdr_images images;
 /* Sleds in use that stay so: those of gcc, or with all entries and tails. */
-enum { NONE, REFUSED = 3, LATER = 9 };
+enum { NONE, REFUSED = 2, LATER = 8 };
 static size_t n_stay;
 static size_t n_left;		/* in the last change */
 

@@ -196,8 +196,7 @@ static inline const void *image_target(uint32_t id,
 static inline size_t image_start(const struct sled_image *image,
 				 const struct seam_fdr_sled *sled)
 {
-	return sled->address - (uint64_t)image->code -
-	       (sled->kind == SEAM_FDR_SLED_PREFIX ? 5 : 0);
+	return sled->address - (uint64_t)image->code;
 }
 
 static inline size_t image_end(const struct sled_image *image,

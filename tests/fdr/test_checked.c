@@ -10,15 +10,11 @@
 #include "unit.h"
 
 #include "traced/fdr/check/checked.h"
-#include "traced/fdr/check/put.h"
-#include "traced/fdr/check/triggers.h"
 #include "traced/fdr/record/fdr_record.h"
 #include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/rseq.h"
 #include "traced/fdr/record/system.h"
 #include "wire/xray/xray_functions.h"
-
-#include <signal.h>
 
 enum { MAX_LOG = 1 << 17, MAX_SENT = 16 };
 
@@ -357,46 +353,6 @@ static void longjmp_does_not_shift_the_depth(void **unused)
 	assert_string_equal(letters() + n - 4, "CMmc");
 }
 
-static void on_signal(int signal)
-{
-	(void)signal;
-	calls_chain(nothing);
-}
-
-static void raise_signal(void)
-{
-	raise(SIGUSR1);
-}
-
-static void body_alternate_stack(void)
-{
-	static _Alignas(16) char low[64 << 10];
-	struct sigaction action = {
-		.sa_handler = on_signal, .sa_flags = SA_ONSTACK,
-	};
-	char high[64 << 10];
-
-	sigaction(SIGUSR1, &action, NULL);
-	for (int i = 0; i < 2; i++) {
-		stack_t stack = { .ss_sp = i ? high : low,
-				  .ss_size = sizeof(low) };
-
-		sigaltstack(&stack, NULL);
-		calls_middle(raise_signal);
-		stack.ss_flags = SS_DISABLE;
-		sigaltstack(&stack, NULL);
-	}
-}
-
-/* The second one is above the frames of the calls that it interrupts. */
-static void handlers_on_another_stack_are_deeper(void **unused)
-{
-	(void)unused;
-	record(&(struct seam_fdr_options) { .depth = 3 },
-	       body_alternate_stack);
-	assert_string_equal(letters(), "MLCclmMLCclm");
-}
-
 /* ---- triggers ---- */
 
 static void body_slow(void)
@@ -538,7 +494,7 @@ static void without_a_snapshot_nothing_freezes(void **p)
 	seam_fdr_triggers_resume_at(NULL);
 }
 
-/* A call that a migration divides is kept: see put.h. */
+/* A call that a migration divides is kept: see checked.h. */
 static void stay_on_one_cpu(void)
 {
 	cpu_set_t cpus;
@@ -559,7 +515,6 @@ int main(void)
 			functions_may_have_other_arguments_than_asked_for),
 		cmocka_unit_test(records_down_to_a_depth),
 		cmocka_unit_test(longjmp_does_not_shift_the_depth),
-		cmocka_unit_test(handlers_on_another_stack_are_deeper),
 		cmocka_unit_test(a_slow_call_triggers),
 		cmocka_unit_test(another_start_has_triggers_of_its_own),
 		cmocka_unit_test(

@@ -6,8 +6,9 @@
 #include <unistd.h>
 
 #include "ring/link/owners.h"
-#include "traced/fdr/check/triggers.h"
+#include "traced/fdr/check/checked.h"
 #include "traced/fdr/record/fdr_thread.h"
+#include "traced/fdr/record/fdr_record.h"
 #include "traced/fdr/record/rseq.h"
 #include "traced/fdr/record/system.h"
 #include "unit.h"
@@ -54,8 +55,11 @@ static int setup(void **state)
 	m->slots[0].word = seam_ring_word(SEAM_RING_FREE, 0, 0);
 	data = m->rings + SEAM_RING_PAGE;
 	seam_fdr_rseq_init(false);
-	return seam_fdr_thread_init(&seam_fdr_source_link) ||
-	       seam_fdr_triggers_init(&options, 0) || !seam_fdr_thread();
+	if (seam_fdr_thread_init(&seam_fdr_source_link) ||
+	    seam_fdr_check_init(&options) || !seam_fdr_thread())
+		return -1;
+	seam_fdr_trigger_function(0, 1);
+	return 0;
 }
 
 static int teardown(void **state)
@@ -85,7 +89,9 @@ static uint32_t newest(uint64_t *n_sent)
 /* Of a function that is trigger 0. */
 static void call(void)
 {
-	seam_fdr_triggers_enter(1, 1, 0, seam_fdr_tsc());
+	static const uint64_t arguments[6];
+
+	seam_fdr_check_entry(seam_xray_word(1, SEAM_XRAY_ENTRY), 0, arguments);
 }
 
 /*

@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include "fdr/sled_image.h"
-#include "traced/fdr/sleds/code.h"
-#include "traced/fdr/sleds/stubs.h"
 
 static struct sled_image image;
 
@@ -161,20 +159,33 @@ static void nops_of_all_sizes_are_known(void **state)
 		"\x0f\x1f\x84\x00\x00\x00\x00\x00",
 		"\x66\x0f\x1f\x84\x00\x00\x00\x00\x00",
 		"\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00",
+		"\x0f\x1e\xfa",	/* of endbr64: not a nop */
 	};
-	uint8_t bytes[16];
+	/* at the end of the code an exit: ret, nops of one byte, the nop */
+	enum { AT = IMAGE_CODE - 12 };
+	static const uint8_t data[] = {
+		SEAM_FDR_LIST_XRAY, 2, AT & 0xff, AT >> 8, 0, 0, 0x10, 2, 0,
+	};
 
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(nops); i++) {
-		memset(bytes, 0xcc, sizeof(bytes));
-		memcpy(bytes, nops[i], i + 1);
-		assert_int_equal(seam_fdr_nop_bytes(bytes, sizeof(bytes)),
-				 i + 1);
-		for (size_t n = 0; n <= i; n++)
-			assert_int_equal(seam_fdr_nop_bytes(bytes, n), 0);
-	}
-	assert_int_equal(seam_fdr_nop_bytes((const uint8_t *)"\xc3", 1), 0);
-	assert_int_equal(seam_fdr_nop_bytes((const uint8_t *)"\x0f\x1e\xfa",
-					    3), 0);
+	image_make(&image, data, sizeof(data));
+	mprotect(image.code, IMAGE_CODE, PROT_READ | PROT_WRITE | PROT_EXEC);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(nops); i++)
+		/* and without its last byte, which the sled has no room for */
+		for (size_t cut = 0; cut < 2; cut++) {
+			struct seam_fdr_sleds s;
+			size_t n = i < 10 ? i + 1 : 3;
+
+			memset(image.code + AT, 0x90, 12);
+			image.code[AT] = 0xc3;
+			memcpy(image.code + AT + 11 - n + cut, nops[i],
+			       n - cut);
+			assert_int_equal(seam_fdr_sleds_read(
+				&s, SEAM_FDR_LIST_XRAY, &image.known,
+				(uint64_t)image.list, 32), 0);
+			assert_int_equal(s.list.n, i == 0 || (!cut && i < 10));
+			seam_fdr_sleds_fini(&s);
+		}
+	mprotect(image.code, IMAGE_CODE, PROT_READ | PROT_EXEC);
 }
 
 /* Whoever changed it, it is not changed again. */
@@ -234,38 +245,46 @@ void *mmap(void *start, size_t bytes, int rights, int flags, int fd, off_t at)
 /* A program may have 100,000 sleds, each with a stub. */
 static void memory_near_an_image_is_looked_for_once(void **state)
 {
-	const struct seam_fdr_reach far = { 1ull << 40, (1ull << 40) + 4096 };
-	const void *target = &is_full;
-	size_t n_once;
+	uint8_t data[1 + 8 * 8] = { SEAM_FDR_LIST_XRAY };
+	bool is_wanted[8];
+	uint64_t stubs[8] = { 0 };
+	struct seam_fdr_functions f = {
+		.first_id = 1, .is_wanted = is_wanted, .stubs = stubs,
+	};
+	struct seam_fdr_patched patched = { 0 };
 
+	memset(is_wanted, true, sizeof(is_wanted));
+	for (uint8_t i = 0; i < 8; i++)
+		memcpy(data + 1 + 8 * i, (uint8_t[]) { 3, 32 * i, 0, 32 * i, 0,
+						       0, 2 }, 7);
+	image_make(&image, data, sizeof(data));
+	assert_int_equal(seam_fdr_sleds_read(
+		&f.sleds, SEAM_FDR_LIST_XRAY, &image.known,
+		(uint64_t)image.list, image.list_bytes), 0);
 	is_full = true;
-	n_maps = 0;
-	assert_int_equal(seam_fdr_stub_jump(&far, target, false), 0);
-	n_once = n_maps;
-	assert_true(n_once > 1000);
-	for (uint32_t i = 1; i < 100; i++) {
-		assert_int_equal(seam_fdr_stub_jump(&far, target, false), 0);
-		assert_int_equal(seam_fdr_stub_entry(&far, i << 4, target,
-						     0), 0);
-	}
-	assert_int_equal(n_maps, n_once);
+	assert_int_equal(seam_fdr_patch(&f, &image.known, image_target,
+					&patched), 0);
+	assert_int_equal(patched.n_far, 8);
+	assert_in_range(n_maps, 1000, 3000);
 	/* the next time there may be some */
 	is_full = false;
-	assert_int_equal(seam_fdr_stubs_write(), 0);
-	assert_int_not_equal(seam_fdr_stub_jump(&far, target, false), 0);
-	assert_int_equal(seam_fdr_stubs_write(), 0);
+	assert_int_equal(seam_fdr_patch(&f, &image.known, image_target,
+					&patched), 0);
+	assert_int_equal(patched.n_patched, 8);
+	seam_fdr_sleds_fini(&f.sleds);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* first: later the image has stubs near it */
+		cmocka_unit_test(memory_near_an_image_is_looked_for_once),
 		cmocka_unit_test(whatever_a_list_says_only_sleds_are_written),
 		cmocka_unit_test(a_sled_that_the_code_cuts_is_refused),
 		cmocka_unit_test(a_list_that_is_cut_has_its_whole_entries),
 		cmocka_unit_test(a_list_outside_of_the_image_is_not_read),
 		cmocka_unit_test(nops_of_all_sizes_are_known),
 		cmocka_unit_test(a_sled_that_others_changed_is_left_alone),
-		cmocka_unit_test(memory_near_an_image_is_looked_for_once),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -48,14 +48,7 @@ def made(text):
 
 
 def logs():
-    """{name: (Log, {id: name})}"""
-    found = {}
-    for path in sorted(glob.glob(f"{BUNDLE}/xray/*.xray")):
-        names = path[:-4] + "yaml"
-        found[os.path.basename(path)[:-5]] = (
-            fdr_log.Log(path),
-            fdr_log.names(names) if os.path.exists(names) else {})
-    return found
+    return fdr_log.logs(BUNDLE)
 
 
 def received():
@@ -465,8 +458,8 @@ def test_what_is_lost_is_shown_by_other_tools():
     lost = manifest(BUNDLE)["calls"]["area_full"]
     (path,) = glob.glob(f"{BUNDLE}/xray/*.xray")
     names = f"{path[:-4]}yaml"
-    for words in (("report", BUNDLE), ("convert", "--to=trace-json", "-o", "out",
-                                       path)):
+    for words in (("report", BUNDLE),
+                  ("convert", "--to=trace-json", "-o", "out", path)):
         run(SEAM, *words)
     with open("out", encoding="utf-8") as trace:
         gaps = [event for event in json.load(trace)["traceEvents"]

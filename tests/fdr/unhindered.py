@@ -62,9 +62,8 @@ def own(*words, options="", before=(), program=PROGRAM):
 
 
 def n_calls():
-    return sum(len(thread.calls)
-               for path in glob.glob(f"{BUNDLE}/xray/*.xray")
-               for thread in fdr_log.Log(path).threads.values())
+    return sum(len(thread.calls) for log, _ in fdr_log.logs(BUNDLE).values()
+               for thread in log.threads.values())
 
 
 # ---- system calls that a program has restricted ----
@@ -249,11 +248,11 @@ def plugins():
 
 def names_of_calls():
     """{name: entries} of the only log."""
-    (path,) = glob.glob(f"{BUNDLE}/xray/*.xray")
-    names = fdr_log.names(path[:-4] + "yaml")
-    return collections.Counter(
-        names.get(call.function) for thread in fdr_log.Log(path).threads.values()
-        for call in thread.calls if call.kind == fdr_log.ENTRY)
+    ((_, names),) = fdr_log.logs(BUNDLE).values()
+    counts = collections.Counter()
+    for (_, number), n in fdr_log.entries(BUNDLE).items():
+        counts[names.get(number)] += n
+    return counts
 
 
 def test_plugins_in_memory_that_is_used_again_have_their_own_names():

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "folder.h"
-#include "traced/elf/image_debug.h"
+#include "traced/fdr/sleds/function_names.h"
 
 static const ElfW(Phdr) no_headers;
 static const uint8_t id[] = { 1, 2, 3, 4, 5, 6, 7, 8 };

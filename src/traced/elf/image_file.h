@@ -5,8 +5,7 @@
  * Its sections, for what is not loaded: names of functions, places of tables.
  * The readers of src/symbol are for the recorder and link libelf.  Sizes and
  * counts are checked against the file, and the file against the image: a path
- * may name another file by now.  The debug file of an image is read likewise
- * (image_debug.h).
+ * may name another file by now.
  *
  * Not in a handler: it opens files and allocates.
  *

@@ -218,32 +218,18 @@ static int announce_lists(void)
  * a page for each dlopen() in a program that is recorded so.
  */
 
-/* An image, and the number by which it is announced. */
-struct cyg_image {
-	uint64_t serial;	/* the image's own: images are freed */
-	uint32_t number;
-	bool is_announced;
-};
-
 /* Where an image's code is. */
 struct cyg_range {
 	uint64_t start, end, bias, number;
 };
 
 struct cyg_ranges {
-	struct cyg_ranges *next;
+	const struct cyg_ranges *before;
 	size_t n;
 	struct cyg_range list[];
 };
 
-/* with the lock of start.c */
-static SEAM_ARRAY(struct cyg_image) known;
-/*
- * All tables that were ever published, each once: libraries that come and go
- * have an old table again.
- */
-static struct cyg_ranges *published;
-static const struct cyg_ranges *_Atomic ranges;
+static struct cyg_ranges *_Atomic ranges;
 
 static const struct cyg_range *range_of(uint64_t address)
 {
@@ -291,18 +277,6 @@ static int announce_cyg(uint32_t i, bool is_first_call)
 
 /* Images, with the lock of start.c. */
 
-static struct cyg_image *know(struct seam_fdr_images *images,
-			      const struct seam_fdr_image *image)
-{
-	for (size_t i = 0; i < known.n; i++)
-		if (known.items[i].serial == image->serial)
-			return &known.items[i];
-	return SEAM_ARRAY_ADD(&known, (struct cyg_image) {
-			.serial = image->serial,
-			.number = ++images->n_lists }) ?
-	       &known.items[known.n - 1] : NULL;
-}
-
 /* Whether it has functions that call __cyg_profile_func_enter(). */
 static bool may_call(const struct seam_fdr_image *image)
 {
@@ -310,7 +284,7 @@ static bool may_call(const struct seam_fdr_image *image)
 }
 
 static void add_ranges(struct cyg_ranges *all,
-		       const struct seam_fdr_image *image, uint32_t number)
+		       const struct seam_fdr_image *image)
 {
 	for (size_t i = 0; i < image->code.segments.n; i++) {
 		const struct seam_fdr_segment *s =
@@ -318,23 +292,9 @@ static void add_ranges(struct cyg_ranges *all,
 
 		if (s->rights & PROT_EXEC)
 			all->list[all->n++] = (struct cyg_range) {
-				s->start, s->end, image->bias, number,
+				s->start, s->end, image->bias, image->number,
 			};
 	}
-}
-
-/* @new, or an equal table that was published before; then @new is freed. */
-static struct cyg_ranges *keep(struct cyg_ranges *new)
-{
-	for (struct cyg_ranges *old = published; old; old = old->next)
-		if (old->n == new->n &&
-		    !memcmp(old->list, new->list, new->n * sizeof(*new->list))) {
-			free(new);
-			return old;
-		}
-	new->next = published;
-	published = new;
-	return new;
 }
 
 static int publish(struct seam_fdr_images *images)
@@ -348,27 +308,28 @@ static int publish(struct seam_fdr_images *images)
 			n += images->list.items[i]->code.segments.n;
 	all = calloc(1, sizeof(*all) + n * sizeof(*all->list));
 	for (size_t i = 0; all && i < images->list.n; i++) {
-		const struct seam_fdr_image *image = images->list.items[i];
-		struct cyg_image *c;
+		struct seam_fdr_image *image = images->list.items[i];
 
 		if (!may_call(image))
 			continue;
-		c = know(images, image);
-		if (!c) {
-			free(all);
-			return -ENOMEM;
-		}
+		if (!image->number)
+			image->number = ++images->n_lists;
 		/* without room functions of the image are still announced */
-		if (r == 0 && !c->is_announced) {
-			r = announce_image(image, c->number, false);
-			c->is_announced = r == 0;
+		if (r == 0 && !image->is_announced) {
+			r = announce_image(image, image->number, false);
+			image->is_announced = r == 0;
 		}
-		add_ranges(all, image, c->number);
+		add_ranges(all, image);
 	}
 	if (!all)
 		return -ENOMEM;
-	/* release: pairs with the acquire in range_of() */
-	atomic_store_explicit(&ranges, keep(all), memory_order_release);
+	all->before = ranges;
+	if (all->before && all->before->n == all->n &&
+	    !memcmp(all->before->list, all->list, all->n * sizeof(*all->list)))
+		free(all);
+	else
+		/* release: pairs with the acquire in range_of() */
+		atomic_store_explicit(&ranges, all, memory_order_release);
 	return r;
 }
 
@@ -417,12 +378,14 @@ static int begin_again(void)
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < images->list.n; i++)
-		for (size_t j = 0; j < images->list.items[i]->n_lists; j++)
-			images->list.items[i]->lists[j].n_announced = 0;
+	for (size_t i = 0; i < images->list.n; i++) {
+		struct seam_fdr_image *image = images->list.items[i];
+
+		image->is_announced = false;
+		for (size_t j = 0; j < image->n_lists; j++)
+			image->lists[j].n_announced = 0;
+	}
 	process->types.n_announced = process->functions.n_announced = 0;
-	for (size_t i = 0; i < known.n; i++)
-		known.items[i].is_announced = false;
 	seam_fdr_cyg_announce_again();
 	is_child = false;
 	return 0;

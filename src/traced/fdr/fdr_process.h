@@ -49,7 +49,7 @@ struct seam_fdr_process {
 	struct seam_fdr_options options;
 	struct seam_fdr_images images;
 	struct seam_self_loads loads;	/* when last patched */
-	_Atomic bool is_armed;		/* has begun, if only to look for calls */
+	_Atomic bool is_armed;		/* begun, if only to look for calls */
 	bool has_source;		/* once, for all beginnings */
 	struct seam_fdr_names types, functions;
 	bool has_noted_unknown, has_noted_behind;
@@ -91,9 +91,6 @@ void seam_fdr_number_functions(void);
  */
 bool seam_fdr_is_recorded(void);
 
-/* Install the handlers of forks, once.  0 or -errno. */
-int seam_fdr_fork_init(void);
-
 /*
  * For a moment, while threads record elsewhere: start a recorder for a bundle
  * at @path, of what was recorded @since, connect, and announce all functions;
@@ -103,9 +100,9 @@ int seam_fdr_connect_recorder(const char *path,
 			      const struct seam_tsc_tie *since);
 
 /*
- * As seam_fdr_stop().  With @why not NULL it is for good, and a note for the
- * recorder's user: from then on there is no system call of ours, until
- * seam_fdr_resume() says that @why did not come true.
+ * As seam_fdr_stop().  With @why not NULL recording ends for good, and @why is
+ * a note for the recorder's user: from then on there is no system call of ours,
+ * until seam_fdr_resume() says that @why did not come true.
  */
 int seam_fdr_end(const char *why);
 void seam_fdr_resume(void);
@@ -119,11 +116,8 @@ void seam_fdr_note(const char *format, ...);
 
 /* ---- select.c ---- */
 
-/*
- * Select and announce the functions that are new in the list; whether there
- * were any.
- */
-bool seam_fdr_take_new(void);
+/* Select and announce the functions that are new in the list. */
+void seam_fdr_take_new(void);
 
 /* Other options: the functions of -finstrument-functions are selected anew. */
 void seam_fdr_select_none(void);
@@ -133,8 +127,5 @@ void seam_fdr_select_none(void);
  * seam_fdr_images_with().
  */
 void seam_fdr_patch_all(void);
-
-/* Report files that cannot be read, once. */
-void seam_fdr_note_unknown(void);
 
 #endif /* SEAM_FDR_PROCESS_H */

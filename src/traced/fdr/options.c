@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "traced/fdr/record/filter.h"
+#include "traced/fdr/record/fdr_thread.h"
 #include "wire/xray/xray_chunk.h"
 
 enum { ROOM_FOR_FILES = 64 };	/* in a path, after the bundle's */
@@ -67,8 +67,9 @@ static int parse_globs(char *text, struct seam_fdr_globs *globs,
 	char *glob;
 
 	while ((glob = cut(&text, ',')))
-		if (glob[0] && !SEAM_ARRAY_ADD(&globs->list,
-					(struct seam_fdr_glob) { .text = glob }))
+		if (glob[0] && !SEAM_ARRAY_ADD(
+				&globs->list,
+				(struct seam_fdr_glob) { .text = glob }))
 			return seam_err_no_memory(err);
 	return 0;
 }

@@ -34,13 +34,6 @@ static bool is_on(void)
 
 /* ---- names ---- */
 
-/* A child must not find the lock held by a thread that the child lacks. */
-static bool lock(void)
-{
-	(void)seam_fdr_fork_init();
-	return seam_fdr_lock();
-}
-
 /* With the lock.  Returns @number; 0: there is no memory. */
 static uint32_t add(struct seam_fdr_names *names,
 		    enum seam_xray_announcement_kind kind, uint32_t number,
@@ -66,7 +59,7 @@ int seam_fdr_register_type(const char *name)
 
 	if (!name[0])
 		return -EINVAL;
-	if (!lock())
+	if (!seam_fdr_lock())
 		return -ENOSPC;
 	for (size_t i = 0; i < types->list.n && !type; i++)
 		if (!strncmp(types->list.items[i].name, name, MAX_NAME))
@@ -96,7 +89,7 @@ uint32_t seam_fdr_register_function(const char *name)
 	int saved_errno = errno;
 	uint32_t id = 0;
 
-	if (!lock())
+	if (!seam_fdr_lock())
 		return 0;
 	/* ids of the executable's functions come first, as in its map */
 	if (!functions->list.n)

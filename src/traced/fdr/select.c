@@ -16,7 +16,6 @@
 #include "base/demangle.h"
 #include "traced/fdr/announce_functions.h"
 #include "traced/fdr/check/checked.h"
-#include "traced/fdr/check/triggers.h"
 #include "traced/fdr/cyg/cyg_profile.h"
 #include "traced/fdr/fdr_process.h"
 #include "traced/fdr/record/trampolines.h"
@@ -206,25 +205,12 @@ static void note_unmatched(void)
 	}
 }
 
-void seam_fdr_note_unknown(void)
-{
-	if (!process->images.n_unknown || process->has_noted_unknown)
-		return;
-	process->has_noted_unknown = true;
-	seam_fdr_note("%zu files have no section table, or cannot be read: "
-		      "their calls are not recorded",
-		      process->images.n_unknown);
-}
-
 /*
  * ---- functions of -finstrument-functions ----
  *
  * Names cannot be read where a function is called first, so with GLOBs or
  * triggers all functions of an image are looked through when it is loaded.
  */
-
-/* Images that were looked through, by their serials. */
-static SEAM_ARRAY(uint64_t) looked_through;
 
 /* GLOBs select; with triggers alone all functions are recorded. */
 static bool has_globs(void)
@@ -235,7 +221,8 @@ static bool has_globs(void)
 
 void seam_fdr_select_none(void)
 {
-	looked_through.n = 0;
+	for (size_t i = 0; i < process->images.list.n; i++)
+		process->images.list.items[i]->has_read_names = false;
 	seam_fdr_cyg_want_none(has_globs());
 }
 
@@ -275,23 +262,18 @@ static bool select_all_cyg(void)
 	bool all = true;
 
 	for (size_t i = 0; needs_names() && i < process->images.list.n; i++) {
-		const struct seam_fdr_image *image =
-			process->images.list.items[i];
-		size_t j = 0;
+		struct seam_fdr_image *image = process->images.list.items[i];
 
-		while (j < looked_through.n &&
-		       looked_through.items[j] != image->serial)
-			j++;
 		if (!image->is_loaded || !image->records_itself ||
-		    j < looked_through.n)
+		    image->has_read_names)
 			continue;
-		all &= SEAM_ARRAY_ADD(&looked_through, image->serial) &&
-		       select_cyg(image) == 0;
+		image->has_read_names = true;
+		all &= select_cyg(image) == 0;
 	}
 	return all;
 }
 
-bool seam_fdr_take_new(void)
+void seam_fdr_take_new(void)
 {
 	bool has_new = false;
 
@@ -322,8 +304,6 @@ bool seam_fdr_take_new(void)
 	}
 	if (!seam_fdr_is_recorded())
 		note_unmatched();
-	seam_fdr_note_unknown();
-	return has_new;
 }
 
 /* ---- the sleds of selected functions are in use ---- */
@@ -338,7 +318,6 @@ static const void *target_of(uint32_t id, enum seam_fdr_sled_kind kind)
 		[SEAM_FDR_SLED_CUSTOM] = seam_fdr_custom_event,
 		[SEAM_FDR_SLED_TYPED] = seam_fdr_typed_event,
 		[SEAM_FDR_SLED_CALL] = seam_fdr_sled_entry_only,
-		[SEAM_FDR_SLED_PREFIX] = seam_fdr_sled_entry_only,
 	};
 	static const char *const checked[] = {
 		[SEAM_FDR_SLED_ENTRY] = seam_fdr_checked_entry,
@@ -456,23 +435,30 @@ static int visit_by_glob(struct glob_visit *v, struct seam_fdr_images *images)
 	return r;
 }
 
+static void visit_by_id(struct glob_visit *v, struct seam_fdr_images *images)
+{
+	for (size_t i = 0; i < images->list.n; i++)
+		for (size_t j = 0; j < images->list.items[i]->n_lists; j++) {
+			struct seam_fdr_functions *f =
+				&images->list.items[i]->lists[j].functions;
+
+			if (v->id >= f->first_id &&
+			    v->id - f->first_id < f->sleds.functions.n)
+				visit_function(v, f, v->id - f->first_id);
+		}
+}
+
 static int visit_all(struct seam_fdr_images *images, bool has_changed,
 		     void *context)
 {
-	struct seam_fdr_image *image;
-	struct seam_fdr_list *list;
 	struct glob_visit *v = context;
 	int r = 0;
 
 	(void)has_changed;
-	if (v->glob) {
+	if (v->glob)
 		r = visit_by_glob(v, images);
-	} else {
-		list = seam_fdr_images_find(images, v->id, &image);
-		if (list)
-			visit_function(v, &list->functions,
-				       v->id - list->functions.first_id);
-	}
+	else
+		visit_by_id(v, images);
 	if (v->is_change && v->n)
 		seam_fdr_patch_all();
 	return r;
@@ -527,5 +513,6 @@ int seam_fdr_unpatch_id(uint32_t id)
 
 int64_t seam_fdr_find(const char *glob, uint32_t *ids, size_t n)
 {
-	return visit((struct glob_visit) { .glob = glob, .ids = ids, .room = n });
+	return visit((struct glob_visit) {
+		.glob = glob, .ids = ids, .room = n });
 }

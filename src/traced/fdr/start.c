@@ -16,7 +16,6 @@
 #include "ring/link/link.h"
 #include "traced/fdr/announce_functions.h"
 #include "traced/fdr/check/checked.h"
-#include "traced/fdr/check/triggers.h"
 #include "traced/fdr/cyg/cyg_profile.h"
 #include "traced/fdr/fdr_process.h"
 #include "traced/fdr/flight/flight.h"
@@ -46,12 +45,23 @@ static bool is_loading;
 
 /* ---- the lock, and messages ---- */
 
+static void begin_fork(void);
+static void end_fork(void);
+static void begin_child(void);
+static int fork_error;
+
+static void install_fork_handlers(void)
+{
+	fork_error = -pthread_atfork(begin_fork, end_fork, begin_child);
+}
+
 /*
  * A thread that is cancelled while it has the lock would leave it locked, and a
  * handler that forks would wait for its own thread.
  */
 static bool lock_by(int (*lock)(pthread_mutex_t *mutex))
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	uint64_t blocked;
 	int state;
 
@@ -59,6 +69,8 @@ static bool lock_by(int (*lock)(pthread_mutex_t *mutex))
 		return false;
 	blocked = seam_fdr_block_handlers();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	/* a child must not find the lock held by a thread that it lacks */
+	pthread_once(&once, install_fork_handlers);
 	if (lock(&process->lock)) {
 		pthread_setcancelstate(state, &state);
 		seam_fdr_unblock(blocked);
@@ -123,10 +135,16 @@ static int fail(const char *what, int code, struct seam_err *err)
 /* The library, or a static program.  Not by dladdr(): it takes a lock. */
 static const char *own_file(void)
 {
-	const struct seam_fdr_image *image = seam_fdr_images_at(
-				&process->images, (uint64_t)(uintptr_t)process);
+	for (size_t i = 0; i < process->images.list.n; i++) {
+		const struct seam_fdr_image *image =
+			process->images.list.items[i];
 
-	return image ? image->file : "";
+		if (image->is_loaded &&
+		    seam_fdr_code_segment(&image->code,
+					  (uint64_t)(uintptr_t)process, 1, 0))
+			return image->file;
+	}
+	return "";
 }
 
 /* With the lock. */
@@ -276,6 +294,17 @@ static int patch(struct seam_fdr_images *images, bool has_changed,
 	return 0;
 }
 
+/* Report files that cannot be read, once. */
+static void note_unknown(void)
+{
+	if (!process->images.n_unknown || process->has_noted_unknown)
+		return;
+	process->has_noted_unknown = true;
+	seam_fdr_note("%zu files have no section table, or cannot be read: "
+		      "their calls are not recorded",
+		      process->images.n_unknown);
+}
+
 static void note_failure(const struct seam_err *err)
 {
 	char text[SEAM_ERR_TEXT];
@@ -293,10 +322,8 @@ static int begin_if_needed(void)
 	struct seam_err err = { .n_causes = 0 };
 	int r;
 
-	if (!has_calls(&process->images)) {
-		seam_fdr_note_unknown();
+	if (!has_calls(&process->images))
 		return 0;
-	}
 	r = prepare(&err);
 	if (r < 0) {
 		process->is_armed = false;
@@ -318,6 +345,7 @@ static int refresh(bool is_forced)
 		r = begin_if_needed();
 		is_forced = true;
 	}
+	note_unknown();
 	if (r < 0 || !atomic_load(&seam_fdr_is_on))
 		return r;
 	/* other visits of the list may have seen the change before */
@@ -377,9 +405,8 @@ static int arm(const char *text, struct seam_err *err)
 	r = seam_fdr_options_parse(&process->options, text, err);
 	if (r < 0)
 		return r;
-	r = seam_fdr_fork_init();
-	if (r < 0)
-		return fail("prepare for forks", r, err);
+	if (fork_error)
+		return fail("prepare for forks", fork_error, err);
 	process->is_armed = true;
 	return 0;
 }
@@ -450,10 +477,8 @@ static int complete(const char *why)
 {
 	int r;
 
-	if (why)
-		return seam_fdr_flight_write();
-	if (!seam_fdr_recorder_is_on())
-		return seam_fdr_flight_end();
+	if (why || !seam_fdr_recorder_is_on())
+		return seam_fdr_flight_write(!why);
 	r = seam_fdr_recorder_stop();
 	seam_fdr_announce_begin_anew();
 	process->address[0] = '\0';
@@ -537,13 +562,6 @@ static void end_with_the_process(void)
 	errno = saved_errno;
 }
 
-const char *seam_fdr_path(void)
-{
-	const char *path = seam_fdr_flight_path();
-
-	return path[0] ? path : seam_fdr_recorder_path();
-}
-
 /*
  * ---- what a fork copies ----
  *
@@ -611,21 +629,6 @@ static void begin_child(void)
 	}
 	begin_anew();
 	seam_fdr_unlock();
-}
-
-static int code;
-
-static void install(void)
-{
-	code = -pthread_atfork(begin_fork, end_fork, begin_child);
-}
-
-int seam_fdr_fork_init(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, install);
-	return code;
 }
 
 /* ---- the library is loaded ---- */

@@ -209,7 +209,8 @@ static struct sigaction action_for(const struct seam_signal_front *front,
 	};
 	bool has_handler = seam_signal_has_handler(action);
 	struct sigaction ours = {
-		.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | front->flags,
+		.sa_sigaction = on_signal,
+		.sa_flags = SA_SIGINFO | front->flags,
 	};
 
 	/* without SA_RESETHAND, or the kernel would not call us again */

@@ -4,15 +4,16 @@
 
 #include "base/clock.h"
 #include "ring/layout.h"
-#include "traced/fdr/check/put.h"
-#include "traced/fdr/check/triggers.h"
 #include "traced/fdr/record/commit.h"
 #include "traced/fdr/record/fdr_record.h"
-#include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/rseq.h"
+#include "traced/fdr/record/saved.h"
 #include "traced/fdr/record/system.h"
 #include "traced/fdr/record/trampolines.h"
-#include "wire/xray/xray_chunk.h"
+#include "wire/xray/xray_functions.h"
+
+#include <errno.h>
+#include <sys/mman.h>
 
 /* Of the process; set before the first sled is patched. */
 uint64_t seam_fdr_min_ticks;
@@ -20,6 +21,330 @@ static uint32_t max_depth, n_arguments;
 struct seam_fdr_trampolines seam_fdr_used = {
 	seam_fdr_entry, seam_fdr_exit, seam_fdr_tail, seam_fdr_entry_only,
 };
+
+/*
+ * ---- the calls of a thread that are open, by where their frames are ----
+ *
+ * A call is known by the address of its return address, from its entry to its
+ * exit.  Exceptions and longjmp() leave frames without an exit, so calls are
+ * not counted up and down: frames at or below the frame of a new call are gone.
+ * (Frames of a handler are further below: a frame that was left counts there,
+ * until the function that caught the exception calls another.)
+ *
+ * A thread's own; signal handlers may call these functions at any time, and
+ * leave the filter as it was, as they return before the interrupted call goes
+ * on.  Programs that switch stacks by themselves, and handlers on an alternate
+ * stack above the thread's, may get the depth of another stack's calls.
+ *
+ * A handler between two steps adds calls above n, and removes them again.  So n
+ * is raised before the new place is filled, and a value that was read is used
+ * only after n was stored.  All accesses are relaxed: there is one thread.
+ */
+
+static uint32_t load(const _Atomic uint32_t *word)
+{
+	return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static void store(_Atomic uint32_t *word, uint32_t value)
+{
+	atomic_store_explicit(word, value, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static uint64_t frame_of(const struct seam_fdr_filter *f, uint32_t i)
+{
+	return atomic_load_explicit(&f->open[i], memory_order_relaxed);
+}
+
+/*
+ * A call begins at @frame.  Whether fewer than @max_depth recorded calls, at
+ * most SEAM_FDR_MAX_DEPTH, are open; then the call is added.  With @is_inlined
+ * the caller may have an equal frame.
+ */
+static bool depth_enter(struct seam_fdr_filter *f, uint64_t frame,
+			bool is_inlined)
+{
+	uint32_t n = load(&f->n_open);
+
+	while (n > 0 && frame_of(f, n - 1) <= frame - is_inlined)
+		n--;
+	if (n >= max_depth) {
+		store(&f->n_open, n);
+		return false;
+	}
+	/* again where a handler took a place that was not filled for gone */
+	do {
+		store(&f->n_open, n + 1);
+		atomic_store_explicit(&f->open[n], frame, memory_order_relaxed);
+		atomic_signal_fence(memory_order_seq_cst);
+	} while (load(&f->n_open) != n + 1);
+	return true;
+}
+
+/* The call at @frame ends.  Whether the call is recorded. */
+static bool depth_leave(struct seam_fdr_filter *f, uint64_t frame)
+{
+	uint32_t n = load(&f->n_open);
+	bool found = false;
+
+	/* most often */
+	if (n > 0 && frame_of(f, n - 1) == frame) {
+		store(&f->n_open, n - 1);
+		return true;
+	}
+	while (n > 0 && !found && frame_of(f, n - 1) <= frame)
+		found = frame_of(f, --n) == frame;
+	store(&f->n_open, n);
+	return found;
+}
+
+/* The place of a timed call; n: not found. */
+static uint32_t find(const struct seam_fdr_filter *f, uint32_t n,
+		     uint64_t frame, uint32_t function)
+{
+	for (uint32_t i = n; i > 0; i--)
+		if (f->timed[i - 1].frame == frame &&
+		    f->timed[i - 1].function == function)
+			return i - 1;
+	return n;
+}
+
+static uint32_t oldest(const struct seam_fdr_filter *f)
+{
+	uint32_t first = 0;
+
+	for (uint32_t i = 1; i < SEAM_FDR_MAX_TIMED; i++)
+		if (f->timed[i].tsc < f->timed[first].tsc)
+			first = i;
+	return first;
+}
+
+/* A call of @function begins at @frame and @tsc, and is to be timed. */
+static void timed_enter(struct seam_fdr_filter *f, uint64_t frame,
+			uint32_t function, uint64_t tsc)
+{
+	uint32_t n = load(&f->n_timed);
+	/* a call that is found was left without an exit */
+	uint32_t i = find(f, n, frame, function);
+
+	if (i == SEAM_FDR_MAX_TIMED)
+		i = oldest(f);
+	else if (i == n)
+		store(&f->n_timed, n + 1);
+	f->timed[i] = (struct seam_fdr_timed) {
+		.frame = frame, .tsc = tsc, .function = function,
+	};
+}
+
+/* The call ends.  When it began; 0: not known. */
+static uint64_t timed_leave(struct seam_fdr_filter *f, uint64_t frame,
+			    uint32_t function)
+{
+	uint32_t n = load(&f->n_timed), i = find(f, n, frame, function);
+	uint64_t tsc;
+
+	if (i == n)
+		return 0;
+	tsc = f->timed[i].tsc;
+	if (i != n - 1)
+		f->timed[i] = f->timed[n - 1];
+	store(&f->n_timed, n - 1);
+	return tsc;
+}
+
+/* ---- triggers ---- */
+
+enum {
+	MAX_PER_S = 1000,		/* of each trigger */
+	FUNCTIONS_BYTES = SEAM_FDR_MAX_TRIGGER_FUNCTION *
+			  sizeof(*seam_fdr_trigger_functions),
+};
+
+/* Of the process; set before the first sled is patched. */
+static struct {
+	uint64_t limit;			/* ticks */
+	_Atomic uint64_t next_tsc;	/* no hit before; any thread */
+} triggers[SEAM_TRIGGER_MAX];
+/* bit i: trigger i is of this kind */
+static unsigned int are_calls, are_slow;
+static uint64_t least_limit;		/* of the slow triggers */
+static uint64_t pause_ticks;
+static bool is_flight;
+
+_Atomic uint16_t *seam_fdr_trigger_functions;
+
+/* any thread adds; a number without a record is taken back */
+static _Atomic uint32_t n_fired;
+/* written by the recorder; NULL: no recorder */
+static const _Atomic uint32_t *_Atomic resumed;
+
+/* @ns as ticks, at most INT64_MAX. */
+static uint64_t ticks_of(uint64_t ns, uint64_t ticks_per_s)
+{
+	uint64_t whole = ns / SEAM_NS_PER_S, rest = ns % SEAM_NS_PER_S;
+
+	/* a TSC has less than 18 GHz */
+	if (whole >= 1 << 28)
+		return INT64_MAX;
+	return whole * ticks_per_s + rest * ticks_per_s / SEAM_NS_PER_S;
+}
+
+/* Functions of a start before; memory locked into RAM is not given back. */
+static void forget_functions(void)
+{
+	if (seam_fdr_syscall4(SYS_madvise, (long)seam_fdr_trigger_functions,
+			      FUNCTIONS_BYTES, MADV_DONTNEED, 0) == 0)
+		return;
+	for (size_t i = 0; i < SEAM_FDR_MAX_TRIGGER_FUNCTION; i++)
+		/* relaxed: no sled is patched */
+		atomic_store_explicit(&seam_fdr_trigger_functions[i], 0,
+				      memory_order_relaxed);
+}
+
+static int init_triggers(const struct seam_fdr_options *o, uint64_t ticks_per_s)
+{
+	is_flight = o->is_flight;
+	pause_ticks = ticks_per_s / MAX_PER_S;
+	are_calls = are_slow = 0;
+	least_limit = UINT64_MAX;
+	for (uint32_t i = 0; i < o->n_triggers; i++) {
+		uint64_t limit = ticks_of(o->triggers[i].limit_ns, ticks_per_s);
+
+		triggers[i].limit = limit;
+		if (o->triggers[i].kind == SEAM_TRIGGER_CALLS) {
+			are_calls |= 1u << i;
+			continue;
+		}
+		are_slow |= 1u << i;
+		least_limit = limit < least_limit ? limit : least_limit;
+	}
+	if (seam_fdr_trigger_functions)
+		forget_functions();
+	else if (o->n_triggers)
+		seam_fdr_trigger_functions = seam_fdr_map(FUNCTIONS_BYTES);
+	return seam_fdr_trigger_functions || !o->n_triggers ? 0 : -ENOMEM;
+}
+
+void seam_fdr_trigger_function(unsigned int trigger, uint32_t function)
+{
+	if (trigger < SEAM_TRIGGER_MAX && seam_fdr_trigger_functions &&
+	    function < SEAM_FDR_MAX_TRIGGER_FUNCTION)
+		atomic_fetch_or(&seam_fdr_trigger_functions[function],
+				(uint16_t)(1u << trigger));
+}
+
+void seam_fdr_triggers_resume_at(const _Atomic uint32_t *n_resumed)
+{
+	atomic_store(&n_fired, 0);
+	atomic_store(&resumed, n_resumed);
+}
+
+bool seam_fdr_may_begin_chunk(struct seam_fdr_state *state, uint64_t at)
+{
+	/* relaxed: a chunk begun before the trigger need not be stopped */
+	uint32_t fired = atomic_load_explicit(&n_fired, memory_order_relaxed);
+	const _Atomic uint32_t *word = atomic_load(&resumed);
+	uint32_t done;
+
+	if (!fired || !is_flight || !word)
+		return true;
+	/* acquire: the recorder's copies come before the number */
+	done = atomic_load_explicit(word, memory_order_acquire);
+	/* the largest number is SEAM_FDR_NO_MORE_SNAPSHOTS */
+	if (done >= fired)
+		return true;
+	/* the oldest trigger is not copied: the calls before it must stay */
+	if (state->follows != done + 1) {
+		state->follows = done + 1;
+		state->follows_from = at;
+	}
+	return at - state->follows_from < state->area.size / 2;
+}
+
+/* Rate-limit each trigger to MAX_PER_S. */
+static bool may_fire(uint32_t trigger, uint64_t tsc)
+{
+	_Atomic uint64_t *next = &triggers[trigger].next_tsc;
+	uint64_t from = atomic_load_explicit(next, memory_order_relaxed);
+
+	/* relaxed, all: of two threads any may fire */
+	return tsc >= from && atomic_compare_exchange_strong_explicit(
+			next, &from, tsc + pause_ticks, memory_order_relaxed,
+			memory_order_relaxed);
+}
+
+/*
+ * Signals are blocked: a handler that does not return would leave a trigger
+ * counted and not sent, and a record begun in a ring.
+ */
+static void fire(const struct seam_xray_trigger *t)
+{
+	struct seam_fdr_state *state;
+	uint64_t blocked;
+
+	if (!may_fire(t->trigger, t->tsc))
+		return;
+	blocked = seam_fdr_block();
+	state = seam_fdr_thread();
+	if (state) {
+		uint32_t number = atomic_fetch_add(&n_fired, 1) + 1;
+		struct seam_xray_announcement a = { .trigger = *t };
+
+		a.kind = SEAM_XRAY_ANNOUNCED_TRIGGER;
+		a.trigger.tid = state->tid;
+		a.trigger.number = number;
+		/* undo only if no later trigger has taken a number */
+		if (!seam_fdr_call_saved(seam_fdr_send_trigger, &a))
+			atomic_compare_exchange_strong(&n_fired, &number,
+						       number - 1);
+	}
+	seam_fdr_unblock(blocked);
+}
+
+static __attribute__((noinline, cold))
+void fire_calls(unsigned int of, uint32_t function, uint64_t tsc)
+{
+	for (; of; of &= of - 1)
+		fire(&(struct seam_xray_trigger) {
+			.trigger = (unsigned int)__builtin_ctz(of),
+			.tsc = tsc, .function = function });
+}
+
+static __attribute__((noinline, cold))
+void fire_slow(unsigned int of, uint32_t function, uint64_t tsc, uint64_t ticks)
+{
+	for (; of; of &= of - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(of);
+
+		if (ticks > triggers[i].limit)
+			fire(&(struct seam_xray_trigger) {
+				.trigger = i, .tsc = tsc, .ticks = ticks,
+				.function = function });
+	}
+}
+
+/* A call of @function, which has the triggers @of, begins at @tsc. */
+static void enter_triggers(unsigned int of, uint32_t function, uint64_t frame,
+			   uint64_t tsc)
+{
+	if (__builtin_expect(of & are_calls, 0))
+		fire_calls(of & are_calls, function, tsc);
+	if (of & are_slow && seam_fdr_self.state->tid)
+		timed_enter(&seam_fdr_self.state->filter, frame, function, tsc);
+}
+
+static void leave_triggers(unsigned int of, uint32_t function, uint64_t frame,
+			   uint64_t tsc)
+{
+	uint64_t begin;
+
+	if (!(of & are_slow))
+		return;
+	begin = timed_leave(&seam_fdr_self.state->filter, frame, function);
+	if (__builtin_expect(begin && tsc - begin > least_limit, 0))
+		fire_slow(of & are_slow, function, tsc, tsc - begin);
+}
 
 /* ---- in trampolines ---- */
 
@@ -58,7 +383,7 @@ static inline bool is_too_deep(uint64_t frame, bool is_inlined)
 {
 	struct seam_fdr_filter *f = max_depth ? filter() : NULL;
 
-	return f && !seam_fdr_depth_enter(f, frame, is_inlined, max_depth);
+	return f && !depth_enter(f, frame, is_inlined);
 }
 
 static inline uint64_t put_entry(uint32_t word, const uint64_t *arguments)
@@ -78,15 +403,14 @@ static inline void enter(uint32_t word, uint64_t frame, bool is_inlined,
 			 const uint64_t *arguments)
 {
 	uint32_t function = word >> 4;
-	unsigned int triggers = seam_fdr_triggers_of(function);
+	unsigned int of = seam_fdr_triggers_of(function);
 	uint64_t tsc = 0;
 
 	if (!is_too_deep(frame, is_inlined))
 		tsc = arguments ? put_entry(word, arguments) :
 				  put(word, NULL, 0);
-	if (triggers)
-		seam_fdr_triggers_enter(triggers, function, frame,
-					tsc ? tsc : seam_fdr_tsc());
+	if (of)
+		enter_triggers(of, function, frame, tsc ? tsc : seam_fdr_tsc());
 }
 
 /* Record the exit, or take the entry back.  The time; 0: not known. */
@@ -112,15 +436,14 @@ void seam_fdr_check_entry(uint32_t word, uint64_t frame,
 void seam_fdr_check_end(uint32_t word, uint64_t frame)
 {
 	uint32_t function = word >> 4;
-	unsigned int triggers = seam_fdr_triggers_of(function);
+	unsigned int of = seam_fdr_triggers_of(function);
 	struct seam_fdr_filter *f = max_depth ? filter() : NULL;
 	uint64_t tsc = 0;
 
-	if (!f || seam_fdr_depth_leave(f, frame))
+	if (!f || depth_leave(f, frame))
 		tsc = put_end(word);
-	if (triggers)
-		seam_fdr_triggers_leave(triggers, function, frame,
-					tsc ? tsc : seam_fdr_tsc());
+	if (of)
+		leave_triggers(of, function, frame, tsc ? tsc : seam_fdr_tsc());
 }
 
 void seam_fdr_check_compiled(uint32_t word, uint64_t frame)
@@ -176,12 +499,12 @@ int seam_fdr_check_init(const struct seam_fdr_options *o)
 	uint64_t ticks_per_s = o->min_ns || o->n_triggers ?
 			       measure_ticks_per_s() : 0;
 
-	seam_fdr_min_ticks = seam_fdr_ticks_of(o->min_ns, ticks_per_s);
+	seam_fdr_min_ticks = ticks_of(o->min_ns, ticks_per_s);
 	max_depth = o->depth;
 	n_arguments = o->n_arguments < SEAM_XRAY_MAX_ARGUMENTS ?
 		      o->n_arguments : SEAM_XRAY_MAX_ARGUMENTS;
 	use_trampolines(o);
-	return seam_fdr_triggers_init(o, ticks_per_s);
+	return init_triggers(o, ticks_per_s);
 }
 
 bool seam_fdr_is_checked(uint32_t function)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * put.S - see put.h
+ * put.S - see checked.h
  *
  * Restartable sequences, as in trampolines.S.  An interrupted one begins again,
  * so what is before it sets all registers that it uses and changes.

@@ -44,7 +44,7 @@ struct cyg_tables {
 	_Atomic uint32_t slots[N_SLOTS];
 };
 
-static struct cyg_tables *_Atomic tables;
+static void *_Atomic tables;	/* struct cyg_tables */
 static _Atomic uint32_t n_functions;
 static _Atomic bool is_on, is_selective;
 static _Atomic(int (*)(uint32_t i, bool is_first_call)) announce;
@@ -55,20 +55,12 @@ static _Atomic(int (*)(uint32_t i, bool is_first_call)) announce;
 static struct cyg_tables *get_tables(void)
 {
 	static _Atomic bool is_refused;
-	/* acquire: pairs with the release below, of another thread */
-	struct cyg_tables *found = atomic_load_explicit(&tables,
-							memory_order_acquire);
-	struct cyg_tables *mapped;
+	struct cyg_tables *found;
 
-	if (__builtin_expect(found != NULL, 1) || is_refused)
-		return found;
-	mapped = seam_fdr_map(sizeof(*mapped));
-	is_refused = !mapped;
-	if (!mapped || atomic_compare_exchange_strong_explicit(
-				&tables, &found, mapped,
-				memory_order_acq_rel, memory_order_acquire))
-		return mapped;
-	seam_fdr_unmap(mapped, sizeof(*mapped));
+	if (is_refused)
+		return NULL;
+	found = seam_fdr_map_once(&tables, sizeof(*found), seam_fdr_map);
+	is_refused = !found;
 	return found;
 }
 
@@ -76,8 +68,10 @@ static struct cyg_tables *get_tables(void)
 static struct cyg_function *function_at(uint32_t i)
 {
 	/* relaxed: set by this thread, or by the thread that made the number */
-	return &atomic_load_explicit(&tables,
-				     memory_order_relaxed)->functions[i];
+	struct cyg_tables *t = atomic_load_explicit(&tables,
+						    memory_order_relaxed);
+
+	return &t->functions[i];
 }
 
 /* A new number; its function has no slot yet.  0: too many functions. */
@@ -133,14 +127,14 @@ static bool is_wanted(uint32_t number)
 				    memory_order_relaxed);
 }
 
-/* Set the empty @slot.  The number in the slot then; 0: none is left. */
+/* Set the empty @slot.  The number in the slot; 0: no number is left. */
 static uint32_t fill(_Atomic uint32_t *slot, uint64_t address)
 {
 	uint32_t number = new_number(address), was = 0;
 
 	if (!number)
 		return 0;
-	/* release: the number's function is whole; acquire: likewise */
+	/* release and acquire: the number's function is whole */
 	if (atomic_compare_exchange_strong_explicit(slot, &was, number,
 			memory_order_acq_rel, memory_order_acquire)) {
 		announce_one(number - 1, true);

@@ -316,7 +316,7 @@ static void discard(void)
 		uint64_t at = atomic_load(&s->cursor);
 		uint64_t next = (at | (CHUNK - 1)) + 1;
 
-		/* a thread that records all the same goes on there */
+		/* a thread that records meanwhile goes on there */
 		if ((at & SEAM_RING_AUX_POSITION) % CHUNK)
 			atomic_compare_exchange_strong(&s->cursor, &at, next);
 		atomic_store(&s->tail, (position(s) + CHUNK - 1) &
@@ -404,9 +404,9 @@ int seam_fdr_flight_begin(const char *path)
 	return bundle.path[0] ? 0 : work(begin, path);
 }
 
-const char *seam_fdr_flight_path(void)
+const char *seam_fdr_path(void)
 {
-	return bundle.path;
+	return bundle.path[0] ? bundle.path : seam_fdr_recorder_path();
 }
 
 int seam_fdr_snapshot(const char *folder)
@@ -422,12 +422,7 @@ int seam_fdr_snapshot(const char *folder)
 	return r;
 }
 
-int seam_fdr_flight_write(void)
+int seam_fdr_flight_write(bool ends)
 {
-	return bundle.path[0] ? work(write_own, NULL) : 0;
-}
-
-int seam_fdr_flight_end(void)
-{
-	return bundle.path[0] ? work(end, NULL) : 0;
+	return bundle.path[0] ? work(ends ? end : write_own, NULL) : 0;
 }

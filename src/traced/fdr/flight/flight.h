@@ -28,15 +28,11 @@ extern const struct seam_fdr_source seam_fdr_source_flight;
  */
 int seam_fdr_flight_begin(const char *path);
 
-/* The bundle's path; "": there is none. */
-const char *seam_fdr_flight_path(void);
-
 /*
  * Write the newest calls of all threads to the bundle, unless this is a child
- * that has recorded nothing; and end it.  0, also where there is no bundle; or
- * the first -errno.
+ * that has recorded nothing.  If @ends, snapshots are no longer possible.  0,
+ * also where there is no bundle; or the first -errno.
  */
-int seam_fdr_flight_write(void);
-int seam_fdr_flight_end(void);
+int seam_fdr_flight_write(bool ends);
 
 #endif /* SEAM_FDR_FLIGHT_H */

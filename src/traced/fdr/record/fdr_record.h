@@ -32,7 +32,7 @@ struct seam_fdr_state;
 
 /*
  * Whether the thread of @state may begin a chunk at position @at: not between
- * a trigger and its copy.  Defined in check/triggers.c.
+ * a trigger and its copy.  Defined in check/checked.c.
  */
 bool seam_fdr_may_begin_chunk(struct seam_fdr_state *state, uint64_t at);
 

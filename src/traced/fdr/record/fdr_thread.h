@@ -11,23 +11,22 @@
  * The cursor is the only thing that a record changes for good, and storing it
  * is the last step: that step, and all before it, are a restartable sequence
  * (rseq(2)).  A signal, or another thread on this CPU, in between makes the
- * thread begin again, with the records of the handler before its own.  What it
- * stored before the cursor is not used: the record is after the cursor,
+ * thread begin again, with the records of the handler before its own.  What the
+ * thread stored before the cursor is not used: the record is after the cursor,
  * and the state is kept twice.  state.at[i] is of a cursor with i =
  * (cursor / 8) % 2, and a commit moves the cursor by an odd number of words, so
- * it writes the one that is not in use.
+ * it writes the state that is not in use.
  *
  * Restarted too is whatever moves the cursor without a record: it may set
- * state.at[i] of the new cursor to what the other one has.
+ * state.at[i] of the new cursor to what the other state has.
  *
  * In a forked child the state is zeroes, and cpu 0 is no CPU: its first record
- * takes the slow path, which finds that it has no area of its own.  The same
- * holds for a thread that has recorded nothing yet.
+ * takes the slow path, which finds that the child has no area of its own.  So
+ * does a thread that has recorded nothing yet.
  */
 #ifndef SEAM_FDR_THREAD_H
 #define SEAM_FDR_THREAD_H
 
-#include "traced/fdr/record/filter.h"
 #include "traced/fdr/record/source.h"
 
 #include <stddef.h>
@@ -44,6 +43,25 @@ struct seam_fdr_at {
 	uint32_t unused;
 };
 
+/* The calls that are open, by their frames (check/checked.c). */
+enum {
+	SEAM_FDR_MAX_DEPTH = 256,
+	SEAM_FDR_MAX_TIMED = 64,	/* more: the oldest is not timed */
+};
+
+/* All zeroes: no call is open. */
+struct seam_fdr_filter {
+	/* recorded calls, outermost first: addresses of return addresses */
+	_Atomic uint32_t n_open;
+	_Atomic uint32_t n_timed;
+	_Atomic uint64_t open[SEAM_FDR_MAX_DEPTH];
+	/* calls whose length is of interest, in no order */
+	struct seam_fdr_timed {
+		uint64_t frame, tsc;
+		uint32_t function;
+	} timed[SEAM_FDR_MAX_TIMED];
+};
+
 /*
  * Records that were lost, and how many of these are in marks of the log (type
  * SEAM_XRAY_LOST).  A mark is committed with the preamble of its chunk, and
@@ -58,7 +76,7 @@ struct seam_fdr_gaps {
 struct seam_fdr_state {
 	struct seam_fdr_at at[2];
 	/* the rest is of the slow path; fdr_record.c, checked.c */
-	uint32_t tid, pid;		/* of the thread; 0: free, or a fork's */
+	uint32_t tid, pid;		/* 0: free, or a fork's */
 	uint32_t cpu;			/* as in at, where rseq is refused */
 	bool has_area;			/* false: no area was free */
 	uint64_t retry_tsc;		/* when to look for an area again */

@@ -163,4 +163,23 @@ static inline void *seam_fdr_map_per_process(size_t bytes)
 	return p;
 }
 
+/*
+ * The memory at *@place, which @map makes for the first caller of all threads.
+ * NULL: no memory.
+ */
+static inline void *seam_fdr_map_once(void *_Atomic *place, size_t bytes,
+				      void *(*map)(size_t bytes))
+{
+	/* acquire: pairs with the release below, of another thread */
+	void *found = atomic_load_explicit(place, memory_order_acquire);
+	void *mapped = found ? NULL : map(bytes);
+
+	if (!mapped || atomic_compare_exchange_strong_explicit(
+				place, &found, mapped, memory_order_acq_rel,
+				memory_order_acquire))
+		return found ?: mapped;
+	seam_fdr_unmap(mapped, bytes);
+	return found;
+}
+
 #endif /* SEAM_FDR_SYSTEM_H */

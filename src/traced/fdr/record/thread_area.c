@@ -35,9 +35,9 @@ struct place {
 static _Atomic uint32_t *memory_pid;
 /*
  * Places for PER_WORD states each, mapped as threads need them; any thread sets
- * one, once.  In a forked child they have the same addresses, and zeroes.
+ * a place, once.  In a forked child places are at the same addresses, zeroed.
  */
-static struct place *_Atomic blocks[N_WORDS];
+static void *_Atomic blocks[N_WORDS];
 static _Atomic uint64_t used[N_WORDS];
 
 uint32_t seam_fdr_states_pid(void)
@@ -50,25 +50,6 @@ uint32_t seam_fdr_states_pid(void)
 								       pid;
 }
 
-/* NULL: no memory. */
-static struct place *block(unsigned int i)
-{
-	/* acquire: pairs with the release below, of another thread */
-	struct place *found = atomic_load_explicit(&blocks[i],
-						   memory_order_acquire);
-	struct place *mapped;
-
-	if (found)
-		return found;
-	mapped = seam_fdr_map_per_process(PER_WORD * sizeof(*mapped));
-	if (!mapped || atomic_compare_exchange_strong_explicit(
-				&blocks[i], &found, mapped,
-				memory_order_acq_rel, memory_order_acquire))
-		return mapped;
-	seam_fdr_unmap(mapped, PER_WORD * sizeof(*mapped));
-	return found;
-}
-
 /* A zeroed state; NULL: N_STATES threads have one. */
 static struct seam_fdr_state *take_state(void)
 {
@@ -76,7 +57,12 @@ static struct seam_fdr_state *take_state(void)
 		/* relaxed: the exchange decides */
 		uint64_t word = atomic_load_explicit(&used[i],
 						     memory_order_relaxed);
-		struct place *places = ~word ? block(i) : NULL;
+		struct place *places = NULL;
+
+		if (~word)
+			places = seam_fdr_map_once(&blocks[i],
+						   PER_WORD * sizeof(*places),
+						   seam_fdr_map_per_process);
 
 		while (places && ~word) {
 			int bit = __builtin_ctzll(~word);

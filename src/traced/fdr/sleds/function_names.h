@@ -36,4 +36,25 @@ struct seam_fdr_addresses {
 int seam_fdr_names_addresses(const struct seam_fdr_image *image,
 			     struct seam_fdr_addresses *addresses);
 
+/*
+ * ---- the debug file, with the symbols that strip(1) took out ----
+ *
+ * As gdb does, look for it by build id, and by the name in .gnu_debuglink
+ * beside the file, in .debug/ there, and below /usr/lib/debug.
+ *
+ * The build ids have to be equal: the CRC in .gnu_debuglink is of a whole file,
+ * which may have gigabytes, and the program would wait.  The debug file has to
+ * belong to root, to this process' user, or to the owner of the image's file,
+ * as anybody may put a file beside a program in /tmp.
+ */
+
+/*
+ * Open the debug file, one with a symbol table, of @file, whose image has the
+ * build id @id.  @path is where @file is; NULL: look by build id alone.  False:
+ * there is none, and nothing is open.
+ */
+bool seam_image_debug_open(struct seam_image_file *debug,
+			   const struct seam_image_file *file, const char *path,
+			   const uint8_t *id, size_t id_bytes);
+
 #endif /* SEAM_FDR_FUNCTION_NAMES_H */

@@ -2,8 +2,8 @@
 /*
  * ids.h - numbers of functions, each used once in the life of a process
  *
- * Those of the executable's XRay sleds come first (images.h), so that they are
- * the numbers that llvm-xray gives them.
+ * The functions of the executable's XRay sleds come first (images.h), so that
+ * llvm-xray gives them the same numbers.
  */
 #ifndef SEAM_FDR_IDS_H
 #define SEAM_FDR_IDS_H

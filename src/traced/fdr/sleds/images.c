@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "traced/elf/image_file.h"
-#include "traced/fdr/sleds/image_imports.h"
 #include "wire/elf_notes.h"
 
 enum {
@@ -31,7 +29,7 @@ static void free_image(struct seam_fdr_image *image)
 		return;
 	for (size_t i = 0; i < image->n_lists; i++)
 		free_functions(&image->lists[i].functions);
-	seam_fdr_code_fini(&image->code);
+	free(image->code.segments.items);
 	free(image->path);
 	free(image->file);
 	free(image->headers);
@@ -94,13 +92,11 @@ static char *find_path(const struct seam_fdr_image *image)
 static int make_image(struct seam_fdr_image **out,
 		      const struct seam_loaded_image *loaded)
 {
-	static uint64_t n_made;
 	struct seam_fdr_image *image = calloc(1, sizeof(*image));
 	int r;
 
 	if (!image)
 		return -ENOMEM;
-	image->serial = ++n_made;
 	image->bias = loaded->bias;
 	image->n_headers = loaded->n_headers;
 	image->headers = calloc(image->n_headers + 1, sizeof(ElfW(Phdr)));
@@ -118,11 +114,99 @@ static int make_image(struct seam_fdr_image **out,
 	return r;
 }
 
-int seam_fdr_image_open(const struct seam_fdr_image *image,
-			struct seam_image_file *file)
+/*
+ * ---- the functions of ours that an image calls by name ----
+ *
+ * __fentry__ of programs built with -pg -mfentry, which call it at the
+ * beginning of each function: through a pointer that the loader sets, by the
+ * procedure linkage table, or, where libc is in the program, directly.  And
+ * the functions of seam/fdr.h and of -finstrument-functions: such an image has
+ * calls to record, though it has no sleds.  A damaged image calls no function.
+ */
+
+static const char fentry_name[] = "__fentry__";
+
+static bool is_fentry(const struct seam_image_symbols *s, size_t i)
 {
-	return seam_image_file_open(file, image->file, image->headers,
-				    image->n_headers);
+	return i < s->n &&
+	       !strcmp(seam_image_symbol_name(s, &s->list[i]), fentry_name);
+}
+
+static void find_slots(struct seam_fdr_image *image,
+		       const struct seam_image_file *file,
+		       const struct seam_image_symbols *s,
+		       const ElfW(Shdr) *section)
+{
+	struct seam_fdr_code *code = &image->code;
+	size_t n = section->sh_size / sizeof(ElfW(Rela));
+	const ElfW(Rela) *rela;
+	void *bytes;
+
+	if (seam_image_file_read(file, section->sh_offset, section->sh_size,
+				 &bytes) < 0)
+		return;
+	rela = bytes;
+	for (size_t i = 0; i < n; i++)
+		if (is_fentry(s, ELF64_R_SYM(rela[i].r_info)) &&
+		    code->n_fentry_slots < SEAM_FDR_MAX_SLOTS)
+			code->fentry_slots[code->n_fentry_slots++] =
+				image->bias + rela[i].r_offset;
+	free(bytes);
+}
+
+/* In a program with an interpreter it is libc's. */
+static bool is_static(const struct seam_fdr_image *image)
+{
+	for (size_t i = 0; i < image->n_headers; i++)
+		if (image->headers[i].p_type == PT_INTERP)
+			return false;
+	return !strcmp(image->file, "/proc/self/exe");
+}
+
+static void find_function(struct seam_fdr_image *image,
+			  const struct seam_image_file *file)
+{
+	struct seam_image_symbols s;
+
+	if (seam_image_file_symbols(file, SHT_SYMTAB, &s) < 0)
+		return;
+	for (size_t i = 0; i < s.n; i++)
+		if (is_fentry(&s, i) && s.list[i].st_shndx != SHN_UNDEF)
+			image->code.fentry = image->bias + s.list[i].st_value;
+	seam_image_symbols_fini(&s);
+}
+
+static bool records(const char *name)
+{
+	return !strncmp(name, "seam_fdr_", 9) ||
+	       !strncmp(name, "__cyg_profile_func_", 19);
+}
+
+static void find_imports(struct seam_fdr_image *image,
+			 const struct seam_image_file *file)
+{
+	struct seam_image_symbols s;
+	bool has_fentry = false;
+
+	if (is_static(image)) {
+		/* it is linked with this library */
+		image->records_itself = true;
+		find_function(image, file);
+		return;
+	}
+	if (seam_image_file_symbols(file, SHT_DYNSYM, &s) < 0)
+		return;
+	for (size_t i = 0; i < s.n; i++)
+		if (s.list[i].st_shndx == SHN_UNDEF) {
+			has_fentry |= is_fentry(&s, i);
+			image->records_itself |= records(
+				seam_image_symbol_name(&s, &s.list[i]));
+		}
+	for (size_t i = 0; has_fentry && i < file->n_sections; i++)
+		if (file->sections[i].sh_type == SHT_RELA &&
+		    (file->sections[i].sh_flags & SHF_ALLOC))
+			find_slots(image, file, &s, &file->sections[i]);
+	seam_image_symbols_fini(&s);
 }
 
 /* ---- its lists ---- */
@@ -170,7 +254,7 @@ static int read_lists(struct seam_fdr_image *image,
 	};
 	int r = 0;
 
-	seam_fdr_find_imports(image, file);
+	find_imports(image, file);
 	for (int i = 0; i < SEAM_FDR_N_LISTS && r == 0; i++) {
 		const ElfW(Shdr) *s = names[i] ? find_section(file, names[i]) :
 						 NULL;
@@ -342,7 +426,7 @@ static int add_image(struct seam_fdr_images *images,
 
 /* ---- under the loader's lock ---- */
 
-/* First those that have gone, whose ids are free for the same file. */
+/* First find unloaded images, whose ids are free for the same file. */
 static int refresh(struct seam_fdr_images *images,
 		   const struct seam_loaded_images *loaded)
 {
@@ -414,33 +498,4 @@ int seam_fdr_images_with(struct seam_fdr_images *images,
 		return work ? work(images, false, context) : 0;
 	dl_iterate_phdr(work_locked, &v);
 	return v.result;
-}
-
-struct seam_fdr_list *seam_fdr_images_find(struct seam_fdr_images *images,
-					   uint32_t id,
-					   struct seam_fdr_image **image)
-{
-	for (size_t i = 0; i < images->list.n; i++) {
-		*image = images->list.items[i];
-		for (size_t j = 0; j < (*image)->n_lists; j++) {
-			struct seam_fdr_list *list = &(*image)->lists[j];
-			struct seam_fdr_functions *f = &list->functions;
-
-			if (id >= f->first_id &&
-			    id - f->first_id < f->sleds.functions.n)
-				return list;
-		}
-	}
-	return NULL;
-}
-
-struct seam_fdr_image *
-seam_fdr_images_at(const struct seam_fdr_images *images, uint64_t address)
-{
-	for (size_t i = 0; i < images->list.n; i++)
-		if (images->list.items[i]->is_loaded &&
-		    seam_fdr_code_segment(&images->list.items[i]->code, address,
-					  1, 0))
-			return images->list.items[i];
-	return NULL;
 }

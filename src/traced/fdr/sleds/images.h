@@ -9,8 +9,9 @@
  * An id, once given, is that function's for good: an image that is unloaded
  * stays in the list, and when the same file is loaded again it has its ids
  * back.  The executable's XRay functions come first, from 1 on, so a map of the
- * file has the same numbers; then come those of other images as they are met,
- * and after an image's XRay functions those of its other lists.
+ * file has the same numbers; then come the functions of other images as they
+ * are loaded, and after an image's XRay functions the functions of its other
+ * lists.
  *
  * Where a list is, is in the section table of the file; strip leaves it there.
  * An image whose file cannot be opened, is another one by now, or has no
@@ -21,12 +22,11 @@
 #ifndef SEAM_FDR_IMAGES_H
 #define SEAM_FDR_IMAGES_H
 
+#include "traced/elf/image_file.h"
 #include "traced/fdr/sleds/ids.h"
 #include "traced/fdr/sleds/patch.h"
 #include "unwind/in_process/loaded_images.h"
 #include "wire/xray/xray_functions.h"
-
-struct seam_image_file;
 
 struct seam_fdr_list {
 	enum seam_fdr_list_kind kind;
@@ -38,8 +38,6 @@ struct seam_fdr_list {
 };
 
 struct seam_fdr_image {
-	/* no other image has it, where an address is used again */
-	uint64_t serial;
 	char *file;			/* what is opened */
 	char *path;			/* as it is announced; NULL: no calls */
 	uint64_t bias;
@@ -52,6 +50,9 @@ struct seam_fdr_image {
 	size_t n_lists;			/* those that have functions */
 	bool is_loaded, is_seen;
 	bool records_itself;		/* it calls seam/fdr.h and the like */
+	/* of -finstrument-functions: names were read; as it is announced */
+	bool has_read_names, is_announced;
+	uint32_t number;		/* in announcements; 0: none yet */
 	bool is_noted;			/* what was refused was reported */
 };
 
@@ -84,17 +85,12 @@ int seam_fdr_images_with(struct seam_fdr_images *images,
 				     bool has_changed, void *context),
 			 void *context);
 
-/* The list that has function @id, and the image; NULL: there is none. */
-struct seam_fdr_list *seam_fdr_images_find(struct seam_fdr_images *images,
-					   uint32_t id,
-					   struct seam_fdr_image **image);
-
-/* The loaded image with @address in a segment; NULL: there is none. */
-struct seam_fdr_image *
-seam_fdr_images_at(const struct seam_fdr_images *images, uint64_t address);
-
 /* Open its file; as seam_image_file_open(). */
-int seam_fdr_image_open(const struct seam_fdr_image *image,
-			struct seam_image_file *file);
+static inline int seam_fdr_image_open(const struct seam_fdr_image *image,
+				      struct seam_image_file *file)
+{
+	return seam_image_file_open(file, image->file, image->headers,
+				    image->n_headers);
+}
 
 #endif /* SEAM_FDR_IMAGES_H */

@@ -13,16 +13,15 @@
  *	c3 ...		41 ba WORD e9 REL	exit: the trampoline returns
  *	eb 0f ... e8	eb 00 ... e8 REL	event: do not jump over the call
  *	eb 03 ...	e8 REL			gcc: call the function's stub
- *	66 90		eb f9			gcc: jump to before the function
- *	e8 FENTRY	e8 REL			gcc: likewise, after the jump
+ *	e8 FENTRY	e8 REL			gcc: the stub, after the jump
  *
  * gcc's nops, or its call of __fentry__, first become the jump; the call is put
  * back by the same steps.  Several nops are patched only while the process has
  * one thread: another thread might be between them.
  *
- * Where code is not writable (code.h), threads may see one of two bytes without
- * the other.  So one byte of XRay's sleds is changed, and the stub that they
- * call loads the word, which costs more where many functions are called in
+ * Where code is not writable (patch.c), threads may see one of two bytes
+ * without the other.  So one byte of XRay's sleds is changed, and the stub that
+ * they call loads the word, which costs more where many functions are called in
  * turn; gcc's sleds are changed only while the process has one thread.  The
  * first patch chooses the form for the life of the process: if writing is
  * refused later, sleds with a mov are changed as gcc's.

@@ -30,7 +30,36 @@
 #ifndef SEAM_FDR_SLEDS_H
 #define SEAM_FDR_SLEDS_H
 
-#include "traced/fdr/sleds/code.h"
+#include <sys/mman.h>
+
+#include "base/array.h"
+
+/* ---- an image's code in memory; addresses are of this process ---- */
+
+enum { SEAM_FDR_MAX_SLOTS = 4 };
+
+/* As the program headers say. */
+struct seam_fdr_segment {
+	uint64_t start, end;
+	int rights;			/* PROT_READ and so on */
+};
+
+/* Zeroed is valid and empty. */
+struct seam_fdr_code {
+	SEAM_ARRAY(struct seam_fdr_segment) segments;
+	uint64_t eh_frame_header;	/* 0: none */
+	/* pointers that the loader sets to __fentry__, and its address */
+	uint64_t fentry_slots[SEAM_FDR_MAX_SLOTS];
+	size_t n_fentry_slots;
+	uint64_t fentry;		/* 0: none */
+};
+
+/* The segment with all of [@start, @start + @bytes) and @rights; or NULL. */
+const struct seam_fdr_segment *
+seam_fdr_code_segment(const struct seam_fdr_code *code, uint64_t start,
+		      uint64_t bytes, int rights);
+
+/* ---- sleds ---- */
 
 /* The first six as in the instrumentation map. */
 enum seam_fdr_sled_kind {
@@ -42,17 +71,21 @@ enum seam_fdr_sled_kind {
 	SEAM_FDR_SLED_TYPED,
 	/* room for a call of the function's own stub */
 	SEAM_FDR_SLED_CALL,
-	/* room for a jump of 2 bytes to 5 bytes before the function */
-	SEAM_FDR_SLED_PREFIX,
+	SEAM_FDR_N_SLED_KINDS,
 };
 
-enum {
-	SEAM_FDR_SLED_BYTES = 11,	/* of the first four kinds */
-	SEAM_FDR_CUSTOM_BYTES = 17,	/* in maps of version 1 and 2 */
-	SEAM_FDR_TYPED_BYTES = 22,	/* and custom ones in version 0 */
-	SEAM_FDR_PREFIX_BYTES = 5,	/* before the function */
-	SEAM_FDR_MAX_CALL_BYTES = 16,
+struct seam_fdr_sled_traits {
+	uint8_t bytes;		/* of the sled; 0: as many as there are nops */
+	uint8_t event_call;	/* an event's: where its call is; else 0 */
+	uint8_t action;		/* enum seam_xray_kind, of a function record */
+	bool has_word;		/* the sled sets r10d and makes a call */
+	bool has_stub;		/* the function's own, which sets r11d */
 };
+
+extern const struct seam_fdr_sled_traits
+	seam_fdr_sled_traits[SEAM_FDR_N_SLED_KINDS];
+
+enum { SEAM_FDR_MAX_CALL_BYTES = 16 };
 
 struct seam_fdr_sled {
 	uint64_t address;
@@ -90,17 +123,11 @@ int seam_fdr_sleds_read(struct seam_fdr_sleds *sleds,
 			uint64_t bytes);
 
 /*
- * Whether the bytes at @sled are still, or again, those of a sled that is
+ * Whether the bytes at @sled are still, or again, the bytes of a sled that is
  * not in use: it jumps over itself, or is a nop, or calls __fentry__.
  */
 bool seam_fdr_sled_is_free(const struct seam_fdr_code *code,
 			   const struct seam_fdr_sled *sled);
-
-/* Of an event's sled: where its call instruction is, from its start. */
-static inline unsigned int seam_fdr_event_call(uint8_t kind)
-{
-	return kind == SEAM_FDR_SLED_TYPED ? 14 : 10;
-}
 
 void seam_fdr_sleds_fini(struct seam_fdr_sleds *sleds);
 
