@@ -2,7 +2,7 @@
 /*
  * interrupted.c - interrupt a program at given instructions, one in a round
  *
- * usage: interrupted WAYS PROGRAM KIND HOW <ADDRESSES
+ * usage: interrupted WAYS PROGRAM KIND <ADDRESSES
  *
  * Each address, in hexadecimal, gets WAYS rounds of rounds.c.  At the first
  * time that the program is about to run the instruction there, it gets a
@@ -38,8 +38,7 @@ static void go(int signal)
 	int status;
 
 	do {
-		if (ptrace(PTRACE_CONT, child, NULL,
-			   (void *)(intptr_t)signal) ||
+		if (ptrace(PTRACE_CONT, child, NULL, (void *)(intptr_t)signal) ||
 		    waitpid(child, &status, 0) != child)
 			die("cannot go on");
 		/* it was blocked, and is delivered now */
@@ -91,14 +90,14 @@ static bool round_of(void)
 int main(int argc, char **argv)
 {
 	unsigned long n_rounds = 0, n_reached = 0, n_addresses = 0, n_used = 0;
-	int n_ways = argc == 5 ? atoi(argv[1]) : 0;
+	int n_ways = argc == 4 ? atoi(argv[1]) : 0;
 
 	if (n_ways <= 0)
 		return 2;
 	child = fork();
 	if (child == 0) {
 		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-		execl(argv[2], argv[2], argv[3], argv[4], NULL);
+		execl(argv[2], argv[2], argv[3], NULL);
 		_exit(127);
 	}
 	waitpid(child, &(int) { 0 }, 0);

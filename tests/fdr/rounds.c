@@ -8,12 +8,8 @@
  * After a round the records must be those of the calls, with the handler's four
  * at one place, or at none when no signal came.
  *
- * usage: rounds KIND HOW
- *	plain, checked
- *	depth	checked with a depth that all calls are within, and timed
- *	used	rseq is as glibc has it; without glibc's, ours
- *	none	glibc's is there and not used: ours is refused
- *	failed	glibc's is used, and is not that of this thread
+ * argument: plain, checked, or depth: checked with a depth that all calls are
+ * within, and timed
  */
 #include "area_walk.h"
 #include "patcher.h"
@@ -26,8 +22,6 @@
 #include "traced/fdr/record/rseq.h"
 
 #include <signal.h>
-#include <sys/rseq.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define HIDDEN __attribute__((xray_never_instrument))
@@ -52,7 +46,7 @@ static bool is_depth;
 
 enum {
 	N_LOST = 3,		/* left out, in AFTER_LOSS */
-	FILLER = 0xfffff,	/* a function, of records not compared */
+	FILLER = 0xfffff,	/* a function, of records that are not compared */
 };
 
 SHOWN void leaf(void)
@@ -325,20 +319,13 @@ HIDDEN static void begin_depth(void)
 
 HIDDEN int main(int argc, char **argv)
 {
-	uint8_t *rseq = (uint8_t *)__builtin_thread_pointer() + __rseq_offset;
 	bool checked;
 
-	if (argc != 3)
-		return 2;
-	is_depth = !strcmp(argv[1], "depth");
-	checked = is_depth || !strcmp(argv[1], "checked");
+	is_depth = argc > 1 && !strcmp(argv[1], "depth");
+	checked = is_depth || (argc > 1 && !strcmp(argv[1], "checked"));
 	local_bytes = 4 * SEAM_XRAY_CHUNK_BYTES;
 	local_free_running = true;
-	/* as where the kernel refused what glibc registered for others */
-	if (!strcmp(argv[2], "failed") &&
-	    syscall(SYS_rseq, rseq, 32, RSEQ_FLAG_UNREGISTER, RSEQ_SIG))
-		return 2;
-	seam_fdr_rseq_init(!strcmp(argv[2], "none"));
+	seam_fdr_rseq_init(false);
 	if (seam_fdr_thread_init(&source_local))
 		return 2;
 	patcher_patch(checked ? &patcher_checked : &patcher_plain);
