@@ -46,7 +46,7 @@ enum { LEAST_MAP_BYTES = 64 << 20 };
  *
  * A program sends a hit at once, with a number that grows from 1.  Until the
  * recorder has copied its calls ("resume"), --after later, each of its threads
- * uses half of its memory at most (traced/fdr/check/triggers.h).
+ * uses half of its memory at most (traced/fdr/check/checked.h).
  *
  * One snapshot is for all hits that are due, and for all others of the same
  * process.  After max_snapshots, or as many that failed one after another (the
