@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* test_jitdump_print.c - promises of wire/jit/jitdump_print.h, a made dump at a time */
+/* test_jitdump_print.c - promises of wire/jit/jitdump.h, a made dump at a time */
 #include "unit.h"
 
 #include <errno.h>
 #include <jansson.h>
 
 #include "jit_dump.h"
-#include "wire/jit/jitdump_print.h"
+#include "wire/jit/jitdump.h"
 #include "wire/jit/perf_map.h"
 
 /* What a dump looks like; free() it. */

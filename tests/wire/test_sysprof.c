@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sysprof.c - sysprof streams: numbers, versions, cuts, changed bytes */
-#include "wire/sysprof/sysprof_write.h"
+#include "wire/sysprof/sysprof.h"
 
 #include <errno.h>
 
 #include "base/file.h"
-#include "wire/sysprof/sysprof_print.h"
 #include "unit.h"
 #include "wire_doc.h"
 

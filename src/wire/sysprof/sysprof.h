@@ -25,6 +25,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "wire/line.h"
 #include "wire/vmstate.h"
 #include "wire/wire.h"
 
@@ -163,5 +164,29 @@ int seam_sysprof_read_frames(struct seam_sysprof_reader *reader,
 			     struct seam_err *err);
 
 void seam_sysprof_fini(struct seam_sysprof_reader *reader);
+
+/* Bytes that were written.  Zeroed is valid and empty; free(items) ends it. */
+struct seam_sysprof_buffer {
+	uint8_t *items;
+	size_t n, cap;
+};
+
+/*
+ * Append @item in the newest versions (ljs 3, ljp 2), numbers in the fewest
+ * bytes: a stream of these versions that LuaJIT wrote is written as the same
+ * bytes.  Not used: .offset, .version, and .is_event of items that are no
+ * symbols.  A sample's addresses must not be 0, which would end its stack.
+ * 0, or -ENOMEM with the buffer as it was.
+ */
+int seam_sysprof_write(struct seam_sysprof_buffer *out,
+		       const struct seam_sysprof_item *item);
+
+/*
+ * Print the items of @bytes to @out, a line each, frames leaf first, as they
+ * are in the stream.  0, or the error that ended the stream, of which
+ * everything before has been printed.
+ */
+int seam_sysprof_print(FILE *out, struct seam_bytes bytes,
+		       enum seam_line_form form, struct seam_err *err);
 
 #endif /* SEAM_SYSPROF_H */
