@@ -141,6 +141,57 @@ static void moves_close_and_unload(void **state)
 	read_end(&r);
 }
 
+/* ---- the memory of the queue ---- */
+
+static bool has_pattern(const struct seam_writer_block *block, uint8_t byte)
+{
+	for (uint32_t i = 0; i < block->size; i++)
+		if (block->bytes[i] != byte)
+			return false;
+	return true;
+}
+
+static size_t n_chunks(const struct seam_writer_memory *m)
+{
+	size_t n = 0;
+
+	for (const void *const *chunk = (const void *)m->chunks; chunk;
+	     chunk = *chunk)
+		n++;
+	return n;
+}
+
+/* Sizes of 1 to 50,000 bytes: those above 16 KiB are mappings of their own. */
+static void blocks_do_not_overlap_and_are_used_again(void **state)
+{
+	enum { N = 64, N_STEPS = 20000 };
+	struct seam_writer_block *blocks[N] = { NULL };
+	struct seam_writer_memory m = { 0 };
+	size_t n_half = 0;
+	uint32_t seed = 1;
+
+	for (uint32_t step = 0; step < N_STEPS; step++) {
+		uint32_t i = (seed = seed * 1664525 + 1013904223) >> 26;
+		size_t size = (seed >> 8 & 7) ? 1 + seed % 1000 :
+			      1 + seed % 50000;
+
+		if (blocks[i]) {
+			assert_true(has_pattern(blocks[i], (uint8_t)i));
+			seam_writer_free(&m, blocks[i]);
+		}
+		blocks[i] = seam_writer_alloc(&m, size);
+		assert_non_null(blocks[i]);
+		blocks[i]->size = (uint32_t)size;
+		memset(blocks[i]->bytes, (int)i, size);
+		n_half = step == N_STEPS / 2 ? n_chunks(&m) : n_half;
+	}
+	/* What half of the steps needed is nearly enough for all. */
+	assert_true(n_chunks(&m) < 2 * n_half);
+	for (int i = 0; i < N; i++)
+		if (blocks[i])
+			seam_writer_free(&m, blocks[i]);
+}
+
 /* ---- threads ---- */
 
 enum { N_THREADS = 4, N_CALLS = 500 };
@@ -584,6 +635,7 @@ int main(void)
 		TEST(what_is_loaded_is_read_back),
 		TEST(the_layout_by_hand_equals_that_of_the_tables),
 		TEST(moves_close_and_unload),
+		TEST(blocks_do_not_overlap_and_are_used_again),
 		TEST(threads_do_not_mix_their_records),
 		TEST(a_full_disk_costs_records_and_nothing_else),
 		TEST(a_limit_on_file_sizes_raises_no_signal),
