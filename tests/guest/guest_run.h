@@ -10,7 +10,7 @@
 #include <pthread.h>
 
 #include "traced/guest/guest_adapter.h"
-#include "traced/guest/luajit/luajit_vm.h"
+#include "traced/guest/luajit/luajit.h"
 
 extern const char *library_path;
 extern void *library;		/* since load_library() */

@@ -15,7 +15,7 @@
  */
 #include <lauxlib.h>
 
-#include "traced/guest/luajit/luajit_vm.h"
+#include "traced/guest/luajit/luajit.h"
 #include "traced/sysprof/profiler.h"
 
 enum { MAX_FAST_FUNCTIONS = 256 };	/* their numbers have 8 bits */
