@@ -3,7 +3,7 @@
  * sysprof.c - items of a stream: read, written, printed; see sysprof.h
  *
  * Symbols and traces are read by their tables.  Frames, of which there are a
- * hundred million in a gigabyte, have a loop of their own.
+ * hundred million in a gigabyte, have loops of their own.
  */
 #include "wire/sysprof/sysprof.h"
 
@@ -245,68 +245,14 @@ static int next_of_symtab(struct seam_sysprof_reader *r,
 
 /* -- samples ------------------------------------------------------------- */
 
-/*
- * A frame at @p, of which all numbers are short; address and line are mostly in
- * one word.  Returns its bytes; 0: another frame, or none.
- */
-static inline size_t short_frame(const uint8_t *p,
-				 struct seam_sysprof_frame *frame)
-{
-	uint64_t ends, v = load_word(p + 1, &ends), rest;
-	size_t n, m;
-
-	if (*p < SEAM_SYSPROF_LFUNC || *p > SEAM_SYSPROF_FFUNC || !ends)
-		return 0;
-	frame->kind = (enum seam_sysprof_frame_kind)*p;
-	frame->value = number_in(v, ends);
-	frame->line = 0;
-	n = bytes_to(ends);
-	if (*p != SEAM_SYSPROF_LFUNC)
-		return 1 + n;
-	rest = ends & (ends - 1);
-	if (rest) {
-		frame->line = number_in(v >> 8 * n, rest >> 8 * n);
-		return 1 + bytes_to(rest);
-	}
-	m = short_uleb(p + 1 + n, &frame->line);
-	return m ? 1 + n + m : 0;
-}
-
-/*
- * Frames that surely fit, in the window and in the array: all but the last few
- * of a stream.  Stops before the first other one.
- */
-static void take_lua(struct seam_sysprof_reader *r)
-{
-	const uint8_t *p = r->cursor.base + r->cursor.pos;
-	const uint8_t *stop = r->cursor.base + r->cursor.size;
-	struct seam_sysprof_frame *frame, *end;
-
-	if (r->lua.n == r->lua.cap)
-		return;
-	frame = r->lua.items + r->lua.n;
-	end = r->lua.items + r->lua.cap;
-	for (; stop - p >= LONGEST_SHORT_FRAME && frame < end; frame++) {
-		size_t n = short_frame(p, frame);
-
-		if (!n)
-			break;
-		p += n;
-	}
-	r->lua.n = (size_t)(frame - r->lua.items);
-	r->cursor.pos = (size_t)(p - r->cursor.base);
-}
-
 static int read_lua(struct seam_sysprof_reader *r, struct seam_err *err)
 {
 	struct seam_cursor *c = &r->cursor;
 
 	for (r->lua.n = 0; !c->error;) {
 		struct seam_sysprof_frame *frame;
-		uint8_t kind;
+		uint8_t kind = byte(c);
 
-		take_lua(r);
-		kind = byte(c);
 		if (kind == SEAM_SYSPROF_FRAMES_END || c->error)
 			break;
 		if (kind < SEAM_SYSPROF_LFUNC || kind > SEAM_SYSPROF_FFUNC)
@@ -323,25 +269,6 @@ static int read_lua(struct seam_sysprof_reader *r, struct seam_err *err)
 		frame->line = kind == SEAM_SYSPROF_LFUNC ? uleb(c) : 0;
 	}
 	return c->error ? fail_at(c, "a Lua stack", err) : 0;
-}
-
-/* The same for addresses of the host; stops before the 0 that ends them. */
-static void take_host(struct seam_sysprof_reader *r)
-{
-	uint64_t *addr = r->host.items + r->host.n;
-	const uint64_t *end = r->host.items + r->host.cap;
-	const uint8_t *p = r->cursor.base + r->cursor.pos;
-	const uint8_t *stop = r->cursor.base + r->cursor.size;
-
-	for (; stop - p >= SHORT_ULEB && addr < end; addr++) {
-		size_t n = short_uleb(p, addr);
-
-		if (!n || !*addr)
-			break;
-		p += n;
-	}
-	r->host.n = (size_t)(addr - r->host.items);
-	r->cursor.pos = (size_t)(p - r->cursor.base);
 }
 
 static int read_host(struct seam_sysprof_reader *r,
@@ -363,14 +290,16 @@ static int read_host(struct seam_sysprof_reader *r,
 			return seam_err_no_memory(err);
 		if (r->host.n == 1)
 			item->callers_offset = c->pos;
-		take_host(r);
 	}
 	return c->error ? fail_at(c, "a host stack", err) : 0;
 }
 
 /* -- samples passed over ------------------------------------------------- */
 
-/* The bytes of a frame as short_frame() reads it; 0 likewise. */
+/*
+ * The bytes of the frame at @p, of which all numbers are short; address and
+ * line are mostly in one word.  0: another frame, or none.
+ */
 static inline size_t skim_frame(const uint8_t *p)
 {
 	uint64_t ends, rest;

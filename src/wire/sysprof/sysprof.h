@@ -15,7 +15,7 @@
  * thread.
  *
  * Progress: every call that returns 1 has moved at least one byte.
- * Cost: about 2 ns a frame.
+ * Cost: about 3 ns a frame.
  *
  * Source: LuaJIT RFC "lua: system-wide profiler", as implemented in
  * tarantool/luajit (lj_sysprof.c, lj_symtab.c); doc/formats/sysprof.md.
