@@ -2,7 +2,6 @@
 /* jitdump.c - record tables, sense checks, the walk, dumps; see jitdump.h */
 #include "wire/jit/jitdump.h"
 
-#include <dwarf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -338,18 +337,6 @@ struct jitdump_printer {
 	uint64_t n_damaged;
 };
 
-/* All fields but the last, whose bytes are printed decoded. */
-static void put_fields(struct seam_line *line, const struct seam_record *table,
-		       const void *in)
-{
-	struct seam_record head = *table;
-
-	head.n_fields--;
-	seam_line_record(line, &head, in);
-}
-
-/* -- records ------------------------------------------------------------ */
-
 static void put_entry(struct seam_line *line,
 		      const struct seam_jitdump_debug_entry *entry)
 {
@@ -365,15 +352,21 @@ static void put_entry(struct seam_line *line,
 		entry->discrim);
 }
 
-/* Returns true for fewer entries than nr_entry, or damaged ones. */
-static bool put_entries(struct seam_line *line, enum seam_endian endian,
-			const struct seam_jitdump_debug_info *info)
+/*
+ * All fields but the last, whose bytes are printed decoded.  Returns true for
+ * fewer entries than nr_entry, or damaged ones.
+ */
+static bool put_debug_info(struct seam_line *line, enum seam_endian endian,
+			   const struct seam_jitdump_debug_info *info)
 {
+	struct seam_record head = seam_jitdump_debug_info_table;
 	struct seam_jitdump_lines lines = seam_jitdump_lines_make(info,
 								  endian);
 	struct seam_jitdump_debug_entry entry;
 	bool is_first = true;
 
+	head.n_fields--;
+	seam_line_record(line, &head, info);
 	seam_line_open(line, "entries", '[');
 	for (; seam_jitdump_line(&lines, &entry); is_first = false) {
 		if (!is_first && !seam_line_is_json(line))
@@ -386,59 +379,6 @@ static bool put_entries(struct seam_line *line, enum seam_endian endian,
 	if (lines.is_stepped)
 		seam_line_mark(line, "stepped", "STEPPED");
 	return lines.is_cut || lines.is_stepped;
-}
-
-/*
- * A pointer of an .eh_frame_hdr as encoded, without its base.
- * Source: LSB 5.0 Core, 10.5, "DWARF Exception Header Encoding".
- */
-static void put_encoded(struct seam_line *line, const char *name,
-			struct seam_cursor *c, uint8_t encoding)
-{
-	int64_t v = 0;
-
-	if (encoding == DW_EH_PE_omit)
-		return;
-	switch (encoding & 0x0f) {
-	case DW_EH_PE_uleb128: v = (int64_t)seam_cursor_uleb128(c); break;
-	case DW_EH_PE_sleb128: v = seam_cursor_sleb128(c); break;
-	case DW_EH_PE_udata2: v = seam_cursor_u16(c); break;
-	case DW_EH_PE_sdata2: v = (int16_t)seam_cursor_u16(c); break;
-	case DW_EH_PE_udata4: v = seam_cursor_u32(c); break;
-	case DW_EH_PE_sdata4: v = (int32_t)seam_cursor_u32(c); break;
-	case DW_EH_PE_absptr:
-	case DW_EH_PE_udata8:
-	case DW_EH_PE_sdata8: v = (int64_t)seam_cursor_u64(c); break;
-	default: seam_cursor_fail(c, -EBADMSG, c->pos);
-	}
-	if (!c->error)
-		seam_line_i64(line, name, v);
-}
-
-static void put_frame_header(struct seam_line *line, enum seam_endian endian,
-			     const struct seam_jitdump_unwinding_info *info)
-{
-	static const char *const names[] = {
-		"version", "eh_frame_ptr_enc", "fde_count_enc", "table_enc",
-	};
-	size_t pos, size = (size_t)info->eh_frame_hdr_size;
-	struct seam_bytes frame = seam_jitdump_eh_frame(info, &pos);
-	/* the header is first or last in the tables */
-	struct seam_cursor c = seam_cursor_make(info->unwinding_data.data +
-						(pos ? 0 : frame.size),
-						size, endian);
-	uint8_t values[SEAM_ARRAY_SIZE(names)];
-
-	if (size < sizeof(values))
-		return;
-	seam_line_open(line, "eh_frame_hdr", '{');
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++) {
-		values[i] = seam_cursor_u8(&c);
-		seam_line_hex(line, names[i], values[i]);
-	}
-	put_encoded(line, "eh_frame_ptr", &c, values[1]);
-	put_encoded(line, "fde_count", &c, values[2]);
-	seam_line_close(line, '}');
 }
 
 static const char *type_name(char buf[32], uint32_t id)
@@ -460,16 +400,11 @@ static void print_record(struct jitdump_printer *d,
 		seam_line_record(&line, table, &record->load);
 		break;
 	case SEAM_JITDUMP_DEBUG_INFO:
-		put_fields(&line, table, &record->debug_info);
-		d->n_damaged += put_entries(&line, d->reader.endian,
-					    &record->debug_info);
+		d->n_damaged += put_debug_info(&line, d->reader.endian,
+					       &record->debug_info);
 		break;
 	case SEAM_JITDUMP_UNWINDING_INFO:
-		put_fields(&line, table, &record->unwinding_info);
-		put_frame_header(&line, d->reader.endian,
-				 &record->unwinding_info);
-		seam_line_data(&line, "unwinding_data",
-			       record->unwinding_info.unwinding_data);
+		seam_line_record(&line, table, &record->unwinding_info);
 		break;
 	case SEAM_JITDUMP_UNKNOWN:
 		seam_line_record(&line, table, &record->prefix);

@@ -265,11 +265,10 @@ struct seam_jit_chunk {
  *	{"offset":40,"type":"JIT_CODE_LOAD","id":0,...,"code":"31c0c3"}
  *	{"type":"note","text":"loads whose two addresses differ","count":1}
  *
- * Entries of DEBUG_INFO and the header of the frame table in UNWINDING_INFO
- * are decoded; "cut":true beside entries: fewer than nr_entry; "stepped":true:
- * their names are damaged.  A record that contradicts itself has
- * "damaged":true and its bytes as "data"; such records and such entries
- * count in *@n_damaged.
+ * Entries of DEBUG_INFO are decoded; "cut":true beside entries: fewer than
+ * nr_entry; "stepped":true: their names are damaged.  A record that
+ * contradicts itself has "damaged":true and its bytes as "data"; such records
+ * and such entries count in *@n_damaged.
  *
  * Returns 0; -ENODATA when the last record is cut; or as
  * seam_jitdump_begin().
