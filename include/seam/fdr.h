@@ -37,7 +37,7 @@
  *
  * At the end.  exit() and return from main() complete the bundle, unless a
  * child still records.  After _exit(), a crash and SIGKILL the recorder
- * completes it; a flight recorder loses everything.
+ * completes the bundle; a flight recorder loses everything.
  *
  * fork().  A child records too, under its own pid, into a log of its own in its
  * parent's bundle, without its parent's records.  A child of a flight recorder
@@ -50,9 +50,9 @@
  *  - Recording changes no register, flag or errno that a function or the
  *    program can see, and allocates nothing by malloc.  Calls of this header
  *    may use malloc where their comment says so.
- *  - A function may be called in a signal handler if its comment says so; the
- *    others neither there nor in a constructor of a library that is loaded by
- *    dlopen().
+ *  - A function may be called in a signal handler if its comment says so; other
+ *    functions neither in handlers nor in a constructor of a library that is
+ *    loaded by dlopen().
  *  - No signal is sent, and no handler of signals is installed.
  *  - A program with AT_SECURE (set-user-ID) never records.
  *
@@ -90,23 +90,23 @@ enum {
 /*
  * Begin to record, and patch the functions that are selected.
  *
- * @options is KEY=VALUE, with ';' between two of them; NULL: those of the
- * environment variable SEAM_TRACE, or none:
+ * @options is KEY=VALUE, with ';' between two options; NULL: the options of the
+ * environment variable SEAM_TRACE, or no options:
  *
  *	functions=GLOB,...	only these functions; as fnmatch(3), of the
  *				symbol's name, or of the name in the source
- *	except=GLOB,...		all but these
+ *	except=GLOB,...		all functions but these
  *	min=TIME		forget calls that are shorter: 500ns, 5us, 1ms
  *	depth=N			forget calls below N others
  *	args=N			with the first N integer arguments, at most 6
  *	flight=1		a flight recorder
  *	trigger=T,...		FUNCTION>TIME or calls:FUNCTION: a flight
  *				recorder, which keeps what led up to the first
- *				one: each thread records half of its memory
- *				after it, then nothing
+ *				hit: each thread records half of its memory
+ *				after the hit, then nothing
  *	out=DIR			the bundle; default NAME-PID.seam in the current
- *				folder.  One that is there becomes DIR.old.  Not
- *				used under "seam record --trace"
+ *				folder.  A bundle that is there becomes DIR.old.
+ *				Not used under "seam record --trace"
  *
  * Without GLOBs no symbols are needed: stripped programs can be recorded.  With
  * GLOBs, the symbols of a stripped program are in its separate debug file,
@@ -127,8 +127,8 @@ enum {
  * thread is in seam_fdr_stop(); -ETIMEDOUT: the recorder does not answer;
  * -ENOMEM; or -errno of the file that could not be made.
  *
- * Threads: any one, not in a handler.  Uses malloc.  Cost: 1 ms, 30 ms to start
- * a recorder, and with GLOBs the reading of all symbols.
+ * Threads: any thread, not in a handler.  Uses malloc.  Cost: 1 ms, 30 ms to
+ * start a recorder, and with GLOBs the reading of all symbols.
  */
 SEAM_FDR_PUBLIC
 int seam_fdr_start(const char *options);
@@ -146,8 +146,8 @@ int seam_fdr_start_why(const char *options, char *why, size_t why_bytes);
  * -EPIPE: the recorder has ended; -ETIMEDOUT: the recorder goes on after 60 s;
  * or the first -errno of a write: the log is valid up to there.
  *
- * Threads: any one, not in a handler.  Cost: 50 ms at least, and a copy of the
- * log, if more than one thread recorded.
+ * Threads: any thread, not in a handler.  Cost: 50 ms at least, and a copy of
+ * the log, if several threads recorded.
  */
 SEAM_FDR_PUBLIC
 int seam_fdr_stop(void);
@@ -161,8 +161,8 @@ int seam_fdr_stop(void);
  * "seam record" use "seam snapshot PID"); -EBUSY: another thread writes; or
  * -errno.
  *
- * Threads: any one, not in a handler; others record meanwhile.  Cost: 100 ms,
- * and a copy of the calls.
+ * Threads: any thread, not in a handler; others record meanwhile.  Cost:
+ * 100 ms, and a copy of the calls.
  */
 SEAM_FDR_PUBLIC
 int seam_fdr_snapshot(const char *folder);
@@ -189,7 +189,7 @@ uint64_t seam_fdr_lost(void);
  * Returns the number of functions with such a name; -ENOENT: no such function
  * has a sled; -EAGAIN: not recording; -ENOMEM.
  *
- * Threads: any one, not in a handler.  Uses malloc, reads all symbols.
+ * Threads: any thread, not in a handler.  Uses malloc, reads all symbols.
  */
 SEAM_FDR_PUBLIC
 int64_t seam_fdr_patch_functions(const char *glob);
@@ -234,7 +234,7 @@ void seam_fdr_log_typed(uint16_t type, const void *data, size_t bytes);
  * used, which views show.
  *
  * Returns -ENOSPC after 1024 types, -EINVAL where @name is empty.  Threads: any
- * one, not in a handler.
+ * thread, not in a handler.
  */
 SEAM_FDR_PUBLIC
 int seam_fdr_register_type(const char *name);
@@ -246,7 +246,7 @@ int seam_fdr_register_type(const char *name);
  * of an interpreter, code made at run time.  At most 255 bytes of @name are
  * used.
  *
- * Returns the id; 0: all 65536 are used.  Threads: any one, not in a
+ * Returns the id; 0: all 65536 are used.  Threads: any thread, not in a
  * handler.  Uses malloc.
  */
 SEAM_FDR_PUBLIC

@@ -42,9 +42,9 @@ def stress(seed, jit, rounds, **env):
         sampled = run("stress.lua", seed, jit, rounds, period, path, **env)
         alone = run("stress.lua", seed, jit, rounds)
         text = pathlib.Path(path + ".figures").read_text()
-    print(f"# seed {seed}, jit {jit}: " + text.replace("\n", "\n# ").rstrip("# \n"))
+    print(f"# seed {seed}, jit {jit}: {text.strip()}")
     figures = {name: float(value) for name, value in
-               re.findall(r"(\w+)=([\d.]+)", text.splitlines()[0])}
+               re.findall(r"(\w+)=([\d.]+)", text)}
     return sampled, alone, figures
 
 

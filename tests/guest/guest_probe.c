@@ -11,7 +11,7 @@
  *
  * Samples are kept in memory and written at the end, one a line, root first:
  *
- *	STATE GUEST_END HOST_END KIND PC|frame;frame;...
+ *	STATE GUEST_END HOST_END|frame;frame;...
  *
  * SEAM_PROBE_CHAOS=1 changes a word that the sample begins with, in each: a
  * register, or a field of the VM's, which gets its value back afterwards.
@@ -50,9 +50,8 @@ enum { LOG_BYTES = 1 << 30 };
 
 /* One sample in the log; then its frames. */
 struct kept {
-	uint8_t vmstate, guest_end, host_end, kind;
+	uint8_t vmstate, guest_end, host_end;
 	uint16_t n_frames;
-	uint64_t first_pc;
 };
 
 struct kept_frame {
@@ -85,10 +84,7 @@ static void keep(void)
 		.vmstate = sample->head.vmstate,
 		.guest_end = sample->head.guest_end,
 		.host_end = sample->head.host_end,
-		.kind = sample->head.n_segments ?
-			sample->activations[0].kind : 9,
-		.n_frames = (uint16_t)sample->n_frames,
-		.first_pc = sample->host[0].pc };
+		.n_frames = (uint16_t)sample->n_frames };
 	uint8_t *to = log_bytes + n_logged;
 
 	if (n_logged + size > LOG_BYTES)
@@ -310,9 +306,8 @@ static void print_samples(FILE *file)
 
 		memcpy(&kept, log_bytes + at, sizeof(kept));
 		at += sizeof(kept);
-		fprintf(file, "%d %d %d %d %lx|", kept.vmstate,
-			kept.guest_end, kept.host_end, kept.kind,
-			kept.first_pc);
+		fprintf(file, "%d %d %d|", kept.vmstate,
+			kept.guest_end, kept.host_end);
 		for (size_t i = kept.n_frames; i-- > 0; ) {
 			memcpy(&frame, log_bytes + at + i * sizeof(frame),
 			       sizeof(frame));

@@ -169,19 +169,11 @@ for line, callees in pairs(calls) do
   end
 end
 local n, guest, host, edges, wrong, unknown, shown = 0, 0, 0, 0, 0, 0, 0
-local by = {}
 for text in io.lines(file) do
-  local vmstate, guest_end, host_end, kind, pc, stack =
-    text:match "^(%d+) (%d+) (%d+) (%d+) (%x+)|(.*)$"
-  local where = vmstate .. "/" .. kind
-  local b = by[where] or { 0, 0, 0, 0, {} }
-  by[where] = b
-  n, b[1] = n + 1, b[1] + 1
-  if guest_end == "0" or guest_end == "2" then guest, b[2] = guest + 1, b[2] + 1
-  elseif #b[5] < (tonumber(os.getenv 'STRESS_PCS') or 3) then
-    b[5][#b[5] + 1] = pc .. ":" .. guest_end
-  end
-  if host_end == "0" then host, b[3] = host + 1, b[3] + 1 end
+  local guest_end, host_end, stack = text:match "^%d+ (%d+) (%d+)|(.*)$"
+  n = n + 1
+  if guest_end == "0" or guest_end == "2" then guest = guest + 1 end
+  if host_end == "0" then host = host + 1 end
   local caller
   for frame in stack:gmatch "[^;]+" do
     local chunk, first, line = frame:match "^L:[^:]*:(.-):(%d+)@(%d+)/%d+$"
@@ -190,10 +182,10 @@ for text in io.lines(file) do
       if caller == 0 then unknown = unknown + 1
       elseif allowed[caller] and allowed[caller][first] then edges = edges + 1
       else
-        wrong, b[4] = wrong + 1, b[4] + 1
+        wrong = wrong + 1
         if shown < 8 and os.getenv "STRESS_SHOW" then
           shown = shown + 1
-          print("wrong", caller, lines[caller], first, lines[first], where, pc, stack)
+          print("wrong", caller, lines[caller], first, lines[first], text)
         end
       end
     end
@@ -204,8 +196,4 @@ end
 local out = assert(io.open(file .. ".figures", "w"))
 out:write(("samples=%d guest=%d host=%d edges=%d wrong=%d unknown=%d\n"):format(n, guest,
   host, edges, wrong, unknown))
-for where, b in pairs(by) do
-  out:write(("  %s: %d, guest %.2f%%, host %.2f%%, wrong %d %s\n"):format(where, b[1],
-    100 * b[2] / b[1], 100 * b[3] / b[1], b[4], table.concat(b[5], " ")))
-end
 out:close()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sysprof_stacks.c - addresses to frames, two stacks to one; sysprof_stacks.h */
+/* sysprof_stacks.c - addresses to frames, two stacks to one */
 #include "model/sysprof/sysprof_stacks.h"
 
 #include <errno.h>

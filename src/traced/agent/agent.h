@@ -25,8 +25,8 @@
  *    account where it loads them: dlopen() and dlclose() are interposed
  *    (interpose/loader.c).
  *  - A program that installs a seccomp filter is no longer sampled: the filter
- *    may kill it for a system call of ours (interpose/seccomp.c).  If the kernel
- *    refuses the filter, the thread is sampled again, and those that follow.
+ *    may kill it for a system call of ours (interpose/seccomp.c).  If the
+ *    kernel refuses the filter, this thread and later threads are sampled.
  *
  * The files are two groups.  handler.c and tick.c run in signal handlers, and
  * tools/check-traced checks what they call; all others run in calls that the

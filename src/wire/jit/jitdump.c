@@ -410,7 +410,8 @@ static void print_record(struct jitdump_printer *d,
 		seam_line_record(&line, table, &record->prefix);
 		seam_line_data(&line, "data", (struct seam_bytes) {
 			d->bytes.data + record->pos + SEAM_JITDUMP_PREFIX_BYTES,
-			record->prefix.total_size - SEAM_JITDUMP_PREFIX_BYTES });
+			record->prefix.total_size -
+			SEAM_JITDUMP_PREFIX_BYTES });
 		break;
 	default:
 		seam_line_record(&line, table, &record->prefix);

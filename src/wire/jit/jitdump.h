@@ -3,8 +3,8 @@
  * jitdump.h - JITDUMP files: code that a just-in-time compiler announced
  *
  * The reader hands out one record at a time, in the order of the file, and
- * borrows everything from the bytes: names, code, tables.  Few real files follow
- * the specification in everything, so only a missing magic number or an unknown
+ * borrows everything from the bytes: names, code, tables.  Few real files
+ * follow the specification in everything, so only a missing magic number or an unknown
  * version is an error; deviations are counted by kind in n_notes.
  *
  * Progress: every call of seam_jitdump_next() that returns true has moved at
