@@ -187,9 +187,6 @@ void seam_agent_mask_begin(struct seam_agent_self *self, uint64_t shown);
 /* For threads that the calling one creates; a number of masks.c's. */
 uint64_t seam_agent_mask_shown(void);
 
-/* Whether thread @tid of this process blocks the signal. */
-bool seam_agent_mask_of(uint32_t tid);
-
 /* See seam_signal_front.defer. */
 bool seam_agent_mask_defer(int signal, siginfo_t *info, ucontext_t *context);
 

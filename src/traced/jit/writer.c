@@ -20,7 +20,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -921,10 +920,20 @@ static int add_move(struct seam_jitdump *dump,
 	return commit(dump, block, size, 1, 0);
 }
 
+/* The entry of @id, or NULL when that code is not loaded. */
+static struct seam_writer_entry *find_entry(const struct seam_jitdump *dump,
+					    uint64_t id)
+{
+	const struct seam_writer_entries *entries = &dump->entries;
+
+	if (!id || id > entries->n || !entries->items[id - 1].is_loaded)
+		return NULL;
+	return &entries->items[id - 1];
+}
+
 static int move_code(struct seam_jitdump *dump, uint64_t id, uint64_t new_addr)
 {
-	struct seam_writer_entry *entry =
-		seam_writer_find_entry(&dump->entries, id);
+	struct seam_writer_entry *entry = find_entry(dump, id);
 	int r = 0;
 
 	if (!entry)
@@ -962,7 +971,7 @@ int seam_jitdump_unload(struct seam_jitdump *dump, uint64_t id)
 	r = enter(dump, &call);
 	if (r)
 		return r;
-	entry = seam_writer_find_entry(&dump->entries, id);
+	entry = find_entry(dump, id);
 	if (entry)
 		unload(dump, entry);
 	return leave(dump, &call, entry ? 0 : -ENOENT);

@@ -25,6 +25,7 @@
 #include <seam/jitdump.h>
 
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 
 #include "ring/link/link_client.h"
@@ -127,11 +128,22 @@ static inline void seam_writer_barrier(void)
 	atomic_thread_fence(memory_order_release);
 }
 
-/* ---- memory.c ---- */
-
 /* @size zeroed bytes in whole pages, not from malloc; or NULL. */
-void *seam_writer_map(size_t size);
-void seam_writer_unmap(void *p, size_t size);
+static inline void *seam_writer_map(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static inline void seam_writer_unmap(void *p, size_t size)
+{
+	if (p)
+		munmap(p, size);
+}
+
+/* ---- memory.c ---- */
 
 /* A block for @size bytes; NULL without memory. */
 struct seam_writer_block *seam_writer_alloc(struct seam_writer_memory *m,
@@ -142,10 +154,6 @@ void seam_writer_free(struct seam_writer_memory *m,
 /* Add code at @addr, without records.  Returns its id; 0 without memory. */
 uint64_t seam_writer_add_entry(struct seam_writer_entries *entries,
 			       uint64_t addr, uint64_t code_size);
-
-/* The entry of @id, or NULL when that is not loaded. */
-struct seam_writer_entry *seam_writer_find_entry(
-		const struct seam_writer_entries *entries, uint64_t id);
 
 /*
  * Free all blocks, of the queue too.  Small ones are not stored to: a child
