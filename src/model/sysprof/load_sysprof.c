@@ -285,7 +285,7 @@ static int read_stream(struct sysprof_loader *l, struct seam_err *err)
 	struct seam_err why = { 0 };
 	int r;
 
-	while ((r = seam_sysprof_skim(&l->reader, &item, &why)) > 0) {
+	while ((r = seam_sysprof_next(&l->reader, &item, &why)) > 0) {
 		r = item.kind == SEAM_SYSPROF_SAMPLE ?
 		    add_sample(l, &item, &why) :
 		    seam_sysprof_names_add(&l->names, &item);
@@ -348,6 +348,7 @@ int seam_load_sysprof(struct seam_profile *profile, struct seam_file *file,
 		r = seam_err_no_memory(err);
 	if (!r) {
 		seam_sysprof_begin(&l.reader, l.bytes);
+		l.reader.skims = true;
 		r = read_stream(&l, err);
 		seam_sysprof_fini(&l.reader);
 	}

@@ -369,7 +369,8 @@ static bool skim_sample(struct seam_sysprof_reader *r,
 }
 
 static int read_sample(struct seam_sysprof_reader *r,
-		       struct seam_sysprof_item *item, struct seam_err *err)
+		       struct seam_sysprof_item *item, bool may_skim,
+		       struct seam_err *err)
 {
 	bool has_lua = seam_vmstate_has_stack(item->vmstate);
 	int rc = 0;
@@ -383,7 +384,7 @@ static int read_sample(struct seam_sysprof_reader *r,
 		return r->cursor.error ?
 		       fail_at(&r->cursor, "a sample of a trace", err) : 1;
 	}
-	if (r->skims && skim_sample(r, item, has_lua))
+	if (may_skim && skim_sample(r, item, has_lua))
 		return 1;
 	if (has_lua)
 		rc = read_lua(r, err);
@@ -410,7 +411,7 @@ static int next_of_profile(struct seam_sysprof_reader *r,
 				    "byte %zu, before its epilogue", c->size);
 	if (header < SEAM_N_VMSTATES) {
 		item->vmstate = (enum seam_vmstate)header;
-		return read_sample(r, item, err);
+		return read_sample(r, item, r->skims, err);
 	}
 	item->is_event = true;
 	if (header == SEAM_SYSPROF_EVENT_LFUNC)
@@ -478,17 +479,6 @@ int seam_sysprof_next(struct seam_sysprof_reader *reader,
 	return rc;
 }
 
-int seam_sysprof_skim(struct seam_sysprof_reader *reader,
-		      struct seam_sysprof_item *item, struct seam_err *err)
-{
-	int rc;
-
-	reader->skims = true;
-	rc = seam_sysprof_next(reader, item, err);
-	reader->skims = false;
-	return rc;
-}
-
 int seam_sysprof_read_frames(struct seam_sysprof_reader *reader,
 			     struct seam_sysprof_item *item,
 			     struct seam_err *err)
@@ -498,7 +488,7 @@ int seam_sysprof_read_frames(struct seam_sysprof_reader *reader,
 	if (!item->is_skimmed)
 		return 1;
 	reader->cursor.pos = item->offset + 1;	/* after the VM's state */
-	rc = read_sample(reader, item, err);
+	rc = read_sample(reader, item, false, err);
 	reader->is_done |= rc < 0;
 	return rc;
 }

@@ -121,14 +121,20 @@ struct seam_sysprof_item {
 	bool is_skimmed;		/* the frames were not read */
 };
 
-/* What seam_sysprof_next() needs; the members are its own. */
+/* What seam_sysprof_next() needs; the members are its own, but .skims. */
 struct seam_sysprof_reader {
 	struct seam_cursor cursor;
 	unsigned int symtab_version;
 	unsigned int version;		/* of the profile; 0: not reached */
 	bool has_trace_addr;		/* version 2: traces have an address */
 	bool is_symtab_read;
-	bool skims;			/* frames are passed over */
+	/*
+	 * The caller's: the frames of a sample, all except the host's leaf, are
+	 * passed over without being read or checked, where that is fast;
+	 * .is_skimmed of the item says so.  For a caller who has seen the same
+	 * bytes.  Cost: half as much.
+	 */
+	bool skims;
 	bool is_done;
 	SEAM_ARRAY(struct seam_sysprof_frame) lua;
 	SEAM_ARRAY(uint64_t) host;
@@ -148,14 +154,6 @@ void seam_sysprof_begin(struct seam_sysprof_reader *reader,
  * position on.
  */
 int seam_sysprof_next(struct seam_sysprof_reader *reader,
-		      struct seam_sysprof_item *item, struct seam_err *err);
-
-/*
- * The same, but the frames of a sample, all except the host's leaf, are passed
- * over without being read or checked, where that is fast; is_skimmed says so.
- * For a caller who has seen the same bytes.  Cost: half as much.
- */
-int seam_sysprof_skim(struct seam_sysprof_reader *reader,
 		      struct seam_sysprof_item *item, struct seam_err *err);
 
 /* Read the frames of @item, the last that was skimmed.  1 or an error. */

@@ -210,17 +210,15 @@ void seam_luajit_walk(const void *object, struct seam_guest_walk *walk,
 
 /* --- names.c --- */
 
-/* The id of a frame's function, with what else the sample has of it. */
+/*
+ * The id of a frame's function, with what else the sample has of the frame.
+ * *@line: of the instruction before the frame's pc; 0: not known.
+ */
 uint32_t seam_luajit_id(const struct seam_luajit *lj,
 			struct seam_guest_walk *walk,
 			const struct seam_luajit_frame *frame,
 			const struct seam_luajit_frame *caller,
-			struct seam_guest_origin *origin);
-
-/* The line of the instruction before @pc; 0: not known. */
-uint32_t seam_luajit_line(const struct seam_luajit *lj,
-			  struct seam_guest_memory *memory, uint64_t proto,
-			  uint64_t pc);
+			struct seam_guest_origin *origin, uint32_t *line);
 
 /* The id of trace @number of the VM at @g, or 0; where it starts. */
 uint32_t seam_luajit_trace(const struct seam_luajit *lj,
