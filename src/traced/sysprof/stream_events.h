@@ -15,7 +15,7 @@
  * what is put is dropped.
  *
  * seam_sysprof_stream_sample() and what it calls run in a signal handler.
- * Threads: one at a time; see profiler_run.h.
+ * Threads: one at a time; see profiler.h.
  */
 #ifndef SEAM_SYSPROF_STREAM_EVENTS_H
 #define SEAM_SYSPROF_STREAM_EVENTS_H
