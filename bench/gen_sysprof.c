@@ -11,7 +11,7 @@
  * in twenty in compiled code.  The same arguments give the same bytes on every
  * machine.
  */
-#include "wire/sysprof/sysprof_write.h"
+#include "wire/sysprof/sysprof.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "wire/sysprof/sysprof_write.h"
+#include "wire/sysprof/sysprof.h"
 
 /* 0 or -ENOMEM, which tests without memory take. */
 static inline int made_put(struct seam_sysprof_buffer *b,

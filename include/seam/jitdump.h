@@ -59,17 +59,17 @@ enum seam_jitdump_format {
 /* Zeroed is the default. */
 struct seam_jitdump_options {
 	/*
-	 * Where the file is made.  NULL: no file if a recorder takes the
-	 * records; else in the first that can be used of $JITDUMPDIR, /tmp,
-	 * $XDG_RUNTIME_DIR, $HOME, the current folder; a perf map is always in
+	 * The folder of the file.  NULL: no file if a recorder takes the
+	 * records; else the first usable folder of $JITDUMPDIR, /tmp,
+	 * $XDG_RUNTIME_DIR, $HOME and the current one; a perf map is always in
 	 * /tmp, where tools look for it.  A folder on a file system mounted
 	 * noexec cannot be used for a dump.
 	 */
 	const char *folder;
 	enum seam_jitdump_format format;
 	/*
-	 * 0: the records of a call are in the file when it returns.
-	 * Else they are buffered until 64 KiB are full, or until
+	 * 0: the records of a call are in the file when the call returns.
+	 * Else records are buffered until 64 KiB are full, or until
 	 * seam_jitdump_flush() or seam_jitdump_close(): a program that is
 	 * killed, or ends without close, loses buffered records.  No other
 	 * call writes them, so flush when compilation pauses.  A stream is
@@ -78,7 +78,7 @@ struct seam_jitdump_options {
 	int is_buffered;
 };
 
-/* Code from an offset on comes from a line, until the next one's offset. */
+/* Code from an offset on, until the next line's offset, is from a line. */
 struct seam_jitdump_line {
 	uint64_t offset;		/* bytes from the start of the code */
 	uint32_t line;			/* from 1; 0: no source */
@@ -97,8 +97,8 @@ struct seam_jitdump_unwinding {
 	const void *eh_frame_hdr;
 	uint64_t eh_frame_hdr_size;	/* bytes */
 	/*
-	 * Bytes of them that are in memory there; or 0.  perf counts that memory
-	 * as part of the function: other code must not be in it.
+	 * Bytes of these tables that are in memory there; or 0.  perf counts
+	 * that memory as part of the function: other code must not be in it.
 	 */
 	uint64_t mapped_size;
 };
@@ -147,15 +147,17 @@ int seam_jitdump_load(struct seam_jitdump *dump,
 
 /*
  * Code @id is at @new_addr from now on, unchanged.  Returns as above; -ENOENT
- * when there is no such code (any more), -ENODATA when its load was lost.
+ * when there is no such code (any more), -ENODATA when the load of the code was
+ * lost.
  */
 SEAM_JITDUMP_PUBLIC
 int seam_jitdump_move(struct seam_jitdump *dump, uint64_t id,
 		      uint64_t new_addr);
 
 /*
- * Code @id is gone.  The formats have no record for that; but a child that is
- * forked later does not inherit it.  Returns 0, -ENOENT or -EBUSY.
+ * Code @id is gone.  The formats have no record for the end of code; but a
+ * child that is forked later does not inherit this code.  Returns 0, -ENOENT
+ * or -EBUSY.
  */
 SEAM_JITDUMP_PUBLIC
 int seam_jitdump_unload(struct seam_jitdump *dump, uint64_t id);
@@ -169,8 +171,8 @@ SEAM_JITDUMP_PUBLIC
 int seam_jitdump_flush(struct seam_jitdump *dump);
 
 /*
- * Pieces of code and moves that were lost, so far.  Those that are buffered or
- * queued are not among them.
+ * Pieces of code and moves that were lost, so far; records that are buffered or
+ * queued are not lost.
  */
 SEAM_JITDUMP_PUBLIC
 uint64_t seam_jitdump_lost(const struct seam_jitdump *dump);

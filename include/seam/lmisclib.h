@@ -2,9 +2,9 @@
 /*
  * seam/lmisclib.h - sysprof, a sampling profiler of C and Lua, for LuaJIT
  *
- * The C API of LuaJIT's sysprof, for a LuaJIT that has none: the names, types
- * and contracts of its RFC, and those of the implementation in
- * tarantool/luajit, which differ in spelling (both are here).
+ * The C API of LuaJIT's sysprof, for a LuaJIT that was built without it: the
+ * names, types and contracts of its RFC, and those of the implementation in
+ * tarantool/luajit, which differ in spelling (both spellings are here).
  *
  *	luaM_sysprof_configure(&(struct luam_sysprof_config){
  *		.writer = writer, .on_stop = on_stop });
@@ -16,19 +16,20 @@
  *	luaM_sysprof_report(&counters);
  *
  * Build with "pkg-config --cflags --libs seam-sysprof", with which
- * <lmisclib.h> is found too.  LuaJIT's own library is not linked: its API is
- * that of the process.  seam-sysprof(3) has the Lua API, and where both differ
- * from the original.
+ * <lmisclib.h> is found too.  LuaJIT's own library is not linked: its functions
+ * are those that the process has.  seam-sysprof(3) has the Lua API, and the
+ * differences of both APIs from the original.
  *
  * There is one profiler a process.  It samples the thread that started it, at
  * each interval of that thread's CPU time, by SIGURG, whatever runs there:
  * VM, C, or C called by the VM.
  *
- * Threads: any may call.  During another's start or stop, start and stop fail
- * with PROFILE_ERRRUN, and the others with PROFILE_ERRUSE.
+ * Threads: any thread may call.  While another thread starts or stops the
+ * profiler, luaM_sysprof_start() and luaM_sysprof_stop() fail with
+ * PROFILE_ERRRUN, all other functions with PROFILE_ERRUSE.
  *
- * In a forked child the profiler is idle, and nothing of the parent's is
- * written or freed there.
+ * In a forked child the profiler is idle; the child neither writes nor frees
+ * what its parent's run has.
  *
  * Source: the RFC "lua: system-wide profiler"; src/lmisclib.h of
  * tarantool/luajit, b52fe979.
@@ -61,13 +62,13 @@ enum luam_sysprof_mode {
 	LUAM_SYSPROF_CALLGRAPH,
 };
 
-/* What the functions return; names of the implementation and of the RFC. */
+/* Return values, by the implementation's names and by the RFC's. */
 enum {
 	PROFILE_SUCCESS = 0,
 	PROFILE_ERRUSE = 1,	/* wrong use */
-	PROFILE_ERRRUN = 2,	/* a profiler runs, or none does */
+	PROFILE_ERRRUN = 2,	/* a profiler runs, or does not run */
 	PROFILE_ERRMEM = 3,	/* no memory */
-	PROFILE_ERRIO = 4,	/* errno says which */
+	PROFILE_ERRIO = 4,	/* errno is the cause */
 
 	SYSPROF_SUCCESS = PROFILE_SUCCESS,
 	SYSPROF_ERRUSE = PROFILE_ERRUSE,
@@ -76,7 +77,7 @@ enum {
 	SYSPROF_ERRIO = PROFILE_ERRIO,
 };
 
-/* Samples by the state of the VM, in the order of the states; then all. */
+/* Samples by the state of the VM, in the order of the states; their sum. */
 struct luam_sysprof_counters {
 	uint64_t vmst_interp;
 	uint64_t vmst_lfunc;
@@ -93,11 +94,12 @@ struct luam_sysprof_counters {
 
 struct luam_sysprof_options {
 	enum luam_sysprof_mode mode;
-	/* CPU time between two samples, ms; more than 2^31 - 1 is that. */
+	/* CPU time between two samples, ms; at most 2^31 - 1 is used. */
 	uint64_t interval;
 	/*
-	 * Where events are collected until it is full: @len bytes of the
-	 * caller's, until on_stop.  Not used in DEFAULT mode.
+	 * A buffer of @len bytes, in which events are collected until the
+	 * buffer is full.  The profiler uses it until on_stop; not in DEFAULT
+	 * mode.
 	 */
 	uint8_t *buf;
 	size_t len;
@@ -105,21 +107,23 @@ struct luam_sysprof_options {
 };
 
 /*
- * Write @len bytes at *@data.  It runs in a signal handler: signal-safety(7)
- * has what it may call.  Returns @len; less is an error, with its errno.  It
- * may set *@data to another buffer of the same size, which is then filled; to
- * NULL to end profiling.  After either the profiler is halted until
+ * Write @len bytes at *@data.  A writer runs in a signal handler:
+ * signal-safety(7) lists the functions that it may call.  Returns @len; a
+ * smaller number is an error, whose cause is errno.  A writer may set *@data to
+ * another buffer of the same size, which is filled next, or to NULL, which ends
+ * profiling.  After an error or NULL the profiler is halted until
  * luaM_sysprof_stop().
  */
 typedef size_t (*luam_Sysprof_writer)(const void **data, size_t len,
 				      void *ctx);
 
 /*
- * The profiler stopped, and uses @ctx and @buf no longer; or it did not
- * start.  @buf is the buffer of the options, or the last one of the writer's,
- * which may be NULL.  It runs in the thread that starts or stops.
- * Returns 0 on success.  Called once for each luaM_sysprof_start() that is not
- * in DEFAULT mode or that fails; by luaM_sysprof_stop(), or by lua_close().
+ * The profiler stopped, and uses @ctx and @buf no longer; or the profiler did
+ * not start.  @buf is the buffer of the options, or the last buffer that the
+ * writer set, which may be NULL.  on_stop runs in the thread that starts or
+ * stops the profiler.  Returns 0 on success.  Called once for each
+ * luaM_sysprof_start() that is not in DEFAULT mode or that fails; by
+ * luaM_sysprof_stop(), or by lua_close().
  */
 typedef int (*luam_Sysprof_on_stop)(void *ctx, uint8_t *buf);
 
@@ -138,28 +142,29 @@ struct luam_sysprof_config {
 };
 
 /*
- * Set all three at once: what is NULL is then not set.  PROFILE_ERRUSE: a
- * profiler runs, or @config is NULL.
+ * Set all three functions; a member that is NULL unsets that function.
+ * PROFILE_ERRUSE: the profiler runs, or @config is NULL.
  */
 LUAMISC_API int
 luaM_sysprof_configure(const struct luam_sysprof_config *config);
 
 /*
- * Set one.  PROFILE_ERRUSE: a profiler runs; or a NULL, which only the
- * backtracer may be.
+ * Set one function.  PROFILE_ERRUSE: the profiler runs; or @writer or @on_stop
+ * is NULL.
  */
 LUAMISC_API int luaM_sysprof_set_writer(luam_Sysprof_writer writer);
 LUAMISC_API int luaM_sysprof_set_on_stop(luam_Sysprof_on_stop on_stop);
 LUAMISC_API int luaM_sysprof_set_backtracer(luam_Sysprof_backtracer backtracer);
 
 /*
- * Start.  Each failure calls on_stop, if that is set:
+ * Start the profiler.  Each failure calls on_stop, if that is set:
  * PROFILE_ERRRUN  a profiler of this process runs: this one, another copy of
  *                 this library, LuaJIT's jit.p, or the agent of a recorder
- * PROFILE_ERRUSE  @opt is NULL; the mode is none; not DEFAULT mode, and a
- *                 buffer, a writer or on_stop is missing; an interval of 0
+ * PROFILE_ERRUSE  @opt is NULL; the mode is not one of enum luam_sysprof_mode;
+ *                 LEAF or CALLGRAPH mode without a buffer, a writer or
+ *                 on_stop; an interval of 0
  * PROFILE_ERRMEM  no memory, in the VM or for the profiler
- * PROFILE_ERRIO   errno: that of the writer; or of the system call by which
+ * PROFILE_ERRIO   errno is the writer's; or that of the system call by which
  *                 samples are requested; or ENOTSUP for a VM that is not
  *                 supported: seam_sysprof_refusal() has the reason
  */
@@ -167,16 +172,18 @@ LUAMISC_API int luaM_sysprof_start(lua_State *L,
 				   const struct luam_sysprof_options *opt);
 
 /*
- * Stop, from any thread.
- * PROFILE_ERRRUN  it does not run
- * PROFILE_ERRUSE  another VM than @L started it; or called in its handler
- * PROFILE_ERRIO   stopped, but errno is that of the writer or on_stop
+ * Stop the profiler, from any thread.
+ * PROFILE_ERRRUN  the profiler does not run
+ * PROFILE_ERRUSE  a VM other than @L started it; or the call is in the
+ *                 profiler's signal handler
+ * PROFILE_ERRIO   the profiler stopped, and the writer or on_stop failed: errno
+ *                 is the cause
  */
 LUAMISC_API int luaM_sysprof_stop(lua_State *L);
 
 /*
- * The counters of the last run; 0 before the first.  PROFILE_ERRUSE: it runs,
- * or @counters is NULL.
+ * The counters of the last run; 0 before the first run.  PROFILE_ERRUSE: the
+ * profiler runs, or @counters is NULL.
  */
 LUAMISC_API int luaM_sysprof_report(struct luam_sysprof_counters *counters);
 

@@ -122,6 +122,20 @@ def run(*words, **options):
                           errors="replace", check=False, **options)
 
 
+def seam(*words, status=0):
+    """What the program prints; it ends with @status."""
+    result = run(SEAM, *words, stdin=subprocess.DEVNULL)
+    equal(result.returncode, status, f"{words}: {result.stderr}")
+    return result.stdout
+
+
+def folded(*words):
+    """(frames, count) of each line of folded stacks."""
+    lines = seam("convert", "--to", "folded", *words).splitlines()
+    return [(stack.split(";"), int(n)) for stack, n in
+            (line.rsplit(" ", 1) for line in lines)]
+
+
 def record(*words, **options):
     return run(SEAM, "record", *words, **options)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A program in Lua and C, recorded: test_guest_program.py SEAM
+"""A program in Lua and C, recorded: test_guest_program.py SEAM AGENT
 
 The program of the sysprof RFC: fib() in Lua and fib() in C, called by FFI, with
 the CPU time of each, which the program measures itself.  Prints TAP.
@@ -12,13 +12,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
-import tap
+from record_lib import FOLDER, SEAM, compile_c, folded, run_tests, seam
 
-SEAM = os.path.abspath(sys.argv[1])
-FOLDER = tempfile.mkdtemp(prefix="seam-guest-program-")
+shutil.copy(sys.argv[2], FOLDER)    # where 'seam record' finds it
 C = """
 __attribute__((noinline)) int c_payload(int n)
 { return n <= 1 ? n : c_payload(n - 1) + c_payload(n - 2); }
@@ -60,13 +58,6 @@ payload(tonumber(arg[1]), long(lua_payload), long(C.c_payload))
 LUA_PAYLOAD, PAYLOAD = "lua_payload rfc.lua:5", "payload rfc.lua:23"
 
 
-def seam(*words):
-    done = subprocess.run([SEAM, *words], capture_output=True, text=True,
-                          timeout=120, stdin=subprocess.DEVNULL)
-    assert done.returncode == 0, f"{words}: {done.returncode} {done.stderr}"
-    return done.stdout
-
-
 def record(*options):
     """The recording, and the CPU time of both payloads in seconds."""
     name = f"rfc{''.join(options)}.seam"
@@ -76,17 +67,10 @@ def record(*options):
     return name, lua, c
 
 
-def folded(name, *words):
-    lines = seam("convert", "--to", "folded", "--weight", *words,
-                 name).splitlines()
-    return [(stack.split(";"), int(n)) for stack, n in
-            (line.rsplit(" ", 1) for line in lines)]
-
-
 def check(*options):
     """All that is promised about a recording of the program."""
     name, lua, c = record(*options)
-    stacks = folded(name)
+    stacks = folded("--weight", name)
     total = sum(n for _, n in stacks)
     under = [(stack, n) for stack, n in stacks if PAYLOAD + "_[g]" in stack]
     in_c = sum(n for stack, n in under if "c_payload" in stack)
@@ -120,7 +104,7 @@ def test_interpreted_functions_have_their_share_under_one_root():
     assert rows["LFUNC"] + rows["CFUNC"] > 0.95 * sum(rows.values()), rows
     assert "TRACE" not in rows, rows
     # the VM's own function between both has the name that vmdef.lua gives it
-    chains = [stack for stack, _ in folded(name) if "c_payload" in stack and
+    chains = [stack for stack, _ in folded("--weight", name) if "c_payload" in stack and
               PAYLOAD + "_[g]" in stack]
     calls = {stack[stack.index(PAYLOAD + "_[g]") + 1] for stack in chains}
     assert calls == {"timed rfc.lua:10_[g]"}, calls
@@ -178,10 +162,5 @@ def test_a_thread_that_waits_in_a_handler_is_sampled_on():
 
 os.chdir(FOLDER)
 open("rfc.lua", "w").write(LUA)
-open("payload.c", "w").write(C)
-subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", "-o",
-                "libpayload.so", "payload.c"], check=True)
-try:
-    sys.exit(tap.run(tap.promises(globals())))
-finally:
-    shutil.rmtree(FOLDER)
+compile_c("libpayload.so", C, "-g", "-shared", "-fPIC")
+sys.exit(run_tests(globals()))

@@ -12,28 +12,15 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
-import tap
+import record_lib
+from record_lib import FOLDER, run, run_tests, seam
 from tap import Skip
 
-SEAM, GENERATOR = map(os.path.abspath, sys.argv[1:3])
-FOLDER = tempfile.mkdtemp(prefix="seam-guest-")
+GENERATOR = os.path.abspath(sys.argv[2])
 FILE = "app.data"
 LUA = "\n".join(["-- app", "local function lua_payload(n)", "  local a = n",
                  "  return a > 0 and lua_payload(a - 1)", "end"]) + "\n"
-
-
-def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, timeout=60,
-                          stdin=subprocess.DEVNULL)
-
-
-def seam(*words, status=0):
-    done = run(SEAM, *words)
-    assert done.returncode == status, f"{words}: {done.returncode} " \
-        f"{done.stderr} {done.stdout[:300]}"
-    return done.stdout
 
 
 def rows(*words):
@@ -43,9 +30,8 @@ def rows(*words):
 
 def folded(*words):
     counts = collections.Counter()
-    for line in seam("convert", "--to", "folded", *words, FILE).splitlines():
-        stack, count = line.rsplit(" ", 1)
-        counts[stack] += int(count)
+    for stack, n in record_lib.folded(*words, FILE):
+        counts[";".join(stack)] += n
     return counts
 
 
@@ -193,7 +179,4 @@ def test_perf_shows_the_native_half():
 os.chdir(FOLDER)
 open("app.lua", "w").write(LUA)
 subprocess.run([GENERATOR, FILE], check=True)
-try:
-    sys.exit(tap.run(tap.promises(globals())))
-finally:
-    shutil.rmtree(FOLDER)
+sys.exit(run_tests(globals()))

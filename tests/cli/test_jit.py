@@ -5,12 +5,13 @@
 For each recording of the corpus that has a dump, the oracle is what perf
 script printed after perf inject --jit had turned the dump into thousands of
 files.  Seam reads the recording and the dump as they are.  Frame by frame: what
-perf resolved, Seam resolves too, to the same name.
+perf resolved, Seam resolves too, to the same name; and after seam inject perf
+resolves what it did after its own.
 """
 import collections
+import functools
 import gzip
 import json
-import lzma
 import os
 import re
 import shutil
@@ -19,9 +20,11 @@ import sys
 import tempfile
 
 import corpus
+import tap
 
-SEAM = sys.argv[1]
-# Copies of the stack, unwound by the CFI of the runtime and of its JIT code.
+SEAM = os.path.abspath(sys.argv[1])
+# Copies of the stack, unwound by the CFI of the runtime and of its JIT code;
+# another libpython than the recorded one ends perf's unwinding early.
 DWARF = ("cpython313-perfjit-dwarf",)
 LIBPYTHON = "/home/.pyenv/versions/3.13.0/lib/libpython3.13.so.1.0"
 LIBPYTHON_ID = "d11d13fb0f82d32f3da1221ffd551ab179afb423"
@@ -31,13 +34,17 @@ FRAME = re.compile(r"\s+([0-9a-f]+) (.*) \((.*)\)$")
 SAMPLE = re.compile(r".*?\s(-?\d+)/(-?\d+)\s+(\d+)\.(\d{6}):\s")
 
 
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True,
+                          errors="backslashreplace", timeout=120,
+                          env=dict(os.environ, HOME="/nonexistent"))
+
+
 def unpack(folder, into):
     """The recording and its dumps, in one folder of our own."""
     for path in sorted(folder.iterdir()):
         if path.suffix == ".xz":
-            with lzma.open(path) as packed, \
-                    open(os.path.join(into, path.stem), "wb") as out:
-                shutil.copyfileobj(packed, out)
+            corpus.unpacked(path, into)
         elif path.suffix in (".dump", ".map") or path.name == "perf.data":
             shutil.copy(path, into)
 
@@ -157,37 +164,84 @@ def ends_at_the_file(data):
         sum(row["self"] for row in parsed["rows"]) == parsed["samples"] > 0
 
 
-def main():
-    root = corpus.ROOT / "jit"
-    folders = sorted(p.parent for p in root.glob("*/injected.script.txt.gz"))
-    failed = not folders
-    print(f"1..{len(folders) + 1}")
-    for i, folder in enumerate(folders, 1):
-        with tempfile.TemporaryDirectory(prefix="seam-jit-") as into:
-            unpack(folder, into)
-            is_dumped = folder.name in DWARF
-            libpython = find_libpython() if is_dumped else None
-            if is_dumped and not libpython:
-                good = ends_at_the_file(os.path.join(into, "perf.data"))
-                failed |= not good
-                print(f"{'ok' if good else 'not ok'} {i} - {folder.name}: "
-                      "stacks end at a file that is not here")
-                continue
-            n_perf, n_same, n_seam, other = \
-                compare_dumps(folder, into, libpython) if is_dumped else \
-                compare(folder, into)
-        good = n_perf > 0 and n_same == n_perf and n_seam >= n_perf
-        failed |= not good
-        print(f"{'ok' if good else 'not ok'} {i} - {folder.name}: what perf "
-              f"inject resolved, by the same name")
-        print(f"# perf {n_perf} JIT frames, Seam {n_seam}, same {n_same}"
-              + (f"; other: {other.most_common(5)}" if other else ""),
-              flush=True)
-    good = advises_none(root / "erlang25-jpperf-dump")
-    failed |= not good
-    print(f"{'ok' if good else 'not ok'} {len(folders) + 1} - no advice to "
-          "make a dump where one was announced")
-    return failed
+def check_names(folder):
+    with tempfile.TemporaryDirectory(prefix="seam-jit-") as into:
+        unpack(folder, into)
+        is_dumped = folder.name in DWARF
+        libpython = find_libpython() if is_dumped else None
+        if is_dumped and not libpython:
+            assert ends_at_the_file(os.path.join(into, "perf.data"))
+            return
+        n_perf, n_same, n_seam, other = \
+            compare_dumps(folder, into, libpython) if is_dumped else \
+            compare(folder, into)
+    print(f"# perf {n_perf} JIT frames, Seam {n_seam}, same {n_same}")
+    assert n_perf > 0 and n_same == n_perf and n_seam >= n_perf, \
+        other.most_common(5)
 
 
-sys.exit(main())
+def check_injected(folder):
+    """Sample by sample: the time and the names of JIT code."""
+    with tempfile.TemporaryDirectory(prefix="seam-jit-") as into:
+        unpack(folder, into)
+        done = run(SEAM, "inject", "-o", into + "/out", into + "/perf.data")
+        assert done.returncode == 0, done.stderr
+        ours = run("perf", "script", "-i", into + "/out/data", "-F",
+                   "comm,tid,time,ip,sym,dso").stdout
+    with gzip.open(folder / "injected.script.txt.gz", "rt",
+                   errors="replace") as theirs:
+        n = compare_injected(jit_frames(theirs), ours)
+    print(f"# {n} frames of JIT code")
+
+
+def jit_frames(lines):
+    """Per sample the name of each frame, or None where it is no JIT's."""
+    samples, frames = [], None
+    for line in lines:
+        frame = re.match(r"\s+[0-9a-f]+ (.*) \((.*)\)$", line)
+        if frame and frames is not None:
+            name = re.sub(r"\+0x[0-9a-f]+$", "", frame[1])
+            frames.append(name if "/jitted-" in frame[2] else None)
+        elif re.search(r"\d+\.\d+:", line) and "PERF_RECORD" not in line:
+            frames = []
+            samples.append(frames)
+    return samples
+
+
+def compare_injected(theirs, script):
+    ours = jit_frames(script.splitlines())
+    assert len(ours) == len(theirs), (len(ours), len(theirs))
+    n = 0
+    for a, b in zip(theirs, ours):
+        assert len(a) == len(b), (a, b)
+        for x, y in zip(a, b):
+            assert x is None or x == y, (x, y)
+            n += y is not None
+    return n
+
+
+def test_no_advice_to_make_a_dump_where_one_was_announced():
+    assert advises_none(corpus.ROOT / "jit" / "erlang25-jpperf-dump")
+
+
+def test_dump_reads_every_dump():
+    paths = sorted((corpus.ROOT / "jit").rglob("jit-*.dump*"))
+    assert paths, "no dumps"
+    with tempfile.TemporaryDirectory(prefix="seam-jit-") as into:
+        for path in paths:
+            done = run(SEAM, "dump", "--json", corpus.unpacked(path, into))
+            assert done.returncode in (0, 3), (path, done.stderr)
+            assert any(json.loads(line)["type"] == "JIT_CODE_LOAD"
+                       for line in done.stdout.splitlines()), path
+
+
+FOLDERS = sorted(p.parent for p in
+                 (corpus.ROOT / "jit").glob("*/injected.script.txt.gz"))
+assert FOLDERS, "no recordings"
+sys.exit(tap.run(
+    [(f"{folder.name}: what perf inject resolved, by the same name",
+      functools.partial(check_names, folder)) for folder in FOLDERS] +
+    [(f"{folder.name}: after seam inject, perf finds the same",
+      functools.partial(check_injected, folder)) for folder in FOLDERS
+     if folder.name not in DWARF + MAP_ONLY] +
+    tap.promises(globals())))

@@ -5,7 +5,7 @@
  * Oracle: a line for the header, for each record the reader gives, for each
  * damaged one and for each note; in the text nothing acts on a terminal.
  */
-#include "wire/jit/jitdump_print.h"
+#include "wire/jit/jitdump.h"
 #include "wire/jit/perf_map.h"
 
 #include <stdlib.h>

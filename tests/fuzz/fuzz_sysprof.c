@@ -9,8 +9,7 @@
  * stack that LuaJIT's parser would make has no more than it may.
  */
 #include "model/sysprof/load_sysprof.h"
-#include "wire/sysprof/sysprof_print.h"
-#include "wire/sysprof/sysprof_write.h"
+#include "wire/sysprof/sysprof.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -42,9 +42,9 @@ def stress(seed, jit, rounds, **env):
         sampled = run("stress.lua", seed, jit, rounds, period, path, **env)
         alone = run("stress.lua", seed, jit, rounds)
         text = pathlib.Path(path + ".figures").read_text()
-    print(f"# seed {seed}, jit {jit}: " + text.replace("\n", "\n# ").rstrip("# \n"))
+    print(f"# seed {seed}, jit {jit}: {text.strip()}")
     figures = {name: float(value) for name, value in
-               re.findall(r"(\w+)=([\d.]+)", text.splitlines()[0])}
+               re.findall(r"(\w+)=([\d.]+)", text)}
     return sampled, alone, figures
 
 
@@ -109,16 +109,6 @@ def test_corrupted_samples_harm_nothing():
         assert f["samples"] > int(ROUNDS) / 8, f
         # it was corrupted, and that was seen
         assert f["guest"] < 0.98 * f["samples"], f
-
-
-def test_lua_and_c_have_the_time_that_they_take():
-    for jit in "off", "on":
-        text = run("payloads.lua", jit, PERIOD_US)
-        print("# " + text.strip())
-        f = {name: float(value) for name, value in
-             re.findall(r"(\w+)=([\d.]+)", text)}
-        assert f["complete"] >= 99.5, text
-        assert abs(f["lua_sampled"] - f["lua_spent"]) <= 2, text
 
 
 sys.exit(tap.run(tap.promises(globals())))

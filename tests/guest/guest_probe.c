@@ -6,14 +6,12 @@
  *	probe.start(100)		-- microseconds of CPU time; 0: after
  *					-- each instruction
  *	...
- *	local t = probe.stop("samples.txt")
+ *	probe.stop("samples.txt")
  *	probe.call(f, ...)		-- lua_call(), from C
  *
  * Samples are kept in memory and written at the end, one a line, root first:
  *
- *	STATE GUEST_END HOST_END KIND PC SAMPLES|frame;frame;...
- *
- * Equal samples that follow each other are one line.
+ *	STATE GUEST_END HOST_END|frame;frame;...
  *
  * SEAM_PROBE_CHAOS=1 changes a word that the sample begins with, in each: a
  * register, or a field of the VM's, which gets its value back afterwards.
@@ -41,8 +39,6 @@ extern const char *luaL_optlstring(struct lua_State *, int, const char *,
 				   size_t *);
 extern int luaL_error(struct lua_State *, const char *, ...);
 extern void lua_createtable(struct lua_State *, int, int);
-extern void lua_pushnumber(struct lua_State *, double);
-extern void lua_pushstring(struct lua_State *, const char *);
 extern void lua_pushcclosure(struct lua_State *,
 			     int (*)(struct lua_State *), int);
 extern void lua_setfield(struct lua_State *, int, const char *);
@@ -54,10 +50,8 @@ enum { LOG_BYTES = 1 << 30 };
 
 /* One sample in the log; then its frames. */
 struct kept {
-	uint8_t vmstate, guest_end, host_end, kind;
+	uint8_t vmstate, guest_end, host_end;
 	uint16_t n_frames;
-	uint32_t n;			/* equal ones */
-	uint64_t first_pc;
 };
 
 struct kept_frame {
@@ -68,8 +62,7 @@ struct kept_frame {
 
 static struct seam_guest_sample *sample;
 static uint8_t *log_bytes;
-static size_t n_logged, n_samples, n_dropped, n_throttled;
-static uint64_t spent_ns, longest_ns;
+static size_t n_logged;
 static int event_fd = -1;
 static bool is_chaos;
 static uint64_t main_thread, main_vm;	/* that start() was called in */
@@ -83,55 +76,19 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Whether the sample is the one at @last, but for its program counter. */
-static bool is_equal(const uint8_t *last, const struct kept *kept)
-{
-	struct kept other;
-	struct kept_frame frame;
-
-	memcpy(&other, last, sizeof(other));
-	if (other.vmstate != kept->vmstate || other.kind != kept->kind ||
-	    other.guest_end != kept->guest_end || kept->guest_end ||
-	    other.host_end != kept->host_end || kept->host_end ||
-	    other.n_frames != kept->n_frames)
-		return false;
-	last += sizeof(other);
-	for (size_t i = 0; i < kept->n_frames; i++, last += sizeof(frame)) {
-		memcpy(&frame, last, sizeof(frame));
-		if (frame.frame.id != sample->frames[i].id ||
-		    frame.frame.place != sample->frames[i].place)
-			return false;
-	}
-	return true;
-}
-
 static void keep(void)
 {
-	static size_t last;
 	size_t size = sizeof(struct kept) +
 		      sample->n_frames * sizeof(struct kept_frame);
 	struct kept kept = {
-		.n = 1,
 		.vmstate = sample->head.vmstate,
 		.guest_end = sample->head.guest_end,
 		.host_end = sample->head.host_end,
-		.kind = sample->head.n_segments ?
-			sample->activations[0].kind : 9,
-		.n_frames = (uint16_t)sample->n_frames,
-		.first_pc = sample->host[0].pc };
+		.n_frames = (uint16_t)sample->n_frames };
 	uint8_t *to = log_bytes + n_logged;
 
-	n_samples++;
-	if (n_logged && is_equal(log_bytes + last, &kept)) {
-		memcpy(&kept, log_bytes + last, sizeof(kept));
-		kept.n++;
-		memcpy(log_bytes + last, &kept, sizeof(kept));
-		return;
-	}
-	if (n_logged + size > LOG_BYTES) {
-		n_dropped++;
-		return;
-	}
+	if (n_logged + size > LOG_BYTES)
+		abort();
 	memcpy(to, &kept, sizeof(kept));
 	to += sizeof(kept);
 	for (size_t i = 0, segment = 0, n = 0; i < sample->n_frames; i++) {
@@ -145,7 +102,6 @@ static void keep(void)
 		memcpy(to, &frame, sizeof(frame));
 		to += sizeof(frame);
 	}
-	last = n_logged;
 	n_logged += size;
 }
 
@@ -222,15 +178,10 @@ static void take_corrupted(const ucontext_t *context)
 
 static void take(const ucontext_t *context)
 {
-	uint64_t start = now_ns(), spent;
-
 	if (is_chaos)
 		take_corrupted(context);
 	else
 		seam_guest_take(context, sample);
-	spent = now_ns() - start;
-	spent_ns += spent;
-	longest_ns = spent > longest_ns ? spent : longest_ns;
 	keep();
 }
 
@@ -242,9 +193,7 @@ static void on_tick(int signal, siginfo_t *info, void *context)
 
 	(void)signal;
 	(void)info;
-	if (start < rest_until) {
-		n_throttled++;
-	} else {
+	if (start >= rest_until) {
 		take(context);
 		rest_until = 2 * now_ns() - start;
 	}
@@ -314,8 +263,7 @@ static int start(struct lua_State *lua)
 
 	if (seam_self_refresh() < 0 || seam_guest_refresh() < 0)
 		return luaL_error(lua, "refused: %s", seam_guest_refusal());
-	n_logged = n_samples = n_dropped = n_throttled = 0;
-	spent_ns = longest_ns = 0;
+	n_logged = 0;
 	is_chaos = getenv("SEAM_PROBE_CHAOS") != NULL;
 	getcontext(&context);
 	seam_guest_take(&context, sample);
@@ -358,9 +306,8 @@ static void print_samples(FILE *file)
 
 		memcpy(&kept, log_bytes + at, sizeof(kept));
 		at += sizeof(kept);
-		fprintf(file, "%d %d %d %d %lx %u|", kept.vmstate,
-			kept.guest_end, kept.host_end, kept.kind,
-			kept.first_pc, kept.n);
+		fprintf(file, "%d %d %d|", kept.vmstate,
+			kept.guest_end, kept.host_end);
 		for (size_t i = kept.n_frames; i-- > 0; ) {
 			memcpy(&frame, log_bytes + at + i * sizeof(frame),
 			       sizeof(frame));
@@ -371,12 +318,6 @@ static void print_samples(FILE *file)
 			fputc('\n', file);
 		at += kept.n_frames * sizeof(frame);
 	}
-}
-
-static void set(struct lua_State *lua, const char *name, double value)
-{
-	lua_pushnumber(lua, value);
-	lua_setfield(lua, -2, name);
 }
 
 static int stop(struct lua_State *lua)
@@ -395,14 +336,7 @@ static int stop(struct lua_State *lua)
 		print_samples(file);
 		fclose(file);
 	}
-	lua_createtable(lua, 0, 0);
-	set(lua, "samples", (double)n_samples);
-	set(lua, "dropped", (double)n_dropped);
-	set(lua, "throttled", (double)n_throttled);
-	set(lua, "average_ns", n_samples ? (double)spent_ns /
-						   (double)n_samples : 0);
-	set(lua, "longest_ns", (double)longest_ns);
-	return 1;
+	return 0;
 }
 
 /* call(f, ...): as lua_call() of a library calls back. */
@@ -410,15 +344,6 @@ static int call(struct lua_State *lua)
 {
 	lua_call(lua, lua_gettop(lua) - 1, -1);
 	return lua_gettop(lua);
-}
-
-static int vms(struct lua_State *lua)
-{
-	int r = seam_guest_refresh();
-
-	lua_pushstring(lua, r < 0 ? seam_guest_refusal() :
-				seam_guest_slots[0].name);
-	return 1;
 }
 
 __attribute__((visibility("default")))
@@ -429,7 +354,6 @@ int luaopen_guest_probe(struct lua_State *lua)
 		int (*function)(struct lua_State *);
 	} functions[] = {
 		{ "start", start }, { "stop", stop }, { "call", call },
-		{ "vms", vms },
 	};
 
 	sample = mmap(NULL, sizeof(*sample), PROT_READ | PROT_WRITE,

@@ -73,11 +73,10 @@ int sample_own(struct seam_lua *lua)
 	return 0;
 }
 
-void run_chunk(struct lua_thread *here, const char *chunk)
+void run_chunk(const char *chunk)
 {
 	struct seam_lua *lua = api.newstate();
 
-	own = here;
 	api.openlibs(lua);
 	assert_int_equal(api.loadbuffer(lua, chunk, strlen(chunk), "@c.lua"),
 			 0);

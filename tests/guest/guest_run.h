@@ -10,7 +10,7 @@
 #include <pthread.h>
 
 #include "traced/guest/guest_adapter.h"
-#include "traced/guest/luajit/luajit_vm.h"
+#include "traced/guest/luajit/luajit.h"
 
 extern const char *library_path;
 extern void *library;		/* since load_library() */
@@ -57,7 +57,7 @@ extern __thread struct lua_thread *own;
 /* A function for Lua: takes the calling thread's sample. */
 int sample_own(struct seam_lua *lua);
 
-/* Run @chunk as "@c.lua", with sample_own() as its argument. */
-void run_chunk(struct lua_thread *here, const char *chunk);
+/* Run @chunk as "@c.lua" for @own, with sample_own() as its argument. */
+void run_chunk(const char *chunk);
 
 #endif /* GUEST_RUN_H */

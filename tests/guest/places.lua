@@ -43,19 +43,19 @@ probe.stop(arg[2])
 local n, wrong, entered, in_math = 0, 0, 0, 0
 local direct_line = debug.getinfo(direct, "S").linedefined
 for text in io.lines(arg[2]) do
-  local weight, stack = text:match " (%d+)|(.*)$"
-  n = n + tonumber(weight)
+  local stack = text:match "|(.*)$"
+  n = n + 1
   local name = stack:match("L:work:.-:" .. first .. "@%d+/%d+;%a:([^:]*):")
   local line = tonumber(stack:match("L:work:.-:" .. first .. "@(%d+)/"))
   if name and line and line > 0 and not (allowed[line] and allowed[line][name]) then
-    wrong = wrong + tonumber(weight)
+    wrong = wrong + 1
     if os.getenv "STRESS_SHOW" then print(name, line, text) end
   end
-  if name and name:match "^math" then in_math = in_math + tonumber(weight) end
+  if name and name:match "^math" then in_math = in_math + 1 end
   -- what C called is in another part of the host's stack
   local outer, inner = stack:match("L:work:[^;]*/(%d+).-:" .. direct_line .. "@%d+/(%d+)$")
   if outer then
-    entered = entered + tonumber(weight)
+    entered = entered + 1
     if tonumber(outer) <= tonumber(inner) + 1 then wrong = wrong + 1 end
   end
   -- a C function that nothing on the host shows is one that is called now

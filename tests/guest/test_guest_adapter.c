@@ -161,16 +161,17 @@ static uint64_t walk_activation(struct seam_guest_walk *walk, uint64_t addr)
 		struct toy_frame frame;
 		uint64_t at;
 
-		if (!seam_guest_load(&walk->memory, addr, &frame, sizeof(frame)) ||
+		if (!seam_guest_load(&walk->memory, addr, &frame,
+				     sizeof(frame)) ||
 		    frame.tag != TOY_TAG || i == TOY_FRAMES) {
 			seam_guest_end_segment(walk,
 					       SEAM_GUEST_INVALID);
 			return 0;
 		}
 		at = (uint64_t)(uintptr_t)frame.function;
-		if (!seam_guest_load(&walk->memory, at, &function, sizeof(function))) {
-			seam_guest_end_segment(walk,
-					       SEAM_GUEST_UNREADABLE);
+		if (!seam_guest_load(&walk->memory, at, &function,
+				     sizeof(function))) {
+			seam_guest_end_segment(walk, SEAM_GUEST_UNREADABLE);
 			return 0;
 		}
 		origin.address = at;
@@ -192,8 +193,8 @@ static void walk_all(const void *attached, struct seam_guest_walk *walk,
 	const struct toy_object *o = attached;
 	uint64_t frame = 0;
 
-	seam_guest_load(&walk->memory, (uint64_t)(uintptr_t)&o->toy->top, &frame,
-			sizeof(frame));
+	seam_guest_load(&walk->memory, (uint64_t)(uintptr_t)&o->toy->top,
+			&frame, sizeof(frame));
 	for (size_t i = first; i < walk->n_activations; i++) {
 		const struct seam_guest_activation *a =
 			&walk->sample->activations[i];

@@ -60,6 +60,22 @@ static void each_thread_has_the_vm_that_it_runs(void **state)
 	}
 }
 
+/* This thread, with a sample of its own for each test. */
+static struct lua_thread here;
+
+static int set_up(void **state)
+{
+	here = (struct lua_thread) { .sample = new_sample() };
+	own = &here;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	free_sample(here.sample);
+	return 0;
+}
+
 /* A VM in a C function that the other VM called: one stack, two VMs. */
 static struct seam_lua *other_lua;
 
@@ -76,12 +92,10 @@ static int run_other(struct seam_lua *lua)
 
 static void two_vms_on_one_stack_are_both_walked(void **state)
 {
-	struct lua_thread here = { .sample = new_sample() };
 	static const char chunk[] = "local f = ... \n f()";
 	struct seam_lua *lua = api.newstate();
 
 	other_lua = api.newstate();
-	own = &here;
 	api.loadbuffer(lua, chunk, sizeof(chunk) - 1, "=chunk");
 	api.pushcclosure(lua, run_other, 0);
 	assert_int_equal(api.pcall(lua, 1, 0, 0), 0);
@@ -96,15 +110,13 @@ static void two_vms_on_one_stack_are_both_walked(void **state)
 		    (uint64_t)(uintptr_t)lua);
 	api.close(lua);
 	api.close(other_lua);
-	free_sample(here.sample);
 }
 
 static void a_callback_of_the_ffi_is_an_activation(void **state)
 {
-	struct lua_thread here = { .sample = new_sample() };
 	const struct seam_guest_sample *s = here.sample;
 
-	run_chunk(&here, "local c, ffi = ..., require 'ffi'\n"
+	run_chunk("local c, ffi = ..., require 'ffi'\n"
 		  "ffi.cdef 'void qsort(void *, size_t, size_t,"
 		  " int (*)(const void *, const void *));'\n"
 		  "local two = ffi.new('int[2]', 2, 1)\n"
@@ -121,7 +133,6 @@ static void a_callback_of_the_ffi_is_an_activation(void **state)
 			 6);
 	/* qsort() is between them */
 	assert_true(s->segments[0].join + 1 < s->segments[1].join);
-	free_sample(here.sample);
 }
 
 /* --- names --- */
@@ -139,10 +150,9 @@ static struct seam_guest_symbol symbol_of(const struct seam_guest_sample *s,
 
 static void expect_name(const char *chunk, size_t frame, const char *name)
 {
-	struct lua_thread here = { .sample = new_sample() };
 	struct seam_guest_symbol symbol;
 
-	run_chunk(&here, chunk);
+	run_chunk(chunk);
 	symbol = symbol_of(here.sample, frame);
 	assert_int_equal(symbol.n_name, strlen(name));
 	assert_memory_equal(symbol.name, name, symbol.n_name);
@@ -150,7 +160,6 @@ static void expect_name(const char *chunk, size_t frame, const char *name)
 		assert_int_equal(symbol.n_chunk, 6);
 		assert_memory_equal(symbol.chunk, "@c.lua", 6);
 	}
-	free_sample(here.sample);
 }
 
 static void functions_are_named_by_their_call(void **state)
@@ -174,7 +183,6 @@ static void functions_are_named_by_their_call(void **state)
 
 static void expect_long_name(int length, uint8_t flags)
 {
-	struct lua_thread here = { .sample = new_sample() };
 	struct seam_guest_symbol symbol;
 	char name[256], chunk[1024];
 
@@ -182,11 +190,10 @@ static void expect_long_name(int length, uint8_t flags)
 	name[length] = '\0';
 	snprintf(chunk, sizeof(chunk), "local c = ...\n"
 		 "local function %s() c() end %s()", name, name);
-	run_chunk(&here, chunk);
+	run_chunk(chunk);
 	symbol = symbol_of(here.sample, 0);
 	assert_int_equal(symbol.n_name, SEAM_GUEST_MAX_NAME);
 	assert_int_equal(symbol.flags, flags);
-	free_sample(here.sample);
 }
 
 static void a_name_is_marked_where_it_is_cut(void **state)
@@ -197,11 +204,10 @@ static void a_name_is_marked_where_it_is_cut(void **state)
 
 static void a_name_that_is_found_later_is_announced_again(void **state)
 {
-	struct lua_thread here = { .sample = new_sample() };
 	struct seam_guest_symbol symbol;
 	uint32_t id;
 
-	run_chunk(&here, "local c = ... local n = 0 "
+	run_chunk("local c = ... local n = 0 "
 		  "function late() c() end pcall(late)\n late()");
 	id = here.sample->frames[0].id;
 	symbol = symbol_of(here.sample, 0);
@@ -211,7 +217,6 @@ static void a_name_that_is_found_later_is_announced_again(void **state)
 	assert_int_equal(here.sample->fresh[0], id);
 	take_here(here.sample);
 	assert_int_equal(here.sample->n_fresh, 0);
-	free_sample(here.sample);
 }
 
 /* Called four times, from one place. */
@@ -236,14 +241,12 @@ static int sample_and_announce(struct seam_lua *lua)
 
 static void ids_are_announced_again_on_request(void **state)
 {
-	struct lua_thread here = { .sample = new_sample() };
 	static const char chunk[] =
 		"local c = ...\n"
 		"local function call() c() end\n"
 		"for i = 1, 4 do call() end\n";
 	struct seam_lua *lua = api.newstate();
 
-	own = &here;
 	n_calls = 0;
 	assert_int_equal(api.loadbuffer(lua, chunk, strlen(chunk), "@a.lua"),
 			 0);
@@ -258,7 +261,6 @@ static void ids_are_announced_again_on_request(void **state)
 	assert_int_equal(seam_guest_describe(seam_guest_n_symbols() + 1,
 					     &(struct seam_guest_symbol) {
 						     .id = 0 }), -ENOENT);
-	free_sample(here.sample);
 }
 
 /* The library may have been unloaded: its code is read as data is. */
@@ -303,26 +305,22 @@ static int walk_both(struct seam_lua *lua)
 
 static void code_that_cannot_be_read_is_not_loaded(void **state)
 {
-	struct lua_thread here = { .sample = new_sample() };
 	struct seam_lua *lua = api.newstate();
 
-	own = &here;
 	api.pushcclosure(lua, walk_both, 0);
 	assert_int_equal(api.pcall(lua, 0, 0, 0), 0);
 	assert_int_equal(here.number, 1);
 	api.close(lua);
-	free_sample(here.sample);
 }
 
 /* --- depth --- */
 
 static void a_deep_recursion_keeps_both_ends(void **state)
 {
-	struct lua_thread here = { .sample = new_sample() };
 	const struct seam_guest_sample *s = here.sample;
 	uint32_t n_cut = 0;
 
-	run_chunk(&here, "local c = ...\nlocal function deep(n)\n"
+	run_chunk("local c = ...\nlocal function deep(n)\n"
 		  "if n == 0 then c() return 0 end\n"
 		  "return 1 + deep(n - 1) end\ndeep(6000)");
 	assert_int_equal(s->head.guest_end, SEAM_GUEST_CUT);
@@ -335,21 +333,22 @@ static void a_deep_recursion_keeps_both_ends(void **state)
 			n_cut += s->frames[i].id;
 	/* with the chunk, and the mark in place of those left out */
 	assert_int_equal(s->n_frames - 1 + n_cut, 6002);
-	free_sample(here.sample);
 }
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_thread_has_the_vm_that_it_runs),
-		cmocka_unit_test(two_vms_on_one_stack_are_both_walked),
-		cmocka_unit_test(a_callback_of_the_ffi_is_an_activation),
-		cmocka_unit_test(functions_are_named_by_their_call),
-		cmocka_unit_test(a_name_is_marked_where_it_is_cut),
-		cmocka_unit_test(a_name_that_is_found_later_is_announced_again),
-		cmocka_unit_test(ids_are_announced_again_on_request),
-		cmocka_unit_test(code_that_cannot_be_read_is_not_loaded),
-		cmocka_unit_test(a_deep_recursion_keeps_both_ends),
+		TEST(each_thread_has_the_vm_that_it_runs),
+		TEST(two_vms_on_one_stack_are_both_walked),
+		TEST(a_callback_of_the_ffi_is_an_activation),
+		TEST(functions_are_named_by_their_call),
+		TEST(a_name_is_marked_where_it_is_cut),
+		TEST(a_name_that_is_found_later_is_announced_again),
+		TEST(ids_are_announced_again_on_request),
+		TEST(code_that_cannot_be_read_is_not_loaded),
+		TEST(a_deep_recursion_keeps_both_ends),
 	};
 
 	if (argc > 1)

@@ -4,10 +4,14 @@
 
 #include <errno.h>
 
-#include "traced/sysprof/lua_side.h"
+#include "traced/guest/guest_adapter.h"
 #include "unwind/in_process/self_walk.h"
 
 struct made_up_guest made_up_guest;
+
+/* Without an interpreter whose functions have names. */
+struct seam_guest_slot seam_guest_slots[SEAM_GUEST_MAX_VMS];
+const struct seam_guest_vm seam_luajit_vm;
 
 void made_up_frames(struct seam_guest_sample *sample)
 {
@@ -67,11 +71,4 @@ int seam_guest_refresh(void)
 const char *seam_guest_refusal(void)
 {
 	return made_up_guest.refusal_text ? made_up_guest.refusal_text : "";
-}
-
-bool seam_sysprof_vm_code(size_t i, uint64_t *start, uint64_t *end)
-{
-	*start = made_up_guest.code_start;
-	*end = made_up_guest.code_end;
-	return i == 0 && *start;
 }

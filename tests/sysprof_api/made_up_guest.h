@@ -30,7 +30,6 @@ struct made_up_guest {
 	size_t n_ids;
 	int refusal;		/* of seam_guest_init() */
 	const char *refusal_text;
-	uint64_t code_start, code_end;	/* of the interpreter; 0: none */
 	uint64_t n_taken;
 	void (*on_take)(void);	/* in the handler; may be NULL */
 };

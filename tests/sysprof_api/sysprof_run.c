@@ -97,6 +97,14 @@ void sample(uint64_t n)
 		atomic_signal_fence(memory_order_seq_cst);
 }
 
+void run(enum luam_sysprof_mode mode, uint64_t n)
+{
+	seen.n = 0;
+	assert_int_equal(start(mode), 0);
+	sample(n);
+	assert_int_equal(luaM_sysprof_stop(L), 0);
+}
+
 uint64_t n_samples(void)
 {
 	struct luam_sysprof_counters counters;

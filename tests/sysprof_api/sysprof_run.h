@@ -48,6 +48,9 @@ int start(enum luam_sysprof_mode mode);
 
 /* Use CPU time until @n samples were taken. */
 void sample(uint64_t n);
+
+/* Start, take @n samples, and stop, of which none fails. */
+void run(enum luam_sysprof_mode mode, uint64_t n);
 uint64_t n_samples(void);
 
 /* It does not start, and calls on_stop. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* test_sysprof_c_api.c - starts, counters, writers and backtracers */
+/* test_sysprof_c_api.c - starts, writers, backtracers, and the program */
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <lauxlib.h>
-#include <luajit.h>
 #include <lualib.h>
 
 #include "sysprof_run.h"
@@ -48,8 +49,7 @@ static void a_stream_needs_writer_and_on_stop(void **state)
 	/* counters need neither */
 	assert_int_equal(luaM_sysprof_configure(
 		&(struct luam_sysprof_config) { .writer = NULL }), 0);
-	assert_int_equal(start(LUAM_SYSPROF_DEFAULT), 0);
-	assert_int_equal(luaM_sysprof_stop(L), 0);
+	run(LUAM_SYSPROF_DEFAULT, 0);
 }
 
 static void setters_refuse_null_and_a_profiler_that_runs(void **state)
@@ -105,24 +105,6 @@ static void a_refused_vm_has_its_reason(void **state)
 	assert_int_equal(luaM_sysprof_stop(L), 0);
 }
 
-static void ignore_samples(void *data, lua_State *state, int n, int vmstate)
-{
-	(void)data;
-	(void)n;
-	(void)vmstate;
-}
-
-static void it_does_not_start_beside_the_vms_own_profiler(void **state)
-{
-	struct luam_sysprof_options opt = options(LUAM_SYSPROF_DEFAULT);
-
-	luaJIT_profile_start(L, "i10", ignore_samples, NULL);
-	assert_refused(&opt, PROFILE_ERRRUN);
-	luaJIT_profile_stop(L);
-	assert_int_equal(start(LUAM_SYSPROF_DEFAULT), 0);
-	assert_int_equal(luaM_sysprof_stop(L), 0);
-}
-
 static bool has_memory;
 
 static void *allocate(void *context, void *old, size_t old_size, size_t size)
@@ -172,8 +154,7 @@ static void counters_are_of_the_last_run(void **state)
 	assert_true(counters.vmst_trace >= 2);
 	assert_int_equal(counters.samples,
 			 counters.vmst_lfunc + counters.vmst_trace);
-	assert_int_equal(start(LUAM_SYSPROF_DEFAULT), 0);
-	assert_int_equal(luaM_sysprof_stop(L), 0);
+	run(LUAM_SYSPROF_DEFAULT, 0);
 	assert_true(n_samples() <= 2);
 	assert_int_equal(seen.n_stopped, 0);
 }
@@ -220,8 +201,7 @@ static void a_writer_that_fails_at_the_start_is_an_error_of_start(void **state)
 	assert_int_equal(errno, ENOSPC);
 	assert_int_equal(luaM_sysprof_stop(L), PROFILE_ERRRUN);
 	/* and the next one has all symbols */
-	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
-	assert_int_equal(luaM_sysprof_stop(L), 0);
+	run(LUAM_SYSPROF_CALLGRAPH, 0);
 	assert_true(count_stream().n_symbols > 1000);
 }
 
@@ -277,8 +257,7 @@ static void a_writer_that_fails_later_is_an_error_of_stop(void **state)
 	assert_int_equal(errno, ENOSPC);
 	assert_int_equal(seen.n_stopped, 1);
 	assert_int_equal(luaM_sysprof_stop(L), PROFILE_ERRRUN);
-	assert_int_equal(start(LUAM_SYSPROF_DEFAULT), 0);
-	assert_int_equal(luaM_sysprof_stop(L), 0);
+	run(LUAM_SYSPROF_DEFAULT, 0);
 }
 
 static void an_on_stop_that_fails_is_an_error_of_stop(void **state)
@@ -329,10 +308,7 @@ static void all_frames_of_a_backtracer_are_written(void **state)
 
 	assert_int_equal(luaM_sysprof_set_backtracer(write_frames), 0);
 	for (n_frames = 1; n_frames < 10; n_frames++) {
-		seen.n = 0;
-		assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
-		sample(1);
-		assert_int_equal(luaM_sysprof_stop(L), 0);
+		run(LUAM_SYSPROF_CALLGRAPH, 1);
 		c = count_stream();
 		assert_int_equal(c.n_host, n_frames);
 		assert_int_equal(c.leaf_pc, 0x77);
@@ -343,9 +319,7 @@ static void a_backtracer_is_ended_when_there_are_too_many_frames(void **state)
 {
 	n_frames = 100000;
 	assert_int_equal(luaM_sysprof_set_backtracer(write_frames), 0);
-	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
-	sample(1);
-	assert_int_equal(luaM_sysprof_stop(L), 0);
+	run(LUAM_SYSPROF_CALLGRAPH, 1);
 	assert_int_equal(count_stream().n_host, SEAM_GUEST_MAX_HOST);
 	assert_int_equal(n_written, SEAM_GUEST_MAX_HOST);
 }
@@ -360,9 +334,7 @@ static void write_null(void *(*frame_writer)(int frame_no, void *addr))
 static void a_frame_at_0_does_not_end_a_stack(void **state)
 {
 	assert_int_equal(luaM_sysprof_set_backtracer(write_null), 0);
-	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
-	sample(1);
-	assert_int_equal(luaM_sysprof_stop(L), 0);
+	run(LUAM_SYSPROF_CALLGRAPH, 1);
 	assert_int_equal(count_stream().n_host, SEAM_GUEST_MAX_HOST);
 	assert_true(count_stream().is_whole);
 }
@@ -374,10 +346,7 @@ static void the_topmost_frame_of_the_host_is_not_lost(void **state)
 
 	for (enum luam_sysprof_mode mode = LUAM_SYSPROF_LEAF;
 	     mode <= LUAM_SYSPROF_CALLGRAPH; mode++) {
-		seen.n = 0;
-		assert_int_equal(start(mode), 0);
-		sample(3);
-		assert_int_equal(luaM_sysprof_stop(L), 0);
+		run(mode, 3);
 		c = count_stream();
 		assert_true(dladdr((void *)c.leaf_pc, &leaf));
 		assert_true(dladdr((void *)count_stream, &own));
@@ -385,6 +354,143 @@ static void the_topmost_frame_of_the_host_is_not_lost(void **state)
 		assert_true(mode == LUAM_SYSPROF_LEAF ? c.n_host == 1 :
 							c.n_host > 3);
 	}
+}
+
+/* ---- what a run does to the program ---- */
+
+/* Without descriptors there is no perf event, without signals no timer. */
+static void a_tick_that_is_refused_is_an_error_of_start(void **state)
+{
+	struct luam_sysprof_options opt = options(LUAM_SYSPROF_CALLGRAPH);
+	struct rlimit files, signals, none;
+	struct sigaction now;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	getrlimit(RLIMIT_SIGPENDING, &signals);
+	none = (struct rlimit) { 0, files.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	none.rlim_max = signals.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_SIGPENDING, &none), 0);
+	assert_refused(&opt, PROFILE_ERRIO);
+	assert_int_equal(errno, EAGAIN);
+	sigaction(SIGURG, NULL, &now);
+	assert_ptr_equal(now.sa_handler, SIG_DFL);
+	assert_int_equal(luaM_sysprof_stop(L), PROFILE_ERRRUN);
+	/* the timer alone */
+	setrlimit(RLIMIT_SIGPENDING, &signals);
+	run(LUAM_SYSPROF_DEFAULT, 2);
+	setrlimit(RLIMIT_NOFILE, &files);
+	assert_true(n_samples() >= 2);
+}
+
+static volatile sig_atomic_t n_urgent;
+
+static void count_urgent(int signal)
+{
+	(void)signal;
+	n_urgent++;
+	errno = ENOTTY;
+}
+
+static void the_programs_handler_has_its_own_signals_only(void **state)
+{
+	struct sigaction own = { .sa_handler = count_urgent }, now;
+
+	n_urgent = 0;
+	sigaction(SIGURG, &own, NULL);
+	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
+	sample(3);
+	raise(SIGURG);
+	sample(3);
+	assert_int_equal(luaM_sysprof_stop(L), 0);
+	assert_int_equal(n_urgent, 1);
+	sigaction(SIGURG, NULL, &now);
+	assert_ptr_equal(now.sa_handler, count_urgent);
+	signal(SIGURG, SIG_DFL);
+}
+
+static struct sigaction replaced;
+
+static void count_and_chain(int signal, siginfo_t *info, void *context)
+{
+	n_urgent++;
+	replaced.sa_sigaction(signal, info, context);
+}
+
+/* It is before the profiler's then, and after it. */
+static void a_handler_that_chains_survives_a_second_run(void **state)
+{
+	struct sigaction own = { .sa_sigaction = count_and_chain,
+				 .sa_flags = SA_SIGINFO };
+
+	n_urgent = 0;
+	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
+	sigaction(SIGURG, &own, &replaced);
+	assert_int_equal(luaM_sysprof_stop(L), 0);
+	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
+	raise(SIGURG);
+	sample(2);
+	raise(SIGURG);
+	assert_int_equal(luaM_sysprof_stop(L), 0);
+	assert_int_equal(n_urgent, 2);
+	signal(SIGURG, SIG_DFL);
+}
+
+static void set_errno(void)
+{
+	errno = EXDEV;
+}
+
+/* Nothing is lost silently: they are samples of which nothing is known. */
+static void ticks_without_a_signal_are_samples_without_stacks(void **state)
+{
+	struct luam_sysprof_counters counters;
+	sigset_t urgent, before;
+
+	sigemptyset(&urgent);
+	sigaddset(&urgent, SIGURG);
+	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
+	assert_int_equal(pthread_sigmask(SIG_BLOCK, &urgent, &before), 0);
+	made_up_guest.n_taken = 0;
+	spin_ms(50);
+	assert_int_equal(luaM_sysprof_stop(L), 0);
+	assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+	assert_int_equal(luaM_sysprof_report(&counters), 0);
+	assert_true(counters.vmst_interp >= 45);
+	assert_int_equal(count_stream().n_samples, counters.samples);
+	assert_true(count_stream().is_whole);
+	/* the signal that was pending is ignored by now */
+	assert_int_equal(made_up_guest.n_taken, 0);
+}
+
+static void errno_is_as_it_was(void **state)
+{
+	made_up_guest.on_take = set_errno;
+	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
+	errno = ECHILD;
+	sample(3);
+	assert_int_equal(errno, ECHILD);
+	assert_int_equal(luaM_sysprof_stop(L), 0);
+	assert_int_equal(errno, ECHILD);
+}
+
+static void a_thousand_runs_leave_nothing(void **state)
+{
+	size_t n = n_open();
+	struct sigaction now;
+	int top = lua_gettop(L);
+
+	for (int i = 0; i < 1000; i++) {
+		enum luam_sysprof_mode mode = i % 20 ? LUAM_SYSPROF_DEFAULT :
+						       LUAM_SYSPROF_CALLGRAPH;
+
+		run(mode, 0);
+	}
+	assert_int_equal(n_open(), n);
+	assert_int_equal(lua_gettop(L), top);
+	sigaction(SIGURG, NULL, &now);
+	assert_ptr_equal(now.sa_handler, SIG_DFL);
+	assert_int_equal(count_stream().n_samples, 0);
 }
 
 int main(void)
@@ -396,7 +502,6 @@ int main(void)
 		TEST(setters_refuse_null_and_a_profiler_that_runs),
 		TEST(there_is_one_profiler_and_its_vm_stops_it),
 		TEST(a_refused_vm_has_its_reason),
-		TEST(it_does_not_start_beside_the_vms_own_profiler),
 		TEST(without_memory_a_start_fails_without_an_error_of_lua),
 		TEST(counters_are_of_the_last_run),
 		TEST(samples_times_the_interval_are_the_cpu_time),
@@ -410,6 +515,12 @@ int main(void)
 		TEST(a_backtracer_is_ended_when_there_are_too_many_frames),
 		TEST(a_frame_at_0_does_not_end_a_stack),
 		TEST(the_topmost_frame_of_the_host_is_not_lost),
+		TEST(a_tick_that_is_refused_is_an_error_of_start),
+		TEST(the_programs_handler_has_its_own_signals_only),
+		TEST(a_handler_that_chains_survives_a_second_run),
+		TEST(ticks_without_a_signal_are_samples_without_stacks),
+		TEST(errno_is_as_it_was),
+		TEST(a_thousand_runs_leave_nothing),
 	};
 
 	/* all zero before the first run */

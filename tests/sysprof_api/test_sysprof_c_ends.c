@@ -153,9 +153,7 @@ static void call_early(void)
 static void calls_during_a_start_fail(void **state)
 {
 	on_tick_start = call_early;
-	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
-	sample(2);
-	assert_int_equal(luaM_sysprof_stop(L), 0);
+	run(LUAM_SYSPROF_CALLGRAPH, 2);
 	assert_true(count_stream().is_whole);
 }
 
@@ -256,9 +254,7 @@ static void the_sampled_thread_may_end_before_the_run(void **state)
 	assert_int_equal(in_a_thread(start_it), 0);
 	assert_int_equal(luaM_sysprof_stop(L), 0);
 	assert_true(count_stream().is_whole);
-	assert_int_equal(start(LUAM_SYSPROF_DEFAULT), 0);
-	sample(2);
-	assert_int_equal(luaM_sysprof_stop(L), 0);
+	run(LUAM_SYSPROF_DEFAULT, 2);
 }
 
 /* Exits with the number of the check that failed. */

@@ -6,7 +6,6 @@
  *	guest_forger names	names with control characters, each id
  *	guest_forger weights	samples that are of 2^32-1 ticks
  *	guest_forger kernel	user parts that are kernel addresses
- *	guest_forger flood	new symbols, as many as fit, for a second
  *	guest_forger note	a message with control characters
  *
  * All of them use the CPU for some time, so that the recorder has samples.
@@ -212,31 +211,26 @@ static void connect_to_recorder(const char *mode)
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
-	bool is_flood = strcmp(mode, "flood") == 0;
-	uint64_t end_ns, next_ns = 0, n = 0;
+	bool is_names = strcmp(mode, "names") == 0;
+	uint64_t end_ns, next_ns = 0;
 
 	connect_to_recorder(mode);
-	end_ns = seam_clock_ns() + (is_flood ? 1000 : 300) * UINT64_C(1000000);
-	for (; seam_clock_ns() < end_ns; n++) {
-		if (is_flood) {
-			write_symbol((uint32_t)n + 1, "@flood.lua", "f");
-			continue;
-		}
+	end_ns = seam_clock_ns() + 300 * SEAM_NS_PER_MS;
+	while (seam_clock_ns() < end_ns) {
 		if (seam_clock_ns() < next_ns)
 			continue;
-		/* six ticks of names in so long are not too many for the time */
+		/* six ticks of names in so long are not too many */
 		next_ns = seam_clock_ns() +
-			  (strcmp(mode, "names") == 0 ? 10000000 : 1000000);
+			  (is_names ? 10 : 1) * SEAM_NS_PER_MS;
 		if (strcmp(mode, "garbage") == 0)
 			for (int i = 0; i < 50; i++)
 				write_garbage();
-		else if (strcmp(mode, "names") == 0)
+		else if (is_names)
 			write_names();
 		else if (strcmp(mode, "weights") == 0)
 			write_sample(1, UINT32_MAX);
 		else if (strcmp(mode, "kernel") == 0)
 			write_kernel();
 	}
-	printf("%llu\n", (unsigned long long)n);
 	return 0;
 }

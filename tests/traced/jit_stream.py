@@ -6,6 +6,7 @@ The records of a program with libseam-jitdump under 'seam record' are in the
 recording's jit/ as ordinary jitdumps, whatever becomes of the program, and
 the program makes no file.
 """
+import glob
 import json
 import os
 import re
@@ -15,16 +16,11 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cli"))
-from record_lib import (SEAM, check, equal, perf, record, run,  # noqa: E402
-                        run_tests)
+from record_lib import (SEAM, check, equal, manifest, perf,  # noqa: E402
+                        record, run, run_tests)
 
 JIT, TARGET = (os.path.abspath(path) for path in sys.argv[2:4])
 LINE = re.compile(r"pid (\d+) offered (\d+) lost (\d+) path (.*)")
-
-
-def manifest(name):
-    with open(os.path.join(name, "meta.json"), encoding="utf-8") as text:
-        return json.load(text)
 
 
 def records(path):
@@ -93,12 +89,34 @@ def test_the_target_opens_no_file_for_writing():
     equal(wrote, [])
 
 
+def check_by_perf(data):
+    """perf names the example's code, with lines and unwinding tables."""
+    os.environ["HOME"] = os.getcwd()    # perf caches what it makes there
+    for name in glob.glob("**/jitted-*", recursive=True):
+        os.remove(name)
+    perf("inject", "--jit", "-i", data, "-o", "p.data")
+    text = perf("script", "-i", "p.data", "-F", "ip,sym,dso", silent=False)
+    equal({line.split()[1].split("+")[0] for line in text.splitlines()
+           if "/jitted-" in line}, {"triangle", "countdown"})
+    text = perf("script", "-i", "p.data", "-F", "ip,sym,srcline",
+                silent=False)
+    for name in "triangle", "countdown":
+        check(f"{name}.bf:3" in text, text)
+    files = glob.glob("**/jitted-*", recursive=True)
+    equal(len(files), 3)
+    tables = run("readelf", "-wf", *files).stdout
+    check("DW_CFA_def_cfa_register: r6 (rbp)" in tables, tables)
+
+
 def test_plain_perf_reads_what_was_streamed():
     record("-o", "p.seam", "--", JIT, "100")
-    perf("inject", "--jit", "-i", "p.seam/data", "-o", "p.data")
-    text = perf("script", "-i", "p.data", "-F", "ip,sym", silent=False)
-    for name in ("triangle", "countdown"):
-        check(name in text, "perf does not see " + name)
+    check_by_perf("p.seam/data")
+
+
+def test_plain_perf_reads_a_dump_that_is_a_file():
+    perf("record", "-q", "-B", "-k", "mono", "-g", "-e", "cpu-clock", "-F",
+         "999", "-o", "perf.data", JIT, "100", os.getcwd())
+    check_by_perf("perf.data")
 
 
 def test_all_that_was_loaded_is_there_in_order():

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +50,20 @@ static inline uint64_t load(struct seam_jitdump *dump, const char *name,
 
 	seam_jitdump_load(dump, &code, 1);
 	return code.id;
+}
+
+/* No file becomes larger than @max bytes; RLIM_INFINITY: as before. */
+static inline void limit_files(rlim_t max)
+{
+	static struct rlimit before;
+	struct rlimit limit;
+
+	if (!before.rlim_max)
+		getrlimit(RLIMIT_FSIZE, &before);
+	limit = before;
+	if (max < before.rlim_cur)
+		limit.rlim_cur = max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
 /* ---- reading back ---- */

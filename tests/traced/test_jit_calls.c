@@ -201,7 +201,7 @@ static void no_thread_waits_after_one_has_timed_out(void **state)
 	seam_jitdump_close(dump);
 }
 
-static void what_is_buffered_is_written_after_a_jump_out_of_a_fault(void **state)
+static void buffers_are_written_after_a_jump_out_of_a_fault(void **state)
 {
 	char path[SEAM_WRITER_PATH_BYTES];
 	struct reading r;
@@ -277,7 +277,7 @@ int main(void)
 		TEST(a_handler_that_jumps_out_leaves_no_call_unfinished),
 		TEST(a_thread_is_cancelled_after_its_call),
 		TEST(no_thread_waits_after_one_has_timed_out),
-		TEST(what_is_buffered_is_written_after_a_jump_out_of_a_fault),
+		TEST(buffers_are_written_after_a_jump_out_of_a_fault),
 		TEST(a_dump_is_readable_whenever_its_writer_is_killed),
 	};
 

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -207,15 +206,11 @@ static void a_fork_in_the_middle_of_a_call_is_survived(void **state)
 /* Flush where a file may have no more than @max bytes. */
 static int flush_limited(struct seam_jitdump *dump, rlim_t max)
 {
-	struct rlimit old, limit;
 	int r;
 
-	getrlimit(RLIMIT_FSIZE, &old);
-	limit = old;
-	limit.rlim_cur = max;
-	setrlimit(RLIMIT_FSIZE, &limit);
+	limit_files(max);
 	r = seam_jitdump_flush(dump);
-	setrlimit(RLIMIT_FSIZE, &old);
+	limit_files(RLIM_INFINITY);
 	return r;
 }
 
@@ -224,7 +219,8 @@ static int inherit_in_vain(struct seam_jitdump *dump)
 {
 	uint64_t n;
 
-	if (flush_limited(dump, 1000) != -EFBIG || seam_jitdump_lost(dump) != 3000)
+	if (flush_limited(dump, 1000) != -EFBIG ||
+	    seam_jitdump_lost(dump) != 3000)
 		return 1;
 	load(dump, "later", 0x7000);
 	count_loads(seam_jitdump_path(dump), &n);
@@ -272,17 +268,11 @@ static void a_child_finds_what_it_has_inherited(void **state)
 static void a_child_inherits_nothing_that_was_lost(void **state)
 {
 	struct seam_jitdump *dump = open_as(SEAM_JITDUMP_FORMAT_DUMP, 1);
-	struct rlimit old, none;
 	char path[256];
 	struct reading r;
 
-	getrlimit(RLIMIT_FSIZE, &old);
-	none = old;
-	none.rlim_cur = 1;
 	load(dump, "lost", 0x1000);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
-	assert_true(seam_jitdump_flush(dump) < 0);
-	setrlimit(RLIMIT_FSIZE, &old);
+	assert_true(flush_limited(dump, 1) < 0);
 	load(dump, "kept", 0x2000);
 	in_child(call_once_more, dump);
 	find_child_file(path, sizeof(path));

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -141,6 +140,57 @@ static void moves_close_and_unload(void **state)
 	read_end(&r);
 }
 
+/* ---- the memory of the queue ---- */
+
+static bool has_pattern(const struct seam_writer_block *block, uint8_t byte)
+{
+	for (uint32_t i = 0; i < block->size; i++)
+		if (block->bytes[i] != byte)
+			return false;
+	return true;
+}
+
+static size_t n_chunks(const struct seam_writer_memory *m)
+{
+	size_t n = 0;
+
+	for (const void *const *chunk = (const void *)m->chunks; chunk;
+	     chunk = *chunk)
+		n++;
+	return n;
+}
+
+/* Sizes of 1 to 50,000 bytes: those above 16 KiB are mappings of their own. */
+static void blocks_do_not_overlap_and_are_used_again(void **state)
+{
+	enum { N = 64, N_STEPS = 20000 };
+	struct seam_writer_block *blocks[N] = { NULL };
+	struct seam_writer_memory m = { 0 };
+	size_t n_half = 0;
+	uint32_t seed = 1;
+
+	for (uint32_t step = 0; step < N_STEPS; step++) {
+		uint32_t i = (seed = seed * 1664525 + 1013904223) >> 26;
+		size_t size = (seed >> 8 & 7) ? 1 + seed % 1000 :
+			      1 + seed % 50000;
+
+		if (blocks[i]) {
+			assert_true(has_pattern(blocks[i], (uint8_t)i));
+			seam_writer_free(&m, blocks[i]);
+		}
+		blocks[i] = seam_writer_alloc(&m, size);
+		assert_non_null(blocks[i]);
+		blocks[i]->size = (uint32_t)size;
+		memset(blocks[i]->bytes, (int)i, size);
+		n_half = step == N_STEPS / 2 ? n_chunks(&m) : n_half;
+	}
+	/* What half of the steps needed is nearly enough for all. */
+	assert_true(n_chunks(&m) < 2 * n_half);
+	for (int i = 0; i < N; i++)
+		if (blocks[i])
+			seam_writer_free(&m, blocks[i]);
+}
+
 /* ---- threads ---- */
 
 enum { N_THREADS = 4, N_CALLS = 500 };
@@ -181,8 +231,6 @@ static void threads_do_not_mix_their_records(void **state)
 
 /* ---- trouble ---- */
 
-static struct rlimit no_limit;
-
 /*
  * From now on there is room for @size_bytes only, in a small file system over
  * the folder; or, for a user who may not mount, for half as many in each file.
@@ -190,24 +238,20 @@ static struct rlimit no_limit;
  */
 static int leave_room_for(rlim_t size_bytes)
 {
-	struct rlimit limit;
 	char size[32];
 
-	getrlimit(RLIMIT_FSIZE, &no_limit);
-	limit = no_limit;
-	limit.rlim_cur = size_bytes / 2;
 	snprintf(size, sizeof(size), "size=%lu", (unsigned long)size_bytes);
 	if (mount("none", folder, "tmpfs", 0, size) == 0)
 		return -ENOSPC;
 	assert_int_equal(errno, EPERM);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit_files(size_bytes / 2);
 	return -EFBIG;
 }
 
 /* The marker of a dump is still mapped from the file system. */
 static void give_room_back(void)
 {
-	setrlimit(RLIMIT_FSIZE, &no_limit);
+	limit_files(RLIM_INFINITY);
 	if (umount2(folder, MNT_DETACH))
 		assert_int_not_equal(geteuid(), 0);
 }
@@ -237,32 +281,13 @@ static void a_full_disk_costs_records_and_nothing_else(void **state)
 	assert_int_equal(n + lost, N);
 	/* Room comes back. */
 	unlink(path);
-	setrlimit(RLIMIT_FSIZE, &no_limit);
+	limit_files(RLIM_INFINITY);
 	load(dump, "f", 0x1000);
 	count_loads(seam_jitdump_path(dump), &n);
 	assert_int_equal(seam_jitdump_lost(dump), lost);
 	assert_int_equal(n + lost, N + 1);
 	seam_jitdump_close(dump);
 	give_room_back();
-}
-
-static void a_limit_on_file_sizes_raises_no_signal(void **state)
-{
-	struct rlimit old, limit;
-	struct seam_jitdump *dump = open_dump();
-	uint64_t n;
-
-	getrlimit(RLIMIT_FSIZE, &old);
-	limit = old;
-	limit.rlim_cur = 8192;
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-	for (int i = 0; i < 400; i++)
-		load(dump, "f", 0x1000);
-	setrlimit(RLIMIT_FSIZE, &old);
-	count_loads(seam_jitdump_path(dump), &n);
-	assert_true(n > 50 && seam_jitdump_lost(dump) > 50);
-	assert_int_equal(n + seam_jitdump_lost(dump), 400);
-	seam_jitdump_close(dump);
 }
 
 /*
@@ -276,33 +301,28 @@ ssize_t __wrap_writev(int fd, const struct iovec *parts, int n);
 
 ssize_t __wrap_writev(int fd, const struct iovec *parts, int n)
 {
-	struct rlimit limit;
 	ssize_t done;
 
 	if (!is_write_cut)
 		return __real_writev(fd, parts, n);
 	is_write_cut = false;
 	done = write(fd, parts[0].iov_base, parts[0].iov_len / 2);
-	getrlimit(RLIMIT_FSIZE, &limit);
-	limit.rlim_cur = (rlim_t)lseek(fd, 0, SEEK_END);
-	setrlimit(RLIMIT_FSIZE, &limit);
+	limit_files((rlim_t)lseek(fd, 0, SEEK_END));
 	return done;
 }
 
 static void a_write_that_a_limit_cut_leaves_whole_records(void **state)
 {
 	struct seam_jitdump *dump = open_dump();
-	struct rlimit old;
 	uint64_t n;
 
-	getrlimit(RLIMIT_FSIZE, &old);
 	load(dump, "before", 0x1000);
 	is_write_cut = true;
 	load(dump, "cut", 0x2000);
 	assert_int_equal(seam_jitdump_lost(dump), 1);
 	count_loads(seam_jitdump_path(dump), &n);
 	assert_int_equal(n, 1);
-	setrlimit(RLIMIT_FSIZE, &old);
+	limit_files(RLIM_INFINITY);
 	load(dump, "after", 0x3000);
 	count_loads(seam_jitdump_path(dump), &n);
 	assert_int_equal(n, 2);
@@ -350,18 +370,14 @@ static void a_file_that_cannot_be_truncated_is_closed(void **state)
 static void an_open_that_fails_leaves_nothing(void **state)
 {
 	struct seam_jitdump_options options = { .folder = folder };
-	struct rlimit old, limit;
 	struct seam_jitdump *dump;
 	char command[256];
 	int before = dup(0);
 
 	close(before);
-	getrlimit(RLIMIT_FSIZE, &old);
-	limit = old;
-	limit.rlim_cur = 10;
-	setrlimit(RLIMIT_FSIZE, &limit);
+	limit_files(10);
 	assert_int_equal(seam_jitdump_open(&dump, &options), -EFBIG);
-	setrlimit(RLIMIT_FSIZE, &old);
+	limit_files(RLIM_INFINITY);
 	assert_null(dump);
 	snprintf(command, sizeof(command),
 		 "! grep -q '%s' /proc/%d/maps && "
@@ -584,9 +600,9 @@ int main(void)
 		TEST(what_is_loaded_is_read_back),
 		TEST(the_layout_by_hand_equals_that_of_the_tables),
 		TEST(moves_close_and_unload),
+		TEST(blocks_do_not_overlap_and_are_used_again),
 		TEST(threads_do_not_mix_their_records),
 		TEST(a_full_disk_costs_records_and_nothing_else),
-		TEST(a_limit_on_file_sizes_raises_no_signal),
 		TEST(a_write_that_a_limit_cut_leaves_whole_records),
 		TEST(a_file_that_cannot_be_truncated_is_closed),
 		TEST(an_open_that_fails_leaves_nothing),

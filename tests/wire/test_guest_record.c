@@ -5,7 +5,6 @@
 #include <errno.h>
 
 #include "base/file.h"
-#include "wire/guest/guest_counts.h"
 #include "wire/guest/guest_decode.h"
 #include "wire/guest/guest_encode.h"
 #include "wire_doc.h"

@@ -9,10 +9,10 @@
 #include "model/input.h"
 #include "model/xray/call_names.h"
 #include "model/xray/load_xray.h"
-#include "wire/jit/jitdump_print.h"
+#include "wire/jit/jitdump.h"
 #include "wire/jit/perf_map.h"
 #include "wire/perf/perf_print.h"
-#include "wire/sysprof/sysprof_print.h"
+#include "wire/sysprof/sysprof.h"
 #include "wire/xray/xray_print.h"
 
 struct dump_options {

@@ -15,7 +15,7 @@
 
 #include "base/pair_map.h"
 #include "model/sysprof/load_sysprof.h"
-#include "wire/sysprof/sysprof_write.h"
+#include "wire/sysprof/sysprof.h"
 
 enum { FLUSH_BYTES = 1 << 20 };
 

@@ -18,7 +18,7 @@
 #include "model/perf/stack_joins.h"
 #include "model/perf/tasks.h"
 #include "model/profile/profile.h"
-#include "wire/guest/guest_counts.h"
+#include "wire/guest/guest_decode.h"
 #include "wire/perf/perf_data.h"
 #include "wire/perf/perf_sample.h"
 

@@ -19,7 +19,7 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "base/strings.h"
-#include "wire/guest/guest_counts.h"
+#include "wire/guest/guest_decode.h"
 #include "wire/stack_counts.h"
 #include "wire/vmstate.h"
 

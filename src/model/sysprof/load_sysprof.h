@@ -14,25 +14,7 @@
 
 #include "base/file.h"
 #include "model/profile/profile.h"
-#include "model/sysprof/sysprof_names.h"
-
-/* Zeroed is valid and empty. */
-struct seam_joined_stack {
-	SEAM_ARRAY(uint32_t) frames;	/* of the profile, leaf first */
-	SEAM_ARRAY(struct seam_sysprof_place) host, lua;
-	uint64_t n_left_out;		/* Lua frames that as_parser lost */
-};
-
-/*
- * Join the stacks of @sample into frames.  @version: of the profile.  0 or
- * -ENOMEM.
- */
-int seam_joined_stack_make(struct seam_joined_stack *stack,
-			   struct seam_sysprof_names *names,
-			   const struct seam_sysprof_item *sample,
-			   unsigned int version);
-
-void seam_joined_stack_fini(struct seam_joined_stack *stack);
+#include "model/sysprof/sysprof_stacks.h"
 
 /* The stream that a profile was made from, for exports of that stream. */
 struct seam_sysprof_source {

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "wire/guest/guest_counts.h"
 #include "wire/guest/guest_decode.h"
 #include "wire/manifest.h"
 #include "wire/perf/perf_record.h"

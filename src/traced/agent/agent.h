@@ -25,8 +25,8 @@
  *    account where it loads them: dlopen() and dlclose() are interposed
  *    (interpose/loader.c).
  *  - A program that installs a seccomp filter is no longer sampled: the filter
- *    may kill it for a system call of ours (interpose/seccomp.c).  If the kernel
- *    refuses the filter, the thread is sampled again, and those that follow.
+ *    may kill it for a system call of ours (interpose/seccomp.c).  If the
+ *    kernel refuses the filter, this thread and later threads are sampled.
  *
  * The files are two groups.  handler.c and tick.c run in signal handlers, and
  * tools/check-traced checks what they call; all others run in calls that the
@@ -198,9 +198,6 @@ void seam_agent_mask_begin(struct seam_agent_self *self, uint64_t shown);
 
 /* For threads that the calling one creates; a number of masks.c's. */
 uint64_t seam_agent_mask_shown(void);
-
-/* Whether thread @tid of this process blocks the signal. */
-bool seam_agent_mask_of(uint32_t tid);
 
 /* See seam_signal_front.defer. */
 bool seam_agent_mask_defer(int signal, siginfo_t *info, ucontext_t *context);

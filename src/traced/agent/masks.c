@@ -22,7 +22,6 @@
 #include <errno.h>
 #include <spawn.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -94,22 +93,6 @@ void seam_agent_mask_begin(struct seam_agent_self *self, uint64_t of_creator)
 		return;
 	shown = kernel;
 	change_kernel(SIG_UNBLOCK, own_bit());
-}
-
-bool seam_agent_mask_of(uint32_t tid)
-{
-	char path[64], line[256];
-	uint64_t blocked = 0;
-	FILE *status;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%u/status", tid);
-	status = fopen(path, "re");
-	while (status && fgets(line, sizeof(line), status))
-		if (!strncmp(line, "SigBlk:", 7))
-			blocked = strtoull(line + 7, NULL, 16);
-	if (status)
-		fclose(status);
-	return blocked & own_bit();
 }
 
 /*

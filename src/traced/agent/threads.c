@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -116,13 +117,30 @@ void seam_agent_thread_begin(struct seam_agent_self *self, uint64_t shown)
 		sample_self(self, shown);
 }
 
+/* Whether thread @tid of this process blocks the signal. */
+static bool blocks_signal(uint32_t tid)
+{
+	char path[64], line[256];
+	uint64_t blocked = 0;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/status", tid);
+	status = fopen(path, "re");
+	while (status && fgets(line, sizeof(line), status))
+		if (!strncmp(line, "SigBlk:", 7))
+			blocked = strtoull(line + 7, NULL, 16);
+	if (status)
+		fclose(status);
+	return blocked & SEAM_AGENT_BIT(seam_agent.signal);
+}
+
 void seam_agent_attach_all(void)
 {
 	uint64_t mask = lock_all();
 
 	for (struct seam_agent_self *s = first; s; s = s->next)
 		if (s != seam_agent_self) {
-			s->is_paused = seam_agent_mask_of(s->tid);
+			s->is_paused = blocks_signal(s->tid);
 			seam_agent_attach(s);
 		}
 	unlock_all(mask);

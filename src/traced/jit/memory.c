@@ -10,7 +10,6 @@
  * lists, but none is in use twice.
  */
 #include <string.h>
-#include <sys/mman.h>
 
 #include "traced/jit/writer.h"
 
@@ -26,20 +25,6 @@ struct seam_writer_chunk {
 };
 
 _Static_assert(UNIT % sizeof(struct seam_writer_chunk) == 0, "alignment");
-
-void *seam_writer_map(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
-void seam_writer_unmap(void *p, size_t size)
-{
-	if (p)
-		munmap(p, size);
-}
 
 /* ---- blocks ---- */
 
@@ -166,12 +151,4 @@ uint64_t seam_writer_add_entry(struct seam_writer_entries *entries,
 	};
 	seam_writer_barrier();
 	return ++entries->n;
-}
-
-struct seam_writer_entry *seam_writer_find_entry(
-		const struct seam_writer_entries *entries, uint64_t id)
-{
-	if (!id || id > entries->n || !entries->items[id - 1].is_loaded)
-		return NULL;
-	return &entries->items[id - 1];
 }

@@ -2,11 +2,11 @@
 /*
  * writer.h - inside struct seam_jitdump
  *
- *	api.c		the public functions, and one call at a time
+ *	writer.c	the public functions, one call at a time: records on
+ *			their way to a file, or to a recorder through a ring;
+ *			what a forked child inherits
  *	records.c	the layout of records
  *	memory.c	blocks of records, and the table of all code
- *	output.c	records on their way to a file, or to a recorder through
- *			a ring; what a forked child inherits
  *
  * The truth is in memory: an entry of the table refers to the block with the
  * records of its code.  The file, or the ring, has copies.  A child that is
@@ -25,6 +25,7 @@
 #include <seam/jitdump.h>
 
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 
 #include "ring/link/link.h"
@@ -127,11 +128,22 @@ static inline void seam_writer_barrier(void)
 	atomic_thread_fence(memory_order_release);
 }
 
-/* ---- memory.c ---- */
-
 /* @size zeroed bytes in whole pages, not from malloc; or NULL. */
-void *seam_writer_map(size_t size);
-void seam_writer_unmap(void *p, size_t size);
+static inline void *seam_writer_map(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static inline void seam_writer_unmap(void *p, size_t size)
+{
+	if (p)
+		munmap(p, size);
+}
+
+/* ---- memory.c ---- */
 
 /* A block for @size bytes; NULL without memory. */
 struct seam_writer_block *seam_writer_alloc(struct seam_writer_memory *m,
@@ -143,52 +155,13 @@ void seam_writer_free(struct seam_writer_memory *m,
 uint64_t seam_writer_add_entry(struct seam_writer_entries *entries,
 			       uint64_t addr, uint64_t code_size);
 
-/* The entry of @id, or NULL when that is not loaded. */
-struct seam_writer_entry *seam_writer_find_entry(
-		const struct seam_writer_entries *entries, uint64_t id);
-
 /*
  * Free all blocks, of the queue too.  Small ones are not stored to: a child
  * shares their pages.
  */
 void seam_writer_free_blocks(struct seam_jitdump *dump);
 
-/* ---- output.c ---- */
-
-/*
- * A block with room for @size bytes of records; NULL with *@error set.
- * Nothing changes until it is committed.
- */
-struct seam_writer_block *seam_writer_reserve(struct seam_jitdump *dump,
-					      size_t size, int *error);
-
-/*
- * The first @size bytes of @block are the records of code @id, or, if that is
- * 0, another record.  @n: how many pieces of code or moves that is, 0 or 1.
- * Returns 0; or why records, perhaps earlier ones, were lost.
- */
-int seam_writer_commit(struct seam_jitdump *dump,
-		       struct seam_writer_block *block, size_t size, uint8_t n,
-		       uint64_t id);
-
-/* Count @n pieces of code or moves as lost.  Returns @error. */
-int seam_writer_lose(struct seam_jitdump *dump, uint64_t n, int error);
-
-/* Queue the header of a dump. */
-int seam_writer_add_header(struct seam_jitdump *dump);
-
-/* Write or send the queue.  What fails is counted as lost. */
-int seam_writer_flush(struct seam_jitdump *dump);
-
-/* Code is unloaded: free its records, once they are written. */
-void seam_writer_unload(struct seam_jitdump *dump,
-			struct seam_writer_entry *entry);
-
-/*
- * In a forked child: an output of its own, with all code that is loaded.
- * Returns 0, or why some of it was lost, which is counted.
- */
-int seam_writer_inherit(struct seam_jitdump *dump);
+/* ---- writer.c, for its test ---- */
 
 /*
  * Create @file of process @pid in @folder, empty, locked and with its marker
@@ -198,26 +171,8 @@ int seam_writer_create_file(struct seam_writer_file *file,
 			    enum seam_jitdump_format format, int32_t pid,
 			    const char *folder);
 
-/*
- * The same for @dump, in @folder or, if NULL, in the first folder that
- * works; see jitdump.h.  Which one it was is in dump->folder.
- */
-int seam_writer_choose_file(struct seam_jitdump *dump, const char *folder);
-
 /* Close @file and unmap its marker; the file itself stays. */
 void seam_writer_close_file(struct seam_writer_file *file);
-
-/* Whether the descriptor still is the file that was opened. */
-bool seam_writer_owns_fd(const struct seam_writer_file *file);
-
-/*
- * Connect to the recorder at @address and claim a ring.  Returns 0, or -errno
- * and @dump unchanged: use a file then.
- */
-int seam_writer_open_stream(struct seam_jitdump *dump, const char *address);
-
-/* Close the ring.  Queued records are lost, and the recorder counts them. */
-void seam_writer_close_stream(struct seam_jitdump *dump);
 
 /* ---- records.c ---- */
 

@@ -15,7 +15,8 @@
  */
 #include <lauxlib.h>
 
-#include "traced/sysprof/lua_side.h"
+#include "traced/guest/luajit/luajit.h"
+#include "traced/sysprof/profiler.h"
 
 enum { MAX_FAST_FUNCTIONS = 256 };	/* their numbers have 8 bits */
 
@@ -208,14 +209,18 @@ static void add_fast_functions(struct name_list *w, lua_State *L, uint64_t code)
 /* The interpreters that the handler finds, each with its fast functions. */
 static void add_code(struct name_list *w, lua_State *L)
 {
-	uint64_t start, end;
-
-	for (size_t i = 0; seam_sysprof_vm_code(i, &start, &end); i++) {
+	for (size_t i = 0; i < SEAM_GUEST_MAX_VMS; i++) {
+		const struct seam_guest_slot *slot = &seam_guest_slots[i];
+		const struct seam_luajit_object *vm = slot->object;
 		struct seam_native_name *symbol;
 
-		add_fast_functions(w, L, start);
+		if (atomic_load(&slot->state) != SEAM_GUEST_USED ||
+		    slot->vm != &seam_luajit_vm)
+			continue;
+		add_fast_functions(w, L, vm->lj.code_start);
 		/* of several with one address the last one counts */
-		symbol = add(w, start, end - start);
+		symbol = add(w, vm->lj.code_start,
+			     vm->lj.code_end - vm->lj.code_start);
 		if (symbol)
 			make_symbol(symbol, "lj_vm_", "asm_begin");
 	}
@@ -232,10 +237,10 @@ static int walk(lua_State *L)
 	return 0;
 }
 
-void seam_lua_symbols_add(void *L, struct seam_native_names *names)
+void seam_lua_symbols_add(lua_State *L, struct seam_native_names *names)
 {
 	struct name_list w = { .names = names };
 
 	if (lua_cpcall(L, walk, &w))
-		lua_pop((lua_State *)L, 1);
+		lua_pop(L, 1);
 }

@@ -19,7 +19,7 @@
 
 #include <lauxlib.h>
 
-#include "traced/sysprof/lua_side.h"
+#include "traced/sysprof/profiler.h"
 #include "wire/vmstate.h"
 
 enum { DEFAULT_INTERVAL = 10 };	/* ms */
@@ -260,7 +260,7 @@ static int start(lua_State *L)
 		if (write_to_file(path, &opt, &output) < 0)
 			return push_failure(L, PROFILE_ERRMEM);
 	}
-	return push_status(L, seam_sysprof_start_in_vm(L, &opt, &output));
+	return push_status(L, seam_sysprof_start(L, &opt, &output));
 }
 
 static int stop(lua_State *L)

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* profiler.c - start, stop, and a fork in between; see profiler.h */
+/*
+ * profiler.c - the functions of <seam/lmisclib.h>
+ *
+ * The profiler has to stop before the VM is freed: an object in the registry
+ * has a finalizer that stops it, which lua_close() calls.
+ */
 #include "traced/sysprof/profiler.h"
 
 #include <dlfcn.h>
@@ -11,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "traced/sysprof/profiler_run.h"
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_walk.h"
 
@@ -20,6 +24,11 @@ enum {
 	/* With a real-time priority a loop would keep the handler out. */
 	PAUSE_NS = 20 * 1000,
 };
+
+#define REGISTRY_KEY	"seam.sysprof"
+
+/* Changed by the caller's thread, while the profiler is idle. */
+static struct luam_sysprof_config configured;
 
 /* Of the run that is under way, or the last one; its start writes it. */
 static struct {
@@ -251,6 +260,46 @@ static uint32_t state_now(void)
 	return SEAM_SYSPROF_IDLE;
 }
 
+/* False while it runs, is halted, or another thread starts or stops it. */
+static bool is_idle(void)
+{
+	return state_now() == SEAM_SYSPROF_IDLE;
+}
+
+/* ---- configuration ---- */
+
+int luaM_sysprof_configure(const struct luam_sysprof_config *config)
+{
+	if (!config || !is_idle())
+		return PROFILE_ERRUSE;
+	configured = *config;
+	return PROFILE_SUCCESS;
+}
+
+int luaM_sysprof_set_writer(luam_Sysprof_writer writer)
+{
+	if (!writer || !is_idle())
+		return PROFILE_ERRUSE;
+	configured.writer = writer;
+	return PROFILE_SUCCESS;
+}
+
+int luaM_sysprof_set_on_stop(luam_Sysprof_on_stop on_stop)
+{
+	if (!on_stop || !is_idle())
+		return PROFILE_ERRUSE;
+	configured.on_stop = on_stop;
+	return PROFILE_SUCCESS;
+}
+
+int luaM_sysprof_set_backtracer(luam_Sysprof_backtracer backtracer)
+{
+	if (!is_idle())
+		return PROFILE_ERRUSE;
+	configured.backtracer = backtracer;
+	return PROFILE_SUCCESS;
+}
+
 /* ---- other profilers of this process ---- */
 
 /* Of any function's type; a pointer to it is no pointer to an object. */
@@ -345,6 +394,44 @@ static bool agent_samples(void)
 	return is_sampling();
 }
 
+/* ---- the VM, which stops it ---- */
+
+/* The same for all coroutines of a VM. */
+static const void *id_of(lua_State *L)
+{
+	return lua_topointer(L, LUA_REGISTRYINDEX);
+}
+
+/* A run of another VM goes on: it has another identity. */
+static int stop_run(lua_State *L)
+{
+	luaM_sysprof_stop(L);
+	return 0;
+}
+
+static int make_guard(lua_State *L)
+{
+	lua_getfield(L, LUA_REGISTRYINDEX, REGISTRY_KEY);
+	if (lua_touserdata(L, -1))
+		return 0;
+	lua_newuserdata(L, 1);
+	lua_createtable(L, 0, 1);
+	lua_pushcfunction(L, stop_run);
+	lua_setfield(L, -2, "__gc");
+	lua_setmetatable(L, -2);
+	lua_setfield(L, LUA_REGISTRYINDEX, REGISTRY_KEY);
+	return 0;
+}
+
+/* Make the object, unless it is there.  Throws no error.  False: no memory. */
+static bool guard(lua_State *L)
+{
+	if (lua_cpcall(L, make_guard, NULL) == 0)
+		return true;
+	lua_pop(L, 1);
+	return false;
+}
+
 /* ---- start ---- */
 
 static bool is_valid(const struct luam_sysprof_options *opt,
@@ -386,7 +473,7 @@ static void put_native(void *context, uint64_t addr, const char *name,
 }
 
 /* Begin the stream.  0, or the negative errno of opening or writing it. */
-static int begin_stream(void)
+static int begin_stream(lua_State *L)
 {
 	const struct luam_sysprof_options *opt = &current.options;
 	struct seam_sysprof_stream *stream = &run->stream;
@@ -401,8 +488,7 @@ static int begin_stream(void)
 	if (r < 0)
 		return r;
 	seam_sysprof_stream_begin(stream, &out);
-	if (current.output.add_names)
-		current.output.add_names(current.output.names_vm, &names);
+	seam_lua_symbols_add(L, &names);
 	seam_native_symbols_fini(&current.symbols);
 	seam_native_symbols_put(&current.symbols, &names, put_native, stream);
 	free(names.list.items);
@@ -432,17 +518,17 @@ static int begin_ticks(void)
 }
 
 /* Start what was validated; the state is BUSY.  0, or a negative errno. */
-static int start(const void *vm, luam_Sysprof_backtracer backtracer)
+static int start(lua_State *L)
 {
 	bool has_stream = is_streamed(&current.options);
 	int r = prepare_walks();
 
-	r = r ?: has_stream ? begin_stream() : 0;
+	r = r ?: has_stream ? begin_stream(L) : 0;
 	if (r < 0)
 		return r;
-	run->vm = vm;
+	run->vm = id_of(L);
 	run->mode = (uint8_t)current.options.mode;
-	run->backtracer = backtracer;
+	run->backtracer = configured.backtracer;
 	run->tid = (int32_t)syscall(SYS_gettid);
 	run->n_unmapped = seam_self_n_unmapped();
 	memset(run->counts, 0, sizeof(run->counts));
@@ -454,10 +540,10 @@ static int start(const void *vm, luam_Sysprof_backtracer backtracer)
 }
 
 /* With the state BUSY, and this process's.  @buf: the last one in use. */
-static int start_validated(const void *vm,
+static int start_validated(lua_State *L,
 			   const struct luam_sysprof_options *opt,
 			   const struct seam_sysprof_output *output,
-			   luam_Sysprof_backtracer backtracer, uint8_t **buf)
+			   uint8_t **buf)
 {
 	int r;
 
@@ -468,7 +554,7 @@ static int start_validated(const void *vm,
 		return PROFILE_ERRRUN;
 	current.options = *opt;
 	current.output = *output;
-	r = start(vm, backtracer);
+	r = start(L);
 	*buf = current.options.buf;
 	if (r == 0)
 		return PROFILE_SUCCESS;
@@ -476,22 +562,21 @@ static int start_validated(const void *vm,
 	return r == -ENOMEM ? PROFILE_ERRMEM : PROFILE_ERRIO;
 }
 
-int seam_sysprof_start(const void *vm, const struct luam_sysprof_options *opt,
-		       const struct seam_sysprof_output *output,
-		       luam_Sysprof_backtracer backtracer)
+int seam_sysprof_start(lua_State *L, const struct luam_sysprof_options *opt,
+		       const struct seam_sysprof_output *output)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	uint32_t idle = SEAM_SYSPROF_IDLE;
 	uint8_t *buf = opt ? opt->buf : NULL;
-	int status = PROFILE_ERRRUN, saved_errno;
+	int status = guard(L) ? PROFILE_ERRRUN : PROFILE_ERRMEM, saved_errno;
 
 	refusal = NULL;
 	pthread_once(&once, watch_forks);
-	if (state_now() == SEAM_SYSPROF_IDLE &&
+	if (status == PROFILE_ERRRUN && is_idle() &&
 	    atomic_compare_exchange_strong(&run->state, &idle,
 					   SEAM_SYSPROF_BUSY)) {
 		run->pid = getpid();
-		status = start_validated(vm, opt, output, backtracer, &buf);
+		status = start_validated(L, opt, output, &buf);
 		if (status != PROFILE_SUCCESS)
 			atomic_store(&run->state, SEAM_SYSPROF_IDLE);
 	}
@@ -500,6 +585,15 @@ int seam_sysprof_start(const void *vm, const struct luam_sysprof_options *opt,
 		output->on_stop(opt ? opt->ctx : NULL, buf);
 	errno = saved_errno;
 	return status;
+}
+
+int luaM_sysprof_start(lua_State *L, const struct luam_sysprof_options *opt)
+{
+	struct seam_sysprof_output output = {
+		.writer = configured.writer, .on_stop = configured.on_stop,
+		.enough = SIZE_MAX };
+
+	return seam_sysprof_start(L, opt, &output);
 }
 
 const char *seam_sysprof_refusal(void)
@@ -527,7 +621,7 @@ static uint64_t end_ticks(void)
 		return n_missed > 1 ? n_missed : 0;
 	}
 	seam_tick_abandon(&run->tick);
-	/* pairs with the handler; see profiler_run.h */
+	/* pairs with the handler; see profiler.h */
 	while (atomic_load(&run->n_in_handler))
 		syscall(SYS_nanosleep, &pause, NULL);
 	/* a signal may still come, so the handler stays */
@@ -567,7 +661,8 @@ static int end_stream(uint64_t n_missed)
 	return out->is_halted ? out->saved_errno : error;
 }
 
-int seam_sysprof_stop(const void *vm)
+/* @vm: of the start; NULL: any. */
+static int stop(const void *vm)
 {
 	uint32_t state = state_now();
 	uint64_t n_missed;
@@ -596,22 +691,22 @@ int seam_sysprof_stop(const void *vm)
 
 __attribute__((destructor)) static void stop_at_exit(void)
 {
-	if (state_now() != SEAM_SYSPROF_IDLE && current.output.ends_at_exit)
-		seam_sysprof_stop(NULL);
+	if (!is_idle() && current.output.ends_at_exit)
+		stop(NULL);
+}
+
+int luaM_sysprof_stop(lua_State *L)
+{
+	return stop(id_of(L));
 }
 
 /* ---- what it did ---- */
 
-bool seam_sysprof_is_idle(void)
-{
-	return state_now() == SEAM_SYSPROF_IDLE;
-}
-
-int seam_sysprof_count(struct luam_sysprof_counters *counters)
+int luaM_sysprof_report(struct luam_sysprof_counters *counters)
 {
 	uint64_t *counts, n = 0;
 
-	if (!counters || !seam_sysprof_is_idle())
+	if (!counters || !is_idle())
 		return PROFILE_ERRUSE;
 	/* the order of the members is that of the states */
 	counts = &counters->vmst_interp;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* profiler_handler.c - from a signal to a sample; see profiler_run.h */
+/* profiler_handler.c - from a signal to a sample; see profiler.h */
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "traced/sysprof/profiler_run.h"
+#include "traced/sysprof/profiler.h"
 #include "unwind/in_process/self_walk.h"
 
 struct seam_sysprof_run seam_sysprof_run;

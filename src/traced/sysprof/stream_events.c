@@ -251,13 +251,6 @@ void seam_sysprof_stream_missed(struct seam_sysprof_stream *stream,
 	}
 }
 
-enum seam_vmstate
-seam_sysprof_state_of(const struct seam_guest_sample *sample)
-{
-	return sample->head.vmstate < SEAM_N_VMSTATES ?
-	       (enum seam_vmstate)sample->head.vmstate : SEAM_VMSTATE_CFUNC;
-}
-
 void seam_sysprof_stream_end(struct seam_sysprof_stream *stream)
 {
 	put_byte(&stream->out, SEAM_SYSPROF_EPILOGUE);

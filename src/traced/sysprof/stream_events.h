@@ -15,7 +15,7 @@
  * what is put is dropped.
  *
  * seam_sysprof_stream_sample() and what it calls run in a signal handler.
- * Threads: one at a time; see profiler_run.h.
+ * Threads: one at a time; see profiler.h.
  */
 #ifndef SEAM_SYSPROF_STREAM_EVENTS_H
 #define SEAM_SYSPROF_STREAM_EVENTS_H
@@ -90,8 +90,12 @@ void seam_sysprof_stream_missed(struct seam_sysprof_stream *stream,
 				uint64_t n);
 
 /* The state that a sample counts for; C where no VM is on the stack. */
-enum seam_vmstate
-seam_sysprof_state_of(const struct seam_guest_sample *sample);
+static inline enum seam_vmstate
+seam_sysprof_state_of(const struct seam_guest_sample *sample)
+{
+	return sample->head.vmstate < SEAM_N_VMSTATES ?
+	       (enum seam_vmstate)sample->head.vmstate : SEAM_VMSTATE_CFUNC;
+}
 
 /* The end, and write all. */
 void seam_sysprof_stream_end(struct seam_sysprof_stream *stream);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* jitdump.c - record tables, sense checks and the walk; see jitdump.h */
+/* jitdump.c - record tables, sense checks, the walk, dumps; see jitdump.h */
 #include "wire/jit/jitdump.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+
+#include "base/text.h"
 
 /* doc/formats/jitdump.md has what the fields mean. */
 #define F(record, member)						\
@@ -71,11 +73,6 @@ static const char *const notes[SEAM_JITDUMP_N_NOTES] = {
 	[SEAM_JITDUMP_BAD_RECORD] = "records that contradict themselves",
 	[SEAM_JITDUMP_BAD_TAIL] = "last record cut off",
 };
-
-const char *seam_jitdump_id_name(enum seam_jitdump_id id)
-{
-	return id < SEAM_JITDUMP_N_IDS ? ids[id].name : NULL;
-}
 
 const char *seam_jitdump_note_text(enum seam_jitdump_note note)
 {
@@ -328,4 +325,173 @@ seam_jitdump_eh_frame(const struct seam_jitdump_unwinding_info *info,
 								 header }) ?
 	       header : 0;
 	return (struct seam_bytes) { all.data + *pos, frame };
+}
+
+/* ---- records on lines ---- */
+
+struct jitdump_printer {
+	struct seam_jitdump_reader reader;
+	struct seam_bytes bytes;
+	FILE *out;
+	enum seam_line_form form;
+	uint64_t n_damaged;
+};
+
+static void put_entry(struct seam_line *line,
+		      const struct seam_jitdump_debug_entry *entry)
+{
+	if (seam_line_is_json(line)) {
+		seam_line_open(line, NULL, '{');
+		seam_line_record(line, &seam_jitdump_debug_entry_table, entry);
+		seam_line_close(line, '}');
+		return;
+	}
+	fprintf(line->out, "%#" PRIx64 " \"", entry->code_addr);
+	seam_text_put(line->out, entry->name, SEAM_TEXT_TERMINAL);
+	fprintf(line->out, "\":%" PRIu32 ":%" PRIu32, entry->line,
+		entry->discrim);
+}
+
+/*
+ * All fields but the last, whose bytes are printed decoded.  Returns true for
+ * fewer entries than nr_entry, or damaged ones.
+ */
+static bool put_debug_info(struct seam_line *line, enum seam_endian endian,
+			   const struct seam_jitdump_debug_info *info)
+{
+	struct seam_record head = seam_jitdump_debug_info_table;
+	struct seam_jitdump_lines lines = seam_jitdump_lines_make(info,
+								  endian);
+	struct seam_jitdump_debug_entry entry;
+	bool is_first = true;
+
+	head.n_fields--;
+	seam_line_record(line, &head, info);
+	seam_line_open(line, "entries", '[');
+	for (; seam_jitdump_line(&lines, &entry); is_first = false) {
+		if (!is_first && !seam_line_is_json(line))
+			fputs(", ", line->out);
+		put_entry(line, &entry);
+	}
+	seam_line_close(line, ']');
+	if (lines.is_cut)
+		seam_line_mark(line, "cut", "CUT");
+	if (lines.is_stepped)
+		seam_line_mark(line, "stepped", "STEPPED");
+	return lines.is_cut || lines.is_stepped;
+}
+
+static const char *type_name(char buf[32], uint32_t id)
+{
+	snprintf(buf, 32, "TYPE_%" PRIu32, id);
+	return id < SEAM_JITDUMP_UNKNOWN ? ids[id].name : buf;
+}
+
+static void print_record(struct jitdump_printer *d,
+			 const struct seam_jitdump_record *record)
+{
+	char name[32];
+	struct seam_line line = seam_line_begin(d->out, d->form, record->pos,
+				type_name(name, record->prefix.id), 0);
+	const struct seam_record *table = seam_jitdump_table(record->id);
+
+	switch (record->id) {
+	case SEAM_JITDUMP_LOAD:
+		seam_line_record(&line, table, &record->load);
+		break;
+	case SEAM_JITDUMP_DEBUG_INFO:
+		d->n_damaged += put_debug_info(&line, d->reader.endian,
+					       &record->debug_info);
+		break;
+	case SEAM_JITDUMP_UNWINDING_INFO:
+		seam_line_record(&line, table, &record->unwinding_info);
+		break;
+	case SEAM_JITDUMP_UNKNOWN:
+		seam_line_record(&line, table, &record->prefix);
+		seam_line_data(&line, "data", (struct seam_bytes) {
+			d->bytes.data + record->pos + SEAM_JITDUMP_PREFIX_BYTES,
+			record->prefix.total_size -
+			SEAM_JITDUMP_PREFIX_BYTES });
+		break;
+	default:
+		seam_line_record(&line, table, &record->prefix);
+		break;
+	}
+	seam_line_end(&line);
+}
+
+/*
+ * Records that the reader skipped in [@pos, @end); it has checked their sizes.
+ */
+static void print_damaged(struct jitdump_printer *d, size_t pos, size_t end)
+{
+	while (pos < end) {
+		struct seam_cursor c = seam_cursor_make(d->bytes.data + pos,
+				end - pos, d->reader.endian);
+		struct seam_jitdump_prefix prefix;
+		struct seam_line line;
+		char name[32];
+
+		if (seam_wire_read(&c, &seam_jitdump_prefix_table, &prefix) ||
+		    prefix.total_size < SEAM_JITDUMP_PREFIX_BYTES ||
+		    prefix.total_size > end - pos)
+			return;
+		line = seam_line_begin(d->out, d->form, pos,
+				       type_name(name, prefix.id), 0);
+		seam_line_record(&line, &seam_jitdump_prefix_table, &prefix);
+		seam_line_data(&line, "data", (struct seam_bytes) {
+			c.base + c.pos, prefix.total_size - c.pos });
+		seam_line_mark(&line, "damaged", "DAMAGED");
+		seam_line_end(&line);
+		d->n_damaged++;
+		pos += prefix.total_size;
+	}
+}
+
+static void print_notes(const struct jitdump_printer *d)
+{
+	for (int i = 0; i < SEAM_JITDUMP_N_NOTES; i++) {
+		const char *text = seam_jitdump_note_text(
+					(enum seam_jitdump_note)i);
+		uint64_t n = d->reader.n_notes[i];
+
+		if (n && d->form == SEAM_LINE_JSON)
+			fprintf(d->out, "{\"type\":\"note\",\"text\":\"%s\","
+				"\"count\":%" PRIu64 "}\n", text, n);
+		else if (n)
+			fprintf(d->out, "# %s: %" PRIu64 "\n", text, n);
+	}
+}
+
+int seam_jitdump_print(FILE *out, struct seam_bytes bytes,
+		       enum seam_line_form form, uint64_t *n_damaged,
+		       struct seam_err *err)
+{
+	struct jitdump_printer d = { .bytes = bytes, .out = out, .form = form };
+	struct seam_jitdump_record record;
+	struct seam_line line;
+	size_t pos, end;
+	int r = seam_jitdump_begin(&d.reader, bytes, err);
+
+	*n_damaged = 0;
+	if (r)
+		return r;
+	line = seam_line_begin(out, form, 0, "header", 0);
+	seam_line_record(&line, &seam_jitdump_header_table, &d.reader.header);
+	seam_line_end(&line);
+	pos = d.reader.cursor.pos;
+	while (seam_jitdump_next(&d.reader, &record) && !ferror(out)) {
+		print_damaged(&d, pos, record.pos);
+		print_record(&d, &record);
+		pos = d.reader.cursor.pos;
+	}
+	end = d.reader.cursor.size - d.reader.tail_bytes;
+	print_damaged(&d, pos, end);
+	print_notes(&d);
+	*n_damaged = d.n_damaged;
+	if (d.reader.tail_bytes)
+		return seam_err_set(err, -ENODATA, "the record at byte %zu "
+				    "does not fit in the %zu bytes that are "
+				    "left", end, d.reader.tail_bytes);
+	return 0;
 }

@@ -3,8 +3,8 @@
  * jitdump.h - JITDUMP files: code that a just-in-time compiler announced
  *
  * The reader hands out one record at a time, in the order of the file, and
- * borrows everything from the bytes: names, code, tables.  Few real files follow
- * the specification in everything, so only a missing magic number or an unknown
+ * borrows everything from the bytes: names, code, tables.  Few real files
+ * follow the specification in everything, so only a missing magic number or an unknown
  * version is an error; deviations are counted by kind in n_notes.
  *
  * Progress: every call of seam_jitdump_next() that returns true has moved at
@@ -17,6 +17,7 @@
 #define SEAM_WIRE_JITDUMP_H
 
 #include "base/err.h"
+#include "wire/line.h"
 #include "wire/wire.h"
 
 enum {
@@ -193,9 +194,6 @@ static inline uint64_t seam_jitdump_aligned(uint64_t code_size)
 	return (code_size + 7) & ~UINT64_C(7);
 }
 
-/* "JIT_CODE_LOAD" for an id; NULL for SEAM_JITDUMP_UNKNOWN. */
-const char *seam_jitdump_id_name(enum seam_jitdump_id id);
-
 /* A note in words: "records of an unknown type". */
 const char *seam_jitdump_note_text(enum seam_jitdump_note note);
 
@@ -256,5 +254,27 @@ struct seam_jit_chunk {
 	uint32_t flags;
 	uint32_t size;
 };
+
+/*
+ * Print the jitdump @bytes to @out, a record a line: fields have the names of
+ * the specification; records that seam_jitdump_next() skips are printed as
+ * damaged.  The header comes first; notes on deviations from the specification
+ * come last:
+ *
+ *	{"offset":0,"type":"header","magic":N,...}
+ *	{"offset":40,"type":"JIT_CODE_LOAD","id":0,...,"code":"31c0c3"}
+ *	{"type":"note","text":"loads whose two addresses differ","count":1}
+ *
+ * Entries of DEBUG_INFO are decoded; "cut":true beside entries: fewer than
+ * nr_entry; "stepped":true: their names are damaged.  A record that
+ * contradicts itself has "damaged":true and its bytes as "data"; such records
+ * and such entries count in *@n_damaged.
+ *
+ * Returns 0; -ENODATA when the last record is cut; or as
+ * seam_jitdump_begin().
+ */
+int seam_jitdump_print(FILE *out, struct seam_bytes bytes,
+		       enum seam_line_form form, uint64_t *n_damaged,
+		       struct seam_err *err);
 
 #endif /* SEAM_WIRE_JITDUMP_H */

@@ -62,9 +62,9 @@ int seam_perf_map_print(FILE *out, struct seam_bytes bytes,
 /* -- when lines were written --------------------------------------------- */
 
 /*
- * A recorder that follows a map while its runtime writes it puts an index beside
- * its copy, perf-PID.map.times: text, a line "OFFSET FROM TO" for each time that
- * it found the map longer than before (doc/formats/perf-map-times.md).
+ * A recorder that follows a map while its runtime writes it puts an index
+ * beside its copy, perf-PID.map.times: text, a line "OFFSET FROM TO" for each
+ * time that the map was longer than before (doc/formats/perf-map-times.md).
  */
 #define SEAM_PERF_MAP_TIMES_SUFFIX ".times"
 
@@ -90,8 +90,8 @@ seam_perf_map_times_begin(struct seam_bytes bytes)
 }
 
 /*
- * The next mark; false at the end.  Numbers do not decrease from mark to mark; a
- * from_ns that does is raised.  Each call moves or is the last.
+ * The next mark; false at the end.  Numbers do not decrease from mark to mark;
+ * a from_ns that does is raised.  Each call moves or is the last.
  */
 bool seam_perf_map_times_next(struct seam_perf_map_times *times,
 			      struct seam_perf_map_mark *mark);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sysprof.c - items of a stream; the contract is in sysprof.h
+ * sysprof.c - items of a stream: read, written, printed; see sysprof.h
  *
  * Symbols and traces are read by their tables.  Frames, of which there are a
- * hundred million in a gigabyte, have a loop of their own.
+ * hundred million in a gigabyte, have loops of their own.
  */
 #include "wire/sysprof/sysprof.h"
 
@@ -245,68 +245,14 @@ static int next_of_symtab(struct seam_sysprof_reader *r,
 
 /* -- samples ------------------------------------------------------------- */
 
-/*
- * A frame at @p, of which all numbers are short; address and line are mostly in
- * one word.  Returns its bytes; 0: another frame, or none.
- */
-static inline size_t short_frame(const uint8_t *p,
-				 struct seam_sysprof_frame *frame)
-{
-	uint64_t ends, v = load_word(p + 1, &ends), rest;
-	size_t n, m;
-
-	if (*p < SEAM_SYSPROF_LFUNC || *p > SEAM_SYSPROF_FFUNC || !ends)
-		return 0;
-	frame->kind = (enum seam_sysprof_frame_kind)*p;
-	frame->value = number_in(v, ends);
-	frame->line = 0;
-	n = bytes_to(ends);
-	if (*p != SEAM_SYSPROF_LFUNC)
-		return 1 + n;
-	rest = ends & (ends - 1);
-	if (rest) {
-		frame->line = number_in(v >> 8 * n, rest >> 8 * n);
-		return 1 + bytes_to(rest);
-	}
-	m = short_uleb(p + 1 + n, &frame->line);
-	return m ? 1 + n + m : 0;
-}
-
-/*
- * Frames that surely fit, in the window and in the array: all but the last few
- * of a stream.  Stops before the first other one.
- */
-static void take_lua(struct seam_sysprof_reader *r)
-{
-	const uint8_t *p = r->cursor.base + r->cursor.pos;
-	const uint8_t *stop = r->cursor.base + r->cursor.size;
-	struct seam_sysprof_frame *frame, *end;
-
-	if (r->lua.n == r->lua.cap)
-		return;
-	frame = r->lua.items + r->lua.n;
-	end = r->lua.items + r->lua.cap;
-	for (; stop - p >= LONGEST_SHORT_FRAME && frame < end; frame++) {
-		size_t n = short_frame(p, frame);
-
-		if (!n)
-			break;
-		p += n;
-	}
-	r->lua.n = (size_t)(frame - r->lua.items);
-	r->cursor.pos = (size_t)(p - r->cursor.base);
-}
-
 static int read_lua(struct seam_sysprof_reader *r, struct seam_err *err)
 {
 	struct seam_cursor *c = &r->cursor;
 
 	for (r->lua.n = 0; !c->error;) {
 		struct seam_sysprof_frame *frame;
-		uint8_t kind;
+		uint8_t kind = byte(c);
 
-		take_lua(r);
-		kind = byte(c);
 		if (kind == SEAM_SYSPROF_FRAMES_END || c->error)
 			break;
 		if (kind < SEAM_SYSPROF_LFUNC || kind > SEAM_SYSPROF_FFUNC)
@@ -323,25 +269,6 @@ static int read_lua(struct seam_sysprof_reader *r, struct seam_err *err)
 		frame->line = kind == SEAM_SYSPROF_LFUNC ? uleb(c) : 0;
 	}
 	return c->error ? fail_at(c, "a Lua stack", err) : 0;
-}
-
-/* The same for addresses of the host; stops before the 0 that ends them. */
-static void take_host(struct seam_sysprof_reader *r)
-{
-	uint64_t *addr = r->host.items + r->host.n;
-	const uint64_t *end = r->host.items + r->host.cap;
-	const uint8_t *p = r->cursor.base + r->cursor.pos;
-	const uint8_t *stop = r->cursor.base + r->cursor.size;
-
-	for (; stop - p >= SHORT_ULEB && addr < end; addr++) {
-		size_t n = short_uleb(p, addr);
-
-		if (!n || !*addr)
-			break;
-		p += n;
-	}
-	r->host.n = (size_t)(addr - r->host.items);
-	r->cursor.pos = (size_t)(p - r->cursor.base);
 }
 
 static int read_host(struct seam_sysprof_reader *r,
@@ -363,14 +290,16 @@ static int read_host(struct seam_sysprof_reader *r,
 			return seam_err_no_memory(err);
 		if (r->host.n == 1)
 			item->callers_offset = c->pos;
-		take_host(r);
 	}
 	return c->error ? fail_at(c, "a host stack", err) : 0;
 }
 
 /* -- samples passed over ------------------------------------------------- */
 
-/* The bytes of a frame as short_frame() reads it; 0 likewise. */
+/*
+ * The bytes of the frame at @p, of which all numbers are short; address and
+ * line are mostly in one word.  0: another frame, or none.
+ */
 static inline size_t skim_frame(const uint8_t *p)
 {
 	uint64_t ends, rest;
@@ -440,7 +369,8 @@ static bool skim_sample(struct seam_sysprof_reader *r,
 }
 
 static int read_sample(struct seam_sysprof_reader *r,
-		       struct seam_sysprof_item *item, struct seam_err *err)
+		       struct seam_sysprof_item *item, bool may_skim,
+		       struct seam_err *err)
 {
 	bool has_lua = seam_vmstate_has_stack(item->vmstate);
 	int rc = 0;
@@ -454,7 +384,7 @@ static int read_sample(struct seam_sysprof_reader *r,
 		return r->cursor.error ?
 		       fail_at(&r->cursor, "a sample of a trace", err) : 1;
 	}
-	if (r->skims && skim_sample(r, item, has_lua))
+	if (may_skim && skim_sample(r, item, has_lua))
 		return 1;
 	if (has_lua)
 		rc = read_lua(r, err);
@@ -481,7 +411,7 @@ static int next_of_profile(struct seam_sysprof_reader *r,
 				    "byte %zu, before its epilogue", c->size);
 	if (header < SEAM_N_VMSTATES) {
 		item->vmstate = (enum seam_vmstate)header;
-		return read_sample(r, item, err);
+		return read_sample(r, item, r->skims, err);
 	}
 	item->is_event = true;
 	if (header == SEAM_SYSPROF_EVENT_LFUNC)
@@ -549,17 +479,6 @@ int seam_sysprof_next(struct seam_sysprof_reader *reader,
 	return rc;
 }
 
-int seam_sysprof_skim(struct seam_sysprof_reader *reader,
-		      struct seam_sysprof_item *item, struct seam_err *err)
-{
-	int rc;
-
-	reader->skims = true;
-	rc = seam_sysprof_next(reader, item, err);
-	reader->skims = false;
-	return rc;
-}
-
 int seam_sysprof_read_frames(struct seam_sysprof_reader *reader,
 			     struct seam_sysprof_item *item,
 			     struct seam_err *err)
@@ -569,7 +488,7 @@ int seam_sysprof_read_frames(struct seam_sysprof_reader *reader,
 	if (!item->is_skimmed)
 		return 1;
 	reader->cursor.pos = item->offset + 1;	/* after the VM's state */
-	rc = read_sample(reader, item, err);
+	rc = read_sample(reader, item, false, err);
 	reader->is_done |= rc < 0;
 	return rc;
 }
@@ -578,4 +497,218 @@ void seam_sysprof_fini(struct seam_sysprof_reader *reader)
 {
 	free(reader->lua.items);
 	free(reader->host.items);
+}
+
+/* -- items to bytes ------------------------------------------------------- */
+
+static void put_byte(struct seam_sysprof_buffer *out, unsigned int byte)
+{
+	out->items[out->n++] = (uint8_t)byte;
+}
+
+static void put_uleb(struct seam_sysprof_buffer *out, uint64_t v)
+{
+	out->n += seam_wire_put_uleb(out->items + out->n, v);
+}
+
+static int put_prologue(struct seam_sysprof_buffer *out, const char *kind,
+			uint8_t version)
+{
+	const uint8_t bytes[SEAM_SYSPROF_PROLOGUE_BYTES] = {
+		(uint8_t)kind[0], (uint8_t)kind[1], (uint8_t)kind[2], version,
+	};
+
+	return SEAM_ARRAY_EXTEND(out, bytes, sizeof(bytes)) ? 0 : -ENOMEM;
+}
+
+static int put_record(struct seam_sysprof_buffer *out, unsigned int byte,
+		      const struct seam_record *table, const void *record)
+{
+	size_t size = seam_wire_write(table, record, SEAM_LITTLE, NULL, 0);
+
+	if (!SEAM_ARRAY_RESERVE(out, size + 1))
+		return -ENOMEM;
+	put_byte(out, byte);
+	out->n += seam_wire_write(table, record, SEAM_LITTLE,
+				  out->items + out->n, size);
+	return 0;
+}
+
+static int put_end(struct seam_sysprof_buffer *out, unsigned int byte)
+{
+	if (!SEAM_ARRAY_RESERVE(out, 1))
+		return -ENOMEM;
+	put_byte(out, byte);
+	return 0;
+}
+
+static void put_lua(struct seam_sysprof_buffer *out,
+		    const struct seam_sysprof_item *item)
+{
+	for (size_t i = 0; i < item->n_lua; i++) {
+		put_byte(out, item->lua[i].kind);
+		put_uleb(out, item->lua[i].value);
+		if (item->lua[i].kind == SEAM_SYSPROF_LFUNC)
+			put_uleb(out, item->lua[i].line);
+	}
+	put_byte(out, SEAM_SYSPROF_FRAMES_END);
+}
+
+static int put_sample(struct seam_sysprof_buffer *out,
+		      const struct seam_sysprof_item *item)
+{
+	size_t most = (1 + 2 * SEAM_ULEB_BYTES) * item->n_lua +
+		      SEAM_ULEB_BYTES * item->n_host + 3;
+
+	if (item->vmstate == SEAM_VMSTATE_TRACE)
+		return put_record(out, item->vmstate,
+				  &seam_sysprof_trace_sample_table,
+				  &item->trace);
+	if (!SEAM_ARRAY_RESERVE(out, most))
+		return -ENOMEM;
+	put_byte(out, item->vmstate);
+	if (seam_vmstate_has_stack(item->vmstate))
+		put_lua(out, item);
+	for (size_t i = 0; i < item->n_host; i++)
+		put_uleb(out, item->host[i]);
+	put_byte(out, 0);
+	return 0;
+}
+
+int seam_sysprof_write(struct seam_sysprof_buffer *out,
+		       const struct seam_sysprof_item *item)
+{
+	bool is_event = item->is_event;
+
+	switch (item->kind) {
+	case SEAM_SYSPROF_SYMTAB:
+		return put_prologue(out, "ljs", SEAM_SYSPROF_SYMTAB_VERSION);
+	case SEAM_SYSPROF_PROFILE:
+		return put_prologue(out, "ljp", SEAM_SYSPROF_VERSION);
+	case SEAM_SYSPROF_SYMBOL_LFUNC:
+		return put_record(out, is_event ? SEAM_SYSPROF_EVENT_LFUNC :
+				  SEAM_SYSPROF_SYMTAB_LFUNC,
+				  &seam_sysprof_lfunc_table, &item->lfunc);
+	case SEAM_SYSPROF_SYMBOL_CFUNC:
+		return put_record(out, is_event ? SEAM_SYSPROF_EVENT_CFUNC :
+				  SEAM_SYSPROF_SYMTAB_CFUNC,
+				  &seam_sysprof_cfunc_table, &item->cfunc);
+	case SEAM_SYSPROF_SYMBOL_TRACE:
+		return put_record(out, is_event ? SEAM_SYSPROF_EVENT_TRACE :
+				  SEAM_SYSPROF_SYMTAB_TRACE,
+				  &seam_sysprof_trace_table, &item->trace);
+	case SEAM_SYSPROF_SYMTAB_END:
+		return put_end(out, SEAM_SYSPROF_FINAL);
+	case SEAM_SYSPROF_END:
+		return put_end(out, SEAM_SYSPROF_EPILOGUE);
+	case SEAM_SYSPROF_SAMPLE:
+		break;
+	}
+	return put_sample(out, item);
+}
+
+/* -- items on lines ------------------------------------------------------- */
+
+enum { TYPE_WIDTH = 8 };
+
+static const char *type_name(const struct seam_sysprof_item *item)
+{
+	static const char *const names[] = {
+		[SEAM_SYSPROF_SYMTAB] = "ljs",
+		[SEAM_SYSPROF_SYMBOL_LFUNC] = "lfunc",
+		[SEAM_SYSPROF_SYMBOL_CFUNC] = "cfunc",
+		[SEAM_SYSPROF_SYMBOL_TRACE] = "trace",
+		[SEAM_SYSPROF_SYMTAB_END] = "final",
+		[SEAM_SYSPROF_PROFILE] = "ljp",
+		[SEAM_SYSPROF_SAMPLE] = "sample",
+		[SEAM_SYSPROF_END] = "epilogue",
+	};
+
+	return names[item->kind];
+}
+
+static void print_frame(struct seam_line *line,
+			const struct seam_sysprof_frame *frame)
+{
+	seam_line_open(line, NULL, '{');
+	if (frame->kind == SEAM_SYSPROF_LFUNC) {
+		seam_line_hex(line, "proto", frame->value);
+		seam_line_u64(line, "line", frame->line);
+	} else if (frame->kind == SEAM_SYSPROF_CFUNC) {
+		seam_line_hex(line, "cfunc", frame->value);
+	} else {
+		seam_line_u64(line, "ffid", frame->value);
+	}
+	seam_line_close(line, '}');
+}
+
+static void print_sample(struct seam_line *line,
+			 const struct seam_sysprof_item *item)
+{
+	seam_line_string(line, "vmstate", seam_vmstate_name(item->vmstate));
+	if (item->vmstate == SEAM_VMSTATE_TRACE) {
+		seam_line_record(line, &seam_sysprof_trace_sample_table,
+				 &item->trace);
+		return;
+	}
+	seam_line_open(line, "lua", '[');
+	for (size_t i = 0; i < item->n_lua; i++)
+		print_frame(line, &item->lua[i]);
+	seam_line_close(line, ']');
+	seam_line_open(line, "host", '[');
+	for (size_t i = 0; i < item->n_host; i++)
+		seam_line_hex(line, NULL, item->host[i]);
+	seam_line_close(line, ']');
+}
+
+static void print_fields(struct seam_line *line,
+			 const struct seam_sysprof_item *item)
+{
+	switch (item->kind) {
+	case SEAM_SYSPROF_SYMTAB:
+	case SEAM_SYSPROF_PROFILE:
+		seam_line_u64(line, "version", item->version);
+		break;
+	case SEAM_SYSPROF_SYMBOL_LFUNC:
+		seam_line_record(line, &seam_sysprof_lfunc_table, &item->lfunc);
+		break;
+	case SEAM_SYSPROF_SYMBOL_CFUNC:
+		seam_line_record(line, &seam_sysprof_cfunc_table, &item->cfunc);
+		break;
+	case SEAM_SYSPROF_SYMBOL_TRACE:
+		seam_line_record(line, &seam_sysprof_trace_table, &item->trace);
+		break;
+	case SEAM_SYSPROF_SAMPLE:
+		print_sample(line, item);
+		break;
+	case SEAM_SYSPROF_SYMTAB_END:
+	case SEAM_SYSPROF_END:
+		break;
+	}
+}
+
+int seam_sysprof_print(FILE *out, struct seam_bytes bytes,
+		       enum seam_line_form form, struct seam_err *err)
+{
+	struct seam_sysprof_reader reader;
+	struct seam_sysprof_item item;
+	size_t end;
+	int r;
+
+	seam_sysprof_begin(&reader, bytes);
+	while ((r = seam_sysprof_next(&reader, &item, err)) > 0 &&
+	       !ferror(out)) {
+		struct seam_line line = seam_line_begin(out, form, item.offset,
+						type_name(&item), TYPE_WIDTH);
+
+		print_fields(&line, &item);
+		seam_line_end(&line);
+	}
+	end = reader.cursor.pos;
+	seam_sysprof_fini(&reader);
+	if (r == 0 && end < bytes.size)
+		return seam_err_set(err, -EBADMSG, "%zu bytes after the "
+				    "epilogue, from byte %zu on",
+				    bytes.size - end, end);
+	return r < 0 ? r : 0;
 }

@@ -304,9 +304,10 @@ static enum seam_unwind_end bridge_outside(const struct bridging *b)
 	enum seam_unwind_end bridged = bridge_above(b, SEAM_LUAJIT_IN_TRACE);
 	uint64_t sp = b->regs->value[RSP], caller;
 
-	if (bridged != SEAM_UNWIND_WITHOUT_CFI || !b->is_exact)
-		return bridged == SEAM_UNWIND_WITHOUT_CFI ? SEAM_UNWIND_NO_MAPPING :
-							bridged;
+	if (bridged != SEAM_UNWIND_WITHOUT_CFI)
+		return bridged;
+	if (!b->is_exact)
+		return SEAM_UNWIND_NO_MAPPING;
 	if (read_stack(b, sp, &caller) && is_after_call(b, caller))
 		return leave_subroutine(b, caller);
 	if (!read_stack(b, sp + 8, &caller) || !is_after_call(b, caller))

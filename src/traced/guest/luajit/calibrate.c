@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "traced/guest/luajit/luajit_vm.h"
+#include "traced/guest/luajit/luajit.h"
 #include "unwind/in_process/self_images.h"
 #include "unwind/in_process/self_readers.h"
 
@@ -75,6 +75,12 @@ static bool has_text(uint64_t addr, const char *text)
 	return true;
 }
 
+/* What the value at @index of the Lua stack refers to. */
+static uint64_t addr_at(int index)
+{
+	return (uint64_t)(uintptr_t)cal.api->topointer(cal.lua, index);
+}
+
 /* Offsets at which a test held: the first, and their number. */
 struct fitting {
 	uint16_t at;
@@ -121,8 +127,7 @@ static bool has_wide_pointers(void)
 static bool find_glref(uint64_t thread)
 {
 	struct fitting glref = { .n = 0 };
-	uint64_t env = (uint64_t)(uintptr_t)
-		cal.api->topointer(cal.lua, SEAM_LUA_GLOBALS);
+	uint64_t env = addr_at(SEAM_LUA_GLOBALS);
 
 	for (size_t o = 16; o < STATE_BYTES && glref.n == 0; o += 8) {
 		uint64_t word = u64_at(cal.l + o);
@@ -191,10 +196,24 @@ static bool find_stack(uint64_t thread)
 
 /* What an experiment notes that the VM calls back to. */
 static struct {
-	seam_lua_alloc alloc;
+	seam_lua_alloc alloc;		/* the VM's */
 	void *context;
 	bool *has;			/* [GLOBAL_BYTES / 4] */
+	uint64_t code, code_end;	/* bytecode of a function */
+	struct fitting pc;
 } noted;
+
+/* Let the VM allocate by @function, which ends with the VM's own allocator. */
+static void watch_allocator(seam_lua_alloc function)
+{
+	noted.alloc = cal.api->getallocf(cal.lua, &noted.context);
+	cal.api->setallocf(cal.lua, function, NULL);
+}
+
+static void unwatch_allocator(void)
+{
+	cal.api->setallocf(cal.lua, noted.alloc, noted.context);
+}
 
 /* The allocator, in a step of the garbage collector. */
 static void *alloc_in_gc(void *context, void *block, size_t old_size,
@@ -214,12 +233,11 @@ static bool find_vmstate(void)
 	bool has[GLOBAL_BYTES / 4] = { false };
 
 	noted.has = has;
-	noted.alloc = cal.api->getallocf(cal.lua, &noted.context);
 	if (!run("for i = 1, 50 do local t = {i} end", "=seam", 0))
 		return refuse("a chunk does not run");
-	cal.api->setallocf(cal.lua, alloc_in_gc, NULL);
+	watch_allocator(alloc_in_gc);
 	cal.api->gc(cal.lua, SEAM_LUA_GC_COLLECT, 0);
-	cal.api->setallocf(cal.lua, noted.alloc, noted.context);
+	unwatch_allocator();
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(has); i++)
 		place(&vmstate, has[i] && u32_at(cal.g + 4 * i) ==
 					  ~(uint32_t)SEAM_LUAJIT_C, 4 * i);
@@ -666,8 +684,7 @@ static uint64_t make_function(const char *text)
 	snprintf(chunk, sizeof(chunk),
 		 "local seam_up\n\n\n\n\nreturn function(seam_a, seam_b)%s",
 		 text);
-	return run(chunk, chunk_name, 1) ?
-	       (uint64_t)(uintptr_t)cal.api->topointer(cal.lua, -1) : 0;
+	return run(chunk, chunk_name, 1) ? addr_at(-1) : 0;
 }
 
 /* The prototype of @function, once pc and bytes are known. */
@@ -776,7 +793,7 @@ static bool find_c_function(void)
 	uint64_t function;
 
 	cal.api->pushcclosure(cal.lua, do_nothing, 0);
-	function = (uint64_t)(uintptr_t)cal.api->topointer(cal.lua, -1);
+	function = addr_at(-1);
 	for (size_t o = 16; o < FUNCTION_BYTES; o += 8)
 		place(&f, u64_at(function + o) ==
 			  (uint64_t)(uintptr_t)do_nothing, o);
@@ -793,8 +810,7 @@ static void name_builtins(const char *library)
 		return;
 	for (api->pushnil(cal.lua); api->next(cal.lua, -2);
 	     api->settop(cal.lua, -2)) {
-		uint64_t addr = (uint64_t)(uintptr_t)
-				api->topointer(cal.lua, -1);
+		uint64_t addr = addr_at(-1);
 		uint8_t number = 0;
 
 		/* lua_tolstring() would change a key that is a number */
@@ -873,13 +889,6 @@ static void find_builtins(void)
 
 /* --- the C frame's member for the bytecode's address --- */
 
-static struct {
-	seam_lua_alloc alloc;
-	void *context;
-	uint64_t code, code_end;
-	struct fitting pc;
-} during;
-
 /* Called for the table that a Lua function makes. */
 static void *look_at_pc(void *context, void *block, size_t old_size,
 			size_t size)
@@ -888,14 +897,14 @@ static void *look_at_pc(void *context, void *block, size_t old_size,
 			  ~UINT64_C(3);
 
 	(void)context;
-	for (size_t o = 0; cframe && !during.pc.n &&
+	for (size_t o = 0; cframe && !noted.pc.n &&
 	     o < cal.layout->at.cf_bytes; o += 8) {
 		uint64_t word = u64_at(cframe + o);
 
-		place(&during.pc, word > during.code &&
-				  word <= during.code_end, o);
+		place(&noted.pc, word > noted.code &&
+				  word <= noted.code_end, o);
 	}
-	return during.alloc(during.context, block, old_size, size);
+	return noted.alloc(noted.context, block, old_size, size);
 }
 
 static bool find_frame_pc(void)
@@ -905,17 +914,16 @@ static bool find_frame_pc(void)
 		" return {seam_b, 1, 2, 3} end"));
 	int r;
 
-	memset(&during, 0, sizeof(during));
-	during.code = proto + at->pt_bytes;
-	during.code_end = during.code +
+	noted.code = proto + at->pt_bytes;
+	noted.code_end = noted.code +
 			  4 * (uint64_t)u32_at(proto + at->pt_sizebc);
-	during.alloc = cal.api->getallocf(cal.lua, &during.context);
-	cal.api->setallocf(cal.lua, look_at_pc, NULL);
+	noted.pc.n = 0;
+	watch_allocator(look_at_pc);
 	r = cal.api->pcall(cal.lua, 0, 0, 0);
-	cal.api->setallocf(cal.lua, during.alloc, during.context);
+	unwatch_allocator();
 	if (r != SEAM_LUA_OK)
 		return refuse("a function does not run");
-	return only(&during.pc, "the C frame's bytecode address",
+	return only(&noted.pc, "the C frame's bytecode address",
 		    &cal.layout->at.cf_pc);
 }
 
@@ -1013,7 +1021,7 @@ static void calibrate_trace(void)
 
 	if (!run(loop, "=seam", 1))
 		return;
-	function = (uint64_t)(uintptr_t)cal.api->topointer(cal.lua, -1);
+	function = addr_at(-1);
 	cal.api->pushvalue(cal.lua, -1);
 	if (cal.api->pcall(cal.lua, 0, 0, 0) != SEAM_LUA_OK)
 		return;

@@ -210,9 +210,10 @@ static void set_called_name(const struct seam_luajit *lj,
 
 /* --- lines --- */
 
-uint32_t seam_luajit_line(const struct seam_luajit *lj,
-			  struct seam_guest_memory *memory, uint64_t proto,
-			  uint64_t pc)
+/* The line of the instruction before @pc; 0: not known. */
+static uint32_t line_of(const struct seam_luajit *lj,
+			struct seam_guest_memory *memory, uint64_t proto,
+			uint64_t pc)
 {
 	const struct seam_luajit_offsets *at = &lj->at;
 	uint64_t position = (pc - proto - at->pt_bytes) / 4, lines;
@@ -337,14 +338,17 @@ uint32_t seam_luajit_id(const struct seam_luajit *lj,
 			struct seam_guest_walk *walk,
 			const struct seam_luajit_frame *frame,
 			const struct seam_luajit_frame *caller,
-			struct seam_guest_origin *origin)
+			struct seam_guest_origin *origin, uint32_t *line)
 {
 	origin->address = frame->object;
+	*line = 0;
 	if (frame->kind != SEAM_GUEST_FRAME_GUEST)
 		return number_id(lj, walk, frame);
 	/* only where bytecode called: the link of the frame has its caller */
 	if (caller && caller->segment != frame->segment)
 		caller = NULL;
+	if (frame->pc)
+		*line = line_of(lj, &walk->memory, frame->object, frame->pc);
 	return proto_id(lj, walk, frame->object, caller,
 			&origin->first_line);
 }
@@ -393,7 +397,7 @@ uint32_t seam_luajit_trace(const struct seam_luajit *lj,
 	*start_pc += 4;
 	line = start && seam_luajit_has_pc(lj, &walk->memory, proto,
 					   *start_pc) ?
-	       seam_luajit_line(lj, &walk->memory, proto, *start_pc) : 0;
+	       line_of(lj, &walk->memory, proto, *start_pc) : 0;
 	origin->first_line = line;
 	key.check[0] = *start_pc;
 	key.check[1] = (uint64_t)start << 32 | (uint32_t)(g >> 4);

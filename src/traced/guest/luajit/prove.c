@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include "traced/guest/luajit/luajit_vm.h"
+#include "traced/guest/luajit/luajit.h"
 
 static const char program[] =
 	"local check, deep = ..., nil\n"
@@ -89,6 +89,7 @@ enum {
 static struct {
 	const struct seam_luajit_object *object;
 	struct seam_guest_sample *sample;
+	struct seam_guest_memory memory;	/* from a sample on */
 	seam_lua_alloc alloc;
 	void *alloc_context;
 	char *reason;
@@ -120,6 +121,7 @@ static void take(void)
 	getcontext(&context);
 	proof.sample->with_c = true;
 	seam_guest_take(&context, proof.sample);
+	seam_guest_memory_init(&proof.memory);
 }
 
 /* --- frames --- */
@@ -129,14 +131,12 @@ static bool compare_sizes(size_t i, const struct seam_lua_debug *debug)
 {
 	const struct seam_luajit_offsets *at = &proof.object->lj.at;
 	uint64_t proto = proof.sample->origins[i].address, lines, chunk;
-	struct seam_guest_memory memory;
 	uint32_t n, length;
 
-	seam_guest_memory_init(&memory);
-	if (!seam_guest_u64(&memory, proto + at->pt_lineinfo, &lines) ||
-	    !seam_guest_u64(&memory, proto + at->pt_chunkname, &chunk) ||
-	    !seam_guest_u32(&memory, proto + at->pt_sizebc, &n) ||
-	    !seam_guest_u32(&memory, chunk + at->s_len, &length))
+	if (!seam_guest_u64(&proof.memory, proto + at->pt_lineinfo, &lines) ||
+	    !seam_guest_u64(&proof.memory, proto + at->pt_chunkname, &chunk) ||
+	    !seam_guest_u32(&proof.memory, proto + at->pt_sizebc, &n) ||
+	    !seam_guest_u32(&proof.memory, chunk + at->s_len, &length))
 		return refuse("frame %zu has no prototype", i);
 	if (n < 2 || lines - proto < at->pt_bytes + 4 * (uint64_t)n)
 		return refuse("frame %zu has %u instructions", i, n);
@@ -235,15 +235,14 @@ static bool compare_state(struct seam_lua *lua)
 	enum { MIN_SLOTS = 20, MAX_BEYOND = 16 };
 	const struct seam_luajit *lj = &proof.object->lj;
 	struct seam_luajit_thread thread;
-	struct seam_guest_memory memory;
 	uint64_t top, slots;
 	uint32_t n;
 
-	seam_guest_memory_init(&memory);
-	if (!seam_luajit_read_thread(lj, &memory, (uint64_t)(uintptr_t)lua,
-				     &thread) ||
-	    !seam_guest_u64(&memory, thread.addr + lj->at.l_top, &top) ||
-	    !seam_guest_u32(&memory, thread.addr + lj->at.l_stacksize, &n))
+	if (!seam_luajit_read_thread(lj, &proof.memory,
+				     (uint64_t)(uintptr_t)lua, &thread) ||
+	    !seam_guest_u64(&proof.memory, thread.addr + lj->at.l_top, &top) ||
+	    !seam_guest_u32(&proof.memory, thread.addr + lj->at.l_stacksize,
+			    &n))
 		return refuse("a thread is not what it should be");
 	if (top - thread.base !=
 	    8 * (uint64_t)proof.object->api.gettop(lua))
@@ -281,7 +280,6 @@ static bool compare_ends(void)
 	const struct seam_guest_sample *s = proof.sample;
 	const struct seam_guest_activation *outer = s->activations;
 	const struct seam_guest_activation *asked = outer;
-	struct seam_guest_memory memory;
 	uint32_t n_results;
 
 	/* the program that is sampled may run in a VM as well */
@@ -290,10 +288,9 @@ static bool compare_ends(void)
 			asked = outer;
 			outer = &s->activations[i];
 		}
-	seam_guest_memory_init(&memory);
 	if (s->origins[0].address != (uint64_t)(uintptr_t)check)
 		return refuse("a C function is not what was called");
-	return (seam_guest_u32(&memory,
+	return (seam_guest_u32(&proof.memory,
 			       asked->notes[SEAM_LUAJIT_NOTE_CFRAME] +
 			       proof.object->lj.at.cf_nres, &n_results) &&
 		n_results == N_RESULTS + 1) ||
@@ -323,14 +320,13 @@ static bool has_jit_base(void)
 	const struct seam_guest_sample *s = proof.sample;
 	const struct seam_luajit *lj = &proof.object->lj;
 	struct seam_luajit_thread thread;
-	struct seam_guest_memory memory;
 	uint64_t base;
 
-	seam_guest_memory_init(&memory);
 	return (s->head.n_segments &&
-		seam_luajit_read_thread(lj, &memory, s->segments[0].thread,
-					&thread) &&
-		seam_guest_u64(&memory, thread.g + lj->at.g_jit_base, &base) &&
+		seam_luajit_read_thread(lj, &proof.memory,
+					s->segments[0].thread, &thread) &&
+		seam_guest_u64(&proof.memory, thread.g + lj->at.g_jit_base,
+			       &base) &&
 		seam_luajit_is_base(&thread, base)) ||
 	       refuse("compiled code has no base");
 }
@@ -340,7 +336,6 @@ static bool has_trace(void)
 {
 	const struct seam_guest_sample *s = proof.sample;
 	struct seam_guest_symbol trace, start;
-	struct seam_guest_memory memory;
 	uint32_t room;
 
 	if (!proof.object->lj.at.g_trace)
@@ -348,8 +343,7 @@ static bool has_trace(void)
 	if (!s->trace || seam_guest_describe(s->frames[0].id, &trace) < 0 ||
 	    trace.kind != SEAM_GUEST_FRAME_TRACE)
 		return refuse("compiled code is of no trace");
-	seam_guest_memory_init(&memory);
-	if (!seam_guest_u32(&memory, s->head.vm +
+	if (!seam_guest_u32(&proof.memory, s->head.vm +
 			    proof.object->lj.at.g_sizetrace, &room) ||
 	    room > MAX_TRACE_ROOM)
 		return refuse("the table of traces is too large");
@@ -381,18 +375,17 @@ static void look_at_place(void)
 {
 	const struct seam_guest_sample *s = proof.sample;
 	const struct seam_luajit *lj = &proof.object->lj;
-	struct seam_guest_memory memory;
 	uint64_t pc;
 
 	if (s->head.vmstate != SEAM_VMSTATE_LFUNC ||
 	    s->activations[0].kind != SEAM_LUAJIT_AT_CALL)
 		return;
-	seam_guest_memory_init(&memory);
 	/* where the compiler is called, it is of another function */
-	proof.n_places += seam_guest_u64(&memory,
+	proof.n_places += seam_guest_u64(&proof.memory,
 			s->activations[0].notes[SEAM_LUAJIT_NOTE_CFRAME] +
 			lj->at.cf_pc, &pc) &&
-		seam_luajit_has_pc(lj, &memory, s->origins[0].address, pc);
+		seam_luajit_has_pc(lj, &proof.memory, s->origins[0].address,
+				   pc);
 }
 
 /* The allocator, of the loop's tables and of the collector. */

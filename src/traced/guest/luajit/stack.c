@@ -645,13 +645,10 @@ static bool emit_frame(const struct emitting *e,
 {
 	const struct seam_luajit_frame *frame = frame_at(stack, i), *caller;
 	struct seam_guest_origin origin = { .is_on_host = is_on_host };
-	uint32_t id, line = 0;
+	uint32_t id, line;
 
 	caller = i + 1 < stack->n_inner ? frame + 1 : NULL;
-	id = seam_luajit_id(e->lj, e->walk, frame, caller, &origin);
-	if (frame->kind == SEAM_GUEST_FRAME_GUEST && frame->pc)
-		line = seam_luajit_line(e->lj, &e->walk->memory, frame->object,
-					frame->pc);
+	id = seam_luajit_id(e->lj, e->walk, frame, caller, &origin, &line);
 	return seam_guest_add_frame(e->walk,
 				    (enum seam_guest_frame_kind)frame->kind,
 				    id, line, &origin);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sysprof_names.h - what the addresses of a sysprof stream mean at a sample
+ * sysprof_stacks.h - a sample of a sysprof stream as one stack of a profile
  *
  * The stream's symbols are applied in its order, so that a prototype that was
  * collected and whose address is another's now has the name of its time.
@@ -8,8 +8,8 @@
  * A C address belongs to the function that begins last at or before it.
  * Sizes are unknown, so an address far beyond is "[name+0x12345]", unnamed.
  */
-#ifndef SEAM_SYSPROF_NAMES_H
-#define SEAM_SYSPROF_NAMES_H
+#ifndef SEAM_SYSPROF_STACKS_H
+#define SEAM_SYSPROF_STACKS_H
 
 #include "base/array.h"
 #include "model/guest/guest_names.h"
@@ -26,12 +26,6 @@ struct seam_fast_functions {
 	bool has_unknown;	/* a function of no known build */
 	bool is_made;		/* by_id is */
 };
-
-/*
- * Whether C function @symbol is that of the fast function called @name:
- * "lj_cf_string_gsub" of "string.gsub".
- */
-bool seam_fast_functions_is(const char *name, const char *symbol);
 
 struct seam_c_function {
 	uint64_t addr;
@@ -99,18 +93,29 @@ int seam_sysprof_names_add(struct seam_sysprof_names *names,
 			   const struct seam_sysprof_item *item);
 
 /*
- * A frame of the host's stack, @is_leaf where it is the sample's own
- * instruction; of a Lua stack; of a trace.  The frame is SEAM_NONE when memory
- * ran out.
+ * The frame of @addr in the host's stack; @is_leaf: it is the sample's own
+ * instruction.  The frame is SEAM_NONE when memory ran out.
  */
 struct seam_sysprof_place
 seam_sysprof_names_host(struct seam_sysprof_names *names, uint64_t addr,
 			bool is_leaf);
-struct seam_sysprof_place
-seam_sysprof_names_lua(struct seam_sysprof_names *names,
-		       const struct seam_sysprof_frame *frame);
-struct seam_sysprof_place
-seam_sysprof_names_trace(struct seam_sysprof_names *names,
-			 const struct seam_sysprof_trace *trace);
 
-#endif /* SEAM_SYSPROF_NAMES_H */
+/* Zeroed is valid and empty. */
+struct seam_joined_stack {
+	SEAM_ARRAY(uint32_t) frames;	/* of the profile, leaf first */
+	SEAM_ARRAY(struct seam_sysprof_place) host, lua;
+	uint64_t n_left_out;		/* Lua frames that as_parser lost */
+};
+
+/*
+ * Join the stacks of @sample into frames.  @version: of the profile.  0 or
+ * -ENOMEM.
+ */
+int seam_joined_stack_make(struct seam_joined_stack *stack,
+			   struct seam_sysprof_names *names,
+			   const struct seam_sysprof_item *sample,
+			   unsigned int version);
+
+void seam_joined_stack_fini(struct seam_joined_stack *stack);
+
+#endif /* SEAM_SYSPROF_STACKS_H */
