@@ -6,7 +6,7 @@
  * of CPython's and V8's, becomes rules that hold for its code and lead to the
  * return address at its first instruction.
  */
-#include "unwind/compile/function_rows.h"
+#include "unwind/compile/cfi_rows.h"
 
 #include <errno.h>
 

@@ -15,7 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "unwind/in_process/self_fork.h"
 #include "unit.h"
 
 #include "self_stacks.h"
@@ -248,10 +247,18 @@ static int hold_lock(struct dl_phdr_info *info, size_t size, void *context)
 static void *be_in_loader(void *unused)
 {
 	(void)unused;
-	seam_self_loader_enter();
-	dl_iterate_phdr(hold_lock, NULL);
-	seam_self_loader_leave();
+	seam_self_loader_list(hold_lock, NULL);
 	return NULL;
+}
+
+static int fork_there(struct dl_phdr_info *info, size_t size, void *child)
+{
+	(void)info;
+	(void)size;
+	*(pid_t *)child = fork();
+	if (*(pid_t *)child == 0)
+		_exit(0);
+	return 1;
 }
 
 /* The child would wait for it in its first dlopen(), for ever. */
@@ -275,11 +282,7 @@ static void a_fork_does_not_copy_a_lock_of_the_loader(void **state)
 	assert_int_equal(status, 0);
 	pthread_join(thread, NULL);
 	/* a fork in the owner's own thread waits for nothing */
-	seam_self_loader_enter();
-	child = fork();
-	if (child == 0)
-		_exit(0);
-	seam_self_loader_leave();
+	seam_self_loader_list(fork_there, &child);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 }
