@@ -35,7 +35,6 @@ static void names_of_each_language_are_readable(void **state)
 	struct seam_arena arena = { 0 };
 
 	for (size_t i = 0; i < 4; i++) {
-		assert_true(seam_is_mangled(names[i][0]));
 		assert_string_equal(seam_demangle(&arena, names[i][0]),
 				    names[i][1]);
 	}

@@ -88,10 +88,10 @@ static void has_all_that_a_program_has(void **state)
 	assert_false(seam_cfi_file_is_entry(&whole, whole.entry + 96));
 	assert_int_equal(whole.build_id_size, build_id("p", id));
 	assert_memory_equal(whole.build_id, id, whole.build_id_size);
-	assert_true(seam_cfi_file_addr(&whole, build_offset("p", main_addr),
-				       &addr));
+	assert_true(seam_segments_addr(&whole.segments,
+				       build_offset("p", main_addr), &addr));
 	assert_int_equal(addr, main_addr);
-	assert_false(seam_cfi_file_addr(&whole, UINT64_MAX, &addr));
+	assert_false(seam_segments_addr(&whole.segments, UINT64_MAX, &addr));
 }
 
 /* What the sections have is what a running program shows. */
@@ -274,7 +274,7 @@ static void use(struct seam_cfi_file *file)
 		for (uint64_t k = 0; k < 64; k++)
 			seam_unwind_rows_find(&rows,
 				file->segments.items[i].addr + 16 * k);
-	seam_cfi_file_addr(file, 0, &addr);
+	seam_segments_addr(&file->segments, 0, &addr);
 	seam_unwind_rows_fini(&rows);
 }
 

@@ -4,7 +4,7 @@
  *
  * Real code is built and stripped; the symbols that it had are the oracle.
  */
-#include "symbol/elf/function_ranges.h"
+#include "symbol/elf/function_ranges.c"
 
 #include <unistd.h>
 
@@ -298,18 +298,18 @@ static void a_go_table_of_every_version_has_names(void **state)
 		enum seam_endian endian = v & 4 ? SEAM_BIG : SEAM_LITTLE;
 		struct bytes b = make_go(magics[v % 4], v & 8 ? 4 : 8, endian);
 		struct seam_gopclntab t;
-		struct seam_gofunction f;
+		struct go_function f;
 
-		assert_true(seam_gopclntab_open(&t, (struct seam_bytes) {
+		assert_true(open_table(&t, (struct seam_bytes) {
 			b.data, b.size }, endian));
 		assert_int_equal(t.n, 3);
 		for (size_t i = 0; i < 3; i++) {
-			assert_true(seam_gopclntab_function(&t, i, &f));
+			assert_true(read_function(&t, i, &f));
 			assert_string_equal(f.name, go_names[i]);
 			assert_int_equal(f.start_addr, GO_TEXT + 0x40 * i);
 			assert_int_equal(f.end_addr, GO_TEXT + 0x40 * i + 0x40);
 		}
-		assert_false(seam_gopclntab_function(&t, 3, &f));
+		assert_false(read_function(&t, 3, &f));
 		free(b.data);
 	}
 }
@@ -317,13 +317,13 @@ static void a_go_table_of_every_version_has_names(void **state)
 static void read_go(struct seam_bytes bytes)
 {
 	struct seam_gopclntab t;
-	struct seam_gofunction f;
+	struct go_function f;
 
-	if (!seam_gopclntab_open(&t, bytes, SEAM_LITTLE))
+	if (!open_table(&t, bytes, SEAM_LITTLE))
 		return;
 	assert_true(t.n <= bytes.size);
 	for (size_t i = 0; i <= t.n; i++)
-		if (seam_gopclntab_function(&t, i, &f))
+		if (read_function(&t, i, &f))
 			assert_true((const uint8_t *)f.name >= bytes.data &&
 				    (const uint8_t *)f.name + strlen(f.name) <
 				    bytes.data + bytes.size);

@@ -10,8 +10,8 @@
 
 #include <inttypes.h>
 
+#include "base/demangle.h"
 #include "jit_corpus.h"
-#include "symbol/names/java_name.h"
 #include "unit.h"
 #include "wire/jit/jitdump.h"
 

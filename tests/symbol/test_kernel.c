@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_kernel.c - a kernel's symbols kept, refused, and read again */
-#include "symbol/kernel/kernel.h"
+#include "symbol/kernel/kernel.c"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static const struct seam_kernel_identity identity = {
 /* A whole file with the text above, on a block of its exact size. */
 static uint8_t *make_file(size_t *size)
 {
-	const struct seam_kernel_file header = {
+	const struct kernel_file header = {
 		.identity = identity, .modules = 7,
 	};
 	const struct seam_bytes text = {
@@ -44,7 +44,7 @@ static uint8_t *make_file(size_t *size)
 	};
 	uint8_t *bytes, *exact;
 
-	assert_int_equal(seam_kernel_file_write(&header, text, &bytes, size,
+	assert_int_equal(write_file(&header, text, &bytes, size,
 						NULL), 0);
 	exact = malloc(*size);
 	memcpy(exact, bytes, *size);
@@ -69,7 +69,7 @@ static void functions_are_read_and_data_only_ends_them(void **state)
 	struct seam_symtab table = { 0 };
 
 	memcpy(text, kallsyms, sizeof(kallsyms));
-	assert_int_equal(seam_kallsyms_read(&table, text, sizeof(text) - 1,
+	assert_int_equal(read_kallsyms(&table, text, sizeof(text) - 1,
 					    true),
 			 7);
 	assert_string_equal(name_at(&table, 0xffffffff810000ff), "_text");
@@ -82,7 +82,7 @@ static void functions_are_read_and_data_only_ends_them(void **state)
 	assert_string_equal(name_at(&table, 0), "none");
 	seam_symtab_fini(&table);
 	memcpy(text, kallsyms, sizeof(kallsyms));
-	assert_int_equal(seam_kallsyms_read(&table, text, sizeof(text) - 1,
+	assert_int_equal(read_kallsyms(&table, text, sizeof(text) - 1,
 					    false), 5);
 	assert_string_equal(name_at(&table, 0xffffffff81000100), "do_one");
 	assert_string_equal(name_at(&table, 0xffffffffc0000000), "none");
@@ -99,7 +99,7 @@ static void text_that_is_cut_anywhere_is_read_as_far_as_it_goes(void **state)
 		ptrdiff_t now;
 
 		memcpy(text, kallsyms, n);
-		now = seam_kallsyms_read(&table, text, n, true);
+		now = read_kallsyms(&table, text, n, true);
 		assert_true(now == before || now == before + 1);
 		before = now;
 		seam_symtab_fini(&table);
@@ -110,16 +110,16 @@ static void text_that_is_cut_anywhere_is_read_as_far_as_it_goes(void **state)
 
 static void what_is_written_is_read_back(void **state)
 {
-	struct seam_kernel_file file;
+	struct kernel_file file;
 	size_t size, text_size;
 	uint8_t *bytes = make_file(&size);
 	char *text;
 
-	assert_int_equal(seam_kernel_file_read(&file, (struct seam_bytes) {
+	assert_int_equal(read_file(&file, (struct seam_bytes) {
 		bytes, size }, NULL), 0);
 	assert_memory_equal(&file.identity, &identity, sizeof(identity));
 	assert_int_equal(file.modules, 7);
-	assert_int_equal(seam_kernel_file_text(&file, &text, &text_size, NULL),
+	assert_int_equal(unpack_text(&file, &text, &text_size, NULL),
 			 0);
 	assert_int_equal(text_size, sizeof(kallsyms) - 1);
 	assert_memory_equal(text, kallsyms, text_size);
@@ -144,17 +144,17 @@ static void zstd_alone_prints_the_text(void **state)
 static int read_all(const uint8_t *bytes, size_t size)
 {
 	struct seam_err err = { 0 };
-	struct seam_kernel_file file;
+	struct kernel_file file;
 	struct seam_symtab table = { 0 };
 	char *text = NULL;
 	size_t text_size;
-	int r = seam_kernel_file_read(&file, (struct seam_bytes) {
+	int r = read_file(&file, (struct seam_bytes) {
 		bytes, size }, &err);
 
 	if (!r)
-		r = seam_kernel_file_text(&file, &text, &text_size, &err);
+		r = unpack_text(&file, &text, &text_size, &err);
 	if (!r)
-		seam_kallsyms_read(&table, text, text_size, true);
+		read_kallsyms(&table, text, text_size, true);
 	seam_symtab_fini(&table);
 	free(text);
 	assert_true(r == 0 || err.n_causes > 0);
@@ -210,7 +210,7 @@ static void flipped_text_keeps_the_table_in_order(void **state)
 
 			memcpy(text, kallsyms, sizeof(kallsyms));
 			text[i] = (char)(text[i] ^ 1 << bit);
-			seam_kallsyms_read(&table, text, sizeof(text) - 1,
+			read_kallsyms(&table, text, sizeof(text) - 1,
 					   true);
 			for (size_t k = 1; k < table.symbols.n; k++)
 				assert_true(table.symbols.items[k - 1].start <=
@@ -255,7 +255,7 @@ static bool addresses_are_shown(void)
 static bool is_kept(const struct seam_kernel_identity *now)
 {
 	struct seam_file file;
-	bool kept = seam_kernel_cache_read(&file, now, seam_kernel_modules());
+	bool kept = read_cache(&file, now, seam_kernel_modules());
 
 	if (kept)
 		seam_file_close(&file);

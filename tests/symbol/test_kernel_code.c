@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "symbol/code/kernel_code.h"
+#include "symbol/code/kernel_code.c"
 #include "unit.h"
 
 enum { N = 2, CODE_AT = 4096 };
@@ -66,7 +66,7 @@ static int tear_down(void **state)
 static int read_at(uint64_t addr, uint8_t *buf, size_t size)
 {
 	struct seam_machine machine;
-	int r = seam_kernel_core_read(path, addr, buf, size, &machine, NULL);
+	int r = read_core(path, addr, buf, size, &machine, NULL);
 
 	if (r == 0)
 		assert_int_equal(machine.elf_machine, EM_X86_64);

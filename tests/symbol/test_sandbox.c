@@ -122,6 +122,24 @@ static uint32_t module_of(struct seam_symbols *symbols, const char *name)
 	});
 }
 
+/* Why there are no symbols, or not all; NULL where there is no reason. */
+static const char *problem(struct seam_symbols *symbols, uint32_t module)
+{
+	struct seam_module_state of;
+
+	seam_symbols_state(symbols, module, &of);
+	return of.problem;
+}
+
+/* The same where the process that read it has died. */
+static const char *lost(struct seam_symbols *symbols, uint32_t module)
+{
+	struct seam_module_state of;
+
+	seam_symbols_state(symbols, module, &of);
+	return of.is_lost ? of.problem : NULL;
+}
+
 /* Every place of the file; how many have a name, and how many an inlined. */
 static void ask_all(struct seam_symbols *symbols, uint32_t module,
 		    size_t *n_named, size_t *n_inlined)
@@ -233,6 +251,7 @@ static void answers_are_those_of_reading_it_here(void **state)
 {
 	static const char *const names[] = { "good", "bare", "none", "p.c" };
 	struct seam_symbols *a = begin();
+	struct seam_module_state of_a;
 	struct here here;
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++) {
@@ -242,11 +261,11 @@ static void answers_are_those_of_reading_it_here(void **state)
 		for (uint64_t pos = 0; pos < 0x1800; pos++)
 			assert_resolves_alike(a, in_a, b, pos);
 		assert_opens_alike(a, in_a, b);
-		assert_int_equal(seam_symbols_missing(a, in_a), b->missing);
-		assert_int_equal(!seam_symbols_problem(a, in_a),
-				 !seam_elf_module_problem(b));
-		if (seam_symbols_problem(a, in_a))
-			assert_string_equal(seam_symbols_problem(a, in_a),
+		seam_symbols_state(a, in_a, &of_a);
+		assert_int_equal(of_a.missing, b->missing);
+		assert_int_equal(!of_a.problem, !seam_elf_module_problem(b));
+		if (of_a.problem)
+			assert_string_equal(of_a.problem,
 					    seam_elf_module_problem(b));
 		seam_elf_module_fini(b);
 	}
@@ -299,7 +318,7 @@ static void functions_have_names_where_they_begin(void **state)
 	assert_int_equal(seam_symbols_names(symbols,
 			module_of(symbols, "good"), &names), 0);
 	assert_int_equal(named.n, 0);
-	assert_non_null(seam_symbols_lost(symbols, module_of(symbols, "good")));
+	assert_non_null(lost(symbols, module_of(symbols, "good")));
 	assert_int_equal(seam_symbols_names(symbols,
 			module_of(symbols, "other"), &names), 0);
 	assert_string_equal(named.text[1500], "work");
@@ -348,7 +367,7 @@ static void expected_places_come_with_the_first(void **state)
 	assert_string_equal(x[0].function, "main");
 	for (uint64_t pos = 0; pos < N; pos++)
 		assert_resolves_alike(a, in_a, b, pos);
-	assert_null(seam_symbols_lost(a, in_a));
+	assert_null(lost(a, in_a));
 	seam_elf_module_fini(b);
 	seam_symbols_free(a);
 }
@@ -485,7 +504,6 @@ static void a_reader_can_hand_over_files_alone(void **state)
 	evil = hand_over_a_pipe;
 	kill(child(), SIGKILL);
 	module_of(symbols, "none");
-	seam_symbols_problem(symbols, 0);
 	good = module_of(symbols, "good");
 	assert_int_equal(seam_symbols_open(symbols, 0, false, &file, &err),
 			 -EIO);		/* whose reader was killed */
@@ -495,7 +513,7 @@ static void a_reader_can_hand_over_files_alone(void **state)
 	bad = module_of(symbols, "evil");
 	assert_int_equal(seam_symbols_open(symbols, bad, false, &file, &err),
 			 -EIO);
-	assert_string_equal(seam_symbols_lost(symbols, bad),
+	assert_string_equal(lost(symbols, bad),
 			    "the process that read it sent an invalid reply");
 	assert_int_equal(seam_symbols_open(symbols, bad, false, &file, &err),
 			 -EIO);
@@ -522,12 +540,12 @@ static void a_file_that_kills_its_reader_costs_its_own_names_only(void **state)
 		m = module_of(symbols, "evil");
 		ask_all(symbols, m, &n_named, &n_inlined);
 		assert_int_equal(n_inlined, 0);
-		assert_non_null(seam_symbols_lost(symbols, m));
-		if (!strstr(seam_symbols_lost(symbols, m), deaths[i].why))
+		assert_non_null(lost(symbols, m));
+		if (!strstr(lost(symbols, m), deaths[i].why))
 			fail_msg("%s: %s", deaths[i].why,
-				 seam_symbols_lost(symbols, m));
-		assert_string_equal(seam_symbols_problem(symbols, m),
-				    seam_symbols_lost(symbols, m));
+				 lost(symbols, m));
+		assert_string_equal(problem(symbols, m),
+				    lost(symbols, m));
 		assert_reads(symbols, "good");
 		assert_reads(symbols, "other");
 		seam_symbols_free(symbols);
@@ -635,9 +653,9 @@ static void a_reader_that_is_killed_is_replaced_at_any_point(void **state)
 		}
 		assert_int_not_equal(first, child());
 		/* one of the two was being asked about */
-		assert_true(!seam_symbols_lost(symbols, good) ||
-			    !seam_symbols_lost(symbols, other));
-		ask_all(symbols, seam_symbols_lost(symbols, good) ? other :
+		assert_true(!lost(symbols, good) ||
+			    !lost(symbols, other));
+		ask_all(symbols, lost(symbols, good) ? other :
 			good, &n_named, &n_inlined);
 		assert_true(n_named > 50);
 		assert_true(n_inlined > 0);

@@ -166,8 +166,9 @@ static void read_places(struct seam_gopclntab *t, struct seam_cursor *c,
 	t->table_pos = read_word(c, t->addr_bytes);
 }
 
-bool seam_gopclntab_open(struct seam_gopclntab *t, struct seam_bytes bytes,
-			 enum seam_endian endian)
+/* Read the header.  False when it is none that can be read. */
+static bool open_table(struct seam_gopclntab *t, struct seam_bytes bytes,
+		       enum seam_endian endian)
 {
 	struct seam_cursor c = seam_cursor_over(bytes, endian);
 	uint32_t magic = seam_cursor_u32(&c);
@@ -187,8 +188,17 @@ bool seam_gopclntab_open(struct seam_gopclntab *t, struct seam_bytes bytes,
 	return seam_cursor_count(&c, t->n, 2 * (size_t)t->word_bytes) > 0;
 }
 
-bool seam_gopclntab_function(const struct seam_gopclntab *t, size_t i,
-			     struct seam_gofunction *out)
+struct go_function {
+	uint64_t start_addr, end_addr;
+	const char *name;		/* "runtime.mallocgc"; borrowed */
+};
+
+/*
+ * Function @i of the table, which are in ascending order.  False when it is
+ * damaged.
+ */
+static bool read_function(const struct seam_gopclntab *t, size_t i,
+			  struct go_function *out)
 {
 	struct seam_cursor c = cursor_at(t, t->table_pos +
 					 i * 2 * t->word_bytes);
@@ -208,7 +218,7 @@ bool seam_gopclntab_function(const struct seam_gopclntab *t, size_t i,
 	c = cursor_at(t, t->names_pos + name);
 	if (c.size > MAX_NAME)
 		c.size = MAX_NAME;
-	*out = (struct seam_gofunction) {
+	*out = (struct go_function) {
 		.start_addr = t->text_addr + start,
 		.end_addr = t->text_addr + end,
 		.name = seam_cursor_cstr(&c),
@@ -262,7 +272,7 @@ static int copy_go(struct seam_function_ranges *ranges,
 static int read_gopclntab(struct seam_function_ranges *ranges,
 			  const struct seam_elf *file)
 {
-	struct seam_gofunction function;
+	struct go_function function;
 	struct seam_bytes bytes;
 	GElf_Shdr header;
 	int r;
@@ -273,12 +283,11 @@ static int read_gopclntab(struct seam_function_ranges *ranges,
 	if (!bytes.size)
 		return 0;
 	r = copy_go(ranges, &bytes);
-	if (r || !seam_gopclntab_open(&ranges->go, bytes,
-				      seam_elf_endian(file)))
+	if (r || !open_table(&ranges->go, bytes, seam_elf_endian(file)))
 		return r;
 	place_text(ranges, file, header.sh_addr);
 	for (size_t i = 0; !r && i < ranges->go.n && i < SEAM_NONE; i++)
-		if (seam_gopclntab_function(&ranges->go, i, &function))
+		if (read_function(&ranges->go, i, &function))
 			r = add(ranges, (struct seam_function_range) {
 				.start = function.start_addr,
 				.end = function.end_addr, .go = (uint32_t)i,
@@ -324,12 +333,12 @@ uint64_t seam_function_ranges_next(const struct seam_function_ranges *ranges,
 const char *seam_function_ranges_name(const struct seam_function_ranges *ranges,
 				      const struct seam_function_range *range)
 {
-	struct seam_gofunction function;
+	struct go_function function;
 
 	if (range->name)
 		return seam_strings_get(&ranges->names, range->name);
 	return range->go != SEAM_NONE &&
-	       seam_gopclntab_function(&ranges->go, range->go, &function) ?
+	       read_function(&ranges->go, range->go, &function) ?
 	       function.name : NULL;
 }
 

@@ -15,38 +15,14 @@ enum { UNSIZED_BYTES = 4096 };
 
 /* -- reading ------------------------------------------------------------ */
 
-/*
- * All symbols there are.  The small table in .gnu_debugdata is for files whose
- * full one is not at hand.
- */
-static int read_symbols(struct seam_elf_module *module,
-			const struct seam_elf *file,
-			const struct seam_elf *debug)
-{
-	struct seam_symtab *table = &module->table;
-	size_t n;
-	int r = seam_elf_symbols(table, &module->arena, file);
-
-	module->has_symtab = debug || seam_elf_has_symtab(file);
-	if (!r && debug)
-		r = seam_elf_symbols(table, &module->arena, debug);
-	else if (!r && !module->has_symtab)
-		r = seam_elf_minidebug(table, &module->arena, file);
-	if (!r)
-		r = seam_symtab_sort(table);
-	n = table->symbols.n;
-	if (!r)
-		r = seam_elf_plt(table, &module->arena, file);
-	return r || table->symbols.n == n ? r : seam_symtab_sort(table);
-}
-
 static void read_tables(struct seam_elf_module *module, struct seam_elf *file,
 			struct seam_elf *debug)
 {
 	struct seam_elf *dwarf = seam_dwarf_is_in(file) ? file : debug;
 	struct seam_err err = { 0 };
 
-	if (read_symbols(module, file, debug))
+	module->has_symtab = debug || seam_elf_has_symtab(file);
+	if (seam_elf_all_symbols(&module->table, &module->arena, file, debug))
 		seam_err_no_memory(&err);
 	module->segments = file->segments;
 	file->segments = (struct seam_segments) { 0 };

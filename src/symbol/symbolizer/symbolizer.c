@@ -16,7 +16,7 @@
 /* More than the largest function has. */
 #define MAX_CODE ((size_t)64 << 20)
 
-/* A module with its own copy of what the parent sent. */
+/* A module, and what the parent sent of it. */
 struct served {
 	struct seam_module file;
 	struct seam_elf_module elf;
@@ -100,18 +100,23 @@ static struct seam_module take_module(struct seam_cursor *body)
 	return file;
 }
 
-static struct seam_elf_module *add_module(const struct seam_module *file,
+/* Of what @body has, in a copy. */
+static struct seam_elf_module *add_module(struct seam_cursor *body,
 					  struct seam_err *err)
 {
 	struct served *module = calloc(1, sizeof(*module));
+	size_t size = seam_cursor_left(body);
+	const char *copy = module ? seam_arena_text(&module->elf.arena,
+		(const char *)seam_cursor_bytes(body, size), size) : NULL;
+	struct seam_cursor c = seam_cursor_make((const uint8_t *)copy, size,
+						SEAM_NATIVE);
 
-	if (!module || seam_module_copy(&module->elf.arena, &module->file,
-					file) ||
-	    !SEAM_ARRAY_ADD(&modules, module)) {
+	if (!copy || !SEAM_ARRAY_ADD(&modules, module)) {
 		free(module);
 		seam_err_no_memory(err);
 		return NULL;
 	}
+	module->file = take_module(&c);
 	module->elf.options = options;
 	module->elf.file = &module->file;
 	return &module->elf;
@@ -119,8 +124,7 @@ static struct seam_elf_module *add_module(const struct seam_module *file,
 
 static void reply_module(struct seam_cursor *body, struct seam_err *err)
 {
-	struct seam_module file = take_module(body);
-	struct seam_elf_module *module = add_module(&file, err);
+	struct seam_elf_module *module = add_module(body, err);
 	bool has_code = module && seam_elf_module_read(module);
 
 	if (!module)

@@ -137,8 +137,8 @@ static bool in_file(uint64_t addr, struct file **file, uint64_t *file_addr)
 	if (!m || !m->file || !m->file->is_open)
 		return false;
 	*file = m->file;
-	return seam_cfi_file_addr(&m->file->cfi, addr - m->start + m->offset,
-				  file_addr);
+	return seam_segments_addr(&m->file->cfi.segments,
+				  addr - m->start + m->offset, file_addr);
 }
 
 static bool find(void *context, uint64_t addr, struct seam_unwind_code *code)
