@@ -24,7 +24,7 @@ static char *name_of(size_t size, size_t n)
 	return name;
 }
 
-static void names_of_each_language_are_readable(void **state)
+UNIT_TEST(names_of_each_language_are_readable)
 {
 	static const char *const names[][2] = {
 		{ "_ZN2ns1fEi", "ns::f" },
@@ -47,7 +47,7 @@ static void names_of_each_language_are_readable(void **state)
 	seam_arena_fini(&arena);
 }
 
-static void a_name_beyond_the_limit_stays_mangled(void **state)
+UNIT_TEST(a_name_beyond_the_limit_stays_mangled)
 {
 	struct seam_arena arena = { 0 };
 
@@ -65,12 +65,4 @@ static void a_name_beyond_the_limit_stays_mangled(void **state)
 	seam_arena_fini(&arena);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_of_each_language_are_readable),
-		cmocka_unit_test(a_name_beyond_the_limit_stays_mangled),
-	};
-
-	return cmocka_run_group_tests_name("demangle", tests, NULL, NULL);
-}
+UNIT_MAIN("demangle", NULL, NULL)

@@ -134,10 +134,6 @@ size_t build_id(const char *file, uint8_t *id)
 	return size;
 }
 
-void build_skipped(void **state)
-{
-}
-
 struct build_answer
 build_resolve_with(const struct seam_symbols_options *options,
 		   const struct seam_module *module, uint64_t offset)

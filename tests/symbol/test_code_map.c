@@ -60,7 +60,7 @@ static void check_all(const struct seam_code_map *map,
 	}
 }
 
-static void random_programs_agree_with_a_replay(void **state)
+UNIT_TEST(random_programs_agree_with_a_replay)
 {
 	for (uint32_t seed = 1; seed <= 60; seed++) {
 		struct seam_code_range ranges[N_RANGES];
@@ -95,7 +95,7 @@ static void random_programs_agree_with_a_replay(void **state)
 	}
 }
 
-static void a_map_of_nothing_finds_nothing(void **state)
+UNIT_TEST(a_map_of_nothing_finds_nothing)
 {
 	struct seam_code_range empty = { 5, 5 };
 	struct seam_code_map map;
@@ -111,7 +111,7 @@ static void a_map_of_nothing_finds_nothing(void **state)
 	seam_code_map_fini(&map);
 }
 
-static void what_comes_next_at_an_address_is_found(void **state)
+UNIT_TEST(what_comes_next_at_an_address_is_found)
 {
 	static const struct seam_code_range ranges[] = {
 		{ 10, 20 }, { 14, 16 }, { 10, 12 }, { 30, 40 },
@@ -135,7 +135,7 @@ static void what_comes_next_at_an_address_is_found(void **state)
 	seam_code_map_fini(&map);
 }
 
-static void what_is_below_a_range_is_listed_from_the_right(void **state)
+UNIT_TEST(what_is_below_a_range_is_listed_from_the_right)
 {
 	static const struct seam_code_range ranges[] = {
 		{ 0, 10 }, { 12, 20 }, { 30, 40 }, { 5, 30 }, { 10, 12 },
@@ -154,7 +154,7 @@ static void what_is_below_a_range_is_listed_from_the_right(void **state)
 	seam_code_map_fini(&map);
 }
 
-static void the_ends_of_the_address_space_are_addresses(void **state)
+UNIT_TEST(the_ends_of_the_address_space_are_addresses)
 {
 	struct seam_code_range all = { 0, UINT64_MAX };
 	struct seam_code_map map;
@@ -170,7 +170,7 @@ static void the_ends_of_the_address_space_are_addresses(void **state)
 }
 
 /* One address used again and again must not make looking it up slow. */
-static void an_address_used_often_keeps_all_its_times(void **state)
+UNIT_TEST(an_address_used_often_keeps_all_its_times)
 {
 	enum { N = 20000 };
 	struct seam_code_range *ranges = calloc(N, sizeof(*ranges));
@@ -188,17 +188,4 @@ static void an_address_used_often_keeps_all_its_times(void **state)
 	free(ranges);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_programs_agree_with_a_replay),
-		cmocka_unit_test(a_map_of_nothing_finds_nothing),
-		cmocka_unit_test(the_ends_of_the_address_space_are_addresses),
-		cmocka_unit_test(what_comes_next_at_an_address_is_found),
-		cmocka_unit_test(
-			what_is_below_a_range_is_listed_from_the_right),
-		cmocka_unit_test(an_address_used_often_keeps_all_its_times),
-	};
-
-	return cmocka_run_group_tests_name("code_map", tests, NULL, NULL);
-}
+UNIT_MAIN("code_map", NULL, NULL)

@@ -247,7 +247,7 @@ static void assert_resolves_alike(struct seam_symbols *a, uint32_t in_a,
 	}
 }
 
-static void answers_are_those_of_reading_it_here(void **state)
+UNIT_TEST(answers_are_those_of_reading_it_here)
 {
 	static const char *const names[] = { "good", "bare", "none", "p.c" };
 	struct seam_symbols *a = begin();
@@ -290,7 +290,7 @@ static int take_name(void *context, size_t i, const char *name)
 }
 
 /* Also inside of functions and outside of the file; several messages. */
-static void functions_have_names_where_they_begin(void **state)
+UNIT_TEST(functions_have_names_where_they_begin)
 {
 	struct seam_symbols *symbols = begin();
 	uint64_t work = build_symbol("good", "work"), addresses[3000];
@@ -351,7 +351,7 @@ static const struct seam_code_block block = {
 };
 
 /* A file is opened again for those without a name, amid an answer. */
-static void expected_places_come_with_the_first(void **state)
+UNIT_TEST(expected_places_come_with_the_first)
 {
 	struct seam_symbols *a = begin();
 	struct here here;
@@ -372,7 +372,7 @@ static void expected_places_come_with_the_first(void **state)
 	seam_symbols_free(a);
 }
 
-static void instructions_are_those_of_decoding_them_here(void **state)
+UNIT_TEST(instructions_are_those_of_decoding_them_here)
 {
 	struct seam_symbols *a = begin();
 	struct seam_code_block code = block;
@@ -396,7 +396,7 @@ static void instructions_are_those_of_decoding_them_here(void **state)
 	seam_symbols_free(a);
 }
 
-static void a_kernels_code_is_read(void **state)
+UNIT_TEST(a_kernels_code_is_read)
 {
 	static const uint8_t id[] = { 0x12, 0x34, 0x56, 0x78 };
 	const char *root = build_path("k");
@@ -494,7 +494,7 @@ static void hand_over_a_pipe(void)
 	_exit(0);
 }
 
-static void a_reader_can_hand_over_files_alone(void **state)
+UNIT_TEST(a_reader_can_hand_over_files_alone)
 {
 	struct seam_symbols *symbols = begin();
 	struct seam_module_file file;
@@ -523,7 +523,7 @@ static void a_reader_can_hand_over_files_alone(void **state)
 }
 
 /* Before, between and after other files. */
-static void a_file_that_kills_its_reader_costs_its_own_names_only(void **state)
+UNIT_TEST(a_file_that_kills_its_reader_costs_its_own_names_only)
 {
 	seam_sandbox_cpu_s = 1;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(deaths); i++) {
@@ -554,7 +554,7 @@ static void a_file_that_kills_its_reader_costs_its_own_names_only(void **state)
 	seam_sandbox_cpu_s = 60;
 }
 
-static void code_that_kills_its_decoder_costs_its_listing_only(void **state)
+UNIT_TEST(code_that_kills_its_decoder_costs_its_listing_only)
 {
 	struct seam_symbols *symbols = begin();
 	struct listing listing = { 0 };
@@ -591,7 +591,7 @@ static int read_map(struct seam_symbols *symbols, const char *name,
 	return r;
 }
 
-static void a_map_that_kills_its_reader_is_an_error(void **state)
+UNIT_TEST(a_map_that_kills_its_reader_is_an_error)
 {
 	struct seam_symbols *symbols = begin();
 	struct seam_err err = { 0 };
@@ -616,7 +616,7 @@ static void a_map_that_kills_its_reader_is_an_error(void **state)
 	seam_symbols_free(symbols);
 }
 
-static void a_map_that_was_found_is_no_link_and_not_too_large(void **state)
+UNIT_TEST(a_map_that_was_found_is_no_link_and_not_too_large)
 {
 	struct seam_symbols *symbols = begin();
 	struct seam_xray_map map;
@@ -633,7 +633,7 @@ static void a_map_that_was_found_is_no_link_and_not_too_large(void **state)
 	seam_symbols_free(symbols);
 }
 
-static void a_reader_that_is_killed_is_replaced_at_any_point(void **state)
+UNIT_TEST(a_reader_that_is_killed_is_replaced_at_any_point)
 {
 	enum { K = 24 };
 
@@ -702,7 +702,7 @@ static uid_t user_of(pid_t pid)
 	return uid;
 }
 
-static void a_reader_can_open_and_execute_nothing(void **state)
+UNIT_TEST(a_reader_can_open_and_execute_nothing)
 {
 	struct seam_sandbox sandbox;
 	struct seam_message answer;
@@ -757,7 +757,7 @@ static void signal_its_parent(struct seam_ipc *ipc, void *context)
 }
 
 /* It ends, or (where a sanitizer needs the process) is refused. */
-static void a_reader_that_tries_more_ends(void **state)
+UNIT_TEST(a_reader_that_tries_more_ends)
 {
 	seam_sandbox_work *const works[] = {
 		start_a_program, connect_out, kill_its_parent,
@@ -804,7 +804,7 @@ _Noreturn static void write_byte_by_byte(int fd)
 	_exit(0);
 }
 
-static void a_message_that_comes_byte_by_byte_is_given_up(void **state)
+UNIT_TEST(a_message_that_comes_byte_by_byte_is_given_up)
 {
 	const struct timeval second = { .tv_sec = 1 };
 	struct seam_ipc ipc = { 0 };
@@ -830,29 +830,4 @@ static void a_message_that_comes_byte_by_byte_is_given_up(void **state)
 	assert_int_equal(waitpid(writer, &status, 0), writer);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(answers_are_those_of_reading_it_here),
-		cmocka_unit_test(expected_places_come_with_the_first),
-		cmocka_unit_test(instructions_are_those_of_decoding_them_here),
-		cmocka_unit_test(a_kernels_code_is_read),
-		cmocka_unit_test(functions_have_names_where_they_begin),
-		cmocka_unit_test(
-			code_that_kills_its_decoder_costs_its_listing_only),
-		cmocka_unit_test(a_map_that_kills_its_reader_is_an_error),
-		cmocka_unit_test(
-			a_map_that_was_found_is_no_link_and_not_too_large),
-		cmocka_unit_test(a_reader_can_hand_over_files_alone),
-		cmocka_unit_test(
-			a_file_that_kills_its_reader_costs_its_own_names_only),
-		cmocka_unit_test(
-			a_reader_that_is_killed_is_replaced_at_any_point),
-		cmocka_unit_test(a_reader_can_open_and_execute_nothing),
-		cmocka_unit_test(a_reader_that_tries_more_ends),
-		cmocka_unit_test(a_message_that_comes_byte_by_byte_is_given_up),
-	};
-
-	return cmocka_run_group_tests_name("sandbox", tests, enter,
-					   build_leave);
-}
+UNIT_MAIN("sandbox", enter, build_leave)

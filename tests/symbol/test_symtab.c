@@ -44,7 +44,9 @@ static const char *name_at(struct fixture *f, uint64_t addr)
 	return name ? name : "none";
 }
 
-static void a_symbol_owns_its_bytes_and_no_more(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, start, stop)
+
+TEST(a_symbol_owns_its_bytes_and_no_more)
 {
 	struct fixture *f = *state;
 
@@ -59,7 +61,7 @@ static void a_symbol_owns_its_bytes_and_no_more(void **state)
 	assert_string_equal(name_at(f, 0x220), "none");
 }
 
-static void without_a_size_it_ends_at_the_next_or_at_its_limit(void **state)
+TEST(without_a_size_it_ends_at_the_next_or_at_its_limit)
 {
 	struct fixture *f = *state;
 
@@ -73,7 +75,7 @@ static void without_a_size_it_ends_at_the_next_or_at_its_limit(void **state)
 	assert_string_equal(name_at(f, 0x1000), "none");
 }
 
-static void a_label_inside_a_function_is_no_function(void **state)
+TEST(a_label_inside_a_function_is_no_function)
 {
 	struct fixture *f = *state;
 
@@ -88,7 +90,7 @@ static void a_label_inside_a_function_is_no_function(void **state)
 	assert_string_equal(name_at(f, 0x210), "after");
 }
 
-static void the_best_alias_is_shown(void **state)
+TEST(the_best_alias_is_shown)
 {
 	struct fixture *f = *state;
 
@@ -110,7 +112,7 @@ static void the_best_alias_is_shown(void **state)
 	assert_string_equal(name_at(f, 0x300), "longer");
 }
 
-static void sorting_again_takes_in_what_was_added(void **state)
+TEST(sorting_again_takes_in_what_was_added)
 {
 	struct fixture *f = *state;
 
@@ -122,7 +124,7 @@ static void sorting_again_takes_in_what_was_added(void **state)
 	assert_string_equal(name_at(f, 0x200), "b");
 }
 
-static void names_are_those_that_people_wrote(void **state)
+TEST(names_are_those_that_people_wrote)
 {
 	struct fixture *f = *state;
 	static const char *const pairs[][2] = {
@@ -149,7 +151,7 @@ static void names_are_those_that_people_wrote(void **state)
 }
 
 /* f<a<int, int>, a<that, that>, ...>: each argument is twice the last. */
-static void a_name_that_prints_gigabytes_stays_as_it_is(void **state)
+TEST(a_name_that_prints_gigabytes_stays_as_it_is)
 {
 	static const char places[] = "123456789ABCDEFGHIJKLMNOPQRSTUVW";
 	struct fixture *f = *state;
@@ -163,18 +165,4 @@ static void a_name_that_prints_gigabytes_stays_as_it_is(void **state)
 	assert_string_equal(seam_demangle(&f->arena, bomb), bomb);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, start, stop)
-		T(a_symbol_owns_its_bytes_and_no_more),
-		T(without_a_size_it_ends_at_the_next_or_at_its_limit),
-		T(a_label_inside_a_function_is_no_function),
-		T(the_best_alias_is_shown),
-		T(sorting_again_takes_in_what_was_added),
-		T(names_are_those_that_people_wrote),
-		T(a_name_that_prints_gigabytes_stays_as_it_is),
-	};
-
-	return cmocka_run_group_tests_name("symtab", tests, NULL, NULL);
-}
+UNIT_MAIN("symtab", NULL, NULL)

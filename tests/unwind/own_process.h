@@ -7,13 +7,10 @@
 #include "unwind/walk/walk.h"
 
 #include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <ucontext.h>
 
-#include <cmocka.h>
-
 #include "elf_frames.h"
+#include "unit.h"
 
 enum { MAX_FRAMES = 4096, MAX_MODULES = 16 };
 

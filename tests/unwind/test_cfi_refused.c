@@ -60,7 +60,7 @@ static enum reason reason_of(const char *text, size_t size)
 
 #define SIXTEEN(op) op op op op op op op op op op op op op op op op
 
-static void a_program_that_is_wrong_is_refused_with_its_reason(void **state)
+UNIT_TEST(a_program_that_is_wrong_is_refused_with_its_reason)
 {
 	static const struct {
 		const char *text;
@@ -138,7 +138,7 @@ static void put_cie_with(const char *factors, size_t n_factors,
 #define FACTORS TEXT("\x01\x78")
 #define CFA_IS_RSP_8 "\x0c\x07\x08\x90\x01"
 
-static void a_program_of_a_cie_that_is_wrong_refuses_its_functions(void **state)
+UNIT_TEST(a_program_of_a_cie_that_is_wrong_refuses_its_functions)
 {
 	put_cie_with(FACTORS, TEXT(CFA_IS_RSP_8));
 	FDE(&made, CODE, 32, "\x41\x0e\x10");
@@ -153,7 +153,7 @@ static void a_program_of_a_cie_that_is_wrong_refuses_its_functions(void **state)
 }
 
 /* Products and sums that do not fit, and would be harmless numbers. */
-static void what_does_not_fit_64_bits_is_refused(void **state)
+UNIT_TEST(what_does_not_fit_64_bits_is_refused)
 {
 	static const char code_2_63[] =
 		"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01\x78";
@@ -182,7 +182,7 @@ static void check_order(const struct seam_unwind_table *table)
 		assert_true(table->starts[i] > table->starts[i - 1]);
 }
 
-static void a_refused_function_leaves_no_row_in_a_whole_table(void **state)
+UNIT_TEST(a_refused_function_leaves_no_row_in_a_whole_table)
 {
 	struct seam_unwind_table table;
 
@@ -200,7 +200,7 @@ static void a_refused_function_leaves_no_row_in_a_whole_table(void **state)
 }
 
 /* The second begins in the middle of the first, whose later rows it hides. */
-static void rows_of_overlapping_functions_stay_in_order(void **state)
+UNIT_TEST(rows_of_overlapping_functions_stay_in_order)
 {
 	struct seam_unwind_table table;
 
@@ -238,7 +238,7 @@ static void put_far(uint64_t start, uint64_t range)
 	made.n += 29;
 }
 
-static void functions_whose_offsets_do_not_fit_are_refused(void **state)
+UNIT_TEST(functions_whose_offsets_do_not_fit_are_refused)
 {
 	struct seam_unwind_table table;
 	struct seam_unwind_rows rows;
@@ -264,7 +264,7 @@ static void functions_whose_offsets_do_not_fit_are_refused(void **state)
 }
 
 /* Its size has 16 bits where it is kept. */
-static void an_expression_of_64_kib_is_refused(void **state)
+UNIT_TEST(an_expression_of_64_kib_is_refused)
 {
 	static const uint8_t block[UINT16_MAX + 1];
 	struct seam_unwind_rules rules = { 0 };
@@ -277,21 +277,4 @@ static void an_expression_of_64_kib_is_refused(void **state)
 	seam_unwind_rules_fini(&rules);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			a_program_that_is_wrong_is_refused_with_its_reason),
-		cmocka_unit_test(
-		      a_program_of_a_cie_that_is_wrong_refuses_its_functions),
-		cmocka_unit_test(what_does_not_fit_64_bits_is_refused),
-		cmocka_unit_test(
-			a_refused_function_leaves_no_row_in_a_whole_table),
-		cmocka_unit_test(rows_of_overlapping_functions_stay_in_order),
-		cmocka_unit_test(
-			functions_whose_offsets_do_not_fit_are_refused),
-		cmocka_unit_test(an_expression_of_64_kib_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("cfi_refused", tests, NULL, NULL);
-}
+UNIT_MAIN("cfi_refused", NULL, NULL)

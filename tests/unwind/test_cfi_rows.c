@@ -66,7 +66,7 @@ static void compare(struct seam_unwind_rows *rows,
 }
 
 /* With the table of contents, and without: then all is compiled. */
-static void rows_are_those_of_the_whole_table(void **state)
+UNIT_TEST(rows_are_those_of_the_whole_table)
 {
 	struct seam_unwind_table table;
 	struct seam_unwind_rows rows;
@@ -87,7 +87,7 @@ static void rows_are_those_of_the_whole_table(void **state)
 	elf_frames_close(&file);
 }
 
-static void an_empty_one_has_no_rules(void **state)
+UNIT_TEST(an_empty_one_has_no_rules)
 {
 	struct seam_unwind_rows rows = { 0 };
 
@@ -103,7 +103,7 @@ static void an_empty_one_has_no_rules(void **state)
 
 /* --- sections made here --- */
 
-static void a_bad_function_is_refused_and_its_neighbours_are_not(void **state)
+UNIT_TEST(a_bad_function_is_refused_and_its_neighbours_are_not)
 {
 	static struct made made;
 	struct seam_unwind_rows rows;
@@ -130,7 +130,7 @@ static void a_bad_function_is_refused_and_its_neighbours_are_not(void **state)
 	seam_unwind_rows_fini(&rows);
 }
 
-static void debug_frame_is_for_what_eh_frame_has_not(void **state)
+UNIT_TEST(debug_frame_is_for_what_eh_frame_has_not)
 {
 	static struct made made, other;
 	struct seam_unwind_rows rows;
@@ -162,7 +162,7 @@ static void debug_frame_is_for_what_eh_frame_has_not(void **state)
  * A table of contents whose 8,000 functions are one program of 256 KiB, each
  * from another place on: all that is compiled has the size of the section.
  */
-static void overlapping_functions_cost_no_more_than_the_section(void **state)
+UNIT_TEST(overlapping_functions_cost_no_more_than_the_section)
 {
 	static struct made made;
 	struct seam_unwind_rows rows;
@@ -193,7 +193,7 @@ static void overlapping_functions_cost_no_more_than_the_section(void **state)
 }
 
 /* A CIE of 1,000 instructions, and 8,000 functions that run it. */
-static void a_large_cie_is_not_run_for_ever(void **state)
+UNIT_TEST(a_large_cie_is_not_run_for_ever)
 {
 	struct seam_unwind_table table;
 	static struct made made;
@@ -223,7 +223,7 @@ static void a_large_cie_is_not_run_for_ever(void **state)
 }
 
 /* Few functions, far apart: the blocks of a table are large then. */
-static void functions_4_gib_apart_are_found(void **state)
+UNIT_TEST(functions_4_gib_apart_are_found)
 {
 	static const uint64_t starts[] = { 0, 0xfffff000, 100, 1U << 31 };
 	struct seam_unwind_table table;
@@ -253,7 +253,7 @@ static void functions_4_gib_apart_are_found(void **state)
 	}
 }
 
-static void no_more_rules_than_ids_and_no_more_expressions(void **state)
+UNIT_TEST(no_more_rules_than_ids_and_no_more_expressions)
 {
 	struct seam_unwind_row row = {
 		.cfa_how = SEAM_UNWIND_CFA_REGISTER,
@@ -281,7 +281,7 @@ static void no_more_rules_than_ids_and_no_more_expressions(void **state)
 }
 
 /* A look-up without memory is answered, and answered right when there is. */
-static void without_memory_a_function_is_tried_again(void **state)
+UNIT_TEST(without_memory_a_function_is_tried_again)
 {
 	static struct made made;
 
@@ -306,22 +306,4 @@ static void without_memory_a_function_is_tried_again(void **state)
 	until_failure = 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_are_those_of_the_whole_table),
-		cmocka_unit_test(an_empty_one_has_no_rules),
-		cmocka_unit_test(
-			a_bad_function_is_refused_and_its_neighbours_are_not),
-		cmocka_unit_test(debug_frame_is_for_what_eh_frame_has_not),
-		cmocka_unit_test(
-			overlapping_functions_cost_no_more_than_the_section),
-		cmocka_unit_test(a_large_cie_is_not_run_for_ever),
-		cmocka_unit_test(functions_4_gib_apart_are_found),
-		cmocka_unit_test(
-			no_more_rules_than_ids_and_no_more_expressions),
-		cmocka_unit_test(without_memory_a_function_is_tried_again),
-	};
-
-	return cmocka_run_group_tests_name("cfi_rows", tests, NULL, NULL);
-}
+UNIT_MAIN("cfi_rows", NULL, NULL)

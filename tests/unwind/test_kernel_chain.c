@@ -134,7 +134,7 @@ static struct seam_unwind_rest after(const uint64_t *pcs, size_t n_pcs,
 	return go_on(&w, chain, n);
 }
 
-static void the_chain_goes_on_after_the_last_return_address(void **state)
+UNIT_TEST(the_chain_goes_on_after_the_last_return_address)
 {
 	static const uint64_t chain[] = { 210, 220, 230, 240, 250 };
 	static const enum seam_unwind_end ends[] = {
@@ -153,7 +153,7 @@ static void the_chain_goes_on_after_the_last_return_address(void **state)
 	}
 }
 
-static void a_walk_that_is_not_cut_needs_no_more(void **state)
+UNIT_TEST(a_walk_that_is_not_cut_needs_no_more)
 {
 	static const uint64_t chain[] = { 210, 220, 230 };
 	static const enum seam_unwind_end ends[] = {
@@ -166,7 +166,7 @@ static void a_walk_that_is_not_cut_needs_no_more(void **state)
 }
 
 /* As after a handler on an alternate stack, whose callers are in the chain. */
-static void an_equal_address_at_another_place_is_another_frame(void **state)
+UNIT_TEST(an_equal_address_at_another_place_is_another_frame)
 {
 	static const uint64_t pcs[] = { 210, 240, 250, 220 };
 	static const uint64_t chain[] = { 210, 220, 230, 240, 250 };
@@ -189,7 +189,7 @@ static void an_equal_address_at_another_place_is_another_frame(void **state)
 	assert_int_equal(go_on(&w, chain, 5).n, 0);
 }
 
-static void a_frame_without_frame_pointer_ends_the_chain(void **state)
+UNIT_TEST(a_frame_without_frame_pointer_ends_the_chain)
 {
 	static const uint64_t last[] = { 210, 220, 510, 240 };
 	static const uint64_t beyond[] = { 210, 220, 230, 510, 250, 310 };
@@ -200,7 +200,7 @@ static void a_frame_without_frame_pointer_ends_the_chain(void **state)
 			 1);
 }
 
-static void a_chain_is_whole_if_it_ends_at_a_root(void **state)
+UNIT_TEST(a_chain_is_whole_if_it_ends_at_a_root)
 {
 	static const struct {
 		uint64_t last;
@@ -224,7 +224,7 @@ static void a_chain_is_whole_if_it_ends_at_a_root(void **state)
 	}
 }
 
-static void what_a_walk_out_of_code_found_last_is_left_out(void **state)
+UNIT_TEST(what_a_walk_out_of_code_found_last_is_left_out)
 {
 	static const uint64_t chain[] = { 210, 150, 260, 350 };
 	static const uint64_t pcs[] = { 210, 150, 222, 223 };
@@ -251,7 +251,7 @@ static void what_a_walk_out_of_code_found_last_is_left_out(void **state)
 	assert_int_equal(w.stack.n, 4);
 }
 
-static void a_chain_goes_on_through_code_only(void **state)
+UNIT_TEST(a_chain_goes_on_through_code_only)
 {
 	static const uint64_t chain[] = { 210, 150, 160, 5, 170 };
 	static const uint64_t nothing[] = { 210, 150, 5, 170 };
@@ -269,21 +269,4 @@ static void a_chain_goes_on_through_code_only(void **state)
 			 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			the_chain_goes_on_after_the_last_return_address),
-		cmocka_unit_test(a_walk_that_is_not_cut_needs_no_more),
-		cmocka_unit_test(
-			an_equal_address_at_another_place_is_another_frame),
-		cmocka_unit_test(
-			a_frame_without_frame_pointer_ends_the_chain),
-		cmocka_unit_test(a_chain_is_whole_if_it_ends_at_a_root),
-		cmocka_unit_test(
-			what_a_walk_out_of_code_found_last_is_left_out),
-		cmocka_unit_test(a_chain_goes_on_through_code_only),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+UNIT_MAIN("kernel_chain", set_up, tear_down)

@@ -67,7 +67,7 @@ static const char calls[] =
 	"\x67\xe8\x01\x02\x03\x04"			/* 8: addr32 call */
 	"\x90\x90\x90\x90";
 
-static void the_return_address_of_a_call_is_taken_back(void **state)
+UNIT_TEST(the_return_address_of_a_call_is_taken_back)
 {
 	static const struct { uint64_t at, size; } at[] = {
 		{ 1, 5 }, { 6, 2 }, { 8, 6 },
@@ -81,7 +81,7 @@ static void the_return_address_of_a_call_is_taken_back(void **state)
 	}
 }
 
-static void other_words_and_instructions_change_nothing(void **state)
+UNIT_TEST(other_words_and_instructions_change_nothing)
 {
 	uint64_t sp;
 
@@ -94,7 +94,7 @@ static void other_words_and_instructions_change_nothing(void **state)
 	assert_int_equal(sp, STACK);
 }
 
-static void after_a_return_no_caller_is_known(void **state)
+UNIT_TEST(after_a_return_no_caller_is_known)
 {
 	uint64_t sp;
 
@@ -107,13 +107,4 @@ static void after_a_return_no_caller_is_known(void **state)
 	assert_true(precise("\xc3", 1, 0, 7, &sp));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_return_address_of_a_call_is_taken_back),
-		cmocka_unit_test(other_words_and_instructions_change_nothing),
-		cmocka_unit_test(after_a_return_no_caller_is_known),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN("sample_stack", NULL, NULL)

@@ -80,7 +80,7 @@ __attribute__((noinline)) static void deep(int n)
 	sink++;
 }
 
-static void recursion_of_3000_frames(void **state)
+UNIT_TEST(recursion_of_3000_frames)
 {
 	deep(3000);
 	assert_true(ours.n > 3000);
@@ -97,7 +97,7 @@ __attribute__((noinline)) static void aligned(int n)
 	sink += room[n] + more[n];
 }
 
-static void a_stack_that_is_aligned_and_of_variable_size(void **state)
+UNIT_TEST(a_stack_that_is_aligned_and_of_variable_size)
 {
 	for (int n = 1; n < 100; n += 7)
 		aligned(n);
@@ -109,7 +109,7 @@ static int compare_in_callback(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-static void a_library_that_calls_back(void **state)
+UNIT_TEST(a_library_that_calls_back)
 {
 	int numbers[4] = { 3, 1, 2, 0 };
 
@@ -138,13 +138,13 @@ static void raise_in(int flags)
 	signal(SIGUSR1, SIG_DFL);
 }
 
-static void through_a_signal_handler(void **state)
+UNIT_TEST(through_a_signal_handler)
 {
 	raise_in(0);
 	assert_true(ours.n > 5);
 }
 
-static void through_a_handler_on_its_own_stack(void **state)
+UNIT_TEST(through_a_handler_on_its_own_stack)
 {
 	raise_in(SA_ONSTACK);
 	assert_true(ours.n > 5);
@@ -226,7 +226,7 @@ __attribute__((noinline)) static void step_through(void)
 			 "memory");
 }
 
-static void every_instruction_has_the_same_callers(void **state)
+UNIT_TEST(every_instruction_has_the_same_callers)
 {
 	struct sigaction action = { .sa_flags = SA_SIGINFO };
 
@@ -251,7 +251,7 @@ static void every_instruction_has_the_same_callers(void **state)
 
 /* --- what must not be followed --- */
 
-static void a_frame_that_does_not_grow_ends_the_stack(void **state)
+UNIT_TEST(a_frame_that_does_not_grow_ends_the_stack)
 {
 	struct seam_unwind_row row = {
 		.cfa_how = SEAM_UNWIND_CFA_REGISTER,
@@ -279,7 +279,7 @@ static void a_frame_that_does_not_grow_ends_the_stack(void **state)
 }
 
 /* vfork() pops its return address: CFA = rsp, rip is in rdi. */
-static void a_return_address_in_a_register_needs_no_larger_frame(void **state)
+UNIT_TEST(a_return_address_in_a_register_needs_no_larger_frame)
 {
 	struct seam_unwind_row row = {
 		.cfa_how = SEAM_UNWIND_CFA_REGISTER,
@@ -316,7 +316,7 @@ static void a_return_address_in_a_register_needs_no_larger_frame(void **state)
  * After "pop rbp" the rule still names the place below the stack pointer, which
  * no copy of the stack has and signal handlers write to.
  */
-static void a_register_popped_below_the_stack_pointer_is_live(void **state)
+UNIT_TEST(a_register_popped_below_the_stack_pointer_is_live)
 {
 	const struct seam_unwind_row row = {
 		.cfa_how = SEAM_UNWIND_CFA_REGISTER,
@@ -370,7 +370,7 @@ static enum seam_unwind_end evaluate(const char *operations, size_t size,
 
 #define EVALUATE(text, value) evaluate(text, sizeof(text) - 1, value)
 
-static void operations_are_bounded_and_right(void **state)
+UNIT_TEST(operations_are_bounded_and_right)
 {
 	uint64_t value;
 
@@ -402,7 +402,7 @@ static void operations_are_bounded_and_right(void **state)
 #define OPERATIONS(text) (text), sizeof(text) - 1
 
 /* At the edges of what each may do. */
-static void operations_that_are_wrong_end_the_stack(void **state)
+UNIT_TEST(operations_that_are_wrong_end_the_stack)
 {
 	static const struct {
 		const char *text;
@@ -448,23 +448,4 @@ static void operations_that_are_wrong_end_the_stack(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(recursion_of_3000_frames),
-		cmocka_unit_test(a_stack_that_is_aligned_and_of_variable_size),
-		cmocka_unit_test(a_library_that_calls_back),
-		cmocka_unit_test(through_a_signal_handler),
-		cmocka_unit_test(through_a_handler_on_its_own_stack),
-		cmocka_unit_test(every_instruction_has_the_same_callers),
-		cmocka_unit_test(a_frame_that_does_not_grow_ends_the_stack),
-		cmocka_unit_test(
-			a_return_address_in_a_register_needs_no_larger_frame),
-		cmocka_unit_test(
-			a_register_popped_below_the_stack_pointer_is_live),
-		cmocka_unit_test(operations_are_bounded_and_right),
-		cmocka_unit_test(operations_that_are_wrong_end_the_stack),
-	};
-
-	return cmocka_run_group_tests(tests, load_modules, unload_modules);
-}
+UNIT_MAIN("step", load_modules, unload_modules)

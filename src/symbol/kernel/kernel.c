@@ -686,7 +686,7 @@ static int load_kept(struct seam_kernel_symbols *symbols, const char *path,
 {
 	struct kernel_file kept;
 	struct seam_file file;
-	size_t size;
+	size_t size = 0;
 	char *text;
 	int r = seam_file_read(&file, AT_FDCWD, path, FILE_MAX, err);
 
