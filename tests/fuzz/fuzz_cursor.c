@@ -4,9 +4,8 @@
  *
  * Oracle: the invariant of cursor.h, plus the sanitizers.
  */
+#include "fuzz.h"
 #include "base/cursor.h"
-
-#include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -5,8 +5,8 @@
  * Oracles: there are no more functions than bytes, each has an extent, and
  * its name lies in the table.
  */
-#include <stdlib.h>
 
+#include "fuzz.h"
 #include "symbol/elf/function_ranges.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)

@@ -7,10 +7,8 @@
  * look-up finds a symbol that begins at or before the address, and the text
  * survives the way through a file.
  */
+#include "fuzz.h"
 #include "symbol/kernel/kernel.c"
-
-#include <stdlib.h>
-
 
 static void check_table(char *text, size_t size)
 {
