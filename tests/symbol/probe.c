@@ -53,6 +53,7 @@ static struct answers ask(const char *path, size_t size)
 	struct seam_location at[CAP];
 	const char *problem;
 
+	seam_elf_module_read(&module);
 	for (size_t i = 0; i < DENSE + SPARSE; i++) {
 		uint64_t offset = i < DENSE ? i * STEP :
 				  size * (i - DENSE) / SPARSE;

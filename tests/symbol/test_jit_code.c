@@ -57,7 +57,8 @@ static void load(void)
 
 static uint64_t n_said;
 
-static void say(void *context, int32_t pid, const char *text, uint64_t count)
+static void say(void *context, int32_t pid, const char *text, uint64_t count,
+		bool is_corrected)
 {
 	if (strcmp(text, context) == 0)
 		n_said += count;

@@ -32,6 +32,7 @@ static size_t resolve_all(const char *const *paths, size_t n_paths)
 		};
 		struct seam_arena arena = { 0 };
 
+		seam_elf_module_read(&module);
 		for (uint64_t offset = 0; offset < 4096; offset += 8) {
 			n_named += seam_elf_module_resolve(&module, offset,
 							   at, 8);

@@ -198,6 +198,7 @@ static struct seam_elf_module *read_here(struct here *here, const char *name)
 	here->file.path = here->path;
 	here->module.options = &here->options;
 	here->module.file = &here->file;
+	seam_elf_module_read(&here->module);
 	return &here->module;
 }
 

@@ -21,25 +21,19 @@ static int add(struct seam_function_ranges *ranges,
 
 /*
  * The bytes from @addr on, as far as the segment goes that holds it: of a file
- * whose section headers were stripped too.  malloc()ed.
+ * whose section headers were stripped too.  Borrowed; none: NULL.
  */
-static uint8_t *segment_from(const struct seam_elf *file, uint64_t addr,
-			     struct seam_bytes *out)
+static struct seam_bytes segment_from(const struct seam_elf *file,
+				      uint64_t addr)
 {
 	const struct seam_segment *s = seam_segment_at(&file->segments, addr);
-	Elf_Data *data;
-	uint8_t *copy;
+	Elf_Data *data = s ? elf_getdata_rawchunk(file->elf,
+		(int64_t)(s->offset + (addr - s->addr)),
+		(size_t)(s->size - (addr - s->addr)), ELF_T_BYTE) : NULL;
 
-	if (!s)
-		return NULL;
-	out->size = (size_t)(s->size - (addr - s->addr));
-	data = elf_getdata_rawchunk(file->elf,
-		(int64_t)(s->offset + (addr - s->addr)), out->size, ELF_T_BYTE);
-	copy = data && data->d_buf ? malloc(out->size) : NULL;
-	if (copy)
-		memcpy(copy, data->d_buf, out->size);
-	out->data = copy;
-	return copy;
+	return data && data->d_buf ?
+	       (struct seam_bytes) { data->d_buf, data->d_size } :
+	       (struct seam_bytes) { 0 };
 }
 
 static int add_fdes(struct seam_function_ranges *ranges,
@@ -80,24 +74,18 @@ static int read_by_header(struct seam_function_ranges *ranges,
 			  struct seam_eh_frame frame)
 {
 	GElf_Phdr header;
-	uint8_t *copy;
-	bool found;
-	int r;
 
 	if (!find_header(file, &header))
 		return 0;
-	copy = segment_from(file, header.p_vaddr, &frame.header);
+	frame.header = segment_from(file, header.p_vaddr);
 	frame.header_addr = header.p_vaddr;
-	found = copy && seam_eh_frame_addr(&frame, &frame.entries_addr);
-	free(copy);
-	frame.header = (struct seam_bytes) { 0 };
-	if (!found)
+	if (!frame.header.data ||
+	    !seam_eh_frame_addr(&frame, &frame.entries_addr))
 		return 0;
-	copy = segment_from(file, frame.entries_addr, &frame.entries);
+	frame.header = (struct seam_bytes) { 0 };
+	frame.entries = segment_from(file, frame.entries_addr);
 	frame.ends_at_terminator = true;
-	r = copy ? add_fdes(ranges, &frame) : 0;
-	free(copy);
-	return r;
+	return frame.entries.data ? add_fdes(ranges, &frame) : 0;
 }
 
 static int read_eh_frame(struct seam_function_ranges *ranges,

@@ -67,9 +67,6 @@ bool seam_elf_module_read(struct seam_elf_module *module)
 	struct seam_err why = { 0 };
 	struct seam_elf file;
 
-	if (module->is_read)
-		return module->segments.n > 0;
-	module->is_read = true;
 	module->missing = seam_find_elf(&file, module->options, module->file,
 					&why);
 	if (module->missing) {
@@ -188,7 +185,6 @@ size_t seam_elf_module_resolve(struct seam_elf_module *module, uint64_t offset,
 	uint64_t addr;
 	size_t n;
 
-	seam_elf_module_read(module);
 	if (!seam_segments_addr(&module->segments, offset, &addr))
 		return 0;
 	n = module->dwarf ? seam_dwarf_resolve(module->dwarf, addr, out, cap) :
@@ -210,7 +206,6 @@ const char *seam_elf_module_name(struct seam_elf_module *module, uint64_t addr,
 {
 	const struct seam_symbol *symbol;
 
-	seam_elf_module_read(module);
 	symbol = seam_symtab_find(&module->table, addr);
 	/* many symbols may share one name of any length */
 	return symbol && symbol->start == addr &&
@@ -243,7 +238,6 @@ bool seam_elf_module_extent(struct seam_elf_module *module, uint64_t offset,
 {
 	uint64_t addr, start, end;
 
-	seam_elf_module_read(module);
 	if (!seam_segments_addr(&module->segments, offset, &addr))
 		return false;
 	*out = (struct seam_extent) { .offset = offset, .addr = addr };
@@ -315,7 +309,6 @@ bool seam_elf_module_is_trampoline(struct seam_elf_module *module,
 	const struct seam_symbol *before;
 	uint64_t addr;
 
-	seam_elf_module_read(module);
 	if (offset == 0 ||
 	    !seam_segments_addr(&module->segments, offset, &addr))
 		return false;

@@ -2,9 +2,8 @@
 /*
  * elf_module.h - symbols, DWARF and function ranges of one mapped file
  *
- * The file is searched and read when the first address is looked up.  From
- * then on there are tables in memory and no descriptor, so that a recording of
- * a thousand files does not run out of them.
+ * Once it was read there are tables in memory and no descriptor, so that a
+ * recording of a thousand files does not run out of them.
  *
  * Offsets are those in the file.  Threads: one at a time for one object.
  */
@@ -22,8 +21,7 @@
 struct seam_elf_module {
 	const struct seam_symbols_options *options;
 	const struct seam_module *file;
-	bool is_read;
-	/* 0, also before it was read; or why it was not opened: see below */
+	/* 0, or why it was not opened: see below */
 	int missing;
 	char problem[SEAM_ERR_TEXT];	/* "" when there is none */
 	struct seam_arena arena;	/* names in results */
@@ -36,7 +34,7 @@ struct seam_elf_module {
 };
 
 /*
- * Read the file now, unless that was done.  Whether it has code, and so an
+ * Read the file, before the other calls.  Whether it has code, and so an
  * offset in it may have a name.  missing is then 0, -ESTALE when another file
  * is at its path, -EXDEV when it was recorded on another machine and cannot be
  * identified, or the reason why it could not be opened.

@@ -193,66 +193,61 @@ struct table_pages {
 	size_t n_pages_bytes;		/* of the mapping that begins here */
 };
 
-static size_t aligned(size_t size)
+/*
+ * Copy @items to @base + *@n, which advances; only count where @base is NULL.
+ * Where they are now.
+ */
+static void *place(uint8_t *base, size_t *n, const void *items, size_t size)
 {
-	return (size + 7) & ~(size_t)7;
-}
+	void *at = base ? base + *n : NULL;
 
-/* Copy @items to *@to, which advances.  Where they are now. */
-static void *place(uint8_t **to, const void *items, size_t size)
-{
-	void *at = *to;
-
-	if (size)
+	if (at && size)
 		memcpy(at, items, size);
-	*to += aligned(size);
+	*n += (size + 7) & ~(size_t)7;
 	return at;
 }
 
-static size_t packed_bytes(const struct seam_unwind_table *table)
+/* Have @to be a copy of @from in the bytes at @base; their number. */
+static size_t lay_out(struct seam_unwind_table *to, uint8_t *base,
+		      const struct seam_unwind_table *from)
 {
-	const struct seam_unwind_rules *rules = &table->rules;
+	const struct seam_unwind_rules *rules = &from->rules;
+	size_t n = 0;
 
-	return sizeof(struct table_pages) +
-	       aligned(table->n * sizeof(*table->starts)) +
-	       aligned(table->n * sizeof(*table->ids)) +
-	       aligned(table->n_blocks * sizeof(*table->blocks)) +
-	       aligned(rules->rules.n * sizeof(*rules->rules.items)) +
-	       aligned(rules->saved.n * sizeof(*rules->saved.items)) +
-	       aligned(rules->expressions.n);
+	to->base_addr = from->base_addr;
+	to->n = from->n;
+	to->starts = place(base, &n, from->starts,
+			   from->n * sizeof(*from->starts));
+	to->ids = place(base, &n, from->ids, from->n * sizeof(*from->ids));
+	to->n_blocks = from->n_blocks;
+	to->block_shift = from->block_shift;
+	to->blocks = place(base, &n, from->blocks,
+			   from->n_blocks * sizeof(*from->blocks));
+	to->rules.rules.n = rules->rules.n;
+	to->rules.rules.items = place(base, &n, rules->rules.items,
+		rules->rules.n * sizeof(*rules->rules.items));
+	to->rules.saved.n = rules->saved.n;
+	to->rules.saved.items = place(base, &n, rules->saved.items,
+		rules->saved.n * sizeof(*rules->saved.items));
+	to->rules.expressions.n = rules->expressions.n;
+	to->rules.expressions.items = place(base, &n, rules->expressions.items,
+					    rules->expressions.n);
+	return n;
 }
 
 static struct table_pages *pack(const struct seam_unwind_table *from)
 {
-	const struct seam_unwind_rules *rules = &from->rules;
-	size_t size = packed_bytes(from);
+	struct seam_unwind_table counted = { .n = 0 };
+	size_t size = sizeof(struct table_pages) +
+		      lay_out(&counted, NULL, from);
 	struct table_pages *packed =
 		mmap(NULL, size, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct seam_unwind_table *to = &packed->table;
-	uint8_t *at = (uint8_t *)(packed + 1);
 
 	if (packed == MAP_FAILED)
 		return NULL;
 	packed->n_pages_bytes = size;
-	to->base_addr = from->base_addr;
-	to->n = from->n;
-	to->starts = place(&at, from->starts,
-			   from->n * sizeof(*from->starts));
-	to->ids = place(&at, from->ids, from->n * sizeof(*from->ids));
-	to->n_blocks = from->n_blocks;
-	to->block_shift = from->block_shift;
-	to->blocks = place(&at, from->blocks,
-			   from->n_blocks * sizeof(*from->blocks));
-	to->rules.rules.n = rules->rules.n;
-	to->rules.rules.items = place(&at, rules->rules.items,
-		rules->rules.n * sizeof(*rules->rules.items));
-	to->rules.saved.n = rules->saved.n;
-	to->rules.saved.items = place(&at, rules->saved.items,
-		rules->saved.n * sizeof(*rules->saved.items));
-	to->rules.expressions.n = rules->expressions.n;
-	to->rules.expressions.items = place(&at, rules->expressions.items,
-					    rules->expressions.n);
+	lay_out(&packed->table, (uint8_t *)(packed + 1), from);
 	return packed;
 }
 
