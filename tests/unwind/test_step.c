@@ -6,7 +6,7 @@
  * functions that save registers, align their stack, or call through the PLT.
  * _Unwind_Backtrace() is the oracle.
  */
-#include "unwind/step/step.h"
+#include "unwind/step/step.c"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -188,7 +188,7 @@ static int compare(const void *a, const void *b)
 /* The rules of longjmp() are of where it leads to, one by one. */
 static jmp_buf back;
 
-__attribute__((noinline)) static void jump(int n)
+__attribute__((noinline)) static void jump_back(int n)
 {
 	volatile char room[64];
 
@@ -210,7 +210,7 @@ __attribute__((noinline)) static size_t work(void)
 	memcpy(other, text, strlen(text));
 	other[sizeof(other) - 1] = 0;
 	if (!setjmp(back))
-		jump(3);
+		jump_back(3);
 	d = strtod(strchr(text, '.'), NULL);
 	return strlen(other) + (size_t)d + (size_t)strcmp(text, other);
 }
@@ -354,7 +354,7 @@ UNIT_TEST(a_register_popped_below_the_stack_pointer_is_live)
 	seam_unwind_rules_fini(&rules);
 }
 
-static enum seam_unwind_end evaluate(const char *operations, size_t size,
+static enum seam_unwind_end value_of(const char *operations, size_t size,
 				     uint64_t *value)
 {
 	static const struct seam_unwind_memory memory;
@@ -363,12 +363,12 @@ static enum seam_unwind_end evaluate(const char *operations, size_t size,
 		.value[SEAM_X86_64_RSP] = 100,
 	};
 
-	return seam_unwind_evaluate((struct seam_bytes) {
+	return evaluate((struct seam_bytes) {
 		(const uint8_t *)operations, size }, NULL, &memory, &regs,
 		value);
 }
 
-#define EVALUATE(text, value) evaluate(text, sizeof(text) - 1, value)
+#define EVALUATE(text, value) value_of(text, sizeof(text) - 1, value)
 
 UNIT_TEST(operations_are_bounded_and_right)
 {
@@ -441,7 +441,7 @@ UNIT_TEST(operations_that_are_wrong_end_the_stack)
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(all); i++) {
 		uint64_t value = 0;
 
-		assert_int_equal(evaluate(all[i].text, all[i].size, &value),
+		assert_int_equal(value_of(all[i].text, all[i].size, &value),
 				 all[i].end);
 		if (all[i].end == SEAM_UNWIND_CALLER)
 			assert_int_equal(value, all[i].value);

@@ -214,34 +214,31 @@ static bool read_function(const struct seam_gopclntab *t, size_t i,
 	return out->name && *out->name && out->end_addr > out->start_addr;
 }
 
-/* The value relocated to @addr of a position-independent program, or 0. */
-static uint64_t relocated(const struct seam_elf *file, uint64_t addr)
+struct wanted_word {
+	uint64_t addr, value;
+};
+
+static int take_word(void *context, uint64_t addr, uint64_t value)
 {
-	GElf_Shdr header;
-	Elf_Scn *section = seam_elf_section(file, ".rela.dyn", &header);
-	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
-	size_t entry = gelf_fsize(file->elf, ELF_T_RELA, 1, EV_CURRENT);
-	size_t n = data && data->d_buf && entry ? data->d_size / entry : 0;
+	struct wanted_word *word = context;
 
-	for (size_t i = 0; i < n && i <= INT32_MAX; i++) {
-		GElf_Rela rela;
-
-		if (gelf_getrela(data, (int)i, &rela) && rela.r_offset == addr)
-			return (uint64_t)rela.r_addend;
-	}
-	return 0;
+	if (addr != word->addr)
+		return 0;
+	word->value = value;
+	return 1;
 }
 
 /* The base of the table's addresses, if the table does not have it. */
 static void place_text(struct seam_function_ranges *ranges,
 		       const struct seam_elf *file, uint64_t section_addr)
 {
+	struct wanted_word word = { section_addr + ranges->go.text_addr_pos, 0 };
 	GElf_Shdr header;
 
 	if (!ranges->go.text_addr_pos || ranges->go.text_addr)
 		return;
-	ranges->go.text_addr = relocated(file, section_addr +
-					 ranges->go.text_addr_pos);
+	seam_elf_relocated(file, take_word, &word);
+	ranges->go.text_addr = word.value;
 	if (!ranges->go.text_addr && seam_elf_section(file, ".text", &header))
 		ranges->go.text_addr = header.sh_addr;
 }
