@@ -143,32 +143,40 @@ static size_t find_section(const uint8_t *data, size_t size)
 	return at;
 }
 
+/* This program, to be changed. */
+static struct seam_bytes copy_self(uint8_t **copy)
+{
+	struct seam_file file;
+	size_t size;
+
+	assert_int_equal(seam_file_open(&file, "/proc/self/exe", NULL), 0);
+	size = file.bytes.size;
+	*copy = malloc(size);
+	assert_non_null(*copy);
+	memcpy(*copy, file.bytes.data, size);
+	seam_file_close(&file);
+	return (struct seam_bytes) { *copy, size };
+}
+
 /* A linker may leave zeroes where a relocation will write; lld does. */
 UNIT_TEST(takes_absolute_addresses_from_the_relocations)
 {
 	struct seam_xray_map map;
-	struct seam_file file;
 	uint8_t *copy;
+	struct seam_bytes file = copy_self(&copy);
 	size_t at;
 
 	elf_version(EV_CURRENT);
-	assert_int_equal(seam_file_open(&file, "/proc/self/exe", NULL), 0);
-	copy = malloc(file.bytes.size);
-	assert_non_null(copy);
-	memcpy(copy, file.bytes.data, file.bytes.size);
-	at = find_section(copy, file.bytes.size);
+	at = find_section(copy, file.size);
 	assert_true(at > 0);
 	for (size_t entry = 0; entry < 4; entry++)
 		memset(copy + at + 32 * entry, 0, 16);
-	assert_int_equal(seam_xray_map_read(&map, (struct seam_bytes) {
-			copy, file.bytes.size }, NULL), 0);
+	assert_int_equal(seam_xray_map_read(&map, file, NULL), 0);
 	assert_is_ours(&map);
 	seam_xray_map_fini(&map);
 	((Elf64_Ehdr *)copy)->e_type = ET_REL;
-	assert_int_equal(seam_xray_map_read(&map, (struct seam_bytes) {
-			copy, file.bytes.size }, NULL), -ENOTSUP);
+	assert_int_equal(seam_xray_map_read(&map, file, NULL), -ENOTSUP);
 	free(copy);
-	seam_file_close(&file);
 }
 
 /* Damage anywhere in the first 64 KiB and in the map: refused, or read. */
@@ -176,24 +184,17 @@ UNIT_TEST(survives_damage_everywhere)
 {
 	struct seam_err err = { 0 };
 	struct seam_xray_map map;
-	struct seam_file file;
 	uint8_t *copy;
-	size_t step;
+	struct seam_bytes file = copy_self(&copy);
+	size_t step = file.size / 400 + 1;
 
-	assert_int_equal(seam_file_open(&file, "/proc/self/exe", NULL), 0);
-	copy = malloc(file.bytes.size);
-	assert_non_null(copy);
-	memcpy(copy, file.bytes.data, file.bytes.size);
-	step = file.bytes.size / 400 + 1;
-	for (size_t i = 0; i < file.bytes.size; i += i < 64 ? 1 : step) {
+	for (size_t i = 0; i < file.size; i += i < 64 ? 1 : step) {
 		copy[i] ^= 0xff;
-		if (seam_xray_map_read(&map, (struct seam_bytes) {
-				copy, file.bytes.size }, &err) == 0)
+		if (seam_xray_map_read(&map, file, &err) == 0)
 			seam_xray_map_fini(&map);
 		copy[i] ^= 0xff;
 	}
 	free(copy);
-	seam_file_close(&file);
 }
 
 static int read_text(struct seam_xray_map *map, const char *text,

@@ -70,21 +70,21 @@ UNIT_TEST(rows_are_those_of_the_whole_table)
 {
 	struct seam_unwind_table table;
 	struct seam_unwind_rows rows;
-	struct elf_frames file;
+	struct seam_cfi_file file;
 
-	assert_true(elf_frames_open(&file, libc_path));
-	assert_int_equal(seam_unwind_table_build(&table, &file.frame, NULL), 0);
+	assert_true(open_frames(&file, libc_path));
+	assert_int_equal(seam_unwind_table_build(&table, &file.eh, NULL), 0);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(seam_unwind_rows_init(&rows, &file.frame,
+		assert_int_equal(seam_unwind_rows_init(&rows, &file.eh,
 						       NULL), 0);
 		assert_int_equal(rows.whole.n, i ? table.n : 0);
 		compare(&rows, &table);
 		assert_true(i || rows.functions.list.n > 1000);
 		seam_unwind_rows_fini(&rows);
-		file.frame.header.size = 0;
+		file.eh.header.size = 0;
 	}
 	seam_unwind_table_fini(&table);
-	elf_frames_close(&file);
+	seam_cfi_file_close(&file);
 }
 
 UNIT_TEST(an_empty_one_has_no_rules)

@@ -234,7 +234,7 @@ UNIT_TEST(every_instruction_has_the_same_callers)
 		module_at((uint64_t)(uintptr_t)step_through);
 	struct seam_eh_fde fde = { 0 };
 
-	assert_int_equal(seam_eh_frame_find(&m->file.frame,
+	assert_int_equal(seam_eh_frame_find(&m->file.eh,
 		(uint64_t)(uintptr_t)step_through - m->bias, &fde), 1);
 	stepper.start = fde.start + m->bias;
 	stepper.end = fde.end + m->bias;

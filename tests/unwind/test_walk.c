@@ -459,64 +459,6 @@ UNIT_TEST(a_signal_frame_needs_no_cfi_of_its_trampoline)
 	}
 }
 
-/* --- contexts that no program has --- */
-
-static bool read_nothing(void *context, uint64_t addr, uint64_t *word)
-{
-	(void)context;
-	(void)addr;
-	(void)word;
-	return false;
-}
-
-static uint64_t next_random(void)
-{
-	static uint64_t x = 88172645463325252;
-
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	return x;
-}
-
-/*
- * Registers and stacks of any content: a frame is in code that is mapped, the
- * first excepted, and frames found by CFI or frame pointer ascend.
- */
-UNIT_TEST(any_registers_and_any_stack_end)
-{
-	static uint64_t words[512];
-	const uint64_t base = 0x7ffd00000000;
-	const struct seam_unwind_memory memory = {
-		.stack = (const uint8_t *)words, .stack_addr = base,
-		.stack_bytes = sizeof(words), .read = read_nothing,
-	};
-
-	stack.max = MAX_FRAMES;
-	for (int round = 0; round < 20000; round++) {
-		struct seam_unwind_registers regs = { .known = UINT64_MAX };
-		const struct module *m = &modules[next_random() % n_modules];
-
-		for (size_t i = 0; i < SEAM_ARRAY_SIZE(words); i++) {
-			uint64_t r = next_random();
-
-			words[i] = r % 3 == 0 ? base + r / 3 % 4096 :
-				   r % 3 == 1 ? m->start +
-				   r / 3 % (m->end - m->start) : r;
-		}
-		for (size_t i = 0; i < SEAM_X86_64_COLUMNS; i++)
-			regs.value[i] = base + next_random() % 4096;
-		regs.value[SEAM_X86_64_RIP] =
-			m->start + next_random() % (m->end - m->start);
-		seam_unwind_walk(&own_space, &memory, &regs, &stack);
-		assert_in_range(stack.n, 1, MAX_FRAMES);
-		assert_int_not_equal(stack.end, SEAM_UNWIND_CALLER);
-		for (size_t i = 1; i + 1 < stack.n; i++)
-			assert_non_null(module_at(frames[i].pc -
-						  !frames[i].is_interrupted));
-	}
-}
-
 /* --- where stacks begin, and where they only seem to --- */
 
 /*

@@ -258,26 +258,6 @@ static void reply_open(struct seam_cursor *body, struct seam_err *err)
 
 /* -- machine code ------------------------------------------------------- */
 
-void seam_symbolizer_put_machine(struct seam_ipc *ipc,
-				 const struct seam_machine *machine)
-{
-	seam_ipc_put_u32(ipc, machine->elf_machine);
-	seam_ipc_put_u32(ipc, machine->is_64 |
-			 (machine->is_big_endian ? 2u : 0));
-}
-
-void seam_symbolizer_take_machine(struct seam_cursor *body,
-				  struct seam_machine *machine)
-{
-	uint32_t number = seam_cursor_u32(body);
-	uint32_t flags = seam_cursor_u32(body);
-
-	*machine = (struct seam_machine) {
-		.elf_machine = number,
-		.is_64 = flags & 1, .is_big_endian = flags & 2,
-	};
-}
-
 static int put_instruction(void *context,
 			   const struct seam_instruction *instruction)
 {
