@@ -513,7 +513,8 @@ TEST(clocks_are_converted_or_not_used)
 	/* ... unless the times are of the recording. */
 	expect_clock(1, (o) { .first_ns = 100, .last_ns = 5000 }, 2500, "f", 0);
 	/* llvm-jitlink: bits that nobody set. */
-	expect_clock(UINT64_C(0x65) << 56 | 1, (o) { .to_ns = halve }, 2500, "f", 0);
+	expect_clock(UINT64_C(0x65) << 56 | 1, (o) { .to_ns = halve }, 2500,
+		     "f", 0);
 	/* Another clock than the recording's. */
 	expect_clock(0, (o) { .is_untimed = true }, 1, "g", 1);
 	/* A later process of the same pid: nothing of it was there. */

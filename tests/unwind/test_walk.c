@@ -30,7 +30,7 @@ __attribute__((noinline)) static void walk_from_here(void)
 
 /* --- code without call frame information --- */
 
-#define PROLOGUE "\x55\x48\x89\xe5"			/* push rbp; mov rbp, rsp */
+#define PROLOGUE "\x55\x48\x89\xe5"		/* push rbp; mov rbp, rsp */
 #define CALL_RDI "\xff\xd7"
 #define EPILOGUE "\x5d\xc3"				/* pop rbp; ret */
 

@@ -232,7 +232,9 @@ static int take_word(void *context, uint64_t addr, uint64_t value)
 static void place_text(struct seam_function_ranges *ranges,
 		       const struct seam_elf *file, uint64_t section_addr)
 {
-	struct wanted_word word = { section_addr + ranges->go.text_addr_pos, 0 };
+	struct wanted_word word = {
+		.addr = section_addr + ranges->go.text_addr_pos,
+	};
 	GElf_Shdr header;
 
 	if (!ranges->go.text_addr_pos || ranges->go.text_addr)

@@ -30,7 +30,7 @@ static void read_tables(struct seam_elf_module *module, struct seam_elf *file,
 		seam_err_set(&err, -ENODATA, "the file has no symbols");
 	if (!module->options->no_lines && dwarf && seam_dwarf_is_in(dwarf))
 		seam_dwarf_open(&module->dwarf, dwarf, module->options,
-				&module->arena, &err);
+				&module->arena, module->problem, &err);
 	seam_err_text(&err, module->problem);
 }
 
@@ -84,13 +84,6 @@ bool seam_elf_module_read(struct seam_elf_module *module)
 	}
 	seam_elf_close(&file);
 	return module->segments.n > 0;
-}
-
-const char *seam_elf_module_problem(const struct seam_elf_module *module)
-{
-	if (module->problem[0])
-		return module->problem;
-	return module->dwarf ? seam_dwarf_problem(module->dwarf) : NULL;
 }
 
 void seam_elf_module_fini(struct seam_elf_module *module)

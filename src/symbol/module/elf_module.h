@@ -23,11 +23,12 @@ struct seam_elf_module {
 	const struct seam_module *file;
 	/* 0, or why it was not opened: see below */
 	int missing;
-	char problem[SEAM_ERR_TEXT];	/* "" when there is none */
+	/* which symbols are missing, and why; "" when none are */
+	char problem[SEAM_ERR_TEXT];
 	struct seam_arena arena;	/* names in results */
 	struct seam_segments segments;
 	struct seam_symtab table;
-	bool has_symtab;		/* it has .symtab, of a debug file too */
+	bool has_symtab;		/* .symtab; of a debug file too */
 	struct seam_dwarf *dwarf;	/* NULL: none */
 	struct seam_function_ranges ranges;
 	bool has_ranges;		/* they were read, if there are any */
@@ -63,9 +64,6 @@ bool seam_elf_module_is_trampoline(struct seam_elf_module *module,
  */
 int seam_elf_module_open(const struct seam_elf_module *module, bool is_debug,
 			 struct seam_module_file *file, struct seam_err *err);
-
-/* Which of its symbols are missing, and why; NULL: none. */
-const char *seam_elf_module_problem(const struct seam_elf_module *module);
 
 void seam_elf_module_fini(struct seam_elf_module *module);
 

@@ -132,7 +132,7 @@ static void reply_module(struct seam_cursor *body, struct seam_err *err)
 	seam_ipc_put_u32(parent, (uint32_t)(modules.n - 1));
 	seam_ipc_put_u32(parent, has_code);
 	seam_ipc_put_u32(parent, (uint32_t)-module->missing);
-	seam_ipc_put_text(parent, seam_elf_module_problem(module));
+	seam_ipc_put_text(parent, module->problem);
 }
 
 /* The module that @body begins with; NULL: there is none. */
@@ -180,8 +180,7 @@ static void reply_resolve(struct seam_cursor *body, struct seam_err *err)
 	while (module && !body->error && seam_cursor_left(body) >= 8)
 		put_result(module, seam_cursor_u64(body));
 	/* reading a unit may find what is missing */
-	seam_ipc_put_text(parent, module ? seam_elf_module_problem(module) :
-			  NULL);
+	seam_ipc_put_text(parent, module ? module->problem : NULL);
 }
 
 /* The names for people are needed until they are sent. */

@@ -24,7 +24,7 @@
  */
 
 enum {
-	MAX_POINTER = 32,	/* of .eh_frame_hdr, up to .eh_frame's address */
+	MAX_POINTER = 32,	/* of .eh_frame_hdr, with .eh_frame's address */
 	MAX_FRAME = 256 << 20,	/* bytes of .eh_frame */
 };
 
