@@ -102,11 +102,6 @@ int seam_jit_code_fork(struct seam_jit_code *jit, int32_t parent, int32_t child,
 		}) ? 0 : -ENOMEM;
 }
 
-int seam_jit_code_exec(struct seam_jit_code *jit, int32_t pid, uint64_t time_ns)
-{
-	return seam_jit_code_fork(jit, -1, pid, time_ns);
-}
-
 /* ---- events, by time, into a code map ---- */
 
 static uint64_t end_addr(uint64_t start, uint64_t size)

@@ -136,11 +136,17 @@ int seam_jit_code_add_map(struct seam_jit_code *jit, int32_t pid,
 			  struct seam_bytes bytes, struct seam_bytes times,
 			  struct seam_err *err);
 
-/* @child was forked from @parent; @pid became another program.  0, -ENOMEM. */
+/*
+ * @child was forked from @parent, or (-1) became another program, as @pid.
+ * 0 or -ENOMEM.
+ */
 int seam_jit_code_fork(struct seam_jit_code *jit, int32_t parent, int32_t child,
 		       uint64_t time_ns);
-int seam_jit_code_exec(struct seam_jit_code *jit, int32_t pid,
-		       uint64_t time_ns);
+static inline int seam_jit_code_exec(struct seam_jit_code *jit, int32_t pid,
+				     uint64_t time_ns)
+{
+	return seam_jit_code_fork(jit, -1, pid, time_ns);
+}
 
 /*
  * Bring everything added in order; the first find does it otherwise.  Adding
