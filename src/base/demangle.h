@@ -20,9 +20,6 @@
 
 enum { SEAM_DEMANGLE_MAX = 16 * 1024 };
 
-/* False when seam_demangle() would return the name as it is. */
-bool seam_is_mangled(const char *name);
-
 /*
  * The name for people, in @arena; @name itself when it is not mangled, or
  * when it cannot be read or stored.
@@ -32,5 +29,19 @@ const char *seam_demangle(struct seam_arena *arena, const char *name);
 /* The same with the parameters of a C++ function, as llvm-xray prints it. */
 const char *seam_demangle_with_parameters(struct seam_arena *arena,
 					  const char *name);
+
+/*
+ * Write @name, a JVM's method signature, as people write it into @buf of @cap
+ * bytes:
+ *
+ *	Ljava/util/Arrays;copyOf([BI)[B    java.util.Arrays.copyOf(byte[], int)
+ *
+ * That is how agents of the JVM name compiled methods in dumps and maps.  The
+ * result type is left out: it does not distinguish methods.  False, and @buf
+ * holds nothing useful, when @name is no signature or does not fit.
+ *
+ * Source: Java Virtual Machine Specification, 4.3 "Descriptors".
+ */
+bool seam_java_name(const char *name, char *buf, size_t cap);
 
 #endif /* SEAM_DEMANGLE_H */

@@ -145,7 +145,8 @@ static int open_bytes(struct seam_file *file, int fd, bool or_socket,
 		r = seam_err_set(err, -errno, "%s", strerror(errno));
 	} else if (S_ISREG(st.st_mode)) {
 		r = map(file, fd, (size_t)st.st_size, err);
-	} else if (S_ISFIFO(st.st_mode) || (or_socket && S_ISSOCK(st.st_mode))) {
+	} else if (S_ISFIFO(st.st_mode) ||
+		   (or_socket && S_ISSOCK(st.st_mode))) {
 		/* a pipe may be empty for a while: wait for its writer */
 		flags = fcntl(fd, F_GETFL);
 		if (flags >= 0 && flags & O_NONBLOCK)

@@ -13,8 +13,8 @@
  *                      Source: Black et al., "UMAC: Fast and Secure Message
  *                      Authentication", CRYPTO 1999, theorem 4.2
  *
- * Folded multiplication (as in wyhash) has no such bound: equal lanes cancel one
- * another under any key.  Output must not depend on the key: it uses
+ * Folded multiplication (as in wyhash) has no such bound: equal lanes cancel
+ * one another under any key.  Output must not depend on the key: it uses
  * seam_hash_stable().
  */
 #ifndef SEAM_HASH_H

@@ -14,11 +14,6 @@ enum {
 #include <cpuid.h>
 #include <x86intrin.h>
 
-bool seam_tsc_is_there(void)
-{
-	return true;
-}
-
 uint32_t seam_tsc_flags(void)
 {
 	unsigned int a, b, c, d;
@@ -36,11 +31,6 @@ uint64_t seam_tsc_now(void)
 	return __rdtscp(&cpu);
 }
 #else
-bool seam_tsc_is_there(void)
-{
-	return false;
-}
-
 uint32_t seam_tsc_flags(void)
 {
 	return 0;

@@ -27,7 +27,14 @@ struct seam_tsc_tie {
 };
 
 /* Whether this machine has the counter. */
-bool seam_tsc_is_there(void);
+static inline bool seam_tsc_is_there(void)
+{
+#ifdef __x86_64__
+	return true;
+#else
+	return false;
+#endif
+}
 
 /* SEAM_TSC_CONSTANT and SEAM_TSC_NONSTOP, as CPUID says. */
 uint32_t seam_tsc_flags(void);

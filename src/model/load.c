@@ -116,15 +116,15 @@ static void note_readers(struct seam_profile *profile,
 			 const struct seam_symbols *symbols)
 {
 	const char *without = seam_symbols_unprotected(symbols);
+	struct seam_module_state state;
 	char shown[256];
 
-	for (uint32_t i = 0; i < seam_symbols_n_modules(symbols); i++)
-		if (seam_symbols_lost(symbols, i))
+	for (uint32_t i = 0; seam_symbols_state(symbols, i, &state); i++)
+		if (state.is_lost)
 			seam_profile_note(profile, "no names of '%s': %s",
 				seam_text_copy(shown, sizeof(shown),
-					       seam_symbols_path(symbols, i),
-					       SEAM_TEXT_TERMINAL),
-				seam_symbols_lost(symbols, i));
+					       state.path, SEAM_TEXT_TERMINAL),
+				state.problem);
 	if (without)
 		seam_profile_detail(profile, "the process that reads binaries "
 				    "could not be limited in: %s", without);

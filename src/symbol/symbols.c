@@ -336,13 +336,55 @@ void seam_symbols_free(struct seam_symbols *symbols)
 
 /* -- modules ------------------------------------------------------------ */
 
+/* The size of a build id, cut to the longest that is in use. */
+static size_t id_size(const uint8_t *id, size_t size)
+{
+	return !id ? 0 : size > SEAM_BUILD_ID_MAX ? SEAM_BUILD_ID_MAX : size;
+}
+
+static bool equal_ids(const uint8_t *a, size_t a_size, const uint8_t *b,
+		      size_t b_size)
+{
+	return a_size == b_size && (a_size == 0 || !memcmp(a, b, a_size));
+}
+
+/* Whether both are one file; mapped_ns and pid do not count. */
+static bool is_same_file(const struct seam_module *a,
+			 const struct seam_module *b)
+{
+	return !strcmp(a->path, b->path) && a->evidence == b->evidence &&
+	       a->content_id == b->content_id && a->ino == b->ino &&
+	       a->ino_generation == b->ino_generation &&
+	       equal_ids(a->build_id, a->build_id_size, b->build_id,
+			 b->build_id_size);
+}
+
+static bool is_same_kernel(const struct seam_kernel *a,
+			   const struct seam_kernel *b)
+{
+	return a->text_addr == b->text_addr &&
+	       !strcmp(a->boot_id ? a->boot_id : "",
+		       b->boot_id ? b->boot_id : "") &&
+	       equal_ids(a->build_id, a->build_id_size, b->build_id,
+			 b->build_id_size);
+}
+
+/* Have what *@id and *@text point to be a copy.  False: no memory. */
+static bool keep(struct seam_arena *arena, const uint8_t **id, size_t size,
+		 const char **text)
+{
+	*id = size ? (const uint8_t *)seam_arena_text(arena,
+				(const char *)*id, size) : NULL;
+	return (*id || !size) && seam_arena_copy(arena, text, *text);
+}
+
 /* The module that equals @want, or SEAM_NONE. */
 static uint32_t find_module(struct seam_symbols *symbols,
 			    const struct seam_module *want, uint64_t hash)
 {
 	uint32_t id = SEAM_INDEX_FIND(&symbols->index, hash, i,
 		!symbols->modules.items[i]->is_kernel &&
-		seam_module_equal(&symbols->modules.items[i]->file, want));
+		is_same_file(&symbols->modules.items[i]->file, want));
 	struct seam_module *file = id == SEAM_NONE ? NULL :
 				   &symbols->modules.items[id]->file;
 
@@ -356,8 +398,7 @@ static struct seam_module normalize(const struct seam_module *file)
 {
 	struct seam_module m = *file;
 
-	if (!m.build_id || m.build_id_size > SEAM_BUILD_ID_MAX)
-		m.build_id_size = m.build_id ? SEAM_BUILD_ID_MAX : 0;
+	m.build_id_size = id_size(m.build_id, m.build_id_size);
 	if (m.build_id_size > 0)
 		m.evidence = SEAM_EVIDENCE_PATH;
 	if (m.evidence != SEAM_EVIDENCE_INODE)
@@ -373,14 +414,21 @@ static uint32_t add_module(struct seam_symbols *symbols,
 			   const struct seam_kernel *kernel, uint64_t hash)
 {
 	struct module *module = calloc(1, sizeof(*module));
+	struct seam_arena *arena = &symbols->arena;
 	uint32_t id = SEAM_NONE;
 
 	if (!module)
 		return SEAM_NONE;
 	module->is_kernel = kernel;
-	if (!(kernel ? seam_kernel_copy(&symbols->arena, &module->kernel,
-					kernel) :
-	      seam_module_copy(&symbols->arena, &module->file, file)))
+	if (kernel)
+		module->kernel = *kernel;
+	else
+		module->file = *file;
+	if (kernel ? keep(arena, &module->kernel.build_id,
+			  kernel->build_id_size, &module->kernel.boot_id) :
+	    keep(arena, &module->file.build_id, file->build_id_size,
+		 &module->file.path) &&
+	    seam_arena_copy(arena, &module->file.bundle, file->bundle))
 		id = SEAM_INDEX_APPEND(&symbols->index, hash,
 				       &symbols->modules, module);
 	if (id == SEAM_NONE)
@@ -405,12 +453,14 @@ uint32_t seam_symbols_module(struct seam_symbols *symbols,
 uint32_t seam_symbols_kernel(struct seam_symbols *symbols,
 			     const struct seam_kernel *kernel)
 {
+	struct seam_kernel want = *kernel;
+
+	want.build_id_size = id_size(want.build_id, want.build_id_size);
 	for (size_t i = 0; i < symbols->modules.n; i++)
 		if (symbols->modules.items[i]->is_kernel &&
-		    seam_kernel_equal(&symbols->modules.items[i]->kernel,
-				      kernel))
+		    is_same_kernel(&symbols->modules.items[i]->kernel, &want))
 			return (uint32_t)i;
-	return add_module(symbols, NULL, kernel, kernel->text_addr);
+	return add_module(symbols, NULL, &want, want.text_addr);
 }
 
 /* Module @id, ready for look-ups; NULL: there is none. */
@@ -983,47 +1033,23 @@ int seam_symbols_disassemble(struct seam_symbols *symbols,
 
 /* -- what is missing ---------------------------------------------------- */
 
-static const struct module *get_module(const struct seam_symbols *symbols,
-				       uint32_t id)
+bool seam_symbols_state(const struct seam_symbols *symbols, uint32_t id,
+			struct seam_module_state *state)
 {
-	return id < symbols->modules.n ? symbols->modules.items[id] : NULL;
-}
+	const struct module *module = id < symbols->modules.n ?
+				      symbols->modules.items[id] : NULL;
 
-size_t seam_symbols_n_modules(const struct seam_symbols *symbols)
-{
-	return symbols->modules.n;
-}
-
-int seam_symbols_missing(const struct seam_symbols *symbols, uint32_t id)
-{
-	const struct module *module = get_module(symbols, id);
-
-	return module ? module->missing : 0;
-}
-
-const char *seam_symbols_problem(const struct seam_symbols *symbols,
-				 uint32_t id)
-{
-	const struct module *module = get_module(symbols, id);
-
-	return module && module->problem[0] ? module->problem : NULL;
-}
-
-const char *seam_symbols_lost(const struct seam_symbols *symbols, uint32_t id)
-{
-	const struct module *module = get_module(symbols, id);
-
-	return module && module->is_lost ? module->problem : NULL;
+	*state = (struct seam_module_state) { 0 };
+	if (!module)
+		return false;
+	state->path = module->file.path;
+	state->missing = module->missing;
+	state->problem = module->problem[0] ? module->problem : NULL;
+	state->is_lost = module->is_lost;
+	return true;
 }
 
 const char *seam_symbols_unprotected(const struct seam_symbols *symbols)
 {
 	return seam_sandbox_missing(&symbols->reader.sandbox);
-}
-
-const char *seam_symbols_path(const struct seam_symbols *symbols, uint32_t id)
-{
-	const struct module *module = get_module(symbols, id);
-
-	return module ? module->file.path : NULL;
 }

@@ -62,7 +62,7 @@ void seam_symbols_expect(struct seam_symbols *symbols, uint32_t module,
 /*
  * The names of the functions of a file that begin at the addresses of @names.
  * 0, also where some have none or the file cannot be read (see
- * seam_symbols_problem()); or -ENOMEM.  Cost: two messages a thousand.
+ * seam_symbols_state()); or -ENOMEM.  Cost: two messages a thousand.
  */
 int seam_symbols_names(struct seam_symbols *symbols, uint32_t module,
 		       const struct seam_named_addresses *names);
@@ -112,33 +112,31 @@ int seam_symbols_open(struct seam_symbols *symbols, uint32_t module,
 		      bool is_debug, struct seam_module_file *file,
 		      struct seam_err *err);
 
-/*
- * 0 when the file of a module was found or never searched; -ESTALE when
- * another file is in its place, -EXDEV when it was recorded on another machine
- * and cannot be identified, or why it could not be opened.
- */
-int seam_symbols_missing(const struct seam_symbols *symbols, uint32_t module);
+/* What has become of a module. */
+struct seam_module_state {
+	const char *path;	/* of its file; NULL: a kernel */
+	/*
+	 * 0: the file was found, or never searched; -ESTALE: another file is
+	 * in its place; -EXDEV: it was recorded on another machine and cannot
+	 * be identified; or why it could not be opened.
+	 */
+	int missing;
+	/*
+	 * Why there are no symbols ("file not found", "build id is 12ab.., the
+	 * recording has 98fe.."), or what of them is missing ("split DWARF
+	 * (.dwo files) is not read"); NULL when nothing is, or when the file
+	 * was not read.
+	 */
+	const char *problem;
+	bool is_lost;		/* the process that read it died: .problem */
+};
 
-/*
- * Why a module has no symbols ("file not found", "build id is 12ab.., the
- * recording has 98fe.."), or what of them is missing ("split DWARF (.dwo
- * files) is not read"); NULL when nothing is, or when it was not read.
- */
-const char *seam_symbols_problem(const struct seam_symbols *symbols,
-				 uint32_t module);
+/* False: there is no module of that number, and @state is zero. */
+bool seam_symbols_state(const struct seam_symbols *symbols, uint32_t module,
+			struct seam_module_state *state);
 
-/*
- * Why the process that read @module died, NULL when it did not; and which
- * protections that process is without, NULL when none.
- */
-const char *seam_symbols_lost(const struct seam_symbols *symbols,
-			      uint32_t module);
+/* Which protections the process that reads is without; NULL: none. */
 const char *seam_symbols_unprotected(const struct seam_symbols *symbols);
-
-/* The number of modules, and the path of one; NULL for a kernel. */
-size_t seam_symbols_n_modules(const struct seam_symbols *symbols);
-const char *seam_symbols_path(const struct seam_symbols *symbols,
-			      uint32_t module);
 
 /*
  * Disassemble @code: as seam_disassembly_walk(), in a sandbox of its own.  -EIO

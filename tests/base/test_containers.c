@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "unit.h"
 
-static void an_array_keeps_what_was_pushed(void **state)
+UNIT_TEST(an_array_keeps_what_was_pushed)
 {
 	SEAM_ARRAY(uint64_t) a = { 0 };
 
@@ -31,7 +31,7 @@ static int by_value(const void *a, const void *b)
 	return SEAM_COMPARE(*x % 7, *y % 7) ?: SEAM_COMPARE(*x, *y);
 }
 
-static void a_sorted_array_is_searched(void **state)
+UNIT_TEST(a_sorted_array_is_searched)
 {
 	SEAM_ARRAY(uint64_t) a = { 0 };
 
@@ -49,7 +49,7 @@ static void a_sorted_array_is_searched(void **state)
 	free(a.items);
 }
 
-static void an_element_is_appended_with_its_id_or_not_at_all(void **state)
+UNIT_TEST(an_element_is_appended_with_its_id_or_not_at_all)
 {
 	SEAM_ARRAY(uint64_t) a = { 0 };
 	struct seam_index index = { 0 };
@@ -70,7 +70,7 @@ static void an_element_is_appended_with_its_id_or_not_at_all(void **state)
 	seam_index_fini(&index);
 }
 
-static void an_equal_element_has_one_id(void **state)
+UNIT_TEST(an_equal_element_has_one_id)
 {
 	SEAM_ARRAY(uint64_t) a = { 0 };
 	struct seam_index index = { 0 };
@@ -84,7 +84,7 @@ static void an_equal_element_has_one_id(void **state)
 	free(a.items);
 }
 
-static void an_array_grows_by_zeroed_elements(void **state)
+UNIT_TEST(an_array_grows_by_zeroed_elements)
 {
 	SEAM_ARRAY(uint64_t) a = { 0 };
 
@@ -104,7 +104,7 @@ static void an_array_grows_by_zeroed_elements(void **state)
 	free(a.items);
 }
 
-static void an_array_refuses_a_size_that_overflows(void **state)
+UNIT_TEST(an_array_refuses_a_size_that_overflows)
 {
 	size_t cap = 0;
 
@@ -113,7 +113,7 @@ static void an_array_refuses_a_size_that_overflows(void **state)
 	assert_int_equal(cap, 0);
 }
 
-static void an_arena_gives_zeroed_aligned_memory(void **state)
+UNIT_TEST(an_arena_gives_zeroed_aligned_memory)
 {
 	static const uint8_t zero[5000];
 	struct seam_arena arena = { 0 };
@@ -133,7 +133,7 @@ static void an_arena_gives_zeroed_aligned_memory(void **state)
 }
 
 /* A report may have an arena for each of 100,000 files. */
-static void an_arena_of_a_few_names_takes_a_few_kilobytes(void **state)
+UNIT_TEST(an_arena_of_a_few_names_takes_a_few_kilobytes)
 {
 	struct seam_arena arena = { 0 };
 
@@ -144,7 +144,7 @@ static void an_arena_of_a_few_names_takes_a_few_kilobytes(void **state)
 	seam_arena_fini(&arena);
 }
 
-static void an_index_finds_every_id_it_was_given(void **state)
+UNIT_TEST(an_index_finds_every_id_it_was_given)
 {
 	struct seam_index index = { 0 };
 
@@ -165,7 +165,7 @@ static void an_index_finds_every_id_it_was_given(void **state)
 }
 
 /* All on one slot: slower, never wrong. */
-static void an_index_survives_equal_hashes(void **state)
+UNIT_TEST(an_index_survives_equal_hashes)
 {
 	struct seam_index index = { 0 };
 	struct seam_index_probe probe;
@@ -180,7 +180,7 @@ static void an_index_survives_equal_hashes(void **state)
 	seam_index_fini(&index);
 }
 
-static void a_string_has_one_id(void **state)
+UNIT_TEST(a_string_has_one_id)
 {
 	struct seam_strings strings = { 0 };
 	char name[32];
@@ -199,7 +199,7 @@ static void a_string_has_one_id(void **state)
 	seam_strings_fini(&strings);
 }
 
-static void a_string_ends_at_its_size_or_its_first_nul(void **state)
+UNIT_TEST(a_string_ends_at_its_size_or_its_first_nul)
 {
 	struct seam_strings strings = { 0 };
 	uint32_t abc = seam_strings_add(&strings, "abcdef", 3);
@@ -210,22 +210,4 @@ static void a_string_ends_at_its_size_or_its_first_nul(void **state)
 	seam_strings_fini(&strings);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_array_keeps_what_was_pushed),
-		cmocka_unit_test(a_sorted_array_is_searched),
-		cmocka_unit_test(an_element_is_appended_with_its_id_or_not_at_all),
-		cmocka_unit_test(an_equal_element_has_one_id),
-		cmocka_unit_test(an_array_grows_by_zeroed_elements),
-		cmocka_unit_test(an_array_refuses_a_size_that_overflows),
-		cmocka_unit_test(an_arena_gives_zeroed_aligned_memory),
-		cmocka_unit_test(an_arena_of_a_few_names_takes_a_few_kilobytes),
-		cmocka_unit_test(an_index_finds_every_id_it_was_given),
-		cmocka_unit_test(an_index_survives_equal_hashes),
-		cmocka_unit_test(a_string_has_one_id),
-		cmocka_unit_test(a_string_ends_at_its_size_or_its_first_nul),
-	};
-
-	return cmocka_run_group_tests_name("containers", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -23,7 +23,7 @@ static void *exact_copy(const void *data, size_t size)
 	return copy;
 }
 
-static void reads_integers_in_both_byte_orders(void **state)
+UNIT_TEST(reads_integers_in_both_byte_orders)
 {
 	static const uint8_t bytes[15] = {
 		0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08,
@@ -47,7 +47,7 @@ static void reads_integers_in_both_byte_orders(void **state)
 }
 
 /* Cut a 21-byte record at every length: the value cut in two must fail. */
-static void fails_at_every_truncation_point_and_stays_failed(void **state)
+UNIT_TEST(fails_at_every_truncation_point_and_stays_failed)
 {
 	static const size_t starts[] = { 0, 1, 3, 7, 15, 21 };
 	static const uint8_t record[21] = { [15] = 'm', 'a', 'i', 'n', '!' };
@@ -76,7 +76,7 @@ static void fails_at_every_truncation_point_and_stays_failed(void **state)
 	}
 }
 
-static void reads_an_empty_window(void **state)
+UNIT_TEST(reads_an_empty_window)
 {
 	struct seam_cursor c = seam_cursor_make(NULL, 0, SEAM_BIG);
 
@@ -87,7 +87,7 @@ static void reads_an_empty_window(void **state)
 	assert_int_equal(c.error, -ENODATA);
 }
 
-static void reads_leb128(void **state)
+UNIT_TEST(reads_leb128)
 {
 	/* The first eight pairs are the examples of DWARF 5, tables 7.7/7.8. */
 	static const struct {
@@ -145,7 +145,7 @@ static void reads_leb128(void **state)
 	}
 }
 
-static void string_must_end_inside_the_window(void **state)
+UNIT_TEST(string_must_end_inside_the_window)
 {
 	struct seam_cursor c = seam_cursor_make("ab\0cd", 5, SEAM_LITTLE);
 
@@ -155,7 +155,7 @@ static void string_must_end_inside_the_window(void **state)
 	assert_int_equal(c.error_pos, 3);
 }
 
-static void failure_in_a_child_leaves_the_parent_alone(void **state)
+UNIT_TEST(failure_in_a_child_leaves_the_parent_alone)
 {
 	struct seam_cursor c = seam_cursor_make("\1\2\3\4\5", 5, SEAM_LITTLE);
 	struct seam_cursor child = seam_cursor_split(&c, 3);
@@ -171,7 +171,7 @@ static void failure_in_a_child_leaves_the_parent_alone(void **state)
 	assert_int_equal(c.error, -ENODATA);
 }
 
-static void count_is_bounded_by_the_input(void **state)
+UNIT_TEST(count_is_bounded_by_the_input)
 {
 	static const uint8_t bytes[32];
 	struct seam_cursor c = seam_cursor_make(bytes, 32, SEAM_LITTLE);
@@ -186,7 +186,7 @@ static void count_is_bounded_by_the_input(void **state)
 	assert_int_equal(c.error, -EBADMSG);
 }
 
-static void align_counts_from_the_window_start(void **state)
+UNIT_TEST(align_counts_from_the_window_start)
 {
 	static const uint8_t bytes[16];
 	struct seam_cursor c = seam_cursor_make(bytes + 1, 15, SEAM_LITTLE);
@@ -201,7 +201,7 @@ static void align_counts_from_the_window_start(void **state)
 	assert_int_equal(c.error, -ENODATA);
 }
 
-static void first_failure_wins(void **state)
+UNIT_TEST(first_failure_wins)
 {
 	struct seam_cursor c = seam_cursor_make("\1\2\3", 3, SEAM_LITTLE);
 
@@ -216,20 +216,4 @@ static void first_failure_wins(void **state)
 	assert_int_equal(c.error_pos, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_integers_in_both_byte_orders),
-		cmocka_unit_test(
-			fails_at_every_truncation_point_and_stays_failed),
-		cmocka_unit_test(reads_an_empty_window),
-		cmocka_unit_test(reads_leb128),
-		cmocka_unit_test(string_must_end_inside_the_window),
-		cmocka_unit_test(failure_in_a_child_leaves_the_parent_alone),
-		cmocka_unit_test(count_is_bounded_by_the_input),
-		cmocka_unit_test(align_counts_from_the_window_start),
-		cmocka_unit_test(first_failure_wins),
-	};
-
-	return cmocka_run_group_tests_name("cursor", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

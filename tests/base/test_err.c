@@ -6,7 +6,7 @@
 
 #include "unit.h"
 
-static void prints_newest_context_first(void **state)
+UNIT_TEST(prints_newest_context_first)
 {
 	struct seam_err err = { 0 };
 	char *text = NULL;
@@ -22,7 +22,7 @@ static void prints_newest_context_first(void **state)
 	free(text);
 }
 
-static void keeps_the_root_cause_when_full(void **state)
+UNIT_TEST(keeps_the_root_cause_when_full)
 {
 	struct seam_err err = { 0 };
 
@@ -34,7 +34,7 @@ static void keeps_the_root_cause_when_full(void **state)
 	assert_string_equal(err.cause[SEAM_ERR_CAUSES - 1], "context 19");
 }
 
-static void cuts_long_text(void **state)
+UNIT_TEST(cuts_long_text)
 {
 	struct seam_err err = { 0 };
 	char big[2 * SEAM_ERR_TEXT];
@@ -45,7 +45,7 @@ static void cuts_long_text(void **state)
 	assert_int_equal(strlen(err.cause[0]), SEAM_ERR_TEXT - 1);
 }
 
-static void takes_the_reason_from_errno(void **state)
+UNIT_TEST(takes_the_reason_from_errno)
 {
 	struct seam_err err = { 0 };
 
@@ -63,7 +63,7 @@ static void takes_the_reason_from_errno(void **state)
 	assert_string_equal(err.cause[0], "out of memory");
 }
 
-static void makes_one_line_of_all_causes(void **state)
+UNIT_TEST(makes_one_line_of_all_causes)
 {
 	struct seam_err err = { 0 };
 	char text[SEAM_ERR_TEXT] = "before";
@@ -76,22 +76,10 @@ static void makes_one_line_of_all_causes(void **state)
 	assert_string_equal(text, "context: root");
 }
 
-static void accepts_no_error_object(void **state)
+UNIT_TEST(accepts_no_error_object)
 {
 	assert_int_equal(seam_err_set(NULL, -ENOMEM, "x"), -ENOMEM);
 	assert_int_equal(seam_err_add(NULL, -ENOMEM, "x"), -ENOMEM);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(prints_newest_context_first),
-		cmocka_unit_test(keeps_the_root_cause_when_full),
-		cmocka_unit_test(cuts_long_text),
-		cmocka_unit_test(takes_the_reason_from_errno),
-		cmocka_unit_test(makes_one_line_of_all_causes),
-		cmocka_unit_test(accepts_no_error_object),
-	};
-
-	return cmocka_run_group_tests_name("err", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -48,7 +48,7 @@ static int made(void)
 	return fd;
 }
 
-static void a_copy_has_the_bytes_up_to_its_limit(void **state)
+UNIT_TEST(a_copy_has_the_bytes_up_to_its_limit)
 {
 	static const uint64_t limits[] = {
 		0, 1, 32768, 40000, SIZE, UINT64_MAX,
@@ -73,7 +73,7 @@ static void a_copy_has_the_bytes_up_to_its_limit(void **state)
 	close(from);
 }
 
-static void a_failed_write_is_the_result_whatever_comes_after_it(void **state)
+UNIT_TEST(a_failed_write_is_the_result_whatever_comes_after_it)
 {
 	int from = made();
 
@@ -90,13 +90,4 @@ static void a_failed_write_is_the_result_whatever_comes_after_it(void **state)
 	close(from);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_copy_has_the_bytes_up_to_its_limit),
-		cmocka_unit_test(
-		      a_failed_write_is_the_result_whatever_comes_after_it),
-	};
-
-	return cmocka_run_group_tests_name("file_copy", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -57,7 +57,7 @@ static int remove_tree(void **state)
 	return rmdir(folder);
 }
 
-static void each_entry_is_visited_once_and_no_link_followed(void **state)
+UNIT_TEST(each_entry_is_visited_once_and_no_link_followed)
 {
 	assert_int_equal(walk(9, NULL), 0);
 	assert_int_equal(strncmp(seen, "a@1 ", 4), 0);
@@ -69,7 +69,7 @@ static void each_entry_is_visited_once_and_no_link_followed(void **state)
 					      "a/b/up@3 "));
 }
 
-static void a_walk_is_as_deep_as_wanted(void **state)
+UNIT_TEST(a_walk_is_as_deep_as_wanted)
 {
 	assert_int_equal(walk(1, NULL), 0);
 	assert_string_equal(seen, "a@1 ");
@@ -78,7 +78,7 @@ static void a_walk_is_as_deep_as_wanted(void **state)
 	assert_non_null(strstr(seen, "a/b@2"));
 }
 
-static void a_visit_skips_a_folder_or_ends_the_walk(void **state)
+UNIT_TEST(a_visit_skips_a_folder_or_ends_the_walk)
 {
 	assert_int_equal(walk(9, "a/b"), 0);
 	assert_null(strstr(seen, "@3"));
@@ -88,7 +88,7 @@ static void a_visit_skips_a_folder_or_ends_the_walk(void **state)
 }
 
 /* With descriptors for two levels; root may read all folders. */
-static void what_cannot_be_read_does_not_hide_the_rest(void **state)
+UNIT_TEST(what_cannot_be_read_does_not_hide_the_rest)
 {
 	struct rlimit old, few;
 	int next = dup(dir);
@@ -106,15 +106,4 @@ static void what_cannot_be_read_does_not_hide_the_rest(void **state)
 	assert_int_equal(seam_walk(-1, 9, note, NULL), -EBADF);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			each_entry_is_visited_once_and_no_link_followed),
-		cmocka_unit_test(a_walk_is_as_deep_as_wanted),
-		cmocka_unit_test(a_visit_skips_a_folder_or_ends_the_walk),
-		cmocka_unit_test(what_cannot_be_read_does_not_hide_the_rest),
-	};
-
-	return cmocka_run_group_tests(tests, make_tree, remove_tree);
-}
+UNIT_MAIN(make_tree, remove_tree, NULL, NULL)

@@ -45,7 +45,7 @@ static void end_map(struct seam_bytes mapped, FILE *file)
 }
 
 /* Two pages are lost in one mapping, which counts once. */
-static void reads_zeros_where_the_file_shrank(void **state)
+UNIT_TEST(reads_zeros_where_the_file_shrank)
 {
 	unsigned int before = seam_guard_tripped();
 	FILE *file;
@@ -61,7 +61,7 @@ static void reads_zeros_where_the_file_shrank(void **state)
 }
 
 /* The place of a mapping that shrank is taken by another one. */
-static void counts_each_mapping_that_shrank(void **state)
+UNIT_TEST(counts_each_mapping_that_shrank)
 {
 	unsigned int before = seam_guard_tripped();
 
@@ -78,11 +78,6 @@ static void counts_each_mapping_that_shrank(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_zeros_where_the_file_shrank),
-		cmocka_unit_test(counts_each_mapping_that_shrank),
-	};
-
 	page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	return cmocka_run_group_tests_name("guard", tests, NULL, NULL);
+	return unit_run(NULL, NULL, NULL, NULL);
 }

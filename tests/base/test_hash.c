@@ -70,7 +70,7 @@ static void fill(uint8_t *p, size_t n)
 }
 
 /* The paper's own example is of SipHash-2-4: key 00 to 0f, text 00 to 0e. */
-static void the_reference_gives_the_papers_example(void **state)
+UNIT_TEST(the_reference_gives_the_papers_example)
 {
 	uint8_t bytes[16];
 
@@ -79,7 +79,7 @@ static void the_reference_gives_the_papers_example(void **state)
 		    UINT64_C(0xa129ca6149be45e5));
 }
 
-static void bytes_are_hashed_with_siphash_1_3(void **state)
+UNIT_TEST(bytes_are_hashed_with_siphash_1_3)
 {
 	static struct seam_hash_key key;
 	uint8_t bytes[200], k[16];
@@ -93,7 +93,7 @@ static void bytes_are_hashed_with_siphash_1_3(void **state)
 				    sip(1, 3, k, bytes + at, size));
 }
 
-static void numbers_and_seeds_are_bytes_before_the_text(void **state)
+UNIT_TEST(numbers_and_seeds_are_bytes_before_the_text)
 {
 	static const char text[] = "\1\2\3\4\5\6\7\10\0\0\0\0\0\0\0\7text";
 	uint64_t first = UINT64_C(0x0807060504030201), seed = 7;
@@ -124,7 +124,7 @@ static void add_product(uint64_t sum[2], uint64_t a, uint64_t b)
 	}
 }
 
-static void callchains_are_summed_as_in_the_header(void **state)
+UNIT_TEST(callchains_are_summed_as_in_the_header)
 {
 	const uint64_t *k = seam_hash_key.words;
 	uint64_t words[SEAM_HASH_WORDS + 1] = { 0 };
@@ -193,7 +193,7 @@ static uint64_t reversed(uint64_t i)
 	return v;
 }
 
-static void a_table_of_any_pattern_stays_short_to_search(void **state)
+UNIT_TEST(a_table_of_any_pattern_stays_short_to_search)
 {
 	uint64_t (*const patterns[])(uint64_t) = {
 		count_up, high_bits, pairs, reversed,
@@ -204,7 +204,7 @@ static void a_table_of_any_pattern_stays_short_to_search(void **state)
 }
 
 /* Kept in files and seen in pictures. */
-static void a_stable_hash_is_the_same_in_every_process(void **state)
+UNIT_TEST(a_stable_hash_is_the_same_in_every_process)
 {
 	uint64_t words[25];
 
@@ -216,16 +216,4 @@ static void a_stable_hash_is_the_same_in_every_process(void **state)
 		    UINT64_C(0x9fe6d02b03d31ef0));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_reference_gives_the_papers_example),
-		cmocka_unit_test(bytes_are_hashed_with_siphash_1_3),
-		cmocka_unit_test(numbers_and_seeds_are_bytes_before_the_text),
-		cmocka_unit_test(callchains_are_summed_as_in_the_header),
-		cmocka_unit_test(a_table_of_any_pattern_stays_short_to_search),
-		cmocka_unit_test(a_stable_hash_is_the_same_in_every_process),
-	};
-
-	return cmocka_run_group_tests_name("hash", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

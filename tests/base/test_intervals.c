@@ -26,7 +26,7 @@ static uint32_t slow_find(const struct seam_interval *ranges, size_t n,
 	return best ? best->id : SEAM_NONE;
 }
 
-static void the_last_to_start_wins_everywhere(void **state)
+UNIT_TEST(the_last_to_start_wins_everywhere)
 {
 	struct seam_interval ranges[40];
 
@@ -51,7 +51,7 @@ static void the_last_to_start_wins_everywhere(void **state)
 	}
 }
 
-static void ranges_reach_to_both_ends_of_the_addresses(void **state)
+UNIT_TEST(ranges_reach_to_both_ends_of_the_addresses)
 {
 	struct seam_intervals intervals = { 0 };
 
@@ -69,7 +69,7 @@ static void ranges_reach_to_both_ends_of_the_addresses(void **state)
 	seam_intervals_fini(&intervals);
 }
 
-static void an_empty_set_holds_nothing(void **state)
+UNIT_TEST(an_empty_set_holds_nothing)
 {
 	struct seam_intervals intervals = { 0 };
 
@@ -79,7 +79,7 @@ static void an_empty_set_holds_nothing(void **state)
 	seam_intervals_fini(&intervals);
 }
 
-static void sorting_orders_keys_and_keeps_equal_ones_in_place(void **state)
+UNIT_TEST(sorting_orders_keys_and_keeps_equal_ones_in_place)
 {
 	enum { N = 5000 };
 	struct seam_radix_item *items = malloc(N * sizeof(*items));
@@ -99,7 +99,7 @@ static void sorting_orders_keys_and_keeps_equal_ones_in_place(void **state)
 	free(items);
 }
 
-static void sorting_an_array_moves_whole_elements(void **state)
+UNIT_TEST(sorting_an_array_moves_whole_elements)
 {
 	struct element {
 		uint32_t place;
@@ -127,16 +127,4 @@ static void sorting_an_array_moves_whole_elements(void **state)
 	free(a.items);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_last_to_start_wins_everywhere),
-		cmocka_unit_test(ranges_reach_to_both_ends_of_the_addresses),
-		cmocka_unit_test(an_empty_set_holds_nothing),
-		cmocka_unit_test(
-			sorting_orders_keys_and_keeps_equal_ones_in_place),
-		cmocka_unit_test(sorting_an_array_moves_whole_elements),
-	};
-
-	return cmocka_run_group_tests_name("intervals", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

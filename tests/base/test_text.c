@@ -12,7 +12,7 @@ static const char *shown(const char *text, enum seam_text_form form)
 	return seam_text_copy(buf, sizeof(buf), text, form);
 }
 
-static void no_escape_reaches_a_terminal(void **state)
+UNIT_TEST(no_escape_reaches_a_terminal)
 {
 	assert_string_equal(shown("a\x1b[31mb\x7f\n", SEAM_TEXT_TERMINAL),
 			    "a\\x1b[31mb\\x7f\\x0a");
@@ -23,7 +23,7 @@ static void no_escape_reaches_a_terminal(void **state)
 			    "gpj.\\u202eexe");
 }
 
-static void honest_utf8_stays_and_broken_utf8_is_spelled_out(void **state)
+UNIT_TEST(honest_utf8_stays_and_broken_utf8_is_spelled_out)
 {
 	assert_string_equal(shown("für_λ", SEAM_TEXT_TERMINAL), "für_λ");
 	assert_string_equal(shown("\xff\xc3", SEAM_TEXT_TERMINAL),
@@ -37,7 +37,7 @@ static void honest_utf8_stays_and_broken_utf8_is_spelled_out(void **state)
 			    "\\xf4\\x90\\x80\\x80");
 }
 
-static void each_form_guards_its_own_syntax(void **state)
+UNIT_TEST(each_form_guards_its_own_syntax)
 {
 	assert_string_equal(shown("a\"\\\x01\xff", SEAM_TEXT_JSON),
 			    "a\\\"\\\\\\u0001\\ufffd");
@@ -53,7 +53,7 @@ static void each_form_guards_its_own_syntax(void **state)
 			    "\\\\x0a\\\\x7f\\\\x9b\\\\u202e\\\\xff");
 }
 
-static void a_copy_is_cut_between_characters(void **state)
+UNIT_TEST(a_copy_is_cut_between_characters)
 {
 	char buf[4];
 
@@ -65,7 +65,7 @@ static void a_copy_is_cut_between_characters(void **state)
 	assert_string_equal(buf, "");
 }
 
-static void json_places_commas_and_brackets(void **state)
+UNIT_TEST(json_places_commas_and_brackets)
 {
 	char *text = NULL;
 	size_t size;
@@ -94,7 +94,7 @@ static void json_places_commas_and_brackets(void **state)
 	free(text);
 }
 
-static void a_word_is_quoted_as_a_shell_reads_it(void **state)
+UNIT_TEST(a_word_is_quoted_as_a_shell_reads_it)
 {
 	static const struct { const char *word, *quoted; } each[] = {
 		{ "plain-1.2/x_y:@%+=,", "plain-1.2/x_y:@%+=," },
@@ -116,7 +116,7 @@ static void a_word_is_quoted_as_a_shell_reads_it(void **state)
 	}
 }
 
-static void a_number_has_its_digits_and_64_bits(void **state)
+UNIT_TEST(a_number_has_its_digits_and_64_bits)
 {
 	static const struct {
 		const char *text;
@@ -146,7 +146,7 @@ static void a_number_has_its_digits_and_64_bits(void **state)
 	}
 }
 
-static void bytes_are_two_digits_each(void **state)
+UNIT_TEST(bytes_are_two_digits_each)
 {
 	static const char *const refused[] = {
 		"0", "0g", "AB", "000102", "-1",
@@ -164,19 +164,4 @@ static void bytes_are_two_digits_each(void **state)
 	assert_string_equal(seam_text_hex(text, bytes, 0), "");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_escape_reaches_a_terminal),
-		cmocka_unit_test(
-			honest_utf8_stays_and_broken_utf8_is_spelled_out),
-		cmocka_unit_test(each_form_guards_its_own_syntax),
-		cmocka_unit_test(a_copy_is_cut_between_characters),
-		cmocka_unit_test(a_word_is_quoted_as_a_shell_reads_it),
-		cmocka_unit_test(a_number_has_its_digits_and_64_bits),
-		cmocka_unit_test(bytes_are_two_digits_each),
-		cmocka_unit_test(json_places_commas_and_brackets),
-	};
-
-	return cmocka_run_group_tests_name("text", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

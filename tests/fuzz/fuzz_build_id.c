@@ -4,9 +4,9 @@
  *
  * Oracle: a build id that is found stands in the file, behind "GNU\0".
  */
+#include "fuzz.h"
 #include "symbol/elf/build_id.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

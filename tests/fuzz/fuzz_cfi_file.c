@@ -9,11 +9,10 @@
  * frame is in an executable segment, the first and the last excepted; no frame
  * is below the one before, but through signal frames.
  */
+#include "fuzz.h"
 #include "symbol/elf/cfi_file.h"
 #include "unwind/compile/cfi_rows.h"
 #include "unwind/walk/walk.h"
-
-#include <stdlib.h>
 
 enum { STACK_ADDR = 0x7f000000, MAX_FRAMES = 128 };
 

@@ -4,9 +4,8 @@
  *
  * Oracle: the invariant of cursor.h, plus the sanitizers.
  */
+#include "fuzz.h"
 #include "base/cursor.h"
-
-#include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -23,7 +22,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 4: seam_cursor_sleb128(&c); break;
 		case 5: seam_cursor_cstr(&c); break;
 		case 6: seam_cursor_align(&c, 16); break;
-		case 7: seam_cursor_count(&c, seam_cursor_uleb128(&c), 3); break;
+		case 7:
+			seam_cursor_count(&c, seam_cursor_uleb128(&c), 3);
+			break;
 		case 8: c = seam_cursor_split(&c, seam_cursor_u8(&c)); continue;
 		}
 		if (c.pos > c.size || c.pos < before || (c.error > 0))

@@ -8,6 +8,7 @@
  * Seeds: the program of test_damage.c, built by gcc and clang with DWARF 3
  * to 5, compressed, and stripped; that of test_name_tables.c, stripped.
  */
+#include "fuzz.h"
 #include "../symbol/probe.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -6,8 +6,8 @@
  * UTF-8.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "fuzz.h"
 #include "wire/xray/event_names.h"
 
 static void check_again(const struct seam_event_names *names)

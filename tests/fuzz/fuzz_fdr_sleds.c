@@ -5,6 +5,7 @@
  * Oracle: see fdr/sled_image.h.  Lists of gcc are read only: patching makes
  * stubs, which are never freed.
  */
+#include "fuzz.h"
 #include "fdr/sled_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -5,16 +5,16 @@
  * Oracles: there are no more functions than bytes, each has an extent, and
  * its name lies in the table.
  */
-#include <stdlib.h>
 
-#include "symbol/elf/function_ranges.h"
+#include "fuzz.h"
+#include "symbol/elf/function_ranges.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 {
 	struct seam_gopclntab table;
-	struct seam_gofunction f;
+	struct go_function f;
 
-	if (size == 0 || !seam_gopclntab_open(&table, (struct seam_bytes) {
+	if (size == 0 || !open_table(&table, (struct seam_bytes) {
 			input + 1, size - 1 },
 			input[0] & 1 ? SEAM_BIG : SEAM_LITTLE))
 		return 0;
@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	for (size_t i = 0; i < table.n; i++) {
 		const uint8_t *name;
 
-		if (!seam_gopclntab_function(&table, i, &f))
+		if (!read_function(&table, i, &f))
 			continue;
 		name = (const uint8_t *)f.name;
 		if (f.start_addr >= f.end_addr || name <= input ||

@@ -7,18 +7,12 @@
  * the same number of frames, those left out counted.  Merged with a callchain,
  * it has each of its frames once, and each address that was not replaced.
  */
+#include "fuzz.h"
 #include "model/guest/guest_merge.h"
 #include "wire/guest/guest_decode.h"
 #include "wire/guest/guest_encode.h"
 
 #include <linux/perf_event.h>
-#include <stdlib.h>
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 struct copy {
 	struct seam_guest_segment segments[SEAM_GUEST_MAX_SEGMENTS];

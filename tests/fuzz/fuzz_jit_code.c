@@ -10,8 +10,7 @@
 #include "record/stacks/live_jit.h"
 #include "symbol/jit/jit_code.h"
 
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "jit_dump.h"
 
 enum { SPACE = 64, N_PROCESSES = 3, MAX_STEPS = 60 };

@@ -5,16 +5,9 @@
  * Oracle: a line for the header, for each record the reader gives, for each
  * damaged one and for each note; in the text nothing acts on a terminal.
  */
+#include "fuzz.h"
 #include "wire/jit/jitdump.h"
 #include "wire/jit/perf_map.h"
-
-#include <stdlib.h>
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static size_t count_lines(const char *text, size_t size)
 {

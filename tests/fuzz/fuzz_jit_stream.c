@@ -8,9 +8,9 @@
  * moves as were counted; and what was held for unfinished groups is let go of.
  */
 #include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
+#include "fuzz.h"
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/file.h"
@@ -21,12 +21,6 @@ enum { PID = 7, N_STREAMS = 2, NAME = 5, MOVE = 64 };
 
 static char folder[] = "/dev/shm/seam-fuzz-XXXXXX";
 static int folder_fd = -1;
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void leave(void)
 {

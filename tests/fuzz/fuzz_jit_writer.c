@@ -9,18 +9,11 @@
  */
 #include <seam/jitdump.h>
 
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "traced/jit/writer.h"
 #include "wire/jit/jitdump.h"
 
 enum { MAX_LINES = 8 };
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 /* A string of the input, or what is left of it. */
 static char *take_text(struct seam_cursor *c)

@@ -6,16 +6,9 @@
  * were read, written again from their tables, read as the same; code that is
  * found at an address covers it, with lines that lie in it.
  */
+#include "fuzz.h"
 #include "symbol/jit/jit_code.h"
 #include "wire/jit/jitdump.h"
-
-#include <stdlib.h>
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 /* The size that a record's table gives it. */
 static size_t write_record(struct seam_jitdump_record *record,

@@ -7,16 +7,14 @@
  * look-up finds a symbol that begins at or before the address, and the text
  * survives the way through a file.
  */
-#include "symbol/kernel/kernel.h"
-
-#include <stdlib.h>
-
+#include "fuzz.h"
+#include "symbol/kernel/kernel.c"
 
 static void check_table(char *text, size_t size)
 {
 	struct seam_symtab table = { 0 };
 	size_t n_functions = 0;
-	ptrdiff_t n = seam_kallsyms_read(&table, text, size, true);
+	ptrdiff_t n = read_kallsyms(&table, text, size, true);
 
 	for (size_t i = 0; i < table.symbols.n; i++) {
 		const struct seam_symbol *symbol = &table.symbols.items[i];
@@ -38,20 +36,20 @@ static void check_table(char *text, size_t size)
 }
 
 /* Through a file and back: the same bytes, the same header. */
-static void check_round_trip(const struct seam_kernel_file *file,
+static void check_round_trip(const struct kernel_file *file,
 			     struct seam_bytes text)
 {
-	struct seam_kernel_file again;
+	struct kernel_file again;
 	struct seam_bytes bytes;
 	uint8_t *out;
 	char *back;
 	size_t n;
 
-	if (seam_kernel_file_write(file, text, &out, &bytes.size, NULL))
+	if (write_file(file, text, &out, &bytes.size, NULL))
 		abort();
 	bytes.data = out;
-	if (seam_kernel_file_read(&again, bytes, NULL) ||
-	    seam_kernel_file_text(&again, &back, &n, NULL))
+	if (read_file(&again, bytes, NULL) ||
+	    unpack_text(&again, &back, &n, NULL))
 		abort();
 	if (n != text.size || (n > 0 && memcmp(back, text.data, n)) ||
 	    strcmp(again.identity.boot_id, file->identity.boot_id) ||
@@ -65,15 +63,15 @@ static void check_round_trip(const struct seam_kernel_file *file,
 
 static void try_file(const uint8_t *data, size_t size)
 {
-	struct seam_kernel_file file;
+	struct kernel_file file;
 	char *text;
 	size_t n;
 
-	if (seam_kernel_file_read(&file, (struct seam_bytes) { data, size },
+	if (read_file(&file, (struct seam_bytes) { data, size },
 				  NULL))
 		return;
 	check_round_trip(&file, (struct seam_bytes) { data, size });
-	if (seam_kernel_file_text(&file, &text, &n, NULL))
+	if (unpack_text(&file, &text, &n, NULL))
 		return;
 	check_table(text, n);
 	free(text);
@@ -81,7 +79,7 @@ static void try_file(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct seam_kernel_file header = { 0 };
+	const struct kernel_file header = { 0 };
 	char *text;
 
 	if (size == 0)

@@ -4,9 +4,9 @@
  *
  * Oracle: what was read, written and read again, is the same.
  */
+#include "fuzz.h"
 #include "wire/manifest.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -8,19 +8,13 @@
  * data about a walk are written as they were read; a scan in three parts gives
  * what a scan in one gives.
  */
-#include <stdlib.h>
 
+#include "fuzz.h"
 #include "../perf_bytes.h"
 #include "model/perf/perf_scan.h"
 #include "wire/perf/perf_print.h"
 #include "wire/perf/perf_stream.h"
 #include "wire/perf/unwound.h"
-
-static void check(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 /* A record that is read can be read to its end, and is written again. */
 static void check_unwound(struct seam_bytes raw)
@@ -34,13 +28,13 @@ static void check_unwound(struct seam_bytes raw)
 		return;
 	for (uint64_t i = 0; i < a.n_cfas; i++)
 		cfas[i] = seam_unwound_next(&a);
-	check(a.cfas.error == 0);
+	must(a.cfas.error == 0);
 	n = seam_unwound_write(again, a.end, a.n_frames, cfas, a.n_cfas);
-	check(seam_unwound_read((struct seam_bytes) { again + 4, n - 4 },
-				&b) == 0);
-	check(b.n_frames == a.n_frames && b.n_cfas == a.n_cfas);
+	must(seam_unwound_read((struct seam_bytes) { again + 4, n - 4 },
+			       &b) == 0);
+	must(b.n_frames == a.n_frames && b.n_cfas == a.n_cfas);
 	for (uint64_t i = 0; i < b.n_cfas; i++)
-		check(seam_unwound_next(&b) == cfas[i]);
+		must(seam_unwound_next(&b) == cfas[i]);
 }
 
 static void check_sample(const struct seam_perf_data *data,
@@ -56,10 +50,10 @@ static void check_sample(const struct seam_perf_data *data,
 		    seam_perf_sample_read(&event->attr, data->endian,
 					  record->payload, &whole))
 			continue;
-		check(core.ip == whole.ip && core.time == whole.time &&
-		      core.pid == whole.pid && core.tid == whole.tid &&
-		      core.n_chain == whole.callchain.n &&
-		      core.raw.size == whole.raw.size);
+		must(core.ip == whole.ip && core.time == whole.time &&
+		     core.pid == whole.pid && core.tid == whole.tid &&
+		     core.n_chain == whole.callchain.n &&
+		     core.raw.size == whole.raw.size);
 		check_unwound(whole.raw);
 	}
 }
@@ -73,8 +67,8 @@ static void walk(const struct seam_perf_data *data)
 	seam_perf_stream_init(&stream, data->bytes, data->endian,
 			      data->data_begin, data->data_end, false);
 	while (seam_perf_stream_next(&stream, &record, NULL) > 0) {
-		check(record.offset >= last);
-		check(stream.pos <= data->bytes.size);
+		must(record.offset >= last);
+		must(stream.pos <= data->bytes.size);
 		last = record.offset;
 		if (record.type == PERF_RECORD_SAMPLE)
 			check_sample(data, &record);
@@ -87,22 +81,21 @@ static void scan(const struct seam_perf_data *data)
 	struct seam_perf_scan one, parts[3];
 	size_t at = 0;
 
-	check(seam_perf_scan(data, data->bytes, data->data_begin,
-			     data->data_end, &one, 1,
-					SEAM_SCAN_SAMPLES) == 0);
+	must(seam_perf_scan(data, data->bytes, data->data_begin,
+			    data->data_end, &one, 1, SEAM_SCAN_SAMPLES) == 0);
 	if (data->data_end - data->data_begin > 64 &&
 	    one.error == 0 && !data->is_pipe) {
-		check(seam_perf_scan(data, data->bytes, data->data_begin,
-				     data->data_end, parts, 3,
-					SEAM_SCAN_SAMPLES) == 0);
+		must(seam_perf_scan(data, data->bytes, data->data_begin,
+				    data->data_end, parts, 3,
+				    SEAM_SCAN_SAMPLES) == 0);
 		for (size_t i = 0; i < 3; i++) {
 			for (size_t k = 0; k < parts[i].samples.n; k++, at++)
-				check(one.samples.time_ns[at] ==
-				      parts[i].samples.time_ns[k] ||
-				      one.samples.n == 0);
+				must(one.samples.time_ns[at] ==
+				     parts[i].samples.time_ns[k] ||
+				     one.samples.n == 0);
 			seam_perf_scan_fini(&parts[i]);
 		}
-		check(at == one.samples.n);
+		must(at == one.samples.n);
 	}
 	seam_perf_scan_fini(&one);
 }

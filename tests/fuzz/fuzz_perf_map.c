@@ -5,10 +5,10 @@
  * Oracle: what was read, written in the plain form, reads as the same, and
  * every line is an entry, bad or empty.
  */
+#include "fuzz.h"
 #include "wire/jit/perf_map.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 static void check_again(const struct seam_perf_map_entry *entry)
 {

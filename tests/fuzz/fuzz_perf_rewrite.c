@@ -6,18 +6,12 @@
  * records are all whole comes out byte for byte; what is added is in the
  * copy, and the copy reads as many records as the file and those.
  */
+#include "fuzz.h"
 #include "export/inject/perf_rewrite.h"
 #include "wire/perf/perf_stream.h"
 
 #include <linux/perf_event.h>
-#include <stdlib.h>
 #include <unistd.h>
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 /* Records, and whether some were packed; -1 when the walk failed. */
 static int64_t count_records(const struct seam_perf_data *data,

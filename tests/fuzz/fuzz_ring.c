@@ -8,19 +8,13 @@
  * ends; what is copied is what is there.  The memory is exactly as large as
  * it must be, so AddressSanitizer sees a step outside.
  */
-#include <stdlib.h>
 
+#include "fuzz.h"
 #include "base/cursor.h"
 #include "ring/aux.h"
 #include "ring/consumer.h"
 
 enum { PAGE = 4096, DATA = 256, AREA = 128, MAX_HEADS = 16 };
-
-static void check(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static uint8_t slow_byte(const uint8_t *data, uint64_t pos, uint64_t size)
 {
@@ -48,17 +42,17 @@ static void compare(const uint8_t *data, uint64_t pos, uint64_t left,
 	uint64_t size;
 
 	while ((size = slow_record(data, pos, left)) > 0) {
-		check(seam_ring_copy(span, at, &header, record));
-		check(header.size == size);
+		must(seam_ring_copy(span, at, &header, record));
+		must(header.size == size);
 		for (uint64_t i = 0; i < size; i++)
-			check(record[i] == slow_byte(data, pos + i, DATA));
+			must(record[i] == slow_byte(data, pos + i, DATA));
 		at += size;
 		pos += size;
 		left -= size;
 	}
-	check(!seam_ring_record(span, at, &header));
+	must(!seam_ring_record(span, at, &header));
 	if (is_private)
-		check(at == seam_ring_span_bytes(span));
+		must(at == seam_ring_span_bytes(span));
 }
 
 static void look_forward(struct seam_ring *ring, uint64_t head)
@@ -67,17 +61,17 @@ static void look_forward(struct seam_ring *ring, uint64_t head)
 	uint64_t tail = ring->tail, n = head - tail;
 	uint64_t n_resyncs = ring->n_resyncs;
 
-	check(tail % 8 == 0);
+	must(tail % 8 == 0);
 	if (n > DATA || n % 8) {
-		check(seam_ring_peek(ring, &span) == 0);
-		check(ring->n_resyncs == n_resyncs + 1);
-		check(ring->tail == (head & ~UINT64_C(7)));
+		must(seam_ring_peek(ring, &span) == 0);
+		must(ring->n_resyncs == n_resyncs + 1);
+		must(ring->tail == (head & ~UINT64_C(7)));
 		return;
 	}
-	check(seam_ring_peek(ring, &span) == n);
+	must(seam_ring_peek(ring, &span) == n);
 	compare(ring->data, tail, n, &span, false);
 	seam_ring_advance(ring, &span);
-	check(ring->tail == head);
+	must(ring->tail == head);
 }
 
 static void look_backward(struct seam_ring *ring,
@@ -95,23 +89,23 @@ static void look_at_area(struct seam_ring_aux *aux,
 	uint64_t pos = aux->tail;
 	uint64_t n = (head - aux->tail) & SEAM_RING_AUX_POSITION;
 
-	check(seam_ring_aux_peek(aux, &span) == (n <= AREA ? n : 0));
-	check(seam_ring_span_bytes(&span) == (n <= AREA ? n : 0));
+	must(seam_ring_aux_peek(aux, &span) == (n <= AREA ? n : 0));
+	must(seam_ring_span_bytes(&span) == (n <= AREA ? n : 0));
 	for (int part = 0; part < 2; part++)
 		for (size_t i = 0; i < span.size[part]; i++)
-			check(span.part[part][i] ==
-			      slow_byte(aux->buffer, pos++, AREA));
+			must(span.part[part][i] ==
+			     slow_byte(aux->buffer, pos++, AREA));
 	seam_ring_aux_advance(aux, &span);
-	check(((aux->tail - head) & SEAM_RING_AUX_POSITION) == 0);
+	must(((aux->tail - head) & SEAM_RING_AUX_POSITION) == 0);
 	for (int own = 0; own < 2; own++) {
 		size_t bytes = own ? seam_ring_aux_snapshot_program(aux, shot) :
 			       seam_ring_aux_snapshot(aux, shot);
 
-		check(bytes <= AREA && bytes == shot->bytes);
+		must(bytes <= AREA && bytes == shot->bytes);
 		for (size_t i = 0; i < bytes; i++)
-			check(shot->data[i] == slow_byte(aux->buffer,
-							 shot->offset + i,
-							 AREA));
+			must(shot->data[i] == slow_byte(aux->buffer,
+							shot->offset + i,
+							AREA));
 	}
 }
 

@@ -5,8 +5,8 @@
  * The first byte picks the form.  Oracles: what is returned lies in the
  * input, and no more entries and symbols come than bytes.
  */
-#include <stdlib.h>
 
+#include "fuzz.h"
 #include "wire/perf/simpleperf.h"
 
 static void check_inside(struct seam_bytes part, struct seam_bytes all)

@@ -18,11 +18,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fuzz.h"
 #include "../perf_bytes.h"
 #include "model/load.h"
 #include "model/profile/stack_ends.h"
@@ -39,15 +39,6 @@ enum {
 	DUMP = 1024, BUILD_ID = 20,
 	SAMPLES = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
 };
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-#define check(holds)							\
-	do {								\
-		if (!(holds)) {						\
-			fprintf(stderr, "not so: %s\n", #holds);	\
-			abort();					\
-		}							\
-	} while (0)
 
 /* ---- the file ---- */
 
@@ -165,8 +156,8 @@ static void make_code_file(void)
 	memset(image + CODE, 0x90, FILE_BYTES - CODE);
 	for (size_t i = CODE; i < FILE_BYTES; i += 16)
 		memcpy(image + i, (uint8_t[]) { 0xe8, 0, 0, 0, 0, 0xc3 }, 6);
-	check(fd >= 0 && fchmod(fd, 0644) == 0 &&
-	      write(fd, image, sizeof(image)) == sizeof(image));
+	must(fd >= 0 && fchmod(fd, 0644) == 0 &&
+	     write(fd, image, sizeof(image)) == sizeof(image));
 	close(fd);
 	atexit(remove_file);
 }
@@ -218,7 +209,7 @@ static void put_chain(struct bytes *b, uint64_t pc)
 	put_u64(b, (uint64_t)PERF_CONTEXT_USER);
 	for (size_t i = 0; i < n; i++)
 		put_u64(b, i ? next_value(0) : pc);
-	check(b->size == at + 8 * (n + 2));
+	must(b->size == at + 8 * (n + 2));
 }
 
 static void put_dump_sample(struct bytes *b, uint64_t time)
@@ -301,8 +292,8 @@ static void begin_live(void)
 		.sample_stack_user = DUMP,
 	};
 
-	check(seam_live_stacks_init(&live, &attr, 1, MAX_FRAMES_OF_CHAIN,
-				    &live_counts, NULL) == 0);
+	must(seam_live_stacks_init(&live, &attr, 1, MAX_FRAMES_OF_CHAIN,
+				   &live_counts, NULL) == 0);
 	map_live(FILE_ADDR, FILE_BYTES, path, true);
 	map_live(ANON_ADDR, ANON_BYTES, "//anon", false);
 }
@@ -340,8 +331,8 @@ static void warm_up(void)
 		poll(&ended, 1, 20);
 		seam_live_stacks_begin_round(&live, false);
 	}
-	check(live.files.files.n == 1 &&
-	      live.files.files.items[0]->state == SEAM_FILE_CFI_READY);
+	must(live.files.files.n == 1 &&
+	     live.files.files.items[0]->state == SEAM_FILE_CFI_READY);
 	free(records.data);
 }
 
@@ -374,17 +365,17 @@ static void compare_stack(const struct seam_profile *p, size_t i,
 		/* a chain cannot have such an address: it is a mark */
 		if (pc >= (uint64_t)PERF_CONTEXT_MAX)
 			continue;
-		check(stack);
+		must(stack);
 		addr = p->frames.items[p->stacks.items[stack].frame].addr;
 		/* a caller is shown at its call */
-		check(place == addr || place - addr == 1 ||
-		      !is_known(pc) || !is_known(pc - 1));
+		must(place == addr || place - addr == 1 ||
+		     !is_known(pc) || !is_known(pc - 1));
 		/* of a stack that could be unwound */
-		check(k == first + 1 || is_known(pc) || is_known(pc - 1) ||
-		      live_counts.n_empty || live_counts.n_32_bit);
+		must(k == first + 1 || is_known(pc) || is_known(pc - 1) ||
+		     live_counts.n_empty || live_counts.n_32_bit);
 		stack = p->stacks.items[stack].parent;
 	}
-	check(!stack || n == 0);
+	must(!stack || n == 0);
 }
 
 /* The next sample that the recorder wrote. */
@@ -395,11 +386,11 @@ static void take_sample(size_t *at, struct seam_perf_sample *sample)
 	};
 	struct seam_perf_header header;
 
-	check(*at + sizeof(header) <= live.out.n);
+	must(*at + sizeof(header) <= live.out.n);
 	memcpy(&header, live.out.items + *at, sizeof(header));
-	check(seam_perf_sample_read(&attr, SEAM_NATIVE,
-		seam_perf_record_at(live.out.items + *at).payload, sample) ==
-	      0);
+	must(seam_perf_sample_read(&attr, SEAM_NATIVE,
+	       seam_perf_record_at(live.out.items + *at).payload, sample) ==
+	     0);
 	*at += header.size;
 }
 
@@ -411,33 +402,33 @@ static void compare(const struct seam_profile *p)
 
 	for (size_t i = 0; i < p->samples.n; i++) {
 		take_sample(&at, &sample);
-		check(sample.time == p->samples.time_ns[i]);
+		must(sample.time == p->samples.time_ns[i]);
 		compare_stack(p, i, &sample);
 	}
-	check(live.waiting.n == 0);
-	check(seam_stack_ends_count(p, NULL, &counts) == 0);
-	check(memcmp(counts.n_ended, live_counts.n_ended,
-		     sizeof(counts.n_ended)) == 0);
-	check(counts.n_empty == live_counts.n_empty &&
-	      counts.n_32_bit == live_counts.n_32_bit &&
-	      counts.n_kernel_cut == live_counts.n_kernel_cut);
+	must(live.waiting.n == 0);
+	must(seam_stack_ends_count(p, NULL, &counts) == 0);
+	must(memcmp(counts.n_ended, live_counts.n_ended,
+		    sizeof(counts.n_ended)) == 0);
+	must(counts.n_empty == live_counts.n_empty &&
+	     counts.n_32_bit == live_counts.n_32_bit &&
+	     counts.n_kernel_cut == live_counts.n_kernel_cut);
 }
 
 /* Both have joined the same stacks, in the same way. */
 static void compare_joined(const struct seam_profile *p,
 			   const struct seam_profile *of_live)
 {
-	check(p->samples.n == of_live->samples.n);
+	must(p->samples.n == of_live->samples.n);
 	for (size_t i = 0; i < p->samples.n; i++) {
 		uint32_t a = p->samples.stack[i], b = of_live->samples.stack[i];
 
-		check(p->samples.end[i] == of_live->samples.end[i]);
+		must(p->samples.end[i] == of_live->samples.end[i]);
 		for (; a && b; a = p->stacks.items[a].parent,
 			       b = of_live->stacks.items[b].parent)
-			check(p->frames.items[p->stacks.items[a].frame].addr ==
-			      of_live->frames.items[
-				of_live->stacks.items[b].frame].addr);
-		check(!a && !b);
+			must(p->frames.items[p->stacks.items[a].frame].addr ==
+			     of_live->frames.items[
+			       of_live->stacks.items[b].frame].addr);
+		must(!a && !b);
 	}
 }
 
@@ -457,11 +448,11 @@ static void load(struct seam_profile *p, const struct bytes *records,
 		set_n(&file, 120 + 80, SEAM_PERF_X86_64_MASK, 8);
 		set_n(&file, 120 + 88, DUMP, 4);
 	}
-	check(fd >= 0 && write(fd, file.data, file.size) ==
-			 (ssize_t)file.size);
+	must(fd >= 0 && write(fd, file.data, file.size) ==
+			(ssize_t)file.size);
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
 	seam_profile_init(p);
-	check(seam_load(p, name, &options, NULL) == 0);
+	must(seam_load(p, name, &options, NULL) == 0);
 	close(fd);
 	free(file.data);
 }
@@ -492,7 +483,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < n; i++)
 		put_dump_sample(&records, 1000 + i);
 	load(&p, &records, SAMPLES, true);
-	check(p.samples.n == n);
+	must(p.samples.n == n);
 	unwind_live(&records);
 	compare(&p);
 	seam_profile_fini(&p);

@@ -8,17 +8,11 @@
  * frames as host and Lua stack have but for C functions, which are one; and the
  * stack that LuaJIT's parser would make has no more than it may.
  */
+#include "fuzz.h"
 #include "model/sysprof/load_sysprof.h"
 #include "wire/sysprof/sysprof.h"
 
 #include <errno.h>
-#include <stdlib.h>
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 /* Write the items of @bytes that are whole.  Returns how many there are. */
 static size_t copy_items(struct seam_bytes bytes,

@@ -8,11 +8,10 @@
  * registers as they were or raises the stack pointer, signal frames apart;
  * rules point into their pools.
  */
+#include "fuzz.h"
 #include "unwind/compile/program.h"
 #include "unwind/compile/table.h"
 #include "unwind/step/step.h"
-
-#include <stdlib.h>
 
 enum { SECTION_ADDR = 0x1000, STACK_ADDR = 0x100000, MAX_STEPS = 64 };
 

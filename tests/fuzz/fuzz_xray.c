@@ -9,17 +9,13 @@
  * in runs and one by one, a log has the same account.
  */
 #include <sched.h>
-#include <stdlib.h>
 
 #include "../trace_made.h"
+#include "fuzz.h"
 #include "account_row.h"
 #include "export/exporter.h"
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
 enum { N_KINDS = SEAM_XRAY_TYPED + 1 };
-
-/* A macro, so that a stack trace names the line. */
-#define demand(what) do { if (!(what)) abort(); } while (0)
 
 static void cover_every_byte(const struct seam_xray_index *index, size_t size)
 {
@@ -30,11 +26,11 @@ static void cover_every_byte(const struct seam_xray_index *index, size_t size)
 	for (size_t i = 0; i < index->blocks.n; i++) {
 		const struct seam_xray_block *b = &index->blocks.items[i];
 
-		demand(b->begin >= end && b->end > b->begin && b->end <= size);
+		must(b->begin >= end && b->end > b->begin && b->end <= size);
 		end = b->end;
 		covered += b->end - b->begin;
 	}
-	demand(covered == size);
+	must(covered == size);
 }
 
 /* Events of a block as the tables read them, and where reading ended. */
@@ -49,7 +45,7 @@ static size_t count_slowly(const struct seam_xray_index *index,
 	seam_xray_block_open(&b, index, block);
 	last = b.fdr.c.pos;
 	while (seam_xray_next(&b.fdr, &record) > 0) {
-		demand(b.fdr.c.pos > last);
+		must(b.fdr.c.pos > last);
 		last = b.fdr.c.pos;
 		if (record.state == SEAM_XRAY_AT_ENTRY ||
 		    record.state == SEAM_XRAY_AT_EXIT) {
@@ -87,8 +83,8 @@ static void both_ways_agree(const struct seam_xray_index *index,
 			n_fast++;
 		}
 	} while (!err && batch.n);
-	demand(n_slow == n_fast && slow == fast);
-	demand(b.fdr.c.pos == end);
+	must(n_slow == n_fast && slow == fast);
+	must(b.fdr.c.pos == end);
 }
 
 static bool count_kinds(const struct seam_trace *trace,
@@ -105,12 +101,12 @@ static bool count_kinds(const struct seam_trace *trace,
 		has_fork |= trace->streams.items[s].is_fork;
 		seam_trace_read(&reader, trace, s);
 		while (seam_trace_next(&reader, &batch, &n_shadow)) {
-			demand(n_shadow <= batch.n);
+			must(n_shadow <= batch.n);
 			for (size_t i = 0; i < batch.n; i++) {
 				n[batch.events[i].kind]++;
 				if (batch.events[i].kind == SEAM_XRAY_ARGUMENT)
 					continue;
-				demand(batch.events[i].tsc >= last);
+				must(batch.events[i].tsc >= last);
 				last = batch.events[i].tsc;
 			}
 		}
@@ -128,19 +124,19 @@ static void write_again(const struct seam_trace *trace,
 	size_t size = 0;
 	FILE *out = open_memstream(&data, &size);
 
-	demand(out != NULL);
+	must(out != NULL);
 	if (seam_write_xray_log(&(struct seam_export) {
 		.out = out, .trace = trace, .problems = &problems,
 		.names = &(struct seam_xray_map) { 0 },
 	    }, NULL) == 0) {
 		fflush(out);
-		demand(trace_from_bytes(&again, (struct seam_bytes) {
-			(const uint8_t *)data, size }, NULL) == 0);
-		demand(again.logs.items[0].index.problems.n == 0);
-		demand(again.logs.items[0].index.n_extents == 0);
+		must(trace_from_bytes(&again, (struct seam_bytes) {
+		      (const uint8_t *)data, size }, NULL) == 0);
+		must(again.logs.items[0].index.problems.n == 0);
+		must(again.logs.items[0].index.n_extents == 0);
 		count_kinds(&again, n);
 		for (int k = 0; k < N_KINDS; k++)
-			demand(n[k] == want[k] || k == SEAM_XRAY_ARGUMENT);
+			must(n[k] == want[k] || k == SEAM_XRAY_ARGUMENT);
 		seam_trace_close(&again);
 	}
 	fclose(out);
@@ -155,16 +151,16 @@ static void add_up(const struct seam_trace *trace, size_t size)
 	struct seam_account account;
 	uint64_t self = 0, roots = 0, n = 0;
 
-	demand(seam_account_build(&account, trace, &options, NULL) == 0);
+	must(seam_account_build(&account, trace, &options, NULL) == 0);
 	for (size_t i = 0; i < account.rows.n; i++) {
 		const struct seam_account_row *row = &account.rows.items[i];
 
-		demand(row->count == 0 || row->min_ns <= row->max_ns);
+		must(row->count == 0 || row->min_ns <= row->max_ns);
 		/* damaged clocks: sums of centuries do not fit 64 bits */
 		if (row->max_ns > UINT64_MAX / size)
 			goto out;
-		demand(row->self_ns <= row->sum_ns);
-		demand(row->total_ns <= row->sum_ns);
+		must(row->self_ns <= row->sum_ns);
+		must(row->total_ns <= row->sum_ns);
 		self += row->self_ns;
 	}
 	for (size_t i = 0; i < account.edges.n; i++) {
@@ -172,9 +168,9 @@ static void add_up(const struct seam_trace *trace, size_t size)
 		if (account.edges.items[i].caller == SEAM_NONE)
 			roots += account.edges.items[i].total_ns;
 	}
-	demand(n == account.n_calls);
+	must(n == account.n_calls);
 	/* a caller whose entry is missing takes earlier roots' time in */
-	demand(account.repairs[SEAM_REPAIR_ENTRY] || self == roots);
+	must(account.repairs[SEAM_REPAIR_ENTRY] || self == roots);
 out:
 	seam_account_fini(&account);
 }
@@ -190,21 +186,21 @@ static bool same_row(const struct seam_account_row *x,
 static void demand_same(const struct seam_account *x,
 			const struct seam_account *y)
 {
-	demand(x->n_calls == y->n_calls);
-	demand(x->rows.n == y->rows.n);
-	demand(x->problems.n == y->problems.n);
-	demand(x->problems.lost_bytes == y->problems.lost_bytes);
+	must(x->n_calls == y->n_calls);
+	must(x->rows.n == y->rows.n);
+	must(x->problems.n == y->problems.n);
+	must(x->problems.lost_bytes == y->problems.lost_bytes);
 	for (int i = 0; i < SEAM_N_REPAIRS; i++)
-		demand(x->repairs[i] == y->repairs[i]);
+		must(x->repairs[i] == y->repairs[i]);
 	for (size_t i = 0; i < x->rows.n; i++) {
 		const struct seam_account_row *row = &x->rows.items[i];
 		const struct seam_account_row *other =
 			account_row(y, row->function);
 
-		demand(same_row(row, other));
+		must(same_row(row, other));
 		for (int q = 0; q <= 20; q++)
-			demand(seam_account_quantile(x, row, q / 20.0) ==
-			       seam_account_quantile(y, other, q / 20.0));
+			must(seam_account_quantile(x, row, q / 20.0) ==
+			     seam_account_quantile(y, other, q / 20.0));
 	}
 }
 
@@ -216,12 +212,12 @@ static void ways_agree(const struct seam_trace *trace)
 {
 	struct seam_account runs, singly;
 
-	demand(seam_account_build(&runs, trace, &(struct seam_account_options) {
-		.n_slowest = 0 }, NULL) == 0);
-	demand(seam_account_build(&singly, trace,
-				  &(struct seam_account_options) {
-		.n_slowest = 1 }, NULL) == 0);
-	demand(singly.n_in_runs == 0);
+	must(seam_account_build(&runs, trace, &(struct seam_account_options) {
+	      .n_slowest = 0 }, NULL) == 0);
+	must(seam_account_build(&singly, trace,
+				&(struct seam_account_options) {
+	      .n_slowest = 1 }, NULL) == 0);
+	must(singly.n_in_runs == 0);
 	demand_same(&runs, &singly);
 	seam_account_fini(&runs);
 	seam_account_fini(&singly);

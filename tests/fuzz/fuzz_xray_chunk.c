@@ -7,13 +7,10 @@
  * written again as a chunk it is the same bytes; each function in it was
  * noted.  An announcement written again is the same bytes.
  */
-#include <stdlib.h>
 
+#include "fuzz.h"
 #include "chunk_made.h"
 #include "wire/xray/xray_functions.h"
-
-/* A macro, so that a stack trace names the line. */
-#define demand(what) do { if (!(what)) abort(); } while (0)
 
 static void check_chunk(const uint8_t *data, size_t size)
 {
@@ -24,19 +21,19 @@ static void check_chunk(const uint8_t *data, size_t size)
 	static struct chunk again;
 	uint32_t max = 0;
 
-	demand(out);
+	must(out);
 	memset(bits, 0, sizeof(bits));
 	seam_xray_chunk_read(data, size, out, &seen, &found);
-	demand(found.n_bytes + found.bad_bytes <= size);
+	must(found.n_bytes + found.bad_bytes <= size);
 	if (found.n_bytes) {
-		demand(chunk_of_body(&again, data, out, found.n_bytes));
-		demand(again.n_records == found.n_records);
-		demand(again.n + found.bad_bytes <= size);
-		demand(memcmp(again.bytes, data, again.n) == 0);
+		must(chunk_of_body(&again, data, out, found.n_bytes));
+		must(again.n_records == found.n_records);
+		must(again.n + found.bad_bytes <= size);
+		must(memcmp(again.bytes, data, again.n) == 0);
 	}
 	for (uint32_t i = 0; i < seen.n; i++)
 		max = seam_xray_has_seen(&seen, i) ? i : max;
-	demand(seen.max >= seen.n || seen.max == max);
+	must(seen.max >= seen.n || seen.max == max);
 	free(out);
 }
 
@@ -46,13 +43,13 @@ static void check_announcement(const uint8_t *data, size_t size)
 	uint8_t *copy = malloc(size + !size);	/* aligned */
 	struct seam_xray_announcement a;
 
-	demand(copy);
+	must(copy);
 	if (size)
 		memcpy(copy, data, size);
 	if (seam_xray_read_announcement((struct seam_bytes) { copy, size },
 					&a) == 0)
-		demand(seam_xray_write_announcement(again, sizeof(again), &a) ==
-		       size && memcmp(again, data, size) == 0);
+		must(seam_xray_write_announcement(again, sizeof(again), &a) ==
+		     size && memcmp(again, data, size) == 0);
 	free(copy);
 }
 

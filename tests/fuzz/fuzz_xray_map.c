@@ -4,8 +4,8 @@
  *
  * Oracle: ids rise, each function is found by its id, no sled is lost.
  */
-#include <stdlib.h>
 
+#include "fuzz.h"
 #include "symbol/xray/xray_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -5,7 +5,7 @@
 usage: recordings.py SEAM CORPUS FOLDER [-n INPUTS] [--seed SEED] [--keep]
 
 SEAM is a build with AddressSanitizer and UBSan.  Input number S is made from
-the seed S alone: '--seed S -n 1' makes it again, and --keep leaves it in FOLDER.
+the seed S alone: '--seed S -n 1' makes it again, --keep leaves it in FOLDER.
 Of each command it is checked that it ends in bounds of time and memory with
 status 0, 1 or 3 and no finding of a sanitizer, that a failure says why, that
 nothing it prints can act on a terminal, that JSON and SVG are well-formed, and

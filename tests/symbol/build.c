@@ -134,10 +134,6 @@ size_t build_id(const char *file, uint8_t *id)
 	return size;
 }
 
-void build_skipped(void **state)
-{
-}
-
 struct build_answer
 build_resolve_with(const struct seam_symbols_options *options,
 		   const struct seam_module *module, uint64_t offset)
@@ -145,21 +141,22 @@ build_resolve_with(const struct seam_symbols_options *options,
 	struct seam_symbols *symbols = seam_symbols_new(options);
 	struct build_answer answer = { .function = "none" };
 	struct seam_location at[16];
-	const char *problem;
+	struct seam_module_state problems;
 	uint32_t m;
 
 	assert_non_null(symbols);
 	m = seam_symbols_module(symbols, module);
 	assert_int_not_equal(m, SEAM_NONE);
-	assert_null(seam_symbols_problem(symbols, m));
+	seam_symbols_state(symbols, m, &problems);
+	assert_null(problems.problem);
 	answer.n = seam_symbols_resolve(symbols, m, offset, at, 16);
 	if (answer.n > 0 && at[answer.n - 1].function)
 		snprintf(answer.function, sizeof(answer.function), "%s",
 			 at[answer.n - 1].function);
 	answer.line = answer.n > 0 ? at[answer.n - 1].line : 0;
-	problem = seam_symbols_problem(symbols, m);
+	seam_symbols_state(symbols, m, &problems);
 	snprintf(answer.problem, sizeof(answer.problem), "%s",
-		 problem ? problem : "");
+		 problems.problem ? problems.problem : "");
 	seam_symbols_free(symbols);
 	return answer;
 }

@@ -56,16 +56,4 @@ build_resolve_with(const struct seam_symbols_options *options,
 /* The same for the address of a file in the folder, without options. */
 struct build_answer build_resolve(const char *file, uint64_t addr);
 
-/*
- * An entry of cmocka's list: @test where @can is true, else a test that does
- * nothing and says so in its name, as TAP wants it.
- */
-#define BUILD_TEST_IF(can, test, why)					\
-	{								\
-		.name = (can) ? #test : #test " # SKIP " why,		\
-		.test_func = (can) ? (test) : build_skipped,		\
-	}
-
-void build_skipped(void **state);
-
 #endif /* SEAM_TEST_BUILD_H */

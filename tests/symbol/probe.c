@@ -51,8 +51,8 @@ static struct answers ask(const char *path, size_t size)
 	struct seam_elf_module module = { .options = &options, .file = &file };
 	struct answers answers = { 0 };
 	struct seam_location at[CAP];
-	const char *problem;
 
+	seam_elf_module_read(&module);
 	for (size_t i = 0; i < DENSE + SPARSE; i++) {
 		uint64_t offset = i < DENSE ? i * STEP :
 				  size * (i - DENSE) / SPARSE;
@@ -63,9 +63,8 @@ static struct answers ask(const char *path, size_t size)
 	/* Outside the file is no code. */
 	if (seam_elf_module_resolve(&module, UINT64_MAX, at, CAP))
 		abort();
-	problem = seam_elf_module_problem(&module);
-	if (answers.n_named == 0 && problem)
-		answers.hash = add_text(answers.hash, problem);
+	if (answers.n_named == 0 && module.problem[0])
+		answers.hash = add_text(answers.hash, module.problem);
 	seam_elf_module_fini(&module);
 	return answers;
 }

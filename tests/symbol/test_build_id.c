@@ -59,7 +59,7 @@ static size_t read_id(const void *data, size_t size, uint8_t *id)
 	return n;
 }
 
-static void finds_the_id_among_other_notes(void **state)
+UNIT_TEST(finds_the_id_among_other_notes)
 {
 	struct small s = small_file();
 	uint8_t id[20];
@@ -68,7 +68,7 @@ static void finds_the_id_among_other_notes(void **state)
 	assert_memory_equal(id, s.id, 20);
 }
 
-static void has_no_id_where_the_file_is_cut(void **state)
+UNIT_TEST(has_no_id_where_the_file_is_cut)
 {
 	struct small s = small_file();
 	uint8_t id[20];
@@ -77,7 +77,7 @@ static void has_no_id_where_the_file_is_cut(void **state)
 		assert_int_equal(read_id(&s, n, id), 0);
 }
 
-static void takes_no_note_outside_the_segment_of_notes(void **state)
+UNIT_TEST(takes_no_note_outside_the_segment_of_notes)
 {
 	struct small s = small_file();
 	uint8_t id[20];
@@ -86,7 +86,7 @@ static void takes_no_note_outside_the_segment_of_notes(void **state)
 	assert_int_equal(read_id(&s, sizeof(s), id), 0);
 }
 
-static void survives_any_flipped_bit(void **state)
+UNIT_TEST(survives_any_flipped_bit)
 {
 	uint8_t id[20];
 
@@ -120,7 +120,7 @@ static struct small go_file(void)
 	return s;
 }
 
-static void the_id_of_go_identifies_a_file_alone(void **state)
+UNIT_TEST(the_id_of_go_identifies_a_file_alone)
 {
 	struct { struct small go; char more[100]; } a = { go_file(), "" }, b;
 	uint64_t id = content_id(&a, sizeof(a));
@@ -137,7 +137,7 @@ static void the_id_of_go_identifies_a_file_alone(void **state)
 /* A file of 1 MiB whose code is its second quarter. */
 enum { MIB = 1 << 20, CODE = MIB / 4 };
 
-static void size_and_the_ends_of_file_and_code_identify_a_file(void **state)
+UNIT_TEST(size_and_the_ends_of_file_and_code_identify_a_file)
 {
 	static const size_t known[] = {
 		0, 5000, 65535, CODE, CODE + 65535, 2 * CODE - 65536,
@@ -170,7 +170,7 @@ static void size_and_the_ends_of_file_and_code_identify_a_file(void **state)
 	free(file);
 }
 
-static void any_bytes_have_an_id(void **state)
+UNIT_TEST(any_bytes_have_an_id)
 {
 	struct small s = go_file();
 
@@ -184,19 +184,4 @@ static void any_bytes_have_an_id(void **state)
 	assert_int_equal(seam_content_id_read(-1), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_the_id_among_other_notes),
-		cmocka_unit_test(has_no_id_where_the_file_is_cut),
-		cmocka_unit_test(
-			takes_no_note_outside_the_segment_of_notes),
-		cmocka_unit_test(survives_any_flipped_bit),
-		cmocka_unit_test(the_id_of_go_identifies_a_file_alone),
-		cmocka_unit_test(
-			size_and_the_ends_of_file_and_code_identify_a_file),
-		cmocka_unit_test(any_bytes_have_an_id),
-	};
-
-	return cmocka_run_group_tests_name("build_id", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

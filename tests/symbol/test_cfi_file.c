@@ -74,7 +74,7 @@ static size_t n_rows(const struct seam_eh_frame *eh)
 	return n;
 }
 
-static void has_all_that_a_program_has(void **state)
+UNIT_TEST(has_all_that_a_program_has)
 {
 	uint8_t id[SEAM_BUILD_ID_MAX];
 	uint64_t addr, main_addr = build_symbol("p", "main");
@@ -88,14 +88,14 @@ static void has_all_that_a_program_has(void **state)
 	assert_false(seam_cfi_file_is_entry(&whole, whole.entry + 96));
 	assert_int_equal(whole.build_id_size, build_id("p", id));
 	assert_memory_equal(whole.build_id, id, whole.build_id_size);
-	assert_true(seam_cfi_file_addr(&whole, build_offset("p", main_addr),
-				       &addr));
+	assert_true(seam_segments_addr(&whole.segments,
+				       build_offset("p", main_addr), &addr));
 	assert_int_equal(addr, main_addr);
-	assert_false(seam_cfi_file_addr(&whole, UINT64_MAX, &addr));
+	assert_false(seam_segments_addr(&whole.segments, UINT64_MAX, &addr));
 }
 
 /* What the sections have is what a running program shows. */
-static void section_headers_are_not_needed(void **state)
+UNIT_TEST(section_headers_are_not_needed)
 {
 	struct seam_cfi_file file;
 	Elf64_Ehdr header;
@@ -115,7 +115,7 @@ static void section_headers_are_not_needed(void **state)
 	seam_cfi_file_close(&file);
 }
 
-static void a_program_header_is_not_needed(void **state)
+UNIT_TEST(a_program_header_is_not_needed)
 {
 	struct seam_cfi_file file;
 
@@ -127,7 +127,7 @@ static void a_program_header_is_not_needed(void **state)
 }
 
 /* The same rows, however .debug_frame is stored. */
-static void debug_frame_is_read_in_each_form(void **state)
+UNIT_TEST(debug_frame_is_read_in_each_form)
 {
 	static const char *const forms[] = {
 		"none", "zlib-gabi", "zlib-gnu", "zstd",
@@ -151,7 +151,7 @@ static void debug_frame_is_read_in_each_form(void **state)
 }
 
 /* A debug file keeps program headers that point to nothing. */
-static void a_separate_debug_file_has_debug_frame_only(void **state)
+UNIT_TEST(a_separate_debug_file_has_debug_frame_only)
 {
 	struct seam_cfi_file file;
 
@@ -170,7 +170,7 @@ static void a_separate_debug_file_has_debug_frame_only(void **state)
 }
 
 /* What a program has not, its debug file gives it, by build id alone. */
-static void debug_frame_is_taken_from_the_debug_file_of_a_program(void **state)
+UNIT_TEST(debug_frame_is_taken_from_the_debug_file_of_a_program)
 {
 	struct seam_cfi_file file, other;
 	size_t bytes;
@@ -191,7 +191,7 @@ static void debug_frame_is_taken_from_the_debug_file_of_a_program(void **state)
 	seam_cfi_file_close(&file);
 }
 
-static void the_vdso_is_read_from_memory(void **state)
+UNIT_TEST(the_vdso_is_read_from_memory)
 {
 	uint64_t base = getauxval(AT_SYSINFO_EHDR);
 	const uint8_t *bytes = (const void *)(uintptr_t)base;
@@ -209,7 +209,7 @@ static void the_vdso_is_read_from_memory(void **state)
 	seam_cfi_file_close(&file);
 }
 
-static void code_is_read_up_to_an_address(void **state)
+UNIT_TEST(code_is_read_up_to_an_address)
 {
 	uint64_t start = build_symbol("p", "main"), addr;
 	struct seam_cfi_file file;
@@ -274,11 +274,11 @@ static void use(struct seam_cfi_file *file)
 		for (uint64_t k = 0; k < 64; k++)
 			seam_unwind_rows_find(&rows,
 				file->segments.items[i].addr + 16 * k);
-	seam_cfi_file_addr(file, 0, &addr);
+	seam_segments_addr(&file->segments, 0, &addr);
 	seam_unwind_rows_fini(&rows);
 }
 
-static void a_cut_file_is_refused_or_has_less(void **state)
+UNIT_TEST(a_cut_file_is_refused_or_has_less)
 {
 	for (size_t n = 0; n < image.size; n += n < 1024 ? 1 : 61) {
 		struct seam_cfi_file file;
@@ -298,7 +298,7 @@ static void a_cut_file_is_refused_or_has_less(void **state)
 	}
 }
 
-static void any_byte_of_the_headers_may_be_wrong(void **state)
+UNIT_TEST(any_byte_of_the_headers_may_be_wrong)
 {
 	static const uint8_t values[] = { 0x00, 0xff };
 	const Elf64_Ehdr *header = (const void *)image.data;
@@ -332,7 +332,7 @@ static Elf64_Phdr *first_load(uint8_t *copy)
 	return p;
 }
 
-static void a_segment_beyond_the_last_address_is_left_out(void **state)
+UNIT_TEST(a_segment_beyond_the_last_address_is_left_out)
 {
 	uint8_t *copy = malloc(image.size);
 
@@ -353,7 +353,7 @@ static void a_segment_beyond_the_last_address_is_left_out(void **state)
 	free(copy);
 }
 
-static void headers_of_another_size_are_not_read(void **state)
+UNIT_TEST(headers_of_another_size_are_not_read)
 {
 	uint8_t *copy = malloc(image.size);
 	Elf64_Ehdr *header = (void *)copy;
@@ -375,7 +375,7 @@ static void headers_of_another_size_are_not_read(void **state)
 }
 
 /* Its folder is searched for it: it is no path, and it has an end. */
-static void the_name_of_a_debug_file_is_a_name(void **state)
+UNIT_TEST(the_name_of_a_debug_file_is_a_name)
 {
 	static const char *const commands[] = {
 		"printf 'q.debug\\0sums'", "printf '../q.debug\\0sums'",
@@ -394,7 +394,7 @@ static void the_name_of_a_debug_file_is_a_name(void **state)
 	build_run("rm link named");
 }
 
-static void sizes_beyond_the_limits_are_refused(void **state)
+UNIT_TEST(sizes_beyond_the_limits_are_refused)
 {
 	struct seam_cfi_file file;
 
@@ -411,7 +411,7 @@ static void sizes_beyond_the_limits_are_refused(void **state)
 	build_run("rm large zeros small");
 }
 
-static void other_files_are_refused(void **state)
+UNIT_TEST(other_files_are_refused)
 {
 	uint8_t *copy = malloc(image.size);
 	struct seam_cfi_file file;
@@ -429,28 +429,4 @@ static void other_files_are_refused(void **state)
 				    SEAM_CFI_MAX_IMAGE + 1), -EFBIG);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(has_all_that_a_program_has),
-		cmocka_unit_test(section_headers_are_not_needed),
-		cmocka_unit_test(a_program_header_is_not_needed),
-		cmocka_unit_test(debug_frame_is_read_in_each_form),
-		cmocka_unit_test(a_separate_debug_file_has_debug_frame_only),
-		cmocka_unit_test(
-			debug_frame_is_taken_from_the_debug_file_of_a_program),
-		cmocka_unit_test(the_vdso_is_read_from_memory),
-		cmocka_unit_test(code_is_read_up_to_an_address),
-		cmocka_unit_test(a_cut_file_is_refused_or_has_less),
-		cmocka_unit_test(any_byte_of_the_headers_may_be_wrong),
-		cmocka_unit_test(
-			a_segment_beyond_the_last_address_is_left_out),
-		cmocka_unit_test(headers_of_another_size_are_not_read),
-		cmocka_unit_test(the_name_of_a_debug_file_is_a_name),
-		cmocka_unit_test(sizes_beyond_the_limits_are_refused),
-		cmocka_unit_test(other_files_are_refused),
-	};
-
-	return cmocka_run_group_tests_name("cfi_file", tests, build_program,
-					   remove_program);
-}
+UNIT_MAIN(build_program, remove_program, NULL, NULL)

@@ -43,12 +43,12 @@ static int leave(void **state)
 	return build_leave(state);
 }
 
-static void the_undamaged_file_has_names(void **state)
+UNIT_TEST(the_undamaged_file_has_names)
 {
 	assert_true(probe_image(small.bytes.data, small.bytes.size) > 0);
 }
 
-static void a_cut_at_every_byte_does_no_harm(void **state)
+UNIT_TEST(a_cut_at_every_byte_does_no_harm)
 {
 	for (size_t n = 0; n < small.bytes.size; n++)
 		probe_image(small.bytes.data, n);
@@ -67,18 +67,18 @@ static void flip_all(uint8_t mask)
 	free(copy);
 }
 
-static void a_flipped_byte_does_no_harm_anywhere(void **state)
+UNIT_TEST(a_flipped_byte_does_no_harm_anywhere)
 {
 	flip_all(0xff);
 }
 
-static void a_flipped_bit_does_no_harm_anywhere(void **state)
+UNIT_TEST(a_flipped_bit_does_no_harm_anywhere)
 {
 	flip_all(0x01);
 }
 
 /* A segment can claim more than the file has. */
-static void no_address_outside_the_file_has_a_name(void **state)
+UNIT_TEST(no_address_outside_the_file_has_a_name)
 {
 	uint8_t *copy = malloc(small.bytes.size);
 	Elf64_Ehdr header;
@@ -102,7 +102,7 @@ static void no_address_outside_the_file_has_a_name(void **state)
  * DIEs of one byte each, all with 20,000 attributes that take no bytes: four
  * thousand million attributes in a file of 300 KB.
  */
-static void dwarf_that_repeats_itself_ends(void **state)
+UNIT_TEST(dwarf_that_repeats_itself_ends)
 {
 	struct build_answer a;
 
@@ -178,7 +178,7 @@ static void assert_packed(const char *name, const char *header, bool is_read)
 	assert_int_equal(!strstr(a.problem, "would unpack to over"), is_read);
 }
 
-static void sections_that_unpack_to_gigabytes_are_not_unpacked(void **state)
+UNIT_TEST(sections_that_unpack_to_gigabytes_are_not_unpacked)
 {
 	assert_packed(".debug_str",
 		      ".long 1, 0\n.quad 0x40000000, 1", false);
@@ -255,7 +255,7 @@ static void make_foreign(const char *path)
 	fclose(out);
 }
 
-static void other_sizes_and_byte_orders_are_read(void **state)
+UNIT_TEST(other_sizes_and_byte_orders_are_read)
 {
 	make_foreign("ppc");
 	assert_string_equal(build_resolve("ppc", 0x10000010).function,
@@ -264,19 +264,4 @@ static void other_sizes_and_byte_orders_are_read(void **state)
 	assert_int_equal(build_resolve("ppc", 0x10000030).n, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_undamaged_file_has_names),
-		cmocka_unit_test(a_cut_at_every_byte_does_no_harm),
-		cmocka_unit_test(a_flipped_byte_does_no_harm_anywhere),
-		cmocka_unit_test(a_flipped_bit_does_no_harm_anywhere),
-		cmocka_unit_test(no_address_outside_the_file_has_a_name),
-		cmocka_unit_test(dwarf_that_repeats_itself_ends),
-		cmocka_unit_test(
-			sections_that_unpack_to_gigabytes_are_not_unpacked),
-		cmocka_unit_test(other_sizes_and_byte_orders_are_read),
-	};
-
-	return cmocka_run_group_tests_name("damage", tests, enter, leave);
-}
+UNIT_MAIN(enter, leave, NULL, NULL)

@@ -38,7 +38,41 @@ static int walk(struct walked *walked, const struct seam_machine *machine,
 	return seam_disassembly_walk(&block, take, walked, NULL);
 }
 
-static void names_instructions_and_their_sizes(void **state)
+static bool no_library;
+
+void *__real_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags);
+
+void *__wrap_dlopen(const char *name, int flags)
+{
+	return no_library ? NULL : __real_dlopen(name, flags);
+}
+
+/* In a child: the library is looked for once a process. */
+static int fails_without_capstone(void)
+{
+	const struct seam_code_block block = {
+		.machine.elf_machine = EM_X86_64,
+	};
+	struct seam_err err = { 0 };
+
+	no_library = true;
+	return seam_disassembly_walk(&block, take, NULL, &err) == -ENOTSUP &&
+	       strstr(err.cause[0], "(package libcapstone");
+}
+
+UNIT_TEST(a_missing_library_is_an_error_with_its_package)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(fails_without_capstone() ? 0 : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+UNIT_TEST(names_instructions_and_their_sizes)
 {
 	static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0xc3, 0x06 };
 	static const struct { size_t size; const char *text; } want[] = {
@@ -58,7 +92,7 @@ static void names_instructions_and_their_sizes(void **state)
 	assert_int_equal(at, sizeof(code));
 }
 
-static void any_bytes_are_walked_to_their_end(void **state)
+UNIT_TEST(any_bytes_are_walked_to_their_end)
 {
 	static const uint32_t machines[] = {
 		EM_X86_64, EM_386, EM_AARCH64, EM_ARM, EM_PPC64, EM_S390,
@@ -88,41 +122,7 @@ static void any_bytes_are_walked_to_their_end(void **state)
 	}
 }
 
-static bool no_library;
-
-void *__real_dlopen(const char *name, int flags);
-void *__wrap_dlopen(const char *name, int flags);
-
-void *__wrap_dlopen(const char *name, int flags)
-{
-	return no_library ? NULL : __real_dlopen(name, flags);
-}
-
-/* In a child: the library is looked for once a process. */
-static int fails_without_capstone(void)
-{
-	const struct seam_code_block block = {
-		.machine.elf_machine = EM_X86_64,
-	};
-	struct seam_err err = { 0 };
-
-	no_library = true;
-	return seam_disassembly_walk(&block, take, NULL, &err) == -ENOTSUP &&
-	       strstr(err.cause[0], "(package libcapstone");
-}
-
-static void a_missing_library_is_an_error_with_its_package(void **state)
-{
-	int status = 0;
-	pid_t pid = fork();
-
-	if (pid == 0)
-		_exit(fails_without_capstone() ? 0 : 1);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-}
-
-static void an_unknown_machine_is_reported(void **state)
+UNIT_TEST(an_unknown_machine_is_reported)
 {
 	const struct seam_code_block block = { .machine.elf_machine = EM_VAX };
 	struct seam_err err = { 0 };
@@ -136,7 +136,7 @@ static const char program[] =
 	"__attribute__((noinline)) int f(int i) { return i * 3; }\n"
 	"int main(int c, char **v) { (void)v; return f(c); }\n";
 
-static void finds_the_extent_and_the_bytes_of_a_function(void **state)
+UNIT_TEST(finds_the_extent_and_the_bytes_of_a_function)
 {
 	struct seam_symbols *symbols = seam_symbols_new(
 		&(struct seam_symbols_options) { 0 });
@@ -166,7 +166,7 @@ static void finds_the_extent_and_the_bytes_of_a_function(void **state)
 	seam_symbols_free(symbols);
 }
 
-static void code_that_is_not_there_is_an_error(void **state)
+UNIT_TEST(code_that_is_not_there_is_an_error)
 {
 	struct seam_symbols *symbols = seam_symbols_new(
 		&(struct seam_symbols_options) { 0 });
@@ -198,17 +198,4 @@ static void code_that_is_not_there_is_an_error(void **state)
 	seam_symbols_free(symbols);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			a_missing_library_is_an_error_with_its_package),
-		cmocka_unit_test(names_instructions_and_their_sizes),
-		cmocka_unit_test(any_bytes_are_walked_to_their_end),
-		cmocka_unit_test(an_unknown_machine_is_reported),
-		cmocka_unit_test(finds_the_extent_and_the_bytes_of_a_function),
-		cmocka_unit_test(code_that_is_not_there_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, build_enter, build_leave);
-}
+UNIT_MAIN(build_enter, build_leave, NULL, NULL)

@@ -4,7 +4,7 @@
  *
  * Real code is built and stripped; the symbols that it had are the oracle.
  */
-#include "symbol/elf/function_ranges.h"
+#include "symbol/elf/function_ranges.c"
 
 #include <unistd.h>
 
@@ -65,7 +65,7 @@ static void drop_section_headers(const char *name)
 		  "conv=notrunc status=none", name);
 }
 
-static void a_stripped_file_has_its_functions_bounds(void **state)
+UNIT_TEST(a_stripped_file_has_its_functions_bounds)
 {
 	static const char *const files[] = { "bare", "none" };
 
@@ -99,7 +99,7 @@ static void a_stripped_file_has_its_functions_bounds(void **state)
 }
 
 /* All functions of a large program that was built by others. */
-static void bounds_agree_with_the_symbols_of_this_test(void **state)
+UNIT_TEST(bounds_agree_with_the_symbols_of_this_test)
 {
 	struct seam_function_ranges bounds = { 0 };
 	struct seam_err err = { 0 };
@@ -153,8 +153,7 @@ static uint64_t offset_of(const char *function)
 	return build_offset("full", build_symbol("full", function));
 }
 
-static void
-an_exported_function_does_not_swallow_stripped_neighbours(void **state)
+UNIT_TEST(an_exported_function_does_not_swallow_stripped_neighbours)
 {
 	struct seam_location at[4];
 	struct seam_extent extent;
@@ -179,7 +178,7 @@ an_exported_function_does_not_swallow_stripped_neighbours(void **state)
 	seam_symbols_free(s);
 }
 
-static void a_label_ends_where_a_stripped_function_begins(void **state)
+UNIT_TEST(a_label_ends_where_a_stripped_function_begins)
 {
 	struct seam_location at[4];
 	struct seam_symbols *s;
@@ -202,7 +201,7 @@ static void a_label_ends_where_a_stripped_function_begins(void **state)
 	seam_symbols_free(s);
 }
 
-static void a_trampoline_is_known_by_its_frame_or_its_name(void **state)
+UNIT_TEST(a_trampoline_is_known_by_its_frame_or_its_name)
 {
 	struct seam_symbols *s;
 	uint32_t m;
@@ -292,24 +291,24 @@ static const uint32_t magics[] = {
 	0xfffffffb, 0xfffffffa, 0xfffffff0, 0xfffffff1,
 };
 
-static void a_go_table_of_every_version_has_names(void **state)
+UNIT_TEST(a_go_table_of_every_version_has_names)
 {
 	for (size_t v = 0; v < 4 * SEAM_ARRAY_SIZE(magics); v++) {
 		enum seam_endian endian = v & 4 ? SEAM_BIG : SEAM_LITTLE;
 		struct bytes b = make_go(magics[v % 4], v & 8 ? 4 : 8, endian);
 		struct seam_gopclntab t;
-		struct seam_gofunction f;
+		struct go_function f;
 
-		assert_true(seam_gopclntab_open(&t, (struct seam_bytes) {
+		assert_true(open_table(&t, (struct seam_bytes) {
 			b.data, b.size }, endian));
 		assert_int_equal(t.n, 3);
 		for (size_t i = 0; i < 3; i++) {
-			assert_true(seam_gopclntab_function(&t, i, &f));
+			assert_true(read_function(&t, i, &f));
 			assert_string_equal(f.name, go_names[i]);
 			assert_int_equal(f.start_addr, GO_TEXT + 0x40 * i);
 			assert_int_equal(f.end_addr, GO_TEXT + 0x40 * i + 0x40);
 		}
-		assert_false(seam_gopclntab_function(&t, 3, &f));
+		assert_false(read_function(&t, 3, &f));
 		free(b.data);
 	}
 }
@@ -317,19 +316,19 @@ static void a_go_table_of_every_version_has_names(void **state)
 static void read_go(struct seam_bytes bytes)
 {
 	struct seam_gopclntab t;
-	struct seam_gofunction f;
+	struct go_function f;
 
-	if (!seam_gopclntab_open(&t, bytes, SEAM_LITTLE))
+	if (!open_table(&t, bytes, SEAM_LITTLE))
 		return;
 	assert_true(t.n <= bytes.size);
 	for (size_t i = 0; i <= t.n; i++)
-		if (seam_gopclntab_function(&t, i, &f))
+		if (read_function(&t, i, &f))
 			assert_true((const uint8_t *)f.name >= bytes.data &&
 				    (const uint8_t *)f.name + strlen(f.name) <
 				    bytes.data + bytes.size);
 }
 
-static void every_cut_and_every_flip_of_a_go_table_ends(void **state)
+UNIT_TEST(every_cut_and_every_flip_of_a_go_table_ends)
 {
 	for (size_t v = 0; v < SEAM_ARRAY_SIZE(magics); v++) {
 		struct bytes b = make_go(magics[v], 8, SEAM_LITTLE);
@@ -366,7 +365,7 @@ static void write_go(uint64_t addr)
 }
 
 /* A stripped program with such a table, by its section. */
-static void a_stripped_go_program_has_names(void **state)
+UNIT_TEST(a_stripped_go_program_has_names)
 {
 	struct seam_location at[4];
 	struct seam_symbols *s;
@@ -388,7 +387,7 @@ static void a_stripped_go_program_has_names(void **state)
  * The address is 0 in the file: a relocation has it, one of many, and it is not
  * that of .text.
  */
-static void a_position_independent_go_program_has_names(void **state)
+UNIT_TEST(a_position_independent_go_program_has_names)
 {
 	struct seam_location at[4];
 	struct seam_symbols *s;
@@ -417,23 +416,4 @@ static void a_position_independent_go_program_has_names(void **state)
 	seam_symbols_free(s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stripped_file_has_its_functions_bounds),
-		cmocka_unit_test(bounds_agree_with_the_symbols_of_this_test),
-		cmocka_unit_test(
-		an_exported_function_does_not_swallow_stripped_neighbours),
-		cmocka_unit_test(
-			a_label_ends_where_a_stripped_function_begins),
-		cmocka_unit_test(
-			a_trampoline_is_known_by_its_frame_or_its_name),
-		cmocka_unit_test(a_go_table_of_every_version_has_names),
-		cmocka_unit_test(every_cut_and_every_flip_of_a_go_table_ends),
-		cmocka_unit_test(a_stripped_go_program_has_names),
-		cmocka_unit_test(a_position_independent_go_program_has_names),
-	};
-
-	return cmocka_run_group_tests_name("function_ranges", tests, enter,
-					   build_leave);
-}
+UNIT_MAIN(enter, build_leave, NULL, NULL)

@@ -169,7 +169,7 @@ static size_t check(const char *file, const char *function)
 	return n_inlined;
 }
 
-static void chains_are_those_of_addr2line_for_c(void **state)
+UNIT_TEST(chains_are_those_of_addr2line_for_c)
 {
 	static const char *const flags[] = {
 		"-gdwarf-5", "-gdwarf-4", "-gdwarf-3", "-gdwarf-2",
@@ -184,7 +184,7 @@ static void chains_are_those_of_addr2line_for_c(void **state)
 	}
 }
 
-static void chains_are_those_of_addr2line_for_cxx(void **state)
+UNIT_TEST(chains_are_those_of_addr2line_for_cxx)
 {
 	build_run("g++ -O2 -gdwarf-4 -o pp p.cc");
 	assert_true(check("pp", "_ZN1a1b5Shape4growEi") > 0);
@@ -192,7 +192,8 @@ static void chains_are_those_of_addr2line_for_cxx(void **state)
 }
 
 /* clang writes no .debug_aranges and no DW_AT_sibling. */
-static void chains_are_those_of_addr2line_for_clang(void **state)
+UNIT_TEST_IF(chains_are_those_of_addr2line_for_clang,
+		build_has("clang"), "no clang")
 {
 	build_run("clang -O2 -gdwarf-4 -o p p.c");
 	assert_true(check("p", "outer") > 0);
@@ -273,7 +274,7 @@ static bool has_inlined(const char *file, const char *name)
 	return found;
 }
 
-static void inlined_functions_have_their_namespaces_and_types(void **state)
+UNIT_TEST(inlined_functions_have_their_namespaces_and_types)
 {
 	static const char *const names[] = {
 		"top", "a::(anonymous namespace)::hidden", "a::local",
@@ -292,7 +293,7 @@ static void inlined_functions_have_their_namespaces_and_types(void **state)
 	}
 }
 
-static void options_leave_out_inlined_frames_and_lines(void **state)
+UNIT_TEST(options_leave_out_inlined_frames_and_lines)
 {
 	const struct seam_symbols_options all = { 0 };
 	const struct seam_symbols_options no_inline = { .no_inline = true };
@@ -309,7 +310,7 @@ static void options_leave_out_inlined_frames_and_lines(void **state)
 	assert_null(last.file);
 }
 
-static void the_function_stays_when_there_is_no_room_for_all(void **state)
+UNIT_TEST(the_function_stays_when_there_is_no_room_for_all)
 {
 	const struct seam_symbols_options options = { 0 };
 	struct seam_location last;
@@ -320,7 +321,7 @@ static void the_function_stays_when_there_is_no_room_for_all(void **state)
 	assert_int_equal(last.line, 20);
 }
 
-static void inlined_calls_are_found_in_separate_debug_files(void **state)
+UNIT_TEST(inlined_calls_are_found_in_separate_debug_files)
 {
 	const struct seam_symbols_options options = { 0 };
 	struct seam_location last;
@@ -332,7 +333,7 @@ static void inlined_calls_are_found_in_separate_debug_files(void **state)
 	assert_int_equal(resolve_outer(&options, "r", 32, &last), 3);
 }
 
-static void split_dwarf_is_named_as_what_is_missing(void **state)
+UNIT_TEST(split_dwarf_is_named_as_what_is_missing)
 {
 	struct build_answer a;
 
@@ -345,7 +346,7 @@ static void split_dwarf_is_named_as_what_is_missing(void **state)
 }
 
 /* Without any symbol DWARF still knows the function. */
-static void dwarf_names_what_the_symbol_table_does_not(void **state)
+UNIT_TEST(dwarf_names_what_the_symbol_table_does_not)
 {
 	build_run("gcc -O2 -g -o p p.c && "
 		  "objcopy --strip-symbol=outer p nosym");
@@ -353,7 +354,8 @@ static void dwarf_names_what_the_symbol_table_does_not(void **state)
 				"outer")).function, "outer");
 }
 
-static void rust_names_and_inlines_are_read(void **state)
+UNIT_TEST_IF(rust_names_and_inlines_are_read,
+		!system("rustc --version >/dev/null 2>&1"), "no rustc")
 {
 	build_write("p.rs",
 		"#[inline(always)] fn leaf(x: u64) -> u64 {\n"
@@ -374,26 +376,4 @@ static void rust_names_and_inlines_are_read(void **state)
 			    "p::outer");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chains_are_those_of_addr2line_for_c),
-		cmocka_unit_test(chains_are_those_of_addr2line_for_cxx),
-		BUILD_TEST_IF(build_has("clang"),
-			chains_are_those_of_addr2line_for_clang, "no clang"),
-		cmocka_unit_test(
-			inlined_functions_have_their_namespaces_and_types),
-		cmocka_unit_test(options_leave_out_inlined_frames_and_lines),
-		cmocka_unit_test(
-			the_function_stays_when_there_is_no_room_for_all),
-		cmocka_unit_test(
-			inlined_calls_are_found_in_separate_debug_files),
-		cmocka_unit_test(split_dwarf_is_named_as_what_is_missing),
-		cmocka_unit_test(dwarf_names_what_the_symbol_table_does_not),
-		BUILD_TEST_IF(!system("rustc --version >/dev/null 2>&1"),
-			      rust_names_and_inlines_are_read, "no rustc"),
-	};
-
-	return cmocka_run_group_tests_name("inlines", tests, enter,
-					   build_leave);
-}
+UNIT_MAIN(enter, build_leave, NULL, NULL)

@@ -57,7 +57,8 @@ static void load(void)
 
 static uint64_t n_said;
 
-static void say(void *context, int32_t pid, const char *text, uint64_t count)
+static void say(void *context, int32_t pid, const char *text, uint64_t count,
+		bool is_corrected)
 {
 	if (strcmp(text, context) == 0)
 		n_said += count;
@@ -71,7 +72,9 @@ static uint64_t notes(const char *text)
 	return n_said;
 }
 
-static void an_address_used_again_means_what_it_meant_then(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(an_address_used_again_means_what_it_meant_then)
 {
 	put_load(&d, 10, "first", 0x1000, 0x100, 1);
 	put_load(&d, 20, "second", 0x1000, 0x40, 2);
@@ -89,7 +92,7 @@ static void an_address_used_again_means_what_it_meant_then(void **state)
 	assert_string_equal(at(DUMP_PID + 1, 0x1000, 20), "");
 }
 
-static void code_inside_other_code_leaves_the_rest_of_it(void **state)
+TEST(code_inside_other_code_leaves_the_rest_of_it)
 {
 	put_load(&d, 10, "blob", 0x1000, 0x100, 1);
 	put_load(&d, 20, "stub", 0x1040, 0x40, 2);
@@ -100,7 +103,7 @@ static void code_inside_other_code_leaves_the_rest_of_it(void **state)
 	assert_string_equal(at(DUMP_PID, 0x1080, 25), "blob");
 }
 
-static void times_order_records_and_positions_order_ties(void **state)
+TEST(times_order_records_and_positions_order_ties)
 {
 	put_load(&d, 30, "late", 0x1000, 16, 1);
 	put_load(&d, 10, "early", 0x1000, 16, 2);
@@ -112,7 +115,7 @@ static void times_order_records_and_positions_order_ties(void **state)
 	assert_string_equal(at(DUMP_PID, 0x1000, 40), "late");
 }
 
-static void code_moved_twice_is_found_at_each_place(void **state)
+TEST(code_moved_twice_is_found_at_each_place)
 {
 	struct seam_jit_location l;
 
@@ -133,7 +136,7 @@ static void code_moved_twice_is_found_at_each_place(void **state)
 			 0x1000);
 }
 
-static void moves_that_cannot_be_are_skipped_and_reported(void **state)
+TEST(moves_that_cannot_be_are_skipped_and_reported)
 {
 	put_move(&d, 5, 0x1000, 0x3000, 16, 7);		/* before its load */
 	put_load(&d, 10, "f", 0x1000, 16, 7);
@@ -153,7 +156,7 @@ static void moves_that_cannot_be_are_skipped_and_reported(void **state)
 }
 
 /* Two JITs in one process number their code alike. */
-static void twins_are_distinguished_by_where_they_are(void **state)
+TEST(twins_are_distinguished_by_where_they_are)
 {
 	put_load(&d, 10, "mine", 0x1000, 16, 1);
 	put_load(&d, 11, "yours", 0x2000, 16, 1);
@@ -164,7 +167,7 @@ static void twins_are_distinguished_by_where_they_are(void **state)
 	assert_int_equal(notes("loads with a code index used before"), 1);
 }
 
-static void a_child_has_its_parents_code_as_of_the_fork(void **state)
+TEST(a_child_has_its_parents_code_as_of_the_fork)
 {
 	enum { CHILD = 50, GRANDCHILD = 51 };
 	static struct dump child;
@@ -199,7 +202,7 @@ static void a_child_has_its_parents_code_as_of_the_fork(void **state)
 }
 
 /* What lies under it in the parent was written over in the child. */
-static void what_a_child_wrote_over_does_not_come_back(void **state)
+TEST(what_a_child_wrote_over_does_not_come_back)
 {
 	enum { CHILD = 1050 };
 	static struct dump child;
@@ -223,7 +226,7 @@ static void what_a_child_wrote_over_does_not_come_back(void **state)
 	assert_string_equal(at(DUMP_PID, 0x1098, 60), "blob");
 }
 
-static void a_pid_used_again_has_none_of_the_old_code(void **state)
+TEST(a_pid_used_again_has_none_of_the_old_code)
 {
 	put_load(&d, 10, "old", 0x1000, 32, 1);
 	load();
@@ -233,7 +236,7 @@ static void a_pid_used_again_has_none_of_the_old_code(void **state)
 }
 
 /* A ring of births at one time must not be walked for ever. */
-static void forks_in_a_circle_end(void **state)
+TEST(forks_in_a_circle_end)
 {
 	for (int i = 0; i < 100; i++) {
 		assert_int_equal(seam_jit_code_fork(jit, 1, 2, 10), 0);
@@ -243,7 +246,7 @@ static void forks_in_a_circle_end(void **state)
 	assert_string_equal(at(1, 0x1000, 10), "");
 }
 
-static void another_process_in_the_dump_has_its_own_code(void **state)
+TEST(another_process_in_the_dump_has_its_own_code)
 {
 	size_t load_pos;
 
@@ -268,7 +271,7 @@ static void add_map(const char *map,
 		NULL), 0);
 }
 
-static void a_map_answers_where_the_dump_does_not(void **state)
+TEST(a_map_answers_where_the_dump_does_not)
 {
 	static const char map[] = "1000 20 mapped\n2000 20 only here\n"
 				  "3000 20 old line\njunk\n3000 20 new line\n";
@@ -293,7 +296,7 @@ static bool is_ambiguous(uint64_t addr,
 	return l.is_ambiguous;
 }
 
-static void a_map_with_times_names_what_was_there_then(void **state)
+TEST(a_map_with_times_names_what_was_there_then)
 {
 	/* Lines of 12 bytes. */
 	static const char map[] = "1000 20 one\n" "2000 20 oth\n"
@@ -330,7 +333,7 @@ static void a_map_with_times_names_what_was_there_then(void **state)
 	assert_string_equal(at(DUMP_PID, 0x1000, 106), "one");
 }
 
-static void an_address_that_a_map_names_twice_is_ambiguous(void **state)
+TEST(an_address_that_a_map_names_twice_is_ambiguous)
 {
 	static const char map[] = "1000 20 one\n" "1010 20 two\n"
 				  "2000 20 oth\n" "3000 20 sam\n"
@@ -362,7 +365,7 @@ static void expect_line(uint64_t addr,
 	assert_string_equal(l.file, file);
 }
 
-static void lines_belong_to_the_code_at_their_address(void **state)
+TEST(lines_belong_to_the_code_at_their_address)
 {
 	static const char *const a[] = { "a.js", "a.js" };
 	static const char *const b[] = { "b.js" };
@@ -387,7 +390,7 @@ static void lines_belong_to_the_code_at_their_address(void **state)
 	expect_line(0x4008, "", 0);
 }
 
-static void lines_outside_of_the_code_are_cut_off(void **state)
+TEST(lines_outside_of_the_code_are_cut_off)
 {
 	static const char *const names[] = {
 		"-", "-", "x", "x", "x", "x", "-", "-" };
@@ -404,7 +407,7 @@ static void lines_outside_of_the_code_are_cut_off(void **state)
 }
 
 /* V8 and LLVM write addresses for an ELF file that perf made long ago. */
-static void lines_that_are_an_elf_header_off_are_put_right(void **state)
+TEST(lines_that_are_an_elf_header_off_are_put_right)
 {
 	static const char *const names[] = { "a.c" };
 
@@ -427,7 +430,7 @@ static void lines_that_are_an_elf_header_off_are_put_right(void **state)
 	expect_line(0x5004, "a.c", 10);
 }
 
-static void an_overwritten_file_name_is_found_nearby(void **state)
+TEST(an_overwritten_file_name_is_found_nearby)
 {
 	static const char *const names[] = {
 		"/usr/share/app/main.js", "/usr/share/app/main.js" };
@@ -447,7 +450,7 @@ static void an_overwritten_file_name_is_found_nearby(void **state)
 			       "damaged"), 0);
 }
 
-static void unwinding_information_stays_with_its_code(void **state)
+TEST(unwinding_information_stays_with_its_code)
 {
 	const struct seam_jit_object *o;
 
@@ -498,7 +501,7 @@ static void expect_clock(uint64_t flags, struct seam_jit_code_options options,
 			 n_untimed);
 }
 
-static void clocks_are_converted_or_not_used(void **state)
+TEST(clocks_are_converted_or_not_used)
 {
 	typedef struct seam_jit_code_options o;
 
@@ -510,7 +513,8 @@ static void clocks_are_converted_or_not_used(void **state)
 	/* ... unless the times are of the recording. */
 	expect_clock(1, (o) { .first_ns = 100, .last_ns = 5000 }, 2500, "f", 0);
 	/* llvm-jitlink: bits that nobody set. */
-	expect_clock(UINT64_C(0x65) << 56 | 1, (o) { .to_ns = halve }, 2500, "f", 0);
+	expect_clock(UINT64_C(0x65) << 56 | 1, (o) { .to_ns = halve }, 2500,
+		     "f", 0);
 	/* Another clock than the recording's. */
 	expect_clock(0, (o) { .is_untimed = true }, 1, "g", 1);
 	/* A later process of the same pid: nothing of it was there. */
@@ -518,7 +522,7 @@ static void clocks_are_converted_or_not_used(void **state)
 		     "", 0);
 }
 
-static void code_of_no_bytes_is_listed_and_never_found(void **state)
+TEST(code_of_no_bytes_is_listed_and_never_found)
 {
 	put_load(&d, 10, "f", 0x1000, 16, 1);
 	put_load(&d, 20, "nothing", 0x1000, 0, 2);
@@ -600,7 +604,7 @@ static void expect_moment(const struct moment *m, uint64_t time)
 	}
 }
 
-static void random_programs_agree_with_a_replay(void **state)
+TEST(random_programs_agree_with_a_replay)
 {
 	static struct moment moments[N_TIMES];
 
@@ -651,7 +655,7 @@ static void compare(uint64_t time, const uint32_t *objects,
 	}
 }
 
-static void places_played_in_order_give_what_a_look_up_gives(void **state)
+TEST(places_played_in_order_give_what_a_look_up_gives)
 {
 	static struct moment moments[N_TIMES];
 
@@ -674,7 +678,7 @@ static void places_played_in_order_give_what_a_look_up_gives(void **state)
 	}
 }
 
-static void places_of_maps_begin_after_the_last_exec(void **state)
+TEST(places_of_maps_begin_after_the_last_exec)
 {
 	struct seam_jit_placements placements = { 0 };
 
@@ -696,7 +700,7 @@ static void add_file(const struct seam_file *file)
 		&(struct seam_jit_code_options) { .pid = 1 }, NULL), 0);
 }
 
-static void real_dumps_have_lines_where_their_code_is(void **state)
+TEST(real_dumps_have_lines_where_their_code_is)
 {
 	static const struct {
 		const char *dump, *function, *file;
@@ -742,7 +746,7 @@ static bool is_text(const char *s)
 	return n && !*s;
 }
 
-static void every_file_name_of_v8_is_recovered(void **state)
+TEST(every_file_name_of_v8_is_recovered)
 {
 	struct seam_file file;
 
@@ -761,37 +765,4 @@ static void every_file_name_of_v8_is_recovered(void **state)
 	seam_file_close(&file);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(an_address_used_again_means_what_it_meant_then),
-		TEST(code_inside_other_code_leaves_the_rest_of_it),
-		TEST(times_order_records_and_positions_order_ties),
-		TEST(code_moved_twice_is_found_at_each_place),
-		TEST(moves_that_cannot_be_are_skipped_and_reported),
-		TEST(twins_are_distinguished_by_where_they_are),
-		TEST(a_child_has_its_parents_code_as_of_the_fork),
-		TEST(what_a_child_wrote_over_does_not_come_back),
-		TEST(a_pid_used_again_has_none_of_the_old_code),
-		TEST(forks_in_a_circle_end),
-		TEST(another_process_in_the_dump_has_its_own_code),
-		TEST(a_map_answers_where_the_dump_does_not),
-		TEST(a_map_with_times_names_what_was_there_then),
-		TEST(an_address_that_a_map_names_twice_is_ambiguous),
-		TEST(lines_belong_to_the_code_at_their_address),
-		TEST(lines_outside_of_the_code_are_cut_off),
-		TEST(lines_that_are_an_elf_header_off_are_put_right),
-		TEST(an_overwritten_file_name_is_found_nearby),
-		TEST(unwinding_information_stays_with_its_code),
-		TEST(clocks_are_converted_or_not_used),
-		TEST(code_of_no_bytes_is_listed_and_never_found),
-		TEST(random_programs_agree_with_a_replay),
-		TEST(places_played_in_order_give_what_a_look_up_gives),
-		TEST(places_of_maps_begin_after_the_last_exec),
-		TEST(real_dumps_have_lines_where_their_code_is),
-		TEST(every_file_name_of_v8_is_recovered),
-	};
-
-	return cmocka_run_group_tests_name("jit_code", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

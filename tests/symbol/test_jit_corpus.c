@@ -10,8 +10,8 @@
 
 #include <inttypes.h>
 
+#include "base/demangle.h"
 #include "jit_corpus.h"
-#include "symbol/names/java_name.h"
 #include "unit.h"
 #include "wire/jit/jitdump.h"
 
@@ -162,19 +162,11 @@ static size_t check(const struct recording *r)
 	return n;
 }
 
-static void all_that_perf_resolves_is_resolved_to_the_same(void **state)
+UNIT_TEST(all_that_perf_resolves_is_resolved_to_the_same)
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(recordings); i++)
 		assert_int_equal(check(&recordings[i]),
 				 recordings[i].n_frames);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			all_that_perf_resolves_is_resolved_to_the_same),
-	};
-
-	return cmocka_run_group_tests_name("jit_corpus", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

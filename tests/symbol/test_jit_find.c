@@ -72,7 +72,9 @@ static void expect_refusal(const char *path, int code, const char *reason)
 		fail_msg("'%s' does not say '%s'", err.cause[0], reason);
 }
 
-static void names_of_markers_are_known(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, drop_folder)
+
+TEST(names_of_markers_are_known)
 {
 	int32_t pid = 0;
 
@@ -89,13 +91,13 @@ static void names_of_markers_are_known(void **state)
 	assert_false(seam_jit_marker("/tmp/jit-12.dump/x", &pid));
 }
 
-static void a_correct_file_is_trusted(void **state)
+TEST(a_correct_file_is_trusted)
 {
 	assert_int_equal(try_open(plant("jit-42.dump"), NULL), 0);
 	assert_int_equal(try_open(in("none"), NULL), -ENOENT);
 }
 
-static void another_name_of_a_file_is_refused(void **state)
+TEST(another_name_of_a_file_is_refused)
 {
 	char old[256], new[256];
 
@@ -107,7 +109,7 @@ static void another_name_of_a_file_is_refused(void **state)
 	assert_int_equal(unlink(old), 0);
 }
 
-static void links_fifos_and_folders_are_refused(void **state)
+TEST(links_fifos_and_folders_are_refused)
 {
 	assert_int_equal(symlink(plant("real"), in("link")), 0);
 	expect_refusal(in("link"), -ELOOP, "symbolic link");
@@ -118,7 +120,7 @@ static void links_fifos_and_folders_are_refused(void **state)
 	expect_refusal("/dev/null", -EINVAL, "device");
 }
 
-static void other_peoples_files_are_refused(void **state)
+TEST(other_peoples_files_are_refused)
 {
 	const char *path = plant("jit-42.dump");
 	struct seam_err err;
@@ -137,7 +139,7 @@ static void other_peoples_files_are_refused(void **state)
 	expect_refusal(path, -EPERM, "belongs to user 0");
 }
 
-static void files_that_others_may_write_are_refused(void **state)
+TEST(files_that_others_may_write_are_refused)
 {
 	const char *path = plant("jit-42.dump");
 
@@ -152,7 +154,7 @@ static void files_that_others_may_write_are_refused(void **state)
 		assert_int_equal(try_open(path, NULL), 0);
 }
 
-static void a_file_older_than_the_process_is_stale(void **state)
+TEST(a_file_older_than_the_process_is_stale)
 {
 	const char *path = plant("jit-42.dump");
 	const struct timespec times[2] = { { 1000, 0 }, { 1000, 0 } };
@@ -171,7 +173,7 @@ static void a_file_older_than_the_process_is_stale(void **state)
 	expect_refusal(path, -ESTALE, "before process 42 began");
 }
 
-static void a_dump_of_another_process_is_refused(void **state)
+TEST(a_dump_of_another_process_is_refused)
 {
 	const char *path = plant("jit-42.dump");
 	int fd;
@@ -185,7 +187,7 @@ static void a_dump_of_another_process_is_refused(void **state)
 	expect_refusal(path, -EBADMSG, "no magic number");
 }
 
-static void ten_gigabytes_of_nothing_are_refused(void **state)
+TEST(ten_gigabytes_of_nothing_are_refused)
 {
 	const char *path = plant("jit-42.dump");
 
@@ -211,7 +213,7 @@ static void expect_found(const struct seam_jit_places *places, const char *path,
 	seam_file_close(&file);
 }
 
-static void places_are_searched_in_their_order(void **state)
+TEST(places_are_searched_in_their_order)
 {
 	static const char gone[] = "/none/jit-42.dump";
 	char recording[256], recorded[256];
@@ -239,7 +241,7 @@ static void places_are_searched_in_their_order(void **state)
 	expect_found(&places, NULL, in("renamed"));
 }
 
-static void all_refusals_are_reported(void **state)
+TEST(all_refusals_are_reported)
 {
 	struct seam_jit_places places = { .bundle = folder };
 	struct seam_file file;
@@ -259,22 +261,6 @@ static void all_refusals_are_reported(void **state)
 
 int main(void)
 {
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, set_up, drop_folder)
-	const struct CMUnitTest tests[] = {
-		TEST(names_of_markers_are_known),
-		TEST(a_correct_file_is_trusted),
-		TEST(other_peoples_files_are_refused),
-		TEST(files_that_others_may_write_are_refused),
-		TEST(a_file_older_than_the_process_is_stale),
-		TEST(another_name_of_a_file_is_refused),
-		TEST(links_fifos_and_folders_are_refused),
-		TEST(a_dump_of_another_process_is_refused),
-		TEST(ten_gigabytes_of_nothing_are_refused),
-		TEST(places_are_searched_in_their_order),
-		TEST(all_refusals_are_reported),
-	};
-
 	umask(022);
-	return cmocka_run_group_tests_name("jit_find", tests, NULL, NULL);
+	return unit_run(NULL, NULL, NULL, NULL);
 }

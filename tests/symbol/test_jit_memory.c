@@ -53,7 +53,7 @@ static int use_all(const struct dump *d)
 	return n;
 }
 
-static void every_allocation_may_fail(void **state)
+UNIT_TEST(every_allocation_may_fail)
 {
 	static struct dump d;
 	size_t n_failed = 0;
@@ -77,11 +77,4 @@ static void every_allocation_may_fail(void **state)
 	assert_int_equal(use_all(&d), whole);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_allocation_may_fail),
-	};
-
-	return cmocka_run_group_tests_name("jit_memory", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

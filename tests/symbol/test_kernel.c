@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_kernel.c - a kernel's symbols kept, refused, and read again */
-#include "symbol/kernel/kernel.h"
+#include "symbol/kernel/kernel.c"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static const struct seam_kernel_identity identity = {
 /* A whole file with the text above, on a block of its exact size. */
 static uint8_t *make_file(size_t *size)
 {
-	const struct seam_kernel_file header = {
+	const struct kernel_file header = {
 		.identity = identity, .modules = 7,
 	};
 	const struct seam_bytes text = {
@@ -44,7 +44,7 @@ static uint8_t *make_file(size_t *size)
 	};
 	uint8_t *bytes, *exact;
 
-	assert_int_equal(seam_kernel_file_write(&header, text, &bytes, size,
+	assert_int_equal(write_file(&header, text, &bytes, size,
 						NULL), 0);
 	exact = malloc(*size);
 	memcpy(exact, bytes, *size);
@@ -63,13 +63,13 @@ static const char *name_at(struct seam_symtab *table, uint64_t addr)
 	return copy;
 }
 
-static void functions_are_read_and_data_only_ends_them(void **state)
+UNIT_TEST(functions_are_read_and_data_only_ends_them)
 {
 	static char text[sizeof(kallsyms)];
 	struct seam_symtab table = { 0 };
 
 	memcpy(text, kallsyms, sizeof(kallsyms));
-	assert_int_equal(seam_kallsyms_read(&table, text, sizeof(text) - 1,
+	assert_int_equal(read_kallsyms(&table, text, sizeof(text) - 1,
 					    true),
 			 7);
 	assert_string_equal(name_at(&table, 0xffffffff810000ff), "_text");
@@ -82,14 +82,14 @@ static void functions_are_read_and_data_only_ends_them(void **state)
 	assert_string_equal(name_at(&table, 0), "none");
 	seam_symtab_fini(&table);
 	memcpy(text, kallsyms, sizeof(kallsyms));
-	assert_int_equal(seam_kallsyms_read(&table, text, sizeof(text) - 1,
+	assert_int_equal(read_kallsyms(&table, text, sizeof(text) - 1,
 					    false), 5);
 	assert_string_equal(name_at(&table, 0xffffffff81000100), "do_one");
 	assert_string_equal(name_at(&table, 0xffffffffc0000000), "none");
 	seam_symtab_fini(&table);
 }
 
-static void text_that_is_cut_anywhere_is_read_as_far_as_it_goes(void **state)
+UNIT_TEST(text_that_is_cut_anywhere_is_read_as_far_as_it_goes)
 {
 	ptrdiff_t before = 0;
 
@@ -99,7 +99,7 @@ static void text_that_is_cut_anywhere_is_read_as_far_as_it_goes(void **state)
 		ptrdiff_t now;
 
 		memcpy(text, kallsyms, n);
-		now = seam_kallsyms_read(&table, text, n, true);
+		now = read_kallsyms(&table, text, n, true);
 		assert_true(now == before || now == before + 1);
 		before = now;
 		seam_symtab_fini(&table);
@@ -108,18 +108,18 @@ static void text_that_is_cut_anywhere_is_read_as_far_as_it_goes(void **state)
 	assert_int_equal(before, 7);
 }
 
-static void what_is_written_is_read_back(void **state)
+UNIT_TEST(what_is_written_is_read_back)
 {
-	struct seam_kernel_file file;
+	struct kernel_file file;
 	size_t size, text_size;
 	uint8_t *bytes = make_file(&size);
 	char *text;
 
-	assert_int_equal(seam_kernel_file_read(&file, (struct seam_bytes) {
+	assert_int_equal(read_file(&file, (struct seam_bytes) {
 		bytes, size }, NULL), 0);
 	assert_memory_equal(&file.identity, &identity, sizeof(identity));
 	assert_int_equal(file.modules, 7);
-	assert_int_equal(seam_kernel_file_text(&file, &text, &text_size, NULL),
+	assert_int_equal(unpack_text(&file, &text, &text_size, NULL),
 			 0);
 	assert_int_equal(text_size, sizeof(kallsyms) - 1);
 	assert_memory_equal(text, kallsyms, text_size);
@@ -127,7 +127,7 @@ static void what_is_written_is_read_back(void **state)
 	free(bytes);
 }
 
-static void zstd_alone_prints_the_text(void **state)
+UNIT_TEST_IF(zstd_alone_prints_the_text, build_has("zstd"), "no zstd")
 {
 	size_t size;
 	uint8_t *bytes = make_file(&size);
@@ -144,24 +144,24 @@ static void zstd_alone_prints_the_text(void **state)
 static int read_all(const uint8_t *bytes, size_t size)
 {
 	struct seam_err err = { 0 };
-	struct seam_kernel_file file;
+	struct kernel_file file;
 	struct seam_symtab table = { 0 };
 	char *text = NULL;
 	size_t text_size;
-	int r = seam_kernel_file_read(&file, (struct seam_bytes) {
+	int r = read_file(&file, (struct seam_bytes) {
 		bytes, size }, &err);
 
 	if (!r)
-		r = seam_kernel_file_text(&file, &text, &text_size, &err);
+		r = unpack_text(&file, &text, &text_size, &err);
 	if (!r)
-		seam_kallsyms_read(&table, text, text_size, true);
+		read_kallsyms(&table, text, text_size, true);
 	seam_symtab_fini(&table);
 	free(text);
 	assert_true(r == 0 || err.n_causes > 0);
 	return r;
 }
 
-static void a_cut_file_is_refused_at_every_byte(void **state)
+UNIT_TEST(a_cut_file_is_refused_at_every_byte)
 {
 	size_t size;
 	uint8_t *bytes = make_file(&size);
@@ -177,7 +177,7 @@ static void a_cut_file_is_refused_at_every_byte(void **state)
 	free(bytes);
 }
 
-static void a_header_of_any_size_is_not_taken(void **state)
+UNIT_TEST(a_header_of_any_size_is_not_taken)
 {
 	static uint8_t bytes[64 * 1024] = { 0x50, 0x2a, 0x4d, 0x18 };
 
@@ -186,7 +186,7 @@ static void a_header_of_any_size_is_not_taken(void **state)
 	assert_int_equal(read_all(bytes, sizeof(bytes)), -EBADMSG);
 }
 
-static void a_flipped_byte_does_no_harm_anywhere(void **state)
+UNIT_TEST(a_flipped_byte_does_no_harm_anywhere)
 {
 	size_t size;
 	uint8_t *bytes = make_file(&size);
@@ -200,7 +200,7 @@ static void a_flipped_byte_does_no_harm_anywhere(void **state)
 	free(bytes);
 }
 
-static void flipped_text_keeps_the_table_in_order(void **state)
+UNIT_TEST(flipped_text_keeps_the_table_in_order)
 {
 	static char text[sizeof(kallsyms)];
 
@@ -210,7 +210,7 @@ static void flipped_text_keeps_the_table_in_order(void **state)
 
 			memcpy(text, kallsyms, sizeof(kallsyms));
 			text[i] = (char)(text[i] ^ 1 << bit);
-			seam_kallsyms_read(&table, text, sizeof(text) - 1,
+			read_kallsyms(&table, text, sizeof(text) - 1,
 					   true);
 			for (size_t k = 1; k < table.symbols.n; k++)
 				assert_true(table.symbols.items[k - 1].start <=
@@ -255,7 +255,7 @@ static bool addresses_are_shown(void)
 static bool is_kept(const struct seam_kernel_identity *now)
 {
 	struct seam_file file;
-	bool kept = seam_kernel_cache_read(&file, now, seam_kernel_modules());
+	bool kept = read_cache(&file, now, seam_kernel_modules());
 
 	if (kept)
 		seam_file_close(&file);
@@ -296,7 +296,7 @@ static int load_other(const struct seam_kernel *kernel, struct seam_err *err)
 	return r == -EPERM && !addresses_are_shown() ? -ESTALE : r;
 }
 
-static void only_symbols_of_the_recorded_kernel_are_used(void **state)
+UNIT_TEST(only_symbols_of_the_recorded_kernel_are_used)
 {
 	const struct seam_kernel right = {
 		identity.boot_id, identity.build_id, 20, identity.text_addr,
@@ -330,7 +330,7 @@ static void only_symbols_of_the_recorded_kernel_are_used(void **state)
 	assert_false(has_module);
 }
 
-static void a_damaged_file_is_a_reason_and_not_a_fallback(void **state)
+UNIT_TEST(a_damaged_file_is_a_reason_and_not_a_fallback)
 {
 	const struct seam_kernel kernel = {
 		identity.boot_id, identity.build_id, 20, identity.text_addr,
@@ -346,7 +346,7 @@ static void a_damaged_file_is_a_reason_and_not_a_fallback(void **state)
 			       "kernel.sym.zst"));
 }
 
-static void the_running_kernel_is_captured_whole(void **state)
+UNIT_TEST(the_running_kernel_is_captured_whole)
 {
 	struct seam_kernel_identity now;
 	struct seam_kernel_symbols symbols;
@@ -374,7 +374,7 @@ static void the_running_kernel_is_captured_whole(void **state)
 	seam_kernel_close(&symbols);
 }
 
-static void the_running_kernel_answers_for_itself_alone(void **state)
+UNIT_TEST(the_running_kernel_answers_for_itself_alone)
 {
 	struct seam_kernel_identity now;
 	struct seam_kernel_symbols symbols;
@@ -401,7 +401,7 @@ static void the_running_kernel_answers_for_itself_alone(void **state)
 }
 
 /* In a process of its own, as root does not get its rights back. */
-static void a_user_who_may_not_see_addresses_gets_the_sysctl_named(void **state)
+UNIT_TEST(a_user_who_may_not_see_addresses_gets_the_sysctl_named)
 {
 	int status, dir;
 	pid_t child;
@@ -427,7 +427,7 @@ static void a_user_who_may_not_see_addresses_gets_the_sysctl_named(void **state)
 	close(dir);
 }
 
-static void the_cache_is_used_only_when_it_is_the_users_alone(void **state)
+UNIT_TEST(the_cache_is_used_only_when_it_is_the_users_alone)
 {
 	struct seam_kernel_identity now, other;
 	int dir;
@@ -466,7 +466,7 @@ static void the_cache_is_used_only_when_it_is_the_users_alone(void **state)
 	assert_false(is_kept(&now));
 }
 
-static void the_cache_is_where_the_user_sets_it(void **state)
+UNIT_TEST(the_cache_is_where_the_user_sets_it)
 {
 	struct seam_kernel_identity now;
 	int dir;
@@ -492,34 +492,4 @@ static void the_cache_is_where_the_user_sets_it(void **state)
 	close(dir);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(functions_are_read_and_data_only_ends_them),
-		cmocka_unit_test(
-			text_that_is_cut_anywhere_is_read_as_far_as_it_goes),
-		cmocka_unit_test(what_is_written_is_read_back),
-		BUILD_TEST_IF(build_has("zstd"), zstd_alone_prints_the_text,
-			      "no zstd"),
-		cmocka_unit_test(a_cut_file_is_refused_at_every_byte),
-		cmocka_unit_test(a_header_of_any_size_is_not_taken),
-		cmocka_unit_test(a_flipped_byte_does_no_harm_anywhere),
-		cmocka_unit_test(flipped_text_keeps_the_table_in_order),
-		cmocka_unit_test(only_symbols_of_the_recorded_kernel_are_used),
-		cmocka_unit_test(
-			a_damaged_file_is_a_reason_and_not_a_fallback),
-		cmocka_unit_test(
-			the_running_kernel_is_captured_whole),
-		cmocka_unit_test(
-			the_running_kernel_answers_for_itself_alone),
-		cmocka_unit_test(
-			a_user_who_may_not_see_addresses_gets_the_sysctl_named),
-		cmocka_unit_test(
-			the_cache_is_used_only_when_it_is_the_users_alone),
-		cmocka_unit_test(
-			the_cache_is_where_the_user_sets_it),
-	};
-
-	return cmocka_run_group_tests_name("kernel", tests, build_enter,
-					   build_leave);
-}
+UNIT_MAIN(build_enter, build_leave, NULL, NULL)

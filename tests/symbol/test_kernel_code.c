@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "symbol/code/kernel_code.h"
+#include "symbol/code/kernel_code.c"
 #include "unit.h"
 
 enum { N = 2, CODE_AT = 4096 };
@@ -66,14 +66,16 @@ static int tear_down(void **state)
 static int read_at(uint64_t addr, uint8_t *buf, size_t size)
 {
 	struct seam_machine machine;
-	int r = seam_kernel_core_read(path, addr, buf, size, &machine, NULL);
+	int r = read_core(path, addr, buf, size, &machine, NULL);
 
 	if (r == 0)
 		assert_int_equal(machine.elf_machine, EM_X86_64);
 	return r;
 }
 
-static void memory_is_read_at_its_address(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, tear_down)
+
+TEST(memory_is_read_at_its_address)
 {
 	uint8_t buf[8];
 
@@ -84,7 +86,7 @@ static void memory_is_read_at_its_address(void **state)
 	assert_int_equal(read_at(vaddr + 56, buf, 8), 0);
 }
 
-static void what_is_not_there_is_not_read(void **state)
+TEST(what_is_not_there_is_not_read)
 {
 	uint8_t buf[8];
 
@@ -101,7 +103,7 @@ static void what_is_not_there_is_not_read(void **state)
 	write_core(0);
 }
 
-static void what_is_no_core_is_not_read(void **state)
+TEST(what_is_no_core_is_not_read)
 {
 	uint8_t buf[8];
 
@@ -114,14 +116,4 @@ static void what_is_no_core_is_not_read(void **state)
 	assert_int_equal(read_at(vaddr, buf, 8), -ENODATA);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(memory_is_read_at_its_address),
-		TEST(what_is_not_there_is_not_read),
-		TEST(what_is_no_core_is_not_read),
-	};
-
-	return cmocka_run_group_tests_name("kernel_code", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -32,6 +32,7 @@ static size_t resolve_all(const char *const *paths, size_t n_paths)
 		};
 		struct seam_arena arena = { 0 };
 
+		seam_elf_module_read(&module);
 		for (uint64_t offset = 0; offset < 4096; offset += 8) {
 			n_named += seam_elf_module_resolve(&module, offset,
 							   at, 8);
@@ -44,7 +45,7 @@ static size_t resolve_all(const char *const *paths, size_t n_paths)
 	return n_named;
 }
 
-static void every_allocation_may_fail(void **state)
+UNIT_TEST(every_allocation_may_fail)
 {
 	const char *paths[] = { build_path("p.so"), build_path("bare.so") };
 	size_t whole, n;
@@ -67,12 +68,4 @@ static void every_allocation_may_fail(void **state)
 	assert_int_equal(resolve_all(paths, 2), whole);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_allocation_may_fail),
-	};
-
-	return cmocka_run_group_tests_name("memory", tests, build_enter,
-					   build_leave);
-}
+UNIT_MAIN(build_enter, build_leave, NULL, NULL)

@@ -77,7 +77,9 @@ static void expect_problem(const char *path, const char *problem)
 	assert_non_null(strstr(ask(path, NULL, 0, 0x10).problem, problem));
 }
 
-static void a_path_is_used_when_its_build_id_is_the_recorded(void **state)
+#define TEST(name) UNIT_TEST_WITH(name, set_up, NULL)
+
+TEST(a_path_is_used_when_its_build_id_is_the_recorded)
 {
 	struct build_answer a = ask(build_path("full"), id, id_size, hidden);
 	uint8_t wrong[20];
@@ -92,7 +94,7 @@ static void a_path_is_used_when_its_build_id_is_the_recorded(void **state)
 	assert_non_null(strstr(a.problem, ", the recording has "));
 }
 
-static void without_a_recorded_build_id_the_path_counts(void **state)
+TEST(without_a_recorded_build_id_the_path_counts)
 {
 	expect(build_path("full"), "hidden");
 }
@@ -118,14 +120,14 @@ static void check_padded(const char *flag, size_t size)
 	assert_int_equal(ask(build_path("padded"), padded, 20, offset).n, 0);
 }
 
-static void ids_padded_with_zeros_are_those_without(void **state)
+TEST(ids_padded_with_zeros_are_those_without)
 {
 	check_padded("md5", 16);
 	check_padded("0x0123456789abcdef", 8);
 	check_padded("0x01020304", 4);
 }
 
-static void the_bundle_has_what_is_gone_from_disk(void **state)
+TEST(the_bundle_has_what_is_gone_from_disk)
 {
 	options.bundle = build_path("x.seam");
 	build_run("mkdir -p x.seam/elf && cp full x.seam/elf/%s", id_text);
@@ -136,7 +138,7 @@ static void the_bundle_has_what_is_gone_from_disk(void **state)
 }
 
 /* What has the build id of "full" in the bundle has other names than it. */
-static void the_file_at_its_path_comes_before_the_bundle(void **state)
+TEST(the_file_at_its_path_comes_before_the_bundle)
 {
 	options.bundle = build_path("f.seam");
 	build_run("mkdir -p f.seam/elf && objcopy --redefine-sym "
@@ -145,7 +147,7 @@ static void the_file_at_its_path_comes_before_the_bundle(void **state)
 	expect_by_id(build_path("full"), "hidden");
 }
 
-static void deleted_is_cut_off_only_with_a_build_id_as_proof(void **state)
+TEST(deleted_is_cut_off_only_with_a_build_id_as_proof)
 {
 	char path[512];
 
@@ -154,7 +156,7 @@ static void deleted_is_cut_off_only_with_a_build_id_as_proof(void **state)
 	expect(path, "none");
 }
 
-static void symfs_roots_come_before_the_path(void **state)
+TEST(symfs_roots_come_before_the_path)
 {
 	const char *root = build_path("root");
 
@@ -165,7 +167,7 @@ static void symfs_roots_come_before_the_path(void **state)
 	expect_by_id("/opt/prog", "hidden");
 }
 
-static void only_regular_files_are_opened(void **state)
+TEST(only_regular_files_are_opened)
 {
 	build_run("rm -f fifo && mkfifo fifo && mkdir -p dir");
 	expect_problem(build_path("fifo"), "not a regular file");
@@ -176,7 +178,7 @@ static void only_regular_files_are_opened(void **state)
 	expect_problem(build_path("missing"), "file not found");
 }
 
-static void a_stripped_file_finds_its_debug_file_by_build_id(void **state)
+TEST(a_stripped_file_finds_its_debug_file_by_build_id)
 {
 	const char *root = build_path("root2");
 
@@ -197,7 +199,7 @@ static void a_stripped_file_finds_its_debug_file_by_build_id(void **state)
 	build_run("rm -r .cache");
 }
 
-static void debuglink_is_followed_when_the_crc_agrees(void **state)
+TEST(debuglink_is_followed_when_the_crc_agrees)
 {
 	uint64_t offset;
 	struct build_answer a;
@@ -219,7 +221,7 @@ static void debuglink_is_followed_when_the_crc_agrees(void **state)
 }
 
 /* gdb's places have the debug file under the stripped file's own name. */
-static void a_stripped_file_is_not_its_own_debug_file(void **state)
+TEST(a_stripped_file_is_not_its_own_debug_file)
 {
 	build_run("mkdir -p own/.debug && cp full.debug own/.debug/bare && "
 		  "objcopy --strip-all --remove-section .gnu_debuglink full "
@@ -228,7 +230,7 @@ static void a_stripped_file_is_not_its_own_debug_file(void **state)
 	expect(build_path("own/bare"), "hidden");
 }
 
-static void debug_information_alone_places_no_code(void **state)
+TEST(debug_information_alone_places_no_code)
 {
 	struct build_answer a = ask(build_path("full.debug"), NULL, 0, 0x1000);
 
@@ -236,7 +238,7 @@ static void debug_information_alone_places_no_code(void **state)
 	assert_string_not_equal(a.problem, "");
 }
 
-static void calls_out_of_a_file_are_named_at_plt(void **state)
+TEST(calls_out_of_a_file_are_named_at_plt)
 {
 	static const char *const flags[] = {
 		"", "-Wl,-z,now -fcf-protection", "-no-pie",
@@ -260,7 +262,8 @@ static void calls_out_of_a_file_are_named_at_plt(void **state)
 	}
 }
 
-static void the_small_table_of_a_stripped_file_is_read(void **state)
+UNIT_TEST_IF(the_small_table_of_a_stripped_file_is_read,
+		build_has("xz"), "no xz")
 {
 	build_run("nm full | grep ' t hidden' | cut -d' ' -f3 > keep && "
 		  "objcopy -S --remove-section .gnu_debuglink "
@@ -281,7 +284,7 @@ static const char assembler[] =
 	"    \".skip 9000\\n.cfi_endproc\\nlast: .skip 64\\n\");\n"
 	"int main(int argc, char **argv) { (void)argv; return argc; }\n";
 
-static void a_symbol_without_a_size_has_no_other_functions(void **state)
+TEST(a_symbol_without_a_size_has_no_other_functions)
 {
 	static const struct {
 		const char *symbol;
@@ -341,7 +344,7 @@ static size_t vdso_id(uint8_t *to)
 	return size;
 }
 
-static void the_vdso_of_this_kernel_is_known_by_its_build_id(void **state)
+TEST(the_vdso_of_this_kernel_is_known_by_its_build_id)
 {
 	uint8_t own[20] = { 0 };
 	size_t size = vdso_id(own), n_named = 0;
@@ -355,13 +358,14 @@ static void the_vdso_of_this_kernel_is_known_by_its_build_id(void **state)
 		assert_int_equal(ask("[vdso]", own, size, offset).n, 0);
 }
 
-static void equal_modules_are_one(void **state)
+TEST(equal_modules_are_one)
 {
 	struct seam_symbols *symbols = seam_symbols_new(&options);
 	struct seam_module a = { .path = "/a" };
 	struct seam_module b = { .path = "/a", .build_id = id,
 				 .build_id_size = 20 };
 	struct seam_kernel k = { .boot_id = "x", .text_addr = 1 };
+	struct seam_module_state problems;
 	uint32_t first, kernel;
 
 	first = seam_symbols_module(symbols, &a);
@@ -371,13 +375,13 @@ static void equal_modules_are_one(void **state)
 	assert_int_equal(seam_symbols_kernel(symbols, &k), kernel);
 	k.text_addr = 2;
 	assert_int_not_equal(seam_symbols_kernel(symbols, &k), kernel);
-	assert_null(seam_symbols_problem(symbols, 99));
+	assert_false(seam_symbols_state(symbols, 99, &problems));
 	assert_int_equal(seam_symbols_resolve(symbols, 99, 0, NULL, 0), 0);
 	seam_symbols_free(symbols);
 	seam_symbols_free(NULL);
 }
 
-static void servers_are_asked_only_when_wanted_and_named(void **state)
+TEST(servers_are_asked_only_when_wanted_and_named)
 {
 	assert_string_equal(ask("/gone", id, 20, 0).problem, "file not found");
 	options.debuginfod = true;
@@ -385,8 +389,16 @@ static void servers_are_asked_only_when_wanted_and_named(void **state)
 			       "DEBUGINFOD_URLS"));
 }
 
+static bool has_debuginfod(void)
+{
+	void *library = dlopen("libdebuginfod.so.1", RTLD_NOW);
+
+	return library && !dlclose(library);
+}
+
 /* The client library reads file: URLs as it reads servers. */
-static void servers_bring_what_is_missing(void **state)
+UNIT_TEST_IF(servers_bring_what_is_missing,
+		has_debuginfod(), "no libdebuginfod")
 {
 	char url[256];
 
@@ -404,40 +416,4 @@ static void servers_bring_what_is_missing(void **state)
 	unsetenv("DEBUGINFOD_URLS");
 }
 
-static bool has_debuginfod(void)
-{
-	void *library = dlopen("libdebuginfod.so.1", RTLD_NOW);
-
-	return library && !dlclose(library);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(a_path_is_used_when_its_build_id_is_the_recorded),
-		TEST(without_a_recorded_build_id_the_path_counts),
-		TEST(ids_padded_with_zeros_are_those_without),
-		TEST(the_bundle_has_what_is_gone_from_disk),
-		TEST(the_file_at_its_path_comes_before_the_bundle),
-		TEST(deleted_is_cut_off_only_with_a_build_id_as_proof),
-		TEST(symfs_roots_come_before_the_path),
-		TEST(only_regular_files_are_opened),
-		TEST(a_stripped_file_finds_its_debug_file_by_build_id),
-		TEST(debuglink_is_followed_when_the_crc_agrees),
-		TEST(a_stripped_file_is_not_its_own_debug_file),
-		TEST(debug_information_alone_places_no_code),
-		TEST(calls_out_of_a_file_are_named_at_plt),
-		TEST(a_symbol_without_a_size_has_no_other_functions),
-		BUILD_TEST_IF(build_has("xz"),
-			the_small_table_of_a_stripped_file_is_read, "no xz"),
-		TEST(the_vdso_of_this_kernel_is_known_by_its_build_id),
-		TEST(equal_modules_are_one),
-		TEST(servers_are_asked_only_when_wanted_and_named),
-		BUILD_TEST_IF(has_debuginfod(), servers_bring_what_is_missing,
-			      "no libdebuginfod"),
-	};
-
-	return cmocka_run_group_tests_name("modules", tests, enter,
-					   build_leave);
-}
+UNIT_MAIN(enter, build_leave, NULL, NULL)

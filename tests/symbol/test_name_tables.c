@@ -156,7 +156,7 @@ static void check_name(const char *name, const char *want, uint64_t addr)
 	assert_string_equal(name, text);
 }
 
-static void functions_in_tables_have_names_and_no_others(void **state)
+UNIT_TEST(functions_in_tables_have_names_and_no_others)
 {
 	static const char *const flags[] = {
 		"-no-pie", "-fPIE -pie", "-fPIC -shared", "-O2 -no-pie",
@@ -181,7 +181,7 @@ static void functions_in_tables_have_names_and_no_others(void **state)
 }
 
 /* Each in a table of its own, which no type or module has. */
-static void functions_of_one_name_have_their_address(void **state)
+UNIT_TEST(functions_of_one_name_have_their_address)
 {
 	struct seam_function_ranges ranges = { 0 };
 
@@ -233,7 +233,7 @@ static size_t count_names(struct seam_bytes bytes)
 	return n;
 }
 
-static void a_damaged_byte_or_a_cut_does_no_harm(void **state)
+UNIT_TEST(a_damaged_byte_or_a_cut_does_no_harm)
 {
 	struct seam_file file;
 	uint8_t *copy;
@@ -264,14 +264,4 @@ static void a_damaged_byte_or_a_cut_does_no_harm(void **state)
 	seam_file_close(&file);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(functions_in_tables_have_names_and_no_others),
-		cmocka_unit_test(functions_of_one_name_have_their_address),
-		cmocka_unit_test(a_damaged_byte_or_a_cut_does_no_harm),
-	};
-
-	return cmocka_run_group_tests_name("name_tables", tests, enter,
-					   build_leave);
-}
+UNIT_MAIN(enter, build_leave, NULL, NULL)

@@ -122,6 +122,24 @@ static uint32_t module_of(struct seam_symbols *symbols, const char *name)
 	});
 }
 
+/* Why there are no symbols, or not all; NULL where there is no reason. */
+static const char *problem(struct seam_symbols *symbols, uint32_t module)
+{
+	struct seam_module_state of;
+
+	seam_symbols_state(symbols, module, &of);
+	return of.problem;
+}
+
+/* The same where the process that read it has died. */
+static const char *lost(struct seam_symbols *symbols, uint32_t module)
+{
+	struct seam_module_state of;
+
+	seam_symbols_state(symbols, module, &of);
+	return of.is_lost ? of.problem : NULL;
+}
+
 /* Every place of the file; how many have a name, and how many an inlined. */
 static void ask_all(struct seam_symbols *symbols, uint32_t module,
 		    size_t *n_named, size_t *n_inlined)
@@ -180,6 +198,7 @@ static struct seam_elf_module *read_here(struct here *here, const char *name)
 	here->file.path = here->path;
 	here->module.options = &here->options;
 	here->module.file = &here->file;
+	seam_elf_module_read(&here->module);
 	return &here->module;
 }
 
@@ -229,10 +248,11 @@ static void assert_resolves_alike(struct seam_symbols *a, uint32_t in_a,
 	}
 }
 
-static void answers_are_those_of_reading_it_here(void **state)
+UNIT_TEST(answers_are_those_of_reading_it_here)
 {
 	static const char *const names[] = { "good", "bare", "none", "p.c" };
 	struct seam_symbols *a = begin();
+	struct seam_module_state of_a;
 	struct here here;
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++) {
@@ -242,12 +262,10 @@ static void answers_are_those_of_reading_it_here(void **state)
 		for (uint64_t pos = 0; pos < 0x1800; pos++)
 			assert_resolves_alike(a, in_a, b, pos);
 		assert_opens_alike(a, in_a, b);
-		assert_int_equal(seam_symbols_missing(a, in_a), b->missing);
-		assert_int_equal(!seam_symbols_problem(a, in_a),
-				 !seam_elf_module_problem(b));
-		if (seam_symbols_problem(a, in_a))
-			assert_string_equal(seam_symbols_problem(a, in_a),
-					    seam_elf_module_problem(b));
+		seam_symbols_state(a, in_a, &of_a);
+		assert_int_equal(of_a.missing, b->missing);
+		assert_string_equal(of_a.problem ? of_a.problem : "",
+				    b->problem);
 		seam_elf_module_fini(b);
 	}
 	seam_symbols_free(a);
@@ -271,7 +289,7 @@ static int take_name(void *context, size_t i, const char *name)
 }
 
 /* Also inside of functions and outside of the file; several messages. */
-static void functions_have_names_where_they_begin(void **state)
+UNIT_TEST(functions_have_names_where_they_begin)
 {
 	struct seam_symbols *symbols = begin();
 	uint64_t work = build_symbol("good", "work"), addresses[3000];
@@ -299,7 +317,7 @@ static void functions_have_names_where_they_begin(void **state)
 	assert_int_equal(seam_symbols_names(symbols,
 			module_of(symbols, "good"), &names), 0);
 	assert_int_equal(named.n, 0);
-	assert_non_null(seam_symbols_lost(symbols, module_of(symbols, "good")));
+	assert_non_null(lost(symbols, module_of(symbols, "good")));
 	assert_int_equal(seam_symbols_names(symbols,
 			module_of(symbols, "other"), &names), 0);
 	assert_string_equal(named.text[1500], "work");
@@ -332,7 +350,7 @@ static const struct seam_code_block block = {
 };
 
 /* A file is opened again for those without a name, amid an answer. */
-static void expected_places_come_with_the_first(void **state)
+UNIT_TEST(expected_places_come_with_the_first)
 {
 	struct seam_symbols *a = begin();
 	struct here here;
@@ -348,12 +366,12 @@ static void expected_places_come_with_the_first(void **state)
 	assert_string_equal(x[0].function, "main");
 	for (uint64_t pos = 0; pos < N; pos++)
 		assert_resolves_alike(a, in_a, b, pos);
-	assert_null(seam_symbols_lost(a, in_a));
+	assert_null(lost(a, in_a));
 	seam_elf_module_fini(b);
 	seam_symbols_free(a);
 }
 
-static void instructions_are_those_of_decoding_them_here(void **state)
+UNIT_TEST(instructions_are_those_of_decoding_them_here)
 {
 	struct seam_symbols *a = begin();
 	struct seam_code_block code = block;
@@ -377,7 +395,7 @@ static void instructions_are_those_of_decoding_them_here(void **state)
 	seam_symbols_free(a);
 }
 
-static void a_kernels_code_is_read(void **state)
+UNIT_TEST(a_kernels_code_is_read)
 {
 	static const uint8_t id[] = { 0x12, 0x34, 0x56, 0x78 };
 	const char *root = build_path("k");
@@ -475,7 +493,7 @@ static void hand_over_a_pipe(void)
 	_exit(0);
 }
 
-static void a_reader_can_hand_over_files_alone(void **state)
+UNIT_TEST(a_reader_can_hand_over_files_alone)
 {
 	struct seam_symbols *symbols = begin();
 	struct seam_module_file file;
@@ -485,7 +503,6 @@ static void a_reader_can_hand_over_files_alone(void **state)
 	evil = hand_over_a_pipe;
 	kill(child(), SIGKILL);
 	module_of(symbols, "none");
-	seam_symbols_problem(symbols, 0);
 	good = module_of(symbols, "good");
 	assert_int_equal(seam_symbols_open(symbols, 0, false, &file, &err),
 			 -EIO);		/* whose reader was killed */
@@ -495,7 +512,7 @@ static void a_reader_can_hand_over_files_alone(void **state)
 	bad = module_of(symbols, "evil");
 	assert_int_equal(seam_symbols_open(symbols, bad, false, &file, &err),
 			 -EIO);
-	assert_string_equal(seam_symbols_lost(symbols, bad),
+	assert_string_equal(lost(symbols, bad),
 			    "the process that read it sent an invalid reply");
 	assert_int_equal(seam_symbols_open(symbols, bad, false, &file, &err),
 			 -EIO);
@@ -505,7 +522,7 @@ static void a_reader_can_hand_over_files_alone(void **state)
 }
 
 /* Before, between and after other files. */
-static void a_file_that_kills_its_reader_costs_its_own_names_only(void **state)
+UNIT_TEST(a_file_that_kills_its_reader_costs_its_own_names_only)
 {
 	seam_sandbox_cpu_s = 1;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(deaths); i++) {
@@ -522,12 +539,12 @@ static void a_file_that_kills_its_reader_costs_its_own_names_only(void **state)
 		m = module_of(symbols, "evil");
 		ask_all(symbols, m, &n_named, &n_inlined);
 		assert_int_equal(n_inlined, 0);
-		assert_non_null(seam_symbols_lost(symbols, m));
-		if (!strstr(seam_symbols_lost(symbols, m), deaths[i].why))
+		assert_non_null(lost(symbols, m));
+		if (!strstr(lost(symbols, m), deaths[i].why))
 			fail_msg("%s: %s", deaths[i].why,
-				 seam_symbols_lost(symbols, m));
-		assert_string_equal(seam_symbols_problem(symbols, m),
-				    seam_symbols_lost(symbols, m));
+				 lost(symbols, m));
+		assert_string_equal(problem(symbols, m),
+				    lost(symbols, m));
 		assert_reads(symbols, "good");
 		assert_reads(symbols, "other");
 		seam_symbols_free(symbols);
@@ -536,7 +553,7 @@ static void a_file_that_kills_its_reader_costs_its_own_names_only(void **state)
 	seam_sandbox_cpu_s = 60;
 }
 
-static void code_that_kills_its_decoder_costs_its_listing_only(void **state)
+UNIT_TEST(code_that_kills_its_decoder_costs_its_listing_only)
 {
 	struct seam_symbols *symbols = begin();
 	struct listing listing = { 0 };
@@ -573,7 +590,7 @@ static int read_map(struct seam_symbols *symbols, const char *name,
 	return r;
 }
 
-static void a_map_that_kills_its_reader_is_an_error(void **state)
+UNIT_TEST(a_map_that_kills_its_reader_is_an_error)
 {
 	struct seam_symbols *symbols = begin();
 	struct seam_err err = { 0 };
@@ -598,7 +615,7 @@ static void a_map_that_kills_its_reader_is_an_error(void **state)
 	seam_symbols_free(symbols);
 }
 
-static void a_map_that_was_found_is_no_link_and_not_too_large(void **state)
+UNIT_TEST(a_map_that_was_found_is_no_link_and_not_too_large)
 {
 	struct seam_symbols *symbols = begin();
 	struct seam_xray_map map;
@@ -615,7 +632,7 @@ static void a_map_that_was_found_is_no_link_and_not_too_large(void **state)
 	seam_symbols_free(symbols);
 }
 
-static void a_reader_that_is_killed_is_replaced_at_any_point(void **state)
+UNIT_TEST(a_reader_that_is_killed_is_replaced_at_any_point)
 {
 	enum { K = 24 };
 
@@ -635,9 +652,9 @@ static void a_reader_that_is_killed_is_replaced_at_any_point(void **state)
 		}
 		assert_int_not_equal(first, child());
 		/* one of the two was being asked about */
-		assert_true(!seam_symbols_lost(symbols, good) ||
-			    !seam_symbols_lost(symbols, other));
-		ask_all(symbols, seam_symbols_lost(symbols, good) ? other :
+		assert_true(!lost(symbols, good) ||
+			    !lost(symbols, other));
+		ask_all(symbols, lost(symbols, good) ? other :
 			good, &n_named, &n_inlined);
 		assert_true(n_named > 50);
 		assert_true(n_inlined > 0);
@@ -684,7 +701,7 @@ static uid_t user_of(pid_t pid)
 	return uid;
 }
 
-static void a_reader_can_open_and_execute_nothing(void **state)
+UNIT_TEST(a_reader_can_open_and_execute_nothing)
 {
 	struct seam_sandbox sandbox;
 	struct seam_message answer;
@@ -704,58 +721,43 @@ static void a_reader_can_open_and_execute_nothing(void **state)
 	seam_sandbox_end(&sandbox, NULL, 0);
 }
 
-static void start_a_program(struct seam_ipc *ipc, void *context)
-{
-	pid_t pid = fork();
+enum { N_MORE = 4 };
 
-	seam_ipc_put_u32(ipc, pid >= 0);
-	seam_ipc_send(ipc, 1, -1);
+struct attempt {
+	int number;
+	pid_t parent;
+};
+
+static bool succeeds(const struct attempt *a)
+{
+	switch (a->number) {
+	case 0: return fork() >= 0;
+	case 1: return socket(AF_INET, SOCK_STREAM, 0) >= 0;
+	case 2: return kill(a->parent, 0) == 0;
+	/* the one signal that is allowed is a thread's own */
+	default: return !syscall(SYS_tgkill, a->parent, a->parent, 0);
+	}
 }
 
-static void connect_out(struct seam_ipc *ipc, void *context)
+static void try_one(struct seam_ipc *ipc, void *attempt)
 {
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	seam_ipc_put_u32(ipc, fd >= 0);
-	seam_ipc_send(ipc, 1, -1);
-}
-
-static void kill_its_parent(struct seam_ipc *ipc, void *context)
-{
-	int r = kill(*(pid_t *)context, 0);
-
-	seam_ipc_put_u32(ipc, r == 0);
-	seam_ipc_send(ipc, 1, -1);
-}
-
-/* The one signal that is allowed is a thread's own. */
-static void signal_its_parent(struct seam_ipc *ipc, void *context)
-{
-	pid_t parent = *(pid_t *)context;
-	long r = syscall(SYS_tgkill, parent, parent, 0);
-
-	seam_ipc_put_u32(ipc, r == 0);
+	seam_ipc_put_u32(ipc, succeeds(attempt));
 	seam_ipc_send(ipc, 1, -1);
 }
 
 /* It ends, or (where a sanitizer needs the process) is refused. */
-static void a_reader_that_tries_more_ends(void **state)
+UNIT_TEST(a_reader_that_tries_more_ends)
 {
-	seam_sandbox_work *const works[] = {
-		start_a_program, connect_out, kill_its_parent,
-		signal_its_parent,
-	};
-	pid_t self = getpid();
-
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(works); i++) {
+	for (int i = 0; i < N_MORE; i++) {
+		struct attempt attempt = { i, getpid() };
 		struct seam_sandbox sandbox;
 		struct seam_message answer;
 		struct seam_err err = { 0 };
 		char why[100];
 		int r = 0;
 
-		assert_int_equal(seam_sandbox_start(&sandbox, works[i], &self,
-						    &err), 0);
+		assert_int_equal(seam_sandbox_start(&sandbox, try_one,
+						    &attempt, &err), 0);
 		if (!(sandbox.refused & SEAM_SANDBOX_SECCOMP)) {
 			r = seam_ipc_receive(&sandbox.ipc, &answer);
 			assert_int_equal(r, SEAM_IS_SANITIZED ? 0 : -EPIPE);
@@ -786,7 +788,7 @@ _Noreturn static void write_byte_by_byte(int fd)
 	_exit(0);
 }
 
-static void a_message_that_comes_byte_by_byte_is_given_up(void **state)
+UNIT_TEST(a_message_that_comes_byte_by_byte_is_given_up)
 {
 	const struct timeval second = { .tv_sec = 1 };
 	struct seam_ipc ipc = { 0 };
@@ -812,29 +814,4 @@ static void a_message_that_comes_byte_by_byte_is_given_up(void **state)
 	assert_int_equal(waitpid(writer, &status, 0), writer);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(answers_are_those_of_reading_it_here),
-		cmocka_unit_test(expected_places_come_with_the_first),
-		cmocka_unit_test(instructions_are_those_of_decoding_them_here),
-		cmocka_unit_test(a_kernels_code_is_read),
-		cmocka_unit_test(functions_have_names_where_they_begin),
-		cmocka_unit_test(
-			code_that_kills_its_decoder_costs_its_listing_only),
-		cmocka_unit_test(a_map_that_kills_its_reader_is_an_error),
-		cmocka_unit_test(
-			a_map_that_was_found_is_no_link_and_not_too_large),
-		cmocka_unit_test(a_reader_can_hand_over_files_alone),
-		cmocka_unit_test(
-			a_file_that_kills_its_reader_costs_its_own_names_only),
-		cmocka_unit_test(
-			a_reader_that_is_killed_is_replaced_at_any_point),
-		cmocka_unit_test(a_reader_can_open_and_execute_nothing),
-		cmocka_unit_test(a_reader_that_tries_more_ends),
-		cmocka_unit_test(a_message_that_comes_byte_by_byte_is_given_up),
-	};
-
-	return cmocka_run_group_tests_name("sandbox", tests, enter,
-					   build_leave);
-}
+UNIT_MAIN(enter, build_leave, NULL, NULL)

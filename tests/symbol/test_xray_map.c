@@ -106,7 +106,7 @@ static void assert_is_ours(const struct seam_xray_map *map)
 	assert_null(name_of(map, 7));
 }
 
-static void reads_every_version_from_a_pie(void **state)
+UNIT_TEST(reads_every_version_from_a_pie)
 {
 	struct seam_symbols *symbols = seam_symbols_new(
 		&(struct seam_symbols_options) { 0 });
@@ -143,57 +143,58 @@ static size_t find_section(const uint8_t *data, size_t size)
 	return at;
 }
 
+/* This program, to be changed. */
+static struct seam_bytes copy_self(uint8_t **copy)
+{
+	struct seam_file file;
+	size_t size;
+
+	assert_int_equal(seam_file_open(&file, "/proc/self/exe", NULL), 0);
+	size = file.bytes.size;
+	*copy = malloc(size);
+	assert_non_null(*copy);
+	memcpy(*copy, file.bytes.data, size);
+	seam_file_close(&file);
+	return (struct seam_bytes) { *copy, size };
+}
+
 /* A linker may leave zeroes where a relocation will write; lld does. */
-static void takes_absolute_addresses_from_the_relocations(void **state)
+UNIT_TEST(takes_absolute_addresses_from_the_relocations)
 {
 	struct seam_xray_map map;
-	struct seam_file file;
 	uint8_t *copy;
+	struct seam_bytes file = copy_self(&copy);
 	size_t at;
 
 	elf_version(EV_CURRENT);
-	assert_int_equal(seam_file_open(&file, "/proc/self/exe", NULL), 0);
-	copy = malloc(file.bytes.size);
-	assert_non_null(copy);
-	memcpy(copy, file.bytes.data, file.bytes.size);
-	at = find_section(copy, file.bytes.size);
+	at = find_section(copy, file.size);
 	assert_true(at > 0);
 	for (size_t entry = 0; entry < 4; entry++)
 		memset(copy + at + 32 * entry, 0, 16);
-	assert_int_equal(seam_xray_map_read(&map, (struct seam_bytes) {
-			copy, file.bytes.size }, NULL), 0);
+	assert_int_equal(seam_xray_map_read(&map, file, NULL), 0);
 	assert_is_ours(&map);
 	seam_xray_map_fini(&map);
 	((Elf64_Ehdr *)copy)->e_type = ET_REL;
-	assert_int_equal(seam_xray_map_read(&map, (struct seam_bytes) {
-			copy, file.bytes.size }, NULL), -ENOTSUP);
+	assert_int_equal(seam_xray_map_read(&map, file, NULL), -ENOTSUP);
 	free(copy);
-	seam_file_close(&file);
 }
 
 /* Damage anywhere in the first 64 KiB and in the map: refused, or read. */
-static void survives_damage_everywhere(void **state)
+UNIT_TEST(survives_damage_everywhere)
 {
 	struct seam_err err = { 0 };
 	struct seam_xray_map map;
-	struct seam_file file;
 	uint8_t *copy;
-	size_t step;
+	struct seam_bytes file = copy_self(&copy);
+	size_t step = file.size / 400 + 1;
 
-	assert_int_equal(seam_file_open(&file, "/proc/self/exe", NULL), 0);
-	copy = malloc(file.bytes.size);
-	assert_non_null(copy);
-	memcpy(copy, file.bytes.data, file.bytes.size);
-	step = file.bytes.size / 400 + 1;
-	for (size_t i = 0; i < file.bytes.size; i += i < 64 ? 1 : step) {
+	for (size_t i = 0; i < file.size; i += i < 64 ? 1 : step) {
 		copy[i] ^= 0xff;
-		if (seam_xray_map_read(&map, (struct seam_bytes) {
-				copy, file.bytes.size }, &err) == 0)
+		if (seam_xray_map_read(&map, file, &err) == 0)
 			seam_xray_map_fini(&map);
 		copy[i] ^= 0xff;
 	}
 	free(copy);
-	seam_file_close(&file);
 }
 
 static int read_text(struct seam_xray_map *map, const char *text,
@@ -203,7 +204,7 @@ static int read_text(struct seam_xray_map *map, const char *text,
 		(const uint8_t *)text, strlen(text) }, err);
 }
 
-static void reads_the_yaml_of_llvm_xray(void **state)
+UNIT_TEST(reads_the_yaml_of_llvm_xray)
 {
 	struct seam_xray_map map;
 
@@ -232,7 +233,7 @@ static const char *text_of(const struct seam_xray_map *map, uint32_t string)
 }
 
 /* A comment that is none of ours names no binary. */
-static void functions_are_of_the_binary_named_before_their_id(void **state)
+UNIT_TEST(functions_are_of_the_binary_named_before_their_id)
 {
 	static const char *const want[][2] = {
 		{ "-", "-" }, { "/a \"b\"", "00ff12" }, { "/lib/c", "-" },
@@ -262,7 +263,7 @@ static void functions_are_of_the_binary_named_before_their_id(void **state)
 	seam_xray_map_fini(&map);
 }
 
-static void refuses_what_is_no_map_and_reports_why(void **state)
+UNIT_TEST(refuses_what_is_no_map_and_reports_why)
 {
 	static const struct {
 		const char *text;
@@ -297,7 +298,7 @@ static void refuses_what_is_no_map_and_reports_why(void **state)
 	}
 }
 
-static void yaml_cut_anywhere_is_read_or_refused(void **state)
+UNIT_TEST(yaml_cut_anywhere_is_read_or_refused)
 {
 	static const char text[] =
 		"- { id: 7, function: 0x21D70, kind: function-enter }\n"
@@ -318,7 +319,7 @@ static void yaml_cut_anywhere_is_read_or_refused(void **state)
 }
 
 /* A failure without a cause is a success to the parent of a sandbox. */
-static void yaml_without_memory_is_refused_with_a_cause(void **state)
+UNIT_TEST(yaml_without_memory_is_refused_with_a_cause)
 {
 	static const char text[] = "- { id: 1, function: 0x10, "
 		"kind: function-enter, function-name: f }\n";
@@ -341,19 +342,4 @@ static void yaml_without_memory_is_refused_with_a_cause(void **state)
 	seam_xray_map_fini(&map);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_every_version_from_a_pie),
-		cmocka_unit_test(takes_absolute_addresses_from_the_relocations),
-		cmocka_unit_test(survives_damage_everywhere),
-		cmocka_unit_test(reads_the_yaml_of_llvm_xray),
-		cmocka_unit_test(
-			functions_are_of_the_binary_named_before_their_id),
-		cmocka_unit_test(refuses_what_is_no_map_and_reports_why),
-		cmocka_unit_test(yaml_cut_anywhere_is_read_or_refused),
-		cmocka_unit_test(yaml_without_memory_is_refused_with_a_cause),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

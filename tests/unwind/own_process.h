@@ -7,19 +7,16 @@
 #include "unwind/walk/walk.h"
 
 #include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <ucontext.h>
 
-#include <cmocka.h>
-
 #include "elf_frames.h"
+#include "unit.h"
 
 enum { MAX_FRAMES = 4096, MAX_MODULES = 16 };
 
 static struct module {
 	uint64_t bias, start, end;
-	struct elf_frames file;
+	struct seam_cfi_file file;
 	struct seam_unwind_table table;
 } modules[MAX_MODULES];
 static size_t n_modules;
@@ -32,7 +29,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *context)
 
 	(void)size;
 	(void)context;
-	if (n_modules == MAX_MODULES || !elf_frames_open(&m->file, path))
+	if (n_modules == MAX_MODULES || !open_frames(&m->file, path))
 		return 0;	/* the vdso */
 	m->bias = info->dlpi_addr;
 	m->start = UINT64_MAX;
@@ -46,7 +43,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *context)
 		if (m->bias + p->p_vaddr + p->p_memsz > m->end)
 			m->end = m->bias + p->p_vaddr + p->p_memsz;
 	}
-	assert_int_equal(seam_unwind_table_build(&m->table, &m->file.frame,
+	assert_int_equal(seam_unwind_table_build(&m->table, &m->file.eh,
 						 NULL), 0);
 	n_modules++;
 	return 0;
@@ -64,7 +61,7 @@ static inline int unload_modules(void **state)
 	(void)state;
 	for (size_t i = 0; i < n_modules; i++) {
 		seam_unwind_table_fini(&modules[i].table);
-		elf_frames_close(&modules[i].file);
+		seam_cfi_file_close(&modules[i].file);
 	}
 	return 0;
 }

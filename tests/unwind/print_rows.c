@@ -78,14 +78,14 @@ static int print_row(void *context, uint64_t start,
 int main(int argc, char **argv)
 {
 	struct seam_eh_fde fde = { 0 };
-	struct elf_frames file;
+	struct seam_cfi_file file;
 	size_t offset = 0, next;
 	int r;
 
-	if (argc != 2 || !elf_frames_open(&file, argv[1]) ||
-	    seam_unwind_table_build(&table, &file.frame, NULL) < 0)
+	if (argc != 2 || !open_frames(&file, argv[1]) ||
+	    seam_unwind_table_build(&table, &file.eh, NULL) < 0)
 		return 2;
-	frame = &file.frame;
+	frame = &file.eh;
 	while ((r = seam_eh_frame_entry(frame, offset, &fde, &next)) >= 0) {
 		offset = next;
 		if (r == 0)
@@ -96,8 +96,8 @@ int main(int argc, char **argv)
 			return 1;
 	}
 	printf("# %zu rows, %zu rules for %zu bytes of .eh_frame\n", table.n,
-	       table.rules.rules.n, file.frame.entries.size);
+	       table.rules.rules.n, file.eh.entries.size);
 	seam_unwind_table_fini(&table);
-	elf_frames_close(&file);
+	seam_cfi_file_close(&file);
 	return 0;
 }

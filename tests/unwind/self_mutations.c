@@ -9,14 +9,7 @@
  * stack are not readable.
  * Prints TAP.
  */
-#include "unwind/in_process/self_readers.h"
-#include "unwind/in_process/self_scan.h"
-#include "unwind/in_process/self_table.h"
-
-#include <pthread.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "unwind/in_process/self_images.c"
 
 #include "self_stacks.h"
 
@@ -150,7 +143,7 @@ static void walk_as_it_is(const ucontext_t *context)
 enum { MAX_IMAGES = 64 };
 
 static struct changeable {
-	struct seam_self_frame copy;
+	struct frame_copy copy;
 	uint64_t start;
 } images[MAX_IMAGES];
 static size_t n_images;
@@ -164,30 +157,29 @@ static void copy_frames(void)
 		struct changeable *image = &images[n_images];
 		size_t size;
 
-		if (!seam_self_scan_code(&loaded->list[i], &image->start,
-					 &end) ||
-		    seam_self_scan_frame(&loaded->list[i], &image->copy) < 0)
+		if (!find_code(&loaded->list[i], &image->start, &end) ||
+		    copy_frame(&loaded->list[i], &image->copy) < 0)
 			continue;
 		size = image->copy.frame.entries.size;
 		if (size && size <= MAX_CHANGED_FRAME)
 			n_images++;
 		else
-			seam_self_frame_fini(&image->copy);
+			free_frame(&image->copy);
 	}
 	seam_loaded_images_free(loaded);
 }
 
-static struct seam_self_table *compile_changed(const struct changeable *image)
+static struct table_pages *compile_changed(const struct changeable *image)
 {
 	struct seam_eh_frame frame = image->copy.frame;
 	uint8_t *bytes = malloc(frame.entries.size);
-	struct seam_self_table *table;
+	struct table_pages *table;
 
 	memcpy(bytes, frame.entries.data, frame.entries.size);
 	for (uint64_t n = 1 + below(64); n > 0; n--)
 		bytes[below(frame.entries.size)] = (uint8_t)next_random();
 	frame.entries.data = bytes;
-	table = seam_self_table_new(&frame, 0);
+	table = make_table(&frame, 0);
 	free(bytes);
 	return table;
 }
@@ -195,7 +187,7 @@ static struct seam_self_table *compile_changed(const struct changeable *image)
 /* The images as they are, but for one that has @table. */
 static void use_table(struct seam_self_images *used,
 		      const struct changeable *image,
-		      const struct seam_self_table *table)
+		      const struct table_pages *table)
 {
 	for (size_t i = 0; i < used->n; i++)
 		if (used->list[i].start == image->start)
@@ -206,7 +198,7 @@ static void walk_by_changed_rules(const ucontext_t *context)
 {
 	const struct seam_self_images *real = atomic_load(&seam_self_current);
 	const struct changeable *image = &images[below(n_images)];
-	struct seam_self_table *table = compile_changed(image);
+	struct table_pages *table = compile_changed(image);
 	struct seam_self_images *changed = malloc(real->n_pages_bytes);
 
 	memcpy(changed, real, real->n_pages_bytes);
@@ -219,7 +211,7 @@ static void walk_by_changed_rules(const ucontext_t *context)
 	atomic_store(&seam_self_current, real);
 	free(changed);
 	if (table)
-		seam_self_table_free(table);
+		free_table(table);
 }
 
 /* --- the walks --- */
@@ -338,6 +330,6 @@ int main(int argc, char **argv)
 	run(2, "a walk by changed rules ends, in loaded code");
 	has_failed |= n_failed > 0;
 	for (size_t i = 0; i < n_images; i++)
-		seam_self_frame_fini(&images[i].copy);
+		free_frame(&images[i].copy);
 	return has_failed || seam_self_fini() < 0;
 }

@@ -6,7 +6,7 @@
  * of CPython's and V8's, becomes rules that hold for its code and lead to the
  * return address at its first instruction.
  */
-#include "unwind/compile/function_rows.h"
+#include "unwind/compile/cfi_rows.h"
 
 #include <errno.h>
 
@@ -51,7 +51,7 @@ static struct seam_eh_frame frame_of(const uint8_t *entries, size_t size)
 	};
 }
 
-static void rules_hold_for_the_code_wherever_it_is(void **state)
+UNIT_TEST(rules_hold_for_the_code_wherever_it_is)
 {
 	struct seam_unwind_code_rows rows = { 0 };
 	uint8_t entries[128];
@@ -85,7 +85,7 @@ static void rules_hold_for_the_code_wherever_it_is(void **state)
 	seam_unwind_code_rows_fini(&rows);
 }
 
-static void rules_for_other_code_are_refused(void **state)
+UNIT_TEST(rules_for_other_code_are_refused)
 {
 	struct seam_unwind_code_rows rows = { 0 };
 	uint8_t entries[128];
@@ -137,7 +137,7 @@ static size_t no_code(void *context, uint64_t addr, uint8_t *bytes)
 	return 0;
 }
 
-static void a_walk_prefers_them_to_the_frame_pointer(void **state)
+UNIT_TEST(a_walk_prefers_them_to_the_frame_pointer)
 {
 	const uint64_t stack_addr = 0x1000;
 	/* rbp of the caller; return addresses, the last out of the code */
@@ -241,7 +241,7 @@ static void check_dump(const struct jit_corpus_dump *dump,
 	seam_unwind_code_rows_fini(&rows);
 }
 
-static void each_record_of_the_corpus_has_rules_for_its_code(void **state)
+UNIT_TEST(each_record_of_the_corpus_has_rules_for_its_code)
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(jit_corpus_dumps); i++) {
 		struct seam_file file;
@@ -254,15 +254,4 @@ static void each_record_of_the_corpus_has_rules_for_its_code(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rules_hold_for_the_code_wherever_it_is),
-		cmocka_unit_test(rules_for_other_code_are_refused),
-		cmocka_unit_test(a_walk_prefers_them_to_the_frame_pointer),
-		cmocka_unit_test(
-			each_record_of_the_corpus_has_rules_for_its_code),
-	};
-
-	return cmocka_run_group_tests_name("code_rows", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

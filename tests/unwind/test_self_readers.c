@@ -15,7 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "unwind/in_process/self_fork.h"
 #include "unit.h"
 
 #include "self_stacks.h"
@@ -84,7 +83,7 @@ static void look(void)
 
 /* --- one walk in another --- */
 
-static void a_walk_holds_what_it_uses(void **state)
+UNIT_TEST(a_walk_holds_what_it_uses)
 {
 	was_quiet = true;
 	walk_and(look);
@@ -99,7 +98,7 @@ static void walk_again(void)
 	look();
 }
 
-static void a_walk_in_a_walk_leaves_the_outer_its_hold(void **state)
+UNIT_TEST(a_walk_in_a_walk_leaves_the_outer_its_hold)
 {
 	n_walks = 0;
 	was_quiet = true;
@@ -123,7 +122,7 @@ static void leave_walk(void)
 }
 
 /* The walk below a frame that was left; on either stack of the thread. */
-static void a_walk_that_was_left_ends_with_the_next(void **state)
+UNIT_TEST(a_walk_that_was_left_ends_with_the_next)
 {
 	const size_t size = 64 << 10;
 	stack_t other = { .ss_sp = malloc(size), .ss_size = size };
@@ -159,7 +158,7 @@ static void *walk_and_end(void *tid)
 	return NULL;
 }
 
-static void a_thread_that_died_in_a_walk_holds_nothing(void **state)
+UNIT_TEST(a_thread_that_died_in_a_walk_holds_nothing)
 {
 	pthread_t thread;
 	long tid;
@@ -207,7 +206,7 @@ static int refresh_in_child(void)
 	return last_end == SEAM_UNWIND_ROOT && !was_quiet ? 0 : 5;
 }
 
-static void a_child_is_free_of_its_parents_threads(void **state)
+UNIT_TEST(a_child_is_free_of_its_parents_threads)
 {
 	pthread_t thread;
 	int status;
@@ -248,14 +247,22 @@ static int hold_lock(struct dl_phdr_info *info, size_t size, void *context)
 static void *be_in_loader(void *unused)
 {
 	(void)unused;
-	seam_self_loader_enter();
-	dl_iterate_phdr(hold_lock, NULL);
-	seam_self_loader_leave();
+	seam_self_loader_list(hold_lock, NULL);
 	return NULL;
 }
 
+static int fork_there(struct dl_phdr_info *info, size_t size, void *child)
+{
+	(void)info;
+	(void)size;
+	*(pid_t *)child = fork();
+	if (*(pid_t *)child == 0)
+		_exit(0);
+	return 1;
+}
+
 /* The child would wait for it in its first dlopen(), for ever. */
-static void a_fork_does_not_copy_a_lock_of_the_loader(void **state)
+UNIT_TEST(a_fork_does_not_copy_a_lock_of_the_loader)
 {
 	pthread_t thread;
 	int status;
@@ -275,16 +282,12 @@ static void a_fork_does_not_copy_a_lock_of_the_loader(void **state)
 	assert_int_equal(status, 0);
 	pthread_join(thread, NULL);
 	/* a fork in the owner's own thread waits for nothing */
-	seam_self_loader_enter();
-	child = fork();
-	if (child == 0)
-		_exit(0);
-	seam_self_loader_leave();
+	seam_self_loader_list(fork_there, &child);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 }
 
-static void more_threads_than_slots_have_their_program_counter(void **state)
+UNIT_TEST(more_threads_than_slots_have_their_program_counter)
 {
 	struct seam_self_process *process = atomic_load(&seam_self_process);
 	struct seam_self_slot *own = seam_self_thread.slot;
@@ -326,7 +329,7 @@ static void *walk_once(void *unused)
 }
 
 /* More than there are slots, where no library is ever loaded. */
-static void threads_that_come_and_go_have_slots(void **state)
+UNIT_TEST(threads_that_come_and_go_have_slots)
 {
 	struct seam_self_process *process = atomic_load(&seam_self_process);
 	size_t n_used = 0;
@@ -356,7 +359,7 @@ static void remove_and_free(void)
 	could_free = seam_self_fini() == 0;
 }
 
-static void nothing_in_use_is_removed(void **state)
+UNIT_TEST(nothing_in_use_is_removed)
 {
 	static struct seam_self_adapter more[SEAM_SELF_MAX_ADAPTERS];
 	int i = 0;
@@ -389,7 +392,7 @@ static void nothing_in_use_is_removed(void **state)
  * A thread that stops in a walk: what it may have is bounded, then there is
  * no refresh until it goes on.
  */
-static void a_stopped_walk_bounds_what_is_held(void **state)
+UNIT_TEST(a_stopped_walk_bounds_what_is_held)
 {
 	pthread_t thread;
 	int r = 0, n = 0;
@@ -420,19 +423,6 @@ static void a_stopped_walk_bounds_what_is_held(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_walk_holds_what_it_uses),
-		cmocka_unit_test(a_walk_in_a_walk_leaves_the_outer_its_hold),
-		cmocka_unit_test(a_walk_that_was_left_ends_with_the_next),
-		cmocka_unit_test(a_thread_that_died_in_a_walk_holds_nothing),
-		cmocka_unit_test(a_child_is_free_of_its_parents_threads),
-		cmocka_unit_test(a_fork_does_not_copy_a_lock_of_the_loader),
-		cmocka_unit_test(
-			more_threads_than_slots_have_their_program_counter),
-		cmocka_unit_test(threads_that_come_and_go_have_slots),
-		cmocka_unit_test(nothing_in_use_is_removed),
-		cmocka_unit_test(a_stopped_walk_bounds_what_is_held),
-	};
 	int r;
 
 	if (argc < 2 || seam_self_init() < 0 ||
@@ -440,6 +430,6 @@ int main(int argc, char **argv)
 		return 2;
 	library_path = argv[1];
 	use_handler(0);
-	r = cmocka_run_group_tests_name("self_readers", tests, NULL, NULL);
+	r = unit_run(NULL, NULL, NULL, NULL);
 	return r ? r : -seam_self_fini();
 }

@@ -78,7 +78,7 @@ __attribute__((noinline)) static void deep(int n, void (*callee)(void))
 
 /* --- stacks of all kinds --- */
 
-static void a_handler_has_the_stack_that_libgcc_has(void **state)
+UNIT_TEST(a_handler_has_the_stack_that_libgcc_has)
 {
 	handle(SIGUSR1, 0);
 	deep(300, walk_here);
@@ -87,7 +87,7 @@ static void a_handler_has_the_stack_that_libgcc_has(void **state)
 		assert_int_equal(frames[i].quality, SEAM_UNWIND_BY_CFI);
 }
 
-static void no_more_frames_than_asked_for(void **state)
+UNIT_TEST(no_more_frames_than_asked_for)
 {
 	stack.max = 7;
 	deep(20, walk_here);
@@ -137,7 +137,7 @@ static void work_under_a_timer(void)
 	setitimer(ITIMER_PROF, &none, NULL);
 }
 
-static void at_any_instruction_of_libc(void **state)
+UNIT_TEST(at_any_instruction_of_libc)
 {
 	work_under_a_timer();
 	assert_int_equal(n_roots, n_walks);
@@ -154,7 +154,7 @@ static void raise_in_handler(int signal, siginfo_t *info, void *context)
 }
 
 /* The handler on the alternate stack interrupts code on either stack. */
-static void an_alternate_stack_leads_to_the_other_one(void **state)
+UNIT_TEST(an_alternate_stack_leads_to_the_other_one)
 {
 	const size_t size = 128 << 10;
 	struct sigaction action = { .sa_flags = SA_SIGINFO | SA_ONSTACK };
@@ -176,7 +176,7 @@ static void an_alternate_stack_leads_to_the_other_one(void **state)
 	free(other.ss_sp);
 }
 
-static void errno_is_what_it_was(void **state)
+UNIT_TEST(errno_is_what_it_was)
 {
 	errno = 4711;
 	deep(3, walk_here);
@@ -204,7 +204,7 @@ static void expect_thread(const pthread_attr_t *attr, bool is_begun)
 	expect_equal(40);
 }
 
-static void threads_announced_or_not_have_their_stacks(void **state)
+UNIT_TEST(threads_announced_or_not_have_their_stacks)
 {
 	const size_t size = 1 << 20;
 	void *own = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -231,7 +231,7 @@ static void run_coroutine(void)
 }
 
 /* A stack that no thread library knows, with nothing mapped around it. */
-static void a_coroutine_has_its_own_stack(void **state)
+UNIT_TEST(a_coroutine_has_its_own_stack)
 {
 	const size_t page = SEAM_SELF_PAGE, size = 64 << 10;
 	uint8_t *pages = mmap(NULL, size + 2 * page, PROT_NONE,
@@ -268,7 +268,7 @@ static struct library load_library(const char *path)
 	return library;
 }
 
-static void a_library_is_known_from_the_refresh_on(void **state)
+UNIT_TEST(a_library_is_known_from_the_refresh_on)
 {
 	struct library library;
 	uint64_t n_unmapped;
@@ -303,7 +303,7 @@ static void refresh_twice(void)
 	assert_int_equal(seam_self_refresh(), 0);
 }
 
-static void a_library_loaded_again_has_its_table_still(void **state)
+UNIT_TEST(a_library_loaded_again_has_its_table_still)
 {
 	size_t size;
 
@@ -328,7 +328,7 @@ static void a_library_loaded_again_has_its_table_still(void **state)
 }
 
 /* Unloaded and loaded between two refreshes, where the first one was. */
-static void another_library_at_the_same_address_has_its_own_table(void **state)
+UNIT_TEST(another_library_at_the_same_address_has_its_own_table)
 {
 	struct library library = load_library(library_path), other;
 
@@ -353,7 +353,7 @@ static size_t frame_by(uint8_t quality)
 	return SIZE_MAX;
 }
 
-static void a_library_without_cfi_is_left_by_its_frame_pointer(void **state)
+UNIT_TEST(a_library_without_cfi_is_left_by_its_frame_pointer)
 {
 	struct library library = load_library(plain_path);
 
@@ -390,7 +390,7 @@ step_jit(void *context, const struct seam_unwind_memory *memory,
 	return SEAM_UNWIND_CALLER;
 }
 
-static void an_adapter_leads_through_its_own_code(void **state)
+UNIT_TEST(an_adapter_leads_through_its_own_code)
 {
 	/* push rbp; xor ebp, ebp; call rdi; pop rbp; ret */
 	static const char code[] = "\x55\x31\xed\xff\xd7\x5d\xc3";
@@ -432,7 +432,7 @@ step_nothing(void *context, const struct seam_unwind_memory *memory,
 	return SEAM_UNWIND_WITHOUT_CFI;
 }
 
-static void an_adapter_may_leave_frames_to_the_frame_pointer(void **state)
+UNIT_TEST(an_adapter_may_leave_frames_to_the_frame_pointer)
 {
 	/* push rbp; mov rbp, rsp; call rdi (then: rsi); pop rbp; ret */
 	static const char outer[] = "\x55\x48\x89\xe5\xff\xd7\x5d\xc3";
@@ -471,7 +471,7 @@ static void expect_word(struct seam_self_memory *memory, const uint8_t *at)
 	assert_memory_equal(&word, at, sizeof(word));
 }
 
-static void what_is_mapped_can_be_read_up_to_its_edges(void **state)
+UNIT_TEST(what_is_mapped_can_be_read_up_to_its_edges)
 {
 	const size_t page = SEAM_SELF_PAGE;
 	uint8_t *pages = mmap(NULL, 4 * page, PROT_NONE,
@@ -518,7 +518,7 @@ void on_library_load(void)
 	n_constructor_frames = stack.n;
 }
 
-static void a_constructor_at_the_start_has_a_root(void **state)
+UNIT_TEST(a_constructor_at_the_start_has_a_root)
 {
 	assert_int_equal(constructor_end, SEAM_UNWIND_ROOT);
 	assert_true(n_constructor_frames > 4);
@@ -528,26 +528,6 @@ static void a_constructor_at_the_start_has_a_root(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_constructor_at_the_start_has_a_root),
-		cmocka_unit_test(a_handler_has_the_stack_that_libgcc_has),
-		cmocka_unit_test(no_more_frames_than_asked_for),
-		cmocka_unit_test(at_any_instruction_of_libc),
-		cmocka_unit_test(an_alternate_stack_leads_to_the_other_one),
-		cmocka_unit_test(errno_is_what_it_was),
-		cmocka_unit_test(threads_announced_or_not_have_their_stacks),
-		cmocka_unit_test(a_coroutine_has_its_own_stack),
-		cmocka_unit_test(a_library_is_known_from_the_refresh_on),
-		cmocka_unit_test(a_library_loaded_again_has_its_table_still),
-		cmocka_unit_test(
-			another_library_at_the_same_address_has_its_own_table),
-		cmocka_unit_test(
-			a_library_without_cfi_is_left_by_its_frame_pointer),
-		cmocka_unit_test(an_adapter_leads_through_its_own_code),
-		cmocka_unit_test(
-			an_adapter_may_leave_frames_to_the_frame_pointer),
-		cmocka_unit_test(what_is_mapped_can_be_read_up_to_its_edges),
-	};
 	int r;
 
 	if (argc < 4 || seam_self_init() < 0 || seam_self_thread_begin() < 0)
@@ -555,7 +535,7 @@ int main(int argc, char **argv)
 	library_path = argv[1];
 	other_path = argv[2];
 	plain_path = argv[3];
-	r = cmocka_run_group_tests_name("self_walk", tests, NULL, NULL);
+	r = unit_run(NULL, NULL, NULL, NULL);
 	/* nothing of it is left to a leak checker */
 	return r ? r : -seam_self_fini();
 }

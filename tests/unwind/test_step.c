@@ -6,7 +6,7 @@
  * functions that save registers, align their stack, or call through the PLT.
  * _Unwind_Backtrace() is the oracle.
  */
-#include "unwind/step/step.h"
+#include "unwind/step/step.c"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ __attribute__((noinline)) static void deep(int n)
 	sink++;
 }
 
-static void recursion_of_3000_frames(void **state)
+UNIT_TEST(recursion_of_3000_frames)
 {
 	deep(3000);
 	assert_true(ours.n > 3000);
@@ -97,7 +97,7 @@ __attribute__((noinline)) static void aligned(int n)
 	sink += room[n] + more[n];
 }
 
-static void a_stack_that_is_aligned_and_of_variable_size(void **state)
+UNIT_TEST(a_stack_that_is_aligned_and_of_variable_size)
 {
 	for (int n = 1; n < 100; n += 7)
 		aligned(n);
@@ -109,7 +109,7 @@ static int compare_in_callback(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-static void a_library_that_calls_back(void **state)
+UNIT_TEST(a_library_that_calls_back)
 {
 	int numbers[4] = { 3, 1, 2, 0 };
 
@@ -138,13 +138,13 @@ static void raise_in(int flags)
 	signal(SIGUSR1, SIG_DFL);
 }
 
-static void through_a_signal_handler(void **state)
+UNIT_TEST(through_a_signal_handler)
 {
 	raise_in(0);
 	assert_true(ours.n > 5);
 }
 
-static void through_a_handler_on_its_own_stack(void **state)
+UNIT_TEST(through_a_handler_on_its_own_stack)
 {
 	raise_in(SA_ONSTACK);
 	assert_true(ours.n > 5);
@@ -188,7 +188,7 @@ static int compare(const void *a, const void *b)
 /* The rules of longjmp() are of where it leads to, one by one. */
 static jmp_buf back;
 
-__attribute__((noinline)) static void jump(int n)
+__attribute__((noinline)) static void jump_back(int n)
 {
 	volatile char room[64];
 
@@ -210,7 +210,7 @@ __attribute__((noinline)) static size_t work(void)
 	memcpy(other, text, strlen(text));
 	other[sizeof(other) - 1] = 0;
 	if (!setjmp(back))
-		jump(3);
+		jump_back(3);
 	d = strtod(strchr(text, '.'), NULL);
 	return strlen(other) + (size_t)d + (size_t)strcmp(text, other);
 }
@@ -226,7 +226,7 @@ __attribute__((noinline)) static void step_through(void)
 			 "memory");
 }
 
-static void every_instruction_has_the_same_callers(void **state)
+UNIT_TEST(every_instruction_has_the_same_callers)
 {
 	struct sigaction action = { .sa_flags = SA_SIGINFO };
 
@@ -234,7 +234,7 @@ static void every_instruction_has_the_same_callers(void **state)
 		module_at((uint64_t)(uintptr_t)step_through);
 	struct seam_eh_fde fde = { 0 };
 
-	assert_int_equal(seam_eh_frame_find(&m->file.frame,
+	assert_int_equal(seam_eh_frame_find(&m->file.eh,
 		(uint64_t)(uintptr_t)step_through - m->bias, &fde), 1);
 	stepper.start = fde.start + m->bias;
 	stepper.end = fde.end + m->bias;
@@ -251,7 +251,7 @@ static void every_instruction_has_the_same_callers(void **state)
 
 /* --- what must not be followed --- */
 
-static void a_frame_that_does_not_grow_ends_the_stack(void **state)
+UNIT_TEST(a_frame_that_does_not_grow_ends_the_stack)
 {
 	struct seam_unwind_row row = {
 		.cfa_how = SEAM_UNWIND_CFA_REGISTER,
@@ -279,7 +279,7 @@ static void a_frame_that_does_not_grow_ends_the_stack(void **state)
 }
 
 /* vfork() pops its return address: CFA = rsp, rip is in rdi. */
-static void a_return_address_in_a_register_needs_no_larger_frame(void **state)
+UNIT_TEST(a_return_address_in_a_register_needs_no_larger_frame)
 {
 	struct seam_unwind_row row = {
 		.cfa_how = SEAM_UNWIND_CFA_REGISTER,
@@ -316,7 +316,7 @@ static void a_return_address_in_a_register_needs_no_larger_frame(void **state)
  * After "pop rbp" the rule still names the place below the stack pointer, which
  * no copy of the stack has and signal handlers write to.
  */
-static void a_register_popped_below_the_stack_pointer_is_live(void **state)
+UNIT_TEST(a_register_popped_below_the_stack_pointer_is_live)
 {
 	const struct seam_unwind_row row = {
 		.cfa_how = SEAM_UNWIND_CFA_REGISTER,
@@ -354,7 +354,7 @@ static void a_register_popped_below_the_stack_pointer_is_live(void **state)
 	seam_unwind_rules_fini(&rules);
 }
 
-static enum seam_unwind_end evaluate(const char *operations, size_t size,
+static enum seam_unwind_end value_of(const char *operations, size_t size,
 				     uint64_t *value)
 {
 	static const struct seam_unwind_memory memory;
@@ -363,14 +363,14 @@ static enum seam_unwind_end evaluate(const char *operations, size_t size,
 		.value[SEAM_X86_64_RSP] = 100,
 	};
 
-	return seam_unwind_evaluate((struct seam_bytes) {
+	return evaluate((struct seam_bytes) {
 		(const uint8_t *)operations, size }, NULL, &memory, &regs,
 		value);
 }
 
-#define EVALUATE(text, value) evaluate(text, sizeof(text) - 1, value)
+#define EVALUATE(text, value) value_of(text, sizeof(text) - 1, value)
 
-static void operations_are_bounded_and_right(void **state)
+UNIT_TEST(operations_are_bounded_and_right)
 {
 	uint64_t value;
 
@@ -402,7 +402,7 @@ static void operations_are_bounded_and_right(void **state)
 #define OPERATIONS(text) (text), sizeof(text) - 1
 
 /* At the edges of what each may do. */
-static void operations_that_are_wrong_end_the_stack(void **state)
+UNIT_TEST(operations_that_are_wrong_end_the_stack)
 {
 	static const struct {
 		const char *text;
@@ -441,30 +441,11 @@ static void operations_that_are_wrong_end_the_stack(void **state)
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(all); i++) {
 		uint64_t value = 0;
 
-		assert_int_equal(evaluate(all[i].text, all[i].size, &value),
+		assert_int_equal(value_of(all[i].text, all[i].size, &value),
 				 all[i].end);
 		if (all[i].end == SEAM_UNWIND_CALLER)
 			assert_int_equal(value, all[i].value);
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(recursion_of_3000_frames),
-		cmocka_unit_test(a_stack_that_is_aligned_and_of_variable_size),
-		cmocka_unit_test(a_library_that_calls_back),
-		cmocka_unit_test(through_a_signal_handler),
-		cmocka_unit_test(through_a_handler_on_its_own_stack),
-		cmocka_unit_test(every_instruction_has_the_same_callers),
-		cmocka_unit_test(a_frame_that_does_not_grow_ends_the_stack),
-		cmocka_unit_test(
-			a_return_address_in_a_register_needs_no_larger_frame),
-		cmocka_unit_test(
-			a_register_popped_below_the_stack_pointer_is_live),
-		cmocka_unit_test(operations_are_bounded_and_right),
-		cmocka_unit_test(operations_that_are_wrong_end_the_stack),
-	};
-
-	return cmocka_run_group_tests(tests, load_modules, unload_modules);
-}
+UNIT_MAIN(load_modules, unload_modules, NULL, NULL)

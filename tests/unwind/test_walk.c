@@ -30,7 +30,7 @@ __attribute__((noinline)) static void walk_from_here(void)
 
 /* --- code without call frame information --- */
 
-#define PROLOGUE "\x55\x48\x89\xe5"			/* push rbp; mov rbp, rsp */
+#define PROLOGUE "\x55\x48\x89\xe5"		/* push rbp; mov rbp, rsp */
 #define CALL_RDI "\xff\xd7"
 #define EPILOGUE "\x5d\xc3"				/* pop rbp; ret */
 
@@ -62,7 +62,7 @@ static size_t jit_frame(void)
 	return SIZE_MAX;
 }
 
-static void code_without_cfi_is_left_by_its_frame_pointer(void **state)
+UNIT_TEST(code_without_cfi_is_left_by_its_frame_pointer)
 {
 	static const char code[] = PROLOGUE CALL_RDI EPILOGUE;
 	size_t at;
@@ -78,7 +78,7 @@ static void code_without_cfi_is_left_by_its_frame_pointer(void **state)
 	assert_int_equal(frames[at + 2].quality, SEAM_UNWIND_BY_CFI);
 }
 
-static void a_frame_pointer_that_is_none_is_not_followed(void **state)
+UNIT_TEST(a_frame_pointer_that_is_none_is_not_followed)
 {
 #define CODE(text) { text, sizeof(text) }
 	static const struct {
@@ -126,7 +126,7 @@ step_by_test(void *context, const struct seam_unwind_memory *memory,
 	return SEAM_UNWIND_CALLER;
 }
 
-static void an_adapter_leads_out_of_its_own_frames(void **state)
+UNIT_TEST(an_adapter_leads_out_of_its_own_frames)
 {
 	static const char code[] = "\x55\x31\xed" CALL_RDI EPILOGUE;
 	enum seam_unwind_end end = SEAM_UNWIND_CALLER;
@@ -156,7 +156,7 @@ static void an_adapter_leads_out_of_its_own_frames(void **state)
 	jit_code.adapter = NULL;
 }
 
-static void calls_are_reported_from_other_instructions(void **state)
+UNIT_TEST(calls_are_reported_from_other_instructions)
 {
 	static const struct {
 		const char *code;
@@ -213,7 +213,7 @@ __attribute__((noreturn, noinline)) static void end_in_a_call(int n)
 	leave();
 }
 
-static void a_call_at_the_end_of_a_function_is_in_it(void **state)
+UNIT_TEST(a_call_at_the_end_of_a_function_is_in_it)
 {
 	if (!setjmp(back))
 		end_in_a_call(3);
@@ -248,7 +248,7 @@ static void copy_stack(uint8_t *to, uint64_t from, uint64_t size)
  * A profiler has the lowest bytes of a stack.  The frames in them are those
  * of the whole stack, and the end says that there were more.
  */
-static void a_cut_stack_is_the_start_of_the_whole(void **state)
+UNIT_TEST(a_cut_stack_is_the_start_of_the_whole)
 {
 	struct seam_unwind_registers regs = { 0 };
 	uint64_t bottom, size;
@@ -288,7 +288,7 @@ static void a_cut_stack_is_the_start_of_the_whole(void **state)
 	free(copy);
 }
 
-static void no_more_frames_than_there_is_room_for(void **state)
+UNIT_TEST(no_more_frames_than_there_is_room_for)
 {
 	struct seam_unwind_registers regs = { 0 };
 	ucontext_t context;
@@ -320,7 +320,7 @@ static size_t no_code_before(void *context, uint64_t addr, uint8_t *bytes)
 	return 0;
 }
 
-static void an_entry_point_without_cfi_is_a_root(void **state)
+UNIT_TEST(an_entry_point_without_cfi_is_a_root)
 {
 	uint64_t entry = 0x401000;
 	const struct seam_unwind_space space = {
@@ -352,7 +352,7 @@ static bool find_with_rule(void *context, uint64_t addr,
 	return addr == 0x401000 || addr == 0x400fff;
 }
 
-static void code_at_the_entry_point_that_has_cfi_is_unwound(void **state)
+UNIT_TEST(code_at_the_entry_point_that_has_cfi_is_unwound)
 {
 	const struct seam_unwind_row row = {
 		.cfa_how = SEAM_UNWIND_CFA_REGISTER,
@@ -446,7 +446,7 @@ static void raise_through(void (*trampoline)(void), bool is_alternate)
 	signal(SIGUSR2, SIG_DFL);
 }
 
-static void a_signal_frame_needs_no_cfi_of_its_trampoline(void **state)
+UNIT_TEST(a_signal_frame_needs_no_cfi_of_its_trampoline)
 {
 	static void (*const all[])(void) = { return_by_eax, return_by_rax };
 
@@ -456,64 +456,6 @@ static void a_signal_frame_needs_no_cfi_of_its_trampoline(void **state)
 		assert_int_equal(n_interrupted, 1);
 		assert_non_null(module_at(interrupted_pc));
 		assert_true(stack.n > 10);
-	}
-}
-
-/* --- contexts that no program has --- */
-
-static bool read_nothing(void *context, uint64_t addr, uint64_t *word)
-{
-	(void)context;
-	(void)addr;
-	(void)word;
-	return false;
-}
-
-static uint64_t next_random(void)
-{
-	static uint64_t x = 88172645463325252;
-
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	return x;
-}
-
-/*
- * Registers and stacks of any content: a frame is in code that is mapped, the
- * first excepted, and frames found by CFI or frame pointer ascend.
- */
-static void any_registers_and_any_stack_end(void **state)
-{
-	static uint64_t words[512];
-	const uint64_t base = 0x7ffd00000000;
-	const struct seam_unwind_memory memory = {
-		.stack = (const uint8_t *)words, .stack_addr = base,
-		.stack_bytes = sizeof(words), .read = read_nothing,
-	};
-
-	stack.max = MAX_FRAMES;
-	for (int round = 0; round < 20000; round++) {
-		struct seam_unwind_registers regs = { .known = UINT64_MAX };
-		const struct module *m = &modules[next_random() % n_modules];
-
-		for (size_t i = 0; i < SEAM_ARRAY_SIZE(words); i++) {
-			uint64_t r = next_random();
-
-			words[i] = r % 3 == 0 ? base + r / 3 % 4096 :
-				   r % 3 == 1 ? m->start +
-				   r / 3 % (m->end - m->start) : r;
-		}
-		for (size_t i = 0; i < SEAM_X86_64_COLUMNS; i++)
-			regs.value[i] = base + next_random() % 4096;
-		regs.value[SEAM_X86_64_RIP] =
-			m->start + next_random() % (m->end - m->start);
-		seam_unwind_walk(&own_space, &memory, &regs, &stack);
-		assert_in_range(stack.n, 1, MAX_FRAMES);
-		assert_int_not_equal(stack.end, SEAM_UNWIND_CALLER);
-		for (size_t i = 1; i + 1 < stack.n; i++)
-			assert_non_null(module_at(frames[i].pc -
-						  !frames[i].is_interrupted));
 	}
 }
 
@@ -625,7 +567,7 @@ static void walk_made(uint64_t pc, const uint64_t *words, size_t n)
 	seam_unwind_walk(&space, &memory, &regs, &stack);
 }
 
-static void a_return_address_of_zero_is_no_root(void **state)
+UNIT_TEST(a_return_address_of_zero_is_no_root)
 {
 	static const uint64_t zero[] = { 0, 0, 0, 0, 0, 0, 0, 0 };
 	static const uint64_t plain[] = { 0, PLAIN + RETURN, 0, 0, 0, 0 };
@@ -641,7 +583,7 @@ static void a_return_address_of_zero_is_no_root(void **state)
 	seam_unwind_rules_fini(&made.rules);
 }
 
-static void a_coroutine_begins_where_nothing_called(void **state)
+UNIT_TEST(a_coroutine_begins_where_nothing_called)
 {
 	/* the frame pointer leads on, past the caller: it is not followed */
 	uint64_t words[] = {
@@ -672,7 +614,7 @@ static void a_coroutine_begins_where_nothing_called(void **state)
 	seam_unwind_rules_fini(&made.rules);
 }
 
-static void what_a_signal_interrupted_may_be_on_another_stack(void **state)
+UNIT_TEST(what_a_signal_interrupted_may_be_on_another_stack)
 {
 	static const uint64_t same[] = {
 		STACK + 0x100, CALLER + RETURN, 0, 0,
@@ -730,7 +672,7 @@ static void assert_landing_pad(uint64_t pad, uint64_t sp)
 	assert_int_equal(stack.frames[2].sp, sp + 16);
 }
 
-static void an_exception_goes_on_at_its_landing_pad(void **state)
+UNIT_TEST(an_exception_goes_on_at_its_landing_pad)
 {
 	/* the landing pad's frame is that of CALLER */
 	uint64_t raise[] = { 0, 0, 0, PLAIN + RETURN, 0, 0 };
@@ -763,7 +705,7 @@ static void an_exception_goes_on_at_its_landing_pad(void **state)
 }
 
 /* Of a static program: without rules, and without a frame. */
-static void a_stub_that_jumps_has_no_frame(void **state)
+UNIT_TEST(a_stub_that_jumps_has_no_frame)
 {
 	/* the frame pointer would skip the caller */
 	static const uint64_t words[] = {
@@ -788,7 +730,7 @@ static void a_stub_that_jumps_has_no_frame(void **state)
 	seam_unwind_rules_fini(&made.rules);
 }
 
-static void a_system_call_may_be_the_last_instruction(void **state)
+UNIT_TEST(a_system_call_may_be_the_last_instruction)
 {
 	static const uint64_t words[] = { STACK + 0x100, CALLER + RETURN, 0 };
 
@@ -804,29 +746,4 @@ static void a_system_call_may_be_the_last_instruction(void **state)
 	seam_unwind_rules_fini(&made.rules);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(code_without_cfi_is_left_by_its_frame_pointer),
-		cmocka_unit_test(a_frame_pointer_that_is_none_is_not_followed),
-		cmocka_unit_test(an_adapter_leads_out_of_its_own_frames),
-		cmocka_unit_test(calls_are_reported_from_other_instructions),
-		cmocka_unit_test(a_call_at_the_end_of_a_function_is_in_it),
-		cmocka_unit_test(a_cut_stack_is_the_start_of_the_whole),
-		cmocka_unit_test(no_more_frames_than_there_is_room_for),
-		cmocka_unit_test(an_entry_point_without_cfi_is_a_root),
-		cmocka_unit_test(code_at_the_entry_point_that_has_cfi_is_unwound),
-		cmocka_unit_test(a_signal_frame_needs_no_cfi_of_its_trampoline),
-		cmocka_unit_test(any_registers_and_any_stack_end),
-		cmocka_unit_test(a_return_address_of_zero_is_no_root),
-		cmocka_unit_test(a_coroutine_begins_where_nothing_called),
-		cmocka_unit_test(
-			what_a_signal_interrupted_may_be_on_another_stack),
-		cmocka_unit_test(an_exception_goes_on_at_its_landing_pad),
-		cmocka_unit_test(a_stub_that_jumps_has_no_frame),
-		cmocka_unit_test(a_system_call_may_be_the_last_instruction),
-	};
-
-	return cmocka_run_group_tests_name("walk", tests, load_modules,
-					   unload_modules);
-}
+UNIT_MAIN(load_modules, unload_modules, NULL, NULL)

@@ -271,15 +271,16 @@ static uint32_t file_body(struct annotating *a,
 			  uint64_t addr, uint64_t *offset)
 {
 	uint32_t file = file_of(a, module);
+	struct seam_module_state state;
 	struct seam_extent extent;
-	const char *problem;
 
 	*offset = 0;
 	if (file == SEAM_NONE)
 		return SEAM_NONE;
 	if (!seam_symbols_extent(a->symbols, file, addr, &extent)) {
-		problem = seam_symbols_problem(a->symbols, file);
-		return bare_body(a, f, file, problem ? copy_text(a, problem) :
+		seam_symbols_state(a->symbols, file, &state);
+		return bare_body(a, f, file, state.problem ?
+				 copy_text(a, state.problem) :
 				 "its file is not known");
 	}
 	if (a->window.is_requested) {

@@ -166,12 +166,12 @@ int seam_jit_sources_anonymous(struct seam_jit_sources *sources, int32_t pid)
 	return find(sources, &sources->places, &owner, SEAM_JIT_MAP, NULL);
 }
 
-static void note(void *context, int32_t pid, const char *text, uint64_t count)
+static void note(void *context, int32_t pid, const char *text, uint64_t count,
+		 bool is_corrected)
 {
 	struct seam_profile *profile = context;
 	void (*put)(struct seam_profile *, const char *, ...) =
-		seam_jit_code_is_corrected(text) ? seam_profile_detail :
-		seam_profile_note;
+		is_corrected ? seam_profile_detail : seam_profile_note;
 	char shown[200];
 
 	put(profile, "JIT code of process %" PRId32 ": %s: %" PRIu64, pid,

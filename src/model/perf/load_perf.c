@@ -176,7 +176,7 @@ enum { MAX_NOTES = 8 };
 
 struct missing_file {
 	uint32_t path;		/* string */
-	int why;		/* as seam_symbols_missing() says */
+	int why;		/* as in struct seam_module_state */
 	uint64_t n_leaf;	/* samples in it */
 	uint64_t n_callers;	/* samples with callers, but no leaf in it */
 };
@@ -210,9 +210,11 @@ static bool collect(struct missing *m, bool is_here)
 		const struct seam_profile_module *module =
 			&m->profile->modules.items[i];
 		uint32_t file = r->files.items[i];
-		int why = module->kind == SEAM_MODULE_FILE && file ?
-			  seam_symbols_missing(r->symbols, file - 1) : 0;
+		struct seam_module_state state;
+		int why;
 
+		seam_symbols_state(r->symbols, file - 1, &state);
+		why = module->kind == SEAM_MODULE_FILE ? state.missing : 0;
 		if (!reason(why) || (why == -ENOENT && !is_here))
 			continue;
 		if (!SEAM_ARRAY_ADD(&m->files, (struct missing_file) {

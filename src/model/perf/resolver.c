@@ -7,10 +7,10 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
+#include "base/demangle.h"
 #include "base/radix_sort.h"
 #include "model/guest/guest_merge.h"
 #include "model/origin.h"
-#include "symbol/names/java_name.h"
 #include "wire/perf/simpleperf.h"
 
 /* -- symbols in the recording ------------------------------------------- */

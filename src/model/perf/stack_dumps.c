@@ -257,7 +257,8 @@ static void find_in_file(struct code_space *s, struct code_at *at,
 		at->code.why = SEAM_STACK_NO_FILE;
 		at->code.rules = &s->jit_rows.rules;
 		at->code.id = SEAM_UNWIND_BAD_CFI;
-	} else if (seam_cfi_file_addr(&file->cfi, offset, &at->pos)) {
+	} else if (seam_segments_addr(&file->cfi.segments, offset,
+				      &at->pos)) {
 		at->kind = CODE_FILE;
 		find_file_rule(s, at, file);
 	}

@@ -462,7 +462,9 @@ static int name_binary(struct log_naming *n, struct binary *binary,
 		.addresses = binary->addresses, .take = take_name,
 		.context = binary,
 	};
-	const char *problem = "neither its build id nor its contents are known";
+	struct seam_module_state state = {
+		.problem = "neither its build id nor its contents are known",
+	};
 	struct seam_module module;
 	uint32_t id;
 	int r = 0;
@@ -485,9 +487,9 @@ static int name_binary(struct log_naming *n, struct binary *binary,
 		    seam_symbols_names(n->symbols, id, &names);
 		if (r)
 			return r;
-		problem = seam_symbols_problem(n->symbols, id);
+		seam_symbols_state(n->symbols, id, &state);
 	}
-	note_unnamed(n, binary, module.path, problem);
+	note_unnamed(n, binary, module.path, state.problem);
 	return 0;
 }
 

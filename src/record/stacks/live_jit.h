@@ -25,7 +25,7 @@
 
 #include "base/array.h"
 #include "base/index.h"
-#include "unwind/compile/function_rows.h"
+#include "unwind/compile/cfi_rows.h"
 #include "unwind/walk/walk.h"
 
 enum {

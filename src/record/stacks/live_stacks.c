@@ -349,7 +349,7 @@ file_at(struct sample_code *c, const struct seam_process_mapping *m,
 		return NULL;
 	file = seam_cfi_files_want(files, m->file, &is_pending);
 	if (file)
-		return seam_cfi_file_addr(&file->cfi,
+		return seam_segments_addr(&file->cfi.segments,
 					  addr - m->begin + m->offset,
 					  file_addr) ? file : NULL;
 	c->is_pending |= is_pending;

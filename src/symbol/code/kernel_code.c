@@ -127,9 +127,9 @@ int seam_vmlinux_code(const struct seam_kernel *kernel, const char *path,
 
 /* ---- memory ---- */
 
-int seam_kernel_core_read(const char *path, uint64_t addr, uint8_t *buf,
-			  size_t size, struct seam_machine *machine,
-			  struct seam_err *err)
+static int read_core(const char *path, uint64_t addr, uint8_t *buf,
+		     size_t size, struct seam_machine *machine,
+		     struct seam_err *err)
 {
 	struct seam_elf core;
 	int r = seam_elf_open(&core, path, err);
@@ -193,8 +193,7 @@ int seam_kernel_core_code(const struct seam_kernel *kernel,
 	struct seam_err core = { 0 };
 	bool runs = is_running(kernel);
 
-	if (runs && seam_kernel_core_read(KCORE, addr, buf, size, machine,
-					  &core) == 0)
+	if (runs && read_core(KCORE, addr, buf, size, machine, &core) == 0)
 		return 0;
 	return file->code && file->code != -ENOENT ?
 	       seam_err_set(err, file->code, "%s", file->cause[0]) :

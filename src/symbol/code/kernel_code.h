@@ -48,9 +48,4 @@ int seam_kernel_core_code(const struct seam_kernel *kernel,
 			  uint8_t *buf, size_t size,
 			  struct seam_machine *machine, struct seam_err *err);
 
-/* The same from a file like /proc/kcore. */
-int seam_kernel_core_read(const char *path, uint64_t addr, uint8_t *buf,
-			  size_t size, struct seam_machine *machine,
-			  struct seam_err *err);
-
 #endif /* SEAM_KERNEL_CODE_H */

@@ -87,7 +87,7 @@ struct seam_dwarf {
 	SEAM_ARRAY(struct named_unit) named;
 	struct seam_index named_index;	/* by address of its DIE */
 	uint64_t budget;
-	const char *problem;		/* literal, or NULL */
+	char *problem;			/* the caller's */
 };
 
 bool seam_dwarf_is_in(const struct seam_elf *file)
@@ -149,7 +149,8 @@ static bool set_alt(struct seam_dwarf *d,
 
 int seam_dwarf_open(struct seam_dwarf **dwarf, struct seam_elf *file,
 		    const struct seam_symbols_options *options,
-		    struct seam_arena *arena, struct seam_err *err)
+		    struct seam_arena *arena, char problem[SEAM_ERR_TEXT],
+		    struct seam_err *err)
 {
 	struct seam_dwarf *d = calloc(1, sizeof(*d));
 	int r = 0;
@@ -164,6 +165,7 @@ int seam_dwarf_open(struct seam_dwarf **dwarf, struct seam_elf *file,
 	d->alt_file.fd = -1;
 	*file = (struct seam_elf) { .fd = -1 };
 	d->arena = arena;
+	d->problem = problem;
 	d->no_inline = options->no_inline;
 	/*
 	 * An undamaged file has fewer attributes, ranges and lines than bytes,
@@ -218,9 +220,11 @@ void seam_dwarf_close(struct seam_dwarf *d)
 	free(d);
 }
 
-const char *seam_dwarf_problem(const struct seam_dwarf *d)
+/* The first one stays. */
+static void set_problem(struct seam_dwarf *d, const char *text)
 {
-	return d->problem;
+	if (!d->problem[0])
+		snprintf(d->problem, SEAM_ERR_TEXT, "%s", text);
 }
 
 /* -- the budget and the walk -------------------------------------------- */
@@ -233,7 +237,7 @@ static bool spend(struct seam_dwarf *d, uint64_t amount)
 		return true;
 	}
 	d->budget = 0;
-	d->problem = "DWARF repeats itself without end";
+	set_problem(d, "DWARF repeats itself without end");
 	return false;
 }
 
@@ -437,8 +441,8 @@ static void read_unit(struct seam_dwarf *d, struct unit *unit)
 
 	if (dwarf_hasattr(&unit->die, DW_AT_dwo_name) ||
 	    dwarf_hasattr(&unit->die, DW_AT_GNU_dwo_name))
-		d->problem = "split DWARF (.dwo files) is not read: "
-			     "inlined calls are missing";
+		set_problem(d, "split DWARF (.dwo files) is not read: "
+			    "inlined calls are missing");
 	if (dwarf_getsrcfiles(&unit->die, &unit->files, &n))
 		unit->files = NULL;
 	if (dwarf_getsrclines(&unit->die, &lines, &n) == 0)

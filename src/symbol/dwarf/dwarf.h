@@ -25,13 +25,15 @@ bool seam_dwarf_is_in(const struct seam_elf *file);
 
 /*
  * Read the sections of @file, which is taken, on failure too.  Strings of
- * answers go to @arena.  0, or -errno with the reason in @err.
+ * answers go to @arena; if @problem is "", the part that turns out to be missing
+ * and why ("split DWARF ...") goes there.  0, or -errno with the reason in @err.
  *
  * Cost: the DWARF sections are copied, and unpacked where compressed.
  */
 int seam_dwarf_open(struct seam_dwarf **dwarf, struct seam_elf *file,
 		    const struct seam_symbols_options *options,
-		    struct seam_arena *arena, struct seam_err *err);
+		    struct seam_arena *arena, char problem[SEAM_ERR_TEXT],
+		    struct seam_err *err);
 
 void seam_dwarf_close(struct seam_dwarf *dwarf);
 
@@ -44,8 +46,5 @@ void seam_dwarf_close(struct seam_dwarf *dwarf);
  */
 size_t seam_dwarf_resolve(struct seam_dwarf *dwarf, uint64_t addr,
 			  struct seam_location *out, size_t cap);
-
-/* The part that was not read, and why ("split DWARF ..."), or NULL. */
-const char *seam_dwarf_problem(const struct seam_dwarf *dwarf);
 
 #endif /* SEAM_DWARF_H */

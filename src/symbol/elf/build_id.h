@@ -14,9 +14,10 @@
 size_t seam_build_id_read(int fd, uint64_t base, uint8_t id[20]);
 
 /*
- * What identifies a file without a GNU build id, wherever it is and whatever its
- * times are: a hash of the build id of the Go tools, or of the file's size, its
- * first and last bytes and those of its code.  0: it cannot be read.  The
+ * What identifies a file without a GNU build id, wherever the file is and
+ * whatever its times are: a hash of the build id of the Go tools, or of the
+ * file's size, its first and last bytes and those of its code.  0: the file
+ * cannot be read.  The
  * descriptor's position is not touched.  Cost: at most 1 MiB is read.
  */
 uint64_t seam_content_id_read(int fd);

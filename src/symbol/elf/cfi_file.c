@@ -153,19 +153,6 @@ static int read_segments(struct seam_cfi_file *file,
 	return r;
 }
 
-/* The segment with the bytes of @addr; NULL: none has. */
-static const struct seam_segment *
-segment_at(const struct seam_cfi_file *file, uint64_t addr)
-{
-	for (size_t i = 0; i < file->segments.n; i++) {
-		const struct seam_segment *s = &file->segments.items[i];
-
-		if (addr >= s->addr && addr - s->addr < s->size)
-			return s;
-	}
-	return NULL;
-}
-
 /* --- section headers --- */
 
 /* The sections that are wanted; sh_size 0: there is none. */
@@ -280,7 +267,7 @@ static int take_eh_frame_by_header(struct seam_cfi_file *file,
 	eh->header_addr = contents->p_vaddr;
 	if (!seam_eh_frame_addr(eh, &eh->entries_addr))
 		return -EBADMSG;
-	segment = segment_at(file, eh->entries_addr);
+	segment = seam_segment_at(&file->segments, eh->entries_addr);
 	if (!segment)
 		return -EBADMSG;
 	offset = eh->entries_addr - segment->addr;
@@ -391,7 +378,7 @@ static int take_debug_frame(struct seam_cfi_file *file,
 
 /* --- opening --- */
 
-static int read_all(struct seam_cfi_file *file, struct seam_err *err)
+static int read_parts(struct seam_cfi_file *file, struct seam_err *err)
 {
 	struct elf_headers headers;
 	struct found_sections found = { 0 };
@@ -427,6 +414,15 @@ static int read_all(struct seam_cfi_file *file, struct seam_err *err)
 	return r == -ENOMEM ? seam_err_no_memory(err) : 0;
 }
 
+static int read_all(struct seam_cfi_file *file, struct seam_err *err)
+{
+	int r = read_parts(file, err);
+
+	if (r < 0)
+		seam_cfi_file_close(file);
+	return r;
+}
+
 /*
  * Whether a read of the file at @fd may have to ask another machine or
  * process.  Those that cannot, and are asked without RWF_NOWAIT, are in memory.
@@ -453,34 +449,24 @@ static bool may_block(int fd)
 int seam_cfi_file_open(struct seam_cfi_file *file, int fd,
 		       struct seam_err *err)
 {
-	int r;
-
 	*file = (struct seam_cfi_file) { .fd = fd };
 	file->may_block = may_block(fd);
-	r = read_all(file, err);
-	if (r < 0)
-		seam_cfi_file_close(file);
-	return r;
+	return read_all(file, err);
 }
 
 int seam_cfi_file_open_image(struct seam_cfi_file *file,
 			     struct seam_bytes image, struct seam_err *err)
 {
-	int r;
-
 	*file = (struct seam_cfi_file) { .fd = -1 };
 	if (image.size > SEAM_CFI_MAX_IMAGE)
 		return seam_err_set(err, -EFBIG, "an image of %zu bytes",
 				    image.size);
 	file->image = malloc(image.size ? image.size : 1);
 	if (!file->image)
-		return seam_err_set(err, -ENOMEM, "out of memory");
+		return seam_err_no_memory(err);
 	memcpy(file->image, image.data, image.size);
 	file->image_bytes = image.size;
-	r = read_all(file, err);
-	if (r < 0)
-		seam_cfi_file_close(file);
-	return r;
+	return read_all(file, err);
 }
 
 bool seam_cfi_file_take_debug(struct seam_cfi_file *file,
@@ -498,17 +484,11 @@ bool seam_cfi_file_take_debug(struct seam_cfi_file *file,
 	return takes;
 }
 
-bool seam_cfi_file_addr(const struct seam_cfi_file *file, uint64_t offset,
-			uint64_t *addr)
-{
-	return seam_segments_addr(&file->segments, offset, addr);
-}
-
 static size_t read_code_before(const struct seam_cfi_file *file, uint64_t addr,
 			       uint8_t *bytes, size_t max)
 {
 	const struct seam_segment *segment =
-		addr ? segment_at(file, addr - 1) : NULL;
+		addr ? seam_segment_at(&file->segments, addr - 1) : NULL;
 	uint64_t n, offset;
 	struct iovec io;
 	ssize_t got;

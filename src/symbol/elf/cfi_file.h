@@ -88,10 +88,6 @@ int seam_cfi_file_open_image(struct seam_cfi_file *file,
 bool seam_cfi_file_take_debug(struct seam_cfi_file *file,
 			      struct seam_cfi_file *other);
 
-/* The address of the byte at @offset of the file; false: in no segment. */
-bool seam_cfi_file_addr(const struct seam_cfi_file *file, uint64_t offset,
-			uint64_t *addr);
-
 /*
  * Copy the bytes of code that end before @addr to the end of @bytes, which has
  * room for @max.  The number of bytes; 0 where there are none, or where

@@ -213,6 +213,65 @@ struct seam_bytes seam_elf_bytes(const struct seam_elf *file, const char *name,
 	       (struct seam_bytes) { 0 };
 }
 
+/* "Load address + addend" and "symbol + addend". */
+static const struct {
+	int machine;
+	uint32_t relative, absolute;
+} relocations[] = {
+	{ EM_X86_64, R_X86_64_RELATIVE, R_X86_64_64 },
+	{ EM_AARCH64, R_AARCH64_RELATIVE, R_AARCH64_ABS64 },
+	{ EM_RISCV, R_RISCV_RELATIVE, R_RISCV_64 },
+	{ EM_PPC64, R_PPC64_RELATIVE, R_PPC64_ADDR64 },
+	{ EM_S390, R_390_RELATIVE, R_390_64 },
+	{ EM_LOONGARCH, R_LARCH_RELATIVE, R_LARCH_64 },
+};
+
+/* The address to which @rela refers; 0: not known. */
+static uint64_t value_of(const struct seam_elf *file, Elf_Data *symbols,
+			 const GElf_Rela *rela)
+{
+	uint32_t type = (uint32_t)GELF_R_TYPE(rela->r_info);
+	size_t i = 0;
+	GElf_Sym symbol;
+
+	while (i < SEAM_ARRAY_SIZE(relocations) &&
+	       relocations[i].machine != file->machine)
+		i++;
+	if (i == SEAM_ARRAY_SIZE(relocations))
+		return 0;
+	if (type == relocations[i].relative)
+		return (uint64_t)rela->r_addend;
+	if (type != relocations[i].absolute || !symbols ||
+	    GELF_R_SYM(rela->r_info) > INT32_MAX ||
+	    !gelf_getsym(symbols, (int)GELF_R_SYM(rela->r_info), &symbol) ||
+	    symbol.st_shndx == SHN_UNDEF)
+		return 0;
+	return symbol.st_value + (uint64_t)rela->r_addend;
+}
+
+int seam_elf_relocated(const struct seam_elf *file, seam_elf_take_word *take,
+		       void *context)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = seam_elf_section(file, ".rela.dyn", &header);
+	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+	size_t entry = gelf_fsize(file->elf, ELF_T_RELA, 1, EV_CURRENT);
+	size_t n = data && data->d_buf && entry ? data->d_size / entry : 0;
+	Elf_Scn *table = n ? elf_getscn(file->elf, header.sh_link) : NULL;
+	Elf_Data *symbols = table ? elf_getdata(table, NULL) : NULL;
+	GElf_Rela rela;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < n && i <= INT32_MAX &&
+			   gelf_getrela(data, (int)i, &rela); i++) {
+		uint64_t value = value_of(file, symbols, &rela);
+
+		if (value)
+			r = take(context, rela.r_offset, value);
+	}
+	return r;
+}
+
 /*
  * Read @size bytes at @offset, all or none.  0; -ENODATA when the file ends
  * before; -EBADF when its descriptor was released.

@@ -122,6 +122,16 @@ Elf_Scn *seam_elf_section(const struct seam_elf *file, const char *name,
 struct seam_bytes seam_elf_bytes(const struct seam_elf *file, const char *name,
 				 GElf_Shdr *header);
 
+/* Called with the address of a word, and the address in it.  0 to go on. */
+typedef int seam_elf_take_word(void *context, uint64_t addr, uint64_t value);
+
+/*
+ * The words of a position-independent file that its relocations make addresses
+ * of its own: they are not in the file.  0, or what @take returned.
+ */
+int seam_elf_relocated(const struct seam_elf *file, seam_elf_take_word *take,
+		       void *context);
+
 /*
  * Whether the compressed sections of @file may be unpacked: by their headers
  * they unpack to at most 256 MiB and 16 times the file's size, all together.

@@ -181,8 +181,12 @@ static uint8_t *unpack(struct seam_bytes in, size_t *size)
 	return NULL;
 }
 
-int seam_elf_minidebug(struct seam_symtab *table, struct seam_arena *arena,
-		       const struct seam_elf *file)
+/*
+ * Add the symbols of the small table that distributions leave in stripped
+ * files, compressed in .gnu_debugdata.
+ */
+static int read_minidebug(struct seam_symtab *table, struct seam_arena *arena,
+			  const struct seam_elf *file)
 {
 	GElf_Shdr header;
 	struct seam_bytes packed = seam_elf_bytes(file, ".gnu_debugdata",
@@ -347,8 +351,9 @@ static int read_stubs(struct plt *plt, const char *name)
 	return r;
 }
 
-int seam_elf_plt(struct seam_symtab *table, struct seam_arena *arena,
-		 const struct seam_elf *file)
+/* @table, which is sorted, names the entries of indirect functions. */
+static int read_plt(struct seam_symtab *table, struct seam_arena *arena,
+		    const struct seam_elf *file)
 {
 	static const char *const names[] = { ".plt", ".plt.sec", ".plt.got" };
 	struct plt plt = { .file = file, .table = table, .arena = arena };
@@ -363,4 +368,25 @@ int seam_elf_plt(struct seam_symtab *table, struct seam_arena *arena,
 		r = read_stubs(&plt, names[i]);
 	free(plt.slots.items);
 	return r;
+}
+
+/* -- all ------------------------------------------------------------------ */
+
+int seam_elf_all_symbols(struct seam_symtab *table, struct seam_arena *arena,
+			 const struct seam_elf *file,
+			 const struct seam_elf *debug)
+{
+	int r = seam_elf_symbols(table, arena, file);
+	size_t n;
+
+	if (!r && debug)
+		r = seam_elf_symbols(table, arena, debug);
+	else if (!r && !seam_elf_has_symtab(file))
+		r = read_minidebug(table, arena, file);
+	if (!r)
+		r = seam_symtab_sort(table);
+	n = table->symbols.n;
+	if (!r)
+		r = read_plt(table, arena, file);
+	return r || table->symbols.n == n ? r : seam_symtab_sort(table);
 }

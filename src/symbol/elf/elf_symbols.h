@@ -23,19 +23,13 @@ int seam_elf_symbols(struct seam_symtab *table, struct seam_arena *arena,
 		     const struct seam_elf *file);
 
 /*
- * Add the symbols of the small table that distributions leave in stripped
- * files, compressed in .gnu_debugdata.  0, also when there is none, or
+ * All symbols there are, sorted: also those of debug file @debug (NULL: none),
+ * or else of .gnu_debugdata, a small table for files without .symtab; and
+ * "symbol@plt" for each entry of .plt, .plt.sec and .plt.got (x86-64).  0 or
  * -ENOMEM.
  */
-int seam_elf_minidebug(struct seam_symtab *table, struct seam_arena *arena,
-		       const struct seam_elf *file);
-
-/*
- * Add "symbol@plt" for each entry of .plt, .plt.sec and .plt.got (x86-64).  @table
- * must be sorted: it names the entries of indirect functions.  Sort it again
- * afterwards.  0 or -ENOMEM.
- */
-int seam_elf_plt(struct seam_symtab *table, struct seam_arena *arena,
-		 const struct seam_elf *file);
+int seam_elf_all_symbols(struct seam_symtab *table, struct seam_arena *arena,
+			 const struct seam_elf *file,
+			 const struct seam_elf *debug);
 
 #endif /* SEAM_ELF_SYMBOLS_H */

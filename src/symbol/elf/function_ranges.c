@@ -21,25 +21,19 @@ static int add(struct seam_function_ranges *ranges,
 
 /*
  * The bytes from @addr on, as far as the segment goes that holds it: of a file
- * whose section headers were stripped too.  malloc()ed.
+ * whose section headers were stripped too.  Borrowed; none: NULL.
  */
-static uint8_t *segment_from(const struct seam_elf *file, uint64_t addr,
-			     struct seam_bytes *out)
+static struct seam_bytes segment_from(const struct seam_elf *file,
+				      uint64_t addr)
 {
 	const struct seam_segment *s = seam_segment_at(&file->segments, addr);
-	Elf_Data *data;
-	uint8_t *copy;
+	Elf_Data *data = s ? elf_getdata_rawchunk(file->elf,
+		(int64_t)(s->offset + (addr - s->addr)),
+		(size_t)(s->size - (addr - s->addr)), ELF_T_BYTE) : NULL;
 
-	if (!s)
-		return NULL;
-	out->size = (size_t)(s->size - (addr - s->addr));
-	data = elf_getdata_rawchunk(file->elf,
-		(int64_t)(s->offset + (addr - s->addr)), out->size, ELF_T_BYTE);
-	copy = data && data->d_buf ? malloc(out->size) : NULL;
-	if (copy)
-		memcpy(copy, data->d_buf, out->size);
-	out->data = copy;
-	return copy;
+	return data && data->d_buf ?
+	       (struct seam_bytes) { data->d_buf, data->d_size } :
+	       (struct seam_bytes) { 0 };
 }
 
 static int add_fdes(struct seam_function_ranges *ranges,
@@ -80,24 +74,18 @@ static int read_by_header(struct seam_function_ranges *ranges,
 			  struct seam_eh_frame frame)
 {
 	GElf_Phdr header;
-	uint8_t *copy;
-	bool found;
-	int r;
 
 	if (!find_header(file, &header))
 		return 0;
-	copy = segment_from(file, header.p_vaddr, &frame.header);
+	frame.header = segment_from(file, header.p_vaddr);
 	frame.header_addr = header.p_vaddr;
-	found = copy && seam_eh_frame_addr(&frame, &frame.entries_addr);
-	free(copy);
-	frame.header = (struct seam_bytes) { 0 };
-	if (!found)
+	if (!frame.header.data ||
+	    !seam_eh_frame_addr(&frame, &frame.entries_addr))
 		return 0;
-	copy = segment_from(file, frame.entries_addr, &frame.entries);
+	frame.header = (struct seam_bytes) { 0 };
+	frame.entries = segment_from(file, frame.entries_addr);
 	frame.ends_at_terminator = true;
-	r = copy ? add_fdes(ranges, &frame) : 0;
-	free(copy);
-	return r;
+	return frame.entries.data ? add_fdes(ranges, &frame) : 0;
 }
 
 static int read_eh_frame(struct seam_function_ranges *ranges,
@@ -166,8 +154,9 @@ static void read_places(struct seam_gopclntab *t, struct seam_cursor *c,
 	t->table_pos = read_word(c, t->addr_bytes);
 }
 
-bool seam_gopclntab_open(struct seam_gopclntab *t, struct seam_bytes bytes,
-			 enum seam_endian endian)
+/* Read the header.  False when it is none that can be read. */
+static bool open_table(struct seam_gopclntab *t, struct seam_bytes bytes,
+		       enum seam_endian endian)
 {
 	struct seam_cursor c = seam_cursor_over(bytes, endian);
 	uint32_t magic = seam_cursor_u32(&c);
@@ -187,8 +176,17 @@ bool seam_gopclntab_open(struct seam_gopclntab *t, struct seam_bytes bytes,
 	return seam_cursor_count(&c, t->n, 2 * (size_t)t->word_bytes) > 0;
 }
 
-bool seam_gopclntab_function(const struct seam_gopclntab *t, size_t i,
-			     struct seam_gofunction *out)
+struct go_function {
+	uint64_t start_addr, end_addr;
+	const char *name;		/* "runtime.mallocgc"; borrowed */
+};
+
+/*
+ * Function @i of the table, which are in ascending order.  False when it is
+ * damaged.
+ */
+static bool read_function(const struct seam_gopclntab *t, size_t i,
+			  struct go_function *out)
 {
 	struct seam_cursor c = cursor_at(t, t->table_pos +
 					 i * 2 * t->word_bytes);
@@ -208,7 +206,7 @@ bool seam_gopclntab_function(const struct seam_gopclntab *t, size_t i,
 	c = cursor_at(t, t->names_pos + name);
 	if (c.size > MAX_NAME)
 		c.size = MAX_NAME;
-	*out = (struct seam_gofunction) {
+	*out = (struct go_function) {
 		.start_addr = t->text_addr + start,
 		.end_addr = t->text_addr + end,
 		.name = seam_cursor_cstr(&c),
@@ -216,34 +214,33 @@ bool seam_gopclntab_function(const struct seam_gopclntab *t, size_t i,
 	return out->name && *out->name && out->end_addr > out->start_addr;
 }
 
-/* The value relocated to @addr of a position-independent program, or 0. */
-static uint64_t relocated(const struct seam_elf *file, uint64_t addr)
+struct wanted_word {
+	uint64_t addr, value;
+};
+
+static int take_word(void *context, uint64_t addr, uint64_t value)
 {
-	GElf_Shdr header;
-	Elf_Scn *section = seam_elf_section(file, ".rela.dyn", &header);
-	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
-	size_t entry = gelf_fsize(file->elf, ELF_T_RELA, 1, EV_CURRENT);
-	size_t n = data && data->d_buf && entry ? data->d_size / entry : 0;
+	struct wanted_word *word = context;
 
-	for (size_t i = 0; i < n && i <= INT32_MAX; i++) {
-		GElf_Rela rela;
-
-		if (gelf_getrela(data, (int)i, &rela) && rela.r_offset == addr)
-			return (uint64_t)rela.r_addend;
-	}
-	return 0;
+	if (addr != word->addr)
+		return 0;
+	word->value = value;
+	return 1;
 }
 
 /* The base of the table's addresses, if the table does not have it. */
 static void place_text(struct seam_function_ranges *ranges,
 		       const struct seam_elf *file, uint64_t section_addr)
 {
+	struct wanted_word word = {
+		.addr = section_addr + ranges->go.text_addr_pos,
+	};
 	GElf_Shdr header;
 
 	if (!ranges->go.text_addr_pos || ranges->go.text_addr)
 		return;
-	ranges->go.text_addr = relocated(file, section_addr +
-					 ranges->go.text_addr_pos);
+	seam_elf_relocated(file, take_word, &word);
+	ranges->go.text_addr = word.value;
 	if (!ranges->go.text_addr && seam_elf_section(file, ".text", &header))
 		ranges->go.text_addr = header.sh_addr;
 }
@@ -262,7 +259,7 @@ static int copy_go(struct seam_function_ranges *ranges,
 static int read_gopclntab(struct seam_function_ranges *ranges,
 			  const struct seam_elf *file)
 {
-	struct seam_gofunction function;
+	struct go_function function;
 	struct seam_bytes bytes;
 	GElf_Shdr header;
 	int r;
@@ -273,12 +270,11 @@ static int read_gopclntab(struct seam_function_ranges *ranges,
 	if (!bytes.size)
 		return 0;
 	r = copy_go(ranges, &bytes);
-	if (r || !seam_gopclntab_open(&ranges->go, bytes,
-				      seam_elf_endian(file)))
+	if (r || !open_table(&ranges->go, bytes, seam_elf_endian(file)))
 		return r;
 	place_text(ranges, file, header.sh_addr);
 	for (size_t i = 0; !r && i < ranges->go.n && i < SEAM_NONE; i++)
-		if (seam_gopclntab_function(&ranges->go, i, &function))
+		if (read_function(&ranges->go, i, &function))
 			r = add(ranges, (struct seam_function_range) {
 				.start = function.start_addr,
 				.end = function.end_addr, .go = (uint32_t)i,
@@ -324,12 +320,12 @@ uint64_t seam_function_ranges_next(const struct seam_function_ranges *ranges,
 const char *seam_function_ranges_name(const struct seam_function_ranges *ranges,
 				      const struct seam_function_range *range)
 {
-	struct seam_gofunction function;
+	struct go_function function;
 
 	if (range->name)
 		return seam_strings_get(&ranges->names, range->name);
 	return range->go != SEAM_NONE &&
-	       seam_gopclntab_function(&ranges->go, range->go, &function) ?
+	       read_function(&ranges->go, range->go, &function) ?
 	       function.name : NULL;
 }
 

@@ -35,22 +35,6 @@ struct seam_gopclntab {
 	uint64_t names_pos, table_pos;	/* offsets in the section */
 };
 
-struct seam_gofunction {
-	uint64_t start_addr, end_addr;
-	const char *name;		/* "runtime.mallocgc"; borrowed */
-};
-
-/* Read the header.  False when it is none that can be read. */
-bool seam_gopclntab_open(struct seam_gopclntab *table, struct seam_bytes bytes,
-			 enum seam_endian endian);
-
-/*
- * Function @i of the table, which are in ascending order.  False when it is
- * damaged.
- */
-bool seam_gopclntab_function(const struct seam_gopclntab *table, size_t i,
-			     struct seam_gofunction *out);
-
 /* ---- all ranges ---- */
 
 struct seam_function_range {

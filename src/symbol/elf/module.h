@@ -102,16 +102,4 @@ struct seam_extent {
 	uint64_t size;		/* bytes */
 };
 
-/* Copies of the recorded data in @arena.  0 or -ENOMEM. */
-int seam_module_copy(struct seam_arena *arena, struct seam_module *to,
-		     const struct seam_module *from);
-int seam_kernel_copy(struct seam_arena *arena, struct seam_kernel *to,
-		     const struct seam_kernel *from);
-
-/* Whether both are one file or kernel; mapped_ns and pid do not count. */
-bool seam_module_equal(const struct seam_module *a,
-		       const struct seam_module *b);
-bool seam_kernel_equal(const struct seam_kernel *a,
-		       const struct seam_kernel *b);
-
 #endif /* SEAM_MODULE_H */

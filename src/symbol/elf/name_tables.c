@@ -65,62 +65,12 @@ struct tables {
 
 /* -- words -------------------------------------------------------------- */
 
-static const struct {
-	int machine;
-	uint32_t relative, absolute;
-} relocations[] = {
-	{ EM_X86_64, R_X86_64_RELATIVE, R_X86_64_64 },
-	{ EM_AARCH64, R_AARCH64_RELATIVE, R_AARCH64_ABS64 },
-	{ EM_RISCV, R_RISCV_RELATIVE, R_RISCV_64 },
-};
-
-/* The address to which @rela refers; 0: not known. */
-static uint64_t value_of(const struct tables *t, Elf_Data *symbols,
-			 const GElf_Rela *rela)
+static int add_word(void *t, uint64_t addr, uint64_t value)
 {
-	uint32_t type = (uint32_t)GELF_R_TYPE(rela->r_info);
-	size_t i = 0;
-	GElf_Sym symbol;
+	struct tables *tables = t;
 
-	while (i < SEAM_ARRAY_SIZE(relocations) &&
-	       relocations[i].machine != t->file->machine)
-		i++;
-	if (i == SEAM_ARRAY_SIZE(relocations))
-		return 0;
-	if (type == relocations[i].relative)
-		return (uint64_t)rela->r_addend;
-	if (type != relocations[i].absolute || !symbols ||
-	    GELF_R_SYM(rela->r_info) > INT32_MAX ||
-	    !gelf_getsym(symbols, (int)GELF_R_SYM(rela->r_info), &symbol) ||
-	    symbol.st_shndx == SHN_UNDEF)
-		return 0;
-	return symbol.st_value + (uint64_t)rela->r_addend;
-}
-
-/* Those of a position-independent file. */
-static int read_relocations(struct tables *t)
-{
-	GElf_Shdr header;
-	Elf_Scn *section = seam_elf_section(t->file, ".rela.dyn", &header);
-	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
-	size_t entry = gelf_fsize(t->file->elf, ELF_T_RELA, 1, EV_CURRENT);
-	size_t n = data && data->d_buf && entry ? data->d_size / entry : 0;
-	Elf_Scn *table = n ? elf_getscn(t->file->elf, header.sh_link) : NULL;
-	Elf_Data *symbols = table ? elf_getdata(table, NULL) : NULL;
-
-	for (size_t i = 0; i < n && i <= INT32_MAX; i++) {
-		struct word word;
-		GElf_Rela rela;
-
-		if (!gelf_getrela(data, (int)i, &rela))
-			break;
-		word = (struct word) {
-			rela.r_offset, value_of(t, symbols, &rela)
-		};
-		if (word.value && !SEAM_ARRAY_ADD(&t->words, word))
-			return -ENOMEM;
-	}
-	return 0;
+	return SEAM_ARRAY_ADD(&tables->words, (struct word) { addr, value }) ?
+	       0 : -ENOMEM;
 }
 
 /* Those of a file with fixed addresses: what may be one. */
@@ -133,9 +83,9 @@ static int read_words(struct tables *t, const char *name)
 
 	for (uint64_t addr = bytes.size ? header.sh_addr : 0;
 	     seam_cursor_left(&c) >= 8; addr += 8) {
-		struct word word = { addr, seam_cursor_u64(&c) };
+		uint64_t value = seam_cursor_u64(&c);
 
-		if (word.value && !SEAM_ARRAY_ADD(&t->words, word))
+		if (value && add_word(t, addr, value))
 			return -ENOMEM;
 	}
 	return 0;
@@ -153,7 +103,7 @@ static int find_words(struct tables *t)
 		r = read_words(t, ".data.rel.ro");
 		r = r ? r : read_words(t, ".data");
 	} else {
-		r = read_relocations(t);
+		r = seam_elf_relocated(t->file, add_word, t);
 	}
 	return r ? r : SEAM_RADIX_SORT(&t->words, addr);
 }

@@ -90,27 +90,16 @@ void seam_jit_code_free(struct seam_jit_code *jit)
 	free(jit);
 }
 
-static int add_fork(struct seam_jit_code *jit, int32_t pid, int32_t parent,
-		    uint64_t time_ns)
+int seam_jit_code_fork(struct seam_jit_code *jit, int32_t parent, int32_t child,
+		       uint64_t time_ns)
 {
-	struct seam_jit_process *process = seam_jit_process_make(jit, pid);
+	struct seam_jit_process *process = seam_jit_process_make(jit, child);
 
 	return process && SEAM_ARRAY_ADD(&process->forks,
 		(struct seam_jit_fork_exec) {
 			.time_ns = time_ns, .parent = parent,
 			.order = jit->n_forks++,
 		}) ? 0 : -ENOMEM;
-}
-
-int seam_jit_code_fork(struct seam_jit_code *jit, int32_t parent, int32_t child,
-		       uint64_t time_ns)
-{
-	return add_fork(jit, child, parent, time_ns);
-}
-
-int seam_jit_code_exec(struct seam_jit_code *jit, int32_t pid, uint64_t time_ns)
-{
-	return add_fork(jit, pid, -1, time_ns);
 }
 
 /* ---- events, by time, into a code map ---- */
@@ -462,11 +451,7 @@ static const struct seam_jit_event *find_event(struct jit_ancestor at,
 		if (dumped)
 			return NULL;
 		/* The parent's lines after the fork are not the child's. */
-		if (!mapped && !*n_up)
-			mapped = later_line(&at, addr);
-		else
-			mapped = NULL;
-		if (mapped)
+		if (!mapped && !*n_up && (mapped = later_line(&at, addr)))
 			return mapped;
 		++*n_up;
 	} while (to_parent(&at));
@@ -821,23 +806,16 @@ int seam_jit_placements_read(struct seam_jit_placements *placements,
 /* ---- notes ---- */
 
 static void report_all(const uint64_t counts[SEAM_JIT_N_NOTES], int32_t pid,
-		       void (*report)(void *, int32_t, const char *, uint64_t),
-		       void *context)
+		       seam_jit_report *report, void *context)
 {
 	for (size_t i = 0; i < SEAM_JIT_N_NOTES; i++)
 		if (counts[i])
-			report(context, pid, note_texts[i], counts[i]);
-}
-
-bool seam_jit_code_is_corrected(const char *text)
-{
-	return text == note_texts[SEAM_JIT_SHIFTED];
+			report(context, pid, note_texts[i], counts[i],
+			       i == SEAM_JIT_SHIFTED);
 }
 
 void seam_jit_code_notes(const struct seam_jit_code *jit,
-			 void (*report)(void *context, int32_t pid,
-					const char *text, uint64_t count),
-			 void *context)
+			 seam_jit_report *report, void *context)
 {
 	uint64_t n_lost = 0;
 
@@ -849,7 +827,7 @@ void seam_jit_code_notes(const struct seam_jit_code *jit,
 				report(context, s->pid,
 				       seam_jitdump_note_text(
 					       (enum seam_jitdump_note)n),
-				       s->reader_notes[n]);
+				       s->reader_notes[n], false);
 		report_all(s->notes, s->pid, report, context);
 	}
 	for (size_t i = 0; i < jit->processes.n; i++)
@@ -859,5 +837,6 @@ void seam_jit_code_notes(const struct seam_jit_code *jit,
 		n_lost += jit->tables.items[i].has_lost_names;
 	if (n_lost)
 		report(context, 0,
-		       "functions whose source file name is damaged", n_lost);
+		       "functions whose source file name is damaged", n_lost,
+		       false);
 }

@@ -136,11 +136,17 @@ int seam_jit_code_add_map(struct seam_jit_code *jit, int32_t pid,
 			  struct seam_bytes bytes, struct seam_bytes times,
 			  struct seam_err *err);
 
-/* @child was forked from @parent; @pid became another program.  0, -ENOMEM. */
+/*
+ * @child was forked from @parent, or (-1) became another program, as @pid.
+ * 0 or -ENOMEM.
+ */
 int seam_jit_code_fork(struct seam_jit_code *jit, int32_t parent, int32_t child,
 		       uint64_t time_ns);
-int seam_jit_code_exec(struct seam_jit_code *jit, int32_t pid,
-		       uint64_t time_ns);
+static inline int seam_jit_code_exec(struct seam_jit_code *jit, int32_t pid,
+				     uint64_t time_ns)
+{
+	return seam_jit_code_fork(jit, -1, pid, time_ns);
+}
 
 /*
  * Bring everything added in order; the first find does it otherwise.  Adding
@@ -210,16 +216,15 @@ struct seam_jit_placements {
 int seam_jit_placements_read(struct seam_jit_placements *placements,
 			     struct seam_jit_code *jit);
 
+/* @pid: the dump's process.  @is_corrected: nothing was lost. */
+typedef void seam_jit_report(void *context, int32_t pid, const char *text,
+			     uint64_t count, bool is_corrected);
+
 /*
  * Call @report for everything that was corrected, skipped or guessed: "moves of
- * unknown code", 3.  @pid is the dump's process.  After indexing.
+ * unknown code", 3.  After indexing.
  */
 void seam_jit_code_notes(const struct seam_jit_code *jit,
-			 void (*report)(void *context, int32_t pid,
-					const char *text, uint64_t count),
-			 void *context);
-
-/* Whether @text of such a note is about a correction without loss. */
-bool seam_jit_code_is_corrected(const char *text);
+			 seam_jit_report *report, void *context);
 
 #endif /* SEAM_JIT_CODE_H */

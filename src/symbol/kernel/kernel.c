@@ -17,6 +17,7 @@
 #include <zstd.h>
 
 #include "base/cursor.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "wire/elf_notes.h"
@@ -123,8 +124,21 @@ static int add_symbol(struct seam_symtab *table, const struct symbol_line *line)
 	return seam_symtab_add(table, &symbol);
 }
 
-ptrdiff_t seam_kallsyms_read(struct seam_symtab *table, char *text, size_t size,
-			     bool modules)
+/*
+ * Add the functions (t T w W) that @text of @size bytes names; other symbols
+ * only end them.  Without @modules those in [brackets] are left out: their
+ * addresses are true for one boot, while those of the kernel itself are true
+ * wherever _text is the same.
+ *
+ * @text is changed, a NUL after each name, and must outlive the table;
+ * text[size] must be there to be written.  Lines that are not of this form
+ * are skipped, and so are addresses of 0, which this user may not see.
+ *
+ * Returns how many functions the text has, or -ENOMEM.  Of several at one
+ * address the table keeps the last.  Sorts the table.
+ */
+static ptrdiff_t read_kallsyms(struct seam_symtab *table, char *text,
+			       size_t size, bool modules)
 {
 	ptrdiff_t n = 0;
 	size_t pos = 0;
@@ -229,7 +243,13 @@ int seam_kernel_identify(struct seam_kernel_identity *identity,
 
 /* -- kernel.sym.zst ----------------------------------------------------- */
 
-static size_t print_header(const struct seam_kernel_file *file, char *text)
+struct kernel_file {
+	struct seam_kernel_identity identity;
+	uint64_t modules;
+	struct seam_bytes packed;	/* frame 2; borrowed */
+};
+
+static size_t print_header(const struct kernel_file *file, char *text)
 {
 	const struct seam_kernel_identity *id = &file->identity;
 	char hex[2 * SEAM_BUILD_ID_MAX + 1];
@@ -247,9 +267,10 @@ static size_t print_header(const struct seam_kernel_file *file, char *text)
 	return (size_t)n;
 }
 
-int seam_kernel_file_write(const struct seam_kernel_file *file,
-			   struct seam_bytes text, uint8_t **out,
-			   size_t *out_size, struct seam_err *err)
+/* A file for @text: malloc()ed into *@out.  0 or -ENOMEM. */
+static int write_file(const struct kernel_file *file,
+		      struct seam_bytes text, uint8_t **out, size_t *out_size,
+		      struct seam_err *err)
 {
 	char header[HEADER_MAX];
 	size_t n = print_header(file, header);
@@ -282,7 +303,7 @@ static bool parse_hex(const char *text, uint64_t *value)
 }
 
 /* A known key with an unknown value is none that can be read. */
-static bool parse_line(struct seam_kernel_file *file, const char *key,
+static bool parse_line(struct kernel_file *file, const char *key,
 		       const char *value)
 {
 	struct seam_kernel_identity *id = &file->identity;
@@ -301,7 +322,7 @@ static bool parse_line(struct seam_kernel_file *file, const char *key,
 }
 
 /* The lines of @text, each of which ends in a newline. */
-static int parse_header(struct seam_kernel_file *file, char *text,
+static int parse_header(struct kernel_file *file, char *text,
 			struct seam_err *err)
 {
 	char *next = text, *line, *value;
@@ -324,8 +345,9 @@ static int parse_header(struct seam_kernel_file *file, char *text,
 	return 0;
 }
 
-int seam_kernel_file_read(struct seam_kernel_file *file,
-			  struct seam_bytes bytes, struct seam_err *err)
+/* Read the first frame.  0, or -EBADMSG, -ENODATA, -ENOTSUP. */
+static int read_file(struct kernel_file *file, struct seam_bytes bytes,
+		     struct seam_err *err)
 {
 	struct seam_cursor c = seam_cursor_over(bytes, SEAM_LITTLE);
 	uint32_t magic = seam_cursor_u32(&c);
@@ -333,7 +355,7 @@ int seam_kernel_file_read(struct seam_kernel_file *file,
 	char header[HEADER_MAX + 1];
 	const uint8_t *text;
 
-	*file = (struct seam_kernel_file) { 0 };
+	*file = (struct kernel_file) { 0 };
 	if (!c.error && (magic != SKIPPABLE || size > HEADER_MAX))
 		return seam_err_set(err, -EBADMSG,
 				    "byte 0: not a file of kernel symbols");
@@ -350,8 +372,12 @@ int seam_kernel_file_read(struct seam_kernel_file *file,
 	return parse_header(file, header, err);
 }
 
-int seam_kernel_file_text(const struct seam_kernel_file *file, char **text,
-			  size_t *size, struct seam_err *err)
+/*
+ * The text, with room for one more byte after it: malloc()ed.  0, or
+ * -EBADMSG, -ENOMEM; at most KALLSYMS_MAX.
+ */
+static int unpack_text(const struct kernel_file *file, char **text,
+		       size_t *size, struct seam_err *err)
 {
 	unsigned long long n = ZSTD_getFrameContentSize(file->packed.data,
 							file->packed.size);
@@ -382,6 +408,13 @@ int seam_kernel_file_text(const struct seam_kernel_file *file, char **text,
 }
 
 /* -- the cache ---------------------------------------------------------- */
+
+/*
+ * Reading and compressing takes 50 ms at the end of every recording, and the
+ * symbols rarely change.  One file in a folder that is the user's own, and
+ * closed to other users, holds them and what they are valid for.  Without such
+ * a folder there is no cache, and that is no error.
+ */
 
 /*
  * Fold name, size and address of each line of /proc/modules; its counts of
@@ -469,7 +502,7 @@ static int open_folder(void)
 	return -1;
 }
 
-static bool is_same(const struct seam_kernel_file *file,
+static bool is_same(const struct kernel_file *file,
 		    const struct seam_kernel_identity *identity,
 		    uint64_t modules)
 {
@@ -483,11 +516,15 @@ static bool is_same(const struct seam_kernel_file *file,
 		      have->build_id_size) == 0;
 }
 
-bool seam_kernel_cache_read(struct seam_file *file,
-			    const struct seam_kernel_identity *identity,
-			    uint64_t modules)
+/*
+ * The file for this kernel and these modules, whole.  False when there is
+ * none.  seam_file_close() frees it.
+ */
+static bool read_cache(struct seam_file *file,
+		       const struct seam_kernel_identity *identity,
+		       uint64_t modules)
 {
-	struct seam_kernel_file kept;
+	struct kernel_file kept;
 	int folder = modules ? open_folder() : -1;
 	int r;
 
@@ -497,7 +534,7 @@ bool seam_kernel_cache_read(struct seam_file *file,
 	close(folder);
 	if (r)
 		return false;
-	if (!seam_kernel_file_read(&kept, file->bytes, NULL) &&
+	if (!read_file(&kept, file->bytes, NULL) &&
 	    is_same(&kept, identity, modules))
 		return true;
 	seam_file_close(file);
@@ -542,7 +579,7 @@ static int hidden(struct seam_err *err)
 		value == '2' ? "" : ", and so does CAP_SYSLOG");
 }
 
-static int read_kallsyms(struct seam_file *file, struct seam_err *err)
+static int copy_kallsyms(struct seam_file *file, struct seam_err *err)
 {
 	int fd = open(KALLSYMS, O_RDONLY | O_CLOEXEC);
 	int r;
@@ -557,17 +594,16 @@ static int read_kallsyms(struct seam_file *file, struct seam_err *err)
 
 /* Read and compress, and cache the result. */
 static int capture_new(int dirfd, const char *name,
-		       const struct seam_kernel_file *header,
+		       const struct kernel_file *header,
 		       struct seam_err *err)
 {
 	struct seam_file text;
 	struct seam_bytes file = { 0 };
 	uint8_t *bytes = NULL;
-	int r = read_kallsyms(&text, err);
+	int r = copy_kallsyms(&text, err);
 
 	if (!r)
-		r = seam_kernel_file_write(header, text.bytes, &bytes,
-					   &file.size, err);
+		r = write_file(header, text.bytes, &bytes, &file.size, err);
 	seam_file_close(&text);
 	if (r)
 		return r;
@@ -582,7 +618,7 @@ static int capture_new(int dirfd, const char *name,
 
 int seam_kernel_capture(int dirfd, const char *name, struct seam_err *err)
 {
-	struct seam_kernel_file header = { 0 };
+	struct kernel_file header = { 0 };
 	struct seam_file kept;
 	int r = seam_kernel_identify(&header.identity, err);
 
@@ -591,7 +627,7 @@ int seam_kernel_capture(int dirfd, const char *name, struct seam_err *err)
 	if (header.identity.text_addr == 0)
 		return hidden(err);
 	header.modules = seam_kernel_modules();
-	if (!seam_kernel_cache_read(&kept, &header.identity, header.modules))
+	if (!read_cache(&kept, &header.identity, header.modules))
 		return capture_new(dirfd, name, &header, err);
 	r = seam_file_create(dirfd, name, kept.bytes, err);
 	seam_file_close(&kept);
@@ -637,7 +673,7 @@ static int take_text(struct seam_kernel_symbols *symbols, char *text,
 	ptrdiff_t n;
 
 	symbols->text = text;
-	n = seam_kallsyms_read(&symbols->table, text, size, modules);
+	n = read_kallsyms(&symbols->table, text, size, modules);
 	if (n > 0)
 		return 0;
 	seam_kernel_close(symbols);
@@ -648,19 +684,19 @@ static int take_text(struct seam_kernel_symbols *symbols, char *text,
 static int load_kept(struct seam_kernel_symbols *symbols, const char *path,
 		     const struct seam_kernel *kernel, struct seam_err *err)
 {
-	struct seam_kernel_file kept;
+	struct kernel_file kept;
 	struct seam_file file;
-	size_t size;
+	size_t size = 0;
 	char *text;
 	int r = seam_file_read(&file, AT_FDCWD, path, FILE_MAX, err);
 
 	if (r)
 		return r;
-	r = seam_kernel_file_read(&kept, file.bytes, err);
+	r = read_file(&kept, file.bytes, err);
 	if (!r && !is_recorded(&kept.identity, kernel, false))
 		r = seam_err_set(err, -ESTALE, "it is of another kernel");
 	if (!r)
-		r = seam_kernel_file_text(&kept, &text, &size, err);
+		r = unpack_text(&kept, &text, &size, err);
 	if (!r)
 		r = take_text(symbols, text, size,
 			      is_same_boot(&kept.identity, kernel), err);
@@ -683,7 +719,7 @@ static int load_running(struct seam_kernel_symbols *symbols,
 	if (!is_recorded(&now, kernel, true))
 		return seam_err_set(err, -ESTALE, "the recorded kernel is not "
 			"the one that runs now, and its symbols were not kept");
-	r = read_kallsyms(&file, err);
+	r = copy_kallsyms(&file, err);
 	if (r)
 		return r;
 	text = realloc((void *)(uintptr_t)file.bytes.data,

@@ -25,7 +25,6 @@
 #ifndef SEAM_KERNEL_H
 #define SEAM_KERNEL_H
 
-#include "base/file.h"
 #include "symbol/elf/elf_file.h"
 #include "symbol/elf/module.h"
 #include "symbol/elf/symtab.h"
@@ -81,72 +80,10 @@ int seam_kernel_load(struct seam_kernel_symbols *symbols, const char *bundle,
 
 void seam_kernel_close(struct seam_kernel_symbols *symbols);
 
-/* ---- the file, in bytes ---- */
-
-struct seam_kernel_file {
-	struct seam_kernel_identity identity;
-	uint64_t modules;
-	struct seam_bytes packed;	/* frame 2; borrowed */
-};
-
-/*
- * The bytes of a file for @text.  malloc()ed into *@out, their number in
- * *@out_size.  0 or -ENOMEM.
- */
-int seam_kernel_file_write(const struct seam_kernel_file *file,
-			   struct seam_bytes text, uint8_t **out,
-			   size_t *out_size, struct seam_err *err);
-
-/* Read the first frame.  0, or -EBADMSG, -ENODATA, -ENOTSUP. */
-int seam_kernel_file_read(struct seam_kernel_file *file,
-			  struct seam_bytes bytes, struct seam_err *err);
-
-/*
- * The text, with room for one more byte after it: malloc()ed.  0, or
- * -EBADMSG, -ENOMEM; at most 256 MiB.
- */
-int seam_kernel_file_text(const struct seam_kernel_file *file, char **text,
-			  size_t *size, struct seam_err *err);
-
-/* ---- the text ---- */
-
-/*
- * Add the functions (t T w W) that @text of @size bytes names, in the form of
- * /proc/kallsyms; other symbols only end them.  Without @modules those in
- * [brackets] are left out: their addresses are true for one boot, while those
- * of the kernel itself are true wherever _text is the same.
- *
- * @text is changed, a NUL after each name, and must outlive the table;
- * text[size] must be there to be written.  Lines that are not of this form
- * are skipped, and so are addresses of 0, which this user may not see.
- *
- * Returns how many functions the text has, or -ENOMEM.  Of several at one
- * address the table keeps the last.  Sorts the table.
- */
-ptrdiff_t seam_kallsyms_read(struct seam_symtab *table, char *text, size_t size,
-			     bool modules);
-
-/* ---- the cache ---- */
-
-/*
- * Reading and compressing takes 50 ms at the end of every recording, and the
- * symbols rarely change.  One file in a folder that is the user's own, and
- * closed to other users, holds them and what they are valid for.  Without such
- * a folder there is no cache, and that is no error.
- */
-
 /*
  * A number for the modules and BPF programs that are loaded now, never 0; 0
  * when it cannot be known, and then nothing may be cached.
  */
 uint64_t seam_kernel_modules(void);
-
-/*
- * The file for this kernel and these modules, whole.  False when there is
- * none.  seam_file_close() frees it.
- */
-bool seam_kernel_cache_read(struct seam_file *file,
-			    const struct seam_kernel_identity *identity,
-			    uint64_t modules);
 
 #endif /* SEAM_KERNEL_H */

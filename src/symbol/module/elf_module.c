@@ -15,38 +15,14 @@ enum { UNSIZED_BYTES = 4096 };
 
 /* -- reading ------------------------------------------------------------ */
 
-/*
- * All symbols there are.  The small table in .gnu_debugdata is for files whose
- * full one is not at hand.
- */
-static int read_symbols(struct seam_elf_module *module,
-			const struct seam_elf *file,
-			const struct seam_elf *debug)
-{
-	struct seam_symtab *table = &module->table;
-	size_t n;
-	int r = seam_elf_symbols(table, &module->arena, file);
-
-	module->has_symtab = debug || seam_elf_has_symtab(file);
-	if (!r && debug)
-		r = seam_elf_symbols(table, &module->arena, debug);
-	else if (!r && !module->has_symtab)
-		r = seam_elf_minidebug(table, &module->arena, file);
-	if (!r)
-		r = seam_symtab_sort(table);
-	n = table->symbols.n;
-	if (!r)
-		r = seam_elf_plt(table, &module->arena, file);
-	return r || table->symbols.n == n ? r : seam_symtab_sort(table);
-}
-
 static void read_tables(struct seam_elf_module *module, struct seam_elf *file,
 			struct seam_elf *debug)
 {
 	struct seam_elf *dwarf = seam_dwarf_is_in(file) ? file : debug;
 	struct seam_err err = { 0 };
 
-	if (read_symbols(module, file, debug))
+	module->has_symtab = debug || seam_elf_has_symtab(file);
+	if (seam_elf_all_symbols(&module->table, &module->arena, file, debug))
 		seam_err_no_memory(&err);
 	module->segments = file->segments;
 	file->segments = (struct seam_segments) { 0 };
@@ -54,7 +30,7 @@ static void read_tables(struct seam_elf_module *module, struct seam_elf *file,
 		seam_err_set(&err, -ENODATA, "the file has no symbols");
 	if (!module->options->no_lines && dwarf && seam_dwarf_is_in(dwarf))
 		seam_dwarf_open(&module->dwarf, dwarf, module->options,
-				&module->arena, &err);
+				&module->arena, module->problem, &err);
 	seam_err_text(&err, module->problem);
 }
 
@@ -91,9 +67,6 @@ bool seam_elf_module_read(struct seam_elf_module *module)
 	struct seam_err why = { 0 };
 	struct seam_elf file;
 
-	if (module->is_read)
-		return module->segments.n > 0;
-	module->is_read = true;
 	module->missing = seam_find_elf(&file, module->options, module->file,
 					&why);
 	if (module->missing) {
@@ -111,13 +84,6 @@ bool seam_elf_module_read(struct seam_elf_module *module)
 	}
 	seam_elf_close(&file);
 	return module->segments.n > 0;
-}
-
-const char *seam_elf_module_problem(const struct seam_elf_module *module)
-{
-	if (module->problem[0])
-		return module->problem;
-	return module->dwarf ? seam_dwarf_problem(module->dwarf) : NULL;
 }
 
 void seam_elf_module_fini(struct seam_elf_module *module)
@@ -212,7 +178,6 @@ size_t seam_elf_module_resolve(struct seam_elf_module *module, uint64_t offset,
 	uint64_t addr;
 	size_t n;
 
-	seam_elf_module_read(module);
 	if (!seam_segments_addr(&module->segments, offset, &addr))
 		return 0;
 	n = module->dwarf ? seam_dwarf_resolve(module->dwarf, addr, out, cap) :
@@ -234,7 +199,6 @@ const char *seam_elf_module_name(struct seam_elf_module *module, uint64_t addr,
 {
 	const struct seam_symbol *symbol;
 
-	seam_elf_module_read(module);
 	symbol = seam_symtab_find(&module->table, addr);
 	/* many symbols may share one name of any length */
 	return symbol && symbol->start == addr &&
@@ -267,7 +231,6 @@ bool seam_elf_module_extent(struct seam_elf_module *module, uint64_t offset,
 {
 	uint64_t addr, start, end;
 
-	seam_elf_module_read(module);
 	if (!seam_segments_addr(&module->segments, offset, &addr))
 		return false;
 	*out = (struct seam_extent) { .offset = offset, .addr = addr };
@@ -339,7 +302,6 @@ bool seam_elf_module_is_trampoline(struct seam_elf_module *module,
 	const struct seam_symbol *before;
 	uint64_t addr;
 
-	seam_elf_module_read(module);
 	if (offset == 0 ||
 	    !seam_segments_addr(&module->segments, offset, &addr))
 		return false;

@@ -2,9 +2,8 @@
 /*
  * elf_module.h - symbols, DWARF and function ranges of one mapped file
  *
- * The file is searched and read when the first address is looked up.  From
- * then on there are tables in memory and no descriptor, so that a recording of
- * a thousand files does not run out of them.
+ * Once it was read there are tables in memory and no descriptor, so that a
+ * recording of a thousand files does not run out of them.
  *
  * Offsets are those in the file.  Threads: one at a time for one object.
  */
@@ -22,21 +21,21 @@
 struct seam_elf_module {
 	const struct seam_symbols_options *options;
 	const struct seam_module *file;
-	bool is_read;
-	/* 0, also before it was read; or why it was not opened: see below */
+	/* 0, or why it was not opened: see below */
 	int missing;
-	char problem[SEAM_ERR_TEXT];	/* "" when there is none */
+	/* which symbols are missing, and why; "" when none are */
+	char problem[SEAM_ERR_TEXT];
 	struct seam_arena arena;	/* names in results */
 	struct seam_segments segments;
 	struct seam_symtab table;
-	bool has_symtab;		/* it has .symtab, of a debug file too */
+	bool has_symtab;		/* .symtab; of a debug file too */
 	struct seam_dwarf *dwarf;	/* NULL: none */
 	struct seam_function_ranges ranges;
 	bool has_ranges;		/* they were read, if there are any */
 };
 
 /*
- * Read the file now, unless that was done.  Whether it has code, and so an
+ * Read the file, before the other calls.  Whether it has code, and so an
  * offset in it may have a name.  missing is then 0, -ESTALE when another file
  * is at its path, -EXDEV when it was recorded on another machine and cannot be
  * identified, or the reason why it could not be opened.
@@ -65,9 +64,6 @@ bool seam_elf_module_is_trampoline(struct seam_elf_module *module,
  */
 int seam_elf_module_open(const struct seam_elf_module *module, bool is_debug,
 			 struct seam_module_file *file, struct seam_err *err);
-
-/* Which of its symbols are missing, and why; NULL: none. */
-const char *seam_elf_module_problem(const struct seam_elf_module *module);
 
 void seam_elf_module_fini(struct seam_elf_module *module);
 

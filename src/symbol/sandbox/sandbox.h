@@ -47,7 +47,7 @@ struct seam_ipc {
 	pid_t peer;
 	unsigned int n_seconds;		/* that this message took */
 	uint64_t second_ns;		/* when the last of them ended */
-	uint64_t begin_s;		/* CPU time of the peer after the first */
+	uint64_t begin_s;		/* the peer's CPU time after a second */
 	bool is_slow;			/* it exceeded its time */
 };
 

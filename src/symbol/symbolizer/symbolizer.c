@@ -16,7 +16,7 @@
 /* More than the largest function has. */
 #define MAX_CODE ((size_t)64 << 20)
 
-/* A module with its own copy of what the parent sent. */
+/* A module, and what the parent sent of it. */
 struct served {
 	struct seam_module file;
 	struct seam_elf_module elf;
@@ -100,18 +100,23 @@ static struct seam_module take_module(struct seam_cursor *body)
 	return file;
 }
 
-static struct seam_elf_module *add_module(const struct seam_module *file,
+/* Of what @body has, in a copy. */
+static struct seam_elf_module *add_module(struct seam_cursor *body,
 					  struct seam_err *err)
 {
 	struct served *module = calloc(1, sizeof(*module));
+	size_t size = seam_cursor_left(body);
+	const char *copy = module ? seam_arena_text(&module->elf.arena,
+		(const char *)seam_cursor_bytes(body, size), size) : NULL;
+	struct seam_cursor c = seam_cursor_make((const uint8_t *)copy, size,
+						SEAM_NATIVE);
 
-	if (!module || seam_module_copy(&module->elf.arena, &module->file,
-					file) ||
-	    !SEAM_ARRAY_ADD(&modules, module)) {
+	if (!copy || !SEAM_ARRAY_ADD(&modules, module)) {
 		free(module);
 		seam_err_no_memory(err);
 		return NULL;
 	}
+	module->file = take_module(&c);
 	module->elf.options = options;
 	module->elf.file = &module->file;
 	return &module->elf;
@@ -119,8 +124,7 @@ static struct seam_elf_module *add_module(const struct seam_module *file,
 
 static void reply_module(struct seam_cursor *body, struct seam_err *err)
 {
-	struct seam_module file = take_module(body);
-	struct seam_elf_module *module = add_module(&file, err);
+	struct seam_elf_module *module = add_module(body, err);
 	bool has_code = module && seam_elf_module_read(module);
 
 	if (!module)
@@ -128,7 +132,7 @@ static void reply_module(struct seam_cursor *body, struct seam_err *err)
 	seam_ipc_put_u32(parent, (uint32_t)(modules.n - 1));
 	seam_ipc_put_u32(parent, has_code);
 	seam_ipc_put_u32(parent, (uint32_t)-module->missing);
-	seam_ipc_put_text(parent, seam_elf_module_problem(module));
+	seam_ipc_put_text(parent, module->problem);
 }
 
 /* The module that @body begins with; NULL: there is none. */
@@ -176,8 +180,7 @@ static void reply_resolve(struct seam_cursor *body, struct seam_err *err)
 	while (module && !body->error && seam_cursor_left(body) >= 8)
 		put_result(module, seam_cursor_u64(body));
 	/* reading a unit may find what is missing */
-	seam_ipc_put_text(parent, module ? seam_elf_module_problem(module) :
-			  NULL);
+	seam_ipc_put_text(parent, module ? module->problem : NULL);
 }
 
 /* The names for people are needed until they are sent. */
@@ -253,26 +256,6 @@ static void reply_open(struct seam_cursor *body, struct seam_err *err)
 }
 
 /* -- machine code ------------------------------------------------------- */
-
-void seam_symbolizer_put_machine(struct seam_ipc *ipc,
-				 const struct seam_machine *machine)
-{
-	seam_ipc_put_u32(ipc, machine->elf_machine);
-	seam_ipc_put_u32(ipc, machine->is_64 |
-			 (machine->is_big_endian ? 2u : 0));
-}
-
-void seam_symbolizer_take_machine(struct seam_cursor *body,
-				  struct seam_machine *machine)
-{
-	uint32_t number = seam_cursor_u32(body);
-	uint32_t flags = seam_cursor_u32(body);
-
-	*machine = (struct seam_machine) {
-		.elf_machine = number,
-		.is_64 = flags & 1, .is_big_endian = flags & 2,
-	};
-}
 
 static int put_instruction(void *context,
 			   const struct seam_instruction *instruction)

@@ -37,10 +37,27 @@ enum {
 };
 
 /* A machine in a message. */
-void seam_symbolizer_put_machine(struct seam_ipc *ipc,
-				 const struct seam_machine *machine);
-void seam_symbolizer_take_machine(struct seam_cursor *body,
-				  struct seam_machine *machine);
+static inline void
+seam_symbolizer_put_machine(struct seam_ipc *ipc,
+			    const struct seam_machine *machine)
+{
+	seam_ipc_put_u32(ipc, machine->elf_machine);
+	seam_ipc_put_u32(ipc, machine->is_64 |
+			 (machine->is_big_endian ? 2u : 0));
+}
+
+static inline void
+seam_symbolizer_take_machine(struct seam_cursor *body,
+			     struct seam_machine *machine)
+{
+	uint32_t number = seam_cursor_u32(body);
+	uint32_t flags = seam_cursor_u32(body);
+
+	*machine = (struct seam_machine) {
+		.elf_machine = number,
+		.is_64 = flags & 1, .is_big_endian = flags & 2,
+	};
+}
 
 /*
  * In the sandboxed process: serve requests until the parent closes.  @context:

@@ -69,45 +69,17 @@ struct elf_image {
 	struct seam_symtab symbols;
 };
 
-/* The relocation type "load address + addend" of each machine. */
-static bool is_relative(const struct elf_image *image, uint64_t type)
-{
-	static const struct { int machine; uint32_t type; } types[] = {
-		{ EM_X86_64, R_X86_64_RELATIVE },
-		{ EM_AARCH64, R_AARCH64_RELATIVE },
-		{ EM_PPC64, R_PPC64_RELATIVE },
-		{ EM_S390, R_390_RELATIVE },
-		{ EM_RISCV, R_RISCV_RELATIVE },
-		{ EM_LOONGARCH, R_LARCH_RELATIVE },
-	};
-
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(types); i++)
-		if (types[i].machine == image->file.machine)
-			return types[i].type == type;
-	return false;
-}
-
 /* Have the copy be as the loader leaves the section. */
-static void relocate(struct elf_image *image, Elf_Scn *scn,
-		     const GElf_Shdr *shdr)
+static int relocate(void *context, uint64_t addr, uint64_t value)
 {
-	Elf_Data *data = elf_getdata(scn, NULL);
-	size_t n = shdr->sh_entsize ? shdr->sh_size / shdr->sh_entsize : 0;
-	GElf_Rela rela;
+	struct elf_image *image = context;
+	uint64_t at = addr - image->section.sh_addr;
 
-	for (size_t i = 0; data && i < n && i <= INT32_MAX; i++) {
-		uint64_t at;
-
-		if (!gelf_getrela(data, (int)i, &rela))
-			break;
-		at = rela.r_offset - image->section.sh_addr;
-		if (is_relative(image, GELF_R_TYPE(rela.r_info)) &&
-		    rela.r_offset >= image->section.sh_addr &&
-		    image->n_bytes >= 8 && at <= image->n_bytes - 8)
-			seam_wire_put_uint(image->bytes + at,
-					   (uint64_t)rela.r_addend, 8,
-					   seam_elf_endian(&image->file));
-	}
+	if (addr >= image->section.sh_addr && image->n_bytes >= 8 &&
+	    at <= image->n_bytes - 8)
+		seam_wire_put_uint(image->bytes + at, value, 8,
+				   seam_elf_endian(&image->file));
+	return 0;
 }
 
 /*
@@ -199,7 +171,7 @@ static int read_section(struct seam_xray_map *map, struct elf_image *image,
 static int load_image(struct elf_image *image, struct seam_err *err)
 {
 	Elf_Scn *map = seam_elf_section(&image->file, "xray_instr_map",
-					&image->section), *scn = NULL;
+					&image->section);
 	Elf_Data *data = map ? elf_rawdata(map, NULL) : NULL;
 
 	if (!data || !data->d_buf)
@@ -211,12 +183,7 @@ static int load_image(struct elf_image *image, struct seam_err *err)
 	if (!image->bytes)
 		return seam_err_no_memory(err);
 	memcpy(image->bytes, data->d_buf, image->n_bytes);
-	while ((scn = elf_nextscn(image->file.elf, scn))) {
-		GElf_Shdr shdr;
-
-		if (gelf_getshdr(scn, &shdr) && shdr.sh_type == SHT_RELA)
-			relocate(image, scn, &shdr);
-	}
+	seam_elf_relocated(&image->file, relocate, image);
 	return seam_elf_symbols(&image->symbols, &image->arena, &image->file) ||
 	       seam_symtab_sort(&image->symbols) ? seam_err_no_memory(err) : 0;
 }

@@ -17,6 +17,9 @@
 #include "unwind/rules.h"
 #include "wire/eh_frame.h"
 
+/* Bytes of programs that may be run beyond those of a section: of CIEs. */
+enum { SEAM_UNWIND_SPARE_BYTES = 1 << 20 };
+
 /* Called with each row and the address from which it holds.  0 goes on. */
 typedef int (*seam_unwind_row_fn)(void *context, uint64_t start,
 				  const struct seam_unwind_row *row);

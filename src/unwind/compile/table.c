@@ -2,7 +2,6 @@
 /* table.c - compile a whole file's call frame information; see table.h */
 #include "unwind/compile/table.h"
 
-#include "unwind/compile/function_rows.h"
 #include "unwind/compile/program.h"
 
 #include <errno.h>

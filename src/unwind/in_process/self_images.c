@@ -3,20 +3,296 @@
 #include "unwind/in_process/self_images.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include "base/hash.h"
+#include "unwind/in_process/self_memory.h"
 #include "unwind/in_process/self_readers.h"
-#include "unwind/in_process/self_scan.h"
-#include "unwind/in_process/self_table.h"
 #include "unwind/in_process/self_walk.h"
+
+/* ---- an image in memory ---- */
+
+/*
+ * Reads do not fault: the image may be unloaded meanwhile, and what was read is
+ * used only if the loader has unloaded nothing since it listed the image.
+ *
+ * Source: System V gABI 4.1, "Program Header".
+ */
+
+enum {
+	MAX_POINTER = 32,	/* of .eh_frame_hdr, with .eh_frame's address */
+	MAX_FRAME = 256 << 20,	/* bytes of .eh_frame */
+};
+
+/* .frame.entries.size 0: the image has no call frame information. */
+struct frame_copy {
+	struct seam_eh_frame frame;
+	void *pages;
+	size_t n_pages_bytes;
+};
+
+/* Where a sandbox refuses the system call that copies. */
+static size_t read_file(uint64_t addr, void *to, size_t size)
+{
+	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : pread(fd, to, size, (off_t)addr);
+
+	if (fd >= 0)
+		close(fd);
+	return n > 0 ? (size_t)n : 0;
+}
+
+static size_t read_any(uint64_t addr, void *to, size_t size)
+{
+	size_t n = seam_self_read(addr, to, size);
+
+	return n == 0 && (errno == ENOSYS || errno == EPERM) ?
+	       read_file(addr, to, size) : n;
+}
+
+/* The bounds of its executable segments, as loaded; false: there is none. */
+static bool find_code(const struct seam_loaded_image *image, uint64_t *start,
+		      uint64_t *end)
+{
+	*start = UINT64_MAX;
+	*end = 0;
+	for (size_t i = 0; i < image->n_headers; i++) {
+		const ElfW(Phdr) *p = &image->headers[i];
+		uint64_t addr = image->bias + p->p_vaddr;
+
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X))
+			continue;
+		if (addr < *start)
+			*start = addr;
+		if (addr + p->p_memsz > *end)
+			*end = addr + p->p_memsz;
+	}
+	return *start < *end;
+}
+
+/* The entry point, as loaded, from the ELF header; 0: not known. */
+static uint64_t find_entry(const struct seam_loaded_image *image)
+{
+	for (size_t i = 0; i < image->n_headers; i++) {
+		const ElfW(Phdr) *p = &image->headers[i];
+		ElfW(Ehdr) header;
+
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_R) &&
+		    p->p_offset == 0 &&
+		    read_any(image->bias + p->p_vaddr, &header,
+			     sizeof(header)) == sizeof(header) &&
+		    memcmp(header.e_ident, ELFMAG, SELFMAG) == 0)
+			return header.e_entry ?
+			       image->bias + header.e_entry : 0;
+	}
+	return 0;
+}
+
+/* Bytes from @addr, of the file, to the end of its readable segment, or 0. */
+static size_t left_in_segment(const struct seam_loaded_image *image,
+			      uint64_t addr)
+{
+	for (size_t i = 0; i < image->n_headers; i++) {
+		const ElfW(Phdr) *p = &image->headers[i];
+
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_R) &&
+		    addr - p->p_vaddr < p->p_filesz)
+			return p->p_vaddr + p->p_filesz - addr;
+	}
+	return 0;
+}
+
+/* Where .eh_frame is, by the first bytes of .eh_frame_hdr. */
+static bool find_entries(const struct seam_loaded_image *image,
+			 struct seam_eh_frame *frame, size_t header_bytes)
+{
+	uint8_t bytes[MAX_POINTER];
+	struct seam_eh_frame first = *frame;
+	size_t n = header_bytes < MAX_POINTER ? header_bytes : MAX_POINTER;
+
+	first.header = (struct seam_bytes) { bytes, read_any(
+		image->bias + frame->header_addr, bytes, n) };
+	return first.header.size &&
+	       seam_eh_frame_addr(&first, &frame->entries_addr);
+}
+
+/*
+ * The size of .eh_frame is not known here: it is copied up to the end of its
+ * segment.
+ */
+static int copy_sections(const struct seam_loaded_image *image,
+			 struct frame_copy *copy, size_t header_bytes)
+{
+	struct seam_eh_frame *frame = &copy->frame;
+	size_t entries_bytes = left_in_segment(image, frame->entries_addr);
+	uint8_t *bytes;
+
+	if (header_bytes > MAX_FRAME ||
+	    entries_bytes > MAX_FRAME || !entries_bytes)
+		return 0;
+	copy->n_pages_bytes = header_bytes + entries_bytes;
+	bytes = mmap(NULL, copy->n_pages_bytes, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (bytes == MAP_FAILED)
+		return -ENOMEM;
+	copy->pages = bytes;
+	frame->header = (struct seam_bytes) { bytes, read_any(
+		image->bias + frame->header_addr, bytes, header_bytes) };
+	bytes += header_bytes;
+	frame->entries = (struct seam_bytes) { bytes, read_any(
+		image->bias + frame->entries_addr, bytes, entries_bytes) };
+	return 0;
+}
+
+/* 0, or -ENOMEM and nothing to free. */
+static int copy_frame(const struct seam_loaded_image *image,
+		      struct frame_copy *copy)
+{
+	size_t header_bytes = 0, left;
+
+	*copy = (struct frame_copy) { .frame = {
+		.endian = SEAM_LITTLE,
+		.address_bytes = 8,
+		.ends_at_terminator = true } };
+	for (size_t i = 0; i < image->n_headers; i++)
+		if (image->headers[i].p_type == PT_GNU_EH_FRAME) {
+			copy->frame.header_addr = image->headers[i].p_vaddr;
+			header_bytes = image->headers[i].p_memsz;
+		}
+	left = left_in_segment(image, copy->frame.header_addr);
+	if (header_bytes > left)
+		header_bytes = left;
+	return header_bytes &&
+	       find_entries(image, &copy->frame, header_bytes) ?
+	       copy_sections(image, copy, header_bytes) : 0;
+}
+
+static void free_frame(struct frame_copy *copy)
+{
+	if (copy->pages)
+		munmap(copy->pages, copy->n_pages_bytes);
+}
+
+/* ---- tables ---- */
+
+/*
+ * The unwinding rules of an image, in read-only pages of their own: nothing in
+ * them points into the image, which may be unloaded while a handler reads them,
+ * and a program that writes where it should not changes no rule.  Addresses are
+ * those of the file, so a library that is loaded again, at another address, has
+ * the same table.
+ */
+struct table_pages {
+	struct seam_unwind_table table;	/* without indexes */
+	uint64_t hash;			/* of what it was made from */
+	size_t frame_bytes;		/* as well */
+	size_t n_pages_bytes;		/* of the mapping that begins here */
+};
+
+/*
+ * Copy @items to @base + *@n, which advances; only count where @base is NULL.
+ * Where they are now.
+ */
+static void *place(uint8_t *base, size_t *n, const void *items, size_t size)
+{
+	void *at = base ? base + *n : NULL;
+
+	if (at && size)
+		memcpy(at, items, size);
+	*n += (size + 7) & ~(size_t)7;
+	return at;
+}
+
+/* Have @to be a copy of @from in the bytes at @base; their number. */
+static size_t lay_out(struct seam_unwind_table *to, uint8_t *base,
+		      const struct seam_unwind_table *from)
+{
+	const struct seam_unwind_rules *rules = &from->rules;
+	size_t n = 0;
+
+	to->base_addr = from->base_addr;
+	to->n = from->n;
+	to->starts = place(base, &n, from->starts,
+			   from->n * sizeof(*from->starts));
+	to->ids = place(base, &n, from->ids, from->n * sizeof(*from->ids));
+	to->n_blocks = from->n_blocks;
+	to->block_shift = from->block_shift;
+	to->blocks = place(base, &n, from->blocks,
+			   from->n_blocks * sizeof(*from->blocks));
+	to->rules.rules.n = rules->rules.n;
+	to->rules.rules.items = place(base, &n, rules->rules.items,
+		rules->rules.n * sizeof(*rules->rules.items));
+	to->rules.saved.n = rules->saved.n;
+	to->rules.saved.items = place(base, &n, rules->saved.items,
+		rules->saved.n * sizeof(*rules->saved.items));
+	to->rules.expressions.n = rules->expressions.n;
+	to->rules.expressions.items = place(base, &n, rules->expressions.items,
+					    rules->expressions.n);
+	return n;
+}
+
+static struct table_pages *pack(const struct seam_unwind_table *from)
+{
+	struct seam_unwind_table counted = { .n = 0 };
+	size_t size = sizeof(struct table_pages) +
+		      lay_out(&counted, NULL, from);
+	struct table_pages *packed =
+		mmap(NULL, size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (packed == MAP_FAILED)
+		return NULL;
+	packed->n_pages_bytes = size;
+	lay_out(&packed->table, (uint8_t *)(packed + 1), from);
+	return packed;
+}
+
+/* What identifies the table of @frame: equal hash and size, equal table. */
+static uint64_t hash_frame(const struct seam_eh_frame *frame)
+{
+	uint64_t hash = seam_hash_bytes(frame->header.data, frame->header.size,
+					frame->header_addr);
+
+	return seam_hash_bytes(frame->entries.data, frame->entries.size,
+			       seam_hash_add(hash, frame->entries_addr));
+}
+
+/* NULL where memory ran out or nothing in @frame is usable. */
+static struct table_pages *make_table(const struct seam_eh_frame *frame,
+				      uint64_t hash)
+{
+	struct seam_unwind_table table;
+	struct table_pages *packed = NULL;
+
+	if (seam_unwind_table_build(&table, frame, NULL) < 0)
+		return NULL;
+	if (table.n)
+		packed = pack(&table);
+	seam_unwind_table_fini(&table);
+	if (!packed)
+		return NULL;
+	packed->hash = hash;
+	packed->frame_bytes = frame->entries.size;
+	mprotect(packed, packed->n_pages_bytes, PROT_READ);
+	return packed;
+}
+
+static void free_table(struct table_pages *table)
+{
+	munmap(table, table->n_pages_bytes);
+}
+
+/* ---- what handlers use ---- */
 
 enum { MAX_ATTEMPTS = 5 };	/* where images are unloaded all the time */
 
 /* One object that handlers may use, or may have used. */
 struct owned {
-	struct seam_self_table *table;	/* this one, or */
+	struct table_pages *table;	/* this one, or */
 	const struct seam_self_images *images;	/* this one */
 	uint64_t retired;		/* 0: in use */
 };
@@ -28,7 +304,7 @@ struct owned {
  */
 static SEAM_ARRAY(struct owned) owned;
 
-static bool own(struct seam_self_table *table,
+static bool own(struct table_pages *table,
 		const struct seam_self_images *images)
 {
 	struct owned *slot = SEAM_ARRAY_PUSH(&owned);
@@ -59,7 +335,7 @@ static int adopt(const struct seam_self_images *current)
 		return -ENOMEM;
 	for (size_t i = 0; current && i < current->n; i++) {
 		/* the table is the first member */
-		struct seam_self_table *table =
+		struct table_pages *table =
 			(void *)(uintptr_t)current->list[i].table;
 		size_t k = 0;
 
@@ -130,7 +406,7 @@ static void reclaim(size_t max_spare_bytes)
 		    !seam_self_unused(object->retired))
 			continue;
 		if (object->table)
-			seam_self_table_free(object->table);
+			free_table(object->table);
 		else
 			munmap((void *)(uintptr_t)object->images,
 			       object->images->n_pages_bytes);
@@ -157,21 +433,21 @@ static size_t n_retired(void)
 static const struct seam_unwind_table *
 table_of(const struct seam_eh_frame *frame)
 {
-	struct seam_self_table *table;
+	struct table_pages *table;
 	uint64_t hash;
 
 	if (frame->entries.size == 0)
 		return NULL;
-	hash = seam_self_table_hash(frame);
+	hash = hash_frame(frame);
 	for (size_t i = 0; i < owned.n; i++) {
 		table = owned.items[i].table;
 		if (table && table->hash == hash &&
 		    table->frame_bytes == frame->entries.size)
 			return &table->table;
 	}
-	table = seam_self_table_new(frame, hash);
+	table = make_table(frame, hash);
 	if (table && !own(table, NULL)) {
-		seam_self_table_free(table);
+		free_table(table);
 		table = NULL;
 	}
 	return table ? &table->table : NULL;
@@ -202,14 +478,14 @@ find_same(const struct seam_self_images *current,
 static int make_image(struct seam_self_image *image,
 		      const struct seam_loaded_image *loaded)
 {
-	struct seam_self_frame copy;
-	int r = seam_self_scan_frame(loaded, &copy);
+	struct frame_copy copy;
+	int r = copy_frame(loaded, &copy);
 
 	if (r < 0)
 		return r;
-	image->entry = seam_self_scan_entry(loaded);
+	image->entry = find_entry(loaded);
 	image->table = table_of(&copy.frame);
-	seam_self_frame_fini(&copy);
+	free_frame(&copy);
 	return 0;
 }
 
@@ -223,8 +499,8 @@ static int fill_images(struct seam_self_images *images,
 		struct seam_self_image *image = &images->list[images->n];
 		const struct seam_self_image *same;
 
-		if (!seam_self_scan_code(&loaded->list[i], &image->start,
-					 &image->end))
+		if (!find_code(&loaded->list[i], &image->start,
+			       &image->end))
 			continue;
 		images->n++;
 		image->bias = loaded->list[i].bias;

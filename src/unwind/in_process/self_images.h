@@ -22,7 +22,7 @@
 #define SEAM_SELF_IMAGES_H
 
 #include "unwind/compile/table.h"
-#include "unwind/in_process/self_fork.h"
+#include "unwind/in_process/loaded_images.h"
 
 struct seam_self_image {
 	uint64_t start, end;		/* of its executable segments */

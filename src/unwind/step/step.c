@@ -31,6 +31,17 @@ seam_unwind_unreadable(const struct seam_unwind_memory *memory, uint64_t addr)
 
 /* ---- expressions ---- */
 
+/*
+ * DWARF operations, for the few functions whose rules are no register and
+ * offset: stubs of the PLT, where the CFA depends on the program counter;
+ * signal trampolines; functions that align their stack.  They are untrusted,
+ * and bounded.
+ */
+enum {
+	MAX_OPERATIONS = 256,
+	MAX_DEPTH = 32,		/* words */
+};
+
 /* Source: DWARF 5, table 7.9. */
 enum {
 	OP_DEREF = 0x06, OP_CONST1U = 0x08, OP_CONST1S, OP_CONST2U, OP_CONST2S,
@@ -49,7 +60,7 @@ struct machine {
 	const struct seam_unwind_registers *regs;
 	enum seam_unwind_end end;
 	size_t depth;
-	uint64_t words[SEAM_UNWIND_MAX_DEPTH];
+	uint64_t words[MAX_DEPTH];
 };
 
 static void stop(struct machine *m, enum seam_unwind_end end)
@@ -60,7 +71,7 @@ static void stop(struct machine *m, enum seam_unwind_end end)
 
 static void push(struct machine *m, uint64_t word)
 {
-	if (m->depth == SEAM_UNWIND_MAX_DEPTH)
+	if (m->depth == MAX_DEPTH)
 		stop(m, SEAM_UNWIND_BROKEN_CFI);
 	else
 		m->words[m->depth++] = word;
@@ -237,11 +248,15 @@ static void execute(struct machine *m, uint8_t op)
 		operate(m, op);
 }
 
-enum seam_unwind_end
-seam_unwind_evaluate(struct seam_bytes expression, const uint64_t *first,
-		     const struct seam_unwind_memory *memory,
-		     const struct seam_unwind_registers *regs,
-		     uint64_t *value)
+/*
+ * Run @expression; @first, unless NULL, is on its stack at the start (the CFA,
+ * for registers).  Returns SEAM_UNWIND_CALLER with *@value, or why not.
+ * Source: DWARF 5, 2.5.1 and 7.7.1; 6.4.2 lists what is not allowed here.
+ */
+static enum seam_unwind_end
+evaluate(struct seam_bytes expression, const uint64_t *first,
+	 const struct seam_unwind_memory *memory,
+	 const struct seam_unwind_registers *regs, uint64_t *value)
 {
 	struct machine m = {
 		.c = seam_cursor_make(expression.data, expression.size,
@@ -253,7 +268,7 @@ seam_unwind_evaluate(struct seam_bytes expression, const uint64_t *first,
 		push(&m, *first);
 	for (int i = 0; seam_cursor_left(&m.c) && !m.c.error &&
 	     m.end == SEAM_UNWIND_CALLER; i++) {
-		if (i == SEAM_UNWIND_MAX_OPERATIONS)
+		if (i == MAX_OPERATIONS)
 			return SEAM_UNWIND_BROKEN_CFI;
 		execute(&m, seam_cursor_u8(&m.c));
 	}
@@ -277,7 +292,7 @@ find_cfa(const struct seam_unwind_rules *rules,
 	 const struct seam_unwind_registers *regs, uint64_t *cfa)
 {
 	if (rule->cfa_how == SEAM_UNWIND_CFA_EXPRESSION)
-		return seam_unwind_evaluate(
+		return evaluate(
 			seam_unwind_rules_borrow_expression(rules,
 							    rule->cfa_value),
 			NULL, memory, regs, cfa);
@@ -311,7 +326,7 @@ find_saved(const struct seam_unwind_rules *rules,
 		break;
 	case SEAM_UNWIND_AT_EXPRESSION:
 	case SEAM_UNWIND_EXPRESSION:
-		end = seam_unwind_evaluate(
+		end = evaluate(
 			seam_unwind_rules_borrow_expression(rules,
 							    saved->value),
 			&cfa, memory, regs, &at);

@@ -74,28 +74,6 @@ bool seam_unwind_read(const struct seam_unwind_memory *memory, uint64_t addr,
 enum seam_unwind_end
 seam_unwind_unreadable(const struct seam_unwind_memory *memory, uint64_t addr);
 
-/*
- * DWARF operations, for the few functions whose rules are no register and
- * offset: stubs of the PLT, where the CFA depends on the program counter;
- * signal trampolines; functions that align their stack.  They are untrusted,
- * and bounded.
- */
-enum {
-	SEAM_UNWIND_MAX_OPERATIONS = 256,
-	SEAM_UNWIND_MAX_DEPTH = 32,	/* words */
-};
-
-/*
- * Run @expression; @first, unless NULL, is on its stack at the start (the CFA,
- * for registers).  Returns SEAM_UNWIND_CALLER with *@value, or why not.
- * Source: DWARF 5, 2.5.1 and 7.7.1; 6.4.2 lists what is not allowed here.
- */
-enum seam_unwind_end
-seam_unwind_evaluate(struct seam_bytes expression, const uint64_t *first,
-		     const struct seam_unwind_memory *memory,
-		     const struct seam_unwind_registers *regs,
-		     uint64_t *value);
-
 static inline bool seam_unwind_has(const struct seam_unwind_registers *regs,
 				   unsigned int column)
 {

@@ -140,12 +140,20 @@ static struct seam_unwind_rest follow(const struct seam_unwind_space *space,
 	return rest;
 }
 
-struct seam_unwind_rest
-seam_unwind_kernel_follow(const struct seam_unwind_space *space,
-			  const struct seam_unwind_memory *memory,
-			  const struct seam_unwind_registers *start,
-			  const struct seam_unwind_chain *chain,
-			  struct seam_unwind_stack *stack)
+/*
+ * The callers of the last frame of @stack, a walk from @start in @memory, that
+ * @chain has.
+ *
+ * A walk that left the code went wrong a frame before, or two, as where Go
+ * switches stacks (runtime.systemstack): the last frame of @stack is removed,
+ * if only without it the chain leads to a root.
+ */
+static struct seam_unwind_rest
+follow_chain(const struct seam_unwind_space *space,
+	     const struct seam_unwind_memory *memory,
+	     const struct seam_unwind_registers *start,
+	     const struct seam_unwind_chain *chain,
+	     struct seam_unwind_stack *stack)
 {
 	bool is_false = stack->end == SEAM_UNWIND_NO_MAPPING;
 	struct seam_unwind_rest rest = { .n = 0 };
@@ -256,8 +264,7 @@ void seam_sample_stack_walk(struct seam_sample_stack *s,
 		.stack_bytes = sample->user_stack.size,
 	};
 	walk(space, &memory, regs, misc, &s->walk);
-	s->rest = seam_unwind_kernel_follow(space, &memory, &regs,
-					    &s->recorded, &s->walk);
+	s->rest = follow_chain(space, &memory, &regs, &s->recorded, &s->walk);
 	s->end = s->rest.is_whole ? SEAM_STACK_COMPLETE :
 				    end_of(space, &s->walk);
 	/* a precise event names its own instruction */

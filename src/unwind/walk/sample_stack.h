@@ -56,21 +56,6 @@ struct seam_unwind_rest {
 	bool is_whole;		/* the last one is a root */
 };
 
-/*
- * The callers of the last frame of @stack, a walk from @start in @memory, that
- * @chain has.
- *
- * A walk that left the code went wrong a frame before, or two, as where Go
- * switches stacks (runtime.systemstack): the last frame of @stack is removed,
- * if only without it the chain leads to a root.
- */
-struct seam_unwind_rest
-seam_unwind_kernel_follow(const struct seam_unwind_space *space,
-			  const struct seam_unwind_memory *memory,
-			  const struct seam_unwind_registers *start,
-			  const struct seam_unwind_chain *chain,
-			  struct seam_unwind_stack *stack);
-
 /* Zeroed is valid; one struct serves one sample after the other. */
 struct seam_sample_stack {
 	/* Results of the walk: */

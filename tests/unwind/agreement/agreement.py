@@ -8,7 +8,8 @@ those of programs of the system.  Each difference has one of the causes that
 compare.c lists, by evidence in the stack; each cause has a program that differs
 by it alone.  All causes are libdw's errors, and together at most 1 % of the
 stacks: how many depends on the instructions at which the programs are stopped,
-and a cause with more would be one that applies to other stacks too.  Prints TAP.
+and a cause with more would be one that applies to other stacks too.
+Prints TAP.
 """
 import concurrent.futures
 import os

@@ -137,8 +137,8 @@ static bool in_file(uint64_t addr, struct file **file, uint64_t *file_addr)
 	if (!m || !m->file || !m->file->is_open)
 		return false;
 	*file = m->file;
-	return seam_cfi_file_addr(&m->file->cfi, addr - m->start + m->offset,
-				  file_addr);
+	return seam_segments_addr(&m->file->cfi.segments,
+				  addr - m->start + m->offset, file_addr);
 }
 
 static bool find(void *context, uint64_t addr, struct seam_unwind_code *code)
@@ -361,8 +361,8 @@ static bool libdw_leaves_the_mappings(const struct seam_unwind_stack *ours,
 
 /*
  * The jump of a static program's PLT to an IFUNC has no rules, and no frame:
- * the caller's address is on top of the stack.  libdw takes the caller's rbp for
- * a frame pointer, whatever it is.
+ * the caller's address is on top of the stack.  libdw takes the caller's rbp
+ * for a frame pointer, whatever it is.
  */
 static bool libdw_follows_rbp_of_a_plt(const struct seam_unwind_stack *ours,
 				       const struct theirs *theirs, size_t i)

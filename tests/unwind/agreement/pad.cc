@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pad.cc - a landing pad that clang puts after the end of a function, no more */
+/* pad.cc - a landing pad that clang puts after the end of a function */
 #include "stepper.h"
 
 static volatile int sink;
@@ -9,7 +9,7 @@ __attribute__((noinline)) static void throw_it()
 	throw 1;
 }
 
-/* At its end the stack pointer is the caller's, at the landing pad it is not. */
+/* At its end the stack pointer is the caller's, not so at the landing pad. */
 __attribute__((noinline)) static void catch_it()
 {
 	volatile long room[32];
