@@ -96,7 +96,7 @@ static struct parsed parse(const char *line)
 	return parse_for(&command, line);
 }
 
-static void values_are_attached_or_the_next_word(void **state)
+UNIT_TEST(values_are_attached_or_the_next_word)
 {
 	struct parsed p = parse("--freq=99 --by thread");
 
@@ -109,7 +109,7 @@ static void values_are_attached_or_the_next_word(void **state)
 	assert_true(parse("--least=12.5").options.least == 12.5);
 }
 
-static void letters_combine_up_to_the_first_with_a_value(void **state)
+UNIT_TEST(letters_combine_up_to_the_first_with_a_value)
 {
 	struct parsed p = parse("-taF99 x");
 
@@ -119,7 +119,7 @@ static void letters_combine_up_to_the_first_with_a_value(void **state)
 	assert_string_equal(p.argv[p.first], "x");
 }
 
-static void an_optional_value_is_only_taken_attached(void **state)
+UNIT_TEST(an_optional_value_is_only_taken_attached)
 {
 	struct parsed p = parse("-S 4096");
 
@@ -136,7 +136,7 @@ static void an_optional_value_is_only_taken_attached(void **state)
 	assert_string_equal(p.options.trace.items[1], "a,b");
 }
 
-static void options_and_operands_mix_and_keep_their_order(void **state)
+UNIT_TEST(options_and_operands_mix_and_keep_their_order)
 {
 	struct parsed p = parse("a --by thread b -t - -- -a c");
 
@@ -151,7 +151,7 @@ static void options_and_operands_mix_and_keep_their_order(void **state)
 	assert_string_equal(p.argv[p.first + 4], "c");
 }
 
-static void what_follows_a_command_to_run_is_left_alone(void **state)
+UNIT_TEST(what_follows_a_command_to_run_is_left_alone)
 {
 	struct parsed p = parse_for(&runs, "-t make -a --by nothing");
 
@@ -164,7 +164,7 @@ static void what_follows_a_command_to_run_is_left_alone(void **state)
 	assert_string_equal(p.argv[p.first], "-a");
 }
 
-static void a_wrong_word_is_a_usage_error(void **state)
+UNIT_TEST(a_wrong_word_is_a_usage_error)
 {
 	static const char *const lines[] = {
 		"--tre", "--tree=1", "--by", "--by=process", "--by=", "-x",
@@ -179,13 +179,13 @@ static void a_wrong_word_is_a_usage_error(void **state)
 		assert_int_equal(parse(lines[i]).rc, SEAM_EXIT_USAGE);
 }
 
-static void sets_take_several_choices(void **state)
+UNIT_TEST(sets_take_several_choices)
 {
 	assert_string_equal(parse("--layer=kernel,jit").options.layers,
 			    "kernel,jit");
 }
 
-static void lists_are_bounded(void **state)
+UNIT_TEST(lists_are_bounded)
 {
 	char line[1024] = "";
 	struct parsed p = parse("--symfs a --symfs=b");
@@ -199,7 +199,7 @@ static void lists_are_bounded(void **state)
 	assert_int_equal(parse(line).rc, SEAM_EXIT_USAGE);
 }
 
-static void colour_is_asked_for_or_depends_on_the_terminal(void **state)
+UNIT_TEST(colour_is_asked_for_or_depends_on_the_terminal)
 {
 	setenv("NO_COLOR", "1", 1);
 	assert_int_equal(parse("--color=always").rc, 0);
@@ -221,7 +221,7 @@ static const char *meant(const char *word)
 	return near.name;
 }
 
-static void the_nearest_word_is_the_one_meant(void **state)
+UNIT_TEST(the_nearest_word_is_the_one_meant)
 {
 	assert_string_equal(meant("repotr"), "report");
 	assert_string_equal(meant("recrod"), "record");
@@ -244,7 +244,7 @@ static char *text_of(void (*print)(FILE *out, const struct seam_command *self))
 	return text;
 }
 
-static void a_man_page_escapes_what_roff_would_act_on(void **state)
+UNIT_TEST(a_man_page_escapes_what_roff_would_act_on)
 {
 	char *text = text_of(seam_man_print);
 
@@ -256,7 +256,7 @@ static void a_man_page_escapes_what_roff_would_act_on(void **state)
 	free(text);
 }
 
-static void help_fits_in_80_columns(void **state)
+UNIT_TEST(help_fits_in_80_columns)
 {
 	char *text = text_of(seam_help_print), *line;
 
@@ -274,23 +274,4 @@ static void help_fits_in_80_columns(void **state)
 	free(text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values_are_attached_or_the_next_word),
-		cmocka_unit_test(letters_combine_up_to_the_first_with_a_value),
-		cmocka_unit_test(an_optional_value_is_only_taken_attached),
-		cmocka_unit_test(options_and_operands_mix_and_keep_their_order),
-		cmocka_unit_test(what_follows_a_command_to_run_is_left_alone),
-		cmocka_unit_test(a_wrong_word_is_a_usage_error),
-		cmocka_unit_test(sets_take_several_choices),
-		cmocka_unit_test(lists_are_bounded),
-		cmocka_unit_test(
-			colour_is_asked_for_or_depends_on_the_terminal),
-		cmocka_unit_test(the_nearest_word_is_the_one_meant),
-		cmocka_unit_test(a_man_page_escapes_what_roff_would_act_on),
-		cmocka_unit_test(help_fits_in_80_columns),
-	};
-
-	return cmocka_run_group_tests_name("command", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

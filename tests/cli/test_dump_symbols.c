@@ -86,7 +86,7 @@ static char *dump(const struct bytes *made)
 	return text;
 }
 
-static void records_that_are_no_samples_take_no_names_of_others(void **state)
+UNIT_TEST(records_that_are_no_samples_take_no_names_of_others)
 {
 	struct bytes made = a_recording();
 	char *text = dump(&made), *at = text;
@@ -105,12 +105,4 @@ static void records_that_are_no_samples_take_no_names_of_others(void **state)
 	free(made.data);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			records_that_are_no_samples_take_no_names_of_others),
-	};
-
-	return cmocka_run_group_tests_name("dump_symbols", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

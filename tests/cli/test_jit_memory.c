@@ -161,22 +161,17 @@ static void sweep(int (*once)(size_t *), size_t want)
 	assert_true(n > 20);
 }
 
-static void any_allocation_of_annotate_may_fail(void **state)
+UNIT_TEST(any_allocation_of_annotate_may_fail)
 {
 	sweep(annotate_once, 2);
 }
 
-static void any_allocation_of_inject_may_fail(void **state)
+UNIT_TEST(any_allocation_of_inject_may_fail)
 {
 	sweep(inject_once, 1);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(any_allocation_of_annotate_may_fail),
-		cmocka_unit_test(any_allocation_of_inject_may_fail),
-	};
-
-	return cmocka_run_group_tests(tests, enter, drop_folder);
+	return unit_run(enter, drop_folder, NULL, NULL);
 }

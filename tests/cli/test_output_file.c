@@ -20,7 +20,7 @@ static int write_bytes(const struct seam_export *export, struct seam_err *err)
  * Where the last buffer of stdio ends is chance, so every size is tried; 0 is a
  * writer that gives up as soon as it sees an error.
  */
-static void a_full_disk_is_the_cause_at_any_size(void **state)
+UNIT_TEST(a_full_disk_is_the_cause_at_any_size)
 {
 	const struct seam_exporter bytes = { .write = write_bytes };
 	struct seam_export export = { 0 };
@@ -33,11 +33,4 @@ static void a_full_disk_is_the_cause_at_any_size(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_full_disk_is_the_cause_at_any_size),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

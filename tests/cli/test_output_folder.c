@@ -57,7 +57,7 @@ static void begin(struct seam_output_folder *made)
 	assert_int_equal(faccessat(made->folder, "not", F_OK, 0), -1);
 }
 
-static void all_that_was_made_is_undone(void **state)
+UNIT_TEST(all_that_was_made_is_undone)
 {
 	struct seam_output_folder made;
 
@@ -67,7 +67,7 @@ static void all_that_was_made_is_undone(void **state)
 	seam_output_folder_undo(&made);		/* again is harmless */
 }
 
-static void what_others_made_stays(void **state)
+UNIT_TEST(what_others_made_stays)
 {
 	char theirs[128];
 	struct seam_output_folder made;
@@ -81,7 +81,7 @@ static void what_others_made_stays(void **state)
 	assert_int_equal(access(theirs, F_OK), -1);
 }
 
-static void a_folder_that_is_there_is_not_ours(void **state)
+UNIT_TEST(a_folder_that_is_there_is_not_ours)
 {
 	struct seam_output_folder made;
 
@@ -91,7 +91,7 @@ static void a_folder_that_is_there_is_not_ours(void **state)
 	assert_int_equal(access(path, F_OK), 0);
 }
 
-static void what_is_done_stays(void **state)
+UNIT_TEST(what_is_done_stays)
 {
 	struct seam_output_folder made;
 
@@ -101,15 +101,4 @@ static void what_is_done_stays(void **state)
 	assert_int_equal(access(path, F_OK), 0);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(all_that_was_made_is_undone),
-		TEST(what_others_made_stays),
-		TEST(a_folder_that_is_there_is_not_ours),
-		TEST(what_is_done_stays),
-	};
-
-	return cmocka_run_group_tests_name("made", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, set_up, tear_down)

@@ -98,7 +98,7 @@ static void call(void)
  * A trigger is sent from wherever its function was called; one that is counted
  * and not sent would freeze the flight recorder for good.
  */
-static void handlers_that_do_not_return_lose_no_trigger(void **state)
+UNIT_TEST(handlers_that_do_not_return_lose_no_trigger)
 {
 	const struct itimerval often = {
 		{ 0, PAUSE_US }, { 0, PAUSE_US },
@@ -122,9 +122,5 @@ static void handlers_that_do_not_return_lose_no_trigger(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(handlers_that_do_not_return_lose_no_trigger),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return unit_run(setup, teardown, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void nothing_is_the_default(void **state)
+UNIT_TEST(nothing_is_the_default)
 {
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(parse(i ? ";;" : ""), 0);
@@ -35,7 +35,7 @@ static void nothing_is_the_default(void **state)
 	}
 }
 
-static void each_option_has_its_value(void **state)
+UNIT_TEST(each_option_has_its_value)
 {
 	assert_int_equal(parse("functions=a*,b;except=c;min=5us;depth=7;args=6;"
 			       "flight=1;after=10ms;out=/tmp/x;start=0"), 0);
@@ -50,7 +50,7 @@ static void each_option_has_its_value(void **state)
 	assert_false(options.is_started);
 }
 
-static void separators_may_be_part_of_a_glob(void **state)
+UNIT_TEST(separators_may_be_part_of_a_glob)
 {
 	assert_int_equal(parse("functions=f<a\\, b>,g\\;h"), 0);
 	assert_int_equal(options.functions.list.n, 2);
@@ -59,7 +59,7 @@ static void separators_may_be_part_of_a_glob(void **state)
 	assert_string_equal(options.functions.list.items[1].text, "g\\;h");
 }
 
-static void empty_parts_mean_nothing(void **state)
+UNIT_TEST(empty_parts_mean_nothing)
 {
 	assert_int_equal(parse("functions=,a,,b,;trigger=,f>1ms,;out="), 0);
 	assert_int_equal(options.functions.list.n, 2);
@@ -68,7 +68,7 @@ static void empty_parts_mean_nothing(void **state)
 	assert_null(options.out);
 }
 
-static void a_text_has_a_greatest_length(void **state)
+UNIT_TEST(a_text_has_a_greatest_length)
 {
 	static char text[SEAM_FDR_MAX_OPTIONS_BYTES + 1];
 
@@ -79,7 +79,7 @@ static void a_text_has_a_greatest_length(void **state)
 	assert_int_equal(parse(text), 0);
 }
 
-static void triggers_are_of_two_kinds(void **state)
+UNIT_TEST(triggers_are_of_two_kinds)
 {
 	assert_int_equal(parse("trigger=f>10ms,calls:abort_*,calls::f>1ns,"
 			       "v<w<int>>>2s"), 0);
@@ -96,7 +96,7 @@ static void triggers_are_of_two_kinds(void **state)
 	assert_true(options.is_flight);
 }
 
-static void what_cannot_be_is_refused_with_the_cause(void **state)
+UNIT_TEST(what_cannot_be_is_refused_with_the_cause)
 {
 	static const char *const bad[] = {
 		"x=1", "functions", "min=", "min=5 us", "min=-1", "args=7",
@@ -119,7 +119,7 @@ static void what_cannot_be_is_refused_with_the_cause(void **state)
 	}
 }
 
-static void any_cut_text_is_parsed_or_refused(void **state)
+UNIT_TEST(any_cut_text_is_parsed_or_refused)
 {
 	const char *text = "functions=a\\,b*,c;except=\\;;min=5us;depth=7;"
 			   "args=6;trigger=f>1ms,calls:g;after=1s;out=/x";
@@ -134,16 +134,5 @@ static void any_cut_text_is_parsed_or_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_the_default),
-		cmocka_unit_test(each_option_has_its_value),
-		cmocka_unit_test(separators_may_be_part_of_a_glob),
-		cmocka_unit_test(empty_parts_mean_nothing),
-		cmocka_unit_test(a_text_has_a_greatest_length),
-		cmocka_unit_test(triggers_are_of_two_kinds),
-		cmocka_unit_test(what_cannot_be_is_refused_with_the_cause),
-		cmocka_unit_test(any_cut_text_is_parsed_or_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, teardown);
+	return unit_run(NULL, teardown, NULL, NULL);
 }

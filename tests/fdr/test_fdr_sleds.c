@@ -54,7 +54,7 @@ static size_t random_program(uint64_t *seed, uint8_t *data, size_t n)
 	return n;
 }
 
-static void whatever_a_list_says_only_sleds_are_written(void **state)
+UNIT_TEST(whatever_a_list_says_only_sleds_are_written)
 {
 	uint64_t seed = 88172645463325252;
 	size_t n_accepted[SEAM_FDR_N_LISTS] = { 0 };
@@ -72,7 +72,7 @@ static void whatever_a_list_says_only_sleds_are_written(void **state)
 }
 
 /* One sled of each template at the end of the code, where it does not fit. */
-static void a_sled_that_the_code_cuts_is_refused(void **state)
+UNIT_TEST(a_sled_that_the_code_cuts_is_refused)
 {
 	for (unsigned int i = 0; i < IMAGE_TEMPLATES; i++) {
 		size_t n = image_templates[i].n;
@@ -107,7 +107,7 @@ static void a_sled_that_the_code_cuts_is_refused(void **state)
 	}
 }
 
-static void a_list_that_is_cut_has_its_whole_entries(void **state)
+UNIT_TEST(a_list_that_is_cut_has_its_whole_entries)
 {
 	uint8_t data[1 + 8 * 8] = { SEAM_FDR_LIST_XRAY };
 
@@ -132,7 +132,7 @@ static void a_list_that_is_cut_has_its_whole_entries(void **state)
 	}
 }
 
-static void a_list_outside_of_the_image_is_not_read(void **state)
+UNIT_TEST(a_list_outside_of_the_image_is_not_read)
 {
 	struct seam_fdr_sleds s;
 
@@ -149,7 +149,7 @@ static void a_list_outside_of_the_image_is_not_read(void **state)
 	assert_int_equal(s.functions.n, 0);
 }
 
-static void nops_of_all_sizes_are_known(void **state)
+UNIT_TEST(nops_of_all_sizes_are_known)
 {
 	/* Source: Intel SDM, volume 2, "Recommended Multi-Byte Sequence" */
 	static const char *const nops[] = {
@@ -189,7 +189,7 @@ static void nops_of_all_sizes_are_known(void **state)
 }
 
 /* Whoever changed it, it is not changed again. */
-static void a_sled_that_others_changed_is_left_alone(void **state)
+UNIT_TEST(a_sled_that_others_changed_is_left_alone)
 {
 	static const uint8_t data[] = {
 		SEAM_FDR_LIST_XRAY, 3, 64, 0, 64, 0, 0, 2, 0,
@@ -243,7 +243,7 @@ void *mmap(void *start, size_t bytes, int rights, int flags, int fd, off_t at)
 }
 
 /* A program may have 100,000 sleds, each with a stub. */
-static void memory_near_an_image_is_looked_for_once(void **state)
+UNIT_TEST(memory_near_an_image_is_looked_for_once)
 {
 	uint8_t data[1 + 8 * 8] = { SEAM_FDR_LIST_XRAY };
 	bool is_wanted[8];
@@ -276,16 +276,5 @@ static void memory_near_an_image_is_looked_for_once(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		/* first: later the image has stubs near it */
-		cmocka_unit_test(memory_near_an_image_is_looked_for_once),
-		cmocka_unit_test(whatever_a_list_says_only_sleds_are_written),
-		cmocka_unit_test(a_sled_that_the_code_cuts_is_refused),
-		cmocka_unit_test(a_list_that_is_cut_has_its_whole_entries),
-		cmocka_unit_test(a_list_outside_of_the_image_is_not_read),
-		cmocka_unit_test(nops_of_all_sizes_are_known),
-		cmocka_unit_test(a_sled_that_others_changed_is_left_alone),
-	};
-
-	return cmocka_run_group_tests(tests, setup, NULL);
+	return unit_run(setup, NULL, NULL, NULL);
 }

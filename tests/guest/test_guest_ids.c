@@ -32,7 +32,7 @@ static long mapped_pages(void)
 	return n;
 }
 
-static void a_program_with_few_functions_has_few_pages_for_them(void **state)
+UNIT_TEST(a_program_with_few_functions_has_few_pages_for_them)
 {
 	const struct seam_guest_key key = { .address = 4096, .adapter = 1 };
 	long before = mapped_pages();
@@ -43,7 +43,7 @@ static void a_program_with_few_functions_has_few_pages_for_them(void **state)
 }
 
 /* A second name, found by another thread, would change what was announced. */
-static void a_function_is_named_once(void **state)
+UNIT_TEST(a_function_is_named_once)
 {
 	const struct seam_guest_key key = { .address = 1, .adapter = 9 };
 	struct seam_guest_symbol named = { .line = 1 };
@@ -61,7 +61,7 @@ static void a_function_is_named_once(void **state)
 	assert_memory_equal(symbol.name, "one", 3);
 }
 
-static void a_function_without_a_slot_uses_no_id(void **state)
+UNIT_TEST(a_function_without_a_slot_uses_no_id)
 {
 	uint32_t n = seam_guest_n_symbols();
 	struct seam_guest_key key;
@@ -80,7 +80,7 @@ static void a_function_without_a_slot_uses_no_id(void **state)
 	assert_int_equal(seam_guest_n_symbols(), n + MAX_STEPS);
 }
 
-static void each_id_has_its_own_symbol_up_to_the_last(void **state)
+UNIT_TEST(each_id_has_its_own_symbol_up_to_the_last)
 {
 	struct seam_guest_key key = { .adapter = 2, .check = { 1 } };
 	static struct seam_guest_symbol symbol;
@@ -105,15 +105,4 @@ static void each_id_has_its_own_symbol_up_to_the_last(void **state)
 					     &symbol), -ENOENT);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			a_program_with_few_functions_has_few_pages_for_them),
-		cmocka_unit_test(a_function_is_named_once),
-		cmocka_unit_test(a_function_without_a_slot_uses_no_id),
-		cmocka_unit_test(each_id_has_its_own_symbol_up_to_the_last),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -152,7 +152,7 @@ static void assert_frame(const struct copy *copy, size_t i, uint32_t kind,
 		assert_int_equal(copy->lua[i].line, line);
 }
 
-static void both_stacks_are_read_back_equal(void **state)
+UNIT_TEST(both_stacks_are_read_back_equal)
 {
 	const struct copy *s;
 
@@ -171,7 +171,7 @@ static void both_stacks_are_read_back_equal(void **state)
 	assert_memory_equal(s->host, host.pcs, 3 * sizeof(*host.pcs));
 }
 
-static void a_symbol_is_before_its_first_sample_and_once(void **state)
+UNIT_TEST(a_symbol_is_before_its_first_sample_and_once)
 {
 	const struct copy *symbol;
 
@@ -193,7 +193,7 @@ static void a_symbol_is_before_its_first_sample_and_once(void **state)
 	assert_string_equal(find(SEAM_SYSPROF_SYMBOL_CFUNC, 0)->text, "main");
 }
 
-static void only_states_with_a_lua_stack_have_one(void **state)
+UNIT_TEST(only_states_with_a_lua_stack_have_one)
 {
 	for (uint8_t vm = 0; vm < SEAM_VMSTATE_TRACE; vm++) {
 		const struct copy *s;
@@ -211,7 +211,7 @@ static void only_states_with_a_lua_stack_have_one(void **state)
 	}
 }
 
-static void a_thread_outside_of_any_vm_is_in_a_c_function(void **state)
+UNIT_TEST(a_thread_outside_of_any_vm_is_in_a_c_function)
 {
 	const struct copy *s;
 
@@ -223,7 +223,7 @@ static void a_thread_outside_of_any_vm_is_in_a_c_function(void **state)
 	assert_int_equal(s->item.n_lua, 0);
 }
 
-static void a_trace_has_its_number_and_its_function(void **state)
+UNIT_TEST(a_trace_has_its_number_and_its_function)
 {
 	const struct copy *s;
 
@@ -242,7 +242,7 @@ static void a_trace_has_its_number_and_its_function(void **state)
 }
 
 /* jit.flush() lets numbers begin anew. */
-static void a_trace_number_that_is_used_again_is_announced_again(void **state)
+UNIT_TEST(a_trace_number_that_is_used_again_is_announced_again)
 {
 	begin(MAX_BYTES);
 	for (uint32_t i = 0; i < 4; i++) {
@@ -257,7 +257,7 @@ static void a_trace_number_that_is_used_again_is_announced_again(void **state)
 			 15);
 }
 
-static void ticks_that_were_merged_are_as_many_samples(void **state)
+UNIT_TEST(ticks_that_were_merged_are_as_many_samples)
 {
 	begin(MAX_BYTES);
 	put(SEAM_VMSTATE_LFUNC, (uint32_t[]) { 1, 0 }, false, 3);
@@ -271,7 +271,7 @@ static void ticks_that_were_merged_are_as_many_samples(void **state)
 			    3 * sizeof(host.pcs[0]));
 }
 
-static void leaf_mode_has_the_top_frame_of_both_stacks(void **state)
+UNIT_TEST(leaf_mode_has_the_top_frame_of_both_stacks)
 {
 	const struct copy *s;
 
@@ -286,7 +286,7 @@ static void leaf_mode_has_the_top_frame_of_both_stacks(void **state)
 	assert_int_equal(count(SEAM_SYSPROF_SYMBOL_LFUNC), 1);
 }
 
-static void a_function_without_a_name_yet_is_announced_later(void **state)
+UNIT_TEST(a_function_without_a_name_yet_is_announced_later)
 {
 	begin(MAX_BYTES);
 	made_up_guest.n_functions = 0;
@@ -319,7 +319,7 @@ static size_t write_whole(uint8_t whole[MAX_BYTES])
 	return written.n;
 }
 
-static void a_buffer_of_any_size_makes_the_same_stream(void **state)
+UNIT_TEST(a_buffer_of_any_size_makes_the_same_stream)
 {
 	static uint8_t whole[MAX_BYTES];
 	size_t n = write_whole(whole);
@@ -349,7 +349,7 @@ static size_t write_until_failure(const void **data, size_t n, void *ctx)
 	return failing->ends ? n : n - 1;
 }
 
-static void a_writer_that_fails_is_not_called_again(void **state)
+UNIT_TEST(a_writer_that_fails_is_not_called_again)
 {
 	for (size_t i = 0; i < 40; i++) {
 		struct failing failing = { .fails_at = i / 2, .ends = i % 2 };
@@ -374,7 +374,7 @@ static size_t swap(const void **data, size_t n, void *ctx)
 	return done;
 }
 
-static void a_writer_may_hand_back_another_buffer(void **state)
+UNIT_TEST(a_writer_may_hand_back_another_buffer)
 {
 	static uint8_t whole[MAX_BYTES];
 	size_t n = write_whole(whole);
@@ -387,7 +387,7 @@ static void a_writer_may_hand_back_another_buffer(void **state)
 }
 
 /* What a crash leaves is whole records. */
-static void with_enough_bytes_records_are_written_whole(void **state)
+UNIT_TEST(with_enough_bytes_records_are_written_whole)
 {
 	struct seam_sysprof_reader reader;
 	struct seam_sysprof_item item = { 0 };
@@ -408,25 +408,4 @@ static void with_enough_bytes_records_are_written_whole(void **state)
 	seam_sysprof_fini(&reader);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_stacks_are_read_back_equal),
-		cmocka_unit_test(a_symbol_is_before_its_first_sample_and_once),
-		cmocka_unit_test(only_states_with_a_lua_stack_have_one),
-		cmocka_unit_test(a_thread_outside_of_any_vm_is_in_a_c_function),
-		cmocka_unit_test(a_trace_has_its_number_and_its_function),
-		cmocka_unit_test(
-			a_trace_number_that_is_used_again_is_announced_again),
-		cmocka_unit_test(ticks_that_were_merged_are_as_many_samples),
-		cmocka_unit_test(leaf_mode_has_the_top_frame_of_both_stacks),
-		cmocka_unit_test(
-			a_function_without_a_name_yet_is_announced_later),
-		cmocka_unit_test(a_buffer_of_any_size_makes_the_same_stream),
-		cmocka_unit_test(a_writer_that_fails_is_not_called_again),
-		cmocka_unit_test(a_writer_may_hand_back_another_buffer),
-		cmocka_unit_test(with_enough_bytes_records_are_written_whole),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

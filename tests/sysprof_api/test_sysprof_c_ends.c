@@ -55,7 +55,7 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e,
 
 /* ---- ends ---- */
 
-static void closing_the_vm_stops_it(void **state)
+UNIT_TEST(closing_the_vm_stops_it)
 {
 	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
 	sample(3);
@@ -67,7 +67,7 @@ static void closing_the_vm_stops_it(void **state)
 	assert_int_equal(luaM_sysprof_stop(L), PROFILE_ERRRUN);
 }
 
-static void closing_a_vm_does_not_stop_a_run_of_another(void **state)
+UNIT_TEST(closing_a_vm_does_not_stop_a_run_of_another)
 {
 	lua_State *first = luaL_newstate(), *second = L;
 
@@ -114,7 +114,7 @@ static void *be_stopped(void *status)
 	return NULL;
 }
 
-static void another_thread_may_stop_it(void **state)
+UNIT_TEST(another_thread_may_stop_it)
 {
 	int status = -1;
 	pthread_t thread;
@@ -150,7 +150,7 @@ static void call_early(void)
 	assert_int_equal(luaM_sysprof_set_backtracer(NULL), PROFILE_ERRUSE);
 }
 
-static void calls_during_a_start_fail(void **state)
+UNIT_TEST(calls_during_a_start_fail)
 {
 	on_tick_start = call_early;
 	run(LUAM_SYSPROF_CALLGRAPH, 2);
@@ -174,7 +174,7 @@ static void *be_stopped_in_handler(void *status)
 	return NULL;
 }
 
-static void a_handler_of_the_last_run_takes_no_sample_of_the_next(void **state)
+UNIT_TEST(a_handler_of_the_last_run_takes_no_sample_of_the_next)
 {
 	sigset_t urgent, before;
 	pthread_t thread;
@@ -223,7 +223,7 @@ static void jump(int signal)
 }
 
 /* A signal that comes while a sample is taken: as a timeout may. */
-static void a_handler_that_jumps_away_does_not_hold_a_stop(void **state)
+UNIT_TEST(a_handler_that_jumps_away_does_not_hold_a_stop)
 {
 	int status = -1;
 	struct timespec end;
@@ -249,7 +249,7 @@ static void a_handler_that_jumps_away_does_not_hold_a_stop(void **state)
 	assert_int_equal(count_stream().n_samples, n_samples());
 }
 
-static void the_sampled_thread_may_end_before_the_run(void **state)
+UNIT_TEST(the_sampled_thread_may_end_before_the_run)
 {
 	assert_int_equal(in_a_thread(start_it), 0);
 	assert_int_equal(luaM_sysprof_stop(L), 0);
@@ -303,7 +303,7 @@ static void let_others_begin(void)
 	closedir(tasks);
 }
 
-static void a_forked_child_is_idle_and_has_a_run_of_its_own(void **state)
+UNIT_TEST(a_forked_child_is_idle_and_has_a_run_of_its_own)
 {
 	int status;
 	pid_t pid;
@@ -321,7 +321,7 @@ static void a_forked_child_is_idle_and_has_a_run_of_its_own(void **state)
 	assert_true(count_stream().is_whole);
 }
 
-static void a_forked_child_has_no_file_of_the_parents_run(void **state)
+UNIT_TEST(a_forked_child_has_no_file_of_the_parents_run)
 {
 	size_t n = n_open();
 	int status;
@@ -342,19 +342,4 @@ static void a_forked_child_has_no_file_of_the_parents_run(void **state)
 	assert_int_equal(n_open(), n);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(closing_the_vm_stops_it),
-		TEST(closing_a_vm_does_not_stop_a_run_of_another),
-		TEST(another_thread_may_stop_it),
-		TEST(calls_during_a_start_fail),
-		TEST(a_handler_of_the_last_run_takes_no_sample_of_the_next),
-		TEST(a_handler_that_jumps_away_does_not_hold_a_stop),
-		TEST(the_sampled_thread_may_end_before_the_run),
-		TEST(a_forked_child_is_idle_and_has_a_run_of_its_own),
-		TEST(a_forked_child_has_no_file_of_the_parents_run),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, set_up, tear_down)

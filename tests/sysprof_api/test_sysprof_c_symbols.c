@@ -35,7 +35,7 @@ static bool is_named(const char *name, uint64_t addr, bool is_event)
 	return found;
 }
 
-static void loaded_files_have_their_symbols(void **state)
+UNIT_TEST(loaded_files_have_their_symbols)
 {
 	void *library, *late;
 
@@ -64,7 +64,7 @@ static void count_late(void *context, uint64_t addr, const char *name, size_t n)
 }
 
 /* What was loaded there in between may have taken its names. */
-static void a_file_that_is_loaded_again_is_listed_again(void **state)
+UNIT_TEST(a_file_that_is_loaded_again_is_listed_again)
 {
 	struct seam_native_symbols symbols = { 0 };
 	int n = 0;
@@ -143,7 +143,7 @@ static void count_far(void *context, uint64_t addr, const char *name, size_t n)
 			   addr < damaged_addr + 2 * (uint64_t)FAR;
 }
 
-static void a_file_has_no_symbols_outside_of_it(void **state)
+UNIT_TEST(a_file_has_no_symbols_outside_of_it)
 {
 	struct seam_native_symbols symbols = { 0 };
 	int n_far = 0;
@@ -178,7 +178,7 @@ static void find_nearest(void *context, uint64_t addr, const char *name,
 		}
 }
 
-static void a_name_without_a_size_is_not_its_neighbours(void **state)
+UNIT_TEST(a_name_without_a_size_is_not_its_neighbours)
 {
 	void *library = dlopen(getenv("STRIPPED_LIBRARY"), RTLD_NOW);
 	struct seam_native_symbols symbols = { 0 };
@@ -283,7 +283,7 @@ static int read_changed(size_t n, struct elf_functions *functions)
 	return r;
 }
 
-static void functions_of_a_file_have_names_and_sizes(void **state)
+UNIT_TEST(functions_of_a_file_have_names_and_sizes)
 {
 	struct elf_functions functions;
 
@@ -294,7 +294,7 @@ static void functions_of_a_file_have_names_and_sizes(void **state)
 	free_functions(&functions);
 }
 
-static void a_cut_file_has_no_functions(void **state)
+UNIT_TEST(a_cut_file_has_no_functions)
 {
 	struct elf_functions functions;
 
@@ -306,7 +306,7 @@ static void a_cut_file_has_no_functions(void **state)
 	}
 }
 
-static void a_changed_bit_is_no_harm(void **state)
+UNIT_TEST(a_changed_bit_is_no_harm)
 {
 	struct elf_functions functions;
 	size_t n_read = 0;
@@ -328,7 +328,7 @@ static void a_changed_bit_is_no_harm(void **state)
 	assert_true(n_read > library.n * 9 / 10);
 }
 
-static void another_file_of_the_name_is_not_used(void **state)
+UNIT_TEST(another_file_of_the_name_is_not_used)
 {
 	struct elf_functions functions;
 
@@ -347,16 +347,5 @@ static void another_file_of_the_name_is_not_used(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(loaded_files_have_their_symbols),
-		TEST(a_file_that_is_loaded_again_is_listed_again),
-		TEST(a_file_has_no_symbols_outside_of_it),
-		TEST(a_name_without_a_size_is_not_its_neighbours),
-		cmocka_unit_test(functions_of_a_file_have_names_and_sizes),
-		cmocka_unit_test(a_cut_file_has_no_functions),
-		cmocka_unit_test(a_changed_bit_is_no_harm),
-		cmocka_unit_test(another_file_of_the_name_is_not_used),
-	};
-
-	return cmocka_run_group_tests(tests, read_library, free_library);
+	return unit_run(read_library, free_library, set_up, tear_down);
 }

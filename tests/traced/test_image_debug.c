@@ -129,7 +129,7 @@ static size_t count_names(void)
 	return n;
 }
 
-static void it_is_found_beside_the_file_and_below_it(void **state)
+UNIT_TEST(it_is_found_beside_the_file_and_below_it)
 {
 	const struct made_file f = make_file();
 	char path[128];
@@ -145,7 +145,7 @@ static void it_is_found_beside_the_file_and_below_it(void **state)
 	assert_int_equal(count_names(), 2);
 }
 
-static void one_that_is_cut_has_no_names(void **state)
+UNIT_TEST(one_that_is_cut_has_no_names)
 {
 	const struct made_file f = make_file();
 
@@ -156,7 +156,7 @@ static void one_that_is_cut_has_no_names(void **state)
 }
 
 /* Another id is never accepted, and nothing is read that is not there. */
-static void each_bit_of_it_may_be_wrong(void **state)
+UNIT_TEST(each_bit_of_it_may_be_wrong)
 {
 	const size_t note = offsetof(struct made_file, note);
 	size_t n_opened = 0;
@@ -174,7 +174,7 @@ static void each_bit_of_it_may_be_wrong(void **state)
 	assert_true(n_opened > sizeof(struct made_file));
 }
 
-static void a_table_may_say_anything_of_its_place(void **state)
+UNIT_TEST(a_table_may_say_anything_of_its_place)
 {
 	static const uint64_t numbers[] = {
 		0, 1, 63, 1 << 16, 1u << 30, (1u << 30) + 1, 1ull << 40,
@@ -197,7 +197,7 @@ static void a_table_may_say_anything_of_its_place(void **state)
 			}
 }
 
-static void only_a_name_with_an_end_is_looked_for(void **state)
+UNIT_TEST(only_a_name_with_an_end_is_looked_for)
 {
 	static const char *const links[] = {
 		"", ".", "..", "/", "x/app.debug", "../app.debug", "app",
@@ -223,7 +223,7 @@ static void only_a_name_with_an_end_is_looked_for(void **state)
 	}
 }
 
-static void an_image_without_a_build_id_has_none(void **state)
+UNIT_TEST(an_image_without_a_build_id_has_none)
 {
 	const struct made_file f = make_file();
 	struct seam_image_file file, debug;
@@ -243,18 +243,4 @@ static void an_image_without_a_build_id_has_none(void **state)
 	seam_image_file_close(&file);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, drop_folder)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(it_is_found_beside_the_file_and_below_it),
-		TEST(one_that_is_cut_has_no_names),
-		TEST(each_bit_of_it_may_be_wrong),
-		TEST(a_table_may_say_anything_of_its_place),
-		TEST(only_a_name_with_an_end_is_looked_for),
-		TEST(an_image_without_a_build_id_has_none),
-	};
-
-	return cmocka_run_group_tests_name("image_debug", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, make_folder, drop_folder)

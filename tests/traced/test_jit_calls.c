@@ -43,7 +43,7 @@ static void load_while_handlers_call(void)
 		load(dump, "loop", 0x2000);
 }
 
-static void a_handler_can_call_at_any_time(void **state)
+UNIT_TEST(a_handler_can_call_at_any_time)
 {
 	uint64_t n;
 
@@ -71,7 +71,7 @@ static void load_while_handlers_jump(void)
 		load(dump, "loop", 0x2000);
 }
 
-static void a_handler_that_jumps_out_leaves_no_call_unfinished(void **state)
+UNIT_TEST(a_handler_that_jumps_out_leaves_no_call_unfinished)
 {
 	uint64_t n;
 
@@ -91,7 +91,7 @@ static void *load_until_cancelled(void *context)
 	return NULL;
 }
 
-static void a_thread_is_cancelled_after_its_call(void **state)
+UNIT_TEST(a_thread_is_cancelled_after_its_call)
 {
 	pthread_t thread;
 	sem_t runs;
@@ -168,7 +168,7 @@ static int load_in_child(struct seam_jitdump *own)
 	return seam_jitdump_lost(own) != lost;
 }
 
-static void no_thread_waits_after_one_has_timed_out(void **state)
+UNIT_TEST(no_thread_waits_after_one_has_timed_out)
 {
 	pthread_t slow, others[3];
 	uint64_t n, since;
@@ -201,7 +201,7 @@ static void no_thread_waits_after_one_has_timed_out(void **state)
 	seam_jitdump_close(dump);
 }
 
-static void buffers_are_written_after_a_jump_out_of_a_fault(void **state)
+UNIT_TEST(buffers_are_written_after_a_jump_out_of_a_fault)
 {
 	char path[SEAM_WRITER_PATH_BYTES];
 	struct reading r;
@@ -240,7 +240,7 @@ static void expect_a_prefix(const char *path)
 	seam_file_close(&r.file);
 }
 
-static void a_dump_is_readable_whenever_its_writer_is_killed(void **state)
+UNIT_TEST(a_dump_is_readable_whenever_its_writer_is_killed)
 {
 	char path[SEAM_WRITER_PATH_BYTES + 32];
 	int fds[2];
@@ -268,18 +268,4 @@ static void a_dump_is_readable_whenever_its_writer_is_killed(void **state)
 	}
 }
 
-int main(void)
-{
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
-	const struct CMUnitTest tests[] = {
-		TEST(a_handler_can_call_at_any_time),
-		TEST(a_handler_that_jumps_out_leaves_no_call_unfinished),
-		TEST(a_thread_is_cancelled_after_its_call),
-		TEST(no_thread_waits_after_one_has_timed_out),
-		TEST(buffers_are_written_after_a_jump_out_of_a_fault),
-		TEST(a_dump_is_readable_whenever_its_writer_is_killed),
-	};
-
-	return cmocka_run_group_tests_name("jit_calls", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, make_folder, drop_folder)

@@ -91,17 +91,17 @@ static void expect_inherited(int (*work)(struct seam_jitdump *),
 	seam_jitdump_close(dump);
 }
 
-static void a_child_writes_a_dump_of_its_own(void **state)
+UNIT_TEST(a_child_writes_a_dump_of_its_own)
 {
 	expect_inherited(call_once, 0);
 }
 
-static void a_child_inherits_what_is_still_buffered(void **state)
+UNIT_TEST(a_child_inherits_what_is_still_buffered)
 {
 	expect_inherited(seam_jitdump_flush, 1);
 }
 
-static void a_daemon_that_closed_all_inherits_too(void **state)
+UNIT_TEST(a_daemon_that_closed_all_inherits_too)
 {
 	expect_inherited(close_everything_and_call, 0);
 }
@@ -111,7 +111,7 @@ static int do_nothing(struct seam_jitdump *dump)
 	return seam_jitdump_path(dump) == NULL;
 }
 
-static void a_child_that_makes_no_code_leaves_no_file(void **state)
+UNIT_TEST(a_child_that_makes_no_code_leaves_no_file)
 {
 	struct seam_jitdump *dump = open_dump();
 	char command[128];
@@ -157,7 +157,7 @@ int __wrap_munmap(void *p, size_t size)
 	return r;
 }
 
-static void a_child_born_while_memory_grows_has_all_code(void **state)
+UNIT_TEST(a_child_born_while_memory_grows_has_all_code)
 {
 	enum { MORE_THAN_A_TABLE = 2100 };
 	struct seam_jitdump *dump = open_dump();
@@ -186,7 +186,7 @@ static int alarm_and_call(struct seam_jitdump *dump)
 	return call_once(dump);
 }
 
-static void a_fork_in_the_middle_of_a_call_is_survived(void **state)
+UNIT_TEST(a_fork_in_the_middle_of_a_call_is_survived)
 {
 	struct seam_jitdump *dump = open_dump();
 	pthread_t thread;
@@ -227,7 +227,7 @@ static int inherit_in_vain(struct seam_jitdump *dump)
 	return n != 1 || seam_jitdump_lost(dump) != 3000;
 }
 
-static void a_child_counts_what_it_could_not_inherit(void **state)
+UNIT_TEST(a_child_counts_what_it_could_not_inherit)
 {
 	struct seam_jitdump *dump = open_dump();
 
@@ -252,7 +252,7 @@ static int inherit_half(struct seam_jitdump *dump)
 }
 
 /* Those that are gone stay where they were in the parent's. */
-static void a_child_finds_what_it_has_inherited(void **state)
+UNIT_TEST(a_child_finds_what_it_has_inherited)
 {
 	struct seam_jitdump *dump = open_dump();
 
@@ -265,7 +265,7 @@ static void a_child_finds_what_it_has_inherited(void **state)
 }
 
 /* A child must not mistake what came later for what was lost. */
-static void a_child_inherits_nothing_that_was_lost(void **state)
+UNIT_TEST(a_child_inherits_nothing_that_was_lost)
 {
 	struct seam_jitdump *dump = open_as(SEAM_JITDUMP_FORMAT_DUMP, 1);
 	char path[256];
@@ -283,21 +283,4 @@ static void a_child_inherits_nothing_that_was_lost(void **state)
 	seam_jitdump_close(dump);
 }
 
-int main(void)
-{
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
-	const struct CMUnitTest tests[] = {
-		TEST(a_child_writes_a_dump_of_its_own),
-		TEST(a_child_inherits_what_is_still_buffered),
-		TEST(a_daemon_that_closed_all_inherits_too),
-		TEST(a_child_that_makes_no_code_leaves_no_file),
-		TEST(a_child_born_while_memory_grows_has_all_code),
-		TEST(a_fork_in_the_middle_of_a_call_is_survived),
-		TEST(a_child_counts_what_it_could_not_inherit),
-		TEST(a_child_finds_what_it_has_inherited),
-		TEST(a_child_inherits_nothing_that_was_lost),
-	};
-
-	return cmocka_run_group_tests_name("jit_fork", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, make_folder, drop_folder)

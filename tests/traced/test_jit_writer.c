@@ -16,7 +16,7 @@
 
 #include "jit_written.h"
 
-static void what_is_loaded_is_read_back(void **state)
+UNIT_TEST(what_is_loaded_is_read_back)
 {
 	static const struct seam_jitdump_line lines[] = {
 		{ .offset = 0, .line = 7, .column = 3, .file = "a.lua" },
@@ -77,7 +77,7 @@ static void what_is_loaded_is_read_back(void **state)
 }
 
 /* Each record, written again from its table, is the same bytes. */
-static void the_layout_by_hand_equals_that_of_the_tables(void **state)
+UNIT_TEST(the_layout_by_hand_equals_that_of_the_tables)
 {
 	static const struct seam_jitdump_line line = { 1, 2, 3, "file.lua" };
 	static const struct seam_jitdump_unwinding unwinding = {
@@ -110,7 +110,7 @@ static void the_layout_by_hand_equals_that_of_the_tables(void **state)
 	seam_jitdump_close(dump);
 }
 
-static void moves_close_and_unload(void **state)
+UNIT_TEST(moves_close_and_unload)
 {
 	struct seam_jitdump *dump = open_dump();
 	uint64_t id = load(dump, "f", 0x1000);
@@ -161,7 +161,7 @@ static size_t n_chunks(const struct seam_writer_memory *m)
 }
 
 /* Sizes of 1 to 50,000 bytes: those above 16 KiB are mappings of their own. */
-static void blocks_do_not_overlap_and_are_used_again(void **state)
+UNIT_TEST(blocks_do_not_overlap_and_are_used_again)
 {
 	enum { N = 64, N_STEPS = 20000 };
 	struct seam_writer_block *blocks[N] = { NULL };
@@ -202,7 +202,7 @@ static void *load_many(void *context)
 	return NULL;
 }
 
-static void threads_do_not_mix_their_records(void **state)
+UNIT_TEST(threads_do_not_mix_their_records)
 {
 	struct seam_jitdump *dump = open_dump();
 	bool seen[N_THREADS * N_CALLS + 1] = { false };
@@ -256,7 +256,7 @@ static void give_room_back(void)
 		assert_int_not_equal(geteuid(), 0);
 }
 
-static void a_full_disk_costs_records_and_nothing_else(void **state)
+UNIT_TEST(a_full_disk_costs_records_and_nothing_else)
 {
 	enum { N = 4000 };
 	struct seam_jitdump *dump;
@@ -311,7 +311,7 @@ ssize_t __wrap_writev(int fd, const struct iovec *parts, int n)
 	return done;
 }
 
-static void a_write_that_a_limit_cut_leaves_whole_records(void **state)
+UNIT_TEST(a_write_that_a_limit_cut_leaves_whole_records)
 {
 	struct seam_jitdump *dump = open_dump();
 	uint64_t n;
@@ -343,7 +343,7 @@ int __wrap_ftruncate64(int fd, off_t size)
 	return -1;
 }
 
-static void a_file_that_cannot_be_truncated_is_closed(void **state)
+UNIT_TEST(a_file_that_cannot_be_truncated_is_closed)
 {
 	uint8_t *large = calloc(1, 200 * 1024);
 	struct seam_jitdump_code code = {
@@ -367,7 +367,7 @@ static void a_file_that_cannot_be_truncated_is_closed(void **state)
 	free(large);
 }
 
-static void an_open_that_fails_leaves_nothing(void **state)
+UNIT_TEST(an_open_that_fails_leaves_nothing)
 {
 	struct seam_jitdump_options options = { .folder = folder };
 	struct seam_jitdump *dump;
@@ -389,7 +389,7 @@ static void an_open_that_fails_leaves_nothing(void **state)
 }
 
 /* Our descriptor may refer to another file by now. */
-static void a_reused_descriptor_is_not_written_to(void **state)
+UNIT_TEST(a_reused_descriptor_is_not_written_to)
 {
 	struct seam_jitdump *dump = open_dump();
 	int fd = dump->file.fd, other;
@@ -408,7 +408,7 @@ static void a_reused_descriptor_is_not_written_to(void **state)
 	close(other);
 }
 
-static void a_stale_file_is_replaced_and_a_used_one_is_not(void **state)
+UNIT_TEST(a_stale_file_is_replaced_and_a_used_one_is_not)
 {
 	struct seam_jitdump_options options = { .folder = folder };
 	struct seam_jitdump *dump, *second;
@@ -437,7 +437,7 @@ static void a_stale_file_is_replaced_and_a_used_one_is_not(void **state)
 }
 
 /* The longest path is used; a longer one is not, and nothing is after it. */
-static void a_path_that_is_too_long_is_refused(void **state)
+UNIT_TEST(a_path_that_is_too_long_is_refused)
 {
 	static struct {
 		struct seam_writer_file file;
@@ -468,7 +468,7 @@ static void a_path_that_is_too_long_is_refused(void **state)
 	}
 }
 
-static void the_marker_is_mapped_executable_and_stays(void **state)
+UNIT_TEST(the_marker_is_mapped_executable_and_stays)
 {
 	struct seam_jitdump *dump = open_dump();
 	char command[256];
@@ -481,7 +481,7 @@ static void the_marker_is_mapped_executable_and_stays(void **state)
 	assert_int_equal(system(command), 0);
 }
 
-static void code_larger_than_the_buffer_is_written_whole(void **state)
+UNIT_TEST(code_larger_than_the_buffer_is_written_whole)
 {
 	size_t size = 3 * SEAM_WRITER_BUFFER_BYTES + 5;
 	uint8_t *large = calloc(1, size);
@@ -507,7 +507,7 @@ static void code_larger_than_the_buffer_is_written_whole(void **state)
 	free(large);
 }
 
-static void buffered_records_are_written_by_flush_and_close(void **state)
+UNIT_TEST(buffered_records_are_written_by_flush_and_close)
 {
 	struct seam_jitdump *dump = open_as(SEAM_JITDUMP_FORMAT_DUMP, 1);
 	char path[128];
@@ -544,7 +544,7 @@ static void expect_entry(struct seam_perf_map_reader *r, uint64_t addr,
 	assert_memory_equal(entry.name.data, name, strlen(name));
 }
 
-static void a_map_has_a_line_for_each_place(void **state)
+UNIT_TEST(a_map_has_a_line_for_each_place)
 {
 	struct seam_jitdump *dump = open_as(SEAM_JITDUMP_FORMAT_MAP, 0);
 	struct seam_jitdump_code nothing = { .name = "nothing", .addr = 1 };
@@ -579,7 +579,7 @@ static void a_map_has_a_line_for_each_place(void **state)
 	seam_jitdump_close(dump);
 }
 
-static void no_dump_is_a_dump_that_does_nothing(void **state)
+UNIT_TEST(no_dump_is_a_dump_that_does_nothing)
 {
 	struct seam_jitdump_code code = { .name = "f" };
 
@@ -592,29 +592,4 @@ static void no_dump_is_a_dump_that_does_nothing(void **state)
 	seam_jitdump_close(NULL);
 }
 
-int main(void)
-{
-#define TEST(name) \
-	cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
-	const struct CMUnitTest tests[] = {
-		TEST(what_is_loaded_is_read_back),
-		TEST(the_layout_by_hand_equals_that_of_the_tables),
-		TEST(moves_close_and_unload),
-		TEST(blocks_do_not_overlap_and_are_used_again),
-		TEST(threads_do_not_mix_their_records),
-		TEST(a_full_disk_costs_records_and_nothing_else),
-		TEST(a_write_that_a_limit_cut_leaves_whole_records),
-		TEST(a_file_that_cannot_be_truncated_is_closed),
-		TEST(an_open_that_fails_leaves_nothing),
-		TEST(a_reused_descriptor_is_not_written_to),
-		TEST(a_stale_file_is_replaced_and_a_used_one_is_not),
-		TEST(a_path_that_is_too_long_is_refused),
-		TEST(the_marker_is_mapped_executable_and_stays),
-		TEST(code_larger_than_the_buffer_is_written_whole),
-		TEST(buffered_records_are_written_by_flush_and_close),
-		TEST(a_map_has_a_line_for_each_place),
-		TEST(no_dump_is_a_dump_that_does_nothing),
-	};
-
-	return cmocka_run_group_tests_name("jit_writer", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, make_folder, drop_folder)
