@@ -7,7 +7,6 @@
  * the offset that it was resolved to.
  */
 #include "model/perf/load_perf.h"
-#include "model/profile/timeline.h"
 
 #include <errno.h>
 
@@ -652,46 +651,6 @@ static void counts_by_event_and_reports_what_was_lost(void **state)
 	assert_int_equal(seam_profile_n_lost(&got.profile), 31);
 }
 
-static void a_loss_is_in_the_timeline_of_the_thread_that_ran(void **state)
-{
-	static const uint64_t chain[] = { USER, 0x401100 };
-	static const enum seam_item_kind kinds[] = {
-		SEAM_ITEM_SAMPLE, SEAM_ITEM_LOSS, SEAM_ITEM_SAMPLE,
-	};
-	struct seam_timelines all;
-	struct seam_timeline t;
-	struct seam_item item;
-	size_t at;
-
-	put_sample(&made, TEST_ID_1, 7, 8, 10, chain, 2);
-	put_sample(&made, TEST_ID_1, 7, 8, 200, chain, 2);
-	put_sample(&made, TEST_ID_1, 7, 9, 90, chain, 2);
-	at = begin_record(&made, PERF_RECORD_LOST, 0);
-	put_u64(&made, TEST_ID_1);
-	put_u64(&made, 30);
-	put_u32(&made, 7);
-	put_u32(&made, 8);
-	put_u64(&made, 100);
-	put_u64(&made, 0);
-	put_u64(&made, TEST_ID_1);
-	end_record(&made, at);
-	load(&got, &made, false);
-
-	assert_int_equal(seam_timelines_init(&all, &got.profile), 0);
-	seam_timeline_open(&t, &all, NULL, got.profile.samples.thread[0]);
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(kinds); i++) {
-		assert_int_equal(seam_timeline_next(&t, &item), 1);
-		assert_int_equal(item.kind, kinds[i]);
-		if (item.kind == SEAM_ITEM_LOSS) {
-			assert_int_equal(item.time_ns, 100);
-			assert_int_equal(item.value, 30);
-		}
-	}
-	assert_int_equal(seam_timeline_next(&t, &item), 0);
-	seam_timeline_close(&t);
-	seam_timelines_fini(&all);
-}
-
 /* A recording of a big-endian machine, in either mode, reads the same. */
 static void the_other_byte_order_gives_the_same_profile(void **state)
 {
@@ -1016,7 +975,6 @@ int main(void)
 			the_users_leaf_is_in_the_machines_own_register),
 		cmocka_unit_test(a_guests_kernel_is_not_the_hosts),
 		T(counts_by_event_and_reports_what_was_lost),
-		T(a_loss_is_in_the_timeline_of_the_thread_that_ran),
 		cmocka_unit_test(the_other_byte_order_gives_the_same_profile),
 		cmocka_unit_test(any_number_of_counters_is_distinguished),
 		cmocka_unit_test(a_counter_increases_in_the_order_of_time),
