@@ -492,8 +492,8 @@ static void document(FILE *out)
 		fprintf(out, "| %u | `%s` |\n", i, seam_vmstate_name(i));
 	fputs("| host_end | key | meaning |\n|---|---|---|\n", out);
 	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++)
-		fprintf(out, "| %u | `%s` | %s |\n", i, seam_stack_end_key(i),
-			seam_stack_end_text(i));
+		fprintf(out, "| %u | `%s` | %s |\n", i, seam_stack_ends[i].key,
+			seam_stack_ends[i].text);
 	fputs("| guest_end | key | meaning |\n|---|---|---|\n", out);
 	for (unsigned int i = 0; i < SEAM_GUEST_N_ENDS; i++)
 		fprintf(out, "| %u | `%s` | %s |\n", i, seam_guest_end_key(i),
