@@ -292,8 +292,7 @@ static void put_event(void *context, struct seam_calls *calls,
 	payload = &batch->payloads[event->function];
 	is_loss = seam_calls_is_gap(batch, event);
 	ns = is_loss ? w->last_ns : not_before_last(w, event->tsc);
-	if (!seam_time_range_has(w->range, ns) ||
-	    (is_loss && !seam_xray_n_lost(payload)))
+	if (!seam_time_range_has(w->range, ns))
 		return;
 	put_instant(w, ns, is_loss, event->kind == SEAM_XRAY_TYPED ?
 		    &payload->type : NULL);
