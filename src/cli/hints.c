@@ -124,15 +124,17 @@ static const struct {
 	  "folded stacks" },
 	{ "list", NULL, "'seam doctor' lists the events" },
 	{ "evlist", NULL, "'seam dump' shows the events of a recording" },
-	{ "top", NULL, "'seam record -a --duration 10' and 'seam report' do it in "
-	  "two steps" },
+	{ "top", NULL, "'seam record -a --duration 10' and 'seam report' do it "
+	  "in two steps" },
 	{ "stat", NULL, "Seam samples and does not count: use 'perf stat'" },
-	{ "archive", NULL, "nothing is needed: the folder that 'seam record' makes "
-	  "is whole; copy it" },
+	{ "archive", NULL, "nothing is needed: the folder that 'seam record' "
+	  "makes is whole; copy it" },
 	{ "buildid-list", NULL, "'seam dump' shows build ids" },
 	{ "diff", NULL, "'seam report --json' of each can be compared" },
-	{ "probe", NULL, "'seam record -e uprobe:FILE:SYMBOL' records a probe" },
-	{ "trace", NULL, "'seam record -e raw_syscalls:*' records system calls" },
+	{ "probe", NULL,
+	  "'seam record -e uprobe:FILE:SYMBOL' records a probe" },
+	{ "trace", NULL,
+	  "'seam record -e raw_syscalls:*' records system calls" },
 	{ "mem", NULL, "'seam record -d' records addresses of data" },
 	{ "sched", NULL, "'seam record -e sched:*' records the scheduler" },
 	{ "report", "-n", "-n takes the number of rows; the number of samples "

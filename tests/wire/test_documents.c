@@ -286,7 +286,8 @@ static void a_jitdump_record_is_as_large_as_on_its_page(void **state)
 	}
 	/* the one whose size is a number: */
 	assert_int_equal(walk(strstr(page, "\n### JIT_CODE_MOVE\n"),
-			      &seam_jitdump_move_table).told, written(&seam_jitdump_move_table));
+			      &seam_jitdump_move_table).told,
+			 written(&seam_jitdump_move_table));
 	free(page);
 }
 
@@ -375,8 +376,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_pages_say_in_words_is_what_the_code_has),
 	};
 
-	for (size_t i = 0; getenv("SEAM_DOC") && i < SEAM_ARRAY_SIZE(pages); i++)
-		if (strcmp(getenv("SEAM_DOC"), pages[i].name) == 0)
+	const char *printed = getenv("SEAM_DOC");
+
+	for (size_t i = 0; printed && i < SEAM_ARRAY_SIZE(pages); i++)
+		if (strcmp(printed, pages[i].name) == 0)
 			put_page(pages[i].put, NULL);
 	root = argc > 1 ? argv[1] : ".";
 	return cmocka_run_group_tests(tests, NULL, NULL);
