@@ -375,7 +375,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_xray_record_fits_as_on_its_page),
 		cmocka_unit_test(what_pages_say_in_words_is_what_the_code_has),
 	};
-
 	const char *printed = getenv("SEAM_DOC");
 
 	for (size_t i = 0; printed && i < SEAM_ARRAY_SIZE(pages); i++)

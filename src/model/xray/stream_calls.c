@@ -208,7 +208,7 @@ void seam_stream_end(struct seam_stream *s,
 }
 
 /*
- * Find the calls that began before the log, and the stray exits, which is in
+ * Find the calls that began before the log, and the stray exits: both are in
  * @s->calls then.
  */
 static void pass_first(struct seam_stream *s, const struct seam_trace *trace,
@@ -252,9 +252,6 @@ int seam_stream_calls(struct seam_calls *calls, const struct seam_trace *trace,
 	if (!calls->error)
 		seam_stream_end(&s, sink, context);
 	seam_xray_problems_merge(problems, &s.reader.problems);
-	calls->strays.n = 0;
-	calls->later.n = calls->next_later = 0;
-	calls->reader = NULL;
 	free(batch);
 	return calls->error;
 }
