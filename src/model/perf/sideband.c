@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 
 #include "base/hash.h"
-#include "model/profile/timeline.h"
 
 #define KERNEL_NAME "[kernel.kallsyms]"
 
@@ -104,17 +103,6 @@ static bool take_build_id(void *context, const struct seam_perf_build_id *id)
 			      listed) == SEAM_NONE)
 		sb->error = -ENOMEM;
 	return sb->error == 0;
-}
-
-bool seam_sideband_build_id(struct seam_sideband *sb,
-			    const struct seam_perf_record *record)
-{
-	struct seam_perf_build_id id;
-
-	if (seam_perf_build_id_read(record, sb->data->endian, &id))
-		return false;
-	take_build_id(sb, &id);
-	return true;
 }
 
 int seam_sideband_init(struct seam_sideband *sb,
@@ -280,34 +268,9 @@ static void take_ksymbol(struct seam_sideband *sb,
 	});
 }
 
-/*
- * LOST, in the ring where records are missing, counts those of all events and
- * of the side-band, LOST_SAMPLES those of one event.  Neither contains the
- * other: the larger sum is reported.
- *
- * A mark in the timeline of the thread that ran when the kernel could write
- * again.  Until sealing, its thread is a task key.
- */
-static void mark_loss(struct seam_sideband *sb,
-		      const struct seam_perf_sideband *r)
-{
-	uint32_t key;
-
-	/* without a sample_id trailer both are 0; tid 0 is an idle CPU */
-	if (r->sample_id.tid <= 0 || !r->sample_id.time)
-		return;
-	key = seam_tasks_key(&sb->tasks, r->sample_id.pid, r->sample_id.tid);
-	if (key == SEAM_NONE ||
-	    !SEAM_ARRAY_ADD(&sb->profile->marks, (struct seam_profile_mark) {
-		.time_ns = r->sample_id.time, .thread = key,
-		.event = seam_perf_data_event(sb->data, r->lost.id),
-		.kind = SEAM_ITEM_LOSS, .value = r->lost.lost,
-	    }))
-		sb->error = -ENOMEM;
-}
-
-bool seam_sideband_take(struct seam_sideband *sb,
-			const struct seam_sideband_record *record)
+/* Take a record that is no BUILD_ID.  False when it is damaged. */
+static bool take(struct seam_sideband *sb,
+		 const struct seam_sideband_record *record)
 {
 	const struct seam_perf_attr *attr =
 		seam_perf_data_attr_of(sb->data, record->record.payload);
@@ -343,7 +306,6 @@ bool seam_sideband_take(struct seam_sideband *sb,
 		break;
 	case PERF_RECORD_LOST:
 		sb->n_lost_ring += r.lost.lost;
-		mark_loss(sb, &r);
 		break;
 	case PERF_RECORD_LOST_SAMPLES:
 		event = seam_perf_data_event(sb->data, r.sample_id.id);
@@ -368,21 +330,36 @@ bool seam_sideband_take(struct seam_sideband *sb,
 
 /* -- the end ------------------------------------------------------------ */
 
-int seam_sideband_seal(struct seam_sideband *sb)
+/* Of @scan, the BUILD_ID records or all others. */
+static void take_records(struct seam_sideband *sb, struct seam_perf_scan *scan,
+			 bool build_ids)
 {
-	int r = sb->error;
+	for (size_t i = 0; i < scan->sideband.n && sb->error == 0; i++) {
+		const struct seam_sideband_record *r = &scan->sideband.items[i];
+		struct seam_perf_build_id id;
+		bool is_whole;
 
-	if (r == 0)
-		r = seam_jit_sources_seal(sb->jit);
-	if (r == 0)
-		r = seam_tasks_seal(&sb->tasks, sb->profile);
-	for (size_t i = 0; r == 0 && i < sb->profile->marks.n; i++) {
-		struct seam_profile_mark *mark = &sb->profile->marks.items[i];
-
-		mark->thread = seam_tasks_find(&sb->tasks, mark->thread,
-					       mark->time_ns).thread;
+		if ((r->record.type == SEAM_PERF_HEADER_BUILD_ID) != build_ids)
+			continue;
+		is_whole = build_ids ? !seam_perf_build_id_read(&r->record,
+				sb->data->endian, &id) : take(sb, r);
+		if (is_whole && build_ids)
+			take_build_id(sb, &id);
+		scan->n_damaged += !is_whole;
 	}
-	return r;
+}
+
+int seam_sideband_read(struct seam_sideband *sb, struct seam_perf_scan *scans,
+		       size_t n)
+{
+	/* the build id of a file may come after its mappings */
+	for (size_t i = 0; i < n; i++)
+		take_records(sb, &scans[i], true);
+	for (size_t i = 0; i < n; i++)
+		take_records(sb, &scans[i], false);
+	if (sb->error == 0)
+		sb->error = seam_jit_sources_seal(sb->jit);
+	return sb->error ? sb->error : seam_tasks_seal(&sb->tasks, sb->profile);
 }
 
 void seam_sideband_fini(struct seam_sideband *sb)
