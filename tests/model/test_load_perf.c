@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 
+#include "../simpleperf_bytes.h"
 #include "base/hash.h"
 #include "loaded.h"
 #include "model/perf/perf_scan.h"
@@ -235,6 +236,62 @@ static void kernel_code_comes_and_goes_in_the_order_of_time(void **state)
 				    "[kernel.kallsyms+0xffffffffc0100010]");
 		assert_string_equal(stack_text(&l, 3, NULL), "new");
 		unload(&l);
+		free(b.data);
+	}
+}
+
+/* The files that a phone has are not here: the recording has their names. */
+static void names_that_the_recording_brings_are_used(void **state)
+{
+	static const uint64_t k = 0xffffffff81000000;
+	static const uint64_t chain[] = {
+		KERNEL, k + 0x10, k + 0x100020, USER, 0x401130, 0x501124,
+		0x601104, 0x700100, 0x401230,
+	};
+	static const struct made_symbol elf[] = {
+		{ 0x2100, 0x100, "_Z4workv" },
+	}, old[] = { { 0x8100, 0x40, "old" } }, dex[] = {
+		{ 0x3100, 4, "Main.run" },
+	}, jit[] = { { 0x7000f0, 0x40, "Main.hot" } }, core[] = {
+		{ k, 0x40, "sys_read" },
+	}, module[] = { { 0x110, 0x40, "ext4_read" } };
+
+	for (int form = 0; form < 2; form++) {
+		struct bytes b = { .endian = SEAM_LITTLE };
+		struct bytes files = { .endian = SEAM_LITTLE };
+		struct loaded l;
+		size_t at;
+
+		put_entry(&files, form, "/system/elf", SEAM_SIMPLEPERF_ELF,
+			  0x2000, 0x1000, elf, 1);
+		put_entry(&files, form, "/system/old", SEAM_SIMPLEPERF_ELF,
+			  0x8000, UINT64_MAX, old, 1);
+		put_entry(&files, form, "/system/dex", SEAM_SIMPLEPERF_DEX, 0,
+			  UINT64_MAX, dex, 1);
+		put_entry(&files, form, "//anon", SEAM_SIMPLEPERF_SYMBOL_MAP,
+			  0, UINT64_MAX, jit, 1);
+		put_entry(&files, form, "[kernel.kallsyms]",
+			  SEAM_SIMPLEPERF_KERNEL, 0, UINT64_MAX, core, 1);
+		put_entry(&files, form, "[ext4]",
+			  SEAM_SIMPLEPERF_KERNEL_MODULE, 0x100, UINT64_MAX,
+			  module, 1);
+		at = begin_record(&b, SEAM_PERF_HEADER_FEATURE, 0);
+		put_u64(&b, form ? SEAM_SIMPLEPERF_FILE2 :
+			SEAM_SIMPLEPERF_FILE);
+		put(&b, files.data, files.size);
+		end_record(&b, at);
+		put_mmap2(&b, 7, 0x400000, 0x2000, 0, "/system/elf", 1);
+		put_mmap2(&b, 7, 0x501000, 0x1000, 0x5000, "/system/old", 1);
+		put_mmap2(&b, 7, 0x601000, 0x1000, 0x3000, "/system/dex", 1);
+		put_mmap2(&b, 7, 0x700000, 0x1000, 0, "//anon", 1);
+		put_mmap2(&b, -1, k, 0x100000, 0, "[kernel.kallsyms]", 0);
+		put_mmap2(&b, -1, k + 0x100000, 0x1000, 0, "[ext4]", 0);
+		put_sample(&b, TEST_ID_1, 7, 7, 50, chain, 9);
+		load(&l, &b, true);
+		assert_string_equal(stack_text(&l, 0), "sys_read ext4_read "
+			"work old Main.run Main.hot [elf+0x1230]");
+		unload(&l);
+		free(files.data);
 		free(b.data);
 	}
 }
@@ -862,6 +919,7 @@ int main(void)
 		T(a_process_ends_with_its_last_thread),
 		cmocka_unit_test(
 			kernel_code_comes_and_goes_in_the_order_of_time),
+		cmocka_unit_test(names_that_the_recording_brings_are_used),
 		cmocka_unit_test(the_leaf_is_where_the_sample_was),
 		T(layers_follow_the_context_of_an_address),
 		T(code_without_a_name_is_one_function_of_its_process),

@@ -34,6 +34,7 @@ struct perf_loader {
 	struct seam_perf_data data;
 	struct seam_sideband sideband;
 	struct seam_resolver resolver;
+	struct seam_embedded embedded;
 	struct seam_origin_ids own_ids;	/* for what has none */
 	SEAM_ARRAY(struct seam_perf_scan) scans;
 	struct seam_callchains chains;	/* of all scans */
@@ -508,7 +509,9 @@ static int read_header(struct perf_loader *l, struct seam_err *err)
 						SEAM_PERF_FEATURE_ARCH));
 	return !l->sideband.jit || p->command == SEAM_NONE ||
 	       p->bundle == SEAM_NONE || p->boot_id == SEAM_NONE ||
-	       seam_sideband_init(&l->sideband, &kernel) ? -ENOMEM : 0;
+	       seam_sideband_init(&l->sideband, &kernel) ||
+	       seam_embedded_read(&l->embedded, &l->data, strings) ?
+	       -ENOMEM : 0;
 }
 
 /* -- records ------------------------------------------------------------ */
@@ -774,6 +777,7 @@ static int load_samples(struct perf_loader *l)
 		.profile = l->profile, .symbols = l->symbols,
 		.spaces = &l->sideband.tasks.spaces,
 		.kernel = &l->sideband.tasks.kernel,
+		.embedded = l->embedded.files.n ? &l->embedded : NULL,
 		.jit = seam_jit_code_count(jit->code) ? jit : NULL,
 		.guest = &l->guest, .all_unknown = l->input->by_record,
 	};
@@ -849,6 +853,7 @@ int seam_load_perf(struct seam_profile *profile,
 	seam_resolver_fini(&l.resolver);
 	seam_guest_symbols_fini(&l.guest);
 	seam_sideband_fini(&l.sideband);
+	seam_embedded_fini(&l.embedded);
 	seam_perf_data_close(&l.data);
 	return r;
 }

@@ -11,6 +11,105 @@
 #include "model/guest/guest_merge.h"
 #include "model/origin.h"
 #include "symbol/names/java_name.h"
+#include "wire/perf/simpleperf.h"
+
+/* -- symbols in the recording ------------------------------------------- */
+
+/*
+ * simpleperf stores the symbols of the files that have samples, by path
+ * (wire/perf/simpleperf.h).  They are those of the recorded files, wherever the
+ * recording is read.
+ */
+struct seam_embedded_file {
+	uint32_t path;		/* string */
+	uint32_t order;		/* in the recording */
+	uint32_t type;		/* enum seam_simpleperf_type */
+	uint64_t min_vaddr, offset;
+	struct seam_symtab table;
+};
+
+static int add_file(struct seam_embedded *embedded,
+		    struct seam_simpleperf_file *from,
+		    struct seam_strings *strings)
+{
+	struct seam_embedded_file file = {
+		.order = (uint32_t)embedded->files.n, .type = from->type,
+		.min_vaddr = from->min_vaddr, .offset = from->offset,
+		.path = seam_strings_add(strings,
+					 (const char *)from->path.data,
+					 from->path.size),
+	};
+	struct seam_simpleperf_symbol s;
+	struct seam_symtab *table;
+	int r = 0;
+
+	if (file.path == SEAM_NONE || !SEAM_ARRAY_ADD(&embedded->files, file))
+		return -ENOMEM;
+	table = &embedded->files.items[file.order].table;
+	while (!r && seam_simpleperf_symbol(from, &s)) {
+		const char *name;
+
+		if (s.name.size == 0)
+			continue;
+		name = seam_arena_text(&embedded->arena,
+				       (const char *)s.name.data, s.name.size);
+		if (!name)
+			return -ENOMEM;
+		r = seam_symtab_add(table, &(struct seam_symbol) {
+			.start = s.vaddr, .limit = s.vaddr, .name = name,
+			.end = s.size < UINT64_MAX - s.vaddr ?
+			       s.vaddr + s.size : s.vaddr,
+		});
+	}
+	return r ? r : seam_symtab_sort(table);
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct seam_embedded_file *x = a, *y = b;
+
+	return SEAM_COMPARE(x->path, y->path) ?:
+	       SEAM_COMPARE(x->order, y->order);
+}
+
+int seam_embedded_read(struct seam_embedded *embedded,
+		       const struct seam_perf_data *data,
+		       struct seam_strings *strings)
+{
+	bool is_proto = data->features[SEAM_SIMPLEPERF_FILE].size == 0;
+	struct seam_simpleperf_reader reader = seam_simpleperf_begin(
+		data->features[is_proto ? SEAM_SIMPLEPERF_FILE2 :
+			       SEAM_SIMPLEPERF_FILE], data->endian, is_proto);
+	struct seam_simpleperf_file file;
+	int r = 0;
+
+	while (!r && seam_simpleperf_next(&reader, &file))
+		if (file.path.size > 0)
+			r = add_file(embedded, &file, strings);
+	SEAM_ARRAY_SORT(&embedded->files, by_path);
+	return r;
+}
+
+void seam_embedded_fini(struct seam_embedded *embedded)
+{
+	for (size_t i = 0; i < embedded->files.n; i++)
+		seam_symtab_fini(&embedded->files.items[i].table);
+	free(embedded->files.items);
+	seam_arena_fini(&embedded->arena);
+	*embedded = (struct seam_embedded) { 0 };
+}
+
+/* The first of a path; those with the same follow.  NULL: none. */
+static struct seam_embedded_file *find(const struct seam_embedded *embedded,
+				       uint32_t path)
+{
+	struct seam_embedded_file *files = embedded->files.items;
+	size_t at = SEAM_ARRAY_SEARCH(i, embedded->files.n,
+				      files[i].path < path);
+
+	return at < embedded->files.n && files[at].path == path ? &files[at] :
+	       NULL;
+}
 
 /* -- symbols to expect -------------------------------------------------- */
 
@@ -191,10 +290,57 @@ static int add_frame(struct seam_resolver *r, struct seam_function function,
 	return id != SEAM_NONE && SEAM_ARRAY_ADD(&r->frames, id) ? 0 : -ENOMEM;
 }
 
+/* @addr, of @m in memory, in the form that the table of @file has. */
+static uint64_t vaddr_of(const struct seam_embedded_file *file,
+			 const struct seam_mapping *m, uint64_t addr)
+{
+	uint64_t in_mapping = addr - m->start_addr;
+	uint64_t offset = file->offset == UINT64_MAX ? 0 : file->offset;
+
+	switch (file->type) {
+	case SEAM_SIMPLEPERF_ELF:
+		return (file->offset == UINT64_MAX ? in_mapping :
+			in_mapping + m->pgoff - offset) + file->min_vaddr;
+	case SEAM_SIMPLEPERF_KERNEL_MODULE:
+		return in_mapping + file->min_vaddr - offset;
+	case SEAM_SIMPLEPERF_DEX:
+		return in_mapping + m->pgoff;
+	}
+	return addr;
+}
+
+/* The recording's own tables.  @pos as in struct seam_place.  O(log n). */
+static size_t find_embedded(struct seam_resolver *r,
+			    const struct seam_mapping *m, uint64_t pos,
+			    struct seam_location *out)
+{
+	bool is_anon = is_kind(r, m, SEAM_MODULE_ANON);
+	uint64_t addr = is_anon || is_kernel(r, m) ? pos :
+			pos - m->pgoff + m->start_addr;
+	uint32_t path = module_of(r, m)->path;
+	struct seam_embedded_file *file = r->embedded ?
+		find(r->embedded, path) : NULL;
+	const struct seam_embedded_file *end = !file ? NULL :
+		r->embedded->files.items + r->embedded->files.n;
+
+	out[0] = (struct seam_location) { .function = NULL };
+	for (; file && file < end && file->path == path && !out[0].function;
+	     file++)
+		out[0].function = seam_symtab_name(&file->table, is_anon ?
+				pos : vaddr_of(file, m, addr),
+				&r->embedded->arena);
+	return out[0].function != NULL;
+}
+
+/*
+ * A file that its build id identifies has more (lines, inlined calls) than the
+ * recording's own tables; one with the right path only is less reliable.
+ */
 static size_t find_names(struct seam_resolver *r, const struct seam_mapping *m,
 			 uint64_t pos, struct seam_location *out, size_t cap)
 {
 	uint32_t file;
+	size_t n = 0;
 
 	if (!m)
 		return 0;
@@ -204,10 +350,14 @@ static size_t find_names(struct seam_resolver *r, const struct seam_mapping *m,
 		};
 		return 1;
 	}
-	file = is_kind(r, m, SEAM_MODULE_ANON) ? SEAM_NONE :
+	if (module_of(r, m)->build_id_size == 0)
+		n = find_embedded(r, m, pos, out);
+	file = n || is_kind(r, m, SEAM_MODULE_ANON) ? SEAM_NONE :
 	       file_of(r, m->module);
-	return file == SEAM_NONE ? 0 :
-	       seam_symbols_resolve(r->symbols, file, pos, out, cap);
+	if (file != SEAM_NONE)
+		n = seam_symbols_resolve(r->symbols, file, pos, out, cap);
+	return n > 0 && out[n - 1].function ? n :
+	       find_embedded(r, m, pos, out);
 }
 
 /*
@@ -339,19 +489,27 @@ static int resolve_place(struct seam_resolver *r, const struct seam_mapping *m,
 
 /*
  * All mappings of a module share its places: a file mapped by thousands of
- * processes is looked up once.  Of a KSYMBOL, the mapping is the key.
+ * processes is looked up once.  Where the mapping matters, it is the key.
  */
 static uint32_t key_of(const struct seam_resolver *r, uint32_t mapping,
 		       uint32_t process)
 {
+	const struct seam_embedded_file *file;
 	const struct seam_mapping *m;
 
 	if (mapping == SEAM_NONE)
 		return SEAM_NONE;
 	m = &r->profile->mappings.items[mapping];
-	if (is_kind(r, m, SEAM_MODULE_ANON))
+	file = r->embedded ? find(r->embedded, module_of(r, m)->path) : NULL;
+	if (is_kind(r, m, SEAM_MODULE_ANON) && !r->embedded)
 		return process | PROCESS_KEY;
-	return m->function ? mapping : m->module | MODULE_KEY;
+	/* with addresses in memory, equal offsets may be other functions */
+	if (m->function || is_kind(r, m, SEAM_MODULE_ANON) ||
+	    (file && (file->type >= SEAM_SIMPLEPERF_SYMBOL_MAP ||
+		      (file->type == SEAM_SIMPLEPERF_ELF &&
+		       file->offset == UINT64_MAX))))
+		return mapping;
+	return m->module | MODULE_KEY;
 }
 
 /*

@@ -18,17 +18,37 @@
 #ifndef SEAM_RESOLVER_H
 #define SEAM_RESOLVER_H
 
+#include "base/arena.h"
+#include "base/strings.h"
 #include "model/guest/guest_names.h"
 #include "model/jit/jit_sources.h"
 #include "model/perf/callchains.h"
 #include "model/perf/spaces.h"
 #include "model/profile/profile.h"
+#include "symbol/elf/symtab.h"
 #include "symbol/symbols.h"
+#include "wire/perf/perf_data.h"
+
+/* Zeroed is valid and empty. */
+struct seam_embedded {
+	SEAM_ARRAY(struct seam_embedded_file) files;	/* by path */
+	struct seam_arena arena;			/* names */
+};
+
+/*
+ * Read the tables of @data; paths become ids of @strings.  Damaged ones are
+ * skipped.  0 or -ENOMEM.  Cost: a sort of all symbols.
+ */
+int seam_embedded_read(struct seam_embedded *embedded,
+		       const struct seam_perf_data *data,
+		       struct seam_strings *strings);
+void seam_embedded_fini(struct seam_embedded *embedded);
 
 struct seam_resolver {
 	struct seam_profile *profile;
 	struct seam_symbols *symbols;
 	struct seam_jit_sources *jit;	/* NULL: no JIT code is known */
+	struct seam_embedded *embedded;	/* NULL: the recording has no tables */
 	struct seam_guest_symbols *guest;	/* may be empty */
 	const struct seam_spaces *spaces;	/* of processes */
 	const struct seam_spaces *kernel;	/* one space: number 0 */
@@ -48,8 +68,9 @@ struct seam_resolver {
 
 /*
  * @resolver has profile, symbols, spaces and kernel set, which must outlive it,
- * guest, and jit where there is any.  Mappings of the spaces are those of the
- * profile; mapping 0 is for kernel addresses without one.  0 or -ENOMEM.
+ * guest, and jit and embedded where there are any.  Mappings of the spaces are
+ * those of the profile; mapping 0 is for kernel addresses without one.  0 or
+ * -ENOMEM.
  */
 int seam_resolver_init(struct seam_resolver *resolver);
 void seam_resolver_fini(struct seam_resolver *resolver);

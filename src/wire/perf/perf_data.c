@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "wire/perf/perf_stream.h"
+#include "wire/perf/simpleperf.h"
 #include "wire/perf/tracepoints.h"
 
 #define MAGIC2 SEAM_PERF_FILE_MAGIC
@@ -331,6 +332,25 @@ static void name_tracepoints(struct seam_perf_data *data)
 	seam_tracepoints_free(known);
 }
 
+/* The same for simpleperf, which writes neither. */
+static void name_by_simpleperf(struct seam_perf_data *data)
+{
+	const char *lines = seam_simpleperf_event_lines(
+		data->features[SEAM_SIMPLEPERF_META_INFO]);
+
+	for (size_t i = 0; lines && i < data->events.n; i++) {
+		struct seam_perf_event *event = &data->events.items[i];
+		struct seam_bytes name = seam_simpleperf_event_name(&lines,
+				event->attr.type, event->attr.config);
+		const char *copy = name.size && is_numbered_tracepoint(event) ?
+			seam_arena_text(&data->arena, (const char *)name.data,
+					name.size) : NULL;
+
+		if (copy)
+			event->name = copy;
+	}
+}
+
 /* EVENT_DESC has names in file mode; the others follow. */
 static int name_events(struct seam_perf_data *data, struct seam_err *err)
 {
@@ -361,6 +381,7 @@ static int name_events(struct seam_perf_data *data, struct seam_err *err)
 			return seam_err_no_memory(err);
 	}
 	name_tracepoints(data);
+	name_by_simpleperf(data);
 	return 0;
 }
 

@@ -227,7 +227,11 @@ struct seam_perf_mapping {
 	uint32_t prot;		/* PROT_*; PROT_EXEC where not recorded */
 	uint32_t flags;		/* MAP_*; 0 when not recorded */
 	const char *filename;
-	bool is_jit_symfile;	/* code that a JIT wrote, by simpleperf */
+	/*
+	 * Code that a JIT wrote, by simpleperf: @filename has its symbols, by
+	 * their addresses in memory.
+	 */
+	bool is_jit_symfile;
 	uint32_t maj, min;		/* of the device; 0 when not recorded */
 	uint64_t ino, ino_generation;	/* 0 when not recorded */
 };
