@@ -174,6 +174,23 @@ static int load_perf(struct seam_profile *profile,
 
 /* -- XRay logs ---------------------------------------------------------- */
 
+static void free_trace(void *object)
+{
+	seam_trace_close(object);
+	free(object);
+}
+
+/* An empty trace that lives as long as @profile; NULL: no memory. */
+static struct seam_trace *add_trace(struct seam_profile *profile)
+{
+	struct seam_trace *trace = malloc(sizeof(*trace));
+
+	if (!trace)
+		return NULL;
+	seam_trace_init(trace);
+	return seam_profile_own(profile, trace, free_trace) ? NULL : trace;
+}
+
 /* Bring the logs to the clock of the samples, if there are any. */
 static void align(struct seam_profile *profile, struct seam_trace *trace)
 {
@@ -237,6 +254,21 @@ static int load_trace(struct seam_profile *profile, struct seam_trace *trace,
 	return r;
 }
 
+static int load_xray(struct seam_profile *profile,
+		     struct seam_input *recording,
+		     const struct seam_load_options *options,
+		     struct seam_err *err)
+{
+	struct seam_trace *trace = add_trace(profile);
+	int r = trace ? seam_trace_add_file(trace, recording->path,
+					    &recording->data, err) :
+		seam_err_no_memory(err);
+
+	if (!r)
+		r = seam_trace_arrange(trace, err);
+	return r ? r : load_trace(profile, trace, options, err);
+}
+
 /* An unreadable log is noted and skipped; the other inputs are used. */
 static void note_unread(void *context, const char *name,
 			const struct seam_err *err)
@@ -251,48 +283,25 @@ static void note_unread(void *context, const char *name,
 			  seam_strings_put(&profile->strings, shown), 0, 0);
 }
 
-static int load_xray(struct seam_profile *profile,
-		     struct seam_input *recording,
-		     const struct seam_load_options *options,
-		     struct seam_err *err)
-{
-	struct seam_trace trace;
-	int r;
-
-	seam_trace_init(&trace);
-	r = seam_trace_add_file(&trace, recording->path, &recording->data,
-				err);
-	if (!r)
-		r = seam_trace_arrange(&trace, err);
-	if (!r)
-		r = load_trace(profile, &trace, options, err);
-	seam_trace_close(&trace);
-	return r;
-}
-
 /* The logs of a bundle: xray/PID.xray. */
 static int load_logs(struct seam_profile *profile, const char *bundle,
 		     const struct seam_load_options *options,
 		     struct seam_err *err)
 {
+	struct seam_trace *trace = add_trace(profile);
 	struct seam_err why = { 0 };
-	struct seam_trace trace;
-	int r;
+	int r = trace ? seam_trace_add_bundle(trace, bundle, note_unread,
+					      profile, &why) : -ENOMEM;
 
-	seam_trace_init(&trace);
-	r = seam_trace_add_bundle(&trace, bundle, note_unread, profile, &why);
-	if (!r && trace.logs.n)
-		r = seam_trace_arrange(&trace, &why);
-	if (r == -ENOMEM) {
-		seam_err_no_memory(err);
-	} else if (r) {
+	if (!r && trace->logs.n)
+		r = seam_trace_arrange(trace, &why);
+	if (r == -ENOMEM)
+		return seam_err_no_memory(err);
+	if (r) {
 		note_unread(profile, "*.xray", &why);
-		r = 0;
-	} else if (trace.logs.n) {
-		r = load_trace(profile, &trace, options, err);
+		seam_trace_close(trace);
 	}
-	seam_trace_close(&trace);
-	return r;
+	return trace->logs.n ? load_trace(profile, trace, options, err) : 0;
 }
 
 /* -- all inputs --------------------------------------------------------- */
@@ -351,19 +360,16 @@ int seam_load_logs(struct seam_profile *profile, const char *const *paths,
 		   size_t n_paths, const struct seam_load_options *options,
 		   struct seam_err *err)
 {
-	struct seam_trace trace;
+	struct seam_trace *trace = add_trace(profile);
 	int r = 0;
 
-	seam_trace_init(&trace);
+	if (!trace)
+		return seam_err_no_memory(err);
 	for (size_t i = 0; !r && i < n_paths; i++)
-		r = seam_trace_add(&trace, paths[i], err);
+		r = seam_trace_add(trace, paths[i], err);
 	if (r)
-		seam_err_add(err, r, "several files at once can only be XRay "
-			     "logs of one program");
-	if (!r)
-		r = seam_trace_arrange(&trace, err);
-	if (!r)
-		r = load_trace(profile, &trace, options, err);
-	seam_trace_close(&trace);
-	return r;
+		return seam_err_add(err, r, "several files at once can only "
+				    "be XRay logs of one program");
+	r = seam_trace_arrange(trace, err);
+	return r ? r : load_trace(profile, trace, options, err);
 }

@@ -12,6 +12,7 @@
 #include "../trace_made.h"
 #include "../wire/xray_made.h"
 #include "export/exporter.h"
+#include "model/profile/timeline.h"
 #include "model/xray/load_xray.h"
 #include "model/xray/slow_calls.h"
 #include "report/calls_table.h"
@@ -78,6 +79,26 @@ static int show(const struct seam_trace *trace, FILE *out)
 	return failed;
 }
 
+/* Every item of every thread. */
+static int iterate(const struct seam_profile *profile)
+{
+	struct seam_timelines all;
+	int r = seam_timelines_init(&all, profile), failed = count_failed(r);
+
+	for (uint32_t i = 0; !r && i < profile->threads.n; i++) {
+		struct seam_timeline timeline;
+		struct seam_item item;
+
+		seam_timeline_open(&timeline, &all, NULL, i);
+		while ((r = seam_timeline_next(&timeline, &item)) > 0)
+			;
+		failed += count_failed(r);
+		seam_timeline_close(&timeline);
+	}
+	seam_timelines_fini(&all);
+	return failed;
+}
+
 static int load(struct seam_trace *trace)
 {
 	struct seam_profile profile;
@@ -87,6 +108,7 @@ static int load(struct seam_trace *trace)
 		return failed + 1;
 	failed += count_failed(seam_load_xray(&profile, trace, NULL, NULL,
 					      NULL));
+	failed += iterate(&profile);
 	seam_profile_fini(&profile);
 	return failed;
 }

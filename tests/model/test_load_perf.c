@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "loaded.h"
 #include "model/perf/perf_scan.h"
+#include "model/profile/timeline.h"
 
 static void load(struct loaded *l, const struct bytes *data, bool pipe)
 {
@@ -288,8 +289,9 @@ static void names_that_the_recording_brings_are_used(void **state)
 		put_mmap2(&b, -1, k + 0x100000, 0x1000, 0, "[ext4]", 0);
 		put_sample(&b, TEST_ID_1, 7, 7, 50, chain, 9);
 		load(&l, &b, true);
-		assert_string_equal(stack_text(&l, 0), "sys_read ext4_read "
-			"work old Main.run Main.hot [elf+0x1230]");
+		assert_string_equal(stack_text(&l, 0, NULL),
+			"sys_read ext4_read work old Main.run Main.hot "
+			"[elf+0x1230]");
 		unload(&l);
 		free(files.data);
 		free(b.data);
@@ -601,6 +603,46 @@ static void counts_by_event_and_reports_what_was_lost(void **state)
 	assert_int_equal(got.profile.events.items[1].n_lost, 25);
 	/* The larger of 30 and 25, and the one of no known event. */
 	assert_int_equal(seam_profile_n_lost(&got.profile), 31);
+}
+
+static void a_loss_is_in_the_timeline_of_the_thread_that_ran(void **state)
+{
+	static const uint64_t chain[] = { USER, 0x401100 };
+	static const enum seam_item_kind kinds[] = {
+		SEAM_ITEM_SAMPLE, SEAM_ITEM_LOSS, SEAM_ITEM_SAMPLE,
+	};
+	struct seam_timelines all;
+	struct seam_timeline t;
+	struct seam_item item;
+	size_t at;
+
+	put_sample(&made, TEST_ID_1, 7, 8, 10, chain, 2);
+	put_sample(&made, TEST_ID_1, 7, 8, 200, chain, 2);
+	put_sample(&made, TEST_ID_1, 7, 9, 90, chain, 2);
+	at = begin_record(&made, PERF_RECORD_LOST, 0);
+	put_u64(&made, TEST_ID_1);
+	put_u64(&made, 30);
+	put_u32(&made, 7);
+	put_u32(&made, 8);
+	put_u64(&made, 100);
+	put_u64(&made, 0);
+	put_u64(&made, TEST_ID_1);
+	end_record(&made, at);
+	load(&got, &made, false);
+
+	assert_int_equal(seam_timelines_init(&all, &got.profile), 0);
+	seam_timeline_open(&t, &all, NULL, got.profile.samples.thread[0]);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(kinds); i++) {
+		assert_int_equal(seam_timeline_next(&t, &item), 1);
+		assert_int_equal(item.kind, kinds[i]);
+		if (item.kind == SEAM_ITEM_LOSS) {
+			assert_int_equal(item.time_ns, 100);
+			assert_int_equal(item.value, 30);
+		}
+	}
+	assert_int_equal(seam_timeline_next(&t, &item), 0);
+	seam_timeline_close(&t);
+	seam_timelines_fini(&all);
 }
 
 /* A recording of a big-endian machine, in either mode, reads the same. */
@@ -927,6 +969,7 @@ int main(void)
 			the_users_leaf_is_in_the_machines_own_register),
 		cmocka_unit_test(a_guests_kernel_is_not_the_hosts),
 		T(counts_by_event_and_reports_what_was_lost),
+		T(a_loss_is_in_the_timeline_of_the_thread_that_ran),
 		cmocka_unit_test(the_other_byte_order_gives_the_same_profile),
 		cmocka_unit_test(any_number_of_counters_is_distinguished),
 		cmocka_unit_test(a_counter_increases_in_the_order_of_time),

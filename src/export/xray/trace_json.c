@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace_json.c - the calls of each thread as events; see exporter.h
+ * trace_json.c - the items of each thread as events; see exporter.h
  *
  * The two events of a call begin with the same text for every call of one
  * function in one thread.  That text is made once and copied; only the time's
@@ -44,7 +44,6 @@ struct trace_writer {
 	char ms_text[24];		/* its digits */
 	size_t ms_size;
 	int32_t pid, tid;
-	uint64_t last_ns;		/* no later event is earlier */
 	bool is_begin;			/* arguments of the last event follow */
 	unsigned int n_arguments;
 	bool is_first;
@@ -142,68 +141,47 @@ static void make_head(struct trace_writer *w, char phase, const char *name,
 		w->error = -ENOMEM;
 }
 
-/* The heads of a call's function; NULL: out of memory. */
+/* Those of @function; NULL: out of memory. */
 static const struct heads *find_heads(struct trace_writer *w,
-				      const struct seam_call *call)
+				      struct seam_calls *calls,
+				      uint32_t function)
 {
+	/* slots number the functions of one stream from 0 */
+	uint32_t slot = seam_calls_slot(calls, function);
 	char buf[SEAM_CALL_NAME];
 	struct heads *heads;
 	const char *name;
 
-	/* slots number the functions of one stream from 0 */
-	if (!SEAM_ARRAY_GROW(&w->heads, (size_t)call->slot + 1)) {
+	if (!SEAM_ARRAY_GROW(&w->heads, (size_t)slot + 1)) {
 		w->error = -ENOMEM;
 		return NULL;
 	}
-	heads = &w->heads.items[call->slot];
+	heads = &w->heads.items[slot];
 	if (!heads->text[0]) {
-		name = seam_call_name(w->names, call->function, buf);
+		name = seam_call_name(w->names, function, buf);
 		make_head(w, 'B', name, &heads->text[0], &heads->size[0]);
 		make_head(w, 'E', name, &heads->text[1], &heads->size[1]);
 	}
 	return w->error ? NULL : heads;
 }
 
-/* The time of the next event: a repaired call may begin or end earlier. */
-static uint64_t not_before_last(struct trace_writer *w, uint64_t ns)
-{
-	w->last_ns = ns > w->last_ns ? ns : w->last_ns;
-	return w->last_ns;
-}
-
-/* The begin or end, at @ns, of @call, if it began in the range. */
+/* An event of a call that began at @begin_ns, if that is in the range. */
 static inline __attribute__((always_inline)) void
 put_call(struct trace_writer *w, struct seam_calls *calls,
-	 const struct seam_call *call, uint64_t ns, bool is_end)
+	 const struct seam_item *item, uint64_t begin_ns, bool is_end)
 {
 	const struct heads *heads =
-		seam_time_range_has(w->range, call->begin_ns) ?
-		find_heads(w, call) : NULL;
+		seam_time_range_has(w->range, begin_ns) ?
+		find_heads(w, calls, item->function) : NULL;
 
-	ns = not_before_last(w, ns);
 	w->is_begin = false;
-	if (heads) {
-		put_head(w, heads->text[is_end], heads->size[is_end]);
-		put_time(w, ns);
-		put(w, "}", 1);
-		w->is_begin = !is_end;
-		w->n_arguments = 0;
-	}
-	if (w->error)
-		calls->error = w->error;
-}
-
-static void begin_call(void *context, struct seam_calls *calls)
-{
-	const struct seam_call *call = &calls->calls[calls->n - 1];
-
-	put_call(context, calls, call, call->begin_ns, false);
-}
-
-static void end_call(void *context, struct seam_calls *calls,
-		     const struct seam_call *call, uint64_t end_ns)
-{
-	put_call(context, calls, call, end_ns, true);
+	if (!heads)
+		return;
+	put_head(w, heads->text[is_end], heads->size[is_end]);
+	put_time(w, item->time_ns);
+	put(w, "}", 1);
+	w->is_begin = !is_end;
+	w->n_arguments = 0;
 }
 
 /* The buffer ends with the begin event: replace its closing brackets. */
@@ -247,69 +225,74 @@ static void put_data(struct trace_writer *w, struct seam_bytes data)
 	put_text(w, "\"}}");
 }
 
-/*
- * Begin an event of the program, or of lost records, at @ns; the name is the
- * one under which the program registered the event's type.
- */
-static void put_instant(struct trace_writer *w, uint64_t ns, bool is_loss,
-			const uint16_t *type)
+/* The name under which the program registered a type of event. */
+static void put_event_name(struct trace_writer *w, const struct seam_item *item)
 {
-	static const char begin[] = ",\n{\"name\":\"";
-	const char *name = type && !is_loss ?
-		seam_event_name_find(w->event_names, *type) : NULL;
+	const char *name = item->kind == SEAM_ITEM_TYPED ?
+		seam_event_name_find(w->event_names,
+				     (uint16_t)item->type) : NULL;
 	char text[6 * SEAM_EVENT_NAME_MAX];
 
-	put_head(w, begin, sizeof(begin) - 1);
-	if (is_loss)
+	if (item->kind == SEAM_ITEM_LOSS)
 		snprintf(text, sizeof(text), "records lost");
 	else if (name)
 		seam_text_copy(text, sizeof(text), name, SEAM_TEXT_JSON);
-	else if (type)
-		snprintf(text, sizeof(text), "typed event %u", *type);
+	else if (item->kind == SEAM_ITEM_TYPED)
+		snprintf(text, sizeof(text), "typed event %u", item->type);
 	else
 		snprintf(text, sizeof(text), "custom event");
 	put_text(w, text);
+}
+
+/* False: it is not in the selected time. */
+static bool put_instant(struct trace_writer *w, const struct seam_item *item)
+{
+	static const char begin[] = ",\n{\"name\":\"";
+	char text[2 * ROOM];
+
+	if (!seam_time_range_has(w->range, item->time_ns))
+		return false;
+	put_head(w, begin, sizeof(begin) - 1);
+	put_event_name(w, item);
 	snprintf(text, sizeof(text), "\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%"
 		 PRId32 ",\"tid\":%" PRId32 ",\"ts\":", w->pid, w->tid);
 	put_text(w, text);
-	put_time(w, ns);
+	put_time(w, item->time_ns);
+	return true;
 }
 
-static void put_event(void *context, struct seam_calls *calls,
-		      const struct seam_xray_batch *batch,
-		      const struct seam_xray_event *event)
+static void put_item(struct trace_writer *w, struct seam_calls *calls,
+		     const struct seam_item *item)
 {
-	const struct seam_xray_payload *payload;
-	struct trace_writer *w = context;
-	bool is_loss;
 	char text[ROOM];
-	uint64_t ns;
 
-	if (event->kind == SEAM_XRAY_ARGUMENT) {
-		put_argument(w, event->tsc);
-		return;
-	}
-	payload = &batch->payloads[event->function];
-	is_loss = seam_calls_is_gap(batch, event);
-	ns = is_loss ? w->last_ns : not_before_last(w, event->tsc);
-	if (!seam_time_range_has(w->range, ns))
-		return;
-	put_instant(w, ns, is_loss, event->kind == SEAM_XRAY_TYPED ?
-		    &payload->type : NULL);
-	if (is_loss) {
+	switch (item->kind) {
+	case SEAM_ITEM_BEGIN:
+		put_call(w, calls, item, item->time_ns, false);
+		break;
+	case SEAM_ITEM_ARGUMENT:
+		put_argument(w, item->value);
+		break;
+	case SEAM_ITEM_END:
+		put_call(w, calls, item, item->begin_ns, true);
+		break;
+	case SEAM_ITEM_CUSTOM:
+	case SEAM_ITEM_TYPED:
+		if (put_instant(w, item))
+			put_data(w, item->data);
+		break;
+	case SEAM_ITEM_LOSS:
+		/* damage, which has no mark in the log, is in the problems */
+		if (!item->data.size || !put_instant(w, item))
+			break;
 		snprintf(text, sizeof(text), ",\"args\":{\"records\":%" PRIu64
-			 "}}", seam_xray_n_lost(payload));
+			 "}}", item->value);
 		put_text(w, text);
-	} else {
-		put_data(w, payload->data);
+		break;
+	case SEAM_ITEM_SAMPLE:
+		break;
 	}
-	if (w->error)
-		calls->error = w->error;
 }
-
-static const struct seam_calls_sink sink = {
-	.begin = begin_call, .end = end_call, .event = put_event,
-};
 
 /* A forked child logs its parent's ids; give it a pid (track) of its own. */
 static void begin_stream(struct trace_writer *w,
@@ -319,7 +302,6 @@ static void begin_stream(struct trace_writer *w,
 
 	w->pid = stream->pid;
 	w->tid = stream->tid;
-	w->last_ns = 0;
 	if (!stream->is_fork)
 		return;
 	w->pid = (int32_t)((uint32_t)stream->log | FORK_PID);
@@ -332,11 +314,16 @@ static void begin_stream(struct trace_writer *w,
 static void put_stream(struct trace_writer *w, const struct seam_trace *trace,
 		       size_t stream, struct seam_xray_problems *problems)
 {
-	struct seam_calls calls = { 0 };
-	int r = seam_stream_calls(&calls, trace, stream, &sink, w, problems);
+	struct seam_stream_items items;
+	const struct seam_item *item;
+	int r = seam_stream_items_open(&items, trace, stream);
 
-	w->error = w->error ? w->error : r;
-	seam_calls_fini(&calls);
+	while (!r && !w->error &&
+	       (item = seam_stream_items_next(&items)) != NULL)
+		put_item(w, &items.calls, item);
+	w->error = w->error ? w->error : items.calls.error;
+	seam_xray_problems_merge(problems, &items.stream.reader.problems);
+	seam_stream_items_close(&items);
 	/* slots are those of one stream */
 	for (size_t i = 0; i < w->heads.n; i++) {
 		free(w->heads.items[i].text[0]);

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "base/hash.h"
+#include "model/profile/timeline.h"
 
 #define KERNEL_NAME "[kernel.kallsyms]"
 
@@ -268,6 +269,32 @@ static void take_ksymbol(struct seam_sideband *sb,
 	});
 }
 
+/*
+ * LOST, in the ring where records are missing, counts those of all events and
+ * of the side-band, LOST_SAMPLES those of one event.  Neither contains the
+ * other: the larger sum is reported.
+ *
+ * A mark in the timeline of the thread that ran when the kernel could write
+ * again.  Until sealing, its thread is a task key.
+ */
+static void mark_loss(struct seam_sideband *sb,
+		      const struct seam_perf_sideband *r)
+{
+	uint32_t key;
+
+	/* without a sample_id trailer both are 0; tid 0 is an idle CPU */
+	if (r->sample_id.tid <= 0 || !r->sample_id.time)
+		return;
+	key = seam_tasks_key(&sb->tasks, r->sample_id.pid, r->sample_id.tid);
+	if (key == SEAM_NONE ||
+	    !SEAM_ARRAY_ADD(&sb->profile->marks, (struct seam_profile_mark) {
+		.time_ns = r->sample_id.time, .thread = key,
+		.event = seam_perf_data_event(sb->data, r->lost.id),
+		.kind = SEAM_ITEM_LOSS, .value = r->lost.lost,
+	    }))
+		sb->error = -ENOMEM;
+}
+
 /* Take a record that is no BUILD_ID.  False when it is damaged. */
 static bool take(struct seam_sideband *sb,
 		 const struct seam_sideband_record *record)
@@ -306,6 +333,7 @@ static bool take(struct seam_sideband *sb,
 		break;
 	case PERF_RECORD_LOST:
 		sb->n_lost_ring += r.lost.lost;
+		mark_loss(sb, &r);
 		break;
 	case PERF_RECORD_LOST_SAMPLES:
 		event = seam_perf_data_event(sb->data, r.sample_id.id);
@@ -349,6 +377,17 @@ static void take_records(struct seam_sideband *sb, struct seam_perf_scan *scan,
 	}
 }
 
+/* Task keys become threads. */
+static void seal_marks(struct seam_sideband *sb)
+{
+	for (size_t i = 0; i < sb->profile->marks.n; i++) {
+		struct seam_profile_mark *mark = &sb->profile->marks.items[i];
+
+		mark->thread = seam_tasks_find(&sb->tasks, mark->thread,
+					       mark->time_ns).thread;
+	}
+}
+
 int seam_sideband_read(struct seam_sideband *sb, struct seam_perf_scan *scans,
 		       size_t n)
 {
@@ -359,7 +398,11 @@ int seam_sideband_read(struct seam_sideband *sb, struct seam_perf_scan *scans,
 		take_records(sb, &scans[i], false);
 	if (sb->error == 0)
 		sb->error = seam_jit_sources_seal(sb->jit);
-	return sb->error ? sb->error : seam_tasks_seal(&sb->tasks, sb->profile);
+	if (sb->error == 0)
+		sb->error = seam_tasks_seal(&sb->tasks, sb->profile);
+	if (sb->error == 0)
+		seal_marks(sb);
+	return sb->error;
 }
 
 void seam_sideband_fini(struct seam_sideband *sb)

@@ -196,6 +196,8 @@ void seam_profile_fini(struct seam_profile *profile)
 	for (size_t i = 0; i < profile->owned.n; i++)
 		profile->owned.items[i].free(profile->owned.items[i].object);
 	free(profile->owned.items);
+	free(profile->tracks.items);
+	free(profile->marks.items);
 	seam_index_fini(&profile->module_index);
 	seam_index_fini(&profile->function_index);
 	seam_index_fini(&profile->frame_index);

@@ -6,9 +6,9 @@
  * (load.h), reports and exports read it.
  *
  * Tables of structs that refer to each other by 32-bit indices ("ids"); samples
- * are columns, because a report reads few of their fields.  Calls are not
- * stored: each stack of an XRay log is one sample with their number and time.
- * Times are CLOCK_MONOTONIC nanoseconds, unless has_other_clock is set.
+ * are columns, because a report reads few of their fields.  Calls are not stored:
+ * a track reads them again for a timeline (timeline.h).  Times are
+ * CLOCK_MONOTONIC nanoseconds, unless has_other_clock is set.
  *
  * Ownership: the profile owns all of it; seam_profile_fini() frees it.
  * Threads: filled by one thread, then read by any number.
@@ -194,6 +194,28 @@ struct seam_samples {
 	uint32_t *record;
 };
 
+/*
+ * The calls of a thread in one log, and what the program wrote between them.
+ * @reader reads them from @source.
+ */
+struct seam_track {
+	uint32_t thread;
+	uint32_t event;		/* the event that its calls are added up to */
+	uint64_t start_ns;	/* nothing in it is earlier */
+	const struct seam_track_reader *reader;	/* timeline.h */
+	void *source;		/* the reader's own; the profile owns it */
+	size_t stream;		/* likewise: which part of the source */
+};
+
+/* An event of a thread that is neither a sample nor in a track. */
+struct seam_profile_mark {
+	uint64_t time_ns;
+	uint32_t thread;	/* the one that ran then */
+	uint32_t event;		/* SEAM_NONE: of no event */
+	uint8_t kind;		/* enum seam_item_kind (timeline.h) */
+	uint64_t value;		/* LOSS: records */
+};
+
 /* An object that is freed with the profile. */
 struct seam_owned {
 	void *object;
@@ -230,6 +252,8 @@ struct seam_profile {
 	struct seam_lines notes;	/* notes for the reader */
 	struct seam_lines details;	/* notes for --verbose */
 	struct seam_samples samples;
+	SEAM_ARRAY(struct seam_track) tracks;
+	SEAM_ARRAY(struct seam_profile_mark) marks;
 	SEAM_ARRAY(struct seam_owned) owned;
 	/*
 	 * Of user stacks that were unwound.  With samples.end, which has how

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+#include <strings.h>
 
 #include "base/hash.h"
 #include "base/text.h"
@@ -217,6 +217,31 @@ static int map_stacks(struct seam_selected *s, struct seam_index *index,
 	return 0;
 }
 
+/* Find functions, and stacks with one of them. */
+static int search(struct seam_selected *s, struct seam_err *err)
+{
+	const struct seam_profile *profile = s->profile;
+	const struct seam_stack *stacks = profile->stacks.items;
+
+	s->found = calloc(profile->functions.n + 1, sizeof(*s->found));
+	s->found_stacks = calloc(profile->stacks.n, sizeof(*s->found_stacks));
+	if (!s->found || !s->found_stacks)
+		return seam_err_no_memory(err);
+	for (size_t i = 0; i < profile->functions.n; i++) {
+		const struct seam_function *f = &profile->functions.items[i];
+
+		s->found[i] = strcasestr(seam_profile_text(profile, f->name),
+					 s->search) ||
+			      strcasestr(seam_profile_path(profile, f->module),
+					 s->search);
+	}
+	for (size_t i = 1; i < profile->stacks.n; i++)
+		s->found_stacks[i] = s->found_stacks[stacks[i].parent] ||
+			s->found[profile->frames.items[stacks[i].frame]
+				 .function];
+	return 0;
+}
+
 int seam_selected_init(struct seam_selected *selected,
 		       const struct seam_profile *profile,
 		       const struct seam_selection *selection,
@@ -230,7 +255,7 @@ int seam_selected_init(struct seam_selected *selected,
 		.from_ns = selection->from_ns, .to_ns = selection->to_ns,
 		.comm = SEAM_NONE, .event = SEAM_NONE,
 		.callers_of = SEAM_NONE, .callees_of = SEAM_NONE,
-		.layers = selection->layers,
+		.layers = selection->layers, .search = selection->search,
 		.stacks = profile->stacks.items, .n_stacks = profile->stacks.n,
 	};
 	if (selection->event)
@@ -249,6 +274,8 @@ int seam_selected_init(struct seam_selected *selected,
 	    map_stacks(selected, &index, selection))
 		rc = seam_err_no_memory(err);
 	seam_index_fini(&index);
+	if (!rc && selection->search)
+		rc = search(selected, err);
 	if (rc)
 		seam_selected_fini(selected);
 	return rc;
@@ -258,8 +285,66 @@ void seam_selected_fini(struct seam_selected *selected)
 {
 	free(selected->threads);
 	free(selected->map);
+	free(selected->found);
+	free(selected->found_stacks);
 	free(selected->own.items);
 	*selected = (struct seam_selected) { 0 };
+}
+
+bool seam_selected_is_entry(const struct seam_selected *selected,
+			    uint32_t function)
+{
+	uint32_t name = function == SEAM_NONE ? SEAM_NONE :
+			selected->profile->functions.items[function].name;
+
+	return name != SEAM_NONE &&
+	       (name == selected->callers_of || name == selected->callees_of);
+}
+
+bool seam_selected_has_loss(const struct seam_selected *selected,
+			    const struct seam_instant *at)
+{
+	return at->time_ns >= selected->from_ns &&
+	       at->time_ns < selected->to_ns &&
+	       (!selected->threads || selected->threads[at->thread]) &&
+	       (selected->event == SEAM_NONE || at->event == SEAM_NONE ||
+		at->event == selected->event);
+}
+
+/* The same for a call or an event of code of @layer. */
+static bool has_code(const struct seam_selected *s,
+		     const struct seam_instant *at, enum seam_layer layer)
+{
+	return seam_selected_has_loss(s, at) && (s->layers >> layer & 1) &&
+	       (at->is_inside ||
+		(s->callers_of == SEAM_NONE && s->callees_of == SEAM_NONE));
+}
+
+bool seam_selected_has_call(const struct seam_selected *selected,
+			    const struct seam_instant *at, uint32_t function)
+{
+	const struct seam_function *functions =
+		selected->profile->functions.items;
+
+	if (function == SEAM_NONE)
+		return !selected->found &&
+		       has_code(selected, at, SEAM_LAYER_NATIVE);
+	return (!selected->found || selected->found[function]) &&
+	       has_code(selected, at,
+			(enum seam_layer)functions[function].layer);
+}
+
+bool seam_selected_has_mark(const struct seam_selected *selected,
+			    const struct seam_instant *at,
+			    struct seam_bytes data)
+{
+	size_t n = selected->search ? strlen(selected->search) : 0, i = 0;
+
+	/* as strcasestr(), in bytes that may have zeroes among them */
+	while (n && i + n <= data.size &&
+	       strncasecmp((const char *)data.data + i, selected->search, n) != 0)
+		i++;
+	return has_code(selected, at, SEAM_LAYER_NATIVE) && i + n <= data.size;
 }
 
 const char *seam_selected_noun(const struct seam_selected *selected)

@@ -5,7 +5,8 @@
  * One object that every report and export takes, so that a time range or a
  * layer has one meaning.  struct seam_selection has the user's words; struct
  * seam_selected is the same resolved for one profile: names looked up once,
- * and for each stack the stack without the frames that are not selected.
+ * and for each stack the stack without the frames that are not selected.  It
+ * applies to samples, and in a timeline to calls and marks too.
  */
 #ifndef SEAM_SELECTION_H
 #define SEAM_SELECTION_H
@@ -29,6 +30,11 @@ struct seam_selection {
 	 */
 	const char *callers_of;
 	const char *callees_of;
+	/*
+	 * Samples with a function on their stack whose name or module
+	 * contains this, in upper or lower case; or NULL.
+	 */
+	const char *search;
 };
 
 /* All of it. */
@@ -53,6 +59,9 @@ struct seam_selected {
 	uint32_t callers_of;	/* string; or SEAM_NONE */
 	uint32_t callees_of;	/* string; or SEAM_NONE */
 	unsigned int layers;	/* bit 1 << layer */
+	const char *search;	/* borrowed; NULL: everything matches */
+	bool *found;		/* by function: it matches search; or NULL */
+	bool *found_stacks;	/* by stack: it has such a function; or NULL */
 	/* The samples' stacks: the profile's, or own. */
 	const struct seam_stack *stacks;
 	size_t n_stacks;
@@ -108,7 +117,42 @@ static inline bool seam_selected_has(const struct seam_selected *s, size_t i)
 	if (s->threads && !s->threads[samples->thread[i]] &&
 	    seam_samples_comm(s->profile, i) != s->comm)
 		return false;
+	if (s->found_stacks && !s->found_stacks[samples->stack[i]])
+		return false;
 	return !s->skips_empty || seam_selected_stack(s, i) != 0;
 }
+
+/* Where a call or a mark is in the recording. */
+struct seam_instant {
+	uint64_t time_ns;	/* of a call: when it began */
+	uint32_t thread;
+	uint32_t event;		/* SEAM_NONE: of none, which any selects */
+	bool is_inside;		/* callers_of or callees_of is open there */
+};
+
+/* Whether a call of @function is one of callers_of's or callees_of's. */
+bool seam_selected_is_entry(const struct seam_selected *selected,
+			    uint32_t function);
+
+/*
+ * Whether a call of @function (SEAM_NONE: of none in the profile) counts: it
+ * begins in the time, its function is of the layers and matches the search, and
+ * where callers_of or callees_of is set, it is a call of that function or below
+ * one, as the leaf of a sample would be.
+ */
+bool seam_selected_has_call(const struct seam_selected *selected,
+			    const struct seam_instant *at, uint32_t function);
+
+/*
+ * Whether a custom or typed event counts: it lies in the time, native code is
+ * of the layers, and its @data contains the search, where there is one.
+ */
+bool seam_selected_has_mark(const struct seam_selected *selected,
+			    const struct seam_instant *at,
+			    struct seam_bytes data);
+
+/* Whether a loss counts: in the time, whatever layer or name is selected. */
+bool seam_selected_has_loss(const struct seam_selected *selected,
+			    const struct seam_instant *at);
 
 #endif /* SEAM_SELECTION_H */

@@ -15,6 +15,13 @@
 /* Threads of one tid to look at: a hostile recording may have a million. */
 enum { NEARBY = 64 };
 
+/* The source of the tracks, which the profile owns. */
+struct track_source {
+	const struct seam_profile *profile;
+	const struct seam_trace *trace;
+	struct seam_pair_map frames;	/* of the profile, by XRay id */
+};
+
 struct xray_loader {
 	struct seam_profile *profile;
 	struct seam_trace *trace;
@@ -27,7 +34,7 @@ struct xray_loader {
 	size_t n_known;
 	struct seam_pair_map processes;	/* by pid, and by is_fork */
 	struct seam_pair_map threads;	/* added: by process and tid */
-	struct seam_pair_map frames;	/* of the profile, by XRay id */
+	struct track_source *tracks;
 	uint32_t event;			/* of the profile */
 	uint32_t module;		/* the file of --map; 0: none */
 	struct seam_pair_map images;	/* modules by string of names */
@@ -151,6 +158,62 @@ static uint32_t add_thread(struct xray_loader *l,
 				 id) ? SEAM_NONE : id;
 }
 
+/* -- tracks ------------------------------------------------------------- */
+
+struct track_cursor {
+	struct seam_stream_items items;
+	struct track_source *source;
+};
+
+static int open_cursor(const struct seam_track *track, void **cursor)
+{
+	struct track_source *source = track->source;
+	struct track_cursor *c = malloc(sizeof(*c));
+
+	*cursor = c;
+	if (!c)
+		return -ENOMEM;
+	c->source = source;
+	return seam_stream_items_open(&c->items, source->trace, track->stream);
+}
+
+static int next_item(void *cursor, struct seam_item *item)
+{
+	struct track_cursor *c = cursor;
+	const struct seam_item *next = seam_stream_items_next(&c->items);
+	const uint32_t *frame;
+
+	if (!next)
+		return c->items.calls.error;
+	*item = *next;
+	if (item->function == SEAM_NONE)
+		return 1;
+	frame = seam_pair_map_find(&c->source->frames, item->function, 0);
+	item->function = frame ? c->source->profile->frames.items[*frame]
+				 .function : SEAM_NONE;
+	return 1;
+}
+
+static void close_cursor(void *cursor)
+{
+	struct track_cursor *c = cursor;
+
+	seam_stream_items_close(&c->items);
+	free(c);
+}
+
+static const struct seam_track_reader track_reader = {
+	.open = open_cursor, .next = next_item, .close = close_cursor,
+};
+
+static void free_source(void *object)
+{
+	struct track_source *source = object;
+
+	seam_pair_map_fini(&source->frames);
+	free(source);
+}
+
 /* -- names -------------------------------------------------------------- */
 
 static uint32_t add_module(struct xray_loader *l, const char *path)
@@ -241,7 +304,7 @@ static uint32_t add_frame(struct xray_loader *l, uint32_t id)
 {
 	const struct seam_xray_mapped *f = seam_xray_map_find(&l->names,
 							      id);
-	const uint32_t *known = seam_pair_map_find(&l->frames, id, 0);
+	const uint32_t *known = seam_pair_map_find(&l->tracks->frames, id, 0);
 	struct seam_strings *strings = &l->profile->strings;
 	struct seam_function function = {
 		.module = known ? 0 : module_of(l, f),
@@ -268,7 +331,8 @@ static uint32_t add_frame(struct xray_loader *l, uint32_t id)
 		return SEAM_NONE;
 	added = seam_profile_frame(l->profile, &frame);
 	return added == SEAM_NONE ||
-	       seam_pair_map_put(&l->frames, id, 0, added) ? SEAM_NONE : added;
+	       seam_pair_map_put(&l->tracks->frames, id, 0, added) ? SEAM_NONE :
+	       added;
 }
 
 /* -- samples ------------------------------------------------------------ */
@@ -328,17 +392,22 @@ static int load_stream(struct xray_loader *l, size_t stream)
 		.max = n < SEAM_CALL_PATHS_MAX ? SEAM_CALL_PATHS_MAX - n : 1,
 	};
 	const struct seam_trace_stream *s = &l->trace->streams.items[stream];
+	uint64_t start_ns = seam_trace_start_ns(l->trace, stream);
 	uint32_t thread = s->is_fork ? SEAM_NONE :
-			  find_known(l, s->pid, s->tid,
-				     seam_trace_start_ns(l->trace, stream));
+			  find_known(l, s->pid, s->tid, start_ns);
 	int r;
 
 	if (thread == SEAM_NONE)
 		thread = add_thread(l, s);
-	if (thread == SEAM_NONE)
-		return -ENOMEM;
-	r = seam_call_paths_add(&paths, l->trace, stream, &l->calls,
-				&l->problems);
+	r = thread == SEAM_NONE || !SEAM_ARRAY_ADD(&l->profile->tracks,
+		(struct seam_track) {
+			.thread = thread, .event = l->event,
+			.start_ns = start_ns, .reader = &track_reader,
+			.source = l->tracks, .stream = stream,
+		}) ? -ENOMEM : 0;
+	if (!r)
+		r = seam_call_paths_add(&paths, l->trace, stream, &l->calls,
+					&l->problems);
 	l->n_left_out += paths.n_left_out;
 	if (!r)
 		r = add_paths(l, &paths, thread);
@@ -400,7 +469,7 @@ bool seam_load_xray_refuses(struct seam_bytes bytes, struct seam_err *err)
 	return true;
 }
 
-/* The event and the time of the profile. */
+/* The event, the tracks' source and the time of the profile. */
 static int prepare(struct xray_loader *l)
 {
 	struct seam_profile *profile = l->profile;
@@ -408,7 +477,12 @@ static int prepare(struct xray_loader *l)
 	uint64_t start_ns, end_ns;
 
 	l->event = (uint32_t)profile->events.n;
-	if (name == SEAM_NONE ||
+	l->tracks = name == SEAM_NONE ? NULL : calloc(1, sizeof(*l->tracks));
+	if (!l->tracks)
+		return -ENOMEM;
+	l->tracks->profile = profile;
+	l->tracks->trace = l->trace;
+	if (seam_profile_own(profile, l->tracks, free_source) ||
 	    !SEAM_ARRAY_ADD(&profile->events, (struct seam_profile_event) {
 			.name = name, .is_measured = true,
 			.unit = l->trace->in_ticks ? SEAM_UNIT_COUNT :
@@ -451,7 +525,6 @@ int seam_load_xray(struct seam_profile *profile, struct seam_trace *trace,
 	seam_calls_fini(&l.calls);
 	seam_xray_map_fini(&l.names);
 	seam_pair_map_fini(&l.images);
-	seam_pair_map_fini(&l.frames);
 	free(l.known);
 	seam_pair_map_fini(&l.processes);
 	seam_pair_map_fini(&l.threads);

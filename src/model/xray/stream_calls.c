@@ -208,15 +208,22 @@ void seam_stream_end(struct seam_stream *s,
 }
 
 /*
- * Find the calls that began before the log, and the stray exits: both are in
- * @s->calls then.
+ * Open stream @stream of @trace: both outlive @s.  A first pass finds the calls
+ * that began before the log, which go to @sink at once, and the stray exits.
+ * 0, or calls->error; @s->batch is to be freed in either case.
  */
-static void pass_first(struct seam_stream *s, const struct seam_trace *trace,
-		       size_t stream, struct seam_xray_batch *batch)
+static int open_stream(struct seam_stream *s, struct seam_calls *calls,
+		       const struct seam_trace *trace, size_t stream,
+		       const struct seam_calls_sink *sink, void *context)
 {
-	struct seam_calls *calls = s->calls;
+	struct seam_xray_batch *batch = malloc(sizeof(*batch));
 	uint64_t repairs[SEAM_N_REPAIRS];
 
+	*s = (struct seam_stream) { .calls = calls };
+	if (!batch) {
+		calls->error = -ENOMEM;
+		return calls->error;
+	}
 	memcpy(repairs, calls->repairs, sizeof(repairs));
 	calls->strays.n = calls->next_stray = 0;
 	calls->later.n = calls->next_later = 0;
@@ -230,30 +237,146 @@ static void pass_first(struct seam_stream *s, const struct seam_trace *trace,
 	if (!SEAM_ARRAY_EXTEND(&calls->later, calls->unseen.items,
 			       calls->unseen.n))
 		calls->error = -ENOMEM;
+	seam_stream_begin(s, calls, trace, stream, batch);
+	if (!calls->error)
+		seam_calls_open_later(calls, sink, context);
+	return calls->error;
+}
+
+/*
+ * The next batch into @sink; false after the last one, whose open calls have
+ * ended then, or when calls->error is set.
+ */
+static bool next_batch(struct seam_stream *s,
+		       const struct seam_calls_sink *sink, void *context)
+{
+	if (seam_stream_step(s, sink, context))
+		return true;
+	if (!s->calls->error)
+		seam_stream_end(s, sink, context);
+	return false;
 }
 
 int seam_stream_calls(struct seam_calls *calls, const struct seam_trace *trace,
 		      size_t stream, const struct seam_calls_sink *sink,
 		      void *context, struct seam_xray_problems *problems)
 {
-	struct seam_xray_batch *batch = malloc(sizeof(*batch));
-	struct seam_stream s = { .calls = calls };
+	struct seam_stream s;
 
-	if (!batch) {
-		calls->error = -ENOMEM;
-		return calls->error;
-	}
-	pass_first(&s, trace, stream, batch);
-	seam_stream_begin(&s, calls, trace, stream, batch);
-	if (!calls->error)
-		seam_calls_open_later(calls, sink, context);
-	while (!calls->error && seam_stream_step(&s, sink, context))
-		;
-	if (!calls->error)
-		seam_stream_end(&s, sink, context);
+	if (!open_stream(&s, calls, trace, stream, sink, context))
+		while (next_batch(&s, sink, context))
+			;
 	seam_xray_problems_merge(problems, &s.reader.problems);
-	free(batch);
+	free(s.batch);
 	return calls->error;
+}
+
+/* -- as items ----------------------------------------------------------- */
+
+static struct seam_item *push_item(struct seam_stream_items *items,
+				   enum seam_item_kind kind, uint64_t time_ns)
+{
+	/* a call whose entry is missing begins at the log's start */
+	if (time_ns < items->last_ns)
+		time_ns = items->last_ns;
+	items->last_ns = time_ns;
+	if (SEAM_ARRAY_ADD(&items->items, (struct seam_item) {
+		.time_ns = time_ns, .kind = kind, .function = SEAM_NONE }))
+		return &items->items.items[items->items.n - 1];
+	items->calls.error = -ENOMEM;
+	return NULL;
+}
+
+static void begin_item(void *context, struct seam_calls *calls)
+{
+	const struct seam_call *call = &calls->calls[calls->n - 1];
+	struct seam_item *item = push_item(context, SEAM_ITEM_BEGIN,
+					   call->begin_ns);
+
+	if (item)
+		item->function = call->function;
+}
+
+static void end_item(void *context, struct seam_calls *calls,
+		     const struct seam_call *call, uint64_t end_ns)
+{
+	struct seam_item *item = push_item(context, SEAM_ITEM_END, end_ns);
+
+	(void)calls;
+	if (!item)
+		return;
+	item->function = call->function;
+	item->begin_ns = call->begin_ns;
+}
+
+static void event_item(void *context, struct seam_calls *calls,
+		       const struct seam_xray_batch *batch,
+		       const struct seam_xray_event *event)
+{
+	const struct seam_xray_payload *payload;
+	struct seam_stream_items *items = context;
+	struct seam_item *item;
+
+	if (event->kind == SEAM_XRAY_ARGUMENT) {
+		item = push_item(context, SEAM_ITEM_ARGUMENT,
+				 calls->calls[calls->n - 1].begin_ns);
+		if (item)
+			item->value = event->tsc;
+		return;
+	}
+	payload = &batch->payloads[event->function];
+	if (seam_calls_is_gap(batch, event)) {
+		item = push_item(items, SEAM_ITEM_LOSS, items->last_ns);
+		if (!item)
+			return;
+		item->value = seam_xray_n_lost(payload);
+		item->data = payload->data;
+		return;
+	}
+	item = push_item(context, event->kind == SEAM_XRAY_TYPED ?
+			 SEAM_ITEM_TYPED : SEAM_ITEM_CUSTOM, event->tsc);
+	if (!item)
+		return;
+	item->type = payload->type;
+	item->data = payload->data;
+}
+
+static const struct seam_calls_sink item_sink = {
+	.begin = begin_item, .end = end_item, .event = event_item,
+};
+
+int seam_stream_items_open(struct seam_stream_items *items,
+			   const struct seam_trace *trace, size_t stream)
+{
+	*items = (struct seam_stream_items) { 0 };
+	return open_stream(&items->stream, &items->calls, trace, stream,
+			   &item_sink, items);
+}
+
+/* Read another batch.  False at the end, or with calls.error. */
+bool seam_stream_items_fill(struct seam_stream_items *items)
+{
+	const struct seam_xray_problems *problems =
+		&items->stream.reader.problems;
+
+	items->at = items->items.n = 0;
+	while (!items->is_over && !items->calls.error &&
+	       items->items.n == 0) {
+		items->is_over = !next_batch(&items->stream, &item_sink,
+					     items);
+		if (problems->n > items->n_problems)
+			push_item(items, SEAM_ITEM_LOSS, items->calls.last_ns);
+		items->n_problems = problems->n;
+	}
+	return items->items.n > 0 && !items->calls.error;
+}
+
+void seam_stream_items_close(struct seam_stream_items *items)
+{
+	free(items->stream.batch);
+	seam_calls_fini(&items->calls);
+	free(items->items.items);
+	*items = (struct seam_stream_items) { 0 };
 }
 
 /* -- as a tree ---------------------------------------------------------- */
