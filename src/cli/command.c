@@ -171,7 +171,7 @@ static int unknown(const struct parser *p, const char *word)
 {
 	const struct seam_command *command = p->command;
 	struct seam_closest_word near = { 0 };
-	const char *instead = seam_perf_equivalent_option(command->name, word);
+	const char *instead = seam_perf_equivalent(command->name, word);
 	bool is_name = word[1] == '-';
 
 	if (instead)
@@ -223,7 +223,7 @@ static const char *meant_in_perf(const struct parser *p,
 
 	return option->letter && p->argv[p->at][1] != '-' &&
 	       option->kind == SEAM_OPTION_U64 ?
-	       seam_perf_equivalent_option(p->command->name, letter) : NULL;
+	       seam_perf_equivalent(p->command->name, letter) : NULL;
 }
 
 /* Digits, or 0x and hexadecimal ones; no sign, no space. */

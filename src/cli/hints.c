@@ -116,31 +116,27 @@ bool seam_word_is_among(const char *words, const char *word, size_t size)
 
 /* Source: perf(1) of Linux 6.1. */
 static const struct {
-	const char *name;
-	const char *instead;
-} commands[] = {
-	{ "script", "'seam dump' shows each record, 'seam convert' makes "
-	  "folded stacks" },
-	{ "list", "'seam doctor' lists the events" },
-	{ "evlist", "'seam dump' shows the events of a recording" },
-	{ "top", "'seam record -a --duration 10' and 'seam report' do it in "
-	  "two steps" },
-	{ "stat", "Seam samples and does not count: use 'perf stat'" },
-	{ "archive", "nothing is needed: the folder that 'seam record' makes "
-	  "is whole; copy it" },
-	{ "buildid-list", "'seam dump' shows build ids" },
-	{ "diff", "'seam report --json' of each can be compared" },
-	{ "probe", "'seam record -e uprobe:FILE:SYMBOL' records a probe" },
-	{ "trace", "'seam record -e raw_syscalls:*' records system calls" },
-	{ "mem", "'seam record -d' records addresses of data" },
-	{ "sched", "'seam record -e sched:*' records the scheduler" },
-};
-
-static const struct {
 	const char *command;
-	const char *options;		/* of one meaning: "-a|--all" */
+	const char *options;	/* of one meaning: "-a|--all"; NULL: none */
 	const char *instead;
-} options[] = {
+} equivalents[] = {
+	{ "script", NULL, "'seam dump' shows each record, 'seam convert' makes "
+	  "folded stacks" },
+	{ "list", NULL, "'seam doctor' lists the events" },
+	{ "evlist", NULL, "'seam dump' shows the events of a recording" },
+	{ "top", NULL, "'seam record -a --duration 10' and 'seam report' do it "
+	  "in two steps" },
+	{ "stat", NULL, "Seam samples and does not count: use 'perf stat'" },
+	{ "archive", NULL, "nothing is needed: the folder that 'seam record' "
+	  "makes is whole; copy it" },
+	{ "buildid-list", NULL, "'seam dump' shows build ids" },
+	{ "diff", NULL, "'seam report --json' of each can be compared" },
+	{ "probe", NULL,
+	  "'seam record -e uprobe:FILE:SYMBOL' records a probe" },
+	{ "trace", NULL,
+	  "'seam record -e raw_syscalls:*' records system calls" },
+	{ "mem", NULL, "'seam record -d' records addresses of data" },
+	{ "sched", NULL, "'seam record -e sched:*' records the scheduler" },
 	{ "report", "-n", "-n takes the number of rows; the number of samples "
 	  "is always shown" },
 	{ "report", "-F|--fields", "columns are fixed; --by chooses what a row "
@@ -177,21 +173,16 @@ static const struct {
 	{ "annotate", "-s|--symbol", "name the SYMBOL without an option" },
 };
 
-const char *seam_perf_equivalent_command(const char *name)
+const char *seam_perf_equivalent(const char *command, const char *option)
 {
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(commands); i++)
-		if (strcmp(commands[i].name, name) == 0)
-			return commands[i].instead;
-	return NULL;
-}
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(equivalents); i++) {
+		const char *options = equivalents[i].options;
 
-const char *seam_perf_equivalent_option(const char *command,
-					const char *option)
-{
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(options); i++)
-		if (strcmp(options[i].command, command) == 0 &&
-		    seam_word_is_among(options[i].options, option,
-					   strlen(option)))
-			return options[i].instead;
+		if (strcmp(equivalents[i].command, command) == 0 &&
+		    (option && options ?
+		     seam_word_is_among(options, option, strlen(option)) :
+		     !option && !options))
+			return equivalents[i].instead;
+	}
 	return NULL;
 }

@@ -35,15 +35,11 @@ const char *seam_closest_function(const struct seam_profile *profile,
 /* Whether @size bytes at @word are one of @words, "a|b|c". */
 bool seam_word_is_among(const char *words, const char *word, size_t size);
 
-/* What to use in place of perf's command @name; NULL: not known. */
-const char *seam_perf_equivalent_command(const char *name);
-
 /*
- * What to use in place of @option ("-F", "--fields") of perf's command
- * @command; NULL: not known.  For an option that has a number in Seam only,
+ * What to use in place of perf's command @command, or of its @option ("-F",
+ * "--fields"); NULL: not known.  For an option that has a number in Seam only,
  * the meaning of the number.
  */
-const char *seam_perf_equivalent_option(const char *command,
-					const char *option);
+const char *seam_perf_equivalent(const char *command, const char *option);
 
 #endif /* SEAM_HINTS_H */

@@ -311,7 +311,7 @@ static void put_json_body(const struct seam_annotate_view *a,
 	seam_json_open(j, NULL, '{');
 	seam_json_string(j, "symbol", body->symbol);
 	seam_json_string(j, "layer",
-			 seam_layer_name((enum seam_layer)body->layer));
+			 seam_layer_names[body->layer]);
 	seam_json_string(j, "module", body->module);
 	seam_json_u64(j, "addr", body->addr);
 	seam_json_u64(j, "size", body->size);

@@ -357,7 +357,7 @@ static void open_node(const struct call_tree *tree,
 			&profile->functions.items[node->key >> 1];
 
 		seam_json_string(j, "layer",
-				 seam_layer_name((enum seam_layer)f->layer));
+				 seam_layer_names[f->layer]);
 		seam_json_string(j, "symbol",
 				 seam_profile_text(profile, f->name));
 		seam_json_string(j, "module",

@@ -302,7 +302,7 @@ static void put_title(const struct picture *p, const struct seam_node *node)
 		const struct seam_function *f = function_of(p, node);
 
 		fprintf(p->out, "%s%s · ",
-			seam_layer_name((enum seam_layer)f->layer),
+			seam_layer_names[f->layer],
 			node->key & 1 ? ", inlined" : "");
 		put_name(p->out, seam_profile_path(p->profile, f->module),
 			 NAME_BYTES);

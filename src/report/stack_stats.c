@@ -51,7 +51,7 @@ static void put_ends(const struct seam_view *view, const uint64_t *n,
 		if (n[i] == 0 && i != 0)
 			continue;
 		put_line(view, 0, n[i], whole, is_guest ?
-			 seam_guest_end_text(i) : seam_stack_end_text(i));
+			 seam_guest_end_text(i) : seam_stack_ends[i].text);
 		if (files && i == SEAM_STACK_TRUNCATED && files->dump_bytes)
 			fprintf(view->out, " (%" PRIu64 " bytes)",
 				files->dump_bytes);
@@ -141,7 +141,7 @@ static void put_ends_json(struct seam_json *j, const char *name,
 	for (unsigned int i = 0; i < (is_guest ? SEAM_GUEST_N_ENDS :
 				      SEAM_STACK_N_ENDS); i++)
 		seam_json_u64(j, is_guest ? seam_guest_end_key(i) :
-			      seam_stack_end_key(i), n[i]);
+			      seam_stack_ends[i].key, n[i]);
 	seam_json_close(j);
 }
 
@@ -162,7 +162,7 @@ static void put_counts_json(struct seam_json *j,
 
 		seam_json_open(j, NULL, '{');
 		seam_json_string(j, "path", module->path);
-		seam_json_string(j, "end", seam_stack_end_key(module->end));
+		seam_json_string(j, "end", seam_stack_ends[module->end].key);
 		seam_json_u64(j, "stacks", module->n);
 		seam_json_close(j);
 	}

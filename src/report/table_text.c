@@ -304,7 +304,7 @@ static void put_row(const struct table_layout *l, size_t i)
 		if (c->has_layer)
 			seam_view_print(l->view, SEAM_STYLE_LAYER + layer,
 					"%-8s", layer == SEAM_N_LAYERS ? "-" :
-					seam_layer_name(layer));
+					seam_layer_names[layer]);
 		if (is_dim)
 			seam_view_style(l->view, SEAM_STYLE_DIM);
 		fputs(c->texts[i], l->view->out);
@@ -403,7 +403,7 @@ static void put_code(const struct seam_rows *table, const struct seam_row *row,
 		return;
 	}
 	seam_json_string(j, "layer",
-			 seam_layer_name(seam_row_layer(table, row)));
+			 seam_layer_names[seam_row_layer(table, row)]);
 	seam_json_string(j, "symbol", seam_row_text(table, row, key, buf));
 	if (!seam_by_has(table->by, SEAM_BY_MODULE))
 		seam_json_string(j, "module", seam_row_module(table, row));

@@ -267,7 +267,7 @@ static void put_stacks(struct seam_json *j,
 	seam_json_open(j, "stacks", '{');
 	seam_json_open(j, "ended", '{');
 	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++)
-		put_u64(j, seam_stack_end_key(i), stacks->n_ended[i]);
+		put_u64(j, seam_stack_ends[i].key, stacks->n_ended[i]);
 	seam_json_close(j);
 	put_members(j, stack_numbers, stacks);
 	seam_json_open(j, "files", '[');
@@ -276,7 +276,7 @@ static void put_stacks(struct seam_json *j,
 
 		seam_json_open(j, NULL, '{');
 		seam_json_string(j, "path", module->path);
-		seam_json_string(j, "end", seam_stack_end_key(module->end));
+		seam_json_string(j, "end", seam_stack_ends[module->end].key);
 		put_u64(j, "stacks", module->n);
 		seam_json_close(j);
 	}
@@ -452,7 +452,7 @@ static void read_stacks(struct seam_stack_counts *stacks, const json_t *object)
 
 	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++)
 		stacks->n_ended[i] = count_of(get(object, "ended",
-						  seam_stack_end_key(i)));
+						  seam_stack_ends[i].key));
 	n_joined = n_joined < *complete ? n_joined : *complete;
 	*complete -= n_joined;
 	stacks->n_ended[SEAM_STACK_JOINED] += n_joined;

@@ -10,10 +10,7 @@
 /* Below this share of complete stacks a recording needs an explanation. */
 #define ENOUGH_PERCENT 90.0
 
-/* Each end, and what a user can do about most stacks ending so. */
-static const struct end {
-	const char *key, *text, *advice;
-} ends[SEAM_STACK_N_ENDS] = {
+const struct seam_stack_end_words seam_stack_ends[SEAM_STACK_N_ENDS] = {
 	[SEAM_STACK_COMPLETE] = { "complete", "complete", "" },
 	[SEAM_STACK_TRUNCATED] = {
 		"truncated", "deeper than the copy of the stack", "" },
@@ -46,21 +43,12 @@ static const struct end {
 		"" },
 };
 
-const char *seam_stack_end_key(enum seam_stack_end end)
-{
-	return ends[end].key;
-}
-
-const char *seam_stack_end_text(enum seam_stack_end end)
-{
-	return ends[end].text;
-}
-
 enum seam_stack_end seam_stack_end_parse(const char *key)
 {
 	unsigned int end = 0;
 
-	while (end < SEAM_STACK_N_ENDS && strcmp(ends[end].key, key) != 0)
+	while (end < SEAM_STACK_N_ENDS &&
+	       strcmp(seam_stack_ends[end].key, key) != 0)
 		end++;
 	return (enum seam_stack_end)end;
 }
@@ -173,7 +161,7 @@ static const char *advice_for(const struct seam_stack_counts *counts,
 	if (end == SEAM_STACK_WITHOUT_CFI && *path == '[')
 		return " (some JITs have an option that keeps frame pointers)";
 	if (end != SEAM_STACK_TRUNCATED)
-		return ends[end].advice;
+		return seam_stack_ends[end].advice;
 	return counts->dump_bytes && counts->dump_bytes < SEAM_STACK_MAX_COPY ?
 	       " (a larger one: --call-graph auto,SIZE)" : "";
 }
@@ -219,7 +207,8 @@ bool seam_stack_counts_advise(const struct seam_stack_counts *counts,
 			 joined);
 	snprintf(text, cap, "%.1f %% of the user stacks are complete%s; "
 		 "%.1f %% end early: %s%s%s%s", percent, more,
-		 share(counts->n_ended[worst], total), ends[worst].text,
+		 share(counts->n_ended[worst], total),
+		 seam_stack_ends[worst].text,
 		 *path ? ", most in " : "", path,
 		 advice_for(counts, worst, path));
 	return true;

@@ -86,11 +86,15 @@ static inline bool seam_stack_end_is_cut(uint8_t end)
 	       end == SEAM_STACK_BEYOND;
 }
 
-/* A name for JSON: "complete", "without_cfi". */
-const char *seam_stack_end_key(enum seam_stack_end end);
+/*
+ * Of each end its name in JSON ("without_cfi"), what it means ("code without
+ * call frame information"), and what a user can do about most stacks ending so.
+ */
+struct seam_stack_end_words {
+	const char *key, *text, *advice;
+};
 
-/* The same for people: "code without call frame information". */
-const char *seam_stack_end_text(enum seam_stack_end end);
+extern const struct seam_stack_end_words seam_stack_ends[SEAM_STACK_N_ENDS];
 
 /* The end of that key; SEAM_STACK_N_ENDS: unknown. */
 enum seam_stack_end seam_stack_end_parse(const char *key);

@@ -62,12 +62,12 @@ int main(int argc, char **argv)
 		return 1;
 	for (int i = 0; i < SEAM_STACK_N_ENDS; i++)
 		fprintf(stderr, "%s %" PRIu64 "\n",
-			seam_stack_end_key((enum seam_stack_end)i),
+			seam_stack_ends[i].key,
 			counts.n_ended[i]);
 	for (size_t i = 0; i < counts.n_modules; i++)
 		fprintf(stderr, "module %s %s %" PRIu64 "\n",
-			counts.modules[i].path, seam_stack_end_key(
-			(enum seam_stack_end)counts.modules[i].end),
+			counts.modules[i].path,
+			seam_stack_ends[counts.modules[i].end].key,
 			counts.modules[i].n);
 	seam_profile_fini(&p);
 	return 0;

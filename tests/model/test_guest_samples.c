@@ -5,33 +5,18 @@
  * Files are made by hand, so that every answer is known.  Their binaries do not
  * exist: a native address shows as [module+0x...].
  */
-#include "model/perf/load_perf.h"
-
 #include "../guest_file.h"
+#include "loaded.h"
 #include "model/guest/guest_merge.h"
-#include "unit.h"
-
-#define USER ((uint64_t)PERF_CONTEXT_USER)
-#define KERNEL ((uint64_t)PERF_CONTEXT_KERNEL)
 
 enum { PID = 7, TABLE = 70, NO_SYMBOL = 9 };
 
-static struct bytes file;
-static struct seam_profile profile;
+static struct loaded got;
 
 static void load_as(struct bytes *data, bool has_clock, bool by_record)
 {
-	struct seam_symbols *symbols = seam_symbols_new(
-		&(struct seam_symbols_options) { 0 });
-	struct seam_file opened = { 0 };
-	struct seam_err err = { 0 };
-
-	file = make_guest_file(data, has_clock);
-	opened.bytes = (struct seam_bytes) { file.data, file.size };
-	assert_int_equal(seam_profile_init(&profile), 0);
-	assert_int_equal(seam_load_perf(&profile, &(struct seam_perf_input) {
-		.data = &opened, .by_record = by_record }, symbols, &err), 0);
-	seam_symbols_free(symbols);
+	load_made(&got, make_guest_file(data, has_clock),
+		  (struct seam_perf_input) { .by_record = by_record });
 }
 
 static void load(struct bytes *data)
@@ -39,29 +24,29 @@ static void load(struct bytes *data)
 	load_as(data, true, false);
 }
 
-static void unload(struct bytes *data)
+static void drop(struct bytes *data)
 {
-	seam_profile_fini(&profile);
-	free(file.data);
+	unload(&got);
 	free(data->data);
 	*data = (struct bytes) { .endian = SEAM_LITTLE };
 }
 
 /* "root;...;leaf" of sample @i, with the letters of layers that are not C. */
-static const char *stack_text(size_t i)
+static const char *merged_text(size_t i)
 {
 	static const char *const suffixes[] = { "_[k]", "", "_[j]", "_[g]" };
 	static char text[4000];
 	char before[2000];
 
 	text[0] = '\0';
-	for (uint32_t s = profile.samples.stack[i]; s != 0;
-	     s = profile.stacks.items[s].parent) {
-		const struct seam_function *f = seam_profile_leaf(&profile, s);
+	for (uint32_t s = got.profile.samples.stack[i]; s != 0;
+	     s = got.profile.stacks.items[s].parent) {
+		const struct seam_function *f =
+			seam_profile_leaf(&got.profile, s);
 
 		snprintf(before, sizeof(before), "%.1999s", text);
 		snprintf(text, sizeof(text), "%s%s%s%s",
-			 seam_profile_text(&profile, f->name),
+			 seam_profile_text(&got.profile, f->name),
 			 suffixes[f->layer], *before ? ";" : "", before);
 	}
 	return text;
@@ -69,9 +54,9 @@ static const char *stack_text(size_t i)
 
 static bool has_note(const char *text)
 {
-	for (size_t i = 0; i < profile.notes.n; i++)
-		if (strstr(seam_profile_text(&profile, profile.notes.items[i]),
-			   text))
+	for (size_t i = 0; i < got.profile.notes.n; i++)
+		if (strstr(seam_profile_text(&got.profile,
+					     got.profile.notes.items[i]), text))
 			return true;
 	return false;
 }
@@ -132,12 +117,12 @@ static void guest_frames_replace_the_frames_of_their_vm(void **state)
 	put_guest(&b, &i);
 	load(&b);
 	/* return addresses are looked up a byte earlier */
-	assert_string_equal(stack_text(0), "[app+0x10000];app.lua:0_[g];"
+	assert_string_equal(merged_text(0), "[app+0x10000];app.lua:0_[g];"
 		"[app+0x3020];lua_payload app.lua:12_[g];string.gsub_[g];"
 		"[app+0x1000]");
-	assert_int_equal(profile.samples.n, 1);
-	assert_int_equal(profile.samples.vmstate[0], SEAM_VMSTATE_LFUNC);
-	unload(&b);
+	assert_int_equal(got.profile.samples.n, 1);
+	assert_int_equal(got.profile.samples.vmstate[0], SEAM_VMSTATE_LFUNC);
+	drop(&b);
 }
 
 /* Position of the segment, frames; what is expected. */
@@ -156,8 +141,8 @@ static void check_one(struct seam_guest_segment segment, const uint64_t *words,
 	put_functions(&b, PID, TABLE);
 	put_guest(&b, &i);
 	load(&b);
-	assert_string_equal(stack_text(0), stack);
-	unload(&b);
+	assert_string_equal(merged_text(0), stack);
+	drop(&b);
 }
 
 static void a_segment_may_be_anywhere_in_the_stack(void **state)
@@ -238,9 +223,9 @@ static void a_c_function_is_shown_as_the_host_shows_it(void **state)
 	put_functions(&b, PID, TABLE);
 	put_guest(&b, &i);
 	load(&b);
-	assert_string_equal(stack_text(0), "lua_payload app.lua:12_[g];"
+	assert_string_equal(merged_text(0), "lua_payload app.lua:12_[g];"
 			    "[app+0x1500];[app+0x1000]");
-	unload(&b);
+	drop(&b);
 }
 
 static void the_address_of_another_symbol_is_no_c_function(void **state)
@@ -258,8 +243,8 @@ static void the_address_of_another_symbol_is_no_c_function(void **state)
 	put_functions(&b, PID, TABLE);
 	put_guest(&b, &i);
 	load(&b);
-	assert_string_equal(stack_text(0), "string.gsub_[g];[app+0x1000]");
-	unload(&b);
+	assert_string_equal(merged_text(0), "string.gsub_[g];[app+0x1000]");
+	drop(&b);
 }
 
 static const struct seam_guest_segment leaf = { 0, 1, 1, 0, 0 };
@@ -298,11 +283,11 @@ static void ids_are_of_one_process_and_table_in_any_order(void **state)
 	put_program(&b, PID);
 	put_program(&b, PID + 1);
 	load(&b);
-	assert_string_equal(stack_text(0), "[app+0x2010];f app.lua:1_[g]");
-	assert_string_equal(stack_text(1), "[app+0x2010];exec.lua:2_[g]");
-	assert_string_equal(stack_text(2), "[app+0x2010];child.lua:3_[g]");
+	assert_string_equal(merged_text(0), "[app+0x2010];f app.lua:1_[g]");
+	assert_string_equal(merged_text(1), "[app+0x2010];exec.lua:2_[g]");
+	assert_string_equal(merged_text(2), "[app+0x2010];child.lua:3_[g]");
 	assert_false(has_note("symbol records"));
-	unload(&b);
+	drop(&b);
 }
 
 static void a_function_whose_symbol_was_lost_is_still_one(void **state)
@@ -321,15 +306,16 @@ static void a_function_whose_symbol_was_lost_is_still_one(void **state)
 	put_function(&b, PID, TABLE, NO_SYMBOL + 1);
 	put_guest(&b, &i);
 	load(&b);
-	assert_string_equal(stack_text(0),
+	assert_string_equal(merged_text(0),
 			    "[app+0x2010];function 9 of pid 7_[g]");
-	assert_int_equal(profile.samples.stack[0], profile.samples.stack[1]);
-	assert_int_not_equal(profile.samples.stack[0],
-			     profile.samples.stack[2]);
-	assert_string_equal(stack_text(3),
+	assert_int_equal(got.profile.samples.stack[0],
+			 got.profile.samples.stack[1]);
+	assert_int_not_equal(got.profile.samples.stack[0],
+			     got.profile.samples.stack[2]);
+	assert_string_equal(merged_text(3),
 			    "[app+0x2010];builtin 11 of pid 7_[g]");
 	assert_true(has_note("symbol records were lost: 3"));
-	unload(&b);
+	drop(&b);
 }
 
 static void a_builtin_without_a_name_has_its_number(void **state)
@@ -342,9 +328,9 @@ static void a_builtin_without_a_name_has_its_number(void **state)
 		.address = 171 }, "", "");
 	put_function(&b, PID, TABLE, 1);
 	load(&b);
-	assert_string_equal(stack_text(0), "[app+0x2010];builtin 171_[g]");
+	assert_string_equal(merged_text(0), "[app+0x2010];builtin 171_[g]");
 	assert_false(has_note("symbol records"));
-	unload(&b);
+	drop(&b);
 }
 
 static void lines_are_those_of_files_that_are_named(void **state)
@@ -359,11 +345,12 @@ static void lines_are_those_of_files_that_are_named(void **state)
 	put_functions(&b, PID, TABLE);
 	put_guest(&b, &i);
 	load(&b);
-	f = &profile.frames.items[profile.stacks.items[
-		profile.samples.stack[0]].frame];
-	assert_string_equal(seam_profile_text(&profile, f->file), "app.lua");
+	f = &got.profile.frames.items[got.profile.stacks.items[
+		got.profile.samples.stack[0]].frame];
+	assert_string_equal(seam_profile_text(&got.profile, f->file),
+			    "app.lua");
 	assert_int_equal(f->line, 14);
-	unload(&b);
+	drop(&b);
 }
 
 static void a_chunk_that_is_no_file_has_no_lines(void **state)
@@ -379,11 +366,11 @@ static void a_chunk_that_is_no_file_has_no_lines(void **state)
 		.table = TABLE, .id = 1, .line = 12 }, "return 1", "");
 	put_guest(&b, &i);
 	load(&b);
-	f = &profile.frames.items[profile.stacks.items[
-		profile.samples.stack[0]].frame];
+	f = &got.profile.frames.items[got.profile.stacks.items[
+		got.profile.samples.stack[0]].frame];
 	assert_int_equal(f->file, 0);
 	assert_int_equal(f->line, 0);
-	unload(&b);
+	drop(&b);
 }
 
 /* One flame graph: all CPU time is of one event, in nanoseconds. */
@@ -396,17 +383,17 @@ static void samples_count_for_the_clock_that_was_recorded(void **state)
 	put_sample(&b, TEST_ID_1, PID, PID, 50, chain, 3);
 	put_function(&b, PID, TABLE, 1);
 	load(&b);
-	assert_int_equal(profile.samples.n, 2);
-	assert_int_equal(profile.samples.event[1], 0);
-	assert_int_equal(profile.events.items[0].n_samples, 2);
-	assert_int_equal(profile.events.items[1].n_samples, 0);
-	assert_int_equal(profile.events.items[2].n_samples, 0);
-	assert_int_equal(seam_samples_weight(&profile.samples, 0), 250000);
-	assert_int_equal(seam_samples_weight(&profile.samples, 1), 1000000);
-	assert_int_equal(profile.guest_counts.n_ticks, 2);
-	assert_int_equal(seam_samples_vmstate(&profile.samples, 0),
+	assert_int_equal(got.profile.samples.n, 2);
+	assert_int_equal(got.profile.samples.event[1], 0);
+	assert_int_equal(got.profile.events.items[0].n_samples, 2);
+	assert_int_equal(got.profile.events.items[1].n_samples, 0);
+	assert_int_equal(got.profile.events.items[2].n_samples, 0);
+	assert_int_equal(seam_samples_weight(&got.profile.samples, 0), 250000);
+	assert_int_equal(seam_samples_weight(&got.profile.samples, 1), 1000000);
+	assert_int_equal(got.profile.guest_counts.n_ticks, 2);
+	assert_int_equal(seam_samples_vmstate(&got.profile.samples, 0),
 			 SEAM_VMSTATE_NONE);
-	unload(&b);
+	drop(&b);
 }
 
 static void without_a_clock_they_are_an_event_of_their_own(void **state)
@@ -417,10 +404,10 @@ static void without_a_clock_they_are_an_event_of_their_own(void **state)
 	put_functions(&b, PID, TABLE);
 	put_function(&b, PID, TABLE, 1);
 	load_as(&b, false, false);
-	assert_int_equal(profile.samples.event[0], 1);
-	assert_int_equal(profile.events.items[1].unit, SEAM_UNIT_NS);
+	assert_int_equal(got.profile.samples.event[0], 1);
+	assert_int_equal(got.profile.events.items[1].unit, SEAM_UNIT_NS);
 	assert_true(has_note("event of its own"));
-	unload(&b);
+	drop(&b);
 }
 
 static void records_with_names_have_a_frame_for_each_address(void **state)
@@ -431,9 +418,9 @@ static void records_with_names_have_a_frame_for_each_address(void **state)
 	put_functions(&b, PID, TABLE);
 	put_function(&b, PID, TABLE, 1);
 	load_as(&b, true, true);
-	assert_string_equal(stack_text(0), "[app+0x2010];[app+0x1000]");
-	assert_int_equal(profile.samples.record[0], 5);
-	unload(&b);
+	assert_string_equal(merged_text(0), "[app+0x2010];[app+0x1000]");
+	assert_int_equal(got.profile.samples.record[0], 5);
+	drop(&b);
 }
 
 /* Count the ends of guest and host, of one sample each. */
@@ -453,7 +440,7 @@ static void put_end(struct bytes *b, enum seam_guest_end guest,
 static void incomplete_stacks_are_counted_by_reason(void **state)
 {
 	struct bytes b = { .endian = SEAM_LITTLE };
-	const struct seam_guest_counts *c = &profile.guest_counts;
+	const struct seam_guest_counts *c = &got.profile.guest_counts;
 
 	put_program(&b, PID);
 	put_end(&b, SEAM_GUEST_COMPLETE, SEAM_STACK_COMPLETE);
@@ -467,7 +454,7 @@ static void incomplete_stacks_are_counted_by_reason(void **state)
 	assert_int_equal(c->n_host[SEAM_STACK_WITHOUT_CFI], 1);
 	assert_true(has_note("66.7 % of the VM stacks are complete; most "
 			     "others: the VM was changing its frames"));
-	unload(&b);
+	drop(&b);
 }
 
 /* A join beyond the stack, a bad record: the host's half is shown. */
@@ -488,14 +475,14 @@ static void a_bad_guest_record_leaves_the_native_stack(void **state)
 	put_guest_raw(&b, &i, raw, 0);
 	put_symbol_raw(&b, PID, 3, raw, 40);
 	load(&b);
-	assert_int_equal(profile.samples.n, 3);
+	assert_int_equal(got.profile.samples.n, 3);
 	for (size_t k = 0; k < 3; k++)
-		assert_string_equal(stack_text(k),
+		assert_string_equal(merged_text(k),
 				    "[app+0x2010];[app+0x1000]");
-	assert_int_equal(profile.guest_counts.n_bad, 4);
+	assert_int_equal(got.profile.guest_counts.n_bad, 4);
 	assert_true(has_note("break their format: 4"));
-	assert_int_equal(profile.losses.n, 1);
-	unload(&b);
+	assert_int_equal(got.profile.losses.n, 1);
+	drop(&b);
 }
 
 /* Each distinct merged stack is one, and the guest belongs to it. */
@@ -509,10 +496,11 @@ static void equal_stacks_are_one_and_others_are_not(void **state)
 	put_function(&b, PID, TABLE, 2);
 	put_function(&b, PID, TABLE, 1);
 	load(&b);
-	assert_int_equal(profile.samples.stack[0], profile.samples.stack[2]);
-	assert_int_not_equal(profile.samples.stack[0],
-			     profile.samples.stack[1]);
-	unload(&b);
+	assert_int_equal(got.profile.samples.stack[0],
+			 got.profile.samples.stack[2]);
+	assert_int_not_equal(got.profile.samples.stack[0],
+			     got.profile.samples.stack[1]);
+	drop(&b);
 }
 
 static void frames_left_out_are_one_frame(void **state)
@@ -533,10 +521,11 @@ static void frames_left_out_are_one_frame(void **state)
 	frames[1].id = 901;
 	put_guest(&b, &i);
 	load(&b);
-	assert_string_equal(stack_text(0), "[app+0x2010];app.lua:0_[g];"
+	assert_string_equal(merged_text(0), "[app+0x2010];app.lua:0_[g];"
 			    "[frames left out]_[g];lua_payload app.lua:12_[g]");
-	assert_int_equal(profile.samples.stack[0], profile.samples.stack[1]);
-	unload(&b);
+	assert_int_equal(got.profile.samples.stack[0],
+			 got.profile.samples.stack[1]);
+	drop(&b);
 }
 
 /* A large file is scanned in parts, by several threads. */
@@ -557,19 +546,19 @@ static void parts_of_a_file_are_joined(void **state)
 	}
 	put_functions(&b, PID, TABLE);
 	load(&b);
-	assert_int_equal(profile.samples.n, N);
-	assert_int_equal(seam_guest_counts_total(&profile.guest_counts), N);
+	assert_int_equal(got.profile.samples.n, N);
+	assert_int_equal(seam_guest_counts_total(&got.profile.guest_counts), N);
 	for (size_t k = 0; k < N; k++) {
-		uint64_t time = profile.samples.time_ns[k];
+		uint64_t time = got.profile.samples.time_ns[k];
 
-		assert_int_equal(seam_samples_vmstate(&profile.samples, k),
+		assert_int_equal(seam_samples_vmstate(&got.profile.samples, k),
 				 time % SEAM_N_VMSTATES);
-		assert_int_equal(profile.samples.stack[k],
-				 profile.samples.stack[time % 2]);
+		assert_int_equal(got.profile.samples.stack[k],
+				 got.profile.samples.stack[time % 2]);
 	}
-	assert_string_equal(stack_text(0),
+	assert_string_equal(merged_text(0),
 			    "[app+0x2010];lua_payload app.lua:12_[g]");
-	unload(&b);
+	drop(&b);
 }
 
 int main(void)

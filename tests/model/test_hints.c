@@ -108,28 +108,31 @@ static void forget_names(struct seam_profile *p)
 			p->functions.items[i].is_named = false;
 }
 
+/* The note on a process with samples of @stack, and one of @other (or NULL). */
+static void check_hint(const char *comm, const char *stack, const char *other,
+		       const char *note)
+{
+	struct seam_profile p = of_process(comm, stack);
+
+	if (other)
+		built_add(&p, 99, comm, other);
+	seam_jit_hint(&p, &(struct seam_jit_sources) { 0 });
+	check_notes(&p, note);
+}
+
 static void python_names_its_functions_from_3_12_on(void **state)
 {
-	struct seam_jit_sources none = { 0 };
-	struct seam_profile p;
-
-	p = of_process("app", "_PyEval@/usr/bin/python3.11");
-	seam_jit_hint(&p, &none);
-	check_notes(&p, "Python 3.11 does not report the names of its "
-		    "functions; 3.12 and later do: python3 -X perf");
-	p = of_process("app", "_PyEval@/usr/lib/libpython3.12.so.1.0");
-	seam_jit_hint(&p, &none);
-	check_notes(&p, "Python's functions have names with: -g and python3 "
-		    "-X perf");
+	check_hint("app", "_PyEval@/usr/bin/python3.11", NULL,
+		   "Python 3.11 does not report the names of its functions; "
+		   "3.12 and later do: python3 -X perf");
+	check_hint("app", "_PyEval@/usr/lib/libpython3.12.so.1.0", NULL,
+		   "Python's functions have names with: -g and python3 "
+		   "-X perf");
 	/* the option was in use */
-	p = of_process("app", "py::f:/a.py_[j];_PyEval@/usr/bin/python3.13");
-	seam_jit_hint(&p, &none);
-	check_notes(&p, "");
+	check_hint("app", "py::f:/a.py_[j];_PyEval@/usr/bin/python3.13", NULL,
+		   "");
 	/* a library of Python's in another program is not its interpreter */
-	p = of_process("app", "main");
-	built_add(&p, 99, "app", "f@/usr/bin/python3.11");
-	seam_jit_hint(&p, &none);
-	check_notes(&p, "");
+	check_hint("app", "main", "f@/usr/bin/python3.11", "");
 }
 
 static void luajit_without_an_agent_gets_the_option_named(void **state)
@@ -137,32 +140,20 @@ static void luajit_without_an_agent_gets_the_option_named(void **state)
 	const char *note = "'app' runs LuaJIT without Lua stacks; a program "
 			   "has them if it is started by: seam record "
 			   "--layers=guest -- COMMAND";
-	static const char *const each[] = {
-		"main;lua_call@/usr/lib/libluajit-5.1.so.2",
-		"main;lj_vm_call@/opt/bin/luajit-2.1",
-	};
-	struct seam_jit_sources none = { 0 };
+	const char *library = "main;lua_call@/usr/lib/libluajit-5.1.so.2";
 	struct seam_profile p;
 
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(each); i++) {
-		p = of_process("app", each[i]);
-		seam_jit_hint(&p, &none);
-		check_notes(&p, note);
-	}
+	check_hint("app", library, NULL, note);
+	check_hint("app", "main;lj_vm_call@/opt/bin/luajit-2.1", NULL, note);
 	/* most of it in compiled traces */
 	p = of_process("luajit", "main;x_[j]");
 	forget_names(&p);
-	seam_jit_hint(&p, &none);
+	seam_jit_hint(&p, &(struct seam_jit_sources) { 0 });
 	assert_int_equal(p.notes.n, 1);
 	seam_profile_fini(&p);
 	/* an agent was there; or the file was only read */
-	p = of_process("app", each[0]);
-	built_add(&p, 99, "app", "main;f a.lua:1_[g]");
-	seam_jit_hint(&p, &none);
-	check_notes(&p, "");
-	p = of_process("app", "main;f@/src/luajit/run.lua_[g]");
-	seam_jit_hint(&p, &none);
-	check_notes(&p, "");
+	check_hint("app", library, "main;f a.lua:1_[g]", "");
+	check_hint("app", "main;f@/src/luajit/run.lua_[g]", NULL, "");
 }
 
 static void a_runtime_without_names_gets_its_flag_named(void **state)

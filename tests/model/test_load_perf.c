@@ -6,76 +6,24 @@
  * not exist: an address shows as [module+0x...], which tells the module and
  * the offset that it was resolved to.
  */
-#include "model/perf/load_perf.h"
-#include "model/profile/timeline.h"
-
 #include <errno.h>
 
 #include "../simpleperf_bytes.h"
 #include "base/hash.h"
+#include "loaded.h"
 #include "model/perf/perf_scan.h"
-#include "unit.h"
-
-struct loaded {
-	struct bytes file;
-	struct seam_profile profile;
-};
-
-/* Takes the file. */
-static void load_file(struct loaded *l, struct bytes made)
-{
-	struct seam_symbols *symbols = seam_symbols_new(
-		&(struct seam_symbols_options) { 0 });
-	struct seam_file file = { 0 };
-	struct seam_err err = { 0 };
-
-	l->file = made;
-	file.bytes = (struct seam_bytes) { l->file.data, l->file.size };
-	assert_int_equal(seam_profile_init(&l->profile), 0);
-	assert_int_equal(seam_load_perf(&l->profile,
-		&(struct seam_perf_input) { .data = &file }, symbols, &err),
-		0);
-	seam_symbols_free(symbols);
-}
+#include "model/profile/timeline.h"
 
 static void load(struct loaded *l, const struct bytes *data, bool pipe)
 {
-	load_file(l, pipe ? make_pipe(data) : make_file(data));
-}
-
-static void unload(struct loaded *l)
-{
-	seam_profile_fini(&l->profile);
-	free(l->file.data);
-}
-
-/* "leaf caller ...", leaf first, of sample @i. */
-static const char *stack_text(const struct loaded *l, size_t i)
-{
-	static char text[1000];
-	const struct seam_profile *p = &l->profile;
-	size_t pos = 0;
-
-	text[0] = '\0';
-	for (uint32_t s = p->samples.stack[i]; s != 0;
-	     s = p->stacks.items[s].parent) {
-		const struct seam_frame *frame =
-			&p->frames.items[p->stacks.items[s].frame];
-
-		pos += (size_t)snprintf(text + pos, sizeof(text) - pos, "%s%s",
-			pos ? " " : "", seam_profile_text(p,
-			p->functions.items[frame->function].name));
-	}
-	return text;
+	load_made(l, pipe ? make_pipe(data) : make_file(data),
+		  (struct seam_perf_input) { 0 });
 }
 
 static const char *comm_of(const struct loaded *l, size_t i)
 {
 	return seam_profile_text(&l->profile, seam_samples_comm(&l->profile, i));
 }
-
-#define USER ((uint64_t)PERF_CONTEXT_USER)
-#define KERNEL ((uint64_t)PERF_CONTEXT_KERNEL)
 
 /* Of each test: its records, and what was loaded of them. */
 static struct bytes made;
@@ -113,13 +61,13 @@ static void an_address_means_what_was_there_at_its_time(void **state)
 	load(&got, &made, false);
 
 	assert_string_equal(comm_of(&got, 0), "after");
-	assert_string_equal(stack_text(&got, 0),
+	assert_string_equal(stack_text(&got, 0, NULL),
 			    "[after+0x9100] [after+0x9200]");
 	assert_string_equal(comm_of(&got, 1), "before");
-	assert_string_equal(stack_text(&got, 1),
+	assert_string_equal(stack_text(&got, 1, NULL),
 			    "[before+0x1100] [before+0x1200]");
 	/* Half covered: what sticks out is still the first file. */
-	assert_string_equal(stack_text(&got, 2),
+	assert_string_equal(stack_text(&got, 2, NULL),
 			    "[plugin+0x150] [before+0x1200]");
 }
 
@@ -136,7 +84,8 @@ static void of_one_time_the_later_record_holds(void **state)
 	put_sample(&made, TEST_ID_1, 7, 7, 150, chain, 3);
 	load(&got, &made, false);
 	assert_string_equal(comm_of(&got, 0), "late");
-	assert_string_equal(stack_text(&got, 0), "[seen+0x2100] [unknown]");
+	assert_string_equal(stack_text(&got, 0, NULL),
+			    "[seen+0x2100] [unknown]");
 }
 
 static void a_fork_has_its_parents_memory_and_a_reused_pid_has_not(
@@ -163,11 +112,11 @@ static void a_fork_has_its_parents_memory_and_a_reused_pid_has_not(
 	load(&got, &made, true);
 
 	assert_string_equal(comm_of(&got, 0), "parent");
-	assert_string_equal(stack_text(&got, 0), "[parent+0x1100]");
+	assert_string_equal(stack_text(&got, 0, NULL), "[parent+0x1100]");
 	assert_string_equal(comm_of(&got, 1), "other");
-	assert_string_equal(stack_text(&got, 1), "[other+0x2100]");
+	assert_string_equal(stack_text(&got, 1, NULL), "[other+0x2100]");
 	assert_string_equal(comm_of(&got, 2), "pool");
-	assert_string_equal(stack_text(&got, 2), "[parent+0x1100]");
+	assert_string_equal(stack_text(&got, 2, NULL), "[parent+0x1100]");
 	assert_int_not_equal(got.profile.samples.thread[0],
 			     got.profile.samples.thread[1]);
 	thread = &got.profile.threads.items[got.profile.samples.thread[2]];
@@ -208,9 +157,9 @@ static void a_pid_is_used_again_though_nobody_saw_its_end(void **state)
 	load(&got, &made, false);
 
 	assert_string_equal(comm_of(&got, 0), "old");
-	assert_string_equal(stack_text(&got, 0), "[old+0x2100]");
+	assert_string_equal(stack_text(&got, 0, NULL), "[old+0x2100]");
 	assert_string_equal(comm_of(&got, 1), "parent");
-	assert_string_equal(stack_text(&got, 1), "[parent+0x1100]");
+	assert_string_equal(stack_text(&got, 1, NULL), "[parent+0x1100]");
 	assert_int_equal(got.profile.processes.items[got.profile.threads.items[
 		got.profile.samples.thread[0]].process].end_ns, 40);
 }
@@ -281,12 +230,12 @@ static void kernel_code_comes_and_goes_in_the_order_of_time(void **state)
 		for (uint64_t i = 0; i < 4; i++)
 			put_sample(&b, TEST_ID_1, 7, 7, 50 + 100 * i, chain, 2);
 		load(&l, &b, false);
-		assert_string_equal(stack_text(&l, 0),
+		assert_string_equal(stack_text(&l, 0, NULL),
 				    "[kernel.kallsyms+0xffffffffc0100010]");
-		assert_string_equal(stack_text(&l, 1), "old");
-		assert_string_equal(stack_text(&l, 2),
+		assert_string_equal(stack_text(&l, 1, NULL), "old");
+		assert_string_equal(stack_text(&l, 2, NULL),
 				    "[kernel.kallsyms+0xffffffffc0100010]");
-		assert_string_equal(stack_text(&l, 3), "new");
+		assert_string_equal(stack_text(&l, 3, NULL), "new");
 		unload(&l);
 		free(b.data);
 	}
@@ -340,8 +289,9 @@ static void names_that_the_recording_brings_are_used(void **state)
 		put_mmap2(&b, -1, k + 0x100000, 0x1000, 0, "[ext4]", 0);
 		put_sample(&b, TEST_ID_1, 7, 7, 50, chain, 9);
 		load(&l, &b, true);
-		assert_string_equal(stack_text(&l, 0), "sys_read ext4_read "
-			"work old Main.run Main.hot [elf+0x1230]");
+		assert_string_equal(stack_text(&l, 0, NULL),
+			"sys_read ext4_read work old Main.run Main.hot "
+			"[elf+0x1230]");
 		unload(&l);
 		free(files.data);
 		free(b.data);
@@ -407,7 +357,8 @@ static void the_leaf_is_where_the_sample_was(void **state)
 			      cases[i / 2].n);
 		load(&l, &b, false);
 		p = &l.profile;
-		assert_string_equal(stack_text(&l, 0), cases[i / 2].stack);
+		assert_string_equal(stack_text(&l, 0, NULL),
+				    cases[i / 2].stack);
 		assert_int_equal(p->functions.items[p->frames.items[
 			p->stacks.items[p->samples.stack[0]].frame].function]
 			.layer, cases[i / 2].layer);
@@ -440,7 +391,7 @@ static void layers_follow_the_context_of_an_address(void **state)
 			frame].function].layer, layers[i]);
 	}
 	assert_int_equal(s, 0);
-	assert_string_equal(stack_text(&got, 0),
+	assert_string_equal(stack_text(&got, 0, NULL),
 		"[kernel.kallsyms+0xffffffff81000010] [jit] "
 		"[vm+0x1100]");
 	/* No COMM at all: called by its number, as perf does. */
@@ -474,7 +425,8 @@ static void code_without_a_name_is_one_function_of_its_process(void **state)
 		const struct seam_function *function =
 			&p->functions.items[f->function];
 
-		assert_string_equal(stack_text(&got, i), "[jit] [vm+0x1100]");
+		assert_string_equal(stack_text(&got, i, NULL),
+				    "[jit] [vm+0x1100]");
 		assert_string_equal(seam_profile_path(p, function->module),
 				    modules[i / 3]);
 		assert_int_equal(f->function, p->frames.items[p->stacks.items[
@@ -542,11 +494,12 @@ static void the_users_leaf_is_in_the_machines_own_register(void **state)
 		for (uint64_t i = 0; i <= 32; i++)
 			put_u64(&b, 0x1000 + i * 0x1000);
 		end_record(&b, at);
-		load_file(&l, make_file_with_registers(&b, machines[m].arch));
+		load_made(&l, make_file_with_registers(&b, machines[m].arch),
+			  (struct seam_perf_input) { 0 });
 		snprintf(want, sizeof(want),
 			 "[kernel.kallsyms+0xffffffff81000010]%s",
 			 machines[m].leaf);
-		assert_string_equal(stack_text(&l, 0), want);
+		assert_string_equal(stack_text(&l, 0, NULL), want);
 		unload(&l);
 		free(b.data);
 	}
@@ -615,7 +568,7 @@ static void a_guests_kernel_is_not_the_hosts(void **state)
 	assert_int_equal(seam_symbols_kernel(symbols, &(struct seam_kernel) {
 		.build_id = host_id, .build_id_size = 20,
 		.text_addr = 0xffffffff81000000 }), 0);
-	assert_string_equal(stack_text(&l, 0),
+	assert_string_equal(stack_text(&l, 0, NULL),
 			    "[kernel.kallsyms+0xffffffff81000010]");
 	seam_symbols_free(symbols);
 	unload(&l);
@@ -714,7 +667,7 @@ static void the_other_byte_order_gives_the_same_profile(void **state)
 		assert_int_equal(l.profile.events.items[0].n_samples, 4);
 		assert_int_equal(seam_profile_n_lost(&l.profile), 3);
 		assert_string_equal(comm_of(&l, 0), "program");
-		assert_string_equal(stack_text(&l, 0),
+		assert_string_equal(stack_text(&l, 0, NULL),
 			"[kernel.kallsyms+0xffffffff81000010] "
 			"[program+0x1180] [program+0x1280]");
 		assert_int_equal(seam_samples_weight(&l.profile.samples, 5),
@@ -773,7 +726,7 @@ static void a_counter_increases_in_the_order_of_time(void **state)
 	}
 	file = make_file(&b);
 	make_read_event(&file);
-	load_file(&l, file);
+	load_made(&l, file, (struct seam_perf_input) { 0 });
 	/* As in perf, a counter that did not increase has no sample. */
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++)
 		for (size_t k = 1; cases[i].weight && k <= 2; k++, at++) {

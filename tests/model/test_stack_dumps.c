@@ -10,21 +10,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include "../no_memory.h"
-#include "../perf_bytes.h"
 #include "base/workers.h"
-#include "model/perf/load_perf.h"
-#include "model/profile/stack_ends.h"
+#include "loaded.h"
 #include "wire/perf/perf_sample.h"
-#include "unit.h"
 #include "variants.h"
-
-#define USER ((uint64_t)PERF_CONTEXT_USER)
-#define KERNEL ((uint64_t)PERF_CONTEXT_KERNEL)
 
 enum { PID = 7, MAX_STACK = 32768 };
 
@@ -179,12 +172,6 @@ static void put_dump(struct bytes *b, uint64_t time, const struct made *made)
 	end_record(b, at);
 }
 
-struct loaded {
-	struct bytes file;
-	struct seam_profile profile;
-	struct seam_stack_counts counts;
-};
-
 /* A file whose events have registers and stacks; free(.data). */
 static struct bytes make_dumps(const struct bytes *data)
 {
@@ -205,21 +192,11 @@ static struct bytes make_dumps(const struct bytes *data)
 static int try_load(struct loaded *l, struct bytes made)
 {
 	const char *root = "/";
-	struct seam_file file = { .bytes = { made.data, made.size } };
-	struct seam_symbols *symbols;
-	struct seam_err err = { 0 };
-	int r = seam_profile_init(&l->profile);
-
-	l->file = made;
-	if (r)
-		return r;
-	symbols = seam_symbols_new(&(struct seam_symbols_options) {
+	const struct seam_symbols_options options = {
 		.symfs = &root, .n_symfs = 1, .no_lines = true,
-	});
-	r = symbols ? seam_load_perf(&l->profile, &(struct seam_perf_input) {
-			.data = &file }, symbols, &err) : -ENOMEM;
-	seam_symbols_free(symbols);
-	return r;
+	};
+
+	return try_to_load(l, made, (struct seam_perf_input) { 0 }, &options);
 }
 
 static void load_file(struct loaded *l, struct bytes made)
@@ -233,41 +210,6 @@ static void load(struct loaded *l, struct bytes *data)
 {
 	load_file(l, make_dumps(data));
 	free(data->data);
-}
-
-static void unload(struct loaded *l)
-{
-	seam_profile_fini(&l->profile);
-	free(l->file.data);
-}
-
-/* "leaf caller ...", of sample @i, without what is above @until. */
-static const char *stack_text(const struct loaded *l, size_t i,
-			      const char *until)
-{
-	static char text[65536];
-	const struct seam_profile *p = &l->profile;
-	size_t pos = 0;
-
-	text[0] = '\0';
-	for (uint32_t s = p->samples.stack[i]; s && pos < sizeof(text);
-	     s = p->stacks.items[s].parent) {
-		const struct seam_frame *frame =
-			&p->frames.items[p->stacks.items[s].frame];
-		const char *name = seam_profile_text(p,
-			p->functions.items[frame->function].name);
-
-		pos += (size_t)snprintf(text + pos, sizeof(text) - pos, "%s%s",
-					pos ? " " : "", name);
-		if (until && strcmp(name, until) == 0)
-			break;
-	}
-	return text;
-}
-
-static uint64_t ended(const struct loaded *l, enum seam_stack_end end)
-{
-	return l->counts.n_ended[end];
 }
 
 /* The sample of take() alone. */

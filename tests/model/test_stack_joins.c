@@ -2,17 +2,10 @@
 /* test_stack_joins.c - cut stacks get callers that no other sample denies */
 #include "model/perf/stack_joins.h"
 
-#include <stdio.h>
-
-#include "../perf_bytes.h"
-#include "model/perf/load_perf.h"
-#include "model/profile/stack_ends.h"
+#include "loaded.h"
 #include "wire/perf/unwound.h"
-#include "unit.h"
 
 enum { PID = 7, CODE = 0x400000, STACK = 0x7f0000 };
-
-#define USER ((uint64_t)PERF_CONTEXT_USER)
 
 /* -- samples ------------------------------------------------------------ */
 
@@ -88,38 +81,20 @@ static int set_up(void **state)
 
 /* -- their stacks ------------------------------------------------------- */
 
-struct loaded {
-	struct bytes file;
-	struct seam_profile profile;
-};
-
 static void load_as(struct loaded *l, bool no_joins)
 {
-	struct seam_symbols *symbols =
-		seam_symbols_new(&(struct seam_symbols_options) { 0 });
-	struct seam_file file = { 0 };
+	struct bytes made = make_file(&data);
 
-	l->file = make_file(&data);
 	for (size_t i = 0; i < 2; i++)
-		set_n(&l->file, 120 + 144 * i + 24,
+		set_n(&made, 120 + 144 * i + 24,
 		      TEST_SAMPLE_TYPE | PERF_SAMPLE_RAW, 8);
-	file.bytes = (struct seam_bytes) { l->file.data, l->file.size };
 	free(data.data);
-	seam_profile_init(&l->profile);
-	assert_int_equal(seam_load_perf(&l->profile, &(struct seam_perf_input) {
-		.data = &file, .no_joins = no_joins }, symbols, NULL), 0);
-	seam_symbols_free(symbols);
+	load_made(l, made, (struct seam_perf_input) { .no_joins = no_joins });
 }
 
 static void load(struct loaded *l)
 {
 	load_as(l, false);
-}
-
-static void unload(struct loaded *l)
-{
-	seam_profile_fini(&l->profile);
-	free(l->file.data);
 }
 
 /* The letters of sample @i, "|" for the frame [joined]. */
@@ -143,14 +118,6 @@ static const char *letters(const struct loaded *l, size_t i)
 	return text;
 }
 
-static uint64_t ended(const struct loaded *l, enum seam_stack_end end)
-{
-	struct seam_stack_counts counts;
-
-	assert_int_equal(seam_stack_ends_count(&l->profile, NULL, &counts), 0);
-	return counts.n_ended[end];
-}
-
 /* What a test has loaded. */
 static struct loaded got;
 
@@ -158,7 +125,6 @@ static int tear_down(void **state)
 {
 	if (got.file.data)
 		unload(&got);
-	got = (struct loaded) { .file.size = 0 };
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_ticks.c - the promises of trace_clock.h about ticks */
-#include "model/xray/trace_clock.h"
+/* test_ticks.c - the promises of ticks.h about ticks */
+#include "model/xray/ticks.h"
 #include "unit.h"
 
 static const uint64_t frequencies[] = {

@@ -158,7 +158,7 @@ int main(int argc, char **argv)
 	seam_live_stacks_begin_round(&stacks, true);
 	for (int i = 0; i < SEAM_STACK_N_ENDS; i++)
 		fprintf(stderr, "%s %" PRIu64 "\n",
-			seam_stack_end_key((enum seam_stack_end)i),
+			seam_stack_ends[i].key,
 			counts.n_ended[i]);
 	seam_live_stacks_fini(&stacks);
 	free(items.items);

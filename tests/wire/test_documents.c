@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_documents.c - sizes in doc/ are those that the code has
+ * test_documents.c - the pages of doc/ have the tables and sizes of the code
  *
- * Other tests demand that a page has the tables which the code prints; a
- * number that stands in such a table as text is then compared with itself.
- * Here sizes come from records that the code writes and from its constants.
- * Argument: the root of the source tree.
+ * A page has each table as this prints it.  A number that stands in a table as
+ * text would then be compared with itself, so sizes also come from records
+ * that the code writes, and from its constants.
+ * Argument: the root of the source tree.  SEAM_DOC=NAME prints the tables of
+ * doc/formats/NAME.md.
  */
 #include <stdio.h>
 
 #include "base/file.h"
 #include "ring/layout.h"
+#include "wire/guest/guest_decode.h"
+#include "wire/guest/guest_decode.h"
 #include "wire/jit/jitdump.h"
 #include "wire/jit/perf_map.h"
-#include "wire/xray/xray_fdr.h"
+#include "wire/sysprof/sysprof.h"
 #include "wire/xray/xray_index.h"
 #include "unit.h"
 
@@ -34,13 +37,163 @@ static char *read_page(const char *name)
 
 static const struct {
 	const char *name;
-	size_t size;
+	size_t size;			/* bytes on the wire, of no text */
+	bool varies;
 } types[] = {
 	[SEAM_WIRE_U8] = { "u8", 1 }, [SEAM_WIRE_U16] = { "u16", 2 },
 	[SEAM_WIRE_U32] = { "u32", 4 }, [SEAM_WIRE_U64] = { "u64", 8 },
 	[SEAM_WIRE_I32] = { "i32", 4 }, [SEAM_WIRE_I64] = { "i64", 8 },
-	[SEAM_WIRE_CSTR] = { "cstr", 1 }, [SEAM_WIRE_REST] = { "bytes", 0 },
+	[SEAM_WIRE_CSTR] = { "cstr", 1, true },
+	[SEAM_WIRE_REST] = { "bytes", 0, true },
+	[SEAM_WIRE_ULEB] = { "uleb128", 0, true },
+	[SEAM_WIRE_STRING] = { "string", 0, true },
 };
+
+/* -- tables ------------------------------------------------------------- */
+
+/* A head and its table, each ended by a form feed. */
+static void put_table(FILE *out, const struct seam_record *rec)
+{
+	size_t offset = 0;
+	bool fixed = true;
+
+	fprintf(out, "### %s\n\nSource: %s\n\f", rec->name, rec->spec);
+	fputs("| offset | type | field | meaning |\n|---|---|---|---|\n", out);
+	for (size_t i = 0; i < rec->n_fields; i++) {
+		const struct seam_field *f = &rec->fields[i];
+
+		if (fixed)
+			fprintf(out, "| %zu ", offset);
+		else
+			fputs("| - ", out);
+		fprintf(out, "| %s | %s | %s |\n", types[f->type].name,
+			f->name, f->doc);
+		offset += types[f->type].size;
+		fixed = fixed && !types[f->type].varies;
+	}
+	fputc('\f', out);
+}
+
+static void put_xray_pairs(FILE *out)
+{
+	fputs("| after | may follow |\n|---|---|\n", out);
+	for (size_t i = 0; i < seam_xray_n_pairs; i++) {
+		const struct seam_xray_pair *pair = &seam_xray_pairs[i];
+
+		if (i == 0 || pair[-1].from != pair->from)
+			fprintf(out, "%s| %s | ", i ? " |\n" : "",
+				seam_xray_state_name(pair->from));
+		else
+			fputs(", ", out);
+		fputs(seam_xray_state_name(pair->to), out);
+		if (pair->last_version == 1)
+			fputs(" (1)", out);
+		else if (pair->first_version > 1)
+			fprintf(out, " (%u-%u)", pair->first_version,
+				pair->last_version);
+	}
+	fputs(" |\n\f", out);
+}
+
+static void put_xray(FILE *out)
+{
+	const struct seam_record *last = NULL;
+
+	put_xray_pairs(out);
+	put_table(out, &seam_xray_header_record);
+	for (int s = 0; s < SEAM_XRAY_N_STATES; s++) {
+		for (unsigned int version = 1; version <= 5; version++) {
+			const struct seam_record *table =
+				seam_xray_record_table((enum seam_xray_state)s,
+						       version);
+
+			if (table && table != last) {
+				put_table(out, table);
+				last = table;
+			}
+		}
+	}
+	put_table(out, &seam_xray_basic_call_record);
+	put_table(out, &seam_xray_basic_argument_record);
+}
+
+static void put_guest(FILE *out)
+{
+	static const struct seam_record *const tables[] = {
+		&seam_guest_start_table, &seam_guest_head_table,
+		&seam_guest_segment_table, &seam_guest_frame_table,
+		&seam_guest_symbol_table,
+	};
+
+	fputs("| vmstate | name |\n|---|---|\n", out);
+	for (unsigned int i = 0; i < SEAM_N_VMSTATES; i++)
+		fprintf(out, "| %u | `%s` |\n", i, seam_vmstate_name(i));
+	fputs("\f| host_end | key | meaning |\n|---|---|---|\n", out);
+	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++)
+		fprintf(out, "| %u | `%s` | %s |\n", i, seam_stack_ends[i].key,
+			seam_stack_ends[i].text);
+	fputs("\f| guest_end | key | meaning |\n|---|---|---|\n", out);
+	for (unsigned int i = 0; i < SEAM_GUEST_N_ENDS; i++)
+		fprintf(out, "| %u | `%s` | %s |\n", i, seam_guest_end_key(i),
+			seam_guest_end_text(i));
+	fputc('\f', out);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(tables); i++)
+		put_table(out, tables[i]);
+}
+
+static void put_sysprof(FILE *out)
+{
+	put_table(out, &seam_sysprof_lfunc_table);
+	put_table(out, &seam_sysprof_cfunc_table);
+	put_table(out, &seam_sysprof_trace_table);
+	put_table(out, &seam_sysprof_trace_sample_table);
+}
+
+static const struct page {
+	const char *name;
+	void (*put)(FILE *out);
+} pages[] = {
+	{ "guest", put_guest }, { "sysprof", put_sysprof },
+	{ "xray", put_xray },
+};
+
+/* Print the tables; or, with @page, each must be in it, after its head. */
+static void put_page(void (*put)(FILE *out), const char *page)
+{
+	char *text = NULL, *save = NULL;
+	const char *from = page;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	put(out);
+	fclose(out);
+	for (char *part = strtok_r(text, "\f", &save); part;
+	     part = strtok_r(NULL, "\f", &save)) {
+		if (!page) {
+			puts(part);
+			continue;
+		}
+		from = strstr(*part == '#' ? page : from, part);
+		if (!from)
+			fail_msg("not in the page:\n%s", part);
+	}
+	free(text);
+}
+
+static void a_page_has_the_tables_of_the_code(void **state)
+{
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(pages); i++) {
+		char name[64], *page;
+
+		snprintf(name, sizeof(name), "doc/formats/%s.md",
+			 pages[i].name);
+		page = read_page(name);
+		put_page(pages[i].put, page);
+		free(page);
+	}
+}
+
+/* -- sizes -------------------------------------------------------------- */
 
 static size_t type_of(const char *name)
 {
@@ -85,7 +238,7 @@ static struct table walk(const char *text, const struct seam_record *record)
 					 type_of(type));
 		}
 		table.size += types[type_of(type)].size;
-		fixed = fixed && strcmp(type, "cstr") && strcmp(type, "bytes");
+		fixed = fixed && !types[type_of(type)].varies;
 		if (strcmp(field, "total_size") == 0)
 			table.told = strtoul(meaning, NULL, 10);
 		table.n++;
@@ -133,7 +286,8 @@ static void a_jitdump_record_is_as_large_as_on_its_page(void **state)
 	}
 	/* the one whose size is a number: */
 	assert_int_equal(walk(strstr(page, "\n### JIT_CODE_MOVE\n"),
-			      &seam_jitdump_move_table).told, written(&seam_jitdump_move_table));
+			      &seam_jitdump_move_table).told,
+			 written(&seam_jitdump_move_table));
 	free(page);
 }
 
@@ -216,11 +370,16 @@ static void what_pages_say_in_words_is_what_the_code_has(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_page_has_the_tables_of_the_code),
 		cmocka_unit_test(a_jitdump_record_is_as_large_as_on_its_page),
 		cmocka_unit_test(an_xray_record_fits_as_on_its_page),
 		cmocka_unit_test(what_pages_say_in_words_is_what_the_code_has),
 	};
+	const char *printed = getenv("SEAM_DOC");
 
+	for (size_t i = 0; printed && i < SEAM_ARRAY_SIZE(pages); i++)
+		if (strcmp(printed, pages[i].name) == 0)
+			put_page(pages[i].put, NULL);
 	root = argc > 1 ? argv[1] : ".";
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

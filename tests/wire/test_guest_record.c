@@ -4,14 +4,10 @@
 
 #include <errno.h>
 
-#include "base/file.h"
 #include "wire/guest/guest_decode.h"
 #include "wire/guest/guest_encode.h"
-#include "wire_doc.h"
 
 enum { MAX_FRAMES = 8192, CAP = SEAM_GUEST_MAX_BYTES };
-
-static const char *page_path;
 
 /* A guest record as a handler has it. */
 struct made {
@@ -474,51 +470,7 @@ static void each_end_has_a_key_and_a_text_of_its_own(void **state)
 	assert_null(seam_guest_end_key(SEAM_GUEST_N_ENDS));
 }
 
-static void document(FILE *out)
-{
-	static const struct seam_record *const tables[] = {
-		&seam_guest_start_table, &seam_guest_head_table,
-		&seam_guest_segment_table, &seam_guest_frame_table,
-		&seam_guest_symbol_table,
-	};
-
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(tables); i++) {
-		wire_doc(out, tables[i]);
-		fputc('\n', out);
-	}
-	fputs("| vmstate | name |\n|---|---|\n", out);
-	for (unsigned int i = 0; i < SEAM_N_VMSTATES; i++)
-		fprintf(out, "| %u | `%s` |\n", i, seam_vmstate_name(i));
-	fputs("| host_end | key | meaning |\n|---|---|---|\n", out);
-	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++)
-		fprintf(out, "| %u | `%s` | %s |\n", i, seam_stack_end_key(i),
-			seam_stack_end_text(i));
-	fputs("| guest_end | key | meaning |\n|---|---|---|\n", out);
-	for (unsigned int i = 0; i < SEAM_GUEST_N_ENDS; i++)
-		fprintf(out, "| %u | `%s` | %s |\n", i, seam_guest_end_key(i),
-			seam_guest_end_text(i));
-}
-
-static void the_page_has_the_tables_of_the_code(void **state)
-{
-	struct seam_file page;
-	char *text = NULL, *save = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	assert_int_equal(seam_file_open(&page, page_path, NULL), 0);
-	document(out);
-	fclose(out);
-	for (char *line = strtok_r(text, "\n", &save); line;
-	     line = strtok_r(NULL, "\n", &save))
-		if (!memmem(page.bytes.data, page.bytes.size, line,
-			    strlen(line)))
-			fail_msg("not in the page: %s", line);
-	free(text);
-	seam_file_close(&page);
-}
-
-int main(int argc, char **argv)
+int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_written_is_read_back),
@@ -536,13 +488,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_record_of_more_bytes_than_any_is_refused),
 		cmocka_unit_test(a_dump_has_the_fields_of_both_records),
 		cmocka_unit_test(each_end_has_a_key_and_a_text_of_its_own),
-		cmocka_unit_test(the_page_has_the_tables_of_the_code),
 	};
 
-	if (getenv("SEAM_GUEST_DOC")) {
-		document(stdout);
-		return 0;
-	}
-	page_path = argc > 1 ? argv[1] : "doc/formats/guest.md";
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,8 +9,8 @@
 static void each_end_has_a_key_of_its_own(void **state)
 {
 	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++) {
-		assert_true(*seam_stack_end_text(i));
-		assert_int_equal(seam_stack_end_parse(seam_stack_end_key(i)),
+		assert_true(*seam_stack_ends[i].text);
+		assert_int_equal(seam_stack_end_parse(seam_stack_ends[i].key),
 				 i);
 	}
 	assert_int_equal(seam_stack_end_parse("other"), SEAM_STACK_N_ENDS);

@@ -6,7 +6,6 @@
 
 #include "base/file.h"
 #include "unit.h"
-#include "wire_doc.h"
 
 /* -- streams made here ---------------------------------------------------- */
 
@@ -189,37 +188,6 @@ static void strings_hold_any_bytes(void **state)
 	check(LJS("3") "00 10 00 05 80" LJP("2") "80", 0, "\"chunk\":\"\"");
 	check(LJS("3") "00 10 ffffffffffffffffff01 61 80", -ENODATA,
 	      "byte 21, in a Lua symbol");
-}
-
-/* -- the page ------------------------------------------------------------- */
-
-static const char *page_path;
-
-static void the_page_has_the_tables_of_the_code(void **state)
-{
-	static const struct seam_record *const tables[] = {
-		&seam_sysprof_lfunc_table, &seam_sysprof_cfunc_table,
-		&seam_sysprof_trace_table, &seam_sysprof_trace_sample_table,
-	};
-	struct seam_file file;
-	char *page;
-
-	assert_non_null(page_path);
-	assert_int_equal(seam_file_open(&file, page_path, NULL), 0);
-	page = strndup((const char *)file.bytes.data, file.bytes.size);
-	seam_file_close(&file);
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(tables); i++) {
-		size_t n;
-		char *text;
-		FILE *out = open_memstream(&text, &n);
-
-		wire_doc(out, tables[i]);
-		fclose(out);
-		if (!strstr(page, text))
-			fail_msg("%s does not have:\n%s", page_path, text);
-		free(text);
-	}
-	free(page);
 }
 
 /* -- all of it ------------------------------------------------------------ */
@@ -474,7 +442,7 @@ static void a_stack_has_a_limit(void **state)
 	free(bytes);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_are_those_of_the_slow_reader),
@@ -486,13 +454,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(other_versions_and_memory_profiles_are_named),
 		cmocka_unit_test(unknown_bytes_are_errors_with_their_place),
 		cmocka_unit_test(strings_hold_any_bytes),
-		cmocka_unit_test(the_page_has_the_tables_of_the_code),
 		cmocka_unit_test(what_is_written_is_read_again),
 		cmocka_unit_test(what_is_skimmed_is_what_is_read),
 		cmocka_unit_test(a_cut_or_a_changed_byte_costs_what_follows),
 		cmocka_unit_test(a_stack_has_a_limit),
 	};
 
-	page_path = argc > 1 ? argv[1] : NULL;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

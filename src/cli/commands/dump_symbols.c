@@ -35,7 +35,7 @@ static void put_place(const struct seam_profile *profile, struct seam_json *j,
 		&profile->functions.items[frame->function];
 
 	seam_json_string(j, "layer",
-			 seam_layer_name((enum seam_layer)function->layer));
+			 seam_layer_names[function->layer]);
 	seam_json_string(j, "symbol", seam_profile_text(profile,
 							function->name));
 	seam_json_string(j, "module", seam_profile_path(profile,

@@ -156,7 +156,7 @@ const struct seam_command *seam_command_find_program(const char *path)
 int seam_command_unknown(const char *name)
 {
 	struct seam_closest_word near = { 0 };
-	const char *instead = seam_perf_equivalent_command(name);
+	const char *instead = seam_perf_equivalent(name, NULL);
 	char safe[128];
 
 	if (instead) {

@@ -282,8 +282,8 @@ static void put_item(struct trace_writer *w, struct seam_calls *calls,
 			put_data(w, item->data);
 		break;
 	case SEAM_ITEM_LOSS:
-		/* that of damage has no number: it is in the problems */
-		if (!item->value || !put_instant(w, item))
+		/* damage, which has no mark in the log, is in the problems */
+		if (!item->data.size || !put_instant(w, item))
 			break;
 		snprintf(text, sizeof(text), ",\"args\":{\"records\":%" PRIu64
 			 "}}", item->value);

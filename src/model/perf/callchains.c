@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* callchains.c - add chains and change their leaf; see callchains.h */
+/* callchains.c - add chains; see callchains.h */
 #include "model/perf/callchains.h"
 
-#include <linux/perf_event.h>
 #include <stdlib.h>
 
 static uint32_t add_new(struct seam_callchains *chains, int32_t pid,
@@ -41,42 +40,6 @@ uint32_t seam_callchains_find(struct seam_callchains *chains, int32_t pid,
 		*seam_callchains_recent(chains, sum) =
 			(struct seam_callchain_recent) { .sum = sum, .id = id };
 	return id;
-}
-
-/* Make room for @by words before the @n. */
-static size_t shift(uint64_t *words, size_t n, size_t by)
-{
-	memmove(words + by, words, n * sizeof(*words));
-	return n + by;
-}
-
-/* Leave only the context of @marker, or that marker alone. */
-static size_t cut_to(uint64_t *words, size_t n, uint64_t marker)
-{
-	size_t at = 0;
-
-	while (at < n && words[at] != marker)
-		at++;
-	memmove(words, words + at, (n - at) * sizeof(*words));
-	words[0] = marker;
-	return at < n ? n - at : 1;
-}
-
-size_t seam_callchain_set_leaf(uint64_t *words, size_t n, uint64_t marker,
-			       uint64_t ip)
-{
-	if (words[0] != marker && marker == (uint64_t)PERF_CONTEXT_USER &&
-	    words[0] == (uint64_t)PERF_CONTEXT_KERNEL)
-		n = cut_to(words, n, marker);
-	if (words[0] != marker) {
-		n = shift(words, n, 2);
-		words[0] = marker;
-	} else if (n < 2 || words[1] >= (uint64_t)PERF_CONTEXT_MAX) {
-		n = shift(words, n, 1);
-		words[0] = marker;
-	}
-	words[1] = ip;
-	return n;
 }
 
 void seam_callchains_fini(struct seam_callchains *chains)

@@ -94,22 +94,6 @@ static inline uint32_t seam_callchains_add(struct seam_callchains *chains,
 	return seam_callchains_find(chains, pid, words, n, sum);
 }
 
-/*
- * Make @ip, an address of the context @marker, the leaf of a chain of @n > 0
- * words that begins with a marker.  @words has room for two more.  Returns how
- * many words it has then.
- *
- * The kernel walks the stack from the registers of the interrupt, which comes
- * some instructions after the one that a precise event is about, maybe in the
- * kernel after one of the user: frames that ran later than the instruction are
- * not its callers and are left out.
- *
- * Source: Linux, arch/x86/events/intel/ds.c, setup_pebs_fixed_sample_data();
- * perf report takes the leaf from sample->ip (util/event.c).
- */
-size_t seam_callchain_set_leaf(uint64_t *words, size_t n, uint64_t marker,
-			       uint64_t ip);
-
 void seam_callchains_fini(struct seam_callchains *chains);
 
 #endif /* SEAM_CALLCHAINS_H */

@@ -563,44 +563,36 @@ static void set_times(struct perf_loader *l)
 	l->profile->end_ns = jit->last_ns;
 }
 
-/* Of @scan, the BUILD_ID records or all others. */
-static void take_records(struct seam_sideband *sb, struct seam_perf_scan *scan,
-			 bool build_ids)
-{
-	for (size_t k = 0; k < scan->sideband.n && sb->error == 0; k++) {
-		const struct seam_sideband_record *r = &scan->sideband.items[k];
-		bool is_id = r->record.type == SEAM_PERF_HEADER_BUILD_ID;
-
-		if (is_id == build_ids &&
-		    !(is_id ? seam_sideband_build_id(sb, &r->record) :
-		      seam_sideband_take(sb, r)))
-			scan->n_damaged++;
-	}
-}
-
 static int take_sideband(struct perf_loader *l)
 {
 	struct seam_sideband *sb = &l->sideband;
+	int r;
 
 	set_times(l);
-	for (size_t i = 0; i < l->scans.n; i++)
-		take_records(sb, &l->scans.items[i], true);
-	for (size_t i = 0; i < l->scans.n && sb->error == 0; i++) {
-		struct seam_perf_scan *scan = &l->scans.items[i];
-
-		take_records(sb, scan, false);
-		if (l->symbols)
-			note_damage(l->profile, scan);
-	}
+	r = seam_sideband_read(sb, l->scans.items, l->scans.n);
+	for (size_t i = 0; l->symbols && i < l->scans.n; i++)
+		note_damage(l->profile, &l->scans.items[i]);
 	if (l->symbols)
 		note_losses(sb, l->input->n_paused);
-	if (sb->error == 0 && l->input->manifest)
-		sb->error = seam_origin_identify_contents(l->profile,
-							l->input->manifest);
-	return sb->error;
+	if (r == 0 && l->input->manifest)
+		r = seam_origin_identify_contents(l->profile,
+						  l->input->manifest);
+	return r;
 }
 
 /* -- samples ------------------------------------------------------------ */
+
+/*
+ * The event that counts the same as seam:guest, the CPU time of a thread: that
+ * of a clock.  SEAM_NONE when @data has none.
+ */
+static uint32_t clock_of(const struct seam_perf_data *data)
+{
+	for (uint32_t i = 0; i < data->events.n; i++)
+		if (seam_perf_attr_is_clock(&data->events.items[i].attr))
+			return i;
+	return SEAM_NONE;
+}
 
 /*
  * What the traced programs recorded about themselves.  Damaged symbols count
@@ -611,7 +603,7 @@ static int take_guest(struct perf_loader *l)
 	struct seam_profile *p = l->profile;
 
 	l->guest.names.profile = p;
-	l->guest_clock = seam_scan_guest_clock(&l->data);
+	l->guest_clock = clock_of(&l->data);
 	for (size_t i = 0; i < l->scans.n; i++) {
 		const struct seam_scan_guest *g = &l->scans.items[i].guest;
 
@@ -713,16 +705,8 @@ static int unwind(struct perf_loader *l)
 		.symbols = l->symbols, .profile = l->profile,
 		.chains = &l->chains, .walks = &l->walks,
 	};
-	int r = 0;
+	int r = seam_stack_dumps_unwind(&dumps);
 
-	if (!seam_stack_dumps_exist(&dumps))
-		r = 0;
-	else if (seam_stack_dumps_supported(&dumps))
-		r = seam_stack_dumps_unwind(&dumps);
-	else
-		seam_profile_note(l->profile, "stack dumps of this "
-			"architecture are not unwound: their samples show the "
-			"innermost user function");
 	if (r == 0 && dumps.jit && l->walks.n)
 		r = seam_jit_code_index(code);
 	return r ? r : seam_stack_joins(l->profile, &l->chains,
@@ -839,8 +823,6 @@ static int load(struct perf_loader *l, struct seam_err *err)
 				   &l->sideband.tasks);
 	if (r == 0)
 		r = take_sideband(l);
-	if (r == 0)
-		r = seam_sideband_seal(&l->sideband);
 	if (r == 0 && l->symbols)
 		r = load_samples(l);
 	return r;

@@ -36,14 +36,6 @@ seam_scan_guest_event(const struct seam_perf_event *event)
 	return seam_guest_event_of(event->name);
 }
 
-uint32_t seam_scan_guest_clock(const struct seam_perf_data *data)
-{
-	for (uint32_t i = 0; i < data->events.n; i++)
-		if (seam_perf_attr_is_clock(&data->events.items[i].attr))
-			return i;
-	return SEAM_NONE;
-}
-
 /*
  * Merge the guest record of @sample into @core's chain, words of this machine's
  * order; the result is valid until the next call.  A record that breaks the
@@ -136,6 +128,55 @@ static uint64_t word(const struct seam_perf_core *core, size_t i)
 	return value;
 }
 
+/* Make room for @by words before the @n. */
+static size_t shift(uint64_t *words, size_t n, size_t by)
+{
+	memmove(words + by, words, n * sizeof(*words));
+	return n + by;
+}
+
+/* Leave only the context of @marker, or that marker alone. */
+static size_t cut_to(uint64_t *words, size_t n, uint64_t marker)
+{
+	size_t at = 0;
+
+	while (at < n && words[at] != marker)
+		at++;
+	memmove(words, words + at, (n - at) * sizeof(*words));
+	words[0] = marker;
+	return at < n ? n - at : 1;
+}
+
+/*
+ * Make @ip, an address of the context @marker, the leaf of a chain of @n > 0
+ * words that begins with a marker.  @words has room for two more.  Returns how
+ * many words it has then.
+ *
+ * The kernel walks the stack from the registers of the interrupt, which comes
+ * some instructions after the one that a precise event is about, maybe in the
+ * kernel after one of the user: frames that ran later than the instruction are
+ * not its callers and are left out.
+ *
+ * Source: Linux, arch/x86/events/intel/ds.c, setup_pebs_fixed_sample_data();
+ * perf report takes the leaf from sample->ip (util/event.c).
+ */
+static size_t set_leaf(uint64_t *words, size_t n, uint64_t marker,
+		       uint64_t ip)
+{
+	if (words[0] != marker && marker == (uint64_t)PERF_CONTEXT_USER &&
+	    words[0] == (uint64_t)PERF_CONTEXT_KERNEL)
+		n = cut_to(words, n, marker);
+	if (words[0] != marker) {
+		n = shift(words, n, 2);
+		words[0] = marker;
+	} else if (n < 2 || words[1] >= (uint64_t)PERF_CONTEXT_MAX) {
+		n = shift(words, n, 1);
+		words[0] = marker;
+	}
+	words[1] = ip;
+	return n;
+}
+
 /*
  * Add the chain in the form of all others: a marker first, which some kernels
  * left out, then the address of the sample.
@@ -159,7 +200,7 @@ static uint32_t add_chain(struct seam_perf_scan *scan, uint16_t misc,
 	words[0] = leaf[0];
 	memcpy(words + !has_marker, core->chain, 8 * core->n_chain);
 	if (core->ip && (n < 2 || words[1] != core->ip))
-		n = seam_callchain_set_leaf(words, n, leaf[0], core->ip);
+		n = set_leaf(words, n, leaf[0], core->ip);
 	id = seam_callchains_add(&scan->chains, core->pid, words, n);
 	free(words);
 	return id;

@@ -26,12 +26,6 @@
 enum seam_guest_event
 seam_scan_guest_event(const struct seam_perf_event *event);
 
-/*
- * The event that counts the same as seam:guest, the CPU time of a thread: that
- * of a clock.  SEAM_NONE when @data has none.
- */
-uint32_t seam_scan_guest_clock(const struct seam_perf_data *data);
-
 /* A symbol record, still to be decoded. */
 struct seam_guest_record {
 	int32_t pid;

@@ -106,17 +106,6 @@ static bool take_build_id(void *context, const struct seam_perf_build_id *id)
 	return sb->error == 0;
 }
 
-bool seam_sideband_build_id(struct seam_sideband *sb,
-			    const struct seam_perf_record *record)
-{
-	struct seam_perf_build_id id;
-
-	if (seam_perf_build_id_read(record, sb->data->endian, &id))
-		return false;
-	take_build_id(sb, &id);
-	return true;
-}
-
 int seam_sideband_init(struct seam_sideband *sb,
 		       const struct seam_kernel *kernel)
 {
@@ -306,8 +295,9 @@ static void mark_loss(struct seam_sideband *sb,
 		sb->error = -ENOMEM;
 }
 
-bool seam_sideband_take(struct seam_sideband *sb,
-			const struct seam_sideband_record *record)
+/* Take a record that is no BUILD_ID.  False when it is damaged. */
+static bool take(struct seam_sideband *sb,
+		 const struct seam_sideband_record *record)
 {
 	const struct seam_perf_attr *attr =
 		seam_perf_data_attr_of(sb->data, record->record.payload);
@@ -368,21 +358,51 @@ bool seam_sideband_take(struct seam_sideband *sb,
 
 /* -- the end ------------------------------------------------------------ */
 
-int seam_sideband_seal(struct seam_sideband *sb)
+/* Of @scan, the BUILD_ID records or all others. */
+static void take_records(struct seam_sideband *sb, struct seam_perf_scan *scan,
+			 bool build_ids)
 {
-	int r = sb->error;
+	for (size_t i = 0; i < scan->sideband.n && sb->error == 0; i++) {
+		const struct seam_sideband_record *r = &scan->sideband.items[i];
+		struct seam_perf_build_id id;
+		bool is_whole;
 
-	if (r == 0)
-		r = seam_jit_sources_seal(sb->jit);
-	if (r == 0)
-		r = seam_tasks_seal(&sb->tasks, sb->profile);
-	for (size_t i = 0; r == 0 && i < sb->profile->marks.n; i++) {
+		if ((r->record.type == SEAM_PERF_HEADER_BUILD_ID) != build_ids)
+			continue;
+		is_whole = build_ids ? !seam_perf_build_id_read(&r->record,
+				sb->data->endian, &id) : take(sb, r);
+		if (is_whole && build_ids)
+			take_build_id(sb, &id);
+		scan->n_damaged += !is_whole;
+	}
+}
+
+/* Task keys become threads. */
+static void seal_marks(struct seam_sideband *sb)
+{
+	for (size_t i = 0; i < sb->profile->marks.n; i++) {
 		struct seam_profile_mark *mark = &sb->profile->marks.items[i];
 
 		mark->thread = seam_tasks_find(&sb->tasks, mark->thread,
 					       mark->time_ns).thread;
 	}
-	return r;
+}
+
+int seam_sideband_read(struct seam_sideband *sb, struct seam_perf_scan *scans,
+		       size_t n)
+{
+	/* the build id of a file may come after its mappings */
+	for (size_t i = 0; i < n; i++)
+		take_records(sb, &scans[i], true);
+	for (size_t i = 0; i < n; i++)
+		take_records(sb, &scans[i], false);
+	if (sb->error == 0)
+		sb->error = seam_jit_sources_seal(sb->jit);
+	if (sb->error == 0)
+		sb->error = seam_tasks_seal(&sb->tasks, sb->profile);
+	if (sb->error == 0)
+		seal_marks(sb);
+	return sb->error;
 }
 
 void seam_sideband_fini(struct seam_sideband *sb)

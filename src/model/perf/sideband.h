@@ -45,18 +45,11 @@ int seam_sideband_init(struct seam_sideband *sideband,
 		       const struct seam_kernel *kernel);
 
 /*
- * Take the build id of a file from a BUILD_ID record, which may come after the
- * file's mappings: before all other records.  False when it is damaged.
+ * Take the records of all scans, and replay them.  Damaged ones are counted in
+ * their scan.  0 or -ENOMEM.
  */
-bool seam_sideband_build_id(struct seam_sideband *sideband,
-			    const struct seam_perf_record *record);
-
-/* Take any other record.  False when it is damaged. */
-bool seam_sideband_take(struct seam_sideband *sideband,
-			const struct seam_sideband_record *record);
-
-/* After the last record.  0 or -ENOMEM. */
-int seam_sideband_seal(struct seam_sideband *sideband);
+int seam_sideband_read(struct seam_sideband *sideband,
+		       struct seam_perf_scan *scans, size_t n);
 
 void seam_sideband_fini(struct seam_sideband *sideband);
 

@@ -736,15 +736,7 @@ static void fini(struct dump_batches *b)
 	free(b->jobs.items);
 }
 
-bool seam_stack_dumps_exist(const struct seam_stack_dumps *dumps)
-{
-	for (size_t i = 0; i < dumps->n_scans; i++)
-		if (dumps->scans[i].dumps.n)
-			return true;
-	return false;
-}
-
-bool seam_stack_dumps_supported(const struct seam_stack_dumps *dumps)
+static bool is_supported(const struct seam_stack_dumps *dumps)
 {
 	uint32_t machine = dumps->profile->elf_machine;
 
@@ -759,11 +751,18 @@ bool seam_stack_dumps_supported(const struct seam_stack_dumps *dumps)
 int seam_stack_dumps_unwind(const struct seam_stack_dumps *dumps)
 {
 	struct dump_batches b = { .dumps = dumps };
-	int r = init(&b);
 	size_t n = 0;
+	int r;
 
 	for (size_t i = 0; i < dumps->n_scans; i++)
 		n += dumps->scans[i].dumps.n;
+	if (n && !is_supported(dumps))
+		seam_profile_note(dumps->profile, "stack dumps of this "
+			"architecture are not unwound: their samples show the "
+			"innermost user function");
+	if (!n || !is_supported(dumps))
+		return 0;
+	r = init(&b);
 	seam_progress_begin(&b.progress, "unwinding", n);
 	for (size_t i = 0; r == 0 && i < dumps->n_scans; i++)
 		r = take_scan(&b, &dumps->scans[i]);

@@ -72,14 +72,11 @@ struct seam_stack_dumps {
 	struct seam_stack_walks *walks;	/* of all samples; added to */
 };
 
-/* Whether there are samples to unwind, and they are of this architecture. */
-bool seam_stack_dumps_exist(const struct seam_stack_dumps *dumps);
-bool seam_stack_dumps_supported(const struct seam_stack_dumps *dumps);
-
 /*
  * Unwind all of them: set the chains of their samples, add their walks, which
  * borrow from the scans, and what the walks do not have to the profile's
- * stack_counts.  0 or -ENOMEM.
+ * stack_counts.  Those of another architecture remain as they are, with a note.
+ * 0 or -ENOMEM.
  */
 int seam_stack_dumps_unwind(const struct seam_stack_dumps *dumps);
 

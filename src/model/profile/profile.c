@@ -9,17 +9,13 @@
 #include "base/hash.h"
 #include "wire/perf/perf_record.h"
 
-const char *seam_layer_name(enum seam_layer layer)
-{
-	static const char *const names[SEAM_N_LAYERS] = {
-		[SEAM_LAYER_KERNEL] = "kernel",
-		[SEAM_LAYER_NATIVE] = "native",
-		[SEAM_LAYER_JIT] = "jit",
-		[SEAM_LAYER_GUEST] = "guest",
-	};
-
-	return layer < SEAM_N_LAYERS ? names[layer] : "unknown";
-}
+const char *const seam_layer_names[SEAM_N_LAYERS + 1] = {
+	[SEAM_LAYER_KERNEL] = "kernel",
+	[SEAM_LAYER_NATIVE] = "native",
+	[SEAM_LAYER_JIT] = "jit",
+	[SEAM_LAYER_GUEST] = "guest",
+	[SEAM_N_LAYERS] = "unknown",	/* of no function */
+};
 
 int seam_profile_init(struct seam_profile *profile)
 {

@@ -79,7 +79,7 @@ struct seam_code_object {
 };
 
 /*
- * The id of an equal module, added if new; @first is not used.  Of equal modules
+ * The id of an equal module, added if new; @first is not used.  Of equal ones
  * the earliest mapped_ns is kept.  SEAM_NONE when memory ran out.
  */
 uint32_t seam_profile_module(struct seam_profile *profile,
@@ -105,8 +105,8 @@ enum seam_layer {
 	SEAM_N_LAYERS,
 };
 
-/* "kernel", "native", "jit", "guest": in reports, JSON and --layer. */
-const char *seam_layer_name(enum seam_layer layer);
+/* "kernel", "native", "jit", "guest", in reports, JSON and --layer; "unknown". */
+extern const char *const seam_layer_names[SEAM_N_LAYERS + 1];
 
 /*
  * A function: a row of a report.  An address without a symbol is a function of

@@ -44,8 +44,8 @@ int seam_selection_layers(struct seam_selection *selection, const char *text,
 		unsigned int i = 0;
 
 		while (i < SEAM_N_LAYERS &&
-		       (strncmp(seam_layer_name(i), name, n) != 0 ||
-			seam_layer_name(i)[n]))
+		       (strncmp(seam_layer_names[i], name, n) != 0 ||
+			seam_layer_names[i][n]))
 			i++;
 		if (i == SEAM_N_LAYERS)
 			return seam_err_set(err, -EINVAL, "cannot select the "

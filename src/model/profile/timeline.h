@@ -46,7 +46,11 @@ struct seam_item {
 		uint64_t value;		/* ARGUMENT; LOSS: records, or 0 */
 		uint64_t sample;	/* SAMPLE: its index in the columns */
 	};
-	struct seam_bytes data;	/* CUSTOM, TYPED: borrowed from the log */
+	/*
+	 * CUSTOM, TYPED, and LOSS where the log has a mark of lost records:
+	 * borrowed from the log.
+	 */
+	struct seam_bytes data;
 };
 
 /* How the items of a track are read. */

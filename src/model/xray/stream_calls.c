@@ -210,7 +210,7 @@ void seam_stream_end(struct seam_stream *s,
 /*
  * Open stream @stream of @trace: both outlive @s.  A first pass finds the calls
  * that began before the log, which go to @sink at once, and the stray exits.
- * 0, or calls->error; to be closed in either case.
+ * 0, or calls->error; @s->batch is to be freed in either case.
  */
 static int open_stream(struct seam_stream *s, struct seam_calls *calls,
 		       const struct seam_trace *trace, size_t stream,
@@ -250,21 +250,11 @@ static int open_stream(struct seam_stream *s, struct seam_calls *calls,
 static bool next_batch(struct seam_stream *s,
 		       const struct seam_calls_sink *sink, void *context)
 {
-	if (!s->calls->reader)
-		return false;
 	if (seam_stream_step(s, sink, context))
 		return true;
-	seam_stream_end(s, sink, context);
+	if (!s->calls->error)
+		seam_stream_end(s, sink, context);
 	return false;
-}
-
-static void close_stream(struct seam_stream *s)
-{
-	s->calls->strays.n = 0;
-	s->calls->later.n = s->calls->next_later = 0;
-	s->calls->reader = NULL;
-	free(s->batch);
-	s->batch = NULL;
 }
 
 int seam_stream_calls(struct seam_calls *calls, const struct seam_trace *trace,
@@ -277,7 +267,7 @@ int seam_stream_calls(struct seam_calls *calls, const struct seam_trace *trace,
 		while (next_batch(&s, sink, context))
 			;
 	seam_xray_problems_merge(problems, &s.reader.problems);
-	close_stream(&s);
+	free(s.batch);
 	return calls->error;
 }
 
@@ -337,8 +327,10 @@ static void event_item(void *context, struct seam_calls *calls,
 	payload = &batch->payloads[event->function];
 	if (seam_calls_is_gap(batch, event)) {
 		item = push_item(items, SEAM_ITEM_LOSS, items->last_ns);
-		if (item)
-			item->value = seam_xray_n_lost(payload);
+		if (!item)
+			return;
+		item->value = seam_xray_n_lost(payload);
+		item->data = payload->data;
 		return;
 	}
 	item = push_item(context, event->kind == SEAM_XRAY_TYPED ?
@@ -381,7 +373,7 @@ bool seam_stream_items_fill(struct seam_stream_items *items)
 
 void seam_stream_items_close(struct seam_stream_items *items)
 {
-	close_stream(&items->stream);
+	free(items->stream.batch);
 	seam_calls_fini(&items->calls);
 	free(items->items.items);
 	*items = (struct seam_stream_items) { 0 };

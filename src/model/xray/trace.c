@@ -21,6 +21,124 @@
 /* Wall times further than this from the others' median are damage. */
 #define MAX_TIE_NS INT64_C(1000000000)
 
+/* -- clocks ------------------------------------------------------------- */
+
+/* More is no correction of a clock, but another machine's ticks. */
+#define MAX_OFF_PPM 1000
+
+enum { MAX_OFF_NS = 10000 };	/* how far a tie may be from its line */
+
+__extension__ typedef __int128 i128;
+
+/* How @clock goes at @tsc, and *@n_ticks from that origin on. */
+static const struct seam_ticks *
+clock_at(const struct seam_trace_clock *clock, uint64_t tsc, uint64_t *n_ticks)
+{
+	const struct seam_ticks *pieces = clock->pieces.items;
+	size_t n = clock->pieces.n;
+	size_t i = SEAM_ARRAY_SEARCH(k, n, pieces[k].origin_tsc <= tsc);
+
+	i -= i > 0;
+	*n_ticks = i + 1 < n ? pieces[i + 1].origin_tsc -
+			       pieces[i].origin_tsc : INT64_MAX;
+	return n ? &pieces[i] : &clock->ticks;
+}
+
+static uint64_t clock_time(const struct seam_trace_clock *clock, uint64_t tsc)
+{
+	uint64_t n_ticks;
+
+	return seam_ticks_time(clock_at(clock, tsc, &n_ticks), tsc);
+}
+
+/* The line through @a and @b at @tsc; from 0 to SEAM_TICKS_MAX_NS. */
+static int64_t line_at(const struct seam_tsc_tie *a,
+		       const struct seam_tsc_tie *b, uint64_t tsc)
+{
+	i128 ns = (i128)a->ns + ((i128)tsc - a->tsc) *
+		  (i128)(b->ns - a->ns) / (i128)(b->tsc - a->tsc);
+
+	return ns < 0 ? 0 : ns > (i128)SEAM_TICKS_MAX_NS ?
+	       (int64_t)SEAM_TICKS_MAX_NS : (int64_t)ns;
+}
+
+static bool is_straight(const struct seam_tsc_tie *ties, size_t from, size_t to)
+{
+	for (size_t i = from + 1; i < to; i++) {
+		int64_t off = (int64_t)ties[i].ns -
+			      line_at(&ties[from], &ties[to], ties[i].tsc);
+
+		if (off > MAX_OFF_NS || off < -MAX_OFF_NS)
+			return false;
+	}
+	return true;
+}
+
+static bool is_frequency(const struct seam_trace_clock *clock,
+			 const struct seam_tsc_tie *ties, size_t n)
+{
+	uint64_t hz = clock->ticks.frequency_hz;
+	uint64_t measured = n < 2 ? 0 : seam_tsc_hz(&ties[0], &ties[n - 1]);
+	uint64_t off = measured > hz ? measured - hz : hz - measured;
+
+	return measured && off <= hz / 1000000 * MAX_OFF_PPM;
+}
+
+/*
+ * From where the last piece ends, so that times never step back, to the tie
+ * @b; the frequency is a whole number.
+ */
+static bool add_piece(struct seam_trace_clock *clock, uint64_t tsc,
+		      const struct seam_tsc_tie *a,
+		      const struct seam_tsc_tie *b)
+{
+	struct seam_tsc_tie from = {
+		tsc, clock->pieces.n ? clock_time(clock, tsc) :
+		     (uint64_t)line_at(a, b, tsc) };
+	struct seam_ticks piece;
+
+	if (b->ns <= from.ns)
+		return true;
+	seam_ticks_init(&piece, seam_tsc_hz(&from, b));
+	piece.origin_tsc = from.tsc;
+	piece.origin_ns = from.ns;
+	return SEAM_ARRAY_ADD(&clock->pieces, piece);
+}
+
+/*
+ * Have @clock go by @n ascending ties, from @first_tsc on.  It stays as it is
+ * if there are less than 2, or their frequency is another one.  0 or -ENOMEM.
+ */
+static int follow_ties(struct seam_trace_clock *clock,
+		       const struct seam_tsc_tie *ties, size_t n,
+		       uint64_t first_tsc)
+{
+	if (!is_frequency(clock, ties, n))
+		return 0;
+	for (size_t i = 0, to; i + 1 < n; i = to) {
+		uint64_t tsc = i || ties[0].tsc < first_tsc ? ties[i].tsc :
+			       first_tsc;
+
+		for (to = i + 1; to + 1 < n && is_straight(ties, i, to + 1);
+		     to++)
+			;
+		if (!add_piece(clock, tsc, &ties[i], &ties[to]))
+			return -ENOMEM;
+	}
+	clock->is_tied = true;
+	return 0;
+}
+
+/* All times of @clock become later by @ns, modulo 2^64. */
+static void move_clock(struct seam_trace_clock *clock, uint64_t ns)
+{
+	clock->ticks.origin_ns += ns;
+	for (size_t i = 0; i < clock->pieces.n; i++)
+		clock->pieces.items[i].origin_ns += ns;
+}
+
+/* -- blocks in order ----------------------------------------------------- */
+
 static const struct seam_xray_section *
 section_of(const struct seam_trace *trace, const struct seam_trace_block *b)
 {
@@ -202,7 +320,7 @@ static int tie_clock(struct seam_trace *trace, uint32_t id)
 	/* without a frequency ticks are no time at all */
 	clock->is_tied = n > 0 && ticks->frequency_hz;
 	return clock->is_tied && has_own_ties(trace, ticks) ?
-	       seam_trace_clock_tie(clock, trace->ties.items, trace->ties.n,
+	       follow_ties(clock, trace->ties.items, trace->ties.n,
 				    first) : 0;
 }
 
@@ -498,7 +616,7 @@ void seam_trace_move(struct seam_trace *trace, bool untied, uint64_t start_ns)
 			first = clocks[i].ticks.origin_ns;
 	for (size_t i = 0; i < trace->clocks.n; i++)
 		if (!(untied && clocks[i].is_tied))
-			seam_trace_clock_move(&clocks[i], start_ns - first);
+			move_clock(&clocks[i], start_ns - first);
 }
 
 bool seam_trace_is_tied(const struct seam_trace *trace)
@@ -519,7 +637,7 @@ uint64_t seam_trace_start_ns(const struct seam_trace *trace, size_t stream)
 	const struct seam_xray_block *first =
 		trace->blocks.items[s->first_block].block;
 
-	return seam_trace_clock_time(&trace->clocks.items[s->clock],
+	return clock_time(&trace->clocks.items[s->clock],
 				     first->first_tsc);
 }
 
@@ -528,7 +646,7 @@ static inline void choose_clock(struct seam_trace_reader *reader, uint64_t tsc)
 {
 	if (__builtin_expect(tsc - reader->clock->origin_tsc >=
 			     reader->clock_ticks, 0))
-		reader->clock = seam_trace_clock_at(reader->times, tsc,
+		reader->clock = clock_at(reader->times, tsc,
 						    &reader->clock_ticks);
 }
 

@@ -17,7 +17,8 @@
 
 #include "base/file.h"
 #include "model/profile/time_range.h"
-#include "model/xray/trace_clock.h"
+#include "base/tsc.h"
+#include "model/xray/ticks.h"
 #include "wire/xray/event_names.h"
 #include "wire/xray/xray_index.h"
 
@@ -44,6 +45,21 @@ static inline uint32_t seam_trace_function(const struct seam_trace_ids *ids,
  * it is a call of no length, which makes no calls.
  */
 enum { SEAM_TRACE_ENTRY_ONLY = 0x40 };
+
+/*
+ * CLOCK_MONOTONIC is corrected by NTP while it runs, by up to 500 ppm, so one
+ * frequency puts calls of a long recording beside the samples of another time:
+ * in the middle of an hour in which the correction changed by 100 ppm, 90 ms
+ * from their own.  The manifest of a bundle has ties, read all along.  Between
+ * those that are enough for all others, time is linear.
+ */
+struct seam_trace_clock {
+	/* the frequency of the logs, and one tie for all times */
+	struct seam_ticks ticks;
+	/* by the recording's ties, ascending; empty: it has none */
+	SEAM_ARRAY(struct seam_ticks) pieces;
+	bool is_tied;			/* its ns are CLOCK_MONOTONIC */
+};
 
 struct seam_trace_log {
 	char *path;

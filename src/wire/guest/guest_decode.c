@@ -354,7 +354,7 @@ static int print_sample(struct seam_line *line, struct seam_bytes raw,
 	seam_line_string(line, "vmstate", state ? state : "none");
 	seam_line_string(line, "guest_end",
 			 seam_guest_end_key(head->guest_end));
-	seam_line_string(line, "host_end", seam_stack_end_key(head->host_end));
+	seam_line_string(line, "host_end", seam_stack_ends[head->host_end].key);
 	seam_line_u64(line, "n_ticks", head->n_ticks);
 	seam_line_hex(line, "vm", head->vm);
 	seam_line_open(line, "segments", '[');
