@@ -37,7 +37,7 @@ static void check(struct seam_profile *p, const char *expected)
 	seam_profile_fini(p);
 }
 
-static void each_layer_has_its_ending(void **state)
+UNIT_TEST(each_layer_has_its_ending)
 {
 	struct seam_profile p = built();
 
@@ -46,7 +46,7 @@ static void each_layer_has_its_ending(void **state)
 	check(&p, "app;main;tiny_[i];lua_[g];trace_[j];read_[k] 2\n");
 }
 
-static void lines_are_sorted_by_their_bytes(void **state)
+UNIT_TEST(lines_are_sorted_by_their_bytes)
 {
 	static const char *const stacks[] = {
 		"b", "a", "a;x", "a-b;x", "a b;x", "ab", "a 1;x", "a:b",
@@ -73,7 +73,7 @@ static void lines_are_sorted_by_their_bytes(void **state)
 	seam_profile_fini(&p);
 }
 
-static void names_that_show_alike_are_one_line(void **state)
+UNIT_TEST(names_that_show_alike_are_one_line)
 {
 	struct seam_profile p = built();
 
@@ -82,7 +82,7 @@ static void names_that_show_alike_are_one_line(void **state)
 	check(&p, "a:b;main;f 2\n");
 }
 
-static void no_name_breaks_a_line_or_a_terminal(void **state)
+UNIT_TEST(no_name_breaks_a_line_or_a_terminal)
 {
 	struct seam_profile p = built();
 
@@ -90,7 +90,7 @@ static void no_name_breaks_a_line_or_a_terminal(void **state)
 	check(&p, "a\\x0ab:c;x\\x1b[2J;y\\u202ee;z\\x9b 1\n");
 }
 
-static void a_name_of_64_kib_is_whole(void **state)
+UNIT_TEST(a_name_of_64_kib_is_whole)
 {
 	struct seam_profile p = built();
 	char *name = malloc(65537), *text;
@@ -105,7 +105,7 @@ static void a_name_of_64_kib_is_whole(void **state)
 	seam_profile_fini(&p);
 }
 
-static void a_sample_without_a_stack_is_its_thread(void **state)
+UNIT_TEST(a_sample_without_a_stack_is_its_thread)
 {
 	struct seam_profile p = built();
 
@@ -114,7 +114,7 @@ static void a_sample_without_a_stack_is_its_thread(void **state)
 	check(&p, "app 1\napp;main 1\n");
 }
 
-static void weights_are_added_up(void **state)
+UNIT_TEST(weights_are_added_up)
 {
 	struct seam_profile p = built();
 	char *text;
@@ -127,7 +127,7 @@ static void weights_are_added_up(void **state)
 	seam_profile_fini(&p);
 }
 
-static void only_what_is_selected_is_written(void **state)
+UNIT_TEST(only_what_is_selected_is_written)
 {
 	struct seam_profile p = built();
 	char *text;
@@ -141,7 +141,7 @@ static void only_what_is_selected_is_written(void **state)
 	seam_profile_fini(&p);
 }
 
-static void an_empty_profile_is_no_line(void **state)
+UNIT_TEST(an_empty_profile_is_no_line)
 {
 	struct seam_profile p = built();
 
@@ -159,7 +159,7 @@ static ssize_t count_bytes(void *n_bytes, const char *buf, size_t size)
  * Few samples of deep stacks are long lines: the text would be 4.9 GiB, of a
  * profile of 32 MiB.
  */
-static void text_beyond_its_limit_is_refused(void **state)
+UNIT_TEST(text_beyond_its_limit_is_refused)
 {
 	enum { DEPTH = 32, NAME = 1 << 20, LEAVES = 156 };
 	struct seam_profile p = built();
@@ -200,20 +200,4 @@ static void text_beyond_its_limit_is_refused(void **state)
 	seam_profile_fini(&p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_layer_has_its_ending),
-		cmocka_unit_test(lines_are_sorted_by_their_bytes),
-		cmocka_unit_test(names_that_show_alike_are_one_line),
-		cmocka_unit_test(no_name_breaks_a_line_or_a_terminal),
-		cmocka_unit_test(a_name_of_64_kib_is_whole),
-		cmocka_unit_test(a_sample_without_a_stack_is_its_thread),
-		cmocka_unit_test(weights_are_added_up),
-		cmocka_unit_test(only_what_is_selected_is_written),
-		cmocka_unit_test(an_empty_profile_is_no_line),
-		cmocka_unit_test(text_beyond_its_limit_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("folded", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -83,7 +83,7 @@ static Elf_Scn *section(Elf *elf, uint32_t type, GElf_Shdr *header)
 	return NULL;
 }
 
-static void symbols_and_code_are_at_their_offsets(void **state)
+UNIT_TEST(symbols_and_code_are_at_their_offsets)
 {
 	struct opened o;
 	GElf_Shdr header;
@@ -114,7 +114,7 @@ static void symbols_and_code_are_at_their_offsets(void **state)
 	close_file(&o);
 }
 
-static void frames_cover_their_function_and_no_other(void **state)
+UNIT_TEST(frames_cover_their_function_and_no_other)
 {
 	struct opened o;
 	Dwarf_Frame *found = NULL;
@@ -138,7 +138,7 @@ static void frames_cover_their_function_and_no_other(void **state)
 	close_file(&o);
 }
 
-static void damaged_tables_are_left_out(void **state)
+UNIT_TEST(damaged_tables_are_left_out)
 {
 	for (size_t i = 0; i < 8 * sizeof(frame); i++) {
 		struct seam_inject_function functions[N];
@@ -156,7 +156,7 @@ static void damaged_tables_are_left_out(void **state)
 	}
 }
 
-static void a_file_of_nothing_is_a_file(void **state)
+UNIT_TEST(a_file_of_nothing_is_a_file)
 {
 	struct seam_inject_function huge = { .name = "x", .size = UINT64_MAX };
 	uint64_t n_bad_tables = 0;
@@ -171,7 +171,7 @@ static void a_file_of_nothing_is_a_file(void **state)
 	close_file(&o);
 }
 
-static void an_error_of_writing_is_reported(void **state)
+UNIT_TEST(an_error_of_writing_is_reported)
 {
 	struct seam_inject_function functions[N];
 	uint64_t n_bad_tables = 0;
@@ -193,7 +193,7 @@ static const void *build_id(Elf *elf)
 }
 
 /* perf keeps files by build id: one of the same code may have other names. */
-static void other_names_make_another_build_id(void **state)
+UNIT_TEST(other_names_make_another_build_id)
 {
 	struct opened a, b;
 
@@ -210,16 +210,4 @@ static void other_names_make_another_build_id(void **state)
 	close_file(&a);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(other_names_make_another_build_id),
-		cmocka_unit_test(symbols_and_code_are_at_their_offsets),
-		cmocka_unit_test(frames_cover_their_function_and_no_other),
-		cmocka_unit_test(damaged_tables_are_left_out),
-		cmocka_unit_test(a_file_of_nothing_is_a_file),
-		cmocka_unit_test(an_error_of_writing_is_reported),
-	};
-
-	return cmocka_run_group_tests_name("inject", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

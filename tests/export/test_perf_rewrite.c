@@ -118,7 +118,7 @@ static void describe(const struct made *made, char *text, size_t cap)
 	seam_perf_data_close(&data);
 }
 
-static void nothing_to_do_gives_the_same_bytes(void **state)
+UNIT_TEST(nothing_to_do_gives_the_same_bytes)
 {
 	for (int endian = SEAM_LITTLE; endian <= SEAM_BIG; endian++) {
 		struct seam_perf_rewrite what = { 0 };
@@ -139,7 +139,7 @@ static bool is_anon(void *context, const struct seam_perf_mapping *mapping,
 	return strcmp(mapping->filename, "//anon") == 0;
 }
 
-static void mappings_come_before_what_is_not_older(void **state)
+UNIT_TEST(mappings_come_before_what_is_not_older)
 {
 	static const struct seam_perf_added added[] = {
 		{ .time_ns = 50, .pid = 7, .addr = 1, .len = 1,
@@ -174,7 +174,7 @@ static void mappings_come_before_what_is_not_older(void **state)
 	}
 }
 
-static void mappings_are_what_was_asked_for(void **state)
+UNIT_TEST(mappings_are_what_was_asked_for)
 {
 	static const struct seam_perf_added added = {
 		.time_ns = 1, .pid = 9, .addr = 0x7000, .len = 0x123,
@@ -203,7 +203,7 @@ static void mappings_are_what_was_asked_for(void **state)
 	drop(&made);
 }
 
-static void a_cut_file_is_copied_as_far_as_it_goes(void **state)
+UNIT_TEST(a_cut_file_is_copied_as_far_as_it_goes)
 {
 	struct made made = make(SEAM_LITTLE);
 	size_t whole = made.file.size;
@@ -257,7 +257,7 @@ static struct made make_traced(enum seam_endian endian)
 	return made;
 }
 
-static void the_index_of_traces_leads_to_them_all_the_same(void **state)
+UNIT_TEST(the_index_of_traces_leads_to_them_all_the_same)
 {
 	static const struct seam_perf_added added = {
 		.time_ns = 1, .pid = 7, .addr = 1, .len = 1, .filename = "a",
@@ -291,7 +291,7 @@ static void put_u64_at(struct made *made, size_t at, uint64_t v)
 }
 
 /* Records that move would take the attrs or the ids with them. */
-static void events_described_in_the_data_are_refused(void **state)
+UNIT_TEST(events_described_in_the_data_are_refused)
 {
 	enum { ATTRS_SIZE_AT = 32, ATTRS = 104 + 16, IDS_AT = ATTRS + 128 };
 	static const struct { size_t at; uint64_t value; } damage[] = {
@@ -313,7 +313,7 @@ static void events_described_in_the_data_are_refused(void **state)
 	}
 }
 
-static void a_flipped_byte_is_survived(void **state)
+UNIT_TEST(a_flipped_byte_is_survived)
 {
 	static const struct seam_perf_added added = {
 		.time_ns = 160, .pid = 7, .addr = 1, .len = 1,
@@ -340,7 +340,7 @@ static ssize_t fail_then_fail_otherwise(void *n_failed, const char *data,
 	return 0;
 }
 
-static void the_first_error_of_writing_is_the_reason(void **state)
+UNIT_TEST(the_first_error_of_writing_is_the_reason)
 {
 	static const cookie_io_functions_t failing = {
 		.write = fail_then_fail_otherwise,
@@ -361,18 +361,4 @@ static void the_first_error_of_writing_is_the_reason(void **state)
 	drop(&made);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_error_of_writing_is_the_reason),
-		cmocka_unit_test(nothing_to_do_gives_the_same_bytes),
-		cmocka_unit_test(mappings_come_before_what_is_not_older),
-		cmocka_unit_test(mappings_are_what_was_asked_for),
-		cmocka_unit_test(a_cut_file_is_copied_as_far_as_it_goes),
-		cmocka_unit_test(the_index_of_traces_leads_to_them_all_the_same),
-		cmocka_unit_test(events_described_in_the_data_are_refused),
-		cmocka_unit_test(a_flipped_byte_is_survived),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

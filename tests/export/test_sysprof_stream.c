@@ -77,7 +77,7 @@ static void check(struct seam_profile *p, const char *expected)
 	seam_profile_fini(&again);
 }
 
-static void stacks_are_those_of_the_profile(void **state)
+UNIT_TEST(stacks_are_those_of_the_profile)
 {
 	struct seam_profile p = built();
 
@@ -103,7 +103,7 @@ static void stacks_are_those_of_the_profile(void **state)
 	seam_profile_fini(&p);
 }
 
-static void a_trace_has_its_number_and_function(void **state)
+UNIT_TEST(a_trace_has_its_number_and_function)
 {
 	struct seam_profile p = built();
 
@@ -125,7 +125,7 @@ static void a_trace_has_its_number_and_function(void **state)
 	seam_profile_fini(&p);
 }
 
-static void what_a_stream_cannot_hold_is_counted(void **state)
+UNIT_TEST(what_a_stream_cannot_hold_is_counted)
 {
 	struct seam_profile p = built();
 
@@ -139,7 +139,7 @@ static void what_a_stream_cannot_hold_is_counted(void **state)
 	seam_profile_fini(&p);
 }
 
-static void a_chunk_is_a_file_or_a_text(void **state)
+UNIT_TEST(a_chunk_is_a_file_or_a_text)
 {
 	struct seam_profile p = built();
 	struct seam_file stream;
@@ -155,7 +155,7 @@ static void a_chunk_is_a_file_or_a_text(void **state)
 	seam_profile_fini(&p);
 }
 
-static void a_recording_without_a_vm_is_refused(void **state)
+UNIT_TEST(a_recording_without_a_vm_is_refused)
 {
 	struct seam_profile p = built();
 	struct seam_err err = { 0 };
@@ -181,7 +181,7 @@ static struct seam_file stream_of(int n)
 	return made_file(&b);
 }
 
-static void a_file_that_grew_gives_the_samples_that_were_read(void **state)
+UNIT_TEST(a_file_that_grew_gives_the_samples_that_were_read)
 {
 	struct seam_profile p, again;
 	struct seam_file file = stream_of(3), grown = stream_of(10000), copy;
@@ -204,7 +204,7 @@ static void a_file_that_grew_gives_the_samples_that_were_read(void **state)
 	seam_profile_fini(&p);
 }
 
-static void a_copy_has_the_samples_that_are_selected(void **state)
+UNIT_TEST(a_copy_has_the_samples_that_are_selected)
 {
 	struct seam_profile p, again;
 	struct seam_file file = stream_of(3), copy;
@@ -223,18 +223,4 @@ static void a_copy_has_the_samples_that_are_selected(void **state)
 	seam_profile_fini(&p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stacks_are_those_of_the_profile),
-		cmocka_unit_test(a_trace_has_its_number_and_function),
-		cmocka_unit_test(what_a_stream_cannot_hold_is_counted),
-		cmocka_unit_test(a_chunk_is_a_file_or_a_text),
-		cmocka_unit_test(a_copy_has_the_samples_that_are_selected),
-		cmocka_unit_test(a_recording_without_a_vm_is_refused),
-		cmocka_unit_test(
-			a_file_that_grew_gives_the_samples_that_were_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

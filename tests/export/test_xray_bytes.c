@@ -89,7 +89,7 @@ static char *shown(const char *data)
 	return text;
 }
 
-static void no_byte_that_is_not_ascii_is_shown_raw(void **state)
+UNIT_TEST(no_byte_that_is_not_ascii_is_shown_raw)
 {
 	char *text = shown("M\xfcller\x7f\x9b");
 
@@ -101,7 +101,7 @@ static void no_byte_that_is_not_ascii_is_shown_raw(void **state)
 	free(text);
 }
 
-static void text_is_shown_as_text(void **state)
+UNIT_TEST(text_is_shown_as_text)
 {
 	char *text = shown("a \"b\" ~");
 
@@ -111,12 +111,4 @@ static void text_is_shown_as_text(void **state)
 	free(text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_byte_that_is_not_ascii_is_shown_raw),
-		cmocka_unit_test(text_is_shown_as_text),
-	};
-
-	return cmocka_run_group_tests_name("xray_bytes", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

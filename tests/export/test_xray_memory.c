@@ -126,7 +126,7 @@ static int run_all(struct seam_bytes bytes, FILE *out)
 	return failed;
 }
 
-static void each_failed_allocation_is_reported(void **state)
+UNIT_TEST(each_failed_allocation_is_reported)
 {
 	FILE *out = fopen("/dev/null", "w");
 	struct made m = { 0 };
@@ -149,11 +149,4 @@ static void each_failed_allocation_is_reported(void **state)
 	made_free(&m);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_failed_allocation_is_reported),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -188,7 +188,7 @@ static void body_event(void)
 }
 
 /* Short calls go with their tail calls and callers; events and callers stay. */
-static void takes_short_calls_back_and_keeps_long_ones(void **unused)
+UNIT_TEST(takes_short_calls_back_and_keeps_long_ones)
 {
 	static const struct { void (*body)(void); const char *log; } cases[] = {
 		{ body_chains, "" }, { body_long_leaf, "CMLlmc" },
@@ -196,7 +196,6 @@ static void takes_short_calls_back_and_keeps_long_ones(void **unused)
 		{ body_long_tail_calls, "H>LlRA>r" }, { body_event, "L!l" },
 	};
 
-	(void)unused;
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++) {
 		record(&(struct seam_fdr_options) { .min_ns = long_min },
 		       cases[i].body);
@@ -215,13 +214,12 @@ static void body_many_chunks(void)
 }
 
 /* Where a chunk ends within short calls, these stay. */
-static void takes_back_within_chunks_only(void **unused)
+UNIT_TEST(takes_back_within_chunks_only)
 {
 	static const char calls[] = "CMLlmc";
 	size_t n_chunks = 9000 * 6 * 8 / SEAM_XRAY_CHUNK_BYTES + 1;
 	const char *text;
 
-	(void)unused;
 	record(&(struct seam_fdr_options) { .min_ns = long_min },
 	       body_many_chunks);
 	assert_in_range(n_log, 9000 * 6, 9000 * 6 + n_chunks * 6);
@@ -244,14 +242,13 @@ static void body_arguments(void)
 		  UINT64_C(0x0d00000000000000), UINT64_C(0x1000000000000010));
 }
 
-static void records_the_first_arguments(void **unused)
+UNIT_TEST(records_the_first_arguments)
 {
 	const uint64_t values[] = {
 		UINT64_C(0x8877665544332211), 2, UINT64_MAX, 0,
 		UINT64_C(0x0d00000000000000), UINT64_C(0x1000000000000010),
 	};
 
-	(void)unused;
 	for (uint32_t n = 1; n <= 6; n++) {
 		record(&(struct seam_fdr_options) { .n_arguments = n },
 		       body_arguments);
@@ -266,13 +263,12 @@ static void records_the_first_arguments(void **unused)
 	}
 }
 
-static void takes_calls_with_arguments_back(void **unused)
+UNIT_TEST(takes_calls_with_arguments_back)
 {
 	static void (*const bodies[])(void) = {
 		body_arguments, body_chains, body_tail_calls,
 	};
 
-	(void)unused;
 	for (uint32_t n = 1; n <= 6; n++)
 		for (size_t i = 0; i < SEAM_ARRAY_SIZE(bodies); i++) {
 			record(&(struct seam_fdr_options) {
@@ -296,9 +292,8 @@ static void body_other_entries(void)
 	seam_fdr_check_compiled(seam_xray_word(id, SEAM_XRAY_EXIT), frame);
 }
 
-static void functions_may_have_other_arguments_than_asked_for(void **unused)
+UNIT_TEST(functions_may_have_other_arguments_than_asked_for)
 {
-	(void)unused;
 	for (uint32_t n = 0; n <= 6; n++) {
 		record(&(struct seam_fdr_options) { .n_arguments = n },
 		       body_other_entries);
@@ -320,9 +315,8 @@ static void body_deep(void)
 	calls_chain(nothing);
 }
 
-static void records_down_to_a_depth(void **unused)
+UNIT_TEST(records_down_to_a_depth)
 {
-	(void)unused;
 	record(&(struct seam_fdr_options) { .depth = 2 }, body_deep);
 	assert_string_equal(letters(), "DDddCMmc");
 }
@@ -342,11 +336,10 @@ static void body_jumps(void)
 	calls_chain(nothing);
 }
 
-static void longjmp_does_not_shift_the_depth(void **unused)
+UNIT_TEST(longjmp_does_not_shift_the_depth)
 {
 	size_t n;
 
-	(void)unused;
 	record(&(struct seam_fdr_options) { .depth = 2 }, body_jumps);
 	n = strlen(letters());
 	assert_int_equal(n, 1000 + 1000 - 143 + 4);
@@ -373,13 +366,12 @@ static struct seam_fdr_options triggers(bool is_flight)
 	};
 }
 
-static void a_slow_call_triggers(void **unused)
+UNIT_TEST(a_slow_call_triggers)
 {
 	const struct seam_fdr_options options = triggers(false);
 	const struct seam_xray_trigger *t = &sent[1];
 	uint32_t id = id_of(calls_middle);
 
-	(void)unused;
 	record(&options, body_slow);
 	assert_string_equal(letters(), "CMLlmc");
 	assert_int_equal(n_sent, 2);
@@ -396,11 +388,10 @@ static void a_slow_call_triggers(void **unused)
 	assert_int_equal(t->number, sent[0].number + 1);
 }
 
-static void another_start_has_triggers_of_its_own(void **unused)
+UNIT_TEST(another_start_has_triggers_of_its_own)
 {
 	const struct seam_fdr_options options = triggers(false);
 
-	(void)unused;
 	record(&options, body_slow);
 	assert_int_equal(seam_fdr_triggers_of(id_of(calls_middle)), 5);
 	/* the same, for other functions */
@@ -416,13 +407,12 @@ static bool may_begin(struct seam_fdr_state *state, uint64_t n)
 	return seam_fdr_may_begin_chunk(state, n * SEAM_XRAY_CHUNK_BYTES);
 }
 
-static void a_thread_uses_half_of_its_area_until_a_trigger_is_copied(void **p)
+UNIT_TEST(a_thread_uses_half_of_its_area_until_a_trigger_is_copied)
 {
 	const struct seam_fdr_options options = triggers(true);
 	struct seam_fdr_state one = { 0 }, two = { 0 };
 	static _Atomic uint32_t resumed;
 
-	(void)p;
 	seam_fdr_triggers_resume_at(&resumed);
 	assert_true(may_begin(&one, 100));
 	record(&options, body_slow);
@@ -458,13 +448,12 @@ static void body_often(void)
 }
 
 /* A millisecond has more ticks of any processor. */
-static void a_trigger_is_sent_a_thousand_times_a_second_at_most(void **p)
+UNIT_TEST(a_trigger_is_sent_a_thousand_times_a_second_at_most)
 {
 	enum { SOME_TICKS = 100000 };
 	const struct seam_fdr_options options = triggers(false);
 	uint64_t next[3] = { 0 };
 
-	(void)p;
 	record(&options, body_often);
 	assert_true(n_sent >= 2);
 	for (size_t i = 0; i < n_sent; i++) {
@@ -474,11 +463,10 @@ static void a_trigger_is_sent_a_thousand_times_a_second_at_most(void **p)
 }
 
 /* Where a trigger cannot be sent; and where the trace is full. */
-static void without_a_snapshot_nothing_freezes(void **p)
+UNIT_TEST(without_a_snapshot_nothing_freezes)
 {
 	static _Atomic uint32_t resumed;
 
-	(void)p;
 	for (int is_flight = 0; is_flight < 2; is_flight++) {
 		const struct seam_fdr_options options = triggers(is_flight);
 		struct seam_fdr_state state = { 0 };
@@ -506,24 +494,6 @@ static void stay_on_one_cpu(void)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(takes_short_calls_back_and_keeps_long_ones),
-		cmocka_unit_test(takes_back_within_chunks_only),
-		cmocka_unit_test(records_the_first_arguments),
-		cmocka_unit_test(takes_calls_with_arguments_back),
-		cmocka_unit_test(
-			functions_may_have_other_arguments_than_asked_for),
-		cmocka_unit_test(records_down_to_a_depth),
-		cmocka_unit_test(longjmp_does_not_shift_the_depth),
-		cmocka_unit_test(a_slow_call_triggers),
-		cmocka_unit_test(another_start_has_triggers_of_its_own),
-		cmocka_unit_test(
-		a_thread_uses_half_of_its_area_until_a_trigger_is_copied),
-		cmocka_unit_test(
-			a_trigger_is_sent_a_thousand_times_a_second_at_most),
-		cmocka_unit_test(without_a_snapshot_nothing_freezes),
-	};
-
 	static struct seam_fdr_source source;
 
 	stay_on_one_cpu();
@@ -533,5 +503,5 @@ int main(void)
 	if (seam_fdr_thread_init(&source))
 		return 1;
 	patcher_patch(&patcher_checked);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL, NULL, NULL);
 }

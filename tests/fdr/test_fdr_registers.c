@@ -164,11 +164,10 @@ static void check(size_t t, enum way way, size_t misalign, size_t *most)
 		}
 }
 
-static void registers_and_stack_stay(void **unused)
+UNIT_TEST(registers_and_stack_stay)
 {
 	size_t most = 0;
 
-	(void)unused;
 	for (size_t i = 0; i < ROUNDS; i++) {
 		size_t t = i % N_TRAMPOLINES;
 		enum way way = (enum way)(i / N_TRAMPOLINES % N_WAYS);
@@ -194,7 +193,6 @@ static void handle(int unused)
 {
 	uint8_t *here = __builtin_frame_address(0), *low = handler_stack;
 
-	(void)unused;
 	/* not by memset(), which uses vectors */
 	for (uint8_t *at = low; at < here - 512; at++)
 		*(volatile uint8_t *)at = 0xa5;
@@ -207,7 +205,7 @@ static void handle(int unused)
 	handler_used = (size_t)(here - low);
 }
 
-static void a_handler_needs_little_stack(void **unused)
+UNIT_TEST(a_handler_needs_little_stack)
 {
 	const stack_t stack = {
 		.ss_sp = handler_stack, .ss_size = sizeof(handler_stack),
@@ -216,7 +214,6 @@ static void a_handler_needs_little_stack(void **unused)
 		.sa_handler = handle, .sa_flags = SA_ONSTACK,
 	};
 
-	(void)unused;
 	assert_int_equal(sigaltstack(&stack, NULL), 0);
 	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
 	set_way(NEW_THREAD);
@@ -252,10 +249,6 @@ int main(void)
 	static const struct seam_fdr_source source = {
 		.claim = claim, .close = close_area,
 	};
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(registers_and_stack_stay),
-		cmocka_unit_test(a_handler_needs_little_stack),
-	};
 	uint32_t a, b, c, d, low = 0, high;
 
 	if (__get_cpuid(1, &a, &b, &c, &d) && c >> 27 & 1)
@@ -267,5 +260,5 @@ int main(void)
 	seam_fdr_rseq_init(false);
 	if (seam_fdr_thread_init(&source))
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL, NULL, NULL);
 }

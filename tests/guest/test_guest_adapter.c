@@ -250,7 +250,7 @@ static void change_images(void)
 	dlclose(other);
 }
 
-static void no_object_and_no_reason_is_no_refusal(void **state)
+UNIT_TEST(no_object_and_no_reason_is_no_refusal)
 {
 	seam_guest_adapters[1] = &toy_vm;
 	refused_because = "";
@@ -258,7 +258,7 @@ static void no_object_and_no_reason_is_no_refusal(void **state)
 	assert_string_equal(seam_guest_refusal(), "");
 }
 
-static void a_refusal_has_the_adapters_reason(void **state)
+UNIT_TEST(a_refusal_has_the_adapters_reason)
 {
 	refused_because = "it is a toy";
 	change_images();
@@ -275,7 +275,7 @@ static void use_toy(void)
 	assert_int_equal(count_vms("toy"), 1);
 }
 
-static void frames_are_those_of_each_activation(void **state)
+UNIT_TEST(frames_are_those_of_each_activation)
 {
 	const struct seam_guest_sample *s = sample;
 	struct seam_guest_symbol symbol;
@@ -339,14 +339,14 @@ static void expect_end(void (*how)(void), uint8_t end)
 	assert_int_equal(sample->head.host_end, SEAM_STACK_COMPLETE);
 }
 
-static void damaged_frames_end_a_segment_with_the_reason(void **state)
+UNIT_TEST(damaged_frames_end_a_segment_with_the_reason)
 {
 	expect_end(make_cycle, SEAM_GUEST_INVALID);
 	expect_end(make_unmapped, SEAM_GUEST_UNREADABLE);
 	expect_end(make_wild, SEAM_GUEST_INVALID);
 }
 
-static void activations_are_walked_however_deeply_nested(void **state)
+UNIT_TEST(activations_are_walked_however_deeply_nested)
 {
 	toy.top = NULL;
 	toy.n = 0;
@@ -378,7 +378,7 @@ static void expect_readable(size_t n_segments, size_t n_frames)
 	assert_int_equal(n, n_frames);
 }
 
-static void frames_without_a_place_are_those_of_the_last_segment(void **state)
+UNIT_TEST(frames_without_a_place_are_those_of_the_last_segment)
 {
 	toy.top = NULL;
 	toy.n = 0;
@@ -390,7 +390,7 @@ static void frames_without_a_place_are_those_of_the_last_segment(void **state)
 	expect_readable(2, 5);
 }
 
-static void functions_that_get_no_id_leave_a_mark(void **state)
+UNIT_TEST(functions_that_get_no_id_leave_a_mark)
 {
 	toy.top = NULL;
 	toy.n = 0;
@@ -405,7 +405,7 @@ static void functions_that_get_no_id_leave_a_mark(void **state)
 }
 
 /* As servers do, by writing to the memory of their arguments. */
-static void a_program_that_sets_its_title_keeps_its_vm(void **state)
+UNIT_TEST(a_program_that_sets_its_title_keeps_its_vm)
 {
 	memset(title, 'x', strlen(title));
 	change_images();
@@ -415,23 +415,11 @@ static void a_program_that_sets_its_title_keeps_its_vm(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_object_and_no_reason_is_no_refusal),
-		cmocka_unit_test(a_refusal_has_the_adapters_reason),
-		cmocka_unit_test(frames_are_those_of_each_activation),
-		cmocka_unit_test(damaged_frames_end_a_segment_with_the_reason),
-		cmocka_unit_test(activations_are_walked_however_deeply_nested),
-		cmocka_unit_test(
-			frames_without_a_place_are_those_of_the_last_segment),
-		cmocka_unit_test(functions_that_get_no_id_leave_a_mark),
-		cmocka_unit_test(a_program_that_sets_its_title_keeps_its_vm),
-	};
-
 	(void)argc;
 	title = argv[0];
 
 	sample = new_sample();
 	assert_int_equal(seam_self_init(), 0);
 	seam_self_thread_begin();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL, NULL, NULL);
 }

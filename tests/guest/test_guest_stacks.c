@@ -34,7 +34,7 @@ static void *run_thread(void *context)
 	return NULL;
 }
 
-static void each_thread_has_the_vm_that_it_runs(void **state)
+UNIT_TEST(each_thread_has_the_vm_that_it_runs)
 {
 	struct lua_thread threads[THREADS];
 
@@ -90,7 +90,7 @@ static int run_other(struct seam_lua *lua)
 	return 0;
 }
 
-static void two_vms_on_one_stack_are_both_walked(void **state)
+UNIT_TEST(two_vms_on_one_stack_are_both_walked)
 {
 	static const char chunk[] = "local f = ... \n f()";
 	struct seam_lua *lua = api.newstate();
@@ -112,7 +112,7 @@ static void two_vms_on_one_stack_are_both_walked(void **state)
 	api.close(other_lua);
 }
 
-static void a_callback_of_the_ffi_is_an_activation(void **state)
+UNIT_TEST(a_callback_of_the_ffi_is_an_activation)
 {
 	const struct seam_guest_sample *s = here.sample;
 
@@ -162,7 +162,7 @@ static void expect_name(const char *chunk, size_t frame, const char *name)
 	}
 }
 
-static void functions_are_named_by_their_call(void **state)
+UNIT_TEST(functions_are_named_by_their_call)
 {
 	expect_name("local c = ... function glo() c() end\n glo()", 0, "glo");
 	expect_name("local c = ... local t = {} function t.fie() c() end\n"
@@ -196,13 +196,13 @@ static void expect_long_name(int length, uint8_t flags)
 	assert_int_equal(symbol.flags, flags);
 }
 
-static void a_name_is_marked_where_it_is_cut(void **state)
+UNIT_TEST(a_name_is_marked_where_it_is_cut)
 {
 	expect_long_name(SEAM_GUEST_MAX_NAME, 0);
 	expect_long_name(SEAM_GUEST_MAX_NAME + 1, SEAM_GUEST_NAME_CUT);
 }
 
-static void a_name_that_is_found_later_is_announced_again(void **state)
+UNIT_TEST(a_name_that_is_found_later_is_announced_again)
 {
 	struct seam_guest_symbol symbol;
 	uint32_t id;
@@ -239,7 +239,7 @@ static int sample_and_announce(struct seam_lua *lua)
 	return 0;
 }
 
-static void ids_are_announced_again_on_request(void **state)
+UNIT_TEST(ids_are_announced_again_on_request)
 {
 	static const char chunk[] =
 		"local c = ...\n"
@@ -303,7 +303,7 @@ static int walk_both(struct seam_lua *lua)
 	return 0;
 }
 
-static void code_that_cannot_be_read_is_not_loaded(void **state)
+UNIT_TEST(code_that_cannot_be_read_is_not_loaded)
 {
 	struct seam_lua *lua = api.newstate();
 
@@ -315,7 +315,7 @@ static void code_that_cannot_be_read_is_not_loaded(void **state)
 
 /* --- depth --- */
 
-static void a_deep_recursion_keeps_both_ends(void **state)
+UNIT_TEST(a_deep_recursion_keeps_both_ends)
 {
 	const struct seam_guest_sample *s = here.sample;
 	uint32_t n_cut = 0;
@@ -339,23 +339,11 @@ static void a_deep_recursion_keeps_both_ends(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(each_thread_has_the_vm_that_it_runs),
-		TEST(two_vms_on_one_stack_are_both_walked),
-		TEST(a_callback_of_the_ffi_is_an_activation),
-		TEST(functions_are_named_by_their_call),
-		TEST(a_name_is_marked_where_it_is_cut),
-		TEST(a_name_that_is_found_later_is_announced_again),
-		TEST(ids_are_announced_again_on_request),
-		TEST(code_that_cannot_be_read_is_not_loaded),
-		TEST(a_deep_recursion_keeps_both_ends),
-	};
-
 	if (argc > 1)
 		library_path = argv[1];
 	assert_true(seam_self_init() == 0);
 	seam_self_thread_begin();
 	load_library();
 	assert_int_equal(seam_guest_init(), 0);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL, set_up, tear_down);
 }

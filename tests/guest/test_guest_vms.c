@@ -24,7 +24,7 @@
 
 /* --- memory --- */
 
-static void a_value_at_the_end_of_what_is_mapped_is_not_loaded(void **state)
+UNIT_TEST(a_value_at_the_end_of_what_is_mapped_is_not_loaded)
 {
 	uint8_t *pages = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -52,7 +52,7 @@ static void a_value_at_the_end_of_what_is_mapped_is_not_loaded(void **state)
 
 /* --- before there is one --- */
 
-static void no_vm_no_guest_frames(void **state)
+UNIT_TEST(no_vm_no_guest_frames)
 {
 	struct seam_guest_sample *sample = new_sample();
 
@@ -67,7 +67,7 @@ static void no_vm_no_guest_frames(void **state)
 	free_sample(sample);
 }
 
-static void a_library_of_a_plugin_is_found_when_it_is_loaded(void **state)
+UNIT_TEST(a_library_of_a_plugin_is_found_when_it_is_loaded)
 {
 	load_library();
 	if (seam_guest_refresh() != 0)
@@ -95,7 +95,7 @@ static bool prove(const struct seam_luajit_object *object, char *reason,
 	return is_proven;
 }
 
-static void each_wrong_offset_is_refused_with_a_reason(void **state)
+UNIT_TEST(each_wrong_offset_is_refused_with_a_reason)
 {
 	struct seam_luajit_object object;
 	char reason[256];
@@ -123,7 +123,7 @@ static void each_wrong_offset_is_refused_with_a_reason(void **state)
 }
 
 /* Of callbacks alone there is no table without making one. */
-static void functions_of_the_vm_have_names(void **state)
+UNIT_TEST(functions_of_the_vm_have_names)
 {
 	static const char *const names[] = {
 		"ipairs", "ipairs_aux", "coroutine.wrap", "coroutine.wrap_aux",
@@ -152,7 +152,7 @@ static void functions_of_the_vm_have_names(void **state)
 	assert_true(n_nameless <= 2);
 }
 
-static void code_at_the_wrong_place_is_refused(void **state)
+UNIT_TEST(code_at_the_wrong_place_is_refused)
 {
 	struct seam_luajit_object object;
 	char reason[256];
@@ -174,7 +174,7 @@ static void *find_but_some(void *image, const char *name)
 	       NULL : dlsym(image, name);
 }
 
-static void a_library_without_all_functions_is_refused(void **state)
+UNIT_TEST(a_library_without_all_functions_is_refused)
 {
 	char reason[256] = "";
 
@@ -202,7 +202,7 @@ static void *find_with_state(void *image, const char *name)
 	return found;
 }
 
-static void a_library_that_makes_no_state_is_refused(void **state)
+UNIT_TEST(a_library_that_makes_no_state_is_refused)
 {
 	char reason[256] = "";
 
@@ -256,7 +256,7 @@ static struct seam_lua *new_limited_state(void)
 }
 
 /* An error that no lua_pcall() catches ends the process. */
-static void memory_that_runs_out_is_a_refusal(void **state)
+UNIT_TEST(memory_that_runs_out_is_a_refusal)
 {
 	struct seam_luajit_object limited;
 	char reason[256] = "";
@@ -397,7 +397,7 @@ static void come_and_go(const char *path)
 	assert_int_equal(count_vms(""), 1);
 }
 
-static void vms_may_come_and_go_while_threads_are_sampled(void **state)
+UNIT_TEST(vms_may_come_and_go_while_threads_are_sampled)
 {
 	struct sigaction action = { .sa_flags = SA_SIGINFO | SA_RESTART };
 	char path[] = "/tmp/seam-luajit-XXXXXX";
@@ -427,7 +427,7 @@ static void vms_may_come_and_go_while_threads_are_sampled(void **state)
 
 /* --- the end --- */
 
-static void an_unloaded_library_is_forgotten(void **state)
+UNIT_TEST(an_unloaded_library_is_forgotten)
 {
 	struct seam_guest_sample *sample = new_sample();
 
@@ -446,26 +446,9 @@ static void an_unloaded_library_is_forgotten(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			a_value_at_the_end_of_what_is_mapped_is_not_loaded),
-		cmocka_unit_test(no_vm_no_guest_frames),
-		cmocka_unit_test(
-			a_library_of_a_plugin_is_found_when_it_is_loaded),
-		cmocka_unit_test(each_wrong_offset_is_refused_with_a_reason),
-		cmocka_unit_test(functions_of_the_vm_have_names),
-		cmocka_unit_test(code_at_the_wrong_place_is_refused),
-		cmocka_unit_test(a_library_without_all_functions_is_refused),
-		cmocka_unit_test(a_library_that_makes_no_state_is_refused),
-		cmocka_unit_test(memory_that_runs_out_is_a_refusal),
-		cmocka_unit_test(
-			vms_may_come_and_go_while_threads_are_sampled),
-		cmocka_unit_test(an_unloaded_library_is_forgotten),
-	};
-
 	if (argc > 1)
 		library_path = argv[1];
 	assert_true(seam_self_init() == 0);
 	seam_self_thread_begin();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL, NULL, NULL);
 }

@@ -109,7 +109,7 @@ static unsigned int try_many(unsigned int n_lives, const struct troubles *t,
 	return n_calls ? (unsigned int)(100 * n_in_runs / n_calls) : 0;
 }
 
-static void nearly_all_of_a_whole_life_ends_in_runs(void **state)
+UNIT_TEST(nearly_all_of_a_whole_life_ends_in_runs)
 {
 	struct life_log log = usual_log;
 
@@ -117,7 +117,7 @@ static void nearly_all_of_a_whole_life_ends_in_runs(void **state)
 	assert_true(try_many(10, &none, &log) > 90);
 }
 
-static void agrees_in_logs_of_every_version(void **state)
+UNIT_TEST(agrees_in_logs_of_every_version)
 {
 	struct life_log log = usual_log;
 
@@ -135,7 +135,7 @@ static void agrees_in_logs_of_every_version(void **state)
 }
 
 /* From one tick in 41 ns to 4 in one ns, and those that do not say it. */
-static void agrees_whatever_the_clock(void **state)
+UNIT_TEST(agrees_whatever_the_clock)
 {
 	static const uint64_t even[] = {
 		0, 24000000, 1000000000, 2596118000, 4000000000,
@@ -156,7 +156,7 @@ static void agrees_whatever_the_clock(void **state)
 }
 
 /* Some of it in runs, and then no longer. */
-static void agrees_where_multiplying_ceases_to_be_exact(void **state)
+UNIT_TEST(agrees_where_multiplying_ceases_to_be_exact)
 {
 	struct life_log log = usual_log;
 	struct seam_ticks ticks;
@@ -171,7 +171,7 @@ static void agrees_where_multiplying_ceases_to_be_exact(void **state)
 	assert_true(percent > 10 && percent < 90);
 }
 
-static void agrees_where_a_counter_starts_again_from_zero(void **state)
+UNIT_TEST(agrees_where_a_counter_starts_again_from_zero)
 {
 	struct life_log log = usual_log;
 
@@ -188,7 +188,7 @@ static void agrees_where_a_counter_starts_again_from_zero(void **state)
 }
 
 /* Each step back makes all that follows later, in the end beyond 64 bits. */
-static void agrees_where_steps_back_add_up_to_centuries(void **state)
+UNIT_TEST(agrees_where_steps_back_add_up_to_centuries)
 {
 	uint64_t n_calls = 0;
 	struct made made = { 0 };
@@ -214,7 +214,7 @@ static void agrees_where_steps_back_add_up_to_centuries(void **state)
 }
 
 /* A child's log begins with its parent's: followed, and opened anew. */
-static void agrees_after_a_fork(void **state)
+UNIT_TEST(agrees_after_a_fork)
 {
 	struct life_log log = usual_log;
 	uint64_t n_in_runs = 0, n_calls = 0;
@@ -236,7 +236,7 @@ static void agrees_after_a_fork(void **state)
 	assert_true(n_in_runs > n_calls / 10);
 }
 
-static void agrees_for_ids_small_and_large(void **state)
+UNIT_TEST(agrees_for_ids_small_and_large)
 {
 	struct life_log log = usual_log;
 
@@ -253,7 +253,7 @@ static void agrees_for_ids_small_and_large(void **state)
 	assert_true(try_many(10, &none, &log) > 50);
 }
 
-static void agrees_with_every_repair(void **state)
+UNIT_TEST(agrees_with_every_repair)
 {
 	static const struct troubles each[] = {
 		{ .skipped = 8 }, { .tails = 16 }, { .tails = 4, .stray = 12 },
@@ -270,7 +270,7 @@ static void agrees_with_every_repair(void **state)
 	}
 }
 
-static void agrees_where_calls_are_too_deep(void **state)
+UNIT_TEST(agrees_where_calls_are_too_deep)
 {
 	uint32_t n = SEAM_CALLS_MAX_DEPTH + 1000;
 	uint64_t n_calls = 0;
@@ -289,7 +289,7 @@ static void agrees_where_calls_are_too_deep(void **state)
 	made_free(&made);
 }
 
-static void agrees_in_a_log_cut_anywhere(void **state)
+UNIT_TEST(agrees_in_a_log_cut_anywhere)
 {
 	struct life_log log = usual_log;
 	uint64_t n_calls = 0;
@@ -307,7 +307,7 @@ static void agrees_in_a_log_cut_anywhere(void **state)
 	assert_true(n_calls > 0);
 }
 
-static void agrees_with_any_byte_changed(void **state)
+UNIT_TEST(agrees_with_any_byte_changed)
 {
 	static const uint8_t masks[] = { 0x01, 0x02, 0x08, 0x40, 0xff };
 	struct life_log log = usual_log;
@@ -327,22 +327,4 @@ static void agrees_with_any_byte_changed(void **state)
 	assert_true(n_calls > 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nearly_all_of_a_whole_life_ends_in_runs),
-		cmocka_unit_test(agrees_in_logs_of_every_version),
-		cmocka_unit_test(agrees_whatever_the_clock),
-		cmocka_unit_test(agrees_where_multiplying_ceases_to_be_exact),
-		cmocka_unit_test(agrees_where_a_counter_starts_again_from_zero),
-		cmocka_unit_test(agrees_where_steps_back_add_up_to_centuries),
-		cmocka_unit_test(agrees_after_a_fork),
-		cmocka_unit_test(agrees_for_ids_small_and_large),
-		cmocka_unit_test(agrees_with_every_repair),
-		cmocka_unit_test(agrees_where_calls_are_too_deep),
-		cmocka_unit_test(agrees_in_a_log_cut_anywhere),
-		cmocka_unit_test(agrees_with_any_byte_changed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -40,7 +40,7 @@ static uint32_t add_file(struct seam_profile *p, const char *name)
 }
 
 /* The debug file is opened on request, and only for what is not here. */
-static void debug_frame_may_be_in_the_debug_file_alone(void **state)
+UNIT_TEST(debug_frame_may_be_in_the_debug_file_alone)
 {
 	struct seam_symbols *symbols = seam_symbols_new(
 		&(struct seam_symbols_options) { 0 });
@@ -69,10 +69,5 @@ static void debug_frame_may_be_in_the_debug_file_alone(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(debug_frame_may_be_in_the_debug_file_alone),
-	};
-
-	return cmocka_run_group_tests_name("code_files", tests, enter,
-					   build_leave);
+	return unit_run(enter, build_leave, NULL, NULL);
 }

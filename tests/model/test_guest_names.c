@@ -36,7 +36,7 @@ static void check(uint32_t function, const char *name)
 	assert_string_equal(seam_profile_text(&profile, f->name), name);
 }
 
-static void a_function_is_its_chunk_and_line(void **state)
+UNIT_TEST(a_function_is_its_chunk_and_line)
 {
 	check(function("@app.lua", 12, NULL), "app.lua:12");
 	check(function("@/srv/init.lua", 0, ""), "/srv/init.lua:0");
@@ -47,7 +47,7 @@ static void a_function_is_its_chunk_and_line(void **state)
 		profile.functions.items[0].module), "app.lua");
 }
 
-static void a_text_is_its_first_line_and_stays_distinct(void **state)
+UNIT_TEST(a_text_is_its_first_line_and_stays_distinct)
 {
 	check(function("return 1", 0, NULL), "[string \"return 1\"]:0");
 	check(function("a\nb", 1, NULL), "[string \"a...\"]:1");
@@ -57,7 +57,7 @@ static void a_text_is_its_first_line_and_stays_distinct(void **state)
 	check(function("", 0, NULL), "[string \"\"]:0");
 }
 
-static void a_long_text_is_cut_between_characters(void **state)
+UNIT_TEST(a_long_text_is_cut_between_characters)
 {
 	/* 47 bytes, and a character of two */
 	check(function("01234567890123456789012345678901234567890123456\xc3\xa4x",
@@ -72,7 +72,7 @@ static const char *name_of(uint32_t function)
 				 profile.functions.items[function].name);
 }
 
-static void a_trace_is_where_it_started(void **state)
+UNIT_TEST(a_trace_is_where_it_started)
 {
 	uint32_t chunk = seam_guest_chunk(&names, (struct seam_bytes) {
 		(const uint8_t *)"@app.lua", 8 });
@@ -85,7 +85,7 @@ static void a_trace_is_where_it_started(void **state)
 			    "TRACE [4]");
 }
 
-static void a_builtin_is_the_vms(void **state)
+UNIT_TEST(a_builtin_is_the_vms)
 {
 	uint32_t id = seam_guest_builtin(&names, "string.gsub", true);
 
@@ -94,17 +94,4 @@ static void a_builtin_is_the_vms(void **state)
 		profile.functions.items[id].module), "[vm]");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_function_is_its_chunk_and_line),
-		TEST(a_text_is_its_first_line_and_stays_distinct),
-		TEST(a_trace_is_where_it_started),
-		TEST(a_builtin_is_the_vms),
-		TEST(a_long_text_is_cut_between_characters),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, set_up, tear_down)

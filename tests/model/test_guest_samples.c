@@ -97,7 +97,7 @@ static const uint64_t chain[] = {
 };
 
 /* Whatever the nesting: native code, the guest, native code, the guest. */
-static void guest_frames_replace_the_frames_of_their_vm(void **state)
+UNIT_TEST(guest_frames_replace_the_frames_of_their_vm)
 {
 	static const struct seam_guest_segment segments[] = {
 		{ .join = 1, .n_replaced = 1, .n_frames = 2 },
@@ -145,7 +145,7 @@ static void check_one(struct seam_guest_segment segment, const uint64_t *words,
 	drop(&b);
 }
 
-static void a_segment_may_be_anywhere_in_the_stack(void **state)
+UNIT_TEST(a_segment_may_be_anywhere_in_the_stack)
 {
 	static const uint64_t kernel[] = {
 		KERNEL, 0xffffffff81000010, USER, 0x401000, 0x402010,
@@ -200,15 +200,14 @@ static uint64_t marker_after(uint16_t join, uint16_t n_replaced)
 	return marker;
 }
 
-static void an_address_after_a_segment_is_that_of_a_call_or_the_leaf(
-	void **state)
+UNIT_TEST(an_address_after_a_segment_is_that_of_a_call_or_the_leaf)
 {
 	assert_int_equal(marker_after(0, 0), USER);
 	assert_int_equal(marker_after(0, 1), SEAM_GUEST_CALLER);
 	assert_int_equal(marker_after(1, 0), SEAM_GUEST_CALLER);
 }
 
-static void a_c_function_is_shown_as_the_host_shows_it(void **state)
+UNIT_TEST(a_c_function_is_shown_as_the_host_shows_it)
 {
 	static const struct seam_guest_segment segment = { 1, 1, 2, 0, 0 };
 	static const struct seam_guest_frame frames[] = {
@@ -228,7 +227,7 @@ static void a_c_function_is_shown_as_the_host_shows_it(void **state)
 	drop(&b);
 }
 
-static void the_address_of_another_symbol_is_no_c_function(void **state)
+UNIT_TEST(the_address_of_another_symbol_is_no_c_function)
 {
 	static const struct seam_guest_segment segment = { 1, 1, 1, 0, 0 };
 	static const struct seam_guest_frame frame = {
@@ -262,7 +261,7 @@ static void put_function(struct bytes *b, int32_t pid, uint32_t table,
 	put_guest(b, &i);
 }
 
-static void ids_are_of_one_process_and_table_in_any_order(void **state)
+UNIT_TEST(ids_are_of_one_process_and_table_in_any_order)
 {
 	struct bytes b = { .endian = SEAM_LITTLE };
 
@@ -290,7 +289,7 @@ static void ids_are_of_one_process_and_table_in_any_order(void **state)
 	drop(&b);
 }
 
-static void a_function_whose_symbol_was_lost_is_still_one(void **state)
+UNIT_TEST(a_function_whose_symbol_was_lost_is_still_one)
 {
 	static const struct seam_guest_frame builtin = {
 		NO_SYMBOL + 2, SEAM_GUEST_FRAME_BUILTIN << 28,
@@ -318,7 +317,7 @@ static void a_function_whose_symbol_was_lost_is_still_one(void **state)
 	drop(&b);
 }
 
-static void a_builtin_without_a_name_has_its_number(void **state)
+UNIT_TEST(a_builtin_without_a_name_has_its_number)
 {
 	struct bytes b = { .endian = SEAM_LITTLE };
 
@@ -333,7 +332,7 @@ static void a_builtin_without_a_name_has_its_number(void **state)
 	drop(&b);
 }
 
-static void lines_are_those_of_files_that_are_named(void **state)
+UNIT_TEST(lines_are_those_of_files_that_are_named)
 {
 	static const struct seam_guest_frame frame = { 1, 14 };
 	struct bytes b = { .endian = SEAM_LITTLE };
@@ -353,7 +352,7 @@ static void lines_are_those_of_files_that_are_named(void **state)
 	drop(&b);
 }
 
-static void a_chunk_that_is_no_file_has_no_lines(void **state)
+UNIT_TEST(a_chunk_that_is_no_file_has_no_lines)
 {
 	static const struct seam_guest_frame frame = { 1, 14 };
 	struct bytes b = { .endian = SEAM_LITTLE };
@@ -374,7 +373,7 @@ static void a_chunk_that_is_no_file_has_no_lines(void **state)
 }
 
 /* One flame graph: all CPU time is of one event, in nanoseconds. */
-static void samples_count_for_the_clock_that_was_recorded(void **state)
+UNIT_TEST(samples_count_for_the_clock_that_was_recorded)
 {
 	struct bytes b = { .endian = SEAM_LITTLE };
 
@@ -396,7 +395,7 @@ static void samples_count_for_the_clock_that_was_recorded(void **state)
 	drop(&b);
 }
 
-static void without_a_clock_they_are_an_event_of_their_own(void **state)
+UNIT_TEST(without_a_clock_they_are_an_event_of_their_own)
 {
 	struct bytes b = { .endian = SEAM_LITTLE };
 
@@ -410,7 +409,7 @@ static void without_a_clock_they_are_an_event_of_their_own(void **state)
 	drop(&b);
 }
 
-static void records_with_names_have_a_frame_for_each_address(void **state)
+UNIT_TEST(records_with_names_have_a_frame_for_each_address)
 {
 	struct bytes b = { .endian = SEAM_LITTLE };
 
@@ -437,7 +436,7 @@ static void put_end(struct bytes *b, enum seam_guest_end guest,
 	put_guest(b, &i);
 }
 
-static void incomplete_stacks_are_counted_by_reason(void **state)
+UNIT_TEST(incomplete_stacks_are_counted_by_reason)
 {
 	struct bytes b = { .endian = SEAM_LITTLE };
 	const struct seam_guest_counts *c = &got.profile.guest_counts;
@@ -458,7 +457,7 @@ static void incomplete_stacks_are_counted_by_reason(void **state)
 }
 
 /* A join beyond the stack, a bad record: the host's half is shown. */
-static void a_bad_guest_record_leaves_the_native_stack(void **state)
+UNIT_TEST(a_bad_guest_record_leaves_the_native_stack)
 {
 	static const struct seam_guest_frame frame = { 1, 0 };
 	static const struct seam_guest_segment beyond = { 2, 1, 1, 0, 0 };
@@ -486,7 +485,7 @@ static void a_bad_guest_record_leaves_the_native_stack(void **state)
 }
 
 /* Each distinct merged stack is one, and the guest belongs to it. */
-static void equal_stacks_are_one_and_others_are_not(void **state)
+UNIT_TEST(equal_stacks_are_one_and_others_are_not)
 {
 	struct bytes b = { .endian = SEAM_LITTLE };
 
@@ -503,7 +502,7 @@ static void equal_stacks_are_one_and_others_are_not(void **state)
 	drop(&b);
 }
 
-static void frames_left_out_are_one_frame(void **state)
+UNIT_TEST(frames_left_out_are_one_frame)
 {
 	static const struct seam_guest_segment segment = { 0, 1, 3, 0, 0 };
 	struct seam_guest_frame frames[] = {
@@ -529,7 +528,7 @@ static void frames_left_out_are_one_frame(void **state)
 }
 
 /* A large file is scanned in parts, by several threads. */
-static void parts_of_a_file_are_joined(void **state)
+UNIT_TEST(parts_of_a_file_are_joined)
 {
 	enum { N = 70000 };
 	struct bytes b = { .endian = SEAM_LITTLE };
@@ -561,30 +560,4 @@ static void parts_of_a_file_are_joined(void **state)
 	drop(&b);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(guest_frames_replace_the_frames_of_their_vm),
-		cmocka_unit_test(a_segment_may_be_anywhere_in_the_stack),
-		cmocka_unit_test(
-			an_address_after_a_segment_is_that_of_a_call_or_the_leaf),
-		cmocka_unit_test(a_c_function_is_shown_as_the_host_shows_it),
-		cmocka_unit_test(
-			the_address_of_another_symbol_is_no_c_function),
-		cmocka_unit_test(ids_are_of_one_process_and_table_in_any_order),
-		cmocka_unit_test(a_function_whose_symbol_was_lost_is_still_one),
-		cmocka_unit_test(a_builtin_without_a_name_has_its_number),
-		cmocka_unit_test(lines_are_those_of_files_that_are_named),
-		cmocka_unit_test(a_chunk_that_is_no_file_has_no_lines),
-		cmocka_unit_test(samples_count_for_the_clock_that_was_recorded),
-		cmocka_unit_test(without_a_clock_they_are_an_event_of_their_own),
-		cmocka_unit_test(records_with_names_have_a_frame_for_each_address),
-		cmocka_unit_test(incomplete_stacks_are_counted_by_reason),
-		cmocka_unit_test(a_bad_guest_record_leaves_the_native_stack),
-		cmocka_unit_test(equal_stacks_are_one_and_others_are_not),
-		cmocka_unit_test(frames_left_out_are_one_frame),
-		cmocka_unit_test(parts_of_a_file_are_joined),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -28,7 +28,7 @@ static void check_notes(struct seam_profile *p, const char *expected)
 	seam_profile_fini(p);
 }
 
-static void stacks_that_were_not_recorded_are_reported(void **state)
+UNIT_TEST(stacks_that_were_not_recorded_are_reported)
 {
 	struct seam_profile p = built();
 
@@ -41,7 +41,7 @@ static void stacks_that_were_not_recorded_are_reported(void **state)
 		    "'seam record' without --call-graph none records them");
 }
 
-static void stacks_that_reach_their_beginning_are_whole(void **state)
+UNIT_TEST(stacks_that_reach_their_beginning_are_whole)
 {
 	struct seam_profile p = built();
 
@@ -57,7 +57,7 @@ static void stacks_that_reach_their_beginning_are_whole(void **state)
 	check_notes(&p, "");
 }
 
-static void stacks_that_end_before_are_counted(void **state)
+UNIT_TEST(stacks_that_end_before_are_counted)
 {
 	struct seam_profile p = built();
 
@@ -120,7 +120,7 @@ static void check_hint(const char *comm, const char *stack, const char *other,
 	check_notes(&p, note);
 }
 
-static void python_names_its_functions_from_3_12_on(void **state)
+UNIT_TEST(python_names_its_functions_from_3_12_on)
 {
 	check_hint("app", "_PyEval@/usr/bin/python3.11", NULL,
 		   "Python 3.11 does not report the names of its functions; "
@@ -135,7 +135,7 @@ static void python_names_its_functions_from_3_12_on(void **state)
 	check_hint("app", "main", "f@/usr/bin/python3.11", "");
 }
 
-static void luajit_without_an_agent_gets_the_option_named(void **state)
+UNIT_TEST(luajit_without_an_agent_gets_the_option_named)
 {
 	const char *note = "'app' runs LuaJIT without Lua stacks; a program "
 			   "has them if it is started by: seam record "
@@ -156,7 +156,7 @@ static void luajit_without_an_agent_gets_the_option_named(void **state)
 	check_hint("app", "main;f@/src/luajit/run.lua_[g]", NULL, "");
 }
 
-static void a_runtime_without_names_gets_its_flag_named(void **state)
+UNIT_TEST(a_runtime_without_names_gets_its_flag_named)
 {
 	static const struct { const char *comm, *flag; } each[] = {
 		{ "node", "node --perf-prof" }, { "php8.2", "opcache.jit_debug" },
@@ -177,7 +177,7 @@ static void a_runtime_without_names_gets_its_flag_named(void **state)
 	}
 }
 
-static void no_flag_is_advised_that_is_in_use(void **state)
+UNIT_TEST(no_flag_is_advised_that_is_in_use)
 {
 	struct seam_jit_sources announced = { 0 };
 	struct seam_profile p = of_process("node", "main;x_[j]");
@@ -206,17 +206,4 @@ static void no_flag_is_advised_that_is_in_use(void **state)
 	seam_pair_map_fini(&announced.announced);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stacks_that_were_not_recorded_are_reported),
-		cmocka_unit_test(stacks_that_reach_their_beginning_are_whole),
-		cmocka_unit_test(stacks_that_end_before_are_counted),
-		cmocka_unit_test(python_names_its_functions_from_3_12_on),
-		cmocka_unit_test(luajit_without_an_agent_gets_the_option_named),
-		cmocka_unit_test(a_runtime_without_names_gets_its_flag_named),
-		cmocka_unit_test(no_flag_is_advised_that_is_in_use),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -230,42 +230,32 @@ static void try_lives(const struct chances *chances)
 	}
 }
 
-static void a_whole_life_is_the_truth(void **state)
+UNIT_TEST(a_whole_life_is_the_truth)
 {
 	try_lives(&(struct chances) { 0 });
 	try_lives(&(struct chances) { .tails = 12 });
 	try_lives(&(struct chances) { .tails = 6, .ends_early = true });
 }
 
-static void a_stray_exit_ends_no_call(void **state)
+UNIT_TEST(a_stray_exit_ends_no_call)
 {
 	try_lives(&(struct chances) { .strays = 4 });
 	try_lives(&(struct chances) { .strays = 24 });
 	try_lives(&(struct chances) { .strays = 8, .tails = 8 });
 }
 
-static void an_exit_before_its_time_ends_no_call(void **state)
+UNIT_TEST(an_exit_before_its_time_ends_no_call)
 {
 	try_lives(&(struct chances) { .early = 4 });
 	try_lives(&(struct chances) { .early = 32 });
 	try_lives(&(struct chances) { .early = 8, .thrown = 4 });
 }
 
-static void exceptions_end_the_calls_that_they_leave(void **state)
+UNIT_TEST(exceptions_end_the_calls_that_they_leave)
 {
 	try_lives(&(struct chances) { .thrown = 8 });
 	try_lives(&(struct chances) { .thrown = 8, .strays = 6 });
 	try_lives(&(struct chances) { .thrown = 4, .strays = 4, .tails = 4 });
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_whole_life_is_the_truth),
-		cmocka_unit_test(a_stray_exit_ends_no_call),
-		cmocka_unit_test(an_exit_before_its_time_ends_no_call),
-		cmocka_unit_test(exceptions_end_the_calls_that_they_leave),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -45,7 +45,7 @@ static int end(void **state)
 }
 
 /* Which mapping an address means depends on when it was sampled. */
-static void an_address_means_what_was_there_at_its_time(void **state)
+UNIT_TEST(an_address_means_what_was_there_at_its_time)
 {
 	static const uint64_t chain[] = { USER, 0x401100, 0x401200 };
 
@@ -72,7 +72,7 @@ static void an_address_means_what_was_there_at_its_time(void **state)
 }
 
 /* As what stood before the recording: all of it has one time. */
-static void of_one_time_the_later_record_holds(void **state)
+UNIT_TEST(of_one_time_the_later_record_holds)
 {
 	static const uint64_t chain[] = { USER, 0x401100, 0x411100 };
 
@@ -88,8 +88,7 @@ static void of_one_time_the_later_record_holds(void **state)
 			    "[seen+0x2100] [unknown]");
 }
 
-static void a_fork_has_its_parents_memory_and_a_reused_pid_has_not(
-								   void **state)
+UNIT_TEST(a_fork_has_its_parents_memory_and_a_reused_pid_has_not)
 {
 	static const uint64_t chain[] = { USER, 0x401100 };
 	const struct seam_process *process;
@@ -128,7 +127,7 @@ static void a_fork_has_its_parents_memory_and_a_reused_pid_has_not(
 }
 
 /* As recorders report threads that were there before them. */
-static void a_fork_of_itself_is_no_new_thread(void **state)
+UNIT_TEST(a_fork_of_itself_is_no_new_thread)
 {
 	static const uint64_t chain[] = { USER, 0x401100 };
 
@@ -143,7 +142,7 @@ static void a_fork_of_itself_is_no_new_thread(void **state)
 }
 
 /* Its EXIT was lost: the FORK alone tells that pid 8 is somebody else. */
-static void a_pid_is_used_again_though_nobody_saw_its_end(void **state)
+UNIT_TEST(a_pid_is_used_again_though_nobody_saw_its_end)
 {
 	static const uint64_t chain[] = { USER, 0x401100 };
 
@@ -165,7 +164,7 @@ static void a_pid_is_used_again_though_nobody_saw_its_end(void **state)
 }
 
 /* main() may call pthread_exit(); exec ends the other threads. */
-static void a_process_ends_with_its_last_thread(void **state)
+UNIT_TEST(a_process_ends_with_its_last_thread)
 {
 	static const uint64_t chain[] = { USER, 0x401100 };
 
@@ -207,7 +206,7 @@ static void put_ksymbol(struct bytes *b, uint64_t addr, uint32_t len,
 }
 
 /* Rings of several CPUs: records of the kernel's code come in any order. */
-static void kernel_code_comes_and_goes_in_the_order_of_time(void **state)
+UNIT_TEST(kernel_code_comes_and_goes_in_the_order_of_time)
 {
 	static const uint64_t chain[] = { KERNEL, 0xffffffffc0100010 };
 	static const uint8_t orders[][3] = {
@@ -242,7 +241,7 @@ static void kernel_code_comes_and_goes_in_the_order_of_time(void **state)
 }
 
 /* The files that a phone has are not here: the recording has their names. */
-static void names_that_the_recording_brings_are_used(void **state)
+UNIT_TEST(names_that_the_recording_brings_are_used)
 {
 	static const uint64_t k = 0xffffffff81000000;
 	static const uint64_t chain[] = {
@@ -302,7 +301,7 @@ static void names_that_the_recording_brings_are_used(void **state)
 #define MISC_USER PERF_RECORD_MISC_USER
 
 /* The walk of the stack begins where the interrupt was, some way behind. */
-static void the_leaf_is_where_the_sample_was(void **state)
+UNIT_TEST(the_leaf_is_where_the_sample_was)
 {
 	static const uint64_t k = 0xffffffff81000000;
 	static const struct {
@@ -367,7 +366,7 @@ static void the_leaf_is_where_the_sample_was(void **state)
 	}
 }
 
-static void layers_follow_the_context_of_an_address(void **state)
+UNIT_TEST(layers_follow_the_context_of_an_address)
 {
 	static const uint64_t chain[] = {
 		KERNEL, 0xffffffff81000010, USER, 0x7000, 0x401100,
@@ -399,7 +398,7 @@ static void layers_follow_the_context_of_an_address(void **state)
 }
 
 /* Memory of a JIT may be inherited: its mapping is the parent's. */
-static void code_without_a_name_is_one_function_of_its_process(void **state)
+UNIT_TEST(code_without_a_name_is_one_function_of_its_process)
 {
 	static const uint64_t chains[][3] = {
 		{ USER, 0x7010, 0x401100 }, { USER, 0x7020, 0x401100 },
@@ -471,7 +470,7 @@ static struct bytes make_file_with_registers(const struct bytes *data,
 }
 
 /* Which register it is depends on the machine that was recorded. */
-static void the_users_leaf_is_in_the_machines_own_register(void **state)
+UNIT_TEST(the_users_leaf_is_in_the_machines_own_register)
 {
 	static const uint64_t chain[] = { KERNEL, 0xffffffff81000010 };
 	static const struct { const char *arch, *leaf; } machines[] = {
@@ -534,7 +533,7 @@ static void put_kernel_mmap(struct bytes *b, uint16_t misc, const char *name,
 }
 
 /* A recording of a host may tell of its guests, whose kernels are others. */
-static void a_guests_kernel_is_not_the_hosts(void **state)
+UNIT_TEST(a_guests_kernel_is_not_the_hosts)
 {
 	static const uint64_t chain[] = { KERNEL, 0xffffffff81000010 };
 	static const uint8_t host_id[20] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
@@ -576,7 +575,7 @@ static void a_guests_kernel_is_not_the_hosts(void **state)
 	free(b.data);
 }
 
-static void counts_by_event_and_reports_what_was_lost(void **state)
+UNIT_TEST(counts_by_event_and_reports_what_was_lost)
 {
 	static const uint64_t chain[] = { USER, 0x401100 };
 	size_t at;
@@ -605,7 +604,7 @@ static void counts_by_event_and_reports_what_was_lost(void **state)
 	assert_int_equal(seam_profile_n_lost(&got.profile), 31);
 }
 
-static void a_loss_is_in_the_timeline_of_the_thread_that_ran(void **state)
+UNIT_TEST(a_loss_is_in_the_timeline_of_the_thread_that_ran)
 {
 	static const uint64_t chain[] = { USER, 0x401100 };
 	static const enum seam_item_kind kinds[] = {
@@ -646,7 +645,7 @@ static void a_loss_is_in_the_timeline_of_the_thread_that_ran(void **state)
 }
 
 /* A recording of a big-endian machine, in either mode, reads the same. */
-static void the_other_byte_order_gives_the_same_profile(void **state)
+UNIT_TEST(the_other_byte_order_gives_the_same_profile)
 {
 	static const uint64_t chain[] = {
 		KERNEL, 0xffffffff81000010, USER, 0x401100, 0x401200,
@@ -680,7 +679,7 @@ static void the_other_byte_order_gives_the_same_profile(void **state)
 }
 
 /* With one event any id is its: as many counters as there are samples. */
-static void any_number_of_counters_is_distinguished(void **state)
+UNIT_TEST(any_number_of_counters_is_distinguished)
 {
 	enum { N = 3000 };
 	struct bytes b = { .endian = SEAM_LITTLE }, file;
@@ -710,7 +709,7 @@ static void any_number_of_counters_is_distinguished(void **state)
  * A recorder that unwinds stacks, and one that drains each CPU, write samples
  * later than others that came after them.
  */
-static void a_counter_increases_in_the_order_of_time(void **state)
+UNIT_TEST(a_counter_increases_in_the_order_of_time)
 {
 	static const struct { uint64_t time, value, weight; } cases[] = {
 		{ 30, 70, 20 }, { 10, 10, 10 }, { 40, 70, 0 }, { 20, 50, 40 },
@@ -816,7 +815,7 @@ static void assert_same_sample(const struct joined *a, const struct joined *b,
 			    b->chains.words.items + d->first, 8 * c->n);
 }
 
-static void many_parts_give_what_one_gives(void **state)
+UNIT_TEST(many_parts_give_what_one_gives)
 {
 	struct bytes data = many_samples(3000), file = make_file(&data);
 	struct seam_perf_data d;
@@ -844,7 +843,7 @@ static void many_parts_give_what_one_gives(void **state)
 }
 
 /* A size of 0 in the middle: all parts together stop where one stops. */
-static void damage_stops_all_parts_at_the_same_place(void **state)
+UNIT_TEST(damage_stops_all_parts_at_the_same_place)
 {
 	struct bytes data = many_samples(2000), more = many_samples(2000);
 	struct bytes file;
@@ -874,7 +873,7 @@ static void damage_stops_all_parts_at_the_same_place(void **state)
 	free(file.data);
 }
 
-static void a_profile_comes_out_of_any_cut(void **state)
+UNIT_TEST(a_profile_comes_out_of_any_cut)
 {
 	static const uint64_t chain[] = { USER, 0x401100, 0x401200 };
 	struct seam_symbols *symbols = seam_symbols_new(
@@ -906,7 +905,7 @@ static void a_profile_comes_out_of_any_cut(void **state)
 }
 
 /* A sample names its event in 16 bits. */
-static void more_events_than_a_sample_can_name_are_refused(void **state)
+UNIT_TEST(more_events_than_a_sample_can_name_are_refused)
 {
 	static const uint64_t chain[] = { USER, 0x401100 };
 
@@ -949,36 +948,4 @@ static void more_events_than_a_sample_can_name_are_refused(void **state)
 	}
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
-	const struct CMUnitTest tests[] = {
-		T(an_address_means_what_was_there_at_its_time),
-		T(of_one_time_the_later_record_holds),
-		T(a_fork_has_its_parents_memory_and_a_reused_pid_has_not),
-		T(a_fork_of_itself_is_no_new_thread),
-		T(a_pid_is_used_again_though_nobody_saw_its_end),
-		T(a_process_ends_with_its_last_thread),
-		cmocka_unit_test(
-			kernel_code_comes_and_goes_in_the_order_of_time),
-		cmocka_unit_test(names_that_the_recording_brings_are_used),
-		cmocka_unit_test(the_leaf_is_where_the_sample_was),
-		T(layers_follow_the_context_of_an_address),
-		T(code_without_a_name_is_one_function_of_its_process),
-		cmocka_unit_test(
-			the_users_leaf_is_in_the_machines_own_register),
-		cmocka_unit_test(a_guests_kernel_is_not_the_hosts),
-		T(counts_by_event_and_reports_what_was_lost),
-		T(a_loss_is_in_the_timeline_of_the_thread_that_ran),
-		cmocka_unit_test(the_other_byte_order_gives_the_same_profile),
-		cmocka_unit_test(any_number_of_counters_is_distinguished),
-		cmocka_unit_test(a_counter_increases_in_the_order_of_time),
-		cmocka_unit_test(many_parts_give_what_one_gives),
-		cmocka_unit_test(damage_stops_all_parts_at_the_same_place),
-		cmocka_unit_test(a_profile_comes_out_of_any_cut),
-		cmocka_unit_test(
-			more_events_than_a_sample_can_name_are_refused),
-	};
-
-	return cmocka_run_group_tests_name("load_perf", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, begin, end)

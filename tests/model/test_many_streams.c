@@ -45,7 +45,7 @@ static void open_trace(struct seam_trace *trace, const struct made *m)
 }
 
 /* Each asking is a system call, and was a sum over all threads. */
-static void work_is_divided_once_not_for_each_thread(void **state)
+UNIT_TEST(work_is_divided_once_not_for_each_thread)
 {
 	const struct seam_account_options options = { 0 };
 	struct seam_account account;
@@ -65,7 +65,7 @@ static void work_is_divided_once_not_for_each_thread(void **state)
 }
 
 /* Three sections: two of one process, whose threads overlap by 500. */
-static void threads_are_distinguished_however_many(void **state)
+UNIT_TEST(threads_are_distinguished_however_many)
 {
 	struct seam_profile profile;
 	struct seam_trace trace;
@@ -103,7 +103,7 @@ static void threads_are_distinguished_however_many(void **state)
 }
 
 /* Each has a clock to be tied, which looks at all blocks. */
-static void more_clocks_than_machines_have_are_refused(void **state)
+UNIT_TEST(more_clocks_than_machines_have_are_refused)
 {
 	for (uint64_t n = 64; n <= 65; n++) {
 		struct made m = { 0 };
@@ -149,7 +149,7 @@ static uint32_t longest_row(const struct seam_index *index)
  * Ids whose products with the golden ratio, a usual multiplier, are small:
  * by those they would stand in one row.
  */
-static void functions_are_found_whatever_their_ids(void **state)
+UNIT_TEST(functions_are_found_whatever_their_ids)
 {
 	enum { N = 20000 };
 	struct seam_calls calls = { 0 };
@@ -171,14 +171,4 @@ static void functions_are_found_whatever_their_ids(void **state)
 	seam_calls_fini(&calls);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(work_is_divided_once_not_for_each_thread),
-		cmocka_unit_test(threads_are_distinguished_however_many),
-		cmocka_unit_test(more_clocks_than_machines_have_are_refused),
-		cmocka_unit_test(functions_are_found_whatever_their_ids),
-	};
-
-	return cmocka_run_group_tests_name("many_streams", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

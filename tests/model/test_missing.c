@@ -146,7 +146,7 @@ static void check_changed(const struct recorded *r)
 	assert_non_null(strstr(result.notes, " has changed since"));
 }
 
-static void an_unchanged_file_without_a_build_id_has_names(void **state)
+UNIT_TEST(an_unchanged_file_without_a_build_id_has_names)
 {
 	struct recorded r;
 	struct result result;
@@ -159,7 +159,7 @@ static void an_unchanged_file_without_a_build_id_has_names(void **state)
 	free(r.file.data);
 }
 
-static void a_replaced_file_has_none_and_that_is_noted(void **state)
+UNIT_TEST(a_replaced_file_has_none_and_that_is_noted)
 {
 	static const char *const ways[] = {
 		"cp w w.new && mv w.new w",	/* another inode */
@@ -181,7 +181,7 @@ static void a_replaced_file_has_none_and_that_is_noted(void **state)
 }
 
 /* They change the ctime of the inode, and one sets mtime to an older time. */
-static void what_leaves_inode_and_mtime_is_no_change(void **state)
+UNIT_TEST(what_leaves_inode_and_mtime_is_no_change)
 {
 	static const char *const ways[] = {
 		"chmod 700 w", "ln w w.2", "rm w.2", "touch -a w",
@@ -210,7 +210,7 @@ static uint64_t contents_of(const char *name)
 }
 
 /* With a manifest the contents decide, on any machine. */
-static void contents_identify_a_file_where_they_were_recorded(void **state)
+UNIT_TEST(contents_identify_a_file_where_they_were_recorded)
 {
 	struct seam_manifest_file files[2] = { { "/other", 1, 2 } };
 	struct seam_manifest manifest = { .files = files, .n_files = 2 };
@@ -238,7 +238,7 @@ static void contents_identify_a_file_where_they_were_recorded(void **state)
 	free(r.file.data);
 }
 
-static void a_deleted_file_has_none(void **state)
+UNIT_TEST(a_deleted_file_has_none)
 {
 	char mapped[4096];
 	struct recorded r;
@@ -251,7 +251,7 @@ static void a_deleted_file_has_none(void **state)
 }
 
 /* Inodes and times of another machine mean nothing here. */
-static void a_file_of_another_machine_is_not_taken_from_here(void **state)
+UNIT_TEST(a_file_of_another_machine_is_not_taken_from_here)
 {
 	struct recorded r;
 	struct result result;
@@ -283,7 +283,7 @@ static void put_listed(struct bytes *b, const char *path, uint8_t id)
 	end_record(b, at);
 }
 
-static void a_build_id_that_a_record_lists_identifies_the_file(void **state)
+UNIT_TEST(a_build_id_that_a_record_lists_identifies_the_file)
 {
 	static const char id[] = "0x4242424242424242424242424242424242424242";
 
@@ -304,7 +304,7 @@ static void a_build_id_that_a_record_lists_identifies_the_file(void **state)
 	}
 }
 
-static void a_damaged_build_id_is_a_loss_and_nothing_else(void **state)
+UNIT_TEST(a_damaged_build_id_is_a_loss_and_nothing_else)
 {
 	struct seam_file file = { 0 };
 	struct seam_symbols *symbols;
@@ -369,7 +369,7 @@ static struct recorded record_kernel(const char *host, const char *release,
 }
 
 /* perf records no build id of the kernel with -z and -B. */
-static void a_kernel_without_a_build_id_is_this_boots_or_unknown(void **state)
+UNIT_TEST(a_kernel_without_a_build_id_is_this_boots_or_unknown)
 {
 	struct seam_kernel_identity own;
 	struct utsname name;
@@ -393,24 +393,5 @@ static void a_kernel_without_a_build_id_is_this_boots_or_unknown(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			an_unchanged_file_without_a_build_id_has_names),
-		cmocka_unit_test(a_replaced_file_has_none_and_that_is_noted),
-		cmocka_unit_test(what_leaves_inode_and_mtime_is_no_change),
-		cmocka_unit_test(
-			contents_identify_a_file_where_they_were_recorded),
-		cmocka_unit_test(a_deleted_file_has_none),
-		cmocka_unit_test(
-			a_file_of_another_machine_is_not_taken_from_here),
-		cmocka_unit_test(
-			a_build_id_that_a_record_lists_identifies_the_file),
-		cmocka_unit_test(
-			a_damaged_build_id_is_a_loss_and_nothing_else),
-		cmocka_unit_test(
-		      a_kernel_without_a_build_id_is_this_boots_or_unknown),
-	};
-
-	return cmocka_run_group_tests_name("missing", tests, enter,
-					   build_leave);
+	return unit_run(enter, build_leave, NULL, NULL);
 }

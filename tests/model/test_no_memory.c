@@ -138,7 +138,7 @@ static void fail_each(struct bytes file, struct got want)
 	free(file.data);
 }
 
-static void any_allocation_may_fail(void **state)
+UNIT_TEST(any_allocation_may_fail)
 {
 	fail_each(a_recording(), (struct got) { 200, 200 * 250000 });
 	/* 200 counters that show 1000 to 1199, then 200 more each. */
@@ -147,11 +147,4 @@ static void any_allocation_may_fail(void **state)
 	fail_each(a_recording_of_a_vm(), (struct got) { 100, 100 * 1000 });
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(any_allocation_may_fail),
-	};
-
-	return cmocka_run_group_tests_name("no_memory", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -77,7 +77,7 @@ static const struct seam_frame *leaf_of(const struct seam_profile *p, size_t i)
 	return &p->frames.items[p->stacks.items[p->samples.stack[i]].frame];
 }
 
-static void each_build_of_a_file_is_a_module_and_one_row(void **state)
+UNIT_TEST(each_build_of_a_file_is_a_module_and_one_row)
 {
 	const uint64_t chain[] = { USER, 0x5010 };
 	struct bytes b = { .endian = SEAM_LITTLE };
@@ -105,7 +105,7 @@ static void each_build_of_a_file_is_a_module_and_one_row(void **state)
 	seam_profile_fini(&p);
 }
 
-static void a_used_mapping_turns_an_offset_into_an_address(void **state)
+UNIT_TEST(a_used_mapping_turns_an_offset_into_an_address)
 {
 	const uint64_t chain[] = { USER, 0x5010 };
 	struct bytes b = { .endian = SEAM_LITTLE };
@@ -192,7 +192,7 @@ static void write_dump(void)
 }
 
 /* One name, one address: still each sample has the code of its time. */
-static void code_objects_say_what_code_was_where_and_when(void **state)
+UNIT_TEST(code_objects_say_what_code_was_where_and_when)
 {
 	const uint64_t chain[] = { USER, 0x5002 };
 	struct bytes b = { .endian = SEAM_LITTLE };
@@ -224,7 +224,7 @@ static void code_objects_say_what_code_was_where_and_when(void **state)
 	seam_profile_fini(&p);
 }
 
-static void a_load_without_samples_has_processes_and_code(void **state)
+UNIT_TEST(a_load_without_samples_has_processes_and_code)
 {
 	const uint64_t chain[] = { USER, 0x5002 };
 	struct bytes b = { .endian = SEAM_LITTLE };
@@ -249,7 +249,7 @@ static void a_load_without_samples_has_processes_and_code(void **state)
 }
 
 /* A parent moved its code after the fork: its child's is where it was. */
-static void a_forked_process_runs_code_where_its_parent_had_it(void **state)
+UNIT_TEST(a_forked_process_runs_code_where_its_parent_had_it)
 {
 	const uint64_t chain[] = { USER, 0x5001 };
 	struct bytes b = { .endian = SEAM_LITTLE };
@@ -285,7 +285,7 @@ static void a_forked_process_runs_code_where_its_parent_had_it(void **state)
 }
 
 /* Without a build id a file is its inode, which may be used again. */
-static void an_inode_that_is_used_again_is_another_module(void **state)
+UNIT_TEST(an_inode_that_is_used_again_is_another_module)
 {
 	struct seam_profile p;
 	struct seam_profile_module m = { .ino = 5, .ino_generation = 1 };
@@ -302,17 +302,5 @@ static void an_inode_that_is_used_again_is_another_module(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_build_of_a_file_is_a_module_and_one_row),
-		cmocka_unit_test(an_inode_that_is_used_again_is_another_module),
-		cmocka_unit_test(
-			a_used_mapping_turns_an_offset_into_an_address),
-		cmocka_unit_test(code_objects_say_what_code_was_where_and_when),
-		cmocka_unit_test(a_load_without_samples_has_processes_and_code),
-		cmocka_unit_test(
-			a_forked_process_runs_code_where_its_parent_had_it),
-	};
-
-	return cmocka_run_group_tests_name("profile_modules", tests, make_folder,
-					   drop_folder);
+	return unit_run(make_folder, drop_folder, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static size_t n_in(const struct seam_profile *p, const char *range)
 	return n_selected(p, &selection);
 }
 
-static void a_range_holds_its_beginning_and_not_its_end(void **state)
+UNIT_TEST(a_range_holds_its_beginning_and_not_its_end)
 {
 	struct seam_profile p = ten_samples();
 
@@ -61,7 +61,7 @@ static void a_range_holds_its_beginning_and_not_its_end(void **state)
 }
 
 /* Beyond 2^53 ns, as of a clock that began in 1970. */
-static void a_time_is_exact_to_the_nanosecond(void **state)
+UNIT_TEST(a_time_is_exact_to_the_nanosecond)
 {
 	struct seam_selection s;
 	struct seam_profile p = built();
@@ -75,7 +75,7 @@ static void a_time_is_exact_to_the_nanosecond(void **state)
 	seam_profile_fini(&p);
 }
 
-static void percent_covers_the_whole_recording(void **state)
+UNIT_TEST(percent_covers_the_whole_recording)
 {
 	struct seam_profile p = ten_samples();
 
@@ -85,7 +85,7 @@ static void percent_covers_the_whole_recording(void **state)
 	seam_profile_fini(&p);
 }
 
-static void a_range_that_is_none_is_refused(void **state)
+UNIT_TEST(a_range_that_is_none_is_refused)
 {
 	static const char *const wrong[] = {
 		"", "1", "a,b", "1,2,3", "-1,2", "1e3,2", "1.2.3,4", "0x1,2",
@@ -106,7 +106,7 @@ static void a_range_that_is_none_is_refused(void **state)
 	seam_profile_fini(&p);
 }
 
-static void times_past_the_end_of_counting_do_not_wrap(void **state)
+UNIT_TEST(times_past_the_end_of_counting_do_not_wrap)
 {
 	struct seam_profile p = ten_samples();
 
@@ -115,7 +115,7 @@ static void times_past_the_end_of_counting_do_not_wrap(void **state)
 	seam_profile_fini(&p);
 }
 
-static void layers_are_named_one_or_more(void **state)
+UNIT_TEST(layers_are_named_one_or_more)
 {
 	struct seam_selection s;
 
@@ -150,7 +150,7 @@ static const char *stack_of(const struct seam_profile *p,
 	return text;
 }
 
-static void frames_that_were_not_asked_for_are_taken_out(void **state)
+UNIT_TEST(frames_that_were_not_asked_for_are_taken_out)
 {
 	struct seam_profile p = built();
 	struct seam_selection s;
@@ -167,7 +167,7 @@ static void frames_that_were_not_asked_for_are_taken_out(void **state)
 	seam_profile_fini(&p);
 }
 
-static void stacks_that_become_equal_become_one(void **state)
+UNIT_TEST(stacks_that_become_equal_become_one)
 {
 	struct seam_profile p = built();
 	struct seam_selection selection;
@@ -185,7 +185,7 @@ static void stacks_that_become_equal_become_one(void **state)
 	seam_profile_fini(&p);
 }
 
-static void a_sample_without_a_frame_of_the_layers_does_not_count(void **state)
+UNIT_TEST(a_sample_without_a_frame_of_the_layers_does_not_count)
 {
 	struct seam_profile p = built();
 	struct seam_selection s;
@@ -222,7 +222,7 @@ static void check_stack(const struct seam_selected *s, size_t i,
 	free(text);
 }
 
-static void callers_are_turned_round_and_callees_begin_with_it(void **state)
+UNIT_TEST(callers_are_turned_round_and_callees_begin_with_it)
 {
 	struct seam_profile p = built();
 	struct seam_selection selection;
@@ -252,7 +252,7 @@ static void callers_are_turned_round_and_callees_begin_with_it(void **state)
 	seam_profile_fini(&p);
 }
 
-static void a_thread_is_a_number_or_any_name_it_had(void **state)
+UNIT_TEST(a_thread_is_a_number_or_any_name_it_had)
 {
 	struct seam_profile p = built();
 	struct seam_selection s;
@@ -274,7 +274,7 @@ static void a_thread_is_a_number_or_any_name_it_had(void **state)
 	seam_profile_fini(&p);
 }
 
-static void an_event_that_is_not_there_is_refused_with_a_list(void **state)
+UNIT_TEST(an_event_that_is_not_there_is_refused_with_a_list)
 {
 	struct seam_profile p = built();
 	struct seam_selection s;
@@ -292,7 +292,7 @@ static void an_event_that_is_not_there_is_refused_with_a_list(void **state)
 	seam_profile_fini(&p);
 }
 
-static void an_empty_profile_can_be_selected_from(void **state)
+UNIT_TEST(an_empty_profile_can_be_selected_from)
 {
 	struct seam_profile p = built();
 	struct seam_selection s;
@@ -304,26 +304,4 @@ static void an_empty_profile_can_be_selected_from(void **state)
 	seam_profile_fini(&p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_range_holds_its_beginning_and_not_its_end),
-		cmocka_unit_test(a_time_is_exact_to_the_nanosecond),
-		cmocka_unit_test(percent_covers_the_whole_recording),
-		cmocka_unit_test(a_range_that_is_none_is_refused),
-		cmocka_unit_test(times_past_the_end_of_counting_do_not_wrap),
-		cmocka_unit_test(layers_are_named_one_or_more),
-		cmocka_unit_test(frames_that_were_not_asked_for_are_taken_out),
-		cmocka_unit_test(stacks_that_become_equal_become_one),
-		cmocka_unit_test(
-		    a_sample_without_a_frame_of_the_layers_does_not_count),
-		cmocka_unit_test(
-			callers_are_turned_round_and_callees_begin_with_it),
-		cmocka_unit_test(a_thread_is_a_number_or_any_name_it_had),
-		cmocka_unit_test(
-		    an_event_that_is_not_there_is_refused_with_a_list),
-		cmocka_unit_test(an_empty_profile_can_be_selected_from),
-	};
-
-	return cmocka_run_group_tests_name("selection", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

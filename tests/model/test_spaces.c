@@ -100,7 +100,7 @@ static void live(struct seam_spaces *spaces, struct truth *truth,
 }
 
 /* Spaces are forked from others, which are forked from others. */
-static void finds_what_a_slow_replay_finds(void **state)
+UNIT_TEST(finds_what_a_slow_replay_finds)
 {
 	static struct truth truth;
 
@@ -176,7 +176,7 @@ static void assert_at(const struct seam_spaces *spaces, uint32_t space,
 }
 
 /* However many forks of however large a space: each is a fork. */
-static void a_fork_copies_nothing(void **state)
+UNIT_TEST(a_fork_copies_nothing)
 {
 	enum { MAPS = 3000, FORKS = 3000 };
 	struct seam_spaces spaces = { 0 };
@@ -197,7 +197,7 @@ static void a_fork_copies_nothing(void **state)
 }
 
 /* Each the child of the one before, with a mapping more. */
-static void a_chain_of_forks_is_as_deep_as_it_likes(void **state)
+UNIT_TEST(a_chain_of_forks_is_as_deep_as_it_likes)
 {
 	enum { FORKS = 20000 };
 	struct seam_spaces spaces = { 0 };
@@ -224,7 +224,7 @@ static void a_chain_of_forks_is_as_deep_as_it_likes(void **state)
  * Where a hundred thousand were, one after the other: what is asked of one
  * time has no look at the others.
  */
-static void the_dead_are_not_in_the_way(void **state)
+UNIT_TEST(the_dead_are_not_in_the_way)
 {
 	enum { MAPS = 100000 };
 	struct seam_spaces spaces = { 0 };
@@ -243,7 +243,7 @@ static void the_dead_are_not_in_the_way(void **state)
 }
 
 /* Downwards, so that each comes before all others. */
-static void the_living_are_not_in_the_way(void **state)
+UNIT_TEST(the_living_are_not_in_the_way)
 {
 	enum { MAPS = 100000 };
 	struct seam_spaces spaces = { 0 };
@@ -260,15 +260,4 @@ static void the_living_are_not_in_the_way(void **state)
 	seam_spaces_fini(&spaces);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_what_a_slow_replay_finds),
-		cmocka_unit_test(a_fork_copies_nothing),
-		cmocka_unit_test(a_chain_of_forks_is_as_deep_as_it_likes),
-		cmocka_unit_test(the_dead_are_not_in_the_way),
-		cmocka_unit_test(the_living_are_not_in_the_way),
-	};
-
-	return cmocka_run_group_tests_name("spaces", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

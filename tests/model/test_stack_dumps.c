@@ -224,7 +224,7 @@ static void load_one(struct loaded *l, const struct made *made)
 
 /* -- tests -------------------------------------------------------------- */
 
-static void a_copy_of_the_stack_gives_all_frames(void **state)
+UNIT_TEST(a_copy_of_the_stack_gives_all_frames)
 {
 	struct loaded l;
 
@@ -239,7 +239,7 @@ static void a_copy_of_the_stack_gives_all_frames(void **state)
 	unload(&l);
 }
 
-static void a_signal_handler_leads_to_the_code_that_it_interrupted(void **state)
+UNIT_TEST(a_signal_handler_leads_to_the_code_that_it_interrupted)
 {
 	struct loaded l;
 	const char *text;
@@ -254,7 +254,7 @@ static void a_signal_handler_leads_to_the_code_that_it_interrupted(void **state)
 	unload(&l);
 }
 
-static void the_kernels_frames_come_before_those_of_the_stack(void **state)
+UNIT_TEST(the_kernels_frames_come_before_those_of_the_stack)
 {
 	const struct made made = {
 		.chain = { KERNEL, UINT64_C(0xffffffff81000010) },
@@ -271,7 +271,7 @@ static void the_kernels_frames_come_before_those_of_the_stack(void **state)
 	unload(&l);
 }
 
-static void a_stack_ends_with_the_copy_and_is_counted(void **state)
+UNIT_TEST(a_stack_ends_with_the_copy_and_is_counted)
 {
 	struct loaded l;
 
@@ -284,8 +284,7 @@ static void a_stack_ends_with_the_copy_and_is_counted(void **state)
 }
 
 /* The innermost function is known even so. */
-static void a_file_that_is_not_here_ends_the_stack_with_that_reason(
-								void **state)
+UNIT_TEST(a_file_that_is_not_here_ends_the_stack_with_that_reason)
 {
 	struct bytes data = { .endian = SEAM_LITTLE };
 	struct loaded l;
@@ -308,7 +307,7 @@ static void a_file_that_is_not_here_ends_the_stack_with_that_reason(
 	unload(&l);
 }
 
-static void what_is_mapped_counts_at_the_time_of_the_sample(void **state)
+UNIT_TEST(what_is_mapped_counts_at_the_time_of_the_sample)
 {
 	struct bytes data = { .endian = SEAM_LITTLE };
 	struct loaded l;
@@ -334,7 +333,7 @@ static void what_is_mapped_counts_at_the_time_of_the_sample(void **state)
 }
 
 /* Within exec all are 0; a 32-bit task has others. */
-static void registers_without_a_user_stack_are_no_broken_stack(void **state)
+UNIT_TEST(registers_without_a_user_stack_are_no_broken_stack)
 {
 	struct loaded l;
 
@@ -371,7 +370,7 @@ static void registers_without_a_user_stack_are_no_broken_stack(void **state)
 }
 
 /* Any registers, any stack: an end, and frames in mapped code alone. */
-static void hostile_registers_and_stacks_end(void **state)
+UNIT_TEST(hostile_registers_and_stacks_end)
 {
 	struct bytes data = { .endian = SEAM_LITTLE };
 	uint64_t seed = 1;
@@ -402,7 +401,7 @@ static void hostile_registers_and_stacks_end(void **state)
 	unload(&l);
 }
 
-static void a_cut_or_changed_recording_gives_what_is_whole(void **state)
+UNIT_TEST(a_cut_or_changed_recording_gives_what_is_whole)
 {
 	struct bytes data = { .endian = SEAM_LITTLE }, whole;
 	uint64_t seed = 3;
@@ -434,7 +433,7 @@ static void a_cut_or_changed_recording_gives_what_is_whole(void **state)
 }
 
 /* A load without names, or without all frames, is one; a crash is not. */
-static void any_allocation_may_fail(void **state)
+UNIT_TEST(any_allocation_may_fail)
 {
 	struct bytes data = { .endian = SEAM_LITTLE }, file;
 	struct loaded l;
@@ -466,24 +465,5 @@ static void any_allocation_may_fail(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_copy_of_the_stack_gives_all_frames),
-		cmocka_unit_test(
-		    a_signal_handler_leads_to_the_code_that_it_interrupted),
-		cmocka_unit_test(
-			the_kernels_frames_come_before_those_of_the_stack),
-		cmocka_unit_test(a_stack_ends_with_the_copy_and_is_counted),
-		cmocka_unit_test(
-		    a_file_that_is_not_here_ends_the_stack_with_that_reason),
-		cmocka_unit_test(
-			what_is_mapped_counts_at_the_time_of_the_sample),
-		cmocka_unit_test(
-			registers_without_a_user_stack_are_no_broken_stack),
-		cmocka_unit_test(hostile_registers_and_stacks_end),
-		cmocka_unit_test(
-			a_cut_or_changed_recording_gives_what_is_whole),
-		cmocka_unit_test(any_allocation_may_fail),
-	};
-
-	return cmocka_run_group_tests(tests, read_maps, NULL);
+	return unit_run(read_maps, NULL, NULL, NULL);
 }

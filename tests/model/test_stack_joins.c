@@ -140,7 +140,7 @@ static void expect_last(const char *expected)
 
 /* -- tests -------------------------------------------------------------- */
 
-static void a_cut_stack_goes_on_to_the_root(void **state)
+UNIT_TEST(a_cut_stack_goes_on_to_the_root)
 {
 	whole("lCBA");
 	cut("ldCBA", 3);
@@ -154,7 +154,7 @@ static void a_cut_stack_goes_on_to_the_root(void **state)
 	assert_int_equal(ended(&got, SEAM_STACK_TRUNCATED), 0);
 }
 
-static void it_stays_cut_on_request(void **state)
+UNIT_TEST(it_stays_cut_on_request)
 {
 	whole("lCBA");
 	whole("mCBA");
@@ -166,7 +166,7 @@ static void it_stays_cut_on_request(void **state)
 }
 
 /* Whole stacks, and "STACK/N" of which N frames were copied. */
-static void callers_are_known_by_two_samples_at_one_place(void **state)
+UNIT_TEST(callers_are_known_by_two_samples_at_one_place)
 {
 	static const struct { const char *samples, *last; } cases[] = {
 		{ "lCBA ldCBA/3", "ldC" },
@@ -197,7 +197,7 @@ static void callers_are_known_by_two_samples_at_one_place(void **state)
 }
 
 /* As a recursion has, at one place or another. */
-static void code_with_several_callers_needs_more_samples(void **state)
+UNIT_TEST(code_with_several_callers_needs_more_samples)
 {
 	for (int i = 1; i < SEAM_STACK_JOIN_MORE_SAMPLES; i++)
 		whole("lRRBA");
@@ -211,7 +211,7 @@ static void code_with_several_callers_needs_more_samples(void **state)
 }
 
 /* Of two callers of a recursion, which one it was is not known. */
-static void a_second_caller_forbids_the_first(void **state)
+UNIT_TEST(a_second_caller_forbids_the_first)
 {
 	for (int i = 0; i < 100; i++)
 		whole("lRRBA");
@@ -221,7 +221,7 @@ static void a_second_caller_forbids_the_first(void **state)
 }
 
 /* Wherever in the recording it is, and if that sample is cut too. */
-static void a_cut_stack_can_be_the_one_that_forbids(void **state)
+UNIT_TEST(a_cut_stack_can_be_the_one_that_forbids)
 {
 	cut("lRRBA", 4);
 	for (int i = 0; i < 100; i++)
@@ -231,7 +231,7 @@ static void a_cut_stack_can_be_the_one_that_forbids(void **state)
 	assert_string_equal(letters(&got, 101), "lRRR");
 }
 
-static void threads_have_nothing_in_common(void **state)
+UNIT_TEST(threads_have_nothing_in_common)
 {
 	whole("lCBA");
 	whole("mCBA");
@@ -239,7 +239,7 @@ static void threads_have_nothing_in_common(void **state)
 	expect_last("ldC");
 }
 
-static void another_program_begins_anew(void **state)
+UNIT_TEST(another_program_begins_anew)
 {
 	whole("lCBA");
 	whole("mCBA");
@@ -250,7 +250,7 @@ static void another_program_begins_anew(void **state)
 	assert_string_equal(letters(&got, 2), "ldC");
 }
 
-static void another_mapping_at_the_address_begins_anew(void **state)
+UNIT_TEST(another_mapping_at_the_address_begins_anew)
 {
 	whole("lCBA");
 	whole("mCBA");
@@ -265,7 +265,7 @@ static void another_mapping_at_the_address_begins_anew(void **state)
 }
 
 /* What a signal interrupted has a CFA, and an address that is no return. */
-static void a_stack_that_a_signal_left_is_joined(void **state)
+UNIT_TEST(a_stack_that_a_signal_left_is_joined)
 {
 	whole("CBA");
 	whole("CBA");
@@ -273,7 +273,7 @@ static void a_stack_that_a_signal_left_is_joined(void **state)
 	expect_last("lhC|BA");
 }
 
-static void other_ends_are_not_joined(void **state)
+UNIT_TEST(other_ends_are_not_joined)
 {
 	whole("lCBA");
 	whole("mCBA");
@@ -282,7 +282,7 @@ static void other_ends_are_not_joined(void **state)
 }
 
 /* Hostile: callers in a circle. */
-static void a_circle_of_callers_ends(void **state)
+UNIT_TEST(a_circle_of_callers_ends)
 {
 	uint64_t chain[] = { USER, CODE + 0x4301, CODE + 0x4201,
 			     CODE + 0x4301, CODE + 0x4201 };
@@ -298,7 +298,7 @@ static void a_circle_of_callers_ends(void **state)
 }
 
 /* RAW data of more frames than there are, or that break the format. */
-static void a_record_that_does_not_fit_its_chain_is_not_used(void **state)
+UNIT_TEST(a_record_that_does_not_fit_its_chain_is_not_used)
 {
 	static const uint8_t bad[] = {
 		12, 0, 0, 0, 'S', 'u', 1, SEAM_STACK_TRUNCATED,
@@ -320,7 +320,7 @@ static void a_record_that_does_not_fit_its_chain_is_not_used(void **state)
 }
 
 /* The counts are those of what is selected. */
-static void ends_are_counted_for_the_selection(void **state)
+UNIT_TEST(ends_are_counted_for_the_selection)
 {
 	struct seam_selection selection;
 	struct seam_selected selected;
@@ -348,25 +348,4 @@ static void ends_are_counted_for_the_selection(void **state)
 	unload(&l);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		T(a_cut_stack_goes_on_to_the_root),
-		T(it_stays_cut_on_request),
-		T(callers_are_known_by_two_samples_at_one_place),
-		T(code_with_several_callers_needs_more_samples),
-		T(a_second_caller_forbids_the_first),
-		T(a_cut_stack_can_be_the_one_that_forbids),
-		T(threads_have_nothing_in_common),
-		T(another_program_begins_anew),
-		T(another_mapping_at_the_address_begins_anew),
-		T(a_stack_that_a_signal_left_is_joined),
-		T(other_ends_are_not_joined),
-		T(a_circle_of_callers_ends),
-		T(a_record_that_does_not_fit_its_chain_is_not_used),
-		T(ends_are_counted_for_the_selection),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, set_up, tear_down)

@@ -66,7 +66,7 @@ static int load(bool as_parser, size_t *n_samples)
 	return r;
 }
 
-static void any_allocation_may_fail(void **state)
+UNIT_TEST(any_allocation_may_fail)
 {
 	for (int as_parser = 0; as_parser < 2; as_parser++) {
 		size_t n_samples = 0;
@@ -128,7 +128,7 @@ static void fail_each_of_export(const struct seam_profile *p)
 	assert_true(n > 5);
 }
 
-static void any_allocation_of_an_export_may_fail(void **state)
+UNIT_TEST(any_allocation_of_an_export_may_fail)
 {
 	struct seam_sysprof_buffer b = a_stream();
 	struct seam_file file = made_file(&b);
@@ -198,7 +198,7 @@ static size_t frames_of(size_t n_lua, enum seam_sysprof_frame_kind kind,
 }
 
 /* Without a bound the first takes a day, and the second 80 GB. */
-static void a_stack_made_to_be_slow_is_not(void **state)
+UNIT_TEST(a_stack_made_to_be_slow_is_not)
 {
 	assert_true(frames_of(300000, SEAM_SYSPROF_CFUNC, 300000, "g",
 			      false) >= 300000);
@@ -206,13 +206,4 @@ static void a_stack_made_to_be_slow_is_not(void **state)
 			      true) <= 65536 + 200000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(any_allocation_may_fail),
-		cmocka_unit_test(any_allocation_of_an_export_may_fail),
-		cmocka_unit_test(a_stack_made_to_be_slow_is_not),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -121,7 +121,7 @@ static void check_named(const char *name, const char *lua, const char *host,
 
 /* -- joints -------------------------------------------------------------- */
 
-static void lua_frames_are_between_the_caller_of_the_vm_and_the_vm(void **state)
+UNIT_TEST(lua_frames_are_between_the_caller_of_the_vm_and_the_vm)
 {
 	check("L20:10 L10:0", "5120 1120 1020",
 	      "main;lua_pcall;a.lua:0;a.lua:10;lj_BC_CALL");
@@ -133,7 +133,7 @@ static void lua_frames_are_between_the_caller_of_the_vm_and_the_vm(void **state)
 	      "a.lua:0;a.lua:10;lj_BC_CALL;helper;lj_vm_floor");
 }
 
-static void a_c_function_joins_both_stacks(void **state)
+UNIT_TEST(a_c_function_joins_both_stacks)
 {
 	/* lua_cpcall: pmain is the outermost Lua frame */
 	check("L20:10 L10:0 C1700", "5120 1120 1720 5220 1220 1020",
@@ -152,7 +152,7 @@ static void a_c_function_joins_both_stacks(void **state)
 	      "lj_BC_FUNCC;l_fib;fib;fib");
 }
 
-static void code_of_the_vm_is_known_by_its_name(void **state)
+UNIT_TEST(code_of_the_vm_is_known_by_its_name)
 {
 	static const char *const names[] = {
 		"lj_vm_ffi_callback", "lj_cont_cat", "lj_ff_assert",
@@ -169,7 +169,7 @@ static void code_of_the_vm_is_known_by_its_name(void **state)
 		    "main;lj_vm_ffi_call;helper;a.lua:10");
 }
 
-static void the_outermost_frame_of_the_host_may_be_a_joint(void **state)
+UNIT_TEST(the_outermost_frame_of_the_host_may_be_a_joint)
 {
 	struct seam_sysprof_buffer b = begin(false);
 	struct seam_profile p;
@@ -183,7 +183,7 @@ static void the_outermost_frame_of_the_host_may_be_a_joint(void **state)
 	seam_profile_fini(&p);
 }
 
-static void bytes_after_the_end_are_a_loss(void **state)
+UNIT_TEST(bytes_after_the_end_are_a_loss)
 {
 	struct seam_sysprof_buffer b = begin(true);
 	struct seam_profile p;
@@ -197,14 +197,14 @@ static void bytes_after_the_end_are_a_loss(void **state)
 	seam_profile_fini(&p);
 }
 
-static void a_c_function_that_the_host_does_not_show_is_a_frame(void **state)
+UNIT_TEST(a_c_function_that_the_host_does_not_show_is_a_frame)
 {
 	check("L30:20 C1400 L10:0", "5120 1120",
 	      "lua_pcall;a.lua:0;l_apply;b.lua:20;lj_BC_CALL");
 	check("L30:20 C1400 L10:0", "", "a.lua:0;l_apply;b.lua:20");
 }
 
-static void a_coroutine_is_inside_of_the_frames_that_resumed_it(void **state)
+UNIT_TEST(a_coroutine_is_inside_of_the_frames_that_resumed_it)
 {
 	/* the Lua stack has the coroutine alone, neither chunk nor pmain */
 	check("L20:10", "5120 5320 1120 1720 5220 1220",
@@ -224,7 +224,7 @@ static void a_coroutine_is_inside_of_the_frames_that_resumed_it(void **state)
 		    "main;lua_resume;a.lua:10;helper");
 }
 
-static void a_vm_without_symbols_is_the_caller_of_joints(void **state)
+UNIT_TEST(a_vm_without_symbols_is_the_caller_of_joints)
 {
 	/* its code is at 0x9000, which is far from any symbol */
 	check_as(false, false, "L30:20 C1400 L20:10 L10:0",
@@ -241,7 +241,7 @@ static void a_vm_without_symbols_is_the_caller_of_joints(void **state)
 }
 
 /* As a writer of ours names a stripped VM: all of its assembly code at once. */
-static void a_vm_with_one_symbol_is_a_vm(void **state)
+UNIT_TEST(a_vm_with_one_symbol_is_a_vm)
 {
 	struct seam_sysprof_buffer b = begin(false);
 	struct seam_profile p;
@@ -258,7 +258,7 @@ static void a_vm_with_one_symbol_is_a_vm(void **state)
 	seam_profile_fini(&p);
 }
 
-static void without_a_host_stack_the_lua_stack_is_all(void **state)
+UNIT_TEST(without_a_host_stack_the_lua_stack_is_all)
 {
 	check("L20:10 L10:0", "", "a.lua:0;a.lua:10");
 	check_as(true, true, "L20:10 L10:0", "", "a.lua:0;a.lua:10");
@@ -283,7 +283,7 @@ static void put_fast(struct seam_sysprof_buffer *b)
 		made_cfunc(b, 0x2000 + 0x100 * i, names[i], false);
 }
 
-static void a_fast_function_has_the_number_of_its_place(void **state)
+UNIT_TEST(a_fast_function_has_the_number_of_its_place)
 {
 	struct seam_sysprof_buffer b = begin(true);
 	struct seam_profile p;
@@ -309,7 +309,7 @@ static void a_fast_function_has_the_number_of_its_place(void **state)
 	seam_profile_fini(&p);
 }
 
-static void an_unknown_function_makes_all_numbers_unknown(void **state)
+UNIT_TEST(an_unknown_function_makes_all_numbers_unknown)
 {
 	struct seam_sysprof_buffer b = begin(true);
 	struct seam_profile p;
@@ -333,7 +333,7 @@ static void an_unknown_function_makes_all_numbers_unknown(void **state)
 
 /* -- traces and states ---------------------------------------------------- */
 
-static void a_trace_is_a_frame_of_the_function_in_which_it_starts(void **state)
+UNIT_TEST(a_trace_is_a_frame_of_the_function_in_which_it_starts)
 {
 	struct seam_sysprof_buffer b = begin(true);
 	struct seam_profile p;
@@ -363,7 +363,7 @@ static void a_trace_is_a_frame_of_the_function_in_which_it_starts(void **state)
 
 /* -- order --------------------------------------------------------------- */
 
-static void a_name_is_that_of_its_time(void **state)
+UNIT_TEST(a_name_is_that_of_its_time)
 {
 	struct seam_sysprof_buffer b = begin(true);
 	struct seam_profile p;
@@ -392,7 +392,7 @@ static void a_name_is_that_of_its_time(void **state)
 }
 
 /* Each kind of symbol alone makes what was found before outdated. */
-static void a_late_symbol_of_any_kind_counts_from_there_on(void **state)
+UNIT_TEST(a_late_symbol_of_any_kind_counts_from_there_on)
 {
 	struct seam_sysprof_buffer b = begin(true);
 	struct seam_profile p;
@@ -419,7 +419,7 @@ static void a_late_symbol_of_any_kind_counts_from_there_on(void **state)
 	seam_profile_fini(&p);
 }
 
-static void samples_that_differ_in_their_leaf_alone_are_distinct(void **state)
+UNIT_TEST(samples_that_differ_in_their_leaf_alone_are_distinct)
 {
 	struct seam_sysprof_buffer b = begin(true);
 	struct seam_profile p;
@@ -444,7 +444,7 @@ static void samples_that_differ_in_their_leaf_alone_are_distinct(void **state)
 	seam_profile_fini(&p);
 }
 
-static void an_address_far_after_a_symbol_has_no_name(void **state)
+UNIT_TEST(an_address_far_after_a_symbol_has_no_name)
 {
 	check("", "15500 1020", "main;end");		/* 64 KiB */
 	check("", "15501 1020", "main;[end+0x10001]");
@@ -455,7 +455,7 @@ static void an_address_far_after_a_symbol_has_no_name(void **state)
 	check_as(true, true, "", "15501 1020", "main;end");
 }
 
-static void an_address_without_a_name_is_counted_once(void **state)
+UNIT_TEST(an_address_without_a_name_is_counted_once)
 {
 	struct seam_sysprof_buffer b = begin(true);
 	struct seam_profile p;
@@ -474,7 +474,7 @@ static void an_address_without_a_name_is_counted_once(void **state)
 	seam_profile_fini(&p);
 }
 
-static void a_stack_of_one_frame_is_not_one_of_none(void **state)
+UNIT_TEST(a_stack_of_one_frame_is_not_one_of_none)
 {
 	struct seam_sysprof_buffer b = begin(true);
 	struct seam_profile p;
@@ -492,7 +492,7 @@ static void a_stack_of_one_frame_is_not_one_of_none(void **state)
 
 /* -- as LuaJIT's parser --------------------------------------------------- */
 
-static void frames_that_the_parser_leaves_out_are_counted(void **state)
+UNIT_TEST(frames_that_the_parser_leaves_out_are_counted)
 {
 	struct seam_sysprof_buffer b = begin(true);
 	struct seam_profile p;
@@ -511,7 +511,7 @@ static void frames_that_the_parser_leaves_out_are_counted(void **state)
 	seam_profile_fini(&p);
 }
 
-static void luajit_s_parser_inserts_lua_frames_at_calls(void **state)
+UNIT_TEST(luajit_s_parser_inserts_lua_frames_at_calls)
 {
 	check_as(true, true, "L30:20 C1400 L10:0", "5120 1320 1440 5220 1120",
 		 "lua_pcall;a.lua:0;lj_BC_FUNCC;l_apply;lua_call;a.lua:0;"
@@ -600,7 +600,7 @@ static void compare(struct seam_bytes bytes, const struct seam_profile *loaded,
 }
 
 /* Samples share what they have in common, and are as if joined alone. */
-static void samples_are_as_if_each_was_the_only_one(void **state)
+UNIT_TEST(samples_are_as_if_each_was_the_only_one)
 {
 	for (int i = 0; i < 40; i++) {
 		struct seam_sysprof_buffer b = begin(true);
@@ -634,7 +634,7 @@ static void add_c_function(struct seam_sysprof_names *names, uint64_t addr,
 	assert_int_equal(seam_sysprof_names_add(names, &item), 0);
 }
 
-static void c_functions_are_found_as_in_a_plain_list(void **state)
+UNIT_TEST(c_functions_are_found_as_in_a_plain_list)
 {
 	static const char letters[] = "abc";
 
@@ -672,40 +672,4 @@ static void c_functions_are_found_as_in_a_plain_list(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			lua_frames_are_between_the_caller_of_the_vm_and_the_vm),
-		cmocka_unit_test(a_c_function_joins_both_stacks),
-		cmocka_unit_test(code_of_the_vm_is_known_by_its_name),
-		cmocka_unit_test(
-			the_outermost_frame_of_the_host_may_be_a_joint),
-		cmocka_unit_test(bytes_after_the_end_are_a_loss),
-		cmocka_unit_test(
-			a_c_function_that_the_host_does_not_show_is_a_frame),
-		cmocka_unit_test(
-			a_coroutine_is_inside_of_the_frames_that_resumed_it),
-		cmocka_unit_test(a_vm_without_symbols_is_the_caller_of_joints),
-		cmocka_unit_test(a_vm_with_one_symbol_is_a_vm),
-		cmocka_unit_test(without_a_host_stack_the_lua_stack_is_all),
-		cmocka_unit_test(a_fast_function_has_the_number_of_its_place),
-		cmocka_unit_test(an_unknown_function_makes_all_numbers_unknown),
-		cmocka_unit_test(
-			a_trace_is_a_frame_of_the_function_in_which_it_starts),
-		cmocka_unit_test(a_name_is_that_of_its_time),
-		cmocka_unit_test(
-			a_late_symbol_of_any_kind_counts_from_there_on),
-		cmocka_unit_test(
-			samples_that_differ_in_their_leaf_alone_are_distinct),
-		cmocka_unit_test(an_address_far_after_a_symbol_has_no_name),
-		cmocka_unit_test(an_address_without_a_name_is_counted_once),
-		cmocka_unit_test(a_stack_of_one_frame_is_not_one_of_none),
-		cmocka_unit_test(luajit_s_parser_inserts_lua_frames_at_calls),
-		cmocka_unit_test(frames_that_the_parser_leaves_out_are_counted),
-		cmocka_unit_test(samples_are_as_if_each_was_the_only_one),
-		cmocka_unit_test(c_functions_are_found_as_in_a_plain_list),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -16,7 +16,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state;
 }
 
-static void is_the_exact_floor_everywhere(void **state)
+UNIT_TEST(is_the_exact_floor_everywhere)
 {
 	uint64_t random = 88172645463325252u;
 
@@ -38,7 +38,7 @@ static void is_the_exact_floor_everywhere(void **state)
 }
 
 /* For counters above 1 GHz there is a shorter way. */
-static void is_the_same_by_the_short_way(void **state)
+UNIT_TEST(is_the_same_by_the_short_way)
 {
 	uint64_t random = 88172645463325252u;
 	unsigned int n_wide = 0;
@@ -61,7 +61,7 @@ static void is_the_same_by_the_short_way(void **state)
 	assert_int_equal(n_wide, 6);
 }
 
-static void divides_right(void **state)
+UNIT_TEST(divides_right)
 {
 	struct seam_ticks ticks;
 
@@ -75,7 +75,7 @@ static void divides_right(void **state)
 			 SEAM_TICKS_MAX_NS);
 }
 
-static void never_falls(void **state)
+UNIT_TEST(never_falls)
 {
 	for (size_t f = 0; f < SEAM_ARRAY_SIZE(frequencies); f++) {
 		struct seam_ticks ticks;
@@ -91,7 +91,7 @@ static void never_falls(void **state)
 	}
 }
 
-static void takes_a_gigahertz_and_no_frequency_as_nanoseconds(void **state)
+UNIT_TEST(takes_a_gigahertz_and_no_frequency_as_nanoseconds)
 {
 	struct seam_ticks ticks;
 
@@ -102,16 +102,4 @@ static void takes_a_gigahertz_and_no_frequency_as_nanoseconds(void **state)
 	assert_int_equal(seam_ticks_length(&ticks, 12345), 12345);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(is_the_exact_floor_everywhere),
-		cmocka_unit_test(is_the_same_by_the_short_way),
-		cmocka_unit_test(divides_right),
-		cmocka_unit_test(never_falls),
-		cmocka_unit_test(
-			takes_a_gigahertz_and_no_frequency_as_nanoseconds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

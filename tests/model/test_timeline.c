@@ -422,7 +422,7 @@ static void close_scene(struct scene *s)
 	made_free(&s->life.made);
 }
 
-static void has_what_a_sorted_array_of_everything_has(void **state)
+UNIT_TEST(has_what_a_sorted_array_of_everything_has)
 {
 	size_t n[SEAM_ITEM_SAMPLE + 1] = { 0 };
 	struct seam_selection all;
@@ -489,7 +489,7 @@ static void select_one(struct seam_selection *selection, unsigned int what,
 	}
 }
 
-static void a_selection_is_the_same_for_samples_calls_and_marks(void **state)
+UNIT_TEST(a_selection_is_the_same_for_samples_calls_and_marks)
 {
 	size_t n[10][SEAM_ITEM_SAMPLE + 1] = { 0 };
 	struct scene s;
@@ -583,7 +583,7 @@ static long held_for(unsigned int n_blocks, uint64_t *n_calls)
 	return most_held - before;
 }
 
-static void a_million_calls_need_no_more_memory_than_ten_thousand(void **state)
+UNIT_TEST(a_million_calls_need_no_more_memory_than_ten_thousand)
 {
 	uint64_t few, many;
 	long small = held_for(10, &few), large = held_for(1200, &many);
@@ -595,15 +595,4 @@ static void a_million_calls_need_no_more_memory_than_ten_thousand(void **state)
 	assert_true(large < small + 1024);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(has_what_a_sorted_array_of_everything_has),
-		cmocka_unit_test(
-			a_selection_is_the_same_for_samples_calls_and_marks),
-		cmocka_unit_test(
-			a_million_calls_need_no_more_memory_than_ten_thousand),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

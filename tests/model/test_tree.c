@@ -15,7 +15,7 @@ static struct seam_selected all_of(const struct seam_profile *p)
 	return s;
 }
 
-static void equal_stacks_are_one_tally(void **state)
+UNIT_TEST(equal_stacks_are_one_tally)
 {
 	struct seam_profile p = built();
 	struct seam_selected s;
@@ -38,7 +38,7 @@ static void equal_stacks_are_one_tally(void **state)
 }
 
 /* Alternating groups on one stack: the array misses, the table finds. */
-static void groups_keep_equal_stacks_apart(void **state)
+UNIT_TEST(groups_keep_equal_stacks_apart)
 {
 	struct seam_profile p = built();
 	struct seam_selected s;
@@ -67,7 +67,7 @@ static void groups_keep_equal_stacks_apart(void **state)
 	seam_profile_fini(&p);
 }
 
-static void only_the_event_asked_for_is_counted(void **state)
+UNIT_TEST(only_the_event_asked_for_is_counted)
 {
 	struct seam_profile p = built();
 	struct seam_selected s;
@@ -94,7 +94,7 @@ static uint32_t at_line(struct seam_profile *p, uint32_t parent, uint32_t like,
 	return seam_profile_stack(p, parent, seam_profile_frame(p, &frame));
 }
 
-static void places_in_a_function_are_one_node(void **state)
+UNIT_TEST(places_in_a_function_are_one_node)
 {
 	struct seam_profile p = built();
 	struct seam_selected s;
@@ -121,7 +121,7 @@ static void places_in_a_function_are_one_node(void **state)
 	seam_profile_fini(&p);
 }
 
-static void each_group_has_a_tree_of_its_own(void **state)
+UNIT_TEST(each_group_has_a_tree_of_its_own)
 {
 	struct seam_profile p = built();
 	struct seam_selected s;
@@ -149,7 +149,7 @@ static void each_group_has_a_tree_of_its_own(void **state)
 }
 
 /* A stack of 100,000 frames must cost no call stack of ours. */
-static void a_very_deep_stack_is_a_tree_like_any_other(void **state)
+UNIT_TEST(a_very_deep_stack_is_a_tree_like_any_other)
 {
 	struct seam_profile p = built();
 	struct seam_selected s;
@@ -183,7 +183,7 @@ static int larger_first(const struct seam_node *a, const struct seam_node *b,
 	return (a->samples < b->samples) - (a->samples > b->samples);
 }
 
-static void children_are_sorted_and_none_is_lost(void **state)
+UNIT_TEST(children_are_sorted_and_none_is_lost)
 {
 	struct seam_profile p = built();
 	struct seam_selected s;
@@ -214,17 +214,4 @@ static void children_are_sorted_and_none_is_lost(void **state)
 	seam_profile_fini(&p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(equal_stacks_are_one_tally),
-		cmocka_unit_test(groups_keep_equal_stacks_apart),
-		cmocka_unit_test(only_the_event_asked_for_is_counted),
-		cmocka_unit_test(places_in_a_function_are_one_node),
-		cmocka_unit_test(each_group_has_a_tree_of_its_own),
-		cmocka_unit_test(a_very_deep_stack_is_a_tree_like_any_other),
-		cmocka_unit_test(children_are_sorted_and_none_is_lost),
-	};
-
-	return cmocka_run_group_tests_name("tree", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

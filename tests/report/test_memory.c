@@ -91,7 +91,7 @@ static int view(const struct seam_profile *p, viewer *as, FILE *out)
 	return rc;
 }
 
-static void each_failed_allocation_is_reported(void **state)
+UNIT_TEST(each_failed_allocation_is_reported)
 {
 	static viewer *const viewers[] = {
 		as_folded, as_picture, as_text, as_json, as_tree, as_tree_json,
@@ -124,11 +124,4 @@ static void each_failed_allocation_is_reported(void **state)
 	seam_profile_fini(&p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_failed_allocation_is_reported),
-	};
-
-	return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -40,8 +40,6 @@ int stop_seen(void *ctx, uint8_t *buf);
 int set_up(void **state);
 int tear_down(void **state);
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 /* Of a run at 1 ms that writes to @seen. */
 struct luam_sysprof_options options(enum luam_sysprof_mode mode);
 int start(enum luam_sysprof_mode mode);

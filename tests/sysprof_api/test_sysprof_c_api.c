@@ -14,7 +14,7 @@
 
 /* ---- misuse ---- */
 
-static void misuse_calls_on_stop(void **state)
+UNIT_TEST(misuse_calls_on_stop)
 {
 	struct luam_sysprof_options opt = options(0x40);
 
@@ -32,7 +32,7 @@ static void misuse_calls_on_stop(void **state)
 	assert_true(luaM_sysprof_report(NULL) == PROFILE_ERRUSE);
 }
 
-static void a_stream_needs_writer_and_on_stop(void **state)
+UNIT_TEST(a_stream_needs_writer_and_on_stop)
 {
 	struct luam_sysprof_options opt = options(LUAM_SYSPROF_CALLGRAPH);
 
@@ -52,7 +52,7 @@ static void a_stream_needs_writer_and_on_stop(void **state)
 	run(LUAM_SYSPROF_DEFAULT, 0);
 }
 
-static void setters_refuse_null_and_a_profiler_that_runs(void **state)
+UNIT_TEST(setters_refuse_null_and_a_profiler_that_runs)
 {
 	struct luam_sysprof_config config = { 0 };
 
@@ -68,7 +68,7 @@ static void setters_refuse_null_and_a_profiler_that_runs(void **state)
 	assert_int_equal(luaM_sysprof_stop(L), 0);
 }
 
-static void there_is_one_profiler_and_its_vm_stops_it(void **state)
+UNIT_TEST(there_is_one_profiler_and_its_vm_stops_it)
 {
 	lua_State *other = luaL_newstate(), *coroutine = lua_newthread(L);
 	struct luam_sysprof_counters counters;
@@ -85,7 +85,7 @@ static void there_is_one_profiler_and_its_vm_stops_it(void **state)
 	lua_close(other);
 }
 
-static void a_refused_vm_has_its_reason(void **state)
+UNIT_TEST(a_refused_vm_has_its_reason)
 {
 	struct luam_sysprof_options opt = options(LUAM_SYSPROF_CALLGRAPH);
 
@@ -118,7 +118,7 @@ static void *allocate(void *context, void *old, size_t old_size, size_t size)
 	return NULL;
 }
 
-static void without_memory_a_start_fails_without_an_error_of_lua(void **state)
+UNIT_TEST(without_memory_a_start_fails_without_an_error_of_lua)
 {
 	struct luam_sysprof_options opt = options(LUAM_SYSPROF_CALLGRAPH);
 	lua_State *first = L;
@@ -140,7 +140,7 @@ static void without_memory_a_start_fails_without_an_error_of_lua(void **state)
 
 /* ---- counters ---- */
 
-static void counters_are_of_the_last_run(void **state)
+UNIT_TEST(counters_are_of_the_last_run)
 {
 	struct luam_sysprof_counters counters;
 
@@ -159,7 +159,7 @@ static void counters_are_of_the_last_run(void **state)
 	assert_int_equal(seen.n_stopped, 0);
 }
 
-static void samples_times_the_interval_are_the_cpu_time(void **state)
+UNIT_TEST(samples_times_the_interval_are_the_cpu_time)
 {
 	uint64_t begin, ms;
 
@@ -173,7 +173,7 @@ static void samples_times_the_interval_are_the_cpu_time(void **state)
 	assert_true(count_stream().is_whole);
 }
 
-static void an_interval_may_be_longer_than_any_run(void **state)
+UNIT_TEST(an_interval_may_be_longer_than_any_run)
 {
 	struct luam_sysprof_options opt = options(LUAM_SYSPROF_DEFAULT);
 
@@ -190,7 +190,7 @@ static void an_interval_may_be_longer_than_any_run(void **state)
 
 /* ---- writers ---- */
 
-static void a_writer_that_fails_at_the_start_is_an_error_of_start(void **state)
+UNIT_TEST(a_writer_that_fails_at_the_start_is_an_error_of_start)
 {
 	struct luam_sysprof_options opt = options(LUAM_SYSPROF_CALLGRAPH);
 
@@ -222,7 +222,7 @@ static size_t swap_and_fail(const void **data, size_t n, void *ctx)
 	return n;
 }
 
-static void on_stop_of_a_failed_start_has_the_last_buffer(void **state)
+UNIT_TEST(on_stop_of_a_failed_start_has_the_last_buffer)
 {
 	struct luam_sysprof_options opt = options(LUAM_SYSPROF_CALLGRAPH);
 
@@ -235,7 +235,7 @@ static void on_stop_of_a_failed_start_has_the_last_buffer(void **state)
 	assert_int_equal(luaM_sysprof_stop(L), PROFILE_ERRRUN);
 }
 
-static void a_writer_that_fails_later_is_an_error_of_stop(void **state)
+UNIT_TEST(a_writer_that_fails_later_is_an_error_of_stop)
 {
 	struct luam_sysprof_options opt = options(LUAM_SYSPROF_CALLGRAPH);
 	uint64_t n;
@@ -260,7 +260,7 @@ static void a_writer_that_fails_later_is_an_error_of_stop(void **state)
 	run(LUAM_SYSPROF_DEFAULT, 0);
 }
 
-static void an_on_stop_that_fails_is_an_error_of_stop(void **state)
+UNIT_TEST(an_on_stop_that_fails_is_an_error_of_stop)
 {
 	assert_int_equal(start(LUAM_SYSPROF_LEAF), 0);
 	seen.on_stop_error = EDQUOT;
@@ -279,7 +279,7 @@ static void stop_in_handler(void)
 	status_of_nested_stop = luaM_sysprof_stop(L);
 }
 
-static void a_callback_cannot_stop_it(void **state)
+UNIT_TEST(a_callback_cannot_stop_it)
 {
 	status_of_nested_stop = -1;
 	assert_int_equal(start(LUAM_SYSPROF_DEFAULT), 0);
@@ -302,7 +302,7 @@ static void write_frames(void *(*frame_writer)(int frame_no, void *addr))
 		goes_on = frame_writer((int)i, (void *)(i ? 0x1000 * i : 0x77));
 }
 
-static void all_frames_of_a_backtracer_are_written(void **state)
+UNIT_TEST(all_frames_of_a_backtracer_are_written)
 {
 	struct stream_counts c;
 
@@ -315,7 +315,7 @@ static void all_frames_of_a_backtracer_are_written(void **state)
 	}
 }
 
-static void a_backtracer_is_ended_when_there_are_too_many_frames(void **state)
+UNIT_TEST(a_backtracer_is_ended_when_there_are_too_many_frames)
 {
 	n_frames = 100000;
 	assert_int_equal(luaM_sysprof_set_backtracer(write_frames), 0);
@@ -331,7 +331,7 @@ static void write_null(void *(*frame_writer)(int frame_no, void *addr))
 		frame_writer(i, i == 1 ? NULL : (void *)0x88);
 }
 
-static void a_frame_at_0_does_not_end_a_stack(void **state)
+UNIT_TEST(a_frame_at_0_does_not_end_a_stack)
 {
 	assert_int_equal(luaM_sysprof_set_backtracer(write_null), 0);
 	run(LUAM_SYSPROF_CALLGRAPH, 1);
@@ -339,7 +339,7 @@ static void a_frame_at_0_does_not_end_a_stack(void **state)
 	assert_true(count_stream().is_whole);
 }
 
-static void the_topmost_frame_of_the_host_is_not_lost(void **state)
+UNIT_TEST(the_topmost_frame_of_the_host_is_not_lost)
 {
 	struct stream_counts c;
 	Dl_info leaf, own;
@@ -359,7 +359,7 @@ static void the_topmost_frame_of_the_host_is_not_lost(void **state)
 /* ---- what a run does to the program ---- */
 
 /* Without descriptors there is no perf event, without signals no timer. */
-static void a_tick_that_is_refused_is_an_error_of_start(void **state)
+UNIT_TEST(a_tick_that_is_refused_is_an_error_of_start)
 {
 	struct luam_sysprof_options opt = options(LUAM_SYSPROF_CALLGRAPH);
 	struct rlimit files, signals, none;
@@ -392,7 +392,7 @@ static void count_urgent(int signal)
 	errno = ENOTTY;
 }
 
-static void the_programs_handler_has_its_own_signals_only(void **state)
+UNIT_TEST(the_programs_handler_has_its_own_signals_only)
 {
 	struct sigaction own = { .sa_handler = count_urgent }, now;
 
@@ -418,7 +418,7 @@ static void count_and_chain(int signal, siginfo_t *info, void *context)
 }
 
 /* It is before the profiler's then, and after it. */
-static void a_handler_that_chains_survives_a_second_run(void **state)
+UNIT_TEST(a_handler_that_chains_survives_a_second_run)
 {
 	struct sigaction own = { .sa_sigaction = count_and_chain,
 				 .sa_flags = SA_SIGINFO };
@@ -442,7 +442,7 @@ static void set_errno(void)
 }
 
 /* Nothing is lost silently: they are samples of which nothing is known. */
-static void ticks_without_a_signal_are_samples_without_stacks(void **state)
+UNIT_TEST(ticks_without_a_signal_are_samples_without_stacks)
 {
 	struct luam_sysprof_counters counters;
 	sigset_t urgent, before;
@@ -463,7 +463,7 @@ static void ticks_without_a_signal_are_samples_without_stacks(void **state)
 	assert_int_equal(made_up_guest.n_taken, 0);
 }
 
-static void errno_is_as_it_was(void **state)
+UNIT_TEST(errno_is_as_it_was)
 {
 	made_up_guest.on_take = set_errno;
 	assert_int_equal(start(LUAM_SYSPROF_CALLGRAPH), 0);
@@ -474,7 +474,7 @@ static void errno_is_as_it_was(void **state)
 	assert_int_equal(errno, ECHILD);
 }
 
-static void a_thousand_runs_leave_nothing(void **state)
+UNIT_TEST(a_thousand_runs_leave_nothing)
 {
 	size_t n = n_open();
 	struct sigaction now;
@@ -496,36 +496,10 @@ static void a_thousand_runs_leave_nothing(void **state)
 int main(void)
 {
 	struct luam_sysprof_counters none;
-	const struct CMUnitTest tests[] = {
-		TEST(misuse_calls_on_stop),
-		TEST(a_stream_needs_writer_and_on_stop),
-		TEST(setters_refuse_null_and_a_profiler_that_runs),
-		TEST(there_is_one_profiler_and_its_vm_stops_it),
-		TEST(a_refused_vm_has_its_reason),
-		TEST(without_memory_a_start_fails_without_an_error_of_lua),
-		TEST(counters_are_of_the_last_run),
-		TEST(samples_times_the_interval_are_the_cpu_time),
-		TEST(an_interval_may_be_longer_than_any_run),
-		TEST(a_writer_that_fails_at_the_start_is_an_error_of_start),
-		TEST(on_stop_of_a_failed_start_has_the_last_buffer),
-		TEST(a_writer_that_fails_later_is_an_error_of_stop),
-		TEST(an_on_stop_that_fails_is_an_error_of_stop),
-		TEST(a_callback_cannot_stop_it),
-		TEST(all_frames_of_a_backtracer_are_written),
-		TEST(a_backtracer_is_ended_when_there_are_too_many_frames),
-		TEST(a_frame_at_0_does_not_end_a_stack),
-		TEST(the_topmost_frame_of_the_host_is_not_lost),
-		TEST(a_tick_that_is_refused_is_an_error_of_start),
-		TEST(the_programs_handler_has_its_own_signals_only),
-		TEST(a_handler_that_chains_survives_a_second_run),
-		TEST(ticks_without_a_signal_are_samples_without_stacks),
-		TEST(errno_is_as_it_was),
-		TEST(a_thousand_runs_leave_nothing),
-	};
 
 	/* all zero before the first run */
 	memset(&none, 0xff, sizeof(none));
 	if (luaM_sysprof_report(&none) || none.samples || none.vmst_trace)
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL, set_up, tear_down);
 }

@@ -18,7 +18,7 @@ static size_t describe_all(const struct seam_counts *counts, char *line)
 	return n;
 }
 
-static void each_loss_has_words(void **state)
+UNIT_TEST(each_loss_has_words)
 {
 	char line[SEAM_COUNT_LINE], list[SEAM_COUNT_LINE];
 
@@ -45,7 +45,7 @@ static void each_loss_has_words(void **state)
 	}
 }
 
-static void each_count_is_read_back_from_a_manifest(void **state)
+UNIT_TEST(each_count_is_read_back_from_a_manifest)
 {
 	for (size_t i = 0; i < SEAM_N_COUNTS; i++) {
 		struct seam_manifest m = { 0 }, again;
@@ -67,7 +67,7 @@ static void each_count_is_read_back_from_a_manifest(void **state)
 	}
 }
 
-static void counts_of_a_section_are_a_list(void **state)
+UNIT_TEST(counts_of_a_section_are_a_list)
 {
 	struct seam_counts counts = { 0 };
 	char list[200];
@@ -84,7 +84,7 @@ static void counts_of_a_section_are_a_list(void **state)
 	assert_string_equal(list, "5 because");
 }
 
-static void examples_are_named_where_they_are_known(void **state)
+UNIT_TEST(examples_are_named_where_they_are_known)
 {
 	struct seam_counts counts = {
 		.n[SEAM_COUNT_PROGRAMS_STOPPED] = 1, .stopped = "su",
@@ -101,7 +101,7 @@ static void examples_are_named_where_they_are_known(void **state)
 	assert_null(strstr(line, "is one"));
 }
 
-static void the_longest_texts_fit(void **state)
+UNIT_TEST(the_longest_texts_fit)
 {
 	struct seam_counts counts;
 	char line[SEAM_COUNT_LINE];
@@ -115,15 +115,4 @@ static void the_longest_texts_fit(void **state)
 			assert_true(strlen(line) < sizeof(line) - 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_loss_has_words),
-		cmocka_unit_test(each_count_is_read_back_from_a_manifest),
-		cmocka_unit_test(counts_of_a_section_are_a_list),
-		cmocka_unit_test(examples_are_named_where_they_are_known),
-		cmocka_unit_test(the_longest_texts_fit),
-	};
-
-	return cmocka_run_group_tests_name("counts", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

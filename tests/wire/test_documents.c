@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "ring/layout.h"
 #include "wire/guest/guest_decode.h"
-#include "wire/guest/guest_decode.h"
 #include "wire/jit/jitdump.h"
 #include "wire/jit/perf_map.h"
 #include "wire/sysprof/sysprof.h"
@@ -180,7 +179,7 @@ static void put_page(void (*put)(FILE *out), const char *page)
 	free(text);
 }
 
-static void a_page_has_the_tables_of_the_code(void **state)
+UNIT_TEST(a_page_has_the_tables_of_the_code)
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(pages); i++) {
 		char name[64], *page;
@@ -259,7 +258,7 @@ static size_t written(const struct seam_record *record)
 	return seam_wire_write(record, zeroes, SEAM_LITTLE, buf, sizeof(buf));
 }
 
-static void a_jitdump_record_is_as_large_as_on_its_page(void **state)
+UNIT_TEST(a_jitdump_record_is_as_large_as_on_its_page)
 {
 	static const struct seam_record *const tables[] = {
 		&seam_jitdump_header_table, &seam_jitdump_prefix_table,
@@ -300,7 +299,7 @@ static size_t most_of(const char *name, bool is_basic)
 	       SEAM_XRAY_METADATA_BYTES - 1;
 }
 
-static void an_xray_record_fits_as_on_its_page(void **state)
+UNIT_TEST(an_xray_record_fits_as_on_its_page)
 {
 	char *page = read_page("doc/formats/xray.md");
 	const char *basic = strstr(page, "\n## Basic mode\n");
@@ -339,7 +338,7 @@ static void assert_says(const char *page, const char *fmt, ...)
 	free(text);
 }
 
-static void what_pages_say_in_words_is_what_the_code_has(void **state)
+UNIT_TEST(what_pages_say_in_words_is_what_the_code_has)
 {
 	assert_says("doc/formats/xray.md", "header      = %d bytes,",
 		    SEAM_XRAY_HEADER_BYTES);
@@ -369,17 +368,11 @@ static void what_pages_say_in_words_is_what_the_code_has(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_page_has_the_tables_of_the_code),
-		cmocka_unit_test(a_jitdump_record_is_as_large_as_on_its_page),
-		cmocka_unit_test(an_xray_record_fits_as_on_its_page),
-		cmocka_unit_test(what_pages_say_in_words_is_what_the_code_has),
-	};
 	const char *printed = getenv("SEAM_DOC");
 
 	for (size_t i = 0; printed && i < SEAM_ARRAY_SIZE(pages); i++)
 		if (strcmp(printed, pages[i].name) == 0)
 			put_page(pages[i].put, NULL);
 	root = argc > 1 ? argv[1] : ".";
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL, NULL, NULL);
 }

@@ -125,7 +125,7 @@ static const struct made_frame frames[] = {
 	{ "zRB", 0x10, 1, true, true }, { "zRG", 0x02, 1, false, false },
 };
 
-static void every_form_of_an_entry_reads(void **state)
+UNIT_TEST(every_form_of_an_entry_reads)
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(frames); i++) {
 		struct bytes b = make_frame(&frames[i]);
@@ -155,7 +155,7 @@ static size_t count_fdes(struct seam_bytes bytes, enum seam_endian endian)
 	return n;
 }
 
-static void a_cut_frame_keeps_what_is_before_the_cut(void **state)
+UNIT_TEST(a_cut_frame_keeps_what_is_before_the_cut)
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(frames); i++) {
 		struct bytes b = make_frame(&frames[i]);
@@ -174,7 +174,7 @@ static void a_cut_frame_keeps_what_is_before_the_cut(void **state)
 	}
 }
 
-static void every_flipped_bit_of_a_frame_ends(void **state)
+UNIT_TEST(every_flipped_bit_of_a_frame_ends)
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(frames); i++) {
 		struct bytes b = make_frame(&frames[i]);
@@ -192,7 +192,7 @@ static void every_flipped_bit_of_a_frame_ends(void **state)
 }
 
 /* Each entry names a CIE that would take long to read. */
-static void a_cie_of_a_megabyte_costs_nothing(void **state)
+UNIT_TEST(a_cie_of_a_megabyte_costs_nothing)
 {
 	struct bytes b = { .endian = SEAM_LITTLE };
 	struct walk w;
@@ -244,7 +244,7 @@ static struct bytes make_header(const struct bytes *frame)
 	return b;
 }
 
-static void the_table_of_contents_finds_each_function(void **state)
+UNIT_TEST(the_table_of_contents_finds_each_function)
 {
 	struct bytes frame = make_frame(&frames[0]);
 	struct bytes header = make_header(&frame);
@@ -355,7 +355,7 @@ static void check_wrong(const struct wrong *wrong, size_t n, bool is_debug)
 /* Places in the FDE behind a CIE of 24 bytes. */
 enum { FDE = 24, FDE_CIE = FDE + 4, FDE_START = FDE + 8, FDE_RANGE = FDE + 16 };
 
-static void an_entry_that_is_wrong_is_left_out(void **state)
+UNIT_TEST(an_entry_that_is_wrong_is_left_out)
 {
 	static const struct wrong wrong[] = {
 		{ .what = "as it is", .is_right = true },
@@ -394,7 +394,7 @@ static void an_entry_that_is_wrong_is_left_out(void **state)
 	check_wrong(debug, SEAM_ARRAY_SIZE(debug), true);
 }
 
-static void an_entry_longer_than_the_section_ends_it(void **state)
+UNIT_TEST(an_entry_longer_than_the_section_ends_it)
 {
 	static const uint64_t lengths[] = { 29, 0x7fffffff, 0xfffffff0 };
 
@@ -430,7 +430,7 @@ static int find_by_row(const struct bytes *entries, uint64_t entry_addr)
 	return r;
 }
 
-static void a_row_that_leads_to_no_function_is_refused(void **state)
+UNIT_TEST(a_row_that_leads_to_no_function_is_refused)
 {
 	struct bytes b = make_wrong(&(struct wrong) { .what = "" }, false);
 
@@ -443,19 +443,4 @@ static void a_row_that_leads_to_no_function_is_refused(void **state)
 	free(b.data);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_form_of_an_entry_reads),
-		cmocka_unit_test(a_cut_frame_keeps_what_is_before_the_cut),
-		cmocka_unit_test(every_flipped_bit_of_a_frame_ends),
-		cmocka_unit_test(a_cie_of_a_megabyte_costs_nothing),
-		cmocka_unit_test(the_table_of_contents_finds_each_function),
-		cmocka_unit_test(
-			an_entry_that_is_wrong_is_left_out),
-		cmocka_unit_test(an_entry_longer_than_the_section_ends_it),
-		cmocka_unit_test(a_row_that_leads_to_no_function_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -26,7 +26,7 @@ static char *write_cases(size_t *size)
 	return text;
 }
 
-static void what_was_written_is_read(void **state)
+UNIT_TEST(what_was_written_is_read)
 {
 	struct seam_event_names names;
 	size_t size;
@@ -44,7 +44,7 @@ static void what_was_written_is_read(void **state)
 }
 
 /* Other writers escape what seam_event_name_write() copies. */
-static void escapes_of_a_string_become_utf_8(void **state)
+UNIT_TEST(escapes_of_a_string_become_utf_8)
 {
 	static const char text[] = "\"\\u0041\\u00fc\\u07ff\\u0800\\u20ac\\uFFFF\"";
 	char name[32];
@@ -75,7 +75,7 @@ static size_t count_right(const char *text, size_t size)
 	return n;
 }
 
-static void a_cut_file_has_the_lines_before_the_cut(void **state)
+UNIT_TEST(a_cut_file_has_the_lines_before_the_cut)
 {
 	size_t size, n = 0;
 	char *text = write_cases(&size);
@@ -88,7 +88,7 @@ static void a_cut_file_has_the_lines_before_the_cut(void **state)
 	free(text);
 }
 
-static void a_flipped_bit_changes_no_other_line_before_it(void **state)
+UNIT_TEST(a_flipped_bit_changes_no_other_line_before_it)
 {
 	size_t size, n = 0;
 	char *text = write_cases(&size);
@@ -116,7 +116,7 @@ static bool is_json(const char *text)
 	return is;
 }
 
-static void json_is_one_object_or_array(void **state)
+UNIT_TEST(json_is_one_object_or_array)
 {
 	static const char *const good[] = {
 		"{}", "[]", " [ ] ", "{\"\":0}", "[[],{},[[]]]",
@@ -140,15 +140,4 @@ static void json_is_one_object_or_array(void **state)
 		assert_false(is_json(bad[i]));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_written_is_read),
-		cmocka_unit_test(escapes_of_a_string_become_utf_8),
-		cmocka_unit_test(a_cut_file_has_the_lines_before_the_cut),
-		cmocka_unit_test(a_flipped_bit_changes_no_other_line_before_it),
-		cmocka_unit_test(json_is_one_object_or_array),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -90,7 +90,7 @@ static void typical(void)
 	assert_int_equal(made.size, 24 + 4 * 16 + 9 * 8);
 }
 
-static void what_is_written_is_read_back(void **state)
+UNIT_TEST(what_is_written_is_read_back)
 {
 	struct seam_guest_reader reader;
 	struct seam_guest_part part;
@@ -124,7 +124,7 @@ static size_t put_table(const struct seam_record *table, const void *in,
 	return seam_wire_write(table, in, SEAM_LITTLE, to, 64);
 }
 
-static void the_handler_writes_what_the_tables_say(void **state)
+UNIT_TEST(the_handler_writes_what_the_tables_say)
 {
 	struct seam_guest_start start = {
 		.version = SEAM_GUEST_VERSION, .kind = SEAM_GUEST_SAMPLE,
@@ -161,7 +161,7 @@ static void make_symbol(struct seam_guest_symbol *s, size_t n_chunk,
 	memset(s->name, 'n', sizeof(s->name));
 }
 
-static void a_symbol_is_read_back_whatever_its_length(void **state)
+UNIT_TEST(a_symbol_is_read_back_whatever_its_length)
 {
 	static uint8_t bytes[SEAM_GUEST_SYMBOL_BYTES];
 	static struct seam_guest_symbol s, read;
@@ -190,7 +190,7 @@ static void a_symbol_is_read_back_whatever_its_length(void **state)
 	}
 }
 
-static void texts_that_are_too_long_are_cut_and_marked(void **state)
+UNIT_TEST(texts_that_are_too_long_are_cut_and_marked)
 {
 	static uint8_t bytes[SEAM_GUEST_SYMBOL_BYTES];
 	static struct seam_guest_symbol s, read;
@@ -207,7 +207,7 @@ static void texts_that_are_too_long_are_cut_and_marked(void **state)
 			 SEAM_GUEST_CHUNK_CUT | SEAM_GUEST_NAME_CUT);
 }
 
-static void a_record_that_does_not_fit_is_not_written(void **state)
+UNIT_TEST(a_record_that_does_not_fit_is_not_written)
 {
 	static uint8_t bytes[2 * CAP];
 
@@ -237,7 +237,7 @@ static int read_copy(const uint8_t *data, size_t size,
 	return seam_guest_read_sample(bytes_of(*copy, size), reader, err);
 }
 
-static void a_record_that_ends_early_is_refused_at_every_byte(void **state)
+UNIT_TEST(a_record_that_ends_early_is_refused_at_every_byte)
 {
 	struct seam_guest_reader reader;
 	uint8_t *copy;
@@ -253,7 +253,7 @@ static void a_record_that_ends_early_is_refused_at_every_byte(void **state)
 	}
 }
 
-static void a_changed_bit_is_refused_or_read_as_it_is(void **state)
+UNIT_TEST(a_changed_bit_is_refused_or_read_as_it_is)
 {
 	size_t n_refused = 0;
 
@@ -295,7 +295,7 @@ static void assert_refused(size_t pos, uint8_t value, const char *what)
 		fail_msg("'%s' is not in '%s'", at, err.cause[0]);
 }
 
-static void what_contradicts_itself_is_refused_with_its_place(void **state)
+UNIT_TEST(what_contradicts_itself_is_refused_with_its_place)
 {
 	struct seam_guest_reader reader;
 
@@ -329,7 +329,7 @@ static void what_contradicts_itself_is_refused_with_its_place(void **state)
 		bytes_of(made.bytes, made.size), &reader, NULL), -EBADMSG);
 }
 
-static void bytes_after_a_record_are_padding_or_refused(void **state)
+UNIT_TEST(bytes_after_a_record_are_padding_or_refused)
 {
 	struct seam_guest_reader reader;
 
@@ -343,7 +343,7 @@ static void bytes_after_a_record_are_padding_or_refused(void **state)
 		bytes_of(made.bytes, made.size + 4), &reader, NULL), -EBADMSG);
 }
 
-static void a_changed_symbol_is_refused_or_read_as_it_is(void **state)
+UNIT_TEST(a_changed_symbol_is_refused_or_read_as_it_is)
 {
 	static uint8_t bytes[SEAM_GUEST_SYMBOL_BYTES];
 	static uint8_t again[SEAM_GUEST_SYMBOL_BYTES];
@@ -396,7 +396,7 @@ static void assert_symbol_refused(size_t pos, const void *value, size_t n,
 	free(bytes);
 }
 
-static void a_symbol_that_breaks_a_limit_is_refused_with_its_place(void **state)
+UNIT_TEST(a_symbol_that_breaks_a_limit_is_refused_with_its_place)
 {
 	static const uint8_t zero[4];
 
@@ -408,7 +408,7 @@ static void a_symbol_that_breaks_a_limit_is_refused_with_its_place(void **state)
 	assert_symbol_refused(35, "\x04", 1, "kind=4");
 }
 
-static void a_record_of_more_bytes_than_any_is_refused(void **state)
+UNIT_TEST(a_record_of_more_bytes_than_any_is_refused)
 {
 	static uint8_t bytes[SEAM_GUEST_MAX_BYTES + 8];
 	struct seam_guest_reader reader;
@@ -437,7 +437,7 @@ static void assert_printed(enum seam_guest_event event, struct seam_bytes raw,
 	free(text);
 }
 
-static void a_dump_has_the_fields_of_both_records(void **state)
+UNIT_TEST(a_dump_has_the_fields_of_both_records)
 {
 	static uint8_t bytes[SEAM_GUEST_SYMBOL_BYTES];
 	static struct seam_guest_symbol s;
@@ -459,7 +459,7 @@ static void a_dump_has_the_fields_of_both_records(void **state)
 	assert_printed(SEAM_GUEST_EVENT_SYMBOLS, raw, "\"name\":\"name\"}");
 }
 
-static void each_end_has_a_key_and_a_text_of_its_own(void **state)
+UNIT_TEST(each_end_has_a_key_and_a_text_of_its_own)
 {
 	for (unsigned int i = 0; i < SEAM_GUEST_N_ENDS; i++) {
 		assert_true(*seam_guest_end_text(i));
@@ -470,25 +470,4 @@ static void each_end_has_a_key_and_a_text_of_its_own(void **state)
 	assert_null(seam_guest_end_key(SEAM_GUEST_N_ENDS));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_written_is_read_back),
-		cmocka_unit_test(the_handler_writes_what_the_tables_say),
-		cmocka_unit_test(a_symbol_is_read_back_whatever_its_length),
-		cmocka_unit_test(texts_that_are_too_long_are_cut_and_marked),
-		cmocka_unit_test(a_record_that_does_not_fit_is_not_written),
-		cmocka_unit_test(a_record_that_ends_early_is_refused_at_every_byte),
-		cmocka_unit_test(a_changed_bit_is_refused_or_read_as_it_is),
-		cmocka_unit_test(what_contradicts_itself_is_refused_with_its_place),
-		cmocka_unit_test(bytes_after_a_record_are_padding_or_refused),
-		cmocka_unit_test(a_changed_symbol_is_refused_or_read_as_it_is),
-		cmocka_unit_test(
-			a_symbol_that_breaks_a_limit_is_refused_with_its_place),
-		cmocka_unit_test(a_record_of_more_bytes_than_any_is_refused),
-		cmocka_unit_test(a_dump_has_the_fields_of_both_records),
-		cmocka_unit_test(each_end_has_a_key_and_a_text_of_its_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

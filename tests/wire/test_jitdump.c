@@ -33,7 +33,7 @@ static struct seam_jitdump_reader begin(const struct dump *d)
 	return r;
 }
 
-static void reads_every_kind_in_both_byte_orders(void **state)
+UNIT_TEST(reads_every_kind_in_both_byte_orders)
 {
 	for (int e = SEAM_LITTLE; e <= SEAM_BIG; e++) {
 		struct dump d = every_kind((enum seam_endian)e);
@@ -88,7 +88,7 @@ static size_t count_records(const uint8_t *data, size_t size,
 	return n;
 }
 
-static void every_truncation_keeps_what_is_before_it(void **state)
+UNIT_TEST(every_truncation_keeps_what_is_before_it)
 {
 	struct dump d = every_kind(SEAM_LITTLE);
 	struct seam_jitdump_reader r = begin(&d);
@@ -128,7 +128,7 @@ static bool places_records(size_t at)
 	return at < 12;
 }
 
-static void a_flipped_byte_costs_at_most_its_record(void **state)
+UNIT_TEST(a_flipped_byte_costs_at_most_its_record)
 {
 	struct dump d = every_kind(SEAM_LITTLE);
 
@@ -145,7 +145,7 @@ static void a_flipped_byte_costs_at_most_its_record(void **state)
 	}
 }
 
-static void records_whose_sizes_disagree_are_passed_over(void **state)
+UNIT_TEST(records_whose_sizes_disagree_are_passed_over)
 {
 	struct dump d = { .endian = SEAM_LITTLE };
 	struct seam_jitdump_reader r;
@@ -166,7 +166,7 @@ static void records_whose_sizes_disagree_are_passed_over(void **state)
 	assert_int_equal(r.n_notes[SEAM_JITDUMP_BAD_RECORD], 3);
 }
 
-static void a_record_that_cannot_be_skipped_ends_the_file(void **state)
+UNIT_TEST(a_record_that_cannot_be_skipped_ends_the_file)
 {
 	for (uint32_t size = 0; size < 16; size++) {
 		struct dump d = { .endian = SEAM_LITTLE };
@@ -183,7 +183,7 @@ static void a_record_that_cannot_be_skipped_ends_the_file(void **state)
 	}
 }
 
-static void code_is_what_ends_the_record(void **state)
+UNIT_TEST(code_is_what_ends_the_record)
 {
 	struct dump d = { .endian = SEAM_LITTLE };
 	struct seam_jitdump_reader r;
@@ -206,7 +206,7 @@ static void code_is_what_ends_the_record(void **state)
 	assert_int_equal(r.n_notes[SEAM_JITDUMP_NO_NAME], 1);
 }
 
-static void odd_headers_are_read_with_a_note(void **state)
+UNIT_TEST(odd_headers_are_read_with_a_note)
 {
 	struct dump d = { .endian = SEAM_LITTLE };
 	struct seam_jitdump_reader r;
@@ -227,7 +227,7 @@ static void odd_headers_are_read_with_a_note(void **state)
 	assert_string_equal(rec.load.name, "f");
 }
 
-static void other_files_are_refused_with_a_reason(void **state)
+UNIT_TEST(other_files_are_refused_with_a_reason)
 {
 	struct seam_jitdump_reader r;
 	struct seam_err err = { 0 };
@@ -256,7 +256,7 @@ static struct seam_jitdump_lines lines_of(struct dump *d,
 	return seam_jitdump_lines_make(&rec->debug_info, d->endian);
 }
 
-static void a_name_of_ff_repeats_the_one_before(void **state)
+UNIT_TEST(a_name_of_ff_repeats_the_one_before)
 {
 	struct dump d = every_kind(SEAM_LITTLE);
 	struct seam_jitdump_record rec;
@@ -275,7 +275,7 @@ static void a_name_of_ff_repeats_the_one_before(void **state)
 }
 
 /* What V8 does: the first bytes of a stale name hold pointers. */
-static void overwritten_names_cost_only_the_names(void **state)
+UNIT_TEST(overwritten_names_cost_only_the_names)
 {
 	static const char *const names[] = {
 		"/usr/src/a.js", "/usr/src/a.js", "/usr/src/a.js" };
@@ -299,7 +299,7 @@ static void overwritten_names_cost_only_the_names(void **state)
 	assert_false(seam_jitdump_line(&lines, &e));
 }
 
-static void promised_entries_that_are_not_there_end_the_walk(void **state)
+UNIT_TEST(promised_entries_that_are_not_there_end_the_walk)
 {
 	static const char *const names[] = { "a", "bb", "ccc" };
 	struct dump d = { .endian = SEAM_LITTLE };
@@ -318,7 +318,7 @@ static void promised_entries_that_are_not_there_end_the_walk(void **state)
 	assert_true(lines.is_cut);
 }
 
-static void every_record_of_every_real_dump_is_read(void **state)
+UNIT_TEST(every_record_of_every_real_dump_is_read)
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(jit_corpus_dumps); i++) {
 		const struct jit_corpus_dump *want = &jit_corpus_dumps[i];
@@ -340,23 +340,4 @@ static void every_record_of_every_real_dump_is_read(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_every_kind_in_both_byte_orders),
-		cmocka_unit_test(every_truncation_keeps_what_is_before_it),
-		cmocka_unit_test(a_flipped_byte_costs_at_most_its_record),
-		cmocka_unit_test(records_whose_sizes_disagree_are_passed_over),
-		cmocka_unit_test(a_record_that_cannot_be_skipped_ends_the_file),
-		cmocka_unit_test(code_is_what_ends_the_record),
-		cmocka_unit_test(odd_headers_are_read_with_a_note),
-		cmocka_unit_test(other_files_are_refused_with_a_reason),
-		cmocka_unit_test(a_name_of_ff_repeats_the_one_before),
-		cmocka_unit_test(overwritten_names_cost_only_the_names),
-		cmocka_unit_test(
-			promised_entries_that_are_not_there_end_the_walk),
-		cmocka_unit_test(every_record_of_every_real_dump_is_read),
-	};
-
-	return cmocka_run_group_tests_name("jitdump", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

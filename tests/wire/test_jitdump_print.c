@@ -44,7 +44,7 @@ static size_t count_lines(const char *text)
 	return n;
 }
 
-static void shows_header_and_every_record_as_text(void **state)
+UNIT_TEST(shows_header_and_every_record_as_text)
 {
 	static const char load[] = "JIT_CODE_LOAD id=0 total_size=0x44 "
 		"timestamp=0x64 pid=0x2a tid=0x2b vma=0x1000 code_addr=0x1000 "
@@ -73,7 +73,7 @@ static void shows_header_and_every_record_as_text(void **state)
 	free(d);
 }
 
-static void bytes_are_shown_on_request(void **state)
+UNIT_TEST(bytes_are_shown_on_request)
 {
 	struct dump *d = calloc(1, sizeof(*d));
 	uint64_t n_damaged;
@@ -105,7 +105,7 @@ static size_t check_json(char *text)
 	return n;
 }
 
-static void json_has_an_object_a_line(void **state)
+UNIT_TEST(json_has_an_object_a_line)
 {
 	struct dump *d = calloc(1, sizeof(*d));
 	uint64_t n_damaged;
@@ -122,7 +122,7 @@ static void json_has_an_object_a_line(void **state)
 	free(d);
 }
 
-static void shows_records_that_contradict_themselves(void **state)
+UNIT_TEST(shows_records_that_contradict_themselves)
 {
 	struct dump *d = calloc(1, sizeof(*d));
 	uint64_t n_damaged;
@@ -146,7 +146,7 @@ static void shows_records_that_contradict_themselves(void **state)
 	free(d);
 }
 
-static void a_cut_dump_shows_what_is_whole(void **state)
+UNIT_TEST(a_cut_dump_shows_what_is_whole)
 {
 	struct dump *d = calloc(1, sizeof(*d));
 	size_t before = 0;
@@ -176,7 +176,7 @@ static void a_cut_dump_shows_what_is_whole(void **state)
 	free(d);
 }
 
-static void a_flipped_byte_leaves_json_valid(void **state)
+UNIT_TEST(a_flipped_byte_leaves_json_valid)
 {
 	struct dump *d = calloc(1, sizeof(*d));
 
@@ -196,7 +196,7 @@ static void a_flipped_byte_leaves_json_valid(void **state)
 	free(d);
 }
 
-static void big_endian_reads_as_little(void **state)
+UNIT_TEST(big_endian_reads_as_little)
 {
 	struct dump *d = calloc(1, sizeof(*d));
 	struct dump *big = calloc(1, sizeof(*big));
@@ -223,7 +223,7 @@ static struct seam_bytes text_bytes(const char *text)
 	return (struct seam_bytes) { (const uint8_t *)text, strlen(text) };
 }
 
-static void recognizes_maps_by_name_or_by_shape(void **state)
+UNIT_TEST(recognizes_maps_by_name_or_by_shape)
 {
 	assert_true(seam_perf_map_is("/tmp/perf-12.map", text_bytes("")));
 	assert_true(seam_perf_map_is("x", text_bytes("7f00 10 f\n")));
@@ -232,7 +232,7 @@ static void recognizes_maps_by_name_or_by_shape(void **state)
 	assert_false(seam_perf_map_is("perf-.map", text_bytes("\n1 2 3")));
 }
 
-static void shows_the_lines_of_a_map(void **state)
+UNIT_TEST(shows_the_lines_of_a_map)
 {
 	static const char map[] = "1000 10 f g\nnonsense\n2000 8 \x1b[2J\n";
 	uint64_t n_damaged = 0;
@@ -250,19 +250,4 @@ static void shows_the_lines_of_a_map(void **state)
 	free(text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shows_header_and_every_record_as_text),
-		cmocka_unit_test(bytes_are_shown_on_request),
-		cmocka_unit_test(json_has_an_object_a_line),
-		cmocka_unit_test(shows_records_that_contradict_themselves),
-		cmocka_unit_test(a_cut_dump_shows_what_is_whole),
-		cmocka_unit_test(a_flipped_byte_leaves_json_valid),
-		cmocka_unit_test(big_endian_reads_as_little),
-		cmocka_unit_test(recognizes_maps_by_name_or_by_shape),
-		cmocka_unit_test(shows_the_lines_of_a_map),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

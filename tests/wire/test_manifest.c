@@ -86,7 +86,7 @@ static void release(struct seam_bytes bytes)
 	free((void *)(uintptr_t)bytes.data);
 }
 
-static void reads_back_what_it_wrote(void **state)
+UNIT_TEST(reads_back_what_it_wrote)
 {
 	struct seam_bytes json = written(&full);
 	struct seam_manifest m;
@@ -116,7 +116,7 @@ static void reads_back_what_it_wrote(void **state)
 	seam_manifest_fini(&m);
 }
 
-static void what_was_read_and_written_again_is_the_same_file(void **state)
+UNIT_TEST(what_was_read_and_written_again_is_the_same_file)
 {
 	struct seam_bytes first = written(&full), second;
 	struct seam_manifest again;
@@ -138,7 +138,7 @@ static bool has_text(struct seam_bytes json, const char *text)
 	return memmem(json.data, json.size, text, strlen(text));
 }
 
-static void omits_optional_objects_in_which_nothing_was_counted(void **state)
+UNIT_TEST(omits_optional_objects_in_which_nothing_was_counted)
 {
 	static const char *const optional[] = {
 		"\"areas\"", "\"jit\"", "\"not_recorded\"", "\"kept\"",
@@ -158,7 +158,7 @@ static void omits_optional_objects_in_which_nothing_was_counted(void **state)
 }
 
 /* A count may be anything; it must not cost the others. */
-static void a_count_beyond_all_bounds_is_read_as_the_largest(void **state)
+UNIT_TEST(a_count_beyond_all_bounds_is_read_as_the_largest)
 {
 	struct seam_manifest huge = full, again;
 	struct seam_bytes json;
@@ -174,7 +174,7 @@ static void a_count_beyond_all_bounds_is_read_as_the_largest(void **state)
 	release(json);
 }
 
-static void refuses_a_file_cut_at_any_byte(void **state)
+UNIT_TEST(refuses_a_file_cut_at_any_byte)
 {
 	struct seam_bytes json = written(&full);
 
@@ -192,7 +192,7 @@ static void refuses_a_file_cut_at_any_byte(void **state)
 	release(json);
 }
 
-static void survives_any_flipped_byte(void **state)
+UNIT_TEST(survives_any_flipped_byte)
 {
 	struct seam_bytes json = written(&full);
 	uint8_t *bytes = (void *)(uintptr_t)json.data;
@@ -221,7 +221,7 @@ static int read_text(const char *text, struct seam_manifest *m)
 		(const uint8_t *)text, strlen(text) }, NULL);
 }
 
-static void takes_what_is_missing_or_odd_as_nothing(void **state)
+UNIT_TEST(takes_what_is_missing_or_odd_as_nothing)
 {
 	struct seam_manifest m;
 
@@ -238,7 +238,7 @@ static void takes_what_is_missing_or_odd_as_nothing(void **state)
 	seam_manifest_fini(&m);
 }
 
-static void takes_no_build_id_that_is_too_long(void **state)
+UNIT_TEST(takes_no_build_id_that_is_too_long)
 {
 	struct seam_manifest m;
 
@@ -250,7 +250,7 @@ static void takes_no_build_id_that_is_too_long(void **state)
 }
 
 /* When "complete" had those that the recorder had joined. */
-static void joined_stacks_of_earlier_recordings_are_not_complete(void **state)
+UNIT_TEST(joined_stacks_of_earlier_recordings_are_not_complete)
 {
 	struct seam_manifest m;
 
@@ -263,7 +263,7 @@ static void joined_stacks_of_earlier_recordings_are_not_complete(void **state)
 	seam_manifest_fini(&m);
 }
 
-static void refuses_other_schemas(void **state)
+UNIT_TEST(refuses_other_schemas)
 {
 	struct seam_manifest m;
 
@@ -275,23 +275,5 @@ static void refuses_other_schemas(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_back_what_it_wrote),
-		cmocka_unit_test(
-			what_was_read_and_written_again_is_the_same_file),
-		cmocka_unit_test(
-			omits_optional_objects_in_which_nothing_was_counted),
-		cmocka_unit_test(
-			a_count_beyond_all_bounds_is_read_as_the_largest),
-		cmocka_unit_test(refuses_a_file_cut_at_any_byte),
-		cmocka_unit_test(survives_any_flipped_byte),
-		cmocka_unit_test(takes_what_is_missing_or_odd_as_nothing),
-		cmocka_unit_test(takes_no_build_id_that_is_too_long),
-		cmocka_unit_test(
-			joined_stacks_of_earlier_recordings_are_not_complete),
-		cmocka_unit_test(refuses_other_schemas),
-	};
-
-	return cmocka_run_group_tests_name("manifest", tests, set_counts,
-					   NULL);
+	return unit_run(set_counts, NULL, NULL, NULL);
 }

@@ -60,7 +60,7 @@ static size_t walk(const struct seam_perf_data *data, uint64_t *offsets,
 	return n;
 }
 
-static void reads_events_in_both_byte_orders_and_modes(void **state)
+UNIT_TEST(reads_events_in_both_byte_orders_and_modes)
 {
 	for (int i = 0; i < 4; i++) {
 		bool pipe = i & 2;
@@ -114,7 +114,7 @@ static void expect_feature(uint64_t flags, enum seam_perf_feature feature,
 }
 
 /* Old perf wrote them as words of its own size, and always HOSTNAME. */
-static void feature_bits_of_the_other_byte_order_are_put_in_order(void **state)
+UNIT_TEST(feature_bits_of_the_other_byte_order_are_put_in_order)
 {
 	uint64_t hostname = UINT64_C(1) << SEAM_PERF_FEATURE_HOSTNAME;
 
@@ -127,7 +127,7 @@ static void feature_bits_of_the_other_byte_order_are_put_in_order(void **state)
 }
 
 /* Where each record ends, so that a cut can be judged. */
-static void a_cut_costs_only_what_is_cut(void **state)
+UNIT_TEST(a_cut_costs_only_what_is_cut)
 {
 	for (int pipe = 0; pipe < 2; pipe++) {
 		struct bytes file = make(SEAM_LITTLE, pipe);
@@ -165,7 +165,7 @@ static void a_cut_costs_only_what_is_cut(void **state)
 }
 
 /* Whatever a byte becomes, reading ends, and the rest is mostly there. */
-static void a_flipped_byte_costs_little(void **state)
+UNIT_TEST(a_flipped_byte_costs_little)
 {
 	struct bytes file = make(SEAM_LITTLE, false);
 	size_t n_kept = 0, n_tries = 0;
@@ -194,7 +194,7 @@ static void a_flipped_byte_costs_little(void **state)
 	free(file.data);
 }
 
-static void a_recording_whose_writer_was_killed_reads_to_the_end(void **state)
+UNIT_TEST(a_recording_whose_writer_was_killed_reads_to_the_end)
 {
 	struct bytes file = make(SEAM_LITTLE, false);
 	struct seam_perf_data data;
@@ -215,7 +215,7 @@ static void a_recording_whose_writer_was_killed_reads_to_the_end(void **state)
 	free(file.data);
 }
 
-static void a_record_without_size_ends_the_walk(void **state)
+UNIT_TEST(a_record_without_size_ends_the_walk)
 {
 	struct bytes b = some_data(SEAM_LITTLE), file;
 	struct seam_perf_data data;
@@ -275,7 +275,7 @@ static struct bytes pack(const struct bytes *plain, size_t piece, bool second)
 	return b;
 }
 
-static void packed_records_read_as_plain_ones(void **state)
+UNIT_TEST(packed_records_read_as_plain_ones)
 {
 	struct bytes plain = some_data(SEAM_LITTLE);
 
@@ -308,7 +308,7 @@ static void packed_records_read_as_plain_ones(void **state)
 	free(plain.data);
 }
 
-static void a_cut_packed_stream_reports_it(void **state)
+UNIT_TEST(a_cut_packed_stream_reports_it)
 {
 	struct bytes plain = some_data(SEAM_LITTLE);
 	struct bytes packed = pack(&plain, 100, false);
@@ -330,7 +330,7 @@ static void a_cut_packed_stream_reports_it(void **state)
 }
 
 /* AUXTRACE has its trace behind it, not inside its size. */
-static void trace_data_comes_with_its_record(void **state)
+UNIT_TEST(trace_data_comes_with_its_record)
 {
 	struct bytes b = { .endian = SEAM_LITTLE };
 	struct seam_perf_stream stream;
@@ -381,7 +381,7 @@ static size_t types_of(const struct bytes *b, uint32_t *types, size_t most)
 }
 
 /* simpleperf pads them to 64, in the record. */
-static void formats_in_the_record_are_not_after_it(void **state)
+UNIT_TEST(formats_in_the_record_are_not_after_it)
 {
 	for (uint64_t size = 1; size <= 96; size++) {
 		struct bytes b = { .endian = SEAM_LITTLE };
@@ -401,7 +401,7 @@ static void formats_in_the_record_are_not_after_it(void **state)
 	}
 }
 
-static void a_record_of_simpleperf_has_a_size_of_32_bits(void **state)
+UNIT_TEST(a_record_of_simpleperf_has_a_size_of_32_bits)
 {
 	static const uint8_t zeros[70000];
 
@@ -446,7 +446,7 @@ static void put_old_mmap2(struct bytes *b, const char *name)
 }
 
 /* The kernel leaves the mark of a build id in records of other layout. */
-static void a_mark_without_a_build_id_leaves_the_inode(void **state)
+UNIT_TEST(a_mark_without_a_build_id_leaves_the_inode)
 {
 	static const uint32_t majors[] = { 254, 8, 0, 259, 7 };
 
@@ -477,7 +477,7 @@ static void a_mark_without_a_build_id_leaves_the_inode(void **state)
 	}
 }
 
-static void a_mapping_of_a_kernel_before_3_16_reads(void **state)
+UNIT_TEST(a_mapping_of_a_kernel_before_3_16_reads)
 {
 	static const char *const names[] = {
 		"/system/lib/libc.so", "//anon", "[vdso]", "/a", "", "[stack]",
@@ -500,7 +500,7 @@ static void a_mapping_of_a_kernel_before_3_16_reads(void **state)
 }
 
 /* 0x4000 in the protection is simpleperf's, and no letter of a name. */
-static void code_that_simpleperf_saw_a_jit_write_is_marked(void **state)
+UNIT_TEST(code_that_simpleperf_saw_a_jit_write_is_marked)
 {
 	for (int i = 0; i < 2; i++) {
 		struct bytes b = { .endian = i ? SEAM_BIG : SEAM_LITTLE };
@@ -519,7 +519,7 @@ static void code_that_simpleperf_saw_a_jit_write_is_marked(void **state)
 	}
 }
 
-static void formats_of_any_size_are_passed_over(void **state)
+UNIT_TEST(formats_of_any_size_are_passed_over)
 {
 	for (uint64_t size = 1; size <= 16; size++) {
 		struct bytes b = { .endian = SEAM_LITTLE };
@@ -537,7 +537,7 @@ static void formats_of_any_size_are_passed_over(void **state)
 }
 
 /* perf 6.16 counts in 16 bits what is in a COMPRESSED2: 64 KiB and more. */
-static void a_packed_record_may_be_longer_than_its_size_field(void **state)
+UNIT_TEST(a_packed_record_may_be_longer_than_its_size_field)
 {
 	enum { N = 20, BYTES = 4000 };
 
@@ -580,7 +580,7 @@ static void a_packed_record_may_be_longer_than_its_size_field(void **state)
 	}
 }
 
-static void an_attr_of_any_age_reads(void **state)
+UNIT_TEST(an_attr_of_any_age_reads)
 {
 	for (uint32_t size = 0; size <= 200; size += 8) {
 		struct bytes b = { .endian = SEAM_BIG };
@@ -614,7 +614,7 @@ static void an_attr_of_any_age_reads(void **state)
 }
 
 /* Each event could claim the whole file for its ids: events by bytes. */
-static void ids_that_overlap_are_refused(void **state)
+UNIT_TEST(ids_that_overlap_are_refused)
 {
 	struct bytes file = make(SEAM_LITTLE, false);
 	struct seam_perf_data data;
@@ -633,7 +633,7 @@ static void ids_that_overlap_are_refused(void **state)
 	free(file.data);
 }
 
-static void what_is_not_perf_data_is_refused(void **state)
+UNIT_TEST(what_is_not_perf_data_is_refused)
 {
 	static const char *const others[] = { "", "P", "PERFILE", "\x7f""ELF",
 					      "PERFILE3\0\0\0\0\0\0\0\0" };
@@ -666,7 +666,7 @@ static void expect_name(struct bytes file, size_t n_names, const char *name)
 	seam_perf_data_close(&data);
 }
 
-static void events_of_a_killed_recorder_are_named_from_beside(void **state)
+UNIT_TEST(events_of_a_killed_recorder_are_named_from_beside)
 {
 	enum { FEATURES_AT = 72 };
 	struct bytes file = make(SEAM_LITTLE, false);
@@ -683,35 +683,4 @@ static void events_of_a_killed_recorder_are_named_from_beside(void **state)
 	free(pipe.data);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_events_in_both_byte_orders_and_modes),
-		cmocka_unit_test(
-		feature_bits_of_the_other_byte_order_are_put_in_order),
-		cmocka_unit_test(a_cut_costs_only_what_is_cut),
-		cmocka_unit_test(a_flipped_byte_costs_little),
-		cmocka_unit_test(
-			a_recording_whose_writer_was_killed_reads_to_the_end),
-		cmocka_unit_test(a_record_without_size_ends_the_walk),
-		cmocka_unit_test(packed_records_read_as_plain_ones),
-		cmocka_unit_test(a_cut_packed_stream_reports_it),
-		cmocka_unit_test(trace_data_comes_with_its_record),
-		cmocka_unit_test(formats_of_any_size_are_passed_over),
-		cmocka_unit_test(formats_in_the_record_are_not_after_it),
-		cmocka_unit_test(a_record_of_simpleperf_has_a_size_of_32_bits),
-		cmocka_unit_test(a_mark_without_a_build_id_leaves_the_inode),
-		cmocka_unit_test(a_mapping_of_a_kernel_before_3_16_reads),
-		cmocka_unit_test(
-			code_that_simpleperf_saw_a_jit_write_is_marked),
-		cmocka_unit_test(
-			a_packed_record_may_be_longer_than_its_size_field),
-		cmocka_unit_test(an_attr_of_any_age_reads),
-		cmocka_unit_test(ids_that_overlap_are_refused),
-		cmocka_unit_test(what_is_not_perf_data_is_refused),
-		cmocka_unit_test(
-			events_of_a_killed_recorder_are_named_from_beside),
-	};
-
-	return cmocka_run_group_tests_name("perf_data", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

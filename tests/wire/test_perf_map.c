@@ -23,7 +23,7 @@ static void expect(struct seam_perf_map_reader *r, uint64_t start,
 	assert_memory_equal(e.name.data, name, strlen(name));
 }
 
-static void names_may_hold_blanks_and_numbers_a_prefix(void **state)
+UNIT_TEST(names_may_hold_blanks_and_numbers_a_prefix)
 {
 	struct seam_perf_map_reader r = begin(
 		"7f00 10 main\n"
@@ -42,7 +42,7 @@ static void names_may_hold_blanks_and_numbers_a_prefix(void **state)
 	assert_int_equal(r.n_bad, 0);
 }
 
-static void garbage_is_counted_and_passed_over(void **state)
+UNIT_TEST(garbage_is_counted_and_passed_over)
 {
 	struct seam_perf_map_reader r = begin(
 		"hello\n"
@@ -62,7 +62,7 @@ static void garbage_is_counted_and_passed_over(void **state)
 	assert_int_equal(r.n_bad, 9);
 }
 
-static void a_line_too_long_is_no_name(void **state)
+UNIT_TEST(a_line_too_long_is_no_name)
 {
 	size_t size = SEAM_PERF_MAP_LINE_BYTES + 100;
 	char *text = malloc(size);
@@ -77,7 +77,7 @@ static void a_line_too_long_is_no_name(void **state)
 	free(text);
 }
 
-static void every_cut_and_every_flip_ends(void **state)
+UNIT_TEST(every_cut_and_every_flip_ends)
 {
 	static const char text[] = "7f00 10 a b\n0x7f10 20 cc\r\n junk\n";
 
@@ -98,7 +98,7 @@ static void every_cut_and_every_flip_ends(void **state)
 	}
 }
 
-static void real_maps_have_no_bad_line(void **state)
+UNIT_TEST(real_maps_have_no_bad_line)
 {
 	static const struct {
 		const char *name;
@@ -133,7 +133,7 @@ static struct seam_perf_map_times begin_times(const char *text, size_t size)
 		(const uint8_t *)text, size });
 }
 
-static void times_are_read_as_they_were_laid_out(void **state)
+UNIT_TEST(times_are_read_as_they_were_laid_out)
 {
 	const struct seam_perf_map_mark marks[] = {
 		{ 0, 0, 5 }, { 17, 6, UINT64_MAX - 1 },
@@ -155,7 +155,7 @@ static void times_are_read_as_they_were_laid_out(void **state)
 	assert_int_equal(t.n_bad, 0);
 }
 
-static void times_that_cannot_be_are_counted(void **state)
+UNIT_TEST(times_that_cannot_be_are_counted)
 {
 	static const char text[] =
 		"# OFFSET FROM TO\n0 1 2\n\n"
@@ -188,17 +188,4 @@ static void times_that_cannot_be_are_counted(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_may_hold_blanks_and_numbers_a_prefix),
-		cmocka_unit_test(garbage_is_counted_and_passed_over),
-		cmocka_unit_test(a_line_too_long_is_no_name),
-		cmocka_unit_test(every_cut_and_every_flip_ends),
-		cmocka_unit_test(real_maps_have_no_bad_line),
-		cmocka_unit_test(times_are_read_as_they_were_laid_out),
-		cmocka_unit_test(times_that_cannot_be_are_counted),
-	};
-
-	return cmocka_run_group_tests_name("perf_map", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -83,7 +83,7 @@ static const char lines[] =
 	"{\"offset\":576,\"type\":\"ID_INDEX\",\"misc\":0,\"nr\":1,"
 	"\"entries\":[{\"id\":30,\"idx\":31,\"cpu\":32,\"tid\":33}]}\n";
 
-static void prints_the_fields_of_the_event_and_whole_lists(void **state)
+UNIT_TEST(prints_the_fields_of_the_event_and_whole_lists)
 {
 	char *little = print(SEAM_LITTLE), *big = print(SEAM_BIG);
 
@@ -93,7 +93,7 @@ static void prints_the_fields_of_the_event_and_whole_lists(void **state)
 	free(big);
 }
 
-static void prints_the_stream_of_a_record(void **state)
+UNIT_TEST(prints_the_stream_of_a_record)
 {
 	struct bytes b = { .endian = SEAM_LITTLE };
 	size_t at = begin_record(&b, PERF_RECORD_COMM, 0);
@@ -116,13 +116,4 @@ static void prints_the_stream_of_a_record(void **state)
 	free(text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			prints_the_fields_of_the_event_and_whole_lists),
-		cmocka_unit_test(prints_the_stream_of_a_record),
-	};
-
-	return cmocka_run_group_tests_name("perf_print", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

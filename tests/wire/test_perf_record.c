@@ -134,7 +134,7 @@ static void assert_sample_id(const struct seam_perf_attr *attr,
 		assert_int_equal(got->stream_id, id.stream_id);
 }
 
-static void reads_what_it_wrote_in_either_byte_order(void **state)
+UNIT_TEST(reads_what_it_wrote_in_either_byte_order)
 {
 	for (size_t a = 0; a < SEAM_ARRAY_SIZE(attrs); a++)
 		for (size_t i = 0; i < 2 * SEAM_ARRAY_SIZE(records); i++) {
@@ -154,7 +154,7 @@ static void reads_what_it_wrote_in_either_byte_order(void **state)
 }
 
 /* An MMAP2 without its last bytes may be one of an older kernel, from 56 on. */
-static void refuses_a_record_cut_in_its_fields(void **state)
+UNIT_TEST(refuses_a_record_cut_in_its_fields)
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(records); i++) {
 		struct seam_perf_record whole =
@@ -177,7 +177,7 @@ static void refuses_a_record_cut_in_its_fields(void **state)
 	}
 }
 
-static void refuses_samples_and_records_of_the_tool(void **state)
+UNIT_TEST(refuses_samples_and_records_of_the_tool)
 {
 	static const uint64_t words[16];
 	struct seam_perf_record record = {
@@ -193,7 +193,7 @@ static void refuses_samples_and_records_of_the_tool(void **state)
 						 &record, &got), -EBADMSG);
 }
 
-static void writes_nothing_where_there_is_no_room(void **state)
+UNIT_TEST(writes_nothing_where_there_is_no_room)
 {
 	uint8_t buf[SEAM_PERF_SIDEBAND_MAX];
 	size_t n = seam_perf_sideband_write(&attrs[0], SEAM_NATIVE,
@@ -210,14 +210,4 @@ static void writes_nothing_where_there_is_no_room(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_what_it_wrote_in_either_byte_order),
-		cmocka_unit_test(refuses_a_record_cut_in_its_fields),
-		cmocka_unit_test(refuses_samples_and_records_of_the_tool),
-		cmocka_unit_test(writes_nothing_where_there_is_no_room),
-	};
-
-	return cmocka_run_group_tests_name("perf_sideband", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

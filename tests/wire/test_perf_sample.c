@@ -77,7 +77,7 @@ static void assert_same(const struct seam_perf_core *core,
 		assert_ptr_equal(core->chain, sample->callchain.data);
 }
 
-static void the_fast_reader_agrees_with_the_whole_one(void **state)
+UNIT_TEST(the_fast_reader_agrees_with_the_whole_one)
 {
 	for (int i = 0; i < 20000; i++) {
 		struct seam_perf_attr attr = random_attr();
@@ -111,7 +111,7 @@ static void the_fast_reader_agrees_with_the_whole_one(void **state)
 	}
 }
 
-static void declines_what_it_is_not_made_for(void **state)
+UNIT_TEST(declines_what_it_is_not_made_for)
 {
 	struct seam_perf_attr attr = { .sample_type = PERF_SAMPLE_READ };
 
@@ -122,7 +122,7 @@ static void declines_what_it_is_not_made_for(void **state)
 	assert_false(seam_perf_layout_make(&attr, SEAM_BIG).is_usable);
 }
 
-static void reads_everything_in_both_byte_orders(void **state)
+UNIT_TEST(reads_everything_in_both_byte_orders)
 {
 	for (int e = SEAM_LITTLE; e <= SEAM_BIG; e++) {
 		struct bytes b = { .endian = (enum seam_endian)e };
@@ -181,7 +181,7 @@ static void reads_everything_in_both_byte_orders(void **state)
 }
 
 /* Where the ids are is what tells events apart: all orders of fields. */
-static void the_id_is_found_before_the_rest_is_read(void **state)
+UNIT_TEST(the_id_is_found_before_the_rest_is_read)
 {
 	static const uint64_t bits[] = {
 		PERF_SAMPLE_IP, PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
@@ -216,7 +216,7 @@ static void the_id_is_found_before_the_rest_is_read(void **state)
 }
 
 /* Counts that are lies: 2^32, 2^61 and more entries. */
-static void a_count_that_cannot_fit_is_refused(void **state)
+UNIT_TEST(a_count_that_cannot_fit_is_refused)
 {
 	static const uint64_t lies[] = {
 		2, UINT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 61,
@@ -265,7 +265,7 @@ static struct seam_perf_regs made(uint64_t *values, uint64_t abi,
 	return regs;
 }
 
-static void each_register_gets_its_column(void **state)
+UNIT_TEST(each_register_gets_its_column)
 {
 	/* AX DX CX BX SI DI BP SP R8..R15 IP, by the kernel's numbers */
 	static const uint8_t numbers[] = {
@@ -286,7 +286,7 @@ static void each_register_gets_its_column(void **state)
 		assert_int_equal(columns[i], 100 + numbers[i]);
 }
 
-static void what_is_not_in_the_mask_is_not_known(void **state)
+UNIT_TEST(what_is_not_in_the_mask_is_not_known)
 {
 	uint64_t values[64], columns[SEAM_PERF_X86_64_COLUMNS], known;
 	/* BP, SP, IP */
@@ -305,7 +305,7 @@ static void what_is_not_in_the_mask_is_not_known(void **state)
 	assert_false(seam_perf_registers_x86_64(&regs, columns, &known));
 }
 
-static void tasks_of_32_bits_and_registers_of_0_are_refused(void **state)
+UNIT_TEST(tasks_of_32_bits_and_registers_of_0_are_refused)
 {
 	uint64_t values[64], columns[SEAM_PERF_X86_64_COLUMNS], known;
 	struct seam_perf_regs regs = made(values, 1, SEAM_PERF_X86_64_MASK);
@@ -322,7 +322,7 @@ static void tasks_of_32_bits_and_registers_of_0_are_refused(void **state)
 }
 
 /* A mask that has more bits than there are values reads none beyond them. */
-static void values_that_are_missing_are_0(void **state)
+UNIT_TEST(values_that_are_missing_are_0)
 {
 	uint64_t values[64], columns[SEAM_PERF_X86_64_COLUMNS], known;
 	struct seam_perf_regs regs = made(values, 2, SEAM_PERF_X86_64_MASK);
@@ -333,7 +333,7 @@ static void values_that_are_missing_are_0(void **state)
 	assert_int_equal(columns[SEAM_PERF_X86_64_PC], 0);
 }
 
-static void the_program_counter_of_other_machines(void **state)
+UNIT_TEST(the_program_counter_of_other_machines)
 {
 	uint64_t values[64];
 	struct seam_perf_regs regs = made(values, 2, (UINT64_C(1) << 33) - 1);
@@ -345,20 +345,4 @@ static void the_program_counter_of_other_machines(void **state)
 	assert_int_equal(seam_perf_registers_pc(&regs, "vax"), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_fast_reader_agrees_with_the_whole_one),
-		cmocka_unit_test(declines_what_it_is_not_made_for),
-		cmocka_unit_test(reads_everything_in_both_byte_orders),
-		cmocka_unit_test(the_id_is_found_before_the_rest_is_read),
-		cmocka_unit_test(a_count_that_cannot_fit_is_refused),
-		cmocka_unit_test(each_register_gets_its_column),
-		cmocka_unit_test(what_is_not_in_the_mask_is_not_known),
-		cmocka_unit_test(tasks_of_32_bits_and_registers_of_0_are_refused),
-		cmocka_unit_test(values_that_are_missing_are_0),
-		cmocka_unit_test(the_program_counter_of_other_machines),
-	};
-
-	return cmocka_run_group_tests_name("perf_sample", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

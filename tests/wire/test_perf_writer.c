@@ -69,7 +69,7 @@ static int append(struct opened *o, const char *a, const char *b)
 	return seam_perf_writer_append(&o->writer, pieces, 3, NULL);
 }
 
-static void writes_the_header_of_perf(void **state)
+UNIT_TEST(writes_the_header_of_perf)
 {
 	struct opened o;
 	char magic[8];
@@ -138,7 +138,7 @@ static void assert_same_event(const struct seam_perf_data *data, uint32_t i,
 	assert_memory_equal(&read->layout, &layout, sizeof(layout));
 }
 
-static void the_reader_finds_the_events_that_the_writer_was_given(void **state)
+UNIT_TEST(the_reader_finds_the_events_that_the_writer_was_given)
 {
 	struct seam_perf_event given[N_EVENTS] = { events[0], events[1] };
 	uint64_t ids[4] = { 1001, 1002 };
@@ -176,7 +176,7 @@ static void the_reader_finds_the_events_that_the_writer_was_given(void **state)
 	close(o.fd);
 }
 
-static void writes_an_attr_as_the_kernel_lays_it_out(void **state)
+UNIT_TEST(writes_an_attr_as_the_kernel_lays_it_out)
 {
 	struct perf_event_attr attr;
 	struct seam_perf_attr copy;
@@ -195,7 +195,7 @@ static void writes_an_attr_as_the_kernel_lays_it_out(void **state)
 	assert_memory_equal(bytes, &attr, sizeof(bytes));
 }
 
-static void keeps_the_size_true_after_each_batch(void **state)
+UNIT_TEST(keeps_the_size_true_after_each_batch)
 {
 	struct opened o;
 	char got[24];
@@ -210,7 +210,7 @@ static void keeps_the_size_true_after_each_batch(void **state)
 	close(o.fd);
 }
 
-static void writes_more_pieces_than_one_call_takes(void **state)
+UNIT_TEST(writes_more_pieces_than_one_call_takes)
 {
 	enum { N = 5000 };
 	static struct iovec pieces[N];
@@ -226,7 +226,7 @@ static void writes_more_pieces_than_one_call_takes(void **state)
 	close(o.fd);
 }
 
-static void lists_features_by_ascending_bit(void **state)
+UNIT_TEST(lists_features_by_ascending_bit)
 {
 	struct seam_perf_features f = { 0 };
 	const uint32_t cpus[] = { 2, 1 };
@@ -254,7 +254,7 @@ static void lists_features_by_ascending_bit(void **state)
 	close(o.fd);
 }
 
-static void a_full_disk_leaves_the_last_whole_batch(void **state)
+UNIT_TEST(a_full_disk_leaves_the_last_whole_batch)
 {
 	struct rlimit limit, tight;
 	struct seam_err err = { 0 };
@@ -289,7 +289,7 @@ static void a_full_disk_leaves_the_last_whole_batch(void **state)
 	fclose(file);
 }
 
-static void ids_that_come_later_go_into_their_room(void **state)
+UNIT_TEST(ids_that_come_later_go_into_their_room)
 {
 	static uint64_t ids[3] = { 11 };
 	struct seam_perf_event event = {
@@ -338,7 +338,7 @@ static void put_formats(struct opened *o, const char *text)
 			 0);
 }
 
-static void formats_of_tracepoints_are_found_after_each_batch(void **state)
+UNIT_TEST(formats_of_tracepoints_are_found_after_each_batch)
 {
 	static const char formats[] = "format of sched_switch";
 	struct seam_perf_features f = { 0 };
@@ -368,7 +368,7 @@ static void formats_of_tracepoints_are_found_after_each_batch(void **state)
 }
 
 /* The disk is full at each of its bytes. */
-static void formats_of_tracepoints_outlast_a_full_disk(void **state)
+UNIT_TEST(formats_of_tracepoints_outlast_a_full_disk)
 {
 	static const char batch[] = "bbbbbbbbccccccccdddddddd";
 	struct rlimit limit, tight;
@@ -392,7 +392,7 @@ static void formats_of_tracepoints_outlast_a_full_disk(void **state)
 	}
 }
 
-static void a_file_that_was_cut_gets_no_more_records(void **state)
+UNIT_TEST(a_file_that_was_cut_gets_no_more_records)
 {
 	struct seam_err err = { 0 };
 	struct iovec piece = { "aaaaaaaa", 8 };
@@ -410,24 +410,4 @@ static void a_file_that_was_cut_gets_no_more_records(void **state)
 	close(o.fd);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ids_that_come_later_go_into_their_room),
-		cmocka_unit_test(writes_the_header_of_perf),
-		cmocka_unit_test(
-		      the_reader_finds_the_events_that_the_writer_was_given),
-		cmocka_unit_test(writes_an_attr_as_the_kernel_lays_it_out),
-		cmocka_unit_test(keeps_the_size_true_after_each_batch),
-		cmocka_unit_test(writes_more_pieces_than_one_call_takes),
-		cmocka_unit_test(lists_features_by_ascending_bit),
-		cmocka_unit_test(a_full_disk_leaves_the_last_whole_batch),
-		cmocka_unit_test(
-			formats_of_tracepoints_are_found_after_each_batch),
-		cmocka_unit_test(formats_of_tracepoints_outlast_a_full_disk),
-		cmocka_unit_test(
-			a_file_that_was_cut_gets_no_more_records),
-	};
-
-	return cmocka_run_group_tests_name("perf_writer", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -43,7 +43,7 @@ static void check_symbols(struct seam_simpleperf_file *file, size_t n)
 	assert_false(seam_simpleperf_symbol(file, &s));
 }
 
-static void files_and_symbols_read_in_both_forms(void **state)
+UNIT_TEST(files_and_symbols_read_in_both_forms)
 {
 	for (int i = 0; i < 4; i++) {
 		bool is_proto = i & 1;
@@ -92,7 +92,7 @@ static size_t read_all(struct seam_bytes bytes, bool is_proto)
 	return n;
 }
 
-static void a_cut_costs_only_the_entries_that_are_cut(void **state)
+UNIT_TEST(a_cut_costs_only_the_entries_that_are_cut)
 {
 	for (int form = 0; form < 2; form++) {
 		struct bytes b = make(form, SEAM_LITTLE);
@@ -111,7 +111,7 @@ static void a_cut_costs_only_the_entries_that_are_cut(void **state)
 	}
 }
 
-static void every_flipped_byte_ends(void **state)
+UNIT_TEST(every_flipped_byte_ends)
 {
 	for (int form = 0; form < 2; form++) {
 		struct bytes b = make(form, SEAM_LITTLE);
@@ -129,7 +129,7 @@ static void every_flipped_byte_ends(void **state)
 }
 
 /* In the order of the events; a tracepoint's id is that of its machine. */
-static void a_tracepoint_is_called_as_meta_info_says(void **state)
+UNIT_TEST(a_tracepoint_is_called_as_meta_info_says)
 {
 	static const char *const infos[][2] = {
 		{ "cpu-clock,1,0\nsched:sched_switch,2,203\n",
@@ -167,14 +167,4 @@ static void a_tracepoint_is_called_as_meta_info_says(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(files_and_symbols_read_in_both_forms),
-		cmocka_unit_test(a_cut_costs_only_the_entries_that_are_cut),
-		cmocka_unit_test(every_flipped_byte_ends),
-		cmocka_unit_test(a_tracepoint_is_called_as_meta_info_says),
-	};
-
-	return cmocka_run_group_tests_name("simpleperf", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -6,7 +6,7 @@
 
 #include "unit.h"
 
-static void each_end_has_a_key_of_its_own(void **state)
+UNIT_TEST(each_end_has_a_key_of_its_own)
 {
 	for (unsigned int i = 0; i < SEAM_STACK_N_ENDS; i++) {
 		assert_true(*seam_stack_ends[i].text);
@@ -16,7 +16,7 @@ static void each_end_has_a_key_of_its_own(void **state)
 	assert_int_equal(seam_stack_end_parse("other"), SEAM_STACK_N_ENDS);
 }
 
-static void files_are_told_apart_by_reason_and_ordered(void **state)
+UNIT_TEST(files_are_told_apart_by_reason_and_ordered)
 {
 	struct seam_stack_counts *c = calloc(1, sizeof(*c));
 
@@ -45,7 +45,7 @@ static void files_are_told_apart_by_reason_and_ordered(void **state)
 	free(c);
 }
 
-static void the_worst_file_stays_in_a_full_list(void **state)
+UNIT_TEST(the_worst_file_stays_in_a_full_list)
 {
 	struct seam_stack_counts *c = calloc(1, sizeof(*c));
 	char path[32];
@@ -63,7 +63,7 @@ static void the_worst_file_stays_in_a_full_list(void **state)
 	free(c);
 }
 
-static void a_long_path_keeps_the_name_of_the_file(void **state)
+UNIT_TEST(a_long_path_keeps_the_name_of_the_file)
 {
 	struct seam_stack_counts *c = calloc(1, sizeof(*c));
 	char *path = calloc(1, 5000);
@@ -80,7 +80,7 @@ static void a_long_path_keeps_the_name_of_the_file(void **state)
 	free(c);
 }
 
-static void merging_adds_every_count(void **state)
+UNIT_TEST(merging_adds_every_count)
 {
 	struct seam_stack_counts *sum = calloc(1, sizeof(*sum));
 	struct seam_stack_counts from = {
@@ -106,7 +106,7 @@ static const char *advice(const struct seam_stack_counts *c)
 	return seam_stack_counts_advise(c, text, sizeof(text)) ? text : NULL;
 }
 
-static void advice_names_the_option_the_file_or_the_jvm(void **state)
+UNIT_TEST(advice_names_the_option_the_file_or_the_jvm)
 {
 	struct seam_stack_counts c = {
 		.n_ended = { [SEAM_STACK_COMPLETE] = 90,
@@ -152,16 +152,4 @@ static void advice_names_the_option_the_file_or_the_jvm(void **state)
 	assert_non_null(strstr(advice(&c), "-XX:+PreserveFramePointer"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_end_has_a_key_of_its_own),
-		cmocka_unit_test(files_are_told_apart_by_reason_and_ordered),
-		cmocka_unit_test(the_worst_file_stays_in_a_full_list),
-		cmocka_unit_test(a_long_path_keeps_the_name_of_the_file),
-		cmocka_unit_test(merging_adds_every_count),
-		cmocka_unit_test(advice_names_the_option_the_file_or_the_jvm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

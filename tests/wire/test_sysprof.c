@@ -70,7 +70,7 @@ static void check(const char *hex, int expected, const char *has)
 
 /* -- numbers ------------------------------------------------------------- */
 
-static void numbers_are_those_of_the_slow_reader(void **state)
+UNIT_TEST(numbers_are_those_of_the_slow_reader)
 {
 	uint8_t bytes[64] = { 0, [40] = 0x80 };
 	uint64_t seed = 1;
@@ -110,7 +110,7 @@ static void numbers_are_those_of_the_slow_reader(void **state)
 	}
 }
 
-static void a_number_has_at_most_ten_bytes_and_64_bits(void **state)
+UNIT_TEST(a_number_has_at_most_ten_bytes_and_64_bits)
 {
 	check(LJS("3") "80" LJP("2") "00 ffffffffffffffffff01 00 80", 0,
 	      "[18446744073709551615]");
@@ -127,7 +127,7 @@ static void a_number_has_at_most_ten_bytes_and_64_bits(void **state)
 
 /* -- what a stream may have ------------------------------------------------ */
 
-static void kinds_are_read_by_the_version(void **state)
+UNIT_TEST(kinds_are_read_by_the_version)
 {
 	/* 1: functions of Lua only; 2: traces are 1; 3: C functions are 1 */
 	check(LJS("1") "00 10 024061 05 80" LJP("2") "80", 0, "\"@a\"");
@@ -146,8 +146,7 @@ static void kinds_are_read_by_the_version(void **state)
 	check(LJS("3") "80" LJP("1") "0c 10 02 61 80", -EBADMSG, "byte 15");
 }
 
-static void traces_of_version_2_are_read_with_an_address_and_without(
-	void **state)
+UNIT_TEST(traces_of_version_2_are_read_with_an_address_and_without)
 {
 	check(LJS("2") "01 07 ff7f 10 03 01 08 fe7f 11 04 80" LJP("2") "80", 0,
 	      "\"traceno\":8,\"addr\":17,\"line\":4");
@@ -155,7 +154,7 @@ static void traces_of_version_2_are_read_with_an_address_and_without(
 	      "\"traceno\":8,\"addr\":17,\"line\":4");
 }
 
-static void other_versions_and_memory_profiles_are_named(void **state)
+UNIT_TEST(other_versions_and_memory_profiles_are_named)
 {
 	check(LJS("4") "80" LJP("2") "80", -ENOTSUP,
 	      "symbol table version 4 at byte 3");
@@ -167,7 +166,7 @@ static void other_versions_and_memory_profiles_are_named(void **state)
 	check("6c6a70 02 000000 80", -EBADMSG, "no symbol table at byte 0");
 }
 
-static void unknown_bytes_are_errors_with_their_place(void **state)
+UNIT_TEST(unknown_bytes_are_errors_with_their_place)
 {
 	check(LJS("3") "80" LJP("2") "0d", -EBADMSG, "byte 15 (0x0d)");
 	check(LJS("3") "80" LJP("2") "ff", -EBADMSG, "byte 15 (0xff)");
@@ -181,7 +180,7 @@ static void unknown_bytes_are_errors_with_their_place(void **state)
 	check(LJS("3") "40 10 024061 05 c0" LJP("2") "80", 0, "\"@a\"");
 }
 
-static void strings_hold_any_bytes(void **state)
+UNIT_TEST(strings_hold_any_bytes)
 {
 	check(LJS("3") "00 10 07 610a62c3a40063 05 80" LJP("2") "80", 0,
 	      "\"chunk\":\"a\\u000ab\xc3\xa4\"");
@@ -295,7 +294,7 @@ static struct seam_sysprof_buffer written_again(struct seam_bytes bytes,
 	return out;
 }
 
-static void what_is_written_is_read_again(void **state)
+UNIT_TEST(what_is_written_is_read_again)
 {
 	size_t *ends = malloc(10000 * sizeof(*ends)), n;
 
@@ -358,7 +357,7 @@ static void compare_skimmed(struct seam_bytes bytes)
 	seam_sysprof_fini(&b);
 }
 
-static void what_is_skimmed_is_what_is_read(void **state)
+UNIT_TEST(what_is_skimmed_is_what_is_read)
 {
 	/* an end that is longer than needed, and what it hides if it is not */
 	struct stream odd = made(LJS("3") "80" LJP("2") "00 8000 00 1000 00 "
@@ -379,7 +378,7 @@ static void what_is_skimmed_is_what_is_read(void **state)
 }
 
 /* The items of a stream cut or changed at a byte are those before it. */
-static void a_cut_or_a_changed_byte_costs_what_follows(void **state)
+UNIT_TEST(a_cut_or_a_changed_byte_costs_what_follows)
 {
 	struct seam_sysprof_buffer whole = random_stream(7, 60);
 	size_t *ends = malloc(20000 * sizeof(*ends)), n_whole;
@@ -422,7 +421,7 @@ static void a_cut_or_a_changed_byte_costs_what_follows(void **state)
 	free(whole.items);
 }
 
-static void a_stack_has_a_limit(void **state)
+UNIT_TEST(a_stack_has_a_limit)
 {
 	size_t n = 16 + 2 * (SEAM_SYSPROF_MAX_FRAMES + 2);
 	struct stream head = made(LJS("3") "80" LJP("2") "03");
@@ -442,23 +441,4 @@ static void a_stack_has_a_limit(void **state)
 	free(bytes);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_are_those_of_the_slow_reader),
-		cmocka_unit_test(a_number_has_at_most_ten_bytes_and_64_bits),
-		cmocka_unit_test(kinds_are_read_by_the_version),
-		cmocka_unit_test(
-			traces_of_version_2_are_read_with_an_address_and_without
-		),
-		cmocka_unit_test(other_versions_and_memory_profiles_are_named),
-		cmocka_unit_test(unknown_bytes_are_errors_with_their_place),
-		cmocka_unit_test(strings_hold_any_bytes),
-		cmocka_unit_test(what_is_written_is_read_again),
-		cmocka_unit_test(what_is_skimmed_is_what_is_read),
-		cmocka_unit_test(a_cut_or_a_changed_byte_costs_what_follows),
-		cmocka_unit_test(a_stack_has_a_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -80,7 +80,7 @@ static void fields_of(const struct seam_tracepoints *t, struct seam_bytes raw,
 	free(out);
 }
 
-static void fields_are_read_in_both_byte_orders(void **state)
+UNIT_TEST(fields_are_read_in_both_byte_orders)
 {
 	for (int e = SEAM_LITTLE; e <= SEAM_BIG; e++) {
 		struct bytes blob = make_blob((enum seam_endian)e);
@@ -104,7 +104,7 @@ static void fields_are_read_in_both_byte_orders(void **state)
 	}
 }
 
-static void cut_raw_bytes_leave_fields_out(void **state)
+UNIT_TEST(cut_raw_bytes_leave_fields_out)
 {
 	struct bytes blob = make_blob(SEAM_LITTLE);
 	struct bytes raw = make_raw(SEAM_LITTLE);
@@ -126,7 +126,7 @@ static void cut_raw_bytes_leave_fields_out(void **state)
 	free(raw.data);
 }
 
-static void a_damaged_description_does_no_harm(void **state)
+UNIT_TEST(a_damaged_description_does_no_harm)
 {
 	struct bytes blob = make_blob(SEAM_LITTLE);
 	struct bytes raw = make_raw(SEAM_LITTLE);
@@ -180,7 +180,7 @@ static struct bytes make_stream(enum seam_endian endian, uint64_t id)
 	return b;
 }
 
-static void names_an_event_that_nothing_else_names(void **state)
+UNIT_TEST(names_an_event_that_nothing_else_names)
 {
 	for (int i = 0; i < 4; i++) {
 		struct bytes b = make_stream((enum seam_endian)(i & 1),
@@ -197,14 +197,4 @@ static void names_an_event_that_nothing_else_names(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fields_are_read_in_both_byte_orders),
-		cmocka_unit_test(cut_raw_bytes_leave_fields_out),
-		cmocka_unit_test(a_damaged_description_does_no_harm),
-		cmocka_unit_test(names_an_event_that_nothing_else_names),
-	};
-
-	return cmocka_run_group_tests_name("tracepoints", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -37,7 +37,7 @@ static const uint64_t cfas[] = {
 	0x7f0000000018, 0x7ffd0000a000,
 };
 
-static void what_is_written_is_read(void **state)
+UNIT_TEST(what_is_written_is_read)
 {
 	for (size_t n = 0; n <= SEAM_ARRAY_SIZE(cfas); n++) {
 		struct seam_bytes raw = write_raw(7, n + 1, cfas, n);
@@ -57,7 +57,7 @@ static void what_is_written_is_read(void **state)
 }
 
 /* The bytes that doc/formats/unwound.md shows. */
-static void the_bytes_are_those_of_the_document(void **state)
+UNIT_TEST(the_bytes_are_those_of_the_document)
 {
 	static const uint8_t expected[] = {
 		'S', 'u', 1, 0, 3, 2,
@@ -71,7 +71,7 @@ static void the_bytes_are_those_of_the_document(void **state)
 	free_raw(raw);
 }
 
-static void a_cfa_that_is_no_word_apart_ends_the_list(void **state)
+UNIT_TEST(a_cfa_that_is_no_word_apart_ends_the_list)
 {
 	static const uint64_t odd[] = { 0x1000, 0x1010, 0x1014, 0x1020 };
 	struct seam_bytes raw = write_raw(0, 5, odd, 4);
@@ -83,7 +83,7 @@ static void a_cfa_that_is_no_word_apart_ends_the_list(void **state)
 	free_raw(raw);
 }
 
-static void the_deepest_stack_fits(void **state)
+UNIT_TEST(the_deepest_stack_fits)
 {
 	uint64_t *many = calloc(65536, sizeof(*many));
 	struct seam_unwound read;
@@ -102,7 +102,7 @@ static void the_deepest_stack_fits(void **state)
 	free(many);
 }
 
-static void other_data_are_no_record(void **state)
+UNIT_TEST(other_data_are_no_record)
 {
 	static const uint8_t later[] = { 'S', 'u', 2, 0, 0, 0, 0, 0 };
 	static const uint8_t other[] = { 'S', 'v', 1, 0, 0, 0, 0, 0 };
@@ -119,7 +119,7 @@ static void other_data_are_no_record(void **state)
 }
 
 /* Cut and changed at every byte: an error, or all that it announces. */
-static void damage_is_an_error_or_can_be_read(void **state)
+UNIT_TEST(damage_is_an_error_or_can_be_read)
 {
 	struct seam_bytes raw = write_raw(1, 6, cfas, 6);
 
@@ -146,16 +146,4 @@ static void damage_is_an_error_or_can_be_read(void **state)
 	free_raw(raw);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_written_is_read),
-		cmocka_unit_test(the_bytes_are_those_of_the_document),
-		cmocka_unit_test(a_cfa_that_is_no_word_apart_ends_the_list),
-		cmocka_unit_test(the_deepest_stack_fits),
-		cmocka_unit_test(other_data_are_no_record),
-		cmocka_unit_test(damage_is_an_error_or_can_be_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

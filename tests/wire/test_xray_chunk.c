@@ -43,7 +43,7 @@ static struct seam_xray_chunk read_chunk(const uint8_t *bytes, size_t size)
 	return found;
 }
 
-static void all_records_of_a_chunk_are_in_its_block(void **state)
+UNIT_TEST(all_records_of_a_chunk_are_in_its_block)
 {
 	struct seam_xray_chunk found;
 
@@ -60,7 +60,7 @@ static void all_records_of_a_chunk_are_in_its_block(void **state)
 	}
 }
 
-static void a_cut_chunk_has_its_whole_records(void **state)
+UNIT_TEST(a_cut_chunk_has_its_whole_records)
 {
 	struct seam_xray_chunk found;
 	uint64_t n_records = 0;
@@ -79,7 +79,7 @@ static void a_cut_chunk_has_its_whole_records(void **state)
 	assert_true(n_records > 100);
 }
 
-static void each_flipped_bit_is_harmless(void **state)
+UNIT_TEST(each_flipped_bit_is_harmless)
 {
 	size_t n_refused = 0, n_bits = 0;
 
@@ -110,7 +110,7 @@ static bool is_refused(const char *record, size_t size)
 
 #define REFUSED(bytes) assert_true(is_refused(bytes, sizeof(bytes) - 1))
 
-static void what_no_thread_writes_is_refused(void **state)
+UNIT_TEST(what_no_thread_writes_is_refused)
 {
 	REFUSED("\x02\0\0\0" "\1\0\0\0");	/* function 0 */
 	REFUSED("\x00\0\0\0" "\1\0\0\0");	/* likewise */
@@ -134,7 +134,7 @@ static void what_no_thread_writes_is_refused(void **state)
 	REFUSED("\x0b\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0xy");
 }
 
-static void a_preamble_is_as_threads_write_it(void **state)
+UNIT_TEST(a_preamble_is_as_threads_write_it)
 {
 	/* of each record, its kind and what comes after its fields */
 	static const size_t at[] = { 0, 5, 15, 16, 29, 32, 37, 40, 48, 59 };
@@ -155,7 +155,7 @@ static void a_preamble_is_as_threads_write_it(void **state)
 	assert_int_equal(read_chunk(chunk.bytes, chunk.n).n_records, 1);
 }
 
-static void notes_the_functions_seen(void **state)
+UNIT_TEST(notes_the_functions_seen)
 {
 	uint64_t bits[2] = { 0 };
 	struct seam_xray_seen seen = { .bits = bits, .n = 128 };
@@ -177,7 +177,7 @@ static void notes_the_functions_seen(void **state)
 	assert_false(seam_xray_has_seen(&seen, 2));
 }
 
-static void a_mark_of_what_is_lost_is_no_record(void **state)
+UNIT_TEST(a_mark_of_what_is_lost_is_no_record)
 {
 	struct seam_xray_chunk found;
 	struct seam_xray_record mark = {
@@ -203,7 +203,7 @@ static void a_mark_of_what_is_lost_is_no_record(void **state)
 	assert_int_equal(read_chunk(chunk.bytes, chunk.n).n_records, 3);
 }
 
-static void room_for_a_payload_is_an_odd_number_of_words(void **state)
+UNIT_TEST(room_for_a_payload_is_an_odd_number_of_words)
 {
 	for (size_t n = 0; n <= SEAM_XRAY_MAX_PAYLOAD; n++) {
 		size_t room = seam_xray_payload_room(n);
@@ -212,18 +212,4 @@ static void room_for_a_payload_is_an_odd_number_of_words(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_records_of_a_chunk_are_in_its_block),
-		cmocka_unit_test(a_cut_chunk_has_its_whole_records),
-		cmocka_unit_test(each_flipped_bit_is_harmless),
-		cmocka_unit_test(what_no_thread_writes_is_refused),
-		cmocka_unit_test(a_preamble_is_as_threads_write_it),
-		cmocka_unit_test(notes_the_functions_seen),
-		cmocka_unit_test(a_mark_of_what_is_lost_is_no_record),
-		cmocka_unit_test(room_for_a_payload_is_an_odd_number_of_words),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

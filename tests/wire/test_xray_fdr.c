@@ -91,7 +91,7 @@ static int try_pair(unsigned int version, enum seam_endian endian, int from,
 	return got;
 }
 
-static void accepts_each_legal_pair_and_no_other(void **state)
+UNIT_TEST(accepts_each_legal_pair_and_no_other)
 {
 	unsigned int n_legal = 0, n_illegal = 0;
 
@@ -123,7 +123,7 @@ static void accepts_each_legal_pair_and_no_other(void **state)
 	assert_true(n_illegal > 300);
 }
 
-static void reads_function_records_bit_by_bit(void **state)
+UNIT_TEST(reads_function_records_bit_by_bit)
 {
 	static const struct {
 		enum seam_endian endian;
@@ -148,7 +148,7 @@ static void reads_function_records_bit_by_bit(void **state)
 }
 
 /* Bytes as the facts about each version have them, fields at their offsets. */
-static void reads_metadata_of_each_version(void **state)
+UNIT_TEST(reads_metadata_of_each_version)
 {
 	static const uint8_t le[][16] = {
 		/* NewBuffer, tid in 4 bytes, rubbish behind */
@@ -189,7 +189,7 @@ struct event_case {
 	uint16_t type, cpu;
 };
 
-static void reads_events_of_each_version(void **state)
+UNIT_TEST(reads_events_of_each_version)
 {
 	static const struct event_case cases[] = {
 		{ 1, { 0x0b, 3, 0, 0, 0, 9, 1, 0, 0, 0, 0, 0, 0, 7, 7, 7,
@@ -224,7 +224,7 @@ static void reads_events_of_each_version(void **state)
 	}
 }
 
-static void refuses_events_larger_than_their_block(void **state)
+UNIT_TEST(refuses_events_larger_than_their_block)
 {
 	static const uint32_t sizes[] = { 4, 0x7fffffff, 0x80000000,
 					  0xffffffff };
@@ -369,7 +369,7 @@ static void compare_ways(const struct seam_xray_format *format,
 		assert_string_equal(fast.problem.text, slow.problem.text);
 }
 
-static void both_ways_agree_wherever_a_block_is_cut(void **state)
+UNIT_TEST(both_ways_agree_wherever_a_block_is_cut)
 {
 	for (unsigned int i = 0; i < 10; i++) {
 		struct made m = { 0 };
@@ -387,7 +387,7 @@ static void both_ways_agree_wherever_a_block_is_cut(void **state)
 	}
 }
 
-static void both_ways_agree_wherever_a_byte_is_flipped(void **state)
+UNIT_TEST(both_ways_agree_wherever_a_byte_is_flipped)
 {
 	static const uint8_t masks[] = { 0x01, 0x08, 0x40, 0x80, 0xff };
 
@@ -408,7 +408,7 @@ static void both_ways_agree_wherever_a_byte_is_flipped(void **state)
 	}
 }
 
-static void finds_byte_order_and_version_of_a_header(void **state)
+UNIT_TEST(finds_byte_order_and_version_of_a_header)
 {
 	struct seam_xray_header header;
 	enum seam_endian endian;
@@ -439,18 +439,4 @@ static void finds_byte_order_and_version_of_a_header(void **state)
 			32 }, 0, &header, &endian, NULL), -EBADMSG);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepts_each_legal_pair_and_no_other),
-		cmocka_unit_test(reads_function_records_bit_by_bit),
-		cmocka_unit_test(reads_metadata_of_each_version),
-		cmocka_unit_test(reads_events_of_each_version),
-		cmocka_unit_test(refuses_events_larger_than_their_block),
-		cmocka_unit_test(both_ways_agree_wherever_a_block_is_cut),
-		cmocka_unit_test(both_ways_agree_wherever_a_byte_is_flipped),
-		cmocka_unit_test(finds_byte_order_and_version_of_a_header),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

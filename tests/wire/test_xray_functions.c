@@ -55,7 +55,7 @@ static int read_copy(const uint8_t *bytes, size_t size)
 	return r;
 }
 
-static void reads_what_was_written(void **state)
+UNIT_TEST(reads_what_was_written)
 {
 	struct seam_xray_announcement read[SEAM_ARRAY_SIZE(all)];
 
@@ -85,7 +85,7 @@ static void reads_what_was_written(void **state)
 	assert_memory_equal(read, all, sizeof(all));
 }
 
-static void a_cut_announcement_is_refused(void **state)
+UNIT_TEST(a_cut_announcement_is_refused)
 {
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(all); i++) {
 		size_t size = write_one(&all[i]);
@@ -99,7 +99,7 @@ static void a_cut_announcement_is_refused(void **state)
 	}
 }
 
-static void each_flipped_bit_is_refused_or_a_value(void **state)
+UNIT_TEST(each_flipped_bit_is_refused_or_a_value)
 {
 	size_t n_taken = 0, n_refused = 0;
 
@@ -118,7 +118,7 @@ static void each_flipped_bit_is_refused_or_a_value(void **state)
 	assert_true(n_taken > 100 && n_refused > 100);
 }
 
-static void what_no_program_sends_is_refused(void **state)
+UNIT_TEST(what_no_program_sends_is_refused)
 {
 	size_t size = write_one(&all[0]);
 
@@ -134,7 +134,7 @@ static void what_no_program_sends_is_refused(void **state)
 	assert_int_equal(read_copy(buf, 64), -EBADMSG);
 }
 
-static void what_cannot_be_read_is_not_written(void **state)
+UNIT_TEST(what_cannot_be_read_is_not_written)
 {
 	static uint64_t many[SEAM_XRAY_MAX_ADDRESSES];
 	static char path[SEAM_XRAY_MAX_PATH + 10];
@@ -162,15 +162,4 @@ static void what_cannot_be_read_is_not_written(void **state)
 	assert_int_equal(seam_xray_write_announcement(buf, 4096, &i), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_what_was_written),
-		cmocka_unit_test(a_cut_announcement_is_refused),
-		cmocka_unit_test(each_flipped_bit_is_refused_or_a_value),
-		cmocka_unit_test(what_no_program_sends_is_refused),
-		cmocka_unit_test(what_cannot_be_read_is_not_written),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -76,7 +76,7 @@ static void drop(struct made *m)
 	*m = (struct made) { 0 };
 }
 
-static void finds_blocks_of_every_version_and_order(void **state)
+UNIT_TEST(finds_blocks_of_every_version_and_order)
 {
 	for (unsigned int version = 1; version <= 5; version++) {
 		for (int e = SEAM_LITTLE; e <= SEAM_BIG; e++) {
@@ -97,7 +97,7 @@ static void finds_blocks_of_every_version_and_order(void **state)
 	}
 }
 
-static void takes_a_header_alone_as_an_empty_log(void **state)
+UNIT_TEST(takes_a_header_alone_as_an_empty_log)
 {
 	for (uint16_t type = 0; type <= 1; type++) {
 		struct made m = { 0 };
@@ -109,7 +109,7 @@ static void takes_a_header_alone_as_an_empty_log(void **state)
 	}
 }
 
-static void reads_on_after_extents_that_are_too_short(void **state)
+UNIT_TEST(reads_on_after_extents_that_are_too_short)
 {
 	for (uint64_t extents = 48; extents < 400; extents++) {
 		struct seam_bytes data = { (const uint8_t *)"12345", 5 };
@@ -133,7 +133,7 @@ static void reads_on_after_extents_that_are_too_short(void **state)
 	}
 }
 
-static void finds_the_next_block_when_extents_are_too_long(void **state)
+UNIT_TEST(finds_the_next_block_when_extents_are_too_long)
 {
 	static const uint64_t wrong[] = { 250, 1 << 20, UINT64_MAX,
 					  UINT64_C(1) << 63 };
@@ -149,7 +149,7 @@ static void finds_the_next_block_when_extents_are_too_long(void **state)
 	}
 }
 
-static void an_illegal_record_costs_the_rest_of_its_block(void **state)
+UNIT_TEST(an_illegal_record_costs_the_rest_of_its_block)
 {
 	struct made m = { 0 };
 	size_t at;
@@ -165,7 +165,7 @@ static void an_illegal_record_costs_the_rest_of_its_block(void **state)
 	drop(&m);
 }
 
-static void names_what_is_wrong_with_a_preamble(void **state)
+UNIT_TEST(names_what_is_wrong_with_a_preamble)
 {
 	struct made m = { 0 };
 
@@ -180,7 +180,7 @@ static void names_what_is_wrong_with_a_preamble(void **state)
 	drop(&m);
 }
 
-static void skips_rubbish_between_blocks(void **state)
+UNIT_TEST(skips_rubbish_between_blocks)
 {
 	struct made m = { 0 };
 
@@ -196,7 +196,7 @@ static void skips_rubbish_between_blocks(void **state)
 	drop(&m);
 }
 
-static void reads_logs_that_were_concatenated(void **state)
+UNIT_TEST(reads_logs_that_were_concatenated)
 {
 	struct made m = { 0 };
 
@@ -300,7 +300,7 @@ static void check_cut(const struct marks *m, size_t size)
 }
 
 /* What is whole stands, and all that is missing of a block is told. */
-static void reports_what_is_missing_wherever_a_log_ends(void **state)
+UNIT_TEST(reports_what_is_missing_wherever_a_log_ends)
 {
 	for (unsigned int version = 1; version <= 5; version++) {
 		for (int e = SEAM_LITTLE; e <= SEAM_BIG; e++) {
@@ -319,7 +319,7 @@ static void reports_what_is_missing_wherever_a_log_ends(void **state)
  * A log that is cut inside the records of a block, and one behind it.  A length
  * that ends where a block or header of that one begins would be believed.
  */
-static void reports_a_cut_before_another_log(void **state)
+UNIT_TEST(reports_a_cut_before_another_log)
 {
 	for (unsigned int version = 1; version <= 5; version++) {
 		for (int e = SEAM_LITTLE; e <= SEAM_BIG; e++) {
@@ -377,7 +377,7 @@ static uint64_t lost_to(uint64_t extents, uint64_t buffer_size,
 }
 
 /* A damaged length is one that no buffer has. */
-static void does_not_miss_more_than_a_buffer_holds(void **state)
+UNIT_TEST(does_not_miss_more_than_a_buffer_holds)
 {
 	enum { HAS = 4 * 16 + 10 * 8 };
 	static const struct {
@@ -408,7 +408,7 @@ static void does_not_miss_more_than_a_buffer_holds(void **state)
 }
 
 /* The last block is as long as it says, or as its EndOfBuffer does. */
-static void does_without_the_size_of_a_buffer(void **state)
+UNIT_TEST(does_without_the_size_of_a_buffer)
 {
 	struct made m = { 0 };
 	size_t begin;
@@ -427,7 +427,7 @@ static void does_without_the_size_of_a_buffer(void **state)
 }
 
 /* One flipped byte costs one block at most. */
-static void loses_one_block_at_most_to_a_flipped_byte(void **state)
+UNIT_TEST(loses_one_block_at_most_to_a_flipped_byte)
 {
 	struct made m = { 0 };
 
@@ -447,7 +447,7 @@ static void loses_one_block_at_most_to_a_flipped_byte(void **state)
 	made_free(&m);
 }
 
-static void reads_runs_of_basic_mode(void **state)
+UNIT_TEST(reads_runs_of_basic_mode)
 {
 	for (int e = SEAM_LITTLE; e <= SEAM_BIG; e++) {
 		struct seam_xray_block_reader reader;
@@ -475,7 +475,7 @@ static void reads_runs_of_basic_mode(void **state)
 	}
 }
 
-static void refuses_what_is_no_record_of_basic_mode(void **state)
+UNIT_TEST(refuses_what_is_no_record_of_basic_mode)
 {
 	static const struct { size_t at; uint8_t value; } wrong[] = {
 		{ 0, 2 }, { 1, 1 }, { 3, 4 }, { 7, 0x80 },
@@ -496,7 +496,7 @@ static void refuses_what_is_no_record_of_basic_mode(void **state)
 	}
 }
 
-static void reads_what_it_writes(void **state)
+UNIT_TEST(reads_what_it_writes)
 {
 	static const struct seam_xray_event events[] = {
 		{ .kind = SEAM_XRAY_ENTRY_ARGS, .function = 5, .tsc = 60,
@@ -542,26 +542,4 @@ static void reads_what_it_writes(void **state)
 	free(data);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_blocks_of_every_version_and_order),
-		cmocka_unit_test(takes_a_header_alone_as_an_empty_log),
-		cmocka_unit_test(reads_on_after_extents_that_are_too_short),
-		cmocka_unit_test(finds_the_next_block_when_extents_are_too_long),
-		cmocka_unit_test(an_illegal_record_costs_the_rest_of_its_block),
-		cmocka_unit_test(names_what_is_wrong_with_a_preamble),
-		cmocka_unit_test(skips_rubbish_between_blocks),
-		cmocka_unit_test(reads_logs_that_were_concatenated),
-		cmocka_unit_test(reports_what_is_missing_wherever_a_log_ends),
-		cmocka_unit_test(reports_a_cut_before_another_log),
-		cmocka_unit_test(does_not_miss_more_than_a_buffer_holds),
-		cmocka_unit_test(does_without_the_size_of_a_buffer),
-		cmocka_unit_test(loses_one_block_at_most_to_a_flipped_byte),
-		cmocka_unit_test(reads_runs_of_basic_mode),
-		cmocka_unit_test(refuses_what_is_no_record_of_basic_mode),
-		cmocka_unit_test(reads_what_it_writes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -135,7 +135,7 @@ static size_t size_of(int fd)
 	return (size_t)lseek(fd, 0, SEEK_END);
 }
 
-static void a_thread_that_goes_on_has_one_block(void **state)
+UNIT_TEST(a_thread_that_goes_on_has_one_block)
 {
 	struct seam_xray_log log;
 	struct source s[] = { { &log, 5, 0 }, { &log, 6, 0 } };
@@ -153,7 +153,7 @@ static void a_thread_that_goes_on_has_one_block(void **state)
 	close(fd);
 }
 
-static void blocks_of_a_thread_grow_with_the_log(void **state)
+UNIT_TEST(blocks_of_a_thread_grow_with_the_log)
 {
 	static const uint8_t body[SEAM_XRAY_CHUNK_BYTES];
 	const struct seam_xray_log_thread thread = { .pid = PID, .tid = 5 };
@@ -169,7 +169,7 @@ static void blocks_of_a_thread_grow_with_the_log(void **state)
 }
 
 /* A killed writer leaves any part of what it wrote last. */
-static void a_log_that_is_cut_has_what_was_before(void **state)
+UNIT_TEST(a_log_that_is_cut_has_what_was_before)
 {
 	struct seam_xray_log log;
 	struct source s[] = { { &log, 5, 0 }, { &log, 6, 0 }, { &log, 7, 0 } };
@@ -195,7 +195,7 @@ static void a_log_that_is_cut_has_what_was_before(void **state)
 }
 
 /* Each byte of a file may be the last that there is room for. */
-static void a_full_disk_leaves_a_valid_log(void **state)
+UNIT_TEST(a_full_disk_leaves_a_valid_log)
 {
 	struct seam_xray_log log, first;
 	struct source s[] = { { &log, 5, 0 }, { &log, 6, 0 } };
@@ -232,7 +232,7 @@ static void a_full_disk_leaves_a_valid_log(void **state)
 
 /* ---- joined ---- */
 
-static void few_blocks_are_left_as_they_are(void **state)
+UNIT_TEST(few_blocks_are_left_as_they_are)
 {
 	struct seam_xray_log log;
 	struct source s = { &log, 1, 0 };
@@ -265,7 +265,7 @@ static void append_of_many(struct seam_xray_log *log, uint32_t n_threads,
 				assert_int_equal(append_piece(&s[t]), 0);
 }
 
-static void joined_no_thread_has_more_than_16(void **state)
+UNIT_TEST(joined_no_thread_has_more_than_16)
 {
 	for (uint32_t rounds = 1; rounds < 60; rounds += 3) {
 		struct found before, after;
@@ -296,7 +296,7 @@ static bool is_before(void *context, uint64_t bytes)
 	return bytes && --*(int *)context > 0;
 }
 
-static void a_caller_ends_it_after_any_step(void **state)
+UNIT_TEST(a_caller_ends_it_after_any_step)
 {
 	struct seam_xray_log log;
 	int fd = make_log(&log), n_left, n = 0, r;
@@ -315,7 +315,7 @@ static void a_caller_ends_it_after_any_step(void **state)
 }
 
 /* Whatever the bytes: an error, or a log of no other size. */
-static void damage_is_refused_or_copied_as_it_is(void **state)
+UNIT_TEST(damage_is_refused_or_copied_as_it_is)
 {
 	struct seam_xray_log log;
 	int fd = make_log(&log);
@@ -349,18 +349,4 @@ static void damage_is_refused_or_copied_as_it_is(void **state)
 	close(fd);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_thread_that_goes_on_has_one_block),
-		cmocka_unit_test(blocks_of_a_thread_grow_with_the_log),
-		cmocka_unit_test(a_log_that_is_cut_has_what_was_before),
-		cmocka_unit_test(a_full_disk_leaves_a_valid_log),
-		cmocka_unit_test(few_blocks_are_left_as_they_are),
-		cmocka_unit_test(joined_no_thread_has_more_than_16),
-		cmocka_unit_test(a_caller_ends_it_after_any_step),
-		cmocka_unit_test(damage_is_refused_or_copied_as_it_is),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)
