@@ -469,7 +469,7 @@ UNIT_TEST(without_a_snapshot_nothing_freezes)
 
 	for (int is_flight = 0; is_flight < 2; is_flight++) {
 		const struct seam_fdr_options options = triggers(is_flight);
-		struct seam_fdr_state state = { 0 };
+		struct seam_fdr_state of_thread = { 0 };
 
 		seam_fdr_triggers_resume_at(&resumed);
 		is_sending_refused = is_flight;
@@ -477,7 +477,7 @@ UNIT_TEST(without_a_snapshot_nothing_freezes)
 		is_sending_refused = false;
 		assert_int_equal(n_sent, is_flight ? 0 : 2);
 		for (uint64_t at = 0; at < 20; at++)
-			assert_true(may_begin(&state, at));
+			assert_true(may_begin(&of_thread, at));
 	}
 	seam_fdr_triggers_resume_at(NULL);
 }
