@@ -102,7 +102,7 @@ static int write_log(FILE *out, uint64_t n_blocks, unsigned int n_threads,
 		};
 
 		seam_xray_writer_block(&w, &start);
-		while (seam_xray_writer_block_bytes(&w) + 8 <= BUFFER_BYTES)
+		while (w.block.n + 8 <= BUFFER_BYTES)
 			one_record(&w, &threads[i], cpu);
 	}
 	r = seam_xray_writer_end(&w, &err);

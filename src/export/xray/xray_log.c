@@ -36,7 +36,7 @@ static void write_stream(struct seam_xray_writer *w,
 	while (!w->error && seam_trace_next(reader, batch, &n_shadow)) {
 		for (size_t i = n_shadow; i < batch->n; i++) {
 			const struct seam_xray_event *event = &batch->events[i];
-			bool is_full = seam_xray_writer_block_bytes(w) >= want;
+			bool is_full = w->block.n >= want;
 
 			if (event->kind == SEAM_XRAY_ARGUMENT && !is_open)
 				continue;

@@ -10,14 +10,14 @@
 /*
  * Names of a VM's fast functions, from its symbols
  *
- * A sysprof stream has the number of a fast function (ffid), which depends on
- * the build of the VM: on the libraries in it, of which OpenResty and Tarantool
- * have more, and on their version.  The stream does not name the build, but it
- * has the VM's symbols: a fast function is lj_ff_NAME or lj_cf_NAME.  Numbers
- * are given in the order in which the libraries define their functions, and
- * that order is the same in all known builds; so the symbols that are there, in
- * that order, are the numbers.  A stripped VM has no such symbols, an unknown
- * function would shift all others: then no ffid has a name.
+ * A stream has the number of a fast function (ffid), but not the build of the
+ * VM on which the number depends: on its libraries, of which OpenResty and
+ * Tarantool have more, and on their version.  A fast function is the symbol
+ * lj_ff_NAME or lj_cf_NAME.  Numbers are given in the order in which the
+ * libraries define their functions, and that order is the same in all known
+ * builds; so the symbols that are there, in that order, are the numbers.  A
+ * stripped VM has no such symbols, an unknown function would shift all others:
+ * then no ffid has a name.
  *
  * Source: LuaJIT, host/buildvm_lib.c, and jit/vmdef.lua as it made them: 2.1 of
  * 2022-03 and v2.1 head, OpenResty's luajit2, Tarantool's fork.
@@ -180,13 +180,9 @@ static const char *name_of_fast(struct seam_fast_functions *f,
 /* -- C functions -------------------------------------------------------- */
 
 /*
- * The C functions of a sysprof stream, by address
- *
- * A stream has the addresses of functions, but neither their sizes nor the
- * files of functions, and may add functions between any two samples.  So
- * functions are sorted runs; a new run is merged with earlier runs while these
- * are no larger.  Adding a function costs O(log n) and a look-up, a look-up
- * O(log^2 n).
+ * A stream may add functions between any two samples.  So functions are sorted
+ * runs; a new run is merged with earlier runs while these are no larger.
+ * Adding a function costs O(log n) and a look-up, a look-up O(log^2 n).
  */
 
 /* The function that begins last at or before @addr, or NULL. */
@@ -615,36 +611,29 @@ void seam_joined_stack_fini(struct seam_joined_stack *stack)
 
 /* -- frames of both ----------------------------------------------------- */
 
-static bool is_made(const struct seam_sysprof_place *place)
-{
-	return place->frame != SEAM_NONE;
-}
-
 static int name_frames(struct seam_joined_stack *stack,
 		       struct seam_sysprof_names *names,
 		       const struct seam_sysprof_item *s)
 {
+	struct seam_sysprof_place host, lua;
+
 	stack->frames.n = stack->host.n = stack->lua.n = 0;
 	if (!SEAM_ARRAY_RESERVE(&stack->frames, s->n_host + s->n_lua + 2) ||
 	    !SEAM_ARRAY_RESERVE(&stack->host, s->n_host + 1) ||
 	    !SEAM_ARRAY_RESERVE(&stack->lua, s->n_lua + 1))
 		return -ENOMEM;
 	for (size_t i = 0; i < s->n_host; i++) {
-		struct seam_sysprof_place *place =
-			&stack->host.items[stack->host.n++];
-
-		*place = seam_sysprof_names_host(names, s->host[i], i == 0);
-		if (!is_made(place))
+		host = seam_sysprof_names_host(names, s->host[i], i == 0);
+		if (host.frame == SEAM_NONE)
 			return -ENOMEM;
+		stack->host.items[stack->host.n++] = host;
 	}
 	for (size_t i = 0; i < s->n_lua; i++) {
-		struct seam_sysprof_place *place =
-			&stack->lua.items[stack->lua.n++];
-
-		*place = look_up(names, s->lua[i].kind, s->lua[i].value,
-				 s->lua[i].line, 0);
-		if (!is_made(place))
+		lua = look_up(names, s->lua[i].kind, s->lua[i].value,
+			      s->lua[i].line, 0);
+		if (lua.frame == SEAM_NONE)
 			return -ENOMEM;
+		stack->lua.items[stack->lua.n++] = lua;
 	}
 	return 0;
 }
@@ -876,7 +865,7 @@ static int make_trace(struct seam_joined_stack *stack,
 	places[1] = look_up(names, SEAM_SYSPROF_LFUNC, trace->addr,
 			    trace->line, 0);
 	stack->frames.n = 0;
-	if (!is_made(&places[0]) || !is_made(&places[1]) ||
+	if (places[0].frame == SEAM_NONE || places[1].frame == SEAM_NONE ||
 	    !SEAM_ARRAY_RESERVE(&stack->frames, 2))
 		return -ENOMEM;
 	put(stack, places, 0, 2);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,12 +12,13 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "wire/xray/event_names.h"
-#include "wire/xray/xray_map_write.h"
 
 enum {
 	MAX_ANCESTORS = 16,
 	MAX_EVENT_TYPES = 4096,		/* of a program */
 	MAX_FUNCTIONS = 4 << 20,	/* in a map */
+	/* for the longest line of a map: a path of 4 KiB, escaped */
+	MAP_LINE_BYTES = 32 << 10,
 };
 
 /* An image; the code that is in none is of image 0. */
@@ -265,16 +267,24 @@ void seam_trace_functions_add(struct seam_trace_functions *f,
 
 /* ---- maps ---- */
 
+struct map_function {
+	uint32_t id;
+	bool entries_only;	/* its exits are not recorded */
+	uint64_t address;	/* as linked */
+	const char *name;	/* "": to be read from its image */
+	const char *path;	/* of its image; "": it is in none */
+	const char *build_id;	/* of its image, in hexadecimal; "": none */
+};
+
 /* The map of one log. */
 struct log_map {
 	const struct seam_program_log *log;
 	const struct seam_trace_announced *program;
-	SEAM_ARRAY(struct seam_xray_map_function) functions;	/* by id */
+	SEAM_ARRAY(struct map_function) functions;	/* by id */
 };
 
 /* Without memory there are fewer. */
-static void take_function(struct log_map *m,
-			  const struct seam_xray_map_function *f)
+static void take_function(struct log_map *m, const struct map_function *f)
 {
 	if (seam_xray_has_seen(&m->log->seen, f->id) &&
 	    m->functions.n < MAX_FUNCTIONS)
@@ -285,7 +295,7 @@ static void take_range(struct log_map *m, const struct announced_range *range)
 {
 	const struct announced_image *image = find_image(m->program,
 							 range->image);
-	struct seam_xray_map_function f = {
+	struct map_function f = {
 		.name = "", .path = image ? image->path : "",
 		.build_id = image ? image->build_id : "",
 		.entries_only = image && image->entries_only,
@@ -300,7 +310,7 @@ static void take_range(struct log_map *m, const struct announced_range *range)
 
 static int by_id(const void *a, const void *b)
 {
-	const struct seam_xray_map_function *x = a, *y = b;
+	const struct map_function *x = a, *y = b;
 
 	return SEAM_COMPARE(x->id, y->id);
 }
@@ -308,13 +318,13 @@ static int by_id(const void *a, const void *b)
 static void list_functions(struct log_map *m)
 {
 	const struct seam_trace_announced *p = m->program;
-	struct seam_xray_map_function *f;
+	struct map_function *f;
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->ranges.n; i++)
 		take_range(m, &p->ranges.items[i]);
 	for (size_t i = 0; i < p->names.list.n; i++)
-		take_function(m, &(struct seam_xray_map_function) {
+		take_function(m, &(struct map_function) {
 			.id = p->names.list.items[i].number, .path = "",
 			.build_id = "", .name = p->names.list.items[i].name });
 	SEAM_ARRAY_SORT(&m->functions, by_id);
@@ -328,9 +338,72 @@ static void list_functions(struct log_map *m)
 
 /* ---- files ---- */
 
+/* A string of JSON is one of YAML too. */
+static void put_quoted(FILE *out, const char *text)
+{
+	fputc('"', out);
+	seam_text_put(out, text, SEAM_TEXT_JSON);
+	fputc('"', out);
+}
+
+static void put_sled(FILE *out, const struct map_function *f, const char *kind)
+{
+	fprintf(out, "- { id: %" PRIu32 ", address: 0x%" PRIx64 ", function: "
+		"0x%" PRIx64 ", kind: %s, always-instrument: true, ", f->id,
+		f->address, f->address, kind);
+	if (f->name[0]) {
+		fputs("function-name: ", out);
+		put_quoted(out, f->name);
+		fputs(", ", out);
+	}
+	fputs("version: 2 }\n", out);
+}
+
+static bool is_map_full(FILE *out, uint64_t max_bytes)
+{
+	return max_bytes < MAP_LINE_BYTES ||
+	       (uint64_t)ftello(out) > max_bytes - MAP_LINE_BYTES;
+}
+
+/*
+ * An instrumentation map as 'llvm-xray extract' prints it, which
+ * 'llvm-xray -instr_map=' and symbol/xray/xray_map.h read: an entry for the
+ * start of each function and one for its end.  Comments before it name the
+ * files that the functions are in, by the first id of each, with build ids:
+ *
+ *	# image 1 "/usr/bin/app" 98fe0c11
+ */
 static void put_map(FILE *out, const struct log_map *m, uint64_t max_bytes)
 {
-	seam_xray_map_write(out, m->functions.items, m->functions.n, max_bytes);
+	const struct map_function *functions = m->functions.items;
+	const char *path = "", *build_id = "";
+	size_t n = m->functions.n;
+
+	/* images may have ids that are not in a row */
+	for (size_t i = 0; i < n; i++) {
+		const struct map_function *f = &functions[i];
+
+		if (strcmp(f->path, path) == 0 &&
+		    strcmp(f->build_id, build_id) == 0)
+			continue;
+		/* functions without their image would be in another one */
+		if (is_map_full(out, max_bytes)) {
+			n = 0;
+			break;
+		}
+		fprintf(out, "# image %" PRIu32 " ", f->id);
+		put_quoted(out, f->path);
+		fprintf(out, f->build_id[0] ? " %s\n" : "%s\n", f->build_id);
+		path = f->path;
+		build_id = f->build_id;
+	}
+	fputs("---\n", out);
+	for (size_t i = 0; i < n && !is_map_full(out, max_bytes); i++) {
+		put_sled(out, &functions[i], "function-enter");
+		if (!functions[i].entries_only)
+			put_sled(out, &functions[i], "function-exit");
+	}
+	fputs("...\n", out);
 }
 
 static void put_events(FILE *out, const struct log_map *m, uint64_t max_bytes)
@@ -390,8 +463,7 @@ struct function_keys {
 static void add_keys(struct function_keys *keys, const struct log_map *m)
 {
 	for (size_t i = 0; i < m->functions.n; i++) {
-		const struct seam_xray_map_function *f =
-			&m->functions.items[i];
+		const struct map_function *f = &m->functions.items[i];
 		/* those that are in no image have a name, or an address */
 		const char *text = f->path[0] ? f->path : f->name;
 

@@ -19,7 +19,7 @@
 struct seam_xray_writer {
 	FILE *out;			/* borrowed */
 	struct seam_xray_format format;
-	SEAM_ARRAY(uint8_t) block;
+	SEAM_ARRAY(uint8_t) block;	/* so far, extents not counted */
 	uint64_t tsc;			/* base of the next delta */
 	uint16_t cpu;
 	int error;
@@ -44,13 +44,6 @@ void seam_xray_writer_init(struct seam_xray_writer *w, FILE *out,
 /* Begin a block; the one before it ends. */
 void seam_xray_writer_block(struct seam_xray_writer *w,
 			    const struct seam_xray_block_start *start);
-
-/* Bytes in the block so far, extents not counted. */
-static inline size_t
-seam_xray_writer_block_bytes(const struct seam_xray_writer *w)
-{
-	return w->block.n;
-}
 
 /*
  * An event; TSCWrap and NewCPUId before it where they are needed.  @payload is
