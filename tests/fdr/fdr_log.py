@@ -6,6 +6,7 @@ import json
 import os
 import struct
 import subprocess
+import time
 
 ENTRY, EXIT, TAIL, ENTRY_ARGS = range(4)
 (NEW_BUFFER, END, CPU, WRAP, WALL, CUSTOM, ARGUMENT, EXTENTS, TYPED,
@@ -156,6 +157,15 @@ def entries(bundle):
 def manifest(bundle):
     with open(f"{bundle}/meta.json", encoding="utf-8") as meta:
         return json.load(meta)
+
+
+def wait_until_complete(bundle):
+    """By its recorder, which may go on after the program."""
+    for _ in range(500):
+        if manifest(bundle)["complete"]:
+            return
+        time.sleep(0.02)
+    raise AssertionError("the bundle is not complete after 10 s")
 
 
 def program_of(recorder, program):

@@ -18,7 +18,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import time
 
 sys.path[:0] = [str(pathlib.Path(__file__).parent),
                 str(pathlib.Path(__file__).parents[1] / "cli")]
@@ -75,9 +74,22 @@ def count(log, names):
     return entries, exits
 
 
+def counted_log(bundle, wanted):
+    """Its only log, where each function has so many entries and exits."""
+    log, names = one_log(bundle)
+    entries, exits = count(log, names)
+    for name, n in wanted.items():
+        same((entries[name], exits[name]), (n, n), name)
+    return log, names
+
+
+def run_seam(*words):
+    return subprocess.run([seam, *words], capture_output=True, text=True,
+                          check=False)
+
+
 def seam_calls(bundle, *options, status=0):
-    ran = subprocess.run([seam, "calls", "--json", "-n", "0", *options, bundle],
-                         capture_output=True, text=True)
+    ran = run_seam("calls", "--json", "-n", "0", *options, bundle)
     same(ran.returncode, status, ran.stderr)
     return {row["name"]: row["count"]
             for row in json.loads(ran.stdout)["functions"]}
@@ -103,10 +115,7 @@ def check_times(log):
 
 def test_seam_and_llvm_xray_count_what_a_thread_called():
     bundle, wanted = run_mode("chunks")
-    log, names = one_log(bundle)
-    entries, exits = count(log, names)
-    for name, n in wanted.items():
-        same((entries[name], exits[name]), (n, n), name)
+    log, names = counted_log(bundle, wanted)
     check(max(log.n_blocks.values()) <= 16, log.n_blocks)
     found = seam_calls(bundle)
     same(found, wanted, "seam calls")
@@ -116,10 +125,7 @@ def test_seam_and_llvm_xray_count_what_a_thread_called():
 
 def test_threads_have_16_blocks_at_most_and_all_their_calls_in_order():
     bundle, wanted = run_mode("threads")
-    log, names = one_log(bundle)
-    entries, exits = count(log, names)
-    for name, n in wanted.items():
-        same((entries[name], exits[name]), (n, n), name)
+    log, _ = counted_log(bundle, wanted)
     check_times(log)
     same(len(log.threads), 4)
     check(max(log.n_blocks.values()) <= 16, log.n_blocks)
@@ -138,8 +144,7 @@ def test_events_have_their_payloads_of_any_length_cut_at_4096():
     log_path, = pathlib.Path(bundle, "xray").glob("*.xray")
     same(log_path.with_suffix(".events").read_text(encoding="utf-8"),
          f'{wanted["type"]} "request \\"x\\""\n')
-    ran = subprocess.run([seam, "dump", log_path], capture_output=True,
-                         text=True)
+    ran = run_seam("dump", log_path)
     check('event="request "x""' in ran.stdout, ran.stdout[:600])
 
 
@@ -175,20 +180,11 @@ def test_a_forked_child_has_a_log_of_its_own_whoever_had_the_loaders_lock():
         check_forked(mode)
 
 
-def wait_until_complete(bundle):
-    """By its recorder, which goes on after the program."""
-    for _ in range(500):
-        if fdr_log.manifest(bundle)["complete"]:
-            return
-        time.sleep(0.02)
-    check(False, "the bundle is not complete after 10 s")
-
-
 def test_sigkill_abort_exit_and_closed_descriptors_lose_nothing():
     for mode, status in (("kill", -9), ("abort", -6), ("_exit", 0),
                          ("closed", 0)):
         bundle, wanted = run_mode(mode, status=status)
-        wait_until_complete(bundle)
+        fdr_log.wait_until_complete(bundle)
         log, names = one_log(bundle)
         same(count(log, names)[0]["leaf"], wanted["leaf"], mode)
         check_times(log)
@@ -432,8 +428,7 @@ def test_of_a_bundle_without_calls_each_command_says_that():
     run([jumps, gcc_library], "empty", ";functions=none")
     same(logs_of(bundle_of("empty")), {})
     for command in ("calls", "report", "flamegraph", "dump"):
-        ran = subprocess.run([seam, command, bundle_of("empty")],
-                             capture_output=True, text=True, check=False)
+        ran = run_seam(command, bundle_of("empty"))
         same(ran.returncode, 1, command)
         check(ran.stderr.endswith("no calls were recorded in it\n"),
               ran.stderr)
@@ -482,7 +477,7 @@ def test_a_second_start_has_its_own_options_in_all_functions():
 
 def test_a_program_that_is_started_by_a_recorded_one_adds_its_log():
     bundle, _ = run([program, "programs"], "programs", preload=False)
-    wait_until_complete(bundle)
+    fdr_log.wait_until_complete(bundle)
     found = {}
     for path in pathlib.Path(bundle, "xray").glob("*.xray"):
         names = fdr_log.names(path.with_suffix(".yaml"))
@@ -541,8 +536,7 @@ def test_gcc_under_a_recorder_the_same_and_names_are_known_as_they_are_met():
     compare_with_own_log(*record([calls, "11"], "recorded"))
     bundle, lines = record([jumps, gcc_library], "recorded_jumps")
     compare_with_own_log(bundle, lines)
-    ran = subprocess.run([seam, "report", "--json", "--by", "module", bundle],
-                         capture_output=True, text=True)
+    ran = run_seam("report", "--json", "--by", "module", bundle)
     check(f'"{gcc_library}"' in ran.stdout, ran.stdout[:1000] + ran.stderr)
 
 
@@ -554,8 +548,7 @@ def text_beside(bundle, suffix):
 
 def shown_names(bundle):
     """Of each function: its file, and what seam shows."""
-    ran = subprocess.run([seam, "calls", "--json", bundle],
-                         capture_output=True, text=True)
+    ran = run_seam("calls", "--json", bundle)
     return sorted((f["module"], f["name"])
                   for f in json.loads(ran.stdout)["functions"])
 

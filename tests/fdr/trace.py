@@ -101,6 +101,11 @@ ENTRY_COUNTS = {"leaf": 1000, "step": 500, "main": 1}
 TIMES = ("min", "p50", "p90", "p99", "max", "sum", "total", "self")
 
 
+def build_entries(*flags):
+    run("gcc", "-O1", *flags, "-o", "entries", "-xc", "-", input=ENTRIES
+        ).check_returncode()
+
+
 def check_entries(bundle):
     """Calls are counted, and nothing says how long they took."""
     shown = json.loads(run(SEAM, "calls", "--json", bundle).stdout)
@@ -136,8 +141,7 @@ def check_entries(bundle):
 
 def test_functions_with_entries_alone_have_no_times():
     for flags in (["-fpatchable-function-entry=16"], ["-pg", "-mfentry"]):
-        subprocess.run(["gcc", "-O1", *flags, "-o", "entries", "-xc", "-"],
-                       input=ENTRIES, text=True, check=True)
+        build_entries(*flags)
         result = record("./entries")
         equal(result.returncode, 0, result.stderr)
         check("no instrumented function" not in result.stderr, result.stderr)
@@ -166,15 +170,17 @@ def test_the_first_file_has_the_number_that_it_has_alone():
     equal(record(PROGRAM, "open").stdout.splitlines()[0], opened)
 
 
+def write_manifest(meta):
+    with open(f"{BUNDLE}/meta.json", "w", encoding="utf-8") as file:
+        json.dump(meta, file)
+
+
 def test_lost_calls_are_in_each_view():
     """Counted in the manifest; here as of a recorder that was too slow."""
     equal(record(PROGRAM, "calls", "1000").returncode, 0)
-    path = f"{BUNDLE}/meta.json"
-    with open(path, encoding="utf-8") as file:
-        meta = json.load(file)
+    meta = manifest(BUNDLE)
     meta["calls"]["area_full"] = 1234
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(meta, file)
+    write_manifest(meta)
     for view in (("calls",), ("calls", "--stacks"), ("report",),
                  ("convert", "--to", "trace-json"),
                  ("flamegraph", "-o", "lost.svg")):
@@ -200,13 +206,9 @@ def test_annotate_counts_samples_and_calls():
 def test_calls_says_that_a_recording_was_not_ended():
     """What the rings held when its recorder was killed is missing."""
     record(PROGRAM, "calls", "50")
-    path = f"{BUNDLE}/meta.json"
-    with open(path, encoding="utf-8") as file:
-        meta = json.load(file)
+    meta = manifest(BUNDLE)
     equal(meta["complete"], True)
-    meta["complete"] = False
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(meta, file)
+    write_manifest({**meta, "complete": False})
     for words in (("calls",), ("convert", "--to=trace-json", "-o", "t.json")):
         result = run(SEAM, *words, BUNDLE)
         check("the recording was not ended" in result.stderr, result.stderr)
@@ -679,8 +681,7 @@ def test_a_program_without_sleds_is_told_how_to_be_built():
 
 
 def test_entries_without_room_are_told():
-    subprocess.run(["gcc", "-fpatchable-function-entry=2", "-o", "entries",
-                    "-xc", "-"], input=ENTRIES, text=True, check=True)
+    build_entries("-fpatchable-function-entry=2")
     result = record("./entries")
     equal(result.returncode, 3, result.stderr)
     check("it needs -fpatchable-function-entry=5 or more" in result.stderr,
@@ -688,8 +689,7 @@ def test_entries_without_room_are_told():
 
 
 def test_a_time_limit_on_functions_without_exits_is_told():
-    subprocess.run(["gcc", "-fpatchable-function-entry=16", "-o", "entries",
-                    "-xc", "-"], input=ENTRIES, text=True, check=True)
+    build_entries("-fpatchable-function-entry=16")
     told = "use 'calls:main'"
     result = record("./entries", options=("--trigger", "main>1s"))
     equal(result.returncode, 0, result.stderr)

@@ -53,11 +53,7 @@ def own(*words, options="", before=(), program=PROGRAM):
     done = is_done(run(*before, program, *words, timeout=60,
                        env={**os.environ, "LD_PRELOAD": LIBRARY,
                             "SEAM_TRACE": f"out={BUNDLE};{options}"}), options)
-    # by its recorder, which may go on after the program
-    for _ in range(500):
-        if fdr_log.manifest(BUNDLE)["complete"]:
-            break
-        time.sleep(0.02)
+    fdr_log.wait_until_complete(BUNDLE)
     return done
 
 
