@@ -455,7 +455,7 @@ static void refresh(void *handle)
 		end_all("it has replaced the handler of the tick");
 }
 
-/* Also called by loader.c. */
+/* Also called by interpose.c. */
 void seam_interpose_loads(void *handle)
 {
 	int saved_errno = errno;
@@ -490,7 +490,7 @@ static void end_all(const char *why)
 	errno = saved_errno;
 }
 
-/* ---- what loader.c and seccomp.c call ---- */
+/* ---- what interpose.c calls ---- */
 
 bool seam_interpose_wants_loads(void)
 {

@@ -23,9 +23,9 @@
  *    (unshare(2), setns(2), pthread_exit() of its last thread), and a forked
  *    child would not have it.  Libraries that the program loads are taken into
  *    account where it loads them: dlopen() and dlclose() are interposed
- *    (interpose/loader.c).
+ *    (interpose/interpose.c).
  *  - A program that installs a seccomp filter is no longer sampled: the filter
- *    may kill it for a system call of ours (interpose/seccomp.c).  If the
+ *    may kill it for a system call of ours (interpose/interpose.c).  If the
  *    kernel refuses the filter, this thread and later threads are sampled.
  *
  * The files are two groups.  handler.c and tick.c run in signal handlers, and
