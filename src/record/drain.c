@@ -9,7 +9,6 @@
 #include "record/session.h"
 #include "wire/perf/perf_record.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 enum {

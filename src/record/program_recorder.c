@@ -274,7 +274,6 @@ static void drain(struct program_recorder *p)
 		check_processes(p);
 	seam_services_learn(&p->services);
 	seam_services_take(&p->services);
-	seam_fdr_service_step(&p->fdr);
 	p->has_target |= server->n_targets > 0;
 }
 

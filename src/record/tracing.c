@@ -8,7 +8,7 @@
  *
  *	of a thread that runs	copied while it goes on (ring/aux.h)
  *	of one that has ended	copied at its end, kept in memory with a limit
- * *
+ *
  * Threads are copied one after another, and each writes into the oldest of its
  * chunks meanwhile: a buffer of SIZE bytes gives between SIZE - 2 chunks and
  * SIZE - 1 chunk, of 64 KiB each.
@@ -127,7 +127,7 @@ struct seam_tracing {
 
 	/* Of a flight recorder. */
 	struct ended_threads ended;
-	struct seam_trace_logs *snapshot;	/* being made; NULL: none */
+	struct seam_trace_logs *snapshot;	/* while threads are copied */
 	struct trigger_hits triggers;
 	struct seam_manifest_trigger described[MAX_HITS];
 };
@@ -586,28 +586,24 @@ static void write_ended(const struct ended_threads *ended,
 }
 
 /* A thread ends: these are its newest calls. */
-static void keep_ended(void *context, const struct seam_service_stream *stream,
+static void keep_ended(struct seam_service_stream *stream,
 		       const uint8_t *bytes, size_t size)
 {
-	struct seam_tracing *t = context;
 	const struct ended_thread thread = {
 		.pid = stream->pid, .tid = stream->tid,
 		.since_ns = stream->since_ns, .size = size,
 	};
 
-	ended_add(&t->ended, &thread, bytes);
+	ended_add(&tracing_of(stream->service)->ended, &thread, bytes);
 }
 
-static void copy_running(void *context,
-			 const struct seam_service_stream *stream,
+static void copy_running(struct seam_service_stream *stream,
 			 const uint8_t *bytes, size_t size)
 {
-	struct seam_tracing *t = context;
 	struct seam_trace_program program = seam_fdr_service_program(stream);
 
-	if (t->snapshot)
-		write_area(t->snapshot, &program, stream->tid,
-			   (struct seam_bytes) { bytes, size });
+	write_area(tracing_of(stream->service)->snapshot, &program,
+		   stream->tid, (struct seam_bytes) { bytes, size });
 }
 
 /* ---- triggers ---- */
@@ -757,14 +753,6 @@ static void start(struct seam_service *service,
 	t->fdr.logs = &t->logs;
 }
 
-static void finish_round(struct seam_service *service, struct seam_synth *round)
-{
-	struct seam_tracing *t = tracing_of(service);
-
-	(void)round;
-	seam_fdr_service_step(&t->fdr);
-}
-
 static uint64_t n_bytes(const struct seam_service *service)
 {
 	return seam_trace_logs_bytes(&tracing_of(service)->logs);
@@ -882,7 +870,6 @@ int seam_tracing_new(struct seam_tracing **made, struct seam_session *s,
 	t->fdr.known.found = o->keep_files ? keep_file : NULL;
 	t->fdr.known.context = s;
 	t->fdr.calls.start = start;
-	t->fdr.calls.finish_round = finish_round;
 	t->fdr.calls.n_bytes = n_bytes;
 	t->fdr.calls.finish = finish;
 	t->fdr.calls.describe = describe;
@@ -894,8 +881,8 @@ int seam_tracing_new(struct seam_tracing **made, struct seam_session *s,
 		t->triggers.resume = resume;
 		t->triggers.context = t;
 		t->fdr.on_trigger = take_trigger;
-		t->fdr.on_end = keep_ended;
-		t->fdr.on_snapshot = copy_running;
+		t->fdr.calls.take_aux = keep_ended;
+		t->fdr.calls.snapshot_aux = copy_running;
 		t->fdr.calls.after_round = after_round;
 		t->fdr.calls.due_ns = due_ns;
 		t->fdr.calls.copy = copy;

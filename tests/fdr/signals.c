@@ -20,7 +20,6 @@
 #include "source_local.h"
 
 #include "traced/fdr/check/checked.h"
-#include "traced/fdr/record/commit.h"
 #include "traced/fdr/record/fdr_record.h"
 #include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/rseq.h"

@@ -6,7 +6,6 @@
 #include "record/events/event_kinds.h"
 #include "wire/perf/perf_record.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #if defined(__x86_64__) || defined(__i386__)

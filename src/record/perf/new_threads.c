@@ -56,11 +56,8 @@ static int by_thread_and_time(const void *a, const void *b)
 {
 	const struct seam_thread_change *x = a, *y = b;
 
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->is_exit - y->is_exit;
+	return SEAM_COMPARE(x->tid, y->tid) ?:
+	       SEAM_COMPARE(x->time_ns, y->time_ns) ?: x->is_exit - y->is_exit;
 }
 
 /* @exit_ns: when the thread ended, in this round; 0: it did not. */

@@ -10,7 +10,6 @@
 #include "symbol/elf/build_id.h"
 #include "wire/elf_notes.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>

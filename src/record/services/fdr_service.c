@@ -89,21 +89,10 @@ static void take_calls(struct seam_service_stream *stream,
 {
 	struct seam_fdr_service *fdr = stream->service->context;
 
-	if (fdr->on_end && stream->service->link.geometry.aux_free_running)
-		fdr->on_end(fdr->context, stream, bytes, size);
-	else if (stream->state)
+	if (stream->state)
 		seam_trace_logs_add(stream->state, stream->tid, bytes, size);
 	else if (fdr->logs)
 		seam_trace_logs_drop(fdr->logs, bytes, size);
-}
-
-static void snapshot_calls(struct seam_service_stream *stream,
-			   const uint8_t *bytes, size_t size)
-{
-	struct seam_fdr_service *fdr = stream->service->context;
-
-	if (fdr->on_snapshot)
-		fdr->on_snapshot(fdr->context, stream, bytes, size);
 }
 
 /* The program's count, as far as threads can begin and end in its time. */
@@ -129,6 +118,19 @@ static void end_calls(struct seam_service_stream *stream,
 		counts->n_skipped[SEAM_TRACE_SKIPPED_FROZEN];
 	if (stream->state)
 		seam_trace_logs_leave(stream->state);
+}
+
+static void finish_round(struct seam_service *service, struct seam_synth *round)
+{
+	struct seam_fdr_service *fdr = service->context;
+	uint64_t now_ns = seam_clock_ns();
+
+	(void)round;
+	seam_tsc_clock_step(&fdr->clock);
+	if (!fdr->logs || now_ns - fdr->headers_ns < SEAM_NS_PER_S)
+		return;
+	fdr->headers_ns = now_ns;
+	seam_trace_logs_set_headers(fdr->logs);
 }
 
 /* ---- functions ---- */
@@ -202,8 +204,8 @@ static struct seam_service calls_service(uint64_t flight_bytes)
 		},
 		.aux_unit = SEAM_XRAY_CHUNK_BYTES, .max_bytes = max_bytes(),
 		.begin = begin_calls, .take = take_trigger,
-		.take_aux = take_calls, .snapshot_aux = snapshot_calls,
-		.end = end_calls,
+		.take_aux = take_calls, .end = end_calls,
+		.finish_round = finish_round,
 	};
 }
 
@@ -226,17 +228,6 @@ void seam_fdr_service_init(struct seam_fdr_service *fdr, uint64_t flight_bytes)
 	fdr->calls = calls_service(flight_bytes);
 	fdr->functions.context = fdr->calls.context = fdr;
 	seam_tsc_clock_begin(&fdr->clock);
-}
-
-void seam_fdr_service_step(struct seam_fdr_service *fdr)
-{
-	uint64_t now_ns = seam_clock_ns();
-
-	seam_tsc_clock_step(&fdr->clock);
-	if (!fdr->logs || now_ns - fdr->headers_ns < SEAM_NS_PER_S)
-		return;
-	fdr->headers_ns = now_ns;
-	seam_trace_logs_set_headers(fdr->logs);
 }
 
 void seam_fdr_service_count(struct seam_fdr_service *fdr,

@@ -32,18 +32,13 @@ struct seam_fdr_service {
 	void (*on_trigger)(void *context,
 			   const struct seam_service_stream *stream,
 			   const struct seam_xray_announcement *a);
-	/* Calls in free-running buffers: of a thread that ends; now. */
-	void (*on_end)(void *context, const struct seam_service_stream *stream,
-		       const uint8_t *bytes, size_t size);
-	void (*on_snapshot)(void *context,
-			    const struct seam_service_stream *stream,
-			    const uint8_t *bytes, size_t size);
 	void *context;
 };
 
 /*
  * With areas that are drained, or with @flight_bytes (a power of two; 0: none)
- * free-running ones of that size.  @fdr must stay where it is.
+ * free-running ones of that size, whose take_aux() and snapshot_aux() the
+ * caller sets.  @fdr must stay where it is.
  */
 void seam_fdr_service_init(struct seam_fdr_service *fdr, uint64_t flight_bytes);
 
@@ -55,9 +50,6 @@ seam_fdr_service_program(const struct seam_service_stream *stream)
 		.pid = stream->pid, .since_ns = stream->since_ns,
 	};
 }
-
-/* Once a round. */
-void seam_fdr_service_step(struct seam_fdr_service *fdr);
 
 /* Complete the counts, after the logs; their functions are @n_functions. */
 void seam_fdr_service_count(struct seam_fdr_service *fdr,

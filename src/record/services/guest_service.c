@@ -2,7 +2,6 @@
 /* guest_service.c - check and count the agents' samples; guest_service.h */
 #include "record/services/guest_service.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/clock.h"

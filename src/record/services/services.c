@@ -3,7 +3,6 @@
 #include "record/services/services.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -6,12 +6,11 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "symbol/elf/build_id.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <link.h>
 #include <stdlib.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -488,15 +487,11 @@ struct seam_mapped_file_cfi *seam_cfi_files_want(struct seam_cfi_files *files,
 /* The kernel gives all 64-bit processes the same vdso as us. */
 static int read_vdso(struct seam_mapped_file_cfi *file)
 {
-	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
-	const ElfW(Ehdr) *header = (const void *)image;
-	int r;
+	uint8_t id[SEAM_MAPPED_BUILD_ID];
+	size_t id_size;
+	struct seam_bytes vdso_file = seam_own_vdso(id, &id_size);
+	int r = seam_cfi_file_open_image(&file->cfi, vdso_file, NULL);
 
-	if (!image)
-		return -ENOENT;
-	r = seam_cfi_file_open_image(&file->cfi, (struct seam_bytes) {
-			image, header->e_shoff +
-			(size_t)header->e_shnum * header->e_shentsize }, NULL);
 	if (r < 0)
 		return r;
 	r = seam_unwind_rows_init(&file->rows, &file->cfi.eh, &file->cfi.debug);

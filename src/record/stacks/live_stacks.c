@@ -2,7 +2,6 @@
 /* live_stacks.c - mappings, code, samples that wait; see live_stacks.h */
 #include "record/stacks/live_stacks.h"
 
-#include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -7,8 +7,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,6 +49,158 @@ static void report(const char *format, ...)
 	va_end(list);
 	/* a program without a message goes on as one with it */
 	(void)seam_link_client_note(seam_agent.address, text);
+}
+
+/*
+ * ---- the program's threads, from start to end ----
+ *
+ * Threads of pthread_create() and the one in which the agent was loaded.
+ * Others, of clone(2) itself or of thrd_create(3), are not sampled here; the
+ * recorder samples them.
+ */
+
+static pthread_key_t key;	/* its destructor ends a thread */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct seam_agent_self *first;	/* under the lock */
+
+enum { SET_BYTES = 8 };		/* of the kernel's signal set */
+
+/* Returns the mask before. */
+static uint64_t block_signals(void)
+{
+	const uint64_t signals = SEAM_AGENT_BLOCKED;
+	uint64_t old;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &signals, &old, SET_BYTES);
+	return old;
+}
+
+static void restore(uint64_t mask)
+{
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, SET_BYTES);
+}
+
+/*
+ * Signals are blocked while the list changes: a handler of the program may
+ * fork(), or install a handler of our signal, and both need the list.
+ */
+static uint64_t lock_all(void)
+{
+	uint64_t old = block_signals();
+
+	pthread_mutex_lock(&lock);
+	return old;
+}
+
+static void unlock_all(uint64_t old)
+{
+	pthread_mutex_unlock(&lock);
+	restore(old);
+}
+
+/* No thread attaches this one afterwards, and its signal stays blocked. */
+static void end_thread(void *argument)
+{
+	struct seam_agent_self *self = argument;
+	bool is_on = seam_agent_is_sampling();
+	uint64_t mask = lock_all();
+	sigset_t ours;
+
+	if (self->next)
+		self->next->previous = self->previous;
+	if (self->previous)
+		self->previous->next = self->next;
+	else
+		first = self->next;
+	unlock_all(mask);
+	seam_agent_detach();
+	if (is_on)
+		seam_agent_count_refused(self);
+	if (atomic_load(&seam_agent.is_on)) {
+		sigemptyset(&ours);
+		sigaddset(&ours, seam_agent.signal);
+		SEAM_REAL(pthread_sigmask)(SIG_BLOCK, &ours, NULL);
+	}
+	/* after the agent's end it stays: a filter may be there */
+	if (is_on && self->thread)
+		munmap(self->thread, sizeof(*self->thread));
+	seam_agent_self = NULL;
+	free(self);
+}
+
+/* Under the lock: another thread may be attaching all of them. */
+static void sample_self(struct seam_agent_self *self, uint64_t shown)
+{
+	uint64_t mask;
+
+	seam_agent_mask_begin(self, shown);
+	seam_self_thread_begin();
+	mask = lock_all();
+	seam_agent_attach(self);
+	unlock_all(mask);
+}
+
+/*
+ * Add the calling thread to the list, by @self, which is the agent's from then
+ * on; sample it if others are.  @shown: seam_agent_mask_shown() of its creator.
+ */
+static void begin_thread(struct seam_agent_self *self, uint64_t shown)
+{
+	uint64_t mask = lock_all();
+
+	self->tid = (uint32_t)syscall(SYS_gettid);
+	self->next = first;
+	if (first)
+		first->previous = self;
+	first = self;
+	unlock_all(mask);
+	seam_agent_self = self;
+	/* its destructor is called */
+	pthread_setspecific(key, self);
+	/* in the list before: the one that sets it attaches all of them */
+	if (seam_agent_is_sampling())
+		sample_self(self, shown);
+}
+
+/* Whether thread @tid of this process blocks the signal. */
+static bool blocks_signal(uint32_t tid)
+{
+	char path[64], line[256];
+	uint64_t blocked = 0;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/status", tid);
+	status = fopen(path, "re");
+	while (status && fgets(line, sizeof(line), status))
+		if (!strncmp(line, "SigBlk:", 7))
+			blocked = strtoull(line + 7, NULL, 16);
+	if (status)
+		fclose(status);
+	return blocked & SEAM_AGENT_BIT(seam_agent.signal);
+}
+
+/* Begin the ticks of all threads in the list. */
+static void attach_all(void)
+{
+	uint64_t mask = lock_all();
+
+	for (struct seam_agent_self *s = first; s; s = s->next)
+		if (s != seam_agent_self) {
+			s->is_paused = blocks_signal(s->tid);
+			seam_agent_attach(s);
+		}
+	unlock_all(mask);
+	if (seam_agent_self)
+		sample_self(seam_agent_self, 0);
+}
+
+static void abandon_all(void)
+{
+	uint64_t mask = lock_all();
+
+	for (struct seam_agent_self *s = first; s; s = s->next)
+		seam_tick_abandon(&s->tick);
+	unlock_all(mask);
 }
 
 /* ---- begin ---- */
@@ -146,20 +300,16 @@ static int install_handler(void)
  * clone(2) itself is not sampled.
  */
 
-enum { SET_BYTES = 8 };		/* of the kernel's signal set */
-
 /* Of the thread that forks; one at a time has the locks. */
 static uint64_t old_mask;
 static bool is_held;
 
 static void before_fork(void)
 {
-	const uint64_t signals = SEAM_AGENT_BLOCKED;
 	const struct timespec pause = { 0, PAUSE_NS };
-	uint64_t before;
+	uint64_t before = block_signals();
 	bool held = false, was_busy = false;
 
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &signals, &before, SET_BYTES);
 	/* no refresh runs from here on, unless one still does after a second */
 	for (int i = 0; i < MAX_PAUSES && !held; i++, was_busy = false) {
 		held = atomic_compare_exchange_strong(&is_busy, &was_busy,
@@ -167,14 +317,9 @@ static void before_fork(void)
 		if (!held)
 			nanosleep(&pause, NULL);
 	}
-	seam_agent_threads_lock();
+	pthread_mutex_lock(&lock);
 	is_held = held;
 	old_mask = before;
-}
-
-static void restore(uint64_t mask)
-{
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, SET_BYTES);
 }
 
 static void after_fork(void)
@@ -182,7 +327,7 @@ static void after_fork(void)
 	uint64_t mask = old_mask;
 	bool held = is_held;
 
-	seam_agent_threads_unlock();
+	pthread_mutex_unlock(&lock);
 	if (held)
 		atomic_store(&is_busy, false);
 	restore(mask);
@@ -209,8 +354,19 @@ static void begin_child(void)
  */
 static void begin_child_unsampled(void)
 {
+	struct seam_agent_self *self = seam_agent_self;
+
 	seam_agent.pid = getpid();
-	seam_agent_threads_begin_child();
+	pthread_mutex_init(&lock, NULL);
+	first = self;
+	seam_agent_attach_begin_child();
+	if (self) {
+		/* the parent's event is not there */
+		self->tick = (struct seam_tick) { .source = SEAM_TICK_OFF };
+		self->next = self->previous = NULL;
+		if (!atomic_load(&seam_agent.is_off))
+			self->tid = (uint32_t)syscall(SYS_gettid);
+	}
 	atomic_store(&is_busy, false);
 }
 
@@ -257,7 +413,7 @@ static void begin(void)
 	/* the adapter has seen functions in its own proof */
 	seam_guest_announce_all_again();
 	atomic_store(&seam_agent.is_on, true);
-	seam_agent_attach_all();
+	attach_all();
 	report_ticks();
 }
 
@@ -299,7 +455,8 @@ static void refresh(void *handle)
 		end_all("it has replaced the handler of the tick");
 }
 
-void seam_agent_refresh(void *handle)
+/* Also called by interpose.c. */
+void seam_interpose_loads(void *handle)
 {
 	int saved_errno = errno;
 	bool was_busy = false;
@@ -329,20 +486,15 @@ static void end_all(const char *why)
 	/* while it may make system calls */
 	seam_agent_detach();
 	atomic_store(&seam_agent.is_off, true);
-	seam_agent_abandon_all();
+	abandon_all();
 	errno = saved_errno;
 }
 
-/* ---- what loader.c and seccomp.c call ---- */
+/* ---- what interpose.c calls ---- */
 
 bool seam_interpose_wants_loads(void)
 {
 	return seam_agent.address[0];
-}
-
-void seam_interpose_loads(void *handle)
-{
-	seam_agent_refresh(handle);
 }
 
 bool seam_interpose_is_own_process(void)
@@ -387,6 +539,63 @@ int seam_agent_is_sampling(void)
 	       !atomic_load(&seam_agent.is_off);
 }
 
+/* ---- pthread_create() ---- */
+
+struct start {
+	void *(*function)(void *);
+	void *argument;
+	uint64_t shown;
+	struct seam_agent_self *self;
+};
+
+static void *start_thread(void *argument)
+{
+	struct start start = *(struct start *)argument;
+
+	free(argument);
+	begin_thread(start.self, start.shown);
+	return start.function(start.argument);
+}
+
+/* NULL: the thread is not sampled. */
+static struct start *make_start(void *(*function)(void *), void *argument)
+{
+	struct start *start = NULL;
+
+	if (seam_agent.address[0] && !atomic_load(&seam_agent.is_off))
+		start = malloc(sizeof(*start));
+	if (!start)
+		return NULL;
+	*start = (struct start) {
+		function, argument, seam_agent_mask_shown(),
+		calloc(1, sizeof(*start->self)),
+	};
+	if (start->self)
+		return start;
+	free(start);
+	return NULL;
+}
+
+SEAM_INTERPOSED
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+		   void *(*function)(void *), void *argument)
+{
+	struct start *start;
+	int r;
+
+	seam_interpose_loads(NULL);
+	start = make_start(function, argument);
+	if (!start)
+		return SEAM_REAL(pthread_create)(thread, attr, function,
+						 argument);
+	r = SEAM_REAL(pthread_create)(thread, attr, start_thread, start);
+	if (r) {
+		free(start->self);
+		free(start);
+	}
+	return r;
+}
+
 /* ---- the library is loaded, and unloaded at exit ---- */
 
 __attribute__((constructor))
@@ -399,7 +608,8 @@ static void load(void)
 	if (!address || getauxval(AT_SECURE) ||
 	    strlen(address) >= sizeof(seam_agent.address))
 		return;
-	if (seam_agent_threads_init() ||
+	/* the destructor of the key ends a thread */
+	if (pthread_key_create(&key, end_thread) ||
 	    pthread_atfork(NULL, NULL, begin_child_unsampled))
 		return;
 	self = calloc(1, sizeof(*self));
@@ -409,8 +619,8 @@ static void load(void)
 	memcpy(seam_agent.address, address, strlen(address) + 1);
 	seam_agent.is_urgent = secure_getenv("SEAM_AGENT_SIGURG");
 	seam_agent.pid = getpid();
-	seam_agent_thread_begin(self, 0);
-	seam_agent_refresh(NULL);
+	begin_thread(self, 0);
+	seam_interpose_loads(NULL);
 }
 
 __attribute__((destructor))

@@ -10,7 +10,7 @@
  *	process	constructor, or dlopen() of a VM's library
  *	  agent.c	find VMs, connect, start each thread
  *	thread	the main one, and those of pthread_create()
- *	  threads.c	its list, start and end
+ *	  agent.c	the list, start and end
  *	  handler.c	tick, memory, end: system calls only
  *	sample	a signal
  *	  handler.c	weigh, walk, write a record and names, or skip it
@@ -23,9 +23,9 @@
  *    (unshare(2), setns(2), pthread_exit() of its last thread), and a forked
  *    child would not have it.  Libraries that the program loads are taken into
  *    account where it loads them: dlopen() and dlclose() are interposed
- *    (interpose/loader.c).
+ *    (interpose/interpose.c).
  *  - A program that installs a seccomp filter is no longer sampled: the filter
- *    may kill it for a system call of ours (interpose/seccomp.c).  If the
+ *    may kill it for a system call of ours (interpose/interpose.c).  If the
  *    kernel refuses the filter, this thread and later threads are sampled.
  *
  * The files are two groups.  handler.c and tick.c run in signal handlers, and
@@ -105,7 +105,7 @@ struct seam_agent_self {
 	bool is_paused;		/* it blocks the signal: see masks.c */
 	bool is_refused;	/* there was no room for its tick */
 	bool is_busy;		/* a tick that comes meanwhile is not taken */
-	/* in the list of threads.c: */
+	/* in the list of agent.c: */
 	uint32_t tid;
 	struct seam_agent_self *next, *previous;
 };
@@ -156,40 +156,11 @@ bool seam_agent_on_signal(int signal, siginfo_t *info, ucontext_t *context);
 /* ---- agent.c ---- */
 
 /*
- * A library was loaded, @handle, or NULL: some were loaded or unloaded.  Find
- * VMs in them; the first one begins all.  Keeps errno.
- */
-void seam_agent_refresh(void *handle);
-
-/*
  * Whether threads of this process are sampled: 1 or 0.  Exported, for other
  * profilers in the process: dlsym(RTLD_DEFAULT, "seam_agent_is_sampling").
  */
 __attribute__((visibility("default")))
 int seam_agent_is_sampling(void);
-
-/* ---- threads.c ---- */
-
-/* The key whose destructor ends a thread.  0 or a negative errno. */
-int seam_agent_threads_init(void);
-
-/*
- * Add the calling thread to the list, by @self, which is the agent's from then
- * on; sample it if others are.  @shown: seam_agent_mask_shown() of its creator.
- */
-void seam_agent_thread_begin(struct seam_agent_self *self, uint64_t shown);
-
-/* Begin and end the ticks of all threads in the list. */
-void seam_agent_attach_all(void);
-void seam_agent_abandon_all(void);
-
-/*
- * For a fork: the list does not change; in a child it has the caller only, and
- * is not locked.
- */
-void seam_agent_threads_lock(void);
-void seam_agent_threads_unlock(void);
-void seam_agent_threads_begin_child(void);
 
 /* ---- masks.c ---- */
 

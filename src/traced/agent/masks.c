@@ -231,7 +231,7 @@ int sigprocmask(int how, const sigset_t *set, sigset_t *old)
  * during execve(2) comes after it, tried on Linux 6.18, so the tick is stopped
  * before; where the call fails, it goes on.
  *
- * Not covered: execve(2) without libc; syscall(3) comes here (seccomp.c).
+ * Not covered: execve(2) without libc; syscall(3) comes here (interpose.c).
  */
 
 /* What was changed for a call. */

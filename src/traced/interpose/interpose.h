@@ -13,9 +13,8 @@
  * each is also found when it is called.  It may be that of another library like
  * ours, which then finds libc's.
  *
- * loader.c and seccomp.c interpose what more than one library of ours has to
- * know of.  Each has its own copy of these files, and defines the functions
- * below.
+ * interpose.c has those that more than one library of ours has to know of.
+ * Each library has its own copy of it, and defines the functions below.
  */
 #ifndef SEAM_INTERPOSE_H
 #define SEAM_INTERPOSE_H
@@ -26,7 +25,7 @@
 
 #define SEAM_INTERPOSED __attribute__((visibility("default")))
 
-/* One of libc's functions; loader.c goes through all of a library. */
+/* One of libc's functions; interpose.c finds all of a library. */
 struct seam_real {
 	const char *name;
 	void *function;			/* NULL: not found yet */

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "ring/layout.h"
-#include "traced/fdr/record/commit.h"
 #include "traced/fdr/record/fdr_record.h"
 #include "traced/fdr/record/rseq.h"
 #include "traced/fdr/record/saved.h"

@@ -3,7 +3,7 @@
 #include "traced/fdr/record/critical.h"
 
 #include "ring/layout.h"
-#include "traced/fdr/record/commit.h"
+#include "traced/fdr/record/fdr_record.h"
 #include "traced/fdr/record/trampolines.h"
 #include "wire/xray/xray_chunk.h"
 

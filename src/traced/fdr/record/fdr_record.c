@@ -4,8 +4,6 @@
 
 #include "ring/layout.h"
 #include "ring/producer/local.h"
-#include "traced/fdr/record/commit.h"
-#include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/rseq.h"
 #include "traced/fdr/record/saved.h"
 #include "traced/fdr/record/system.h"
