@@ -3,7 +3,6 @@
 #include "base/strings.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #include "base/hash.h"
 #include "unit.h"

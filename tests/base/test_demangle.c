@@ -2,8 +2,6 @@
 /* test_demangle.c - the promises of demangle.h */
 #include "base/demangle.h"
 
-#include <stdio.h>
-
 #include "unit.h"
 
 /*

@@ -2,7 +2,6 @@
 /* test_folder_walk.c - what is below a folder is visited, and nothing else */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

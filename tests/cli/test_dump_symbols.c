@@ -5,7 +5,6 @@
  * Records are told apart by nothing but their place in the file: all have one
  * thread and one time.
  */
-#include <stdio.h>
 
 #include "../unit.h"
 #include "cli/commands/dump_symbols.h"

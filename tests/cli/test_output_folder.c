@@ -2,7 +2,6 @@
 /* test_made.c - a command that fails takes away what it made */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

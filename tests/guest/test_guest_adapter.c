@@ -8,7 +8,6 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdio.h>
 
 #include "guest_run.h"
 #include "traced/guest/guest_adapter.h"

@@ -3,8 +3,6 @@
 #ifndef SEAM_TESTS_LOADED_H
 #define SEAM_TESTS_LOADED_H
 
-#include <stdio.h>
-
 #include "../perf_bytes.h"
 #include "model/perf/load_perf.h"
 #include "model/profile/stack_ends.h"

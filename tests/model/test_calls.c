@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* test_calls.c - what becomes of logs that are not whole */
-#include <stdio.h>
 
 #include "../wire/xray_made.h"
 #include "account_row.h"
@@ -277,7 +276,7 @@ static void as_promised(void **state)
 }
 
 /* a's own exit comes too late to be seen, but what a calls goes on. */
-static void ignores_an_exit_of_no_open_call_far_from_any_other(void **state)
+UNIT_TEST(ignores_an_exit_of_no_open_call_far_from_any_other)
 {
 	static const size_t n_calls[] = { 31, 32, 40, 5000 };
 
@@ -303,7 +302,7 @@ static void ignores_an_exit_of_no_open_call_far_from_any_other(void **state)
 }
 
 /* A program may write the mark itself. */
-static void a_claim_of_lost_records_does_not_overflow(void **state)
+UNIT_TEST(a_claim_of_lost_records_does_not_overflow)
 {
 	struct replay p = { 0 };
 
@@ -321,7 +320,7 @@ static void a_claim_of_lost_records_does_not_overflow(void **state)
 }
 
 /* Blocks of a thread in the order @order, as a ring would leave them. */
-static void orders_blocks_by_wall_time_then_tsc(void **state)
+UNIT_TEST(orders_blocks_by_wall_time_then_tsc)
 {
 	static const unsigned int orders[][3] = {
 		{ 0, 1, 2 }, { 2, 0, 1 }, { 1, 2, 0 }, { 2, 1, 0 },
@@ -348,7 +347,7 @@ static void orders_blocks_by_wall_time_then_tsc(void **state)
 }
 
 /* A thread that was preempted before it took the wall time of a block. */
-static void ties_the_clock_by_the_shortest_delay(void **state)
+UNIT_TEST(ties_the_clock_by_the_shortest_delay)
 {
 	static const uint64_t wall_us[] = { 12, 11, 17 };
 	struct replay p = { 0 };
@@ -363,7 +362,7 @@ static void ties_the_clock_by_the_shortest_delay(void **state)
 }
 
 /* A CPU whose TSC is behind wrote the later block. */
-static void prefers_wall_time_to_the_tsc(void **state)
+UNIT_TEST(prefers_wall_time_to_the_tsc)
 {
 	struct replay p = { 0 };
 
@@ -376,7 +375,7 @@ static void prefers_wall_time_to_the_tsc(void **state)
 	close_replay(&p);
 }
 
-static void never_lets_time_run_backwards(void **state)
+UNIT_TEST(never_lets_time_run_backwards)
 {
 	struct replay p = { 0 };
 
@@ -399,7 +398,7 @@ static void never_lets_time_run_backwards(void **state)
 	close_replay(&p);
 }
 
-static void a_migration_changes_nothing(void **state)
+UNIT_TEST(a_migration_changes_nothing)
 {
 	struct replay p = { 0 };
 
@@ -416,7 +415,7 @@ static void a_migration_changes_nothing(void **state)
 	close_replay(&p);
 }
 
-static void reports_when_times_are_ticks(void **state)
+UNIT_TEST(reports_when_times_are_ticks)
 {
 	struct replay p = { 0 };
 
@@ -429,7 +428,7 @@ static void reports_when_times_are_ticks(void **state)
 }
 
 /* Parent and child write the buffer of before the fork, both. */
-static void counts_what_a_forked_child_repeats_once(void **state)
+UNIT_TEST(counts_what_a_forked_child_repeats_once)
 {
 	struct replay p = { 0 };
 
@@ -448,7 +447,7 @@ static void counts_what_a_forked_child_repeats_once(void **state)
 }
 
 /* An argument has a value where other events have their time. */
-static void takes_no_argument_for_the_time_of_a_fork(void **state)
+UNIT_TEST(takes_no_argument_for_the_time_of_a_fork)
 {
 	struct replay p = { 0 };
 
@@ -471,7 +470,7 @@ static void takes_no_argument_for_the_time_of_a_fork(void **state)
 	close_replay(&p);
 }
 
-static void shares_nothing_that_follows_what_is_not_shared(void **state)
+UNIT_TEST(shares_nothing_that_follows_what_is_not_shared)
 {
 	struct replay p = { 0 };
 
@@ -489,7 +488,7 @@ static void shares_nothing_that_follows_what_is_not_shared(void **state)
 	close_replay(&p);
 }
 
-static void keeps_quantiles_within_their_error(void **state)
+UNIT_TEST(keeps_quantiles_within_their_error)
 {
 	for (uint64_t v = 0; v < 100000; v += 1 + v / 7) {
 		unsigned int bucket = seam_histogram_bucket(v);
@@ -504,7 +503,7 @@ static void keeps_quantiles_within_their_error(void **state)
 			 SEAM_HISTOGRAM_OCTAVES * SEAM_HISTOGRAM_STEPS - 1);
 }
 
-static void gives_quantiles_of_the_calls(void **state)
+UNIT_TEST(gives_quantiles_of_the_calls)
 {
 	struct replay p = { 0 };
 	struct seam_account_row one;
@@ -556,7 +555,7 @@ static void record_calls(struct made *m, unsigned int n, uint64_t *ns)
 }
 
 /* Hundredths, so that the rank is found without a fraction. */
-static void a_quantile_is_the_call_of_the_nearest_rank(void **state)
+UNIT_TEST(a_quantile_is_the_call_of_the_nearest_rank)
 {
 	static const unsigned int hundredths[] = { 1, 7, 50, 90, 99, 100 };
 	uint64_t ns[200];
@@ -586,7 +585,7 @@ static void a_quantile_is_the_call_of_the_nearest_rank(void **state)
 	}
 }
 
-static void shows_the_slowest_calls_from_inside(void **state)
+UNIT_TEST(shows_the_slowest_calls_from_inside)
 {
 	struct seam_slow_calls slow;
 	struct replay p;
@@ -606,7 +605,7 @@ static void shows_the_slowest_calls_from_inside(void **state)
 	close_replay(&p);
 }
 
-static void a_limit_of_stacks_holds_for_all_slow_calls_together(void **state)
+UNIT_TEST(a_limit_of_stacks_holds_for_all_slow_calls_together)
 {
 	struct replay p;
 
@@ -640,7 +639,7 @@ static void a_limit_of_stacks_holds_for_all_slow_calls_together(void **state)
 }
 
 /* Which paths they are depends on the order; what they add up to does not. */
-static void a_limit_of_stacks_leaves_their_time_with_the_callers(void **state)
+UNIT_TEST(a_limit_of_stacks_leaves_their_time_with_the_callers)
 {
 	struct seam_xray_problems problems = { 0 };
 	struct replay p;
@@ -667,7 +666,7 @@ static void a_limit_of_stacks_leaves_their_time_with_the_callers(void **state)
 	close_replay(&p);
 }
 
-static void counts_edges_from_caller_to_callee(void **state)
+UNIT_TEST(counts_edges_from_caller_to_callee)
 {
 	struct replay p;
 
@@ -686,7 +685,7 @@ static void counts_edges_from_caller_to_callee(void **state)
 }
 
 /* a calls b, b calls a, and a calls itself. */
-static void the_edges_to_a_function_add_up_to_its_total(void **state)
+UNIT_TEST(the_edges_to_a_function_add_up_to_its_total)
 {
 	struct replay p;
 	uint64_t sums['d'] = { 0 };
@@ -704,39 +703,10 @@ static void the_edges_to_a_function_add_up_to_its_total(void **state)
 
 int main(void)
 {
-	static const struct CMUnitTest singles[] = {
-		cmocka_unit_test(
-			ignores_an_exit_of_no_open_call_far_from_any_other),
-		cmocka_unit_test(a_claim_of_lost_records_does_not_overflow),
-		cmocka_unit_test(orders_blocks_by_wall_time_then_tsc),
-		cmocka_unit_test(ties_the_clock_by_the_shortest_delay),
-		cmocka_unit_test(prefers_wall_time_to_the_tsc),
-		cmocka_unit_test(never_lets_time_run_backwards),
-		cmocka_unit_test(a_migration_changes_nothing),
-		cmocka_unit_test(reports_when_times_are_ticks),
-		cmocka_unit_test(counts_what_a_forked_child_repeats_once),
-		cmocka_unit_test(takes_no_argument_for_the_time_of_a_fork),
-		cmocka_unit_test(
-			shares_nothing_that_follows_what_is_not_shared),
-		cmocka_unit_test(keeps_quantiles_within_their_error),
-		cmocka_unit_test(gives_quantiles_of_the_calls),
-		cmocka_unit_test(a_quantile_is_the_call_of_the_nearest_rank),
-		cmocka_unit_test(shows_the_slowest_calls_from_inside),
-		cmocka_unit_test(
-			a_limit_of_stacks_holds_for_all_slow_calls_together),
-		cmocka_unit_test(
-			a_limit_of_stacks_leaves_their_time_with_the_callers),
-		cmocka_unit_test(counts_edges_from_caller_to_callee),
-		cmocka_unit_test(the_edges_to_a_function_add_up_to_its_total),
-	};
-	static struct CMUnitTest tests[SEAM_ARRAY_SIZE(singles) +
-				       SEAM_ARRAY_SIZE(lives)];
-
-	memcpy(tests, singles, sizeof(singles));
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(lives); i++)
-		tests[SEAM_ARRAY_SIZE(singles) + i] = (struct CMUnitTest) {
+		unit.tests[unit.n++] = (struct CMUnitTest) {
 			.name = lives[i].promise, .test_func = as_promised,
 			.initial_state = &lives[i],
 		};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(NULL, NULL, NULL, NULL);
 }

@@ -3,8 +3,6 @@
 #include "model/jit/jit_sources.h"
 #include "model/perf/load_perf.h"
 
-#include <stdio.h>
-
 #include "built.h"
 #include "unit.h"
 

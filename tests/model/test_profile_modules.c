@@ -7,7 +7,6 @@
  */
 #include "model/perf/load_perf.h"
 
-#include <stdio.h>
 #include <time.h>
 
 #include "../folder.h"

@@ -7,64 +7,72 @@
 #include "built.h"
 #include "unit.h"
 
-static struct seam_profile ten_samples(void)
-{
-	struct seam_profile p = built();
+/* Of each test. */
+static struct seam_profile p;
 
-	for (uint64_t i = 0; i < 10; i++)
-		built_add(&p, 5000000000 + i * 1000000000, "app", "main");
-	return p;
+static int set_up(void **state)
+{
+	p = built();
+	return 0;
 }
 
-static size_t n_selected(const struct seam_profile *p,
-			 const struct seam_selection *selection)
+static int tear_down(void **state)
+{
+	seam_profile_fini(&p);
+	return 0;
+}
+
+static void add_ten_samples(void)
+{
+	for (uint64_t i = 0; i < 10; i++)
+		built_add(&p, 5000000000 + i * 1000000000, "app", "main");
+}
+
+static size_t n_selected(const struct seam_selection *selection)
 {
 	struct seam_selected s;
 	size_t n = 0;
 
-	assert_int_equal(seam_selected_init(&s, p, selection, NULL), 0);
-	for (size_t i = 0; i < p->samples.n; i++)
+	assert_int_equal(seam_selected_init(&s, &p, selection, NULL), 0);
+	for (size_t i = 0; i < p.samples.n; i++)
 		n += seam_selected_has(&s, i);
 	seam_selected_fini(&s);
 	return n;
 }
 
-static size_t n_in(const struct seam_profile *p, const char *range)
+static size_t n_in(const char *range)
 {
 	struct seam_selection selection;
 
 	seam_selection_init(&selection);
-	assert_int_equal(seam_selection_time(&selection, p, range, NULL), 0);
-	return n_selected(p, &selection);
+	assert_int_equal(seam_selection_time(&selection, &p, range, NULL), 0);
+	return n_selected(&selection);
 }
 
 UNIT_TEST(a_range_holds_its_beginning_and_not_its_end)
 {
-	struct seam_profile p = ten_samples();
-
-	assert_int_equal(n_in(&p, ","), 10);
-	assert_int_equal(n_in(&p, "0,1"), 1);
-	assert_int_equal(n_in(&p, "1,3"), 2);
-	assert_int_equal(n_in(&p, "1000ms,3000000us"), 2);
-	assert_int_equal(n_in(&p, "8.5,"), 1);
-	assert_int_equal(n_in(&p, ",0.5s"), 1);
-	assert_int_equal(n_in(&p, "2,2"), 0);
-	assert_int_equal(n_in(&p, "1m,"), 0);
-	assert_int_equal(n_in(&p, "1000000000ns,1000000001ns"), 1);
-	assert_int_equal(n_in(&p, "@6,@8000ms"), 2);
-	assert_int_equal(n_in(&p, "@0,@5.000000001"), 1);
-	assert_int_equal(n_in(&p, "@7,2"), 0);
-	assert_int_equal(n_in(&p, "8.5,@20"), 1);
-	assert_int_equal(n_in(&p, ",99999999999999999999999999999999"), 10);
-	assert_int_equal(n_in(&p, "0.00000000000000000000000000000001,1"), 1);
-	seam_profile_fini(&p);
+	add_ten_samples();
+	assert_int_equal(n_in(","), 10);
+	assert_int_equal(n_in("0,1"), 1);
+	assert_int_equal(n_in("1,3"), 2);
+	assert_int_equal(n_in("1000ms,3000000us"), 2);
+	assert_int_equal(n_in("8.5,"), 1);
+	assert_int_equal(n_in(",0.5s"), 1);
+	assert_int_equal(n_in("2,2"), 0);
+	assert_int_equal(n_in("1m,"), 0);
+	assert_int_equal(n_in("1000000000ns,1000000001ns"), 1);
+	assert_int_equal(n_in("@6,@8000ms"), 2);
+	assert_int_equal(n_in("@0,@5.000000001"), 1);
+	assert_int_equal(n_in("@7,2"), 0);
+	assert_int_equal(n_in("8.5,@20"), 1);
+	assert_int_equal(n_in(",99999999999999999999999999999999"), 10);
+	assert_int_equal(n_in("0.00000000000000000000000000000001,1"), 1);
 }
 
 /* Beyond 2^53 ns, as of a clock that began in 1970. */
 UNIT_TEST(a_time_is_exact_to_the_nanosecond)
 {
 	struct seam_selection s;
-	struct seam_profile p = built();
 
 	built_add(&p, 1795162410731990093, "app", "main");
 	seam_selection_init(&s);
@@ -72,17 +80,14 @@ UNIT_TEST(a_time_is_exact_to_the_nanosecond)
 					     "@1795162410.732541356", NULL), 0);
 	assert_int_equal(s.from_ns, 1795162410731990093);
 	assert_int_equal(s.to_ns, 1795162410732541356);
-	seam_profile_fini(&p);
 }
 
 UNIT_TEST(percent_covers_the_whole_recording)
 {
-	struct seam_profile p = ten_samples();
-
-	assert_int_equal(n_in(&p, "0%,100%"), 10);
-	assert_int_equal(n_in(&p, "0%,50%") + n_in(&p, "50%,100%"), 10);
-	assert_int_equal(n_in(&p, "99%,"), 1);
-	seam_profile_fini(&p);
+	add_ten_samples();
+	assert_int_equal(n_in("0%,100%"), 10);
+	assert_int_equal(n_in("0%,50%") + n_in("50%,100%"), 10);
+	assert_int_equal(n_in("99%,"), 1);
 }
 
 UNIT_TEST(a_range_that_is_none_is_refused)
@@ -92,10 +97,10 @@ UNIT_TEST(a_range_that_is_none_is_refused)
 		"2,1", " 1,2", "1 ,2", "1h,2", "nan,1", ".,1", "%,1", "1ms%,",
 		"@,1", "@", "1,@", "@@1,2", "@10%,", "@-1,", "1..2,3",
 	};
-	struct seam_profile p = ten_samples();
 	struct seam_selection selection;
 	struct seam_err err = { 0 };
 
+	add_ten_samples();
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(wrong); i++) {
 		seam_selection_init(&selection);
 		assert_int_equal(seam_selection_time(&selection, &p, wrong[i],
@@ -103,16 +108,13 @@ UNIT_TEST(a_range_that_is_none_is_refused)
 		assert_non_null(strstr(err.cause[0], "cannot select"));
 		assert_true(selection.to_ns == UINT64_MAX);
 	}
-	seam_profile_fini(&p);
 }
 
 UNIT_TEST(times_past_the_end_of_counting_do_not_wrap)
 {
-	struct seam_profile p = ten_samples();
-
-	assert_int_equal(n_in(&p, "0,99999999999999999999999"), 10);
-	assert_int_equal(n_in(&p, "99999999999999999999999,"), 0);
-	seam_profile_fini(&p);
+	add_ten_samples();
+	assert_int_equal(n_in("0,99999999999999999999999"), 10);
+	assert_int_equal(n_in("99999999999999999999999,"), 0);
 }
 
 UNIT_TEST(layers_are_named_one_or_more)
@@ -128,22 +130,21 @@ UNIT_TEST(layers_are_named_one_or_more)
 }
 
 /* The names of sample 0's stack, root first, as ready. */
-static const char *stack_of(const struct seam_profile *p,
-			    const struct seam_selection *selection)
+static const char *stack_of(const struct seam_selection *selection)
 {
 	static char text[256];
 	struct seam_selected s;
 
 	text[0] = '\0';
-	assert_int_equal(seam_selected_init(&s, p, selection, NULL), 0);
+	assert_int_equal(seam_selected_init(&s, &p, selection, NULL), 0);
 	for (uint32_t i = seam_selected_stack(&s, 0); i;
 	     i = s.stacks[i].parent) {
-		uint32_t f = p->frames.items[s.stacks[i].frame].function;
+		uint32_t f = p.frames.items[s.stacks[i].frame].function;
 		char rest[256];
 
 		memcpy(rest, text, sizeof(rest));
 		snprintf(text, sizeof(text), "%.80s;%.160s",
-			 seam_profile_text(p, p->functions.items[f].name),
+			 seam_profile_text(&p, p.functions.items[f].name),
 			 rest);
 	}
 	seam_selected_fini(&s);
@@ -152,24 +153,21 @@ static const char *stack_of(const struct seam_profile *p,
 
 UNIT_TEST(frames_that_were_not_asked_for_are_taken_out)
 {
-	struct seam_profile p = built();
 	struct seam_selection s;
 
 	built_add(&p, 0, "app", "main;tiny_[i];lua_[g];trace_[j];read_[k]");
 	seam_selection_init(&s);
-	assert_string_equal(stack_of(&p, &s), "main;tiny;lua;trace;read;");
+	assert_string_equal(stack_of(&s), "main;tiny;lua;trace;read;");
 	s.no_inline = true;
-	assert_string_equal(stack_of(&p, &s), "main;lua;trace;read;");
+	assert_string_equal(stack_of(&s), "main;lua;trace;read;");
 	s.layers = 1 << SEAM_LAYER_NATIVE | 1 << SEAM_LAYER_JIT;
-	assert_string_equal(stack_of(&p, &s), "main;trace;");
+	assert_string_equal(stack_of(&s), "main;trace;");
 	s.no_inline = false;
-	assert_string_equal(stack_of(&p, &s), "main;tiny;trace;");
-	seam_profile_fini(&p);
+	assert_string_equal(stack_of(&s), "main;tiny;trace;");
 }
 
 UNIT_TEST(stacks_that_become_equal_become_one)
 {
-	struct seam_profile p = built();
 	struct seam_selection selection;
 	struct seam_selected s;
 
@@ -182,22 +180,19 @@ UNIT_TEST(stacks_that_become_equal_become_one)
 			 seam_selected_stack(&s, 1));
 	assert_int_equal(s.n_stacks, 3);
 	seam_selected_fini(&s);
-	seam_profile_fini(&p);
 }
 
 UNIT_TEST(a_sample_without_a_frame_of_the_layers_does_not_count)
 {
-	struct seam_profile p = built();
 	struct seam_selection s;
 
 	built_add(&p, 0, "app", "main;read_[k]");
 	built_add(&p, 1, "app", "idle_[k]");
 	built_add(&p, 2, "app", "");
 	seam_selection_init(&s);
-	assert_int_equal(n_selected(&p, &s), 3);
+	assert_int_equal(n_selected(&s), 3);
 	s.layers = 1 << SEAM_LAYER_NATIVE;
-	assert_int_equal(n_selected(&p, &s), 1);
-	seam_profile_fini(&p);
+	assert_int_equal(n_selected(&s), 1);
 }
 
 /* The frames of sample @i, outermost first, by spaces. */
@@ -224,7 +219,6 @@ static void check_stack(const struct seam_selected *s, size_t i,
 
 UNIT_TEST(callers_are_turned_round_and_callees_begin_with_it)
 {
-	struct seam_profile p = built();
 	struct seam_selection selection;
 	struct seam_selected s;
 
@@ -249,12 +243,10 @@ UNIT_TEST(callers_are_turned_round_and_callees_begin_with_it)
 	selection.callees_of = "nosuch";
 	assert_int_equal(seam_selected_init(&s, &p, &selection, NULL),
 			 -ENOENT);
-	seam_profile_fini(&p);
 }
 
 UNIT_TEST(a_thread_is_a_number_or_any_name_it_had)
 {
-	struct seam_profile p = built();
 	struct seam_selection s;
 	struct seam_err err;
 
@@ -263,20 +255,18 @@ UNIT_TEST(a_thread_is_a_number_or_any_name_it_had)
 	built_put(&p, (struct built_sample) { 2, "other", "main", .tid = 77 });
 	seam_selection_init(&s);
 	s.thread = "7";
-	assert_int_equal(n_selected(&p, &s), 2);
+	assert_int_equal(n_selected(&s), 2);
 	s.thread = "early";
-	assert_int_equal(n_selected(&p, &s), 1);
+	assert_int_equal(n_selected(&s), 1);
 	s.thread = "late";	/* its last name stands for all of it */
-	assert_int_equal(n_selected(&p, &s), 2);
+	assert_int_equal(n_selected(&s), 2);
 	s.thread = "nobody";
 	assert_int_equal(seam_selected_init(&(struct seam_selected) { 0 }, &p,
 					    &s, &err), -EINVAL);
-	seam_profile_fini(&p);
 }
 
 UNIT_TEST(an_event_that_is_not_there_is_refused_with_a_list)
 {
-	struct seam_profile p = built();
 	struct seam_selection s;
 	struct seam_err err;
 
@@ -284,24 +274,21 @@ UNIT_TEST(an_event_that_is_not_there_is_refused_with_a_list)
 	built_put(&p, (struct built_sample) { 0, "a", "m", .event = "faults" });
 	seam_selection_init(&s);
 	s.event = "faults";
-	assert_int_equal(n_selected(&p, &s), 1);
+	assert_int_equal(n_selected(&s), 1);
 	s.event = "cycles";
 	assert_int_equal(seam_selected_init(&(struct seam_selected) { 0 }, &p,
 					    &s, &err), -EINVAL);
 	assert_non_null(strstr(err.cause[0], "x\\x1b, faults"));
-	seam_profile_fini(&p);
 }
 
 UNIT_TEST(an_empty_profile_can_be_selected_from)
 {
-	struct seam_profile p = built();
 	struct seam_selection s;
 
-	assert_int_equal(n_in(&p, "0%,100%"), 0);
+	assert_int_equal(n_in("0%,100%"), 0);
 	seam_selection_init(&s);
 	s.no_inline = true;
-	assert_int_equal(n_selected(&p, &s), 0);
-	seam_profile_fini(&p);
+	assert_int_equal(n_selected(&s), 0);
 }
 
-UNIT_MAIN(NULL, NULL, NULL, NULL)
+UNIT_MAIN(NULL, NULL, set_up, tear_down)

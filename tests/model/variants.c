@@ -10,8 +10,6 @@
  */
 #include "variants.h"
 
-#include <stdio.h>
-
 #include "../perf_bytes.h"
 #include "model/perf/load_perf.h"
 #include "wire/perf/perf_stream.h"

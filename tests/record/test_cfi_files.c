@@ -5,7 +5,6 @@
  */
 #include "record/stacks/cfi_files.h"
 
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>

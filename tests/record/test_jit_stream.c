@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "../folder.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "record/services/jit_service.h"
@@ -14,15 +15,13 @@
 
 enum { PID = 4711, ADDR = 0x1000, MAX = 512 };
 
-static char folder[64];
 static struct seam_jit_service jit;
 static struct seam_bundle bundle;
 static uint64_t since_ns;
 
 static int set_up(void **state)
 {
-	snprintf(folder, sizeof(folder), "/tmp/seam-test-XXXXXX");
-	if (!mkdtemp(folder))
+	if (make_folder(state))
 		return -1;
 	seam_jit_service_init(&jit, 4096);
 	jit.bundle = &bundle;
@@ -33,11 +32,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	char command[128];
-
 	seam_jit_service_fini(&jit);
-	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-	return system(command);
+	return drop_folder(state);
 }
 
 /* ---- groups ---- */

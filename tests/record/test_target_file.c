@@ -12,7 +12,6 @@
 #include <grp.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>

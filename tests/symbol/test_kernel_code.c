@@ -2,7 +2,6 @@
 /* test_kernel_code.c - code out of a file like /proc/kcore */
 #include <elf.h>
 #include <errno.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "symbol/code/kernel_code.c"

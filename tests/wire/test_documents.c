@@ -8,7 +8,6 @@
  * Argument: the root of the source tree.  SEAM_DOC=NAME prints the tables of
  * doc/formats/NAME.md.
  */
-#include <stdio.h>
 
 #include "base/file.h"
 #include "ring/layout.h"

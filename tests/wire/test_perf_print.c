@@ -2,8 +2,6 @@
 /* test_perf_print.c - each field of a record is printed, and no other one */
 #include "wire/perf/perf_print.h"
 
-#include <stdio.h>
-
 #include "perf_bytes.h"
 #include "unit.h"
 

@@ -2,8 +2,6 @@
 /* test_stack_counts.c - stacks are counted by reason and file, and explained */
 #include "wire/stack_counts.h"
 
-#include <stdio.h>
-
 #include "unit.h"
 
 UNIT_TEST(each_end_has_a_key_of_its_own)
