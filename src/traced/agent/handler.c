@@ -424,17 +424,17 @@ bool seam_agent_on_signal(int signal, siginfo_t *info, ucontext_t *context)
 		return true;
 	if (self->is_busy)
 		return true;	/* its weight is in the next sample */
+	self->is_busy = true;
+	atomic_signal_fence(memory_order_seq_cst);
 	t = pages_of(self);
 	if (t) {
-		self->is_busy = true;
-		atomic_signal_fence(memory_order_seq_cst);
 		take(t, info, context);
-		atomic_signal_fence(memory_order_seq_cst);
-		self->is_busy = false;
 	} else {
 		/* counted when the thread ends */
 		seam_agent_detach();
 		self->is_refused = true;
 	}
+	atomic_signal_fence(memory_order_seq_cst);
+	self->is_busy = false;
 	return true;
 }
