@@ -168,6 +168,8 @@ struct seam_profile_event {
 	uint32_t name;		/* string: "cpu-clock", "sched:sched_switch" */
 	uint8_t unit;		/* enum seam_unit of its samples' weights */
 	bool is_measured;	/* its samples are calls, none left out */
+	/* its samples are waits: begin at time_ns, last weight ns */
+	bool is_wait;
 	uint64_t n_samples;	/* their counts added up */
 	uint64_t n_lost;	/* records of this event that were lost */
 };
