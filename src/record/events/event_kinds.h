@@ -107,7 +107,7 @@ int seam_probe_define(struct seam_event *event, struct seam_err *err);
 /* The events are closed: remove the probe from tracefs, and free it. */
 void seam_probe_free(struct seam_probe *probe);
 
-/* ---- tracepoints: tracepoint.c ---- */
+/* ---- tracefs.c ---- */
 
 /*
  * Open the root of tracefs, a descriptor (O_PATH) that the caller closes; files
@@ -127,6 +127,8 @@ const char *seam_tracefs_remedy(int code);
  */
 int seam_tracefs_id(int root, const char *system, const char *name,
 		    struct seam_err *err);
+
+/* ---- tracepoints: tracepoint.c ---- */
 
 /*
  * Append each tracepoint that matches "system:name[:modifiers]", in the order
