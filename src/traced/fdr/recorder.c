@@ -341,11 +341,6 @@ void seam_fdr_recorder_forked(pid_t parent)
 		(void)send_request(SEAM_TRACE_FORKED, parent);
 }
 
-bool seam_fdr_recorder_is_on(void)
-{
-	return recorder.starter;
-}
-
 const char *seam_fdr_recorder_path(void)
 {
 	return recorder.path;

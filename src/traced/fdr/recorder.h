@@ -52,11 +52,9 @@ void seam_fdr_recorder_exit(void);
 void seam_fdr_recorder_forked(pid_t parent);
 
 /*
- * Whether a recorder was started and not stopped, by this process or a parent.
+ * The absolute path of the bundle of a recorder that this process or a parent
+ * has started; "": there is none, or it was stopped.
  */
-bool seam_fdr_recorder_is_on(void);
-
-/* The bundle's absolute path; "": there is none. */
 const char *seam_fdr_recorder_path(void);
 
 #endif /* SEAM_FDR_RECORDER_H */

@@ -122,7 +122,7 @@ void seam_fdr_note(const char *format, ...)
 
 bool seam_fdr_is_recorded(void)
 {
-	return process->address[0] && !seam_fdr_recorder_is_on();
+	return process->address[0] && !*seam_fdr_recorder_path();
 }
 
 /* ---- where the calls go ---- */
@@ -477,7 +477,7 @@ static int complete(const char *why)
 {
 	int r;
 
-	if (why || !seam_fdr_recorder_is_on())
+	if (why || !*seam_fdr_recorder_path())
 		return seam_fdr_flight_write(!why);
 	r = seam_fdr_recorder_stop();
 	seam_fdr_announce_begin_anew();
