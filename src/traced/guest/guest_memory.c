@@ -6,8 +6,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "unwind/in_process/self_memory.h"
-
 void seam_guest_memory_init(struct seam_guest_memory *memory)
 {
 	memset(memory, 0, sizeof(*memory));
@@ -33,9 +31,4 @@ bool seam_guest_memory_probe(struct seam_guest_memory *memory, uint64_t addr)
 		return false;
 	seam_guest_memory_know(memory, addr);
 	return true;
-}
-
-bool seam_guest_memory_copy(uint64_t addr, void *to, size_t size)
-{
-	return seam_self_read(addr, to, size) == size;
 }

@@ -21,6 +21,7 @@
 #define SEAM_GUEST_MEMORY_H
 
 #include "base/base.h"
+#include "unwind/in_process/self_memory.h"
 
 enum {
 	SEAM_GUEST_PAGE_SHIFT = 12,	/* the smallest */
@@ -47,9 +48,6 @@ static inline void seam_guest_memory_know(struct seam_guest_memory *memory,
 	memory->pages[page % SEAM_GUEST_PAGES] = page + 1;
 }
 
-/* By a copy, where the program's memory must not be loaded from. */
-bool seam_guest_memory_copy(uint64_t addr, void *to, size_t size);
-
 static inline bool seam_guest_memory_has(struct seam_guest_memory *memory,
 					 uint64_t addr)
 {
@@ -65,7 +63,7 @@ static inline bool seam_guest_load_aligned(struct seam_guest_memory *memory,
 					   size_t size)
 {
 	if (SEAM_IS_SANITIZED)
-		return seam_guest_memory_copy(addr, to, size);
+		return seam_self_read(addr, to, size) == size;
 	if (!seam_guest_memory_has(memory, addr))
 		return false;
 	memcpy(to, (const void *)(uintptr_t)addr, size);
