@@ -98,6 +98,20 @@ static void unlock_all(uint64_t old)
 	restore(old);
 }
 
+/* Count the CPU time of a thread that ends, and had no room for a tick. */
+static void count_refused(const struct seam_agent_self *self)
+{
+	struct seam_ring_memory_head *head =
+		seam_agent.client.memories[SEAM_AGENT_GUEST].head;
+
+	/* relaxed: a count */
+	if (self->is_refused && head)
+		atomic_fetch_add_explicit(&head->n_lost,
+					  seam_clock_thread_ns() /
+					  seam_agent.period_ns,
+					  memory_order_relaxed);
+}
+
 /* No thread attaches this one afterwards, and its signal stays blocked. */
 static void end_thread(void *argument)
 {
@@ -115,7 +129,7 @@ static void end_thread(void *argument)
 	unlock_all(mask);
 	seam_agent_detach();
 	if (is_on)
-		seam_agent_count_refused(self);
+		count_refused(self);
 	if (atomic_load(&seam_agent.is_on)) {
 		sigemptyset(&ours);
 		sigaddset(&ours, seam_agent.signal);

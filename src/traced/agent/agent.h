@@ -144,9 +144,6 @@ int seam_agent_attach(struct seam_agent_self *self);
  */
 void seam_agent_detach(void);
 
-/* Count the CPU time of a thread that ends, and had no room for a tick. */
-void seam_agent_count_refused(const struct seam_agent_self *self);
-
 /* In a child of fork(). */
 void seam_agent_attach_begin_child(void);
 

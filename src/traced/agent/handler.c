@@ -154,19 +154,6 @@ void seam_agent_detach(void)
 	t->tick = NULL;
 }
 
-void seam_agent_count_refused(const struct seam_agent_self *self)
-{
-	struct seam_ring_memory_head *head =
-		seam_agent.client.memories[SEAM_AGENT_GUEST].head;
-
-	/* relaxed: a count */
-	if (self->is_refused && head)
-		atomic_fetch_add_explicit(&head->n_lost,
-					  seam_clock_thread_ns() /
-					  seam_agent.period_ns,
-					  memory_order_relaxed);
-}
-
 void seam_agent_attach_begin_child(void)
 {
 	atomic_store(&n_ticks, 0);
