@@ -243,23 +243,6 @@ int seam_file_write_at(int fd, const void *data, size_t size, uint64_t offset,
 	return 0;
 }
 
-int seam_file_create(int dir, const char *name, struct seam_bytes bytes,
-		     struct seam_err *err)
-{
-	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC |
-			O_NOFOLLOW, 0600);
-	int r;
-
-	if (fd < 0)
-		return seam_err_errno(err, "cannot create '%s'", name);
-	r = seam_file_write_at(fd, bytes.data, bytes.size, 0, name, err);
-	if (close(fd) < 0 && !r)
-		r = seam_err_errno(err, "cannot write '%s'", name);
-	if (r)
-		unlinkat(dir, name, 0);
-	return r;
-}
-
 int seam_file_copy(int from, int to, uint64_t max_bytes, const char *name,
 		   struct seam_err *err)
 {

@@ -104,13 +104,6 @@ int seam_file_write_at(int fd, const void *data, size_t size, uint64_t offset,
 		       const char *name, struct seam_err *err);
 
 /*
- * Write @bytes as new file @name in folder @dir, which must not have it.
- * 0; or -errno, and there is none.
- */
-int seam_file_create(int dir, const char *name, struct seam_bytes bytes,
-		     struct seam_err *err);
-
-/*
  * Copy the first @max_bytes of @from, or as many as there are, to the start of
  * @to.  0 or -errno; @name is of both in messages.
  */

@@ -541,6 +541,24 @@ static bool read_cache(struct seam_file *file,
 	return false;
 }
 
+/* Write @bytes as a new file.  0; or -errno, and there is no file. */
+static int create(int dir, const char *name, struct seam_bytes bytes,
+		  struct seam_err *err)
+{
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC |
+			O_NOFOLLOW, 0600);
+	int r;
+
+	if (fd < 0)
+		return seam_err_errno(err, "cannot create '%s'", name);
+	r = seam_file_write_at(fd, bytes.data, bytes.size, 0, name, err);
+	if (close(fd) < 0 && !r)
+		r = seam_err_errno(err, "cannot write '%s'", name);
+	if (r)
+		unlinkat(dir, name, 0);
+	return r;
+}
+
 static void write_cache(struct seam_bytes bytes)
 {
 	int folder = open_folder();
@@ -549,7 +567,7 @@ static void write_cache(struct seam_bytes bytes)
 	if (folder < 0)
 		return;
 	snprintf(name, sizeof(name), NAME ".%ld", (long)getpid());
-	if (!seam_file_create(folder, name, bytes, NULL) &&
+	if (!create(folder, name, bytes, NULL) &&
 	    renameat(folder, name, folder, NAME))
 		unlinkat(folder, name, 0);
 	close(folder);
@@ -608,7 +626,7 @@ static int capture_new(int dirfd, const char *name,
 	if (r)
 		return r;
 	file.data = bytes;
-	r = seam_file_create(dirfd, name, file, err);
+	r = create(dirfd, name, file, err);
 	/* Modules that changed meanwhile may be in the text or not. */
 	if (!r && header->modules && header->modules == seam_kernel_modules())
 		write_cache(file);
@@ -629,7 +647,7 @@ int seam_kernel_capture(int dirfd, const char *name, struct seam_err *err)
 	header.modules = seam_kernel_modules();
 	if (!read_cache(&kept, &header.identity, header.modules))
 		return capture_new(dirfd, name, &header, err);
-	r = seam_file_create(dirfd, name, kept.bytes, err);
+	r = create(dirfd, name, kept.bytes, err);
 	seam_file_close(&kept);
 	return r;
 }
