@@ -306,17 +306,6 @@ seam_function_ranges_find(const struct seam_function_ranges *ranges,
 	return id != SEAM_NONE ? &ranges->items.items[id] : NULL;
 }
 
-uint64_t seam_function_ranges_next(const struct seam_function_ranges *ranges,
-				   uint64_t addr)
-{
-	const struct seam_interval_piece *pieces =
-		ranges->intervals.pieces.items;
-	size_t n = ranges->intervals.pieces.n;
-	size_t at = SEAM_ARRAY_SEARCH(i, n, pieces[i].start <= addr);
-
-	return at < n ? pieces[at].start : UINT64_MAX;
-}
-
 const char *seam_function_ranges_name(const struct seam_function_ranges *ranges,
 				      const struct seam_function_range *range)
 {

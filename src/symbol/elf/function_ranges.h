@@ -65,10 +65,6 @@ const struct seam_function_range *
 seam_function_ranges_find(const struct seam_function_ranges *ranges,
 			  uint64_t addr);
 
-/* Where the next function begins or ends after @addr; UINT64_MAX: nowhere. */
-uint64_t seam_function_ranges_next(const struct seam_function_ranges *ranges,
-				   uint64_t addr);
-
 /* Its name, or NULL; lives as long as @ranges. */
 const char *seam_function_ranges_name(const struct seam_function_ranges *ranges,
 				      const struct seam_function_range *range);

@@ -123,6 +123,18 @@ range_at(struct seam_elf_module *module, uint64_t addr)
 	return seam_function_ranges_find(ranges_of(module), addr);
 }
 
+/* Where the next range begins or ends after @addr; UINT64_MAX: nowhere. */
+static uint64_t next_range(const struct seam_function_ranges *ranges,
+			   uint64_t addr)
+{
+	const struct seam_interval_piece *pieces =
+		ranges->intervals.pieces.items;
+	size_t n = ranges->intervals.pieces.n;
+	size_t at = SEAM_ARRAY_SEARCH(i, n, pieces[i].start <= addr);
+
+	return at < n ? pieces[at].start : UINT64_MAX;
+}
+
 /*
  * Where the function of @symbol ends.  One without a size reaches up to the
  * next symbol, but functions between may have been stripped: it ends where a
@@ -138,7 +150,7 @@ static uint64_t end_of(struct seam_elf_module *module,
 	if (symbol->end > symbol->start)
 		return end;
 	ranges = ranges_of(module);
-	range_end = seam_function_ranges_next(ranges, symbol->start);
+	range_end = next_range(ranges, symbol->start);
 	if (!module->has_symtab && range_end - symbol->start > UNSIZED_BYTES &&
 	    !seam_function_ranges_find(ranges, symbol->start))
 		range_end = symbol->start + UNSIZED_BYTES;
