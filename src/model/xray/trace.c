@@ -629,7 +629,14 @@ bool seam_trace_is_tied(const struct seam_trace *trace)
 
 /* -- reading ------------------------------------------------------------ */
 
-enum { LEAST_RUN = 16 };	/* records; a batch is as good for fewer */
+enum {
+	LEAST_RUN = 16,		/* records; a batch is as good for fewer */
+	/*
+	 * Events read one by one between two runs: a rare record of another
+	 * kind does not cost the run after it.
+	 */
+	SHORT_BATCH = 16,
+};
 
 uint64_t seam_trace_start_ns(const struct seam_trace *trace, size_t stream)
 {
@@ -726,8 +733,9 @@ static bool open_block(struct seam_trace_reader *reader)
 	seam_xray_block_open(&reader->block,
 			     &reader->trace->logs.items[b->log].index,
 			     b->block);
-	if (reader->takes_runs)
-		seam_xray_short_batches(&reader->block.fdr);
+	if (reader->takes_runs && reader->block.fdr.format->endian ==
+				  SEAM_LITTLE)
+		reader->block.fdr.max_batch = SHORT_BATCH;
 	reader->n_shadow = b->n_shadow;
 	reader->in_block = true;
 	reader->shift_ns = 0;

@@ -17,9 +17,6 @@
 /* Any bit of these set: no function record, or an unknown action. */
 #define NOT_PLAIN	UINT64_C(0x9)
 
-/* Events that are read one by one between two runs. */
-#define SHORT_BATCH 16
-
 /* @n function records have been read, the last one of @kind, at @tsc. */
 static void skip_functions(struct seam_xray_reader *r, size_t n,
 			   unsigned int kind, uint64_t tsc)
@@ -120,12 +117,6 @@ int seam_xray_decode(struct seam_xray_reader *r, struct seam_xray_batch *batch)
 		add_record(batch, r, &record);
 	}
 	return 0;
-}
-
-void seam_xray_short_batches(struct seam_xray_reader *r)
-{
-	if (r->format->endian == SEAM_LITTLE)
-		r->max_batch = SHORT_BATCH;
 }
 
 bool seam_xray_run(struct seam_xray_reader *r, struct seam_xray_run *run)

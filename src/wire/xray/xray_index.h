@@ -80,12 +80,6 @@ int seam_xray_decode(struct seam_xray_reader *reader,
 		     struct seam_xray_batch *batch);
 
 /*
- * Make batches short where there can be runs, so that a rare record of another
- * kind does not cost the run after it.
- */
-void seam_xray_short_batches(struct seam_xray_reader *reader);
-
-/*
  * The run at @reader's position; false when there is none, as in logs of the
  * other byte order.
  */
