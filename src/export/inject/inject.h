@@ -22,7 +22,6 @@
 #include "base/arena.h"
 #include "base/base.h"
 #include "base/err.h"
-#include "export/inject/inject.h"
 #include "export/inject/perf_rewrite.h"
 #include "model/jit/jit_sources.h"
 #include "symbol/jit/jit_code.h"
