@@ -9,8 +9,7 @@
  *
  * Threads: one arena belongs to one thread at a time.
  */
-#ifndef SEAM_ARENA_H
-#define SEAM_ARENA_H
+#pragma once
 
 #include "base/base.h"
 
@@ -38,5 +37,3 @@ bool seam_arena_copy(struct seam_arena *arena, const char **to,
 
 /* Free everything.  Valid on a zeroed arena, and again after itself. */
 void seam_arena_fini(struct seam_arena *arena);
-
-#endif /* SEAM_ARENA_H */

@@ -13,8 +13,7 @@
  * push costs O(1), amortized.  A push invalidates pointers
  * into items.
  */
-#ifndef SEAM_ARRAY_H
-#define SEAM_ARRAY_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -112,5 +111,3 @@ static inline void seam_array_sort(void *items, size_t n, size_t size,
 		}							\
 		low_;							\
 	})
-
-#endif /* SEAM_ARRAY_H */

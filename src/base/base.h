@@ -4,8 +4,7 @@
  *
  * The forbidden calls write without a bound, or keep hidden state.
  */
-#ifndef SEAM_BASE_H
-#define SEAM_BASE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ static inline uint64_t seam_u64_at(const void *from)
 #undef sprintf	/* a macro of glibc's where clang compiles */
 #pragma GCC poison strcpy strcat sprintf vsprintf strtok gets
 #endif
-
-#endif /* SEAM_BASE_H */

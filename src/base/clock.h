@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* clock.h - CLOCK_MONOTONIC, and a thread's CPU time, in nanoseconds */
-#ifndef SEAM_CLOCK_H
-#define SEAM_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -36,5 +35,3 @@ static inline uint64_t seam_clock_thread_ns(void)
 	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? 0 :
 	       seam_clock_of(t);
 }
-
-#endif /* SEAM_CLOCK_H */

@@ -13,8 +13,7 @@
  *
  * Threads: no shared state.
  */
-#ifndef SEAM_DEMANGLE_H
-#define SEAM_DEMANGLE_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -43,5 +42,3 @@ const char *seam_demangle_with_parameters(struct seam_arena *arena,
  * Source: Java Virtual Machine Specification, 4.3 "Descriptors".
  */
 bool seam_java_name(const char *name, char *buf, size_t cap);
-
-#endif /* SEAM_DEMANGLE_H */

@@ -14,8 +14,7 @@
  * state, so it works when memory ran out.  NULL is allowed and means
  * that only the code matters.
  */
-#ifndef SEAM_ERR_H
-#define SEAM_ERR_H
+#pragma once
 
 #include <stdio.h>
 
@@ -53,5 +52,3 @@ void seam_err_print(FILE *out, const char *prefix, const struct seam_err *err);
 
 /* The chain in one line, newest context first; "" when there is no cause. */
 void seam_err_text(const struct seam_err *err, char text[SEAM_ERR_TEXT]);
-
-#endif /* SEAM_ERR_H */

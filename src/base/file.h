@@ -7,8 +7,7 @@
  * memory (seam_file_read).  Only regular files are opened by name: a FIFO would
  * block the caller, a device may act or never end.
  */
-#ifndef SEAM_FILE_H
-#define SEAM_FILE_H
+#pragma once
 
 #include <errno.h>
 #include <limits.h>
@@ -129,5 +128,3 @@ bool seam_file_interpreter(const char *path, char name[PATH_MAX]);
 
 /* "a folder", "a fifo", ...: for messages about other than regular files. */
 const char *seam_file_kind(mode_t mode);
-
-#endif /* SEAM_FILE_H */

@@ -5,8 +5,7 @@
  * No symbolic link is followed.  The C library's fts_open(3) does the same, but
  * reads address 0 where there is no memory (glibc 2.36).
  */
-#ifndef SEAM_FOLDER_WALK_H
-#define SEAM_FOLDER_WALK_H
+#pragma once
 
 #include <sys/stat.h>
 
@@ -33,5 +32,3 @@ typedef int seam_walk_visit(void *context, const struct seam_walk_entry *entry);
  */
 int seam_walk(int dir, unsigned int max_depth, seam_walk_visit *visit,
 	      void *context);
-
-#endif

@@ -7,8 +7,7 @@
  * that mapping, and the reader goes on: each of our readers accepts any bytes.
  * The program checks seam_guard_tripped() at the end and reports it.
  */
-#ifndef SEAM_GUARD_H
-#define SEAM_GUARD_H
+#pragma once
 
 #include "base/base.h"
 
@@ -28,5 +27,3 @@ void seam_guard_remove(struct seam_bytes mapped);
 
 /* How many mappings had pages that could not be read. */
 unsigned int seam_guard_tripped(void);
-
-#endif /* SEAM_GUARD_H */

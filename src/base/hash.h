@@ -17,8 +17,7 @@
  * one another under any key.  Output must not depend on the key: it uses
  * seam_hash_stable().
  */
-#ifndef SEAM_HASH_H
-#define SEAM_HASH_H
+#pragma once
 
 #include "base/base.h"
 
@@ -173,5 +172,3 @@ static inline uint64_t seam_hash_u128(seam_u128 v)
  * the same hash are easy to make.
  */
 uint64_t seam_hash_stable(const void *data, size_t size, uint64_t seed);
-
-#endif /* SEAM_HASH_H */

@@ -5,8 +5,7 @@
  * For merging sequences: the sequence on top has the next element; after it
  * has advanced, it sinks to its new place.
  */
-#ifndef SEAM_HEAP_H
-#define SEAM_HEAP_H
+#pragma once
 
 #include "base/base.h"
 
@@ -42,5 +41,3 @@ static inline void seam_heap_rise(void **items, size_t at,
 		items[at] = items[(at - 1) / 2];
 	items[at] = moved;
 }
-
-#endif /* SEAM_HEAP_H */

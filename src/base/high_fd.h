@@ -7,8 +7,7 @@
  * that programs use by habit; not far, as each fork copies a table up to the
  * highest.
  */
-#ifndef SEAM_HIGH_FD_H
-#define SEAM_HIGH_FD_H
+#pragma once
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -38,5 +37,3 @@ static inline int seam_high_fd(int fd)
 	syscall(SYS_close, fd);
 	return high;
 }
-
-#endif /* SEAM_HIGH_FD_H */

@@ -13,8 +13,7 @@
  * hash are stored with the id: growth needs no other hash, and an
  * element is compared only when they are equal.
  */
-#ifndef SEAM_INDEX_H
-#define SEAM_INDEX_H
+#pragma once
 
 #include "base/array.h"
 
@@ -120,5 +119,3 @@ int seam_index_add(struct seam_index *index, uint64_t hash, uint32_t id);
 	})
 
 void seam_index_fini(struct seam_index *index);
-
-#endif /* SEAM_INDEX_H */

@@ -11,8 +11,7 @@
  *
  * Threads: filled by one, then read by any number.
  */
-#ifndef SEAM_INTERVALS_H
-#define SEAM_INTERVALS_H
+#pragma once
 
 #include "base/array.h"
 
@@ -49,5 +48,3 @@ uint32_t seam_intervals_find(const struct seam_intervals *intervals,
 			     uint64_t addr);
 
 void seam_intervals_fini(struct seam_intervals *intervals);
-
-#endif /* SEAM_INTERVALS_H */

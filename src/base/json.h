@@ -16,8 +16,7 @@
  * @key is NULL for an element of an array and for the outermost value.
  * Errors of the stream are the caller's to check, with ferror().
  */
-#ifndef SEAM_JSON_H
-#define SEAM_JSON_H
+#pragma once
 
 #include "base/base.h"
 
@@ -61,5 +60,3 @@ bool seam_json_check(struct seam_bytes text);
  * NUL.  False: @text is not a string, has a NUL, or needs more than @cap bytes.
  */
 bool seam_json_unquote(char *buf, size_t cap, struct seam_bytes text);
-
-#endif /* SEAM_JSON_H */

@@ -10,8 +10,7 @@
  * Some failures lose no more than a name and are not passed up: a failed
  * allocation of base's containers is also remembered, for a report at the end.
  */
-#ifndef SEAM_MEMORY_LIMIT_H
-#define SEAM_MEMORY_LIMIT_H
+#pragma once
 
 #include "base/base.h"
 
@@ -29,5 +28,3 @@ void *seam_memory_refused(void);
 
 /* Whether any allocation failed. */
 bool seam_memory_ran_out(void);
-
-#endif /* SEAM_MEMORY_LIMIT_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pair_map.h - a map from two numbers to the value put last */
-#ifndef SEAM_PAIR_MAP_H
-#define SEAM_PAIR_MAP_H
+#pragma once
 
 #include "base/array.h"
 #include "base/index.h"
@@ -25,5 +24,3 @@ int seam_pair_map_put(struct seam_pair_map *map, uint64_t a, uint64_t b,
 		      uint32_t value);
 
 void seam_pair_map_fini(struct seam_pair_map *map);
-
-#endif /* SEAM_PAIR_MAP_H */

@@ -9,8 +9,7 @@
  * Threads: any may call seam_progress_step(); it costs an atomic add
  * and, rarely, a write.
  */
-#ifndef SEAM_PROGRESS_H
-#define SEAM_PROGRESS_H
+#pragma once
 
 #include "base/base.h"
 
@@ -32,5 +31,3 @@ void seam_progress_begin(struct seam_progress *p, const char *verb,
 			 uint64_t total);
 void seam_progress_step(struct seam_progress *p, uint64_t amount);
 void seam_progress_end(struct seam_progress *p);
-
-#endif /* SEAM_PROGRESS_H */

@@ -6,8 +6,7 @@
  * Sorting a byte at a time and skipping those takes a fifth of qsort()'s time.
  * The sort is stable.
  */
-#ifndef SEAM_RADIX_SORT_H
-#define SEAM_RADIX_SORT_H
+#pragma once
 
 #include <errno.h>
 #include <stdlib.h>
@@ -61,5 +60,3 @@ static inline int seam_radix_sort_array(void *items, size_t n, size_t size,
 	free(sorted);
 	return r;
 }
-
-#endif /* SEAM_RADIX_SORT_H */

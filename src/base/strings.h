@@ -8,8 +8,7 @@
  *
  * Threads: one table belongs to one thread at a time.
  */
-#ifndef SEAM_STRINGS_H
-#define SEAM_STRINGS_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/array.h"
@@ -37,5 +36,3 @@ uint32_t seam_strings_find(const struct seam_strings *strings,
 const char *seam_strings_get(const struct seam_strings *strings, uint32_t id);
 
 void seam_strings_fini(struct seam_strings *strings);
-
-#endif /* SEAM_STRINGS_H */

@@ -10,8 +10,7 @@
  * name read as another, and U+FFFE and U+FFFF, which no XML may hold
  * (Source: XML 1.0, production 2).
  */
-#ifndef SEAM_TEXT_H
-#define SEAM_TEXT_H
+#pragma once
 
 #include "base/base.h"
 
@@ -101,5 +100,3 @@ enum { SEAM_TEXT_SIZE = 32 };
 
 /* @bytes, a multiple of 1024, as "516 KiB" or "16 MiB". */
 const char *seam_text_size(char buf[SEAM_TEXT_SIZE], uint64_t bytes);
-
-#endif /* SEAM_TEXT_H */

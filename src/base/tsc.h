@@ -11,8 +11,7 @@
  * Source: Intel SDM volume 3, 18.17 "Time-Stamp Counter"; AMD64 APM volume 3,
  * "Fn8000_0007".
  */
-#ifndef SEAM_TSC_H
-#define SEAM_TSC_H
+#pragma once
 
 #include "base/base.h"
 
@@ -48,5 +47,3 @@ struct seam_tsc_tie seam_tsc_tie_now(void);
 /* Ticks a second from @a to @b; 0: @b is not later. */
 uint64_t seam_tsc_hz(const struct seam_tsc_tie *a,
 		     const struct seam_tsc_tie *b);
-
-#endif /* SEAM_TSC_H */

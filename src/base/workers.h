@@ -5,8 +5,7 @@
  * The calling thread works too, and is the only one on a single CPU, for a
  * single task, or when no thread can be created.
  */
-#ifndef SEAM_WORKERS_H
-#define SEAM_WORKERS_H
+#pragma once
 
 #include "base/base.h"
 
@@ -19,5 +18,3 @@ unsigned int seam_workers_count(void);
  */
 void seam_workers_run(size_t n_tasks, void (*work)(void *context, size_t task),
 		      void *context);
-
-#endif /* SEAM_WORKERS_H */

@@ -14,8 +14,7 @@
  * Nothing is trusted: positions are masked, and a program's free-running head
  * that goes back is counted and becomes the new start.
  */
-#ifndef SEAM_RING_AUX_H
-#define SEAM_RING_AUX_H
+#pragma once
 
 #include "ring/consumer.h"
 
@@ -85,5 +84,3 @@ size_t seam_ring_aux_snapshot(struct seam_ring_aux *aux,
  */
 size_t seam_ring_aux_snapshot_program(struct seam_ring_aux *aux,
 				      struct seam_ring_aux_snapshot *snapshot);
-
-#endif /* SEAM_RING_AUX_H */

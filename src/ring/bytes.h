@@ -7,8 +7,7 @@
  * atomics, of 8 bytes where a position allows it: the result is right or
  * dropped, and never undefined.  Positions are masked; a run may wrap.
  */
-#ifndef SEAM_RING_BYTES_H
-#define SEAM_RING_BYTES_H
+#pragma once
 
 #include "base/base.h"
 
@@ -63,5 +62,3 @@ static inline void seam_ring_load(const uint8_t *data, uint64_t mask,
 	for (; bytes > 0; bytes--)
 		*to++ = seam_ring_load_byte(data + (pos++ & mask));
 }
-
-#endif /* SEAM_RING_BYTES_H */

@@ -17,8 +17,7 @@
  *
  * Threads: a ring has one consumer at a time.
  */
-#ifndef SEAM_RING_CONSUMER_H
-#define SEAM_RING_CONSUMER_H
+#pragma once
 
 #include "base/err.h"
 #include "ring/layout.h"
@@ -150,5 +149,3 @@ void seam_ring_snapshot_fini(struct seam_ring_snapshot *snapshot);
  */
 size_t seam_ring_snapshot(struct seam_ring *ring,
 			  struct seam_ring_snapshot *snapshot);
-
-#endif /* SEAM_RING_CONSUMER_H */

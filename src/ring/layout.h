@@ -11,8 +11,7 @@
  * Source: struct perf_event_mmap_page, include/uapi/linux/perf_event.h; the
  * offsets are checked against it below.
  */
-#ifndef SEAM_RING_LAYOUT_H
-#define SEAM_RING_LAYOUT_H
+#pragma once
 
 #include "base/base.h"
 
@@ -140,5 +139,3 @@ void seam_ring_test_point(void);
 #else
 static inline void seam_ring_test_point(void) { }
 #endif
-
-#endif /* SEAM_RING_LAYOUT_H */

@@ -25,8 +25,7 @@
  * program.  No seal forbids a hole (FALLOC_FL_PUNCH_HOLE): it reads as zeros,
  * which are invalid data like any other, and is filled at the next access.
  */
-#ifndef SEAM_RING_MEMORY_H
-#define SEAM_RING_MEMORY_H
+#pragma once
 
 #include "base/err.h"
 #include "ring/layout.h"
@@ -148,5 +147,3 @@ enum { SEAM_RING_LIMIT_SHARE = 8 };
  */
 struct seam_ring_control *seam_ring_memory_control(
 		const struct seam_ring_memory *m, uint32_t slot);
-
-#endif /* SEAM_RING_MEMORY_H */

@@ -14,8 +14,7 @@
  * Threads: one at a time.  No other thread may run when an object is made, nor
  * when its process has died and is replaced.
  */
-#ifndef SEAM_SYMBOLS_H
-#define SEAM_SYMBOLS_H
+#pragma once
 
 #include "base/err.h"
 #include "symbol/code/disassembly.h"
@@ -146,5 +145,3 @@ int seam_symbols_disassemble(struct seam_symbols *symbols,
 			     const struct seam_code_block *code,
 			     seam_instruction_add *add, void *context,
 			     struct seam_err *err);
-
-#endif /* SEAM_SYMBOLS_H */

@@ -17,8 +17,7 @@
  * Threads: one thread adds; then any number reads.
  * Source: System V ABI for AMD64 1.0, figure 3.36; DWARF 5, 6.4.1.
  */
-#ifndef SEAM_UNWIND_RULES_H
-#define SEAM_UNWIND_RULES_H
+#pragma once
 
 #include "base/array.h"
 #include "base/index.h"
@@ -128,5 +127,3 @@ seam_unwind_rules_borrow_expression(const struct seam_unwind_rules *rules,
 }
 
 void seam_unwind_rules_fini(struct seam_unwind_rules *rules);
-
-#endif /* SEAM_UNWIND_RULES_H */

@@ -7,8 +7,7 @@
  * summary of "seam record", the views and the exit status read the table.  A
  * new count is a constant here and a row in counts.c.
  */
-#ifndef SEAM_COUNTS_H
-#define SEAM_COUNTS_H
+#pragma once
 
 #include "base/base.h"
 
@@ -156,5 +155,3 @@ bool seam_counts_describe(const struct seam_counts *counts, size_t i,
  */
 void seam_counts_list(const struct seam_counts *counts, const char *section,
 		      char *text, size_t cap);
-
-#endif /* SEAM_COUNTS_H */

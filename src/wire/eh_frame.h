@@ -24,8 +24,7 @@
  *
  * Source: LSB Core 5.0, 10.6 "Exception Frames"; DWARF 5, 6.4.1 and 7.24.
  */
-#ifndef SEAM_EH_FRAME_H
-#define SEAM_EH_FRAME_H
+#pragma once
 
 #include "base/base.h"
 #include "base/cursor.h"
@@ -118,5 +117,3 @@ bool seam_eh_frame_addr(const struct seam_eh_frame *frame, uint64_t *addr);
 uint64_t seam_eh_address(struct seam_cursor *c, uint8_t encoding,
 			 uint8_t address_bytes, uint64_t addr,
 			 uint64_t data_addr);
-
-#endif /* SEAM_EH_FRAME_H */

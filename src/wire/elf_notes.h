@@ -5,8 +5,7 @@
  * For the recorder, and for code in traced programs: it allocates nothing.
  * Source: System V gABI 4.1, "Note Section".
  */
-#ifndef SEAM_ELF_NOTES_H
-#define SEAM_ELF_NOTES_H
+#pragma once
 
 #include "base/base.h"
 
@@ -21,5 +20,3 @@ size_t seam_build_id_in_notes(struct seam_bytes notes, uint8_t id[20]);
  * Source: Go, cmd/internal/buildid: ELFNoteName "Go\0\0", type 4.
  */
 struct seam_bytes seam_go_id_in_notes(struct seam_bytes notes);
-
-#endif /* SEAM_ELF_NOTES_H */

@@ -16,8 +16,7 @@
  * A @name of NULL means an element of a list.  Names from outside are
  * escaped.  Errors of the stream are the caller's to check, with ferror().
  */
-#ifndef SEAM_LINE_H
-#define SEAM_LINE_H
+#pragma once
 
 #include "base/json.h"
 #include "wire/wire.h"
@@ -68,5 +67,3 @@ void seam_line_record(struct seam_line *line, const struct seam_record *table,
 /* An object, @bracket is '{' and '}'; or a list, '[' and ']'. */
 void seam_line_open(struct seam_line *line, const char *name, char bracket);
 void seam_line_close(struct seam_line *line, char bracket);
-
-#endif /* SEAM_LINE_H */

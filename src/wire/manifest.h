@@ -36,8 +36,7 @@
  * (seam_content_id_read()): elf/ may have a copy under this hash.  Addresses are
  * strings, because a JSON number is a double to many readers.
  */
-#ifndef SEAM_MANIFEST_H
-#define SEAM_MANIFEST_H
+#pragma once
 
 #include "base/base.h"
 #include "base/err.h"
@@ -160,5 +159,3 @@ const char *seam_manifest_unended(const struct seam_manifest *manifest);
 
 /* Valid on a zeroed manifest, and on one that was not read. */
 void seam_manifest_fini(struct seam_manifest *manifest);
-
-#endif /* SEAM_MANIFEST_H */

@@ -7,8 +7,7 @@
  *
  * Threads: one; counts of several are added up.
  */
-#ifndef SEAM_STACK_COUNTS_H
-#define SEAM_STACK_COUNTS_H
+#pragma once
 
 #include "base/base.h"
 
@@ -135,5 +134,3 @@ void seam_stack_counts_sort(struct seam_stack_counts *counts);
  */
 bool seam_stack_counts_advise(const struct seam_stack_counts *counts,
 			      char *text, size_t cap);
-
-#endif /* SEAM_STACK_COUNTS_H */

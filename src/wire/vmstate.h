@@ -7,8 +7,7 @@
  * Source: LuaJIT 2.1, lj_obj.h, LJ_VMST_*; in the VM a number that is not
  * negative is a trace's, hence TRACE.
  */
-#ifndef SEAM_VMSTATE_H
-#define SEAM_VMSTATE_H
+#pragma once
 
 #include "base/base.h"
 
@@ -52,5 +51,3 @@ static inline const char *seam_vmstate_name(enum seam_vmstate state)
 
 	return state < SEAM_N_VMSTATES ? names[state] : NULL;
 }
-
-#endif /* SEAM_VMSTATE_H */

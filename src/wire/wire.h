@@ -8,8 +8,7 @@
  * short function beside the table, as in jit/jitdump.c.  Tests compare the
  * tables with the pages of doc/formats.
  */
-#ifndef SEAM_WIRE_H
-#define SEAM_WIRE_H
+#pragma once
 
 #include "base/base.h"
 #include "base/cursor.h"
@@ -123,5 +122,3 @@ static inline size_t seam_wire_put_uleb(uint8_t to[SEAM_ULEB_BYTES],
 
 /* The value of an integer field of @rec, zero-extended. */
 uint64_t seam_wire_uint(const struct seam_field *f, const void *rec);
-
-#endif /* SEAM_WIRE_H */

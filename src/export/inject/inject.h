@@ -16,8 +16,7 @@
  *
  * Source: ELF gABI 4.1; LSB 5.0, 10.6 (.eh_frame_hdr).
  */
-#ifndef SEAM_INJECT_H
-#define SEAM_INJECT_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/base.h"
@@ -99,5 +98,3 @@ void seam_inject_code_fini(struct seam_inject_code *code);
 bool seam_inject_code_is_hidden_by(void *context,
 				   const struct seam_perf_mapping *mapping,
 				   uint64_t time_ns);
-
-#endif /* SEAM_INJECT_H */

@@ -14,8 +14,7 @@
  *
  * Source: tools/perf/util/ordered-events.c and session.c, Linux 6.1.
  */
-#ifndef SEAM_PERF_REWRITE_H
-#define SEAM_PERF_REWRITE_H
+#pragma once
 
 #include "base/err.h"
 #include "wire/perf/perf_data.h"
@@ -54,5 +53,3 @@ struct seam_perf_rewrite {
  */
 int seam_perf_rewrite(struct seam_perf_rewrite *rewrite, FILE *out,
 		      struct seam_err *err);
-
-#endif /* SEAM_PERF_REWRITE_H */

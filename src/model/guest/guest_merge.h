@@ -13,8 +13,7 @@
  * A frame is one word: its place in the upper half, its id in the lower.
  * Other than an address, it has meaning with its table alone.
  */
-#ifndef SEAM_GUEST_MERGE_H
-#define SEAM_GUEST_MERGE_H
+#pragma once
 
 #include "base/array.h"
 #include "wire/guest/guest_decode.h"
@@ -50,5 +49,3 @@ static inline struct seam_guest_frame seam_guest_frame_of_word(uint64_t word)
  */
 int seam_guest_merge(struct seam_guest_reader reader, const uint64_t *chain,
 		     size_t n, struct seam_guest_words *out);
-
-#endif /* SEAM_GUEST_MERGE_H */

@@ -15,8 +15,7 @@
  *
  * Source: Lua 5.1 manual, lua_load() and lua_Debug.source, short_src.
  */
-#ifndef SEAM_GUEST_NAMES_H
-#define SEAM_GUEST_NAMES_H
+#pragma once
 
 #include "base/pair_map.h"
 #include "model/profile/profile.h"
@@ -123,5 +122,3 @@ uint32_t seam_guest_symbols_frame(struct seam_guest_symbols *symbols,
 uint64_t seam_guest_symbols_code(struct seam_guest_symbols *symbols,
 				 int32_t pid, uint32_t table,
 				 struct seam_guest_frame frame);
-
-#endif /* SEAM_GUEST_NAMES_H */

@@ -9,8 +9,7 @@
  *
  * Threads: one at a time.
  */
-#ifndef SEAM_JIT_SOURCES_H
-#define SEAM_JIT_SOURCES_H
+#pragma once
 
 #include "base/file.h"
 #include "base/pair_map.h"
@@ -67,5 +66,3 @@ int seam_jit_sources_anonymous(struct seam_jit_sources *sources, int32_t pid);
 
 /* After the last source: sort the code and add its notes.  0 or -ENOMEM. */
 int seam_jit_sources_seal(struct seam_jit_sources *sources);
-
-#endif /* SEAM_JIT_SOURCES_H */

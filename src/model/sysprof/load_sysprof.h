@@ -9,8 +9,7 @@
  * Threads: one loads a profile.  Cost: equal samples are joined once, so 280 to
  * 680 MB of a stream a second ("./dev bench sysprof").
  */
-#ifndef SEAM_LOAD_SYSPROF_H
-#define SEAM_LOAD_SYSPROF_H
+#pragma once
 
 #include "base/file.h"
 #include "model/profile/profile.h"
@@ -29,5 +28,3 @@ struct seam_sysprof_source {
  */
 int seam_load_sysprof(struct seam_profile *profile, struct seam_file *file,
 		      bool as_parser, struct seam_err *err);
-
-#endif /* SEAM_LOAD_SYSPROF_H */

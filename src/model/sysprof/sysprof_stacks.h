@@ -8,8 +8,7 @@
  * A C address belongs to the function that begins last at or before it.
  * Sizes are unknown, so an address far beyond is "[name+0x12345]", unnamed.
  */
-#ifndef SEAM_SYSPROF_STACKS_H
-#define SEAM_SYSPROF_STACKS_H
+#pragma once
 
 #include "base/array.h"
 #include "model/guest/guest_names.h"
@@ -117,5 +116,3 @@ int seam_joined_stack_make(struct seam_joined_stack *stack,
 			   unsigned int version);
 
 void seam_joined_stack_fini(struct seam_joined_stack *stack);
-
-#endif /* SEAM_SYSPROF_STACKS_H */

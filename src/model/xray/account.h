@@ -14,8 +14,7 @@
  * minimum and maximum, so it is off by at most 1/32 of the true one, and the
  * bucket's width is 1/16.
  */
-#ifndef SEAM_ACCOUNT_H
-#define SEAM_ACCOUNT_H
+#pragma once
 
 #include "model/xray/calls.h"
 #include "model/xray/trace.h"
@@ -118,5 +117,3 @@ static inline uint64_t seam_histogram_least(unsigned int bucket)
 	return octave == 0 ? step :
 	       (SEAM_HISTOGRAM_STEPS + step) << (octave - 1);
 }
-
-#endif /* SEAM_ACCOUNT_H */

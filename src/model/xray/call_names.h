@@ -9,8 +9,7 @@
  * does not name its program, so a map that a user chose may be another
  * program's: it is checked against the log.
  */
-#ifndef SEAM_CALL_NAMES_H
-#define SEAM_CALL_NAMES_H
+#pragma once
 
 #include "model/xray/trace.h"
 #include "symbol/symbols.h"
@@ -56,5 +55,3 @@ uint32_t seam_call_id(const struct seam_xray_map *names, uint32_t function);
 const char *seam_call_names_doubt(const struct seam_xray_map *names,
 				  const struct seam_trace *trace, char *buf,
 				  size_t cap);
-
-#endif /* SEAM_CALL_NAMES_H */

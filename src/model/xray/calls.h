@@ -29,8 +29,7 @@
  *
  * Threads: one object belongs to one thread at a time.
  */
-#ifndef SEAM_CALLS_H
-#define SEAM_CALLS_H
+#pragma once
 
 #include "base/index.h"
 #include "model/xray/trace.h"
@@ -335,5 +334,3 @@ seam_calls_feed(struct seam_calls *calls, const struct seam_xray_batch *batch,
 		}
 	}
 }
-
-#endif /* SEAM_CALLS_H */

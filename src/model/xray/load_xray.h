@@ -9,8 +9,7 @@
  * of its thread's timeline, which has every call at its time.  Repairs are
  * notes, unreadable parts are losses.
  */
-#ifndef SEAM_LOAD_XRAY_H
-#define SEAM_LOAD_XRAY_H
+#pragma once
 
 #include "model/profile/profile.h"
 #include "model/xray/trace.h"
@@ -37,5 +36,3 @@ bool seam_load_xray_refuses(struct seam_bytes bytes, struct seam_err *err);
 int seam_load_xray(struct seam_profile *profile, struct seam_trace *trace,
 		   const char *map, struct seam_symbols *symbols,
 		   struct seam_err *err);
-
-#endif /* SEAM_LOAD_XRAY_H */

@@ -9,8 +9,7 @@
  * A tail call ends its caller, so that its callee is the caller's sibling in
  * the tree; the function that made the tail call is stored with it.
  */
-#ifndef SEAM_SLOW_CALLS_H
-#define SEAM_SLOW_CALLS_H
+#pragma once
 
 #include "model/xray/account.h"
 #include "model/xray/stream_calls.h"
@@ -63,5 +62,3 @@ int seam_slow_calls_find(struct seam_slow_calls *slow,
 			 const struct seam_account *account,
 			 size_t max_nodes, struct seam_err *err);
 void seam_slow_calls_fini(struct seam_slow_calls *slow);
-
-#endif /* SEAM_SLOW_CALLS_H */

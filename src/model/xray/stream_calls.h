@@ -7,8 +7,7 @@
  * again in the child; and calls that began before the log can be opened before
  * its first event, so that each call is under its caller.
  */
-#ifndef SEAM_STREAM_CALLS_H
-#define SEAM_STREAM_CALLS_H
+#pragma once
 
 #include "base/index.h"
 #include "model/profile/timeline.h"
@@ -170,5 +169,3 @@ uint32_t seam_call_paths_child(struct seam_call_paths *tree, uint32_t parent,
 			       uint32_t function);
 
 void seam_call_paths_fini(struct seam_call_paths *tree);
-
-#endif /* SEAM_STREAM_CALLS_H */

@@ -8,8 +8,7 @@
  * rounding could change the result, it is a division, so that the result is the
  * exact floor everywhere.
  */
-#ifndef SEAM_TICKS_H
-#define SEAM_TICKS_H
+#pragma once
 
 #include "base/base.h"
 
@@ -67,5 +66,3 @@ static inline uint64_t seam_ticks_time(const struct seam_ticks *ticks,
 
 	return ticks->origin_ns + seam_ticks_length(ticks, n_ticks);
 }
-
-#endif /* SEAM_TICKS_H */

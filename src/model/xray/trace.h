@@ -12,8 +12,7 @@
  * with the parent's ids.  Where the logs of both are given, the events in both
  * are found by their time stamps and count once: the child's are shadow events.
  */
-#ifndef SEAM_TRACE_H
-#define SEAM_TRACE_H
+#pragma once
 
 #include "base/file.h"
 #include "model/profile/time_range.h"
@@ -232,5 +231,3 @@ bool seam_trace_run(struct seam_trace_reader *reader,
  */
 void seam_trace_run_take(struct seam_trace_reader *reader,
 			 const struct seam_trace_run *run, size_t n);
-
-#endif /* SEAM_TRACE_H */

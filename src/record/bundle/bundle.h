@@ -14,8 +14,7 @@
  * Only a recording is ever renamed or removed: a folder of this user's with a
  * manifest written by Seam and only files that a recording may have.
  */
-#ifndef SEAM_BUNDLE_H
-#define SEAM_BUNDLE_H
+#pragma once
 
 #include "base/base.h"
 #include "base/err.h"
@@ -98,5 +97,3 @@ void seam_bundle_remove(struct seam_bundle *bundle);
 
 /* Close its descriptor; the files stay. */
 void seam_bundle_close(struct seam_bundle *bundle);
-
-#endif /* SEAM_BUNDLE_H */

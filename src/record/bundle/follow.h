@@ -20,8 +20,7 @@
  *
  * Threads: one, the recorder's.
  */
-#ifndef SEAM_FOLLOW_H
-#define SEAM_FOLLOW_H
+#pragma once
 
 #include "record/bundle/bundle.h"
 #include "wire/perf/perf_record.h"
@@ -77,5 +76,3 @@ void seam_follow_copy(struct seam_follow *follow,
 		      struct seam_kept_counts *counts);
 
 void seam_follow_fini(struct seam_follow *follow);
-
-#endif /* SEAM_FOLLOW_H */

@@ -21,8 +21,7 @@
  *
  * Threads: one, the recorder's; the helper runs jobs that own what they use.
  */
-#ifndef SEAM_KEPT_FILES_H
-#define SEAM_KEPT_FILES_H
+#pragma once
 
 #include "base/array.h"
 #include "base/index.h"
@@ -165,5 +164,3 @@ void seam_kept_files_copy(struct seam_kept_files *kept,
 			  struct seam_kept_files_counts *counts);
 
 void seam_kept_files_fini(struct seam_kept_files *kept);
-
-#endif /* SEAM_KEPT_FILES_H */

@@ -13,8 +13,7 @@
  *
  * Source: perf-list(1) of Linux 6.1, "EVENT MODIFIERS".
  */
-#ifndef SEAM_EVENT_H
-#define SEAM_EVENT_H
+#pragma once
 
 #include "base/array.h"
 #include "base/err.h"
@@ -153,5 +152,3 @@ const char *seam_event_kind(size_t i);
  */
 int seam_event_term_set(struct seam_event *event, const char *term,
 			const char *value, struct seam_err *err);
-
-#endif /* SEAM_EVENT_H */

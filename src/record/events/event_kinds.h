@@ -22,8 +22,7 @@
  *
  * Each parser of a kind fills @event, or appends to @list, from @text.
  */
-#ifndef SEAM_EVENT_KINDS_H
-#define SEAM_EVENT_KINDS_H
+#pragma once
 
 #include "record/events/event.h"
 #include "record/proc/procfs.h"
@@ -148,5 +147,3 @@ int seam_tracepoint_add(struct seam_event_list *list, const char *text,
  */
 int seam_tracepoint_data(const struct seam_event *events, size_t n,
 			 uint8_t **data, size_t *size, struct seam_err *err);
-
-#endif /* SEAM_EVENT_KINDS_H */

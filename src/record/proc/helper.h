@@ -22,8 +22,7 @@
  *
  * Threads: all calls from one thread, except those in run().
  */
-#ifndef SEAM_HELPER_H
-#define SEAM_HELPER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -118,5 +117,3 @@ void seam_helper_abandon(struct seam_helper *helper);
  * collect.
  */
 int seam_helper_fd(const struct seam_helper *helper);
-
-#endif /* SEAM_HELPER_H */

@@ -5,8 +5,7 @@
  * Each call reads its file; nothing is cached.  A recorder reads as little as
  * it can before it starts the command.
  */
-#ifndef SEAM_PROCFS_H
-#define SEAM_PROCFS_H
+#pragma once
 
 #include "base/array.h"
 #include "base/err.h"
@@ -104,5 +103,3 @@ bool seam_targets_are_in(const struct seam_number_list *some,
 
 /* The process of thread @tid; 0: the thread has ended. */
 int seam_targets_process(int tid);
-
-#endif /* SEAM_PROCFS_H */

@@ -24,8 +24,7 @@
  * Threads: any; only the rights of the calling thread are changed, and they are
  * restored on return.
  */
-#ifndef SEAM_TARGET_FILE_H
-#define SEAM_TARGET_FILE_H
+#pragma once
 
 #include "base/base.h"
 #include "base/err.h"
@@ -123,5 +122,3 @@ bool seam_mapped_file_is_protected(int fd);
 
 /* Whether the file at @fd is the recorded one. */
 bool seam_mapped_file_is(int fd, const struct seam_file_identity *identity);
-
-#endif /* SEAM_TARGET_FILE_H */

@@ -11,8 +11,7 @@
  *
  * Threads: one.
  */
-#ifndef SEAM_USER_SHARE_H
-#define SEAM_USER_SHARE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -55,5 +54,3 @@ size_t seam_user_share_of(uid_t user);
 /* Whether the user may have one more file of a table; counts it then. */
 bool seam_user_share_take_file(uint16_t counts[SEAM_SHARE_USERS + 1],
 			       uid_t user);
-
-#endif /* SEAM_USER_SHARE_H */

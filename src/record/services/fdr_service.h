@@ -9,8 +9,7 @@
  * memory, and at most 1 GiB.  Threads beyond that record nothing, and their
  * records are counted.
  */
-#ifndef SEAM_FDR_SERVICE_H
-#define SEAM_FDR_SERVICE_H
+#pragma once
 
 #include "record/services/services.h"
 #include "record/trace/trace_functions.h"
@@ -59,5 +58,3 @@ void seam_fdr_service_count(struct seam_fdr_service *fdr,
 
 /* Valid on a zeroed struct. */
 void seam_fdr_service_fini(struct seam_fdr_service *fdr);
-
-#endif /* SEAM_FDR_SERVICE_H */

@@ -15,8 +15,7 @@
  *
  * Threads: one, the recorder's.
  */
-#ifndef SEAM_GUEST_SERVICE_H
-#define SEAM_GUEST_SERVICE_H
+#pragma once
 
 #include "base/array.h"
 #include "base/index.h"
@@ -60,5 +59,3 @@ void seam_guest_service_init(struct seam_guest_service *g, uint64_t period_ns);
 
 /* Valid on a zeroed struct. */
 void seam_guest_service_fini(struct seam_guest_service *g);
-
-#endif /* SEAM_GUEST_SERVICE_H */

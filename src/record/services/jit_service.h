@@ -19,8 +19,7 @@
  *
  * Threads: one.
  */
-#ifndef SEAM_JIT_SERVICE_H
-#define SEAM_JIT_SERVICE_H
+#pragma once
 
 #include "base/array.h"
 #include "record/bundle/bundle.h"
@@ -84,5 +83,3 @@ void seam_jit_service_init(struct seam_jit_service *jit, size_t ring_bytes);
 
 /* Close the dumps; the counts stay.  Valid on a zeroed struct. */
 void seam_jit_service_fini(struct seam_jit_service *jit);
-
-#endif /* SEAM_JIT_SERVICE_H */

@@ -19,8 +19,7 @@
  *
  * Threads: one, the recorder's.  No function may block.
  */
-#ifndef SEAM_SERVICE_H
-#define SEAM_SERVICE_H
+#pragma once
 
 #include "record/perf/synth.h"
 #include "ring/link/link_server.h"
@@ -163,5 +162,3 @@ struct seam_service {
 	uint64_t n_unowned_offered;	/* items in those, by their counts */
 	uint64_t n_without_ring;	/* items of threads that had none */
 };
-
-#endif /* SEAM_SERVICE_H */

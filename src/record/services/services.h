@@ -19,8 +19,7 @@
  * and counted; counts of a program are bounded by what it can produce in its
  * time.  Nothing here fails a recording.  Threads: one.
  */
-#ifndef SEAM_SERVICES_H
-#define SEAM_SERVICES_H
+#pragma once
 
 #include "record/services/service.h"
 #include "record/services/task_tree.h"
@@ -134,5 +133,3 @@ void seam_services_close(struct seam_services *s);
 
 /* Valid on a zeroed struct. */
 void seam_services_fini(struct seam_services *s);
-
-#endif /* SEAM_SERVICES_H */

@@ -13,8 +13,7 @@
  *
  * Threads: one.
  */
-#ifndef SEAM_TASK_TREE_H
-#define SEAM_TASK_TREE_H
+#pragma once
 
 #include "base/array.h"
 #include "wire/perf/perf_record.h"
@@ -123,5 +122,3 @@ seam_tree_process_has_memory(const struct seam_tree_process *process)
 
 /* Give a reference back; @process may be NULL. */
 void seam_tree_process_unref(struct seam_tree_process *process);
-
-#endif /* SEAM_TASK_TREE_H */

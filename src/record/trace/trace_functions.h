@@ -12,8 +12,7 @@
  *
  * Nothing that a program announces is trusted.  Threads: one, the recorder's.
  */
-#ifndef SEAM_TRACE_FUNCTIONS_H
-#define SEAM_TRACE_FUNCTIONS_H
+#pragma once
 
 #include "base/index.h"
 #include "record/trace/trace_logs.h"
@@ -67,5 +66,3 @@ int seam_trace_functions_write(const struct seam_trace_functions *f,
 			       struct seam_err *err);
 
 void seam_trace_functions_fini(struct seam_trace_functions *f);
-
-#endif /* SEAM_TRACE_FUNCTIONS_H */

@@ -11,8 +11,7 @@
  * What a program sends is not trusted (wire/xray/xray_chunk.h); that log alone
  * suffers.  Threads: one, the recorder's.
  */
-#ifndef SEAM_TRACE_LOGS_H
-#define SEAM_TRACE_LOGS_H
+#pragma once
 
 #include "base/index.h"
 #include "base/tsc.h"
@@ -151,5 +150,3 @@ void seam_trace_logs_finish(struct seam_trace_logs *logs,
 
 /* Valid on a zeroed struct. */
 void seam_trace_logs_fini(struct seam_trace_logs *logs);
-
-#endif /* SEAM_TRACE_LOGS_H */

@@ -24,8 +24,7 @@
  * long for a socket an abstract name, written "@name".  Both sides are of the
  * same machine: a message is a struct of fixed size.
  */
-#ifndef SEAM_RING_LINK_H
-#define SEAM_RING_LINK_H
+#pragma once
 
 #include "base/err.h"
 #include "ring/producer/claim.h"
@@ -172,5 +171,3 @@ int seam_link_client_claim(struct seam_link_client *c, uint32_t i, uint32_t tid,
 
 /* Close the wakeup, and unmap the rings. */
 void seam_link_client_fini(struct seam_link_client *c);
-
-#endif /* SEAM_RING_LINK_H */

@@ -18,8 +18,7 @@
  *
  * Threads: one.  No call blocks.
  */
-#ifndef SEAM_RING_LINK_SERVER_H
-#define SEAM_RING_LINK_SERVER_H
+#pragma once
 
 #include "ring/link/link.h"
 #include "ring/link/owners.h"
@@ -94,5 +93,3 @@ void seam_link_server_step(struct seam_link_server *s);
 
 /* Free target @i: later ones move up. */
 void seam_link_server_forget(struct seam_link_server *s, size_t i);
-
-#endif /* SEAM_RING_LINK_SERVER_H */

@@ -13,8 +13,7 @@
  *
  * Threads: one recorder thread.
  */
-#ifndef SEAM_OWNERS_H
-#define SEAM_OWNERS_H
+#pragma once
 
 #include "ring/aux.h"
 #include "ring/ring_memory.h"
@@ -96,5 +95,3 @@ bool seam_ring_set_owner(void *record, const struct seam_ring_header *header,
 
 /* The time in a sample that seam_ring_set_owner() has accepted. */
 uint64_t seam_ring_sample_time(const void *record, uint64_t sample_type);
-
-#endif /* SEAM_OWNERS_H */

@@ -5,8 +5,7 @@
  * Safe in a signal handler: takes no lock, allocates nothing, makes no system
  * call but those that map a ring the first time.
  */
-#ifndef SEAM_RING_CLAIM_H
-#define SEAM_RING_CLAIM_H
+#pragma once
 
 #include "ring/producer/producer.h"
 #include "ring/ring_memory.h"
@@ -49,5 +48,3 @@ static inline bool seam_ring_memory_is_held(const struct seam_ring_memory *m,
 	return atomic_load_explicit(&m->slots[c->slot].word,
 				    memory_order_relaxed) == c->word;
 }
-
-#endif /* SEAM_RING_CLAIM_H */

@@ -9,8 +9,7 @@
  * threads may read the words at any time.  Elsewhere, and under
  * ThreadSanitizer, these are C11's relaxed operations.  They order nothing.
  */
-#ifndef SEAM_RING_LOCAL_H
-#define SEAM_RING_LOCAL_H
+#pragma once
 
 #include "base/base.h"
 
@@ -70,5 +69,3 @@ static inline void seam_local_fence(void)
 {
 	atomic_signal_fence(memory_order_seq_cst);
 }
-
-#endif /* SEAM_RING_LOCAL_H */

@@ -21,8 +21,7 @@
  * Each seam_ring_begin() that succeeds needs its seam_ring_end(): after a writer
  * was left by longjmp() nothing further becomes visible.
  */
-#ifndef SEAM_RING_PRODUCER_H
-#define SEAM_RING_PRODUCER_H
+#pragma once
 
 #include "ring/layout.h"
 
@@ -123,5 +122,3 @@ bool seam_ring_wakeup_send(const struct seam_ring_wakeup *w);
 
 /* Whether the descriptor is still the socket that it was at init. */
 bool seam_ring_wakeup_is_intact(const struct seam_ring_wakeup *w);
-
-#endif /* SEAM_RING_PRODUCER_H */

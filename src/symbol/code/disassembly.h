@@ -9,8 +9,7 @@
  * linker relocates, so it is loaded when the first code is decoded, and not
  * at each start of the program.
  */
-#ifndef SEAM_DISASSEMBLY_H
-#define SEAM_DISASSEMBLY_H
+#pragma once
 
 #include "base/base.h"
 #include "base/err.h"
@@ -54,5 +53,3 @@ typedef int seam_instruction_add(void *context,
 int seam_disassembly_walk(const struct seam_code_block *code,
 			  seam_instruction_add *add, void *context,
 			  struct seam_err *err);
-
-#endif /* SEAM_DISASSEMBLY_H */

@@ -14,8 +14,7 @@
  *			was recorded: modules and BPF programs too, and code as
  *			it was patched at run time; for root
  */
-#ifndef SEAM_KERNEL_CODE_H
-#define SEAM_KERNEL_CODE_H
+#pragma once
 
 #include "base/err.h"
 #include "symbol/elf/module.h"
@@ -47,5 +46,3 @@ int seam_kernel_core_code(const struct seam_kernel *kernel,
 			  const struct seam_err *file, uint64_t addr,
 			  uint8_t *buf, size_t size,
 			  struct seam_machine *machine, struct seam_err *err);
-
-#endif /* SEAM_KERNEL_CODE_H */

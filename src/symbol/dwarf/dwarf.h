@@ -11,8 +11,7 @@
  *
  * Threads: one at a time for one object.
  */
-#ifndef SEAM_DWARF_H
-#define SEAM_DWARF_H
+#pragma once
 
 #include "base/arena.h"
 #include "symbol/elf/elf_file.h"
@@ -46,5 +45,3 @@ void seam_dwarf_close(struct seam_dwarf *dwarf);
  */
 size_t seam_dwarf_resolve(struct seam_dwarf *dwarf, uint64_t addr,
 			  struct seam_location *out, size_t cap);
-
-#endif /* SEAM_DWARF_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* build_id.h - what identifies an untrusted ELF file */
-#ifndef SEAM_BUILD_ID_H
-#define SEAM_BUILD_ID_H
+#pragma once
 
 #include "base/base.h"
 
@@ -27,5 +26,3 @@ uint64_t seam_content_id_read(int fd);
  * gives all processes of 64 bits the same.  Empty where one is missing.
  */
 struct seam_bytes seam_own_vdso(uint8_t id[20], size_t *id_size);
-
-#endif /* SEAM_BUILD_ID_H */

@@ -19,8 +19,7 @@
  * Source: ELF-64 Object File Format; LSB Core 5.0, 10.6; gABI 4.3, "Section
  * Compression"; binutils' .zdebug_*: "ZLIB", the size as big-endian u64.
  */
-#ifndef SEAM_CFI_FILE_H
-#define SEAM_CFI_FILE_H
+#pragma once
 
 #include "symbol/elf/elf_file.h"
 #include "wire/eh_frame.h"
@@ -117,5 +116,3 @@ void seam_cfi_file_keep_code(struct seam_cfi_file *file);
 void seam_cfi_file_release_fd(struct seam_cfi_file *file);
 
 void seam_cfi_file_close(struct seam_cfi_file *file);
-
-#endif /* SEAM_CFI_FILE_H */

@@ -8,8 +8,7 @@
  *
  * 32 and 64 bit, both byte orders.
  */
-#ifndef SEAM_ELF_FILE_H
-#define SEAM_ELF_FILE_H
+#pragma once
 
 #include "base/array.h"
 #include "base/cursor.h"
@@ -144,5 +143,3 @@ bool seam_elf_unpacks_well(const struct seam_elf *file, struct seam_err *err);
  * kernels pad ids with zeros to 20 bytes.
  */
 bool seam_elf_is(const struct seam_elf *file, const uint8_t *id, size_t size);
-
-#endif /* SEAM_ELF_FILE_H */

@@ -5,8 +5,7 @@
  * Names are copied to the arena, so the file may be closed afterwards.
  * Addresses are those of the file's program headers.
  */
-#ifndef SEAM_ELF_SYMBOLS_H
-#define SEAM_ELF_SYMBOLS_H
+#pragma once
 
 #include "symbol/elf/elf_file.h"
 #include "symbol/elf/symtab.h"
@@ -31,5 +30,3 @@ int seam_elf_symbols(struct seam_symtab *table, struct seam_arena *arena,
 int seam_elf_all_symbols(struct seam_symtab *table, struct seam_arena *arena,
 			 const struct seam_elf *file,
 			 const struct seam_elf *debug);
-
-#endif /* SEAM_ELF_SYMBOLS_H */

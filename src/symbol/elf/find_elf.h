@@ -22,8 +22,7 @@
  * SYMFS too) by build id, perf's cache, the name in .gnu_debuglink with its
  * CRC, and debuginfod.
  */
-#ifndef SEAM_FIND_ELF_H
-#define SEAM_FIND_ELF_H
+#pragma once
 
 #include "symbol/elf/elf_file.h"
 #include "symbol/elf/module.h"
@@ -64,5 +63,3 @@ int seam_find_debugaltlink(struct seam_elf *found,
  */
 int seam_debuginfod_open(bool debug, const uint8_t *id, size_t id_size,
 			 struct seam_err *err);
-
-#endif /* SEAM_FIND_ELF_H */

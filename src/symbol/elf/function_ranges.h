@@ -9,8 +9,7 @@
  * Ownership: owns its tables, borrows nothing.  Threads: filled by one, then
  * read by any number.
  */
-#ifndef SEAM_FUNCTION_RANGES_H
-#define SEAM_FUNCTION_RANGES_H
+#pragma once
 
 #include "base/intervals.h"
 #include "base/strings.h"
@@ -78,5 +77,3 @@ void seam_function_ranges_fini(struct seam_function_ranges *ranges);
  */
 int seam_name_tables_read(struct seam_function_ranges *ranges,
 			  const struct seam_elf *file);
-
-#endif /* SEAM_FUNCTION_RANGES_H */

@@ -6,8 +6,7 @@
  * A module is identified by its build id, where one was recorded: a file with
  * another build id is not it, and is not used.
  */
-#ifndef SEAM_MODULE_H
-#define SEAM_MODULE_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -101,5 +100,3 @@ struct seam_extent {
 	uint64_t addr;		/* the same in symbols and DWARF */
 	uint64_t size;		/* bytes */
 };
-
-#endif /* SEAM_MODULE_H */

@@ -13,8 +13,7 @@
  *
  * Names are borrowed and must outlive the table.
  */
-#ifndef SEAM_SYMTAB_H
-#define SEAM_SYMTAB_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/array.h"
@@ -72,5 +71,3 @@ const char *seam_symtab_name(struct seam_symtab *table, uint64_t addr,
 			     struct seam_arena *arena);
 
 void seam_symtab_fini(struct seam_symtab *table);
-
-#endif /* SEAM_SYMTAB_H */

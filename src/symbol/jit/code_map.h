@@ -27,8 +27,7 @@
  * O(log n) nodes, most of them empty.  Memory: about 60 bytes a range.
  * Threads: after sealing any number may search.
  */
-#ifndef SEAM_CODE_MAP_H
-#define SEAM_CODE_MAP_H
+#pragma once
 
 #include "base/array.h"
 
@@ -118,5 +117,3 @@ uint32_t seam_code_map_below(const struct seam_code_map *map, uint32_t range,
 
 /* Valid on a zeroed map, and again after itself. */
 void seam_code_map_fini(struct seam_code_map *map);
-
-#endif /* SEAM_CODE_MAP_H */

@@ -37,8 +37,7 @@
  * Cost: about 0.2 us a function to add and index, 0.05 us to find one; the
  * lines of a function are decoded when they are first used.
  */
-#ifndef SEAM_JIT_CODE_H
-#define SEAM_JIT_CODE_H
+#pragma once
 
 #include "base/array.h"
 #include "base/cursor.h"
@@ -226,5 +225,3 @@ typedef void seam_jit_report(void *context, int32_t pid, const char *text,
  */
 void seam_jit_code_notes(const struct seam_jit_code *jit,
 			 seam_jit_report *report, void *context);
-
-#endif /* SEAM_JIT_CODE_H */

@@ -11,8 +11,7 @@
  *
  * Private to these two files.
  */
-#ifndef SEAM_JIT_EVENTS_H
-#define SEAM_JIT_EVENTS_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/array.h"
@@ -107,5 +106,3 @@ struct seam_jit_code {
 /* The process, made if it is new, to be indexed again; NULL: no memory. */
 struct seam_jit_process *seam_jit_process_make(struct seam_jit_code *jit,
 					       int32_t pid);
-
-#endif /* SEAM_JIT_EVENTS_H */

@@ -22,8 +22,7 @@
  *
  * Threads: any.  Nothing here blocks on the target.
  */
-#ifndef SEAM_JIT_FIND_H
-#define SEAM_JIT_FIND_H
+#pragma once
 
 #include "base/base.h"
 #include "base/err.h"
@@ -96,5 +95,3 @@ int seam_jit_find(const struct seam_jit_places *places,
  * where there is none, or where it is not of the owner of the map.
  */
 void seam_jit_find_times(const char *path, struct seam_file *times);
-
-#endif /* SEAM_JIT_FIND_H */

@@ -22,8 +22,7 @@
  * A line is missing when its value was not known; readers skip unknown keys.
  * Both integers are little-endian.
  */
-#ifndef SEAM_KERNEL_H
-#define SEAM_KERNEL_H
+#pragma once
 
 #include "symbol/elf/elf_file.h"
 #include "symbol/elf/module.h"
@@ -85,5 +84,3 @@ void seam_kernel_close(struct seam_kernel_symbols *symbols);
  * when it cannot be known, and then nothing may be cached.
  */
 uint64_t seam_kernel_modules(void);
-
-#endif /* SEAM_KERNEL_H */

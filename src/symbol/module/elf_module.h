@@ -7,8 +7,7 @@
  *
  * Offsets are those in the file.  Threads: one at a time for one object.
  */
-#ifndef SEAM_ELF_MODULE_H
-#define SEAM_ELF_MODULE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -66,5 +65,3 @@ int seam_elf_module_open(const struct seam_elf_module *module, bool is_debug,
 			 struct seam_module_file *file, struct seam_err *err);
 
 void seam_elf_module_fini(struct seam_elf_module *module);
-
-#endif /* SEAM_ELF_MODULE_H */

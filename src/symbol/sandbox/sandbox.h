@@ -15,8 +15,7 @@
  * then, and seam_sandbox_missing() lists the refused ones.  Where no process
  * can be started, nothing is read.
  */
-#ifndef SEAM_SANDBOX_H
-#define SEAM_SANDBOX_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -114,5 +113,3 @@ void seam_sandbox_end(struct seam_sandbox *sandbox, char *why, size_t room);
 
 /* Which protections are not in force, as a list; NULL: all are. */
 const char *seam_sandbox_missing(const struct seam_sandbox *sandbox);
-
-#endif /* SEAM_SANDBOX_H */

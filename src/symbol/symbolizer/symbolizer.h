@@ -6,8 +6,7 @@
  * Before that the process may request files, which its parent opens.  The
  * parent sends each module once, and its number then.
  */
-#ifndef SEAM_SYMBOLIZER_H
-#define SEAM_SYMBOLIZER_H
+#pragma once
 
 #include "symbol/elf/module.h"
 #include "symbol/sandbox/sandbox.h"
@@ -64,5 +63,3 @@ seam_symbolizer_take_machine(struct seam_cursor *body,
  * a struct seam_symbols_options.
  */
 void seam_symbolizer_serve(struct seam_ipc *ipc, void *context);
-
-#endif /* SEAM_SYMBOLIZER_H */

@@ -24,8 +24,7 @@
  * Source: LLVM 14, llvm/lib/XRay/InstrumentationMap.cpp and the map's
  * versions 0, 1, 2; doc/formats/xray.md.
  */
-#ifndef SEAM_XRAY_MAP_H
-#define SEAM_XRAY_MAP_H
+#pragma once
 
 #include "base/array.h"
 #include "base/err.h"
@@ -89,5 +88,3 @@ void seam_xray_map_sort(struct seam_xray_map *map);
 /* The function of @id, borrowed; NULL when the map has none. */
 const struct seam_xray_mapped *
 seam_xray_map_find(const struct seam_xray_map *map, uint32_t id);
-
-#endif /* SEAM_XRAY_MAP_H */

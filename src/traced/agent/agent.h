@@ -32,8 +32,7 @@
  * tools/check-traced checks what they call; all others run in calls that the
  * program makes, and may use libc.
  */
-#ifndef SEAM_AGENT_H
-#define SEAM_AGENT_H
+#pragma once
 
 #include <signal.h>
 #include <sys/types.h>
@@ -169,5 +168,3 @@ uint64_t seam_agent_mask_shown(void);
 
 /* See seam_signal_front.defer. */
 bool seam_agent_mask_defer(int signal, siginfo_t *info, ucontext_t *context);
-
-#endif /* SEAM_AGENT_H */

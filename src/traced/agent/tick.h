@@ -46,8 +46,7 @@
  * Threads: the struct belongs to one thread and its handlers.  Another thread
  * may start it for that thread, and call seam_tick_abandon().
  */
-#ifndef SEAM_TICK_H
-#define SEAM_TICK_H
+#pragma once
 
 #include <signal.h>
 
@@ -147,5 +146,3 @@ void seam_tick_take(struct seam_tick *tick, const siginfo_t *info,
  * thread, before seam_tick_stop(), so that no tick is lost silently.
  */
 uint64_t seam_tick_rest(struct seam_tick *tick);
-
-#endif /* SEAM_TICK_H */

@@ -11,8 +11,7 @@
  *
  * Source: System V gABI 4.1, "ELF Header", "Sections".
  */
-#ifndef SEAM_IMAGE_FILE_H
-#define SEAM_IMAGE_FILE_H
+#pragma once
 
 #include <link.h>
 
@@ -97,5 +96,3 @@ seam_image_file_section_of(const struct seam_image_file *file, uint32_t type);
 /* The name of @section; "" where it has none. */
 const char *seam_image_file_section_name(const struct seam_image_file *file,
 					 const ElfW(Shdr) *section);
-
-#endif /* SEAM_IMAGE_FILE_H */

@@ -11,8 +11,7 @@
  *
  * Not in a handler.  Threads: one at a time, with the lock of start.c.
  */
-#ifndef SEAM_FDR_ANNOUNCE_FUNCTIONS_H
-#define SEAM_FDR_ANNOUNCE_FUNCTIONS_H
+#pragma once
 
 #include "traced/fdr/sleds/images.h"
 
@@ -37,5 +36,3 @@ void seam_fdr_announce_begin_anew(void);
 
 /* The head of the ring, which is claimed.  NULL: the recorder has no ring. */
 struct seam_ring_control *seam_fdr_announce_control(void);
-
-#endif /* SEAM_FDR_ANNOUNCE_FUNCTIONS_H */

@@ -21,8 +21,7 @@
  * loader's lock and never after it: no work of seam_fdr_images_with() may take
  * the lock.  errno is kept.
  */
-#ifndef SEAM_FDR_PROCESS_H
-#define SEAM_FDR_PROCESS_H
+#pragma once
 
 #include <pthread.h>
 
@@ -127,5 +126,3 @@ void seam_fdr_select_none(void);
  * seam_fdr_images_with().
  */
 void seam_fdr_patch_all(void);
-
-#endif /* SEAM_FDR_PROCESS_H */

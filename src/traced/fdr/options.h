@@ -8,8 +8,7 @@
  * A backslash in front of ',' or ';' makes it part of a name.  after= is the
  * recorder's, of no effect in the program.
  */
-#ifndef SEAM_FDR_OPTIONS_H
-#define SEAM_FDR_OPTIONS_H
+#pragma once
 
 #include <limits.h>
 
@@ -54,5 +53,3 @@ void seam_fdr_options_fini(struct seam_fdr_options *options);
  * 0; -EINVAL; -ENAMETOOLONG; or -errno of getcwd(3).
  */
 int seam_fdr_bundle_path(const char *out, char path[PATH_MAX]);
-
-#endif /* SEAM_FDR_OPTIONS_H */

@@ -6,8 +6,7 @@
  * doc/design/standalone.md has the protocol.  Not in handlers.  Threads: one at
  * a time calls start or stop.
  */
-#ifndef SEAM_FDR_RECORDER_H
-#define SEAM_FDR_RECORDER_H
+#pragma once
 
 #include <limits.h>
 
@@ -56,5 +55,3 @@ void seam_fdr_recorder_forked(pid_t parent);
  * has started; "": there is none, or it was stopped.
  */
 const char *seam_fdr_recorder_path(void);
-
-#endif /* SEAM_FDR_RECORDER_H */

@@ -39,8 +39,7 @@
  * Threads: attach, prove and detach in one thread at a time; the others in any
  * handler, at once.
  */
-#ifndef SEAM_GUEST_ADAPTER_H
-#define SEAM_GUEST_ADAPTER_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -212,5 +211,3 @@ uint32_t seam_guest_name(struct seam_guest_walk *walk,
 
 /* Outside handlers, once, before the others.  0, -ENOMEM. */
 int seam_guest_ids_init(void);
-
-#endif /* SEAM_GUEST_ADAPTER_H */

@@ -17,8 +17,7 @@
  * same by process_vm_readv() costs 0.35 us a place, however many are batched
  * (bench/guest).
  */
-#ifndef SEAM_GUEST_MEMORY_H
-#define SEAM_GUEST_MEMORY_H
+#pragma once
 
 #include "base/base.h"
 #include "unwind/in_process/self_memory.h"
@@ -98,5 +97,3 @@ static inline bool seam_guest_u8(struct seam_guest_memory *memory,
 {
 	return seam_guest_load_aligned(memory, addr, value, 1);
 }
-
-#endif /* SEAM_GUEST_MEMORY_H */

@@ -25,8 +25,7 @@
  *
  * x86-64 only.
  */
-#ifndef SEAM_GUEST_SAMPLE_H
-#define SEAM_GUEST_SAMPLE_H
+#pragma once
 
 #include <ucontext.h>
 
@@ -138,5 +137,3 @@ int seam_guest_refresh(void);
 
 /* Why a VM was refused, the last one; "" where none was. */
 const char *seam_guest_refusal(void);
-
-#endif /* SEAM_GUEST_SAMPLE_H */

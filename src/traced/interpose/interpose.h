@@ -16,8 +16,7 @@
  * interpose.c has those that more than one library of ours has to know of.
  * Each library has its own copy of it, and defines the functions below.
  */
-#ifndef SEAM_INTERPOSE_H
-#define SEAM_INTERPOSE_H
+#pragma once
 
 #include <dlfcn.h>
 
@@ -70,5 +69,3 @@ bool seam_interpose_is_own_process(void);
  */
 void seam_interpose_before_filter(void);
 void seam_interpose_filter_refused(void);
-
-#endif /* SEAM_INTERPOSE_H */

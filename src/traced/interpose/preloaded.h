@@ -2,8 +2,7 @@
 /*
  * preloaded.h - what the libraries have in common that 'seam record' preloads
  */
-#ifndef SEAM_PRELOADED_H
-#define SEAM_PRELOADED_H
+#pragma once
 
 #include <errno.h>
 #include <stdarg.h>
@@ -40,5 +39,3 @@ seam_preloaded_format(char text[SEAM_LINK_NOTE_BYTES], const char *format,
 		vsnprintf(text + n, (size_t)(SEAM_LINK_NOTE_BYTES - n), format,
 			  list);
 }
-
-#endif /* SEAM_PRELOADED_H */

@@ -17,8 +17,7 @@
  *
  * Threads: any.  The handler takes no lock.
  */
-#ifndef SEAM_SIGNAL_FRONT_H
-#define SEAM_SIGNAL_FRONT_H
+#pragma once
 
 #include <signal.h>
 #include <ucontext.h>
@@ -76,5 +75,3 @@ static inline bool seam_signal_has_handler(const struct sigaction *action)
  */
 int seam_signal_real(int signal, const struct sigaction *new,
 		     struct sigaction *old);
-
-#endif /* SEAM_SIGNAL_FRONT_H */

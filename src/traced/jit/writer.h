@@ -19,8 +19,7 @@
  *
  * All members but the counters belong to the thread whose call it is.
  */
-#ifndef SEAM_TRACED_WRITER_H
-#define SEAM_TRACED_WRITER_H
+#pragma once
 
 #include <seam/jitdump.h>
 
@@ -201,5 +200,3 @@ size_t seam_writer_put_again(const struct seam_jitdump *dump, uint8_t *to,
 			     const uint8_t *from, size_t size, uint64_t addr);
 
 enum { SEAM_WRITER_MAX_HEX = 16 };	/* digits of an address in a map */
-
-#endif /* SEAM_TRACED_WRITER_H */

@@ -10,8 +10,7 @@
  * Not in a handler: it opens files, allocates, and takes the loader's lock.
  * Threads: one at a time.
  */
-#ifndef SEAM_NATIVE_SYMBOLS_H
-#define SEAM_NATIVE_SYMBOLS_H
+#pragma once
 
 #include "base/array.h"
 #include "unwind/in_process/loaded_images.h"
@@ -55,5 +54,3 @@ int seam_native_symbols_put(struct seam_native_symbols *symbols,
 			    seam_native_symbol_put *put, void *context);
 
 void seam_native_symbols_fini(struct seam_native_symbols *symbols);
-
-#endif /* SEAM_NATIVE_SYMBOLS_H */

@@ -24,8 +24,7 @@
  * does not wait, because other threads' handlers do not sample.  A thread of
  * an earlier run may be anywhere in its handler, so (D) checks both after (C).
  */
-#ifndef SEAM_SYSPROF_PROFILER_H
-#define SEAM_SYSPROF_PROFILER_H
+#pragma once
 
 #include <semaphore.h>
 #include <signal.h>
@@ -120,5 +119,3 @@ int seam_sysprof_start(lua_State *L, const struct luam_sysprof_options *opt,
  * error.
  */
 void seam_lua_symbols_add(lua_State *L, struct seam_native_names *names);
-
-#endif /* SEAM_SYSPROF_PROFILER_H */

@@ -17,8 +17,7 @@
  * seam_sysprof_stream_sample() and what it calls run in a signal handler.
  * Threads: one at a time; see profiler.h.
  */
-#ifndef SEAM_SYSPROF_STREAM_EVENTS_H
-#define SEAM_SYSPROF_STREAM_EVENTS_H
+#pragma once
 
 #include <seam/lmisclib.h>
 
@@ -99,5 +98,3 @@ seam_sysprof_state_of(const struct seam_guest_sample *sample)
 
 /* The end, and write all. */
 void seam_sysprof_stream_end(struct seam_sysprof_stream *stream);
-
-#endif /* SEAM_SYSPROF_STREAM_EVENTS_H */

@@ -18,8 +18,7 @@
  * Cost: 10 ns for an address in the cache, 0.2 us for one of a known function,
  * 0.3 to 1 us for a new function; 0.5 us a piece of JIT code, 20 ns a look-up.
  */
-#ifndef SEAM_UNWIND_ROWS_H
-#define SEAM_UNWIND_ROWS_H
+#pragma once
 
 #include "unwind/compile/table.h"
 
@@ -117,5 +116,3 @@ uint16_t seam_unwind_code_rows_find(const struct seam_unwind_code_rows *rows,
 				    uint32_t piece, uint64_t offset);
 
 void seam_unwind_code_rows_fini(struct seam_unwind_code_rows *rows);
-
-#endif /* SEAM_UNWIND_ROWS_H */

@@ -11,8 +11,7 @@
  * Source: DWARF 5, 6.4.2 "Call Frame Instructions" and 7.24; for the GNU
  * extensions LSB Core 5.0, 10.5.2.
  */
-#ifndef SEAM_UNWIND_PROGRAM_H
-#define SEAM_UNWIND_PROGRAM_H
+#pragma once
 
 #include "unwind/rules.h"
 #include "wire/eh_frame.h"
@@ -36,5 +35,3 @@ int seam_unwind_program_rows(const struct seam_eh_frame *frame,
 			     const struct seam_eh_fde *fde,
 			     struct seam_unwind_rules *rules,
 			     seam_unwind_row_fn on_row, void *context);
-
-#endif /* SEAM_UNWIND_PROGRAM_H */

@@ -13,8 +13,7 @@
  * Threads: built by one, then read by any number; a look-up allocates
  * nothing and may run in a signal handler.
  */
-#ifndef SEAM_UNWIND_TABLE_H
-#define SEAM_UNWIND_TABLE_H
+#pragma once
 
 #include "unwind/rules.h"
 #include "wire/eh_frame.h"
@@ -76,5 +75,3 @@ seam_unwind_table_find(const struct seam_unwind_table *table, uint64_t addr)
 }
 
 void seam_unwind_table_fini(struct seam_unwind_table *table);
-
-#endif /* SEAM_UNWIND_TABLE_H */

@@ -20,8 +20,7 @@
  * Not in a handler.  Threads: any.
  * Source: dl_iterate_phdr(3).
  */
-#ifndef SEAM_LOADED_IMAGES_H
-#define SEAM_LOADED_IMAGES_H
+#pragma once
 
 #include <link.h>
 #include <stdbool.h>
@@ -76,5 +75,3 @@ static inline bool seam_self_loads_equal(struct seam_self_loads a,
 {
 	return a.n_adds == b.n_adds && a.n_subs == b.n_subs;
 }
-
-#endif /* SEAM_LOADED_IMAGES_H */

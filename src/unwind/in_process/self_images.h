@@ -18,8 +18,7 @@
  * A forked child has what its parent had, and may refresh it; a vfork child
  * must not.
  */
-#ifndef SEAM_SELF_IMAGES_H
-#define SEAM_SELF_IMAGES_H
+#pragma once
 
 #include "unwind/compile/table.h"
 #include "unwind/in_process/loaded_images.h"
@@ -66,5 +65,3 @@ size_t seam_self_bytes(void);
  * by any handler, and the call may be repeated.
  */
 int seam_self_fini(void);
-
-#endif /* SEAM_SELF_IMAGES_H */

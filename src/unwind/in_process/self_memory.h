@@ -17,8 +17,7 @@
  * Cost: a direct read is a comparison and a load; a window about 1 us.
  * Threads: one; the struct is in the handler's frame.
  */
-#ifndef SEAM_SELF_MEMORY_H
-#define SEAM_SELF_MEMORY_H
+#pragma once
 
 #include <signal.h>
 
@@ -62,5 +61,3 @@ static inline bool seam_self_range_has(struct seam_self_range range,
 {
 	return addr >= range.low && addr < range.high;
 }
-
-#endif /* SEAM_SELF_MEMORY_H */

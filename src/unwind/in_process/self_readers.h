@@ -29,8 +29,7 @@
  * A slot costs 64 bytes; a thread without one (more than SEAM_SELF_SLOTS live
  * ones have walked) walks without tables.
  */
-#ifndef SEAM_SELF_READERS_H
-#define SEAM_SELF_READERS_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -100,5 +99,3 @@ uint64_t seam_self_retire(void);
 
 /* Whether no handler can have what was retired at @epoch.  Bounded work. */
 bool seam_self_unused(uint64_t epoch);
-
-#endif /* SEAM_SELF_READERS_H */

@@ -30,8 +30,7 @@
  *
  * x86-64 only.
  */
-#ifndef SEAM_SELF_WALK_H
-#define SEAM_SELF_WALK_H
+#pragma once
 
 #include <ucontext.h>
 
@@ -81,5 +80,3 @@ int seam_self_add_adapter(const struct seam_self_adapter *adapter);
  * -EBUSY, and it has to stay: call again.
  */
 int seam_self_remove_adapter(const struct seam_self_adapter *adapter);
-
-#endif /* SEAM_SELF_WALK_H */

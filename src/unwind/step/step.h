@@ -13,8 +13,7 @@
  * Source: DWARF 5, 6.4.4 "Call Frame Calling Address"; System V ABI for AMD64
  * 1.0, figure 3.4 "Register Usage" for the registers that are preserved.
  */
-#ifndef SEAM_UNWIND_STEP_H
-#define SEAM_UNWIND_STEP_H
+#pragma once
 
 #include "unwind/rules.h"
 
@@ -79,5 +78,3 @@ static inline bool seam_unwind_has(const struct seam_unwind_registers *regs,
 {
 	return column < SEAM_UNWIND_COLUMNS && regs->known >> column & 1;
 }
-
-#endif /* SEAM_UNWIND_STEP_H */

@@ -19,8 +19,7 @@
  * Source: Intel SDM, volume 3B, "Precise Event Based Sampling"; Linux,
  * arch/x86/events/intel/ds.c, setup_pebs_fixed_sample_data().
  */
-#ifndef SEAM_SAMPLE_STACK_H
-#define SEAM_SAMPLE_STACK_H
+#pragma once
 
 #include "unwind/walk/walk.h"
 #include "wire/perf/perf_sample.h"
@@ -92,5 +91,3 @@ bool seam_sample_stack_chain(struct seam_sample_stack *stack);
  * the next call.
  */
 struct seam_bytes seam_sample_stack_raw(struct seam_sample_stack *stack);
-
-#endif /* SEAM_SAMPLE_STACK_H */

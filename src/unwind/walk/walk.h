@@ -25,8 +25,7 @@
  * it may run in a signal handler where the callbacks may.
  * Threads: nothing is shared.
  */
-#ifndef SEAM_UNWIND_WALK_H
-#define SEAM_UNWIND_WALK_H
+#pragma once
 
 #include "unwind/step/step.h"
 
@@ -131,5 +130,3 @@ bool seam_unwind_is_stack_entry(const struct seam_unwind_space *space,
  * instruction of x86-64.  Source: Intel SDM, volume 2A, CALL.
  */
 bool seam_unwind_is_call(const uint8_t *end, size_t n);
-
-#endif /* SEAM_UNWIND_WALK_H */

@@ -15,8 +15,7 @@
  *		for (size_t i = 0; i < part.segment.n_frames; i++)
  *			use(seam_guest_frame_at(&part, i));
  */
-#ifndef SEAM_GUEST_DECODE_H
-#define SEAM_GUEST_DECODE_H
+#pragma once
 
 #include "base/err.h"
 #include "wire/guest/guest_record.h"
@@ -126,5 +125,3 @@ struct seam_guest_start {
 	uint8_t flags;
 	uint32_t table;
 };
-
-#endif /* SEAM_GUEST_DECODE_H */

@@ -6,8 +6,7 @@
  * and segments that are given.  The result is the RAW data of a perf sample,
  * without its size in front; it is a multiple of 4 bytes.
  */
-#ifndef SEAM_GUEST_ENCODE_H
-#define SEAM_GUEST_ENCODE_H
+#pragma once
 
 #include "wire/guest/guest_record.h"
 
@@ -33,5 +32,3 @@ enum {
  */
 size_t seam_guest_encode_symbol(uint8_t buf[SEAM_GUEST_SYMBOL_BYTES],
 				const struct seam_guest_symbol *symbol);
-
-#endif /* SEAM_GUEST_ENCODE_H */

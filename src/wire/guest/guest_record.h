@@ -17,8 +17,7 @@
  *
  * All numbers here are on disk: values are appended, none is used again.
  */
-#ifndef SEAM_GUEST_RECORD_H
-#define SEAM_GUEST_RECORD_H
+#pragma once
 
 #include "base/base.h"
 #include "wire/stack_counts.h"
@@ -193,5 +192,3 @@ enum seam_agent_skip {
 	SEAM_AGENT_NO_STACK,	/* the stack has too little room */
 	SEAM_AGENT_ENDED,	/* left over at the end of a thread */
 };
-
-#endif /* SEAM_GUEST_RECORD_H */

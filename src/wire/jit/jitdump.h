@@ -13,8 +13,7 @@
  * Source: JITDUMP specification version 2 (Linux,
  * tools/perf/Documentation/jitdump-specification.txt).
  */
-#ifndef SEAM_WIRE_JITDUMP_H
-#define SEAM_WIRE_JITDUMP_H
+#pragma once
 
 #include "base/err.h"
 #include "wire/line.h"
@@ -276,5 +275,3 @@ struct seam_jit_chunk {
 int seam_jitdump_print(FILE *out, struct seam_bytes bytes,
 		       enum seam_line_form form, uint64_t *n_damaged,
 		       struct seam_err *err);
-
-#endif /* SEAM_WIRE_JITDUMP_H */

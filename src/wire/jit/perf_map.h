@@ -11,8 +11,7 @@
  *
  * Source: Linux, tools/perf/Documentation/jit-interface.txt.
  */
-#ifndef SEAM_PERF_MAP_H
-#define SEAM_PERF_MAP_H
+#pragma once
 
 #include "wire/line.h"
 
@@ -101,5 +100,3 @@ bool seam_perf_map_times_next(struct seam_perf_map_times *times,
  * end included.  Returns its bytes.
  */
 size_t seam_perf_map_mark_put(char *to, const struct seam_perf_map_mark *mark);
-
-#endif /* SEAM_PERF_MAP_H */

@@ -10,8 +10,7 @@
  * Source: linux/perf_event.h, struct perf_event_attr; PERF_ATTR_SIZE_VER0
  * to VER8; config3 and aux_action as in Linux 6.18.
  */
-#ifndef SEAM_PERF_ATTR_H
-#define SEAM_PERF_ATTR_H
+#pragma once
 
 #include "base/err.h"
 #include "wire/wire.h"
@@ -99,5 +98,3 @@ const char *seam_perf_attr_name(const struct seam_perf_attr *attr, char *buf,
 
 /* Whether the event counts nanoseconds of a clock. */
 bool seam_perf_attr_is_clock(const struct seam_perf_attr *attr);
-
-#endif /* SEAM_PERF_ATTR_H */

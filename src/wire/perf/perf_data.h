@@ -14,8 +14,7 @@
  * Source: tools/perf/util/header.c and header.h, Linux 6.1;
  * tools/perf/Documentation/perf.data-file-format.txt.
  */
-#ifndef SEAM_PERF_DATA_H
-#define SEAM_PERF_DATA_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/array.h"
@@ -111,5 +110,3 @@ void seam_perf_data_build_ids(const struct seam_perf_data *data,
 			      bool (*take)(void *context,
 					   const struct seam_perf_build_id *),
 			      void *context);
-
-#endif /* SEAM_PERF_DATA_H */

@@ -10,8 +10,7 @@
  * Source: tools/perf/util/header.h and Documentation/perf.data-file-format of
  * Linux 6.1.
  */
-#ifndef SEAM_PERF_FILE_H
-#define SEAM_PERF_FILE_H
+#pragma once
 
 #include "wire/perf/perf_attr.h"
 #include "wire/perf/perf_sample.h"
@@ -83,5 +82,3 @@ struct seam_perf_event {
 	/* For the reader: where the fields of its samples are. */
 	struct seam_perf_layout layout;
 };
-
-#endif /* SEAM_PERF_FILE_H */

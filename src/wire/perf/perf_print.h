@@ -7,8 +7,7 @@
  * except those that could be taken for the record's own type or offset:
  * bpf_type, auxtrace_type, update_type, and the aux_offset of AUXTRACE.
  */
-#ifndef SEAM_PERF_PRINT_H
-#define SEAM_PERF_PRINT_H
+#pragma once
 
 #include "wire/line.h"
 #include "wire/perf/perf_data.h"
@@ -40,5 +39,3 @@ int seam_perf_print(FILE *out, const struct seam_perf_data *data,
 		    enum seam_line_form form,
 		    const struct seam_perf_namer *namer, uint64_t *n_damaged,
 		    struct seam_err *err);
-
-#endif /* SEAM_PERF_PRINT_H */

@@ -16,8 +16,7 @@
  * tools/lib/perf/include/perf/event.h of Linux 6.1, and of 6.16 for
  * COMPRESSED2.
  */
-#ifndef SEAM_PERF_RECORD_H
-#define SEAM_PERF_RECORD_H
+#pragma once
 
 #include "wire/perf/perf_attr.h"
 
@@ -309,5 +308,3 @@ size_t seam_perf_sideband_write(const struct seam_perf_attr *attr,
 				uint16_t misc, const void *fields,
 				const struct seam_perf_sample_id *sample_id,
 				uint8_t *buf, size_t cap);
-
-#endif /* SEAM_PERF_RECORD_H */

@@ -12,8 +12,7 @@
  * of the fields; kernel/events/core.c, perf_output_sample(), for CGROUP
  * after PHYS_ADDR and AUX being last.
  */
-#ifndef SEAM_PERF_SAMPLE_H
-#define SEAM_PERF_SAMPLE_H
+#pragma once
 
 #include "wire/perf/perf_attr.h"
 
@@ -208,5 +207,3 @@ bool seam_perf_registers_x86_64(const struct seam_perf_regs *regs,
  */
 uint64_t seam_perf_registers_pc(const struct seam_perf_regs *regs,
 				const char *arch);
-
-#endif /* SEAM_PERF_SAMPLE_H */

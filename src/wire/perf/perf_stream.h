@@ -11,8 +11,7 @@
  * Progress: each record moves the position by at least 8 bytes; a header
  * with a smaller size ends the walk, because no next record can be found.
  */
-#ifndef SEAM_PERF_STREAM_H
-#define SEAM_PERF_STREAM_H
+#pragma once
 
 #include "wire/perf/perf_data.h"
 
@@ -48,5 +47,3 @@ void seam_perf_stream_fini(struct seam_perf_stream *stream);
 int seam_perf_stream_next(struct seam_perf_stream *stream,
 			  struct seam_perf_record *record,
 			  struct seam_err *err);
-
-#endif /* SEAM_PERF_STREAM_H */

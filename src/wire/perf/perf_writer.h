@@ -21,8 +21,7 @@
  * Source: tools/perf/util/header.c and Documentation/perf.data-file-format
  * of Linux 6.1.
  */
-#ifndef SEAM_PERF_WRITER_H
-#define SEAM_PERF_WRITER_H
+#pragma once
 
 #include "base/array.h"
 #include "base/err.h"
@@ -163,5 +162,3 @@ uint64_t seam_perf_writer_end(const struct seam_perf_writer *w);
 int seam_perf_writer_finish(struct seam_perf_writer *w,
 			    const struct seam_perf_features *features,
 			    struct seam_err *err);
-
-#endif /* SEAM_PERF_WRITER_H */

@@ -13,8 +13,7 @@
  * Source: system/extras/simpleperf of Android 15, record_file_format.h,
  * record_file.proto, record_file_reader.cpp; dso.cpp for what addresses mean.
  */
-#ifndef SEAM_SIMPLEPERF_H
-#define SEAM_SIMPLEPERF_H
+#pragma once
 
 #include "base/base.h"
 #include "base/cursor.h"
@@ -84,5 +83,3 @@ const char *seam_simpleperf_event_lines(struct seam_bytes meta_info);
  */
 struct seam_bytes seam_simpleperf_event_name(const char **lines, uint32_t type,
 					     uint64_t config);
-
-#endif /* SEAM_SIMPLEPERF_H */

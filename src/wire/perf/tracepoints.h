@@ -11,8 +11,7 @@
  * TRACING_DATA; trace-cmd.dat.v6(5); Documentation/trace/events.rst for the
  * texts.
  */
-#ifndef SEAM_TRACEPOINTS_H
-#define SEAM_TRACEPOINTS_H
+#pragma once
 
 #include "base/err.h"
 #include "wire/line.h"
@@ -41,5 +40,3 @@ const char *seam_tracepoints_name(const struct seam_tracepoints *tracepoints,
 bool seam_tracepoints_fields(const struct seam_tracepoints *tracepoints,
 			     uint64_t id, struct seam_bytes raw,
 			     struct seam_line *line);
-
-#endif /* SEAM_TRACEPOINTS_H */

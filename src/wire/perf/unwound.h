@@ -9,8 +9,7 @@
  *
  * Threads: nothing is shared.
  */
-#ifndef SEAM_UNWOUND_H
-#define SEAM_UNWOUND_H
+#pragma once
 
 #include "base/cursor.h"
 
@@ -58,5 +57,3 @@ uint64_t seam_unwound_next(struct seam_unwound *unwound);
  */
 size_t seam_unwound_write(uint8_t *to, uint8_t end, size_t n_frames,
 			  const uint64_t *cfas, size_t n_cfas);
-
-#endif /* SEAM_UNWOUND_H */

@@ -20,8 +20,7 @@
  * Source: LuaJIT RFC "lua: system-wide profiler", as implemented in
  * tarantool/luajit (lj_sysprof.c, lj_symtab.c); doc/formats/sysprof.md.
  */
-#ifndef SEAM_SYSPROF_H
-#define SEAM_SYSPROF_H
+#pragma once
 
 #include "base/array.h"
 #include "base/err.h"
@@ -186,5 +185,3 @@ int seam_sysprof_write(struct seam_sysprof_buffer *out,
  */
 int seam_sysprof_print(FILE *out, struct seam_bytes bytes,
 		       enum seam_line_form form, struct seam_err *err);
-
-#endif /* SEAM_SYSPROF_H */

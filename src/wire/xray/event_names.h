@@ -9,8 +9,7 @@
  *	7 "request"
  *	8 "cache \"miss\""
  */
-#ifndef SEAM_EVENT_NAMES_H
-#define SEAM_EVENT_NAMES_H
+#pragma once
 
 #include <stdio.h>
 
@@ -51,5 +50,3 @@ void seam_event_name_write(FILE *out, uint16_t type, const char *name);
 const char *seam_event_name_find(const struct seam_event_names *names,
 				 uint16_t type);
 void seam_event_names_fini(struct seam_event_names *names);
-
-#endif /* SEAM_EVENT_NAMES_H */

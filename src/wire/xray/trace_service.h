@@ -11,8 +11,7 @@
  *
  * The environment variable says what to record; seam-fdr(3) has its form.
  */
-#ifndef SEAM_TRACE_SERVICE_H
-#define SEAM_TRACE_SERVICE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -54,5 +53,3 @@ struct seam_trace_reply {
 	int32_t code;			/* 0 or -errno */
 	char text[256];			/* the address; or the cause */
 };
-
-#endif /* SEAM_TRACE_SERVICE_H */

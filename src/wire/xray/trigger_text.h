@@ -11,8 +11,7 @@
  *
  * The recorder checks these, and the program acts on them (SEAM_TRACE).
  */
-#ifndef SEAM_TRIGGER_TEXT_H
-#define SEAM_TRIGGER_TEXT_H
+#pragma once
 
 #include "base/base.h"
 
@@ -38,5 +37,3 @@ struct seam_trigger {
 
 /* Parse @text, which @trigger points into.  NULL, or why it is no trigger. */
 const char *seam_trigger_parse(const char *text, struct seam_trigger *trigger);
-
-#endif /* SEAM_TRIGGER_TEXT_H */

@@ -10,8 +10,7 @@
  * Source: XRay Flight Data Recorder Trace Format, version 1 (2017-07-20), and
  * the writers of LLVM 5 to 14; doc/formats/xray.md has the whole format.
  */
-#ifndef SEAM_XRAY_H
-#define SEAM_XRAY_H
+#pragma once
 
 #include "base/array.h"
 #include "base/cursor.h"
@@ -141,5 +140,3 @@ void seam_xray_problems_merge(struct seam_xray_problems *into,
 int seam_xray_header_read(struct seam_bytes file, size_t offset,
 			  struct seam_xray_header *header,
 			  enum seam_endian *endian, struct seam_err *err);
-
-#endif /* SEAM_XRAY_H */

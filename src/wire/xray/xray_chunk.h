@@ -28,8 +28,7 @@
  *
  * Source of the record formats: wire/xray/xray_fdr.h.
  */
-#ifndef SEAM_XRAY_CHUNK_H
-#define SEAM_XRAY_CHUNK_H
+#pragma once
 
 #include "wire/xray/xray.h"
 
@@ -98,5 +97,3 @@ static inline bool seam_xray_has_seen(const struct seam_xray_seen *seen,
 	return function < seen->n &&
 	       seen->bits[function / 64] >> function % 64 & 1;
 }
-
-#endif /* SEAM_XRAY_CHUNK_H */

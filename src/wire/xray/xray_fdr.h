@@ -14,8 +14,7 @@
  * Bytes after the fields of a metadata record are the writer's stack, not
  * zero, and are ignored.
  */
-#ifndef SEAM_XRAY_FDR_H
-#define SEAM_XRAY_FDR_H
+#pragma once
 
 #include "wire/xray/xray.h"
 
@@ -163,5 +162,3 @@ int seam_xray_next(struct seam_xray_reader *reader,
 size_t seam_xray_record_write(const struct seam_xray_format *format,
 			      const struct seam_xray_record *record,
 			      uint8_t *buf, size_t cap);
-
-#endif /* SEAM_XRAY_FDR_H */

@@ -18,8 +18,7 @@
  * The writers run in the traced program: they call memcpy() and memset()
  * alone.  The reader trusts nothing.
  */
-#ifndef SEAM_XRAY_FUNCTIONS_H
-#define SEAM_XRAY_FUNCTIONS_H
+#pragma once
 
 #include "wire/xray/xray.h"
 
@@ -116,5 +115,3 @@ size_t seam_xray_write_announcement(uint8_t *buf, size_t cap,
  */
 int seam_xray_read_announcement(struct seam_bytes bytes,
 				struct seam_xray_announcement *a);
-
-#endif /* SEAM_XRAY_FUNCTIONS_H */

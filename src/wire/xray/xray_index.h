@@ -11,8 +11,7 @@
  * the next one begins, or with the file: then the remaining length is
  * missing_bytes of the block.  Several logs in one file are sections.
  */
-#ifndef SEAM_XRAY_INDEX_H
-#define SEAM_XRAY_INDEX_H
+#pragma once
 
 #include "wire/xray/xray_fdr.h"
 
@@ -157,5 +156,3 @@ void seam_xray_block_open(struct seam_xray_block_reader *reader,
 /* As seam_xray_decode(). */
 int seam_xray_block_next(struct seam_xray_block_reader *reader,
 			 struct seam_xray_batch *batch);
-
-#endif /* SEAM_XRAY_INDEX_H */

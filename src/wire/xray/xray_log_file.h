@@ -20,8 +20,7 @@
  *
  * The writer holds no memory.  Threads: one at a time.
  */
-#ifndef SEAM_XRAY_LOG_FILE_H
-#define SEAM_XRAY_LOG_FILE_H
+#pragma once
 
 #include "wire/xray/xray.h"
 
@@ -75,5 +74,3 @@ int seam_xray_log_append(struct seam_xray_log *log,
 int seam_xray_log_join(const struct seam_xray_log *log, int to,
 		       bool (*goes_on)(void *context, uint64_t bytes),
 		       void *context);
-
-#endif /* SEAM_XRAY_LOG_FILE_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* xray_print.h - every record of an XRay log, in the order of the file */
-#ifndef SEAM_XRAY_PRINT_H
-#define SEAM_XRAY_PRINT_H
+#pragma once
 
 #include "wire/line.h"
 #include "wire/xray/xray_index.h"
@@ -22,5 +21,3 @@ struct seam_xray_namer {
 int seam_xray_print(FILE *out, struct seam_bytes file, enum seam_line_form form,
 		    const struct seam_xray_namer *namer, uint64_t *n_damaged,
 		    struct seam_err *err);
-
-#endif /* SEAM_XRAY_PRINT_H */

@@ -11,8 +11,7 @@
  * A block is collected in memory, because its length comes before it.  The
  * first failure is remembered and returned at the end.
  */
-#ifndef SEAM_XRAY_WRITE_H
-#define SEAM_XRAY_WRITE_H
+#pragma once
 
 #include "wire/xray/xray_fdr.h"
 
@@ -55,5 +54,3 @@ void seam_xray_writer_put(struct seam_xray_writer *w,
 
 /* End the log and free what the writer holds; 0 or the first failure. */
 int seam_xray_writer_end(struct seam_xray_writer *w, struct seam_err *err);
-
-#endif /* SEAM_XRAY_WRITE_H */

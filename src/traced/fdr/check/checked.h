@@ -10,8 +10,7 @@
  * What trampolines call runs in any thread, in handlers too; the rest is set by
  * one thread before the first sled is patched.
  */
-#ifndef SEAM_FDR_CHECKED_H
-#define SEAM_FDR_CHECKED_H
+#pragma once
 
 #include "traced/fdr/options.h"
 #include "traced/fdr/record/fdr_thread.h"
@@ -124,5 +123,3 @@ _Static_assert(SEAM_FDR_TAKEN_BACK == 1, "put.S returns 1");
  * ago.  False: all stays as it is.  From any context.
  */
 bool seam_fdr_take_back(uint32_t function, uint64_t max_ticks);
-
-#endif /* SEAM_FDR_CHECKED_H */

@@ -9,8 +9,7 @@
  *
  * From handlers: no lock, no allocation.
  */
-#ifndef SEAM_FDR_CYG_PROFILE_H
-#define SEAM_FDR_CYG_PROFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ bool seam_fdr_cyg_has_functions(void);
  * called it first at once.
  */
 bool seam_fdr_cyg_function(uint32_t i, uint64_t *address, uint32_t *id);
-
-#endif /* SEAM_FDR_CYG_PROFILE_H */

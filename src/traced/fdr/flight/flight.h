@@ -14,8 +14,7 @@
  * Not in a handler: uses malloc.  Threads: any, while others record; -EBUSY
  * while another thread writes for more than 10 s.
  */
-#ifndef SEAM_FDR_FLIGHT_H
-#define SEAM_FDR_FLIGHT_H
+#pragma once
 
 #include "traced/fdr/record/source.h"
 
@@ -34,5 +33,3 @@ int seam_fdr_flight_begin(const char *path);
  * also where there is no bundle; or the first -errno.
  */
 int seam_fdr_flight_write(bool ends);
-
-#endif /* SEAM_FDR_FLIGHT_H */

@@ -9,8 +9,7 @@
  *
  * Source: include/uapi/linux/rseq.h; signature: glibc, sys/rseq.h
  */
-#ifndef SEAM_FDR_CRITICAL_H
-#define SEAM_FDR_CRITICAL_H
+#pragma once
 
 /* In struct rseq. */
 #define RSEQ_CPU_ID	4
@@ -194,5 +193,3 @@
 .endm
 
 #endif /* __ASSEMBLER__ */
-
-#endif /* SEAM_FDR_CRITICAL_H */

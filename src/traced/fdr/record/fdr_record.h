@@ -6,8 +6,7 @@
  * program, and are built with -mgeneral-regs-only: vector registers stay as
  * they are.  A record without room is counted as lost.
  */
-#ifndef SEAM_FDR_RECORD_H
-#define SEAM_FDR_RECORD_H
+#pragma once
 
 #include "traced/fdr/record/fdr_thread.h"
 #include "traced/fdr/record/trampolines.h"
@@ -83,5 +82,3 @@ struct seam_fdr_put {
  * after the cursor, and the caller builds its record again.
  */
 bool seam_fdr_commit(const struct seam_fdr_put *put);
-
-#endif /* SEAM_FDR_RECORD_H */

@@ -24,8 +24,7 @@
  * takes the slow path, which finds that the child has no area of its own.  So
  * does a thread that has recorded nothing yet.
  */
-#ifndef SEAM_FDR_THREAD_H
-#define SEAM_FDR_THREAD_H
+#pragma once
 
 #include "traced/fdr/record/source.h"
 
@@ -142,5 +141,3 @@ void seam_fdr_thread_end(void);
  * vfork(), or vfork's child is taken for the child.
  */
 uint32_t seam_fdr_states_pid(void);
-
-#endif /* SEAM_FDR_THREAD_H */

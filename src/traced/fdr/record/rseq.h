@@ -7,8 +7,7 @@
  * another library refuses that, nothing restarts, and the slow path records
  * with signals blocked.
  */
-#ifndef SEAM_FDR_RSEQ_H
-#define SEAM_FDR_RSEQ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ bool seam_fdr_rseq_is_active(void);
  * number that no CPU has.
  */
 uint32_t seam_fdr_rseq_cpu(void);
-
-#endif /* SEAM_FDR_RSEQ_H */

@@ -9,8 +9,7 @@
  * the addresses of the functions below, for seam_fdr_call_saved();
  * tools/check-traced checks that.  errno is kept.
  */
-#ifndef SEAM_FDR_SAVED_H
-#define SEAM_FDR_SAVED_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,5 +39,3 @@ uint64_t seam_fdr_call_saved(uint64_t (*f)(void *), void *argument);
 
 /* Find out how, before the first trampoline runs. */
 void seam_fdr_call_saved_init(void);
-
-#endif /* SEAM_FDR_SAVED_H */

@@ -9,8 +9,7 @@
  * thread ends.  Trampolines call a source by saved.h only, so a source may call
  * libc; a source takes no lock that another thread may hold at a fork.
  */
-#ifndef SEAM_FDR_SOURCE_H
-#define SEAM_FDR_SOURCE_H
+#pragma once
 
 #include "ring/link/link.h"
 #include "ring/producer/producer.h"
@@ -94,5 +93,3 @@ int seam_fdr_link_connect(const char *address, int timeout_ms);
  * (thread_area.c).
  */
 void seam_fdr_link_leave(void);
-
-#endif /* SEAM_FDR_SOURCE_H */

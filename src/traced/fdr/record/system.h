@@ -5,8 +5,7 @@
  * libc's functions may use vector registers, and set errno; functions that
  * trampolines call may do neither.
  */
-#ifndef SEAM_FDR_SYSTEM_H
-#define SEAM_FDR_SYSTEM_H
+#pragma once
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -181,5 +180,3 @@ static inline void *seam_fdr_map_once(void *_Atomic *place, size_t bytes,
 	seam_fdr_unmap(mapped, bytes);
 	return found;
 }
-
-#endif /* SEAM_FDR_SYSTEM_H */

@@ -14,8 +14,7 @@
  * calls never changes, because a thread may be inside the sled: each calls the
  * jump of its kind, seam_fdr_sled_*, to the trampoline in seam_fdr_used.
  */
-#ifndef SEAM_FDR_TRAMPOLINES_H
-#define SEAM_FDR_TRAMPOLINES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ extern struct seam_fdr_trampolines seam_fdr_used
 void seam_fdr_check_entry(uint32_t word, uint64_t frame,
 			  const uint64_t *arguments);
 void seam_fdr_check_end(uint32_t word, uint64_t frame);
-
-#endif /* SEAM_FDR_TRAMPOLINES_H */

@@ -7,8 +7,7 @@
  *
  * Not in a handler.
  */
-#ifndef SEAM_FDR_FUNCTION_NAMES_H
-#define SEAM_FDR_FUNCTION_NAMES_H
+#pragma once
 
 #include "traced/fdr/sleds/images.h"
 
@@ -56,5 +55,3 @@ int seam_fdr_names_addresses(const struct seam_fdr_image *image,
 bool seam_image_debug_open(struct seam_image_file *debug,
 			   const struct seam_image_file *file, const char *path,
 			   const uint8_t *id, size_t id_bytes);
-
-#endif /* SEAM_FDR_FUNCTION_NAMES_H */

@@ -5,8 +5,7 @@
  * The functions of the executable's XRay sleds come first (images.h), so that
  * llvm-xray gives them the same numbers.
  */
-#ifndef SEAM_FDR_IDS_H
-#define SEAM_FDR_IDS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@
  * none left.  From any context.
  */
 uint32_t seam_fdr_new_ids(uint32_t n);
-
-#endif /* SEAM_FDR_IDS_H */

@@ -19,8 +19,7 @@
  *
  * Not in a handler.  Threads: one at a time, and no fork meanwhile.
  */
-#ifndef SEAM_FDR_IMAGES_H
-#define SEAM_FDR_IMAGES_H
+#pragma once
 
 #include "traced/elf/image_file.h"
 #include "traced/fdr/sleds/ids.h"
@@ -92,5 +91,3 @@ static inline int seam_fdr_image_open(const struct seam_fdr_image *image,
 	return seam_image_file_open(file, image->file, image->headers,
 				    image->n_headers);
 }
-
-#endif /* SEAM_FDR_IMAGES_H */

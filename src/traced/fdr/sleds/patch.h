@@ -29,8 +29,7 @@
  * The bytes of a sled say whether it is in use; nothing is written to a sled
  * with other bytes than these.
  */
-#ifndef SEAM_FDR_PATCH_H
-#define SEAM_FDR_PATCH_H
+#pragma once
 
 #include "traced/fdr/sleds/sleds.h"
 
@@ -64,5 +63,3 @@ int seam_fdr_patch(struct seam_fdr_functions *functions,
 		   const void *(*target_of)(uint32_t id,
 					    enum seam_fdr_sled_kind kind),
 		   struct seam_fdr_patched *patched);
-
-#endif /* SEAM_FDR_PATCH_H */

@@ -27,8 +27,7 @@
  * xray_interface_internal.h (the map); GCC 12 manual, "Instrumentation
  * Options".
  */
-#ifndef SEAM_FDR_SLEDS_H
-#define SEAM_FDR_SLEDS_H
+#pragma once
 
 #include <sys/mman.h>
 
@@ -130,5 +129,3 @@ bool seam_fdr_sled_is_free(const struct seam_fdr_code *code,
 			   const struct seam_fdr_sled *sled);
 
 void seam_fdr_sleds_fini(struct seam_fdr_sleds *sleds);
-
-#endif /* SEAM_FDR_SLEDS_H */

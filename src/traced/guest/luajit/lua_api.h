@@ -8,8 +8,7 @@
  * Source: Lua 5.1 reference manual, 3 "The Application Program Interface";
  * LuaJIT's luajit.h for luaJIT_setmode().
  */
-#ifndef SEAM_LUA_API_H
-#define SEAM_LUA_API_H
+#pragma once
 
 #include "base/base.h"
 
@@ -96,5 +95,3 @@ bool seam_lua_run(const struct seam_lua_api *api, struct seam_lua *lua,
  */
 const char *seam_lua_protect(const struct seam_lua_api *api,
 			     seam_lua_function function);
-
-#endif /* SEAM_LUA_API_H */

@@ -15,8 +15,7 @@
  * Handlers trust nothing: each object is read with checks of its type and of
  * the pointers that lead back from it.
  */
-#ifndef SEAM_LUAJIT_H
-#define SEAM_LUAJIT_H
+#pragma once
 
 #include "traced/guest/guest_adapter.h"
 #include "traced/guest/luajit/lua_api.h"
@@ -230,5 +229,3 @@ uint32_t seam_luajit_trace(const struct seam_luajit *lj,
 
 /* Compare samples of a state of its own with its public interface. */
 bool seam_luajit_prove(void *object, char *reason, size_t size);
-
-#endif /* SEAM_LUAJIT_H */
