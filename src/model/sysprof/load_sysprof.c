@@ -16,7 +16,7 @@
 
 #include "base/hash.h"
 
-/* What the stack of a sample depends on, but for the leaf's address. */
+/* All that the stack of a sample depends on, except the leaf's address. */
 struct sample_key {
 	uint64_t leaf_function;
 	size_t offset, size;		/* its bytes before the leaf */
@@ -34,7 +34,7 @@ struct known_sample {
 	uint64_t leaf_addr;
 };
 
-/* The stack of a leaf below its callers: the last that was looked for. */
+/* A leaf with its callers, and their stack: the last look-up of a slot. */
 struct recent_stack {
 	uint32_t callers, leaf, stack;
 };
@@ -82,7 +82,7 @@ static bool is_same_key(const struct sysprof_loader *l,
 		       a->callers_size);
 }
 
-/* All functions of the VM count as one leaf: none of them is a joint. */
+/* All functions of the VM count as one leaf, as no joint is in the VM. */
 static struct sample_key key_of(const struct sysprof_loader *l,
 				const struct seam_sysprof_item *sample,
 				const struct seam_sysprof_place *leaf)
@@ -245,8 +245,8 @@ static int begin(struct sysprof_loader *l)
 /* -- the stream --------------------------------------------------------- */
 
 /*
- * What is missing after an error of the stream, from the item at @offset on, is
- * not known, but its bytes.
+ * Note the error of the stream at the item at @offset.  How many samples are
+ * lost is not known: the bytes from there on are counted.
  */
 static void note_damage(struct sysprof_loader *l, int r, size_t offset,
 			const struct seam_err *why)

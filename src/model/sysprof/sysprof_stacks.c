@@ -93,7 +93,7 @@ _Static_assert(SEAM_ARRAY_SIZE(order) <= SEAM_FAST_FUNCTIONS_MAX,
 
 enum { FIRST_ID = 2 };		/* 0 is a Lua function, 1 any C function */
 
-/* Functions of every build: without them the symbols are only some. */
+/* Functions of every build: if one is missing, symbols are incomplete. */
 static const char *const always[] = {
 	"assert", "select", "tostring", "print", "string.byte",
 	"string.format", "table.concat", "os.clock",
@@ -114,8 +114,8 @@ static bool is_c_of_fast(const char *name, const char *symbol)
 }
 
 /*
- * Note a symbol of the stream, of any kind.  Those of package are lj_cf_*, and
- * no fast functions.
+ * Note a symbol of the stream, of any kind.  The functions of package have
+ * symbols lj_cf_*, but are no fast functions.
  */
 static void note_fast(struct seam_fast_functions *f,
 		      const char *symbol, size_t size)
@@ -159,8 +159,8 @@ static void number_functions(struct seam_fast_functions *f)
 }
 
 /*
- * "string.gsub", or NULL: not known.  *@in_c: it is a C function, which the
- * host's stack has as well.
+ * "string.gsub", or NULL: not known.  *@in_c: it is a C function, of which the
+ * host's stack has a frame as well.
  */
 static const char *name_of_fast(struct seam_fast_functions *f,
 				uint64_t ffid, bool *in_c)
@@ -198,7 +198,7 @@ find_c_function(const struct seam_c_functions *f, uint64_t addr)
 		size_t n = SEAM_ARRAY_SEARCH(i, end - begin,
 					     items[begin + i].addr <= addr);
 
-		/* of equal ones that of the later run, which was added later */
+		/* of equal addresses take the later run: it was added last */
 		if (n && (!best || items[begin + n - 1].addr >= best->addr))
 			best = &items[begin + n - 1];
 	}
@@ -233,8 +233,8 @@ static int merge(struct seam_c_functions *f)
 }
 
 /*
- * Of functions with one address the last counts.  1 where the function is new,
- * or has another name; 0; or -ENOMEM.
+ * The last function added at an address counts.  1: the function is new, or has
+ * another name; 0: it was there; or -ENOMEM.
  */
 static int add_c_function(struct seam_c_functions *f, uint64_t addr,
 			  uint32_t name)
@@ -279,7 +279,7 @@ void seam_sysprof_names_fini(struct seam_sysprof_names *n)
 
 /* -- symbols ------------------------------------------------------------ */
 
-/* Later look-ups find what the symbols mean now. */
+/* Symbols have changed: meanings of before are not used any more. */
 static void change(struct seam_sysprof_names *n)
 {
 	n->epoch += n->is_used;
@@ -556,7 +556,7 @@ look_up(struct seam_sysprof_names *n, unsigned int kind, uint64_t value,
 	if (!n->meanings)
 		return (struct seam_sysprof_place) { .frame = SEAM_NONE };
 	m = &n->meanings[(hash >> 40) % N_MEANINGS];
-	/* zeroed: of no kind */
+	/* a zeroed entry has kind 0, which no number has */
 	if (m->value != value || m->more != more || m->kind != kind ||
 	    m->epoch != n->epoch)
 		*m = (struct seam_sysprof_meaning) {
@@ -579,7 +579,7 @@ seam_sysprof_names_host(struct seam_sysprof_names *n, uint64_t addr,
 /*
  * One stack of the host's and the Lua frames of a sample
  *
- * A sysprof sample has two stacks, and not where they join.  The host's stack
+ * A sysprof sample has two stacks, but not where these join.  The host's stack
  * has a frame of the VM for each time that C called into the VM, and after that
  * frame the C function that the VM called in turn:
  *
@@ -674,7 +674,7 @@ static bool is_same(const struct joining *j, size_t l, size_t h)
 			seam_profile_text(j->names->profile, host->symbol));
 }
 
-/* Whether frame @h was called by the VM, as far as that is known. */
+/* Whether the VM called frame @h, as far as its symbols show that. */
 static bool is_called_by_vm(const struct joining *j, size_t h)
 {
 	const struct seam_sysprof_place *host = j->stack->host.items;
@@ -687,8 +687,8 @@ static bool is_called_by_vm(const struct joining *j, size_t h)
 }
 
 /*
- * The first joint from *@l outward that has a frame of the host's from @h on:
- * the frame; the number of all: none.
+ * Move *@l outward to the first joint with a frame in the host's stack at @h or
+ * after.  Returns the index of that frame; host.n: there is no such joint.
  */
 static size_t find_joint(struct joining *j, size_t *l, size_t h)
 {
@@ -706,8 +706,8 @@ static size_t find_joint(struct joining *j, size_t *l, size_t h)
 }
 
 /*
- * Lua frames that belong to the host's frames [@from, @to) are put before the
- * frame that this returns, seen from the leaf.
+ * Where the Lua frames of the host's frames [@from, @to) go: returns the index
+ * of the host's frame that follows these Lua frames, seen from the leaf.
  */
 static size_t find_gap(const struct joining *j, size_t from, size_t to)
 {
@@ -717,7 +717,7 @@ static size_t find_gap(const struct joining *j, size_t from, size_t to)
 	while (i < to && !is_vm(&host[i]))
 		i++;
 	if (i < to) {
-		/* a switch is of the coroutine outside, but for the leaf */
+		/* a coroutine switch is of the outer one, except at the leaf */
 		do
 			i++;
 		while (i < to && host[i].role == SEAM_SYSPROF_ROLE_VM);
@@ -760,8 +760,8 @@ static void join(struct joining *j)
 /* -- as LuaJIT's parser ------------------------------------------------- */
 
 /*
- * Frames by which repetitions make a stack longer, at most: a real program has
- * a few calls inside each other, or few frames.
+ * Limit of the frames that the parser's repetitions add to a stack: a real
+ * program has few nested calls into the VM, or few frames.
  */
 enum { MAX_REPEATED = 65536 };
 
@@ -769,10 +769,10 @@ enum { MAX_REPEATED = 65536 };
 struct parsing {
 	struct seam_joined_stack *stack;
 	const struct seam_sysprof_item *sample;
-	size_t reached;		/* C functions from here on outward were met */
-	size_t first;		/* frames inside of it are dropped */
+	size_t reached;		/* C functions from here outward are done */
+	size_t first;		/* Lua frames inside of this one are dropped */
 	size_t max;		/* frames: repetitions are bounded */
-	bool is_called;		/* a call into the VM was met */
+	bool is_called;		/* the host's stack has a call into the VM */
 };
 
 static bool is_c(const struct parsing *p, size_t l)

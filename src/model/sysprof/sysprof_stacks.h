@@ -2,8 +2,8 @@
 /*
  * sysprof_stacks.h - a sample of a sysprof stream as one stack of a profile
  *
- * The stream's symbols are applied in its order, so that a prototype that was
- * collected and whose address is another's now has the name of its time.
+ * Symbols are applied in the order of the stream: a prototype whose address was
+ * used again, after it was collected, has the name of its own time.
  *
  * A C address belongs to the function that begins last at or before it.
  * Sizes are unknown, so an address far beyond is "[name+0x12345]", unnamed.
@@ -38,7 +38,7 @@ struct seam_c_functions {
 	SEAM_ARRAY(struct seam_c_function) merged;
 };
 
-/* What a C function is for the joint of host and Lua frames. */
+/* The role of a C function where host and Lua frames are joined. */
 enum seam_sysprof_role {
 	SEAM_SYSPROF_ROLE_OTHER,
 	SEAM_SYSPROF_ROLE_VM,		/* the interpreter's assembly code */
@@ -61,7 +61,7 @@ struct seam_sysprof_proto {
 	uint64_t line;
 };
 
-/* What a number of the stream means; it may change with the symbols. */
+/* The frame for a number of the stream, until symbols change it. */
 struct seam_sysprof_meaning {
 	uint64_t value, more;
 	uint32_t kind, epoch;
@@ -78,7 +78,7 @@ struct seam_sysprof_names {
 	SEAM_ARRAY(struct seam_sysprof_proto) protos;
 	struct seam_pair_map by_addr;		/* prototype to protos */
 	struct seam_pair_map traces;		/* (traceno, proto) to line */
-	/* by a hash; valid while the epoch is the same; or NULL */
+	/* by a hash; an entry is valid in its epoch; NULL: not made */
 	struct seam_sysprof_meaning *meanings;
 	uint32_t epoch;
 	bool is_used;		/* in this epoch */

@@ -464,7 +464,7 @@ int seam_bundle_folder(const struct seam_bundle *bundle, const char *name,
 		return fd;
 	fd = seam_err_errno(err, "cannot open folder '%s' in '%s'", name,
 			    bundle->path);
-	/* if it is new: what removes the bundle could not open it either */
+	/* a new folder: the removal of the bundle could not open it either */
 	unlinkat(bundle->dir, name, AT_REMOVEDIR);
 	return fd;
 }

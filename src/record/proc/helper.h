@@ -6,8 +6,8 @@
  * for any time (FUSE), where no signal ends the call.  So the thread that
  * drains the rings submits jobs; the helper runs them in order, one at a time;
  * the first thread collects the results.  A helper is a process which shares
- * memory and descriptors with this one (clone(2): CLONE_VM, CLONE_FILES): when
- * it hangs, this process exits without it.  A thread of this process lends its
+ * memory and descriptors with ours (clone(2): CLONE_VM, CLONE_FILES): when it
+ * hangs, our process can exit nevertheless.  A thread of ours lends its
  * thread-local storage and stack, so locks, malloc() and errno work.
  *
  * A job without progress for longer than its limit is given up: its process is
@@ -45,7 +45,7 @@ struct seam_helper_job {
 	 * given up.  It must not call the helper.  May be NULL.
 	 */
 	void (*given_up)(void *context, uint64_t tag);
-	/* In the helper: free it and what it owns.  May block. */
+	/* In the helper: free the job and what the job owns.  May block. */
 	void (*free)(struct seam_helper_job *job);
 	void *context;
 	uint64_t tag;
@@ -58,7 +58,7 @@ struct seam_helper_job {
 	int state;		/* atomic */
 };
 
-/* Files of several users, or of one that is not known. */
+/* Files of several users, or of an unknown user. */
 #define SEAM_HELPER_NO_USER ((uid_t)-1)
 
 #define SEAM_HELPER_LIMIT_NS UINT64_C(500000000)

@@ -27,7 +27,7 @@ struct seam_fdr_service {
 
 	/* The caller's, set before the first round: */
 	struct seam_trace_logs *logs;	/* NULL: calls are not written */
-	/* A trigger was met, or matched functions.  May be NULL. */
+	/* A trigger was hit, or matches functions.  May be NULL. */
 	void (*on_trigger)(void *context,
 			   const struct seam_service_stream *stream,
 			   const struct seam_xray_announcement *a);

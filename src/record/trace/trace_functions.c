@@ -21,7 +21,7 @@ enum {
 	MAP_LINE_BYTES = 32 << 10,
 };
 
-/* An image; the code that is in none is of image 0. */
+/* An image; code in no image has image number 0. */
 struct announced_image {
 	uint32_t image;
 	char *path;		/* owned; not trusted */
@@ -70,7 +70,7 @@ find(const struct seam_trace_functions *f,
 	return i == SEAM_NONE ? NULL : f->programs.items[i];
 }
 
-/* The first of a connection to announce: it was there before its forks. */
+/* The first process of a connection that announced: the others are forks. */
 static struct seam_trace_announced *
 find_first(const struct seam_trace_functions *f, uint64_t since_ns)
 {
@@ -103,7 +103,7 @@ void seam_trace_functions_fork(struct seam_trace_functions *f, uint32_t pid,
 
 	if (fork)
 		fork->parent = parent;
-	/* without it, the child has what the first of its connection has */
+	/* no record: use what the first process of the connection announced */
 	else if (f->forks.n < SEAM_TRACE_MAX_FORKS &&
 		 (has_announced(f, parent) || find_fork(f, parent)))
 		(void)SEAM_INDEX_APPEND(&f->by_child, seam_hash_u64(pid),
@@ -112,7 +112,7 @@ void seam_trace_functions_fork(struct seam_trace_functions *f, uint32_t pid,
 								   parent });
 }
 
-/* What @program has, or the nearest process that it was forked from. */
+/* The announcements of @program, or of its nearest ancestor with some. */
 static const struct seam_trace_announced *
 find_any(const struct seam_trace_functions *f,
 	 const struct seam_trace_program *program)
@@ -148,9 +148,9 @@ find_or_make(struct seam_trace_functions *f,
 	return NULL;
 }
 
-/* ---- what they announce ---- */
+/* ---- announcements ---- */
 
-/* Whether @bytes more may be kept; they are counted then. */
+/* Reserve @bytes of the limit of all announcements; false: no room. */
 static bool has_room(struct seam_trace_functions *f, size_t bytes)
 {
 	if (bytes > SEAM_TRACE_MAX_ANNOUNCED_BYTES - f->n_bytes)
@@ -283,7 +283,7 @@ struct log_map {
 	SEAM_ARRAY(struct map_function) functions;	/* by id */
 };
 
-/* Without memory there are fewer. */
+/* Out of memory, the map has fewer functions. */
 static void take_function(struct log_map *m, const struct map_function *f)
 {
 	if (seam_xray_has_seen(&m->log->seen, f->id) &&
@@ -328,7 +328,7 @@ static void list_functions(struct log_map *m)
 			.id = p->names.list.items[i].number, .path = "",
 			.build_id = "", .name = p->names.list.items[i].name });
 	SEAM_ARRAY_SORT(&m->functions, by_id);
-	/* an id that was announced twice */
+	/* of an id that was announced twice keep one row */
 	f = m->functions.items;
 	for (size_t i = 0; i < m->functions.n; i++)
 		if (n == 0 || f[n - 1].id != f[i].id)
@@ -338,7 +338,7 @@ static void list_functions(struct log_map *m)
 
 /* ---- files ---- */
 
-/* A string of JSON is one of YAML too. */
+/* A JSON string is a valid YAML string. */
 static void put_quoted(FILE *out, const char *text)
 {
 	fputc('"', out);
@@ -386,7 +386,7 @@ static void put_map(FILE *out, const struct log_map *m, uint64_t max_bytes)
 		if (strcmp(f->path, path) == 0 &&
 		    strcmp(f->build_id, build_id) == 0)
 			continue;
-		/* functions without their image would be in another one */
+		/* without its image a function would seem to be in another */
 		if (is_map_full(out, max_bytes)) {
 			n = 0;
 			break;
@@ -416,7 +416,7 @@ static void put_events(FILE *out, const struct log_map *m, uint64_t max_bytes)
 				      types[i].name);
 }
 
-/* Write what @put puts; take its size from @left.  A part of a file goes. */
+/* Write a file by @put, and subtract its size from @left; remove a part. */
 static int write_file(const struct log_map *m, const char *suffix,
 		      void (*put)(FILE *out, const struct log_map *m,
 				  uint64_t max_bytes),
@@ -456,15 +456,15 @@ static int write_file(const struct log_map *m, const char *suffix,
 /* ---- counts ---- */
 
 struct function_keys {
-	SEAM_ARRAY(uint64_t) list;	/* equal ones are one function */
+	SEAM_ARRAY(uint64_t) list;	/* equal keys: one function */
 };
 
-/* Without memory they are not counted. */
+/* Out of memory, functions are not counted. */
 static void add_keys(struct function_keys *keys, const struct log_map *m)
 {
 	for (size_t i = 0; i < m->functions.n; i++) {
 		const struct map_function *f = &m->functions.items[i];
-		/* those that are in no image have a name, or an address */
+		/* a function in no image has a name, or an address */
 		const char *text = f->path[0] ? f->path : f->name;
 
 		(void)SEAM_ARRAY_ADD(&keys->list, seam_hash_bytes(text,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace_functions.h - what ids in a log mean: xray/PID.yaml, xray/PID.events
+ * trace_functions.h - the map of the ids in a log: xray/PID.yaml, PID.events
  *
- * What programs announce of their functions (wire/xray/xray_functions.h) is
- * kept until the end; then a map is written beside each log, of the functions
- * that were seen: ids, binaries with path and build id, addresses.  Only
- * functions in no binary, which the program has registered, have names there.
+ * Programs announce their functions (wire/xray/xray_functions.h).  At the end a
+ * map is written beside each log: of each function in the log the id, the
+ * address, and the path and build id of the binary.  Only functions in no
+ * binary, which the program has registered, have names there.
  *
- * A forked child that has announced nothing has what its parent has, or what
- * the process has that connected (struct seam_trace_program, same since_ns).
+ * A forked child that has announced nothing has its parent's functions, or
+ * those of the process that connected (struct seam_trace_program, since_ns).
  *
  * Nothing that a program announces is trusted.  Threads: one, the recorder's.
  */
@@ -19,7 +19,7 @@
 #include "wire/xray/xray_functions.h"
 
 enum {
-	/* of all programs; what comes after it is counted, and in no map */
+	/* of all programs; announcements beyond it are counted, not kept */
 	SEAM_TRACE_MAX_ANNOUNCED_BYTES = 256 << 20,
 	SEAM_TRACE_MAX_IMAGES = 4096,	/* of a program */
 	SEAM_TRACE_MAX_FORKS = 1 << 16,		/* of programs with functions */
@@ -39,8 +39,8 @@ struct seam_trace_functions {
 	uint64_t n_bytes;
 	uint64_t n_left_out;		/* announcements, beyond the limits */
 	/*
-	 * Set by the caller, or NULL: a process says that it has functions at
-	 * @address and after it, in the mapping of a file.
+	 * Set by the caller, or NULL: called for each announced range of
+	 * functions in the mapping of a file, with the first @address.
 	 */
 	void (*found)(void *context, uint64_t address);
 	void *context;

@@ -30,10 +30,10 @@ static void add_tie(struct seam_tsc_clock *clock, struct seam_tsc_tie tie)
 {
 	const struct seam_tsc_tie *next = &clock->ties[clock->n];
 
-	/* both go on; a counter that was set back is none to measure by */
+	/* both clocks must advance: ignore a counter that was set back */
 	if (clock->n && (tie.ns <= next[-1].ns || tie.tsc <= next[-1].tsc))
 		return;
-	/* every second tie goes, so they stay spread over the recording */
+	/* drop every second tie: ties stay spread over the recording */
 	if (clock->n == SEAM_TSC_MAX_TIES) {
 		clock->n /= 2;
 		clock->interval_ns *= 2;
@@ -225,8 +225,8 @@ void seam_trace_logs_leave(struct seam_program_log *log)
 /* ---- records ---- */
 
 /*
- * Room for a bit of function @max.  False: there is none, or only for the
- * first ids, which each log has.
+ * Make room for the bit of function @max.  False: no room was added.  Each log
+ * has room for the first OWN_SEEN ids, whatever the other logs take.
  */
 static bool widen_seen(struct seam_program_log *log, uint32_t max)
 {
@@ -254,7 +254,7 @@ static bool widen_seen(struct seam_program_log *log, uint32_t max)
 	return true;
 }
 
-/* A chunk, with the functions in it noted as far as there is room. */
+/* Read a chunk, and set the bits of its functions, if there is room. */
 static void read_chunk(struct seam_program_log *log, const uint8_t *chunk,
 		       size_t size, struct seam_xray_chunk *found)
 {
@@ -265,7 +265,7 @@ static void read_chunk(struct seam_program_log *log, const uint8_t *chunk,
 		return;
 	if (widen_seen(log, log->seen.max))
 		seam_xray_chunk_read(chunk, size, body, &log->seen, found);
-	/* where there is no room for it, further chunks are read once */
+	/* no room for this id: do not read the next chunks twice for it */
 	if (log->seen.max >= log->seen.n)
 		log->seen.max = 0;
 }
@@ -292,7 +292,7 @@ void seam_trace_logs_add(struct seam_program_log *log, uint32_t tid,
 
 	read_chunk(log, chunk, size, &found);
 	counts->n_bad_bytes += found.bad_bytes;
-	/* its NewCPUId alone */
+	/* the chunk has its NewCPUId and no record */
 	if (found.n_bytes <= SEAM_XRAY_METADATA_BYTES)
 		return;
 	/* a program's threads share its rings, one after another */
@@ -365,7 +365,7 @@ static bool goes_on(void *context, uint64_t bytes)
 	return j->caller->goes_on(j->caller->context);
 }
 
-/* The log as it was stays where it cannot be joined: Seam reads both. */
+/* If joining fails, the log stays as it was, which Seam reads as well. */
 static int join(struct seam_program_log *log, struct log_joining *joining)
 {
 	char part[2 * SEAM_TRACE_NAME_BYTES], name[2 * SEAM_TRACE_NAME_BYTES];
@@ -379,7 +379,7 @@ static int join(struct seam_program_log *log, struct log_joining *joining)
 		    O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	/* 1: @part is the log, joined; 0: it needs none */
+	/* 1: @part is the joined log; 0: nothing had to be joined */
 	r = seam_xray_log_join(&log->file, fd, goes_on, joining);
 	if ((close(fd) < 0 && r > 0) ||
 	    (r > 0 && renameat(folder, part, folder, name) < 0))

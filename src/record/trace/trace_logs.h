@@ -5,11 +5,11 @@
  * Each chunk that a traced thread has filled is appended at once, so the logs
  * are valid while they grow and when the recorder is killed.  At the end a log
  * in which a thread has many blocks is written again, as llvm-xray needs it,
- * and what its ids mean is written beside it (trace_functions.h).  A process
+ * and the map of its ids is written beside it (trace_functions.h).  A process
  * that executes another program has another log, PID.2.xray.
  *
- * What a program sends is not trusted (wire/xray/xray_chunk.h); that log alone
- * suffers.  Threads: one, the recorder's.
+ * Chunks are not trusted (wire/xray/xray_chunk.h): a false chunk damages only
+ * the log of its own program.  Threads: one, the recorder's.
  */
 #pragma once
 
@@ -33,22 +33,22 @@ enum { SEAM_TSC_MAX_TIES = 256 };
 struct seam_tsc_clock {
 	struct seam_tsc_tie ties[SEAM_TSC_MAX_TIES];	/* ascending */
 	size_t n;
-	uint64_t interval_ns;	/* between two of them */
+	uint64_t interval_ns;	/* between two ties */
 };
 
 /* The first tie. */
 void seam_tsc_clock_begin(struct seam_tsc_clock *clock);
 
-/* Another one, if the last is old enough.  Often called; cheap then. */
+/* Read a tie if the last tie is old enough.  Often called; cheap then. */
 void seam_tsc_clock_step(struct seam_tsc_clock *clock);
 
-/* The last one.  Waits where the first is less than 50 ms old. */
+/* Read the last tie.  Waits until the first tie is 50 ms old. */
 void seam_tsc_clock_end(struct seam_tsc_clock *clock);
 
-/* Ticks a second, by the first and the last tie; 0: less than 2 of them. */
+/* Ticks a second, by the first and the last tie; 0: fewer than 2 ties. */
 uint64_t seam_tsc_clock_hz(const struct seam_tsc_clock *clock);
 
-/* CLOCK_MONOTONIC at @tsc, by the nearest two ties; 0: less than 2 of them. */
+/* CLOCK_MONOTONIC at @tsc, by the nearest two ties; 0: fewer than 2 ties. */
 uint64_t seam_tsc_clock_ns(const struct seam_tsc_clock *clock, uint64_t tsc);
 
 /* ---- logs ---- */
@@ -78,11 +78,11 @@ struct seam_program_log {
 	uint64_t n_records;
 };
 
-/* Calls and events, but for bytes. */
+/* In calls and events, except n_bad_bytes. */
 struct seam_trace_counts {
 	uint64_t n_records;	/* written */
 	uint64_t n_unwritten;	/* received, and not written */
-	uint64_t n_bad_bytes;	/* received, and no records */
+	uint64_t n_bad_bytes;	/* received bytes that are no records */
 };
 
 struct seam_trace_logs {
@@ -103,8 +103,8 @@ void seam_trace_logs_init(struct seam_trace_logs *logs,
 			  const struct seam_tsc_clock *clock);
 
 /*
- * The log of @program, made if there is none.  NULL: it cannot be made.  One
- * more thread writes into it, until seam_trace_logs_leave().
+ * The log of @program, which is made for the first thread of the program; NULL:
+ * on failure.  Call seam_trace_logs_leave() when the thread has ended.
  */
 struct seam_program_log *
 seam_trace_logs_enter(struct seam_trace_logs *logs,
@@ -112,15 +112,15 @@ seam_trace_logs_enter(struct seam_trace_logs *logs,
 void seam_trace_logs_leave(struct seam_program_log *log);
 
 /*
- * Append what is valid of the first @size bytes of a chunk, of the thread that
- * is named there: threads share a ring, one after another.  @tid: where none is
- * named.  Of a process in another pid namespace these are ids of that one.
- * Never fails; what is missing is counted.
+ * Append the valid records of the first @size bytes of a chunk.  The thread is
+ * the one in the chunk's preamble, as threads share a ring one after another;
+ * @tid if the preamble has no thread.  Thread ids are those of the process' own
+ * pid namespace.  Never fails: records that could not be written are counted.
  */
 void seam_trace_logs_add(struct seam_program_log *log, uint32_t tid,
 			const uint8_t *chunk, size_t size);
 
-/* Calls of a thread that has no log: counted as not written. */
+/* Count the calls of a chunk whose thread has no log as not written. */
 void seam_trace_logs_drop(struct seam_trace_logs *logs, const uint8_t *chunk,
 			  size_t size);
 
@@ -128,12 +128,12 @@ void seam_trace_logs_drop(struct seam_trace_logs *logs, const uint8_t *chunk,
 uint64_t seam_trace_logs_bytes(const struct seam_trace_logs *logs);
 
 /*
- * Write the headers again, as the clock is known better now.  A log may be
- * used afterwards.
+ * Write the headers again with the frequency as it is known now.  Chunks may
+ * still be added afterwards.
  */
 void seam_trace_logs_set_headers(struct seam_trace_logs *logs);
 
-/* Of the caller that completes logs; all may be NULL. */
+/* Functions of the caller that completes logs; any may be NULL. */
 struct seam_trace_logs_caller {
 	void (*note)(void *context, const char *text);	/* for the user */
 	/* Called every few ms.  False: leave out the rest. */
@@ -142,8 +142,8 @@ struct seam_trace_logs_caller {
 };
 
 /*
- * No further records: complete the logs.  Joining blocks takes the time of a
- * copy, and can be left out.
+ * Complete the logs, after the last chunk.  Joining blocks takes as long as a
+ * copy of the log; goes_on() can end it.
  */
 void seam_trace_logs_finish(struct seam_trace_logs *logs,
 			    const struct seam_trace_logs_caller *caller);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * owners.h - the rings of a memory, which are claimed, and whose a record is
+ * owners.h - the rings of a memory, and the threads that have claimed them
  *
  *	seam_owners_scan(&o);			each round: new claims
  *	for each o.items[i] with a word: drain its ring; when it is ending and
  *	    the ring is empty: seam_owners_release(&o, i);
  *
- * A slot's word names a thread, and is not trusted: whether the thread has this
- * memory is the caller's to find out (record/services/task_tree.h).  The word
- * is copied when it is first seen: what a program writes there later can only
- * end the ownership, never change the owner.
+ * A slot's word names a thread, and is not trusted: the caller checks that the
+ * thread has this memory (record/services/task_tree.h).  The first word seen is
+ * copied: later writes of the program can only end the ownership, never change
+ * the owner.
  *
  * Threads: one recorder thread.
  */
@@ -27,10 +27,10 @@ struct seam_owner {
 	void *input;		/* the caller's; NULL at first */
 };
 
-/* What the owner of a ring has counted.  Not trusted. */
+/* The counts of a ring's owner.  Not trusted. */
 struct seam_owner_counts {
-	uint64_t n_begun;	/* records delivered, or torn by its death */
-	uint64_t n_offered;	/* items produced; 0: it counts records */
+	uint64_t n_begun;	/* records delivered, or torn by a death */
+	uint64_t n_offered;	/* items produced; 0: records are counted */
 	uint64_t n_skipped[SEAM_RING_N_SKIPPED];
 	uint64_t n_lost[SEAM_RING_N_LOSSES];
 };
@@ -51,8 +51,8 @@ int seam_owners_open(struct seam_owners *o,
 void seam_owners_close(struct seam_owners *o);
 
 /*
- * Allocate pages for more slots until @n_free are free.  -ENOSPC and the
- * like: there is no memory; free slots stay free.
+ * Allocate pages for more slots until @n_free are free.  0; or -ENOSPC and the
+ * like without memory, and then the slots that are free stay free.
  */
 int seam_owners_prepare(struct seam_owners *o, uint32_t n_free,
 			struct seam_err *err);

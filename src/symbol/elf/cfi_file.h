@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cfi_file.h - what an ELF file has for unwinding
+ * cfi_file.h - the unwinding information of an ELF file
  *
- * .eh_frame with its table of contents, .debug_frame (compressed too; it is
- * often only in a separate debug file), the segments that lead from a place in
- * the file to an address, the entry point, the build id, and bytes of code.
+ * .eh_frame with its table of contents, .debug_frame (compressed too; often
+ * only a separate debug file has it), the segments that map offsets of the file
+ * to addresses, the entry point, the build id, and bytes of code.
  *
  * This runs in the recorder, which may be root, on files that others wrote
- * and may still change: a small reader of its own, and everything but code is
- * copied when the file is opened.  Program headers suffice for .eh_frame;
+ * and may still change.  So the reader is small, and copies everything but code
+ * when the file is opened.  Program headers suffice for .eh_frame;
  * section headers, which may be stripped, give .debug_frame.  Sizes are
  * bounded; a section beyond a limit or out of the file is left out.
  *
- * x86-64's kind of file only: 64 bits, little-endian.
+ * Files as of x86-64 only: 64 bits, little-endian.
  *
  * Threads: opened by one, which may be a helper, as opening reads from the
  * disk; then one at a time.
@@ -45,19 +45,19 @@ struct seam_cfi_code {
 
 /* Zeroed is valid and closed, but for @fd. */
 struct seam_cfi_file {
-	/* .eh_frame and .debug_frame; without entries: it has none */
+	/* .eh_frame and .debug_frame; no entries: the file has no such */
 	struct seam_eh_frame eh, debug;
 	uint64_t entry;			/* an address; 0: none */
 	uint16_t machine;		/* EM_X86_64, ... */
 	struct seam_segments segments;
 	uint8_t build_id[SEAM_BUILD_ID_MAX];
-	size_t build_id_size;		/* 0: has none */
+	size_t build_id_size;		/* 0: no build id */
 	/* the name in .gnu_debuglink, without a folder; "": none */
 	char debug_link[SEAM_CFI_MAX_LINK];
 
 	int fd;				/* -1: an image */
-	bool may_block;			/* reading from the file system may */
-	bool may_wait;			/* the caller's: code is read even so */
+	bool may_block;			/* a read may, in its file system */
+	bool may_wait;			/* the caller's: read code even so */
 	uint8_t *image;			/* owned */
 	size_t image_bytes;
 	struct seam_cfi_code *code;	/* NULL: each byte is read again */

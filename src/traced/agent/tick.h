@@ -14,9 +14,9 @@
  *
  * A tick is due for each period of the thread's CPU time, in user and kernel
  * mode.  Its source is a task-clock perf event of the thread: the only timer
- * that runs at 1 to 10 kHz of CPU time, where those of
- * timer_create(CLOCK_THREAD_CPUTIME_ID) and setitimer() stop at the kernel's
- * 250 Hz.
+ * that runs at 1 to 10 kHz of CPU time: timers of
+ * timer_create(CLOCK_THREAD_CPUTIME_ID) and setitimer() run at the kernel's
+ * 250 Hz at most.
  *
  *	signal	how	system calls		blocked, or at exec
  *	SIGTRAP	sigtrap	none ends early		stays pending; kills a program
@@ -36,8 +36,8 @@
  * all weights times the period are the CPU time.  Without the right to see the
  * kernel, a tick in kernel mode sends no signal and is in the next weight too.
  *
- * An event has 8 KiB of locked memory.  perf_event_mlock_kb is the limit of a
- * user: a thread above it has the timer.
+ * An event has 8 KiB of locked memory.  A thread for which perf_event_mlock_kb,
+ * a limit of each user, leaves no room uses the timer.
  *
  * The descriptor of the event is closed at once: the mapping keeps the event,
  * and the program gains no descriptor.  exec ends it, as it ends mappings.  A

@@ -5,7 +5,7 @@
  *	constructor, with SEAM_TRACE; or seam_fdr_start()
  *	  options		what to record
  *	  source_*		where to
- *	  images		what is loaded, and its functions
+ *	  images		the loaded images and their functions
  *	  announce_functions	their ids
  *	  select		the selected functions
  *	  patch			their sleds

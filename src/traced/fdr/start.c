@@ -272,7 +272,7 @@ static int prepare(struct seam_err *err)
 	return 0;
 }
 
-/* ---- what is loaded ---- */
+/* ---- loaded images ---- */
 
 static bool has_calls(const struct seam_fdr_images *images)
 {

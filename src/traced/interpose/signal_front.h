@@ -32,8 +32,8 @@ struct seam_signal_front {
 	int flags;		/* of sigaction(2), always */
 	int flags_without;	/* where the program has no handler */
 	/*
-	 * Optional: before the program gets the signal.  True: the thread is
-	 * shown it as blocked, and it is kept for later.
+	 * Optional: before the program gets the signal.  True: the thread has
+	 * the signal blocked, as far as it sees, and gets the signal later.
 	 */
 	bool (*defer)(int signal, siginfo_t *info, ucontext_t *context);
 	/* Optional: the program is about to set a handler. */
@@ -41,18 +41,18 @@ struct seam_signal_front {
 };
 
 /*
- * Begin, with the action that is there now as the program's; where ours is
- * there, nothing changes.  @front is static.  0 or -errno.
+ * Put our handler in front of the present action, which becomes the program's.
+ * No effect if our handler is there.  @front is static.  0 or -errno.
  */
 int seam_signal_front_begin(int signal, const struct seam_signal_front *front);
 
-/* The kernel has the program's action again, unless that has replaced ours. */
+/* Give the kernel the program's action again, unless ours was replaced. */
 void seam_signal_front_end(int signal);
 
-/* Whether ours is what the kernel has; a system call can replace it. */
+/* Whether the kernel has our handler; a system call can replace it. */
 bool seam_signal_front_is_there(int signal);
 
-/* Between begin and end; whether in this process, or a child of vfork(). */
+/* Whether between begin and end; whether not in a child of vfork(). */
 bool seam_signal_front_is_on(int signal);
 bool seam_signal_front_is_own_process(void);
 

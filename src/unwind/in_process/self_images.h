@@ -14,8 +14,8 @@
  * The tables of unloaded images stay for a while, because programs that
  * unload a library tend to load it again.
  *
- * Threads: one owner at a time; a second one gets -EBUSY.
- * A forked child has what its parent had, and may refresh it; a vfork child
+ * Threads: one owner at a time; a second thread gets -EBUSY.
+ * A forked child has its parent's list, and may refresh it; a vfork child
  * must not.
  */
 #pragma once
@@ -37,7 +37,7 @@ struct seam_self_images {
 	struct seam_self_image list[];	/* ascending */
 };
 
-/* What replaced objects may hold until handlers have left them. */
+/* Limits of replaced objects, which stay until handlers have left them. */
 enum {
 	SEAM_SELF_MAX_SPARE_BYTES = 16 << 20,	/* tables of unloaded images */
 	SEAM_SELF_MAX_RETIRED = 256,	/* objects; then a refresh fails */
@@ -47,10 +47,10 @@ enum {
 int seam_self_init(void);
 
 /*
- * 1 where images were loaded or unloaded since, and handlers use the new ones
- * from now on; 0 where none were.  -ENOMEM; -EBUSY when another thread is in
- * here, or too many replaced objects are still held by handlers; -EAGAIN where
- * libraries were unloaded each time that they were listed.
+ * 1: images were loaded or unloaded since, and handlers use the new list from
+ * now on; 0: no change.  -ENOMEM; -EBUSY: another thread refreshes, or handlers
+ * still use too many replaced objects; -EAGAIN: libraries were unloaded each
+ * time that they were listed.
  *
  * Cost: without a change a call of dl_iterate_phdr() that ends at its first
  * image, about 0.1 us; per new image as seam_unwind_table_build().

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace_service.h - what a recorder and a traced program have agreed on
+ * trace_service.h - names and numbers that recorder and program share
  *
  * Two services of the recorder's link (ring/link/link.h):
  *
  *	calls		a ring a thread.  Its AUX buffer has the calls, in
- *			chunks (xray_chunk.h); its data has triggers that were
- *			met (xray_functions.h)
- *	functions	a ring a process: what its ids mean (xray_functions.h)
+ *			chunks (xray_chunk.h); its data has hits of triggers
+ *			(xray_functions.h)
+ *	functions	a ring a process: its functions (xray_functions.h)
  *
- * The environment variable says what to record; seam-fdr(3) has its form.
+ * The environment variable has the options of seam-fdr(3).
  */
 #pragma once
 

@@ -8,12 +8,12 @@
  * machine.  An id always means the same function.
  *
  *	image		a program or library
- *	functions	where some of them are
+ *	functions	ids and addresses of some functions of an image
  *	event type	a name for a number of typed events
- *	trigger		a condition of the user's that was met; also in the
- *			data of a thread's own ring
- *	match		the functions that a trigger is about
- *	name		of one that is in no image: the program registered it
+ *	trigger		a hit of one of the user's triggers; also in the data
+ *			of a thread's own ring
+ *	match		how many functions a trigger matches
+ *	name		of a function in no image, which the program registered
  *
  * The writers run in the traced program: they call memcpy() and memset()
  * alone.  The reader trusts nothing.
@@ -71,8 +71,8 @@ struct seam_xray_trigger {
 	uint32_t trigger;		/* index, in the order of the options */
 	uint32_t tid;
 	uint32_t number;		/* 1 for the process' first */
-	uint64_t tsc;			/* when it was met */
-	uint64_t ticks;			/* of the call; 0: it has no length */
+	uint64_t tsc;			/* of the hit */
+	uint64_t ticks;			/* the call's length; 0: calls:NAME */
 	uint32_t function;
 	uint32_t unused;		/* 0 */
 };

@@ -34,12 +34,12 @@ void seam_fdr_check_compiled(uint32_t word, uint64_t frame);
 /*
  * ---- triggers: a call after which the recorder takes a snapshot ----
  *
- * The thread that meets a trigger counts n_fired up and sends a record; the
+ * The thread that hits a trigger increments n_fired and sends a record; the
  * recorder waits as --after says, copies all areas, and stores the trigger's
  * number as n_resumed.  In between a thread of a flight recorder uses at most
- * half of its area; then its calls are counted as lost.  The other half has
- * what led up to the trigger, however late the recorder comes.  Triggers that
- * are met before the copy are in this snapshot.
+ * half of its area; then its calls are counted as lost.  The other half keeps
+ * the calls before the trigger, however late the recorder comes.  Triggers that
+ * are hit before the copy belong to the same snapshot.
  */
 
 enum {
@@ -53,9 +53,9 @@ enum {
 void seam_fdr_trigger_function(unsigned int trigger, uint32_t function);
 
 /*
- * Where the recorder notes how many triggers are done: in the ring of functions
- * of this process; NULL: nowhere, and nothing freezes.  To be called again in a
- * forked child, whose numbers begin anew.
+ * Set the word in which the recorder counts finished triggers, in the ring of
+ * functions of this process; NULL: no recorder, areas never freeze.  Called
+ * again in a forked child, whose triggers are numbered from 1.
  */
 void seam_fdr_triggers_resume_at(const _Atomic uint32_t *n_resumed);
 

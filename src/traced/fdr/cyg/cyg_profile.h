@@ -20,21 +20,21 @@
  */
 enum { SEAM_FDR_CYG_FUNCTIONS = 1 << 20 };
 
-/* Record from now on, or not any more. */
+/* Begin or end to record calls. */
 void seam_fdr_cyg_set(bool is_on);
 
 /*
  * From now on record only the functions that seam_fdr_cyg_want() names, if
  * @is_selective.  seam_fdr_cyg_want() returns the id of the function at
- * @address, a new id or the one of before; 0: there are too many.
+ * @address, which may be new; 0: too many functions have ids.
  */
 void seam_fdr_cyg_want_none(bool is_selective);
 uint32_t seam_fdr_cyg_want(uint64_t address);
 
 /*
- * Call @announce with the index of each function that is new, on its first
- * call; and now with the functions before for which @announce did not return 0
- * so far.  Returns the last failure of these.
+ * From now on call @announce with the index of each new function, on its first
+ * call.  Before that, call @announce for each earlier function that was not
+ * announced with result 0; returns the first failure of these calls.
  */
 int seam_fdr_cyg_set_announce(int (*announce)(uint32_t i, bool is_first_call));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fdr_thread.h - what a thread needs to record its calls
+ * fdr_thread.h - the state in which a thread records its calls
  *
  * Three places:
  *
@@ -17,8 +17,8 @@
  * (cursor / 8) % 2, and a commit moves the cursor by an odd number of words, so
  * it writes the state that is not in use.
  *
- * Restarted too is whatever moves the cursor without a record: it may set
- * state.at[i] of the new cursor to what the other state has.
+ * A step that moves the cursor without a record is such a sequence too: it may
+ * copy the other state to state.at[i] of the new cursor.
  *
  * In a forked child the state is zeroes, and cpu 0 is no CPU: its first record
  * takes the slow path, which finds that the child has no area of its own.  So
@@ -54,7 +54,7 @@ struct seam_fdr_filter {
 	_Atomic uint32_t n_open;
 	_Atomic uint32_t n_timed;
 	_Atomic uint64_t open[SEAM_FDR_MAX_DEPTH];
-	/* calls whose length is of interest, in no order */
+	/* calls that are timed, in no order */
 	struct seam_fdr_timed {
 		uint64_t frame, tsc;
 		uint32_t function;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * saved.h - what trampolines do only with vector registers saved
+ * saved.h - functions that need vector registers saved in trampolines
  *
  * The program's vector registers hold arguments and results when a trampoline
  * runs, and C functions outside of the trampolines' archive may change these

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * source.h - where threads get the memory from that they record into
+ * source.h - where threads get the memory for their records
  *
  * One source is in use, from before the first sled is patched: the recorder's
  * rings (source_link.c), or memory of the program's own (flight/flight.c).
@@ -14,7 +14,7 @@
 #include "ring/link/link.h"
 #include "ring/producer/producer.h"
 
-/* Memory of one thread; wire/xray/xray_chunk.h says what is in it. */
+/* Memory of one thread, with chunks as in wire/xray/xray_chunk.h. */
 struct seam_fdr_area {
 	uint8_t *bytes;
 	/*
@@ -25,7 +25,7 @@ struct seam_fdr_area {
 	uint64_t size;			/* a power of two, 2 chunks or more */
 	_Atomic uint64_t *cursor;	/* at the start of a chunk */
 	_Atomic uint64_t *reserved;
-	const _Atomic uint64_t *tail;	/* read up to; NULL: free-running */
+	const _Atomic uint64_t *tail;	/* the reader's; NULL: free-running */
 	_Atomic uint64_t *n_lost;	/* records, for want of room */
 	/* records, after a trigger; NULL: counted in @n_lost */
 	_Atomic uint64_t *n_paused;
@@ -33,8 +33,8 @@ struct seam_fdr_area {
 	uint64_t wakeup_at;		/* a position the recorder has seen */
 	uint32_t connection;		/* seam_fdr_connection when claimed */
 	uint32_t slot;			/* the source's own */
-	uint64_t word;			/* likewise */
-	struct seam_ring_producer ring;	/* likewise: for other records */
+	uint64_t word;			/* the source's own */
+	struct seam_ring_producer ring;	/* the source's own: other records */
 };
 
 struct seam_fdr_source {
@@ -54,8 +54,8 @@ struct seam_fdr_source {
 };
 
 /*
- * Where records of threads without an area are counted, from any context; set
- * by the source.  NULL: they are not.
+ * The count of records of threads without an area, changed in any context; set
+ * by the source.  NULL: such records are not counted.
  */
 extern _Atomic uint64_t *seam_fdr_n_lost;
 

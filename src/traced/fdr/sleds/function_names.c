@@ -200,7 +200,7 @@ static int add_address(void *addresses, uint64_t address, const char *name)
 	return SEAM_ARRAY_ADD(all, address) ? 0 : -ENOMEM;
 }
 
-/* Of the debug file.  -ENOENT: there is none. */
+/* Read symbols of the debug file.  -ENOENT: there is no debug file. */
 static int read_debug_symbols(struct seam_image_symbols *symbols,
 			      const struct seam_fdr_image *image,
 			      const struct seam_image_file *file)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * function_names.h - the names of functions, by where they begin
+ * function_names.h - the names of functions, by their addresses
  *
  * From .symtab of the image's file; where strip(1) took .symtab away, of the
  * debug file; else from .dynsym.  The symbols are read anew for each call.

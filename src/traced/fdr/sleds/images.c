@@ -268,7 +268,7 @@ static int read_lists(struct seam_fdr_image *image,
 	return r;
 }
 
-/* Also of an image whose file is of no use: it is not looked at again. */
+/* An image whose file is unusable is added too, and not read again. */
 static int find_lists(struct seam_fdr_images *images,
 		      struct seam_fdr_image *image)
 {
@@ -376,7 +376,7 @@ static void give_ids(struct seam_fdr_images *images,
 	}
 }
 
-/* ---- what is loaded ---- */
+/* ---- loaded images ---- */
 
 static struct seam_fdr_image *
 image_of(const struct seam_fdr_images *images,

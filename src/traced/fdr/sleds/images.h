@@ -37,7 +37,7 @@ struct seam_fdr_list {
 };
 
 struct seam_fdr_image {
-	char *file;			/* what is opened */
+	char *file;			/* the path to open */
 	char *path;			/* as it is announced; NULL: no calls */
 	uint64_t bias;
 	uint8_t build_id[SEAM_XRAY_BUILD_ID_BYTES];
@@ -46,7 +46,7 @@ struct seam_fdr_image {
 	size_t n_headers;
 	struct seam_fdr_code code;
 	struct seam_fdr_list lists[SEAM_FDR_N_LISTS];
-	size_t n_lists;			/* those that have functions */
+	size_t n_lists;			/* lists that have functions */
 	bool is_loaded, is_seen;
 	bool records_itself;		/* it calls seam/fdr.h and the like */
 	/* of -finstrument-functions: names were read; as it is announced */
@@ -67,7 +67,7 @@ struct seam_fdr_images {
 	SEAM_ARRAY(struct seam_fdr_image *) list;
 	struct seam_self_loads loads;	/* of the loader, at the last time */
 	uint32_t n_lists;
-	size_t n_unknown;		/* whose file was of no use */
+	size_t n_unknown;		/* images whose file was unusable */
 	/* the list stays as it is: dl_iterate_phdr() is not called any more */
 	bool is_final;
 };

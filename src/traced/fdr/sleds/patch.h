@@ -9,7 +9,7 @@
  *
  *	free		in use
  *	eb 09 ...	41 ba WORD e8 REL	entry, tail: call the trampoline
- *			eb 04 WORD e8 REL	the same by one byte
+ *			eb 04 WORD e8 REL	as above, one byte changed
  *	c3 ...		41 ba WORD e9 REL	exit: the trampoline returns
  *	eb 0f ... e8	eb 00 ... e8 REL	event: do not jump over the call
  *	eb 03 ...	e8 REL			gcc: call the function's stub
@@ -37,21 +37,21 @@
 struct seam_fdr_functions {
 	struct seam_fdr_sleds sleds;
 	uint32_t first_id;
-	bool *is_wanted;		/* for each function; NULL: none is */
-	uint64_t *stubs;		/* likewise; 0: none yet */
+	bool *is_wanted;		/* by function; NULL: unpatch all */
+	uint64_t *stubs;		/* by function; 0: no stub so far */
 };
 
 struct seam_fdr_patched {
 	size_t n_patched, n_unpatched;
 	size_t n_refused;	/* bytes neither of a free sled nor of ours */
-	size_t n_divided;	/* left as they are: there are other threads */
+	size_t n_divided;	/* not patched, as there are other threads */
 	size_t n_far;		/* no memory near enough for a stub */
 };
 
 /*
- * Have the sleds of @functions in use that are wanted, and no others.
- * @target_of gives what sleds of a kind call, in the function with an id; NULL:
- * they are left alone.  A sled that was in use before calls what it called.
+ * Patch the sleds of the wanted functions, and unpatch all other sleds.
+ * @target_of returns the trampoline for a kind of sled of the function @id;
+ * NULL: do not patch it.  A sled that is patched already keeps its trampoline.
  * 0; -ENOMEM; -ENOTSUP: there are other threads, and the kernel cannot have
  * them see new code; or the errno of the refusal to write to code.  Adds to
  * @patched.
