@@ -13,8 +13,6 @@
 
 #include "base/base.h"
 
-struct seam_arena_block;
-
 /* Zeroed is a valid, empty arena. */
 struct seam_arena {
 	struct seam_arena_block *blocks;	/* newest first */

@@ -2,7 +2,6 @@
 /* array.c - growth; the contract is in array.h */
 #include "base/array.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "base/memory_limit.h"

@@ -2,7 +2,6 @@
 /* file.c - open, map, read to the end, write until done; see file.h */
 #include "base/file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +10,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #include "base/guard.h"
 

@@ -2,9 +2,6 @@
 /* radix_sort.c - least significant byte first; see radix_sort.h */
 #include "base/radix_sort.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 enum { DIGITS = 8, VALUES = 256 };
 
 static size_t digit(uint64_t key, int d)

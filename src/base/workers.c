@@ -2,8 +2,6 @@
 /* workers.c - threads that take task numbers from one counter */
 #include "base/workers.h"
 
-#include "base/base.h"
-
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

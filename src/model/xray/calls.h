@@ -108,8 +108,6 @@ struct seam_unmatched_exit {
 	uint32_t function;		/* XRay id */
 };
 
-struct seam_calls;
-
 struct seam_calls {
 	/* calls[0] is not a call but the thread: all roots are its callees */
 	struct seam_call *calls;

@@ -7,10 +7,8 @@
 #include <stdlib.h>
 
 #include "base/pair_map.h"
-#include "model/profile/profile.h"
 #include "model/xray/call_names.h"
 #include "model/xray/stream_calls.h"
-#include "model/xray/trace.h"
 
 /* Threads of one tid to look at: a hostile recording may have a million. */
 enum { NEARBY = 64 };

@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "record/proc/target_file.h"
 #include "symbol/elf/build_id.h"
 #include "symbol/elf/elf_file.h"
 #include "wire/perf/perf_sample.h"

@@ -25,8 +25,6 @@ enum {
 	SEAM_TRACE_MAX_FORKS = 1 << 16,		/* of programs with functions */
 };
 
-struct seam_trace_announced;
-
 /* A process whose functions may be its parent's. */
 struct seam_trace_fork { uint32_t pid, parent; };
 

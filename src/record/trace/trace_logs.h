@@ -65,8 +65,6 @@ struct seam_trace_program {
 	uint64_t since_ns;	/* when it connected; with pid, what it is */
 };
 
-struct seam_trace_logs;
-
 struct seam_program_log {
 	struct seam_trace_logs *logs;
 	struct seam_trace_program program;

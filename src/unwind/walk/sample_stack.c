@@ -2,8 +2,6 @@
 /* sample_stack.c - walk, continuation, end, chain; see sample_stack.h */
 #include "unwind/walk/sample_stack.h"
 
-#include "wire/perf/perf_sample.h"
-
 #include <linux/perf_event.h>
 
 /* ---- precise samples ---- */

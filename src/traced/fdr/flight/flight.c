@@ -30,7 +30,6 @@
 #include "ring/producer/local.h"
 #include "traced/fdr/announce_functions.h"
 #include "traced/fdr/fdr_process.h"
-#include "traced/fdr/record/source.h"
 #include "traced/fdr/record/system.h"
 #include "traced/fdr/recorder.h"
 #include "wire/xray/xray_chunk.h"
