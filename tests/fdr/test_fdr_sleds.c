@@ -2,9 +2,7 @@
 /* test_fdr_sleds.c - lists of sleds, whole, damaged and hostile */
 #include "unit.h"
 
-#include <errno.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "fdr/sled_image.h"
 

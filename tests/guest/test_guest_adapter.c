@@ -7,7 +7,6 @@
  * of C, and a call from C enters it again.
  */
 #include <dlfcn.h>
-#include <errno.h>
 
 #include "guest_run.h"
 #include "traced/guest/guest_adapter.h"

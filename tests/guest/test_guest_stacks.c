@@ -4,8 +4,6 @@
  *
  *	test_guest_stacks LIBLUAJIT
  */
-#include <errno.h>
-#include <sys/mman.h>
 
 #include "guest_run.h"
 #include "unwind/in_process/self_images.h"

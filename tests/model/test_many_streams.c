@@ -5,7 +5,6 @@
  * Linked with --wrap: what a log can make many of must not be asked for, or
  * kept, once more for each.
  */
-#include <errno.h>
 
 #include "../trace_made.h"
 #include "../wire/xray_made.h"

@@ -8,8 +8,6 @@
  */
 #include "model/perf/load_perf.h"
 
-#include <errno.h>
-
 #include "../no_memory.h"
 #include "../guest_file.h"
 #include "unit.h"

@@ -2,8 +2,6 @@
 /* test_selection.c - what counts, and what is left of its stack */
 #include "model/profile/selection.h"
 
-#include <errno.h>
-
 #include "built.h"
 #include "unit.h"
 

@@ -7,11 +7,7 @@
  */
 #include "model/perf/stack_dumps.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "../no_memory.h"
 #include "base/workers.h"

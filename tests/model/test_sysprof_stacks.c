@@ -2,8 +2,6 @@
 /* test_sysprof_stacks.c - names, joints and order of a sysprof stream */
 #include "model/sysprof/load_sysprof.h"
 
-#include <errno.h>
-
 #include "../sysprof_made.h"
 #include "unit.h"
 

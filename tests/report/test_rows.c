@@ -2,8 +2,6 @@
 /* test_rows.c - what self and total are, and in which order rows stand */
 #include "report/rows.h"
 
-#include <errno.h>
-
 #include "fixture.h"
 
 static struct seam_rows table_of(uint32_t by, unsigned int layers)

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sysprof_c_symbols.c - the functions of the files that are loaded */
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <lauxlib.h>
 

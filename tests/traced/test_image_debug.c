@@ -2,10 +2,6 @@
 /* test_image_debug.c - debug files, whole, damaged and hostile */
 #include "unit.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include "folder.h"
 #include "traced/fdr/sleds/function_names.h"
 

@@ -8,12 +8,8 @@
 #include "unwind/in_process/self_readers.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <pthread.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "unit.h"
 

@@ -9,13 +9,8 @@
 #include "unwind/in_process/self_walk.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/time.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "unwind/in_process/self_memory.h"
 #include "unit.h"

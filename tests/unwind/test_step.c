@@ -8,8 +8,6 @@
  */
 #include "unwind/step/step.c"
 
-#include <signal.h>
-#include <stdlib.h>
 #include <unwind.h>
 
 #include "own_process.h"

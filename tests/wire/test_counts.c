@@ -4,9 +4,6 @@
 
 #include "wire/manifest.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "unit.h"
 
 static size_t describe_all(const struct seam_counts *counts, char *line)

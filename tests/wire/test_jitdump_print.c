@@ -2,7 +2,6 @@
 /* test_jitdump_print.c - promises of wire/jit/jitdump.h, a made dump at a time */
 #include "unit.h"
 
-#include <errno.h>
 #include <jansson.h>
 
 #include "jit_dump.h"

@@ -2,8 +2,6 @@
 /* test_perf_sample.c - two readers of a sample, held against each other */
 #include "wire/perf/perf_sample.h"
 
-#include <errno.h>
-
 #include "../perf_bytes.h"
 #include "unit.h"
 

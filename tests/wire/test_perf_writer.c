@@ -5,13 +5,7 @@
 #include "base/file.h"
 #include "wire/perf/perf_data.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "unit.h"
 

@@ -2,8 +2,6 @@
 /* test_sysprof.c - sysprof streams: numbers, versions, cuts, changed bytes */
 #include "wire/sysprof/sysprof.h"
 
-#include <errno.h>
-
 #include "base/file.h"
 #include "unit.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* test_xray_index.c - blocks are found, whatever their lengths say */
-#include <errno.h>
 
 #include "wire/xray/xray_write.h"
 #include "unit.h"
