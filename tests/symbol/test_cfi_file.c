@@ -5,11 +5,7 @@
  */
 #include "symbol/elf/cfi_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "build.h"

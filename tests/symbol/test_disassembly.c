@@ -2,9 +2,6 @@
 /* test_disassembly.c - instructions, and where the code of a function is */
 
 #include <elf.h>
-#include <errno.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "build.h"
 #include "symbol/code/disassembly.h"

@@ -6,8 +6,6 @@
  */
 #include "symbol/elf/function_ranges.c"
 
-#include <unistd.h>
-
 #include "../perf_bytes.h"
 #include "build.h"
 #include "unit.h"

@@ -2,8 +2,6 @@
 /* test_jit_code.c - each sample gets the function that was there then */
 #include "symbol/jit/jit_code.h"
 
-#include <errno.h>
-
 #include "base/radix_sort.h"
 #include "jit_corpus.h"
 #include "jit_dump.h"

@@ -2,12 +2,7 @@
 /* test_kernel.c - a kernel's symbols kept, refused, and read again */
 #include "symbol/kernel/kernel.c"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "build.h"

@@ -7,16 +7,8 @@
  */
 #include "symbol/sandbox/sandbox.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 #include <capstone/capstone.h>
 #include <elf.h>
 #include <elfutils/libdw.h>

@@ -8,7 +8,6 @@
  */
 #include "symbol/xray/xray_map.h"
 
-#include <errno.h>
 #include <gelf.h>
 
 #include "../no_memory.h"
