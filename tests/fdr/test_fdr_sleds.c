@@ -87,8 +87,7 @@ UNIT_TEST(a_sled_that_the_code_cuts_is_refused)
 				 PROT_READ | PROT_WRITE);
 			memcpy(image.code + at, image_templates[i].bytes,
 			       n - cut);
-			mprotect(image.code, IMAGE_CODE,
-				 PROT_READ | PROT_EXEC);
+			mprotect(image.code, IMAGE_CODE, PROT_READ | PROT_EXEC);
 			for (int kind = 0; kind < 6; kind++) {
 				struct seam_fdr_sleds s;
 
@@ -209,8 +208,7 @@ UNIT_TEST(a_sled_that_others_changed_is_left_alone)
 			mprotect(image.code, IMAGE_CODE,
 				 PROT_READ | PROT_WRITE);
 			image.code[64 + byte] = (uint8_t)value;
-			mprotect(image.code, IMAGE_CODE,
-				 PROT_READ | PROT_EXEC);
+			mprotect(image.code, IMAGE_CODE, PROT_READ | PROT_EXEC);
 			memcpy(image.before, image.code, IMAGE_CODE);
 			assert_int_equal(seam_fdr_patch(
 				&f, &image.known, image_target, &patched), 0);

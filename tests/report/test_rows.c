@@ -174,8 +174,7 @@ static void totals_equal_a_slow_count(void **state)
 
 		assert_int_equal(table.items[i].self_samples,
 				 self[name[1] - '0']);
-		assert_int_equal(table.items[i].samples,
-				 total[name[1] - '0']);
+		assert_int_equal(table.items[i].samples, total[name[1] - '0']);
 	}
 	seam_rows_fini(&table);
 }

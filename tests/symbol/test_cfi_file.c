@@ -99,8 +99,7 @@ UNIT_TEST(section_headers_are_not_needed)
 
 	build_run("cp p stripped && strip -s stripped");
 	fd = open("stripped", O_RDWR | O_CLOEXEC);
-	assert_int_equal(pread(fd, &header, sizeof(header), 0),
-			 sizeof(header));
+	assert_int_equal(pread(fd, &header, sizeof(header), 0), sizeof(header));
 	header.e_shoff = 0;
 	header.e_shnum = header.e_shstrndx = 0;
 	assert_int_equal(pwrite(fd, &header, sizeof(header), 0),

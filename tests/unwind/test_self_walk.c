@@ -407,8 +407,7 @@ UNIT_TEST(an_adapter_leads_through_its_own_code)
 	assert_int_equal(stack.end, SEAM_UNWIND_ROOT);
 	at = frame_by(SEAM_UNWIND_BY_ADAPTER);
 	assert_in_range(at, 2, 6);
-	assert_true(has_jit_code(&jit_code, frames[at - 1].pc,
-				 false));
+	assert_true(has_jit_code(&jit_code, frames[at - 1].pc, false));
 	assert_int_equal(seam_self_remove_adapter(&adapter), 0);
 	munmap(jit_code, 4096);
 }

@@ -249,8 +249,7 @@ UNIT_TEST(a_count_that_cannot_fit_is_refused)
 }
 
 /* The kernel's order: value 100 + number, where the mask has it. */
-static struct seam_perf_regs made(uint64_t *values, uint64_t abi,
-				  uint64_t mask)
+static struct seam_perf_regs made(uint64_t *values, uint64_t abi, uint64_t mask)
 {
 	struct seam_perf_regs regs = {
 		.abi = abi, .mask = mask,
