@@ -70,8 +70,7 @@ static inline void put_name(struct bytes *b, const char *name)
 }
 
 /* begin_record() ... end_record(): the size is filled in at the end. */
-static inline size_t begin_record(struct bytes *b, uint32_t type,
-				  uint16_t misc)
+static inline size_t begin_record(struct bytes *b, uint32_t type, uint16_t misc)
 {
 	size_t at = b->size;
 
@@ -146,8 +145,7 @@ static inline void put_mmap2(struct bytes *b, int32_t pid, uint64_t addr,
 			     uint64_t len, uint64_t pgoff, const char *name,
 			     uint64_t time)
 {
-	size_t at = begin_record(b, PERF_RECORD_MMAP2,
-				 PERF_RECORD_MISC_USER);
+	size_t at = begin_record(b, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER);
 
 	put_u32(b, (uint32_t)pid);
 	put_u32(b, (uint32_t)pid);
@@ -229,8 +227,7 @@ static inline void put_sample(struct bytes *b, uint64_t id, int32_t pid,
 static inline void put_read_sample(struct bytes *b, uint64_t id,
 				   uint64_t value, uint64_t time)
 {
-	size_t at = begin_record(b, PERF_RECORD_SAMPLE,
-				 PERF_RECORD_MISC_USER);
+	size_t at = begin_record(b, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
 
 	put_u64(b, TEST_ID_1);
 	put_u64(b, 0x401000);

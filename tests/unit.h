@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unit.h - cmocka, what cmocka.h needs, and tests that list themselves
+ * unit.h - cmocka, the system's headers, and tests that list themselves
  *
  *	UNIT_TEST(a_name_is_a_promise)
  *	{
@@ -14,7 +14,11 @@
 #ifndef UNIT_H
 #define UNIT_H
 
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,6 +26,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 

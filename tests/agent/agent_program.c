@@ -1045,8 +1045,7 @@ static void no_events(void)
 /* A child that shares the memory has a filter of its own, and executes. */
 static void vforks(void)
 {
-	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K,
-					    SECCOMP_RET_ALLOW);
+	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	struct sock_fprog filter = { 1, &allow };
 	pid_t child;
 

@@ -2,8 +2,6 @@
 /* test_containers.c - arrays, arenas, indexes and string tables */
 #include "base/strings.h"
 
-#include <errno.h>
-
 #include "base/hash.h"
 #include "unit.h"
 

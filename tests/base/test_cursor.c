@@ -7,8 +7,6 @@
  */
 #include "base/cursor.h"
 
-#include <errno.h>
-
 #include "unit.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))

@@ -2,8 +2,6 @@
 /* test_err.c - the promises of err.h */
 #include "base/err.h"
 
-#include <errno.h>
-
 #include "unit.h"
 
 UNIT_TEST(prints_newest_context_first)

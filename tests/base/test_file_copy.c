@@ -7,10 +7,6 @@
  */
 #include "base/file.h"
 
-#include <errno.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "unit.h"
 
 enum { SIZE = 100000 };

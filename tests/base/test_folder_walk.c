@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* test_folder_walk.c - what is below a folder is visited, and nothing else */
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/folder_walk.h"
 #include "unit.h"

@@ -2,9 +2,6 @@
 /* test_guard.c - mapped files that shrink while they are read */
 #include "base/guard.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "unit.h"
 
 enum { PAGES = 3 };

@@ -2,9 +2,6 @@
 /* test_command.c - what a command line means, and what it may not mean */
 #include "cli/command.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #include "../unit.h"
 #include "cli/commands/help.h"
 #include "cli/hints.h"

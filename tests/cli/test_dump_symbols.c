@@ -17,8 +17,7 @@ enum { PID = 7 };
 static void put_value(struct bytes *b, uint64_t value, uint64_t addr)
 {
 	const uint64_t chain[] = { 2, (uint64_t)PERF_CONTEXT_USER, addr };
-	size_t at = begin_record(b, PERF_RECORD_SAMPLE,
-				 PERF_RECORD_MISC_USER);
+	size_t at = begin_record(b, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
 
 	put_u64(b, TEST_ID_1);
 	put_u64(b, addr);

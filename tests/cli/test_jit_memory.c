@@ -6,10 +6,6 @@
  * code made into a file.  Each time there is an answer or -ENOMEM.
  */
 
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "../unit.h"
 #include "cli/output_folder.h"
 #include "export/inject/inject.h"

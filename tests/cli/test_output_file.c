@@ -2,8 +2,6 @@
 /* test_output_file.c - what a command writes arrives, or the cause is told */
 #include "cli/output_file.h"
 
-#include <errno.h>
-
 #include "../unit.h"
 
 /* So many bytes; 0: as many as the file takes. */

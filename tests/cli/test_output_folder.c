@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* test_made.c - a command that fails takes away what it made */
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "../unit.h"
 #include "cli/output_folder.h"

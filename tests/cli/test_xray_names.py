@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Names beside XRay logs, PID.yaml and PID.events: test_xray_names.py SEAM"""
+"""Names of XRay logs: test_xray_names.py SEAM
+
+Of the maps and names of events beside them, PID.yaml and PID.events, and of
+maps that a command is given.
+"""
 import itertools
 import json
 import os
@@ -18,6 +22,7 @@ COMMANDS = (["calls"], ["calls", "--json"], ["calls", "--stacks"],
             ["convert", "--to", "trace-json"],
             ["convert", "--to", "xray-yaml"], ["flamegraph", "-o", "-"],
             ["dump"], ["dump", "--json"])
+VIEWS = COMMANDS[:-2]
 FOLDER = tempfile.TemporaryDirectory()
 NUMBERS = itertools.count()
 
@@ -69,9 +74,9 @@ def logs_of(path):
             if name.endswith(".xray")]
 
 
-def run(*words):
+def run(*words, **more):
     done = subprocess.run([SEAM, *words], capture_output=True, timeout=60,
-                          check=False)
+                          check=False, **more)
     done.out, done.err = done.stdout.decode(), done.stderr.decode()
     return done
 
@@ -358,6 +363,87 @@ def test_bad_event_names_are_noted_and_the_first_ones_used():
         done = run("calls", "--stacks", *logs_of(path))
         assert done.returncode == 0 and "good: " in done.out, (bad, done)
         assert "line 2" in done.err and "7.events" in done.err, (bad, done)
+
+# ---- maps that a command is given ----
+
+WITHOUT_NAMES = """---
+- { id: 1, address: 0x401140, function: 0x401136, kind: function-enter,
+    always-instrument: true, version: 2 }
+- { id: 1, address: 0x401160, function: 0x401136, kind: function-exit,
+    always-instrument: true, version: 2 }
+- { id: 2, address: 0x401190, function: 0x40118a, kind: function-enter,
+    always-instrument: true, version: 2, function-name: '' }
+- { id: 2, address: 0x4011a0, function: 0x40118a, kind: function-exit,
+    always-instrument: true, version: 2 }
+...
+"""
+
+
+def file(content):
+    path = os.path.join(FOLDER.name, str(next(NUMBERS)))
+    with open(path, "wb") as f:
+        f.write(content)
+    return path
+
+
+def made_log():
+    """Function 1 with the argument 42, and function 2 in it."""
+    return file(log(7, call(1, struct.pack("<BQ7x", 0x0d, 42) + call(2))))
+
+
+def test_an_empty_or_broken_map_is_an_error_with_its_cause():
+    with open(SEAM, "rb") as f:
+        program = f.read()
+    broken = [file(data) for data in (
+        b"", b"\n", b"---\n...\n", b"[]", b"{}", b"- { id: 1 }", b"- [ 1 ]",
+        b"- { id: -1, kind: function-enter }", b"- { id: 1, kind: nonsense }",
+        b"- { id: 1, kind: ", b"\0" * 100, bytes(range(256)), b"[" * 5000,
+        b"- &a [ *a ]", b"\xff\xfe", program[:4], program[:64],
+        program[:5000], program, b"\x7fELF" + bytes(200), b"MZ" + bytes(100))]
+    path = made_log()
+    for name in [*broken, "/dev/null", FOLDER.name, "/nonexistent"]:
+        for words in VIEWS:
+            done = run(*words, "--map", name, path)
+            said = done.err.splitlines()
+            assert done.returncode == 1 and done.out == "", (words, name, done)
+            assert said[0].startswith("seam: cannot read") and \
+                name in "".join(said) and len(said) >= 2, (words, said)
+
+
+def test_a_map_from_a_pipe_that_is_empty_is_an_error():
+    for words in VIEWS:
+        done = run(*words, "--map", "-", made_log(), input=b"")
+        assert done.returncode == 1 and "it is empty" in done.err, \
+            (words, done)
+
+
+def test_a_function_without_a_name_is_its_address():
+    for words in VIEWS:
+        done = run(*words, "--map", file(WITHOUT_NAMES.encode()), made_log())
+        assert done.returncode == 0, (words, done)
+        assert "0x401136" in done.out and "0x40118a" in done.out, \
+            (words, done.out)
+
+
+def test_m_is_the_map_in_every_command():
+    name = file(WITHOUT_NAMES.replace("version: 2 }\n- { id: 2",
+                "version: 2, function-name: seven }\n- { id: 2").encode())
+    path = made_log()
+    for words in VIEWS:
+        short, long = (run(*words, flag, name, path)
+                       for flag in ("-m", "--map"))
+        assert short.returncode == 0 and "seven" in short.out, (words, short)
+        assert short.out == long.out, words
+
+
+def test_an_entry_with_arguments_is_shown_with_them_in_yaml():
+    done = run("convert", "--to", "xray-yaml", made_log()).out
+    rows = [line for line in done.splitlines() if "func-id: 1" in line]
+    assert "args: [ 42 ]" in rows[0] and \
+        "kind: function-enter-arg," in rows[0], rows
+    assert "kind: function-exit," in rows[1], rows
+    assert done.count("function-enter,") == 1, done
+
 
 
 sys.exit(tap.run(tap.promises(globals())))

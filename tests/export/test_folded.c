@@ -2,8 +2,6 @@
 /* test_folded.c - lines of folded stacks: counts, order, hostile names */
 #include "export/exporter.h"
 
-#include <errno.h>
-
 #include "../model/built.h"
 #include "unit.h"
 

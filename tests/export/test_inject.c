@@ -2,10 +2,6 @@
 /* test_inject.c - elfutils reads from the file what was put into it */
 #include "export/inject/inject.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <elfutils/libdw.h>
 #include <gelf.h>
 

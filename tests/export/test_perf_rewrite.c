@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_perf_rewrite.c - promises of export/inject/perf_rewrite.h on made files */
 
-#include <errno.h>
-
 #include "export/inject/perf_rewrite.h"
 #include "perf_bytes.h"
 #include "unit.h"

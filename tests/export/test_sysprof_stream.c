@@ -2,8 +2,6 @@
 /* test_sysprof_stream.c - a profile as a sysprof stream, read again */
 #include "export/exporter.h"
 
-#include <errno.h>
-
 #include "../model/built.h"
 #include "../sysprof_made.h"
 #include "model/sysprof/load_sysprof.h"

@@ -28,8 +28,7 @@ const unsigned short **__ctype_b_loc(void)
 }
 
 /* A call with an event of the bytes @data. */
-static void open_log(struct made *m, struct seam_trace *trace,
-		     const char *data)
+static void open_log(struct made *m, struct seam_trace *trace, const char *data)
 {
 	made_header(m, 5, SEAM_XRAY_FDR, SEAM_LITTLE, 1000000000, 0);
 	made_block(m, 1, 2, 10, 0, 1000);

@@ -5,7 +5,6 @@
  * Linked with --wrap, so that only calls in Seam count.  Every step says
  * -ENOMEM or does without; nothing leaks: AddressSanitizer looks.
  */
-#include <errno.h>
 #include <stdatomic.h>
 
 #include "../no_memory.h"

@@ -204,8 +204,7 @@ static int patch(struct seam_fdr_images *all, bool has_changed, void *context)
 				&image->lists[j].functions;
 			struct seam_fdr_patched patched = { 0 };
 
-			memset(f->is_wanted, *is_wanted,
-			       f->sleds.functions.n);
+			memset(f->is_wanted, *is_wanted, f->sleds.functions.n);
 			r = seam_fdr_patch(f, &image->code, target_of,
 					   &patched);
 			n_left += patched.n_divided;

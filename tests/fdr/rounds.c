@@ -239,8 +239,7 @@ HIDDEN static void check(enum way way, uint64_t from, uint64_t tsc,
 		die("calls that are open", way, n);
 }
 
-HIDDEN static void put(uint32_t word, const uint64_t *arguments,
-		       unsigned int n)
+HIDDEN static void put(uint32_t word, const uint64_t *arguments, unsigned int n)
 {
 	if (!seam_fdr_put_call(word, arguments, n))
 		seam_fdr_record(word, arguments, n);

@@ -176,8 +176,7 @@ static inline void image_make(struct sled_image *image, const uint8_t *data,
 	}
 	/* as a linker does, mostly */
 	if (size > 8 && data[8] < 0xc0)
-		qsort(image->header + 12, image->n_functions, 8,
-		      image_compare);
+		qsort(image->header + 12, image->n_functions, 8, image_compare);
 	mprotect(image->code, IMAGE_CODE, PROT_READ | PROT_EXEC);
 }
 

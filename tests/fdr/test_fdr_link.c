@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_fdr_link.c - what threads send in the recorder's rings */
-#include <errno.h>
-#include <signal.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include "ring/link/owners.h"
 #include "traced/fdr/check/checked.h"

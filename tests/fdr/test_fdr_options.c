@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* test_fdr_options.c - what SEAM_TRACE may say */
-#include <errno.h>
-#include <signal.h>
 
 #include "traced/fdr/options.h"
 #include "unit.h"

@@ -14,7 +14,6 @@
 #include "traced/fdr/record/trampolines.h"
 
 #include <cpuid.h>
-#include <signal.h>
 
 #include "unit.h"
 

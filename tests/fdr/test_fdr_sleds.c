@@ -2,9 +2,7 @@
 /* test_fdr_sleds.c - lists of sleds, whole, damaged and hostile */
 #include "unit.h"
 
-#include <errno.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "fdr/sled_image.h"
 
@@ -14,6 +12,58 @@ static int setup(void **state)
 {
 	image_init(&image);
 	return 0;
+}
+
+static bool is_full;		/* no address is free */
+static size_t n_maps;
+
+/* In front of libc's, for the library's objects. */
+void *mmap(void *start, size_t bytes, int rights, int flags, int fd, off_t at)
+{
+	long r;
+
+	n_maps++;
+	if (is_full) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	r = syscall(SYS_mmap, start, bytes, rights, flags, fd, at);
+	return r == -1 ? MAP_FAILED : (void *)r;
+}
+
+/*
+ * A program may have 100,000 sleds, each with a stub.  First of all tests: later
+ * the image has stubs near it.
+ */
+UNIT_TEST(memory_near_an_image_is_looked_for_once)
+{
+	uint8_t data[1 + 8 * 8] = { SEAM_FDR_LIST_XRAY };
+	bool is_wanted[8];
+	uint64_t stubs[8] = { 0 };
+	struct seam_fdr_functions f = {
+		.first_id = 1, .is_wanted = is_wanted, .stubs = stubs,
+	};
+	struct seam_fdr_patched patched = { 0 };
+
+	memset(is_wanted, true, sizeof(is_wanted));
+	for (uint8_t i = 0; i < 8; i++)
+		memcpy(data + 1 + 8 * i, (uint8_t[]) { 3, 32 * i, 0, 32 * i, 0,
+						       0, 2 }, 7);
+	image_make(&image, data, sizeof(data));
+	assert_int_equal(seam_fdr_sleds_read(
+		&f.sleds, SEAM_FDR_LIST_XRAY, &image.known,
+		(uint64_t)image.list, image.list_bytes), 0);
+	is_full = true;
+	assert_int_equal(seam_fdr_patch(&f, &image.known, image_target,
+					&patched), 0);
+	assert_int_equal(patched.n_far, 8);
+	assert_in_range(n_maps, 1000, 3000);
+	/* the next time there may be some */
+	is_full = false;
+	assert_int_equal(seam_fdr_patch(&f, &image.known, image_target,
+					&patched), 0);
+	assert_int_equal(patched.n_patched, 8);
+	seam_fdr_sleds_fini(&f.sleds);
 }
 
 static uint64_t next_random(uint64_t *seed)
@@ -89,8 +139,7 @@ UNIT_TEST(a_sled_that_the_code_cuts_is_refused)
 				 PROT_READ | PROT_WRITE);
 			memcpy(image.code + at, image_templates[i].bytes,
 			       n - cut);
-			mprotect(image.code, IMAGE_CODE,
-				 PROT_READ | PROT_EXEC);
+			mprotect(image.code, IMAGE_CODE, PROT_READ | PROT_EXEC);
 			for (int kind = 0; kind < 6; kind++) {
 				struct seam_fdr_sleds s;
 
@@ -211,8 +260,7 @@ UNIT_TEST(a_sled_that_others_changed_is_left_alone)
 			mprotect(image.code, IMAGE_CODE,
 				 PROT_READ | PROT_WRITE);
 			image.code[64 + byte] = (uint8_t)value;
-			mprotect(image.code, IMAGE_CODE,
-				 PROT_READ | PROT_EXEC);
+			mprotect(image.code, IMAGE_CODE, PROT_READ | PROT_EXEC);
 			memcpy(image.before, image.code, IMAGE_CODE);
 			assert_int_equal(seam_fdr_patch(
 				&f, &image.known, image_target, &patched), 0);
@@ -223,55 +271,6 @@ UNIT_TEST(a_sled_that_others_changed_is_left_alone)
 			}
 			seam_fdr_sleds_fini(&f.sleds);
 		}
-}
-
-static bool is_full;		/* no address is free */
-static size_t n_maps;
-
-/* In front of libc's, for the library's objects. */
-void *mmap(void *start, size_t bytes, int rights, int flags, int fd, off_t at)
-{
-	long r;
-
-	n_maps++;
-	if (is_full) {
-		errno = ENOMEM;
-		return MAP_FAILED;
-	}
-	r = syscall(SYS_mmap, start, bytes, rights, flags, fd, at);
-	return r == -1 ? MAP_FAILED : (void *)r;
-}
-
-/* A program may have 100,000 sleds, each with a stub. */
-UNIT_TEST(memory_near_an_image_is_looked_for_once)
-{
-	uint8_t data[1 + 8 * 8] = { SEAM_FDR_LIST_XRAY };
-	bool is_wanted[8];
-	uint64_t stubs[8] = { 0 };
-	struct seam_fdr_functions f = {
-		.first_id = 1, .is_wanted = is_wanted, .stubs = stubs,
-	};
-	struct seam_fdr_patched patched = { 0 };
-
-	memset(is_wanted, true, sizeof(is_wanted));
-	for (uint8_t i = 0; i < 8; i++)
-		memcpy(data + 1 + 8 * i, (uint8_t[]) { 3, 32 * i, 0, 32 * i, 0,
-						       0, 2 }, 7);
-	image_make(&image, data, sizeof(data));
-	assert_int_equal(seam_fdr_sleds_read(
-		&f.sleds, SEAM_FDR_LIST_XRAY, &image.known,
-		(uint64_t)image.list, image.list_bytes), 0);
-	is_full = true;
-	assert_int_equal(seam_fdr_patch(&f, &image.known, image_target,
-					&patched), 0);
-	assert_int_equal(patched.n_far, 8);
-	assert_in_range(n_maps, 1000, 3000);
-	/* the next time there may be some */
-	is_full = false;
-	assert_int_equal(seam_fdr_patch(&f, &image.known, image_target,
-					&patched), 0);
-	assert_int_equal(patched.n_patched, 8);
-	seam_fdr_sleds_fini(&f.sleds);
 }
 
 int main(void)

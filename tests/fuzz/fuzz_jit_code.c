@@ -134,8 +134,7 @@ static bool knows_all(const struct program *p)
 static void compare(struct program *p, uint64_t time)
 {
 	for (int pid = 0; pid < N_PROCESSES; pid++) {
-		const struct process *process =
-			&p->at[time].processes[pid];
+		const struct process *process = &p->at[time].processes[pid];
 
 		for (uint64_t a = 0; a < SPACE; a++) {
 			uint8_t id = process->owner[a];

@@ -67,8 +67,7 @@ static void try_file(const uint8_t *data, size_t size)
 	char *text;
 	size_t n;
 
-	if (read_file(&file, (struct seam_bytes) { data, size },
-				  NULL))
+	if (read_file(&file, (struct seam_bytes) { data, size }, NULL))
 		return;
 	check_round_trip(&file, (struct seam_bytes) { data, size });
 	if (unpack_text(&file, &text, &n, NULL))

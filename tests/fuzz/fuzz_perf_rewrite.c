@@ -14,8 +14,7 @@
 #include <unistd.h>
 
 /* Records, and whether some were packed; -1 when the walk failed. */
-static int64_t count_records(const struct seam_perf_data *data,
-			     bool *is_packed)
+static int64_t count_records(const struct seam_perf_data *data, bool *is_packed)
 {
 	struct seam_perf_stream stream;
 	struct seam_perf_record record;

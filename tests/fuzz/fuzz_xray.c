@@ -87,8 +87,7 @@ static void both_ways_agree(const struct seam_xray_index *index,
 	must(b.fdr.c.pos == end);
 }
 
-static bool count_kinds(const struct seam_trace *trace,
-			uint64_t n[N_KINDS])
+static bool count_kinds(const struct seam_trace *trace, uint64_t n[N_KINDS])
 {
 	static struct seam_xray_batch batch;
 	bool has_fork = false;

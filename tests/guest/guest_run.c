@@ -3,7 +3,6 @@
 #include "guest_run.h"
 
 #include <dlfcn.h>
-#include <sys/mman.h>
 #include <ucontext.h>
 
 #include "unwind/in_process/self_images.h"

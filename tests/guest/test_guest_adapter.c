@@ -7,7 +7,6 @@
  * of C, and a call from C enters it again.
  */
 #include <dlfcn.h>
-#include <errno.h>
 
 #include "guest_run.h"
 #include "traced/guest/guest_adapter.h"
@@ -145,8 +144,7 @@ static uint32_t id_of(struct seam_guest_walk *walk, uint64_t addr,
 		return id;
 	*text = (struct seam_guest_symbol) {
 		.line = function->first_line, .n_chunk = 5, .chunk = "=toys" };
-	text->n_name = (uint8_t)strnlen(function->name,
-					sizeof(function->name));
+	text->n_name = (uint8_t)strnlen(function->name, sizeof(function->name));
 	memcpy(text->name, function->name, text->n_name);
 	return seam_guest_name(walk, &key, 0, text);
 }
@@ -163,8 +161,7 @@ static uint64_t walk_activation(struct seam_guest_walk *walk, uint64_t addr)
 		if (!seam_guest_load(&walk->memory, addr, &frame,
 				     sizeof(frame)) ||
 		    frame.tag != TOY_TAG || i == TOY_FRAMES) {
-			seam_guest_end_segment(walk,
-					       SEAM_GUEST_INVALID);
+			seam_guest_end_segment(walk, SEAM_GUEST_INVALID);
 			return 0;
 		}
 		at = (uint64_t)(uintptr_t)frame.function;
@@ -202,8 +199,7 @@ static void walk_all(const void *attached, struct seam_guest_walk *walk,
 		    seam_guest_begin_segment(walk, NULL, 0)) {
 			seam_guest_add_frame(walk, SEAM_GUEST_FRAME_GUEST, 7, 0,
 				&(struct seam_guest_origin) { .address = 0 });
-			seam_guest_end_segment(walk,
-					       SEAM_GUEST_UNSETTLED);
+			seam_guest_end_segment(walk, SEAM_GUEST_UNSETTLED);
 		}
 		if (!seam_guest_begin_segment(walk, a, a->thread))
 			return;

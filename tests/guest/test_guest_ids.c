@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* test_guest_ids.c - the table of functions' ids, where it is full */
-#include <unistd.h>
 
 #include "unit.h"
 

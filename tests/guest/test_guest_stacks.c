@@ -4,8 +4,6 @@
  *
  *	test_guest_stacks LIBLUAJIT
  */
-#include <errno.h>
-#include <sys/mman.h>
 
 #include "guest_run.h"
 #include "unwind/in_process/self_images.h"
@@ -129,8 +127,7 @@ UNIT_TEST(a_callback_of_the_ffi_is_an_activation)
 	assert_int_equal(s->segments[0].n_frames, 1);
 	assert_int_equal(seam_guest_frame_line(s->frames[0]), 5);
 	assert_true(s->segments[1].n_frames >= 1);
-	assert_int_equal(seam_guest_frame_line(s->frames[s->n_frames - 1]),
-			 6);
+	assert_int_equal(seam_guest_frame_line(s->frames[s->n_frames - 1]), 6);
 	/* qsort() is between them */
 	assert_true(s->segments[0].join + 1 < s->segments[1].join);
 }
@@ -143,8 +140,7 @@ static struct seam_guest_symbol symbol_of(const struct seam_guest_sample *s,
 	struct seam_guest_symbol symbol;
 
 	assert_true(frame < s->n_frames);
-	assert_int_equal(seam_guest_describe(s->frames[frame].id, &symbol),
-			 0);
+	assert_int_equal(seam_guest_describe(s->frames[frame].id, &symbol), 0);
 	return symbol;
 }
 
@@ -325,8 +321,7 @@ UNIT_TEST(a_deep_recursion_keeps_both_ends)
 		  "return 1 + deep(n - 1) end\ndeep(6000)");
 	assert_int_equal(s->head.guest_end, SEAM_GUEST_CUT);
 	assert_int_equal(seam_guest_frame_line(s->frames[0]), 3);
-	assert_int_equal(seam_guest_frame_line(s->frames[s->n_frames - 1]),
-			 5);
+	assert_int_equal(seam_guest_frame_line(s->frames[s->n_frames - 1]), 5);
 	for (size_t i = 0; i < s->n_frames; i++)
 		if (seam_guest_frame_kind(s->frames[i]) ==
 		    SEAM_GUEST_FRAME_CUT)

@@ -5,17 +5,10 @@
  *	test_guest_vms LIBLUAJIT
  */
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/sendfile.h>
-#include <sys/stat.h>
 #include <sys/time.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "guest_run.h"
 #include "unwind/in_process/self_images.h"

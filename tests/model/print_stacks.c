@@ -17,8 +17,7 @@ static void print_frame(const struct seam_profile *p, uint32_t id)
 {
 	static const char *const layers[] = { "kernel", "native", "jit" };
 	const struct seam_frame *f = &p->frames.items[id];
-	const struct seam_function *function =
-		&p->functions.items[f->function];
+	const struct seam_function *function = &p->functions.items[f->function];
 	const char *path = f->module ? seam_profile_path(p, f->module) : "";
 
 	if (!f->is_inlined)

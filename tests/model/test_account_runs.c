@@ -20,8 +20,7 @@ static void assert_same_rows(const struct seam_account *a,
 {
 	for (size_t i = 0; i < a->rows.n; i++) {
 		const struct seam_account_row *x = &a->rows.items[i];
-		const struct seam_account_row *y =
-			account_row(b, x->function);
+		const struct seam_account_row *y = account_row(b, x->function);
 
 		if (!x->count)
 			continue;

@@ -2,9 +2,6 @@
 /* test_code_files.c - files with call frame information, for stack_dumps */
 #include "model/perf/stack_dumps.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "../symbol/build.h"
 #include "symbol/elf/build_id.h"
 #include "unit.h"

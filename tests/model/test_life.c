@@ -168,8 +168,7 @@ static void assert_account(const struct truth *truth,
 {
 	struct seam_account account;
 
-	assert_int_equal(seam_account_build(&account, trace, options, NULL),
-			 0);
+	assert_int_equal(seam_account_build(&account, trace, options, NULL), 0);
 	assert_repairs(account.repairs, truth->repairs);
 	for (uint32_t f = 0; f < N_FUNCTIONS; f++) {
 		const struct seam_account_row *row = account_row(&account, f);

@@ -6,7 +6,6 @@
  * not exist: an address shows as [module+0x...], which tells the module and
  * the offset that it was resolved to.
  */
-#include <errno.h>
 
 #include "../simpleperf_bytes.h"
 #include "base/hash.h"

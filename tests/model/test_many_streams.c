@@ -5,7 +5,6 @@
  * Linked with --wrap: what a log can make many of must not be asked for, or
  * kept, once more for each.
  */
-#include <errno.h>
 
 #include "../trace_made.h"
 #include "../wire/xray_made.h"
@@ -83,8 +82,7 @@ UNIT_TEST(threads_are_distinguished_however_many)
 	put_threads(&m, 2, 1, 1000);
 	open_trace(&trace, &m);
 	assert_int_equal(seam_profile_init(&profile), 0);
-	assert_int_equal(seam_load_xray(&profile, &trace, NULL, NULL, NULL),
-			 0);
+	assert_int_equal(seam_load_xray(&profile, &trace, NULL, NULL, NULL), 0);
 	assert_int_equal(profile.processes.n, 2);
 	assert_int_equal(profile.threads.n, 3000);
 	for (size_t i = 0; i < profile.samples.n; i++)

@@ -7,11 +7,7 @@
  */
 #include "model/perf/load_perf.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "../perf_bytes.h"
 #include "../symbol/build.h"

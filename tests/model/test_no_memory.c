@@ -8,8 +8,6 @@
  */
 #include "model/perf/load_perf.h"
 
-#include <errno.h>
-
 #include "../no_memory.h"
 #include "../guest_file.h"
 #include "unit.h"
@@ -106,8 +104,7 @@ static int load(const struct bytes *bytes, struct got *got)
 			assert_true(err.n_causes > 0);
 		*got = (struct got) { .n_samples = profile.samples.n };
 		for (size_t i = 0; i < profile.samples.n; i++)
-			got->weight += seam_samples_weight(&profile.samples,
-							   i);
+			got->weight += seam_samples_weight(&profile.samples, i);
 		seam_symbols_free(symbols);
 		seam_profile_fini(&profile);
 	}

@@ -7,8 +7,6 @@
  */
 #include "model/perf/load_perf.h"
 
-#include <time.h>
-
 #include "../folder.h"
 #include "../perf_bytes.h"
 #include "model/annotate/annotation.h"

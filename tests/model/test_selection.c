@@ -2,8 +2,6 @@
 /* test_selection.c - what counts, and what is left of its stack */
 #include "model/profile/selection.h"
 
-#include <errno.h>
-
 #include "built.h"
 #include "unit.h"
 
@@ -241,8 +239,7 @@ UNIT_TEST(callers_are_turned_round_and_callees_begin_with_it)
 	assert_false(seam_selected_has(&s, 1));
 	seam_selected_fini(&s);
 	selection.callees_of = "nosuch";
-	assert_int_equal(seam_selected_init(&s, &p, &selection, NULL),
-			 -ENOENT);
+	assert_int_equal(seam_selected_init(&s, &p, &selection, NULL), -ENOENT);
 }
 
 UNIT_TEST(a_thread_is_a_number_or_any_name_it_had)

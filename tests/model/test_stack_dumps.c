@@ -7,11 +7,7 @@
  */
 #include "model/perf/stack_dumps.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "../no_memory.h"
 #include "base/workers.h"
@@ -87,8 +83,7 @@ static void take(const ucontext_t *context)
 	};
 
 	for (int i = 0; i < 24; i++)
-		taken.regs[i] =
-			(uint64_t)context->uc_mcontext.gregs[order[i]];
+		taken.regs[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
 	taken.abi = PERF_SAMPLE_REGS_ABI_64;
 	copy_stack(taken.regs[7]);
 }

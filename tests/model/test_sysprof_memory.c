@@ -7,8 +7,6 @@
  */
 #include "model/sysprof/load_sysprof.h"
 
-#include <errno.h>
-
 #include "../no_memory.h"
 #include "../sysprof_made.h"
 #include "built.h"

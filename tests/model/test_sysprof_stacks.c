@@ -2,8 +2,6 @@
 /* test_sysprof_stacks.c - names, joints and order of a sysprof stream */
 #include "model/sysprof/load_sysprof.h"
 
-#include <errno.h>
-
 #include "../sysprof_made.h"
 #include "unit.h"
 
@@ -17,10 +15,19 @@ static const struct { uint64_t addr; const char *name; } symbols[] = {
 	{ 0x5400, "lj_vm_floor" }, { 0x5500, "end" },
 };
 
-static struct seam_sysprof_buffer begin(bool with_vm)
-{
-	struct seam_sysprof_buffer b = made_begin();
+static struct seam_sysprof_buffer b;	/* the stream that is being made */
+static struct seam_profile p;		/* what load_as() made of it */
 
+static int tear_down(void **state)
+{
+	seam_profile_fini(&p);
+	p = (struct seam_profile) { 0 };
+	return 0;
+}
+
+static void begin(bool with_vm)
+{
+	b = made_begin();
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(symbols); i++)
 		if (with_vm || symbols[i].addr < 0x5000)
 			made_cfunc(&b, symbols[i].addr, symbols[i].name, false);
@@ -28,52 +35,49 @@ static struct seam_sysprof_buffer begin(bool with_vm)
 	made_lfunc(&b, 0x20, "@a.lua", 10, false);
 	made_lfunc(&b, 0x30, "@b.lua", 20, false);
 	made_trace(&b, 3, 0x20, 12, false);
-	return b;
 }
 
 /* Each sample counts once, for the only event. */
-static void expect_event(const struct seam_profile *p)
+static void expect_event(void)
 {
-	assert_int_equal(p->events.n, 1);
-	assert_string_equal(seam_profile_text(p, p->events.items[0].name),
+	assert_int_equal(p.events.n, 1);
+	assert_string_equal(seam_profile_text(&p, p.events.items[0].name),
 			    "sysprof");
-	assert_int_equal(p->events.items[0].unit, SEAM_UNIT_COUNT);
-	assert_int_equal(p->events.items[0].n_samples, p->samples.n);
-	assert_int_equal(p->events.items[0].n_lost, 0);
-	for (size_t i = 0; i < p->samples.n; i++) {
-		assert_int_equal(p->samples.event[i], 0);
-		assert_int_equal(seam_samples_weight(&p->samples, i), 1);
-		assert_int_equal(seam_samples_count(&p->samples, i), 1);
+	assert_int_equal(p.events.items[0].unit, SEAM_UNIT_COUNT);
+	assert_int_equal(p.events.items[0].n_samples, p.samples.n);
+	assert_int_equal(p.events.items[0].n_lost, 0);
+	for (size_t i = 0; i < p.samples.n; i++) {
+		assert_int_equal(p.samples.event[i], 0);
+		assert_int_equal(seam_samples_weight(&p.samples, i), 1);
+		assert_int_equal(seam_samples_count(&p.samples, i), 1);
 	}
 }
 
-static struct seam_profile load_as(struct seam_sysprof_buffer *b,
-				   bool as_parser)
+static void load_as(bool as_parser)
 {
 	struct seam_file file;
-	struct seam_profile p;
 	struct seam_err err = { 0 };
 
-	made_end(b);
-	file = made_file(b);
+	made_end(&b);
+	file = made_file(&b);
+	tear_down(NULL);
 	assert_int_equal(seam_profile_init(&p), 0);
 	if (seam_load_sysprof(&p, &file, as_parser, &err))
 		fail_msg("%s", err.cause[0]);
-	expect_event(&p);
-	return p;
+	expect_event();
 }
 
 /* The names of sample @i, from the root, with semicolons. */
-static const char *stack_of(const struct seam_profile *p, size_t i)
+static const char *stack_of(size_t i)
 {
 	static char text[4096];
 	size_t at = sizeof(text) - 1;
 
 	text[at] = '\0';
-	for (uint32_t s = p->samples.stack[i]; s;
-	     s = p->stacks.items[s].parent) {
-		const char *name = seam_profile_text(p,
-					seam_profile_leaf(p, s)->name);
+	for (uint32_t s = p.samples.stack[i]; s;
+	     s = p.stacks.items[s].parent) {
+		const char *name = seam_profile_text(&p,
+					seam_profile_leaf(&p, s)->name);
 		size_t n = strlen(name);
 
 		if (at < sizeof(text) - 1)
@@ -88,15 +92,12 @@ static const char *stack_of(const struct seam_profile *p, size_t i)
 static void check_as(bool with_vm, bool as_parser, const char *lua,
 		     const char *host, const char *expected)
 {
-	struct seam_sysprof_buffer b = begin(with_vm);
-	struct seam_profile p;
-
+	begin(with_vm);
 	made_profile(&b);
 	made_sample(&b, SEAM_VMSTATE_LFUNC, lua, host);
-	p = load_as(&b, as_parser);
+	load_as(as_parser);
 	assert_int_equal(p.samples.n, 1);
-	assert_string_equal(stack_of(&p, 0), expected);
-	seam_profile_fini(&p);
+	assert_string_equal(stack_of(0), expected);
 }
 
 static void check(const char *lua, const char *host, const char *expected)
@@ -108,15 +109,12 @@ static void check(const char *lua, const char *host, const char *expected)
 static void check_named(const char *name, const char *lua, const char *host,
 			const char *expected)
 {
-	struct seam_sysprof_buffer b = begin(true);
-	struct seam_profile p;
-
+	begin(true);
 	made_cfunc(&b, 0x6000, name, false);
 	made_profile(&b);
 	made_sample(&b, SEAM_VMSTATE_LFUNC, lua, host);
-	p = load_as(&b, false);
-	assert_string_equal(stack_of(&p, 0), expected);
-	seam_profile_fini(&p);
+	load_as(false);
+	assert_string_equal(stack_of(0), expected);
 }
 
 /* -- joints -------------------------------------------------------------- */
@@ -171,30 +169,24 @@ UNIT_TEST(code_of_the_vm_is_known_by_its_name)
 
 UNIT_TEST(the_outermost_frame_of_the_host_may_be_a_joint)
 {
-	struct seam_sysprof_buffer b = begin(false);
-	struct seam_profile p;
-
+	begin(false);
 	made_profile(&b);
 	/* what is outside of it in one sample is not so in the next */
 	made_sample(&b, SEAM_VMSTATE_CFUNC, "", "1820 1540");
 	made_sample(&b, SEAM_VMSTATE_CFUNC, "C1500 L10:0", "1540");
-	p = load_as(&b, false);
-	assert_string_equal(stack_of(&p, 1), "a.lua:0;l_fib");
-	seam_profile_fini(&p);
+	load_as(false);
+	assert_string_equal(stack_of(1), "a.lua:0;l_fib");
 }
 
 UNIT_TEST(bytes_after_the_end_are_a_loss)
 {
-	struct seam_sysprof_buffer b = begin(true);
-	struct seam_profile p;
-
+	begin(true);
 	made_profile(&b);
 	made_end(&b);
-	p = load_as(&b, false);
+	load_as(false);
 	assert_int_equal(p.losses.n, 1);
 	assert_int_equal(p.losses.items[0].bytes, 1);
 	assert_int_equal(p.notes.n, 1);
-	seam_profile_fini(&p);
 }
 
 UNIT_TEST(a_c_function_that_the_host_does_not_show_is_a_frame)
@@ -243,19 +235,16 @@ UNIT_TEST(a_vm_without_symbols_is_the_caller_of_joints)
 /* As a writer of ours names a stripped VM: all of its assembly code at once. */
 UNIT_TEST(a_vm_with_one_symbol_is_a_vm)
 {
-	struct seam_sysprof_buffer b = begin(false);
-	struct seam_profile p;
-
+	begin(false);
 	made_cfunc(&b, 0x5000, "lj_vm_asm_begin", false);
 	made_cfunc(&b, 0x9000, "luajit", false);
 	made_profile(&b);
 	/* l_fast has no symbol of its own, and no joint */
 	made_sample(&b, SEAM_VMSTATE_CFUNC, "F171 L10:0",
 		    "1620 1620 9020 5120 1120");
-	p = load_as(&b, false);
-	assert_string_equal(stack_of(&p, 0), "lua_pcall;a.lua:0;ffid 171;"
+	load_as(false);
+	assert_string_equal(stack_of(0), "lua_pcall;a.lua:0;ffid 171;"
 			    "lj_vm_asm_begin;luajit;fib;fib");
-	seam_profile_fini(&p);
 }
 
 UNIT_TEST(without_a_host_stack_the_lua_stack_is_all)
@@ -285,9 +274,7 @@ static void put_fast(struct seam_sysprof_buffer *b)
 
 UNIT_TEST(a_fast_function_has_the_number_of_its_place)
 {
-	struct seam_sysprof_buffer b = begin(true);
-	struct seam_profile p;
-
+	begin(true);
 	put_fast(&b);
 	made_profile(&b);
 	made_sample(&b, SEAM_VMSTATE_FFUNC, "F2 L10:0", "5120 1120");
@@ -297,77 +284,67 @@ UNIT_TEST(a_fast_function_has_the_number_of_its_place)
 	made_sample(&b, SEAM_VMSTATE_FFUNC, "F11", "");
 	made_sample(&b, SEAM_VMSTATE_FFUNC, "F12", "");
 	made_sample(&b, SEAM_VMSTATE_FFUNC, "F0", "");
-	p = load_as(&b, false);
-	assert_string_equal(stack_of(&p, 0),
+	load_as(false);
+	assert_string_equal(stack_of(0),
 			    "lua_pcall;a.lua:0;assert;lj_BC_CALL");
-	assert_string_equal(stack_of(&p, 1), "lua_pcall;a.lua:0;table.sort;"
+	assert_string_equal(stack_of(1), "lua_pcall;a.lua:0;table.sort;"
 			    "lj_BC_FUNCC;lj_cf_table_sort;helper;b.lua:20;"
 			    "lj_BC_CALL");
-	assert_string_equal(stack_of(&p, 2), "os.clock");
-	assert_string_equal(stack_of(&p, 3), "ffid 12");
-	assert_string_equal(stack_of(&p, 4), "ffid 0");
-	seam_profile_fini(&p);
+	assert_string_equal(stack_of(2), "os.clock");
+	assert_string_equal(stack_of(3), "ffid 12");
+	assert_string_equal(stack_of(4), "ffid 0");
 }
 
 UNIT_TEST(an_unknown_function_makes_all_numbers_unknown)
 {
-	struct seam_sysprof_buffer b = begin(true);
-	struct seam_profile p;
-
+	begin(true);
 	put_fast(&b);
 	made_cfunc(&b, 0x4000, "lj_cf_table_novel", false);
 	made_profile(&b);
 	made_sample(&b, SEAM_VMSTATE_FFUNC, "F2", "");
-	p = load_as(&b, false);
-	assert_string_equal(stack_of(&p, 0), "ffid 2");
-	seam_profile_fini(&p);
+	load_as(false);
+	assert_string_equal(stack_of(0), "ffid 2");
 
-	b = begin(true);		/* and so do symbols that are missing */
+	begin(true);		/* and so do symbols that are missing */
 	made_cfunc(&b, 0x4000, "lj_ff_assert", false);
 	made_profile(&b);
 	made_sample(&b, SEAM_VMSTATE_FFUNC, "F2", "");
-	p = load_as(&b, false);
-	assert_string_equal(stack_of(&p, 0), "ffid 2");
-	seam_profile_fini(&p);
+	load_as(false);
+	assert_string_equal(stack_of(0), "ffid 2");
 }
 
 /* -- traces and states ---------------------------------------------------- */
 
 UNIT_TEST(a_trace_is_a_frame_of_the_function_in_which_it_starts)
 {
-	struct seam_sysprof_buffer b = begin(true);
-	struct seam_profile p;
-
+	begin(true);
 	made_profile(&b);
 	made_trace_sample(&b, 3, 0x20, 10);
 	made_trace_sample(&b, 4, 0x30, 20);	/* no symbol of the trace */
 	made_trace_sample(&b, 4, 0x990, 5);	/* nor of the prototype */
 	made_sample(&b, SEAM_VMSTATE_INTERP, "", "5120 1120");
 	made_sample(&b, SEAM_VMSTATE_GC, "", "");
-	p = load_as(&b, false);
-	assert_string_equal(stack_of(&p, 0),
+	load_as(false);
+	assert_string_equal(stack_of(0),
 			    "a.lua:10;TRACE [3] started at a.lua:12");
-	assert_string_equal(stack_of(&p, 1),
+	assert_string_equal(stack_of(1),
 			    "b.lua:20;TRACE [4] started at b.lua:20");
-	assert_non_null(strstr(stack_of(&p, 2), "[prototype 0x990]:5;TRACE [4]"
+	assert_non_null(strstr(stack_of(2), "[prototype 0x990]:5;TRACE [4]"
 			       ));
-	assert_string_equal(stack_of(&p, 3), "lua_pcall;lj_BC_CALL");
-	assert_string_equal(stack_of(&p, 4), "");
+	assert_string_equal(stack_of(3), "lua_pcall;lj_BC_CALL");
+	assert_string_equal(stack_of(4), "");
 	assert_int_equal(p.samples.vmstate[0], SEAM_VMSTATE_TRACE);
 	assert_int_equal(p.samples.vmstate[3], SEAM_VMSTATE_INTERP);
 	assert_int_equal(p.samples.vmstate[4], SEAM_VMSTATE_GC);
 	assert_int_equal(seam_profile_leaf(&p, p.samples.stack[0])->layer,
 			 SEAM_LAYER_JIT);
-	seam_profile_fini(&p);
 }
 
 /* -- order --------------------------------------------------------------- */
 
 UNIT_TEST(a_name_is_that_of_its_time)
 {
-	struct seam_sysprof_buffer b = begin(true);
-	struct seam_profile p;
-
+	begin(true);
 	made_profile(&b);
 	made_sample(&b, SEAM_VMSTATE_LFUNC, "L20:10 L40:7", "5120 1120 9020");
 	/* 0x20 was collected, and another is at its address now */
@@ -379,24 +356,21 @@ UNIT_TEST(a_name_is_that_of_its_time)
 	made_trace_sample(&b, 3, 0x20, 10);
 	made_lfunc(&b, 0x20, "@a.lua", 10, true);
 	made_sample(&b, SEAM_VMSTATE_LFUNC, "L20:10 L40:7", "5120 1120 9020");
-	p = load_as(&b, false);
-	assert_string_equal(stack_of(&p, 0), "end;lua_pcall;"
+	load_as(false);
+	assert_string_equal(stack_of(0), "end;lua_pcall;"
 			    "[prototype 0x40]:7;a.lua:10;lj_BC_CALL");
-	assert_string_equal(stack_of(&p, 1), "late;lua_pcall;"
+	assert_string_equal(stack_of(1), "late;lua_pcall;"
 			    "[string \"text...\"]:7;new.lua:10;lj_BC_CALL");
-	assert_string_equal(stack_of(&p, 2),
+	assert_string_equal(stack_of(2),
 			    "new.lua:10;TRACE [3] started at new.lua:99");
-	assert_string_equal(stack_of(&p, 3), "late;lua_pcall;"
+	assert_string_equal(stack_of(3), "late;lua_pcall;"
 			    "[string \"text...\"]:7;a.lua:10;lj_BC_CALL");
-	seam_profile_fini(&p);
 }
 
 /* Each kind of symbol alone makes what was found before outdated. */
 UNIT_TEST(a_late_symbol_of_any_kind_counts_from_there_on)
 {
-	struct seam_sysprof_buffer b = begin(true);
-	struct seam_profile p;
-
+	begin(true);
 	made_profile(&b);
 	for (int i = 0; i < 4; i++) {
 		made_trace_sample(&b, 3, 0x20, 10);
@@ -408,40 +382,37 @@ UNIT_TEST(a_late_symbol_of_any_kind_counts_from_there_on)
 		else
 			made_lfunc(&b, 0x50, "@late.lua", 1, true);
 	}
-	p = load_as(&b, false);
-	assert_non_null(strstr(stack_of(&p, 0), "started at a.lua:12"));
-	assert_non_null(strstr(stack_of(&p, 2), "started at a.lua:98"));
-	assert_string_equal(stack_of(&p, 3),
+	load_as(false);
+	assert_non_null(strstr(stack_of(0), "started at a.lua:12"));
+	assert_non_null(strstr(stack_of(2), "started at a.lua:98"));
+	assert_string_equal(stack_of(3),
 			    "end;[prototype 0x50]:1;lj_BC_CALL");
-	assert_string_equal(stack_of(&p, 5),
+	assert_string_equal(stack_of(5),
 			    "late;[prototype 0x50]:1;lj_BC_CALL");
-	assert_string_equal(stack_of(&p, 7), "late;late.lua:1;lj_BC_CALL");
-	seam_profile_fini(&p);
+	assert_string_equal(stack_of(7), "late;late.lua:1;lj_BC_CALL");
 }
 
 UNIT_TEST(samples_that_differ_in_their_leaf_alone_are_distinct)
 {
-	struct seam_sysprof_buffer b = begin(true);
-	struct seam_profile p;
 	uint32_t s[2];
 
+	begin(true);
 	made_profile(&b);
 	made_sample(&b, SEAM_VMSTATE_LFUNC, "L10:0", "1020");
 	made_sample(&b, SEAM_VMSTATE_LFUNC, "L10:0", "1030");
 	made_sample(&b, SEAM_VMSTATE_LFUNC, "L10:0", "5120 1020");
 	made_sample(&b, SEAM_VMSTATE_LFUNC, "L10:0", "7f 1020");
-	p = load_as(&b, false);
+	load_as(false);
 	for (int i = 0; i < 2; i++) {
-		assert_string_equal(stack_of(&p, (size_t)i), "main;a.lua:0");
+		assert_string_equal(stack_of((size_t)i), "main;a.lua:0");
 		s[i] = p.stacks.items[p.samples.stack[i]].parent;
 	}
 	assert_int_equal(p.frames.items[p.stacks.items[s[0]].frame].addr,
 			 0x1020);
 	assert_int_equal(p.frames.items[p.stacks.items[s[1]].frame].addr,
 			 0x1030);
-	assert_string_equal(stack_of(&p, 2), "main;a.lua:0;lj_BC_CALL");
-	assert_string_equal(stack_of(&p, 3), "main;[unknown+0x7f];a.lua:0");
-	seam_profile_fini(&p);
+	assert_string_equal(stack_of(2), "main;a.lua:0;lj_BC_CALL");
+	assert_string_equal(stack_of(3), "main;[unknown+0x7f];a.lua:0");
 }
 
 UNIT_TEST(an_address_far_after_a_symbol_has_no_name)
@@ -457,58 +428,51 @@ UNIT_TEST(an_address_far_after_a_symbol_has_no_name)
 
 UNIT_TEST(an_address_without_a_name_is_counted_once)
 {
-	struct seam_sysprof_buffer b = begin(true);
-	struct seam_profile p;
 	const char *note;
 
+	begin(true);
 	made_profile(&b);
 	for (uint64_t i = 0; i < 3; i++) {
 		made_sample(&b, SEAM_VMSTATE_GC, "", "15501 15601 1020");
 		made_lfunc(&b, 0x40 + i, "@c.lua", i, true);
 	}
-	p = load_as(&b, false);
+	load_as(false);
 	assert_int_equal(p.notes.n, 1);
 	note = seam_profile_text(&p, p.notes.items[0]);
 	if (strncmp(note, "2 addresses are more than 64 KiB", 32) != 0)
 		fail_msg("%s", note);
-	seam_profile_fini(&p);
 }
 
 UNIT_TEST(a_stack_of_one_frame_is_not_one_of_none)
 {
-	struct seam_sysprof_buffer b = begin(true);
-	struct seam_profile p;
-
+	begin(true);
 	made_profile(&b);
 	made_sample(&b, SEAM_VMSTATE_INTERP, "", "7f");
 	made_sample(&b, SEAM_VMSTATE_INTERP, "", "");
 	made_sample(&b, SEAM_VMSTATE_INTERP, "", "7e");
-	p = load_as(&b, false);
-	assert_string_equal(stack_of(&p, 0), "[unknown+0x7f]");
-	assert_string_equal(stack_of(&p, 1), "");
-	assert_string_equal(stack_of(&p, 2), "[unknown+0x7e]");
-	seam_profile_fini(&p);
+	load_as(false);
+	assert_string_equal(stack_of(0), "[unknown+0x7f]");
+	assert_string_equal(stack_of(1), "");
+	assert_string_equal(stack_of(2), "[unknown+0x7e]");
 }
 
 /* -- as LuaJIT's parser --------------------------------------------------- */
 
 UNIT_TEST(frames_that_the_parser_leaves_out_are_counted)
 {
-	struct seam_sysprof_buffer b = begin(true);
-	struct seam_profile p;
 	const char *note;
 
+	begin(true);
 	made_profile(&b);
 	made_sample(&b, SEAM_VMSTATE_LFUNC, "L30:20 L20:10 C1400 L10:0",
 		    "5120 1440 5220 1120");
-	p = load_as(&b, true);
-	assert_string_equal(stack_of(&p, 0),
+	load_as(true);
+	assert_string_equal(stack_of(0),
 			    "lua_pcall;a.lua:0;lj_BC_FUNCC;l_apply;lj_BC_CALL");
 	assert_int_equal(p.notes.n, 1);
 	note = seam_profile_text(&p, p.notes.items[0]);
 	if (strncmp(note, "2 Lua frames of inner calls", 27) != 0)
 		fail_msg("%s", note);
-	seam_profile_fini(&p);
 }
 
 UNIT_TEST(luajit_s_parser_inserts_lua_frames_at_calls)
@@ -603,9 +567,7 @@ static void compare(struct seam_bytes bytes, const struct seam_profile *loaded,
 UNIT_TEST(samples_are_as_if_each_was_the_only_one)
 {
 	for (int i = 0; i < 40; i++) {
-		struct seam_sysprof_buffer b = begin(true);
-		struct seam_profile p;
-
+		begin(true);
 		put_fast(&b);
 		made_profile(&b);
 		for (int k = 0; k < 400; k++) {
@@ -618,9 +580,8 @@ UNIT_TEST(samples_are_as_if_each_was_the_only_one)
 					   next_random(20), next_random(2) ?
 					   "l_other" : "lj_BC_OTHER", true);
 		}
-		p = load_as(&b, i % 2);
+		load_as(i % 2);
 		compare(p.sysprof->file.bytes, &p, i % 2);
-		seam_profile_fini(&p);
 	}
 }
 
@@ -672,4 +633,4 @@ UNIT_TEST(c_functions_are_found_as_in_a_plain_list)
 	}
 }
 
-UNIT_MAIN(NULL, NULL, NULL, NULL)
+UNIT_MAIN(NULL, NULL, NULL, tear_down)

@@ -6,7 +6,6 @@
  * array, sorted, and the selection by names and whole stacks.  Linked with
  * --wrap, to see how much memory the iterator holds.
  */
-#include <errno.h>
 #include <malloc.h>
 #include <strings.h>
 

@@ -136,8 +136,7 @@ UNIT_TEST(a_very_deep_stack_is_a_tree_like_any_other)
 	uint32_t stack = built_stack(&p, "f"), visited = 0;
 
 	for (int i = 1; i < 100000; i++)
-		stack = seam_profile_stack(&p, stack,
-					   p.stacks.items[1].frame);
+		stack = seam_profile_stack(&p, stack, p.stacks.items[1].frame);
 	built_add(&p, 0, "a", "f");
 	p.samples.stack[0] = stack;
 	grow(SEAM_GROUP_NONE, false);

@@ -2,11 +2,6 @@
 /* test_bundle.c - folders made, moved aside, and left alone */
 #include "record/bundle/bundle.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "folder.h"
 #include "unit.h"
 

@@ -5,9 +5,6 @@
  */
 #include "record/stacks/cfi_files.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "symbol/elf/build_id.h"
 #include "unit.h"
 

@@ -5,9 +5,6 @@
 #include "record/perf/auxtrace.h"
 #include "wire/perf/perf_data.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "unit.h"
 
 enum { SAMPLED, PROGRAM, SIDEBAND, N_EVENTS };

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_ended_programs.c - programs end, and their rings are given back soon */
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "record/services/services.h"

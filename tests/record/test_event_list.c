@@ -3,13 +3,7 @@
 #include "record/events/event_kinds.h"
 #include "record/proc/procfs.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/hw_breakpoint.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "unit.h"
 

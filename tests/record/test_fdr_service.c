@@ -4,8 +4,6 @@
  *
  * The rings are made up, their bytes are chunk_made.h's.
  */
-#include <fcntl.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/file.h"

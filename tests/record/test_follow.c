@@ -2,12 +2,8 @@
 /* test_follow.c - files of JITs, copied and handed on while they are written */
 #include "record/bundle/follow.h"
 
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <poll.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "folder.h"

@@ -2,12 +2,6 @@
 /* test_growing_copy.c - maps are copied as they grow, with times; dumps too */
 #include "record/bundle/follow.c"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/resource.h>
-#include <signal.h>
-#include <sys/stat.h>
-
 #include "base/clock.h"
 #include "base/file.h"
 #include "folder.h"

@@ -2,11 +2,7 @@
 /* test_helper.c - a call that hangs holds up nobody, and is counted */
 #include "record/proc/helper.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "unit.h"
 

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* test_jit_stream.c - what a stream may say, and what becomes of it */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "../folder.h"
 #include "base/clock.h"

@@ -2,11 +2,8 @@
 /* test_kept_files.c - each file that is left out is counted by its cause */
 #include "record/bundle/kept_files.h"
 
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <poll.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "base/text.h"
 #include "folder.h"

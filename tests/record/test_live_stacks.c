@@ -2,14 +2,10 @@
 /* test_live_stacks.c - samples with copies of stacks become plain ones */
 #include "unit.h"
 
-#include <fcntl.h>
 #include <link.h>
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "record/stacks/live_stacks.h"
 #include "wire/perf/perf_sample.h"

@@ -4,9 +4,6 @@
 
 #include "base/clock.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "unit.h"
 
 /* What is done in a child of its own, whose end is looked at. */

@@ -4,9 +4,7 @@
 
 #include "base/hash.h"
 
-#include <fcntl.h>
 #include <linux/perf_event.h>
-#include <unistd.h>
 
 #include "unit.h"
 

@@ -8,8 +8,6 @@
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "folder.h"
 #include "record/preload/preload.h"

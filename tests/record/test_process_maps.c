@@ -31,8 +31,7 @@ static void add(int32_t pid, uint64_t begin, uint64_t end, uint32_t file)
 /* The file at @addr of a list; -1: nothing is mapped. */
 static int file_in(const struct seam_process_map *map, uint64_t addr)
 {
-	const struct seam_process_mapping *m =
-		map ? map_at(map, addr) : NULL;
+	const struct seam_process_mapping *m = map ? map_at(map, addr) : NULL;
 
 	/* an offset in the file stays with its address */
 	if (m)

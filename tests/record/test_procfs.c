@@ -2,9 +2,6 @@
 /* test_procfs.c - lists of CPUs, values of /proc files */
 #include "record/proc/procfs.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #include "unit.h"
 
 UNIT_TEST(reads_lists_of_cpus)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_program_ring.c - what a service is called with, and that it is ended */
-#include <errno.h>
 #include <pthread.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "record/services/services.c"
@@ -92,7 +90,7 @@ static void open_ring(void)
 	assert_non_null(f.ring);
 }
 
-static void *wait(void *tid)
+static void *wait_to_end(void *tid)
 {
 	uint32_t own = (uint32_t)gettid();
 	char byte;
@@ -108,7 +106,8 @@ static void start_thread(void)
 
 	assert_int_equal(pipe(f.pipe), 0);
 	assert_int_equal(pipe(told), 0);
-	assert_int_equal(pthread_create(&f.thread, NULL, wait, &told[1]), 0);
+	assert_int_equal(pthread_create(&f.thread, NULL, wait_to_end,
+					&told[1]), 0);
 	assert_int_equal(read(told[0], &f.tid, sizeof(f.tid)), sizeof(f.tid));
 	close(told[0]);
 	close(told[1]);

@@ -2,8 +2,6 @@
 /* test_stack_plan.c - copies of stacks that fit their rings */
 #include "record/plan.c"
 
-#include <errno.h>
-
 #include "unit.h"
 
 enum { KIB = 1024, MIB = 1024 * KIB };

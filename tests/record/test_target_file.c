@@ -7,19 +7,11 @@
  * it has put at a path.  Those that need root pass without a check elsewhere:
  * an ordinary user's recorder has no rights that its programs lack.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "folder.h"
 #include "record/proc/target_file.h"

@@ -2,8 +2,6 @@
 /* test_task_tree.c - whose a thread is, and which process has the memory */
 #include <linux/perf_event.h>
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "record/services/task_tree.h"
 #include "unit.h"

@@ -4,11 +4,6 @@
  *
  * What well-behaved programs get is in test_fdr_service.c.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "chunk_made.h"
 #include "folder.h"

@@ -3,10 +3,7 @@
 #include "record/proc/user_share.h"
 
 #include <linux/perf_event.h>
-#include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "unit.h"

@@ -4,7 +4,6 @@
 #include "report/view.h"
 
 #include <locale.h>
-#include <stdio.h>
 
 #include "fixture.h"
 

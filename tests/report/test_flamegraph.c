@@ -2,8 +2,6 @@
 /* test_flamegraph.c - the still picture: widths, order, hostile names */
 #include "report/flamegraph.h"
 
-#include <errno.h>
-
 #include "fixture.h"
 
 /* The picture of the last draw(). */

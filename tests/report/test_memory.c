@@ -8,8 +8,6 @@
  */
 #include "report/flamegraph.h"
 
-#include <errno.h>
-
 #include "../model/built.h"
 #include "../no_memory.h"
 #include "../unit.h"

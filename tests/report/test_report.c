@@ -430,8 +430,7 @@ static void json_trees_are_cut_where_readers_end(void **state)
 	int depth = 0;
 
 	for (int i = 1; i < 5000; i++)
-		stack = seam_profile_stack(&p, stack,
-					   p.stacks.items[1].frame);
+		stack = seam_profile_stack(&p, stack, p.stacks.items[1].frame);
 	built_add(&p, 0, "app", "f");
 	p.samples.stack[0] = stack;
 	root = parsed(by_symbol, as_tree_json);

@@ -2,8 +2,6 @@
 /* test_rows.c - what self and total are, and in which order rows stand */
 #include "report/rows.h"
 
-#include <errno.h>
-
 #include "fixture.h"
 
 static struct seam_rows table_of(uint32_t by, unsigned int layers)
@@ -176,8 +174,7 @@ static void totals_equal_a_slow_count(void **state)
 
 		assert_int_equal(table.items[i].self_samples,
 				 self[name[1] - '0']);
-		assert_int_equal(table.items[i].samples,
-				 total[name[1] - '0']);
+		assert_int_equal(table.items[i].samples, total[name[1] - '0']);
 	}
 	seam_rows_fini(&table);
 }

@@ -7,7 +7,6 @@
 
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "ring/link/link_server.h"
 

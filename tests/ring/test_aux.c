@@ -2,10 +2,7 @@
 /* test_aux.c - the promises of ring/aux.h */
 #include "fixture.h"
 
-#include <errno.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 static uint8_t record[UINT16_MAX];
 

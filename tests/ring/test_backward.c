@@ -2,11 +2,8 @@
 /* test_backward.c - copies of rings that the kernel overwrites: consumer.h */
 #include "fixture.h"
 
-#include <errno.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 /* As the kernel: a record below the last one, over what is there. */
 static void put_below(uint32_t type, uint16_t size, uint8_t fill)

@@ -2,8 +2,6 @@
 /* test_consumer.c - the promises of ring/consumer.h, on rings of our own */
 #include "ring/consumer.h"
 
-#include <errno.h>
-
 #include "unit.h"
 
 enum { PAGE = 4096, BYTES = 4096 };

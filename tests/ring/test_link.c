@@ -6,17 +6,9 @@
  */
 #include "link_peer.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "ring/link/link.h"
@@ -621,8 +613,7 @@ static bool check_services(const struct seam_link_server *s, const char *names,
 			   const struct seam_link_service *const *services)
 {
 	struct seam_link_client c;
-	bool holds =
-		seam_link_client_connect(&c, s->address, names, 5000) == 0;
+	bool holds = seam_link_client_connect(&c, s->address, names, 5000) == 0;
 
 	for (int i = 0; i < SEAM_LINK_MAX_SERVICES; i++)
 		holds &= services[i] ?

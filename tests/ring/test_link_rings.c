@@ -2,8 +2,6 @@
 /* test_link_rings.c - how many rings programs get, and when */
 #include "link_peer.h"
 
-#include <time.h>
-
 #include "base/clock.h"
 #include "ring/producer/claim.h"
 

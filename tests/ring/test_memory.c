@@ -2,14 +2,7 @@
 /* test_memory.c - the promises of ring/ring_memory.h and owners.h */
 #include "fixture.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "ring/link/owners.h"
 #include "ring/producer/claim.h"

@@ -2,11 +2,8 @@
 /* test_producer.c - the promises of ring/producer/producer.h */
 #include "fixture.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 static uint8_t record[UINT16_MAX];
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* build.c - the shell, the compiler and libelf; see build.h */
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <unistd.h>
 
 #include "build.h"
 #include "folder.h"

@@ -3,8 +3,6 @@
 #include "symbol/elf/build_id.h"
 
 #include <elf.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "unit.h"
 

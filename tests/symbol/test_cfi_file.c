@@ -5,11 +5,7 @@
  */
 #include "symbol/elf/cfi_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "build.h"
@@ -103,8 +99,7 @@ UNIT_TEST(section_headers_are_not_needed)
 
 	build_run("cp p stripped && strip -s stripped");
 	fd = open("stripped", O_RDWR | O_CLOEXEC);
-	assert_int_equal(pread(fd, &header, sizeof(header), 0),
-			 sizeof(header));
+	assert_int_equal(pread(fd, &header, sizeof(header), 0), sizeof(header));
 	header.e_shoff = 0;
 	header.e_shnum = header.e_shstrndx = 0;
 	assert_int_equal(pwrite(fd, &header, sizeof(header), 0),

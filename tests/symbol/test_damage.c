@@ -5,9 +5,7 @@
  * The undamaged file has all that is read: both symbol tables, a PLT, DWARF
  * with inlined calls.  It is small, so that every byte has its turn.
  */
-#include <fcntl.h>
 #include <gelf.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "build.h"

@@ -2,9 +2,6 @@
 /* test_disassembly.c - instructions, and where the code of a function is */
 
 #include <elf.h>
-#include <errno.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "build.h"
 #include "symbol/code/disassembly.h"
@@ -152,8 +149,7 @@ UNIT_TEST(finds_the_extent_and_the_bytes_of_a_function)
 	offset = build_offset("p", addr);
 	module = seam_symbols_module(symbols, &(struct seam_module) {
 		.path = build_path("p") });
-	assert_true(seam_symbols_extent(symbols, module, offset + 1,
-					&extent));
+	assert_true(seam_symbols_extent(symbols, module, offset + 1, &extent));
 	assert_int_equal(extent.offset, offset);
 	assert_int_equal(extent.addr, addr);
 	assert_in_range(extent.size, 2, sizeof(code));

@@ -6,8 +6,6 @@
  */
 #include "symbol/elf/function_ranges.c"
 
-#include <unistd.h>
-
 #include "../perf_bytes.h"
 #include "build.h"
 #include "unit.h"
@@ -263,8 +261,7 @@ static struct bytes make_go(uint32_t magic, unsigned int addr_bytes,
 				   (places + 5 * (size_t)addr_bytes);
 			put(&b, go_names[i], strlen(go_names[i]) + 1);
 		}
-		set_n(&b, places + 4 * (size_t)addr_bytes, b.size,
-		      addr_bytes);
+		set_n(&b, places + 4 * (size_t)addr_bytes, b.size, addr_bytes);
 	}
 	table = b.size;
 	for (uint64_t i = 0; i < 4; i++) {

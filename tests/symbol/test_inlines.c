@@ -8,8 +8,6 @@
  */
 #include "symbol/symbols.h"
 
-#include <inttypes.h>
-
 #include "build.h"
 #include "unit.h"
 

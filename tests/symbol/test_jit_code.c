@@ -2,8 +2,6 @@
 /* test_jit_code.c - each sample gets the function that was there then */
 #include "symbol/jit/jit_code.h"
 
-#include <errno.h>
-
 #include "base/radix_sort.h"
 #include "jit_corpus.h"
 #include "jit_dump.h"
@@ -262,8 +260,7 @@ TEST(another_process_in_the_dump_has_its_own_code)
 	assert_string_equal(at(1042, 0x1000, 10), "child's");
 }
 
-static void add_map(const char *map,
-		    const char *times)
+static void add_map(const char *map, const char *times)
 {
 	assert_int_equal(seam_jit_code_add_map(jit, DUMP_PID,
 		(struct seam_bytes) { (const uint8_t *)map, strlen(map) },
@@ -287,8 +284,7 @@ TEST(a_map_answers_where_the_dump_does_not)
 			       "read"), 1);
 }
 
-static bool is_ambiguous(uint64_t addr,
-			 uint64_t time_ns)
+static bool is_ambiguous(uint64_t addr, uint64_t time_ns)
 {
 	struct seam_jit_location l;
 
@@ -355,8 +351,7 @@ TEST(an_address_that_a_map_names_twice_is_ambiguous)
 	assert_false(is_ambiguous(0x1010, 200));
 }
 
-static void expect_line(uint64_t addr,
-			const char *file, uint32_t line)
+static void expect_line(uint64_t addr, const char *file, uint32_t line)
 {
 	struct seam_jit_location l;
 
@@ -626,8 +621,7 @@ static void play(const struct seam_jit_placements *placements, uint64_t time,
 {
 	memset(objects, 0xff, SPACE * sizeof(*objects));
 	for (size_t i = 0; i < placements->list.n; i++) {
-		const struct seam_jit_placement *p =
-			&placements->list.items[i];
+		const struct seam_jit_placement *p = &placements->list.items[i];
 
 		if (p->time_ns > time)
 			break;
@@ -667,8 +661,7 @@ TEST(places_played_in_order_give_what_a_look_up_gives)
 		random_state = seed;
 		make_program(moments);
 		load();
-		assert_int_equal(seam_jit_placements_read(&placements, jit),
-				 0);
+		assert_int_equal(seam_jit_placements_read(&placements, jit), 0);
 		assert_int_equal(SEAM_RADIX_SORT(&placements.list, time_ns), 0);
 		for (uint64_t time = 0; time < N_TIMES; time++) {
 			play(&placements, time, objects, offsets);

@@ -2,13 +2,6 @@
 /* test_jit_find.c - planted files are not trusted, with the reason */
 #include "symbol/jit/jit_find.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "folder.h"
 #include "jit_dump.h"
 #include "unit.h"

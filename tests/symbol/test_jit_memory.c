@@ -7,8 +7,6 @@
  */
 #include "symbol/jit/jit_code.h"
 
-#include <errno.h>
-
 #include "../no_memory.h"
 #include "jit_dump.h"
 #include "unit.h"

@@ -2,12 +2,7 @@
 /* test_kernel.c - a kernel's symbols kept, refused, and read again */
 #include "symbol/kernel/kernel.c"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "build.h"
@@ -44,8 +39,7 @@ static uint8_t *make_file(size_t *size)
 	};
 	uint8_t *bytes, *exact;
 
-	assert_int_equal(write_file(&header, text, &bytes, size,
-						NULL), 0);
+	assert_int_equal(write_file(&header, text, &bytes, size, NULL), 0);
 	exact = malloc(*size);
 	memcpy(exact, bytes, *size);
 	free(bytes);
@@ -119,8 +113,7 @@ UNIT_TEST(what_is_written_is_read_back)
 		bytes, size }, NULL), 0);
 	assert_memory_equal(&file.identity, &identity, sizeof(identity));
 	assert_int_equal(file.modules, 7);
-	assert_int_equal(unpack_text(&file, &text, &text_size, NULL),
-			 0);
+	assert_int_equal(unpack_text(&file, &text, &text_size, NULL), 0);
 	assert_int_equal(text_size, sizeof(kallsyms) - 1);
 	assert_memory_equal(text, kallsyms, text_size);
 	free(text);
@@ -210,8 +203,7 @@ UNIT_TEST(flipped_text_keeps_the_table_in_order)
 
 			memcpy(text, kallsyms, sizeof(kallsyms));
 			text[i] = (char)(text[i] ^ 1 << bit);
-			read_kallsyms(&table, text, sizeof(text) - 1,
-					   true);
+			read_kallsyms(&table, text, sizeof(text) - 1, true);
 			for (size_t k = 1; k < table.symbols.n; k++)
 				assert_true(table.symbols.items[k - 1].start <=
 					    table.symbols.items[k].start);

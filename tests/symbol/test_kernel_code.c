@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_kernel_code.c - code out of a file like /proc/kcore */
 #include <elf.h>
-#include <errno.h>
-#include <unistd.h>
 
 #include "symbol/code/kernel_code.c"
 #include "unit.h"

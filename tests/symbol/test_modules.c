@@ -3,7 +3,6 @@
 #include "symbol/symbols.h"
 
 #include <dlfcn.h>
-#include <sys/stat.h>
 
 #include "base/text.h"
 #include "build.h"

@@ -7,9 +7,6 @@
  */
 #include "symbol/elf/function_ranges.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
-
 #include "base/file.h"
 #include "build.h"
 #include "unit.h"

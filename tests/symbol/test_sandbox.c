@@ -7,16 +7,8 @@
  */
 #include "symbol/sandbox/sandbox.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 #include <capstone/capstone.h>
 #include <elf.h>
 #include <elfutils/libdw.h>
@@ -147,8 +139,7 @@ static void ask_all(struct seam_symbols *symbols, uint32_t module,
 	*n_named = *n_inlined = 0;
 	for (uint64_t offset = 0x1000; offset < 0x1400; offset++) {
 		struct seam_location at[8];
-		size_t n = seam_symbols_resolve(symbols, module, offset, at,
-						8);
+		size_t n = seam_symbols_resolve(symbols, module, offset, at, 8);
 
 		*n_named += n > 0 && at[n - 1].function;
 		*n_inlined += n > 1;
@@ -543,8 +534,7 @@ UNIT_TEST(a_file_that_kills_its_reader_costs_its_own_names_only)
 		if (!strstr(lost(symbols, m), deaths[i].why))
 			fail_msg("%s: %s", deaths[i].why,
 				 lost(symbols, m));
-		assert_string_equal(problem(symbols, m),
-				    lost(symbols, m));
+		assert_string_equal(problem(symbols, m), lost(symbols, m));
 		assert_reads(symbols, "good");
 		assert_reads(symbols, "other");
 		seam_symbols_free(symbols);
@@ -713,8 +703,7 @@ UNIT_TEST(a_reader_can_open_and_execute_nothing)
 		print_message("# without: %s\n",
 			      seam_sandbox_missing(&sandbox));
 	else {
-		assert_int_equal(seam_ipc_receive(&sandbox.ipc,
-						  &answer), 0);
+		assert_int_equal(seam_ipc_receive(&sandbox.ipc, &answer), 0);
 		assert_int_equal(seam_cursor_u32(&answer.body), 0);
 		assert_true(user_of(sandbox.pid) > 0);
 	}

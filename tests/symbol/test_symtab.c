@@ -15,8 +15,7 @@ static int stop(void **state)
 	return 0;
 }
 
-static void add(const char *name, uint64_t addr, uint64_t size,
-		uint32_t flags)
+static void add(const char *name, uint64_t addr, uint64_t size, uint32_t flags)
 {
 	const struct seam_symbol symbol = {
 		.start = addr, .end = addr + size, .limit = 0x1000,

@@ -8,7 +8,6 @@
  */
 #include "symbol/xray/xray_map.h"
 
-#include <errno.h>
 #include <gelf.h>
 
 #include "../no_memory.h"
@@ -97,8 +96,7 @@ static void assert_is_ours(const struct seam_xray_map *map)
 		const struct seam_xray_mapped *f = seam_xray_map_find(map, id);
 
 		assert_non_null(f);
-		assert_string_equal(name_of(map, id),
-				    want[id - 1].name);
+		assert_string_equal(name_of(map, id), want[id - 1].name);
 		assert_int_equal(f->kinds, want[id - 1].kinds);
 		assert_true(f->file_offset > 0);
 	}

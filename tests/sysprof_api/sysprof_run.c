@@ -2,10 +2,7 @@
 /* sysprof_run.c - one profiler, whose stream is kept in memory */
 #include "sysprof_run.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #include <lauxlib.h>
 #include <lualib.h>

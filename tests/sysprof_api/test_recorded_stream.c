@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* test_recorded_stream.c - what is recorded is what a reader finds */
-#include <errno.h>
 
 #include <seam/lmisclib.h>
 

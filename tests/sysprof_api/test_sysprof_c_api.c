@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sysprof_c_api.c - starts, writers, backtracers, and the program */
 #include <dlfcn.h>
-#include <errno.h>
-#include <signal.h>
-#include <sys/resource.h>
 
 #include <lauxlib.h>
 #include <lualib.h>

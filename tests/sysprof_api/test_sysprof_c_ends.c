@@ -4,12 +4,8 @@
  */
 #include <dirent.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <lauxlib.h>
 
@@ -42,8 +38,7 @@ int __wrap_seam_tick_start(struct seam_tick *tick, int32_t tid, int signal,
 	return r;
 }
 
-long __wrap_syscall(long number, long a, long b, long c, long d, long e,
-		    long f)
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	long r = __real_syscall(number, a, b, c, d, e, f);
 

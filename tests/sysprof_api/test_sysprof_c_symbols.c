@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sysprof_c_symbols.c - the functions of the files that are loaded */
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <lauxlib.h>
 
@@ -118,11 +113,9 @@ static void *load_damaged(void)
 
 	assert_int_equal(fstat(from, &stat), 0);
 	bytes = malloc((size_t)stat.st_size);
-	assert_int_equal(read(from, bytes, (size_t)stat.st_size),
-			 stat.st_size);
+	assert_int_equal(read(from, bytes, (size_t)stat.st_size), stat.st_size);
 	damage_symbols(bytes);
-	assert_int_equal(write(to, bytes, (size_t)stat.st_size),
-			 stat.st_size);
+	assert_int_equal(write(to, bytes, (size_t)stat.st_size), stat.st_size);
 	free(bytes);
 	close(from);
 	/* it stays open, because it is read by this name again */
@@ -244,8 +237,7 @@ static int free_library(void **state)
 	return 0;
 }
 
-static size_t count(const struct elf_functions *functions,
-		    const char *name)
+static size_t count(const struct elf_functions *functions, const char *name)
 {
 	size_t n = 0;
 

@@ -100,8 +100,7 @@ static void send_load(struct seam_ring_claim *claim, const char *name,
 	p = put(p, code, 8);
 	p = put(p, 1, 8);
 	memcpy(p, name, name_bytes);
-	seam_ring_write(&claim->ring, PERF_RECORD_SAMPLE, 0, payload,
-			8 + size);
+	seam_ring_write(&claim->ring, PERF_RECORD_SAMPLE, 0, payload, 8 + size);
 }
 
 static void connect_to_recorder(struct seam_link_client *c)

@@ -205,8 +205,7 @@ static void run_no_memory(struct seam_jitdump *dump, uint64_t n)
 static void run_closed_ring(struct seam_jitdump *dump, uint64_t n)
 {
 	load_all(dump, n);
-	seam_ring_memory_close(&dump->client.memories[0],
-			       &dump->own->claim);
+	seam_ring_memory_close(&dump->client.memories[0], &dump->own->claim);
 	load_all(dump, n);
 	print(dump);
 }

@@ -2,10 +2,6 @@
 /* test_image_debug.c - debug files, whole, damaged and hostile */
 #include "unit.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include "folder.h"
 #include "traced/fdr/sleds/function_names.h"
 
@@ -234,8 +230,7 @@ UNIT_TEST(an_image_without_a_build_id_has_none)
 	snprintf(path, sizeof(path), "%s/app", folder);
 	assert_int_equal(seam_image_file_open(&file, path, &no_headers, 0), 0);
 	for (size_t n = 0; n < sizeof(id); n++)
-		assert_false(seam_image_debug_open(&debug, &file, path, id,
-						   n));
+		assert_false(seam_image_debug_open(&debug, &file, path, id, n));
 	assert_true(seam_image_debug_open(&debug, &file, path, id, sizeof(id)));
 	seam_image_file_close(&debug);
 	assert_false(seam_image_debug_open(&debug, &file, NULL, id,

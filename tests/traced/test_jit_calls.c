@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_jit_calls.c - signals, cancellation, faults and deaths in a call */
-#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "unit.h"

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_jit_fork.c - a child has a dump of its own, and the live code in it */
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "jit_written.h"
 #include "unit.h"

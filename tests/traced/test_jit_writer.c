@@ -2,13 +2,8 @@
 /* test_jit_writer.c - what is written, and the promises to the program */
 #include <seam/jitdump.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "traced/jit/writer.h"
 #include "wire/jit/perf_map.h"

@@ -121,8 +121,7 @@ GUARDED(int, puts, (const char *text), (text))
 GUARDED(int, fputs, (const char *text, FILE *f), (text, f))
 GUARDED(size_t, fwrite, (const void *p, size_t s, size_t n, FILE *f),
 	(p, s, n, f))
-GUARDED(int, vfprintf, (FILE *f, const char *format, va_list l),
-	(f, format, l))
+GUARDED(int, vfprintf, (FILE *f, const char *format, va_list l), (f, format, l))
 GUARDED(int, vsnprintf, (char *to, size_t n, const char *format, va_list l),
 	(to, n, format, l))
 GUARDED(char *, getenv, (const char *name), (name))

@@ -143,8 +143,7 @@ static inline void take_registers(const ucontext_t *context,
 	};
 
 	for (int i = 0; i < SEAM_X86_64_COLUMNS; i++)
-		regs->value[i] =
-			(uint64_t)context->uc_mcontext.gregs[order[i]];
+		regs->value[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
 	regs->known = (UINT64_C(1) << SEAM_X86_64_COLUMNS) - 1;
 }
 

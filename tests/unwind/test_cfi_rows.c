@@ -10,8 +10,6 @@
 
 #include "unwind/compile/program.h"
 
-#include <errno.h>
-
 #include "elf_frames.h"
 #include "made_frames.h"
 #include "no_memory.h"

@@ -8,8 +8,6 @@
  */
 #include "unwind/compile/cfi_rows.h"
 
-#include <errno.h>
-
 #include "jit_corpus.h"
 #include "unwind/walk/walk.h"
 #include "wire/jit/jitdump.h"

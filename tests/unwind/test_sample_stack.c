@@ -125,8 +125,7 @@ static struct seam_unwind_rest go_on(struct walked *w, const uint64_t *chain,
 		.stack_bytes = sizeof(words),
 	};
 
-	return follow_chain(&space, &memory, &start, &user,
-					 &w->stack);
+	return follow_chain(&space, &memory, &start, &user, &w->stack);
 }
 
 static struct seam_unwind_rest after(const uint64_t *pcs, size_t n_pcs,
@@ -262,17 +261,13 @@ UNIT_TEST(a_chain_goes_on_through_code_only)
 	static const uint64_t chain[] = { 210, 150, 160, 5, 170 };
 	static const uint64_t nothing[] = { 210, 150, 5, 170 };
 
-	assert_int_equal(after(chain, 2, SEAM_UNWIND_TRUNCATED, chain, 5).n,
-			 1);
+	assert_int_equal(after(chain, 2, SEAM_UNWIND_TRUNCATED, chain, 5).n, 1);
 	assert_int_equal(after(nothing, 2, SEAM_UNWIND_TRUNCATED, nothing,
 			       4).n, 0);
-	assert_int_equal(after(chain, 2, SEAM_UNWIND_TRUNCATED, chain, 2).n,
-			 0);
-	assert_int_equal(after(chain, 2, SEAM_UNWIND_TRUNCATED, chain, 0).n,
-			 0);
+	assert_int_equal(after(chain, 2, SEAM_UNWIND_TRUNCATED, chain, 2).n, 0);
+	assert_int_equal(after(chain, 2, SEAM_UNWIND_TRUNCATED, chain, 0).n, 0);
 	/* nothing is known of the frame of the innermost function */
-	assert_int_equal(after(chain, 1, SEAM_UNWIND_TRUNCATED, chain, 5).n,
-			 0);
+	assert_int_equal(after(chain, 1, SEAM_UNWIND_TRUNCATED, chain, 5).n, 0);
 }
 
 /* ---- precise samples ---- */

@@ -8,12 +8,8 @@
 #include "unwind/in_process/self_readers.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <pthread.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "unit.h"
 
@@ -212,8 +208,7 @@ UNIT_TEST(a_child_is_free_of_its_parents_threads)
 	int status;
 	pid_t child;
 
-	assert_int_equal(pthread_create(&thread, NULL, walk_and_stay, NULL),
-			 0);
+	assert_int_equal(pthread_create(&thread, NULL, walk_and_stay, NULL), 0);
 	while (!atomic_load(&is_in_walk))
 		sched_yield();
 	assert_false(is_quiet());
@@ -300,8 +295,7 @@ UNIT_TEST(more_threads_than_slots_have_their_program_counter)
 			atomic_store(&process->slots[i].thread, 1);
 	atomic_store(&is_in_walk, false);
 	atomic_store(&may_leave, true);
-	assert_int_equal(pthread_create(&thread, NULL, walk_and_stay, NULL),
-			 0);
+	assert_int_equal(pthread_create(&thread, NULL, walk_and_stay, NULL), 0);
 	pthread_join(thread, NULL);
 	assert_int_equal(last_end, SEAM_UNWIND_NO_MAPPING);
 	/* without a slot no adapter is used: it might be gone */
@@ -314,8 +308,7 @@ UNIT_TEST(more_threads_than_slots_have_their_program_counter)
 			atomic_store(&process->slots[i].thread, NO_THREAD);
 			atomic_store(&process->slots[i].epoch, 1);
 		}
-	assert_int_equal(pthread_create(&thread, NULL, walk_and_stay, NULL),
-			 0);
+	assert_int_equal(pthread_create(&thread, NULL, walk_and_stay, NULL), 0);
 	pthread_join(thread, NULL);
 	assert_int_equal(last_end, SEAM_UNWIND_ROOT);
 	assert_true(atomic_load(&is_in_walk));
@@ -400,8 +393,7 @@ UNIT_TEST(a_stopped_walk_bounds_what_is_held)
 	assert_int_equal(seam_self_add_adapter(&adapter), 0);
 	atomic_store(&is_in_walk, false);
 	atomic_store(&may_leave, false);
-	assert_int_equal(pthread_create(&thread, NULL, walk_and_stay, NULL),
-			 0);
+	assert_int_equal(pthread_create(&thread, NULL, walk_and_stay, NULL), 0);
 	while (!atomic_load(&is_in_walk))
 		sched_yield();
 	for (; r >= 0 && n < 2 * SEAM_SELF_MAX_RETIRED; n++) {

@@ -9,13 +9,8 @@
 #include "unwind/in_process/self_walk.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/time.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "unwind/in_process/self_memory.h"
 #include "unit.h"
@@ -412,8 +407,7 @@ UNIT_TEST(an_adapter_leads_through_its_own_code)
 	assert_int_equal(stack.end, SEAM_UNWIND_ROOT);
 	at = frame_by(SEAM_UNWIND_BY_ADAPTER);
 	assert_in_range(at, 2, 6);
-	assert_true(has_jit_code(&jit_code, frames[at - 1].pc,
-				 false));
+	assert_true(has_jit_code(&jit_code, frames[at - 1].pc, false));
 	assert_int_equal(seam_self_remove_adapter(&adapter), 0);
 	munmap(jit_code, 4096);
 }

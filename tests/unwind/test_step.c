@@ -8,8 +8,6 @@
  */
 #include "unwind/step/step.c"
 
-#include <signal.h>
-#include <stdlib.h>
 #include <unwind.h>
 
 #include "own_process.h"
@@ -22,8 +20,7 @@ struct stack {
 	enum seam_unwind_end end;
 };
 
-static void walk(const struct seam_unwind_registers *regs,
-		 struct stack *stack)
+static void walk(const struct seam_unwind_registers *regs, struct stack *stack)
 {
 	static struct seam_unwind_frame frames[MAX_FRAMES];
 	struct seam_unwind_stack walked = {
@@ -230,8 +227,7 @@ UNIT_TEST(every_instruction_has_the_same_callers)
 {
 	struct sigaction action = { .sa_flags = SA_SIGINFO };
 
-	const struct module *m =
-		module_at((uint64_t)(uintptr_t)step_through);
+	const struct module *m = module_at((uint64_t)(uintptr_t)step_through);
 	struct seam_eh_fde fde = { 0 };
 
 	assert_int_equal(seam_eh_frame_find(&m->file.eh,

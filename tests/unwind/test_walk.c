@@ -5,11 +5,7 @@
  */
 #include "unwind/walk/walk.h"
 
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "own_process.h"
 

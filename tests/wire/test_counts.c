@@ -4,9 +4,6 @@
 
 #include "wire/manifest.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "unit.h"
 
 static size_t describe_all(const struct seam_counts *counts, char *line)
@@ -60,8 +57,7 @@ UNIT_TEST(each_count_is_read_back_from_a_manifest)
 		assert_int_equal(seam_manifest_read(&again,
 				 (struct seam_bytes) { (uint8_t *)text,
 				 (size_t)n }, NULL), 0);
-		assert_memory_equal(&again.counts, &m.counts,
-				    sizeof(m.counts));
+		assert_memory_equal(&again.counts, &m.counts, sizeof(m.counts));
 		seam_manifest_fini(&again);
 		close(fd);
 	}

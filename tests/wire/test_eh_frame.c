@@ -2,8 +2,6 @@
 /* test_eh_frame.c - entries made by hand: every form, cut, flipped */
 #include "wire/eh_frame.h"
 
-#include <errno.h>
-
 #include "perf_bytes.h"
 #include "unit.h"
 

@@ -63,8 +63,7 @@ static size_t count_right(const char *text, size_t size)
 	size_t n = 0;
 
 	memcpy(copy, text, size);
-	seam_event_names_read(&names, (struct seam_bytes) { copy, size },
-			      NULL);
+	seam_event_names_read(&names, (struct seam_bytes) { copy, size }, NULL);
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++) {
 		const char *name = seam_event_name_find(&names, cases[i].type);
 

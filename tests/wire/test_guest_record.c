@@ -2,8 +2,6 @@
 /* test_guest_record.c - guest and symbol records survive a trip, or are refused */
 #include "unit.h"
 
-#include <errno.h>
-
 #include "wire/guest/guest_decode.h"
 #include "wire/guest/guest_encode.h"
 

@@ -2,8 +2,6 @@
 /* test_jitdump.c - a dump is read as right as its bytes allow */
 #include "wire/jit/jitdump.h"
 
-#include <errno.h>
-
 #include "jit_corpus.h"
 #include "jit_dump.h"
 #include "unit.h"

@@ -4,10 +4,6 @@
 
 #include "base/file.h"
 
-#include <errno.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "unit.h"
 
 static const char *const words[] = { "seam", "record", "--", "a\"b\n" };

@@ -2,7 +2,6 @@
 /* test_perf_data.c - the promises of perf_data.h and perf_stream.h */
 #include "wire/perf/perf_stream.h"
 
-#include <errno.h>
 #include <zstd.h>
 
 #include "../perf_bytes.h"

@@ -62,8 +62,7 @@ static char *print(enum seam_endian endian)
 	const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_USER, 0x5001 };
 	struct bytes b = { .endian = endian };
 
-	put_sample(&b, TEST_ID_1, PID, TID, 40, chain,
-		   SEAM_ARRAY_SIZE(chain));
+	put_sample(&b, TEST_ID_1, PID, TID, 40, chain, SEAM_ARRAY_SIZE(chain));
 	put_namespaces(&b);
 	put_id_index(&b);
 	return print_records(&b, TEST_SAMPLE_TYPE);

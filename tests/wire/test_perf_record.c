@@ -2,9 +2,7 @@
 /* test_perf_record.c - records of the kernel, written and read back */
 #include "wire/perf/perf_record.h"
 
-#include <errno.h>
 #include <linux/perf_event.h>
-#include <sys/mman.h>
 
 #include "unit.h"
 

@@ -2,8 +2,6 @@
 /* test_perf_sample.c - two readers of a sample, held against each other */
 #include "wire/perf/perf_sample.h"
 
-#include <errno.h>
-
 #include "../perf_bytes.h"
 #include "unit.h"
 
@@ -251,8 +249,7 @@ UNIT_TEST(a_count_that_cannot_fit_is_refused)
 }
 
 /* The kernel's order: value 100 + number, where the mask has it. */
-static struct seam_perf_regs made(uint64_t *values, uint64_t abi,
-				  uint64_t mask)
+static struct seam_perf_regs made(uint64_t *values, uint64_t abi, uint64_t mask)
 {
 	struct seam_perf_regs regs = {
 		.abi = abi, .mask = mask,

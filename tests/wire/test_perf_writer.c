@@ -5,13 +5,7 @@
 #include "base/file.h"
 #include "wire/perf/perf_data.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "unit.h"
 
@@ -279,8 +273,7 @@ UNIT_TEST(a_full_disk_leaves_the_last_whole_batch)
 	assert_non_null(strstr(err.cause[0], "pwritev at offset 4"));
 	assert_int_equal(lseek(o.fd, 0, SEEK_END), DATA + 8);
 	seam_perf_features_string(&f, SEAM_PERF_FEATURE_HOSTNAME, "vm");
-	assert_int_equal(seam_perf_writer_finish(&o.writer, &f, NULL),
-			 -EFBIG);
+	assert_int_equal(seam_perf_writer_finish(&o.writer, &f, NULL), -EFBIG);
 	setrlimit(RLIMIT_FSIZE, &limit);
 	assert_int_equal(u64_at(&o, DATA_SIZE_AT), 8);
 	assert_int_equal(u64_at(&o, FLAGS_AT), 0);
@@ -306,10 +299,8 @@ UNIT_TEST(ids_that_come_later_go_into_their_room)
 	for (uint64_t id = 12; id <= 13; id++) {
 		assert_int_equal(seam_perf_writer_add_id(&o.writer, 0, id,
 							 NULL), 0);
-		assert_int_equal(u64_at(&o, (off_t)ids_size_at),
-				 8 * (id - 10));
-		assert_int_equal(u64_at(&o, (off_t)(IDS + 8 * (id - 11))),
-				 id);
+		assert_int_equal(u64_at(&o, (off_t)ids_size_at), 8 * (id - 10));
+		assert_int_equal(u64_at(&o, (off_t)(IDS + 8 * (id - 11))), id);
 	}
 	assert_int_equal(seam_perf_writer_add_id(&o.writer, 0, 14, NULL),
 			 -ENOSPC);

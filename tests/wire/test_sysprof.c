@@ -2,8 +2,6 @@
 /* test_sysprof.c - sysprof streams: numbers, versions, cuts, changed bytes */
 #include "wire/sysprof/sysprof.h"
 
-#include <errno.h>
-
 #include "base/file.h"
 #include "unit.h"
 
@@ -100,8 +98,7 @@ UNIT_TEST(numbers_are_those_of_the_slow_reader)
 		s.bytes[s.n++] = 0x80;
 		seam_sysprof_begin(&r, (struct seam_bytes) { s.bytes, s.n });
 		for (int k = 0; k < 4; k++)
-			assert_int_equal(seam_sysprof_next(&r, &item, NULL),
-					 1);
+			assert_int_equal(seam_sysprof_next(&r, &item, NULL), 1);
 		assert_int_equal(item.kind, SEAM_SYSPROF_SAMPLE);
 		assert_int_equal(item.n_host, v != 0);
 		if (v)

@@ -2,8 +2,6 @@
 /* test_unwound.c - how a stack was unwound, written and read */
 #include "wire/perf/unwound.h"
 
-#include <errno.h>
-
 #include "unit.h"
 
 static uint8_t buffer[SEAM_UNWOUND_MAX_BYTES];

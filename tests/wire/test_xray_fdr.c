@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* test_xray_fdr.c - the grammar, the records, the two ways through a block */
-#include <errno.h>
 
 #include "unit.h"
 #include "xray_made.h"

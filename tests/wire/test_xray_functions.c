@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* test_xray_functions.c - announcements, as sent, cut and damaged */
-#include <errno.h>
 
 #include "wire/xray/xray_functions.h"
 #include "unit.h"

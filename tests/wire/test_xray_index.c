@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* test_xray_index.c - blocks are found, whatever their lengths say */
-#include <errno.h>
 
 #include "wire/xray/xray_write.h"
 #include "unit.h"
@@ -49,8 +48,7 @@ static size_t count_events(struct seam_xray_index *index)
 	return n;
 }
 
-static size_t count_all(struct seam_bytes bytes,
-			struct seam_xray_index *index)
+static size_t count_all(struct seam_bytes bytes, struct seam_xray_index *index)
 {
 	assert_int_equal(seam_xray_index_build(index, bytes, NULL), 0);
 	return count_events(index);
@@ -90,8 +88,7 @@ UNIT_TEST(finds_blocks_of_every_version_and_order)
 					 version >= 3 ? 100 : 0);
 			assert_int_equal(found.blocks.items[2].wall_ns,
 					 3000000000u);
-			assert_int_equal(found.blocks.items[2].first_tsc,
-					 3000);
+			assert_int_equal(found.blocks.items[2].first_tsc, 3000);
 			drop(&m);
 		}
 	}

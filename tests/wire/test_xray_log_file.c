@@ -3,11 +3,6 @@
  * test_xray_log_file.c - a log that grows, is killed, finds the disk full, and
  * whose blocks are joined
  */
-#include <errno.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "wire/xray/xray_chunk.h"
