@@ -2,7 +2,7 @@
 /*
  * random_main.c - run a random program, and compare its log with its trace
  *
- * usage: PROGRAM SEED MODE N [none|failed]
+ * usage: PROGRAM SEED MODE N [none]
  *
  *	plain 0, checked 0	all calls
  *	depth N			those with fewer than N around them
@@ -10,8 +10,7 @@
  *	min N			those that do not end, and around them, with
  *				their first N arguments
  *
- * With "none" nothing restarts, because glibc has an rseq area already; with
- * "failed" neither, because glibc's is that of no thread here.
+ * With "none" nothing restarts, because glibc has an rseq area already.
  *
  * Prints what is wrong, or how many records are right: each with its CPU.
  */
@@ -28,8 +27,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/rseq.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -52,7 +49,6 @@ static uint32_t *ids;		/* of random_functions */
 static enum mode mode;
 static uint32_t limit;		/* N */
 static uint32_t n_arguments;
-static bool unregisters;
 
 /* ---- while it runs ---- */
 
@@ -123,11 +119,6 @@ static void *run(void *argument)
 		.ss_sp = stacks[t - threads], .ss_size = STACK_BYTES,
 	};
 
-	/* as where the kernel refused what glibc registered */
-	if (unregisters &&
-	    syscall(SYS_rseq, (char *)__builtin_thread_pointer() +
-		    __rseq_offset, 32, RSEQ_FLAG_UNREGISTER, RSEQ_SIG))
-		abort();
 	self = t;
 	t->tid = (uint32_t)gettid();
 	if ((t - threads) % 2)
@@ -387,8 +378,7 @@ int main(int argc, char **argv)
 		return 2;
 	limit = (uint32_t)atoi(argv[3]);
 	n_arguments = mode == ARGS || mode == MIN ? limit : 0;
-	unregisters = argc > 4 && !strcmp(argv[4], "failed");
-	begin(argc > 4 && !unregisters);
+	begin(argc > 4);
 	if (sched_getaffinity(0, sizeof(allowed), &allowed))
 		return 2;
 	sigaction(SIGUSR1, &action, NULL);

@@ -16,8 +16,7 @@ import sys
 import tempfile
 
 MODES = ("plain 0", "checked 0", "depth 1", "depth 3", "depth 40", "args 1",
-         "args 3", "min 0", "min 2", "depth 3 none", "min 2 none", "min 2 own",
-         "plain 0 own", "plain 0 none", "plain 0 failed")
+         "args 3", "min 0", "min 2", "depth 3 none", "min 2 none", "min 2 own")
 MAX_LEVEL = 120
 
 HEAD = """\
