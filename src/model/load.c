@@ -60,6 +60,8 @@ static const char *without(const char *feature)
 		  "who recorded may not lock as much memory" },
 		{ "stack-copies", "stacks by frame pointers only: the recorder "
 		  "had no copies of stacks" },
+		{ "switch-stacks", "no stacks at the begin of waits: the user "
+		  "who recorded has no right to samples of the kernel" },
 	};
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(texts); i++)

@@ -226,7 +226,8 @@ static uint64_t u64_at(const struct seam_ring_span *span, size_t pos)
 	return v;
 }
 
-static void count_sample(struct seam_drain *d,
+/* @ring: NULL, of a program. */
+static void count_sample(struct seam_drain *d, struct seam_source_ring *ring,
 			 const struct seam_ring_span *span, size_t pos,
 			 const struct seam_ring_header *header)
 {
@@ -239,6 +240,8 @@ static void count_sample(struct seam_drain *d,
 	event = d->sources->n_events <= 2 ? 0 :
 		event_of(d, u64_at(span, pos + d->id_pos));
 	d->file->by_event[event].n_samples++;
+	if (ring && d->sources->events[event].is_switch_stack)
+		seam_switch_stacks_count(ring);
 	if ((header->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
 	    PERF_RECORD_MISC_KERNEL)
 		counts->n_kernel_samples++;
@@ -302,7 +305,7 @@ bool seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 	d->file->n_records++;
 	switch (header->type) {
 	case PERF_RECORD_SAMPLE:
-		count_sample(d, span, pos, header);
+		count_sample(d, ring, span, pos, header);
 		if (!d->stacks && d->session->options->keep_files)
 			keep_files_of(d->session,
 				      event_of(d, u64_at(span,
@@ -606,7 +609,7 @@ static size_t gather_programs(struct seam_drain *d, size_t n)
 	     pos += header.size) {
 		d->file->n_records++;
 		if (header.type == PERF_RECORD_SAMPLE)
-			count_sample(d, &span, pos, &header);
+			count_sample(d, NULL, &span, pos, &header);
 	}
 	return add_piece(d, n, records.data, records.size);
 }
