@@ -16,11 +16,16 @@
 #include "model/guest/guest_merge.h"
 #include "model/perf/callchains.h"
 #include "model/perf/stack_joins.h"
+#include "model/perf/switches.h"
 #include "model/perf/tasks.h"
 #include "model/profile/profile.h"
 #include "wire/guest/guest_decode.h"
 #include "wire/perf/perf_data.h"
 #include "wire/perf/perf_sample.h"
+
+/* The event of @name (wire/perf/wait_events.h) in @data; or SEAM_NONE. */
+uint32_t seam_scan_find_event(const struct seam_perf_data *data,
+			      const char *name);
 
 /* What @event is, by its attr and its name. */
 enum seam_guest_event
@@ -90,6 +95,9 @@ struct seam_perf_scan {
 	uint32_t key;				/* of these; valid if tid */
 	uint64_t id;
 	uint32_t event;				/* of this id; valid if id */
+	/* The event whose SWITCH records are taken; SEAM_NONE: none. */
+	uint32_t switch_event;
+	struct seam_switches switches;		/* thread: task key */
 	struct seam_samples samples;	/* thread: task key; stack: chain */
 	struct seam_callchains chains;
 	struct seam_tasks tasks;		/* keys only */
