@@ -37,6 +37,7 @@ struct off_cpu {
 	struct short_waits *shorts;		/* by thread; twice */
 	uint32_t events[2];			/* blocked, preempted */
 	uint32_t short_stack, no_stack;
+	uint32_t read_frame;			/* the leaf of such a stack */
 	SEAM_ARRAY(uint32_t) reasons;		/* by stack, + 1; 0: not yet */
 };
 
@@ -172,7 +173,7 @@ static uint32_t find_reason(struct off_cpu *o, uint32_t stack)
 		f = seam_profile_leaf(p, stack);
 		name = seam_profile_text(p, f->name);
 		if (f->layer != SEAM_LAYER_KERNEL)
-			break;
+			return 0;
 		if (!f->is_named || is_scheduler(name))
 			continue;
 		snprintf(text, sizeof(text), "%.*s", (int)strcspn(name, "."),
@@ -216,7 +217,8 @@ static int add_sample(struct off_cpu *o, const struct made_sample *made)
 	event->n_samples += made->n;
 	event->waits.n[made->kind] += made->n;
 	event->waits.ns[made->kind] += made->ns;
-	reason = made->kind == SEAM_WAIT_STACK_SHORT ? 0 :
+	reason = made->kind == SEAM_WAIT_STACK_SHORT ?
+		 seam_profile_leaf(p, made->stack)->name :
 		 reason_of(o, made->stack);
 	if (reason == SEAM_NONE || !seam_samples_reserve(s, 1))
 		return -ENOMEM;
@@ -244,7 +246,7 @@ static int add_shorts(struct off_cpu *o, uint32_t thread, bool is_preempted)
 	};
 	const struct made_sample made = {
 		.wait = &wait, .n = w->n, .ns = w->ns, .stack = o->short_stack,
-		.end = (uint8_t)SEAM_STACK_ABSENT,
+		.end = (uint8_t)SEAM_STACK_UNREPORTED,
 		.kind = SEAM_WAIT_STACK_SHORT,
 	};
 
@@ -274,7 +276,7 @@ static int add_wait(struct off_cpu *o, const struct seam_wait *wait)
 	const struct wait_stack *stack;
 	struct made_sample made = {
 		.wait = wait, .n = 1, .ns = wait->to_ns - wait->from_ns,
-		.stack = o->no_stack, .end = (uint8_t)SEAM_STACK_ABSENT,
+		.stack = o->no_stack, .end = (uint8_t)SEAM_STACK_UNREPORTED,
 		.kind = SEAM_WAIT_STACK_UNKNOWN,
 	};
 
@@ -286,12 +288,14 @@ static int add_wait(struct off_cpu *o, const struct seam_wait *wait)
 	}
 	stack = stack_of(o, wait);
 	if (stack) {
-		made.stack = stack->stack;
+		made.stack = !stack->is_read ? stack->stack :
+			     seam_profile_stack(o->profile, stack->stack,
+						o->read_frame);
 		made.end = stack->end;
 		made.kind = stack->is_read ? SEAM_WAIT_STACK_READ :
 			    SEAM_WAIT_STACK_RECORDED;
 	}
-	return add_sample(o, &made);
+	return made.stack == SEAM_NONE ? -ENOMEM : add_sample(o, &made);
 }
 
 static int add_waits(struct off_cpu *o)
@@ -351,8 +355,9 @@ static int prepare(struct off_cpu *o)
 	o->short_stack = marker_stack(p, text);
 	o->no_stack = marker_stack(p, "[stack not recorded]");
 	o->shorts = calloc(2 * p->threads.n + 2, sizeof(*o->shorts));
+	o->read_frame = seam_profile_marker(p, "[read while it waited]");
 	return o->short_stack == SEAM_NONE || o->no_stack == SEAM_NONE ||
-	       !o->shorts ? -ENOMEM : 0;
+	       o->read_frame == SEAM_NONE || !o->shorts ? -ENOMEM : 0;
 }
 
 /* Before waits are added: how many threads ran at each sample. */

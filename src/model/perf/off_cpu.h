@@ -7,7 +7,8 @@
  * these is a wait (struct seam_profile_event, is_wait):
  *
  *	stack	the one that was recorded when the thread lost its CPU; else
- *		one that was read while it waited; else "[stack not recorded]"
+ *		one that was read while it waited, with a leaf "[read while it
+ *		waited]"; else "[stack not recorded]"
  *	wait	the reason: the first named function of the kernel outside the
  *		scheduler, from the leaf on
  *

@@ -340,6 +340,11 @@ void seam_profile_detail(struct seam_profile *profile, const char *fmt, ...)
 	va_end(args);
 }
 
+const char *seam_event_noun(const struct seam_profile_event *event)
+{
+	return event->is_measured ? "call" : event->is_wait ? "wait" : "sample";
+}
+
 uint64_t seam_profile_n_samples(const struct seam_profile *profile)
 {
 	const struct seam_samples *samples = &profile->samples;

@@ -385,6 +385,8 @@ __attribute__((format(printf, 2, 3)))
 void seam_profile_detail(struct seam_profile *profile, const char *fmt, ...);
 
 uint64_t seam_profile_n_samples(const struct seam_profile *profile);
+/* "sample", "call" or "wait". */
+const char *seam_event_noun(const struct seam_profile_event *event);
 /* "sample", or "call" where nothing was sampled. */
 const char *seam_profile_noun(const struct seam_profile *profile);
 
