@@ -299,7 +299,8 @@ static int check_latency(struct seam_selected *s, struct seam_err *err)
 		return 0;
 	events = calloc(p->events.n + 1, sizeof(*events));
 	for (size_t i = 0; events && i < p->events.n; i++)
-		events[i] = !p->events.items[i].is_wait;
+		events[i] = p->events.items[i].n_samples &&
+			    !p->events.items[i].is_wait;
 	s->events = events;
 	return events ? 0 : seam_err_no_memory(err);
 }
