@@ -24,6 +24,7 @@ WAITS_C = r"""
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ WAITS_C = r"""
 #define KEEP __attribute__((noinline, visibility("default")))
 static const struct timespec while_3ms = { 0, 3000000 };
 static int word, ends[2];
-static atomic_int is_reading;
+static atomic_int is_reading, waiter_tid;
 struct log { long long wall, cpu; int n; };
 static struct log *logs;
 
@@ -90,10 +91,15 @@ KEEP void one(int kind)
 
 static void *feed(void *n)
 {
+	cpu_set_t one;
 	for (int i = (int)(long)n; i > 0; i--) {
 		while (!atomic_exchange(&is_reading, 0))
 			nanosleep(&while_3ms, 0);
 		nanosleep(&while_3ms, 0);
+		/* it wakes up on another CPU, whose ring has its "in" */
+		CPU_ZERO(&one);
+		CPU_SET(i % 2, &one);
+		sched_setaffinity(waiter_tid, sizeof(one), &one);
 		if (write(ends[1], "x", 1) != 1) abort();
 	}
 	return 0;
@@ -101,6 +107,7 @@ static void *feed(void *n)
 
 static void *run_waits(void *n)
 {
+	waiter_tid = (int)syscall(SYS_gettid);
 	for (int i = 0; i < (int)(long)n; i++)
 		for (int kind = 0; kind < 4; kind++)
 			one(kind);
