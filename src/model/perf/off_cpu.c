@@ -144,7 +144,8 @@ static const struct wait_stack *stack_of(const struct off_cpu *o,
 
 /*
  * Functions of the scheduler, and those that only call it: what waits is their
- * caller.  Source: Linux 6.18, kernel/sched/core.c, kernel/time/sleep_timeout.c.
+ * caller.  Source: Linux 6.18, kernel/sched/core.c and
+ * kernel/time/sleep_timeout.c.
  */
 static bool is_scheduler(const char *name)
 {

@@ -15,7 +15,7 @@ enum run_state {
 	ENDED,
 };
 
-struct run {
+struct thread_run {
 	uint64_t since_ns;	/* begin of the state */
 	uint64_t ran_ns;	/* the last "in"; 0: none */
 	uint16_t cpu;		/* of the "out" */
@@ -27,10 +27,10 @@ struct lost_span {
 	uint64_t from_ns, to_ns;
 };
 
-struct replay {
+struct switch_replay {
 	struct seam_profile *profile;
 	struct seam_waits *waits;
-	struct run *runs;	/* by thread */
+	struct thread_run *runs;	/* by thread */
 	SEAM_ARRAY(struct lost_span) lost;	/* disjoint, ascending */
 	uint64_t begin_ns, end_ns;
 	uint32_t n_running;
@@ -47,7 +47,7 @@ static int earlier_span(const void *a, const void *b)
 }
 
 /* The spans of all rings, overlapping ones joined. */
-static void join_spans(struct replay *r)
+static void join_spans(struct switch_replay *r)
 {
 	size_t kept = 0;
 
@@ -65,7 +65,8 @@ static void join_spans(struct replay *r)
 }
 
 /* From the last record of a ring to the next that found room. */
-static int find_lost(struct replay *r, const struct seam_switches *switches)
+static int find_lost(struct switch_replay *r,
+		     const struct seam_switches *switches)
 {
 	uint64_t *last = calloc(UINT16_MAX + 1, sizeof(*last));
 
@@ -87,7 +88,8 @@ static int find_lost(struct replay *r, const struct seam_switches *switches)
 	return r->error;
 }
 
-static bool has_lost(const struct replay *r, uint64_t from_ns, uint64_t to_ns)
+static bool has_lost(const struct switch_replay *r, uint64_t from_ns,
+		     uint64_t to_ns)
 {
 	size_t i = SEAM_ARRAY_SEARCH(k, r->lost.n,
 				     r->lost.items[k].to_ns <= from_ns);
@@ -98,11 +100,11 @@ static bool has_lost(const struct replay *r, uint64_t from_ns, uint64_t to_ns)
 /* -- one thread --------------------------------------------------------- */
 
 /* The state of thread @t ends at @to_ns: count its time, or add the wait. */
-static void close_state(struct replay *r, uint32_t t, uint64_t to_ns,
+static void close_state(struct switch_replay *r, uint32_t t, uint64_t to_ns,
 			bool is_open)
 {
 	struct seam_thread_time *time = &r->profile->thread_times.items[t];
-	struct run *run = &r->runs[t];
+	struct thread_run *run = &r->runs[t];
 	uint64_t ns = to_ns > run->since_ns ? to_ns - run->since_ns : 0;
 	bool is_known = !run->is_broken && !has_lost(r, run->since_ns, to_ns);
 
@@ -121,10 +123,10 @@ static void close_state(struct replay *r, uint32_t t, uint64_t to_ns,
 		r->error = -ENOMEM;
 }
 
-static void enter(struct replay *r, uint32_t t, const struct seam_switch *s,
-		  enum run_state state)
+static void enter(struct switch_replay *r, uint32_t t,
+		  const struct seam_switch *s, enum run_state state)
 {
-	struct run *run = &r->runs[t];
+	struct thread_run *run = &r->runs[t];
 
 	r->n_running += state == RUNNING;
 	r->n_running -= run->state == RUNNING;
@@ -136,10 +138,10 @@ static void enter(struct replay *r, uint32_t t, const struct seam_switch *s,
 		run->ran_ns = s->time_ns;
 }
 
-static void see(struct replay *r, const struct seam_switch *s)
+static void see(struct switch_replay *r, const struct seam_switch *s)
 {
 	uint32_t t = s->thread;
-	struct run *run = &r->runs[t];
+	struct thread_run *run = &r->runs[t];
 	bool is_off = run->state == BLOCKED || run->state == PREEMPTED;
 	bool is_out = s->kind == SEAM_SWITCH_OUT ||
 		      s->kind == SEAM_SWITCH_OUT_RUNNABLE;
@@ -180,7 +182,8 @@ static int add_exits(struct seam_switches *switches,
 }
 
 /* Threads that ran already, as their first record shows. */
-static void begin_running(struct replay *r, const struct seam_switches *s)
+static void begin_running(struct switch_replay *r,
+			  const struct seam_switches *s)
 {
 	const struct seam_thread *threads = r->profile->threads.items;
 
@@ -200,7 +203,7 @@ static void begin_running(struct replay *r, const struct seam_switches *s)
 	}
 }
 
-static void replay(struct replay *r, struct seam_switches *switches)
+static void replay(struct switch_replay *r, struct seam_switches *switches)
 {
 	for (size_t i = 0; i < switches->items.n && !r->error; i++) {
 		struct seam_switch *s = &switches->items.items[i];
@@ -219,7 +222,7 @@ int seam_switches_replay(struct seam_switches *switches,
 			 struct seam_profile *profile, uint64_t begin_ns,
 			 uint64_t end_ns, struct seam_waits *waits)
 {
-	struct replay r = {
+	struct switch_replay r = {
 		.profile = profile, .waits = waits, .begin_ns = begin_ns,
 		.end_ns = end_ns,
 		.runs = calloc(profile->threads.n + 1, sizeof(*r.runs)),

@@ -4,8 +4,9 @@
  *
  * A SWITCH record says that a thread got a CPU (in), or lost it: because it
  * blocked (out), or while it could still run (out, runnable).  Each CPU has a
- * ring of its own, and a thread that migrates goes out in one and in in another:
- * all records are sorted by time first.  Then each thread is in one state:
+ * ring of its own, and a thread that migrates goes out in one, and in in
+ * another: all records are sorted by time first.  Then each thread is in one
+ * state:
  *
  *	state		begins with		ends with
  *	not known	the recording		its first record
@@ -16,8 +17,8 @@
  *
  * A thread whose first record is "out" ran from its start, or that of the
  * recording, on.  What was before a first "in" is not known, and no wait: of a
- * new thread, of one that was blocked when the recording began.  The kernel does
- * not report the last "out" of a thread that exits.
+ * new thread, of one that was blocked when the recording began.  The kernel
+ * does not report the last "out" of a thread that exits.
  *
  * Nothing is guessed where records are missing.  Two "in", or two "out", in a
  * row: the time between the first of them and the next record that fits is
