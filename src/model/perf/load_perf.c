@@ -779,8 +779,9 @@ static int add_waits(struct perf_loader *l)
 			  m->start_ns + m->duration_ns : 0,
 	};
 
-	return l->input->by_record ? 0 :
-	       seam_off_cpu_add(l->profile, &from);
+	if (!l->symbols)
+		return seam_off_cpu_read(l->profile, &from, l->input->waits);
+	return l->input->by_record ? 0 : seam_off_cpu_add(l->profile, &from);
 }
 
 static int load_samples(struct perf_loader *l)
@@ -845,6 +846,8 @@ static int load(struct perf_loader *l, struct seam_err *err)
 		r = take_sideband(l);
 	if (r == 0 && l->symbols)
 		r = load_samples(l);
+	if (r == 0 && !l->symbols && l->input->waits)
+		r = add_waits(l);
 	return r;
 }
 

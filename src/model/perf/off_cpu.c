@@ -395,18 +395,24 @@ static void note_unknown(struct seam_profile *p)
 			  n == 1 ? "" : "s", (double)ns / 1e6);
 }
 
-static int make(struct off_cpu *o)
+static int replay(struct off_cpu *o)
 {
 	struct seam_profile *p = o->profile;
 	uint64_t end_ns = o->from->end_ns > p->end_ns ? o->from->end_ns :
 			  p->end_ns;
 	int r = take_switches(o);
 
+	return r ? r : seam_switches_replay(&o->switches, p, p->start_ns,
+					    end_ns, &o->waits);
+}
+
+static int make(struct off_cpu *o)
+{
+	struct seam_profile *p = o->profile;
+	int r = take_stacks(o);
+
 	if (r == 0)
-		r = take_stacks(o);
-	if (r == 0)
-		r = seam_switches_replay(&o->switches, p, p->start_ns, end_ns,
-					 &o->waits);
+		r = replay(o);
 	if (r == 0)
 		r = set_running(o);
 	if (r == 0)
@@ -437,5 +443,21 @@ int seam_off_cpu_add(struct seam_profile *profile,
 	free(o.stacks.items);
 	free(o.shorts);
 	free(o.reasons.items);
+	return r;
+}
+
+int seam_off_cpu_read(struct seam_profile *profile,
+		      const struct seam_off_cpu *from,
+		      struct seam_waits *waits)
+{
+	struct off_cpu o = { .profile = profile, .from = from };
+	int r = 0;
+
+	if (seam_scan_find_event(from->data, SEAM_SWITCH_EVENT) != SEAM_NONE)
+		r = replay(&o);
+	note_unknown(profile);
+	free(o.switches.items.items);
+	*waits = o.waits;
+	seam_waits_sort(waits);
 	return r;
 }

@@ -39,4 +39,11 @@ struct seam_off_cpu {
 int seam_off_cpu_add(struct seam_profile *profile,
 		     const struct seam_off_cpu *from);
 
+/*
+ * The waits alone, sorted, without a change to @profile's samples and events.
+ */
+int seam_off_cpu_read(struct seam_profile *profile,
+		      const struct seam_off_cpu *from,
+		      struct seam_waits *waits);
+
 #endif /* SEAM_OFF_CPU_H */

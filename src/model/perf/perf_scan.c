@@ -830,7 +830,7 @@ int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
 	struct scan_pool pool = { .scans = scans };
 	const struct seam_perf_scan like = {
 		.data = data, .bytes = bytes, .limit = end, .what = what,
-		.switch_event = what != SEAM_SCAN_SAMPLES ? SEAM_NONE :
+		.switch_event = what == SEAM_SCAN_RECORDS ? SEAM_NONE :
 			seam_scan_find_event(data, SEAM_SWITCH_EVENT),
 	};
 

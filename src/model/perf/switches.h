@@ -30,8 +30,8 @@
 #ifndef SEAM_SWITCHES_H
 #define SEAM_SWITCHES_H
 
-#include "base/array.h"
 #include "model/profile/profile.h"
+#include "model/profile/waits.h"
 
 enum seam_switch_kind {
 	SEAM_SWITCH_IN,
@@ -54,25 +54,10 @@ struct seam_switches {
 	SEAM_ARRAY(struct seam_switch) items;
 };
 
-/* A time in which a thread had no CPU. */
-struct seam_wait {
-	uint64_t from_ns, to_ns;
-	uint64_t ran_ns;	/* when it got the CPU that it lost; 0: before */
-	uint32_t thread;
-	uint16_t cpu;		/* that it lost */
-	bool is_preempted;	/* it could run; else it was blocked */
-	bool is_open;		/* it lasted until the recording ended */
-};
-
-/* Zeroed is valid and empty. */
-struct seam_waits {
-	SEAM_ARRAY(struct seam_wait) items;	/* by the time of their end */
-};
-
 /*
  * Sort the records, then replay them.  Times of a thread go to
  * @profile->thread_times, which has an element for each thread then, and waits
- * to @waits.  @profile has the times of threads; exits are added from there.
+ * to @waits, by their ends.  @profile has the times of threads; exits are added from there.
  * @begin_ns, @end_ns: of the recording.  0 or -ENOMEM.
  */
 int seam_switches_replay(struct seam_switches *switches,
