@@ -230,9 +230,11 @@ static uint32_t copy_bytes(const struct seam_session *s,
 	uint32_t bytes = s->options->stack_bytes;
 	uint64_t hz = copies_hz(s);
 
-	/* at a limited rate, so that the others may be as large as before */
+	/* of a limited rate, with bursts; the others are as large as before */
 	if (!bytes && event->is_switch_stack)
-		return seam_stack_plan_bytes(ring_bytes, 0);
+		return seam_stack_plan_bytes(ring_bytes,
+					     2 * SEAM_SWITCH_STACKS_HZ) ?:
+		       seam_stack_plan_bytes(ring_bytes, 0);
 	if (!bytes && call_graph_of(s, event) == SEAM_CALL_GRAPH_DWARF)
 		bytes = SEAM_STACK_PLAN_DWARF_BYTES;
 	if (!bytes)

@@ -733,7 +733,7 @@ static void print_size(char *buf, size_t cap, uint64_t bytes)
 /* By cause, and by event if there are several. */
 static void report_losses(const struct seam_record_result *r)
 {
-	uint64_t lost = 0;
+	uint64_t lost = 0, produced = 0;
 	char why[300];
 
 	for (size_t i = 0; i < SEAM_N_COUNTS; i++)
@@ -741,10 +741,13 @@ static void report_losses(const struct seam_record_result *r)
 			lost += r->counts.n[i];
 	if (!lost)
 		return;
+	for (size_t i = 0; i < r->n_events; i++)
+		produced += r->events[i].n_samples;
+	produced += lost;
 	seam_counts_list(&r->counts, "lost", why, sizeof(why));
 	seam_command_say("lost %" PRIu64 " record%s (%.2f %%): %s", lost,
 		plural(lost),
-		100.0 * (double)lost / (double)(lost + r->n_samples), why);
+		100.0 * (double)lost / (double)produced, why);
 	for (size_t i = 0; r->n_events > 1 && i < r->n_events; i++) {
 		const struct seam_record_event *event = &r->events[i];
 

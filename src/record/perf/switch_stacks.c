@@ -7,8 +7,8 @@
 #include "base/clock.h"
 
 /* As much as a ring may save, and what it is enabled again with. */
-#define MOST_NS ((int64_t)SEAM_NS_PER_S)
-#define AGAIN_NS (MOST_NS / 10)
+#define MOST_NS ((int64_t)SEAM_NS_PER_S / 5)
+#define AGAIN_NS ((int64_t)SEAM_NS_PER_S / 20)
 
 /* For a thread that inherited the event, too. */
 static void set_enabled(const struct seam_sources *s, uint32_t ring,
