@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * switches.c ROUNDS WORK - two threads on one CPU hand each other a byte
+ * switches.c ROUNDS LOOPS - two threads on one CPU hand each other a byte
  *
- * ROUNDS times, through pipes, with WORK ns of work before each.  Prints wall
- * and CPU ns for each switch.
+ * ROUNDS times, through pipes, with LOOPS of work before each.  Prints wall and
+ * CPU ns for each switch.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -49,17 +49,6 @@ static void *answer(void *unused)
 	return unused;
 }
 
-/* How many loops take @ns, as CPU time. */
-static long loops_of(double ns)
-{
-	double start = now_ns(CLOCK_THREAD_CPUTIME_ID);
-
-	n_loops = 20000000;
-	work();
-	return (long)(ns * (double)n_loops /
-		      (now_ns(CLOCK_THREAD_CPUTIME_ID) - start));
-}
-
 int main(int argc, char **argv)
 {
 	pthread_t thread;
@@ -67,7 +56,7 @@ int main(int argc, char **argv)
 	cpu_set_t one;
 
 	n_rounds = argc > 1 ? atol(argv[1]) : 100000;
-	n_loops = loops_of(argc > 2 ? atof(argv[2]) : 0);
+	n_loops = argc > 2 ? atol(argv[2]) : 0;
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);
 	if (sched_setaffinity(0, sizeof(one), &one) || pipe(there) ||
