@@ -60,6 +60,8 @@ static const char *without(const char *feature)
 		  "who recorded may not lock as much memory" },
 		{ "stack-copies", "stacks by frame pointers only: the recorder "
 		  "had no copies of stacks" },
+		{ "wakers", "no wakers: the user who recorded has no right to "
+		  "wakings of all threads" },
 		{ "switch-stacks", "no stacks at the begin of waits: the user "
 		  "who recorded has no right to samples of the kernel" },
 	};

@@ -126,7 +126,8 @@ static uint64_t allowed_hz(uint64_t wanted)
 static bool is_sampled(const struct seam_event *event)
 {
 	return !event->read_by_leader && !event->aux_kind &&
-	       !event->is_switches && event->origin != SEAM_EVENT_OF_PROGRAM &&
+	       !event->is_switches && !event->is_waking &&
+	       event->origin != SEAM_EVENT_OF_PROGRAM &&
 	       strcmp(event->name, SEAM_EVENT_SIDEBAND) != 0;
 }
 
@@ -321,7 +322,8 @@ static void set_contents(const struct seam_session *s, struct seam_event *event)
 	const struct seam_record_options *o = s->options;
 	struct perf_event_attr *attr = &event->attr;
 
-	if (event->aux_kind || event->origin == SEAM_EVENT_OF_PROGRAM)
+	if (event->aux_kind || event->origin == SEAM_EVENT_OF_PROGRAM ||
+	    event->is_switches || event->is_waking)
 		return;		/* its contents are AUX data, or raw */
 	seam_stack_plan_apply(event, call_graph_of(s, event),
 			      copy_bytes(s, event, ring_bytes_for(s)));
@@ -542,6 +544,49 @@ static int add_switch_stack(struct seam_session *s, struct seam_err *err)
 	return 0;
 }
 
+/* sched:sched_waking of all threads, its samples without stacks. */
+static int wakings_of(struct seam_event *event, struct seam_err *err)
+{
+	int tracefs = seam_tracefs_open(err);
+	int id = tracefs < 0 ? tracefs :
+		 seam_tracefs_id(tracefs, "sched", "sched_waking", err);
+
+	if (tracefs >= 0)
+		close(tracefs);
+	if (id < 0)
+		return id;
+	seam_event_init(event);
+	snprintf(event->name, sizeof(event->name), SEAM_WAKING_EVENT);
+	snprintf(event->kernel_name, sizeof(event->kernel_name),
+		 "sched:sched_waking");
+	event->attr.type = PERF_TYPE_TRACEPOINT;
+	event->attr.size = sizeof(event->attr);
+	event->attr.config = (unsigned int)id;
+	event->attr.sample_period = 1;
+	event->attr.sample_type = PERF_SAMPLE_RAW;
+	event->is_waking = true;
+	return 0;
+}
+
+/* Whether wakings of all threads can be recorded, with their fields. */
+static int may_record_wakings(struct seam_err *err)
+{
+	struct seam_event event;
+	int r = wakings_of(&event, err), fd;
+
+	if (r < 0)
+		return r;
+	fd = (int)syscall(SYS_perf_event_open, &event.attr, -1, 0, -1,
+			  PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return seam_err_set(err, -errno, "sched:sched_waking of all "
+			"processes needs CAP_PERFMON or 'sysctl "
+			"kernel.perf_event_paranoid=-1' (it is %ld)",
+			seam_procfs_sysctl("perf_event_paranoid", 2));
+	close(fd);
+	return 0;
+}
+
 /* @fallback: the event to sample when the options name none. */
 static int list_events(struct seam_session *s, const char *fallback,
 		       struct seam_err *err)
@@ -609,6 +654,11 @@ static int add_own_events(struct seam_session *s, struct seam_err *err)
 		event->attr.sample_period = 1;
 		event->attr.context_switch = 1;
 		event->is_switches = true;
+	}
+	if (o->off_cpu.wakers && may_record_wakings(NULL) == 0) {
+		event = seam_event_list_push(&s->events);
+		if (!event || wakings_of(event, NULL))
+			return seam_err_no_memory(err);
 	}
 	event = seam_event_list_push(&s->events);
 	if (!event)
@@ -693,8 +743,10 @@ static int open_sources(struct seam_session *s, const char *fallback,
 		.watermark = o->watermark,
 		.filter = o->filter,
 		.no_inherit = o->no_inherit,
-		.left_out = o->off_cpu.is_used && !may_sample_kernel() ?
-			    SEAM_LEFT_OUT_SWITCH_STACKS : 0,
+		.left_out = (o->off_cpu.is_used && !may_sample_kernel() ?
+			     SEAM_LEFT_OUT_SWITCH_STACKS : 0u) |
+			    (o->off_cpu.wakers && may_record_wakings(NULL) ?
+			     SEAM_LEFT_OUT_WAKERS : 0u),
 	};
 	r = seam_procfs_cpus(&s->sources.cpus, err);
 	for (size_t i = 0; r == 0 && i < o->cpus.n; i++) {
@@ -826,6 +878,7 @@ void seam_plan_report(const struct seam_session *s)
 	const struct seam_record_options *o = s->options;
 	const struct seam_number_list *tids = &s->sources.tids;
 	unsigned int out = s->sources.left_out;
+	struct seam_err why = { 0 };
 	bool has_counts = false;
 	size_t n = 0;
 
@@ -855,6 +908,8 @@ void seam_plan_report(const struct seam_session *s)
 			"stacks at their begin: these need CAP_PERFMON or "
 			"'sysctl kernel.perf_event_paranoid=1' (it is %ld)",
 			seam_procfs_sysctl("perf_event_paranoid", 2));
+	if (out & SEAM_LEFT_OUT_WAKERS && may_record_wakings(&why))
+		seam_session_note(s, false, "no wakers: %s", why.cause[0]);
 	report_frequencies(s);
 	report_rings(s);
 	if (s->copies.by_frame_pointers)

@@ -69,6 +69,7 @@ struct seam_trace_options {
 struct seam_off_cpu_options {
 	bool is_used;
 	uint64_t min_ns;		/* shorter waits are added up */
+	bool wakers;			/* and who woke the threads */
 };
 
 struct seam_record_options {

@@ -26,6 +26,7 @@ enum seam_by {
 	SEAM_BY_VMSTATE,	/* what the VM did at the sample */
 	SEAM_BY_WAIT,		/* why the thread waited */
 	SEAM_BY_PARALLELISM,	/* how many threads ran at the sample */
+	SEAM_BY_WAKER,		/* who ended the wait */
 };
 
 enum { SEAM_MAX_KEYS = 4 };

@@ -468,17 +468,46 @@ def test_a_recording_of_waits_is_a_perf_data_file():
     check(text.count("PERF_RECORD_SWITCH OUT") >= 4 * N, text[:500])
 
 
+def test_a_wait_has_the_thread_that_ended_it():
+    if not IS_ROOT:
+        raise tap.Skip("wakings of all threads need root")
+    result = recorded("--off-cpu", "--wakers", "-o", "wakers.seam", "--",
+                      "./waits", "10", "4")
+    if "no wakers" in result.stderr:
+        raise tap.Skip("no tracefs here")
+    text = json.loads(seam("report", "--json", "--by", "waker,symbol",
+                           "--event", "off-cpu", "wakers.seam"))
+    wakers = {}
+    for row in text["rows"]:
+        wakers.setdefault(row["symbol"], {})[row["waker"]] = row["total"]
+    tids = {t["tid"] for t in stats_of("wakers.seam")["threads"]}
+    # timers interrupt; the feeder writes; the main thread sends SIGCONT
+    for name in "wait_sleep", "wait_poll", "wait_futex":
+        equal(wakers[name], {"[interrupt]": 10}, name)
+    for name, n in ("wait_pipe", 10), ("wait_stop", 4):
+        equal(sum(wakers[name].values()), n, wakers[name])
+        (waker,) = wakers[name]
+        check(re.fullmatch(r"waits \d+", waker) and
+              int(waker.split()[1]) in tids, wakers[name])
+    # of all others' wakings, none is in the recording
+    woken = re.findall(r" pid=(\d+) prio=", record_lib.perf(
+        "script", "-i", "wakers.seam/data", "-F", "event,trace",
+        silent=False))
+    check(woken and {int(tid) for tid in woken} <= tids, (woken, tids))
+
+
 # -- without rights ----------------------------------------------------------
 
 def test_a_user_without_rights_has_the_times_of_all_waits():
     folder = own_folder_for_nobody()
     path = f"{folder}/w.seam"
-    result = record("--off-cpu", "-o", path, "--", "./waits", "5", "2",
-                    preexec_fn=as_nobody)
+    result = record("--off-cpu", "--wakers", "-o", path, "--", "./waits", "5",
+                    "2", preexec_fn=as_nobody)
     equal(result.returncode, 0, result.stderr)
     if "without the stacks at their begin" not in result.stderr:
         raise tap.Skip("this user may sample the kernel")
     check("kernel.perf_event_paranoid=1" in result.stderr, result.stderr)
+    check("no wakers: " in result.stderr, result.stderr)
     record_lib.check_no_sysctl_that_holds(result.stderr)
     wanted = slow_times(path)
     for t in stats_of(path)["threads"]:
@@ -504,6 +533,7 @@ def test_an_event_that_would_count_nothing_is_refused():
 
 
 def test_what_cannot_be_combined_is_refused():
+    equal(record("--wakers", "--", "true").returncode, 2, "no --off-cpu")
     for words in ("--overwrite",), ("--flight-recorder",):
         result = record("--off-cpu", *words, "--", "true")
         equal(result.returncode, 2, result.stderr)

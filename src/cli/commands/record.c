@@ -145,6 +145,13 @@ static const struct seam_option options[] = {
 	       "more than 5000 waits a second on a CPU only some have a stack; "
 	       "times are exact. 'seam report --event off-cpu', 'seam report "
 	       "--by wait'."),
+	OPTION(record.off_cpu.wakers, FLAG, 0, "wakers", NULL,
+	       "with --off-cpu: record which thread ended each wait",
+	       .detail = "'seam report --by waker'. Of all threads of the "
+	       "machine those are recorded that wake a recorded one, so this "
+	       "needs CAP_PERFMON or kernel.perf_event_paranoid=-1, and "
+	       "tracefs. Without these rights a message says so, and the "
+	       "waits are recorded without."),
 	OPTION(record.switch_events, FLAG, 0, "switch-events", NULL,
 	       "record context switches"),
 	OPTION(record.namespaces, FLAG, 0, "namespaces", NULL,
@@ -667,6 +674,8 @@ static const char *contradiction(const struct record_args *a)
 	    !a->flight.size && !a->flight.triggers.n)
 		return "--snapshot-every needs --overwrite, -S or "
 		       "--flight-recorder";
+	if (o->off_cpu.wakers && !a->off_cpu)
+		return "--wakers needs --off-cpu";
 	if (a->realtime > 99)
 		return "-r takes a priority from 1 to 99";
 	if (a->frequency && o->period)

@@ -40,7 +40,7 @@ static const struct seam_option options[] = {
 	       "outermost call."),
 	OPTION(by, SET, 0, "by", "WHAT", "keys that define a row (symbol)",
 	       .choices = "symbol|module|address|line|comm|thread|process|cpu|"
-	       "vmstate|wait|parallelism",
+	       "vmstate|wait|waker|parallelism",
 	       .detail = "With several keys, such as comm,symbol, a row has "
 	       "the samples that agree in all of them. comm is the thread's "
 	       "name at the sample: threads of one name are merged. address is "
@@ -51,6 +51,7 @@ static const struct seam_option options[] = {
 	       "GC, EXIT, RECORD, OPT, ASM or TRACE, none where there is no "
 	       "VM. wait is why a thread waited, of a recording with "
 	       "--off-cpu: the kernel function that called the scheduler. "
+	       "waker is the thread that ended the wait (--wakers). "
 	       "parallelism is how many of the recorded threads ran at the "
 	       "sample. With --tree, there is a tree for each comm, thread, "
 	       "process, cpu, vmstate, wait or parallelism."),
@@ -117,7 +118,8 @@ static bool makes_trees(uint32_t by)
 	return by == SEAM_BY_SYMBOL || by == SEAM_BY_COMM ||
 	       by == SEAM_BY_THREAD || by == SEAM_BY_PROCESS ||
 	       by == SEAM_BY_CPU || by == SEAM_BY_VMSTATE ||
-	       by == SEAM_BY_WAIT || by == SEAM_BY_PARALLELISM;
+	       by == SEAM_BY_WAIT || by == SEAM_BY_WAKER ||
+	       by == SEAM_BY_PARALLELISM;
 }
 
 /*

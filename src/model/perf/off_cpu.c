@@ -34,6 +34,7 @@ struct off_cpu {
 	struct seam_switches switches;
 	struct seam_waits waits;
 	SEAM_ARRAY(struct wait_stack) stacks;	/* by thread, then time */
+	SEAM_ARRAY(struct seam_waking) wakings;	/* by tid, then time */
 	struct short_waits *shorts;		/* by thread; twice */
 	uint32_t events[2];			/* blocked, preempted */
 	uint32_t short_stack, no_stack;
@@ -195,6 +196,56 @@ static uint32_t reason_of(struct off_cpu *o, uint32_t stack)
 	return o->reasons.items[stack] - 1;
 }
 
+/* -- the waker ---------------------------------------------------------- */
+
+static int by_tid_and_time(const void *a, const void *b)
+{
+	const struct seam_waking *x = a, *y = b;
+
+	return SEAM_COMPARE(x->tid, y->tid) ?:
+	       SEAM_COMPARE(x->time_ns, y->time_ns);
+}
+
+static int take_wakings(struct off_cpu *o)
+{
+	for (size_t i = 0; i < o->from->n_scans; i++)
+		if (!SEAM_ARRAY_EXTEND(&o->wakings,
+				       o->from->scans[i].wakings.items,
+				       o->from->scans[i].wakings.n))
+			return -ENOMEM;
+	SEAM_ARRAY_SORT(&o->wakings, by_tid_and_time);
+	return 0;
+}
+
+/*
+ * A string, "NAME TID"; 0: not known.  Of a thread that was preempted there is
+ * none: it needed nobody.
+ */
+static uint32_t waker_of(struct off_cpu *o, const struct seam_wait *wait)
+{
+	const struct seam_waking *all = o->wakings.items;
+	struct seam_profile *p = o->profile;
+	int32_t tid = p->threads.items[wait->thread].tid;
+	size_t i = SEAM_ARRAY_SEARCH(k, o->wakings.n, all[k].tid < tid ||
+				     (all[k].tid == tid &&
+				      all[k].time_ns <= wait->to_ns));
+	const struct seam_thread *by;
+	struct seam_task_at at;
+	char text[80];
+
+	if (i == 0 || all[i - 1].tid != tid ||
+	    all[i - 1].time_ns < wait->from_ns || wait->is_preempted)
+		return 0;
+	if (all[i - 1].by == SEAM_NONE)
+		return seam_strings_put(&p->strings, "[interrupt]");
+	at = seam_tasks_find(o->from->tasks, all[i - 1].by, all[i - 1].time_ns);
+	by = &p->threads.items[at.thread];
+	/* a thread that was not recorded has its number as its name */
+	snprintf(text, sizeof(text), at.name ? "%s %" PRId32 : "%s",
+		 seam_profile_text(p, at.name ? at.name : by->name), by->tid);
+	return seam_strings_put(&p->strings, text);
+}
+
 /* -- samples ------------------------------------------------------------ */
 
 /* A sample that is made of @n waits. */
@@ -211,7 +262,7 @@ static int add_sample(struct off_cpu *o, const struct made_sample *made)
 	const struct seam_wait *wait = made->wait;
 	struct seam_profile *p = o->profile;
 	struct seam_samples *s = &p->samples;
-	uint32_t id = o->events[wait->is_preempted], reason;
+	uint32_t id = o->events[wait->is_preempted], reason, waker;
 	struct seam_profile_event *event = &p->events.items[id];
 	size_t i = s->n;
 
@@ -221,7 +272,10 @@ static int add_sample(struct off_cpu *o, const struct made_sample *made)
 	reason = made->kind == SEAM_WAIT_STACK_SHORT ?
 		 seam_profile_leaf(p, made->stack)->name :
 		 reason_of(o, made->stack);
-	if (reason == SEAM_NONE || !seam_samples_reserve(s, 1))
+	waker = !o->wakings.n ? 0 : made->kind == SEAM_WAIT_STACK_SHORT ?
+		reason : waker_of(o, wait);
+	if (reason == SEAM_NONE || waker == SEAM_NONE ||
+	    !seam_samples_reserve(s, 1))
 		return -ENOMEM;
 	s->time_ns[i] = wait->from_ns;
 	s->thread[i] = wait->thread;
@@ -231,6 +285,7 @@ static int add_sample(struct off_cpu *o, const struct made_sample *made)
 	return seam_samples_set_weight(s, i, made->ns) &&
 	       seam_samples_set_count(s, i, made->n) &&
 	       seam_samples_set_wait(s, i, reason) &&
+	       seam_samples_set_waker(s, i, waker) &&
 	       seam_samples_set_comm(p, i, seam_tasks_name(o->from->tasks,
 					wait->thread, wait->from_ns)) &&
 	       (!s->end || seam_samples_set_end(s, i, made->end)) &&
@@ -412,6 +467,8 @@ static int make(struct off_cpu *o)
 	int r = take_stacks(o);
 
 	if (r == 0)
+		r = take_wakings(o);
+	if (r == 0)
 		r = replay(o);
 	if (r == 0)
 		r = set_running(o);
@@ -441,6 +498,7 @@ int seam_off_cpu_add(struct seam_profile *profile,
 	free(o.switches.items.items);
 	free(o.waits.items.items);
 	free(o.stacks.items);
+	free(o.wakings.items);
 	free(o.shorts);
 	free(o.reasons.items);
 	return r;

@@ -11,6 +11,8 @@
  *		waited]"; else "[stack not recorded]"
  *	wait	the reason: the first named function of the kernel outside the
  *		scheduler, from the leaf on
+ *	waker	the thread that woke it last before it had a CPU, or
+ *		"[interrupt]": a timer, a disk, a network; where recorded
  *
  * Waits shorter than a minimum are added up: of each thread those that begin in
  * one 10 ms are one sample, "[waits shorter than 1ms]".  Samples of the events

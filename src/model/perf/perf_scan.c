@@ -470,6 +470,33 @@ static void take_time(struct seam_perf_scan *scan, uint32_t event,
 		scan->n_damaged++;
 }
 
+static void take_waking(struct seam_perf_scan *scan, struct seam_bytes payload)
+{
+	const struct seam_perf_data *data = scan->data;
+	struct seam_perf_sample sample;
+	struct seam_waking waking = { .by = SEAM_NONE };
+	struct seam_cursor c;
+
+	if (seam_perf_sample_read(&data->events.items[scan->waking_event].attr,
+				  data->endian, payload, &sample) ||
+	    sample.raw.size < SEAM_WAKING_TID + sizeof(uint32_t)) {
+		scan->n_damaged++;
+		return;
+	}
+	c = seam_cursor_make(sample.raw.data + SEAM_WAKING_TID,
+			     sizeof(uint32_t), data->endian);
+	waking.time_ns = sample.time;
+	waking.tid = (int32_t)seam_cursor_u32(&c);
+	if (!(sample.raw.data[SEAM_WAKING_FLAGS] & SEAM_WAKING_IN_INTERRUPT)) {
+		waking.by = seam_tasks_key(&scan->tasks, sample.pid,
+					   sample.tid);
+		if (waking.by == SEAM_NONE)
+			scan->error = -ENOMEM;
+	}
+	if (!SEAM_ARRAY_ADD(&scan->wakings, waking))
+		scan->error = -ENOMEM;
+}
+
 static void take_sample(struct seam_perf_scan *scan,
 			const struct seam_perf_record *record)
 {
@@ -489,6 +516,8 @@ static void take_sample(struct seam_perf_scan *scan,
 				  SEAM_PERF_HEADER_BYTES)));
 	if (event == SEAM_NONE)
 		scan->n_unknown++;
+	else if (event == scan->waking_event)
+		take_waking(scan, record->payload);
 	else if (scan->what == SEAM_SCAN_TIMES)
 		take_time(scan, event, record->payload);
 	else if (!seam_scan_guest_event(&data->events.items[event]) &&
@@ -773,6 +802,7 @@ static void reset(struct seam_perf_scan *scan,
 		.end = end, .stop = begin, .limit = like->limit,
 		.first_ns = UINT64_MAX, .what = like->what,
 		.switch_event = like->switch_event,
+		.waking_event = like->waking_event,
 	};
 
 	seam_perf_scan_fini(scan);
@@ -832,6 +862,8 @@ int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
 		.data = data, .bytes = bytes, .limit = end, .what = what,
 		.switch_event = what == SEAM_SCAN_RECORDS ? SEAM_NONE :
 			seam_scan_find_event(data, SEAM_SWITCH_EVENT),
+		.waking_event = what != SEAM_SCAN_SAMPLES ? SEAM_NONE :
+			seam_scan_find_event(data, SEAM_WAKING_EVENT),
 	};
 
 	for (size_t i = 0; i < n; i++) {
@@ -867,6 +899,7 @@ void seam_perf_scan_fini(struct seam_perf_scan *scan)
 	free(scan->guest.words.items);
 	free(scan->counters.items.items);
 	free(scan->switches.items.items);
+	free(scan->wakings.items);
 	*scan = (struct seam_perf_scan) { 0 };
 }
 
@@ -956,6 +989,10 @@ int seam_scan_join(struct seam_perf_scan *scans, size_t n,
 		for (size_t k = 0; r == 0 && k < scans[i].switches.items.n; k++)
 			renumber_switch(&scans[i].switches.items.items[k],
 					keys);
+		for (size_t k = 0; r == 0 && k < scans[i].wakings.n; k++)
+			if (scans[i].wakings.items[k].by != SEAM_NONE)
+				scans[i].wakings.items[k].by =
+					keys[scans[i].wakings.items[k].by];
 		if (r == 0 && !append(samples, &scans[i].samples, keys,
 				      chain_ids, n_records))
 			r = -ENOMEM;

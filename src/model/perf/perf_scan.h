@@ -44,6 +44,13 @@ struct seam_scan_guest {
 	struct seam_guest_words words;		/* scratch: a merged chain */
 };
 
+/* A thread was woken (--wakers). */
+struct seam_waking {
+	uint64_t time_ns;
+	int32_t tid;		/* of the thread */
+	uint32_t by;		/* task key; SEAM_NONE: an interrupt */
+};
+
 struct seam_scan_counter {
 	uint64_t id, time_ns, value;
 	uint64_t order;		/* in the file */
@@ -98,6 +105,8 @@ struct seam_perf_scan {
 	/* The event whose SWITCH records are taken; SEAM_NONE: none. */
 	uint32_t switch_event;
 	struct seam_switches switches;		/* thread: task key */
+	uint32_t waking_event;			/* or SEAM_NONE */
+	SEAM_ARRAY(struct seam_waking) wakings;
 	struct seam_samples samples;	/* thread: task key; stack: chain */
 	struct seam_callchains chains;
 	struct seam_tasks tasks;		/* keys only */

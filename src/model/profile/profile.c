@@ -44,7 +44,7 @@ static const struct {
 	/* these exist only where needed */
 	COLUMN(weight), COLUMN(count), COLUMN(comm), COLUMN(record),
 	FILLED(vmstate, SEAM_VMSTATE_NONE), FILLED(end, SEAM_STACK_UNREPORTED),
-	FILLED(wait, 0), FILLED(running, 0),
+	FILLED(wait, 0), FILLED(waker, 0), FILLED(running, 0),
 };
 
 enum { N_CONSTANT_COLUMNS = 5 };
@@ -137,14 +137,26 @@ bool seam_samples_set_end(struct seam_samples *s, size_t i,
 	return true;
 }
 
+/* Of the column *@at, made when the first sample has a string. */
+static bool set_string(struct seam_samples *s, uint32_t **at, size_t i,
+		       uint32_t string)
+{
+	if (!*at && !string)
+		return true;
+	if (!has_column(s, at, sizeof(**at), 0))
+		return false;
+	(*at)[i] = string;
+	return true;
+}
+
 bool seam_samples_set_wait(struct seam_samples *s, size_t i, uint32_t reason)
 {
-	if (!s->wait && !reason)
-		return true;
-	if (!has_column(s, &s->wait, sizeof(*s->wait), 0))
-		return false;
-	s->wait[i] = reason;
-	return true;
+	return set_string(s, &s->wait, i, reason);
+}
+
+bool seam_samples_set_waker(struct seam_samples *s, size_t i, uint32_t waker)
+{
+	return set_string(s, &s->waker, i, waker);
 }
 
 bool seam_samples_set_running(struct seam_samples *s, size_t i,

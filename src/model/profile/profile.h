@@ -207,8 +207,8 @@ struct seam_profile_event {
 
 /*
  * Samples, in the order of their file.  Columns that exist only where needed are
- * read with seam_samples_weight(), _count(), _comm(), _vmstate(), _wait() and
- * _running().
+ * read with seam_samples_weight(), _count(), _comm(), _vmstate(), _wait(),
+ * _waker() and _running().
  */
 struct seam_samples {
 	size_t n, cap;
@@ -225,6 +225,7 @@ struct seam_samples {
 	uint8_t *end;		/* enum seam_stack_end; NULL: no stack was */
 				/* unwound, as far as is known */
 	uint32_t *wait;		/* string: why it waited; NULL: no waits */
+	uint32_t *waker;	/* string: who woke it; NULL: of no sample */
 	/* threads that ran then; 0: not known; NULL: of no sample */
 	uint16_t *running;
 	/* number of its SAMPLE record; NULL: not loaded by_record */
@@ -348,6 +349,8 @@ bool seam_samples_set_end(struct seam_samples *samples, size_t i,
 			  enum seam_stack_end end);
 bool seam_samples_set_wait(struct seam_samples *samples, size_t i,
 			   uint32_t reason);
+bool seam_samples_set_waker(struct seam_samples *samples, size_t i,
+			    uint32_t waker);
 bool seam_samples_set_running(struct seam_samples *samples, size_t i,
 			      uint16_t n_running);
 
@@ -418,6 +421,13 @@ static inline uint32_t seam_samples_wait(const struct seam_samples *samples,
 					 size_t i)
 {
 	return samples->wait ? samples->wait[i] : 0;
+}
+
+/* Who ended the wait of sample @i: a string; 0: not known, or no wait. */
+static inline uint32_t seam_samples_waker(const struct seam_samples *samples,
+					  size_t i)
+{
+	return samples->waker ? samples->waker[i] : 0;
 }
 
 /* How many threads ran at sample @i; 0: not known. */

@@ -32,6 +32,7 @@ const char *seam_group_text(const struct seam_profile *profile,
 		return id < SEAM_N_VMSTATES ?
 		       seam_vmstate_name((enum seam_vmstate)id) : "none";
 	case SEAM_GROUP_WAIT:
+	case SEAM_GROUP_WAKER:
 		return id == SEAM_GROUP_RAN ? "running" : !id ? "not known" :
 		       seam_profile_text(profile, id);
 	case SEAM_GROUP_RUNNING:
@@ -65,7 +66,8 @@ static const char *group_name(const struct seam_profile *profile,
 	char text[16];
 
 	if (group == SEAM_GROUP_NONE || group == SEAM_GROUP_COMM ||
-	    group == SEAM_GROUP_VMSTATE || group == SEAM_GROUP_WAIT)
+	    group == SEAM_GROUP_VMSTATE || group == SEAM_GROUP_WAIT ||
+	    group == SEAM_GROUP_WAKER)
 		return name;
 	digits = (size_t)snprintf(text, sizeof(text), " %" PRId32,
 				  seam_group_number(profile, group, id));
@@ -107,9 +109,11 @@ static uint32_t id_of(const struct seam_profile *profile, size_t sample,
 	case SEAM_GROUP_VMSTATE:
 		return seam_samples_vmstate(&profile->samples, sample);
 	case SEAM_GROUP_WAIT:
-		return profile->events.items[profile->samples.event[sample]]
-		       .is_wait ? seam_samples_wait(&profile->samples, sample) :
-		       SEAM_GROUP_RAN;
+	case SEAM_GROUP_WAKER:
+		return !profile->events.items[profile->samples.event[sample]]
+		       .is_wait ? SEAM_GROUP_RAN : group == SEAM_GROUP_WAIT ?
+		       seam_samples_wait(&profile->samples, sample) :
+		       seam_samples_waker(&profile->samples, sample);
 	case SEAM_GROUP_RUNNING:
 		return seam_samples_running(&profile->samples, sample);
 	}

@@ -20,6 +20,7 @@ enum seam_group {
 	SEAM_GROUP_VMSTATE,	/* SEAM_VMSTATE_NONE: not known, or no VM */
 	/* String: why a thread waited; 0: not known; SEAM_GROUP_RAN. */
 	SEAM_GROUP_WAIT,
+	SEAM_GROUP_WAKER,	/* the same: who woke it */
 	SEAM_GROUP_RUNNING,	/* how many threads ran; 0: not known */
 };
 

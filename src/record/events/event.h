@@ -81,7 +81,7 @@ struct seam_event {
 	bool has_kvm_modifier;	/* G or H was given */
 	bool no_inherit;	/* not into the children of its threads */
 	/* Of --off-cpu (wire/perf/wait_events.h): not named by the user. */
-	bool is_switches, is_switch_stack;
+	bool is_switches, is_switch_stack, is_waking;
 	uint64_t period;	/* of its own; 0: the recording's */
 	uint64_t frequency_hz;	/* likewise */
 	enum seam_call_graph call_graph;	/* as requested */

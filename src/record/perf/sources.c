@@ -53,7 +53,7 @@ const char *seam_left_out_name(int bit_index)
 {
 	static const char *const names[] = {
 		"kernel", "build-ids", "lost-counts", "ksymbols", "ring-space",
-		"stack-copies", "switch-stacks",
+		"stack-copies", "switch-stacks", "wakers",
 	};
 
 	return (size_t)bit_index < SEAM_ARRAY_SIZE(names) ?
@@ -279,6 +279,7 @@ uint64_t seam_sources_sideband_id(const struct seam_sources *s)
 static bool is_sampled(const struct seam_sources *s, size_t e)
 {
 	return e != s->sideband && !s->events[e].is_switches &&
+	       !s->events[e].is_waking &&
 	       s->events[e].origin != SEAM_EVENT_OF_PROGRAM;
 }
 
@@ -358,12 +359,15 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 	attr->inherit = !seam_sources_is_system_wide(s) &&
 			(sideband || event->is_switches || !s->per_thread) &&
 			!event->read_by_leader && !event->no_inherit &&
-			!s->no_inherit &&
+			!s->no_inherit && !event->is_waking &&
 			!(attr->read_format & PERF_FORMAT_GROUP);
-	attr->disabled = !is_member(s, event);
+	/* no exec enables an event of a CPU */
+	attr->disabled = !is_member(s, event) && !event->is_waking;
 	attr->write_backward = s->overwrite && !sideband &&
-			       !event->is_switches && !event->aux_kind;
+			       !event->is_switches && !event->is_waking &&
+			       !event->aux_kind;
 	attr->enable_on_exec = s->on_exec && !is_member(s, event) &&
+			       !event->is_waking &&
 			       (sideband || !s->delayed);
 	if (sideband && s->per_thread) {
 		/* a new thread is sampled only after its FORK record is read */
@@ -373,7 +377,7 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 		attr->context_switch = 1;
 		attr->watermark = 1;
 		attr->wakeup_watermark = SMALL_WAKEUP_BYTES;
-	} else if (event->is_switches) {
+	} else if (event->is_switches || event->is_waking) {
 		attr->watermark = 1;
 		attr->wakeup_watermark = SWITCH_WAKEUP_BYTES;
 	} else if (!sideband) {
@@ -447,7 +451,8 @@ static int open_source(struct seam_sources *s, size_t e,
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &source->id) < 0)
 		return seam_err_errno(err, "cannot read the id of '%s'",
 				      event->name);
-	if (s->filter && event->attr.type == PERF_TYPE_TRACEPOINT &&
+	if (s->filter && !event->is_waking &&
+	    event->attr.type == PERF_TYPE_TRACEPOINT &&
 	    ioctl(fd, PERF_EVENT_IOC_SET_FILTER, s->filter) < 0)
 		return seam_err_errno(err, "cannot use filter '%s' for '%s'",
 				      s->filter, event->name);
@@ -571,6 +576,25 @@ static int open_thread(struct seam_sources *s, int tid, struct seam_err *err)
 		if (r == -ENODEV)
 			r = 0;
 	}
+	return r;
+}
+
+/* Wakings of all threads, to the rings of switches. */
+static int open_wakings(struct seam_sources *s, struct seam_err *err)
+{
+	int r = 0;
+
+	for (size_t e = 0; e < s->n_events; e++)
+		for (size_t c = 0; s->events[e].is_waking && r == 0 &&
+		     c < s->cpus.n; c++) {
+			struct cpu_and_thread place = {
+				SEAM_SOURCES_EVERY, s->cpus.items[c],
+			};
+
+			r = open_source(s, e, place, s->cpus.n + c, err);
+			if (r == -ENODEV)
+				r = 0;
+		}
 	return r;
 }
 
@@ -732,6 +756,8 @@ int seam_sources_open(struct seam_sources *s, struct seam_err *err)
 	}
 	if (r == 0 && s->list.n == 0)
 		r = seam_err_set(err, -ESRCH, "the process has ended");
+	if (r == 0)
+		r = open_wakings(s, err);
 	if (r == 0)
 		r = map_rings(s, 0, 0, &s->ring_bytes, &s->aux_bytes, err);
 	if (r < 0)

@@ -16,7 +16,8 @@
  *		    records are read
  *	switches    with --off-cpu, a ring for each CPU, on all CPUs, which
  *		    children always inherit: the times of waits must not be
- *		    lost for want of space for stacks
+ *		    lost for want of space for stacks; and the wakings of all
+ *		    threads, by an event of the whole CPU
  *	AUX	    the same for each event that writes an AUX buffer; the ring
  *		    has the records that describe the buffer's contents, and
  *		    the switches between threads
@@ -231,6 +232,7 @@ enum seam_left_out {
 	SEAM_LEFT_OUT_RING_SPACE = 1 << 4,	/* rings are smaller */
 	SEAM_LEFT_OUT_STACK_COPIES = 1 << 5,	/* of user stacks */
 	SEAM_LEFT_OUT_SWITCH_STACKS = 1 << 6,	/* of --off-cpu */
+	SEAM_LEFT_OUT_WAKERS = 1 << 7,
 };
 
 /* The name of each bit in the manifest; NULL after the last. */

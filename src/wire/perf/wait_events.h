@@ -13,7 +13,11 @@
  *			an event of a program: the stack of a thread that
  *			waited, read from outside.  Its time lies in the wait
  *
- * Readers make waits of these (model/perf/waits.h).
+ *	seam:waking
+ *			the tracepoint sched:sched_waking with its fields, of all
+ *			threads that wake a recorded one (--wakers)
+ *
+ * Readers make waits of these (model/perf/off_cpu.h).
  */
 #ifndef SEAM_WAIT_EVENTS_H
 #define SEAM_WAIT_EVENTS_H
@@ -21,6 +25,19 @@
 #define SEAM_SWITCH_EVENT "seam:switches"
 #define SEAM_SWITCH_STACK_EVENT "seam:switch_stack"
 #define SEAM_BLOCKED_STACK_EVENT "seam:blocked_stack"
+#define SEAM_WAKING_EVENT "seam:waking"
+
+/*
+ * In the fields of sched:sched_waking: the thread that is woken, and whether by
+ * an interrupt, which has nothing to do with the thread that it interrupted.
+ * Source: Linux 6.18, include/trace/events/sched.h, sched_wakeup_template; the
+ * same since 3.0; enum trace_flag_type of include/linux/trace_events.h.
+ */
+enum {
+	SEAM_WAKING_FLAGS = 2,		/* u8 common_flags */
+	SEAM_WAKING_TID = 24,		/* s32 pid */
+	SEAM_WAKING_IN_INTERRUPT = 0x08 | 0x10,
+};
 
 /* The shortest wait with a row of its own, unless the user sets another. */
 #define SEAM_WAIT_MIN_NS UINT64_C(1000000)
