@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "cli/hints.h"
@@ -107,6 +108,7 @@ static int select_part(struct seam_opened *opened,
 	seam_selection_init(selection);
 	selection->thread = reading->thread;
 	selection->event = reading->event;
+	selection->by_latency = reading->latency;
 	selection->callers_of = reading->callers_of;
 	selection->callees_of = reading->callees_of;
 	selection->no_inline = reading->no_inline;
@@ -253,13 +255,16 @@ void seam_reading_take_one_event(struct seam_opened *opened)
 	char others[300] = "";
 	uint32_t first = 0;
 
-	if (seam_selected_event(&opened->selected) != SEAM_NONE)
+	if (seam_selected_unit(&opened->selected) != SEAM_NONE)
 		return;
 	while (first < profile->events.n &&
-	       !has_samples(&profile->events.items[first]))
+	       (!has_samples(&profile->events.items[first]) ||
+		!seam_selected_has_event(&opened->selected, first)))
 		first++;
 	if (first == profile->events.n)
 		return;
+	free(opened->selected.events);
+	opened->selected.events = NULL;
 	opened->selected.event = first;
 	name_others(profile, first, others, sizeof(others));
 	seam_command_say("several events: '%.100s' is shown; --event selects "

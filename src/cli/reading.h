@@ -36,6 +36,7 @@ struct seam_reading {
 	const char *callers_of;	/* this and the next: of report only */
 	const char *callees_of;
 	bool lines;		/* source lines are shown */
+	bool latency;		/* of report only */
 	bool like_parser;	/* sysprof: stacks as LuaJIT's own parser */
 };
 
@@ -62,10 +63,14 @@ struct seam_reading {
 		    "the stacks; a sample with no frame left is not "	\
 		    "counted."),					\
 	SEAM_OPTION(type, member.event, STRING, 0, "event",		\
-		    "NAME", "samples of this event",			\
+		    "NAME", "samples of this event, or of several with " \
+		    "commas",						\
 		    .detail = "The default is all events, one after "	\
 		    "another, for reports, and the first one with "	\
-		    "samples for a flame graph or a folded file."),	\
+		    "samples for a flame graph or a folded file. Several " \
+		    "of one unit are one picture: with "		\
+		    "cpu-clock,off-cpu,preempted and --by thread, the "	\
+		    "width of a thread is its life time."),		\
 	SEAM_OPTION(type, member.no_joins, FLAG, 0, "no-joins",		\
 		    NULL, "leave cut stacks as they were recorded",	\
 		    .detail = "A stack that is deeper than its copy, or " \

@@ -60,6 +60,10 @@ static const char *without(const char *feature)
 		  "who recorded may not lock as much memory" },
 		{ "stack-copies", "stacks by frame pointers only: the recorder "
 		  "had no copies of stacks" },
+		{ "wakers", "no wakers: the user who recorded has no right to "
+		  "wakings of all threads" },
+		{ "switch-stacks", "no stacks at the begin of waits: the user "
+		  "who recorded has no right to samples of the kernel" },
 	};
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(texts); i++)
@@ -130,15 +134,14 @@ static void note_readers(struct seam_profile *profile,
 				    "could not be limited in: %s", without);
 }
 
-static int load_perf(struct seam_profile *profile,
-		     const struct seam_input *recording,
-		     const struct seam_load_options *options,
-		     struct seam_err *err)
+/* All that is read of a perf.data; it borrows from both. */
+static struct seam_perf_input
+perf_input(const struct seam_input *recording,
+	   const struct seam_load_options *options)
 {
 	const struct seam_manifest *m = &recording->manifest;
-	struct seam_symbols_options how = options->symbols;
-	struct seam_symbols *symbols;
-	struct seam_perf_input input = {
+
+	return (struct seam_perf_input) {
 		.data = &recording->data, .parts = recording->parts.items,
 		.n_parts = recording->parts.n,
 		.kernel = {
@@ -160,6 +163,16 @@ static int load_perf(struct seam_profile *profile,
 		.no_joins = options->no_joins,
 		.vdso_build_id = { m->vdso_build_id, m->vdso_build_id_size },
 	};
+}
+
+static int load_perf(struct seam_profile *profile,
+		     const struct seam_input *recording,
+		     const struct seam_load_options *options,
+		     struct seam_err *err)
+{
+	struct seam_perf_input input = perf_input(recording, options);
+	struct seam_symbols_options how = options->symbols;
+	struct seam_symbols *symbols;
 	int r;
 
 	how.bundle = recording->folder;
@@ -372,4 +385,22 @@ int seam_load_logs(struct seam_profile *profile, const char *const *paths,
 				    "be XRay logs of one program");
 	r = seam_trace_arrange(trace, err);
 	return r ? r : load_trace(profile, trace, options, err);
+}
+
+int seam_load_waits(struct seam_profile *profile, const char *path,
+		    struct seam_waits *waits, struct seam_err *err)
+{
+	const struct seam_load_options options = { .no_logs = true };
+	struct seam_input recording;
+	struct seam_perf_input input;
+	int r = seam_input_open(&recording, path, err);
+
+	if (r == 0 && recording.folder && !recording.is_logs &&
+	    seam_perf_data_is(recording.data.bytes)) {
+		input = perf_input(&recording, &options);
+		input.waits = waits;
+		r = seam_load_perf(profile, &input, NULL, err);
+	}
+	seam_input_close(&recording);
+	return r;
 }

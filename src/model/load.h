@@ -12,6 +12,7 @@
 #define SEAM_LOAD_H
 
 #include "model/profile/profile.h"
+#include "model/profile/waits.h"
 #include "symbol/symbols.h"
 
 struct seam_load_options {
@@ -56,5 +57,13 @@ int seam_load(struct seam_profile *profile, const char *path,
 int seam_load_logs(struct seam_profile *profile, const char *const *paths,
 		   size_t n_paths, const struct seam_load_options *options,
 		   struct seam_err *err);
+
+/*
+ * When the threads of the bundle @path waited: threads to @profile, as above,
+ * and waits to @waits, sorted.  None where @path is no bundle with samples, or
+ * was recorded without --off-cpu.  Both are to be freed in every case.
+ */
+int seam_load_waits(struct seam_profile *profile, const char *path,
+		    struct seam_waits *waits, struct seam_err *err);
 
 #endif /* SEAM_LOAD_H */

@@ -8,6 +8,7 @@
 #include "record/perf/auxtrace.h"
 #include "record/session.h"
 #include "wire/perf/perf_record.h"
+#include "wire/perf/wait_events.h"
 
 #include <stdlib.h>
 
@@ -17,6 +18,7 @@ enum {
 	MAX_RECORD_BYTES = UINT16_MAX + 1,
 	/* Of a ring: below WAKEUP_PART of sources.c, for a wakeup. */
 	FULL_PART = 5,
+	MAX_TID = 1 << 22,	/* Source: PID_MAX_LIMIT, Linux */
 };
 
 /* ---- the records of several rings in the order of time ---- */
@@ -158,9 +160,13 @@ int seam_drain_init(struct seam_session *s, struct seam_err *err)
 	/* the trailer begins with pid, tid and time */
 	d->merge.time_from_end = seam_perf_sample_id_bytes(
 					&seam_sources_common) - 8;
+	d->raw_pos = sizeof(struct seam_ring_header) + layout.fixed_bytes;
+	if (s->options->off_cpu.wakers)
+		d->switched = calloc(MAX_TID / 8, 1);
 	d->scratch = malloc(MAX_RECORD_BYTES);
 	d->pieces = malloc(3 * sizeof(*d->pieces));
-	if (!d->scratch || !d->pieces)
+	if (!d->scratch || !d->pieces ||
+	    (s->options->off_cpu.wakers && !d->switched))
 		return seam_err_no_memory(err);
 	return init_stacks(s, err);
 }
@@ -172,6 +178,7 @@ void seam_drain_fini(struct seam_drain *d)
 	free(d->pieces);
 	free(d->kept.items);
 	free(d->scratch);
+	free(d->switched);
 	seam_index_fini(&d->ids);
 	*d = (struct seam_drain) { 0 };
 }
@@ -226,7 +233,8 @@ static uint64_t u64_at(const struct seam_ring_span *span, size_t pos)
 	return v;
 }
 
-static void count_sample(struct seam_drain *d,
+/* @ring: NULL, of a program. */
+static void count_sample(struct seam_drain *d, struct seam_source_ring *ring,
 			 const struct seam_ring_span *span, size_t pos,
 			 const struct seam_ring_header *header)
 {
@@ -239,6 +247,8 @@ static void count_sample(struct seam_drain *d,
 	event = d->sources->n_events <= 2 ? 0 :
 		event_of(d, u64_at(span, pos + d->id_pos));
 	d->file->by_event[event].n_samples++;
+	if (ring && d->sources->events[event].is_switch_stack)
+		seam_switch_stacks_count(ring);
 	if ((header->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
 	    PERF_RECORD_MISC_KERNEL)
 		counts->n_kernel_samples++;
@@ -249,6 +259,36 @@ static void count_sample(struct seam_drain *d,
 		counts->first_ns = ns;
 	if (ns > counts->last_ns)
 		counts->last_ns = ns;
+}
+
+/* A number in @record, at @pos. */
+static uint32_t u32_of(const void *record, size_t pos)
+{
+	uint32_t v;
+
+	memcpy(&v, (const uint8_t *)record + pos, sizeof(v));
+	return v;
+}
+
+/* Remember the thread of a SWITCH record: it may be woken. */
+static void see_switch(struct seam_drain *d, const void *record, size_t size)
+{
+	/* the trailer begins with pid and tid */
+	uint32_t tid = size < d->merge.time_from_end + 4 ? 0 :
+		       u32_of(record, size - d->merge.time_from_end - 4);
+
+	if (tid < MAX_TID)
+		d->switched[tid / 8] |= (uint8_t)(1u << tid % 8);
+}
+
+/* Whether a sample of sched_waking is of a thread that was recorded. */
+static bool wakes_recorded(const struct seam_drain *d, const void *record,
+			   size_t size)
+{
+	size_t pos = d->raw_pos + sizeof(uint32_t) + SEAM_WAKING_TID;
+	uint32_t tid = size < pos + 4 ? MAX_TID : u32_of(record, pos);
+
+	return tid < MAX_TID && d->switched[tid / 8] >> tid % 8 & 1;
 }
 
 static bool is_of_task(const struct seam_ring_header *header)
@@ -301,8 +341,22 @@ bool seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 	ring->n_records++;
 	d->file->n_records++;
 	switch (header->type) {
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		if (d->switched && ring->use == SEAM_RING_OF_SWITCHES)
+			see_switch(d, seam_ring_bytes(span, pos, header->size,
+						      d->scratch),
+				   header->size);
+		return true;
 	case PERF_RECORD_SAMPLE:
-		count_sample(d, span, pos, header);
+		if (d->switched && ring->use == SEAM_RING_OF_SWITCHES &&
+		    !wakes_recorded(d, seam_ring_bytes(span, pos, header->size,
+						       d->scratch),
+				    header->size)) {
+			d->file->n_records--;
+			return false;
+		}
+		count_sample(d, ring, span, pos, header);
 		if (!d->stacks && d->session->options->keep_files)
 			keep_files_of(d->session,
 				      event_of(d, u64_at(span,
@@ -435,6 +489,8 @@ static size_t gather_as_they_are(struct seam_drain *d)
 		struct seam_source_ring *ring = live_ring(d, i);
 		struct seam_ring_span *span = &d->spans[i];
 		bool copies = ring->use == SEAM_RING_OF_SIDEBAND ||
+			      (d->switched &&
+			       ring->use == SEAM_RING_OF_SWITCHES) ||
 			      (d->superseder &&
 			       ring->use == SEAM_RING_OF_SAMPLES);
 		size_t good;
@@ -606,7 +662,7 @@ static size_t gather_programs(struct seam_drain *d, size_t n)
 	     pos += header.size) {
 		d->file->n_records++;
 		if (header.type == PERF_RECORD_SAMPLE)
-			count_sample(d, &span, pos, &header);
+			count_sample(d, NULL, &span, pos, &header);
 	}
 	return add_piece(d, n, records.data, records.size);
 }

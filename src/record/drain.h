@@ -75,7 +75,7 @@ struct seam_drain {
 	/* Before the programs' rings are copied: no later sample is unwound. */
 	uint64_t begin_ns;
 	/* in a sample, its header included */
-	size_t id_pos, tid_pos, time_pos;
+	size_t id_pos, tid_pos, time_pos, raw_pos;
 	bool is_last;			/* the next round is the last */
 	bool unordered;		/* older records follow: no FINISHED_ROUND */
 	/* With stacks: before the last FINISHED_ROUND all records are older. */
@@ -85,6 +85,8 @@ struct seam_drain {
 	/* Of the fullest ring, if it was full enough for a wakeup; or -1. */
 	int fullest_cpu;
 	uint64_t n_sideband;		/* records: names, mappings, tasks */
+	/* --wakers: a bit for each thread that had a SWITCH record; or NULL */
+	uint8_t *switched;
 };
 
 /*

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #ifdef __x86_64__
 #include <asm/perf_regs.h>
@@ -22,6 +23,7 @@
 #include "base/text.h"
 #include "record/events/event_kinds.h"
 #include "record/proc/procfs.h"
+#include "wire/perf/wait_events.h"
 
 enum {
 	MAX_AUTO_BYTES = 16 * 1024 * 1024,	/* of a ring, with -m auto */
@@ -124,6 +126,7 @@ static uint64_t allowed_hz(uint64_t wanted)
 static bool is_sampled(const struct seam_event *event)
 {
 	return !event->read_by_leader && !event->aux_kind &&
+	       !event->is_switches && !event->is_waking &&
 	       event->origin != SEAM_EVENT_OF_PROGRAM &&
 	       strcmp(event->name, SEAM_EVENT_SIDEBAND) != 0;
 }
@@ -186,7 +189,8 @@ static enum seam_call_graph call_graph_of(const struct seam_session *s,
 	    !o->callchains)
 		return SEAM_CALL_GRAPH_NONE;
 	return !s->copies.by_frame_pointers && !o->overwrite &&
-	       !o->per_thread && (has_frequency(o, event) || o->callchains) ?
+	       !o->per_thread && (has_frequency(o, event) || o->callchains ||
+				  event->is_switch_stack) ?
 	       SEAM_CALL_GRAPH_AUTO : SEAM_CALL_GRAPH_FP;
 }
 
@@ -227,6 +231,11 @@ static uint32_t copy_bytes(const struct seam_session *s,
 	uint32_t bytes = s->options->stack_bytes;
 	uint64_t hz = copies_hz(s);
 
+	/* of a limited rate, with bursts; the others are as large as before */
+	if (!bytes && event->is_switch_stack)
+		return seam_stack_plan_bytes(ring_bytes,
+					     2 * SEAM_SWITCH_STACKS_HZ) ?:
+		       seam_stack_plan_bytes(ring_bytes, 0);
 	if (!bytes && call_graph_of(s, event) == SEAM_CALL_GRAPH_DWARF)
 		bytes = SEAM_STACK_PLAN_DWARF_BYTES;
 	if (!bytes)
@@ -313,7 +322,8 @@ static void set_contents(const struct seam_session *s, struct seam_event *event)
 	const struct seam_record_options *o = s->options;
 	struct perf_event_attr *attr = &event->attr;
 
-	if (event->aux_kind || event->origin == SEAM_EVENT_OF_PROGRAM)
+	if (event->aux_kind || event->origin == SEAM_EVENT_OF_PROGRAM ||
+	    event->is_switches || event->is_waking)
 		return;		/* its contents are AUX data, or raw */
 	seam_stack_plan_apply(event, call_graph_of(s, event),
 			      copy_bytes(s, event, ring_bytes_for(s)));
@@ -484,10 +494,97 @@ static int check_events(const struct seam_session *s, struct seam_err *err)
 		return seam_err_set(err, -EINVAL, "%s: no event with an AUX "
 			"buffer is recorded, such as 'intel_pt//'",
 			o->aux_snapshots ? "-S" : "-m");
+	for (size_t i = 0; i < s->events.n; i++)
+		if (seam_event_is_of_kernel(&s->events.items[i]) &&
+		    s->events.items[i].attr.exclude_kernel)
+			return seam_err_set(err, -EINVAL, "'%s' never occurs "
+				"in user code: without the modifier u it "
+				"needs CAP_PERFMON, or 'sysctl "
+				"kernel.perf_event_paranoid=1'",
+				s->events.items[i].name);
 	return has_fields || !o->filter ? 0 :
 	       seam_err_set(err, -EINVAL, "--filter needs a tracepoint or a "
 			    "probe, such as -e sched:sched_switch: other "
 			    "events have no fields");
+}
+
+/*
+ * Whether the user may sample the kernel: of an event without that right the
+ * kernel would count nothing.
+ */
+static bool may_sample_kernel(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
+		.config = PERF_COUNT_SW_CONTEXT_SWITCHES, .disabled = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1,
+			      PERF_FLAG_FD_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* --off-cpu: stacks with which threads lose their CPU. */
+static int add_switch_stack(struct seam_session *s, struct seam_err *err)
+{
+	struct seam_event *event;
+
+	if (!s->options->off_cpu.is_used || !may_sample_kernel())
+		return 0;
+	event = seam_event_list_push(&s->events);
+	if (!event)
+		return seam_err_no_memory(err);
+	snprintf(event->name, sizeof(event->name), SEAM_SWITCH_STACK_EVENT);
+	event->attr.type = PERF_TYPE_SOFTWARE;
+	event->attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+	event->is_switch_stack = true;
+	event->period = 1;
+	return 0;
+}
+
+/* sched:sched_waking of all threads, its samples without stacks. */
+static int wakings_of(struct seam_event *event, struct seam_err *err)
+{
+	int tracefs = seam_tracefs_open(err);
+	int id = tracefs < 0 ? tracefs :
+		 seam_tracefs_id(tracefs, "sched", "sched_waking", err);
+
+	if (tracefs >= 0)
+		close(tracefs);
+	if (id < 0)
+		return id;
+	seam_event_init(event);
+	snprintf(event->name, sizeof(event->name), SEAM_WAKING_EVENT);
+	snprintf(event->kernel_name, sizeof(event->kernel_name),
+		 "sched:sched_waking");
+	event->attr.type = PERF_TYPE_TRACEPOINT;
+	event->attr.size = sizeof(event->attr);
+	event->attr.config = (unsigned int)id;
+	event->attr.sample_period = 1;
+	event->attr.sample_type = PERF_SAMPLE_RAW;
+	event->is_waking = true;
+	return 0;
+}
+
+/* Whether wakings of all threads can be recorded, with their fields. */
+static int may_record_wakings(struct seam_err *err)
+{
+	struct seam_event event;
+	int r = wakings_of(&event, err), fd;
+
+	if (r < 0)
+		return r;
+	fd = (int)syscall(SYS_perf_event_open, &event.attr, -1, 0, -1,
+			  PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return seam_err_set(err, -errno, "sched:sched_waking of all "
+			"processes needs CAP_PERFMON or 'sysctl "
+			"kernel.perf_event_paranoid=-1' (it is %ld)",
+			seam_procfs_sysctl("perf_event_paranoid", 2));
+	close(fd);
+	return 0;
 }
 
 /* @fallback: the event to sample when the options name none. */
@@ -504,6 +601,8 @@ static int list_events(struct seam_session *s, const char *fallback,
 		r = seam_event_list_add(&s->events, fallback, err);
 	if (r == 0)
 		r = check_events(s, err);
+	if (r == 0)
+		r = add_switch_stack(s, err);
 	for (size_t i = 0; r == 0 && i < s->events.n; i++)
 		if (s->events.items[i].probe)
 			r = seam_probe_define(&s->events.items[i], err);
@@ -544,6 +643,22 @@ static int add_own_events(struct seam_session *s, struct seam_err *err)
 		event->attr.sample_period = 1;
 		event->has_names = service->has_names;
 		service->event_id = event->program_id;
+	}
+	if (o->off_cpu.is_used) {
+		event = seam_event_list_push(&s->events);
+		if (!event)
+			return seam_err_no_memory(err);
+		snprintf(event->name, sizeof(event->name), SEAM_SWITCH_EVENT);
+		event->attr.type = PERF_TYPE_SOFTWARE;
+		event->attr.config = PERF_COUNT_SW_DUMMY;
+		event->attr.sample_period = 1;
+		event->attr.context_switch = 1;
+		event->is_switches = true;
+	}
+	if (o->off_cpu.wakers && may_record_wakings(NULL) == 0) {
+		event = seam_event_list_push(&s->events);
+		if (!event || wakings_of(event, NULL))
+			return seam_err_no_memory(err);
 	}
 	event = seam_event_list_push(&s->events);
 	if (!event)
@@ -628,6 +743,10 @@ static int open_sources(struct seam_session *s, const char *fallback,
 		.watermark = o->watermark,
 		.filter = o->filter,
 		.no_inherit = o->no_inherit,
+		.left_out = (o->off_cpu.is_used && !may_sample_kernel() ?
+			     SEAM_LEFT_OUT_SWITCH_STACKS : 0u) |
+			    (o->off_cpu.wakers && may_record_wakings(NULL) ?
+			     SEAM_LEFT_OUT_WAKERS : 0u),
 	};
 	r = seam_procfs_cpus(&s->sources.cpus, err);
 	for (size_t i = 0; r == 0 && i < o->cpus.n; i++) {
@@ -759,6 +878,7 @@ void seam_plan_report(const struct seam_session *s)
 	const struct seam_record_options *o = s->options;
 	const struct seam_number_list *tids = &s->sources.tids;
 	unsigned int out = s->sources.left_out;
+	struct seam_err why = { 0 };
 	bool has_counts = false;
 	size_t n = 0;
 
@@ -783,6 +903,13 @@ void seam_plan_report(const struct seam_session *s)
 			"child process%s (-i: without child processes and new "
 			"threads)", o->pids.n, o->pids.n == 1 ? "" : "es", n,
 			n == 1 ? "" : "es");
+	if (out & SEAM_LEFT_OUT_SWITCH_STACKS)
+		seam_session_note(s, false, "waits are timed, without the "
+			"stacks at their begin: these need CAP_PERFMON or "
+			"'sysctl kernel.perf_event_paranoid=1' (it is %ld)",
+			seam_procfs_sysctl("perf_event_paranoid", 2));
+	if (out & SEAM_LEFT_OUT_WAKERS && may_record_wakings(&why))
+		seam_session_note(s, false, "no wakers: %s", why.cause[0]);
 	report_frequencies(s);
 	report_rings(s);
 	if (s->copies.by_frame_pointers)

@@ -392,8 +392,9 @@ static int fill_result(struct seam_session *s, struct seam_err *err)
 		event->n_lost = data->by_event[i].n_lost;
 		if (from->aux_kind)
 			result->aux_event = event->name;
-		/* samples that are names for others */
-		if (from->has_names)
+		/* samples that are names, or the stacks of waits */
+		if (from->has_names || from->is_switch_stack ||
+		    from->is_waking)
 			result->n_samples -= event->n_samples;
 		result->n_events++;
 	}

@@ -65,6 +65,13 @@ struct seam_trace_options {
 	unsigned int n_arguments;	/* of each call, 0 to 6 */
 };
 
+/* --off-cpu: when threads wait, for how long, and with which stack. */
+struct seam_off_cpu_options {
+	bool is_used;
+	uint64_t min_ns;		/* shorter waits are added up */
+	bool wakers;			/* and who woke the threads */
+};
+
 struct seam_record_options {
 	const char *const *events;	/* lists "a,b"; none: the default */
 	size_t n_events;
@@ -77,6 +84,7 @@ struct seam_record_options {
 	uint32_t stack_bytes;		/* copied for a sample; 0: as fits */
 	const char *filter;		/* of all tracepoints; NULL: none */
 	bool switch_events;		/* SWITCH records beside the samples */
+	struct seam_off_cpu_options off_cpu;
 	bool namespaces, cgroups;	/* records of these */
 	bool data_addresses;		/* of what was accessed */
 	int compress_level;		/* of zstd; 0: not compressed */

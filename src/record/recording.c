@@ -43,6 +43,7 @@ static void list_rings(const struct seam_session *s,
 		[SEAM_RING_OF_SIDEBAND] = "sideband",
 		[SEAM_RING_OF_SAMPLES] = "samples",
 		[SEAM_RING_OF_AUX] = "area",
+		[SEAM_RING_OF_SWITCHES] = "switches",
 	};
 
 	for (size_t i = 0; i < s->sources.rings.n; i++) {
@@ -115,6 +116,8 @@ struct seam_manifest seam_recording_describe(
 	memcpy(m.vdso_build_id, s->kept_files.vdso_build_id,
 	       sizeof(m.vdso_build_id));
 	n[SEAM_COUNT_AUX_BYTES] = recording->data.counts.n_aux_bytes;
+	n[SEAM_COUNT_OFF_CPU_MIN_NS] = s->options->off_cpu.min_ns;
+	n[SEAM_COUNT_OFF_CPU_SPENT] = s->switch_stacks.n_spent;
 	n[SEAM_COUNT_KEPT_FILES] = kept->files.n_copied;
 	n[SEAM_COUNT_KEPT_FILE_BYTES] = kept->files.n_bytes;
 	n[SEAM_COUNT_KEPT_DUMPS] = kept->jit.n_copied;

@@ -45,6 +45,9 @@ static int drain(struct seam_session *s)
 	seam_kept_files_collect(&s->kept_files);
 	r = seam_drain_round(&s->drain, &why);
 	seam_sparse_check(&s->sparse);
+	if (s->options->off_cpu.is_used && s->sources.is_sampling)
+		seam_switch_stacks_check(&s->switch_stacks, &s->sources,
+					 seam_clock_ns());
 	/* the command's own process is sampled by its agent */
 	if (r >= 0 && !s->drain.is_last && agent && s->child.pid &&
 	    agent->first_pid == (uint32_t)s->child.pid &&

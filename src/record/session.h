@@ -17,6 +17,7 @@
 #include "record/perf/new_threads.h"
 #include "record/perf/sparse.h"
 #include "record/perf/stopped.h"
+#include "record/perf/switch_stacks.h"
 #include "record/proc/user_share.h"
 #include "record/record.h"
 #include "record/services/services.h"
@@ -89,6 +90,7 @@ struct seam_session {
 	struct seam_programs *programs;	/* the recorder's own; owned */
 	struct seam_new_threads new_threads;
 	struct seam_sparse sparse;
+	struct seam_switch_stacks switch_stacks;
 	struct seam_stopped stopped;
 };
 

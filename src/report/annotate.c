@@ -127,7 +127,7 @@ static void put_head(const struct seam_annotate_view *a,
 			all->bodies.n);
 	fprintf(view->out, "  %s",
 		seam_format_amount(samples, body->samples,
-				   event->is_measured ? "call" : "sample"));
+				   seam_event_noun(event)));
 	/* of gcc's functions with entries alone no time is known */
 	if (body->weight || !event->is_measured)
 		fprintf(view->out, ", %s, %s of all",

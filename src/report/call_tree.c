@@ -233,10 +233,11 @@ static void put_name(const struct drawing *d, const struct seam_node *node)
 	else
 		seam_view_text(view, SEAM_STYLE_PLAIN,
 			       name_of(d->tree, node));
-	/* " (4711)" of a thread or process, or the number of a CPU */
-	if (group == SEAM_GROUP_CPU && number < 0)
+	/* " (4711)" of a thread or process, or a number */
+	if ((group == SEAM_GROUP_CPU || group == SEAM_GROUP_RUNNING) &&
+	    number < 0)
 		fputs(" unknown", view->out);
-	else if (group == SEAM_GROUP_CPU)
+	else if (group == SEAM_GROUP_CPU || group == SEAM_GROUP_RUNNING)
 		fprintf(view->out, " %d", number);
 	else if (group == SEAM_GROUP_THREAD || group == SEAM_GROUP_PROCESS)
 		fprintf(view->out, " (%d)", number);

@@ -20,7 +20,10 @@ static const char *const names[SEAM_N_CALLS_SORTS] = {
 	[SEAM_CALLS_BY_P50] = "p50", [SEAM_CALLS_BY_P90] = "p90",
 	[SEAM_CALLS_BY_P99] = "p99", [SEAM_CALLS_BY_MAX] = "max",
 	[SEAM_CALLS_BY_SUM] = "sum", [SEAM_CALLS_BY_TOTAL] = "total",
-	[SEAM_CALLS_BY_SELF] = "self", [SEAM_CALLS_BY_NAME] = "name",
+	[SEAM_CALLS_BY_SELF] = "self",
+	[SEAM_CALLS_BY_BLOCKED] = "blocked",
+	[SEAM_CALLS_BY_PREEMPTED] = "preempted",
+	[SEAM_CALLS_BY_NAME] = "name",
 	[SEAM_CALLS_BY_ID] = "id",
 };
 
@@ -29,7 +32,7 @@ struct call_line {
 	const struct seam_account_row *row;
 	const struct seam_xray_mapped *mapped;	/* NULL: in no map */
 	bool has_times;		/* else only its entries are recorded */
-	uint64_t values[SEAM_CALLS_BY_SELF + 1];
+	uint64_t values[SEAM_CALLS_BY_PREEMPTED + 1];
 };
 
 struct lines {
@@ -133,6 +136,7 @@ static int select_lines(struct lines *lines,
 			seam_account_quantile(account, row, 0.90),
 			seam_account_quantile(account, row, 0.99),
 			row->max_ns, row->sum_ns, row->total_ns, row->self_ns,
+			row->self_off.blocked_ns, row->self_off.preempted_ns,
 		} };
 		lines->n++;
 		lines->has_modules |= strcmp(module_of(report, lines->items),
@@ -145,10 +149,14 @@ static int select_lines(struct lines *lines,
 	return 0;
 }
 
-/* Whether the table has a column for it: "sum" where it is the order. */
+/*
+ * Whether the table has a column for it: "sum" where it is the order, waits
+ * where they were recorded.
+ */
 static bool has_column(const struct seam_calls_report *report, int value)
 {
-	return value != SEAM_CALLS_BY_SUM || report->sort == SEAM_CALLS_BY_SUM;
+	return value == SEAM_CALLS_BY_SUM ? report->sort == SEAM_CALLS_BY_SUM :
+	       value < SEAM_CALLS_BY_BLOCKED || report->account->waits;
 }
 
 static void put_line(const struct seam_calls_report *report,
@@ -159,9 +167,11 @@ static void put_line(const struct seam_calls_report *report,
 	char buf[SEAM_NUMBER], name[SEAM_CALL_NAME];
 
 	fprintf(view->out, "%11s", seam_format_count(buf, line->row->count));
-	for (int i = SEAM_CALLS_BY_MIN; i <= SEAM_CALLS_BY_SELF; i++)
+	for (int i = SEAM_CALLS_BY_MIN; i <= SEAM_CALLS_BY_PREEMPTED; i++)
 		if (has_column(report, i))
-			fprintf(view->out, " %9s", !line->has_times ? "-" :
+			fprintf(view->out, " %9s", !line->has_times ||
+				(i >= SEAM_CALLS_BY_BLOCKED &&
+				 !line->values[i]) ? "-" :
 				seam_format_weight(buf, line->values[i],
 						unit_of(report)));
 	fputs("  ", view->out);
@@ -254,7 +264,7 @@ int seam_calls_table(const struct seam_calls_report *report,
 		      view->out);
 	seam_view_style(view, SEAM_STYLE_BOLD);
 	fprintf(view->out, "%11s", "calls");
-	for (int i = SEAM_CALLS_BY_MIN; i <= SEAM_CALLS_BY_SELF; i++)
+	for (int i = SEAM_CALLS_BY_MIN; i <= SEAM_CALLS_BY_PREEMPTED; i++)
 		if (has_column(report, i))
 			fprintf(view->out, " %9s", names[i]);
 	fputs("  function\n", view->out);
@@ -267,6 +277,15 @@ int seam_calls_table(const struct seam_calls_report *report,
 	put_repairs(view, report->account);
 	free(lines.items);
 	return 0;
+}
+
+/* Of total and self, the thread was blocked, or could run without a CPU. */
+static void json_waits(struct seam_json *j, const struct seam_account_row *row)
+{
+	seam_json_u64(j, "blocked_ns", row->off.blocked_ns);
+	seam_json_u64(j, "preempted_ns", row->off.preempted_ns);
+	seam_json_u64(j, "self_blocked_ns", row->self_off.blocked_ns);
+	seam_json_u64(j, "self_preempted_ns", row->self_off.preempted_ns);
 }
 
 static void json_functions(struct seam_json *j, const struct lines *lines,
@@ -286,15 +305,19 @@ static void json_functions(struct seam_json *j, const struct lines *lines,
 		if (module[0])
 			seam_json_string(j, "module", module);
 		seam_json_u64(j, "count", line->row->count);
-		for (int k = SEAM_CALLS_BY_MIN; k <= SEAM_CALLS_BY_SELF; k++) {
+		for (int k = SEAM_CALLS_BY_MIN; k <= SEAM_CALLS_BY_PREEMPTED; k++) {
 			char member[16];
 
 			snprintf(member, sizeof(member), "%s_ns", names[k]);
+			if (k == SEAM_CALLS_BY_BLOCKED)
+				break;
 			if (line->has_times)
 				seam_json_u64(j, member, line->values[k]);
 			else
 				seam_json_string(j, member, NULL);
 		}
+		if (report->account->waits && line->has_times)
+			json_waits(j, line->row);
 		seam_json_close(j);
 	}
 	seam_json_close(j);
@@ -542,6 +565,17 @@ static void put_events(FILE *out, const struct seam_calls_report *report,
 			"", n_hidden);
 }
 
+/* Two columns: of the self time, blocked and preempted. */
+static void put_waits(FILE *out, const struct seam_off_time *off)
+{
+	char blocked[SEAM_NUMBER], preempted[SEAM_NUMBER];
+
+	fprintf(out, "%9s %9s ", !off->blocked_ns ? "-" :
+		seam_format_weight(blocked, off->blocked_ns, SEAM_UNIT_NS),
+		!off->preempted_ns ? "-" :
+		seam_format_weight(preempted, off->preempted_ns, SEAM_UNIT_NS));
+}
+
 static void put_node(FILE *out, const struct seam_calls_report *report,
 		     const struct seam_slow_call *call, uint32_t id, int depth)
 {
@@ -553,11 +587,13 @@ static void put_node(FILE *out, const struct seam_calls_report *report,
 	enum seam_unit unit = unit_of(report);
 	size_t from, to = events_of(call, id, &from);
 
-	fprintf(out, "%9s %9s %8" PRIu64 "  %*s", !is_timed ? "-" :
+	fprintf(out, "%9s %9s ", !is_timed ? "-" :
 		seam_format_weight(total, node->total_ns, unit),
 		!is_timed ? "-" :
-		seam_format_weight(self, node->self_ns, unit), node->count,
-		indent(depth), "");
+		seam_format_weight(self, node->self_ns, unit));
+	if (report->account->waits)
+		put_waits(out, &call->self_off.items[id]);
+	fprintf(out, "%8" PRIu64 "  %*s", node->count, indent(depth), "");
 	put_name(out, report, node->function);
 	put_arguments(out, call, from, to);
 	if (tail_of != SEAM_NONE) {
@@ -692,8 +728,9 @@ void seam_calls_stacks(const struct seam_calls_report *report,
 		put_head(view->out, report, call, stream);
 		seam_view_style(view, SEAM_STYLE_PLAIN);
 		put_selection(view->out, call, stream->tid);
-		fprintf(view->out, "%9s %9s %8s  function\n", "total", "self",
-			"calls");
+		fprintf(view->out, "%9s %9s %s%8s  function\n", "total",
+			"self", report->account->waits ?
+			"  blocked preempted " : "", "calls");
 		put_tree(view->out, report, call);
 		put_rest(view->out, report, call);
 	}

@@ -14,7 +14,7 @@
 #include "model/xray/slow_calls.h"
 #include "report/view.h"
 
-/* What rows are sorted by; up to SELF, the figures of a function. */
+/* What rows are sorted by; up to PREEMPTED, the figures of a function. */
 enum seam_calls_sort {
 	SEAM_CALLS_BY_COUNT,
 	SEAM_CALLS_BY_MIN,
@@ -25,6 +25,8 @@ enum seam_calls_sort {
 	SEAM_CALLS_BY_SUM,
 	SEAM_CALLS_BY_TOTAL,
 	SEAM_CALLS_BY_SELF,
+	SEAM_CALLS_BY_BLOCKED,		/* of self, and so is the next */
+	SEAM_CALLS_BY_PREEMPTED,
 	SEAM_CALLS_BY_NAME,
 	SEAM_CALLS_BY_ID,
 	SEAM_N_CALLS_SORTS,
@@ -32,7 +34,7 @@ enum seam_calls_sort {
 
 /* For the option's choices. */
 #define SEAM_CALLS_SORTS \
-	"total|self|sum|count|min|p50|p90|p99|max|name|id"
+	"total|self|sum|count|min|p50|p90|p99|max|blocked|preempted|name|id"
 
 struct seam_calls_report {
 	const struct seam_account *account;

@@ -449,15 +449,20 @@ static void put_subtitle(const struct picture *p)
 	const struct seam_node *root = &p->tree.items[0];
 	const struct seam_profile *profile = p->profile;
 	char line[256], n[SEAM_NUMBER];
-	uint32_t event = seam_selected_event(p->graph->selected);
+	const struct seam_selected *selected = p->graph->selected;
+	uint32_t event = seam_selected_event(selected);
+	size_t n_names = 0;
 
 	fprintf(p->out, "<text class=\"sub%s\" x=\"%d\" y=\"45\">",
 		profile->losses.n ? " lossy" : "", MARGIN);
-	if (event != SEAM_NONE) {
-		put_name(p->out, seam_profile_text(profile,
-				profile->events.items[event].name), 60);
-		fputs(": ", p->out);
-	}
+	for (uint32_t i = 0; i < profile->events.n; i++)
+		if (i == event || (event == SEAM_NONE && selected->events &&
+				   selected->events[i])) {
+			fputs(n_names++ ? " + " : "", p->out);
+			put_name(p->out, seam_profile_text(profile,
+					profile->events.items[i].name), 60);
+		}
+	fputs(n_names ? ": " : "", p->out);
 	fputs(seam_summary_line(p->graph->selected, root->samples, line,
 				sizeof(line)), p->out);
 	if (p->n_small)
@@ -538,15 +543,15 @@ static int make_tree(struct picture *p)
 {
 	const struct seam_selected *selected = p->graph->selected;
 	struct seam_tallies tallies;
-	uint32_t event = seam_selected_event(selected);
+	uint32_t unit = seam_selected_unit(selected);
 	int rc = seam_tallies_make(&tallies, selected, SEAM_NONE,
 				   p->graph->group);
 
 	if (rc)
 		return rc;
-	p->by_weight = event != SEAM_NONE && tallies.weight != 0;
+	p->by_weight = unit != SEAM_NONE && tallies.weight != 0;
 	if (p->by_weight)
-		p->unit = (enum seam_unit)p->profile->events.items[event].unit;
+		p->unit = (enum seam_unit)unit;
 	rc = seam_tallies_name(&tallies, p->profile, p->graph->group, put_group,
 			       &p->groups);
 	if (!rc)

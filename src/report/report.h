@@ -59,7 +59,8 @@ int seam_report_tree_json(const struct seam_report *report, FILE *out);
 
 /*
  * How user stacks were unwound: the share of complete ones, of those that other
- * samples completed, and the reasons of the others by file.  As text, and as
+ * samples completed, and the reasons of the others by file; of waits, where
+ * their stacks are from, and what each thread did.  As text, and as
  * "seam.stats/2".  0 or -ENOMEM.
  */
 int seam_report_stats_text(const struct seam_report *report,

@@ -252,7 +252,7 @@ static int compare_keys(const struct seam_rows *table,
 	for (size_t i = 0; seam_by_key(table->by, i) && !rc; i++) {
 		enum seam_by key = seam_by_key(table->by, i);
 
-		if (key == SEAM_BY_CPU)
+		if (key == SEAM_BY_CPU || key == SEAM_BY_PARALLELISM)
 			rc = SEAM_COMPARE(seam_row_id(table, a, key),
 					  seam_row_id(table, b, key));
 		else
@@ -317,6 +317,8 @@ static const char *const names[] = {
 	[SEAM_BY_LINE] = "line", [SEAM_BY_COMM] = "comm",
 	[SEAM_BY_THREAD] = "thread", [SEAM_BY_PROCESS] = "process",
 	[SEAM_BY_CPU] = "cpu", [SEAM_BY_VMSTATE] = "vmstate",
+	[SEAM_BY_WAIT] = "wait", [SEAM_BY_PARALLELISM] = "parallelism",
+	[SEAM_BY_WAKER] = "waker",
 };
 
 enum seam_group seam_by_group(enum seam_by by)
@@ -327,6 +329,9 @@ enum seam_group seam_by_group(enum seam_by by)
 		[SEAM_BY_PROCESS] = SEAM_GROUP_PROCESS,
 		[SEAM_BY_CPU] = SEAM_GROUP_CPU,
 		[SEAM_BY_VMSTATE] = SEAM_GROUP_VMSTATE,
+		[SEAM_BY_WAIT] = SEAM_GROUP_WAIT,
+		[SEAM_BY_PARALLELISM] = SEAM_GROUP_RUNNING,
+		[SEAM_BY_WAKER] = SEAM_GROUP_WAKER,
 	};
 
 	return by < SEAM_ARRAY_SIZE(groups) ? groups[by] : SEAM_GROUP_NONE;
@@ -433,9 +438,10 @@ const char *seam_row_text(const struct seam_rows *table,
 	if (key <= SEAM_BY_LINE)
 		return code_text(table, row, key, buf);
 	id = seam_row_id(table, row, key);
-	if (key != SEAM_BY_CPU)
+	if (key != SEAM_BY_CPU && key != SEAM_BY_PARALLELISM)
 		return seam_group_text(table->profile, seam_by_group(key), id);
-	snprintf(buf, SEAM_ROW_TEXT, id == UINT16_MAX ? "unknown" :
+	snprintf(buf, SEAM_ROW_TEXT, seam_group_number(table->profile,
+				seam_by_group(key), id) < 0 ? "unknown" :
 		 "%" PRIu32, id);
 	return buf;
 }

@@ -24,6 +24,9 @@ enum seam_by {
 	SEAM_BY_PROCESS,
 	SEAM_BY_CPU,
 	SEAM_BY_VMSTATE,	/* what the VM did at the sample */
+	SEAM_BY_WAIT,		/* why the thread waited */
+	SEAM_BY_PARALLELISM,	/* how many threads ran at the sample */
+	SEAM_BY_WAKER,		/* who ended the wait */
 };
 
 enum { SEAM_MAX_KEYS = 4 };
@@ -121,8 +124,8 @@ void seam_rows_sort(struct seam_rows *table, enum seam_sort sort,
 void seam_rows_filter(struct seam_rows *table, const char *text);
 
 /*
- * The id of the thread, process, comm (string), CPU or VM state; @key is in the
- * table.
+ * The id of the thread, process, comm (string), CPU, VM state, reason of a wait
+ * (string), or number of threads; @key is in the table.
  */
 uint32_t seam_row_id(const struct seam_rows *table, const struct seam_row *row,
 		     enum seam_by key);

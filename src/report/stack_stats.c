@@ -6,6 +6,7 @@
 #include "model/profile/stack_ends.h"
 #include "report/report.h"
 #include "report/summary.h"
+#include "report/wait_stats.h"
 
 enum { INDENT = 2 };		/* columns, of a part of the line above */
 
@@ -126,10 +127,12 @@ int seam_report_stats_text(const struct seam_report *report,
 		put_guest(view, guest);
 	if (seam_stack_counts_exist(&counts))
 		put_counts(view, &counts);
-	else if (!seam_guest_counts_total(guest))
+	else if (!seam_guest_counts_total(guest) &&
+		 !report->profile->thread_times.n)
 		fputs("\nNo counts: the recording has no user stacks, or has "
 		      "them by frame pointers, where missing callers cannot "
 		      "be seen.\n", view->out);
+	seam_wait_stats_text(report->profile, view);
 	seam_summary_tail(report, view);
 	return 0;
 }
@@ -192,6 +195,7 @@ int seam_report_stats_json(const struct seam_report *report, FILE *out)
 	put_ends_json(&j, "guest_ended", guest->n_guest, true);
 	put_ends_json(&j, "host_ended", guest->n_host, false);
 	seam_json_close(&j);
+	seam_wait_stats_json(report->profile, &j);
 	seam_json_close(&j);
 	return 0;
 }

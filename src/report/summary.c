@@ -42,17 +42,18 @@ static const char *loss_figure(const struct seam_profile *profile, char buf[64])
 	return buf;
 }
 
-/* "12 samples", "3 calls", or both: they are no sum. */
+/* "12 samples", "3 calls", "5 waits", or several: they are no sum. */
 static void put_amounts(const struct seam_view *view,
 			const struct seam_profile *profile)
 {
-	uint64_t n_samples = 0, n_calls = 0;
+	uint64_t n_samples = 0, n_calls = 0, n_waits = 0;
 	char buf[SEAM_NUMBER];
 
 	for (size_t i = 0; i < profile->events.n; i++) {
 		const struct seam_profile_event *e = &profile->events.items[i];
 
-		*(e->is_measured ? &n_calls : &n_samples) += e->n_samples;
+		*(e->is_measured ? &n_calls : e->is_wait ? &n_waits :
+		  &n_samples) += e->n_samples;
 	}
 	if (n_samples || !n_calls)
 		fputs(seam_format_amount(buf, n_samples,
@@ -61,6 +62,9 @@ static void put_amounts(const struct seam_view *view,
 	if (n_calls)
 		fprintf(view->out, "%s%s", n_samples ? " and " : "",
 			seam_format_amount(buf, n_calls, "call"));
+	if (n_waits)
+		fprintf(view->out, ", %s",
+			seam_format_amount(buf, n_waits, "wait"));
 }
 
 void seam_summary_head(const struct seam_report *report,
@@ -108,7 +112,7 @@ void seam_summary_event(const struct seam_report *report,
 	if (samples != e->n_samples)
 		fprintf(view->out, " of %s",
 			seam_format_count(buf, e->n_samples));
-	fprintf(view->out, " %s%s", e->is_measured ? "call" : "sample",
+	fprintf(view->out, " %s%s", seam_event_noun(e),
 		e->n_samples == 1 ? "" : "s");
 	/* calls of functions of which only entries are recorded */
 	if (weight || !e->is_measured)
@@ -231,17 +235,20 @@ void seam_summary_task_json(const struct seam_profile *profile,
 	static const char *const names[] = {
 		[SEAM_GROUP_COMM] = "comm", [SEAM_GROUP_THREAD] = "thread",
 		[SEAM_GROUP_PROCESS] = "process",
-		[SEAM_GROUP_VMSTATE] = "vmstate",
+		[SEAM_GROUP_VMSTATE] = "vmstate", [SEAM_GROUP_WAIT] = "wait",
+		[SEAM_GROUP_WAKER] = "waker",
+		[SEAM_GROUP_RUNNING] = NULL,
 	};
 	static const char *const numbers[] = {
 		[SEAM_GROUP_THREAD] = "tid", [SEAM_GROUP_PROCESS] = "pid",
 		[SEAM_GROUP_CPU] = "cpu",
+		[SEAM_GROUP_RUNNING] = "parallelism",
 	};
 
-	if (group != SEAM_GROUP_CPU)
+	if (names[group])
 		seam_json_string(j, names[group],
 				 seam_group_text(profile, group, id));
-	if (group != SEAM_GROUP_COMM && group != SEAM_GROUP_VMSTATE)
+	if (numbers[group])
 		seam_json_i64(j, numbers[group],
 			      seam_group_number(profile, group, id));
 	if (group == SEAM_GROUP_THREAD && !without_process)
@@ -308,8 +315,8 @@ void seam_summary_event_json(const struct seam_report *report,
 	seam_json_string(j, "event", seam_profile_text(report->profile,
 						       e->name));
 	seam_json_string(j, "unit", e->unit == SEAM_UNIT_NS ? "ns" : "count");
-	if (e->is_measured)
-		seam_json_string(j, "counts", "calls");
+	if (e->is_measured || e->is_wait)
+		seam_json_string(j, "counts", e->is_wait ? "waits" : "calls");
 	seam_json_u64(j, "samples", samples);
 	seam_json_u64(j, "weight", weight);
 	seam_json_u64(j, "lost", e->n_lost);

@@ -39,7 +39,7 @@ struct table_layout {
 	const struct seam_rows *table;
 	size_t n;		/* rows shown */
 	bool by_weight;
-	bool is_measured;	/* rows count calls, not samples */
+	const char *counted;	/* heading of what rows count */
 	enum seam_by number;	/* THREAD or PROCESS: has a TID or PID column */
 	size_t bar;		/* columns; 0: none */
 	uint64_t longest;	/* value of a full bar */
@@ -90,6 +90,8 @@ static void list_columns(struct table_layout *l)
 		[SEAM_BY_LINE] = "LINE", [SEAM_BY_COMM] = "COMM",
 		[SEAM_BY_THREAD] = "THREAD", [SEAM_BY_PROCESS] = "PROCESS",
 		[SEAM_BY_CPU] = "CPU", [SEAM_BY_VMSTATE] = "VM STATE",
+		[SEAM_BY_WAIT] = "WAIT", [SEAM_BY_PARALLELISM] = "THREADS",
+		[SEAM_BY_WAKER] = "WAKER",
 	};
 	uint32_t by = l->table->by;
 
@@ -246,7 +248,7 @@ static void put_head(const struct table_layout *l)
 		fprintf(out, "%8s  %8s", "SHARE",
 			l->number == SEAM_BY_THREAD ? "TID" :
 			l->number == SEAM_BY_PROCESS ? "PID" : "");
-	fprintf(out, "  %9s  %*s", l->is_measured ? "CALLS" : "SAMPLES",
+	fprintf(out, "  %9s  %*s", l->counted,
 		(int)l->bar, "");
 	for (size_t i = 0; i < l->n_columns; i++) {
 		const struct column *c = &l->columns[i];
@@ -344,6 +346,8 @@ static void put_table(const struct seam_report *report,
 static int put_event(const struct seam_report *report,
 		     const struct seam_view *view, uint32_t event)
 {
+	const struct seam_profile_event *of =
+		&report->profile->events.items[event];
 	struct seam_rows table = { 0 };
 	struct table_layout l = { .view = view, .table = &table };
 	int rc = seam_rows_make(&table, report->selected, event, report->by);
@@ -351,7 +355,8 @@ static int put_event(const struct seam_report *report,
 	if (rc || (!table.samples && !table.weight))
 		goto out;
 	l.by_weight = table.weight != 0;
-	l.is_measured = report->profile->events.items[event].is_measured;
+	l.counted = of->is_measured ? "CALLS" : of->is_wait ? "WAITS" :
+		    "SAMPLES";
 	l.n = arrange(report, &table, l.by_weight);
 	rc = lay_out(&l);
 	if (rc)
@@ -444,7 +449,8 @@ static void put_rows(const struct seam_report *report, struct seam_rows *table,
 static int put_events(const struct seam_report *report, struct seam_json *j,
 		      bool with_rows)
 {
-	uint32_t selected = report->selected->event;
+	const struct seam_selected *selected = report->selected;
+	bool all = selected->event == SEAM_NONE && !selected->events;
 	int rc = 0;
 
 	seam_json_open(j, "events", '[');
@@ -453,8 +459,8 @@ static int put_events(const struct seam_report *report, struct seam_json *j,
 			&report->profile->events.items[i];
 		struct seam_rows table;
 
-		if (selected == SEAM_NONE ? !e->n_samples && !e->n_lost &&
-		    !e->is_measured : selected != i)
+		if (all ? !e->n_samples && !e->n_lost && !e->is_measured :
+		    !seam_selected_has_event(selected, i))
 			continue;
 		rc = seam_rows_make(&table, report->selected, i, report->by);
 		if (rc)

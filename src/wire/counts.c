@@ -132,6 +132,11 @@ const struct seam_count_row seam_count_rows[SEAM_N_COUNTS] = {
 	NUMBER(GUEST_ENDED, "guest", "ended"),
 	NUMBER(GUEST_SUPERSEDED, "guest", "superseded"),
 
+	NUMBER(OFF_CPU_MIN_NS, "off_cpu", "min_ns"),
+	ROW(OFF_CPU_SPENT, "off_cpu", "limited",
+	    .line = "time* stacks of waits were left out: more than 5000 "
+		"waits a second on a CPU"),
+
 	NUMBER(KEPT_FILES, "kept", "files"),
 	NUMBER(KEPT_FILE_BYTES, "kept", "file_bytes"),
 	NUMBER(KEPT_DUMPS, "kept", "dumps"),

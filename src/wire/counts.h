@@ -81,6 +81,10 @@ enum seam_count {
 	SEAM_COUNT_GUEST_ENDED,		/* left over at the end of a thread */
 	SEAM_COUNT_GUEST_SUPERSEDED,	/* samples of the recorder, dropped */
 
+	/* Waits (--off-cpu). */
+	SEAM_COUNT_OFF_CPU_MIN_NS,	/* shorter ones are added up */
+	SEAM_COUNT_OFF_CPU_SPENT,	/* times that stacks were switched off */
+
 	/* Files that were copied, and those that were not, by cause. */
 	SEAM_COUNT_KEPT_FILES,		/* mapped ones, in elf/ */
 	SEAM_COUNT_KEPT_FILE_BYTES,

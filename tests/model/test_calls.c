@@ -3,6 +3,7 @@
 
 #include "../wire/xray_made.h"
 #include "account_row.h"
+#include "model/xray/call_waits.h"
 #include "model/xray/slow_calls.h"
 #include "model/xray/stream_calls.h"
 #include "trace_made.h"
@@ -602,6 +603,57 @@ UNIT_TEST(shows_the_slowest_calls_from_inside)
 	assert_int_equal(slow.items[0].tree.nodes.items[2].count, 2);
 	assert_int_equal(slow.items[1].tree.nodes.items[2].count, 1);
 	seam_slow_calls_fini(&slow);
+	close_replay(&p);
+}
+
+/* Thread 2 of the replay was blocked and preempted, thread 3 something else. */
+UNIT_TEST(waits_divide_the_time_of_calls_and_recursion_counts_once)
+{
+	struct seam_process process = { .pid = 0 };
+	struct seam_thread threads[] = {
+		{ .tid = 3, .end_ns = UINT64_MAX },
+		{ .tid = 2, .end_ns = UINT64_MAX },
+	};
+	const struct seam_profile profile = {
+		.processes = { &process, 1, 1 }, .threads = { threads, 2, 2 },
+	};
+	struct seam_waits waits = { .items.n = 0 };
+	const struct seam_thread_waits of = { &profile, &waits };
+	const struct seam_off_time *nodes;
+	struct seam_slow_calls slow;
+	struct replay p;
+	uint64_t at;
+
+	open_replay(&p, "aabBAAcC");
+	process.pid = p.trace.streams.items[0].pid;
+	at = p.account.slowest.items[0].begin_ns;
+	assert_true(SEAM_ARRAY_ADD(&waits.items, (struct seam_wait) {
+		.thread = 1, .from_ns = at + 32, .to_ns = at + 36,
+		.is_preempted = true }));
+	assert_true(SEAM_ARRAY_ADD(&waits.items, (struct seam_wait) {
+		.thread = 0, .from_ns = at, .to_ns = at + 60 }));
+	assert_true(SEAM_ARRAY_ADD(&waits.items, (struct seam_wait) {
+		.thread = 1, .from_ns = at + 5, .to_ns = at + 25 }));
+	seam_waits_sort(&waits);
+	assert_int_equal(seam_account_add_waits(&p.account, &p.trace, &of), 0);
+	assert_int_equal(row(&p, 'a')->off.blocked_ns, 20);
+	assert_int_equal(row(&p, 'a')->off.preempted_ns, 4);
+	assert_int_equal(row(&p, 'a')->self_off.blocked_ns, 15);
+	assert_int_equal(row(&p, 'a')->self_off.preempted_ns, 4);
+	assert_int_equal(row(&p, 'b')->off.blocked_ns, 5);
+	assert_int_equal(row(&p, 'b')->self_off.blocked_ns, 5);
+	assert_int_equal(row(&p, 'c')->off.blocked_ns, 0);
+	assert_int_equal(seam_slow_calls_find(&slow, &p.trace, &p.account,
+					      100, NULL), 0);
+	/* the outer a, the inner one, b */
+	nodes = slow.items[0].self_off.items;
+	assert_int_equal(slow.items[0].self_off.n, 4);
+	assert_int_equal(nodes[1].blocked_ns, 5);
+	assert_int_equal(nodes[2].blocked_ns, 10);
+	assert_int_equal(nodes[2].preempted_ns, 4);
+	assert_int_equal(nodes[3].blocked_ns, 5);
+	seam_slow_calls_fini(&slow);
+	free(waits.items.items);
 	close_replay(&p);
 }
 

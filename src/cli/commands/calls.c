@@ -3,6 +3,7 @@
 #include "report/calls_table.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -10,6 +11,8 @@
 #include "cli/pager.h"
 #include "cli/reading.h"
 #include "model/input.h"
+#include "model/load.h"
+#include "model/xray/call_waits.h"
 
 enum {
 	DEFAULT_STACKS = 5,
@@ -44,7 +47,9 @@ static const struct seam_option options[] = {
 	       "of a function is the time during which at least one call of "
 	       "the function was open in a thread; sum, which is shown with "
 	       "--sort sum, adds up all calls, also recursive ones within "
-	       "others."),
+	       "others. Of a recording with --off-cpu, blocked and preempted "
+	       "are the parts of self in which the thread had no CPU: it "
+	       "waited for something, or only for a CPU."),
 	OPTION(filter, STRING, 0, "filter", "TEXT",
 	       "functions with TEXT in their name",
 	       .detail = "TEXT with *, ? or [ is a pattern for the whole "
@@ -85,6 +90,10 @@ struct calls_job {
 	struct seam_account account;
 	struct seam_slow_calls slow;
 	struct seam_calls_report report;
+	/* of the recording's threads, where it has them */
+	struct seam_profile threads;
+	struct seam_waits waits;
+	struct seam_thread_waits thread_waits;
 	bool has_lost;		/* by the counts of the recorder */
 };
 
@@ -108,11 +117,33 @@ static int load(struct calls_job *job, size_t n_slowest, struct seam_err *err)
 	};
 	int r = seam_account_build(&job->account, &job->trace, &what, err);
 
+	if (!r && job->threads.thread_times.n &&
+	    seam_account_add_waits(&job->account, &job->trace,
+				   &job->thread_waits))
+		r = seam_err_no_memory(err);
 	if (!r && n_slowest)
 		r = seam_slow_calls_find(&job->slow, &job->trace,
 					 &job->account, SEAM_CALL_PATHS_MAX,
 					 err);
 	return r;
+}
+
+/*
+ * The waits of the threads of a bundle whose clock is that of its calls.  The
+ * calls do without waits that cannot be read.
+ */
+static int load_waits(struct calls_job *job, const char *path)
+{
+	struct seam_err unused = { 0 };
+	int r = seam_profile_init(&job->threads);
+
+	if (!r && seam_trace_is_tied(&job->trace))
+		r = seam_load_waits(&job->threads, path, &job->waits, &unused);
+	seam_reading_say_notes(&job->threads);
+	job->thread_waits = (struct seam_thread_waits) {
+		&job->threads, &job->waits,
+	};
+	return r == -ENOMEM ? r : 0;
 }
 
 static bool has_calls(const struct calls_job *job)
@@ -205,7 +236,11 @@ static int calls(const struct calls_options *o, enum seam_calls_sort sort,
 					paths, n_paths);
 	if (status == SEAM_EXIT_DONE) {
 		job.has_lost = seam_reading_say_lost_calls(paths, n_paths);
-		r = load(&job, n_slowest, &err);
+		r = n_paths == 1 ? load_waits(&job, paths[0]) : 0;
+		if (r)
+			seam_err_no_memory(&err);
+		if (!r)
+			r = load(&job, n_slowest, &err);
 		if (!r)
 			r = print(&job, &err);
 		if (!r)
@@ -214,6 +249,8 @@ static int calls(const struct calls_options *o, enum seam_calls_sort sort,
 	}
 	seam_slow_calls_fini(&job.slow);
 	seam_account_fini(&job.account);
+	free(job.waits.items.items);
+	seam_profile_fini(&job.threads);
 	seam_trace_close(&job.trace);
 	seam_xray_map_fini(&job.names);
 	return status;

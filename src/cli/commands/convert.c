@@ -36,10 +36,11 @@ static int convert(struct seam_opened *opened, const struct convert_options *o,
 	uint32_t event;
 
 	seam_reading_take_one_event(opened);
-	/* for calls of XRay logs, the weight of a stack is its time */
+	/* of calls, of waits and of several events, only times add up */
 	event = seam_selected_event(&opened->selected);
-	if (event != SEAM_NONE &&
-	    opened->profile.events.items[event].is_measured)
+	if (event == SEAM_NONE ? opened->selected.events != NULL :
+	    opened->profile.events.items[event].is_measured ||
+	    opened->profile.events.items[event].is_wait)
 		export.by_weight = true;
 	return seam_reading_export(opened, o->output, exporter, &export);
 }

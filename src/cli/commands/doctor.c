@@ -373,6 +373,32 @@ static void check_agent(struct check_result *check)
 	check_library(check, SEAM_AGENT_LIBRARY);
 }
 
+/* --off-cpu: the times of waits, and their stacks. */
+static void check_waits(struct check_result *check)
+{
+	static const struct event_check times = {
+		.attr = { .type = PERF_TYPE_SOFTWARE, .exclude_hv = 1,
+			  .config = PERF_COUNT_SW_DUMMY, USER_CODE,
+			  .sample_period = 1, .context_switch = 1 },
+		.level = 2,
+	}, stacks = {
+		.attr = { .type = PERF_TYPE_SOFTWARE, .sample_period = 1,
+			  .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
+			  .sample_type = PERF_SAMPLE_IP },
+		.level = 1,
+	};
+
+	check_event(check, &times);
+	if (check->verdict != YES)
+		return;
+	check_event(check, &stacks);
+	if (check->verdict == YES)
+		set_verdict(check, YES, "exact times, and the stack of each");
+	else
+		set_verdict(check, LIMITED, "exact times, no stacks at their "
+			    "begin");
+}
+
 /* What 'seam record --trace' preloads into all programs. */
 static void check_calls(struct check_result *check)
 {
@@ -424,6 +450,7 @@ static const struct check {
 		.needs = "Linux 6.0" } },
 	{ "ring-space", "ring space", .run = check_ring_space },
 	{ "stacks", "stacks without frame pointers", .run = check_stacks },
+	{ "waits", "waits of threads (--off-cpu)", .run = check_waits },
 	{ "lua-stacks", "Lua stacks", .run = check_agent },
 	{ "calls", "calls of functions", .run = check_calls },
 	{ "sample-rate", "sample rate", .run = check_rate },
@@ -444,7 +471,10 @@ static void run_check(size_t i, struct check_result *check)
 		check_event(check, &checks[i].event);
 }
 
-/* Whether event @i of seam_event_name() can be opened here, in user code. */
+/*
+ * Whether event @i of seam_event_name() can be opened here, in user code if it
+ * occurs there.
+ */
 static bool can_open(size_t i)
 {
 	const char *name = seam_event_name(i);
@@ -453,7 +483,8 @@ static bool can_open(size_t i)
 	seam_event_init(&event);
 	if (seam_event_parse(&event, name, NULL) < 0)
 		return false;
-	event.attr.exclude_kernel = event.attr.exclude_hv = 1;
+	event.attr.exclude_kernel = !seam_event_is_of_kernel(&event);
+	event.attr.exclude_hv = 1;
 	return try_event(&event.attr, OWN_THREAD, EVERY_CPU) == 0;
 }
 

@@ -40,7 +40,7 @@ static const struct seam_option options[] = {
 	       "outermost call."),
 	OPTION(by, SET, 0, "by", "WHAT", "keys that define a row (symbol)",
 	       .choices = "symbol|module|address|line|comm|thread|process|cpu|"
-	       "vmstate",
+	       "vmstate|wait|waker|parallelism",
 	       .detail = "With several keys, such as comm,symbol, a row has "
 	       "the samples that agree in all of them. comm is the thread's "
 	       "name at the sample: threads of one name are merged. address is "
@@ -49,8 +49,19 @@ static const struct seam_option options[] = {
 	       "line of source; a function without lines is one row. vmstate "
 	       "is what a VM did at the sample: INTERP, LFUNC, FFUNC, CFUNC, "
 	       "GC, EXIT, RECORD, OPT, ASM or TRACE, none where there is no "
-	       "VM. With --tree, there is a tree for each comm, thread, "
-	       "process, cpu or vmstate."),
+	       "VM. wait is why a thread waited, of a recording with "
+	       "--off-cpu: the kernel function that called the scheduler. "
+	       "waker is the thread that ended the wait (--wakers). "
+	       "parallelism is how many of the recorded threads ran at the "
+	       "sample. With --tree, there is a tree for each comm, thread, "
+	       "process, cpu, vmstate, wait or parallelism."),
+	OPTION(reading.latency, FLAG, 0, "latency", NULL,
+	       "weigh each sample by one over the number of threads that ran",
+	       .detail = "Of a recording with --off-cpu. What a program does "
+	       "while its other threads wait makes it slow to finish, although "
+	       "it may cost little CPU time; what many threads do at once "
+	       "costs as many times more CPU time than it takes. Waits are "
+	       "left out."),
 	OPTION(sort, SET, 's', "sort", "COLUMN", "largest first (self)",
 	       .choices = "self|total|comm|pid|tid|dso|sym|symbol|srcline|cpu",
 	       .detail = "Sort keys of perf, such as comm,dso,sym, define a "
@@ -106,7 +117,9 @@ static bool makes_trees(uint32_t by)
 {
 	return by == SEAM_BY_SYMBOL || by == SEAM_BY_COMM ||
 	       by == SEAM_BY_THREAD || by == SEAM_BY_PROCESS ||
-	       by == SEAM_BY_CPU || by == SEAM_BY_VMSTATE;
+	       by == SEAM_BY_CPU || by == SEAM_BY_VMSTATE ||
+	       by == SEAM_BY_WAIT || by == SEAM_BY_WAKER ||
+	       by == SEAM_BY_PARALLELISM;
 }
 
 /*
@@ -263,6 +276,8 @@ const struct seam_command seam_report_command = {
 		"seam report\tthe last recording, by function\n"
 		"seam report --tree --time 1,2\tcalls from 1 s to 2 s\n"
 		"seam report --by thread\twhich threads were busy\n"
+		"seam report --by wait --event off-cpu\twhat threads waited "
+		"for\n"
 		"seam report --by comm,symbol\tthe functions of each program\n"
 		"seam report --stats\thow many stacks are complete\n"
 		"seam report --by vmstate sysprof.bin\twhat a LuaJIT did\n"

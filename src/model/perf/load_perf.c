@@ -9,6 +9,7 @@
  * 5. Join stacks that were cut with those of other samples (stack_joins.h).
  * 6. Set the thread, the thread's name and the stack of each sample
  *    (resolver.h).
+ * 7. Make waits of switches (off_cpu.h).
  */
 #include "model/perf/load_perf.h"
 
@@ -21,6 +22,7 @@
 
 #include "base/progress.h"
 #include "model/jit/jit_sources.h"
+#include "model/perf/off_cpu.h"
 #include "model/perf/perf_scan.h"
 #include "model/perf/resolver.h"
 #include "model/perf/sideband.h"
@@ -765,6 +767,23 @@ static void hint_stacks(struct perf_loader *l)
 
 /* -- all of it ---------------------------------------------------------- */
 
+/* Where switches were recorded. */
+static int add_waits(struct perf_loader *l)
+{
+	const struct seam_manifest *m = l->input->manifest;
+	const struct seam_off_cpu from = {
+		.scans = l->scans.items, .n_scans = l->scans.n,
+		.data = &l->data, .tasks = &l->sideband.tasks,
+		.min_ns = m ? m->counts.n[SEAM_COUNT_OFF_CPU_MIN_NS] : 0,
+		.end_ns = m && m->complete && !m->kernel_clock ?
+			  m->start_ns + m->duration_ns : 0,
+	};
+
+	if (!l->symbols)
+		return seam_off_cpu_read(l->profile, &from, l->input->waits);
+	return l->input->by_record ? 0 : seam_off_cpu_add(l->profile, &from);
+}
+
 static int load_samples(struct perf_loader *l)
 {
 	struct seam_jit_sources *jit = l->sideband.jit;
@@ -788,6 +807,8 @@ static int load_samples(struct perf_loader *l)
 	name_unnamed_threads(l->profile);
 	if (r == 0)
 		r = resolve_samples(l);
+	if (r == 0)
+		r = add_waits(l);
 	if (r)
 		return r;
 	note_missing(&l->resolver,
@@ -825,6 +846,8 @@ static int load(struct perf_loader *l, struct seam_err *err)
 		r = take_sideband(l);
 	if (r == 0 && l->symbols)
 		r = load_samples(l);
+	if (r == 0 && !l->symbols && l->input->waits)
+		r = add_waits(l);
 	return r;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "model/load.h"
+#include "model/profile/waits.h"
 #include "symbol/jit/jit_find.h"
 #include "symbol/symbols.h"
 #include "wire/manifest.h"
@@ -20,12 +21,13 @@ struct seam_perf_input {
 	const struct seam_manifest *manifest;	/* NULL, or zeroed: none */
 	uint64_t written_ns;	/* UTC of the last change of data */
 	uint64_t n_paused;	/* records lost while a snapshot was copied */
+	struct seam_waits *waits;	/* out, without symbols; or NULL */
 };
 
 /*
  * Fill @profile from @input; names come from @symbols.  Without @symbols (NULL)
- * no samples and no losses are added: only processes, modules, mappings and JIT
- * code.  As with seam_load(), damage is noted and counted; an error means that
+ * no samples and no losses are added: only processes, modules, mappings, JIT
+ * code and waits.  As with seam_load(), damage is noted and counted; an error means that
  * nothing could be read.
  */
 int seam_load_perf(struct seam_profile *profile,

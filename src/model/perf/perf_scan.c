@@ -14,6 +14,7 @@
 #include "wire/perf/perf_sample.h"
 #include "wire/perf/perf_stream.h"
 #include "wire/perf/unwound.h"
+#include "wire/perf/wait_events.h"
 
 /* -- records of VMs ----------------------------------------------------- */
 
@@ -469,6 +470,33 @@ static void take_time(struct seam_perf_scan *scan, uint32_t event,
 		scan->n_damaged++;
 }
 
+static void take_waking(struct seam_perf_scan *scan, struct seam_bytes payload)
+{
+	const struct seam_perf_data *data = scan->data;
+	struct seam_perf_sample sample;
+	struct seam_waking waking = { .by = SEAM_NONE };
+	struct seam_cursor c;
+
+	if (seam_perf_sample_read(&data->events.items[scan->waking_event].attr,
+				  data->endian, payload, &sample) ||
+	    sample.raw.size < SEAM_WAKING_TID + sizeof(uint32_t)) {
+		scan->n_damaged++;
+		return;
+	}
+	c = seam_cursor_make(sample.raw.data + SEAM_WAKING_TID,
+			     sizeof(uint32_t), data->endian);
+	waking.time_ns = sample.time;
+	waking.tid = (int32_t)seam_cursor_u32(&c);
+	if (!(sample.raw.data[SEAM_WAKING_FLAGS] & SEAM_WAKING_IN_INTERRUPT)) {
+		waking.by = seam_tasks_key(&scan->tasks, sample.pid,
+					   sample.tid);
+		if (waking.by == SEAM_NONE)
+			scan->error = -ENOMEM;
+	}
+	if (!SEAM_ARRAY_ADD(&scan->wakings, waking))
+		scan->error = -ENOMEM;
+}
+
 static void take_sample(struct seam_perf_scan *scan,
 			const struct seam_perf_record *record)
 {
@@ -488,6 +516,8 @@ static void take_sample(struct seam_perf_scan *scan,
 				  SEAM_PERF_HEADER_BYTES)));
 	if (event == SEAM_NONE)
 		scan->n_unknown++;
+	else if (event == scan->waking_event)
+		take_waking(scan, record->payload);
 	else if (scan->what == SEAM_SCAN_TIMES)
 		take_time(scan, event, record->payload);
 	else if (!seam_scan_guest_event(&data->events.items[event]) &&
@@ -517,6 +547,72 @@ static bool is_wanted(uint32_t type)
 		return true;
 	}
 	return false;
+}
+
+uint32_t seam_scan_find_event(const struct seam_perf_data *data,
+			      const char *name)
+{
+	for (uint32_t i = 0; i < data->events.n; i++)
+		if (strcmp(data->events.items[i].name, name) == 0)
+			return i;
+	return SEAM_NONE;
+}
+
+/* The id of the event that @record is of, or whose records are missing. */
+static uint64_t switch_id(const struct seam_perf_record *record,
+			  enum seam_endian endian,
+			  const struct seam_perf_sample_id *sample_id)
+{
+	struct seam_perf_lost lost = { 0 };
+
+	if (record->type == PERF_RECORD_LOST)
+		(void)seam_perf_record_read(seam_perf_record_table(
+				PERF_RECORD_LOST, 0), record->payload, endian,
+				&lost);
+	return record->type == PERF_RECORD_LOST ? lost.id : sample_id->id;
+}
+
+/* A record of the event of switches; others are left out. */
+static void take_switch(struct seam_perf_scan *scan,
+			struct seam_perf_record record)
+{
+	const struct seam_perf_data *data = scan->data;
+	bool is_lost = record.type == PERF_RECORD_LOST;
+	struct seam_perf_sample_id at;
+	uint32_t key = SEAM_NONE;
+
+	if (seam_perf_sample_id_read(&data->events.items[scan->switch_event]
+				     .attr, data->endian, &record.payload,
+				     &at)) {
+		scan->n_damaged++;
+		return;
+	}
+	if (seam_perf_data_event(data, switch_id(&record, data->endian, &at)) !=
+	    scan->switch_event)
+		return;
+	/* of an idle CPU, and of a thread that has ended */
+	if (!is_lost && at.tid <= 0)
+		return;
+	if (!is_lost)
+		key = seam_tasks_key(&scan->tasks, at.pid, at.tid);
+	if ((!is_lost && key == SEAM_NONE) ||
+	    !SEAM_ARRAY_ADD(&scan->switches.items, (struct seam_switch) {
+			.time_ns = at.time, .thread = key,
+			.cpu = (uint16_t)at.cpu,
+			.kind = is_lost ? SEAM_SWITCH_LOST :
+				!(record.misc & PERF_RECORD_MISC_SWITCH_OUT) ?
+				SEAM_SWITCH_IN :
+				record.misc &
+				PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ?
+				SEAM_SWITCH_OUT_RUNNABLE : SEAM_SWITCH_OUT }))
+		scan->error = -ENOMEM;
+	note_time(scan, at.time);
+}
+
+static bool is_switch(uint32_t type)
+{
+	return type == PERF_RECORD_SWITCH ||
+	       type == PERF_RECORD_SWITCH_CPU_WIDE || type == PERF_RECORD_LOST;
 }
 
 static void add_sideband(struct seam_perf_scan *scan,
@@ -613,6 +709,8 @@ static void scan_part(struct seam_perf_scan *scan,
 		}
 		if (is_wanted(record.type))
 			add_sideband(scan, &record);
+		if (scan->switch_event != SEAM_NONE && is_switch(record.type))
+			take_switch(scan, record);
 		/* have the pages of the next window mapped */
 		if (stream.pos >= prepared) {
 			uint64_t left = scan->end > prepared ?
@@ -703,6 +801,8 @@ static void reset(struct seam_perf_scan *scan,
 		.data = like->data, .bytes = like->bytes, .begin = begin,
 		.end = end, .stop = begin, .limit = like->limit,
 		.first_ns = UINT64_MAX, .what = like->what,
+		.switch_event = like->switch_event,
+		.waking_event = like->waking_event,
 	};
 
 	seam_perf_scan_fini(scan);
@@ -760,6 +860,10 @@ int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
 	struct scan_pool pool = { .scans = scans };
 	const struct seam_perf_scan like = {
 		.data = data, .bytes = bytes, .limit = end, .what = what,
+		.switch_event = what == SEAM_SCAN_RECORDS ? SEAM_NONE :
+			seam_scan_find_event(data, SEAM_SWITCH_EVENT),
+		.waking_event = what != SEAM_SCAN_SAMPLES ? SEAM_NONE :
+			seam_scan_find_event(data, SEAM_WAKING_EVENT),
 	};
 
 	for (size_t i = 0; i < n; i++) {
@@ -794,6 +898,8 @@ void seam_perf_scan_fini(struct seam_perf_scan *scan)
 	free(scan->guest.symbols.items);
 	free(scan->guest.words.items);
 	free(scan->counters.items.items);
+	free(scan->switches.items.items);
+	free(scan->wakings.items);
 	*scan = (struct seam_perf_scan) { 0 };
 }
 
@@ -824,6 +930,12 @@ static int renumber(const struct seam_perf_scan *scan,
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+static void renumber_switch(struct seam_switch *s, const uint32_t *keys)
+{
+	if (s->kind != SEAM_SWITCH_LOST)
+		s->thread = keys[s->thread];
 }
 
 /* @n_records: how many SAMPLE records are before those of @from. */
@@ -874,6 +986,13 @@ int seam_scan_join(struct seam_perf_scan *scans, size_t n,
 		scans[i].first_sample = samples->n;
 		n_records += scans[i - 1].n_sample_records;
 		r = renumber(&scans[i], tasks, chains, &keys, &chain_ids);
+		for (size_t k = 0; r == 0 && k < scans[i].switches.items.n; k++)
+			renumber_switch(&scans[i].switches.items.items[k],
+					keys);
+		for (size_t k = 0; r == 0 && k < scans[i].wakings.n; k++)
+			if (scans[i].wakings.items[k].by != SEAM_NONE)
+				scans[i].wakings.items[k].by =
+					keys[scans[i].wakings.items[k].by];
 		if (r == 0 && !append(samples, &scans[i].samples, keys,
 				      chain_ids, n_records))
 			r = -ENOMEM;

@@ -16,11 +16,16 @@
 #include "model/guest/guest_merge.h"
 #include "model/perf/callchains.h"
 #include "model/perf/stack_joins.h"
+#include "model/perf/switches.h"
 #include "model/perf/tasks.h"
 #include "model/profile/profile.h"
 #include "wire/guest/guest_decode.h"
 #include "wire/perf/perf_data.h"
 #include "wire/perf/perf_sample.h"
+
+/* The event of @name (wire/perf/wait_events.h) in @data; or SEAM_NONE. */
+uint32_t seam_scan_find_event(const struct seam_perf_data *data,
+			      const char *name);
 
 /* What @event is, by its attr and its name. */
 enum seam_guest_event
@@ -37,6 +42,13 @@ struct seam_scan_guest {
 	SEAM_ARRAY(struct seam_guest_record) symbols;
 	struct seam_guest_counts counts;
 	struct seam_guest_words words;		/* scratch: a merged chain */
+};
+
+/* A thread was woken (--wakers). */
+struct seam_waking {
+	uint64_t time_ns;
+	int32_t tid;		/* of the thread */
+	uint32_t by;		/* task key; SEAM_NONE: an interrupt */
 };
 
 struct seam_scan_counter {
@@ -90,6 +102,11 @@ struct seam_perf_scan {
 	uint32_t key;				/* of these; valid if tid */
 	uint64_t id;
 	uint32_t event;				/* of this id; valid if id */
+	/* The event whose SWITCH records are taken; SEAM_NONE: none. */
+	uint32_t switch_event;
+	struct seam_switches switches;		/* thread: task key */
+	uint32_t waking_event;			/* or SEAM_NONE */
+	SEAM_ARRAY(struct seam_waking) wakings;
 	struct seam_samples samples;	/* thread: task key; stack: chain */
 	struct seam_callchains chains;
 	struct seam_tasks tasks;		/* keys only */

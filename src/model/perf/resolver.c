@@ -751,16 +751,7 @@ static int push_frame(struct seam_resolver *r, uint32_t id)
 /* The frame between those of the sample and those of others. */
 static int push_joined(struct seam_resolver *r)
 {
-	uint32_t id = seam_profile_function(r->profile,
-		&(struct seam_function) {
-			.name = seam_strings_put(&r->profile->strings,
-						 "[joined]"),
-			.layer = SEAM_LAYER_NATIVE, .is_named = true,
-		});
-
-	return push_frame(r, id == SEAM_NONE ? id : seam_profile_frame(
-		r->profile, &(struct seam_frame) { .function = id,
-						   .code = SEAM_NONE }));
+	return push_frame(r, seam_profile_marker(r->profile, "[joined]"));
 }
 
 /* A C function of the guest is shown as all code of the host is. */

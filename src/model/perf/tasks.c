@@ -292,6 +292,25 @@ static size_t last_since(const void *items, size_t n, size_t size,
 	return last;
 }
 
+/* The name from then on, which narrows the time in which @at holds. */
+static uint32_t name_at(const struct seam_tasks *tasks, uint32_t thread,
+			uint64_t time_ns, struct seam_task_at *at)
+{
+	const struct seam_thread_names *t = &tasks->names.items[thread];
+
+	return t->since.n ? t->since.items[last_since(t->since.items,
+			t->since.n, sizeof(*t->since.items), time_ns,
+			at)].name : 0;
+}
+
+uint32_t seam_tasks_name(const struct seam_tasks *tasks, uint32_t thread,
+			 uint64_t time_ns)
+{
+	struct seam_task_at at = { .to_ns = UINT64_MAX };
+
+	return name_at(tasks, thread, time_ns, &at);
+}
+
 struct seam_task_at seam_tasks_find(const struct seam_tasks *tasks,
 				    uint32_t key, uint64_t time_ns)
 {
@@ -300,14 +319,10 @@ struct seam_task_at seam_tasks_find(const struct seam_tasks *tasks,
 	const struct seam_task_span *span = &task->spans.items[last_since(
 		task->spans.items, task->spans.n, sizeof(*span), time_ns,
 		&at)];
-	const struct seam_thread_names *t = &tasks->names.items[span->thread];
 
 	at.thread = span->thread;
 	at.space = span->space;
-	if (t->since.n)
-		at.name = t->since.items[last_since(t->since.items,
-			t->since.n, sizeof(*t->since.items), time_ns,
-			&at)].name;
+	at.name = name_at(tasks, span->thread, time_ns, &at);
 	return at;
 }
 

@@ -97,6 +97,10 @@ struct seam_task_at {
 struct seam_task_at seam_tasks_find(const struct seam_tasks *tasks,
 				    uint32_t key, uint64_t time_ns);
 
+/* What @thread was called at @time_ns: a string; 0: not known. */
+uint32_t seam_tasks_name(const struct seam_tasks *tasks, uint32_t thread,
+			 uint64_t time_ns);
+
 static inline bool seam_task_at_holds(const struct seam_task_at *at,
 				      uint32_t key, uint64_t time_ns)
 {

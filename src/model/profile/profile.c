@@ -31,17 +31,20 @@ int seam_profile_init(struct seam_profile *profile)
 	return -ENOMEM;
 }
 
-#define COLUMN(name) { offsetof(struct seam_samples, name), \
-		       sizeof(*((struct seam_samples *)0)->name) }
+#define FILLED(name, byte) { offsetof(struct seam_samples, name), \
+			     sizeof(*((struct seam_samples *)0)->name), byte }
+#define COLUMN(name) FILLED(name, -1)
 
 static const struct {
 	size_t offset, size;
+	int fill;	/* each byte of a sample without a value; -1: all have */
 } columns[] = {
 	COLUMN(time_ns), COLUMN(thread), COLUMN(stack), COLUMN(cpu),
 	COLUMN(event),
 	/* these exist only where needed */
-	COLUMN(weight), COLUMN(count), COLUMN(comm), COLUMN(vmstate),
-	COLUMN(record), COLUMN(end),
+	COLUMN(weight), COLUMN(count), COLUMN(comm), COLUMN(record),
+	FILLED(vmstate, SEAM_VMSTATE_NONE), FILLED(end, SEAM_STACK_UNREPORTED),
+	FILLED(wait, 0), FILLED(waker, 0), FILLED(running, 0),
 };
 
 enum { N_CONSTANT_COLUMNS = 5 };
@@ -67,12 +70,10 @@ bool seam_samples_reserve(struct seam_samples *s, size_t extra)
 		if (!moved)
 			return false;
 		*column = moved;
-		if (column == (void **)&s->vmstate)
-			memset(s->vmstate + s->cap, SEAM_VMSTATE_NONE,
-			       cap - s->cap);
-		if (column == (void **)&s->end)
-			memset(s->end + s->cap, SEAM_STACK_UNREPORTED,
-			       cap - s->cap);
+		if (columns[i].fill >= 0)
+			memset((char *)*column + s->cap * columns[i].size,
+			       columns[i].fill,
+			       (cap - s->cap) * columns[i].size);
 	}
 	s->cap = cap;
 	return true;
@@ -136,6 +137,48 @@ bool seam_samples_set_end(struct seam_samples *s, size_t i,
 	return true;
 }
 
+/* Of the column *@at, made when the first sample has a string. */
+static bool set_string(struct seam_samples *s, uint32_t **at, size_t i,
+		       uint32_t string)
+{
+	if (!*at && !string)
+		return true;
+	if (!has_column(s, at, sizeof(**at), 0))
+		return false;
+	(*at)[i] = string;
+	return true;
+}
+
+bool seam_samples_set_wait(struct seam_samples *s, size_t i, uint32_t reason)
+{
+	return set_string(s, &s->wait, i, reason);
+}
+
+bool seam_samples_set_waker(struct seam_samples *s, size_t i, uint32_t waker)
+{
+	return set_string(s, &s->waker, i, waker);
+}
+
+bool seam_samples_set_running(struct seam_samples *s, size_t i,
+			      uint16_t n_running)
+{
+	if (!has_column(s, &s->running, sizeof(*s->running), 0))
+		return false;
+	s->running[i] = n_running;
+	return true;
+}
+
+void seam_samples_move(struct seam_samples *s, size_t to, size_t from)
+{
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(columns); i++) {
+		char *column = *column_of(s, i);
+		size_t size = columns[i].size;
+
+		if (column)
+			memcpy(column + to * size, column + from * size, size);
+	}
+}
+
 bool seam_samples_set_record(struct seam_samples *s, size_t i, uint32_t record)
 {
 	if (!has_column(s, &s->record, sizeof(*s->record), 0))
@@ -180,6 +223,7 @@ void seam_profile_fini(struct seam_profile *profile)
 	seam_strings_fini(&profile->strings);
 	free(profile->processes.items);
 	free(profile->threads.items);
+	free(profile->thread_times.items);
 	free(profile->events.items);
 	free(profile->modules.items);
 	free(profile->mappings.items);
@@ -246,6 +290,17 @@ uint32_t seam_profile_stack(struct seam_profile *profile, uint32_t parent,
 		(struct seam_stack) { parent, frame });
 }
 
+uint32_t seam_profile_marker(struct seam_profile *profile, const char *text)
+{
+	uint32_t id = seam_profile_function(profile, &(struct seam_function) {
+		.name = seam_strings_put(&profile->strings, text),
+		.layer = SEAM_LAYER_NATIVE, .is_named = true,
+	});
+
+	return id == SEAM_NONE ? id : seam_profile_frame(profile,
+		&(struct seam_frame) { .function = id, .code = SEAM_NONE });
+}
+
 void seam_profile_lost(struct seam_profile *profile, const char *cause,
 		       uint32_t source, uint64_t records, uint64_t bytes)
 {
@@ -295,6 +350,11 @@ void seam_profile_detail(struct seam_profile *profile, const char *fmt, ...)
 	va_start(args, fmt);
 	add_line(profile, &profile->details, fmt, args);
 	va_end(args);
+}
+
+const char *seam_event_noun(const struct seam_profile_event *event)
+{
+	return event->is_measured ? "call" : event->is_wait ? "wait" : "sample";
 }
 
 uint64_t seam_profile_n_samples(const struct seam_profile *profile)

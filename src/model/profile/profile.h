@@ -158,6 +158,32 @@ struct seam_thread {
 	uint64_t end_ns;
 };
 
+/*
+ * What a thread did, by its switches (--off-cpu): from its first record to its
+ * end, or that of the recording.
+ */
+struct seam_thread_time {
+	uint64_t running_ns;
+	uint64_t blocked_ns;
+	uint64_t preempted_ns;	/* it could run, and had no CPU */
+	uint64_t unknown_ns;	/* records are missing */
+};
+
+/* Where the stack of a wait is from. */
+enum seam_wait_stack {
+	SEAM_WAIT_STACK_RECORDED,	/* when the thread lost its CPU */
+	SEAM_WAIT_STACK_READ,		/* while it waited, from outside */
+	SEAM_WAIT_STACK_UNKNOWN,
+	SEAM_WAIT_STACK_SHORT,		/* of short waits, which are added up */
+	SEAM_N_WAIT_STACKS,
+};
+
+/* Waits of an event; the open ones lasted until the recording ended. */
+struct seam_wait_counts {
+	uint64_t n[SEAM_N_WAIT_STACKS], ns[SEAM_N_WAIT_STACKS];
+	uint64_t n_open, open_ns;
+};
+
 /* What a sample counts. */
 enum seam_unit {
 	SEAM_UNIT_COUNT,	/* occurrences of an event */
@@ -168,15 +194,21 @@ struct seam_profile_event {
 	uint32_t name;		/* string: "cpu-clock", "sched:sched_switch" */
 	uint8_t unit;		/* enum seam_unit of its samples' weights */
 	bool is_measured;	/* its samples are calls, none left out */
-	/* its samples are waits: begin at time_ns, last weight ns */
+	/*
+	 * Its samples are waits: begin at time_ns, last weight ns.  Short ones
+	 * of a thread are one sample, which counts them and has the sum.
+	 */
 	bool is_wait;
+	bool is_preempted;	/* waits for a CPU, not for something else */
+	struct seam_wait_counts waits;
 	uint64_t n_samples;	/* their counts added up */
 	uint64_t n_lost;	/* records of this event that were lost */
 };
 
 /*
  * Samples, in the order of their file.  Columns that exist only where needed are
- * read with seam_samples_weight(), _count(), _comm() and _vmstate().
+ * read with seam_samples_weight(), _count(), _comm(), _vmstate(), _wait(),
+ * _waker() and _running().
  */
 struct seam_samples {
 	size_t n, cap;
@@ -192,6 +224,10 @@ struct seam_samples {
 	uint8_t *vmstate;	/* enum seam_vmstate; NULL: no sample has one */
 	uint8_t *end;		/* enum seam_stack_end; NULL: no stack was */
 				/* unwound, as far as is known */
+	uint32_t *wait;		/* string: why it waited; NULL: no waits */
+	uint32_t *waker;	/* string: who woke it; NULL: of no sample */
+	/* threads that ran then; 0: not known; NULL: of no sample */
+	uint16_t *running;
 	/* number of its SAMPLE record; NULL: not loaded by_record */
 	uint32_t *record;
 };
@@ -243,6 +279,8 @@ struct seam_profile {
 	struct seam_strings strings;
 	SEAM_ARRAY(struct seam_process) processes;
 	SEAM_ARRAY(struct seam_thread) threads;
+	/* by thread; empty: switches were not recorded */
+	SEAM_ARRAY(struct seam_thread_time) thread_times;
 	SEAM_ARRAY(struct seam_profile_event) events;
 	SEAM_ARRAY(struct seam_profile_module) modules;
 	SEAM_ARRAY(struct seam_mapping) mappings;
@@ -309,6 +347,15 @@ bool seam_samples_set_vmstate(struct seam_samples *samples, size_t i,
 			      enum seam_vmstate state);
 bool seam_samples_set_end(struct seam_samples *samples, size_t i,
 			  enum seam_stack_end end);
+bool seam_samples_set_wait(struct seam_samples *samples, size_t i,
+			   uint32_t reason);
+bool seam_samples_set_waker(struct seam_samples *samples, size_t i,
+			    uint32_t waker);
+bool seam_samples_set_running(struct seam_samples *samples, size_t i,
+			      uint16_t n_running);
+
+/* Sample @to becomes what sample @from is. */
+void seam_samples_move(struct seam_samples *samples, size_t to, size_t from);
 
 /* For the functions below: the first value that differs needs a column. */
 bool seam_samples_split_weight(struct seam_samples *samples, size_t i,
@@ -325,6 +372,9 @@ uint32_t seam_profile_frame(struct seam_profile *profile,
 uint32_t seam_profile_stack(struct seam_profile *profile, uint32_t parent,
 			    uint32_t frame);
 
+/* The frame of a word in brackets that is no code, such as "[joined]". */
+uint32_t seam_profile_marker(struct seam_profile *profile, const char *text);
+
 /* Count a loss; equal cause and source add up.  Without memory, nothing. */
 void seam_profile_lost(struct seam_profile *profile, const char *cause,
 		       uint32_t source, uint64_t records, uint64_t bytes);
@@ -338,6 +388,8 @@ __attribute__((format(printf, 2, 3)))
 void seam_profile_detail(struct seam_profile *profile, const char *fmt, ...);
 
 uint64_t seam_profile_n_samples(const struct seam_profile *profile);
+/* "sample", "call" or "wait". */
+const char *seam_event_noun(const struct seam_profile_event *event);
 /* "sample", or "call" where nothing was sampled. */
 const char *seam_profile_noun(const struct seam_profile *profile);
 
@@ -362,6 +414,27 @@ static inline uint8_t seam_samples_vmstate(const struct seam_samples *samples,
 					   size_t i)
 {
 	return samples->vmstate ? samples->vmstate[i] : SEAM_VMSTATE_NONE;
+}
+
+/* Why the thread of sample @i waited: a string; 0: not known, or no wait. */
+static inline uint32_t seam_samples_wait(const struct seam_samples *samples,
+					 size_t i)
+{
+	return samples->wait ? samples->wait[i] : 0;
+}
+
+/* Who ended the wait of sample @i: a string; 0: not known, or no wait. */
+static inline uint32_t seam_samples_waker(const struct seam_samples *samples,
+					  size_t i)
+{
+	return samples->waker ? samples->waker[i] : 0;
+}
+
+/* How many threads ran at sample @i; 0: not known. */
+static inline uint16_t seam_samples_running(const struct seam_samples *samples,
+					    size_t i)
+{
+	return samples->running ? samples->running[i] : 0;
 }
 
 /* The name of the thread of sample @i at its time: a string. */

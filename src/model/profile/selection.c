@@ -74,23 +74,66 @@ static int not_found(int code, const char *what, const char *word,
 					   SEAM_TEXT_TERMINAL), known);
 }
 
+/* The event of the first @n bytes of @name; SEAM_NONE: there is none. */
+static uint32_t event_of_name(const struct seam_profile *profile,
+			      const char *name, size_t n)
+{
+	for (uint32_t i = 0; i < profile->events.n; i++) {
+		const char *text = seam_profile_text(profile,
+				profile->events.items[i].name);
+
+		if (strncmp(text, name, n) == 0 && !text[n])
+			return i;
+	}
+	return SEAM_NONE;
+}
+
+/* "cpu-clock,off-cpu": all of them, or none. */
+static int find_events(struct seam_selected *s, const char *names)
+{
+	uint32_t event;
+
+	s->events = calloc(s->profile->events.n + 1, sizeof(*s->events));
+	if (!s->events)
+		return -ENOMEM;
+	for (const char *at = names;; at++) {
+		size_t n = strcspn(at, ",");
+
+		event = event_of_name(s->profile, at, n);
+		if (event == SEAM_NONE)
+			return -EINVAL;
+		s->events[event] = true;
+		at += n;
+		if (!*at)
+			return 0;
+	}
+}
+
 static int find_event(struct seam_selected *s, const char *name,
 		      struct seam_err *err)
 {
 	const struct seam_profile *profile = s->profile;
 	char known[200] = "", shown[100];
+	int r = 0;
 
+	/* names of PMUs have commas */
+	s->event = event_of_name(profile, name, strlen(name));
+	if (s->event != SEAM_NONE)
+		return 0;
+	r = find_events(s, name);
+	if (r == 0)
+		return 0;
+	if (r == -ENOMEM)
+		return seam_err_no_memory(err);
 	for (uint32_t i = 0; i < profile->events.n; i++) {
 		const char *text = seam_profile_text(profile,
 				profile->events.items[i].name);
 		size_t used = strlen(known);
 
-		if (strcmp(text, name) == 0) {
-			s->event = i;
-			return 0;
-		}
-		/* it has no samples: it is there for the side-band */
-		if (strncmp(text, "dummy:", strlen("dummy:")) == 0)
+		/* without samples: for the side-band, for waits */
+		if (strncmp(text, "dummy:", strlen("dummy:")) == 0 ||
+		    (strncmp(text, "seam:", strlen("seam:")) == 0 &&
+		     !profile->events.items[i].n_samples))
 			continue;
 		seam_text_copy(shown, sizeof(shown), text, SEAM_TEXT_TERMINAL);
 		snprintf(known + used, sizeof(known) - used, "%s%s",
@@ -242,6 +285,26 @@ static int search(struct seam_selected *s, struct seam_err *err)
 	return 0;
 }
 
+/* Only samples of running threads can be weighed by how many ran. */
+static int check_latency(struct seam_selected *s, struct seam_err *err)
+{
+	const struct seam_profile *p = s->profile;
+	bool *events;
+
+	if (!p->samples.running)
+		return seam_err_set(err, -EINVAL, "cannot weigh samples by "
+			"latency: the recording does not tell which threads "
+			"ran ('seam record --off-cpu')");
+	if (s->event != SEAM_NONE || s->events)
+		return 0;
+	events = calloc(p->events.n + 1, sizeof(*events));
+	for (size_t i = 0; events && i < p->events.n; i++)
+		events[i] = p->events.items[i].n_samples &&
+			    !p->events.items[i].is_wait;
+	s->events = events;
+	return events ? 0 : seam_err_no_memory(err);
+}
+
 int seam_selected_init(struct seam_selected *selected,
 		       const struct seam_profile *profile,
 		       const struct seam_selection *selection,
@@ -256,6 +319,7 @@ int seam_selected_init(struct seam_selected *selected,
 		.comm = SEAM_NONE, .event = SEAM_NONE,
 		.callers_of = SEAM_NONE, .callees_of = SEAM_NONE,
 		.layers = selection->layers, .search = selection->search,
+		.by_latency = selection->by_latency,
 		.stacks = profile->stacks.items, .n_stacks = profile->stacks.n,
 	};
 	if (selection->event)
@@ -274,6 +338,8 @@ int seam_selected_init(struct seam_selected *selected,
 	    map_stacks(selected, &index, selection))
 		rc = seam_err_no_memory(err);
 	seam_index_fini(&index);
+	if (!rc && selection->by_latency)
+		rc = check_latency(selected, err);
 	if (!rc && selection->search)
 		rc = search(selected, err);
 	if (rc)
@@ -284,6 +350,7 @@ int seam_selected_init(struct seam_selected *selected,
 void seam_selected_fini(struct seam_selected *selected)
 {
 	free(selected->threads);
+	free(selected->events);
 	free(selected->map);
 	free(selected->found);
 	free(selected->found_stacks);
@@ -307,8 +374,8 @@ bool seam_selected_has_loss(const struct seam_selected *selected,
 	return at->time_ns >= selected->from_ns &&
 	       at->time_ns < selected->to_ns &&
 	       (!selected->threads || selected->threads[at->thread]) &&
-	       (selected->event == SEAM_NONE || at->event == SEAM_NONE ||
-		at->event == selected->event);
+	       (at->event == SEAM_NONE ||
+		seam_selected_has_event(selected, at->event));
 }
 
 /* The same for a call or an event of code of @layer. */
@@ -354,7 +421,7 @@ const char *seam_selected_noun(const struct seam_selected *selected)
 
 	if (event == SEAM_NONE)
 		return seam_profile_noun(profile);
-	return profile->events.items[event].is_measured ? "call" : "sample";
+	return seam_event_noun(&profile->events.items[event]);
 }
 
 uint64_t seam_selected_duration_ns(const struct seam_selected *selected)
@@ -378,11 +445,29 @@ uint32_t seam_selected_event(const struct seam_selected *selected)
 		const struct seam_profile_event *e = &profile->events.items[i];
 
 		/* a part of a log may have time, but no call's beginning */
-		if (e->n_samples == 0 && !e->is_measured)
+		if ((e->n_samples == 0 && !e->is_measured) ||
+		    !seam_selected_has_event(selected, i))
 			continue;
 		if (only != SEAM_NONE)
 			return SEAM_NONE;
 		only = i;
 	}
 	return only;
+}
+
+uint32_t seam_selected_unit(const struct seam_selected *selected)
+{
+	const struct seam_profile *profile = selected->profile;
+	uint32_t event = seam_selected_event(selected), unit = SEAM_NONE;
+
+	if (event != SEAM_NONE)
+		return profile->events.items[event].unit;
+	for (uint32_t i = 0; selected->events && i < profile->events.n; i++) {
+		if (!selected->events[i])
+			continue;
+		if (unit != SEAM_NONE && unit != profile->events.items[i].unit)
+			return SEAM_NONE;
+		unit = profile->events.items[i].unit;
+	}
+	return unit;
 }

@@ -19,7 +19,9 @@ struct seam_selection {
 	uint64_t from_ns;	/* first time that counts */
 	uint64_t to_ns;		/* first time that no longer counts */
 	const char *thread;	/* tid in digits, or a name; NULL: all */
-	const char *event;	/* event name; NULL: all */
+	/* The name of an event, or several with commas; NULL: all. */
+	const char *event;
+	bool by_latency;	/* weights are shared by the threads that ran */
 	unsigned int layers;	/* bit 1 << layer; other frames are left out */
 	bool no_inline;		/* leave inlined frames out */
 	/*
@@ -55,7 +57,10 @@ struct seam_selected {
 	uint64_t from_ns, to_ns;
 	bool *threads;		/* by thread: it counts; NULL: all do */
 	uint32_t comm;		/* string: samples of that name count as well */
-	uint32_t event;		/* the one that counts; SEAM_NONE: all do */
+	/* The one that counts; SEAM_NONE: all do, or those of events. */
+	uint32_t event;
+	bool *events;		/* by event: it counts; or NULL */
+	bool by_latency;	/* see seam_selected_weight() */
 	uint32_t callers_of;	/* string; or SEAM_NONE */
 	uint32_t callees_of;	/* string; or SEAM_NONE */
 	unsigned int layers;	/* bit 1 << layer */
@@ -90,6 +95,12 @@ void seam_selected_fini(struct seam_selected *selected);
  */
 uint32_t seam_selected_event(const struct seam_selected *selected);
 
+/*
+ * The unit of the weights of what is selected: of one event, or of several that
+ * the user named and that have one unit.  SEAM_NONE: there is none.
+ */
+uint32_t seam_selected_unit(const struct seam_selected *selected);
+
 /* "sample", or "call" where all that is selected are calls. */
 const char *seam_selected_noun(const struct seam_selected *selected);
 
@@ -105,6 +116,28 @@ static inline uint32_t seam_selected_stack(const struct seam_selected *s,
 	return s->map ? s->map[stack] : stack;
 }
 
+/* Whether samples of @event count. */
+static inline bool seam_selected_has_event(const struct seam_selected *s,
+					   uint32_t event)
+{
+	return s->events ? s->events[event] :
+	       s->event == SEAM_NONE || s->event == event;
+}
+
+/*
+ * The weight of sample @i.  By latency it is divided by the number of threads
+ * that ran then: what would end sooner if the sample's code were faster.
+ */
+static inline uint64_t seam_selected_weight(const struct seam_selected *s,
+					    size_t i)
+{
+	const struct seam_samples *samples = &s->profile->samples;
+	uint64_t weight = seam_samples_weight(samples, i);
+	uint16_t n = s->by_latency ? seam_samples_running(samples, i) : 0;
+
+	return n > 1 ? (weight + n / 2) / n : weight;
+}
+
 /* Whether sample @i counts. */
 static inline bool seam_selected_has(const struct seam_selected *s, size_t i)
 {
@@ -112,7 +145,7 @@ static inline bool seam_selected_has(const struct seam_selected *s, size_t i)
 
 	if (samples->time_ns[i] < s->from_ns || samples->time_ns[i] >= s->to_ns)
 		return false;
-	if (s->event != SEAM_NONE && samples->event[i] != s->event)
+	if (!seam_selected_has_event(s, samples->event[i]))
 		return false;
 	if (s->threads && !s->threads[samples->thread[i]] &&
 	    seam_samples_comm(s->profile, i) != s->comm)

@@ -31,6 +31,12 @@ const char *seam_group_text(const struct seam_profile *profile,
 	case SEAM_GROUP_VMSTATE:
 		return id < SEAM_N_VMSTATES ?
 		       seam_vmstate_name((enum seam_vmstate)id) : "none";
+	case SEAM_GROUP_WAIT:
+	case SEAM_GROUP_WAKER:
+		return id == SEAM_GROUP_RAN ? "running" : !id ? "not known" :
+		       seam_profile_text(profile, id);
+	case SEAM_GROUP_RUNNING:
+		return "threads";
 	case SEAM_GROUP_NONE:
 		break;
 	}
@@ -42,7 +48,8 @@ int32_t seam_group_number(const struct seam_profile *profile,
 {
 	return group == SEAM_GROUP_THREAD ? profile->threads.items[id].tid :
 	       group == SEAM_GROUP_PROCESS ? profile->processes.items[id].pid :
-	       group == SEAM_GROUP_CPU && id != UINT16_MAX ? (int32_t)id : -1;
+	       (group == SEAM_GROUP_CPU && id != UINT16_MAX) ||
+	       (group == SEAM_GROUP_RUNNING && id) ? (int32_t)id : -1;
 }
 
 /*
@@ -59,7 +66,8 @@ static const char *group_name(const struct seam_profile *profile,
 	char text[16];
 
 	if (group == SEAM_GROUP_NONE || group == SEAM_GROUP_COMM ||
-	    group == SEAM_GROUP_VMSTATE)
+	    group == SEAM_GROUP_VMSTATE || group == SEAM_GROUP_WAIT ||
+	    group == SEAM_GROUP_WAKER)
 		return name;
 	digits = (size_t)snprintf(text, sizeof(text), " %" PRId32,
 				  seam_group_number(profile, group, id));
@@ -100,6 +108,14 @@ static uint32_t id_of(const struct seam_profile *profile, size_t sample,
 		return profile->samples.cpu[sample];
 	case SEAM_GROUP_VMSTATE:
 		return seam_samples_vmstate(&profile->samples, sample);
+	case SEAM_GROUP_WAIT:
+	case SEAM_GROUP_WAKER:
+		return !profile->events.items[profile->samples.event[sample]]
+		       .is_wait ? SEAM_GROUP_RAN : group == SEAM_GROUP_WAIT ?
+		       seam_samples_wait(&profile->samples, sample) :
+		       seam_samples_waker(&profile->samples, sample);
+	case SEAM_GROUP_RUNNING:
+		return seam_samples_running(&profile->samples, sample);
 	}
 	return 0;
 }
@@ -152,7 +168,7 @@ static int count(struct tally_pass *p, size_t sample)
 	p->tallies->items[id].samples +=
 		seam_samples_count(&p->selected->profile->samples, sample);
 	p->tallies->items[id].weight +=
-		seam_samples_weight(&p->selected->profile->samples, sample);
+		seam_selected_weight(p->selected, sample);
 	return 0;
 }
 

@@ -18,18 +18,25 @@ enum seam_group {
 	SEAM_GROUP_PROCESS,
 	SEAM_GROUP_CPU,		/* UINT16_MAX: not known */
 	SEAM_GROUP_VMSTATE,	/* SEAM_VMSTATE_NONE: not known, or no VM */
+	/* String: why a thread waited; 0: not known; SEAM_GROUP_RAN. */
+	SEAM_GROUP_WAIT,
+	SEAM_GROUP_WAKER,	/* the same: who woke it */
+	SEAM_GROUP_RUNNING,	/* how many threads ran; 0: not known */
 };
+
+/* In place of a reason: the sample is no wait. */
+#define SEAM_GROUP_RAN (SEAM_NONE - 1)
 
 enum { SEAM_GROUP_NAME = 256 };	/* room for a name, and its end */
 
 /*
- * The name of group @id without its number: "CPU" of a CPU; "none" for no VM
- * state.
+ * The name of group @id without its number: "CPU" of a CPU, "threads" of
+ * RUNNING; "none" for no VM state.
  */
 const char *seam_group_text(const struct seam_profile *profile,
 			    enum seam_group group, uint32_t id);
 
-/* A tid, pid or CPU; -1: not known, or no such group. */
+/* A tid, pid, CPU, number of threads; -1: not known, or no such group. */
 int32_t seam_group_number(const struct seam_profile *profile,
 			  enum seam_group group, uint32_t id);
 

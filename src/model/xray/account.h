@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include "model/profile/waits.h"
 #include "model/xray/calls.h"
 #include "model/xray/trace.h"
 
@@ -41,6 +42,8 @@ struct seam_account_row {
 	/* sums so far: of recursive, of outermost calls; of what they called */
 	uint64_t of_depth_ns[2];
 	uint64_t child_ns;
+	/* of total and of self, the thread had no CPU (call_waits.h) */
+	struct seam_off_time off, self_off;
 	/* in the account's octaves; 0: no call was so long */
 	uint32_t octave[SEAM_HISTOGRAM_OCTAVES];
 };
@@ -81,6 +84,8 @@ struct seam_account {
 	struct seam_xray_problems problems;
 	bool in_ticks;			/* "ns" are ticks: no frequency */
 	uint64_t n_in_runs;		/* calls that ended in runs */
+	/* those of rows (call_waits.h); borrowed; NULL: not known */
+	const struct seam_thread_waits *waits;
 };
 
 /* 0, or -ENOMEM.  Cost: about 4 ns a record. */

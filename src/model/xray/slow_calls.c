@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "model/xray/call_waits.h"
+
 /*
  * Longer after a tail exit, a call is another one: what the tail call went on
  * to is not in the log (not instrumented, not selected, taken back as short).
@@ -19,6 +21,8 @@ struct slow_pass {
 	uint64_t tail_ns;		/* when */
 	struct seam_slow_call *left;	/* a slow call that ended by it */
 	uint64_t n_begins, n_ends;	/* repaired so far */
+	const struct seam_thread_waits *waits;	/* or NULL */
+	struct seam_open_waits open;
 };
 
 static bool is_outside(const struct seam_slow_call *slow)
@@ -51,6 +55,10 @@ static int enter(struct slow_pass *pass, struct seam_slow_call *slow,
 	while (slow->tail_of.n < slow->tree.nodes.n)
 		if (!SEAM_ARRAY_ADD(&slow->tail_of, SEAM_NONE))
 			return -ENOMEM;
+	while (slow->self_off.n < slow->tree.nodes.n)
+		if (!SEAM_ARRAY_ADD(&slow->self_off,
+				    (struct seam_off_time) { 0 }))
+			return -ENOMEM;
 	/* what is so of all calls of the node */
 	tail_of = &slow->tail_of.items[node];
 	if (slow->tree.nodes.items[node].count == 0)
@@ -76,6 +84,8 @@ static void begin_call(void *context, struct seam_calls *calls)
 	bool no_begin = is_repaired(&pass->n_begins,
 				    calls->repairs[SEAM_REPAIR_ENTRY]);
 
+	if (pass->waits && !seam_open_waits_enter(&pass->open, calls))
+		calls->error = -ENOMEM;
 	if (call->begin_ns - pass->tail_ns > TAIL_CALL_NS)
 		pass->tail_of = SEAM_NONE;
 	else if (pass->left)
@@ -107,6 +117,7 @@ static void forget(struct seam_slow_call *slow)
 
 	seam_call_paths_fini(&slow->tree);
 	free(slow->tail_of.items);
+	free(slow->self_off.items);
 	free(slow->events.items);
 	*slow = again;
 }
@@ -115,11 +126,14 @@ static void end_call(void *context, struct seam_calls *calls,
 		     const struct seam_call *call, uint64_t end_ns)
 {
 	struct slow_pass *pass = context;
+	struct seam_off_time self_off = { 0 };
 	uint64_t ns = end_ns - call->begin_ns;
 	bool no_end = is_repaired(&pass->n_ends,
 				  calls->repairs[SEAM_REPAIR_UNFINISHED] +
 				  calls->repairs[SEAM_REPAIR_CUT]);
 
+	if (pass->waits)
+		seam_open_waits_leave(&pass->open, calls, end_ns, &self_off);
 	pass->tail_of = calls->by_tail ? call->function : SEAM_NONE;
 	pass->tail_ns = end_ns;
 	pass->left = NULL;
@@ -137,6 +151,7 @@ static void end_call(void *context, struct seam_calls *calls,
 		node->count++;
 		node->total_ns += ns;
 		node->self_ns += ns - call->child_ns;
+		seam_off_time_add(&slow->self_off.items[slow->node], self_off);
 		slow->node = node->parent;
 		if (slow->node == 0) {
 			slow->node = SEAM_NONE;
@@ -195,17 +210,21 @@ static int by_node(const void *a, const void *b)
 }
 
 static int run(struct seam_slow_calls *slow, const struct seam_trace *trace,
-	       uint32_t stream)
+	       const struct seam_thread_waits *waits, uint32_t stream)
 {
 	struct slow_pass pass = {
 		.slow = slow, .stream = stream, .tail_of = SEAM_NONE,
+		.waits = waits,
 	};
 	struct seam_xray_problems problems = { 0 };
 	struct seam_calls calls = { 0 };
-	int err = seam_stream_calls(&calls, trace, stream, &sink, &pass,
-				    &problems);
+	int err;
 
+	if (waits)
+		seam_open_waits_begin(&pass.open, waits, trace, stream);
+	err = seam_stream_calls(&calls, trace, stream, &sink, &pass, &problems);
 	seam_calls_fini(&calls);
+	seam_open_waits_fini(&pass.open);
 	for (size_t i = 0; i < slow->n; i++) {
 		slow->items[i].node = SEAM_NONE;
 		slow->items[i].is_done |= slow->items[i].call.stream == stream;
@@ -241,7 +260,8 @@ int seam_slow_calls_find(struct seam_slow_calls *slow,
 	}
 	for (size_t i = 0; !r && i < slow->n; i++)
 		if (!slow->items[i].is_done)
-			r = run(slow, trace, slow->items[i].call.stream);
+			r = run(slow, trace, account->waits,
+				slow->items[i].call.stream);
 	for (size_t i = 0; i < slow->n; i++)
 		SEAM_ARRAY_SORT(&slow->items[i].events, by_node);
 	if (r) {

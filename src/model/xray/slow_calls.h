@@ -35,6 +35,8 @@ struct seam_slow_call {
 					 * each call is a tail call; or NONE */
 	bool no_begin, no_end;		/* these are not in the log */
 	uint32_t tail_callee;		/* the call's own; SEAM_NONE: none */
+	/* by node: of its self time, the thread had no CPU; or empty */
+	SEAM_ARRAY(struct seam_off_time) self_off;
 	SEAM_ARRAY(struct seam_slow_event) events;	/* by node and time */
 	uint64_t n_events;		/* with those over the limit */
 	const struct seam_event_names *event_names;	/* of its log */

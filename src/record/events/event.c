@@ -232,6 +232,20 @@ int seam_event_parse(struct seam_event *event, const char *text,
 	return text[n] ? seam_event_modify(event, text + n + 1, err) : 0;
 }
 
+/*
+ * Source: Linux, kernel/events/core.c: perf_sw_event_sched() takes the
+ * registers of the scheduler, which exclude_kernel rejects.
+ */
+bool seam_event_is_of_kernel(const struct seam_event *event)
+{
+	const struct perf_event_attr *attr = &event->attr;
+
+	return attr->type == PERF_TYPE_SOFTWARE &&
+	       (attr->config == PERF_COUNT_SW_CONTEXT_SWITCHES ||
+		attr->config == PERF_COUNT_SW_CPU_MIGRATIONS ||
+		attr->config == PERF_COUNT_SW_CGROUP_SWITCHES);
+}
+
 bool seam_event_is_cpu_time(const struct seam_event *event)
 {
 	const struct perf_event_attr *attr = &event->attr;

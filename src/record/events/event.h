@@ -79,6 +79,8 @@ struct seam_event {
 	bool each_time;		/* the default period is 1 */
 	bool has_kvm_modifier;	/* G or H was given */
 	bool no_inherit;	/* not into the children of its threads */
+	/* Of --off-cpu (wire/perf/wait_events.h): not named by the user. */
+	bool is_switches, is_switch_stack, is_waking;
 	uint64_t period;	/* of its own; 0: the recording's */
 	uint64_t frequency_hz;	/* likewise */
 	enum seam_call_graph call_graph;	/* as requested */
@@ -113,6 +115,12 @@ void seam_event_init(struct seam_event *event);
  */
 void seam_event_init_program(struct seam_event *event, const char *name,
 			     uint32_t number);
+
+/*
+ * Whether it only occurs in the kernel: without the right to samples of the
+ * kernel, or with the modifier u, it opens and counts nothing.
+ */
+bool seam_event_is_of_kernel(const struct seam_event *event);
 
 /* Whether its samples are of time on a CPU, as the default event's are. */
 bool seam_event_is_cpu_time(const struct seam_event *event);

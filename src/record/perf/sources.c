@@ -22,6 +22,8 @@ enum {
 	 * the rest may fill before the recorder runs.
 	 */
 	SMALL_WAKEUP_BYTES = SEAM_SOURCES_SMALL_RING_BYTES / 8,
+	/* Half of the smallest ring that a user without privileges has. */
+	SWITCH_WAKEUP_BYTES = 32 * 1024,
 	WAKEUP_PART = 4,
 	MAX_IN_GROUP = 64,
 	MAX_COUNTS = 1 + 3 * MAX_IN_GROUP,	/* words from a read() */
@@ -51,7 +53,7 @@ const char *seam_left_out_name(int bit_index)
 {
 	static const char *const names[] = {
 		"kernel", "build-ids", "lost-counts", "ksymbols", "ring-space",
-		"stack-copies",
+		"stack-copies", "switch-stacks", "wakers",
 	};
 
 	return (size_t)bit_index < SEAM_ARRAY_SIZE(names) ?
@@ -84,10 +86,12 @@ static bool take(unsigned int left_out, struct seam_event *events, size_t n,
 	case SEAM_LEFT_OUT_KERNEL:
 		/* an event of the kernel alone would count nothing */
 		if (attr->exclude_kernel || attr->exclude_user ||
-		    attr->type == PERF_TYPE_TRACEPOINT)
+		    attr->type == PERF_TYPE_TRACEPOINT ||
+		    seam_event_is_of_kernel(refused))
 			return false;
 		for (size_t i = 0; i < n; i++)
-			if (!events[i].attr.exclude_user)
+			if (!events[i].attr.exclude_user &&
+			    !seam_event_is_of_kernel(&events[i]))
 				events[i].attr.exclude_kernel =
 				events[i].attr.exclude_hv =
 				events[i].attr.exclude_callchain_kernel = 1;
@@ -274,8 +278,25 @@ uint64_t seam_sources_sideband_id(const struct seam_sources *s)
 /* Whether event @e is sampled by the kernel: it has sources. */
 static bool is_sampled(const struct seam_sources *s, size_t e)
 {
-	return e != s->sideband &&
+	return e != s->sideband && !s->events[e].is_switches &&
+	       !s->events[e].is_waking &&
 	       s->events[e].origin != SEAM_EVENT_OF_PROGRAM;
+}
+
+/* The index of the event of SWITCH records; n_events: none. */
+static size_t switches_of(const struct seam_sources *s)
+{
+	size_t e = 0;
+
+	while (e < s->n_events && !s->events[e].is_switches)
+		e++;
+	return e;
+}
+
+/* The index of the first ring that is not one of all CPUs. */
+static size_t first_ring(const struct seam_sources *s)
+{
+	return switches_of(s) < s->n_events ? 2 * s->cpus.n : s->cpus.n;
 }
 
 /* How many events write AUX buffers. */
@@ -336,13 +357,17 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 	attr->clockid = attr->use_clockid ? CLOCK_MONOTONIC : 0;
 	/* Source: perf_event_open(2): no inherited event reads its group */
 	attr->inherit = !seam_sources_is_system_wide(s) &&
-			(sideband || !s->per_thread) &&
+			(sideband || event->is_switches || !s->per_thread) &&
 			!event->read_by_leader && !event->no_inherit &&
-			!s->no_inherit &&
+			!s->no_inherit && !event->is_waking &&
 			!(attr->read_format & PERF_FORMAT_GROUP);
-	attr->disabled = !is_member(s, event);
-	attr->write_backward = s->overwrite && !sideband && !event->aux_kind;
+	/* no exec enables an event of a CPU */
+	attr->disabled = !is_member(s, event) && !event->is_waking;
+	attr->write_backward = s->overwrite && !sideband &&
+			       !event->is_switches && !event->is_waking &&
+			       !event->aux_kind;
 	attr->enable_on_exec = s->on_exec && !is_member(s, event) &&
+			       !event->is_waking &&
 			       (sideband || !s->delayed);
 	if (sideband && s->per_thread) {
 		/* a new thread is sampled only after its FORK record is read */
@@ -352,6 +377,9 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 		attr->context_switch = 1;
 		attr->watermark = 1;
 		attr->wakeup_watermark = SMALL_WAKEUP_BYTES;
+	} else if (event->is_switches || event->is_waking) {
+		attr->watermark = 1;
+		attr->wakeup_watermark = SWITCH_WAKEUP_BYTES;
 	} else if (!sideband) {
 		uint64_t bytes = s->watermark ? s->watermark :
 				 s->ring_bytes / WAKEUP_PART;
@@ -423,7 +451,8 @@ static int open_source(struct seam_sources *s, size_t e,
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &source->id) < 0)
 		return seam_err_errno(err, "cannot read the id of '%s'",
 				      event->name);
-	if (s->filter && event->attr.type == PERF_TYPE_TRACEPOINT &&
+	if (s->filter && !event->is_waking &&
+	    event->attr.type == PERF_TYPE_TRACEPOINT &&
 	    ioctl(fd, PERF_EVENT_IOC_SET_FILTER, s->filter) < 0)
 		return seam_err_errno(err, "cannot use filter '%s' for '%s'",
 				      s->filter, event->name);
@@ -523,6 +552,7 @@ static int open_own_rings(struct seam_sources *s, int tid,
 static int open_thread(struct seam_sources *s, int tid, struct seam_err *err)
 {
 	size_t n_kinds = count_aux(s) + has_samples(s);
+	size_t switches = switches_of(s);
 	struct seam_source_thread thread;
 	int r = 0;
 
@@ -530,6 +560,8 @@ static int open_thread(struct seam_sources *s, int tid, struct seam_err *err)
 		struct cpu_and_thread place = { tid, s->cpus.items[c] };
 
 		r = open_source(s, s->sideband, place, c, err);
+		if (r == 0 && switches < s->n_events)
+			r = open_source(s, switches, place, s->cpus.n + c, err);
 		if (r == -ENODEV)
 			r = 0;	/* the CPU went offline */
 	}
@@ -540,10 +572,29 @@ static int open_thread(struct seam_sources *s, int tid, struct seam_err *err)
 	for (size_t c = 0; r == 0 && c < sampled(s)->n; c++) {
 		struct cpu_and_thread place = { tid, sampled(s)->items[c] };
 
-		r = open_samples(s, place, s->cpus.n + c * n_kinds, err);
+		r = open_samples(s, place, first_ring(s) + c * n_kinds, err);
 		if (r == -ENODEV)
 			r = 0;
 	}
+	return r;
+}
+
+/* Wakings of all threads, to the rings of switches. */
+static int open_wakings(struct seam_sources *s, struct seam_err *err)
+{
+	int r = 0;
+
+	for (size_t e = 0; e < s->n_events; e++)
+		for (size_t c = 0; s->events[e].is_waking && r == 0 &&
+		     c < s->cpus.n; c++) {
+			struct cpu_and_thread place = {
+				SEAM_SOURCES_EVERY, s->cpus.items[c],
+			};
+
+			r = open_source(s, e, place, s->cpus.n + c, err);
+			if (r == -ENODEV)
+				r = 0;
+		}
 	return r;
 }
 
@@ -637,7 +688,12 @@ static int map_rings(struct seam_sources *s, size_t first, size_t ring,
 	size_t small[2] = {
 		SEAM_SOURCES_SMALL_RING_BYTES, SEAM_SOURCES_SMALL_RING_BYTES,
 	};
-	/* the small ones first: the samples get what is left */
+	size_t switches = SEAM_SOURCES_SWITCH_RING_BYTES;
+	unsigned int left_out = s->left_out;
+	/*
+	 * The small ones first: the samples get what is left, as a power of
+	 * two, and the switches the rest of that, an eighth at least.
+	 */
 	const struct {
 		enum seam_ring_use use;
 		bool is_aux;
@@ -647,12 +703,17 @@ static int map_rings(struct seam_sources *s, size_t first, size_t ring,
 		{ SEAM_RING_OF_AUX, false, &small[1] },
 		{ SEAM_RING_OF_AUX, true, aux_bytes },
 		{ SEAM_RING_OF_SAMPLES, false, ring_bytes },
+		{ SEAM_RING_OF_SWITCHES, false, &switches },
 	};
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < SEAM_ARRAY_SIZE(kinds); i++)
+	for (size_t i = 0; r == 0 && i < SEAM_ARRAY_SIZE(kinds); i++) {
+		left_out = s->left_out;
 		r = map_largest(s, kinds[i].use, kinds[i].is_aux, first,
 				kinds[i].bytes, err);
+	}
+	/* a smaller ring of switches, the last one, is as good */
+	s->left_out = left_out;
 	for (size_t i = first; r == 0 && i < s->list.n; i++) {
 		int fd = s->list.items[i].fd;
 		const struct seam_source_ring *of =
@@ -679,6 +740,10 @@ int seam_sources_open(struct seam_sources *s, struct seam_err *err)
 	for (size_t c = 0; r == 0 && c < s->cpus.n; c++)
 		r = add_ring(s, (struct cpu_and_thread) { SEAM_SOURCES_EVERY,
 			     s->cpus.items[c] }, SEAM_RING_OF_SIDEBAND, err);
+	for (size_t c = 0; r == 0 && switches_of(s) < s->n_events &&
+	     c < s->cpus.n; c++)
+		r = add_ring(s, (struct cpu_and_thread) { SEAM_SOURCES_EVERY,
+			     s->cpus.items[c] }, SEAM_RING_OF_SWITCHES, err);
 	for (size_t c = 0; r == 0 && !s->per_thread && c < sampled(s)->n; c++)
 		r = add_rings(s, (struct cpu_and_thread) { SEAM_SOURCES_EVERY,
 			      sampled(s)->items[c] }, err);
@@ -691,6 +756,8 @@ int seam_sources_open(struct seam_sources *s, struct seam_err *err)
 	}
 	if (r == 0 && s->list.n == 0)
 		r = seam_err_set(err, -ESRCH, "the process has ended");
+	if (r == 0)
+		r = open_wakings(s, err);
 	if (r == 0)
 		r = map_rings(s, 0, 0, &s->ring_bytes, &s->aux_bytes, err);
 	if (r < 0)

@@ -4,7 +4,7 @@
  *
  * A source is one event, opened for one thread on one CPU, or for all of
  * either; an event of a program has none (SEAM_EVENT_OF_PROGRAM).  There are
- * three uses of rings, because a flood of samples must not cost a name, and an
+ * four uses of rings, because a flood of samples must not cost a name, and an
  * AUX buffer belongs to one ring and to one event in it:
  *
  *	side-band   names, mappings, forks and exits; a small ring for each CPU,
@@ -14,6 +14,10 @@
  *		    one for each thread, which the kernel allows only without
  *		    inheritance: later threads are added when their FORK
  *		    records are read
+ *	switches    with --off-cpu, a ring for each CPU, on all CPUs, which
+ *		    children always inherit: the times of waits must not be
+ *		    lost for want of space for stacks; and the wakings of all
+ *		    threads, by an event of the whole CPU
  *	AUX	    the same for each event that writes an AUX buffer; the ring
  *		    has the records that describe the buffer's contents, and
  *		    the switches between threads
@@ -42,12 +46,18 @@ enum {
 	SEAM_SOURCES_SPARE_FDS = 64,
 	/* Data of a ring of side-band or AUX records: about 1000 of them. */
 	SEAM_SOURCES_SMALL_RING_BYTES = 128 * 1024,
+	/*
+	 * Of a ring of SWITCH records, as far as the user may lock so much:
+	 * 50,000 of them.
+	 */
+	SEAM_SOURCES_SWITCH_RING_BYTES = 4 * 1024 * 1024,
 };
 
 enum seam_ring_use {
 	SEAM_RING_OF_SIDEBAND,
 	SEAM_RING_OF_SAMPLES,
 	SEAM_RING_OF_AUX,
+	SEAM_RING_OF_SWITCHES,
 };
 
 /* One event on one CPU for one thread. */
@@ -81,6 +91,10 @@ struct seam_source_ring {
 	/* Of its data and of its AUX buffer; kept when it is unmapped. */
 	size_t size_bytes, aux_bytes;
 	uint64_t tasks_read;	/* of the side-band: up to this position */
+	struct seam_stack_budget {	/* switch_stacks.h */
+		int64_t left_ns;
+		bool is_spent;		/* its stacks at switches are off */
+	} budget;
 	uint64_t n_records;
 	uint64_t n_bytes;
 	uint64_t n_lost;	/* by the LOST records in it */
@@ -217,6 +231,8 @@ enum seam_left_out {
 	SEAM_LEFT_OUT_KSYMBOLS = 1 << 3,	/* names of BPF programs */
 	SEAM_LEFT_OUT_RING_SPACE = 1 << 4,	/* rings are smaller */
 	SEAM_LEFT_OUT_STACK_COPIES = 1 << 5,	/* of user stacks */
+	SEAM_LEFT_OUT_SWITCH_STACKS = 1 << 6,	/* of --off-cpu */
+	SEAM_LEFT_OUT_WAKERS = 1 << 7,
 };
 
 /* The name of each bit in the manifest; NULL after the last. */

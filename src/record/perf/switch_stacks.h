@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * switch_stacks.h - a limit on the stacks of switches (--off-cpu)
+ *
+ * A program may switch 100,000 times a second on a CPU: each with a copy of the
+ * stack costs the program 5 us, the rings 8 KiB, and the recorder a walk.  So
+ * each ring has a budget of stacks, SEAM_SWITCH_STACKS_HZ a second, of which it
+ * may save those of a fifth of one.  When it is spent, the event with the stacks
+ * is disabled, until there is budget again for a twentieth.  Waits of all
+ * kinds that begin meanwhile have no stack of their own, and are counted; their
+ * times are those of SWITCH records, which go on.
+ *
+ * A longer period in place of this would have no effect: the kernel changes it
+ * in one thread, not in those that inherited the event.  A frequency adapts
+ * within one thread, and stays low for the long waits after many short ones.
+ */
+#ifndef SEAM_SWITCH_STACKS_H
+#define SEAM_SWITCH_STACKS_H
+
+#include "record/perf/sources.h"
+
+enum {
+	SEAM_SWITCH_STACKS_HZ = 5000,	/* of a ring */
+	SEAM_SWITCH_STACK_NS = 1000000000 / SEAM_SWITCH_STACKS_HZ,
+};
+
+/* Zeroed is valid. */
+struct seam_switch_stacks {
+	uint64_t checked_ns;	/* 0: not yet */
+	uint64_t n_spent;	/* how often a budget was spent */
+};
+
+/* A stack was drained from @ring. */
+static inline void seam_switch_stacks_count(struct seam_source_ring *ring)
+{
+	ring->budget.left_ns -= SEAM_SWITCH_STACK_NS;
+}
+
+/* After a round: spend, refill, disable, enable.  @now_ns: CLOCK_MONOTONIC. */
+void seam_switch_stacks_check(struct seam_switch_stacks *stacks,
+			      struct seam_sources *sources, uint64_t now_ns);
+
+#endif /* SEAM_SWITCH_STACKS_H */

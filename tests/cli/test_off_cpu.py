@@ -1,0 +1,548 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What threads wait for, beside a program that logs its own waits."""
+import json
+import os
+import re
+import shutil
+import sys
+
+import record_lib
+import tap
+from record_lib import (IS_ROOT, SEAM, as_nobody, check, compile_c, equal,
+                        folded, own_folder_for_nobody, record, recorded, run,
+                        seam)
+
+N = 20          # waits of each kind
+N_STOPS = 8
+
+# Each wait is nine calls deep, at a place of its own, and between two readings
+# of both clocks: what is not CPU time of the thread is a wait.  Symbols are
+# those of dynamic linking: the program is stripped.
+WAITS_C = r"""
+#define _GNU_SOURCE
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KEEP __attribute__((noinline, visibility("default")))
+static const struct timespec while_3ms = { 0, 3000000 };
+static int word, ends[2];
+static atomic_int is_reading, waiter_tid;
+struct log { long long wall, cpu; int n; };
+static struct log *logs;
+
+static long long now(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+KEEP void wait_sleep(void) { nanosleep(&while_3ms, 0); __asm__(""); }
+KEEP void wait_poll(void) { poll(0, 0, 3); __asm__(""); }
+KEEP void wait_futex(void)
+{
+	syscall(SYS_futex, &word, FUTEX_WAIT, 0, &while_3ms, 0, 0);
+	__asm__("");
+}
+KEEP void wait_pipe(void)
+{
+	char c;
+	atomic_store(&is_reading, 1);
+	if (read(ends[0], &c, 1) != 1) abort();
+	__asm__("");
+}
+KEEP void wait_stop(void) { raise(SIGSTOP); __asm__(""); }
+
+typedef void wait_fn(void);
+static wait_fn *const kinds[] = {
+	wait_sleep, wait_poll, wait_futex, wait_pipe, wait_stop,
+};
+
+KEEP void deep(int depth, int kind)
+{
+	if (depth)
+		deep(depth - 1, kind);
+	else
+		kinds[kind]();
+	__asm__ volatile("");
+}
+
+KEEP void one(int kind)
+{
+	long long cpu = now(CLOCK_THREAD_CPUTIME_ID);
+	long long wall = now(CLOCK_MONOTONIC);
+	deep(8, kind);
+	logs[kind].wall += now(CLOCK_MONOTONIC) - wall;
+	logs[kind].cpu += now(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	logs[kind].n++;
+}
+
+static void *feed(void *n)
+{
+	cpu_set_t one;
+	for (int i = (int)(long)n; i > 0; i--) {
+		while (!atomic_exchange(&is_reading, 0))
+			nanosleep(&while_3ms, 0);
+		nanosleep(&while_3ms, 0);
+		/* it wakes up on another CPU, whose ring has its "in" */
+		CPU_ZERO(&one);
+		CPU_SET(i % 2, &one);
+		sched_setaffinity(waiter_tid, sizeof(one), &one);
+		if (write(ends[1], "x", 1) != 1) abort();
+	}
+	return 0;
+}
+
+static void *run_waits(void *n)
+{
+	waiter_tid = (int)syscall(SYS_gettid);
+	for (int i = 0; i < (int)(long)n; i++)
+		for (int kind = 0; kind < 4; kind++)
+			one(kind);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	long n = atol(argv[1]), n_stops = atol(argv[2]);
+	pthread_t feeder, waiter;
+	pid_t child;
+	int status;
+
+	(void)argc;
+	logs = mmap(0, 4096, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (pipe(ends)) return 1;
+	child = fork();
+	if (child == 0) {
+		for (int i = 0; i < n_stops; i++)
+			one(4);
+		_exit(0);
+	}
+	pthread_create(&feeder, 0, feed, (void *)n);
+	pthread_create(&waiter, 0, run_waits, (void *)n);
+	pthread_join(waiter, 0);
+	pthread_join(feeder, 0);
+	while (waitpid(child, &status, WUNTRACED) == child &&
+	       WIFSTOPPED(status)) {
+		nanosleep(&while_3ms, 0);
+		kill(child, SIGCONT);
+	}
+	for (int i = 0; i < 5; i++)
+		printf("%d %lld %lld\n", logs[i].n, logs[i].wall, logs[i].cpu);
+	return 0;
+}
+"""
+NAMES = "wait_sleep", "wait_poll", "wait_futex", "wait_pipe", "wait_stop"
+REASONS = {
+    "wait_sleep": r"do_nanosleep", "wait_poll": r"poll_schedule_timeout",
+    "wait_futex": r"futex_\w*wait\w*", "wait_pipe": r"\w*pipe_\w+",
+    "wait_stop": r"do_signal_stop",
+}
+
+SPIN2_C = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static double end;
+static double seconds(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+static void *run(void *unused)
+{
+	double wall = seconds(CLOCK_MONOTONIC);
+	double cpu = seconds(CLOCK_THREAD_CPUTIME_ID);
+	while (seconds(CLOCK_MONOTONIC) < end)
+		;
+	wall = seconds(CLOCK_MONOTONIC) - wall;
+	cpu = seconds(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	printf("%ld %.0f %.0f\n", syscall(SYS_gettid), 1e9 * wall,
+	       1e9 * (wall - cpu));
+	return unused;
+}
+int main(void)
+{
+	pthread_t t[2];
+	cpu_set_t one;
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	end = seconds(CLOCK_MONOTONIC) + 0.8;
+	for (int i = 0; i < 2; i++)
+		pthread_create(&t[i], 0, run, 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], 0);
+	return 0;
+}
+"""
+
+
+def events_of(path, *words):
+    """Rows by event: {event: {symbol: row}}."""
+    text = json.loads(seam("report", "--json", *words, path))
+    result = {}
+    for event in text["events"]:
+        rows = event.get("rows", text["rows"])
+        result[event["event"]] = {row.get("symbol", row.get("wait")): row
+                                  for row in rows}
+    return result
+
+
+def stats_of(path, status=0):
+    return json.loads(seam("report", "--stats", "--json", path,
+                           status=status))
+
+
+class Recording:
+    """The waits of the program and its own log, made once."""
+    made = None
+
+    def __init__(self):
+        self.path = "waits.seam"
+        result = recorded("--off-cpu", "-o", self.path, "--", "./waits",
+                          str(N), str(N_STOPS))
+        self.log = {}
+        for name, line in zip(NAMES, result.stdout.splitlines()):
+            n, wall, cpu = map(int, line.split())
+            self.log[name] = n, wall - cpu
+
+    @classmethod
+    def get(cls):
+        if not cls.made:
+            cls.made = cls()
+        return cls.made
+
+
+def switches(path):
+    """(time, tid, what) of each SWITCH, FORK and EXIT, in the order of time."""
+    found = []
+    for line in seam("dump", "--json", path).splitlines():
+        r = json.loads(line)
+        at = r.get("sample_id", {})
+        if r["type"] == "SWITCH":
+            misc = r["misc"]
+            found.append((at["time"], at["tid"], "in" if not misc & 0x2000
+                          else "runnable" if misc & 0x4000 else "out"))
+        elif r["type"] == "EXIT":
+            found.append((at["time"], r["tid"], "exit"))
+    return sorted(found)
+
+
+def slow_times(path):
+    """The times of threads, by another replay: {tid: {what: ns}}."""
+    states, times = {}, {}
+    records = switches(path)
+    # the first of all records but those of tasks and mappings
+    begin = min([time for time, _, _ in records] + [
+        r["time"] for r in map(json.loads, seam("dump", "--json",
+                                                path).splitlines())
+        if r["type"] == "SAMPLE"])
+    for time, tid, what in records:
+        state, since = states.get(tid, (None, None))
+        if state is None and what != "in":
+            state, since = "in", begin
+        if state and state != "exit":
+            total = times.setdefault(tid, dict.fromkeys(
+                ("in", "out", "runnable"), 0))
+            total[state] += time - since
+        if state != "exit":
+            states[tid] = what, time
+    return times
+
+
+# -- the oracle: a log of the program's own ----------------------------------
+
+def test_waits_are_as_many_as_the_program_logs():
+    if not IS_ROOT:
+        raise tap.Skip("stacks at switches need root")
+    made = Recording.get()
+    rows = events_of(made.path)["off-cpu"]
+    for name in NAMES:
+        n, _ = made.log[name]
+        equal(n, N_STOPS if name == "wait_stop" else N, name)
+        equal(rows[name]["total"], n, name)
+
+
+def test_waits_last_as_long_as_the_program_logs_within_2_percent():
+    if not IS_ROOT:
+        raise tap.Skip("stacks at switches need root")
+    made = Recording.get()
+    events = events_of(made.path)
+    for name in NAMES:
+        # what is not CPU time is blocked, or waits for a CPU
+        seen = sum(event[name]["total_weight"]
+                   for kind, event in events.items()
+                   if kind in ("off-cpu", "preempted") and name in event)
+        _, logged = made.log[name]
+        check(0.98 * logged <= seen <= 1.02 * logged,
+              f"{name}: {seen} ns, logged {logged}")
+
+
+def test_all_waits_of_a_place_have_one_stack_nine_calls_deep():
+    if not IS_ROOT:
+        raise tap.Skip("stacks at switches need root")
+    stacks = [frames for frames, _ in
+              folded("--event", "off-cpu", "--layer", "native",
+                     Recording.get().path)]
+    for name in NAMES:
+        mine = [frames for frames in stacks if name in frames]
+        equal(len(mine), 1, f"{name}: {mine}")
+        equal(mine[0].count("deep"), 9, name)
+        check("one" in mine[0] and mine[0].index("one") <
+              mine[0].index("deep") < mine[0].index(name), mine[0])
+
+
+def test_the_reason_of_a_wait_is_the_caller_of_the_scheduler():
+    if not IS_ROOT:
+        raise tap.Skip("stacks at switches need root")
+    text = json.loads(seam("report", "--json", "--by", "wait,symbol",
+                           "--event", "off-cpu", Recording.get().path))
+    for row in text["rows"]:
+        if row["symbol"] in REASONS:
+            check(re.fullmatch(REASONS[row["symbol"]], row["wait"]), row)
+
+
+def test_the_times_of_a_thread_are_those_of_a_slow_replay():
+    made = Recording.get()
+    wanted = slow_times(made.path)
+    threads = {t["tid"]: t for t in stats_of(made.path)["threads"]}
+    equal(set(threads), set(wanted), "threads")
+    for tid, times in wanted.items():
+        t = threads[tid]
+        equal(t["unknown_ns"], 0, t)
+        equal([t["running_ns"], t["blocked_ns"], t["preempted_ns"]],
+              [times["in"], times["out"], times["runnable"]], t)
+
+
+def test_waits_add_up_to_the_times_of_threads():
+    path = Recording.get().path
+    threads = {t["tid"]: t for t in stats_of(path)["threads"]}
+    text = json.loads(seam("report", "--json", "--by", "thread", path))
+    for event in text["events"]:
+        for row in event["rows"]:
+            key = {"off-cpu": "blocked_ns",
+                   "preempted": "preempted_ns"}.get(event["event"])
+            if key:
+                equal(row["total_weight"], threads[row["tid"]][key], row)
+
+
+def test_two_pinned_spinners_are_preempted_half_of_the_time():
+    """Or longer: other programs run on that CPU too."""
+    result = recorded("--off-cpu", "-o", "spinners.seam", "--", "./spin2")
+    threads = {t["tid"]: t for t in stats_of("spinners.seam")["threads"]}
+    for line in result.stdout.splitlines():
+        tid, wall, logged = map(int, line.split())
+        t = threads[tid]
+        life = sum(t[key] for key in t if key.endswith("_ns"))
+        equal(t["unknown_ns"], 0, t)
+        check(t["blocked_ns"] < life / 50, t)
+        check(t["preempted_ns"] > 0.44 * life, t)
+        # beside what came before and after its log
+        check(0.98 * logged <= t["preempted_ns"] <=
+              1.02 * logged + max(life - wall, 0), (t, logged))
+
+
+# -- what is added up, and what is left out ----------------------------------
+
+def test_short_waits_are_one_row_a_thread_and_none_is_dropped():
+    recorded("--off-cpu=1s", "-o", "short.seam", "--", "./waits", "5", "0")
+    long = json.loads(seam("report", "--json", "short.seam"))
+    off = [e for e in long["events"] if e["event"] == "off-cpu"][0]
+    equal({row["symbol"] for row in off["rows"]},
+          {"[waits shorter than 1s]"}, off)
+    counts = stats_of("short.seam")["waits"][0]
+    equal(counts["short"]["waits"], off["samples"], counts)
+    outs = [s for s in switches("short.seam") if s[2] == "out"]
+    equal(counts["short"]["waits"] + counts["open"], len(outs), counts)
+    threads = stats_of("short.seam")["threads"]
+    equal(off["weight"], sum(t["blocked_ns"] for t in threads), off)
+
+
+def test_all_waits_are_short_or_have_their_own_row():
+    recorded("--off-cpu=1ns", "-o", "all.seam", "--", "./waits", "5", "0")
+    counts = stats_of("all.seam")["waits"][0]
+    equal(counts["short"]["waits"], 0, counts)
+    outs = [s for s in switches("all.seam") if s[2] == "out"]
+    equal(sum(counts[k]["waits"] for k in ("recorded", "read", "unknown")),
+          len(outs), counts)
+
+
+def test_a_lost_switch_makes_no_wait_up():
+    """Without every tenth record, as a full ring would leave them out."""
+    shutil.copytree(Recording.get().path, "dropped.seam", dirs_exist_ok=True)
+    drop_switches("dropped.seam", 10)
+    stats = json.loads(run(SEAM, "report", "--stats", "--json",
+                           "dropped.seam").stdout)
+    unknown = sum(t["unknown_ns"] for t in stats["threads"])
+    check(unknown > 0, stats["threads"])
+    check(any("switches are missing" in note for note in stats["notes"]),
+          stats["notes"])
+    equal(run(SEAM, "report", "dropped.seam").returncode, 3, "status")
+    for t in stats["threads"]:
+        own = slow_times(Recording.get().path)[t["tid"]]
+        check(t["blocked_ns"] <= own["out"], (t, own))
+
+
+def drop_switches(path, nth):
+    """Turn each @nth SWITCH record into one of a type that is not known."""
+    with open(f"{path}/data", "r+b") as file:
+        content = bytearray(file.read())
+        at = int.from_bytes(content[40:48], "little")
+        end = at + int.from_bytes(content[48:56], "little")
+        n = 0
+        while at < end:
+            kind = int.from_bytes(content[at:at + 4], "little")
+            size = int.from_bytes(content[at + 6:at + 8], "little")
+            if kind == 14:
+                n += 1
+                if n % nth == 0:
+                    content[at:at + 4] = (60).to_bytes(4, "little")
+            at += size
+        file.seek(0)
+        file.write(content)
+    check(n > nth, f"{n} SWITCH records")
+
+
+# -- views -------------------------------------------------------------------
+
+def test_several_events_of_one_unit_are_one_picture():
+    path = Recording.get().path
+    whole = sum(n for _, n in folded(
+        "--by", "thread", "--event", "cpu-clock,off-cpu,preempted", path))
+    parts = [sum(n for _, n in folded("--weight", "--event", event, path))
+             for event in ("cpu-clock", "off-cpu", "preempted")
+             if event in seam("report", path)]
+    equal(whole, sum(parts), parts)
+    seam("flamegraph", "--by", "thread", "-o", "life.svg", "--event",
+         "off-cpu,cpu-clock", path)
+    with open("life.svg", encoding="utf-8") as picture:
+        check("cpu-clock + off-cpu:" in picture.read(), "no subtitle")
+    result = run(SEAM, "report", "--event", "off-cpu,nix", path)
+    equal(result.returncode, 1, result.stderr)
+
+
+def test_latency_shares_a_sample_among_the_threads_that_ran():
+    recorded("--off-cpu", "-o", "both.seam", "--", "./spin")
+    by = json.loads(seam("report", "--json", "--by", "parallelism",
+                         "--event", "cpu-clock", "both.seam"))
+    shared = json.loads(seam("report", "--json", "--latency", "--by",
+                             "parallelism", "both.seam"))
+    wanted = {row["parallelism"]: row["total_weight"] / row["parallelism"]
+              for row in by["rows"]}
+    got = {row["parallelism"]: row["total_weight"]
+           for row in shared["events"][0].get("rows", shared["rows"])}
+    equal(set(got), set(wanted), "rows")
+    for n, weight in wanted.items():
+        check(abs(got[n] - weight) <= by["samples"], (got, wanted))
+    equal([e["event"] for e in shared["events"]], ["cpu-clock"], "events")
+    recorded("-o", "without.seam", "--", "./spin", "1000000")
+    result = run(SEAM, "report", "--latency", "without.seam")
+    equal(result.returncode, 1, result.stderr)
+    check("--off-cpu" in result.stderr, result.stderr)
+
+
+def test_a_recording_of_waits_is_a_perf_data_file():
+    events = record_lib.perf("evlist", "-i", f"{Recording.get().path}/data")
+    check("seam:switches" in events, events)
+    text = record_lib.perf("script", "-i", f"{Recording.get().path}/data",
+                           "--show-switch-events", "-F", "tid,time,event")
+    check(text.count("PERF_RECORD_SWITCH OUT") >= 4 * N, text[:500])
+
+
+def test_a_wait_has_the_thread_that_ended_it():
+    if not IS_ROOT:
+        raise tap.Skip("wakings of all threads need root")
+    result = recorded("--off-cpu", "--wakers", "-o", "wakers.seam", "--",
+                      "./waits", "10", "4")
+    if "no wakers" in result.stderr:
+        raise tap.Skip("no tracefs here")
+    text = json.loads(seam("report", "--json", "--by", "waker,symbol",
+                           "--event", "off-cpu", "wakers.seam"))
+    wakers = {}
+    for row in text["rows"]:
+        wakers.setdefault(row["symbol"], {})[row["waker"]] = row["total"]
+    tids = {t["tid"] for t in stats_of("wakers.seam")["threads"]}
+    # timers interrupt; the feeder writes; the main thread sends SIGCONT
+    for name in "wait_sleep", "wait_poll", "wait_futex":
+        equal(wakers[name], {"[interrupt]": 10}, name)
+    for name, n in ("wait_pipe", 10), ("wait_stop", 4):
+        equal(sum(wakers[name].values()), n, wakers[name])
+        (waker,) = wakers[name]
+        check(re.fullmatch(r"waits \d+", waker) and
+              int(waker.split()[1]) in tids, wakers[name])
+    # of all others' wakings, none is in the recording
+    woken = re.findall(r" pid=(\d+) prio=", record_lib.perf(
+        "script", "-i", "wakers.seam/data", "-F", "event,trace",
+        silent=False))
+    check(woken and {int(tid) for tid in woken} <= tids, (woken, tids))
+
+
+# -- without rights ----------------------------------------------------------
+
+def test_a_user_without_rights_has_the_times_of_all_waits():
+    folder = own_folder_for_nobody()
+    path = f"{folder}/w.seam"
+    result = record("--off-cpu", "--wakers", "-o", path, "--", "./waits", "5",
+                    "2", preexec_fn=as_nobody)
+    equal(result.returncode, 0, result.stderr)
+    if "without the stacks at their begin" not in result.stderr:
+        raise tap.Skip("this user may sample the kernel")
+    check("kernel.perf_event_paranoid=1" in result.stderr, result.stderr)
+    check("no wakers: " in result.stderr, result.stderr)
+    record_lib.check_no_sysctl_that_holds(result.stderr)
+    wanted = slow_times(path)
+    for t in stats_of(path)["threads"]:
+        equal(t["blocked_ns"], wanted[t["tid"]]["out"], t)
+    logged = sum(int(line.split()[0]) for line in result.stdout.splitlines())
+    counts = stats_of(path)["waits"][0]
+    check(sum(counts[k]["waits"] for k in
+              ("recorded", "read", "unknown", "short")) >= logged, counts)
+
+
+def test_an_event_that_would_count_nothing_is_refused():
+    for event in "cs", "migrations", "cpu-clock,cs":
+        result = record("-e", event, "-o", "nothing.seam", "--", "true",
+                        preexec_fn=as_nobody)
+        if result.returncode == 0:
+            raise tap.Skip("this user may sample the kernel")
+        equal(result.returncode, 1, result.stderr)
+        check("kernel.perf_event_paranoid=1" in result.stderr, result.stderr)
+    result = record("-e", "cs:u", "-o", "nothing.seam", "--", "true")
+    equal(result.returncode, 1, result.stderr)
+    check("never occurs in user code" in result.stderr, result.stderr)
+    check(not os.path.exists("nothing.seam"), "a recording was left")
+
+
+def test_what_cannot_be_combined_is_refused():
+    equal(record("--wakers", "--", "true").returncode, 2, "no --off-cpu")
+    for words in ("--overwrite",), ("--flight-recorder",):
+        result = record("--off-cpu", *words, "--", "true")
+        equal(result.returncode, 2, result.stderr)
+    equal(record("--off-cpu=soon", "--", "true").returncode, 2, "a time")
+
+
+if __name__ == "__main__":
+    os.chdir(record_lib.FOLDER)
+    compile_c("waits", WAITS_C, "-O2", "-fomit-frame-pointer", "-rdynamic",
+              "-fno-optimize-sibling-calls", "-s")
+    compile_c("spin2", SPIN2_C, "-O2")
+    sys.exit(record_lib.run_tests(globals()))
