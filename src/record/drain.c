@@ -118,6 +118,22 @@ static void keep_files_of(void *context, uint32_t event, const void *record)
 			       seam_perf_record_at(record).payload);
 }
 
+/* Threads that run before may wait all the time: without any record. */
+static int init_blocked(struct seam_session *s, struct seam_err *err)
+{
+	const struct seam_number_list *tids = &s->sources.tids;
+	int r = seam_blocked_stacks_init(&s->blocked,
+					 s->options->off_cpu.min_ns, err);
+
+	for (size_t i = 0; r == 0 && i < tids->n; i++)
+		if (tids->items[i] > 0)
+			seam_blocked_stacks_switch(&s->blocked,
+				(uint32_t)seam_targets_process(tids->items[i]),
+				(uint32_t)tids->items[i], seam_clock_ns(), true,
+				false);
+	return r;
+}
+
 /* Of events whose samples are unwound while they are drained. */
 static int init_stacks(struct seam_session *s, struct seam_err *err)
 {
@@ -134,6 +150,8 @@ static int init_stacks(struct seam_session *s, struct seam_err *err)
 				  (size_t)max_chain, &s->recording.data.stacks,
 				  err);
 	free(attrs);
+	if (r == 0 && s->blocked.event_id)
+		r = init_blocked(s, err);
 	s->stacks.on_sample = s->options->keep_files ? keep_files_of : NULL;
 	s->stacks.context = s;
 	if (!s->stacks.is_used)
@@ -327,6 +345,7 @@ static bool read_sideband(struct seam_drain *d, const void *bytes,
 		seam_new_threads_read(&s->new_threads, &record);
 	if (!seam_sources_is_system_wide(&s->sources))
 		seam_stopped_read(&s->stopped, &record);
+	seam_blocked_stacks_sideband(&s->blocked, &record);
 	return true;
 }
 
@@ -551,6 +570,40 @@ static size_t end_ring(struct seam_drain *d, size_t n,
 	return n;
 }
 
+/* Take a SWITCH record. */
+static void take_switch(struct seam_drain *d, const uint8_t *record,
+			const struct seam_ring_header *header)
+{
+	size_t at = header->size - d->merge.time_from_end;
+	uint32_t task[2];		/* pid and tid, before the time */
+	uint64_t time;
+
+	memcpy(task, record + at - sizeof(task), sizeof(task));
+	memcpy(&time, record + at, sizeof(time));
+	seam_blocked_stacks_switch(&d->session->blocked, task[0], task[1], time,
+		header->misc & PERF_RECORD_MISC_SWITCH_OUT,
+		header->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
+}
+
+/* The stacks of threads that wait now. */
+static void add_blocked(struct seam_drain *d)
+{
+	struct seam_blocked_stacks *blocked = &d->session->blocked;
+	struct seam_ring_header header;
+	const void *record;
+
+	while (!d->is_last && (record = seam_blocked_stacks_next(blocked))) {
+		struct seam_ring_span span = { .part = { record } };
+
+		memcpy(&header, record, sizeof(header));
+		span.size[0] = header.size;
+		d->file->n_records++;
+		count_sample(d, NULL, &span, 0, &header);
+		seam_live_stacks_sample(d->stacks,
+					event_of(d, blocked->event_id), record);
+	}
+}
+
 /*
  * The records of all rings in the order of time, samples with their stacks
  * unwound.  Returns the number of pieces to write.
@@ -582,7 +635,11 @@ static size_t gather_unwound(struct seam_drain *d)
 						   pos + d->id_pos)), record);
 		else
 			seam_live_stacks_copy(d->stacks, record);
+		if (header.type == PERF_RECORD_SWITCH ||
+		    header.type == PERF_RECORD_SWITCH_CPU_WIDE)
+			take_switch(d, record, &header);
 	}
+	add_blocked(d);
 	for (size_t i = 0; i < d->merge.rings.n; i++)
 		n = end_ring(d, n, &d->merge.rings.items[i], &max);
 	d->file->losses.n[SEAM_COUNT_UNWRITTEN] += d->stacks->n_dropped;

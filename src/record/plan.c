@@ -644,6 +644,17 @@ static int add_own_events(struct seam_session *s, struct seam_err *err)
 		event->has_names = service->has_names;
 		service->event_id = event->program_id;
 	}
+	/* with that right the stacks are recorded at the switch */
+	if (REGISTERS && o->off_cpu.is_used && !may_sample_kernel()) {
+		event = seam_event_list_push(&s->events);
+		if (!event)
+			return seam_err_no_memory(err);
+		seam_event_init_program(event, SEAM_BLOCKED_STACK_EVENT,
+					(uint32_t)s->services.n);
+		seam_blocked_stacks_describe(&event->attr);
+		event->is_unwound = true;
+		s->blocked.event_id = event->program_id;
+	}
 	if (o->off_cpu.is_used) {
 		event = seam_event_list_push(&s->events);
 		if (!event)
@@ -904,9 +915,9 @@ void seam_plan_report(const struct seam_session *s)
 			"threads)", o->pids.n, o->pids.n == 1 ? "" : "es", n,
 			n == 1 ? "" : "es");
 	if (out & SEAM_LEFT_OUT_SWITCH_STACKS)
-		seam_session_note(s, false, "waits are timed, without the "
-			"stacks at their begin: these need CAP_PERFMON or "
-			"'sysctl kernel.perf_event_paranoid=1' (it is %ld)",
+		seam_session_note(s, false, "stacks of waits are read while "
+			"threads wait: those at their begin need CAP_PERFMON "
+			"or 'sysctl kernel.perf_event_paranoid=1' (it is %ld)",
 			seam_procfs_sysctl("perf_event_paranoid", 2));
 	if (out & SEAM_LEFT_OUT_WAKERS && may_record_wakings(&why))
 		seam_session_note(s, false, "no wakers: %s", why.cause[0]);

@@ -466,6 +466,7 @@ static void fini(struct seam_session *s)
 {
 	seam_drain_fini(&s->drain);
 	seam_live_stacks_fini(&s->stacks);
+	seam_blocked_stacks_fini(&s->blocked);
 	seam_kept_files_fini(&s->kept_files);
 	if (s->kernel_fd > 0)
 		close(s->kernel_fd);

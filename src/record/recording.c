@@ -118,6 +118,8 @@ struct seam_manifest seam_recording_describe(
 	n[SEAM_COUNT_AUX_BYTES] = recording->data.counts.n_aux_bytes;
 	n[SEAM_COUNT_OFF_CPU_MIN_NS] = s->options->off_cpu.min_ns;
 	n[SEAM_COUNT_OFF_CPU_SPENT] = s->switch_stacks.n_spent;
+	memcpy(&n[SEAM_COUNT_OFF_CPU_READ], s->blocked.n,
+	       sizeof(s->blocked.n));
 	n[SEAM_COUNT_KEPT_FILES] = kept->files.n_copied;
 	n[SEAM_COUNT_KEPT_FILE_BYTES] = kept->files.n_bytes;
 	n[SEAM_COUNT_KEPT_DUMPS] = kept->jit.n_copied;

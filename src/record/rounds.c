@@ -101,8 +101,7 @@ int seam_rounds_failure(const struct seam_session *s, struct seam_err *err)
 /* ---- limits ---- */
 
 /* Short after side-band records, and never beyond the next due time. */
-static int next_wait_ms(const struct seam_session *s, int wait_ms,
-			bool had_sideband)
+static int next_wait_ms(struct seam_session *s, int wait_ms, bool had_sideband)
 {
 	uint64_t now_ns = seam_clock_ns(), due_ns = s->rounds.end_ns;
 
@@ -114,6 +113,7 @@ static int next_wait_ms(const struct seam_session *s, int wait_ms,
 	/* after a round that was due at once it is 0 */
 	wait_ms = had_sideband || !wait_ms ? SHORTEST_WAIT_MS :
 		  2 * wait_ms < longest_ms ? 2 * wait_ms : longest_ms;
+	wait_ms = seam_blocked_stacks_wait_ms(&s->blocked, wait_ms);
 	if (s->rounds.is_delayed && s->rounds.enable_ns < due_ns)
 		due_ns = s->rounds.enable_ns;
 	if (s->rounds.snapshot_ns < due_ns)

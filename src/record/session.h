@@ -21,6 +21,7 @@
 #include "record/proc/user_share.h"
 #include "record/record.h"
 #include "record/services/services.h"
+#include "record/stacks/blocked_stacks.h"
 #include "record/stacks/live_stacks.h"
 
 struct seam_programs;		/* programs.c */
@@ -79,6 +80,7 @@ struct seam_session {
 	struct seam_rounds rounds;
 	struct seam_drain drain;
 	struct seam_live_stacks stacks;
+	struct seam_blocked_stacks blocked;	/* --off-cpu */
 	struct seam_recording recording;
 
 	/* Readers of the side-band. */

@@ -84,6 +84,10 @@ enum seam_count {
 	/* Waits (--off-cpu). */
 	SEAM_COUNT_OFF_CPU_MIN_NS,	/* shorter ones are added up */
 	SEAM_COUNT_OFF_CPU_SPENT,	/* times that stacks were switched off */
+	SEAM_COUNT_OFF_CPU_READ,	/* stacks read while threads waited */
+	SEAM_COUNT_OFF_CPU_RAN,		/* not read: the thread ran meanwhile */
+	SEAM_COUNT_OFF_CPU_OVER_RATE,	/* not read: too many at once */
+	SEAM_COUNT_OFF_CPU_REFUSED,	/* threads that may not be read */
 
 	/* Files that were copied, and those that were not, by cause. */
 	SEAM_COUNT_KEPT_FILES,		/* mapped ones, in elf/ */

@@ -156,7 +156,9 @@ UNIT_TEST(a_walk_prefers_them_to_the_frame_pointer)
 	uint8_t entries[128];
 	struct seam_eh_frame eh = frame_of(entries,
 		put_entries(entries, -SIZE, SIZE));
-	const struct seam_unwind_space space = { find, no_code, &world };
+	const struct seam_unwind_space space = {
+		.find = find, .code_before = no_code, .context = &world,
+	};
 
 	assert_int_equal(seam_unwind_code_rows_add(&world.rows, &eh, CODE,
 						   SIZE), 0);

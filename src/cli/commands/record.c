@@ -143,8 +143,11 @@ static const struct seam_option options[] = {
 	       "preempted, while it could run and had no CPU. Waits shorter "
 	       "than MIN, such as 100us (1ms), are added up, by thread. Of "
 	       "more than 5000 waits a second on a CPU only some have a stack; "
-	       "times are exact. 'seam report --event off-cpu', 'seam report "
-	       "--by wait'."),
+	       "times are exact. Without that right the stacks of threads "
+	       "that wait for MIN or longer are read from outside, while they "
+	       "wait, as far as the kernel lets the user read them "
+	       "(ptrace(2)); the threads are not stopped. 'seam report "
+	       "--event off-cpu', 'seam report --by wait'."),
 	OPTION(record.off_cpu.wakers, FLAG, 0, "wakers", NULL,
 	       "with --off-cpu: record which thread ended each wait",
 	       .detail = "'seam report --by waker'. Of all threads of the "

@@ -406,6 +406,24 @@ static size_t code_before(void *context, uint64_t addr, uint8_t *bytes)
 						SEAM_UNWIND_CALL_BYTES) : 0;
 }
 
+static size_t function_at(void *context, uint64_t addr, uint8_t *bytes,
+			  size_t max, size_t *before)
+{
+	struct sample_code *c = context;
+	const struct seam_process_mapping *m = mapping_at(c, addr - 1);
+	uint64_t file_addr, start, end;
+	struct seam_mapped_file_cfi *file;
+	uint8_t why;
+
+	file = m ? file_at(c, m, addr - 1, &file_addr, &why) : NULL;
+	if (!file || !seam_unwind_rows_function(&file->rows, file_addr, &start,
+						&end) || end - start > max)
+		return 0;
+	*before = file_addr + 1 - start;
+	return seam_cfi_file_code_before(&file->cfi, end, bytes, end - start) ==
+	       end - start ? end - start : 0;
+}
+
 /* ---- records ---- */
 
 /* A record in parts, the first of which begins with its header. */
@@ -519,7 +537,7 @@ static bool unwind(struct seam_live_stacks *s, struct seam_process_map *map,
 	};
 	const struct seam_unwind_space space = {
 		.find = find_code, .code_before = code_before,
-		.context = &code,
+		.function = function_at, .context = &code,
 	};
 
 	seam_sample_stack_walk(s->stack, sample,

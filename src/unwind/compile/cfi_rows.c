@@ -200,6 +200,17 @@ uint16_t seam_unwind_rows_find(struct seam_unwind_rows *rows, uint64_t addr)
 	return id;
 }
 
+bool seam_unwind_rows_function(struct seam_unwind_rows *rows, uint64_t addr,
+			       uint64_t *start, uint64_t *end)
+{
+	if (!rows->searched.header.size ||
+	    seam_eh_frame_find(&rows->searched, addr, &rows->fde) != 1)
+		return false;
+	*start = rows->fde.start;
+	*end = rows->fde.end;
+	return true;
+}
+
 /* --- life --- */
 
 int seam_unwind_rows_init(struct seam_unwind_rows *rows,

@@ -71,6 +71,10 @@ int seam_unwind_rows_init(struct seam_unwind_rows *rows,
  */
 uint16_t seam_unwind_rows_find(struct seam_unwind_rows *rows, uint64_t addr);
 
+/* The function at @addr, [*@start, *@end); false: not known. */
+bool seam_unwind_rows_function(struct seam_unwind_rows *rows, uint64_t addr,
+			       uint64_t *start, uint64_t *end);
+
 void seam_unwind_rows_fini(struct seam_unwind_rows *rows);
 
 /* ---- JIT code ---- */

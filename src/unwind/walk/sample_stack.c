@@ -2,6 +2,8 @@
 /* sample_stack.c - walk, continuation, end, chain; see sample_stack.h */
 #include "unwind/walk/sample_stack.h"
 
+#include "unwind/walk/repair.h"
+
 #include <linux/perf_event.h>
 
 /* ---- precise samples ---- */
@@ -194,7 +196,10 @@ static void walk(const struct seam_unwind_space *space,
 
 	if (is_precise && !correct_registers(space, memory, &regs))
 		stack->max = 1;
-	seam_unwind_walk(space, memory, &regs, stack);
+	if (seam_unwind_has(&regs, SEAM_X86_64_RBP))
+		seam_unwind_walk(space, memory, &regs, stack);
+	else
+		seam_unwind_walk_repaired(space, memory, &regs, stack);
 	if (stack->max < max && stack->end == SEAM_UNWIND_TOO_DEEP)
 		stack->end = SEAM_UNWIND_UNKNOWN_REGISTER;
 	stack->max = max;

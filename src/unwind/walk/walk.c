@@ -8,11 +8,7 @@
  */
 enum { MAX_SIGNAL_FRAME = 32768 };
 
-/*
- * The length of "call r/m64" (ff /2) from its ModRM byte on: a base register
- * with SIB byte and displacement.
- */
-static size_t operand_bytes(const uint8_t *modrm, size_t left)
+size_t seam_unwind_operand_bytes(const uint8_t *modrm, size_t left)
 {
 	unsigned int mod = modrm[0] >> 6, rm = modrm[0] & 7;
 	size_t n = 1;
@@ -40,7 +36,7 @@ bool seam_unwind_is_call(const uint8_t *end, size_t n)
 		const uint8_t *at = end - size;
 
 		if (at[0] == 0xff && (at[1] >> 3 & 7) == 2 &&
-		    operand_bytes(at + 1, size - 1) == size - 1)
+		    seam_unwind_operand_bytes(at + 1, size - 1) == size - 1)
 			return true;
 	}
 	return false;
@@ -318,22 +314,33 @@ void seam_unwind_walk(const struct seam_unwind_space *space,
 		      struct seam_unwind_stack *stack)
 {
 	struct seam_unwind_registers regs = *start;
-	struct seam_unwind_frame next = {
-		.is_interrupted = true, .sp = regs.value[SEAM_X86_64_RSP],
-	};
+	const struct seam_unwind_frame first = { .is_interrupted = true };
+
+	stack->n = 0;
+	seam_unwind_walk_on(space, memory, &regs, &first, stack);
+}
+
+void seam_unwind_walk_on(const struct seam_unwind_space *space,
+			 const struct seam_unwind_memory *memory,
+			 struct seam_unwind_registers *regs,
+			 const struct seam_unwind_frame *from,
+			 struct seam_unwind_stack *stack)
+{
+	struct seam_unwind_frame next = *from;
 	enum seam_unwind_end end = SEAM_UNWIND_CALLER;
 	bool is_other = false;
 
-	for (stack->n = 0; end == SEAM_UNWIND_CALLER; ) {
+	next.sp = regs->value[SEAM_X86_64_RSP];
+	while (end == SEAM_UNWIND_CALLER) {
 		struct seam_unwind_code code = { .rules = NULL };
 		struct seam_unwind_frame *frame;
-		uint64_t from = next.sp;
+		uint64_t before = next.sp;
 
-		next.pc = regs.value[SEAM_X86_64_RIP];
-		next.sp = regs.value[SEAM_X86_64_RSP];
+		next.pc = regs->value[SEAM_X86_64_RIP];
+		next.sp = regs->value[SEAM_X86_64_RSP];
 		/* a signal's frame and what it interrupted: on two stacks? */
 		is_other |= next.is_interrupted &&
-			    next.sp - from > MAX_SIGNAL_FRAME;
+			    next.sp - before > MAX_SIGNAL_FRAME;
 		stack->end_pc = next.pc;
 		if (stack->n == stack->max) {
 			end = SEAM_UNWIND_TOO_DEEP;
@@ -346,7 +353,7 @@ void seam_unwind_walk(const struct seam_unwind_space *space,
 		frame->quality = next.quality;
 		frame->is_interrupted = next.is_interrupted;
 		end = find_code(space, next.pc, next.is_interrupted, &code) ?
-		      leave_frame(space, memory, &code, &regs, &next) :
+		      leave_frame(space, memory, &code, regs, &next) :
 		      SEAM_UNWIND_NO_MAPPING;
 	}
 	if (is_other && (end == SEAM_UNWIND_TRUNCATED ||
@@ -354,7 +361,7 @@ void seam_unwind_walk(const struct seam_unwind_space *space,
 		end = SEAM_UNWIND_OTHER_STACK;
 	stack->end = (uint8_t)end;
 	stack->end_cfa = end == SEAM_UNWIND_TRUNCATED ||
-			 end == SEAM_UNWIND_OTHER_STACK ? regs.cfa : 0;
+			 end == SEAM_UNWIND_OTHER_STACK ? regs->cfa : 0;
 	/*
 	 * Data was taken for the return address of the last frame, which is in
 	 * no code.  The frame before it may be a root, whose rules do not say

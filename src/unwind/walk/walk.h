@@ -71,6 +71,14 @@ struct seam_unwind_space {
 	 * @addr is plausible.
 	 */
 	size_t (*code_before)(void *context, uint64_t addr, uint8_t *bytes);
+	/*
+	 * Copy the function that the byte before @addr is in to @bytes.  Its
+	 * size, with *@before the bytes of it before @addr; 0 where it is not
+	 * known, cannot be read, or has more than @max bytes.  For repair.h;
+	 * may be NULL.
+	 */
+	size_t (*function)(void *context, uint64_t addr, uint8_t *bytes,
+			   size_t max, size_t *before);
 	void *context;
 };
 
@@ -114,6 +122,16 @@ void seam_unwind_walk(const struct seam_unwind_space *space,
 		      struct seam_unwind_stack *stack);
 
 /*
+ * Append the frames from @regs on, of which the first was found as @from says
+ * (quality, is_interrupted).  @regs become those of the last frame.
+ */
+void seam_unwind_walk_on(const struct seam_unwind_space *space,
+			 const struct seam_unwind_memory *memory,
+			 struct seam_unwind_registers *regs,
+			 const struct seam_unwind_frame *from,
+			 struct seam_unwind_stack *stack);
+
+/*
  * Whether @pc is no return address of a call, but one that was put on a new
  * stack, where the function returns that runs on it: glibc's __start_context(),
  * Go's runtime.goexit().  A call in __start_context() counts as well.
@@ -130,3 +148,9 @@ bool seam_unwind_is_stack_entry(const struct seam_unwind_space *space,
  * instruction of x86-64.  Source: Intel SDM, volume 2A, CALL.
  */
 bool seam_unwind_is_call(const uint8_t *end, size_t n);
+
+/*
+ * The size of the operand at @modrm, from its ModRM byte on; 0: it has more
+ * than the @left bytes.
+ */
+size_t seam_unwind_operand_bytes(const uint8_t *modrm, size_t left);

@@ -11,7 +11,8 @@
  *			right to samples of the kernel
  *	seam:blocked_stack
  *			an event of a program: the stack of a thread that
- *			waited, read from outside.  Its time lies in the wait
+ *			waited, read from outside.  Its time lies in the wait,
+ *			its WEIGHT is the number of the system call; -1: none
  *
  *	seam:waking
  *			the tracepoint sched:sched_waking with its fields, of all
