@@ -35,6 +35,9 @@ static int convert(struct seam_opened *opened, const struct convert_options *o,
 	};
 	uint32_t event;
 
+	if (exporter->needs == SEAM_NEEDS_PROFILE)
+		return seam_reading_export(opened, o->output, exporter,
+					   &export);
 	seam_reading_take_one_event(opened);
 	/* for calls of XRay logs, the weight of a stack is its time */
 	event = seam_selected_event(&opened->selected);
