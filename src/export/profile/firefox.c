@@ -217,10 +217,10 @@ static bool next_row(const struct firefox_writer *w, struct firefox_rows *rows,
 	return true;
 }
 
-enum column { STACK, TIME, WEIGHT, CPU_DELTA };
+enum firefox_column { STACK, TIME, WEIGHT, CPU_DELTA };
 
 static void put_column(struct firefox_writer *w, const char *name,
-		       struct firefox_rows rows, enum column column, bool is_ns)
+		       struct firefox_rows rows, enum firefox_column column, bool is_ns)
 {
 	struct firefox_row row;
 

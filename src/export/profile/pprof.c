@@ -127,18 +127,23 @@ static const struct seam_mapping *mapping_of(const struct pprof_writer *w,
 	       &w->profile->mappings.items[id] : NULL;
 }
 
-static const char *mapping_name(const struct pprof_writer *w,
-				enum seam_layer layer, uint32_t module)
+/* A layer has no field of its own: "[kernel", "[jit]" and "[guest]" are layers. */
+static void put_mapping_name(struct pprof_writer *w, enum seam_layer layer,
+			     uint32_t module)
 {
 	const char *path = seam_profile_path(w->profile, module);
+	char name[NAME];
 
-	if (layer == SEAM_LAYER_JIT)
-		return "[jit]";
-	if (layer == SEAM_LAYER_GUEST)
-		return "[guest]";
-	if (layer == SEAM_LAYER_KERNEL && *path != '[')
-		return "[kernel.kallsyms]";
-	return *path ? path : "[unknown]";
+	if (layer == SEAM_LAYER_JIT) {
+		path = "[jit]";
+	} else if (layer == SEAM_LAYER_GUEST) {
+		path = "[guest]";
+	} else if (layer == SEAM_LAYER_KERNEL &&
+		   strncmp(path, "[kernel", 7) != 0) {
+		snprintf(name, sizeof(name), "[kernel] %.280s", path);
+		path = name;
+	}
+	put_string(w, MAPPING_FILENAME, *path ? path : "[unknown]");
 }
 
 static void put_mapping(struct pprof_writer *w, uint64_t id,
@@ -157,7 +162,7 @@ static void put_mapping(struct pprof_writer *w, uint64_t id,
 		seam_proto_u64(p, MAPPING_LIMIT, at->start_addr + at->size);
 		seam_proto_u64(p, MAPPING_OFFSET, at->pgoff);
 	}
-	put_string(w, MAPPING_FILENAME, mapping_name(w, layer, module));
+	put_mapping_name(w, layer, module);
 	if (m->build_id_size)
 		put_string(w, MAPPING_BUILD_ID,
 			   seam_text_hex(hex, m->build_id, m->build_id_size));
@@ -283,15 +288,29 @@ static void put_location(struct pprof_writer *w, uint32_t id)
 	seam_proto_close(p, opened);
 }
 
+/* Whether @inner is inlined in the code of @outer. */
+static bool is_inlined_in(const struct pprof_writer *w, uint32_t inner,
+			  uint32_t outer)
+{
+	const struct seam_frame *a = &w->profile->frames.items[inner];
+	const struct seam_frame *b = &w->profile->frames.items[outer];
+	const struct seam_function *functions = w->profile->functions.items;
+
+	return a->is_inlined && a->module == b->module && a->addr == b->addr &&
+	       functions[a->function].layer == functions[b->function].layer;
+}
+
 /* The outermost stack of the frames at one place with @stack. */
 static uint32_t place_begin(const struct pprof_writer *w, uint32_t stack)
 {
-	const struct seam_frame *frames = w->profile->frames.items;
+	for (;;) {
+		uint32_t parent = w->stacks[stack].parent;
 
-	while (frames[w->stacks[stack].frame].is_inlined &&
-	       w->stacks[stack].parent)
-		stack = w->stacks[stack].parent;
-	return stack;
+		if (!parent || !is_inlined_in(w, w->stacks[stack].frame,
+					      w->stacks[parent].frame))
+			return stack;
+		stack = parent;
+	}
 }
 
 /* The location that ends with @stack, written if it is new. */
@@ -321,6 +340,30 @@ static uint32_t location_id(struct pprof_writer *w, uint32_t stack)
 	w->written.items[place] = true;
 	w->location[stack] = place;
 	return place;
+}
+
+/* pprof leaves samples without a location out, and out of their sum. */
+static uint32_t no_stack_id(struct pprof_writer *w)
+{
+	struct seam_proto *p = &w->file.proto;
+	bool is_new;
+	uint32_t id = intern(w, &w->places, UINT64_MAX, 0, &is_new);
+	uint32_t function = intern(w, &w->functions, UINT64_MAX, 0, &is_new);
+	size_t opened, line;
+
+	if (!is_new)
+		return id;
+	opened = seam_proto_open(p, PROFILE_FUNCTION);
+	seam_proto_u64(p, FUNCTION_ID, function);
+	put_string(w, FUNCTION_NAME, "[no stack]");
+	seam_proto_close(p, opened);
+	opened = seam_proto_open(p, PROFILE_LOCATION);
+	seam_proto_u64(p, LOCATION_ID, id);
+	line = seam_proto_open(p, LOCATION_LINE);
+	seam_proto_u64(p, LINE_FUNCTION_ID, function);
+	seam_proto_close(p, line);
+	seam_proto_close(p, opened);
+	return id;
 }
 
 /* -- samples -------------------------------------------------------------- */
@@ -373,6 +416,7 @@ static bool is_same(const struct seam_tally *a, const struct seam_tally *b)
 static int put_sample(struct pprof_writer *w, const struct seam_tally *tally)
 {
 	const struct seam_tally of = *tally;
+	uint32_t no_stack = of.stack ? 0 : no_stack_id(w);
 	struct seam_proto *p = &w->file.proto;
 	size_t opened, packed;
 
@@ -382,6 +426,8 @@ static int put_sample(struct pprof_writer *w, const struct seam_tally *tally)
 	packed = seam_proto_open(p, SAMPLE_LOCATION_ID);
 	for (uint32_t s = of.stack; s; s = w->stacks[place_begin(w, s)].parent)
 		seam_proto_packed(p, w->location[s]);
+	if (no_stack)
+		seam_proto_packed(p, no_stack);
 	seam_proto_close(p, packed);
 	packed = seam_proto_open(p, SAMPLE_VALUE);
 	for (size_t i = 0; i < w->parts.n_events; i++) {
