@@ -543,11 +543,41 @@ static bool has_rows(const struct firefox_writer *w, uint32_t thread,
 	return next_row(w, &rows, &row);
 }
 
+/* The viewer opens no profile without a thread. */
+static void put_no_thread(struct firefox_writer *w)
+{
+	struct seam_json *j = &w->json;
+
+	w->markers.n = 0;
+	seam_json_open(j, NULL, '{');
+	seam_json_string(j, "name", "no samples");
+	seam_json_u64(j, "tid", 0);
+	seam_json_string(j, "pid", "0");
+	seam_json_string(j, "processType", "default");
+	seam_json_bool(j, "isMainThread", true);
+	seam_json_u64(j, "processStartupTime", 0);
+	put_null(w, "processShutdownTime");
+	seam_json_u64(j, "registerTime", 0);
+	put_null(w, "unregisterTime");
+	put_empty(w, "pausedRanges", '[');
+	seam_json_open(j, "samples", '{');
+	seam_json_u64(j, "length", 0);
+	put_empty(w, "stack", '[');
+	put_empty(w, "time", '[');
+	put_empty(w, "weight", '[');
+	seam_json_string(j, "weightType", "samples");
+	seam_json_close(j);
+	put_markers(w);
+	seam_json_close(j);
+}
+
 static int put_threads(struct firefox_writer *w)
 {
 	int r = 0;
 
 	seam_json_open(&w->json, "threads", '[');
+	if (w->n_entries == 0)
+		put_no_thread(w);
 	for (uint32_t i = 0; i < w->profile->threads.n && !r; i++)
 		for (size_t e = 0; e < w->n_entries && !r; e++)
 			if (w->parts.threads[i] &&

@@ -93,6 +93,15 @@ int seam_parts_init(struct seam_parts *parts,
 	return r == -ENOMEM ? seam_err_no_memory(err) : r;
 }
 
+size_t seam_parts_n_threads(const struct seam_parts *parts)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < parts->profile->threads.n; i++)
+		n += parts->threads[i];
+	return n;
+}
+
 void seam_parts_fini(struct seam_parts *parts)
 {
 	free(parts->threads);

@@ -42,6 +42,9 @@ seam_parts_event(const struct seam_parts *parts, size_t i)
 	return &parts->profile->events.items[parts->events[i]];
 }
 
+/* How many threads have samples or calls. */
+size_t seam_parts_n_threads(const struct seam_parts *parts);
+
 /* The frames of each stack of the selection; NULL: no memory.  For free(). */
 uint32_t *seam_parts_depths(const struct seam_selected *selected);
 

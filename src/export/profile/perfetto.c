@@ -730,17 +730,19 @@ static int write_all(struct perfetto_writer *w)
 static void say_left_out(const struct perfetto_writer *w,
 			 const struct seam_export *export)
 {
-	size_t n = 0, n_ended = 0;
+	char unmatched[64] = "";
+	size_t n_ended = 0;
 
-	for (size_t i = 0; i < w->profile->threads.n; i++) {
-		n += w->parts.threads[i];
+	for (size_t i = 0; i < w->profile->threads.n; i++)
 		n_ended += w->parts.threads[i] &&
 			   w->profile->threads.items[i].end_ns != UINT64_MAX;
-	}
-	if (export->say && (n_ended || w->n_unmatched))
-		export->say("left out: when threads ended (%zu of %zu)%s", n_ended,
-			    n, w->n_unmatched ? ", ends of calls whose begin "
-			    "is not the last one" : "");
+	if (!export->say || !(n_ended || w->n_unmatched))
+		return;
+	if (w->n_unmatched)
+		snprintf(unmatched, sizeof(unmatched), ", %" PRIu64 " ends of "
+			 "calls without a begin", w->n_unmatched);
+	export->say("left out: the ends of %zu of %zu threads%s", n_ended,
+		    seam_parts_n_threads(&w->parts), unmatched);
 }
 
 static bool make_tables(struct perfetto_writer *w)

@@ -583,11 +583,14 @@ static int write_all(struct pprof_writer *w)
 static void say_left_out(const struct pprof_writer *w,
 			 const struct seam_export *export)
 {
-	if (export->say)
-		export->say("left out: times of samples, life times of threads, "
-			    "calls and marks in time (%" PRIu64 " samples are "
-			    "added up by stack and thread)",
-			    w->parts.n_samples);
+	size_t n_threads = seam_parts_n_threads(&w->parts);
+
+	if (export->say && n_threads)
+		export->say("left out: times of %" PRIu64 " samples%s, life "
+			    "times of %zu thread%s; equal stacks of a thread "
+			    "are added up", w->parts.n_samples,
+			    w->profile->tracks.n ? " and of all calls" : "",
+			    n_threads, n_threads == 1 ? "" : "s");
 }
 
 int seam_write_pprof(const struct seam_export *export, struct seam_err *err)

@@ -444,22 +444,21 @@ static int prepare(struct speedscope_writer *w, FILE *out)
 static void say_left_out(const struct speedscope_writer *w,
 			 const struct seam_export *export)
 {
-	uint64_t n_waits = 0;
+	size_t n_threads = seam_parts_n_threads(&w->parts);
+	char unmatched[64] = "";
 
-	if (!export->say)
+	if (!export->say || !n_threads)
 		return;
-	for (size_t i = 0; i < w->parts.n_events; i++)
-		n_waits += seam_parts_event(&w->parts, i)->is_wait ?
-			   seam_parts_event(&w->parts, i)->n_samples : 0;
-	export->say("left out: modules, build ids, source lines, times between "
-		    "samples, life times, arguments and marks%s%s%s",
-		    n_waits ? ", when waits began" : "",
+	if (w->n_unmatched)
+		snprintf(unmatched, sizeof(unmatched), ", %" PRIu64 " ends of "
+			 "calls without a begin", w->n_unmatched);
+	export->say("left out: modules, source lines, times between samples%s, "
+		    "life times of %zu thread%s%s%s%s",
+		    w->profile->tracks.n ? ", arguments and marks" : "",
+		    n_threads, n_threads == 1 ? "" : "s", unmatched,
 		    w->is_added_up ? "; samples of equal stacks are added up" :
 		    "", w->are_calls_added_up ?
 		    "; calls of equal stacks are added up" : "");
-	if (w->n_unmatched)
-		export->say("left out: %" PRIu64 " ends of calls whose begin "
-			    "is not the last one", w->n_unmatched);
 }
 
 int seam_write_speedscope(const struct seam_export *export,
