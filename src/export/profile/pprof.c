@@ -584,13 +584,18 @@ static void say_left_out(const struct pprof_writer *w,
 			 const struct seam_export *export)
 {
 	size_t n_threads = seam_parts_n_threads(&w->parts);
+	const char *calls = w->profile->tracks.n ? "all calls" : "";
+	char samples[48] = "";
 
-	if (export->say && n_threads)
-		export->say("left out: times of %" PRIu64 " samples%s, life "
-			    "times of %zu thread%s; equal stacks of a thread "
-			    "are added up", w->parts.n_samples,
-			    w->profile->tracks.n ? " and of all calls" : "",
-			    n_threads, n_threads == 1 ? "" : "s");
+	if (!export->say || !n_threads)
+		return;
+	if (w->parts.n_samples)
+		snprintf(samples, sizeof(samples), "%" PRIu64 " sample%s%s",
+			 w->parts.n_samples, w->parts.n_samples == 1 ? "" :
+			 "s", *calls ? " and " : "");
+	export->say("left out: times of %s%s, life times of %zu thread%s; "
+		    "equal stacks of a thread are added up", samples, calls,
+		    n_threads, n_threads == 1 ? "" : "s");
 }
 
 int seam_write_pprof(const struct seam_export *export, struct seam_err *err)
