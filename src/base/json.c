@@ -18,12 +18,15 @@ struct seam_json seam_json_make(FILE *out, bool pretty)
 static void begin(struct seam_json *j, const char *key)
 {
 	if (j->begun[j->depth] && j->depth > 0)
-		fputc(',', j->out);
+		putc_unlocked(',', j->out);
 	j->begun[j->depth] = true;
 	if (j->pretty && j->depth > 0)
 		fprintf(j->out, "\n%*s", 2 * j->depth, "");
-	if (key)
-		fprintf(j->out, "\"%s\":%s", key, j->pretty ? " " : "");
+	if (!key)
+		return;
+	putc_unlocked('"', j->out);
+	fputs_unlocked(key, j->out);
+	fputs_unlocked(j->pretty ? "\": " : "\":", j->out);
 }
 
 void seam_json_open(struct seam_json *j, const char *key, char bracket)
@@ -50,10 +53,45 @@ void seam_json_close(struct seam_json *j)
 		fputc('\n', j->out);
 }
 
+/* Millions of numbers are written: printf() would take most of the time. */
+static char *put_digits(char *end, uint64_t v, unsigned int least)
+{
+	for (; v || least; v /= 10, least -= least > 0)
+		*--end = (char)('0' + v % 10);
+	return end;
+}
+
+static void put(struct seam_json *j, const char *text, const char *end)
+{
+	fwrite_unlocked(text, 1, (size_t)(end - text), j->out);
+}
+
 void seam_json_u64(struct seam_json *j, const char *key, uint64_t v)
 {
+	char text[24], *end = text + sizeof(text);
+
 	begin(j, key);
-	fprintf(j->out, "%" PRIu64, v);
+	put(j, put_digits(end, v, 1), end);
+}
+
+void seam_json_fixed(struct seam_json *j, const char *key, uint64_t v,
+		     unsigned int decimals)
+{
+	char text[48], *end = text + sizeof(text), *begin_at;
+	uint64_t unit = 1;
+
+	assert(decimals <= 18);
+
+	for (; decimals && v % 10 == 0; decimals--)
+		v /= 10;
+	for (unsigned int i = 0; i < decimals; i++)
+		unit *= 10;
+	begin_at = put_digits(end, v % unit, decimals);
+	if (decimals)
+		*--begin_at = '.';
+	begin_at = put_digits(begin_at, v / unit, 1);
+	begin(j, key);
+	put(j, begin_at, end);
 }
 
 void seam_json_i64(struct seam_json *j, const char *key, int64_t v)

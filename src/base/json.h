@@ -41,6 +41,9 @@ void seam_json_close(struct seam_json *j);
 
 void seam_json_u64(struct seam_json *j, const char *key, uint64_t v);
 void seam_json_i64(struct seam_json *j, const char *key, int64_t v);
+/* @v / 10^@decimals, exact; zeros at the end are left out. */
+void seam_json_fixed(struct seam_json *j, const char *key, uint64_t v,
+		     unsigned int decimals);
 /* In 15 or 17 digits, enough to read it back; null when not finite. */
 void seam_json_double(struct seam_json *j, const char *key, double v);
 void seam_json_bool(struct seam_json *j, const char *key, bool v);

@@ -299,21 +299,10 @@ void seam_reading_say_losses(const struct seam_opened *opened)
 	const struct seam_profile *profile = &opened->profile;
 
 	for (size_t i = 0; i < profile->losses.n; i++) {
-		const struct seam_loss *loss = &profile->losses.items[i];
-		const char *source = seam_profile_text(profile, loss->source);
+		char text[SEAM_LOSS_TEXT];
 
-		char records[40] = "", bytes[40] = "";
-
-		if (loss->records)
-			snprintf(records, sizeof(records), "%" PRIu64
-				 " record%s, ", loss->records,
-				 loss->records == 1 ? "" : "s");
-		if (loss->bytes)
-			snprintf(bytes, sizeof(bytes), "%" PRIu64 " byte%s, ",
-				 loss->bytes, loss->bytes == 1 ? "" : "s");
-		seam_command_say("lost: %s%s%s%s%s%s", records, bytes,
-				 loss->cause, *source ? " (" : "", source,
-				 *source ? ")" : "");
+		seam_command_say("lost: %s", seam_profile_loss_text(
+				 profile, &profile->losses.items[i], text));
 	}
 	seam_reading_say_notes(profile);
 }

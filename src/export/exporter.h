@@ -15,13 +15,14 @@
 /* The input of an exporter. */
 enum seam_exporter_needs {
 	SEAM_NEEDS_STACKS,	/* a profile: the selected samples' stacks */
+	SEAM_NEEDS_PROFILE,	/* all events of it, and its timelines */
 	SEAM_NEEDS_LOGS,	/* every record of XRay logs */
 };
 
 /* One export.  Everything is borrowed. */
 struct seam_export {
 	FILE *out;
-	/* SEAM_NEEDS_STACKS */
+	/* SEAM_NEEDS_STACKS and _PROFILE */
 	const struct seam_selected *selected;
 	enum seam_group group;
 	bool by_weight;
@@ -64,6 +65,9 @@ struct seam_exporter {
 #define SEAM_FOLDED_MAX_BYTES (UINT64_C(4) << 30)
 seam_export_fn seam_write_folded;
 
+/* The ending of a name in these lines: "_[k]", or "". */
+const char *seam_folded_suffix(enum seam_layer layer, bool is_inlined);
+
 /*
  * A stream of LuaJIT's sysprof, symbol table 3 and profile 2.  One that was
  * read from a stream is copied: bytes that LuaJIT wrote in these versions come
@@ -73,6 +77,23 @@ seam_export_fn seam_write_folded;
  * any.
  */
 seam_export_fn seam_write_sysprof;
+
+/*
+ * Whole profiles for other tools: samples of all selected events, and, where the
+ * format has them, calls, waits and marks in the order of time.  A line of
+ * export->say has what it cannot hold.  doc/guide/exports.md maps the model to
+ * each of them.  -E2BIG: samples of more than 64 events; -EFBIG: the file would
+ * be so large that no reader opens it.
+ *
+ * pprof: gzip; equal stacks of a thread are added up.  firefox: the processed
+ * profile of profiler.firefox.com.  speedscope: its own JSON.  perfetto: gzip of
+ * packets.  Cost: about 1 us a sample; memory does not grow with samples, but
+ * for 4 bytes each.
+ */
+seam_export_fn seam_write_pprof;
+seam_export_fn seam_write_firefox;
+seam_export_fn seam_write_speedscope;
+seam_export_fn seam_write_perfetto;
 
 /*
  * The calls that begin in the trace's range, to their end, and the events in
@@ -114,8 +135,19 @@ seam_export_fn seam_write_xray_log;
 	    "Sysprof is a stream of LuaJIT's profiler: of such a stream, " \
 	    "a copy in its newest version; of other recordings the samples " \
 	    "of a LuaJIT, without what a stream cannot hold, which is " \
-	    "counted. The other formats take XRay logs, one or several " \
-	    "of a program, and keep every event: ")			\
+	    "counted. Four formats have the whole selected profile, all " \
+	    "its events, and calls and waits: ")			\
+	ROW("pprof", SEAM_NEEDS_PROFILE, seam_write_pprof,		\
+	    "pprof is for 'go tool pprof': stacks of each thread, added " \
+	    "up; ")							\
+	ROW("firefox", SEAM_NEEDS_PROFILE, seam_write_firefox,		\
+	    "firefox for profiler.firefox.com, ")			\
+	ROW("speedscope", SEAM_NEEDS_PROFILE, seam_write_speedscope,	\
+	    "speedscope for speedscope.app, ")				\
+	ROW("perfetto", SEAM_NEEDS_PROFILE, seam_write_perfetto,	\
+	    "perfetto for ui.perfetto.dev, for many calls a tenth of "	\
+	    "trace-json. The other formats take XRay logs, one or "	\
+	    "several of a program, and keep every event: ")		\
 	ROW("trace-json", SEAM_NEEDS_LOGS, seam_write_trace_json,	\
 	    "trace-json is for chrome://tracing and ui.perfetto.dev, ")	\
 	ROW("xray-yaml", SEAM_NEEDS_LOGS, seam_write_xray_yaml,		\

@@ -65,6 +65,28 @@ UNIT_TEST(a_copy_is_cut_between_characters)
 	assert_string_equal(buf, "");
 }
 
+UNIT_TEST(json_has_fractions_of_whole_numbers)
+{
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	struct seam_json j = seam_json_make(out, false);
+
+	seam_json_open(&j, NULL, '[');
+	seam_json_fixed(&j, NULL, 0, 6);
+	seam_json_fixed(&j, NULL, 1, 6);
+	seam_json_fixed(&j, NULL, 1500000, 6);
+	seam_json_fixed(&j, NULL, 12000000, 6);
+	seam_json_fixed(&j, NULL, 120, 0);
+	seam_json_fixed(&j, NULL, UINT64_MAX, 18);
+	seam_json_u64(&j, NULL, 0);
+	seam_json_close(&j);
+	fclose(out);
+	assert_string_equal(text, "[0,0.000001,1.5,12,120,"
+			    "18.446744073709551615,0]\n");
+	free(text);
+}
+
 UNIT_TEST(json_places_commas_and_brackets)
 {
 	char *text = NULL;

@@ -20,7 +20,7 @@ static const struct seam_option options[] = {
 	OPTION(output, STRING, 'o', "output", "FILE",
 	       "the output, - for standard output (-)"),
 	OPTION(weight, FLAG, 0, "weight", NULL,
-	       "count weights (nanoseconds, occurrences), not samples"),
+	       "folded: weights (nanoseconds, occurrences), not samples"),
 	SEAM_GROUP_OPTION(struct convert_options, by),
 	SEAM_INPUT_OPTION(struct convert_options, reading),
 	SEAM_READING_OPTIONS(struct convert_options, reading),
@@ -35,6 +35,9 @@ static int convert(struct seam_opened *opened, const struct convert_options *o,
 	};
 	uint32_t event;
 
+	if (exporter->needs == SEAM_NEEDS_PROFILE)
+		return seam_reading_export(opened, o->output, exporter,
+					   &export);
 	seam_reading_take_one_event(opened);
 	/* of calls, of waits and of several events, only times add up */
 	event = seam_selected_event(&opened->selected);
@@ -118,10 +121,16 @@ const struct seam_command seam_convert_command = {
 	.examples =
 		"seam convert --to folded -o app.folded\t"
 		"stacks for flame graph scripts and speedscope\n"
+		"seam convert --to firefox -o app.json\t"
+		"a time line of threads, for profiler.firefox.com\n"
+		"seam convert --to pprof --time 10%,20% -o app.pprof\t"
+		"a part of it, for go tool pprof\n"
+		"seam convert --to perfetto -o app.pftrace\t"
+		"samples, calls and waits, for ui.perfetto.dev\n"
 		"seam convert --to folded --layer jit,guest | sort -t' ' "
 		"-k2\tonly the code of a virtual machine\n"
 		"seam convert --to trace-json --map ./app -o app.json app.xray"
-		"\tevery call, for ui.perfetto.dev\n",
+		"\tevery call as JSON\n",
 	.options = options,
 	.n_options = SEAM_ARRAY_SIZE(options),
 	.reads = true,

@@ -24,7 +24,7 @@ struct names {
 	SEAM_ARRAY(char) buf;
 };
 
-static const char *suffix(enum seam_layer layer, bool is_inlined)
+const char *seam_folded_suffix(enum seam_layer layer, bool is_inlined)
 {
 	switch (layer) {
 	case SEAM_LAYER_KERNEL:
@@ -71,8 +71,9 @@ static int name_frames(struct names *n)
 		if (!*id)
 			*id = show(n, seam_profile_text(profile,
 						function->name),
-				   suffix((enum seam_layer)function->layer,
-					  frame->is_inlined));
+				   seam_folded_suffix(
+					(enum seam_layer)function->layer,
+					frame->is_inlined));
 		if (*id == SEAM_NONE)
 			rc = -ENOMEM;
 		n->of_frame[i] = *id;

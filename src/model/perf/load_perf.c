@@ -496,6 +496,9 @@ static int read_header(struct perf_loader *l, struct seam_err *err)
 		.origin = seam_origin_of(&l->data, l->input->manifest,
 					 l->input->written_ns),
 	};
+	if (l->sideband.origin.has_clock)
+		p->utc_ns = (int64_t)(l->sideband.origin.wall_ns -
+				      l->sideband.origin.clock_ns);
 	seam_origin_own_ids(&l->sideband.origin, &l->data, &l->own_ids);
 	if (l->sideband.vdso_build_id.size == 0)
 		l->sideband.vdso_build_id = (struct seam_bytes) {

@@ -3,6 +3,7 @@
 #include "model/profile/profile.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -316,6 +317,24 @@ void seam_profile_lost(struct seam_profile *profile, const char *cause,
 	}
 	SEAM_ARRAY_ADD(&profile->losses,
 		       (struct seam_loss) { cause, source, records, bytes });
+}
+
+const char *seam_profile_loss_text(const struct seam_profile *profile,
+				   const struct seam_loss *loss,
+				   char text[SEAM_LOSS_TEXT])
+{
+	const char *source = seam_profile_text(profile, loss->source);
+	char records[40] = "", bytes[40] = "";
+
+	if (loss->records)
+		snprintf(records, sizeof(records), "%" PRIu64 " record%s, ",
+			 loss->records, loss->records == 1 ? "" : "s");
+	if (loss->bytes)
+		snprintf(bytes, sizeof(bytes), "%" PRIu64 " byte%s, ",
+			 loss->bytes, loss->bytes == 1 ? "" : "s");
+	snprintf(text, SEAM_LOSS_TEXT, "%s%s%s%s%s%s", records, bytes,
+		 loss->cause, *source ? " (" : "", source, *source ? ")" : "");
+	return text;
 }
 
 __attribute__((format(printf, 3, 0)))

@@ -303,6 +303,7 @@ struct seam_profile {
 	struct seam_guest_counts guest_counts;	/* samples with guest records */
 	uint64_t start_ns, end_ns;	/* first and last time of the data */
 	bool has_other_clock;		/* times are not CLOCK_MONOTONIC */
+	int64_t utc_ns;			/* UTC minus a time; 0: not known */
 	uint32_t command;		/* string: what was recorded */
 
 	uint32_t bundle;		/* string: its folder; 0: a lone file */
@@ -378,6 +379,13 @@ uint32_t seam_profile_marker(struct seam_profile *profile, const char *text);
 /* Count a loss; equal cause and source add up.  Without memory, nothing. */
 void seam_profile_lost(struct seam_profile *profile, const char *cause,
 		       uint32_t source, uint64_t records, uint64_t bytes);
+
+enum { SEAM_LOSS_TEXT = 400 };
+
+/* "12 records, 96 bytes, ring full (cpu-clock)".  Returns @text. */
+const char *seam_profile_loss_text(const struct seam_profile *profile,
+				   const struct seam_loss *loss,
+				   char text[SEAM_LOSS_TEXT]);
 
 /* Add a note for the reader; each distinct text once. */
 __attribute__((format(printf, 2, 3)))
