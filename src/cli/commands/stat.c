@@ -525,7 +525,6 @@ static void print_json(FILE *out, const struct stat_args *args,
 	if (args->by)
 		json_processes(&j, first);
 	seam_json_close(&j);
-	fputc('\n', out);
 }
 
 /* ---- the command ---- */
