@@ -208,14 +208,14 @@ static void send_recording(const struct seam_record_options *options, int fd,
 
 /* ---- the reader's end ---- */
 
-int seam_stream_start(struct seam_stream *stream,
+int seam_stream_start(struct seam_record_stream *stream,
 		      const struct seam_record_options *options,
 		      uint64_t interval_ns, bool hides_output,
 		      struct seam_err *err)
 {
 	int fds[2];
 
-	*stream = (struct seam_stream) { .fd = -1 };
+	*stream = (struct seam_record_stream) { .fd = -1 };
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return seam_err_errno(err, "cannot make a pipe");
 	stream->pid = fork();
@@ -234,7 +234,7 @@ int seam_stream_start(struct seam_stream *stream,
 	return 0;
 }
 
-bool seam_stream_read(struct seam_stream *stream)
+bool seam_stream_read(struct seam_record_stream *stream)
 {
 	ssize_t n;
 
@@ -252,7 +252,7 @@ bool seam_stream_read(struct seam_stream *stream)
 	return n > 0;
 }
 
-bool seam_stream_next(struct seam_stream *stream,
+bool seam_stream_next(struct seam_record_stream *stream,
 		      struct seam_stream_header *header,
 		      struct seam_bytes *body)
 {
@@ -269,12 +269,12 @@ bool seam_stream_next(struct seam_stream *stream,
 	return true;
 }
 
-void seam_stream_close(struct seam_stream *stream)
+void seam_stream_close(struct seam_record_stream *stream)
 {
 	if (stream->pid > 0) {
 		seam_file_close_fd(stream->fd);
 		waitpid(stream->pid, NULL, 0);
 	}
 	free(stream->bytes.items);
-	*stream = (struct seam_stream) { .fd = -1 };
+	*stream = (struct seam_record_stream) { .fd = -1 };
 }

@@ -62,7 +62,7 @@ struct seam_stream_end {
 	int wait_status, signal;
 };
 
-struct seam_stream {
+struct seam_record_stream {
 	pid_t pid;		/* of the recorder; 0: it has been waited for */
 	int fd;			/* of the messages */
 	SEAM_ARRAY(uint8_t) bytes;	/* read, and not yet taken */
@@ -74,7 +74,7 @@ struct seam_stream {
  * With @hides_output, what the command prints on a terminal is discarded, and
  * it reads nothing from it.  0 or -errno.
  */
-int seam_stream_start(struct seam_stream *stream,
+int seam_stream_start(struct seam_record_stream *stream,
 		      const struct seam_record_options *options,
 		      uint64_t interval_ns, bool hides_output,
 		      struct seam_err *err);
@@ -83,14 +83,14 @@ int seam_stream_start(struct seam_stream *stream,
  * Read what there is, without waiting longer than for one byte; then take the
  * messages with seam_stream_next().  False: the recorder has ended.
  */
-bool seam_stream_read(struct seam_stream *stream);
+bool seam_stream_read(struct seam_record_stream *stream);
 
 /* The next whole message, borrowed until seam_stream_read(); false: none. */
-bool seam_stream_next(struct seam_stream *stream,
+bool seam_stream_next(struct seam_record_stream *stream,
 		      struct seam_stream_header *header,
 		      struct seam_bytes *body);
 
 /* Wait for the end of the recorder.  Valid on a zeroed stream. */
-void seam_stream_close(struct seam_stream *stream);
+void seam_stream_close(struct seam_record_stream *stream);
 
 #endif /* SEAM_STREAM_H */

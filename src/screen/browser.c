@@ -216,6 +216,8 @@ static int heaviest_first(const struct seam_node *a, const struct seam_node *b,
 static void add_tree(struct seam_browser *b, struct text_lines *text,
 		     const char *symbol, bool callers, size_t max)
 {
+	/* below the row of the function, the function is there already */
+	uint32_t first = text == &b->callers ? 2 : 1;
 	struct seam_selection selection = b->selection;
 	struct seam_selected selected;
 	struct seam_tallies tallies = { 0 };
@@ -237,11 +239,11 @@ static void add_tree(struct seam_browser *b, struct text_lines *text,
 				MIN_PART * (double)b->rows.weight;
 		uint32_t function = node->key >> 1;
 
-		if (!is_small)
+		if (!is_small && node->depth >= first)
 			add_line(text, "%8s  %*s%s",
 				 share(b, number, node->weight, node->samples),
-				 (int)(2 * (node->depth < 60 ? node->depth :
-					    60) - 2), "",
+				 (int)(2 * (node->depth < 60 ? node->depth -
+					    first : 60)), "",
 				 seam_text_copy(name, sizeof(name),
 					seam_profile_text(b->profile,
 					b->profile->functions.items[function]
@@ -469,7 +471,7 @@ static void draw_row(struct seam_browser *b, int y, size_t i)
 		 seam_format_count(n, row->samples));
 	put_text(y, 0, COLS, text);
 	if (id >= 0) {
-		snprintf(text, sizeof(text), "%7d  ", id);
+		snprintf(text, sizeof(text), "%6d  ", id);
 		put_text(y, 31, COLS - 31, text);
 	}
 	seam_text_copy(safe, sizeof(safe),
@@ -477,7 +479,7 @@ static void draw_row(struct seam_browser *b, int y, size_t i)
 		       SEAM_TEXT_TERMINAL);
 	if (layer < SEAM_N_LAYERS)
 		attron(COLOR_PAIR((short)layer + 1));
-	put_text(y, id >= 0 ? 40 : 31, module - (id >= 0 ? 41 : 32), safe);
+	put_text(y, id >= 0 ? 39 : 31, module - (id >= 0 ? 40 : 32), safe);
 	if (layer < SEAM_N_LAYERS)
 		attroff(COLOR_PAIR((short)layer + 1));
 	if (b->by == SEAM_BY_SYMBOL)
@@ -583,7 +585,10 @@ static void draw(struct seam_browser *b)
 	draw_status(b);
 	if (b->view == VIEW_TABLE) {
 		attron(A_UNDERLINE);
-		put_text(3, 0, COLS, "    SELF     TOTAL    SAMPLES  NAME");
+		put_text(3, 0, COLS, b->by == SEAM_BY_THREAD ||
+			 b->by == SEAM_BY_PROCESS ?
+			 "    SELF     TOTAL    SAMPLES      ID  NAME" :
+			 "    SELF     TOTAL    SAMPLES  NAME");
 		attroff(A_UNDERLINE);
 	}
 	if (b->problem[0])

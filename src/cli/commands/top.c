@@ -98,12 +98,13 @@ struct interval {
 	double own_cpus;		/* CPUs that seam uses */
 };
 
-struct top {
+struct live_top {
 	const struct top_args *args;
 	const char *title;
-	struct seam_stream stream;
+	struct seam_record_stream stream;
 	struct seam_live *live;
-	struct seam_browser *browser;	/* NULL: no screen */
+	struct seam_browser *browser;	/* NULL: no screen, or closed */
+	bool has_screen;
 	uint32_t by;
 	uint64_t interval_ns;
 	int own[MAX_OWN];		/* processes */
@@ -128,7 +129,7 @@ static void end_soon(int signal)
 /* ---- what seam itself uses ---- */
 
 /* Our children: the recorder, and processes that read files. */
-static void find_own(struct top *t)
+static void find_own(struct live_top *t)
 {
 	char path[64], text[1024];
 	const char *at = text, *end;
@@ -146,7 +147,7 @@ static void find_own(struct top *t)
 }
 
 /* CPU time of all of ours but the recorder's command, so far. */
-static uint64_t own_cpu_ns(const struct top *t)
+static uint64_t own_cpu_ns(const struct live_top *t)
 {
 	uint64_t sum = seam_clock_now(CLOCK_PROCESS_CPUTIME_ID), one;
 	char path[64], text[128];
@@ -163,7 +164,7 @@ static uint64_t own_cpu_ns(const struct top *t)
 /* ---- one table ---- */
 
 /* The selection of everything; 0 or -ENOMEM. */
-static int make_rows(const struct top *t, struct seam_selected *selected,
+static int make_rows(const struct live_top *t, struct seam_selected *selected,
 		     struct seam_rows *rows)
 {
 	const struct seam_profile *p = seam_live_profile(t->live);
@@ -180,7 +181,7 @@ static int make_rows(const struct top *t, struct seam_selected *selected,
 	return r;
 }
 
-static bool is_of_time(const struct top *t)
+static bool is_of_time(const struct live_top *t)
 {
 	const struct seam_profile *p = seam_live_profile(t->live);
 
@@ -188,7 +189,7 @@ static bool is_of_time(const struct top *t)
 }
 
 /* "2.00 s: 1,998 samples, 1.99 of 2 CPUs; lost 0; seam 1.2 % of a CPU". */
-static void describe(const struct top *t, const struct interval *of,
+static void describe(const struct live_top *t, const struct interval *of,
 		     char *text, size_t cap)
 {
 	double seconds = (double)of->ns / 1e9;
@@ -206,7 +207,7 @@ static void describe(const struct top *t, const struct interval *of,
 		 seam_format_count(lost, of->n_lost), 100 * of->own_cpus);
 }
 
-static void print_row(const struct top *t, const struct seam_rows *rows,
+static void print_row(const struct live_top *t, const struct seam_rows *rows,
 		      const struct seam_row *row)
 {
 	enum seam_by key = seam_by_key(t->by, 0);
@@ -235,7 +236,7 @@ static void print_row(const struct top *t, const struct seam_rows *rows,
 	printf("\n");
 }
 
-static void print_table(const struct top *t, const struct interval *of)
+static void print_table(const struct live_top *t, const struct interval *of)
 {
 	struct seam_selected selected;
 	struct seam_rows rows;
@@ -258,7 +259,7 @@ static void print_table(const struct top *t, const struct interval *of)
 	fflush(stdout);
 }
 
-static void json_rows(const struct top *t, struct seam_json *j)
+static void json_rows(const struct live_top *t, struct seam_json *j)
 {
 	enum seam_by key = seam_by_key(t->by, 0);
 	size_t n = t->args->n_rows ? t->args->n_rows : SIZE_MAX;
@@ -295,7 +296,7 @@ static void json_rows(const struct top *t, struct seam_json *j)
 	seam_rows_fini(&rows);
 }
 
-static void print_json(const struct top *t, const struct interval *of)
+static void print_json(const struct live_top *t, const struct interval *of)
 {
 	const struct seam_profile *p = seam_live_profile(t->live);
 	struct seam_json j = seam_json_make(stdout, false);
@@ -318,7 +319,7 @@ static void print_json(const struct top *t, const struct interval *of)
 
 /* ---- messages of the recorder ---- */
 
-static int take_event(struct top *t, const struct seam_stream_event *from)
+static int take_event(struct live_top *t, const struct seam_stream_event *from)
 {
 	const struct seam_live_event event = {
 		.name = from->name, .attr = seam_perf_attr_of(&from->attr),
@@ -328,7 +329,7 @@ static int take_event(struct top *t, const struct seam_stream_event *from)
 }
 
 /* Samples and weight of the first event. */
-static void count_samples(struct top *t)
+static void count_samples(struct live_top *t)
 {
 	const struct seam_samples *s = &seam_live_profile(t->live)->samples;
 
@@ -341,7 +342,7 @@ static void count_samples(struct top *t)
 	}
 }
 
-static void measure(struct top *t, const struct seam_stream_tick *tick)
+static void measure(struct live_top *t, const struct seam_stream_tick *tick)
 {
 	uint64_t cpu_ns = own_cpu_ns(t);
 	uint64_t n_lost = tick->n_lost + tick->n_dropped +
@@ -365,7 +366,7 @@ static void measure(struct top *t, const struct seam_stream_tick *tick)
 }
 
 /* Show the interval, or all of them, on the screen. */
-static void show(struct top *t)
+static void show(struct live_top *t)
 {
 	bool all = seam_browser_shows_all(t->browser);
 	char text[256];
@@ -376,7 +377,7 @@ static void show(struct top *t)
 			  (all ? t->all.n_lost : t->now.n_lost) > 0);
 }
 
-static int take_tick(struct top *t, const struct seam_stream_tick *tick)
+static int take_tick(struct live_top *t, const struct seam_stream_tick *tick)
 {
 	int r = seam_live_step(t->live);
 
@@ -387,18 +388,16 @@ static int take_tick(struct top *t, const struct seam_stream_tick *tick)
 	measure(t, tick);
 	if (t->browser && !seam_browser_is_paused(t->browser))
 		show(t);
-	else if (t->browser)
-		;
-	else if (t->args->json)
+	else if (!t->has_screen && t->args->json)
 		print_json(t, &t->now);
-	else
+	else if (!t->has_screen)
 		print_table(t, &t->now);
 	if (t->args->once)
 		t->is_asked = true;
 	return 0;
 }
 
-static int take_message(struct top *t, const struct seam_stream_header *header,
+static int take_message(struct live_top *t, const struct seam_stream_header *header,
 			struct seam_bytes body)
 {
 	struct seam_stream_event event;
@@ -408,7 +407,8 @@ static int take_message(struct top *t, const struct seam_stream_header *header,
 	switch (header->kind) {
 	case SEAM_STREAM_EVENT:
 		memcpy(&event, body.data, sizeof(event));
-		return take_event(t, &event);
+		/* the last one, and without samples */
+		return event.is_sideband ? 0 : take_event(t, &event);
 	case SEAM_STREAM_ID:
 		memcpy(&id, body.data, sizeof(id));
 		return seam_live_add_id(t->live, id.id, id.event);
@@ -434,7 +434,7 @@ static int take_message(struct top *t, const struct seam_stream_header *header,
 /* ---- the loop ---- */
 
 /* The recorder ends its command first, as on any signal. */
-static void ask_to_end(struct top *t)
+static void ask_to_end(struct live_top *t)
 {
 	if (t->browser) {
 		seam_browser_close(t->browser);
@@ -443,7 +443,7 @@ static void ask_to_end(struct top *t)
 	kill(t->stream.pid, SIGTERM);
 }
 
-static int run(struct top *t)
+static int run(struct live_top *t)
 {
 	struct seam_stream_header header;
 	struct seam_bytes body;
@@ -458,7 +458,8 @@ static int run(struct top *t)
 
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return -errno;
-		if (t->browser && !seam_browser_keys(t->browser))
+		if (t->browser && (fds[1].revents & (POLLHUP | POLLERR) ||
+				   !seam_browser_keys(t->browser)))
 			t->is_asked = true;
 		else if (t->browser && seam_browser_wants(t->browser))
 			show(t);
@@ -508,7 +509,7 @@ static int check_targets(struct top_args *a)
 	return 0;
 }
 
-static int check_args(struct top_args *a, struct top *t, char **command)
+static int check_args(struct top_args *a, struct live_top *t, char **command)
 {
 	struct seam_record_options *o = &a->record;
 	const char *hz = a->frequency, *time = a->once && *a->once ? a->once :
@@ -550,7 +551,7 @@ static void make_title(const struct top_args *a, char *text, size_t cap)
 }
 
 /* As that of 'seam record'; 0 where the user has ended it. */
-static int exit_status(const struct top *t)
+static int exit_status(const struct live_top *t)
 {
 	const struct seam_stream_end *end = &t->end;
 	int status = SEAM_EXIT_DONE;
@@ -569,16 +570,17 @@ static int exit_status(const struct top *t)
 }
 
 /* 0 or -errno: the screen, if there is to be one. */
-static int open_screen(struct top *t, const char *title, struct seam_err *err)
+static int open_screen(struct live_top *t, const char *title, struct seam_err *err)
 {
 	if (t->args->json || t->args->once || !isatty(STDOUT_FILENO) ||
 	    !isatty(STDIN_FILENO))
 		return 0;
+	t->has_screen = true;
 	t->browser = seam_browser_open(title, true, err);
 	return t->browser ? 0 : -EIO;
 }
 
-static int start(struct top *t, const struct top_args *args,
+static int start(struct live_top *t, const struct top_args *args,
 		 struct seam_err *err)
 {
 	const struct seam_symbols_options symbols = {
@@ -612,7 +614,7 @@ static int start(struct top *t, const struct top_args *args,
 	return 0;
 }
 
-static void report_end(struct top *t)
+static void report_end(struct live_top *t)
 {
 	char text[256];
 
@@ -628,7 +630,7 @@ static void report_end(struct top *t)
 static int run_top(const struct seam_command *self, int argc, char **argv)
 {
 	struct top_args args = { .n_rows = DEFAULT_ROWS };
-	struct top t = { .args = &args, .stream.fd = -1 };
+	struct live_top t = { .args = &args, .stream.fd = -1 };
 	struct sigaction action = { .sa_handler = end_soon };
 	struct seam_err err = { 0 };
 	int first, r, status;
