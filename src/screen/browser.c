@@ -334,10 +334,10 @@ static void add_help(struct seam_browser *b)
 	static const char *const keys[] = {
 		"up, down, PgUp, PgDn, Home, End   move",
 		"Enter      callers of a function below its row;",
-		"           zoom into a thread, process or module",
+		"           zoom into a thread or module",
 		"c          callers of the function, as a tree",
 		"d          what it calls (down), as a tree",
-		"a          its machine code and source lines",
+		"a          its machine code",
 		"f m t p    rows by function, module, thread, process",
 		"s          sort by self or total",
 		"e          the next event",
@@ -512,6 +512,16 @@ static void draw_line(struct seam_browser *b, int y, size_t line)
 	}
 }
 
+/* How many events there are to choose from. */
+static size_t n_sampled(const struct seam_browser *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->profile->events.n; i++)
+		n += b->is_live || b->profile->events.items[i].n_samples;
+	return n;
+}
+
 /* What the rows are of: "by symbol, sorted by self; thread 12; /malloc". */
 static void draw_status(const struct seam_browser *b)
 {
@@ -530,7 +540,7 @@ static void draw_status(const struct seam_browser *b)
 	else
 		snprintf(text, sizeof(text), "%s %s", views[b->view],
 			 b->view == VIEW_HELP ? "" : focus);
-	if (b->profile && b->profile->events.n > 1)
+	if (b->profile && n_sampled(b) > 1)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "; event %s", seam_profile_text(b->profile,
 			 b->profile->events.items[b->event].name));

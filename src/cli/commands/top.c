@@ -85,7 +85,8 @@ static const struct seam_option options[] = {
 	       "the interval, \"rows\" have the numbers of samples. No sample "
 	       "is in two objects, so they can be added up. \"lost\" are samples "
 	       "that the kernel had no room for, or seam no time, in the "
-	       "interval."),
+	       "interval; \"seam_cpus\" are the CPUs that seam used, the part "
+	       "without its recorder is \"view_cpus\"."),
 	OPTION(has_inlines, FLAG, 0, "inline", NULL,
 	       "show inlined functions, which takes time for large programs"),
 };
@@ -96,6 +97,7 @@ struct interval {
 	uint64_t n_samples, weight;	/* of the first event */
 	uint64_t n_lost;
 	double own_cpus;		/* CPUs that seam uses */
+	double view_cpus;		/* of these, names and display */
 };
 
 struct live_top {
@@ -109,7 +111,7 @@ struct live_top {
 	uint64_t interval_ns;
 	int own[MAX_OWN];		/* processes */
 	size_t n_own;
-	uint64_t last_ns, last_cpu_ns;
+	uint64_t last_ns, last_cpu_ns, last_view_ns;
 	struct seam_stream_tick last;
 	struct interval now, all;
 	uint64_t n_ticks;
@@ -146,13 +148,18 @@ static void find_own(struct live_top *t)
 	}
 }
 
-/* CPU time of all of ours but the recorder's command, so far. */
-static uint64_t own_cpu_ns(const struct live_top *t)
+/*
+ * CPU time of this process and of those that read files for names, so far; with
+ * @has_recorder of the recorder too.
+ */
+static uint64_t own_cpu_ns(const struct live_top *t, bool has_recorder)
 {
 	uint64_t sum = seam_clock_now(CLOCK_PROCESS_CPUTIME_ID), one;
 	char path[64], text[128];
 
 	for (size_t i = 0; i < t->n_own; i++) {
+		if (!has_recorder && t->own[i] == t->stream.pid)
+			continue;
 		snprintf(path, sizeof(path), "/proc/%d/schedstat", t->own[i]);
 		seam_procfs_text(path, text, sizeof(text));
 		if (seam_text_number(text, text + strlen(text), 10, &one))
@@ -312,6 +319,7 @@ static void print_json(const struct live_top *t, const struct interval *of)
 	seam_json_u64(&j, "lost", of->n_lost);
 	seam_json_u64(&j, "other_samples", seam_live_n_other(t->live));
 	seam_json_double(&j, "seam_cpus", of->own_cpus);
+	seam_json_double(&j, "view_cpus", of->view_cpus);
 	json_rows(t, &j);
 	seam_json_close(&j);
 	fflush(stdout);
@@ -344,7 +352,7 @@ static void count_samples(struct live_top *t)
 
 static void measure(struct live_top *t, const struct seam_stream_tick *tick)
 {
-	uint64_t cpu_ns = own_cpu_ns(t);
+	uint64_t cpu_ns = own_cpu_ns(t, true), view_ns = own_cpu_ns(t, false);
 	uint64_t n_lost = tick->n_lost + tick->n_dropped +
 			  seam_live_n_damaged(t->live);
 
@@ -353,6 +361,8 @@ static void measure(struct live_top *t, const struct seam_stream_tick *tick)
 	t->now.n_lost = n_lost - t->all.n_lost;
 	t->now.own_cpus = t->now.ns ? (double)(cpu_ns - t->last_cpu_ns) /
 				      (double)t->now.ns : 0;
+	t->now.view_cpus = t->now.ns ? (double)(view_ns - t->last_view_ns) /
+				       (double)t->now.ns : 0;
 	t->all.own_cpus = (t->all.own_cpus * (double)t->all.ns +
 			   (double)(cpu_ns - t->last_cpu_ns)) /
 			  (double)(t->all.ns + t->now.ns + 1);
@@ -362,6 +372,7 @@ static void measure(struct live_top *t, const struct seam_stream_tick *tick)
 	t->all.n_lost = n_lost;
 	t->last_ns = tick->ns;
 	t->last_cpu_ns = cpu_ns;
+	t->last_view_ns = view_ns;
 	t->last = *tick;
 }
 
@@ -565,7 +576,9 @@ static int exit_status(const struct live_top *t)
 		status = WIFSIGNALED(end->wait_status) ?
 			 EXIT_SIGNAL + WTERMSIG(end->wait_status) :
 			 WEXITSTATUS(end->wait_status);
-	return status == SEAM_EXIT_DONE && (end->is_lossy || t->all.n_lost) ?
+	/* what was lost after the only table is not missing in it */
+	return status == SEAM_EXIT_DONE &&
+	       (t->all.n_lost || (end->is_lossy && !t->args->once)) ?
 	       SEAM_EXIT_LOSSY : status;
 }
 
@@ -610,7 +623,8 @@ static int start(struct live_top *t, const struct top_args *args,
 	for (size_t i = 0; i < t->n_own; i++)
 		seam_live_exclude(t->live, t->own[i]);
 	t->last_ns = seam_clock_ns();
-	t->last_cpu_ns = own_cpu_ns(t);
+	t->last_cpu_ns = own_cpu_ns(t, true);
+	t->last_view_ns = own_cpu_ns(t, false);
 	return 0;
 }
 

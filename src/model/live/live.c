@@ -554,16 +554,21 @@ static struct seam_resolver_where place_of(const struct live_pending *sample,
 	};
 }
 
-/* Announce the new chains up to the next record that may change a map. */
-static void announce(struct seam_live *l, size_t i)
+/*
+ * A process reads the files, and each message costs two switches.  Announce the
+ * new chains up to the next record that may change a map; or with @all, those
+ * of the whole step, with the maps of its begin, which most are for.
+ */
+static void announce(struct seam_live *l, size_t i, bool all)
 {
-	for (; i < l->pending.n && l->pending.items[i].is_sample; i++) {
+	for (; i < l->pending.n && (all || l->pending.items[i].is_sample);
+	     i++) {
 		const struct live_pending *p = &l->pending.items[i];
 		const struct seam_callchain *chain;
 		struct seam_resolver_where where;
 		uint32_t process;
 
-		if (p->chain == SEAM_NONE)
+		if (!p->is_sample || p->chain == SEAM_NONE)
 			continue;
 		chain = &l->chains.items.items[p->chain];
 		process = process_of(l, p->pid);
@@ -649,11 +654,12 @@ int seam_live_step(struct seam_live *l)
 	swap_samples(l, false);
 	l->profile.samples.n = 0;
 	SEAM_ARRAY_SORT(&l->pending, by_time);
+	announce(l, 0, true);
 	for (size_t i = 0; r == 0 && i < l->pending.n; i++) {
 		const struct live_pending *p = &l->pending.items[i];
 
 		if (p->is_sample && !is_announced)
-			announce(l, i);
+			announce(l, i, false);
 		is_announced = p->is_sample;
 		r = p->is_sample ? add_sample(l, p) :
 		    apply(l, l->bytes.items + p->record);
