@@ -91,6 +91,8 @@ extern const size_t seam_n_programs;
 extern const struct seam_command seam_parse_sysprof_program;
 extern const struct seam_command seam_record_command;
 extern const struct seam_command seam_snapshot_command;
+extern const struct seam_command seam_stat_command;
+extern const struct seam_command seam_top_command;
 extern const struct seam_command seam_report_command;
 extern const struct seam_command seam_flamegraph_command;
 extern const struct seam_command seam_calls_command;

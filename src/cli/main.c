@@ -29,6 +29,8 @@
 const struct seam_command *const seam_commands[] = {
 	&seam_record_command,
 	&seam_snapshot_command,
+	&seam_stat_command,
+	&seam_top_command,
 	&seam_report_command,
 	&seam_calls_command,
 	&seam_annotate_command,

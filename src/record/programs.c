@@ -189,6 +189,8 @@ int seam_programs_fork_command(struct seam_session *s, struct seam_err *err)
 	s->programs = p;
 	if (!p)
 		return seam_err_no_memory(err);
+	if (s->options->sink)
+		return fork_child(s, err);
 	/*
 	 * In the order in which a snapshot copies them: programs of a trigger
 	 * wait for the copy of their calls, and the rings are drained in it.

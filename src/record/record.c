@@ -65,6 +65,8 @@ static int prepare(struct seam_session *s, struct seam_err *err)
 		r = seam_loop_add_process(&s->loop, pids->items[i], false, err);
 	for (size_t i = 0; r == 0 && i < tids->n; i++)
 		r = seam_loop_add_process(&s->loop, tids->items[i], true, err);
+	if (r == 0 && s->options->sink && s->options->sink->fd >= 0)
+		r = seam_loop_add_fd(&s->loop, s->options->sink->fd, err);
 	return r;
 }
 
@@ -256,8 +258,8 @@ static int write_existing(struct seam_session *s, struct seam_err *err)
 
 /* ---- begin ---- */
 
-/* "data" up to the first record from a ring; the bundle gets its name last. */
-static int begin(struct seam_session *s, struct seam_err *err)
+/* The folder, and "data" up to its first record. */
+static int begin_bundle(struct seam_session *s, struct seam_err *err)
 {
 	struct seam_recording *recording = &s->recording;
 	int r = seam_bundle_create(&recording->bundle, s->options->output,
@@ -265,9 +267,6 @@ static int begin(struct seam_session *s, struct seam_err *err)
 
 	if (r < 0)
 		return r;
-	seam_kernel_identify(&s->kernel, NULL);
-	s->start_wall_ns = seam_clock_now(CLOCK_REALTIME);
-	s->start_ns = seam_clock_ns();
 	fd = seam_bundle_file(&recording->bundle, "data", err);
 	recording->data.compress.level = s->options->compress_level;
 	r = fd < 0 ? fd : seam_data_file_begin(&recording->data, fd,
@@ -278,6 +277,30 @@ static int begin(struct seam_session *s, struct seam_err *err)
 	s->kept_files.follow.context = s;
 	SEAM_SERVICES_CALL(&s->services, start, &recording->bundle,
 			   seam_sources_sideband_id(&s->sources));
+	return r;
+}
+
+static int begin_sink(struct seam_session *s, struct seam_err *err)
+{
+	struct seam_sink *sink = s->options->sink;
+	int r;
+
+	s->recording.data.sink = sink;
+	r = seam_data_file_begin(&s->recording.data, -1, &s->sources, err);
+	return r == 0 ? sink->begin(sink, &s->sources, s->child.pid, err) : r;
+}
+
+/* Up to the first record from a ring; a bundle gets its name last. */
+static int begin(struct seam_session *s, struct seam_err *err)
+{
+	struct seam_recording *recording = &s->recording;
+	bool has_bundle = !s->options->sink;
+	int r;
+
+	seam_kernel_identify(&s->kernel, NULL);
+	s->start_wall_ns = seam_clock_now(CLOCK_REALTIME);
+	s->start_ns = seam_clock_ns();
+	r = has_bundle ? begin_bundle(s, err) : begin_sink(s, err);
 	s->services.other_clock = seam_sources_has_aux(&s->sources);
 	s->services.is_unordered = s->options->overwrite;
 	s->new_threads.sources = &s->sources;
@@ -295,11 +318,12 @@ static int begin(struct seam_session *s, struct seam_err *err)
 		r = write_existing(s, err);
 	if (r == 0)
 		r = seam_rounds_failure(s, err);
-	if (r == 0)
+	if (r == 0 && has_bundle)
 		r = seam_bundle_publish(&recording->bundle, "data", err);
-	if (r == 0)
+	if (r == 0 && has_bundle)
 		r = seam_recording_write_manifest(recording, s, false, err);
-	return r == 0 ? seam_bundle_place(&recording->bundle, err) : r;
+	return r == 0 && has_bundle ?
+	       seam_bundle_place(&recording->bundle, err) : r;
 }
 
 /* ---- finish ---- */
@@ -376,7 +400,8 @@ static int fill_result(struct seam_session *s, struct seam_err *err)
 	result->stacks = data->stacks;
 	result->duration_ns = s->recording.duration_ns;
 	result->skipped = s->recording.skipped;
-	result->bundle_bytes = seam_bundle_bytes(&s->recording.bundle);
+	if (!s->options->sink)
+		result->bundle_bytes = seam_bundle_bytes(&s->recording.bundle);
 	result->events = calloc(s->events.n, sizeof(*result->events));
 	if (!result->events)
 		return seam_err_no_memory(err);
@@ -401,15 +426,13 @@ static int fill_result(struct seam_session *s, struct seam_err *err)
 	return 0;
 }
 
-static int finish(struct seam_session *s, int r, struct seam_err *err)
+/* The last parts of the bundle, wherever it is now. */
+static int finish_bundle(struct seam_session *s, int r, struct seam_err *err)
 {
 	struct seam_record_result *result = s->result;
 	enum seam_bundle_place place;
 	struct stat st;
 
-	seam_sources_disable(&s->sources);
-	seam_data_file_count_cpus(&s->recording.data, &s->sources);
-	r = finish_data(s, r, err);
 	place = seam_bundle_find(&s->recording.bundle, result->place,
 				 sizeof(result->place));
 	result->was_moved = place == SEAM_BUNDLE_MOVED;
@@ -432,8 +455,22 @@ static int finish(struct seam_session *s, int r, struct seam_err *err)
 	if (!result->was_removed)
 		keep_first(&r, seam_recording_write_manifest(&s->recording, s,
 			true, r < 0 ? NULL : err));
+	return r;
+}
+
+static int finish(struct seam_session *s, int r, struct seam_err *err)
+{
+	struct seam_sink *sink = s->options->sink;
+
+	seam_sources_disable(&s->sources);
+	seam_data_file_count_cpus(&s->recording.data, &s->sources);
+	r = finish_data(s, r, err);
+	if (sink)
+		sink->after_round(sink, UINT64_MAX, true);
+	else
+		r = finish_bundle(s, r, err);
 	keep_first(&r, fill_result(s, r < 0 ? NULL : err));
-	result->cut_short |= r < 0;
+	s->result->cut_short |= r < 0;
 	return r;
 }
 

@@ -28,6 +28,7 @@ enum {
 };
 
 struct seam_service;			/* record/services/service.h */
+struct seam_sink;			/* record/perf/sink.h */
 
 enum {
 	SEAM_FLIGHT_BYTES = 1 << 20,
@@ -96,6 +97,7 @@ struct seam_record_options {
 	int realtime;			/* priority of the recorder; 0: none */
 	uint64_t watermark;		/* bytes to a wakeup; 0: the default */
 	const char *output;		/* the bundle's folder */
+	struct seam_sink *sink;		/* in place of a bundle; or NULL */
 	/*
 	 * What is recorded: a command; processes and threads; or the whole
 	 * machine, until the command ends if there is one.  CPUs alone mean

@@ -118,12 +118,22 @@ static int next_wait_ms(struct seam_session *s, int wait_ms, bool had_sideband)
 		due_ns = s->rounds.enable_ns;
 	if (s->rounds.snapshot_ns < due_ns)
 		due_ns = s->rounds.snapshot_ns;
+	if (s->options->sink && s->options->sink->due_ns < due_ns)
+		due_ns = s->options->sink->due_ns;
 	if (seam_services_due_ns(&s->services) < due_ns)
 		due_ns = seam_services_due_ns(&s->services);
 	if (due_ns <= now_ns)
 		return 0;
 	due_ns = (due_ns - now_ns + SEAM_NS_PER_MS - 1) / SEAM_NS_PER_MS;
 	return due_ns < (uint64_t)wait_ms ? (int)due_ns : wait_ms;
+}
+
+/* False: the sink ends the recording. */
+static bool call_sink(struct seam_session *s)
+{
+	struct seam_sink *sink = s->options->sink;
+
+	return !sink || sink->after_round(sink, s->drain.begin_ns, false);
 }
 
 /* Enable what was delayed.  True when a limit ends the recording. */
@@ -229,7 +239,8 @@ int seam_rounds_run(struct seam_session *s, struct seam_err *err)
 		take_snapshot(s, events & SEAM_LOOP_SNAPSHOT);
 		if (!s->rounds.failed)
 			SEAM_SERVICES_CALL(&s->services, after_round, false);
-		ended |= reached_limit(s) || s->rounds.must_end;
+		ended |= reached_limit(s) || s->rounds.must_end ||
+			 !call_sink(s);
 		wait_ms = next_wait_ms(s, wait_ms,
 				       s->drain.n_sideband != n_sideband);
 	}

@@ -51,7 +51,8 @@ void seam_session_track_files(struct seam_session *s,
 {
 	if (s->stacks.is_used)
 		seam_live_stacks_sideband(&s->stacks, record, is_new);
-	seam_kept_files_sideband(&s->kept_files, record);
+	if (!s->options->sink)
+		seam_kept_files_sideband(&s->kept_files, record);
 }
 
 uint64_t seam_session_bytes(const struct seam_session *s,

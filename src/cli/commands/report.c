@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "cli/browse.h"
 #include "cli/pager.h"
 #include "cli/reading.h"
 
@@ -14,6 +15,7 @@ struct report_options {
 	bool tree;
 	bool stats;
 	bool json;
+	bool tui;
 	const char *by;
 	const char *sort;
 	uint64_t top;
@@ -87,6 +89,11 @@ static const struct seam_option options[] = {
 	       "numbers of samples; members may be added under the same "
 	       "schema, and none is removed. All rows are printed unless "
 	       "--top or --filter is given."),
+	OPTION(tui, FLAG, 0, "tui", NULL,
+	       "browse the recording on the terminal, by keyboard",
+	       .detail = "A table of functions, modules, threads or processes; "
+	       "callers, callees and the code of a function; zoom into a "
+	       "thread, a module, a part of the time. 'h' lists the keys."),
 	SEAM_INPUT_OPTION(struct report_options, reading),
 	SEAM_READING_OPTIONS(struct report_options, reading),
 	{ .kind = SEAM_OPTION_HEADING, .help = "Compatible with perf report" },
@@ -229,7 +236,10 @@ static int report(const struct seam_command *self, struct report_options *o,
 			   !o->json && isatty(STDOUT_FILENO) ?
 			   TOP_ON_TERMINAL : 0;
 		status = seam_reading_status(&opened);
-		if (print(&what, o, status)) {
+		if (o->tui) {
+			if (seam_browse(&opened, &o->reading, &err))
+				status = seam_command_failed(&err);
+		} else if (print(&what, o, status)) {
 			seam_err_no_memory(&err);
 			status = seam_command_failed(&err);
 		}

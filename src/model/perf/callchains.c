@@ -9,6 +9,8 @@ static uint32_t add_new(struct seam_callchains *chains, int32_t pid,
 {
 	uint32_t id = SEAM_NONE;
 
+	if (chains->max_items && chains->items.n >= chains->max_items)
+		return SEAM_NONE;
 	if (SEAM_ARRAY_RESERVE(&chains->words, n))
 		id = SEAM_INDEX_APPEND(&chains->index, hash, &chains->items,
 			(struct seam_callchain) {

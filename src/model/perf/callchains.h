@@ -51,6 +51,7 @@ struct seam_callchains {
 	SEAM_ARRAY(uint64_t) words;
 	struct seam_index index;
 	struct seam_callchain_recent *recent;	/* NULL before the first */
+	size_t max_items;	/* no more chains are added; 0: any number */
 };
 
 static inline bool seam_callchains_is(const struct seam_callchains *chains,
@@ -75,7 +76,7 @@ uint32_t seam_callchains_find(struct seam_callchains *chains, int32_t pid,
 
 /*
  * The id of the chain of @n words at @words (any alignment) in process
- * @pid; SEAM_NONE when memory ran out.  Cost: a hash of the words, a probe,
+ * @pid; SEAM_NONE when memory ran out, or there are max_items.  Cost: a hash of the words, a probe,
  * a comparison; some 30 ns for 22 words that are in the cache.
  */
 static inline uint32_t seam_callchains_add(struct seam_callchains *chains,

@@ -659,7 +659,10 @@ static const struct seam_vma *find_vma(struct seam_resolver *r,
 	const struct seam_vma *vma = NULL;
 	uint64_t from = 0, to = UINT64_MAX;
 
-	if (context == IN_KERNEL)
+	if (r->find && context <= IN_USER)
+		vma = r->find(r->context, context == IN_KERNEL, where->space,
+			      at);
+	else if (context == IN_KERNEL)
 		vma = seam_spaces_find(r->kernel, 0, at, where->time_ns,
 				       &from, &to);
 	else if (context == IN_USER)
@@ -765,6 +768,33 @@ static int push_guest(struct seam_resolver *r, uint32_t table, uint64_t word,
 	return code ? push_frames(r, place_at(r, IN_USER, code, false, where)) :
 	       push_frame(r, seam_guest_symbols_frame(r->guest, where->pid,
 						      table, frame));
+}
+
+void seam_resolver_announce(struct seam_resolver *r, const uint64_t *chain,
+			    size_t n, struct seam_resolver_where *where)
+{
+	enum context context = IN_USER;
+	bool is_call = false;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct seam_mapping *m;
+		const struct seam_vma *vma;
+		uint32_t file;
+
+		if (chain[i] >= (uint64_t)PERF_CONTEXT_MAX) {
+			context = context_of(chain[i]);
+			is_call = false;
+			continue;
+		}
+		vma = context == IN_USER ? find_vma(r, context, chain[i],
+						    where) : NULL;
+		m = vma ? &r->profile->mappings.items[vma->mapping] : NULL;
+		file = m && is_file(r, m) ? file_of(r, m->module) : SEAM_NONE;
+		if (file != SEAM_NONE)
+			seam_symbols_expect(r->symbols, file, chain[i] -
+					    vma->begin + m->pgoff - is_call);
+		is_call = true;
+	}
 }
 
 uint32_t seam_resolver_stack(struct seam_resolver *r, const uint64_t *chain,

@@ -52,6 +52,13 @@ struct seam_resolver {
 	struct seam_guest_symbols *guest;	/* may be empty */
 	const struct seam_spaces *spaces;	/* of processes */
 	const struct seam_spaces *kernel;	/* one space: number 0 */
+	/*
+	 * In place of both: the vma of @addr in @space now; NULL: none.  For
+	 * recordings that are read while they are made.
+	 */
+	const struct seam_vma *(*find)(void *context, bool is_kernel,
+				       uint32_t space, uint64_t addr);
+	void *context;			/* of find */
 	uint32_t jit_module;		/* of code with names */
 	SEAM_ARRAY(uint32_t) nameless;	/* by process: of code without, + 1 */
 	bool all_unknown;		/* keep runs of unknown callers */
@@ -91,6 +98,14 @@ struct seam_resolver_where {
 	uint64_t time_ns;
 	uint64_t from_ns, to_ns;	/* out: the stack holds in [from, to) */
 };
+
+/*
+ * The user addresses of @chain there will be looked up: all that are announced
+ * are requested with the next.  Costs time only where it is not called.
+ */
+void seam_resolver_announce(struct seam_resolver *resolver,
+			    const uint64_t *chain, size_t n,
+			    struct seam_resolver_where *where);
 
 /* The stack of @chain there; SEAM_NONE when memory ran out. */
 uint32_t seam_resolver_stack(struct seam_resolver *resolver,

@@ -67,6 +67,8 @@ int seam_data_file_begin(struct seam_data_file *file, int fd,
 
 	file->fd = fd;
 	r = describe_events(file, sources, err);
+	if (file->sink)
+		return r;
 	if (r == 0 && c->level) {
 		c->stream = ZSTD_createCCtx();
 		if (!c->stream ||
@@ -147,6 +149,38 @@ int seam_data_file_copy(struct seam_data_file *file, int fd,
 	       r;
 }
 
+/* A record at the end of a ring may be in two pieces: join them. */
+static int give_to_sink(struct seam_data_file *file,
+			const struct iovec *pieces, size_t n,
+			struct seam_err *err)
+{
+	struct seam_bytes all = { 0 };
+
+	file->joined.n = 0;
+	for (size_t i = 0; n > 1 && i < n; i++)
+		if (!SEAM_ARRAY_EXTEND(&file->joined,
+				       (const uint8_t *)pieces[i].iov_base,
+				       pieces[i].iov_len))
+			return seam_err_no_memory(err);
+	if (n == 1)
+		all = (struct seam_bytes) { pieces->iov_base, pieces->iov_len };
+	else if (n > 1)
+		all = (struct seam_bytes) { file->joined.items,
+					    file->joined.n };
+	if (all.size)
+		file->sink->take(file->sink, all);
+	file->writer.data_bytes += all.size;
+	return 0;
+}
+
+/* To the sink or to the file, as they are. */
+static int append(struct seam_data_file *file, struct iovec *pieces, size_t n,
+		  struct seam_err *err)
+{
+	return file->sink ? give_to_sink(file, pieces, n, err) :
+	       seam_perf_writer_append(&file->writer, pieces, n, err);
+}
+
 int seam_data_file_append(struct seam_data_file *file,
 			  struct seam_synth *synth, struct seam_err *err)
 {
@@ -154,7 +188,7 @@ int seam_data_file_append(struct seam_data_file *file,
 		.iov_base = synth->bytes.items, .iov_len = synth->bytes.n,
 	};
 	int r = synth->no_memory ? seam_err_no_memory(err) :
-		seam_perf_writer_append(&file->writer, &piece, 1, err);
+		append(file, &piece, 1, err);
 
 	seam_synth_fini(synth);
 	return r;
@@ -226,11 +260,11 @@ int seam_data_file_add_batch(struct seam_data_file *file, struct iovec *pieces,
 		pieces[0] = (struct iovec) { c->out.items, c->out.n };
 		n = 1;
 	}
-	if (ends_round)
+	if (ends_round && !file->sink)
 		pieces[n++] = (struct iovec) {
 			(void *)(uintptr_t)&end, sizeof(end),
 		};
-	return seam_perf_writer_append(&file->writer, pieces, n, err);
+	return append(file, pieces, n, err);
 }
 
 void seam_data_file_mark(struct seam_data_file *file)
@@ -256,7 +290,8 @@ int seam_data_file_add_ids(struct seam_data_file *file,
 {
 	int r = 0;
 
-	for (size_t i = first; r == 0 && i < sources->list.n; i++)
+	for (size_t i = first; !file->sink && r == 0 && i < sources->list.n;
+	     i++)
 		r = seam_perf_writer_add_id(&file->writer,
 					    sources->list.items[i].event,
 					    sources->list.items[i].id, err);
@@ -402,6 +437,7 @@ void seam_data_file_fini(struct seam_data_file *file)
 	free(file->auxtraces.items);
 	ZSTD_freeCCtx(file->compress.stream);
 	free(file->compress.out.items);
+	free(file->joined.items);
 	seam_file_close_fd(file->fd);
 	*file = (struct seam_data_file) { .fd = -1 };
 }

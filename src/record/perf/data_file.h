@@ -11,6 +11,7 @@
 #ifndef SEAM_DATA_FILE_H
 #define SEAM_DATA_FILE_H
 
+#include "record/perf/sink.h"
 #include "record/perf/sources.h"
 #include "record/perf/synth.h"
 #include "wire/counts.h"
@@ -44,6 +45,9 @@ struct seam_data_file {
 	struct seam_perf_event *events;	/* with their ids; owned */
 	size_t n_events;
 	struct seam_compress compress;	/* of the rounds; off by default */
+	/* Gets all records, and nothing is written; borrowed.  NULL: a file. */
+	struct seam_sink *sink;
+	SEAM_ARRAY(uint8_t) joined;	/* pieces of a batch, for the sink */
 	SEAM_ARRAY(struct seam_auxtrace_entry) auxtraces;
 	struct seam_counts losses;
 	struct seam_stack_counts stacks;	/* unwound while draining */
@@ -68,7 +72,8 @@ struct seam_data_file {
 
 /*
  * Begin the empty file @fd, which @file owns from now on, with the events of
- * @sources; compress.level is set.  0 or -errno.
+ * @sources; compress.level is set.  With a sink there is no file, @fd is -1.
+ * 0 or -errno.
  */
 int seam_data_file_begin(struct seam_data_file *file, int fd,
 			 const struct seam_sources *sources,

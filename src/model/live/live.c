@@ -1,0 +1,825 @@
+/* SPDX-License-Identifier: MIT */
+/* live.c - records to processes, maps and samples; see live.h */
+#include "model/live/live.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "model/perf/resolver.h"
+#include "wire/perf/perf_record.h"
+#include "wire/perf/perf_sample.h"
+
+#define OTHER "[other]"
+
+enum {
+	/* Of one process: the least that a record may be for. */
+	MAX_VMAS = 16384,
+	MAX_PENDING_BYTES = 64 << 20,	/* side-band of one step */
+	MAX_PENDING = 1 << 21,		/* samples of one step */
+	MAX_MAPPINGS = 1 << 21,		/* of all processes, ever */
+	KEYS_OF_ANY_PID = -1,
+};
+
+/* What is mapped in a process, ascending. */
+struct live_maps {
+	SEAM_ARRAY(struct seam_vma) vmas;
+	uint32_t n_changes;
+};
+
+/* By process of the profile. */
+struct live_process {
+	struct live_maps maps;
+	uint32_t n_threads;		/* that live */
+	bool is_own;			/* excluded */
+};
+
+/* A sample or a record of the side-band, until the step. */
+struct live_pending {
+	uint64_t ns;
+	uint32_t order;			/* in which they came */
+	bool is_sample;
+	size_t record;			/* side-band: in .bytes */
+	int32_t pid, tid;
+	uint32_t chain;			/* SEAM_NONE: one too many */
+	uint32_t event;
+	uint64_t weight;
+	uint16_t cpu;
+};
+
+struct live_id {
+	uint64_t id;
+	uint32_t event;
+};
+
+/* A pid or a tid that lives, and the index of its thread or process. */
+struct live_number {
+	int32_t pid, tid;		/* tid KEYS_OF_ANY_PID: a process */
+	uint32_t index;			/* SEAM_NONE: it has ended */
+};
+
+struct seam_live {
+	struct seam_profile profile;
+	struct seam_symbols *symbols;
+	struct seam_resolver resolver;
+	struct seam_guest_symbols guest;	/* always empty */
+	struct seam_callchains chains;
+	SEAM_ARRAY(uint32_t) changes;	/* by chain: of maps, when resolved */
+	struct live_maps kernel;
+	struct seam_vma found;		/* by find_vma() */
+	SEAM_ARRAY(struct live_process) processes;
+	SEAM_ARRAY(struct live_number) numbers;
+	struct seam_index by_number;
+	SEAM_ARRAY(uint32_t) dying, dead;	/* processes: maps to free */
+
+	struct seam_perf_attr attrs[SEAM_LIVE_MAX_EVENTS];
+	struct seam_perf_layout layouts[SEAM_LIVE_MAX_EVENTS];
+	SEAM_ARRAY(struct live_id) ids;
+	struct seam_index by_id;
+
+	SEAM_ARRAY(uint8_t) bytes;
+	SEAM_ARRAY(struct live_pending) pending;
+	struct seam_samples step, sum;	/* one of them is in the profile */
+	bool has_sum;			/* which is */
+	struct seam_index by_sum;	/* of the sum, by thread, stack, event */
+	uint32_t other_stack;
+	uint64_t n_other, n_damaged;
+};
+
+static uint32_t put(struct seam_live *l, const char *text)
+{
+	return seam_strings_put(&l->profile.strings, text);
+}
+
+/* ---- maps ---- */
+
+static void maps_clear(struct live_maps *maps)
+{
+	free(maps->vmas.items);
+	maps->vmas.items = NULL;
+	maps->vmas.n = maps->vmas.cap = 0;
+	maps->n_changes++;
+}
+
+static int maps_copy(struct live_maps *to, const struct live_maps *from)
+{
+	maps_clear(to);
+	return SEAM_ARRAY_EXTEND(&to->vmas, from->vmas.items, from->vmas.n) ?
+	       0 : -ENOMEM;
+}
+
+/* The first vma that ends after @addr. */
+static size_t maps_at(const struct live_maps *maps, uint64_t addr)
+{
+	const struct seam_vma *vmas = maps->vmas.items;
+
+	return SEAM_ARRAY_SEARCH(i, maps->vmas.n, vmas[i].end <= addr);
+}
+
+/* Put @vma over what is there, of which parts before and after may be left. */
+static int maps_add(struct live_maps *maps, const struct seam_vma *vma)
+{
+	size_t first = maps_at(maps, vma->begin), last = first, n_left = 0;
+	struct seam_vma left[2];
+	struct seam_vma *vmas = maps->vmas.items;
+
+	while (last < maps->vmas.n && vmas[last].begin < vma->end)
+		last++;
+	/* a neighbour that reaches beyond keeps its part */
+	if (last > first && vmas[first].begin < vma->begin) {
+		left[n_left] = vmas[first];
+		left[n_left++].end = vma->begin;
+	}
+	if (last > first && vmas[last - 1].end > vma->end) {
+		left[n_left] = vmas[last - 1];
+		left[n_left++].begin = vma->end;
+	}
+	if (maps->vmas.n - (last - first) + n_left + 1 > MAX_VMAS)
+		return 0;
+	if (!SEAM_ARRAY_RESERVE(&maps->vmas, 3))
+		return -ENOMEM;
+	vmas = maps->vmas.items;
+	memmove(vmas + first + n_left + 1, vmas + last,
+		(maps->vmas.n - last) * sizeof(*vmas));
+	maps->vmas.n += n_left + 1 - (last - first);
+	for (size_t i = 0; i < n_left; i++)
+		vmas[first + (left[i].begin < vma->begin ? 0 : n_left)] =
+			left[i];
+	vmas[first + (n_left && left[0].begin < vma->begin)] = *vma;
+	maps->n_changes++;
+	return 0;
+}
+
+/* For the resolver: space is the process. */
+static const struct seam_vma *find_vma(void *context, bool is_kernel,
+				       uint32_t space, uint64_t addr)
+{
+	struct seam_live *l = context;
+	const struct live_maps *maps = is_kernel ? &l->kernel :
+				       &l->processes.items[space].maps;
+	size_t i = maps_at(maps, addr);
+
+	if (i == maps->vmas.n || maps->vmas.items[i].begin > addr)
+		return NULL;
+	/* offsets are from there, also where others cover its begin */
+	l->found = maps->vmas.items[i];
+	l->found.begin = l->profile.mappings.items[l->found.mapping].start_addr;
+	return &l->found;
+}
+
+/* ---- processes and threads ---- */
+
+static uint64_t hash_of(int32_t pid, int32_t tid)
+{
+	return seam_hash_add((uint32_t)pid, (uint32_t)tid);
+}
+
+static struct live_number *number_of(struct seam_live *l, int32_t pid,
+				     int32_t tid)
+{
+	uint32_t i = SEAM_INDEX_INTERN(&l->by_number, hash_of(pid, tid),
+		&l->numbers, k, l->numbers.items[k].pid == pid &&
+		l->numbers.items[k].tid == tid,
+		(struct live_number) { pid, tid, SEAM_NONE });
+
+	return i == SEAM_NONE ? NULL : &l->numbers.items[i];
+}
+
+/* The process that has @pid now; SEAM_NONE: no memory. */
+static uint32_t process_of(struct seam_live *l, int32_t pid)
+{
+	struct live_number *number = number_of(l, pid, KEYS_OF_ANY_PID);
+	struct seam_process process = {
+		.pid = pid, .name = put(l, "?"), .end_ns = UINT64_MAX,
+		.parent = SEAM_NONE,
+	};
+
+	if (!number || number->index != SEAM_NONE)
+		return number ? number->index : SEAM_NONE;
+	if (l->profile.threads.n >= SEAM_LIVE_MAX_THREADS)
+		return 0;
+	if (!SEAM_ARRAY_ADD(&l->profile.processes, process))
+		return SEAM_NONE;
+	if (!SEAM_ARRAY_ADD(&l->processes, (struct live_process) { 0 })) {
+		l->profile.processes.n--;
+		return SEAM_NONE;
+	}
+	number->index = (uint32_t)l->profile.processes.n - 1;
+	return number->index;
+}
+
+/* The thread that has @tid now; SEAM_NONE: no memory. */
+static uint32_t thread_of(struct seam_live *l, int32_t pid, int32_t tid)
+{
+	uint32_t process = process_of(l, pid);
+	struct live_number *number = process == SEAM_NONE ? NULL :
+				     number_of(l, pid, tid);
+
+	if (!number || number->index != SEAM_NONE)
+		return number ? number->index : SEAM_NONE;
+	if (l->profile.threads.n >= SEAM_LIVE_MAX_THREADS)
+		return 0;
+	if (!SEAM_ARRAY_ADD(&l->profile.threads, (struct seam_thread) {
+		.process = process, .tid = tid, .end_ns = UINT64_MAX,
+		.name = l->profile.processes.items[process].name,
+	    }))
+		return SEAM_NONE;
+	number->index = (uint32_t)l->profile.threads.n - 1;
+	l->processes.items[process].n_threads++;
+	return number->index;
+}
+
+/*
+ * The maps of an ended process are used by samples of this step and, if they
+ * had to wait for a file, of the next.
+ */
+static int end_thread(struct seam_live *l, int32_t pid, int32_t tid)
+{
+	struct live_number *thread = number_of(l, pid, tid);
+	struct live_number *process = number_of(l, pid, KEYS_OF_ANY_PID);
+
+	if (!thread || !process)
+		return -ENOMEM;
+	if (thread->index == SEAM_NONE || process->index == SEAM_NONE ||
+	    thread->index == 0)
+		return 0;
+	thread->index = SEAM_NONE;
+	if (--l->processes.items[process->index].n_threads)
+		return 0;
+	if (!SEAM_ARRAY_ADD(&l->dying, process->index))
+		return -ENOMEM;
+	process->index = SEAM_NONE;
+	return 0;
+}
+
+static void free_dead(struct seam_live *l)
+{
+	for (size_t i = 0; i < l->dead.n; i++)
+		maps_clear(&l->processes.items[l->dead.items[i]].maps);
+	l->dead.n = 0;
+	(void)SEAM_ARRAY_EXTEND(&l->dead, l->dying.items, l->dying.n);
+	l->dying.n = 0;
+}
+
+/* ---- records of the side-band ---- */
+
+static int apply_mapping(struct seam_live *l, const struct seam_perf_mapping *m)
+{
+	bool is_kernel = m->pid == -1;
+	struct seam_profile_module module = {
+		.path = put(l, m->filename), .pid = m->pid,
+		.kind = is_kernel ? SEAM_MODULE_KERNEL_MODULE :
+			(uint8_t)seam_module_kind_of(m->filename),
+		.evidence = m->ino ? SEAM_EVIDENCE_INODE : SEAM_EVIDENCE_PATH,
+		.ino = m->ino, .ino_generation = m->ino_generation,
+		.mapped_ns = m->ino ? seam_clock_now(CLOCK_REALTIME) : 0,
+		.build_id_size = (uint8_t)m->build_id_size,
+	};
+	uint32_t process = is_kernel ? 0 : process_of(l, m->pid);
+	uint64_t len = m->len > UINT64_MAX - m->addr ? UINT64_MAX - m->addr :
+		       m->len;
+	struct seam_vma vma = {
+		.begin = m->addr, .end = m->addr + len,
+		.mapping = (uint32_t)l->profile.mappings.n,
+	};
+
+	/* of the kernel's text all addresses are, without a mapping */
+	if (!len || vma.mapping >= MAX_MAPPINGS || (is_kernel && strncmp(m->filename, "[kernel", 7) == 0))
+		return 0;
+	if (m->build_id)
+		memcpy(module.build_id, m->build_id, m->build_id_size);
+	if (process == SEAM_NONE || module.path == SEAM_NONE ||
+	    !SEAM_ARRAY_ADD(&l->profile.mappings, (struct seam_mapping) {
+		.start_addr = m->addr, .size = len, .pgoff = m->pgoff,
+		.pid = m->pid, .is_executable = m->prot & PROT_EXEC,
+		.module = seam_profile_module(&l->profile, &module),
+	    }) ||
+	    l->profile.mappings.items[vma.mapping].module == SEAM_NONE)
+		return -ENOMEM;
+	return maps_add(is_kernel ? &l->kernel :
+			&l->processes.items[process].maps, &vma);
+}
+
+static int apply_comm(struct seam_live *l, const struct seam_perf_sideband *r)
+{
+	uint32_t thread = thread_of(l, r->comm.pid, r->comm.tid);
+	uint32_t name = put(l, r->comm.comm), process;
+
+	if (thread == SEAM_NONE || name == SEAM_NONE)
+		return -ENOMEM;
+	if (thread == 0)
+		return 0;
+	process = l->profile.threads.items[thread].process;
+	l->profile.threads.items[thread].name = name;
+	if (r->comm.pid == r->comm.tid)
+		l->profile.processes.items[process].name = name;
+	if (r->misc & PERF_RECORD_MISC_COMM_EXEC) {
+		l->processes.items[process].is_own = false;
+		maps_clear(&l->processes.items[process].maps);
+	}
+	return 0;
+}
+
+static int apply_fork(struct seam_live *l, const struct seam_perf_task *task)
+{
+	uint32_t thread, process, parent;
+
+	/* equal ids: a thread that ran before the recording */
+	if (task->pid == task->ppid) {
+		return thread_of(l, task->pid, task->tid) == SEAM_NONE ?
+		       -ENOMEM : 0;
+	}
+	parent = process_of(l, task->ppid);
+	thread = thread_of(l, task->pid, task->tid);
+	if (parent == SEAM_NONE || thread == SEAM_NONE)
+		return -ENOMEM;
+	process = l->profile.threads.items[thread].process;
+	if (thread == 0 || process == parent)
+		return 0;
+	l->processes.items[process].is_own = l->processes.items[parent].is_own;
+	l->profile.processes.items[process].name =
+		l->profile.processes.items[parent].name;
+	l->profile.processes.items[process].parent = parent;
+	l->profile.threads.items[thread].name =
+		l->profile.processes.items[parent].name;
+	return maps_copy(&l->processes.items[process].maps,
+			 &l->processes.items[parent].maps);
+}
+
+/* BPF programs, which come and go. */
+static int apply_ksymbol(struct seam_live *l,
+			 const struct seam_perf_ksymbol *symbol)
+{
+	struct seam_vma vma = {
+		.begin = symbol->addr, .end = symbol->addr + symbol->len,
+		.mapping = (uint32_t)l->profile.mappings.n,
+	};
+
+	/* one that is gone is not run; another covers its addresses */
+	if (symbol->flags & 1 || !symbol->len || vma.end < vma.begin)
+		return 0;
+	if (!SEAM_ARRAY_ADD(&l->profile.mappings, (struct seam_mapping) {
+		.start_addr = symbol->addr, .size = symbol->len, .pid = -1,
+		.module = l->profile.kernel,
+		.function = put(l, symbol->name),
+	    }))
+		return -ENOMEM;
+	return maps_add(&l->kernel, &vma);
+}
+
+static int apply(struct seam_live *l, const uint8_t *bytes)
+{
+	struct seam_perf_record record = seam_perf_record_at(bytes);
+	struct seam_perf_sideband r;
+
+	if (seam_perf_sideband_read(&l->attrs[0], SEAM_NATIVE, &record, &r)) {
+		l->n_damaged++;
+		return 0;
+	}
+	switch (r.type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		return apply_mapping(l, &r.mapping);
+	case PERF_RECORD_COMM:
+		return apply_comm(l, &r);
+	case PERF_RECORD_FORK:
+		return apply_fork(l, &r.task);
+	case PERF_RECORD_EXIT:
+		return end_thread(l, r.task.pid, r.task.tid);
+	case PERF_RECORD_KSYMBOL:
+		return apply_ksymbol(l, &r.ksymbol);
+	}
+	return 0;
+}
+
+/* ---- records as they come ---- */
+
+static int take_sample(struct seam_live *l,
+		       const struct seam_perf_record *record)
+{
+	const struct seam_perf_layout *first = &l->layouts[0];
+	struct live_pending sample = {
+		.is_sample = true, .order = (uint32_t)l->pending.n,
+		.chain = SEAM_NONE,
+	};
+	struct seam_perf_core core = { .n_chain = 0 };
+	uint64_t id = record->payload.size < 8 ? 0 :
+		seam_perf_layout_u64(record->payload.data, first->id, 0);
+	uint32_t i = SEAM_INDEX_FIND(&l->by_id, seam_hash_u64(id), k,
+				     l->ids.items[k].id == id);
+
+	sample.event = i == SEAM_NONE ? 0 : l->ids.items[i].event;
+	if (sample.event >= l->profile.events.n ||
+	    !seam_perf_layout_read(&l->layouts[sample.event], record->payload,
+				   &core)) {
+		l->n_damaged++;
+		return 0;
+	}
+	sample.ns = core.time;
+	sample.pid = core.pid;
+	sample.tid = core.tid;
+	sample.cpu = core.cpu > UINT16_MAX ? UINT16_MAX : (uint16_t)core.cpu;
+	sample.weight = core.period;
+	if (l->pending.n >= MAX_PENDING) {
+		l->n_damaged++;
+		return 0;
+	}
+	/* without a chain the place is one */
+	if (!core.n_chain) {
+		core.chain = (const uint8_t *)&core.ip;
+		core.n_chain = 1;
+	}
+	sample.chain = seam_callchains_add(&l->chains, core.pid, core.chain,
+					   core.n_chain);
+	return SEAM_ARRAY_ADD(&l->pending, sample) ? 0 : -ENOMEM;
+}
+
+static bool is_applied(uint32_t type)
+{
+	return type == PERF_RECORD_MMAP || type == PERF_RECORD_MMAP2 ||
+	       type == PERF_RECORD_COMM || type == PERF_RECORD_FORK ||
+	       type == PERF_RECORD_EXIT || type == PERF_RECORD_KSYMBOL;
+}
+
+/* To be applied in the order of time. */
+static int take_sideband(struct seam_live *l,
+			 const struct seam_perf_record *record)
+{
+	struct seam_bytes payload = record->payload;
+	const uint8_t *begin = payload.data - SEAM_PERF_HEADER_BYTES;
+	size_t size = payload.size + SEAM_PERF_HEADER_BYTES;
+	struct seam_perf_sample_id id;
+	struct live_pending pending = {
+		.record = l->bytes.n, .order = (uint32_t)l->pending.n,
+	};
+
+	if (!is_applied(record->type))
+		return 0;
+	if (seam_perf_sample_id_read(&l->attrs[0], SEAM_NATIVE, &payload,
+				     &id) < 0 ||
+	    l->bytes.n + size > MAX_PENDING_BYTES) {
+		l->n_damaged++;
+		return 0;
+	}
+	pending.ns = id.time;
+	return SEAM_ARRAY_EXTEND(&l->bytes, begin, size) &&
+	       SEAM_ARRAY_ADD(&l->pending, pending) ? 0 : -ENOMEM;
+}
+
+int seam_live_take(struct seam_live *l, struct seam_bytes records)
+{
+	int r = 0;
+
+	for (size_t at = 0; r == 0 &&
+	     records.size - at >= SEAM_PERF_HEADER_BYTES;) {
+		struct seam_perf_header header;
+		struct seam_perf_record record;
+
+		memcpy(&header, records.data + at, sizeof(header));
+		if (header.size < sizeof(header) ||
+		    header.size > records.size - at) {
+			l->n_damaged++;
+			return 0;
+		}
+		record = seam_perf_record_at(records.data + at);
+		r = record.type == PERF_RECORD_SAMPLE ?
+		    take_sample(l, &record) : take_sideband(l, &record);
+		at += header.size;
+	}
+	return r;
+}
+
+/* ---- a step ---- */
+
+static bool push(struct seam_live *l, const struct live_pending *from,
+		 uint32_t thread, uint32_t stack)
+{
+	struct seam_samples *s = &l->profile.samples;
+	size_t i = s->n;
+
+	if (!seam_samples_reserve(s, 1))
+		return false;
+	s->time_ns[i] = from->ns;
+	s->thread[i] = thread;
+	s->stack[i] = stack;
+	s->cpu[i] = from->cpu;
+	s->event[i] = (uint16_t)from->event;
+	if (!seam_samples_set_weight(s, i, from->weight) ||
+	    !seam_samples_set_count(s, i, 1))
+		return false;
+	s->n++;
+	return true;
+}
+
+/* Add sample @i of the step to the sum. */
+static bool sum_up(struct seam_live *l, size_t i)
+{
+	struct seam_samples *step = &l->step, *sum = &l->profile.samples;
+	uint32_t thread = step->thread[i], stack = step->stack[i];
+	struct live_pending from = {
+		.event = step->event[i], .cpu = step->cpu[i],
+		.weight = seam_samples_weight(step, i),
+	};
+	uint64_t hash;
+	uint32_t k;
+
+	if (sum->n >= SEAM_LIVE_MAX_SUMS) {
+		thread = 0;
+		stack = l->other_stack;
+	}
+	hash = seam_hash_add(seam_hash_add(thread, stack), from.event);
+	k = SEAM_INDEX_FIND(&l->by_sum, hash, n, sum->thread[n] == thread &&
+			    sum->stack[n] == stack &&
+			    sum->event[n] == from.event);
+	if (k == SEAM_NONE)
+		return push(l, &from, thread, stack) &&
+		       seam_index_add(&l->by_sum, hash,
+				      (uint32_t)sum->n - 1) == 0;
+	return seam_samples_set_weight(sum, k, seam_samples_weight(sum, k) +
+				       seam_samples_weight(step, i)) &&
+	       seam_samples_set_count(sum, k, seam_samples_count(sum, k) + 1);
+}
+
+/* Where the sample's process is now. */
+static struct seam_resolver_where place_of(const struct live_pending *sample,
+					   uint32_t process)
+{
+	return (struct seam_resolver_where) {
+		.pid = sample->pid, .process = process, .space = process,
+		.time_ns = sample->ns,
+	};
+}
+
+/*
+ * A process reads the files, and each message costs two switches.  Announce the
+ * new chains up to the next record that may change a map; or with @all, those
+ * of the whole step, with the maps of its begin, which most are for.
+ */
+static void announce(struct seam_live *l, size_t i, bool all)
+{
+	for (; i < l->pending.n && (all || l->pending.items[i].is_sample);
+	     i++) {
+		const struct live_pending *p = &l->pending.items[i];
+		const struct seam_callchain *chain;
+		struct seam_resolver_where where;
+		uint32_t process;
+
+		if (!p->is_sample || p->chain == SEAM_NONE)
+			continue;
+		chain = &l->chains.items.items[p->chain];
+		process = process_of(l, p->pid);
+		if (process == SEAM_NONE || chain->space == process)
+			continue;
+		where = place_of(p, process);
+		seam_resolver_announce(&l->resolver, l->chains.words.items +
+				       chain->first, chain->n, &where);
+	}
+}
+
+/* The stack of a sample with the maps as they are now. */
+static uint32_t stack_of(struct seam_live *l, const struct live_pending *p,
+			 uint32_t process)
+{
+	uint32_t n_changes = l->processes.items[process].maps.n_changes;
+	struct seam_callchain *chain;
+	struct seam_resolver_where where = place_of(p, process);
+
+	if (p->chain == SEAM_NONE ||
+	    l->profile.stacks.n >= SEAM_LIVE_MAX_STACKS ||
+	    !SEAM_ARRAY_GROW(&l->changes, l->chains.items.n)) {
+		l->n_other++;
+		return l->other_stack;
+	}
+	chain = &l->chains.items.items[p->chain];
+	if (chain->space == process &&
+	    l->changes.items[p->chain] == n_changes)
+		return chain->stack;
+	chain->stack = seam_resolver_stack(&l->resolver,
+			l->chains.words.items + chain->first, chain->n,
+			&where);
+	chain->space = process;
+	l->changes.items[p->chain] = n_changes;
+	return chain->stack;
+}
+
+static int add_sample(struct seam_live *l, const struct live_pending *p)
+{
+	uint32_t thread = thread_of(l, p->pid, p->tid), process, stack;
+
+	if (thread == SEAM_NONE)
+		return -ENOMEM;
+	process = l->profile.threads.items[thread].process;
+	if (l->processes.items[process].is_own)
+		return 0;
+	stack = stack_of(l, p, process);
+	return stack != SEAM_NONE && push(l, p, thread, stack) ? 0 : -ENOMEM;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct live_pending *x = a, *y = b;
+
+	return SEAM_COMPARE(x->ns, y->ns) ?: SEAM_COMPARE(x->order, y->order);
+}
+
+static void swap_samples(struct seam_live *l, bool to_sum)
+{
+	if (to_sum == l->has_sum)
+		return;
+	*(l->has_sum ? &l->sum : &l->step) = l->profile.samples;
+	l->profile.samples = to_sum ? l->sum : l->step;
+	l->has_sum = to_sum;
+}
+
+/* A callchain is resolved once while it is known, so forget them rarely. */
+static void forget_chains(struct seam_live *l)
+{
+	if (l->chains.items.n < SEAM_LIVE_MAX_CHAINS / 2)
+		return;
+	seam_callchains_fini(&l->chains);
+	l->chains.max_items = SEAM_LIVE_MAX_CHAINS;
+	l->changes.n = 0;
+}
+
+int seam_live_step(struct seam_live *l)
+{
+	bool had_sum = l->has_sum;
+	bool is_announced = false;
+	int r = 0;
+
+	swap_samples(l, false);
+	l->profile.samples.n = 0;
+	SEAM_ARRAY_SORT(&l->pending, by_time);
+	announce(l, 0, true);
+	for (size_t i = 0; r == 0 && i < l->pending.n; i++) {
+		const struct live_pending *p = &l->pending.items[i];
+
+		if (p->is_sample && !is_announced)
+			announce(l, i, false);
+		is_announced = p->is_sample;
+		r = p->is_sample ? add_sample(l, p) :
+		    apply(l, l->bytes.items + p->record);
+	}
+	l->pending.n = l->bytes.n = 0;
+	free_dead(l);
+	forget_chains(l);
+	swap_samples(l, true);
+	for (size_t i = 0; r == 0 && i < l->step.n; i++)
+		r = sum_up(l, i) ? 0 : -ENOMEM;
+	swap_samples(l, had_sum);
+	return r;
+}
+
+void seam_live_select(struct seam_live *l, bool all)
+{
+	swap_samples(l, all);
+}
+
+/* ---- begin and end ---- */
+
+/* Thread 0 and process 0, and a stack, for all beyond the limits. */
+static int add_other(struct seam_live *l)
+{
+	uint32_t name = put(l, OTHER), function, frame;
+
+	function = seam_profile_function(&l->profile, &(struct seam_function) {
+		.name = name, .layer = SEAM_LAYER_NATIVE, .is_named = true,
+	});
+	frame = function == SEAM_NONE ? SEAM_NONE :
+		seam_profile_frame(&l->profile, &(struct seam_frame) {
+			.function = function, .code = SEAM_NONE,
+		});
+	l->other_stack = frame == SEAM_NONE ? SEAM_NONE :
+			 seam_profile_stack(&l->profile, 0, frame);
+	return l->other_stack != SEAM_NONE &&
+	       SEAM_ARRAY_ADD(&l->processes, (struct live_process) {
+			.n_threads = 1 }) &&
+	       SEAM_ARRAY_ADD(&l->profile.processes, (struct seam_process) {
+			.name = name, .end_ns = UINT64_MAX,
+			.parent = SEAM_NONE }) &&
+	       SEAM_ARRAY_ADD(&l->profile.threads, (struct seam_thread) {
+			.name = name, .end_ns = UINT64_MAX }) ? 0 : -ENOMEM;
+}
+
+static int add_kernel(struct seam_live *l, const struct seam_kernel *kernel)
+{
+	struct seam_profile_module module = {
+		.path = put(l, "[kernel.kallsyms]"), .pid = -1,
+		.kind = SEAM_MODULE_KERNEL, .text_addr = kernel->text_addr,
+		.build_id_size = (uint8_t)kernel->build_id_size,
+	};
+
+	if (kernel->build_id_size)
+		memcpy(module.build_id, kernel->build_id,
+		       kernel->build_id_size);
+	l->profile.kernel = seam_profile_module(&l->profile, &module);
+	l->profile.boot_id = put(l, kernel->boot_id);
+	/* mapping 0: of kernel addresses without one */
+	return l->profile.kernel != SEAM_NONE &&
+	       SEAM_ARRAY_ADD(&l->profile.mappings, (struct seam_mapping) {
+			.module = l->profile.kernel, .pid = -1 }) ?
+	       0 : -ENOMEM;
+}
+
+struct seam_live *seam_live_new(const struct seam_symbols_options *options,
+				const struct seam_kernel *kernel)
+{
+	struct seam_live *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->chains.max_items = SEAM_LIVE_MAX_CHAINS;
+	l->symbols = seam_symbols_new(options);
+	if (!l->symbols || seam_profile_init(&l->profile) ||
+	    add_kernel(l, kernel) || add_other(l))
+		goto fail;
+	l->resolver = (struct seam_resolver) {
+		.profile = &l->profile, .symbols = l->symbols,
+		.guest = &l->guest, .find = find_vma, .context = l,
+	};
+	if (seam_resolver_init(&l->resolver))
+		goto fail;
+	return l;
+fail:
+	seam_live_free(l);
+	return NULL;
+}
+
+void seam_live_free(struct seam_live *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->processes.n; i++)
+		maps_clear(&l->processes.items[i].maps);
+	maps_clear(&l->kernel);
+	swap_samples(l, false);
+	seam_samples_fini(&l->sum);
+	seam_resolver_fini(&l->resolver);
+	seam_callchains_fini(&l->chains);
+	seam_profile_fini(&l->profile);
+	seam_symbols_free(l->symbols);
+	free(l->processes.items);
+	free(l->numbers.items);
+	seam_index_fini(&l->by_number);
+	free(l->dying.items);
+	free(l->dead.items);
+	free(l->ids.items);
+	seam_index_fini(&l->by_id);
+	free(l->changes.items);
+	free(l->bytes.items);
+	free(l->pending.items);
+	seam_index_fini(&l->by_sum);
+	free(l);
+}
+
+int seam_live_add_event(struct seam_live *l,
+			const struct seam_live_event *event)
+{
+	size_t i = l->profile.events.n;
+
+	if (i == SEAM_LIVE_MAX_EVENTS)
+		return -EOVERFLOW;
+	l->attrs[i] = event->attr;
+	l->layouts[i] = seam_perf_layout_make(&event->attr, SEAM_NATIVE);
+	return SEAM_ARRAY_ADD(&l->profile.events, (struct seam_profile_event) {
+		.name = put(l, event->name),
+		.unit = seam_perf_attr_is_clock(&event->attr) ? SEAM_UNIT_NS :
+			SEAM_UNIT_COUNT,
+	}) ? 0 : -ENOMEM;
+}
+
+int seam_live_add_id(struct seam_live *l, uint64_t id, uint32_t event)
+{
+	return SEAM_INDEX_APPEND(&l->by_id, seam_hash_u64(id), &l->ids,
+				 (struct live_id) { id, event }) == SEAM_NONE ?
+	       -ENOMEM : 0;
+}
+
+int seam_live_exclude(struct seam_live *l, int32_t pid)
+{
+	uint32_t process = process_of(l, pid);
+
+	if (process == SEAM_NONE)
+		return -ENOMEM;
+	l->processes.items[process].is_own = true;
+	return 0;
+}
+
+const struct seam_profile *seam_live_profile(const struct seam_live *l)
+{
+	return &l->profile;
+}
+
+uint64_t seam_live_n_other(const struct seam_live *l)
+{
+	return l->n_other;
+}
+
+uint64_t seam_live_n_damaged(const struct seam_live *l)
+{
+	return l->n_damaged;
+}

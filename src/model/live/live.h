@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * live.h - a profile of a recording that is being made, second by second
+ *
+ * Takes the records of a recorder as they come, and makes a profile (profile.h)
+ * whose samples are those since the last call of seam_live_step(), or all so
+ * far.  Views that read a profile need not know that it changes.
+ *
+ * What is mapped is a list for each process, changed by each record in the
+ * order of time; a sample is resolved (resolver.h) between the records before
+ * and after it.  Each distinct place in a file is looked up once.
+ *
+ * Everything is bounded: SEAM_LIVE_MAX_CHAINS distinct callchains in a step,
+ * SEAM_LIVE_MAX_STACKS stacks, SEAM_LIVE_MAX_SUMS rows of the sum and
+ * SEAM_LIVE_MAX_THREADS threads; samples beyond are counted as one function
+ * "[other]", in a thread "[other]".
+ *
+ * Left out: code of JITs has no names, and Lua functions are not known.
+ *
+ * Threads: one.
+ */
+#ifndef SEAM_LIVE_H
+#define SEAM_LIVE_H
+
+#include "model/profile/profile.h"
+#include "symbol/elf/module.h"
+#include "wire/perf/perf_attr.h"
+
+enum {
+	SEAM_LIVE_MAX_CHAINS = 65536,
+	SEAM_LIVE_MAX_STACKS = 1 << 20,	/* nodes, shared by stacks */
+	SEAM_LIVE_MAX_SUMS = 1 << 18,
+	SEAM_LIVE_MAX_THREADS = 1 << 18,
+	SEAM_LIVE_MAX_EVENTS = 64,
+};
+
+struct seam_live;
+
+struct seam_live_event {
+	const char *name;		/* copied */
+	struct seam_perf_attr attr;	/* of its samples, in this order */
+};
+
+/*
+ * @kernel is the running one.  Makes a process that reads files
+ * (symbol/symbols.h): no other thread may run.  NULL: no memory.
+ */
+struct seam_live *seam_live_new(const struct seam_symbols_options *options,
+				const struct seam_kernel *kernel);
+void seam_live_free(struct seam_live *live);
+
+/*
+ * Before the first record: the next event of the recording, in its order; and
+ * which event has records with this id.  0, -ENOMEM, or -EOVERFLOW.
+ */
+int seam_live_add_event(struct seam_live *live,
+			const struct seam_live_event *event);
+int seam_live_add_id(struct seam_live *live, uint64_t id, uint32_t event);
+
+/* Samples of @pid, and of what it forks and does not execute, do not count. */
+int seam_live_exclude(struct seam_live *live, int32_t pid);
+
+/* Whole records of this machine; damaged ones are counted.  0 or -ENOMEM. */
+int seam_live_take(struct seam_live *live, struct seam_bytes records);
+
+/*
+ * What has come since the last call becomes the samples of the profile.  0 or
+ * -ENOMEM.  Cost: the names of places that are new, a look-up in a hash for
+ * each sample.
+ */
+int seam_live_step(struct seam_live *live);
+
+/* Have the profile the samples of the last step, or with @all of all steps. */
+void seam_live_select(struct seam_live *live, bool all);
+
+/* Borrowed; its tables grow with each step. */
+const struct seam_profile *seam_live_profile(const struct seam_live *live);
+
+/* Samples in "[other]", in all steps; and damaged records. */
+uint64_t seam_live_n_other(const struct seam_live *live);
+uint64_t seam_live_n_damaged(const struct seam_live *live);
+
+#endif /* SEAM_LIVE_H */
