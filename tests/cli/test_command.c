@@ -185,6 +185,25 @@ UNIT_TEST(sets_take_several_choices)
 			    "kernel,jit");
 }
 
+UNIT_TEST(an_option_has_a_letter_or_none)
+{
+	static const struct seam_command *const commands[] = {
+		&seam_record_command, &seam_snapshot_command,
+		&seam_report_command, &seam_calls_command,
+		&seam_annotate_command, &seam_flamegraph_command,
+		&seam_convert_command, &seam_dump_command,
+		&seam_inject_command, &seam_doctor_command,
+	};
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(commands); i++)
+		for (size_t k = 0; k < commands[i]->n_options; k++) {
+			int letter = commands[i]->options[k].letter;
+
+			assert_true(letter == 0 ||
+				    (letter > ' ' && letter < 0x7f));
+		}
+}
+
 static uint64_t size_of(const char *text)
 {
 	uint64_t size;
