@@ -28,9 +28,8 @@ uint64_t seam_memory_limited(void)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_DATA, &limit) || limit.rlim_cur == RLIM_INFINITY)
-		return UINT64_MAX;
-	return limit.rlim_cur;
+	/* RLIM_INFINITY is UINT64_MAX */
+	return getrlimit(RLIMIT_DATA, &limit) ? UINT64_MAX : limit.rlim_cur;
 }
 
 void *seam_memory_refused(void)

@@ -120,7 +120,8 @@ static int close_stream(struct output_file *output, struct seam_err *err)
 	int r = 0;
 
 	errno = 0;
-	if (fflush(output->file) != 0 || ferror(output->file))
+	fflush(output->file);	/* sets the error indicator, if it fails */
+	if (ferror(output->file))
 		r = fail(output, "write", err);
 	if (fclose(output->file) && !r)
 		r = fail(output, "write", err);

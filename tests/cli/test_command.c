@@ -182,6 +182,44 @@ UNIT_TEST(sets_take_several_choices)
 			    "kernel,jit");
 }
 
+UNIT_TEST(an_option_has_a_letter_or_none)
+{
+	static const struct seam_command *const commands[] = {
+		&seam_record_command, &seam_snapshot_command,
+		&seam_report_command, &seam_calls_command,
+		&seam_annotate_command, &seam_flamegraph_command,
+		&seam_convert_command, &seam_dump_command,
+		&seam_inject_command, &seam_doctor_command,
+	};
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(commands); i++)
+		for (size_t k = 0; k < commands[i]->n_options; k++) {
+			int letter = commands[i]->options[k].letter;
+
+			assert_true(letter == 0 ||
+				    (letter > ' ' && letter < 0x7f));
+		}
+}
+
+static uint64_t size_of(const char *text)
+{
+	uint64_t size;
+	bool has_unit;
+
+	return seam_command_size(text, &size, &has_unit) ? size : 0;
+}
+
+UNIT_TEST(a_size_fits_64_bits)
+{
+	assert_int_equal(size_of("3k"), 3072);
+	assert_true(size_of("18014398509481983K") == UINT64_MAX - 1023);
+	assert_int_equal(size_of("18014398509481985K"), 0);
+	assert_true(size_of("16777215T") == UINT64_C(16777215) << 40);
+	assert_int_equal(size_of("16777217T"), 0);
+	assert_true(size_of("18446744073709551615") == UINT64_MAX);
+	assert_int_equal(size_of("18446744073709551616"), 0);
+}
+
 UNIT_TEST(lists_are_bounded)
 {
 	char line[1024] = "";

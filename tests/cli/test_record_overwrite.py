@@ -101,6 +101,17 @@ def test_a_snapshot_is_requested_by_name_and_by_process():
               ring["kind"] == "sideband", f"more than it holds: {ring}")
 
 
+def test_snapshots_leave_no_descriptor_open():
+    """After the first one, whose copy of the kernel's symbols is kept open."""
+    process = overwriting("d.seam")
+    n_open = []
+    for _ in range(3):
+        equal(run(SEAM, "snapshot", "d.seam").returncode, 0)
+        n_open.append(len(os.listdir(f"/proc/{process.pid}/fd")))
+    end(process)
+    equal(n_open[1:], n_open[:1] * 2)
+
+
 def test_a_snapshot_needs_no_other():
     process = overwriting("m.seam")
     try:

@@ -448,6 +448,19 @@ static void body_often(void)
 }
 
 /* A millisecond has more ticks of any processor. */
+UNIT_TEST(a_function_beyond_the_table_of_triggers_has_none)
+{
+	static _Atomic uint16_t beyond[SEAM_FDR_MAX_TRIGGER_FUNCTION + 1];
+	_Atomic uint16_t *table = seam_fdr_trigger_functions;
+
+	seam_fdr_trigger_functions = beyond;
+	seam_fdr_trigger_function(1, SEAM_FDR_MAX_TRIGGER_FUNCTION);
+	seam_fdr_trigger_function(1, SEAM_FDR_MAX_TRIGGER_FUNCTION - 1);
+	seam_fdr_trigger_functions = table;
+	assert_int_equal(beyond[SEAM_FDR_MAX_TRIGGER_FUNCTION], 0);
+	assert_int_equal(beyond[SEAM_FDR_MAX_TRIGGER_FUNCTION - 1], 2);
+}
+
 UNIT_TEST(a_trigger_is_sent_a_thousand_times_a_second_at_most)
 {
 	enum { SOME_TICKS = 100000 };

@@ -416,6 +416,18 @@ UNIT_TEST(a_migration_changes_nothing)
 	close_replay(&p);
 }
 
+UNIT_TEST(logs_are_moved_to_the_last_time_at_most)
+{
+	struct replay p = { 0 };
+
+	put_header(&p.made);
+	put_block(&p.made, 2, 10, 1000, "aA");
+	account_made(&p);
+	seam_trace_move(&p.trace, false, UINT64_MAX);
+	assert_true(seam_trace_start_ns(&p.trace, 0) == SEAM_TICKS_MAX_NS);
+	close_replay(&p);
+}
+
 UNIT_TEST(reports_when_times_are_ticks)
 {
 	struct replay p = { 0 };

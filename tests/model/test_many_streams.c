@@ -9,6 +9,7 @@
 #include "../trace_made.h"
 #include "../wire/xray_made.h"
 #include "base/workers.h"
+#include "model/perf/perf_scan.h"
 #include "model/xray/account.h"
 #include "model/xray/calls.h"
 #include "model/xray/load_xray.h"
@@ -23,6 +24,21 @@ unsigned int __wrap_seam_workers_count(void)
 {
 	n_asked++;
 	return __real_seam_workers_count();
+}
+
+UNIT_TEST(a_large_file_is_read_in_parts_where_its_records_allow_it)
+{
+	const uint64_t large = UINT64_C(1) << 30;
+	struct seam_perf_data data = { 0 };
+
+	n_asked = 0;
+	assert_int_equal(seam_perf_scan_parts(&data, 0, 1000), 1);
+	assert_int_equal(n_asked, 0);
+	assert_true(seam_perf_scan_parts(&data, 0, large) >= 1);
+	assert_int_equal(n_asked, 1);
+	data.is_pipe = true;
+	assert_int_equal(seam_perf_scan_parts(&data, 0, large), 1);
+	assert_int_equal(n_asked, 1);
 }
 
 /* A section in which threads @first to @first + @n - 1 make a call each. */

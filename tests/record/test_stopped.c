@@ -99,6 +99,19 @@ UNIT_TEST(the_rings_may_be_read_in_any_order)
 	counts(&s, 1);
 }
 
+UNIT_TEST(the_end_of_a_thread_is_not_that_of_its_process)
+{
+	struct seam_stopped s = { 0 };
+	const struct seam_perf_sideband end = {
+		.type = PERF_RECORD_EXIT, .sample_id.time = 101,
+		.task = { .pid = 7, .ppid = 1, .tid = 8, .time = 101 },
+	};
+
+	see(&s, EXEC, 7, 100);
+	seam_stopped_read(&s, &end);
+	counts(&s, 0);
+}
+
 UNIT_TEST(a_process_with_the_same_number_is_another)
 {
 	struct seam_stopped s = { 0 };

@@ -233,6 +233,19 @@ static void a_page_of_50_mb_has_no_lists(void **state)
 	assert_null(strstr(svg, " data-list="));
 }
 
+static void the_least_width_is_a_share_of_all_samples(void **state)
+{
+	for (unsigned int i = 0; i < 56; i++)
+		built_add(&p, i, "app", "main;wide");
+	for (unsigned int i = 0; i < 4; i++)
+		built_add(&p, 60 + i, "app", "main;narrow");
+	for (unsigned int i = 0; i < 40; i++)
+		built_add(&p, 100 + i, "other", "main");
+	draw((struct seam_flamegraph) { .min_percent = 5 });
+	assert_true(*frame("wide"));
+	assert_false(*frame("narrow"));
+}
+
 /* Before a byte of it is written. */
 static void a_page_over_50_mb_is_refused(void **state)
 {
@@ -341,6 +354,7 @@ int main(void)
 		TEST(what_is_too_narrow_is_listed_for_searches),
 		TEST(a_page_of_50_mb_has_no_lists),
 		TEST(a_filler_is_where_narrow_frames_were_left_out),
+		TEST(the_least_width_is_a_share_of_all_samples),
 		TEST(a_page_over_50_mb_is_refused),
 		TEST(the_unknown_has_a_colour_of_its_own),
 		TEST(a_picture_has_a_bounded_number_of_frames),

@@ -3,6 +3,9 @@
 #include "symbol/elf/build_id.h"
 
 #include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "unit.h"
 
@@ -166,6 +169,16 @@ UNIT_TEST(size_and_the_ends_of_file_and_code_identify_a_file)
 		file[unknown[i]] ^= 1;
 	assert_true(content_id(file, MIB) == id);
 	free(file);
+}
+
+/* A folder stands for a file on a disk with errors. */
+UNIT_TEST(a_file_that_cannot_be_read_has_an_id)
+{
+	int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_true(seam_content_id_read(fd) != 0);
+	close(fd);
 }
 
 UNIT_TEST(any_bytes_have_an_id)

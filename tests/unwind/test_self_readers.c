@@ -342,6 +342,21 @@ UNIT_TEST(threads_that_come_and_go_have_slots)
 	assert_in_range(n_used, 1, SEAM_SELF_SLOTS / 2);
 }
 
+/* So that the owner cannot free it for a dead thread of the same id. */
+UNIT_TEST(a_slot_that_is_claimed_again_is_another_one_for_its_owner)
+{
+	struct seam_self_thread *self = &seam_self_thread;
+	uint64_t first;
+
+	walk_and(NULL);
+	first = self->slot_thread;
+	self->slot = NULL;
+	walk_and(NULL);
+	assert_int_equal(last_end, SEAM_UNWIND_ROOT);
+	assert_int_equal((uint32_t)self->slot_thread, (uint32_t)first);
+	assert_true(self->slot_thread != first);
+}
+
 /* --- what is freed, and what is not --- */
 
 static bool could_remove, could_free;

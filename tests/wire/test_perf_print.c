@@ -113,4 +113,20 @@ UNIT_TEST(prints_the_stream_of_a_record)
 	free(text);
 }
 
+UNIT_TEST(a_record_without_a_trailer_has_no_member_for_it)
+{
+	struct bytes b = { .endian = SEAM_LITTLE };
+	size_t at = begin_record(&b, PERF_RECORD_COMM, 0);
+	char *text;
+
+	put_u32(&b, PID);
+	put_u32(&b, TID);
+	put_name(&b, "worker");
+	end_record(&b, at);
+	text = print_records(&b, 0);
+	assert_non_null(strstr(text, "worker"));
+	assert_null(strstr(text, "sample_id"));
+	free(text);
+}
+
 UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -220,6 +220,16 @@ UNIT_TEST(writes_more_pieces_than_one_call_takes)
 	close(o.fd);
 }
 
+UNIT_TEST(features_that_were_dropped_are_none)
+{
+	struct seam_perf_features f = { 0 };
+
+	seam_perf_features_string(&f, SEAM_PERF_FEATURE_HOSTNAME, "host");
+	seam_perf_features_fini(&f);
+	assert_null(f.bytes.items);
+	seam_perf_features_fini(&f);
+}
+
 UNIT_TEST(lists_features_by_ascending_bit)
 {
 	struct seam_perf_features f = { 0 };

@@ -151,6 +151,8 @@ UNIT_TEST(a_preamble_is_as_threads_write_it)
 	/* a second has 1,000,000 microseconds */
 	memcpy(chunk.bytes + 25, "\x40\x42\x0f", 4);
 	assert_int_equal(read_chunk(chunk.bytes, chunk.n).n_records, 0);
+	memcpy(chunk.bytes + 25, "\0\0\0", 4);
+	assert_int_equal(read_chunk(chunk.bytes, chunk.n).n_records, 1);
 	memcpy(chunk.bytes + 25, "\x3f\x42\x0f", 4);
 	assert_int_equal(read_chunk(chunk.bytes, chunk.n).n_records, 1);
 }

@@ -472,6 +472,26 @@ UNIT_TEST(reads_runs_of_basic_mode)
 	}
 }
 
+UNIT_TEST(an_argument_of_basic_mode_is_of_the_entry_before)
+{
+	static const uint8_t entries[] = {
+		SEAM_XRAY_ENTRY, SEAM_XRAY_ENTRY_ARGS,
+	};
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(entries); i++) {
+		struct made m = { 0 };
+
+		made_header(&m, 3, SEAM_XRAY_BASIC, SEAM_LITTLE, 5, 0);
+		made_basic_call(&m, entries[i], 7, 100, 1, 2);
+		/* thread 1 of process 2; the value is where a call has these */
+		made_basic_call(&m, SEAM_XRAY_ENTRY, 7, UINT64_C(2) << 32 | 1,
+				4711, 0);
+		m.data[64] = 1;
+		expect(&m, 2, 0, 0, 0);
+		drop(&m);
+	}
+}
+
 UNIT_TEST(refuses_what_is_no_record_of_basic_mode)
 {
 	static const struct { size_t at; uint8_t value; } wrong[] = {

@@ -764,7 +764,6 @@ static int add_rect(struct seam_jit_placements *to, int32_t pid,
 	if (has_room && rect->range < map->n_ranges &&
 	    ends[rect->range] > rect->from && ends[rect->range] < rect->to) {
 		p.object = SEAM_NONE;
-		p.offset = 0;
 		p.time_ns = ends[rect->range];
 		has_room = SEAM_ARRAY_ADD(&to->list, p);
 	}

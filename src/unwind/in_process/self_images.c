@@ -469,8 +469,7 @@ find_same(const struct seam_self_images *current,
 	if (!current || current->loads.n_subs != loaded->loads.n_subs)
 		return NULL;
 	for (size_t i = 0; i < current->n; i++)
-		if (current->list[i].start == image->start &&
-		    current->list[i].bias == image->bias)
+		if (current->list[i].start == image->start)
 			return &current->list[i];
 	return NULL;
 }
