@@ -13,8 +13,7 @@
  *
  * Source: protobuf.dev, "Encoding"
  */
-#ifndef SEAM_PROTO_H
-#define SEAM_PROTO_H
+#pragma once
 
 #include "base/array.h"
 
@@ -41,5 +40,3 @@ void seam_proto_close(struct seam_proto *p, size_t opened);
 
 /* One of packed numbers. */
 void seam_proto_packed(struct seam_proto *p, uint64_t value);
-
-#endif /* SEAM_PROTO_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* browse.h - an open recording on the screen of screen/browser.h */
-#ifndef SEAM_BROWSE_H
-#define SEAM_BROWSE_H
+#pragma once
 
 #include "cli/reading.h"
 
@@ -11,5 +10,3 @@
  */
 int seam_browse(const struct seam_opened *opened,
 		const struct seam_reading *reading, struct seam_err *err);
-
-#endif /* SEAM_BROWSE_H */

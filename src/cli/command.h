@@ -5,8 +5,7 @@
  * A command has one table of options, from which the parser, --help, the man
  * page and shell completion are made.
  */
-#ifndef SEAM_COMMAND_H
-#define SEAM_COMMAND_H
+#pragma once
 
 #include "base/base.h"
 #include "base/err.h"
@@ -148,5 +147,3 @@ bool seam_command_pages(void);
 
 /* Whether to colour output to @fd (--color, NO_COLOR, a terminal). */
 bool seam_command_colors(int fd);
-
-#endif /* SEAM_COMMAND_H */

@@ -5,8 +5,7 @@
  * The nearest name, and what Seam has in place of a command or an option of
  * perf.
  */
-#ifndef SEAM_HINTS_H
-#define SEAM_HINTS_H
+#pragma once
 
 #include "model/profile/profile.h"
 
@@ -41,5 +40,3 @@ bool seam_word_is_among(const char *words, const char *word, size_t size);
  * the meaning of the number.
  */
 const char *seam_perf_equivalent(const char *command, const char *option);
-
-#endif /* SEAM_HINTS_H */

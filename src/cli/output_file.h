@@ -6,8 +6,7 @@
  * full disk or an interrupt leaves the previous file.  Standard output ("-"),
  * devices, pipes and links are written directly.
  */
-#ifndef SEAM_OUTPUT_FILE_H
-#define SEAM_OUTPUT_FILE_H
+#pragma once
 
 #include "base/err.h"
 #include "export/exporter.h"
@@ -19,5 +18,3 @@
  */
 int seam_export_file(const char *path, const struct seam_exporter *exporter,
 		     struct seam_export *export, struct seam_err *err);
-
-#endif /* SEAM_OUTPUT_FILE_H */

@@ -5,8 +5,7 @@
  * Only files that it made are removed: the file of another program stays, and then
  * the folder too.
  */
-#ifndef SEAM_OUTPUT_FOLDER_H
-#define SEAM_OUTPUT_FOLDER_H
+#pragma once
 
 #include "base/array.h"
 #include "base/err.h"
@@ -42,5 +41,3 @@ void seam_output_folder_undo(struct seam_output_folder *made);
 
 /* Keep all files; free the list. */
 void seam_output_folder_fini(struct seam_output_folder *made);
-
-#endif /* SEAM_OUTPUT_FOLDER_H */

@@ -10,8 +10,7 @@
  * The caller queries width and colours of the terminal before the start.
  * Threads: none may be running.
  */
-#ifndef SEAM_PAGER_H
-#define SEAM_PAGER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -36,5 +35,3 @@ bool seam_pager_runs(void);
  * Returns the exit status.  A signal handler may call it.
  */
 int seam_pager_left(void);
-
-#endif /* SEAM_PAGER_H */

@@ -10,8 +10,7 @@
  *		SEAM_READING_OPTIONS(struct options, reading),
  *	};
  */
-#ifndef SEAM_READING_H
-#define SEAM_READING_H
+#pragma once
 
 #include "cli/command.h"
 #include "export/exporter.h"
@@ -206,5 +205,3 @@ int seam_reading_export(const struct seam_opened *opened, const char *path,
 
 /* Print losses and notes on stderr, for outputs that cannot have them. */
 void seam_reading_say_losses(const struct seam_opened *opened);
-
-#endif /* SEAM_READING_H */

@@ -6,8 +6,7 @@
  * among the choices of --to, what it reads, the function that writes it, and
  * its help.
  */
-#ifndef SEAM_EXPORTER_H
-#define SEAM_EXPORTER_H
+#pragma once
 
 #include "model/profile/tally.h"
 #include "model/xray/call_names.h"
@@ -164,5 +163,3 @@ seam_export_fn seam_write_xray_log;
 
 /* The exporter called @name, or NULL. */
 const struct seam_exporter *seam_exporter_find(const char *name);
-
-#endif /* SEAM_EXPORTER_H */

@@ -6,8 +6,7 @@
  * data.1...), one file, or "-".  This opens the files; loaders read them.  A
  * bundle that a traced program wrote by itself has no data, but XRay logs.
  */
-#ifndef SEAM_INPUT_H
-#define SEAM_INPUT_H
+#pragma once
 
 #include "base/array.h"
 #include "base/file.h"
@@ -64,5 +63,3 @@ int seam_input_manifest(struct seam_manifest *manifest, const char *folder,
  */
 struct dirent;
 int seam_input_logs(const char *folder, struct dirent ***entries);
-
-#endif /* SEAM_INPUT_H */

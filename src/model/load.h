@@ -8,8 +8,7 @@
  * Logs without wall times, or samples of another clock, cannot be aligned: such
  * calls begin where the samples do, and a note says so.
  */
-#ifndef SEAM_LOAD_H
-#define SEAM_LOAD_H
+#pragma once
 
 #include "model/profile/profile.h"
 #include "model/profile/waits.h"
@@ -65,5 +64,3 @@ int seam_load_logs(struct seam_profile *profile, const char *const *paths,
  */
 int seam_load_waits(struct seam_profile *profile, const char *path,
 		    struct seam_waits *waits, struct seam_err *err);
-
-#endif /* SEAM_LOAD_H */

@@ -7,8 +7,7 @@
  * likely.  Times of the recording are converted to UTC and compared with those
  * of files.
  */
-#ifndef SEAM_ORIGIN_H
-#define SEAM_ORIGIN_H
+#pragma once
 
 #include "model/profile/profile.h"
 #include "symbol/symbols.h"
@@ -71,5 +70,3 @@ int seam_origin_identify_contents(struct seam_profile *profile,
 /* Module @id of @profile as one of @symbols; SEAM_NONE: no memory. */
 uint32_t seam_origin_symbols(const struct seam_profile *profile, uint32_t id,
 			     struct seam_symbols *symbols);
-
-#endif /* SEAM_ORIGIN_H */

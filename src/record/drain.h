@@ -21,8 +21,7 @@
  * FINISHED_ROUND is left out as long as one waits that is older than the
  * FINISHED_ROUND before, because a reader may have used what is older by then.
  */
-#ifndef SEAM_DRAIN_H
-#define SEAM_DRAIN_H
+#pragma once
 
 #include "base/index.h"
 #include "record/perf/data_file.h"
@@ -119,5 +118,3 @@ void seam_drain_drop_waiting(struct seam_drain *d);
 
 /* After a write has failed: empty the rings, and count the records. */
 void seam_drain_discard(struct seam_drain *d);
-
-#endif /* SEAM_DRAIN_H */

@@ -7,8 +7,7 @@
  * started, as in a background job of a script; SIGHUP (nohup) and SIGQUIT stay
  * ignored then.
  */
-#ifndef SEAM_LOOP_H
-#define SEAM_LOOP_H
+#pragma once
 
 #include "base/array.h"
 #include "base/err.h"
@@ -116,5 +115,3 @@ struct seam_sched {
  * longer than a ring takes to fill.  Errors are ignored.
  */
 void seam_sched_move(struct seam_sched *sched, int cpu);
-
-#endif /* SEAM_LOOP_H */

@@ -9,8 +9,7 @@
  *
  * Threads: one recording a process, because signals are process-wide.
  */
-#ifndef SEAM_RECORD_H
-#define SEAM_RECORD_H
+#pragma once
 
 #include "base/base.h"
 #include "base/err.h"
@@ -252,5 +251,3 @@ int seam_snapshot_request(const char *name, char *path, size_t cap,
  * the program is told, too.  Threads: one recording a process.
  */
 int seam_program_recorder_run(int control, const char *path, const char *since);
-
-#endif /* SEAM_RECORD_H */

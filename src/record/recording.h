@@ -6,8 +6,7 @@
  * manifest, and counts of the files that were copied into it.  What all
  * bundles of a recording share is in session.h.
  */
-#ifndef SEAM_RECORDING_H
-#define SEAM_RECORDING_H
+#pragma once
 
 #include "record/bundle/bundle.h"
 #include "record/bundle/kept_files.h"
@@ -87,5 +86,3 @@ int seam_snapshot_make(struct seam_session *s, unsigned int n,
 /* "NAME.3.seam" for "NAME.seam" and 3, into @buf. */
 void seam_snapshot_name(char *buf, size_t cap, const char *name,
 			unsigned int n);
-
-#endif /* SEAM_RECORDING_H */

@@ -6,8 +6,7 @@
  * its events, programs.c, which adds its services, rounds.c, which drains its
  * rings, and recording.c, which writes its bundles.
  */
-#ifndef SEAM_SESSION_H
-#define SEAM_SESSION_H
+#pragma once
 
 #include "record/bundle/kept_files.h"
 #include "record/events/event_kinds.h"
@@ -268,5 +267,3 @@ bool seam_rounds_snapshot(struct seam_session *s);
 
 /* Write no more records; those in the file stay readable. */
 void seam_rounds_cut_short(struct seam_session *s);
-
-#endif /* SEAM_SESSION_H */

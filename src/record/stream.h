@@ -13,8 +13,7 @@
  *
  *	EVENT...  ID...  RECORDS...  TICK  RECORDS...  TICK ... END
  */
-#ifndef SEAM_STREAM_H
-#define SEAM_STREAM_H
+#pragma once
 
 #include "record/record.h"
 
@@ -92,5 +91,3 @@ bool seam_stream_next(struct seam_record_stream *stream,
 
 /* Wait for the end of the recorder.  Valid on a zeroed stream. */
 void seam_stream_close(struct seam_record_stream *stream);
-
-#endif /* SEAM_STREAM_H */

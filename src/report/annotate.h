@@ -5,8 +5,7 @@
  * "seam.annotate/1" is versioned: members may be added under the same schema;
  * none is removed or changes its meaning.
  */
-#ifndef SEAM_ANNOTATE_H
-#define SEAM_ANNOTATE_H
+#pragma once
 
 #include "model/annotate/annotation.h"
 #include "report/report.h"
@@ -38,5 +37,3 @@ void seam_annotate_text(const struct seam_annotate_view *annotate,
  * A function without available code has "problem" and no instructions.
  */
 void seam_annotate_json(const struct seam_annotate_view *annotate, FILE *out);
-
-#endif /* SEAM_ANNOTATE_H */

@@ -6,8 +6,7 @@
  * Functions of which only entries are recorded have no times: "-", and null.
  * Times are nanoseconds, or ticks for a log without a clock frequency.
  */
-#ifndef SEAM_CALLS_TABLE_H
-#define SEAM_CALLS_TABLE_H
+#pragma once
 
 #include "model/xray/account.h"
 #include "model/xray/call_names.h"
@@ -71,5 +70,3 @@ void seam_calls_stacks(const struct seam_calls_report *report,
 
 /* The call graph, for Graphviz.  Needs the account's edges. */
 void seam_calls_graph(const struct seam_calls_report *report, FILE *out);
-
-#endif /* SEAM_CALLS_TABLE_H */

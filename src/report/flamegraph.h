@@ -10,8 +10,7 @@
  * Groups (by default thread names) are the first frames above the root.
  * Callees are drawn largest first.  The width of a frame is its weight.
  */
-#ifndef SEAM_FLAMEGRAPH_H
-#define SEAM_FLAMEGRAPH_H
+#pragma once
 
 #include "model/profile/tally.h"
 
@@ -44,5 +43,3 @@ enum {
  * Cost: the page is generated twice, first to measure its size.
  */
 int seam_flamegraph_write(const struct seam_flamegraph *graph, FILE *out);
-
-#endif /* SEAM_FLAMEGRAPH_H */

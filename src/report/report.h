@@ -9,8 +9,7 @@
  * The JSON forms are versioned: members may be added under the same schema;
  * none is removed or changes its meaning.
  */
-#ifndef SEAM_REPORT_H
-#define SEAM_REPORT_H
+#pragma once
 
 #include "model/profile/tree.h"
 #include "report/rows.h"
@@ -68,5 +67,3 @@ int seam_report_stats_text(const struct seam_report *report,
 int seam_report_stats_json(const struct seam_report *report, FILE *out);
 
 enum { SEAM_REPORT_DEPTH = 240 };
-
-#endif /* SEAM_REPORT_H */

@@ -8,8 +8,7 @@
  * total are equal.  With several keys, such as comm and symbol, a row has the
  * samples that agree in all of them.
  */
-#ifndef SEAM_ROWS_H
-#define SEAM_ROWS_H
+#pragma once
 
 #include "model/profile/tally.h"
 
@@ -147,5 +146,3 @@ const char *seam_row_module(const struct seam_rows *table,
 /* The layer of a row that has a function; SEAM_N_LAYERS for others. */
 enum seam_layer seam_row_layer(const struct seam_rows *table,
 			       const struct seam_row *row);
-
-#endif /* SEAM_ROWS_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* summary.h - head and tail of every report: samples, time, losses, notes */
-#ifndef SEAM_SUMMARY_H
-#define SEAM_SUMMARY_H
+#pragma once
 
 #include "base/json.h"
 #include "report/report.h"
@@ -60,5 +59,3 @@ void seam_summary_json(const struct seam_report *report, struct seam_json *j,
 void seam_summary_event_json(const struct seam_report *report,
 			     struct seam_json *j, uint32_t event,
 			     uint64_t samples, uint64_t weight);
-
-#endif /* SEAM_SUMMARY_H */

@@ -4,8 +4,7 @@
  *
  * On a terminal a line fits the width; elsewhere nothing is cut.
  */
-#ifndef SEAM_VIEW_H
-#define SEAM_VIEW_H
+#pragma once
 
 #include "base/arena.h"
 #include "model/profile/profile.h"
@@ -88,5 +87,3 @@ int seam_elide_all(struct seam_arena *arena, const char **texts, size_t n,
  * make it distinct.  0 or -ENOMEM.
  */
 int seam_elide_paths(struct seam_arena *arena, const char **paths, size_t n);
-
-#endif /* SEAM_VIEW_H */

@@ -4,8 +4,7 @@
  *
  * A part of "report --stats", of all that was recorded, whatever is selected.
  */
-#ifndef SEAM_WAIT_STATS_H
-#define SEAM_WAIT_STATS_H
+#pragma once
 
 #include "base/json.h"
 #include "report/view.h"
@@ -17,5 +16,3 @@ void seam_wait_stats_text(const struct seam_profile *profile,
 /* The members "waits" and "threads". */
 void seam_wait_stats_json(const struct seam_profile *profile,
 			  struct seam_json *j);
-
-#endif /* SEAM_WAIT_STATS_H */

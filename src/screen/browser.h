@@ -12,8 +12,7 @@
  *
  * Threads: one, and one browser a process.
  */
-#ifndef SEAM_BROWSER_H
-#define SEAM_BROWSER_H
+#pragma once
 
 #include "model/profile/selection.h"
 
@@ -53,5 +52,3 @@ bool seam_browser_keys(struct seam_browser *browser);
 bool seam_browser_wants(struct seam_browser *browser);
 bool seam_browser_shows_all(const struct seam_browser *browser);
 bool seam_browser_is_paused(const struct seam_browser *browser);
-
-#endif /* SEAM_BROWSER_H */

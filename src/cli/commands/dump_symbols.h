@@ -8,8 +8,7 @@
  * The symbol of an address depends on the whole recording.  So the recording is
  * loaded first, with the record number of each sample (by_record).
  */
-#ifndef SEAM_DUMP_SYMBOLS_H
-#define SEAM_DUMP_SYMBOLS_H
+#pragma once
 
 #include "model/profile/profile.h"
 #include "wire/perf/perf_print.h"
@@ -23,5 +22,3 @@ struct seam_dump_symbols {
 /* As seam_perf_namer.chain; @context is a struct seam_dump_symbols. */
 void seam_dump_symbols_chain(void *context, struct seam_json *j,
 			     const struct seam_perf_sample *sample);
-
-#endif /* SEAM_DUMP_SYMBOLS_H */

@@ -5,8 +5,7 @@
  * All text about options is in struct seam_command.  The caller checks streams
  * for errors.
  */
-#ifndef SEAM_HELP_H
-#define SEAM_HELP_H
+#pragma once
 
 #include "cli/command.h"
 
@@ -27,5 +26,3 @@ const struct seam_command *seam_command_find_program(const char *path);
 
 /* Print that there is no command @name.  Returns SEAM_EXIT_USAGE. */
 int seam_command_unknown(const char *name);
-
-#endif /* SEAM_HELP_H */

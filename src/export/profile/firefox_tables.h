@@ -6,8 +6,7 @@
  * is in the category Idle, in the subcategory of its event, which is how the
  * viewer tells it from running code; so it is a node of its own.
  */
-#ifndef SEAM_FIREFOX_TABLES_H
-#define SEAM_FIREFOX_TABLES_H
+#pragma once
 
 #include "base/json.h"
 #include "base/pair_map.h"
@@ -68,5 +67,3 @@ uint32_t seam_firefox_stack(struct seam_firefox_tables *tables, uint32_t stack,
  * 0 or -ENOMEM. */
 int seam_firefox_tables_put(struct seam_firefox_tables *tables,
 			    struct seam_json *json);
-
-#endif /* SEAM_FIREFOX_TABLES_H */

@@ -5,8 +5,7 @@
  * One pass over the samples finds the events and threads that are selected;
  * the rest reads the profile.
  */
-#ifndef SEAM_PARTS_H
-#define SEAM_PARTS_H
+#pragma once
 
 #include "export/exporter.h"
 #include "model/profile/timeline.h"
@@ -97,5 +96,3 @@ const char *seam_instant_data(struct seam_bytes data,
 /* The name of @function of the profile; SEAM_NONE: "unknown". */
 const char *seam_parts_function(const struct seam_parts *parts,
 				uint32_t function);
-
-#endif /* SEAM_PARTS_H */

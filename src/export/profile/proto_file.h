@@ -6,8 +6,7 @@
  * the caller calls seam_proto_file_next(), which compresses and writes what has
  * come together.  Memory is a few hundred kilobytes, whatever the file's size.
  */
-#ifndef SEAM_PROTO_FILE_H
-#define SEAM_PROTO_FILE_H
+#pragma once
 
 #include <stdio.h>
 #include <zlib.h>
@@ -41,5 +40,3 @@ int seam_proto_file_next(struct seam_proto_file *file);
  */
 int seam_proto_file_close(struct seam_proto_file *file, int r,
 			  struct seam_err *err);
-
-#endif /* SEAM_PROTO_FILE_H */

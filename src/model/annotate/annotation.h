@@ -14,8 +14,7 @@
  *
  * Threads: one at a time.
  */
-#ifndef SEAM_ANNOTATION_H
-#define SEAM_ANNOTATION_H
+#pragma once
 
 #include "base/arena.h"
 #include "model/profile/selection.h"
@@ -86,5 +85,3 @@ int seam_annotate(struct seam_annotation *annotation,
 		  struct seam_err *err);
 
 void seam_annotation_fini(struct seam_annotation *annotation);
-
-#endif /* SEAM_ANNOTATION_H */

@@ -19,8 +19,7 @@
  *
  * Threads: one.
  */
-#ifndef SEAM_LIVE_H
-#define SEAM_LIVE_H
+#pragma once
 
 #include "model/profile/profile.h"
 #include "symbol/elf/module.h"
@@ -79,5 +78,3 @@ const struct seam_profile *seam_live_profile(const struct seam_live *live);
 /* Samples in "[other]", in all steps; and damaged records. */
 uint64_t seam_live_n_other(const struct seam_live *live);
 uint64_t seam_live_n_damaged(const struct seam_live *live);
-
-#endif /* SEAM_LIVE_H */

@@ -11,8 +11,7 @@
  * addresses of two processes are two chains.  Return addresses after the marker
  * SEAM_CALLCHAIN_JOINED are those of other samples (stack_joins.h).
  */
-#ifndef SEAM_CALLCHAINS_H
-#define SEAM_CALLCHAINS_H
+#pragma once
 
 #include "base/array.h"
 #include "base/hash.h"
@@ -96,5 +95,3 @@ static inline uint32_t seam_callchains_add(struct seam_callchains *chains,
 }
 
 void seam_callchains_fini(struct seam_callchains *chains);
-
-#endif /* SEAM_CALLCHAINS_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* load_perf.h - a perf.data file into a profile; see load.h for all kinds */
-#ifndef SEAM_LOAD_PERF_H
-#define SEAM_LOAD_PERF_H
+#pragma once
 
 #include "base/file.h"
 #include "model/load.h"
@@ -48,5 +47,3 @@ int seam_load_perf(struct seam_profile *profile,
  */
 void seam_stack_hint(struct seam_profile *profile, bool has_chains,
 		     bool is_overwrite);
-
-#endif /* SEAM_LOAD_PERF_H */

@@ -20,8 +20,7 @@
  *
  * Samples of all other events are told how many threads ran at their time.
  */
-#ifndef SEAM_OFF_CPU_H
-#define SEAM_OFF_CPU_H
+#pragma once
 
 #include "model/perf/perf_scan.h"
 
@@ -47,5 +46,3 @@ int seam_off_cpu_add(struct seam_profile *profile,
 int seam_off_cpu_read(struct seam_profile *profile,
 		      const struct seam_off_cpu *from,
 		      struct seam_waits *waits);
-
-#endif /* SEAM_OFF_CPU_H */

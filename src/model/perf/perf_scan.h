@@ -8,8 +8,7 @@
  * the samples they apply to.  A large file is scanned on all cores
  * (doc/design/model.md).
  */
-#ifndef SEAM_PERF_SCAN_H
-#define SEAM_PERF_SCAN_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/array.h"
@@ -155,5 +154,3 @@ void seam_perf_scan_fini(struct seam_perf_scan *scan);
 int seam_scan_join(struct seam_perf_scan *scans, size_t n,
 		   struct seam_samples *samples,
 		   struct seam_callchains *chains, struct seam_tasks *tasks);
-
-#endif /* SEAM_PERF_SCAN_H */

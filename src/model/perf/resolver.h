@@ -15,8 +15,7 @@
  * unlike in perf; a signal's trampoline, and the address after it in the chain,
  * are no return addresses.
  */
-#ifndef SEAM_RESOLVER_H
-#define SEAM_RESOLVER_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/strings.h"
@@ -111,5 +110,3 @@ void seam_resolver_announce(struct seam_resolver *resolver,
 uint32_t seam_resolver_stack(struct seam_resolver *resolver,
 			     const uint64_t *chain, size_t n,
 			     struct seam_resolver_where *where);
-
-#endif /* SEAM_RESOLVER_H */

@@ -9,8 +9,7 @@
  *
  * Threads: one at a time.
  */
-#ifndef SEAM_SIDEBAND_H
-#define SEAM_SIDEBAND_H
+#pragma once
 
 #include "model/jit/jit_sources.h"
 #include "model/origin.h"
@@ -52,5 +51,3 @@ int seam_sideband_read(struct seam_sideband *sideband,
 		       struct seam_perf_scan *scans, size_t n);
 
 void seam_sideband_fini(struct seam_sideband *sideband);
-
-#endif /* SEAM_SIDEBAND_H */

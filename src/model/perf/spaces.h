@@ -24,8 +24,7 @@
  * seal, then look up.  Threads: one fills; after seam_spaces_seal() any number
  * look up.
  */
-#ifndef SEAM_SPACES_H
-#define SEAM_SPACES_H
+#pragma once
 
 #include "base/array.h"
 
@@ -112,5 +111,3 @@ const struct seam_vma *seam_spaces_find(const struct seam_spaces *spaces,
 					uint64_t *to_ns);
 
 void seam_spaces_fini(struct seam_spaces *spaces);
-
-#endif /* SEAM_SPACES_H */

@@ -15,8 +15,7 @@
  *
  * x86-64 only.  Cost: some 2 us for a stack of 20 frames.
  */
-#ifndef SEAM_STACK_DUMPS_H
-#define SEAM_STACK_DUMPS_H
+#pragma once
 
 #include "model/perf/perf_scan.h"
 #include "model/perf/stack_joins.h"
@@ -79,5 +78,3 @@ struct seam_stack_dumps {
  * 0 or -ENOMEM.
  */
 int seam_stack_dumps_unwind(const struct seam_stack_dumps *dumps);
-
-#endif /* SEAM_STACK_DUMPS_H */

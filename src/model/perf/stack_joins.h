@@ -34,8 +34,7 @@
  * else a hash of the RAW data of each sample of the threads that have one, and
  * some look-ups for each frame of their distinct stacks.
  */
-#ifndef SEAM_STACK_JOINS_H
-#define SEAM_STACK_JOINS_H
+#pragma once
 
 #include "model/perf/callchains.h"
 #include "model/perf/tasks.h"
@@ -71,5 +70,3 @@ int seam_stack_joins(struct seam_profile *profile,
 		     const struct seam_tasks *tasks,
 		     struct seam_jit_code *jit, struct seam_stack_walks *walks,
 		     bool does_join);
-
-#endif /* SEAM_STACK_JOINS_H */

@@ -27,8 +27,7 @@
  *
  * Threads: one.  Cost: some 20 ns a record.
  */
-#ifndef SEAM_SWITCHES_H
-#define SEAM_SWITCHES_H
+#pragma once
 
 #include "model/profile/profile.h"
 #include "model/profile/waits.h"
@@ -69,5 +68,3 @@ int seam_switches_replay(struct seam_switches *switches,
  */
 uint16_t seam_switches_running(const struct seam_switches *switches,
 			       uint64_t time_ns);
-
-#endif /* SEAM_SWITCHES_H */

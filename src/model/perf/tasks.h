@@ -11,8 +11,7 @@
  *
  * Threads: one fills and seals; then any number look up.
  */
-#ifndef SEAM_TASKS_H
-#define SEAM_TASKS_H
+#pragma once
 
 #include "model/perf/spaces.h"
 #include "model/profile/profile.h"
@@ -109,5 +108,3 @@ static inline bool seam_task_at_holds(const struct seam_task_at *at,
 }
 
 void seam_tasks_fini(struct seam_tasks *tasks);
-
-#endif /* SEAM_TASKS_H */

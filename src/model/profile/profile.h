@@ -13,8 +13,7 @@
  * Ownership: the profile owns all of it; seam_profile_fini() frees it.
  * Threads: filled by one thread, then read by any number.
  */
-#ifndef SEAM_PROFILE_H
-#define SEAM_PROFILE_H
+#pragma once
 
 #include "base/base.h"
 #include "base/err.h"
@@ -507,5 +506,3 @@ seam_profile_path(const struct seam_profile *profile, uint32_t module)
 {
 	return seam_profile_text(profile, profile->modules.items[module].path);
 }
-
-#endif /* SEAM_PROFILE_H */

@@ -8,8 +8,7 @@
  * and for each stack the stack without the frames that are not selected.  It
  * applies to samples, and in a timeline to calls and marks too.
  */
-#ifndef SEAM_SELECTION_H
-#define SEAM_SELECTION_H
+#pragma once
 
 #include "model/profile/profile.h"
 
@@ -187,5 +186,3 @@ bool seam_selected_has_mark(const struct seam_selected *selected,
 /* Whether a loss counts: in the time, whatever layer or name is selected. */
 bool seam_selected_has_loss(const struct seam_selected *selected,
 			    const struct seam_instant *at);
-
-#endif /* SEAM_SELECTION_H */

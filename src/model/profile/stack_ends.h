@@ -8,8 +8,7 @@
  *
  * Threads: nothing is shared.  Cost: O(stacks + samples).
  */
-#ifndef SEAM_STACK_ENDS_H
-#define SEAM_STACK_ENDS_H
+#pragma once
 
 #include "model/profile/selection.h"
 
@@ -20,5 +19,3 @@
 int seam_stack_ends_count(const struct seam_profile *profile,
 			  const struct seam_selected *selected,
 			  struct seam_stack_counts *counts);
-
-#endif /* SEAM_STACK_ENDS_H */

@@ -5,8 +5,7 @@
  * The first step of every report: one pass over the samples, after which
  * only distinct stacks are left to work on, a hundredth of them or less.
  */
-#ifndef SEAM_TALLY_H
-#define SEAM_TALLY_H
+#pragma once
 
 #include "model/profile/selection.h"
 
@@ -98,5 +97,3 @@ int seam_tallies_name(struct seam_tallies *tallies,
 		      const struct seam_profile *profile, enum seam_group group,
 		      uint32_t (*put)(void *context, const char *name),
 		      void *context);
-
-#endif /* SEAM_TALLY_H */

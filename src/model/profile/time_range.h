@@ -8,8 +8,7 @@
  * on the recording's clock ("@57.25,@57.3"), as reports of single calls print
  * it.  The range is [A, B).
  */
-#ifndef SEAM_TIME_RANGE_H
-#define SEAM_TIME_RANGE_H
+#pragma once
 
 #include "base/base.h"
 #include "base/err.h"
@@ -49,5 +48,3 @@ static inline uint64_t seam_time_range_clip(const struct seam_time_range *range,
 
 	return b > a ? b - a : 0;
 }
-
-#endif /* SEAM_TIME_RANGE_H */

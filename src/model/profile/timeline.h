@@ -18,8 +18,7 @@
  * Threads: any number may read timelines of one profile at the same time,
  * each with an iterator of its own.
  */
-#ifndef SEAM_TIMELINE_H
-#define SEAM_TIMELINE_H
+#pragma once
 
 #include "model/profile/selection.h"
 
@@ -112,5 +111,3 @@ void seam_timeline_open(struct seam_timeline *timeline,
 int seam_timeline_next(struct seam_timeline *timeline,
 		       struct seam_item *item);
 void seam_timeline_close(struct seam_timeline *timeline);
-
-#endif /* SEAM_TIMELINE_H */

@@ -7,8 +7,7 @@
  * that is shown.  Parents have smaller ids than their children, so a loop over
  * ids goes down, and no walk needs recursion.
  */
-#ifndef SEAM_TREE_H
-#define SEAM_TREE_H
+#pragma once
 
 #include "model/profile/tally.h"
 
@@ -76,5 +75,3 @@ static inline uint32_t seam_tree_next(const struct seam_tree *tree,
 		node = tree->items[node].parent;
 	return node == SEAM_NONE ? node : tree->items[node].next_sibling;
 }
-
-#endif /* SEAM_TREE_H */

@@ -5,8 +5,7 @@
  * Each wait of a recording, short ones too: for what divides the time of calls.
  * Views of samples have waits as samples (struct seam_profile_event, is_wait).
  */
-#ifndef SEAM_WAITS_H
-#define SEAM_WAITS_H
+#pragma once
 
 #include "base/array.h"
 
@@ -76,5 +75,3 @@ seam_off_time_less(struct seam_off_time a, struct seam_off_time b)
 		a.blocked_ns - b.blocked_ns, a.preempted_ns - b.preempted_ns,
 	};
 }
-
-#endif /* SEAM_WAITS_H */

@@ -6,8 +6,7 @@
  * preempted.  The waits of the thread (--off-cpu) divide the time, and that of
  * self as well: the rest ran.
  */
-#ifndef SEAM_CALL_WAITS_H
-#define SEAM_CALL_WAITS_H
+#pragma once
 
 #include "model/profile/profile.h"
 #include "model/profile/waits.h"
@@ -51,5 +50,3 @@ struct seam_off_time seam_open_waits_leave(struct seam_open_waits *open,
 int seam_account_add_waits(struct seam_account *account,
 			   const struct seam_trace *trace,
 			   const struct seam_thread_waits *waits);
-
-#endif /* SEAM_CALL_WAITS_H */

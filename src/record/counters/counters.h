@@ -22,8 +22,7 @@
  * Source: proc_pid_stat(5), proc_pid_schedstat of
  * Documentation/scheduler/sched-stats.rst, getrusage(2).
  */
-#ifndef SEAM_COUNTERS_H
-#define SEAM_COUNTERS_H
+#pragma once
 
 #include "record/counters/task_times.h"
 #include "record/record.h"
@@ -105,5 +104,3 @@ struct seam_counts_of_run {
  */
 int seam_counters_run(const struct seam_record_options *options,
 		      struct seam_counts_of_run *out, struct seam_err *err);
-
-#endif /* SEAM_COUNTERS_H */

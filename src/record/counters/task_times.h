@@ -22,8 +22,7 @@
  *
  * Source: perf_event_switch_output(), kernel/events/core.c of Linux 6.18.
  */
-#ifndef SEAM_TASK_TIMES_H
-#define SEAM_TASK_TIMES_H
+#pragma once
 
 #include "base/index.h"
 #include "wire/perf/perf_record.h"
@@ -116,5 +115,3 @@ void seam_task_times_apply(struct seam_task_times *t, uint64_t until_ns);
 
 /* End all threads that live, at @ns.  Nothing may be taken afterwards. */
 void seam_task_times_end(struct seam_task_times *t, uint64_t ns);
-
-#endif /* SEAM_TASK_TIMES_H */

@@ -11,8 +11,7 @@
  *
  * Source: auxtrace_mmap__read() in tools/perf/util/auxtrace.c of Linux 6.1.
  */
-#ifndef SEAM_AUXTRACE_H
-#define SEAM_AUXTRACE_H
+#pragma once
 
 #include "record/perf/data_file.h"
 
@@ -51,5 +50,3 @@ int seam_auxtrace_snapshot_all(struct seam_sources *sources,
  */
 void seam_auxtrace_describe(const struct seam_sources *sources,
 			    struct seam_synth *synth);
-
-#endif /* SEAM_AUXTRACE_H */

@@ -8,8 +8,7 @@
  *
  * Threads: one.
  */
-#ifndef SEAM_DATA_FILE_H
-#define SEAM_DATA_FILE_H
+#pragma once
 
 #include "record/perf/sink.h"
 #include "record/perf/sources.h"
@@ -131,5 +130,3 @@ void seam_data_file_count_cpus(struct seam_data_file *file,
 void seam_data_file_lost(struct seam_data_file *file);
 
 void seam_data_file_fini(struct seam_data_file *file);
-
-#endif /* SEAM_DATA_FILE_H */

@@ -8,8 +8,7 @@
  * A thread that ended before its events were opened is counted, and so is one
  * whose events could not be opened.
  */
-#ifndef SEAM_NEW_THREADS_H
-#define SEAM_NEW_THREADS_H
+#pragma once
 
 #include "base/array.h"
 #include "record/perf/data_file.h"
@@ -42,5 +41,3 @@ int seam_new_threads_update(struct seam_new_threads *threads,
 			    struct seam_err *err);
 
 void seam_new_threads_fini(struct seam_new_threads *threads);
-
-#endif /* SEAM_NEW_THREADS_H */

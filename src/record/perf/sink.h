@@ -10,8 +10,7 @@
  *
  * Threads: all functions are called in the recorder's thread.
  */
-#ifndef SEAM_SINK_H
-#define SEAM_SINK_H
+#pragma once
 
 #include "base/base.h"
 #include "base/err.h"
@@ -50,5 +49,3 @@ struct seam_sink {
 
 	uint64_t due_ns;	/* of the next round at the latest */
 };
-
-#endif /* SEAM_SINK_H */

@@ -28,8 +28,7 @@
  *
  * Features that the kernel refuses are left out where possible.
  */
-#ifndef SEAM_SOURCES_H
-#define SEAM_SOURCES_H
+#pragma once
 
 #include "base/array.h"
 #include "base/index.h"
@@ -237,5 +236,3 @@ enum seam_left_out {
 
 /* The name of each bit in the manifest; NULL after the last. */
 const char *seam_left_out_name(int bit_index);
-
-#endif /* SEAM_SOURCES_H */

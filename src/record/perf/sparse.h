@@ -22,8 +22,7 @@
  *
  * Threads: one, the recorder's.
  */
-#ifndef SEAM_SPARSE_H
-#define SEAM_SPARSE_H
+#pragma once
 
 #include "record/perf/data_file.h"
 #include "record/perf/sources.h"
@@ -62,5 +61,3 @@ void seam_sparse_begin(struct seam_sparse *sparse);
 
 /* After a round: restore the full rate if the agent has stopped. */
 void seam_sparse_check(struct seam_sparse *sparse);
-
-#endif /* SEAM_SPARSE_H */

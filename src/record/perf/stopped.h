@@ -15,8 +15,7 @@
  * Source: begin_new_exec() of fs/exec.c, Linux 6.1: perf_event_exit_task()
  * where the new program is not dumpable, after perf_event_comm().
  */
-#ifndef SEAM_STOPPED_H
-#define SEAM_STOPPED_H
+#pragma once
 
 #include "base/array.h"
 #include "wire/counts.h"
@@ -44,5 +43,3 @@ void seam_stopped_round(struct seam_stopped *stopped, bool is_last,
 			struct seam_counts *losses);
 
 void seam_stopped_fini(struct seam_stopped *stopped);
-
-#endif /* SEAM_STOPPED_H */

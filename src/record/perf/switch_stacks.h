@@ -14,8 +14,7 @@
  * in one thread, not in those that inherited the event.  A frequency adapts
  * within one thread, and stays low for the long waits after many short ones.
  */
-#ifndef SEAM_SWITCH_STACKS_H
-#define SEAM_SWITCH_STACKS_H
+#pragma once
 
 #include "record/perf/sources.h"
 
@@ -39,5 +38,3 @@ static inline void seam_switch_stacks_count(struct seam_source_ring *ring)
 /* After a round: spend, refill, disable, enable.  @now_ns: CLOCK_MONOTONIC. */
 void seam_switch_stacks_check(struct seam_switch_stacks *stacks,
 			      struct seam_sources *sources, uint64_t now_ns);
-
-#endif /* SEAM_SWITCH_STACKS_H */

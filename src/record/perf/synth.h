@@ -6,8 +6,7 @@
  * already are read from /proc and written at the head of the file as records
  * of the same layout, with time 0.
  */
-#ifndef SEAM_SYNTH_H
-#define SEAM_SYNTH_H
+#pragma once
 
 #include "base/array.h"
 #include "base/err.h"
@@ -66,5 +65,3 @@ void seam_synth_words(struct seam_synth *synth, uint32_t type,
 
 /* End of the synthesized records (PERF_RECORD_FINISHED_INIT). */
 void seam_synth_end(struct seam_synth *synth);
-
-#endif /* SEAM_SYNTH_H */

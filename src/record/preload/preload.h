@@ -9,8 +9,7 @@
  * what the user has there.  Programs with AddressSanitizer start because
  * ASAN_OPTIONS turns off its check of the order of libraries.
  */
-#ifndef SEAM_PRELOAD_H
-#define SEAM_PRELOAD_H
+#pragma once
 
 #include <limits.h>
 
@@ -107,5 +106,3 @@ bool seam_program_file_read(struct seam_program_file *p, const char *path,
 bool seam_program_file_find(const struct seam_program_file *p,
 			    const char *path, const char *name,
 			    char found[PATH_MAX]);
-
-#endif /* SEAM_PRELOAD_H */

@@ -35,8 +35,7 @@
  * Cost: about 12 us a stack.  Threads: one, the recorder's.
  * Source: proc_pid_syscall(5), Documentation/scheduler/sched-stats.rst.
  */
-#ifndef SEAM_BLOCKED_STACKS_H
-#define SEAM_BLOCKED_STACKS_H
+#pragma once
 
 #include "base/base.h"
 #include "base/err.h"
@@ -111,5 +110,3 @@ int seam_blocked_stacks_wait_ms(struct seam_blocked_stacks *blocked,
 				int wait_ms);
 
 void seam_blocked_stacks_fini(struct seam_blocked_stacks *blocked);
-
-#endif /* SEAM_BLOCKED_STACKS_H */

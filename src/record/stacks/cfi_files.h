@@ -17,8 +17,7 @@
  *
  * Threads: one, the recorder's.
  */
-#ifndef SEAM_CFI_FILES_H
-#define SEAM_CFI_FILES_H
+#pragma once
 
 #include "base/array.h"
 #include "base/index.h"
@@ -133,5 +132,3 @@ struct seam_mapped_file_cfi *seam_cfi_files_want(struct seam_cfi_files *files,
 bool seam_cfi_files_collect(struct seam_cfi_files *files);
 
 void seam_cfi_files_fini(struct seam_cfi_files *files);
-
-#endif /* SEAM_CFI_FILES_H */

@@ -20,8 +20,7 @@
  *
  * Threads: one.  Cost: 0.5 us a piece of code; 20 ns to find one.
  */
-#ifndef SEAM_LIVE_JIT_H
-#define SEAM_LIVE_JIT_H
+#pragma once
 
 #include "base/array.h"
 #include "base/index.h"
@@ -128,5 +127,3 @@ bool seam_live_jit_find(const struct seam_live_jit *jit,
 			struct seam_unwind_code *code);
 
 void seam_live_jit_fini(struct seam_live_jit *jit);
-
-#endif /* SEAM_LIVE_JIT_H */

@@ -18,8 +18,7 @@
  * Cost: 1 to 10 us a sample; no allocation but of rows and for waiting.
  * Threads: one, the recorder's; files are opened and read in a helper's.
  */
-#ifndef SEAM_LIVE_STACKS_H
-#define SEAM_LIVE_STACKS_H
+#pragma once
 
 #include "record/stacks/cfi_files.h"
 #include "record/stacks/live_jit.h"
@@ -164,5 +163,3 @@ uint32_t seam_live_stacks_drop(struct seam_live_stacks *stacks);
 uint64_t seam_live_stacks_oldest(const struct seam_live_stacks *stacks);
 
 void seam_live_stacks_fini(struct seam_live_stacks *stacks);
-
-#endif /* SEAM_LIVE_STACKS_H */

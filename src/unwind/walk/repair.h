@@ -22,8 +22,7 @@
  * Cost: 1 to 20 us more for a stack that needs it, and 64 KiB of stack.
  * Threads: nothing is shared.
  */
-#ifndef SEAM_REPAIR_H
-#define SEAM_REPAIR_H
+#pragma once
 
 #include "unwind/walk/walk.h"
 
@@ -32,5 +31,3 @@ void seam_unwind_walk_repaired(const struct seam_unwind_space *space,
 			       const struct seam_unwind_memory *memory,
 			       const struct seam_unwind_registers *start,
 			       struct seam_unwind_stack *stack);
-
-#endif /* SEAM_REPAIR_H */

@@ -22,8 +22,7 @@
  * Cost: about 10 ns an instruction.  Threads: nothing is shared.
  * Source: Intel SDM, volume 2, appendix A, "Opcode Map".
  */
-#ifndef SEAM_STACK_HEIGHT_H
-#define SEAM_STACK_HEIGHT_H
+#pragma once
 
 #include "base/base.h"
 
@@ -44,5 +43,3 @@ bool seam_stack_height_after(const uint8_t *code, size_t size, size_t n,
  * longer.
  */
 size_t seam_instruction_bytes(const uint8_t *code, size_t n);
-
-#endif /* SEAM_STACK_HEIGHT_H */

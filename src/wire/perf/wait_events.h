@@ -20,8 +20,7 @@
  *
  * Readers make waits of these (model/perf/off_cpu.h).
  */
-#ifndef SEAM_WAIT_EVENTS_H
-#define SEAM_WAIT_EVENTS_H
+#pragma once
 
 #define SEAM_SWITCH_EVENT "seam:switches"
 #define SEAM_SWITCH_STACK_EVENT "seam:switch_stack"
@@ -42,5 +41,3 @@ enum {
 
 /* The shortest wait with a row of its own, unless the user sets another. */
 #define SEAM_WAIT_MIN_NS UINT64_C(1000000)
-
-#endif /* SEAM_WAIT_EVENTS_H */
