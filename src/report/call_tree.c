@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "report/report.h"
 #include "report/summary.h"
+#include "report/tree_rails.h"
 #include "report/view.h"
 
 struct call_tree {
@@ -51,24 +52,6 @@ static int by_size(const struct seam_node *a, const struct seam_node *b,
 	       SEAM_COMPARE(a->key, b->key);
 }
 
-static void cut(struct call_tree *tree, const bool *shown)
-{
-	struct seam_node *nodes = tree->tree.items;
-
-	for (size_t i = 0; i < tree->tree.n; i++) {
-		uint32_t *link = &nodes[i].first_child;
-
-		for (uint32_t c = *link; c != SEAM_NONE;
-		     c = nodes[c].next_sibling) {
-			if (!shown[c])
-				continue;
-			*link = c;
-			link = &nodes[c].next_sibling;
-		}
-		*link = SEAM_NONE;
-	}
-}
-
 static int hide_small(struct call_tree *tree,
 		      const struct seam_report *report)
 {
@@ -91,7 +74,7 @@ static int hide_small(struct call_tree *tree,
 			shown[i] = false;
 		tree->n_hidden += !shown[i];
 	}
-	cut(tree, shown);
+	seam_tree_keep(&tree->tree, shown);
 	free(shown);
 	return 0;
 }
@@ -142,42 +125,14 @@ enum {
 	INLINED = 10,		/* " (inlined)" */
 };
 
-/* The lines to the left of a node: one for each branch above it. */
 struct drawing {
 	const struct seam_report *report;
 	const struct seam_view *view;
 	const struct call_tree *tree;
-	SEAM_ARRAY(bool) rails;		/* true: siblings follow below */
-	SEAM_ARRAY(uint32_t) steps;	/* number of rails, by depth - 1 */
+	struct seam_tree_rails rails;
 	const char **shown;	/* names by node, on a terminal; or NULL */
 	struct seam_arena arena;
 };
-
-/* Draw the lines before @node; returns the columns used, 0 without memory. */
-static size_t put_rails(struct drawing *d, const struct seam_node *node)
-{
-	/* a rail that ends, a rail, the last branch, a branch */
-	static const char *const lines[2][4] = {
-		{ "   ", "|  ", "`- ", "|- " }, { "   ", "│  ", "└─ ", "├─ " },
-	};
-	const char *const *line = lines[d->view->unicode];
-	const struct seam_node *nodes = d->tree->tree.items;
-	bool open = node->next_sibling != SEAM_NONE;
-	bool has_siblings = open ||
-			    &nodes[nodes[node->parent].first_child] != node;
-
-	d->steps.n = node->depth - 1;
-	d->rails.n = d->steps.n ? d->steps.items[d->steps.n - 1] : 0;
-	for (size_t i = 0; i < d->rails.n; i++)
-		fputs(line[d->rails.items[i]], d->view->out);
-	if (has_siblings) {
-		fputs(line[2 + open], d->view->out);
-		if (!SEAM_ARRAY_ADD(&d->rails, open))
-			return 0;
-	}
-	return SEAM_ARRAY_ADD(&d->steps, (uint32_t)d->rails.n) ?
-	       3 * d->rails.n + 1 : 0;
-}
 
 static bool is_inlined(const struct seam_node *node)
 {
@@ -259,7 +214,8 @@ static int put_node(struct drawing *d, const struct seam_node *node)
 				    node->samples, d->tree->whole),
 		seam_format_percent(self, by_weight ? node->self_weight :
 				    node->self_samples, d->tree->whole));
-	used = put_rails(d, node);
+	used = seam_tree_rails_put(&d->rails, d->view, &d->tree->tree,
+				   (uint32_t)(node - d->tree->tree.items));
 	if (!used)
 		return -ENOMEM;
 	used += FIGURES - 1;
@@ -304,8 +260,7 @@ foot:
 				"--min-percent 0 shows all sizes\n",
 				seam_format_amount(text, d->tree->n_hidden,
 						"smaller or filtered node"));
-	free(d->rails.items);
-	free(d->steps.items);
+	seam_tree_rails_fini(&d->rails);
 	return rc;
 }
 

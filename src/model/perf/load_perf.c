@@ -479,6 +479,15 @@ static uint32_t elf_machine(const char *arch)
 	return EM_NONE;
 }
 
+/* CPUs that were there; 0: not recorded. */
+static uint32_t n_cpus(const struct seam_perf_data *data)
+{
+	struct seam_cursor c = seam_cursor_over(
+		data->features[SEAM_PERF_FEATURE_NRCPUS], data->endian);
+
+	return seam_cursor_u32(&c);
+}
+
 static int read_header(struct perf_loader *l, struct seam_err *err)
 {
 	struct seam_strings *strings = &l->profile->strings;
@@ -514,6 +523,7 @@ static int read_header(struct perf_loader *l, struct seam_err *err)
 	p->boot_id = seam_strings_put(strings, l->input->kernel.boot_id);
 	p->elf_machine = elf_machine(seam_perf_data_string(&l->data,
 						SEAM_PERF_FEATURE_ARCH));
+	p->n_cpus = n_cpus(&l->data);
 	return !l->sideband.jit || p->command == SEAM_NONE ||
 	       p->bundle == SEAM_NONE || p->boot_id == SEAM_NONE ||
 	       seam_sideband_init(&l->sideband, &kernel) ||

@@ -309,6 +309,7 @@ struct seam_profile {
 	uint32_t boot_id;		/* string; 0: not known */
 	uint32_t kernel;		/* module; 0: not known */
 	uint32_t elf_machine;		/* of the machine; EM_NONE: not known */
+	uint32_t n_cpus;		/* of the machine; 0: not known */
 	/*
 	 * The JIT code of all processes (model/jit/jit_sources.h), which owns
 	 * the bytes of code objects; NULL: none was looked for.

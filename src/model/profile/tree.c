@@ -47,21 +47,25 @@ uint32_t seam_tree_add(struct seam_tree *tree, uint32_t parent, uint32_t key,
 	return id;
 }
 
-/* The child of @parent with @key.  Groups and frames never share a parent. */
-static uint32_t child(struct tree_builder *b, uint32_t parent, uint32_t key,
-		      bool is_group)
+uint32_t seam_tree_child(struct seam_tree *tree, struct seam_index *index,
+			 uint32_t parent, uint32_t key, bool is_group)
 {
 	uint64_t hash = seam_hash_u64((uint64_t)parent << 32 | key);
-	const struct seam_node *nodes = b->tree->items;
-	uint32_t id = SEAM_INDEX_FIND(&b->index, hash, i,
-				      nodes[i].parent == parent &&
-				      nodes[i].key == key);
+	uint32_t id = SEAM_INDEX_FIND(index, hash, i,
+				      tree->items[i].parent == parent &&
+				      tree->items[i].key == key);
 
 	if (id != SEAM_NONE)
 		return id;
-	id = seam_tree_add(b->tree, parent, key, is_group);
-	return id == SEAM_NONE || seam_index_add(&b->index, hash, id) ?
-	       SEAM_NONE : id;
+	id = seam_tree_add(tree, parent, key, is_group);
+	return id == SEAM_NONE || seam_index_add(index, hash, id) ? SEAM_NONE :
+	       id;
+}
+
+static uint32_t child(struct tree_builder *b, uint32_t parent, uint32_t key,
+		      bool is_group)
+{
+	return seam_tree_child(b->tree, &b->index, parent, key, is_group);
 }
 
 /* The node of @stack below @top, made if need be. */
@@ -190,4 +194,22 @@ int seam_tree_sort(struct seam_tree *tree, seam_tree_compare *compare,
 	}
 	free(ids.items);
 	return rc;
+}
+
+void seam_tree_keep(struct seam_tree *tree, const bool *shown)
+{
+	struct seam_node *nodes = tree->items;
+
+	for (size_t i = 0; i < tree->n; i++) {
+		uint32_t *link = &nodes[i].first_child;
+
+		for (uint32_t c = *link; c != SEAM_NONE;
+		     c = nodes[c].next_sibling) {
+			if (!shown[c])
+				continue;
+			*link = c;
+			link = &nodes[c].next_sibling;
+		}
+		*link = SEAM_NONE;
+	}
 }

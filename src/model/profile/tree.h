@@ -53,6 +53,14 @@ int seam_tree_make(struct seam_tree *tree,
 uint32_t seam_tree_add(struct seam_tree *tree, uint32_t parent, uint32_t key,
 		       bool is_group);
 
+/*
+ * The child of @parent with @key, added if there is none; @index has all
+ * children that were added so.  Groups and frames never share a parent.  The
+ * id, or SEAM_NONE when memory ran out.
+ */
+uint32_t seam_tree_child(struct seam_tree *tree, struct seam_index *index,
+			 uint32_t parent, uint32_t key, bool is_group);
+
 /* Order of two siblings, as qsort_r() has it. */
 typedef int seam_tree_compare(const struct seam_node *a,
 			      const struct seam_node *b, void *context);
@@ -60,6 +68,9 @@ typedef int seam_tree_compare(const struct seam_node *a,
 /* Put the children of each node in order.  0 or -ENOMEM. */
 int seam_tree_sort(struct seam_tree *tree, seam_tree_compare *compare,
 		   void *context);
+
+/* Unlink the nodes that are not @shown, by node, from their parents' lists. */
+void seam_tree_keep(struct seam_tree *tree, const bool *shown);
 
 /*
  * The node that follows @node in depth-first order, children first; without
