@@ -28,6 +28,7 @@ enum {
 	ROW = 19,
 	NAME_BYTES = 1000,	/* longer names are cut */
 	SHADES = 3,
+	FOOT_ROW = 17,		/* a line of text below the frames */
 };
 
 /* Width of a character of 11.5 px, and of the narrowest frame with a name. */
@@ -45,6 +46,9 @@ enum frame_look {
 	LOOK_GUEST,
 	LOOK_UNKNOWN,
 	LOOK_GROUP,
+	LOOK_LESS,		/* this and the next two: of changes */
+	LOOK_SAME,
+	LOOK_MORE,
 	N_LOOKS,
 };
 
@@ -59,6 +63,9 @@ static const struct {
 	[LOOK_GUEST] = { 'g', "guest" },
 	[LOOK_UNKNOWN] = { 'u', "unknown" },
 	[LOOK_GROUP] = { 'a', "thread" },
+	[LOOK_LESS] = { 'l', "less than A" },
+	[LOOK_SAME] = { 'z', "no change, or noise" },
+	[LOOK_MORE] = { 'm', "more than A" },
 };
 
 /* The callees of a frame that are not drawn, together. */
@@ -107,9 +114,20 @@ static const char *name_of(const struct picture *p,
 	       seam_profile_text(p->profile, function_of(p, node)->name);
 }
 
+static struct seam_flamegraph_change
+change_of(const struct picture *p, const struct seam_node *node)
+{
+	const struct seam_flamegraph_changes *changes = p->graph->changes;
+
+	return changes->change(changes->context,
+			       (uint32_t)(node - p->tree.items));
+}
+
 static enum frame_look look_of(const struct picture *p,
 			       const struct seam_node *node)
 {
+	if (p->graph->changes)
+		return (enum frame_look)(LOOK_SAME + change_of(p, node).sign);
 	if (node->is_group)
 		return LOOK_GROUP;
 	/* nothing was mapped there; else the module would be in the name */
@@ -308,6 +326,12 @@ static void put_title(const struct picture *p, const struct seam_node *node)
 			 NAME_BYTES);
 		fputc('\n', p->out);
 	}
+	if (p->graph->changes) {
+		p->graph->changes->put_details(p->graph->changes->context,
+			(uint32_t)(node - p->tree.items), p->out);
+		fputs("</title>", p->out);
+		return;
+	}
 	put_amount(p, "total ", node->samples, node->weight);
 	fputc('\n', p->out);
 	put_amount(p, "self ", node->self_samples, node->self_weight);
@@ -397,31 +421,57 @@ static void put_rest(const struct picture *p, uint32_t id)
 	fputs("</g>\n", p->out);
 }
 
+/* The number in a frame's class: of neighbours, or of the size of a change. */
+static unsigned int shade_of(const struct picture *p,
+			     const struct seam_node *node, enum frame_look look)
+{
+	const char *name = name_of(p, node);
+
+	if (look == LOOK_LESS || look == LOOK_MORE)
+		return change_of(p, node).level;
+	if (look == LOOK_GROUP)
+		return node->depth % 2;
+	return (unsigned int)(seam_hash_stable(name, strlen(name), 0) % SHADES);
+}
+
+/* A mark is before the name: "+5% main". */
+static void put_text(const struct picture *p, const struct seam_node *node,
+		     double x, uint32_t y, double width)
+{
+	const char *name = name_of(p, node);
+	char marked[NAME_BYTES];
+
+	if (p->graph->changes) {
+		struct seam_flamegraph_change change = change_of(p, node);
+
+		snprintf(marked, sizeof(marked), "%s%s%s", change.mark,
+			 change.mark[0] ? " " : "", name);
+		name = marked;
+	}
+	fprintf(p->out, "<text x=\"%.2f\" y=\"%u\">", x + 4, y + ROW - 6);
+	put_label(p->out, name, (size_t)((width - 7) / character_width));
+	fputs("</text>", p->out);
+}
+
 static void put_frame(const struct picture *p, uint32_t id)
 {
 	const struct seam_node *node = &p->tree.items[id];
-	const char *name = name_of(p, node);
 	double x = MARGIN + (id ? pixels(p, p->x[id]) : 0);
 	double width = id ? pixels(p, size_of(p, node)) : WIDTH - 2 * MARGIN;
 	uint32_t y = row_y(p, node->depth);
 	enum frame_look look = look_of(p, node);
-	unsigned int shade = look == LOOK_GROUP ? node->depth % 2 :
-		(unsigned int)(seam_hash_stable(name, strlen(name), 0) %
-			       SHADES);
 
 	fprintf(p->out, "<g class=\"f %c%u\" role=\"treeitem\" "
 		"aria-level=\"%u\" data-x=\"%" PRIu64 "\" data-w=\"%" PRIu64
-		"\">", looks[look].letter, shade, node->depth + 1, p->x[id],
-		size_of(p, node));
+		"\"", looks[look].letter, shade_of(p, node, look),
+		node->depth + 1, p->x[id], size_of(p, node));
+	if (p->graph->changes)
+		fprintf(p->out, " data-mark=\"%s\"", change_of(p, node).mark);
+	fputc('>', p->out);
 	put_title(p, node);
 	put_rect(p, x, y, width);
-	if (width >= least_text_width) {
-		fprintf(p->out, "<text x=\"%.2f\" y=\"%u\">", x + 4,
-			y + ROW - 6);
-		put_label(p->out, name,
-			  (size_t)((width - 7) / character_width));
-		fputs("</text>", p->out);
-	}
+	if (width >= least_text_width)
+		put_text(p, node, x, y, width);
 	fputs("</g>\n", p->out);
 	put_rest(p, id);
 }
@@ -434,11 +484,11 @@ static void put_legend(const struct picture *p)
 	for (int i = 0; i < N_LOOKS; i++) {
 		if (!p->used[i])
 			continue;
-		fprintf(p->out, "<rect class=\"%c0\" x=\"%d\" y=\"56\" "
+		fprintf(p->out, "<rect class=\"%c%c\" x=\"%d\" y=\"56\" "
 			"width=\"12\" height=\"12\" rx=\"3\"/>"
 			"<text class=\"key\" x=\"%d\" y=\"66\">%s</text>",
-			looks[i].letter, MARGIN + x, MARGIN + x + 17,
-			looks[i].word);
+			looks[i].letter, i == LOOK_LESS || i == LOOK_MORE ?
+			'1' : '0', MARGIN + x, MARGIN + x + 17, looks[i].word);
 		x += 17 + 18 + 7 * (int)strlen(looks[i].word);
 	}
 	fputs("</g>\n", p->out);
@@ -455,6 +505,11 @@ static void put_subtitle(const struct picture *p)
 
 	fprintf(p->out, "<text class=\"sub%s\" x=\"%d\" y=\"45\">",
 		profile->losses.n ? " lossy" : "", MARGIN);
+	if (p->graph->changes) {
+		put_name(p->out, p->graph->changes->subtitle, NAME_BYTES);
+		fputs("</text>\n", p->out);
+		return;
+	}
 	for (uint32_t i = 0; i < profile->events.n; i++)
 		if (i == event || (event == SEAM_NONE && selected->events &&
 				   selected->events[i])) {
@@ -492,9 +547,30 @@ static void put_head(const struct picture *p, uint32_t height)
 		TOP - 9);
 }
 
+/* Text below the frames, which the script moves. */
+static void put_foot(const struct picture *p, uint32_t y)
+{
+	const struct seam_flamegraph_changes *changes = p->graph->changes;
+
+	if (!changes || !changes->n_foot)
+		return;
+	fprintf(p->out, "<g id=\"foot\" data-height=\"%zu\" "
+		"transform=\"translate(0 %u)\">", changes->n_foot * FOOT_ROW,
+		y);
+	for (size_t i = 0; i < changes->n_foot; i++) {
+		fprintf(p->out, "<text class=\"key\" x=\"%d\" y=\"%zu\">",
+			MARGIN, (i + 1) * FOOT_ROW);
+		put_label(p->out, changes->foot[i], 160);
+		fputs("</text>", p->out);
+	}
+	fputs("</g>\n", p->out);
+}
+
 static void put_picture(const struct picture *p)
 {
-	uint32_t height = TOP + p->rows * ROW + MARGIN;
+	uint32_t foot_y = TOP + p->rows * ROW;
+	uint32_t height = foot_y + MARGIN + (!p->graph->changes ? 0 : FOOT_ROW *
+			  (uint32_t)p->graph->changes->n_foot);
 
 	put_head(p, height);
 	fprintf(p->out, "<g id=\"frames\" role=\"tree\" aria-label=\"Call "
@@ -507,6 +583,7 @@ static void put_picture(const struct picture *p)
 		i = seam_tree_next(&p->tree, i, p->drawn[i]);
 	}
 	fputs("</g>\n", p->out);
+	put_foot(p, foot_y);
 	put_names(p);
 	fprintf(p->out, "<script><![CDATA[\n%s]]></script>\n</svg>\n",
 		flamegraph_js);
@@ -539,6 +616,17 @@ static uint32_t put_group(void *groups, const char *name)
 	return seam_strings_put(groups, name);
 }
 
+static int copy_tree(struct picture *p)
+{
+	const struct seam_flamegraph_changes *changes = p->graph->changes;
+
+	p->by_weight = true;
+	p->unit = changes->unit;
+	return SEAM_ARRAY_EXTEND(&p->tree, changes->tree->items,
+				 changes->tree->n) ?
+	       seam_tree_sort(&p->tree, larger_first, p) : -ENOMEM;
+}
+
 static int make_tree(struct picture *p)
 {
 	const struct seam_selected *selected = p->graph->selected;
@@ -568,7 +656,7 @@ int seam_flamegraph_write(const struct seam_flamegraph *graph, FILE *out)
 		.out = out,
 	};
 	uint64_t n_bytes;
-	int rc = make_tree(&p);
+	int rc = graph->changes ? copy_tree(&p) : make_tree(&p);
 
 	if (!rc)
 		rc = choose_frames(&p);

@@ -14,8 +14,29 @@
 
 #include "model/profile/tally.h"
 
+/* What a picture shows in place of layers, and of the samples' tree. */
+struct seam_flamegraph_change {
+	int sign;		/* 1: more, -1: less, 0: as before */
+	unsigned int level;	/* of the colour, 0 to 2 */
+	char mark[16];		/* before the name; "" for none */
+};
+
+struct seam_flamegraph_changes {
+	const struct seam_tree *tree;	/* keys are functions << 1 */
+	enum seam_unit unit;		/* of its weights */
+	struct seam_flamegraph_change (*change)(const void *context,
+						uint32_t node);
+	/* Lines of the tool tip, each after a newline; text is escaped as XML. */
+	void (*put_details)(const void *context, uint32_t node, FILE *out);
+	const char *subtitle;
+	const char *const *foot;	/* lines below the frames */
+	size_t n_foot;
+	const void *context;
+};
+
 struct seam_flamegraph {
 	const struct seam_selected *selected;
+	const struct seam_flamegraph_changes *changes;	/* NULL: layers */
 	enum seam_group group;	/* of the first frames; NONE: no such frames, */
 				/* all stacks are merged */
 	const char *title;

@@ -20,6 +20,7 @@ const svg = document.currentScript.ownerSVGElement;
 const root = svg.getElementById("frames");
 const head = svg.getElementById("head");
 const page = svg.getElementById("page");
+const foot = svg.getElementById("foot");	/* of comparisons, or null */
 const number = (element, name) => Number(element.getAttribute("data-" + name));
 const MARGIN = number(root, "margin");
 const TOP = number(root, "top");
@@ -71,6 +72,7 @@ const frames = elements.filter((e) => !e.classList.contains("rest"))
 		size: number(element, "w"),
 		depth: Number(element.getAttribute("aria-level")) - 1,
 		lines: lines,
+		mark: element.getAttribute("data-mark") || "",
 		parent: null,
 		children: [],
 		rest: null,		/* element in place of narrow callees */
@@ -157,7 +159,8 @@ function place(frame) {
 		Math.max(frame.pixels - GAP, LEAST).toFixed(2));
 	frame.text.setAttribute("x", (x + 4).toFixed(2));
 	frame.text.setAttribute("y", y + ROW - 6);
-	frame.text.textContent = fit(frame.lines[0], frame.pixels);
+	frame.text.textContent = fit((frame.mark ? frame.mark + " " : "") +
+		frame.lines[0], frame.pixels);
 	frame.element.classList.toggle("above", above);
 }
 
@@ -210,8 +213,12 @@ function layOut() {
 	for (const frame of frames)
 		if (rests[frame.id] >= 2 * GAP)
 			rows = Math.max(rows, frame.depth + 2);
-	const height = top + rows * ROW + MARGIN;
+	const height = top + rows * ROW + MARGIN +
+		(foot ? number(foot, "height") : 0);
 
+	if (foot)
+		foot.setAttribute("transform", "translate(0 " +
+			(top + rows * ROW) + ")");
 	svg.setAttribute("height", height);
 	page.setAttribute("height", Math.max(height, window.innerHeight));
 	for (const frame of frames)

@@ -10,6 +10,7 @@ import re
 import sys
 
 LAYERS = "nikjgau"
+CHANGES = "lzm"         # less, noise, more
 # Linear RGB as somebody without one kind of cone sees it.
 BLIND = {
     "protanopia": ((0.11238, 0.88762, 0.0), (0.11238, 0.88762, 0.0),
@@ -56,7 +57,7 @@ def distance(a, b, kind):
 
 
 def colours(css):
-    fills = dict(re.findall(r"\.([nikjgau]\d) \{ fill: (#[0-9a-f]{6})", css))
+    fills = dict(re.findall(r"\.([nikjgaulzm]\d) \{ fill: (#[0-9a-f]{6})", css))
     fills["text"] = re.search(r"^text.*?fill: (#[0-9a-f]{6})", css,
                               re.M | re.S)[1]
     return fills
@@ -66,14 +67,14 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as text:
         light, dark = text.read().split("@media (prefers-color-scheme: dark)")
     number = 0
-    print("1..4")
+    print("1..6")
     for scheme, css in (("light", light), ("dark", dark)):
         fills = colours(css)
         label = fills.pop("text")
         worst = min((contrast(label, fill), name)
                     for name, fill in fills.items())
         number += 1
-        print(f"{'ok' if len(fills) == 21 and worst[0] >= 4.5 else 'not ok'} "
+        print(f"{'ok' if len(fills) == 30 and worst[0] >= 4.5 else 'not ok'} "
               f"{number} - labels read well in the {scheme} scheme")
         print(f"# least contrast: {worst}")
         near = min((distance(fills[a + "0"], fills[b + "0"], kind), a + b,
@@ -83,6 +84,13 @@ def main():
         print(f"{'ok' if near[0] >= 10 else 'not ok'} {number} - layers are "
               f"told apart without colour vision in the {scheme} scheme")
         print(f"# nearest layers: {near}")
+        near = min((distance(fills[a + i], fills[b + k], kind), a + i, b + k,
+                    kind) for a, b in itertools.combinations(CHANGES, 2)
+                   for i in "012" for k in "012" for kind in (None, *BLIND))
+        number += 1
+        print(f"{'ok' if near[0] >= 10 else 'not ok'} {number} - changes are "
+              f"told apart without colour vision in the {scheme} scheme")
+        print(f"# nearest changes: {near}")
 
 
 main()
