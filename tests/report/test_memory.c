@@ -12,6 +12,7 @@
 #include "../no_memory.h"
 #include "../unit.h"
 #include "export/exporter.h"
+#include "report/diff/diff_report.h"
 #include "report/report.h"
 
 typedef int viewer(const struct seam_selected *selected, FILE *out);
@@ -72,6 +73,43 @@ static int as_tree_json(const struct seam_selected *selected, FILE *out)
 	return seam_report_tree_json(&report, out);
 }
 
+static int diff_views(const struct seam_diff *diff, FILE *out)
+{
+	struct seam_diff_gate gate;
+	struct seam_diff_decision decision;
+	struct seam_diff_report report = {
+		.diff = diff, .unit = "run", .event = "cpu-clock", .all = true,
+		.gates = &gate, .decisions = &decision, .n_gates = 1,
+	};
+	struct seam_view view = { .out = out };
+	int rc = seam_diff_gate_parse(&gate, "f*:total < 1%", NULL) ?:
+		 seam_diff_gate_decide(&gate, diff, &decision) ?:
+		 seam_diff_text(&report, &view);
+
+	report.tree = true;
+	return rc ?: seam_diff_text(&report, &view) ?:
+	       seam_diff_picture(&report, "t", -1, false, out);
+}
+
+/* Twice the same, with names that are matched again at the end. */
+static int as_diff(const struct seam_selected *selected, FILE *out)
+{
+	struct seam_diff diff;
+	int rc = seam_diff_init(&diff);
+
+	for (int i = 0; i < 2 && !rc; i++) {
+		const struct seam_diff_run run = {
+			.side = i ? SEAM_DIFF_B : SEAM_DIFF_A, .path = "p",
+			.n_units = 1,
+		};
+
+		rc = seam_diff_add(&diff, &run, selected, 0, NULL);
+	}
+	rc = rc ?: seam_diff_finish(&diff) ?: diff_views(&diff, out);
+	seam_diff_fini(&diff);
+	return rc;
+}
+
 static int view(const struct seam_profile *p, viewer *as, FILE *out)
 {
 	struct seam_selection selection;
@@ -93,6 +131,7 @@ UNIT_TEST(each_failed_allocation_is_reported)
 {
 	static viewer *const viewers[] = {
 		as_folded, as_picture, as_text, as_json, as_tree, as_tree_json,
+		as_diff,
 	};
 	struct seam_profile p = built();
 	FILE *out = fopen("/dev/null", "w");
@@ -106,6 +145,7 @@ UNIT_TEST(each_failed_allocation_is_reported)
 	}
 	built_put(&p, (struct built_sample) { 0, "app", "main;f",
 					      .event = "faults" });
+	p.functions.items[1].is_named = false;
 	for (size_t v = 0; v < SEAM_ARRAY_SIZE(viewers); v++) {
 		long n = 0;
 		int rc;
