@@ -72,6 +72,7 @@ struct parser {
 	int argc;
 	int at;			/* the word being parsed */
 	int used;		/* words of the option: itself and its value */
+	int n_operands;		/* before it */
 };
 
 /* An option that was found, and the struct with its member. */
@@ -287,6 +288,10 @@ static int store(const struct parser *p, struct match m, const char *value)
 		*(bool *)member = true;
 		return 0;
 	}
+	if (option->kind == SEAM_OPTION_DIVIDER) {
+		*(uint64_t *)member = (uint64_t)p->n_operands;
+		return 0;
+	}
 	if (!value)	/* optional, and not given */
 		value = "";
 	else if ((status = check_choice(p, option, value)))
@@ -399,6 +404,7 @@ static int parse_words(struct parser *p, int *first)
 		const char *word = p->argv[p->at];
 
 		p->used = 1;
+		p->n_operands = p->at - *first;
 		if (word[0] != '-' || !word[1]) {
 			if (p->command->takes_command)
 				return 0;

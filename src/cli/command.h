@@ -17,6 +17,8 @@ enum seam_exit {
 	SEAM_EXIT_FAILED = 1,
 	SEAM_EXIT_USAGE = 2,
 	SEAM_EXIT_LOSSY = 3,	/* done, but data was lost or skipped */
+	SEAM_EXIT_GATE = 4,	/* 'diff': a gate failed */
+	SEAM_EXIT_UNDECIDED = 5,	/* 'diff': a gate cannot be decided */
 };
 
 enum seam_option_kind {
@@ -27,6 +29,7 @@ enum seam_option_kind {
 	SEAM_OPTION_SIZE,	/* uint64_t, bytes: 64K, 512M, 2G */
 	SEAM_OPTION_PERCENT,	/* double, 0 to 100 */
 	SEAM_OPTION_SET,	/* const char *: choices, with commas */
+	SEAM_OPTION_DIVIDER,	/* uint64_t: operands before it */
 	SEAM_OPTION_HEADING,	/* a heading in help and man page */
 };
 
@@ -67,6 +70,7 @@ struct seam_command {
 	const char *description;/* paragraphs separated by blank lines */
 	const char *limits;	/* for the man page only; NULL: none */
 	const char *examples;	/* "command line\ttext\n" lines */
+	const char *statuses;	/* more of them: "4\ttext\n" lines, or NULL */
 	const struct seam_option *options;
 	size_t n_options;
 	/* It reads recordings, and has --max-memory. */
@@ -99,6 +103,7 @@ extern const struct seam_command seam_convert_command;
 extern const struct seam_command seam_annotate_command;
 extern const struct seam_command seam_dump_command;
 extern const struct seam_command seam_inject_command;
+extern const struct seam_command seam_diff_command;
 extern const struct seam_command seam_doctor_command;
 extern const struct seam_command seam_help_command;
 

@@ -130,7 +130,6 @@ static const struct {
 	{ "archive", NULL, "nothing is needed: the folder that 'seam record' "
 	  "makes is whole; copy it" },
 	{ "buildid-list", NULL, "'seam dump' shows build ids" },
-	{ "diff", NULL, "'seam report --json' of each can be compared" },
 	{ "probe", NULL,
 	  "'seam record -e uprobe:FILE:SYMBOL' records a probe" },
 	{ "trace", NULL,

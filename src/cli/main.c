@@ -35,6 +35,7 @@ const struct seam_command *const seam_commands[] = {
 	&seam_calls_command,
 	&seam_annotate_command,
 	&seam_flamegraph_command,
+	&seam_diff_command,
 	&seam_convert_command,
 	&seam_dump_command,
 	&seam_inject_command,

@@ -327,10 +327,12 @@ static void put_examples(FILE *out, const char *line)
 	fputs(".El\n", out);
 }
 
-static void put_exit_status(FILE *out, bool takes_command)
+static void put_exit_status(FILE *out, const struct seam_command *command)
 {
+	const char *more = command ? command->statuses : NULL;
+
 	fputs(".Sh EXIT STATUS\n", out);
-	if (takes_command) {
+	if (command && command->takes_command) {
 		fputs("That of COMMAND when it ran.\n"
 		      "It is 3 if COMMAND returned 0 and data was lost,\n"
 		      "126 or 127 if COMMAND could not be started,\n"
@@ -342,8 +344,15 @@ static void put_exit_status(FILE *out, bool takes_command)
 	      ".It 0\nDone.\n"
 	      ".It 1\nFailed.\n"
 	      ".It 2\nWrong usage.\n"
-	      ".It 3\nDone, but data was lost or skipped.\n"
-	      ".It 141\nThe reader of the output exited early "
+	      ".It 3\nDone, but data was lost or skipped.\n", out);
+	while (more && *more) {
+		size_t tab = strcspn(more, "\t"), n = strcspn(more, "\n");
+
+		fprintf(out, ".It %.*s\n", (int)tab, more);
+		put_text(out, more + tab + 1, n - tab - 1);
+		more += n + (more[n] == '\n');
+	}
+	fputs(".It 141\nThe reader of the output exited early "
 	      "(SIGPIPE, as a shell reports it).\n"
 	      ".El\n", out);
 }
@@ -365,7 +374,7 @@ static void put_overview(FILE *out)
 		put_text(out, command->summary, strlen(command->summary));
 	}
 	fputs(".El\n", out);
-	put_exit_status(out, false);
+	put_exit_status(out, NULL);
 }
 
 void seam_man_print(FILE *out, const struct seam_command *command)
@@ -395,7 +404,7 @@ void seam_man_print(FILE *out, const struct seam_command *command)
 		fputs(".Sh LIMITS\n", out);
 		put_paragraphs(out, command->limits);
 	}
-	put_exit_status(out, command->takes_command);
+	put_exit_status(out, command);
 	put_examples(out, command->examples);
 	fputs(".Sh SEE ALSO\n.Xr seam 1\n", out);
 }
