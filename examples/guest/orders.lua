@@ -2,7 +2,7 @@
 --
 -- orders.lua - a program whose time goes to every layer of the machine
 --
---	luajit orders.lua FOLDER [SECONDS]
+--	luajit orders.lua FOLDER [SECONDS [ROUNDS]]
 --
 -- Each round makes orders in a coroutine, prices them in Lua, ranks them with
 -- the C library's qsort(), which calls back into Lua, packs them with zlib,
@@ -21,6 +21,7 @@ int compress2(char *to, unsigned long *n, const char *from, unsigned long size,
 local zlib = ffi.load("libz.so.1")
 local file = (arg[1] or ".") .. "/orders.txt"
 local seconds = tonumber(arg[2]) or 2
+local most = tonumber(arg[3]) or math.huge
 local PIECE = 64
 
 local function random(seed)
@@ -114,7 +115,7 @@ end
 
 local function main()
   local rounds, sum = 0, 0
-  while os.clock() < seconds do
+  while os.clock() < seconds and rounds < most do
     sum = round(1000)
     rounds = rounds + 1
   end
