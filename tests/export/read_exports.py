@@ -274,7 +274,7 @@ def read_firefox_thread(profile, thread, paths, stacks):
     assert samples["time"] == sorted(samples["time"]), "times out of order"
     name, tid = thread["name"], thread["tid"]
     extra = profile["meta"]["extra"][0]["entries"]
-    event = extra[0]["value"]
+    event = extra[0]["value"] if extra else None
     if isinstance(tid, str):
         tid, event = tid.split(": ", 1)
         name = name[:-len(": " + event)]

@@ -22,8 +22,8 @@ uint32_t seam_firefox_string(struct seam_firefox_tables *t, const char *text)
 	return id;
 }
 
-uint32_t seam_firefox_subcategory(const struct seam_firefox_tables *t,
-				  uint32_t id)
+/* The subcategory of Idle for event @id; 0: it is not of waits. */
+static uint32_t subcategory_of(const struct seam_firefox_tables *t, uint32_t id)
 {
 	uint32_t n = 0;
 
@@ -38,7 +38,7 @@ uint32_t seam_firefox_subcategory(const struct seam_firefox_tables *t,
 uint32_t seam_firefox_stack(struct seam_firefox_tables *t, uint32_t stack,
 			    uint32_t id)
 {
-	uint32_t subcategory = seam_firefox_subcategory(t, id);
+	uint32_t subcategory = subcategory_of(t, id);
 	const uint32_t *known;
 	uint32_t number = (uint32_t)t->leaves.n;
 

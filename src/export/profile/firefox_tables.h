@@ -55,15 +55,13 @@ void seam_firefox_tables_fini(struct seam_firefox_tables *tables);
 uint32_t seam_firefox_string(struct seam_firefox_tables *tables,
 			     const char *text);
 
-/* The subcategory of Idle for event @id; 0: it is not of waits. */
-uint32_t seam_firefox_subcategory(const struct seam_firefox_tables *tables,
-				  uint32_t id);
-
 /* The number of @stack of the selection with samples of event @id. */
 uint32_t seam_firefox_stack(struct seam_firefox_tables *tables, uint32_t stack,
 			    uint32_t id);
 
-/* The members "libs" and "shared" of the profile, after all strings are known.
- * 0 or -ENOMEM. */
+/*
+ * The members "libs" and "shared" of the profile, after all strings are known.
+ * 0 or -ENOMEM.
+ */
 int seam_firefox_tables_put(struct seam_firefox_tables *tables,
 			    struct seam_json *json);

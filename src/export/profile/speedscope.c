@@ -18,7 +18,6 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "base/text.h"
 #include "export/profile/parts.h"
 #include "model/profile/tree.h"
 
@@ -93,19 +92,20 @@ static uint32_t *find_files(const struct speedscope_writer *w)
 	return files;
 }
 
-static void put_frame(struct speedscope_writer *w, const char *name,
-		      const char *ending, const char *file)
+static int put_frame(struct speedscope_writer *w, const char *name,
+		     const char *ending, const char *file)
 {
-	FILE *out = w->json.out;
+	char *text;
 
+	if (asprintf(&text, "%s%s", name, ending) < 0)
+		return -ENOMEM;
 	seam_json_open(&w->json, NULL, '{');
-	fputs("\"name\":\"", out);
-	w->json.begun[w->json.depth] = true;
-	seam_text_put(out, name, SEAM_TEXT_JSON);
-	fprintf(out, "%s\"", ending);
+	seam_json_string(&w->json, "name", text);
 	if (*file)
 		seam_json_string(&w->json, "file", file);
 	seam_json_close(&w->json);
+	free(text);
+	return 0;
 }
 
 /* All frames; a last one for calls of no function of the profile. */
@@ -122,12 +122,14 @@ static int put_frames(struct speedscope_writer *w)
 
 		if (w->frame_of[i] == SEAM_NONE)
 			continue;
-		put_frame(w, seam_profile_text(p, f->name),
-			  seam_folded_suffix((enum seam_layer)f->layer, i & 1),
-			  seam_profile_text(p, files[i >> 1]));
+		r = put_frame(w, seam_profile_text(p, f->name),
+			      seam_folded_suffix((enum seam_layer)f->layer,
+						 i & 1),
+			      seam_profile_text(p, files[i >> 1]));
 		w->frame_of[i] = n++;
 	}
-	put_frame(w, "unknown", "", "");
+	if (!r)
+		r = put_frame(w, "unknown", "", "");
 	w->frame_of[2 * p->functions.n] = n;
 	seam_json_close(&w->json);
 	seam_json_close(&w->json);
@@ -312,7 +314,7 @@ static void put_event(struct speedscope_writer *w, const char *type,
 	seam_json_close(&w->json);
 }
 
-/* The calls of a thread from *@first_ns on, until the time returned in it. */
+/* The calls of a thread; *@last_ns: the time before them, then of the last. */
 static int put_calls(struct speedscope_writer *w, uint32_t thread,
 		     uint64_t *last_ns)
 {
