@@ -108,6 +108,18 @@ static void put(struct seam_profile *p, uint64_t time_us, const char *comm,
 	});
 }
 
+/* The last sample is the sum of 40 short waits; the third has a reason. */
+static void make_sum(struct seam_profile *p)
+{
+	put(p, 7000, "app", 201, "off-cpu", 30000000, "[short]");
+	if (!seam_samples_set_count(&p->samples, p->samples.n - 1, 40))
+		abort();
+	p->samples.wait = calloc(p->samples.n, sizeof(uint32_t));
+	p->samples.waker = calloc(p->samples.n, sizeof(uint32_t));
+	p->samples.wait[2] = built_string(p, "do_poll");
+	p->samples.waker[2] = built_string(p, "worker 1");
+}
+
 /* Layers, inlined calls, two processes, three units, waits between samples. */
 static void make_all(struct seam_profile *p)
 {
@@ -126,6 +138,7 @@ static void make_all(struct seam_profile *p)
 	    "main;run@/lib/so.so;inl_[i]@/lib/so.so;run@/lib/so.so");
 	make_waits(p, "off-cpu");
 	make_waits(p, "preempted");
+	make_sum(p);
 }
 
 /* Calls with arguments, one after another and nested, and a mark. */

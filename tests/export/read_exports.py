@@ -427,6 +427,11 @@ def read_slice(sequence, tracks, packet, stacks):
     is_wait = uuid in tracks.parents
     thread = tracks.threads.get(tracks.parents.get(uuid, uuid))
     open_slices = tracks.open[uuid]
+    if is_wait and event.type == "TYPE_INSTANT":     # a sum of short waits
+        facts = {a.name: a.uint_value for a in event.debug_annotations}
+        add(stacks, event.name, thread, sequence.stack(event.callstack_iid)
+            if event.callstack_iid else (), facts["waits"], facts["ns"])
+        return
     if event.type not in ("TYPE_SLICE_BEGIN", "TYPE_SLICE_END"):
         return
     if open_slices and not is_wait:

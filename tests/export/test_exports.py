@@ -24,7 +24,6 @@ SEAM, MADE = sys.argv[1:3]
 CORPUS = os.environ["SEAM_CORPUS"]
 FOLDER = tempfile.mkdtemp(prefix="seam-exports-")
 FORMATS = list(read_exports.READERS)
-CALLS = "xray"
 
 
 def run(*words, status=(0, 3)):
@@ -145,6 +144,12 @@ def firefox_markers(profile, tid):
 def test_firefox_has_waits_as_idle_samples_and_markers():
     folder, _ = made("all")
     _, profile = read("firefox", f"{folder}/firefox")
+    strings = profile["shared"]["stringArray"]
+    reasons = [strings[m[3]["text"]] for m in firefox_markers(profile, 100)
+               if m[0] == "off-cpu"]
+    assert reasons == ["do_poll, ended by worker 1"], reasons
+    assert [m[0] for m in firefox_markers(profile, 201)] == ["off-cpu"], \
+        "a sum of short waits has no interval"
     markers = [m[:3] for m in firefox_markers(profile, 100)]
     assert ("off-cpu", 1.1, 1.8) in markers, markers
     assert ("preempted", 1.9, 1.99) in markers
@@ -199,6 +204,8 @@ def test_perfetto_has_clocks_life_times_losses_and_arguments():
             if p.perf_sample.kernel_records_lost] == [(4000000, 12)]
     assert (1000000, "lost", "what", "12 records, ring full (cpu-clock)") in \
         annotations(trace)
+    assert (2100000, "off-cpu", "reason", "do_poll") in annotations(trace)
+    assert (7000000, "off-cpu", "waits", 40) in annotations(trace)
     ids = [e.str.encode(errors="surrogateescape") for p in trace.packet for e in p.interned_data.build_ids]
     assert BUILD_ID in ids
     names = {(p.track_descriptor.thread.tid,
@@ -232,9 +239,9 @@ def wanted_of(path, words):
                      "--event", event, *more, *words, path).stdout.decode()
                  for more in ((), ("--weight",))]
         wanted[event] = read_exports.folded(*texts)
-    for stacks in wanted.get(CALLS, {}).values():
-        for counts in stacks.values():
-            counts[0] = None        # folded files have the time of calls only
+        for stacks in wanted[event].values() if texts[0] == texts[1] else ():
+            for counts in stacks.values():
+                counts[0] = None    # of calls and waits, folded has the time
     return wanted
 
 
@@ -256,6 +263,14 @@ def xray_logs():
     return sorted(os.path.relpath(os.path.join(at, name), CORPUS)
                   for at, _, names in os.walk(folder) for name in names
                   if name.endswith(".xray"))[:6]
+
+
+def test_a_recording_of_waits_has_them_in_all_formats():
+    path = os.path.join(FOLDER, "waits.seam")
+    run(SEAM, "record", "--off-cpu", "-o", path, "--", "sh", "-c",
+        "for i in 1 2 3; do sleep 0.02; done; : | cat")
+    assert "off-cpu" in events_of(path), events_of(path)
+    equal_of_recording(path, ())[1]()
 
 
 def test_one_event_or_thread_is_selected():

@@ -166,7 +166,7 @@ static uint32_t next_sample(const struct firefox_writer *w,
 	return SEAM_NONE;
 }
 
-/* The end of a wait, but not after the thread's next row. */
+/* The end of a wait, but not after the thread's next row; a sum has none. */
 static uint64_t wait_end(const struct firefox_writer *w,
 			 const struct firefox_rows *rows, uint32_t sample)
 {
@@ -175,6 +175,8 @@ static uint64_t wait_end(const struct firefox_writer *w,
 	uint32_t next = next_sample(w, &rest);
 	uint64_t end;
 
+	if (!seam_parts_is_interval(&w->parts, sample))
+		return samples->time_ns[sample];
 	if (__builtin_add_overflow(samples->time_ns[sample],
 				   seam_samples_weight(samples, sample), &end))
 		end = UINT64_MAX;
@@ -318,6 +320,19 @@ static void add_call(struct firefox_writer *w, const struct seam_item *item)
 	});
 }
 
+/* Why a thread waited, and who ended that, as a string of the file. */
+static uint32_t reason_of(struct firefox_writer *w, size_t i)
+{
+	const struct seam_profile *p = w->profile;
+	uint32_t waker = seam_samples_waker(&p->samples, i);
+	char text[TEXT];
+
+	snprintf(text, sizeof(text), "%.300s%s%.300s", seam_profile_text(p,
+			seam_samples_wait(&p->samples, i)),
+		 waker ? ", ended by " : "", seam_profile_text(p, waker));
+	return seam_firefox_string(&w->tables, text);
+}
+
 static void add_wait(struct firefox_writer *w, size_t i)
 {
 	const struct seam_profile *p = w->profile;
@@ -331,6 +346,7 @@ static void add_wait(struct firefox_writer *w, size_t i)
 		.kind = WAIT, .start_ns = start, .end_ns = end,
 		.name = seam_firefox_string(&w->tables, seam_profile_text(
 				p, p->events.items[event].name)),
+		.text = end - start >= w->min_ns ? reason_of(w, i) : 0,
 		.stack = seam_firefox_stack(&w->tables, seam_selected_stack(
 				w->parts.selected, i), event),
 	});
@@ -377,7 +393,7 @@ static int add_item(struct firefox_writer *w, const struct seam_item *item)
 		add_instant(w, item);
 		break;
 	case SEAM_ITEM_SAMPLE:
-		if (is_wait(w, item->sample))
+		if (seam_parts_is_interval(&w->parts, item->sample))
 			add_wait(w, item->sample);
 		break;
 	}

@@ -93,6 +93,14 @@ int seam_parts_init(struct seam_parts *parts,
 	return r == -ENOMEM ? seam_err_no_memory(err) : r;
 }
 
+bool seam_parts_is_interval(const struct seam_parts *parts, size_t i)
+{
+	const struct seam_profile *p = parts->profile;
+
+	return p->events.items[p->samples.event[i]].is_wait &&
+	       seam_samples_count(&p->samples, i) == 1;
+}
+
 size_t seam_parts_n_threads(const struct seam_parts *parts)
 {
 	size_t n = 0;
@@ -126,7 +134,7 @@ static int add_durations(const struct seam_parts *parts, uint32_t thread,
 		if (item.kind == SEAM_ITEM_END)
 			ns = item.time_ns - item.begin_ns;
 		else if (item.kind == SEAM_ITEM_SAMPLE &&
-			 p->events.items[p->samples.event[item.sample]].is_wait)
+			 seam_parts_is_interval(parts, item.sample))
 			ns = seam_samples_weight(&p->samples, item.sample);
 		else if (item.kind == SEAM_ITEM_SAMPLE ||
 			 item.kind == SEAM_ITEM_BEGIN ||

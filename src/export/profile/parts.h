@@ -41,6 +41,9 @@ seam_parts_event(const struct seam_parts *parts, size_t i)
 	return &parts->profile->events.items[parts->events[i]];
 }
 
+/* Whether sample @i is one wait; false: not a wait, or the sum of short ones. */
+bool seam_parts_is_interval(const struct seam_parts *parts, size_t i);
+
 /* How many threads have samples or calls. */
 size_t seam_parts_n_threads(const struct seam_parts *parts);
 

@@ -543,11 +543,30 @@ static void begin_thread(struct perfetto_writer *w, uint32_t thread)
 	w->open.n = 0;
 }
 
+/* Of a wait: why, and who ended it; of a sum of short ones: how many. */
+static void put_wait_facts(struct perfetto_writer *w, size_t i)
+{
+	const struct seam_profile *p = w->profile;
+	uint32_t reason = seam_samples_wait(&p->samples, i);
+	uint32_t waker = seam_samples_waker(&p->samples, i);
+
+	if (reason)
+		put_annotation(w, "reason", 0, seam_profile_text(p, reason));
+	if (waker)
+		put_annotation(w, "waker", 0, seam_profile_text(p, waker));
+	if (seam_parts_is_interval(&w->parts, i))
+		return;
+	put_annotation(w, "waits", seam_samples_count(&p->samples, i), NULL);
+	put_annotation(w, "ns", seam_samples_weight(&p->samples, i), NULL);
+}
+
+/* A slice; the sum of short waits is no interval, but an instant. */
 static void put_wait(struct perfetto_writer *w, uint32_t thread, size_t sample)
 {
 	const struct seam_profile *p = w->profile;
 	uint64_t from = p->samples.time_ns[sample], track, to;
 	uint32_t stack = seam_selected_stack(w->parts.selected, sample);
+	bool is_slice = seam_parts_is_interval(&w->parts, sample);
 	size_t packet, event;
 
 	track = waits_uuid(w, thread);
@@ -557,13 +576,16 @@ static void put_wait(struct perfetto_writer *w, uint32_t thread, size_t sample)
 	packet = open_timed(w, from);
 	intern_stack(w, stack);
 	event = seam_proto_open(proto(w), PACKET_TRACK_EVENT);
-	seam_proto_u64(proto(w), EVENT_TYPE, SLICE_BEGIN);
+	seam_proto_u64(proto(w), EVENT_TYPE, is_slice ? SLICE_BEGIN : INSTANT);
 	seam_proto_u64(proto(w), EVENT_TRACK_UUID, track);
 	seam_proto_text(proto(w), EVENT_NAME, seam_profile_text(p,
 			p->events.items[p->samples.event[sample]].name));
 	if (stack)
 		seam_proto_u64(proto(w), EVENT_CALLSTACK_IID, stack);
+	put_wait_facts(w, sample);
 	close_event(w, packet, event);
+	if (!is_slice)
+		return;
 	if (__builtin_add_overflow(from, seam_samples_weight(&p->samples,
 							     sample), &to))
 		to = UINT64_MAX;
