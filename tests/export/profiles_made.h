@@ -71,7 +71,7 @@ static void make_waits(struct seam_profile *p, const char *name)
 	event->unit = SEAM_UNIT_NS;
 }
 
-/* A build id for the program, one life that begins and ends in the recording. */
+/* A build id for the program, a life that begins and ends while recorded. */
 static void add_facts(struct seam_profile *p)
 {
 	for (size_t i = 0; i < p->modules.n; i++) {

@@ -206,7 +206,8 @@ def test_perfetto_has_clocks_life_times_losses_and_arguments():
         annotations(trace)
     assert (2100000, "off-cpu", "reason", "do_poll") in annotations(trace)
     assert (7000000, "off-cpu", "waits", 40) in annotations(trace)
-    ids = [e.str.encode(errors="surrogateescape") for p in trace.packet for e in p.interned_data.build_ids]
+    ids = [e.str.encode(errors="surrogateescape") for p in trace.packet
+           for e in p.interned_data.build_ids]
     assert BUILD_ID in ids
     names = {(p.track_descriptor.thread.tid,
               p.track_descriptor.thread.thread_name) for p in trace.packet

@@ -7,8 +7,8 @@
  * the rows of a thread are read once for each column.
  *
  * A thread of the file has samples of one unit: those of the main event, and
- * waits beside them as Idle.  Samples of another event are a thread of their own
- * in the same process.  Calls, waits and what the program logged are markers of
+ * waits beside them as Idle.  Samples of another event are a thread of their
+ * own in the same process.  Calls, waits and what the program logged are markers of
  * the first.
  *
  * Source: github.com/firefox-devtools/profiler, src/types/profile.ts and
@@ -222,7 +222,8 @@ static bool next_row(const struct firefox_writer *w, struct firefox_rows *rows,
 enum firefox_column { STACK, TIME, WEIGHT, CPU_DELTA };
 
 static void put_column(struct firefox_writer *w, const char *name,
-		       struct firefox_rows rows, enum firefox_column column, bool is_ns)
+		       struct firefox_rows rows, enum firefox_column column,
+		       bool is_ns)
 {
 	struct firefox_row row;
 
@@ -881,8 +882,8 @@ static void say_left_out(const struct firefox_writer *w,
 	if (w->min_ns && w->min_ns != UINT64_MAX)
 		snprintf(shorter, sizeof(shorter), ", shorter than %" PRIu64
 			 " us", (w->min_ns + 999) / 1000);
-	export->say("left out: markers of %" PRIu64 " calls, waits and events%s; "
-		    "a browser shows %d", w->n_short, shorter, MAX_MARKERS);
+	export->say("left out: markers of %" PRIu64 " calls, waits and events"
+		    "%s; a browser shows %d", w->n_short, shorter, MAX_MARKERS);
 }
 
 int seam_write_firefox(const struct seam_export *export, struct seam_err *err)

@@ -38,7 +38,7 @@ struct seam_firefox_tables {
 	struct seam_pair_map leaf_ids;
 	/* functions with their files */
 	SEAM_ARRAY(struct seam_firefox_func {
-		uint32_t function;	/* SEAM_NONE: of samples without stack */
+		uint32_t function;	/* SEAM_NONE: of no stack */
 		uint32_t file;
 	}) funcs;
 	struct seam_pair_map func_ids;

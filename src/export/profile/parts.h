@@ -41,7 +41,7 @@ seam_parts_event(const struct seam_parts *parts, size_t i)
 	return &parts->profile->events.items[parts->events[i]];
 }
 
-/* Whether sample @i is one wait; false: not a wait, or the sum of short ones. */
+/* Whether sample @i is one wait: not the sum of short ones, or no wait. */
 bool seam_parts_is_interval(const struct seam_parts *parts, size_t i);
 
 /* How many threads have samples or calls. */
@@ -82,7 +82,7 @@ struct seam_open_calls {
 	size_t n, cap;
 };
 
-/* Whether @item begins or ends a call; -ENOMEM.  0: an end without its begin. */
+/* 1: @item begins or ends a call.  0: an end without its begin.  -ENOMEM. */
 int seam_open_calls_take(struct seam_open_calls *open,
 			 const struct seam_item *item);
 

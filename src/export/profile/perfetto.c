@@ -6,8 +6,8 @@
  * for each event has its samples, because the event is a default of its
  * sequence; one for each thread has its calls and waits, because the track is.
  * Names and stacks are sent once a sequence, before what refers to them, under
- * the profile's ids.  A reader sorts packets by time, so they are written in the
- * order in which they are read.
+ * the profile's ids.  A reader sorts packets by time, so they are written in
+ * the order in which they are read.
  *
  * Source: github.com/google/perfetto, protos/perfetto/trace, 2026-08.
  */

@@ -127,7 +127,7 @@ static const struct seam_mapping *mapping_of(const struct pprof_writer *w,
 	       &w->profile->mappings.items[id] : NULL;
 }
 
-/* A layer has no field of its own: "[kernel", "[jit]" and "[guest]" are layers. */
+/* The name has the layer, for which there is no field. */
 static void put_mapping_name(struct pprof_writer *w, enum seam_layer layer,
 			     uint32_t module)
 {

@@ -7,7 +7,7 @@
  * samples of equal stacks are added up.
  *
  * A frame is a function with its layer, as in a folded file: speedscope shows
- * frames of one name as several, and the line of a sample is not the function's.
+ * frames of one name as several, and a sample's line is not the function's.
  *
  * Source: github.com/jlfwong/speedscope 1.25, file-format-spec.ts
  */
@@ -481,8 +481,8 @@ int seam_write_speedscope(const struct seam_export *export,
 		if (r == -EFBIG)
 			seam_err_set(err, r, "cannot convert: the stacks are "
 				     "more than 400 MiB of JSON, which no "
-				     "browser opens; choose a part with --time, "
-				     "--thread or --event");
+				     "browser opens; choose a part with "
+				     "--time, --thread or --event");
 		if (r == -ENOMEM)
 			seam_err_no_memory(err);
 	}
