@@ -493,7 +493,9 @@ int seam_off_cpu_add(struct seam_profile *profile,
 	};
 	int r = 0;
 
-	if (seam_scan_find_event(from->data, SEAM_SWITCH_EVENT) != SEAM_NONE)
+	/* a sample has 16 bits for its event */
+	if (seam_scan_find_event(from->data, SEAM_SWITCH_EVENT) != SEAM_NONE &&
+	    profile->events.n + SEAM_ARRAY_SIZE(o.events) <= UINT16_MAX)
 		r = make(&o);
 	free(o.switches.items.items);
 	free(o.waits.items.items);
