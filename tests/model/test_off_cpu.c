@@ -164,6 +164,8 @@ UNIT_TEST(a_stack_that_was_read_is_that_of_the_wait_it_lies_in)
 	add(50 * MS);
 	assert_int_equal(m.profile.samples.n, 3);
 	assert_string_equal(stack_of(0), "main;a;[read while it waited]");
+	/* a sample weighs 1000 and its position here */
+	assert_string_equal(reason_of(0), "[system call 1000]");
 	assert_string_equal(stack_of(1), "[stack not recorded]");
 	assert_string_equal(stack_of(2), "main;b;nap;schedule");
 	counts = &m.profile.events.items[m.profile.samples.event[0]].waits;
