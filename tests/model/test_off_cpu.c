@@ -244,16 +244,23 @@ UNIT_TEST(a_wait_has_its_last_waker)
 			.by = t == 12 * MS ? SEAM_NONE : m.key }));
 	assert_true(SEAM_ARRAY_ADD(&m.scans[0].wakings, (struct seam_waking) {
 		.time_ns = 22 * MS, .tid = TID, .by = SEAM_NONE }));
+	/* while the thread was on its way out */
+	assert_true(SEAM_ARRAY_ADD(&m.scans[0].wakings, (struct seam_waking) {
+		.time_ns = 41 * MS - 1, .tid = TID, .by = SEAM_NONE }));
+	on(0, 41 * MS, SEAM_SWITCH_OUT);
+	on(0, 50 * MS, SEAM_SWITCH_IN);
 	/* of another thread */
 	assert_true(SEAM_ARRAY_ADD(&m.scans[0].wakings, (struct seam_waking) {
 		.time_ns = 32 * MS, .tid = TID + 1, .by = m.key }));
-	add(40 * MS);
-	assert_int_equal(s->n, 3);
+	add(50 * MS);
+	assert_int_equal(s->n, 4);
 	assert_string_equal(seam_profile_text(&m.profile,
 				seam_samples_waker(s, 0)), "app");
 	assert_string_equal(seam_profile_text(&m.profile,
 				seam_samples_waker(s, 1)), "[interrupt]");
 	assert_int_equal(seam_samples_waker(s, 2), 0);
+	assert_string_equal(seam_profile_text(&m.profile,
+				seam_samples_waker(s, 3)), "[interrupt]");
 }
 
 UNIT_TEST(nothing_changes_without_switches)

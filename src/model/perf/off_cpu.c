@@ -267,7 +267,10 @@ static int take_wakings(struct off_cpu *o)
 
 /*
  * A string, "NAME TID"; 0: not known.  Of a thread that was preempted there is
- * none: it needed nobody.
+ * none: it needed nobody.  A wait that has ended, without a waking in it, was
+ * ended by one on another CPU while its thread was on the way out.
+ * Source: Linux 6.18, try_to_wake_up(): it traces first, then it waits until
+ * the thread is off its CPU.
  */
 static uint32_t waker_of(struct off_cpu *o, const struct seam_wait *wait)
 {
@@ -281,8 +284,9 @@ static uint32_t waker_of(struct off_cpu *o, const struct seam_wait *wait)
 	struct seam_task_at at;
 	char text[80];
 
-	if (i == 0 || all[i - 1].tid != tid ||
-	    all[i - 1].time_ns < wait->from_ns || wait->is_preempted)
+	if (i == 0 || all[i - 1].tid != tid || wait->is_preempted ||
+	    all[i - 1].time_ns < (wait->is_open ? wait->from_ns :
+				  wait->ran_ns))
 		return 0;
 	if (all[i - 1].by == SEAM_NONE)
 		return seam_strings_put(&p->strings, "[interrupt]");
