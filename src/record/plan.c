@@ -243,6 +243,23 @@ static uint32_t copy_bytes(const struct seam_session *s,
 	return hz <= max_hz_of(ring_bytes, bytes) ? bytes : 0;
 }
 
+/* The stacks of waits go to the rings of samples.  False: they did already. */
+static bool share_rings(struct seam_session *s)
+{
+	bool did_not = false;
+
+	for (size_t i = 0; i < s->events.n; i++) {
+		struct seam_event *event = &s->events.items[i];
+
+		if (!event->is_switch_stack)
+			continue;
+		did_not |= event->has_rings;
+		event->has_rings = false;
+	}
+	s->copies.share_rings = true;
+	return did_not;
+}
+
 /*
  * 0; or @event's stacks cannot be copied to rings of @ring_bytes: -EINVAL where
  * copies were requested; else -EAGAIN, and call chains are those of frame
@@ -277,6 +294,9 @@ static int check_copies(struct seam_session *s, const struct seam_event *event,
 	else
 		snprintf(why, sizeof(why), "copies of %" PRIu32 " bytes of "
 			 "stack do not fit rings of %s (-m)", bytes, ring);
+	/* with little memory to lock, one ring for both is large enough */
+	if (share_rings(s))
+		return -EAGAIN;
 	if (requested(s, event) != SEAM_CALL_GRAPH_DEFAULT)
 		return seam_err_set(err, -EINVAL, "%s", why);
 	s->copies.by_frame_pointers = true;
@@ -376,6 +396,7 @@ static int set_sampling(struct seam_session *s, struct seam_err *err)
 static int check_sampling(struct seam_session *s, struct seam_err *err)
 {
 	bool was_limited = s->sources.left_out & SEAM_LEFT_OUT_RING_SPACE;
+	bool did_share = s->copies.share_rings;
 	size_t wanted = s->options->ring_bytes ? s->options->ring_bytes :
 			SEAM_RECORD_RING_BYTES;
 	int r = 0;
@@ -390,7 +411,9 @@ static int check_sampling(struct seam_session *s, struct seam_err *err)
 		    copy_bytes(s, event, s->sources.ring_bytes))
 			r = -EAGAIN;
 	}
-	s->copies.ring_bytes = s->sources.ring_bytes;
+	/* which may be larger than these, where they are shared from now on */
+	s->copies.ring_bytes = s->copies.share_rings == did_share ?
+			       s->sources.ring_bytes : 0;
 	/* larger rings than by default were tried for the copies */
 	s->sources.left_out &= ~(unsigned int)SEAM_LEFT_OUT_RING_SPACE;
 	if (s->options->ring_auto ? s->copies.was_limited :
@@ -540,6 +563,7 @@ static int add_switch_stack(struct seam_session *s, struct seam_err *err)
 	event->attr.type = PERF_TYPE_SOFTWARE;
 	event->attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
 	event->is_switch_stack = true;
+	event->has_rings = !s->copies.share_rings;
 	event->period = 1;
 	return 0;
 }
@@ -664,7 +688,7 @@ static int add_own_events(struct seam_session *s, struct seam_err *err)
 		event->attr.config = PERF_COUNT_SW_DUMMY;
 		event->attr.sample_period = 1;
 		event->attr.context_switch = 1;
-		event->is_switches = true;
+		event->is_switches = event->has_rings = true;
 	}
 	if (o->off_cpu.wakers && may_record_wakings(NULL) == 0) {
 		event = seam_event_list_push(&s->events);

@@ -44,6 +44,7 @@ static void list_rings(const struct seam_session *s,
 		[SEAM_RING_OF_SAMPLES] = "samples",
 		[SEAM_RING_OF_AUX] = "area",
 		[SEAM_RING_OF_SWITCHES] = "switches",
+		[SEAM_RING_OF_STACKS] = "stacks",
 	};
 
 	for (size_t i = 0; i < s->sources.rings.n; i++) {

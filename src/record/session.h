@@ -68,6 +68,7 @@ struct seam_session {
 		uint32_t bytes;		/* of the largest copy; 0: none */
 		size_t ring_bytes;	/* that could be mapped; 0: not known */
 		bool was_limited;	/* more could not be locked */
+		bool share_rings;	/* the stacks of waits, with samples */
 		bool by_frame_pointers;	/* copies were the default, but: */
 		char why[200];
 	} copies;

@@ -25,8 +25,9 @@
  *	 "triggers":[{"trigger","pid","tid","tsc","time_ns","duration_ns",
  *	              "function"}],
  *	 "lost_by_event":[{"event","samples","lost"}],
- *	 "rings":[{"cpu","tid","kind":"samples"|"sideband"|"switches"|"area",
- *	           "bytes","area_bytes","records","drained_bytes","lost"}]}
+ *	 "rings":[{"cpu","tid","bytes","area_bytes","records","drained_bytes",
+ *	           "lost","kind":"samples"|"sideband"|"switches"|"stacks"|
+ *	                         "area"}]}
  *
  * The clock is "perf", the kernel's own, where there are AUX buffers ("areas").
  * A ring has a cpu, a tid, or both.  Of the counts "lost" and "throttled" are
@@ -56,7 +57,7 @@ struct seam_manifest_file {
 struct seam_manifest_ring {
 	int cpu;		/* -1: of one thread on all CPUs */
 	int tid;		/* -1: of all threads */
-	const char *kind;	/* "samples", "sideband", "switches", "area" */
+	const char *kind;	/* "samples", "sideband", "switches", ... */
 	uint64_t size_bytes;
 	uint64_t area_bytes;	/* of its AUX buffer; 0: none */
 	uint64_t n_records;	/* drained */

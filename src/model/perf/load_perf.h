@@ -26,8 +26,8 @@ struct seam_perf_input {
 /*
  * Fill @profile from @input; names come from @symbols.  Without @symbols (NULL)
  * no samples and no losses are added: only processes, modules, mappings, JIT
- * code and waits.  As with seam_load(), damage is noted and counted; an error means that
- * nothing could be read.
+ * code and waits.  As with seam_load(), damage is noted and counted; an error
+ * means that nothing could be read.
  */
 int seam_load_perf(struct seam_profile *profile,
 		   const struct seam_perf_input *input,

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 
 #include "base/text.h"
 #include "wire/perf/wait_events.h"
@@ -19,6 +20,7 @@ struct wait_stack {
 	uint32_t stack;
 	uint8_t end;		/* enum seam_stack_end */
 	bool is_read;		/* from outside, while the thread waited */
+	uint64_t call;		/* then: of the system call; -1: of none */
 };
 
 /* Short waits of a thread, which are not added yet. */
@@ -95,7 +97,8 @@ static int take_stacks(struct off_cpu *o)
 				.thread = s->thread[i], .stack = s->stack[i],
 				.end = s->end ? s->end[i] :
 				       (uint8_t)SEAM_STACK_UNREPORTED,
-				.is_read = s->event[i] == read }))
+				.is_read = s->event[i] == read,
+				.call = seam_samples_weight(s, i) }))
 			return -ENOMEM;
 	}
 	s->n = kept;
@@ -196,6 +199,51 @@ static uint32_t reason_of(struct off_cpu *o, uint32_t stack)
 	return o->reasons.items[stack] - 1;
 }
 
+/*
+ * System calls that wait, by their numbers on this machine; a stack is only
+ * read, and its file only unwound, on x86-64.
+ */
+#define CALL(name) { SYS_##name, #name "()" }
+static const struct {
+	uint64_t number;
+	const char *name;
+} calls[] = {
+	CALL(read), CALL(write), CALL(readv), CALL(writev), CALL(pread64),
+	CALL(pwrite64), CALL(preadv), CALL(pwritev), CALL(preadv2),
+	CALL(pwritev2), CALL(ppoll), CALL(pselect6), CALL(epoll_pwait),
+	CALL(futex), CALL(nanosleep), CALL(clock_nanosleep), CALL(wait4),
+	CALL(waitid), CALL(accept), CALL(accept4), CALL(connect),
+	CALL(recvfrom), CALL(recvmsg), CALL(recvmmsg), CALL(sendto),
+	CALL(sendmsg), CALL(sendmmsg), CALL(fsync), CALL(fdatasync),
+	CALL(sync_file_range), CALL(openat), CALL(unlinkat), CALL(renameat2),
+	CALL(flock), CALL(fcntl), CALL(semtimedop), CALL(msgrcv), CALL(msgsnd),
+	CALL(rt_sigtimedwait), CALL(rt_sigsuspend), CALL(io_uring_enter),
+	CALL(io_getevents), CALL(sendfile), CALL(splice), CALL(copy_file_range),
+	CALL(munmap), CALL(mmap), CALL(mprotect), CALL(madvise), CALL(msync),
+	CALL(getdents64), CALL(execve), CALL(exit_group), CALL(ioctl),
+	CALL(tgkill), CALL(kill), CALL(getrandom),
+#ifdef SYS_poll		/* not on newer machines */
+	CALL(poll), CALL(select), CALL(epoll_wait), CALL(pause), CALL(open),
+	CALL(unlink), CALL(rename),
+#endif
+};
+#undef CALL
+
+/* A string: of the system call that waits. */
+static uint32_t call_reason(struct off_cpu *o, uint64_t number)
+{
+	struct seam_strings *strings = &o->profile->strings;
+	char text[48];
+
+	if (number == UINT64_MAX)
+		return seam_strings_put(strings, "[page fault or stop]");
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(calls); i++)
+		if (calls[i].number == number)
+			return seam_strings_put(strings, calls[i].name);
+	snprintf(text, sizeof(text), "[system call %" PRIu64 "]", number);
+	return seam_strings_put(strings, text);
+}
+
 /* -- the waker ---------------------------------------------------------- */
 
 static int by_tid_and_time(const void *a, const void *b)
@@ -219,7 +267,10 @@ static int take_wakings(struct off_cpu *o)
 
 /*
  * A string, "NAME TID"; 0: not known.  Of a thread that was preempted there is
- * none: it needed nobody.
+ * none: it needed nobody.  A wait that has ended, without a waking in it, was
+ * ended by one on another CPU while its thread was on the way out.
+ * Source: Linux 6.18, try_to_wake_up(): it traces first, then it waits until
+ * the thread is off its CPU.
  */
 static uint32_t waker_of(struct off_cpu *o, const struct seam_wait *wait)
 {
@@ -233,8 +284,9 @@ static uint32_t waker_of(struct off_cpu *o, const struct seam_wait *wait)
 	struct seam_task_at at;
 	char text[80];
 
-	if (i == 0 || all[i - 1].tid != tid ||
-	    all[i - 1].time_ns < wait->from_ns || wait->is_preempted)
+	if (i == 0 || all[i - 1].tid != tid || wait->is_preempted ||
+	    all[i - 1].time_ns < (wait->is_open ? wait->from_ns :
+				  wait->ran_ns))
 		return 0;
 	if (all[i - 1].by == SEAM_NONE)
 		return seam_strings_put(&p->strings, "[interrupt]");
@@ -255,6 +307,7 @@ struct made_sample {
 	uint32_t stack;
 	uint8_t end;
 	enum seam_wait_stack kind;
+	uint64_t call;		/* of a stack that was read */
 };
 
 static int add_sample(struct off_cpu *o, const struct made_sample *made)
@@ -271,7 +324,8 @@ static int add_sample(struct off_cpu *o, const struct made_sample *made)
 	event->waits.ns[made->kind] += made->ns;
 	reason = made->kind == SEAM_WAIT_STACK_SHORT ?
 		 seam_profile_leaf(p, made->stack)->name :
-		 reason_of(o, made->stack);
+		 made->kind == SEAM_WAIT_STACK_READ ?
+		 call_reason(o, made->call) : reason_of(o, made->stack);
 	waker = !o->wakings.n ? 0 : made->kind == SEAM_WAIT_STACK_SHORT ?
 		reason : waker_of(o, wait);
 	if (reason == SEAM_NONE || waker == SEAM_NONE ||
@@ -348,6 +402,7 @@ static int add_wait(struct off_cpu *o, const struct seam_wait *wait)
 			     seam_profile_stack(o->profile, stack->stack,
 						o->read_frame);
 		made.end = stack->end;
+		made.call = stack->call;
 		made.kind = stack->is_read ? SEAM_WAIT_STACK_READ :
 			    SEAM_WAIT_STACK_RECORDED;
 	}
@@ -493,7 +548,9 @@ int seam_off_cpu_add(struct seam_profile *profile,
 	};
 	int r = 0;
 
-	if (seam_scan_find_event(from->data, SEAM_SWITCH_EVENT) != SEAM_NONE)
+	/* a sample has 16 bits for its event */
+	if (seam_scan_find_event(from->data, SEAM_SWITCH_EVENT) != SEAM_NONE &&
+	    profile->events.n + SEAM_ARRAY_SIZE(o.events) <= UINT16_MAX)
 		r = make(&o);
 	free(o.switches.items.items);
 	free(o.waits.items.items);

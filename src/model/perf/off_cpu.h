@@ -10,7 +10,8 @@
  *		one that was read while it waited, with a leaf "[read while it
  *		waited]"; else "[stack not recorded]"
  *	wait	the reason: the first named function of the kernel outside the
- *		scheduler, from the leaf on
+ *		scheduler, from the leaf on; of a stack that was read, which has
+ *		no part of the kernel, the system call, "poll()"
  *	waker	the thread that woke it last before it had a CPU, or
  *		"[interrupt]": a timer, a disk, a network; where recorded
  *

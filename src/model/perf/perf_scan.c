@@ -418,6 +418,8 @@ static void take_whole_sample(struct seam_perf_scan *scan, uint16_t misc,
 		.n_chain = copy_chain(scan->data, &sample, chain),
 		.raw = sample.raw,
 	};
+	if (event == scan->blocked_event)
+		core.period = sample.weight;
 	if (guest == SEAM_GUEST_EVENT_SAMPLES)
 		add_guest(scan, misc, event, &sample, &core);
 	else if (attr->sample_type & PERF_SAMPLE_READ)
@@ -520,7 +522,8 @@ static void take_sample(struct seam_perf_scan *scan,
 		take_waking(scan, record->payload);
 	else if (scan->what == SEAM_SCAN_TIMES)
 		take_time(scan, event, record->payload);
-	else if (!seam_scan_guest_event(&data->events.items[event]) &&
+	else if (event != scan->blocked_event &&
+		 !seam_scan_guest_event(&data->events.items[event]) &&
 		 seam_perf_layout_read(&data->events.items[event].layout,
 				       record->payload, &core))
 		add_sample(scan, record->misc, event, &core);
@@ -803,6 +806,7 @@ static void reset(struct seam_perf_scan *scan,
 		.first_ns = UINT64_MAX, .what = like->what,
 		.switch_event = like->switch_event,
 		.waking_event = like->waking_event,
+		.blocked_event = like->blocked_event,
 	};
 
 	seam_perf_scan_fini(scan);
@@ -864,6 +868,8 @@ int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
 			seam_scan_find_event(data, SEAM_SWITCH_EVENT),
 		.waking_event = what != SEAM_SCAN_SAMPLES ? SEAM_NONE :
 			seam_scan_find_event(data, SEAM_WAKING_EVENT),
+		.blocked_event = what != SEAM_SCAN_SAMPLES ? SEAM_NONE :
+			seam_scan_find_event(data, SEAM_BLOCKED_STACK_EVENT),
 	};
 
 	for (size_t i = 0; i < n; i++) {

@@ -105,6 +105,8 @@ struct seam_perf_scan {
 	uint32_t switch_event;
 	struct seam_switches switches;		/* thread: task key */
 	uint32_t waking_event;			/* or SEAM_NONE */
+	/* likewise; its samples weigh the number of a system call */
+	uint32_t blocked_event;
 	SEAM_ARRAY(struct seam_waking) wakings;
 	struct seam_samples samples;	/* thread: task key; stack: chain */
 	struct seam_callchains chains;

@@ -56,7 +56,8 @@ struct seam_switches {
 /*
  * Sort the records, then replay them.  Times of a thread go to
  * @profile->thread_times, which has an element for each thread then, and waits
- * to @waits, by their ends.  @profile has the times of threads; exits are added from there.
+ * to @waits, by their ends.  @profile has the times of threads; exits are added
+ * from there.
  * @begin_ns, @end_ns: of the recording.  0 or -ENOMEM.
  */
 int seam_switches_replay(struct seam_switches *switches,

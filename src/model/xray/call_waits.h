@@ -2,9 +2,9 @@
 /*
  * call_waits.h - how much of the time of calls their thread had no CPU
  *
- * A call's time is that of the clock: its thread may have been blocked in it, or
- * preempted.  The waits of the thread (--off-cpu) divide the time, and that of
- * self as well: the rest ran.
+ * A call's time is that of the clock: its thread may have been blocked in it,
+ * or preempted.  The waits of the thread (--off-cpu) divide the time, and that
+ * of self as well: the rest ran.
  */
 #pragma once
 

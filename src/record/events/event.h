@@ -81,6 +81,7 @@ struct seam_event {
 	bool no_inherit;	/* not into the children of its threads */
 	/* Of --off-cpu (wire/perf/wait_events.h): not named by the user. */
 	bool is_switches, is_switch_stack, is_waking;
+	bool has_rings;		/* of its own, on all CPUs */
 	uint64_t period;	/* of its own; 0: the recording's */
 	uint64_t frequency_hz;	/* likewise */
 	enum seam_call_graph call_graph;	/* as requested */

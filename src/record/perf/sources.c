@@ -278,12 +278,24 @@ uint64_t seam_sources_sideband_id(const struct seam_sources *s)
 /* Whether event @e is sampled by the kernel: it has sources. */
 static bool is_sampled(const struct seam_sources *s, size_t e)
 {
-	return e != s->sideband && !s->events[e].is_switches &&
+	return e != s->sideband && !s->events[e].has_rings &&
 	       !s->events[e].is_waking &&
 	       s->events[e].origin != SEAM_EVENT_OF_PROGRAM;
 }
 
-/* The index of the event of SWITCH records; n_events: none. */
+/* The rings that all threads share are those of CPUs, one set after another. */
+
+/* The first ring of event @e, which has rings of its own, or after all sets. */
+static size_t rings_of(const struct seam_sources *s, size_t e)
+{
+	size_t first = s->cpus.n;	/* the side-band's */
+
+	for (size_t i = 0; i < e; i++)
+		first += s->events[i].has_rings ? s->cpus.n : 0;
+	return first;
+}
+
+/* That of SWITCH records; n_events: none. */
 static size_t switches_of(const struct seam_sources *s)
 {
 	size_t e = 0;
@@ -291,12 +303,6 @@ static size_t switches_of(const struct seam_sources *s)
 	while (e < s->n_events && !s->events[e].is_switches)
 		e++;
 	return e;
-}
-
-/* The index of the first ring that is not one of all CPUs. */
-static size_t first_ring(const struct seam_sources *s)
-{
-	return switches_of(s) < s->n_events ? 2 * s->cpus.n : s->cpus.n;
 }
 
 /* How many events write AUX buffers. */
@@ -357,14 +363,14 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 	attr->clockid = attr->use_clockid ? CLOCK_MONOTONIC : 0;
 	/* Source: perf_event_open(2): no inherited event reads its group */
 	attr->inherit = !seam_sources_is_system_wide(s) &&
-			(sideband || event->is_switches || !s->per_thread) &&
+			(sideband || event->has_rings || !s->per_thread) &&
 			!event->read_by_leader && !event->no_inherit &&
 			!s->no_inherit && !event->is_waking &&
 			!(attr->read_format & PERF_FORMAT_GROUP);
 	/* no exec enables an event of a CPU */
 	attr->disabled = !is_member(s, event) && !event->is_waking;
 	attr->write_backward = s->overwrite && !sideband &&
-			       !event->is_switches && !event->is_waking &&
+			       !event->has_rings && !event->is_waking &&
 			       !event->aux_kind;
 	attr->enable_on_exec = s->on_exec && !is_member(s, event) &&
 			       !event->is_waking &&
@@ -552,7 +558,6 @@ static int open_own_rings(struct seam_sources *s, int tid,
 static int open_thread(struct seam_sources *s, int tid, struct seam_err *err)
 {
 	size_t n_kinds = count_aux(s) + has_samples(s);
-	size_t switches = switches_of(s);
 	struct seam_source_thread thread;
 	int r = 0;
 
@@ -560,8 +565,10 @@ static int open_thread(struct seam_sources *s, int tid, struct seam_err *err)
 		struct cpu_and_thread place = { tid, s->cpus.items[c] };
 
 		r = open_source(s, s->sideband, place, c, err);
-		if (r == 0 && switches < s->n_events)
-			r = open_source(s, switches, place, s->cpus.n + c, err);
+		for (size_t e = 0; r == 0 && e < s->n_events; e++)
+			if (s->events[e].has_rings)
+				r = open_source(s, e, place,
+						rings_of(s, e) + c, err);
 		if (r == -ENODEV)
 			r = 0;	/* the CPU went offline */
 	}
@@ -572,7 +579,8 @@ static int open_thread(struct seam_sources *s, int tid, struct seam_err *err)
 	for (size_t c = 0; r == 0 && c < sampled(s)->n; c++) {
 		struct cpu_and_thread place = { tid, sampled(s)->items[c] };
 
-		r = open_samples(s, place, first_ring(s) + c * n_kinds, err);
+		r = open_samples(s, place, rings_of(s, s->n_events) +
+				 c * n_kinds, err);
 		if (r == -ENODEV)
 			r = 0;
 	}
@@ -591,7 +599,8 @@ static int open_wakings(struct seam_sources *s, struct seam_err *err)
 				SEAM_SOURCES_EVERY, s->cpus.items[c],
 			};
 
-			r = open_source(s, e, place, s->cpus.n + c, err);
+			r = open_source(s, e, place,
+					rings_of(s, switches_of(s)) + c, err);
 			if (r == -ENODEV)
 				r = 0;
 		}
@@ -628,10 +637,17 @@ static int map_one(const struct seam_sources *s,
 	return r;
 }
 
+static bool is_of_use(const struct seam_source_ring *ring,
+		      enum seam_ring_use use)
+{
+	return ring->use == use || (use == SEAM_RING_OF_SAMPLES &&
+				    ring->use == SEAM_RING_OF_STACKS);
+}
+
 /*
  * Map the rings of @use that the sources from @first on write to and that are
  * not mapped, or their AUX buffers, in one size: *@bytes, halved until that
- * much memory can be had.
+ * much memory can be had.  Rings of samples and of stacks have one size.
  */
 static int map_largest(struct seam_sources *s, enum seam_ring_use use,
 		       bool is_aux, size_t first, size_t *bytes,
@@ -647,7 +663,7 @@ static int map_largest(struct seam_sources *s, enum seam_ring_use use,
 			const struct seam_source_ring *ring =
 				&s->rings.items[source->ring];
 
-			if (ring->use == use &&
+			if (is_of_use(ring, use) &&
 			    (is_aux ? !ring->aux.size : ring->fd < 0))
 				r = map_one(s, source, is_aux, *bytes, err);
 		}
@@ -657,9 +673,9 @@ static int map_largest(struct seam_sources *s, enum seam_ring_use use,
 			struct seam_source_ring *ring =
 				&s->rings.items[s->list.items[i].ring];
 
-			if (ring->use == use && is_aux) {
+			if (is_of_use(ring, use) && is_aux) {
 				seam_ring_aux_fini(&ring->aux);
-			} else if (ring->use == use) {
+			} else if (is_of_use(ring, use)) {
 				seam_ring_fini(&ring->ring);
 				ring->fd = -1;
 			}
@@ -740,10 +756,14 @@ int seam_sources_open(struct seam_sources *s, struct seam_err *err)
 	for (size_t c = 0; r == 0 && c < s->cpus.n; c++)
 		r = add_ring(s, (struct cpu_and_thread) { SEAM_SOURCES_EVERY,
 			     s->cpus.items[c] }, SEAM_RING_OF_SIDEBAND, err);
-	for (size_t c = 0; r == 0 && switches_of(s) < s->n_events &&
-	     c < s->cpus.n; c++)
-		r = add_ring(s, (struct cpu_and_thread) { SEAM_SOURCES_EVERY,
-			     s->cpus.items[c] }, SEAM_RING_OF_SWITCHES, err);
+	for (size_t e = 0; e < s->n_events; e++)
+		for (size_t c = 0; r == 0 && s->events[e].has_rings &&
+		     c < s->cpus.n; c++)
+			r = add_ring(s, (struct cpu_and_thread) {
+				     SEAM_SOURCES_EVERY, s->cpus.items[c] },
+				     s->events[e].is_switches ?
+				     SEAM_RING_OF_SWITCHES :
+				     SEAM_RING_OF_STACKS, err);
 	for (size_t c = 0; r == 0 && !s->per_thread && c < sampled(s)->n; c++)
 		r = add_rings(s, (struct cpu_and_thread) { SEAM_SOURCES_EVERY,
 			      sampled(s)->items[c] }, err);

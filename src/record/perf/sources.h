@@ -4,7 +4,7 @@
  *
  * A source is one event, opened for one thread on one CPU, or for all of
  * either; an event of a program has none (SEAM_EVENT_OF_PROGRAM).  There are
- * four uses of rings, because a flood of samples must not cost a name, and an
+ * five uses of rings, because a flood of samples must not cost a name, and an
  * AUX buffer belongs to one ring and to one event in it:
  *
  *	side-band   names, mappings, forks and exits; a small ring for each CPU,
@@ -18,6 +18,8 @@
  *		    children always inherit: the times of waits must not be
  *		    lost for want of space for stacks; and the wakings of all
  *		    threads, by an event of the whole CPU
+ *	stacks	    likewise, for the stacks of waits: a program that waits often
+ *		    must not cost samples their space
  *	AUX	    the same for each event that writes an AUX buffer; the ring
  *		    has the records that describe the buffer's contents, and
  *		    the switches between threads
@@ -57,6 +59,7 @@ enum seam_ring_use {
 	SEAM_RING_OF_SAMPLES,
 	SEAM_RING_OF_AUX,
 	SEAM_RING_OF_SWITCHES,
+	SEAM_RING_OF_STACKS,
 };
 
 /* One event on one CPU for one thread. */

@@ -5,8 +5,8 @@
  * A program may switch 100,000 times a second on a CPU: each with a copy of the
  * stack costs the program 5 us, the rings 8 KiB, and the recorder a walk.  So
  * each ring has a budget of stacks, SEAM_SWITCH_STACKS_HZ a second, of which it
- * may save those of a fifth of one.  When it is spent, the event with the stacks
- * is disabled, until there is budget again for a twentieth.  Waits of all
+ * may save those of a fifth of one.  When it is spent, the event with the
+ * stacks is disabled, until there is budget again for a twentieth.  Waits of all
  * kinds that begin meanwhile have no stack of their own, and are counted; their
  * times are those of SWITCH records, which go on.
  *
