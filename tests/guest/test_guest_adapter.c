@@ -408,6 +408,23 @@ UNIT_TEST(a_program_that_sets_its_title_keeps_its_vm)
 	assert_int_equal(n_detached, 0);
 }
 
+UNIT_TEST(a_frame_without_an_id_is_counted_as_left_out)
+{
+	static struct seam_guest_sample cut;
+	const struct seam_guest_origin origin = { 0 };
+	struct seam_guest_walk walk = { .sample = &cut };
+	const struct seam_guest_frame one_left_out =
+		seam_guest_frame_make(SEAM_GUEST_FRAME_CUT, 1, 0);
+
+	cut.head.n_segments = 1;
+	assert_true(seam_guest_add_frame(&walk, SEAM_GUEST_FRAME_GUEST, 0, 5,
+					 &origin));
+	assert_int_equal(cut.n_frames, 1);
+	assert_memory_equal(&cut.frames[0], &one_left_out,
+			    sizeof(one_left_out));
+	assert_int_equal(cut.segments[0].end, SEAM_GUEST_CUT);
+}
+
 int main(int argc, char **argv)
 {
 	(void)argc;

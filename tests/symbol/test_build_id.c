@@ -4,8 +4,6 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "unit.h"
 
