@@ -4,6 +4,8 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "unit.h"
 
