@@ -21,7 +21,7 @@ enum {
 	MAX_VMAS = 16384,
 	MAX_PENDING_BYTES = 64 << 20,	/* side-band of one step */
 	MAX_PENDING = 1 << 21,		/* samples of one step */
-	MAX_MAPPINGS = 1 << 21,		/* of all processes, ever */
+	MAX_MAPPINGS = 1 << 20,		/* of all processes */
 	KEYS_OF_ANY_PID = -1,
 };
 
@@ -169,6 +169,15 @@ static const struct seam_vma *find_vma(void *context, bool is_kernel,
 	l->found = maps->vmas.items[i];
 	l->found.begin = l->profile.mappings.items[l->found.mapping].start_addr;
 	return &l->found;
+}
+
+static int init_resolver(struct seam_live *l)
+{
+	l->resolver = (struct seam_resolver) {
+		.profile = &l->profile, .symbols = l->symbols,
+		.guest = &l->guest, .find = find_vma, .context = l,
+	};
+	return seam_resolver_init(&l->resolver);
 }
 
 /* ---- processes and threads ---- */
@@ -515,15 +524,17 @@ static bool push(struct seam_live *l, const struct live_pending *from,
 	return true;
 }
 
-/* Add sample @i of the step to the sum. */
-static bool sum_up(struct seam_live *l, size_t i)
+/* Add sample @i of @from to the sum, which the profile has. */
+static bool sum_up(struct seam_live *l, const struct seam_samples *from,
+		   size_t i)
 {
-	struct seam_samples *step = &l->step, *sum = &l->profile.samples;
-	uint32_t thread = step->thread[i], stack = step->stack[i];
-	struct live_pending from = {
-		.event = step->event[i], .cpu = step->cpu[i],
-		.weight = seam_samples_weight(step, i),
+	struct seam_samples *sum = &l->profile.samples;
+	uint32_t thread = from->thread[i], stack = from->stack[i];
+	const struct live_pending one = {
+		.event = from->event[i], .cpu = from->cpu[i],
+		.weight = seam_samples_weight(from, i),
 	};
+	uint64_t count = seam_samples_count(from, i);
 	uint64_t hash;
 	uint32_t k;
 
@@ -531,17 +542,19 @@ static bool sum_up(struct seam_live *l, size_t i)
 		thread = 0;
 		stack = l->other_stack;
 	}
-	hash = seam_hash_add(seam_hash_add(thread, stack), from.event);
+	hash = seam_hash_add(seam_hash_add(thread, stack), one.event);
 	k = SEAM_INDEX_FIND(&l->by_sum, hash, n, sum->thread[n] == thread &&
 			    sum->stack[n] == stack &&
-			    sum->event[n] == from.event);
+			    sum->event[n] == one.event);
 	if (k == SEAM_NONE)
-		return push(l, &from, thread, stack) &&
+		return push(l, &one, thread, stack) &&
+		       seam_samples_set_count(sum, sum->n - 1, count) &&
 		       seam_index_add(&l->by_sum, hash,
 				      (uint32_t)sum->n - 1) == 0;
 	return seam_samples_set_weight(sum, k, seam_samples_weight(sum, k) +
-				       seam_samples_weight(step, i)) &&
-	       seam_samples_set_count(sum, k, seam_samples_count(sum, k) + 1);
+				       one.weight) &&
+	       seam_samples_set_count(sum, k, seam_samples_count(sum, k) +
+				      count);
 }
 
 /* Where the sample's process is now. */
@@ -635,6 +648,187 @@ static void swap_samples(struct seam_live *l, bool to_sum)
 	l->has_sum = to_sum;
 }
 
+/* ---- forget what has ended ---- */
+
+/* New ids of what is kept, by the old ones; others are 0. */
+struct kept_ids {
+	SEAM_ARRAY(uint32_t) threads, processes, mappings;
+};
+
+static void keep_numbers(struct seam_live *l, const struct kept_ids *ids)
+{
+	size_t n = 0;
+
+	seam_index_fini(&l->by_number);
+	for (size_t i = 0; i < l->numbers.n; i++) {
+		struct live_number number = l->numbers.items[i];
+		const uint32_t *kept = number.tid == KEYS_OF_ANY_PID ?
+				       ids->processes.items :
+				       ids->threads.items;
+
+		if (number.index == SEAM_NONE)
+			continue;
+		number.index = kept[number.index];
+		l->numbers.items[n] = number;
+		(void)seam_index_add(&l->by_number,
+				     hash_of(number.pid, number.tid),
+				     (uint32_t)n);
+		n++;
+	}
+	l->numbers.n = n;
+}
+
+/* Mark those that live, then number them in their order. */
+static void number_kept(const struct seam_live *l, struct kept_ids *ids)
+{
+	uint32_t n_threads = 1, n_processes = 1;
+
+	for (size_t i = 0; i < l->numbers.n; i++) {
+		const struct live_number *number = &l->numbers.items[i];
+
+		if (number->index == SEAM_NONE)
+			continue;
+		if (number->tid == KEYS_OF_ANY_PID)
+			ids->processes.items[number->index] = 1;
+		else
+			ids->threads.items[number->index] = 1;
+	}
+	for (size_t i = 1; i < ids->threads.n; i++)
+		if (ids->threads.items[i])
+			ids->threads.items[i] = n_threads++;
+	for (size_t i = 1; i < ids->processes.n; i++)
+		if (ids->processes.items[i])
+			ids->processes.items[i] = n_processes++;
+}
+
+/* Number the mappings of @maps that have no number yet. */
+static void keep_mappings(struct live_maps *maps, struct kept_ids *ids,
+			  uint32_t *n)
+{
+	for (size_t i = 0; i < maps->vmas.n; i++) {
+		uint32_t *id = &maps->vmas.items[i].mapping;
+
+		if (ids->mappings.items[*id] == SEAM_NONE)
+			ids->mappings.items[*id] = (*n)++;
+		*id = ids->mappings.items[*id];
+	}
+}
+
+/* Mapping 0, of the kernel, stays. */
+static int move_mappings(struct seam_live *l, struct kept_ids *ids)
+{
+	SEAM_ARRAY(struct seam_mapping) kept = { 0 };
+	uint32_t n = 1;
+
+	memset(ids->mappings.items, 0xff,
+	       ids->mappings.n * sizeof(*ids->mappings.items));
+	ids->mappings.items[0] = 0;
+	keep_mappings(&l->kernel, ids, &n);
+	for (size_t i = 0; i < l->processes.n; i++)
+		keep_mappings(&l->processes.items[i].maps, ids, &n);
+	if (!SEAM_ARRAY_GROW(&kept, n))
+		return -ENOMEM;
+	for (size_t i = 0; i < ids->mappings.n; i++)
+		if (ids->mappings.items[i] != SEAM_NONE)
+			kept.items[ids->mappings.items[i]] =
+				l->profile.mappings.items[i];
+	memcpy(l->profile.mappings.items, kept.items,
+	       n * sizeof(*kept.items));
+	l->profile.mappings.n = n;
+	free(kept.items);
+	return 0;
+}
+
+static void move_threads(struct seam_live *l, const struct kept_ids *ids)
+{
+	struct seam_profile *p = &l->profile;
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->threads.n; i++)
+		if (i == 0 || ids->threads.items[i]) {
+			struct seam_thread thread = p->threads.items[i];
+
+			thread.process = ids->processes.items[thread.process];
+			p->threads.items[n++] = thread;
+		}
+	p->threads.n = n;
+}
+
+static void move_processes(struct seam_live *l, const struct kept_ids *ids)
+{
+	const uint32_t *to = ids->processes.items;
+	struct seam_profile *p = &l->profile;
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->processes.n; i++) {
+		struct seam_process process = p->processes.items[i];
+
+		if (i && !to[i]) {
+			maps_clear(&l->processes.items[i].maps);
+			continue;
+		}
+		if (process.parent != SEAM_NONE)
+			process.parent = to[process.parent] ?
+					 to[process.parent] : SEAM_NONE;
+		p->processes.items[n] = process;
+		l->processes.items[n++] = l->processes.items[i];
+	}
+	p->processes.n = l->processes.n = n;
+	l->dying.n = l->dead.n = 0;
+}
+
+/* Add the sums up again: of threads that are kept, and of all others. */
+static bool move_sums(struct seam_live *l, const struct kept_ids *ids)
+{
+	struct seam_samples old;
+	bool r = true;
+
+	swap_samples(l, true);
+	old = l->profile.samples;
+	l->profile.samples = (struct seam_samples) { 0 };
+	seam_index_fini(&l->by_sum);
+	for (size_t i = 0; r && i < old.n; i++) {
+		old.thread[i] = ids->threads.items[old.thread[i]];
+		r = sum_up(l, &old, i);
+	}
+	seam_samples_fini(&old);
+	return r;
+}
+
+/*
+ * Once half of the room is taken.  Threads, processes and mappings get other
+ * ids, so all that was found by their ids is looked up again, once.
+ */
+static int forget_ended(struct seam_live *l)
+{
+	struct kept_ids ids = { 0 };
+	int r = -ENOMEM;
+
+	if (l->profile.threads.n < SEAM_LIVE_MAX_THREADS / 2 &&
+	    l->profile.mappings.n < MAX_MAPPINGS / 2)
+		return 0;
+	if (!SEAM_ARRAY_GROW(&ids.threads, l->profile.threads.n) ||
+	    !SEAM_ARRAY_GROW(&ids.processes, l->profile.processes.n) ||
+	    !SEAM_ARRAY_GROW(&ids.mappings, l->profile.mappings.n))
+		goto out;
+	number_kept(l, &ids);
+	keep_numbers(l, &ids);
+	move_threads(l, &ids);
+	move_processes(l, &ids);
+	if (!move_sums(l, &ids) || move_mappings(l, &ids))
+		goto out;
+	seam_resolver_fini(&l->resolver);
+	r = init_resolver(l);
+	/* samples of the step that begins have chains already */
+	for (size_t i = 0; i < l->chains.items.n; i++)
+		l->chains.items.items[i].space = SEAM_NONE;
+out:
+	free(ids.threads.items);
+	free(ids.processes.items);
+	free(ids.mappings.items);
+	return r;
+}
+
 /* A callchain is resolved once while it is known, so forget them rarely. */
 static void forget_chains(struct seam_live *l)
 {
@@ -649,7 +843,7 @@ int seam_live_step(struct seam_live *l)
 {
 	bool had_sum = l->has_sum;
 	bool is_announced = false;
-	int r = 0;
+	int r = forget_ended(l);
 
 	swap_samples(l, false);
 	l->profile.samples.n = 0;
@@ -669,7 +863,7 @@ int seam_live_step(struct seam_live *l)
 	forget_chains(l);
 	swap_samples(l, true);
 	for (size_t i = 0; r == 0 && i < l->step.n; i++)
-		r = sum_up(l, i) ? 0 : -ENOMEM;
+		r = sum_up(l, &l->step, i) ? 0 : -ENOMEM;
 	swap_samples(l, had_sum);
 	return r;
 }
@@ -737,11 +931,7 @@ struct seam_live *seam_live_new(const struct seam_symbols_options *options,
 	if (!l->symbols || seam_profile_init(&l->profile) ||
 	    add_kernel(l, kernel) || add_other(l))
 		goto fail;
-	l->resolver = (struct seam_resolver) {
-		.profile = &l->profile, .symbols = l->symbols,
-		.guest = &l->guest, .find = find_vma, .context = l,
-	};
-	if (seam_resolver_init(&l->resolver))
+	if (init_resolver(l))
 		goto fail;
 	return l;
 fail:

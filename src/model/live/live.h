@@ -13,7 +13,8 @@
  * Everything is bounded: SEAM_LIVE_MAX_CHAINS distinct callchains in a step,
  * SEAM_LIVE_MAX_STACKS stacks, SEAM_LIVE_MAX_SUMS rows of the sum and
  * SEAM_LIVE_MAX_THREADS threads; samples beyond are counted as one function
- * "[other]", in a thread "[other]".
+ * "[other]", in a thread "[other]".  Threads that have ended are forgotten from
+ * time to time: in the sum their samples are those of "[other]" then.
  *
  * Left out: code of JITs has no names, and Lua functions are not known.
  *
@@ -29,7 +30,7 @@ enum {
 	SEAM_LIVE_MAX_CHAINS = 65536,
 	SEAM_LIVE_MAX_STACKS = 1 << 20,	/* nodes, shared by stacks */
 	SEAM_LIVE_MAX_SUMS = 1 << 18,
-	SEAM_LIVE_MAX_THREADS = 1 << 18,
+	SEAM_LIVE_MAX_THREADS = 1 << 16,	/* that live, or ended lately */
 	SEAM_LIVE_MAX_EVENTS = 64,
 };
 
@@ -72,7 +73,7 @@ int seam_live_step(struct seam_live *live);
 /* Have the profile the samples of the last step, or with @all of all steps. */
 void seam_live_select(struct seam_live *live, bool all);
 
-/* Borrowed; its tables grow with each step. */
+/* Borrowed; ids of threads and processes are valid until the next step. */
 const struct seam_profile *seam_live_profile(const struct seam_live *live);
 
 /* Samples in "[other]", in all steps; and damaged records. */

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* test_live.c - what a live profile has after each step, from made records */
+#include "model/live/live.c"
+#include "unit.h"
+
+static const struct seam_perf_attr attr = {
+	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK,
+	.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |
+		       PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+		       PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN,
+	.flags = UINT64_C(1) << SEAM_PERF_ATTR_SAMPLE_ID_ALL,
+};
+
+static struct seam_live *live;
+
+static int set_up(void **state)
+{
+	const struct seam_symbols_options options = { .no_lines = true };
+	const struct seam_kernel kernel = { .boot_id = "none" };
+	const struct seam_live_event event = { "cpu-clock", attr };
+
+	(void)state;
+	live = seam_live_new(&options, &kernel);
+	return live && !seam_live_add_event(live, &event) &&
+	       !seam_live_add_id(live, 7, 0) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	seam_live_free(live);
+	return 0;
+}
+
+static void take(const void *bytes, size_t size)
+{
+	assert_int_equal(seam_live_take(live, (struct seam_bytes) {
+					bytes, size }), 0);
+}
+
+static void take_fields(uint32_t type, uint16_t misc, const void *fields,
+			int pid, uint64_t ns)
+{
+	const struct seam_perf_sample_id id = {
+		.pid = pid, .tid = pid, .time = ns, .id = 7,
+	};
+	uint8_t bytes[512];
+	size_t n = seam_perf_sideband_write(&attr, SEAM_NATIVE, type, misc,
+					    fields, &id, bytes, sizeof(bytes));
+
+	assert_true(n > 0);
+	take(bytes, n);
+}
+
+static void executed(int pid, const char *name, uint64_t ns)
+{
+	const struct seam_perf_comm comm = { pid, pid, name };
+
+	take_fields(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, &comm, pid,
+		    ns);
+}
+
+static void of_task(uint32_t type, int pid, int ppid, uint64_t ns)
+{
+	const struct seam_perf_task task = {
+		.pid = pid, .ppid = ppid, .tid = pid, .ptid = ppid, .time = ns,
+	};
+
+	take_fields(type, 0, &task, pid, ns);
+}
+
+static void mapped(int pid, uint64_t addr, uint64_t len, const char *path,
+		   uint64_t ns)
+{
+	const struct seam_perf_mmap2 m = {
+		.pid = pid, .tid = pid, .addr = addr, .len = len,
+		.prot = PROT_READ | PROT_EXEC, .filename = path,
+	};
+
+	take_fields(PERF_RECORD_MMAP2, 0, &m, pid, ns);
+}
+
+static void sampled(int pid, uint64_t addr, uint64_t ns)
+{
+	const struct {
+		struct seam_perf_header header;
+		uint64_t id, ip;
+		int32_t pid, tid;
+		uint64_t time;
+		uint32_t cpu, reserved;
+		uint64_t period, n, chain[2];
+	} record = {
+		{ PERF_RECORD_SAMPLE, 0, sizeof(record) }, 7, addr, pid, pid,
+		ns, 0, 0, 1000, 2, { PERF_CONTEXT_USER, addr },
+	};
+
+	take(&record, sizeof(record));
+}
+
+/* The leaf function of sample @i. */
+static const char *leaf(size_t i)
+{
+	const struct seam_profile *p = seam_live_profile(live);
+	const struct seam_function *f;
+
+	assert_true(i < p->samples.n);
+	f = seam_profile_leaf(p, p->samples.stack[i]);
+	return seam_profile_text(p, f->name);
+}
+
+static size_t step(void)
+{
+	assert_int_equal(seam_live_step(live), 0);
+	return seam_live_profile(live)->samples.n;
+}
+
+UNIT_TEST_WITH(a_sample_is_in_one_step, set_up, tear_down)
+{
+	executed(10, "one", 100);
+	sampled(10, 0x1000, 200);
+	sampled(10, 0x1000, 300);
+	assert_int_equal(step(), 2);
+	assert_int_equal(step(), 0);
+	sampled(10, 0x1000, 400);
+	assert_int_equal(step(), 1);
+	/* and all of them are in the sum, once */
+	seam_live_select(live, true);
+	assert_int_equal(seam_live_profile(live)->samples.n, 1);
+	assert_int_equal(seam_samples_count(
+		&seam_live_profile(live)->samples, 0), 3);
+	assert_int_equal(seam_samples_weight(
+		&seam_live_profile(live)->samples, 0), 3000);
+	sampled(10, 0x1000, 500);
+	assert_int_equal(step(), 1);
+	assert_int_equal(seam_samples_count(
+		&seam_live_profile(live)->samples, 0), 4);
+	seam_live_select(live, false);
+	assert_int_equal(seam_live_profile(live)->samples.n, 1);
+}
+
+UNIT_TEST_WITH(an_address_is_what_was_mapped_at_the_time, set_up, tear_down)
+{
+	executed(10, "one", 100);
+	sampled(10, 0x5100, 190);
+	mapped(10, 0x5000, 0x1000, "/none/first", 150);
+	mapped(10, 0x5000, 0x1000, "/none/second", 200);
+	sampled(10, 0x5100, 210);
+	executed(10, "two", 300);
+	sampled(10, 0x5100, 310);
+	assert_int_equal(step(), 3);
+	assert_string_equal(leaf(0), "[first+0x100]");
+	assert_string_equal(leaf(1), "[second+0x100]");
+	assert_string_equal(leaf(2), "[unknown]");
+}
+
+UNIT_TEST_WITH(a_fork_has_the_maps_of_its_parent, set_up, tear_down)
+{
+	executed(10, "one", 100);
+	mapped(10, 0x5000, 0x1000, "/none/first", 150);
+	of_task(PERF_RECORD_FORK, 11, 10, 200);
+	mapped(10, 0x5000, 0x1000, "/none/second", 210);
+	sampled(11, 0x5100, 220);
+	assert_int_equal(step(), 1);
+	assert_string_equal(leaf(0), "[first+0x100]");
+	assert_string_equal(seam_profile_text(seam_live_profile(live),
+		seam_live_profile(live)->threads.items[
+		seam_live_profile(live)->samples.thread[0]].name), "one");
+}
+
+UNIT_TEST_WITH(what_is_left_of_a_mapping_keeps_its_offsets, set_up, tear_down)
+{
+	executed(10, "one", 100);
+	mapped(10, 0x5000, 0x3000, "/none/first", 150);
+	mapped(10, 0x6000, 0x1000, "/none/second", 160);
+	sampled(10, 0x5fff, 200);
+	sampled(10, 0x6000, 201);
+	sampled(10, 0x7000, 202);
+	sampled(10, 0x8000, 203);
+	assert_int_equal(step(), 4);
+	assert_string_equal(leaf(0), "[first+0xfff]");
+	assert_string_equal(leaf(1), "[second+0x0]");
+	assert_string_equal(leaf(2), "[first+0x2000]");
+	assert_string_equal(leaf(3), "[unknown]");
+}
+
+UNIT_TEST_WITH(own_processes_are_left_out_until_they_execute, set_up,
+	       tear_down)
+{
+	assert_int_equal(seam_live_exclude(live, 10), 0);
+	sampled(10, 0x1000, 100);
+	of_task(PERF_RECORD_FORK, 11, 10, 110);
+	sampled(11, 0x1000, 120);
+	executed(11, "command", 130);
+	sampled(11, 0x1000, 140);
+	assert_int_equal(step(), 1);
+}
+
+UNIT_TEST_WITH(an_ended_process_keeps_no_maps, set_up, tear_down)
+{
+	executed(10, "one", 100);
+	mapped(10, 0x5000, 0x1000, "/none/first", 150);
+	of_task(PERF_RECORD_EXIT, 10, 1, 200);
+	step();
+	/* a sample that had to wait for its file */
+	sampled(10, 0x5100, 190);
+	step();
+	step();
+	for (size_t i = 0; i < live->processes.n; i++)
+		assert_int_equal(live->processes.items[i].maps.vmas.n, 0);
+	/* another one with the pid */
+	executed(10, "two", 300);
+	sampled(10, 0x5100, 310);
+	assert_int_equal(step(), 1);
+	assert_string_equal(leaf(0), "[unknown]");
+}
+
+UNIT_TEST_WITH(stacks_beyond_the_limit_are_one_function, set_up, tear_down)
+{
+	executed(10, "one", 100);
+	for (uint64_t i = 0; i < SEAM_LIVE_MAX_CHAINS + 100; i++)
+		sampled(10, 0x100000 + 16 * i, 200 + i);
+	assert_int_equal(step(), SEAM_LIVE_MAX_CHAINS + 100);
+	assert_int_equal(seam_live_n_other(live), 100);
+	assert_string_equal(leaf(SEAM_LIVE_MAX_CHAINS + 99), "[other]");
+	/* the next step has room again */
+	sampled(10, 0x9, 300000);
+	assert_int_equal(step(), 1);
+	assert_string_equal(leaf(0), "[unknown]");
+}
+
+UNIT_TEST_WITH(many_processes_take_bounded_memory, set_up, tear_down)
+{
+	enum { N = SEAM_LIVE_MAX_THREADS / 1000 * 3000 };
+
+	for (int i = 0; i < N; i++) {
+		uint64_t ns = 1000 + 10 * (uint64_t)i;
+		int pid = 2 + i % 30000;
+
+		of_task(PERF_RECORD_FORK, pid, 1, ns);
+		executed(pid, "short", ns + 1);
+		sampled(pid, 0x1000, ns + 2);
+		of_task(PERF_RECORD_EXIT, pid, 1, ns + 3);
+		if (i % 1000 == 999)
+			assert_int_equal(step(), 1000);
+	}
+	assert_true(live->profile.threads.n <= SEAM_LIVE_MAX_THREADS);
+	/* a new one has a name and rows of its own */
+	executed(99999, "new", 100000000);
+	sampled(99999, 0x1000, 100000001);
+	assert_int_equal(step(), 1);
+	assert_string_equal(seam_profile_text(&live->profile,
+		live->profile.threads.items[live->profile.samples.thread[0]]
+		.name), "new");
+}
+
+UNIT_TEST_WITH(damaged_records_are_counted, set_up, tear_down)
+{
+	struct {
+		struct seam_perf_header header;
+		uint64_t words[4];
+	} record = { { PERF_RECORD_SAMPLE, 0, sizeof(record) }, { 7 } };
+
+	take(&record, sizeof(record));
+	take(&record, 20);
+	record.header.type = PERF_RECORD_MMAP2;
+	take(&record, sizeof(record));
+	record.header.size = 3;
+	take(&record, sizeof(record));
+	assert_int_equal(step(), 0);
+	assert_int_equal(seam_live_n_damaged(live), 4);
+}
+
+/* ---- maps, beside one byte a page ---- */
+
+UNIT_TEST(maps_are_those_of_an_array)
+{
+	enum { N_PAGES = 64, N_STEPS = 4000 };
+	struct live_maps maps = { .n_changes = 0 };
+	int truth[N_PAGES];
+
+	srand(1);
+	memset(truth, -1, sizeof(truth));
+	for (int i = 0; i < N_STEPS; i++) {
+		int begin = rand() % N_PAGES;
+		int end = begin + 1 + rand() % (N_PAGES - begin);
+		const struct seam_vma vma = {
+			.begin = (uint64_t)begin, .end = (uint64_t)end,
+			.mapping = (uint32_t)i,
+		};
+
+		assert_int_equal(maps_add(&maps, &vma), 0);
+		for (int k = begin; k < end; k++)
+			truth[k] = i;
+		for (uint64_t k = 0; k < N_PAGES; k++) {
+			size_t at = maps_at(&maps, k);
+			bool is_in = at < maps.vmas.n &&
+				     maps.vmas.items[at].begin <= k;
+
+			assert_int_equal(is_in ?
+				(int)maps.vmas.items[at].mapping : -1,
+				truth[k]);
+		}
+	}
+	maps_clear(&maps);
+}
+
+UNIT_MAIN(NULL, NULL, NULL, NULL)
