@@ -459,7 +459,9 @@ static void draw_row(struct seam_browser *b, int y, size_t i)
 	enum seam_layer layer = seam_row_layer(&b->rows, row);
 	char self[SEAM_NUMBER], total[SEAM_NUMBER], n[SEAM_NUMBER];
 	char text[SEAM_ROW_TEXT], safe[1024];
-	int module = COLS > 100 ? COLS - 36 : COLS;
+	const char *path = seam_row_module(&b->rows, row);
+	int module = COLS > 90 ? COLS - 26 : COLS;
+	size_t size = 0;
 	int id = -1;
 
 	if (b->by == SEAM_BY_THREAD || b->by == SEAM_BY_PROCESS)
@@ -482,11 +484,12 @@ static void draw_row(struct seam_browser *b, int y, size_t i)
 	put_text(y, id >= 0 ? 39 : 31, module - (id >= 0 ? 40 : 32), safe);
 	if (layer < SEAM_N_LAYERS)
 		attroff(COLOR_PAIR((short)layer + 1));
-	if (b->by == SEAM_BY_SYMBOL)
-		put_text(y, module, COLS - module,
-			 seam_text_copy(safe, sizeof(safe),
-					seam_row_module(&b->rows, row),
-					SEAM_TEXT_TERMINAL));
+	if (b->by != SEAM_BY_SYMBOL || !*path)
+		return;
+	path = seam_module_name(path, &size);
+	snprintf(text, sizeof(text), "%.*s", (int)size, path);
+	put_text(y, module, COLS - module,
+		 seam_text_copy(safe, sizeof(safe), text, SEAM_TEXT_TERMINAL));
 }
 
 static void draw_line(struct seam_browser *b, int y, size_t line)

@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -277,6 +278,12 @@ def test_the_screen_of_top_follows_its_keys():
         wait_for_text("heavy")
         press("w")
         wait_for_text("all so far")
+        time.sleep(1.5)
+        # the samples of all, in the header and in the row that has them all
+        lines = screen().splitlines()
+        row = next(line for line in lines if line.split()[3:4] == ["main"])
+        told = re.search(r"([\d,]+) samples", lines[1])[1]
+        equal(row.split()[1:3], ["100.00%", told], "\n".join(lines))
         press("Space")
         paused = wait_for_text("PAUSED").splitlines()[1]
         time.sleep(1.5)

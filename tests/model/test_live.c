@@ -138,6 +138,31 @@ UNIT_TEST_WITH(a_sample_is_in_one_step, set_up, tear_down)
 	assert_int_equal(seam_live_profile(live)->samples.n, 1);
 }
 
+UNIT_TEST_WITH(the_sum_of_each_stack_is_that_of_all_steps, set_up, tear_down)
+{
+	enum { N = 5, STEPS = 4 };
+	const struct seam_samples *s;
+
+	executed(10, "one", 100);
+	mapped(10, 0x5000, 0x1000, "/none/first", 110);
+	/* place i has i + 1 samples a step, and all but the last all steps */
+	for (uint64_t k = 0; k < STEPS; k++) {
+		for (uint64_t n = 0; n < N; n++)
+			for (uint64_t i = n; i < N - !k; i++)
+				sampled(10, 0x5000 + 16 * i, 200 + k);
+		step();
+	}
+	seam_live_select(live, true);
+	s = &seam_live_profile(live)->samples;
+	assert_int_equal(s->n, N);
+	for (size_t i = 0; i < N; i++) {
+		uint64_t n = (i + 1) * (i < N - 1 ? STEPS : STEPS - 1);
+
+		assert_int_equal(seam_samples_count(s, i), n);
+		assert_int_equal(seam_samples_weight(s, i), 1000 * n);
+	}
+}
+
 UNIT_TEST_WITH(an_address_is_what_was_mapped_at_the_time, set_up, tear_down)
 {
 	executed(10, "one", 100);

@@ -336,11 +336,12 @@ static int take_event(struct live_top *t, const struct seam_stream_event *from)
 	return seam_live_add_event(t->live, &event);
 }
 
-/* Samples and weight of the first event. */
+/* Samples and weight of the first event, in the last interval. */
 static void count_samples(struct live_top *t)
 {
 	const struct seam_samples *s = &seam_live_profile(t->live)->samples;
 
+	seam_live_select(t->live, false);
 	t->now.n_samples = t->now.weight = 0;
 	for (size_t i = 0; i < s->n; i++) {
 		if (s->event[i] != 0)

@@ -546,11 +546,16 @@ static bool sum_up(struct seam_live *l, const struct seam_samples *from,
 	k = SEAM_INDEX_FIND(&l->by_sum, hash, n, sum->thread[n] == thread &&
 			    sum->stack[n] == stack &&
 			    sum->event[n] == one.event);
-	if (k == SEAM_NONE)
+	if (k == SEAM_NONE) {
+		k = (uint32_t)sum->n;
+		/* columns from the first one on: any value may change later */
 		return push(l, &one, thread, stack) &&
-		       seam_samples_set_count(sum, sum->n - 1, count) &&
-		       seam_index_add(&l->by_sum, hash,
-				      (uint32_t)sum->n - 1) == 0;
+		       (k || seam_samples_set_count(sum, k, 0)) &&
+		       (k || sum->weight ||
+			seam_samples_split_weight(sum, k, one.weight)) &&
+		       seam_samples_set_count(sum, k, count) &&
+		       seam_index_add(&l->by_sum, hash, k) == 0;
+	}
 	return seam_samples_set_weight(sum, k, seam_samples_weight(sum, k) +
 				       one.weight) &&
 	       seam_samples_set_count(sum, k, seam_samples_count(sum, k) +
