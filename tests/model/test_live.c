@@ -255,7 +255,7 @@ UNIT_TEST_WITH(stacks_beyond_the_limit_are_one_function, set_up, tear_down)
 
 UNIT_TEST_WITH(many_processes_take_bounded_memory, set_up, tear_down)
 {
-	enum { N = SEAM_LIVE_MAX_THREADS / 1000 * 3000 };
+	enum { N = SEAM_LIVE_MAX_THREADS / 1000 * 1200 };
 
 	for (int i = 0; i < N; i++) {
 		uint64_t ns = 1000 + 10 * (uint64_t)i;

@@ -396,7 +396,6 @@ static int take_tick(struct live_top *t, const struct seam_stream_tick *tick)
 	if (r < 0)
 		return r;
 	t->n_ticks++;
-	/* after the first look at large files: that was the wait for names */
 	measure(t, tick);
 	if (t->browser && !seam_browser_is_paused(t->browser))
 		show(t);
