@@ -441,6 +441,31 @@ def test_a_recorder_that_is_killed_has_written_its_cut_samples():
     check("no frame pointers" not in text, text)
 
 
+def test_stacks_are_complete_in_every_mode():
+    for name, how, options in (("over", "plain", ("--overwrite",)),
+                               ("overt", "thread", ("--overwrite",)),
+                               ("each", "plain", ("--per-thread",)),
+                               ("eacht", "thread", ("--per-thread",))):
+        path = recorded(name, "./code", how, "0.4", options=options)
+        check_complete(path)
+        check_frames(path, ("inner", "middle", "outer"))
+    equal(manifest("over.seam")["left_out"].count("stack-copies"), 0)
+
+
+def test_a_snapshot_has_no_stack_by_mappings_that_came_later():
+    # programs that one process has left by exec(), and one that runs last
+    path = recorded("hops", "sh", "-c", "./code hop 0.2 3; ./code plain 0.2",
+                    options=("--overwrite",))
+    ended = counts(path)["ended"]
+    check(ended["complete"] >= 20 and ended["no_mapping"] >= 20, ended)
+    wanted = re.compile("inner middle outer (in_library )?main .*_start")
+    for frames in stacks_of(path):
+        names = " ".join(frame.split()[0].partition("+")[0]
+                         for frame in frames)
+        check("inner" not in names or wanted.search(names) or
+              len(frames) == 1, names)
+
+
 def test_a_frame_larger_than_the_copy_is_told():
     path = recorded("large", "./code", "large", "1.2")
     ended = counts(path)["ended"]

@@ -84,10 +84,11 @@ struct record_args {
 	"them. none: samples have no call chain. Without this option it is " \
 	"auto for events with a frequency and fp for those with a period " \
 	"(-c); tracepoints and probes have no call chain. With -g it is " \
-	"auto for all of them. In both cases it is fp with --overwrite, with " \
-	"--per-thread and on machines other than x86-64; and, with a " \
-	"message, where the rings are too small for the frequency. A value " \
-	"of this option that does not fit is refused."
+	"auto for all of them. In both cases it is fp on machines other than " \
+	"x86-64 and, with a message, where the rings are too small for the " \
+	"frequency. A value of this option that does not fit is refused. " \
+	"With --overwrite the copies stay in the rings, which have up to 16 " \
+	"MiB then (-m), and are unwound for each snapshot."
 
 static const struct seam_option options[] = {
 	HEADING("What to sample"),

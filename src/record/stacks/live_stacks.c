@@ -252,12 +252,14 @@ static void maps_fini(struct seam_process_maps *maps)
 /* ---- side-band ---- */
 
 static void add_mapping(struct seam_live_stacks *stacks,
-			const struct seam_perf_mapping *m, bool is_new)
+			const struct seam_perf_mapping *m, uint64_t time_ns,
+			bool is_new)
 {
 	const struct seam_process_map *map =
 		maps_find(&stacks->maps, m->pid);
 	struct seam_process_mapping mapping = {
 		.begin = m->addr, .end = m->addr + m->len, .offset = m->pgoff,
+		.since_ns = is_new ? time_ns : 0,
 	};
 	uint32_t near = SEAM_NONE;
 	size_t i;
@@ -288,7 +290,7 @@ void seam_live_stacks_sideband(struct seam_live_stacks *stacks,
 	switch (record->type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
-		add_mapping(stacks, &record->mapping, is_new);
+		add_mapping(stacks, &record->mapping, time_ns, is_new);
 		return;
 	case PERF_RECORD_COMM:
 		if (!(record->misc & PERF_RECORD_MISC_COMM_EXEC))
@@ -327,6 +329,8 @@ static const struct seam_process_mapping *mapping_at(struct sample_code *c,
 
 	if (!m || addr < m->begin || addr >= m->end)
 		m = c->map ? map_at(c->map, addr) : NULL;
+	if (m && m->since_ns > c->time_ns)
+		m = NULL;
 	if (m)
 		c->mapping = m;
 	return m;
