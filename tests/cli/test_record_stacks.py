@@ -69,6 +69,11 @@ static void deep(int d, double s)
 /* a frame larger than the copy, in which the time is */
 static void large(double s)
 { volatile char a[90000]; a[9] = 1; inner(s); x += a[9]; }
+/* a frame of pages that nothing writes to, but for its ends */
+static volatile int zero;
+static void holed(double s)
+{ volatile char a[16000]; a[15990 + zero] = 1; inner(s);
+  x += a[15991 + zero]; }
 static void calls_large(double s)
 { for (int i = 0; i < 20; i++) { middle(s / 60); large(s / 20); } x++; }
 static void *thread(void *s) { outer(*(double *)s); return s; }
@@ -117,6 +122,8 @@ int main(int c, char **v)
 			deep((3 - i % 4) * 70 + 10, s / 6);
 	else if (strcmp(how, "large") == 0)
 		calls_large(s);
+	else if (strcmp(how, "holed") == 0)
+		holed(s);
 	else if (strcmp(how, "deep") == 0)
 		/* less deep first, as programs are that recurse */
 		for (int i = 0; i < 40; i++)
@@ -464,6 +471,12 @@ def test_a_snapshot_has_no_stack_by_mappings_that_came_later():
                          for frame in frames)
         check("inner" not in names or wanted.search(names) or
               len(frames) == 1, names)
+
+
+def test_pages_of_a_frame_that_were_never_written_end_few_stacks():
+    path = recorded("holed", "./code", "holed", "0.6")
+    ended = check_complete(path, percent=60)
+    check(0 < ended.get("truncated", 0), ended)
 
 
 def test_a_frame_larger_than_the_copy_is_told():

@@ -75,7 +75,8 @@ struct record_args {
 	"has ordinary call chains, no copies. A copy has 48, 32, 24, 16 or 8 " \
 	"KiB: as much as rings and frequency allow; auto,SIZE sets it (up " \
 	"to 65528 bytes). It ends before a page that was never written to, " \
-	"as in a frame of many KiB: a larger one does not help there. " \
+	"as in a frame of many KiB; the recorder has the kernel map such " \
+	"pages, read-only and empty, for the samples that follow. " \
 	"Callers beyond the copy are those of other samples, which readers " \
 	"add and mark (--no-joins). "					\
 	"fp: the kernel follows frame " \

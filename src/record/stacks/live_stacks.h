@@ -113,6 +113,7 @@ struct seam_live_stacks {
 	struct seam_waiting_samples waiting;	/* for files */
 	uint64_t n_tried;		/* files.n_changes at the last try */
 	struct seam_sample_stack *stack;	/* of the last sample */
+	uint64_t hole_end;		/* of the last hole that was mapped */
 	SEAM_ARRAY(uint8_t) out;	/* records of this round */
 	uint64_t n_dropped;		/* records; out of memory */
 };
