@@ -762,6 +762,23 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err)
 	return r < 0 ? r : (ssize_t)(file->writer.data_bytes - before);
 }
 
+size_t seam_drain_unwind(struct seam_drain *d, const uint8_t *records, size_t n)
+{
+	struct seam_ring_span span = { .part = { records }, .size = { n } };
+	struct seam_ring_header header;
+	size_t pos = 0;
+
+	for (; d->stacks->waiting.n_bytes < SEAM_LIVE_WAITING_BYTES / 2 &&
+	     seam_ring_record(&span, pos, &header); pos += header.size)
+		if (header.type == PERF_RECORD_SAMPLE)
+			seam_live_stacks_sample(d->stacks,
+				event_of(d, u64_at(&span, pos + d->id_pos)),
+				records + pos);
+		else
+			seam_live_stacks_copy(d->stacks, records + pos);
+	return pos;
+}
+
 void seam_drain_drop_waiting(struct seam_drain *d)
 {
 	uint32_t event;

@@ -111,6 +111,14 @@ bool seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 		      const struct seam_ring_header *header);
 
 /*
+ * Unwind the samples among @n bytes of records that no round drains, whatever
+ * ring they are of: d->stacks->out has all of them then.  Returns the bytes of
+ * the records that were taken: fewer where many samples wait for files.
+ */
+size_t seam_drain_unwind(struct seam_drain *d, const uint8_t *records,
+			 size_t n);
+
+/*
  * A write has failed: samples that wait are not written either.  Once, before
  * the file's counts are those of what is left of it.
  */

@@ -169,9 +169,8 @@ static enum seam_call_graph requested(const struct seam_session *s,
 }
 
 /*
- * By default stacks are copied for events of a known frequency, or on request,
- * to rings that are drained and of a known size: that of a later thread may be
- * a page.  Each occurrence of a tracepoint or a probe has no call chain unless
+ * By default stacks are copied for events of a known frequency, or on request.
+ * Each occurrence of a tracepoint or a probe has no call chain unless
  * one was requested.
  */
 static enum seam_call_graph call_graph_of(const struct seam_session *s,
@@ -188,9 +187,9 @@ static enum seam_call_graph call_graph_of(const struct seam_session *s,
 	if (event->each_time && !event->frequency_hz && period <= 1 &&
 	    !o->callchains)
 		return SEAM_CALL_GRAPH_NONE;
-	return !s->copies.by_frame_pointers && !o->overwrite &&
-	       !o->per_thread && (has_frequency(o, event) || o->callchains ||
-				  event->is_switch_stack) ?
+	return !s->copies.by_frame_pointers &&
+	       (has_frequency(o, event) || o->callchains ||
+		event->is_switch_stack) ?
 	       SEAM_CALL_GRAPH_AUTO : SEAM_CALL_GRAPH_FP;
 }
 
@@ -224,6 +223,17 @@ static uint64_t copies_hz(const struct seam_session *s)
 	return hz;
 }
 
+/* A ring that overwrites is to hold the samples of a second, if it can. */
+static uint32_t overwritten_bytes(size_t ring_bytes, uint64_t hz)
+{
+	uint32_t bytes = 32768;
+
+	while (bytes > SEAM_STACK_PLAN_DWARF_BYTES &&
+	       (!hz || ring_bytes / bytes < hz))
+		bytes /= 2;
+	return bytes <= ring_bytes / RING_PART ? bytes : 0;
+}
+
 /* The size of a copy for @event; 0: none fits. */
 static uint32_t copy_bytes(const struct seam_session *s,
 			   const struct seam_event *event, size_t ring_bytes)
@@ -238,6 +248,9 @@ static uint32_t copy_bytes(const struct seam_session *s,
 		       seam_stack_plan_bytes(ring_bytes, 0);
 	if (!bytes && call_graph_of(s, event) == SEAM_CALL_GRAPH_DWARF)
 		bytes = SEAM_STACK_PLAN_DWARF_BYTES;
+	if (s->options->overwrite)
+		return bytes ? bytes <= ring_bytes / RING_PART ? bytes : 0 :
+			       overwritten_bytes(ring_bytes, hz);
 	if (!bytes)
 		return seam_stack_plan_bytes(ring_bytes, hz);
 	return hz <= max_hz_of(ring_bytes, bytes) ? bytes : 0;
@@ -280,13 +293,9 @@ static int check_copies(struct seam_session *s, const struct seam_event *event,
 	if (!REGISTERS)
 		snprintf(why, sizeof(why), "stacks are copied on x86-64 only "
 			 "(--call-graph fp)");
-	else if (s->options->overwrite &&
-		 call_graph_of(s, event) == SEAM_CALL_GRAPH_AUTO)
-		snprintf(why, sizeof(why), "rings of --overwrite are not "
-			 "unwound (--call-graph fp or dwarf)");
 	else if (copy_bytes(s, event, ring_bytes))
 		return 0;
-	else if (max_hz && hz > max_hz)
+	else if (max_hz && hz > max_hz && !s->options->overwrite)
 		snprintf(why, sizeof(why), "copies of %" PRIu32 " bytes of "
 			 "stack at %" PRIu64 " Hz do not fit rings of %s: "
 			 "-F %" PRIu64 " or larger rings (-m) do", bytes, hz,
@@ -331,8 +340,11 @@ static size_t ring_bytes_for(const struct seam_session *s)
 		return largest_ring(MAX_AUTO_BYTES);
 	if (o->ring_bytes)
 		return o->ring_bytes;
-	return has_copies(s) ? largest_ring(SEAM_STACK_PLAN_MAX_RING_BYTES) :
-	       SEAM_RECORD_RING_BYTES;
+	/* a ring for each thread adds up; one that overwrites is all there is */
+	if (!has_copies(s) || o->per_thread)
+		return SEAM_RECORD_RING_BYTES;
+	return largest_ring(o->overwrite ? MAX_AUTO_BYTES :
+			    SEAM_STACK_PLAN_MAX_RING_BYTES);
 }
 
 /* ---- contents ---- */
@@ -469,9 +481,6 @@ static void report_rings(const struct seam_session *s)
 static void report_copies(const struct seam_session *s,
 			  const struct seam_event *event)
 {
-	const struct seam_record_options *o = s->options;
-	const char *mode = o->per_thread ? "--per-thread" :
-			   o->overwrite ? "--overwrite" : NULL;
 	char ring[SEAM_TEXT_SIZE];
 
 	if (is_copied(s, event))
@@ -481,9 +490,6 @@ static void report_copies(const struct seam_session *s,
 			seam_text_size(ring, s->sources.ring_bytes));
 	else if (call_graph_of(s, event) != SEAM_CALL_GRAPH_FP)
 		return;
-	else if (mode && requested(s, event) == SEAM_CALL_GRAPH_DEFAULT)
-		seam_session_note(s, false, "stacks of '%s' by frame pointers "
-				  "only, because of %s", event->name, mode);
 	else
 		seam_session_note(s, true, "stacks of '%s' by frame pointers",
 				  event->name);

@@ -22,6 +22,8 @@
 /* How long a snapshot may copy files. */
 #define COPY_NS (2 * SEAM_NS_PER_S)
 
+enum { FILE_WAIT_MS = 20 };	/* for a file's call frame information */
+
 /* Bytes reserved for a manifest: in all, and more for each ring and trigger. */
 enum {
 	MANIFEST_BYTES = 40960,
@@ -498,6 +500,50 @@ static int put_in_order(struct seam_drain *drain, struct seam_source_ring *ring,
 	return 0;
 }
 
+static int append(struct seam_data_file *file, const uint8_t *bytes, size_t n,
+		  struct seam_err *err)
+{
+	struct iovec piece = { (void *)(uintptr_t)bytes, n };
+
+	return n ? seam_perf_writer_append(&file->writer, &piece, 1, err) : 0;
+}
+
+/*
+ * Append @records with the stacks unwound.  The call frame information of files
+ * is read when the first sample is in them: with the first snapshot.
+ */
+static int append_unwound(struct seam_session *s, struct seam_drain *drain,
+			  const struct records *records, struct seam_err *err)
+{
+	struct seam_live_stacks *stacks = drain->stacks;
+	struct seam_stack_counts *counts = stacks->counts;
+	struct seam_data_file *file = drain->file;
+	size_t at = 0, taken, n_idle = 0;
+	bool is_busy;
+	int fd = -1, r;
+
+	stacks->counts = &file->stacks;
+	seam_live_stacks_begin_round(stacks, false);
+	do {
+		taken = seam_drain_unwind(drain, records->items + at,
+					  records->n - at);
+		at += taken;
+		r = append(file, stacks->out.items, stacks->out.n, err);
+		is_busy = seam_live_stacks_is_busy(stacks, &fd) &&
+			  seam_session_wait(s, fd, FILE_WAIT_MS);
+		/* at last with what is known */
+		seam_live_stacks_begin_round(stacks, !is_busy || r < 0);
+		/* no sample waits then: the next time some are taken */
+		n_idle = taken || is_busy ? 0 : n_idle + 1;
+	} while (r == 0 && (is_busy || (at < records->n && n_idle < 2)));
+	if (r == 0)
+		r = append(file, stacks->out.items, stacks->out.n, err);
+	file->losses.n[SEAM_COUNT_UNWRITTEN] += stacks->n_dropped;
+	stacks->n_dropped = 0;
+	stacks->counts = counts;
+	return r;
+}
+
 int seam_snapshot_append(struct seam_session *s, struct seam_data_file *file,
 			 struct seam_err *err)
 {
@@ -506,7 +552,6 @@ int seam_snapshot_append(struct seam_session *s, struct seam_data_file *file,
 	struct seam_ring_snapshot *copies = calloc(n, sizeof(*copies));
 	struct seam_drain drain = s->drain;
 	struct records out = { 0 };
-	struct iovec piece;
 	int r = copies ? 0 : seam_err_no_memory(err);
 
 	drain.file = file;
@@ -524,9 +569,9 @@ int seam_snapshot_append(struct seam_session *s, struct seam_data_file *file,
 		if (is_copied(&rings[i]))
 			r = put_in_order(&drain, &rings[i], &copies[i].span,
 					 &out, err);
-	piece = (struct iovec) { out.items, out.n };
 	if (r == 0)
-		r = seam_perf_writer_append(&file->writer, &piece, 1, err);
+		r = drain.stacks ? append_unwound(s, &drain, &out, err) :
+				   append(file, out.items, out.n, err);
 	free(out.items);
 	for (size_t i = 0; copies && i < n; i++)
 		seam_ring_snapshot_fini(&copies[i]);

@@ -69,6 +69,9 @@ void seam_recording_remove(struct seam_recording *recording);
  * The rings are paused while they are copied; records of that time are lost,
  * and counted.  Samples come later in the file than younger side-band records,
  * so FINISHED_ROUND is not written: readers must sort all of it.
+ *
+ * Copies of stacks stay in the rings until then, and are unwound with the
+ * mappings of now, but for those that are younger than the sample.
  */
 
 /* Append the contents of rings that overwrite to @file.  0 or -errno. */

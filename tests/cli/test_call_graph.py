@@ -126,8 +126,8 @@ def test_what_does_not_fit_is_refused_with_what_would():
     for words in (("fp,8K",), ("dwarf,",), ("auto,1",), ("dwarf,1M",),
                   ("dwarf,8K,fp",), ("",)):
         equal(record("--call-graph", *words, "true").returncode, 2, words)
-    check("--overwrite" in refused("--call-graph", "auto", "--overwrite",
-                                   "true"))
+    check("do not fit rings of 64 KiB (-m)" in
+          refused("--call-graph", "auto", "--overwrite", "-m", "16", "true"))
 
 
 def test_the_default_goes_on_by_frame_pointers_with_a_line():
@@ -138,20 +138,20 @@ def test_the_default_goes_on_by_frame_pointers_with_a_line():
     kinds, hz, copy = attr("p.seam")
     equal((hz, copy, "CALLCHAIN" in kinds), (3500, 0, True))
     check("stack-copies" in manifest("p.seam")["left_out"])
-    for words in (("--overwrite",), ("--per-thread",), ("-c", "1000000")):
+    for words in (("--overwrite", "-m", "16"), ("-c", "1000000")):
         result = recorded(*words, "-o", "p.seam", "./spin", "1000000")
-        equal(f"only, because of {words[0]}\n" in result.stderr,
+        equal("by frame pointers only: copies of" in result.stderr,
               words[0] != "-c", result.stderr)
         check("CALLCHAIN" in attr("p.seam")[0], words)
         equal(manifest("p.seam").get("stacks"), None)
 
 
 def test_copies_are_not_advised_where_there_can_be_none():
-    record("--overwrite", "-F", "2000", "-o", "o.seam", "./deep", "5",
-           "100000000")
+    record("--overwrite", "-m", "16", "-F", "2000", "-o", "o.seam", "./deep",
+           "5", "100000000")
     equal(re.findall(r"% of stacks are cut: no frame pointers (.*)",
                      run(SEAM, "report", "o.seam").stdout),
-          ["(needed with --overwrite and --flight-recorder)"])
+          ["(copies of stacks need rings of 256K or more: -m)"])
 
 
 def test_occurrences_have_call_chains_on_request():

@@ -69,6 +69,11 @@ static void deep(int d, double s)
 /* a frame larger than the copy, in which the time is */
 static void large(double s)
 { volatile char a[90000]; a[9] = 1; inner(s); x += a[9]; }
+/* a frame of pages that nothing writes to, but for its ends */
+static volatile int zero;
+static void holed(double s)
+{ volatile char a[16000]; a[15990 + zero] = 1; inner(s);
+  x += a[15991 + zero]; }
 static void calls_large(double s)
 { for (int i = 0; i < 20; i++) { middle(s / 60); large(s / 20); } x++; }
 static void *thread(void *s) { outer(*(double *)s); return s; }
@@ -117,6 +122,8 @@ int main(int c, char **v)
 			deep((3 - i % 4) * 70 + 10, s / 6);
 	else if (strcmp(how, "large") == 0)
 		calls_large(s);
+	else if (strcmp(how, "holed") == 0)
+		holed(s);
 	else if (strcmp(how, "deep") == 0)
 		/* less deep first, as programs are that recurse */
 		for (int i = 0; i < 40; i++)
@@ -439,6 +446,37 @@ def test_a_recorder_that_is_killed_has_written_its_cut_samples():
     check(ended["truncated"] + ended["joined"] > 10, str(ended))
     text = run(SEAM, "report", folder).stdout
     check("no frame pointers" not in text, text)
+
+
+def test_stacks_are_complete_in_every_mode():
+    for name, how, options in (("over", "plain", ("--overwrite",)),
+                               ("overt", "thread", ("--overwrite",)),
+                               ("each", "plain", ("--per-thread",)),
+                               ("eacht", "thread", ("--per-thread",))):
+        path = recorded(name, "./code", how, "0.4", options=options)
+        check_complete(path)
+        check_frames(path, ("inner", "middle", "outer"))
+    equal(manifest("over.seam")["left_out"].count("stack-copies"), 0)
+
+
+def test_a_snapshot_has_no_stack_by_mappings_that_came_later():
+    # programs that one process has left by exec(), and one that runs last
+    path = recorded("hops", "sh", "-c", "./code hop 0.2 3; ./code plain 0.2",
+                    options=("--overwrite",))
+    ended = counts(path)["ended"]
+    check(ended["complete"] >= 20 and ended["no_mapping"] >= 20, ended)
+    wanted = re.compile("inner middle outer (in_library )?main .*_start")
+    for frames in stacks_of(path):
+        names = " ".join(frame.split()[0].partition("+")[0]
+                         for frame in frames)
+        check("inner" not in names or wanted.search(names) or
+              len(frames) == 1, names)
+
+
+def test_pages_of_a_frame_that_were_never_written_end_few_stacks():
+    path = recorded("holed", "./code", "holed", "0.6")
+    ended = check_complete(path, percent=60)
+    check(0 < ended.get("truncated", 0), ended)
 
 
 def test_a_frame_larger_than_the_copy_is_told():

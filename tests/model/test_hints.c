@@ -73,7 +73,7 @@ UNIT_TEST(stacks_that_end_before_are_counted)
 	add_times(&p, "f", 100);
 	seam_stack_hint(&p, true, true);
 	check_notes(&p, "100 % of stacks are cut: no frame pointers "
-		    "(needed with --overwrite and --flight-recorder)");
+		    "(copies of stacks need rings of 256K or more: -m)");
 	p = built();
 	add_times(&p, "_start;main;f", 95);
 	add_times(&p, "f", 5);

@@ -383,6 +383,31 @@ UNIT_TEST(exec_leaves_no_mapping)
 }
 
 /* ld.so, where each program begins, has no rules for its first instructions. */
+/* Of a ring that overwrites: samples are read after what came later. */
+UNIT_TEST(a_mapping_after_the_sample_is_not_the_sample_s)
+{
+	struct seam_perf_sideband later = {
+		.type = PERF_RECORD_MMAP2, .sample_id.time = 1235,
+		.mapping = { .pid = pid, .addr = JIT, .len = JIT_END - JIT,
+			     .prot = PROT_READ | PROT_EXEC,
+			     .filename = "//anon" },
+	};
+	const uint64_t words[] = { 0, JIT + 8 };
+	const struct made_sample s = {
+		.abi = PERF_SAMPLE_REGS_ABI_64, .pc = JIT + 4, .sp = STACK,
+		.bp = STACK, .stack = words, .n_stack = 2, .has_dump = true,
+	};
+
+	seam_live_stacks_sideband(&stacks, &later, true);
+	seam_live_stacks_begin_round(&stacks, false);
+	seam_live_stacks_sample(&stacks, 0, make(&s));
+	assert_int_equal(stacks.stack->end, SEAM_STACK_NO_MAPPING);
+	later.sample_id.time = 1234;
+	seam_live_stacks_sideband(&stacks, &later, true);
+	seam_live_stacks_sample(&stacks, 0, make(&s));
+	assert_int_not_equal(stacks.stack->end, SEAM_STACK_NO_MAPPING);
+}
+
 UNIT_TEST(the_entry_point_of_the_loader_is_a_root)
 {
 	char *path = realpath("/lib64/ld-linux-x86-64.so.2", NULL);

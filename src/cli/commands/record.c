@@ -75,7 +75,8 @@ struct record_args {
 	"has ordinary call chains, no copies. A copy has 48, 32, 24, 16 or 8 " \
 	"KiB: as much as rings and frequency allow; auto,SIZE sets it (up " \
 	"to 65528 bytes). It ends before a page that was never written to, " \
-	"as in a frame of many KiB: a larger one does not help there. " \
+	"as in a frame of many KiB; the recorder has the kernel map such " \
+	"pages, read-only and empty, for the samples that follow. " \
 	"Callers beyond the copy are those of other samples, which readers " \
 	"add and mark (--no-joins). "					\
 	"fp: the kernel follows frame " \
@@ -84,10 +85,11 @@ struct record_args {
 	"them. none: samples have no call chain. Without this option it is " \
 	"auto for events with a frequency and fp for those with a period " \
 	"(-c); tracepoints and probes have no call chain. With -g it is " \
-	"auto for all of them. In both cases it is fp with --overwrite, with " \
-	"--per-thread and on machines other than x86-64; and, with a " \
-	"message, where the rings are too small for the frequency. A value " \
-	"of this option that does not fit is refused."
+	"auto for all of them. In both cases it is fp on machines other than " \
+	"x86-64 and, with a message, where the rings are too small for the " \
+	"frequency. A value of this option that does not fit is refused. " \
+	"With --overwrite the copies stay in the rings, which have up to 16 " \
+	"MiB then (-m), and are unwound for each snapshot."
 
 static const struct seam_option options[] = {
 	HEADING("What to sample"),

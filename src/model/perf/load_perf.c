@@ -410,8 +410,8 @@ static void count_cut(struct seam_profile *profile, const struct reach *reach,
 	if (n_user >= MIN_SAMPLES && n_cut * 100 >= n_user * MIN_CUT_PERCENT)
 		seam_profile_note(profile, "%" PRIu64 " %% of stacks are cut: "
 			"no frame pointers (%s)", n_cut * 100 / n_user,
-			is_overwrite ? "needed with --overwrite and "
-				       "--flight-recorder" :
+			is_overwrite ? "copies of stacks need rings of 256K "
+				       "or more: -m" :
 				       "seam record --call-graph auto");
 }
 

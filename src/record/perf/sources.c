@@ -25,6 +25,7 @@ enum {
 	/* Half of the smallest ring that a user without privileges has. */
 	SWITCH_WAKEUP_BYTES = 32 * 1024,
 	WAKEUP_PART = 4,
+	COPY_PART = 32,		/* a copy of a stack, of a small ring */
 	MAX_IN_GROUP = 64,
 	MAX_COUNTS = 1 + 3 * MAX_IN_GROUP,	/* words from a read() */
 };
@@ -402,6 +403,22 @@ static bool counts_time(const struct seam_sources *s, size_t e)
 	return seam_sources_is_system_wide(s) && e == s->sideband;
 }
 
+/*
+ * A ring for a later thread may be small, down to a page: with a wakeup before
+ * it is full, and copies of stacks of which it holds some.
+ */
+static void fit_to(size_t ring_bytes, const struct seam_event *event,
+		   struct perf_event_attr *attr)
+{
+	uint32_t wakeup = (uint32_t)(ring_bytes / WAKEUP_PART);
+	uint32_t copy = (uint32_t)(ring_bytes / COPY_PART) & ~7U;
+
+	if (attr->watermark && attr->wakeup_watermark > wakeup)
+		attr->wakeup_watermark = wakeup;
+	if (event->is_unwound && attr->sample_stack_user > copy)
+		attr->sample_stack_user = copy;
+}
+
 static int open_event(struct seam_sources *s, size_t e,
 		      struct cpu_and_thread place)
 {
@@ -418,6 +435,8 @@ static int open_event(struct seam_sources *s, size_t e,
 		struct perf_event_attr attr = event->attr;
 		int fd;
 
+		if (s->later_ring_bytes)
+			fit_to(s->later_ring_bytes, event, &attr);
 		if (counts_time(s, e))
 			attr.read_format |= PERF_FORMAT_TOTAL_TIME_ENABLED;
 		fd = (int)syscall(SYS_perf_event_open, &attr, place.tid,
@@ -828,24 +847,24 @@ int seam_sources_check_fds(const struct seam_sources *s, struct seam_err *err)
 	return seam_err_set(err, -EMFILE, "%s", strerror(EMFILE));
 }
 
-int seam_sources_add_thread(struct seam_sources *s, int tid,
-			    struct seam_err *err)
+/* Open the sources of @tid, with a ring of *@ring_bytes or, then, less. */
+static int add_thread(struct seam_sources *s, int tid, size_t *ring_bytes,
+		      struct seam_err *err)
 {
 	size_t first = s->list.n, ring = s->rings.n, threads = s->threads.n;
-	size_t ring_bytes = s->ring_bytes, aux_bytes = s->aux_bytes;
+	size_t aux_bytes = s->aux_bytes, wanted = *ring_bytes;
 	struct seam_source_thread thread;
 	int r;
 
-	if (s->threads.n >= SEAM_SOURCES_MAX_THREADS)
-		return seam_err_set(err, -EMFILE, "a recording has room for "
-				    "%d threads", SEAM_SOURCES_MAX_THREADS);
 	r = open_own_rings(s, tid, &thread, err);
 	if (r == 0)
 		r = seam_sources_check_fds(s, err);
 	if (r == 0)
 		r = remember_thread(s, &thread, err);
 	if (r == 0)
-		r = map_rings(s, first, ring, &ring_bytes, &aux_bytes, err);
+		r = map_rings(s, first, ring, ring_bytes, &aux_bytes, err);
+	if (r == 0 && *ring_bytes < wanted)
+		r = -EAGAIN;
 	for (size_t i = first; r == 0 && !s->delayed && i < s->list.n; i++)
 		enable_one(&s->list.items[i]);
 	if (r == 0)
@@ -854,6 +873,23 @@ int seam_sources_add_thread(struct seam_sources *s, int tid,
 		s->threads.items[threads].has_ended = true;
 	remove_live(s, (uint32_t)ring, UINT32_MAX - (uint32_t)ring);
 	close_from(s, first, ring);
+	return r;
+}
+
+int seam_sources_add_thread(struct seam_sources *s, int tid,
+			    struct seam_err *err)
+{
+	size_t ring_bytes = s->ring_bytes;
+	int r;
+
+	if (s->threads.n >= SEAM_SOURCES_MAX_THREADS)
+		return seam_err_set(err, -EMFILE, "a recording has room for "
+				    "%d threads", SEAM_SOURCES_MAX_THREADS);
+	do {
+		r = add_thread(s, tid, &ring_bytes, err);
+		s->later_ring_bytes = ring_bytes;
+	} while (r == -EAGAIN);
+	s->later_ring_bytes = 0;
 	return r;
 }
 

@@ -120,6 +120,7 @@ struct seam_sources {
 	bool aux_snapshots;	/* AUX buffers overwrite; copied on request */
 	size_t ring_bytes;	/* requested, then mapped; a power of two */
 	size_t aux_bytes;	/* the same for AUX buffers */
+	size_t later_ring_bytes;	/* of the next thread; 0: as all */
 	uint64_t aux_snapshot_bytes;	/* of one buffer, at most; 0: all */
 	uint64_t watermark;	/* bytes to a wakeup; 0: a part of the ring */
 	const char *filter;	/* of tracepoints; NULL: none */

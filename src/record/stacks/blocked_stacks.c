@@ -2,6 +2,7 @@
 /* blocked_stacks.c - which threads wait, reading one; see blocked_stacks.h */
 #include "record/stacks/blocked_stacks.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
 
@@ -22,6 +23,7 @@
 enum {
 	LONGEST_WAIT_MS = 16,	/* of the recorder, where waits may begin */
 	MAX_LINE = 256,		/* of syscall and schedstat */
+	PAGE_BYTES = 4096,
 };
 
 struct seam_blocked_thread {
@@ -30,7 +32,7 @@ struct seam_blocked_thread {
 	bool is_due;			/* it is in the list */
 	bool is_refused;
 	uint64_t out_ns;		/* the wait that is not read yet */
-	int syscall_fd, schedstat_fd;	/* 0: not open */
+	int syscall_fd, schedstat_fd, pagemap_fd;	/* 0: not open */
 };
 
 /* ---- which threads wait ---- */
@@ -66,7 +68,8 @@ static void close_files(struct seam_blocked_stacks *b,
 		return;
 	close(t->syscall_fd);
 	close(t->schedstat_fd);
-	t->syscall_fd = t->schedstat_fd = 0;
+	close(t->pagemap_fd);
+	t->syscall_fd = t->schedstat_fd = t->pagemap_fd = 0;
 	b->n_open--;
 }
 
@@ -147,13 +150,15 @@ static int open_files(struct seam_blocked_stacks *b,
 		return 0;
 	t->syscall_fd = open_file(t, "syscall");
 	t->schedstat_fd = t->syscall_fd < 0 ? -1 : open_file(t, "schedstat");
-	if (t->schedstat_fd >= 0) {
+	t->pagemap_fd = t->schedstat_fd < 0 ? -1 : open_file(t, "pagemap");
+	if (t->pagemap_fd >= 0) {
 		b->n_open++;
 		return 0;
 	}
 	error = errno;
 	seam_file_close_fd(t->syscall_fd);
-	t->syscall_fd = t->schedstat_fd = 0;
+	seam_file_close_fd(t->schedstat_fd);
+	t->syscall_fd = t->schedstat_fd = t->pagemap_fd = 0;
 	return error;
 }
 
@@ -209,6 +214,54 @@ static int read_place(const struct seam_blocked_thread *t, struct waiting *w)
 	return 0;
 }
 
+/*
+ * Copy the stack from @sp on: pages that are in memory or swapped, with zeros
+ * for those in between, which were never written to.  A page of another kind
+ * may never come, as of a file system that hangs, and would block the recorder.
+ * How many bytes; or a negative errno.
+ *
+ * Source: Documentation/admin-guide/mm/pagemap.rst: bits 63 and 62.
+ */
+static ssize_t copy_stack(const struct seam_blocked_thread *t, uint64_t sp,
+			  uint8_t *to)
+{
+	uint64_t entries[SEAM_BLOCKED_STACK_BYTES / PAGE_BYTES + 1];
+	struct iovec local[SEAM_ARRAY_SIZE(entries)];
+	struct iovec remote[SEAM_ARRAY_SIZE(entries)];
+	uint64_t at = sp, end = sp + SEAM_BLOCKED_STACK_BYTES, whole = sp;
+	ssize_t got = pread(t->pagemap_fd, entries, sizeof(entries),
+			    (off_t)(sp / PAGE_BYTES * sizeof(*entries)));
+	unsigned long n = 0;
+	size_t wanted = 0;
+
+	if (got <= 0)
+		return got < 0 ? -errno : -ESRCH;
+	for (size_t i = 0; i < (size_t)got / sizeof(*entries) && at < end;
+	     i++) {
+		uint64_t next = (at / PAGE_BYTES + 1) * PAGE_BYTES;
+		size_t bytes = (size_t)((next < end ? next : end) - at);
+
+		if (entries[i] >> 62) {
+			local[n] = (struct iovec) { to + (at - sp), bytes };
+			remote[n++] = (struct iovec) {
+				(void *)(uintptr_t)at, bytes,
+			};
+			whole = at + bytes;
+			wanted += bytes;
+		} else {
+			memset(to + (at - sp), 0, bytes);
+		}
+		at += bytes;
+	}
+	if (n == 0)
+		return -EFAULT;
+	got = process_vm_readv((pid_t)t->tid, local, n, remote, n, 0);
+	if (got < 0)
+		return -errno;
+	/* a page that has gone: what is behind it is not this thread's */
+	return (size_t)got == wanted ? (ssize_t)(whole - sp) : -EFAULT;
+}
+
 static uint8_t *put(uint8_t *at, uint64_t word)
 {
 	memcpy(at, &word, sizeof(word));
@@ -230,7 +283,6 @@ static int write_sample(struct seam_blocked_stacks *b,
 		.type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER,
 	};
 	uint8_t *at = b->record + sizeof(header), *time;
-	struct iovec from, to;
 	uint64_t size;
 	ssize_t got;
 
@@ -245,11 +297,9 @@ static int write_sample(struct seam_blocked_stacks *b,
 	at = put(at, abi);
 	at = put(at, w->sp);
 	at = put(at, w->pc);
-	to = (struct iovec) { at + 8, SEAM_BLOCKED_STACK_BYTES };
-	from = (struct iovec) { (void *)(uintptr_t)w->sp, to.iov_len };
-	got = process_vm_readv((pid_t)t->tid, &to, 1, &from, 1, 0);
-	if (got <= 0)
-		return got < 0 ? errno : EFAULT;
+	got = copy_stack(t, w->sp, at + sizeof(size));
+	if (got < 0)
+		return (int)-got;
 	put(time, seam_clock_ns());
 	size = (uint64_t)got & ~7ULL;
 	at = put(at, size) + size;

@@ -12,8 +12,9 @@
  *   2. /proc/PID/task/TID/syscall: number of the system call (-1: a page fault,
  *	or a stop in user code), stack pointer and program counter; "running":
  *	there is no stack.
- *   3. process_vm_readv(): the stack from its pointer on, to the end of its
- *	mapping, at most SEAM_BLOCKED_STACK_BYTES.
+ *   3. process_vm_readv(): the stack from its pointer on, at most
+ *	SEAM_BLOCKED_STACK_BYTES; only of pages that are in memory, by
+ *	/proc/PID/task/TID/pagemap, because others may never come.
  *   4. schedstat again: unless the number is equal, the thread has run
  *	meanwhile, and the copy is dropped.
  *

@@ -5,10 +5,14 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 
 #define DUMPS (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 
-enum { FIRST_CAP = 16 };	/* mappings of a small program */
+enum {
+	FIRST_CAP = 16,		/* mappings of a small program */
+	PAGE_BYTES = 4096,
+};
 
 /* ---- the mappings of a process ---- */
 
@@ -252,12 +256,14 @@ static void maps_fini(struct seam_process_maps *maps)
 /* ---- side-band ---- */
 
 static void add_mapping(struct seam_live_stacks *stacks,
-			const struct seam_perf_mapping *m, bool is_new)
+			const struct seam_perf_mapping *m, uint64_t time_ns,
+			bool is_new)
 {
 	const struct seam_process_map *map =
 		maps_find(&stacks->maps, m->pid);
 	struct seam_process_mapping mapping = {
 		.begin = m->addr, .end = m->addr + m->len, .offset = m->pgoff,
+		.since_ns = is_new ? time_ns : 0,
 	};
 	uint32_t near = SEAM_NONE;
 	size_t i;
@@ -288,7 +294,7 @@ void seam_live_stacks_sideband(struct seam_live_stacks *stacks,
 	switch (record->type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
-		add_mapping(stacks, &record->mapping, is_new);
+		add_mapping(stacks, &record->mapping, time_ns, is_new);
 		return;
 	case PERF_RECORD_COMM:
 		if (!(record->misc & PERF_RECORD_MISC_COMM_EXEC))
@@ -327,6 +333,8 @@ static const struct seam_process_mapping *mapping_at(struct sample_code *c,
 
 	if (!m || addr < m->begin || addr >= m->end)
 		m = c->map ? map_at(c->map, addr) : NULL;
+	if (m && m->since_ns > c->time_ns)
+		m = NULL;
 	if (m)
 		c->mapping = m;
 	return m;
@@ -522,6 +530,80 @@ static void count(const struct seam_live_stacks *s,
 	s->counts->n_kernel_cut += stack->recorded.n_kernel > s->max_chain;
 }
 
+/* ---- holes ---- */
+
+/* To read a word of each of some pages of a thread's memory, in the helper. */
+struct hole_job {
+	struct seam_helper_job job;
+	pid_t tid;
+	uint64_t from;
+	size_t n_pages;
+};
+
+static void run_hole(struct seam_helper_job *job)
+{
+	const struct hole_job *j = (const struct hole_job *)job;
+	struct iovec words[SEAM_STACK_MAX_COPY / PAGE_BYTES + 1], to;
+	uint64_t read[SEAM_STACK_MAX_COPY / PAGE_BYTES + 1];
+
+	for (size_t i = 0; i < j->n_pages; i++)
+		words[i] = (struct iovec) {
+			(void *)(uintptr_t)(j->from + i * PAGE_BYTES),
+			sizeof(*read),
+		};
+	to = (struct iovec) { read, j->n_pages * sizeof(*read) };
+	/* it may have ended, or be another user's */
+	(void)!process_vm_readv(j->tid, &to, 1, words, j->n_pages, 0);
+}
+
+static void done_hole(struct seam_helper_job *job, void *context)
+{
+	(void)job;
+	(void)context;
+}
+
+static void free_hole(struct seam_helper_job *job)
+{
+	free(job);
+}
+
+/*
+ * The kernel's copy ends at a page of the stack that was never written to, as
+ * in a large frame.  What is above may have changed since, and cannot be used.
+ * Reading the pages from outside has the kernel map its page of zeros there, so
+ * that copies of the following samples go on: until then these stacks are cut.
+ * The memory may be a program's trap, where reading never ends.
+ */
+static void map_hole(struct seam_live_stacks *s, uint32_t event,
+		     const struct seam_perf_sample *sample)
+{
+	const struct seam_sample_stack *stack = s->stack;
+	uint64_t wanted = s->attrs[event].sample_stack_user, end;
+	struct hole_job *job;
+
+	if (stack->end != SEAM_STACK_TRUNCATED || !stack->walk.n ||
+	    sample->user_stack.size >= wanted || !s->files.helper)
+		return;
+	end = stack->frames[0].sp + sample->user_stack.size;
+	if (stack->walk.end_cfa <= end || end % PAGE_BYTES ||
+	    end == s->hole_end)
+		return;
+	s->hole_end = end;
+	job = calloc(1, sizeof(*job));
+	if (!job)
+		return;
+	*job = (struct hole_job) {
+		.job = { .run = run_hole, .done = done_hole, .free = free_hole,
+			 .user = seam_helper_user_of(sample->pid) },
+		.tid = sample->tid, .from = end,
+		.n_pages = (wanted - sample->user_stack.size - 1) /
+			   PAGE_BYTES + 1,
+	};
+	(void)!seam_helper_submit(s->files.helper, &job->job);
+}
+
+/* ---- one sample, unwound ---- */
+
 /*
  * Unwind the sample, and append it.  False, and nothing was done: a file is not
  * read yet, and this is not the last try.
@@ -547,6 +629,7 @@ static bool unwind(struct seam_live_stacks *s, struct seam_process_map *map,
 	if (code.is_pending && !is_last_try)
 		return false;
 	count(s, map);
+	map_hole(s, event, sample);
 	if (s->stack->walk.n && !seam_sample_stack_chain(s->stack))
 		s->n_dropped++;
 	else

@@ -31,7 +31,8 @@
  * each process.  A fork shares its parent's list; a list that is shared is
  * copied when one of its users changes it, so that a sample can hold the list
  * of its moment while later records are applied.  A new mapping covers what was
- * mapped there before; the kernel reports no munmap().
+ * mapped there before; the kernel reports no munmap().  A sample of a ring that
+ * overwrites is older than the list: mappings after it do not count.
  *
  * Everything is bounded, because unprivileged programs fork and map as they
  * like; stacks without mappings are counted as incomplete.
@@ -49,6 +50,7 @@ enum {
 /* [begin, end) of a process's memory, mapped from @offset of @file on. */
 struct seam_process_mapping {
 	uint64_t begin, end, offset;
+	uint64_t since_ns;		/* samples before are not in it */
 	uint32_t file;			/* the caller's id; SEAM_NONE: none */
 	uint32_t flags;			/* the caller's */
 };
@@ -111,6 +113,7 @@ struct seam_live_stacks {
 	struct seam_waiting_samples waiting;	/* for files */
 	uint64_t n_tried;		/* files.n_changes at the last try */
 	struct seam_sample_stack *stack;	/* of the last sample */
+	uint64_t hole_end;		/* of the last hole that was mapped */
 	SEAM_ARRAY(uint8_t) out;	/* records of this round */
 	uint64_t n_dropped;		/* records; out of memory */
 };
