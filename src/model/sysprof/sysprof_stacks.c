@@ -180,8 +180,9 @@ static const char *name_of_fast(struct seam_fast_functions *f,
 /* -- C functions -------------------------------------------------------- */
 
 /*
- * A stream may add functions between any two samples.  So functions are sorted
- * runs; a new run is merged with earlier runs while these are no larger.
+ * A stream may add functions between any two samples.  So functions are kept as
+ * sorted runs; the newest run is merged with the run before it while that run is
+ * no larger.
  * Adding a function costs O(log n) and a look-up, a look-up O(log^2 n).
  */
 
@@ -717,7 +718,8 @@ static size_t find_gap(const struct joining *j, size_t from, size_t to)
 	while (i < to && !is_vm(&host[i]))
 		i++;
 	if (i < to) {
-		/* a coroutine switch is of the outer one, except at the leaf */
+		/* resume and wrap are frames of the coroutine that resumes:
+		 * stop before them, except at the leaf */
 		do
 			i++;
 		while (i < to && host[i].role == SEAM_SYSPROF_ROLE_VM);

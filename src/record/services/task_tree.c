@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "record/proc/procfs.h"
 
-enum { MAX_DISTANCE = 128 };	/* from a process to the one that connected */
+enum { MAX_DISTANCE = 128 };	/* forks below the process that connected */
 
 /* A thread; zeroed: none. */
 struct tree_thread {
@@ -35,7 +35,7 @@ void seam_tree_process_unref(struct seam_tree_process *process)
 	while (process && --process->n_references == 0) {
 		struct seam_tree_process *parent = process->parent;
 
-		/* which has none itself: see apply_exec() */
+		/* process->before has no before: see apply_exec() */
 		seam_tree_process_unref(process->before);
 		free(process);
 		process = parent;
@@ -93,7 +93,7 @@ static void forget(struct seam_task_tree *t, uint32_t tid)
 /* A thread's claims may be looked for until the next round. */
 static void forget_later(struct seam_task_tree *t, uint32_t tid)
 {
-	/* without memory: when the id is used again */
+	/* without memory, set_thread() forgets it when the tid is reused */
 	(void)SEAM_ARRAY_ADD(&t->ended, tid);
 }
 
@@ -120,7 +120,7 @@ static void set_thread(struct seam_task_tree *t, uint32_t tid,
 	struct seam_thread_page **page = &t->pages[tid / SEAM_TASK_TREE_PAGE];
 
 	if (find(t, tid)) {
-		/* the id is used again; the end was lost, if not seen so far */
+		/* the tid is reused: an EXIT not applied so far was lost */
 		end_thread(t, tid, time_ns);
 		forget(t, tid);
 	}
@@ -254,7 +254,7 @@ static int compare(const void *a, const void *b)
 	return SEAM_COMPARE(x->order, y->order);
 }
 
-/* Those that had ended before the last round: all their claims are known. */
+/* Threads that had ended before the last round: their claims are known. */
 static void forget_ended(struct seam_task_tree *t)
 {
 	for (size_t i = 0; i < t->n_ended_before; i++) {

@@ -20,7 +20,7 @@
 
 enum {
 	FIRST_SEEN = 1 << 12,	/* functions; 512 bytes */
-	OWN_SEEN = 1 << 16,	/* whatever other logs have; 8 KiB */
+	OWN_SEEN = 1 << 16,	/* of each log, whatever others use; 8 KiB */
 	STEP_BYTES = 4 << 20,	/* copied between two calls of goes_on() */
 };
 
@@ -213,7 +213,7 @@ seam_trace_logs_enter(struct seam_trace_logs *logs,
 	return log;
 }
 
-/* Programs with many processes would use all descriptors. */
+/* Closes the file with the last thread: each open log is a descriptor. */
 void seam_trace_logs_leave(struct seam_program_log *log)
 {
 	if (--log->n_threads)
@@ -265,7 +265,7 @@ static void read_chunk(struct seam_program_log *log, const uint8_t *chunk,
 		return;
 	if (widen_seen(log, log->seen.max))
 		seam_xray_chunk_read(chunk, size, body, &log->seen, found);
-	/* no room for this id: do not read the next chunks twice for it */
+	/* no bit for this id: the next chunks are not read twice for it */
 	if (log->seen.max >= log->seen.n)
 		log->seen.max = 0;
 }
@@ -295,7 +295,7 @@ void seam_trace_logs_add(struct seam_program_log *log, uint32_t tid,
 	/* the chunk has its NewCPUId and no record */
 	if (found.n_bytes <= SEAM_XRAY_METADATA_BYTES)
 		return;
-	/* a program's threads share its rings, one after another */
+	/* threads use a ring one after another: the chunk's tid is right */
 	if (found.tid > 0)
 		thread.tid = found.tid;
 	thread.wall_us = wall_us(log, &found);

@@ -28,7 +28,7 @@ static struct seam_fdr_process *const process = &seam_fdr_process;
 
 static struct seam_ring_claim claim;
 static bool has_claim;
-/* of the thread that writes to the ring, also in a handler */
+/* 1 while a thread writes to the ring; signal handlers take the lock too */
 static _Atomic uint32_t lock;
 /* a child whose parent announced: everything is announced again */
 static bool is_child;
@@ -112,7 +112,7 @@ static int try_to_send(const void *payload, size_t size)
 	return r;
 }
 
-/* A record of size 0 can never be written: others do not wait for it. */
+/* Size 0: it cannot be encoded, and is skipped, so that later ones are sent. */
 static int send(const struct seam_xray_announcement *a)
 {
 	const struct timespec pause = { 0, PAUSE_NS };
@@ -166,7 +166,7 @@ static int announce_addresses(const struct seam_fdr_image *image,
 	return send(&a);
 }
 
-/* From where the last announcement ended: n_announced has the image first. */
+/* After the last announcement; n_announced counts the image as 1 first. */
 static int announce_list(const struct seam_fdr_image *image,
 			 struct seam_fdr_list *list)
 {

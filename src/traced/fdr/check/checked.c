@@ -35,9 +35,9 @@ struct seam_fdr_trampolines seam_fdr_used = {
  * on.  Programs that switch stacks by themselves, and handlers on an alternate
  * stack above the thread's, may get the depth of another stack's calls.
  *
- * A handler between two steps adds calls above n, and removes them again.  So n
- * is raised before the new place is filled, and a value that was read is used
- * only after n was stored.  All accesses are relaxed: there is one thread.
+ * A handler that interrupts adds entries above n_open and removes them again.
+ * So n_open is stored before the new entry is filled, and a value read from an
+ * entry is used only after n_open was stored.  All accesses are relaxed: there is one thread.
  */
 
 static uint32_t load(const _Atomic uint32_t *word)
@@ -72,7 +72,7 @@ static bool depth_enter(struct seam_fdr_filter *f, uint64_t frame,
 		store(&f->n_open, n);
 		return false;
 	}
-	/* again where a handler took a place that was not filled for gone */
+	/* again if a handler, between the stores, read the old entry as left */
 	do {
 		store(&f->n_open, n + 1);
 		atomic_store_explicit(&f->open[n], frame, memory_order_relaxed);
@@ -474,7 +474,7 @@ static uint64_t measure_ticks_per_s(void)
 	return (seam_fdr_tsc() - begin) * SEAM_NS_PER_S / ns;
 }
 
-/* Functions without exits have nothing that a min= or depth= is for. */
+/* min= and depth= do not apply to functions without exit sleds. */
 static void use_trampolines(const struct seam_fdr_options *o)
 {
 	static bool is_again;
@@ -529,7 +529,8 @@ struct backward {
 	bool found;		/* its entry */
 	uint32_t inside[MAX_INSIDE];	/* ended, their entries to be found */
 	unsigned int n_inside;
-	/* before this all can be taken back; the time of the record before */
+	/* from here to the cursor all can be taken back; time of the record
+	 * before */
 	uint64_t to, to_tsc;
 };
 
