@@ -124,9 +124,6 @@ static const struct {
 	  "folded stacks" },
 	{ "list", NULL, "'seam doctor' lists the events" },
 	{ "evlist", NULL, "'seam dump' shows the events of a recording" },
-	{ "top", NULL, "'seam record -a --duration 10' and 'seam report' do it "
-	  "in two steps" },
-	{ "stat", NULL, "Seam samples and does not count: use 'perf stat'" },
 	{ "archive", NULL, "nothing is needed: the folder that 'seam record' "
 	  "makes is whole; copy it" },
 	{ "buildid-list", NULL, "'seam dump' shows build ids" },

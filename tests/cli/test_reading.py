@@ -373,7 +373,7 @@ def _():
 def _():
     lines = ("repot", "report --tre", "report - a",
              "report --by heap", "report --tree --by module", "report --top",
-             "report --min-percent=x", "record -c 0 true", "convert x", "convert --to pprof",
+             "report --min-percent=x", "record -c 0 true", "convert x", "convert --to nothing",
              "flamegraph --min-percent 101", "report --layer heap",
              "help nothing", "dump -q a b", "dump -q --symbols a",
              "doctor -q --probe", "")
@@ -622,7 +622,7 @@ def _():
             return f"{words}: {ours.stderr}"
     for words, wanted in (
             (["script"], "seam dump"), (["list"], "seam doctor"),
-            (["top"], "seam record -a"), (["stat"], "perf stat"),
+            (["top"], "nothing to sample"),
             (["archive"], "copy it"), (["report", "-F", "overhead"], "--by"),
             (["report", "-n", "--stdio"], "always shown"),
             (["report", "-n", name], "always shown"),

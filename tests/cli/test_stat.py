@@ -104,10 +104,10 @@ def check_counts(prepare=None):
     check(1000 <= blocked <= 1030, f"{blocked} blocked switches")
     faults = value(counts, "minor_faults")
     check(1000 <= faults <= 2500, f"{faults} minor faults")
-    # the process's clock has the switches too, up to 5 us each; the counter
-    # has not
+    # the process's clock has the switches too, which cost up to 15 us each
+    # where a wait ends on an idle virtual CPU; the counter has not
     task = value(counts, "task_clock_ns")
-    check(abs(task - own_ns) <= 0.02 * own_ns + 5000 * switches,
+    check(abs(task - own_ns) <= 0.02 * own_ns + 15000 * switches,
           f"task-clock {task}, by the program's clocks {own_ns}, "
           f"{switches} switches")
     used = value(counts, "user_ns") + value(counts, "system_ns")

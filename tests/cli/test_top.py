@@ -311,7 +311,7 @@ def test_top_can_be_stopped_and_gone_on_with():
 
 
 def test_the_terminal_is_restored_however_top_ends():
-    with terminal(f"{SEAM} top sh -c './two 1; exit 7'"):
+    with terminal(f"{SEAM} top sh -c './two 4; exit 7'"):
         wait_for_text("SELF")
         check("status 7" in check_restored(), screen())
     with terminal(f"{SEAM} top ./two 60"):
