@@ -486,9 +486,16 @@ def test_a_wait_has_the_thread_that_ended_it():
     for row in text["rows"]:
         wakers.setdefault(row["symbol"], {})[row["waker"]] = row["total"]
     tids = {t["tid"] for t in stats_of("wakers.seam")["threads"]}
-    # timers interrupt; the feeder writes; the main thread sends SIGCONT
+    # timers interrupt; the feeder writes; the main thread sends SIGCONT.
+    # Kernels of some virtual machines have no sample of a waking by a timer
+    # of an idle CPU, for perf record -a neither.
     for name in "wait_sleep", "wait_poll", "wait_futex":
-        equal(wakers[name], {"[interrupt]": 10}, name)
+        equal(sum(wakers[name].values()), 10, wakers[name])
+        check(set(wakers[name]) <= {"[interrupt]", "not known"}, wakers[name])
+    by_timers = re.findall(r"^ *0 .*waking", record_lib.perf(
+        "script", "-i", "wakers.seam/data", "-F", "tid,event"), re.M)
+    equal(any("[interrupt]" in of for of in wakers.values()),
+          bool(by_timers), wakers)
     for name, n in ("wait_pipe", 10), ("wait_stop", 4):
         equal(sum(wakers[name].values()), n, wakers[name])
         (waker,) = wakers[name]
