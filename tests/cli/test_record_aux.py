@@ -291,9 +291,14 @@ def test_coresight_and_spe_are_described():
                                  Data("etm").bytes.index(b"\x4d\0\0\0\x80") +
                                  64)[0]
     equal(config2, 0x1234, "the sink")
+    # each option of the kernel's cs_etm that TRCCONFIGR has
+    record("etm2", "-e", "cs_etm/config=0x3000d100/u", BYTES=100)
+    equal(hex(Data("etm2").info()[7]), "0x98d8", "TRCCONFIGR")
     record("spe", "-e", "arm_spe_0//", BYTES=100)
     equal(Data("spe").info(), (4, 77, 1))
     equal(Data("spe").attrs[0][2:4], (1, 256), "ts_enable, interval")
+    record("spe2", "-e", "arm_spe_0//", "-c", "1000", BYTES=100)
+    equal(Data("spe2").attrs[0][2:4], (1, 1000), "the user's interval")
 
 
 def refused(*words):
