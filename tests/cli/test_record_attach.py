@@ -182,6 +182,12 @@ def test_the_children_that_a_process_has_are_recorded_with_it():
     check("recording 1 process and 3 child processes (-i: " in both.stderr,
           both.stderr)
     end_group(server)
+    server = start("./daemon", "1")
+    server.stdout.readline()
+    one = attach("e.seam", "-p", str(server.pid))
+    check("recording 1 process and 1 child process (-i: " in one.stderr,
+          one.stderr)
+    end_group(server)
 
 
 def test_who_records_a_shell_does_not_record_itself():
