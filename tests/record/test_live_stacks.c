@@ -540,6 +540,28 @@ UNIT_TEST(samples_without_memory_are_counted)
 	assert_int_equal(stacks.n_dropped, 1);
 }
 
+/* Where code was announced, the file's bytes are not what is executed. */
+UNIT_TEST(announced_code_is_not_read_from_the_file_under_it)
+{
+	static struct dump dump;
+	uint64_t base = getauxval(AT_SYSINFO_EHDR), end = 0;
+	const uint64_t after = find_ret(base, &end) + 1;
+	const uint64_t user[] = { after - 8, after };
+	const uint64_t words[] = { 0, after };
+	const struct made_sample s = {
+		.abi = 2, .pc = user[0], .sp = STACK, .bp = STACK,
+		.stack = words, .n_stack = 2, .has_dump = true,
+	};
+
+	map(base, end, "[vdso]", 0);
+	/* it ends where it is returned to, and the file has no call there */
+	dump.size = 0;
+	put_load(&dump, 1, "f", after - 16, 16, 1);
+	seam_live_jit_add(&stacks.jit, pid, dump_bytes(&dump));
+	take(make(&s));
+	expect_chain(user, 2);
+}
+
 /* What is not freed at the end, LeakSanitizer reports. */
 UNIT_TEST(announced_code_is_freed_with_the_stacks)
 {
