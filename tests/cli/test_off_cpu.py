@@ -494,8 +494,9 @@ def test_a_wait_has_the_thread_that_ended_it():
         check(set(wakers[name]) <= {"[interrupt]", "not known"}, wakers[name])
     by_timers = re.findall(r"^ *0 .*waking", record_lib.perf(
         "script", "-i", "wakers.seam/data", "-F", "tid,event"), re.M)
-    equal(any("[interrupt]" in of for of in wakers.values()),
-          bool(by_timers), wakers)
+    # others that a timer interrupts have such wakings too
+    check(any("[interrupt]" in of for of in wakers.values()) or
+          not by_timers, wakers)
     for name, n in ("wait_pipe", 10), ("wait_stop", 4):
         equal(sum(wakers[name].values()), n, wakers[name])
         (waker,) = wakers[name]
