@@ -118,22 +118,6 @@ static void keep_files_of(void *context, uint32_t event, const void *record)
 			       seam_perf_record_at(record).payload);
 }
 
-/* Threads that run before may wait all the time: without any record. */
-static int init_blocked(struct seam_session *s, struct seam_err *err)
-{
-	const struct seam_number_list *tids = &s->sources.tids;
-	int r = seam_blocked_stacks_init(&s->blocked,
-					 s->options->off_cpu.min_ns, err);
-
-	for (size_t i = 0; r == 0 && i < tids->n; i++)
-		if (tids->items[i] > 0)
-			seam_blocked_stacks_switch(&s->blocked,
-				(uint32_t)seam_targets_process(tids->items[i]),
-				(uint32_t)tids->items[i], seam_clock_ns(), true,
-				false);
-	return r;
-}
-
 /* Of events whose samples are unwound while they are drained. */
 static int init_stacks(struct seam_session *s, struct seam_err *err)
 {
@@ -151,7 +135,8 @@ static int init_stacks(struct seam_session *s, struct seam_err *err)
 				  err);
 	free(attrs);
 	if (r == 0 && s->blocked.event_id)
-		r = init_blocked(s, err);
+		r = seam_blocked_stacks_init(&s->blocked,
+					     s->options->off_cpu.min_ns, err);
 	s->stacks.on_sample = s->options->keep_files ? keep_files_of : NULL;
 	s->stacks.context = s;
 	if (!s->stacks.is_used)
@@ -187,6 +172,21 @@ int seam_drain_init(struct seam_session *s, struct seam_err *err)
 	    (s->options->off_cpu.wakers && !d->switched))
 		return seam_err_no_memory(err);
 	return init_stacks(s, err);
+}
+
+void seam_drain_attached(struct seam_session *s)
+{
+	const struct seam_number_list *tids = &s->sources.tids;
+	uint64_t now_ns = seam_clock_ns();
+
+	if (s->options->off_cpu.is_used && !seam_sources_is_system_wide(
+		    &s->sources))
+		s->switches_from_ns = now_ns;
+	for (size_t i = 0; i < tids->n; i++)
+		if (tids->items[i] > 0)
+			seam_blocked_stacks_attach(&s->blocked,
+				(uint32_t)seam_targets_process(tids->items[i]),
+				(uint32_t)tids->items[i], now_ns);
 }
 
 void seam_drain_fini(struct seam_drain *d)

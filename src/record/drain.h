@@ -96,6 +96,12 @@ int seam_drain_init(struct seam_session *s, struct seam_err *err);
 void seam_drain_fini(struct seam_drain *d);
 
 /*
+ * Before the sources are enabled: threads that run already are looked at once
+ * (blocked_stacks.h), and from now on it is known what they do.
+ */
+void seam_drain_attached(struct seam_session *s);
+
+/*
  * One round.  Returns the bytes written, 0 when the rings were empty, or
  * -errno of the write; the rings are drained even then, and the records
  * counted as not written.

@@ -120,6 +120,7 @@ struct seam_manifest seam_recording_describe(
 	       sizeof(m.vdso_build_id));
 	n[SEAM_COUNT_AUX_BYTES] = recording->data.counts.n_aux_bytes;
 	n[SEAM_COUNT_OFF_CPU_MIN_NS] = s->options->off_cpu.min_ns;
+	n[SEAM_COUNT_OFF_CPU_FROM_NS] = s->switches_from_ns;
 	n[SEAM_COUNT_OFF_CPU_SPENT] = s->switch_stacks.n_spent;
 	memcpy(&n[SEAM_COUNT_OFF_CPU_READ], s->blocked.n,
 	       sizeof(s->blocked.n));

@@ -146,6 +146,7 @@ static bool reached_limit(struct seam_session *s)
 	if (s->rounds.is_delayed && seam_clock_ns() >= s->rounds.enable_ns) {
 		s->rounds.is_delayed = s->sources.delayed = false;
 		s->sources.is_sampling = true;
+		seam_drain_attached(s);
 		seam_sources_enable(&s->sources);
 	}
 	if (seam_clock_ns() >= s->rounds.end_ns)

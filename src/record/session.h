@@ -81,6 +81,7 @@ struct seam_session {
 	struct seam_drain drain;
 	struct seam_live_stacks stacks;
 	struct seam_blocked_stacks blocked;	/* --off-cpu */
+	uint64_t switches_from_ns;	/* of threads that ran before; 0: none */
 	struct seam_recording recording;
 
 	/* Readers of the side-band. */

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sys
+import time
 
 import record_lib
 import tap
@@ -537,6 +538,85 @@ def test_a_user_without_rights_has_the_times_of_all_waits():
             equal(row["wait"], CALLS[row["symbol"]], row)
 
 
+# -- threads that wait already -----------------------------------------------
+
+SLEEP_C = r"""
+#include <pthread.h>
+#include <unistd.h>
+__attribute__((noinline)) void *wait_for_ever(void *a)
+{ for (;;) pause(); return a; }
+int main(void)
+{
+	pthread_t t;
+	pthread_create(&t, 0, wait_for_ever, 0);
+	pthread_detach(t);
+	for (volatile int i = 0; i < 100000000; i++)
+		;
+	wait_for_ever(0);
+}
+"""
+
+
+def wait_until_asleep(pid):
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        for _ in range(3000):
+            with open(f"/proc/{pid}/task/{tid}/syscall",
+                      encoding="ascii") as now:
+                if now.read().split()[0] not in ("running", "-1"):
+                    break
+            time.sleep(0.01)
+
+
+def attached(folder, *words, **options):
+    """A recording of two threads that sleep; its stats by tid."""
+    path = f"{folder}/a.seam"
+    with record_lib.running("./sleep", **options) as process:
+        while len(os.listdir(f"/proc/{process.pid}/task")) < 2:
+            time.sleep(0.01)
+        wait_until_asleep(process.pid)
+        tids = {int(t) for t in os.listdir(f"/proc/{process.pid}/task")}
+        recorded("--off-cpu", "-p", str(process.pid), "-o", path, *words,
+                 **options)
+    return path, tids
+
+
+def check_attached(path, tids, least_ns):
+    stats = stats_of(path)
+    equal({t["tid"] for t in stats["threads"]}, tids, stats)
+    for t in stats["threads"]:
+        check(t["blocked_ns"] >= least_ns, t)
+        equal([t["running_ns"], t["preempted_ns"], t["unknown_ns"]],
+              [0, 0, 0], t)
+    counts = stats["waits"][0]
+    equal([counts["open"], counts["open_ns"]],
+          [2, sum(t["blocked_ns"] for t in stats["threads"])], counts)
+    equal(counts["read"]["waits"], 2, counts)
+    rows = events_of(path)["off-cpu"]
+    equal(rows["wait_for_ever"]["total"], 2, rows)
+    check("0 samples, 2 waits over 0 ns" not in seam("report", path), "time")
+
+
+def test_a_thread_that_sleeps_all_the_time_is_one_open_wait():
+    path, tids = attached(".", "--duration", "0.3")
+    check_attached(path, tids, 300e6)
+
+
+def test_a_user_without_rights_has_the_waits_from_before_too():
+    path, tids = attached(own_folder_for_nobody(), "--duration", "0.3",
+                          preexec_fn=as_nobody)
+    check_attached(path, tids, 300e6)
+
+
+def test_waits_from_before_count_from_the_end_of_the_delay_on():
+    os.mkdir("delayed")
+    path, tids = attached("delayed", "--delay", "400", "--duration", "0.7")
+    check_attached(path, tids, 1)
+    with open(f"{path}/meta.json", encoding="utf-8") as file:
+        lasted_ns = json.load(file)["duration_ns"]
+    for t in stats_of(path)["threads"]:
+        check(t["blocked_ns"] <= lasted_ns - 400e6, (t, lasted_ns))
+
+
 def test_an_event_that_would_count_nothing_is_refused():
     for event in "cs", "migrations", "cpu-clock,cs":
         result = record("-e", event, "-o", "nothing.seam", "--", "true",
@@ -564,4 +644,5 @@ if __name__ == "__main__":
     compile_c("waits", WAITS_C, "-O2", "-fomit-frame-pointer", "-rdynamic",
               "-fno-optimize-sibling-calls", "-s")
     compile_c("spin2", SPIN2_C, "-O2")
+    compile_c("sleep", SLEEP_C, "-O2")
     sys.exit(record_lib.run_tests(globals()))
