@@ -242,7 +242,7 @@ static uint32_t copy_bytes(const struct seam_session *s,
 	uint64_t hz = copies_hz(s);
 
 	/* of a limited rate, with bursts; the others are as large as before */
-	if (!bytes && event->is_switch_stack)
+	if (!bytes && event->is_switch_stack && !s->options->overwrite)
 		return seam_stack_plan_bytes(ring_bytes,
 					     2 * SEAM_SWITCH_STACKS_HZ) ?:
 		       seam_stack_plan_bytes(ring_bytes, 0);
@@ -250,7 +250,9 @@ static uint32_t copy_bytes(const struct seam_session *s,
 		bytes = SEAM_STACK_PLAN_DWARF_BYTES;
 	if (s->options->overwrite)
 		return bytes ? bytes <= ring_bytes / RING_PART ? bytes : 0 :
-			       overwritten_bytes(ring_bytes, hz);
+			       overwritten_bytes(ring_bytes,
+						 event->is_switch_stack ?
+						 SEAM_SWITCH_STACKS_HZ : hz);
 	if (!bytes)
 		return seam_stack_plan_bytes(ring_bytes, hz);
 	return hz <= max_hz_of(ring_bytes, bytes) ? bytes : 0;
@@ -681,11 +683,13 @@ static int add_own_events(struct seam_session *s, struct seam_err *err)
 	}
 	/*
 	 * With that right stacks are recorded at the switch: all but those of
-	 * threads that wait already.
+	 * threads that wait already.  Drained for a history, which is in the
+	 * order of time.
 	 */
 	s->blocked.only_attached = may_sample_kernel();
 	if (REGISTERS && o->off_cpu.is_used &&
-	    (!s->blocked.only_attached || attaches(o) || o->delay_ms)) {
+	    (!s->blocked.only_attached || attaches(o) || o->delay_ms ||
+	     o->overwrite)) {
 		event = seam_event_list_push(&s->events);
 		if (!event)
 			return seam_err_no_memory(err);

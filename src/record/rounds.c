@@ -189,9 +189,10 @@ static void take_snapshot(struct seam_session *s, bool requested)
 		s->rounds.snapshot_ns = now_ns + s->options->snapshot_ns;
 		requested = true;
 	}
-	/* first the records that programs have written by now */
+	/* first the records that programs, or threads that wait, have by now */
 	if (requested && !s->rounds.failed &&
-	    (!s->services.server.n_targets || drain(s) == 0))
+	    ((!s->services.server.n_targets && !s->drain.history) ||
+	     drain(s) == 0))
 		seam_rounds_snapshot(s);
 }
 

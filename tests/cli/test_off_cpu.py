@@ -538,6 +538,44 @@ def test_a_user_without_rights_has_the_times_of_all_waits():
             equal(row["wait"], CALLS[row["symbol"]], row)
 
 
+# -- rings that overwrite ----------------------------------------------------
+
+def check_overwritten(folder, **options):
+    path = f"{folder}/newest.seam"
+    # 20 ms are recorded in their order of time too: once the rings are copied
+    result = record("--off-cpu", "--overwrite", "-o", path, "--", "./waits",
+                    "10", "2", **options)
+    check(result.returncode in (0, 3), result.stderr)
+    wanted = slow_times(path)
+    for t in stats_of(path, result.returncode)["threads"]:
+        times = wanted[t["tid"]]
+        equal([t["running_ns"], t["blocked_ns"], t["preempted_ns"],
+               t["unknown_ns"]],
+              [times["in"], times["out"], times["runnable"], 0], t)
+    return path, result
+
+
+def test_with_overwrite_all_switches_are_in_a_snapshot():
+    path, result = check_overwritten(".")
+    if not IS_ROOT:
+        return
+    rows = json.loads(seam("report", "--json", "--event", "off-cpu", path,
+                           status=result.returncode))["rows"]
+    rows = {row["symbol"]: row["total"] for row in rows}
+    for name in NAMES:
+        n = 2 if name == "wait_stop" else 10
+        check(0.9 * n <= rows[name] <= n, (name, rows[name]))
+
+
+def test_with_overwrite_stacks_are_read_while_threads_wait():
+    folder = own_folder_for_nobody()
+    path, result = check_overwritten(folder, preexec_fn=as_nobody)
+    if "those at their begin need" not in result.stderr:
+        raise tap.Skip("this user may sample the kernel")
+    counts = stats_of(path, result.returncode)["waits"][0]
+    check(counts["read"]["waits"] > 0, counts)
+
+
 # -- threads that wait already -----------------------------------------------
 
 SLEEP_C = r"""
@@ -633,9 +671,6 @@ def test_an_event_that_would_count_nothing_is_refused():
 
 def test_what_cannot_be_combined_is_refused():
     equal(record("--wakers", "--", "true").returncode, 2, "no --off-cpu")
-    for words in ("--overwrite",), ("--flight-recorder",):
-        result = record("--off-cpu", *words, "--", "true")
-        equal(result.returncode, 2, result.stderr)
     equal(record("--off-cpu=soon", "--", "true").returncode, 2, "a time")
 
 

@@ -171,13 +171,16 @@ UNIT_TEST(a_thread_that_was_seen_to_wait_did_from_the_begin_on)
 UNIT_TEST(an_exit_ends_what_a_thread_did)
 {
 	uint32_t t = thread(0, 3000), killed = thread(0, 4000);
+	uint32_t early = thread(0, 1500);
 
 	add(2000, t, 0, IN);
 	add(2000, killed, 1, OUT);
 	/* after its end, by an event of a whole CPU */
 	add(3010, t, 0, OUT);
 	add(3500, t, 0, IN);
+	add(3500, early, 0, IN);
 	replay();
+	times_are(early, 0, 0, 0, 0);
 	times_are(t, 1000, 0, 0, 0);
 	times_are(killed, 1000, 2000, 0, 0);
 	assert_int_equal(m.waits.items.n, 1);

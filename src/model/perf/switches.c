@@ -159,8 +159,7 @@ static void see(struct switch_replay *r, const struct seam_switch *s)
 	bool is_out = s->kind == SEAM_SWITCH_OUT ||
 		      s->kind == SEAM_SWITCH_OUT_RUNNABLE;
 
-	if (run->state == ENDED ||
-	    (run->state == NOT_KNOWN && s->kind == SEAM_SWITCH_EXIT))
+	if (run->state == ENDED)
 		return;
 	if (s->kind == SEAM_SWITCH_SEEN) {
 		see_blocked(r, s);
