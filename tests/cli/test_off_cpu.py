@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import sys
 import time
 
@@ -508,6 +509,28 @@ def test_a_wait_has_the_thread_that_ended_it():
         "script", "-i", "wakers.seam/data", "-F", "event,trace",
         silent=False))
     check(woken and {int(tid) for tid in woken} <= tids, (woken, tids))
+
+
+def test_a_loss_may_be_reported_with_the_id_of_wakings():
+    """They share a ring: the kernel writes LOST with the next record."""
+    if not IS_ROOT:
+        raise tap.Skip("wakings of all threads need root")
+    recorded("--off-cpu", "--wakers", "-o", "lost.seam", "--", "./waits", "5",
+             "2")
+    wakings = [r for r in map(json.loads, seam("dump", "--json", "lost.seam")
+                              .splitlines()) if r.get("event") == "seam:waking"]
+    if not wakings:
+        raise tap.Skip("no tracefs here")
+    one = wakings[len(wakings) // 2]
+    with open("lost.seam/data", "r+b") as file:
+        file.seek(one["offset"] + 6)
+        size = int.from_bytes(file.read(2), "little")
+        file.seek(one["offset"])
+        file.write(struct.pack("<IHHQQiiQIIQ", 2, 0, 56, one["id"], 3, 0, 0,
+                               one["time"], one["cpu"], 0, one["id"]))
+        file.write(struct.pack("<IHH", 60, 0, size - 56))
+    threads = stats_of("lost.seam", status=3)["threads"]
+    check(sum(t["unknown_ns"] for t in threads) > 0, threads)
 
 
 # -- without rights ----------------------------------------------------------
