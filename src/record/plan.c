@@ -242,7 +242,7 @@ static uint32_t copy_bytes(const struct seam_session *s,
 	uint64_t hz = copies_hz(s);
 
 	/* of a limited rate, with bursts; the others are as large as before */
-	if (!bytes && event->is_switch_stack)
+	if (!bytes && event->is_switch_stack && !s->options->overwrite)
 		return seam_stack_plan_bytes(ring_bytes,
 					     2 * SEAM_SWITCH_STACKS_HZ) ?:
 		       seam_stack_plan_bytes(ring_bytes, 0);
@@ -250,7 +250,9 @@ static uint32_t copy_bytes(const struct seam_session *s,
 		bytes = SEAM_STACK_PLAN_DWARF_BYTES;
 	if (s->options->overwrite)
 		return bytes ? bytes <= ring_bytes / RING_PART ? bytes : 0 :
-			       overwritten_bytes(ring_bytes, hz);
+			       overwritten_bytes(ring_bytes,
+						 event->is_switch_stack ?
+						 SEAM_SWITCH_STACKS_HZ : hz);
 	if (!bytes)
 		return seam_stack_plan_bytes(ring_bytes, hz);
 	return hz <= max_hz_of(ring_bytes, bytes) ? bytes : 0;
@@ -647,6 +649,11 @@ static int list_events(struct seam_session *s, const char *fallback,
 	return r;
 }
 
+static bool attaches(const struct seam_record_options *o)
+{
+	return o->pids.n || o->tids.n;
+}
+
 /*
  * Add the events whose samples programs write, and the side-band's event, last
  * as in files of perf.
@@ -674,8 +681,15 @@ static int add_own_events(struct seam_session *s, struct seam_err *err)
 		event->has_names = service->has_names;
 		service->event_id = event->program_id;
 	}
-	/* with that right the stacks are recorded at the switch */
-	if (REGISTERS && o->off_cpu.is_used && !may_sample_kernel()) {
+	/*
+	 * With that right stacks are recorded at the switch: all but those of
+	 * threads that wait already.  Drained for a history, which is in the
+	 * order of time.
+	 */
+	s->blocked.only_attached = may_sample_kernel();
+	if (REGISTERS && o->off_cpu.is_used &&
+	    (!s->blocked.only_attached || attaches(o) || o->delay_ms ||
+	     o->overwrite)) {
 		event = seam_event_list_push(&s->events);
 		if (!event)
 			return seam_err_no_memory(err);
@@ -710,11 +724,6 @@ static int add_own_events(struct seam_session *s, struct seam_err *err)
 	/* perf's unwinders read .eh_frame by mappings that are not code */
 	event->attr.mmap_data = o->data_addresses || keeps_copies;
 	return 0;
-}
-
-static bool attaches(const struct seam_record_options *o)
-{
-	return o->pids.n || o->tids.n;
 }
 
 bool seam_plan_is_system_wide(const struct seam_record_options *o)

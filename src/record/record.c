@@ -312,8 +312,11 @@ static int begin(struct seam_session *s, struct seam_err *err)
 	if (r == 0)
 		r = seam_drain_init(s, err);
 	/* the rings fill while /proc is read: nothing is missed in between */
-	if (r == 0 && !seam_plan_records_command(s->options))
+	if (r == 0 && !seam_plan_records_command(s->options)) {
+		if (!s->sources.delayed)
+			seam_drain_attached(s);
 		seam_sources_enable(&s->sources);
+	}
 	if (r == 0)
 		r = write_existing(s, err);
 	if (r == 0)

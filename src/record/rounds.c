@@ -146,6 +146,7 @@ static bool reached_limit(struct seam_session *s)
 	if (s->rounds.is_delayed && seam_clock_ns() >= s->rounds.enable_ns) {
 		s->rounds.is_delayed = s->sources.delayed = false;
 		s->sources.is_sampling = true;
+		seam_drain_attached(s);
 		seam_sources_enable(&s->sources);
 	}
 	if (seam_clock_ns() >= s->rounds.end_ns)
@@ -188,9 +189,10 @@ static void take_snapshot(struct seam_session *s, bool requested)
 		s->rounds.snapshot_ns = now_ns + s->options->snapshot_ns;
 		requested = true;
 	}
-	/* first the records that programs have written by now */
+	/* first the records that programs, or threads that wait, have by now */
 	if (requested && !s->rounds.failed &&
-	    (!s->services.server.n_targets || drain(s) == 0))
+	    ((!s->services.server.n_targets && !s->drain.history) ||
+	     drain(s) == 0))
 		seam_rounds_snapshot(s);
 }
 

@@ -9,6 +9,8 @@
  *						prints which is the last of the
  *						first two fifths
  *	flight_program threads N		threads that end, one by one
+ *	flight_program locked			a call that waits for a lock: it
+ *						prints for how long
  *	flight_program rare N EVERY		calls rare(), one in EVERY
  *	flight_program end HOW			abort, segv, exit, _exit, wait
  *
@@ -163,6 +165,74 @@ SILENT static int slow(unsigned long n, unsigned long every, unsigned long us,
 	return 0;
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile int has_lock, wants_lock;
+
+SILENT static void *hold_lock(void *arg)
+{
+	pthread_mutex_lock(&lock);
+	has_lock = 1;
+	while (!wants_lock)
+		usleep(1000);
+	usleep(60000);
+	pthread_mutex_unlock(&lock);
+	return arg;
+}
+
+SILENT static unsigned long thread_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (unsigned long)t.tv_sec * 1000000000 + (unsigned long)t.tv_nsec;
+}
+
+SILENT __attribute__((noinline)) void compute(unsigned long ns)
+{
+	unsigned long end = thread_cpu_ns() + ns;
+
+	while (thread_cpu_ns() < end)
+		sink++;
+}
+
+/* Returns what is not CPU time, in ns. */
+SILENT __attribute__((noinline)) unsigned long take_lock(void)
+{
+	unsigned long cpu = thread_cpu_ns(), wall = now_ns();
+
+	wants_lock = 1;
+	pthread_mutex_lock(&lock);
+	wall = now_ns() - wall;
+	pthread_mutex_unlock(&lock);
+	return wall - (thread_cpu_ns() - cpu);
+}
+
+RECORDED unsigned long locked(unsigned long number)
+{
+	unsigned long ns;
+
+	compute(20000000);
+	ns = take_lock();
+	compute(20000000);
+	sink = number;
+	return ns;
+}
+
+SILENT static int wait_for_lock(void)
+{
+	pthread_t thread;
+
+	for (unsigned long i = 0; i < 2000; i++)
+		handle(i, 0);
+	pthread_create(&thread, NULL, hold_lock, NULL);
+	while (!has_lock)
+		usleep(100);
+	printf("waited %lu\n", locked(2000));
+	fflush(stdout);
+	pthread_join(thread, NULL);
+	return 0;
+}
+
 SILENT static int call_rare(unsigned long n, unsigned long every)
 {
 	unsigned long number = 0;
@@ -240,6 +310,8 @@ SILENT int main(int argc, char **argv)
 		return load((int)n[0], argc > 3 ? atof(argv[3]) : 1);
 	if (strcmp(what, "slow") == 0 || strcmp(what, "busy") == 0)
 		return slow(n[0], n[1], n[2], n[3], *what == 'b');
+	if (strcmp(what, "locked") == 0)
+		return wait_for_lock();
 	if (strcmp(what, "rare") == 0)
 		return call_rare(n[0], n[1]);
 	if (strcmp(what, "threads") == 0)

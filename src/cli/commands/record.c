@@ -148,8 +148,9 @@ static const struct seam_option options[] = {
 	       "times are exact. Without that right the stacks of threads "
 	       "that wait for MIN or longer are read from outside, while they "
 	       "wait, as far as the kernel lets the user read them "
-	       "(ptrace(2)); the threads are not stopped. 'seam report "
-	       "--event off-cpu', 'seam report --by wait'."),
+	       "(ptrace(2)); the threads are not stopped. With --overwrite "
+	       "and --flight-recorder the newest 200,000 switches are kept. "
+	       "'seam report --event off-cpu', 'seam report --by wait'."),
 	OPTION(record.off_cpu.wakers, FLAG, 0, "wakers", NULL,
 	       "with --off-cpu: record which thread ended each wait",
 	       .detail = "'seam report --by waker'. Of all threads of the "
@@ -494,11 +495,7 @@ static int parse_off_cpu(const char *text, struct seam_record_options *out)
 	if (*text && (!seam_text_ns(text, &out->off_cpu.min_ns) ||
 		      !out->off_cpu.min_ns))
 		return usage("--off-cpu takes a time such as 100us", text);
-	if (!out->overwrite)
-		return 0;
-	return seam_command_misused(&seam_record_command, "--off-cpu cannot be "
-		"combined with --overwrite and --flight-recorder: the stacks "
-		"of waits would be overwritten");
+	return 0;
 }
 
 static int parse_level(const char *text, int *level)

@@ -788,6 +788,7 @@ static int add_waits(struct perf_loader *l)
 		.scans = l->scans.items, .n_scans = l->scans.n,
 		.data = &l->data, .tasks = &l->sideband.tasks,
 		.min_ns = m ? m->counts.n[SEAM_COUNT_OFF_CPU_MIN_NS] : 0,
+		.begin_ns = m ? m->counts.n[SEAM_COUNT_OFF_CPU_FROM_NS] : 0,
 		.end_ns = m && m->complete && !m->kernel_clock ?
 			  m->start_ns + m->duration_ns : 0,
 	};

@@ -48,6 +48,8 @@ struct off_cpu {
 
 static int take_switches(struct off_cpu *o)
 {
+	size_t n_seen = o->switches.items.n;
+
 	for (size_t i = 0; i < o->from->n_scans; i++) {
 		struct seam_switches *s = &o->from->scans[i].switches;
 
@@ -57,7 +59,7 @@ static int take_switches(struct off_cpu *o)
 		free(s->items.items);
 		*s = (struct seam_switches) { .items.n = 0 };
 	}
-	for (size_t i = 0; i < o->switches.items.n; i++) {
+	for (size_t i = n_seen; i < o->switches.items.n; i++) {
 		struct seam_switch *s = &o->switches.items.items[i];
 
 		if (s->kind != SEAM_SWITCH_LOST)
@@ -73,6 +75,18 @@ static int by_thread_and_time(const void *a, const void *b)
 
 	return SEAM_COMPARE(x->thread, y->thread) ?:
 	       SEAM_COMPARE(x->time_ns, y->time_ns);
+}
+
+/* The thread of a stack that was read was blocked. */
+static bool add_seen(struct off_cpu *o, size_t sample)
+{
+	const struct seam_samples *s = &o->profile->samples;
+
+	return !o->from->begin_ns ||
+	       SEAM_ARRAY_ADD(&o->switches.items, (struct seam_switch) {
+			.time_ns = s->time_ns[sample],
+			.thread = s->thread[sample],
+			.kind = SEAM_SWITCH_SEEN });
 }
 
 /* Samples of the events with stacks become those; the others stay. */
@@ -92,6 +106,8 @@ static int take_stacks(struct off_cpu *o)
 			continue;
 		}
 		o->profile->events.items[s->event[i]].n_samples--;
+		if (s->event[i] == read && !add_seen(o, i))
+			return -ENOMEM;
 		if (!SEAM_ARRAY_ADD(&o->stacks, (struct wait_stack) {
 				.time_ns = s->time_ns[i],
 				.thread = s->thread[i], .stack = s->stack[i],
@@ -138,7 +154,7 @@ static const struct wait_stack *stack_of(const struct off_cpu *o,
 		one = &all[i];
 		if (one->thread != wait->thread || one->time_ns > wait->to_ns)
 			break;
-		if (one->is_read)
+		if (one->is_read && one->call != SEAM_BLOCKED_NOT_READ)
 			return one;
 	}
 	return NULL;
@@ -512,7 +528,11 @@ static int replay(struct off_cpu *o)
 			  p->end_ns;
 	int r = take_switches(o);
 
-	return r ? r : seam_switches_replay(&o->switches, p, p->start_ns,
+	if (o->from->begin_ns &&
+	    (!p->start_ns || o->from->begin_ns < p->start_ns))
+		p->start_ns = o->from->begin_ns;
+	return r ? r : seam_switches_replay(&o->switches, p,
+					    o->from->begin_ns ?: p->start_ns,
 					    end_ns, &o->waits);
 }
 

@@ -575,6 +575,18 @@ static uint64_t switch_id(const struct seam_perf_record *record,
 	return record->type == PERF_RECORD_LOST ? lost.id : sample_id->id;
 }
 
+/*
+ * Wakings share the ring: a LOST record may have their id, whatever is missing.
+ * Source: Linux 6.18, __perf_output_begin().
+ */
+static bool is_of_switches(const struct seam_perf_scan *scan, bool is_lost,
+			   uint32_t event)
+{
+	return event == scan->switch_event ||
+	       (is_lost && event != SEAM_NONE && event ==
+		seam_scan_find_event(scan->data, SEAM_WAKING_EVENT));
+}
+
 /* A record of the event of switches; others are left out. */
 static void take_switch(struct seam_perf_scan *scan,
 			struct seam_perf_record record)
@@ -590,8 +602,8 @@ static void take_switch(struct seam_perf_scan *scan,
 		scan->n_damaged++;
 		return;
 	}
-	if (seam_perf_data_event(data, switch_id(&record, data->endian, &at)) !=
-	    scan->switch_event)
+	if (!is_of_switches(scan, is_lost, seam_perf_data_event(data,
+				switch_id(&record, data->endian, &at))))
 		return;
 	/* of an idle CPU, and of a thread that has ended */
 	if (!is_lost && at.tid <= 0)

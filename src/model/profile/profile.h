@@ -177,7 +177,10 @@ enum seam_wait_stack {
 	SEAM_N_WAIT_STACKS,
 };
 
-/* Waits of an event; the open ones lasted until the recording ended. */
+/*
+ * Waits of an event; the open ones began before the recording, or lasted until
+ * it ended.
+ */
 struct seam_wait_counts {
 	uint64_t n[SEAM_N_WAIT_STACKS], ns[SEAM_N_WAIT_STACKS];
 	uint64_t n_open, open_ns;

@@ -371,7 +371,7 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 	/* no exec enables an event of a CPU */
 	attr->disabled = !is_member(s, event) && !event->is_waking;
 	attr->write_backward = s->overwrite && !sideband &&
-			       !event->has_rings && !event->is_waking &&
+			       !event->is_switches && !event->is_waking &&
 			       !event->aux_kind;
 	attr->enable_on_exec = s->on_exec && !is_member(s, event) &&
 			       !event->is_waking &&
@@ -490,7 +490,8 @@ static int add_ring(struct seam_sources *s, struct cpu_and_thread place,
 {
 	const struct seam_source_ring ring = {
 		.cpu = place.cpu, .tid = place.tid, .use = use,
-		.is_backward = s->overwrite && use == SEAM_RING_OF_SAMPLES,
+		.is_backward = s->overwrite && (use == SEAM_RING_OF_SAMPLES ||
+						use == SEAM_RING_OF_STACKS),
 		.fd = -1,
 	};
 
