@@ -442,7 +442,7 @@ static void set_results(struct counters *c,
 	set_times(c);
 	if (!c->command)
 		set_usage(c, &what->pids);
-	else if (result->command_ended)
+	else if (result->command.has_ended)
 		set_rusage(c, before);
 	if (cycles->is_known && instructions->is_known && cycles->value > 0)
 		set(c, SEAM_COUNTER_IPC, instructions->value / cycles->value);
@@ -476,11 +476,7 @@ int seam_counters_run(const struct seam_record_options *options,
 	what.sink = &c.sink;
 	getrusage(RUSAGE_CHILDREN, &before);
 	r = seam_record(&what, &result, err);
-	out->start_error = result.start_error;
-	out->command_ended = result.command_ended;
-	out->stopped_command = result.stopped_command;
-	out->wait_status = result.wait_status;
-	out->signal = result.signal;
+	out->command = result.command;
 	if (r == 0)
 		set_results(&c, &what, &result, &before);
 	seam_record_result_fini(&result);
