@@ -8,7 +8,10 @@
  * of the kernel (task-clock, hardware), rusage of the command, and files of
  * /proc.
  *
- *	elapsed, CPU time	the command's exec to its end; task-clock
+ *	elapsed			from the command's exec to its end
+ *	task-clock		the scheduler's clock: rusage, with pids that of
+ *				each process that lives at the end; of other
+ *				processes the time between their switches
  *	switches, waits		task_times.h
  *	wake delay		schedstat: the time from a wakeup to the switch
  *				in, of the threads whose file could be read late
