@@ -202,9 +202,10 @@ int seam_rounds_run(struct seam_session *s, struct seam_err *err)
 	uint64_t now_ns = seam_clock_ns();
 	struct seam_loop_signal signal;
 	int wait_ms = SHORTEST_WAIT_MS;
-	/* -p, -t: all processes may have ended while events were opened */
+	/* all processes may have ended while events were opened */
 	bool ended = s->rounds.must_end ||
-		     ((o->pids.n || o->tids.n) && s->loop.processes.n == 0);
+		     ((o->pids.n || o->tids.n || o->by_user) &&
+		      s->loop.processes.n == 0);
 
 	/* the times that count from now, when the target runs */
 	s->rounds.is_delayed = s->sources.delayed;

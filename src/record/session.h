@@ -75,6 +75,7 @@ struct seam_session {
 	} copies;
 	struct seam_sources sources;
 	size_t n_watched;		/* sources that the loop waits for */
+	size_t n_forbidden;		/* processes of .user left out */
 
 	/* From the rings to the file. */
 	struct seam_loop loop;

@@ -193,11 +193,7 @@ static void send_recording(const struct seam_record_options *options, int fd,
 	what.note = note;
 	what.context = &s;
 	end.r = seam_record(&what, &result, &end.err);
-	end.start_error = result.start_error;
-	end.command_ended = result.command_ended;
-	end.stopped_command = result.stopped_command;
-	end.wait_status = result.wait_status;
-	end.signal = result.signal;
+	end.command = result.command;
 	end.is_lossy = seam_counts_any_lost(&result.counts) ||
 		       s.n_dropped || result.cut_short;
 	put(&s, SEAM_STREAM_END, &end, sizeof(end));

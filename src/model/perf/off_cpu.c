@@ -18,6 +18,7 @@ struct wait_stack {
 	uint64_t time_ns;
 	uint32_t thread;
 	uint32_t stack;
+	uint32_t cgroup;	/* string; 0: not known */
 	uint8_t end;		/* enum seam_stack_end */
 	bool is_read;		/* from outside, while the thread waited */
 	uint64_t call;		/* then: of the system call; -1: of none */
@@ -114,6 +115,7 @@ static int take_stacks(struct off_cpu *o)
 				.end = s->end ? s->end[i] :
 				       (uint8_t)SEAM_STACK_UNREPORTED,
 				.is_read = s->event[i] == read,
+				.cgroup = seam_samples_cgroup(s, i),
 				.call = seam_samples_weight(s, i) }))
 			return -ENOMEM;
 	}
@@ -320,7 +322,7 @@ static uint32_t waker_of(struct off_cpu *o, const struct seam_wait *wait)
 struct made_sample {
 	const struct seam_wait *wait;	/* the first */
 	uint64_t n, ns;
-	uint32_t stack;
+	uint32_t stack, cgroup;
 	uint8_t end;
 	enum seam_wait_stack kind;
 	uint64_t call;		/* of a stack that was read */
@@ -356,6 +358,7 @@ static int add_sample(struct off_cpu *o, const struct made_sample *made)
 	       seam_samples_set_count(s, i, made->n) &&
 	       seam_samples_set_wait(s, i, reason) &&
 	       seam_samples_set_waker(s, i, waker) &&
+	       seam_samples_set_cgroup(s, i, made->cgroup) &&
 	       seam_samples_set_comm(p, i, seam_tasks_name(o->from->tasks,
 					wait->thread, wait->from_ns)) &&
 	       (!s->end || seam_samples_set_end(s, i, made->end)) &&
@@ -417,6 +420,7 @@ static int add_wait(struct off_cpu *o, const struct seam_wait *wait)
 		made.stack = !stack->is_read ? stack->stack :
 			     seam_profile_stack(o->profile, stack->stack,
 						o->read_frame);
+		made.cgroup = stack->cgroup;
 		made.end = stack->end;
 		made.call = stack->call;
 		made.kind = stack->is_read ? SEAM_WAIT_STACK_READ :

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/folder_walk.h"
 #include "record/perf/sources.h"
+#include "record/proc/cgroup.h"
 #include "record/proc/procfs.h"
 #include "record/proc/target_file.h"
 #include "symbol/elf/build_id.h"
@@ -13,7 +14,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
-#include <mntent.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -311,24 +311,11 @@ static int visit_cgroup(void *context, const struct seam_walk_entry *entry)
 
 void seam_synth_cgroups(struct seam_synth *synth)
 {
-	FILE *mounts = setmntent("/proc/self/mounts", "re");
-	char root[PATH_MAX] = "";
-	bool has_own = false;
-	struct mntent *m;
+	char root[PATH_MAX];
 	struct stat st;
-	int dir;
+	int dir = *seam_cgroup_root(root) ?
+		  open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
-	/* the mount point of the hierarchy that samples have ids of */
-	while (mounts && !has_own && (m = getmntent(mounts))) {
-		has_own = strcmp(m->mnt_type, "cgroup") == 0 &&
-			  hasmntopt(m, "perf_event");
-		if (has_own ||
-		    (strcmp(m->mnt_type, "cgroup2") == 0 && !root[0]))
-			snprintf(root, sizeof(root), "%s", m->mnt_dir);
-	}
-	if (mounts)
-		endmntent(mounts);
-	dir = root[0] ? open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (dir >= 0 && fstat(dir, &st) == 0) {
 		put_cgroup(synth, &st, "/");
 		seam_walk(dir, MAX_CGROUP_DEPTH, visit_cgroup, synth);

@@ -42,10 +42,7 @@ void seam_synth_threads(struct seam_synth *synth, int pid,
 void seam_synth_process(struct seam_synth *synth, int pid,
 			bool with_namespaces);
 
-/*
- * All cgroups, by the ids that samples carry: of the v1 hierarchy with
- * perf_event, or else of cgroup2.
- */
+/* All cgroups (proc/cgroup.h), by the ids that samples carry. */
 void seam_synth_cgroups(struct seam_synth *synth);
 
 /*
