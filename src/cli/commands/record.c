@@ -26,10 +26,6 @@ enum {
 	DEFAULT_SNAPSHOTS = 10,
 	MAX_ARGUMENTS = 6,	/* in registers; System V ABI, 3.2.3 */
 	MAX_DEPTH = 256,	/* as many as a program takes */
-	/* As a shell reports them; Source: POSIX.1-2017, 2.8.2. */
-	EXIT_CANNOT_START = 126,
-	EXIT_NOT_FOUND = 127,
-	EXIT_SIGNAL = 128,
 };
 
 /* The calls of programs.  NULL or 0: not given. */
@@ -905,10 +901,10 @@ static int exit_status(const struct seam_record_options *what,
 	int status = SEAM_EXIT_DONE;
 
 	if (what->command && !r->command_ended && !r->stopped_command)
-		status = EXIT_SIGNAL + r->signal;
+		status = SEAM_EXIT_SIGNAL + r->signal;
 	else if (r->command_ended && !r->stopped_command)
 		status = WIFSIGNALED(r->wait_status) ?
-			 EXIT_SIGNAL + WTERMSIG(r->wait_status) :
+			 SEAM_EXIT_SIGNAL + WTERMSIG(r->wait_status) :
 			 WEXITSTATUS(r->wait_status);
 	return status == SEAM_EXIT_DONE && lossy ? SEAM_EXIT_LOSSY : status;
 }
@@ -937,8 +933,8 @@ static int record_and_report(struct seam_record_options *what, int argc,
 	}
 	if (result->start_error) {
 		seam_command_failed(&err);
-		return result->start_error == -ENOENT ? EXIT_NOT_FOUND :
-		       EXIT_CANNOT_START;
+		return result->start_error == -ENOENT ? SEAM_EXIT_NOT_FOUND :
+		       SEAM_EXIT_CANNOT_START;
 	}
 	if (r < 0) {
 		seam_err_add(&err, r, result->cut_short ?

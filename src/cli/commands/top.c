@@ -30,10 +30,6 @@ enum {
 	DEFAULT_ROWS = 20,
 	MIN_SAMPLES = 30,	/* of fewer, a share means nothing */
 	MAX_OWN = 64,		/* processes of ours */
-	/* As a shell reports them; Source: POSIX.1-2017, 2.8.2. */
-	EXIT_CANNOT_START = 126,
-	EXIT_NOT_FOUND = 127,
-	EXIT_SIGNAL = 128,
 };
 
 struct top_args {
@@ -568,13 +564,13 @@ static int exit_status(const struct live_top *t)
 	int status = SEAM_EXIT_DONE;
 
 	if (end->start_error)
-		return end->start_error == -ENOENT ? EXIT_NOT_FOUND :
-		       EXIT_CANNOT_START;
+		return end->start_error == -ENOENT ? SEAM_EXIT_NOT_FOUND :
+		       SEAM_EXIT_CANNOT_START;
 	if (end->r < 0)
 		return SEAM_EXIT_FAILED;
 	if (end->command_ended && !end->stopped_command && !t->is_asked)
 		status = WIFSIGNALED(end->wait_status) ?
-			 EXIT_SIGNAL + WTERMSIG(end->wait_status) :
+			 SEAM_EXIT_SIGNAL + WTERMSIG(end->wait_status) :
 			 WEXITSTATUS(end->wait_status);
 	/* what was lost after the only table is not missing in it */
 	return status == SEAM_EXIT_DONE &&
