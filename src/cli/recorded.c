@@ -11,13 +11,6 @@
 #include "base/text.h"
 #include "record/proc/procfs.h"
 
-/* As a shell reports them; Source: POSIX.1-2017, 2.8.2. */
-enum {
-	EXIT_CANNOT_START = 126,
-	EXIT_NOT_FOUND = 127,
-	EXIT_SIGNAL = 128,
-};
-
 /* Why the targets cannot be combined; NULL: they can. */
 static const char *contradiction(const struct seam_target_args *a,
 				 const struct seam_record_options *o)
@@ -93,13 +86,13 @@ int seam_recorded_status(const struct seam_record_options *what,
 	int status = SEAM_EXIT_DONE;
 
 	if (end->start_error)
-		return end->start_error == -ENOENT ? EXIT_NOT_FOUND :
-		       EXIT_CANNOT_START;
+		return end->start_error == -ENOENT ? SEAM_EXIT_NOT_FOUND :
+		       SEAM_EXIT_CANNOT_START;
 	if (what->command && !end->has_ended && !end->was_stopped)
-		status = EXIT_SIGNAL + end->signal;
+		status = SEAM_EXIT_SIGNAL + end->signal;
 	else if (end->has_ended && !end->was_stopped)
 		status = WIFSIGNALED(end->wait_status) ?
-			 EXIT_SIGNAL + WTERMSIG(end->wait_status) :
+			 SEAM_EXIT_SIGNAL + WTERMSIG(end->wait_status) :
 			 WEXITSTATUS(end->wait_status);
 	return status == SEAM_EXIT_DONE && is_lossy ? SEAM_EXIT_LOSSY : status;
 }

@@ -8,6 +8,7 @@
  */
 #include "base/json.h"
 #include "base/text.h"
+#include "cli/forward.h"
 #include "cli/recorded.h"
 #include "record/counters/counters.h"
 #include "record/proc/procfs.h"
@@ -15,7 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -125,52 +125,6 @@ static void run_and_send(const struct seam_record_options *what, int fd)
 	_exit(SEAM_EXIT_DONE);
 }
 
-/* The process of the run: signals for us are for it. */
-static volatile pid_t running;
-
-static void forward(int number, siginfo_t *info, void *context)
-{
-	int code = errno;
-
-	(void)context;
-	/* the terminal has sent its signals to the run too */
-	if (running > 0 && info->si_code != SI_KERNEL)
-		kill(running, number);
-	errno = code;
-}
-
-static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-enum { N_FORWARDED = SEAM_ARRAY_SIZE(forwarded) };
-
-static pid_t fork_run(const struct seam_record_options *what, const int fds[2])
-{
-	struct sigaction before[N_FORWARDED];
-	struct sigaction action = {
-		.sa_sigaction = forward, .sa_flags = SA_SIGINFO | SA_RESTART,
-	};
-	sigset_t set, old;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < N_FORWARDED; i++)
-		sigaddset(&set, forwarded[i]);
-	sigprocmask(SIG_BLOCK, &set, &old);
-	for (size_t i = 0; i < N_FORWARDED; i++)
-		sigaction(forwarded[i], NULL, &before[i]);
-	running = fork();
-	if (running == 0) {
-		for (size_t i = 0; i < N_FORWARDED; i++)
-			sigaction(forwarded[i], &before[i], NULL);
-		sigprocmask(SIG_SETMASK, &old, NULL);
-		close(fds[0]);
-		run_and_send(what, fds[1]);
-	}
-	for (size_t i = 0; i < N_FORWARDED; i++)
-		if (before[i].sa_handler != SIG_IGN)
-			sigaction(forwarded[i], &action, NULL);
-	sigprocmask(SIG_SETMASK, &old, NULL);
-	return running;
-}
-
 /* 0, and a run more; or -errno. */
 static int run_once(struct runs *runs, const struct seam_record_options *what,
 		    struct seam_err *err)
@@ -179,15 +133,20 @@ static int run_once(struct runs *runs, const struct seam_record_options *what,
 	struct seam_counts_of_run *counts = &message.counts;
 	bool is_whole;
 	int fds[2];
+	pid_t pid;
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return seam_err_errno(err, "cannot make a pipe");
-	if (fork_run(what, fds) < 0) {
+	pid = seam_forward_fork();
+	if (pid == 0) {
 		close(fds[0]);
-		close(fds[1]);
-		return seam_err_errno(err, "cannot fork");
+		run_and_send(what, fds[1]);
 	}
 	close(fds[1]);
+	if (pid < 0) {
+		close(fds[0]);
+		return seam_err_errno(err, "cannot fork");
+	}
 	is_whole = read_all(fds[0], &message, sizeof(message));
 	counts->processes = NULL;
 	if (is_whole && counts->n_processes)
@@ -198,8 +157,7 @@ static int run_once(struct runs *runs, const struct seam_record_options *what,
 		      sizeof(*counts->processes)))
 		counts->n_processes = 0;
 	close(fds[0]);
-	waitpid(running, NULL, 0);
-	running = 0;
+	seam_forward_wait(NULL);
 	if (is_whole && message.r < 0) {
 		*err = message.err;
 		runs->status = counts->command.start_error ?
@@ -554,6 +512,7 @@ static int run_stat(const struct seam_command *self, int argc, char **argv)
 		seam_targets_fini(&what);
 		return status;
 	}
+	seam_forward_begin();
 	for (uint64_t i = 0; r == 0 && i < args.n_runs; i++) {
 		const struct seam_counts_of_run *run;
 
@@ -564,9 +523,10 @@ static int run_stat(const struct seam_command *self, int argc, char **argv)
 		if (!runs.status)
 			runs.status = seam_recorded_status(&what,
 					&run->command, run->n_lost);
-		if (run->command.signal)
+		if (run->command.signal || seam_forward_signal())
 			break;
 	}
+	seam_forward_end();
 	if (r == 0)
 		r = print(&args, &what, &runs, &err);
 	for (size_t i = 0; i < runs.items.n; i++)
