@@ -200,10 +200,12 @@ def test_who_records_a_shell_does_not_record_itself():
 def test_files_that_were_hit_are_copied_on_request():
     program, library = build()
     daemon = start("./daemon")
-    attach("k.seam", "-p", str(daemon.pid), "--keep-files")
+    result = attach("k.seam", "-p", str(daemon.pid), "--keep-files", "-v")
     attach("n.seam", "-p", str(daemon.pid))
     end_group(daemon)
     check({program, library} <= set(kept("k.seam")), f"{kept('k.seam')}")
+    check(f"{manifest('k.seam')['kept']['files']} mapped files copied" in
+          result.stderr, result.stderr)
     equal(len(kept("n.seam")), 1, "only the vdso is not at its path:")
     check(build_id("/lib64/ld-linux-x86-64.so.2") not in kept("k.seam"),
           "the loader was not hit")

@@ -309,6 +309,20 @@ def refused(*words):
     return result.stderr
 
 
+def test_a_kernel_without_build_ids_is_told_so():
+    for old in {"OLD": 1}, {}:
+        done = run(SEAM, "doctor", "--json", env=environment("no", **old))
+        (ids,) = [c for c in json.loads(done.stdout)["checks"]
+                  if c["check"] == "build-ids"]
+        equal((ids["verdict"], ids["needs"]),
+              ("no", "Linux 5.12") if old else ("yes", ""))
+        done = run(SEAM, "record", "-o", "old", "--", "true",
+                   env=environment("no", **old))
+        equal(done.returncode, 0, done.stderr)
+        equal("no build ids of mapped files: they need Linux 5.12" in
+              done.stderr, bool(old))
+
+
 def test_what_cannot_be_is_refused_with_the_reason():
     check("no event with an AUX buffer" in refused("-S", "-e", "cpu-clock"), "")
     check("two kinds" in refused("-e", "intel_pt//", "-e", "cs_etm//"), "")
