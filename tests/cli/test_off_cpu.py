@@ -5,7 +5,9 @@ import json
 import os
 import re
 import shutil
+import signal
 import struct
+import subprocess
 import sys
 import time
 
@@ -157,6 +159,46 @@ CALLS = {
     "wait_sleep": "clock_nanosleep()", "wait_poll": "poll()",
     "wait_futex": "futex()", "wait_pipe": "read()",
 }
+
+# Two threads of one CPU hand each other a byte.
+HAND_OVER_C = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+enum { N = 150000 };
+static int there[2], back[2];
+static void *answer(void *a)
+{
+	char c;
+	for (int i = 0; i < N; i++)
+		if (read(there[0], &c, 1) != 1 || write(back[1], &c, 1) != 1)
+			return a;
+	return a;
+}
+int main(void)
+{
+	pthread_t t;
+	cpu_set_t one;
+	char c = 'x';
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	if (pipe(there) || pipe(back) || pthread_create(&t, 0, answer, 0))
+		return 1;
+	puts("ready");
+	fflush(stdout);
+	getchar();
+	for (int i = 0; i < N; i++)
+		if (write(there[1], &c, 1) != 1 || read(back[0], &c, 1) != 1)
+			return 1;
+	puts("done");
+	fflush(stdout);
+	pthread_join(t, 0);
+	return 0;
+}
+"""
 
 SPIN2_C = r"""
 #define _GNU_SOURCE
@@ -533,6 +575,35 @@ def test_a_loss_may_be_reported_with_the_id_of_wakings():
     check(sum(t["unknown_ns"] for t in threads) > 0, threads)
 
 
+def test_losses_at_the_end_of_a_ring_leave_the_time_unknown():
+    """No record follows with which the kernel would report them."""
+    process = subprocess.Popen([SEAM, "record", "--off-cpu", "-o", "end.seam",
+                                "--", "./hand_over"], text=True,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    equal(process.stdout.readline(), "ready\n")
+    process.send_signal(signal.SIGSTOP)
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    equal(process.stdout.readline(), "done\n")
+    process.send_signal(signal.SIGCONT)
+    _, text = process.communicate(timeout=60)
+    equal(process.returncode, 3, text)
+    threads = {t["tid"]: t for t in stats_of("end.seam", 3)["threads"]}
+    equal(len(threads), 2, threads)
+    for t in threads.values():
+        check(t["unknown_ns"] > 0, t)
+    with open("end.seam/meta.json", encoding="utf-8") as file:
+        meta = json.load(file)
+    records = [json.loads(line) for line in
+               seam("dump", "--json", "end.seam").splitlines()]
+    ids = {r["sample_id"]["id"] for r in records if r["type"] == "SWITCH"}
+    lost = [r for r in records if r["type"] == "LOST" and r["id"] in ids]
+    of_switches = sum(e["lost"] for e in meta["lost_by_event"]
+                      if e["event"] == "seam:switches")
+    equal(sum(r["lost"] for r in lost), of_switches, lost)
+
+
 # -- without rights ----------------------------------------------------------
 
 def test_a_user_without_rights_has_the_times_of_all_waits():
@@ -703,4 +774,5 @@ if __name__ == "__main__":
               "-fno-optimize-sibling-calls", "-s")
     compile_c("spin2", SPIN2_C, "-O2")
     compile_c("sleep", SLEEP_C, "-O2")
+    compile_c("hand_over", HAND_OVER_C, "-O2")
     sys.exit(record_lib.run_tests(globals()))
