@@ -7,6 +7,7 @@ With --measure N: how many of N slow calls were captured, and how late.
 """
 import functools
 import glob
+import json
 import os
 import re
 import signal
@@ -19,7 +20,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
 SEAM, PROGRAM = (os.path.abspath(path) for path in sys.argv[1:3])
 import fdr_log                                          # noqa: E402
 from fdr_log import ENTRY, ENTRY_ARGS                   # noqa: E402
-from record_lib import check, equal, folded, run, run_tests     # noqa: E402
+from record_lib import check, equal, folded, run, run_tests, seam  # noqa: E402
 
 N_STEPS = 100     # of a slow call
 
@@ -118,6 +119,42 @@ def test_a_snapshot_has_the_slow_call_its_samples_and_its_waits():
     check(waits["off-cpu"] > 0 and
           0.98 * waited <= sum(waits.values()) <= 1.02 * waited + 1e6,
           (waits, waited))
+
+
+def test_calls_are_divided_as_the_clocks_of_the_program_divide_them():
+    """4 calls of dive() are open at once: none counts twice."""
+    n, depth, nap_ns = 20, 4, 4_000_000
+    result = record("split.seam", ("--trace", "--off-cpu"), "split", str(n))
+    equal(result.returncode, 0, result.stderr)
+    logged = {name: (int(wall), int(cpu)) for name, wall, cpu in
+              re.findall(r"^(\w+) (\d+) (\d+)$", result.stdout, re.M)}
+    rows = {row["name"]: row for row in
+            json.loads(seam("calls", "--json", "split.seam"))["functions"]}
+    outer, dive, crowded = rows["outer"], rows["dive"], rows["crowded"]
+    equal([outer["count"], dive["count"], crowded["count"]],
+          [n, n * depth, n], rows)
+    for row, (wall, cpu) in (outer, logged["outer"]), (crowded,
+                                                     logged["crowded"]):
+        off = row["blocked_ns"] + row["preempted_ns"]
+        check(0.98 * wall <= row["total_ns"] <= wall, (row, wall))
+        check(0.98 * (wall - cpu) <= off <= 1.02 * (wall - cpu) + 1e6,
+              (row, wall, cpu))
+    # what outer() does, dive() does
+    for key in "blocked_ns", "preempted_ns", "total_ns":
+        check(0 <= outer[key] - dive[key] <= 0.02 * outer["total_ns"],
+              (key, outer, dive))
+    for row, what in (dive, "total_ns"), (crowded, "total_ns"):
+        for key in "blocked_ns", "preempted_ns":
+            equal(row[f"self_{key}"], row[key], row)
+        equal(row["self_ns"], row[what], row)
+    check(outer["self_blocked_ns"] <= 0.02 * outer["blocked_ns"], outer)
+    check(dive["blocked_ns"] >= n * depth * nap_ns, dive)
+    # a CPU that others want is not waited for asleep
+    check(crowded["preempted_ns"] > 50 * crowded["blocked_ns"], crowded)
+    # the slowest call: self times and their parts add up to its total
+    (trees,) = re.findall(r"^--event.*?\n(.*)", seam(
+        "calls", "--stacks=1", "--filter", "outer", "split.seam"), re.M | re.S)
+    equal(len(re.findall(r"\bdive$", trees, re.M)), depth, trees)
 
 
 # ---- triggers ----

@@ -11,6 +11,9 @@
  *	flight_program threads N		threads that end, one by one
  *	flight_program locked			a call that waits for a lock: it
  *						prints for how long
+ *	flight_program split N			N calls that run, sleep and recurse
+ *						beside others that do not, on one
+ *						CPU; it prints what its clocks say
  *	flight_program rare N EVERY		calls rare(), one in EVERY
  *	flight_program end HOW			abort, segv, exit, _exit, wait
  *
@@ -18,6 +21,7 @@
  * with -fxray-instrument; functions that are not recorded are 'never' ones.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,6 +237,70 @@ SILENT static int wait_for_lock(void)
 	return 0;
 }
 
+enum { DEPTH = 3, NAP_NS = 4000000, RUN_NS = 1500000 };
+
+RECORDED void dive(unsigned long depth)
+{
+	const struct timespec nap = { 0, NAP_NS };
+
+	compute(RUN_NS);
+	nanosleep(&nap, NULL);
+	if (depth)
+		dive(depth - 1);
+	sink = depth;
+}
+
+RECORDED void outer(unsigned long number)
+{
+	dive(DEPTH);
+	sink = number;
+}
+
+RECORDED void crowded(unsigned long number)
+{
+	compute(RUN_NS * 4);
+	sink = number;
+}
+
+SILENT static void *be_a_crowd(void *arg)
+{
+	while (!must_end)
+		sink++;
+	return arg;
+}
+
+/* "NAME WALL CPU", of @n calls. */
+SILENT static void log_calls(const char *name, unsigned long n,
+			     void (*call)(unsigned long number))
+{
+	unsigned long wall = 0, cpu = 0;
+
+	for (unsigned long i = 0; i < n; i++) {
+		unsigned long from = now_ns(), cpu_from = thread_cpu_ns();
+
+		call(i);
+		cpu += thread_cpu_ns() - cpu_from;
+		wall += now_ns() - from;
+	}
+	printf("%s %lu %lu\n", name, wall, cpu);
+}
+
+SILENT static int split(unsigned long n)
+{
+	pthread_t crowd;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	log_calls("outer", n, outer);
+	pthread_create(&crowd, NULL, be_a_crowd, NULL);
+	log_calls("crowded", n, crowded);
+	must_end = 1;
+	pthread_join(crowd, NULL);
+	return 0;
+}
+
 SILENT static int call_rare(unsigned long n, unsigned long every)
 {
 	unsigned long number = 0;
@@ -312,6 +380,8 @@ SILENT int main(int argc, char **argv)
 		return slow(n[0], n[1], n[2], n[3], *what == 'b');
 	if (strcmp(what, "locked") == 0)
 		return wait_for_lock();
+	if (strcmp(what, "split") == 0)
+		return split(n[0]);
 	if (strcmp(what, "rare") == 0)
 		return call_rare(n[0], n[1]);
 	if (strcmp(what, "threads") == 0)

@@ -339,8 +339,8 @@ void seam_synth_marker(struct seam_synth *synth, int pid, const char *path,
 		   &sample_id);
 }
 
-void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
-		     uint64_t time_ns, uint64_t lost)
+void seam_synth_lost_samples(struct seam_synth *synth, uint64_t id,
+			     uint32_t cpu, uint64_t time_ns, uint64_t lost)
 {
 	struct seam_perf_sample_id sample_id = {
 		.time = time_ns, .cpu = cpu, .id = id,
@@ -348,6 +348,17 @@ void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
 	struct seam_perf_lost_samples fields = { .lost = lost };
 
 	put_record(synth, PERF_RECORD_LOST_SAMPLES, 0, &fields, &sample_id);
+}
+
+void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
+		     uint64_t time_ns, uint64_t lost)
+{
+	struct seam_perf_sample_id sample_id = {
+		.time = time_ns, .cpu = cpu, .id = id,
+	};
+	struct seam_perf_lost fields = { .id = id, .lost = lost };
+
+	put_record(synth, PERF_RECORD_LOST, 0, &fields, &sample_id);
 }
 
 void seam_synth_words(struct seam_synth *synth, uint32_t type,
